@@ -132,14 +132,14 @@ func (o *Options) flags() job.Flags {
 			Allow:            o.Allow,
 			NoContent:        o.NoContent,
 		},
-		Dir:       rundir.At(o.Dir),
-		Ledger:    job.LedgerOptions(o.Ledger),
-		Executor:  o.Executor,
-		Scorers:   o.Scorers,
-		Trust:     o.Trust,
-		NoHistory: o.NoHistory,
-		Reading:   o.Reading,
-		Listing:   o.Listing,
+		Dir:         rundir.At(o.Dir),
+		Ledger:      job.LedgerOptions(o.Ledger),
+		Executor:    o.Executor,
+		ScorerTable: o.Scorers,
+		Trust:       o.Trust,
+		NoHistory:   o.NoHistory,
+		Reading:     o.Reading,
+		Listing:     o.Listing,
 	}
 	if o.Emulator != "" {
 		f.Emulator = o.Emulator

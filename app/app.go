@@ -49,8 +49,8 @@ type Message struct {
 }
 
 // TraceID returns the W3C trace id that all calls of a trial share, in hex.
-func TraceID(session string) string {
-	sum := sha256.Sum256([]byte("trace " + session))
+func TraceID(trialName string) string {
+	sum := sha256.Sum256([]byte("trace " + trialName))
 	return hex.EncodeToString(sum[:16])
 }
 

@@ -1,5 +1,5 @@
 // Package classification measures answers that choose one of several classes: it counts how often each
-// class was answered for each label, and computes metrics from these counts. It reads no files and knows
+// class was answered for each expected one, and computes metrics from these counts. It reads no files and knows
 // nothing of runs.
 //
 // The usual order: New, Find for the class that an answer names, Add for each answer, then Report, or Value
@@ -8,7 +8,7 @@
 // Definitions are those of scikit-learn (precision_recall_fscore_support with zero_division=0,
 // accuracy_score) and of Cohen, A coefficient of agreement for nominal scales, Educational and
 // Psychological Measurement 20, 1960. An answer outside of the classes is wrong: it counts against the
-// recall of its label, and against no precision.
+// recall of the expected class, and against no precision.
 package classification
 
 import (
@@ -16,18 +16,18 @@ import (
 	"slices"
 )
 
-// Pair is an answered class with its label, the correct class.
+// Pair is an answered class with the expected one, which suites call the label.
 type Pair struct {
-	Label string `json:"label"`
+	Expected string `json:"label"`
 	// Answer is a class, or "" for an answer outside of the classes.
 	Answer string `json:"answer,omitempty"`
 }
 
-// Matrix is a confusion matrix: how often each class was answered for each label. The zero Matrix has no classes.
+// Matrix is a confusion matrix: how often each class was answered for each expected one. The zero Matrix has no classes.
 type Matrix struct {
 	// Classes are in the order of the suite.
 	Classes []string `json:"classes"`
-	// Counts has a row for each label. Its columns are the answers; the last column is for answers outside
+	// Counts has a row for each expected class. Its columns are the answers; the last column is for answers outside
 	// the classes. Repeats of a case count as fractions.
 	Counts [][]float64 `json:"counts"`
 }
@@ -44,11 +44,11 @@ func New(classes []string) *Matrix {
 // Add counts an answer with a weight, such as one divided by the repeats of its case. A new class becomes
 // the last one.
 func (m *Matrix) Add(p Pair, weight float64) {
-	label, answer := m.place(p.Label), -1
+	expected, answer := m.place(p.Expected), -1
 	if p.Answer != "" {
 		answer = m.place(p.Answer)
 	}
-	row := m.Counts[label]
+	row := m.Counts[expected]
 	if answer < 0 {
 		answer = len(row) - 1
 	}
@@ -81,9 +81,9 @@ func (m *Matrix) Total() (sum float64) {
 // Margins returns the sums from which all metrics are computed.
 func (m *Matrix) Margins() Margins {
 	out := NewMargins(len(m.Classes))
-	for label, row := range m.Counts {
+	for expected, row := range m.Counts {
 		for answer, n := range row {
-			out.Add(label, answer, n)
+			out.Add(expected, answer, n)
 		}
 	}
 	return out
@@ -100,7 +100,7 @@ func (m *Matrix) Value(name string) (value float64, ok bool) {
 	return g.Value(metric)
 }
 
-// Confusion is a label with a wrong answer and its count.
+// Confusion is an expected class with a wrong answer and its count.
 type Confusion struct {
 	Pair
 	Count float64 `json:"count"`
@@ -109,12 +109,12 @@ type Confusion struct {
 // Confusions returns at most n wrong answers, the most frequent first. Equally frequent ones are in the
 // order of the classes.
 func (m *Matrix) Confusions(n int) (out []Confusion) {
-	for label, row := range m.Counts {
+	for expected, row := range m.Counts {
 		for answer, count := range row {
-			if count == 0 || answer == label {
+			if count == 0 || answer == expected {
 				continue
 			}
-			c := Confusion{Pair{Label: m.Classes[label]}, count}
+			c := Confusion{Pair{Expected: m.Classes[expected]}, count}
 			if answer < len(m.Classes) {
 				c.Answer = m.Classes[answer]
 			}

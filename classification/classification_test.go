@@ -30,7 +30,7 @@ func TestMetricsHavePublishedValues(t *testing.T) {
 	for _, v := range vectors {
 		m := classification.New(nil)
 		for i, label := range v.Labels {
-			m.Add(classification.Pair{Label: label, Answer: v.Answers[i]}, 1)
+			m.Add(classification.Pair{Expected: label, Answer: v.Answers[i]}, 1)
 		}
 		for name, want := range v.Want {
 			if got, ok := m.Value(name); !ok || !near(got, want) {
@@ -46,7 +46,7 @@ func TestKappaIsThatOfCohensTables(t *testing.T) {
 	for counts, want := range map[[4]float64]float64{{20, 5, 10, 15}: 0.4, {45, 15, 25, 15}: 0.1304, {25, 35, 5, 35}: 0.2593} {
 		m := classification.New([]string{"a", "b"})
 		for i, n := range counts {
-			m.Add(classification.Pair{Label: m.Classes[i/2], Answer: m.Classes[i%2]}, n)
+			m.Add(classification.Pair{Expected: m.Classes[i/2], Answer: m.Classes[i%2]}, n)
 		}
 		if got, ok := m.Value(classification.Kappa); !ok || math.Abs(got-want) > 5e-5 {
 			t.Errorf("kappa of %v is %v (%v), want %v", counts, got, ok, want)
@@ -63,7 +63,7 @@ func TestMetricsOfNothingAreUndefined(t *testing.T) {
 		}
 	}
 	one := classification.New([]string{"a", "b"})
-	one.Add(classification.Pair{Label: "a", Answer: "a"}, 3)
+	one.Add(classification.Pair{Expected: "a", Answer: "a"}, 3)
 	for name, want := range map[string]bool{
 		"kappa": false, "recall.a": true, "recall.b": false, "precision.b": false, "f1.b": false,
 		"accuracy": true, "recall.c": false, "nonsense": false,
@@ -71,7 +71,7 @@ func TestMetricsOfNothingAreUndefined(t *testing.T) {
 		_, ok := one.Value(name)
 		expect.Same(t, name+" is defined", ok, want)
 	}
-	one.Add(classification.Pair{Label: "b"}, 1) // never answered, and it has a case
+	one.Add(classification.Pair{Expected: "b"}, 1) // never answered, and it has a case
 	for name, want := range map[string]float64{"precision.b": 0, "recall.b": 0, "f1.b": 0, "macroPrecision": 0.5} {
 		got, ok := one.Value(name)
 		expect.Same(t, name, got, want)
@@ -89,7 +89,7 @@ func drawn(rng *rand.Rand) *classification.Matrix {
 	}
 	m := classification.New(classes)
 	for range 1 + rng.IntN(60) {
-		p := classification.Pair{Label: classes[rng.IntN(len(classes))]}
+		p := classification.Pair{Expected: classes[rng.IntN(len(classes))]}
 		if i := rng.IntN(len(classes) + 1); i < len(classes) {
 			p.Answer = classes[i]
 		}
@@ -107,7 +107,7 @@ func changed(m *classification.Matrix, order []int, factor float64) *classificat
 	out := classification.New(append(classes, "unused"))
 	for i, row := range m.Counts {
 		for j, n := range row {
-			p := classification.Pair{Label: m.Classes[i]}
+			p := classification.Pair{Expected: m.Classes[i]}
 			if j < len(m.Classes) {
 				p.Answer = m.Classes[j]
 			}
@@ -197,14 +197,14 @@ func TestLargestConfusionsComeFirst(t *testing.T) {
 	t.Parallel()
 	m := classification.New([]string{"a", "b"})
 	for p, n := range map[classification.Pair]float64{
-		{Label: "a", Answer: "a"}: 9, {Label: "a", Answer: "b"}: 2, {Label: "b"}: 3, {Label: "b", Answer: "a"}: 2,
+		{Expected: "a", Answer: "a"}: 9, {Expected: "a", Answer: "b"}: 2, {Expected: "b"}: 3, {Expected: "b", Answer: "a"}: 2,
 	} {
 		m.Add(p, n)
 	}
 	want := []classification.Confusion{
-		{Pair: classification.Pair{Label: "b"}, Count: 3},
-		{Pair: classification.Pair{Label: "a", Answer: "b"}, Count: 2},
-		{Pair: classification.Pair{Label: "b", Answer: "a"}, Count: 2},
+		{Pair: classification.Pair{Expected: "b"}, Count: 3},
+		{Pair: classification.Pair{Expected: "a", Answer: "b"}, Count: 2},
+		{Pair: classification.Pair{Expected: "b", Answer: "a"}, Count: 2},
 	}
 	expect.Same(t, "confusions", m.Confusions(5), want)
 	expect.Same(t, "the first", m.Confusions(1), want[:1])

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The metrics over all classes. Macro averages count each class that is the label of some case once; weighted averages
-// count it as often as it is a label. The weighted recall is the accuracy.
+// The metrics over all classes. Macro averages count each class that is the expected class of some case once; weighted averages
+// count it as often as it is expected. The weighted recall is the accuracy.
 const (
 	Accuracy          = "accuracy"
 	Kappa             = "kappa" // Cohen's
@@ -62,8 +62,8 @@ func Parse(name string, classes []string) (m Metric, ok bool) {
 
 // Margins are the sums of a matrix that all metrics need. They are cheap to update.
 type Margins struct {
-	Right    []float64 // by class: answers that are the label
-	Support  []float64 // by class: cases with this label
+	Right    []float64 // by class: answers that are the expected class
+	Support  []float64 // by class: cases that expect it
 	Answered []float64 // by class: answers of this class
 	Total    float64
 }
@@ -74,17 +74,17 @@ func NewMargins(n int) Margins {
 	return Margins{Right: all[:n:n], Support: all[n : 2*n : 2*n], Answered: all[2*n:]}
 }
 
-// Add counts an answer, by the indexes of its label and its class. Any other index is outside of the classes. A
+// Add counts an answer, by the indexes of the expected and the answered class. Any other index is outside of the classes. A
 // negative weight removes answers.
-func (g *Margins) Add(label, answer int, weight float64) {
+func (g *Margins) Add(expected, answer int, weight float64) {
 	g.Total += weight
-	g.Support[label] += weight
+	g.Support[expected] += weight
 	if answer < 0 || answer >= len(g.Answered) {
 		return
 	}
 	g.Answered[answer] += weight
-	if label == answer {
-		g.Right[label] += weight
+	if expected == answer {
+		g.Right[expected] += weight
 	}
 }
 
@@ -93,7 +93,7 @@ const noWeight = 1e-9
 
 // Value computes a metric. It returns false when the metric is undefined. It is undefined without cases,
 // and for a class with neither cases nor answers. So is the recall of a class without cases, and kappa when
-// all labels and answers are one class. The precision of a class that has cases but no answers is 0.
+// all expected and answered classes are one. The precision of a class that has cases but no answers is 0.
 func (g *Margins) Value(m Metric) (value float64, ok bool) {
 	if m.Class >= 0 {
 		return g.ofClass(m)
@@ -142,7 +142,7 @@ func (g *Margins) of(name string, class int) float64 {
 	return ratio(2*right, support+answered)
 }
 
-// average is the mean of a metric over the classes that are the label of some case. weighted weighs them by cases.
+// average is the mean of a metric over the classes that are the expected class of some case. weighted weighs them by cases.
 func (g *Margins) average(name string, weighted bool) float64 {
 	var total, weights float64
 	for class, support := range g.Support {
@@ -159,7 +159,7 @@ func (g *Margins) average(name string, weighted bool) float64 {
 	return ratio(total, weights)
 }
 
-// kappa is the agreement of labels and answers beyond chance. Answers outside of the classes agree with nothing.
+// kappa is the agreement of expected and answered classes beyond chance. Answers outside of the classes agree with nothing.
 func (g *Margins) kappa() (value float64, ok bool) {
 	chance := 0.0
 	for class := range g.Support {

@@ -7,12 +7,12 @@ type Report struct {
 	// Other counts the answers outside of the classes.
 	Other    float64 `json:"other"`
 	Accuracy float64 `json:"accuracy"`
-	// Kappa is nil when it is undefined: all labels and answers are one class.
+	// Kappa is nil when it is undefined: all expected and answered classes are one.
 	Kappa    *float64 `json:"kappa"`
 	Macro    Average  `json:"macro"`
 	Weighted Average  `json:"weighted"`
 	Classes  []Class  `json:"classes"`
-	// Matrix has a row for each label and a column for each answer, in the order of Classes. Its last
+	// Matrix has a row for each expected class and a column for each answer, in the order of Classes. Its last
 	// column is for answers outside of the classes.
 	Matrix [][]float64 `json:"matrix"`
 	// Errors counts trials that could not be judged. The caller sets it, because they are not in the
@@ -20,7 +20,7 @@ type Report struct {
 	Errors int `json:"errors"`
 }
 
-// Average has the means over the classes that are the label of some case.
+// Average has the means over the classes that are the expected class of some case.
 type Average struct {
 	Precision float64 `json:"precision"`
 	Recall    float64 `json:"recall"`
@@ -30,7 +30,7 @@ type Average struct {
 // Class has the metrics of one class.
 type Class struct {
 	Class     string  `json:"class"`
-	Support   float64 `json:"support"`  // cases with this label
+	Support   float64 `json:"support"`  // cases that expect it
 	Answered  float64 `json:"answered"` // answers of this class
 	Precision float64 `json:"precision"`
 	Recall    float64 `json:"recall"`

@@ -114,15 +114,15 @@ func classSide(run string, classes []string) *Side {
 	s := &Side{Run: run, Suite: "s", Arm: "t/p", Classes: classes, Metrics: []string{classification.Accuracy}}
 	for _, label := range classes {
 		for _, answer := range append(slices.Clone(classes), "") {
-			s.Pairs = append(s.Pairs, classification.Pair{Label: label, Answer: answer})
+			s.ClassPairs = append(s.ClassPairs, classification.Pair{Expected: label, Answer: answer})
 		}
 	}
 	return s
 }
 
 // classCase is case i of k classes, with its label and answer.
-func classCase(i, label, answer, k int) Case {
-	c := Case{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Ran: 1, Classes: []ClassCount{{Pair: label*(k+1) + answer, N: 1}}}
+func classCase(i, label, answer, k int) CaseTotals {
+	c := CaseTotals{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Ran: 1, Classes: []ClassCount{{Pair: label*(k+1) + answer, N: 1}}}
 	if answer == label {
 		c.Passed, c.Metrics = 1, []Sum{{1, 1}}
 	} else {
@@ -208,7 +208,7 @@ type classRates struct{ falseNotWorse, falseRegressed, power float64 }
 // rates draws comparisons in which a metric fell by the margin, and others in which nothing changed.
 func (w *classWorld) rates(name string, n int, margin, lost float64, draws int) (out classRates) {
 	rng := rand.New(rand.NewPCG(7, uint64(n)))
-	o := Options{Alpha: nominal, Gated: []eval.MetricMargin{{Name: name, Margin: margin}}, MaxErrors: 1}
+	o := Options{Alpha: nominal, Margins: []eval.MetricMargin{{Name: name, Margin: margin}}, MaxErrors: 1}
 	share := 1 / float64(draws)
 	for range draws {
 		base, head := w.sides(rng, n, lost)

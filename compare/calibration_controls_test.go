@@ -129,7 +129,7 @@ func completed(p path, slow []bool, workers int, rng *rand.Rand) path {
 		all[i] = done{free[next], i}
 	}
 	slices.SortFunc(all, func(a, b done) int { return cmp.Compare(a.at, b.at) })
-	out := path{make([]Case, 0, len(all)), make([]Case, 0, len(all))}
+	out := path{make([]CaseTotals, 0, len(all)), make([]CaseTotals, 0, len(all))}
 	for _, d := range all {
 		out.base, out.head = append(out.base, p.base[d.index]), append(out.head, p.head[d.index])
 	}

@@ -43,11 +43,11 @@ var caseNames = func() (names [scenarioCases]string) {
 }()
 
 // path is what a run and its baseline made of the cases, in the order of the schedule.
-type path struct{ base, head []Case }
+type path struct{ base, head []CaseTotals }
 
 // newPath has n cases without a result.
 func newPath(n int) path {
-	p := path{make([]Case, n), make([]Case, n)}
+	p := path{make([]CaseTotals, n), make([]CaseTotals, n)}
 	for i := range n {
 		p.base[i].Name, p.base[i].ID, p.base[i].Ran = caseNames[i], caseNames[i], 1
 		p.head[i].Name, p.head[i].ID, p.head[i].Ran = caseNames[i], caseNames[i], 1
@@ -56,7 +56,7 @@ func newPath(n int) path {
 }
 
 // judge records a repeat of a case.
-func (c *Case) judge(passed bool) {
+func (c *CaseTotals) judge(passed bool) {
 	if passed {
 		c.Passed++
 	} else {
@@ -103,7 +103,7 @@ func (p path) fixed(g eval.MetricMargin, alpha float64, stop *eval.EarlyVerdict)
 		return sharedVerdict(p.cases(), gained, regressed, g.Margin, alpha)
 	}
 	base, head := p.sides()
-	o := Options{Alpha: alpha, Gated: []eval.MetricMargin{g}, MaxErrors: 0.01, Seed: 1}
+	o := Options{Alpha: alpha, Margins: []eval.MetricMargin{g}, MaxErrors: 0.01, Seed: 1}
 	m := newMeasure(o, judgedPairs(base, head))
 	m.testsOnly = true
 	one := m.metric(g.Name, base, head)

@@ -115,7 +115,7 @@ func fate(rng *rand.Rand, lost, gained float64) int {
 // grow adds a case, and returns its place.
 func (p *path) grow() int {
 	i := len(p.head)
-	one := Case{Name: caseNames[i], ID: caseNames[i], Ran: 1}
+	one := CaseTotals{Name: caseNames[i], ID: caseNames[i], Ran: 1}
 	p.base, p.head = append(p.base, one), append(p.head, one)
 	return i
 }
@@ -208,7 +208,7 @@ func TestEqualArmsAreHardlyEverCalledDifferent(t *testing.T) {
 				gained, regressed, _ := drawFlips(rng, n, 0, 0.2).counts()
 				all[i] = armOf(n, testsOf(gained, regressed))
 			}
-			Decide(all, Options{Alpha: nominal, Gated: []eval.MetricMargin{passMargin5}})
+			Decide(all, Options{Alpha: nominal, Margins: []eval.MetricMargin{passMargin5}})
 			if slices.ContainsFunc(all, func(a ArmComparison) bool { return a.Verdict == wanted }) {
 				return outcome{wanted, 1}
 			}

@@ -13,31 +13,31 @@ import (
 // bytes a case.
 type Cases struct {
 	n                   int
-	kindAt              counts // index into kinds, by case
+	kindAt              uintColumn // index into kinds, by case
 	kinds               kinds
 	ids, vars, requests keys
-	trials              counts // offset in the run file, by case
-	names, clusters     texts
+	trials              uintColumn // offset in the run file, by case
+	names, clusters     textColumn
 	latency, tokens     numbers
 	metrics             []numbers // by metric, in the order of Side.Metrics
 }
 
 // kinds holds the distinct parts that cases share: a Case without names, hashes and varying totals.
 type kinds struct {
-	all   []kind
-	at    map[string]int
-	known []byte // scratch space for appendKind
-	last  int
+	all     []kind
+	at      map[string]int
+	scratch []byte // scratch space for appendKind
+	last    int
 }
 
 type kind struct {
-	Case
+	CaseTotals
 	varsOfID bool // the id of the case is the hash of its variables, as is usual
 	text     string
 }
 
 // CasesOf collects the given cases.
-func CasesOf(all ...Case) Cases {
+func CasesOf(all ...CaseTotals) Cases {
 	var c Cases
 	for i := range all {
 		c.Add(&all[i])
@@ -57,13 +57,13 @@ func (c *Cases) Grow(n int) {
 }
 
 // Add appends a case to all columns.
-func (c *Cases) Add(one *Case) {
+func (c *Cases) Add(one *CaseTotals) {
 	c.n++
 	c.set(c.n-1, one)
 }
 
 // Update changes case i in place.
-func (c *Cases) Update(i int, change func(*Case)) {
+func (c *Cases) Update(i int, change func(*CaseTotals)) {
 	one := c.At(i)
 	change(&one)
 	c.set(i, &one)
@@ -75,7 +75,7 @@ func (c *Cases) EndsWith(name, id string) bool {
 }
 
 // set writes case i.
-func (c *Cases) set(i int, one *Case) {
+func (c *Cases) set(i int, one *CaseTotals) {
 	k := c.kinds.place(one)
 	c.kindAt.set(i, uint64(k)) //nolint:gosec // an index
 	c.names.set(i, one.Name)
@@ -99,7 +99,7 @@ func (c *Cases) set(i int, one *Case) {
 }
 
 // At returns a copy of case i.
-func (c *Cases) At(i int) Case {
+func (c *Cases) At(i int) CaseTotals {
 	r := caseReader{of: c}
 	out := *r.at(i)
 	c.named(i, &out)
@@ -108,7 +108,7 @@ func (c *Cases) At(i int) Case {
 }
 
 // named fills in the names and hashes of a case.
-func (c *Cases) named(i int, out *Case) {
+func (c *Cases) named(i int, out *CaseTotals) {
 	out.Name, out.ID, out.Cluster = c.names.at(i), c.ids.at(i).String(), c.clusters.at(i)
 	out.Vars, out.Request, out.TrialAt = c.varsAt(i).String(), c.requests.at(i).String(), c.trialAt(i)
 }
@@ -128,8 +128,8 @@ func (c *Cases) trialAt(i int) int64 { return int64(c.trials.at(i)) } //nolint:g
 func (c *Cases) common(i int) *kind { return &c.kinds.all[c.kindAt.at(i)] }
 
 // All yields the cases with their indexes. A case is valid until the next one is yielded.
-func (c *Cases) All() iter.Seq2[int, *Case] {
-	return func(yield func(int, *Case) bool) {
+func (c *Cases) All() iter.Seq2[int, *CaseTotals] {
+	return func(yield func(int, *CaseTotals) bool) {
 		r := caseReader{of: c}
 		for i := range c.n {
 			one := r.at(i)
@@ -142,8 +142,8 @@ func (c *Cases) All() iter.Seq2[int, *Case] {
 }
 
 // AllUnnamed is All without names, clusters and hashes, which makes it several times faster.
-func (c *Cases) AllUnnamed() iter.Seq2[int, *Case] {
-	return func(yield func(int, *Case) bool) {
+func (c *Cases) AllUnnamed() iter.Seq2[int, *CaseTotals] {
+	return func(yield func(int, *CaseTotals) bool) {
 		r := caseReader{of: c}
 		for i := range c.n {
 			if !yield(i, r.at(i)) {
@@ -168,14 +168,14 @@ func (c *Cases) IgnoreScorers() {
 type caseReader struct {
 	of   *Cases
 	kind *kind // of the current case; nil before the first
-	one  Case
+	one  CaseTotals
 }
 
-func (r *caseReader) at(i int) *Case {
+func (r *caseReader) at(i int) *CaseTotals {
 	c := r.of
 	if k := c.common(i); r.kind != k {
 		metrics := r.one.Metrics[:0]
-		r.kind, r.one = k, k.Case
+		r.kind, r.one = k, k.CaseTotals
 		r.one.Metrics = append(metrics, r.one.Metrics...)
 	}
 	r.one.LatencyMs.Total, r.one.Tokens.Total = c.latency.at(i), c.tokens.at(i)
@@ -186,16 +186,16 @@ func (r *caseReader) at(i int) *Case {
 }
 
 // place is the index of the case's kind. Most cases have the kind of the case before.
-func (k *kinds) place(c *Case) int {
+func (k *kinds) place(c *CaseTotals) int {
 	varsOfID := c.Vars == c.ID
-	k.known = appendKind(k.known[:0], c, varsOfID)
-	if len(k.all) > 0 && k.all[k.last].text == string(k.known) {
+	k.scratch = appendKind(k.scratch[:0], c, varsOfID)
+	if len(k.all) > 0 && k.all[k.last].text == string(k.scratch) {
 		return k.last
 	}
-	at, ok := k.at[string(k.known)]
+	at, ok := k.at[string(k.scratch)]
 	if !ok {
 		at = len(k.all)
-		one := kind{Case: *c, varsOfID: varsOfID}
+		one := kind{CaseTotals: *c, varsOfID: varsOfID}
 		one.Name, one.ID, one.Cluster, one.Vars, one.Request, one.TrialAt = "", "", "", "", "", 0
 		one.LatencyMs.Total, one.Tokens.Total = 0, 0
 		one.Tags, one.Classes, one.Metrics = slices.Clone(c.Tags), slices.Clone(c.Classes), slices.Clone(c.Metrics)
@@ -215,12 +215,12 @@ func (k *kinds) note(at int) {
 		k.at = map[string]int{}
 	}
 	one := &k.all[at]
-	one.text = string(appendKind(nil, &one.Case, one.varsOfID))
+	one.text = string(appendKind(nil, &one.CaseTotals, one.varsOfID))
 	k.at[one.text] = at
 }
 
 // appendKind encodes the part of a case that it shares with others.
-func appendKind(b []byte, c *Case, varsOfID bool) []byte {
+func appendKind(b []byte, c *CaseTotals, varsOfID bool) []byte {
 	number := func(n int) { b = binary.AppendVarint(b, int64(n)) }
 	text := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }
 	total := func(s Sum) {

@@ -9,7 +9,7 @@ import (
 )
 
 // anyCase draws a case: values that many cases share and values of its own, hashes and other texts, and none at all.
-func anyCase(rng *rand.Rand) Case {
+func anyCase(rng *rand.Rand) CaseTotals {
 	text := func() string {
 		switch rng.IntN(5) {
 		case 0:
@@ -26,7 +26,7 @@ func anyCase(rng *rand.Rand) Case {
 	sum := func() Sum {
 		return Sum{[]float64{0, 1, 0.1, 1e300, float64(rng.IntN(1 << 30))}[rng.IntN(5)], rng.IntN(3)}
 	}
-	c := Case{
+	c := CaseTotals{
 		Name: text(), ID: text(), Scorers: text(), Cluster: text(), Vars: text(), Request: text(), Quarantined: rng.IntN(2) == 0,
 		Passed: rng.IntN(3), Failed: rng.IntN(3), Errors: rng.IntN(3), Ran: rng.IntN(3), Blocked: rng.IntN(3), Unused: rng.IntN(3),
 		LatencyMs: sum(), Tokens: sum(), Chosen: sum(), Contradicted: sum(), First: sum(), TrialAt: rng.Int64N(1 << (1 + rng.IntN(45))),
@@ -46,7 +46,7 @@ func anyCase(rng *rand.Rand) Case {
 func TestCasesComeBackInAnyOrder(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
-	var want []Case
+	var want []CaseTotals
 	var cases Cases
 	for range 500 {
 		c := anyCase(rng)
@@ -56,7 +56,7 @@ func TestCasesComeBackInAnyOrder(t *testing.T) {
 	for range 500 {
 		i, c := rng.IntN(len(want)), anyCase(rng)
 		want[i] = c
-		cases.Update(i, func(one *Case) { *one = c })
+		cases.Update(i, func(one *CaseTotals) { *one = c })
 	}
 	expect.Same(t, "cases", cases.Len(), len(want))
 	for i, c := range cases.All() {
@@ -82,7 +82,7 @@ func TestCasesAreSmall(t *testing.T) {
 	cases.Grow(n)
 	for i := range n {
 		id := fmt.Sprintf("%016x", uint64(i+1)*0x9e3779b97f4a7c15)
-		c := Case{
+		c := CaseTotals{
 			Name: fmt.Sprint("c", i), ID: id, Vars: id, Request: id, Passed: 1, Ran: 1,
 			LatencyMs: Sum{float64(float32(i) / 3), 1}, Tokens: Sum{19, 1}, TrialAt: int64(i) * 1300,
 		}
@@ -90,7 +90,7 @@ func TestCasesAreSmall(t *testing.T) {
 	}
 	size := len(cases.kindAt.bytes) + len(cases.trials.bytes) + 8*(len(cases.ids.bits)+len(cases.vars.bits)+len(cases.requests.bits)) +
 		4*(len(cases.latency.narrow)+len(cases.tokens.narrow)) + 8*(len(cases.latency.wide)+len(cases.tokens.wide))
-	for _, column := range []texts{cases.names, cases.clusters, cases.ids.other, cases.requests.other, cases.vars.other} {
+	for _, column := range []textColumn{cases.names, cases.clusters, cases.ids.other, cases.requests.other, cases.vars.other} {
 		size += len(column.last) + 16*len(column.blocks)
 		for _, block := range column.blocks {
 			size += len(block)

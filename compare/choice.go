@@ -63,7 +63,7 @@ func (c *PairCounts) AddJudged(worth float64) {
 }
 
 // AddPlaces counts how often the judge chose the first and the second answer to a case.
-func (c *PairCounts) AddPlaces(to *Case, firsts, seconds int) {
+func (c *PairCounts) AddPlaces(to *CaseTotals, firsts, seconds int) {
 	c.FirstPlace.Chosen += firsts
 	c.FirstPlace.Of += firsts + seconds
 	to.First.Total += float64(firsts)
@@ -72,7 +72,7 @@ func (c *PairCounts) AddPlaces(to *Case, firsts, seconds int) {
 
 // AddTurned counts a pair of different answers to a case. contradicted says that the choice changed with their
 // order.
-func (c *PairCounts) AddTurned(to *Case, contradicted bool) {
+func (c *PairCounts) AddTurned(to *CaseTotals, contradicted bool) {
 	if contradicted {
 		c.Contradicted++
 		to.Contradicted.Add(1)

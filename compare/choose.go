@@ -16,7 +16,7 @@ func Pairs(base, head *Side) (out [][2]int) {
 
 // chosen reports whether a judge chose between the answers of any pair.
 func (m *measure) chosen() bool {
-	return slices.ContainsFunc(m.pairs.at, func(at places) bool { return m.pairs.head.common(int(at.head)).Chosen.N > 0 })
+	return slices.ContainsFunc(m.pairs.at, func(at caseIndexes) bool { return m.pairs.head.common(int(at.head)).Chosen.N > 0 })
 }
 
 // indifferent is the value of a case when neither answer is preferred.

@@ -13,7 +13,7 @@ import (
 func chosenSides(cluster func(i int) string, cases ...[]float64) (base, head *Side) {
 	base, head = &Side{Run: "a", Suite: "s", Arm: "x"}, &Side{Run: "b", Suite: "s", Arm: "x"}
 	for i, repeats := range cases {
-		c := Case{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Passed: 1, Ran: 1, Cluster: cluster(i)}
+		c := CaseTotals{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Passed: 1, Ran: 1, Cluster: cluster(i)}
 		base.Cases.Add(&c)
 		for _, v := range repeats {
 			c.Chosen.Add(v)
@@ -27,7 +27,7 @@ func ofChoice(t *testing.T, base, head *Side, margin float64) MetricComparison {
 	t.Helper()
 	o := Options{Alpha: 0.05, MaxErrors: 0.01}
 	if margin > 0 {
-		o.Gated = []eval.MetricMargin{{Name: eval.MetricChoose, Margin: margin}}
+		o.Margins = []eval.MetricMargin{{Name: eval.MetricChoose, Margin: margin}}
 	}
 	arms := []ArmComparison{Compare(base, head, o)}
 	Decide(arms, o)

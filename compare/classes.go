@@ -29,7 +29,7 @@ func gatedNames(all []eval.MetricMargin) (out []string) {
 // isClassMetric reports whether a metric is computed from the confusion matrices of both sides. The accuracy is
 // not: like named metrics, it is a mean over cases.
 func isClassMetric(metric string, base, head *Side) bool {
-	if base == nil || head == nil || len(base.Pairs) == 0 || len(head.Pairs) == 0 || metric == classification.Accuracy {
+	if base == nil || head == nil || len(base.ClassPairs) == 0 || len(head.ClassPairs) == 0 || metric == classification.Accuracy {
 		return false
 	}
 	_, ok := classification.Parse(metric, classesOf(base, head))
@@ -56,18 +56,18 @@ func (m *measure) classified(c *MetricComparison, base, head *Side, margin float
 	case metric.Name == classification.WeightedRecall:
 		m.differences(c, m.units(classification.Accuracy, base, head), margin, moreIsBetter)
 	case metric.Name == classification.Recall:
-		part := m.labelled(k, metric.Class)
+		part := m.expecting(k, metric.Class)
 		part.differences(c, part.units(classification.Accuracy, base, head), margin, moreIsBetter)
 	default:
 		m.pseudo(c, k, metric, margin)
 	}
 }
 
-// labelled is the measure restricted to cases with one label. Their accuracy is the recall of the label.
-func (m *measure) labelled(k *classing, class int) *measure {
-	var at []places
+// expecting is the measure restricted to cases with one expected class. Their accuracy is its recall.
+func (m *measure) expecting(k *classing, class int) *measure {
+	var at []caseIndexes
 	for i, p := range m.pairs.each {
-		if label, ok := k.label(p); ok && label == class {
+		if expected, ok := k.expected(p); ok && expected == class {
 			at = append(at, m.pairs.at[i])
 		}
 	}
@@ -76,16 +76,16 @@ func (m *measure) labelled(k *classing, class int) *measure {
 	return part
 }
 
-// cell is a share of a case in a confusion matrix.
-type cell struct {
-	label, answer int // answers outside of the classes have the index after the last class
-	mass          float64
+// matrixCell is a share of a case in a confusion matrix.
+type matrixCell struct {
+	expected, answer int // answers outside of the classes have the index after the last class
+	mass             float64
 }
 
 // classing reads the confusion cells of cases.
 type classing struct {
 	classes    []string
-	base, head []cell // by index in Side.Pairs, without a mass
+	base, head []matrixCell // by index in Side.Pairs, without a mass
 }
 
 func newClassing(base, head *Side) *classing {
@@ -94,9 +94,9 @@ func newClassing(base, head *Side) *classing {
 	return k
 }
 
-func (k *classing) places(s *Side) (out []cell) {
-	for _, p := range s.Pairs {
-		one := cell{label: slices.Index(k.classes, p.Label), answer: slices.Index(k.classes, p.Answer)}
+func (k *classing) places(s *Side) (out []matrixCell) {
+	for _, p := range s.ClassPairs {
+		one := matrixCell{expected: slices.Index(k.classes, p.Expected), answer: slices.Index(k.classes, p.Answer)}
 		if one.answer < 0 {
 			one.answer = len(k.classes)
 		}
@@ -105,19 +105,19 @@ func (k *classing) places(s *Side) (out []cell) {
 	return out
 }
 
-// label is the label of a pair, false without one.
-func (k *classing) label(p pair) (int, bool) {
+// expected is the expected class of a pair, false without one.
+func (k *classing) expected(p pair) (int, bool) {
 	switch {
 	case len(p.head.Classes) > 0:
-		return k.head[p.head.Classes[0].Pair].label, true
+		return k.head[p.head.Classes[0].Pair].expected, true
 	case len(p.base.Classes) > 0:
-		return k.base[p.base.Classes[0].Pair].label, true
+		return k.base[p.base.Classes[0].Pair].expected, true
 	}
 	return 0, false
 }
 
 // cells are the shares of a case in the matrix; they add up to mass.
-func cells(c *Case, places []cell, mass float64) (out []cell) {
+func cells(c *CaseTotals, places []matrixCell, mass float64) (out []matrixCell) {
 	n := 0
 	for _, one := range c.Classes {
 		n += one.N
@@ -132,14 +132,14 @@ func cells(c *Case, places []cell, mass float64) (out []cell) {
 
 // classUnit is an independent unit of a comparison of two matrices.
 type classUnit struct {
-	base, head []cell
+	base, head []matrixCell
 	mass       float64 // number of questions
 }
 
 // classUnits are the units of a measure with a classification on both sides. A question counts once, however many
-// cases send it. turned is the worst answer to a label in head; errors count as that answer when the worst case is
+// cases send it. turned is the worst answer to an expected class in head; errors count as that answer when the worst case is
 // measured.
-func (m *measure) classUnits(k *classing, turned func(label int) int) []classUnit {
+func (m *measure) classUnits(k *classing, turned func(expected int) int) []classUnit {
 	cases := m.classifiedCases()
 	units := make([]classUnit, m.groups.requests())
 	for i, p := range m.pairs.each {
@@ -153,8 +153,8 @@ func (m *measure) classUnits(k *classing, turned func(label int) int) []classUni
 		answered := mass
 		if m.worst && p.head.Errors > 0 {
 			answered *= float64(p.head.Ran-p.head.Errors) / float64(p.head.Ran)
-			label, _ := k.label(p)
-			u.head = append(u.head, cell{label, turned(label), mass - answered})
+			expected, _ := k.expected(p)
+			u.head = append(u.head, matrixCell{expected, turned(expected), mass - answered})
 		}
 		if answered > 0 {
 			u.head = append(u.head, cells(p.head, k.head, answered)...)
@@ -195,9 +195,9 @@ func newMatrices(k *classing, units []classUnit) matrices {
 }
 
 // shift adds cells to a matrix with sign 1, and removes them with sign -1.
-func shift(g *classification.Margins, all []cell, sign float64) {
+func shift(g *classification.Margins, all []matrixCell, sign float64) {
 	for _, one := range all {
-		g.Add(one.label, one.answer, sign*one.mass)
+		g.Add(one.expected, one.answer, sign*one.mass)
 	}
 }
 
@@ -258,9 +258,9 @@ func defined(g *classification.Margins, metric classification.Metric) (float64, 
 }
 
 // right is the share of a unit's answers that are correct.
-func right(all []cell) (share float64) {
+func right(all []matrixCell) (share float64) {
 	for _, one := range all {
-		if one.label == one.answer {
+		if one.expected == one.answer {
 			share += one.mass
 		}
 	}
@@ -297,7 +297,7 @@ func pseudoUnits(all []classUnit, both matrices, metric classification.Metric) (
 
 // pseudoValue is h times the metric minus h-1 times the metric without the unit, where h is the number of units of
 // this size in the total.
-func pseudoValue(g *classification.Margins, unit []cell, metric classification.Metric) (float64, bool) {
+func pseudoValue(g *classification.Margins, unit []matrixCell, metric classification.Metric) (float64, bool) {
 	size := 0.0
 	for _, one := range unit {
 		size += one.mass
@@ -313,39 +313,39 @@ func pseudoValue(g *classification.Margins, unit []cell, metric classification.M
 // small is the share of a matrix that is moved to differentiate a metric numerically.
 const small = 1e-6
 
-// slope is the derivative of a metric by the share of cases with this label and answer.
-func slope(g *classification.Margins, metric classification.Metric, label, answer int) float64 {
+// slope is the derivative of a metric by the share of cases with this expected class and answer.
+func slope(g *classification.Margins, metric classification.Metric, expected, answer int) float64 {
 	before, _ := g.Value(metric)
 	step := small * g.Total
-	g.Add(label, answer, step)
+	g.Add(expected, answer, step)
 	after, _ := g.Value(metric)
-	g.Add(label, answer, -step)
+	g.Add(expected, answer, -step)
 	return (after - before) / small
 }
 
 // spread bounds how far one unit can change the difference of a metric: the best answer on one side and the worst
 // on the other.
 func spread(both matrices, metric classification.Metric) (most float64) {
-	for label, support := range both.head.Support {
-		if support == 0 && both.base.Support[label] == 0 {
+	for expected, support := range both.head.Support {
+		if support == 0 && both.base.Support[expected] == 0 {
 			continue
 		}
-		base, head := slopes(&both.base, metric, label), slopes(&both.head, metric, label)
+		base, head := slopes(&both.base, metric, expected), slopes(&both.head, metric, expected)
 		most = max(most, slices.Max(head)-slices.Min(base), slices.Max(base)-slices.Min(head))
 	}
 	return most
 }
 
-// slopes are the slopes of all answers to a label.
-func slopes(g *classification.Margins, metric classification.Metric, label int) (out []float64) {
+// slopes are the slopes of all answers to an expected class.
+func slopes(g *classification.Margins, metric classification.Metric, expected int) (out []float64) {
 	for answer := range len(g.Support) + 1 {
-		out = append(out, slope(g, metric, label, answer))
+		out = append(out, slope(g, metric, expected, answer))
 	}
 	return out
 }
 
-// worstAnswers finds, for each label, the answer that lowers a metric of head most.
-func (m *measure) worstAnswers(k *classing, metric classification.Metric) func(label int) int {
+// worstAnswers finds, for each expected class, the answer that lowers a metric of head most.
+func (m *measure) worstAnswers(k *classing, metric classification.Metric) func(expected int) int {
 	if !m.worst {
 		return nil
 	}
@@ -353,12 +353,12 @@ func (m *measure) worstAnswers(k *classing, metric classification.Metric) func(l
 	judged.worst = false
 	both := newMatrices(k, judged.classUnits(k, nil))
 	known := map[int]int{}
-	return func(label int) int {
-		answer, ok := known[label]
+	return func(expected int) int {
+		answer, ok := known[expected]
 		if !ok {
-			all := slopes(&both.head, metric, label)
+			all := slopes(&both.head, metric, expected)
 			answer = slices.Index(all, slices.Min(all))
-			known[label] = answer
+			known[expected] = answer
 		}
 		return answer
 	}

@@ -42,14 +42,14 @@ func (n *numbers) set(i int, v float64) {
 	n.wide = put(n.wide, i, v)
 }
 
-// counts is a column of unsigned integers, each stored in as many bytes as the largest needs.
-type counts struct {
+// uintColumn is a column of unsigned integers, each stored in as many bytes as the largest needs.
+type uintColumn struct {
 	bytes []byte // little-endian
 	width int    // bytes per number
 	room  int    // expected length, in numbers
 }
 
-func (c *counts) at(i int) uint64 {
+func (c *uintColumn) at(i int) uint64 {
 	var b [8]byte
 	if at := i * c.width; at < len(c.bytes) {
 		copy(b[:], c.bytes[at:at+c.width])
@@ -57,9 +57,9 @@ func (c *counts) at(i int) uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-func (c *counts) set(i int, v uint64) {
+func (c *uintColumn) set(i int, v uint64) {
 	if width := (bits.Len64(v) + 7) / 8; width > c.width {
-		wider := counts{width: width, room: c.room, bytes: make([]byte, 0, width*max(c.room, i+1))}
+		wider := uintColumn{width: width, room: c.room, bytes: make([]byte, 0, width*max(c.room, i+1))}
 		for j := range len(c.bytes) / max(1, c.width) {
 			wider.write(j, c.at(j))
 		}
@@ -71,7 +71,7 @@ func (c *counts) set(i int, v uint64) {
 }
 
 // write stores a number that fits into width bytes.
-func (c *counts) write(i int, v uint64) {
+func (c *uintColumn) write(i int, v uint64) {
 	if short := (i+1)*c.width - len(c.bytes); short > 0 {
 		c.bytes = append(c.bytes, make([]byte, short)...)
 	}
@@ -118,7 +118,7 @@ func (k key) String() string {
 
 type keys struct {
 	bits  []uint64
-	other texts
+	other textColumn
 }
 
 func (k *keys) at(i int) key {
@@ -133,9 +133,9 @@ func (k *keys) set(i int, v key) {
 	k.other.set(i, v.text)
 }
 
-// texts is a column of strings, stored in blocks with a length before each. One object per string would take more
+// textColumn is a column of strings, stored in blocks with a length before each. One object per string would take more
 // memory than most strings, and slow down garbage collection.
-type texts struct {
+type textColumn struct {
 	blocks []string // of inBlock strings each; trailing ones may be missing
 	last   []byte   // the block that is being filled
 	n      int      // number of strings, including those in last
@@ -143,7 +143,7 @@ type texts struct {
 
 const inBlock = 64
 
-func (t *texts) at(i int) string {
+func (t *textColumn) at(i int) string {
 	if i >= t.n {
 		return ""
 	}
@@ -171,7 +171,7 @@ func cutText(block string) (text, rest string) {
 	return block[n:end], block[end:]
 }
 
-func (t *texts) set(i int, s string) {
+func (t *textColumn) set(i int, s string) {
 	switch {
 	case i < t.n:
 		if t.at(i) != s {
@@ -188,7 +188,7 @@ func (t *texts) set(i int, s string) {
 	t.n++
 }
 
-func (t *texts) add(s string) {
+func (t *textColumn) add(s string) {
 	t.last = append(binary.AppendUvarint(t.last, uint64(len(s))), s...)
 	if t.n%inBlock == inBlock-1 {
 		t.blocks, t.last = append(t.blocks, string(t.last)), t.last[:0]
@@ -196,7 +196,7 @@ func (t *texts) add(s string) {
 }
 
 // replace rewrites the block that holds string i.
-func (t *texts) replace(i int, s string) {
+func (t *textColumn) replace(i int, s string) {
 	from := i - i%inBlock
 	var all []string
 	for j := from; j < min(from+inBlock, t.n); j++ {

@@ -27,14 +27,14 @@ type Side struct {
 	Cases           Cases // in the order of the plan
 	Categories      []Category
 	Versions        []string // of the models that answered, as the service reports them
-	// Classes are the classes of the suite's classification, and Pairs the distinct classifications of its cases;
+	// Classes are the classes of the suite's classification, and ClassPairs the distinct classifications of its cases;
 	// both are nil without one.
-	Classes []string
-	Pairs   []classification.Pair
+	Classes    []string
+	ClassPairs []classification.Pair
 }
 
-// Case is a case on an arm, summed over its repeats.
-type Case struct {
+// CaseTotals is a case on an arm, summed over its repeats.
+type CaseTotals struct {
 	Name, ID, Scorers, Cluster string
 	Vars                       string // hash of its variables; "" when the run does not record it
 	Request                    string // hash of the rendered request; "" when the run does not record it
@@ -73,15 +73,15 @@ func (s Sum) Mean() (float64, bool) {
 }
 
 // PassRate is the share of judged repeats that passed, false when none was judged.
-func (c *Case) PassRate() (float64, bool) {
+func (c *CaseTotals) PassRate() (float64, bool) {
 	return Sum{float64(c.Passed), c.Passed + c.Failed}.Mean()
 }
 
 // answered is the number of repeats with an answer, or blocked.
-func (c *Case) answered() int { return c.Ran - c.Errors }
+func (c *CaseTotals) answered() int { return c.Ran - c.Errors }
 
 // blockRate is the share of answered repeats that were blocked.
-func (c *Case) blockRate() (float64, bool) { return Sum{float64(c.Blocked), c.answered()}.Mean() }
+func (c *CaseTotals) blockRate() (float64, bool) { return Sum{float64(c.Blocked), c.answered()}.Mean() }
 
 // Category counts the answers of an arm by their rating in a safety category.
 type Category struct {
@@ -92,7 +92,7 @@ type Category struct {
 // Options configure a comparison.
 type Options struct {
 	Alpha     float64             // one-sided error rate of a decision; the interval has the level 1-2*Alpha
-	Gated     []eval.MetricMargin // the metrics that get a verdict; none: estimates only
+	Margins   []eval.MetricMargin // the metrics that get a verdict; none: estimates only
 	MaxErrors float64             // share of errors above which a side is not comparable
 	Seed      uint64              // of the resampling tests
 	// EarlyVerdict is the early stop of head's arm that this comparison explains; nil without one.
@@ -100,7 +100,7 @@ type Options struct {
 	// MinPaired is the least share of the baseline cases covered by head that must be compared; 0 means no minimum.
 	MinPaired float64
 	// Selected reports whether head has to cover a case of the baseline, by its name and tags there; nil means all.
-	Selected func(*Case) bool
+	Selected func(*CaseTotals) bool
 }
 
 // Compare compares an arm with its baseline. Decide adds the verdicts.
@@ -131,12 +131,12 @@ func Compare(base, head *Side, o Options) ArmComparison {
 			c.Metrics = append(c.Metrics, one)
 		}
 	}
-	for i, g := range o.Gated { // a missing metric must not count as "not worse"
+	for i, g := range o.Margins { // a missing metric must not count as "not worse"
 		if !slices.ContainsFunc(c.Metrics, func(m MetricComparison) bool { return m.Name == g.Name }) {
 			c.Metrics = append(c.Metrics, MetricComparison{
 				Name:          g.Name,
 				MetricChange:  MetricChange{Level: 1 - 2*o.Alpha},
-				MetricTests:   MetricTests{Gated: true, Margin: &o.Gated[i].Margin},
+				MetricTests:   MetricTests{Gated: true, Margin: &o.Margins[i].Margin},
 				MetricVerdict: MetricVerdict{Advice: "no case has this metric on both sides"},
 			})
 		}
@@ -190,7 +190,7 @@ func (o *Options) metricsOf(base, head *Side, chosen bool) []string {
 			out = append(out, name)
 		}
 	}
-	for _, name := range slices.Concat(classMetrics(), gatedNames(o.Gated)) {
+	for _, name := range slices.Concat(classMetrics(), gatedNames(o.Margins)) {
 		if isClassMetric(name, base, head) && !slices.Contains(out, name) {
 			out = append(out, name)
 		}

@@ -22,7 +22,7 @@ import (
 func side(run string, repeats int, passed ...int) *Side {
 	s := &Side{Run: run, Suite: "s", Arm: "t/p"}
 	for i, p := range passed {
-		c := Case{Name: fmt.Sprintf("case %d", i), ID: fmt.Sprintf("id %d", i), Passed: p, Failed: repeats - p, Ran: repeats}
+		c := CaseTotals{Name: fmt.Sprintf("case %d", i), ID: fmt.Sprintf("id %d", i), Passed: p, Failed: repeats - p, Ran: repeats}
 		for range repeats {
 			c.LatencyMs.Add(100)
 			c.Tokens.Add(10)
@@ -33,9 +33,9 @@ func side(run string, repeats int, passed ...int) *Side {
 }
 
 // updateAll changes the cases of a side.
-func updateAll(s *Side, one func(i int, c *Case)) {
+func updateAll(s *Side, one func(i int, c *CaseTotals)) {
 	for i := range s.Cases.Len() {
-		s.Cases.Update(i, func(c *Case) { one(i, c) })
+		s.Cases.Update(i, func(c *CaseTotals) { one(i, c) })
 	}
 }
 
@@ -66,7 +66,7 @@ func flipped(n, gained, regressed int) (base, head *Side) {
 }
 
 func options(alpha float64, metrics ...eval.MetricMargin) Options {
-	return Options{Alpha: alpha, Gated: metrics, MaxErrors: 0.01, Seed: 1}
+	return Options{Alpha: alpha, Margins: metrics, MaxErrors: 0.01, Seed: 1}
 }
 
 func passMargin(margin float64) eval.MetricMargin {
@@ -228,16 +228,16 @@ func TestSequentialStopsAgreeWithAnotherProgram(t *testing.T) {
 func TestCasesArePairedByTheirRequests(t *testing.T) {
 	t.Parallel()
 	base, head := side("base", 1, 1, 1, 1, 1, 1), side("head", 1, 1, 0, 1, 1, 1)
-	reverse(base)                                                       // the place does not matter
-	head.Cases.Update(0, func(c *Case) { c.Name = "renamed" })          // nor does the name
-	head.Cases.Update(2, func(c *Case) { c.ID = "other variables" })    // another case of the same name
-	base.Cases.Update(1, func(c *Case) { c.Scorers = "scorers" })       // passing means
-	head.Cases.Update(3, func(c *Case) { c.Scorers = "other scorers" }) // something else
-	head.Cases.Update(4, func(c *Case) { c.Passed, c.Errors = 0, 1 })
-	head.Cases.Add(&Case{Name: "new", ID: "new", Passed: 1, Ran: 1})
-	head.Cases.Add(&Case{Name: "sick", ID: "sick", Passed: 1, Ran: 1, Quarantined: true})
-	base.Cases.Add(&Case{Name: "old", ID: "old", Passed: 1, Ran: 1})
-	base.Cases.Add(&Case{Name: "sick", ID: "sick", Failed: 1, Ran: 1})
+	reverse(base)                                                             // the place does not matter
+	head.Cases.Update(0, func(c *CaseTotals) { c.Name = "renamed" })          // nor does the name
+	head.Cases.Update(2, func(c *CaseTotals) { c.ID = "other variables" })    // another case of the same name
+	base.Cases.Update(1, func(c *CaseTotals) { c.Scorers = "scorers" })       // passing means
+	head.Cases.Update(3, func(c *CaseTotals) { c.Scorers = "other scorers" }) // something else
+	head.Cases.Update(4, func(c *CaseTotals) { c.Passed, c.Errors = 0, 1 })
+	head.Cases.Add(&CaseTotals{Name: "new", ID: "new", Passed: 1, Ran: 1})
+	head.Cases.Add(&CaseTotals{Name: "sick", ID: "sick", Passed: 1, Ran: 1, Quarantined: true})
+	base.Cases.Add(&CaseTotals{Name: "old", ID: "old", Passed: 1, Ran: 1})
+	base.Cases.Add(&CaseTotals{Name: "sick", ID: "sick", Failed: 1, Ran: 1})
 	p := Compare(base, head, options(0.05)).Cases
 	got := fmt.Sprint(p.Paired, p.Units, p.Changed, p.Added, p.Removed, p.Unjudged, p.Quarantined)
 	if want := "3 2 [case 2 case 3] [new] [old] [case 4] [sick]"; got != want {
@@ -250,8 +250,8 @@ func TestEqualCasesArePairedByNameThenOrder(t *testing.T) {
 	t.Parallel()
 	base, head := side("base", 1, 1, 0, 1), side("head", 1, 1, 0, 1)
 	for i := range 3 {
-		base.Cases.Update(i, func(c *Case) { c.ID = "same" })
-		head.Cases.Update(i, func(c *Case) { c.ID = "same" })
+		base.Cases.Update(i, func(c *CaseTotals) { c.ID = "same" })
+		head.Cases.Update(i, func(c *CaseTotals) { c.ID = "same" })
 	}
 	reverse(head)
 	a := Compare(base, head, options(0.05))
@@ -267,14 +267,14 @@ func TestWhatIsNotComparableIsInvalid(t *testing.T) {
 		"the baseline is not complete":                                           func(base, _ *Side) { base.Partial = true },
 		"the run is not complete":                                                func(_, head *Side) { head.Partial = true },
 		"no case is in both": func(_, head *Side) {
-			updateAll(head, func(i int, c *Case) { c.ID, c.Name = fmt.Sprint("other", i), fmt.Sprint("other", i) })
+			updateAll(head, func(i int, c *CaseTotals) { c.ID, c.Name = fmt.Sprint("other", i), fmt.Sprint("other", i) })
 		},
 		"no case was judged on both sides": func(_, head *Side) {
-			updateAll(head, func(_ int, c *Case) { c.Passed, c.Failed, c.Errors = 0, 0, 1 })
+			updateAll(head, func(_ int, c *CaseTotals) { c.Passed, c.Failed, c.Errors = 0, 0, 1 })
 		},
 		"5.0 % of the trials of the run are errors, more than 1 %": func(_, head *Side) {
 			for i := range 5 {
-				head.Cases.Update(i, func(c *Case) { c.Passed, c.Errors = 0, 1 })
+				head.Cases.Update(i, func(c *CaseTotals) { c.Passed, c.Errors = 0, 1 })
 			}
 		},
 	} {
@@ -374,7 +374,7 @@ func TestStopIsFinal(t *testing.T) {
 // An error is neither a block nor an answer without one, on both sides alike: the early stop and the comparison count the same.
 func TestErrorsAreNoAnswersWithoutABlock(t *testing.T) {
 	t.Parallel()
-	c := Case{Ran: 2, Errors: 1, Blocked: 1}
+	c := CaseTotals{Ran: 2, Errors: 1, Blocked: 1}
 	rate, _ := c.blockRate()
 	early, _ := c.Of(&Side{}, eval.MetricBlocked).Mean()
 	if rate != 1 || early != 1 {

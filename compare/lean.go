@@ -14,10 +14,10 @@ import (
 func (c *ArmPreference) MeasureLean(base, head *Side, o Options) {
 	m := newMeasure(o, judgedPairs(base, head))
 	c.Level = 1 - 2*o.Alpha
-	if first := m.shares(func(c *Case) (float64, bool) { return c.First.Mean() }); len(first.head) > 0 {
+	if first := m.shares(func(c *CaseTotals) (float64, bool) { return c.First.Mean() }); len(first.head) > 0 {
 		c.FirstPlace.Interval = &[2]float64{first.atLeast(o.Alpha), first.atMost(o.Alpha)}
 	}
-	turned := m.shares(func(c *Case) (float64, bool) { return c.Contradicted.Mean() })
+	turned := m.shares(func(c *CaseTotals) (float64, bool) { return c.Contradicted.Mean() })
 	if least := turned.atLeast(eval.DefaultAlpha); least > 0.5 {
 		c.Unreliable = fmt.Sprintf(
 			"the judge contradicts itself: in %d of %d pairs of different answers, the other order changed its choice "+
@@ -32,7 +32,7 @@ type shares struct{ units }
 
 // shares reads a share from each case of head.
 func (m *measure) shares(of value) shares {
-	return shares{m.unitsOf(func(*Case) (float64, bool) { return 0, true }, of, bothSides)}
+	return shares{m.unitsOf(func(*CaseTotals) (float64, bool) { return 0, true }, of, bothSides)}
 }
 
 // atLeast returns the lower bound of the mean share with one-sided error alpha. It is exact (Clopper and

@@ -11,7 +11,7 @@ import (
 func judged(cases, contradicted, repeats int, cluster string) (base, head *Side, choice *ArmPreference) {
 	base, head, choice = &Side{Run: "b"}, &Side{Run: "h"}, &ArmPreference{}
 	for i := range cases {
-		c := Case{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Cluster: cluster, Passed: repeats, Ran: repeats}
+		c := CaseTotals{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Cluster: cluster, Passed: repeats, Ran: repeats}
 		base.Cases.Add(&c)
 		for range repeats {
 			choice.AddJudged(0.5)
@@ -64,7 +64,7 @@ func TestFirstPlaceIntervalIsOverCases(t *testing.T) {
 
 	base, head, choice := judged(10, 0, 1, "")
 	for i := range head.Cases.Len() {
-		head.Cases.Update(i, func(c *Case) { choice.AddPlaces(c, 1, 1) })
+		head.Cases.Update(i, func(c *CaseTotals) { choice.AddPlaces(c, 1, 1) })
 	}
 	got = interval(base, head, choice)
 	expect.Same(t, "ten cases, no preference", got[0] < 0.5 && got[1] > 0.5 && got[0] > 0.2 && got[1] < 0.8, true)

@@ -26,11 +26,11 @@ func newMeasure(o Options, pairs pairs) *measure {
 
 // gatedAs is the gate's margin for a metric, false when it is not gated.
 func (o *Options) gatedAs(metric string) (eval.MetricMargin, bool) {
-	i := slices.IndexFunc(o.Gated, func(g eval.MetricMargin) bool { return g.Name == metric })
+	i := slices.IndexFunc(o.Margins, func(g eval.MetricMargin) bool { return g.Name == metric })
 	if i < 0 {
 		return eval.MetricMargin{}, false
 	}
-	return o.Gated[i], true
+	return o.Margins[i], true
 }
 
 // metric compares one metric, without a verdict.
@@ -247,7 +247,7 @@ const fewestInSlice = 5
 // slices compares the pass rate among the cases with each tag. They are many and were not planned: what is
 // significant after Benjamini-Hochberg is a hint, not a verdict.
 func (m *measure) slices() []Slice {
-	byTag := map[string][]places{}
+	byTag := map[string][]caseIndexes{}
 	for _, at := range m.pairs.at {
 		for _, tag := range m.pairs.head.common(int(at.head)).Tags {
 			byTag[tag] = append(byTag[tag], at)
@@ -294,7 +294,7 @@ func (m *measure) repeatsNeeded(margin float64) int {
 		if m.pairs.clustered(at) {
 			return 0
 		}
-		for i, c := range []*Case{p.base, p.head} {
+		for i, c := range []*CaseTotals{p.base, p.head} {
 			k := float64(c.Passed + c.Failed)
 			if k < 2 {
 				return 0

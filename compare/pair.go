@@ -8,17 +8,17 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// places are the indexes of a case on both sides.
-type places struct{ base, head uint32 }
+// caseIndexes are the indexes of a case on both sides.
+type caseIndexes struct{ base, head uint32 }
 
 // pairs are cases that both sides have.
 type pairs struct {
 	base, head *Cases
-	at         []places
+	at         []caseIndexes
 }
 
 // pair is a case on both sides, without names, clusters and hashes. It is valid until the next one is yielded.
-type pair struct{ base, head *Case }
+type pair struct{ base, head *CaseTotals }
 
 func (p *pairs) each(yield func(int, pair) bool) {
 	base, head := caseReader{of: p.base}, caseReader{of: p.head}
@@ -35,19 +35,19 @@ func (p *pairs) clustered(i int) bool {
 }
 
 // of is the same sides with other places.
-func (p *pairs) of(at []places) pairs { return pairs{p.base, p.head, at} }
+func (p *pairs) of(at []caseIndexes) pairs { return pairs{p.base, p.head, at} }
 
 // paired sorts the cases of both sides by what can be compared.
 type paired struct {
 	Pairing
 	base, head *Cases
-	judged     []places // same meaning, and comparable
-	others     []places // same meaning, but not comparable
-	errored    []places // subset of others: judged in base, only errors in head
+	judged     []caseIndexes // same meaning, and comparable
+	others     []caseIndexes // same meaning, but not comparable
+	errored    []caseIndexes // subset of others: judged in base, only errors in head
 }
 
 // pairs concatenates lists of places.
-func (p *paired) pairs(at ...[]places) pairs {
+func (p *paired) pairs(at ...[]caseIndexes) pairs {
 	if len(at) == 1 {
 		return pairs{p.base, p.head, at[0]}
 	}
@@ -57,7 +57,7 @@ func (p *paired) pairs(at ...[]places) pairs {
 // all are the cases with the same meaning, in head's order.
 func (p *paired) all() pairs {
 	all := p.pairs(p.judged, p.others)
-	slices.SortFunc(all.at, func(a, b places) int { return cmp.Compare(a.head, b.head) })
+	slices.SortFunc(all.at, func(a, b caseIndexes) int { return cmp.Compare(a.head, b.head) })
 	return all
 }
 
@@ -123,7 +123,7 @@ func (m *Matcher) after(at uint32) uint32 {
 
 // SameAs reports whether a baseline case can be compared with a case that has these scorers and variables: neither
 // is in quarantine, and both mean the same. Values that a run does not record count as equal.
-func (c *Case) SameAs(scorers, vars string, quarantined bool) bool {
+func (c *CaseTotals) SameAs(scorers, vars string, quarantined bool) bool {
 	return !c.Quarantined && !quarantined && alike(c.Scorers, scorers) && alike(c.Vars, vars)
 }
 
@@ -133,13 +133,13 @@ func alike[T comparable](a, b T) bool {
 }
 
 // sameCase is SameAs by index.
-func (p *paired) sameCase(at places) bool {
+func (p *paired) sameCase(at caseIndexes) bool {
 	b, h := p.base.common(int(at.base)), p.head.common(int(at.head))
 	return b.SameAs(h.Scorers, "", h.Quarantined) && alike(p.base.varsAt(int(at.base)), p.head.varsAt(int(at.head)))
 }
 
 // pairUp pairs cases by their requests. selected reports whether head has to cover a case of base; nil means all.
-func pairUp(base, head *Side, selected func(*Case) bool) paired {
+func pairUp(base, head *Side, selected func(*CaseTotals) bool) paired {
 	p := paired{base: &base.Cases, head: &head.Cases}
 	expected := p.expected(selected)
 	m := NewMatcher(base)
@@ -148,13 +148,13 @@ func pairUp(base, head *Side, selected func(*Case) bool) paired {
 			p.Of++
 		}
 	}
-	p.judged = make([]places, 0, p.head.Len())
+	p.judged = make([]caseIndexes, 0, p.head.Len())
 	byName := sync.OnceValue(p.base.byName) // rarely needed: most cases match
 	changed := map[string]bool{}
 	for i := range p.head.Len() {
 		name := func() string { return p.head.names.at(i) }
 		if b := m.match(p.head.ids.at(i), name); b >= 0 {
-			p.add(places{uint32(b), uint32(i)}, expected(b)) //nolint:gosec // places
+			p.add(caseIndexes{uint32(b), uint32(i)}, expected(b)) //nolint:gosec // places
 		} else if before, known := byName()[name()]; known {
 			p.lose(&p.Changed, before)
 			changed[name()] = true
@@ -181,7 +181,7 @@ func judgedPairs(base, head *Side) pairs {
 }
 
 // expected reports whether head has to cover the case of base at an index.
-func (p *paired) expected(selected func(*Case) bool) func(i int) bool {
+func (p *paired) expected(selected func(*CaseTotals) bool) func(i int) bool {
 	return func(i int) bool {
 		if p.base.common(i).Quarantined || selected == nil {
 			return !p.base.common(i).Quarantined
@@ -210,7 +210,7 @@ func (p *paired) lose(list *[]string, b int) {
 }
 
 // change records a case whose meaning differs between the sides.
-func (p *paired) change(at places, before, after string) {
+func (p *paired) change(at caseIndexes, before, after string) {
 	p.lose(&p.Changed, int(at.base))
 	if alike(p.base.varsAt(int(at.base)), p.head.varsAt(int(at.head))) {
 		p.addVersions(before, after)
@@ -219,7 +219,7 @@ func (p *paired) change(at places, before, after string) {
 
 // add records a case with the same request on both sides. expected says that it counts towards the share that is
 // compared.
-func (p *paired) add(at places, expected bool) {
+func (p *paired) add(at caseIndexes, expected bool) {
 	b, h := p.base.common(int(at.base)), p.head.common(int(at.head))
 	switch {
 	case h.Quarantined && !b.Quarantined:
@@ -239,7 +239,7 @@ func (p *paired) add(at places, expected bool) {
 }
 
 // pair records a case that counts on both sides.
-func (p *paired) pair(at places) {
+func (p *paired) pair(at caseIndexes) {
 	b, h := p.base.common(int(at.base)), p.head.common(int(at.head))
 	_, judgedBefore := b.PassRate()
 	_, judgedNow := h.PassRate()

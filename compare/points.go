@@ -51,9 +51,9 @@ func (m *measure) pointValues(metric string, base, head *Side) (ofBase, ofHead v
 	var amount value
 	switch metric {
 	case eval.MetricLatency:
-		amount = func(c *Case) (float64, bool) { return c.LatencyMs.Mean() }
+		amount = func(c *CaseTotals) (float64, bool) { return c.LatencyMs.Mean() }
 	case eval.MetricTokens:
-		amount = func(c *Case) (float64, bool) { return c.Tokens.Mean() }
+		amount = func(c *CaseTotals) (float64, bool) { return c.Tokens.Mean() }
 	default:
 		return m.values(metric, base, head)
 	}

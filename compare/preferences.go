@@ -57,7 +57,7 @@ type SuitePreferences struct {
 
 // IndependentUnits numbers the independent units of cases, from 0. Each case is given on all arms: cases that
 // share a cluster, or a request on any arm, depend on each other.
-func IndependentUnits(cases [][]*Case) []int {
+func IndependentUnits(cases [][]*CaseTotals) []int {
 	names := make([][]string, len(cases))
 	for i, onArms := range cases {
 		for _, c := range onArms {

@@ -17,7 +17,7 @@ type Preview struct {
 
 // NewPreview pairs the planned cases with those of a baseline. selected reports whether a case of base is in the
 // run; nil means all.
-func NewPreview(base, head *Side, selected func(*Case) bool) Preview {
+func NewPreview(base, head *Side, selected func(*CaseTotals) bool) Preview {
 	p := pairUp(base, head, selected)
 	all := p.all()
 	g := groupsOf(&all)
@@ -45,7 +45,7 @@ func NewPreview(base, head *Side, selected func(*Case) bool) Preview {
 func (p *Preview) Why(minPaired float64) string { return tooFew(&p.Pairing, minPaired) }
 
 // Key identifies a case within a suite.
-func (c *Case) Key() string { return c.ID + "\x00" + c.Name }
+func (c *CaseTotals) Key() string { return c.ID + "\x00" + c.Name }
 
 // Units maps the Key of each case to the Key of the first case of its independent unit. Cases that share a request
 // on any arm of head, or a cluster on either side, are one unit. Cases alone in their unit are left out.
@@ -53,7 +53,7 @@ func Units(heads, bases []*Side) map[string]string {
 	var keys []string
 	var names [][]string
 	places := map[string]int{}
-	note := func(c *Case, name string) {
+	note := func(c *CaseTotals, name string) {
 		at, known := places[c.Key()]
 		if !known {
 			at = len(keys)

@@ -61,7 +61,7 @@ func (d drawing) sides(r *rand.Rand) []*compare.Side {
 			if r.IntN(2) == 0 {
 				u = r.Float64()
 			}
-			c := compare.Case{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Ran: 1}
+			c := compare.CaseTotals{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Ran: 1}
 			if d.cluster > 1 {
 				c.Cluster = fmt.Sprint(cluster)
 			}
@@ -218,13 +218,13 @@ func TestTooLittleDataGivesNoRanking(t *testing.T) {
 	if got := compare.Rank(sides, o); len(got.Best) != 1 {
 		t.Fatalf("got %+v, want the better arm alone", got)
 	}
-	sides[0].Cases.Update(0, func(c *compare.Case) { c.Errors, c.Ran = 9, 10 })
+	sides[0].Cases.Update(0, func(c *compare.CaseTotals) { c.Errors, c.Ran = 9, 10 })
 	if got := compare.Rank(sides, o); got.Why == "" {
 		t.Error("an arm with many errors was ranked, want no ranking")
 	}
 	o.MaxErrors = 1
 	for i := range 30 { // the better arm's own errors: it could be the worse one
-		sides[1].Cases.Update(i, func(c *compare.Case) { c.Passed, c.Errors = 0, 1 })
+		sides[1].Cases.Update(i, func(c *compare.CaseTotals) { c.Passed, c.Errors = 0, 1 })
 	}
 	expect.Same(t, "the best, of whom one has errors in half of its cases", len(compare.Rank(sides, o).Best), 2)
 }

@@ -14,7 +14,7 @@ import (
 const capFactor = 5
 
 // amount is the milliseconds or tokens of a case.
-func amount(metric string, c *Case) Sum {
+func amount(metric string, c *CaseTotals) Sum {
 	if metric == eval.MetricLatency {
 		return c.LatencyMs
 	}
@@ -97,11 +97,11 @@ func (m *measure) hidden(metric string, most float64) float64 {
 // capped are the amounts of both sides as shares of the cap. Errors of head count as the cap when the worst case
 // is measured.
 func (m *measure) capped(metric string, most float64) (ofBase, ofHead value) {
-	ofBase = func(c *Case) (float64, bool) {
+	ofBase = func(c *CaseTotals) (float64, bool) {
 		v, ok := amount(metric, c).Mean()
 		return min(v, most), ok
 	}
-	return ofBase, func(c *Case) (float64, bool) {
+	return ofBase, func(c *CaseTotals) (float64, bool) {
 		s := amount(metric, c)
 		v, ok := s.Mean()
 		if !m.worst || c.Errors == 0 {

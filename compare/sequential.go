@@ -77,7 +77,7 @@ func (s *Sequential) Feed(u Unit) *eval.EarlyVerdict {
 }
 
 // Of is the case's total for a metric.
-func (c *Case) Of(s *Side, metric string) Sum {
+func (c *CaseTotals) Of(s *Side, metric string) Sum {
 	switch metric {
 	case eval.MetricPass:
 		return Sum{float64(c.Passed), c.Passed + c.Failed}

@@ -7,7 +7,7 @@ import (
 )
 
 // value is a metric of a case, false when the case has none.
-type value func(*Case) (float64, bool)
+type value func(*CaseTotals) (float64, bool)
 
 // groups maps pairs to requests, and requests to units. Cases with one request are one question with several
 // repeats. The questions of a cluster depend on each other, so a cluster is one independent unit, weighted by its
@@ -345,7 +345,7 @@ func (u *units) mean(x []float64) float64 { return weightedMean(x, u.weights) }
 // values are the values of a metric on both sides. An error of head counts as the metric's worst value when
 // m.worst is set; other errors do not count.
 func (m *measure) values(metric string, base, head *Side) (ofBase, ofHead value) {
-	errors := func(c *Case) int {
+	errors := func(c *CaseTotals) int {
 		if m.worst {
 			return c.Errors
 		}
@@ -353,15 +353,15 @@ func (m *measure) values(metric string, base, head *Side) (ofBase, ofHead value)
 	}
 	switch metric {
 	case eval.MetricPass:
-		return (*Case).PassRate, func(c *Case) (float64, bool) {
+		return (*CaseTotals).PassRate, func(c *CaseTotals) (float64, bool) {
 			return Sum{float64(c.Passed), c.Passed + c.Failed + errors(c)}.Mean()
 		}
 	case eval.MetricBlocked:
-		return (*Case).blockRate, func(c *Case) (float64, bool) {
+		return (*CaseTotals).blockRate, func(c *CaseTotals) (float64, bool) {
 			return Sum{float64(c.Blocked + errors(c)), c.answered() + errors(c)}.Mean()
 		}
 	case eval.MetricChoose:
-		return func(*Case) (float64, bool) { return indifferent, true }, func(c *Case) (float64, bool) {
+		return func(*CaseTotals) (float64, bool) { return indifferent, true }, func(c *CaseTotals) (float64, bool) {
 			if m.worst {
 				return Sum{c.Chosen.Total, max(c.Chosen.N, c.Ran)}.Mean()
 			}
@@ -369,7 +369,7 @@ func (m *measure) values(metric string, base, head *Side) (ofBase, ofHead value)
 		}
 	}
 	atBase, atHead := slices.Index(base.Metrics, metric), slices.Index(head.Metrics, metric)
-	return func(c *Case) (float64, bool) { return c.named(atBase).Mean() }, func(c *Case) (float64, bool) {
+	return func(c *CaseTotals) (float64, bool) { return c.named(atBase).Mean() }, func(c *CaseTotals) (float64, bool) {
 		s := c.named(atHead)
 		if m.worst && s.N == 0 { // judged, but without a value of the metric
 			return 0, true
@@ -379,7 +379,7 @@ func (m *measure) values(metric string, base, head *Side) (ofBase, ofHead value)
 }
 
 // named is the case's total of the named metric with this index.
-func (c *Case) named(at int) Sum {
+func (c *CaseTotals) named(at int) Sum {
 	if at < 0 || at >= len(c.Metrics) {
 		return Sum{}
 	}

@@ -26,7 +26,7 @@ func Decide(arms []ArmComparison, o Options) eval.Verdict {
 	for i := range arms {
 		a := &arms[i]
 		switch a.Verdict = ""; {
-		case len(o.Gated) > 0:
+		case len(o.Margins) > 0:
 			o.decideArm(a)
 		case len(a.Metrics) == 0 && a.Why != "": // nothing to show
 			a.Verdict = eval.Invalid

@@ -70,12 +70,12 @@ type List struct {
 	items    []Diagnostic
 	seen     map[Diagnostic]bool
 	included map[string]Pos // where files are included
-	rows     map[Diagnostic]*rows
+	rows     map[Diagnostic]*repeatedProblem
 	repeated int // problems of rows that an earlier row has too
 }
 
-// rows are the rows of data with the same problem.
-type rows struct {
+// repeatedProblem are the rows of data with the same problem.
+type repeatedProblem struct {
 	item  int // in the list
 	first Pos
 	more  int
@@ -130,7 +130,7 @@ func (l *List) Add(d Diagnostic) {
 // AddRow adds a problem that comes from a row of data. Rows with the same problem are one item, which names the first.
 func (l *List) AddRow(d Diagnostic, row Pos) {
 	if l.rows == nil {
-		l.rows = map[Diagnostic]*rows{}
+		l.rows = map[Diagnostic]*repeatedProblem{}
 	}
 	if same := l.rows[d]; same != nil {
 		same.more++
@@ -141,7 +141,7 @@ func (l *List) AddRow(d Diagnostic, row Pos) {
 	in, before := d, l.Len()
 	in.Message += fmt.Sprintf(" (in the row at %s)", row)
 	if l.Add(in); l.Len() > before {
-		l.rows[d] = &rows{item: before, first: row}
+		l.rows[d] = &repeatedProblem{item: before, first: row}
 	}
 }
 

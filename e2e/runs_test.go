@@ -199,7 +199,7 @@ func reach(r *eval.Result, text string, endpoint bool) {
 	q, c := r.Request, &r.Response.Candidates[0]
 	q.System, q.Tools = text, []tool.Declaration{{Name: text, Description: text, Parameters: literal}}
 	q.ToolChoice, q.ToolResults, q.Extra = &tool.Choice{Name: text}, text, eval.Extra{text: literal}
-	results := []tool.Result{{ID: text, Name: text, Text: text, Failed: endpoint}}
+	results := []tool.CallResult{{ID: text, Name: text, Text: text, Failed: endpoint}}
 	q.Contents[0].Parts = append(
 		q.Contents[0].Parts, eval.DataPart{Data: &eval.Image{Path: text, MIMEType: text}}, eval.RawPart{Raw: literal},
 		eval.ResultPart{Result: &results[0]},

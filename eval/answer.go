@@ -14,7 +14,7 @@ type PaidAnswer struct {
 	Response *Response `json:"response"`
 	// Results are the suite's results for function calls of the model, as in Turn. If calls start programs,
 	// the answer has one line before they run, and a second one with their results.
-	Results []tool.Result `json:"results,omitempty"`
+	Results []tool.CallResult `json:"results,omitempty"`
 	// Turns are the turns of a whole answer.
 	Turns  []Turn  `json:"turns,omitempty"`
 	Usage  *Usage  `json:"usage,omitempty"`

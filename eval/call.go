@@ -50,8 +50,8 @@ type Call struct {
 	Vars variable.Dict
 	// Attempts is how often the call is sent at most; 0: as often as the run says.
 	Attempts int
-	// Session names the trial to an application: all calls of a trial share it, and one that runs again after a resume has another.
-	Session string
+	// TrialName names the trial to an application: all calls of a trial share it, and one that runs again after a resume has another.
+	TrialName string
 	// Judge names the judge that gets the question, "" when the call is to a model under test.
 	Judge string
 	// PromptTokens are the tokens of the prompt, counted or estimated.
@@ -60,7 +60,7 @@ type Call struct {
 	OutputLimit int
 	// Results are the suite's results for function calls of the model, if the answer is a recorded one that
 	// has them.
-	Results []tool.Result
+	Results []tool.CallResult
 	// Repeat says that an earlier answer does not count, as long as there is a service to call.
 	Repeat bool
 	// Recorded says that only an earlier answer will do.

@@ -134,7 +134,7 @@ func (o *GateOptions) Interleaved() (file, ref string, err error) {
 }
 
 // plainRef is a version that git cannot take for an option or a range.
-const plainRef lazy.Pattern = `^[A-Za-z0-9_][A-Za-z0-9_./~^-]*$`
+const plainRef lazy.Regex = `^[A-Za-z0-9_][A-Za-z0-9_./~^-]*$`
 
 // Narrows reports whether a filter is given.
 func (o *SelectionOptions) Narrows() bool {

@@ -37,7 +37,7 @@ type RawPart struct {
 
 // ResultPart is the result of a tool call.
 type ResultPart struct {
-	Result *tool.Result `json:"result,omitempty"`
+	Result *tool.CallResult `json:"result,omitempty"`
 }
 
 func (p TextPart) withheld() Part   { return TextPart{Withheld: withhold(p.Text)} }

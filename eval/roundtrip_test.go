@@ -268,7 +268,7 @@ func withContent() *Result {
 		r.Scores[i].Scorer, r.Scores[i].Name = "contains", "closeness"
 		r.Scores[i].Judged.Judge, r.Scores[i].Judged.Choice = "panel", "yes"
 		r.Scores[i].Judged.Choices = []string{"yes"}
-		r.Scores[i].Class = &classification.Pair{Label: "yes", Answer: "no"}
+		r.Scores[i].Class = &classification.Pair{Expected: "yes", Answer: "no"}
 		for _, some := range [][]Ruling{r.Scores[i].Judged.Rulings, r.Scores[i].Judged.Panel} {
 			for j := range some {
 				some[j].Judge, some[j].Choice = "panel", "yes"

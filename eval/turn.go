@@ -19,9 +19,9 @@ type Turn struct {
 	Response
 	// Results are the suite's results for the calls of this turn, in their order. The next call sends them.
 	// nil means that the turn is the final answer to the user.
-	Results []tool.Result `json:"results,omitempty"`
-	Usage   Usage         `json:"usage"`
-	Timing  Timing        `json:"timing"`
+	Results []tool.CallResult `json:"results,omitempty"`
+	Usage   Usage             `json:"usage"`
+	Timing  Timing            `json:"timing"`
 }
 
 // Calls are the tool calls of the turn's first candidate.

@@ -50,7 +50,7 @@ func TestAfterAddsTheTurnsToTheRequest(t *testing.T) {
 }
 
 // step is an answer that calls functions, with the results that the suite gave.
-func step(candidate string, results ...tool.Result) Turn {
+func step(candidate string, results ...tool.CallResult) Turn {
 	c := Candidate{FinishReason: "TOOL_CALLS", Raw: json.RawMessage(candidate)}
 	return Turn{Response: Response{Candidates: []Candidate{c}}, Results: results}
 }
@@ -61,7 +61,7 @@ func TestAfterStepsResultsFollowTheModelsTurn(t *testing.T) {
 	called := step(
 		`{"content": {"role": "model", "parts": [{"text": "so", "thought": true}, `+
 			`{"functionCall": {"id": "1", "name": "f"}, "signature": "s"}]}}`,
-		tool.Result{ID: "1", Name: "f", Text: "shipped"}, tool.Result{ID: "2", Name: "g", Text: "no", Failed: true},
+		tool.CallResult{ID: "1", Name: "f", Text: "shipped"}, tool.CallResult{ID: "2", Name: "g", Text: "no", Failed: true},
 	)
 	said := step(`{"content": {"parts": [{"text": "a"}, {"text": "b"}]}, "avgLogprobs": 1}`)
 	said.Candidates[0].Text = "ab"
@@ -88,13 +88,13 @@ func TestAfterStepsResultsFollowTheModelsTurn(t *testing.T) {
 func TestTurnIDOfStepsIgnoresIndentation(t *testing.T) {
 	t.Parallel()
 	const calls = `{"content":{"parts":[{"functionCall":{"id":"1","name":"f"}}]}}`
-	result := tool.Result{ID: "1", Name: "f", Text: "x"}
+	result := tool.CallResult{ID: "1", Name: "f", Text: "x"}
 	base := (&Trial{ID: "t"}).TurnID([]Turn{step(calls, result)})
 	expect.Same(t, "the same, indented", (&Trial{ID: "t"}).TurnID([]Turn{step(strings.ReplaceAll(calls, ":", ": \n"), result)}), base)
 	for name, other := range map[string]Turn{
 		"without a result":  step(calls),
-		"another text":      step(calls, tool.Result{ID: "1", Name: "f", Text: "y"}),
-		"a failure":         step(calls, tool.Result{ID: "1", Name: "f", Text: "x", Failed: true}),
+		"another text":      step(calls, tool.CallResult{ID: "1", Name: "f", Text: "y"}),
+		"a failure":         step(calls, tool.CallResult{ID: "1", Name: "f", Text: "x", Failed: true}),
 		"another call":      step(strings.Replace(calls, `"1"`, `"2"`, 1), result),
 		"two results":       step(calls, result, result),
 		"nothing but texts": step(`{"content":{"parts":[{"text":""}]}}`, result),

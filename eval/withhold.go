@@ -80,7 +80,7 @@ func (r *Request) withheld() Request {
 }
 
 // withheldResults are results without their texts.
-func withheldResults(results []tool.Result) []tool.Result {
+func withheldResults(results []tool.CallResult) []tool.CallResult {
 	results = slices.Clone(results)
 	for i := range results {
 		one := &results[i]
@@ -125,7 +125,7 @@ func (r *Response) withheld() Response {
 }
 
 // identifier matches the service's own words. Other texts in their place may quote a prompt.
-const identifier lazy.Pattern = `^[A-Za-z0-9_.-]{0,64}$`
+const identifier lazy.Regex = `^[A-Za-z0-9_.-]{0,64}$`
 
 func word(s string) string {
 	if identifier.Matches(s) {

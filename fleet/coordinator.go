@@ -224,7 +224,7 @@ func (c *Coordinator) CountTokens(ctx context.Context, call *eval.Call) (int, er
 }
 
 // attempt lets a worker make an attempt of a call.
-func (c *Coordinator) attempt(ctx context.Context, method string, call *eval.Call) (*answer, error) {
+func (c *Coordinator) attempt(ctx context.Context, method string, call *eval.Call) (*wireAnswer, error) {
 	m, err := newCall(method, call)
 	if err != nil {
 		return nil, eval.AsError(err)
@@ -271,8 +271,8 @@ func (c *Coordinator) Emulated() bool { return c.emulated.Load() }
 
 // send sends a call to the worker of the context's place. The error is about the transport, and an
 // *eval.Error.
-func (c *Coordinator) send(ctx context.Context, m *call) (*answer, error) {
-	r, _ := ctx.Value(roomKey{}).(*room)
+func (c *Coordinator) send(ctx context.Context, m *call) (*wireAnswer, error) {
+	r, _ := ctx.Value(roomKey{}).(*seat)
 	w := r.worker()
 	if w == nil {
 		return nil, &eval.Error{Kind: eval.KindCanceled, Unsent: true, Message: "the run was stopped before this call"}
@@ -299,7 +299,7 @@ func (c *Coordinator) send(ctx context.Context, m *call) (*answer, error) {
 	if err != nil {
 		return nil, c.unanswered(ctx, waiting, w, m, err)
 	}
-	a := &answer{}
+	a := &wireAnswer{}
 	if err := json.Unmarshal(out, a); err != nil {
 		return nil, eval.Errorf(eval.KindMalformed, "the answer of a worker cannot be read: %s", err)
 	}

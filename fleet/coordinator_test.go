@@ -86,7 +86,7 @@ func TestACompleteRunSendsWorkersHome(t *testing.T) {
 
 // at is the worker at which a context has a place, "" for none.
 func at(ctx context.Context) string {
-	r, _ := ctx.Value(roomKey{}).(*room)
+	r, _ := ctx.Value(roomKey{}).(*seat)
 	if w := r.worker(); w != nil {
 		return w.id
 	}

@@ -38,8 +38,8 @@ const ledgerVariable = "EVALRUN_LEDGER"
 // maxPack bounds a pack and its unpacked files, in bytes.
 const maxPack = 4 << 30
 
-// head has the settings that workers need in addition to the files.
-type head struct {
+// packHead has the settings that workers need in addition to the files.
+type packHead struct {
 	Suites   []string          `json:"suites"` // file names; each suite is in its own folder
 	Project  bool              `json:"project,omitempty"`
 	Emulator string            `json:"emulator,omitempty"` // eval.DemoScript, or scriptName
@@ -78,7 +78,7 @@ type zipped struct {
 func (p *packer) pack(o *evalrun.Options) ([]byte, error) {
 	var out bytes.Buffer
 	z := &zipped{zip.NewWriter(&out), map[string]bool{}}
-	h := head{Seed: o.Seed, Vars: o.Vars, Repeats: o.Selection.Repeats, Project: o.ProjectFile != ""}
+	h := packHead{Seed: o.Seed, Vars: o.Vars, Repeats: o.Selection.Repeats, Project: o.ProjectFile != ""}
 	h.Ledger = o.Ledger.URL != "" || o.Getenv != nil && o.Getenv(ledgerVariable) != ""
 	for i, name := range o.Suites {
 		if name == "-" {
@@ -206,7 +206,7 @@ func hashOf(pack []byte) string {
 }
 
 // unpackTo writes the files of a pack into an empty folder.
-func unpackTo(dir string, pack []byte) (*head, error) {
+func unpackTo(dir string, pack []byte) (*packHead, error) {
 	z, err := zip.NewReader(bytes.NewReader(pack), int64(len(pack)))
 	if err != nil {
 		return nil, fmt.Errorf("what the coordinator sent is no archive: %w", err)
@@ -216,7 +216,7 @@ func unpackTo(dir string, pack []byte) (*head, error) {
 		return nil, err
 	}
 	defer root.Close() //nolint:errcheck // its files are closed one by one
-	var h head
+	var h packHead
 	left := uint64(maxPack)
 	for _, f := range z.File {
 		if !filepath.IsLocal(f.Name) || strings.Contains(f.Name, `\`) {
@@ -237,7 +237,7 @@ func unpackTo(dir string, pack []byte) (*head, error) {
 }
 
 // extract writes a file of a pack, or decodes the head.
-func extract(root *os.Root, f *zip.File, h *head) error {
+func extract(root *os.Root, f *zip.File, h *packHead) error {
 	in, err := f.Open()
 	if err != nil {
 		return err

@@ -84,7 +84,7 @@ func TestPackHoldsWhatSuitesReadAndNothingElse(t *testing.T) {
 		"0/s.yaml": "first", "0/data/rows.csv": "q\n1\n", "0/data/more/deep.txt": "deep", "1/s.yaml": "second", "1/שלום 100%.txt": "\xff\xfe",
 		"project/evalrun.yaml": "version: 1\n", "emulator.yaml": "rules: []\n",
 	})
-	expect.Same(t, "head", *h, head{
+	expect.Same(t, "head", *h, packHead{
 		Suites: []string{"s.yaml", "s.yaml"}, Project: true, Emulator: scriptName, Seed: math.MaxUint64, Vars: o.Vars, Repeats: 3,
 	})
 }
@@ -186,15 +186,15 @@ func TestHeadSaysThatTheCoordinatorSharesALedger(t *testing.T) {
 func TestHeadAddsToTheOptionsOfAWorker(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		h         head
+		h         packHead
 		untrusted bool
 		emulator  string
 		project   string
 	}{
-		"a script":            {head{Suites: []string{"a.yaml"}, Emulator: scriptName}, false, filepath.Join("dir", scriptName), ""},
-		"the demo":            {head{Suites: []string{"a.yaml"}, Emulator: eval.DemoScript}, false, eval.DemoScript, ""},
-		"a project":           {head{Suites: []string{"a.yaml"}, Project: true}, false, "", filepath.Join("dir", "project", "evalrun.yaml")},
-		"an untrusted worker": {head{Suites: []string{"a.yaml"}, Project: true}, true, "", ""},
+		"a script":            {packHead{Suites: []string{"a.yaml"}, Emulator: scriptName}, false, filepath.Join("dir", scriptName), ""},
+		"the demo":            {packHead{Suites: []string{"a.yaml"}, Emulator: eval.DemoScript}, false, eval.DemoScript, ""},
+		"a project":           {packHead{Suites: []string{"a.yaml"}, Project: true}, false, "", filepath.Join("dir", "project", "evalrun.yaml")},
+		"an untrusted worker": {packHead{Suites: []string{"a.yaml"}, Project: true}, true, "", ""},
 	} {
 		o := &evalrun.Options{Untrusted: test.untrusted}
 		test.h.Seed, test.h.Repeats, test.h.Vars = 7, 2, map[string]string{"a": "b"}

@@ -63,8 +63,8 @@ func (c *Coordinator) release(w *member) {
 	c.serve()
 }
 
-// room is the place of a trial or a call.
-type room struct {
+// seat is the place of a trial or a call.
+type seat struct {
 	mu sync.Mutex
 	at *member // nil: no place became free before the run ended
 }
@@ -74,7 +74,7 @@ type roomKey struct{}
 // Enter waits for a place. A context that already has one keeps it, unless its worker is gone or about to
 // leave; then it gets another place.
 func (c *Coordinator) Enter(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func()) {
-	if r, _ := ctx.Value(roomKey{}).(*room); r != nil {
+	if r, _ := ctx.Value(roomKey{}).(*seat); r != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if !c.takes(r.at) {
@@ -83,7 +83,7 @@ func (c *Coordinator) Enter(ctx context.Context, stop <-chan struct{}) (calling 
 		}
 		return ctx, func() {}
 	}
-	r := &room{at: c.acquire(ctx, stop)}
+	r := &seat{at: c.acquire(ctx, stop)}
 	return context.WithValue(ctx, roomKey{}, r), func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -103,7 +103,7 @@ func (c *Coordinator) takes(w *member) bool {
 }
 
 // worker returns the worker of a place, nil if there is none.
-func (r *room) worker() *member {
+func (r *seat) worker() *member {
 	if r == nil {
 		return nil
 	}

@@ -36,7 +36,7 @@ type call struct {
 	Data         [][]byte        `json:"data,omitempty"` // of images and files, in the order of the request
 	Target       string          `json:"target,omitempty"`
 	TrialID      string          `json:"trialId,omitempty"`
-	Session      string          `json:"session,omitempty"`
+	TrialName    string          `json:"session,omitempty"`
 	Judge        string          `json:"judge,omitempty"`
 	Vars         json.RawMessage `json:"vars,omitempty"`
 	PromptTokens int             `json:"promptTokens,omitempty"`
@@ -47,8 +47,8 @@ type call struct {
 	Texts []string `json:"texts,omitempty"`
 }
 
-// answer is the result of a call.
-type answer struct {
+// wireAnswer is the result of a call.
+type wireAnswer struct {
 	Response *eval.Response `json:"response,omitempty"`
 	Usage    *eval.Usage    `json:"usage,omitempty"` // of the response
 	Tokens   int            `json:"tokens,omitempty"`
@@ -56,12 +56,12 @@ type answer struct {
 	Model    *eval.Model    `json:"model,omitempty"`
 	Models   []eval.Model   `json:"models,omitempty"`
 	Timing   eval.Timing    `json:"timing"`
-	Error    *failure       `json:"error,omitempty"`
+	Error    *sentError     `json:"error,omitempty"`
 	Emulated bool           `json:"emulated,omitempty"` // an emulator answered
 }
 
-// failure is an eval.Error with the fields that its JSON omits.
-type failure struct {
+// sentError is an eval.Error with the fields that its JSON omits.
+type sentError struct {
 	eval.Error
 	RetryAfter time.Duration  `json:"retryAfter,omitempty"`
 	Permanent  bool           `json:"permanent,omitempty"`
@@ -87,7 +87,7 @@ func newCall(method string, c *eval.Call) (*call, error) {
 		Request:      &c.Request,
 		Target:       c.Target,
 		TrialID:      c.TrialID,
-		Session:      c.Session,
+		TrialName:    c.TrialName,
 		Judge:        c.Judge,
 		PromptTokens: c.PromptTokens,
 		OutputLimit:  c.OutputLimit,
@@ -120,7 +120,7 @@ func (c *call) of() (*eval.Call, error) {
 	out := &eval.Call{
 		TrialID:      c.TrialID,
 		Target:       c.Target,
-		Session:      c.Session,
+		TrialName:    c.TrialName,
 		Judge:        c.Judge,
 		PromptTokens: c.PromptTokens,
 		OutputLimit:  c.OutputLimit,
@@ -146,8 +146,8 @@ func (c *call) of() (*eval.Call, error) {
 }
 
 // answered encodes the result of a call.
-func answered(resp *eval.Response, timing eval.Timing, err error) *answer {
-	out := &answer{Response: resp, Timing: timing, Error: failed(err)}
+func answered(resp *eval.Response, timing eval.Timing, err error) *wireAnswer {
+	out := &wireAnswer{Response: resp, Timing: timing, Error: failed(err)}
 	if resp != nil {
 		out.Usage = resp.Usage
 	}
@@ -155,19 +155,19 @@ func answered(resp *eval.Response, timing eval.Timing, err error) *answer {
 }
 
 // response decodes the answer of a message.
-func (a *answer) response() *eval.Response {
+func (a *wireAnswer) response() *eval.Response {
 	if a.Response != nil {
 		a.Response.Usage = a.Usage
 	}
 	return a.Response
 }
 
-func failed(err error) *failure {
+func failed(err error) *sentError {
 	e := eval.AsError(err)
 	if e == nil {
 		return nil
 	}
-	out := &failure{
+	out := &sentError{
 		Error:      *e,
 		RetryAfter: e.RetryAfter,
 		Permanent:  e.Retry == eval.RetryNever,
@@ -184,7 +184,7 @@ func failed(err error) *failure {
 }
 
 // err decodes the error of a message, nil if there is none.
-func (f *failure) err() error {
+func (f *sentError) err() error {
 	if f == nil {
 		return nil
 	}

@@ -36,7 +36,7 @@ func TestCallsArriveAsTheyWereSent(t *testing.T) {
 				eval.DataPart{Data: &eval.Image{Path: "b.pdf", MIMEType: "application/pdf", Bytes: 0}},
 			}}, {Role: "user", Parts: []eval.Part{eval.ImagePart{Image: &eval.Image{Path: "c.png", Data: []byte("last")}}}}},
 		},
-		TrialID: "t", Target: "app", Session: "s", Judge: "j", Vars: vars, PromptTokens: 1 << 40, OutputLimit: 7,
+		TrialID: "t", Target: "app", TrialName: "s", Judge: "j", Vars: vars, PromptTokens: 1 << 40, OutputLimit: 7,
 		Timing: eval.Timing{Attempts: 3},
 	}
 	sent.Model, sent.APIVersion, sent.Service = "svc-pro", "v1", "other"
@@ -65,7 +65,7 @@ func TestTextsOfCallsAndAnswersSurviveTheWay(t *testing.T) {
 		if got := back.Contents[0].Parts[0].(eval.TextPart).Text; got != want && strings.ToValidUTF8(text, "") == text {
 			t.Errorf("prompt: got %q, want %q", got, want)
 		}
-		var a answer
+		var a wireAnswer
 		carried(t, answered(&eval.Response{Candidates: []eval.Candidate{{Text: text}}}, eval.Timing{}, nil), &a)
 		if got := a.response().Text(); got != want && strings.ToValidUTF8(text, "") == text {
 			t.Errorf("answer: got %q, want %q", got, want)
@@ -86,7 +86,7 @@ func TestErrorsArriveWithAllThatARunDecidesBy(t *testing.T) {
 		"lost":      {Kind: eval.KindTransport, Origin: eval.FromProcess},
 		"an answer": {Kind: eval.KindMalformed, Answer: &eval.Response{Candidates: []eval.Candidate{{Text: "half"}}, Usage: usage}},
 	} {
-		var a answer
+		var a wireAnswer
 		carried(t, answered(nil, eval.Timing{LatencyMs: 12}, sent), &a)
 		expect.Same[any](t, name, a.Error.err(), sent)
 		expect.Same(t, "latency of "+name, a.Timing.LatencyMs, float64(12))
@@ -102,7 +102,7 @@ func TestUsageOfAnAnswerTravels(t *testing.T) {
 		Candidates: []eval.Candidate{{Text: "x", FinishReason: "STOP"}},
 		Usage:      &eval.Usage{PromptTokens: 3, OutputTokens: 2, TotalTokens: 5, Source: eval.UsageService},
 	}
-	var a answer
+	var a wireAnswer
 	carried(t, answered(sent, eval.Timing{}, nil), &a)
 	expect.Same(t, "answer", a.response(), sent)
 }
@@ -151,21 +151,21 @@ func TestAWorkerMakesTheAttemptThatAMessageWants(t *testing.T) {
 	t.Parallel()
 	w := worker(echo)
 	prompt := &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{eval.TextPart{Text: "hi"}}}}}
-	text := func(a *answer) string { return a.response().Text() }
-	tokens := func(a *answer) string { return fmt.Sprint(a.Tokens) }
-	vectors := func(a *answer) string { return fmt.Sprint(a.Vectors) }
+	text := func(a *wireAnswer) string { return a.response().Text() }
+	tokens := func(a *wireAnswer) string { return fmt.Sprint(a.Tokens) }
+	vectors := func(a *wireAnswer) string { return fmt.Sprint(a.Vectors) }
 	for name, test := range map[string]struct {
 		call call
-		read func(a *answer) string
+		read func(a *wireAnswer) string
 		want string
 	}{
 		"generate": {call{Method: methodGenerate, Request: prompt}, text, "echo hi"},
 		"count":    {call{Method: methodCount, Request: prompt}, tokens, "11"},
 		"embed":    {call{Method: methodEmbed, Texts: []string{"a", "b"}}, vectors, "[[0 0.1] [1 0.1]]"},
 		"model": {
-			call{Method: methodModel, Service: "s", APIVersion: "v", Model: "m"}, func(a *answer) string { return a.Model.Name }, "s/v/m",
+			call{Method: methodModel, Service: "s", APIVersion: "v", Model: "m"}, func(a *wireAnswer) string { return a.Model.Name }, "s/v/m",
 		},
-		"models": {call{Method: methodModels}, func(a *answer) string { return fmt.Sprint(a.Error.err()) }, "404: none"},
+		"models": {call{Method: methodModels}, func(a *wireAnswer) string { return fmt.Sprint(a.Error.err()) }, "404: none"},
 	} {
 		encoded, err := encode(test.call)
 		expect.OK(t, err)

@@ -201,7 +201,7 @@ func (w *Worker) load(ctx context.Context, dir string, to *welcome) error {
 }
 
 // apply adds the settings of a run to the options of a worker.
-func (h *head) apply(o *evalrun.Options, dir string) {
+func (h *packHead) apply(o *evalrun.Options, dir string) {
 	for i, name := range h.Suites {
 		o.Suites = append(o.Suites, filepath.Join(dir, strconv.Itoa(i), name))
 	}
@@ -276,7 +276,7 @@ func (w *Worker) begin(ctx context.Context, m *nats.Msg) {
 }
 
 // call decodes a message and makes the attempt.
-func (w *Worker) call(ctx context.Context, message []byte) *answer {
+func (w *Worker) call(ctx context.Context, message []byte) *wireAnswer {
 	text, err := unpack(ctx, w.conn, w.creds.up("piece"), message)
 	var c call
 	if err == nil {
@@ -302,7 +302,7 @@ func (w *Worker) call(ctx context.Context, message []byte) *answer {
 }
 
 // made makes an attempt and returns its result. A panic fails the call, but not the worker.
-func (w *Worker) made(ctx context.Context, c *call) (out *answer) {
+func (w *Worker) made(ctx context.Context, c *call) (out *wireAnswer) {
 	defer func() {
 		if p := recover(); p != nil {
 			out = answered(nil, eval.Timing{}, &eval.Error{
@@ -323,17 +323,17 @@ func (w *Worker) made(ctx context.Context, c *call) (out *answer) {
 			return answered(resp, one.Timing, err)
 		}
 		n, err := w.execute.CountTokens(ctx, one)
-		return &answer{Tokens: n, Timing: one.Timing, Error: failed(err)}
+		return &wireAnswer{Tokens: n, Timing: one.Timing, Error: failed(err)}
 	case methodEmbed:
 		e := &eval.EmbedCall{Model: c.Model, APIVersion: c.APIVersion, Service: c.Service, Texts: c.Texts}
 		vectors, err := w.execute.Embed(ctx, e)
-		return &answer{Vectors: vectors, Timing: e.Timing, Error: failed(err)}
+		return &wireAnswer{Vectors: vectors, Timing: e.Timing, Error: failed(err)}
 	case methodModel:
 		m, err := w.execute.Model(ctx, c.Service, c.APIVersion, c.Model)
-		return &answer{Model: m, Error: failed(err)}
+		return &wireAnswer{Model: m, Error: failed(err)}
 	case methodModels:
 		all, err := w.execute.Models(ctx, c.Service, c.APIVersion)
-		return &answer{Models: all, Error: failed(err)}
+		return &wireAnswer{Models: all, Error: failed(err)}
 	}
 	return answered(nil, eval.Timing{}, eval.Errorf(eval.KindTransport, "a worker knows no method %q", c.Method))
 }

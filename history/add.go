@@ -154,7 +154,7 @@ type adder struct {
 	run         int64
 	words       *words
 	cell        *cellBatch
-	total, mean *batch
+	total, mean *bulkInsert
 	totals      map[[2]int64]*total
 	order       [][2]int64 // suites and arms in the order of the cells
 }
@@ -185,7 +185,7 @@ func (a *adder) cells(doc *journal.Document, each bool) error {
 		if err := a.learn(c); err != nil {
 			return err
 		}
-		key := [2]int64{a.words.known[c.Suite], a.words.known[c.Arm]}
+		key := [2]int64{a.words.ids[c.Suite], a.words.ids[c.Arm]}
 		t, ok := a.totals[key]
 		if !ok {
 			t = &total{}
@@ -196,7 +196,7 @@ func (a *adder) cells(doc *journal.Document, each bool) error {
 		if !each {
 			continue
 		}
-		if err := a.cell.add(key[0], key[1], c, a.words.known); err != nil {
+		if err := a.cell.add(key[0], key[1], c, a.words.ids); err != nil {
 			return err
 		}
 	}
@@ -265,7 +265,7 @@ func (a *adder) sums() error {
 			return err
 		}
 		for _, m := range t.means {
-			if err := a.mean.add(a.run, key[0], key[1], a.words.known[m.Name], m.Sum, m.N); err != nil {
+			if err := a.mean.add(a.run, key[0], key[1], a.words.ids[m.Name], m.Sum, m.N); err != nil {
 				return err
 			}
 		}

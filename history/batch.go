@@ -10,8 +10,8 @@ import (
 // statements.
 const batchRows = 64
 
-// batch inserts rows into one table, many at a time.
-type batch struct {
+// bulkInsert inserts rows into one table, many at a time.
+type bulkInsert struct {
 	tx      *sql.Tx
 	head    string // INSERT INTO t (...) VALUES
 	tail    string // ON CONFLICT ...
@@ -22,8 +22,8 @@ type batch struct {
 
 // newBatch prepares inserts. names are the columns; the first keys of them are the primary key. For a row
 // that exists, the other columns are added to its values.
-func newBatch(tx *sql.Tx, table string, keys int, names ...string) (*batch, error) {
-	b := &batch{tx: tx, columns: len(names), head: "INSERT INTO " + table + " (" + strings.Join(names, ", ") + ") VALUES "}
+func newBatch(tx *sql.Tx, table string, keys int, names ...string) (*bulkInsert, error) {
+	b := &bulkInsert{tx: tx, columns: len(names), head: "INSERT INTO " + table + " (" + strings.Join(names, ", ") + ") VALUES "}
 	var sums []string
 	for _, name := range names[keys:] {
 		sums = append(sums, name+" = "+name+" + excluded."+name)
@@ -34,7 +34,7 @@ func newBatch(tx *sql.Tx, table string, keys int, names ...string) (*batch, erro
 	return b, err
 }
 
-func (b *batch) statement(rows int) string { return b.head + values(rows, b.columns) + b.tail }
+func (b *bulkInsert) statement(rows int) string { return b.head + values(rows, b.columns) + b.tail }
 
 // values returns placeholders: (?,?),(?,?).
 func values(rows, columns int) string {
@@ -43,7 +43,7 @@ func values(rows, columns int) string {
 }
 
 // add inserts a row, perhaps later.
-func (b *batch) add(row ...any) error {
+func (b *bulkInsert) add(row ...any) error {
 	b.args = append(b.args, row...)
 	if len(b.args) < batchRows*b.columns {
 		return nil
@@ -54,7 +54,7 @@ func (b *batch) add(row ...any) error {
 }
 
 // close inserts the remaining rows.
-func (b *batch) close() error {
+func (b *bulkInsert) close() error {
 	var err error
 	if rows := len(b.args) / b.columns; rows > 0 {
 		_, err = b.tx.Exec(b.statement(rows), b.args...) //nolint:gosec // constant names and placeholders
@@ -66,7 +66,7 @@ func (b *batch) close() error {
 type words struct {
 	tx           *sql.Tx
 	find, insert *sql.Stmt
-	known        map[string]int64
+	ids          map[string]int64
 }
 
 func newWords(tx *sql.Tx) (*words, error) {
@@ -79,7 +79,7 @@ func (w *words) close() error { return errors.Join(w.find.Close(), w.insert.Clos
 
 // know looks up a text, and adds a new one.
 func (w *words) know(text string) error {
-	if _, ok := w.known[text]; ok {
+	if _, ok := w.ids[text]; ok {
 		return nil
 	}
 	var id int64
@@ -91,7 +91,7 @@ func (w *words) know(text string) error {
 		}
 	}
 	if err == nil {
-		w.known[text] = id
+		w.ids[text] = id
 	}
 	return err
 }

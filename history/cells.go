@@ -33,8 +33,8 @@ func hashOf(caseName string) int64 {
 	return int64(h.Sum64() >> 1)     // 63 bits
 }
 
-// cell is the stored form of a journal.CaseSums.
-type cell struct {
+// storedSums is the stored form of a journal.CaseSums.
+type storedSums struct {
 	place                   int // of the case in the run
 	caseName                []byte
 	pass, fail, error, skip int
@@ -76,9 +76,9 @@ func appendInts(b []byte, all ...int) []byte {
 var errCells = errors.New("the numbers of a case cannot be read")
 
 // cellsIn yields the cells in a part of a bucket. Each is valid until the next one.
-func cellsIn(data []byte, yield func(*cell)) error {
+func cellsIn(data []byte, yield func(*storedSums)) error {
 	r := cellReader{data: data}
-	var c cell
+	var c storedSums
 	for len(r.data) > 0 {
 		r.cell(&c)
 		if r.bad {
@@ -94,7 +94,7 @@ type cellReader struct {
 	bad  bool
 }
 
-func (r *cellReader) cell(c *cell) {
+func (r *cellReader) cell(c *storedSums) {
 	c.place = r.int()
 	c.caseName = r.bytes(r.int())
 	c.pass, c.fail, c.error, c.skip = r.int(), r.int(), r.int(), r.int()

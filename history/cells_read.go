@@ -16,7 +16,7 @@ func (s *Store) inCells(found []coursePoint, q *Query, named string, isNamed boo
 	if err != nil {
 		return nil, err
 	}
-	err = s.runsWith(q, func(p coursePoint, cells []cell) bool {
+	err = s.runsWith(q, func(p coursePoint, cells []storedSums) bool {
 		var c courseRow
 		for i := range cells {
 			c.add(&cells[i], metric, isNamed)
@@ -52,7 +52,7 @@ func bucketsOf(q *Query) (statement string, args []any) {
 }
 
 // runsWith yields the runs with a case, newest first, with the cells of that name, usually one.
-func (s *Store) runsWith(q *Query, yield func(coursePoint, []cell) bool) error {
+func (s *Store) runsWith(q *Query, yield func(coursePoint, []storedSums) bool) error {
 	statement, args := bucketsOf(q)
 	rows, err := s.db.Query(statement, args...)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Store) runsWith(q *Query, yield func(coursePoint, []cell) bool) error {
 	}
 	defer rows.Close() //nolint:errcheck // Err reports it
 	var last coursePoint
-	var cells []cell
+	var cells []storedSums
 	for rows.Next() {
 		var p coursePoint
 		var data []byte
@@ -73,7 +73,7 @@ func (s *Store) runsWith(q *Query, yield func(coursePoint, []cell) bool) error {
 			}
 			last, cells = p, cells[:0]
 		}
-		err := cellsIn(data, func(c *cell) {
+		err := cellsIn(data, func(c *storedSums) {
 			if string(c.caseName) == q.Case {
 				one := *c
 				one.metrics = slices.Clone(c.metrics)
@@ -91,7 +91,7 @@ func (s *Store) runsWith(q *Query, yield func(coursePoint, []cell) bool) error {
 }
 
 // add adds a cell of a case. For a single case, the units are trials.
-func (c *courseRow) add(one *cell, metric int64, named bool) {
+func (c *courseRow) add(one *storedSums, metric int64, named bool) {
 	if named {
 		for _, m := range one.metrics {
 			if m.name == metric {
@@ -120,9 +120,9 @@ CROSS JOIN cells c ON c.run = r.n AND c.suite = (SELECT id FROM word WHERE text 
 		return nil, err
 	}
 	defer rows.Close() //nolint:errcheck // Err reports it
-	l := caseList{names: names, known: map[string]bool{}, run: -1}
+	l := caseList{names: names, listed: map[string]bool{}, run: -1}
 	for _, name := range names {
-		l.known[name] = true
+		l.listed[name] = true
 	}
 	for rows.Next() {
 		var run int64
@@ -140,10 +140,10 @@ CROSS JOIN cells c ON c.run = r.n AND c.suite = (SELECT id FROM word WHERE text 
 
 // caseList lists cases in the order of their first appearance.
 type caseList struct {
-	names []string
-	known map[string]bool
-	run   int64
-	fresh []placedCase // of the current run, whose buckets are not in the order of its cases
+	names  []string
+	listed map[string]bool
+	run    int64
+	fresh  []placedCase // of the current run, whose buckets are not in the order of its cases
 }
 
 type placedCase struct {
@@ -156,10 +156,10 @@ func (l *caseList) add(run int64, data []byte) error {
 		l.settle()
 		l.run = run
 	}
-	return cellsIn(data, func(c *cell) {
-		if !l.known[string(c.caseName)] {
+	return cellsIn(data, func(c *storedSums) {
+		if !l.listed[string(c.caseName)] {
 			name := string(c.caseName)
-			l.known[name] = true
+			l.listed[name] = true
 			l.fresh = append(l.fresh, placedCase{name, c.place})
 		}
 	})

@@ -19,7 +19,7 @@ import (
 )
 
 // numbers are those of a cell, as they come back.
-func numbers(c *cell) string {
+func numbers(c *storedSums) string {
 	return fmt.Sprintf(
 		"%d %q %d %d %d %d %g %d %d %d %d %v",
 		c.place, c.caseName, c.pass, c.fail, c.error, c.skip, c.latency, c.prompt, c.output, c.tokens, c.metered, c.metrics,
@@ -43,7 +43,7 @@ func TestCellsComeBack(t *testing.T) {
 		data = appendCell(data, i, &all[i], words)
 	}
 	var got []string
-	expect.OK(t, cellsIn(data, func(c *cell) { got = append(got, numbers(c)) }))
+	expect.OK(t, cellsIn(data, func(c *storedSums) { got = append(got, numbers(c)) }))
 	expect.Same(t, "cells", got, []string{
 		`0 "" 0 0 0 0 0 0 0 0 0 []`, `1 "größe \x00" 1 2 3 400 12.25 0 0 0 5 []`,
 		`2 "b" 0 0 0 0 0 8589934592 2 3 0 [{7 -0.5 2} {1099511627776 0 1}]`,
@@ -55,7 +55,7 @@ func TestCellsComeBack(t *testing.T) {
 		if len(bad) > 0 {
 			bad[random.IntN(len(bad))] = byte(random.IntN(256))
 		}
-		if err := cellsIn(bad, func(*cell) {}); err != nil {
+		if err := cellsIn(bad, func(*storedSums) {}); err != nil {
 			expect.Same(t, "error", err, errCells, cmpopts.EquateErrors())
 			failed++
 		}
@@ -114,7 +114,7 @@ func asBefore(t *testing.T, s *Store, run int64) {
 		if r.run != run {
 			continue
 		}
-		expect.OK(t, cellsIn(r.data, func(read *cell) {
+		expect.OK(t, cellsIn(r.data, func(read *storedSums) {
 			c, caseName, metrics := *read, string(read.caseName), slices.Clone(read.metrics)
 			insert[c.place] = func() {
 				execute(t, s, "INSERT OR IGNORE INTO word (text) VALUES (?)", caseName)
@@ -142,7 +142,7 @@ func inParts(t *testing.T, s *Store) {
 	for _, r := range rows {
 		var ends []int
 		reader := cellReader{data: r.data}
-		for c := (cell{}); len(reader.data) > 0; {
+		for c := (storedSums{}); len(reader.data) > 0; {
 			reader.cell(&c)
 			ends = append(ends, len(r.data)-len(reader.data))
 		}

@@ -16,7 +16,7 @@ type classes struct {
 
 // place is the place of a classification, from 1; 0 is none.
 func (c *classes) place(p classification.Pair) uint32 {
-	if p.Label == "" {
+	if p.Expected == "" {
 		return 0
 	}
 	at, known := c.at[p]
@@ -24,7 +24,7 @@ func (c *classes) place(p classification.Pair) uint32 {
 		if c.at == nil {
 			c.at = map[classification.Pair]uint32{}
 		}
-		p = classification.Pair{Label: strings.Clone(p.Label), Answer: strings.Clone(p.Answer)}
+		p = classification.Pair{Expected: strings.Clone(p.Expected), Answer: strings.Clone(p.Answer)}
 		c.all = append(c.all, p)
 		at = clip(len(c.all))
 		c.at[p] = at

@@ -15,7 +15,7 @@ func TestClassificationsAreReadByBothReaders(t *testing.T) {
 	classified := func(name, label, answer string, outcome eval.Outcome) *eval.Result {
 		r := answered(name, "t/p", outcome, 1)
 		r.Scores = []eval.Score{{
-			Scorer: "classification", Name: "accuracy", Value: new(float64), Class: &classification.Pair{Label: label, Answer: answer},
+			Scorer: "classification", Name: "accuracy", Value: new(float64), Class: &classification.Pair{Expected: label, Answer: answer},
 		}}
 		return r
 	}
@@ -46,5 +46,5 @@ func TestClassificationsAreReadByBothReaders(t *testing.T) {
 		}
 	}
 	expect.Same(t, "trials with a class", len(pairs), 6)
-	expect.Same(t, "an odd label", pairs[3], classification.Pair{Label: odd, Answer: odd})
+	expect.Same(t, "an odd label", pairs[3], classification.Pair{Expected: odd, Answer: odd})
 }

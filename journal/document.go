@@ -54,8 +54,8 @@ type Document struct {
 	// Trials that have a result.
 
 	index     index
-	scratch   indexed // reused for every line
-	clustered bool    // some trial belongs to a cluster
+	scratch   scannedTrial // reused for every line
+	clustered bool         // some trial belongs to a cluster
 
 	// Trials that have no final result.
 
@@ -64,11 +64,11 @@ type Document struct {
 
 	// Calls and their costs.
 
-	sessions sessions
-	calls    []eval.Booking // booked in the minute before the last booking
-	workers  int            // how many calls the last session allowed at once; 0 when the file does not say
-	books    bool           // calls of this session are booked, so the tokens of trials are not counted again
-	priced   bool           // bookings of this session include money, so its tokens are not added to Unpriced
+	stretches stretches
+	calls     []eval.Booking // booked in the minute before the last booking
+	workers   int            // how many calls the last session allowed at once; 0 when the file does not say
+	books     bool           // calls of this session are booked, so the tokens of trials are not counted again
+	priced    bool           // bookings of this session include money, so its tokens are not added to Unpriced
 }
 
 // Clustered reports whether some cases belong to clusters.

@@ -126,7 +126,7 @@ type metric struct {
 func clip(n int) uint32 { return uint32(max(0, min(n, 1<<32-1))) }
 
 // add adds a trial whose line has length bytes from offset.
-func (x *index) add(r *indexed, offset int64, length int, f flags) {
+func (x *index) add(r *scannedTrial, offset int64, length int, f flags) {
 	e := entry{
 		offset: offset, length: clip(length), n: clip(r.n), id: r.id,
 		caseName: x.names.place(r.caseName), shape: x.shapeOf(shape{r.suite, r.arm, r.outcome, r.errorKind}),
@@ -143,7 +143,7 @@ func (x *index) add(r *indexed, offset int64, length int, f flags) {
 }
 
 // flags are the flags that the line has.
-func (r *indexed) flags() (f flags) {
+func (r *scannedTrial) flags() (f flags) {
 	for _, one := range []struct {
 		is   bool
 		flag flags
@@ -175,8 +175,8 @@ func (x *index) shapeOf(s shape) uint32 {
 }
 
 // moreOf keeps the metrics of a trial and the counts of its judges, and returns their place.
-func (x *index) moreOf(r *indexed) uint32 {
-	if len(r.metrics) == 0 && r.judging == (JudgeRequests{}) && r.class.Label == "" {
+func (x *index) moreOf(r *scannedTrial) uint32 {
+	if len(r.metrics) == 0 && r.judging == (JudgeRequests{}) && r.class.Expected == "" {
 		return 0
 	}
 	m := more{firstMetric: clip(len(x.metrics)), metrics: clip(len(r.metrics)), class: x.classes.place(r.class)}

@@ -30,8 +30,8 @@ type judgeUsage struct {
 }
 
 // judgement adds what a judge replied. A reply that another trial requested has cost nothing.
-func (r *indexed) judgement(_, v gjson.Result) bool {
-	var one indexed // for its usage
+func (r *scannedTrial) judgement(_, v gjson.Result) bool {
+	var one scannedTrial // for its usage
 	j := judgeUsage{}
 	cached, failed := false, false
 	v.ForEach(func(key, v gjson.Result) bool {

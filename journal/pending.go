@@ -25,15 +25,15 @@ func (w *Writer) KeptJudgement(trialID string, j *eval.Judgement) error {
 
 // pending locates the lines of an unsettled trial: its answer or its calls so far, and the replies of judges.
 type pending struct {
-	answer     place
-	turns      []place
-	judgements []place
+	answer     linePosition
+	turns      []linePosition
+	judgements []linePosition
 	paid       paid
 	last       uint64 // when the last of the calls was made, as in paid
 }
 
-// place is the place of a line.
-type place struct {
+// linePosition is the place of a line.
+type linePosition struct {
 	offset int64
 	length uint32
 }
@@ -70,7 +70,7 @@ func minus(a, b eval.Usage) eval.Usage {
 	}
 }
 
-func (r *indexed) paid() paid {
+func (r *scannedTrial) paid() paid {
 	p := paid{model: r.model, attempts: r.attempts, usage: r.usage}
 	if len(r.startedAt) > 0 {
 		h := fnv.New64a()
@@ -97,7 +97,7 @@ func (d *Document) pendingOf(key trialID) *pending {
 func (d *Document) keptAnswer(data []byte, at int64) {
 	r := &d.scratch
 	r.scan(data)
-	p, line := d.pendingOf(r.id), place{at, clip(len(data))}
+	p, line := d.pendingOf(r.id), linePosition{at, clip(len(data))}
 	turn := int(gjson.GetBytes(data, "turn").Int())
 	now := r.paid()
 	rewritten := turn > 1 && turn == len(p.turns) && now.began != 0 && now.began == p.last
@@ -106,7 +106,7 @@ func (d *Document) keptAnswer(data []byte, at int64) {
 	case turn == 0:
 		p.answer, p.turns = line, nil
 	case turn == 1:
-		p.turns, p.answer = []place{line}, place{}
+		p.turns, p.answer = []linePosition{line}, linePosition{}
 	case rewritten:
 		p.turns[turn-1], now = line, p.paid
 	default:
@@ -122,17 +122,17 @@ func (d *Document) keptAnswer(data []byte, at int64) {
 // keptJudgement reads the line of a judge's reply and counts its cost. The line of the trial marks the
 // reply as noted, so that it does not count twice.
 func (d *Document) keptJudgement(data []byte, at int64) {
-	var one indexed
+	var one scannedTrial
 	one.judgement(gjson.Result{}, gjson.ParseBytes(data))
 	for _, j := range one.judges {
 		d.spend(j.model, j.attempts, j.usage)
 	}
 	p := d.pendingOf(newTrialID(gjson.GetBytes(data, "trial").String()))
-	p.judgements = append(p.judgements, place{at, clip(len(data))})
+	p.judgements = append(p.judgements, linePosition{at, clip(len(data))})
 }
 
 // settled records that a trial has its line, and returns the cost that was not counted before.
-func (d *Document) settled(r *indexed, answered bool) paid {
+func (d *Document) settled(r *scannedTrial, answered bool) paid {
 	id := r.id
 	delete(d.pending, id)
 	all := r.paid()
@@ -228,7 +228,7 @@ func (d *Document) PendingJudgements(yield func(eval.Judgement) bool) {
 	}
 }
 
-func (d *Document) decode(p place, v any) error {
+func (d *Document) decode(p linePosition, v any) error {
 	data, err := d.lineAt(entry{offset: p.offset, length: p.length})
 	if err != nil {
 		return err

@@ -76,9 +76,9 @@ func TestPendingStepsArePaidOnce(t *testing.T) {
 	w, err := Create(dir, &run, nil)
 	expect.OK(t, err)
 	called := &eval.Response{Candidates: []eval.Candidate{{FinishReason: "TOOL_CALLS", Raw: json.RawMessage(`{"a":1}`)}}}
-	results := []tool.Result{{ID: "1", Name: "f", Text: "done"}}
+	results := []tool.CallResult{{ID: "1", Name: "f", Text: "done"}}
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	step := func(turn int, results []tool.Result) *eval.PaidAnswer {
+	step := func(turn int, results []tool.CallResult) *eval.PaidAnswer {
 		return &eval.PaidAnswer{
 			ID: "id-1", N: 1, Model: "m", Turn: turn, Response: called, Results: results,
 			Usage:  &eval.Usage{TotalTokens: 7, Source: eval.UsageService},

@@ -214,7 +214,7 @@ func (d *Document) ended(data []byte) error {
 	if err := json.Unmarshal(data, d.End); err != nil {
 		return err
 	}
-	d.sessions.until = parseTime(d.End.FinishedAt)
+	d.stretches.until = parseTime(d.End.FinishedAt)
 	d.spendPending()
 	if d.End.Spent != nil { // it knows of calls that no trial reports
 		d.Spent, d.Unpriced = *d.End.Spent, nil
@@ -252,7 +252,7 @@ func (d *Document) trial(length int, at int64) {
 }
 
 // spendOn adds the cost of a trial and its judges that was not counted before.
-func (d *Document) spendOn(r *indexed) {
+func (d *Document) spendOn(r *scannedTrial) {
 	cost := d.settled(r, r.answered)
 	d.spend(cost.model, cost.attempts, cost.usage)
 	for _, j := range r.judges {

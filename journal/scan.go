@@ -11,9 +11,9 @@ import (
 	"github.com/evalrun/evalrun/internal/blank"
 )
 
-// indexed is the part of a trial's line that the index reads. Its strings are parts of a copy of the line, so they must be
+// scannedTrial is the part of a trial's line that the index reads. Its strings are parts of a copy of the line, so they must be
 // cloned to be kept.
-type indexed struct {
+type scannedTrial struct {
 	n                           int
 	id                          trialID
 	odd                         bool
@@ -40,7 +40,7 @@ type indexed struct {
 
 // scan reads a line without decoding what is between, the prompts and answers, which are most of it. That the
 // line is JSON was checked before.
-func (r *indexed) scan(data []byte) {
+func (r *scannedTrial) scan(data []byte) {
 	r.empty()
 	r.setID("")
 	gjson.ParseBytes(data).ForEach(func(key, v gjson.Result) bool {
@@ -68,7 +68,7 @@ func (r *indexed) scan(data []byte) {
 	})
 }
 
-func (r *indexed) setID(s string) {
+func (r *scannedTrial) setID(s string) {
 	_, hex := hexID(s)
 	r.id = newTrialID(s)
 	r.odd = !hex
@@ -76,7 +76,7 @@ func (r *indexed) setID(s string) {
 }
 
 // text is the field for a text of the line, nil for a key that has no text.
-func (r *indexed) text(key string) *string {
+func (r *scannedTrial) text(key string) *string {
 	switch key {
 	case "suite":
 		return &r.suite
@@ -93,7 +93,7 @@ func (r *indexed) text(key string) *string {
 }
 
 // part reads a nested object of the line.
-func (r *indexed) part(key string, v gjson.Result) {
+func (r *scannedTrial) part(key string, v gjson.Result) {
 	switch key {
 	case "scores":
 		v.ForEach(r.score)
@@ -116,7 +116,7 @@ func (r *indexed) part(key string, v gjson.Result) {
 }
 
 // answer notes that the trial has an answer, or turns of a chat, and whether it was cut.
-func (r *indexed) answer(v gjson.Result) {
+func (r *scannedTrial) answer(v gjson.Result) {
 	r.answered = true
 	r.cut = r.cut || strings.Contains(v.Raw, cutMark)
 }
@@ -139,7 +139,7 @@ func mayBeBlocked(raw string) bool {
 }
 
 // score adds a named score that has a value.
-func (r *indexed) score(_, v gjson.Result) bool {
+func (r *scannedTrial) score(_, v gjson.Result) bool {
 	var m metric
 	isNumber := false
 	v.ForEach(func(key, v gjson.Result) bool {
@@ -149,7 +149,7 @@ func (r *indexed) score(_, v gjson.Result) bool {
 		case "value":
 			m.value, isNumber = v.Float(), v.Type == gjson.Number
 		case "class":
-			r.class = classification.Pair{Label: v.Get("label").String(), Answer: v.Get("answer").String()}
+			r.class = classification.Pair{Expected: v.Get("label").String(), Answer: v.Get("answer").String()}
 		}
 		return true
 	})
@@ -159,14 +159,14 @@ func (r *indexed) score(_, v gjson.Result) bool {
 	return true
 }
 
-func (r *indexed) derived(name, v gjson.Result) bool {
+func (r *scannedTrial) derived(name, v gjson.Result) bool {
 	if v.Type == gjson.Number && name.String() != "" {
 		r.metrics = append(r.metrics, metric{name.String(), v.Float()})
 	}
 	return true
 }
 
-func (r *indexed) tokens(key, v gjson.Result) bool {
+func (r *scannedTrial) tokens(key, v gjson.Result) bool {
 	switch key.Str {
 	case "promptTokens":
 		r.usage.PromptTokens = int(v.Int())

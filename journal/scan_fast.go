@@ -10,7 +10,7 @@ import (
 // index keeps. All others, and those with rare members, go through the decoders of any JSON.
 
 // scanFast is scan with a check that the line is JSON. It is false, and says nothing, of a line that scan has to read.
-func (r *indexed) scanFast(data []byte) bool {
+func (r *scannedTrial) scanFast(data []byte) bool {
 	r.empty()
 	c := cursor{data: data}
 	named := false
@@ -47,8 +47,8 @@ func (r *indexed) scanFast(data []byte) bool {
 type texts struct{ suite, caseName, arm, model, outcome, label, answer string }
 
 // empty forgets the last line, but keeps the room of slices and the texts.
-func (r *indexed) empty() {
-	*r = indexed{metrics: r.metrics[:0], judges: r.judges[:0], startedAt: r.startedAt[:0], last: r.last}
+func (r *scannedTrial) empty() {
+	*r = scannedTrial{metrics: r.metrics[:0], judges: r.judges[:0], startedAt: r.startedAt[:0], last: r.last}
 }
 
 // recall is a text, the last one of its kind if it is the same.
@@ -60,7 +60,7 @@ func recall(last *string, text []byte) string {
 }
 
 // partFast reads a nested object of the line, or skips it.
-func (r *indexed) partFast(c *cursor, key []byte) {
+func (r *scannedTrial) partFast(c *cursor, key []byte) {
 	switch string(key) {
 	case "scores":
 		for range c.elements {
@@ -79,7 +79,7 @@ func (r *indexed) partFast(c *cursor, key []byte) {
 	}
 }
 
-func (r *indexed) scoreFast(c *cursor) {
+func (r *scannedTrial) scoreFast(c *cursor) {
 	var m metric
 	isNumber := false
 	for key := range c.members {
@@ -103,12 +103,12 @@ func (r *indexed) scoreFast(c *cursor) {
 	}
 }
 
-func (r *indexed) classFast(c *cursor) {
+func (r *scannedTrial) classFast(c *cursor) {
 	r.class = classification.Pair{}
 	for key := range c.members {
 		switch string(key) {
 		case "label":
-			r.class.Label = recall(&r.last.label, c.text())
+			r.class.Expected = recall(&r.last.label, c.text())
 		case "answer":
 			r.class.Answer = recall(&r.last.answer, c.text())
 		default:
@@ -118,14 +118,14 @@ func (r *indexed) classFast(c *cursor) {
 }
 
 // known returns a text. It reuses the string of the previous line's metric at the same place, if equal.
-func (r *indexed) known(text []byte) string {
+func (r *scannedTrial) known(text []byte) string {
 	if last := r.metrics[:cap(r.metrics)]; len(r.metrics) < len(last) && last[len(r.metrics)].name == string(text) {
 		return last[len(r.metrics)].name
 	}
 	return string(text)
 }
 
-func (r *indexed) usageFast(c *cursor) {
+func (r *scannedTrial) usageFast(c *cursor) {
 	for key := range c.members {
 		switch string(key) {
 		case "promptTokens":
@@ -144,7 +144,7 @@ func (r *indexed) usageFast(c *cursor) {
 	}
 }
 
-func (r *indexed) timingFast(c *cursor) {
+func (r *scannedTrial) timingFast(c *cursor) {
 	var once [3]bool
 	for key := range c.members {
 		at := -1

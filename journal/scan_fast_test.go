@@ -45,7 +45,7 @@ func sameScans(t testing.TB, data []byte) bool {
 	t.Helper()
 	// What the last line left must not show.
 	before := commonLine(t)
-	var fast, slow indexed
+	var fast, slow scannedTrial
 	var fastFacts, slowFacts Facts
 	if !fast.scanFast(before) || !fastFacts.scanFast(before) {
 		t.Fatalf("got the slow way, want the fast one: %s", before)
@@ -81,7 +81,7 @@ func sameResults(t testing.TB, data []byte) {
 }
 
 // sparse makes what is empty nil.
-func sparse(r indexed) indexed {
+func sparse(r scannedTrial) scannedTrial {
 	if len(r.metrics) == 0 {
 		r.metrics = nil
 	}

@@ -166,7 +166,7 @@ type MeanScore struct {
 // summarize adds up an index in the order of the plan.
 func summarize(x *index, run *eval.Run) Summary {
 	var s Summary
-	suites := map[string]*tally{}
+	suites := map[string]*summaryTally{}
 	var order []string
 	for i := range x.entries {
 		r := x.digest(&x.entries[i])
@@ -208,7 +208,7 @@ func (s *Summary) add(r *digest) {
 }
 
 // summary closes the tally of a suite.
-func (t *tally) summary(name string, arms []string) SuiteSummary {
+func (t *summaryTally) summary(name string, arms []string) SuiteSummary {
 	out := SuiteSummary{
 		Name: name, Arms: t.arms(arms), Gated: t.gated, Blocked: t.blocked,
 		Quarantined: t.quarantined, Cases: t.cases, Earlier: t.earlier,
@@ -223,8 +223,8 @@ func (t *tally) summary(name string, arms []string) SuiteSummary {
 	return out
 }
 
-// tally adds up trials that come case by case.
-type tally struct {
+// summaryTally adds up trials that come case by case.
+type summaryTally struct {
 	byArm                       map[string]*armTally
 	gated                       eval.Counts
 	blocked                     int
@@ -250,9 +250,9 @@ type sum struct {
 	n     int
 }
 
-func newTally() *tally { return &tally{byArm: map[string]*armTally{}} }
+func newTally() *summaryTally { return &summaryTally{byArm: map[string]*armTally{}} }
 
-func (t *tally) add(r *digest) {
+func (t *summaryTally) add(r *digest) {
 	if t.cases == 0 || t.caseName != r.caseName {
 		t.cases++
 		t.caseName = r.caseName
@@ -272,7 +272,7 @@ func (t *tally) add(r *digest) {
 	t.ofArm(r.arm).add(r)
 }
 
-func (t *tally) ofArm(name string) *armTally {
+func (t *summaryTally) ofArm(name string) *armTally {
 	a, ok := t.byArm[name]
 	if !ok {
 		a = &armTally{arm: ArmSummary{Name: name}, sums: map[string]*sum{}, metrics: map[string]*sum{}, classes: newClassTally(t.classes)}
@@ -356,7 +356,7 @@ func (a *armTally) closeCase() {
 }
 
 // arms closes the tally; arms that the plan names come first, in its order.
-func (t *tally) arms(order []string) []ArmSummary {
+func (t *summaryTally) arms(order []string) []ArmSummary {
 	var out []ArmSummary
 	for _, a := range t.byArm {
 		a.closeCase()

@@ -136,17 +136,17 @@ func (f *File) Of(k AnswerKey) []Label {
 
 // Answers returns the answers with a label of pass or fail, in the order of the file.
 func (f *File) Answers() []AnswerKey {
-	type placed struct {
+	type lineOfAnswer struct {
 		AnswerKey
 		line int
 	}
-	var found []placed
+	var found []lineOfAnswer
 	for k, all := range f.said {
 		if AnyWord(all) {
-			found = append(found, placed{k, all[0].line})
+			found = append(found, lineOfAnswer{k, all[0].line})
 		}
 	}
-	slices.SortFunc(found, func(a, b placed) int { return cmp.Compare(a.line, b.line) })
+	slices.SortFunc(found, func(a, b lineOfAnswer) int { return cmp.Compare(a.line, b.line) })
 	out := make([]AnswerKey, len(found))
 	for i := range found {
 		out[i] = found[i].AnswerKey

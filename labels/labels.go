@@ -79,8 +79,8 @@ func FileName(suite string) (string, error) {
 const maxSuite = 200
 
 const (
-	suiteName lazy.Pattern = `^[A-Za-z0-9._-]+$`
-	hashText  lazy.Pattern = `^[0-9a-f]{64}$`
+	suiteName lazy.Regex = `^[A-Za-z0-9._-]+$`
+	hashText  lazy.Regex = `^[0-9a-f]{64}$`
 )
 
 // CheckWho returns an error if a person cannot have this name.

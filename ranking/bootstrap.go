@@ -38,7 +38,7 @@ func (t *tally) bootstrap(f *davidson, seed uint64) *bootstrap {
 		}
 		for range t.units {
 			for i, unit := 0, t.units[random.IntN(len(t.units))]; i < len(unit); i++ {
-				pairs[unit[i].pair].add(&unit[i].counts, 1)
+				pairs[unit[i].pair].add(&unit[i].pairResults, 1)
 			}
 		}
 		for i := range weights {
@@ -58,7 +58,7 @@ func (t *tally) leavingOut(f *davidson) (out [][]float64) {
 		copy(pairs, t.pairs)
 		for u := part; u < len(t.units); u += parts {
 			for i := range t.units[u] {
-				pairs[t.units[u][i].pair].add(&t.units[u][i].counts, -1)
+				pairs[t.units[u][i].pair].add(&t.units[u][i].pairResults, -1)
 			}
 		}
 		for i := range pairs { // 0 except for rounding

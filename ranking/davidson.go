@@ -57,7 +57,7 @@ const (
 )
 
 // newton maximises the likelihood, which is concave. The arm of the prior has the log strength 0.
-func newton(pairs []counts, p prior, from *davidson) *davidson {
+func newton(pairs []pairResults, p prior, from *davidson) *davidson {
 	s := &system{k: len(from.theta), theta: append([]float64(nil), from.theta...), delta: from.delta}
 	for i := range pairs {
 		s.ties = s.ties || pairs[i].t > 0
@@ -106,7 +106,7 @@ func (s *system) reserve() {
 }
 
 // step moves the parameters, and gives the largest move.
-func (s *system) step(pairs []counts, p prior) float64 {
+func (s *system) step(pairs []pairResults, p prior) float64 {
 	clear(s.gradient)
 	for _, row := range s.hessian {
 		clear(row)
@@ -115,7 +115,7 @@ func (s *system) step(pairs []counts, p prior) float64 {
 		s.add(&pairs[i])
 	}
 	for i, weights := range p {
-		s.add(&counts{i, s.k, weights[0], weights[1], 0})
+		s.add(&pairResults{i, s.k, weights[0], weights[1], 0})
 	}
 	solve(s.hessian, s.gradient)
 	largest := 0.0
@@ -134,7 +134,7 @@ func (s *system) step(pairs []counts, p prior) float64 {
 
 // add adds a pair to the gradient and the negative Hessian; j = k is the arm of the prior. The statistics of an
 // outcome are (1, 0, 0) for a win, (0, 1, 0) for a loss and (1/2, 1/2, 1) for a tie; the Hessian is their covariance.
-func (s *system) add(c *counts) {
+func (s *system) add(c *pairResults) {
 	n := c.w + c.l + c.t
 	if n == 0 {
 		return

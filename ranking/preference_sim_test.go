@@ -47,15 +47,15 @@ func (w *world) truth() *davidson {
 	t := newTally(len(w.theta), nil)
 	for i := range w.theta {
 		for j := i + 1; j < len(w.theta); j++ {
-			pair, sum := counts{i: i, j: j}, 0.0
+			pair, sum := pairResults{i: i, j: j}, 0.0
 			for s := range steps + 1 {
 				z := 16*float64(s)/steps - 8
 				density := math.Exp(-z * z / 2)
 				win, loss, tie := outcomes(w.theta[i]-w.theta[j]+w.spread*math.Sqrt2*z, w.delta)
-				pair.add(&counts{w: win, l: loss, t: tie}, density)
+				pair.add(&pairResults{w: win, l: loss, t: tie}, density)
 				sum += density
 			}
-			t.pairs = append(t.pairs, counts{i, j, cases * pair.w / sum, cases * pair.l / sum, cases * pair.t / sum})
+			t.pairs = append(t.pairs, pairResults{i, j, cases * pair.w / sum, cases * pair.l / sum, cases * pair.t / sum})
 		}
 	}
 	return t.fit()

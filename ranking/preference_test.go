@@ -12,7 +12,7 @@ import (
 )
 
 // fitted fits counts with halves of the prior.
-func fitted(k int, half float64, pairs []counts) *davidson {
+func fitted(k int, half float64, pairs []pairResults) *davidson {
 	p := make(prior, k)
 	for i := range p {
 		p[i] = [2]float64{half, half}
@@ -20,7 +20,7 @@ func fitted(k int, half float64, pairs []counts) *davidson {
 	return newton(pairs, p, &davidson{theta: make([]float64, k)})
 }
 
-var tied = []counts{{0, 1, 7, 2, 3}, {0, 2, 5, 5, 2}, {0, 3, 9, 1, 2}, {1, 2, 3, 6, 3}, {1, 3, 6, 4, 2}, {2, 3, 8, 2, 2}}
+var tied = []pairResults{{0, 1, 7, 2, 3}, {0, 2, 5, 5, 2}, {0, 3, 9, 1, 2}, {1, 2, 3, 6, 3}, {1, 3, 6, 4, 2}, {2, 3, 8, 2, 2}}
 
 // The strengths are those of other programs: without ties those of BradleyTerry2 for R (citations between journals, Agresti 1990), which
 // publishes -2.9491, -0.4796 and 0.2690 against the first; with ties those of an MM algorithm (Hunter 2004) written apart from this one.
@@ -29,26 +29,26 @@ func TestStrengthsAreTheReferences(t *testing.T) {
 	for name, c := range map[string]struct {
 		k     int
 		half  float64
-		pairs []counts
+		pairs []pairResults
 		theta []float64
 		delta float64
 	}{
 		"citations": {
 			4, 1e-9,
-			[]counts{{0, 1, 730, 33, 0}, {0, 2, 498, 320, 0}, {0, 3, 221, 284, 0}, {1, 2, 68, 813, 0}, {1, 3, 17, 276, 0}, {2, 3, 142, 325, 0}},
+			[]pairResults{{0, 1, 730, 33, 0}, {0, 2, 498, 320, 0}, {0, 3, 221, 284, 0}, {1, 2, 68, 813, 0}, {1, 3, 17, 276, 0}, {2, 3, 142, 325, 0}},
 			[]float64{0.789922053, -2.159150444, 0.310352283, 1.058876109},
 			math.Inf(-1),
 		},
 		"ties":  {4, 1e-9, tied, []float64{0.76986458, -0.343022193, 0.527480775, -0.954323162}, -0.585862782},
 		"prior": {4, 0.5, tied, []float64{0.736128537, -0.328480455, 0.504514003, -0.912162086}, -0.66804232},
-		"chain": {3, 1e-9, []counts{{0, 1, 4, 1, 2}, {1, 2, 3, 3, 1}}, []float64{0.797578047, -0.398789024, -0.398789024}, -0.523599321},
+		"chain": {3, 1e-9, []pairResults{{0, 1, 4, 1, 2}, {1, 2, 3, 3, 1}}, []float64{0.797578047, -0.398789024, -0.398789024}, -0.523599321},
 		"separated": {
 			3, 0.5,
-			[]counts{{0, 1, 10, 0, 0}, {0, 2, 10, 0, 0}, {1, 2, 6, 4, 0}},
+			[]pairResults{{0, 1, 10, 0, 0}, {0, 2, 10, 0, 0}, {1, 2, 6, 4, 0}},
 			[]float64{2.533560286, -1.080123199, -1.453437086},
 			math.Inf(-1),
 		},
-		"only ties": {3, 0.5, []counts{{0, 1, 0, 0, 10}, {0, 2, 0, 0, 10}, {1, 2, 0, 0, 10}}, []float64{0, 0, 0}, 2.995732274},
+		"only ties": {3, 0.5, []pairResults{{0, 1, 0, 0, 10}, {0, 2, 0, 0, 10}, {1, 2, 0, 0, 10}}, []float64{0, 0, 0}, 2.995732274},
 	} {
 		got := fitted(c.k, c.half, c.pairs)
 		for i := range c.theta {
@@ -63,7 +63,7 @@ func TestStrengthsAreTheReferences(t *testing.T) {
 }
 
 // judgedOf spreads counts over cases: the n-th outcome of each pair is that of the n-th case.
-func judgedOf(pairs []counts) (out []ChosenPair) {
+func judgedOf(pairs []pairResults) (out []ChosenPair) {
 	for _, p := range pairs {
 		unit := 0
 		for _, kind := range []struct {
@@ -92,14 +92,14 @@ func names(k int) (out []string) {
 // it.
 func TestAnArmThatWinsAllHasAFiniteStrength(t *testing.T) {
 	t.Parallel()
-	got := Preferences(names(3), judgedOf([]counts{{0, 1, 20, 0, 0}, {0, 2, 20, 0, 0}, {1, 2, 12, 8, 0}}), PreferenceOptions{})
+	got := Preferences(names(3), judgedOf([]pairResults{{0, 1, 20, 0, 0}, {0, 2, 20, 0, 0}, {1, 2, 12, 8, 0}}), PreferenceOptions{})
 	expect.Same(t, "separated", got.Separated, []string{"pro/0"})
 	expect.Same(t, "best", got.Best, []string{"pro/0"})
 	first := got.Arms[0]
 	if i := *first.Interval; i[0] < 0.6 || i[0] > 0.97 || i[1] < 0.99 || *first.Strength > 6 {
 		t.Errorf("interval %v, strength %v, want bounded ones", i, *first.Strength)
 	}
-	both := Preferences(names(2), judgedOf([]counts{{1, 0, 20, 0, 0}}), PreferenceOptions{})
+	both := Preferences(names(2), judgedOf([]pairResults{{1, 0, 20, 0, 0}}), PreferenceOptions{})
 	expect.Same(t, "separated", both.Separated, []string{"pro/0", "pro/1"})
 	expect.Same(t, "arm", both.Arms[0].Arm, "pro/1")
 }
@@ -107,7 +107,7 @@ func TestAnArmThatWinsAllHasAFiniteStrength(t *testing.T) {
 // Arms that nothing connects are ranked in groups, and none is the best.
 func TestDisconnectedArmsAreRankedInGroups(t *testing.T) {
 	t.Parallel()
-	got := Preferences(names(6), judgedOf([]counts{{0, 1, 20, 0, 4}, {2, 3, 2, 20, 2}, {3, 4, 23, 1, 0}}), PreferenceOptions{})
+	got := Preferences(names(6), judgedOf([]pairResults{{0, 1, 20, 0, 4}, {2, 3, 2, 20, 2}, {3, 4, 23, 1, 0}}), PreferenceOptions{})
 	var order []string
 	for _, a := range got.Arms {
 		order = append(order, fmt.Sprint(a.Group, " ", a.Arm, " ", a.Strength != nil, " ", a.Best))
@@ -125,7 +125,7 @@ func TestDisconnectedArmsAreRankedInGroups(t *testing.T) {
 // Below the least number of cases there are strengths, and no ranking.
 func TestTooFewCasesGiveNoRanking(t *testing.T) {
 	t.Parallel()
-	got := Preferences(names(2), judgedOf([]counts{{0, 1, 4, 0, 0}}), PreferenceOptions{})
+	got := Preferences(names(2), judgedOf([]pairResults{{0, 1, 4, 0, 0}}), PreferenceOptions{})
 	if got.Why != "no ranking of 2 arms below 5 independent cases; here are 4" || len(got.Best) != 0 || got.Arms[0].Interval != nil {
 		t.Errorf("%+v, want no ranking, and why", got)
 	}
@@ -139,7 +139,7 @@ func TestTooFewCasesGiveNoRanking(t *testing.T) {
 // Ties alone rule no arm out, and nothing judged at all is no ranking.
 func TestOnlyTiesRuleNoArmOut(t *testing.T) {
 	t.Parallel()
-	got := Preferences(names(3), judgedOf([]counts{{0, 1, 0, 0, 30}, {0, 2, 0, 0, 30}, {1, 2, 0, 0, 30}}), PreferenceOptions{})
+	got := Preferences(names(3), judgedOf([]pairResults{{0, 1, 0, 0, 30}, {0, 2, 0, 0, 30}, {1, 2, 0, 0, 30}}), PreferenceOptions{})
 	if len(got.Best) != 3 || got.Ties != 1 || math.Abs(*got.Arms[0].Preference-0.5) > 1e-9 {
 		t.Errorf("%+v, want all 3 arms with a tie, and a preference of 0.5", got)
 	}

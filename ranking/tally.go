@@ -5,27 +5,27 @@ import (
 	"slices"
 )
 
-// counts are the results of a pair of arms, i before j.
-type counts struct {
+// pairResults are the results of a pair of arms, i before j.
+type pairResults struct {
 	i, j    int
 	w, l, t float64
 }
 
-func (c *counts) add(o *counts, weight float64) {
+func (c *pairResults) add(o *pairResults, weight float64) {
 	c.w, c.l, c.t = c.w+weight*o.w, c.l+weight*o.l, c.t+weight*o.t
 }
 
 // tally has the judged pairs of arms, and the contribution of each unit.
 type tally struct {
 	members []int // the arms, by their indexes among all
-	pairs   []counts
+	pairs   []pairResults
 	units   [][]share // by unit number
 }
 
 // share is the contribution of a unit to a pair.
 type share struct {
 	pair int
-	counts
+	pairResults
 }
 
 // newTally sums the choices between k arms.
@@ -37,12 +37,12 @@ func newTally(k int, judged []ChosenPair) *tally {
 	places := map[[2]int]int{}
 	units := map[int]int{}
 	for _, one := range inOrder(judged) {
-		c := counts{one.First, one.Second, one.Wins, one.Losses, one.Ties}
+		c := pairResults{one.First, one.Second, one.Wins, one.Losses, one.Ties}
 		at, known := places[[2]int{c.i, c.j}]
 		if !known {
 			at = len(t.pairs)
 			places[[2]int{c.i, c.j}] = at
-			t.pairs = append(t.pairs, counts{i: c.i, j: c.j})
+			t.pairs = append(t.pairs, pairResults{i: c.i, j: c.j})
 		}
 		unit, known := units[one.Unit]
 		if !known {
@@ -75,7 +75,7 @@ func inOrder(judged []ChosenPair) []ChosenPair {
 func (t *tally) named(arms []string) []PreferredPair {
 	out := []PreferredPair{}
 	ordered := slices.Clone(t.pairs)
-	slices.SortFunc(ordered, func(a, b counts) int { return (a.i-b.i)*len(arms) + a.j - b.j })
+	slices.SortFunc(ordered, func(a, b pairResults) int { return (a.i-b.i)*len(arms) + a.j - b.j })
 	for _, p := range ordered {
 		out = append(out, PreferredPair{arms[p.i], arms[p.j], p.w, p.l, p.t})
 	}

@@ -145,7 +145,7 @@ func confusionWords(c classification.Confusion, name func(string) string) string
 	if c.Answer != "" {
 		answer = name(c.Answer)
 	}
-	return fmt.Sprintf("%s x %s answered as %s", caseCount(c.Count), name(c.Label), answer)
+	return fmt.Sprintf("%s x %s answered as %s", caseCount(c.Count), name(c.Expected), answer)
 }
 
 // classifications writes a line for each arm with a classification, and its matrix if there are at most most arms.

@@ -20,8 +20,8 @@ func TestMatricesAreNoWiderThanTheTable(t *testing.T) {
 				m := classification.New(nil)
 				for i := range n {
 					label := fmt.Sprintf(name, i)
-					m.Add(classification.Pair{Label: label, Answer: label}, count)
-					m.Add(classification.Pair{Label: label}, count)
+					m.Add(classification.Pair{Expected: label, Answer: label}, count)
+					m.Add(classification.Pair{Expected: label}, count)
 				}
 				r := m.Report()
 				report := screen{o: Options{Width: defaultWidth}}

@@ -53,7 +53,7 @@ func trialOf(a, b string, outcome eval.Outcome) *eval.Result {
 	answer := testrun.Answered(a, b)
 	answer.Candidates[0].SafetyRatings = ratings
 	answer.PromptFeedback = &eval.PromptFeedback{BlockReason: b}
-	first := eval.Turn{Response: *testrun.Answered(a, b), Results: []tool.Result{{ID: a, Name: b, Text: a, Failed: true}}}
+	first := eval.Turn{Response: *testrun.Answered(a, b), Results: []tool.CallResult{{ID: a, Name: b, Text: a, Failed: true}}}
 	first.Candidates[0].SafetyRatings = ratings
 	reach(answer, a, b)
 	reach(&first.Response, b, a)
@@ -111,7 +111,7 @@ func requestOf(a, b string) *eval.Request {
 		eval.ImagePart{Image: &eval.Image{Path: a}},
 		eval.DataPart{Data: &eval.Image{Path: b, MIMEType: a}},
 		eval.RawPart{Raw: literal(a)},
-		eval.ResultPart{Result: &tool.Result{Name: a, Text: b}},
+		eval.ResultPart{Result: &tool.CallResult{Name: a, Text: b}},
 	}
 	return &eval.Request{
 		Contents: []eval.Content{{Role: "user", Parts: parts}}, System: a,

@@ -19,10 +19,10 @@ func (t *screen) order(s *journal.SuiteSummary) (rows []journal.Row, left eval.C
 	if all {
 		most = s.Cases
 	}
-	found := map[place][]journal.Row{}
+	found := map[listRank][]journal.Row{}
 	for row := range t.d.Rows() {
 		outcome := journal.Fold(row.Counts)
-		at := place{outcome, t.failures.OfRow(row, s.Arms).Rank()}
+		at := listRank{outcome, t.failures.OfRow(row, s.Arms).Rank()}
 		switch {
 		case row.Suite != s.Name, outcome == eval.Skip && row.SkippedEarly():
 		case len(found[at]) == most, !all && (outcome == eval.Pass || outcome == eval.Skip):
@@ -42,17 +42,17 @@ func (t *screen) order(s *journal.SuiteSummary) (rows []journal.Row, left eval.C
 }
 
 // places are the positions of a list, from the top.
-func places() (out []place) {
+func places() (out []listRank) {
 	for _, outcome := range []eval.Outcome{eval.Fail, eval.Err, eval.Skip, eval.Pass} {
 		for rank := range standing.Ranks {
-			out = append(out, place{outcome, rank})
+			out = append(out, listRank{outcome, rank})
 		}
 	}
 	return out
 }
 
-// place is the position of a case in a list: by outcome, then by how it did in the baseline.
-type place struct {
+// listRank is the position of a case in a list: by outcome, then by how it did in the baseline.
+type listRank struct {
 	outcome eval.Outcome
 	rank    int
 }

@@ -191,7 +191,7 @@ func fileText(what string, f *eval.Image) string {
 	return fmt.Sprintf("[%s %s, %s, %d bytes%s, sha256 %.12s]", what, f.Path, f.MIMEType, f.Bytes, resized, f.SHA256)
 }
 
-func resultText(r *tool.Result) string {
+func resultText(r *tool.CallResult) string {
 	if r.Text == "" {
 		return r.Name
 	}

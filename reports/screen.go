@@ -35,7 +35,7 @@ func (t *screen) line(format string, args ...any) {
 	t.out.WriteString(text + "\n")
 }
 
-const ansi lazy.Pattern = "\x1b\\[[0-9;]*m"
+const ansi lazy.Regex = "\x1b\\[[0-9;]*m"
 
 func (t *screen) paint(outcome eval.Outcome, s string) string {
 	return typeset.Paint(t.o.Color, outcome, s)

@@ -23,7 +23,7 @@ const (
 
 // comparing suggests commands that compare arms, or the run with the next one, unless it was compared already. A
 // comparison with a margin is suggested only when there are enough cases: otherwise it could only be inconclusive.
-func (t *table) comparing(run string) []step {
+func (t *table) comparing(run string) []suggestion {
 	if t.d.Comparison() != nil {
 		return t.changedAnswers(run)
 	}
@@ -36,10 +36,10 @@ func (t *table) comparing(run string) []step {
 	if units := t.units(need); units < need {
 		return t.fewCases(run, units, need)
 	}
-	var all []step
+	var all []suggestion
 	if arms != nil {
 		args := append([]string{"compare", run, "--margin", "0.05", "--arms"}, arms...)
-		all = append(all, whichIsBest(run), step{args, "is the second arm worse?"})
+		all = append(all, whichIsBest(run), suggestion{args, "is the second arm worse?"})
 	}
 	if passed {
 		base, next := run, latest
@@ -49,18 +49,18 @@ func (t *table) comparing(run string) []step {
 		case latest: // latest will be the next run
 			base = filepath.Base(t.d.Dir)
 		}
-		all = append(all, step{[]string{"compare", base, next, "--margin", "0.05"}, "after the next run: is it worse?"})
+		all = append(all, suggestion{[]string{"compare", base, next, "--margin", "0.05"}, "after the next run: is it worse?"})
 	}
 	return all
 }
 
-func whichIsBest(run string) step {
-	return step{[]string{"compare", run, "--rank"}, "which arm is best?"}
+func whichIsBest(run string) suggestion {
+	return suggestion{[]string{"compare", run, "--rank"}, "which arm is best?"}
 }
 
 // changedAnswers suggests a diff of the answers of newly failing cases: the report of the run has only the
 // reasons.
-func (t *table) changedAnswers(run string) []step {
+func (t *table) changedAnswers(run string) []suggestion {
 	c := t.d.Comparison()
 	at := slices.IndexFunc(c.Arms, func(a compare.ArmComparison) bool {
 		return slices.ContainsFunc(a.Flips, func(f compare.Flip) bool { return overview.Fails(&f) })
@@ -70,11 +70,11 @@ func (t *table) changedAnswers(run string) []step {
 	case at < 0:
 		return nil
 	case c.Base.Run == c.Head.Run: // both are arms of this run
-		return []step{{[]string{"compare", run, "--arms", c.Arms[at].BaseArm, c.Arms[at].HeadArm}, why}}
+		return []suggestion{{[]string{"compare", run, "--arms", c.Arms[at].BaseArm, c.Arms[at].HeadArm}, why}}
 	case c.Base.Name == "":
 		return nil
 	}
-	return []step{{[]string{"compare", c.Base.Name, run}, why}}
+	return []suggestion{{[]string{"compare", c.Base.Name, run}, why}}
 }
 
 // sinceBaseline shows a diff of the answer of a newly failing case.
@@ -99,22 +99,22 @@ func (t *table) sinceBaseline(e *example) {
 }
 
 // fewCases suggests what to do in a run with too few independent cases.
-func (t *table) fewCases(run string, units, need int) []step {
-	var all []step
+func (t *table) fewCases(run string, units, need int) []suggestion {
+	var all []suggestion
 	if arms := t.twoArms(); arms != nil {
 		all = append(
 			all,
 			whichIsBest(run),
-			step{append([]string{"compare", run, "--arms"}, arms...), "how do the arms differ? (no verdict)"},
+			suggestion{append([]string{"compare", run, "--arms"}, arms...), "how do the arms differ? (no verdict)"},
 		)
 	}
 	if args := t.repeatArgs(nil, adviceRepeats); args != nil && !t.repeated() {
-		all = append(all, step{args, fmt.Sprintf("do the cases always pass? (pass^%d)", adviceRepeats)})
+		all = append(all, suggestion{args, fmt.Sprintf("do the cases always pass? (pass^%d)", adviceRepeats)})
 	}
 	if c := t.d.Summary.Counts; c.Pass == c.Total() && t.ungated() {
-		all = append(all, step{nil, "a gate that suits few cases, in the suite: gate: {passRate: {min: 0.9}}"})
+		all = append(all, suggestion{nil, "a gate that suits few cases, in the suite: gate: {passRate: {min: 0.9}}"})
 	}
-	return append(all, step{nil, fmt.Sprintf(
+	return append(all, suggestion{nil, fmt.Sprintf(
 		"%s: a comparison with a margin of %g takes %d (%d more)", diag.Count(units, "independent case"), adviceMargin, need, need-units,
 	)})
 }
@@ -229,5 +229,5 @@ func addUnit(sides map[[2]string]*compare.Side, f *journal.Facts) {
 	if s.Cases.EndsWith(f.Case, f.CaseID) {
 		return
 	}
-	s.Cases.Add(&compare.Case{Name: f.Case, ID: f.CaseID, Request: f.RequestHash, Cluster: f.Cluster, Quarantined: f.Quarantined})
+	s.Cases.Add(&compare.CaseTotals{Name: f.Case, ID: f.CaseID, Request: f.RequestHash, Cluster: f.Cluster, Quarantined: f.Quarantined})
 }

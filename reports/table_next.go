@@ -77,8 +77,8 @@ func (l *largest) add(m journal.Measure) {
 	}
 }
 
-// step is a suggested command with its purpose; without a command it is advice.
-type step struct {
+// suggestion is a suggested command with its purpose; without a command it is advice.
+type suggestion struct {
 	args []string
 	why  string
 }
@@ -109,7 +109,7 @@ func (t *table) next() {
 }
 
 // nextStep writes the first command that fits on a line.
-func (t *table) nextStep(steps []step) {
+func (t *table) nextStep(steps []suggestion) {
 	const label = "next: "
 	for _, s := range steps {
 		line := label + s.text()
@@ -129,8 +129,8 @@ func (t *table) nextStep(steps []step) {
 
 // rescoreComments are comments on a command that sends requests again, longest first: they point to rescore, which
 // sends none. There are none when rescore is not an option.
-func rescoreComments(s step, steps []step) []string {
-	at := slices.IndexFunc(steps, func(o step) bool { return len(o.args) > 0 && o.args[0] == "rescore" })
+func rescoreComments(s suggestion, steps []suggestion) []string {
+	at := slices.IndexFunc(steps, func(o suggestion) bool { return len(o.args) > 0 && o.args[0] == "rescore" })
 	if at < 0 || s.args[0] != "run" {
 		return nil
 	}
@@ -139,7 +139,7 @@ func rescoreComments(s step, steps []step) []string {
 }
 
 // text is the command, quoted for a shell.
-func (s *step) text() string {
+func (s *suggestion) text() string {
 	words := []string{"evalrun"}
 	for _, arg := range s.args {
 		words = append(words, shellWord(arg))
@@ -148,7 +148,7 @@ func (s *step) text() string {
 }
 
 // step writes a command that can be copied, with its purpose after it if there is room, else before it.
-func (t *table) step(s step, column int) {
+func (t *table) step(s suggestion, column int) {
 	if len(s.args) == 0 {
 		t.wrapped("  # ", s.why)
 		return
@@ -167,7 +167,7 @@ func (t *table) step(s step, column int) {
 }
 
 // lines is the command, quoted for a shell and wrapped to a width where its words allow that.
-func (s *step) lines(width int) (lines []string) {
+func (s *suggestion) lines(width int) (lines []string) {
 	text := "  evalrun"
 	for _, arg := range s.args {
 		arg = shellWord(arg)
@@ -188,7 +188,7 @@ func copyable(args []string) bool {
 }
 
 // steps are the useful commands that can be shown verbatim.
-func (t *table) steps() []step {
+func (t *table) steps() []suggestion {
 	run := t.runName()
 	if run == "" || t.d.Running || t.d.Run.Plan.Shard != nil || t.d.Summary.Counts.Total() == 0 && t.d.End != nil {
 		return nil
@@ -201,39 +201,39 @@ func (t *table) steps() []step {
 		all = t.comparing(run)
 		all = all[:min(1, len(all))]
 	}
-	return slices.DeleteFunc(all, func(s step) bool { return !copyable(s.args) })
+	return slices.DeleteFunc(all, func(s suggestion) bool { return !copyable(s.args) })
 }
 
 // completing are commands that get what the run lacks.
-func (t *table) completing(run string) []step {
-	var all []step
+func (t *table) completing(run string) []suggestion {
+	var all []suggestion
 	switch {
 	case t.unfinished():
-		all = append(all, step{[]string{"resume", run}, "runs what is missing"})
+		all = append(all, suggestion{[]string{"resume", run}, "runs what is missing"})
 	case t.help.retry:
-		all = append(all, step{[]string{"resume", run, "--errors"}, "runs the errors again"})
+		all = append(all, suggestion{[]string{"resume", run, "--errors"}, "runs the errors again"})
 	}
 	if t.help.accept {
-		all = append(all, step{[]string{"accept", run}, "shows new answers, and keeps the good ones"})
+		all = append(all, suggestion{[]string{"accept", run}, "shows new answers, and keeps the good ones"})
 	}
 	if t.help.askJudges {
-		all = append(all, step{[]string{"rescore", run, "--ask-judges"}, "calls only the judges"})
+		all = append(all, suggestion{[]string{"rescore", run, "--ask-judges"}, "calls only the judges"})
 	}
 	return all
 }
 
 // improving are commands that show what failed, and run it again after a change.
-func (t *table) improving(run string) []step {
-	var all []step
+func (t *table) improving(run string) []suggestion {
+	var all []suggestion
 	failed := t.d.Summary.Counts.Fail > 0
 	if args := t.rerun(run); failed && args != nil {
-		all = append(all, step{args, "after a change: only what failed"})
+		all = append(all, suggestion{args, "after a change: only what failed"})
 	}
 	if t.show != "" {
-		all = append(all, step{[]string{"show", run, t.show}, "one case in full"})
+		all = append(all, suggestion{[]string{"show", run, t.show}, "one case in full"})
 	}
 	if why := t.help.rescoring(failed); why != "" {
-		all = append(all, step{[]string{"rescore", run}, why})
+		all = append(all, suggestion{[]string{"rescore", run}, why})
 	}
 	return all
 }

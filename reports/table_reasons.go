@@ -26,8 +26,8 @@ const (
 	maxDiff     = 6    // lines
 )
 
-// group collects trials that failed, or could not be judged, for the same reason.
-type group struct {
+// reasonGroup collects trials that failed, or could not be judged, for the same reason.
+type reasonGroup struct {
 	trouble
 	reason        string // of its first trial
 	varies        []bool // which particular parts differ between its trials
@@ -40,7 +40,7 @@ type group struct {
 
 // example is a case that failed for the same reason in the same words, on one or several arms.
 type example struct {
-	group  *group
+	group  *reasonGroup
 	label  string // label of the case
 	name   string // name of the case
 	arms   []string
@@ -53,7 +53,7 @@ type example struct {
 // reasons shows why trials failed, group by group, and then why others could not be judged.
 func (t *table) reasons() error {
 	t.help = newRemedies(&t.d.Run)
-	g := grouping{t: t, known: map[string]*group{}, left: map[eval.Outcome]int{}}
+	g := grouping{t: t, byReason: map[string]*reasonGroup{}, left: map[eval.Outcome]int{}}
 	for row := range t.d.Rows() {
 		if err := g.row(row); err != nil {
 			return err
@@ -68,7 +68,7 @@ func (t *table) reasons() error {
 }
 
 // groups shows the first groups of an outcome, and counts the trials of the rest and of no group.
-func (t *table) groups(all []*group, outcome eval.Outcome, left int) error {
+func (t *table) groups(all []*reasonGroup, outcome eval.Outcome, left int) error {
 	shown := min(len(all), maxGroups)
 	for _, one := range all[:shown] {
 		if err := t.group(one); err != nil {
@@ -90,10 +90,10 @@ func (t *table) groups(all []*group, outcome eval.Outcome, left int) error {
 
 // grouping groups trials by their reasons.
 type grouping struct {
-	t     *table
-	known map[string]*group
-	all   []*group
-	left  map[eval.Outcome]int // trials in no group
+	t        *table
+	byReason map[string]*reasonGroup
+	all      []*reasonGroup
+	left     map[eval.Outcome]int // trials in no group
 }
 
 // row adds the trials of a case. Trials with the same words are one example.
@@ -154,19 +154,19 @@ type trouble struct {
 }
 
 // group is the group of a trial, nil when there are too many.
-func (g *grouping) group(a *journal.Failing, k trouble, reason string) *group {
+func (g *grouping) group(a *journal.Failing, k trouble, reason string) *reasonGroup {
 	key := fmt.Sprintf("%v\x00%s", k, general(reason))
-	one := g.known[key]
+	one := g.byReason[key]
 	if one == nil && len(g.all) < maxKnown {
 		parts := particular.Regexp().FindAllStringIndex(reason, -1)
-		one = &group{trouble: k, reason: reason, varies: make([]bool, len(parts)), place: a.Place}
-		g.known[key] = one
+		one = &reasonGroup{trouble: k, reason: reason, varies: make([]bool, len(parts)), place: a.Place}
+		g.byReason[key] = one
 		g.all = append(g.all, one)
 	}
 	return one
 }
 
-func (o *group) add(e *example) {
+func (o *reasonGroup) add(e *example) {
 	if e.reason != o.reason {
 		mine := particular.Regexp().FindAllString(o.reason, -1)
 		for i, part := range particular.Regexp().FindAllString(e.reason, -1) { // as many, since the text between them is equal
@@ -182,14 +182,14 @@ func (o *group) add(e *example) {
 }
 
 // keep keeps the shortest examples; of equal lengths, the earlier ones.
-func (o *group) keep(e example) {
+func (o *reasonGroup) keep(e example) {
 	o.examples = append(o.examples, e)
 	if len(o.examples) > maxExamples {
 		o.dropLongest()
 	}
 }
 
-func (o *group) dropLongest() {
+func (o *reasonGroup) dropLongest() {
 	longest := 0
 	for i := range o.examples {
 		if len(o.examples[i].reason) >= len(o.examples[longest].reason) {
@@ -200,15 +200,15 @@ func (o *group) dropLongest() {
 }
 
 // of lists the groups of an outcome: new failures first, then by number of trials, with quarantined ones last.
-func (g *grouping) of(outcome eval.Outcome) []*group {
+func (g *grouping) of(outcome eval.Outcome) []*reasonGroup {
 	singles := map[trouble]int{}
 	for _, one := range g.all {
 		if one.outcome == outcome && one.cases == 1 {
 			singles[one.trouble]++
 		}
 	}
-	merged := map[trouble]*group{}
-	var out []*group
+	merged := map[trouble]*reasonGroup{}
+	var out []*reasonGroup
 	for _, one := range g.all {
 		k := one.trouble
 		switch {
@@ -228,7 +228,7 @@ func (g *grouping) of(outcome eval.Outcome) []*group {
 }
 
 // merge adds a group of one case.
-func (o *group) merge(one *group) {
+func (o *reasonGroup) merge(one *reasonGroup) {
 	o.trials += one.trials
 	if o.lastCase != one.lastCase {
 		o.cases, o.lastCase = o.cases+1, one.lastCase
@@ -239,7 +239,7 @@ func (o *group) merge(one *group) {
 }
 
 // inOrder compares groups by their order in the report.
-func inOrder(a, b *group) int {
+func inOrder(a, b *reasonGroup) int {
 	if a.quarantined != b.quarantined {
 		return map[bool]int{true: 1, false: -1}[a.quarantined]
 	}
@@ -266,7 +266,7 @@ func said(a *journal.Failing) (who, reason string) {
 const maxSaid = 2000
 
 // particular matches the parts of a reason that vary between cases: quoted texts, cut or not, and numbers.
-const particular lazy.Pattern = `"(?:[^"\\]|\\.)*"(?:\.\.\.)?|[0-9]+(?:\.[0-9]+)?`
+const particular lazy.Regex = `"(?:[^"\\]|\\.)*"(?:\.\.\.)?|[0-9]+(?:\.[0-9]+)?`
 
 // general is a reason without its particular parts.
 func general(reason string) string {
@@ -299,7 +299,7 @@ func (e *example) on() string {
 }
 
 // group shows one reason with its examples.
-func (t *table) group(o *group) error {
+func (t *table) group(o *reasonGroup) error {
 	word := t.strong(o.outcome, map[eval.Outcome]string{eval.Fail: "FAIL", eval.Err: "ERROR"}[o.outcome])
 	if o.standing != "" {
 		word += " (" + string(o.standing) + ")"
@@ -324,7 +324,7 @@ func (t *table) group(o *group) error {
 }
 
 // examples lists the examples of a group, and counts its other cases.
-func (t *table) examples(o *group) {
+func (t *table) examples(o *reasonGroup) {
 	shown := o.labels()
 	if len(shown) < o.cases && len(o.examples) == maxExamples { // the line that counts the others takes the place of one
 		o.dropLongest()
@@ -345,7 +345,7 @@ func (t *table) examples(o *group) {
 }
 
 // labels are the cases of the examples.
-func (o *group) labels() map[string]bool {
+func (o *reasonGroup) labels() map[string]bool {
 	labels := map[string]bool{}
 	for i := range o.examples {
 		labels[o.examples[i].label] = true
@@ -354,7 +354,7 @@ func (o *group) labels() map[string]bool {
 }
 
 // words is the reason of a group without the parts that vary.
-func (o *group) words() string {
+func (o *reasonGroup) words() string {
 	if o.many {
 		return o.who + ": a reason of its own for each"
 	}
@@ -369,7 +369,7 @@ func (o *group) words() string {
 
 // own is what an example adds to the words of its group: the parts that vary or, if several parts of one scorer
 // vary, its whole reason.
-func (o *group) own(e *example) string {
+func (o *reasonGroup) own(e *example) string {
 	if o.many {
 		return e.reason
 	}

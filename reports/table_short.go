@@ -183,18 +183,18 @@ func (t *table) summary() {
 	if t.d.Gate() != nil && t.d.Gate().Exit != 0 && !t.d.Running {
 		end = fmt.Sprintf(" (exit %d)", t.d.Gate().Exit)
 	}
-	parts := append(t.parts(), part{partExit, end})
+	parts := append(t.parts(), summaryItem{partExit, end})
 	for _, optional := range []string{partCost, partTime, partSuites, partRules, partExit} {
 		if len(f.Word)+2+displaywidth.String(joined(parts)) <= t.o.Width {
 			break
 		}
-		parts = slices.DeleteFunc(parts, func(p part) bool { return p.what == optional })
+		parts = slices.DeleteFunc(parts, func(p summaryItem) bool { return p.what == optional })
 	}
 	t.line("%s  %s", t.strong(f.Outcome, f.Word), joined(parts))
 }
 
-// part is one thing that a summary says.
-type part struct{ what, text string }
+// summaryItem is one thing that a summary says.
+type summaryItem struct{ what, text string }
 
 // Parts of a summary that are dropped when space runs out.
 const (
@@ -205,7 +205,7 @@ const (
 	partExit   = "exit"
 )
 
-func joined(parts []part) string {
+func joined(parts []summaryItem) string {
 	text := ""
 	for i, p := range parts {
 		if i > 0 && p.what != partExit {
@@ -217,24 +217,24 @@ func joined(parts []part) string {
 }
 
 // parts are the parts of the summary.
-func (t *table) parts() []part {
-	all := []part{{"", t.counted()}, {partSuites, diag.Count(len(t.d.Run.Suites), "suite")}}
+func (t *table) parts() []summaryItem {
+	all := []summaryItem{{"", t.counted()}, {partSuites, diag.Count(len(t.d.Run.Suites), "suite")}}
 	switch held, of := t.rules(); {
 	case of == 0 || t.d.Partial():
 	case held < of:
-		all = append(all, part{partRules, fmt.Sprintf("%d of %s broken", of-held, diag.Count(of, "rule"))})
+		all = append(all, summaryItem{partRules, fmt.Sprintf("%d of %s broken", of-held, diag.Count(of, "rule"))})
 	default:
-		all = append(all, part{partRules, diag.Count(of, "rule")})
+		all = append(all, summaryItem{partRules, diag.Count(of, "rule")})
 	}
 	if took := t.took(); took != "" {
-		all = append(all, part{partTime, took})
+		all = append(all, summaryItem{partTime, took})
 	}
 	if t.d.End != nil && t.d.End.Spent != nil && t.d.End.Spent.Currency != "" {
-		all = append(all, part{partCost, fmt.Sprintf("%.4f %s", t.d.End.Spent.Money, diag.CleanLine(t.d.End.Spent.Currency))})
+		all = append(all, summaryItem{partCost, fmt.Sprintf("%.4f %s", t.d.End.Spent.Money, diag.CleanLine(t.d.End.Spent.Currency))})
 	}
 	if t.o.Quiet {
 		for _, source := range t.sources() {
-			all = append(all, part{"", source})
+			all = append(all, summaryItem{"", source})
 		}
 	}
 	return all

@@ -91,7 +91,7 @@ func (c *caseReport) saidIn(one *eval.Candidate, text bool) {
 }
 
 // result writes the suite's result for a call. A failed one is marked, since the model got it as an error.
-func (c *caseReport) result(r *tool.Result) {
+func (c *caseReport) result(r *tool.CallResult) {
 	if r.Failed {
 		c.painted("FAILED", resultText(r), func(s string) string { return c.paint(eval.Fail, s) })
 		return

@@ -15,7 +15,7 @@ const (
 )
 
 // position splits file:line:col and file:line.
-const position lazy.Pattern = `^(.*?):(\d{1,9})(?::(\d{1,9}))?$`
+const position lazy.Regex = `^(.*?):(\d{1,9})(?::(\d{1,9}))?$`
 
 // command is a workflow command. No text in it can end it or begin another.
 func command(level, title, at, message string) string {

@@ -44,11 +44,11 @@ func (r *run) converse(ctx context.Context, a *scoring) error {
 	return nil
 }
 
-// restarts gives up the earlier answers of a chat whose application keeps the session itself, when the next answer
+// restarts gives up the earlier answers of a chat that the application keeps itself, when the next answer
 // is not among them. The application no longer knows what was said.
 func (a *scoring) restarts(err error) bool {
 	e := eval.AsError(err)
-	if e == nil || e.Kind != eval.KindReplayMiss || a.afresh || !a.trial.KeepsSessions() || len(a.result.Turns) == 0 {
+	if e == nil || e.Kind != eval.KindReplayMiss || a.afresh || !a.trial.KeepsChat() || len(a.result.Turns) == 0 {
 		return false
 	}
 	a.result.Turns = nil
@@ -58,10 +58,10 @@ func (a *scoring) restarts(err error) bool {
 	return true
 }
 
-// inSession marks which earlier answers a call may use when an application keeps the chat itself: such an application
+// inKeptChat marks which earlier answers a call may use when an application keeps the chat itself: such an application
 // must hear either the whole chat or nothing of it.
-func (a *scoring) inSession(call *eval.Call) {
-	if !a.trial.KeepsSessions() {
+func (a *scoring) inKeptChat(call *eval.Call) {
+	if !a.trial.KeepsChat() {
 		return
 	}
 	sent := slices.ContainsFunc(a.result.Turns, func(t eval.Turn) bool { return t.Timing.Attempts > 0 })
@@ -202,9 +202,9 @@ func (r *run) turn(ctx context.Context, a *scoring, t *Planned) (one eval.Turn, 
 		)
 	}
 	call := r.newCall(t)
-	a.inSession(call)
+	a.inKeptChat(call)
 	resp, err := r.generate(ctx, t, call, &one.Timing)
-	a.trace(call.Session, &one.Timing)
+	a.trace(call.TrialName, &one.Timing)
 	if err == nil {
 		one.Response = *resp
 		one.Usage = *resp.Usage

@@ -18,7 +18,7 @@ func (p *Plan) CheckJudge(ctx context.Context, j *suite.Judge, source ModelSourc
 
 // Chosen is a judge's choice between the answers of a pair.
 type Chosen struct {
-	Place int // place of the pair, from 0
+	Index int // place of the pair, from 0
 	scorers.PairRuling
 	// Judgements are the judge's replies, in the order of the requests.
 	Judgements []eval.Judgement
@@ -33,18 +33,18 @@ func (p *Plan) Choose(ctx context.Context, cfg Config, c *scorers.Choosing, pair
 	return func(yield func(Chosen) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		r := &run{Config: cfg, plan: p, counts: newCounts(), replies: newReplies(nil)}
-		type job struct {
-			place int
+		type indexedPair struct {
+			index int
 			pair  scorers.AnswerPair
 		}
-		jobs, results := make(chan job), make(chan Chosen)
+		indexed, results := make(chan indexedPair), make(chan Chosen)
 		var working sync.WaitGroup
 		working.Go(func() {
-			defer close(jobs)
+			defer close(indexed)
 			place := 0
 			for pair := range pairs {
 				select {
-				case jobs <- job{place, pair}:
+				case indexed <- indexedPair{place, pair}:
 				case <-ctx.Done():
 					return
 				}
@@ -53,8 +53,8 @@ func (p *Plan) Choose(ctx context.Context, cfg Config, c *scorers.Choosing, pair
 		})
 		for range max(1, cfg.Concurrency) {
 			working.Go(func() {
-				for j := range jobs {
-					results <- r.choose(ctx, c, j.place, j.pair)
+				for j := range indexed {
+					results <- r.choose(ctx, c, j.index, j.pair)
 				}
 			})
 		}
@@ -79,7 +79,7 @@ func (p *Plan) Choose(ctx context.Context, cfg Config, c *scorers.Choosing, pair
 func (r *run) choose(ctx context.Context, c *scorers.Choosing, place int, pair scorers.AnswerPair) Chosen {
 	a := &scoring{answer: scorers.Answer{Context: &scorers.Context{Judgements: scorers.Judgements{Known: map[string]*eval.Judgement{}}}}}
 	replies := &a.answer.Context.Judgements
-	out := Chosen{Place: place}
+	out := Chosen{Index: place}
 	for range maxRounds {
 		replies.Wanted, replies.Useless = nil, nil
 		out.PairRuling = c.Choose(pair, replies)

@@ -45,10 +45,10 @@ func TestChooseJudgesEachPairOnceInEachOrder(t *testing.T) {
 		places, calls := map[int]bool{}, 0
 		for one := range p.Choose(t.Context(), config(&b.fake, workers), choosing(), pairsOf(20)) {
 			checkWin(t, one)
-			if places[one.Place] {
-				t.Fatalf("got pair %d twice, want it once", one.Place)
+			if places[one.Index] {
+				t.Fatalf("got pair %d twice, want it once", one.Index)
 			}
-			places[one.Place] = true
+			places[one.Index] = true
 			for _, j := range one.Judgements {
 				calls += j.Attempts
 			}

@@ -22,8 +22,8 @@ type known struct {
 	hashed []byte
 }
 
-// judging is how the last list of scorers judges. All rows of a data file mostly have the same list.
-type judging struct {
+// compiledList is how the last list of scorers judges. All rows of a data file mostly have the same list.
+type compiledList struct {
 	list **suite.Scorer // its first one
 	by   map[judgingKey]judged
 }
@@ -47,7 +47,7 @@ func (w *walk) scorers(s *suite.Suite, c *suite.Case, a suite.Arm) ([]*scorers.C
 		return out.compiled, out.hash
 	}
 	if list := &c.Scorers[0]; w.judging.list != list || len(w.judging.by) > maxCompiled {
-		w.judging = judging{list, map[judgingKey]judged{}}
+		w.judging = compiledList{list, map[judgingKey]judged{}}
 	}
 	key := judgingKey{arm: a, given: c.Threshold != nil}
 	if key.given {

@@ -64,9 +64,9 @@ func (t *Planned) MustCount(mode suite.TokenCounting, tokensMatter bool) bool {
 // prompt and a model are counted once. Repeats follow each other in the plan; older
 // counts are forgotten.
 type counts struct {
-	mu    sync.Mutex
-	known map[string]*count
-	order []string
+	mu       sync.Mutex
+	byPrompt map[string]*count
+	order    []string
 }
 
 type count struct {
@@ -77,14 +77,14 @@ type count struct {
 
 const maxCounts = 8192
 
-func newCounts() *counts { return &counts{known: map[string]*count{}} }
+func newCounts() *counts { return &counts{byPrompt: map[string]*count{}} }
 
 func (c *counts) of(ctx context.Context, counter TokenCounter, t *Planned) (int, error) {
 	only := countedPart(&t.Request)
 	id := identity(&only)
 	key := string(id[:])
 	c.mu.Lock()
-	known, ok := c.known[key]
+	known, ok := c.byPrompt[key]
 	if !ok {
 		known = &count{done: make(chan struct{})}
 		c.remember(key, known)
@@ -122,10 +122,10 @@ func countedPart(r *eval.Request) eval.Request {
 }
 
 func (c *counts) remember(key string, n *count) {
-	c.known[key] = n
+	c.byPrompt[key] = n
 	c.order = append(c.order, key)
 	if len(c.order) > maxCounts {
-		delete(c.known, c.order[0])
+		delete(c.byPrompt, c.order[0])
 		c.order = c.order[1:]
 	}
 }
@@ -133,5 +133,5 @@ func (c *counts) remember(key string, n *count) {
 func (c *counts) forget(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.known, key)
+	delete(c.byPrompt, key)
 }

@@ -56,9 +56,9 @@ type vectors struct {
 	calls    sync.WaitGroup
 
 	mu    sync.Mutex
-	known map[vectorKey]*list.Element // elements hold a *vector
+	byKey map[vectorKey]*list.Element // elements hold a *vector
 	order *list.List                  // most recently used first
-	open  map[EmbeddingModel]*batch
+	open  map[EmbeddingModel]*embedBatch
 	idle  bool
 
 	numbers int // how many numbers the known vectors have
@@ -77,8 +77,8 @@ type vector struct {
 	err   error
 }
 
-// batch is a call that waits for more texts.
-type batch struct {
+// embedBatch is a call that waits for more texts.
+type embedBatch struct {
 	model   EmbeddingModel
 	vectors []*vector
 	bytes   int
@@ -86,7 +86,7 @@ type batch struct {
 }
 
 func newVectors(embedder Embedder) *vectors {
-	return &vectors{embedder: embedder, known: map[vectorKey]*list.Element{}, order: list.New(), open: map[EmbeddingModel]*batch{}}
+	return &vectors{embedder: embedder, byKey: map[vectorKey]*list.Element{}, order: list.New(), open: map[EmbeddingModel]*embedBatch{}}
 }
 
 // of gets the vectors of texts.
@@ -113,12 +113,12 @@ func (v *vectors) of(ctx context.Context, model EmbeddingModel, texts []string) 
 func (v *vectors) want(ctx context.Context, key vectorKey) *vector {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if e, ok := v.known[key]; ok {
+	if e, ok := v.byKey[key]; ok {
 		v.order.MoveToFront(e)
 		return e.Value.(*vector)
 	}
 	w := &vector{vectorKey: key, done: make(chan struct{})}
-	v.known[key] = v.order.PushFront(w)
+	v.byKey[key] = v.order.PushFront(w)
 	if v.order.Len() > maxVectors {
 		v.dropLast()
 	}
@@ -139,8 +139,8 @@ func (v *vectors) want(ctx context.Context, key vectorKey) *vector {
 }
 
 // newBatch opens a batch, which leaves when its time has come if it has not left before.
-func (v *vectors) newBatch(ctx context.Context, model EmbeddingModel) *batch {
-	b := &batch{model: model}
+func (v *vectors) newBatch(ctx context.Context, model EmbeddingModel) *embedBatch {
+	b := &embedBatch{model: model}
 	v.open[model] = b
 	v.calls.Add(1) // until the call is over
 	delay := batchDelay
@@ -158,7 +158,7 @@ func (v *vectors) newBatch(ctx context.Context, model EmbeddingModel) *batch {
 }
 
 // leave sends a batch off. The caller holds the lock.
-func (v *vectors) leave(ctx context.Context, b *batch) {
+func (v *vectors) leave(ctx context.Context, b *embedBatch) {
 	b.timer.Stop()
 	delete(v.open, b.model)
 	go func() {
@@ -167,7 +167,7 @@ func (v *vectors) leave(ctx context.Context, b *batch) {
 	}()
 }
 
-func (v *vectors) call(ctx context.Context, b *batch) {
+func (v *vectors) call(ctx context.Context, b *embedBatch) {
 	if dividing(v.ask(ctx, b.model, b.vectors)) {
 		v.divide(ctx, b.model, b.vectors)
 	}
@@ -223,17 +223,17 @@ func dividing(err error) bool {
 
 // settle records the vectors of a batch. Texts that failed may be requested again, and the oldest vectors are dropped
 // when there are too many numbers.
-func (v *vectors) settle(b *batch) {
+func (v *vectors) settle(b *embedBatch) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, w := range b.vectors {
-		e, ok := v.known[w.vectorKey]
+		e, ok := v.byKey[w.vectorKey]
 		if !ok || e.Value != any(w) {
 			continue
 		}
 		if w.err != nil {
 			v.order.Remove(e)
-			delete(v.known, w.vectorKey)
+			delete(v.byKey, w.vectorKey)
 			continue
 		}
 		v.numbers += len(w.value)
@@ -246,7 +246,7 @@ func (v *vectors) settle(b *batch) {
 // dropLast forgets the vector that was not used for the longest time.
 func (v *vectors) dropLast() {
 	w := v.order.Remove(v.order.Back()).(*vector)
-	delete(v.known, w.vectorKey)
+	delete(v.byKey, w.vectorKey)
 	select {
 	case <-w.done:
 		v.numbers -= len(w.value)

@@ -19,7 +19,7 @@ func (r *run) newCall(t *Planned) *eval.Call {
 	if t.to != nil {
 		call.To = t.to
 		call.Vars = t.vars
-		call.Session = TrialSession(r.Session, t.N)
+		call.TrialName = TrialName(r.NameSalt, t.N)
 	}
 	return call
 }
@@ -52,20 +52,20 @@ func (r *run) read(t *Planned, resp *eval.Response) (*eval.Response, error) {
 }
 
 // reread is read for all earlier answers of a trial.
-func (r *run) reread(t *Planned, known *eval.Result) (*eval.Result, error) {
-	out := *known
-	resp, err := r.read(t, known.Response)
+func (r *run) reread(t *Planned, earlier *eval.Result) (*eval.Result, error) {
+	out := *earlier
+	resp, err := r.read(t, earlier.Response)
 	if err != nil {
-		return known, err
+		return earlier, err
 	}
 	if out.Response = resp; resp.Usage != nil && resp.Usage.Source != "" {
 		out.Usage = resp.Usage
 	}
-	out.Turns = slices.Clone(known.Turns)
+	out.Turns = slices.Clone(earlier.Turns)
 	for i := range out.Turns {
 		one, err := r.read(t, &out.Turns[i].Response)
 		if err != nil {
-			return known, err
+			return earlier, err
 		}
 		out.Turns[i].Response = *one
 	}
@@ -73,9 +73,9 @@ func (r *run) reread(t *Planned, known *eval.Result) (*eval.Result, error) {
 }
 
 // trace takes down the trace of a call that was sent to an endpoint.
-func (a *scoring) trace(session string, timing *eval.Timing) {
+func (a *scoring) trace(trialName string, timing *eval.Timing) {
 	if sent := a.trial.Request.App; sent != nil && isHTTP(sent) && timing.Attempts > 0 {
-		a.result.TraceID = app.TraceID(session)
+		a.result.TraceID = app.TraceID(trialName)
 	}
 }
 
@@ -108,9 +108,9 @@ func endingOf(c *eval.Candidate) string {
 	return why
 }
 
-// TrialSession returns the name of a trial for an application, which all its calls share. n is its index in
-// the plan. session comes from the Config, so that a run continued in another process uses other names.
-func TrialSession(session string, n int) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", session, n))
+// TrialName returns the name of a trial for an application, which all its calls share. n is its index in
+// the plan. salt comes from the Config, so that a run continued in another process uses other names.
+func TrialName(salt string, n int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", salt, n))
 	return hex.EncodeToString(sum[:16])
 }

@@ -19,9 +19,9 @@ import (
 // replies holds the replies of judges. A question is sent once in a run, however many answers need it: the others wait
 // for the reply.
 type replies struct {
-	mu    sync.Mutex
-	known map[string]*reply
-	order []string
+	mu         sync.Mutex
+	byQuestion map[string]*reply
+	order      []string
 }
 
 // reply is a requested reply. Once done is closed, it is there, or err says why not.
@@ -37,12 +37,12 @@ const maxReplies = 4096
 
 // newReplies begins with the replies that are known from before, as far as there is room.
 func newReplies(before iter.Seq[eval.Judgement]) *replies {
-	r := &replies{known: map[string]*reply{}}
+	r := &replies{byQuestion: map[string]*reply{}}
 	if before == nil {
 		return r
 	}
 	for j := range before {
-		if len(r.known) == maxReplies {
+		if len(r.byQuestion) == maxReplies {
 			break
 		}
 		if !usable(&j) {
@@ -65,14 +65,14 @@ func usable(j *eval.Judgement) bool { return j.Error == nil && j.Withheld == nil
 func (r *replies) take(id string) (one *reply, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if one, ok := r.known[id]; ok {
+	if one, ok := r.byQuestion[id]; ok {
 		return one, false
 	}
 	one = &reply{done: make(chan struct{}), err: eval.Errorf(eval.KindScorer, "the call to the judge failed")} // until it has not
-	r.known[id] = one
+	r.byQuestion[id] = one
 	r.order = append(r.order, id)
 	if len(r.order) > maxReplies {
-		delete(r.known, r.order[0])
+		delete(r.byQuestion, r.order[0])
 		r.order = r.order[1:]
 	}
 	return one, true
@@ -82,8 +82,8 @@ func (r *replies) take(id string) (one *reply, first bool) {
 func (r *replies) settle(id string, one *reply) {
 	if one.err != nil {
 		r.mu.Lock()
-		if r.known[id] == one {
-			delete(r.known, id)
+		if r.byQuestion[id] == one {
+			delete(r.byQuestion, id)
 		}
 		r.mu.Unlock()
 	}
@@ -94,11 +94,11 @@ func (r *replies) settle(id string, one *reply) {
 func (r *replies) forget(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if one, ok := r.known[id]; ok {
+	if one, ok := r.byQuestion[id]; ok {
 		select {
 		case <-one.done:
 			if one.before {
-				delete(r.known, id)
+				delete(r.byQuestion, id)
 			}
 		default: // it is under way
 		}

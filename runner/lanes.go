@@ -14,7 +14,7 @@ import (
 // lane has the trials of one model, with its own workers. While one model waits, for its limits or for a
 // pause of the service, the others continue. The caller bounds the total number of calls in progress.
 type lane struct {
-	jobs chan job
+	assignments chan assignment
 	// workers is how many of its trials are under way at once.
 	workers int
 	// detached says that the lane is fed by its own walk over the schedule.
@@ -30,7 +30,7 @@ const laneRoom = 256
 type feeder struct {
 	schedule iter.Seq[*Planned]
 	lanes    map[modelKey]*lane
-	admit    func(*Planned) (job, bool)
+	admit    func(*Planned) (assignment, bool)
 	hungry   chan struct{}  // gets a token when a worker finds its lane empty
 	own      sync.WaitGroup // separate walks of lanes that fell behind
 }
@@ -59,7 +59,9 @@ func (c *Config) workersOf(t *suite.Target) int {
 
 // newFeeder makes a lane for each model of the plan, with as many workers as trials of a target may be under way at
 // once.
-func newFeeder(plan *Plan, schedule iter.Seq[*Planned], admit func(*Planned) (job, bool), workers func(*suite.Target) int) *feeder {
+func newFeeder(
+	plan *Plan, schedule iter.Seq[*Planned], admit func(*Planned) (assignment, bool), workers func(*suite.Target) int,
+) *feeder {
 	f := &feeder{schedule: schedule, admit: admit, lanes: map[modelKey]*lane{}, hungry: make(chan struct{}, 1)}
 	for _, t := range plan.targets() {
 		key := plan.key(t)
@@ -68,7 +70,7 @@ func newFeeder(plan *Plan, schedule iter.Seq[*Planned], admit func(*Planned) (jo
 		}
 	}
 	for _, l := range f.lanes {
-		l.jobs = make(chan job, laneRoom)
+		l.assignments = make(chan assignment, laneRoom)
 	}
 	return f
 }
@@ -91,7 +93,7 @@ func (f *feeder) run(ctx context.Context) {
 	}
 	for _, l := range f.lanes {
 		if !l.detached {
-			close(l.jobs)
+			close(l.assignments)
 		}
 	}
 	f.own.Wait()
@@ -99,20 +101,20 @@ func (f *feeder) run(ctx context.Context) {
 
 // put hands a trial to its lane. It returns false when ctx is done. If the lane is full and another one is
 // empty, the full lane gets its own walk.
-func (f *feeder) put(ctx context.Context, l *lane, j job, place int) bool {
+func (f *feeder) put(ctx context.Context, l *lane, next assignment, place int) bool {
 	for {
 		select {
-		case l.jobs <- j:
+		case l.assignments <- next:
 			return true
 		default:
 		}
 		if f.starving() {
 			l.detached = true
-			f.own.Go(func() { f.walk(ctx, l, j, place) })
+			f.own.Go(func() { f.walk(ctx, l, next, place) })
 			return true
 		}
 		select {
-		case l.jobs <- j:
+		case l.assignments <- next:
 			return true
 		case <-f.hungry:
 		case <-ctx.Done():
@@ -124,19 +126,19 @@ func (f *feeder) put(ctx context.Context, l *lane, j job, place int) bool {
 // starving reports whether a lane that this walk feeds is empty.
 func (f *feeder) starving() bool {
 	for _, l := range f.lanes {
-		if !l.detached && len(l.jobs) == 0 {
+		if !l.detached && len(l.assignments) == 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// walk feeds one lane: the first job, then the lane's trials after place from of the schedule.
-func (f *feeder) walk(ctx context.Context, l *lane, first job, from int) {
-	defer close(l.jobs)
-	give := func(j job) bool {
+// walk feeds one lane: the first assignment, then the lane's trials after place from of the schedule.
+func (f *feeder) walk(ctx context.Context, l *lane, first assignment, from int) {
+	defer close(l.assignments)
+	give := func(next assignment) bool {
 		select {
-		case l.jobs <- j:
+		case l.assignments <- next:
 			return true
 		case <-ctx.Done():
 			return false
@@ -157,9 +159,9 @@ func (f *feeder) walk(ctx context.Context, l *lane, first job, from int) {
 }
 
 // take returns the next trial of a lane; false when there are no more.
-func (f *feeder) take(l *lane) (job, bool) {
+func (f *feeder) take(l *lane) (assignment, bool) {
 	select {
-	case j, ok := <-l.jobs:
+	case j, ok := <-l.assignments:
 		return j, ok
 	default:
 	}
@@ -167,6 +169,6 @@ func (f *feeder) take(l *lane) (job, bool) {
 	case f.hungry <- struct{}{}:
 	default:
 	}
-	j, ok := <-l.jobs
+	j, ok := <-l.assignments
 	return j, ok
 }

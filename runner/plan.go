@@ -202,8 +202,8 @@ type Planned struct {
 // IsApplication reports whether the trial is one of an application.
 func (t *Planned) IsApplication() bool { return t.to != nil }
 
-// KeepsSessions reports whether the trial is a chat whose application keeps the session by itself.
-func (t *Planned) KeepsSessions() bool { return t.to != nil && t.Request.Live && t.to.KeepsSessions() }
+// KeepsChat reports whether the trial is a chat that the application keeps by itself.
+func (t *Planned) KeepsChat() bool { return t.to != nil && t.Request.Live && t.to.KeepsChats() }
 
 // Program is the program that the trial runs, nil for a trial of something else.
 func (t *Planned) Program() *suite.Program {
@@ -243,7 +243,7 @@ type walk struct {
 	plan     *Plan
 	n        int
 	compiled map[*suite.Scorer]*known // scorers that are the same for every case
-	judging  judging
+	judging  compiledList
 	rests    map[suite.Arm]rest // ends of the JSON of requests, by arm
 	models   map[*suite.Target]*eval.Model
 	seen     map[[16]byte]int  // how many trials so far have the same request, repeats aside

@@ -20,12 +20,12 @@ func (r *run) slots(a *scoring) chan struct{} {
 }
 
 // folder is where the program of a trial has worked, "" where that is nowhere any more.
-func (r *run) folder(t *Planned, known *eval.Result) string {
+func (r *run) folder(t *Planned, earlier *eval.Result) string {
 	switch {
-	case known != nil:
-		return known.Workspace
+	case earlier != nil:
+		return earlier.Workspace
 	case r.Folder == nil || t.Program() == nil:
 		return ""
 	}
-	return r.Folder(TrialSession(r.Session, t.N))
+	return r.Folder(TrialName(r.NameSalt, t.N))
 }

@@ -69,14 +69,14 @@ type Config struct {
 
 	// For scorers, programs and applications.
 
-	// Labels are people's labels of answers, by suite.
-	Labels map[string]*labels.File
+	// PeopleLabels are people's labels of answers, by suite.
+	PeopleLabels map[string]*labels.File
 	// Keys names environment variables that hold keys. Programs do not get them.
 	Keys []string
-	// Session distinguishes the trial names that applications see from those of other processes.
-	Session string
-	// Folder returns the folder in which the program of a trial works, by the trial's session; "" for none.
-	Folder func(session string) string
+	// NameSalt distinguishes the trial names that applications see from those of other processes.
+	NameSalt string
+	// Folder returns the folder in which the program of a trial works, by the trial's name; "" for none.
+	Folder func(trialName string) string
 }
 
 // Stop keeps a run from beginning new trials. Trials that have not begun are skipped, with the reason; trials in progress
@@ -168,11 +168,11 @@ type run struct {
 	pools map[ModelRef]chan struct{}
 }
 
-// job is a trial to send, or only to judge when there is an earlier answer.
-type job struct {
-	trial *Planned
-	known *eval.Result // has the earlier answer; nil when there is none
-	turns []eval.Turn  // of a live chat, answered earlier
+// assignment is a trial to send, or only to judge when there is an earlier answer.
+type assignment struct {
+	trial   *Planned
+	earlier *eval.Result // has the earlier answer; nil when there is none
+	turns   []eval.Turn  // of a live chat, answered earlier
 }
 
 // delivery is a result on its way to the consumer. taken, if not nil, gets a value once the consumer has dealt with the
@@ -220,25 +220,25 @@ func (r *run) start(ctx context.Context) <-chan struct{} {
 	return finished
 }
 
-// admit makes the job of a trial. ok is false when nothing is left to do for it.
-func (r *run) admit(t *Planned) (j job, ok bool) {
-	j.trial = t
+// admit makes the assignment of a trial. ok is false when nothing is left to do for it.
+func (r *run) admit(t *Planned) (next assignment, ok bool) {
+	next.trial = t
 	if r.Recorded == nil {
-		return j, true
+		return next, true
 	}
 	switch known := r.Recorded(t).(type) {
 	case SettledTrial:
-		return j, false
+		return next, false
 	case FinalResult:
 		known.Result.Trial = t.Trial
 		r.send(*known.Result)
-		return j, false
+		return next, false
 	case AnsweredTrial:
-		j.known = known.Result
+		next.earlier = known.Result
 	case BegunTrial:
-		j.turns = known.Turns
+		next.turns = known.Turns
 	}
-	return j, true
+	return next, true
 }
 
 func (r *run) skip(t *Planned) string {
@@ -249,22 +249,22 @@ func (r *run) skip(t *Planned) string {
 }
 
 // work runs a trial and waits until the consumer has taken the result, which may end the run: a refused key, say.
-func (r *run) work(ctx context.Context, j job, taken chan struct{}) {
+func (r *run) work(ctx context.Context, next assignment, taken chan struct{}) {
 	a := &scoring{
-		trial: j.trial,
+		trial: next.trial,
 		result: eval.Result{
-			Trial:  j.trial.Trial,
-			Vars:   j.trial.shownVars(),
+			Trial:  next.trial.Trial,
+			Vars:   next.trial.shownVars(),
 			Scores: []eval.Score{},
-			Turns:  j.turns,
+			Turns:  next.turns,
 		},
 	}
-	if scored := a.guarded(func() bool { return r.score(ctx, a, j.known) }); scored {
+	if scored := a.guarded(func() bool { return r.score(ctx, a, next.earlier) }); scored {
 		r.deliver(a.result, taken)
 		a.leave()
 		return
 	}
-	if j.known == nil {
+	if next.earlier == nil {
 		r.keepAnswer(a)
 	}
 	a.leave() // judges need room too
@@ -310,9 +310,9 @@ func (r *run) keepAnswer(a *scoring) {
 }
 
 // score gets an answer and scores it. It returns false when embeddings or judges are needed first.
-func (r *run) score(ctx context.Context, a *scoring, known *eval.Result) bool {
-	if known != nil {
-		known, err := r.reread(a.trial, known)
+func (r *run) score(ctx context.Context, a *scoring, earlier *eval.Result) bool {
+	if earlier != nil {
+		known, err := r.reread(a.trial, earlier)
 		if a.recorded(known); err != nil {
 			a.failed(eval.AsError(err))
 			return true
@@ -326,10 +326,10 @@ func (r *run) score(ctx context.Context, a *scoring, known *eval.Result) bool {
 	}
 	given := a.answer.Context
 	given.Prices = r.Prices
-	given.Labels = r.Labels[a.trial.Suite]
+	given.PeopleLabels = r.PeopleLabels[a.trial.Suite]
 	given.Keys = r.Keys
 	given.Abandoned = ctx.Done()
-	given.Workspace = r.folder(a.trial, known)
+	given.Workspace = r.folder(a.trial, earlier)
 	slots := r.slots(a)
 	slots <- struct{}{}
 	defer func() { <-slots }()
@@ -433,7 +433,7 @@ func (r *run) call(ctx context.Context, a *scoring) error {
 func (r *run) answer(ctx context.Context, a *scoring) error {
 	call := r.newCall(a.trial)
 	resp, err := r.generate(ctx, a.trial, call, a.result.Timing)
-	a.trace(call.Session, a.result.Timing)
+	a.trace(call.TrialName, a.result.Timing)
 	if err != nil {
 		return err
 	}

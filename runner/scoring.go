@@ -16,7 +16,7 @@ type scoring struct {
 	before  map[string]string         // ids of questions with an earlier reply, by key
 	resent  map[string]bool           // ids of questions that are sent again
 	noted   bool                      // the answer is written down
-	afresh  bool                      // a chat in an application's session restarts: earlier answers are missing
+	afresh  bool                      // a chat that the application keeps restarts: earlier answers are missing
 	denied  *eval.Error               // why judges get no more questions about the answer; nil while they do
 	room    func()                    // gives back the room for calls; nil: the trial has none
 }
@@ -30,20 +30,20 @@ func (a *scoring) leave() {
 }
 
 // recorded takes over an earlier answer.
-func (a *scoring) recorded(known *eval.Result) {
+func (a *scoring) recorded(earlier *eval.Result) {
 	a.result.Request = &a.trial.Request
-	a.result.Response = known.Response
-	a.result.TraceID = known.TraceID
-	if a.trial.Request.Live || len(known.Turns) > 0 {
-		a.recordedTurns(known.Turns)
+	a.result.Response = earlier.Response
+	a.result.TraceID = earlier.TraceID
+	if a.trial.Request.Live || len(earlier.Turns) > 0 {
+		a.recordedTurns(earlier.Turns)
 	}
-	if a.result.Usage = known.Usage; known.Usage == nil {
+	if a.result.Usage = earlier.Usage; earlier.Usage == nil {
 		a.result.Usage = &eval.Usage{Source: eval.UsageEstimated}
 	}
-	if a.result.Timing = known.Timing; known.Timing == nil {
+	if a.result.Timing = earlier.Timing; earlier.Timing == nil {
 		a.result.Timing = &eval.Timing{}
 	}
-	a.keep(known.Judgements)
+	a.keep(earlier.Judgements)
 	a.answered()
 }
 

@@ -13,9 +13,9 @@ func (t *Planned) KeepsSnapshots() bool {
 }
 
 // Snapshots are the parts of a recorded answer that snapshot scorers compare.
-func (t *Planned) Snapshots(known *eval.Result) ([]scorers.Snapshot, error) {
+func (t *Planned) Snapshots(earlier *eval.Result) ([]scorers.Snapshot, error) {
 	a := &scoring{trial: t, result: eval.Result{Trial: t.Trial}}
-	a.recorded(known)
+	a.recorded(earlier)
 	for _, s := range t.scorers {
 		if len(s.Snapshots()) == 0 {
 			continue

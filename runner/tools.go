@@ -58,7 +58,7 @@ func (r *run) answerCalls(ctx context.Context, a *scoring) error {
 			len(calls), maxCallsOfStep,
 		)
 	}
-	var all []tool.Result
+	var all []tool.CallResult
 	size := 0
 	for _, call := range calls {
 		text, err := r.answerCall(ctx, a, &call)
@@ -66,7 +66,7 @@ func (r *run) answerCalls(ctx context.Context, a *scoring) error {
 		if errors.As(err, &e) {
 			return e
 		}
-		one := tool.Result{ID: call.ID, Name: call.Name, Text: text}
+		one := tool.CallResult{ID: call.ID, Name: call.Name, Text: text}
 		if err != nil {
 			one.Text, one.Failed = err.Error(), true
 		}

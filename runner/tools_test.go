@@ -392,7 +392,7 @@ func TestRecordedResultsReplacePrograms(t *testing.T) {
 	s.generate = func(ctx context.Context, c *eval.Call) (*eval.Response, error) {
 		resp, err := generate(ctx, c)
 		if len(s.sent) == 1 {
-			c.Results = []tool.Result{{ID: "1", Name: "run", Text: "recorded"}}
+			c.Results = []tool.CallResult{{ID: "1", Name: "run", Text: "recorded"}}
 		}
 		return resp, err
 	}

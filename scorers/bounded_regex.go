@@ -13,14 +13,14 @@ const (
 	maxRegexWork = 100_000_000 // instructions times bytes per search: one to two seconds
 )
 
-// pattern is a regular expression of bounded size.
-type pattern struct {
+// boundedRegexp is a regular expression of bounded size.
+type boundedRegexp struct {
 	re   *regexp.Regexp
 	size int // instructions
 }
 
 // compilePattern compiles an expression, with a clear error when it is too large.
-func compilePattern(source string) (*pattern, error) {
+func compilePattern(source string) (*boundedRegexp, error) {
 	parsed, err := syntax.Parse(source, syntax.Perl)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func compilePattern(source string) (*pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &pattern{re, size}, nil
+	return &boundedRegexp{re, size}, nil
 }
 
 // programSize estimates the number of instructions, stopping once above the limit.
@@ -61,7 +61,7 @@ func programSize(re *syntax.Regexp, limit int) int {
 
 // tooMuch explains that a search would take too long, "" when it would not. Matching groups costs more: they are
 // copied in every step.
-func (p *pattern) tooMuch(text string, groups bool) string {
+func (p *boundedRegexp) tooMuch(text string, groups bool) string {
 	size := p.size
 	if groups {
 		size *= 1 + p.re.NumSubexp()

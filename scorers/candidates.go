@@ -44,7 +44,7 @@ func agreementKeys() shape.Block {
 	}
 }
 
-func compileCandidates(a args) Scorer {
+func compileCandidates(a args) Checker {
 	if !a.Args.IsMapping() {
 		n := float64(a.Args.Int(0, math.MaxInt16))
 		return candidateCount(span{min: &n, max: &n})

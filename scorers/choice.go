@@ -31,7 +31,7 @@ func choiceKind() Kind {
 	}
 }
 
-const choiceLabel lazy.Pattern = `^[\pL\pN]{1,3}$`
+const choiceLetter lazy.Regex = `^[\pL\pN]{1,3}$`
 
 func choiceKeys() shape.Block {
 	return shape.Block{
@@ -43,13 +43,13 @@ func choiceKeys() shape.Block {
 	}
 }
 
-func compileChoice(a args) Scorer {
+func compileChoice(a args) Checker {
 	is, of := a.Args, []string{"A", "B", "C", "D"}
 	if a.Args.IsMapping() {
 		m := a.Args.Map(choiceKeys().Names()...)
 		is = m.Need("is")
 		if n := m.Get("of"); !n.IsZero() {
-			of = labelsOf(n)
+			of = choiceLetters(n)
 		}
 	}
 	if is.IsZero() {
@@ -85,23 +85,23 @@ func (c choiceCheck) check(got, text string) Finding {
 	return no("the answer chooses %s (%s), expected %s: %s", chosen[0], how, c.want, quote(got))
 }
 
-// labelsOf reads the letters of the choices.
-func labelsOf(n yamlnode.Node) []string {
+// choiceLetters reads the letters of the choices.
+func choiceLetters(n yamlnode.Node) []string {
 	var of []string
 	places := map[string]diag.Pos{}
 	for _, item := range n.Items() {
-		label := textOf(item)
-		first, twice := places[textmetric.FoldCase(label)]
+		letter := textOf(item)
+		first, twice := places[textmetric.FoldCase(letter)]
 		switch {
-		case !choiceLabel.Matches(label) || strings.ContainsFunc(label, unspaced):
-			item.Errorf("such as A, or 1", "`%s` is not the letter of a choice: one to three letters or digits", label)
+		case !choiceLetter.Matches(letter) || strings.ContainsFunc(letter, unspaced):
+			item.Errorf("such as A, or 1", "`%s` is not the letter of a choice: one to three letters or digits", letter)
 		case twice:
-			item.Errorf("remove one of them", "duplicate choice `%s`, first %s", label, first.SeenFrom(item.Pos()))
+			item.Errorf("remove one of them", "duplicate choice `%s`, first %s", letter, first.SeenFrom(item.Pos()))
 		}
 		if !twice {
-			places[textmetric.FoldCase(label)] = item.Pos()
+			places[textmetric.FoldCase(letter)] = item.Pos()
 		}
-		of = append(of, label)
+		of = append(of, letter)
 	}
 	if len(of) < 2 {
 		n.Errorf("such as [A, B, C, D]", "`of` needs at least two letters")
@@ -112,7 +112,7 @@ func labelsOf(n yamlnode.Node) []string {
 // unspaced reports characters of scripts without spaces between words.
 func unspaced(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }
 
-// foldedIndex is the index of a label in a list, ignoring case; -1 when missing.
-func foldedIndex(labels []string, label string) int {
-	return slices.IndexFunc(labels, func(l string) bool { return textmetric.FoldCase(l) == textmetric.FoldCase(label) })
+// foldedIndex is the index of a letter in a list, ignoring case; -1 when missing.
+func foldedIndex(all []string, letter string) int {
+	return slices.IndexFunc(all, func(l string) bool { return textmetric.FoldCase(l) == textmetric.FoldCase(letter) })
 }

@@ -10,13 +10,13 @@ import (
 
 // Choosing has a judge choose the better of two answers, once in each order.
 type Choosing struct {
-	judging
+	judgeScorer
 	criteria string
 }
 
 // NewChoosing compiles the question. Criteria are optional.
 func NewChoosing(j *suite.Judge, criteria string) *Choosing {
-	return &Choosing{judging{form: choosing(), judges: []*suite.Judge{j}}, criteria}
+	return &Choosing{judgeScorer{questionForm: choosing(), judges: []*suite.Judge{j}}, criteria}
 }
 
 // Judge is the judge that chooses.
@@ -25,13 +25,13 @@ func (c *Choosing) Judge() *suite.Judge { return c.judges[0] }
 // Criteria are the judge's criteria, "" for none.
 func (c *Choosing) Criteria() string { return c.criteria }
 
-func choosing() form {
-	return form{
+func choosing() questionForm {
+	return questionForm{
 		given: "Two systems were asked and each gave an answer, A and B.",
 		task: "Say which of the two answers is the better one, by the criteria where they are given. Where the systems were asked in " +
 			"different words, each answer is one to its own question. " +
 			"Which answer stands first means nothing, and neither does length for its own sake.",
-		choices: []choice{
+		choices: []judgeWord{
 			{word: wordA, meaning: "answer A is better"},
 			{word: wordB, meaning: "answer B is better"},
 			{word: wordTie, meaning: "neither is better than the other"},
@@ -117,21 +117,21 @@ func preferred(first, second string) Preferred {
 
 // order reads the ruling on one order of the answers. It is "" while no reply counts.
 func (c *Choosing) order(a, b Exchange, replies *Judgements) (word, problem string) {
-	var parts []part
+	var parts []fencedText
 	if c.criteria != "" {
-		parts = append(parts, part{"criteria", c.criteria})
+		parts = append(parts, fencedText{"criteria", c.criteria})
 	}
 	switch {
 	case a.Question == b.Question && a.Question != "":
-		parts = append(parts, part{"question", a.Question})
+		parts = append(parts, fencedText{"question", a.Question})
 	case a.Question != b.Question:
-		parts = append(parts, part{"questionA", a.Question}, part{"questionB", b.Question})
+		parts = append(parts, fencedText{"questionA", a.Question}, fencedText{"questionB", b.Question})
 	}
-	contents, ok := c.fill(append(parts, part{"answerA", a.Answer}, part{"answerB", b.Answer}), 0)
+	contents, ok := c.fill(append(parts, fencedText{"answerA", a.Answer}, fencedText{"answerB", b.Answer}), 0)
 	if !ok {
 		return "", "the answers are too long for a judge"
 	}
-	ruling, problem := c.ruling(replies, &posed{form: &c.form, judge: c.Judge(), contents: contents}, 1)
+	ruling, problem := c.ruling(replies, &posed{questionForm: &c.questionForm, judge: c.Judge(), contents: contents}, 1)
 	if ruling == nil {
 		return "", problem
 	}

@@ -17,7 +17,7 @@ func classificationKind() Kind {
 	}
 }
 
-func compileClassification(a args) Scorer {
+func compileClassification(a args) Checker {
 	m := a.Args.Map(entry.Classification.Names()...)
 	label := m.Need("label")
 	var check classCheck
@@ -29,7 +29,7 @@ func compileClassification(a args) Scorer {
 	at := classification.Find(check.classes, text)
 	switch {
 	case at >= 0:
-		check.label = check.classes[at]
+		check.expected = check.classes[at]
 	case strings.TrimSpace(text) == "":
 		label.Errorf("`inheritScorers: false` takes a case out of the classification", "the label is empty")
 		return nil
@@ -42,16 +42,16 @@ func compileClassification(a args) Scorer {
 
 // classCheck determines the class that an answer names.
 type classCheck struct {
-	label   string
-	classes []string
+	expected string
+	classes  []string
 }
 
 // over counts an answer that names no class as wrong, outside of all classes.
-func (c classCheck) over(s Scorer) Scorer {
+func (c classCheck) over(s Checker) Checker {
 	return Func(func(a *Answer) Finding {
 		f := s.Score(a)
 		if f.Class == nil && f.scored() {
-			f.Class = &classification.Pair{Label: c.label}
+			f.Class = &classification.Pair{Expected: c.expected}
 		}
 		return f
 	})
@@ -60,13 +60,13 @@ func (c classCheck) over(s Scorer) Scorer {
 func (c classCheck) check(got, _ string) Finding {
 	at := classification.Find(c.classes, got)
 	if at < 0 {
-		return no("the answer is none of the %d classes, expected %s: %s", len(c.classes), c.label, quote(got))
+		return no("the answer is none of the %d classes, expected %s: %s", len(c.classes), c.expected, quote(got))
 	}
 	answer := c.classes[at]
-	f := no("the answer is %s, expected %s", answer, c.label)
-	if answer == c.label {
+	f := no("the answer is %s, expected %s", answer, c.expected)
+	if answer == c.expected {
 		f = yes("the answer is %s", answer)
 	}
-	f.Class = &classification.Pair{Label: c.label, Answer: answer}
+	f.Class = &classification.Pair{Expected: c.expected, Answer: answer}
 	return f
 }

@@ -52,7 +52,7 @@ func combinators() []Kind {
 func aNested() shape.Shape { return shape.Ref("nestedScorer") }
 
 // nested compiles a scorer inside another.
-func (a args) nested(n yamlnode.Node) Scorer {
+func (a args) nested(n yamlnode.Node) Checker {
 	spec := suite.Nested(n, a.table)
 	if spec == nil {
 		return nil
@@ -72,12 +72,12 @@ func (a args) nested(n yamlnode.Node) Scorer {
 	return Func(func(a *Answer) Finding { return overTurns(spec.Turn, a, look) })
 }
 
-func (a args) nestedList() []Scorer {
+func (a args) nestedList() []Checker {
 	if !a.Args.IsSequence() {
 		a.Args.Errorf("begin each with `- `", "`%s` takes a list of scorers, found %s", a.Kind, a.Args.Describe())
 		return nil
 	}
-	var out []Scorer
+	var out []Checker
 	for _, n := range a.Args.Seq() {
 		if s := a.nested(n); s != nil {
 			out = append(out, s)
@@ -89,7 +89,7 @@ func (a args) nestedList() []Scorer {
 	return out
 }
 
-func compileNot(a args) Scorer {
+func compileNot(a args) Checker {
 	if items := a.Args.Items(); len(items) != 1 {
 		a.Args.Errorf("`not: {any: [...]}` denies several", "`not` takes one scorer, found %d", len(items))
 		return nil
@@ -104,7 +104,7 @@ func compileNot(a args) Scorer {
 	})
 }
 
-func compileAll(a args) Scorer {
+func compileAll(a args) Checker {
 	inner := a.nestedList()
 	return Func(func(a *Answer) Finding {
 		var reasons []string
@@ -133,7 +133,7 @@ func compileAll(a args) Scorer {
 	})
 }
 
-func compileAny(a args) Scorer {
+func compileAny(a args) Checker {
 	inner := a.nestedList()
 	return Func(func(a *Answer) Finding {
 		var reasons []string

@@ -8,11 +8,11 @@ import (
 
 // Context is what a run provides to scorers, and what they record for it.
 type Context struct {
-	Trial      eval.Trial
-	Prices     *pricing.PriceList // nil without a price list
-	Vectors    Vectors
-	Judgements Judgements
-	Labels     *labels.File // of the suite; nil when no scorer needs them
+	Trial        eval.Trial
+	Prices       *pricing.PriceList // nil without a price list
+	Vectors      Vectors
+	Judgements   Judgements
+	PeopleLabels *labels.File // of the suite; nil when no scorer needs them
 	// Workspace is the absolute path of the folder of the program under test; "" when there is none or it is gone.
 	Workspace string
 	// Keys are environment variables that hold keys; programs do not get them.

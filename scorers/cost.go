@@ -53,7 +53,7 @@ func costKeys() shape.Block {
 	}
 }
 
-func compileCost(a args) Scorer {
+func compileCost(a args) Checker {
 	a.needs.Price = true
 	var s span
 	if a.Args.IsMapping() {

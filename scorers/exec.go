@@ -118,7 +118,7 @@ func execKeys() shape.Block {
 	}
 }
 
-func compileExec(a args) Scorer {
+func compileExec(a args) Checker {
 	if a.Suite != nil {
 		if why, hint := a.Suite.RefusesPrograms(); why != "" {
 			a.Entry.Key(a.Kind).Errorf(hint, "%s", why)
@@ -258,15 +258,15 @@ func readFinding(out []byte) (Finding, error) {
 	return f, err
 }
 
-// report is the output of a program: an object, or a bare score.
-type report struct {
+// programReport is the output of a program: an object, or a bare score.
+type programReport struct {
 	Score  json.RawMessage `json:"score"`
 	Passed *bool           `json:"passed"`
 	Reason *string         `json:"reason"`
 	object bool
 }
 
-func readReport(out []byte) (result report, err error) {
+func readReport(out []byte) (result programReport, err error) {
 	if len(bytes.TrimSpace(out)) == 0 {
 		return result, errors.New("nothing at all")
 	}
@@ -279,7 +279,7 @@ func readReport(out []byte) (result report, err error) {
 		return result, errors.New("there is more than one JSON value")
 	}
 	if value[0] != '{' {
-		return report{Score: value}, nil
+		return programReport{Score: value}, nil
 	}
 	result.object = true
 	if err := json.Unmarshal(value, &result); err != nil {

@@ -150,7 +150,7 @@ func TestExecPassesTheAnswerAndHidesTheKey(t *testing.T) {
 			PromptFeedback: &eval.PromptFeedback{BlockReason: "OTHER"},
 		},
 		Usage: eval.Usage{PromptTokens: 2, OutputTokens: 3, TotalTokens: 5, Source: eval.UsageService},
-		Vars:  variable.Dict{"n": "1.10", "l": variable.List{"a"}},
+		Vars:  variable.Dict{"n": "1.10", "l": variable.Array{"a"}},
 		Request: &eval.Request{
 			Model: "m", Contents: []eval.Content{{Role: "user", Parts: []eval.Part{eval.TextPart{Text: "ask"}}}},
 		},

@@ -46,7 +46,7 @@ func exprKind() Kind {
 	}
 }
 
-func compileExpr(a args) Scorer {
+func compileExpr(a args) Checker {
 	if !a.Args.IsScalar() {
 		a.Args.Errorf(
 			"such as `expr: len(answer) < 100`; quote it when it begins with [ or {", "`expr` takes an expression, found %s",

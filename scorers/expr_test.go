@@ -22,7 +22,7 @@ func exprAnswer() *scorers.Answer {
 	a.Vars = variable.Dict{
 		"country": "France",
 		"n":       "3",
-		"list":    variable.List{"Paris", "Rome"},
+		"list":    variable.Array{"Paris", "Rome"},
 		"deep":    variable.Dict{"capital": "Paris"},
 		"quote":   `say "no"`,
 	}

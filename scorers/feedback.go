@@ -37,7 +37,7 @@ func feedbackBound() shape.Shape {
 	return shape.Either(shape.Word(eval.Probabilities...), shape.Some(shape.Map(shape.Word(eval.Probabilities...))))
 }
 
-func compilePromptFeedback(a args) Scorer {
+func compilePromptFeedback(a args) Checker {
 	m := a.Args.Map(feedbackKeys().Names()...)
 	if !a.Args.IsMapping() {
 		return nil

@@ -45,7 +45,7 @@ func jsonKeys() shape.Block {
 	}}
 }
 
-func compileJSON(a args) Scorer {
+func compileJSON(a args) Checker {
 	if a.Args.IsScalar() {
 		if v := a.Args; !v.IsBool() {
 			v.Word("valid")
@@ -85,7 +85,7 @@ func (a args) checkValid(m yamlnode.Map) {
 	}
 }
 
-func jsonValid() Scorer {
+func jsonValid() Checker {
 	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
 		_, unread := readJSON(got)
 		if unread == nil {
@@ -115,7 +115,7 @@ func ignored(n yamlnode.Node) jsondiff.Pointers {
 	return out
 }
 
-func jsonEquals(want any, rules jsondiff.Rules, partial bool) Scorer {
+func jsonEquals(want any, rules jsondiff.Rules, partial bool) Checker {
 	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
 		value, failed := readJSON(got)
 		if failed != nil {

@@ -40,12 +40,12 @@ func judgeKind() Kind {
 	}
 }
 
-func compileJudge(a args) Scorer {
+func compileJudge(a args) Checker {
 	m := a.Args.Map(judgeKeys().Names()...)
 	if !a.Args.IsMapping() {
 		return nil
 	}
-	j := &judging{
+	j := &judgeScorer{
 		judges: a.judges(m), repeats: cmp.Or(m.Get("repeats").Int(1, maxJudgeRepeats), 1), least: a.passMark(m),
 	}
 	ok := j.readQuestion(a, m)

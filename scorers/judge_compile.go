@@ -25,27 +25,27 @@ func (a args) passMark(m yamlnode.Map) float64 {
 }
 
 // readQuestion reads the question to the judges: one of evalrun's, or that of the judges' templates.
-func (j *judging) readQuestion(a args, m yamlnode.Map) (ok bool) {
+func (j *judgeScorer) readQuestion(a args, m yamlnode.Map) (ok bool) {
 	conversation := m.Get("sees").Word("answer", "conversation") == "conversation"
 	if len(j.judges) == 0 && len(formsIn(m)) == 0 { // the missing judge may have had a template
 		return false
 	}
 	if len(j.judges) == 0 || j.judges[0].Own == nil {
-		j.form, ok = readForm(m)
+		j.questionForm, ok = readForm(m)
 		j.conversation = conversation
 		return ok
 	}
-	j.form, ok = a.ownForm(m, j.judges)
+	j.questionForm, ok = a.ownForm(m, j.judges)
 	j.conversation = conversation
 	return ok && j.ownConversation(m)
 }
 
 // need records each call to a judge.
-func (j *judging) need(needs *needs) {
+func (j *judgeScorer) need(needs *needs) {
 	for _, judge := range j.judges {
 		use := suite.JudgeUse{
 			Judge: judge,
-			Bytes: len(j.text(append(slices.Clone(j.parts), part{"question", deref(j.question)}, part{"answer", ""}), 1)),
+			Bytes: len(j.text(append(slices.Clone(j.parts), fencedText{"question", deref(j.question)}, fencedText{"answer", ""}), 1)),
 			Turn:  j.question == nil, Conversation: j.conversation,
 			Prompt: func(r *eval.Request, vars variable.Dict, answer string) string {
 				return j.preview(judge, r, vars, answer)
@@ -58,7 +58,7 @@ func (j *judging) need(needs *needs) {
 }
 
 // preview is the prompt to a judge about an answer, "" when it cannot be built.
-func (j *judging) preview(judge *suite.Judge, r *eval.Request, vars variable.Dict, answer string) string {
+func (j *judgeScorer) preview(judge *suite.Judge, r *eval.Request, vars variable.Dict, answer string) string {
 	p, problem := j.pose(&Answer{
 		Response: &eval.Response{}, Candidate: &eval.Candidate{Text: answer}, Request: r,
 		Vars: vars,
@@ -109,7 +109,7 @@ func (a args) judge(n yamlnode.Node) *suite.Judge {
 }
 
 // warnOfRepeats warns that a judge at temperature 0 mostly repeats itself.
-func (j *judging) warnOfRepeats(m yamlnode.Map) {
+func (j *judgeScorer) warnOfRepeats(m yamlnode.Map) {
 	if j.repeats < 2 {
 		return
 	}
@@ -132,7 +132,7 @@ func deref(s *string) string {
 }
 
 // readForm reads which question the scorer uses.
-func readForm(m yamlnode.Map) (f form, ok bool) {
+func readForm(m yamlnode.Map) (f questionForm, ok bool) {
 	if m.Has("with") {
 		m.Key("with").Errorf("set `template: FILE` of the judge", "`with` is for a judge with its own template")
 		return f, false
@@ -152,7 +152,7 @@ func readForm(m yamlnode.Map) (f form, ok bool) {
 	}
 	f = forms()[given[0]]
 	f.choices = slices.Clone(f.choices)
-	read := fillIn{form: &f, at: m.Get(given[0]), ok: true}
+	read := fillIn{questionForm: &f, at: m.Get(given[0]), ok: true}
 	read.arguments(given[0])
 	read.scale(m)
 	return f, read.ok
@@ -170,7 +170,7 @@ func formsIn(m yamlnode.Map) (given []string) {
 
 // fillIn reads the arguments of a form.
 type fillIn struct {
-	*form
+	*questionForm
 	at yamlnode.Node
 	ok bool
 }
@@ -234,10 +234,12 @@ func (r *fillIn) texts(name string, n yamlnode.Node) {
 	for i := range texts { // numbered evaluation steps
 		texts[i] = strconv.Itoa(i+1) + ". " + texts[i]
 	}
-	r.parts = append(r.parts, part{name, strings.Join(texts, "\n")})
+	r.parts = append(r.parts, fencedText{name, strings.Join(texts, "\n")})
 }
 
-func (r *fillIn) part(name string, n yamlnode.Node) { r.parts = append(r.parts, part{name, r.text(n)}) }
+func (r *fillIn) part(name string, n yamlnode.Node) {
+	r.parts = append(r.parts, fencedText{name, r.text(n)})
+}
 
 // text reads a non-empty text. Lists and mappings become JSON.
 func (r *fillIn) text(n yamlnode.Node) string {

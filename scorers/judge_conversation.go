@@ -23,11 +23,11 @@ func onlyCalls(c *eval.Candidate) bool {
 
 // conversationParts are the messages and calls before the answer, and the answer's own calls, each in its own
 // fence.
-func conversationParts(a *Answer) []part {
-	var out []part
+func conversationParts(a *Answer) []fencedText {
+	var out []fencedText
 	if a.Request != nil {
 		if a.Request.System != "" {
-			out = append(out, part{"system", a.Request.System})
+			out = append(out, fencedText{"system", a.Request.System})
 		}
 		out = append(out, turnParts(a.Request.Contents, a.answeredBefore())...)
 	}
@@ -46,14 +46,14 @@ func (a *Answer) answeredBefore() []eval.Turn {
 
 // turnParts shows the turns that were sent. The last model turns are the model's own replies; those before come
 // from the suite.
-func turnParts(contents []eval.Content, replies []eval.Turn) []part {
+func turnParts(contents []eval.Content, replies []eval.Turn) []fencedText {
 	ofModel := 0
 	for _, c := range contents {
 		if c.Role == eval.RoleModel {
 			ofModel++
 		}
 	}
-	var out []part
+	var out []fencedText
 	for _, c := range contents {
 		if c.Role != eval.RoleModel {
 			out = append(out, sentParts("user", c)...)
@@ -70,8 +70,8 @@ func turnParts(contents []eval.Content, replies []eval.Turn) []part {
 }
 
 // sentParts shows a turn of the suite. Files are named, not shown.
-func sentParts(name string, c eval.Content) []part {
-	var out []part
+func sentParts(name string, c eval.Content) []fencedText {
+	var out []fencedText
 	for _, p := range c.Parts {
 		switch p := p.(type) {
 		case eval.ResultPart:
@@ -79,35 +79,35 @@ func sentParts(name string, c eval.Content) []part {
 			if p.Result.Failed {
 				text = p.Result.Name + " failed: " + p.Result.Text
 			}
-			out = append(out, part{"result", text})
+			out = append(out, fencedText{"result", text})
 		case eval.ImagePart:
-			out = append(out, part{name, "[an image]"})
+			out = append(out, fencedText{name, "[an image]"})
 		case eval.DataPart:
-			out = append(out, part{name, fmt.Sprintf("[a file: %s]", p.Data.MIMEType)})
+			out = append(out, fencedText{name, fmt.Sprintf("[a file: %s]", p.Data.MIMEType)})
 		case eval.RawPart:
-			out = append(out, part{name, string(p.Raw)})
+			out = append(out, fencedText{name, string(p.Raw)})
 		case eval.TextPart:
-			out = append(out, part{name, p.Text})
+			out = append(out, fencedText{name, p.Text})
 		}
 	}
 	return out
 }
 
 // pieceParts shows a reply without the model's thoughts.
-func pieceParts(c *eval.Candidate) []part {
+func pieceParts(c *eval.Candidate) []fencedText {
 	if len(c.Parts) == 0 {
-		return []part{{"model", c.Text}}
+		return []fencedText{{"model", c.Text}}
 	}
-	var out []part
+	var out []fencedText
 	for _, p := range c.Parts {
 		switch p := p.(type) {
 		case eval.CallPiece:
-			out = append(out, part{"call", p.Call.Name + "(" + strings.TrimSpace(string(p.Call.Args)) + ")"})
+			out = append(out, fencedText{"call", p.Call.Name + "(" + strings.TrimSpace(string(p.Call.Args)) + ")"})
 		case eval.OtherPiece:
-			out = append(out, part{"model", string(p.Other)})
+			out = append(out, fencedText{"model", string(p.Other)})
 		case eval.TextPiece:
 			if p.Text != "" {
-				out = append(out, part{"model", p.Text})
+				out = append(out, fencedText{"model", p.Text})
 			}
 		case eval.ReasoningPiece:
 		}

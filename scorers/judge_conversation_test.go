@@ -19,8 +19,8 @@ const ofConversation = "- judge: {rubric: It is polite., sees: conversation}"
 func aConversation(last ...eval.Piece) *scorers.Answer {
 	user := func(parts ...eval.Part) eval.Content { return eval.Content{Role: eval.RoleUser, Parts: parts} }
 	model := func(parts ...eval.Part) eval.Content { return eval.Content{Role: eval.RoleModel, Parts: parts} }
-	result := tool.Result{Name: "get_order", Text: "shipped"}
-	failed := tool.Result{Name: "get_order", Text: "exit status 1", Failed: true}
+	result := tool.CallResult{Name: "get_order", Text: "shipped"}
+	failed := tool.CallResult{Name: "get_order", Text: "exit status 1", Failed: true}
 	called := candidate(`get_order {"id":"7"}`, `get_order {"id":"8"}`)
 	called.Parts = append([]eval.Piece{
 		eval.ReasoningPiece{Reasoning: "a secret thought"}, eval.TextPiece{Text: "Let me see."},
@@ -37,7 +37,7 @@ func aConversation(last ...eval.Piece) *scorers.Answer {
 			},
 		},
 		Turns: []eval.Turn{
-			{Response: eval.Response{Candidates: []eval.Candidate{called}}, Results: []tool.Result{result, failed}},
+			{Response: eval.Response{Candidates: []eval.Candidate{called}}, Results: []tool.CallResult{result, failed}},
 			{Response: eval.Response{Candidates: []eval.Candidate{{Text: "One is on its way.", FinishReason: "STOP"}}}},
 			{Response: eval.Response{Candidates: []eval.Candidate{{FinishReason: "STOP", Parts: last}}}},
 		},

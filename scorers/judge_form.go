@@ -14,34 +14,34 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// form is a question to a judge, complete except for the answer.
-type form struct {
-	given    string   // introduces the material; "" for the default, an answer
-	task     string   // instruction to the judge
-	needs    []string // keys of reference texts; at least one is required
-	also     []string // keys of optional texts
-	lists    []string // keys in needs and also that take several texts
-	parts    []part   // the texts themselves
-	question *string  // nil: the user's last turn
-	noAnswer bool     // the judge does not see the answer
-	reason   string   // what the judge's reason should say; "" for a sentence or two
+// questionForm is a question to a judge, complete except for the answer.
+type questionForm struct {
+	given    string       // introduces the material; "" for the default, an answer
+	task     string       // instruction to the judge
+	needs    []string     // keys of reference texts; at least one is required
+	also     []string     // keys of optional texts
+	lists    []string     // keys in needs and also that take several texts
+	parts    []fencedText // the texts themselves
+	question *string      // nil: the user's last turn
+	noAnswer bool         // the judge does not see the answer
+	reason   string       // what the judge's reason should say; "" for a sentence or two
 	// conversation shows the judge everything that was said and called before the answer.
 	conversation bool
 
-	low, high float64  // range of scores
-	ends      string   // meaning of low and high
-	choices   []choice // replace scores
-	tally     *tally   // replaces both: the judge lists findings, and evalrun computes the value
-	own       bool     // the judges have their own templates; parts are their inputs
+	low, high float64        // range of scores
+	ends      string         // meaning of low and high
+	choices   []judgeWord    // replace scores
+	tally     *findingsTally // replaces both: the judge lists findings, and evalrun computes the value
+	own       bool           // the judges have their own templates; parts are their inputs
 	// similarity is the weight of the cosine between answer and reference in the value.
 	similarity float64
 }
 
-// part is a text that a judge gets in a fence.
-type part struct{ name, text string }
+// fencedText is a text that a judge gets in a fence.
+type fencedText struct{ name, text string }
 
-// choice is a word that a judge can choose.
-type choice struct {
+// judgeWord is a word that a judge can choose.
+type judgeWord struct {
 	word, meaning string
 	value         float64
 }
@@ -65,7 +65,7 @@ func (q *Question) Prompt() string { return eval.TextOf(q.Contents[len(q.Content
 
 // posed is a form with an answer, ready for a judge.
 type posed struct {
-	*form
+	*questionForm
 	judge    *suite.Judge
 	contents []eval.Content
 	listed   int      // number of contexts
@@ -73,8 +73,8 @@ type posed struct {
 }
 
 // pose fills in the form; problem says why it cannot.
-func (f *form) pose(a *Answer, j *suite.Judge) (p posed, problem string) {
-	p = posed{form: f, judge: j}
+func (f *questionForm) pose(a *Answer, j *suite.Judge) (p posed, problem string) {
+	p = posed{questionForm: f, judge: j}
 	var fits bool
 	if f.own {
 		text, problem := f.ownText(a, j)
@@ -95,7 +95,7 @@ func (f *form) pose(a *Answer, j *suite.Judge) (p posed, problem string) {
 }
 
 // texts are all texts for the judge, and the number of contexts among them.
-func (f *form) texts(a *Answer) (parts []part, listed int) {
+func (f *questionForm) texts(a *Answer) (parts []fencedText, listed int) {
 	parts = slices.Clone(f.parts)
 	if f.retrieves() {
 		parts = append(parts, numbered(contextPart, retrieved(a.Candidate.Text))...)
@@ -106,19 +106,19 @@ func (f *form) texts(a *Answer) (parts []part, listed int) {
 		}
 	}
 	if q := f.questionFor(a); q != "" {
-		parts = append(parts, part{"question", q})
+		parts = append(parts, fencedText{"question", q})
 	}
 	if f.conversation {
 		parts = append(parts, conversationParts(a)...)
 	}
 	if !f.noAnswer {
-		parts = append(parts, part{"answer", a.Candidate.Text})
+		parts = append(parts, fencedText{"answer", a.Candidate.Text})
 	}
 	return parts, listed
 }
 
 // fill puts the texts into the form; false when they exceed one request.
-func (f *form) fill(parts []part, listed int) ([]eval.Content, bool) {
+func (f *questionForm) fill(parts []fencedText, listed int) ([]eval.Content, bool) {
 	if tooLong(parts) {
 		return nil, false
 	}
@@ -126,7 +126,7 @@ func (f *form) fill(parts []part, listed int) ([]eval.Content, bool) {
 }
 
 // tooLong reports texts that are too large for a request, before they are hashed repeatedly.
-func tooLong(parts []part) bool {
+func tooLong(parts []fencedText) bool {
 	size := 0
 	for _, p := range parts {
 		size += len(p.text)
@@ -140,7 +140,7 @@ func oneTurn(text string) ([]eval.Content, bool) {
 }
 
 // questionFor is the question that was answered: the suite's, or the user's last turn.
-func (f *form) questionFor(a *Answer) string {
+func (f *questionForm) questionFor(a *Answer) string {
 	if f.question != nil {
 		return *f.question
 	}
@@ -154,7 +154,7 @@ func (f *form) questionFor(a *Answer) string {
 const givenAnswer = "Another system was asked a question and gave an answer, which you judge."
 
 // text builds the prompt: instruction, fenced texts, and the format of the reply.
-func (f *form) text(parts []part, listed int) string {
+func (f *questionForm) text(parts []fencedText, listed int) string {
 	code := fenceCode(parts)
 	given := givenAnswer
 	material := "the question or the answer"
@@ -190,12 +190,12 @@ func guard(code, material, noun string) string {
 }
 
 // fenced puts the text between lines with its name and the code.
-func (p part) fenced(code string) string {
+func (p fencedText) fenced(code string) string {
 	return fmt.Sprintf("<<<%s %s\n%s\n%[1]s %[2]s>>>", p.name, code, p.text)
 }
 
 // how describes the format of the reply.
-func (f *form) how(listed int) string {
+func (f *questionForm) how(listed int) string {
 	const object = "Reply with one JSON object and nothing else: "
 	reason := cmp.Or(f.reason, "in one or two sentences")
 	switch {
@@ -218,7 +218,7 @@ func (f *form) how(listed int) string {
 }
 
 // meaning explains the ends of the scale; "" when the suite's own prompt does.
-func (f *form) meaning() string {
+func (f *questionForm) meaning() string {
 	if f.ends == "" {
 		return ""
 	}
@@ -251,7 +251,7 @@ func (p *posed) corrected(reply string, bad *badReply) posed {
 
 // fenceCode is a code that occurs in none of the texts. It is a hash of them: equal texts make equal requests, and
 // the author of a text cannot predict it.
-func fenceCode(parts []part) string {
+func fenceCode(parts []fencedText) string {
 	for n := 0; ; n++ {
 		h := sha256.New()
 		fmt.Fprintf(h, "fence %d", n)
@@ -259,7 +259,7 @@ func fenceCode(parts []part) string {
 			fmt.Fprintf(h, "\n%s %d\n%s", p.name, len(p.text), p.text)
 		}
 		code := hex.EncodeToString(h.Sum(nil))[:16]
-		if !slices.ContainsFunc(parts, func(p part) bool { return strings.Contains(strings.ToLower(p.text), code) }) {
+		if !slices.ContainsFunc(parts, func(p fencedText) bool { return strings.Contains(strings.ToLower(p.text), code) }) {
 			return code
 		}
 	}

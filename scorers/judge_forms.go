@@ -8,8 +8,8 @@ func formNames() []string {
 	}
 }
 
-func forms() map[string]form {
-	return map[string]form{
+func forms() map[string]questionForm {
+	return map[string]questionForm{
 		"rubric": {
 			task: "Say how well the answer satisfies the rubric.",
 			ends: "it does not satisfy it at all; it satisfies it fully",
@@ -18,7 +18,7 @@ func forms() map[string]form {
 			task: "Compare the facts in the answer with the facts in the reference, which is taken to be right. Leave style, " +
 				"grammar and punctuation aside.",
 			needs: []string{"reference"},
-			choices: []choice{
+			choices: []judgeWord{
 				{"same", "it states the same facts as the reference", 1},
 				{"differsHarmlessly", "it differs, but not in anything that matters for being right", 1},
 				{"superset", "it states all facts of the reference and more, and contradicts none", 0.6},
@@ -30,7 +30,7 @@ func forms() map[string]form {
 			task: "Say whether the answer is right: it must meet the criteria, where they are given, and say what the " +
 				"reference says, where one is given.",
 			needs:   []string{"criteria", "reference"},
-			choices: []choice{{"yes", "the answer is right", 1}, {"no", "it is not", 0}},
+			choices: []judgeWord{{"yes", "the answer is right", 1}, {"no", "it is not", 0}},
 		},
 		"faithfulness": {
 			task: "Say how far the answer is faithful to the context: what share of its statements stands in the context or " +
@@ -52,8 +52,8 @@ func forms() map[string]form {
 // contextRecall is RAGAS's context recall: the share of the statements of the reference that the context supports.
 // See docs.ragas.io, "Context Recall"; Es et al., RAGAS, EACL 2024 demo, arXiv:2309.15217, describe the framework.
 // RAGAS, too, gets all statements in one request and does not look at the answer.
-func contextRecall() form {
-	return form{
+func contextRecall() questionForm {
+	return questionForm{
 		given: "Another system searched for texts that help to answer a question, and found the contexts.",
 		task: "Split the reference into its statements, and say of each whether the contexts support it: it is in them or " +
 			"follows from them. What is true but not in the contexts is not supported.",
@@ -65,8 +65,8 @@ func contextRecall() form {
 // contextPrecision is RAGAS's context precision: average precision, the mean over the useful contexts of the share of
 // useful ones among those up to it. It is sum(precision@k × useful(k)) / number of useful contexts, 0 without any
 // (docs.ragas.io, "Context Precision"). RAGAS sends one request for each context; here one has them all.
-func contextPrecision() form {
-	return form{
+func contextPrecision() questionForm {
+	return questionForm{
 		given: "Another system searched for texts that help to answer a question, and found the contexts.",
 		task: "Say of each context whether it was useful for arriving at the reference, or, where there is no reference, " +
 			"at the answer.",
@@ -77,8 +77,8 @@ func contextPrecision() form {
 // answerCorrectness is RAGAS's answer correctness (docs.ragas.io, "Answer Correctness"). It is the F1 of statements,
 // TP / (TP + (FP + FN) / 2), and the cosine of the embeddings of answer and reference, weighted .75 and .25. RAGAS
 // splits both texts into statements in requests of their own; here one request does it all.
-func answerCorrectness() form {
-	return form{
+func answerCorrectness() questionForm {
+	return questionForm{
 		task: "Split the answer and the reference into their statements. The reference is taken to be right. Each " +
 			"statement is in one list: those of the answer that the reference supports in `both`, the other ones of the " +
 			"answer in `answerOnly`, and those of the reference that the answer does not state in `referenceOnly`.",
@@ -89,8 +89,8 @@ func answerCorrectness() form {
 // stepwise is the form of G-Eval (Liu et al., EMNLP 2023, arXiv:2303.16634): criteria, evaluation steps that are
 // followed one by one, and a score from 1 to 5. The paper weighs scores with the probabilities of their tokens, and
 // estimates these by the mean of 20 samples at temperature 1 where a service gives none: that is `repeats: 20`.
-func stepwise() form {
-	return form{
+func stepwise() questionForm {
+	return questionForm{
 		task: "Follow the evaluation steps one after the other. Then say how well the answer does by the criteria, where " +
 			"they are given, and by what the steps came to.",
 		needs: []string{"steps"}, also: []string{"criteria"}, lists: []string{"steps"},

@@ -53,7 +53,7 @@ func judgeShape() shape.Shape {
 }
 
 // keys are the keys below the form's name.
-func (f *form) keys() shape.Block {
+func (f *questionForm) keys() shape.Block {
 	b := shape.Block{
 		Some: f.needs,
 		Keys: []shape.Key{{Name: "question", Is: shape.Text, Doc: "The question, instead of the last turn of the user."}},
@@ -78,7 +78,7 @@ func (f *form) keys() shape.Block {
 }
 
 // worth are the choices with their values.
-func (f *form) worth() shape.Block {
+func (f *questionForm) worth() shape.Block {
 	var b shape.Block
 	for _, c := range f.choices {
 		b.Keys = append(b.Keys, shape.Key{Name: c.word, Is: shape.Number(0, 1), Doc: "When " + c.meaning + "."})

@@ -17,7 +17,7 @@ import (
 const givenOwn = "You are a judge. " + givenAnswer + " The rest of this text says how.\n\n"
 
 // ownForm is the form of judges with templates: the scorer's inputs and the suite's labels.
-func (a args) ownForm(m yamlnode.Map, judges []*suite.Judge) (f form, ok bool) {
+func (a args) ownForm(m yamlnode.Map, judges []*suite.Judge) (f questionForm, ok bool) {
 	f.own = true
 	if given := formsIn(m); len(given) > 0 {
 		m.Key(given[0]).Errorf(
@@ -28,9 +28,9 @@ func (a args) ownForm(m yamlnode.Map, judges []*suite.Judge) (f form, ok bool) {
 		return f, false
 	}
 	for _, c := range judges[0].Own.Choices {
-		f.choices = append(f.choices, choice{word: c.Word, value: c.Value})
+		f.choices = append(f.choices, judgeWord{word: c.Word, value: c.Value})
 	}
-	read := fillIn{form: &f, at: m.Get("with"), ok: true}
+	read := fillIn{questionForm: &f, at: m.Get("with"), ok: true}
 	read.scale(m)
 	var names []string
 	for e := range m.Get("with").Map().Entries() {
@@ -66,7 +66,7 @@ func (r *fillIn) with(e yamlnode.Entry, judges []*suite.Judge) {
 }
 
 // ownConversation reports whether the judges' templates show the conversation.
-func (j *judging) ownConversation(m yamlnode.Map) bool {
+func (j *judgeScorer) ownConversation(m yamlnode.Map) bool {
 	for _, one := range j.judges {
 		if names := slices.Contains(one.Own.Names(), entry.JudgeConversation); names != j.conversation {
 			at := m.Node
@@ -86,7 +86,7 @@ func (j *judging) ownConversation(m yamlnode.Map) bool {
 }
 
 // ownText renders a judge's template. Data is inside fences, as in evalrun's own prompts.
-func (f *form) ownText(a *Answer, j *suite.Judge) (text, problem string) {
+func (f *questionForm) ownText(a *Answer, j *suite.Judge) (text, problem string) {
 	vars := variable.Dict{}
 	maps.Copy(vars, a.Vars)
 	for _, p := range f.parts {
@@ -94,9 +94,9 @@ func (f *form) ownText(a *Answer, j *suite.Judge) (text, problem string) {
 	}
 	vars[entry.JudgeAnswer], vars[entry.JudgeQuestion], vars[entry.JudgeConversation] = a.Candidate.Text, f.questionFor(a),
 		"shown"
-	var fences [][]part
+	var fences [][]fencedText
 	text, err := j.Own.Render(vars, func(name, text string) string {
-		fence := []part{{name, text}}
+		fence := []fencedText{{name, text}}
 		switch name {
 		case entry.JudgeConversation:
 			fence = conversationParts(a)
@@ -120,7 +120,7 @@ func (f *form) ownText(a *Answer, j *suite.Judge) (text, problem string) {
 
 // insert replaces marks in a template by fences, each on its own lines. The template itself contains no mark:
 // suites must not contain NUL.
-func insert(text string, fences [][]part, code string) string {
+func insert(text string, fences [][]fencedText, code string) string {
 	var out strings.Builder
 	begun := true // at the start of a line
 	for i, piece := range strings.Split(text, "\x00") {
@@ -140,7 +140,7 @@ func insert(text string, fences [][]part, code string) string {
 	return out.String()
 }
 
-func fencedAll(parts []part, code string) string {
+func fencedAll(parts []fencedText, code string) string {
 	all := make([]string, len(parts))
 	for i, p := range parts {
 		all[i] = p.fenced(code)
@@ -149,13 +149,13 @@ func fencedAll(parts []part, code string) string {
 }
 
 // reference is the reference text.
-func (f *form) reference() string {
-	return f.parts[slices.IndexFunc(f.parts, func(p part) bool { return p.name == "reference" })].text
+func (f *questionForm) reference() string {
+	return f.parts[slices.IndexFunc(f.parts, func(p fencedText) bool { return p.name == "reference" })].text
 }
 
 // cosineOf is the cosine of answer and reference, nil when it does not count. lost says why it is missing, for now
 // or for good.
-func (f *form) cosineOf(a *Answer) (alike *float64, lost *Finding) {
+func (f *questionForm) cosineOf(a *Answer) (alike *float64, lost *Finding) {
 	if f.similarity == 0 {
 		return nil, nil
 	}

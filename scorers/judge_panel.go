@@ -16,7 +16,7 @@ const (
 )
 
 // readCombine reads how to combine a panel.
-func (j *judging) readCombine(m yamlnode.Map) {
+func (j *judgeScorer) readCombine(m yamlnode.Map) {
 	n := m.Get("combine")
 	j.combine = n.Word(combineMajority, combineMean)
 	if !n.IsZero() && !m.Has("panel") {
@@ -31,7 +31,7 @@ func (j *judging) readCombine(m yamlnode.Map) {
 }
 
 // ofPanel makes a finding from the rulings of each judge.
-func (j *judging) ofPanel(out *eval.Judged, rulings [][]eval.Ruling) Finding {
+func (j *judgeScorer) ofPanel(out *eval.Judged, rulings [][]eval.Ruling) Finding {
 	out.Judge, out.Rulings = j.names(), nil
 	for i, some := range rulings {
 		name := j.judges[i].Name
@@ -57,7 +57,7 @@ func (j *judging) ofPanel(out *eval.Judged, rulings [][]eval.Ruling) Finding {
 }
 
 // names are the judges' names.
-func (j *judging) names() string {
+func (j *judgeScorer) names() string {
 	names := make([]string, len(j.judges))
 	for i, one := range j.judges {
 		names[i] = one.Name
@@ -66,7 +66,7 @@ func (j *judging) names() string {
 }
 
 // combined is the panel's result, as a value and as a word.
-func (j *judging) combined(votes []eval.Ruling) (value float64, word string) {
+func (j *judgeScorer) combined(votes []eval.Ruling) (value float64, word string) {
 	if len(j.choices) == 0 {
 		if value = meanOf(votes); j.combine == combineMajority {
 			value = lowerMedian(votes)
@@ -91,7 +91,7 @@ func lowerMedian(votes []eval.Ruling) float64 {
 }
 
 // panelSaid shows the panel's result with each judge's vote.
-func (j *judging) panelSaid(value float64, out *eval.Judged) string {
+func (j *judgeScorer) panelSaid(value float64, out *eval.Judged) string {
 	votes := make([]string, len(out.Panel))
 	for i, v := range out.Panel {
 		if votes[i] = fmt.Sprintf("%s: %.4g", v.Judge, v.Value); len(j.choices) > 0 {
@@ -106,6 +106,6 @@ func (j *judging) panelSaid(value float64, out *eval.Judged) string {
 }
 
 // spokesman is the index of a ruling that agrees with the panel, else of the first.
-func (j *judging) spokesman(out *eval.Judged) int {
+func (j *judgeScorer) spokesman(out *eval.Judged) int {
 	return max(0, slices.IndexFunc(out.Rulings, func(r eval.Ruling) bool { return r.Choice == out.Choice }))
 }

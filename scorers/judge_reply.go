@@ -27,7 +27,7 @@ func notWanted(format string, args ...any) *badReply {
 }
 
 // wholeFence matches a reply that is one fenced block.
-const wholeFence lazy.Pattern = "(?s)^```[A-Za-z]*[ \t]*\r?\n(.*)\r?\n```$"
+const wholeFence lazy.Regex = "(?s)^```[A-Za-z]*[ \t]*\r?\n(.*)\r?\n```$"
 
 // parse reads a reply: one JSON object with a reason and the form's keys, perhaps in a fence, and nothing else.
 func (p *posed) parse(reply *eval.Judgement) (*eval.Ruling, *badReply) {
@@ -71,12 +71,12 @@ func (p *posed) reader() (read func(jsonObject, *eval.Ruling) *badReply, keys []
 }
 
 // choose reads a choice, ignoring case.
-func (f *form) choose(fields jsonObject, r *eval.Ruling) *badReply {
+func (f *questionForm) choose(fields jsonObject, r *eval.Ruling) *badReply {
 	var word string
 	if bad := fields.text("choice", &word); bad != nil {
 		return bad
 	}
-	i := slices.IndexFunc(f.choices, func(c choice) bool { return strings.EqualFold(c.word, word) })
+	i := slices.IndexFunc(f.choices, func(c judgeWord) bool { return strings.EqualFold(c.word, word) })
 	if i < 0 {
 		return notWanted("the choice %s is not among those that it was given", quote(word))
 	}
@@ -85,7 +85,7 @@ func (f *form) choose(fields jsonObject, r *eval.Ruling) *badReply {
 }
 
 // measure reads a score.
-func (f *form) measure(fields jsonObject, r *eval.Ruling) *badReply {
+func (f *questionForm) measure(fields jsonObject, r *eval.Ruling) *badReply {
 	raw, ok := fields["score"]
 	if !ok {
 		return notWanted("it has no `score`")

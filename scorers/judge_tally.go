@@ -10,8 +10,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// tally is a question whose reply is a list of findings. evalrun computes the value, because models miscount.
-type tally struct {
+// findingsTally is a question whose reply is a list of findings. evalrun computes the value, because models miscount.
+type findingsTally struct {
 	keys     []string // in the reply, in addition to the reason
 	reply    string   // format of these keys
 	contexts bool     // it judges contexts, by default those of the answer
@@ -21,7 +21,7 @@ type tally struct {
 }
 
 // rest says how many findings the reply must have.
-func (t *tally) rest(listed int) string {
+func (t *findingsTally) rest(listed int) string {
 	if !t.eachOne {
 		return ""
 	}
@@ -31,16 +31,16 @@ func (t *tally) rest(listed int) string {
 // contextPart is the name of a retrieved text; several are numbered.
 const contextPart = "context"
 
-func numbered(name string, texts []string) []part {
-	out := make([]part, len(texts))
+func numbered(name string, texts []string) []fencedText {
+	out := make([]fencedText, len(texts))
 	for i, text := range texts {
-		out[i] = part{name + strconv.Itoa(i+1), text}
+		out[i] = fencedText{name + strconv.Itoa(i+1), text}
 	}
 	return out
 }
 
 // retrieves reports whether the contexts come from the answer.
-func (f *form) retrieves() bool {
+func (f *questionForm) retrieves() bool {
 	if f.tally == nil || !f.tally.contexts {
 		return false
 	}
@@ -67,8 +67,8 @@ func retrieved(text string) []string {
 	return out
 }
 
-func supportedTally() *tally {
-	return &tally{
+func supportedTally() *findingsTally {
+	return &findingsTally{
 		keys: []string{"statements"}, contexts: true,
 		reply: `"statements": [{"statement": "a statement of the reference", "supported": true or false}]`,
 		read:  (*posed).supported,
@@ -107,8 +107,8 @@ func (p *posed) supported(fields jsonObject, r *eval.Ruling) *badReply {
 	return nil
 }
 
-func usefulTally() *tally {
-	return &tally{
+func usefulTally() *findingsTally {
+	return &findingsTally{
 		keys: []string{"verdicts"}, contexts: true, eachOne: true,
 		reply: `"verdicts": [{"context": the number of a context, "useful": true or false}]`, read: (*posed).useful,
 	}
@@ -171,8 +171,8 @@ func averagePrecision(useful []bool) (value float64, places []string) {
 	return sum / float64(len(places)), places
 }
 
-func correctTally() *tally {
-	return &tally{
+func correctTally() *findingsTally {
+	return &findingsTally{
 		keys:  []string{"both", "answerOnly", "referenceOnly"},
 		reply: `"both": ["a statement"], "answerOnly": ["a statement"], "referenceOnly": ["a statement"]`,
 		read:  (*posed).correct,

@@ -37,9 +37,9 @@ const passMark = 0.5
 // maxJudgeRepeats bounds how often a judge judges one answer.
 const maxJudgeRepeats = 100
 
-// judging is a compiled judge scorer: the form, its judges and their repeats.
-type judging struct {
-	form
+// judgeScorer is a compiled judge scorer: the form, its judges and their repeats.
+type judgeScorer struct {
+	questionForm
 	judges  []*suite.Judge // several for a panel
 	combine string         // how to combine a panel
 	repeats int
@@ -47,7 +47,7 @@ type judging struct {
 }
 
 // score makes a finding of the judges' rulings, or records which replies it still needs.
-func (j *judging) score(a *Answer) Finding {
+func (j *judgeScorer) score(a *Answer) Finding {
 	if f, none := noText(a); none && (!j.conversation || !onlyCalls(a.Candidate)) {
 		return f
 	}
@@ -85,7 +85,7 @@ type asking struct {
 }
 
 // ask puts the question to each judge.
-func (j *judging) ask(a *Answer, cosine *float64) (out asking) {
+func (j *judgeScorer) ask(a *Answer, cosine *float64) (out asking) {
 	for _, judge := range j.judges {
 		p, problem := j.pose(a, judge)
 		var some []eval.Ruling
@@ -102,7 +102,7 @@ func (j *judging) ask(a *Answer, cosine *float64) (out asking) {
 }
 
 // rulings are the available rulings of all repeats, with a problem when one does not count.
-func (j *judging) rulings(replies *Judgements, p *posed) (out []eval.Ruling, problem string) {
+func (j *judgeScorer) rulings(replies *Judgements, p *posed) (out []eval.Ruling, problem string) {
 	for repeat := range j.repeats {
 		ruling, why := j.ruling(replies, p, repeat+1)
 		problem = cmp.Or(problem, why)
@@ -114,7 +114,7 @@ func (j *judging) rulings(replies *Judgements, p *posed) (out []eval.Ruling, pro
 }
 
 // ruling is one ruling of the judge: nil when there is no reply yet, with a problem when the reply does not count.
-func (j *judging) ruling(replies *Judgements, p *posed, repeat int) (ruling *eval.Ruling, problem string) {
+func (j *judgeScorer) ruling(replies *Judgements, p *posed, repeat int) (ruling *eval.Ruling, problem string) {
 	var unusable []string
 	defer func() {
 		if problem != "" {
@@ -172,9 +172,9 @@ func (b *badReply) twice(judge, reply, first string) string {
 }
 
 // passes tolerates rounding errors of means.
-func (j *judging) passes(value float64) bool { return value >= j.least-1e-9 }
+func (j *judgeScorer) passes(value float64) bool { return value >= j.least-1e-9 }
 
-func (j *judging) passOrFail(value float64) string {
+func (j *judgeScorer) passOrFail(value float64) string {
 	if j.passes(value) {
 		return "pass"
 	}
@@ -182,7 +182,7 @@ func (j *judging) passOrFail(value float64) string {
 }
 
 // finding makes a finding from the rulings of all judges.
-func (j *judging) finding(rulings [][]eval.Ruling) Finding {
+func (j *judgeScorer) finding(rulings [][]eval.Ruling) Finding {
 	out := &eval.Judged{Judge: j.judges[0].Name, Rulings: rulings[0]}
 	if j.own {
 		for _, c := range j.choices {
@@ -210,7 +210,7 @@ func (j *judging) finding(rulings [][]eval.Ruling) Finding {
 }
 
 // overall is the value of the most frequent choice or, for scores, the mean.
-func (j *judging) overall(rulings []eval.Ruling) (value float64, most string) {
+func (j *judgeScorer) overall(rulings []eval.Ruling) (value float64, most string) {
 	if len(j.choices) > 0 {
 		most = majority(rulings)
 		return j.valueOf(most), most
@@ -227,7 +227,7 @@ func meanOf(rulings []eval.Ruling) (mean float64) {
 }
 
 // said shows the judge's result in the form's terms.
-func (j *judging) said(rulings []eval.Ruling, value float64, most string, shown eval.Ruling) string {
+func (j *judgeScorer) said(rulings []eval.Ruling, value float64, most string, shown eval.Ruling) string {
 	switch {
 	case len(j.choices) > 0:
 		return fmt.Sprintf("%s (%.4g)", most, value)
@@ -244,8 +244,8 @@ func (j *judging) said(rulings []eval.Ruling, value float64, most string, shown 
 }
 
 // valueOf is the value of a choice.
-func (f *form) valueOf(word string) float64 {
-	return f.choices[slices.IndexFunc(f.choices, func(c choice) bool { return c.word == word })].value
+func (f *questionForm) valueOf(word string) float64 {
+	return f.choices[slices.IndexFunc(f.choices, func(c judgeWord) bool { return c.word == word })].value
 }
 
 // majority is the most frequent choice; of several, the one with the least value.

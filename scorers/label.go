@@ -38,15 +38,15 @@ func labelKeys() shape.Block {
 // maxLabellers bounds how many people a suite may require per answer.
 const maxLabellers = 100
 
-// labelCheck is a label scorer.
-type labelCheck struct {
+// labelScorer is a label scorer.
+type labelScorer struct {
 	by     []string // nil: any person
 	people int
 }
 
-func compileLabel(a args) Scorer {
+func compileLabel(a args) Checker {
 	a.needs.Labels = true
-	c := labelCheck{people: 1}
+	c := labelScorer{people: 1}
 	if !a.Args.IsMapping() {
 		if !a.Args.Bool() && a.Args.IsBool() {
 			a.Args.Errorf("`label: true` takes the labels of everybody", "`label: false` looks at nothing")
@@ -58,7 +58,7 @@ func compileLabel(a args) Scorer {
 }
 
 // read reads the keys.
-func (c *labelCheck) read(m yamlnode.Map, a args) {
+func (c *labelScorer) read(m yamlnode.Map, a args) {
 	by := m.Get("by")
 	for _, n := range by.Items() {
 		name := textOf(n)
@@ -80,15 +80,15 @@ func (c *labelCheck) read(m yamlnode.Map, a args) {
 	}
 }
 
-func (c labelCheck) score(a *Answer) Finding {
+func (c labelScorer) score(a *Answer) Finding {
 	if a.chat != nil {
 		a = a.chat
 	}
-	if a.Context == nil || a.Context.Labels == nil {
+	if a.Context == nil || a.Context.PeopleLabels == nil {
 		return unscored("the labels of the suite are not known here")
 	}
 	t := &a.Context.Trial
-	said := a.Context.Labels.Of(labels.AnswerKey{CaseID: t.CaseID, Arm: t.Arm, AnswerHash: labels.HashOf(a.Response, a.Turns)})
+	said := a.Context.PeopleLabels.Of(labels.AnswerKey{CaseID: t.CaseID, Arm: t.Arm, AnswerHash: labels.HashOf(a.Response, a.Turns)})
 	said = slices.DeleteFunc(said, func(l labels.Label) bool {
 		return l.Label == labels.None || c.by != nil && !slices.Contains(c.by, l.Who)
 	})
@@ -107,7 +107,7 @@ func (c labelCheck) score(a *Answer) Finding {
 	return unscored("people are divided: %s", opinionsOf(said))
 }
 
-func (c labelCheck) ofWhom() string {
+func (c labelScorer) ofWhom() string {
 	if c.by == nil {
 		return ""
 	}

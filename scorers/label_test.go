@@ -71,7 +71,7 @@ func TestLabelPassesAsPeopleDecided(t *testing.T) {
 		}
 		for c := range s.Cases() {
 			a := answer(test.answer)
-			a.Context = &scorers.Context{Trial: trial, Labels: test.said}
+			a.Context = &scorers.Context{Trial: trial, PeopleLabels: test.said}
 			got, err := scorers.Builtin().Compile(c.Scorers[0]).Score(a)
 			expect.OK(t, err)
 			outcome := map[bool]string{true: "p", false: "f"}[got.Passed]
@@ -87,7 +87,7 @@ func TestLabelPassesAsPeopleDecided(t *testing.T) {
 		s, _ := kept(plain, nil, suite.Options{})
 		for c := range s.Cases() {
 			a := answer("Paris")
-			a.Context = &scorers.Context{Trial: trial, Labels: both}
+			a.Context = &scorers.Context{Trial: trial, PeopleLabels: both}
 			if got, _ := scorers.Builtin().Compile(c.Scorers[0]).Score(a); got.Unscored == "" {
 				t.Errorf("%+v: got %+v, want unscored", trial, got)
 			}
@@ -114,7 +114,7 @@ func TestLabelIsAboutTheWholeChat(t *testing.T) {
 		expect.OK(t, diags.Err())
 		for c := range s.Cases() {
 			a := &scorers.Answer{Response: &turns[1].Response, Candidate: &turns[1].Candidates[0], Turns: turns}
-			a.Context = &scorers.Context{Trial: eval.Trial{CaseID: "id", Arm: "t/p"}, Labels: said}
+			a.Context = &scorers.Context{Trial: eval.Trial{CaseID: "id", Arm: "t/p"}, PeopleLabels: said}
 			got, err := scorers.Builtin().Compile(c.Scorers[0]).Score(a)
 			expect.OK(t, err)
 			if !got.Passed {
@@ -152,7 +152,7 @@ func labelFigures(t *testing.T) string {
 	lost := 0
 	for _, text := range append([]string{"Paris"}, near...) {
 		a := answer(text)
-		a.Context = &scorers.Context{Trial: eval.Trial{CaseID: "id", Arm: "t/p"}, Labels: said}
+		a.Context = &scorers.Context{Trial: eval.Trial{CaseID: "id", Arm: "t/p"}, PeopleLabels: said}
 		if letter(score(t, "- label: true", a)) == "u" {
 			lost++
 		}

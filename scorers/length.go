@@ -26,7 +26,7 @@ func lengthKind() Kind {
 
 func lengthUnits() []string { return []string{"characters", "words", "lines"} }
 
-func compileLength(a args) Scorer {
+func compileLength(a args) Checker {
 	spans := a.lengthSpans()
 	f := fold{trim: a.option("trim").Bool(), normalize: a.fold().normalize}
 	return onText(f, func(_, text string) Finding {

@@ -47,7 +47,7 @@ func timed(n int) *scorers.Answer {
 	a := looping("x", steps...)
 	a.Turns[0].Results = nil
 	for range n {
-		a.Turns[0].Results = append(a.Turns[0].Results, tool.Result{Name: "get_order", Text: "no", Failed: true})
+		a.Turns[0].Results = append(a.Turns[0].Results, tool.CallResult{Name: "get_order", Text: "no", Failed: true})
 	}
 	a.Timing.LatencyMs, a.Timing.FirstTokenMs, a.Timing.Chunks = float64(n), float64(n), n
 	return a

@@ -59,7 +59,7 @@ func listKeys() shape.Block {
 	}
 }
 
-func compileList(a args) Scorer {
+func compileList(a args) Checker {
 	c := listCheck{fold: a.fold(), place: map[string]int{}, recall: math.NaN()}
 	c.fold.trim = true
 	items := a.Args
@@ -172,9 +172,9 @@ func longestRising(places []int) int {
 }
 
 const (
-	itemMark lazy.Pattern = `^\s*(?:[-*+•‣◦▪–—·]|(?:\(?[0-9\pN]{1,4}|\(?[a-zA-Z])[.)、])\s+`
-	lastWord lazy.Pattern = `(?i)^(?:and|or|und|oder|et|ou|y|o|e|en|и|و|ו)\s+`
-	lastTwo  lazy.Pattern = `(?i)\s+(?:and|or|&|und|oder|et|ou|y|e|en|и)\s+`
+	itemMark lazy.Regex = `^\s*(?:[-*+•‣◦▪–—·]|(?:\(?[0-9\pN]{1,4}|\(?[a-zA-Z])[.)、])\s+`
+	lastWord lazy.Regex = `(?i)^(?:and|or|und|oder|et|ou|y|o|e|en|и|و|ו)\s+`
+	lastTwo  lazy.Regex = `(?i)\s+(?:and|or|&|und|oder|et|ou|y|e|en|и)\s+`
 )
 
 // listedItems extracts the items of an answer.

@@ -48,7 +48,7 @@ func numberKeys() shape.Block {
 	}
 }
 
-func compileNumber(a args) Scorer {
+func compileNumber(a args) Checker {
 	is := a.Args
 	tolerance := 0.0
 	comma := false
@@ -114,7 +114,7 @@ func lastNumber(text string, comma bool) (value json.Number, written string, ok 
 }
 
 // A power of ten alone, or digits with an exponent, if any.
-const numeral lazy.Pattern = `10\^[{(]?([+-]?[0-9]+)|` +
+const numeral lazy.Regex = `10\^[{(]?([+-]?[0-9]+)|` +
 	`(\.?[0-9][0-9.,']*)(?:[eE]([+-]?[0-9]+)|\s*(?:[×x*·⋅]|\\times|\\cdot)\s*10(?:\^[{(]?([+-]?[0-9]+)|([⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)))?`
 
 func lastNumberIn(text string, comma bool) (value json.Number, written string, at int) {
@@ -160,7 +160,7 @@ func exponentIn(text string, m []int) string {
 	return exponent
 }
 
-const longDigits lazy.Pattern = `[0-9.,']+`
+const longDigits lazy.Regex = `[0-9.,']+`
 
 // maxDigits is the longest run of digits and separators that is parsed.
 const maxDigits = 400
@@ -338,11 +338,11 @@ func currencyBefore(text string, start int) (begins int, glued bool) {
 var swapSeparator = strings.NewReplacer(".", ",", ",", ".")
 
 const (
-	plainDecimal lazy.Pattern = `^[0-9]*(\.[0-9]+)?$`
-	groupedComma lazy.Pattern = `^[0-9]{1,3}(,[0-9]{2,3})*,[0-9]{3}(\.[0-9]+)?$` // in India also groups of two
-	groupedMark  lazy.Pattern = `^[0-9]{1,3}('[0-9]{3})+(\.[0-9]+)?$`
-	groupedPoint lazy.Pattern = `^[0-9]{1,3}(\.[0-9]{3})+,[0-9]+$|^[0-9]{1,3}(\.[0-9]{3}){2,}$` // cannot be mistaken for a decimal point
-	pointAnyhow  lazy.Pattern = `^[0-9]+\.([0-9]{1,2}|[0-9]{4,})$`
+	plainDecimal lazy.Regex = `^[0-9]*(\.[0-9]+)?$`
+	groupedComma lazy.Regex = `^[0-9]{1,3}(,[0-9]{2,3})*,[0-9]{3}(\.[0-9]+)?$` // in India also groups of two
+	groupedMark  lazy.Regex = `^[0-9]{1,3}('[0-9]{3})+(\.[0-9]+)?$`
+	groupedPoint lazy.Regex = `^[0-9]{1,3}(\.[0-9]{3})+,[0-9]+$|^[0-9]{1,3}(\.[0-9]{3}){2,}$` // cannot be mistaken for a decimal point
+	pointAnyhow  lazy.Regex = `^[0-9]+\.([0-9]{1,2}|[0-9]{4,})$`
 )
 
 // plainNumber parses digits with separators. Of several numbers joined by commas the last one counts.

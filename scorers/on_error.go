@@ -21,7 +21,7 @@ func (a args) errorsOf(outer *args) onError {
 }
 
 // settling wraps the scorer so that its errors become what the suite says.
-func (o onError) settling(s Scorer) Scorer {
+func (o onError) settling(s Checker) Checker {
 	if o == "" || s == nil {
 		return s
 	}

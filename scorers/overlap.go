@@ -34,18 +34,18 @@ func overlapKeys(more ...shape.Key) shape.Block {
 	}, more...)}
 }
 
-// rule has the texts to compare with, and the value to reach.
-type rule struct {
+// overlapTarget has the texts to compare with, and the value to reach.
+type overlapTarget struct {
 	refs  []string
 	least float64 // -Inf when a threshold next to the kind decides
 }
 
 // overlapRule reads `to` and `min`; false when it reported problems.
-func (a args) overlapRule(m yamlnode.Map) (rule, bool) {
+func (a args) overlapRule(m yamlnode.Map) (overlapTarget, bool) {
 	if !m.IsMapping() {
-		return rule{}, false
+		return overlapTarget{}, false
 	}
-	r := rule{refs: a.references(m.Need("to")), least: a.least(m, 0)}
+	r := overlapTarget{refs: a.references(m.Need("to")), least: a.least(m, 0)}
 	return r, len(r.refs) > 0
 }
 
@@ -90,7 +90,7 @@ func (a args) least(m yamlnode.Map, lo float64) float64 {
 }
 
 // tooLong is the finding for an answer that would be too slow to compare.
-func (r rule) tooLong(got string) (Finding, bool) {
+func (r overlapTarget) tooLong(got string) (Finding, bool) {
 	if len(got)*len(r.refs) <= maxCompared {
 		return Finding{}, false
 	}
@@ -108,7 +108,7 @@ func plural(n int, noun string) string {
 }
 
 // each compares the answer with every reference; the best value counts.
-func (r rule) each(got string, compare func(i int) (value float64, what string)) Finding {
+func (r overlapTarget) each(got string, compare func(i int) (value float64, what string)) Finding {
 	best := -1.0
 	which := 0
 	how := ""
@@ -120,7 +120,7 @@ func (r rule) each(got string, compare func(i int) (value float64, what string))
 	return r.judge(best, how, r.against(which), got)
 }
 
-func (r rule) against(which int) string {
+func (r overlapTarget) against(which int) string {
 	if len(r.refs) == 1 {
 		return "to " + quote(r.refs[which])
 	}
@@ -128,7 +128,7 @@ func (r rule) against(which int) string {
 }
 
 // judge makes the finding. what names the measure and its definition, against the reference.
-func (r rule) judge(value float64, what, against, got string) Finding {
+func (r overlapTarget) judge(value float64, what, against, got string) Finding {
 	value = max(0, min(1, value))
 	bound := ""
 	if !math.IsInf(r.least, 0) {
@@ -150,7 +150,7 @@ func near(value, bound float64) string {
 }
 
 // compileOverlap makes a scorer that compares with references. They are indexed at the first answer.
-func compileOverlap[T any](r rule, index func() T, compare func(refs T, got string) Finding) Scorer {
+func compileOverlap[T any](r overlapTarget, index func() T, compare func(refs T, got string) Finding) Checker {
 	refs := sync.OnceValue(index)
 	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
 		if f, long := r.tooLong(got); long {

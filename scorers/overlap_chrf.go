@@ -29,7 +29,7 @@ func chrfKeys() shape.Block {
 	)
 }
 
-func compileChrF(a args) Scorer {
+func compileChrF(a args) Checker {
 	m := a.Args.Map(chrfKeys().Names()...)
 	r, ok := a.overlapRule(m)
 	c := textmetric.ChrF{

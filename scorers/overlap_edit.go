@@ -37,7 +37,7 @@ func levenshteinKeys() shape.Block {
 	}
 }
 
-func compileLevenshtein(a args) Scorer {
+func compileLevenshtein(a args) Checker {
 	m := a.Args.Map(levenshteinKeys().Names()...)
 	refs := a.references(m.Need("to"))
 	rule := a.editRule(m)

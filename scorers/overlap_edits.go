@@ -11,7 +11,7 @@ const maxEdit = 20_000
 
 // edits compares the spelling of texts.
 type edits struct {
-	rule
+	overlapTarget
 	fold    fold
 	folded  []string
 	longest int
@@ -19,7 +19,7 @@ type edits struct {
 }
 
 func (a args) edits(refs []string) edits {
-	e := edits{rule: rule{refs: refs, least: math.Inf(-1)}, fold: a.fold()}
+	e := edits{overlapTarget: overlapTarget{refs: refs, least: math.Inf(-1)}, fold: a.fold()}
 	for _, ref := range refs {
 		text := e.fold.text(ref)
 		n := utf8.RuneCountInString(text)

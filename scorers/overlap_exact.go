@@ -18,7 +18,7 @@ func exactMatchKind() Kind {
 	}
 }
 
-func compileExactMatch(a args) Scorer {
+func compileExactMatch(a args) Checker {
 	if a.Args.IsMapping() {
 		a.Args.Errorf("such as `exactMatch: Paris`", "`exactMatch` takes a text or a list of texts, found a mapping")
 		return nil

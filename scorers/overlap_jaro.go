@@ -19,7 +19,7 @@ func jaroWinklerKind() Kind {
 
 func jaroWinklerKeys() shape.Block { return overlapKeys(textKeys().Keys...) }
 
-func compileJaroWinkler(a args) Scorer {
+func compileJaroWinkler(a args) Checker {
 	m := a.Args.Map(jaroWinklerKeys().Names()...)
 	r, ok := a.overlapRule(m)
 	if !ok {

@@ -46,7 +46,7 @@ func rougeKeys() shape.Block {
 	)
 }
 
-func compileRouge(a args) Scorer {
+func compileRouge(a args) Checker {
 	m := a.Args.Map(rougeKeys().Names()...)
 	r, ok := a.overlapRule(m)
 	g := rougeOf(m)

@@ -53,7 +53,7 @@ func OnText(check func(text string) Finding) Func {
 // The function that it returns checks answers, several concurrently. All keys next to a scorer (`select`,
 // `threshold`, `not:` and so on) work with it.
 func New[T any](name string, compile func(arg T) (Func, error)) Kind {
-	return Kind{Name: name, Summary: "a scorer of your own", Example: "- " + name + ": ...", compile: func(a args) Scorer {
+	return Kind{Name: name, Summary: "a scorer of your own", Example: "- " + name + ": ...", compile: func(a args) Checker {
 		arg, ok := argument[T](a.Args)
 		if !ok {
 			return nil
@@ -116,7 +116,7 @@ func expected(t reflect.Type) string {
 	return "a whole number"
 }
 
-const kindName lazy.Pattern = `^[A-Za-z][A-Za-z0-9_-]*$`
+const kindName lazy.Regex = `^[A-Za-z][A-Za-z0-9_-]*$`
 
 // With is the table plus custom kinds. A name that is already taken is an error.
 func (t Table) With(own Table) (Table, error) {

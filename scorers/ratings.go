@@ -101,7 +101,7 @@ func short(category string) string {
 func blockReasons() shape.Shape { return shape.OneOrMore(shape.Matching(reasonWord.Regexp().String())) }
 
 // reasonWord matches block reasons; YES and NO are older YAML spellings of a boolean.
-const reasonWord lazy.Pattern = `^[A-Z][A-Z_]{3,}$`
+const reasonWord lazy.Regex = `^[A-Z][A-Z_]{3,}$`
 
 func reasons(n yamlnode.Node) []string {
 	out := n.Strings()

@@ -34,7 +34,7 @@ func refusalKeys() shape.Block {
 	}
 }
 
-func compileRefusal(a args) Scorer {
+func compileRefusal(a args) Checker {
 	want, also := a.Args, []string(nil)
 	if a.Args.IsMapping() {
 		m := a.Args.Map(refusalKeys().Names()...)

@@ -50,7 +50,7 @@ func schemaKeys() shape.Block {
 	}
 }
 
-func compileSchema(a args) Scorer {
+func compileSchema(a args) Checker {
 	m := a.Args.Map(schemaKeys().Names()...)
 	if !a.Args.IsMapping() {
 		return nil

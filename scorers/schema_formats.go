@@ -21,7 +21,7 @@ const (
 )
 
 // uriPattern matches a URI; a reference may omit the scheme. The groups are addresses in brackets.
-func uriPattern(other string, reference bool) lazy.Pattern {
+func uriPattern(other string, reference bool) lazy.Regex {
 	char := func(more string) string { return `(?:[` + asciiSigns + more + `]|` + escaped + other + `)` }
 	segments := `(?:/` + char(`:@`) + `*)*`
 	authority := `//(?:` + char(`:`) + `*@)?(?:\[([^\]\[]+)\]|` + char(``) + `*)(?::[0-9]*)?` + segments
@@ -31,15 +31,15 @@ func uriPattern(other string, reference bool) lazy.Pattern {
 	if reference {
 		uri += `|(?:` + authority + `|` + absolute + `|` + char(`@`) + `+` + segments + `|)` + tail
 	}
-	return lazy.Pattern(`^(?:` + uri + `)$`)
+	return lazy.Regex(`^(?:` + uri + `)$`)
 }
 
 const (
-	laterAddress lazy.Pattern = `^[vV][0-9A-Fa-f]+\.[` + asciiSigns + `:]+$`
-	uriTemplate  lazy.Pattern = `^(?:[!#$&()*+,./:;=?@\[\]_~A-Za-z0-9-]|'|` + escaped + otherScript +
+	laterAddress lazy.Regex = `^[vV][0-9A-Fa-f]+\.[` + asciiSigns + `:]+$`
+	uriTemplate  lazy.Regex = `^(?:[!#$&()*+,./:;=?@\[\]_~A-Za-z0-9-]|'|` + escaped + otherScript +
 		`|\{[+#./;?&]?` + templateVariable + `(?:,` + templateVariable + `)*\})*$`
-	hostLabel  lazy.Pattern = `^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`
-	localParts lazy.Pattern = "^(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*|" +
+	hostLabel  lazy.Regex = `^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`
+	localParts lazy.Regex = "^(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*|" +
 		`"(?:[ !#-\[\]-~]|\\[ -~])*")$`
 )
 
@@ -47,7 +47,7 @@ const templateVariable = `(?:[A-Za-z0-9_]|` + escaped + `)(?:\.?(?:[A-Za-z0-9_]|
 
 // strictFormats replace the library's formats.
 func strictFormats() []*jsonschema.Format {
-	matching := func(pattern lazy.Pattern, what string) func(string) error {
+	matching := func(pattern lazy.Regex, what string) func(string) error {
 		return func(s string) error {
 			m := pattern.Regexp().FindStringSubmatch(s)
 			if m == nil || !bracketed(m[1:]) {

@@ -94,7 +94,7 @@ type keywordCheck struct {
 	refers map[string]bool
 }
 
-const rootReference lazy.Pattern = `^#/([^/]+)/`
+const rootReference lazy.Regex = `^#/([^/]+)/`
 
 // checkKeywords reports unknown keywords. It returns whether none of them is an error.
 func (s schemaSource) checkKeywords() bool {

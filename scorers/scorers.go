@@ -94,12 +94,12 @@ func (f *Finding) Passed() bool { return f.state == passed }
 // Value is between 0 and 1, and 0 where there is no score.
 func (f *Finding) Value() float64 { return f.value }
 
-// Scorer checks one answer.
-type Scorer interface {
+// Checker checks one answer: a scorer of a suite, compiled.
+type Checker interface {
 	Score(a *Answer) Finding
 }
 
-// Func is a Scorer made of a function.
+// Func is a Checker made of a function.
 type Func func(a *Answer) Finding
 
 // Score calls f.
@@ -145,7 +145,7 @@ type Kind struct {
 	// compile uses.
 	takes shape.Shape
 	// compile reads the arguments, and reports problems at their nodes. It may return nil after a problem.
-	compile func(a args) Scorer
+	compile func(a args) Checker
 }
 
 // Table is a set of kinds. It satisfies suite.Kinds.
@@ -210,7 +210,7 @@ func (t Table) Only(names ...string) Table {
 	out := slices.Clone(t)
 	for i := range out {
 		if k := &out[i]; !slices.Contains(names, k.Name) && !k.nests {
-			k.compile = func(args) Scorer { return Func(func(*Answer) Finding { return unscored("not looked at") }) }
+			k.compile = func(args) Checker { return Func(func(*Answer) Finding { return unscored("not looked at") }) }
 		}
 	}
 	return out
@@ -242,13 +242,13 @@ func (t Table) Check(s *suite.Scorer) suite.Needs {
 
 // build compiles a scorer; outer is the scorer around it, or nil. It only reads the suite's scorer, since several
 // walks over a plan compile it concurrently.
-func (t Table) build(s *suite.Scorer, outer *args) (Scorer, suite.Needs) {
+func (t Table) build(s *suite.Scorer, outer *args) (Checker, suite.Needs) {
 	var found needs
 	compiled := t.compile(s, outer, &found)
 	return compiled, found.Needs
 }
 
-func (t Table) compile(s *suite.Scorer, outer *args, found *needs) Scorer {
+func (t Table) compile(s *suite.Scorer, outer *args, found *needs) Checker {
 	kind := t.Lookup(s.Kind)
 	if s.Turn.Given() {
 		found.Turns = append(found.Turns, s.Turn)
@@ -286,7 +286,7 @@ func (t Table) compile(s *suite.Scorer, outer *args, found *needs) Scorer {
 
 // partially allows the scorer and its nested ones to read the text of an answer that was blocked midway, when the
 // suite says so.
-func partially(n yamlnode.Node, s Scorer) Scorer {
+func partially(n yamlnode.Node, s Checker) Checker {
 	if n.IsZero() || n.Word("allow") == "" || s == nil {
 		return s
 	}
@@ -301,7 +301,7 @@ func partially(n yamlnode.Node, s Scorer) Scorer {
 type Compiled struct {
 	spec   *suite.Scorer
 	needs  suite.Needs
-	scorer Scorer
+	scorer Checker
 	by     Table
 }
 
@@ -362,7 +362,7 @@ func (c *Compiled) Score(a *Answer) (score eval.Score, err error) {
 }
 
 // overCandidates scores the chosen candidates: one, or all with the least result.
-func overCandidates(picked suite.CandidatePick, s Scorer, a *Answer) Finding {
+func overCandidates(picked suite.CandidatePick, s Checker, a *Answer) Finding {
 	candidates := len(a.Response.Candidates)
 	if !picked.All || candidates < 2 {
 		return s.Score(a.pick(picked.Index))

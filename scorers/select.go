@@ -106,7 +106,7 @@ func (a args) selector(step yamlnode.Node, key string) *selector {
 
 // selecting gives the scorer an answer that consists of the selected part. Without such a part, a text scorer
 // fails, and `not:` keeps that.
-func selecting(steps []selectStep, s Scorer) Scorer {
+func selecting(steps []selectStep, s Checker) Checker {
 	if len(steps) == 0 || s == nil {
 		return s
 	}
@@ -184,7 +184,7 @@ func regexSelector(n, group yamlnode.Node) *selector {
 }
 
 // selectGroup is the group's match in a text.
-func (p *pattern) selectGroup(text string, at int, name string) (string, *Finding) {
+func (p *boundedRegexp) selectGroup(text string, at int, name string) (string, *Finding) {
 	if why := p.tooMuch(text, true); why != "" {
 		return unscoredText("%s", why)
 	}
@@ -235,7 +235,7 @@ func written(expression string) string {
 }
 
 // patternAt compiles the pattern at n.
-func patternAt(n yamlnode.Node, source string) (compiled *pattern, ok bool) {
+func patternAt(n yamlnode.Node, source string) (compiled *boundedRegexp, ok bool) {
 	compiled, err := compilePattern(source)
 	var wrong *syntax.Error
 	switch {

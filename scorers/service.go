@@ -74,7 +74,7 @@ func finishReasons() shape.Shape {
 	return shape.OneOrMore(shape.Suggesting(append([]string{"STOP", "MAX_TOKENS", "TOOL_CALLS"}, eval.BlockReasons...)...))
 }
 
-func compileFinishReason(a args) Scorer {
+func compileFinishReason(a args) Checker {
 	if a.Args.IsMapping() {
 		a.Args.Errorf("such as `finishReason: STOP`", "`finishReason` takes a reason or a list of them")
 		return nil
@@ -125,7 +125,7 @@ func safetyKeys() shape.Block {
 	}
 }
 
-func compileSafety(a args) Scorer {
+func compileSafety(a args) Checker {
 	m := a.Args.Map(safetyKeys().Names()...)
 	if !a.Args.IsMapping() {
 		return nil
@@ -161,7 +161,7 @@ func blockedKeys() shape.Block {
 	}}
 }
 
-func compileBlocked(a args) Scorer {
+func compileBlocked(a args) Checker {
 	c := blockCheck{want: true}
 	switch {
 	case a.Args.IsMapping():
@@ -220,7 +220,7 @@ func blockOf(a *Answer) (reason, by string) {
 	return "", ""
 }
 
-func compileChunks(a args) Scorer {
+func compileChunks(a args) Checker {
 	var s span
 	if a.Args.IsMapping() {
 		s = spanOf(a.Args.Map(boundsKeys().Names()...))
@@ -251,7 +251,7 @@ func tokensKeys() shape.Block {
 	}
 }
 
-func compileTokens(a args) Scorer {
+func compileTokens(a args) Checker {
 	var s span
 	of := "output"
 	if a.Args.IsMapping() {

@@ -32,7 +32,7 @@ func similarKeys() shape.Block {
 	}
 }
 
-func compileSimilar(a args) Scorer {
+func compileSimilar(a args) Checker {
 	m := a.Args.Map(similarKeys().Names()...)
 	if !a.Args.IsMapping() {
 		return nil

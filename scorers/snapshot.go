@@ -30,7 +30,7 @@ func snapshotKind() Kind {
 	}
 }
 
-func compileSnapshot(a args) Scorer {
+func compileSnapshot(a args) Checker {
 	named, ok := a.snapshotFile()
 	if !ok {
 		return nil

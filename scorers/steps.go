@@ -13,7 +13,7 @@ func stepsKind() Kind {
 	}
 }
 
-func compileSteps(a args) Scorer {
+func compileSteps(a args) Checker {
 	s := countOf(a)
 	return Func(func(a *Answer) Finding {
 		n := a.stepCount()

@@ -52,7 +52,7 @@ func textKinds() []Kind {
 	}
 }
 
-func compileEquals(a args) Scorer {
+func compileEquals(a args) Checker {
 	f, want := a.fold(), a.wantedTexts(true)
 	folded := make([]string, len(want)) // the whole answer is compared, so both sides are trimmed
 	for i, w := range want {
@@ -80,15 +80,15 @@ func foldAll(f fold, texts []string) []string {
 	return out
 }
 
-func oneText(verb, verbs string, test textTest) func(args) Scorer {
-	return func(a args) Scorer { return anyOf(a, a.wantedTexts(false), verb, verbs, test) }
+func oneText(verb, verbs string, test textTest) func(args) Checker {
+	return func(a args) Checker { return anyOf(a, a.wantedTexts(false), verb, verbs, test) }
 }
 
-func anyText(verb, verbs string, test textTest) func(args) Scorer {
-	return func(a args) Scorer { return anyOf(a, a.wantedTexts(true), verb, verbs, test) }
+func anyText(verb, verbs string, test textTest) func(args) Checker {
+	return func(a args) Checker { return anyOf(a, a.wantedTexts(true), verb, verbs, test) }
 }
 
-func anyOf(a args, want []string, verb, verbs string, test textTest) Scorer {
+func anyOf(a args, want []string, verb, verbs string, test textTest) Checker {
 	f := a.fold()
 	folded := foldAll(f, want)
 	return onText(f, func(got, text string) Finding {
@@ -101,7 +101,7 @@ func anyOf(a args, want []string, verb, verbs string, test textTest) Scorer {
 	})
 }
 
-func compileContainsAll(a args) Scorer {
+func compileContainsAll(a args) Checker {
 	f, want := a.fold(), a.wantedTexts(true)
 	folded := foldAll(f, want)
 	return onText(f, func(got, text string) Finding {
@@ -118,7 +118,7 @@ func compileContainsAll(a args) Scorer {
 	})
 }
 
-func compileRegex(a args) Scorer {
+func compileRegex(a args) Checker {
 	pattern := textOf(a.Args)
 	if pattern == "" {
 		a.Args.Errorf("such as '^[0-9]+$'", "`regex` needs an expression")

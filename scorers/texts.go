@@ -124,7 +124,7 @@ func textOf(n yamlnode.Node) string {
 }
 
 // onText makes a scorer that checks the candidate's text. An answer without text always fails.
-func onText(f fold, check func(got, folded string) Finding) Scorer {
+func onText(f fold, check func(got, folded string) Finding) Checker {
 	return Func(func(a *Answer) Finding {
 		if missing, ok := noText(a); ok {
 			return missing

@@ -8,12 +8,12 @@ import (
 	"github.com/evalrun/evalrun/internal/shape"
 )
 
-func compileLatency(a args) Scorer {
+func compileLatency(a args) Checker {
 	within := withinTime(a)
 	return Func(func(a *Answer) Finding { return within(a.Timing.LatencyMs) })
 }
 
-func compileFirstToken(a args) Scorer {
+func compileFirstToken(a args) Checker {
 	within := withinTime(a)
 	return Func(func(a *Answer) Finding {
 		if a.Timing.Chunks == 0 {

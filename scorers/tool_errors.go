@@ -15,7 +15,7 @@ func toolErrorsKind() Kind {
 	}
 }
 
-func compileToolErrors(a args) Scorer {
+func compileToolErrors(a args) Checker {
 	s := countOf(a)
 	return Func(func(a *Answer) Finding {
 		n, shown := 0, ""

@@ -79,7 +79,7 @@ type callsCheck struct {
 	args string
 }
 
-func compileToolCalls(a args) Scorer {
+func compileToolCalls(a args) Checker {
 	if a.Args.IsScalar() {
 		a.Args.Word("none")
 		return callsCheck{mode: callsSubset, args: "ignore"}

@@ -35,7 +35,7 @@ func looping(text string, steps ...[]string) *scorers.Answer {
 	for _, calls := range steps {
 		t := eval.Turn{Response: eval.Response{Candidates: []eval.Candidate{candidate(calls...)}}}
 		for range calls {
-			t.Results = append(t.Results, tool.Result{Name: "x", Text: "ok"})
+			t.Results = append(t.Results, tool.CallResult{Name: "x", Text: "ok"})
 		}
 		a.Turns = append(a.Turns, t)
 	}
@@ -315,7 +315,7 @@ func TestTextScorersNameTheCallsOfAnAnswerWithoutText(t *testing.T) {
 func TestStepsAndToolErrorsAreCounted(t *testing.T) {
 	t.Parallel()
 	a := looping("done", []string{"a", "b"}, []string{"c"})
-	a.Turns[0].Results[1] = tool.Result{Name: "b", Text: "exit status 1\x1b[2J", Failed: true}
+	a.Turns[0].Results[1] = tool.CallResult{Name: "b", Text: "exit status 1\x1b[2J", Failed: true}
 	checkCalls(t, []callsTest{
 		{"- steps: {max: 3}", a, "p"},
 		{"- steps: 3", a, "p"},

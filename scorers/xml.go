@@ -29,7 +29,7 @@ func xmlKind() Kind {
 	}
 }
 
-const xmlPath lazy.Pattern = `^/?(?:\*|[\pL_][\pL\pN\pM._-]*)(?:/(?:\*|[\pL_][\pL\pN\pM._-]*))*(?:/@[\pL_][\pL\pN\pM._-]*)?$`
+const xmlPath lazy.Regex = `^/?(?:\*|[\pL_][\pL\pN\pM._-]*)(?:/(?:\*|[\pL_][\pL\pN\pM._-]*))*(?:/@[\pL_][\pL\pN\pM._-]*)?$`
 
 func xmlKeys() shape.Block {
 	return shape.Block{Keys: []shape.Key{
@@ -38,7 +38,7 @@ func xmlKeys() shape.Block {
 	}}
 }
 
-func compileXML(a args) Scorer {
+func compileXML(a args) Checker {
 	var x xmlCheck
 	if a.Args.IsScalar() {
 		a.Args.Word("wellFormed")

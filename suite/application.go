@@ -13,8 +13,8 @@ type Application interface {
 	app.RequestMaker
 	// String describes the application in a few words.
 	String() string
-	// KeepsSessions reports whether the application may remember earlier turns itself.
-	KeepsSessions() bool
+	// KeepsChats reports whether the application may remember earlier turns itself.
+	KeepsChats() bool
 	// Unset returns the environment variables that requests need and that are not set, each with the position of its first
 	// use. With ofAddress, it considers the address only, which is part of a trial's identity.
 	Unset(ofAddress bool) map[string]diag.Pos
@@ -90,8 +90,8 @@ func (l *loader) targetForm(m yamlnode.Map) string {
 	return form
 }
 
-// KeepsSessions reports whether the endpoint receives the name of the trial.
-func (h *HTTPTarget) KeepsSessions() bool { return h.calls("trial") }
+// KeepsChats reports whether the endpoint receives the name of the trial.
+func (h *HTTPTarget) KeepsChats() bool { return h.calls("trial") }
 
 // Unset returns the environment variables that requests need and that are not set.
 func (h *HTTPTarget) Unset(ofAddress bool) map[string]diag.Pos {
@@ -104,8 +104,8 @@ func (h *HTTPTarget) Unset(ofAddress bool) map[string]diag.Pos {
 	return out
 }
 
-// KeepsSessions is true: a program may have a folder or a service of its own.
-func (p *Program) KeepsSessions() bool { return true }
+// KeepsChats is true: a program may have a folder or a service of its own.
+func (p *Program) KeepsChats() bool { return true }
 
 // Unset is empty: a program gets the environment as it is.
 func (p *Program) Unset(bool) map[string]diag.Pos { return nil }
@@ -119,8 +119,8 @@ func (e *EchoTarget) Render(*app.Input) (*app.Request, error) {
 
 func (e *EchoTarget) String() string { return "echo" }
 
-// KeepsSessions is false.
-func (e *EchoTarget) KeepsSessions() bool { return false }
+// KeepsChats is false.
+func (e *EchoTarget) KeepsChats() bool { return false }
 
 // Unset is empty.
 func (e *EchoTarget) Unset(bool) map[string]diag.Pos { return nil }

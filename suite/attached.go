@@ -62,7 +62,7 @@ func isMedia(mimeType string) bool {
 	return kind == "image" || kind == "audio" || kind == "video" || mimeType == "application/pdf"
 }
 
-const mediaType lazy.Pattern = `^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+$`
+const mediaType lazy.Regex = `^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+$`
 
 // mediaTypeOf reads the type that a suite gives a file. It reports invalid types, and types of images.
 func mediaTypeOf(n yamlnode.Node) yamlnode.Node {

@@ -263,7 +263,7 @@ func (x *expansion) settle(c *Case, diags *diag.List) (set settings, tags []stri
 }
 
 // fill renders a setting of a case into set. It reports false when the result is empty or invalid.
-func (x *expansion) fill(set *settings, o setting, c *Case, diags *diag.List) bool {
+func (x *expansion) fill(set *settings, o templatedSetting, c *Case, diags *diag.List) bool {
 	var own diag.List
 	defer c.pass(&own, diags)
 	n, ok := o.render(c, &own)

@@ -218,18 +218,18 @@ func configExtra(config yamlnode.Map) eval.Extra {
 	return out
 }
 
-// fields are those at the top level of a request.
-type fields struct {
+// requestFields are those at the top level of a request.
+type requestFields struct {
 	owned     map[string]string // that evalrun writes, each with the key of a suite for it
 	published []string          // the others that the protocol is known to have
 }
 
 // fieldsOf are the fields of the protocol that a service speaks.
-func fieldsOf(of *NamedService) fields {
+func fieldsOf(of *NamedService) requestFields {
 	if p, other := of.spoken(); other {
-		return fields{p.Owned(), p.Published()}
+		return requestFields{p.Owned(), p.Published()}
 	}
-	return fields{
+	return requestFields{
 		map[string]string{
 			"contents": "write it as a prompt", "model": "use `model`", "systemInstruction": "use `system` of the prompt",
 			"tools": "use `tools` of the prompt", "toolConfig": "use `toolChoice` of the prompt",
@@ -274,7 +274,7 @@ func extraFields(n yamlnode.Node, what string, of *NamedService) eval.Extra {
 }
 
 // sentAsItIs is the hint of a field that is not known.
-func (f fields) sentAsItIs(name string) string {
+func (f requestFields) sentAsItIs(name string) string {
 	hint := "it is sent as it is"
 	var all []string
 	for _, one := range append(f.published, names(f.owned)...) {

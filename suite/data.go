@@ -60,7 +60,7 @@ func sizeOf(v variable.Value) (n int) {
 	switch v := v.(type) {
 	case string:
 		n = len(v)
-	case variable.List:
+	case variable.Array:
 		for _, item := range v {
 			n += sizeOf(item)
 		}

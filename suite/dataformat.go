@@ -59,7 +59,7 @@ func (r *rows) isTable() bool { return isTable(r.formatOf(r.files[0])) }
 // options returns the options to read a file with.
 func (r *rows) options(name string, format dataset.FileFormat) dataset.Options {
 	return dataset.Options{
-		Format: format, Separator: r.separator, Columns: r.columns, Rows: r.path, Packed: unpackedName(name) != name,
+		Format: format, Separator: r.separator, Columns: r.columns, RowPath: r.path, Packed: unpackedName(name) != name,
 	}
 }
 

@@ -154,14 +154,14 @@ func (n nameSet) has(hash uint64) bool {
 	return ok
 }
 
-// pairing knows the case names of both versions.
-type pairing struct {
+// casePairing knows the case names of both versions.
+type casePairing struct {
 	seed      maphash.Seed
 	own, base nameSet
 }
 
-func newPairing(s *Suite) *pairing {
-	b := &pairing{maphash.MakeSeed(), nameSet{}, nameSet{}}
+func newPairing(s *Suite) *casePairing {
+	b := &casePairing{maphash.MakeSeed(), nameSet{}, nameSet{}}
 	for c := range s.Outlines() {
 		b.own.add(b.hash(c))
 	}
@@ -171,10 +171,10 @@ func newPairing(s *Suite) *pairing {
 	return b
 }
 
-func (b *pairing) hash(c *Case) uint64 { return maphash.String(b.seed, c.Name) }
+func (b *casePairing) hash(c *Case) uint64 { return maphash.String(b.seed, c.Name) }
 
 // next reports which of the next two cases to yield.
-func (b *pairing) next(own, base *Case, before nameSet) (takeOwn, takeBase bool) {
+func (b *casePairing) next(own, base *Case, before nameSet) (takeOwn, takeBase bool) {
 	switch {
 	case own == nil || base == nil:
 		return own != nil, base != nil
@@ -188,7 +188,7 @@ func (b *pairing) next(own, base *Case, before nameSet) (takeOwn, takeBase bool)
 }
 
 // yield yields cases of the same name together, and others one after the other.
-func (b *pairing) yield(own, base *Case, before nameSet, yield func(own, base *Case) bool) bool {
+func (b *casePairing) yield(own, base *Case, before nameSet, yield func(own, base *Case) bool) bool {
 	if own != nil && base != nil && own.Name == base.Name {
 		return yield(own, base)
 	}

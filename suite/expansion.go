@@ -17,15 +17,15 @@ type expansion struct {
 	at     diag.Pos // position of the definition
 	arms   []Arm
 	set    settings // settings without templates
-	open   []setting
+	open   []templatedSetting
 	tags   []string       // tags of the suite, then those of set
 	layers [][]*scorerDef // layers of scorers, without duplicates
 	made   map[*scorerDef]*remembered
 	shared []*Scorer // scorers that all cases share; nil if unknown or if they differ
 }
 
-// setting is a setting with templates in it.
-type setting struct {
+// templatedSetting is a setting with templates in it.
+type templatedSetting struct {
 	key string
 	*rendering
 }
@@ -64,11 +64,11 @@ func (s *Suite) newExpansion(def *caseDef) *expansion {
 	x.set.fill(s.defaults.settings)
 	for key, r := range s.defaults.open {
 		if !slices.Contains(def.given, key) {
-			x.open = append(x.open, setting{key, r})
+			x.open = append(x.open, templatedSetting{key, r})
 		}
 	}
 	for key, r := range def.open {
-		x.open = append(x.open, setting{key, r})
+		x.open = append(x.open, templatedSetting{key, r})
 	}
 	x.tags = s.tagged(x.set.tags)
 	x.layers = s.layers(def)

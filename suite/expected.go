@@ -44,8 +44,8 @@ func ExpectedFile(named string, t *eval.Trial) string {
 const maxSafeName = 80
 
 const (
-	unsafeCharacter lazy.Pattern = `[^A-Za-z0-9._-]`
-	looksHashed     lazy.Pattern = `-[0-9a-f]{12}$`
+	unsafeCharacter lazy.Regex = `[^A-Za-z0-9._-]`
+	looksHashed     lazy.Regex = `-[0-9a-f]{12}$`
 )
 
 // safeName turns a name into the name of a file or folder that every file system accepts. Different names give different
@@ -104,7 +104,7 @@ func (s *Suite) readExpected(name string) error {
 
 // expectations records the files of expected answers that a suite uses.
 type expectations struct {
-	known    map[string]string // names by their lower-case form
+	byFolded map[string]string // names by their lower-case form
 	reported map[diag.Pos]bool // positions of scorers with a problem
 }
 
@@ -143,10 +143,10 @@ var errTwice = errors.New("two scorers keep one file")
 // oneOfItsName warns about names that are equal on file systems that ignore case.
 func (l *checker) oneOfItsName(file string, at diag.Pos) {
 	lower := strings.ToLower(file)
-	other, met := l.expected.known[lower]
+	other, met := l.expected.byFolded[lower]
 	switch {
 	case !met:
-		l.expected.known[lower] = file
+		l.expected.byFolded[lower] = file
 	case other != file && !l.expected.reported[at]:
 		l.expected.reported[at] = true
 		l.unused.Warnf(at, "name them differently", "%s and %s are the same file on Windows and macOS", other, file)

@@ -22,7 +22,7 @@ type httpHeader struct {
 	data   bool // contains variables of the case, or the prompt
 }
 
-const headerName lazy.Pattern = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
+const headerName lazy.Regex = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
 
 // ownHeaders are the headers that belong to the connection.
 func ownHeaders() []string {

@@ -27,9 +27,9 @@ type rendered struct {
 const unnamed = "{{trial}}"
 
 func (h *HTTPTarget) rendered(in *app.Input) *rendered {
-	var messages variable.List
+	var messages variable.Array
 	if h.wantsMessages {
-		messages = make(variable.List, len(in.Messages))
+		messages = make(variable.Array, len(in.Messages))
 		for i, m := range in.Messages {
 			messages[i] = variable.Object{{Name: "role", Value: m.Role}, {Name: "content", Value: m.Text}}
 		}

@@ -32,7 +32,7 @@ cases: [{name: c, vars: {x: X, d: D, l: [a, {b: c}], m: {k: v}}, scorers: [{cont
 func conversation() *app.Input {
 	return &app.Input{
 		Vars: variable.Dict{
-			"x": "a/b?c#d%&=+ü\"\n{{prompt}}", "l": variable.List{"a", variable.Dict{"b": "c"}},
+			"x": "a/b?c#d%&=+ü\"\n{{prompt}}", "l": variable.Array{"a", variable.Dict{"b": "c"}},
 			"m": variable.Dict{"k": "v"}, "d": "..",
 		},
 		System: "be brief", Trial: "t1", Attempt: 2,

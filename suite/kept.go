@@ -33,7 +33,7 @@ type judgedBy struct {
 }
 
 // freeze returns the compact form of a checked definition. It keeps only templates and shared scorers of the parsed YAML.
-func (def *caseDef) freeze(known *shared) keptCase {
+func (def *caseDef) freeze(common *sharedScorers) keptCase {
 	if def.rows != nil || def.grid != nil {
 		return def
 	}
@@ -42,7 +42,7 @@ func (def *caseDef) freeze(known *shared) keptCase {
 	if tmpl.HasActions(def.name.text) || def.open != nil || def.arms != nil || def.isolated != nil || def.alone {
 		return def
 	}
-	p := &plainCase{name: def.name.text, at: def.at, vars: def.values, judged: known.judgedBy(def)}
+	p := &plainCase{name: def.name.text, at: def.at, vars: def.values, judged: common.judgedBy(def)}
 	if def.given != nil {
 		p.settings = new(def.settings)
 	}
@@ -76,7 +76,7 @@ func (d *scorerDef) pack() *scorerDef {
 const maxLists = 16
 
 // judgedBy returns the scorers of a case, shared with cases that have the same ones.
-func (s *shared) judgedBy(def *caseDef) *judgedBy {
+func (s *sharedScorers) judgedBy(def *caseDef) *judgedBy {
 	if len(def.every) == 0 {
 		return &judgedBy{def.scorers, nil}
 	}
@@ -91,7 +91,7 @@ func (s *shared) judgedBy(def *caseDef) *judgedBy {
 }
 
 // known returns the judgedBy of an earlier case with the same scorers as a plain definition; nil when there is none.
-func (s *shared) known(def *caseDef) *judgedBy {
+func (s *sharedScorers) known(def *caseDef) *judgedBy {
 	for _, one := range s.lists[def.firstScorer()] {
 		if slices.EqualFunc(one.own, def.scorers, slices.Equal) {
 			return one

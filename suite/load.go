@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	plainName lazy.Pattern = `^[A-Za-z0-9._-]+$`
-	modelID   lazy.Pattern = `^[A-Za-z0-9][A-Za-z0-9._-]*$`
+	plainName lazy.Regex = `^[A-Za-z0-9._-]+$`
+	modelID   lazy.Regex = `^[A-Za-z0-9][A-Za-z0-9._-]*$`
 	// anyModelID matches the model ids of named services, which may come from any vendor.
-	anyModelID lazy.Pattern = `^[A-Za-z0-9@][A-Za-z0-9._:/@+-]*$`
-	envRef     lazy.Pattern = `\$\{env:([^}]*)\}`
+	anyModelID lazy.Regex = `^[A-Za-z0-9@][A-Za-z0-9._:/@+-]*$`
+	envRef     lazy.Regex = `\$\{env:([^}]*)\}`
 )
 
 // loader walks the file from top to bottom.
@@ -34,8 +34,8 @@ type loader struct {
 	stream     bool                     // default of `stream` for targets
 	sets       map[string]*scorerSet
 	thrift     thrift
-	shared     *shared  // nil when equal scorers are not shared
-	unspoken   []string // parts of prompts that a protocol cannot express and that were reported
+	shared     *sharedScorers // nil when equal scorers are not shared
+	unspoken   []string       // parts of prompts that a protocol cannot express and that were reported
 }
 
 func (l *loader) load(root yamlnode.Node) {

@@ -262,7 +262,7 @@ func (s source) evaluate(c *Case) (variable.Value, error) {
 		return nil, err
 	}
 	switch v := v.(type) {
-	case string, variable.List, variable.Object, variable.Number, variable.Null:
+	case string, variable.Array, variable.Object, variable.Number, variable.Null:
 		return v, nil
 	case bool:
 		return variable.Boolean(strconv.FormatBool(v)), nil

@@ -62,7 +62,7 @@ type Suite struct {
 	budget     *tmpl.Budget        // limit for rendering templates during Load; nil afterwards
 	costs      map[string]diag.Pos // positions of `cost` scorers, by the names of the arms that they score
 	derived    []*DerivedMetric
-	pairing    *pairing // names in this and the earlier version; nil without an earlier version
+	pairing    *casePairing // names in this and the earlier version; nil without an earlier version
 	misspelled misspelled
 }
 

@@ -33,8 +33,8 @@ const (
 	maxWhole  = 256     // lists of scorers
 )
 
-// shared finds equal scorers of different cases, so that each is kept once. Signatures are the texts of their nodes.
-type shared struct {
+// sharedScorers finds equal scorers of different cases, so that each is kept once. Signatures are the texts of their nodes.
+type sharedScorers struct {
 	seed  maphash.Seed
 	seen  map[uint64]bool            // hashed signatures of scorers that occurred once
 	defs  map[string]*scorerDef      // scorers that occurred again, by signature
@@ -44,8 +44,8 @@ type shared struct {
 	hits  int                        // how often a scorer or a list was shared
 }
 
-func newShared() *shared {
-	return &shared{
+func newShared() *sharedScorers {
+	return &sharedScorers{
 		seed:  maphash.MakeSeed(),
 		seen:  map[uint64]bool{},
 		defs:  map[string]*scorerDef{},
@@ -56,7 +56,7 @@ func newShared() *shared {
 
 // find returns the shared definition of an equal scorer, or nil. repeated reports whether an equal one occurred before:
 // a definition becomes shared at its second occurrence.
-func (s *shared) find(n yamlnode.Node) (d *scorerDef, repeated bool) {
+func (s *sharedScorers) find(n yamlnode.Node) (d *scorerDef, repeated bool) {
 	s.text = n.Signature(s.text[:0])
 	if d = s.defs[string(s.text)]; d != nil {
 		s.hits++

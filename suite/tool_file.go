@@ -61,7 +61,7 @@ func positionIn(file string, src []byte, offset int) diag.Pos {
 }
 
 // surrogates matches a pair of JSON escapes for one character, for which YAML has a single escape.
-const surrogates lazy.Pattern = `\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`
+const surrogates lazy.Regex = `\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`
 
 // asYAML turns JSON into YAML: it replaces tabs, which occur between values only, and pairs of surrogates.
 func asYAML(src []byte) []byte {

@@ -18,7 +18,7 @@ const (
 )
 
 // toolName matches the names of functions that all protocols accept.
-const toolName lazy.Pattern = `^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`
+const toolName lazy.Regex = `^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`
 
 // toolKeys are the keys of a prompt about functions that the model may call.
 func toolKeys() []shape.Key {

@@ -39,8 +39,8 @@ type Call struct {
 	Args json.RawMessage `json:"args,omitempty"`
 }
 
-// Result is the result of a call, as the suite defines it.
-type Result struct {
+// CallResult is the result of a call, as the suite defines it.
+type CallResult struct {
 	ID   string `json:"id,omitempty"` // of the call
 	Name string `json:"name"`
 	Text string `json:"text"`
@@ -50,7 +50,7 @@ type Result struct {
 
 // Response returns the result in the form that the model gets. A text that is a JSON object stays as it is.
 // Other texts become the member `result` of an object, or `error` for a failed call.
-func (r *Result) Response() json.RawMessage {
+func (r *CallResult) Response() json.RawMessage {
 	var object map[string]json.RawMessage
 	if !r.Failed && json.Unmarshal([]byte(r.Text), &object) == nil && object != nil {
 		return json.RawMessage(r.Text)

@@ -93,8 +93,8 @@ func scalarOf(v gjson.Result) Value {
 	return Number(strings.Clone(v.Raw))
 }
 
-func listOf(v gjson.Result, depth int) (out List, err error) {
-	out = List{}
+func listOf(v gjson.Result, depth int) (out Array, err error) {
+	out = Array{}
 	v.ForEach(func(_, item gjson.Result) bool {
 		var one Value
 		one, err = valueOf(item, depth+1)

@@ -50,8 +50,8 @@ func TestTextsOfCasesStayTheSame(t *testing.T) {
 	}
 	expect.Same(t, "the texts", variable.Texts(v), `{"a":["true","","x",{"c":"false","d":"1"}],"b":"1.10","e":{}}`)
 	expect.Same(t, "the JSON", variable.JSON(v), `{"b":1.10,"a":[true,null,"x",{"d":1,"c":false}],"e":{}}`)
-	expect.Same(t, "of YAML", variable.Texts(variable.List{variable.Boolean("True"), variable.Null("~")}), `["True","~"]`)
-	expect.Same(t, "as JSON", variable.JSON(variable.List{variable.Boolean("True"), variable.Null("~")}), `[true,null]`)
+	expect.Same(t, "of YAML", variable.Texts(variable.Array{variable.Boolean("True"), variable.Null("~")}), `["True","~"]`)
+	expect.Same(t, "as JSON", variable.JSON(variable.Array{variable.Boolean("True"), variable.Null("~")}), `[true,null]`)
 }
 
 func TestParseReportsWhatIsNoJSON(t *testing.T) {

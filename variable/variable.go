@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Value is the value of a variable: a string, a Number, a Boolean, a Null, a List or an Object. A Dict of all variables is
+// Value is the value of a variable: a string, a Number, a Boolean, a Null, an Array or an Object. A Dict of all variables is
 // a Value too. A number outside of a list or an object is a string, so that it stays as written.
 type Value any
 
@@ -22,8 +22,8 @@ type Boolean string
 // Null is null in its spelling: `null` or `~` in YAML, nothing in JSON.
 type Null string
 
-// List is several values. It prints as JSON.
-type List []Value
+// Array is several values. It prints as JSON.
+type Array []Value
 
 // Object is named values in the order in which they are written. It prints as JSON.
 type Object []Member
@@ -85,7 +85,7 @@ func plain(v Value) any {
 			out[m.Name] = plain(m.Value)
 		}
 		return out
-	case List:
+	case Array:
 		out := make([]any, len(v))
 		for i, item := range v {
 			out[i] = plain(item)
@@ -117,21 +117,21 @@ func rounds(written string, f float64) bool {
 	return !strings.ContainsAny(written, ".eE") && strings.TrimPrefix(written, "-") != strconv.FormatFloat(math.Abs(f), 'f', 0, 64)
 }
 
-func (l List) String() string   { return JSON(l) }
+func (l Array) String() string  { return JSON(l) }
 func (o Object) String() string { return JSON(o) }
 func (d Dict) String() string   { return JSON(d) }
 
 // MarshalJSON writes the list as JSON does.
-func (l List) MarshalJSON() ([]byte, error) { return form{}.append(nil, l), nil }
+func (l Array) MarshalJSON() ([]byte, error) { return spelling{}.append(nil, l), nil }
 
 // MarshalJSON writes the members in their order.
-func (o Object) MarshalJSON() ([]byte, error) { return form{}.append(nil, o), nil }
+func (o Object) MarshalJSON() ([]byte, error) { return spelling{}.append(nil, o), nil }
 
 // MarshalJSON writes the variables in the order of their names.
-func (d Dict) MarshalJSON() ([]byte, error) { return form{}.append(nil, d), nil }
+func (d Dict) MarshalJSON() ([]byte, error) { return spelling{}.append(nil, d), nil }
 
 // JSON is a value as JSON. Objects keep their order, a Dict is sorted.
-func JSON(v Value) string { return string(form{}.append(nil, v)) }
+func JSON(v Value) string { return string(spelling{}.append(nil, v)) }
 
 // Texts returns a value in the form that identifies cases from run to run, whatever the types of their
 // values. It is JSON with sorted keys, in which everything except lists and objects is a text in its
@@ -139,18 +139,18 @@ func JSON(v Value) string { return string(form{}.append(nil, v)) }
 func Texts(v Value) string { return string(AppendTexts(nil, v)) }
 
 // AppendTexts appends what Texts gives.
-func AppendTexts(dst []byte, v Value) []byte { return form{texts: true}.append(dst, v) }
+func AppendTexts(dst []byte, v Value) []byte { return spelling{texts: true}.append(dst, v) }
 
-// form is how values are written.
-type form struct{ texts bool }
+// spelling is how values are written.
+type spelling struct{ texts bool }
 
 // append writes JSON as encoding/json does, without escapes for HTML. It is called for a hundred thousand cases, for
 // which reflection is slow.
-func (f form) append(dst []byte, v Value) []byte {
+func (f spelling) append(dst []byte, v Value) []byte {
 	switch v := v.(type) {
 	case string:
 		return appendText(dst, v)
-	case List:
+	case Array:
 		return f.list(dst, v)
 	case Object:
 		return f.object(dst, v)
@@ -160,7 +160,7 @@ func (f form) append(dst []byte, v Value) []byte {
 	return f.scalar(dst, v)
 }
 
-func (f form) scalar(dst []byte, v Value) []byte {
+func (f spelling) scalar(dst []byte, v Value) []byte {
 	switch v := v.(type) {
 	case Number:
 		return f.either(dst, string(v), string(v))
@@ -173,14 +173,14 @@ func (f form) scalar(dst []byte, v Value) []byte {
 }
 
 // either writes the text of a value, or what it is in JSON.
-func (f form) either(dst []byte, text, typed string) []byte {
+func (f spelling) either(dst []byte, text, typed string) []byte {
 	if f.texts {
 		return appendText(dst, text)
 	}
 	return append(dst, typed...)
 }
 
-func (f form) list(dst []byte, l List) []byte {
+func (f spelling) list(dst []byte, l Array) []byte {
 	if l == nil {
 		return append(dst, "null"...)
 	}
@@ -194,7 +194,7 @@ func (f form) list(dst []byte, l List) []byte {
 	return append(dst, ']')
 }
 
-func (f form) object(dst []byte, o Object) []byte {
+func (f spelling) object(dst []byte, o Object) []byte {
 	if f.texts {
 		o = slices.SortedFunc(slices.Values(o), func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
 	}
@@ -209,7 +209,7 @@ func (f form) object(dst []byte, o Object) []byte {
 	return append(dst, '}')
 }
 
-func (f form) dict(dst []byte, d Dict) []byte {
+func (f spelling) dict(dst []byte, d Dict) []byte {
 	if d == nil {
 		return append(dst, "null"...)
 	}

@@ -18,7 +18,7 @@ func FuzzJSON(f *testing.F) {
 		if s == "a" || s == "b" {
 			return // the key would come twice
 		}
-		v := variable.Dict{s: s, "b": variable.List{s, variable.Dict{}, variable.List(nil)}, "a": variable.Dict(nil)}
+		v := variable.Dict{s: s, "b": variable.Array{s, variable.Dict{}, variable.Array(nil)}, "a": variable.Dict(nil)}
 		var want bytes.Buffer
 		enc := json.NewEncoder(&want)
 		enc.SetEscapeHTML(false)

@@ -9,9 +9,9 @@ import (
 
 // Account has the address of a service and its credentials.
 type Account struct {
-	BaseURL string      // Required. Without a trailing slash or with one
-	Key     string      // Optional: sent where the protocol wants it
-	Tokens  TokenSource // Optional: access tokens, sent as bearer tokens instead of a key
+	BaseURL     string      // Required. Without a trailing slash or with one
+	Key         string      // Optional: sent where the protocol wants it
+	TokenSource TokenSource // Optional: access tokens, sent as bearer tokens instead of a key
 	// Headers are sent with every request. Optional.
 	Headers http.Header
 	// Secrets are further texts to mask in errors, such as values of headers. Optional.

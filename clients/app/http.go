@@ -68,7 +68,7 @@ func (h *HTTPClient) Generate(ctx context.Context, call *eval.Call) (*eval.Respo
 		Vars:     call.Vars,
 		System:   call.System,
 		Messages: payload.Messages(call.Contents),
-		Trial:    call.Session,
+		Trial:    call.TrialName,
 		Attempt:  call.Timing.Attempts,
 	})
 	if err != nil {
@@ -154,7 +154,7 @@ func (h *HTTPClient) identify(call *eval.Call, to http.Header) {
 	var span [8]byte
 	_, _ = rand.Read(span[:]) // never fails
 	number := 1
-	if call.Live { // each turn of the conversation is another request of the session
+	if call.Live { // each turn of the conversation is another request of the trial
 		number = (len(call.Contents) + 1) / 2
 	}
 	accept := "application/json, text/plain;q=0.9, */*;q=0.8"
@@ -163,6 +163,6 @@ func (h *HTTPClient) identify(call *eval.Call, to http.Header) {
 	}
 	set("User-Agent", h.userAgent)
 	set("Accept", accept)
-	set("Traceparent", "00-"+app.TraceID(call.Session)+"-"+hex.EncodeToString(span[:])+"-01")
-	set("Idempotency-Key", call.Session+"-"+strconv.Itoa(number))
+	set("Traceparent", "00-"+app.TraceID(call.TrialName)+"-"+hex.EncodeToString(span[:])+"-01")
+	set("Idempotency-Key", call.TrialName+"-"+strconv.Itoa(number))
 }

@@ -44,7 +44,7 @@ func called(t *testing.T, address string, reading app.Reading, deadline time.Dur
 		Method: http.MethodPost, URL: address, Stream: reading.Stream,
 		Headers: []app.Header{{Name: "authorization", Value: "Bearer " + canary, Secret: true}},
 	}}
-	call := &eval.Call{To: to, Session: "5e55", Timing: eval.Timing{Attempts: 1}}
+	call := &eval.Call{To: to, TrialName: "5e55", Timing: eval.Timing{Attempts: 1}}
 	call.Contents = []eval.Content{{Role: eval.RoleUser, Parts: []eval.Part{eval.TextPart{Text: "hello"}}}}
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()

@@ -54,7 +54,7 @@ func (p *ProgramClient) Generate(ctx context.Context, call *eval.Call) (*eval.Re
 		Vars:     call.Vars,
 		System:   call.System,
 		Messages: payload.Messages(call.Contents),
-		Trial:    call.Session,
+		Trial:    call.TrialName,
 		Attempt:  call.Timing.Attempts,
 	})
 	if err != nil {

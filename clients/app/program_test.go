@@ -29,7 +29,7 @@ func (t target) Render(in *app.Input) (*app.Request, error) {
 func prompt(text string) *eval.Call {
 	return &eval.Call{
 		Request: eval.Request{Contents: []eval.Content{{Parts: []eval.Part{eval.TextPart{Text: text}}}}},
-		To:      target{}, Session: "s", Timing: eval.Timing{Attempts: 1},
+		To:      target{}, TrialName: "s", Timing: eval.Timing{Attempts: 1},
 	}
 }
 

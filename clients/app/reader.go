@@ -19,20 +19,20 @@ import (
 
 // Reader extracts an answer from the replies of an endpoint. It is safe for concurrent use.
 type Reader struct {
-	answer, calls, reason, usage, failure *expression
+	answer, calls, reason, usage, failure *jqQuery
 
 	stream bool
 }
 
-// expression is a jq expression of the suite; nil where the suite has none.
-type expression struct {
+// jqQuery is a jq expression of the suite; nil where the suite has none.
+type jqQuery struct {
 	name, source string
 	compiled     *jq.Code
 }
 
 // NewReader compiles the expressions, which must have been checked with the suite.
 func NewReader(r app.Reading) *Reader {
-	compile := func(name, source string) *expression {
+	compile := func(name, source string) *jqQuery {
 		if source == "" {
 			return nil
 		}
@@ -40,7 +40,7 @@ func NewReader(r app.Reading) *Reader {
 		if problem != nil {
 			panic(problem)
 		}
-		return &expression{name, source, compiled}
+		return &jqQuery{name, source, compiled}
 	}
 	return &Reader{
 		answer: compile("answer", r.Answer),
@@ -52,8 +52,8 @@ func NewReader(r app.Reading) *Reader {
 
 // first returns an expression to name in the error for a reply that is not JSON, nil if no expression needs
 // JSON.
-func (r *Reader) first() *expression {
-	for _, e := range []*expression{r.answer, r.calls, r.reason, r.usage, r.failure} {
+func (r *Reader) first() *jqQuery {
+	for _, e := range []*jqQuery{r.answer, r.calls, r.reason, r.usage, r.failure} {
 		if e != nil {
 			return e
 		}
@@ -62,13 +62,13 @@ func (r *Reader) first() *expression {
 }
 
 // values returns the results for a reply as JSON, without nulls.
-func (e *expression) values(v any, data []byte) ([]json.RawMessage, error) {
+func (e *jqQuery) values(v any, data []byte) ([]json.RawMessage, error) {
 	out, _, err := e.run(v, data)
 	return out, err
 }
 
 // texts returns the results for a reply as `jq -r` prints them, without nulls.
-func (e *expression) texts(v any, data []byte) ([]string, error) {
+func (e *jqQuery) texts(v any, data []byte) ([]string, error) {
 	var out []string
 	room := wire.MaxResponseBytes
 	for value, err := range e.compiled.Run(v) {
@@ -94,7 +94,7 @@ func isNothing(v any) bool {
 }
 
 // failed wraps an error of jq; nil stays nil.
-func (e *expression) failed(err error, data []byte) error {
+func (e *jqQuery) failed(err error, data []byte) error {
 	var bound jq.BoundError
 	switch {
 	case err == nil:
@@ -105,7 +105,7 @@ func (e *expression) failed(err error, data []byte) error {
 	return e.error("does not fit the response (%s): %s", wire.Excerpt([]byte(err.Error())), wire.Excerpt(data))
 }
 
-func (e *expression) written(err error, room int) error {
+func (e *jqQuery) written(err error, room int) error {
 	switch {
 	case err != nil:
 		return e.error("gives a value that cannot be written: %s", err)
@@ -116,7 +116,7 @@ func (e *expression) written(err error, room int) error {
 }
 
 // run returns the values, and whether there was a null among them.
-func (e *expression) run(v any, data []byte) (out []json.RawMessage, nulls bool, err error) {
+func (e *jqQuery) run(v any, data []byte) (out []json.RawMessage, nulls bool, err error) {
 	room := wire.MaxResponseBytes
 	for value, err := range e.compiled.Run(v) {
 		if err = e.failed(err, data); err != nil {
@@ -136,12 +136,12 @@ func (e *expression) run(v any, data []byte) (out []json.RawMessage, nulls bool,
 }
 
 // error returns an error that is permanent, because another attempt would have the same result.
-func (e *expression) error(format string, args ...any) error {
+func (e *jqQuery) error(format string, args ...any) error {
 	message := fmt.Sprintf("the jq of `%s`, %s, ", e.name, wire.Excerpt([]byte(e.source))) + fmt.Sprintf(format, args...)
 	return &eval.Error{Kind: eval.KindMalformed, Message: message, Retry: eval.RetryNever}
 }
 
-func (e *expression) nothing(data []byte) error {
+func (e *jqQuery) nothing(data []byte) error {
 	return e.error("finds nothing in the response: %s", wire.Excerpt(data))
 }
 
@@ -274,8 +274,8 @@ func (r *Reader) whole(v any, data []byte) (*eval.Response, error) {
 	return p.response(strings.Join(p.texts, "\n"), compact(data)), nil
 }
 
-// piece has the results of all expressions for a reply, or for one event of a stream.
-type piece struct {
+// extracted has the results of all expressions for a reply, or for one event of a stream.
+type extracted struct {
 	texts  []string
 	calls  []tool.Call
 	called bool // the expression for calls gave a result, possibly an empty list
@@ -285,18 +285,18 @@ type piece struct {
 
 // endsInCalls reports whether the answer ends in calls for the caller to carry out, so that it needs no
 // text. Calls that the application made on its way do not count.
-func (p *piece) endsInCalls() bool {
+func (p *extracted) endsInCalls() bool {
 	reason, _ := finish(p.reason)
 	return len(p.calls) > 0 && reason == "TOOL_CALLS"
 }
 
-func (p *piece) response(text string, raw json.RawMessage) *eval.Response {
+func (p *extracted) response(text string, raw json.RawMessage) *eval.Response {
 	a := answer{text: text, calls: p.calls, usage: p.usage, reason: p.reason, raw: raw}
 	return a.response()
 }
 
 // piece applies all expressions.
-func (r *Reader) piece(v any, data []byte) (p piece, err error) {
+func (r *Reader) piece(v any, data []byte) (p extracted, err error) {
 	if why := jq.Unreadable(v); why != "" {
 		return p, eval.Errorf(eval.KindMalformed, "the answer holds %s: %s", why, wire.Excerpt(data))
 	}

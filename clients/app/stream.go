@@ -15,8 +15,8 @@ import (
 type assembly struct {
 	*Reader
 	text   strings.Builder
-	all    piece // everything but the texts
-	found  bool  // there was a text, possibly an empty one
+	all    extracted // everything but the texts
+	found  bool      // there was a text, possibly an empty one
 	events []json.RawMessage
 	kept   int // bytes
 }
@@ -63,10 +63,10 @@ func (a *assembly) plain(data []byte, err error) (text bool, _ error) {
 	if err := a.keep(wirejson.AppendString(nil, string(data))); err != nil {
 		return false, err
 	}
-	return a.take(&piece{texts: []string{string(data)}}), nil
+	return a.take(&extracted{texts: []string{string(data)}}), nil
 }
 
-func (a *assembly) take(p *piece) (text bool) {
+func (a *assembly) take(p *extracted) (text bool) {
 	for _, one := range p.texts {
 		a.text.WriteString(one)
 		text = text || one != ""

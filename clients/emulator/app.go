@@ -14,15 +14,15 @@ import (
 )
 
 // App is a small HTTP application for trying out http targets. It answers without a model: capitals of some
-// countries, orders that it looks up, the last question of a session, and otherwise the question itself.
+// countries, orders that it looks up, the last question of a chat, and otherwise the question itself.
 // Other paths misbehave. Use NewApp.
 type App struct {
-	key      string
-	mux      *http.ServeMux
-	names    []string // of the endpoints, in order
-	served   map[string]*atomic.Int64
-	sessions sessions
-	stop     chan struct{}
+	key    string
+	mux    *http.ServeMux
+	names  []string // of the endpoints, in order
+	served map[string]*atomic.Int64
+	chats  keptChats
+	stop   chan struct{}
 }
 
 // maxAppBody bounds the body of a request to the application, in bytes.
@@ -31,7 +31,7 @@ const maxAppBody = 1 << 20
 // NewApp returns the application. It requires the key as a bearer token; "" accepts every request.
 func NewApp(key string) *App {
 	a := &App{key: key, mux: http.NewServeMux(), served: map[string]*atomic.Int64{}, stop: make(chan struct{})}
-	a.sessions.open = map[string]*session{}
+	a.chats.open = map[string]*keptChat{}
 	a.mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { reply(w, map[string]string{"status": "ok"}) })
 	a.mux.HandleFunc("GET /stats", func(w http.ResponseWriter, _ *http.Request) { reply(w, a.Stats()) })
 	a.handle("/chat", a.answering(chat))
@@ -161,7 +161,7 @@ func (a *App) answering(next func(w http.ResponseWriter, e exchange, out appRepl
 			return
 		}
 		q.key = r.Header.Get("Idempotency-Key")
-		before, e := a.sessions.ask(q)
+		before, e := a.chats.ask(q)
 		next(w, e, e.wire(before))
 	}
 }

@@ -116,18 +116,18 @@ func TestTheApplicationForgets(t *testing.T) {
 		return replyTo(t, a, fmt.Sprintf(`{"question":%q,"session":%q}`, question, session))
 	}
 	ask("first", "one")
-	for i := range maxSessions - 1 {
+	for i := range maxChats - 1 {
 		ask(fmt.Sprint(i), "hello")
 	}
 	ask("first", "two")
 	ask("last", "hello")
-	expect.Same(t, "sessions", len(a.sessions.open), maxSessions)
+	expect.Same(t, "sessions", len(a.chats.open), maxChats)
 	expect.Same(t, "the first session, used again", ask("first", "What did I ask before?"), "Your last question: two")
 	expect.Same(t, "the one that was not used for longest", ask("0", "What did I ask before?"), "This is your first question.")
 	for i := range 3 * maxExchanges {
 		ask("long", fmt.Sprint("question ", i))
 	}
-	expect.Same(t, "questions of a long session", len(a.sessions.open["long"].exchanges), maxExchanges)
+	expect.Same(t, "questions of a long session", len(a.chats.open["long"].exchanges), maxExchanges)
 }
 
 func TestTheApplicationStreams(t *testing.T) {
@@ -247,7 +247,7 @@ func TestTheApplicationServesManyAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	expect.Same(t, "questions", len(a.sessions.open["s0"].exchanges)+len(a.sessions.open["s1"].exchanges), 40)
+	expect.Same(t, "questions", len(a.chats.open["s0"].exchanges)+len(a.chats.open["s1"].exchanges), 40)
 	expect.Same(t, "requests", a.Stats()["/chat"], int64(40))
 }
 

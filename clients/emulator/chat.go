@@ -61,12 +61,12 @@ type chatTool struct {
 	Function *chatFunction `json:"function"`
 }
 
-func readChat(body []byte) (*reading, *problem) {
+func readChat(body []byte) (*convertedRequest, *problem) {
 	var in chatRequest
 	if p := decode(body, &in); p != nil {
 		return nil, p
 	}
-	q := &reading{request: &request{Model: in.Model}, stream: in.Stream, usage: in.StreamOptions.IncludeUsage}
+	q := &convertedRequest{request: &request{Model: in.Model}, stream: in.Stream, usage: in.StreamOptions.IncludeUsage}
 	q.GenerationConfig = config{
 		Temperature: in.Temperature, TopP: in.TopP, StopSequences: in.Stop, CandidateCount: in.N, Seed: in.Seed,
 		MaxOutputTokens: cmp.Or(in.MaxCompletion, in.MaxTokens), PresencePenalty: in.PresencePenalty, FrequencyPenalty: in.FrequencyPenalty,
@@ -88,7 +88,7 @@ func readChat(body []byte) (*reading, *problem) {
 }
 
 // chooseOpenAI reads tool_choice: a word, or an object that names a function.
-func (q *reading) chooseOpenAI(raw json.RawMessage) *problem {
+func (q *convertedRequest) chooseOpenAI(raw json.RawMessage) *problem {
 	var word string
 	if !isSet(raw) || json.Unmarshal(raw, &word) == nil {
 		return q.choose(word, "")
@@ -104,7 +104,7 @@ func (q *reading) chooseOpenAI(raw json.RawMessage) *problem {
 	return q.choose(one.Type, one.Name+one.Function.Name)
 }
 
-func (q *reading) chatMessage(m *chatMessage) *problem {
+func (q *convertedRequest) chatMessage(m *chatMessage) *problem {
 	parts, p := chatParts(m.Content)
 	if p != nil {
 		return p
@@ -133,13 +133,13 @@ func (q *reading) chatMessage(m *chatMessage) *problem {
 }
 
 // chatParts reads the content of a message: a text, or a list of parts.
-func chatParts(raw json.RawMessage) ([]part, *problem) {
+func chatParts(raw json.RawMessage) ([]wirePart, *problem) {
 	var text string
 	if !isSet(raw) {
 		return nil, nil
 	}
 	if json.Unmarshal(raw, &text) == nil {
-		return []part{textPart(text)}, nil
+		return []wirePart{textPart(text)}, nil
 	}
 	var list []struct {
 		Type     string `json:"type"`
@@ -158,7 +158,7 @@ func chatParts(raw json.RawMessage) ([]part, *problem) {
 	if json.Unmarshal(raw, &list) != nil {
 		return nil, badRequest("content must be a text or a list of parts")
 	}
-	var out []part
+	var out []wirePart
 	for _, one := range list {
 		switch one.Type {
 		case "text":
@@ -166,7 +166,7 @@ func chatParts(raw json.RawMessage) ([]part, *problem) {
 		case "image_url":
 			out = append(out, filePart(one.ImageURL.URL))
 		case "input_audio":
-			out = append(out, part{InlineData: &blob{MimeType: "audio/" + one.Audio.Format, Data: one.Audio.Data}})
+			out = append(out, wirePart{InlineData: &blob{MimeType: "audio/" + one.Audio.Format, Data: one.Audio.Data}})
 		case "file":
 			out = append(out, filePart(one.File.Data+one.File.ID))
 		case "refusal", "thinking":

@@ -36,7 +36,7 @@ func (c *config) hidesThoughts() bool {
 	return c.ThinkingConfig != nil && c.ThinkingConfig.IncludeThoughts != nil && !*c.ThinkingConfig.IncludeThoughts
 }
 
-type setting struct {
+type safetySetting struct {
 	Category  enum `json:"category"`
 	Threshold enum `json:"threshold"`
 }

@@ -13,11 +13,11 @@ import (
 
 // question is the content of a request to the application.
 type question struct {
-	text    string
-	session string     // "": keep nothing
-	given   []exchange // the conversation so far, if the request includes it
-	brings  bool
-	key     string // the Idempotency-Key
+	text   string
+	chat   string     // "": keep nothing
+	given  []exchange // the conversation so far, if the request includes it
+	brings bool
+	key    string // the Idempotency-Key
 }
 
 type exchange struct {
@@ -44,15 +44,15 @@ func readQuestion(body []byte) (q question, problem string) {
 func (q *question) decode(body []byte) (problem string) {
 	var in struct {
 		Question string    `json:"question"`
-		Session  enum      `json:"session"` // may also be a number
+		Chat     enum      `json:"session"` // may also be a number
 		Messages []message `json:"messages"`
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
 		return "the body is not the JSON that is expected: " + err.Error()
 	}
 	q.text = in.Question
-	if in.Session != "null" {
-		q.session = string(in.Session)
+	if in.Chat != "null" {
+		q.chat = string(in.Chat)
 	}
 	if len(in.Messages) > 0 {
 		q.brings = true
@@ -109,30 +109,30 @@ func (m *message) text() string {
 
 // Bounds of what the application keeps in memory.
 const (
-	maxSessions  = 1000
-	maxExchanges = 50 // in one session
+	maxChats     = 1000
+	maxExchanges = 50 // in one chat
 )
 
-// sessions keeps the most recently used conversations.
-type sessions struct {
+// keptChats keeps the most recently used conversations.
+type keptChats struct {
 	mu    sync.Mutex
-	open  map[string]*session
+	open  map[string]*keptChat
 	clock int
 }
 
-type session struct {
-	used      int // by sessions.clock
+type keptChat struct {
+	used      int // by keptChats.clock
 	exchanges []exchange
 }
 
-// ask answers a question and keeps it in its session. A repeated question with the same key gets the same
+// ask answers a question and keeps it in its chat. A repeated question with the same key gets the same
 // answer, and is kept once.
-func (s *sessions) ask(q question) (before []exchange, e exchange) {
+func (s *keptChats) ask(q question) (before []exchange, e exchange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	in := &session{exchanges: q.given}
-	if !q.brings && q.session != "" {
-		in = s.session(q.session)
+	in := &keptChat{exchanges: q.given}
+	if !q.brings && q.chat != "" {
+		in = s.chat(q.chat)
 	}
 	if i := slices.IndexFunc(in.exchanges, func(e exchange) bool { return q.key != "" && e.key == q.key }); i >= 0 {
 		return in.exchanges[:i], in.exchanges[i]
@@ -147,14 +147,14 @@ func (s *sessions) ask(q question) (before []exchange, e exchange) {
 	return before, e
 }
 
-// session returns the session with a name, and creates a new one. If there are too many, it drops the least
+// chat returns the chat with a name, and creates a new one. If there are too many, it drops the least
 // recently used one.
-func (s *sessions) session(name string) *session {
+func (s *keptChats) chat(name string) *keptChat {
 	s.clock++
 	one, ok := s.open[name]
 	if !ok {
-		one = &session{}
-		if len(s.open) >= maxSessions {
+		one = &keptChat{}
+		if len(s.open) >= maxChats {
 			s.forget()
 		}
 		s.open[name] = one
@@ -163,7 +163,7 @@ func (s *sessions) session(name string) *session {
 	return one
 }
 
-func (s *sessions) forget() {
+func (s *keptChats) forget() {
 	oldest := ""
 	for name, one := range s.open {
 		if oldest == "" || one.used < s.open[oldest].used {
@@ -174,9 +174,9 @@ func (s *sessions) forget() {
 }
 
 const (
-	capitalQuestion lazy.Pattern = `(?i)\bcapital of (\p{L}+)`
-	orderQuestion   lazy.Pattern = `(?i)\border (?:number |no\.? ?|# ?)?([a-z]?[0-9]+)\b`
-	beforeQuestion  lazy.Pattern = `(?i)\bwhat did i ask\b.*\bbefore\b`
+	capitalQuestion lazy.Regex = `(?i)\bcapital of (\p{L}+)`
+	orderQuestion   lazy.Regex = `(?i)\border (?:number |no\.? ?|# ?)?([a-z]?[0-9]+)\b`
+	beforeQuestion  lazy.Regex = `(?i)\bwhat did i ask\b.*\bbefore\b`
 )
 
 var capitals = map[string]string{

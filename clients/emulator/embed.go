@@ -98,7 +98,7 @@ func (r *embedRequest) check(m *eval.Model) *problem {
 	if id := strings.TrimPrefix(r.Model, "models/"); id != "" && id != m.ID() {
 		return badRequest("the model %q is not that of the path, %s", r.Model, m.Name)
 	}
-	if slices.ContainsFunc(r.Content.Parts, func(p part) bool { return p.InlineData != nil }) {
+	if slices.ContainsFunc(r.Content.Parts, func(p wirePart) bool { return p.InlineData != nil }) {
 		return badRequest("only text can be embedded")
 	}
 	text := r.Content.text()

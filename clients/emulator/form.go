@@ -45,7 +45,7 @@ func (e *Emulator) others() {
 
 // otherForm returns the form for a list of models at the path that several protocols share; nil means the
 // service's own.
-func (e *Emulator) otherForm(r *http.Request) form {
+func (e *Emulator) otherForm(r *http.Request) answerWriter {
 	switch _, token := bearer(r); {
 	case r.Header.Get("Anthropic-Version") != "":
 		return messages{}
@@ -63,7 +63,7 @@ func tokenOf(r *http.Request) string {
 }
 
 // shared serves a path that several protocols share.
-func (e *Emulator) shared(own http.HandlerFunc, other func(http.ResponseWriter, *http.Request, form)) http.HandlerFunc {
+func (e *Emulator) shared(own http.HandlerFunc, other func(http.ResponseWriter, *http.Request, answerWriter)) http.HandlerFunc {
 	own = e.authorized(own)
 	return func(w http.ResponseWriter, r *http.Request) {
 		if in := e.otherForm(r); in != nil {
@@ -75,7 +75,7 @@ func (e *Emulator) shared(own http.HandlerFunc, other func(http.ResponseWriter, 
 }
 
 // openModels requires a valid key for a request about models.
-func (e *Emulator) openModels(in form, next func(http.ResponseWriter, *http.Request, form)) http.HandlerFunc {
+func (e *Emulator) openModels(in answerWriter, next func(http.ResponseWriter, *http.Request, answerWriter)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if p := e.checkOtherKey(r); p != nil {
 			in.fail(w, p)
@@ -103,7 +103,7 @@ func (e *Emulator) checkOtherKey(r *http.Request) *problem {
 }
 
 // otherModel returns a model in the list format of another protocol.
-func otherModel(m *eval.Model, in form) json.RawMessage {
+func otherModel(m *eval.Model, in answerWriter) json.RawMessage {
 	id := m.ID()
 	if _, ok := in.(messages); ok {
 		return encoded(map[string]any{
@@ -117,7 +117,7 @@ func otherModel(m *eval.Model, in form) json.RawMessage {
 	})
 }
 
-func (e *Emulator) listOther(w http.ResponseWriter, _ *http.Request, in form) {
+func (e *Emulator) listOther(w http.ResponseWriter, _ *http.Request, in answerWriter) {
 	all := slices.Clone(e.models)
 	for _, alias := range sortedKeys(e.opts.Alias) {
 		if m := e.model(alias); m != nil {
@@ -135,7 +135,7 @@ func (e *Emulator) listOther(w http.ResponseWriter, _ *http.Request, in form) {
 	reply(w, map[string]any{"object": "list", "data": data})
 }
 
-func (e *Emulator) getOther(w http.ResponseWriter, r *http.Request, in form) {
+func (e *Emulator) getOther(w http.ResponseWriter, r *http.Request, in answerWriter) {
 	m := e.model(r.PathValue("id"))
 	if m == nil {
 		in.fail(w, notFound("the model %q does not exist", r.PathValue("id")))
@@ -144,8 +144,8 @@ func (e *Emulator) getOther(w http.ResponseWriter, r *http.Request, in form) {
 	reply(w, otherModel(m, in))
 }
 
-// reading is a request of another protocol, converted to the service's own.
-type reading struct {
+// convertedRequest is a request of another protocol, converted to the service's own.
+type convertedRequest struct {
 	*request
 	stream bool
 	usage  bool // a stream ends with the usage
@@ -154,7 +154,7 @@ type reading struct {
 }
 
 // ask serves a protocol's requests for answers.
-func (e *Emulator) ask(method string, in form, read func(body []byte) (*reading, *problem)) http.HandlerFunc {
+func (e *Emulator) ask(method string, in answerWriter, read func(body []byte) (*convertedRequest, *problem)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		q, p := e.readOther(r, method, read)
 		if p != nil {
@@ -180,8 +180,8 @@ func (e *Emulator) ask(method string, in form, read func(body []byte) (*reading,
 
 // readOther reads and validates a request of another protocol.
 func (e *Emulator) readOther(r *http.Request, method string,
-	read func(body []byte) (*reading, *problem),
-) (*reading, *problem) {
+	read func(body []byte) (*convertedRequest, *problem),
+) (*convertedRequest, *problem) {
 	if p := e.checkOtherKey(r); p != nil {
 		return nil, p
 	}
@@ -215,21 +215,21 @@ func (e *Emulator) modelOf(id string) (m *eval.Model, real string, p *problem) {
 }
 
 // say adds parts to the conversation. It joins adjacent turns of one side.
-func (q *reading) say(role string, parts ...part) {
+func (q *convertedRequest) say(role string, parts ...wirePart) {
 	if n := len(q.Contents); n > 0 && q.Contents[n-1].Role == role {
 		q.Contents[n-1].Parts = append(q.Contents[n-1].Parts, parts...)
 		return
 	}
 	if len(parts) == 0 {
-		parts = []part{textPart("")}
+		parts = []wirePart{textPart("")}
 	}
 	q.Contents = append(q.Contents, content{Role: role, Parts: parts})
 }
 
-func textPart(text string) part { return part{Text: &text} }
+func textPart(text string) wirePart { return wirePart{Text: &text} }
 
 // instruct adds to the system text.
-func (q *reading) instruct(text string) {
+func (q *convertedRequest) instruct(text string) {
 	if text == "" {
 		return
 	}
@@ -240,7 +240,7 @@ func (q *reading) instruct(text string) {
 }
 
 // call adds a call of the model. Its arguments are a text or an object.
-func (q *reading) call(id, name string, args json.RawMessage) *problem {
+func (q *convertedRequest) call(id, name string, args json.RawMessage) *problem {
 	var text string
 	if json.Unmarshal(args, &text) == nil {
 		if args = json.RawMessage(text); !isObject(args) || !json.Valid(args) { // a model may have written invalid JSON
@@ -254,11 +254,11 @@ func (q *reading) call(id, name string, args json.RawMessage) *problem {
 		q.names = map[string]string{}
 	}
 	q.names[id] = name
-	q.say(eval.RoleModel, part{FunctionCall: &functionCall{ID: id, Name: name, Args: args}})
+	q.say(eval.RoleModel, wirePart{FunctionCall: &functionCall{ID: id, Name: name, Args: args}})
 	return nil
 }
 
-func (q *reading) result(id, text string, failed bool) *problem {
+func (q *convertedRequest) result(id, text string, failed bool) *problem {
 	name, ok := q.names[id]
 	if !ok {
 		return badRequest("there is a result for the call %q, and no call of the model with this id before it", id)
@@ -271,11 +271,11 @@ func (q *reading) result(id, text string, failed bool) *problem {
 		}
 		response = encoded(map[string]string{key: text})
 	}
-	q.say(eval.RoleUser, part{FunctionResponse: &functionResponse{ID: id, Name: name, Response: response}})
+	q.say(eval.RoleUser, wirePart{FunctionResponse: &functionResponse{ID: id, Name: name, Response: response}})
 	return nil
 }
 
-func (q *reading) declare(name, description string, parameters json.RawMessage) {
+func (q *convertedRequest) declare(name, description string, parameters json.RawMessage) {
 	one := map[string]any{"name": name, "description": description}
 	if isSet(parameters) {
 		one["parameters"] = parameters
@@ -284,7 +284,7 @@ func (q *reading) declare(name, description string, parameters json.RawMessage) 
 }
 
 // choose sets how functions may be called: auto, none, required or any, or the name of one.
-func (q *reading) choose(word, name string) *problem {
+func (q *convertedRequest) choose(word, name string) *problem {
 	mode := &q.ToolConfig.FunctionCallingConfig
 	switch word {
 	case "", "auto":
@@ -301,12 +301,12 @@ func (q *reading) choose(word, name string) *problem {
 }
 
 // filePart returns a file from a data: URL, or one at another address.
-func filePart(address string) part {
+func filePart(address string) wirePart {
 	head, data, ok := strings.Cut(strings.TrimPrefix(address, "data:"), ";base64,")
 	if !ok || !strings.HasPrefix(address, "data:") {
-		return part{FileData: encoded(map[string]string{"fileUri": address})}
+		return wirePart{FileData: encoded(map[string]string{"fileUri": address})}
 	}
-	return part{InlineData: &blob{MimeType: head, Data: data}}
+	return wirePart{InlineData: &blob{MimeType: head, Data: data}}
 }
 
 type stringOrList []string

@@ -42,7 +42,7 @@ func FuzzScript(f *testing.F) {
 		}
 		e := New(Options{Script: s})
 		m := e.model("svc-pro")
-		req := &request{Contents: []content{{Role: "user", Parts: []part{{Text: &prompt}}}}}
+		req := &request{Contents: []content{{Role: "user", Parts: []wirePart{{Text: &prompt}}}}}
 		rng := rand.New(rand.NewPCG(1, 2))
 		s.match(req, "svc-pro")
 		for _, r := range s.rules {
@@ -190,7 +190,7 @@ func checkRedirect(t *testing.T, to string) {
 func checkForms(t *testing.T, answer *outcome, n int) {
 	t.Helper()
 	for _, answer.odd = range []bool{false, true} {
-		for _, in := range []form{native{}, completions{}, messages{}, responses{}} {
+		for _, in := range []answerWriter{native{}, completions{}, messages{}, responses{}} {
 			for _, chunk := range append(in.pieces(answer, n), string(in.whole(answer))) {
 				for _, line := range strings.Split(chunk, "\n") {
 					data, isData := strings.CutPrefix(line, "data: ")

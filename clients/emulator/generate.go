@@ -75,7 +75,7 @@ type query struct {
 	model  *eval.Model
 	real   string // the model behind an alias
 	stream bool
-	form   form
+	form   answerWriter
 }
 
 // outcome is an answer before a protocol writes it.
@@ -87,8 +87,8 @@ type outcome struct {
 	query  *query
 }
 
-// form writes answers in the format of one protocol.
-type form interface {
+// answerWriter writes answers in the format of one protocol.
+type answerWriter interface {
 	framing(r *http.Request) framing
 	// whole returns a complete answer.
 	whole(a *outcome) []byte
@@ -345,7 +345,7 @@ func blockedFrom(threshold string) int {
 }
 
 // block marks the ratings that the settings block, and reports whether there are any.
-func block(ratings []eval.SafetyRating, settings []setting) bool {
+func block(ratings []eval.SafetyRating, settings []safetySetting) bool {
 	any := false
 	for i, r := range ratings {
 		threshold := ""
@@ -363,7 +363,7 @@ func block(ratings []eval.SafetyRating, settings []setting) bool {
 }
 
 // misbehave carries out a fault instead of answering.
-func (e *Emulator) misbehave(w http.ResponseWriter, r *http.Request, f *fault, in form, body []byte) {
+func (e *Emulator) misbehave(w http.ResponseWriter, r *http.Request, f *fault, in answerWriter, body []byte) {
 	switch {
 	case f.status > 0:
 		if f.retryAfter > 0 {

@@ -69,7 +69,7 @@ type blockSource struct {
 }
 
 // readMessages requires the limit of the answer, unlike readMessagesPrompt.
-func readMessages(body []byte) (*reading, *problem) {
+func readMessages(body []byte) (*convertedRequest, *problem) {
 	q, limit, p := readMessagesPrompt(body)
 	if p == nil && limit == nil {
 		p = badRequest("max_tokens: Field required")
@@ -78,12 +78,12 @@ func readMessages(body []byte) (*reading, *problem) {
 }
 
 // readMessagesPrompt reads the fields that count as prompt, and the limit of the answer.
-func readMessagesPrompt(body []byte) (*reading, *integer, *problem) {
+func readMessagesPrompt(body []byte) (*convertedRequest, *integer, *problem) {
 	var in messagesRequest
 	if p := decode(body, &in); p != nil {
 		return nil, nil, p
 	}
-	q := &reading{request: &request{Model: in.Model}, stream: in.Stream, usage: true}
+	q := &convertedRequest{request: &request{Model: in.Model}, stream: in.Stream, usage: true}
 	q.GenerationConfig = config{
 		Temperature: in.Temperature, TopP: in.TopP, TopK: in.TopK, MaxOutputTokens: in.MaxTokens,
 		StopSequences: in.StopSequences,
@@ -113,7 +113,7 @@ func readMessagesPrompt(body []byte) (*reading, *integer, *problem) {
 }
 
 // blockMessages requires at least one message.
-func (q *reading) blockMessages(all []blockMessage) *problem {
+func (q *convertedRequest) blockMessages(all []blockMessage) *problem {
 	for i := range all {
 		if p := q.blockMessage(&all[i]); p != nil {
 			return p.in("messages", i)
@@ -141,7 +141,7 @@ func blocks(raw json.RawMessage) ([]messageBlock, *problem) {
 	return out, nil
 }
 
-func (q *reading) blockMessage(m *blockMessage) *problem {
+func (q *convertedRequest) blockMessage(m *blockMessage) *problem {
 	role := eval.RoleUser
 	switch m.Role {
 	case "user":
@@ -163,7 +163,7 @@ func (q *reading) blockMessage(m *blockMessage) *problem {
 }
 
 // block adds a block to the conversation. Returned thoughts must be unchanged.
-func (q *reading) block(role string, b *messageBlock) *problem {
+func (q *convertedRequest) block(role string, b *messageBlock) *problem {
 	switch b.Type {
 	case "text":
 		q.say(role, textPart(b.Text))
@@ -172,7 +172,7 @@ func (q *reading) block(role string, b *messageBlock) *problem {
 			q.say(role, filePart(b.Source.URL))
 			return nil
 		}
-		q.say(role, part{InlineData: &blob{MimeType: b.Source.MediaType, Data: b.Source.Data}})
+		q.say(role, wirePart{InlineData: &blob{MimeType: b.Source.MediaType, Data: b.Source.Data}})
 	case "tool_use":
 		return q.call(b.ID, b.Name, b.Input)
 	case "tool_result":
@@ -202,7 +202,7 @@ func thoughtSignature(thought string) string {
 
 // countMessages answers count_tokens.
 func (e *Emulator) countMessages(w http.ResponseWriter, r *http.Request) {
-	q, p := e.readOther(r, servedCount, func(body []byte) (*reading, *problem) {
+	q, p := e.readOther(r, servedCount, func(body []byte) (*convertedRequest, *problem) {
 		q, _, p := readMessagesPrompt(body)
 		return q, p
 	})

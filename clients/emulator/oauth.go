@@ -45,14 +45,14 @@ type authServer struct {
 	project  string
 
 	mu      sync.Mutex
-	pending map[string]*grant  // by the ticket of the consent page
-	codes   map[string]*grant  // including used ones
-	access  map[string]*access // by token
-	refresh map[string]*grant  // including used ones
+	pending map[string]*consentGrant // by the ticket of the consent page
+	codes   map[string]*consentGrant // including used ones
+	access  map[string]*access       // by token
+	refresh map[string]*consentGrant // including used ones
 }
 
-// grant is what a person has granted, or can grant on the consent page.
-type grant struct {
+// consentGrant is what a person has granted, or can grant on the consent page.
+type consentGrant struct {
 	redirect, challenge, state, scope string
 	made                              time.Time
 	codeUsed, ended                   bool
@@ -60,7 +60,7 @@ type grant struct {
 }
 
 type access struct {
-	grant  *grant
+	grant  *consentGrant
 	expiry time.Time
 }
 
@@ -73,7 +73,8 @@ func newAuthServer(consent string, lifetime time.Duration, project string) *auth
 	}
 	return &authServer{
 		consent: consent, lifetime: lifetime, project: cmp.Or(project, oauthProject),
-		pending: map[string]*grant{}, codes: map[string]*grant{}, access: map[string]*access{}, refresh: map[string]*grant{},
+		pending: map[string]*consentGrant{}, codes: map[string]*consentGrant{}, access: map[string]*access{},
+		refresh: map[string]*consentGrant{},
 	}
 }
 
@@ -115,7 +116,7 @@ func newToken(prefix string) string {
 // the program to which the browser is redirected.
 func (a *authServer) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	g := &grant{
+	g := &consentGrant{
 		redirect:  q.Get("redirect_uri"),
 		challenge: q.Get("code_challenge"),
 		state:     q.Get("state"),
@@ -154,7 +155,7 @@ func (a *authServer) authorize(w http.ResponseWriter, r *http.Request) {
 }
 
 // problem says why a login cannot be granted, as an error code and in words; "" if it can.
-func (g *grant) problem(q url.Values) (code, why string) {
+func (g *consentGrant) problem(q url.Values) (code, why string) {
 	switch {
 	case q.Get("response_type") != "code":
 		return "unsupported_response_type", "only response_type=code is supported"
@@ -175,7 +176,7 @@ func loopbackRedirect(raw string) bool {
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-func (g *grant) unknownScope() string {
+func (g *consentGrant) unknownScope() string {
 	// knownScopes are the ends of scopes that the emulator grants.
 	knownScopes := []string{"/auth/generative-language.retriever", "/auth/cloud-platform"}
 
@@ -192,7 +193,7 @@ func (g *grant) unknownScope() string {
 }
 
 // redirectWith sends the browser back with parameters.
-func (g *grant) redirectWith(w http.ResponseWriter, r *http.Request, params url.Values) {
+func (g *consentGrant) redirectWith(w http.ResponseWriter, r *http.Request, params url.Values) {
 	if g.state != "" {
 		params.Set("state", g.state)
 	}
@@ -203,12 +204,12 @@ func (g *grant) redirectWith(w http.ResponseWriter, r *http.Request, params url.
 	http.Redirect(w, r, to, http.StatusFound)
 }
 
-func (g *grant) refuse(w http.ResponseWriter, r *http.Request, code, description string) {
+func (g *consentGrant) refuse(w http.ResponseWriter, r *http.Request, code, description string) {
 	g.redirectWith(w, r, url.Values{"error": {code}, "error_description": {description}})
 }
 
 // grant issues a code.
-func (a *authServer) grant(w http.ResponseWriter, r *http.Request, g *grant) {
+func (a *authServer) grant(w http.ResponseWriter, r *http.Request, g *consentGrant) {
 	code := newToken("code-")
 	a.mu.Lock()
 	g.made = time.Now() // the person read the page first
@@ -260,7 +261,7 @@ func (a *authServer) token(w http.ResponseWriter, r *http.Request) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var g *grant
+	var g *consentGrant
 	var problem string
 	switch kind := r.PostFormValue("grant_type"); kind {
 	case "authorization_code":
@@ -293,7 +294,7 @@ func authentic(r *http.Request) bool {
 
 // useCode uses up a code. A second use ends the login, because the code may have been stolen (RFC 6749,
 // section 4.1.2).
-func (a *authServer) useCode(r *http.Request) (*grant, string) {
+func (a *authServer) useCode(r *http.Request) (*consentGrant, string) {
 	g := a.codes[r.PostFormValue("code")]
 	switch {
 	case g == nil:
@@ -315,7 +316,7 @@ func (a *authServer) useCode(r *http.Request) (*grant, string) {
 	return g, ""
 }
 
-func (a *authServer) useRefresh(token string) (*grant, string) {
+func (a *authServer) useRefresh(token string) (*consentGrant, string) {
 	g := a.refresh[token]
 	switch {
 	case g == nil:

@@ -167,7 +167,7 @@ func TestATokenIsGoodUntilItIsRevoked(t *testing.T) {
 func TestExpiredTokensAreNotGood(t *testing.T) {
 	t.Parallel()
 	a := newAuthServer(ConsentAuto, time.Hour, "")
-	g := &grant{}
+	g := &consentGrant{}
 	a.access["old"] = &access{g, time.Now().Add(-time.Second)}
 	a.access["new"] = &access{g, time.Now().Add(time.Minute)}
 	if a.good("old") || !a.good("new") || a.good("") {

@@ -14,13 +14,13 @@ import (
 )
 
 type content struct {
-	Role  string `json:"role"`
-	Parts []part `json:"parts"`
+	Role  string     `json:"role"`
+	Parts []wirePart `json:"parts"`
 }
 
-// part is a part of a turn, in requests and answers. It has one of text, inlineData and so on, and possibly
+// wirePart is a part of a turn, in requests and answers. It has one of text, inlineData and so on, and possibly
 // the flag for thoughts and a signature.
-type part struct {
+type wirePart struct {
 	Text                *string           `json:"text,omitempty"`
 	Thought             bool              `json:"thought,omitempty"`
 	InlineData          *blob             `json:"inlineData,omitempty"`
@@ -50,7 +50,7 @@ type functionResponse struct {
 }
 
 // holds lists the kinds of content in a part. A valid part has one.
-func (p *part) holds() []string {
+func (p *wirePart) holds() []string {
 	var out []string
 	for _, m := range []struct {
 		name string
@@ -84,7 +84,7 @@ func (r *request) checkParts() *problem {
 	return nil
 }
 
-func (p *part) check(at, role string) *problem {
+func (p *wirePart) check(at, role string) *problem {
 	held := p.holds()
 	switch {
 	case len(held) == 0:
@@ -134,7 +134,7 @@ func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "nu
 func isObject(raw json.RawMessage) bool { return bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) }
 
 // functionName matches valid names of functions.
-const functionName lazy.Pattern = `^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$`
+const functionName lazy.Regex = `^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$`
 
 // checkCalls requires one function response for each call, directly after the calls.
 func (r *request) checkCalls() *problem {
@@ -294,7 +294,7 @@ func (r *request) images() int {
 
 // bytes counts what is counted as text: the text, or the name and the values of a function call or
 // response.
-func (p *part) bytes() int {
+func (p *wirePart) bytes() int {
 	switch {
 	case p.Thought:
 		return 0

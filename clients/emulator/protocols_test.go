@@ -131,7 +131,7 @@ rules:
 			calls[0].Name+string(calls[0].Args)+calls[1].Name+calls[1].ID,
 			`get_order{"id":"A17","n":1.50}get_userown-id`,
 		)
-		turn := eval.Turn{Response: eval.Response{Candidates: []eval.Candidate{*first}}, Results: []tool.Result{
+		turn := eval.Turn{Response: eval.Response{Candidates: []eval.Candidate{*first}}, Results: []tool.CallResult{
 			{ID: calls[0].ID, Name: "get_order", Text: `{"status": "shipped"}`},
 			{ID: calls[1].ID, Name: "get_user", Text: "unknown", Failed: true},
 		}}

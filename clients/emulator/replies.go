@@ -267,16 +267,16 @@ func (s *saying) shorten(c config, limit int) (stop string, cut bool) {
 }
 
 // parts returns the thought, the text and the calls.
-func (s *saying) parts(hideThought bool) []part {
-	var out []part
+func (s *saying) parts(hideThought bool) []wirePart {
+	var out []wirePart
 	if s.thought != "" && !hideThought {
-		out = append(out, part{Text: &s.thought, Thought: true})
+		out = append(out, wirePart{Text: &s.thought, Thought: true})
 	}
 	if s.text != nil {
-		out = append(out, part{Text: s.text})
+		out = append(out, wirePart{Text: s.text})
 	}
 	for i := range s.calls {
-		p := part{FunctionCall: &s.calls[i]}
+		p := wirePart{FunctionCall: &s.calls[i]}
 		if s.thought != "" {
 			p.ThoughtSignature = signature(p.FunctionCall)
 		}

@@ -26,7 +26,7 @@ type request struct {
 	Model             string          `json:"model"`
 	Contents          []content       `json:"contents"`
 	GenerationConfig  config          `json:"generationConfig"`
-	SafetySettings    []setting       `json:"safetySettings"`
+	SafetySettings    []safetySetting `json:"safetySettings"`
 	SystemInstruction *content        `json:"systemInstruction"`
 	Tools             []tool          `json:"tools"`
 	ToolConfig        toolConfig      `json:"toolConfig"`

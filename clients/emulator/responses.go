@@ -55,12 +55,12 @@ type itemPart struct {
 	Refusal  json.RawMessage `json:"refusal"`
 }
 
-func readResponses(body []byte) (*reading, *problem) {
+func readResponses(body []byte) (*convertedRequest, *problem) {
 	var in responsesRequest
 	if p := decode(body, &in); p != nil {
 		return nil, p
 	}
-	q := &reading{request: &request{Model: in.Model}, stream: in.Stream, usage: true}
+	q := &convertedRequest{request: &request{Model: in.Model}, stream: in.Stream, usage: true}
 	q.GenerationConfig = config{Temperature: in.Temperature, TopP: in.TopP, MaxOutputTokens: in.MaxOutputTokens}
 	q.instruct(in.Instructions)
 	var text string
@@ -87,7 +87,7 @@ func readResponses(body []byte) (*reading, *problem) {
 	return q, q.chooseOpenAI(in.ToolChoice)
 }
 
-func (q *reading) item(one *item) *problem {
+func (q *convertedRequest) item(one *item) *problem {
 	switch one.Type {
 	case "function_call":
 		return q.call(one.CallID, one.Name, one.Arguments)
@@ -119,18 +119,18 @@ func (q *reading) item(one *item) *problem {
 }
 
 // itemParts reads a text, or a list of parts.
-func itemParts(raw json.RawMessage) ([]part, *problem) {
+func itemParts(raw json.RawMessage) ([]wirePart, *problem) {
 	var text string
 	var list []itemPart
 	switch {
 	case !isSet(raw):
 		return nil, nil
 	case json.Unmarshal(raw, &text) == nil:
-		return []part{textPart(text)}, nil
+		return []wirePart{textPart(text)}, nil
 	case json.Unmarshal(raw, &list) != nil:
 		return nil, badRequest("a text, or a list of parts, is expected")
 	}
-	var out []part
+	var out []wirePart
 	for _, one := range list {
 		switch one.Type {
 		case "input_text", "output_text":
@@ -338,7 +338,7 @@ func (e *Emulator) embeddings(w http.ResponseWriter, r *http.Request) {
 	var data []any
 	for i := 0; p == nil && i < len(in.Input); i++ {
 		var v wireEmbedding
-		v, p = embed(&embedRequest{Content: &content{Parts: []part{textPart(in.Input[i])}}, Dimensions: in.Dimensions}, m)
+		v, p = embed(&embedRequest{Content: &content{Parts: []wirePart{textPart(in.Input[i])}}, Dimensions: in.Dimensions}, m)
 		data = append(data, map[string]any{"object": "embedding", "index": i, "embedding": inFormat(v.Values, in.Format)})
 	}
 	if p != nil {

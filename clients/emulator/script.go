@@ -246,8 +246,8 @@ func (r *rule) fits(req *request) bool {
 		(r.step == 0 || r.step == req.step()) && (r.system == nil || r.system.Match(req.system())) && r.results.fits(req)
 }
 
-func (r *rule) groups(prompt string) variable.List {
-	var out variable.List
+func (r *rule) groups(prompt string) variable.Array {
+	var out variable.Array
 	if r.re != nil {
 		for _, g := range r.re.FindStringSubmatch(prompt) {
 			out = append(out, g)

@@ -25,13 +25,13 @@ var (
 // streamWriter sends chunks when they are due.
 type streamWriter struct {
 	framing
-	form    form
+	form    answerWriter
 	w       http.ResponseWriter
 	flush   func()
 	written int
 }
 
-func newStreamWriter(w http.ResponseWriter, f framing, in form) *streamWriter {
+func newStreamWriter(w http.ResponseWriter, f framing, in answerWriter) *streamWriter {
 	s := &streamWriter{framing: f, form: in, w: w, flush: func() {}}
 	if flusher, ok := w.(http.Flusher); ok {
 		s.flush = flusher.Flush
@@ -126,7 +126,7 @@ const wordsAChunk = 4
 // split divides an answer into chunks: pieces of the texts, and each call separately. The last chunk of a
 // candidate has its finish reason. The first chunk has the prompt feedback, and the last one the usage.
 func split(answer wireResponse, n int) []wireResponse {
-	pieces := make([][]part, len(answer.Candidates))
+	pieces := make([][]wirePart, len(answer.Candidates))
 	count := 1
 	for i, c := range answer.Candidates {
 		if c.Content != nil {
@@ -150,8 +150,8 @@ func split(answer wireResponse, n int) []wireResponse {
 
 // pieces divides the parts of a turn into chunks: n for the text, or by words. Thoughts are always divided
 // by words.
-func (c content) pieces(n int) []part {
-	var out []part
+func (c content) pieces(n int) []wirePart {
+	var out []wirePart
 	for _, p := range c.Parts {
 		switch {
 		case p.Text == nil:
@@ -166,8 +166,8 @@ func (c content) pieces(n int) []part {
 }
 
 // pieces divides the text of a part.
-func (p part) pieces(n int) []part {
-	var out []part
+func (p wirePart) pieces(n int) []wirePart {
+	var out []wirePart
 	for _, text := range cut(*p.Text, n) {
 		p.Text = &text
 		out = append(out, p)
@@ -176,7 +176,7 @@ func (p part) pieces(n int) []part {
 }
 
 // piece returns the candidate with one piece of its content. The last piece has the finish reason.
-func (c wireCandidate) piece(pieces []part, at int) wireCandidate {
+func (c wireCandidate) piece(pieces []wirePart, at int) wireCandidate {
 	if at < len(pieces) {
 		c.Content = &content{Role: eval.RoleModel, Parts: pieces[at : at+1]}
 	}

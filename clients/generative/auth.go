@@ -9,7 +9,7 @@ type auth struct{ *Client }
 
 // Renew implements wire's retry after a refused access token.
 func (c auth) Renew(ctx context.Context, refused string) (bool, error) {
-	return c.cfg.Tokens.Renew(ctx, refused)
+	return c.cfg.TokenSource.Renew(ctx, refused)
 }
 
 // Authenticate adds the headers, and either the key or an access token.
@@ -18,8 +18,8 @@ func (c auth) Authenticate(req *http.Request) (token string, err error) {
 		req.Header[http.CanonicalHeaderKey(name)] = values
 	}
 	switch {
-	case c.cfg.Tokens != nil:
-		if token, err = c.cfg.Tokens.Token(req.Context()); err != nil {
+	case c.cfg.TokenSource != nil:
+		if token, err = c.cfg.TokenSource.Token(req.Context()); err != nil {
 			return "", err
 		}
 		c.conn.Hide(token)

@@ -55,7 +55,7 @@ func TestBearerRequestsCarryTheTokenAndNoKey(t *testing.T) {
 		}
 		fmt.Fprintf(w, `{"candidates":[{"content":{"parts":[{"text":"you sent %s"}]},"finishReason":"STOP"}]}`, r.Header.Get("Authorization"))
 	}, func(cfg *Config) {
-		cfg.Tokens, cfg.Project, cfg.Key, cfg.HeaderPrefix = tokens, "my-project", "", "x-other"
+		cfg.TokenSource, cfg.Project, cfg.Key, cfg.HeaderPrefix = tokens, "my-project", "", "x-other"
 	})
 	_, e := ask(t, c)
 	if e == nil || e.Kind != eval.KindAuth || e.Retry != eval.RetryWithLogin || strings.Contains(e.Error(), "canary") {

@@ -53,7 +53,7 @@ func TestCountTokensSendsWholeRequests(t *testing.T) {
 	t.Parallel()
 	const open, contents = `{"generateContentRequest":{"model":"models/m",`, `"contents":[{"role":"user","parts":[{"text":"hi"}]}]`
 	answered := eval.Request{Model: "m", Contents: []eval.Content{{Parts: []eval.Part{
-		eval.ResultPart{Result: &tool.Result{Name: "f", Text: "x"}},
+		eval.ResultPart{Result: &tool.CallResult{Name: "f", Text: "x"}},
 	}}}}
 	system := whole()
 	system.Tools, system.ToolChoice, system.GenerationConfig = nil, nil, nil

@@ -19,12 +19,12 @@ import (
 type found struct {
 	fields wire.Fields     // by name
 	raw    json.RawMessage // the whole candidate
-	marks  []mark          // the parts that are more than text
+	marks  []markedPart    // the parts that are more than text
 	more   bool            // there is more than text, a finish reason, an index and ratings
 }
 
-// mark is a part that is more than text, with its position in the text of the candidate.
-type mark struct {
+// markedPart is a part that is more than text, with its position in the text of the candidate.
+type markedPart struct {
 	at, size int             // bytes of text before the part, and in it
 	piece    eval.Piece      // nil for a text that has something else with it, such as a signature
 	raw      json.RawMessage // the part as the service sent it
@@ -92,7 +92,7 @@ func (f *found) read(parts []json.RawMessage) (string, []json.RawMessage, error)
 	return text.String(), others, nil
 }
 
-type part struct {
+type answerPart struct {
 	raw     json.RawMessage
 	text    *string
 	thought bool
@@ -102,8 +102,8 @@ type part struct {
 
 var textKeys = map[string]bool{"text": true}
 
-func newPart(raw json.RawMessage) (part, error) {
-	p := part{raw: raw}
+func newPart(raw json.RawMessage) (answerPart, error) {
+	p := answerPart{raw: raw}
 	known := struct {
 		Text    **string `json:"text"`
 		Thought *bool    `json:"thought"`
@@ -147,18 +147,18 @@ func newCall(f wire.Fields) (*tool.Call, error) {
 }
 
 // said returns what the part adds to the text of the candidate.
-func (p *part) said() string {
+func (p *answerPart) said() string {
 	if p.text == nil || p.thought {
 		return ""
 	}
 	return *p.text
 }
 
-func (p *part) isPlain() bool { return p.text != nil && !p.thought && p.more == 0 }
+func (p *answerPart) isPlain() bool { return p.text != nil && !p.thought && p.more == 0 }
 
 // mark makes a mark for the part; at is the length of the text before it.
-func (p *part) mark(at int) mark {
-	m := mark{at: at, size: len(p.said()), raw: p.raw}
+func (p *answerPart) mark(at int) markedPart {
+	m := markedPart{at: at, size: len(p.said()), raw: p.raw}
 	switch {
 	case p.call != nil:
 		m.piece = eval.CallPiece{Call: p.call}

@@ -32,7 +32,7 @@ type Config struct {
 	HeaderPrefix string              // Optional, default x-svc: gives x-svc-api-key and x-svc-user-project
 	Key          string              // Required, except with Tokens and by servers that want none
 	KeyInQuery   bool                // Optional: send the key as ?key= instead of in the header
-	Tokens       account.TokenSource // Optional: OAuth access tokens, sent instead of a key
+	TokenSource  account.TokenSource // Optional: OAuth access tokens, sent instead of a key
 	Project      string              // Required with Tokens: the cloud project in whose name requests are made
 	APIVersion   string              // Optional, default v1: where a request names none
 	UserAgent    string              // Optional

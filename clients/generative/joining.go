@@ -49,7 +49,7 @@ func (j *joiner) interrupt(place int) {
 
 // pieces returns the parts in order, with adjacent texts and thoughts joined. It returns nil for an answer
 // that is only text.
-func pieces(marks []mark, text string) []eval.Piece {
+func pieces(marks []markedPart, text string) []eval.Piece {
 	var out []eval.Piece
 	more := false
 	j := joiner{
@@ -81,7 +81,7 @@ func pieces(marks []mark, text string) []eval.Piece {
 
 // rawParts appends the parts of several chunks as JSON. It joins neighbours that are only text or only
 // thought.
-func rawParts(dst []byte, marks []mark, text string) []byte {
+func rawParts(dst []byte, marks []markedPart, text string) []byte {
 	first := len(dst) + 1
 	dst = append(dst, '[')
 	next := func() {

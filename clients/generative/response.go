@@ -305,15 +305,15 @@ func (out *parsed) sort() {
 	if slices.IsSorted(out.indexes) {
 		return
 	}
-	type pair struct {
+	type indexedCandidate struct {
 		c eval.Candidate
 		i int
 	}
-	pairs := make([]pair, len(out.Candidates))
+	pairs := make([]indexedCandidate, len(out.Candidates))
 	for k := range pairs {
-		pairs[k] = pair{out.Candidates[k], out.indexes[k]}
+		pairs[k] = indexedCandidate{out.Candidates[k], out.indexes[k]}
 	}
-	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(a.i, b.i) })
+	slices.SortStableFunc(pairs, func(a, b indexedCandidate) int { return cmp.Compare(a.i, b.i) })
 	for k := range pairs {
 		out.Candidates[k] = pairs[k].c
 	}

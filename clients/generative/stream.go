@@ -40,7 +40,7 @@ type growing struct {
 	eval.Candidate
 	text   strings.Builder
 	parts  []json.RawMessage
-	marks  []mark
+	marks  []markedPart
 	more   bool                       // there is more than text, a finish reason and ratings
 	fields map[string]json.RawMessage // of the candidate, without its content; later values replace earlier ones
 	rated  []eval.SafetyRating        // the latest ratings, unless they are among the fields
@@ -138,18 +138,18 @@ func (a *assembly) candidate(index int) *growing {
 }
 
 // keep adds unknown members; later values replace earlier ones.
-func (a *assembly) keep(known, more eval.Extra) (eval.Extra, error) {
+func (a *assembly) keep(soFar, more eval.Extra) (eval.Extra, error) {
 	for name, value := range more {
-		if known == nil {
-			known = eval.Extra{}
+		if soFar == nil {
+			soFar = eval.Extra{}
 		}
-		a.kept += len(name) + len(value) - len(known[name])
-		known[name] = value
+		a.kept += len(name) + len(value) - len(soFar[name])
+		soFar[name] = value
 	}
 	if a.kept > wire.MaxResponseBytes {
 		return nil, eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge)
 	}
-	return known, nil
+	return soFar, nil
 }
 
 // unspecified is the finish reason of an unfinished candidate.
@@ -221,28 +221,28 @@ func (g *growing) raw(index int, text string) json.RawMessage {
 // worst merges the ratings of chunks. It keeps the higher of two ratings of a category: what was rated high
 // in the middle of an answer was in the answer. A rating that is not on the scale cannot be compared, so
 // the later one counts.
-func worst(known, more []eval.SafetyRating) []eval.SafetyRating {
+func worst(soFar, more []eval.SafetyRating) []eval.SafetyRating {
 	for _, r := range more {
-		i := slices.IndexFunc(known, func(k eval.SafetyRating) bool { return k.Category == r.Category })
+		i := slices.IndexFunc(soFar, func(k eval.SafetyRating) bool { return k.Category == r.Category })
 		switch {
 		case i < 0:
-			known = append(known, r)
+			soFar = append(soFar, r)
 			continue
-		case r.Level() < 0 || known[i].Level() < 0 || r.Level() > known[i].Level():
-			known[i].Probability = r.Probability
+		case r.Level() < 0 || soFar[i].Level() < 0 || r.Level() > soFar[i].Level():
+			soFar[i].Probability = r.Probability
 		}
-		known[i].Blocked = known[i].Blocked || r.Blocked
-		known[i].Extra = known[i].Extra.Join(r.Extra)
+		soFar[i].Blocked = soFar[i].Blocked || r.Blocked
+		soFar[i].Extra = soFar[i].Extra.Join(r.Extra)
 	}
-	return known
+	return soFar
 }
 
-func joined(known, more *eval.PromptFeedback) *eval.PromptFeedback {
-	if known == nil || more == nil {
-		return cmp.Or(more, known)
+func joined(soFar, more *eval.PromptFeedback) *eval.PromptFeedback {
+	if soFar == nil || more == nil {
+		return cmp.Or(more, soFar)
 	}
-	known.BlockReason = cmp.Or(known.BlockReason, more.BlockReason)
-	known.SafetyRatings = worst(known.SafetyRatings, more.SafetyRatings)
-	known.Extra = known.Extra.Join(more.Extra)
-	return known
+	soFar.BlockReason = cmp.Or(soFar.BlockReason, more.BlockReason)
+	soFar.SafetyRatings = worst(soFar.SafetyRatings, more.SafetyRatings)
+	soFar.Extra = soFar.Extra.Join(more.Extra)
+	return soFar
 }

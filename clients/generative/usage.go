@@ -69,14 +69,14 @@ func (w *wireUsage) usage() *eval.Usage {
 }
 
 // later merges the usage of chunks, whose numbers only grow.
-func later(known, more *eval.Usage) *eval.Usage {
-	if known == nil {
+func later(soFar, more *eval.Usage) *eval.Usage {
+	if soFar == nil {
 		return more
 	}
 	if more == nil {
-		return known
+		return soFar
 	}
-	u := *known
+	u := *soFar
 	u.PromptTokens = max(u.PromptTokens, more.PromptTokens)
 	u.OutputTokens = max(u.OutputTokens, more.OutputTokens)
 	u.CachedTokens = max(u.CachedTokens, more.CachedTokens)

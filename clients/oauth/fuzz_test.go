@@ -183,7 +183,7 @@ func FuzzCallback(f *testing.F) {
 				Pasted: strings.NewReader(pasted),
 				Notice: func(string) {},
 			}, state: "the state of this login", host: "127.0.0.1:9",
-			answers: make(chan answer), ended: make(chan struct{}),
+			answers: make(chan callbackAnswer), ended: make(chan struct{}),
 		}
 		close(a.ended)
 		r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1:9/", nil)

@@ -58,7 +58,7 @@ func (l *Login) Run(ctx context.Context) (*Token, error) {
 	}
 	a := &attempt{
 		Login: l, state: random(), verifier: oauth2.GenerateVerifier(), host: listener.Addr().String(),
-		answers: make(chan answer), ended: make(chan struct{}),
+		answers: make(chan callbackAnswer), ended: make(chan struct{}),
 	}
 	if l.Client.host != "" {
 		_, port, _ := net.SplitHostPort(a.host)
@@ -94,16 +94,16 @@ type attempt struct {
 	*Login
 	state, verifier string
 	host, redirect  string
-	answers         chan answer   // from the request with the answer, to finish
-	ended           chan struct{} // closed when no answer is expected any more
+	answers         chan callbackAnswer // from the request with the answer, to finish
+	ended           chan struct{}       // closed when no answer is expected any more
 
 	mu    sync.Mutex
 	taken bool // the answer of this login came
 	wrong bool // an answer of another login came
 }
 
-// answer is what the authorization server put into the callback address.
-type answer struct {
+// callbackAnswer is what the authorization server put into the callback address.
+type callbackAnswer struct {
 	code, refusal, description string
 	done                       chan error // whether the login succeeded
 }
@@ -157,7 +157,7 @@ func (a *attempt) sawWrong() bool {
 	return a.wrong
 }
 
-func (a *attempt) exchange(ctx context.Context, got answer) (*Token, error) {
+func (a *attempt) exchange(ctx context.Context, got callbackAnswer) (*Token, error) {
 	switch {
 	case got.refusal == "access_denied":
 		return nil, fmt.Errorf("%w: nothing was granted", ErrDenied)
@@ -224,7 +224,7 @@ func (a *attempt) take(ctx context.Context, query url.Values) error {
 	if err := a.claim(query.Get("state")); err != nil {
 		return err
 	}
-	got := answer{
+	got := callbackAnswer{
 		code:        query.Get("code"),
 		refusal:     query.Get("error"),
 		description: query.Get("error_description"),

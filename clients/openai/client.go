@@ -51,7 +51,7 @@ func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 		return nil, c.caller.Unsendable(err)
 	}
 	body := protocol.OpenAI().Body(&call.Request, protocol.Options{MaxTokensField: c.maxTokensField})
-	return c.caller.Post(ctx, call, c.caller.URL(c.path, call.Model), body, wire.Form{
+	return c.caller.Post(ctx, call, c.caller.URL(c.path, call.Model), body, wire.AnswerFormat{
 		Parse: ParseResponse, Stream: func() wire.Assembly { return newAssembly(call) }, Explain: c.explain,
 	})
 }
@@ -69,9 +69,9 @@ func (c *Client) explain(e *eval.Error) *eval.Response {
 
 // Patterns of messages about a token-limit field that the server does not accept.
 const (
-	wantsOldField lazy.Pattern = `(?i)(unrecognized|unsupported|unknown|not permitted|extra_forbidden|` +
+	wantsOldField lazy.Regex = `(?i)(unrecognized|unsupported|unknown|not permitted|extra_forbidden|` +
 		`extra inputs|not support)`
-	wantsNewField lazy.Pattern = `(?i)'?max_tokens'?.*max_completion_tokens`
+	wantsNewField lazy.Regex = `(?i)'?max_tokens'?.*max_completion_tokens`
 )
 
 // fix returns advice for a message of the service, "" when there is none.

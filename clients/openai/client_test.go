@@ -261,9 +261,9 @@ func TestRequestsAreSent(t *testing.T) {
 	access := &tokens{"access-0123456789"}
 	c = New(
 		account.Account{
-			BaseURL:   "http://service.invalid",
-			Tokens:    access,
-			Transport: &replies.Canned{Status: 401, Body: []byte("access-0123456789"), Seen: canned.Seen},
+			BaseURL:     "http://service.invalid",
+			TokenSource: access,
+			Transport:   &replies.Canned{Status: 401, Body: []byte("access-0123456789"), Seen: canned.Seen},
 		},
 	)
 	_, err = c.Generate(t.Context(), one)

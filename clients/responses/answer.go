@@ -93,7 +93,7 @@ func (e *ending) around(items []json.RawMessage) json.RawMessage {
 
 func candidate(items []json.RawMessage, end ending) (eval.Candidate, error) {
 	var out eval.Candidate
-	var r reader
+	var r itemReader
 	for _, raw := range items {
 		if err := r.item(raw); err != nil {
 			return out, err
@@ -118,14 +118,14 @@ func candidate(items []json.RawMessage, end ending) (eval.Candidate, error) {
 	return out, nil
 }
 
-// reader converts items to the parts of an answer.
-type reader struct {
+// itemReader converts items to the parts of an answer.
+type itemReader struct {
 	pieces  wire.Pieces
 	refused bool
 	more    bool // more than text
 }
 
-func (r *reader) item(raw json.RawMessage) error {
+func (r *itemReader) item(raw json.RawMessage) error {
 	f := wire.Fields{}
 	var kind string
 	if wire.Read(raw, &f) != nil || f.Take("type", &kind) != nil {
@@ -148,7 +148,7 @@ func (r *reader) item(raw json.RawMessage) error {
 }
 
 // think reads thoughts, or else their summary.
-func (r *reader) think(f wire.Fields) {
+func (r *itemReader) think(f wire.Fields) {
 	text := texts(f["content"], "")
 	if text == "" {
 		text = texts(f["summary"], "\n\n")
@@ -156,7 +156,7 @@ func (r *reader) think(f wire.Fields) {
 	r.pieces.AddThought(text)
 }
 
-func (r *reader) call(f wire.Fields) error {
+func (r *itemReader) call(f wire.Fields) error {
 	var id, item, name string
 	if err := cmp.Or(f.Take("call_id", &id), f.Take("id", &item), f.Take("name", &name)); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (r *reader) call(f wire.Fields) error {
 	return nil
 }
 
-func (r *reader) parts(message wire.Fields) error {
+func (r *itemReader) parts(message wire.Fields) error {
 	var all []json.RawMessage
 	if err := message.Take("content", &all); err != nil {
 		return err

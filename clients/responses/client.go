@@ -48,7 +48,7 @@ func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 		return nil, c.caller.Unsendable(err)
 	}
 	body := protocol.Responses().Body(&call.Request, protocol.Options{})
-	return c.caller.Post(ctx, call, c.caller.URL(c.path, call.Model), body, wire.Form{
+	return c.caller.Post(ctx, call, c.caller.URL(c.path, call.Model), body, wire.AnswerFormat{
 		Parse: ParseResponse, Stream: func() wire.Assembly { return &assembly{} }, Explain: explain,
 	})
 }

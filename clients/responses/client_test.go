@@ -103,7 +103,7 @@ func TestItemsGoBackAsTheyCame(t *testing.T) {
 		`{"type":"function_call","call_id":"1","name":"f","arguments":"{}"}`
 	got, err := ask(t, &replies.Canned{Body: []byte(`{"output":[` + items + `],"status":"completed"}`)}, false)
 	expect.OK(t, err)
-	turn := eval.Turn{Response: *got, Results: []tool.Result{{ID: "1", Name: "f", Text: "ok"}}}
+	turn := eval.Turn{Response: *got, Results: []tool.CallResult{{ID: "1", Name: "f", Text: "ok"}}}
 	var sent string
 	var seen *http.Request
 	canned := &replies.Canned{Body: []byte(`{"output":[]}`), Seen: func(r *http.Request, b []byte) { seen, sent = r, string(b) }}

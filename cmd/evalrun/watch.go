@@ -23,7 +23,7 @@ type watching struct {
 	only []string // the suites that the next run needs; nil: all
 	ran  []string // suites of the last run
 	// before has the files that the suites read in the run before the last one.
-	before map[string]*read
+	before map[string]*watchedFiles
 	runs   int
 }
 
@@ -32,7 +32,7 @@ type watching struct {
 func (a *app) watch(ctx context.Context, quiet bool) error {
 	signals, release := a.signals()
 	defer release()
-	w := &watching{watched: watched{by: map[string]*read{}}}
+	w := &watching{watched: watched{by: map[string]*watchedFiles{}}}
 	a.watching = w
 	defer func() { a.watching = nil }()
 	for {

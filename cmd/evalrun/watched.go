@@ -15,11 +15,11 @@ import (
 // reads are under "".
 type watched struct {
 	mu sync.Mutex
-	by map[string]*read
+	by map[string]*watchedFiles
 }
 
-// read has the files and globs that one suite reads.
-type read struct {
+// watchedFiles has the files and globs that one suite reads.
+type watchedFiles struct {
 	files map[string]stamp
 	globs map[string]*listing
 }
@@ -66,9 +66,9 @@ func stampOf(path string) stamp {
 }
 
 // of returns the record of a suite's files, for adding to it.
-func (w *watched) of(suite string) *read {
+func (w *watched) of(suite string) *watchedFiles {
 	if w.by[suite] == nil {
-		w.by[suite] = &read{map[string]stamp{}, map[string]*listing{}}
+		w.by[suite] = &watchedFiles{map[string]stamp{}, map[string]*listing{}}
 	}
 	return w.by[suite]
 }
@@ -99,10 +99,10 @@ func (w *watched) list(suite, glob string, matches func() []string) {
 }
 
 // begin forgets what suites read that are about to be read again, and returns it.
-func (w *watched) begin(suites []string) map[string]*read {
+func (w *watched) begin(suites []string) map[string]*watchedFiles {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	before := map[string]*read{}
+	before := map[string]*watchedFiles{}
 	for _, s := range append(slices.Clone(suites), "") {
 		if w.by[s] != nil {
 			before[s] = w.by[s]
@@ -114,7 +114,7 @@ func (w *watched) begin(suites []string) map[string]*read {
 
 // keep adds the files of an earlier run with their current stamps, because a suite that could not be read
 // did not open all of its files.
-func (w *watched) keep(before map[string]*read) {
+func (w *watched) keep(before map[string]*watchedFiles) {
 	for suite, was := range before {
 		for path := range was.files {
 			w.note(suite, path)

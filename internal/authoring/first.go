@@ -67,7 +67,7 @@ func InTheWay(path string) error {
 // maxFirstPrompt bounds the prompt, in bytes, so that it stays readable in the suite.
 const maxFirstPrompt = 2000
 
-const oneLine lazy.Pattern = `^[^\pC]*$`
+const oneLine lazy.Regex = `^[^\pC]*$`
 
 // check refuses values that do not fit on a line of the suite.
 func (f *First) check() error {

@@ -37,7 +37,7 @@ func PageList() string {
 
 // pageComment matches an HTML comment and the empty line after it. Such comments are for editors of the
 // page.
-const pageComment lazy.Pattern = `(?m)^<!--(?s:.*?)-->\n\n?`
+const pageComment lazy.Regex = `(?m)^<!--(?s:.*?)-->\n\n?`
 
 // Page returns the Markdown of a PAGE, or of one section, PAGE#SECTION. It returns "" for an unknown page,
 // and an error for an unknown section.

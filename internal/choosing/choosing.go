@@ -145,10 +145,10 @@ func judgesOf(suites []*suite.Suite) (all []*suite.Judge, names []string) {
 // case how far head is preferred.
 func (c *Chooser) arm(ctx context.Context, base, head *compare.Side) (*compare.ArmPreference, error) {
 	places := compare.Pairs(base, head)
-	cases := make([][2]*compare.Case, len(places))
+	cases := make([][2]*compare.CaseTotals, len(places))
 	for i, at := range places {
 		b, h := base.Cases.At(at[0]), head.Cases.At(at[1])
-		cases[i] = [2]*compare.Case{&b, &h}
+		cases[i] = [2]*compare.CaseTotals{&b, &h}
 	}
 	r := pairReader{chooser: c}
 	if r.err = r.find(cases, base, head); r.err != nil {
@@ -164,7 +164,7 @@ func (c *Chooser) arm(ctx context.Context, base, head *compare.Side) (*compare.A
 		return nil, err
 	}
 	for i, at := range places {
-		head.Cases.Update(at[1], func(one *compare.Case) { *one = *cases[i][1] })
+		head.Cases.Update(at[1], func(one *compare.CaseTotals) { *one = *cases[i][1] })
 	}
 	c.total.Join(&out.PairCounts)
 	return out, r.err
@@ -172,7 +172,7 @@ func (c *Chooser) arm(ctx context.Context, base, head *compare.Side) (*compare.A
 
 // take records the choice for a pair.
 func (c *Chooser) take(one *runner.Chosen, out *compare.ArmPreference, r *pairReader) {
-	at := &r.places[one.Place]
+	at := &r.places[one.Index]
 	if one.Same {
 		out.Same++
 	}

@@ -13,7 +13,7 @@ import (
 
 // pairPlace locates the answers of a pair.
 type pairPlace struct {
-	base, head  *compare.Case
+	base, head  *compare.CaseTotals
 	suite, arms string
 	repeat      int
 	at          [2]int // trials in base and head
@@ -25,16 +25,16 @@ type pairReader struct {
 	places  []pairPlace
 	err     error // from reading them
 
-	// known caches the answers to the current case, because many arms are compared case by case.
-	known [2]map[int]scorers.Exchange
-	of    *compare.Case
+	// cached caches the answers to the current case, because many arms are compared case by case.
+	cached [2]map[int]scorers.Exchange
+	of     *compare.CaseTotals
 }
 
 // caseKey identifies a case on an arm.
 type caseKey struct{ suite, arm, name, id string }
 
 // find pairs the repeats of cases by their numbers.
-func (r *pairReader) find(cases [][2]*compare.Case, base, head *compare.Side) error {
+func (r *pairReader) find(cases [][2]*compare.CaseTotals, base, head *compare.Side) error {
 	before, err := trialsOf(r.chooser.base, base)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (r *pairReader) pairs() iter.Seq[scorers.AnswerPair] {
 		for i := range r.places {
 			p := &r.places[i]
 			if r.of != p.head {
-				r.of, r.known = p.head, [2]map[int]scorers.Exchange{{}, {}}
+				r.of, r.cached = p.head, [2]map[int]scorers.Exchange{{}, {}}
 			}
 			b, err := r.answer(r.chooser.base, 0, p)
 			if err != nil {
@@ -112,7 +112,7 @@ func (r *pairReader) pairs() iter.Seq[scorers.AnswerPair] {
 
 // answer returns the answer of one side of a pair.
 func (r *pairReader) answer(d *journal.Document, side int, p *pairPlace) (scorers.Exchange, error) {
-	if exchange, ok := r.known[side][p.at[side]]; ok {
+	if exchange, ok := r.cached[side][p.at[side]]; ok {
 		return exchange, nil
 	}
 	one, err := d.Trial(p.at[side])
@@ -120,7 +120,7 @@ func (r *pairReader) answer(d *journal.Document, side int, p *pairPlace) (scorer
 		return scorers.Exchange{}, err
 	}
 	exchange := answerOf(one)
-	r.known[side][p.at[side]] = exchange
+	r.cached[side][p.at[side]] = exchange
 	return exchange, nil
 }
 

@@ -52,7 +52,7 @@ func (c *Chooser) Rank(ctx context.Context, what RankRequest) (*compare.Preferen
 			at = len(suites)
 			suites = append(
 				suites,
-				&rankedSuite{name: s.Suite, chooser: c, reader: pairReader{chooser: c}, known: map[[2]int]*compare.Case{}},
+				&rankedSuite{name: s.Suite, chooser: c, reader: pairReader{chooser: c}, caseCache: map[[2]int]*compare.CaseTotals{}},
 			)
 		}
 		suites[at].sides = append(suites[at].sides, s)
@@ -91,11 +91,11 @@ type rankedSuite struct {
 	sides   []*compare.Side
 	reader  pairReader
 
-	known   map[[2]int]*compare.Case // by arm and index
-	cases   []*compare.Case          // over all arms
-	onArms  [][]*compare.Case        // of each of these cases, by arm
-	between [][3]int                 // for each pair of answers: the case and the two arms
-	errored []errored
+	caseCache map[[2]int]*compare.CaseTotals // by arm and index
+	cases     []*compare.CaseTotals          // over all arms
+	onArms    [][]*compare.CaseTotals        // of each of these cases, by arm
+	between   [][3]int                       // for each pair of answers: the case and the two arms
+	errored   []errored
 }
 
 // errored is a case with errors on one arm and an answer on another.
@@ -125,7 +125,7 @@ func (s *rankedSuite) rank(ctx context.Context, alpha float64) (*compare.SuitePr
 	var counts compare.ArmPreference
 	preferred := make([]scorers.Preferred, len(s.between))
 	for one := range c.plan.Choose(ctx, c.config, c.choosing, s.reader.pairs()) {
-		preferred[one.Place] = one.Preferred
+		preferred[one.Index] = one.Preferred
 		c.take(&one, &counts, &s.reader)
 	}
 	if err := cmp.Or(ctx.Err(), s.reader.err); err != nil {
@@ -143,7 +143,7 @@ func (s *rankedSuite) unrankable() string {
 // find pairs the answers of all arms, case by case. So if a budget ends, all arms were judged on the same
 // cases.
 func (s *rankedSuite) find() error {
-	known := map[[2]string]int{}
+	indexes := map[[2]string]int{}
 	trials := make([]map[caseKey][]int, len(s.sides))
 	for i, side := range s.sides {
 		var err error
@@ -151,30 +151,30 @@ func (s *rankedSuite) find() error {
 			return err
 		}
 	}
-	type place struct {
+	type pairOnArms struct {
 		between [3]int
 		pairPlace
 	}
-	var places []place
+	var places []pairOnArms
 	for i, base := range s.sides {
 		for j := i + 1; j < len(s.sides); j++ {
 			head, names := s.sides[j], base.Arm+", "+s.sides[j].Arm
 			for _, both := range compare.Pairs(base, head) {
-				pair := [2]*compare.Case{s.caseAt(i, both[0]), s.caseAt(j, both[1])}
-				at := s.caseOf(known, pair)
+				pair := [2]*compare.CaseTotals{s.caseAt(i, both[0]), s.caseAt(j, both[1])}
+				at := s.caseOf(indexes, pair)
 				b := trials[i][caseKey{base.Suite, base.Arm, pair[0].Name, pair[0].ID}]
 				h := trials[j][caseKey{head.Suite, head.Arm, pair[1].Name, pair[1].ID}]
 				for repeat := 1; repeat < min(len(b), len(h)); repeat++ {
 					if b[repeat] > 0 && h[repeat] > 0 {
 						p := pairPlace{pair[0], s.cases[at], s.name, names, repeat, [2]int{b[repeat] - 1, h[repeat] - 1}}
-						places = append(places, place{[3]int{at, i, j}, p})
+						places = append(places, pairOnArms{[3]int{at, i, j}, p})
 					}
 				}
 			}
 		}
 	}
-	s.findErrors(known)
-	slices.SortStableFunc(places, func(a, b place) int {
+	s.findErrors(indexes)
+	slices.SortStableFunc(places, func(a, b pairOnArms) int {
 		return cmp.Or(cmp.Compare(a.between[0], b.between[0]), cmp.Compare(a.repeat, b.repeat))
 	})
 	for _, p := range places {
@@ -184,7 +184,7 @@ func (s *rankedSuite) find() error {
 }
 
 // findErrors finds the cases with errors on one arm and answers on others.
-func (s *rankedSuite) findErrors(known map[[2]string]int) {
+func (s *rankedSuite) findErrors(indexes map[[2]string]int) {
 	type on struct{ arm, at int }
 	answered, failed := map[[2]string][]on{}, map[[2]string][]on{}
 	for arm, side := range s.sides {
@@ -203,7 +203,7 @@ func (s *rankedSuite) findErrors(known map[[2]string]int) {
 			c := s.caseAt(f.arm, f.at)
 			for _, a := range answered[key] {
 				if a.arm != f.arm {
-					at := s.caseOf(known, [2]*compare.Case{c, s.caseAt(a.arm, a.at)})
+					at := s.caseOf(indexes, [2]*compare.CaseTotals{c, s.caseAt(a.arm, a.at)})
 					s.errored = append(s.errored, errored{at, f.arm, a.arm, float64(c.Errors) / float64(c.Ran)})
 				}
 			}
@@ -212,26 +212,26 @@ func (s *rankedSuite) findErrors(known map[[2]string]int) {
 }
 
 // caseAt returns the same pointer for the same case each time.
-func (s *rankedSuite) caseAt(arm, place int) *compare.Case {
+func (s *rankedSuite) caseAt(arm, place int) *compare.CaseTotals {
 	key := [2]int{arm, place}
-	c, known := s.known[key]
+	c, known := s.caseCache[key]
 	if !known {
 		one := s.sides[arm].Cases.At(place)
 		c = &one
-		s.known[key] = c
+		s.caseCache[key] = c
 	}
 	return c
 }
 
 // caseOf returns the index of a case that two arms share.
-func (s *rankedSuite) caseOf(known map[[2]string]int, pair [2]*compare.Case) int {
+func (s *rankedSuite) caseOf(indexes map[[2]string]int, pair [2]*compare.CaseTotals) int {
 	key := [2]string{pair[1].Name, pair[1].ID}
-	at, ok := known[key]
+	at, ok := indexes[key]
 	if !ok {
 		at = len(s.cases)
-		known[key] = at
+		indexes[key] = at
 		c := pair[1]
-		s.cases = append(s.cases, &compare.Case{Name: c.Name, ID: c.ID, Cluster: c.Cluster, Request: c.Request, Passed: 1})
+		s.cases = append(s.cases, &compare.CaseTotals{Name: c.Name, ID: c.ID, Cluster: c.Cluster, Request: c.Request, Passed: 1})
 		s.onArms = append(s.onArms, nil)
 	}
 	for _, c := range pair {

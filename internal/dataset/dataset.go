@@ -39,7 +39,7 @@ type Options struct {
 	Format    FileFormat
 	Separator rune     // between the cells of CSV; 0: a comma
 	Columns   []string // the names of the cells of a table without a header; nil: its first record is one
-	Rows      *jq.Rows // selects the rows of JSON, or those of each line of JSON lines; nil: they are a list, or the lines
+	RowPath   *jq.Rows // selects the rows of JSON, or those of each line of JSON lines; nil: they are a list, or the lines
 	Packed    bool     // the file must be compressed with gzip. Any file may be: its bytes show it.
 }
 
@@ -77,10 +77,10 @@ func Read(r io.Reader, o Options) iter.Seq2[DataRow, error] {
 		case CSV, TSV:
 			table(in, o, yield)
 		case JSONLines:
-			lines(in, o.Rows, yield)
+			lines(in, o.RowPath, yield)
 		case JSON:
-			if o.Rows != nil {
-				whole(in, o.Rows, yield)
+			if o.RowPath != nil {
+				whole(in, o.RowPath, yield)
 				return
 			}
 			list(in, yield)
@@ -89,7 +89,7 @@ func Read(r io.Reader, o Options) iter.Seq2[DataRow, error] {
 }
 
 // open unpacks gzip, and refuses files that cannot have rows.
-func open(r io.Reader, packed bool) (*source, error) {
+func open(r io.Reader, packed bool) (*countedReader, error) {
 	file := bufio.NewReaderSize(r, bufferSize)
 	head, err := peek(file, len(gzipMagic))
 	switch {
@@ -106,7 +106,7 @@ func open(r io.Reader, packed bool) (*source, error) {
 	if foreign := ForeignContent(head); foreign != nil {
 		return nil, foreign
 	}
-	in := &source{r: file}
+	in := &countedReader{r: file}
 	return in, in.skipBOM()
 }
 
@@ -121,9 +121,9 @@ func peek(r *bufio.Reader, n int) ([]byte, error) {
 
 const bufferSize = 64 << 10
 
-// source counts what is read since the last mark, and refuses rows beyond MaxRow. It also finds the line of
+// countedReader counts what is read since the last mark, and refuses rows beyond MaxRow. It also finds the line of
 // an offset.
-type source struct {
+type countedReader struct {
 	r        *bufio.Reader
 	read     int64 // bytes read
 	mark     int64 // the value of read at the beginning of the row
@@ -134,7 +134,7 @@ type source struct {
 
 var errLong = errors.New("too long")
 
-func (s *source) Read(p []byte) (int, error) {
+func (s *countedReader) Read(p []byte) (int, error) {
 	if s.read-s.mark > MaxRow {
 		return 0, errLong
 	}
@@ -149,10 +149,10 @@ func (s *source) Read(p []byte) (int, error) {
 }
 
 // row marks the beginning of the next row.
-func (s *source) row() { s.mark = s.read }
+func (s *countedReader) row() { s.mark = s.read }
 
 // lineAt returns the line of an offset. Offsets must not decrease, because it forgets earlier lines.
-func (s *source) lineAt(offset int64) int {
+func (s *countedReader) lineAt(offset int64) int {
 	n := 0
 	for n < len(s.newlines) && s.newlines[n] < offset {
 		n++
@@ -163,7 +163,7 @@ func (s *source) lineAt(offset int64) int {
 }
 
 // skipBOM skips the byte order mark of UTF-8 and refuses those of other encodings.
-func (s *source) skipBOM() error {
+func (s *countedReader) skipBOM() error {
 	head, err := peek(s.r, 3)
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ func (f *Foreign) Error() string {
 func (f *Foreign) In(name string) *Foreign { return &Foreign{name, f.format} }
 
 // plainName matches names that need no quotes in a shell command.
-const plainName lazy.Pattern = `^[\pL\pN_./-]+$`
+const plainName lazy.Regex = `^[\pL\pN_./-]+$`
 
 // Hint returns a command that converts the file.
 func (f *Foreign) Hint() string {

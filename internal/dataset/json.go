@@ -12,7 +12,7 @@ import (
 )
 
 // lines reads one object per line, or one document per line, from which rows selects. It skips empty lines.
-func lines(in *source, rows *jq.Rows, yield func(DataRow, error) bool) {
+func lines(in *countedReader, rows *jq.Rows, yield func(DataRow, error) bool) {
 	r := bufio.NewReaderSize(in, bufferSize)
 	var row []byte
 	for line := 1; ; line++ {
@@ -59,7 +59,7 @@ func readLine(r *bufio.Reader, row []byte, line int) ([]byte, error) {
 }
 
 // list reads a JSON list of objects, one object at a time.
-func list(in *source, yield func(DataRow, error) bool) {
+func list(in *countedReader, yield func(DataRow, error) bool) {
 	in.lines = true
 	dec := json.NewDecoder(in)
 	first, err := dec.Token()
@@ -90,7 +90,7 @@ func list(in *source, yield func(DataRow, error) bool) {
 }
 
 // endOfList refuses anything after the list.
-func endOfList(in *source, dec *json.Decoder) error {
+func endOfList(in *countedReader, dec *json.Decoder) error {
 	if _, err := dec.Token(); err != nil {
 		return syntax(in, dec, err)
 	}
@@ -104,7 +104,7 @@ const notAList = "when a list inside it holds the rows, write `rows: .data[]` wi
 	"file named .jsonl"
 
 // syntax turns an error of the decoder into one with a line.
-func syntax(in *source, dec *json.Decoder, err error) error {
+func syntax(in *countedReader, dec *json.Decoder, err error) error {
 	var bad *json.SyntaxError
 	var known *LineError
 	switch {

@@ -256,7 +256,7 @@ func TestValuesOfObjectsStayAsWritten(t *testing.T) {
 	const line = `{"n":1.10,"big":12345678901234567890,"exp":1E+2,"t":true,"z":null,"e":"","l":[1,[true]],"o":{"k":0.0},"u":"\ud83d\udc4d"}`
 	want := variable.Dict{
 		"n": "1.10", "big": "12345678901234567890", "exp": "1E+2", "t": "true", "z": "", "e": "",
-		"l": variable.List{variable.Number("1"), variable.List{variable.Boolean("true")}},
+		"l": variable.Array{variable.Number("1"), variable.Array{variable.Boolean("true")}},
 		"o": variable.Object{{Name: "k", Value: variable.Number("0.0")}}, "u": "👍",
 	}
 	for row, err := range dataset.Read(strings.NewReader(line), dataset.Options{Format: dataset.JSONLines}) {

@@ -32,7 +32,7 @@ type document struct {
 const block = 4 << 10
 
 // whole reads a JSON file whose rows an expression selects.
-func whole(in *source, rows *jq.Rows, yield func(DataRow, error) bool) {
+func whole(in *countedReader, rows *jq.Rows, yield func(DataRow, error) bool) {
 	text, err := io.ReadAll(io.LimitReader(in.r, maxDocument+1))
 	switch {
 	case err != nil:
@@ -95,7 +95,7 @@ func (d *document) read() bool {
 	if !each {
 		return d.item(at, nil)
 	}
-	var in *node
+	var in *treeNode
 	for i, key := range keys {
 		here, names := at, []string{}
 		here.ForEach(func(name, value gjson.Result) bool {
@@ -108,16 +108,16 @@ func (d *document) read() bool {
 		if at.Index == here.Index { // the value of a key begins after its object
 			return d.noKey(here, keys[:i+1], names)
 		}
-		in = &node{raw: here, in: in}
+		in = &treeNode{raw: here, in: in}
 	}
 	return d.items(at, in, keys)
 }
 
 // items runs the expression on each value of a list or an object.
-func (d *document) items(list gjson.Result, in *node, keys []string) (more bool) {
+func (d *document) items(list gjson.Result, in *treeNode, keys []string) (more bool) {
 	switch {
 	case list.IsObject():
-		in = &node{raw: list, in: in}
+		in = &treeNode{raw: list, in: in}
 	case !list.IsArray():
 		return d.yield(DataRow{}, &LineError{
 			Line: d.lineAt(list.Index), Message: fmt.Sprintf("`rows` takes the items of .%s, which is not a list",
@@ -154,9 +154,9 @@ func (d *document) noKey(here gjson.Result, keys, names []string) bool {
 const maxKeys = 10
 
 // item runs the expression on a value; in is the object around it.
-func (d *document) item(v gjson.Result, in *node) bool {
+func (d *document) item(v gjson.Result, in *treeNode) bool {
 	line := d.lineAt(v.Index)
-	t := tree{nodes: map[uintptr]*node{}}
+	t := tree{nodes: map[uintptr]*treeNode{}}
 	value, err := t.value(v, in, 1)
 	if err == nil && !d.rows.OnlyPicks() {
 		if why := jq.Unreadable(value); why != "" {
@@ -221,7 +221,7 @@ func (d *document) row(v any, t *tree, line int) (DataRow, error) {
 
 // inherit adds the texts, numbers and booleans of the objects around a row, unless the row has a value of
 // that name.
-func (d *document) inherit(row DataRow, n *node) (DataRow, error) {
+func (d *document) inherit(row DataRow, n *treeNode) (DataRow, error) {
 	for around := n.in; around != nil; around = around.in {
 		if around.lent == nil {
 			lent, err := object([]byte(scalars(around.raw)), d.lineAt(around.raw.Index))

@@ -31,7 +31,7 @@ func selected(t *testing.T, format dataset.FileFormat, text, expression string) 
 		t.Fatalf("%s: %v, want no problem", expression, problem)
 	}
 	var b strings.Builder
-	for row, err := range dataset.Read(strings.NewReader(text), dataset.Options{Format: format, Rows: rows}) {
+	for row, err := range dataset.Read(strings.NewReader(text), dataset.Options{Format: format, RowPath: rows}) {
 		switch {
 		case err != nil:
 			fmt.Fprintf(&b, "! %s\n", err)
@@ -169,7 +169,7 @@ func TestManyNestedRowsReadOuterObjectsOnce(t *testing.T) {
 		return int64(m.HeapAlloc)
 	}
 	before := heap()
-	for row, err := range dataset.Read(strings.NewReader(b.String()), dataset.Options{Format: dataset.JSON, Rows: rows}) {
+	for row, err := range dataset.Read(strings.NewReader(b.String()), dataset.Options{Format: dataset.JSON, RowPath: rows}) {
 		if err != nil || row.Line != 1+n/each || row.Vars["title"] != fmt.Sprintf("t%d", n/each) {
 			t.Fatalf("row %d: line %d, %v, %v, want line %d of title t%d", n, row.Line, row.Vars["title"], err, 1+n/each, n/each)
 		}
@@ -196,7 +196,7 @@ func FuzzRows(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		n := 0
-		for row, err := range dataset.Read(strings.NewReader(string(data)), dataset.Options{Format: dataset.JSON, Rows: rows}) {
+		for row, err := range dataset.Read(strings.NewReader(string(data)), dataset.Options{Format: dataset.JSON, RowPath: rows}) {
 			var e *dataset.LineError
 			var foreign *dataset.Foreign
 			switch {

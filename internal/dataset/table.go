@@ -13,7 +13,7 @@ import (
 )
 
 // table reads records. The first one has the names of the columns, unless o has them.
-func table(in *source, o Options, yield func(DataRow, error) bool) {
+func table(in *countedReader, o Options, yield func(DataRow, error) bool) {
 	r := csv.NewReader(in)
 	r.Comma = cmp.Or(o.Separator, ',')
 	r.ReuseRecord = true
@@ -21,7 +21,7 @@ func table(in *source, o Options, yield func(DataRow, error) bool) {
 	if o.Format == TSV {
 		r.Comma = '\t'
 	}
-	head := columns{names: o.Columns, given: o.Columns != nil}
+	head := columnNames{names: o.Columns, given: o.Columns != nil}
 	if !head.given {
 		var err error
 		if head.names, err = header(r); err != nil {
@@ -48,8 +48,8 @@ func table(in *source, o Options, yield func(DataRow, error) bool) {
 	}
 }
 
-// columns are the names of the cells.
-type columns struct {
+// columnNames are the names of the cells.
+type columnNames struct {
 	names []string
 	given bool // from Options: the table has no header
 }
@@ -105,7 +105,7 @@ func otherSeparator(r rune, line, col int) *LineError {
 	}
 }
 
-func (c *columns) row(r *csv.Reader, record []string) (DataRow, error) {
+func (c *columnNames) row(r *csv.Reader, record []string) (DataRow, error) {
 	if len(record) != len(c.names) {
 		line, _ := r.FieldPos(0)
 		return DataRow{}, c.otherCount(r.Comma, record, line)
@@ -121,7 +121,7 @@ func (c *columns) row(r *csv.Reader, record []string) (DataRow, error) {
 }
 
 // otherCount returns the error for a row with more or fewer cells than columns.
-func (c *columns) otherCount(separator rune, record []string, line int) *LineError {
+func (c *columnNames) otherCount(separator rune, record []string, line int) *LineError {
 	if c.given && len(record) == 1 && strings.ContainsAny(record[0], ";\t") {
 		return otherSeparator(separator, line, 0)
 	}

@@ -15,21 +15,21 @@ import (
 // maxDepth bounds how deep an item may nest, because each level parses its content again.
 const maxDepth = 64
 
-// node is an object of a document. It is found again by the address of its map: an expression that only
+// treeNode is an object of a document. It is found again by the address of its map: an expression that only
 // selects an object returns the same map.
-type node struct {
+type treeNode struct {
 	raw   gjson.Result
 	value map[string]any // kept so that no other map gets its address
-	in    *node          // the object around it; nil if none
+	in    *treeNode      // the object around it; nil if none
 	lent  variable.Dict
 }
 
 // tree is an item as a Go value, with its objects by the addresses of their maps.
-type tree struct{ nodes map[uintptr]*node }
+type tree struct{ nodes map[uintptr]*treeNode }
 
 func pointer(m map[string]any) uintptr { return reflect.ValueOf(m).Pointer() }
 
-func (t *tree) value(v gjson.Result, in *node, depth int) (out any, err error) {
+func (t *tree) value(v gjson.Result, in *treeNode, depth int) (out any, err error) {
 	switch {
 	case depth > maxDepth && (v.IsObject() || v.IsArray()):
 		return nil, fmt.Errorf("nested deeper than %d levels", maxDepth)
@@ -50,8 +50,8 @@ func (t *tree) value(v gjson.Result, in *node, depth int) (out any, err error) {
 	return v.Value(), nil
 }
 
-func (t *tree) object(v gjson.Result, in *node, depth int) (out map[string]any, err error) {
-	n := &node{raw: v, value: map[string]any{}, in: in}
+func (t *tree) object(v gjson.Result, in *treeNode, depth int) (out map[string]any, err error) {
+	n := &treeNode{raw: v, value: map[string]any{}, in: in}
 	t.nodes[pointer(n.value)] = n
 	v.ForEach(func(key, item gjson.Result) bool {
 		n.value[key.Str], err = t.value(item, n, depth+1)

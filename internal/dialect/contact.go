@@ -12,7 +12,7 @@ type Contact struct {
 	*suite.NamedService
 	URL         string // its address
 	Key         string
-	Tokens      account.TokenSource // nil: there is a key, or nothing
+	TokenSource account.TokenSource // nil: there is a key, or nothing
 	UserAgent   string
 	Connections int
 	ToEmulator  bool

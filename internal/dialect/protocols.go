@@ -22,7 +22,7 @@ import (
 var protocols = map[string]protocol{
 	service.Generative: {(*generative.Client)(nil), "", func(c *Contact) Speaker {
 		return generative.New(generative.Config{
-			BaseURL: c.URL, HeaderPrefix: c.HeaderPrefix, Key: c.Key, Tokens: c.Tokens, Path: c.Path, Headers: c.headers(),
+			BaseURL: c.URL, HeaderPrefix: c.HeaderPrefix, Key: c.Key, TokenSource: c.TokenSource, Path: c.Path, Headers: c.headers(),
 			Secrets: c.Secrets(), UserAgent: c.UserAgent, Connections: c.Connections, ToEmulator: c.ToEmulator,
 		})
 	}},
@@ -68,22 +68,22 @@ func Can(name, method string) (ok bool) {
 
 // AsService makes a client a flow.Service. Methods that the client lacks are errors, without a request.
 // With noMetadata it describes no models.
-func AsService(one Speaker, noMetadata bool) flow.Service { return adapted{one, noMetadata} }
+func AsService(one Speaker, noMetadata bool) flow.Service { return speakerService{one, noMetadata} }
 
-// adapted implements flow.Service.
-type adapted struct {
+// speakerService implements flow.Service.
+type speakerService struct {
 	Speaker
 	bare bool // request no metadata of models
 }
 
-func (a adapted) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
+func (a speakerService) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
 	if c, ok := a.Speaker.(runner.TokenCounter); ok {
 		return c.CountTokens(ctx, call)
 	}
 	return 0, cannot("count tokens")
 }
 
-func (a adapted) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {
+func (a speakerService) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {
 	if c, ok := a.Speaker.(runner.Embedder); ok {
 		return c.Embed(ctx, call)
 	}
@@ -91,7 +91,7 @@ func (a adapted) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, 
 }
 
 // Model requests a model's metadata. It allows for keys that may call models but not read their metadata.
-func (a adapted) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {
+func (a speakerService) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {
 	source, ok := a.Speaker.(runner.ModelSource)
 	if !ok || a.bare {
 		return nil, &eval.Error{
@@ -104,7 +104,7 @@ func (a adapted) Model(ctx context.Context, apiVersion, id string) (*eval.Model,
 }
 
 // Models lists the models. Without metadata it returns an error.
-func (a adapted) Models(ctx context.Context, apiVersion string) ([]eval.Model, error) {
+func (a speakerService) Models(ctx context.Context, apiVersion string) ([]eval.Model, error) {
 	source, ok := a.Speaker.(runner.ModelSource)
 	if !ok || a.bare {
 		e := cannot("list its models")
@@ -142,7 +142,7 @@ func cannot(what string) *eval.Error {
 
 func (c *Contact) account() account.Account {
 	return account.Account{
-		BaseURL: c.URL, Key: c.Key, Tokens: c.Tokens, Path: c.Path, Headers: c.headers(), Secrets: c.Secrets(),
+		BaseURL: c.URL, Key: c.Key, TokenSource: c.TokenSource, Path: c.Path, Headers: c.headers(), Secrets: c.Secrets(),
 		UserAgent: c.UserAgent, Connections: c.Connections, ToEmulator: c.ToEmulator, MaxTokensField: c.MaxTokensField,
 	}
 }

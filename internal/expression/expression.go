@@ -107,7 +107,7 @@ func Compile(text string, env any, want Want) (p *Expression, err error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, &SyntaxError{Message: "the expression is empty"}
 	}
-	plain, err := expr.Compile(text, options(env, &meter{})...)
+	plain, err := expr.Compile(text, options(env, &stepMeter{})...)
 	if err != nil {
 		return nil, located(text, env, err)
 	}
@@ -132,7 +132,7 @@ func Compile(text string, env any, want Want) (p *Expression, err error) {
 type Open map[string]any
 
 // options makes all functions pay with the meter.
-func options(env any, m *meter) []expr.Option {
+func options(env any, m *stepMeter) []expr.Option {
 	out := []expr.Option{expr.MaxNodes(maxNodes), expr.Optimize(false), expr.Patch(hider{namesIn(reflect.ValueOf(env), 1)})}
 	if samples, open := env.(Open); open {
 		out = append(out, expr.Env(map[string]any(samples)), expr.AllowUndefinedVariables())
@@ -151,7 +151,7 @@ func options(env any, m *meter) []expr.Option {
 
 // machine is a compiled expression with its meter. Only one evaluation at a time may use it.
 type machine struct {
-	meter   *meter
+	meter   *stepMeter
 	program *vm.Program
 }
 
@@ -159,7 +159,7 @@ func (p *Expression) machine() (*machine, error) {
 	if m, ok := p.machines.Get().(*machine); ok {
 		return m, nil
 	}
-	m := &meter{}
+	m := &stepMeter{}
 	metered := append(options(p.env, m), expr.Patch(payer{}), func(c *conf.Config) { c.MaxNodes = 0 })
 	program, err := expr.Compile(p.text, metered...)
 	return &machine{m, program}, err
@@ -213,7 +213,7 @@ type RunError struct {
 func (e *RunError) Error() string { return e.Message }
 
 // ofTypes matches messages of expr-lang, because its errors have no types.
-const ofTypes lazy.Pattern = `^invalid operation: \S+ \S+ \S+( |$)`
+const ofTypes lazy.Regex = `^invalid operation: \S+ \S+ \S+( |$)`
 
 func newRunError(message string) *RunError {
 	return &RunError{Message: message, OfTexts: strings.Contains(message, "string"), OfTypes: ofTypes.Matches(message)}

@@ -21,8 +21,8 @@ const perItem = 64
 
 var errTooMuch = errors.New("the expression works on too much: texts or lists are too long for it")
 
-// meter has what one evaluation may still spend.
-type meter struct {
+// stepMeter has what one evaluation may still spend.
+type stepMeter struct {
 	left     int
 	patterns map[string]*pattern
 }
@@ -33,7 +33,7 @@ type pattern struct {
 	steps int
 }
 
-func (m *meter) spend(n int) error {
+func (m *stepMeter) spend(n int) error {
 	if n < 0 || n > m.left {
 		m.left = 0
 		return errTooMuch
@@ -43,7 +43,7 @@ func (m *meter) spend(n int) error {
 }
 
 // times spends a product that may overflow an int.
-func (m *meter) times(a, b int) error {
+func (m *stepMeter) times(a, b int) error {
 	if a > 0 && b > budget/a {
 		return m.spend(-1)
 	}
@@ -51,7 +51,7 @@ func (m *meter) times(a, b int) error {
 }
 
 // size spends the size of a value and everything in it, times weight.
-func (m *meter) size(v any, weight int) error {
+func (m *stepMeter) size(v any, weight int) error {
 	switch v := v.(type) {
 	case nil, bool, int, float64:
 		return m.spend(1)
@@ -75,7 +75,7 @@ func (m *meter) size(v any, weight int) error {
 	return m.reflected(reflect.ValueOf(v), weight)
 }
 
-func (m *meter) item(v any, weight int) error {
+func (m *stepMeter) item(v any, weight int) error {
 	if err := m.times(perItem, weight); err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (m *meter) item(v any, weight int) error {
 }
 
 // reflected is size for types that need reflection.
-func (m *meter) reflected(v reflect.Value, weight int) error {
+func (m *stepMeter) reflected(v reflect.Value, weight int) error {
 	items := 0
 	var at func(int) reflect.Value
 	switch v.Kind() {
@@ -208,7 +208,7 @@ func patch(node *ast.Node, name string, args ...ast.Node) {
 
 // functions returns the functions of the meter, and replacements for those of the language that have no
 // bound.
-func (m *meter) functions() []expr.Option {
+func (m *stepMeter) functions() []expr.Option {
 	return []expr.Option{
 		expr.Function(payName, func(args ...any) (any, error) { return args[0], m.size(args[0], args[1].(int)) }),
 		expr.Function(loopName, m.loop),
@@ -224,7 +224,7 @@ func (m *meter) functions() []expr.Option {
 }
 
 // loop spends the steps of a loop over a list, and returns the list.
-func (m *meter) loop(args ...any) (any, error) {
+func (m *stepMeter) loop(args ...any) (any, error) {
 	v := reflect.ValueOf(args[0])
 	if v.Kind() != reflect.Slice && v.Kind() != reflect.Array {
 		return args[0], nil // the loop itself will fail
@@ -233,7 +233,7 @@ func (m *meter) loop(args ...any) (any, error) {
 }
 
 // pairs spends the comparisons of all items of a list with each other, and returns the list.
-func (m *meter) pairs(args ...any) (any, error) {
+func (m *stepMeter) pairs(args ...any) (any, error) {
 	if v := reflect.ValueOf(args[0]); v.Kind() == reflect.Slice {
 		if err := m.times(v.Len(), v.Len()*perItem); err != nil {
 			return nil, err
@@ -244,7 +244,7 @@ func (m *meter) pairs(args ...any) (any, error) {
 
 // match replaces `matches`. The time of a match is bounded by the length of the text times the instructions
 // of the pattern.
-func (m *meter) match(args ...any) (any, error) {
+func (m *stepMeter) match(args ...any) (any, error) {
 	text, ok := args[0].(string)
 	source, okSource := args[1].(string)
 	if !ok || !okSource {
@@ -263,7 +263,7 @@ func (m *meter) match(args ...any) (any, error) {
 // maxPatterns bounds the compiled patterns that a meter keeps.
 const maxPatterns = 16
 
-func (m *meter) pattern(source string) (*pattern, error) {
+func (m *stepMeter) pattern(source string) (*pattern, error) {
 	if p := m.patterns[source]; p != nil {
 		return p, nil
 	}
@@ -296,7 +296,7 @@ func instructions(source string) int {
 }
 
 // span implements `..` without memory beyond the budget.
-func (m *meter) span(args ...any) (any, error) {
+func (m *stepMeter) span(args ...any) (any, error) {
 	from, ok := args[0].(int)
 	to, okTo := args[1].(int)
 	if !ok || !okTo {
@@ -319,7 +319,7 @@ func (m *meter) span(args ...any) (any, error) {
 	return out, nil
 }
 
-func (m *meter) replace(args ...any) (any, error) {
+func (m *stepMeter) replace(args ...any) (any, error) {
 	texts, err := textsOf("replace", args)
 	if err != nil {
 		return nil, err
@@ -333,7 +333,7 @@ func (m *meter) replace(args ...any) (any, error) {
 	return strings.ReplaceAll(texts[0], texts[1], texts[2]), nil
 }
 
-func (m *meter) join(args ...any) (any, error) {
+func (m *stepMeter) join(args ...any) (any, error) {
 	list := reflect.ValueOf(args[0])
 	if list.Kind() != reflect.Slice {
 		return nil, errors.New("`join` takes a list of texts")

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	unknownName lazy.Pattern = `^unknown name (.+)$`
-	identifier  lazy.Pattern = `^[\pL_][\pL\pN_]*$`
-	wrongKind   lazy.Pattern = `^interface conversion: interface \{\} is (.+), not (.+)$`
-	noField     lazy.Pattern = `^type .+ has no (?:field|method) (.+)$`
+	unknownName lazy.Regex = `^unknown name (.+)$`
+	identifier  lazy.Regex = `^[\pL_][\pL\pN_]*$`
+	wrongKind   lazy.Regex = `^interface conversion: interface \{\} is (.+), not (.+)$`
+	noField     lazy.Regex = `^type .+ has no (?:field|method) (.+)$`
 )
 
 // located converts an error of expr-lang. Its positions count characters, ours bytes.

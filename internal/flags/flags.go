@@ -35,7 +35,7 @@ func Service(fs *pflag.FlagSet, f *job.Flags) {
 
 // Services adds the flags for the named services of suites.
 func Services(fs *pflag.FlagSet, f *job.Flags) {
-	fs.Var(&services{&f.Services}, "service", "address of the service NAME of the suites (repeatable)")
+	fs.Var(&servicesFlag{&f.Services}, "service", "address of the service NAME of the suites (repeatable)")
 	AllowEnv(fs, f)
 }
 
@@ -208,7 +208,7 @@ func Trust(fs *pflag.FlagSet, f *job.Flags) {
 
 // Rule adds the flags that decide a comparison.
 func Rule(fs *pflag.FlagSet, r *eval.RuleOptions) {
-	fs.Var((*share)(&r.Margin), "margin", "allow the rate to be lower by this much, such as 0.05")
+	fs.Var((*shareFlag)(&r.Margin), "margin", "allow the rate to be lower by this much, such as 0.05")
 	fs.Var((*errorRate)(&r.Alpha), "alpha", "one-sided error rate of a verdict, 0.2 at most (default 0.05)")
 	action := (*string)(&r.OnInconclusive)
 	fs.StringVar(action, "on-inconclusive", "", "`ACTION` when there are too few cases: fail, warn or pass (default fail)")
@@ -229,7 +229,7 @@ func Baseline(fs *pflag.FlagSet, f *job.Flags) {
 
 // Race adds the flag that lets the arms of a suite race.
 func Race(fs *pflag.FlagSet, f *job.Flags) {
-	fs.Var((*race)(&f.Race), "race", "stop sending cases to arms that cannot be the best by `METRIC` (default pass)")
+	fs.Var((*raceFlag)(&f.Race), "race", "stop sending cases to arms that cannot be the best by `METRIC` (default pass)")
 	fs.Lookup("race").NoOptDefVal = eval.MetricPass
 }
 

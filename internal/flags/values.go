@@ -88,12 +88,12 @@ func (v Vars) Set(s string) error {
 	return nil
 }
 
-// services has the form NAME.baseUrl=URL.
-type services struct{ urls *map[string]string }
+// servicesFlag has the form NAME.baseUrl=URL.
+type servicesFlag struct{ urls *map[string]string }
 
-func (s *services) String() string { return "" }
-func (s *services) Type() string   { return "NAME.baseUrl=URL" }
-func (s *services) Set(text string) error {
+func (s *servicesFlag) String() string { return "" }
+func (s *servicesFlag) Type() string   { return "NAME.baseUrl=URL" }
+func (s *servicesFlag) Set(text string) error {
 	key, url, ok := strings.Cut(text, "=")
 	dot := strings.LastIndexByte(key, '.') // names may contain dots
 	if !ok || dot <= 0 || url == "" {
@@ -183,32 +183,32 @@ func (f *failFast) Set(s string) error {
 	return nil
 }
 
-// share is a number between 0 and 1, exclusive.
-type share float64
+// shareFlag is a number between 0 and 1, exclusive.
+type shareFlag float64
 
-func (s *share) String() string {
+func (s *shareFlag) String() string {
 	if *s == 0 {
 		return ""
 	}
 	return strconv.FormatFloat(float64(*s), 'g', -1, 64)
 }
-func (s *share) Type() string { return "RATE" }
-func (s *share) Set(text string) error {
+func (s *shareFlag) Type() string { return "RATE" }
+func (s *shareFlag) Set(text string) error {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v > 0 && v < 1) {
 		return fmt.Errorf("%s is not a number above 0 and below 1, such as 0.05", text)
 	}
-	*s = share(v)
+	*s = shareFlag(v)
 	return nil
 }
 
 // errorRate is the share of verdicts that may be wrong.
 type errorRate float64
 
-func (r *errorRate) String() string { return (*share)(r).String() }
+func (r *errorRate) String() string { return (*shareFlag)(r).String() }
 func (r *errorRate) Type() string   { return "RATE" }
 func (r *errorRate) Set(text string) error {
-	if err := (*share)(r).Set(text); err != nil {
+	if err := (*shareFlag)(r).Set(text); err != nil {
 		return err
 	}
 	switch {
@@ -266,11 +266,11 @@ func (a *Age) Set(s string) error {
 // maxAge bounds an age in its unit, so that its time cannot overflow.
 const maxAge = 10_000
 
-type race string
+type raceFlag string
 
-func (r *race) String() string { return string(*r) }
-func (r *race) Type() string   { return "METRIC" }
-func (r *race) Set(s string) error {
+func (r *raceFlag) String() string { return string(*r) }
+func (r *raceFlag) Type() string   { return "METRIC" }
+func (r *raceFlag) Set(s string) error {
 	switch s {
 	case "":
 		return fmt.Errorf("it takes the name of a metric, or nothing for the pass rate")
@@ -279,6 +279,6 @@ func (r *race) Set(s string) error {
 	case "false":
 		s = ""
 	}
-	*r = race(s)
+	*r = raceFlag(s)
 	return nil
 }

@@ -13,14 +13,14 @@ import (
 func TestBudgetsAloneApplyToPrograms(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ledger := NewLedger(LedgerConfig{Rates: Rates{RequestsPerMinute: 1, TokensPerMinute: 10}, Concurrency: 1, BudgetCalls: 5})
+		limiter := NewLimiter(LimiterConfig{Rates: Rates{RequestsPerMinute: 1, TokensPerMinute: 10}, Concurrency: 1, BudgetCalls: 5})
 		var booked []eval.Booking
-		ledger.Book(func(b eval.Booking) error { booked = append(booked, b); return nil })
-		if !ledger.enter(t.Context(), ledger.slots) { // a call to the service is under way
+		limiter.Book(func(b eval.Booking) error { booked = append(booked, b); return nil })
+		if !limiter.enter(t.Context(), limiter.slots) { // a call to the service is under way
 			t.Fatal("got no slot, want one")
 		}
 		usage := &eval.Usage{PromptTokens: 50, OutputTokens: 50, TotalTokens: 100, Source: eval.UsageService}
-		program := ledger.Budget(&fake{generate: func(n int, _ *eval.Call) (*eval.Response, error) {
+		program := limiter.Budget(&fake{generate: func(n int, _ *eval.Call) (*eval.Response, error) {
 			if n == 2 {
 				return nil, eval.Errorf(eval.KindProgram, "it failed")
 			}
@@ -34,11 +34,11 @@ func TestBudgetsAloneApplyToPrograms(t *testing.T) {
 			expect.Same(t, "attempts", call.Timing.Attempts, 1)
 		}
 		expect.Same(t, "time spent waiting", time.Since(began), 0)
-		expect.Same(t, "what is spent", ledger.Spent(), eval.Spent{Calls: 3, Tokens: 200, BudgetCalls: 5})
+		expect.Same(t, "what is spent", limiter.Spent(), eval.Spent{Calls: 3, Tokens: 200, BudgetCalls: 5})
 		expect.Same(t, "bookings", len(booked), 3)
-		ledger.leave(peer{})
+		limiter.leave(peer{})
 
-		service := ledger.Limit(&fake{generate: func(int, *eval.Call) (*eval.Response, error) { return &eval.Response{Usage: usage}, nil }}, "")
+		service := limiter.Limit(&fake{generate: func(int, *eval.Call) (*eval.Response, error) { return &eval.Response{Usage: usage}, nil }}, "")
 		_, err := service.Generate(t.Context(), &eval.Call{})
 		expect.OK(t, err)
 		expect.Same(t, "time that the service waits for what programs have used", time.Since(began), 0)
@@ -50,7 +50,7 @@ func TestBudgetsAloneApplyToPrograms(t *testing.T) {
 			t.Errorf("got %v, want that the budget is spent", err)
 		}
 
-		resumed := NewLedger(LedgerConfig{Rates: Rates{RequestsPerMinute: 1}, Before: booked[:3]})
+		resumed := NewLimiter(LimiterConfig{Rates: Rates{RequestsPerMinute: 1}, Before: booked[:3]})
 		_, err = resumed.Limit(&fake{}, "").Generate(t.Context(), &eval.Call{})
 		expect.OK(t, err)
 		expect.Same(t, "time that a resumed run waits for programs", time.Since(began), 0)
@@ -62,22 +62,22 @@ func TestNoProgramStartsInAStoppedRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		stop := make(chan struct{})
-		ledger := NewLedger(LedgerConfig{BudgetTokens: 100, Stop: stop})
-		held, err := ledger.afford(t.Context(), &eval.Timing{}, amount{tokens: 80})
+		limiter := NewLimiter(LimiterConfig{BudgetTokens: 100, Stop: stop})
+		held, err := limiter.afford(t.Context(), &eval.Timing{}, amount{tokens: 80})
 		expect.OK(t, err)
 		waited := make(chan error)
 		go func() {
-			_, err := ledger.Budget(&fake{}).Generate(t.Context(), &eval.Call{PromptTokens: 50})
+			_, err := limiter.Budget(&fake{}).Generate(t.Context(), &eval.Call{PromptTokens: 50})
 			waited <- err
 		}()
 		synctest.Wait()
 		close(stop)
-		for _, err := range []error{<-waited, second(ledger.Budget(&fake{}).Generate(t.Context(), &eval.Call{}))} {
+		for _, err := range []error{<-waited, second(limiter.Budget(&fake{}).Generate(t.Context(), &eval.Call{}))} {
 			if e := eval.AsError(err); e == nil || e.Kind != eval.KindCanceled {
 				t.Errorf("got %v, want that the run was stopped", err)
 			}
 		}
-		ledger.settle(held, amount{})
+		limiter.settle(held, amount{})
 	})
 }
 

@@ -4,7 +4,7 @@ import "github.com/evalrun/evalrun/eval"
 
 // affords reports whether the budgets have room for a call. It is false while calls in progress hold what this one may
 // cost; the error says that there never will be room.
-func (l *Ledger) affords(cost amount) (bool, error) {
+func (l *Limiter) affords(cost amount) (bool, error) {
 	if b := l.cfg.BudgetCalls; b > 0 && l.calls >= b {
 		return false, eval.Errorf(eval.KindBudget, "the budget of %d calls is spent", b)
 	}
@@ -14,7 +14,7 @@ func (l *Ledger) affords(cost amount) (bool, error) {
 	return l.affordsMoney(cost.money)
 }
 
-func (l *Ledger) affordsTokens(tokens int) (bool, error) {
+func (l *Limiter) affordsTokens(tokens int) (bool, error) {
 	b := l.cfg.BudgetTokens
 	if b <= 0 || tokens <= 0 {
 		return true, nil
@@ -28,7 +28,7 @@ func (l *Ledger) affordsTokens(tokens int) (bool, error) {
 	return l.spent.tokens+l.reserved.tokens+tokens <= b, nil
 }
 
-func (l *Ledger) affordsMoney(money float64) (bool, error) {
+func (l *Limiter) affordsMoney(money float64) (bool, error) {
 	const dust = 1e-9 // of adding up fractions
 	b := l.cfg.BudgetMoney
 	if b <= 0 || money <= 0 {

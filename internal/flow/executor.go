@@ -70,7 +70,7 @@ func (a allowing) Models(ctx context.Context, apiVersion string) ([]eval.Model, 
 
 // Placed has every attempt of next wait for room at the executor. It repeats an attempt when the process that made it
 // is gone. That says nothing about the service, so that neither the breaker nor the number of attempts counts it.
-// next has the ledger in it, which grants each attempt.
+// next has the limiter in it, which admits each attempt.
 func Placed(next Service, executor Executor, stop <-chan struct{}) Service {
 	return placed{next, executor, stop}
 }

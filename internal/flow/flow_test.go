@@ -183,7 +183,7 @@ func TestRequestsPerMinuteAreNeverExceeded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
-		l := NewLedger(LedgerConfig{Rates: Rates{RequestsPerMinute: 60}})
+		l := NewLimiter(LimiterConfig{Rates: Rates{RequestsPerMinute: 60}})
 		started := time.Now()
 		run(t, l.Limit(f, ""), 181, 16, eval.Call{})
 		if took := time.Since(started); took < 180*time.Second || took > 181*time.Second {
@@ -214,7 +214,7 @@ func TestTokensPerMinuteAreReservedAndSettled(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			return &eval.Response{Usage: &eval.Usage{TotalTokens: 20}}, nil
 		}}
-		l := NewLedger(LedgerConfig{Rates: Rates{TokensPerMinute: 1000}})
+		l := NewLimiter(LimiterConfig{Rates: Rates{TokensPerMinute: 1000}})
 		started := time.Now()
 		run(t, l.Limit(f, ""), 150, 8, eval.Call{PromptTokens: 10, OutputLimit: 90})
 		if took := time.Since(started); took < 2*time.Minute || took > 3*time.Minute+10*time.Second {
@@ -230,7 +230,7 @@ func TestTokensPerMinuteAreReservedAndSettled(t *testing.T) {
 func TestOneCallLargerThanTheRateStillRuns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := NewLedger(LedgerConfig{Rates: Rates{TokensPerMinute: 10}})
+		l := NewLimiter(LimiterConfig{Rates: Rates{TokensPerMinute: 10}})
 		if errs := run(t, l.Limit(&fake{}, ""), 3, 3, eval.Call{PromptTokens: 50}); errs != nil {
 			t.Errorf("%v, want no error", errs)
 		}
@@ -241,7 +241,7 @@ func TestBudgetsRefuseFurtherCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
-		l := NewLedger(LedgerConfig{BudgetCalls: 7})
+		l := NewLimiter(LimiterConfig{BudgetCalls: 7})
 		errs := run(t, l.Limit(f, ""), 20, 8, eval.Call{})
 		if len(f.times) != 7 || len(errs) != 13 || eval.AsError(errs[0]).Kind != eval.KindBudget {
 			t.Errorf("%d calls, errors %v, want 7 and 13 of the kind %s", len(f.times), errs, eval.KindBudget)
@@ -253,7 +253,7 @@ func TestBudgetsRefuseFurtherCalls(t *testing.T) {
 			time.Sleep(time.Second)
 			return &eval.Response{Usage: &eval.Usage{TotalTokens: 30}}, nil
 		}}
-		l := NewLedger(LedgerConfig{BudgetTokens: 1000})
+		l := NewLimiter(LimiterConfig{BudgetTokens: 1000})
 		errs := run(t, l.Limit(f, ""), 50, 8, eval.Call{PromptTokens: 10, OutputLimit: 90})
 		if len(f.times) != 31 || len(errs) != 19 || l.Spent().Tokens != 930 {
 			t.Errorf("%d calls, %d errors, %+v, want 31, 19 and 930 tokens", len(f.times), len(errs), l.Spent())
@@ -268,25 +268,25 @@ func TestUsageIsCountedWhenItMatters(t *testing.T) {
 		return &eval.Response{Candidates: []eval.Candidate{{Text: "12345"}}}, nil
 	}
 	for _, test := range []struct {
-		cfg    LedgerConfig
+		cfg    LimiterConfig
 		want   eval.Usage
 		counts int
 	}{
-		{LedgerConfig{CountOutput: true}, eval.Usage{PromptTokens: 7, OutputTokens: 2, TotalTokens: 9, Source: eval.UsageEstimated}, 0},
+		{LimiterConfig{CountOutput: true}, eval.Usage{PromptTokens: 7, OutputTokens: 2, TotalTokens: 9, Source: eval.UsageEstimated}, 0},
 		{
-			LedgerConfig{CountOutput: true, BudgetTokens: 1000},
+			LimiterConfig{CountOutput: true, BudgetTokens: 1000},
 			eval.Usage{PromptTokens: 7, OutputTokens: 3, TotalTokens: 10, Source: eval.UsageCounted},
 			1,
 		},
-		{LedgerConfig{BudgetTokens: 1000}, eval.Usage{PromptTokens: 7, OutputTokens: 2, TotalTokens: 9, Source: eval.UsageEstimated}, 0},
+		{LimiterConfig{BudgetTokens: 1000}, eval.Usage{PromptTokens: 7, OutputTokens: 2, TotalTokens: 9, Source: eval.UsageEstimated}, 0},
 		{
-			LedgerConfig{CountOutput: true, BudgetTokens: 1000, BudgetCalls: 1},
+			LimiterConfig{CountOutput: true, BudgetTokens: 1000, BudgetCalls: 1},
 			eval.Usage{PromptTokens: 7, OutputTokens: 2, TotalTokens: 9, Source: eval.UsageEstimated},
 			0,
 		},
 	} {
 		f := &fake{generate: answer}
-		l := NewLedger(test.cfg)
+		l := NewLimiter(test.cfg)
 		resp, err := l.Limit(f, "").Generate(t.Context(), &eval.Call{PromptTokens: 7})
 		if err != nil || !reflect.DeepEqual(*resp.Usage, test.want) || f.count != test.counts {
 			t.Errorf("%+v: %+v, %d counts, %v, want %+v and %d", test.cfg, resp.Usage, f.count, err, test.want, test.counts)
@@ -320,13 +320,13 @@ func (hanging) Generate(ctx context.Context, _ *eval.Call) (*eval.Response, erro
 // Counting what an answer cost must not wait behind workers that wait for that very answer to be settled.
 func TestCountingPassesWaiting(t *testing.T) {
 	t.Parallel()
-	for _, cfg := range []LedgerConfig{{BudgetTokens: 500, CountOutput: true}, {Rates: Rates{TokensPerMinute: 200}, CountOutput: true}} {
+	for _, cfg := range []LimiterConfig{{BudgetTokens: 500, CountOutput: true}, {Rates: Rates{TokensPerMinute: 200}, CountOutput: true}} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &fake{generate: func(int, *eval.Call) (*eval.Response, error) {
 				time.Sleep(100 * time.Millisecond)
 				return &eval.Response{Candidates: []eval.Candidate{{Text: "an answer"}}}, nil
 			}}
-			l := NewLedger(cfg)
+			l := NewLimiter(cfg)
 			started := time.Now()
 			if errs := run(t, l.Limit(f, ""), 5, 5, eval.Call{PromptTokens: 20, OutputLimit: 64}); errs != nil {
 				t.Errorf("%v, want no error", errs)
@@ -345,7 +345,7 @@ func TestCountingPassesWaiting(t *testing.T) {
 func TestTheLastRealErrorStays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := NewLedger(LedgerConfig{BudgetCalls: 1})
+		l := NewLimiter(LimiterConfig{BudgetCalls: 1})
 		s := Retry(l.Limit(&fake{generate: failing(eval.KindStatus, 503)}, ""), RetryPolicy{Attempts: 5})
 		_, err := s.Generate(t.Context(), &eval.Call{})
 		if e := eval.AsError(err); e == nil || e.Status != 503 {
@@ -360,7 +360,7 @@ func TestABudgetIsSpentWithoutReservation(t *testing.T) {
 	f := &fake{generate: func(int, *eval.Call) (*eval.Response, error) {
 		return &eval.Response{Usage: &eval.Usage{TotalTokens: 400}}, nil
 	}}
-	l := NewLedger(LedgerConfig{BudgetTokens: 500})
+	l := NewLimiter(LimiterConfig{BudgetTokens: 500})
 	errs := run(t, l.Limit(f, ""), 10, 1, eval.Call{})
 	if len(f.times) != 2 || len(errs) != 8 {
 		t.Errorf("%d calls, %d errors, want 2 and 8", len(f.times), len(errs))
@@ -371,7 +371,7 @@ func TestABudgetIsSpentWithoutReservation(t *testing.T) {
 func TestEmbeddingsAreLimited(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
-	l := NewLedger(LedgerConfig{BudgetTokens: 10, BudgetCalls: 5})
+	l := NewLimiter(LimiterConfig{BudgetTokens: 10, BudgetCalls: 5})
 	s := Retry(l.Limit(Deadline(f, time.Second), ""), RetryPolicy{Attempts: 3})
 	for range 3 {
 		_, err := s.Embed(t.Context(), &eval.EmbedCall{Texts: []string{"12345678", "1"}})
@@ -393,8 +393,8 @@ func TestACallKeepsItsSlotUntilItIsWritten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
-		ledger := NewLedger(LedgerConfig{Concurrency: 1, Rates: Rates{TokensPerMinute: 1_000_000}, CountOutput: true})
-		s := ledger.Limit(f, "")
+		limiter := NewLimiter(LimiterConfig{Concurrency: 1, Rates: Rates{TokensPerMinute: 1_000_000}, CountOutput: true})
+		s := limiter.Limit(f, "")
 		ctx, written := Writing(t.Context())
 		if _, err := s.Generate(ctx, &eval.Call{Request: eval.Request{Model: "m"}}); err != nil {
 			t.Fatal(err)

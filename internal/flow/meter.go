@@ -13,12 +13,12 @@ type Rates struct {
 
 // meter keeps Rates.
 type meter struct {
-	interval time.Duration // between two calls; 0: any
-	next     time.Time     // when the next call may be made
-	turn     chan struct{} // held by the one caller that waits for room, so that no other overtakes it
-	tokens   int           // per minute
-	window   []*entry      // of the last minute, oldest first
-	inWindow int           // tokens
+	interval time.Duration  // between two calls; 0: any
+	next     time.Time      // when the next call may be made
+	turn     chan struct{}  // held by the one caller that waits for room, so that no other overtakes it
+	tokens   int            // per minute
+	window   []*meteredCall // of the last minute, oldest first
+	inWindow int            // tokens
 }
 
 // wait is how long a call of some tokens waits at least until the last minute has room for it. A call that is larger
@@ -35,7 +35,7 @@ func (m *meter) wait(tokens int, now time.Time) time.Duration {
 }
 
 // take takes a call into the window.
-func (m *meter) take(held *entry) {
+func (m *meter) take(held *meteredCall) {
 	if m.tokens > 0 && held.tokens > 0 {
 		m.window = append(m.window, held)
 		m.inWindow += held.tokens
@@ -58,14 +58,14 @@ func (m *meter) recall(at time.Time, tokens int) {
 		m.next = next
 	}
 	if m.tokens > 0 && tokens > 0 {
-		m.window = append(m.window, &entry{at: at, tokens: tokens})
+		m.window = append(m.window, &meteredCall{at: at, tokens: tokens})
 		m.inWindow += tokens
 	}
 }
 
-// entry is a call in the books. It counts for tokens in the window of the last minute
+// meteredCall is a call in the books. It counts for tokens in the window of the last minute
 // until it leaves that.
-type entry struct {
+type meteredCall struct {
 	at       time.Time
 	reserved amount
 	tokens   int

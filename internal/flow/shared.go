@@ -34,7 +34,7 @@ type Granted interface {
 }
 
 // granted has a call granted by the shared ledger.
-func (l *Ledger) granted(ctx context.Context, to peer, calls int, cost amount) (Granted, error) {
+func (l *Limiter) granted(ctx context.Context, to peer, calls int, cost amount) (Granted, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() { // waiting ends with the run
@@ -51,7 +51,7 @@ func (l *Ledger) granted(ctx context.Context, to peer, calls int, cost amount) (
 }
 
 // undo removes a call that was not sent.
-func (l *Ledger) undo(held *entry) {
+func (l *Limiter) undo(held *meteredCall) {
 	l.settle(held, amount{})
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,17 +59,17 @@ func (l *Ledger) undo(held *entry) {
 }
 
 // fail settles a call that failed, and holds up all processes for as long as the service wants.
-func (l *Ledger) fail(held *entry, err *eval.Error) {
+func (l *Limiter) fail(held *meteredCall, err *eval.Error) {
 	held.pause = err.RetryAfter
 	l.settle(held, costOf(err, held.reserved))
 }
 
 // Model requests metadata, which counts for the rates of the shared ledger, and for no budget.
 func (s limited) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {
-	if s.ledger.cfg.Shared == nil {
+	if s.limiter.cfg.Shared == nil {
 		return s.Service.Model(ctx, apiVersion, id)
 	}
-	held, err := s.ledger.granted(ctx, peer{s.name, id}, 0, amount{})
+	held, err := s.limiter.granted(ctx, peer{s.name, id}, 0, amount{})
 	if err != nil {
 		return nil, err
 	}

@@ -15,11 +15,11 @@ import (
 // chain is everything between a trial and an attempt, as a session puts it together.
 func chain(f Service, workers int, stop chan struct{}) (Service, *Waits) {
 	waits := NewWaits()
-	ledger := NewLedger(LedgerConfig{Waits: waits, Stop: stop})
+	limiter := NewLimiter(LimiterConfig{Waits: waits, Stop: stop})
 	breaker := NewBreaker(BreakerConfig{Waits: waits, Stop: stop, Notice: func(string) {}})
 	adaptive := NewAdaptive(workers, stop, waits)
 	return Retry(
-		breaker.Protect(adaptive.Bound(ledger.Limit(f, ""))),
+		breaker.Protect(adaptive.Bound(limiter.Limit(f, ""))),
 		RetryPolicy{Attempts: 5, Quota: NewRetryQuota(), Waits: waits, Stop: stop},
 	), waits
 }
@@ -202,7 +202,7 @@ func TestAModelAtItsLimitHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
-		l := NewLedger(LedgerConfig{Models: map[string]Rates{"slow": {RequestsPerMinute: 60}, "small": {TokensPerMinute: 100}}})
+		l := NewLimiter(LimiterConfig{Models: map[string]Rates{"slow": {RequestsPerMinute: 60}, "small": {TokensPerMinute: 100}}})
 		s := l.Limit(f, "")
 		ask := func(model string, n int) time.Duration {
 			started := time.Now()

@@ -207,10 +207,10 @@ func countOne(ctx context.Context, counter runner.TokenCounter, t *runner.Planne
 func New(
 	ctx context.Context, plan *runner.Plan, limits *suite.Limits, prices *pricing.PriceList, counter runner.TokenCounter,
 ) (*Forecast, error) {
-	s := &sums{
+	s := &forecaster{
 		Forecast: Forecast{Counted: counter != nil, Concurrency: limits.Concurrency, Problems: []string{}},
 		plan:     plan, within: limits, prices: prices, arms: map[armKey]*ArmForecast{},
-		loads: map[runner.ModelRef]load{}, embedded: map[runner.EmbeddingModel]*embedded{},
+		loads: map[runner.ModelRef]load{}, embedded: map[runner.EmbeddingModel]*embeddedTexts{},
 	}
 	if err := eachPrompt(ctx, plan, counter, s.trial); err != nil {
 		return nil, err
@@ -218,8 +218,8 @@ func New(
 	return s.whole(), nil
 }
 
-// sums adds up the trials of a plan.
-type sums struct {
+// forecaster adds up the trials of a plan.
+type forecaster struct {
 	Forecast
 	plan   *runner.Plan
 	within *suite.Limits
@@ -227,14 +227,14 @@ type sums struct {
 
 	arms     map[armKey]*ArmForecast
 	loads    map[runner.ModelRef]load
-	embedded map[runner.EmbeddingModel]*embedded
+	embedded map[runner.EmbeddingModel]*embeddedTexts
 	steps    int  // calls to count tokens for possible steps of tool loops
 	unknown  bool // the length of some answer is unknown
 	unjudged bool // the cost of judging some answer is unknown
 }
 
-// embedded has the texts that one model embeds.
-type embedded struct {
+// embeddedTexts has the texts that one model embeds.
+type embeddedTexts struct {
 	texts   map[string]bool // reference texts
 	answers int
 	tokens  int // at most
@@ -243,7 +243,7 @@ type embedded struct {
 type armKey struct{ suite, arm string }
 
 // trial adds a trial; first says that its prompt was counted for it.
-func (s *sums) trial(t *runner.Planned, tokens int, first bool) error {
+func (s *forecaster) trial(t *runner.Planned, tokens int, first bool) error {
 	s.generating(t, tokens)
 	s.counting(t, first)
 	s.judging(s.plan.JudgeCosts(t))
@@ -260,7 +260,7 @@ func (s *sums) trial(t *runner.Planned, tokens int, first bool) error {
 }
 
 // generating adds the calls that get answers.
-func (s *sums) generating(t *runner.Planned, tokens int) {
+func (s *forecaster) generating(t *runner.Planned, tokens int) {
 	key := armKey{t.Suite, t.Arm}
 	a, ok := s.arms[key]
 	if !ok {
@@ -293,7 +293,7 @@ func modelOf(t *runner.Planned) runner.ModelRef {
 }
 
 // counting adds the calls that count tokens.
-func (s *sums) counting(t *runner.Planned, first bool) {
+func (s *forecaster) counting(t *runner.Planned, first bool) {
 	matter := s.within.TokensMatter()
 	turns := t.Request.Turns()
 	steps := t.MaxCalls() - turns
@@ -312,14 +312,14 @@ func (s *sums) counting(t *runner.Planned, first bool) {
 	s.take(modelOf(t), load{calls: calls, mostCalls: calls + more})
 }
 
-func (s *sums) embedding(t *runner.Planned) {
+func (s *forecaster) embedding(t *runner.Planned) {
 	references := t.References()
 	if len(references) == 0 {
 		return
 	}
 	e := s.embedded[*t.Embedding]
 	if e == nil {
-		e = &embedded{texts: map[string]bool{}}
+		e = &embeddedTexts{texts: map[string]bool{}}
 		s.embedded[*t.Embedding] = e
 	}
 	e.answers++
@@ -333,7 +333,7 @@ func (s *sums) embedding(t *runner.Planned) {
 }
 
 // whole adds up the arms. In a shard, an arm of the plan may have no trial.
-func (s *sums) whole() *Forecast {
+func (s *forecaster) whole() *Forecast {
 	f := &s.Forecast
 	for _, planned := range s.plan.Arms() {
 		if a, ok := s.arms[armKey{planned.Suite, planned.Name()}]; ok {
@@ -374,7 +374,7 @@ func (f *Forecast) arm(a *ArmForecast, target *suite.Target, attempts int) {
 }
 
 // judging adds the cost of judging an answer.
-func (s *sums) judging(all []runner.JudgeCost) {
+func (s *forecaster) judging(all []runner.JudgeCost) {
 	for _, j := range all {
 		s.JudgeCalls += j.Calls
 		s.JudgeTokens += j.PromptTokens + j.OutputTokens

@@ -34,10 +34,10 @@ func (l load) spread(requests, tokens int) (least, most time.Duration) {
 }
 
 // take adds what calls to a model take.
-func (s *sums) take(of runner.ModelRef, l load) { s.loads[of] = s.loads[of].plus(l) }
+func (s *forecaster) take(of runner.ModelRef, l load) { s.loads[of] = s.loads[of].plus(l) }
 
 // embeddings adds the calls that embed: batches that are full at least, and at most each of the texts by itself.
-func (s *sums) embeddings() (texts int) {
+func (s *forecaster) embeddings() (texts int) {
 	for of, e := range s.embedded {
 		own := e.answers + len(e.texts)
 		calls := (own + service.MaxEmbedTexts - 1) / service.MaxEmbedTexts
@@ -50,7 +50,7 @@ func (s *sums) embeddings() (texts int) {
 }
 
 // times says how long the calls take at the rates of all, of services and of models.
-func (s *sums) times(within *suite.Limits) {
+func (s *forecaster) times(within *suite.Limits) {
 	var all load
 	services := map[string]load{}
 	for of, l := range s.loads {

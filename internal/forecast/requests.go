@@ -11,8 +11,8 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// request is what a forecast shows about the trials of a case on an arm.
-type request struct {
+// plannedRequest is what a forecast shows about the trials of a case on an arm.
+type plannedRequest struct {
 	Suite      string        `json:"suite"`
 	Case       string        `json:"case"`
 	Arm        string        `json:"arm"`
@@ -31,7 +31,7 @@ func WriteRequests(w io.Writer, j *job.Job, plan *runner.Plan) error {
 	if _, err := checks.Races(j.Suites); err != nil {
 		return err
 	}
-	var last *request
+	var last *plannedRequest
 	show := func() error {
 		if last == nil {
 			return nil
@@ -50,7 +50,7 @@ func WriteRequests(w io.Writer, j *job.Job, plan *runner.Plan) error {
 		if err := show(); err != nil {
 			return err
 		}
-		last = &request{t.Suite, t.Case, t.Arm, t.Model, t.Request.APIVersion, 1, &t.Request, plan.JudgePrompts(t)}
+		last = &plannedRequest{t.Suite, t.Case, t.Arm, t.Model, t.Request.APIVersion, 1, &t.Request, plan.JudgePrompts(t)}
 	}
 	return show()
 }

@@ -37,7 +37,7 @@ type TrendPoint struct {
 // Trends collects the courses of all metrics.
 type Trends struct {
 	keys    map[string]string // of listed runs, by id
-	known   map[string]bool   // ids of the runs that were added
+	added   map[string]bool   // ids of the runs that were added
 	commits map[string]string // of these runs, by id
 	courses []*Course
 	more    int // courses beyond the bound
@@ -45,7 +45,7 @@ type Trends struct {
 
 // NewTrends returns Trends without runs. keys has the keys of listed runs by id.
 func NewTrends(keys map[string]string) *Trends {
-	return &Trends{keys: keys, known: map[string]bool{}, commits: map[string]string{}, courses: []*Course{}}
+	return &Trends{keys: keys, added: map[string]bool{}, commits: map[string]string{}, courses: []*Course{}}
 }
 
 // TakeRuns adds runs that Take has not added, through a history in memory. ids has the newest run first,
@@ -58,7 +58,7 @@ func (t *Trends) TakeRuns(ids []string, open func(i int) (*journal.Document, err
 	}
 	defer store.Close() //nolint:errcheck // in memory only
 	for i, id := range ids[:min(len(ids), trendRuns)] {
-		if t.known[id] {
+		if t.added[id] {
 			continue
 		}
 		d, err := open(i)
@@ -83,7 +83,7 @@ func (t *Trends) Take(store *history.Store) error {
 		return err
 	}
 	for i := range runs {
-		t.known[runs[i].ID], t.commits[runs[i].ID] = true, runs[i].Commit
+		t.added[runs[i].ID], t.commits[runs[i].ID] = true, runs[i].Commit
 	}
 	seen := map[[2]string]bool{}
 	for i := range slices.Backward(runs) {

@@ -100,7 +100,7 @@ func firstLine(path string) string {
 	return strings.TrimSpace(line)
 }
 
-const hash lazy.Pattern = `^([0-9a-f]{40}|[0-9a-f]{64})$`
+const hash lazy.Regex = `^([0-9a-f]{40}|[0-9a-f]{64})$`
 
 // commit is the name of a commit, "" for any other text.
 func commit(id string) string {

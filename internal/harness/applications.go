@@ -45,19 +45,19 @@ func (s *Session) applications() map[app.RequestMaker]flow.Service {
 	out := map[app.RequestMaker]flow.Service{}
 	for name, t := range s.NamedTargets {
 		if t.App != nil {
-			out[t.App] = target{s.wayToTarget(t), name}
+			out[t.App] = targeted{s.wayToTarget(t), name}
 		}
 	}
 	return out
 }
 
-// target says in each call which application it is for.
-type target struct {
+// targeted says in each call which application it is for.
+type targeted struct {
 	flow.Service
 	name string
 }
 
-func (t target) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+func (t targeted) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	call.Target = t.name
 	return t.Service.Generate(ctx, call)
 }
@@ -83,7 +83,7 @@ func (s *Session) wayToTarget(t *suite.Target) flow.Service {
 	to := way{peer: "the target `" + t.Name + "`", timeout: limits.Timeout, concurrency: limits.Concurrency, counts: true}
 	switch a := t.App.(type) {
 	case *suite.Program:
-		return flow.Retry(s.placed(s.ledger.Budget(flow.By(s.executor, ""))), s.retryPolicy(to))
+		return flow.Retry(s.placed(s.limiter.Budget(flow.By(s.executor, ""))), s.retryPolicy(to))
 	case *suite.HTTPTarget:
 		to.timeout = cmp.Or(a.Timeout, to.timeout)
 	case *suite.EchoTarget:

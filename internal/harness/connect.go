@@ -39,15 +39,15 @@ type Session struct {
 	closed   closings        // services and models that are called no more in this run
 
 	// Limits and waiting.
-	ledger *flow.Ledger
-	shared sharing // limits shared with other processes
-	waits  *flow.Waits
-	stop   *runner.Stop
+	limiter *flow.Limiter
+	shared  sharing // limits shared with other processes
+	waits   *flow.Waits
+	stop    *runner.Stop
 
 	// Answers that are there already, and those to keep.
-	recorder recorder   // keeps answers for a replay
-	answers  source     // has answers that need no call
-	origin   provenance // the run that got the answers
+	recorder recorder     // keeps answers for a replay
+	answers  answerSource // has answers that need no call
+	origin   provenance   // the run that got the answers
 
 	// Applications.
 	id         string                 // part of the names of their sessions
@@ -85,10 +85,10 @@ func newSession(j *job.Job, version string, notice func(string)) *Session {
 		links:    map[string]link{},
 		emulator: unemulated{},
 
-		ledger: flow.NewLedger(flow.LedgerConfig{}),
-		shared: alone{},
-		waits:  flow.NewWaits(),
-		stop:   runner.NewStop(),
+		limiter: flow.NewLimiter(flow.LimiterConfig{}),
+		shared:  alone{},
+		waits:   flow.NewWaits(),
+		stop:    runner.NewStop(),
 
 		recorder: unrecorded{},
 		answers:  unanswered{},
@@ -170,7 +170,7 @@ func (s *Session) Emulated() bool {
 // Counter counts the tokens of prompts.
 func (s *Session) Counter() runner.TokenCounter { return s.service }
 
-// wire puts the decorators around the executor: retry → breaker → adaptive concurrency → room → ledger → deadline → one
+// wire puts the decorators around the executor: retry → breaker → adaptive concurrency → room → limiter → deadline → one
 // attempt. Since retries are outermost, every attempt is limited, counted and timed on its own.
 func (s *Session) wire() {
 	settings := s.Settings
@@ -180,7 +180,7 @@ func (s *Session) wire() {
 		models[m.Model] = flow.Rates{RequestsPerMinute: m.RequestsPerMinute, TokensPerMinute: m.TokensPerMinute}
 	}
 	s.waits = flow.NewWaits()
-	config := flow.LedgerConfig{
+	config := flow.LimiterConfig{
 		Rates:        flow.Rates{RequestsPerMinute: limits.RequestsPerMinute, TokensPerMinute: limits.TokensPerMinute},
 		Models:       models,
 		Concurrency:  limits.Concurrency,
@@ -196,7 +196,7 @@ func (s *Session) wire() {
 		Waits:        s.waits,
 	}
 	divide(&settings, &config)
-	s.ledger = flow.NewLedger(config)
+	s.limiter = flow.NewLimiter(config)
 	s.service = s.through(func(of string) flow.Service {
 		next, address := s.wayTo(of)
 		if s.Flags.Cache {
@@ -234,7 +234,7 @@ func (s *Session) cached(next flow.Service, who string) flow.Service {
 }
 
 // divide gives each service its share of the limits. Without named services, all limits belong to the only one.
-func divide(s *job.Settings, c *flow.LedgerConfig) {
+func divide(s *job.Settings, c *flow.LimiterConfig) {
 	if len(s.Services) == 0 {
 		return
 	}
@@ -273,9 +273,9 @@ func (w way) prefix() string {
 
 // decorated puts the decorators of one peer around the executor.
 func (s *Session) decorated(to way) flow.Service {
-	limit := s.ledger.Limit
+	limit := s.limiter.Limit
 	if !to.counts {
-		limit = s.ledger.LimitUncounted
+		limit = s.limiter.LimitUncounted
 	}
 	breaker := flow.NewBreaker(flow.BreakerConfig{
 		Peer:   to.peer,

@@ -144,6 +144,6 @@ func (s *Session) useLogin() (dialed, error) {
 	s.Settings.UseKey("")
 	tokens := oauth.NewTokens(store, s.Notice)
 	config := s.clientConfig()
-	config.Tokens = tokens
+	config.TokenSource = tokens
 	return byLogin{generative.New(config), tokens}, nil
 }

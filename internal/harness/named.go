@@ -90,7 +90,7 @@ func (s *Session) dialNamed(one *job.Named) dialect.Speaker {
 	if !s.emulator.answersFor(c) && one.Login != nil {
 		source := dialect.NewPrinted(one.NamedService, s.KeyVariables())
 		s.endpoints = append(s.endpoints, source)
-		c.Tokens = source
+		c.TokenSource = source
 	}
 	found := c.Connect()
 	s.endpoints = append(s.endpoints, found)

@@ -102,13 +102,13 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 		}
 		known := todo.kept(t, k, ok)
 		if one := resultOf(known); one != nil {
-			s.workspaces.Adopt(runner.TrialSession(s.id, t.N), t.Program(), one)
+			s.workspaces.Adopt(runner.TrialName(s.id, t.N), t.Program(), one)
 		}
 		return known
 	}
 	c.last = todo.failed
 	s.moved(todo.doc.Run.Models, plan.Models)
-	progress = &resumedProgress{progress, s.ledger.Spent()}
+	progress = &resumedProgress{progress, s.limiter.Spent()}
 	s.retries.enter(running)
 	progress.Start(todo.Send + todo.Judge)
 	defer s.noteEchoes()

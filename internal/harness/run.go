@@ -183,9 +183,9 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 
 		Keeper: c, Writing: flow.Writing,
 
-		Labels: s.Settings.Labels, Keys: s.KeyVariables(), Session: s.id, Folder: s.workspaces.Folder,
+		PeopleLabels: s.Settings.PeopleLabels, Keys: s.KeyVariables(), NameSalt: s.id, Folder: s.workspaces.Folder,
 	}
-	s.ledger.Book(c.journal.Booked)
+	s.limiter.Book(c.journal.Booked)
 	if c.early != nil {
 		config.Schedule = c.early.Schedule(c.plan)
 		config.Skip = func(t *runner.Planned) string { return cmp.Or(s.unreachable(t), c.early.Skip(t)) }
@@ -222,7 +222,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 // done counts a result that was written down.
 func (c *consumer) done(r *eval.Result, progress Progress) {
 	c.end.Counts.Add(r.Outcome)
-	progress.Done(r, c.session.ledger.Spent())
+	progress.Done(r, c.session.limiter.Spent())
 	c.decide(r)
 }
 
@@ -362,7 +362,7 @@ func (c *consumer) finish() error {
 		return exit.Incomplete("the run stopped: %w", c.broken)
 	}
 	c.end.FinishedAt = time.Now().UTC().Format(time.RFC3339Nano)
-	spent := c.session.ledger.Spent()
+	spent := c.session.limiter.Spent()
 	c.end.Spent = &spent
 	if reason := c.session.shared.reason(); reason != "" && c.end.Message == "" {
 		c.end.Reason, c.end.Message = eval.EndStopped, reason

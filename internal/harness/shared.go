@@ -41,8 +41,8 @@ func (alone) around(next flow.Service, _ string) flow.Service { return next }
 func (alone) reason() string                                  { return "" }
 func (alone) Close()                                          {}
 
-// shared is the ledger of several processes, as the calls of a session see it.
-type shared struct {
+// sharedLedger is the ledger of several processes, as the calls of a session see it.
+type sharedLedger struct {
 	*ledger.Client
 	session *Session
 	tokens  bool // whether it limits tokens
@@ -61,7 +61,7 @@ func (s *Session) openLedger() error {
 		}
 		return nil
 	}
-	out := &shared{session: s}
+	out := &sharedLedger{session: s}
 	var err error
 	out.Client, err = ledger.Dial(ledger.Options{
 		URL:    url,
@@ -78,18 +78,18 @@ func (s *Session) openLedger() error {
 	return nil
 }
 
-func (s *shared) grants() flow.Shared { return s }
+func (s *sharedLedger) grants() flow.Shared { return s }
 
-func (s *shared) around(next flow.Service, name string) flow.Service {
+func (s *sharedLedger) around(next flow.Service, name string) flow.Service {
 	s.tokens = true
 	of := s.session
-	return flow.NewLedger(flow.LedgerConfig{Prices: of.Settings.Prices, Stop: of.stop.Done(), Shared: s}).LimitUncounted(next, name)
+	return flow.NewLimiter(flow.LimiterConfig{Prices: of.Settings.Prices, Stop: of.stop.Done(), Shared: s}).LimitUncounted(next, name)
 }
 
-func (s *shared) reason() string { return s.ended }
+func (s *sharedLedger) reason() string { return s.ended }
 
 // end lets no call begin any more, and says why.
-func (s *shared) end(reason string) {
+func (s *sharedLedger) end(reason string) {
 	s.ending.Do(func() {
 		if s.session.Flags.Ledger.Lost != nil {
 			s.session.Flags.Ledger.Lost(reason)
@@ -101,7 +101,7 @@ func (s *shared) end(reason string) {
 	})
 }
 
-func (s *shared) check(ctx context.Context, p *runner.Plan) error {
+func (s *sharedLedger) check(ctx context.Context, p *runner.Plan) error {
 	of := s.session
 	var accounts []ledger.ModelAccount
 	for _, ref := range p.Calls(of.callsTargets()) {
@@ -147,10 +147,10 @@ func (s *Session) account(name, model string) ledger.ModelAccount {
 }
 
 // LimitsTokens reports whether the ledger limits tokens of any account that the run uses.
-func (s *shared) LimitsTokens() bool { return s.tokens }
+func (s *sharedLedger) LimitsTokens() bool { return s.tokens }
 
 // Grant has a call granted.
-func (s *shared) Grant(ctx context.Context, call flow.Claim) (flow.Granted, error) {
+func (s *sharedLedger) Grant(ctx context.Context, call flow.Claim) (flow.Granted, error) {
 	g, err := s.Client.Grant(
 		ctx, s.session.account(call.Service, call.Model), ledger.Amount{
 			Calls:  call.Calls,

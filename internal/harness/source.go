@@ -8,8 +8,8 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// source is where answers come from that need not be sent for: unanswered, a file of --answers, or an *origin.
-type source interface {
+// answerSource is where answers come from that need not be sent for: unanswered, a file of --answers, or an *origin.
+type answerSource interface {
 	// Check compares the answers with the plan before anything is written.
 	Check(plan *runner.Plan) error
 	// known returns the answer or result of a trial; false says that the trial must be sent.

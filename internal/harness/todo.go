@@ -110,15 +110,15 @@ func (todo *Todo) kept(t *runner.Planned, k recorded, ok bool) runner.Recorded {
 	if result != nil {
 		return runner.AnsweredTrial{Result: result}
 	}
-	if turns = answered(turns); t.KeepsSessions() || ended(t, turns) >= t.Request.Turns() {
+	if turns = answered(turns); t.KeepsChat() || ended(t, turns) >= t.Request.Turns() {
 		return nil // an application that keeps the chat by itself begins another one
 	}
 	return runner.BegunTrial{Turns: turns}
 }
 
 // resultOf is the result that only has to be judged; nil where there is none.
-func resultOf(known runner.Recorded) *eval.Result {
-	answered, _ := known.(runner.AnsweredTrial)
+func resultOf(earlier runner.Recorded) *eval.Result {
+	answered, _ := earlier.(runner.AnsweredTrial)
 	return answered.Result
 }
 

@@ -21,8 +21,8 @@ import (
 // Flags are the settings of one command. A run records Options; the other fields concern this process alone.
 type Flags struct {
 	eval.Options
-	Dir     rundir.Dir    // the folder that relative paths refer to
-	Scorers scorers.Table // kinds of scorers that a Go program adds to the built-in ones
+	Dir         rundir.Dir    // the folder that relative paths refer to
+	ScorerTable scorers.Table // kinds of scorers that a Go program adds to the built-in ones
 
 	// Trust allows a run that somebody else made to receive the key at its address and to start its programs.
 	Trust bool

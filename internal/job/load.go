@@ -26,17 +26,17 @@ import (
 )
 
 // Loaded holds suites, which may have problems, and the flags of a command. Settle turns it into a Job.
-type Loaded struct{ read }
+type Loaded struct{ inputs }
 
 // Job holds suites without problems and the settings to run them with. It can be planned, and connected to its services.
 type Job struct {
-	read
+	inputs
 	Settings Settings
 	Only     *string // name of the one service to call, "" for the unnamed one; nil for all that the plan needs
 }
 
-// read is the part that Loaded and Job share: the suites, and the flags and environment of the command.
-type read struct {
+// inputs is the part that Loaded and Job share: the suites, and the flags and environment of the command.
+type inputs struct {
 	Files
 	Suites []*suite.Suite
 	Flags  Flags
@@ -51,10 +51,10 @@ type read struct {
 }
 
 // Dir returns the absolute folder of the i-th suite.
-func (r *read) Dir(i int) string { return r.dirs[i] }
+func (r *inputs) Dir(i int) string { return r.dirs[i] }
 
 // Bad returns the problems of the files as a *BadFiles, or nil.
-func (r *read) Bad() error {
+func (r *inputs) Bad() error {
 	if r.Diags.HasErrors() {
 		return &BadFiles{&r.Files}
 	}
@@ -62,7 +62,7 @@ func (r *read) Bad() error {
 }
 
 // table returns the kinds of scorers that the suites can use.
-func (r *read) table() scorers.Table {
+func (r *inputs) table() scorers.Table {
 	if r.kinds == nil {
 		return scorers.Builtin()
 	}
@@ -71,7 +71,7 @@ func (r *read) table() scorers.Table {
 
 // NoSuites returns a Loaded without suites, for commands that need a service only.
 func NoSuites(flags Flags, getenv func(string) string) *Loaded {
-	return &Loaded{read{Files: Files{sources: map[string][]byte{}}, Flags: flags, Getenv: getenv}}
+	return &Loaded{inputs{Files: Files{sources: map[string][]byte{}}, Flags: flags, Getenv: getenv}}
 }
 
 // Load reads the suites in files, which may be empty. Problems in the suites go to Diags; the error is for invalid flags
@@ -95,7 +95,7 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Loaded, err
 	}
 	opts.Services = l.projectServices(opts)
 	var err error
-	if l.kinds, err = scorers.Builtin().With(flags.Scorers); err != nil {
+	if l.kinds, err = scorers.Builtin().With(flags.ScorerTable); err != nil {
 		return nil, exit.BadInput("%w", err)
 	}
 	names := map[string]string{}

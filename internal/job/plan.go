@@ -31,7 +31,7 @@ func (j *Job) places() *eval.Places {
 	return j.Settings.Selection.Places
 }
 
-func (r *read) plan(f *Flags, places *eval.Places, apiVersion string) *runner.Plan {
+func (r *inputs) plan(f *Flags, places *eval.Places, apiVersion string) *runner.Plan {
 	p := runner.NewPlan(r.Suites, r.table(), filterOf(f, places), apiVersion)
 	p.Uncounted = r.uncounted()
 	return p
@@ -48,7 +48,7 @@ func filterOf(f *Flags, places *eval.Places) runner.Filter {
 }
 
 // uncounted returns the names of services that cannot count tokens.
-func (r *read) uncounted() map[string]bool {
+func (r *inputs) uncounted() map[string]bool {
 	names := map[string]bool{}
 	for _, s := range r.Suites {
 		for _, named := range s.AllServices() {

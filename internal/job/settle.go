@@ -29,13 +29,13 @@ type Settings struct {
 	Services map[string]*Named
 	Limits   suite.Limits
 	Prices   *pricing.PriceList // nil without a price list
-	// Labels are people's labels of answers, by suite name, for the suites with a scorer that compares with them.
-	Labels map[string]*labels.File
-	key    string
-	Capped bool           // the user set a concurrency, which then caps the calls to all services together
-	trust  *trust.Keys    // keys to sign runs, and to check their signatures
-	Spent  eval.Spent     // what a resumed run has spent already
-	Before []eval.Booking // the last calls of a resumed run, for limits per minute
+	// PeopleLabels are people's labels of answers, by suite name, for the suites with a scorer that compares with them.
+	PeopleLabels map[string]*labels.File
+	key          string
+	Capped       bool           // the user set a concurrency, which then caps the calls to all services together
+	trust        *trust.Keys    // keys to sign runs, and to check their signatures
+	Spent        eval.Spent     // what a resumed run has spent already
+	Before       []eval.Booking // the last calls of a resumed run, for limits per minute
 
 	// Selection holds the trials that --failed-in, --changed-since and --sample select; nil without these flags.
 	Selection *selection.Selection
@@ -69,7 +69,7 @@ func (l *Loaded) Settle() (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Job{read: l.read, Settings: s}, nil
+	return &Job{inputs: l.inputs, Settings: s}, nil
 }
 
 func (l *Loaded) settings() (Settings, error) {
@@ -98,7 +98,7 @@ func (l *Loaded) settings() (Settings, error) {
 	if s.Prices, err = m.prices(f.Prices); err != nil {
 		return s, err
 	}
-	if s.Labels, err = l.readLabels(); err != nil {
+	if s.PeopleLabels, err = l.readLabels(); err != nil {
 		return s, err
 	}
 	if len(m.differ) > 0 {

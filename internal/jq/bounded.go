@@ -19,12 +19,12 @@ const maxMade = 128 << 20
 // maxIndex bounds the index of an assignment, because it fills the list up to that index.
 const maxIndex = 1_000_000
 
-type meter struct{ made int }
+type sizeMeter struct{ made int }
 
 // errMade ends a run that makes too much.
 var errMade = fmt.Errorf("it makes more than %d bytes", maxMade)
 
-func (m *meter) take(bytes int) error {
+func (m *sizeMeter) take(bytes int) error {
 	if bytes > maxMade || m.made > maxMade-bytes {
 		m.made = maxMade
 		return errMade
@@ -176,7 +176,7 @@ func compile(q *gojq.Query) (*gojq.Code, error) {
 	return gojq.Compile(
 		q, gojq.WithVariables([]string{meterVariable}),
 		gojq.WithFunction("__weigh", 1, 1, func(v any, args []any) any {
-			if err := args[0].(*meter).take(weight(v, maxMade)); err != nil {
+			if err := args[0].(*sizeMeter).take(weight(v, maxMade)); err != nil {
 				return err
 			}
 			return v
@@ -189,14 +189,14 @@ func compile(q *gojq.Query) (*gojq.Code, error) {
 		}),
 		gojq.WithFunction("__sum", 3, 3, func(_ any, args []any) any {
 			l, r := args[1], args[2]
-			if err := args[0].(*meter).take(shallow(l) + shallow(r)); err != nil {
+			if err := args[0].(*sizeMeter).take(shallow(l) + shallow(r)); err != nil {
 				return err
 			}
 			return operate(addition, l, r)
 		}),
 		gojq.WithFunction("__product", 3, 3, func(_ any, args []any) any {
 			l, r := args[1], args[2]
-			if err := args[0].(*meter).take(product(l, r)); err != nil {
+			if err := args[0].(*sizeMeter).take(product(l, r)); err != nil {
 				return err
 			}
 			return operate(multiplication, l, r)

@@ -35,7 +35,7 @@ const (
 // Code is a compiled expression. It is safe for concurrent use.
 type Code struct {
 	code      *gojq.Code
-	path      []step // set if the expression is only a path, nil otherwise
+	path      []pathStep // set if the expression is only a path, nil otherwise
 	onlyPicks bool
 	on        string // the name of its input in messages, such as "this answer"
 }
@@ -91,7 +91,7 @@ func expressionOf(query *gojq.Query) (out *Code, err error) {
 // bounded.
 func (e *Code) OnlyPicks() bool { return e.onlyPicks }
 
-const undefined lazy.Pattern = `not defined: (\$?[\w:@]+)`
+const undefined lazy.Regex = `not defined: (\$?[\w:@]+)`
 
 // located finds the position of an error in an expression.
 func located(source string, err error) *QueryError {
@@ -148,7 +148,7 @@ func (e *Code) Run(value any) iter.Seq2[any, error] {
 		}
 		limited, cancel := context.WithTimeout(context.Background(), maxTime)
 		defer cancel()
-		m := &meter{}
+		m := &sizeMeter{}
 		results := e.code.RunWithContext(&stepped{limited, maxSteps}, value, m)
 		for v, more := results.Next(); more; v, more = results.Next() {
 			if err, failed := v.(error); failed {

@@ -44,7 +44,7 @@ func TestTheMeterChangesNoResult(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v, want no error", source, err)
 		}
-		want, got := all(plain.Run(value)), all(metered.Run(value, &meter{}))
+		want, got := all(plain.Run(value)), all(metered.Run(value, &sizeMeter{}))
 		if want != got {
 			t.Errorf("%s: got %s, want %s", source, got, want)
 		}

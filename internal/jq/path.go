@@ -10,15 +10,15 @@ import (
 // Most expressions are paths such as .reply.text or .choices[0].message.content. They need no machine,
 // clock or meter, because their result is a part of the input.
 
-// step is a key of an object or an index of a list.
-type step struct {
+// pathStep is a key of an object or an index of a list.
+type pathStep struct {
 	key   string
 	place int
 	isKey bool
 }
 
 // pathOf returns the path that a query consists of, nil for other queries.
-func pathOf(q *gojq.Query) []step {
+func pathOf(q *gojq.Query) []pathStep {
 	if q.Meta != nil || len(q.Imports)+len(q.FuncDefs)+len(q.Patterns) > 0 ||
 		q.Term == nil || q.Term.Type != gojq.TermTypeIndex {
 		return nil
@@ -27,7 +27,7 @@ func pathOf(q *gojq.Query) []step {
 	if !ok {
 		return nil
 	}
-	out := []step{first}
+	out := []pathStep{first}
 	for _, s := range q.Term.SuffixList {
 		if s.Index == nil || s.Iter || s.Optional {
 			return nil
@@ -42,22 +42,22 @@ func pathOf(q *gojq.Query) []step {
 }
 
 // stepOf accepts names and indexes from 0.
-func stepOf(i *gojq.Index) (step, bool) {
+func stepOf(i *gojq.Index) (pathStep, bool) {
 	switch {
 	case i.Name != "":
-		return step{key: i.Name, isKey: true}, true
+		return pathStep{key: i.Name, isKey: true}, true
 	case i.Str != nil || i.IsSlice || i.End != nil || i.Start == nil ||
 		i.Start.Term == nil || i.Start.Term.Type != gojq.TermTypeNumber ||
 		len(i.Start.Term.SuffixList) > 0:
-		return step{}, false
+		return pathStep{}, false
 	}
 	n, err := strconv.Atoi(i.Start.Term.Number)
-	return step{place: n}, err == nil && n >= 0
+	return pathStep{place: n}, err == nil && n >= 0
 }
 
 // follow returns the value at a path. ok is false where jq reports an error, or formats a number in another
 // way.
-func follow(path []step, v any) (out any, ok bool) {
+func follow(path []pathStep, v any) (out any, ok bool) {
 	for _, s := range path {
 		switch at := v.(type) {
 		case nil: // every path in null leads to null

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// list is a JSON array by index. As a slice, go-cmp would align it, which takes time exponential in the
+// jsonArray is a JSON array by index. As a slice, go-cmp would align it, which takes time exponential in the
 // nesting. JSON Pointers only have indexes anyway.
-type list map[int]any
+type jsonArray map[int]any
 
 type object = map[string]any
 
@@ -20,7 +20,7 @@ type object = map[string]any
 func positional(v any) any {
 	switch v := v.(type) {
 	case []any:
-		out := make(list, len(v))
+		out := make(jsonArray, len(v))
 		for i, item := range v {
 			out[i] = positional(item)
 		}
@@ -38,7 +38,7 @@ func positional(v any) any {
 // arrays reverses positional.
 func arrays(v any) any {
 	switch v := v.(type) {
-	case list:
+	case jsonArray:
 		out := make([]any, len(v))
 		for i := range out {
 			out[i] = arrays(v[i])
@@ -111,7 +111,7 @@ func (r Rules) Compare(want, got any, maxFields int) (d *Diff, fields int) {
 		p := &pairing{rules: r, same: Within(r.Tolerance), left: maxPairing}
 		right = p.fit(nil, left, right).value
 	}
-	c := &comparison{rules: r}
+	c := &diffReporter{rules: r}
 	ignored := func(p cmp.Path) bool { return r.Ignore.Match(pointer(p)) }
 	opts := cmp.Options{cmp.Reporter(c), cmp.Comparer(Within(r.Tolerance))}
 	if len(r.Ignore) > 0 {
@@ -130,7 +130,7 @@ func (r Rules) fields(at []string, v any) int {
 	}
 	n := 0
 	switch v := v.(type) {
-	case list:
+	case jsonArray:
 		for i, item := range v {
 			n += r.fields(append(at, strconv.Itoa(i)), item)
 		}
@@ -152,8 +152,8 @@ func orOne(fields, items int) int {
 	return fields
 }
 
-// comparison implements the Reporter of go-cmp.
-type comparison struct {
+// diffReporter implements the Reporter of go-cmp.
+type diffReporter struct {
 	Diff
 	rules Rules
 	path  cmp.Path
@@ -176,7 +176,7 @@ func pointer(p cmp.Path) []string {
 }
 
 // PushStep implements cmp.Reporter. It counts empty lists and objects, which Report does not see as fields.
-func (c *comparison) PushStep(s cmp.PathStep) {
+func (c *diffReporter) PushStep(s cmp.PathStep) {
 	c.path = append(c.path, s)
 	want, got := s.Values()
 	if empty(want) && empty(got) && want.Type() == got.Type() && !c.rules.Ignore.Match(pointer(c.path)) {
@@ -187,10 +187,10 @@ func (c *comparison) PushStep(s cmp.PathStep) {
 func empty(v reflect.Value) bool { return v.Kind() == reflect.Map && v.Len() == 0 }
 
 // PopStep implements cmp.Reporter.
-func (c *comparison) PopStep() { c.path = c.path[:len(c.path)-1] }
+func (c *diffReporter) PopStep() { c.path = c.path[:len(c.path)-1] }
 
 // Report implements cmp.Reporter.
-func (c *comparison) Report(r cmp.Result) {
+func (c *diffReporter) Report(r cmp.Result) {
 	switch {
 	case r.ByIgnore():
 		return

@@ -42,8 +42,8 @@ func (p *pairing) fit(at []string, want, got any) fit {
 		if g, ok := got.(object); ok {
 			return p.fitObjects(at, w, g)
 		}
-	case list:
-		if g, ok := got.(list); ok {
+	case jsonArray:
+		if g, ok := got.(jsonArray); ok {
 			return p.fitLists(at, w, g)
 		}
 	default:
@@ -95,8 +95,8 @@ func (p *pairing) fitObjects(at []string, want, got object) fit {
 // fewItems is the number of pairs up to which split is not worth its time.
 const fewItems = 100
 
-func (p *pairing) fitLists(at []string, want, got list) fit {
-	out := make(list, len(got))
+func (p *pairing) fitLists(at []string, want, got jsonArray) fit {
+	out := make(jsonArray, len(got))
 	f := fit{value: out}
 	if len(want)+len(got) == 0 {
 		f.equal = 1
@@ -142,7 +142,7 @@ func setOf(positions []int) map[int]bool {
 }
 
 // pairs compares each item with each other one. If that takes too long, it pairs the items in their order.
-func (p *pairing) pairs(at []string, want, got list, wants, gots []int) map[[2]int]fit {
+func (p *pairing) pairs(at []string, want, got jsonArray, wants, gots []int) map[[2]int]fit {
 	out := map[[2]int]fit{}
 	of := func(row, col int) fit {
 		return p.fit(below(at, strconv.Itoa(wants[row])), want[wants[row]], got[gots[col]])
@@ -167,7 +167,7 @@ func (p *pairing) pairs(at []string, want, got list, wants, gots []int) map[[2]i
 
 func below(at []string, key string) []string { return slices.Concat(at, []string{key}) }
 
-func positions(l list) []int {
+func positions(l jsonArray) []int {
 	out := make([]int, len(l))
 	for i := range out {
 		out[i] = i
@@ -176,7 +176,7 @@ func positions(l list) []int {
 }
 
 // split pairs identical items, and returns the indexes of the others.
-func split(want, got list) (twins map[int]int, wants, gots []int) {
+func split(want, got jsonArray) (twins map[int]int, wants, gots []int) {
 	twins = map[int]int{}
 	places := map[string][]int{}
 	for i := range len(want) {
@@ -231,7 +231,7 @@ func best(fits [][]fit) map[int]int {
 // Hungarian method with shortest augmenting paths (Jonker and Volgenant 1987). Row and column 0 belong to
 // the search.
 func assign(n, m int, cost func(row, col int) int) map[int]int {
-	a := assignment{
+	a := matching{
 		cost: cost, rowPrice: make([]int, n+1), colPrice: make([]int, m+1), rowOf: make([]int, m+1), from: make([]int, m+1),
 	}
 	for row := 1; row <= n; row++ {
@@ -246,9 +246,9 @@ func assign(n, m int, cost func(row, col int) int) map[int]int {
 	return out
 }
 
-// assignment is the state of assign. Rows and columns count from 1; column 0 has the row that is being
+// matching is the state of assign. Rows and columns count from 1; column 0 has the row that is being
 // placed.
-type assignment struct {
+type matching struct {
 	cost               func(row, col int) int
 	rowPrice, colPrice []int
 	rowOf              []int // the row of each column, 0 for none
@@ -256,7 +256,7 @@ type assignment struct {
 }
 
 // place finds the cheapest path from a row to a free column and moves the rows along it.
-func (a *assignment) place(row int) {
+func (a *matching) place(row int) {
 	a.rowOf[0] = row
 	shortest := make([]int, len(a.rowOf))
 	for col := range shortest {
@@ -277,7 +277,7 @@ func (a *assignment) place(row int) {
 }
 
 // nearest extends the paths by the column at. It returns the column that is cheapest to reach next.
-func (a *assignment) nearest(at int, shortest []int, done []bool) int {
+func (a *matching) nearest(at int, shortest []int, done []bool) int {
 	next, row := 0, a.rowOf[at]
 	for col := 1; col < len(shortest); col++ {
 		if done[col] {
@@ -294,7 +294,7 @@ func (a *assignment) nearest(at int, shortest []int, done []bool) int {
 }
 
 // reprice changes the prices so that the path to the nearest column, which costs delta, becomes free.
-func (a *assignment) reprice(delta int, shortest []int, done []bool) {
+func (a *matching) reprice(delta int, shortest []int, done []bool) {
 	for col := range done {
 		if done[col] {
 			a.rowPrice[a.rowOf[col]] += delta

@@ -145,7 +145,7 @@ type labelCheck struct {
 	words      []string // valid labels
 	hasJudges  bool     // whether any answer has a judge's score
 	unlabelled int
-	people     *opinions // labels of whole answers; nil for a file that names cases
+	people     *wholeLabels // labels of whole answers; nil for a file that names cases
 }
 
 func newLabelCheck(given *labelFile) *labelCheck {

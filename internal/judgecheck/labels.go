@@ -40,16 +40,16 @@ type labelFile struct {
 	all  []*label
 	by   map[string][]*label // by case
 
-	problems []problem
+	problems []labelProblem
 }
 
-type problem struct {
+type labelProblem struct {
 	line int
 	why  string
 }
 
 func (l *labelFile) problem(line int, format string, args ...any) {
-	l.problems = append(l.problems, problem{line, fmt.Sprintf(format, args...)})
+	l.problems = append(l.problems, labelProblem{line, fmt.Sprintf(format, args...)})
 }
 
 // err returns all problems of the file, sorted by line; nil if there are none.
@@ -57,7 +57,7 @@ func (l *labelFile) err() error {
 	if len(l.problems) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(l.problems, func(a, b problem) int { return a.line - b.line })
+	slices.SortStableFunc(l.problems, func(a, b labelProblem) int { return a.line - b.line })
 	all := make([]error, len(l.problems))
 	for i, m := range l.problems {
 		all[i] = fmt.Errorf("%s:%d: %s", l.file, m.line, m.why)

@@ -15,8 +15,8 @@ type People struct {
 	labels.PeopleAgreement
 }
 
-// opinions has labels of whole answers.
-type opinions struct {
+// wholeLabels has labels of whole answers.
+type wholeLabels struct {
 	bySuite map[string]*labels.File
 	divided int
 	met     map[labels.AnswerKey]bool
@@ -27,7 +27,7 @@ type opinions struct {
 // the files are exit 2. If there is nothing to compare, it is exit 4.
 func CheckPeople(d *journal.Document, files []*labels.File) (*AgreementReport, error) {
 	c := newLabelCheck(&labelFile{})
-	c.people = &opinions{bySuite: map[string]*labels.File{}, met: map[labels.AnswerKey]bool{}}
+	c.people = &wholeLabels{bySuite: map[string]*labels.File{}, met: map[labels.AnswerKey]bool{}}
 	var problems []error
 	for _, f := range files {
 		problems = append(problems, f.Err())

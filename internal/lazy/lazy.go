@@ -8,18 +8,18 @@ import (
 	"sync/atomic"
 )
 
-// Pattern is a regular expression, a constant that is compiled when it is first used. Those with classes of characters
+// Regex is a regular expression, a constant that is compiled when it is first used. Those with classes of characters
 // or letters of either case are dear: compiled at once, they took a fifth of the time of `evalrun version`.
-type Pattern string
+type Regex string
 
 // compiled is replaced as a whole and never changed: a look-up takes no lock, which workers would share.
-var compiled atomic.Pointer[map[Pattern]*regexp.Regexp]
+var compiled atomic.Pointer[map[Regex]*regexp.Regexp]
 
 // Matches reports whether some part of a text matches.
-func (p Pattern) Matches(s string) bool { return p.Regexp().MatchString(s) }
+func (p Regex) Matches(s string) bool { return p.Regexp().MatchString(s) }
 
 // Regexp is the compiled expression. One that is wrong panics.
-func (p Pattern) Regexp() *regexp.Regexp {
+func (p Regex) Regexp() *regexp.Regexp {
 	known := compiled.Load()
 	if known != nil {
 		if re := (*known)[p]; re != nil {
@@ -28,7 +28,7 @@ func (p Pattern) Regexp() *regexp.Regexp {
 	}
 	re := regexp.MustCompile(string(p))
 	for {
-		all := map[Pattern]*regexp.Regexp{p: re}
+		all := map[Regex]*regexp.Regexp{p: re}
 		if known = compiled.Load(); known != nil {
 			maps.Copy(all, *known)
 		}

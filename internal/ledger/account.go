@@ -68,54 +68,54 @@ func (a *account) refusal(cost Amount) string {
 // dust is the rounding error of sums of fractions.
 const dust = 1e-9
 
-// room says what a call waits for: a time or, if that is zero, the end of another grant. why is "" if the
+// accountWait says what a call waits for: a time or, if that is zero, the end of another grant. why is "" if the
 // call need not wait.
-type room struct {
+type accountWait struct {
 	why string
 	at  time.Time
 }
 
-func (a *account) roomFor(cost Amount, now time.Time) room {
+func (a *account) roomFor(cost Amount, now time.Time) accountWait {
 	l := a.limits
 	switch {
 	case a.held.After(now):
-		return room{"the service, which wants a pause", a.held}
+		return accountWait{"the service, which wants a pause", a.held}
 	case takesPlace(cost) && l.Concurrency > 0 && a.open >= l.Concurrency:
-		return room{why: "a place among the calls in progress"}
+		return accountWait{why: "a place among the calls in progress"}
 	case l.Budget.Calls > 0 && cost.Calls > 0 && a.Granted.Calls+cost.Calls > l.Budget.Calls,
 		l.Budget.Tokens > 0 && cost.Tokens > 0 && a.Settled.Tokens+a.reserved.Tokens+cost.Tokens > l.Budget.Tokens,
 		l.Budget.Money > 0 && cost.Money > 0 && a.Settled.Money+a.reserved.Money+cost.Money > l.Budget.Money+dust:
-		return room{why: "the part of the budget that calls in progress reserve"}
+		return accountWait{why: "the part of the budget that calls in progress reserve"}
 	}
 	if wait := a.tokenRoom(cost.Tokens, now); wait.why != "" {
 		return wait
 	}
 	if l.RequestsPerMinute > 0 && a.next.After(now) {
-		return room{"requests per minute", a.next}
+		return accountWait{"requests per minute", a.next}
 	}
-	return room{}
+	return accountWait{}
 }
 
 // tokenRoom is roomFor for tokens per minute. A call above the limit waits until it is the only one.
-func (a *account) tokenRoom(tokens int, now time.Time) room {
+func (a *account) tokenRoom(tokens int, now time.Time) accountWait {
 	limit := a.limits.TokensPerMinute
 	if limit == 0 || tokens == 0 {
-		return room{}
+		return accountWait{}
 	}
 	a.forget(now)
 	over := a.inWindow + a.reserved.Tokens + tokens - limit
 	if over <= 0 || a.inWindow+a.reserved.Tokens == 0 {
-		return room{}
+		return accountWait{}
 	}
 	for _, one := range a.window {
 		if over -= one.tokens; over <= 0 {
-			return room{"tokens per minute", one.at.Add(minute + windowGuard)}
+			return accountWait{"tokens per minute", one.at.Add(minute + windowGuard)}
 		}
 	}
 	if a.reserved.Tokens > 0 {
-		return room{why: "tokens per minute"}
+		return accountWait{why: "tokens per minute"}
 	}
-	return room{"tokens per minute", a.window[len(a.window)-1].at.Add(minute + windowGuard)}
+	return accountWait{"tokens per minute", a.window[len(a.window)-1].at.Add(minute + windowGuard)}
 }
 
 // forget drops tokens of calls that ended more than a minute ago.

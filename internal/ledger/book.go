@@ -14,7 +14,7 @@ import (
 // the same events again leads to the same book.
 type book struct {
 	limits []AccountLimits
-	file   *file
+	file   *ledgerFile
 	now    func() time.Time
 
 	mu       sync.Mutex
@@ -25,8 +25,8 @@ type book struct {
 	left     map[string]time.Time // requests that were given up before they were granted, by their ids, and when
 }
 
-type event struct {
-	Type    kind          `json:"type"`
+type bookEvent struct {
+	Type    eventKind     `json:"type"`
 	At      time.Time     `json:"at"`
 	ID      string        `json:"id,omitempty"` // of a grant
 	Owner   string        `json:"owner,omitempty"`
@@ -36,17 +36,17 @@ type event struct {
 	Balance *Balance      `json:"balance,omitempty"` // settled grants only
 }
 
-type kind string
+type eventKind string
 
 const (
-	granted  kind = "grant"
-	settled  kind = "settle"
-	returned kind = "return" // the call was not sent
-	refused  kind = "refuse"
-	paused   kind = "pause" // by the service
-	balanced kind = "balance"
-	used     kind = "use"  // tokens of the last minute, of a grant that has ended
-	paced    kind = "pace" // earliest time of the next request
+	granted  eventKind = "grant"
+	settled  eventKind = "settle"
+	returned eventKind = "return" // the call was not sent
+	refused  eventKind = "refuse"
+	paused   eventKind = "pause" // by the service
+	balanced eventKind = "balance"
+	used     eventKind = "use"  // tokens of the last minute, of a grant that has ended
+	paced    eventKind = "pace" // earliest time of the next request
 )
 
 func newBook(limits []AccountLimits) *book {
@@ -73,7 +73,7 @@ func (b *book) account(name ModelAccount) *account {
 
 // revive applies an event from the file. If the clock was set back since, it moves the event to now, so
 // that nothing waits longer than intended.
-func (b *book) revive(e *event) {
+func (b *book) revive(e *bookEvent) {
 	now := b.now()
 	if e.At.After(now) {
 		e.Until = e.Until.Add(now.Sub(e.At))
@@ -85,7 +85,7 @@ func (b *book) revive(e *event) {
 	}
 }
 
-func (b *book) apply(e *event) {
+func (b *book) apply(e *bookEvent) {
 	switch e.Type {
 	case granted:
 		a := b.account(*e.Account)
@@ -121,7 +121,7 @@ func (b *book) apply(e *event) {
 }
 
 // record applies an event and adds it to the file. The event is safe once file.wait(place) returns.
-func (b *book) record(e *event) (place int64) {
+func (b *book) record(e *bookEvent) (place int64) {
 	b.apply(e)
 	return b.file.add(e)
 }
@@ -191,34 +191,34 @@ func pause(ctx context.Context, d time.Duration, timed bool, changed <-chan stru
 }
 
 // try grants a call if there is room for it. Otherwise it returns what to wait for.
-func (b *book) try(ask *GrantRequest) (wait room, changed <-chan struct{}, place int64, err error) {
+func (b *book) try(ask *GrantRequest) (wait accountWait, changed <-chan struct{}, place int64, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()
 	b.heard[ask.Owner] = now
 	if _, gone := b.left[ask.ID]; gone { // the message that the caller gave up came first
-		return room{}, nil, 0, context.Canceled
+		return accountWait{}, nil, 0, context.Canceled
 	}
 	if g := b.grants[ask.ID]; g != nil { // the reply to an earlier request was lost
-		return room{}, nil, b.file.end(), nil
+		return accountWait{}, nil, b.file.end(), nil
 	}
 	if find(b.limits, ask.Account) == nil {
-		return room{}, nil, 0, noEntry(ask.Account)
+		return accountWait{}, nil, 0, noEntry(ask.Account)
 	}
 	a := b.account(ask.Account)
 	if why := a.refusal(ask.Cost); why != "" {
-		b.record(&event{Type: refused, At: now, Account: &ask.Account, Cost: ask.Cost})
-		return room{}, nil, 0, &refusal{Budget: true, Account: ask.Account, reason: "the ledger of the team: " + why}
+		b.record(&bookEvent{Type: refused, At: now, Account: &ask.Account, Cost: ask.Cost})
+		return accountWait{}, nil, 0, &refusal{Budget: true, Account: ask.Account, reason: "the ledger of the team: " + why}
 	}
 	if !a.turn(ask) {
-		return room{why: "tokens per minute"}, b.changed, 0, nil
+		return accountWait{why: "tokens per minute"}, b.changed, 0, nil
 	}
 	if wait := a.roomFor(ask.Cost, now); wait.why != "" {
 		return wait, b.changed, 0, nil
 	}
-	place = b.record(&event{Type: granted, At: now, ID: ask.ID, Owner: ask.Owner, Account: &ask.Account, Cost: ask.Cost})
+	place = b.record(&bookEvent{Type: granted, At: now, ID: ask.ID, Owner: ask.Owner, Account: &ask.Account, Cost: ask.Cost})
 	b.leaveQueue(a, ask) // before the file is safe, so that both grants can be written together
-	return room{}, nil, place, nil
+	return accountWait{}, nil, place, nil
 }
 
 // turn reports whether a call is next. Calls with tokens keep their order, so that small ones cannot
@@ -273,13 +273,13 @@ func (b *book) settleOne(s *Settlement, now time.Time) {
 	b.heard[g.owner] = now
 	if s.RetryAfter > 0 {
 		until := now.Add(time.Duration(s.RetryAfter) * time.Millisecond)
-		b.record(&event{Type: paused, At: now, Account: &g.of.ModelAccount, Until: until})
+		b.record(&bookEvent{Type: paused, At: now, Account: &g.of.ModelAccount, Until: until})
 	}
 	if s.Unsent {
-		b.record(&event{Type: returned, At: now, ID: s.ID})
+		b.record(&bookEvent{Type: returned, At: now, ID: s.ID})
 		return
 	}
-	b.record(&event{Type: settled, At: now, ID: s.ID, Cost: Amount{Calls: g.cost.Calls, Tokens: s.Tokens, Money: s.Money}})
+	b.record(&bookEvent{Type: settled, At: now, ID: s.ID, Cost: Amount{Calls: g.cost.Calls, Tokens: s.Tokens, Money: s.Money}})
 }
 
 // hear records a sign of life of a process.
@@ -296,7 +296,7 @@ func (b *book) expire() {
 	now, any := b.now(), false
 	for id, g := range b.grants {
 		if now.Sub(b.heard[g.owner]) > lifetime {
-			b.record(&event{Type: settled, At: now, ID: id, Cost: g.cost})
+			b.record(&bookEvent{Type: settled, At: now, ID: id, Cost: g.cost})
 			any = true
 		}
 	}
@@ -321,24 +321,24 @@ func (b *book) balances() []Balance {
 }
 
 // events returns the fewest events that lead to this book.
-func (b *book) events(now time.Time) (out []*event) {
+func (b *book) events(now time.Time) (out []*bookEvent) {
 	for _, a := range b.accounts {
 		whole := a.Balance
 		whole.Granted.sub(a.reserved) // the events of its grants follow
-		out = append(out, &event{Type: balanced, At: now, Balance: &whole})
+		out = append(out, &bookEvent{Type: balanced, At: now, Balance: &whole})
 		if a.held.After(now) {
-			out = append(out, &event{Type: paused, At: now, Account: &a.ModelAccount, Until: a.held})
+			out = append(out, &bookEvent{Type: paused, At: now, Account: &a.ModelAccount, Until: a.held})
 		}
 		if a.next.After(now) {
-			out = append(out, &event{Type: paced, At: now, Account: &a.ModelAccount, Until: a.next})
+			out = append(out, &bookEvent{Type: paced, At: now, Account: &a.ModelAccount, Until: a.next})
 		}
 		a.forget(now)
 		for _, one := range a.window {
-			out = append(out, &event{Type: used, At: one.at, Account: &a.ModelAccount, Cost: Amount{Tokens: one.tokens}})
+			out = append(out, &bookEvent{Type: used, At: one.at, Account: &a.ModelAccount, Cost: Amount{Tokens: one.tokens}})
 		}
 	}
 	for id, g := range b.grants {
-		out = append(out, &event{Type: granted, At: now, ID: id, Owner: g.owner, Account: &g.of.ModelAccount, Cost: g.cost})
+		out = append(out, &bookEvent{Type: granted, At: now, ID: id, Owner: g.owner, Account: &g.of.ModelAccount, Cost: g.cost})
 	}
 	return out
 }

@@ -157,7 +157,7 @@ func checkRate(t *testing.T, l AccountLimits, arrived, left []sent, minutes floa
 }
 
 // unwritten is a file that takes all and writes nothing.
-func unwritten() *file { return &file{moved: make(chan struct{}), safe: 1 << 60} }
+func unwritten() *ledgerFile { return &ledgerFile{moved: make(chan struct{}), safe: 1 << 60} }
 
 // A ledger that was killed knows every grant that it answered.
 func TestKilledLedgerForgetsNothing(t *testing.T) {
@@ -410,7 +410,7 @@ func TestFileIsRewritten(t *testing.T) {
 	b = openBook(t, killedCopy(t, dir), AccountLimits{})
 	expect.Same(t, "balances", b.balances(), before)
 	expect.Same(t, "open grants", len(b.grants), 80)
-	if !slices.ContainsFunc(b.events(time.Now()), func(e *event) bool { return e.Type == balanced }) {
+	if !slices.ContainsFunc(b.events(time.Now()), func(e *bookEvent) bool { return e.Type == balanced }) {
 		t.Error("got no event of a balance, want one")
 	}
 }

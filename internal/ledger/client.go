@@ -330,7 +330,7 @@ func (c *Client) understand(status int, text []byte, into any) error {
 		}
 		return nil
 	}
-	var p problem
+	var p errorReply
 	known := json.Unmarshal(text, &p) == nil && p.Error != ""
 	switch {
 	case status >= http.StatusInternalServerError:

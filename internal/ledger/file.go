@@ -26,9 +26,9 @@ const fileName = "ledger.jsonl"
 // retryPause is the time between attempts to write.
 const retryPause = time.Second
 
-// file is the file of a ledger, with one event per line. An event is safe once it is synchronised to the
+// ledgerFile is the file of a ledger, with one event per line. An event is safe once it is synchronised to the
 // disk; one synchronisation covers many events. While the disk is full or broken, callers wait.
-type file struct {
+type ledgerFile struct {
 	notice func(string)
 	lock   *flock.Flock
 	out    *os.File
@@ -51,7 +51,7 @@ type file struct {
 
 // openFile locks the folder, applies the events of its file to the book, and rewrites the file with the
 // fewest events.
-func openFile(dir string, b *book, notice func(string)) (*file, error) {
+func openFile(dir string, b *book, notice func(string)) (*ledgerFile, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, exit.BadInput("--state: %w", err)
 	}
@@ -61,7 +61,7 @@ func openFile(dir string, b *book, notice func(string)) (*file, error) {
 	} else if !ok {
 		return nil, exit.BadInput("--state: another ledger uses the folder %s: end it, or name another folder", dir)
 	}
-	f := &file{
+	f := &ledgerFile{
 		notice:  notice,
 		lock:    lock,
 		path:    filepath.Join(dir, fileName),
@@ -80,7 +80,7 @@ func openFile(dir string, b *book, notice func(string)) (*file, error) {
 	return f, nil
 }
 
-func (f *file) open() error {
+func (f *ledgerFile) open() error {
 	err := readEvents(f.path, f.book)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (f *file) open() error {
 }
 
 // rewrite replaces the file by one with the fewest events.
-func (f *file) rewrite() error {
+func (f *ledgerFile) rewrite() error {
 	f.book.mu.Lock()
 	defer f.book.mu.Unlock()
 	err := atomic.Write(f.path, 0o600, func(w io.Writer) error {
@@ -134,7 +134,7 @@ const (
 )
 
 // reached records that the file is safe up to a place. The caller holds mu.
-func (f *file) reached(place int64) {
+func (f *ledgerFile) reached(place int64) {
 	f.safe = place
 	close(f.moved)
 	f.moved = make(chan struct{})
@@ -160,7 +160,7 @@ func readEvents(path string, b *book) error {
 		if err != nil {
 			return exit.BadInput("--state: %w", err)
 		}
-		var e event
+		var e bookEvent
 		if err := json.Unmarshal(line, &e); err != nil || !e.whole() {
 			return exit.BadInput(
 				"%s:%d is damaged: what was granted is not known; move the file away to begin with empty accounts", path, n,
@@ -171,7 +171,7 @@ func readEvents(path string, b *book) error {
 }
 
 // whole reports whether an event has the fields that its type needs.
-func (e *event) whole() bool {
+func (e *bookEvent) whole() bool {
 	switch e.Type {
 	case granted, refused, paused, paced, used:
 		return e.Account != nil
@@ -184,7 +184,7 @@ func (e *event) whole() bool {
 }
 
 // add adds an event. It returns the place for wait.
-func (f *file) add(e *event) int64 {
+func (f *ledgerFile) add(e *bookEvent) int64 {
 	line, err := json.Marshal(e)
 	if err != nil { // it has only texts, times and finite numbers
 		panic(err)
@@ -201,14 +201,14 @@ func (f *file) add(e *event) int64 {
 }
 
 // end returns the place for wait of the last event.
-func (f *file) end() int64 {
+func (f *ledgerFile) end() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.added
 }
 
 // wait waits until the file is safe up to a place.
-func (f *file) wait(ctx context.Context, place int64) error {
+func (f *ledgerFile) wait(ctx context.Context, place int64) error {
 	for {
 		f.mu.Lock()
 		safe, moved := f.safe, f.moved
@@ -227,7 +227,7 @@ func (f *file) wait(ctx context.Context, place int64) error {
 }
 
 // loop writes events until the file is closed.
-func (f *file) loop() {
+func (f *ledgerFile) loop() {
 	defer close(f.done)
 	for {
 		select {
@@ -243,7 +243,7 @@ func (f *file) loop() {
 }
 
 // insist writes until it succeeds. It returns false when the file is closed before.
-func (f *file) insist() bool {
+func (f *ledgerFile) insist() bool {
 	for failed := false; ; failed = true {
 		err := f.flush()
 		switch {
@@ -264,7 +264,7 @@ func (f *file) insist() bool {
 }
 
 // flush writes and synchronises the added events. After an error, the file is as before.
-func (f *file) flush() error {
+func (f *ledgerFile) flush() error {
 	f.mu.Lock()
 	buf := bytes.Clone(f.buf)
 	f.mu.Unlock()
@@ -290,7 +290,7 @@ func (f *file) flush() error {
 }
 
 // close writes the remaining events and unlocks the folder.
-func (f *file) close() {
+func (f *ledgerFile) close() {
 	close(f.closing)
 	<-f.done
 	_ = f.out.Close() // every line that matters is on the disk

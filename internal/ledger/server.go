@@ -193,18 +193,18 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			answer(
 				w,
 				http.StatusUnauthorized,
-				problem{Error: "the token is missing or wrong: set EVALRUN_LEDGER_TOKEN to that of the ledger"},
+				errorReply{Error: "the token is missing or wrong: set EVALRUN_LEDGER_TOKEN to that of the ledger"},
 			)
 		case r.Header.Get("Origin") != "":
-			answer(w, http.StatusForbidden, problem{Error: "the ledger does not serve pages of browsers"})
+			answer(w, http.StatusForbidden, errorReply{Error: "the ledger does not serve pages of browsers"})
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
 }
 
-// problem is the reply to a request that fails.
-type problem struct {
+// errorReply is the reply to a request that fails.
+type errorReply struct {
 	Error   string        `json:"error"`
 	Account *ModelAccount `json:"account,omitempty"`
 }
@@ -220,7 +220,7 @@ func taking[T any](serve func(http.ResponseWriter, *http.Request, T)) http.Handl
 	return func(w http.ResponseWriter, r *http.Request) {
 		var body T
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostBody)).Decode(&body); err != nil {
-			answer(w, http.StatusBadRequest, problem{Error: "the request is not what the ledger expects: " + err.Error()})
+			answer(w, http.StatusBadRequest, errorReply{Error: "the request is not what the ledger expects: " + err.Error()})
 			return
 		}
 		serve(w, r, body)
@@ -252,7 +252,7 @@ func (s *Server) grant(w http.ResponseWriter, r *http.Request, ask GrantRequest)
 		answer(
 			w,
 			http.StatusBadRequest,
-			problem{Error: "the request is not what the ledger expects: a grant has an id, an owner and a cost"},
+			errorReply{Error: "the request is not what the ledger expects: a grant has an id, an owner and a cost"},
 		)
 		return
 	}
@@ -274,10 +274,10 @@ func refuse(w http.ResponseWriter, err error) {
 	var r *refusal
 	switch {
 	case !errors.As(err, &r):
-		answer(w, http.StatusServiceUnavailable, problem{Error: err.Error()})
+		answer(w, http.StatusServiceUnavailable, errorReply{Error: err.Error()})
 	case r.Budget:
-		answer(w, http.StatusForbidden, problem{r.reason, &r.Account})
+		answer(w, http.StatusForbidden, errorReply{r.reason, &r.Account})
 	default:
-		answer(w, http.StatusUnprocessableEntity, problem{r.reason, &r.Account})
+		answer(w, http.StatusUnprocessableEntity, errorReply{r.reason, &r.Account})
 	}
 }

@@ -50,7 +50,7 @@ func groupOf(m []int) int {
 
 // suretyOf returns how surely a clause of this form affirms its letter; 0 if the rest of the sentence takes
 // it back.
-func (f form) suretyOf(clause, rest string) int {
+func (f clauseForm) suretyOf(clause, rest string) int {
 	surety := f.surety
 	if has(clause, finalWord) {
 		surety = final

@@ -9,10 +9,10 @@ const (
 	final                  // final answer: B, \boxed{B}
 )
 
-// form is a clause that affirms a letter, as a pattern over classes (classes.go), such as a for "answer" and c for "is".
+// clauseForm is a clause that affirms a letter, as a pattern over classes (classes.go), such as a for "answer" and c for "is".
 // Its first group that matches is the letter.
-type form struct {
-	clause   lazy.Pattern
+type clauseForm struct {
+	clause   lazy.Regex
 	surety   int
 	reasoned bool // valid only after a reason: da A falsch ist, ist B richtig
 }
@@ -40,10 +40,10 @@ const (
 	optionText = `[wdDgnTb]{1,8}`
 )
 
-func affirming(clause lazy.Pattern, surety int) form { return form{clause, surety, false} }
+func affirming(clause lazy.Regex, surety int) clauseForm { return clauseForm{clause, surety, false} }
 
 // forms are tried in this order.
-var forms = []form{
+var forms = []clauseForm{
 	// \boxed{B}
 	affirming(inFront+`X:*`+letter, final),
 	// the answer is B; the answer is Lyon, option B
@@ -92,10 +92,10 @@ var forms = []form{
 }
 
 // bareLetter is a letter that is a clause by itself, with the words that may precede it.
-const bareLetter lazy.Pattern = `^((?:[bfR]:|[bfR,])*)(y?[bR,]*)(?:D?[ao]|D)?` + letter
+const bareLetter lazy.Regex = `^((?:[bfR]:|[bfR,])*)(y?[bR,]*)(?:D?[ao]|D)?` + letter
 
 // denyingForms are the patterns that deny a letter.
-var denyingForms = []lazy.Pattern{
+var denyingForms = []lazy.Regex{
 	// not B, except B, eliminate B; I don't think it is B
 	`[xelrVZ][Dopadbug]{0,3}([LBG])`,
 	`x[bfitcEWDdaopMIuvQ]*([LBG])`,
@@ -112,75 +112,75 @@ const verdict = `[jybi,tRfl]*(?:(?:[itE]|D?[ao])[bcCEhMWYz]+(?:D?d?m|r|x[bcCEWMD
 // Sentences that take back the previous sentence.
 const (
 	// that is wrong; I doubt it
-	notIt lazy.Pattern = `^(?:` + verdict + `[^LBG]*|[^LBG]*U[^LBG]*)$`
+	notIt lazy.Regex = `^(?:` + verdict + `[^LBG]*|[^LBG]*U[^LBG]*)$`
 	// not really; maybe not; I would not
-	fragment lazy.Pattern = `^[bjyJRfi,]*[xhPNUqlr][^LBGOTcCEMzk:]?$|^[bjy]*(?:I|M)[Mb]*x[^LBG]*$`
+	fragment lazy.Regex = `^[bjyJRfi,]*[xhPNUqlr][^LBGOTcCEMzk:]?$|^[bjy]*(?:I|M)[Mb]*x[^LBG]*$`
 	// no, it is not
-	saidNo lazy.Pattern = `^b*x,`
+	saidNo lazy.Regex = `^b*x,`
 	// or not; so they say, not I
-	justNo lazy.Pattern = `^[JRb,fyj]*x[b]*(?:$|,)|,b*xb*$|^[jyb]*(?:S.*x|[^LBG]*[it][^LBG]*S|h[^LBG]*S)`
+	justNo lazy.Regex = `^[JRb,fyj]*x[b]*(?:$|,)|,b*xb*$|^[jyb]*(?:S.*x|[^LBG]*[it][^LBG]*S|h[^LBG]*S)`
 	// or is it? right?
-	counterQuestion lazy.Pattern = `^(?:J|[JjybciExpmRza,]+$)`
+	counterQuestion lazy.Regex = `^(?:J|[JjybciExpmRza,]+$)`
 	// wait; correction: C; oops, that was wrong
-	correcting lazy.Pattern = `^(?:R:|[R,b]*R[,b]*$|[b,j]*R[^LBG]*[xmrUhq][^LBG]*$)`
+	correcting lazy.Regex = `^(?:R:|[R,b]*R[,b]*$|[b,j]*R[^LBG]*[xmrUhq][^LBG]*$)`
 )
 
 // Patterns of the words before a clause.
 const (
 	// but actually
-	correction lazy.Pattern = `^y?I?R`
+	correction lazy.Regex = `^y?I?R`
 	// he says that ...,
-	reported lazy.Pattern = `St.*,$`
+	reported lazy.Regex = `St.*,$`
 	// it is not so that
-	deniedIntro lazy.Pattern = `^[^kyKH].*x|^x`
+	deniedIntro lazy.Regex = `^[^kyKH].*x|^x`
 )
 
 // Patterns of the words after an affirmed letter.
 const (
 	// the bracket behind B)
-	closed lazy.Pattern = `^\)+($|[,:(ykj-])`
+	closed lazy.Regex = `^\)+($|[,:(ykj-])`
 	// for this question
-	ofQuestion lazy.Pattern = `^(?:b|g?(?:[Di][nbp]{0,2})?Q[wn]?|t[cE]D?p+)*`
+	ofQuestion lazy.Regex = `^(?:b|g?(?:[Di][nbp]{0,2})?Q[wn]?|t[cE]D?p+)*`
 	// rather than A, and not A; over A
-	otherThan    lazy.Pattern = `^,?(?:e|j?b*x)[Dopa]*[LBG]\)?`
-	otherThanAny lazy.Pattern = `^,?(?:[el]|j?b*x)[Dopa]*[LBG]\)?`
+	otherThan    lazy.Regex = `^,?(?:e|j?b*x)[Dopa]*[LBG]\)?`
+	otherThanAny lazy.Regex = `^,?(?:[el]|j?b*x)[Dopa]*[LBG]\)?`
 	// because ...; as B is ...
-	reason lazy.Pattern = `^(?:k(?:[^n]|n[^,]*c|$)|K[DLBGO])`
+	reason lazy.Regex = `^(?:k(?:[^n]|n[^,]*c|$)|K[DLBGO])`
 	// onlyReasons is what may follow a letter that "would be" the answer.
-	onlyReasons lazy.Pattern = `^\)?(?:b|g?(?:[Di][nbp]{0,2})?Q[wn]?)*(?:,?[kK].*|,?[ex][Do]*[LBG])?$`
+	onlyReasons lazy.Regex = `^\)?(?:b|g?(?:[Di][nbp]{0,2})?Q[wn]?)*(?:,?[kK].*|,?[ex][Do]*[LBG])?$`
 	// and ... is wrong, without a letter
-	vagueAddition lazy.Pattern = `^[^LBGO]*[xmrhN][^LBGO]*$`
+	vagueAddition lazy.Regex = `^[^LBGO]*[xmrhN][^LBGO]*$`
 	// harmless parts are about the other options, or give reasons.
-	harmless      lazy.Pattern = `^(?:O|k|K.*[LBGO]|K[^hmRSPU]*$)`
-	hedgedLetter  lazy.Pattern = `h.*[LBG]|^J|P`
-	letterDenied  lazy.Pattern = `[xelmrZ].*[LBG]|[LBG].*[xmrh]`
-	letterSaid    lazy.Pattern = `[cCEMzvwh]`
-	spoils        lazy.Pattern = `^` + verdict + `|^[qelHxZJ2]|x$|[rRShmNPU]`
-	spoilsOpening lazy.Pattern = `^[cCEWYzM2]|[xqZ=]`
+	harmless      lazy.Regex = `^(?:O|k|K.*[LBGO]|K[^hmRSPU]*$)`
+	hedgedLetter  lazy.Regex = `h.*[LBG]|^J|P`
+	letterDenied  lazy.Regex = `[xelmrZ].*[LBG]|[LBG].*[xmrh]`
+	letterSaid    lazy.Regex = `[cCEMzvwh]`
+	spoils        lazy.Regex = `^` + verdict + `|^[qelHxZJ2]|x$|[rRShmNPU]`
+	spoilsOpening lazy.Regex = `^[cCEWYzM2]|[xqZ=]`
 )
 
 // Patterns of sentences that mention letters without affirming them.
 const (
-	leftOpen   lazy.Pattern = `h.*[LBG]|[LBG].*h.*[paz]|[LBG][cCE]b+h|P|^J`
-	saidAsWell lazy.Pattern = `[LBG].*[pz]`
+	leftOpen   lazy.Regex = `h.*[LBG]|[LBG].*h.*[paz]|[LBG][cCE]b+h|P|^J`
+	saidAsWell lazy.Regex = `[LBG].*[pz]`
 )
 
 // Patterns that normalize a sentence.
 const (
-	ownNo       lazy.Pattern = `(?:^|[,:(-])(x)[,:]`
-	adverbs     lazy.Pattern = `[^R](,)([bRy]*b)(,).`
-	contrast    lazy.Pattern = `[^R](,)([bRy]*y)(,)[cCEWMhxz]`
-	joinsNext   lazy.Pattern = `^(?:,?j?[jJ]|,|-)D?o?([LB])`
-	takenOut    lazy.Pattern = `[elx]$`
-	saidAlready lazy.Pattern = `[cEvpm:]`
-	ownClause   lazy.Pattern = `^[^J|]*\|[cEMxhz]`
+	ownNo       lazy.Regex = `(?:^|[,:(-])(x)[,:]`
+	adverbs     lazy.Regex = `[^R](,)([bRy]*b)(,).`
+	contrast    lazy.Regex = `[^R](,)([bRy]*y)(,)[cCEWMhxz]`
+	joinsNext   lazy.Regex = `^(?:,?j?[jJ]|,|-)D?o?([LB])`
+	takenOut    lazy.Regex = `[elx]$`
+	saidAlready lazy.Regex = `[cEvpm:]`
+	ownClause   lazy.Regex = `^[^J|]*\|[cEMxhz]`
 )
 
 // answerName matches the key of an object that names the answer, such as final_answer.
-const answerName lazy.Pattern = `^[DFp]*[ao]+$`
+const answerName lazy.Regex = `^[DFp]*[ao]+$`
 
 // headingClasses matches a line that announces the answer, such as "Final answer".
-const headingClasses lazy.Pattern = `^b*D?[dpF]*[ao]$`
+const headingClasses lazy.Regex = `^b*D?[dpF]*[ao]$`
 
 // listItem matches the beginning of a line that repeats an option.
-const listItem lazy.Pattern = `^(?:(?:D?[ao])?([LB])[):-]|([LB])\.)`
+const listItem lazy.Regex = `^(?:(?:D?[ao])?([LB])[):-]|([LB])\.)`

@@ -10,9 +10,9 @@ import (
 
 // lexeme is a word, a phrase or a mark with its class. The grammar reads only classes.
 type lexeme struct {
-	class  byte
-	labels []int // the letters that it names
-	cut    bool  // an unknown character of a script without spaces
+	class   byte
+	choices []int // the letters that it names
+	cut     bool  // an unknown character of a script without spaces
 }
 
 // sentence is a part of a text that says one thing.
@@ -65,12 +65,12 @@ func (r *reader) read(i int) int {
 	return 1
 }
 
-func (r *reader) add(class byte, labels []int) {
+func (r *reader) add(class byte, choices []int) {
 	if len(r.now.lexemes) == maxSentence {
 		r.end(false)
 		r.now.lexemes = []lexeme{{class: unknownWord}} // the next marks are not the beginning of a sentence
 	}
-	r.now.lexemes = append(r.now.lexemes, lexeme{class: class, labels: labels})
+	r.now.lexemes = append(r.now.lexemes, lexeme{class: class, choices: choices})
 }
 
 func (r *reader) end(line bool) {
@@ -119,7 +119,7 @@ func (r *reader) optionAt(i int) bool {
 	if i < len(r.marks) && r.marks[i].text == "(" {
 		i++
 	}
-	return i < len(r.marks) && r.marks[i].label != notALetter && r.listItem(i)
+	return i < len(r.marks) && r.marks[i].choice != notALetter && r.listItem(i)
 }
 
 // listItem reports a word with a mark after it, such as b).
@@ -129,7 +129,7 @@ func (r *reader) listItem(i int) bool {
 
 // lists reports whether only a letter follows, as in B; C.
 func (r *reader) lists(i int) bool {
-	return i+1 < len(r.marks) && r.marks[i+1].label != notALetter &&
+	return i+1 < len(r.marks) && r.marks[i+1].choice != notALetter &&
 		(i+2 == len(r.marks) || oneOf("\n.;", r.marks[i+2].text))
 }
 
@@ -141,7 +141,7 @@ func (r *reader) abbreviated(i int) bool {
 	if slices.Contains(titles, r.marks[i-1].text) {
 		return true
 	}
-	return r.marks[i-1].label != notALetter && len(r.marks[i+1].text) == 1 &&
+	return r.marks[i-1].choice != notALetter && len(r.marks[i+1].text) == 1 &&
 		i+2 < len(r.marks) && r.marks[i+2].text == "."
 }
 
@@ -155,12 +155,12 @@ func (r *reader) word(i int) int {
 	case n > 1:
 		r.add(phrase, nil)
 		return n
-	case m.label != notALetter && r.article(i):
+	case m.choice != notALetter && r.article(i):
 		r.add(articleWord, nil)
-	case m.label != notALetter && r.pronoun(i):
+	case m.choice != notALetter && r.pronoun(i):
 		r.add(firstPerson, nil)
-	case m.label != notALetter && (m.exact || r.announced(i)):
-		r.add(oneLetter, []int{m.label})
+	case m.choice != notALetter && (m.exact || r.announced(i)):
+		r.add(oneLetter, []int{m.choice})
 	case n == 1:
 		r.add(phrase, nil)
 	case numberedQuestion.Matches(m.text):
@@ -175,7 +175,7 @@ func (r *reader) word(i int) int {
 	return 1
 }
 
-const numberedQuestion lazy.Pattern = `^q\d+$`
+const numberedQuestion lazy.Regex = `^q\d+$`
 
 // phraseAt returns the class and the length of the longest known phrase at the beginning of marks.
 func phraseAt(marks []mark) (class byte, n int) {
@@ -229,7 +229,7 @@ func (r *reader) wrapped(i int) int {
 	for at < len(r.marks) && at-i < 3 && oneOf(`("`, r.marks[at].text) {
 		at++
 	}
-	if at == i || at >= len(r.marks) || r.marks[at].label == notALetter {
+	if at == i || at >= len(r.marks) || r.marks[at].choice == notALetter {
 		return 0
 	}
 	class := byte(oneLetter)
@@ -242,7 +242,7 @@ func (r *reader) wrapped(i int) int {
 			class = bracketed
 		}
 	}
-	r.add(class, []int{r.marks[at].label})
+	r.add(class, []int{r.marks[at].choice})
 	return 2*(at-i) + 1
 }
 

@@ -13,7 +13,7 @@ import (
 // mark is a word or a punctuation mark of a text.
 type mark struct {
 	text   string // in lower case
-	label  int    // index of the choice, -1 for none
+	choice int    // index of the choice, -1 for none
 	exact  bool   // in upper case, or spelled as in the list of choices
 	lower  bool   // begins with a small letter and has more characters
 	word   bool
@@ -23,12 +23,12 @@ type mark struct {
 const notALetter = -1
 
 const (
-	struckOut  lazy.Pattern = `~~[^~\n]*~~|(?i)<(?:s|del|strike)>[^<]*</(?:s|del|strike)>`
-	answerTag  lazy.Pattern = `(?i)<(?:final_?)?(?:answer|choice)>`
-	lineTag    lazy.Pattern = `</?(?:br|p|div|li|ul|ol|tr|table|h[1-6]|[a-z_]*(?:answer|choice|think|thinking|reasoning|explanation))\s*/?>`
-	otherTag   lazy.Pattern = `</?[a-z][a-z_]{0,20}/?>`
-	texCommand lazy.Pattern = `\\(?:text|textbf|textit|mathrm|mathbf|mbox|quad|left|right|,|!|;|\(|\)|\[|\])`
-	arrow      lazy.Pattern = `[-=]+>|[→⇒➡⟶]`
+	struckOut  lazy.Regex = `~~[^~\n]*~~|(?i)<(?:s|del|strike)>[^<]*</(?:s|del|strike)>`
+	answerTag  lazy.Regex = `(?i)<(?:final_?)?(?:answer|choice)>`
+	lineTag    lazy.Regex = `</?(?:br|p|div|li|ul|ol|tr|table|h[1-6]|[a-z_]*(?:answer|choice|think|thinking|reasoning|explanation))\s*/?>`
+	otherTag   lazy.Regex = `</?[a-z][a-z_]{0,20}/?>`
+	texCommand lazy.Regex = `\\(?:text|textbf|textit|mathrm|mathbf|mbox|quad|left|right|,|!|;|\(|\)|\[|\])`
+	arrow      lazy.Regex = `[-=]+>|[→⇒➡⟶]`
 )
 
 // plainText removes formatting. It drops struck-out text, and turns tags around an answer into "answer:".
@@ -115,22 +115,22 @@ func (m *marker) word(written string) {
 	}
 	folded := textmetric.FoldCase(written)
 	at := notALetter
-	if len(folded) <= maxLabel {
+	if len(folded) <= maxLetter {
 		at = slices.Index(m.folded, folded)
 	}
 	if at != notALetter {
 		m.letters++
-		m.add(mark{text: folded, label: at, exact: written == m.of[at] || written == strings.ToUpper(written), word: true})
+		m.add(mark{text: folded, choice: at, exact: written == m.of[at] || written == strings.ToUpper(written), word: true})
 		return
 	}
 	first, size := utf8.DecodeRuneInString(written)
 	for i, part := range contracted(folded) {
-		m.add(mark{text: part, label: notALetter, word: true, lower: i == 0 && unicode.IsLower(first) && len(written) > size})
+		m.add(mark{text: part, choice: notALetter, word: true, lower: i == 0 && unicode.IsLower(first) && len(written) > size})
 	}
 }
 
-// maxLabel bounds a letter, in bytes.
-const maxLabel = 16
+// maxLetter bounds a letter, in bytes.
+const maxLetter = 16
 
 func visibleRune(r rune) rune {
 	if unicode.Is(unicode.Cf, r) {
@@ -234,9 +234,9 @@ func (m *marker) sign(r rune, text string) int {
 	case class == '-':
 		m.dash(r, after)
 	case r == ':' && (after == '\\' || after == '/'):
-		m.add(mark{text: "?:", label: notALetter, word: true}) // C:\
+		m.add(mark{text: "?:", choice: notALetter, word: true}) // C:\
 	case known && class != 0:
-		m.add(mark{text: string(class), label: notALetter})
+		m.add(mark{text: string(class), choice: notALetter})
 	case known, m.onlySets(r, after, text):
 	default:
 		m.symbol(r, after)
@@ -259,19 +259,19 @@ func (m *marker) onlySets(r, after rune, text string) bool {
 	return (r == '#' || r == '>') && m.spaced
 }
 
-const closedFormula lazy.Pattern = `^\$[^$\n]{1,40}\$`
+const closedFormula lazy.Regex = `^\$[^$\n]{1,40}\$`
 
-func punctuation(text string) mark { return mark{text: text, label: notALetter} }
+func punctuation(text string) mark { return mark{text: text, choice: notALetter} }
 
 // symbol reads other symbols. A symbol that touches a word changes its meaning: B+, C#, 20 °C.
 func (m *marker) symbol(r, after rune) {
 	touches := inWord(after) || !m.spaced
 	switch {
 	case strings.ContainsRune("&/+✅✓✔☑❌✗✘✖×", r) && (r != '+' || m.spaced || inWord(after)):
-		m.add(mark{text: string(r), label: notALetter, word: true})
+		m.add(mark{text: string(r), choice: notALetter, word: true})
 	case unicode.Is(unicode.So, r) && !touches:
 	default:
-		m.add(mark{text: "?" + string(r), label: notALetter, word: true})
+		m.add(mark{text: "?" + string(r), choice: notALetter, word: true})
 	}
 }
 
@@ -288,7 +288,7 @@ func (m *marker) stop(text string) int {
 	case n > 1 && !m.spaced && inWord(after):
 		m.add(punctuation("-")) // A...D
 	case text[:n] == "." && !m.spaced && inWord(after) && !ideographic(after):
-		m.add(mark{text: "?.", label: notALetter, word: true})
+		m.add(mark{text: "?.", choice: notALetter, word: true})
 	default:
 		m.add(punctuation("."))
 	}
@@ -302,7 +302,7 @@ func (m *marker) dash(r, after rune) {
 	switch {
 	case atLine && !inWord(after):
 	case r == '-' && (inWord(after) || !m.spaced):
-		m.add(mark{text: "?-", label: notALetter, word: true})
+		m.add(mark{text: "?-", choice: notALetter, word: true})
 	default:
 		m.add(punctuation("-"))
 	}

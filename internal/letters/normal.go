@@ -21,7 +21,7 @@ func (s sentence) normal() sentence {
 func withoutAsides(all []lexeme) []lexeme {
 	drop := map[int]bool{}
 	classes := sentence{lexemes: all}.classes()
-	for _, aside := range []lazy.Pattern{adverbs, contrast} {
+	for _, aside := range []lazy.Regex{adverbs, contrast} {
 		for _, m := range aside.Regexp().FindAllStringSubmatchIndex(classes, -1) {
 			drop[m[2]], drop[m[6]] = true, true
 			for i := m[4]; i < m[5]; i++ {
@@ -44,7 +44,7 @@ func joinedLetters(all []lexeme) []lexeme {
 	for i := 0; i < len(all); i++ {
 		l := all[i]
 		for n := joinedAt(out, all[i:]); n > 0; n = joinedAt(out, all[i:]) {
-			l = lexeme{class: joined, labels: append(slices.Clone(l.labels), all[i+n].labels...)}
+			l = lexeme{class: joined, choices: append(slices.Clone(l.choices), all[i+n].choices...)}
 			i += n
 		}
 		out = append(out, l)
@@ -55,7 +55,7 @@ func joinedLetters(all []lexeme) []lexeme {
 // joinedAt returns the distance to the letter that is joined to the one at the beginning of rest; 0 if
 // there is none.
 func joinedAt(before, rest []lexeme) int {
-	if rest[0].labels == nil {
+	if rest[0].choices == nil {
 		return 0
 	}
 	classes := sentence{lexemes: rest[1:min(9, len(rest))]}.classes()

@@ -35,7 +35,7 @@ func answerMember(text string) string {
 }
 
 // fenced matches an answer that is a single code block.
-const fenced lazy.Pattern = "(?s)^```\\w*\n(.*)\n```$"
+const fenced lazy.Regex = "(?s)^```\\w*\n(.*)\n```$"
 
 // namesAnswer accepts names such as answer, final_answer and Choice.
 func namesAnswer(name string) bool {

@@ -8,11 +8,11 @@ import "slices"
 
 // statement is what a sentence says about letters, or about an earlier statement.
 type statement struct {
-	kind   byte
-	labels []int // several if they are joined: B or C
-	surety int   // of an affirmed letter
-	weakly bool  // denied by a word that may be about something else
-	at     int   // position in its sentence
+	kind    byte
+	choices []int // several if they are joined: B or C
+	surety  int   // of an affirmed letter
+	weakly  bool  // denied by a word that may be about something else
+	at      int   // position in its sentence
 }
 
 // Kinds of statements.
@@ -65,7 +65,7 @@ func repeatsOptions(sentences []sentence) bool {
 			classes += "." // of B. Lyon
 		}
 		if m := listItem.Regexp().FindStringSubmatchIndex(classes); m != nil {
-			seen[s.lexemes[groupOf(m)].labels[0]] = true
+			seen[s.lexemes[groupOf(m)].choices[0]] = true
 		}
 	}
 	return len(seen) > 1
@@ -122,7 +122,7 @@ func (r *reading) affirm(c clauses) (used []int) {
 		if has(c.classes[:place], waitWord) {
 			r.add(statement{kind: corrects, at: at})
 		}
-		r.add(statement{kind: affirms, labels: c.lexemes[place].labels, surety: surety, at: place})
+		r.add(statement{kind: affirms, choices: c.lexemes[place].choices, surety: surety, at: place})
 		used = append(used, place)
 	}
 	return used
@@ -137,10 +137,10 @@ func (r *reading) deny(s sentence, classes string, used []int) {
 			continue
 		}
 		for i := begin; i < at; i++ {
-			if s.lexemes[i].labels == nil || slices.Contains(used, i) {
+			if s.lexemes[i].choices == nil || slices.Contains(used, i) {
 				continue
 			}
-			one := statement{labels: s.lexemes[i].labels, at: i, weakly: !denied[i]}
+			one := statement{choices: s.lexemes[i].choices, at: i, weakly: !denied[i]}
 			if one.kind = saidOf(classes[begin:at], denied[i], len(used) > 0); one.kind != 0 {
 				r.add(one)
 			}

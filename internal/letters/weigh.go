@@ -20,16 +20,16 @@ const maxMentions = 1000
 
 // Named returns the letters that a text chooses and the way in which it does so: "" if it clearly chooses
 // none.
-func Named(text string, of []string) (labels []string, how string) {
+func Named(text string, of []string) (choices []string, how string) {
 	marks, letters := marksOf(unquoted(plainText(answerMember(text))), of)
 	if letters > maxMentions {
 		return []string{fmt.Sprintf("%d letters", maxMentions), "more"}, "standing alone"
 	}
 	chosen, surety := weigh(statementsOf(sentencesOf(marks)))
 	for _, i := range chosen {
-		labels = append(labels, of[i])
+		choices = append(choices, of[i])
 	}
-	return labels, [...]string{"", "the answer opens with it", "said to be the answer", "said to be the final answer"}[surety]
+	return choices, [...]string{"", "the answer opens with it", "said to be the answer", "said to be the final answer"}[surety]
 }
 
 // weigh returns the letter that is affirmed and not denied. It returns several if they are affirmed
@@ -68,12 +68,12 @@ func (w *weights) count(s statement) {
 		w.affirm(s)
 	case denies:
 		if s.weakly {
-			note(&w.doubted, s.labels)
+			note(&w.doubted, s.choices)
 		} else {
-			note(&w.denied, s.labels)
+			note(&w.denied, s.choices)
 		}
 	case leaves:
-		note(&w.opened, s.labels)
+		note(&w.opened, s.choices)
 	}
 }
 
@@ -85,27 +85,27 @@ func (w *weights) affirm(s statement) {
 		*w = weights{denied: denied}
 	}
 	w.opened = nil
-	note(&w.affirmed[s.surety], s.labels)
+	note(&w.affirmed[s.surety], s.choices)
 }
 
 // against reports whether any statement speaks against the only affirmed letter.
-func (w *weights) against(label, surety int) bool {
-	if w.denied[label] || surety == openingOnly && w.doubted[label] {
+func (w *weights) against(choice, surety int) bool {
+	if w.denied[choice] || surety == openingOnly && w.doubted[choice] {
 		return true
 	}
 	for other := range w.opened {
-		if other != label {
+		if other != choice {
 			return true
 		}
 	}
 	return false
 }
 
-func note(set *map[int]bool, labels []int) {
+func note(set *map[int]bool, choices []int) {
 	if *set == nil {
 		*set = map[int]bool{}
 	}
-	for _, l := range labels {
+	for _, l := range choices {
 		(*set)[l] = true
 	}
 }

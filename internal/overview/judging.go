@@ -41,8 +41,8 @@ func JudgingOf(d *journal.Document) *Judging {
 		return nil
 	}
 	out := &Judging{JudgeRequests: d.Summary.JudgeRequests}
-	all := map[judgedBy][][]eval.Ruling{}
-	var order []judgedBy
+	all := map[agreementKey][][]eval.Ruling{}
+	var order []agreementKey
 	for r, err := range d.Trials() {
 		if err != nil { // the caller gets the same error when it lists trials
 			continue
@@ -62,21 +62,21 @@ func JudgingOf(d *journal.Document) *Judging {
 	return out
 }
 
-// judgedBy groups the answers of one SelfAgreement.
-type judgedBy struct {
+// agreementKey groups the answers of one SelfAgreement.
+type agreementKey struct {
 	suite, arm, scorer, judge string
 	panel, repeats            int
 }
 
 // agreeing yields the sets of rulings about an answer whose agreement counts: the repeats of each judge,
 // and the votes of a panel.
-func agreeing(r *eval.Result, s *eval.Score) iter.Seq2[judgedBy, []eval.Ruling] {
-	return func(yield func(judgedBy, []eval.Ruling) bool) {
+func agreeing(r *eval.Result, s *eval.Score) iter.Seq2[agreementKey, []eval.Ruling] {
+	return func(yield func(agreementKey, []eval.Ruling) bool) {
 		j := s.Judged
 		if j == nil || j.Agreement == nil {
 			return
 		}
-		k := judgedBy{suite: r.Suite, arm: r.Arm, scorer: cmp.Or(s.Name, s.Scorer), judge: j.Judge, repeats: len(j.Rulings)}
+		k := agreementKey{suite: r.Suite, arm: r.Arm, scorer: cmp.Or(s.Name, s.Scorer), judge: j.Judge, repeats: len(j.Rulings)}
 		if len(j.Panel) == 0 {
 			yield(k, j.Rulings)
 			return
@@ -94,7 +94,7 @@ func agreeing(r *eval.Result, s *eval.Score) iter.Seq2[judgedBy, []eval.Ruling] 
 	}
 }
 
-func agreementOf(k judgedBy, all [][]eval.Ruling) SelfAgreement {
+func agreementOf(k agreementKey, all [][]eval.Ruling) SelfAgreement {
 	out := SelfAgreement{
 		Suite: k.suite, Arm: k.arm, Scorer: k.scorer, Judge: k.judge, Panel: k.panel, Repeats: k.repeats, Answers: len(all),
 	}

@@ -22,7 +22,7 @@ const version = 1
 type Overview struct {
 	Version int          `json:"version"`
 	Run     RunStatus    `json:"run"`
-	Summary Totals       `json:"summary"`
+	Totals  Totals       `json:"summary"`
 	Arms    []ArmFigures `json:"arms"`
 	// Gate is nil if no gate was applied. Then NoVerdict says so.
 	Gate      *eval.Gate `json:"gate"`
@@ -100,7 +100,7 @@ func New(d *journal.Document) Overview {
 	out := Overview{
 		Version: version,
 		Run:     newRun(d),
-		Summary: newSummary(d),
+		Totals:  newSummary(d),
 		Arms:    []ArmFigures{},
 		Gate:    applied(d.Gate()), Comparison: d.Comparison(), Ranking: d.Ranking(), Race: RaceOf(d),
 	}

@@ -57,9 +57,9 @@ func completed() *eval.End { return &eval.End{Reason: eval.EndCompleted, Finishe
 func TestFiguresOfARunAreThoseOfItsArms(t *testing.T) {
 	t.Parallel()
 	got := New(rows(t, nil, completed(), "pp", "pf", "ff", "e"))
-	expect.Same(t, "counts", got.Summary.Counts, eval.Counts{Pass: 3, Fail: 3, Error: 1})
-	expect.Same(t, "trials", got.Summary.Trials, 7)
-	expect.Same(t, "pass rate", *got.Summary.PassRate, 0.5)
+	expect.Same(t, "counts", got.Totals.Counts, eval.Counts{Pass: 3, Fail: 3, Error: 1})
+	expect.Same(t, "trials", got.Totals.Trials, 7)
+	expect.Same(t, "pass rate", *got.Totals.PassRate, 0.5)
 	expect.Same(t, "rules of a gate without any", got.Gate.Rules, []eval.GateRule{})
 	if len(got.Arms) != 1 {
 		t.Fatalf("got %d arms, want one", len(got.Arms))
@@ -80,7 +80,7 @@ func TestWithoutAGateThereIsNoVerdict(t *testing.T) {
 	got := New(d)
 	expect.Same(t, "gate", got.Gate, nil)
 	expect.Same(t, "why", got.NoVerdict, NotApplied)
-	expect.Same(t, "cases", got.Summary.Cases, journal.CaseCounts{Tests: 2, Errors: 1})
+	expect.Same(t, "cases", got.Totals.Cases, journal.CaseCounts{Tests: 2, Errors: 1})
 	if HasPassed(d) || len(Rules(d)) > 0 {
 		t.Errorf("got passed %v and the rules %v, want neither", HasPassed(d), Rules(d))
 	}
@@ -90,7 +90,7 @@ func TestWithoutAGateThereIsNoVerdict(t *testing.T) {
 func TestWithoutJudgedTrialsThereIsNoRate(t *testing.T) {
 	t.Parallel()
 	got := New(rows(t, nil, completed(), "e", "s"))
-	expect.Same(t, "rates", [2]*float64{got.Summary.PassRate, got.Arms[0].PassRate}, [2]*float64{})
+	expect.Same(t, "rates", [2]*float64{got.Totals.PassRate, got.Arms[0].PassRate}, [2]*float64{})
 	expect.Same(t, "interval", got.Arms[0].Interval, nil)
 }
 

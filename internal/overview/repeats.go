@@ -31,7 +31,7 @@ func RepeatsOf(d *journal.Document, suite string, arm *journal.ArmSummary) *Repe
 	if c := arm.Repeats; c.StablePass+c.StableFail+c.Flaky == 0 {
 		return nil
 	}
-	var s shares
+	var s repeatShares
 	for row := range d.Rows() {
 		if row.Suite != suite {
 			continue
@@ -52,15 +52,15 @@ func RepeatsOf(d *journal.Document, suite string, arm *journal.ArmSummary) *Repe
 	return r
 }
 
-// shares accumulates the fields of Repeats case by case.
-type shares struct {
+// repeatShares accumulates the fields of Repeats case by case.
+type repeatShares struct {
 	majority         mean
 	atLeast, at, hat [mostK]mean
 	most             int // judged repeats of a case, up to mostK
 }
 
 // add adds a case with n judged repeats and c passes.
-func (s *shares) add(n, c int) {
+func (s *repeatShares) add(n, c int) {
 	if n == 0 {
 		return
 	}

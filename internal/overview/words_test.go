@@ -98,7 +98,7 @@ func TestRulesThatNoCaseShowsAreCases(t *testing.T) {
 		if test.arm != "" {
 			want.Tests, want.Failures = 5, 2
 		}
-		expect.Same(t, name+": counts", New(d).Summary.Cases, want)
+		expect.Same(t, name+": counts", New(d).Totals.Cases, want)
 	}
 	expect.Same(t, "its name", GateCase(&eval.GateRule{Name: "latency p95", Arm: "t/a"}), "gate: latency p95 t/a")
 	expect.Same(t, "its name without an arm", GateCase(&eval.GateRule{Name: "errors"}), "gate: errors")

@@ -130,7 +130,7 @@ func (c *cutter) application(r *app.Request) {
 	}
 }
 
-func (c *cutter) results(results []tool.Result) {
+func (c *cutter) results(results []tool.CallResult) {
 	for i := range results {
 		c.shorten(&results[i].Text)
 	}

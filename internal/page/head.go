@@ -70,7 +70,7 @@ func cutComparison(c *compare.Comparison) *compare.Comparison {
 
 // plain sums up the run on one line, for browsers without scripts.
 func (h *head) plain() string {
-	c := h.Summary
+	c := h.Totals
 	verdict := "no verdict: " + h.NoVerdict
 	if h.Gate != nil {
 		verdict = fmt.Sprintf("exit %d", h.Gate.Exit)

@@ -55,7 +55,7 @@ func Write(w io.Writer, d *journal.Document) error {
 	if err := h.trials(); err != nil {
 		return err
 	}
-	if err := h.json("index", index{h.blocks, h.tables, h.left}); err != nil {
+	if err := h.json("index", blockIndex{h.blocks, h.tables, h.left}); err != nil {
 		return err
 	}
 	if err := markup().ExecuteTemplate(h.out, "bottom", template.JS(program())); err != nil { //nolint:gosec // our own program
@@ -64,8 +64,8 @@ func Write(w io.Writer, d *journal.Document) error {
 	return h.out.Flush()
 }
 
-// index describes the blocks of trials. It is written last, when they are known.
-type index struct {
+// blockIndex describes the blocks of trials. It is written last, when they are known.
+type blockIndex struct {
 	Blocks []int  `json:"blocks"` // number of trials in each
 	Tables tables `json:"tables"`
 	Left   left   `json:"left"`

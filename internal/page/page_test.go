@@ -175,7 +175,7 @@ func everywhere(text string) []*eval.Result {
 	answer.Candidates[0].Parts = []eval.Piece{
 		eval.TextPiece{Text: text}, eval.ReasoningPiece{Reasoning: text}, eval.CallPiece{Call: call}, eval.OtherPiece{Other: literal},
 	}
-	results := []tool.Result{{ID: text, Name: text, Text: text, Failed: true}}
+	results := []tool.CallResult{{ID: text, Name: text, Text: text, Failed: true}}
 	endpoint := &eval.Result{
 		TraceID: text, Workspace: text,
 		Trial:    eval.Trial{ID: "x", Suite: text, Case: text, Arm: text, Tags: []string{text}},

@@ -14,22 +14,22 @@ import (
 	"github.com/evalrun/evalrun/pricing"
 )
 
-// table numbers lists of words. Trials have few different lists in a column, so a number per trial takes
+// wordLists numbers lists of words. Trials have few different lists in a column, so a number per trial takes
 // little space.
-type table struct {
+type wordLists struct {
 	lists [][]string
 	index map[string]int
 }
 
 // MarshalJSON writes the lists in the order of their numbers.
-func (t *table) MarshalJSON() ([]byte, error) {
+func (t *wordLists) MarshalJSON() ([]byte, error) {
 	if t.lists == nil {
 		return []byte("[]"), nil
 	}
 	return json.Marshal(t.lists)
 }
 
-func (t *table) number(words ...string) int {
+func (t *wordLists) number(words ...string) int {
 	key := strings.Join(words, "\x00")
 	if n, ok := t.index[key]; ok {
 		return n
@@ -45,26 +45,26 @@ func (t *table) number(words ...string) int {
 
 // tables has the table of each column.
 type tables struct {
-	Outcome  *table `json:"outcome"`
-	Suite    *table `json:"suite"`
-	Arm      *table `json:"arm"`
-	Tag      *table `json:"tag"`
-	Scorer   *table `json:"scorer"` // scorers that failed or gave no score
-	Error    *table `json:"error"`
-	Finish   *table `json:"finish"`
-	Category *table `json:"category"`
-	Note     *table `json:"note"`
-	Number   *table `json:"number"`   // names of scores and derived metrics: "score.NAME", "metric.NAME"
-	Call     *table `json:"call"`     // names of the called tools
-	Var      *table `json:"var"`      // names of variables
-	Class    *table `json:"class"`    // label of a classification
-	Answered *table `json:"answered"` // answered class, or "(other)"
+	Outcome  *wordLists `json:"outcome"`
+	Suite    *wordLists `json:"suite"`
+	Arm      *wordLists `json:"arm"`
+	Tag      *wordLists `json:"tag"`
+	Scorer   *wordLists `json:"scorer"` // scorers that failed or gave no score
+	Error    *wordLists `json:"error"`
+	Finish   *wordLists `json:"finish"`
+	Category *wordLists `json:"category"`
+	Note     *wordLists `json:"note"`
+	Number   *wordLists `json:"number"`   // names of scores and derived metrics: "score.NAME", "metric.NAME"
+	Call     *wordLists `json:"call"`     // names of the called tools
+	Var      *wordLists `json:"var"`      // names of variables
+	Class    *wordLists `json:"class"`    // label of a classification
+	Answered *wordLists `json:"answered"` // answered class, or "(other)"
 }
 
 func newTables() tables {
 	return tables{
-		&table{}, &table{}, &table{}, &table{}, &table{}, &table{}, &table{}, &table{}, &table{}, &table{}, &table{},
-		&table{}, &table{}, &table{},
+		&wordLists{}, &wordLists{}, &wordLists{}, &wordLists{}, &wordLists{}, &wordLists{}, &wordLists{},
+		&wordLists{}, &wordLists{}, &wordLists{}, &wordLists{}, &wordLists{}, &wordLists{}, &wordLists{},
 	}
 }
 
@@ -74,8 +74,8 @@ var facets = []string{
 }
 
 // all returns the tables in the order of facets.
-func (t *tables) all() []*table {
-	return []*table{
+func (t *tables) all() []*wordLists {
+	return []*wordLists{
 		t.Outcome, t.Suite, t.Arm, t.Tag, t.Scorer, t.Error, t.Finish, t.Category, t.Note, t.Number, t.Call, t.Var, t.Class, t.Answered,
 	}
 }
@@ -152,7 +152,7 @@ const otherAnswer = "(other)"
 func classified(r *eval.Result) (class, answered []string) {
 	for i := range r.Scores {
 		if pair := r.Scores[i].Class; pair != nil {
-			return []string{pair.Label}, []string{cmp.Or(pair.Answer, otherAnswer)}
+			return []string{pair.Expected}, []string{cmp.Or(pair.Answer, otherAnswer)}
 		}
 	}
 	return nil, nil

@@ -232,7 +232,7 @@ func (s *Served) index() ([]byte, error) {
 	for _, b := range s.blocks {
 		sizes = append(sizes, len(b.marks))
 	}
-	return json.Marshal(index{sizes, s.tables, s.left})
+	return json.Marshal(blockIndex{sizes, s.tables, s.left})
 }
 
 // Head returns the head block of a run whose gate was applied. It needs no trials.

@@ -22,7 +22,7 @@ func FuzzContents(f *testing.F) {
 			eval.ImagePart{Image: &eval.Image{MIMEType: text, Data: image}},
 			eval.TextPart{},
 			eval.DataPart{Data: &eval.Image{MIMEType: role, Data: image}},
-			eval.ResultPart{Result: &tool.Result{ID: role, Name: text, Text: text}},
+			eval.ResultPart{Result: &tool.CallResult{ID: role, Name: text, Text: text}},
 		}}}
 		data := Append(nil, in)
 		expect.Same(t, "size", Size(in), len(data))

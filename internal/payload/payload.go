@@ -65,7 +65,7 @@ func appendFile(dst []byte, file *eval.Image) []byte {
 	return append(dst, `"}}`...)
 }
 
-func appendResult(dst []byte, r *tool.Result) []byte {
+func appendResult(dst []byte, r *tool.CallResult) []byte {
 	dst = append(dst, `{"functionResponse":{`...)
 	if r.ID != "" {
 		dst = append(dst, `"id":`...)

@@ -34,9 +34,9 @@ func TestContentsAreSentByteByByte(t *testing.T) {
 		`[{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"f","response":{"a": 1}}},` +
 			`{"functionResponse":{"name":"g","response":{"result":"[3]"}}},{"functionResponse":{"name":"g","response":{"error":"no"}}}]}]`: {
 			{Role: "user", Parts: []eval.Part{
-				eval.ResultPart{Result: &tool.Result{ID: "c1", Name: "f", Text: `{"a": 1}`}},
-				eval.ResultPart{Result: &tool.Result{Name: "g", Text: "[3]"}},
-				eval.ResultPart{Result: &tool.Result{Name: "g", Text: "no", Failed: true}},
+				eval.ResultPart{Result: &tool.CallResult{ID: "c1", Name: "f", Text: `{"a": 1}`}},
+				eval.ResultPart{Result: &tool.CallResult{Name: "g", Text: "[3]"}},
+				eval.ResultPart{Result: &tool.CallResult{Name: "g", Text: "no", Failed: true}},
 			}},
 		},
 	} {
@@ -79,7 +79,7 @@ func TestTextsAndImagesAreCounted(t *testing.T) {
 		eval.DataPart{Data: &eval.Image{}},
 		eval.RawPart{Raw: []byte(`{"fileData":{}}`)},
 		eval.RawPart{Raw: []byte(`{"text":"x"}`)},
-		eval.ResultPart{Result: &tool.Result{Text: "{}"}},
+		eval.ResultPart{Result: &tool.CallResult{Text: "{}"}},
 		eval.ImagePart{Image: &eval.Image{}},
 	}}}
 	expect.Same(t, "bytes, images and files", [3]int{textBytes(contents), Images(contents), Files(contents)}, [3]int{15 + 12 + 2, 1, 3})
@@ -93,7 +93,7 @@ func TestInstructionsAreOfThePrompt(t *testing.T) {
 	system.System = "four"
 	tools.Tools = []tool.Declaration{{Name: "f", Parameters: []byte(`{"type":"object"}`)}}
 	choice.Tools, choice.ToolChoice = tools.Tools, &tool.Choice{Mode: tool.None}
-	answered.Contents = []eval.Content{{Parts: []eval.Part{eval.ResultPart{Result: &tool.Result{Name: "f", Text: "x"}}}}}
+	answered.Contents = []eval.Content{{Parts: []eval.Part{eval.ResultPart{Result: &tool.CallResult{Name: "f", Text: "x"}}}}}
 	seen := map[string]bool{}
 	for _, r := range []*eval.Request{&plain, &system, &tools, &choice, &answered} {
 		seen[string(AppendPrompt(nil, r))] = true

@@ -18,8 +18,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// setting is a key of a project file with its reader.
-type setting struct {
+// keyReader is a key of a project file with its reader.
+type keyReader struct {
 	shape.Key
 	read func(f *File, n yamlnode.Node)
 }
@@ -28,7 +28,7 @@ const suitesKey = "suites"
 
 // settings lists the keys of a project file. Except for suites, services and labels, they are the flags of
 // `evalrun run` in camelCase.
-func settings() []setting {
+func settings() []keyReader {
 	return slices.Concat(ownSettings(), serviceSettings(), limitSettings(), gateSettings(), flagSettings())
 }
 
@@ -51,8 +51,8 @@ func chosenPerRun() []string {
 	}
 }
 
-func ownSettings() []setting {
-	return []setting{
+func ownSettings() []keyReader {
+	return []keyReader{
 		{
 			shape.Key{
 				Name: suitesKey, Is: shape.OneOrMore(shape.Text),
@@ -83,13 +83,13 @@ func servicesShape(templates bool) shape.Schema {
 	return keys["services"].(shape.Schema)
 }
 
-func serviceSettings() []setting {
-	word := func(name string, words []string, doc string, at func(*eval.Options) *string) setting {
-		return setting{shape.Key{Name: name, Is: shape.Word(words...), Doc: doc}, func(f *File, n yamlnode.Node) {
+func serviceSettings() []keyReader {
+	word := func(name string, words []string, doc string, at func(*eval.Options) *string) keyReader {
+		return keyReader{shape.Key{Name: name, Is: shape.Word(words...), Doc: doc}, func(f *File, n yamlnode.Node) {
 			*at(&f.Defaults) = n.Word(words...)
 		}}
 	}
-	return []setting{
+	return []keyReader{
 		checked("baseUrl", shape.Matching(`^https?://`), "Where the service is, without the version.",
 			func(o *eval.Options) *string { return &o.BaseURL }, service.CheckBaseURL),
 		word("apiVersion", service.APIVersions, "The version of the interface.",
@@ -108,8 +108,8 @@ func serviceSettings() []setting {
 	}
 }
 
-func limitSettings() []setting {
-	return []setting{
+func limitSettings() []keyReader {
+	return []keyReader{
 		whole("concurrency", suite.MaxConcurrency, "Calls in progress at once.",
 			func(o *eval.Options) *int { return &o.Concurrency }),
 		whole("rpm", math.MaxInt32, "Requests per minute.", func(o *eval.Options) *int { return &o.RPM }),
@@ -141,9 +141,9 @@ func limitSettings() []setting {
 	}
 }
 
-func gateSettings() []setting {
+func gateSettings() []keyReader {
 	outcomes := []eval.OnInconclusive{eval.OnFail, eval.OnWarn, eval.OnPass}
-	return []setting{
+	return []keyReader{
 		share("minPassRate", "The least pass rate of each arm.", func(o *eval.Options) **float64 { return &o.MinPassRate }),
 		share("maxErrors", "The largest share of errors.", func(o *eval.Options) **float64 { return &o.MaxErrors }),
 		share("maxBlocked", "The largest share of blocked answers.",
@@ -184,8 +184,8 @@ func gateSettings() []setting {
 }
 
 // flagSettings are the defaults of flags that suites have no key for.
-func flagSettings() []setting {
-	return []setting{
+func flagSettings() []keyReader {
+	return []keyReader{
 		{
 			shape.Key{
 				Name: "report", Is: shape.OneOrMore(shape.Text),
@@ -237,8 +237,8 @@ func unless(good bool, value, problem string) string {
 // checked is a text that a function checks; problem returns "" for a good one.
 func checked(name string, is shape.Shape, doc string, at func(*eval.Options) *string,
 	problem func(string) string,
-) setting {
-	return setting{shape.Key{Name: name, Is: is, Doc: doc}, func(f *File, n yamlnode.Node) {
+) keyReader {
+	return keyReader{shape.Key{Name: name, Is: is, Doc: doc}, func(f *File, n yamlnode.Node) {
 		v := n.Str()
 		switch what := problem(v); {
 		case what == "" || v == "":
@@ -253,26 +253,26 @@ func checked(name string, is shape.Shape, doc string, at func(*eval.Options) *st
 	}}
 }
 
-func whole(name string, most int, doc string, at func(*eval.Options) *int) setting {
-	return setting{shape.Key{Name: name, Is: shape.Int(1, most), Doc: doc}, func(f *File, n yamlnode.Node) {
+func whole(name string, most int, doc string, at func(*eval.Options) *int) keyReader {
+	return keyReader{shape.Key{Name: name, Is: shape.Int(1, most), Doc: doc}, func(f *File, n yamlnode.Node) {
 		*at(&f.Defaults) = n.Int(1, most)
 	}}
 }
 
-func period(name, doc string, at func(*eval.Options) *time.Duration) setting {
-	return setting{shape.Key{Name: name, Is: shape.Duration, Doc: doc}, func(f *File, n yamlnode.Node) {
+func period(name, doc string, at func(*eval.Options) *time.Duration) keyReader {
+	return keyReader{shape.Key{Name: name, Is: shape.Duration, Doc: doc}, func(f *File, n yamlnode.Node) {
 		*at(&f.Defaults) = n.Duration()
 	}}
 }
 
-func share(name, doc string, at func(*eval.Options) **float64) setting {
-	return setting{shape.Key{Name: name, Is: shape.Number(0, 1), Doc: doc}, func(f *File, n yamlnode.Node) {
+func share(name, doc string, at func(*eval.Options) **float64) keyReader {
+	return keyReader{shape.Key{Name: name, Is: shape.Number(0, 1), Doc: doc}, func(f *File, n yamlnode.Node) {
 		*at(&f.Defaults) = new(n.Float(0, 1))
 	}}
 }
 
-func texts(name, doc string, at func(*eval.Options) *[]string) setting {
-	return setting{shape.Key{Name: name, Is: shape.OneOrMore(shape.Text), Doc: doc}, func(f *File, n yamlnode.Node) {
+func texts(name, doc string, at func(*eval.Options) *[]string) keyReader {
+	return keyReader{shape.Key{Name: name, Is: shape.OneOrMore(shape.Text), Doc: doc}, func(f *File, n yamlnode.Node) {
 		*at(&f.Defaults) = n.Strings()
 	}}
 }
@@ -291,21 +291,21 @@ func (f *File) flag(name string, values ...string) {
 	f.Flags = append(f.Flags, Flag{name, values})
 }
 
-func folder(name, flag, doc string) setting {
-	return setting{
+func folder(name, flag, doc string) keyReader {
+	return keyReader{
 		shape.Key{Name: name, Is: shape.Text, Doc: doc},
 		func(f *File, n yamlnode.Node) { f.flag(flag, f.path(n, n.Str())) },
 	}
 }
 
-func toggle(name, flag, doc string) setting {
-	return setting{shape.Key{Name: name, Is: shape.Bool, Doc: doc}, func(f *File, n yamlnode.Node) {
+func toggle(name, flag, doc string) keyReader {
+	return keyReader{shape.Key{Name: name, Is: shape.Bool, Doc: doc}, func(f *File, n yamlnode.Node) {
 		f.flag(flag, strconv.FormatBool(n.Bool()))
 	}}
 }
 
-func number(name, flag string, least int, doc string) setting {
-	return setting{shape.Key{Name: name, Is: shape.Int(least, math.MaxInt32), Doc: doc}, func(f *File, n yamlnode.Node) {
+func number(name, flag string, least int, doc string) keyReader {
+	return keyReader{shape.Key{Name: name, Is: shape.Int(least, math.MaxInt32), Doc: doc}, func(f *File, n yamlnode.Node) {
 		f.flag(flag, strconv.Itoa(n.Int(least, math.MaxInt32)))
 	}}
 }

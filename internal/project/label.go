@@ -17,7 +17,7 @@ const (
 )
 
 // labelKey matches a label without a value, or the key of a label.
-const labelKey lazy.Pattern = `^[A-Za-z0-9][A-Za-z0-9._/-]*$`
+const labelKey lazy.Regex = `^[A-Za-z0-9][A-Za-z0-9._/-]*$`
 
 // CheckName returns an error for an invalid name of a run.
 func CheckName(name string) error {

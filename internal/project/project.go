@@ -61,7 +61,7 @@ func Load(path, shown string, text []byte, diags *diag.List) *File {
 	known := settings()
 	m := root.Map()
 	for e := range m.Entries() {
-		at := slices.IndexFunc(known, func(s setting) bool { return s.Name == e.Name() })
+		at := slices.IndexFunc(known, func(s keyReader) bool { return s.Name == e.Name() })
 		if at < 0 {
 			unknownKey(&m, e)
 			continue

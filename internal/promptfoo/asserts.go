@@ -31,7 +31,7 @@ type scope struct {
 type scorer struct {
 	kind    string
 	value   any
-	options []pair
+	options []keyValue
 	not     bool
 	plain   bool // it does not look at the text
 	note    string
@@ -50,7 +50,7 @@ var assertKeys = []string{
 	"value",
 }
 
-func (c *converter) assertions(to *list, s src, sc *scope) {
+func (c *converter) assertions(to *sequence, s src, sc *scope) {
 	for _, item := range s.items() {
 		switch {
 		case item.IsScalar() && strings.HasPrefix(item.text(), "file://"):
@@ -91,13 +91,13 @@ func (c *converter) resolved(s src) src {
 	ref.ok("filled in")
 	at.ok("filled in where it is referred to")
 	c.top.get(strings.SplitN(rest, "/", 2)[0]).ok("filled in where it is referred to")
-	return src{at.Node, s.path, s.file, s.l}
+	return src{at.Node, s.path, s.file, s.fates}
 }
 
 // pointerStep decodes a step of a JSON Pointer (RFC 6901).
 var pointerStep = strings.NewReplacer("~1", "/", "~0", "~")
 
-func (c *converter) assertion(to *list, a src, sc *scope) {
+func (c *converter) assertion(to *sequence, a src, sc *scope) {
 	kind := a.get("type").text()
 	base, not := strings.CutPrefix(kind, "not-")
 	made, todo := (*scorer)(nil), ""
@@ -132,7 +132,7 @@ func (c *converter) assertion(to *list, a src, sc *scope) {
 }
 
 // lost writes a TODO in place of an assertion.
-func (c *converter) lost(to *list, a src, kind, why string) {
+func (c *converter) lost(to *sequence, a src, kind, why string) {
 	a.todo("%s", why)
 	a.get("type").todo("%s", why)
 	to.note(fmt.Sprintf("TODO: `%s`: %s", diag.CleanLine(kind), why))
@@ -186,8 +186,8 @@ func (c *converter) metricName(text string, sc *scope) string {
 }
 
 // assertionSet converts an assert-set to `all` or `any`.
-func (c *converter) assertionSet(to *list, a src, sc *scope) {
-	inner := &list{}
+func (c *converter) assertionSet(to *sequence, a src, sc *scope) {
+	inner := &sequence{}
 	in := *sc
 	in.nested = true
 	c.assertions(inner, a.get("assert"), &in)
@@ -236,13 +236,13 @@ func (c *converter) setOf(a src, scorers []any) (*mapping, string) {
 	if len(subsets) == 0 || len(subsets) > 35 {
 		return nil, "a set of this size with this threshold has no counterpart; write the case with `threshold` and these scorers alone"
 	}
-	out := &list{}
+	out := &sequence{}
 	for _, s := range subsets {
 		if len(s) == 1 {
 			out.add(scorers[s[0]])
 			continue
 		}
-		part := &list{}
+		part := &sequence{}
 		for _, i := range s {
 			part.add(scorers[i])
 		}
@@ -252,8 +252,8 @@ func (c *converter) setOf(a src, scorers []any) (*mapping, string) {
 	return one("any", out), said
 }
 
-func listOf(in []any) *list {
-	out := &list{}
+func listOf(in []any) *sequence {
+	out := &sequence{}
 	for _, v := range in {
 		out.add(v)
 	}
@@ -358,10 +358,10 @@ func (c *converter) converted(base string, not bool, a src, sc *scope) (*scorer,
 func (c *converter) selected(base string, not bool, a src, sc *scope, ch change) (*scorer, string) {
 	made, todo := c.native(base, not, a, sc)
 	if made != nil && !made.plain && made.kind != "exec" {
-		if slices.ContainsFunc(made.options, func(p pair) bool { return p.key == "select" }) {
+		if slices.ContainsFunc(made.options, func(p keyValue) bool { return p.key == "select" }) {
 			return c.shimmed(base, not, a, []change{ch})
 		}
-		made.options = append(made.options, pair{key: "select", value: ch.choice})
+		made.options = append(made.options, keyValue{key: "select", value: ch.choice})
 	}
 	return made, todo
 }

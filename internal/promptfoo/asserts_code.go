@@ -32,7 +32,7 @@ func (c *converter) codeScorer(base string, not bool, a src, sc *scope, changes 
 		ref, _ = c.authored(v, base)
 		file, _, _ = strings.Cut(ref, ":")
 		if file == "" {
-			return nil, v.l.fates[v.path].note
+			return nil, v.fates.byPath[v.path].note
 		}
 	} else {
 		if strings.TrimSpace(v.text()) == "" {
@@ -79,8 +79,8 @@ func (c *converter) authored(v src, base string) (string, bool) {
 }
 
 const (
-	anyTag    lazy.Pattern = `\{\{|\{%`
-	simpleTag lazy.Pattern = `\{\{-?\s*(\w+)((?:\.\w+)*)\s*(?:\|\s*(?:dump|tojson)\s*)?-?\}\}`
+	anyTag    lazy.Regex = `\{\{|\{%`
+	simpleTag lazy.Regex = `\{\{-?\s*(\w+)((?:\.\w+)*)\s*(?:\|\s*(?:dump|tojson)\s*)?-?\}\}`
 )
 
 // templatesInCode lets the shim fill in variables that the code contains as templates.
@@ -122,7 +122,7 @@ func (c *converter) shimArgs(args *mapping, not bool, a src, changes []change) {
 		config.ok("as `args.config`")
 	}
 	if len(changes) > 0 {
-		files := &list{}
+		files := &sequence{}
 		for _, ch := range changes {
 			files.add(ch.file)
 		}
@@ -159,7 +159,7 @@ func (c *converter) loaded(ref string, args *mapping) []string {
 		out = append(out, ref)
 	}
 	add := func(v any) {
-		if l, ok := v.(*list); ok {
+		if l, ok := v.(*sequence); ok {
 			for _, e := range l.items {
 				out = append(out, e.value.(string))
 			}
@@ -186,7 +186,7 @@ func (c *converter) shimmed(base string, not bool, a src, changes []change) (*sc
 	if !v.IsZero() && !v.IsNull() && base != "is-json" && base != "contains-json" {
 		value, ok := c.rendered(v, dialect{})
 		if !ok {
-			return nil, cmp.Or(v.l.fates[v.path].note, "the value has no counterpart")
+			return nil, cmp.Or(v.fates.byPath[v.path].note, "the value has no counterpart")
 		}
 		args.set("value", value)
 	}

@@ -46,7 +46,7 @@ func (j *judges) named(name string) bool {
 
 func (j *judges) addTo(out *mapping) {
 	if len(j.all) > 0 {
-		all := &list{}
+		all := &sequence{}
 		for _, m := range j.all {
 			if m.get("name") == j.chosen {
 				all.add(m, "promptfoo's own choice of a grader")
@@ -89,7 +89,7 @@ func (c *converter) judge(s src) string {
 }
 
 // notGraders matches providers that are not models of a service.
-const notGraders lazy.Pattern = `^(exec:|https?(:|$)|echo$)`
+const notGraders lazy.Regex = `^(exec:|https?(:|$)|echo$)`
 
 func (c *converter) judgeOf(a src, sc *scope) string {
 	if p := a.get("provider"); !p.IsZero() {
@@ -125,7 +125,7 @@ func (c *converter) embedding(s src) {
 	prefix, rest, _ := strings.Cut(id, ":")
 	_, model, _ := strings.Cut(rest, ":")
 	if v, known := vendors[prefix]; known && v.baseURL != "" && model != "" {
-		p := place{vendor: v, name: prefix}
+		p := vendorModel{vendor: v, name: prefix}
 		c.embeds = c.service(&target{at: s, block: &mapping{}}, p, s.get("config"))
 		c.embedder = model
 		s.ok("as `embedding`")
@@ -180,7 +180,7 @@ func (c *converter) judged(m *mapping, a src, sc *scope, least, note string) *sc
 		if with, ok := c.ownPrompt(own, name, m); ok {
 			name, m = with, new(mapping).set("with", one("rubric", m.get("rubric")))
 		} else {
-			note = cmp.Or(note, "TODO: `rubricPrompt`: "+own.l.fates[own.path].note)
+			note = cmp.Or(note, "TODO: `rubricPrompt`: "+own.fates.byPath[own.path].note)
 		}
 	}
 	if name != "" {

@@ -8,11 +8,11 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-func ignoreCase(yes bool) []pair {
+func ignoreCase(yes bool) []keyValue {
 	if !yes {
 		return nil
 	}
-	return []pair{{key: "ignoreCase", value: literal("true")}}
+	return []keyValue{{key: "ignoreCase", value: literal("true")}}
 }
 
 // expected returns the value of an assertion as a text. The value may name a file.
@@ -20,7 +20,7 @@ func (c *converter) expected(s src) (string, string) {
 	if strings.HasPrefix(s.text(), "file://") {
 		v, _ := c.fileValue(s, s.text())
 		text, _ := v.(string)
-		if st := s.l.fates[s.path]; st.status == statusTODO {
+		if st := s.fates.byPath[s.path]; st.status == statusTODO {
 			return "", st.note
 		}
 		return escapeText(text), ""
@@ -30,7 +30,7 @@ func (c *converter) expected(s src) (string, string) {
 	}
 	text, ok := c.text(s, dialect{})
 	if !ok {
-		return "", s.l.fates[s.path].note
+		return "", s.fates.byPath[s.path].note
 	}
 	return text, ""
 }
@@ -52,7 +52,7 @@ func text(kind string, fold bool) toScorer {
 func several(kind string, fold bool) toScorer {
 	return func(c *converter, not bool, a src) (*scorer, string) {
 		v := a.get("value")
-		out := &list{}
+		out := &sequence{}
 		switch {
 		case v.IsScalar() && (strings.Contains(v.text(), "{{") || strings.HasPrefix(v.text(), "file://")):
 			return c.shimmed(strings.TrimPrefix(a.get("type").text(), "not-"), not, a, nil)
@@ -156,13 +156,13 @@ func (c *converter) containsJSON(not bool, a src) (*scorer, string) {
 	made := &scorer{
 		kind:    "jsonSchema",
 		value:   one("schema", some),
-		options: []pair{{key: "select", value: one("json", "all")}},
+		options: []keyValue{{key: "select", value: one("json", "all")}},
 		not:     not,
 	}
 	if !not {
 		return made, ""
 	}
-	none, _ := c.shimmed("contains-json", true, src{l: newLedger()}, nil)
+	none, _ := c.shimmed("contains-json", true, src{fates: newFates()}, nil)
 	return &scorer{
 		kind:  "any",
 		value: listOf([]any{made.block(), none.block()}),
@@ -189,7 +189,7 @@ func (c *converter) schema(s src) (schema *mapping, file, why string) {
 		return nil, "", "a schema that a variable holds has no counterpart"
 	case s.IsScalar():
 		n, ok := yamlnode.Parse(s.path, []byte(text), new(diagList))
-		if in := (src{n, s.path, s.file, newLedger()}); ok && in.IsMapping() {
+		if in := (src{n, s.path, s.file, newFates()}); ok && in.IsMapping() {
 			return drafted(escapedValue(in).(*mapping)), "", ""
 		}
 	}
@@ -202,7 +202,7 @@ func (c *converter) schemaFile(s src, ref string) (*mapping, string, string) {
 	}
 	file, ok := c.load(s, ref)
 	if !ok {
-		return nil, "", s.l.fates[s.path].note
+		return nil, "", s.fates.byPath[s.path].note
 	}
 	if !file.IsMapping() {
 		return nil, "", "the schema in " + path.Base(ref) + " is not a mapping"
@@ -219,7 +219,7 @@ func drafted(m *mapping) *mapping {
 				draft = draft2020
 			}
 		}
-		m.entries = append([]pair{{key: "$schema", value: draft}}, m.entries...)
+		m.entries = append([]keyValue{{key: "$schema", value: draft}}, m.entries...)
 	}
 	return m
 }
@@ -274,11 +274,11 @@ func (c *converter) levenshtein(not bool, a src) (*scorer, string) {
 }
 
 // overlap makes a scorer that compares words with references.
-func (c *converter) overlap(kind, byDefault string, not bool, a src, more ...pair) (*scorer, string) {
+func (c *converter) overlap(kind, byDefault string, not bool, a src, more ...keyValue) (*scorer, string) {
 	v := a.get("value")
 	var to any
 	if v.IsSequence() {
-		all := &list{}
+		all := &sequence{}
 		for _, item := range v.items() {
 			text, why := c.expected(item)
 			if why != "" {
@@ -313,10 +313,10 @@ func (c *converter) bleu(not bool, a src) (*scorer, string) {
 		"0.5",
 		not,
 		a,
-		pair{key: "tokenize", value: "none"},
-		pair{key: "lowercase", value: literal("true")},
-		pair{key: "effectiveOrder", value: literal("true")},
-		pair{key: "smoothing", value: "none"},
+		keyValue{key: "tokenize", value: "none"},
+		keyValue{key: "lowercase", value: literal("true")},
+		keyValue{key: "effectiveOrder", value: literal("true")},
+		keyValue{key: "smoothing", value: "none"},
 	)
 	if made != nil {
 		made.note = "an answer that shares no run of four words with the reference scores 0; promptfoo gives it a little more"
@@ -411,7 +411,7 @@ func (c *converter) toolF1(not bool, a src) (*scorer, string) {
 	if n, ok := number(a.get("threshold")); ok && n < 1 || len(names) == 0 {
 		return nil, "a share of the calls has no counterpart; `toolCalls` with `mode: superset` is near"
 	}
-	calls := &list{}
+	calls := &sequence{}
 	for _, name := range names {
 		calls.add(one("name", name))
 	}

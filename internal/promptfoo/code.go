@@ -93,9 +93,9 @@ func (c *converter) keep(name string, data []byte, depth int) {
 }
 
 const (
-	jsImport lazy.Pattern = `(?:from|import|require\(|import\()\s*\(?["'](\.{1,2}/[^"']+)["']`
-	pyImport lazy.Pattern = `(?m)^\s*(?:from\s+([\w.]+)\s+import|import\s+([\w.]+))`
-	dataFile lazy.Pattern = `["'](\.{1,2}/[\w./-]+\.(?:json|ya?ml|csv|txt|md))["']`
+	jsImport lazy.Regex = `(?:from|import|require\(|import\()\s*\(?["'](\.{1,2}/[^"']+)["']`
+	pyImport lazy.Regex = `(?m)^\s*(?:from\s+([\w.]+)\s+import|import\s+([\w.]+))`
+	dataFile lazy.Regex = `["'](\.{1,2}/[\w./-]+\.(?:json|ya?ml|csv|txt|md))["']`
 )
 
 // imports lists the files that code may import, as paths to try from the configuration's folder.
@@ -148,7 +148,7 @@ func native(v any) any {
 			out[e.key] = native(e.value)
 		}
 		return out
-	case *list:
+	case *sequence:
 		out := []any{}
 		for _, e := range v.items {
 			out = append(out, native(e.value))

@@ -16,8 +16,8 @@ import (
 
 // converter collects the parts of the suite while it reads the configuration.
 type converter struct {
-	source *source
-	notes  *ledger
+	source *configSource
+	fates  *fates
 	files  map[string][]byte
 	shims  *shims
 
@@ -49,10 +49,10 @@ type converter struct {
 	metric  map[string]string // names of the defaults' scorers, by their names in the source
 }
 
-func newConverter(s *source) *converter {
+func newConverter(s *configSource) *converter {
 	return &converter{
 		source:   s,
-		notes:    newLedger(),
+		fates:    newFates(),
 		files:    map[string][]byte{},
 		shims:    newShims(),
 		uses:     map[string]bool{},
@@ -66,7 +66,7 @@ func newConverter(s *source) *converter {
 	}
 }
 
-func (c *converter) at(n yamlnode.Node) src { return src{n, "", "", c.notes} }
+func (c *converter) at(n yamlnode.Node) src { return src{n, "", "", c.fates} }
 
 // configKeys are keys of a configuration that no reader handles.
 var configKeys = []string{
@@ -99,7 +99,7 @@ func (c *converter) describe(top src) {
 		d.ok("as `description`")
 	}
 	if tags := top.get("tags"); tags.IsMapping() {
-		out := &list{}
+		out := &sequence{}
 		for _, e := range tags.entries() {
 			out.add(tagOf(e.key, e.text()))
 			e.differs("as the tag %q", tagOf(e.key, e.text()))
@@ -218,7 +218,7 @@ func (c *converter) missingVariables() {
 	}
 }
 
-const notName lazy.Pattern = `[^A-Za-z0-9._-]+`
+const notName lazy.Regex = `[^A-Za-z0-9._-]+`
 
 // plainName makes an unused name of letters, digits, `.`, `_` and `-`.
 func plainName(text, fallback string, taken func(string) bool) string {

@@ -14,8 +14,8 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// table is a file with one test per row.
-type table struct {
+// testTable is a file with one test per row.
+type testTable struct {
 	name   string // of the file
 	header []string
 	rows   [][]string
@@ -45,7 +45,7 @@ func (c *converter) csvTests(s src, name string) {
 	if slices.Contains(columns, scorersColumn) {
 		block.set("scorerColumn", scorersColumn)
 	} else if c.defaults.scorers.empty() {
-		scorers := &list{}
+		scorers := &sequence{}
 		anyAnswer(scorers)
 		block.set("scorers", scorers)
 	}
@@ -60,7 +60,7 @@ const (
 	scorersColumn   = "case_scorers"
 )
 
-func (c *converter) table(name string) (*table, error) {
+func (c *converter) table(name string) (*testTable, error) {
 	_, data, err := c.source.read(name)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (c *converter) table(name string) (*table, error) {
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%s has no line with the names of its columns", name)
 	}
-	t := &table{name: name, header: all[0], rows: all[1:]}
+	t := &testTable{name: name, header: all[0], rows: all[1:]}
 	for i := range t.header {
 		t.header[i] = strings.TrimSpace(t.header[i])
 	}
@@ -85,7 +85,7 @@ func (c *converter) table(name string) (*table, error) {
 }
 
 // convertTable returns rows of variables, with columns for names and scorers.
-func (c *converter) convertTable(t *table) (rows [][]string, columns []string) {
+func (c *converter) convertTable(t *testTable) (rows [][]string, columns []string) {
 	has := map[string]bool{}
 	for _, h := range t.header {
 		if !magic(h) && !has[h] { // of two columns with one name, promptfoo uses the last, and so does cells
@@ -113,7 +113,7 @@ func (c *converter) convertTable(t *table) (rows [][]string, columns []string) {
 }
 
 // extraColumns returns the columns that replace magic columns, and reports what became of those.
-func (c *converter) extraColumns(t *table) (out []string) {
+func (c *converter) extraColumns(t *testTable) (out []string) {
 	add := func(column string) {
 		if !slices.Contains(out, column) {
 			out = append(out, column)
@@ -141,12 +141,12 @@ func (c *converter) extraColumns(t *table) (out []string) {
 		default:
 			f = fate{statusIgnored, "promptfoo has no such column"}
 		}
-		c.notes.add(line{path: t.name + ": " + h, file: t.name, at: 1, fate: f})
+		c.fates.add(fateLine{path: t.name + ": " + h, file: t.name, at: 1, fate: f})
 	}
 	return out
 }
 
-func (c *converter) cell(t *table, row int, cells map[string]string, column string) string {
+func (c *converter) cell(t *testTable, row int, cells map[string]string, column string) string {
 	switch column {
 	case nameColumn:
 		if name := strings.Join(strings.Fields(cells["__description"]), " "); name != "" {
@@ -163,8 +163,8 @@ func (c *converter) cell(t *table, row int, cells map[string]string, column stri
 	return cells[column]
 }
 
-func (c *converter) rowScorers(t *table, row int, cells map[string]string) string {
-	all := &list{}
+func (c *converter) rowScorers(t *testTable, row int, cells map[string]string) string {
+	all := &sequence{}
 	sc := &scope{changes: c.defaults.changes, judge: c.defaults.judge, names: map[string]bool{}}
 	n := 0
 	for _, h := range t.header {
@@ -208,7 +208,7 @@ type assertionCell struct {
 	config   map[string]any // from other cells of the row
 }
 
-func (c *converter) cellAssertion(to *list, sc *scope, cell assertionCell) {
+func (c *converter) cellAssertion(to *sequence, sc *scope, cell assertionCell) {
 	made := assertionOf(cell.text)
 	for key, value := range made {
 		if text, is := value.(string); is && key == "value" && !code[fmt.Sprint(made["type"])] { // a cell is not a template
@@ -224,11 +224,11 @@ func (c *converter) cellAssertion(to *list, sc *scope, cell assertionCell) {
 	if !ok {
 		return
 	}
-	l := newLedger()
+	l := newFates()
 	c.assertion(to, src{n, "row", "", l}, sc)
-	for _, f := range l.fates {
+	for _, f := range l.byPath {
 		if f.status == statusTODO {
-			c.notes.add(line{path: cell.at, fate: f})
+			c.fates.add(fateLine{path: cell.at, fate: f})
 			c.tail.note("TODO: " + cell.at + ": " + f.note)
 			break
 		}
@@ -256,7 +256,7 @@ func filledIn(text string, cells map[string]string) string {
 }
 
 // inCell matches an assertion in a cell: not-, type, (threshold): value.
-const inCell lazy.Pattern = `(?s)^(not-)?([a-z][a-z0-9-]*)(?:\((\d+(?:\.\d+)?)\))?(?::(.*))?$`
+const inCell lazy.Regex = `(?s)^(not-)?([a-z][a-z0-9-]*)(?:\((\d+(?:\.\d+)?)\))?(?::(.*))?$`
 
 // withThreshold lists types whose threshold is 0.75 if the cell has none.
 var withThreshold = []string{
@@ -310,7 +310,7 @@ func knownType(name string) bool {
 }
 
 // dataFile writes a table. A table without magic columns is copied unchanged.
-func (c *converter) dataFile(t *table, rows [][]string, columns []string) string {
+func (c *converter) dataFile(t *testTable, rows [][]string, columns []string) string {
 	base := strings.TrimSuffix(path.Base(t.name), path.Ext(t.name))
 	name := numbered(dataDir+"/"+base, "-", func(n string) bool { return c.files[n+".csv"] != nil }) + ".csv"
 	var b bytes.Buffer
@@ -342,8 +342,8 @@ func (c *converter) lineTests(s src, name string) {
 		if !ok || !node.IsMapping() {
 			continue
 		}
-		test := src{node, at + ":", name, c.notes}
+		test := src{node, at + ":", name, c.fates}
 		c.test(test, nil)
-		c.notes.account(test)
+		c.fates.account(test)
 	}
 }

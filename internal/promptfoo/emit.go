@@ -15,10 +15,10 @@ import (
 // The suite is written as text, because a YAML encoder could not place comments next to keys. A value is a
 // *mapping, a *list, a string, a bool, an int, or literal YAML.
 type (
-	literal string // a number or a word, written unquoted
-	mapping struct{ entries []pair }
-	list    struct{ items []element }
-	pair    struct {
+	literal  string // a number or a word, written unquoted
+	mapping  struct{ entries []keyValue }
+	sequence struct{ items []element }
+	keyValue struct {
 		key      string // "" for an entry of comments
 		value    any
 		comments []string
@@ -30,13 +30,13 @@ type (
 )
 
 func (m *mapping) set(key string, value any, comments ...string) *mapping {
-	m.entries = append(m.entries, pair{key, value, comments})
+	m.entries = append(m.entries, keyValue{key, value, comments})
 	return m
 }
 
 func (m *mapping) note(comments ...string) {
 	if len(comments) > 0 {
-		m.entries = append(m.entries, pair{comments: comments})
+		m.entries = append(m.entries, keyValue{comments: comments})
 	}
 }
 
@@ -49,27 +49,27 @@ func (m *mapping) get(key string) any {
 	return nil
 }
 
-func (m *mapping) empty() bool { return !slices.ContainsFunc(m.entries, pair.isKey) }
+func (m *mapping) empty() bool { return !slices.ContainsFunc(m.entries, keyValue.isKey) }
 
 // isKey distinguishes an empty key from an entry of comments.
-func (p pair) isKey() bool { return p.key != "" || p.value != nil }
+func (p keyValue) isKey() bool { return p.key != "" || p.value != nil }
 
-func (l *list) add(value any, comments ...string) {
+func (l *sequence) add(value any, comments ...string) {
 	l.items = append(l.items, element{value, comments})
 }
 
-func (l *list) note(comments ...string) {
+func (l *sequence) note(comments ...string) {
 	if len(comments) > 0 {
 		l.add(nil, comments...)
 	}
 }
 
-func (l *list) empty() bool {
+func (l *sequence) empty() bool {
 	return !slices.ContainsFunc(l.items, func(e element) bool { return e.value != nil })
 }
 
-func texts(in ...string) *list {
-	out := &list{}
+func texts(in ...string) *sequence {
+	out := &sequence{}
 	for _, s := range in {
 		out.add(s)
 	}
@@ -94,10 +94,10 @@ func (w *writer) mapping(m *mapping, indent int) {
 	w.rest(m.entries, indent)
 }
 
-func (w *writer) rest(entries []pair, indent int) {
+func (w *writer) rest(entries []keyValue, indent int) {
 	for _, e := range entries {
 		w.comments(indent, e.comments)
-		if l, ok := e.value.(*list); ok && l.empty() {
+		if l, ok := e.value.(*sequence); ok && l.empty() {
 			for _, item := range l.items {
 				w.comments(indent, item.comments)
 			}
@@ -110,7 +110,7 @@ func (w *writer) rest(entries []pair, indent int) {
 }
 
 // pair writes a key and its value, without indentation before the key.
-func (w *writer) pair(e pair, indent int) {
+func (w *writer) pair(e keyValue, indent int) {
 	w.WriteString(scalar(e.key) + ":")
 	w.value(e.value, indent)
 }
@@ -125,7 +125,7 @@ func (w *writer) value(v any, indent int) {
 		}
 		w.WriteString("\n")
 		w.mapping(v, indent+2)
-	case *list:
+	case *sequence:
 		if flat, ok := flow(v); ok && (indent > 0 || !nested(flat)) {
 			w.WriteString(" " + flat + "\n")
 			return
@@ -140,7 +140,7 @@ func (w *writer) value(v any, indent int) {
 	}
 }
 
-func (w *writer) list(l *list, indent int) {
+func (w *writer) list(l *sequence, indent int) {
 	for _, item := range l.items {
 		w.comments(indent, item.comments)
 		if item.value != nil {
@@ -157,7 +157,7 @@ func (w *writer) item(v any, indent int) {
 		w.value(v, indent)
 		return
 	}
-	first := slices.IndexFunc(m.entries, pair.isKey)
+	first := slices.IndexFunc(m.entries, keyValue.isKey)
 	if first > 0 || len(m.entries[first].comments) > 0 { // leading comments, so the mapping begins on the next line
 		w.WriteString("\n")
 		w.mapping(m, indent+2)
@@ -179,7 +179,7 @@ func flow(v any) (string, bool) {
 	var parts []string
 	open, shut := "[", "]"
 	switch v := v.(type) {
-	case *list:
+	case *sequence:
 		for _, item := range v.items {
 			if item.value == nil && v.empty() {
 				continue
@@ -214,7 +214,7 @@ func flowPart(v any) (string, bool) {
 	switch v := v.(type) {
 	case nil:
 		return "", false
-	case *mapping, *list:
+	case *mapping, *sequence:
 		return flow(v)
 	case string:
 		return flowText(v), !strings.Contains(v, "\n")
@@ -231,10 +231,10 @@ func flowText(s string) string {
 }
 
 const (
-	plainInFlow lazy.Pattern = `^[\p{L}\p{N} _./*-]+$`
-	plain       lazy.Pattern = `^[\p{L}_./][\p{L}\p{N} _./,;()'"!?$%&+=*<>|\[\]~^-]*$`
+	plainInFlow lazy.Regex = `^[\p{L}\p{N} _./*-]+$`
+	plain       lazy.Regex = `^[\p{L}_./][\p{L}\p{N} _./,;()'"!?$%&+=*<>|\[\]~^-]*$`
 	// taken matches plain scalars that some version of YAML does not read as texts.
-	taken lazy.Pattern = `(?i)^([~.]|null|true|false|yes|no|on|off|y|n|[-+.]?(inf|nan)|\.(inf|nan))$`
+	taken lazy.Regex = `(?i)^([~.]|null|true|false|yes|no|on|off|y|n|[-+.]?(inf|nan)|\.(inf|nan))$`
 )
 
 // scalar writes a text on one line, unquoted if that is safe.

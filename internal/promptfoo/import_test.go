@@ -54,7 +54,7 @@ func accounted(t testing.TB, im *Import, config string) {
 	if _, ok := yamlnode.Parse("suite", im.files[SuiteFile], &problems); !ok || problems.HasErrors() {
 		t.Errorf("got no YAML, want a suite: %v\n%s", problems.Err(), im.files[SuiteFile])
 	}
-	for _, l := range im.notes.lines {
+	for _, l := range im.fates.lines {
 		if l.fate.status == statusTODO && !strings.Contains(string(im.files[SuiteFile]), diag.CleanLine(l.fate.note)) {
 			t.Errorf("%s: got no TODO in the suite, want one for what is not expressible", l.path)
 		}
@@ -64,7 +64,7 @@ func accounted(t testing.TB, im *Import, config string) {
 		return
 	}
 	lines := map[string]bool{}
-	for _, l := range im.notes.lines {
+	for _, l := range im.fates.lines {
 		lines[l.path] = true
 		if l.fate.status == 0 || l.fate.note == "evalrun import does not read it" {
 			t.Errorf("%s: got no fate, want one", l.path)
@@ -84,7 +84,7 @@ func accounted(t testing.TB, im *Import, config string) {
 			}
 		}
 	}
-	walk(src{n, "", "", newLedger()})
+	walk(src{n, "", "", newFates()})
 }
 
 // Every key of every kind of configuration has a line with a fate, and the suite is YAML.

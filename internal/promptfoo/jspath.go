@@ -9,10 +9,10 @@ import (
 // This file converts JavaScript that only picks a part of a value to jq.
 
 const (
-	arrow    lazy.Pattern = `(?s)^\(?\s*(\w+)(?:\s*,\s*\w+)*\s*\)?\s*=>\s*(.+)$`
-	outputIn lazy.Pattern = `(?s)^\(?\{\s*output:\s*([^,{}]+?)\s*(?:,[^{}]*)?\}\)?$`
-	pathStep lazy.Pattern = `^(?:\?\.\s*|\.)?(?:([A-Za-z_$][\w$]*)|\[\s*(-?\d+|"[^"\\]*"|'[^'\\]*')\s*\])`
-	jqPlain  lazy.Pattern = `^[A-Za-z_]\w*$`
+	arrow    lazy.Regex = `(?s)^\(?\s*(\w+)(?:\s*,\s*\w+)*\s*\)?\s*=>\s*(.+)$`
+	outputIn lazy.Regex = `(?s)^\(?\{\s*output:\s*([^,{}]+?)\s*(?:,[^{}]*)?\}\)?$`
+	pathStep lazy.Regex = `^(?:\?\.\s*|\.)?(?:([A-Za-z_$][\w$]*)|\[\s*(-?\d+|"[^"\\]*"|'[^'\\]*')\s*\])`
+	jqPlain  lazy.Regex = `^[A-Za-z_]\w*$`
 )
 
 // responsePath converts a transform of a response to jq.
@@ -50,7 +50,7 @@ func alternatives(code, root string) (string, bool) {
 	return strings.Join(out, " // "), true
 }
 
-const stringified lazy.Pattern = `^JSON\.stringify\(\s*(\w+)\s*(?:,[^()]*)?\)$`
+const stringified lazy.Regex = `^JSON\.stringify\(\s*(\w+)\s*(?:,[^()]*)?\)$`
 
 // jqPath converts one path to jq.
 func jqPath(code, root string) (string, bool) {
@@ -92,8 +92,8 @@ func jqStep(name, key string) string {
 }
 
 const (
-	trimmed lazy.Pattern = `^(?:String\(output\)|output)\.trim\(\)$`
-	parsed  lazy.Pattern = `^JSON\.parse\(\s*output(?:\.trim\(\))?\s*\)`
+	trimmed lazy.Regex = `^(?:String\(output\)|output)\.trim\(\)$`
+	parsed  lazy.Regex = `^JSON\.parse\(\s*output(?:\.trim\(\))?\s*\)`
 )
 
 // selection converts a transform that only picks a part of the answer to a `select`; nil if it does more.
@@ -114,4 +114,4 @@ func selection(code string) any {
 	return nil
 }
 
-const jsMethod lazy.Pattern = `\.(length|trim|split|match|replace|slice|toString|toLowerCase|toUpperCase)\b`
+const jsMethod lazy.Regex = `\.(length|trim|split|match|replace|slice|toString|toLowerCase|toUpperCase)\b`

@@ -66,6 +66,6 @@ func scorersOf(t *testing.T, im *Import) (n int) {
 			}
 		}
 	}
-	walk(src{root, "", "", newLedger()}, false)
+	walk(src{root, "", "", newFates()}, false)
 	return n
 }

@@ -48,32 +48,32 @@ func (d dialect) translate(text string) (*template, error) {
 	return &template{text: t.out.String(), uses: slices.Sorted(maps.Keys(t.uses)), notes: t.notes}, nil
 }
 
-// piece is a text of a template, or a tag.
-type piece struct {
+// templatePiece is a text of a template, or a tag.
+type templatePiece struct {
 	kind        byte // 0 for text, otherwise the second character of the delimiter
 	text        string
 	left, right bool // whether the tag trims white space before and after it
 }
 
-const rawBlock lazy.Pattern = `(?s)^\{%-?\s*(raw|verbatim)\s*-?%\}(.*?)\{%-?\s*end(?:raw|verbatim)\s*-?%\}`
+const rawBlock lazy.Regex = `(?s)^\{%-?\s*(raw|verbatim)\s*-?%\}(.*?)\{%-?\s*end(?:raw|verbatim)\s*-?%\}`
 
 // split splits a template into pieces. An unclosed tag makes all of it text, as in promptfoo.
-func split(text string) (out []piece, err error) {
+func split(text string) (out []templatePiece, err error) {
 	rest := text
 	for rest != "" {
 		at := strings.Index(rest, "{")
 		if at < 0 || at+1 == len(rest) {
-			return append(out, piece{text: rest}), nil
+			return append(out, templatePiece{text: rest}), nil
 		}
 		if !strings.ContainsRune("{%#", rune(rest[at+1])) {
-			out, rest = append(out, piece{text: rest[:at+1]}), rest[at+1:]
+			out, rest = append(out, templatePiece{text: rest[:at+1]}), rest[at+1:]
 			continue
 		}
 		if at > 0 {
-			out, rest = append(out, piece{text: rest[:at]}), rest[at:]
+			out, rest = append(out, templatePiece{text: rest[:at]}), rest[at:]
 		}
 		if m := rawBlock.Regexp().FindStringSubmatch(rest); m != nil {
-			out, rest = append(out, piece{text: m[2]}), rest[len(m[0]):]
+			out, rest = append(out, templatePiece{text: m[2]}), rest[len(m[0]):]
 			continue
 		}
 		p, n := tag(rest)
@@ -81,7 +81,7 @@ func split(text string) (out []piece, err error) {
 		case n < 0 && p.kind == '#':
 			return nil, errors.New("promptfoo cannot read this template either: `{#` begins a comment that never ends")
 		case n < 0:
-			return []piece{{text: text}}, nil
+			return []templatePiece{{text: text}}, nil
 		}
 		out, rest = append(out, p), rest[n:]
 	}
@@ -89,7 +89,7 @@ func split(text string) (out []piece, err error) {
 }
 
 // tag reads a tag at the beginning of a text and returns its length; -1 if it is not closed.
-func tag(text string) (p piece, n int) {
+func tag(text string) (p templatePiece, n int) {
 	p.kind = text[1]
 	shut := map[byte]string{'{': "}}", '%': "%}", '#': "#}"}[p.kind]
 	n = closing(text[2:], shut, p.kind != '#')
@@ -142,7 +142,7 @@ func (t *translator) note(format string, args ...any) {
 	}
 }
 
-func (t *translator) piece(p piece) error {
+func (t *translator) piece(p templatePiece) error {
 	switch p.kind {
 	case '{':
 		return t.print(p)
@@ -161,7 +161,7 @@ func (t *translator) piece(p piece) error {
 // escapeText escapes a text so that evalrun reads no template in it.
 func escapeText(s string) string { return strings.ReplaceAll(s, "{{", `{{"{{"}}`) }
 
-func (t *translator) action(p piece, inside string) {
+func (t *translator) action(p templatePiece, inside string) {
 	open, shut := "{{", "}}"
 	if p.left {
 		open = "{{- "
@@ -176,7 +176,7 @@ func (t *translator) action(p piece, inside string) {
 	t.out.WriteString(open + inside + shut)
 }
 
-func (t *translator) print(p piece) error {
+func (t *translator) print(p templatePiece) error {
 	e, err := parseExpression(p.text)
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (t *translator) print(p piece) error {
 	}
 	if parts := e.joined(); len(parts) > 1 {
 		for _, part := range parts {
-			if err := t.printed(piece{}, part); err != nil {
+			if err := t.printed(templatePiece{}, part); err != nil {
 				return err
 			}
 		}
@@ -202,7 +202,7 @@ func (t *translator) print(p piece) error {
 	return t.printed(p, e)
 }
 
-func (t *translator) printed(p piece, e *expression) error {
+func (t *translator) printed(p templatePiece, e *nunjucksExpr) error {
 	if e.op == "text" && !p.left && !p.right {
 		t.out.WriteString(escapeText(e.name))
 		return nil
@@ -222,7 +222,7 @@ func unwrapped(s string) string {
 	return s
 }
 
-func envName(e *expression) (string, bool) {
+func envName(e *nunjucksExpr) (string, bool) {
 	switch {
 	case e.op == "member" && isEnv(e.args[0]):
 		return e.name, true
@@ -232,34 +232,34 @@ func envName(e *expression) (string, bool) {
 	return "", false
 }
 
-func isEnv(e *expression) bool { return e.op == "name" && e.name == "env" }
+func isEnv(e *nunjucksExpr) bool { return e.op == "name" && e.name == "env" }
 
 // choice translates {{ a if b else c }}.
-func (t *translator) choice(p piece, e *expression) error {
+func (t *translator) choice(p templatePiece, e *nunjucksExpr) error {
 	test, err := t.truth(e.args[1])
 	if err != nil {
 		return err
 	}
-	t.action(piece{left: p.left}, "if "+unwrapped(test))
-	if err := t.printed(piece{}, e.args[0]); err != nil {
+	t.action(templatePiece{left: p.left}, "if "+unwrapped(test))
+	if err := t.printed(templatePiece{}, e.args[0]); err != nil {
 		return err
 	}
 	if len(e.args) > 2 {
-		t.action(piece{}, "else")
-		if err := t.printed(piece{}, e.args[2]); err != nil {
+		t.action(templatePiece{}, "else")
+		if err := t.printed(templatePiece{}, e.args[2]); err != nil {
 			return err
 		}
 	}
-	t.action(piece{right: p.right}, "end")
+	t.action(templatePiece{right: p.right}, "end")
 	return nil
 }
 
 const (
-	forLoop    lazy.Pattern = `(?s)^for\s+(\w+)(?:\s*,\s*(\w+))?\s+in\s+(.+)$`
-	assignment lazy.Pattern = `(?s)^set\s+(\w+)\s*=\s*(.+)$`
+	forLoop    lazy.Regex = `(?s)^for\s+(\w+)(?:\s*,\s*(\w+))?\s+in\s+(.+)$`
+	assignment lazy.Regex = `(?s)^set\s+(\w+)\s*=\s*(.+)$`
 )
 
-func (t *translator) statement(p piece) error {
+func (t *translator) statement(p templatePiece) error {
 	word, rest, _ := strings.Cut(p.text, " ")
 	switch word = strings.TrimSpace(word); word {
 	case "if":
@@ -295,7 +295,7 @@ func (t *translator) inside(words ...string) error {
 	return nil
 }
 
-func (t *translator) begin(p piece, word, rest string) error {
+func (t *translator) begin(p templatePiece, word, rest string) error {
 	test, err := t.test(rest)
 	if err != nil {
 		return err
@@ -325,7 +325,7 @@ func (t *translator) plainly(text string) (string, error) {
 }
 
 // truth translates a condition. In evalrun, the texts 0 and false are true, so it compares them.
-func (t *translator) truth(e *expression) (string, error) {
+func (t *translator) truth(e *nunjucksExpr) (string, error) {
 	switch e.op {
 	case "and", "or", "not":
 		out := "(" + e.op
@@ -347,7 +347,7 @@ func (t *translator) truth(e *expression) (string, error) {
 }
 
 // loop translates {% for x in list %} and {% for key, value in mapping %}.
-func (t *translator) loop(p piece) error {
+func (t *translator) loop(p templatePiece) error {
 	m := forLoop.Regexp().FindStringSubmatch(p.text)
 	if m == nil {
 		return fmt.Errorf("`{%% %s %%}` has no counterpart", p.text)
@@ -368,7 +368,7 @@ func (t *translator) loop(p piece) error {
 	return nil
 }
 
-func (t *translator) assign(p piece) error {
+func (t *translator) assign(p templatePiece) error {
 	m := assignment.Regexp().FindStringSubmatch(p.text)
 	if m == nil {
 		return fmt.Errorf("`{%% %s %%}` has no counterpart", p.text)

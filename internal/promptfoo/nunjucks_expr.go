@@ -9,36 +9,36 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// expression is a nunjucks expression. op is name, text, number, bool, member, index, filter, call, list,
+// nunjucksExpr is a nunjucks expression. op is name, text, number, bool, member, index, filter, call, list,
 // if, defined, an operator, and, or, not.
-type expression struct {
+type nunjucksExpr struct {
 	op   string
 	name string // of names, members and filters; the value of literals
-	args []*expression
+	args []*nunjucksExpr
 }
 
 // numeric reports whether the result is certainly a number.
-func (e *expression) numeric() bool {
+func (e *nunjucksExpr) numeric() bool {
 	return e.op == "number" || e.op == "member" && e.name == "length" ||
 		e.op == "filter" && (e.name == "length" || e.name == "count")
 }
 
 // joined returns the operands of a concatenation that has a text; otherwise only the expression itself.
-func (e *expression) joined() []*expression {
+func (e *nunjucksExpr) joined() []*nunjucksExpr {
 	if e.op != "~" && (e.op != "+" || !e.hasText()) {
-		return []*expression{e}
+		return []*nunjucksExpr{e}
 	}
 	return append(e.args[0].joined(), e.args[1].joined()...)
 }
 
-func (e *expression) hasText() bool {
+func (e *nunjucksExpr) hasText() bool {
 	if e.op == "text" {
 		return true
 	}
-	return e.op == "+" && slices.ContainsFunc(e.args, (*expression).hasText)
+	return e.op == "+" && slices.ContainsFunc(e.args, (*nunjucksExpr).hasText)
 }
 
-const nunjucksToken lazy.Pattern = `^\s*("(?:\\.|[^"\\])*"|` +
+const nunjucksToken lazy.Regex = `^\s*("(?:\\.|[^"\\])*"|` +
 	`'(?:\\.|[^'\\])*'|[0-9]+(?:\.[0-9]+)?|[A-Za-z_$][\w$]*|===|!==|==|!=|<=|>=|//|\*\*|[-+*/%~<>()\[\]{},:.|=])`
 
 // maxTokens bounds an expression.
@@ -55,7 +55,7 @@ func tokens(text string) (out []string, err error) {
 	return out, nil
 }
 
-func parseExpression(text string) (*expression, error) {
+func parseExpression(text string) (*nunjucksExpr, error) {
 	in, err := tokens(text)
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (p *parser) takes(words ...string) bool {
 var errNesting = errors.New("the template is nested too deep")
 
 // choice parses `a if b else c`.
-func (p *parser) choice() (*expression, error) {
+func (p *parser) choice() (*nunjucksExpr, error) {
 	if p.depth++; p.depth > 50 {
 		return nil, errNesting
 	}
@@ -108,7 +108,7 @@ func (p *parser) choice() (*expression, error) {
 	if err != nil || !p.takes("if") {
 		return e, err
 	}
-	out := &expression{op: "if", args: []*expression{e}}
+	out := &nunjucksExpr{op: "if", args: []*nunjucksExpr{e}}
 	for more := true; more; more = p.takes("else") && len(out.args) < 3 {
 		arg, err := p.binary(0)
 		if err != nil {
@@ -126,14 +126,14 @@ var levels = [][]string{
 	}, {"and"}, {"not"}, {"in", "is"}, {"==", "!=", "===", "!==", "<", "<=", ">", ">="}, {"~"}, {"+", "-"}, {"*", "/", "//", "%"},
 }
 
-func (p *parser) binary(level int) (*expression, error) {
+func (p *parser) binary(level int) (*nunjucksExpr, error) {
 	switch {
 	case level == len(levels):
 		return p.postfix()
 	case levels[level][0] == "not":
 		if p.takes("not") {
 			arg, err := p.binary(level)
-			return &expression{op: "not", args: []*expression{arg}}, err
+			return &nunjucksExpr{op: "not", args: []*nunjucksExpr{arg}}, err
 		}
 		return p.binary(level + 1)
 	}
@@ -144,20 +144,20 @@ func (p *parser) binary(level int) (*expression, error) {
 			left, err = p.is(left)
 			continue
 		}
-		var right *expression
+		var right *nunjucksExpr
 		right, err = p.binary(level + 1)
-		left = &expression{
+		left = &nunjucksExpr{
 			op:   strings.Replace(strings.Replace(op, "===", "==", 1), "!==", "!=", 1),
-			args: []*expression{left, right},
+			args: []*nunjucksExpr{left, right},
 		}
 	}
 	return left, err
 }
 
 // is parses `is defined` and `is not defined`, the only tests with a counterpart.
-func (p *parser) is(left *expression) (*expression, error) {
+func (p *parser) is(left *nunjucksExpr) (*nunjucksExpr, error) {
 	not := p.takes("not")
-	out := &expression{op: "defined", args: []*expression{left}}
+	out := &nunjucksExpr{op: "defined", args: []*nunjucksExpr{left}}
 	switch word := p.take(); word {
 	case "defined":
 	case "undefined", "none":
@@ -166,27 +166,27 @@ func (p *parser) is(left *expression) (*expression, error) {
 		return nil, fmt.Errorf("the test `is %s` has no counterpart", word)
 	}
 	if not {
-		out = &expression{op: "not", args: []*expression{out}}
+		out = &nunjucksExpr{op: "not", args: []*nunjucksExpr{out}}
 	}
 	return out, nil
 }
 
 // postfix parses members, indexes, calls and filters after a value.
-func (p *parser) postfix() (*expression, error) {
+func (p *parser) postfix() (*nunjucksExpr, error) {
 	e, err := p.primary()
 	for err == nil {
 		switch {
 		case p.takes("."):
-			e = &expression{op: "member", name: p.take(), args: []*expression{e}}
+			e = &nunjucksExpr{op: "member", name: p.take(), args: []*nunjucksExpr{e}}
 		case p.takes("["):
-			var key *expression
+			var key *nunjucksExpr
 			if key, err = p.choice(); err == nil && !p.takes("]") {
 				err = errors.New("a bracket of the template is not closed")
 			}
-			e = &expression{op: "index", args: []*expression{e, key}}
+			e = &nunjucksExpr{op: "index", args: []*nunjucksExpr{e, key}}
 		case p.takes("("):
 			_, err = p.list(")")
-			e = &expression{op: "call", args: []*expression{e}}
+			e = &nunjucksExpr{op: "call", args: []*nunjucksExpr{e}}
 		case p.takes("|"):
 			e, err = p.filter(e)
 		default:
@@ -196,8 +196,8 @@ func (p *parser) postfix() (*expression, error) {
 	return nil, err
 }
 
-func (p *parser) filter(e *expression) (*expression, error) {
-	out := &expression{op: "filter", name: p.take(), args: []*expression{e}}
+func (p *parser) filter(e *nunjucksExpr) (*nunjucksExpr, error) {
+	out := &nunjucksExpr{op: "filter", name: p.take(), args: []*nunjucksExpr{e}}
 	if !p.takes("(") {
 		return out, nil
 	}
@@ -206,7 +206,7 @@ func (p *parser) filter(e *expression) (*expression, error) {
 	return out, err
 }
 
-func (p *parser) list(shut string) (out []*expression, err error) {
+func (p *parser) list(shut string) (out []*nunjucksExpr, err error) {
 	for !p.takes(shut) {
 		if len(p.in) == 0 {
 			return nil, errors.New("a bracket of the template is not closed")
@@ -221,7 +221,7 @@ func (p *parser) list(shut string) (out []*expression, err error) {
 	return out, nil
 }
 
-func (p *parser) primary() (*expression, error) {
+func (p *parser) primary() (*nunjucksExpr, error) {
 	word := p.take()
 	switch {
 	case word == "":
@@ -229,24 +229,24 @@ func (p *parser) primary() (*expression, error) {
 	case word == "(" || word == "[":
 		return p.bracketed(word)
 	case word[0] == '"' || word[0] == '\'':
-		return &expression{op: "text", name: unquoteJS(word[1 : len(word)-1])}, nil
+		return &nunjucksExpr{op: "text", name: unquoteJS(word[1 : len(word)-1])}, nil
 	case word[0] >= '0' && word[0] <= '9':
-		return &expression{op: "number", name: word}, nil
+		return &nunjucksExpr{op: "number", name: word}, nil
 	case word == "true" || word == "false":
-		return &expression{op: "bool", name: word}, nil
+		return &nunjucksExpr{op: "bool", name: word}, nil
 	case word == "none" || word == "null" || word == "undefined":
-		return &expression{op: "text"}, nil
+		return &nunjucksExpr{op: "text"}, nil
 	case identifier.Matches(word):
-		return &expression{op: "name", name: word}, nil
+		return &nunjucksExpr{op: "name", name: word}, nil
 	}
 	return nil, fmt.Errorf("`%s` has no counterpart in a template", word)
 }
 
 // bracketed parses what follows an opening bracket.
-func (p *parser) bracketed(open string) (*expression, error) {
+func (p *parser) bracketed(open string) (*nunjucksExpr, error) {
 	if open == "[" {
 		args, err := p.list("]")
-		return &expression{op: "list", args: args}, err
+		return &nunjucksExpr{op: "list", args: args}, err
 	}
 	e, err := p.choice()
 	if err == nil && !p.takes(")") {

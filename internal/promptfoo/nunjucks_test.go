@@ -12,7 +12,7 @@ import (
 func TestTranslatedTemplatesRenderTheSame(t *testing.T) {
 	t.Parallel()
 	vars := variable.Dict{
-		"name": "Ada", "empty": "", "lang": "French", "n": "3", "list": variable.List{"a", "b"}, "user": variable.Dict{"city": "Rome"},
+		"name": "Ada", "empty": "", "lang": "French", "n": "3", "list": variable.Array{"a", "b"}, "user": variable.Dict{"city": "Rome"},
 		"quote": `say "hi"`,
 	}
 	for in, want := range map[string]string{

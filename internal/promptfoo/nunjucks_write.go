@@ -49,10 +49,10 @@ func (t *translator) loopVariable(field string) (string, error) {
 	return "", fmt.Errorf("`loop.%s` has no counterpart", field)
 }
 
-const identifier lazy.Pattern = `^[A-Za-z_]\w*$`
+const identifier lazy.Regex = `^[A-Za-z_]\w*$`
 
 // expression writes an expression in evalrun's syntax, with parentheses if it has several words.
-func (t *translator) expression(e *expression) (string, error) {
+func (t *translator) expression(e *nunjucksExpr) (string, error) {
 	switch e.op {
 	case "name":
 		if !identifier.Matches(e.name) {
@@ -75,7 +75,7 @@ func (t *translator) expression(e *expression) (string, error) {
 	return t.prefixed(e, map[string]string{"index": "index", "and": "and", "or": "or", "not": "not", "defined": "or"}[e.op])
 }
 
-func (t *translator) member(e *expression) (string, error) {
+func (t *translator) member(e *nunjucksExpr) (string, error) {
 	if e.args[0].op == "name" && e.args[0].name == "loop" {
 		return t.loopVariable(e.name)
 	}
@@ -89,7 +89,7 @@ func (t *translator) member(e *expression) (string, error) {
 	return of + "." + e.name, nil
 }
 
-func (t *translator) prefixed(e *expression, word string) (string, error) {
+func (t *translator) prefixed(e *nunjucksExpr, word string) (string, error) {
 	if e.op == "defined" {
 		t.note("`is defined` checks whether the variable has a value")
 		return t.expression(e.args[0])
@@ -106,7 +106,7 @@ func (t *translator) prefixed(e *expression, word string) (string, error) {
 }
 
 // comparison compares texts, and numbers if both sides are, so that a length can be compared.
-func (t *translator) comparison(e *expression) (string, error) {
+func (t *translator) comparison(e *nunjucksExpr) (string, error) {
 	comparisons := map[string]string{"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 	for i, side := range e.args {
@@ -117,7 +117,7 @@ func (t *translator) comparison(e *expression) (string, error) {
 		if e.op != "==" && e.op != "!=" {
 			return "", fmt.Errorf("a comparison of a variable with the number %s has no counterpart in a template", side.name)
 		}
-		e.args[i] = &expression{op: "text", name: side.name}
+		e.args[i] = &nunjucksExpr{op: "text", name: side.name}
 		t.note("a variable is compared with the text %q, not with a number", side.name)
 	}
 	return t.prefixed(e, comparisons[e.op])
@@ -128,7 +128,7 @@ var filters = map[string]string{
 	"upper": "upper", "lower": "lower", "trim": "trim", "dump": "json", "tojson": "json", "length": "len", "count": "len",
 }
 
-func (t *translator) filter(e *expression) (string, error) {
+func (t *translator) filter(e *nunjucksExpr) (string, error) {
 	value, err := t.expression(e.args[0])
 	if err != nil {
 		return "", err

@@ -103,7 +103,7 @@ func duration(ms float64) string {
 }
 
 // formula matches expressions that mean the same in promptfoo and in evalrun.
-const formula lazy.Pattern = `^[\w\s.+*/()-]+$`
+const formula lazy.Regex = `^[\w\s.+*/()-]+$`
 
 // derived reads derivedMetrics.
 func (c *converter) derived(s src) {

@@ -36,7 +36,7 @@ var listed = []struct {
 }
 
 // price records a price per token in the configuration.
-func (c *converter) price(t *target, e named) {
+func (c *converter) price(t *target, e keyed) {
 	n, ok := number(e.src)
 	if !ok {
 		e.todo("a price is a number")
@@ -117,7 +117,7 @@ func (c *converter) cost(not bool, a src) (*scorer, string) {
 
 func (c *converter) priceList() []byte {
 	var w writer
-	slices.SortFunc(c.prices.get("models").(*mapping).entries, func(a, b pair) int { return cmp.Compare(a.key, b.key) })
+	slices.SortFunc(c.prices.get("models").(*mapping).entries, func(a, b keyValue) int { return cmp.Compare(a.key, b.key) })
 	w.mapping(c.prices, 0)
 	return []byte(w.String() + "\n")
 }

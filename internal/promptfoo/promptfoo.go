@@ -23,7 +23,7 @@ type Import struct {
 	Config string
 
 	files map[string][]byte // by path in the folder, with slashes
-	notes *ledger
+	fates *fates
 	needs []string // programs that the shims start
 	hand  []string // problems that `validate` finds in the suite
 }
@@ -75,13 +75,13 @@ func isConfig(root yamlnode.Node) bool {
 // finish writes the suite and lists what its shims need.
 func (c *converter) finish(path string, top src) (*Import, error) {
 	c.files[SuiteFile] = c.suite(path)
-	c.notes.account(top)
-	c.files[SuiteFile] = append(c.files[SuiteFile], c.notes.leftOver(string(c.files[SuiteFile]))...)
+	c.fates.account(top)
+	c.files[SuiteFile] = append(c.files[SuiteFile], c.fates.leftOver(string(c.files[SuiteFile]))...)
 	c.typedFile()
 	if err := c.shims.addTo(c.files); err != nil {
 		return nil, err
 	}
-	return &Import{Config: path, files: c.files, notes: c.notes, needs: c.shims.programs()}, nil
+	return &Import{Config: path, files: c.files, fates: c.fates, needs: c.shims.programs()}, nil
 }
 
 // SetProblems records the problems that `validate` finds in the written suite, for the report.
@@ -89,17 +89,17 @@ func (im *Import) SetProblems(problems []string) { im.hand = problems }
 
 // Inexpressible counts the keys that a suite cannot express. Unknown keys, which promptfoo ignores, do not
 // count.
-func (im *Import) Inexpressible() int { return im.notes.counts()[statusTODO] }
+func (im *Import) Inexpressible() int { return im.fates.counts()[statusTODO] }
 
 // Needs lists the programs that the suite's shims start, such as node.
 func (im *Import) Needs() []string { return im.needs }
 
 // Summary returns a line with the number of keys of each status.
 func (im *Import) Summary() string {
-	n := im.notes.counts()
+	n := im.fates.counts()
 	return fmt.Sprintf(
 		"%d keys: %d imported, %d with a difference, %d not expressible, %d ignored by promptfoo",
-		len(im.notes.lines),
+		len(im.fates.lines),
 		n[statusOK],
 		n[statusDiffers],
 		n[statusTODO],

@@ -64,7 +64,7 @@ func (c *converter) promptItem(s src) {
 }
 
 // filePrompt matches what promptfoo reads as a file name.
-const filePrompt lazy.Pattern = `\.(cjs|cts|j2|js|json|jsonl|md|mjs|mts|py|ts|txt|yml|yaml|csv)(:\w+)?$`
+const filePrompt lazy.Regex = `\.(cjs|cts|j2|js|json|jsonl|md|mjs|mts|py|ts|txt|yml|yaml|csv)(:\w+)?$`
 
 // promptText adds an inline prompt, or the prompts of a file. It returns the last one, nil if there is
 // none.
@@ -151,15 +151,15 @@ func splitPrompts(name, text string) (out []string) {
 	return []string{text}
 }
 
-// turn is a message of a chat.
-type turn struct {
+// chatTurn is a message of a chat.
+type chatTurn struct {
 	role string
 	text string
 	raw  src // the content, if it is not a text
 }
 
 // chat parses a prompt that is a list of messages, in JSON or YAML. ok is false for other prompts.
-func (p *prompt) chat() (turns []turn, ok bool) {
+func (p *prompt) chat() (turns []chatTurn, ok bool) {
 	text := strings.TrimSpace(p.text)
 	if !strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "- ") && !strings.HasPrefix(text, "{") {
 		return nil, false
@@ -169,7 +169,7 @@ func (p *prompt) chat() (turns []turn, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	root := src{n, p.at.path, "", newLedger()}
+	root := src{n, p.at.path, "", newFates()}
 	if m := root.get("messages"); m.IsSequence() {
 		root = m
 	}
@@ -181,13 +181,13 @@ func (p *prompt) chat() (turns []turn, ok bool) {
 		if role == "" || content.IsZero() {
 			return nil, false
 		}
-		turns = append(turns, turn{role: role, text: content.text(), raw: content})
+		turns = append(turns, chatTurn{role: role, text: content.text(), raw: content})
 	}
 	return turns, len(turns) > 0
 }
 
 // bare matches a template in place of a JSON value, such as "content": {{question | dump}}.
-const bare lazy.Pattern = `(?m)(:\s*)\{\{-?\s*([^{}]*?)\s*(?:\|\s*(?:dump|tojson)\s*(?:\(\s*\))?\s*)?-?\}\}(\s*[,}\]\n])`
+const bare lazy.Regex = `(?m)(:\s*)\{\{-?\s*([^{}]*?)\s*(?:\|\s*(?:dump|tojson)\s*(?:\(\s*\))?\s*)?-?\}\}(\s*[,}\]\n])`
 
 // quoteTemplates quotes such templates, so that the prompt becomes valid JSON.
 func quoteTemplates(text string) string {
@@ -202,7 +202,7 @@ func quoteTemplates(text string) string {
 
 // addPrompts writes the prompts. A chat becomes turns for models, and stays a text for applications.
 func (c *converter) addPrompts(out *mapping) {
-	all := &list{}
+	all := &sequence{}
 	for _, p := range c.prompts {
 		models, applications := c.receivers(p)
 		turns, isChat := p.chat()
@@ -240,18 +240,18 @@ func (c *converter) receivers(p *prompt) (models, applications []*target) {
 	return models, applications
 }
 
-// group has targets with the same system text and tools.
-type group struct {
+// targetGroup has targets with the same system text and tools.
+type targetGroup struct {
 	targets []*target
 	key     string
 }
 
-func groups(in []*target) (out []group) {
+func groups(in []*target) (out []targetGroup) {
 	for _, t := range in {
 		key := t.system + "\x00" + renderAny(t.tools) + "\x00" + renderAny(t.choice)
-		i := slices.IndexFunc(out, func(g group) bool { return g.key == key })
+		i := slices.IndexFunc(out, func(g targetGroup) bool { return g.key == key })
 		if i < 0 {
-			out, i = append(out, group{key: key}), len(out)
+			out, i = append(out, targetGroup{key: key}), len(out)
 		}
 		out[i].targets = append(out[i].targets, t)
 	}
@@ -266,10 +266,10 @@ func renderAny(v any) string {
 }
 
 // begin makes a prompt for a group of targets; nil if its text has no counterpart.
-func (c *converter) begin(all *list, p *prompt, g group) *mapping {
+func (c *converter) begin(all *sequence, p *prompt, g targetGroup) *mapping {
 	m := new(mapping).set("name", plainName(cmp.Or(p.label, "prompt"), "prompt", func(n string) bool { return hasPrompt(all, n) }))
 	if len(g.targets) < len(c.targets) {
-		names := &list{}
+		names := &sequence{}
 		for _, t := range g.targets {
 			names.add(t.name)
 		}
@@ -287,21 +287,21 @@ func (c *converter) begin(all *list, p *prompt, g group) *mapping {
 	return m
 }
 
-func hasPrompt(all *list, name string) bool {
+func hasPrompt(all *sequence, name string) bool {
 	return slices.ContainsFunc(all.items, func(e element) bool {
 		m, ok := e.value.(*mapping)
 		return ok && m.get("name") == name
 	})
 }
 
-func (c *converter) textPrompts(all *list, p *prompt, to []*target) {
+func (c *converter) textPrompts(all *sequence, p *prompt, to []*target) {
 	text, ok := c.template(p.at, p.text, dialect{})
 	if !ok {
 		all.note(
 			"TODO: the prompt " + cut(
 				strings.Join(strings.Fields(cmp.Or(p.label, p.text)), " "),
 				60,
-			) + ": " + p.at.l.fates[p.at.path].note,
+			) + ": " + p.at.fates.byPath[p.at.path].note,
 		)
 		return
 	}
@@ -325,12 +325,12 @@ func (c *converter) affixed(text string) string {
 	return c.defaults.prefix + text + c.defaults.suffix
 }
 
-func (c *converter) chatPrompts(all *list, p *prompt, in []turn, to []*target) {
+func (c *converter) chatPrompts(all *sequence, p *prompt, in []chatTurn, to []*target) {
 	for _, g := range groups(to) {
 		m := c.begin(all, p, g)
 		system, turns, ok := c.turns(p, in)
 		if !ok {
-			all.note("TODO: the prompt " + cmp.Or(p.label, p.at.path) + ": " + p.at.l.fates[p.at.path].note)
+			all.note("TODO: the prompt " + cmp.Or(p.label, p.at.path) + ": " + p.at.fates.byPath[p.at.path].note)
 			continue
 		}
 		if system != "" && m.get("system") == nil {
@@ -347,8 +347,8 @@ func (c *converter) chatPrompts(all *list, p *prompt, in []turn, to []*target) {
 }
 
 // turns converts a chat to the turns of a suite, which alternate and end with a user turn.
-func (c *converter) turns(p *prompt, in []turn) (system string, out *list, ok bool) {
-	out = &list{}
+func (c *converter) turns(p *prompt, in []chatTurn) (system string, out *sequence, ok bool) {
+	out = &sequence{}
 	last := ""
 	for i, t := range in {
 		role := map[string]string{"user": "user", "assistant": "model", "model": "model", "system": "system", "developer": "system"}[t.role]
@@ -381,7 +381,7 @@ func (c *converter) turns(p *prompt, in []turn) (system string, out *list, ok bo
 }
 
 // addTurn adds a turn, or joins it with the previous one of the same role.
-func (c *converter) addTurn(p *prompt, out *list, last, role string, value any) string {
+func (c *converter) addTurn(p *prompt, out *sequence, last, role string, value any) string {
 	text, isText := value.(string)
 	if role != last || !isText {
 		out.add(one(role, value))
@@ -396,11 +396,11 @@ func (c *converter) addTurn(p *prompt, out *list, last, role string, value any) 
 }
 
 // content converts the content of a message: a text, or parts.
-func (c *converter) content(p *prompt, t turn) (any, bool) {
+func (c *converter) content(p *prompt, t chatTurn) (any, bool) {
 	if !t.raw.IsSequence() {
 		return c.template(p.at, t.text, dialect{})
 	}
-	out := &list{}
+	out := &sequence{}
 	for _, part := range t.raw.items() {
 		switch kind := part.get("type").text(); kind {
 		case "text", "input_text":

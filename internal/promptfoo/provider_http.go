@@ -28,7 +28,7 @@ func (c *converter) http(t *target, id string) {
 		address = "https://your-application.invalid"
 		t.comments = append(t.comments, "TODO: name the address of the application in `url`")
 	}
-	block.entries = append([]pair{{key: "url", value: address}}, block.entries...)
+	block.entries = append([]keyValue{{key: "url", value: address}}, block.entries...)
 	c.requestParts(t, block, config)
 	c.response(t, block, config)
 	t.block.set("http", block)
@@ -60,8 +60,8 @@ func (c *converter) url(t *target, config src, id string) (string, bool) {
 
 // Possible secrets in an address: a user with a password, and the values of some parameters.
 const (
-	userInAddress lazy.Pattern = `^(\w+://)[^/?#@]*@`
-	keysInAddress lazy.Pattern = `(?i)([?&])((?:key|sig)|[^=&#]*(?:api[-_]?key|token|secret|password)[^=&#]*)=([^&#{}$]+)`
+	userInAddress lazy.Regex = `^(\w+://)[^/?#@]*@`
+	keysInAddress lazy.Regex = `(?i)([?&])((?:key|sig)|[^=&#]*(?:api[-_]?key|token|secret|password)[^=&#]*)=([^&#{}$]+)`
 )
 
 // withoutSecrets removes literal secrets from an address.
@@ -77,7 +77,7 @@ func withoutSecrets(s src, address string) string {
 	})
 }
 
-const absolute lazy.Pattern = `^(https?://|\$\{env:)`
+const absolute lazy.Regex = `^(https?://|\$\{env:)`
 
 // query adds queryParams to an address.
 func (c *converter) query(config src, address string) string {
@@ -146,7 +146,7 @@ func (c *converter) body(t *target, block *mapping, s src) {
 			t.comments = append(t.comments, "TODO: write the body of the request")
 			return
 		}
-		defer c.notes.account(file)
+		defer c.fates.account(file)
 		in = file
 	}
 	value, ok := c.rendered(bodyOf(in), inRequest)
@@ -172,12 +172,12 @@ func bodyOf(s src) src {
 	}
 	var ignored diagList
 	if n, ok := yamlnode.Parse(s.file, []byte(s.text()), &ignored); ok && n.IsMapping() {
-		return src{n, s.path, s.file, newLedger()}
+		return src{n, s.path, s.file, newFates()}
 	}
 	return s
 }
 
-const quotedPrompt lazy.Pattern = `"\{\{(prompt|\.\w+)\}\}"`
+const quotedPrompt lazy.Regex = `"\{\{(prompt|\.\w+)\}\}"`
 
 // jsonInText makes templates in a JSON text write their values as JSON.
 func jsonInText(text string) string {
@@ -185,7 +185,7 @@ func jsonInText(text string) string {
 }
 
 // keyHeaders matches the names of headers whose literal values are never copied.
-const keyHeaders lazy.Pattern = `(?i)^(proxy-)?authorization$|api[-_]?key|token|secret|password`
+const keyHeaders lazy.Regex = `(?i)^(proxy-)?authorization$|api[-_]?key|token|secret|password`
 
 func (c *converter) header(s src, name string) (string, bool) {
 	value, ok := c.headerText(s, name, s.text())
@@ -229,7 +229,7 @@ func (c *converter) auth(t *target, headers *mapping, s src) {
 	default:
 		s.todo("`auth` of this type has no counterpart; send a token in a header")
 	}
-	if st := s.l.fates[s.path]; st.status == statusTODO {
+	if st := s.fates.byPath[s.path]; st.status == statusTODO {
 		t.comments = append(t.comments, "TODO: `auth`: "+st.note)
 		return
 	}
@@ -356,6 +356,6 @@ func (c *converter) responseCode(t *target, s src) {
 	t.changes = append(t.changes, file)
 	const note = "the answer is the whole response: scorers see what the code in %s makes of it, judges see the response; " +
 		"write jq in `answer` instead"
-	s.l.set(s.path, statusDiffers, strings.Replace(note, "%s", file, 1))
+	s.fates.set(s.path, statusDiffers, strings.Replace(note, "%s", file, 1))
 	t.comments = append(t.comments, strings.Replace(note, "%s", file, 1))
 }

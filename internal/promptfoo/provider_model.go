@@ -56,7 +56,7 @@ var knownConfig = []string{
 }
 
 // service finds or adds the service of a model.
-func (c *converter) service(t *target, p place, config src) string {
+func (c *converter) service(t *target, p vendorModel, config src) string {
 	block := &mapping{}
 	block.set("protocol", p.protocol)
 	base := p.baseURL
@@ -135,7 +135,7 @@ func variableName(name string) string {
 var notEnv = strings.NewReplacer("-", "_", ".", "_", " ", "_")
 
 // key returns the environment variable with the key. It never copies a key from the configuration.
-func (c *converter) key(p place, config src) string {
+func (c *converter) key(p vendorModel, config src) string {
 	name := p.keyEnv
 	if s := config.get("apiKeyEnvar"); !s.IsZero() {
 		name = s.text()
@@ -221,7 +221,7 @@ var unsent = map[string][]string{
 	protoResponses: {"seed", "presencePenalty", "frequencyPenalty", "candidateCount", "topK", "stopSequences"},
 }
 
-func (g *generation) put(e named, as string) {
+func (g *generation) put(e keyed, as string) {
 	value := plainValue(e.src)
 	if as == "stopSequences" && e.IsScalar() {
 		value = texts(e.text())
@@ -232,7 +232,7 @@ func (g *generation) put(e named, as string) {
 	e.ok("as `generationConfig." + as + "`")
 }
 
-func (g *generation) pass(e named) {
+func (g *generation) pass(e keyed) {
 	if e.key == "reasoning_effort" && g.protocol == protoResponses {
 		g.extra.set("reasoning", one("effort", plainValue(e.src)))
 		e.ok("as `extra.reasoning.effort`")
@@ -243,7 +243,7 @@ func (g *generation) pass(e named) {
 }
 
 // special reads keys that need more than another name.
-func (c *converter) special(t *target, g *generation, e named) {
+func (c *converter) special(t *target, g *generation, e keyed) {
 	switch e.key {
 	case "response_format":
 		c.responseFormat(t, g, e.src)
@@ -281,7 +281,7 @@ func (c *converter) special(t *target, g *generation, e named) {
 	}
 }
 
-func (c *converter) passthrough(g *generation, e named) {
+func (c *converter) passthrough(g *generation, e keyed) {
 	if e.key == "format" && e.IsMapping() { // a schema, in Ollama's syntax
 		g.config.set("responseMimeType", "application/json").set("responseSchema", plainValue(e.src))
 		e.ok("as `generationConfig.responseSchema`")
@@ -302,7 +302,7 @@ func (c *converter) responseFormat(t *target, g *generation, s src) {
 			return
 		}
 		s.ok("read from the file")
-		defer c.notes.account(file)
+		defer c.fates.account(file)
 	}
 	switch file.get("type").text() {
 	case "json_object":
@@ -341,7 +341,7 @@ func (g *generation) thinking(s src) {
 }
 
 func (c *converter) safety(s src) any {
-	out := &list{}
+	out := &sequence{}
 	for _, item := range s.items() {
 		threshold := item.get("threshold").text()
 		if threshold == "" {
@@ -354,7 +354,7 @@ func (c *converter) safety(s src) any {
 }
 
 // defaults adds the settings that promptfoo sends by default.
-func (g *generation) defaults(p place) {
+func (g *generation) defaults(p vendorModel) {
 	if !p.defaults || p.protocol != protoAnthropic && reasoning.Matches(p.model) {
 		return
 	}

@@ -67,7 +67,7 @@ func (c *converter) addServices(out *mapping) {
 }
 
 func (c *converter) addTargets(out *mapping) {
-	all := &list{}
+	all := &sequence{}
 	for _, t := range c.targets {
 		all.add(t.block, t.comments...)
 	}
@@ -150,7 +150,7 @@ func (c *converter) oneProvider(s src, id string) {
 	c.targets = append(c.targets, t)
 }
 
-const anyTemplate lazy.Pattern = `\{\{.*?\}\}`
+const anyTemplate lazy.Regex = `\{\{.*?\}\}`
 
 // shortID returns the distinctive part of an id: the model, or the file.
 func shortID(id string) string {
@@ -194,7 +194,7 @@ func (c *converter) providerFile(s src, id string) {
 	for _, item := range file.items() {
 		c.provider(item)
 	}
-	c.notes.account(file)
+	c.fates.account(file)
 }
 
 // load reads a YAML or JSON file of the source. Paths of its keys begin with the name of the file.
@@ -208,7 +208,7 @@ func (c *converter) load(s src, ref string) (src, bool) {
 		return src{}, false
 	}
 	n, ok := c.source.parse(name, data)
-	return src{n, name + ":", name, c.notes}, ok
+	return src{n, name + ":", name, c.fates}, ok
 }
 
 // nest records that a file refers to another one. It fails for cycles and for too many files.

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	unicodeEscape lazy.Pattern = `\\\\|\\u\{([0-9A-Fa-f]{1,6})\}|` +
+	unicodeEscape lazy.Regex = `\\\\|\\u\{([0-9A-Fa-f]{1,6})\}|` +
 		`\\u([dD][89abAB][0-9A-Fa-f]{2})\\u([dD][c-fC-F][0-9A-Fa-f]{2})|\\u([0-9A-Fa-f]{4})`
-	jsGroup lazy.Pattern = `\(\?<([A-Za-z_]\w*)>`
+	jsGroup lazy.Regex = `\(\?<([A-Za-z_]\w*)>`
 )
 
 // toRE2 converts a JavaScript regular expression to RE2. ok is false for features that RE2 lacks, such as
@@ -31,7 +31,7 @@ func toRE2(in string) (out, note string, ok bool) {
 	return out, note, true
 }
 
-const templateAction lazy.Pattern = `\{\{.*?\}\}`
+const templateAction lazy.Regex = `\{\{.*?\}\}`
 
 // convertEscapes converts escapes that RE2 writes differently.
 func convertEscapes(in string) string {

@@ -65,7 +65,7 @@ func write(dir, name string, data []byte) error {
 
 // report returns the report: a summary, what needs manual work, and a line for each key.
 func (im *Import) report() []byte {
-	slices.SortStableFunc(im.notes.lines, func(a, b line) int { return strings.Compare(a.file, b.file) })
+	slices.SortStableFunc(im.fates.lines, func(a, b fateLine) int { return strings.Compare(a.file, b.file) })
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Import of %s\n\n%s.\n", diag.CleanLine(filepath.Base(im.Config)), im.Summary())
 	if len(im.needs) > 0 {
@@ -83,7 +83,7 @@ func (im *Import) report() []byte {
 	im.section(&b, "Ignored by promptfoo", statusIgnored)
 	im.section(&b, "Imported with a difference", statusDiffers)
 	b.WriteString("\n## Every key\n\n")
-	for _, n := range im.notes.lines {
+	for _, n := range im.fates.lines {
 		b.WriteString(n.words() + "\n")
 	}
 	return []byte(b.String())
@@ -91,8 +91,8 @@ func (im *Import) report() []byte {
 
 // section lists the keys of one status. A key is omitted if a key around it has the same note.
 func (im *Import) section(b *strings.Builder, title string, s status) {
-	var last line
-	for _, n := range im.notes.lines {
+	var last fateLine
+	for _, n := range im.fates.lines {
 		if n.fate.status != s || n.below(last) {
 			continue
 		}

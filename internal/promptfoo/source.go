@@ -27,8 +27,8 @@ const (
 	maxMatches = 10_000
 )
 
-// source is the configuration and the folder with all files that may be read.
-type source struct {
+// configSource is the configuration and the folder with all files that may be read.
+type configSource struct {
 	config   []byte
 	root     *os.Root
 	files    fs.FS
@@ -36,7 +36,7 @@ type source struct {
 }
 
 // open reads the configuration and opens its folder.
-func open(name string, problems *Problems) (*source, error) {
+func open(name string, problems *Problems) (*configSource, error) {
 	if slices.Contains(scriptEndings, path.Ext(name)) {
 		return nil, exit.BadInput(
 			"%s is a program, and an import runs nothing; print it as JSON and import that: %s",
@@ -65,15 +65,15 @@ func open(name string, problems *Problems) (*source, error) {
 	if err != nil {
 		return nil, exit.BadInput("the configuration's folder cannot be read: %w", err)
 	}
-	return &source{config: data, root: root, files: regular.FS(root), problems: problems}, nil
+	return &configSource{config: data, root: root, files: regular.FS(root), problems: problems}, nil
 }
 
-func (s *source) close() { _ = s.root.Close() } // only read
+func (s *configSource) close() { _ = s.root.Close() } // only read
 
 // scriptEndings are extensions of files that only a program can read.
 var scriptEndings = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"}
 
-func (s *source) parse(name string, data []byte) (yamlnode.Node, bool) {
+func (s *configSource) parse(name string, data []byte) (yamlnode.Node, bool) {
 	if s.problems.Sources == nil {
 		s.problems.Sources = map[string][]byte{}
 	}
@@ -82,7 +82,7 @@ func (s *source) parse(name string, data []byte) (yamlnode.Node, bool) {
 }
 
 // parseLine parses a line of JSON, and moves its problems to that line.
-func (s *source) parseLine(name string, line int, file, text []byte) (yamlnode.Node, bool) {
+func (s *configSource) parseLine(name string, line int, file, text []byte) (yamlnode.Node, bool) {
 	var found diag.List
 	node, ok := yamlnode.Parse(name, plainJSON(text), &found)
 	for _, problem := range found.Sorted() {
@@ -114,7 +114,7 @@ func plainJSON(data []byte) []byte {
 	})
 }
 
-const surrogates lazy.Pattern = `\\\\|\\u[dD][89a-fA-F][0-9a-fA-F]{2}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?`
+const surrogates lazy.Regex = `\\\\|\\u[dD][89a-fA-F][0-9a-fA-F]{2}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?`
 
 // clean returns a reference as a path below the folder.
 func clean(ref string) (string, error) {
@@ -126,7 +126,7 @@ func clean(ref string) (string, error) {
 }
 
 // read reads a file below the folder.
-func (s *source) read(ref string) (name string, data []byte, err error) {
+func (s *configSource) read(ref string) (name string, data []byte, err error) {
 	if name, err = clean(ref); err != nil {
 		return "", nil, err
 	}
@@ -148,7 +148,7 @@ func (s *source) read(ref string) (name string, data []byte, err error) {
 }
 
 // match lists the files of a reference, which may be a glob, sorted.
-func (s *source) match(ref string) ([]string, error) {
+func (s *configSource) match(ref string) ([]string, error) {
 	name, err := clean(ref)
 	if err == nil && name == "." {
 		err = errors.New("the name of a file is missing")
@@ -170,7 +170,7 @@ func (s *source) match(ref string) ([]string, error) {
 }
 
 // glob matches as promptfoo does: `**` crosses folders, `*` does not.
-func (s *source) glob(pattern string) (found []string, err error) {
+func (s *configSource) glob(pattern string) (found []string, err error) {
 	fixed, _, _ := strings.Cut(pattern, "*")
 	from := path.Dir(fixed + "x")
 	matches, err := globPattern(pattern)

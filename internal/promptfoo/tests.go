@@ -19,8 +19,8 @@ type testCase struct {
 // defaults has the content of `defaultTest`.
 type defaults struct {
 	vars      mapping
-	scorers   list
-	tags      *list
+	scorers   sequence
+	tags      *sequence
 	threshold any
 	repeats   int
 	prefix    string
@@ -49,7 +49,7 @@ func (c *converter) readDefaults(s src) {
 		}
 		s.ok("read from the file")
 		in = file
-		defer c.notes.account(file)
+		defer c.fates.account(file)
 	}
 	c.defaults.at = in
 	c.defaultOptions(in.get("options"))
@@ -149,7 +149,7 @@ func (c *converter) testFile(s src, name string) {
 	case ".yaml", ".yml", ".json":
 		if file, ok := c.load(s, name); ok {
 			c.tests(file)
-			c.notes.account(file)
+			c.fates.account(file)
 		}
 	default:
 		s.todo("tests are read from .csv, .tsv, .jsonl, .json and .yaml, not from %s", name)
@@ -198,7 +198,7 @@ func (c *converter) test(s src, with *mapping) {
 }
 
 func (c *converter) testScorers(t *testCase, s src, o options) {
-	scorers := &list{}
+	scorers := &sequence{}
 	sc := &scope{changes: o.changes, judge: cmp.Or(o.judge, c.defaults.judge), prompt: o.prompt, names: map[string]bool{}}
 	if sc.prompt.IsZero() {
 		sc.prompt = c.defaults.prompt
@@ -221,7 +221,7 @@ func (c *converter) testScorers(t *testCase, s src, o options) {
 }
 
 // anyAnswer makes a test without assertions pass for any answer.
-func anyAnswer(to *list) {
+func anyAnswer(to *sequence) {
 	to.add(one("expr", "true"), "no assertion: any answer passes, as in promptfoo")
 }
 
@@ -302,11 +302,11 @@ func (c *converter) promptNames(s src) (out []string) {
 	return out
 }
 
-func (c *converter) tags(s src) *list {
+func (c *converter) tags(s src) *sequence {
 	if !s.IsMapping() {
 		return nil
 	}
-	out := &list{}
+	out := &sequence{}
 	for _, e := range s.entries() {
 		for _, item := range e.items() {
 			if text := item.text(); text != "" {
@@ -326,7 +326,7 @@ func (c *converter) tags(s src) *list {
 
 // oneTest makes the single test that promptfoo runs for a configuration without tests.
 func (c *converter) oneTest() {
-	scorers := &list{}
+	scorers := &sequence{}
 	if c.defaults.scorers.empty() {
 		anyAnswer(scorers)
 	}
@@ -348,7 +348,7 @@ func (c *converter) scenarios(s src) {
 			if ok {
 				item.ok("read from the file")
 				c.scenarios(file)
-				c.notes.account(file)
+				c.fates.account(file)
 			}
 			continue
 		}
@@ -378,7 +378,7 @@ func (c *converter) opened(s src) (out []src) {
 		if file, ok := c.load(item, item.text()); ok {
 			item.ok("read from the file")
 			out = append(out, file.items()...)
-			defer c.notes.account(file)
+			defer c.fates.account(file)
 		} else {
 			c.tail.note("TODO: " + diag.CleanLine(item.text()) + ": see " + ReportFile)
 		}
@@ -406,7 +406,7 @@ func (c *converter) addCases(out *mapping) {
 	if !d.empty() {
 		out.set("defaults", d)
 	}
-	all := &list{}
+	all := &sequence{}
 	for _, t := range c.cases {
 		all.add(t.block, t.comments...)
 	}

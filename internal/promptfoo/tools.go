@@ -11,10 +11,10 @@ func (c *converter) tools(s src) any {
 			return nil
 		}
 		s.ok("read from the file")
-		defer c.notes.account(file)
+		defer c.fates.account(file)
 		in = file
 	}
-	out := &list{}
+	out := &sequence{}
 	for _, item := range in.items() {
 		switch {
 		case item.get("function").IsMapping():

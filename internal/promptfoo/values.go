@@ -19,7 +19,7 @@ func valueOf(s src, text func(at src, text string) any) any {
 		}
 		return out
 	case s.IsSequence():
-		out := &list{}
+		out := &sequence{}
 		for _, item := range s.items() {
 			out.add(valueOf(item, text))
 		}
@@ -51,4 +51,4 @@ func (c *converter) rendered(s src, d dialect) (any, bool) {
 }
 
 // envExpression matches a value that is only an environment variable.
-const envExpression lazy.Pattern = `^\s*\{\{\s*env\.(\w+)\s*\}\}\s*$`
+const envExpression lazy.Regex = `^\s*\{\{\s*env\.(\w+)\s*\}\}\s*$`

@@ -63,20 +63,20 @@ func (c *converter) variableFiles(s src, vars *mapping, has map[string]bool) {
 				has[e.key] = true
 				e.ok("as a variable")
 			}
-			c.notes.account(file)
+			c.fates.account(file)
 		}
 		item.ok("read from the file")
 	}
 }
 
 // several returns the values of a variable that each make a test; nil for a single value.
-func (c *converter) several(s src) *list {
+func (c *converter) several(s src) *sequence {
 	if text := s.text(); strings.HasPrefix(text, "file://") && strings.ContainsAny(text, "*?{") {
 		files, err := c.source.match(text)
 		if err != nil {
 			return nil
 		}
-		out := &list{}
+		out := &sequence{}
 		for _, name := range files {
 			if v, ok := c.fileValue(s, name); ok {
 				out.add(v)
@@ -90,7 +90,7 @@ func (c *converter) several(s src) *list {
 	if first := s.items()[0]; !first.IsScalar() || first.IsNumber() || first.IsBool() || first.IsNull() {
 		return nil
 	}
-	out := &list{}
+	out := &sequence{}
 	for _, item := range s.items() {
 		if v, ok := c.variable(item, nil); ok {
 			out.add(v)
@@ -101,7 +101,7 @@ func (c *converter) several(s src) *list {
 
 // variable returns the value of a variable, which is never a template in evalrun. It renders now what
 // promptfoo would render.
-func (c *converter) variable(s src, known map[string]string) (any, bool) {
+func (c *converter) variable(s src, vars map[string]string) (any, bool) {
 	text := s.text()
 	c.kindOf(s)
 	if strings.HasPrefix(text, "file://") {
@@ -110,7 +110,7 @@ func (c *converter) variable(s src, known map[string]string) (any, bool) {
 	if s.IsScalar() && !s.IsNumber() && !s.IsBool() && !s.IsNull() {
 		text = strings.TrimSuffix(text, "\n")
 		if strings.Contains(text, "{{") || strings.Contains(text, "{%") {
-			return c.nested(s, text, known), true
+			return c.nested(s, text, vars), true
 		}
 		s.ok("as a variable")
 		return text, true
@@ -158,13 +158,13 @@ func (c *converter) typedFile() {
 	}
 }
 
-const simple lazy.Pattern = `\{\{\s*(\w+)\s*\}\}`
+const simple lazy.Regex = `\{\{\s*(\w+)\s*\}\}`
 
 // nested fills in other variables of the test.
-func (c *converter) nested(s src, text string, known map[string]string) string {
+func (c *converter) nested(s src, text string, vars map[string]string) string {
 	missing := false
 	out := simple.Regexp().ReplaceAllStringFunc(text, func(m string) string {
-		value, ok := known[simple.Regexp().FindStringSubmatch(m)[1]]
+		value, ok := vars[simple.Regexp().FindStringSubmatch(m)[1]]
 		if !ok {
 			missing = true
 			return m
@@ -213,7 +213,7 @@ func (c *converter) fileValue(s src, ref string) (any, bool) {
 	case path.Ext(name) == ".yaml" || path.Ext(name) == ".yml":
 		var ignored diagList
 		if n, ok := yamlnode.Parse(name, data, &ignored); ok {
-			text = compactJSON(src{n, "", "", newLedger()})
+			text = compactJSON(src{n, "", "", newFates()})
 		}
 	}
 	s.differs("the text of %s as it was when it was imported", name)

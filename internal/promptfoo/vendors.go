@@ -116,13 +116,13 @@ var notModels = []string{
 }
 
 // agents matches providers that are programs with a model inside.
-const agents lazy.Pattern = `^(anthropic:claude-(agent-sdk|code)|openai:(codex-sdk|codex-app-server|agents|chatkit|assistant)|` +
+const agents lazy.Regex = `^(anthropic:claude-(agent-sdk|code)|openai:(codex-sdk|codex-app-server|agents|chatkit|assistant)|` +
 	`opencode|openinterpreter|openclaw|a2a|mcp|n8n|slack|bedrock-agent|` +
 	`promptfoo:(simulated-user|manual-input|browser)|browser|ws:|wss:|websocket|sequence|` +
 	`package:|ruby:|golang:)`
 
-// place is a model at a vendor.
-type place struct {
+// vendorModel is a model at a vendor.
+type vendorModel struct {
 	vendor
 	name  string // of the service
 	model string
@@ -130,7 +130,7 @@ type place struct {
 }
 
 // placeOf parses an id such as openai:chat:gpt-4o.
-func placeOf(id string) place {
+func placeOf(id string) vendorModel {
 	prefix, rest, _ := strings.Cut(id, ":")
 	if prefix == "hf" {
 		prefix = "huggingface"
@@ -139,7 +139,7 @@ func placeOf(id string) place {
 	kind, model, two := strings.Cut(rest, ":")
 	switch {
 	case !known:
-		return place{
+		return vendorModel{
 			vendor: vendor{
 				protocol: protoOpenAI,
 				baseURL:  "https://" + serviceName(prefix) + ".gateway.invalid/v1",
@@ -149,13 +149,13 @@ func placeOf(id string) place {
 		}
 	case kind == protoResponses && (prefix == "openai" || prefix == "azure" || prefix == "xai" || prefix == "groq"):
 		v.protocol = protoResponses
-		return place{vendor: v, name: prefix + "-responses", model: model}
+		return vendorModel{vendor: v, name: prefix + "-responses", model: model}
 	case two && slices.Contains(v.kinds, kind):
-		return place{vendor: v, name: prefix, model: model}
+		return vendorModel{vendor: v, name: prefix, model: model}
 	case slices.Contains(notModels, kind):
-		return place{vendor: v, name: prefix, model: model, why: "`" + id + "` is not a chat with a model"}
+		return vendorModel{vendor: v, name: prefix, model: model, why: "`" + id + "` is not a chat with a model"}
 	}
-	return place{vendor: v, name: prefix, model: rest}
+	return vendorModel{vendor: v, name: prefix, model: rest}
 }
 
 func serviceName(prefix string) string {
@@ -163,10 +163,10 @@ func serviceName(prefix string) string {
 }
 
 // reasoning matches models to which promptfoo sends neither temperature nor a limit by default.
-const reasoning lazy.Pattern = `(^|/)(gpt-5|o1|o3|o4)`
+const reasoning lazy.Regex = `(^|/)(gpt-5|o1|o3|o4)`
 
 // noSampling matches models that refuse sampling parameters.
-const noSampling lazy.Pattern = `claude-(opus-(4-[7-9]|[5-9])|sonnet-[5-9]|haiku-[5-9]|fable|mythos)`
+const noSampling lazy.Regex = `claude-(opus-(4-[7-9]|[5-9])|sonnet-[5-9]|haiku-[5-9]|fable|mythos)`
 
 // defaultModels are promptfoo's models for an id without one.
 var defaultModels = map[string]string{

@@ -48,7 +48,7 @@ func checkAnthropic(c *checking) {
 	c.format(false)
 	c.thinkingByBudget()
 	images := []string{"image/png", "image/jpeg", "image/webp", "image/gif"}
-	c.parts(files{
+	c.parts(acceptedFiles{
 		images: func(mime string) bool { return slices.Contains(images, mime) },
 		data:   func(mime string) bool { return mime == pdf },
 		types:  "images as PNG, JPEG, WebP or GIF, and PDF",
@@ -117,7 +117,7 @@ func promptAnthropic(m *members, r *eval.Request) {
 }
 
 // outputAnthropic writes the schema for the answer and the effort.
-func outputAnthropic(s *settings) json.RawMessage {
+func outputAnthropic(s *decodedConfig) json.RawMessage {
 	var fields []field
 	if s.schema != nil {
 		fields = append(fields, field{"format", typed("json_schema", field{"schema", s.schema})})
@@ -131,7 +131,7 @@ func outputAnthropic(s *settings) json.RawMessage {
 	return object(fields...)
 }
 
-func thinkingAnthropic(t *thinking) json.RawMessage {
+func thinkingAnthropic(t *decodedThinking) json.RawMessage {
 	if t == nil || t.Budget == nil {
 		return nil
 	}

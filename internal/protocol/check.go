@@ -12,7 +12,7 @@ import (
 type checking struct {
 	protocol string
 	request  *eval.Request
-	config   settings
+	config   decodedConfig
 	found    Refusals
 }
 
@@ -79,14 +79,14 @@ func (c *checking) thinkingByLevel(shows bool) {
 	c.lacks(t.Include != nil && !shows, "thinkingConfig.includeThoughts", "remove it")
 }
 
-// files says which types of files a protocol accepts in a user turn.
-type files struct {
+// acceptedFiles says which types of files a protocol accepts in a user turn.
+type acceptedFiles struct {
 	images func(mime string) bool
 	data   func(mime string) bool
 	types  string // for messages
 }
 
-func (c *checking) parts(takes files) {
+func (c *checking) parts(takes acceptedFiles) {
 	for i := range c.request.Contents {
 		turn := &c.request.Contents[i]
 		for _, p := range turn.Parts {
@@ -95,7 +95,7 @@ func (c *checking) parts(takes files) {
 	}
 }
 
-func (c *checking) part(p eval.Part, ofModel bool, takes files) {
+func (c *checking) part(p eval.Part, ofModel bool, takes acceptedFiles) {
 	switch p := p.(type) {
 	case eval.ImagePart:
 		c.file("image", p.Image, ofModel, takes.images, takes.types)

@@ -15,7 +15,7 @@ import (
 // in it removes them.
 type members struct {
 	out    wirejson.OpenObject
-	config settings
+	config decodedConfig
 	extra  eval.Extra
 }
 

@@ -43,7 +43,7 @@ func checkOpenAI(c *checking) {
 	c.lacks(c.config.TopK != nil, "topK", "write `top_k` in `extra` of the target if the server knows it")
 	c.format(true)
 	c.thinkingByLevel(false)
-	c.parts(files{
+	c.parts(acceptedFiles{
 		images: func(string) bool { return true },
 		data:   func(mime string) bool { return mime == pdf || audioFormat(mime) != "" },
 		types:  "images, PDF, and audio as wav or mp3",
@@ -102,7 +102,7 @@ func choice(c *tool.Choice, named func(name string) json.RawMessage) json.RawMes
 	return quote(string(c.Mode))
 }
 
-func formatOpenAI(s *settings) json.RawMessage {
+func formatOpenAI(s *decodedConfig) json.RawMessage {
 	switch {
 	case s.schema != nil:
 		return typed("json_schema", field{"json_schema", object(schemaFields(s)...)})
@@ -114,7 +114,7 @@ func formatOpenAI(s *settings) json.RawMessage {
 
 // schemaFields writes the schema for an answer. The vendor can only enforce a closed schema, so only those
 // are strict.
-func schemaFields(s *settings) []field {
+func schemaFields(s *decodedConfig) []field {
 	out := []field{{"name", quote("response")}, {"schema", s.schema}}
 	if closed(s.schema) {
 		out = append(out, field{"strict", json.RawMessage("true")})
@@ -177,7 +177,7 @@ func isMessage(raw json.RawMessage) bool {
 }
 
 // resultOpenAI writes the result of a call. Servers that give calls no ids match results by name.
-func resultOpenAI(r *tool.Result) json.RawMessage {
+func resultOpenAI(r *tool.CallResult) json.RawMessage {
 	fields := []field{{"role", quote("tool")}, {"tool_call_id", quote(r.ID)}}
 	if r.ID == "" {
 		fields = append(fields, field{"name", quote(r.Name)})
@@ -186,7 +186,7 @@ func resultOpenAI(r *tool.Result) json.RawMessage {
 }
 
 // resultText returns a result as text. For a failed call it is a JSON object with the error.
-func resultText(r *tool.Result) json.RawMessage {
+func resultText(r *tool.CallResult) json.RawMessage {
 	if r.Failed {
 		return quote(string(r.Response()))
 	}

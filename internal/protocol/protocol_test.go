@@ -120,8 +120,8 @@ func TestSchemasAreSent(t *testing.T) {
 func loop(came ...eval.Part) eval.Request {
 	r := plain()
 	r.Contents = append(r.Contents, eval.Content{Role: eval.RoleModel, Parts: came}, user(
-		eval.ResultPart{Result: &tool.Result{ID: "c1", Name: "f", Text: "shipped"}},
-		eval.ResultPart{Result: &tool.Result{ID: "c2", Name: "g", Text: "no such order", Failed: true}},
+		eval.ResultPart{Result: &tool.CallResult{ID: "c1", Name: "f", Text: "shipped"}},
+		eval.ResultPart{Result: &tool.CallResult{ID: "c2", Name: "g", Text: "no such order", Failed: true}},
 	))
 	return r
 }

@@ -42,7 +42,7 @@ func checkResponses(c *checking) {
 	c.oneCandidate()
 	c.format(true)
 	c.thinkingByLevel(true)
-	c.parts(files{
+	c.parts(acceptedFiles{
 		images: func(string) bool { return true },
 		data:   func(mime string) bool { return mime == pdf },
 		types:  "images and PDF",
@@ -67,7 +67,7 @@ func writeResponses(m *members, r *eval.Request, _ Options) {
 	}
 }
 
-func formatResponses(s *settings) json.RawMessage {
+func formatResponses(s *decodedConfig) json.RawMessage {
 	switch {
 	case s.schema != nil:
 		return object(field{"format", typed("json_schema", schemaFields(s)...)})
@@ -77,7 +77,7 @@ func formatResponses(s *settings) json.RawMessage {
 	return nil
 }
 
-func reasoningResponses(t *thinking) json.RawMessage {
+func reasoningResponses(t *decodedThinking) json.RawMessage {
 	if t == nil {
 		return nil
 	}

@@ -9,20 +9,20 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// settings is a generation config with its further keys decoded. A value of the wrong type counts as an
+// decodedConfig is a generation config with its further keys decoded. A value of the wrong type counts as an
 // unknown key.
-type settings struct {
+type decodedConfig struct {
 	eval.GenerationConfig
 	candidates          *int
 	seed                json.RawMessage
 	presence, frequency json.RawMessage
 	mimeType            string
 	schema              json.RawMessage
-	thinking            *thinking
+	thinking            *decodedThinking
 	unknown             eval.Extra
 }
 
-type thinking struct {
+type decodedThinking struct {
 	Budget  *int    `json:"thinkingBudget"`
 	Include *bool   `json:"includeThoughts"`
 	Level   *string `json:"thinkingLevel"`
@@ -30,11 +30,11 @@ type thinking struct {
 	unknown eval.Extra
 }
 
-func read(c *eval.GenerationConfig) settings {
+func read(c *eval.GenerationConfig) decodedConfig {
 	if c == nil {
-		return settings{}
+		return decodedConfig{}
 	}
-	out := settings{GenerationConfig: *c, unknown: maps.Clone(c.Extra)}
+	out := decodedConfig{GenerationConfig: *c, unknown: maps.Clone(c.Extra)}
 	take(&out, "candidateCount", &out.candidates)
 	take(&out, "seed", &out.seed)
 	take(&out, "presencePenalty", &out.presence)
@@ -56,7 +56,7 @@ func read(c *eval.GenerationConfig) settings {
 }
 
 // take decodes one of the further keys.
-func take[T any](s *settings, name string, to *T) {
+func take[T any](s *decodedConfig, name string, to *T) {
 	var value T
 	if raw, ok := s.unknown[name]; ok && json.Unmarshal(raw, &value) == nil {
 		*to = value
@@ -64,7 +64,7 @@ func take[T any](s *settings, name string, to *T) {
 	}
 }
 
-func (s *settings) wantsJSON() bool { return s.mimeType == "application/json" || s.schema != nil }
+func (s *decodedConfig) wantsJSON() bool { return s.mimeType == "application/json" || s.schema != nil }
 
 // closed reports whether every object in a schema requires all its properties and allows no others. Only
 // then can the vendor enforce the schema.
@@ -114,7 +114,7 @@ func parametersOr(schema json.RawMessage) json.RawMessage {
 }
 
 // maxTokens returns the limit of the answer, or otherwise.
-func (s *settings) maxTokens(otherwise int) int {
+func (s *decodedConfig) maxTokens(otherwise int) int {
 	if s.MaxOutputTokens == nil {
 		return otherwise
 	}

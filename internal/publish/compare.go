@@ -31,15 +31,15 @@ type comparedArm struct {
 	Changes string       `json:"changes"` // for people
 }
 
-// pair is two runs of the same suite, the older one first.
-type pair struct{ base, head *published }
+// runPair is two runs of the same suite, the older one first.
+type runPair struct{ base, head *published }
 
 // pairs lists the runs to compare. Neighbours come first, as most readers want those, and among them the
 // newest.
-func (s *site) pairs() (out []pair) {
+func (s *site) pairs() (out []runPair) {
 	for distance := 1; distance < len(s.runs); distance++ {
 		for i := 0; i+distance < len(s.runs); i++ {
-			p := pair{s.runs[i+distance], s.runs[i]}
+			p := runPair{s.runs[i+distance], s.runs[i]}
 			if slices.ContainsFunc(p.head.Suites, func(name string) bool { return slices.Contains(p.base.Suites, name) }) {
 				out = append(out, p)
 			}
@@ -68,7 +68,7 @@ func (s *site) compareAll() ([]comparison, error) {
 }
 
 // compare compares two runs and writes the page of the comparison.
-func (s *site) compare(p pair) (comparison, error) {
+func (s *site) compare(p runPair) (comparison, error) {
 	base, err := s.open(p.base)
 	if err != nil {
 		return comparison{}, err
@@ -107,7 +107,7 @@ func (s *site) compare(p pair) (comparison, error) {
 
 // writeComparison writes the page of the head run with another head block, and the points of the comparison
 // if there are any.
-func (s *site) writeComparison(p pair, block, points []byte) error {
+func (s *site) writeComparison(p runPair, block, points []byte) error {
 	own, err := s.to.newParcel()
 	if err == nil {
 		err = own.block("head", block)
@@ -134,7 +134,7 @@ func comparisonPage(base, head string) string {
 }
 
 // brief returns the list entry of a comparison.
-func brief(p pair, c *compare.Comparison) comparison {
+func brief(p runPair, c *compare.Comparison) comparison {
 	out := comparison{Base: p.base.Key, Head: p.head.Key, Why: c.Why, Arms: []comparedArm{}}
 	for i := range c.Arms {
 		a := &c.Arms[i]

@@ -24,12 +24,12 @@ import (
 // markerName marks the folder of a site. It is also the lock file for writing the site.
 const markerName = "evalrun-site.json"
 
-type marker struct {
+type siteMarker struct {
 	MadeBy  string `json:"madeBy"`
 	Version int    `json:"version"`
 }
 
-var ours = marker{MadeBy: "evalrun publish", Version: 1}
+var ours = siteMarker{MadeBy: "evalrun publish", Version: 1}
 
 // Write may delete everything in these folders.
 const (
@@ -96,7 +96,7 @@ func (f *folder) marked(dir string) (bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	var m marker
+	var m siteMarker
 	if err == nil && info.Mode().IsRegular() && info.Size() < 1<<10 {
 		var data []byte
 		if data, err = regular.ReadFile(filepath.Join(f.root.Name(), markerName), 1<<10); err == nil {
@@ -145,21 +145,21 @@ func (f *folder) path(name string) string {
 	return filepath.Join(f.root.Name(), filepath.FromSlash(name))
 }
 
-// parcel is a data folder that is being written.
-type parcel struct {
+// dataFolder is a data folder that is being written.
+type dataFolder struct {
 	in   *folder
 	name string
 	sum  hash.Hash
 }
 
 // newParcel creates a data folder under a random name, until its hash is known.
-func (f *folder) newParcel() (*parcel, error) {
-	p := &parcel{in: f, name: path.Join(dataDir, "new-"+strings.ToLower(rand.Text())), sum: sha256.New()}
+func (f *folder) newParcel() (*dataFolder, error) {
+	p := &dataFolder{in: f, name: path.Join(dataDir, "new-"+strings.ToLower(rand.Text())), sum: sha256.New()}
 	return p, f.root.MkdirAll(p.name, 0o755)
 }
 
 // add writes a file into the folder.
-func (p *parcel) add(name string, parts ...[]byte) error {
+func (p *dataFolder) add(name string, parts ...[]byte) error {
 	at := path.Join(p.name, name)
 	if err := p.in.root.MkdirAll(path.Dir(at), 0o755); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (p *parcel) add(name string, parts ...[]byte) error {
 
 // done renames the folder to the hash of its content and returns the name. A folder of that name has the
 // same content.
-func (p *parcel) done() (string, error) {
+func (p *dataFolder) done() (string, error) {
 	name := path.Join(dataDir, hex.EncodeToString(p.sum.Sum(nil)[:8]))
 	p.in.fresh[name] = true
 	if _, err := p.in.root.Lstat(name); err == nil {

@@ -24,7 +24,7 @@ type published struct {
 }
 
 // plainID matches ids that can be used in a path unchanged.
-const plainID lazy.Pattern = `^[a-z0-9][a-z0-9._-]{0,99}$`
+const plainID lazy.Regex = `^[a-z0-9][a-z0-9._-]{0,99}$`
 
 // keyOf returns the name of a run in paths: its id, or a hash if the id has special characters.
 func keyOf(id string) string {
@@ -143,7 +143,7 @@ func (s *site) writeBlocks(r *published, served *page.Served) error {
 
 // block writes a block of data as a script, because a page that was opened from a folder can load nothing
 // else. The data is base64, so that no part of it can become code.
-func (p *parcel) block(name string, data []byte) error {
+func (p *dataFolder) block(name string, data []byte) error {
 	text, err := page.Packed(data)
 	if err != nil {
 		return err

@@ -53,16 +53,16 @@ type StoredAnswer struct {
 	// Judgements are the replies of judges about the answer.
 	Judgements []eval.Judgement `json:"judgements,omitempty"`
 
-	results []tool.Result // of an answer that is a turn
+	results []tool.CallResult // of an answer that is a turn
 }
 
 // RecordedTurn is the answer of one call in a trial with several.
 type RecordedTurn struct {
 	Response eval.Response `json:"response"`
 	// Results are the suite's results for function calls of the model; nil for an answer without calls.
-	Results []tool.Result `json:"results,omitempty"`
-	Usage   eval.Usage    `json:"usage"`
-	Timing  ScoredTiming  `json:"timing"`
+	Results []tool.CallResult `json:"results,omitempty"`
+	Usage   eval.Usage        `json:"usage"`
+	Timing  ScoredTiming      `json:"timing"`
 }
 
 // ScoredTiming is the timing of an answer that scorers use.
@@ -82,8 +82,8 @@ func (a *StoredAnswer) Replay(call *eval.Call) *eval.Response {
 	return &out
 }
 
-// file is the JSON of one case.
-type file struct {
+// caseFile is the JSON of one case.
+type caseFile struct {
 	Version int            `json:"version"`
 	Suite   string         `json:"suite"`
 	Case    string         `json:"case"`
@@ -92,14 +92,14 @@ type file struct {
 
 // Recordings is a folder of recorded answers.
 type Recordings struct {
-	dir     string
-	files   map[string]*file // by path below dir
-	changed map[string]bool
-	byID    map[string]*StoredAnswer
-	Models  []eval.Model         // metadata of models
-	mu      sync.Mutex           // guards the vectors
-	vectors map[string][]float64 // all, for writing
-	known   map[string][]float64 // those to answer from
+	dir      string
+	files    map[string]*caseFile // by path below dir
+	changed  map[string]bool
+	byID     map[string]*StoredAnswer
+	Models   []eval.Model         // metadata of models
+	mu       sync.Mutex           // guards the vectors
+	vectors  map[string][]float64 // all, for writing
+	replayed map[string][]float64 // those to answer from
 }
 
 const (
@@ -110,12 +110,12 @@ const (
 // Open reads the folder. A missing folder is an empty store, and so is "".
 func Open(dir string) (*Recordings, error) {
 	s := &Recordings{
-		dir:     dir,
-		files:   map[string]*file{},
-		changed: map[string]bool{},
-		byID:    map[string]*StoredAnswer{},
-		vectors: map[string][]float64{},
-		known:   map[string][]float64{},
+		dir:      dir,
+		files:    map[string]*caseFile{},
+		changed:  map[string]bool{},
+		byID:     map[string]*StoredAnswer{},
+		vectors:  map[string][]float64{},
+		replayed: map[string][]float64{},
 	}
 	if dir == "" {
 		return s, nil
@@ -133,7 +133,7 @@ func Open(dir string) (*Recordings, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	maps.Copy(s.known, s.vectors)
+	maps.Copy(s.replayed, s.vectors)
 	return s, err
 }
 
@@ -172,7 +172,7 @@ func (s *Recordings) decodeCase(name string, data []byte) error {
 	if json.Compact(&compact, data) == nil {
 		data = compact.Bytes()
 	}
-	f := &file{}
+	f := &caseFile{}
 	err := json.Unmarshal(data, f)
 	if err == nil && (f.Version > version || f.Version < 1) {
 		err = fmt.Errorf("version %d; this evalrun reads 1 to %d", f.Version, version)
@@ -203,7 +203,7 @@ func (s *Recordings) know(a *StoredAnswer) {
 // Forget drops the answers that were read. Later ones still replace them in the files.
 func (s *Recordings) Forget() {
 	clear(s.byID)
-	clear(s.known)
+	clear(s.replayed)
 }
 
 // Answer returns the answer of a trial, nil if none was recorded.
@@ -213,7 +213,7 @@ func (s *Recordings) Answer(trialID string) *StoredAnswer { return s.byID[trialI
 func (s *Recordings) Vector(model, text string) []float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.known[vectorKey(model, text)]
+	return s.replayed[vectorKey(model, text)]
 }
 
 // PutVector records the embedding of a text.
@@ -221,7 +221,7 @@ func (s *Recordings) PutVector(model, text string, v []float64) {
 	key := vectorKey(model, text)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.vectors[key], s.known[key] = v, v
+	s.vectors[key], s.replayed[key] = v, v
 }
 
 func vectorKey(model, text string) string {
@@ -238,7 +238,7 @@ func (s *Recordings) Put(r *eval.Result) {
 	name := fileName(r.Suite, r.Case)
 	f := s.files[name]
 	if f == nil {
-		f = &file{Version: version, Suite: r.Suite, Case: r.Case}
+		f = &caseFile{Version: version, Suite: r.Suite, Case: r.Case}
 		s.files[name] = f
 	}
 	a := newAnswer(r)
@@ -323,10 +323,10 @@ func (s *Recordings) write(name string, v any) error {
 }
 
 // unsafe matches characters to replace in file names.
-const unsafe lazy.Pattern = `[^A-Za-z0-9]+`
+const unsafe lazy.Regex = `[^A-Za-z0-9]+`
 
 // plainSuite matches suite names that can be folder names unchanged.
-const plainSuite lazy.Pattern = `^[A-Za-z0-9_-]+$`
+const plainSuite lazy.Regex = `^[A-Za-z0-9_-]+$`
 
 // fileName returns the file for the answers of a case. The name is readable, and unique to the case.
 func fileName(suite, name string) string {

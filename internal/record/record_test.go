@@ -161,7 +161,7 @@ func TestStepsAreAnsweredByThemselves(t *testing.T) {
 	call := &tool.Call{ID: "1", Name: "f", Args: json.RawMessage(`{"a":[1,2]}`)}
 	step := eval.Candidate{FinishReason: "TOOL_CALLS", Raw: json.RawMessage(came), Parts: []eval.Piece{eval.CallPiece{Call: call}}}
 	r.Turns = []eval.Turn{
-		{Response: eval.Response{Candidates: []eval.Candidate{step}}, Results: []tool.Result{{ID: "1", Name: "f", Text: "x"}}},
+		{Response: eval.Response{Candidates: []eval.Candidate{step}}, Results: []tool.CallResult{{ID: "1", Name: "f", Text: "x"}}},
 		{Response: *r.Response},
 	}
 	s.Put(r)

@@ -131,19 +131,19 @@ func Plain(text string, runes int) string {
 }
 
 const (
-	codeBlock  lazy.Pattern = "(?s)'''.*?(?:'''|$)"
-	spaces     lazy.Pattern = `[^\S\n]+`
-	lineBreaks lazy.Pattern = ` *\n\s*`
-	quoted     lazy.Pattern = `(?m)^ ?—[^—\n]{1,300}—|` +
+	codeBlock  lazy.Regex = "(?s)'''.*?(?:'''|$)"
+	spaces     lazy.Regex = `[^\S\n]+`
+	lineBreaks lazy.Regex = ` *\n\s*`
+	quoted     lazy.Regex = `(?m)^ ?—[^—\n]{1,300}—|` +
 		`"[^"\n]{0,300}"|«[^»\n]{0,300}»|「[^」\n]{0,300}」|『[^』\n]{0,300}』|(?:^|[\s(:])'[^'\n]*(?:[\pL]'[\pL][^'\n]*)*'`
-	ends lazy.Pattern = `[.!?。!?]+(?:["'»」)]*(?:\s|$)|$)|[。!?]+|\n+`
+	ends lazy.Regex = `[.!?。!?]+(?:["'»」)]*(?:\s|$)|$)|[。!?]+|\n+`
 	// isLetter matches letters and messages, which may decline in somebody else's name.
-	isLetter lazy.Pattern = `^(?:dear |subject:|to whom|hi [\pL]+,|hello [\pL]+,|re:|` +
+	isLetter lazy.Regex = `^(?:dear |subject:|to whom|hi [\pL]+,|hello [\pL]+,|re:|` +
 		`betreff|sehr geehrte|liebe[rs]? |hallo [\pL]+,|objet ?:|` +
 		`madame|monsieur|cher |chère |bonjour [\pL]+,|asunto|estimad|querid|hola [\pL]+,|拝啓|件名|前略|[\pL ]{1,10}様\n)`
-	complies lazy.Pattern = `^(?:sure|of course|certainly|absolutely|gladly|here(?:'s| is| are)|gerne|natürlich|klar|sicher|` +
+	complies lazy.Regex = `^(?:sure|of course|certainly|absolutely|gladly|here(?:'s| is| are)|gerne|natürlich|klar|sicher|` +
 		`hier (?:ist|sind)|bien sûr|voici|avec plaisir|volontiers|claro|por supuesto|aquí (?:tienes|está|tiene)|con gusto|もちろん|はい|承知)`
-	speaker lazy.Pattern = `(?m)^([\pL][\pL .]{0,20}) ?:`
+	speaker lazy.Regex = `(?m)^([\pL][\pL .]{0,20}) ?:`
 )
 
 // unquoted removes quotations, unless there is nothing else.

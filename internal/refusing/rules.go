@@ -14,7 +14,7 @@ var rulesFile string
 // language has the rules of one language by kind; rules.txt explains the kinds.
 type language struct {
 	name  string
-	rules map[string]lazy.Pattern
+	rules map[string]lazy.Regex
 }
 
 // find returns where a text matches a rule of a kind, nil if it does not.
@@ -41,7 +41,7 @@ var languages = sync.OnceValue(func() (out []*language) {
 })
 
 // rulesOf reads a section: named parts of rules, and the alternatives of each kind.
-func rulesOf(section string) map[string]lazy.Pattern {
+func rulesOf(section string) map[string]lazy.Regex {
 	parts, kinds := []string{}, map[string][]string{}
 	for line := range strings.SplitSeq(section, "\n") {
 		if name, part, ok := strings.Cut(line, " := "); ok {
@@ -50,9 +50,9 @@ func rulesOf(section string) map[string]lazy.Pattern {
 			kinds[kind] = append(kinds[kind], strings.NewReplacer(parts...).Replace(rule))
 		}
 	}
-	rules := map[string]lazy.Pattern{}
+	rules := map[string]lazy.Regex{}
 	for kind, alternatives := range kinds {
-		rules[kind] = lazy.Pattern(withoutAccents(`(?:` + strings.Join(alternatives, `|`) + `)`))
+		rules[kind] = lazy.Regex(withoutAccents(`(?:` + strings.Join(alternatives, `|`) + `)`))
 	}
 	return rules
 }

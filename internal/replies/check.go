@@ -152,8 +152,8 @@ func (x *Expect) checkCalls(t testing.TB, name string, calls []FunctionCall) {
 	expect.Same(t, name+": the calls", got, want)
 }
 
-// counts has the names that vendors use for numbers of tokens.
-type counts struct {
+// vendorUsage has the names that vendors use for numbers of tokens.
+type vendorUsage struct {
 	Prompt        int `json:"prompt_tokens"`
 	Input         int `json:"input_tokens"`
 	CacheCreation int `json:"cache_creation_input_tokens"`
@@ -183,7 +183,7 @@ func (x *Expect) checkUsage(t testing.TB, name string, got *eval.Usage) {
 		}
 		return
 	}
-	var c counts
+	var c vendorUsage
 	expect.OK(t, json.Unmarshal(x.Usage, &c))
 	if got == nil {
 		t.Fatalf("%s: got no usage, want %s", name, x.Usage)

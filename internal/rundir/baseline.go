@@ -178,7 +178,7 @@ func (d Dir) baselineHint(name string, named map[string]Baseline) string {
 }
 
 // baselineName matches valid names of baselines.
-const baselineName lazy.Pattern = `^[A-Za-z0-9._-]+$`
+const baselineName lazy.Regex = `^[A-Za-z0-9._-]+$`
 
 // maxFile bounds the small files of a folder, in bytes.
 const maxFile = 64 << 20

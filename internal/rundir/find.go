@@ -49,8 +49,8 @@ func (d Dir) NamedRuns(named []string) ([]string, error) {
 	return out.all, nil
 }
 
-func (d Dir) named(named []string) (*places, error) {
-	out := &places{seen: map[string]bool{}}
+func (d Dir) named(named []string) (*runDirs, error) {
+	out := &runDirs{seen: map[string]bool{}}
 	selectors, named := d.Selectors(named)
 	for _, dir := range d.Select(selectors) {
 		out.add(dir)
@@ -70,13 +70,13 @@ func (d Dir) named(named []string) (*places, error) {
 	return out, nil
 }
 
-// places is a set of run directories. Links are followed to find duplicates.
-type places struct {
+// runDirs is a set of run directories. Links are followed to find duplicates.
+type runDirs struct {
 	all  []string
 	seen map[string]bool
 }
 
-func (p *places) add(path string) {
+func (p *runDirs) add(path string) {
 	if len(p.all) >= mostRuns {
 		return
 	}

@@ -180,11 +180,11 @@ type keptFile struct {
 // giver is a case on an arm with its answers.
 type giver struct {
 	selection.ArmCase
-	given []*variant
+	given []*answerVariant
 }
 
-// variant is a distinct answer and its count.
-type variant struct {
+// answerVariant is a distinct answer and its count.
+type answerVariant struct {
 	scorers.Snapshot
 	times int
 }
@@ -238,10 +238,10 @@ func (k *keptFile) add(name selection.ArmCase, s scorers.Snapshot) {
 		last++
 	}
 	a := k.sources[last]
-	j := slices.IndexFunc(a.given, func(v *variant) bool { return v.Folded == s.Folded })
+	j := slices.IndexFunc(a.given, func(v *answerVariant) bool { return v.Folded == s.Folded })
 	if j < 0 {
 		j = len(a.given)
-		a.given = append(a.given, &variant{Snapshot: s})
+		a.given = append(a.given, &answerVariant{Snapshot: s})
 	}
 	a.given[j].times++
 }

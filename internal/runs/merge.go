@@ -219,8 +219,8 @@ func mergedHeader(shards []*journal.Document) *eval.Run {
 		run.StartedAt = min(run.StartedAt, d.Run.StartedAt)
 		agree(&run, &d.Run)
 		for _, m := range d.Run.Models {
-			if !slices.ContainsFunc(run.Models, func(known eval.Model) bool {
-				return known.Name == m.Name && known.APIVersion == m.APIVersion && known.Service == m.Service
+			if !slices.ContainsFunc(run.Models, func(other eval.Model) bool {
+				return other.Name == m.Name && other.APIVersion == m.APIVersion && other.Service == m.Service
 			}) {
 				run.Models = append(run.Models, m)
 			}

@@ -9,21 +9,21 @@ import (
 
 // vendors matches keys and tokens by their vendors' prefixes. The rest must be long or mixed enough to
 // exclude words.
-const vendors lazy.Pattern = `^(?:` +
+const vendors lazy.Regex = `^(?:` +
 	`(?:sk|rk|pk)[-_][A-Za-z0-9_-]*[0-9A-Z][A-Za-z0-9_-]{7,}|(?:sk|rk|pk)[-_][A-Za-z0-9_-]{16,}|` +
 	`gh[oprsu]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|` +
 	`AIza[\w-]{30,}|ya29\.[\w.-]{16,}|(?:AKIA|ASIA)[A-Z0-9]{16}|eyJ[\w-]{8,}(?:\.[\w-]*){0,2}|` +
 	`(?:hf|gsk|r8|npm|fw)_[A-Za-z0-9]{16,}|(?:xai|pplx|nvapi|tvly)-[\w-]{16,}|SG\.[\w-]{16,}\.[\w-]{16,})$`
 
 // scheme matches the value of a header with credentials.
-const scheme lazy.Pattern = `(?i)^(?:bearer|basic|token)\s+\S{8,}$`
+const scheme lazy.Regex = `(?i)^(?:bearer|basic|token)\s+\S{8,}$`
 
 // IsKey reports whether a text has the form of a key or token: the prefix of a vendor, or an authorization
 // scheme.
 func IsKey(text string) bool { return vendors.Matches(text) || scheme.Matches(text) }
 
 // identifiers look random but are not secret: UUIDs and account ids.
-const identifiers lazy.Pattern = `^(?:(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:org|proj|ws|wrkspc|acct|user)[-_]\w+)$`
+const identifiers lazy.Regex = `^(?:(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:org|proj|ws|wrkspc|acct|user)[-_]\w+)$`
 
 // MayBeKey guesses whether a text is random, as keys are and names are not.
 func MayBeKey(text string) bool {
@@ -59,14 +59,14 @@ func isRandom(text string, least int) bool {
 }
 
 const (
-	wholeWord lazy.Pattern = `^[\w.+/=~-]+$`
+	wholeWord lazy.Regex = `^[\w.+/=~-]+$`
 	// words matches candidates for keys in prose. It includes slashes, which base64 keys contain; the parts
 	// of paths are names.
-	words lazy.Pattern = `[\w.+/=~-]+`
+	words lazy.Regex = `[\w.+/=~-]+`
 	// named matches values whose names say that they are secret.
-	named lazy.Pattern = `(?i)((?:token|key|secret|password|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?|\b(?:bearer|basic)\s+)` +
+	named lazy.Regex = `(?i)((?:token|key|secret|password|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?|\b(?:bearer|basic)\s+)` +
 		`([^\s"',;]{8,})`
-	plainWord lazy.Pattern = `^[a-z_-]+[.:)]*$`
+	plainWord lazy.Regex = `^[a-z_-]+[.:)]*$`
 )
 
 // OutOfProse masks everything in a text that looks like a key, such as in the errors of a program. It keeps

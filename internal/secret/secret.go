@@ -133,14 +133,14 @@ func references(key, format string) string {
 	return punctuation.Regexp().ReplaceAllStringFunc(key, func(mark string) string { return characters(mark, format) })
 }
 
-const punctuation lazy.Pattern = `[^\pL\pN_.~-]`
+const punctuation lazy.Regex = `[^\pL\pN_.~-]`
 
 // lowerDigits writes percent escapes with lower-case digits.
 func lowerDigits(escaped string) string {
 	return percentEscape.Regexp().ReplaceAllStringFunc(escaped, strings.ToLower)
 }
 
-const percentEscape lazy.Pattern = `%[0-9A-F]{2}`
+const percentEscape lazy.Regex = `%[0-9A-F]{2}`
 
 // base64At returns the part of the key's base64 form that does not depend on its surroundings, when the key
 // is at an offset of a longer text.

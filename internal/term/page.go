@@ -40,7 +40,7 @@ type pageWriter struct {
 	fenced bool
 }
 
-const itemPrefix lazy.Pattern = `^(\s*)([-*]|\d+\.)\s+`
+const itemPrefix lazy.Regex = `^(\s*)([-*]|\d+\.)\s+`
 
 func (p *pageWriter) line(line string) {
 	trimmed := strings.TrimSpace(line)
@@ -125,9 +125,9 @@ func (p *pageWriter) paint(text, code string) string {
 }
 
 const (
-	markedLink lazy.Pattern = `\[([^\]]*)\]\(([^)]*)\)`
-	pageLink   lazy.Pattern = `^(?:\.\./)?(?:[a-z-]+/)?([a-z0-9-]+)\.md(#[^)]*)?$`
-	strong     lazy.Pattern = `\*\*([^*]+)\*\*`
+	markedLink lazy.Regex = `\[([^\]]*)\]\(([^)]*)\)`
+	pageLink   lazy.Regex = `^(?:\.\./)?(?:[a-z-]+/)?([a-z0-9-]+)\.md(#[^)]*)?$`
+	strong     lazy.Regex = `\*\*([^*]+)\*\*`
 )
 
 // unmarked removes marks of Markdown, except those of code, which make it visible. A link to a page becomes

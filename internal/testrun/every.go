@@ -12,7 +12,7 @@ import (
 // Every is a run with every outcome in it.
 func Every(t testing.TB) *journal.Document {
 	t.Helper()
-	var l list
+	var l trialList
 	l.answered()
 	l.unanswered()
 	l.texts()
@@ -47,10 +47,10 @@ func everyRun() *eval.Run {
 	}
 }
 
-// list is trials in the order of their plan.
-type list []*eval.Result
+// trialList is trials in the order of their plan.
+type trialList []*eval.Result
 
-func (l *list) add(name, arm string, outcome eval.Outcome, change func(*eval.Result)) {
+func (l *trialList) add(name, arm string, outcome eval.Outcome, change func(*eval.Result)) {
 	r := &eval.Result{
 		Trial: eval.Trial{
 			N: len(*l), ID: fmt.Sprintf("%016x", len(*l)), CaseID: "c" + name, Suite: "fixture", Case: name, Arm: arm,
@@ -66,7 +66,7 @@ func (l *list) add(name, arm string, outcome eval.Outcome, change func(*eval.Res
 }
 
 // answered adds cases that pass, fail, and do both.
-func (l *list) answered() {
+func (l *trialList) answered() {
 	pass := func(r *eval.Result) {
 		r.Response = Answered("Paris", "STOP")
 		r.Scores = []eval.Score{
@@ -95,7 +95,7 @@ func (l *list) answered() {
 }
 
 // unanswered adds errors, a prompt that was blocked, and a skipped trial.
-func (l *list) unanswered() {
+func (l *trialList) unanswered() {
 	for _, name := range []string{"errs", "errs too"} {
 		l.add(name, "pro/ask", eval.Err, func(r *eval.Result) {
 			r.Error = &eval.Error{Kind: eval.KindStatus, Status: 503, Code: "UNAVAILABLE", Message: "try again later"}
@@ -128,7 +128,7 @@ func (l *list) unanswered() {
 }
 
 // texts adds failures with texts that reports may stumble over.
-func (l *list) texts() {
+func (l *trialList) texts() {
 	fail := func(name, answer, finish, scorer, reason string) {
 		l.add(name, "pro/ask", eval.Fail, func(r *eval.Result) {
 			r.Response = Answered(answer, finish)

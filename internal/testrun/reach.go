@@ -99,7 +99,7 @@ func calling(parts ...eval.Piece) *eval.Response {
 }
 
 // step is a turn that the suite answered.
-func step(answer *eval.Response, results ...tool.Result) eval.Turn {
+func step(answer *eval.Response, results ...tool.CallResult) eval.Turn {
 	return eval.Turn{
 		Response: *answer, Results: results,
 		Usage: eval.Usage{
@@ -141,8 +141,8 @@ func (l *reach) model() {
 	order := callOf("c1", "get_order", `{"id":"4711"}`)
 	first := step(
 		calling(eval.ReasoningPiece{Reasoning: "I have to look it up."}, order, callOf("c2", "search", `{"q":"4711"}`)),
-		tool.Result{ID: "c1", Name: "get_order", Text: `{"status":"shipped"}`},
-		tool.Result{ID: "c2", Name: "search", Text: "exit status 1\nno index", Failed: true},
+		tool.CallResult{ID: "c1", Name: "get_order", Text: `{"status":"shipped"}`},
+		tool.CallResult{ID: "c2", Name: "search", Text: "exit status 1\nno index", Failed: true},
 	)
 	last := step(thoughtful("It left today."))
 	whole := l.add("loop", "pro", "support", &eval.Result{
@@ -173,7 +173,7 @@ func (l *reach) model() {
 
 // chat adds a live chat whose first turn takes a step.
 func (l *reach) chat() {
-	first := step(calling(callOf("", "get_order", `{"id":"1"}`)), tool.Result{Name: "get_order", Text: "lost"})
+	first := step(calling(callOf("", "get_order", `{"id":"1"}`)), tool.CallResult{Name: "get_order", Text: "lost"})
 	second, last := step(Answered("It is lost.", "STOP")), step(Answered("I am sorry.", "STOP"))
 	contents := []eval.Content{said("user", question)}
 	contents = append(append(contents, sent(&first)...), said("model", "It is lost."), said("user", "That is bad."))

@@ -43,8 +43,8 @@ type Rouge struct {
 type RougeText struct {
 	words  []string
 	lines  [][]string
-	counts *NgramCounts       // set for a reference
-	places map[string][]place // set for a reference, for L
+	counts *NgramCounts             // set for a reference
+	places map[string][]bitPosition // set for a reference, for L
 }
 
 // Value returns the selected measure.
@@ -127,19 +127,19 @@ func (g Rouge) Compare(got, ref RougeText) PRF {
 	return Overlap(ref.counts.Shared(u)[n-1], u.Runs(n), len(ref.words)-n+1)
 }
 
-// place has the positions of a unit within a word of 64 bits, which is at an index of a row.
-type place struct {
+// bitPosition has the positions of a unit within a word of 64 bits, which is at an index of a row.
+type bitPosition struct {
 	at   int
 	bits uint64
 }
 
 // places returns the positions of each unit.
-func places[T comparable](in []T) map[T][]place {
-	out := map[T][]place{}
+func places[T comparable](in []T) map[T][]bitPosition {
+	out := map[T][]bitPosition{}
 	for i, x := range in {
 		p := out[x]
 		if n := len(p); n == 0 || p[n-1].at != i/64 {
-			p = append(p, place{at: i / 64})
+			p = append(p, bitPosition{at: i / 64})
 		}
 		p[len(p)-1].bits |= 1 << (i % 64)
 		out[x] = p
@@ -149,7 +149,7 @@ func places[T comparable](in []T) map[T][]place {
 
 // commonLength returns the length of the longest common subsequence of got and the n units in places. It
 // handles 64 units at a time (Crochemore and others, 2001).
-func commonLength[T comparable](places map[T][]place, n int, got []T) int {
+func commonLength[T comparable](places map[T][]bitPosition, n int, got []T) int {
 	row := make([]uint64, (n+63)/64)
 	for i := range row {
 		row[i] = ^uint64(0)

@@ -34,7 +34,7 @@ func (e *missingError) Error() string { return e.message }
 // at reads a chain of names in a value. In a list, it reads them in each item.
 func at(v variable.Value, offset int, names ...string) (variable.Value, error) {
 	for i, name := range names {
-		if list, ok := v.(variable.List); ok {
+		if list, ok := v.(variable.Array); ok {
 			return each(list, offset, names[i:])
 		}
 		found, named, there := variable.Get(v, name)
@@ -51,8 +51,8 @@ func at(v variable.Value, offset int, names ...string) (variable.Value, error) {
 }
 
 // each reads names in all items of a list: `.answers.text` is the list of the texts of all answers.
-func each(list variable.List, offset int, names []string) (variable.Value, error) {
-	out := make(variable.List, len(list))
+func each(list variable.Array, offset int, names []string) (variable.Value, error) {
+	out := make(variable.Array, len(list))
 	for i, item := range list {
 		if _, named, _ := variable.Get(item, names[0]); !named {
 			message := fmt.Sprintf("`.%s` takes a mapping, and item %d of the list is %s", names[0], i, described(item))
@@ -89,7 +89,7 @@ func insteadOf(v variable.Value) string {
 // described returns the type of a value, as messages name it.
 func described(v variable.Value) string {
 	switch v.(type) {
-	case variable.List:
+	case variable.Array:
 		return "a list"
 	case variable.Null:
 		return "null"
@@ -136,7 +136,7 @@ func items(v variable.Value) (any, error) {
 			out[i] = reached(m.Value)
 		}
 		return out, nil
-	case variable.List:
+	case variable.Array:
 		out := make([]any, len(in))
 		for i, item := range in {
 			out[i] = reached(item)
@@ -160,7 +160,7 @@ func index(v variable.Value, keys ...variable.Value) (variable.Value, error) {
 }
 
 func item(v variable.Value, key string) (variable.Value, error) {
-	if list, ok := v.(variable.List); ok {
+	if list, ok := v.(variable.Array); ok {
 		i, err := strconv.Atoi(key)
 		if err != nil || i < 0 || i >= len(list) {
 			return nil, fmt.Errorf("no item %s in a list of %d", key, len(list))

@@ -95,7 +95,7 @@ func TestANameBehindAListIsWhatEachItemHas(t *testing.T) {
 	row, err := variable.ParseDict([]byte(`{"l": [{"a": "x", "n": 1.50, "t": true, "d": [{"e": 1}, {"e": null}]},` +
 		` {"a": "y", "n": 2, "t": false, "d": []}], "none": []}`))
 	expect.OK(t, err)
-	row["y"] = variable.List{variable.Number("1.0"), variable.Null("~"), variable.Null("null"), variable.Boolean("true")}
+	row["y"] = variable.Array{variable.Number("1.0"), variable.Null("~"), variable.Null("null"), variable.Boolean("true")}
 	for text, want := range map[string]string{
 		"{{join \",\" .y}}":                 "1.0,,,true", // null prints nothing, as it does alone
 		"{{.l.a}}":                          `["x","y"]`,

@@ -62,7 +62,7 @@ func ordered(holds func(c int) bool) func(a, b any) (bool, error) {
 func comparable(values ...any) error {
 	for _, v := range values {
 		switch v.(type) {
-		case variable.List, variable.Object, variable.Dict:
+		case variable.Array, variable.Object, variable.Dict:
 			return errors.New("a list or a mapping cannot be compared; compare `json` of it")
 		}
 	}

@@ -15,7 +15,7 @@ func TestDialectFunctionsAreKnownOnlyThere(t *testing.T) {
 	d := &Dialect{Functions: []string{"name", "list"}}
 	in := Data{
 		Vars:      variable.Dict{"a": "A"},
-		Functions: map[string]variable.Value{"name": "{{.a}}", "list": variable.List{variable.Dict{"k": "v"}}},
+		Functions: map[string]variable.Value{"name": "{{.a}}", "list": variable.Array{variable.Dict{"k": "v"}}},
 	}
 	for text, want := range map[string]string{
 		"<{{name}}>":                         "<{{.a}}>",
@@ -48,7 +48,7 @@ func TestActionsAreEscapedAndTextsReplaced(t *testing.T) {
 		Escape:  func(s string) string { return "[" + s + "]" },
 		Literal: func(s string) string { return strings.ReplaceAll(s, "$X", "{{.a}}") },
 	}
-	vars := variable.Dict{"a": "$X", "l": variable.List{"1", "2"}}
+	vars := variable.Dict{"a": "$X", "l": variable.Array{"1", "2"}}
 	for text, want := range map[string]string{
 		"$X":                                "{{.a}}",
 		"$X {{.a}}":                         "{{.a}} [$X]",
@@ -74,12 +74,12 @@ func TestActionsAreEscapedAndTextsReplaced(t *testing.T) {
 func TestOneActionKeepsTheTypeOfItsValue(t *testing.T) {
 	t.Parallel()
 	d := &Dialect{Functions: []string{"list"}, Values: true}
-	list := variable.List{"x", "y"}
+	list := variable.Array{"x", "y"}
 	in := Data{Vars: variable.Dict{"s": "5", "l": list, "m": variable.Dict{"k": list}}, Functions: map[string]variable.Value{"list": list}}
 	for text, want := range map[string]any{
 		"{{.l}}": list, "{{list}}": list, "{{.m.k}}": list, "{{index .m \"k\"}}": list, "{{.s}}": "5", "{{len .l}}": 2,
 		"{{eq .s \"5\"}}": true, " {{.l}}": ` ["x","y"]`, "{{.l}}{{.s}}": `["x","y"]5`, "{{if .s}}{{.l}}{{end}}": `["x","y"]`,
-		"plain": "plain", "{{json .l}}": `["x","y"]`, "{{split \",\" \"a,b\"}}": variable.List{"a", "b"},
+		"plain": "plain", "{{json .l}}": `["x","y"]`, "{{split \",\" \"a,b\"}}": variable.Array{"a", "b"},
 	} {
 		tm, err := d.Parse(text)
 		if err != nil {
@@ -107,7 +107,7 @@ func TestOneActionKeepsTheTypeOfItsValue(t *testing.T) {
 func TestDataIsFencedUnderItsVariable(t *testing.T) {
 	t.Parallel()
 	d := &Dialect{Fence: func(name, text string) string { return name + "<" + text + ">" }}
-	vars := variable.Dict{"a": "A>", "l": variable.List{"1", "2"}, "m": variable.Object{{Name: "k", Value: "v"}}}
+	vars := variable.Dict{"a": "A>", "l": variable.Array{"1", "2"}, "m": variable.Object{{Name: "k", Value: "v"}}}
 	for text, want := range map[string]string{
 		"say {{.a}}.":                "say a<A>>.",
 		"{{.m.k}}{{$.a}}":            "m<v>a<A>>",

@@ -13,11 +13,11 @@ import (
 
 var values = variable.Dict{
 	"a": "A", "empty": "", "zero": "0", "no": "false", "two words": "x", "größe": "9",
-	"l": variable.List{
+	"l": variable.Array{
 		"x",
 		"y",
 		"z",
-	}, "none": variable.List{}, "m": variable.Dict{"k": "v", "deep": variable.Dict{"l": variable.List{"1", "2"}}},
+	}, "none": variable.Array{}, "m": variable.Dict{"k": "v", "deep": variable.Dict{"l": variable.Array{"1", "2"}}},
 	"quote": "say \"hi\" \\ <b>&amp;\n\ttab\u2028", "wide": "é日本👍🏽", "spaces": " \t x \u00a0\n", "csv": "a,b,,c",
 }
 

@@ -20,7 +20,7 @@ func FuzzData(f *testing.F) {
 		if len(text) > 10_000 {
 			return
 		}
-		vars := variable.Dict{"a": text, "l": variable.List{text, variable.Dict{text: text}}}
+		vars := variable.Dict{"a": text, "l": variable.Array{text, variable.Dict{text: text}}}
 		expect.Same(t, "rendered with", renderedWith(t, "<{{.a}}>", vars), "<"+text+">")
 		want := string([]rune(text))
 		checkJSON(t, renderedWith(t, "{{json .a}}", vars), want)

@@ -13,7 +13,7 @@ import (
 func TestPlainTemplatesRenderAsTextTemplateDoes(t *testing.T) {
 	t.Parallel()
 	vars := variable.Dict{
-		"a": "A{{.b}}", "b": "", "n": variable.Number("1.50"), "l": variable.List{"x"}, "nil": nil, "null": variable.Null("~"),
+		"a": "A{{.b}}", "b": "", "n": variable.Number("1.50"), "l": variable.Array{"x"}, "nil": nil, "null": variable.Null("~"),
 		"big": strings.Repeat("x", MaxOutput),
 	}
 	for text, plain := range map[string]bool{

@@ -64,7 +64,7 @@ func slipOf(message string) (slip Slip, name string) {
 	return SlipNone, ""
 }
 
-const undefined lazy.Pattern = `^function "(.*)" not defined$`
+const undefined lazy.Regex = `^function "(.*)" not defined$`
 
 func (e *TemplateError) Error() string { return e.Message }
 
@@ -131,20 +131,20 @@ func (w *work) replace(from, to string, v variable.Value) (string, error) {
 	return strings.ReplaceAll(in, from, to), nil
 }
 
-func (w *work) split(sep string, v variable.Value) (variable.List, error) {
+func (w *work) split(sep string, v variable.Value) (variable.Array, error) {
 	const perItem = 64 // bytes, for an item in addition to its text
 	in := fmt.Sprint(v)
 	if err := w.charge(len(in) + perItem*(1+strings.Count(in, sep))); err != nil {
 		return nil, err
 	}
-	var out variable.List
+	var out variable.Array
 	for s := range strings.SplitSeq(in, sep) {
 		out = append(out, s)
 	}
 	return out, nil
 }
 
-func (w *work) join(sep string, list variable.List) (string, error) {
+func (w *work) join(sep string, list variable.Array) (string, error) {
 	var b strings.Builder
 	for i, v := range list {
 		if i > 0 {
@@ -163,7 +163,7 @@ func (w *work) join(sep string, list variable.List) (string, error) {
 // HasActions reports whether rendering text would change it.
 func HasActions(text string) bool { return strings.Contains(text, "{{") }
 
-const parseError lazy.Pattern = `^template: \x00:(\d+):(?:(\d+):)? (?s)(.*)$`
+const parseError lazy.Regex = `^template: \x00:(\d+):(?:(\d+):)? (?s)(.*)$`
 
 // Parse parses a template. The error is an *Error.
 func Parse(text string) (*Template, error) { return new(Dialect).Parse(text) }
@@ -254,7 +254,7 @@ func (t *Template) run(in Data, budget *Budget, load *work) (string, error) {
 	if text, ok := t.join(in.Vars, budget); ok {
 		return text, nil
 	}
-	var w bounded
+	var w boundedOutput
 	run := t.t
 	if t.works {
 		clone, err := run.Clone()
@@ -276,14 +276,14 @@ func (t *Template) run(in Data, budget *Budget, load *work) (string, error) {
 
 var errTooMuch = fmt.Errorf("the template renders to more than %d bytes or takes more than %d steps", MaxOutput, maxWrites)
 
-// bounded stops a rendering that runs away. Each pass of a range writes at least once (see meterLoop), so
+// boundedOutput stops a rendering that runs away. Each pass of a range writes at least once (see meterLoop), so
 // counting writes bounds the steps.
-type bounded struct {
+type boundedOutput struct {
 	b      strings.Builder
 	writes int
 }
 
-func (w *bounded) Write(p []byte) (int, error) {
+func (w *boundedOutput) Write(p []byte) (int, error) {
 	if w.writes++; w.writes > maxWrites || w.b.Len()+len(p) > MaxOutput {
 		return 0, errTooMuch
 	}
@@ -291,8 +291,8 @@ func (w *bounded) Write(p []byte) (int, error) {
 }
 
 const (
-	execPrefix lazy.Pattern = `^executing "\\x00" at <.*?>: (?s)(.*)$`
-	noEntry    lazy.Pattern = `map has no entry for key "(.*)"$`
+	execPrefix lazy.Regex = `^executing "\\x00" at <.*?>: (?s)(.*)$`
+	noEntry    lazy.Regex = `map has no entry for key "(.*)"$`
 )
 
 // located converts an error of text/template to an *Error with an offset.

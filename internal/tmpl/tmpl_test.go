@@ -10,7 +10,7 @@ import (
 
 func TestRenderFillsInVariables(t *testing.T) {
 	t.Parallel()
-	vars := variable.Dict{"a": "A", "m": variable.Dict{"k": "v"}, "l": variable.List{"x", "y"}, "evil": "{{.a}}"}
+	vars := variable.Dict{"a": "A", "m": variable.Dict{"k": "v"}, "l": variable.Array{"x", "y"}, "evil": "{{.a}}"}
 	for text, want := range map[string]string{
 		"plain":                                  "plain",
 		"{{.a}}!":                                "A!",
@@ -39,7 +39,7 @@ func TestRenderFillsInVariables(t *testing.T) {
 
 func TestErrorsSayWhatIsWrongInATemplate(t *testing.T) {
 	t.Parallel()
-	huge := variable.List{}
+	huge := variable.Array{}
 	for range 2000 {
 		huge = append(huge, strings.Repeat("x", 100))
 	}
@@ -111,6 +111,6 @@ func FuzzRender(f *testing.F) {
 			}
 			return
 		}
-		_, _ = tm.Render(variable.Dict{"a": "A", "l": variable.List{"x", variable.Dict{"k": "v"}}})
+		_, _ = tm.Render(variable.Dict{"a": "A", "l": variable.Array{"x", variable.Dict{"k": "v"}}})
 	})
 }

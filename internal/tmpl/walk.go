@@ -203,7 +203,7 @@ func (w *walker) function(n *parse.IdentifierNode) {
 	}
 }
 
-// noMethods refuses names that text/template would read as methods of variable.List and variable.Dict.
+// noMethods refuses names that text/template would read as methods of variable.Array and variable.Dict.
 func (w *walker) noMethods(n parse.Node, names []string) {
 	for _, method := range []string{"String", "Plain"} {
 		if slices.Contains(names, method) {

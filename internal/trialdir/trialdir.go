@@ -34,7 +34,7 @@ type Folders struct {
 	left    []string // those of them that may be needed
 
 	mu       sync.Mutex
-	open     map[string]opened // by the session of the trial
+	open     map[string]opened // by the name of the trial
 	removing sync.WaitGroup
 	removers chan struct{} // holds a token for each removal in progress
 }
@@ -86,10 +86,10 @@ func (w *Folders) Of(p *suite.Program, call *eval.Call) (string, error) {
 		return p.Dir, nil
 	}
 	w.mu.Lock()
-	one, known := w.open[call.Session]
+	one, known := w.open[call.TrialName]
 	if !known {
-		one = opened{call.TrialID + "-" + call.Session[:8], p}
-		w.open[call.Session] = one
+		one = opened{call.TrialID + "-" + call.TrialName[:8], p}
+		w.open[call.TrialName] = one
 	}
 	w.mu.Unlock()
 	dir := w.path(one.name)
@@ -103,10 +103,10 @@ func (w *Folders) Of(p *suite.Program, call *eval.Call) (string, error) {
 }
 
 // Folder is the workspace of a trial that is under way, "" where it has none.
-func (w *Folders) Folder(session string) string {
+func (w *Folders) Folder(trialName string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if one, known := w.open[session]; known {
+	if one, known := w.open[trialName]; known {
 		return w.path(one.name)
 	}
 	return ""
@@ -114,18 +114,18 @@ func (w *Folders) Folder(session string) string {
 
 // Adopt gives a trial the workspace that an earlier session of the run left for it, if it still exists: the
 // answer has only to be judged now.
-func (w *Folders) Adopt(session string, p *suite.Program, known *eval.Result) {
-	name := path.Base(known.Workspace)
-	known.Workspace = ""
+func (w *Folders) Adopt(trialName string, p *suite.Program, earlier *eval.Result) {
+	name := path.Base(earlier.Workspace)
+	earlier.Workspace = ""
 	if p == nil || p.Workspace == "" {
 		return
 	}
 	for _, one := range w.left {
-		if one == name || name == "." && strings.HasPrefix(one, known.ID+"-") {
+		if one == name || name == "." && strings.HasPrefix(one, earlier.ID+"-") {
 			w.mu.Lock()
-			w.open[session] = opened{one, p}
+			w.open[trialName] = opened{one, p}
 			w.mu.Unlock()
-			known.Workspace = w.path(one)
+			earlier.Workspace = w.path(one)
 			return
 		}
 	}
@@ -156,14 +156,14 @@ func fill(p *suite.Program, to string) error {
 	return nil
 }
 
-// Settle decides which workspace of a trial of a session is kept, as a path inside the run directory, "" for none. The function
+// Settle decides which workspace of a trial is kept, as a path inside the run directory, "" for none. The function
 // release removes what is not kept; call it when the result is written down.
-func (w *Folders) Settle(session string, r *eval.Result) (kept string, release func()) {
+func (w *Folders) Settle(salt string, r *eval.Result) (kept string, release func()) {
 	w.mu.Lock()
 	var one opened
 	known := len(w.open) > 0 // a hash for each trial of a model would only be looked for in vain
 	if known {
-		name := runner.TrialSession(session, r.N)
+		name := runner.TrialName(salt, r.N)
 		one, known = w.open[name]
 		delete(w.open, name)
 	}
@@ -243,8 +243,8 @@ func (w *Folders) Resume(d *journal.Document) {
 // Close removes what trials have left that came to no result.
 func (w *Folders) Close() {
 	w.mu.Lock()
-	for session, one := range w.open {
-		delete(w.open, session)
+	for trialName, one := range w.open {
+		delete(w.open, trialName)
 		w.remove(one.name)
 	}
 	w.mu.Unlock()

@@ -27,7 +27,7 @@ func working(t *testing.T, keep string) (*Folders, *suite.Program) {
 
 func callOf(session string, live bool, contents int) *eval.Call {
 	return &eval.Call{
-		Request: eval.Request{Live: live, Contents: make([]eval.Content, contents)}, TrialID: "0123456789abcdef", Session: session,
+		Request: eval.Request{Live: live, Contents: make([]eval.Content, contents)}, TrialID: "0123456789abcdef", TrialName: session,
 	}
 }
 
@@ -95,7 +95,7 @@ func TestWorkspacesAreKeptAsTheSuiteSays(t *testing.T) {
 	} {
 		w, p := working(t, test.keep)
 		w.keeping = !test.noContent
-		dir, err := w.Of(p, callOf(runner.TrialSession("a-session", 0), false, 1))
+		dir, err := w.Of(p, callOf(runner.TrialName("a-session", 0), false, 1))
 		expect.OK(t, err)
 		kept, release := w.Settle("a-session", &eval.Result{Trial: eval.Trial{ID: "0123456789abcdef"}, Outcome: test.outcome})
 		if read(t, dir) != "new" {
@@ -122,7 +122,7 @@ func TestWorkspacesOfEarlierSessionsAreReused(t *testing.T) {
 	}
 	w.resumed, w.left = true, []string{"0123456789abcdef-old", "fedcba9876543210-other"}
 	known := &eval.Result{Trial: eval.Trial{ID: "0123456789abcdef"}, Workspace: "workspaces/0123456789abcdef-older"}
-	session := runner.TrialSession("a-session", 0)
+	session := runner.TrialName("a-session", 0)
 	w.Adopt(session, p, known)
 	expect.Same(t, "one that is being removed", known.Workspace, "")
 	w.Adopt(session, p, known)

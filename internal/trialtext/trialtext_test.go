@@ -17,20 +17,20 @@ func text(role, s string) eval.Content {
 	return eval.Content{Role: role, Parts: []eval.Part{eval.TextPart{Text: s}}}
 }
 
-func answered(finish string, results ...tool.Result) eval.Turn {
+func answered(finish string, results ...tool.CallResult) eval.Turn {
 	return eval.Turn{Response: eval.Response{Candidates: []eval.Candidate{{Text: "t", FinishReason: finish}}}, Results: results}
 }
 
 // own and back are what a step adds to a request: the model's turn, and the results of its calls.
 var (
 	own  = eval.Content{Role: eval.RoleModel, Parts: []eval.Part{eval.RawPart{Raw: json.RawMessage(`{}`)}}}
-	back = eval.Content{Role: eval.RoleUser, Parts: []eval.Part{eval.ResultPart{Result: &tool.Result{Name: "f"}}}}
+	back = eval.Content{Role: eval.RoleUser, Parts: []eval.Part{eval.ResultPart{Result: &tool.CallResult{Name: "f"}}}}
 )
 
 // What the suite gives of a request is kept apart from what the trial added to it.
 func TestSuiteContentsAreKeptFromThoseOfTheTrial(t *testing.T) {
 	t.Parallel()
-	step, last := answered("TOOL_CALLS", tool.Result{Name: "f"}), answered("STOP")
+	step, last := answered("TOOL_CALLS", tool.CallResult{Name: "f"}), answered("STOP")
 	user, shot, more := text("user", "a"), text("model", "b"), text("user", "c")
 	withheld := eval.Content{Role: eval.RoleUser, Parts: []eval.Part{eval.TextPart{Withheld: &eval.Withheld{}}}}
 	list := func(all ...eval.Content) []eval.Content { return all }
@@ -72,7 +72,7 @@ func TestSuiteContentsAreKeptFromThoseOfTheTrial(t *testing.T) {
 // Calls are named as the errors of a trial name them.
 func TestCallsAreNamedAsInErrors(t *testing.T) {
 	t.Parallel()
-	step, last := answered("TOOL_CALLS", tool.Result{Name: "f"}), answered("STOP")
+	step, last := answered("TOOL_CALLS", tool.CallResult{Name: "f"}), answered("STOP")
 	for name, test := range map[string]struct {
 		live  bool
 		turns []eval.Turn

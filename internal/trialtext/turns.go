@@ -88,7 +88,7 @@ func areSteps(contents []eval.Content, turns []eval.Turn) bool {
 }
 
 // holdResults reports whether a content has the results, which may be withheld.
-func holdResults(c *eval.Content, results []tool.Result) bool {
+func holdResults(c *eval.Content, results []tool.CallResult) bool {
 	return len(c.Parts) == len(results) && len(results) > 0 &&
 		!slices.ContainsFunc(c.Parts, func(p eval.Part) bool { return !mayBeResult(p) })
 }

@@ -219,7 +219,7 @@ func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) c
 		o.MaxErrors = max(o.MaxErrors, g.MostErrors())
 	}
 	if rule != nil {
-		o.Gated = rule.Metrics
+		o.Margins = rule.Metrics
 		o.Alpha = rule.Alpha
 		o.MinPaired = rule.LeastPaired()
 		if rule.StopEarly { // the share of alpha for the final tests

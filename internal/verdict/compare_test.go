@@ -306,7 +306,7 @@ func TestChoicesWithMostPairsUnjudgedAreInvalid(t *testing.T) {
 		what := byRule(rule)
 		what.Choose = func(_, head *compare.Side) (*compare.ArmPreference, error) {
 			for i := range head.Cases.Len() {
-				head.Cases.Update(i, func(c *compare.Case) { c.Chosen.Add(1) })
+				head.Cases.Update(i, func(c *compare.CaseTotals) { c.Chosen.Add(1) })
 			}
 			return &compare.ArmPreference{PairCounts: compare.PairCounts{Pairs: 100, Unjudged: unjudged}}, nil
 		}

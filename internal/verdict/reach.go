@@ -346,7 +346,7 @@ func (c *Checks) previews(suite string, rule *eval.BaselineRule, base map[string
 		if p.base == nil { // nothing is known: all trials count
 			p.base = head
 		}
-		var wanted func(*compare.Case) bool
+		var wanted func(*compare.CaseTotals) bool
 		if !rule.Within() {
 			wanted = selected(c.Options, head)
 		}
@@ -370,7 +370,7 @@ func plannedSides(plan *runner.Plan, suite, at string) (sides map[string]*compar
 			order = append(order, t.Arm)
 		}
 		if !s.Cases.EndsWith(t.Case, t.CaseID) {
-			s.Cases.Add(&compare.Case{
+			s.Cases.Add(&compare.CaseTotals{
 				Name:        t.Case,
 				ID:          t.CaseID,
 				Scorers:     t.ScorersHash,
@@ -381,7 +381,7 @@ func plannedSides(plan *runner.Plan, suite, at string) (sides map[string]*compar
 				Quarantined: t.Quarantine.Holds(at),
 			})
 		}
-		s.Cases.Update(s.Cases.Len()-1, func(c *compare.Case) { c.Ran++ })
+		s.Cases.Update(s.Cases.Len()-1, func(c *compare.CaseTotals) { c.Ran++ })
 	}
 	return sides, order
 }

@@ -15,17 +15,17 @@ import (
 // selectedBy says which cases of a baseline a run has to cover: --case, --tag and --sample take them by their names
 // and tags in the baseline. A case that was deleted or edited counts as one that the run has to cover. The result nil
 // is all of them.
-func selectedBy(head *journal.Document, side *compare.Side) func(*compare.Case) bool {
+func selectedBy(head *journal.Document, side *compare.Side) func(*compare.CaseTotals) bool {
 	return selected(head.Run.Options(), side)
 }
 
-func selected(o *eval.Options, side *compare.Side) func(*compare.Case) bool {
+func selected(o *eval.Options, side *compare.Side) func(*compare.CaseTotals) bool {
 	names, tags := glob.New(o.Cases), glob.New(o.Tags)
 	last := lastSampled(o, side)
 	if len(names) == 0 && len(tags) == 0 && last == nil {
 		return nil
 	}
-	return func(c *compare.Case) bool {
+	return func(c *compare.CaseTotals) bool {
 		switch {
 		case !names.Match(c.Name):
 			return false
@@ -75,7 +75,7 @@ func lostArms(before []*compare.Side, pairs []armPair, head *journal.Document, w
 }
 
 // takes reports whether some case of a side is wanted.
-func takes(s *compare.Side, wanted func(*compare.Case) bool) bool {
+func takes(s *compare.Side, wanted func(*compare.CaseTotals) bool) bool {
 	for _, c := range s.Cases.All() {
 		if wanted(c) {
 			return true

@@ -36,8 +36,8 @@ type sideReader struct {
 
 type sideInReading struct {
 	compare.Side
-	last       compare.Case // whose trials are still coming
-	trials     int          // that came
+	last       compare.CaseTotals // whose trials are still coming
+	trials     int                // that came
 	versions   []string
 	categories map[string]int
 	metrics    map[string]int
@@ -63,7 +63,7 @@ func (r *sideReader) add(f *journal.Facts) {
 	}
 	if s.trials == 0 || s.last.Name != f.Case || s.last.ID != f.CaseID {
 		s.close()
-		s.last = compare.Case{
+		s.last = compare.CaseTotals{
 			Name:        f.Case,
 			ID:          f.CaseID,
 			Scorers:     f.ScorersHash,
@@ -104,7 +104,7 @@ func casesOn(d *journal.Document, suite, arm string) int {
 	return 0
 }
 
-func (s *sideInReading) trial(c *compare.Case, f *journal.Facts) {
+func (s *sideInReading) trial(c *compare.CaseTotals, f *journal.Facts) {
 	if c.TrialAt == 0 || f.Outcome == eval.Fail && c.Failed == 0 {
 		c.TrialAt = f.At
 	}
@@ -135,7 +135,7 @@ func (s *sideInReading) trial(c *compare.Case, f *journal.Facts) {
 }
 
 // scores adds up named metrics, whose places are the same for all cases.
-func (s *sideInReading) scores(c *compare.Case, scores []journal.NamedScore) {
+func (s *sideInReading) scores(c *compare.CaseTotals, scores []journal.NamedScore) {
 	for _, score := range scores {
 		at, ok := s.metrics[score.Name] // names are kept by the index
 		if !ok {
@@ -151,15 +151,15 @@ func (s *sideInReading) scores(c *compare.Case, scores []journal.NamedScore) {
 }
 
 // class counts how a trial was classified.
-func (s *sideInReading) class(c *compare.Case, p *classification.Pair) {
+func (s *sideInReading) class(c *compare.CaseTotals, p *classification.Pair) {
 	if p == nil {
 		return
 	}
 	at, known := s.pairs[p]
 	if !known {
-		at = len(s.Pairs)
+		at = len(s.ClassPairs)
 		s.pairs[p] = at
-		s.Pairs = append(s.Pairs, *p)
+		s.ClassPairs = append(s.ClassPairs, *p)
 	}
 	for i := range c.Classes {
 		if c.Classes[i].Pair == at {

@@ -125,7 +125,7 @@ func (s *Server) comparisonBlock(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) comparedBlock(r *http.Request, head *run, c *compare.Comparison, name string) ([]byte, error) {
+func (s *Server) comparedBlock(r *http.Request, head *viewedRun, c *compare.Comparison, name string) ([]byte, error) {
 	if name == "points" {
 		return page.PointsBlock(c)
 	}
@@ -139,7 +139,7 @@ func (s *Server) comparedBlock(r *http.Request, head *run, c *compare.Comparison
 }
 
 // compare returns the cached comparison when neither run file has changed since.
-func (s *Server) compare(r *http.Request, base, head *run, margin float64) (*compare.Comparison, error) {
+func (s *Server) compare(r *http.Request, base, head *viewedRun, margin float64) (*compare.Comparison, error) {
 	key := compareKey{base: base.Key, head: head.Key, margin: margin}
 	var err error
 	if key.baseWas, err = stampOf(base.path); err != nil {
@@ -163,7 +163,7 @@ func (s *Server) compare(r *http.Request, base, head *run, margin float64) (*com
 	return c, err
 }
 
-func compareRuns(base, head *run, margin float64) (*compare.Comparison, error) {
+func compareRuns(base, head *viewedRun, margin float64) (*compare.Comparison, error) {
 	before, err := rundir.At("").Open(base.path)
 	if err != nil {
 		return nil, err

@@ -116,7 +116,7 @@ func beginWatching(t *testing.T, trials ...*eval.Result) watching {
 	w := begin(t, "r1", 6)
 	write(t, w, trials...)
 	s := serve(t)
-	key := data[[]run](t, s, "/data/runs")[0].Key
+	key := data[[]viewedRun](t, s, "/data/runs")[0].Key
 	resp, _ := ask(t, s, "/run/"+key+"/data/index", nil)
 	return watching{w, s, key, resp.Header.Get(markHeader)}
 }
@@ -143,7 +143,7 @@ func TestThePageShowsTheHeadBeforeTrials(t *testing.T) {
 	w := begin(t, "r1", 6)
 	write(t, w, trial(3, eval.Fail))
 	s := serve(t)
-	at := "/run/" + data[[]run](t, s, "/data/runs")[0].Key + "/data/"
+	at := "/run/" + data[[]viewedRun](t, s, "/data/runs")[0].Key + "/data/"
 	passed := func() int { return data[struct{ Summary struct{ Pass int } }](t, s, at+"head").Summary.Pass }
 	if n := passed(); n != 0 {
 		t.Errorf("%d trials passed, want none so far", n)

@@ -112,7 +112,7 @@ func TestNoRequestLeadsToAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := serve(t)
-	key := data[[]run](t, s, "/data/runs")[0].Key
+	key := data[[]viewedRun](t, s, "/data/runs")[0].Key
 	names := append(
 		hostile.Strings(), "..", "../secret", "../../secret", "secret", "./secret", "/etc/passwd", "..%2fsecret", `..\secret`,
 		"r1", ".evalrun", "", "%00", "0/../../secret", "-1", "1e9", "00", "+0",

@@ -12,8 +12,8 @@ import (
 // mostLabelFiles bounds the suites on the page of labels.
 const mostLabelFiles = 200
 
-// labelFile sums up the labels of one suite.
-type labelFile struct {
+// labelSums sums up the labels of one suite.
+type labelSums struct {
 	Suite   string `json:"suite"`
 	Answers int    `json:"answers"`
 	Pass    int    `json:"pass"`
@@ -41,7 +41,7 @@ type labeller struct {
 	Pass    int    `json:"pass"`
 }
 
-// listLabels answers with a labelFile for each suite in the folder that has labels.
+// listLabels answers with labelSums for each suite in the folder that has labels.
 func (s *Server) listLabels(w http.ResponseWriter, r *http.Request) {
 	end, ok := s.begin(r.Context())
 	if !ok {
@@ -54,7 +54,7 @@ func (s *Server) listLabels(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusInternalServerError, err.Error())
 		return
 	}
-	out := []labelFile{}
+	out := []labelSums{}
 	for _, path := range paths[:min(len(paths), mostLabelFiles)] {
 		out = append(out, newLabelFile(dir, strings.TrimSuffix(filepath.Base(path), labels.Suffix)))
 	}
@@ -66,8 +66,8 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(path)
 }
 
-func newLabelFile(dir, suite string) labelFile {
-	out := labelFile{Suite: suite, People: []labeller{}, Divided: []divided{}, Agreements: []labels.PeopleAgreement{}}
+func newLabelFile(dir, suite string) labelSums {
+	out := labelSums{Suite: suite, People: []labeller{}, Divided: []divided{}, Agreements: []labels.PeopleAgreement{}}
 	file, err := labels.Read(dir, suite)
 	if err != nil {
 		out.Problem = err.Error()
@@ -86,7 +86,7 @@ func newLabelFile(dir, suite string) labelFile {
 	return out
 }
 
-func (f *labelFile) count(all []labels.Label) {
+func (f *labelSums) count(all []labels.Label) {
 	f.Answers++
 	switch labels.Decide(all) {
 	case labels.Pass:

@@ -56,7 +56,7 @@ func serveLabels(t *testing.T) *Server {
 // keyOfRun is what a run is called in addresses.
 func keyOfRun(t *testing.T, s *Server, id string) string {
 	t.Helper()
-	for _, one := range data[[]run](t, s, "/data/runs") {
+	for _, one := range data[[]viewedRun](t, s, "/data/runs") {
 		if one.ID == id {
 			return one.Key
 		}
@@ -342,7 +342,7 @@ func TestThePageOfLabelsCountsAgreement(t *testing.T) {
 	expect.OK(t, err)
 	_, err = file.WriteString("<<<<<<< HEAD\n")
 	expect.OK(t, err, file.Close())
-	got := data[struct{ Files []labelFile }](t, s, "/data/labels").Files
+	got := data[struct{ Files []labelSums }](t, s, "/data/labels").Files
 	if len(got) != 1 || len(got[0].Agreements) != 1 {
 		t.Fatalf("got %+v, want a file and a pair", got)
 	}

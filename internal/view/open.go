@@ -40,7 +40,7 @@ type openRun struct {
 func newOpenRuns() *openRuns { return &openRuns{} }
 
 // take returns an open run and counts the caller as a user. The caller calls leave.
-func (o *openRuns) take(r *run) *openRun {
+func (o *openRuns) take(r *viewedRun) *openRun {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	at := slices.IndexFunc(o.all, func(one *openRun) bool { return one.key == r.Key })

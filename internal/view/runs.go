@@ -18,7 +18,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-type run struct {
+type viewedRun struct {
 	gallery.ListedRun
 
 	path  string
@@ -53,22 +53,22 @@ type runs struct {
 	dir   rundir.Dir
 	named []string
 
-	mu     sync.Mutex
-	paths  []string
-	looked time.Time
-	byKey  map[string]*run
-	known  map[string]summary // by key
+	mu        sync.Mutex
+	paths     []string
+	looked    time.Time
+	byKey     map[string]*viewedRun
+	summaries map[string]summary // by key
 }
 
 func newRuns(dir rundir.Dir, named, paths []string) *runs {
-	return &runs{dir: dir, named: named, paths: paths, looked: time.Now(), byKey: map[string]*run{}, known: map[string]summary{}}
+	return &runs{dir: dir, named: named, paths: paths, looked: time.Now(), byKey: map[string]*viewedRun{}, summaries: map[string]summary{}}
 }
 
 // fresh is how long a list of runs is used before the folders are searched again.
 const fresh = 2 * time.Second
 
 // list returns the runs, the newest first. It leaves out runs that cannot be read.
-func (rs *runs) list() []*run {
+func (rs *runs) list() []*viewedRun {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if time.Since(rs.looked) > fresh {
@@ -77,25 +77,25 @@ func (rs *runs) list() []*run {
 		}
 		rs.looked = time.Now()
 	}
-	out := []*run{}
+	out := []*viewedRun{}
 	for _, path := range rs.paths {
 		if r := rs.at(path); r != nil {
 			out = append(out, r)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *run) int {
+	slices.SortStableFunc(out, func(a, b *viewedRun) int {
 		return cmp.Or(strings.Compare(b.StartedAt, a.StartedAt), strings.Compare(b.ID, a.ID))
 	})
 	return out
 }
 
 // at returns the run at a path, and reads its head unless it is known.
-func (rs *runs) at(path string) *run {
+func (rs *runs) at(path string) *viewedRun {
 	key := keyOf(path)
 	now, err := stampOf(path)
 	if err != nil {
 		delete(rs.byKey, key)
-		delete(rs.known, key)
+		delete(rs.summaries, key)
 		return nil
 	}
 	if known := rs.byKey[key]; known != nil && now.size >= known.stamp.size { // appending leaves the head as it is
@@ -105,13 +105,13 @@ func (rs *runs) at(path string) *run {
 	if err != nil {
 		return nil
 	}
-	r := &run{ListedRun: gallery.NewListedRun(key, head), path: path, stamp: now}
+	r := &viewedRun{ListedRun: gallery.NewListedRun(key, head), path: path, stamp: now}
 	rs.byKey[key] = r
 	return r
 }
 
 // find searches the list for a key. It looks for new runs when the key is unknown.
-func (rs *runs) find(key string) *run {
+func (rs *runs) find(key string) *viewedRun {
 	for _, listed := range []bool{false, true} {
 		if listed {
 			rs.list() // the run may be new
@@ -127,7 +127,7 @@ func (rs *runs) find(key string) *run {
 }
 
 // found returns the run of a request. It refuses the request when there is no such run.
-func (s *Server) found(w http.ResponseWriter, key string) (*run, bool) {
+func (s *Server) found(w http.ResponseWriter, key string) (*viewedRun, bool) {
 	r := s.runs.find(key)
 	if r == nil {
 		refuse(w, http.StatusNotFound, "there is no such run: see the list of runs")
@@ -155,7 +155,7 @@ func (s *Server) summary(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.runs.mu.Lock()
-	known, ok := s.runs.known[one.Key]
+	known, ok := s.runs.summaries[one.Key]
 	s.runs.mu.Unlock()
 	if !ok || known.stamp != now || known.State == "running" {
 		end, ok := s.begin(r.Context())
@@ -165,7 +165,7 @@ func (s *Server) summary(w http.ResponseWriter, r *http.Request) {
 		known = summary{summarize(one.path), now}
 		end()
 		s.runs.mu.Lock()
-		s.runs.known[one.Key] = known
+		s.runs.summaries[one.Key] = known
 		s.runs.mu.Unlock()
 	}
 	answer(w, known)

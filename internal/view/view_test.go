@@ -144,7 +144,7 @@ func served(t *testing.T) (s *Server, at string) {
 	t.Chdir(t.TempDir())
 	record(t, "r1", trial(0, eval.Pass), trial(1, eval.Fail), trial(2, eval.Pass))
 	s = serve(t)
-	list := data[[]run](t, s, "/data/runs")
+	list := data[[]viewedRun](t, s, "/data/runs")
 	if len(list) != 1 || list[0].ID != "r1" || list[0].Planned != 3 || list[0].Suites[0] != "s" {
 		t.Fatalf("the list is %+v, want the run r1 of suite s with 3 trials", list)
 	}
@@ -249,7 +249,7 @@ func TestARunThatIsNotThereIsRefused(t *testing.T) {
 func ids(t *testing.T, s *Server) string {
 	t.Helper()
 	var out []string
-	for _, r := range data[[]run](t, s, "/data/runs") {
+	for _, r := range data[[]viewedRun](t, s, "/data/runs") {
 		out = append(out, r.ID)
 	}
 	return strings.Join(out, " ")
@@ -265,7 +265,7 @@ func TestNoRequestChangesAFile(t *testing.T) {
 	defer finish(t, running)
 	before := tree(t)
 	s := serve(t)
-	list := data[[]run](t, s, "/data/runs")
+	list := data[[]viewedRun](t, s, "/data/runs")
 	for _, r := range list {
 		compared := "/compare/" + list[1].Key + "/" + r.Key + "/data/head"
 		for _, path := range []string{"/data/runs/" + r.Key, "/run/" + r.Key + "/data/index", compared, "/data/trends"} {
@@ -318,7 +318,7 @@ func TestAnyTwoRunsAreCompared(t *testing.T) {
 	record(t, "r1", good...)
 	record(t, "r2", bad...)
 	s := serve(t)
-	list := data[[]run](t, s, "/data/runs") // the newest first
+	list := data[[]viewedRun](t, s, "/data/runs") // the newest first
 	at := "/compare/" + list[1].Key + "/" + list[0].Key + "/"
 	type head struct{ Comparison compare.Comparison }
 	c := data[head](t, s, at+"data/head").Comparison
@@ -353,7 +353,7 @@ func TestARunThatIsReplacedOrResumedIsReadAgain(t *testing.T) {
 	t.Chdir(t.TempDir())
 	record(t, "r1", trial(0, eval.Pass))
 	s := serve(t)
-	at := "/run/" + data[[]run](t, s, "/data/runs")[0].Key + "/data/"
+	at := "/run/" + data[[]viewedRun](t, s, "/data/runs")[0].Key + "/data/"
 	first, _ := ask(t, s, at+"index", nil)
 	w, d, err := journal.Resume(".evalrun/runs/r1")
 	if err != nil {
@@ -382,7 +382,7 @@ func TestManyRunsAreShownAllTheSame(t *testing.T) {
 	s := serve(t)
 	marks := map[string]string{}
 	for range 2 {
-		for _, r := range data[[]run](t, s, "/data/runs") {
+		for _, r := range data[[]viewedRun](t, s, "/data/runs") {
 			resp, body := ask(t, s, "/run/"+r.Key+"/data/index", nil)
 			if mark := resp.Header.Get(markHeader); resp.StatusCode != http.StatusOK || marks[r.Key] != "" && marks[r.Key] != mark {
 				t.Errorf("%s with the mark %q, want 200 with %q: %s", resp.Status, mark, marks[r.Key], body)

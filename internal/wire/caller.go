@@ -37,7 +37,7 @@ func NewCaller(a account.Account, keyHeader string) *Caller {
 
 // Renew implements Auth.
 func (c *Caller) Renew(ctx context.Context, refused string) (bool, error) {
-	return c.account.Tokens.Renew(ctx, refused)
+	return c.account.TokenSource.Renew(ctx, refused)
 }
 
 // Authenticate adds the headers, and either the key or an access token.
@@ -46,8 +46,8 @@ func (c *Caller) Authenticate(req *http.Request) (token string, err error) {
 		req.Header[http.CanonicalHeaderKey(name)] = values
 	}
 	switch {
-	case c.account.Tokens != nil:
-		if token, err = c.account.Tokens.Token(req.Context()); err != nil {
+	case c.account.TokenSource != nil:
+		if token, err = c.account.TokenSource.Token(req.Context()); err != nil {
 			return "", err
 		}
 		c.Hide(token)
@@ -66,8 +66,8 @@ func (c *Caller) URL(path, model string) string {
 	return c.base + "/" + strings.TrimLeft(strings.ReplaceAll(path, "{model}", url.PathEscape(model)), "/")
 }
 
-// Form says how to read the answers of a protocol.
-type Form struct {
+// AnswerFormat says how to read the answers of a protocol.
+type AnswerFormat struct {
 	// Parse reads a complete answer.
 	Parse func(data []byte) (*eval.Response, error)
 	// Stream returns an Assembly for a streamed answer.
@@ -84,7 +84,7 @@ type Assembly interface {
 }
 
 // Post sends the request of a call once and reads the answer. It records the timing of the call.
-func (c *Caller) Post(ctx context.Context, call *eval.Call, at string, body []byte, form Form) (*eval.Response, error) {
+func (c *Caller) Post(ctx context.Context, call *eval.Call, at string, body []byte, form AnswerFormat) (*eval.Response, error) {
 	ctx, release := c.Lease(ctx)
 	defer release()
 	request := func(ctx context.Context) (*http.Request, error) { return c.request(ctx, call, at, body) }
@@ -107,7 +107,7 @@ func (c *Caller) Post(ctx context.Context, call *eval.Call, at string, body []by
 }
 
 func (c *Caller) post(
-	ctx context.Context, call *eval.Call, request func(context.Context) (*http.Request, error), form Form,
+	ctx context.Context, call *eval.Call, request func(context.Context) (*http.Request, error), form AnswerFormat,
 ) (*eval.Response, error) {
 	if call.Stream {
 		out := form.Stream()

@@ -42,15 +42,15 @@ func TakeDetail(f Fields, object string, to *LenientInt, name string) {
 	}
 }
 
-// Usage sums up the counts. known says that they include output tokens. It returns nil if they cannot be
+// Usage sums up the counts. hasOutput says that they include output tokens. It returns nil if they cannot be
 // true.
-func (c *TokenCounts) Usage(known bool, rest Fields) *eval.Usage {
+func (c *TokenCounts) Usage(hasOutput bool, rest Fields) *eval.Usage {
 	u := &eval.Usage{
 		PromptTokens: int(c.Input), OutputTokens: int(c.Output), CachedTokens: int(c.Cached),
 		ReasoningTokens: int(c.Reasoning), TotalTokens: max(int(c.Total), int(c.Input)+int(c.Output)),
 		Source: eval.UsageService, Extra: eval.NewExtra(rest),
 	}
-	if !known {
+	if !hasOutput {
 		u.Source = ""
 	}
 	for _, n := range []int{u.PromptTokens, u.OutputTokens, u.TotalTokens, u.CachedTokens, u.ReasoningTokens} {

@@ -221,7 +221,7 @@ func (b *errorBody) fill(e *eval.Error) {
 }
 
 // notEnabled matches messages about an API that is not enabled in a project.
-const notEnabled lazy.Pattern = `(?i)\bAPI\b.*(not enabled|is disabled|not been used)`
+const notEnabled lazy.Regex = `(?i)\bAPI\b.*(not enabled|is disabled|not been used)`
 
 func (b *errorBody) disabled() bool {
 	return notEnabled.Matches(b.Message) ||

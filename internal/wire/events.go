@@ -137,14 +137,14 @@ func (e *strayError) Error() string { return "text outside of events" }
 
 func (e *eventChunks) next() ([]byte, error) {
 	e.limit.refill()
-	f := fields{spaces: e.spaces}
+	f := eventFields{spaces: e.spaces}
 	for !e.done && e.lines.Scan() {
 		line := e.lines.Bytes()
 		switch {
 		case len(line) == 0 && f.whole():
 			return e.event(f.name, f.data)
 		case len(line) == 0:
-			f = fields{spaces: e.spaces}
+			f = eventFields{spaces: e.spaces}
 			continue
 		case !isField(line):
 			return nil, e.stray(line)
@@ -157,7 +157,7 @@ func (e *eventChunks) next() ([]byte, error) {
 }
 
 // last returns the event at the end of the stream, or the error that ended the stream.
-func (e *eventChunks) last(f *fields) ([]byte, error) {
+func (e *eventChunks) last(f *eventFields) ([]byte, error) {
 	err := e.lines.Err()
 	switch {
 	case errors.Is(err, bufio.ErrTooLong):
@@ -174,8 +174,8 @@ func (e *eventChunks) last(f *fields) ([]byte, error) {
 	return e.event(f.name, f.data) // servers often omit the empty line after the last event
 }
 
-// fields are the fields of an event so far.
-type fields struct {
+// eventFields are the fields of an event so far.
+type eventFields struct {
 	name string
 	data []byte
 	seen bool // there was a data field
@@ -184,11 +184,11 @@ type fields struct {
 }
 
 // whole reports whether the event has content if it ends here.
-func (f *fields) whole() bool {
+func (f *eventFields) whole() bool {
 	return f.seen && (f.spaces || len(bytes.TrimSpace(f.data)) > 0) || f.name == "error"
 }
 
-func (f *fields) add(line []byte) {
+func (f *eventFields) add(line []byte) {
 	field, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(field) {

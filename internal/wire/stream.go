@@ -57,7 +57,7 @@ func (c *Conn) Stream(
 	}
 	patience := time.AfterFunc(time.Hour, cancel) // an hour means never; it is reset once the answer is complete
 	defer patience.Stop()
-	s := reading{c, in, out, &clock, patience}
+	s := streamReading{c, in, out, &clock, patience}
 	for err == nil {
 		err = s.piece(ctx)
 	}
@@ -73,8 +73,8 @@ func (c *Conn) Stream(
 	return c.streamError(req, err, timing.Chunks)
 }
 
-// reading is the state of Stream.
-type reading struct {
+// streamReading is the state of Stream.
+type streamReading struct {
 	conn     *Conn
 	in       chunks
 	out      Assembler
@@ -82,7 +82,7 @@ type reading struct {
 	patience *time.Timer // ends a stream that does not end itself
 }
 
-func (s *reading) piece(ctx context.Context) error {
+func (s *streamReading) piece(ctx context.Context) error {
 	data, err := s.in.next()
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (s *reading) piece(ctx context.Context) error {
 }
 
 // complete reports whether the answer is complete.
-func (s *reading) complete() bool { return s.in.ended() || s.out.Finished() }
+func (s *streamReading) complete() bool { return s.in.ended() || s.out.Finished() }
 
 // delimited reports whether the end of a response is marked, so that a broken connection cannot look like
 // the end.

@@ -22,9 +22,9 @@ var statusOf = map[string]int{
 }
 
 const (
-	spentPhrase lazy.Pattern = `(?i)credit balance is too low|insufficient (balance|credits?|funds)|` +
+	spentPhrase lazy.Regex = `(?i)credit balance is too low|insufficient (balance|credits?|funds)|` +
 		`exceeded your current quota`
-	tooLongPhrase lazy.Pattern = `(?i)(maximum|max|exceed\w*|available) (the )?(available )?(model'?s )?context|` +
+	tooLongPhrase lazy.Regex = `(?i)(maximum|max|exceed\w*|available) (the )?(available )?(model'?s )?context|` +
 		`context (length|window) (exceeded|of this model)|` +
 		`(prompt|input|request) (is )?too (long|large)|too many (input |prompt )?tokens|reduce the length of`
 )

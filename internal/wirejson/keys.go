@@ -65,10 +65,10 @@ func CamelKeys(data []byte) []byte {
 	return append(out, data[copied:]...)
 }
 
-// HasOnlyKeys reports whether every key in a JSON text, at whatever depth, is among the known ones.
-func HasOnlyKeys(data []byte, known map[string]bool) bool {
+// HasOnlyKeys reports whether every key in a JSON text, at whatever depth, is allowed.
+func HasOnlyKeys(data []byte, allowed map[string]bool) bool {
 	for start, end := range keys(data) {
-		if !known[string(data[start:end])] {
+		if !allowed[string(data[start:end])] {
 			return false
 		}
 	}

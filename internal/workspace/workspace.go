@@ -29,7 +29,7 @@ func Digest(fsys fs.FS) (string, error) { return walk(fsys, nothing{}) }
 
 // Copy copies what is below a folder into another one, which is there and empty, and returns the Digest of what it
 // has copied. Files keep their permissions; links stay links.
-func Copy(fsys fs.FS, to string) (string, error) { return walk(fsys, folder(to)) }
+func Copy(fsys fs.FS, to string) (string, error) { return walk(fsys, folderSink(to)) }
 
 // Remove removes a copy with all that a program has left in it, folders that cannot be written to included.
 func Remove(dir string) error {
@@ -53,8 +53,8 @@ type sink interface {
 	link(name, target string) error
 }
 
-// walker goes through a folder.
-type walker struct {
+// folderWalker goes through a folder.
+type folderWalker struct {
 	fsys    fs.FS
 	sink    sink
 	sum     hash.Hash
@@ -63,7 +63,7 @@ type walker struct {
 }
 
 func walk(fsys fs.FS, to sink) (string, error) {
-	w := &walker{fsys: fsys, sink: to, sum: sha256.New()}
+	w := &folderWalker{fsys: fsys, sink: to, sum: sha256.New()}
 	if err := w.below("."); err != nil {
 		return "", err
 	}
@@ -71,7 +71,7 @@ func walk(fsys fs.FS, to sink) (string, error) {
 }
 
 // below takes what is in a folder, in the order of names.
-func (w *walker) below(dir string) error {
+func (w *folderWalker) below(dir string) error {
 	entries, err := fs.ReadDir(w.fsys, dir)
 	if err != nil {
 		return explain(dir, err)
@@ -87,7 +87,7 @@ func (w *walker) below(dir string) error {
 	return nil
 }
 
-func (w *walker) entry(name string) error {
+func (w *folderWalker) entry(name string) error {
 	info, err := fs.Lstat(w.fsys, name)
 	if err != nil {
 		return explain(name, err)
@@ -108,13 +108,13 @@ func (w *walker) entry(name string) error {
 }
 
 // note hashes what is known of an entry. Names hold no zero byte.
-func (w *walker) note(what ...string) {
+func (w *folderWalker) note(what ...string) {
 	for _, word := range what {
 		w.sum.Write([]byte(word + "\x00"))
 	}
 }
 
-func (w *walker) file(name string, mode fs.FileMode) error {
+func (w *folderWalker) file(name string, mode fs.FileMode) error {
 	in, err := w.fsys.Open(name)
 	if err != nil {
 		return explain(name, err)
@@ -138,7 +138,7 @@ func (w *walker) file(name string, mode fs.FileMode) error {
 }
 
 // copy hashes a file, and writes it where the sink wants it.
-func (w *walker) copy(in io.Reader, content hash.Hash, name string, mode fs.FileMode) (int64, error) {
+func (w *folderWalker) copy(in io.Reader, content hash.Hash, name string, mode fs.FileMode) (int64, error) {
 	out, err := w.sink.file(name, mode)
 	if err != nil {
 		return 0, err
@@ -157,7 +157,7 @@ func (w *walker) copy(in io.Reader, content hash.Hash, name string, mode fs.File
 	return n, nil
 }
 
-func (w *walker) link(name string) error {
+func (w *folderWalker) link(name string) error {
 	target, err := fs.ReadLink(w.fsys, name)
 	if err != nil {
 		return explain(name, err)
@@ -202,18 +202,20 @@ func (nothing) folder(string) error                              { return nil }
 func (nothing) file(string, fs.FileMode) (io.WriteCloser, error) { return nil, nil }
 func (nothing) link(string, string) error                        { return nil }
 
-// folder is the sink of a copy.
-type folder string
+// folderSink is the sink of a copy.
+type folderSink string
 
-func (f folder) path(name string) string { return filepath.Join(string(f), filepath.FromSlash(name)) }
+func (f folderSink) path(name string) string {
+	return filepath.Join(string(f), filepath.FromSlash(name))
+}
 
-func (f folder) folder(name string) error { return os.Mkdir(f.path(name), 0o755) }
+func (f folderSink) folder(name string) error { return os.Mkdir(f.path(name), 0o755) }
 
-func (f folder) file(name string, mode fs.FileMode) (io.WriteCloser, error) {
+func (f folderSink) file(name string, mode fs.FileMode) (io.WriteCloser, error) {
 	perm := mode.Perm() | 0o600 // programs work on copies
 	return os.OpenFile(f.path(name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
 }
 
-func (f folder) link(name, target string) error {
+func (f folderSink) link(name, target string) error {
 	return os.Symlink(filepath.FromSlash(target), f.path(name))
 }

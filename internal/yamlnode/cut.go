@@ -67,13 +67,13 @@ type cut struct {
 	firstLine int
 	end       int // offset of the first line after the list
 	indent    int // columns before each item
-	pieces    []piece
+	pieces    []itemRun
 	list      *yaml.Node // placeholder for the list in the tree
 	broken    bool
 }
 
-// piece is a run of items of a list that was cut.
-type piece struct {
+// itemRun is a run of items of a list that was cut.
+type itemRun struct {
 	start, end int // offsets in bytes
 	line       int // first line, counted from 1
 	items      int
@@ -84,7 +84,7 @@ func (of Cutting) cut(src []byte) *cut {
 	if of.Key == "" || len(src) < of.From || !plainLines(src) {
 		return nil
 	}
-	s := cutter{cut: cut{Cutting: of, src: src}}
+	s := lineCutter{cut: cut{Cutting: of, src: src}}
 	for s.next() {
 		if string(bytes.TrimRight(s.text, " \r\n")) != of.Key+":" {
 			continue
@@ -108,15 +108,15 @@ func plainLines(src []byte) bool {
 	return bytes.Count(src, []byte("\r")) == bytes.Count(src, []byte("\r\n"))
 }
 
-// cutter reads a file line by line.
-type cutter struct {
+// lineCutter reads a file line by line.
+type lineCutter struct {
 	cut
 	text []byte // the current line, with its line break
 	at   int    // offset of the line
 	line int    // number of the line, counted from 1
 }
 
-func (s *cutter) next() bool {
+func (s *lineCutter) next() bool {
 	s.at += len(s.text)
 	s.line++
 	end := bytes.IndexByte(s.src[s.at:], '\n') + 1
@@ -136,14 +136,14 @@ const (
 )
 
 // items divides the lines after the key into pieces. It returns false if they are not a plain list.
-func (s *cutter) items() bool {
+func (s *lineCutter) items() bool {
 	s.first = -1
 	for s.next() {
 		switch s.sort() {
 		case newItem:
 			if n := len(s.pieces); n == 0 || s.at-s.pieces[n-1].start >= s.Piece {
 				s.close()
-				s.pieces = append(s.pieces, piece{start: s.at, line: s.line})
+				s.pieces = append(s.pieces, itemRun{start: s.at, line: s.line})
 			}
 			s.pieces[len(s.pieces)-1].items++
 		case behind:
@@ -158,14 +158,14 @@ func (s *cutter) items() bool {
 }
 
 // close ends the last piece before the current line.
-func (s *cutter) close() {
+func (s *lineCutter) close() {
 	s.end = s.at
 	if n := len(s.pieces); n > 0 {
 		s.pieces[n-1].end = s.at
 	}
 }
 
-func (s *cutter) sort() int {
+func (s *lineCutter) sort() int {
 	rest := bytes.TrimLeft(s.text, " ")
 	indent := len(s.text) - len(rest)
 	rest = bytes.TrimRight(rest, "\r\n")
@@ -202,7 +202,7 @@ func (d *doc) around(c *cut) (Node, bool) {
 	}
 	quiet := *d
 	quiet.diags = &diag.List{}
-	if check := (checker{doc: &quiet}); !check.check(root.Content[0], 0, false) || !c.isIn(root.Content[0]) {
+	if check := (nodeChecker{doc: &quiet}); !check.check(root.Content[0], 0, false) || !c.isIn(root.Content[0]) {
 		return Node{}, false
 	}
 	c.list.Content = nil
@@ -282,7 +282,7 @@ func (c *cut) parsed() iter.Seq[[]*yaml.Node] {
 
 // read parses a piece and corrects the line numbers of its nodes. It returns nil if the piece cannot be
 // parsed on its own.
-func (c *cut) read(p piece) (items []*yaml.Node) {
+func (c *cut) read(p itemRun) (items []*yaml.Node) {
 	root, err := decode(c.src[p.start:p.end])
 	if err != nil || root.Kind != yaml.DocumentNode || len(root.Content) == 0 {
 		return nil
@@ -291,7 +291,7 @@ func (c *cut) read(p piece) (items []*yaml.Node) {
 	if !c.begins(list, 1) || len(list.Content) != p.items {
 		return nil
 	}
-	check := checker{doc: &doc{diags: &diag.List{}}, cut: true, below: p.line - 1}
+	check := nodeChecker{doc: &doc{diags: &diag.List{}}, cut: true, below: p.line - 1}
 	if !check.check(list, 1, false) {
 		return nil
 	}

@@ -192,7 +192,7 @@ func (n Node) Word(known ...string) string {
 	return s
 }
 
-const decimal lazy.Pattern = `^[+-]?(0|[1-9][0-9]*)$`
+const decimal lazy.Regex = `^[+-]?(0|[1-9][0-9]*)$`
 
 // Int returns a whole number between lo and hi.
 func (n Node) Int(lo, hi int) int {
@@ -247,7 +247,7 @@ func finite(text string) (v float64, ok bool) {
 	return v, jsonNumber.Matches(text) || decimalPoint.Matches(text)
 }
 
-const decimalPoint lazy.Pattern = `^[+-]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`
+const decimalPoint lazy.Regex = `^[+-]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`
 
 func between(lo, hi float64) string {
 	show := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

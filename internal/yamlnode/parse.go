@@ -89,7 +89,7 @@ func (d *doc) parse(src []byte) (Node, bool) {
 		d.diags.Errorf(top, "`evalrun init` writes a first suite", "the file holds no YAML document")
 		return Node{}, false
 	}
-	c := checker{doc: d}
+	c := nodeChecker{doc: d}
 	if !c.check(root.Content[0], 0, false) {
 		return Node{}, false
 	}
@@ -132,15 +132,15 @@ func decode(src []byte) (root *yaml.Node, err error) {
 	return root, nil
 }
 
-// checker finds what yaml.v3 accepts when it decodes to nodes. It runs before any accessor.
-type checker struct {
+// nodeChecker finds what yaml.v3 accepts when it decodes to nodes. It runs before any accessor.
+type nodeChecker struct {
 	*doc
 	aliased int
 	cut     bool // it checks a piece of a file, in which aliases must not refer to other pieces
 	below   int  // lines before the piece
 }
 
-func (c *checker) check(n *yaml.Node, depth int, inAlias bool) bool {
+func (c *nodeChecker) check(n *yaml.Node, depth int, inAlias bool) bool {
 	if inAlias {
 		c.aliased++
 	}
@@ -186,10 +186,10 @@ func (d *doc) errorf(n *yaml.Node, hint, format string, args ...any) {
 }
 
 const (
-	yamlLine   lazy.Pattern = `^yaml: (?:line (\d+): )?`
-	anchorName lazy.Pattern = `unknown anchor '(.*)' referenced`
-	badScalar  lazy.Pattern = "(?:^|[\\s\\[{,:-])([@`%&*!|>\t])"
-	twoColons  lazy.Pattern = `:\s.*?(:)(?:\s|$)`
+	yamlLine   lazy.Regex = `^yaml: (?:line (\d+): )?`
+	anchorName lazy.Regex = `unknown anchor '(.*)' referenced`
+	badScalar  lazy.Regex = "(?:^|[\\s\\[{,:-])([@`%&*!|>\t])"
+	twoColons  lazy.Regex = `:\s.*?(:)(?:\s|$)`
 )
 
 // syntaxError finds the position, because yaml.v3 reports the line wrongly or not at all.
@@ -204,7 +204,7 @@ func (d *doc) syntaxError(src []byte, err error) {
 	d.diags.Errorf(pos, hint, "not valid YAML: %s", message)
 }
 
-const quotedText lazy.Pattern = `"(?:\\.|[^"\\])*"|'[^']*'`
+const quotedText lazy.Regex = `"(?:\\.|[^"\\])*"|'[^']*'`
 
 // unquoted replaces quoted text by spaces of the same length.
 func unquoted(line string) string {

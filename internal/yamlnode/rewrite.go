@@ -10,7 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-const jsonNumber lazy.Pattern = `^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`
+const jsonNumber lazy.Regex = `^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`
 
 // JSON appends the value as JSON, with texts and numbers as they are written. Octal numbers and .inf, which
 // JSON lacks, are errors or texts. Dates are texts.

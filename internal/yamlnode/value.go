@@ -15,7 +15,7 @@ func (n Node) Value() variable.Value {
 	y := n.resolve()
 	switch y.Kind {
 	case yaml.SequenceNode:
-		out := variable.List{}
+		out := variable.Array{}
 		for _, item := range n.Seq() {
 			out = append(out, item.Value())
 		}
@@ -65,7 +65,7 @@ func (n Node) Printed() (text string, ok bool) {
 func of(v variable.Value, at *yaml.Node) *yaml.Node {
 	out := &yaml.Node{Kind: yaml.ScalarNode, Line: at.Line, Column: at.Column, Tag: "!!str"}
 	switch v := v.(type) {
-	case variable.List:
+	case variable.Array:
 		out.Kind, out.Tag = yaml.SequenceNode, "!!seq"
 		for _, item := range v {
 			out.Content = append(out.Content, of(item, at))

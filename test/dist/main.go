@@ -37,8 +37,8 @@ func main() {
 	}
 }
 
-// file is one file of an archive.
-type file struct {
+// archiveFile is one file of an archive.
+type archiveFile struct {
 	name string
 	data []byte
 	mode fs.FileMode
@@ -81,8 +81,8 @@ func dist(version, out string, platforms []string) error {
 // release is a version with its archives.
 type release struct {
 	version   string
-	out, work string // folders
-	common    []file // of all platforms
+	out, work string        // folders
+	common    []archiveFile // of all platforms
 	at        time.Time
 	sums      bytes.Buffer
 }
@@ -102,7 +102,7 @@ func (r *release) add(platform string) error {
 	if system == "windows" {
 		archive, binary, pack = name+".zip", "evalrun.exe", writeZip
 	}
-	files := append([]file{{binary, program, 0o755}}, r.common...)
+	files := append([]archiveFile{{binary, program, 0o755}}, r.common...)
 	var packed bytes.Buffer
 	if err := pack(&packed, name, files, r.at); err != nil {
 		return err
@@ -153,18 +153,18 @@ func build(version, to, system, architecture string) ([]byte, error) {
 
 // commonFiles are the same on every platform. The completions and the manual are written by the program itself, built
 // for this machine.
-func commonFiles(version, work string) ([]file, error) {
+func commonFiles(version, work string) ([]archiveFile, error) {
 	program := filepath.Join(work, "evalrun")
 	if _, err := build(version, program, "", ""); err != nil {
 		return nil, err
 	}
-	var out []file
+	var out []archiveFile
 	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, file{name, data, 0o644})
+		out = append(out, archiveFile{name, data, 0o644})
 	}
 	scripts, err := completions(program)
 	if err != nil {
@@ -172,23 +172,23 @@ func commonFiles(version, work string) ([]file, error) {
 	}
 	pages, err := manual(program, filepath.Join(work, "man1"))
 	out = slices.Concat(out, scripts, pages)
-	slices.SortFunc(out, func(a, b file) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(out, func(a, b archiveFile) int { return cmp.Compare(a.name, b.name) })
 	return out, err
 }
 
-func completions(program string) (out []file, err error) {
+func completions(program string) (out []archiveFile, err error) {
 	names := map[string]string{"bash": "evalrun.bash", "zsh": "_evalrun", "fish": "evalrun.fish", "powershell": "evalrun.ps1"}
 	for shell, name := range names {
 		script, err := output(program, "completion", shell)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, file{"completions/" + name, script, 0o644})
+		out = append(out, archiveFile{"completions/" + name, script, 0o644})
 	}
 	return out, nil
 }
 
-func manual(program, dir string) (out []file, err error) {
+func manual(program, dir string) (out []archiveFile, err error) {
 	if _, err := output(program, "man", dir); err != nil {
 		return nil, err
 	}
@@ -196,7 +196,7 @@ func manual(program, dir string) (out []file, err error) {
 	for _, page := range pages {
 		data, readErr := os.ReadFile(filepath.Join(dir, page.Name()))
 		err = errors.Join(err, readErr)
-		out = append(out, file{"man/man1/" + page.Name(), data, 0o644})
+		out = append(out, archiveFile{"man/man1/" + page.Name(), data, 0o644})
 	}
 	return out, err
 }
@@ -213,7 +213,7 @@ func output(name string, args ...string) ([]byte, error) {
 }
 
 // writeTar writes the files below a folder, without an owner.
-func writeTar(w io.Writer, folder string, files []file, at time.Time) error {
+func writeTar(w io.Writer, folder string, files []archiveFile, at time.Time) error {
 	zw, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {
 		return err
@@ -239,7 +239,7 @@ func writeTar(w io.Writer, folder string, files []file, at time.Time) error {
 	return errors.Join(tw.Close(), zw.Close())
 }
 
-func writeZip(w io.Writer, folder string, files []file, at time.Time) error {
+func writeZip(w io.Writer, folder string, files []archiveFile, at time.Time) error {
 	zw := zip.NewWriter(w)
 	for _, f := range files {
 		header := &zip.FileHeader{Name: path.Join(folder, f.name), Method: zip.Deflate, Modified: at}

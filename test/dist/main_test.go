@@ -14,13 +14,13 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-var files = []file{{"evalrun", []byte("program"), 0o755}, {"man/man1/evalrun.1", []byte(".TH"), 0o644}}
+var files = []archiveFile{{"evalrun", []byte("program"), 0o755}, {"man/man1/evalrun.1", []byte(".TH"), 0o644}}
 
 // An archive holds the files with their modes and one time, and is the same each time it is written.
 func TestArchivesAreTheSameEachTime(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1700000000, 0).UTC()
-	for name, pack := range map[string]func(io.Writer, string, []file, time.Time) error{"tar": writeTar, "zip": writeZip} {
+	for name, pack := range map[string]func(io.Writer, string, []archiveFile, time.Time) error{"tar": writeTar, "zip": writeZip} {
 		var first, second bytes.Buffer
 		expect.OK(t, pack(&first, "evalrun-x", files, at), pack(&second, "evalrun-x", files, at))
 		if !bytes.Equal(first.Bytes(), second.Bytes()) {
@@ -47,7 +47,7 @@ func TestArchivesAreTheSameEachTime(t *testing.T) {
 }
 
 type found struct {
-	file
+	archiveFile
 	at time.Time
 }
 
@@ -62,7 +62,7 @@ func readTar(t *testing.T, data []byte) (out []found) {
 		expect.OK(t, err)
 		content, err := io.ReadAll(tr)
 		expect.OK(t, err)
-		out = append(out, found{file{h.Name, content, fs.FileMode(h.Mode)}, h.ModTime})
+		out = append(out, found{archiveFile{h.Name, content, fs.FileMode(h.Mode)}, h.ModTime})
 	}
 }
 
@@ -74,7 +74,7 @@ func readZip(t *testing.T, data []byte) (out []found) {
 		expect.OK(t, err)
 		content, err := io.ReadAll(r)
 		expect.OK(t, err)
-		out = append(out, found{file{f.Name, content, f.Mode()}, f.Modified})
+		out = append(out, found{archiveFile{f.Name, content, f.Mode()}, f.Modified})
 	}
 	return out
 }

@@ -33,14 +33,14 @@ func main() {
 	}
 }
 
-// style is how a span looks; "" is the terminal's own colour.
+// style is how a text looks; "" is the terminal's own colour.
 type style struct {
 	color       string
 	bold, faint bool
 }
 
-// span is a text in one style, which begins at a column.
-type span struct {
+// styledText is a text in one style, which begins at a column.
+type styledText struct {
 	style
 	column int
 	text   string
@@ -52,13 +52,13 @@ var (
 )
 
 // lines reads a transcript. What was overwritten after a carriage return, such as a progress bar, is gone.
-func lines(transcript string) [][]span {
-	var out [][]span
+func lines(transcript string) [][]styledText {
+	var out [][]styledText
 	var now style
 	for line := range strings.SplitSeq(strings.TrimRight(transcript, "\r\n"), "\n") {
 		line = others.ReplaceAllString(strings.TrimRight(line, "\r"), "")
 		line = line[strings.LastIndexByte(line, '\r')+1:]
-		var spans []span
+		var spans []styledText
 		column := 0
 		add := func(text string) {
 			text = strings.Map(func(r rune) rune {
@@ -68,7 +68,7 @@ func lines(transcript string) [][]span {
 				return r
 			}, text)
 			if text != "" {
-				spans = append(spans, span{now, column, text})
+				spans = append(spans, styledText{now, column, text})
 				column += displaywidth.String(text)
 			}
 		}
@@ -137,7 +137,7 @@ const (
 // words are what is between two spaces or more, which viewers treat as they like: each gets its own column.
 var words = regexp.MustCompile(`[^ ]+(?: [^ ]+)*`)
 
-func draw(w io.Writer, title string, lines [][]span) {
+func draw(w io.Writer, title string, lines [][]styledText) {
 	columns := 60
 	for _, line := range lines {
 		for _, s := range line {

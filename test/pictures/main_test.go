@@ -13,7 +13,7 @@ import (
 
 func TestLinesKeepColoursAndColumns(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string][][]span{
+	for in, want := range map[string][][]styledText{
 		"":                      {nil},
 		"a\r\nb\r\n":            {{{text: "a"}}, {{text: "b"}}},
 		"50 %\r\x1b[Kdone\r\n":  {{{text: "done"}}},
@@ -22,7 +22,7 @@ func TestLinesKeepColoursAndColumns(t *testing.T) {
 		"\x1b[38;5;1mx\x1b[mz":  {{{text: "x"}, {column: 1, text: "z"}}},
 		"\x1b]0;title\x07a\x00": {{{text: "a"}}},
 	} {
-		expect.Same(t, in, lines(in), want, cmp.AllowUnexported(span{}, style{}))
+		expect.Same(t, in, lines(in), want, cmp.AllowUnexported(styledText{}, style{}))
 	}
 }
 

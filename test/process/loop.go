@@ -16,20 +16,20 @@ type textPart struct {
 	Text string `json:"text"`
 }
 
-type content struct {
+type chatContent struct {
 	Role  string     `json:"role"`
 	Parts []textPart `json:"parts"`
 }
 
-type request struct {
-	Contents         []content      `json:"contents"`
+type sentChat struct {
+	Contents         []chatContent  `json:"contents"`
 	GenerationConfig map[string]any `json:"generationConfig"`
 }
 
 type response struct {
 	Candidates []struct {
-		Content       content `json:"content"`
-		FinishReason  string  `json:"finishReason"`
+		Content       chatContent `json:"content"`
+		FinishReason  string      `json:"finishReason"`
 		SafetyRatings []struct {
 			Category    string `json:"category"`
 			Probability string `json:"probability"`
@@ -82,8 +82,8 @@ func loop(args []string) error {
 
 // ask sends one request, and reports whether its answer passes.
 func ask(client *http.Client, url string, i int64) (bool, error) {
-	body, err := json.Marshal(request{
-		Contents: []content{{"user", []textPart{{fmt.Sprintf(
+	body, err := json.Marshal(sentChat{
+		Contents: []chatContent{{"user", []textPart{{fmt.Sprintf(
 			"What is the capital of country %d? Answer in one sentence.", i)}}}},
 		GenerationConfig: map[string]any{"temperature": 0, "maxOutputTokens": 64},
 	})

@@ -99,7 +99,7 @@ func (b *bench) server(delay time.Duration) (string, error) {
 }
 
 // measure runs evalrun and the loop in turn, once to warm up and then b.rounds times.
-func (b *bench) measure(r row) (figure, error) {
+func (b *bench) measure(r outputRow) (figure, error) {
 	url, err := b.server(r.delay)
 	if err != nil {
 		return figure{}, err

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// row is a line of the benchmark: work for evalrun, and what the bare loop does next to it.
-type row struct {
+// outputRow is a line of the benchmark: work for evalrun, and what the bare loop does next to it.
+type outputRow struct {
 	name   string
 	trials int // of the suite
 	yaml   bool
@@ -31,14 +31,14 @@ const (
 )
 
 // rows are the benchmark's, in the order in which they are measured.
-func rows() []row {
+func rows() []outputRow {
 	run := func(more ...string) []string {
 		return append([]string{"run", "suite.yaml", "-q", "--out", newDir}, more...)
 	}
 	before := [][]string{{"run", "suite.yaml", "-q", "--out", runDir}}
 	twice := [][]string{before[0], {"run", "suite.yaml", "-q", "--out", runDir + "2"}}
 	recorded := [][]string{{"run", "suite.yaml", "-q", "--out", runDir, "--record", "recorded"}}
-	return []row{
+	return []outputRow{
 		{name: "version", trials: 1, j: 1, args: []string{"version"}},
 		{name: "1 case", trials: 1, yaml: true, j: 1, args: run(), sent: 1},
 		{name: "5,000 cases in YAML, j=32", trials: 5_000, yaml: true, j: 32, args: run(), sent: 5_000},
@@ -80,7 +80,7 @@ cases:
 const scored = "[{contains: Paris}, {finishReason: STOP}, {length: {words: {max: 10}}}]"
 
 // target is the target of the suite of a row, at an address.
-func (r row) target(url string) string {
+func (r outputRow) target(url string) string {
 	const config = "generationConfig: {temperature: 0, maxOutputTokens: 64}"
 	switch r.via {
 	case "":
@@ -94,7 +94,7 @@ func (r row) target(url string) string {
 }
 
 // write puts the suite of a row into a folder.
-func (r row) write(dir, url string) error {
+func (r outputRow) write(dir, url string) error {
 	var suite, data bytes.Buffer
 	fmt.Fprintf(&suite, head, r.target(url), r.j)
 	if r.yaml {

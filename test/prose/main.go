@@ -61,7 +61,7 @@ type figures struct {
 	Listed int `json:"listed"` // words of the list
 }
 
-func figuresOf(sentences []sentence) figures {
+func figuresOf(sentences []proseSentence) figures {
 	var f figures
 	for _, s := range sentences {
 		if s.words > longest {
@@ -75,8 +75,8 @@ func figuresOf(sentences []sentence) figures {
 // longest is how many words a sentence may have, and most is what most of them should stay below.
 const longest, most = 30, 25
 
-func measure(root string) (map[string][]sentence, error) {
-	out := map[string][]sentence{}
+func measure(root string) (map[string][]proseSentence, error) {
+	out := map[string][]proseSentence{}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		name := entry.Name()
 		switch {
@@ -97,8 +97,8 @@ func measure(root string) (map[string][]sentence, error) {
 }
 
 // add puts the sentences of a file below the names of its sources.
-func add(out map[string][]sentence, path, rel string) error {
-	read := func(source string, sentencesOf func(rel string, text []byte) []sentence) error {
+func add(out map[string][]proseSentence, path, rel string) error {
+	read := func(source string, sentencesOf func(rel string, text []byte) []proseSentence) error {
 		text, err := os.ReadFile(path)
 		out[source] = append(out[source], sentencesOf(rel, text)...)
 		return err
@@ -125,7 +125,7 @@ func add(out map[string][]sentence, path, rel string) error {
 	return nil
 }
 
-func table(w io.Writer, found map[string][]sentence) error {
+func table(w io.Writer, found map[string][]proseSentence) error {
 	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(tw, "source\twords\tsentences\twords per sentence\tover %d\tover %d\tlisted words\t\n", most, longest)
 	for _, source := range sources {
@@ -142,7 +142,7 @@ func table(w io.Writer, found map[string][]sentence) error {
 	return tw.Flush()
 }
 
-func list(w io.Writer, sentences []sentence) error {
+func list(w io.Writer, sentences []proseSentence) error {
 	for _, s := range sentences {
 		if s.words <= longest && len(s.listed) == 0 {
 			continue
@@ -155,7 +155,7 @@ func list(w io.Writer, sentences []sentence) error {
 }
 
 // compare holds figures against their ceilings. A source without one may have any.
-func compare(found map[string][]sentence, most map[string]figures) error {
+func compare(found map[string][]proseSentence, most map[string]figures) error {
 	var out []error
 	for _, source := range slices.Sorted(maps.Keys(most)) {
 		got, want := figuresOf(found[source]), most[source]

@@ -8,7 +8,7 @@ import (
 )
 
 // said is what is measured of sentences: their words, and what they have of the list.
-func said(sentences []sentence) []string {
+func said(sentences []proseSentence) []string {
 	var out []string
 	for _, s := range sentences {
 		out = append(out, strings.TrimSpace(s.text+" "+strings.Join(s.listed, ",")))
@@ -64,7 +64,7 @@ func TestNamesAreReadWordByWord(t *testing.T) {
 func TestCeilingsHoldLongSentencesAndListedWords(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("word ", 31)
-	found := map[string][]sentence{"docs": markdown("x.md", []byte(long+". Nobody reads it.\n"))}
+	found := map[string][]proseSentence{"docs": markdown("x.md", []byte(long+". Nobody reads it.\n"))}
 	expect.OK(t, compare(found, map[string]figures{"docs": {Long: 1, Listed: 1}}))
 	err := compare(found, map[string]figures{"docs": {Long: 0, Listed: 0}})
 	if err == nil || !strings.Contains(err.Error(), "docs: 1 sentences") || !strings.Contains(err.Error(), "docs: 1 words of the list") {

@@ -27,17 +27,17 @@ func wordsOf(name string) string {
 
 // names returns the names that a file of Go declares, each as a sentence: of packages, types, functions, fields,
 // parameters and variables.
-func names(file string, text []byte) ([]sentence, error) {
+func names(file string, text []byte) ([]proseSentence, error) {
 	set := token.NewFileSet()
 	parsed, err := parser.ParseFile(set, file, text, parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}
-	var out []sentence
+	var out []proseSentence
 	ast.Inspect(parsed, func(node ast.Node) bool {
 		for _, name := range declared(node) {
 			split := wordsOf(name.Name)
-			out = append(out, sentence{
+			out = append(out, proseSentence{
 				file: file, line: set.Position(name.Pos()).Line, text: name.Name, words: words(split),
 				listed: listedInNames.FindAllString(split, -1),
 			})

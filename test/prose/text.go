@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// sentence is one sentence, where it begins, and what was found in it.
-type sentence struct {
+// proseSentence is one sentence, where it begins, and what was found in it.
+type proseSentence struct {
 	file   string
 	line   int
 	text   string
@@ -40,8 +40,8 @@ func listedIn(text string) []string {
 var end = regexp.MustCompile("[.!?][\"')*_]*\\s+(?:[A-Z0-9`*\"(\\[_-]|evalrun)")
 
 // split takes the sentences of a paragraph apart.
-func split(file string, line int, paragraph string) []sentence {
-	var out []sentence
+func split(file string, line int, paragraph string) []proseSentence {
+	var out []proseSentence
 	for rest := strings.Join(strings.Fields(paragraph), " "); rest != ""; {
 		cut := len(rest)
 		if at := end.FindStringIndex(codeSpan.ReplaceAllStringFunc(rest, masked)); at != nil {
@@ -50,7 +50,7 @@ func split(file string, line int, paragraph string) []sentence {
 		one := strings.TrimSpace(rest[:cut])
 		rest = rest[cut:]
 		if n := words(one); n > 0 {
-			out = append(out, sentence{file: file, line: line, text: one, words: n, listed: listedIn(codeSpan.ReplaceAllString(one, "x"))})
+			out = append(out, proseSentence{file: file, line: line, text: one, words: n, listed: listedIn(codeSpan.ReplaceAllString(one, "x"))})
 		}
 	}
 	return out
@@ -78,8 +78,8 @@ var (
 )
 
 // markdown returns the sentences of paragraphs, items and cells of tables. Headings and blocks of code have none.
-func markdown(file string, text []byte) []sentence {
-	var out []sentence
+func markdown(file string, text []byte) []proseSentence {
+	var out []proseSentence
 	paragraph, began, fenced := "", 0, false
 	flush := func() {
 		out = append(out, split(file, began, link.ReplaceAllString(paragraph, "$1"))...)
@@ -122,7 +122,7 @@ func cells(row string) []string {
 }
 
 // code returns the sentences of the texts in a file of Go that people read, which tests have none of, and of its comments.
-func code(file string, text []byte) (messages, comments []sentence, err error) {
+func code(file string, text []byte) (messages, comments []proseSentence, err error) {
 	set := token.NewFileSet()
 	parsed, err := parser.ParseFile(set, file, text, parser.ParseComments)
 	if err != nil {
@@ -197,12 +197,12 @@ func joined(node ast.Expr) (string, bool) {
 }
 
 // texts are the sentences of a literal with at least three words that is no code of another language.
-func texts(file string, line int, text string) []sentence {
+func texts(file string, line int, text string) []proseSentence {
 	if strings.Contains(text, "\n\t") || strings.ContainsAny(text, "<{") && strings.Contains(text, "\n") || words(text) < 3 ||
 		statement.MatchString(text) {
 		return nil
 	}
-	var out []sentence
+	var out []proseSentence
 	for paragraph := range strings.SplitSeq(text, "\n\n") {
 		out = append(out, split(file, line, paragraph)...)
 	}

@@ -69,15 +69,15 @@ type section struct {
 	Text    string `json:"text"`
 }
 
-// site is what is built: pages, and files of the repository that they link.
-type site struct {
+// website is what is built: pages, and files of the repository that they link.
+type website struct {
 	root, out string
 	pages     []*page
 	copies    map[string]bool // below the root of the repository, with slashes
 }
 
 func build(root, out string) error {
-	s := &site{root: root, out: out, copies: map[string]bool{}}
+	s := &website{root: root, out: out, copies: map[string]bool{}}
 	if err := s.read(); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func build(root, out string) error {
 }
 
 // read finds the pages, the index first.
-func (s *site) read() error {
+func (s *website) read() error {
 	files := []string{"README.md"}
 	for _, part := range parts {
 		found, err := filepath.Glob(filepath.Join(s.root, "docs", part, "*.md"))
@@ -115,7 +115,7 @@ func (s *site) read() error {
 	return nil
 }
 
-func (s *site) write() error {
+func (s *website) write() error {
 	var index []section
 	tmpl, err := template.New("page").Funcs(template.FuncMap{"groups": s.groups, "up": up}).Parse(layout)
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *site) write() error {
 	return cmp.Or(s.save("style.css", style), s.save("search.js", program))
 }
 
-func (s *site) save(name string, text []byte) error {
+func (s *website) save(name string, text []byte) error {
 	file := filepath.Join(s.out, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
@@ -158,16 +158,16 @@ func (s *site) save(name string, text []byte) error {
 	return os.WriteFile(file, text, 0o644) //nolint:gosec // files of the repository, below the folder of the website
 }
 
-// group is a part in the navigation.
-type group struct {
+// pageGroup is a part in the navigation.
+type pageGroup struct {
 	Title string
 	Pages []*page
 }
 
-func (s *site) groups() []group {
-	var out []group
+func (s *website) groups() []pageGroup {
+	var out []pageGroup
 	for _, part := range parts {
-		g := group{Title: titles[part]}
+		g := pageGroup{Title: titles[part]}
 		for _, p := range s.pages {
 			if p.Part == part {
 				g.Pages = append(g.Pages, p)

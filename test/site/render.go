@@ -19,7 +19,7 @@ import (
 )
 
 // render makes the page's body, and the sections that the search finds.
-func (s *site) render(p *page) error {
+func (s *website) render(p *page) error {
 	md := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 	doc := md.Parser().Parse(text.NewReader(p.text), parser.WithContext(parser.NewContext(parser.WithIDs(anchors{}))))
 	err := ast.Walk(doc, func(node ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -58,7 +58,7 @@ func (anchors) Generate(heading []byte, _ ast.NodeKind) []byte {
 func (anchors) Put([]byte) {}
 
 // resolve turns a link between files of the repository into one between files of the website.
-func (s *site) resolve(p *page, link []byte) ([]byte, error) {
+func (s *website) resolve(p *page, link []byte) ([]byte, error) {
 	file, anchor, cut := strings.Cut(string(link), "#")
 	if file == "" || strings.Contains(file, "://") {
 		return link, nil

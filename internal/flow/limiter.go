@@ -10,8 +10,8 @@ import (
 	"github.com/evalrun/evalrun/pricing"
 )
 
-// LedgerConfig are the limits that a Ledger keeps. Zero is unlimited.
-type LedgerConfig struct {
+// LimiterConfig are the limits that a Limiter keeps. Zero is unlimited.
+type LimiterConfig struct {
 	Rates
 	Concurrency  int              // calls in progress at once, of all models and kinds together
 	Models       map[string]Rates // additional rates by model; each service with the model has them separately
@@ -41,7 +41,7 @@ type Share struct {
 }
 
 // limited reports whether any limit is set.
-func (c *LedgerConfig) limited() bool {
+func (c *LimiterConfig) limited() bool {
 	limited := c.Rates != Rates{} || c.BudgetCalls > 0 || c.BudgetTokens > 0 || c.BudgetMoney > 0
 	for _, r := range c.Models {
 		limited = limited || r != Rates{}
@@ -52,11 +52,11 @@ func (c *LedgerConfig) limited() bool {
 	return limited
 }
 
-// Ledger keeps rates and budgets over all calls of a run. It reserves the highest cost of a call before it is sent, and
+// Limiter keeps rates and budgets over all calls of a run. It reserves the highest cost of a call before it is sent, and
 // settles the actual cost when the call is over. A budget of calls is never exceeded; a budget of tokens only when a call
 // costs more than was reserved for it.
-type Ledger struct {
-	cfg    LedgerConfig
+type Limiter struct {
+	cfg    LimiterConfig
 	slots  chan struct{}            // holds a token for each call in progress; nil: unlimited
 	shares map[string]chan struct{} // slots of each service with its own limit
 	book   func(eval.Booking) error // writes down a call before it is sent; nil: nothing does
@@ -83,9 +83,9 @@ type amount struct {
 func (a *amount) add(b amount) { a.tokens += b.tokens; a.money += b.money }
 func (a *amount) sub(b amount) { a.tokens -= b.tokens; a.money -= b.money }
 
-// NewLedger makes a ledger.
-func NewLedger(cfg LedgerConfig) *Ledger {
-	l := &Ledger{
+// NewLimiter makes a Limiter.
+func NewLimiter(cfg LimiterConfig) *Limiter {
+	l := &Limiter{
 		cfg: cfg, calls: cfg.Spent.Calls, spent: amount{cfg.Spent.Tokens, cfg.Spent.Money},
 		shares: map[string]chan struct{}{}, meter: newMeter(cfg.Rates), meters: map[peer]*meter{},
 		changed: make(chan struct{}),
@@ -111,16 +111,16 @@ func NewLedger(cfg LedgerConfig) *Ledger {
 	return l
 }
 
-// Book makes the ledger write down every call before it is sent, if limits are set. When that fails the call is not
+// Book makes the limiter write down every call before it is sent, if limits are set. When that fails the call is not
 // sent. Book must be called before the first call.
-func (l *Ledger) Book(write func(eval.Booking) error) {
+func (l *Limiter) Book(write func(eval.Booking) error) {
 	if l.cfg.limited() {
 		l.book = write
 	}
 }
 
 // Spent is the cost of all calls so far.
-func (l *Ledger) Spent() eval.Spent {
+func (l *Limiter) Spent() eval.Spent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out := eval.Spent{Calls: l.calls, Tokens: l.spent.tokens}
@@ -134,14 +134,14 @@ func (l *Ledger) Spent() eval.Spent {
 }
 
 // limitsTokens reports whether it matters how many tokens a call costs.
-func (l *Ledger) limitsTokens(to peer) bool {
+func (l *Limiter) limitsTokens(to peer) bool {
 	return l.cfg.BudgetTokens > 0 || l.cfg.BudgetMoney > 0 || l.cfg.Shared != nil && l.cfg.Shared.LimitsTokens() ||
 		slices.ContainsFunc(l.metersOf(to), func(m *meter) bool { return m.tokens > 0 })
 }
 
 // metersOf are the meters that count a call: that of all calls, and those of the service and of its model which have
 // limits.
-func (l *Ledger) metersOf(to peer) []*meter {
+func (l *Limiter) metersOf(to peer) []*meter {
 	out := []*meter{l.meter}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,18 +161,18 @@ func (l *Ledger) metersOf(to peer) []*meter {
 }
 
 // price is the cost of a call with a usage: at least one token, since no call is free.
-func (l *Ledger) price(model string, u *eval.Usage) amount {
+func (l *Limiter) price(model string, u *eval.Usage) amount {
 	return amount{max(1, u.TotalTokens, u.PromptTokens+u.OutputTokens), l.cfg.Prices.Of(model, u)}
 }
 
 // acquire takes a slot when a call of at most this cost can be made, and counts it. The error is of kind
 // budget if it never can, and of kind canceled if the run ends first.
-func (l *Ledger) acquire(ctx context.Context, to peer, timing *eval.Timing, cost amount) (*entry, error) {
+func (l *Limiter) acquire(ctx context.Context, to peer, timing *eval.Timing, cost amount) (*meteredCall, error) {
 	return l.admit(ctx, to, timing, cost, true)
 }
 
 // admit is acquire, with a slot or for a caller that has one.
-func (l *Ledger) admit(ctx context.Context, to peer, timing *eval.Timing, cost amount, slot bool) (*entry, error) {
+func (l *Limiter) admit(ctx context.Context, to peer, timing *eval.Timing, cost amount, slot bool) (*meteredCall, error) {
 	if isClosed(l.cfg.Stop) {
 		return nil, errStopped()
 	}
@@ -194,7 +194,7 @@ func (l *Ledger) admit(ctx context.Context, to peer, timing *eval.Timing, cost a
 }
 
 // admitHere is admit by the limits of this process.
-func (l *Ledger) admitHere(ctx context.Context, to peer, cost amount, slot bool) (*entry, error) {
+func (l *Limiter) admitHere(ctx context.Context, to peer, cost amount, slot bool) (*meteredCall, error) {
 	meters := l.metersOf(to)
 	if cost.tokens > 0 {
 		// Calls without tokens pass the calls that wait for tokens: one of them may be what lets an answer be settled,
@@ -218,7 +218,7 @@ func (l *Ledger) admitHere(ctx context.Context, to peer, cost amount, slot bool)
 }
 
 // afford waits until the budgets have room for a call that takes no slot and counts for no rate, and counts it.
-func (l *Ledger) afford(ctx context.Context, timing *eval.Timing, cost amount) (*entry, error) {
+func (l *Limiter) afford(ctx context.Context, timing *eval.Timing, cost amount) (*meteredCall, error) {
 	if isClosed(l.cfg.Stop) || ctx.Err() != nil {
 		return nil, errStopped()
 	}
@@ -245,8 +245,8 @@ func queued(timing *eval.Timing, since time.Time) {
 	}
 }
 
-// attempt books a call. With neither an entry nor an error it has waited for room, and the caller tries again.
-func (l *Ledger) attempt(ctx context.Context, to peer, meters []*meter, cost amount, slot bool) (*entry, error) {
+// attempt books a call. With neither a call nor an error it has waited for room, and the caller tries again.
+func (l *Limiter) attempt(ctx context.Context, to peer, meters []*meter, cost amount, slot bool) (*meteredCall, error) {
 	if slot && !l.takeSlot(ctx, to) {
 		return nil, errStopped()
 	}
@@ -264,15 +264,15 @@ func (l *Ledger) attempt(ctx context.Context, to peer, meters []*meter, cost amo
 }
 
 // pacedTry is try, once the meter of all calls lets the next one through.
-func (l *Ledger) pacedTry(ctx context.Context, to peer, meters []*meter, cost amount) (*entry, room, error) {
+func (l *Limiter) pacedTry(ctx context.Context, to peer, meters []*meter, cost amount) (*meteredCall, limiterWait, error) {
 	if !l.paced(ctx, l.meter) {
-		return nil, room{}, errStopped()
+		return nil, limiterWait{}, errStopped()
 	}
 	return l.try(to, meters, cost)
 }
 
 // enter takes a slot when one is free. It returns false if the run ends first.
-func (l *Ledger) enter(ctx context.Context, slots chan struct{}) bool {
+func (l *Limiter) enter(ctx context.Context, slots chan struct{}) bool {
 	if slots == nil {
 		return true
 	}
@@ -285,14 +285,14 @@ func (l *Ledger) enter(ctx context.Context, slots chan struct{}) bool {
 	return false
 }
 
-// room says what a call waits for until it has room.
-type room struct {
+// limiterWait says what a call waits for until it has room.
+type limiterWait struct {
 	wait    time.Duration // at least; 0: until something is settled
 	changed <-chan struct{}
 }
 
 // await waits for room. The caller counts as a waiter until then.
-func (l *Ledger) await(ctx context.Context, r room) error {
+func (l *Limiter) await(ctx context.Context, r limiterWait) error {
 	why := "tokens per minute"
 	if r.wait == 0 {
 		why = "the part of the budget that calls in progress reserve"
@@ -309,7 +309,7 @@ func (l *Ledger) await(ctx context.Context, r room) error {
 
 // takeSlot takes a slot of the service, and then one of all. Others may use the latter until then. It
 // returns false if the run ends first.
-func (l *Ledger) takeSlot(ctx context.Context, to peer) bool {
+func (l *Limiter) takeSlot(ctx context.Context, to peer) bool {
 	own := l.shares[to.service]
 	if !l.enter(ctx, own) {
 		return false
@@ -324,7 +324,7 @@ func (l *Ledger) takeSlot(ctx context.Context, to peer) bool {
 }
 
 // leave gives a slot back.
-func (l *Ledger) leave(to peer) {
+func (l *Limiter) leave(to peer) {
 	for _, slots := range []chan struct{}{l.slots, l.shares[to.service]} {
 		if slots != nil {
 			<-slots
@@ -346,7 +346,7 @@ func isClosed(c <-chan struct{}) bool {
 }
 
 // paced waits until the meter allows the next call. It returns false if the run ends first.
-func (l *Ledger) paced(ctx context.Context, m *meter) bool {
+func (l *Limiter) paced(ctx context.Context, m *meter) bool {
 	if m.interval == 0 {
 		return true
 	}
@@ -363,13 +363,13 @@ func (l *Ledger) paced(ctx context.Context, m *meter) bool {
 
 // try books the call when there is room for it. Otherwise it says what to wait for, and the caller counts as a waiter
 // from then on.
-func (l *Ledger) try(to peer, meters []*meter, cost amount) (*entry, room, error) {
+func (l *Limiter) try(to peer, meters []*meter, cost amount) (*meteredCall, limiterWait, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
 	affordable, err := l.affords(cost)
 	if err != nil {
-		return nil, room{}, err
+		return nil, limiterWait{}, err
 	}
 	var wait time.Duration
 	if affordable {
@@ -377,18 +377,18 @@ func (l *Ledger) try(to peer, meters []*meter, cost amount) (*entry, room, error
 	}
 	if !affordable || wait != 0 {
 		l.waiters++
-		return nil, room{wait, l.changed}, nil
+		return nil, limiterWait{wait, l.changed}, nil
 	}
 	if err := l.written(now, to, cost, len(meters) == 0); err != nil {
-		return nil, room{}, err
+		return nil, limiterWait{}, err
 	}
-	held := &entry{at: now, reserved: cost, tokens: cost.tokens}
+	held := &meteredCall{at: now, reserved: cost, tokens: cost.tokens}
 	for _, m := range meters {
 		m.take(held)
 	}
 	l.calls++
 	l.reserved.add(cost)
-	return held, room{}, nil
+	return held, limiterWait{}, nil
 }
 
 // longWait is how long the first meter without room for a call has it wait.
@@ -402,7 +402,7 @@ func longWait(meters []*meter, tokens int, now time.Time) time.Duration {
 }
 
 // written has a call written down that is about to be booked.
-func (l *Ledger) written(now time.Time, to peer, cost amount, local bool) error {
+func (l *Limiter) written(now time.Time, to peer, cost amount, local bool) error {
 	if l.book == nil {
 		return nil
 	}
@@ -421,7 +421,7 @@ func (l *Ledger) written(now time.Time, to peer, cost amount, local bool) error 
 }
 
 // settle records the actual cost of a call and returns the rest of its reservation.
-func (l *Ledger) settle(held *entry, cost amount) {
+func (l *Limiter) settle(held *meteredCall, cost amount) {
 	if held.shared != nil {
 		held.shared.Settle(cost.tokens, cost.money, held.pause)
 	}
@@ -441,7 +441,7 @@ func (l *Ledger) settle(held *entry, cost amount) {
 
 // sleep waits for d, or for a change if d is 0 or a channel is given. It returns false if the run ends
 // first.
-func (l *Ledger) sleep(ctx context.Context, why string, d time.Duration, changed <-chan struct{}) bool {
+func (l *Limiter) sleep(ctx context.Context, why string, d time.Duration, changed <-chan struct{}) bool {
 	if d <= 0 && changed == nil {
 		return true
 	}

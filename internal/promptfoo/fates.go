@@ -31,7 +31,7 @@ type fate struct {
 	note   string
 }
 
-type line struct {
+type fateLine struct {
 	path  string
 	file  string // "" for the configuration
 	at    int    // line in the file, 0 if unknown
@@ -39,37 +39,37 @@ type line struct {
 	order int
 }
 
-// ledger collects what became of each key of the source (see fate), and the lines of the report about it.
-type ledger struct {
-	fates map[string]fate
-	lines []line
-	known map[string]bool // paths that have a line
+// fates collects what became of each key of the source (see fate), and the lines of the report about it.
+type fates struct {
+	byPath map[string]fate
+	lines  []fateLine
+	listed map[string]bool // paths that have a line
 }
 
-func newLedger() *ledger { return &ledger{fates: map[string]fate{}, known: map[string]bool{}} }
+func newFates() *fates { return &fates{byPath: map[string]fate{}, listed: map[string]bool{}} }
 
 // set records a fate. It never replaces a worse one by a better one, so that a second reader of a key
 // cannot hide a loss.
-func (l *ledger) set(path string, s status, note string) {
-	was, there := l.fates[path]
+func (l *fates) set(path string, s status, note string) {
+	was, there := l.byPath[path]
 	if there && s < was.status {
 		return
 	}
 	if there && s == was.status && was.note != "" && !strings.Contains(was.note, note) {
 		note = was.note + "; " + note
 	}
-	l.fates[path] = fate{s, cmp.Or(note, was.note)}
+	l.byPath[path] = fate{s, cmp.Or(note, was.note)}
 }
 
 // src is a value of the source and its path.
 type src struct {
 	yamlnode.Node
-	path string
-	file string
-	l    *ledger
+	path  string
+	file  string
+	fates *fates
 }
 
-func (s src) child(n yamlnode.Node, path string) src { return src{n, path, s.file, s.l} }
+func (s src) child(n yamlnode.Node, path string) src { return src{n, path, s.file, s.fates} }
 
 // get returns the value of a key, and a zero value with the key's path if it is missing.
 func (s src) get(key string) src {
@@ -89,18 +89,18 @@ func (s src) join(key string) string {
 	return s.path + "." + key
 }
 
-type named struct {
+type keyed struct {
 	key string
 	src
 }
 
-func (s src) entries() []named {
+func (s src) entries() []keyed {
 	if !s.IsMapping() {
 		return nil
 	}
-	var out []named
+	var out []keyed
 	for e := range s.Map().Entries() {
-		out = append(out, named{e.Name(), s.child(e.Value, s.join(e.Name()))})
+		out = append(out, keyed{e.Name(), s.child(e.Value, s.join(e.Name()))})
 	}
 	return out
 }
@@ -138,7 +138,7 @@ func (s src) ignored(format string, args ...any) { s.mark(statusIgnored, fmt.Spr
 
 func (s src) mark(st status, note string) {
 	if !s.IsZero() {
-		s.l.set(s.path, st, note)
+		s.fates.set(s.path, st, note)
 	}
 }
 
@@ -151,7 +151,7 @@ func (s src) listed(note string) {
 
 // why returns a TODO comment for a value without a counterpart.
 func (s src) why() []string {
-	if f := s.l.fates[s.path]; f.status == statusTODO {
+	if f := s.fates.byPath[s.path]; f.status == statusTODO {
 		return []string{"TODO: " + f.note}
 	}
 	return nil
@@ -159,7 +159,7 @@ func (s src) why() []string {
 
 // seen reports whether the key has a status.
 func (s src) seen() bool {
-	_, there := s.l.fates[s.path]
+	_, there := s.fates.byPath[s.path]
 	return there
 }
 
@@ -190,12 +190,12 @@ func (s src) rest(known ...string) {
 }
 
 // account makes a line for each key of a document, and for each item of a list that is not a mapping.
-func (l *ledger) account(s src) {
+func (l *fates) account(s src) {
 	l.visit(s, fate{statusTODO, "evalrun import does not read it"})
 }
 
-func (l *ledger) visit(s src, above fate) {
-	if own, there := l.fates[s.path]; there {
+func (l *fates) visit(s src, above fate) {
+	if own, there := l.byPath[s.path]; there {
 		above = own
 	}
 	for _, e := range s.entries() {
@@ -208,35 +208,35 @@ func (l *ledger) visit(s src, above fate) {
 	}
 	for _, item := range s.items() {
 		here := l.fateOf(item.path, above)
-		if _, own := l.fates[item.path]; own || !item.IsMapping() {
+		if _, own := l.byPath[item.path]; own || !item.IsMapping() {
 			l.line(item, here)
 		}
 		l.visit(item, here)
 	}
 }
 
-func (l *ledger) fateOf(path string, above fate) fate {
-	if own, there := l.fates[path]; there {
+func (l *fates) fateOf(path string, above fate) fate {
+	if own, there := l.byPath[path]; there {
 		return own
 	}
 	return above
 }
 
-func (l *ledger) line(s src, f fate) {
-	l.add(line{path: s.path, file: s.file, at: s.Pos().Line, fate: f})
+func (l *fates) line(s src, f fate) {
+	l.add(fateLine{path: s.path, file: s.file, at: s.Pos().Line, fate: f})
 }
 
-func (l *ledger) add(n line) {
-	if l.known[n.path] {
+func (l *fates) add(n fateLine) {
+	if l.listed[n.path] {
 		return
 	}
-	l.known[n.path] = true
+	l.listed[n.path] = true
 	n.order = len(l.lines)
 	l.lines = append(l.lines, n)
 }
 
 // counts returns the number of lines by status.
-func (l *ledger) counts() map[status]int {
+func (l *fates) counts() map[status]int {
 	out := map[status]int{}
 	for _, n := range l.lines {
 		out[n.fate.status]++
@@ -245,7 +245,7 @@ func (l *ledger) counts() map[status]int {
 }
 
 // leftOver returns TODO comments for inexpressible keys that no comment of the suite mentions.
-func (l *ledger) leftOver(suite string) []byte {
+func (l *fates) leftOver(suite string) []byte {
 	var order []string
 	paths := map[string][]string{}
 	for _, n := range l.lines {
@@ -272,13 +272,13 @@ func (l *ledger) leftOver(suite string) []byte {
 const mostNamed = 5
 
 // below reports whether a key is inside another one with the same fate.
-func (n line) below(of line) bool {
+func (n fateLine) below(of fateLine) bool {
 	return of.path != "" && n.file == of.file && n.fate == of.fate &&
 		(strings.HasPrefix(n.path, of.path+".") || strings.HasPrefix(n.path, of.path+"["))
 }
 
 // words returns the line for the report.
-func (n line) words() string {
+func (n fateLine) words() string {
 	out := fmt.Sprintf("- `%s`", strings.ReplaceAll(diag.CleanLine(n.path), "`", "'"))
 	if n.at > 0 {
 		out += fmt.Sprintf(" (line %d)", n.at)
