@@ -25,6 +25,7 @@ import (
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -45,19 +46,19 @@ type Options struct {
 	// Name and Labels of the run help to find it later. A label without a value has the value "".
 	Name   string
 	Labels map[string]string
-	// Emulator is short for Service.Emulator: a script that answers instead of a service, eval.DemoScript or a file.
+	// Emulator is short for Service.Emulator: a script that answers instead of a service, option.DemoScript or a file.
 	Emulator string
 
-	Service eval.ServiceOptions
-	Limits  eval.LimitOptions
+	Service option.ServiceOptions
+	Limits  option.LimitOptions
 	Ledger  LedgerOptions
 	// Executor makes the attempts of calls, for example in other processes. nil: this process makes them.
 	Executor Executor
 	// Selection selects trials. Selection.Selected lists places of Trials. Such a part says nothing about the whole: it is
 	// not compared with a baseline, and Result.Open applies no gate to it.
-	Selection eval.SelectionOptions
-	Sources   eval.SourceOptions
-	Gate      eval.GateOptions
+	Selection option.SelectionOptions
+	Sources   option.SourceOptions
+	Gate      option.GateOptions
 
 	// Vars replace variables of every case.
 	Vars map[string]string
@@ -116,7 +117,7 @@ type LedgerOptions struct {
 // flags are the options as package job takes them.
 func (o *Options) flags() job.Flags {
 	f := job.Flags{
-		Options: eval.Options{
+		Options: option.Options{
 			ServiceOptions:   o.Service,
 			LimitOptions:     o.Limits,
 			SelectionOptions: o.Selection,
@@ -310,7 +311,7 @@ type CompareOptions struct {
 	// Dir is the folder in which relative paths begin, as in Options.
 	Dir string
 	// Rule gives metrics a verdict; without a margin there are estimates only.
-	Rule eval.RuleOptions
+	Rule option.RuleOptions
 	// Suite is the only suite to compare.
 	Suite string
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // calibrating says whether this is the long form, `make calibrate`, which measures what docs promise instead of only
@@ -96,7 +98,7 @@ func (p path) sides() (base, head *Side) {
 
 // fixed is the verdict of the tests for a number of cases that was fixed before, as Compare and Decide give it.
 func (p path) fixed(g eval.MetricMargin, alpha float64, stop *eval.EarlyVerdict) eval.Verdict {
-	if gained, regressed, counted := p.counts(); counted && g.Name == eval.MetricPass { // the same, without an interval
+	if gained, regressed, counted := p.counts(); counted && g.Name == option.MetricPass { // the same, without an interval
 		if stop != nil {
 			return stop.Verdict
 		}
@@ -246,7 +248,7 @@ func atLeast(t *testing.T, what string, rate, bound float64) {
 
 // passAt is the rule of a gate on the pass rate.
 func passAt(margin float64) eval.MetricMargin {
-	return eval.MetricMargin{Name: eval.MetricPass, Margin: margin}
+	return eval.MetricMargin{Name: option.MetricPass, Margin: margin}
 }
 
 // drawFlips draws n pairs and flips the share psi of them, so that the pass rate is lower by loss: the model of

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // shape is a scenario of section C: data whose true loss is the margin, or which have none, and which a verdict must not be fooled by.
@@ -121,13 +123,13 @@ func (p *path) grow() int {
 }
 
 var (
-	passMargin5  = eval.MetricMargin{Name: eval.MetricPass, Margin: 0.05}
+	passMargin5  = eval.MetricMargin{Name: option.MetricPass, Margin: 0.05}
 	scoreMargin5 = eval.MetricMargin{Name: scored, Margin: 0.05}
 )
 
 // tokensUpTo lets a fifth more tokens pass, with a cap for each case.
 func tokensUpTo(most float64) eval.MetricMargin {
-	return eval.MetricMargin{Name: eval.MetricTokens, Margin: 1.2, Cap: most, Strict: true}
+	return eval.MetricMargin{Name: option.MetricTokens, Margin: 1.2, Cap: most, Strict: true}
 }
 
 // shapes are the scenarios that the amendments of section C name.
@@ -166,7 +168,7 @@ func TestShapesKeepTheRates(t *testing.T) {
 		})
 		t.Logf("%-36s n=%3d: %.3f", s.name, s.n, s.wrong(sum))
 		atMost(t, fmt.Sprintf("%s, n=%d", s.name, s.n), s.wrong(sum), most(paths))
-		if s.metric.Name == eval.MetricPass {
+		if s.metric.Name == option.MetricPass {
 			early := simulate(t, uint64(800+i), paths, func(rng *rand.Rand) outcome { return s.draw(rng, s.n).early(s.metric) })
 			atMost(t, fmt.Sprintf("%s, n=%d, with stopEarly", s.name, s.n), s.wrong(early), most(paths))
 		}
@@ -222,7 +224,7 @@ func TestEqualArmsAreHardlyEverCalledDifferent(t *testing.T) {
 // armOf is the comparison of an arm by the tests of its pass rate alone.
 func armOf(n int, tests tested) ArmComparison {
 	return ArmComparison{Metrics: []MetricComparison{{
-		Name: eval.MetricPass, MetricChange: MetricChange{N: n},
+		Name: option.MetricPass, MetricChange: MetricChange{N: n},
 		MetricTests: MetricTests{
 			Gated: true, Margin: &passMargin5.Margin, PNonInferior: &tests.notInferior, PWorse: &tests.worse, PBetter: &tests.better,
 		},

@@ -7,6 +7,8 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // chosenSides are two sides whose cases were chosen between: one value for each repeat of each case.
@@ -27,12 +29,12 @@ func ofChoice(t *testing.T, base, head *Side, margin float64) MetricComparison {
 	t.Helper()
 	o := Options{Alpha: 0.05, MaxErrors: 0.01}
 	if margin > 0 {
-		o.Margins = []eval.MetricMargin{{Name: eval.MetricChoose, Margin: margin}}
+		o.Margins = []eval.MetricMargin{{Name: option.MetricChoose, Margin: margin}}
 	}
 	arms := []ArmComparison{Compare(base, head, o)}
 	Decide(arms, o)
 	for _, m := range arms[0].Metrics {
-		if m.Name == eval.MetricChoose {
+		if m.Name == option.MetricChoose {
 			return m
 		}
 	}

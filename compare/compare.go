@@ -17,6 +17,8 @@ import (
 	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // Side is what a comparison needs of an arm of a suite in a run.
@@ -118,7 +120,7 @@ func Compare(base, head *Side, o Options) ArmComparison {
 		Metrics:      []MetricComparison{},
 	}
 	m := newMeasure(o, judged)
-	c.Cases.Units = m.units(eval.MetricPass, base, head).n
+	c.Cases.Units = m.units(option.MetricPass, base, head).n
 	c.Cases.CallsPerCase, c.Cases.TokensPerCase = costs(&judged)
 	c.Cases.Duplicates = m.groups.duplicates(&judged)
 	for _, metric := range o.metricsOf(base, head, m.chosen()) {
@@ -157,7 +159,7 @@ func (m *measure) withErrors(c *MetricComparison, paired *paired, base, head *Si
 	for _, p := range all.each {
 		c.HeadErrors += p.head.Errors
 		_, before := ofBase(p.base)
-		if _, now := ofHead(p.head); before && !now && p.head.Errors == 0 && !eval.IsRatio(c.Name) && c.Name != eval.MetricChoose {
+		if _, now := ofHead(p.head); before && !now && p.head.Errors == 0 && !option.IsRatio(c.Name) && c.Name != option.MetricChoose {
 			c.HeadErrors++ // judged, but without a value of this metric
 		}
 	}
@@ -181,9 +183,9 @@ func costs(pairs *pairs) (calls, tokens float64) {
 }
 
 func (o *Options) metricsOf(base, head *Side, chosen bool) []string {
-	out := []string{eval.MetricPass}
+	out := []string{option.MetricPass}
 	if chosen {
-		out = append(out, eval.MetricChoose)
+		out = append(out, option.MetricChoose)
 	}
 	for _, name := range head.Metrics {
 		if slices.Contains(base.Metrics, name) && !slices.Contains(out, name) {
@@ -195,7 +197,7 @@ func (o *Options) metricsOf(base, head *Side, chosen bool) []string {
 			out = append(out, name)
 		}
 	}
-	return append(out, eval.MetricBlocked, eval.MetricLatency, eval.MetricTokens)
+	return append(out, option.MetricBlocked, option.MetricLatency, option.MetricTokens)
 }
 
 // incomparable explains why two sides cannot be compared, "" when they can.

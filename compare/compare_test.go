@@ -16,6 +16,8 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/internal/wirejson"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // side makes an arm whose cases have these passes out of the repeats.
@@ -70,7 +72,7 @@ func options(alpha float64, metrics ...eval.MetricMargin) Options {
 }
 
 func passMargin(margin float64) eval.MetricMargin {
-	return eval.MetricMargin{Name: eval.MetricPass, Margin: margin}
+	return eval.MetricMargin{Name: option.MetricPass, Margin: margin}
 }
 
 // decided compares two sides and gives the verdicts.
@@ -216,7 +218,7 @@ func TestSequentialStopsAgreeWithAnotherProgram(t *testing.T) {
 				continue
 			}
 			want := map[eval.Verdict]float64{eval.NotWorse: v.LogENI, eval.Regressed: v.LogEFail}[stop.Verdict]
-			if stop.Units != v.StopAt || string(stop.Verdict) != v.Verdict || math.Abs(stop.LogE[eval.MetricPass]-want) > 1e-9 {
+			if stop.Units != v.StopAt || string(stop.Verdict) != v.Verdict || math.Abs(stop.LogE[option.MetricPass]-want) > 1e-9 {
 				t.Errorf("%s: %+v, want %d %s %v", v.Name, stop, v.StopAt, v.Verdict, want)
 			}
 			break
@@ -294,7 +296,7 @@ func TestDegenerateDataHaveVerdicts(t *testing.T) {
 			for _, passed := range []int{0, repeats} {
 				all := slices.Repeat([]int{passed}, n)
 				base, head := side("base", repeats, all...), side("head", repeats, all...)
-				a := decided(base, head, options(0.05, passMargin(0.05), eval.MetricMargin{Name: eval.MetricTokens, Margin: 1.1}))
+				a := decided(base, head, options(0.05, passMargin(0.05), eval.MetricMargin{Name: option.MetricTokens, Margin: 1.1}))
 				if _, err := wirejson.Marshal(a); err != nil {
 					t.Errorf("n=%d repeats=%d passed=%d: %v, want no error", n, repeats, passed, err)
 				}
@@ -376,7 +378,7 @@ func TestErrorsAreNoAnswersWithoutABlock(t *testing.T) {
 	t.Parallel()
 	c := CaseTotals{Ran: 2, Errors: 1, Blocked: 1}
 	rate, _ := c.blockRate()
-	early, _ := c.Of(&Side{}, eval.MetricBlocked).Mean()
+	early, _ := c.Of(&Side{}, option.MetricBlocked).Mean()
 	if rate != 1 || early != 1 {
 		t.Errorf("got %g in the comparison and %g in the early stop, want 1: the one answer was blocked", rate, early)
 	}

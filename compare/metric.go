@@ -7,6 +7,8 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // measure computes metrics over pairs.
@@ -38,22 +40,22 @@ func (m *measure) metric(name string, base, head *Side) MetricComparison {
 	c := MetricComparison{Name: name, MetricChange: MetricChange{Level: 1 - 2*m.Alpha}}
 	g, _ := m.gatedAs(name)
 	switch {
-	case eval.IsRatio(name):
+	case option.IsRatio(name):
 		m.ratio(&c, g, base)
 	case isClassMetric(name, base, head):
 		m.classified(&c, base, head, g.Margin)
 		return c
-	case name == eval.MetricChoose:
+	case name == option.MetricChoose:
 		m.choice(&c, g.Margin)
-	case name == eval.MetricBlocked:
+	case name == option.MetricBlocked:
 		m.differences(&c, m.units(name, base, head), g.Margin, lessIsBetter)
 	default:
 		m.differences(&c, m.units(name, base, head), g.Margin, moreIsBetter)
 	}
-	if m.EarlyVerdict != nil && c.N > 0 && !eval.IsRatio(name) && name != eval.MetricChoose {
+	if m.EarlyVerdict != nil && c.N > 0 && !option.IsRatio(name) && name != option.MetricChoose {
 		m.anytime(&c, base, head)
 	}
-	if name == eval.MetricPass && !m.worst {
+	if name == option.MetricPass && !m.worst {
 		c.Repeats = m.repeatsNeeded(g.Margin)
 	}
 	return c
@@ -261,7 +263,7 @@ func (m *measure) slices() []Slice {
 		}
 		part := newMeasure(Options{Alpha: m.Alpha, Seed: m.Seed}, m.pairs.of(at))
 		part.advisory = true
-		c := part.metric(eval.MetricPass, nil, nil)
+		c := part.metric(option.MetricPass, nil, nil)
 		out = append(out, Slice{Tag: tag, N: c.N, Estimate: c.Estimate, Interval: c.Interval, P: *c.PWorse})
 	}
 	slices.SortFunc(out, func(a, b Slice) int { return cmp.Compare(a.Tag, b.Tag) })

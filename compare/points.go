@@ -3,7 +3,7 @@ package compare
 import (
 	"math"
 
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/option"
 )
 
 // mostPoints is the largest number of cases kept for plots: with more, single cases are not visible.
@@ -33,7 +33,7 @@ func (m *measure) points(metrics []MetricComparison, base, head *Side) *Points {
 	}
 	for i := range metrics {
 		name := metrics[i].Name
-		if name == eval.MetricChoose || isClassMetric(name, base, head) {
+		if name == option.MetricChoose || isClassMetric(name, base, head) {
 			continue
 		}
 		ofBase, ofHead := m.pointValues(name, base, head)
@@ -50,9 +50,9 @@ func (m *measure) points(metrics []MetricComparison, base, head *Side) *Points {
 func (m *measure) pointValues(metric string, base, head *Side) (ofBase, ofHead value) {
 	var amount value
 	switch metric {
-	case eval.MetricLatency:
+	case option.MetricLatency:
 		amount = func(c *CaseTotals) (float64, bool) { return c.LatencyMs.Mean() }
-	case eval.MetricTokens:
+	case option.MetricTokens:
 		amount = func(c *CaseTotals) (float64, bool) { return c.Tokens.Mean() }
 	default:
 		return m.values(metric, base, head)

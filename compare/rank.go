@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/ranking"
 )
 
@@ -41,7 +41,7 @@ func Rank(arms []*Side, o RankOptions) ranking.Ranking {
 		better:      moreIsBetter,
 		exact:       map[[3]int]stats.Interval{},
 	}
-	if o.Metric == eval.MetricBlocked {
+	if o.Metric == option.MetricBlocked {
 		k.better = lessIsBetter
 	}
 	lower := k.bounds(&r)
@@ -54,7 +54,7 @@ func Rank(arms []*Side, o RankOptions) ranking.Ranking {
 		return r
 	}
 	r.Order(func(i, j int) float64 { return lower[i][j] })
-	if o.Metric == eval.MetricBlocked {
+	if o.Metric == option.MetricBlocked {
 		slices.Reverse(r.Arms)
 		slices.Reverse(r.Best)
 	}
@@ -64,7 +64,7 @@ func Rank(arms []*Side, o RankOptions) ranking.Ranking {
 // byMean orders arms without a ranking by their observed mean, since readers take the first one for the best.
 func byMean(r *ranking.Ranking) {
 	sign := -1.0
-	if r.Metric == eval.MetricBlocked {
+	if r.Metric == option.MetricBlocked {
 		sign = 1
 	}
 	mean := func(a *ranking.RankedArm) float64 {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // capFactor times the baseline's median is the default cap of a ratio. Larger values count as the cap: an
@@ -15,7 +17,7 @@ const capFactor = 5
 
 // amount is the milliseconds or tokens of a case.
 func amount(metric string, c *CaseTotals) Sum {
-	if metric == eval.MetricLatency {
+	if metric == option.MetricLatency {
 		return c.LatencyMs
 	}
 	return c.Tokens

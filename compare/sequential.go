@@ -6,6 +6,8 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // EarlyShare is the share of alpha for looking early. The rest is for the final tests, so that together
@@ -52,7 +54,7 @@ func (s *Sequential) Feed(u Unit) *eval.EarlyVerdict {
 	s.fed++
 	for i := range s.metrics {
 		d, worst := u.Differences[i], u.Worst[i]
-		if s.metrics[i].Name == eval.MetricBlocked { // more blocked answers is worse
+		if s.metrics[i].Name == option.MetricBlocked { // more blocked answers is worse
 			d, worst = -d, -worst
 		}
 		s.bets[i].Add(d, worst, u.Weight)
@@ -79,9 +81,9 @@ func (s *Sequential) Feed(u Unit) *eval.EarlyVerdict {
 // Of is the case's total for a metric.
 func (c *CaseTotals) Of(s *Side, metric string) Sum {
 	switch metric {
-	case eval.MetricPass:
+	case option.MetricPass:
 		return Sum{float64(c.Passed), c.Passed + c.Failed}
-	case eval.MetricBlocked:
+	case option.MetricBlocked:
 		return Sum{float64(c.Blocked), c.answered()}
 	}
 	if at := slices.Index(s.Metrics, metric); at >= 0 && at < len(c.Metrics) {

@@ -3,7 +3,7 @@ package compare
 import (
 	"slices"
 
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/option"
 )
 
 // value is a metric of a case, false when the case has none.
@@ -352,15 +352,15 @@ func (m *measure) values(metric string, base, head *Side) (ofBase, ofHead value)
 		return 0
 	}
 	switch metric {
-	case eval.MetricPass:
+	case option.MetricPass:
 		return (*CaseTotals).PassRate, func(c *CaseTotals) (float64, bool) {
 			return Sum{float64(c.Passed), c.Passed + c.Failed + errors(c)}.Mean()
 		}
-	case eval.MetricBlocked:
+	case option.MetricBlocked:
 		return (*CaseTotals).blockRate, func(c *CaseTotals) (float64, bool) {
 			return Sum{float64(c.Blocked + errors(c)), c.answered() + errors(c)}.Mean()
 		}
-	case eval.MetricChoose:
+	case option.MetricChoose:
 		return func(*CaseTotals) (float64, bool) { return indifferent, true }, func(c *CaseTotals) (float64, bool) {
 			if m.worst {
 				return Sum{c.Chosen.Total, max(c.Chosen.N, c.Ran)}.Mean()

@@ -9,6 +9,8 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // Flags of a metric's verdict.
@@ -159,7 +161,7 @@ func decide(m *MetricComparison, p tested, alpha float64) {
 
 // adviseBetter says what it takes to call a metric improved that is better, but has too few cases to rule out a loss.
 func (m *MetricComparison) adviseBetter(p, alpha float64) {
-	if m.Margin == nil || eval.IsRatio(m.Name) {
+	if m.Margin == nil || option.IsRatio(m.Name) {
 		return
 	}
 	need := stats.MinCasesConstant(alpha, *m.Margin)
@@ -202,7 +204,7 @@ func Advise(arms []ArmComparison, o Options) {
 func advise(m *MetricComparison, a *ArmComparison, alpha float64) {
 	switch {
 	case m.Verdict != eval.Inconclusive || m.Margin == nil || a.EarlyVerdict != nil || m.Advice != "":
-	case eval.IsRatio(m.Name):
+	case option.IsRatio(m.Name):
 		m.Advice = fmt.Sprintf("the interval reaches beyond %g: more cases would shorten it", *m.Margin)
 		if m.N < m.Needs {
 			m.MoreCases = m.Needs - m.N
@@ -217,7 +219,7 @@ func advise(m *MetricComparison, a *ArmComparison, alpha float64) {
 // margin, it names no number.
 func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 	loss := -m.Estimate
-	if m.Name == eval.MetricBlocked {
+	if m.Name == option.MetricBlocked {
 		loss = m.Estimate
 	}
 	if loss >= *m.Margin {
@@ -260,7 +262,7 @@ func needed(m *MetricComparison, d, alpha float64) int {
 		t := stats.StudentTQuantile(1-alpha, float64(m.N-1))
 		sd := (m.Interval[1] - m.Interval[0]) / 2 / t * math.Sqrt(float64(m.N))
 		variance = sd * sd
-	} else if m.Name == eval.MetricChoose { // its differences are halves
+	} else if m.Name == option.MetricChoose { // its differences are halves
 		variance /= 4
 	}
 	return max(stats.CasesNeeded(variance, d, alpha, power), stats.MinCasesConstant(alpha, d/scale))

@@ -110,7 +110,7 @@ type Origin int
 
 // The origins of errors.
 const (
-	FromService Origin = iota // the service, or the way to it
+	fromService Origin = iota // the service, or the way to it
 	FromLogin                 // the login, which says nothing about the service
 	FromBreaker               // the service is taken to be gone: nothing more is sent
 	FromProcess               // the process that made the attempt is gone, which says nothing about the service

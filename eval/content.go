@@ -1,6 +1,6 @@
 // Package eval holds the nouns of evalrun. A request has Content, Part, GenerationConfig and SafetySetting; an answer
-// has Response and Candidate, and a Model gives it. evalrun makes of it a Trial, Score, Result and Run. Options of the
-// command, GateConfig and Gate of the suite decide about it. What the service also knows is spelled as on the wire.
+// has Response and Candidate, and a Model gives it. evalrun makes of it a Trial, Score, Result and Run. GateConfig and
+// Gate of the suite decide about it. What the service also knows is spelled as on the wire.
 //
 // It does no I/O and judges nothing.
 package eval

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/wirejson"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // GateConfig are the rules of a suite's gate. A rule that is nil, or empty, judges nothing, except for errors.
@@ -59,18 +61,18 @@ type BestRule struct {
 // RaceBy returns the metric on which the arms of a suite race, and the error rate of the race. By default
 // both come from the gate's rule about the best arm, so that the arms that stay are its set. Without a race
 // the metric is "". The receiver is nil for a suite without a gate.
-func (g *GateConfig) RaceBy(o *Options) (metric string, alpha float64) {
+func (g *GateConfig) RaceBy(o *option.Options) (metric string, alpha float64) {
 	metric, alpha = o.Race, o.Rule.Alpha
 	if g != nil && g.Best != nil && metric != "" {
 		if alpha == 0 {
 			alpha = g.Best.Alpha
 		}
-		if metric == MetricPass {
+		if metric == option.MetricPass {
 			metric = g.Best.Metric
 		}
 	}
 	if alpha == 0 {
-		alpha = DefaultAlpha
+		alpha = option.DefaultAlpha
 	}
 	return metric, alpha
 }
@@ -91,10 +93,10 @@ type BaselineRule struct {
 	Path  string `json:"path,omitempty"`
 	RunID string `json:"runId,omitempty"`
 	// Alpha is the one-sided error rate of a decision.
-	Alpha          float64        `json:"alpha"`
-	OnInconclusive OnInconclusive `json:"onInconclusive"`
-	Metrics        []MetricMargin `json:"metrics"`
-	StopEarly      bool           `json:"stopEarly,omitempty"`
+	Alpha          float64               `json:"alpha"`
+	OnInconclusive option.OnInconclusive `json:"onInconclusive"`
+	Metrics        []MetricMargin        `json:"metrics"`
+	StopEarly      bool                  `json:"stopEarly,omitempty"`
 	// MinPaired is the least share of the baseline's cases that a verdict takes; nil is 0.9.
 	MinPaired *float64 `json:"minPaired,omitempty"`
 	// AllowRemoved are patterns of suites and arms that the baseline may have alone.
@@ -152,16 +154,6 @@ type MetricMargin struct {
 	Strict bool `json:"strict,omitempty"`
 }
 
-// OnInconclusive is what an inconclusive comparison makes of the gate.
-type OnInconclusive string
-
-// The values of OnInconclusive; "" is not set.
-const (
-	OnFail OnInconclusive = "fail"
-	OnWarn OnInconclusive = "warn"
-	OnPass OnInconclusive = "pass"
-)
-
 // EarlyVerdict says that the verdict on an arm was known before all of its cases ran. It is final.
 type EarlyVerdict struct {
 	Suite   string  `json:"suite"`
@@ -183,22 +175,6 @@ type EarlyVerdict struct {
 	// comes after this line is not used either.
 	Extra []string `json:"extra,omitempty"`
 }
-
-// DefaultAlpha is the one-sided error rate of a decision when none is given.
-const DefaultAlpha = 0.05
-
-// The metrics that every comparison has, in addition to the named ones of scorers.
-const (
-	MetricPass    = "pass"
-	MetricBlocked = "blocked"
-	MetricLatency = "latency"
-	MetricTokens  = "tokens"
-	// MetricChoose is a judge's preference for the answers of head. Only comparisons by a judge have it.
-	MetricChoose = "choose"
-)
-
-// IsRatio reports whether a metric is compared as a ratio, head to base.
-func IsRatio(metric string) bool { return metric == MetricLatency || metric == MetricTokens }
 
 // Gate is the verdict on a run by the rules of its suites.
 type Gate struct {

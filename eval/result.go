@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/classification"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // Trial is one run of one case on one arm. Together with Request it is fixed by the suite; nothing in it depends on
@@ -159,7 +161,7 @@ type Run struct {
 	// Prices is the price list of the run, as package pricing writes it; nil without one.
 	Prices json.RawMessage `json:"prices,omitempty"`
 	// Flags are the options of the command; nil in an export. Options returns zero options then.
-	Flags      *Options          `json:"flags,omitempty"`
+	Flags      *option.Options   `json:"flags,omitempty"`
 	RandomSeed uint64            `json:"randomSeed"`
 	Labels     map[string]string `json:"labels"` // a label without a value has the value ""
 	Plan       RunPlan           `json:"plan"`
@@ -177,9 +179,9 @@ type Run struct {
 }
 
 // Options are the options of the command. They are zero in an export, which keeps none.
-func (r *Run) Options() *Options {
+func (r *Run) Options() *option.Options {
 	if r.Flags == nil {
-		return &Options{}
+		return &option.Options{}
 	}
 	return r.Flags
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/wirejson"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // secretText is in every text that filled makes when the caller wants it.
@@ -37,8 +39,8 @@ func (f *filler) fill(v reflect.Value) {
 	switch v.Interface().(type) {
 	case time.Time:
 		v.Set(reflect.ValueOf(time.Unix(f.random.Int64N(2e9), f.random.Int64N(1e9)).UTC()))
-	case Shard:
-		v.Set(reflect.ValueOf(Shard{2, 7}))
+	case option.Shard:
+		v.Set(reflect.ValueOf(option.Shard{Index: 2, Of: 7}))
 	case json.RawMessage:
 		v.Set(reflect.ValueOf(json.RawMessage(`{"deep":[1.10,null,"` + f.text + `"]}`)))
 	case []Part:
@@ -182,7 +184,7 @@ func TestEveryRecordedNounReadsBack(t *testing.T) {
 	roundTrip[Gate](t)
 	roundTrip[GateRule](t)
 	roundTrip[EarlyVerdict](t)
-	roundTrip[Options](t)
+	roundTrip[option.Options](t)
 }
 
 // The zero value of a noun is read back as itself too: nothing is made of what was never set.

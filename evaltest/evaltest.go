@@ -23,14 +23,14 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
 
 // Demo is the value of Options.Emulator for the script that evalrun brings.
-const Demo = eval.DemoScript
+const Demo = option.DemoScript
 
 // Options say where answers come from, which trials run and within which limits. They mean what the flags of `evalrun
 // run` of the same names mean. They win over the EVALRUN_* variables, which win over the suite. The zero Options use
@@ -126,19 +126,19 @@ func needAnswers(t *testing.T, job *evalrun.Job, o *evalrun.Options) {
 func (o *Options) options(file string) (evalrun.Options, error) {
 	f := evalrun.Options{
 		Suites: []string{file}, Emulator: o.Emulator,
-		Service: eval.ServiceOptions{
+		Service: option.ServiceOptions{
 			BaseURL: o.BaseURL, APIVersion: o.APIVersion, HeaderPrefix: o.HeaderPrefix, Auth: o.Auth, Project: o.Project,
 		},
-		Limits: eval.LimitOptions{
+		Limits: option.LimitOptions{
 			Concurrency:  o.Concurrency,
 			Attempts:     o.Attempts,
 			BudgetCalls:  o.BudgetCalls,
 			BudgetTokens: o.BudgetTokens,
 			Timeout:      o.Timeout,
 		},
-		Selection: eval.SelectionOptions{Cases: o.Cases, Tags: o.Tags, Arms: o.Arms, Repeats: o.Repeats},
-		Sources:   eval.SourceOptions{Replay: o.Replay, Record: o.Record},
-		Gate:      eval.GateOptions{Baseline: o.Baseline, NoBaseline: o.NoBaseline},
+		Selection: option.SelectionOptions{Cases: o.Cases, Tags: o.Tags, Arms: o.Arms, Repeats: o.Repeats},
+		Sources:   option.SourceOptions{Replay: o.Replay, Record: o.Record},
+		Gate:      option.GateOptions{Baseline: o.Baseline, NoBaseline: o.NoBaseline},
 		Vars:      o.Vars, Seed: o.Seed, Scorers: o.Scorers, Getenv: o.Getenv, Version: version(), NoHistory: true,
 	}
 	if testing.Short() && f.Emulator == "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/evaltest"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -54,7 +55,7 @@ func ExampleCompare() {
 	}
 	defer head.Close()
 
-	c, err := evaltest.Compare(base, head, eval.MetricMargin{Name: eval.MetricPass, Margin: 0.05})
+	c, err := evaltest.Compare(base, head, eval.MetricMargin{Name: option.MetricPass, Margin: 0.05})
 	if err != nil {
 		fmt.Println(err)
 		return

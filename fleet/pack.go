@@ -20,8 +20,9 @@ import (
 	"sync"
 
 	"github.com/evalrun/evalrun"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // Names in a pack.
@@ -42,7 +43,7 @@ const maxPack = 4 << 30
 type packHead struct {
 	Suites   []string          `json:"suites"` // file names; each suite is in its own folder
 	Project  bool              `json:"project,omitempty"`
-	Emulator string            `json:"emulator,omitempty"` // eval.DemoScript, or scriptName
+	Emulator string            `json:"emulator,omitempty"` // option.DemoScript, or scriptName
 	Seed     uint64            `json:"seed,omitempty"`
 	Vars     map[string]string `json:"vars,omitempty"`
 	Repeats  int               `json:"repeats,omitempty"`
@@ -94,7 +95,7 @@ func (p *packer) pack(o *evalrun.Options) ([]byte, error) {
 		}
 	}
 	h.Emulator = cmp.Or(o.Emulator, o.Service.Emulator)
-	if h.Emulator != "" && h.Emulator != eval.DemoScript {
+	if h.Emulator != "" && h.Emulator != option.DemoScript {
 		if err := z.add(scriptName, h.Emulator); err != nil {
 			return nil, err
 		}

@@ -13,9 +13,10 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/expect"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // folder is a folder with files, by their names with slashes.
@@ -99,7 +100,7 @@ func TestASuiteWithAGlobOfDataFilesIsPackedAndLoaded(t *testing.T) {
 	})
 	p := newPacker()
 	o := &evalrun.Options{
-		Suites: []string{filepath.Join(dir, "s.yaml")}, Emulator: eval.DemoScript, NoHistory: true, Reading: p.note,
+		Suites: []string{filepath.Join(dir, "s.yaml")}, Emulator: option.DemoScript, NoHistory: true, Reading: p.note,
 		Getenv: func(string) string { return "" },
 	}
 	_, err := evalrun.Load(t.Context(), *o)
@@ -192,7 +193,7 @@ func TestHeadAddsToTheOptionsOfAWorker(t *testing.T) {
 		project   string
 	}{
 		"a script":            {packHead{Suites: []string{"a.yaml"}, Emulator: scriptName}, false, filepath.Join("dir", scriptName), ""},
-		"the demo":            {packHead{Suites: []string{"a.yaml"}, Emulator: eval.DemoScript}, false, eval.DemoScript, ""},
+		"the demo":            {packHead{Suites: []string{"a.yaml"}, Emulator: option.DemoScript}, false, option.DemoScript, ""},
 		"a project":           {packHead{Suites: []string{"a.yaml"}, Project: true}, false, "", filepath.Join("dir", "project", "evalrun.yaml")},
 		"an untrusted worker": {packHead{Suites: []string{"a.yaml"}, Project: true}, true, "", ""},
 	} {

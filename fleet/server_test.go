@@ -14,9 +14,10 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/evalrun/evalrun"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/expect"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // started is a server on this machine for new credentials.
@@ -175,7 +176,7 @@ func TestServingRefusesWhatItCannotUse(t *testing.T) {
 		config := test.config
 		config.Print, config.Notice = func(string) {}, func(string) {}
 		config.Options = evalrun.Options{
-			Suites: []string{filepath.Join(dir, "s.yaml")}, Emulator: eval.DemoScript, NoHistory: true, Version: "v1",
+			Suites: []string{filepath.Join(dir, "s.yaml")}, Emulator: option.DemoScript, NoHistory: true, Version: "v1",
 			Getenv: func(string) string { return "" },
 		}
 		if test.out != "" {

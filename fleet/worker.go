@@ -18,6 +18,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // Worker makes calls for a coordinator, with the keys and addresses of its own machine.
@@ -214,7 +216,7 @@ func (h *packHead) apply(o *evalrun.Options, dir string) {
 		o.Getenv = without(ledgerVariable, o.Getenv)
 	}
 	if h.Emulator != "" {
-		if o.Emulator = h.Emulator; h.Emulator != eval.DemoScript {
+		if o.Emulator = h.Emulator; h.Emulator != option.DemoScript {
 			o.Emulator = filepath.Join(dir, scriptName)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // against is a change of a run: its suite is compared with a baseline.
@@ -44,7 +46,7 @@ func TestComparisonsCountUnchangedCompleteRuns(t *testing.T) {
 		{change: against("main"), killed: true},
 		{change: against("main", func(r *eval.Run) { r.RescoredFrom = "run-0000" })},
 		{change: against("main", func(r *eval.Run) { r.Plan.Shard = &eval.ShardOf{Index: 1, Of: 2} })},
-		{change: against("main", func(r *eval.Run) { r.Flags = &eval.Options{GateOptions: eval.GateOptions{NoBaseline: true}} })},
+		{change: against("main", func(r *eval.Run) { r.Flags = &option.Options{GateOptions: option.GateOptions{NoBaseline: true}} })},
 		{change: against("main")},
 		{change: against("main")},
 	} {

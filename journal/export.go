@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // Path is the run file, as it was opened.
@@ -65,11 +67,11 @@ func withhold(r *eval.Result) {
 
 // selectedBy keeps of the flags that the outcomes of another run selected the trials, which no comparison may forget;
 // nil where none did.
-func selectedBy(run *eval.Run) *eval.Options {
+func selectedBy(run *eval.Run) *option.Options {
 	if run.Options().FailedIn == "" {
 		return nil
 	}
-	return &eval.Options{NoContent: true, SelectionOptions: eval.SelectionOptions{FailedIn: run.Options().FailedIn}}
+	return &option.Options{NoContent: true, SelectionOptions: option.SelectionOptions{FailedIn: run.Options().FailedIn}}
 }
 
 type lineWriter struct {

@@ -10,6 +10,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/ranking"
 )
 
@@ -173,7 +174,7 @@ func (t *screen) choiceCounts(s *compare.SuitePreferences) {
 		diag.Count(c.Pairs, "pair"), c.Ties, c.Same, c.Unjudged, 100*s.Ties,
 	))
 	if f := c.FirstPlace; f.Of > 0 {
-		t.wrapped("  ", firstPlace(&f, 1-2*eval.DefaultAlpha))
+		t.wrapped("  ", firstPlace(&f, 1-2*option.DefaultAlpha))
 	}
 	if c.Contradicted > 0 {
 		t.wrapped("  ", orderDecided(c.Contradicted, c.Pairs-c.Same-c.Unjudged))

@@ -7,11 +7,12 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/standing"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // When to advise a comparison, or more cases.
@@ -32,7 +33,7 @@ func (t *table) comparing(run string) []suggestion {
 	if arms == nil && !passed {
 		return nil
 	}
-	need := stats.MinCasesConstant(eval.DefaultAlpha, adviceMargin)
+	need := stats.MinCasesConstant(option.DefaultAlpha, adviceMargin)
 	if units := t.units(need); units < need {
 		return t.fewCases(run, units, need)
 	}

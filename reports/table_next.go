@@ -12,6 +12,8 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // When some trials stand out enough for a line about them.
@@ -313,7 +315,7 @@ func (t *table) serviceFlags() []string {
 	f := t.d.Run.Options()
 	switch f.Emulator {
 	case "":
-	case eval.DemoScript:
+	case option.DemoScript:
 		args = append(args, "--emulator")
 	default:
 		args = append(args, "--emulator="+t.local(f.Emulator))

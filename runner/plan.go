@@ -20,6 +20,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/payload"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 	"github.com/evalrun/evalrun/variable"
@@ -31,7 +32,7 @@ type Filter struct {
 	Tags  glob.Patterns
 	Arms  glob.Patterns
 	// Places are the places of the only trials to take, a case of an arm with all of its repeats; nil takes all.
-	Places *eval.Places
+	Places *option.Places
 	Shard  Shard // the zero Shard is everything
 }
 

@@ -1,6 +1,8 @@
 package runner
 
-import "github.com/evalrun/evalrun/eval"
+import (
+	"github.com/evalrun/evalrun/option"
+)
 
 // Shard is a part of a plan: every trial belongs to exactly one shard. The zero Shard has all trials.
-type Shard = eval.Shard
+type Shard = option.Shard

@@ -12,6 +12,8 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // gate reads the rules of the gate.
@@ -85,7 +87,7 @@ func (l *loader) gateBest(n yamlnode.Node) {
 		return
 	}
 	m := n.Map(bestBlock().Names()...)
-	best := &eval.BestRule{Arm: m.Need("arm").Str(), Metric: eval.MetricPass, Alpha: eval.DefaultAlpha}
+	best := &eval.BestRule{Arm: m.Need("arm").Str(), Metric: option.MetricPass, Alpha: option.DefaultAlpha}
 	if v := m.Get("sole"); !v.IsZero() {
 		best.Sole = v.Bool()
 	}
@@ -199,8 +201,8 @@ func checkRanked(n yamlnode.Node, of []string) {
 	if !n.IsScalar() {
 		return
 	}
-	name, by := n.Written(), append([]string{eval.MetricPass, eval.MetricBlocked}, of...)
-	if eval.IsRatio(name) {
+	name, by := n.Written(), append([]string{option.MetricPass, option.MetricBlocked}, of...)
+	if option.IsRatio(name) {
 		n.Errorf("a ranking shows it next to each arm; it takes "+strings.Join(by, ", "), "arms are not ranked by `%s`", name)
 		return
 	}
@@ -230,7 +232,7 @@ func gateMetrics(rule yamlnode.Node, check func(n yamlnode.Node, name string)) {
 const builtIn = 4
 
 func builtInMetrics() []string {
-	return []string{eval.MetricPass, eval.MetricBlocked, eval.MetricLatency, eval.MetricTokens}
+	return []string{option.MetricPass, option.MetricBlocked, option.MetricLatency, option.MetricTokens}
 }
 
 // MaxRatio is the largest allowed ratio of latency or tokens.
@@ -251,7 +253,7 @@ func baseline(n yamlnode.Node) *eval.BaselineRule {
 		b.Alpha = errorRate(v)
 	}
 	if v := m.Get("onInconclusive"); !v.IsZero() {
-		b.OnInconclusive = yamlnode.WordOf(v, eval.OnFail, eval.OnWarn, eval.OnPass)
+		b.OnInconclusive = yamlnode.WordOf(v, option.OnFail, option.OnWarn, option.OnPass)
 	}
 	if v := m.Get("stopEarly"); !v.IsZero() {
 		b.StopEarly = v.Bool()
@@ -308,7 +310,7 @@ func sharedMargin(n yamlnode.Node, m yamlnode.Map) float64 {
 // checkGated reports metrics that the rule cannot judge.
 func checkGated(m yamlnode.Map, b *eval.BaselineRule) {
 	for _, g := range b.Metrics {
-		if b.StopEarly && eval.IsRatio(g.Name) {
+		if b.StopEarly && option.IsRatio(g.Name) {
 			m.Get("stopEarly").Errorf("leave "+g.Name+" out, or stopEarly", "ratios such as %s are judged at the end", g.Name)
 		}
 	}
@@ -330,7 +332,7 @@ func marginOf(n yamlnode.Node) float64 {
 func gated(m yamlnode.Map, margin float64) []eval.MetricMargin {
 	n := m.Get("metrics")
 	if n.IsZero() {
-		return []eval.MetricMargin{{Name: eval.MetricPass, Margin: margin}}
+		return []eval.MetricMargin{{Name: option.MetricPass, Margin: margin}}
 	}
 	var out []eval.MetricMargin
 	if !n.IsMapping() {
@@ -340,7 +342,7 @@ func gated(m yamlnode.Map, margin float64) []eval.MetricMargin {
 			first, twice := seen[name]
 			switch {
 			case !item.IsScalar(): // already reported
-			case eval.IsRatio(name):
+			case option.IsRatio(name):
 				item.Errorf(
 					"`metrics: {pass: {margin: 0.05}, "+name+": {limit: 1.1}}`",
 					"%s is compared as a ratio, and needs a limit of its own", name,
@@ -357,7 +359,7 @@ func gated(m yamlnode.Map, margin float64) []eval.MetricMargin {
 		return out
 	}
 	for e := range n.Map().Entries() {
-		if eval.IsRatio(e.Name()) {
+		if option.IsRatio(e.Name()) {
 			out = append(out, ratio(e.Name(), e.Value))
 			continue
 		}
@@ -385,7 +387,7 @@ func ratio(metric string, n yamlnode.Node) eval.MetricMargin {
 	}
 	switch v := m.Get("cap"); {
 	case v.IsZero():
-	case metric == eval.MetricLatency:
+	case metric == option.MetricLatency:
 		out.Cap = eval.Milliseconds(v.Duration())
 	default:
 		out.Cap = v.Float(1, math.MaxInt32)

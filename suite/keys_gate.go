@@ -3,8 +3,9 @@ package suite
 import (
 	"math"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/shape"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // atLeast and atMost are rules of a gate with one number.
@@ -56,7 +57,7 @@ func baselineBlock() shape.Block {
 			{Name: "alpha", Is: shape.Number(0, MaxAlpha), Doc: "How often a verdict may be wrong."},
 			{
 				Name: "onInconclusive",
-				Is:   shape.WordOf(eval.OnFail, eval.OnWarn, eval.OnPass),
+				Is:   shape.WordOf(option.OnFail, option.OnWarn, option.OnPass),
 				Doc:  "What an inconclusive comparison makes of the gate; fail when not given.",
 			},
 			{

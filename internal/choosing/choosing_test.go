@@ -15,6 +15,8 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/internal/verdict"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // counted is what a comparison says of the choices.
@@ -156,7 +158,7 @@ func TestRepliesThatDoNotCountLeavePairsUnjudged(t *testing.T) {
 
 func TestAVerdictRestsOnTheChoicesWithAMargin(t *testing.T) {
 	t.Parallel()
-	rule, err := verdict.RuleOf(eval.RuleOptions{Margin: 0.2, Metrics: []string{eval.MetricChoose}})
+	rule, err := verdict.RuleOf(option.RuleOptions{Margin: 0.2, Metrics: []string{option.MetricChoose}})
 	expect.OK(t, err)
 	rules := verdict.Comparing{Rules: func(string) *eval.BaselineRule { return rule }}
 	for name, test := range map[string]struct {

@@ -17,6 +17,8 @@ import (
 	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // judge is a model that chooses as rules says, in this process, and keeps what it was sent.
@@ -151,7 +153,7 @@ func (b *bench) run(id string, arms ...answers) *journal.Document {
 		}
 	}
 	return testrun.Record(b, &eval.Run{
-		ID: id, StartedAt: "2026-01-01T00:00:00Z", Flags: &eval.Options{}, Suites: []eval.RunSuite{{Name: "s"}},
+		ID: id, StartedAt: "2026-01-01T00:00:00Z", Flags: &option.Options{}, Suites: []eval.RunSuite{{Name: "s"}},
 		Plan: eval.RunPlan{Trials: len(trials)},
 	}, &eval.End{Reason: eval.EndCompleted, FinishedAt: "2026-01-01T00:01:00Z"}, trials...)
 }

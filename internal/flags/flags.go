@@ -14,6 +14,7 @@ import (
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -28,7 +29,7 @@ func Service(fs *pflag.FlagSet, f *job.Flags) {
 	Project(fs, f)
 	fs.StringVar(&f.ScopeBase, "auth-scope-base", "", "`PREFIX` of the deployment's OAuth scopes (EVALRUN_AUTH_SCOPE_BASE)")
 	fs.StringVar(&f.Emulator, "emulator", "", "use the built-in emulator; answers come from the file `SCRIPT`")
-	fs.Lookup("emulator").NoOptDefVal = eval.DemoScript
+	fs.Lookup("emulator").NoOptDefVal = option.DemoScript
 	Services(fs, f)
 	Seed(fs, f)
 }
@@ -207,7 +208,7 @@ func Trust(fs *pflag.FlagSet, f *job.Flags) {
 }
 
 // Rule adds the flags that decide a comparison.
-func Rule(fs *pflag.FlagSet, r *eval.RuleOptions) {
+func Rule(fs *pflag.FlagSet, r *option.RuleOptions) {
 	fs.Var((*shareFlag)(&r.Margin), "margin", "allow the rate to be lower by this much, such as 0.05")
 	fs.Var((*errorRate)(&r.Alpha), "alpha", "one-sided error rate of a verdict, 0.2 at most (default 0.05)")
 	action := (*string)(&r.OnInconclusive)
@@ -230,7 +231,7 @@ func Baseline(fs *pflag.FlagSet, f *job.Flags) {
 // Race adds the flag that lets the arms of a suite race.
 func Race(fs *pflag.FlagSet, f *job.Flags) {
 	fs.Var((*raceFlag)(&f.Race), "race", "stop sending cases to arms that cannot be the best by `METRIC` (default pass)")
-	fs.Lookup("race").NoOptDefVal = eval.MetricPass
+	fs.Lookup("race").NoOptDefVal = option.MetricPass
 }
 
 // Against adds the flags for the baseline of a comparison and its rule.

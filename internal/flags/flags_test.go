@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/job"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -37,7 +37,7 @@ func TestEachFlagSetsItsChoice(t *testing.T) {
 		"--auth=oauth":                    func(f *job.Flags) { f.Auth = "oauth" },
 		"--project=p":                     func(f *job.Flags) { f.Project = "p" },
 		"--auth-scope-base=b":             func(f *job.Flags) { f.ScopeBase = "b" },
-		"--emulator":                      func(f *job.Flags) { f.Emulator = eval.DemoScript },
+		"--emulator":                      func(f *job.Flags) { f.Emulator = option.DemoScript },
 		"--emulator=own.yaml":             func(f *job.Flags) { f.Emulator = "own.yaml" },
 		"--seed=7":                        func(f *job.Flags) { f.Seed = 7 },
 		"--concurrency=3":                 func(f *job.Flags) { f.Concurrency = 3 },
@@ -58,7 +58,7 @@ func TestEachFlagSetsItsChoice(t *testing.T) {
 		"--failed-in=night":               func(f *job.Flags) { f.FailedIn = "night" },
 		"--changed-since=night":           func(f *job.Flags) { f.ChangedSince = "night" },
 		"--sample=9":                      func(f *job.Flags) { f.Sample = 9 },
-		"--shard=2/3":                     func(f *job.Flags) { f.Shard = eval.Shard{Index: 2, Of: 3} },
+		"--shard=2/3":                     func(f *job.Flags) { f.Shard = option.Shard{Index: 2, Of: 3} },
 		"--var=a=1 --var=b=x=y --var=a=2": func(f *job.Flags) { f.Vars = map[string]string{"a": "2", "b": "x=y"} },
 		"--out=dir":                       func(f *job.Flags) { f.Out = "dir" },
 		"--no-content":                    func(f *job.Flags) { f.NoContent = true },

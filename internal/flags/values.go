@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -57,12 +57,12 @@ func (p *Duration) Set(s string) error {
 }
 
 // shardFlag has the form I/N.
-type shardFlag eval.Shard
+type shardFlag option.Shard
 
-func (f *shardFlag) String() string { return eval.Shard(*f).String() }
+func (f *shardFlag) String() string { return option.Shard(*f).String() }
 func (f *shardFlag) Type() string   { return "I/N" }
 func (f *shardFlag) Set(s string) error {
-	var shard eval.Shard
+	var shard option.Shard
 	if err := shard.UnmarshalText([]byte(s)); err != nil || shard.Of == 0 {
 		return fmt.Errorf("it takes a part of a whole, such as 1/4")
 	}
@@ -275,7 +275,7 @@ func (r *raceFlag) Set(s string) error {
 	case "":
 		return fmt.Errorf("it takes the name of a metric, or nothing for the pass rate")
 	case "true":
-		s = eval.MetricPass
+		s = option.MetricPass
 	case "false":
 		s = ""
 	}

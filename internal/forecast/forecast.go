@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/internal/payload"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/verdict"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
@@ -93,7 +94,7 @@ type GateOutlook struct {
 }
 
 // Outlooks adds, for each suite whose gate has a baseline, what its comparison costs and can show.
-func (f *Forecast) Outlooks(plan *runner.Plan, o *eval.Options, in rundir.Dir, suites []*suite.Suite) error {
+func (f *Forecast) Outlooks(plan *runner.Plan, o *option.Options, in rundir.Dir, suites []*suite.Suite) error {
 	checks := &verdict.Checks{Options: o, Dir: in, Plan: plan}
 	var err error
 	if f.Races, err = checks.Races(suites); err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/evalrun/evalrun/internal/payload"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 )
@@ -84,9 +85,9 @@ func (silent) Finish()                       {}
 
 // session connects to a server with a suite of this many trials.
 func benchSession(b *testing.B, url string, trials, concurrency int, scorers string) (*Session, *runner.Plan) {
-	flags := job.Flags{Options: eval.Options{
-		ServiceOptions: eval.ServiceOptions{BaseURL: url},
-		LimitOptions:   eval.LimitOptions{Concurrency: concurrency},
+	flags := job.Flags{Options: option.Options{
+		ServiceOptions: option.ServiceOptions{BaseURL: url},
+		LimitOptions:   option.LimitOptions{Concurrency: concurrency},
 		Out:            filepath.Join(b.TempDir(), "run"),
 	}}
 	getenv := func(name string) string { return map[string]string{"EVALRUN_API_KEY": "bench"}[name] }

@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/job"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // held lists the files in a folder of the site that this process has open.
@@ -41,7 +42,7 @@ func TestRefusedRescoreClosesTheRun(t *testing.T) {
 	}{
 		"no script": {
 			change: func(s *site) { s.write("s.yaml", similar) },
-			flags:  job.Flags{Options: eval.Options{ServiceOptions: eval.ServiceOptions{Emulator: "gone.yaml"}}}, says: "gone.yaml",
+			flags:  job.Flags{Options: option.Options{ServiceOptions: option.ServiceOptions{Emulator: "gone.yaml"}}}, says: "gone.yaml",
 		},
 		"a run of another user": {
 			change: func(s *site) {

@@ -10,9 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/job"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // files lists what is in the folder of a site.
@@ -31,32 +32,32 @@ func (s *site) files() (all []string) {
 // A refused connection says what to do, makes no call and leaves no file.
 func TestConnectRefusesAndLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
-	service := func(o eval.ServiceOptions) eval.Options { return eval.Options{ServiceOptions: o} }
-	source := func(o eval.SourceOptions) eval.Options { return eval.Options{SourceOptions: o} }
-	private := source(eval.SourceOptions{Record: "rec"})
+	service := func(o option.ServiceOptions) option.Options { return option.Options{ServiceOptions: o} }
+	source := func(o option.SourceOptions) option.Options { return option.Options{SourceOptions: o} }
+	private := source(option.SourceOptions{Record: "rec"})
 	private.NoContent = true
-	cached := source(eval.SourceOptions{Cache: true})
+	cached := source(option.SourceOptions{Cache: true})
 	cached.NoContent = true
 	for name, test := range map[string]struct {
-		options eval.Options
+		options option.Options
 		unset   string // of the environment
 		says    []string
 	}{
 		"no service":       {unset: "EVALRUN_BASE_URL", says: []string{"--base-url", "EVALRUN_BASE_URL", "--emulator"}},
 		"no key":           {unset: "EVALRUN_API_KEY", says: []string{"EVALRUN_API_KEY"}},
-		"no key to record": {options: source(eval.SourceOptions{Record: "rec"}), unset: "EVALRUN_API_KEY", says: []string{"EVALRUN_API_KEY"}},
+		"no key to record": {options: source(option.SourceOptions{Record: "rec"}), unset: "EVALRUN_API_KEY", says: []string{"EVALRUN_API_KEY"}},
 		"no service to record": {
-			options: source(eval.SourceOptions{ReplayOr: "deep/rec"}), unset: "EVALRUN_BASE_URL", says: []string{"EVALRUN_BASE_URL"},
+			options: source(option.SourceOptions{ReplayOr: "deep/rec"}), unset: "EVALRUN_BASE_URL", says: []string{"EVALRUN_BASE_URL"},
 		},
-		"no script":              {options: service(eval.ServiceOptions{Emulator: "gone.yaml"}), says: []string{"gone.yaml"}},
-		"a bad script":           {options: service(eval.ServiceOptions{Emulator: "bad.yaml"}), says: []string{"bad.yaml:2:6", "`reply`"}},
-		"two sources":            {options: source(eval.SourceOptions{Record: "rec", Replay: "rep"}), says: []string{"--record", "--replay"}},
-		"nothing to replay":      {options: source(eval.SourceOptions{Replay: "rep"}), says: []string{"rep"}},
+		"no script":              {options: service(option.ServiceOptions{Emulator: "gone.yaml"}), says: []string{"gone.yaml"}},
+		"a bad script":           {options: service(option.ServiceOptions{Emulator: "bad.yaml"}), says: []string{"bad.yaml:2:6", "`reply`"}},
+		"two sources":            {options: source(option.SourceOptions{Record: "rec", Replay: "rep"}), says: []string{"--record", "--replay"}},
+		"nothing to replay":      {options: source(option.SourceOptions{Replay: "rep"}), says: []string{"rep"}},
 		"recording no content":   {options: private, says: []string{"--no-content"}},
 		"a cache of no content":  {options: cached, says: []string{"--no-content", "--cache"}},
-		"answers with a problem": {options: source(eval.SourceOptions{Answers: "answers.jsonl"}), says: []string{"answers.jsonl:2", "`case`"}},
-		"no answers":             {options: source(eval.SourceOptions{Answers: "gone.jsonl"}), says: []string{"gone.jsonl"}},
-		"no run to judge again":  {options: source(eval.SourceOptions{Rescore: "gone"}), says: []string{"gone"}},
+		"answers with a problem": {options: source(option.SourceOptions{Answers: "answers.jsonl"}), says: []string{"answers.jsonl:2", "`case`"}},
+		"no answers":             {options: source(option.SourceOptions{Answers: "gone.jsonl"}), says: []string{"gone.jsonl"}},
+		"no run to judge again":  {options: source(option.SourceOptions{Rescore: "gone"}), says: []string{"gone"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -94,8 +95,8 @@ func TestConnectMakesNoCall(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
-	for _, emulated := range []string{"", eval.DemoScript} {
-		j, err := s.settle(job.Flags{Options: eval.Options{ServiceOptions: eval.ServiceOptions{Emulator: emulated}}}, "s.yaml")
+	for _, emulated := range []string{"", option.DemoScript} {
+		j, err := s.settle(job.Flags{Options: option.Options{ServiceOptions: option.ServiceOptions{Emulator: emulated}}}, "s.yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +146,7 @@ func TestPlainHTTPIsAWarning(t *testing.T) {
 }
 
 // planned connects to a service and plans; the error is that of Session.Plan.
-func (s *site) planned(o eval.Options, files ...string) error {
+func (s *site) planned(o option.Options, files ...string) error {
 	s.Helper()
 	j, err := s.settle(job.Flags{Options: o}, files...)
 	if err != nil {
@@ -167,18 +168,18 @@ func TestPlanRefusesBeforeTheFirstAnswer(t *testing.T) {
 	s.write("s.yaml", fourSuite)
 	s.write("model.yaml", strings.Replace(fourSuite, "svc-pro", "svc-prro", 1))
 	s.write("method.yaml", strings.Replace(fourSuite, "svc-pro", "embedding-001", 1))
-	s.refused(s.planned(eval.Options{}, "model.yaml"), exit.CodeBadInput, "model.yaml:3:", "svc-prro", "svc-pro")
-	s.refused(s.planned(eval.Options{}, "method.yaml"), exit.CodeBadInput, "method.yaml:3:", "embedding-001")
+	s.refused(s.planned(option.Options{}, "model.yaml"), exit.CodeBadInput, "model.yaml:3:", "svc-prro", "svc-pro")
+	s.refused(s.planned(option.Options{}, "method.yaml"), exit.CodeBadInput, "method.yaml:3:", "embedding-001")
 	s.write("prices.yaml", "currency: USD\nmodels: {other: {input: 1, output: 2}}\n")
-	money := eval.Options{LimitOptions: eval.LimitOptions{BudgetMoney: 1, Prices: s.at.Join("prices.yaml")}}
+	money := option.Options{LimitOptions: option.LimitOptions{BudgetMoney: 1, Prices: s.at.Join("prices.yaml")}}
 	s.refused(s.planned(money, "s.yaml"), exit.CodeBadInput, "svc-pro")
 	s.write("cost.yaml", strings.Replace(fourSuite, "contains: x", "cost: {max: 1}", 1))
-	s.refused(s.planned(eval.Options{}, "cost.yaml"), exit.CodeBadInput, "cost.yaml:5:", "--prices")
+	s.refused(s.planned(option.Options{}, "cost.yaml"), exit.CodeBadInput, "cost.yaml:5:", "--prices")
 	if n := s.generated(); n != 0 {
 		t.Errorf("%d generate calls, want none", n)
 	}
 
-	once := eval.Options{LimitOptions: eval.LimitOptions{Attempts: 1}}
+	once := option.Options{LimitOptions: option.LimitOptions{Attempts: 1}}
 	s.env["EVALRUN_API_KEY"] = "another"
 	s.refused(s.planned(once, "s.yaml"), exit.CodeIncomplete, s.env["EVALRUN_BASE_URL"], "EVALRUN_API_KEY")
 	gone := httptest.NewServer(http.NotFoundHandler())

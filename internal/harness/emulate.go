@@ -6,12 +6,13 @@ import (
 
 	"github.com/evalrun/evalrun/clients/emulator"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/dialect"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/rundir"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // emulatorKey is the key with which a session talks to its own emulator.
@@ -86,7 +87,7 @@ func (s *Session) startEmulator() error {
 
 // noteEchoes reports prompts that the built-in script does not know and echoed. An author of a script knows what it echoes.
 func (s *Session) noteEchoes() {
-	if s.Flags.Emulator != eval.DemoScript {
+	if s.Flags.Emulator != option.DemoScript {
 		return
 	}
 	if n := s.emulator.Echoed(); n > 0 {
@@ -98,9 +99,9 @@ func (s *Session) noteEchoes() {
 // maxScript bounds the scripts of emulators, in bytes.
 const maxScript = 64 << 20
 
-// ReadScript reads an emulator script; eval.DemoScript is the one that evalrun brings.
+// ReadScript reads an emulator script; option.DemoScript is the one that evalrun brings.
 func ReadScript(dir rundir.Dir, path string) (*emulator.Script, error) {
-	if path == eval.DemoScript {
+	if path == option.DemoScript {
 		return emulator.DemoScript(), nil
 	}
 	src, err := regular.ReadInput(dir.Join(path), maxScript)

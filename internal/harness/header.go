@@ -10,6 +10,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -50,7 +51,7 @@ func (s *Session) header(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run 
 }
 
 // keptFlags are the flags as the run file keeps them.
-func (s *Session) keptFlags() *eval.Options {
+func (s *Session) keptFlags() *option.Options {
 	kept := s.Flags
 	if kept.NoContent { // what variables hold is part of prompts
 		kept.Vars = nil

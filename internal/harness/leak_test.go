@@ -18,6 +18,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -209,9 +210,9 @@ func (l *leakWatch) Done(r *eval.Result, _ eval.Spent) {
 // leakSession connects as a command does. It retries requests for models, since they must be there.
 func leakSession(t *testing.T, url string, cases int) (*Session, *runner.Plan) {
 	t.Helper()
-	flags := job.Flags{Options: eval.Options{
-		ServiceOptions: eval.ServiceOptions{BaseURL: url},
-		LimitOptions:   eval.LimitOptions{Concurrency: leakWorkers, Attempts: 1, Timeout: leakTimeout},
+	flags := job.Flags{Options: option.Options{
+		ServiceOptions: option.ServiceOptions{BaseURL: url},
+		LimitOptions:   option.LimitOptions{Concurrency: leakWorkers, Attempts: 1, Timeout: leakTimeout},
 		Out:            filepath.Join(t.TempDir(), "run"),
 	}}
 	getenv := func(name string) string { return map[string]string{"EVALRUN_API_KEY": "leak"}[name] }

@@ -10,17 +10,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/rundir"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // shards runs a suite in `of` parts, into directories by their numbers.
-func (s *site) shards(of int, prefix string, o eval.Options) (names []string) {
+func (s *site) shards(of int, prefix string, o option.Options) (names []string) {
 	s.Helper()
 	for i := 1; i <= of; i++ {
-		o.Shard = eval.Shard{Index: i, Of: of}
+		o.Shard = option.Shard{Index: i, Of: of}
 		names = append(names, fmt.Sprintf("%s%d", prefix, i))
 		s.run(names[i-1], o, "s.yaml")
 	}
@@ -52,7 +53,7 @@ func TestMergeIsTheRunWithoutShards(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
-	repeats := eval.Options{SelectionOptions: eval.SelectionOptions{Repeats: 3}}
+	repeats := option.Options{SelectionOptions: option.SelectionOptions{Repeats: 3}}
 	s.run("whole", repeats, "s.yaml")
 	shards := s.shards(3, "shard", repeats)
 	calls := s.calls()
@@ -92,7 +93,7 @@ func TestMergeWritesInTheOrderOfThePlan(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
-	names := s.shards(3, "shard", eval.Options{SelectionOptions: eval.SelectionOptions{Repeats: 3}})
+	names := s.shards(3, "shard", option.Options{SelectionOptions: option.SelectionOptions{Repeats: 3}})
 	if _, err := s.merge(names, "merged"); err != nil {
 		t.Fatal(err)
 	}
@@ -111,16 +112,16 @@ func TestMergeRefusesWhatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
-	s.run("whole", eval.Options{}, "s.yaml")
-	s.shards(2, "a", eval.Options{})
-	s.shards(3, "three", eval.Options{})
-	s.shards(2, "vars", eval.Options{Vars: map[string]string{"w": "x"}})
+	s.run("whole", option.Options{}, "s.yaml")
+	s.shards(2, "a", option.Options{})
+	s.shards(3, "three", option.Options{})
+	s.shards(2, "vars", option.Options{Vars: map[string]string{"w": "x"}})
 	half := 0.5
-	s.shards(2, "gate", eval.Options{GateOptions: eval.GateOptions{MinPassRate: &half}})
-	s.shards(2, "budget", eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 1, Concurrency: 1}})
+	s.shards(2, "gate", option.Options{GateOptions: option.GateOptions{MinPassRate: &half}})
+	s.shards(2, "budget", option.Options{LimitOptions: option.LimitOptions{BudgetCalls: 1, Concurrency: 1}})
 	other := newSite(t, "")
 	other.at, other.env["EVALRUN_TRUST_KEY"] = s.at, s.env["EVALRUN_TRUST_KEY"]
-	other.shards(2, "other", eval.Options{})
+	other.shards(2, "other", option.Options{})
 	for _, test := range []struct {
 		names []string
 		says  []string
@@ -154,7 +155,7 @@ func TestMergeRefusesAChangedCopy(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
-	names := s.shards(2, "a", eval.Options{})
+	names := s.shards(2, "a", option.Options{})
 	s.write("a2/suites/0/s.yaml", strings.Replace(fourSuite, "x1", "x9", 1))
 	_, err := s.merge(names, "merged")
 	s.refused(err, exit.CodeBadInput, "s.yaml")
@@ -165,7 +166,7 @@ func TestMergeSignsOnlyOwnShards(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
-	names := s.shards(2, "a", eval.Options{})
+	names := s.shards(2, "a", option.Options{})
 	if _, err := s.merge(names, "own"); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/job"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // holding lists the files of a run in which a text is.
@@ -42,8 +44,8 @@ func TestRunKeepsSecretsOutOfFiles(t *testing.T) {
   - {reply: "answer-42 {{.prompt}}"}
 `)
 	s.write("s.yaml", fourSuite)
-	s.run("open", eval.Options{}, "s.yaml")
-	s.run("private", eval.Options{NoContent: true, Vars: map[string]string{"w": "x-variable"}}, "s.yaml")
+	s.run("open", option.Options{}, "s.yaml")
+	s.run("private", option.Options{NoContent: true, Vars: map[string]string{"w": "x-variable"}}, "s.yaml")
 	for _, run := range []string{"open", "private"} {
 		if names := s.holding(run, siteKey); names != nil {
 			t.Errorf("%s: the key is in %v, want it in none", run, names)
@@ -68,9 +70,9 @@ func TestRunNeverOverrunsABudgetOfCalls(t *testing.T) {
 	for _, concurrency := range []int{1, 8} {
 		s := newSite(t, `rules: [{match: {regex: '[13]'}, reply: x, faults: [{malformed: true, first: 1}]}]`)
 		s.write("s.yaml", fourSuite)
-		s.run("run", eval.Options{
-			LimitOptions:     eval.LimitOptions{BudgetCalls: 5, Concurrency: concurrency},
-			SelectionOptions: eval.SelectionOptions{Repeats: 3},
+		s.run("run", option.Options{
+			LimitOptions:     option.LimitOptions{BudgetCalls: 5, Concurrency: concurrency},
+			SelectionOptions: option.SelectionOptions{Repeats: 3},
 		}, "s.yaml")
 		doc := s.open("run")
 		if got := s.generated(); got > 5 || doc.Spent.Calls != int(got) {
@@ -87,19 +89,19 @@ func TestRunEndsEarlyWithItsReason(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		script string
-		limits eval.LimitOptions
+		limits option.LimitOptions
 		want   eval.EndReason
 		says   string
 		most   int // calls, including the ones under way when the run is stopped
 	}{
-		"failures":   {`rules: [{reply: wrong}]`, eval.LimitOptions{MaxFailures: 2}, eval.EndMaxFailures, "2", 4},
-		"a lost key": {`rules: [{reply: x, faults: [{status: 401}]}]`, eval.LimitOptions{}, eval.EndStopped, "EVALRUN_API_KEY", 3},
-		"no access":  {`rules: [{reply: x, faults: [{status: 403}]}]`, eval.LimitOptions{}, eval.EndStopped, "EVALRUN_API_KEY", 3},
+		"failures":   {`rules: [{reply: wrong}]`, option.LimitOptions{MaxFailures: 2}, eval.EndMaxFailures, "2", 4},
+		"a lost key": {`rules: [{reply: x, faults: [{status: 401}]}]`, option.LimitOptions{}, eval.EndStopped, "EVALRUN_API_KEY", 3},
+		"no access":  {`rules: [{reply: x, faults: [{status: 403}]}]`, option.LimitOptions{}, eval.EndStopped, "EVALRUN_API_KEY", 3},
 	} {
 		s := newSite(t, test.script)
 		s.write("s.yaml", fourSuite)
 		test.limits.Concurrency = 1
-		s.run("run", eval.Options{LimitOptions: test.limits, SelectionOptions: eval.SelectionOptions{Repeats: 5}}, "s.yaml")
+		s.run("run", option.Options{LimitOptions: test.limits, SelectionOptions: option.SelectionOptions{Repeats: 5}}, "s.yaml")
 		doc := s.open("run")
 		if doc.End.Reason != test.want || !strings.Contains(doc.End.Message, test.says) || doc.Summary.Counts.Skip == 0 || !doc.Partial() {
 			t.Errorf("%s: %+v, want an incomplete run that ended for %s with %q", name, doc.End, test.want, test.says)
@@ -128,9 +130,9 @@ func TestRunThatIsInterruptedCanBeResumed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, `rules: [{match: {text: "*"}, reply: "{{.prompt}}", latency: 1ms}]`)
 	s.write("s.yaml", fourSuite)
-	many := eval.SelectionOptions{Repeats: 50}
-	j, err := s.settle(job.Flags{Options: eval.Options{
-		Out: "run", SelectionOptions: many, LimitOptions: eval.LimitOptions{Concurrency: 2},
+	many := option.SelectionOptions{Repeats: 50}
+	j, err := s.settle(job.Flags{Options: option.Options{
+		Out: "run", SelectionOptions: many, LimitOptions: option.LimitOptions{Concurrency: 2},
 	}}, "s.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +173,7 @@ func TestRunRefusesADirectoryWithARun(t *testing.T) {
 	s := ranFour(t)
 	file := s.read("run/run.jsonl")
 	generated := s.generated()
-	err := s.try(job.Flags{Options: eval.Options{Out: "run"}}, "s.yaml")
+	err := s.try(job.Flags{Options: option.Options{Out: "run"}}, "s.yaml")
 	s.refused(err, exit.CodeBadInput, "run")
 	if s.read("run/run.jsonl") != file || s.generated() != generated {
 		t.Errorf("the run has changed, or %d generate calls were made, want neither", s.generated()-generated)
@@ -183,7 +185,7 @@ func TestReplayMakesNoCall(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
-	j, err := s.settle(job.Flags{Options: eval.Options{Out: "run", SourceOptions: eval.SourceOptions{Record: s.at.Join("rec")}}}, "s.yaml")
+	j, err := s.settle(job.Flags{Options: option.Options{Out: "run", SourceOptions: option.SourceOptions{Record: s.at.Join("rec")}}}, "s.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +207,7 @@ func TestReplayMakesNoCall(t *testing.T) {
 	}
 	calls := s.calls()
 	delete(s.env, "EVALRUN_API_KEY")
-	replay := eval.Options{SourceOptions: eval.SourceOptions{Replay: s.at.Join("rec")}}
+	replay := option.Options{SourceOptions: option.SourceOptions{Replay: s.at.Join("rec")}}
 	s.run("same", replay, "s.yaml")
 	if diff := cmp.Diff(s.trialsOfRun("run"), s.trialsOfRun("same")); diff != "" {
 		t.Errorf("trials (-recorded +replayed), want no difference:\n%s", diff)

@@ -10,6 +10,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/job"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // rescore judges the answers of a run again, by suites or by those of the run.
@@ -67,8 +69,8 @@ func TestRescoreUsesSelectionAndVariablesOfTheRun(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
-	s.run("run", eval.Options{
-		Vars: map[string]string{"w": "flag"}, SelectionOptions: eval.SelectionOptions{Cases: []string{"t*"}, Repeats: 2},
+	s.run("run", option.Options{
+		Vars: map[string]string{"w": "flag"}, SelectionOptions: option.SelectionOptions{Cases: []string{"t*"}, Repeats: 2},
 	}, "s.yaml")
 	s.write("other.yaml", strings.Replace(fourSuite, "contains: x", "contains: flag", 1))
 	if err := s.rescore("run", "again", job.Flags{}, "other.yaml"); err != nil {
@@ -119,7 +121,7 @@ func TestRescoreKeepsErrorsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, `rules: [{match: {text: "*b3*"}, reply: b3, faults: [{status: 400, message: bad b3}]}]`)
 	s.write("s.yaml", fourSuite)
-	s.run("run", eval.Options{}, "s.yaml")
+	s.run("run", option.Options{}, "s.yaml")
 	if err := s.rescore("run", "again", job.Flags{}); err != nil {
 		t.Fatal(err)
 	}
@@ -140,8 +142,8 @@ func TestRescoreKeepsErrorsWithoutAnAnswer(t *testing.T) {
 func TestRescoreRefusesWithWhatToDo(t *testing.T) {
 	t.Parallel()
 	s := ranFour(t)
-	s.run("private", eval.Options{NoContent: true}, "s.yaml")
-	s.run("running", eval.Options{LimitOptions: eval.LimitOptions{Concurrency: 1}}, "s.yaml")
+	s.run("private", option.Options{NoContent: true}, "s.yaml")
+	s.run("running", option.Options{LimitOptions: option.LimitOptions{Concurrency: 1}}, "s.yaml")
 	s.keep("running", s.linesUntil("running", 2), "")
 	writer, err := job.Reopen("running", job.Flags{Dir: s.at}, false)
 	if err != nil {
@@ -173,11 +175,11 @@ func TestRescoreStartsNoProgramOfAnotherUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.write("s.yaml", fourSuite)
-	s.run("run", eval.Options{}, "s.yaml")
+	s.run("run", option.Options{}, "s.yaml")
 	s.write("s.yaml", strings.Replace(fourSuite, "{contains: x}", "{exec: [./mark.sh]}", 1)) // the scorer came later
 	s.env["EVALRUN_TRUST_KEY"] = "fedcba9876543210"
 	s.refused(s.rescore("run", "out", job.Flags{}), exit.CodeBadInput, "mark.sh", "--trust", "--untrusted")
-	s.refused(s.rescore("run", "out", job.Flags{Options: eval.Options{Untrusted: true}}), exit.CodeBadInput, "exec")
+	s.refused(s.rescore("run", "out", job.Flags{Options: option.Options{Untrusted: true}}), exit.CodeBadInput, "exec")
 	if _, err := os.Stat(s.at.Join("started")); err == nil {
 		t.Fatal("the program was started, want it not started")
 	}

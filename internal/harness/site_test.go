@@ -21,6 +21,8 @@ import (
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/journal"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // siteKey is the API key of a site. It must never reach a file.
@@ -134,7 +136,7 @@ func (s *site) carryOut(j *job.Job) error {
 }
 
 // run runs suites into the directory out. An error fails the test.
-func (s *site) run(out string, o eval.Options, files ...string) {
+func (s *site) run(out string, o option.Options, files ...string) {
 	s.Helper()
 	o.Out = out
 	if err := s.try(job.Flags{Options: o}, files...); err != nil {

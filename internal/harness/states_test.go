@@ -14,6 +14,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -22,7 +23,7 @@ func ranFour(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
-	s.run("run", eval.Options{LimitOptions: eval.LimitOptions{Concurrency: 1}}, "s.yaml")
+	s.run("run", option.Options{LimitOptions: option.LimitOptions{Concurrency: 1}}, "s.yaml")
 	if diff := cmp.Diff(fourOutcomes, s.outcomes("run")); diff != "" {
 		t.Fatalf("outcomes (-want +got):\n%s", diff)
 	}
@@ -106,7 +107,7 @@ func TestResumeOfACompleteRunDoesNothing(t *testing.T) {
 	file, calls := s.read("run/run.jsonl"), s.calls()
 	s.write("s.yaml", "no suite any more")
 	for _, retryErrors := range []bool{false, true} { // there is no error to send again
-		if _, err := s.resume("run", job.Flags{Options: eval.Options{LimitOptions: eval.LimitOptions{Concurrency: 2}}}, retryErrors); err != nil {
+		if _, err := s.resume("run", job.Flags{Options: option.Options{LimitOptions: option.LimitOptions{Concurrency: 2}}}, retryErrors); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -123,7 +124,7 @@ func TestResumeSendsErrorsOfACompleteRunOnRequest(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, `rules: [{match: {text: "*b3*"}, reply: b3, faults: [{status: 400, first: 1}]}]`)
 	s.write("s.yaml", fourSuite)
-	s.run("run", eval.Options{}, "s.yaml")
+	s.run("run", option.Options{}, "s.yaml")
 	if got := s.outcomes("run")["three#1"]; got != eval.Err {
 		t.Fatalf("three is %s, want an error", got)
 	}
@@ -166,7 +167,7 @@ func TestResumeRefusesAndChangesNothing(t *testing.T) {
 			says: []string{"s.yaml"},
 		},
 		"to another address": {
-			flags: job.Flags{Options: eval.Options{ServiceOptions: eval.ServiceOptions{BaseURL: "https://elsewhere.example"}}},
+			flags: job.Flags{Options: option.Options{ServiceOptions: option.ServiceOptions{BaseURL: "https://elsewhere.example"}}},
 			says:  []string{"https://elsewhere.example", "--untrusted"},
 		},
 		"of another user": {
@@ -205,7 +206,7 @@ func TestResumeOfNothingNamesTheLatestRun(t *testing.T) {
 	s.write("s.yaml", fourSuite)
 	_, err := s.resume("nothing", job.Flags{}, false)
 	s.refused(err, exit.CodeBadInput, "nothing")
-	s.run("", eval.Options{}, "s.yaml")
+	s.run("", option.Options{}, "s.yaml")
 	_, err = s.resume("nothing", job.Flags{}, false)
 	s.refused(err, exit.CodeBadInput, "nothing", s.at.IDs()[0])
 	if _, err := s.resume("latest", job.Flags{}, false); err != nil {
@@ -235,8 +236,8 @@ func TestResumeTakesNewLimits(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "")
 	s.write("s.yaml", strings.Replace(fourSuite, "\ntargets", "\nlimits: {timeout: 7s, attempts: 2}\ntargets", 1))
-	s.run("run", eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 2, Concurrency: 1, Attempts: 3}}, "s.yaml")
-	r, err := job.Reopen("run", job.Flags{Dir: s.at, Options: eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 100, Concurrency: 5}}}, false)
+	s.run("run", option.Options{LimitOptions: option.LimitOptions{BudgetCalls: 2, Concurrency: 1, Attempts: 3}}, "s.yaml")
+	r, err := job.Reopen("run", job.Flags{Dir: s.at, Options: option.Options{LimitOptions: option.LimitOptions{BudgetCalls: 100, Concurrency: 5}}}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,14 +261,14 @@ func TestResumeCountsWhatWasSpent(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
-	s.run("run", eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 2, Concurrency: 1}}, "s.yaml")
+	s.run("run", option.Options{LimitOptions: option.LimitOptions{BudgetCalls: 2, Concurrency: 1}}, "s.yaml")
 	if end := s.open("run").End; end.Reason != eval.EndBudget || s.generated() != 2 {
 		t.Fatalf("the run ended for %s after %d calls, want the budget and 2", end.Reason, s.generated())
 	}
 	if todo, err := s.resume("run", job.Flags{}, false); err != nil || todo.Settled != 2 || s.generated() != 2 {
 		t.Errorf("with the same budget: %+v, %v and %d calls in all, want 2", todo, err, s.generated())
 	}
-	more := job.Flags{Options: eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 3}}}
+	more := job.Flags{Options: option.Options{LimitOptions: option.LimitOptions{BudgetCalls: 3}}}
 	if _, err := s.resume("run", more, false); err != nil || s.generated() != 3 {
 		t.Errorf("with a budget of 3: %v and %d calls in all, want 3", err, s.generated())
 	}
@@ -295,7 +296,7 @@ func TestResumeUsesTheSuiteOfTheRun(t *testing.T) {
 	}
 	// Without content there is no copy, so that a suite that has changed cannot be continued.
 	s.write("s.yaml", fourSuite)
-	s.run("private", eval.Options{NoContent: true, LimitOptions: eval.LimitOptions{Concurrency: 1}}, "s.yaml")
+	s.run("private", option.Options{NoContent: true, LimitOptions: option.LimitOptions{Concurrency: 1}}, "s.yaml")
 	s.keep("private", s.linesUntil("private", 3), "")
 	s.write("s.yaml", strings.Replace(fourSuite, "x4", "b4", 1))
 	_, err := s.resume("private", job.Flags{}, false)
@@ -314,12 +315,12 @@ func TestResumeJudgesKeptAnswers(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "")
 	s.write("s.yaml", strings.Replace(fourSuite, "{contains: x}", "{similar: {to: say x1, min: 0.1}}", 1))
-	s.run("run", eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 4, Concurrency: 1}}, "s.yaml")
+	s.run("run", option.Options{LimitOptions: option.LimitOptions{BudgetCalls: 4, Concurrency: 1}}, "s.yaml")
 	if c := s.open("run").Summary.Counts; c.Error == 0 || c.Pass > 0 {
 		t.Fatalf("%+v, want answers that no budget is left to judge", c)
 	}
 	generated := s.generated()
-	todo, err := s.resume("run", job.Flags{Options: eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 100}}}, false)
+	todo, err := s.resume("run", job.Flags{Options: option.Options{LimitOptions: option.LimitOptions{BudgetCalls: 100}}}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,17 +340,17 @@ prompts: [{name: p, live: true, turns: [{user: one}, {user: two}, {user: three}]
 cases: [{name: c, scorers: [{contains: three}]}]
 `)
 	before := s.generated()
-	s.run("chat", eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 2}}, "chat.yaml")
+	s.run("chat", option.Options{LimitOptions: option.LimitOptions{BudgetCalls: 2}}, "chat.yaml")
 	if got := s.outcomes("chat")["c#1"]; got != eval.Err || s.generated() != before+2 {
 		t.Fatalf("the chat is %s after %d calls, want an error after 2 turns", got, s.generated()-before)
 	}
-	if _, err := s.resume("chat", job.Flags{Options: eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 100}}}, false); err != nil {
+	if _, err := s.resume("chat", job.Flags{Options: option.Options{LimitOptions: option.LimitOptions{BudgetCalls: 100}}}, false); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.outcomes("chat")["c#1"]; got != eval.Pass || s.generated() != before+3 {
 		t.Errorf("the chat is %s after %d calls in all, want a pass after 3", got, s.generated()-before)
 	}
-	s.run("killed", eval.Options{}, "chat.yaml")
+	s.run("killed", option.Options{}, "chat.yaml")
 	lines := strings.SplitAfter(s.read("killed/run.jsonl"), "\n")
 	second := slices.IndexFunc(lines, func(line string) bool {
 		return strings.HasPrefix(line, `{"type":"answer"`) && strings.Contains(line, `"turn":2`)

@@ -8,19 +8,19 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/project"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
 
 // Flags are the settings of one command. A run records Options; the other fields concern this process alone.
 type Flags struct {
-	eval.Options
+	option.Options
 	Dir         rundir.Dir    // the folder that relative paths refer to
 	ScorerTable scorers.Table // kinds of scorers that a Go program adds to the built-in ones
 
@@ -55,9 +55,9 @@ type LedgerOptions struct {
 }
 
 // ByProject returns the defaults of the project file, or zero options without one.
-func (f *Flags) ByProject() *eval.Options {
+func (f *Flags) ByProject() *option.Options {
 	if f.Defaults == nil {
-		return &eval.Options{}
+		return &option.Options{}
 	}
 	return f.Defaults
 }
@@ -65,7 +65,7 @@ func (f *Flags) ByProject() *eval.Options {
 // Absolute makes the paths among the flags absolute, so that the run can be resumed from any working directory.
 func (f *Flags) Absolute() {
 	for _, path := range []*string{&f.Prices, &f.Record, &f.Replay, &f.ReplayOr, &f.Answers, &f.Rescore, &f.Emulator} {
-		if *path == "" || *path == standard || path == &f.Emulator && *path == eval.DemoScript {
+		if *path == "" || *path == standard || path == &f.Emulator && *path == option.DemoScript {
 			continue
 		}
 		*path = f.Dir.Abs(*path)
@@ -85,7 +85,7 @@ func (f *Flags) CheckRace() error {
 	}{
 		{
 			"--shard",
-			f.Shard != eval.Shard{},
+			f.Shard != option.Shard{},
 			"a race needs the answers of all arms to a case, and a shard has some of them",
 		},
 		{
@@ -126,7 +126,7 @@ func (f *Flags) checkAllow() error {
 
 // allowLike keeps the suites of an untrusted run untrusted, with the permissions that it began with. Flags that say
 // --untrusted themselves replace those permissions.
-func (f *Flags) allowLike(begun *eval.Options) {
+func (f *Flags) allowLike(begun *option.Options) {
 	if !f.Untrusted && begun.Untrusted {
 		f.Untrusted, f.Allow = true, slices.Concat(begun.Allow, f.Allow)
 	}

@@ -3,35 +3,36 @@ package job
 import (
 	"testing"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // Flags that a race makes meaningless are refused by their names, whether a flag or the project file gives them.
 func TestARaceRefusesFlagsThatItMakesMeaningless(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	race := func(change func(o *eval.Options)) *Flags {
+	race := func(change func(o *option.Options)) *Flags {
 		var f Flags
 		f.Race = "pass"
 		change(&f.Options)
 		return &f
 	}
-	for says, change := range map[string]func(o *eval.Options){
-		"--shard":      func(o *eval.Options) { o.Shard = eval.Shard{Index: 1, Of: 2} },
-		"--stop-early": func(o *eval.Options) { o.Rule.StopEarly = true },
-		"--baseline":   func(o *eval.Options) { o.Baseline = "main" },
-		"--interleave": func(o *eval.Options) { o.Interleave = "s.yaml@main" },
+	for says, change := range map[string]func(o *option.Options){
+		"--shard":      func(o *option.Options) { o.Shard = option.Shard{Index: 1, Of: 2} },
+		"--stop-early": func(o *option.Options) { o.Rule.StopEarly = true },
+		"--baseline":   func(o *option.Options) { o.Baseline = "main" },
+		"--interleave": func(o *option.Options) { o.Interleave = "s.yaml@main" },
 	} {
 		s.refused(race(change).CheckRace(), "--race", says)
 		f := race(change)
 		f.Race = ""
 		expect.OK(t, f.CheckRace())
 	}
-	byProject := &eval.Options{}
+	byProject := &option.Options{}
 	byProject.Baseline = "main"
-	s.refused(race(func(o *eval.Options) { o.Defaults = byProject }).CheckRace(), "--baseline")
-	expect.OK(t, race(func(o *eval.Options) { o.Defaults, o.NoBaseline = byProject, true }).CheckRace())
+	s.refused(race(func(o *option.Options) { o.Defaults = byProject }).CheckRace(), "--baseline")
+	expect.OK(t, race(func(o *option.Options) { o.Defaults, o.NoBaseline = byProject, true }).CheckRace())
 }
 
 // --allow lifts what --untrusted refuses, and nothing else.
@@ -39,11 +40,11 @@ func TestAllowIsForUntrustedSuites(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.write("s.yaml", fourSuite)
-	_, err := s.settle(Flags{Options: eval.Options{Allow: []string{"program"}}}, "s.yaml")
+	_, err := s.settle(Flags{Options: option.Options{Allow: []string{"program"}}}, "s.yaml")
 	s.refused(err, "--allow", "--untrusted")
-	_, err = s.settle(Flags{Options: eval.Options{Untrusted: true, Allow: []string{"progam"}}}, "s.yaml")
+	_, err = s.settle(Flags{Options: option.Options{Untrusted: true, Allow: []string{"progam"}}}, "s.yaml")
 	s.refused(err, "--allow progam")
-	_, err = s.settle(Flags{Options: eval.Options{Untrusted: true, Allow: []string{"program"}}}, "s.yaml")
+	_, err = s.settle(Flags{Options: option.Options{Untrusted: true, Allow: []string{"program"}}}, "s.yaml")
 	expect.OK(t, err)
 }
 
@@ -52,9 +53,9 @@ func TestPathsOfARunAreAbsolute(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	f := Flags{Dir: s.at}
-	f.Prices, f.Answers, f.Emulator = "prices.yaml", standard, eval.DemoScript
+	f.Prices, f.Answers, f.Emulator = "prices.yaml", standard, option.DemoScript
 	f.Absolute()
-	expect.Same(t, "paths", []string{f.Prices, f.Answers, f.Emulator, f.Record}, []string{s.at.Abs("prices.yaml"), standard, eval.DemoScript, ""})
+	expect.Same(t, "paths", []string{f.Prices, f.Answers, f.Emulator, f.Record}, []string{s.at.Abs("prices.yaml"), standard, option.DemoScript, ""})
 }
 
 // What reads a suite can watch which files it reads.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -41,21 +42,21 @@ func TestEveryLimitOfAFlagWins(t *testing.T) {
 		Models: []suite.ModelLimits{{Model: "svc-pro", RequestsPerMinute: 30}},
 	}
 	for name, test := range map[string]struct {
-		given  eval.LimitOptions
+		given  option.LimitOptions
 		change func(*suite.Limits)
 	}{
-		"none":           {eval.LimitOptions{}, func(*suite.Limits) {}},
-		"--concurrency":  {eval.LimitOptions{Concurrency: 9}, func(l *suite.Limits) { l.Concurrency = 9 }},
-		"--rpm":          {eval.LimitOptions{RPM: 9}, func(l *suite.Limits) { l.RequestsPerMinute = 9 }},
-		"--tpm":          {eval.LimitOptions{TPM: 9}, func(l *suite.Limits) { l.TokensPerMinute = 9 }},
-		"--budget-token": {eval.LimitOptions{BudgetTokens: 9}, func(l *suite.Limits) { l.BudgetTokens = 9 }},
-		"--budget-calls": {eval.LimitOptions{BudgetCalls: 9}, func(l *suite.Limits) { l.BudgetCalls = 9 }},
-		"--budget-money": {eval.LimitOptions{BudgetMoney: 9}, func(l *suite.Limits) { l.BudgetMoney = 9 }},
-		"--budget-time":  {eval.LimitOptions{BudgetTime: 9}, func(l *suite.Limits) { l.BudgetTime = 9 }},
-		"--timeout":      {eval.LimitOptions{Timeout: 9}, func(l *suite.Limits) { l.Timeout = 9 }},
-		"--attempts":     {eval.LimitOptions{Attempts: 9}, func(l *suite.Limits) { l.Attempts = 9 }},
+		"none":           {option.LimitOptions{}, func(*suite.Limits) {}},
+		"--concurrency":  {option.LimitOptions{Concurrency: 9}, func(l *suite.Limits) { l.Concurrency = 9 }},
+		"--rpm":          {option.LimitOptions{RPM: 9}, func(l *suite.Limits) { l.RequestsPerMinute = 9 }},
+		"--tpm":          {option.LimitOptions{TPM: 9}, func(l *suite.Limits) { l.TokensPerMinute = 9 }},
+		"--budget-token": {option.LimitOptions{BudgetTokens: 9}, func(l *suite.Limits) { l.BudgetTokens = 9 }},
+		"--budget-calls": {option.LimitOptions{BudgetCalls: 9}, func(l *suite.Limits) { l.BudgetCalls = 9 }},
+		"--budget-money": {option.LimitOptions{BudgetMoney: 9}, func(l *suite.Limits) { l.BudgetMoney = 9 }},
+		"--budget-time":  {option.LimitOptions{BudgetTime: 9}, func(l *suite.Limits) { l.BudgetTime = 9 }},
+		"--timeout":      {option.LimitOptions{Timeout: 9}, func(l *suite.Limits) { l.Timeout = 9 }},
+		"--attempts":     {option.LimitOptions{Attempts: 9}, func(l *suite.Limits) { l.Attempts = 9 }},
 	} {
-		j, err := s.settle(Flags{Options: eval.Options{LimitOptions: test.given}}, "s.yaml")
+		j, err := s.settle(Flags{Options: option.Options{LimitOptions: test.given}}, "s.yaml")
 		if err != nil {
 			t.Errorf("%s: %v, want no error", name, err)
 			continue
@@ -69,7 +70,7 @@ func TestEveryLimitOfAFlagWins(t *testing.T) {
 			t.Errorf("%s: prices in %s, want those of the suite, in USD", name, got)
 		}
 	}
-	j, err := s.settle(Flags{Options: eval.Options{LimitOptions: eval.LimitOptions{Prices: s.at.Join("flag-prices.yaml")}}}, "s.yaml")
+	j, err := s.settle(Flags{Options: option.Options{LimitOptions: option.LimitOptions{Prices: s.at.Join("flag-prices.yaml")}}}, "s.yaml")
 	if err != nil || j.Settings.Prices.Currency != "EUR" {
 		t.Errorf("with --prices: %v, %v, want prices in EUR", j.Settings.Prices, err)
 	}
@@ -88,9 +89,9 @@ func TestEverySettingOfTheServiceHasItsOwnPrecedence(t *testing.T) {
 	}
 	s.env = map[string]string{}
 	want := inSuite
-	check := func(what string, o eval.ServiceOptions) {
+	check := func(what string, o option.ServiceOptions) {
 		t.Helper()
-		j, err := s.settle(Flags{Options: eval.Options{ServiceOptions: o}}, "s.yaml")
+		j, err := s.settle(Flags{Options: option.Options{ServiceOptions: o}}, "s.yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +99,7 @@ func TestEverySettingOfTheServiceHasItsOwnPrecedence(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 	}
-	check("the suite alone", eval.ServiceOptions{})
+	check("the suite alone", option.ServiceOptions{})
 	for _, one := range []struct {
 		variable, value string
 		field           *string
@@ -111,13 +112,13 @@ func TestEverySettingOfTheServiceHasItsOwnPrecedence(t *testing.T) {
 		{"EVALRUN_AUTH_SCOPE_BASE", "https://variable.example/auth", &want.AuthScopeBase},
 	} { // one after the other, so that each changes its own setting only
 		s.env[one.variable], *one.field = one.value, one.value
-		check(one.variable, eval.ServiceOptions{})
+		check(one.variable, option.ServiceOptions{})
 	}
 	want = eval.RunService{
 		BaseURL: "https://flag.example", APIVersion: "v1", HeaderPrefix: "x-flag", Auth: "apiKey", Project: "flag",
 		AuthScopeBase: "https://flag.example/auth",
 	}
-	check("flags", eval.ServiceOptions{
+	check("flags", option.ServiceOptions{
 		BaseURL: want.BaseURL + "/", APIVersion: "v1", HeaderPrefix: "x-flag", Auth: "apiKey", Project: "flag", ScopeBase: want.AuthScopeBase,
 	})
 }
@@ -136,7 +137,7 @@ func TestSuitesAgreeOrAFlagSettlesIt(t *testing.T) {
 	}
 	_, err = s.settle(Flags{}, "two.yaml", "three.yaml")
 	s.refused(err, "limits.concurrency")
-	j, err = s.settle(Flags{Options: eval.Options{LimitOptions: eval.LimitOptions{Concurrency: 4}}}, "two.yaml", "three.yaml")
+	j, err = s.settle(Flags{Options: option.Options{LimitOptions: option.LimitOptions{Concurrency: 4}}}, "two.yaml", "three.yaml")
 	if err != nil || j.Settings.Limits.Concurrency != 4 || len(j.Settings.Limits.Models) != 2 {
 		t.Errorf("settled by a flag: %+v, %v, want 4 calls at once and limits of both models", j.Settings.Limits, err)
 	}
@@ -152,9 +153,9 @@ func TestPriceListsReportPlaces(t *testing.T) {
 	s := newSite(t)
 	s.write("s.yaml", limitedSuite("s", ""))
 	s.write("p.yaml", "currency: USD\nmodels: {svc-pro: {inptu: 1, output: -2}}\n")
-	_, err := s.settle(Flags{Options: eval.Options{LimitOptions: eval.LimitOptions{Prices: s.at.Join("p.yaml")}}}, "s.yaml")
+	_, err := s.settle(Flags{Options: option.Options{LimitOptions: option.LimitOptions{Prices: s.at.Join("p.yaml")}}}, "s.yaml")
 	s.refused(err, "p.yaml:2:20", "`input`", "p.yaml:2:38")
-	_, err = s.settle(Flags{Options: eval.Options{LimitOptions: eval.LimitOptions{Prices: s.at.Join("gone.yaml")}}}, "s.yaml")
+	_, err = s.settle(Flags{Options: option.Options{LimitOptions: option.LimitOptions{Prices: s.at.Join("gone.yaml")}}}, "s.yaml")
 	s.refused(err, "gone.yaml")
 }
 
@@ -163,10 +164,10 @@ func TestSelectedPlacesAreThePlan(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.write("s.yaml", fourSuite)
-	var places eval.Places
+	var places option.Places
 	places.Add(1, 1)
 	places.Add(3, 1)
-	j, err := s.settle(Flags{Options: eval.Options{SelectionOptions: eval.SelectionOptions{Selected: &places}}}, "s.yaml")
+	j, err := s.settle(Flags{Options: option.Options{SelectionOptions: option.SelectionOptions{Selected: &places}}}, "s.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

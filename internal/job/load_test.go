@@ -10,6 +10,8 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // Load reports every problem of every suite at once, with its place and a fix, and sends nothing.
@@ -77,9 +79,9 @@ func TestLoadRefusesWhatIsNoFile(t *testing.T) {
 	}
 	_, err := s.settle(Flags{}, "b.yaml", "folder/a.yaml")
 	s.refused(err, "`s`", "folder/a.yaml", "b.yaml")
-	_, err = s.settle(Flags{Options: eval.Options{GateOptions: eval.GateOptions{Interleave: "other.yaml@main"}}}, "b.yaml")
+	_, err = s.settle(Flags{Options: option.Options{GateOptions: option.GateOptions{Interleave: "other.yaml@main"}}}, "b.yaml")
 	s.refused(err, "other.yaml")
-	_, err = s.settle(Flags{Options: eval.Options{GateOptions: eval.GateOptions{Interleave: "b.yaml@--output=x"}}}, "b.yaml")
+	_, err = s.settle(Flags{Options: option.Options{GateOptions: option.GateOptions{Interleave: "b.yaml@--output=x"}}}, "b.yaml")
 	s.refused(err, "SUITE@REF")
 }
 
@@ -121,7 +123,7 @@ func TestVariablesOfFlagsWinAndLeaveCasesTheSame(t *testing.T) {
 	s := newSite(t)
 	s.write("s.yaml", fourSuite)
 	prompts := func(vars map[string]string) (texts, ids []string) {
-		j, err := s.settle(Flags{Options: eval.Options{Vars: vars, SelectionOptions: eval.SelectionOptions{Repeats: 1}}}, "s.yaml")
+		j, err := s.settle(Flags{Options: option.Options{Vars: vars, SelectionOptions: option.SelectionOptions{Repeats: 1}}}, "s.yaml")
 		if err != nil {
 			t.Fatal(err)
 		}

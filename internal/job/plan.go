@@ -6,10 +6,10 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/dialect"
 	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -24,20 +24,20 @@ func (j *Job) CalledArms() []runner.PlannedArm {
 }
 
 // places returns the places of the selected trials, or nil when all are selected.
-func (j *Job) places() *eval.Places {
+func (j *Job) places() *option.Places {
 	if j.Settings.Selection == nil {
 		return nil
 	}
 	return j.Settings.Selection.Places
 }
 
-func (r *inputs) plan(f *Flags, places *eval.Places, apiVersion string) *runner.Plan {
+func (r *inputs) plan(f *Flags, places *option.Places, apiVersion string) *runner.Plan {
 	p := runner.NewPlan(r.Suites, r.table(), filterOf(f, places), apiVersion)
 	p.Uncounted = r.uncounted()
 	return p
 }
 
-func filterOf(f *Flags, places *eval.Places) runner.Filter {
+func filterOf(f *Flags, places *option.Places) runner.Filter {
 	return runner.Filter{
 		Cases:  glob.New(f.Cases),
 		Tags:   glob.New(f.Tags),

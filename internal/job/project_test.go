@@ -6,6 +6,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/project"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 const projectText = `suites: [suites/*.yaml, "!suites/not.yaml"]
@@ -65,7 +67,7 @@ func TestUntrustedSuitesUseNoProjectFile(t *testing.T) {
 		suites []string
 	}{
 		"--no-config": {c: ProjectChoice{None: true}},
-		"--untrusted": {f: Flags{Options: eval.Options{Untrusted: true}}},
+		"--untrusted": {f: Flags{Options: option.Options{Untrusted: true}}},
 		"a suite":     {suites: []string{project.FileName}},
 	} {
 		expect.OK(t, s.use(&one.f, one.c, one.suites...))
@@ -87,9 +89,9 @@ func TestBadProjectFilesAreRefused(t *testing.T) {
 	s.refused(s.use(&Flags{}, ProjectChoice{File: "bad.yaml"}), "bad.yaml:2:1", "`concurrency`")
 	s.refused(s.use(&Flags{}, ProjectChoice{File: "gone.yaml"}), "gone.yaml")
 	s.refused(s.use(&Flags{}, ProjectChoice{File: "bad.yaml", None: true}), "--config", "--no-config")
-	s.refused(s.use(&Flags{Options: eval.Options{Untrusted: true}}, ProjectChoice{File: "bad.yaml"}), "--untrusted", "--config")
-	s.refused(s.use(&Flags{Options: eval.Options{Name: "a\nb"}}, ProjectChoice{}), "name")
-	s.refused(s.use(&Flags{Options: eval.Options{Labels: map[string]string{"a b": "x"}}}, ProjectChoice{}), "a b")
+	s.refused(s.use(&Flags{Options: option.Options{Untrusted: true}}, ProjectChoice{File: "bad.yaml"}), "--untrusted", "--config")
+	s.refused(s.use(&Flags{Options: option.Options{Name: "a\nb"}}, ProjectChoice{}), "name")
+	s.refused(s.use(&Flags{Options: option.Options{Labels: map[string]string{"a b": "x"}}}, ProjectChoice{}), "a b")
 	var f Flags
 	expect.OK(t, s.use(&f, ProjectChoice{File: "empty.yaml"}))
 	_, err := f.ProjectSuites()

@@ -11,6 +11,8 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // rescored keeps the user's own choices for a job that rescores a run, before the settings of that run fill the gaps.
@@ -68,7 +70,7 @@ func LoadRescored(name string, files []string, f Flags, getenv func(string) stri
 
 // raceLike repeats the race of a run on its recorded answers, with their current scores. It keeps the order of cases,
 // because an arm that left the race has answers to the first cases of that order only.
-func (f *Flags) raceLike(run *eval.Run, begun *eval.Options) {
+func (f *Flags) raceLike(run *eval.Run, begun *option.Options) {
 	if begun.Race == "" {
 		return
 	}
@@ -115,7 +117,7 @@ func rescorable(dir rundir.Dir, name string) (*eval.Run, error) {
 
 // suitesOf returns the current suite files of a run. If one of them ran next to an earlier version, it sets Interleave, so
 // that this version is loaded again.
-func (f *Flags) suitesOf(run *eval.Run, begun *eval.Options) (files []string, err error) {
+func (f *Flags) suitesOf(run *eval.Run, begun *option.Options) (files []string, err error) {
 	for _, one := range run.Suites {
 		file := suiteFile(f.Dir, one)
 		if _, err := os.Stat(f.Dir.Join(file)); err != nil {
@@ -169,7 +171,7 @@ func (f *Flags) LikeFailed() (files []string, err error) {
 }
 
 // serviceOf uses the service of a run where flags give none. Only embeddings, and judges with --ask-judges, are sent to it.
-func (f *Flags) serviceOf(run *eval.Run, begun eval.Options) {
+func (f *Flags) serviceOf(run *eval.Run, begun option.Options) {
 	f.APIVersion = cmp.Or(f.APIVersion, run.Service.APIVersion) // part of every request
 	if f.BaseURL != "" || f.Emulator != "" {
 		return

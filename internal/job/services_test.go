@@ -3,8 +3,9 @@ package job
 import (
 	"testing"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // namedSuite has a model under test at a named service, and an application; the judge is at another service.
@@ -66,7 +67,7 @@ func TestBadNamedServicesAreRefused(t *testing.T) {
 		return f
 	}
 	emulated := moved("a", "https://x.example")
-	emulated.Emulator = eval.DemoScript
+	emulated.Emulator = option.DemoScript
 	for says, one := range map[string]struct {
 		f     Flags
 		files []string

@@ -17,6 +17,7 @@ import (
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/labels"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
@@ -115,7 +116,7 @@ func (l *Loaded) settings() (Settings, error) {
 		return s, err
 	}
 	s.Selection, err = selection.New(&f.Options, f.Dir, l.rescored.within, func() *runner.Plan {
-		f.Shard = eval.Shard{} // shards divide the selection, so it must not depend on them
+		f.Shard = option.Shard{} // shards divide the selection, so it must not depend on them
 		return l.plan(&f, nil, s.Service.APIVersion)
 	})
 	return s, err
@@ -145,7 +146,7 @@ func (l *Loaded) readLabels() (map[string]*labels.File, error) {
 }
 
 // service settles the unnamed service: its address, and how callers authenticate.
-func (m *merger) service(o *eval.ServiceOptions, getenv func(string) string) eval.RunService {
+func (m *merger) service(o *option.ServiceOptions, getenv func(string) string) eval.RunService {
 	// text settles one setting from its flag, its environment variable and the suites.
 	text := func(name, flag, variable string, of func(suite.UnnamedService) string) string {
 		given := cmp.Or(flag, getenv(variable))
@@ -176,7 +177,7 @@ func (m *merger) service(o *eval.ServiceOptions, getenv func(string) string) eva
 }
 
 // limits settles the limits of the calls.
-func (m *merger) limits(o *eval.LimitOptions) suite.Limits {
+func (m *merger) limits(o *option.LimitOptions) suite.Limits {
 	number := func(name string, flag int, of func(suite.Limits) int) int {
 		return pick(m, "limits."+name, flag, func(s *suite.Suite) int { return of(s.Limits) })
 	}
@@ -274,10 +275,10 @@ func (s *Settings) check() error {
 // merger settles settings from flags, suites and the project file, and collects those in which suites differ.
 type merger struct {
 	suites   []*suite.Suite
-	defaults *eval.Options // of the project file
-	differ   []string      // keys in which suites differ
-	capped   bool          // the user set a concurrency
-	usual    int           // default concurrency
+	defaults *option.Options // of the project file
+	differ   []string        // keys in which suites differ
+	capped   bool            // the user set a concurrency
+	usual    int             // default concurrency
 }
 
 // models merges the limits of models. Suites that limit the same model must agree.

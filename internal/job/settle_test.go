@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // suiteOf writes a suite of one case with further keys, and gives its path.
@@ -24,7 +25,7 @@ func suiteOf(t *testing.T, name, keys string) string {
 }
 
 // settled loads and settles suites.
-func settled(t *testing.T, o eval.Options, env map[string]string, files ...string) (*Job, error) {
+func settled(t *testing.T, o option.Options, env map[string]string, files ...string) (*Job, error) {
 	t.Helper()
 	l, err := Load(files, Flags{Options: o}, func(name string) string { return env[name] })
 	if err == nil {
@@ -43,7 +44,7 @@ func TestSettlePrefersFlagsThenVariablesThenSuites(t *testing.T) {
 	plain := suiteOf(t, "b", "")
 	env := map[string]string{"EVALRUN_BASE_URL": "https://variable.example", "EVALRUN_API_KEY": " secret "}
 	for name, test := range map[string]struct {
-		options     eval.Options
+		options     option.Options
 		env         map[string]string
 		file        string
 		url, auth   string
@@ -54,14 +55,14 @@ func TestSettlePrefersFlagsThenVariablesThenSuites(t *testing.T) {
 		"suite":    {file: suite, url: "https://suite.example", auth: "apiKeyQuery", concurrency: 3, timeout: 5 * time.Second},
 		"variable": {env: env, file: suite, url: "https://variable.example", auth: "apiKeyQuery", concurrency: 3, timeout: 5 * time.Second},
 		"flag": {
-			options: eval.Options{
-				ServiceOptions: eval.ServiceOptions{BaseURL: "https://flag.example", Auth: "apiKey"},
-				LimitOptions:   eval.LimitOptions{Concurrency: 5, Timeout: time.Second},
+			options: option.Options{
+				ServiceOptions: option.ServiceOptions{BaseURL: "https://flag.example", Auth: "apiKey"},
+				LimitOptions:   option.LimitOptions{Concurrency: 5, Timeout: time.Second},
 			},
 			env: env, file: suite, url: "https://flag.example", auth: "apiKey", concurrency: 5, timeout: time.Second,
 		},
 		"emulator": {
-			options: eval.Options{ServiceOptions: eval.ServiceOptions{Emulator: eval.DemoScript}},
+			options: option.Options{ServiceOptions: option.ServiceOptions{Emulator: option.DemoScript}},
 			env:     env, file: suite, url: emulatorURL, auth: "apiKeyQuery", concurrency: 3, timeout: 5 * time.Second,
 		},
 	} {
@@ -86,15 +87,15 @@ func TestSettlePrefersFlagsThenVariablesThenSuites(t *testing.T) {
 func TestSettleRefusesWhatDiffers(t *testing.T) {
 	t.Parallel()
 	for says, test := range map[string]struct {
-		options eval.Options
+		options option.Options
 		env     map[string]string
 		keys    [2]string
 	}{
 		"differ in service.baseUrl": {keys: [2]string{"service: {baseUrl: 'https://a.example'}", "service: {baseUrl: 'https://b.example'}"}},
 		"differ in limits.attempts": {keys: [2]string{"limits: {attempts: 2}", "limits: {attempts: 3}"}},
-		"choose one":                {options: eval.Options{ServiceOptions: eval.ServiceOptions{BaseURL: "https://a.example", Emulator: "demo"}}},
-		"v1 or v1beta":              {options: eval.Options{ServiceOptions: eval.ServiceOptions{APIVersion: "v2"}}},
-		"needs a price list":        {options: eval.Options{LimitOptions: eval.LimitOptions{BudgetMoney: 1}}},
+		"choose one":                {options: option.Options{ServiceOptions: option.ServiceOptions{BaseURL: "https://a.example", Emulator: "demo"}}},
+		"v1 or v1beta":              {options: option.Options{ServiceOptions: option.ServiceOptions{APIVersion: "v2"}}},
+		"needs a price list":        {options: option.Options{LimitOptions: option.LimitOptions{BudgetMoney: 1}}},
 		"control character":         {env: map[string]string{"EVALRUN_API_KEY": "a\nb"}},
 		"it takes at least 16":      {env: map[string]string{"EVALRUN_TRUST_KEY": "short"}},
 	} {
@@ -109,14 +110,14 @@ func TestSettleRefusesWhatDiffers(t *testing.T) {
 func TestTheHintNamesTheFilterThatSelectsNothing(t *testing.T) {
 	t.Parallel()
 	file := suiteOf(t, "a", "")
-	for want, o := range map[string]eval.SelectionOptions{
+	for want, o := range map[string]option.SelectionOptions{
 		": --case d fits none":    {Cases: []string{"d"}},
 		": --arm t/q fits none":   {Arms: []string{"t/q"}},
 		": --tag x fits none":     {Tags: []string{"x"}},
 		"did you mean t/p?":       {Arms: []string{"t/pp"}},
 		": --arm none* fits none": {Cases: []string{"c"}, Arms: []string{"none*"}},
 	} {
-		j, err := settled(t, eval.Options{SelectionOptions: o}, nil, file)
+		j, err := settled(t, option.Options{SelectionOptions: o}, nil, file)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,8 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/typeset"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // Bounds of the names of cases on a line; the rest is counted. More names are listed of cases that passed
@@ -228,7 +230,7 @@ func gatedWords(m *compare.MetricComparison) []string {
 	if words := Margin(m); words != "" {
 		parts = append(parts, words)
 	}
-	if m.N > 0 && !eval.IsRatio(m.Name) {
+	if m.N > 0 && !option.IsRatio(m.Name) {
 		parts = append(parts, fmt.Sprintf("%d gained, %d regressed", m.Gained, m.Regressed))
 	}
 	if words := probabilities(m); words != "" {
@@ -246,7 +248,7 @@ func Margin(m *compare.MetricComparison) string {
 	switch {
 	case m.Margin == nil:
 		return ""
-	case eval.IsRatio(m.Name):
+	case option.IsRatio(m.Name):
 		return fmt.Sprintf("at most x %g", *m.Margin)
 	}
 	return fmt.Sprintf("margin %g", *m.Margin)
@@ -269,9 +271,9 @@ func probabilities(m *compare.MetricComparison) string {
 // amount returns a value of a metric with its unit.
 func amount(metric string, x float64) string {
 	switch metric {
-	case eval.MetricLatency:
+	case option.MetricLatency:
 		return fmt.Sprintf("%.4g ms", x)
-	case eval.MetricTokens:
+	case option.MetricTokens:
 		return fmt.Sprintf("%.4g tokens", x)
 	}
 	return fmt.Sprintf("%.3f", x)

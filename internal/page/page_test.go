@@ -27,6 +27,7 @@ import (
 	"github.com/evalrun/evalrun/internal/page"
 	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/tool"
 )
 
@@ -213,7 +214,7 @@ func everywhere(text string) []*eval.Result {
 }
 
 // picture is a run whose two trials send the same image.
-func picture(t *testing.T, options *eval.Options, img eval.Image, data []byte) *journal.Document {
+func picture(t *testing.T, options *option.Options, img eval.Image, data []byte) *journal.Document {
 	t.Helper()
 	dir := t.TempDir()
 	err := errors.Join(os.WriteFile(filepath.Join(dir, "a.png"), data, 0o600), os.Mkdir(filepath.Join(dir, "folder"), 0o700))
@@ -239,7 +240,7 @@ func TestAnImageIsInThePageOnce(t *testing.T) {
 	sum, largeSum := fmt.Sprintf("%x", sha256.Sum256(data)), fmt.Sprintf("%x", sha256.Sum256(large))
 	png := func(path, hash string) eval.Image { return eval.Image{Path: path, MIMEType: "image/png", SHA256: hash} }
 	for name, test := range map[string]struct {
-		flags *eval.Options
+		flags *option.Options
 		img   eval.Image
 		data  []byte
 		want  int
@@ -247,7 +248,7 @@ func TestAnImageIsInThePageOnce(t *testing.T) {
 		"as sent":        {nil, png("a.png", sum), data, 1},
 		"resized":        {nil, eval.Image{Path: "a.png", MIMEType: "image/png", SHA256: "00", SourceSHA256: sum}, data, 1},
 		"changed since":  {nil, png("a.png", sum), []byte("other"), 0},
-		"not kept":       {&eval.Options{NoContent: true}, png("a.png", sum), data, 0},
+		"not kept":       {&option.Options{NoContent: true}, png("a.png", sum), data, 0},
 		"outside":        {nil, png("../a.png", sum), data, 0},
 		"gone":           {nil, png("b.png", sum), data, 0},
 		"a folder":       {nil, png("folder", sum), data, 0},
@@ -291,7 +292,7 @@ func compared(t testing.TB) *journal.Document {
 		},
 		Flips: []compare.Flip{{Case: "broke", BasePassed: 1, BaseJudged: 1, HeadJudged: 1}},
 		Metrics: []compare.MetricComparison{{
-			Name:          eval.MetricPass,
+			Name:          option.MetricPass,
 			MetricChange:  compare.MetricChange{N: 2, Level: 0.98, Anytime: true},
 			MetricTests:   compare.MetricTests{Gated: true, Margin: new(0.05)},
 			MetricVerdict: compare.MetricVerdict{Flags: []string{"worse_within_margin"}},

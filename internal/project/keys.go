@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -84,40 +84,40 @@ func servicesShape(templates bool) shape.Schema {
 }
 
 func serviceSettings() []keyReader {
-	word := func(name string, words []string, doc string, at func(*eval.Options) *string) keyReader {
+	word := func(name string, words []string, doc string, at func(*option.Options) *string) keyReader {
 		return keyReader{shape.Key{Name: name, Is: shape.Word(words...), Doc: doc}, func(f *File, n yamlnode.Node) {
 			*at(&f.Defaults) = n.Word(words...)
 		}}
 	}
 	return []keyReader{
 		checked("baseUrl", shape.Matching(`^https?://`), "Where the service is, without the version.",
-			func(o *eval.Options) *string { return &o.BaseURL }, service.CheckBaseURL),
+			func(o *option.Options) *string { return &o.BaseURL }, service.CheckBaseURL),
 		word("apiVersion", service.APIVersions, "The version of the interface.",
-			func(o *eval.Options) *string { return &o.APIVersion }),
+			func(o *option.Options) *string { return &o.APIVersion }),
 		checked("headerPrefix", shape.Matching(suite.HeaderPrefix.String()), "The beginning of the service's header names.",
-			func(o *eval.Options) *string { return &o.HeaderPrefix }, func(v string) string {
+			func(o *option.Options) *string { return &o.HeaderPrefix }, func(v string) string {
 				return unless(suite.HeaderPrefix.MatchString(v), v, "is not the beginning of a header name")
 			}),
-		word("auth", suite.AuthKinds, "How to authenticate.", func(o *eval.Options) *string { return &o.Auth }),
+		word("auth", suite.AuthKinds, "How to authenticate.", func(o *option.Options) *string { return &o.Auth }),
 		checked("project", shape.Matching(suite.Project.String()), "The cloud project that pays, with oauth.",
-			func(o *eval.Options) *string { return &o.Project }, func(v string) string {
+			func(o *option.Options) *string { return &o.Project }, func(v string) string {
 				return unless(suite.Project.MatchString(v), v, "is not the id of a cloud project")
 			}),
 		checked("authScopeBase", shape.Matching(`^https?://`), "The beginning of the scopes' identifiers.",
-			func(o *eval.Options) *string { return &o.ScopeBase }, service.CheckScopeBase),
+			func(o *option.Options) *string { return &o.ScopeBase }, service.CheckScopeBase),
 	}
 }
 
 func limitSettings() []keyReader {
 	return []keyReader{
 		whole("concurrency", suite.MaxConcurrency, "Calls in progress at once.",
-			func(o *eval.Options) *int { return &o.Concurrency }),
-		whole("rpm", math.MaxInt32, "Requests per minute.", func(o *eval.Options) *int { return &o.RPM }),
-		whole("tpm", math.MaxInt32, "Tokens per minute.", func(o *eval.Options) *int { return &o.TPM }),
+			func(o *option.Options) *int { return &o.Concurrency }),
+		whole("rpm", math.MaxInt32, "Requests per minute.", func(o *option.Options) *int { return &o.RPM }),
+		whole("tpm", math.MaxInt32, "Tokens per minute.", func(o *option.Options) *int { return &o.TPM }),
 		whole("budgetTokens", math.MaxInt32, "Tokens to spend at most.",
-			func(o *eval.Options) *int { return &o.BudgetTokens }),
+			func(o *option.Options) *int { return &o.BudgetTokens }),
 		whole("budgetCalls", math.MaxInt32, "Calls to make at most, retries included.",
-			func(o *eval.Options) *int { return &o.BudgetCalls }),
+			func(o *option.Options) *int { return &o.BudgetCalls }),
 		{
 			shape.Key{
 				Name: "budgetMoney", Is: shape.Number(1e-9, math.MaxInt32),
@@ -126,7 +126,7 @@ func limitSettings() []keyReader {
 			func(f *File, n yamlnode.Node) { f.Defaults.BudgetMoney = n.Float(1e-9, math.MaxInt32) },
 		},
 		period("budgetTime", "Stop sending requests after this long.",
-			func(o *eval.Options) *time.Duration { return &o.BudgetTime }),
+			func(o *option.Options) *time.Duration { return &o.BudgetTime }),
 		{
 			shape.Key{Name: "prices", Is: shape.Text, Doc: "A price list, a YAML file below the folder of this file."},
 			func(f *File, n yamlnode.Node) {
@@ -135,21 +135,21 @@ func limitSettings() []keyReader {
 				}
 			},
 		},
-		whole("attempts", suite.MaxAttempts, "Attempts per call at most.", func(o *eval.Options) *int { return &o.Attempts }),
-		period("timeout", "Time of one attempt.", func(o *eval.Options) *time.Duration { return &o.Timeout }),
-		whole("repeats", suite.MaxRepeats, "Run each case this often.", func(o *eval.Options) *int { return &o.Repeats }),
+		whole("attempts", suite.MaxAttempts, "Attempts per call at most.", func(o *option.Options) *int { return &o.Attempts }),
+		period("timeout", "Time of one attempt.", func(o *option.Options) *time.Duration { return &o.Timeout }),
+		whole("repeats", suite.MaxRepeats, "Run each case this often.", func(o *option.Options) *int { return &o.Repeats }),
 	}
 }
 
 func gateSettings() []keyReader {
-	outcomes := []eval.OnInconclusive{eval.OnFail, eval.OnWarn, eval.OnPass}
+	outcomes := []option.OnInconclusive{option.OnFail, option.OnWarn, option.OnPass}
 	return []keyReader{
-		share("minPassRate", "The least pass rate of each arm.", func(o *eval.Options) **float64 { return &o.MinPassRate }),
-		share("maxErrors", "The largest share of errors.", func(o *eval.Options) **float64 { return &o.MaxErrors }),
+		share("minPassRate", "The least pass rate of each arm.", func(o *option.Options) **float64 { return &o.MinPassRate }),
+		share("maxErrors", "The largest share of errors.", func(o *option.Options) **float64 { return &o.MaxErrors }),
 		share("maxBlocked", "The largest share of blocked answers.",
-			func(o *eval.Options) **float64 { return &o.MaxBlocked }),
+			func(o *option.Options) **float64 { return &o.MaxBlocked }),
 		checked("baseline", shape.Text, "The name of the baseline of suites that name none.",
-			func(o *eval.Options) *string { return &o.Baseline }, func(v string) string {
+			func(o *option.Options) *string { return &o.Baseline }, func(v string) string {
 				return unless(!strings.ContainsAny(v, `/\`) || strings.Contains(v, ":"), v,
 					"is a path; only the name of a baseline goes here")
 			}),
@@ -171,11 +171,11 @@ func gateSettings() []keyReader {
 			func(f *File, n yamlnode.Node) { f.Defaults.Rule.OnInconclusive = yamlnode.WordOf(n, outcomes...) },
 		},
 		share("minPaired", "The least share of the baseline's cases that must be compared.",
-			func(o *eval.Options) **float64 { return &o.Rule.MinPaired }),
+			func(o *option.Options) **float64 { return &o.Rule.MinPaired }),
 		texts("allowRemoved", "Globs of suites or arms that only the baseline may have.",
-			func(o *eval.Options) *[]string { return &o.Rule.AllowRemoved }),
+			func(o *option.Options) *[]string { return &o.Rule.AllowRemoved }),
 		texts("metric", "NAME or NAME=MARGIN: metrics that must not get worse.",
-			func(o *eval.Options) *[]string { return &o.Rule.Metrics }),
+			func(o *option.Options) *[]string { return &o.Rule.Metrics }),
 		{
 			shape.Key{Name: "stopEarly", Is: shape.Bool, Doc: "Whether to stop when the verdict is known."},
 			func(f *File, n yamlnode.Node) { f.Defaults.Rule.StopEarly = n.Bool() },
@@ -235,7 +235,7 @@ func unless(good bool, value, problem string) string {
 }
 
 // checked is a text that a function checks; problem returns "" for a good one.
-func checked(name string, is shape.Shape, doc string, at func(*eval.Options) *string,
+func checked(name string, is shape.Shape, doc string, at func(*option.Options) *string,
 	problem func(string) string,
 ) keyReader {
 	return keyReader{shape.Key{Name: name, Is: is, Doc: doc}, func(f *File, n yamlnode.Node) {
@@ -253,25 +253,25 @@ func checked(name string, is shape.Shape, doc string, at func(*eval.Options) *st
 	}}
 }
 
-func whole(name string, most int, doc string, at func(*eval.Options) *int) keyReader {
+func whole(name string, most int, doc string, at func(*option.Options) *int) keyReader {
 	return keyReader{shape.Key{Name: name, Is: shape.Int(1, most), Doc: doc}, func(f *File, n yamlnode.Node) {
 		*at(&f.Defaults) = n.Int(1, most)
 	}}
 }
 
-func period(name, doc string, at func(*eval.Options) *time.Duration) keyReader {
+func period(name, doc string, at func(*option.Options) *time.Duration) keyReader {
 	return keyReader{shape.Key{Name: name, Is: shape.Duration, Doc: doc}, func(f *File, n yamlnode.Node) {
 		*at(&f.Defaults) = n.Duration()
 	}}
 }
 
-func share(name, doc string, at func(*eval.Options) **float64) keyReader {
+func share(name, doc string, at func(*option.Options) **float64) keyReader {
 	return keyReader{shape.Key{Name: name, Is: shape.Number(0, 1), Doc: doc}, func(f *File, n yamlnode.Node) {
 		*at(&f.Defaults) = new(n.Float(0, 1))
 	}}
 }
 
-func texts(name, doc string, at func(*eval.Options) *[]string) keyReader {
+func texts(name, doc string, at func(*option.Options) *[]string) keyReader {
 	return keyReader{shape.Key{Name: name, Is: shape.OneOrMore(shape.Text), Doc: doc}, func(f *File, n yamlnode.Node) {
 		*at(&f.Defaults) = n.Strings()
 	}}

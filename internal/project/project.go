@@ -12,8 +12,9 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // FileName is the name of project files that evalrun finds by itself.
@@ -27,7 +28,7 @@ type File struct {
 	// excludes files.
 	Suites []Glob
 	// Defaults apply where flags, variables and suites set nothing.
-	Defaults eval.Options
+	Defaults option.Options
 	// Flags are defaults of flags that suites have no key for, in the order of the file.
 	Flags []Flag
 	// Services is the node of the named services, for suite.LoadServices; zero if there are none.

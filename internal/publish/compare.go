@@ -10,6 +10,7 @@ import (
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/page"
 	"github.com/evalrun/evalrun/internal/verdict"
+	"github.com/evalrun/evalrun/option"
 
 	"github.com/evalrun/evalrun/compare"
 )
@@ -84,7 +85,7 @@ func (s *site) compare(p runPair) (comparison, error) {
 		NoContent: base.Run.Options().NoContent || head.Run.Options().NoContent,
 	}
 	if s.options.Margin > 0 {
-		rule, err := verdict.RuleOf(eval.RuleOptions{Margin: s.options.Margin})
+		rule, err := verdict.RuleOf(option.RuleOptions{Margin: s.options.Margin})
 		if err != nil {
 			return comparison{}, err
 		}

@@ -26,6 +26,8 @@ import (
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // folder is a folder with runs, in which sites are made.
@@ -66,7 +68,7 @@ func (f folder) record(name string, day int, letters string, change func(*eval.R
 	f.Helper()
 	all := trials(letters)
 	run := eval.Run{
-		ID: name, StartedAt: fmt.Sprintf("2026-01-%02dT00:00:00Z", day), Flags: &eval.Options{}, Suites: []eval.RunSuite{{Name: "s"}},
+		ID: name, StartedAt: fmt.Sprintf("2026-01-%02dT00:00:00Z", day), Flags: &option.Options{}, Suites: []eval.RunSuite{{Name: "s"}},
 		Plan: eval.RunPlan{Trials: len(all), Arms: []string{"t/p"}},
 	}
 	if change != nil {

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/internal/exit"
@@ -21,6 +20,7 @@ import (
 	"github.com/evalrun/evalrun/internal/selection"
 	"github.com/evalrun/evalrun/internal/term"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -87,7 +87,7 @@ func LoadAccepting(name string, files []string, f job.Flags, getenv func(string)
 	cases, arms := f.Cases, f.Arms
 	l, err := job.LoadRescored(name, files, f, getenv)
 	if err == nil {
-		l.Flags.Cases, l.Flags.Arms, l.Flags.Tags, l.Flags.Shard = cases, arms, nil, eval.Shard{} // the run itself has the other choices
+		l.Flags.Cases, l.Flags.Arms, l.Flags.Tags, l.Flags.Shard = cases, arms, nil, option.Shard{} // the run itself has the other choices
 	}
 	return l, err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -60,8 +61,8 @@ func (f *folder) run(out, answers string, o evalrun.Options) {
 }
 
 // offered compares the answers of a run with the expected ones.
-func (f *folder) offered(run string, selection eval.SelectionOptions) (*Acceptance, error) {
-	flags := job.Flags{Dir: f.at, Options: eval.Options{SelectionOptions: selection}}
+func (f *folder) offered(run string, selection option.SelectionOptions) (*Acceptance, error) {
+	flags := job.Flags{Dir: f.at, Options: option.Options{SelectionOptions: selection}}
 	l, err := LoadAccepting(run, nil, flags, func(string) string { return "" })
 	if err == nil {
 		_, err = l.Settle()
@@ -75,7 +76,7 @@ func (f *folder) offered(run string, selection eval.SelectionOptions) (*Acceptan
 // all is offered where nothing goes wrong and nothing is selected.
 func (f *folder) all(run string) *Acceptance {
 	f.Helper()
-	a, err := f.offered(run, eval.SelectionOptions{})
+	a, err := f.offered(run, option.SelectionOptions{})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -248,7 +249,7 @@ func TestAcceptOffersBothSidesOfAConflict(t *testing.T) {
 		t.Errorf("offers (-want +got):\n%s", diff)
 	}
 	// A selection of one side is no conflict, and that side is expected already.
-	one, err := f.offered("run", eval.SelectionOptions{Cases: []string{"fr*"}})
+	one, err := f.offered("run", option.SelectionOptions{Cases: []string{"fr*"}})
 	if err != nil || len(one.Proposals) != 0 || one.Compared != 1 {
 		t.Errorf("of france: %+v, %v, want nothing to accept", one, err)
 	}
@@ -279,7 +280,7 @@ func TestAcceptRefusesWithTheReason(t *testing.T) {
 	f.run("run", parisMadrid, evalrun.Options{})
 	f.run("run-private", parisMadrid, evalrun.Options{NoContent: true})
 	running, err := journal.Create(f.at.Join("run-now"), &eval.Run{
-		ID: "now", Flags: &eval.Options{},
+		ID: "now", Flags: &option.Options{},
 		Suites: []eval.RunSuite{{Name: "s", File: "s.yaml", Dir: f.at.Abs(""), Snapshot: "suites/0/s.yaml"}},
 	}, nil)
 	if err != nil {
@@ -288,14 +289,14 @@ func TestAcceptRefusesWithTheReason(t *testing.T) {
 	defer running.Close()
 	for _, test := range []struct {
 		run       string
-		selection eval.SelectionOptions
+		selection option.SelectionOptions
 		says      string
 	}{
-		{"nothing", eval.SelectionOptions{}, "nothing"},
-		{"run-private", eval.SelectionOptions{}, "--no-content"},
-		{"run-now", eval.SelectionOptions{}, "run-now"},
-		{"run", eval.SelectionOptions{Cases: []string{"franse"}}, "`france`"},
-		{"run", eval.SelectionOptions{Cases: []string{"france"}, Arms: []string{"u/*"}}, "u/*"},
+		{"nothing", option.SelectionOptions{}, "nothing"},
+		{"run-private", option.SelectionOptions{}, "--no-content"},
+		{"run-now", option.SelectionOptions{}, "run-now"},
+		{"run", option.SelectionOptions{Cases: []string{"franse"}}, "`france`"},
+		{"run", option.SelectionOptions{Cases: []string{"france"}, Arms: []string{"u/*"}}, "u/*"},
 	} {
 		_, err := f.offered(test.run, test.selection)
 		if exit.Of(err) != exit.CodeBadInput || err == nil || !strings.Contains(err.Error(), test.says) {

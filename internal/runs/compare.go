@@ -19,12 +19,13 @@ import (
 	"github.com/evalrun/evalrun/internal/term"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/reports"
 )
 
 // CompareRequest says how to compare two runs or two arms.
 type CompareRequest struct {
-	Rule eval.RuleOptions
+	Rule option.RuleOptions
 	Arms []string // empty, or the arms of base and head
 
 	Choose bool // a judge chooses between answers, which is one more metric
@@ -89,7 +90,7 @@ func (f Folder) choose(
 		return nil, err
 	}
 	if rule != nil && len(o.Rule.Metrics) == 0 {
-		rule.Metrics = append(rule.Metrics, eval.MetricMargin{Name: eval.MetricChoose, Margin: o.Rule.Margin})
+		rule.Metrics = append(rule.Metrics, eval.MetricMargin{Name: option.MetricChoose, Margin: o.Rule.Margin})
 	}
 	chooser, err := choosing.New(ctx, base, head, o.Judge)
 	if err != nil {

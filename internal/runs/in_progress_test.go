@@ -8,13 +8,15 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/journal"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // What needs all answers of a run refuses one that is still in progress, and says when to do it.
 func TestARunInProgressIsRefused(t *testing.T) {
 	t.Parallel()
 	f := newRunFolder(t)
-	run := eval.Run{ID: "now", StartedAt: "2026-01-01T00:00:00Z", Flags: &eval.Options{}, Suites: []eval.RunSuite{{Name: "s"}}}
+	run := eval.Run{ID: "now", StartedAt: "2026-01-01T00:00:00Z", Flags: &option.Options{}, Suites: []eval.RunSuite{{Name: "s"}}}
 	w, err := journal.Create(f.Join("now"), &run, nil)
 	expect.OK(t, err)
 	l := &job.Loaded{}

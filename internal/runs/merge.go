@@ -22,6 +22,8 @@ import (
 	"github.com/evalrun/evalrun/internal/term"
 	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/journal"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // Merged is the result of Merge.
@@ -213,7 +215,7 @@ func mergedHeader(shards []*journal.Document) *eval.Run {
 	run.RescoredFrom = rescoredFrom(shards)
 	run.Labels = maps.Clone(run.Labels)
 	options := *run.Options() // resuming the merged run must resume all of it
-	options.Shard = eval.Shard{}
+	options.Shard = option.Shard{}
 	run.Flags = &options
 	for _, d := range shards {
 		run.StartedAt = min(run.StartedAt, d.Run.StartedAt)

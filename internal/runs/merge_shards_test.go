@@ -10,6 +10,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/expect"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // shard records a shard of a plan of six trials, with every other trial.
@@ -18,7 +20,7 @@ func (f inFolder) shard(name string, index int, outcomes string, change func(*ev
 	f.record(name, func(r *eval.Run) {
 		r.Plan.Shard = &eval.ShardOf{Index: index, Of: 2, Plan: "plan", Trials: 6}
 		r.Plan.Arms = []string{"t/p"}
-		r.Flags.Shard = eval.Shard{Index: index, Of: 2}
+		r.Flags.Shard = option.Shard{Index: index, Of: 2}
 		if change != nil {
 			change(r)
 		}
@@ -64,7 +66,7 @@ func TestMergedShardsAreOneRun(t *testing.T) {
 	}
 	expect.Same(t, "the order of the trials", order, []int{0, 1, 2, 3, 4, 5})
 	expect.Same(t, "trials and shard", [2]any{d.Run.Plan.Trials, d.Run.Plan.Shard}, [2]any{6, (*eval.ShardOf)(nil)})
-	expect.Same(t, "the flag", d.Run.Options().Shard, eval.Shard{})
+	expect.Same(t, "the flag", d.Run.Options().Shard, option.Shard{})
 	expect.Same(t, "the beginning", d.Run.StartedAt, "2026-01-01T00:00:00Z")
 	var models []string
 	for _, one := range d.Run.Models {

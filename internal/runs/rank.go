@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"io"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/term"
 	"github.com/evalrun/evalrun/internal/verdict"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/ranking"
 	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/suite"
@@ -45,7 +45,7 @@ func (f Folder) Rank(name string, o CompareRequest) (*Rankings, error) {
 		return nil, err
 	}
 	defer doc.Close() //nolint:errcheck // it was only read
-	by := verdict.RankBy{Metric: eval.MetricPass, Alpha: cmp.Or(o.Rule.Alpha, eval.DefaultAlpha), Arms: o.Arms}
+	by := verdict.RankBy{Metric: option.MetricPass, Alpha: cmp.Or(o.Rule.Alpha, option.DefaultAlpha), Arms: o.Arms}
 	if len(o.Rule.Metrics) > 0 {
 		by.Metric = o.Rule.Metrics[0]
 	}

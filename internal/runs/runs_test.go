@@ -13,6 +13,8 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/verdict"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // contains reports each text that is not in what was written.
@@ -86,7 +88,7 @@ func TestAnExportIsABaselineWithoutAnswers(t *testing.T) {
 	if strings.Contains(string(data), "answer 1") {
 		t.Error("the export quotes an answer, want none in it")
 	}
-	c, err := f.Compare(context.Background(), []string{"main.jsonl", "night"}, CompareRequest{Rule: eval.RuleOptions{Margin: 0.05}})
+	c, err := f.Compare(context.Background(), []string{"main.jsonl", "night"}, CompareRequest{Rule: option.RuleOptions{Margin: 0.05}})
 	expect.OK(t, err)
 	expect.Same(t, "a run with its own export", c.found.Verdict, eval.Invalid)
 	out, shown := screen()
@@ -107,7 +109,7 @@ func TestRunsAreComparedByAMarginAndArmsByName(t *testing.T) {
 	f.record("main", nil, completed(), letters(good, "t/p", 0, 1)...)
 	f.record("worse", nil, completed(), letters(bad, "t/p", 0, 1)...)
 	f.record("arms", nil, completed(), append(letters(good, "t/a", 0, 1), letters(bad, "t/b", 60, 1)...)...)
-	margin := eval.RuleOptions{Margin: 0.05}
+	margin := option.RuleOptions{Margin: 0.05}
 	for name, test := range map[string]struct {
 		names []string
 		o     CompareRequest
@@ -138,19 +140,19 @@ func TestRunsAreComparedByAMarginAndArmsByName(t *testing.T) {
 		"a run and itself": {[]string{"main", "main"}, CompareRequest{Rule: margin}, eval.Invalid, exit.CodeIncomplete},
 		"a metric that is not": {
 			[]string{"main", "worse"},
-			CompareRequest{Rule: eval.RuleOptions{Metrics: []string{"x=0.1"}}},
+			CompareRequest{Rule: option.RuleOptions{Metrics: []string{"x=0.1"}}},
 			eval.Invalid,
 			exit.CodeIncomplete,
 		},
 		"inconclusive, a pass": {
 			[]string{"main", "worse"},
-			CompareRequest{Rule: eval.RuleOptions{Margin: 0.2, OnInconclusive: "pass"}},
+			CompareRequest{Rule: option.RuleOptions{Margin: 0.2, OnInconclusive: "pass"}},
 			eval.Regressed,
 			exit.CodeFailed,
 		},
 		"blocked, none are lost": {
 			[]string{"main", "worse"},
-			CompareRequest{Rule: eval.RuleOptions{Metrics: []string{"blocked=0.05"}}},
+			CompareRequest{Rule: option.RuleOptions{Metrics: []string{"blocked=0.05"}}},
 			eval.NotWorse,
 			exit.CodeOK,
 		},
@@ -185,7 +187,7 @@ func TestWhatCannotBeComparedIsBadInput(t *testing.T) {
 		"head":   {[]string{"main", "gone"}, CompareRequest{}},
 		"both":   {[]string{"gone", "gone too"}, CompareRequest{}},
 		"an arm": {[]string{"main"}, CompareRequest{Arms: []string{"t/p", "t/x"}}},
-		"margin": {[]string{"main"}, CompareRequest{Rule: eval.RuleOptions{Metrics: []string{"pass"}}}},
+		"margin": {[]string{"main"}, CompareRequest{Rule: option.RuleOptions{Metrics: []string{"pass"}}}},
 	} {
 		_, err := f.Compare(context.Background(), test.names, test.o)
 		expect.Same(t, "exit code without "+name, exit.Of(err), exit.CodeBadInput)

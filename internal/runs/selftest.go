@@ -8,6 +8,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/term"
 	"github.com/evalrun/evalrun/internal/verdict"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -15,7 +16,7 @@ import (
 type SelfTests []verdict.ArmSelfTest
 
 // SelfTest compares a run with itself by the gate of a suite.
-func (f Folder) SelfTest(s *suite.Suite, name string, o *eval.Options) (SelfTests, error) {
+func (f Folder) SelfTest(s *suite.Suite, name string, o *option.Options) (SelfTests, error) {
 	doc, err := f.OpenBaseline(name)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -22,7 +23,7 @@ import (
 const cases = `[{name: a, vars: {x: 1}}, {name: b, vars: {x: 2}}, {name: c, vars: {x: 3}}, {name: d, vars: {x: 4}}]`
 
 // planOf is the plan of a suite with some cases and places of it; nil are all.
-func planOf(t *testing.T, cases string, places *eval.Places) *runner.Plan {
+func planOf(t *testing.T, cases string, places *option.Places) *runner.Plan {
 	t.Helper()
 	var diags diag.List
 	text := `version: 1
@@ -61,9 +62,9 @@ func ranWith(t *testing.T, in rundir.Dir, name string, outcomes map[string]eval.
 }
 
 // selected are the trials that options leave of the cases: each case of an arm with the number of its repeats.
-func selected(t *testing.T, in rundir.Dir, cases string, o eval.SelectionOptions) (left string, s *Selection) {
+func selected(t *testing.T, in rundir.Dir, cases string, o option.SelectionOptions) (left string, s *Selection) {
 	t.Helper()
-	s, err := New(&eval.Options{SelectionOptions: o}, in, "", func() *runner.Plan { return planOf(t, cases, nil) })
+	s, err := New(&option.Options{SelectionOptions: o}, in, "", func() *runner.Plan { return planOf(t, cases, nil) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,12 +94,12 @@ func TestFailedInTakesWhatFailed(t *testing.T) {
 		{replaced, "a t, b u"},
 		{strings.Replace(cases, "{name: a, vars: {x: 1}}, ", "", 1), "b u"},
 	} {
-		got, s := selected(t, in, test.cases, eval.SelectionOptions{FailedIn: "run"})
+		got, s := selected(t, in, test.cases, option.SelectionOptions{FailedIn: "run"})
 		if got != test.want || s.FailedIn != "id-of-run" || s.Nothing != "" {
 			t.Errorf("of %s: %q of %s, want %q of id-of-run", test.cases, got, s.FailedIn, test.want)
 		}
 	}
-	got, s := selected(t, in, cases, eval.SelectionOptions{FailedIn: "good"})
+	got, s := selected(t, in, cases, option.SelectionOptions{FailedIn: "good"})
 	if got != "" || !strings.Contains(s.Nothing, "--failed-in good") {
 		t.Errorf("where nothing failed: %q, %q, want nothing, and the filter that left it", got, s.Nothing)
 	}
@@ -120,12 +121,12 @@ func TestChangedSinceTakesWhatIsNotInTheRun(t *testing.T) {
 		"{name: b, vars: {x: 2}}|{name: b, arms: [t/*], vars: {x: 2, unused: other}}": "b t, c u",
 	} {
 		old, changed, _ := strings.Cut(change, "|")
-		got, s := selected(t, in, strings.Replace(cases, old, changed, 1), eval.SelectionOptions{ChangedSince: "run"})
+		got, s := selected(t, in, strings.Replace(cases, old, changed, 1), option.SelectionOptions{ChangedSince: "run"})
 		if got != want || s.ChangedSince != "id-of-run" {
 			t.Errorf("%s: %q, want %q", change, got, want)
 		}
 	}
-	got, s := selected(t, in, cases, eval.SelectionOptions{ChangedSince: "same"})
+	got, s := selected(t, in, cases, option.SelectionOptions{ChangedSince: "same"})
 	if got != "" || !strings.Contains(s.Nothing, "--changed-since same") {
 		t.Errorf("where nothing has changed: %q, %q, want nothing, and the filter that left it", got, s.Nothing)
 	}
@@ -138,14 +139,14 @@ func TestFiltersAreCombined(t *testing.T) {
 	ranWith(t, in, "failed", map[string]eval.Outcome{"a t/p 1": eval.Fail, "b t/p 1": eval.Fail, "c t/p 1": eval.Fail})
 	ranWith(t, in, "skipped", map[string]eval.Outcome{"b t/p 1": eval.Skip, "b u/p 1": eval.Skip, "d t/p 1": eval.Skip})
 	ranWith(t, in, "same", nil)
-	if got, _ := selected(t, in, cases, eval.SelectionOptions{FailedIn: "failed", ChangedSince: "skipped"}); got != "b t" {
+	if got, _ := selected(t, in, cases, option.SelectionOptions{FailedIn: "failed", ChangedSince: "skipped"}); got != "b t" {
 		t.Errorf("failed and changed: %q, want b t", got)
 	}
-	got, _ := selected(t, in, cases, eval.SelectionOptions{FailedIn: "failed", Sample: 2})
+	got, _ := selected(t, in, cases, option.SelectionOptions{FailedIn: "failed", Sample: 2})
 	if strings.Count(got, " t") != 2 || strings.Contains(got, "d") {
 		t.Errorf("two of those that failed: %q, want 2 of t alone", got)
 	}
-	if got, s := selected(t, in, cases, eval.SelectionOptions{FailedIn: "same", ChangedSince: "same"}); got != "" ||
+	if got, s := selected(t, in, cases, option.SelectionOptions{FailedIn: "same", ChangedSince: "same"}); got != "" ||
 		!strings.Contains(s.Nothing, "--failed-in") {
 		t.Errorf("both leave nothing: %q, %q, want the first one named", got, s.Nothing)
 	}
@@ -156,16 +157,16 @@ func TestKnownSelectionsNeedNoOtherRun(t *testing.T) {
 	t.Parallel()
 	in := rundir.At(t.TempDir())
 	plan := func() *runner.Plan { t.Error("a plan was made, want none"); return nil }
-	var places eval.Places
+	var places option.Places
 	places.Add(0, 2)
-	known := &eval.Options{SelectionOptions: eval.SelectionOptions{Selected: &places, FailedIn: "gone", Sample: 1}}
+	known := &option.Options{SelectionOptions: option.SelectionOptions{Selected: &places, FailedIn: "gone", Sample: 1}}
 	if s, err := New(known, in, "", plan); err != nil || s.Places != &places || s.FailedIn != "gone" {
 		t.Errorf("%+v, %v, want the known places", s, err)
 	}
-	if s, err := New(&eval.Options{SelectionOptions: eval.SelectionOptions{Cases: []string{"a"}}}, in, "", plan); err != nil || s != nil {
+	if s, err := New(&option.Options{SelectionOptions: option.SelectionOptions{Cases: []string{"a"}}}, in, "", plan); err != nil || s != nil {
 		t.Errorf("without a filter: %+v, %v, want none", s, err)
 	}
-	_, err := New(&eval.Options{SelectionOptions: eval.SelectionOptions{FailedIn: "gone"}}, in, "", plan)
+	_, err := New(&option.Options{SelectionOptions: option.SelectionOptions{FailedIn: "gone"}}, in, "", plan)
 	if exit.Of(err) != exit.CodeBadInput || err == nil || !strings.Contains(err.Error(), "--failed-in") {
 		t.Errorf("a run that is gone: exit %d with %v, want bad input that names the flag", exit.Of(err), err)
 	}

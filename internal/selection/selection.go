@@ -14,13 +14,14 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 )
 
 // Selection is the result of --failed-in, --changed-since and --sample on the trials that the other filters
 // select. The run file records it, because the runs behind it may change or be deleted.
 type Selection struct {
-	Places                 *eval.Places
+	Places                 *option.Places
 	FailedIn, ChangedSince string // the ids of those runs
 	Sample                 int    // cases of each suite
 	Nothing                string // which of the filters left nothing, and why; "" when something is left
@@ -42,7 +43,7 @@ type trialFilter struct {
 // New applies the filters that look at more than names; nil when none is given. A resumed run knows its selection.
 // recordedOnly is a run whose trials alone can be selected, "" without. plan is the plan by names alone, in one
 // piece.
-func New(f *eval.Options, dir rundir.Dir, recordedOnly string, plan func() *runner.Plan) (*Selection, error) {
+func New(f *option.Options, dir rundir.Dir, recordedOnly string, plan func() *runner.Plan) (*Selection, error) {
 	out := &Selection{Places: f.Selected, FailedIn: f.FailedIn, ChangedSince: f.ChangedSince, Sample: f.Sample}
 	if f.Selected != nil {
 		return out, nil
@@ -55,7 +56,7 @@ func New(f *eval.Options, dir rundir.Dir, recordedOnly string, plan func() *runn
 	if f.Sample > 0 {
 		cases = sample(cases, f.Sample, f.Seed)
 	}
-	out.Places = &eval.Places{}
+	out.Places = &option.Places{}
 	for _, c := range cases {
 		out.Places.Add(c.place, c.repeats)
 	}

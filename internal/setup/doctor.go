@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -269,9 +269,9 @@ func (d *Doctor) terminal() {
 
 // emulator starts the embedded emulator and sends it a request, as --emulator does.
 func (d *Doctor) emulator(ctx context.Context) {
-	flags := job.Flags{Options: eval.Options{
-		ServiceOptions: eval.ServiceOptions{Emulator: eval.DemoScript},
-		LimitOptions:   eval.LimitOptions{Attempts: 1, Timeout: doctorTimeout},
+	flags := job.Flags{Options: option.Options{
+		ServiceOptions: option.ServiceOptions{Emulator: option.DemoScript},
+		LimitOptions:   option.LimitOptions{Attempts: 1, Timeout: doctorTimeout},
 	}}
 	j, err := job.NoSuites(flags, func(string) string { return "" }).Settle()
 	var session *harness.Session

@@ -14,11 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/clients/emulator"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/rundir"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // goodKey is the one that the service of these tests takes.
@@ -168,7 +169,7 @@ func TestSettingsSayWhereTheyComeFrom(t *testing.T) {
 	url := serve(t, plainly)
 	service := "service: {baseUrl: 'https://suite.example', apiVersion: v1beta, headerPrefix: x-suite, project: suite}"
 	dir, file := suiteFor(t, service, "svc-pro")
-	flags := job.Flags{Dir: dir, Options: eval.Options{ServiceOptions: eval.ServiceOptions{BaseURL: url}}}
+	flags := job.Flags{Dir: dir, Options: option.Options{ServiceOptions: option.ServiceOptions{BaseURL: url}}}
 	found := examine(t, &Doctor{Suites: []string{file}, Flags: flags}, map[string]string{
 		"EVALRUN_BASE_URL": "https://variable.example", "EVALRUN_HEADER_PREFIX": "x-svc", "EVALRUN_API_KEY": goodKey,
 	})

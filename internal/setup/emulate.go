@@ -6,18 +6,18 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/clients/emulator"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/suite"
 )
 
 // Emulation configures an emulator that runs until it is stopped, for `evalrun emulate`.
 type Emulation struct {
 	Listen       string // port 0 takes a free one
-	Script       string // a path, or eval.DemoScript
+	Script       string // a path, or option.DemoScript
 	Key          string // the only API key that is accepted; "" accepts all
 	HeaderPrefix string
 	Alias        map[string]string // further names of models
@@ -30,7 +30,7 @@ type Emulation struct {
 // NewEmulation returns the defaults: a free local port, the demo script, and a page that grants logins.
 func NewEmulation() Emulation {
 	return Emulation{
-		Listen: "127.0.0.1:0", Script: eval.DemoScript, HeaderPrefix: service.DefaultHeaderPrefix, Alias: map[string]string{},
+		Listen: "127.0.0.1:0", Script: option.DemoScript, HeaderPrefix: service.DefaultHeaderPrefix, Alias: map[string]string{},
 		Consent: emulator.ConsentPage,
 	}
 }

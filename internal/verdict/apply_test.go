@@ -10,6 +10,8 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/journal"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // gated gives the suite "s" a gate.
@@ -175,38 +177,38 @@ func TestTheComparisonIsARuleOfTheGate(t *testing.T) {
 	ten := strings.Repeat("f", 10) + all[10:]
 	for name, test := range map[string]struct {
 		head string
-		on   eval.OnInconclusive
+		on   option.OnInconclusive
 		want eval.GateRule // without its names
 		exit int
 	}{
-		"not worse": {all, eval.OnFail, eval.GateRule{Verdict: eval.NotWorse, Holds: true}, exit.CodeOK},
+		"not worse": {all, option.OnFail, eval.GateRule{Verdict: eval.NotWorse, Holds: true}, exit.CodeOK},
 		"regressed": {
 			ten,
-			eval.OnFail,
+			option.OnFail,
 			eval.GateRule{Verdict: eval.Regressed, Why: "pass -0.167, margin 0.05"},
 			exit.CodeFailed,
 		},
 		"regressed, never borne": {
 			ten,
-			eval.OnPass,
+			option.OnPass,
 			eval.GateRule{Verdict: eval.Regressed, Why: "pass -0.167, margin 0.05"},
 			exit.CodeFailed,
 		},
 		"inconclusive": {
 			"fff" + all[3:],
-			eval.OnFail,
+			option.OnFail,
 			eval.GateRule{Verdict: eval.Inconclusive, Why: "pass -0.050, margin 0.05"},
 			exit.CodeInconclusive,
 		},
 		"inconclusive, a warning": {
 			"fff" + all[3:],
-			eval.OnWarn,
+			option.OnWarn,
 			eval.GateRule{Verdict: eval.Inconclusive, Holds: true, Warned: true, Why: "pass -0.050, margin 0.05"},
 			exit.CodeOK,
 		},
 		"inconclusive, not a word": {
 			"fff" + all[3:],
-			eval.OnPass,
+			option.OnPass,
 			eval.GateRule{Verdict: eval.Inconclusive, Holds: true, Why: "pass -0.050, margin 0.05"},
 			exit.CodeOK,
 		},

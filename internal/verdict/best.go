@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/ranking"
 )
@@ -69,7 +70,7 @@ func hasArm(s *journal.SuiteSummary, arm string) bool {
 
 // rankedBy returns the error for a metric by which arms cannot be ranked, with the ones by which they can.
 func rankedBy(sides []*compare.Side, metric string) error {
-	known := []string{eval.MetricPass, eval.MetricBlocked}
+	known := []string{option.MetricPass, option.MetricBlocked}
 	for _, s := range sides {
 		for _, name := range s.Metrics {
 			if !slices.Contains(known, name) {
@@ -84,7 +85,7 @@ func rankedBy(sides []*compare.Side, metric string) error {
 		return exit.BadInput(
 			"arms are not ranked by %s, which single cases do not have; --metric takes %s", metric, strings.Join(known, ", "),
 		)
-	case eval.IsRatio(metric):
+	case option.IsRatio(metric):
 		return exit.BadInput(
 			"arms are not ranked by %s: a ranking shows it next to each arm; --metric takes %s", metric, strings.Join(known, ", "),
 		)
@@ -99,7 +100,7 @@ func rankedBy(sides []*compare.Side, metric string) error {
 func overCases(metric string) bool {
 	of, _, single := strings.Cut(metric, ".")
 	if single {
-		return of == eval.MetricLatency || slices.Contains(
+		return of == option.MetricLatency || slices.Contains(
 			[]string{classification.Precision, classification.Recall, classification.F1}, of,
 		)
 	}

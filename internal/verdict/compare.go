@@ -13,6 +13,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/trialtext"
 	"github.com/evalrun/evalrun/journal"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // Comparing says what to compare and which verdicts to give.
@@ -214,7 +216,7 @@ func chosenByOutcome(name string, d *journal.Document) string {
 
 // optionsFor returns the options for comparing a suite.
 func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) compare.Options {
-	o := compare.Options{Alpha: eval.DefaultAlpha, MaxErrors: leastMaxErrors, Seed: comparisonSeed}
+	o := compare.Options{Alpha: option.DefaultAlpha, MaxErrors: leastMaxErrors, Seed: comparisonSeed}
 	if g := gateConfig(head, suite); g != nil {
 		o.MaxErrors = max(o.MaxErrors, g.MostErrors())
 	}
@@ -235,7 +237,7 @@ func addChoice(arm *compare.ArmComparison, choice *compare.ArmPreference, o comp
 	arm.Choice = choice
 	for i := range arm.Metrics {
 		m := &arm.Metrics[i]
-		if m.Name != eval.MetricChoose {
+		if m.Name != option.MetricChoose {
 			continue
 		}
 		if m.N > 0 {

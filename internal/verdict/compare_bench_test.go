@@ -7,6 +7,8 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // BenchmarkCompare compares two runs of 100,000 cases, from opening them to the verdict.
@@ -17,7 +19,7 @@ func BenchmarkCompare(b *testing.B) {
 	for _, name := range names {
 		writeCases(b, name, cases)
 	}
-	rule := &eval.BaselineRule{Alpha: eval.DefaultAlpha, Metrics: []eval.MetricMargin{{Name: eval.MetricPass, Margin: 0.05}}}
+	rule := &eval.BaselineRule{Alpha: option.DefaultAlpha, Metrics: []eval.MetricMargin{{Name: option.MetricPass, Margin: 0.05}}}
 	for b.Loop() {
 		var docs [2]*journal.Document
 		var opening sync.WaitGroup

@@ -10,6 +10,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/testrun"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // arms are trials of four cases for each arm, SUITE:ARM.
@@ -301,7 +303,7 @@ func TestTooManyErrorsMakeAnArmInvalid(t *testing.T) {
 func TestChoicesWithMostPairsUnjudgedAreInvalid(t *testing.T) {
 	t.Parallel()
 	rule := passRule(0.05)
-	rule.Metrics[0].Name = eval.MetricChoose
+	rule.Metrics[0].Name = option.MetricChoose
 	for unjudged, want := range map[int]string{0: "", 1: "", 2: "2.0 % of the pairs could not be judged, more than 1 %"} {
 		what := byRule(rule)
 		what.Choose = func(_, head *compare.Side) (*compare.ArmPreference, error) {

@@ -11,6 +11,8 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // Observe feeds a result, in any order, and records the verdicts that are known now.
@@ -76,7 +78,7 @@ func (u *unit) take(w *watchedSuite, r seen, head bool) {
 	if r.outcome == eval.Err {
 		return
 	}
-	if passed, _ := r.value(eval.MetricPass); head {
+	if passed, _ := r.value(option.MetricPass); head {
 		c.passed.Add(passed)
 	}
 	for i, m := range w.rule.Metrics {
@@ -141,9 +143,9 @@ func (r *seen) value(metric string) (float64, bool) {
 		return 0, true
 	}
 	switch metric {
-	case eval.MetricPass:
+	case option.MetricPass:
 		return yes(r.outcome == eval.Pass)
-	case eval.MetricBlocked:
+	case option.MetricBlocked:
 		return yes(r.blocked)
 	}
 	return r.scores(metric)
@@ -228,7 +230,7 @@ func (u *unit) differences(metrics []eval.MetricMargin, worst bool) []float64 {
 func (c *unitCase) of(metric string, i int, worst bool) compare.Sum {
 	s := c.head[i]
 	if missing := c.results - s.N; worst && missing > 0 {
-		if metric == eval.MetricBlocked {
+		if metric == option.MetricBlocked {
 			s.Total += float64(missing)
 		}
 		s.N += missing

@@ -8,6 +8,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -63,14 +64,14 @@ func TestRunsThatDoNotStopEarlyAreNotWatched(t *testing.T) {
 	rule.StopEarly = true
 	for name, test := range map[string]struct {
 		gate    *eval.GateConfig
-		options eval.Options
+		options option.Options
 		plan    *runner.Plan
 	}{
-		"no gate":         {nil, eval.Options{}, plan},
-		"no comparison":   {&eval.GateConfig{}, eval.Options{}, plan},
-		"no early stop":   {&eval.GateConfig{Baseline: passRule(0.1)}, eval.Options{}, plan},
-		"--no-baseline":   {&eval.GateConfig{Baseline: rule}, eval.Options{GateOptions: eval.GateOptions{NoBaseline: true}}, plan},
-		"one of its part": {&eval.GateConfig{Baseline: rule}, eval.Options{}, shard},
+		"no gate":         {nil, option.Options{}, plan},
+		"no comparison":   {&eval.GateConfig{}, option.Options{}, plan},
+		"no early stop":   {&eval.GateConfig{Baseline: passRule(0.1)}, option.Options{}, plan},
+		"--no-baseline":   {&eval.GateConfig{Baseline: rule}, option.Options{GateOptions: option.GateOptions{NoBaseline: true}}, plan},
+		"one of its part": {&eval.GateConfig{Baseline: rule}, option.Options{}, shard},
 	} {
 		q, err := NewEarly(&eval.Run{Suites: []eval.RunSuite{{Name: "s", Gate: test.gate}}, Flags: &test.options}, test.plan)
 		expect.OK(t, err)

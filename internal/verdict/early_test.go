@@ -6,6 +6,8 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // BenchmarkSequentialGate measures what the early stop of a gate costs a result: it must be small next to an answer.
@@ -19,7 +21,7 @@ func BenchmarkSequentialGate(b *testing.B) {
 	const cases = 1 << 16
 	trials := make([]eval.Trial, cases)
 	start := func() *Early {
-		rule := &eval.BaselineRule{Alpha: 1e-300, Metrics: []eval.MetricMargin{{Name: eval.MetricPass, Margin: 0.01}}}
+		rule := &eval.BaselineRule{Alpha: 1e-300, Metrics: []eval.MetricMargin{{Name: option.MetricPass, Margin: 0.01}}}
 		suite := &watchedSuite{rule: rule, arms: map[string]*watchedArm{}, closed: map[string]bool{}}
 		a := &watchedArm{suite: "s", arm: "t/p", by: map[string]*unit{}}
 		suite.arms[a.arm] = a

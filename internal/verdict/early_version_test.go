@@ -9,6 +9,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -54,7 +55,7 @@ func TestTheEarlyStopPairsAsTheComparisonDoes(t *testing.T) {
   - {name: healed, vars: {x: g}`+quarantine+`}
 `)
 	rule := &eval.BaselineRule{
-		Suffix: "@main", Alpha: 0.05, StopEarly: true, Metrics: []eval.MetricMargin{{Name: eval.MetricPass, Margin: 0.1}},
+		Suffix: "@main", Alpha: 0.05, StopEarly: true, Metrics: []eval.MetricMargin{{Name: option.MetricPass, Margin: 0.1}},
 	}
 	run := &eval.Run{RandomSeed: 7, StartedAt: "2026-11-22T00:00:00Z"}
 	run.Suites = []eval.RunSuite{{Name: "s", Gate: &eval.GateConfig{Baseline: rule}}}

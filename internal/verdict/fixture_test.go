@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -65,7 +66,7 @@ func runOf(t testing.TB, id string, change func(*eval.Run), trials ...*eval.Resu
 // endedRun records a run that ended in this way. Its suites are those of its trials.
 func endedRun(t testing.TB, id string, change func(*eval.Run), end *eval.End, trials ...*eval.Result) *journal.Document {
 	t.Helper()
-	run := eval.Run{ID: id, StartedAt: "2026-01-01T00:00:00Z", Flags: &eval.Options{}, Plan: eval.RunPlan{Trials: len(trials)}}
+	run := eval.Run{ID: id, StartedAt: "2026-01-01T00:00:00Z", Flags: &option.Options{}, Plan: eval.RunPlan{Trials: len(trials)}}
 	trials = slices.Clone(trials) // tests share them
 	for n, given := range trials {
 		r := *given
@@ -84,7 +85,7 @@ func endedRun(t testing.TB, id string, change func(*eval.Run), end *eval.End, tr
 // passRule compares the pass rate.
 func passRule(margin float64) *eval.BaselineRule {
 	return &eval.BaselineRule{
-		Alpha: eval.DefaultAlpha, OnInconclusive: eval.OnFail, Metrics: []eval.MetricMargin{{Name: eval.MetricPass, Margin: margin}},
+		Alpha: option.DefaultAlpha, OnInconclusive: option.OnFail, Metrics: []eval.MetricMargin{{Name: option.MetricPass, Margin: margin}},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/ranking"
 )
 
@@ -184,10 +185,10 @@ func optional(v float64, ok bool) (*float64, func(func(float64) bool) bool) {
 
 // baseline adds the verdicts of the comparison, one for each arm.
 func (r *rulings) baseline(rule *eval.BaselineRule, c *compare.Comparison) {
-	add := func(arm string, v eval.Verdict, why string, onInconclusive eval.OnInconclusive) {
+	add := func(arm string, v eval.Verdict, why string, onInconclusive option.OnInconclusive) {
 		r.rules = append(r.rules, eval.GateRule{
 			Suite: r.suite.Name, Name: "baseline", Arm: arm, Limit: rule.Metrics[0].Margin, Verdict: v, Why: why,
-			Holds: holdsUp(v, onInconclusive), Warned: v == eval.Inconclusive && onInconclusive == eval.OnWarn,
+			Holds: holdsUp(v, onInconclusive), Warned: v == eval.Inconclusive && onInconclusive == option.OnWarn,
 		})
 		r.codes = append(r.codes, verdictExit(v, onInconclusive))
 	}
@@ -203,7 +204,7 @@ func (r *rulings) baseline(rule *eval.BaselineRule, c *compare.Comparison) {
 		if a := &c.Arms[i]; a.Suite == r.suite.Name {
 			onInconclusive := rule.OnInconclusive
 			if advisory(a) {
-				onInconclusive = eval.OnWarn
+				onInconclusive = option.OnWarn
 			}
 			add(a.HeadArm, a.Verdict, cmp.Or(a.Why, decisive(a)), onInconclusive)
 			compared = true
@@ -226,10 +227,10 @@ func decisive(a *compare.ArmComparison) string {
 	for i := range a.Metrics {
 		m := &a.Metrics[i]
 		switch {
-		case !m.Gated || m.Verdict != a.Verdict || m.Margin == nil || holdsUp(m.Verdict, eval.OnFail):
+		case !m.Gated || m.Verdict != a.Verdict || m.Margin == nil || holdsUp(m.Verdict, option.OnFail):
 		case m.N == 0:
 			return m.Name + ": " + m.Advice
-		case eval.IsRatio(m.Name):
+		case option.IsRatio(m.Name):
 			return fmt.Sprintf("%s x %.3f, at most x %g", m.Name, m.Estimate, *m.Margin)
 		default:
 			return fmt.Sprintf("%s %+.3f, margin %g", m.Name, m.Estimate, *m.Margin)
@@ -239,19 +240,19 @@ func decisive(a *compare.ArmComparison) string {
 }
 
 // holdsUp reports whether a verdict is one that a gate lets through.
-func holdsUp(v eval.Verdict, onInconclusive eval.OnInconclusive) bool {
+func holdsUp(v eval.Verdict, onInconclusive option.OnInconclusive) bool {
 	return verdictExit(v, onInconclusive) == exit.CodeOK
 }
 
 // verdictExit is the exit code that a verdict means. Where a rule wants one, none is as good as an invalid one.
-func verdictExit(v eval.Verdict, onInconclusive eval.OnInconclusive) int {
+func verdictExit(v eval.Verdict, onInconclusive option.OnInconclusive) int {
 	switch v {
 	case eval.Improved, eval.NotWorse:
 		return exit.CodeOK
 	case eval.Regressed:
 		return exit.CodeFailed
 	case eval.Inconclusive:
-		if cmp.Or(onInconclusive, eval.OnFail) == eval.OnFail {
+		if cmp.Or(onInconclusive, option.OnFail) == option.OnFail {
 			return exit.CodeInconclusive
 		}
 		return exit.CodeOK

@@ -7,6 +7,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // outcomes makes a run of a suite with a gate, a trial for each letter: p, f, e or s.
@@ -80,7 +82,7 @@ func TestApplyTakesTheWorstRule(t *testing.T) {
 		},
 		"a baseline that is gone": {
 			&eval.GateConfig{Baseline: &eval.BaselineRule{
-				Run: "gone", Path: "/nowhere/run.jsonl", Metrics: []eval.MetricMargin{{Name: eval.MetricPass, Margin: 0.1}},
+				Run: "gone", Path: "/nowhere/run.jsonl", Metrics: []eval.MetricMargin{{Name: option.MetricPass, Margin: 0.1}},
 			}}, "pp", completed, exit.CodeIncomplete, "baseline",
 		},
 	} {
@@ -103,18 +105,18 @@ func TestApplyTakesTheWorstRule(t *testing.T) {
 // Options replace the rule of a suite; a gate without a margin is refused.
 func TestRuleOfLetsOptionsReplaceTheRule(t *testing.T) {
 	t.Parallel()
-	rule, err := RuleOf(eval.RuleOptions{Margin: 0.05, Metrics: []string{"pass", "tone=0.1", "latency=1.2"}})
+	rule, err := RuleOf(option.RuleOptions{Margin: 0.05, Metrics: []string{"pass", "tone=0.1", "latency=1.2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := "[{pass 0.05 0 false} {tone 0.1 0 false} {latency 1.2 0 true}]"
-	if got := fmt.Sprint(rule.Metrics); got != want || rule.Alpha != eval.DefaultAlpha || rule.OnInconclusive != eval.OnFail {
+	if got := fmt.Sprint(rule.Metrics); got != want || rule.Alpha != option.DefaultAlpha || rule.OnInconclusive != option.OnFail {
 		t.Errorf("%s at %g, %s, want %s at the defaults", got, rule.Alpha, rule.OnInconclusive, want)
 	}
-	if rule, err := RuleOf(eval.RuleOptions{}); rule != nil || err != nil {
+	if rule, err := RuleOf(option.RuleOptions{}); rule != nil || err != nil {
 		t.Errorf("without a margin: got the rule %+v, %v, want none", rule, err)
 	}
-	for _, bad := range []eval.RuleOptions{
+	for _, bad := range []option.RuleOptions{
 		{Metrics: []string{"tone"}},
 		{Margin: 0.1, Metrics: []string{"latency"}},
 		{Margin: 0.1, Metrics: []string{"tone=1.5"}},

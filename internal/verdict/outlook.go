@@ -10,6 +10,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -27,9 +28,9 @@ func (arm *armPreview) outlook(suite string, rule *eval.BaselineRule) ArmOutlook
 	out := ArmOutlook{Suite: suite, Arm: arm.name, Base: rule.BaseOf(arm.name), StopEarly: rule.StopEarly}
 	for _, m := range rule.Metrics {
 		switch {
-		case m.Name == eval.MetricPass:
+		case m.Name == option.MetricPass:
 			out.Outlook = compare.NewOutlook(arm.Effective, m, rule.Alpha, arm.Single, rule.StopEarly)
-		case eval.IsRatio(m.Name):
+		case option.IsRatio(m.Name):
 			if ratio, ok := compare.NewRatioOutlook(m, arm.base, rule.Alpha); ok {
 				out.Ratios = append(out.Ratios, ratio)
 			}
@@ -95,7 +96,7 @@ const selfTestDraws = 2000
 
 // SelfTest compares each arm of a run with itself, by the rule of the suite or of the options. Cases need
 // two judged repeats.
-func SelfTest(s *suite.Suite, d *journal.Document, o *eval.Options) ([]ArmSelfTest, error) {
+func SelfTest(s *suite.Suite, d *journal.Document, o *option.Options) ([]ArmSelfTest, error) {
 	rule, err := effective(s, o)
 	if err == nil && rule == nil {
 		rule, err = RuleOf(o.Rule)
@@ -106,7 +107,7 @@ func SelfTest(s *suite.Suite, d *journal.Document, o *eval.Options) ([]ArmSelfTe
 	if rule == nil {
 		return nil, exit.BadInput("%s has no gate with a baseline, so there is no margin to test: --margin 0.05", s.Name)
 	}
-	at := slices.IndexFunc(rule.Metrics, func(m eval.MetricMargin) bool { return m.Name == eval.MetricPass })
+	at := slices.IndexFunc(rule.Metrics, func(m eval.MetricMargin) bool { return m.Name == option.MetricPass })
 	if at < 0 {
 		return nil, exit.BadInput("the gate of %s does not compare the pass rate, which is what a self-test looks at", s.Name)
 	}
@@ -128,7 +129,7 @@ func SelfTest(s *suite.Suite, d *journal.Document, o *eval.Options) ([]ArmSelfTe
 				d.Run.ID,
 			)
 		}
-		alpha := cmp.Or(rule.Alpha, eval.DefaultAlpha)
+		alpha := cmp.Or(rule.Alpha, option.DefaultAlpha)
 		out = append(out, ArmSelfTest{
 			Suite:    s.Name,
 			Arm:      arm,

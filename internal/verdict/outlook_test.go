@@ -9,15 +9,16 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
 
 // outlooksOf are the outlooks of a plan, as ARM < BASE with the units that count, and the problems.
-func outlooksOf(t *testing.T, text string, change func(*eval.Options)) (out, problems []string) {
+func outlooksOf(t *testing.T, text string, change func(*option.Options)) (out, problems []string) {
 	t.Helper()
 	s, plan := load(t, text, runner.Filter{})
-	o := &eval.Options{}
+	o := &option.Options{}
 	if change != nil {
 		change(o)
 	}
@@ -39,10 +40,10 @@ func TestArmsThatAreComparedHaveAnOutlook(t *testing.T) {
 	expect.Same(t, "within the run", got, []string{"t/b < t/a, 60, early: true", "t/c < t/a, 60, early: true"})
 	expect.Same(t, "problems", len(problems), 0)
 
-	got, _ = outlooksOf(t, within, func(o *eval.Options) { o.NoBaseline = true })
+	got, _ = outlooksOf(t, within, func(o *option.Options) { o.NoBaseline = true })
 	expect.Same(t, "without the baseline", len(got), 0)
 
-	got, _ = outlooksOf(t, within, func(o *eval.Options) { o.Rule.Metrics = []string{"blocked=0.1"} })
+	got, _ = outlooksOf(t, within, func(o *option.Options) { o.Rule.Metrics = []string{"blocked=0.1"} })
 	expect.Same(t, "without the pass rate", len(got), 0)
 
 	got, _ = outlooksOf(t, text, nil)
@@ -61,7 +62,7 @@ func TestArmsThatAreComparedHaveAnOutlook(t *testing.T) {
 func TestABaselineWithoutTheSuiteIsAProblem(t *testing.T) {
 	t.Parallel()
 	d := runOf(t, "base", nil, row("pp", on("other", "t/p"))...)
-	_, problems := outlooksOf(t, earlySuite(60, "p", nil), func(o *eval.Options) { o.Baseline, o.Rule.Margin = d.Path(), 0.1 })
+	_, problems := outlooksOf(t, earlySuite(60, "p", nil), func(o *option.Options) { o.Baseline, o.Rule.Margin = d.Path(), 0.1 })
 	want := "a run would stop before it sends a request: s is to be compared, and the baseline " + d.Path() + " has no suite s"
 	expect.Same(t, "problems", problems, []string{want})
 }
@@ -85,7 +86,7 @@ func TestSelfTestMeasuresHowOftenTheGateErrs(t *testing.T) {
 	t.Parallel()
 	s, _ := load(t, withGate(earlySuite(60, "ab", nil), "arm: t/a, margin: 0.1, alpha: 0.1"), runner.Filter{})
 	steady := runOf(t, "r", nil, repeated(30, func(int, int) bool { return false })...)
-	tests, err := SelfTest(s, steady, &eval.Options{})
+	tests, err := SelfTest(s, steady, &option.Options{})
 	expect.OK(t, err)
 	one := tests[0]
 	expect.Same(t, "arm, margin and level", []any{one.Suite, one.Arm, one.Margin, one.Alpha}, []any{"s", "t/p", 0.1, 0.1})
@@ -96,7 +97,7 @@ func TestSelfTestMeasuresHowOftenTheGateErrs(t *testing.T) {
 	}
 
 	shaky := runOf(t, "r", nil, repeated(30, func(c, k int) bool { return c < 8 && k == 0 })...)
-	tests, err = SelfTest(s, shaky, &eval.Options{GateOptions: eval.GateOptions{Rule: eval.RuleOptions{Margin: 0.2, Alpha: 0.05}}})
+	tests, err = SelfTest(s, shaky, &option.Options{GateOptions: option.GateOptions{Rule: option.RuleOptions{Margin: 0.2, Alpha: 0.05}}})
 	expect.OK(t, err)
 	one = tests[0]
 	expect.Same(t, "options go over the gate", [2]float64{one.Margin, one.Alpha}, [2]float64{0.2, 0.05})
@@ -106,7 +107,7 @@ func TestSelfTestMeasuresHowOftenTheGateErrs(t *testing.T) {
 	if one.FalseAlarms > 0.05+3*0.005 {
 		t.Errorf("got false alarms of %g, want at most alpha", one.FalseAlarms)
 	}
-	second, err := SelfTest(s, shaky, &eval.Options{GateOptions: eval.GateOptions{Rule: eval.RuleOptions{Margin: 0.2, Alpha: 0.05}}})
+	second, err := SelfTest(s, shaky, &option.Options{GateOptions: option.GateOptions{Rule: option.RuleOptions{Margin: 0.2, Alpha: 0.05}}})
 	expect.OK(t, err)
 	expect.Same(t, "the same data", second, tests)
 }
@@ -119,7 +120,7 @@ func TestSelfTestTakesCasesThatWereJudgedTwice(t *testing.T) {
 	quarantined(trials[0])
 	quarantined(trials[1])
 	trials[2].Outcome, trials[2].Error = eval.Err, eval.Errorf(eval.KindStatus, "no")
-	tests, err := SelfTest(s, runOf(t, "r", nil, trials...), &eval.Options{})
+	tests, err := SelfTest(s, runOf(t, "r", nil, trials...), &option.Options{})
 	expect.OK(t, err)
 	expect.Same(t, "units", tests[0].Units, 4)
 }
@@ -131,20 +132,20 @@ func TestSelfTestSaysWhatItLacks(t *testing.T) {
 	two := runOf(t, "r", nil, repeated(4, func(int, int) bool { return false })...)
 	for name, test := range map[string]struct {
 		gate    string
-		options eval.RuleOptions
+		options option.RuleOptions
 		once    bool
 		want    string
 	}{
 		"no margin": {want: "s has no gate with a baseline, so there is no margin to test: --margin 0.05"},
 		"no pass rate": {
-			options: eval.RuleOptions{Metrics: []string{"tone=0.1"}},
+			options: option.RuleOptions{Metrics: []string{"tone=0.1"}},
 			want:    "the gate of s does not compare the pass rate, which is what a self-test looks at",
 		},
 		"no repeats": {
-			options: eval.RuleOptions{Margin: 0.1}, once: true,
+			options: option.RuleOptions{Margin: 0.1}, once: true,
 			want: "no case of s on t/p was judged twice in r; record repeats first: evalrun run SUITE --repeats 5",
 		},
-		"no suite": {options: eval.RuleOptions{Margin: 0.1}, gate: "renamed", want: "the run r has no suite renamed"},
+		"no suite": {options: option.RuleOptions{Margin: 0.1}, gate: "renamed", want: "the run r has no suite renamed"},
 	} {
 		d := two
 		if test.once {
@@ -155,7 +156,7 @@ func TestSelfTestSaysWhatItLacks(t *testing.T) {
 			text = strings.Replace(text, "name: s\n", "name: "+test.gate+"\n", 1)
 		}
 		s, _ := load(t, text, runner.Filter{})
-		_, err := SelfTest(s, d, &eval.Options{GateOptions: eval.GateOptions{Rule: test.options}})
+		_, err := SelfTest(s, d, &option.Options{GateOptions: option.GateOptions{Rule: test.options}})
 		expect.Same(t, name, fmt.Sprint(err), test.want)
 		expect.Same(t, name+", exit code", exit.Of(err), exit.CodeBadInput)
 	}

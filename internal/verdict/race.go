@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/ranking"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
@@ -103,7 +104,7 @@ func (c *Checks) casesOf(name string) int {
 }
 
 // unraced reports whether a metric is unsuitable for races.
-func unraced(metric string) bool { return eval.IsRatio(metric) || metric == eval.MetricBlocked }
+func unraced(metric string) bool { return option.IsRatio(metric) || metric == option.MetricBlocked }
 
 // raceOf returns the suite for its race, nil if its arms do not race.
 func raceOf(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) *watchedSuite {

@@ -16,13 +16,14 @@ import (
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
 
 // Checks checks the gates of a run before anything is sent.
 type Checks struct {
-	Options *eval.Options
+	Options *option.Options
 	Dir     rundir.Dir // where baselines are named
 	Plan    *runner.Plan
 	// Answers is the run that got the answers, if they are judged again; "" otherwise.
@@ -70,7 +71,7 @@ func (c *Checks) rule(s *suite.Suite) (*eval.BaselineRule, error) {
 
 // configured is the gate of a suite with what the options say instead, and their defaults where it says nothing; nil
 // when none of them has a rule.
-func configured(own *eval.GateConfig, baseline *eval.BaselineRule, o *eval.Options) *eval.GateConfig {
+func configured(own *eval.GateConfig, baseline *eval.BaselineRule, o *option.Options) *eval.GateConfig {
 	d := defaultsOf(o)
 	g := &eval.GateConfig{}
 	if own != nil {
@@ -88,9 +89,9 @@ func configured(own *eval.GateConfig, baseline *eval.BaselineRule, o *eval.Optio
 }
 
 // defaultsOf returns the options of a project file, zero without one.
-func defaultsOf(o *eval.Options) *eval.Options {
+func defaultsOf(o *option.Options) *option.Options {
 	if o.Defaults == nil {
-		return &eval.Options{}
+		return &option.Options{}
 	}
 	return o.Defaults
 }
@@ -150,7 +151,7 @@ func stopsEarly(one *suite.Suite, rule *eval.BaselineRule) error {
 	for _, m := range rule.Metrics {
 		why := ""
 		switch {
-		case eval.IsRatio(m.Name):
+		case option.IsRatio(m.Name):
 			why = "ratios are judged at the end"
 		case one.OfAllCases(m.Name):
 			why = "it takes all cases"
@@ -249,7 +250,7 @@ func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*c
 			c.Notice(fmt.Sprintf("%s on %s: %s of a case count %.0f at most", suite, arm.name, r.Metric, r.Cap))
 		}
 		for _, m := range rule.Metrics {
-			if text := arm.tooFew(suite, m, alpha); text != "" && rule.OnInconclusive == eval.OnFail {
+			if text := arm.tooFew(suite, m, alpha); text != "" && rule.OnInconclusive == option.OnFail {
 				return exit.BadInput("%s; --no-baseline or --on-inconclusive warn runs all the same", text)
 			} else if text != "" {
 				c.Notice("warning: " + text)
@@ -262,7 +263,7 @@ func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*c
 // tooFew says that the units of an arm can never show that a metric is not worse, "" when they can.
 func (arm *armPreview) tooFew(suite string, m eval.MetricMargin, alpha float64) string {
 	need := stats.MinCasesConstant(alpha, m.Margin)
-	if eval.IsRatio(m.Name) || arm.Effective >= need {
+	if option.IsRatio(m.Name) || arm.Effective >= need {
 		return ""
 	}
 	what := diag.Count(arm.Effective, "case")
@@ -270,7 +271,7 @@ func (arm *armPreview) tooFew(suite string, m eval.MetricMargin, alpha float64) 
 		what = fmt.Sprintf("%d independent units (by the share of the largest cluster)", arm.Effective)
 	}
 	metric := "pass rate"
-	if m.Name != eval.MetricPass {
+	if m.Name != option.MetricPass {
 		metric = m.Name
 	}
 	text := fmt.Sprintf(

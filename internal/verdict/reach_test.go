@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -28,7 +29,7 @@ func reached(
 	t.Helper()
 	s, plan := load(t, text, filter)
 	c := &Checks{
-		Options: &eval.Options{}, Dir: rundir.At(t.TempDir()), Plan: plan,
+		Options: &option.Options{}, Dir: rundir.At(t.TempDir()), Plan: plan,
 		Notice: func(text string) { notices = append(notices, text) },
 	}
 	if change != nil {
@@ -100,7 +101,7 @@ func twice(n int) string { return fmt.Sprintf("vars: {q: question %d, note: %d},
 func TestTooFewCasesAreAWarningWhereInconclusiveIsOne(t *testing.T) {
 	t.Parallel()
 	text := withGate(earlySuite(10, "ab", nil), "arm: t/a, margin: 0.05")
-	_, notices, err := reached(t, text, runner.Filter{}, func(c *Checks) { c.Options.Rule.OnInconclusive = eval.OnWarn })
+	_, notices, err := reached(t, text, runner.Filter{}, func(c *Checks) { c.Options.Rule.OnInconclusive = option.OnWarn })
 	expect.OK(t, err)
 	if len(notices) != 1 || !strings.HasPrefix(notices[0], "warning: s on t/b: 10 cases can never show") {
 		t.Errorf("got the notices %q, want one warning", notices)
@@ -234,9 +235,9 @@ func TestAPlanThatLeavesOutTooMuchIsRefused(t *testing.T) {
 func TestLimitsOfTheCommandLineReplaceThoseOfTheGate(t *testing.T) {
 	t.Parallel()
 	own := &eval.GateConfig{PassRateMin: new(0.9), ErrorsMax: new(0.1), LatencyP95Ms: new(5.0)}
-	expect.Same(t, "without options", configured(own, nil, &eval.Options{}), own)
-	expect.Same(t, "without anything", configured(nil, nil, &eval.Options{}), nil)
-	o := &eval.Options{}
+	expect.Same(t, "without options", configured(own, nil, &option.Options{}), own)
+	expect.Same(t, "without anything", configured(nil, nil, &option.Options{}), nil)
+	o := &option.Options{}
 	o.MinPassRate, o.MaxErrors, o.MaxBlocked = new(0.5), new(0.0), new(0.2)
 	want := &eval.GateConfig{PassRateMin: new(0.5), ErrorsMax: new(0.0), BlockedMax: new(0.2), LatencyP95Ms: new(5.0)}
 	expect.Same(t, "with all of them", configured(own, nil, o), want)

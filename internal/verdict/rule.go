@@ -13,11 +13,12 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/suite"
 )
 
 // effective is the baseline rule of a suite's gate, with what the options say instead; nil when nothing is compared.
-func effective(s *suite.Suite, o *eval.Options) (*eval.BaselineRule, error) {
+func effective(s *suite.Suite, o *option.Options) (*eval.BaselineRule, error) {
 	var rule eval.BaselineRule
 	_, ref := s.BaseVersion()
 	switch g := s.Gate; {
@@ -45,7 +46,7 @@ func effective(s *suite.Suite, o *eval.Options) (*eval.BaselineRule, error) {
 }
 
 // withDefaults are the options for a rule, with defaults where neither they nor the rule of the suite say anything.
-func withDefaults(o eval.RuleOptions, rule *eval.BaselineRule, d eval.RuleOptions) eval.RuleOptions {
+func withDefaults(o option.RuleOptions, rule *eval.BaselineRule, d option.RuleOptions) option.RuleOptions {
 	if rule.Alpha == 0 {
 		o.Alpha = cmp.Or(o.Alpha, d.Alpha)
 	}
@@ -69,27 +70,27 @@ func withDefaults(o eval.RuleOptions, rule *eval.BaselineRule, d eval.RuleOption
 }
 
 // override replaces parts of a rule by what the options say, and checks the result.
-func override(rule *eval.BaselineRule, r eval.RuleOptions) error {
+func override(rule *eval.BaselineRule, r option.RuleOptions) error {
 	if r.OnInconclusive != "" &&
-		!slices.Contains([]eval.OnInconclusive{eval.OnFail, eval.OnWarn, eval.OnPass}, r.OnInconclusive) {
+		!slices.Contains([]option.OnInconclusive{option.OnFail, option.OnWarn, option.OnPass}, r.OnInconclusive) {
 		return exit.BadInput("--on-inconclusive takes fail, warn or pass")
 	}
 	if r.Alpha > suite.MaxAlpha {
 		return exit.BadInput("--alpha %g: a verdict that is wrong so often says nothing; %g at most", r.Alpha, suite.MaxAlpha)
 	}
-	rule.Alpha = cmp.Or(r.Alpha, rule.Alpha, eval.DefaultAlpha)
-	rule.OnInconclusive = cmp.Or(r.OnInconclusive, rule.OnInconclusive, eval.OnFail)
+	rule.Alpha = cmp.Or(r.Alpha, rule.Alpha, option.DefaultAlpha)
+	rule.OnInconclusive = cmp.Or(r.OnInconclusive, rule.OnInconclusive, option.OnFail)
 	rule.StopEarly = rule.StopEarly || r.StopEarly
 	rule.MinPaired = cmp.Or(r.MinPaired, rule.MinPaired)
 	rule.AllowRemoved = slices.Concat(rule.AllowRemoved, r.AllowRemoved)
 	if r.Margin > 0 {
 		for i := range rule.Metrics {
-			if !eval.IsRatio(rule.Metrics[i].Name) {
+			if !option.IsRatio(rule.Metrics[i].Name) {
 				rule.Metrics[i].Margin = r.Margin
 			}
 		}
 		if len(rule.Metrics) == 0 && len(r.Metrics) == 0 {
-			rule.Metrics = []eval.MetricMargin{{Name: eval.MetricPass, Margin: r.Margin}}
+			rule.Metrics = []eval.MetricMargin{{Name: option.MetricPass, Margin: r.Margin}}
 		}
 	}
 	if len(r.Metrics) > 0 {
@@ -125,7 +126,7 @@ func metricMargin(text string, margin float64) (eval.MetricMargin, error) {
 		own = true
 	}
 	one := eval.MetricMargin{Name: name, Margin: margin}
-	ratio := eval.IsRatio(name)
+	ratio := option.IsRatio(name)
 	if own {
 		v, err := strconv.ParseFloat(value, 64)
 		if inRange := v > 0 && v <= suite.MaxRatio; err != nil || !inRange || ratio != (v > 1) || v == 1 {
@@ -245,14 +246,14 @@ func compareWith(d *journal.Document, suite string, rule *eval.BaselineRule, noC
 }
 
 // RuleOf is the rule that options state; nil when they state none.
-func RuleOf(r eval.RuleOptions) (*eval.BaselineRule, error) {
+func RuleOf(r option.RuleOptions) (*eval.BaselineRule, error) {
 	if r.Margin == 0 && len(r.Metrics) == 0 {
 		return nil, nil
 	}
 	rule := &eval.BaselineRule{}
 	err := override(rule, r)
 	for i := range rule.Metrics {
-		rule.Metrics[i].Strict = eval.IsRatio(rule.Metrics[i].Name)
+		rule.Metrics[i].Strict = option.IsRatio(rule.Metrics[i].Name)
 	}
 	return rule, err
 }
@@ -265,7 +266,7 @@ func Exit(c *compare.Comparison, rule *eval.BaselineRule) int {
 	}
 	if rule == nil {
 		if c.Verdict != "" { // invalid: without a rule there are estimates, and no verdict
-			codes = append(codes, verdictExit(c.Verdict, eval.OnFail))
+			codes = append(codes, verdictExit(c.Verdict, option.OnFail))
 		}
 		return exit.Worst(codes...)
 	}

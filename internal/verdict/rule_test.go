@@ -9,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -47,46 +48,46 @@ func TestOptionsReplacePartsOfARule(t *testing.T) {
 	own := []metric{{"pass", 0.05}, {"tone", 0.1}, {"latency", 1.2}}
 	s, _ := load(t, gateSuite, runner.Filter{})
 	for name, test := range map[string]struct {
-		options eval.RuleOptions
+		options option.RuleOptions
 		metrics []metric
 		check   func(*eval.BaselineRule) bool
 	}{
 		"nothing": {metrics: own, check: func(r *eval.BaselineRule) bool {
-			return r.Alpha == 0.01 && r.OnInconclusive == eval.OnWarn && !r.StopEarly && r.LeastPaired() == 0.9
+			return r.Alpha == 0.01 && r.OnInconclusive == option.OnWarn && !r.StopEarly && r.LeastPaired() == 0.9
 		}},
 		"--margin, of all but ratios": {
-			options: eval.RuleOptions{Margin: 0.2}, metrics: []metric{{"pass", 0.2}, {"tone", 0.2}, {"latency", 1.2}},
+			options: option.RuleOptions{Margin: 0.2}, metrics: []metric{{"pass", 0.2}, {"tone", 0.2}, {"latency", 1.2}},
 		},
 		"--metric, all of them": {
-			options: eval.RuleOptions{Metrics: []string{"tone=0.3"}}, metrics: []metric{{"tone", 0.3}},
+			options: option.RuleOptions{Metrics: []string{"tone=0.3"}}, metrics: []metric{{"tone", 0.3}},
 		},
 		"--metric with --margin": {
-			options: eval.RuleOptions{Margin: 0.2, Metrics: []string{"pass", "tokens=1.5"}},
+			options: option.RuleOptions{Margin: 0.2, Metrics: []string{"pass", "tokens=1.5"}},
 			metrics: []metric{{"pass", 0.2}, {"tokens", 1.5}},
 		},
 		"--alpha": {
-			options: eval.RuleOptions{Alpha: 0.1}, metrics: own,
+			options: option.RuleOptions{Alpha: 0.1}, metrics: own,
 			check: func(r *eval.BaselineRule) bool { return r.Alpha == 0.1 },
 		},
 		"--on-inconclusive": {
-			options: eval.RuleOptions{OnInconclusive: eval.OnPass}, metrics: own,
-			check: func(r *eval.BaselineRule) bool { return r.OnInconclusive == eval.OnPass },
+			options: option.RuleOptions{OnInconclusive: option.OnPass}, metrics: own,
+			check: func(r *eval.BaselineRule) bool { return r.OnInconclusive == option.OnPass },
 		},
 		"--stop-early": {
-			options: eval.RuleOptions{StopEarly: true}, metrics: own, check: func(r *eval.BaselineRule) bool { return r.StopEarly },
+			options: option.RuleOptions{StopEarly: true}, metrics: own, check: func(r *eval.BaselineRule) bool { return r.StopEarly },
 		},
 		"--min-paired 0": {
-			options: eval.RuleOptions{MinPaired: new(0.0)}, metrics: own,
+			options: option.RuleOptions{MinPaired: new(0.0)}, metrics: own,
 			check: func(r *eval.BaselineRule) bool { return r.LeastPaired() == 0 },
 		},
 		"--allow-removed": {
-			options: eval.RuleOptions{AllowRemoved: []string{"old"}}, metrics: own,
+			options: option.RuleOptions{AllowRemoved: []string{"old"}}, metrics: own,
 			check: func(r *eval.BaselineRule) bool { return len(r.AllowRemoved) == 1 },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := &eval.Options{}
+			o := &option.Options{}
 			o.Rule = test.options
 			rule, err := effective(s, o)
 			expect.OK(t, err)
@@ -109,7 +110,7 @@ func TestASuiteIsComparedWithWhatItNames(t *testing.T) {
 	without, _, _ := strings.Cut(gateSuite, "gate:")
 	bare, _ := load(t, without, runner.Filter{})
 
-	o := &eval.Options{}
+	o := &option.Options{}
 	rule, err := effective(s, o)
 	expect.OK(t, err)
 	expect.Same(t, "the suite's own", [2]any{rule.Run, rule.StopEarly}, [2]any{"main", true})
@@ -119,7 +120,7 @@ func TestASuiteIsComparedWithWhatItNames(t *testing.T) {
 	expect.OK(t, err)
 	expect.Same(t, "named by an option, rescored", [2]any{rule.Run, rule.StopEarly}, [2]any{"night", false})
 
-	rule, err = effective(bare, &eval.Options{})
+	rule, err = effective(bare, &option.Options{})
 	expect.OK(t, err)
 	expect.Same(t, "a suite without a gate", rule, nil)
 
@@ -130,7 +131,7 @@ func TestASuiteIsComparedWithWhatItNames(t *testing.T) {
 	rule, err = effective(bare, o)
 	expect.OK(t, err)
 	expect.Same(t, "a suite without a gate, compared by options", metricsOf(rule), []metric{{"pass", 0.1}})
-	expect.Same(t, "its defaults", [2]any{rule.Alpha, rule.OnInconclusive}, [2]any{eval.DefaultAlpha, eval.OnFail})
+	expect.Same(t, "its defaults", [2]any{rule.Alpha, rule.OnInconclusive}, [2]any{option.DefaultAlpha, option.OnFail})
 }
 
 // A margin says what is wrong with it.
@@ -147,7 +148,7 @@ func TestInvalidMarginsAreRefused(t *testing.T) {
 		"latency=+Inf": "--metric latency=+Inf: a margin lies between 0 and 1, a limit of latency or tokens is larger than 1",
 		"latency":      "--metric latency has no margin: --metric latency=0.05, or for latency and tokens a limit such as 1.1",
 	} {
-		_, err := RuleOf(eval.RuleOptions{Margin: 0.1, Metrics: []string{text}})
+		_, err := RuleOf(option.RuleOptions{Margin: 0.1, Metrics: []string{text}})
 		if err == nil || err.Error() != want {
 			t.Errorf("--metric %s: got %v, want %s", text, err, want)
 		}
@@ -165,7 +166,7 @@ func TestExitOfAComparisonIsThatOfItsWorstArm(t *testing.T) {
 		}
 		return c
 	}
-	rule := func(onInconclusive eval.OnInconclusive) *eval.BaselineRule {
+	rule := func(onInconclusive option.OnInconclusive) *eval.BaselineRule {
 		return &eval.BaselineRule{OnInconclusive: onInconclusive}
 	}
 	why := arms()
@@ -179,21 +180,21 @@ func TestExitOfAComparisonIsThatOfItsWorstArm(t *testing.T) {
 		rule *eval.BaselineRule
 		want int
 	}{
-		"not worse":                        {arms(eval.NotWorse, eval.Improved), rule(eval.OnFail), exit.CodeOK},
-		"one regressed":                    {arms(eval.NotWorse, eval.Regressed), rule(eval.OnFail), exit.CodeFailed},
-		"regressed, before an invalid one": {arms(eval.Invalid, eval.Regressed), rule(eval.OnFail), exit.CodeFailed},
-		"invalid, before inconclusive":     {arms(eval.Inconclusive, eval.Invalid), rule(eval.OnFail), exit.CodeIncomplete},
-		"inconclusive":                     {arms(eval.Inconclusive), rule(eval.OnFail), exit.CodeInconclusive},
+		"not worse":                        {arms(eval.NotWorse, eval.Improved), rule(option.OnFail), exit.CodeOK},
+		"one regressed":                    {arms(eval.NotWorse, eval.Regressed), rule(option.OnFail), exit.CodeFailed},
+		"regressed, before an invalid one": {arms(eval.Invalid, eval.Regressed), rule(option.OnFail), exit.CodeFailed},
+		"invalid, before inconclusive":     {arms(eval.Inconclusive, eval.Invalid), rule(option.OnFail), exit.CodeIncomplete},
+		"inconclusive":                     {arms(eval.Inconclusive), rule(option.OnFail), exit.CodeInconclusive},
 		"inconclusive by default":          {arms(eval.Inconclusive), rule(""), exit.CodeInconclusive},
-		"inconclusive, a warning":          {arms(eval.Inconclusive), rule(eval.OnWarn), exit.CodeOK},
-		"inconclusive, passes":             {arms(eval.Inconclusive), rule(eval.OnPass), exit.CodeOK},
-		"regressed, where warnings do":     {arms(eval.Regressed), rule(eval.OnPass), exit.CodeFailed},
-		"nothing in common":                {why, rule(eval.OnPass), exit.CodeIncomplete},
+		"inconclusive, a warning":          {arms(eval.Inconclusive), rule(option.OnWarn), exit.CodeOK},
+		"inconclusive, passes":             {arms(eval.Inconclusive), rule(option.OnPass), exit.CodeOK},
+		"regressed, where warnings do":     {arms(eval.Regressed), rule(option.OnPass), exit.CodeFailed},
+		"nothing in common":                {why, rule(option.OnPass), exit.CodeIncomplete},
 		"estimates alone":                  {arms(""), nil, exit.CodeOK},
 		"estimates of nothing":             {arms(eval.Invalid), nil, exit.CodeIncomplete},
-		"a judge that did not finish":      {unfinished, rule(eval.OnFail), exit.CodeIncomplete},
+		"a judge that did not finish":      {unfinished, rule(option.OnFail), exit.CodeIncomplete},
 		"a judge that did not finish, nil": {unfinished, nil, exit.CodeIncomplete},
-		"it regressed all the same":        {lost, rule(eval.OnFail), exit.CodeFailed},
+		"it regressed all the same":        {lost, rule(option.OnFail), exit.CodeFailed},
 	} {
 		if got := Exit(test.c, test.rule); got != test.want {
 			t.Errorf("%s: got exit %d, want %d", name, got, test.want)
@@ -243,10 +244,10 @@ func TestComparisonsOfSeveralSuitesAreMerged(t *testing.T) {
 // An error rate that only the API can give is refused as the flags refuse it.
 func TestAVerdictIsNotWrongTooOften(t *testing.T) {
 	t.Parallel()
-	err := override(&eval.BaselineRule{}, eval.RuleOptions{Alpha: 0.5})
+	err := override(&eval.BaselineRule{}, option.RuleOptions{Alpha: 0.5})
 	expect.Contains(t, "a rule", fmt.Sprint(err), "--alpha 0.5: a verdict that is wrong so often says nothing; 0.2 at most")
 	s, plan := load(t, gateSuite, runner.Filter{})
-	o := &eval.Options{}
+	o := &option.Options{}
 	o.Race, o.Rule.Alpha = "pass", 0.5
 	_, err = (&Checks{Options: o, Plan: plan}).Races([]*suite.Suite{s})
 	expect.Contains(t, "a race", fmt.Sprint(err), "--alpha 0.5: a race that is wrong so often says nothing; 0.2 at most")

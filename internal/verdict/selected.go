@@ -10,6 +10,8 @@ import (
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/selection"
 	"github.com/evalrun/evalrun/journal"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // selectedBy says which cases of a baseline a run has to cover: --case, --tag and --sample take them by their names
@@ -19,7 +21,7 @@ func selectedBy(head *journal.Document, side *compare.Side) func(*compare.CaseTo
 	return selected(head.Run.Options(), side)
 }
 
-func selected(o *eval.Options, side *compare.Side) func(*compare.CaseTotals) bool {
+func selected(o *option.Options, side *compare.Side) func(*compare.CaseTotals) bool {
 	names, tags := glob.New(o.Cases), glob.New(o.Tags)
 	last := lastSampled(o, side)
 	if len(names) == 0 && len(tags) == 0 && last == nil {
@@ -37,7 +39,7 @@ func selected(o *eval.Options, side *compare.Side) func(*compare.CaseTotals) boo
 }
 
 // lastSampled is the largest lot of the cases of an arm, nil where all ran.
-func lastSampled(o *eval.Options, side *compare.Side) *uint64 {
+func lastSampled(o *option.Options, side *compare.Side) *uint64 {
 	if o.Sample == 0 || side.Cases.Len() < o.Sample {
 		return nil
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/selection"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // chosen are cases named a0, a1, b0, b1 and so on, those of a letter with its tag.
@@ -27,7 +29,7 @@ func chosen(letters string, each int) (out []*eval.Result) {
 // Only the cases of the baseline that the run was to send are expected in it.
 func TestCasesThatWereNotSelectedAreNotMissing(t *testing.T) {
 	t.Parallel()
-	for name, options := range map[string]eval.SelectionOptions{
+	for name, options := range map[string]option.SelectionOptions{
 		"by name":              {Cases: []string{"a*"}},
 		"by either name":       {Cases: []string{"nothing", "a*"}},
 		"by tag":               {Tags: []string{"tag-a"}},
@@ -73,7 +75,7 @@ func TestACaseThatEscapesTheFilterIsMissed(t *testing.T) {
 	t.Parallel()
 	base := runOf(t, "base", nil, chosen("a", 10)...)
 	trials := chosen("a", 10)[1:]
-	for name, options := range map[string]eval.SelectionOptions{
+	for name, options := range map[string]option.SelectionOptions{
 		"by name": {Cases: []string{"a*"}},
 		"by tag":  {Tags: []string{"tag-a"}},
 	} {
@@ -133,7 +135,7 @@ func TestWhatOnlyTheBaselineHasIsInvalid(t *testing.T) {
 	whole := slices.Concat(row(strings.Repeat("p", 12)), row("pp", on("s", "t/q")), row("pp", on("other", "u/x")))
 	const arm, suite = "s t/q: invalid", "other u/x: invalid"
 	for name, test := range map[string]struct {
-		options eval.SelectionOptions
+		options option.SelectionOptions
 		allowed []string
 		want    []string
 	}{
@@ -144,11 +146,11 @@ func TestWhatOnlyTheBaselineHasIsInvalid(t *testing.T) {
 		"the suite's arm is allowed":   {allowed: []string{"u/*"}, want: []string{arm}},
 		"all is allowed":               {allowed: []string{"*"}},
 		"another name is allowed":      {allowed: []string{"q", "oth"}, want: []string{arm, suite}},
-		"--arm leaves them out":        {options: eval.SelectionOptions{Arms: []string{"t/p"}}},
-		"--arm names the lost arm":     {options: eval.SelectionOptions{Arms: []string{"t/*"}}, want: []string{arm}},
-		"--case leaves their cases":    {options: eval.SelectionOptions{Cases: []string{"c1*"}}},
-		"--case takes one of theirs":   {options: eval.SelectionOptions{Cases: []string{"c*1"}}, want: []string{arm, suite}},
-		"--tag that none of them have": {options: eval.SelectionOptions{Tags: []string{"x"}}},
+		"--arm leaves them out":        {options: option.SelectionOptions{Arms: []string{"t/p"}}},
+		"--arm names the lost arm":     {options: option.SelectionOptions{Arms: []string{"t/*"}}, want: []string{arm}},
+		"--case leaves their cases":    {options: option.SelectionOptions{Cases: []string{"c1*"}}},
+		"--case takes one of theirs":   {options: option.SelectionOptions{Cases: []string{"c*1"}}, want: []string{arm, suite}},
+		"--tag that none of them have": {options: option.SelectionOptions{Tags: []string{"x"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

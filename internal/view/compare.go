@@ -13,6 +13,8 @@ import (
 	"github.com/evalrun/evalrun/internal/page"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/verdict"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // mostCompared bounds the comparisons that stay in memory.
@@ -176,7 +178,7 @@ func compareRuns(base, head *viewedRun, margin float64) (*compare.Comparison, er
 	defer after.Close() //nolint:errcheck // only read
 	var rule *eval.BaselineRule
 	if margin > 0 {
-		if rule, err = verdict.RuleOf(eval.RuleOptions{Margin: margin}); err != nil {
+		if rule, err = verdict.RuleOf(option.RuleOptions{Margin: margin}); err != nil {
 			return nil, err
 		}
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/labels"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 // trustKey is the environment of somebody who shares a key.
@@ -217,7 +219,7 @@ func TestWhatTakesNoLabelsIsRefused(t *testing.T) {
 	record(t, "unsigned1", trial(0, eval.Pass))
 	recordOwn(t, "forged1", func(r *eval.Run) { r.Signature = strings.Repeat("0", 64) }, trial(0, eval.Pass))
 	dir := filepath.Join(".evalrun", "runs", "untrusted1")
-	run := &eval.Run{ID: "untrusted1", StartedAt: "2025-01-01T00:00:00Z", Flags: &eval.Options{Untrusted: true}, Plan: eval.RunPlan{Trials: 1}}
+	run := &eval.Run{ID: "untrusted1", StartedAt: "2025-01-01T00:00:00Z", Flags: &option.Options{Untrusted: true}, Plan: eval.RunPlan{Trials: 1}}
 	keys, err := trust.Load(trustKey)
 	expect.OK(t, err)
 	expect.OK(t, keys.SignRun(run, dir))

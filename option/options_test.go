@@ -1,11 +1,13 @@
-package eval
+package option_test
 
 import (
 	"encoding/json"
 	"testing"
 	"time"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/option"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -15,15 +17,15 @@ func TestOptionsAreFlat(t *testing.T) {
 	const want = `{"baseUrl":"http://a","concurrency":3,"budgetTimeNs":50000000,"cases":["<a>"],"record":"r",` +
 		`"rule":{"margin":0.05},"maxErrors":0.5,"out":"o","vars":{"k":"v"}}`
 	half := 0.5
-	o := Options{
-		ServiceOptions:   ServiceOptions{BaseURL: "http://a"},
-		LimitOptions:     LimitOptions{Concurrency: 3, BudgetTime: 50 * time.Millisecond},
-		SelectionOptions: SelectionOptions{Cases: []string{"<a>"}},
-		SourceOptions:    SourceOptions{Record: "r"},
-		GateOptions:      GateOptions{Rule: RuleOptions{Margin: 0.05}, MaxErrors: &half},
+	o := option.Options{
+		ServiceOptions:   option.ServiceOptions{BaseURL: "http://a"},
+		LimitOptions:     option.LimitOptions{Concurrency: 3, BudgetTime: 50 * time.Millisecond},
+		SelectionOptions: option.SelectionOptions{Cases: []string{"<a>"}},
+		SourceOptions:    option.SourceOptions{Record: "r"},
+		GateOptions:      option.GateOptions{Rule: option.RuleOptions{Margin: 0.05}, MaxErrors: &half},
 		Out:              "o", Vars: map[string]string{"k": "v"},
 	}
-	run := Run{Flags: &o}
+	run := eval.Run{Flags: &o}
 	for name, encode := range map[string]func(any) ([]byte, error){
 		"Marshal": wirejson.Marshal, "Append": func(v any) ([]byte, error) { return wirejson.Append(nil, v) },
 	} {
@@ -32,7 +34,7 @@ func TestOptionsAreFlat(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		var read struct{ Flags json.RawMessage }
-		var back Run
+		var back eval.Run
 		if err := json.Unmarshal(data, &read); err != nil {
 			t.Fatal(name, err)
 		}
@@ -51,7 +53,7 @@ func TestOptionsAreFlat(t *testing.T) {
 // A run stays readable whatever another program wrote for its flags.
 func TestOptionsOfAForeignFileStayReadable(t *testing.T) {
 	t.Parallel()
-	var run Run
+	var run eval.Run
 	if err := json.Unmarshal([]byte(`{"id":"r","flags":{"concurrency":"many","out":"o"},"tool":"other"}`), &run); err != nil {
 		t.Fatal(err)
 	}
