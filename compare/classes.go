@@ -10,7 +10,7 @@ import (
 
 // ClassCount is how often judged repeats of a case had one classification.
 type ClassCount struct {
-	Pair int // index in Side.Pairs
+	Pair int // index in Side.ClassPairs
 	N    int
 }
 
@@ -85,7 +85,7 @@ type matrixCell struct {
 // classing reads the confusion cells of cases.
 type classing struct {
 	classes    []string
-	base, head []matrixCell // by index in Side.Pairs, without a mass
+	base, head []matrixCell // by index in Side.ClassPairs, without a mass
 }
 
 func newClassing(base, head *Side) *classing {
