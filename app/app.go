@@ -180,8 +180,8 @@ func (e EchoRun) withheld() Payload { return e }
 func (e EchoRun) identity() Payload { return e }
 func (e EchoRun) recorded() Payload { return e }
 
-// written is a request in JSON: exactly one member is there.
-type written struct {
+// requestByKind is a request in JSON: exactly one member is there.
+type requestByKind struct {
 	HTTP    *HTTP       `json:"http,omitempty"`
 	Program *ProgramRun `json:"program,omitempty"`
 	Echo    bool        `json:"echo,omitempty"`
@@ -189,7 +189,7 @@ type written struct {
 
 // MarshalJSON writes the payload under the name of its kind.
 func (r Request) MarshalJSON() ([]byte, error) {
-	var out written
+	var out requestByKind
 	switch p := r.Payload.(type) {
 	case *HTTP:
 		out.HTTP = p
@@ -203,7 +203,7 @@ func (r Request) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (r *Request) UnmarshalJSON(data []byte) error {
-	var in written
+	var in requestByKind
 	if err := json.Unmarshal(data, &in); err != nil {
 		return err
 	}

@@ -146,22 +146,25 @@ func TestRequestsWithoutAnAddressAreRecordedAsTheyAre(t *testing.T) {
 
 func TestOnlyRequestsOfOneKindAreRead(t *testing.T) {
 	t.Parallel()
-	for text, fine := range map[string]bool{
-		`{"echo":true}`:                            true,
-		`{"http":{"method":"GET","url":"/"}}`:      true,
-		`{"program":{"command":["a"],"input":{}}}`: true,
-		`{}`:             false,
-		`{"echo":false}`: false,
-		`{"http":{"method":"GET","url":"/"},"echo":true}`:            false,
-		`{"http":{"method":"GET","url":"/"},"program":{"input":{}}}`: false,
+	const notOne = "a request to an application has one of http, program and echo"
+	for text, want := range map[string]string{
+		`{"echo":true}`:                            "",
+		`{"http":{"method":"GET","url":"/"}}`:      "",
+		`{"program":{"command":["a"],"input":{}}}`: "",
+		`{}`:             notOne,
+		`{"echo":false}`: notOne,
+		`{"http":{"method":"GET","url":"/"},"echo":true}`:            notOne,
+		`{"http":{"method":"GET","url":"/"},"program":{"input":{}}}`: notOne,
 	} {
 		var r app.Request
 		err := json.Unmarshal([]byte(text), &r)
-		if fine != (err == nil) {
-			t.Errorf("%s: got the error %v, want one: %v", text, err, !fine)
-		}
-		if fine {
+		if want == "" {
+			expect.OK(t, err)
 			expect.Same(t, "written again", asJSON(t, r), text)
+			continue
+		}
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: got the error %v, want %s", text, err, want)
 		}
 	}
 }

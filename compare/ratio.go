@@ -23,9 +23,9 @@ func amount(metric string, c *CaseTotals) Sum {
 	return c.Tokens
 }
 
-// DefaultCap is the cap of a ratio metric where a gate states none: five times the median over the cases of the
+// defaultCap is the cap of a ratio metric where a gate states none: five times the median over the cases of the
 // baseline. 0 means that the baseline has no value.
-func DefaultCap(metric string, base *Side) float64 {
+func defaultCap(metric string, base *Side) float64 {
 	var all []float64
 	for _, c := range base.Cases.AllUnnamed() {
 		if v, ok := amount(metric, c).Mean(); ok && !c.Quarantined {
@@ -44,7 +44,7 @@ func DefaultCap(metric string, base *Side) float64 {
 func (m *measure) ratio(c *MetricComparison, g eval.MetricMargin, base *Side) {
 	most := g.Cap
 	if most == 0 {
-		most = DefaultCap(c.Name, base)
+		most = defaultCap(c.Name, base)
 	}
 	ofBase, ofHead := m.capped(c.Name, most)
 	u := m.unitsOf(ofBase, ofHead, bothSides)
@@ -59,7 +59,7 @@ func (m *measure) ratio(c *MetricComparison, g eval.MetricMargin, base *Side) {
 	better, worse := test.below(1), test.above(1)
 	c.PBetter, c.PWorse = &better, &worse
 	if g.Margin > 1 {
-		c.Needs = RatioNeeds(c.Base, most, g.Margin, m.Alpha)
+		c.Needs = ratioNeeds(c.Base, most, g.Margin, m.Alpha)
 		p := max(test.below(g.Margin), reach(gain(c.Base, most, g.Margin), effective(u.weights)))
 		if share := m.hidden(c.Name, most); share > mostHidden {
 			p = 1
@@ -120,9 +120,9 @@ func gain(base, most, limit float64) float64 {
 	return room / (room + most)
 }
 
-// RatioNeeds is the number of units that shows a ratio within limit when nothing changed and all cases cost the
+// ratioNeeds is the number of units that shows a ratio within limit when nothing changed and all cases cost the
 // same.
-func RatioNeeds(base, most, limit, alpha float64) int {
+func ratioNeeds(base, most, limit, alpha float64) int {
 	return stats.MinCasesConstant(alpha, gain(base, most, limit))
 }
 
@@ -138,7 +138,7 @@ type RatioOutlook struct {
 func NewRatioOutlook(g eval.MetricMargin, base *Side, alpha float64) (RatioOutlook, bool) {
 	out := RatioOutlook{Metric: g.Name, Limit: g.Margin, Cap: g.Cap}
 	if out.Cap == 0 {
-		out.Cap = DefaultCap(g.Name, base)
+		out.Cap = defaultCap(g.Name, base)
 	}
 	var all Sum
 	for _, c := range base.Cases.AllUnnamed() {
@@ -150,7 +150,7 @@ func NewRatioOutlook(g eval.MetricMargin, base *Side, alpha float64) (RatioOutlo
 	if !ok || mean == 0 {
 		return out, false
 	}
-	out.Needed = RatioNeeds(mean, out.Cap, g.Margin, alpha)
+	out.Needed = ratioNeeds(mean, out.Cap, g.Margin, alpha)
 	return out, true
 }
 

@@ -91,16 +91,6 @@ func (p *pairs) joinRequests(u *union, question []uint32) {
 	}
 }
 
-// Question identifies the pair of requests of a case, "" where one is unknown. Cases with the same request on only
-// one side are different questions that depend on each other. A prompt that drops a variable must not turn a
-// hundred cases into one.
-func Question(base, head string) string {
-	if base == "" || head == "" {
-		return ""
-	}
-	return base + "\x00" + head
-}
-
 // cluster and request make unit names in separate namespaces.
 func cluster(name string) string { return named("cluster", name) }
 func request(hash string) string { return named("request", hash) }

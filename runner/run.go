@@ -79,38 +79,6 @@ type Config struct {
 	Folder func(trialName string) string
 }
 
-// Stop keeps a run from beginning new trials. Trials that have not begun are skipped, with the reason; trials in progress
-// finish.
-type Stop struct {
-	once   sync.Once
-	closed chan struct{}
-	reason string
-}
-
-// NewStop returns a Stop that has not been given.
-func NewStop() *Stop { return &Stop{closed: make(chan struct{})} }
-
-// Now stops the run. Only the first reason counts.
-func (s *Stop) Now(reason string) {
-	s.once.Do(func() {
-		s.reason = reason
-		close(s.closed)
-	})
-}
-
-// Done is closed once the run is stopped.
-func (s *Stop) Done() <-chan struct{} { return s.closed }
-
-// Reason is why the run was stopped, "" while it is not.
-func (s *Stop) Reason() string {
-	select {
-	case <-s.closed:
-		return s.reason
-	default:
-		return ""
-	}
-}
-
 // Run sends every trial of the plan and yields the results as they come. Each model has Concurrency workers, so that a
 // model that has to wait holds up no other. A worker continues once its result is taken, or once its answer is kept to
 // wait for judges or embeddings; at most MaxWaiting answers wait for each of them. Canceling ctx, or leaving the loop,

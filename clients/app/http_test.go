@@ -298,6 +298,24 @@ func TestADeadHTTPEndpointIsAnError(t *testing.T) {
 	expect.Same(t, "unsent", failure.Unsent, true)
 }
 
+// echoed is a target of another kind.
+type echoed struct{}
+
+func (echoed) Render(*app.Input) (*app.Request, error) {
+	return &app.Request{Payload: app.EchoRun{}}, nil
+}
+
+func TestAnEndpointTakesRequestsOfItsKindAlone(t *testing.T) {
+	t.Parallel()
+	h := client.NewHTTP(client.HTTPConfig{Name: "shop", Reading: text})
+	defer h.Close()
+	resp, err := h.Generate(t.Context(), &eval.Call{To: echoed{}})
+	const want = "the request is app.EchoRun, and not one for an endpoint"
+	if resp != nil || err == nil || err.Error() != want {
+		t.Errorf("got %v, %v, want the error %s", resp, err, want)
+	}
+}
+
 // How long to wait is the endpoint's to say.
 func TestTheHTTPEndpointSaysHowLongToWait(t *testing.T) {
 	t.Parallel()

@@ -113,7 +113,6 @@ func TestAProgramThatCannotRunIsAnError(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none")
 	for name, change := range map[string]func(*ProgramClient, *eval.Call){
 		"cannot be started: no such file or directory": func(p *ProgramClient, _ *eval.Call) { p.cfg.Path = missing },
-		"the suite does not come from a folder":        func(p *ProgramClient, _ *eval.Call) { p.cfg.Path = "" },
 		"cannot be run: no room": func(p *ProgramClient, _ *eval.Call) {
 			p.cfg.Folder = func(*eval.Call) (string, error) { return "", errors.New("no room") }
 		},
@@ -127,6 +126,35 @@ func TestAProgramThatCannotRunIsAnError(t *testing.T) {
 		if e := eval.AsError(err); e == nil || e.Kind != eval.KindProgram || !strings.Contains(e.Message, name) {
 			t.Errorf("got %v, want %s", err, name)
 		}
+	}
+}
+
+// A program is a file of the suite's folder, which a suite of standard input does not have.
+func TestAProgramWithoutAFolderIsAnError(t *testing.T) {
+	t.Parallel()
+	p := NewProgram(ProgramConfig{Shown: "./x"})
+	_, err := p.Generate(t.Context(), prompt("hi"))
+	const want = `the program "./x" cannot be run: the suite does not come from a folder`
+	if e := eval.AsError(err); e == nil || e.Kind != eval.KindProgram || e.Message != want {
+		t.Errorf("got %v, want an error of kind program: %s", err, want)
+	}
+}
+
+// endpoint is a target of another kind.
+type endpoint struct{}
+
+func (endpoint) Render(*app.Input) (*app.Request, error) {
+	return &app.Request{Payload: &app.HTTP{}}, nil
+}
+
+func TestAProgramTakesRequestsOfItsKindAlone(t *testing.T) {
+	t.Parallel()
+	call := prompt("hi")
+	call.To = endpoint{}
+	resp, err := script(t, "touch ran").Generate(t.Context(), call)
+	const want = "the request is *app.HTTP, and not one for a program"
+	if resp != nil || err == nil || err.Error() != want {
+		t.Errorf("got %v, %v, want the error %s", resp, err, want)
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 var ceilings = map[kindOfMessage]int{
 	ofCommand:    11,
 	ofDiagnostic: 13,
-	ofError:      174,
+	ofError:      172,
 	ofWrapped:    73,
 }
 

@@ -271,20 +271,6 @@ func (l *Limiter) pacedTry(ctx context.Context, to peer, meters []*meter, cost a
 	return l.try(to, meters, cost)
 }
 
-// enter takes a slot when one is free. It returns false if the run ends first.
-func (l *Limiter) enter(ctx context.Context, slots chan struct{}) bool {
-	if slots == nil {
-		return true
-	}
-	select {
-	case slots <- struct{}{}:
-		return true
-	case <-ctx.Done():
-	case <-l.cfg.Stop:
-	}
-	return false
-}
-
 // limiterWait says what a call waits for until it has room.
 type limiterWait struct {
 	wait    time.Duration // at least; 0: until something is settled
@@ -305,31 +291,6 @@ func (l *Limiter) await(ctx context.Context, r limiterWait) error {
 		return errStopped()
 	}
 	return nil
-}
-
-// takeSlot takes a slot of the service, and then one of all. Others may use the latter until then. It
-// returns false if the run ends first.
-func (l *Limiter) takeSlot(ctx context.Context, to peer) bool {
-	own := l.shares[to.service]
-	if !l.enter(ctx, own) {
-		return false
-	}
-	if l.enter(ctx, l.slots) {
-		return true
-	}
-	if own != nil {
-		<-own
-	}
-	return false
-}
-
-// leave gives a slot back.
-func (l *Limiter) leave(to peer) {
-	for _, slots := range []chan struct{}{l.slots, l.shares[to.service]} {
-		if slots != nil {
-			<-slots
-		}
-	}
 }
 
 func errStopped() error {

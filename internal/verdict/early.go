@@ -230,7 +230,7 @@ func (q *Early) expect(t *runner.Planned) {
 			for i, metric := range w.rule.Metrics {
 				c.base[i] = b.Of(m.side, metric.Name)
 			}
-			c.question = cmp.Or(compare.Question(b.Request, t.RequestHash), c.question)
+			c.question = cmp.Or(questionOf(b.Request, t.RequestHash), c.question)
 		}
 	}
 }

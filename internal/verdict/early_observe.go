@@ -198,6 +198,16 @@ func (a *watchedArm) curtail(u *unit, least *float64) *eval.EarlyVerdict {
 	return &eval.EarlyVerdict{Verdict: eval.Inconclusive, Metric: "passRate", Units: a.next, LogE: map[string]float64{}}
 }
 
+// questionOf identifies the pair of requests of a case, "" where one is unknown. Cases with the same request on only
+// one side are different questions that depend on each other. A prompt that drops a variable must not turn a
+// hundred cases into one.
+func questionOf(base, head string) string {
+	if base == "" || head == "" {
+		return ""
+	}
+	return base + "\x00" + head
+}
+
 // differences returns, by metric, the means over the unit's questions, head minus base; NaN if a side has
 // no value. With worst, each error of head and each answer without a value counts as the worst value of the
 // metric.

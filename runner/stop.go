@@ -1,0 +1,35 @@
+package runner
+
+import "sync"
+
+// Stop keeps a run from beginning new trials. Trials that have not begun are skipped, with the reason; trials in progress
+// finish.
+type Stop struct {
+	once   sync.Once
+	closed chan struct{}
+	reason string
+}
+
+// NewStop returns a Stop that has not been given.
+func NewStop() *Stop { return &Stop{closed: make(chan struct{})} }
+
+// Now stops the run. Only the first reason counts.
+func (s *Stop) Now(reason string) {
+	s.once.Do(func() {
+		s.reason = reason
+		close(s.closed)
+	})
+}
+
+// Done is closed once the run is stopped.
+func (s *Stop) Done() <-chan struct{} { return s.closed }
+
+// Reason is why the run was stopped, "" while it is not.
+func (s *Stop) Reason() string {
+	select {
+	case <-s.closed:
+		return s.reason
+	default:
+		return ""
+	}
+}

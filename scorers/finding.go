@@ -1,0 +1,88 @@
+package scorers
+
+import (
+	"fmt"
+
+	"github.com/evalrun/evalrun/classification"
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Finding is the result of a scorer. Make it with Pass, Fail, Graded, Uncheckable, Unscored or Broken, which decide what
+// it is for good. The zero Finding is a failure.
+type Finding struct {
+	Reason string
+	Diff   string               // expected against actual, in several lines; optional
+	Judged *eval.Judged         // the judge's rulings; nil for other scorers
+	Class  *classification.Pair // the answer's class and the correct one, for a classification
+
+	state state
+	value float64 // in [0,1]
+	why   string  // why there is no score
+}
+
+// state is the kind of a finding.
+type state int
+
+const (
+	failed      state = iota
+	uncheckable       // a failure: there is nothing to check, or it cannot be read. `not:` does not turn it into a pass
+	passed
+	noScore // neither a pass nor a failure
+	brokeUp // the scorer itself failed, which makes the trial an error whatever scorer is around it
+)
+
+func stateOf(holds bool) state {
+	if holds {
+		return passed
+	}
+	return failed
+}
+
+// scored reports whether there is a score.
+func (f *Finding) scored() bool { return f.state == passed || f.fails() }
+
+func (f *Finding) fails() bool { return f.state == failed || f.state == uncheckable }
+
+// Passed reports whether the answer is correct.
+func (f *Finding) Passed() bool { return f.state == passed }
+
+// Value is between 0 and 1, and 0 where there is no score.
+func (f *Finding) Value() float64 { return f.value }
+
+func yes(format string, args ...any) Finding {
+	return Finding{value: 1, state: passed, Reason: fmt.Sprintf(format, args...)}
+}
+
+func no(format string, args ...any) Finding {
+	return Finding{Reason: fmt.Sprintf(format, args...)}
+}
+
+func unscored(format string, args ...any) Finding {
+	why := fmt.Sprintf(format, args...)
+	return Finding{Reason: why, state: noScore, why: why}
+}
+
+func broken(format string, args ...any) Finding {
+	return Finding{state: brokeUp, why: fmt.Sprintf(format, args...)}
+}
+
+func graded(value float64, holds bool, format string, args ...any) Finding {
+	return Finding{value: value, state: stateOf(holds), Reason: fmt.Sprintf(format, args...)}
+}
+
+func worse(f, than Finding) bool {
+	return rank(f) < rank(than) || rank(f) == rank(than) && f.value < than.value
+}
+
+// rank orders findings, the worst first: a scorer that broke, a failure, no score, a pass.
+func rank(f Finding) int {
+	switch f.state {
+	case brokeUp:
+		return -1
+	case noScore:
+		return 1
+	case passed:
+		return 2
+	}
+	return 0
+}
