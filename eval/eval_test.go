@@ -2,6 +2,7 @@ package eval
 
 import (
 	"encoding/json"
+	"reflect"
 	"testing"
 
 	"github.com/evalrun/evalrun/internal/expect"
@@ -44,6 +45,33 @@ func TestARequestReadsBackAsItWasWritten(t *testing.T) {
 	second, err := wirejson.Marshal(out)
 	expect.OK(t, err)
 	expect.Same(t, "written again", string(second), want)
+}
+
+// Files may have no list of parts, null, an empty list or null in it: all are read as they always were, by both decoders.
+func TestMissingPartsAreRead(t *testing.T) {
+	t.Parallel()
+	type both struct {
+		Turn   Content
+		Answer Candidate
+	}
+	for parts, want := range map[string]both{
+		``:               {},
+		`"parts":null`:   {},
+		`"parts":[]`:     {Content{Parts: []Part{}}, Candidate{Parts: []Piece{}}},
+		`"parts":[null]`: {Content{Parts: []Part{TextPart{}}}, Candidate{Parts: []Piece{TextPiece{}}}},
+		`"PARTS":[{"Text":"a"},{},{"text":"b"}]`: {
+			Content{Parts: []Part{TextPart{Text: "a"}, TextPart{}, TextPart{Text: "b"}}},
+			Candidate{Parts: []Piece{TextPiece{Text: "a"}, TextPiece{}, TextPiece{Text: "b"}}},
+		},
+	} {
+		data := []byte(`{"turn":{` + parts + `},"answer":{` + parts + `}}`)
+		var fast, slow both
+		expect.OK(t, wirejson.DecodeAnyCase(data, &fast))
+		expect.OK(t, json.Unmarshal(data, &slow))
+		if !reflect.DeepEqual(fast, want) || !reflect.DeepEqual(slow, want) {
+			t.Errorf("%s: got %#v and %#v, want %#v", data, fast, slow, want)
+		}
+	}
 }
 
 func TestOnlyReasonsOfBlocksAreBlocks(t *testing.T) {

@@ -64,37 +64,38 @@ func FileOf(p Part) *Image {
 	return nil
 }
 
-// UnmarshalJSON reads a turn from a run file. The member of a part says which kind it is.
-func (c *Content) UnmarshalJSON(data []byte) error {
-	var written struct {
-		Role  string `json:"role"`
-		Parts []struct {
-			TextPart
-			ImagePart
-			DataPart
-			RawPart
-			ResultPart
-		} `json:"parts"`
-	}
+// partList has the parts of a turn, in order.
+type partList []Part
+
+// UnmarshalJSON reads parts from a run file. The member of a part says which kind it is. The list has this
+// method instead of the turn or candidate around it: a decoder scans a value twice if it has the method.
+func (p *partList) UnmarshalJSON(data []byte) error {
+	written := make([]struct {
+		TextPart
+		ImagePart
+		DataPart
+		RawPart
+		ResultPart
+	}, 0, 1) // most turns have one part; the decoder would make room for ten
 	if err := wirejson.DecodeAnyCase(data, &written); err != nil {
 		return err
 	}
-	*c = Content{Role: written.Role}
-	if written.Parts != nil {
-		c.Parts = make([]Part, len(written.Parts))
+	*p = nil
+	if written != nil {
+		*p = make(partList, len(written))
 	}
-	for i, p := range written.Parts {
-		switch {
-		case p.Image != nil:
-			c.Parts[i] = p.ImagePart
-		case p.Data != nil:
-			c.Parts[i] = p.DataPart
-		case p.Raw != nil:
-			c.Parts[i] = p.RawPart
-		case p.Result != nil:
-			c.Parts[i] = p.ResultPart
+	for i := range written {
+		switch w := &written[i]; {
+		case w.Image != nil:
+			(*p)[i] = w.ImagePart
+		case w.Data != nil:
+			(*p)[i] = w.DataPart
+		case w.Raw != nil:
+			(*p)[i] = w.RawPart
+		case w.Result != nil:
+			(*p)[i] = w.ResultPart
 		default:
-			c.Parts[i] = p.TextPart
+			(*p)[i] = w.TextPart
 		}
 	}
 	return nil
@@ -157,35 +158,34 @@ func (c *Candidate) EndsInCall() bool {
 	return false
 }
 
-// UnmarshalJSON reads a candidate from a run file. The member of a piece says which kind it is.
-func (c *Candidate) UnmarshalJSON(data []byte) error {
-	type plain Candidate // without this method
-	written := struct {
-		plain
-		Parts []struct {
-			TextPiece
-			ReasoningPiece
-			CallPiece
-			OtherPiece
-		} `json:"parts"`
-	}{}
+// pieceList has the pieces of an answer, in order.
+type pieceList []Piece
+
+// UnmarshalJSON reads pieces as that of partList reads parts.
+func (p *pieceList) UnmarshalJSON(data []byte) error {
+	written := make([]struct {
+		TextPiece
+		ReasoningPiece
+		CallPiece
+		OtherPiece
+	}, 0, 2) // most answers with pieces have a call, and a text or a thought
 	if err := wirejson.DecodeAnyCase(data, &written); err != nil {
 		return err
 	}
-	*c = Candidate(written.plain)
-	if written.Parts != nil {
-		c.Parts = make([]Piece, len(written.Parts))
+	*p = nil
+	if written != nil {
+		*p = make(pieceList, len(written))
 	}
-	for i, p := range written.Parts {
-		switch {
-		case p.Call != nil:
-			c.Parts[i] = p.CallPiece
-		case p.Other != nil:
-			c.Parts[i] = p.OtherPiece
-		case p.Reasoning != "":
-			c.Parts[i] = p.ReasoningPiece
+	for i := range written {
+		switch w := &written[i]; {
+		case w.Call != nil:
+			(*p)[i] = w.CallPiece
+		case w.Other != nil:
+			(*p)[i] = w.OtherPiece
+		case w.Reasoning != "":
+			(*p)[i] = w.ReasoningPiece
 		default:
-			c.Parts[i] = p.TextPiece
+			(*p)[i] = w.TextPiece
 		}
 	}
 	return nil

@@ -29,7 +29,7 @@ type Candidate struct {
 	// VendorReason is the service's own word where FinishReason is another.
 	VendorReason string `json:"vendorReason,omitempty"`
 	// Parts are the pieces of the answer in order, where it is more than text.
-	Parts []Piece `json:"parts,omitempty"`
+	Parts pieceList `json:"parts,omitempty"`
 	// Raw is the candidate from the reply as compact JSON, if it is more than text and a finish reason. For
 	// an application it is the whole response. A model's own turn is sent back in this form.
 	Raw           json.RawMessage `json:"raw,omitempty"`

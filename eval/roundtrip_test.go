@@ -43,14 +43,14 @@ func (f *filler) fill(v reflect.Value) {
 		v.Set(reflect.ValueOf(option.Shard{Index: 2, Of: 7}))
 	case json.RawMessage:
 		v.Set(reflect.ValueOf(json.RawMessage(`{"deep":[1.10,null,"` + f.text + `"]}`)))
-	case []Part:
-		v.Set(reflect.ValueOf([]Part{
+	case partList:
+		v.Set(reflect.ValueOf(partList{
 			some[TextPart](f), some[ImagePart](f), some[DataPart](f), some[RawPart](f), some[ResultPart](f),
 		}))
 	case app.Request:
 		v.Set(reflect.ValueOf(app.Request{Payload: new(some[app.HTTP](f))}))
-	case []Piece:
-		v.Set(reflect.ValueOf([]Piece{some[TextPiece](f), some[ReasoningPiece](f), some[CallPiece](f), some[OtherPiece](f)}))
+	case pieceList:
+		v.Set(reflect.ValueOf(pieceList{some[TextPiece](f), some[ReasoningPiece](f), some[CallPiece](f), some[OtherPiece](f)}))
 	case Extra:
 		deep := json.RawMessage(`{"deep":[1.10,null,"` + f.text + `"]}`)
 		v.Set(reflect.ValueOf(Extra{"unknown": deep, "other_field": json.RawMessage(`1e3`)}))

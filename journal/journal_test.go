@@ -339,6 +339,20 @@ func BenchmarkOpen(b *testing.B) {
 	b.ReportMetric(float64(trials)*float64(b.N)/b.Elapsed().Seconds(), "trials/s")
 }
 
+// BenchmarkTrials reads the trials of a run that has live chats and judges among them.
+func BenchmarkTrials(b *testing.B) {
+	d, err := Open("../cmd/evalrun/testdata/versions/0.1/finished")
+	expect.OK(b, err)
+	defer d.Close()
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, err := range d.Trials() {
+			expect.OK(b, err)
+		}
+	}
+	b.ReportMetric(float64(d.Len()*b.N)/b.Elapsed().Seconds(), "trials/s")
+}
+
 // Scenario R23: run files of earlier versions are read. This one is of 2026-11-20, before headers had copies and named targets.
 func TestOldRunFilesAreRead(t *testing.T) {
 	t.Parallel()
