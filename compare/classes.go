@@ -137,8 +137,8 @@ type classUnit struct {
 }
 
 // classUnits are the units of a measure with a classification on both sides. A question counts once, however many
-// cases send it. turned is the worst answer to an expected class in head; errors count as that answer when the worst case is
-// measured.
+// cases send it. turned is the worst answer to an expected class in head. Errors count as that answer when the worst
+// case is measured.
 func (m *measure) classUnits(k *classing, turned func(expected int) int) []classUnit {
 	cases := m.classifiedCases()
 	units := make([]classUnit, m.groups.requests())

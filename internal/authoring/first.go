@@ -1,5 +1,5 @@
 // Package authoring helps people write suites. It writes a first suite (First) and project file, imports suites
-// from promptfoo, checks files for editors, and prints JSON Schemas, the kinds of scorers and the pages of the
+// from promptfoo and checks files for editors. It prints JSON Schemas, the kinds of scorers and the pages of the
 // documentation.
 package authoring
 

@@ -59,7 +59,7 @@ func Fit(data []byte, mimeType string, limit int) (out []byte, outType string, e
 	return encode(upright(small, orientation(data, mimeType)), mimeType, limit)
 }
 
-// Check says why an image cannot be made to fit, as far as its header shows. pixels is the number of pixels
+// Check says why an image cannot be made to fit, as far as its header shows. It returns the number of pixels
 // to decode for resizing, 0 if the image fits.
 func Check(data []byte, mimeType string, limit int) (pixels int, err error) {
 	config, err := decodeConfig(data, mimeType)
