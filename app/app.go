@@ -19,7 +19,7 @@ import (
 type RequestMaker interface {
 	// Render makes the request for a case. It returns an error for people when a value does not fit into
 	// its template.
-	Render(in *Input) (*Request, error)
+	Render(in *Input) (*Rendered, error)
 }
 
 // Input has the data for the templates of a request.
@@ -54,8 +54,9 @@ func TraceID(trialName string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Request is what an application gets. Its JSON is written to run files, without secrets.
-type Request struct{ Payload Payload }
+// Rendered is what an application gets: the templates of its target, filled in for a trial. Its JSON is written to
+// run files, without secrets.
+type Rendered struct{ Payload Payload }
 
 // Payload is what is sent: a *HTTP, a *ProgramRun, or an EchoRun.
 type Payload interface {
@@ -128,14 +129,14 @@ type ProgramRun struct {
 }
 
 // Withheld returns the request without anything that may quote a prompt.
-func (r *Request) Withheld() *Request { return &Request{r.Payload.withheld()} }
+func (r *Rendered) Withheld() *Rendered { return &Rendered{r.Payload.withheld()} }
 
 // Identity returns the part of the request that makes two recorded requests the same. Of headers, it has
 // the names, and values with data of the case.
-func (r *Request) Identity() *Request { return &Request{r.Payload.identity()} }
+func (r *Rendered) Identity() *Rendered { return &Rendered{r.Payload.identity()} }
 
 // Recorded returns the request without secrets, for run files.
-func (r *Request) Recorded() *Request { return &Request{r.Payload.recorded()} }
+func (r *Rendered) Recorded() *Rendered { return &Rendered{r.Payload.recorded()} }
 
 func (h *HTTP) withheld() Payload { return &HTTP{Method: h.Method, Stream: h.Stream} }
 
@@ -188,7 +189,7 @@ type requestByKind struct {
 }
 
 // MarshalJSON writes the payload under the name of its kind.
-func (r Request) MarshalJSON() ([]byte, error) {
+func (r Rendered) MarshalJSON() ([]byte, error) {
 	var out requestByKind
 	switch p := r.Payload.(type) {
 	case *HTTP:
@@ -202,7 +203,7 @@ func (r Request) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
-func (r *Request) UnmarshalJSON(data []byte) error {
+func (r *Rendered) UnmarshalJSON(data []byte) error {
 	var in requestByKind
 	if err := json.Unmarshal(data, &in); err != nil {
 		return err

@@ -43,8 +43,8 @@ func TestTraceIDIsSixteenBytesOfHexAndTheSameForASession(t *testing.T) {
 	}
 }
 
-func secretRequest() *app.Request {
-	return &app.Request{Payload: &app.HTTP{
+func secretRequest() *app.Rendered {
+	return &app.Rendered{Payload: &app.HTTP{
 		Method: "POST", URL: "https://app.example/chat?key=hush", Shown: "https://app.example/chat?key=${env:KEY}", Body: `{"q":"שלום"}`,
 		Stream: true, Headers: []app.Header{
 			{Name: "Authorization", Value: "Bearer hush", Secret: true},
@@ -122,7 +122,7 @@ func TestWithheldRequestSaysHowItWasSentAndNoMore(t *testing.T) {
 		Command: []string{"python3", "agent.py"}, Files: map[string]string{"agent.py": "ab12"}, Workspace: "cd34",
 		Input: json.RawMessage(`{"prompt":"secret"}`),
 	}
-	for want, r := range map[string]*app.Request{
+	for want, r := range map[string]*app.Rendered{
 		`{"http":{"method":"POST","url":"","stream":true}}`:                                                          secretRequest(),
 		`{"program":{"command":["python3","agent.py"],"files":{"agent.py":"ab12"},"input":null,"workspace":"cd34"}}`: {Payload: program},
 		`{"echo":true}`: {Payload: app.EchoRun{}},
@@ -134,7 +134,10 @@ func TestWithheldRequestSaysHowItWasSentAndNoMore(t *testing.T) {
 // Programs and echoes have no secrets, and go into run files as they are.
 func TestRequestsWithoutAnAddressAreRecordedAsTheyAre(t *testing.T) {
 	t.Parallel()
-	for _, r := range []*app.Request{{Payload: app.EchoRun{}}, {Payload: &app.ProgramRun{Command: []string{"a b", ""}, Input: json.RawMessage("{}")}}} {
+	for _, r := range []*app.Rendered{
+		{Payload: app.EchoRun{}},
+		{Payload: &app.ProgramRun{Command: []string{"a b", ""}, Input: json.RawMessage("{}")}},
+	} {
 		if got := r.Recorded(); got.Payload != r.Payload {
 			t.Errorf("recorded: got %+v, want the request itself", got)
 		}
@@ -156,7 +159,7 @@ func TestOnlyRequestsOfOneKindAreRead(t *testing.T) {
 		`{"http":{"method":"GET","url":"/"},"echo":true}`:            notOne,
 		`{"http":{"method":"GET","url":"/"},"program":{"input":{}}}`: notOne,
 	} {
-		var r app.Request
+		var r app.Rendered
 		err := json.Unmarshal([]byte(text), &r)
 		if want == "" {
 			expect.OK(t, err)

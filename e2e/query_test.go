@@ -57,8 +57,8 @@ func queryRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 			r.Outcome, r.Scores = q.outcome, nil
 			r.Response.Candidates[0].Text = q.text
 			if q.call != "" {
-				r.Response.Candidates[0].Parts = []eval.Piece{
-					eval.TextPiece{Text: q.text}, eval.CallPiece{Call: &tool.Call{Name: q.call, Args: []byte(`{"id":"4711"}`)}},
+				r.Response.Candidates[0].Pieces = []eval.Piece{
+					eval.TextPiece{Text: q.text}, eval.CallPiece{Call: &tool.FunctionCall{Name: q.call, Args: []byte(`{"id":"4711"}`)}},
 				}
 			}
 			for _, name := range slices.Sorted(maps.Keys(q.scores)) {

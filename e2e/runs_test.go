@@ -204,20 +204,20 @@ func reach(r *eval.Result, text string, endpoint bool) {
 		q.Contents[0].Parts, eval.DataPart{Data: &eval.Image{Path: text, MIMEType: text}}, eval.RawPart{Raw: literal},
 		eval.ResultPart{Result: &results[0]},
 	)
-	q.App = &app.Request{Payload: &app.ProgramRun{
+	q.App = &app.Rendered{Payload: &app.ProgramRun{
 		Command: []string{text}, Files: map[string]string{text: text}, Input: literal, Workspace: text,
 	}}
 	if endpoint {
-		q.App = &app.Request{Payload: &app.HTTP{
+		q.App = &app.Rendered{Payload: &app.HTTP{
 			Method: text, URL: text, Headers: []app.Header{{Name: text, Value: text}}, Body: text, Stream: true,
 		}}
 		r.Turns = []eval.Turn{{Response: *r.Response, Results: results}, {Response: *r.Response}}
 	}
 	c.VendorReason, c.Raw = text, literal
-	c.Parts = []eval.Piece{
+	c.Pieces = []eval.Piece{
 		eval.TextPiece{Text: text},
 		eval.ReasoningPiece{Reasoning: text},
-		eval.CallPiece{Call: &tool.Call{ID: text, Name: text, Args: literal}},
+		eval.CallPiece{Call: &tool.FunctionCall{ID: text, Name: text, Args: literal}},
 		eval.OtherPiece{Other: literal},
 	}
 	r.TraceID, r.Workspace = text, text

@@ -28,7 +28,7 @@ type Request struct {
 	// Extra has fields of the suite that are sent unchanged at the top level.
 	Extra Extra `json:"extra,omitempty"`
 	// App is the request to an application, without secrets; nil for a model.
-	App *app.Request `json:"app,omitempty"`
+	App *app.Rendered `json:"app,omitempty"`
 	// Live marks a chat that has the model's own replies in it. In a plan the contents are the user's turns alone, and
 	// each takes a call; After makes the requests of these.
 	Live bool `json:"live,omitempty"`

@@ -57,11 +57,11 @@ func TestMissingPartsAreRead(t *testing.T) {
 	for parts, want := range map[string]both{
 		``:               {},
 		`"parts":null`:   {},
-		`"parts":[]`:     {Content{Parts: []Part{}}, Candidate{Parts: []Piece{}}},
-		`"parts":[null]`: {Content{Parts: []Part{TextPart{}}}, Candidate{Parts: []Piece{TextPiece{}}}},
+		`"parts":[]`:     {Content{Parts: []Part{}}, Candidate{Pieces: []Piece{}}},
+		`"parts":[null]`: {Content{Parts: []Part{TextPart{}}}, Candidate{Pieces: []Piece{TextPiece{}}}},
 		`"PARTS":[{"Text":"a"},{},{"text":"b"}]`: {
 			Content{Parts: []Part{TextPart{Text: "a"}, TextPart{}, TextPart{Text: "b"}}},
-			Candidate{Parts: []Piece{TextPiece{Text: "a"}, TextPiece{}, TextPiece{Text: "b"}}},
+			Candidate{Pieces: []Piece{TextPiece{Text: "a"}, TextPiece{}, TextPiece{Text: "b"}}},
 		},
 	} {
 		data := []byte(`{"turn":{` + parts + `},"answer":{` + parts + `}}`)

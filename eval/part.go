@@ -119,7 +119,7 @@ type ReasoningPiece struct {
 
 // CallPiece is a call of a tool.
 type CallPiece struct {
-	Call *tool.Call `json:"call,omitempty"`
+	Call *tool.FunctionCall `json:"call,omitempty"`
 }
 
 // OtherPiece is a part that evalrun does not know, unchanged.
@@ -129,12 +129,14 @@ type OtherPiece struct {
 
 func (TextPiece) withheldPiece() Piece      { return nil }
 func (ReasoningPiece) withheldPiece() Piece { return nil }
-func (p CallPiece) withheldPiece() Piece    { return CallPiece{&tool.Call{Name: word(p.Call.Name)}} }
-func (OtherPiece) withheldPiece() Piece     { return nil }
+func (p CallPiece) withheldPiece() Piece {
+	return CallPiece{&tool.FunctionCall{Name: word(p.Call.Name)}}
+}
+func (OtherPiece) withheldPiece() Piece { return nil }
 
 // ShowsMore reports whether people see a piece next to the text: a call, or a part that is not known.
 func (c *Candidate) ShowsMore() bool {
-	for _, p := range c.Parts {
+	for _, p := range c.Pieces {
 		switch p.(type) {
 		case CallPiece, OtherPiece:
 			return true
@@ -146,7 +148,7 @@ func (c *Candidate) ShowsMore() bool {
 
 // EndsInCall reports whether the last piece, apart from thoughts, is a call.
 func (c *Candidate) EndsInCall() bool {
-	for _, p := range slices.Backward(c.Parts) {
+	for _, p := range slices.Backward(c.Pieces) {
 		switch p.(type) {
 		case CallPiece:
 			return true

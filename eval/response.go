@@ -28,8 +28,8 @@ type Candidate struct {
 	FinishReason string `json:"finishReason,omitempty"`
 	// VendorReason is the service's own word where FinishReason is another.
 	VendorReason string `json:"vendorReason,omitempty"`
-	// Parts are the pieces of the answer in order, where it is more than text.
-	Parts pieceList `json:"parts,omitempty"`
+	// Pieces are what the answer consists of, in order, where it is more than text.
+	Pieces pieceList `json:"parts,omitempty"`
 	// Raw is the candidate from the reply as compact JSON, if it is more than text and a finish reason. For
 	// an application it is the whole response. A model's own turn is sent back in this form.
 	Raw           json.RawMessage `json:"raw,omitempty"`
@@ -40,10 +40,10 @@ type Candidate struct {
 	Extra Extra `json:"extra,omitempty"`
 }
 
-// Calls are the tool calls of the candidate, in order.
-func (c *Candidate) Calls() []tool.Call {
-	var out []tool.Call
-	for _, p := range c.Parts {
+// FunctionCalls are the tool calls of the candidate, in order.
+func (c *Candidate) FunctionCalls() []tool.FunctionCall {
+	var out []tool.FunctionCall
+	for _, p := range c.Pieces {
 		if p, ok := p.(CallPiece); ok {
 			out = append(out, *p.Call)
 		}

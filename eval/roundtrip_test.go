@@ -47,8 +47,8 @@ func (f *filler) fill(v reflect.Value) {
 		v.Set(reflect.ValueOf(partList{
 			some[TextPart](f), some[ImagePart](f), some[DataPart](f), some[RawPart](f), some[ResultPart](f),
 		}))
-	case app.Request:
-		v.Set(reflect.ValueOf(app.Request{Payload: new(some[app.HTTP](f))}))
+	case app.Rendered:
+		v.Set(reflect.ValueOf(app.Rendered{Payload: new(some[app.HTTP](f))}))
 	case pieceList:
 		v.Set(reflect.ValueOf(pieceList{some[TextPiece](f), some[ReasoningPiece](f), some[CallPiece](f), some[OtherPiece](f)}))
 	case Extra:

@@ -25,11 +25,11 @@ type Turn struct {
 }
 
 // Calls are the tool calls of the turn's first candidate.
-func (t *Turn) Calls() []tool.Call {
+func (t *Turn) Calls() []tool.FunctionCall {
 	if len(t.Candidates) == 0 {
 		return nil
 	}
-	return t.Candidates[0].Calls()
+	return t.Candidates[0].FunctionCalls()
 }
 
 // Block is the reason for which the turn was blocked, its prompt or its first candidate; "" when it was not. A block ends a chat.

@@ -112,7 +112,7 @@ func (r *Response) withheld() Response {
 		c.Text = ""
 		c.Extra = nil
 		c.Raw = nil
-		c.Parts = withheldPieces(c.Parts)
+		c.Pieces = withheldPieces(c.Pieces)
 		c.FinishReason = word(c.FinishReason)
 		c.VendorReason = word(c.VendorReason)
 		c.SafetyRatings = words(c.SafetyRatings)

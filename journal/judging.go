@@ -8,14 +8,14 @@ import (
 
 // JudgeRequests counts requests to judges, apart from requests to the models under test.
 type JudgeRequests struct {
-	Replies int    `json:"replies"` // on which scores are based
-	Calls   int    `json:"calls"`   // HTTP attempts: fewer than replies where several answers share a question
-	Tokens  Tokens `json:"tokens"`
+	Replies  int    `json:"replies"` // on which scores are based
+	Attempts int    `json:"calls"`   // HTTP attempts: fewer than replies where several answers share a question
+	Tokens   Tokens `json:"tokens"`
 }
 
 func (j *JudgeRequests) add(other JudgeRequests) {
 	j.Replies += other.Replies
-	j.Calls += other.Calls
+	j.Attempts += other.Attempts
 	j.Tokens.Prompt += other.Tokens.Prompt
 	j.Tokens.Output += other.Tokens.Output
 	j.Tokens.Total += other.Tokens.Total
@@ -57,7 +57,7 @@ func (r *scannedTrial) judgement(_, v gjson.Result) bool {
 	if j.usage = one.usage; cached {
 		return true
 	}
-	r.judging.Calls += j.attempts
+	r.judging.Attempts += j.attempts
 	r.judging.Tokens.add(j.usage)
 	r.judges = append(r.judges, j)
 	return true

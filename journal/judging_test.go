@@ -30,14 +30,14 @@ func TestJudgingIsCounted(t *testing.T) {
 	second.Judgements = []eval.Judgement{first, judgement("b", 20)}
 	d, err := open(t, write(t, t.TempDir(), false, one, two))
 	expect.OK(t, err)
-	want := JudgeRequests{Replies: 2, Calls: 7, Tokens: Tokens{Prompt: 10, Output: 1, Total: 11}}
+	want := JudgeRequests{Replies: 2, Attempts: 7, Tokens: Tokens{Prompt: 10, Output: 1, Total: 11}}
 	if d.Summary.JudgeRequests != want || d.Summary.Tokens.Total != 6 || d.Spent.Calls != 7 || d.Spent.Tokens != 6+11 {
 		t.Errorf("%+v, spent %+v, want %+v, and both judges in what was spent", d.Summary, d.Spent, want)
 	}
 	expect.Same(t, "prompt tokens", d.Unpriced["m"].PromptTokens, 10)
 	d, err = open(t, write(t, t.TempDir(), true, one, two, second))
 	expect.OK(t, err)
-	want = JudgeRequests{Replies: 3, Calls: 4, Tokens: Tokens{Prompt: 30, Output: 2, Total: 32}}
+	want = JudgeRequests{Replies: 3, Attempts: 4, Tokens: Tokens{Prompt: 30, Output: 2, Total: 32}}
 	expect.Same(t, "judging", d.Summary.JudgeRequests, want)
 	second.Judgements = nil
 	if d, err = open(t, write(t, t.TempDir(), true, one, second)); err != nil || d.Summary.JudgeRequests != (JudgeRequests{}) {

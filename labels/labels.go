@@ -156,7 +156,7 @@ func appendAnswer(all []byte, r *eval.Response) ([]byte, bool) {
 	for i := range r.Candidates {
 		c := &r.Candidates[i]
 		all = append(all, "text "+textHash(c)+" "+c.Block()+"\n"...)
-		for _, p := range c.Parts {
+		for _, p := range c.Pieces {
 			if c.Withheld != nil {
 				return nil, false
 			}
@@ -191,7 +191,7 @@ func textHash(c *eval.Candidate) string {
 func shownPiece(p eval.Piece) eval.Piece {
 	switch p := p.(type) {
 	case eval.CallPiece:
-		return eval.CallPiece{Call: &tool.Call{Name: p.Call.Name, Args: p.Call.Args}}
+		return eval.CallPiece{Call: &tool.FunctionCall{Name: p.Call.Name, Args: p.Call.Args}}
 	case eval.OtherPiece:
 		return p
 	case eval.TextPiece, eval.ReasoningPiece:

@@ -86,7 +86,7 @@ func (c *caseReport) response(r *eval.Response) {
 	}
 	for i := range r.Candidates {
 		one := &r.Candidates[i]
-		if one.Text == "" && len(one.Parts) == 0 && one.FinishReason == "" && len(one.Raw) > 0 { // the response was unreadable
+		if one.Text == "" && len(one.Pieces) == 0 && one.FinishReason == "" && len(one.Raw) > 0 { // the response was unreadable
 			c.block("as it came", string(one.Raw))
 			continue
 		}
@@ -104,7 +104,7 @@ func (c *caseReport) response(r *eval.Response) {
 
 // candidate writes the text of a candidate under a label or, if it has other pieces, each piece in order.
 func (c *caseReport) candidate(label string, one *eval.Candidate) {
-	if len(one.Parts) == 0 {
+	if len(one.Pieces) == 0 {
 		c.block(label, shownText(one.Text, one.Withheld))
 		return
 	}
@@ -113,8 +113,8 @@ func (c *caseReport) candidate(label string, one *eval.Candidate) {
 	if one.Withheld != nil {
 		c.block(label, shownText("", one.Withheld))
 	}
-	for i := range one.Parts {
-		c.piece(label, one.Parts[i])
+	for i := range one.Pieces {
+		c.piece(label, one.Pieces[i])
 	}
 }
 

@@ -119,7 +119,7 @@ func csvAnswer(r *eval.Response) []string {
 	first := &r.Candidates[0]
 	text := trialtext.Candidate(first)
 	if first.Withheld != nil {
-		text = strings.Join(append([]string{shownText("", first.Withheld)}, trialtext.CallLines(first.Calls())...), "\n")
+		text = strings.Join(append([]string{shownText("", first.Withheld)}, trialtext.CallLines(first.FunctionCalls())...), "\n")
 	}
 	return []string{cell(text), cell(first.FinishReason), cell(r.Blocked())}
 }

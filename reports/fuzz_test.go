@@ -57,7 +57,7 @@ func trialOf(a, b string, outcome eval.Outcome) *eval.Result {
 	first.Candidates[0].SafetyRatings = ratings
 	reach(answer, a, b)
 	reach(&first.Response, b, a)
-	first.Candidates[0].Parts = append(first.Candidates[0].Parts, eval.CallPiece{Call: &tool.Call{ID: a, Name: b, Args: literal(a)}})
+	first.Candidates[0].Pieces = append(first.Candidates[0].Pieces, eval.CallPiece{Call: &tool.FunctionCall{ID: a, Name: b, Args: literal(a)}})
 	r := &eval.Result{
 		Outcome: outcome,
 		Request: requestOf(a, b),
@@ -86,7 +86,7 @@ func trialOf(a, b string, outcome eval.Outcome) *eval.Result {
 func reach(r *eval.Response, a, b string) {
 	c := &r.Candidates[0]
 	c.VendorReason, c.Raw = a, literal(b)
-	c.Parts = []eval.Piece{
+	c.Pieces = []eval.Piece{
 		eval.TextPiece{Text: a}, eval.ReasoningPiece{Reasoning: b}, eval.OtherPiece{Other: literal(b)},
 	}
 }
@@ -102,9 +102,9 @@ func literal(s string) json.RawMessage {
 
 // requestOf is a request with all that one can have. What an application is sent is an endpoint or a program by the length of a text.
 func requestOf(a, b string) *eval.Request {
-	to := &app.Request{Payload: &app.HTTP{Method: a, URL: b, Headers: []app.Header{{Name: a, Value: b}, {Name: b, Secret: true}}, Body: a}}
+	to := &app.Rendered{Payload: &app.HTTP{Method: a, URL: b, Headers: []app.Header{{Name: a, Value: b}, {Name: b, Secret: true}}, Body: a}}
 	if len(a)%2 == 0 {
-		to = &app.Request{Payload: &app.ProgramRun{Command: []string{a, b}, Files: map[string]string{a: b}, Input: literal(a), Workspace: b}}
+		to = &app.Rendered{Payload: &app.ProgramRun{Command: []string{a, b}, Files: map[string]string{a: b}, Input: literal(a), Workspace: b}}
 	}
 	parts := []eval.Part{
 		eval.TextPart{Text: b},

@@ -16,7 +16,7 @@ func (t *screen) judging() {
 	if j == nil {
 		return
 	}
-	t.line("judging: %s, %d tokens in addition", diag.Count(j.Calls, "call"), j.Tokens.Total)
+	t.line("judging: %s, %d tokens in addition", diag.Count(j.Attempts, "call"), j.Tokens.Total)
 	for _, a := range j.Agreement {
 		text := fmt.Sprintf(
 			"%s on %s: %d replies of the judge %s to each of %s agree on %.1f %%", a.Scorer, a.Arm, a.Repeats, a.Judge,

@@ -119,7 +119,7 @@ func (c *caseReport) declaration(t *tool.Declaration) {
 }
 
 // application writes what an application was sent.
-func (c *caseReport) application(r *app.Request) {
+func (c *caseReport) application(r *app.Rendered) {
 	switch p := r.Payload.(type) {
 	case *app.HTTP:
 		c.http(p)

@@ -77,13 +77,13 @@ func (c *caseReport) said(t *eval.Turn, text bool) {
 }
 
 func (c *caseReport) saidIn(one *eval.Candidate, text bool) {
-	if len(one.Parts) == 0 {
+	if len(one.Pieces) == 0 {
 		if text && (one.Text != "" || one.Withheld != nil) {
 			c.block("text", shownText(one.Text, one.Withheld))
 		}
 		return
 	}
-	for _, p := range one.Parts {
+	for _, p := range one.Pieces {
 		if _, isText := p.(eval.TextPiece); text || !isText {
 			c.piece("text", p)
 		}

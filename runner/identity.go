@@ -29,7 +29,7 @@ func identity(r *eval.Request) [16]byte {
 	return hashed(r, marshaled(&light))
 }
 
-func isHTTP(r *app.Request) bool {
+func isHTTP(r *app.Rendered) bool {
 	_, ok := r.Payload.(*app.HTTP)
 	return ok
 }

@@ -30,18 +30,20 @@ func (t *Planned) MaxCalls() int {
 // answers reports whether the suite answers what the model calls. It has an answer to every call, and after the next
 // call of the model one is left for each later turn of the user.
 func (a *scoring) answers(c *eval.Candidate) bool {
-	return c.FinishReason == toolCalls && a.trial.tools.Answer(c.Calls()) && len(a.result.Turns)+a.turnsLeft() < a.trial.tools.MaxSteps
+	return c.FinishReason == toolCalls && a.trial.tools.Answer(c.FunctionCalls()) && len(a.result.Turns)+a.turnsLeft() < a.trial.tools.MaxSteps
 }
 
 // toolCalls is the finish reason of an answer that ends in calls.
 const toolCalls = "TOOL_CALLS"
 
 // lastCalls returns the function calls in the last answer.
-func (a *scoring) lastCalls() []tool.Call { return a.result.Turns[len(a.result.Turns)-1].Calls() }
+func (a *scoring) lastCalls() []tool.FunctionCall {
+	return a.result.Turns[len(a.result.Turns)-1].Calls()
+}
 
 // startsPrograms reports whether answering the last calls takes a program.
 func (a *scoring) startsPrograms() bool {
-	return slices.ContainsFunc(a.lastCalls(), func(c tool.Call) bool { return a.trial.tools.Of(c.Name).Command != nil })
+	return slices.ContainsFunc(a.lastCalls(), func(c tool.FunctionCall) bool { return a.trial.tools.Of(c.Name).Command != nil })
 }
 
 // maxCallsOfStep bounds the tool calls that one answer may make.
@@ -83,7 +85,7 @@ func (r *run) answerCalls(ctx context.Context, a *scoring) error {
 }
 
 // answerCall is the result of one call. An *eval.Error ends the trial; any other error is for the model.
-func (r *run) answerCall(ctx context.Context, a *scoring, call *tool.Call) (string, error) {
+func (r *run) answerCall(ctx context.Context, a *scoring, call *tool.FunctionCall) (string, error) {
 	args, err := arguments(call.Args)
 	if err != nil {
 		return "", err

@@ -44,19 +44,19 @@ const (
 )
 
 // calls is an answer that calls functions, as a service gives it.
-func calls(all ...tool.Call) *eval.Response {
+func calls(all ...tool.FunctionCall) *eval.Response {
 	c := eval.Candidate{FinishReason: "TOOL_CALLS", VendorReason: "STOP"}
 	var parts []string
 	for _, one := range all {
-		c.Parts = append(c.Parts, eval.CallPiece{Call: new(one)})
+		c.Pieces = append(c.Pieces, eval.CallPiece{Call: new(one)})
 		parts = append(parts, fmt.Sprintf(`{"functionCall":{"id":%q,"name":%q},"signature":"s"}`, one.ID, one.Name))
 	}
 	c.Raw = json.RawMessage(`{"content":{"role":"model","parts":[` + strings.Join(parts, ",") + `]}}`)
 	return &eval.Response{Candidates: []eval.Candidate{c}}
 }
 
-func call(id, name, args string) tool.Call {
-	return tool.Call{ID: id, Name: name, Args: json.RawMessage(args)}
+func call(id, name, args string) tool.FunctionCall {
+	return tool.FunctionCall{ID: id, Name: name, Args: json.RawMessage(args)}
 }
 
 // tooled is a trial of a prompt with tools.
@@ -293,7 +293,7 @@ func TestArgumentsKeepTheirFormInTemplates(t *testing.T) {
 func TestErrorsInAToolLoopNameTheStep(t *testing.T) {
 	t.Parallel()
 	one := calls(call("1", "get", `{"id": "1"}`))
-	many := calls(slices.Repeat(one.Candidates[0].Calls(), 129)...)
+	many := calls(slices.Repeat(one.Candidates[0].FunctionCalls(), 129)...)
 	for name, test := range map[string]struct {
 		prompt  string
 		answers []*eval.Response
@@ -326,7 +326,7 @@ func TestErrorsInAToolLoopNameTheStep(t *testing.T) {
 // Results that no prompt can hold end the trial.
 func TestResultsAreBounded(t *testing.T) {
 	t.Parallel()
-	s := script(calls(slices.Repeat([]tool.Call{call("1", "run", "{}")}, 9)...))
+	s := script(calls(slices.Repeat([]tool.FunctionCall{call("1", "run", "{}")}, 9)...))
 	r := tooled{prompt: oncePrompt, command: "[head, -c, '1000000', /dev/zero]", cfg: config(&s.fake, 1)}.result(t.Context(), t)
 	expect.Same(t, "the kind", r.Error.Kind, eval.KindOverLimit)
 	expect.Same(t, "calls", len(s.sent), 1)

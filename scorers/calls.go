@@ -14,15 +14,15 @@ func (a *Answer) stepCount() int { return max(1, len(a.Turns)) }
 
 // calls are the tool calls of all steps and turns, in order. A conversation continues with the first candidate of
 // each step; the last step counts with its chosen candidate.
-func (a *Answer) calls() []tool.Call {
-	var out []tool.Call
+func (a *Answer) calls() []tool.FunctionCall {
+	var out []tool.FunctionCall
 	for i := range len(a.Turns) - 1 {
 		if c := a.Turns[i].Candidates; len(c) > 0 {
-			out = append(out, c[0].Calls()...)
+			out = append(out, c[0].FunctionCalls()...)
 		}
 	}
 	if a.Candidate != nil {
-		out = append(out, a.Candidate.Calls()...)
+		out = append(out, a.Candidate.FunctionCalls()...)
 	}
 	return out
 }
@@ -44,7 +44,7 @@ type readCall struct {
 	args any // not an object: malformed
 }
 
-func readCalls(calls []tool.Call) []readCall {
+func readCalls(calls []tool.FunctionCall) []readCall {
 	out := make([]readCall, len(calls))
 	for i, c := range calls {
 		out[i] = readCall{c.Name, readArgs(c.Args)}
@@ -139,4 +139,4 @@ func (s callView) list(calls []readCall) string {
 const maxShownCalls = 5
 
 // showCalls names the tool calls of an answer in a reason.
-func showCalls(calls []tool.Call) string { return inReason.list(readCalls(calls)) }
+func showCalls(calls []tool.FunctionCall) string { return inReason.list(readCalls(calls)) }

@@ -82,7 +82,7 @@ type execCall struct {
 	Args json.RawMessage `json:"args"`
 }
 
-func execCalls(calls []tool.Call) []execCall {
+func execCalls(calls []tool.FunctionCall) []execCall {
 	out := make([]execCall, len(calls))
 	for i, c := range calls {
 		out[i] = execCall{c.Name, c.Args}

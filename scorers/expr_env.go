@@ -118,11 +118,11 @@ func exprParts(c *eval.Candidate) []exprPart {
 	switch {
 	case c == nil:
 		return nil
-	case len(c.Parts) == 0 && c.Text != "":
+	case len(c.Pieces) == 0 && c.Text != "":
 		return []exprPart{{Text: c.Text}}
 	}
-	out := make([]exprPart, len(c.Parts))
-	for i, p := range c.Parts {
+	out := make([]exprPart, len(c.Pieces))
+	for i, p := range c.Pieces {
 		switch p := p.(type) {
 		case eval.TextPiece:
 			out[i].Text = p.Text

@@ -133,7 +133,7 @@ func TestExprReadsToolCalls(t *testing.T) {
 	t.Parallel()
 	a := looping("It is shipped.", []string{`get_order {"id": 7, "deep": {"l": [1, 2]}}`, "close null"}, []string{"search []"})
 	last := &a.Turns[2].Candidates[0]
-	last.Parts = []eval.Piece{
+	last.Pieces = []eval.Piece{
 		eval.ReasoningPiece{Reasoning: "hm"},
 		eval.TextPiece{Text: "It is "},
 		eval.TextPiece{Text: "shipped."},

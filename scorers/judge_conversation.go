@@ -18,7 +18,7 @@ const shownConversation = "The texts named system, user, model, " +
 
 // onlyCalls reports whether an answer consists of tool calls, which a judge of the conversation can still judge.
 func onlyCalls(c *eval.Candidate) bool {
-	return c != nil && blank.Is(c.Text) && c.Block() == "" && len(c.Calls()) > 0
+	return c != nil && blank.Is(c.Text) && c.Block() == "" && len(c.FunctionCalls()) > 0
 }
 
 // conversationParts are the messages and calls before the answer, and the answer's own calls, each in its own
@@ -95,11 +95,11 @@ func sentParts(name string, c eval.Content) []fencedText {
 
 // pieceParts shows a reply without the model's thoughts.
 func pieceParts(c *eval.Candidate) []fencedText {
-	if len(c.Parts) == 0 {
+	if len(c.Pieces) == 0 {
 		return []fencedText{{"model", c.Text}}
 	}
 	var out []fencedText
-	for _, p := range c.Parts {
+	for _, p := range c.Pieces {
 		switch p := p.(type) {
 		case eval.CallPiece:
 			out = append(out, fencedText{"call", p.Call.Name + "(" + strings.TrimSpace(string(p.Call.Args)) + ")"})

@@ -22,9 +22,9 @@ func aConversation(last ...eval.Piece) *scorers.Answer {
 	result := tool.CallResult{Name: "get_order", Text: "shipped"}
 	failed := tool.CallResult{Name: "get_order", Text: "exit status 1", Failed: true}
 	called := candidate(`get_order {"id":"7"}`, `get_order {"id":"8"}`)
-	called.Parts = append([]eval.Piece{
+	called.Pieces = append([]eval.Piece{
 		eval.ReasoningPiece{Reasoning: "a secret thought"}, eval.TextPiece{Text: "Let me see."},
-	}, called.Parts...)
+	}, called.Pieces...)
 	called.Text = "Let me see."
 	a := &scorers.Answer{
 		Request: &eval.Request{
@@ -39,7 +39,7 @@ func aConversation(last ...eval.Piece) *scorers.Answer {
 		Turns: []eval.Turn{
 			{Response: eval.Response{Candidates: []eval.Candidate{called}}, Results: []tool.CallResult{result, failed}},
 			{Response: eval.Response{Candidates: []eval.Candidate{{Text: "One is on its way.", FinishReason: "STOP"}}}},
-			{Response: eval.Response{Candidates: []eval.Candidate{{FinishReason: "STOP", Parts: last}}}},
+			{Response: eval.Response{Candidates: []eval.Candidate{{FinishReason: "STOP", Pieces: last}}}},
 		},
 	}
 	for _, p := range last {
@@ -89,7 +89,7 @@ func TestJudgeSeesTheConversation(t *testing.T) {
 	if diff := cmp.Diff(append(before, "answer: You are welcome."), questionTo(t, ofConversation, a)); diff != "" {
 		t.Errorf("what the judge sees (-want +got):\n%s", diff)
 	}
-	a = aConversation(eval.CallPiece{Call: &tool.Call{Name: "close"}})
+	a = aConversation(eval.CallPiece{Call: &tool.FunctionCall{Name: "close"}})
 	if diff := cmp.Diff(append(before, "call: close()", "answer: "), questionTo(t, ofConversation, a)); diff != "" {
 		t.Errorf("what the judge sees of an answer that is a call (-want +got):\n%s", diff)
 	}
@@ -128,7 +128,7 @@ func TestConversationStaysInItsFences(t *testing.T) {
 		a.Request.System = text
 		a.Request.Contents[2].Parts[0] = eval.TextPart{Text: text}
 		a.Request.Contents[4].Parts[0].(eval.ResultPart).Result.Text = text
-		a.Turns[0].Candidates[0].Parts[2].(eval.CallPiece).Call.Name = text
+		a.Turns[0].Candidates[0].Pieces[2].(eval.CallPiece).Call.Name = text
 		s, questions := judged(t, compile(t, ofConversation), a, `{"reason": "no", "score": 0}`)
 		if letter(s) != "f" || len(questions) != 1 {
 			t.Errorf("%q: %s after %d questions, want f after one", text, letter(s), len(questions))
@@ -151,7 +151,7 @@ func TestConversationStaysInItsFences(t *testing.T) {
 
 func TestJudgeSeesNoConversationWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
-	blocked := aConversation(eval.CallPiece{Call: &tool.Call{Name: "close"}})
+	blocked := aConversation(eval.CallPiece{Call: &tool.FunctionCall{Name: "close"}})
 	blocked.Turns[2].Candidates[0].FinishReason = "SAFETY"
 	for _, a := range []*scorers.Answer{
 		aConversation(), blocked, {Response: &eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}},

@@ -45,7 +45,7 @@ type labelScorer struct {
 }
 
 func compileLabel(a args) Checker {
-	a.needs.Labels = true
+	a.needs.PeopleLabels = true
 	c := labelScorer{people: 1}
 	if !a.Args.IsMapping() {
 		if !a.Args.Bool() && a.Args.IsBool() {

@@ -66,7 +66,7 @@ func TestLabelPassesAsPeopleDecided(t *testing.T) {
 	} {
 		s, diags := kept(test.list, nil, suite.Options{})
 		expect.OK(t, diags.Err())
-		if !s.TakesLabels() {
+		if !s.TakesPeopleLabels() {
 			t.Errorf("%s: got a suite that takes no labels, want labels", test.list)
 		}
 		for c := range s.Cases() {

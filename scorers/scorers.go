@@ -162,7 +162,7 @@ func (n *needs) add(inner suite.Needs, stream bool) {
 	n.Turns, n.Snapshots = append(n.Turns, inner.Turns...), append(n.Snapshots, inner.Snapshots...)
 	n.Tools = append(n.Tools, inner.Tools...)
 	n.Versions = append(n.Versions, inner.Versions...)
-	n.Tries, n.Price, n.Labels = append(n.Tries, inner.Tries...), n.Price || inner.Price, n.Labels || inner.Labels
+	n.Tries, n.Price, n.PeopleLabels = append(n.Tries, inner.Tries...), n.Price || inner.Price, n.PeopleLabels || inner.PeopleLabels
 	if stream {
 		n.Stream = cmp.Or(n.Stream, inner.Stream)
 	}

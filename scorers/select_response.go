@@ -43,10 +43,10 @@ func candidateJSON(c *eval.Candidate) string {
 // candidateParts are the parts of a candidate in the service's format.
 func candidateParts(c *eval.Candidate) []any {
 	var parts []any
-	if len(c.Parts) == 0 && c.Text != "" {
+	if len(c.Pieces) == 0 && c.Text != "" {
 		parts = append(parts, map[string]any{"text": c.Text})
 	}
-	for _, p := range c.Parts {
+	for _, p := range c.Pieces {
 		switch p := p.(type) {
 		case eval.CallPiece:
 			parts = append(parts, map[string]any{"functionCall": map[string]any{"name": p.Call.Name, "args": readArgs(p.Call.Args)}})
@@ -59,7 +59,7 @@ func candidateParts(c *eval.Candidate) []any {
 		}
 	}
 	var others []json.RawMessage
-	if raw := c.Extra["parts"]; len(c.Parts) == 0 && json.Unmarshal(raw, &others) == nil {
+	if raw := c.Extra["parts"]; len(c.Pieces) == 0 && json.Unmarshal(raw, &others) == nil {
 		for _, other := range others {
 			parts = append(parts, other)
 		}

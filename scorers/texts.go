@@ -155,7 +155,7 @@ func whyEmpty(c *eval.Candidate) string {
 	if block := c.Block(); block != "" {
 		return fmt.Sprintf(": it was blocked (%s)", block)
 	}
-	if calls := c.Calls(); len(calls) > 0 {
+	if calls := c.FunctionCalls(); len(calls) > 0 {
 		return ": it calls " + showCalls(calls)
 	}
 	shown := ""

@@ -35,7 +35,7 @@ func FuzzToolCalls(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, first, second string) {
 		c := eval.Candidate{FinishReason: "TOOL_CALLS"}
 		for _, args := range []string{first, second} {
-			c.Parts = append(c.Parts, eval.CallPiece{Call: &tool.Call{Name: name, Args: json.RawMessage(args)}})
+			c.Pieces = append(c.Pieces, eval.CallPiece{Call: &tool.FunctionCall{Name: name, Args: json.RawMessage(args)}})
 		}
 		a := &scorers.Answer{Response: &eval.Response{Candidates: []eval.Candidate{c}}}
 		passed := map[string]bool{}

@@ -172,7 +172,7 @@ func TestToolCallsOnHostileAnswersAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := calling("f " + string(args))
-		a.Response.Candidates[0].Parts[0].(eval.CallPiece).Call.Name = text
+		a.Response.Candidates[0].Pieces[0].(eval.CallPiece).Call.Name = text
 		s := score(t, toolCalls("", "name: x"), a)
 		if letter(s) != "f" || strings.ContainsAny(s.Reason, "\x00\x1b\n\r\u202e") {
 			t.Errorf("%q: %s (%q), want a failure on one line", text, letter(s), s.Reason)

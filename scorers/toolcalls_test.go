@@ -24,7 +24,7 @@ func candidate(calls ...string) eval.Candidate {
 	c := eval.Candidate{FinishReason: "TOOL_CALLS", VendorReason: "STOP"}
 	for _, call := range calls {
 		name, args, _ := strings.Cut(call, " ")
-		c.Parts = append(c.Parts, eval.CallPiece{Call: &tool.Call{Name: name, Args: json.RawMessage(args)}})
+		c.Pieces = append(c.Pieces, eval.CallPiece{Call: &tool.FunctionCall{Name: name, Args: json.RawMessage(args)}})
 	}
 	return c
 }

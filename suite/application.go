@@ -113,8 +113,8 @@ func (p *Program) Unset(bool) map[string]diag.Pos { return nil }
 func (p *Program) sources(func(source) bool) {}
 
 // Render makes the request to answer with the prompt.
-func (e *EchoTarget) Render(*app.Input) (*app.Request, error) {
-	return &app.Request{Payload: app.EchoRun{}}, nil
+func (e *EchoTarget) Render(*app.Input) (*app.Rendered, error) {
+	return &app.Rendered{Payload: app.EchoRun{}}, nil
 }
 
 func (e *EchoTarget) String() string { return "echo" }

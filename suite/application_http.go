@@ -158,18 +158,18 @@ func (l *loader) checkSecrecy(h *HTTPTarget, m yamlnode.Map) {
 }
 
 // render makes the request for a case. It calls report with each problem and its template.
-func (h *HTTPTarget) render(in *rendered) *app.Request {
+func (h *HTTPTarget) render(in *rendered) *app.Rendered {
 	out := &app.HTTP{Method: h.method, Stream: h.Reading.Stream}
 	h.url.render(in, out)
 	for i := range h.headers {
 		h.headers[i].render(in, out)
 	}
 	h.body.render(in, out)
-	return &app.Request{Payload: out}
+	return &app.Rendered{Payload: out}
 }
 
 // Render makes the request for a case, and returns the first problem as an error.
-func (h *HTTPTarget) Render(in *app.Input) (*app.Request, error) {
+func (h *HTTPTarget) Render(in *app.Input) (*app.Rendered, error) {
 	var first error
 	filled := h.rendered(in)
 	filled.report = func(s source, e *tmpl.TemplateError) {

@@ -203,7 +203,7 @@ type programInput struct {
 }
 
 // Render makes the input of the program for a case.
-func (p *Program) Render(in *app.Input) (*app.Request, error) {
+func (p *Program) Render(in *app.Input) (*app.Rendered, error) {
 	vars := in.Vars
 	if vars == nil {
 		vars = variable.Dict{}
@@ -212,7 +212,7 @@ func (p *Program) Render(in *app.Input) (*app.Request, error) {
 	if err != nil { // impossible: all values were checked
 		return nil, fmt.Errorf("the input cannot be written: %w", err)
 	}
-	return &app.Request{Payload: &app.ProgramRun{
+	return &app.Rendered{Payload: &app.ProgramRun{
 		Command: p.Command, Files: p.files, Input: json.RawMessage(input), Workspace: p.WorkspaceDigest,
 	}}, nil
 }

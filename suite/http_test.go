@@ -146,7 +146,7 @@ func TestHTTPEnvironmentIsSentAndNotRecorded(t *testing.T) {
 	opts := suite.Options{Getenv: func(name string) string { return env[name] }}
 	const block = `{url: "http://${env:EVALRUN_HOST}/{{.m.k}}?key=${env:EVALRUN_KEY}",` +
 		` headers: {x: "T ${env:EVALRUN_TOKEN}", authorization: "{{.d}}"}}`
-	render := func() *app.Request {
+	render := func() *app.Rendered {
 		t.Helper()
 		a, diags := endpoint(t, strings.Replace(block, "{{.d}}", "{{.x}}", 1), opts)
 		expect.OK(t, diags.Err())
@@ -167,7 +167,7 @@ func TestHTTPEnvironmentIsSentAndNotRecorded(t *testing.T) {
 	expect.OK(t, err)
 	expect.Same(t, "recorded", string(recorded), `{"http":{"method":"POST","url":"http://${env:EVALRUN_HOST}/v?key=${env:EVALRUN_KEY}",`+
 		`"headers":[{"name":"x","secret":true},{"name":"authorization","secret":true}]}}`)
-	identity := func(r *app.Request) string {
+	identity := func(r *app.Rendered) string {
 		t.Helper()
 		data, err := json.Marshal(r.Recorded().Identity())
 		expect.OK(t, err)

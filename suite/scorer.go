@@ -36,15 +36,15 @@ type written interface{ Self() entry.YAML }
 
 // Needs lists what a scorer and its nested scorers need to score an answer.
 type Needs struct {
-	References []string   // texts whose embeddings are compared with the answer's
-	Judges     []JudgeUse // one for each call of a judge
-	Stream     string     // name of the kind that needs streamed answers; "" for none
-	Price      bool       // needs the price of answers
-	Labels     bool       // needs people's labels
-	Programs   []string   // commands with the digests of their files; each program receives all variables
-	Turns      []TurnPick // turns that it names
-	Tools      []ToolUse  // tools whose calls it lists
-	Variables  []VariableUse
+	References   []string   // texts whose embeddings are compared with the answer's
+	Judges       []JudgeUse // one for each call of a judge
+	Stream       string     // name of the kind that needs streamed answers; "" for none
+	Price        bool       // needs the price of answers
+	PeopleLabels bool       // needs people's labels
+	Programs     []string   // commands with the digests of their files; each program receives all variables
+	Turns        []TurnPick // turns that it names
+	Tools        []ToolUse  // tools whose calls it lists
+	Variables    []VariableUse
 	// Tries report problems of the scorer with the variables of a case, whatever the answer.
 	Tries     []func(vars variable.Dict, diags *diag.List)
 	Versions  []string // versions above 1 of its kind and the nested ones, such as choice.2
@@ -290,7 +290,7 @@ func (s *Suite) checked(n yamlnode.Node) *Scorer {
 		if len(sc.Needs.References) > 0 && !s.embeds {
 			s.embeds = true
 		}
-		if sc.Needs.Labels && !s.labelled {
+		if sc.Needs.PeopleLabels && !s.labelled {
 			s.labelled = true
 		}
 		for _, j := range sc.Needs.Judges {

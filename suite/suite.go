@@ -262,8 +262,8 @@ func (s *Suite) armNames() []string {
 // Embeds reports whether a scorer of the suite compares embeddings.
 func (s *Suite) Embeds() bool { return s.embeds }
 
-// TakesLabels reports whether a scorer compares with people's labels.
-func (s *Suite) TakesLabels() bool { return s.labelled }
+// TakesPeopleLabels reports whether a scorer compares with people's labels.
+func (s *Suite) TakesPeopleLabels() bool { return s.labelled }
 
 // CaseCount is the number of cases.
 func (s *Suite) CaseCount() int { return s.count }

@@ -42,9 +42,9 @@ type ToolAnswer struct {
 func (t *ToolResults) Of(function string) *ToolAnswer { return t.answers[function] }
 
 // Answer reports whether the suite has an answer to every one of the calls. A nil ToolResults has none.
-func (t *ToolResults) Answer(calls []tool.Call) bool {
+func (t *ToolResults) Answer(calls []tool.FunctionCall) bool {
 	return t != nil && len(calls) > 0 &&
-		!slices.ContainsFunc(calls, func(c tool.Call) bool { return t.answers[c.Name] == nil })
+		!slices.ContainsFunc(calls, func(c tool.FunctionCall) bool { return t.answers[c.Name] == nil })
 }
 
 // argsName is the name of a call's arguments in templates.

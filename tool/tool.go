@@ -29,8 +29,8 @@ type Choice struct {
 	Name string `json:"name,omitempty"`
 }
 
-// Call is a function call of a model or an application.
-type Call struct {
+// FunctionCall is a call of a function by a model or an application.
+type FunctionCall struct {
 	// ID is the service's id of the call, which its result repeats; "" if the service gives none.
 	ID   string `json:"id,omitempty"`
 	Name string `json:"name"`

@@ -78,7 +78,7 @@ func candidate(blocks []json.RawMessage, reason string, f wire.Fields) (eval.Can
 		}
 	}
 	out.Extra = eval.NewExtra(extra)
-	if more || out.Parts != nil || len(extra) > 0 {
+	if more || out.Pieces != nil || len(extra) > 0 {
 		raw := append(wirejson.OpenObject(`{"content":`), wire.Compact(wire.Encode(blocks))...)
 		raw = append(raw, `,"role":"assistant"`...)
 		extra["stop_reason"] = wire.Quoted(reason)
@@ -115,7 +115,7 @@ func block(raw json.RawMessage, to *wire.Pieces) (more bool, err error) {
 		if name == "" {
 			return true, &wire.ShapeError{Field: "tool_use.name", Found: "nothing"}
 		}
-		to.AddCall(&tool.Call{ID: string(id), Name: string(name), Args: wire.Arguments(wire.ArgumentsIn(f["input"]))})
+		to.AddCall(&tool.FunctionCall{ID: string(id), Name: string(name), Args: wire.Arguments(wire.ArgumentsIn(f["input"]))})
 	default:
 		to.AddOther(raw)
 	}

@@ -90,10 +90,10 @@ func TestThoughtsTextAndCallsKeepTheirOrder(t *testing.T) {
 		got, err := ask(t, &replies.Canned{Body: []byte(body)}, stream)
 		expect.OK(t, err)
 		c := got.Candidates[0]
-		expect.Same(t, "the parts", c.Parts, []eval.Piece{
+		expect.Same(t, "the parts", c.Pieces, []eval.Piece{
 			eval.ReasoningPiece{Reasoning: "so"},
 			eval.TextPiece{Text: "ab"},
-			eval.CallPiece{Call: &tool.Call{ID: "1", Name: "f", Args: json.RawMessage(`{"n":1.0,"m":9007199254740993}`)}},
+			eval.CallPiece{Call: &tool.FunctionCall{ID: "1", Name: "f", Args: json.RawMessage(`{"n":1.0,"m":9007199254740993}`)}},
 		})
 		expect.Same(t, "the end", []string{c.Text, c.FinishReason, c.VendorReason}, []string{"ab", "TOOL_CALLS", "tool_use"})
 		u := got.Usage

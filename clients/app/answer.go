@@ -22,7 +22,7 @@ const (
 // answer is the answer of an application, with the parts that it gave.
 type answer struct {
 	text   string
-	calls  []tool.Call
+	calls  []tool.FunctionCall
 	usage  *eval.Usage
 	reason string          // the application's own word; "" when it gives none
 	raw    json.RawMessage // the whole answer as JSON, nil if it is only a text
@@ -37,17 +37,17 @@ func (a *answer) response() *eval.Response {
 // Candidate builds a candidate from the parts of an application's answer. word is its own word for why the
 // answer ended, "" when it gives none. Calls come before the text, because an application makes them on its
 // way to it.
-func Candidate(text string, calls []tool.Call, word string) eval.Candidate {
+func Candidate(text string, calls []tool.FunctionCall, word string) eval.Candidate {
 	c := eval.Candidate{Text: text}
 	if word == "" && text == "" && len(calls) > 0 {
 		word = "TOOL_CALLS"
 	}
 	c.FinishReason, c.VendorReason = finish(word)
 	for i := range calls {
-		c.Parts = append(c.Parts, eval.CallPiece{Call: &calls[i]})
+		c.Pieces = append(c.Pieces, eval.CallPiece{Call: &calls[i]})
 	}
 	if len(calls) > 0 && text != "" {
-		c.Parts = append(c.Parts, eval.TextPiece{Text: text})
+		c.Pieces = append(c.Pieces, eval.TextPiece{Text: text})
 	}
 	return c
 }
@@ -118,7 +118,7 @@ func isNull(raw json.RawMessage) bool {
 
 // readCalls reads a list of {name, args, id}. null is an empty list; missing or null `args` mean no
 // arguments.
-func readCalls(raw json.RawMessage) ([]tool.Call, error) {
+func readCalls(raw json.RawMessage) ([]tool.FunctionCall, error) {
 	if isNull(raw) {
 		return nil, nil
 	}
@@ -129,7 +129,7 @@ func readCalls(raw json.RawMessage) ([]tool.Call, error) {
 	if len(list) > maxCalls {
 		return nil, eval.Errorf(eval.KindTooLarge, "`toolCalls` in the answer has %d entries; at most %d are read", len(list), maxCalls)
 	}
-	out := make([]tool.Call, 0, len(list))
+	out := make([]tool.FunctionCall, 0, len(list))
 	for i, one := range list {
 		c, err := readCall(one, fmt.Sprintf("toolCalls[%d]", i))
 		if err != nil {
@@ -141,7 +141,7 @@ func readCalls(raw json.RawMessage) ([]tool.Call, error) {
 }
 
 // readCall names the position `at` in its errors.
-func readCall(raw json.RawMessage, at string) (tool.Call, error) {
+func readCall(raw json.RawMessage, at string) (tool.FunctionCall, error) {
 	var w struct {
 		ID   wire.Word       `json:"id"`
 		Name *string         `json:"name"`
@@ -153,18 +153,18 @@ func readCall(raw json.RawMessage, at string) (tool.Call, error) {
 	err := json.Unmarshal(raw, &w)
 	switch {
 	case err != nil:
-		return tool.Call{}, misshapen(at, "{name, args}, with a text as name", raw)
+		return tool.FunctionCall{}, misshapen(at, "{name, args}, with a text as name", raw)
 	case w.Name == nil || *w.Name == "":
-		return tool.Call{}, misshapen(at, "{name, args}, and it has no name", raw)
+		return tool.FunctionCall{}, misshapen(at, "{name, args}, and it has no name", raw)
 	case isNull(w.Args) && !isNull(w.Arguments):
-		return tool.Call{}, misshapen(at, "{name, args}, and it has `arguments` instead of `args`", raw)
+		return tool.FunctionCall{}, misshapen(at, "{name, args}, and it has `arguments` instead of `args`", raw)
 	case isNull(w.Args) && !isNull(w.Input):
-		return tool.Call{}, misshapen(at, "{name, args}, and it has `input` instead of `args`", raw)
+		return tool.FunctionCall{}, misshapen(at, "{name, args}, and it has `input` instead of `args`", raw)
 	}
-	out := tool.Call{ID: string(w.ID), Name: *w.Name}
+	out := tool.FunctionCall{ID: string(w.ID), Name: *w.Name}
 	if !isNull(w.Args) {
 		if bytes.TrimSpace(w.Args)[0] != '{' {
-			return tool.Call{}, misshapen(at+".args", "an object", w.Args)
+			return tool.FunctionCall{}, misshapen(at+".args", "an object", w.Args)
 		}
 		out.Args = compact(w.Args)
 	}

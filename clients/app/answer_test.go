@@ -41,7 +41,7 @@ func TestCallsAreRead(t *testing.T) {
 		{"name": "search", "args": {"q": "a  b", "top_p": 1}, "id": 7}, {"name": "stop"}, {"name": "n", "args": null, "more": 1}
 	]`))
 	expect.OK(t, err)
-	expect.Same(t, "calls", got, []tool.Call{
+	expect.Same(t, "calls", got, []tool.FunctionCall{
 		{ID: "7", Name: "search", Args: json.RawMessage(`{"q":"a  b","top_p":1}`)}, {Name: "stop"}, {Name: "n"},
 	})
 	for _, raw := range []string{``, `null`, `[]`} {
@@ -106,19 +106,19 @@ func TestUsageIsRead(t *testing.T) {
 // An answer of calls alone is an answer; calls that were made on the way to a text come before it.
 func TestAnswersBecomeCandidates(t *testing.T) {
 	t.Parallel()
-	call := []tool.Call{{Name: "look"}}
+	call := []tool.FunctionCall{{Name: "look"}}
 	for name, test := range map[string]struct {
 		answer answer
 		want   eval.Candidate
 	}{
 		"a text": {answer{text: "a"}, eval.Candidate{Text: "a", FinishReason: "STOP"}},
 		"calls": {
-			answer{calls: call}, eval.Candidate{FinishReason: "TOOL_CALLS", Parts: []eval.Piece{eval.CallPiece{Call: &call[0]}}},
+			answer{calls: call}, eval.Candidate{FinishReason: "TOOL_CALLS", Pieces: []eval.Piece{eval.CallPiece{Call: &call[0]}}},
 		},
 		"both": {
 			answer{text: "a", calls: call, reason: "length", raw: json.RawMessage(`{}`)},
 			eval.Candidate{
-				Text: "a", FinishReason: "MAX_TOKENS", VendorReason: "length", Parts: []eval.Piece{
+				Text: "a", FinishReason: "MAX_TOKENS", VendorReason: "length", Pieces: []eval.Piece{
 					eval.CallPiece{Call: &call[0]}, eval.TextPiece{Text: "a"},
 				},
 				Raw: json.RawMessage(`{}`),

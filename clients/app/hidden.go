@@ -16,11 +16,11 @@ func unshown(resp *eval.Response, hidden *secret.Set) *eval.Response {
 		c := &resp.Candidates[i]
 		m := mask{hidden: hidden}
 		m.texts(&c.Text, &c.FinishReason, &c.VendorReason)
-		for j := range c.Parts {
-			switch p := c.Parts[j].(type) {
+		for j := range c.Pieces {
+			switch p := c.Pieces[j].(type) {
 			case eval.TextPiece:
 				m.texts(&p.Text)
-				c.Parts[j] = p
+				c.Pieces[j] = p
 			case eval.CallPiece:
 				m.texts(&p.Call.ID, &p.Call.Name)
 				p.Call.Args = json.RawMessage(hidden.OutOfAnswer(p.Call.Args))

@@ -48,7 +48,7 @@ func TestSecretsInsideAnswersAreHidden(t *testing.T) {
 	expect.OK(t, err)
 	c := unshown(resp, hidden).Candidates[0]
 	expect.Same(t, "kept as it came", string(c.Raw), "")
-	expect.Same(t, "text of the parts", c.Parts[len(c.Parts)-1], eval.Piece(eval.TextPiece{Text: "[key]"}))
+	expect.Same(t, "text of the parts", c.Pieces[len(c.Pieces)-1], eval.Piece(eval.TextPiece{Text: "[key]"}))
 }
 
 // An expression that gives no number JSON has finds nothing: an empty text would be an answer.

@@ -29,10 +29,10 @@ const canary = "cAnArY-of-the-app"
 // fixed is a target whose request does not depend on the case.
 type fixed struct{ app.HTTP }
 
-func (f *fixed) Render(in *app.Input) (*app.Request, error) {
+func (f *fixed) Render(in *app.Input) (*app.Rendered, error) {
 	own := f.HTTP
 	own.Body = fmt.Sprintf("%s %d %s", in.Trial, in.Attempt, in.Prompt())
-	return &app.Request{Payload: &own}, nil
+	return &app.Rendered{Payload: &own}, nil
 }
 
 // called calls an address once, with a deadline that only what hangs meets.
@@ -301,8 +301,8 @@ func TestADeadHTTPEndpointIsAnError(t *testing.T) {
 // echoed is a target of another kind.
 type echoed struct{}
 
-func (echoed) Render(*app.Input) (*app.Request, error) {
-	return &app.Request{Payload: app.EchoRun{}}, nil
+func (echoed) Render(*app.Input) (*app.Rendered, error) {
+	return &app.Rendered{Payload: app.EchoRun{}}, nil
 }
 
 func TestAnEndpointTakesRequestsOfItsKindAlone(t *testing.T) {
@@ -365,10 +365,10 @@ func TestHTTPAnswersKeepTheirKeys(t *testing.T) {
 	}{
 		`{"reply_text": "a", "steps": [{"name": "f", "args": {"x": 1.50}}], "stop_reason": "max_tokens", "error": null}`: {all, eval.Candidate{
 			Text: "a", FinishReason: "MAX_TOKENS", VendorReason: "max_tokens",
-			Parts: []eval.Piece{eval.CallPiece{Call: &tool.Call{Name: "f", Args: []byte(`{"x":1.50}`)}}, eval.TextPiece{Text: "a"}},
+			Pieces: []eval.Piece{eval.CallPiece{Call: &tool.FunctionCall{Name: "f", Args: []byte(`{"x":1.50}`)}}, eval.TextPiece{Text: "a"}},
 		}},
 		`{"reply_text": null, "steps": [{"name": "f"}], "stop_reason": "tool_calls", "error": false}`: {all, eval.Candidate{
-			FinishReason: "TOOL_CALLS", VendorReason: "tool_calls", Parts: []eval.Piece{eval.CallPiece{Call: &tool.Call{Name: "f"}}},
+			FinishReason: "TOOL_CALLS", VendorReason: "tool_calls", Pieces: []eval.Piece{eval.CallPiece{Call: &tool.FunctionCall{Name: "f"}}},
 		}},
 		`{"reply_text": "", "steps": [], "stop_reason": "end_turn", "error": ""}`: {
 			all,

@@ -21,9 +21,9 @@ import (
 // target renders what a program reads in the plainest way.
 type target struct{ fail error }
 
-func (t target) Render(in *app.Input) (*app.Request, error) {
+func (t target) Render(in *app.Input) (*app.Rendered, error) {
 	input, err := json.Marshal(map[string]any{"prompt": in.Prompt(), "trial": in.Trial, "attempt": in.Attempt})
-	return &app.Request{Payload: &app.ProgramRun{Input: input}}, errors.Join(err, t.fail)
+	return &app.Rendered{Payload: &app.ProgramRun{Input: input}}, errors.Join(err, t.fail)
 }
 
 func prompt(text string) *eval.Call {
@@ -60,7 +60,7 @@ func TestAProgramAnswers(t *testing.T) {
 			FinishReason: "SAFETY", VendorReason: "safety", Raw: json.RawMessage(`{"finishReason":"safety"}`),
 		},
 		`echo '{"toolCalls": [{"name": "f", "args": {"a": 1}}]}'`: {
-			FinishReason: "TOOL_CALLS", Parts: []eval.Piece{eval.CallPiece{Call: &tool.Call{Name: "f", Args: json.RawMessage(`{"a":1}`)}}},
+			FinishReason: "TOOL_CALLS", Pieces: []eval.Piece{eval.CallPiece{Call: &tool.FunctionCall{Name: "f", Args: json.RawMessage(`{"a":1}`)}}},
 			Raw: json.RawMessage(`{"toolCalls":[{"name":"f","args":{"a":1}}]}`),
 		},
 	} {
@@ -143,8 +143,8 @@ func TestAProgramWithoutAFolderIsAnError(t *testing.T) {
 // endpoint is a target of another kind.
 type endpoint struct{}
 
-func (endpoint) Render(*app.Input) (*app.Request, error) {
-	return &app.Request{Payload: &app.HTTP{}}, nil
+func (endpoint) Render(*app.Input) (*app.Rendered, error) {
+	return &app.Rendered{Payload: &app.HTTP{}}, nil
 }
 
 func TestAProgramTakesRequestsOfItsKindAlone(t *testing.T) {
@@ -222,7 +222,7 @@ func FuzzReadOutput(f *testing.F) {
 		if c.FinishReason == "" || c.Raw != nil && !json.Valid(c.Raw) {
 			t.Errorf("%+v, want a finish reason, and JSON if anything is kept", c)
 		}
-		if c.Raw == nil && len(c.Parts) > 0 {
+		if c.Raw == nil && len(c.Pieces) > 0 {
 			t.Errorf("got %+v, want an answer of more than text kept as it came", c)
 		}
 	})

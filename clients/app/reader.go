@@ -277,7 +277,7 @@ func (r *Reader) whole(v any, data []byte) (*eval.Response, error) {
 // extracted has the results of all expressions for a reply, or for one event of a stream.
 type extracted struct {
 	texts  []string
-	calls  []tool.Call
+	calls  []tool.FunctionCall
 	called bool // the expression for calls gave a result, possibly an empty list
 	reason string
 	usage  *eval.Usage
@@ -342,7 +342,7 @@ func (r *Reader) texts(v any, data []byte) ([]string, error) {
 
 // toolCalls accepts a list of calls or single calls. found says that the expression had a result, possibly
 // an empty list.
-func (r *Reader) toolCalls(v any, data []byte) (calls []tool.Call, found bool, err error) {
+func (r *Reader) toolCalls(v any, data []byte) (calls []tool.FunctionCall, found bool, err error) {
 	if r.calls == nil {
 		return nil, false, nil
 	}

@@ -108,7 +108,7 @@ rules:
 		france := ask(asking("The capital of France?", stream))
 		expect.Same(t, "the text", france.Text, "Paris, of course: 100 % “sure” 😄")
 		expect.Same(t, "the end", france.FinishReason, "STOP")
-		expect.Same(t, "the thought", france.Parts[0].(eval.ReasoningPiece).Reasoning, "A capital is wanted, and nothing else.")
+		expect.Same(t, "the thought", france.Pieces[0].(eval.ReasoningPiece).Reasoning, "A capital is wanted, and nothing else.")
 		long := asking("Something long", stream)
 		long.GenerationConfig = &eval.GenerationConfig{MaxOutputTokens: new(3)}
 		cut := ask(long)
@@ -121,7 +121,7 @@ rules:
 		r := asking("Where are orders A17?", stream)
 		r.Tools = []tool.Declaration{{Name: "get_order", Parameters: json.RawMessage(`{"type":"object"}`)}, {Name: "get_user"}}
 		first := ask(r)
-		calls := first.Calls()
+		calls := first.FunctionCalls()
 		expect.Same(t, "the end of a call", first.FinishReason, "TOOL_CALLS")
 		expect.Same(t, "the text before a call", first.Text, "Let me see.")
 		expect.Same(t, "the calls", len(calls), 2)

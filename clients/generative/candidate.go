@@ -96,7 +96,7 @@ type answerPart struct {
 	raw     json.RawMessage
 	text    *string
 	thought bool
-	call    *tool.Call
+	call    *tool.FunctionCall
 	more    int // members besides text and thought
 }
 
@@ -130,8 +130,8 @@ func newPart(raw json.RawMessage) (answerPart, error) {
 }
 
 // newCall fails for a call that it cannot read, because such an answer cannot be judged.
-func newCall(f wire.Fields) (*tool.Call, error) {
-	var c tool.Call
+func newCall(f wire.Fields) (*tool.FunctionCall, error) {
+	var c tool.FunctionCall
 	var args wire.Fields
 	given := f["args"]
 	if err := cmp.Or(f.Take("id", &c.ID), f.Take("name", &c.Name), f.Take("args", &args)); err != nil {

@@ -29,11 +29,11 @@ func mixedPieces() []eval.Piece {
 	return []eval.Piece{
 		eval.ReasoningPiece{Reasoning: "I think. Still. "},
 		eval.TextPiece{Text: "Let me see."},
-		eval.CallPiece{Call: &tool.Call{ID: "c1", Name: "get_time", Args: json.RawMessage(`{"top_p":"<x>","n":1.10}`)}},
+		eval.CallPiece{Call: &tool.FunctionCall{ID: "c1", Name: "get_time", Args: json.RawMessage(`{"top_p":"<x>","n":1.10}`)}},
 		eval.TextPiece{Text: "And then this."},
 		eval.OtherPiece{Other: json.RawMessage(`{"executableCode":{"language":"PYTHON","code":"1"}}`)},
 		eval.ReasoningPiece{Reasoning: "hm"},
-		eval.CallPiece{Call: &tool.Call{Name: "stop"}},
+		eval.CallPiece{Call: &tool.FunctionCall{Name: "stop"}},
 	}
 }
 
@@ -47,10 +47,10 @@ func TestPartsOfAnAnswerKeepTheirOrder(t *testing.T) {
 	expect.OK(t, err)
 	c := resp.Candidates[0]
 	expect.Same(t, "the text", c.Text, "Let me see.And then this.")
-	expect.Same(t, "the parts", c.Parts, mixedPieces())
+	expect.Same(t, "the parts", c.Pieces, mixedPieces())
 	expect.Same(t, "as it came", string(c.Raw), strings.ReplaceAll(raw, `"a": 1`, `"a":1`))
 	expect.Same(t, "the reasons", []string{c.FinishReason, c.VendorReason}, []string{"TOOL_CALLS", "STOP"})
-	expect.Same(t, "the calls", len(c.Calls()), 2)
+	expect.Same(t, "the calls", len(c.FunctionCalls()), 2)
 	if !c.HasContent() || c.Extra["parts"] == nil || c.Extra["citationMetadata"] == nil {
 		t.Errorf("%+v, want content, and the other parts and fields", c)
 	}
@@ -78,7 +78,7 @@ func TestPartsOfAStreamAreThoseOfTheWhole(t *testing.T) {
 		}
 		c := got.Candidates[0]
 		expect.Same(t, "the text", c.Text, "Let me see.And then this.")
-		expect.Same(t, "the parts", c.Parts, mixedPieces())
+		expect.Same(t, "the parts", c.Pieces, mixedPieces())
 		expect.Same(t, fmt.Sprintf("in chunks of %d", size), string(c.Raw), raw)
 		expect.Same(t, "the reasons", []string{c.FinishReason, c.VendorReason}, []string{"TOOL_CALLS", "STOP"})
 	}
@@ -112,7 +112,7 @@ func TestRecordedRepliesInChunksAreTheSame(t *testing.T) {
 		expect.OK(t, err)
 		for i := range whole.Candidates {
 			a, b := whole.Candidates[i], streamed.Candidates[i]
-			expect.Same(t, "the parts of "+name, b.Parts, a.Parts)
+			expect.Same(t, "the parts of "+name, b.Pieces, a.Pieces)
 			if (a.Raw == nil) != (b.Raw == nil) || a.Raw != nil && !json.Valid(b.Raw) {
 				t.Errorf("%s: %s, want what is like %s", name, b.Raw, a.Raw)
 			}
@@ -135,7 +135,7 @@ func TestPlainAnswersHaveNoParts(t *testing.T) {
 		resp, err := ParseReply([]byte(text))
 		expect.OK(t, err)
 		for _, c := range resp.Candidates {
-			if c.Parts != nil || c.Raw != nil || c.VendorReason != "" {
+			if c.Pieces != nil || c.Raw != nil || c.VendorReason != "" {
 				t.Errorf("%s: %+v, want text alone", text, c)
 			}
 		}
@@ -181,7 +181,7 @@ func TestMalformedCallsAreErrors(t *testing.T) {
 		resp, err := ParseResponse([]byte(`{"candidates":[{"content":{"parts":[{"text":"x"},` +
 			`{"functionCall":` + none + `}]},"finishReason":"STOP"}]}`))
 		expect.OK(t, err)
-		expect.Same(t, none, len(resp.Candidates[0].Calls()), 0)
+		expect.Same(t, none, len(resp.Candidates[0].FunctionCalls()), 0)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestPartsNeverShowTheKey(t *testing.T) {
 		t.Fatal(e)
 	}
 	c := got.Candidates[0]
-	pieces, err := json.Marshal(c.Parts)
+	pieces, err := json.Marshal(c.Pieces)
 	expect.OK(t, err)
 	for what, data := range map[string][]byte{"text": []byte(c.Text), "parts": pieces, "raw": c.Raw} {
 		if bytes.Contains(data, []byte(canary)) || !bytes.Contains(data, []byte("[key]")) {

@@ -102,12 +102,12 @@ func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 func (c *Client) clean(one *eval.Candidate) {
 	hidden := c.conn.Secrets()
 	one.Text = hidden.OutOfText(one.Text)
-	for i := range one.Parts {
-		switch p := one.Parts[i].(type) {
+	for i := range one.Pieces {
+		switch p := one.Pieces[i].(type) {
 		case eval.TextPiece:
-			one.Parts[i] = eval.TextPiece{Text: hidden.OutOfText(p.Text)}
+			one.Pieces[i] = eval.TextPiece{Text: hidden.OutOfText(p.Text)}
 		case eval.ReasoningPiece:
-			one.Parts[i] = eval.ReasoningPiece{Reasoning: hidden.OutOfText(p.Reasoning)}
+			one.Pieces[i] = eval.ReasoningPiece{Reasoning: hidden.OutOfText(p.Reasoning)}
 		case eval.CallPiece, eval.OtherPiece: // they came whole, and were masked then
 		}
 	}

@@ -292,7 +292,7 @@ func (out *parsed) fillCandidates(candidates []found) error {
 func (out *parsed) finish() {
 	for i := range out.found {
 		c, f := &out.Candidates[i], &out.found[i]
-		c.Parts = pieces(f.marks, c.Text)
+		c.Pieces = pieces(f.marks, c.Text)
 		if f.more {
 			c.Raw = compact(f.raw)
 		}

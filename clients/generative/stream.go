@@ -188,7 +188,7 @@ func (a *assembly) response() *eval.Response {
 			}
 			c.Extra["parts"] = must(wirejson.Marshal(g.parts))
 		}
-		c.Parts = pieces(g.marks, c.Text)
+		c.Pieces = pieces(g.marks, c.Text)
 		if g.more {
 			c.Raw = g.raw(i, c.Text)
 		}

@@ -149,7 +149,7 @@ func TestStreamIsAssembledFromAnyChunks(t *testing.T) {
 			{
 				Text:         "Bb",
 				FinishReason: "SAFETY",
-				Parts:        []eval.Piece{eval.TextPiece{Text: "Bb"}, eval.OtherPiece{Other: json.RawMessage(`{"functionCall":{}}`)}},
+				Pieces:       []eval.Piece{eval.TextPiece{Text: "Bb"}, eval.OtherPiece{Other: json.RawMessage(`{"functionCall":{}}`)}},
 				Raw: json.RawMessage(`{"content":{"parts":[{"text":"Bb"},{"functionCall":{}}],"role":"model"},"finishReason":"SAFETY","index":1,` +
 					`"safetyRatings":[{"category":"A","probability":"LOW"},{"category":"B","probability":"ODD"}]}`),
 				SafetyRatings: []eval.SafetyRating{{Category: "A", Probability: "HIGH", Blocked: true}, {Category: "B", Probability: "ODD"}},

@@ -27,7 +27,7 @@ type choice struct {
 
 // growing is a call to which later chunks add arguments.
 type growing struct {
-	*tool.Call
+	*tool.FunctionCall
 	index *int
 	args  strings.Builder
 	rest  wire.MergedValue // members that are read nowhere else
@@ -270,9 +270,9 @@ func (c *choice) callOf(index *int, id, name string) *growing {
 			break
 		}
 	}
-	g := &growing{Call: &tool.Call{}, index: index}
+	g := &growing{FunctionCall: &tool.FunctionCall{}, index: index}
 	c.calls = append(c.calls, g)
-	c.pieces.AddCall(g.Call)
+	c.pieces.AddCall(g.FunctionCall)
 	return g
 }
 
@@ -297,7 +297,7 @@ func (c *choice) candidate(index int) (eval.Candidate, error) {
 	}
 	rest := c.rest.Members()
 	out.Extra = eval.NewExtra(rest)
-	if out.Parts != nil || len(rest) > 0 || c.message.JSON() != nil {
+	if out.Pieces != nil || len(rest) > 0 || c.message.JSON() != nil {
 		out.Raw = c.asItCame(index, out.Text, rest)
 	}
 	return out, nil

@@ -181,7 +181,7 @@ type candidate struct {
 	Parts                []eval.Piece
 }
 
-func calls(all ...tool.Call) []eval.Piece {
+func calls(all ...tool.FunctionCall) []eval.Piece {
 	var out []eval.Piece
 	for _, c := range all {
 		out = append(out, eval.CallPiece{Call: &c})
@@ -189,11 +189,11 @@ func calls(all ...tool.Call) []eval.Piece {
 	return out
 }
 
-func call(id, name, args string) tool.Call {
+func call(id, name, args string) tool.FunctionCall {
 	if args == "" {
-		return tool.Call{ID: id, Name: name}
+		return tool.FunctionCall{ID: id, Name: name}
 	}
-	return tool.Call{ID: id, Name: name, Args: json.RawMessage(args)}
+	return tool.FunctionCall{ID: id, Name: name, Args: json.RawMessage(args)}
 }
 
 // Thoughts that the vendor leaves out of its count of output are counted.

@@ -97,7 +97,7 @@ func TestOddAnswersAreRead(t *testing.T) {
 			)
 			expect.OK(t, err)
 			c := got.Candidates[0]
-			expect.Same(t, "the candidate", candidate{c.Text, c.FinishReason, c.VendorReason, c.Parts}, test.want)
+			expect.Same(t, "the candidate", candidate{c.Text, c.FinishReason, c.VendorReason, c.Pieces}, test.want)
 		})
 	}
 }

@@ -112,7 +112,7 @@ func candidate(items []json.RawMessage, end ending) (eval.Candidate, error) {
 	if r.refused {
 		wire.Refuse(&out)
 	}
-	if out.Parts != nil || r.more || end.details != nil {
+	if out.Pieces != nil || r.more || end.details != nil {
 		out.Raw = end.around(items)
 	}
 	return out, nil
@@ -165,7 +165,7 @@ func (r *itemReader) call(f wire.Fields) error {
 		return &wire.ShapeError{Field: "function_call.name", Found: "nothing"}
 	}
 	args := wire.Arguments(wire.ArgumentsIn(f["arguments"]))
-	r.pieces.AddCall(&tool.Call{ID: cmp.Or(id, item), Name: name, Args: args})
+	r.pieces.AddCall(&tool.FunctionCall{ID: cmp.Or(id, item), Name: name, Args: args})
 	return nil
 }
 

@@ -68,7 +68,8 @@ func TestStreamsWithoutAWholeResponseUseTheirItems(t *testing.T) {
 	}
 	got, err := ask(t, &replies.Canned{Body: []byte(call + last)}, true)
 	expect.OK(t, err)
-	expect.Same(t, "a call in pieces", got.Candidates[0].Calls(), []tool.Call{{ID: "1", Name: "f", Args: json.RawMessage(`{"n":1.0}`)}})
+	want := []tool.FunctionCall{{ID: "1", Name: "f", Args: json.RawMessage(`{"n":1.0}`)}}
+	expect.Same(t, "a call in pieces", got.Candidates[0].FunctionCalls(), want)
 	if _, err := ask(t, &replies.Canned{Body: []byte(text + event("[DONE]"))}, true); err == nil ||
 		eval.AsError(err).Kind != eval.KindTruncated {
 		t.Errorf("got %v of a stream without its last event, want a cut one", err)

@@ -108,9 +108,9 @@ func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "
 
 // calling is the answer with its tool calls.
 func (l *answerLine) calling() eval.Response {
-	calls, text := make([]tool.Call, len(l.ToolCalls)), ""
+	calls, text := make([]tool.FunctionCall, len(l.ToolCalls)), ""
 	for i, c := range l.ToolCalls {
-		calls[i] = tool.Call{ID: c.ID, Name: c.Name}
+		calls[i] = tool.FunctionCall{ID: c.ID, Name: c.Name}
 		if !isNull(c.Args) {
 			calls[i].Args = c.Args
 		}

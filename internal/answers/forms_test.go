@@ -15,17 +15,17 @@ import (
 
 func TestAnswersKeepTheirToolCalls(t *testing.T) {
 	t.Parallel()
-	call := eval.CallPiece{Call: &tool.Call{Name: "get_order", Args: json.RawMessage(`{"id":"7"}`)}}
-	named := eval.CallPiece{Call: &tool.Call{ID: "c1", Name: "close"}}
+	call := eval.CallPiece{Call: &tool.FunctionCall{Name: "get_order", Args: json.RawMessage(`{"id":"7"}`)}}
+	named := eval.CallPiece{Call: &tool.FunctionCall{ID: "c1", Name: "close"}}
 	for line, want := range map[string]eval.Candidate{
 		`"toolCalls":[{"name":"get_order","args":{"id":"7"}},{"id":"c1","name":"close"}]`: {
-			FinishReason: "TOOL_CALLS", Parts: []eval.Piece{call, named},
+			FinishReason: "TOOL_CALLS", Pieces: []eval.Piece{call, named},
 		},
 		`"text":"It is shipped.","toolCalls":[{"name":"get_order","args":{"id":"7"}}]`: {
-			Text: "It is shipped.", FinishReason: "STOP", Parts: []eval.Piece{call, eval.TextPiece{Text: "It is shipped."}},
+			Text: "It is shipped.", FinishReason: "STOP", Pieces: []eval.Piece{call, eval.TextPiece{Text: "It is shipped."}},
 		},
 		`"toolCalls":[{"id":"c1","name":"close","args":null}],"finishReason":"tool_use"`: {
-			FinishReason: "TOOL_CALLS", VendorReason: "tool_use", Parts: []eval.Piece{named},
+			FinishReason: "TOOL_CALLS", VendorReason: "tool_use", Pieces: []eval.Piece{named},
 		},
 		`"text":"none","toolCalls":[]`:   {Text: "none", FinishReason: "STOP"},
 		`"text":"none","toolCalls":null`: {Text: "none", FinishReason: "STOP"},
@@ -46,7 +46,7 @@ func TestAnswersOfARunFileKeepTheirToolCalls(t *testing.T) {
 		`"parts":[{"reasoning":"hm"},{"call":{"name":"get_order","args":{"id":"7"}}}],"raw":{"content":{}}}]}}`)
 	expect.OK(t, err)
 	c := a.lines[0].result().Response.Candidates[0]
-	expect.Same(t, "calls", c.Calls(), []tool.Call{{Name: "get_order", Args: json.RawMessage(`{"id":"7"}`)}})
+	expect.Same(t, "calls", c.FunctionCalls(), []tool.FunctionCall{{Name: "get_order", Args: json.RawMessage(`{"id":"7"}`)}})
 	expect.Same(t, "reasons", []string{c.FinishReason, c.VendorReason, string(c.Raw)}, []string{"TOOL_CALLS", "STOP", `{"content":{}}`})
 }
 

@@ -33,10 +33,6 @@ var sharedNames = map[string]string{
 	"LedgerOptions": "the face of job.LedgerOptions",
 	"Todo":          "the face of harness.Todo",
 	"Result":        "eval has that of a trial, and evalrun that of a run",
-
-	// These mean two things.
-	"Call":    "eval has a request on its way, and tool a function call of a model",
-	"Request": "eval has what a trial sends to a model, and app what it sends to an application",
 }
 
 // Names of types are in one package, but for those with a reason.

@@ -26,7 +26,7 @@ func output(r *eval.Response) int {
 	for i := range r.Candidates {
 		c := &r.Candidates[i]
 		n += len(c.Text)
-		for _, call := range c.Calls() {
+		for _, call := range c.FunctionCalls() {
 			n += len(call.Name) + len(call.Args)
 		}
 	}

@@ -152,7 +152,7 @@ func (s limited) usage(ctx context.Context, call *eval.Call, resp *eval.Response
 			Model: call.Model, APIVersion: call.APIVersion, Service: call.Service, Protocol: call.Protocol,
 		}}
 		for _, c := range resp.Candidates {
-			if len(c.Parts) > 0 { // calls and other parts can only be estimated
+			if len(c.Pieces) > 0 { // calls and other parts can only be estimated
 				return u
 			}
 			if c.Text != "" {

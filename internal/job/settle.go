@@ -128,7 +128,7 @@ func (l *Loaded) readLabels() (map[string]*labels.File, error) {
 	var problems []error
 	for _, s := range l.Suites {
 		for _, version := range s.Versions() {
-			if !version.TakesLabels() || files[s.Name] != nil {
+			if !version.TakesPeopleLabels() || files[s.Name] != nil {
 				continue
 			}
 			file, err := labels.Read(l.Flags.Dir.Join("."), s.Name)

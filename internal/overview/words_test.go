@@ -137,7 +137,7 @@ func TestAgreementIsAveragedOverAnswers(t *testing.T) {
 		{Suite: "s", Arm: "t/p", Scorer: "helps", Judge: "panel", Repeats: 2, Answers: 3, Agreement: 2.0 / 3, Kappa: &kappa},
 		{Suite: "s", Arm: "t/p", Scorer: "judge", Judge: "panel", Repeats: 2, Answers: 1, Agreement: 1},
 	}, cmpopts.EquateApprox(0, 1e-12))
-	if math.IsNaN(got.Agreement[0].Agreement) || got.Calls == 0 {
+	if math.IsNaN(got.Agreement[0].Agreement) || got.Attempts == 0 {
 		t.Errorf("got %+v, want calls to judges", got)
 	}
 	if none := JudgingOf(rows(t, nil, completed(), "p")); none != nil {

@@ -110,7 +110,7 @@ func (c *cutter) part(p eval.Part) eval.Part {
 	return p
 }
 
-func (c *cutter) application(r *app.Request) {
+func (c *cutter) application(r *app.Rendered) {
 	if r == nil {
 		return
 	}
@@ -145,8 +145,8 @@ func (c *cutter) response(r *eval.Response) {
 		c.text(&one.Text, &one.Withheld)
 		c.extra(one.Extra)
 		c.raw(&one.Raw)
-		for i := range one.Parts {
-			one.Parts[i] = c.piece(one.Parts[i])
+		for i := range one.Pieces {
+			one.Pieces[i] = c.piece(one.Pieces[i])
 		}
 	}
 	c.extra(r.Extra)

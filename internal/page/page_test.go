@@ -170,10 +170,10 @@ func everywhere(text string) []*eval.Result {
 	if err != nil { // strings always encode
 		panic(err)
 	}
-	call := &tool.Call{ID: text, Name: text, Args: literal}
+	call := &tool.FunctionCall{ID: text, Name: text, Args: literal}
 	answer := testrun.Answered(text, text)
 	answer.Candidates[0].VendorReason, answer.Candidates[0].Raw = text, literal
-	answer.Candidates[0].Parts = []eval.Piece{
+	answer.Candidates[0].Pieces = []eval.Piece{
 		eval.TextPiece{Text: text}, eval.ReasoningPiece{Reasoning: text}, eval.CallPiece{Call: call}, eval.OtherPiece{Other: literal},
 	}
 	results := []tool.CallResult{{ID: text, Name: text, Text: text, Failed: true}}
@@ -191,7 +191,7 @@ func everywhere(text string) []*eval.Result {
 				eval.ResultPart{Result: &results[0]},
 			}}},
 			System: text, Tools: []tool.Declaration{{Name: text, Description: text, Parameters: literal}}, ToolChoice: &tool.Choice{Name: text},
-			ToolResults: text, Extra: eval.Extra{text: literal}, App: &app.Request{
+			ToolResults: text, Extra: eval.Extra{text: literal}, App: &app.Rendered{
 				Payload: &app.HTTP{Method: text, URL: text, Headers: []app.Header{{Name: text, Value: text}}, Body: text},
 			},
 		},
@@ -206,7 +206,7 @@ func everywhere(text string) []*eval.Result {
 		}},
 	}
 	program, request := *endpoint, *endpoint.Request
-	request.App = &app.Request{
+	request.App = &app.Rendered{
 		Payload: &app.ProgramRun{Command: []string{text}, Files: map[string]string{text: text}, Input: literal, Workspace: text},
 	}
 	program.ID, program.Request = "y", &request

@@ -31,7 +31,7 @@ func called(r *eval.Result) []string {
 	var out []string
 	add := func(answer *eval.Response) {
 		for i := range answer.Candidates {
-			for _, call := range answer.Candidates[i].Calls() {
+			for _, call := range answer.Candidates[i].FunctionCalls() {
 				out = addOnce(out, call.Name)
 			}
 		}
@@ -57,7 +57,7 @@ func hashOfAnswer(r *eval.Response) uint32 {
 		if c.Withheld != nil {
 			fmt.Fprintf(h, " %q", c.Withheld.SHA256)
 		}
-		for _, call := range c.Calls() {
+		for _, call := range c.FunctionCalls() {
 			fmt.Fprintf(h, " %q(%s)", call.Name, call.Args)
 		}
 	}

@@ -158,8 +158,8 @@ func TestStepsAreAnsweredByThemselves(t *testing.T) {
 	expect.OK(t, err)
 	r := result("loop", "x/p", 1, "done")
 	const came = `{"content":{"parts":[{"functionCall":{"id":"1","name":"f","args":{"a":[1,2]}}}]}}`
-	call := &tool.Call{ID: "1", Name: "f", Args: json.RawMessage(`{"a":[1,2]}`)}
-	step := eval.Candidate{FinishReason: "TOOL_CALLS", Raw: json.RawMessage(came), Parts: []eval.Piece{eval.CallPiece{Call: call}}}
+	call := &tool.FunctionCall{ID: "1", Name: "f", Args: json.RawMessage(`{"a":[1,2]}`)}
+	step := eval.Candidate{FinishReason: "TOOL_CALLS", Raw: json.RawMessage(came), Pieces: []eval.Piece{eval.CallPiece{Call: call}}}
 	r.Turns = []eval.Turn{
 		{Response: eval.Response{Candidates: []eval.Candidate{step}}, Results: []tool.CallResult{{ID: "1", Name: "f", Text: "x"}}},
 		{Response: *r.Response},

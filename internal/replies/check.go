@@ -86,20 +86,20 @@ func (x *Expect) checkAnswer(t testing.TB, name string, c *eval.Candidate) {
 		expect.Same(t, name+": the hash of the text", hex.EncodeToString(sum[:]), x.TextSHA256)
 	}
 	expect.Same(t, name+": the vendor's finish reason", word(c), x.FinishReason)
-	calls := []FunctionCall{}
+	calls := []ReplyCall{}
 	thoughts, joined := "", ""
-	for _, p := range c.Parts {
+	for _, p := range c.Pieces {
 		switch p := p.(type) {
 		case eval.TextPiece:
 			joined += p.Text
 		case eval.ReasoningPiece:
 			thoughts += p.Reasoning
 		case eval.CallPiece:
-			calls = append(calls, FunctionCall{p.Call.Name, p.Call.Args})
+			calls = append(calls, ReplyCall{p.Call.Name, p.Call.Args})
 		case eval.OtherPiece:
 		}
 	}
-	if c.Parts != nil {
+	if c.Pieces != nil {
 		expect.Same(t, name+": the texts of the parts", joined, c.Text)
 	}
 	x.checkCalls(t, name, calls)
@@ -133,7 +133,7 @@ func unescaped(raw string) string {
 	return b.String()
 }
 
-func (x *Expect) checkCalls(t testing.TB, name string, calls []FunctionCall) {
+func (x *Expect) checkCalls(t testing.TB, name string, calls []ReplyCall) {
 	t.Helper()
 	same := func(raw json.RawMessage) string {
 		var b bytes.Buffer

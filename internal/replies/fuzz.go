@@ -48,7 +48,7 @@ func Fuzz(f *testing.F, parse func([]byte) (*eval.Response, error), more []strin
 func check(t *testing.T, c *eval.Candidate) {
 	t.Helper()
 	joined := ""
-	for _, p := range c.Parts {
+	for _, p := range c.Pieces {
 		if text, ok := p.(eval.TextPiece); ok {
 			joined += text.Text
 		}
@@ -56,7 +56,7 @@ func check(t *testing.T, c *eval.Candidate) {
 			t.Errorf("the call %+v", p.Call)
 		}
 	}
-	if c.Parts != nil && joined != c.Text {
+	if c.Pieces != nil && joined != c.Text {
 		t.Errorf("the parts say %q, the text is %q", joined, c.Text)
 	}
 	if c.Raw != nil && !json.Valid(c.Raw) {

@@ -30,7 +30,7 @@ type Expect struct {
 	TextLength      int             `json:"textLength"`
 	TextSHA256      string          `json:"textSha256"`
 	FinishReason    string          `json:"finishReason"` // in the vendor's word
-	ToolCalls       []FunctionCall  `json:"toolCalls"`
+	ToolCalls       []ReplyCall  `json:"toolCalls"`
 	Choices         []ReplyChoice   `json:"choices"`
 	Reasoning       string          `json:"reasoning"` // the first 200 characters
 	ReasoningLength int             `json:"reasoningLength"`
@@ -39,8 +39,8 @@ type Expect struct {
 	Error           *ReplyError     `json:"error"`
 }
 
-// FunctionCall is a function call that a reader must find in the reply.
-type FunctionCall struct {
+// ReplyCall is a function call that a reader must find in the reply.
+type ReplyCall struct {
 	Name string `json:"name"`
 	// Arguments is an object, or a string if the model wrote invalid JSON.
 	Arguments json.RawMessage `json:"arguments"`

@@ -87,13 +87,13 @@ func toolRequest(contents ...eval.Content) *eval.Request {
 }
 
 func callOf(id, name, args string) eval.Piece {
-	return eval.CallPiece{Call: &tool.Call{ID: id, Name: name, Args: json.RawMessage(args)}}
+	return eval.CallPiece{Call: &tool.FunctionCall{ID: id, Name: name, Args: json.RawMessage(args)}}
 }
 
 // calling is an answer of calls.
 func calling(parts ...eval.Piece) *eval.Response {
 	return &eval.Response{ModelVersion: "v1", Candidates: []eval.Candidate{{
-		FinishReason: "TOOL_CALLS", VendorReason: "STOP", Parts: parts,
+		FinishReason: "TOOL_CALLS", VendorReason: "STOP", Pieces: parts,
 		Raw: json.RawMessage(`{"content":{"role":"model"},"finishReason":"STOP"}`),
 	}}}
 }
@@ -128,7 +128,7 @@ func sent(t *eval.Turn) []eval.Content {
 func thoughtful(text string) *eval.Response {
 	return &eval.Response{ModelVersion: "v1", Candidates: []eval.Candidate{{
 		Text: text, FinishReason: "STOP",
-		Parts: []eval.Piece{
+		Pieces: []eval.Piece{
 			eval.ReasoningPiece{Reasoning: "The order was found.\nSo I can answer."},
 			eval.TextPiece{Text: text},
 			eval.OtherPiece{Other: json.RawMessage(`{"executableCode":{"code":"1+1"}}`)},
@@ -186,12 +186,12 @@ func (l *reach) chat() {
 func (l *reach) applications() {
 	timing := eval.Timing{LatencyMs: 35, Attempts: 1}
 	prompt := &eval.Request{Contents: []eval.Content{said("user", question)}}
-	requestTo := func(to app.Request) *eval.Request {
+	requestTo := func(to app.Rendered) *eval.Request {
 		own := *prompt
 		own.App = &to
 		return &own
 	}
-	endpoint := requestTo(app.Request{Payload: &app.HTTP{
+	endpoint := requestTo(app.Rendered{Payload: &app.HTTP{
 		Method: "POST", URL: "http://127.0.0.1:8080/chat?shop=a%20b",
 		Headers: []app.Header{{Name: "content-type", Value: "application/json"}, {Name: "authorization", Secret: true}},
 		Body:    `{"question":"Where is order 4711?"}`, Stream: true,
@@ -209,14 +209,14 @@ func (l *reach) applications() {
 	l.add("program", "agent", "support", &eval.Result{
 		Outcome: eval.Err, Timing: &timing, Workspace: ".evalrun/runs/r/workspaces/a",
 		Error: &eval.Error{Kind: eval.KindProgram, Message: "python3 agent.py: exit status 1: no such order"},
-		Request: requestTo(app.Request{Payload: &app.ProgramRun{
+		Request: requestTo(app.Rendered{Payload: &app.ProgramRun{
 			Command: []string{"python3", "agent.py", "two words"}, Files: map[string]string{"agent.py": "ab12ab12ab12ab12"},
 			Input: json.RawMessage(`{"prompt":"Where is order 4711?"}`), Workspace: "cd34cd34cd34cd34",
 		}}),
 	})
 	l.add("echo", "mirror", "support", &eval.Result{
 		Outcome:  eval.Pass,
-		Request:  requestTo(app.Request{Payload: app.EchoRun{}}),
+		Request:  requestTo(app.Rendered{Payload: app.EchoRun{}}),
 		Response: Answered(question, "STOP"),
 		Timing:   &eval.Timing{Attempts: 1},
 	})

@@ -37,11 +37,11 @@ func Candidate(c *eval.Candidate) string {
 	if c.Text != "" {
 		lines = append(lines, c.Text)
 	}
-	return strings.Join(append(lines, CallLines(c.Calls())...), "\n")
+	return strings.Join(append(lines, CallLines(c.FunctionCalls())...), "\n")
 }
 
 // CallLines returns lines of the form `calls NAME ARGUMENTS`. Beyond maxCalls, one line counts the rest.
-func CallLines(calls []tool.Call) []string {
+func CallLines(calls []tool.FunctionCall) []string {
 	var out []string
 	for i := range calls[:min(len(calls), maxCalls)] {
 		out = append(out, "calls "+Call(&calls[i], maxArgs))
@@ -53,7 +53,7 @@ func CallLines(calls []tool.Call) []string {
 }
 
 // Call returns a call on one line. most bounds the arguments, in bytes.
-func Call(c *tool.Call, most int) string {
+func Call(c *tool.FunctionCall, most int) string {
 	if len(c.Args) == 0 {
 		return c.Name
 	}

@@ -94,7 +94,7 @@ func TestCallsAreNamedAsInErrors(t *testing.T) {
 func TestAnswersInWordsAreCut(t *testing.T) {
 	t.Parallel()
 	call := func(args string) eval.Piece {
-		return eval.CallPiece{Call: &tool.Call{Name: "f", Args: json.RawMessage(args)}}
+		return eval.CallPiece{Call: &tool.FunctionCall{Name: "f", Args: json.RawMessage(args)}}
 	}
 	many := make([]eval.Piece, 25)
 	for i := range many {
@@ -104,13 +104,13 @@ func TestAnswersInWordsAreCut(t *testing.T) {
 		c    eval.Candidate
 		want string
 	}{
-		"text":   {eval.Candidate{Text: "a", Parts: []eval.Piece{eval.ReasoningPiece{Reasoning: "r"}, eval.TextPiece{Text: "a"}}}, "a"},
-		"a call": {eval.Candidate{Parts: []eval.Piece{call(`{"a":1}`)}}, `calls f {"a":1}`},
-		"both":   {eval.Candidate{Text: "a", Parts: []eval.Piece{eval.TextPiece{Text: "a"}, call("")}}, "a\ncalls f"},
+		"text":   {eval.Candidate{Text: "a", Pieces: []eval.Piece{eval.ReasoningPiece{Reasoning: "r"}, eval.TextPiece{Text: "a"}}}, "a"},
+		"a call": {eval.Candidate{Pieces: []eval.Piece{call(`{"a":1}`)}}, `calls f {"a":1}`},
+		"both":   {eval.Candidate{Text: "a", Pieces: []eval.Piece{eval.TextPiece{Text: "a"}, call("")}}, "a\ncalls f"},
 		"long arguments": {
-			eval.Candidate{Parts: []eval.Piece{call(`"` + strings.Repeat("x", 400) + `"`)}}, `calls f "` + strings.Repeat("x", 299) + "...",
+			eval.Candidate{Pieces: []eval.Piece{call(`"` + strings.Repeat("x", 400) + `"`)}}, `calls f "` + strings.Repeat("x", 299) + "...",
 		},
-		"many":    {eval.Candidate{Parts: many}, strings.Repeat("calls f\n", 20) + "and 5 more calls"},
+		"many":    {eval.Candidate{Pieces: many}, strings.Repeat("calls f\n", 20) + "and 5 more calls"},
 		"nothing": {},
 	} {
 		if got := Answer(&eval.Response{Candidates: []eval.Candidate{test.c}}); got != test.want {
@@ -132,7 +132,7 @@ func TestTokensInWordsNameTheirSource(t *testing.T) {
 		"5 prompt + 2 output = 7 (service)":                                        {Usage: &plain},
 		"5 prompt (4 cached) + 3 tool use + 2 output (1 reasoning) = 10 (service)": {Usage: &rich},
 		"5 prompt + 2 output = 7 (application)": {
-			Usage: &plain, Request: &eval.Request{App: &app.Request{Payload: app.EchoRun{}}},
+			Usage: &plain, Request: &eval.Request{App: &app.Rendered{Payload: app.EchoRun{}}},
 		},
 	} {
 		if got := Tokens(r); got != want {

@@ -187,12 +187,12 @@ func (c *Caller) Ask(ctx context.Context, at string, body []byte, v any) error {
 func (c *Caller) hideIn(one *eval.Candidate) {
 	hidden := c.Secrets()
 	one.Text = hidden.OutOfText(one.Text)
-	for i := range one.Parts {
-		switch p := one.Parts[i].(type) {
+	for i := range one.Pieces {
+		switch p := one.Pieces[i].(type) {
 		case eval.TextPiece:
-			one.Parts[i] = eval.TextPiece{Text: hidden.OutOfText(p.Text)}
+			one.Pieces[i] = eval.TextPiece{Text: hidden.OutOfText(p.Text)}
 		case eval.ReasoningPiece:
-			one.Parts[i] = eval.ReasoningPiece{Reasoning: hidden.OutOfText(p.Reasoning)}
+			one.Pieces[i] = eval.ReasoningPiece{Reasoning: hidden.OutOfText(p.Reasoning)}
 		case eval.CallPiece:
 			if p.Call.Args != nil {
 				p.Call.Args = hidden.OutOfAnswer(p.Call.Args)

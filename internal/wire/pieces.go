@@ -42,7 +42,7 @@ func (p *Pieces) add(text string, think bool) {
 }
 
 // AddCall adds a call. Its arguments may still grow; then the caller calls Grow.
-func (p *Pieces) AddCall(c *tool.Call) {
+func (p *Pieces) AddCall(c *tool.FunctionCall) {
 	p.end()
 	p.done = append(p.done, eval.CallPiece{Call: c})
 	p.size += 200 + len(c.Args)
@@ -76,7 +76,7 @@ func (p *Pieces) Fill(c *eval.Candidate) {
 	p.end()
 	c.Text = p.text.String()
 	if slices.ContainsFunc(p.done, func(one eval.Piece) bool { _, isText := one.(eval.TextPiece); return !isText }) {
-		c.Parts = p.done
+		c.Pieces = p.done
 	}
 }
 
