@@ -275,7 +275,8 @@ func TestHashOfIsKeptByARunWithoutContent(t *testing.T) {
 	call := func(id, args string) eval.Response {
 		r := text("hi")
 		r.Candidates[0].Pieces = []eval.Piece{
-			eval.TextPiece{Text: "hi"}, eval.ReasoningPiece{Reasoning: "hm"},
+			eval.TextPiece{Text: "hi"},
+			eval.ReasoningPiece{Reasoning: "hm"},
 			eval.CallPiece{Call: &tool.FunctionCall{ID: id, Name: "f", Args: json.RawMessage(args)}},
 		}
 		return r

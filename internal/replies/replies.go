@@ -30,7 +30,7 @@ type Expect struct {
 	TextLength      int             `json:"textLength"`
 	TextSHA256      string          `json:"textSha256"`
 	FinishReason    string          `json:"finishReason"` // in the vendor's word
-	ToolCalls       []ReplyCall  `json:"toolCalls"`
+	ToolCalls       []ReplyCall     `json:"toolCalls"`
 	Choices         []ReplyChoice   `json:"choices"`
 	Reasoning       string          `json:"reasoning"` // the first 200 characters
 	ReasoningLength int             `json:"reasoningLength"`
