@@ -8,8 +8,8 @@ type PairwiseJudging struct {
 	Emulator bool   `json:"emulator"` // the judge is evalrun's emulator
 	// PairCounts are totals over all arms.
 	PairCounts
-	Calls  int `json:"calls"`  // including retries; known choices are not requested again
-	Tokens int `json:"tokens"` // tokens of these calls
+	Attempts int `json:"calls"`  // including retries; known choices are not requested again
+	Tokens   int `json:"tokens"` // tokens of these calls
 	// Incomplete says why the judge did not see all pairs, "" if it did.
 	Incomplete string `json:"incomplete,omitempty"`
 }

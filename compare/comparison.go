@@ -72,7 +72,7 @@ type Pairing struct {
 	Unselected int `json:"unselected,omitempty"`
 	// PassedBefore are the removed, changed or quarantined cases that had passed.
 	PassedBefore []string `json:"passedBefore,omitempty"`
-	Unjudged     []string `json:"unjudged,omitempty"` // paired, but one side has neither a pass nor a fail
+	Unscored     []string `json:"unjudged,omitempty"` // paired, but one side has neither a pass nor a fail
 	Changed      []string `json:"changed,omitempty"`  // same name, different variables or scorers
 	// ScorerVersions lists changed cases whose scorers differ only in the version of a kind.
 	ScorerVersions []ScorerVersion `json:"scorerVersions,omitempty"`
@@ -165,9 +165,9 @@ type Flip struct {
 	Case string `json:"case"`
 	// Passed and judged repeats of base and head.
 	BasePassed int `json:"basePassed"`
-	BaseJudged int `json:"baseJudged"`
+	BaseScored int `json:"baseJudged"`
 	HeadPassed int `json:"headPassed"`
-	HeadJudged int `json:"headJudged"`
+	HeadScored int `json:"headJudged"`
 	// SingleSample says that each side has one trial, which is no evidence of a change.
 	SingleSample bool `json:"singleSample"`
 	// P is the adjusted p value (Benjamini-Hochberg), for cases with at least five repeats.

@@ -251,7 +251,7 @@ func (p *paired) pair(at caseIndexes) {
 	case !judgedBefore || !judgedNow:
 		p.Paired++
 		p.others = append(p.others, at)
-		p.Unjudged = append(p.Unjudged, p.head.names.at(int(at.head)))
+		p.Unscored = append(p.Unscored, p.head.names.at(int(at.head)))
 		if judgedBefore && h.Errors > 0 {
 			p.errored = append(p.errored, at)
 		}
@@ -291,12 +291,12 @@ func flips(pairs pairs) []Flip {
 		before, _ := p.base.PassRate()
 		after, _ := p.head.PassRate()
 		f := Flip{
-			BasePassed: p.base.Passed, BaseJudged: p.base.Passed + p.base.Failed,
-			HeadPassed: p.head.Passed, HeadJudged: p.head.Passed + p.head.Failed,
+			BasePassed: p.base.Passed, BaseScored: p.base.Passed + p.base.Failed,
+			HeadPassed: p.head.Passed, HeadScored: p.head.Passed + p.head.Failed,
 		}
-		enough := min(f.BaseJudged, f.HeadJudged) >= enoughRepeats
+		enough := min(f.BaseScored, f.HeadScored) >= enoughRepeats
 		if enough {
-			p, _ := stats.FisherExact(f.BasePassed, f.BaseJudged, f.HeadPassed, f.HeadJudged)
+			p, _ := stats.FisherExact(f.BasePassed, f.BaseScored, f.HeadPassed, f.HeadScored)
 			ps = append(ps, p)
 		}
 		if (before > 0.5) == (after > 0.5) {
@@ -308,7 +308,7 @@ func flips(pairs pairs) []Flip {
 		if enough {
 			tested = append(tested, len(out))
 		}
-		f.SingleSample = f.BaseJudged == 1 && f.HeadJudged == 1
+		f.SingleSample = f.BaseScored == 1 && f.HeadScored == 1
 		b, h := int(pairs.at[i].base), int(pairs.at[i].head)
 		f.Case, f.BaseAt, f.HeadAt = pairs.head.names.at(h), pairs.base.trialAt(b), pairs.head.trialAt(h)
 		out = append(out, f)
@@ -323,5 +323,5 @@ func flips(pairs pairs) []Flip {
 }
 
 func change(f Flip) float64 {
-	return float64(f.HeadPassed)/float64(f.HeadJudged) - float64(f.BasePassed)/float64(f.BaseJudged)
+	return float64(f.HeadPassed)/float64(f.HeadScored) - float64(f.BasePassed)/float64(f.BaseScored)
 }

@@ -18,7 +18,7 @@ type PreferenceJudge struct {
 	Model    string `json:"model"`
 	Criteria string `json:"criteria,omitempty"`
 	Emulator bool   `json:"emulator"` // the judge is evalrun's emulator
-	Calls    int    `json:"calls"`    // including retries; known choices are not requested again
+	Attempts int    `json:"calls"`    // including retries; known choices are not requested again
 	Tokens   int    `json:"tokens"`   // tokens of these calls
 	// Incomplete says why the judge did not see all pairs, "" if it did.
 	Incomplete string `json:"incomplete,omitempty"`

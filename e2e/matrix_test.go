@@ -65,9 +65,9 @@ func matrixRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 // against is a baseline in which both repeats of two cases passed on an arm.
 func against(d *journal.Document) {
 	flips := []compare.Flip{
-		{Case: "by outcome", BasePassed: 2, BaseJudged: 2, HeadPassed: 1, HeadJudged: 2},
-		{Case: "by end", BasePassed: 5, BaseJudged: 5, HeadPassed: 4, HeadJudged: 5},
-		{Case: "by repeat", BasePassed: 0, BaseJudged: 2, HeadPassed: 2, HeadJudged: 2},
+		{Case: "by outcome", BasePassed: 2, BaseScored: 2, HeadPassed: 1, HeadScored: 2},
+		{Case: "by end", BasePassed: 5, BaseScored: 5, HeadPassed: 4, HeadScored: 5},
+		{Case: "by repeat", BasePassed: 0, BaseScored: 2, HeadPassed: 2, HeadScored: 2},
 	}
 	arm := compare.ArmComparison{Suite: "s", BaseArm: "pro/new", HeadArm: "pro/new", Flips: flips}
 	decided(d).Comparison = &compare.Comparison{Arms: []compare.ArmComparison{arm}}

@@ -263,13 +263,13 @@ func judged(d *journal.Document) {
 				{
 					Case:         "case number 3",
 					BasePassed:   1,
-					BaseJudged:   1,
-					HeadJudged:   1,
+					BaseScored:   1,
+					HeadScored:   1,
 					SingleSample: true,
 					BaseAnswer:   "Answer 5. The capital is a town in the north.",
 					HeadAnswer:   "Answer 23757. The capital is a city in the north.",
 				},
-				{Case: "case number 4", BaseJudged: 1, HeadPassed: 1, HeadJudged: 1, SingleSample: true},
+				{Case: "case number 4", BaseScored: 1, HeadPassed: 1, HeadScored: 1, SingleSample: true},
 			},
 		}},
 	}

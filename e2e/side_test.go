@@ -68,7 +68,7 @@ func readRun() (eval.Run, iter.Seq[*eval.Result]) {
 func withBaseline(d *journal.Document) {
 	decided(d).Comparison = &compare.Comparison{Verdict: eval.Inconclusive, Arms: []compare.ArmComparison{{
 		Suite: "shop", HeadArm: "warm/old", BaseArm: "warm/old",
-		Flips: []compare.Flip{{Case: "lonely", BaseAnswer: "together", HeadAnswer: "alone", BaseJudged: 1, HeadJudged: 1, HeadPassed: 1}},
+		Flips: []compare.Flip{{Case: "lonely", BaseAnswer: "together", HeadAnswer: "alone", BaseScored: 1, HeadScored: 1, HeadPassed: 1}},
 	}}}
 }
 

@@ -92,8 +92,8 @@ const (
 	KindBudget       ErrorKind = "budget"       // not sent: the budget is spent; becomes a skip
 )
 
-// IsUnjudged reports whether an answer came and could not be judged.
-func (k ErrorKind) IsUnjudged() bool { return k == KindUnscored || k == KindScorer }
+// IsUnscored reports whether an answer came and could not be scored.
+func (k ErrorKind) IsUnscored() bool { return k == KindUnscored || k == KindScorer }
 
 // Retry says whether another attempt may go better.
 type Retry int

@@ -24,8 +24,8 @@ type Turn struct {
 	Timing  Timing            `json:"timing"`
 }
 
-// Calls are the tool calls of the turn's first candidate.
-func (t *Turn) Calls() []tool.FunctionCall {
+// FunctionCalls are the tool calls of the turn's first candidate.
+func (t *Turn) FunctionCalls() []tool.FunctionCall {
 	if len(t.Candidates) == 0 {
 		return nil
 	}

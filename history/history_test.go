@@ -172,8 +172,8 @@ func checkRuns(t *testing.T, s *Store, second string) {
 		Suites: []SuiteRecord{{"suite", "suite.yaml", "h1"}}, Models: []ModelRecord{{"svc-pro", "v1", "001"}},
 		Labels: map[string]string{"branch": "main"},
 		Arms: []ArmRecord{
-			{Suite: "suite", Arm: "pro/ask", Counts: counts, Tokens: tokens, Judged: 3, Rates: 2.5, PassRate: &rate},
-			{Suite: "suite", Arm: "pro-warm/ask", Counts: counts, Tokens: tokens, Judged: 3, Rates: 2.5, PassRate: &rate},
+			{Suite: "suite", Arm: "pro/ask", Counts: counts, Tokens: tokens, Scored: 3, Rates: 2.5, PassRate: &rate},
+			{Suite: "suite", Arm: "pro-warm/ask", Counts: counts, Tokens: tokens, Scored: 3, Rates: 2.5, PassRate: &rate},
 		},
 	}, cmp.AllowUnexported(RunRecord{}))
 	if rate, ok := run.PassRate(); !ok || !near(rate, 2.5/3) || run.Tokens() != 70 || run.Counts().Total() != 16 {

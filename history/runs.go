@@ -52,7 +52,7 @@ type ArmRecord struct {
 	eval.Counts
 	Tokens journal.Tokens `json:"tokens"`
 	// Judged counts the cases with a pass or a fail. Rates is the sum of their pass rates.
-	Judged int     `json:"judged"`
+	Scored int     `json:"judged"`
 	Rates  float64 `json:"-"`
 	// PassRate is Rates/Judged, nil if no case was judged.
 	PassRate *float64 `json:"passRate"`
@@ -83,7 +83,7 @@ func (r *RunRecord) PassRate() (float64, bool) {
 	rates, n := 0.0, 0
 	for i := range r.Arms {
 		rates += r.Arms[i].Rates
-		n += r.Arms[i].Judged
+		n += r.Arms[i].Scored
 	}
 	if n == 0 {
 		return 0, false
@@ -165,10 +165,10 @@ func (s *Store) fill(run *RunRecord, f RunFilter) (err error) {
 	arms, err := collect(s, func(rows *sql.Rows, a *ArmRecord) error {
 		err := rows.Scan(
 			&a.Suite, &a.Arm, &a.Pass, &a.Fail, &a.Error, &a.Skip, &a.Tokens.Prompt, &a.Tokens.Output, &a.Tokens.Total, &a.Rates,
-			&a.Judged,
+			&a.Scored,
 		)
-		if a.Judged > 0 {
-			a.PassRate = new(a.Rates / float64(a.Judged))
+		if a.Scored > 0 {
+			a.PassRate = new(a.Rates / float64(a.Scored))
 		}
 		return err
 	}, `SELECT s.text, a.text, t.pass, t.fail, t.error, t.skip, t.prompt, t.output, t.tokens, t.rates, t.judged

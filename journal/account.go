@@ -11,13 +11,13 @@ import (
 
 // Failing says why a trial did not pass. It is read without the request and the answer, which make up most of a line.
 type Failing struct {
-	Place   int // place of the trial in the order of the plan, for Document.Trial
-	Arm     string
-	Outcome eval.Outcome
-	Repeat  int
-	Scores  []eval.Score // the scores that did not pass
-	Error   *eval.Error
-	Judged  bool // whether there are replies of judges
+	Place      int // place of the trial in the order of the plan, for Document.Trial
+	Arm        string
+	Outcome    eval.Outcome
+	Repeat     int
+	Scores     []eval.Score // the scores that did not pass
+	Error      *eval.Error
+	HasReplies bool // whether there are replies of judges
 }
 
 // Accounts yields why trials of a row failed or could not be judged.
@@ -49,7 +49,7 @@ func (a *Failing) scan(data []byte) (err error) {
 		case "error":
 			err = json.Unmarshal([]byte(v.Raw), &a.Error)
 		case "judgements":
-			a.Judged = len(v.Array()) > 0
+			a.HasReplies = len(v.Array()) > 0
 		case "scores":
 			v.ForEach(func(_, score gjson.Result) bool {
 				if score.Get("passed").Bool() {

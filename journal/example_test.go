@@ -32,7 +32,7 @@ func ExampleDocument() {
 	for _, s := range d.Summary.Suites {
 		for _, arm := range s.Arms {
 			rate, _ := arm.PassRate()
-			fmt.Printf("%s on %s: %.0f %% of %d cases\n", s.Name, arm.Name, 100*rate, arm.Judged)
+			fmt.Printf("%s on %s: %.0f %% of %d cases\n", s.Name, arm.Name, 100*rate, arm.Scored)
 		}
 	}
 	for row := range d.Rows() {

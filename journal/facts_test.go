@@ -229,7 +229,7 @@ func TestAccountsHaveOnlyWhatDidNotPass(t *testing.T) {
 	}
 	expect.Same(t, "accounts", got, []Failing{
 		{
-			Place: 1, Arm: "t/p", Outcome: eval.Fail, Repeat: 2, Scores: []eval.Score{{Scorer: "regex", Reason: "no match"}}, Judged: true,
+			Place: 1, Arm: "t/p", Outcome: eval.Fail, Repeat: 2, Scores: []eval.Score{{Scorer: "regex", Reason: "no match"}}, HasReplies: true,
 		},
 		{Place: 2, Arm: "t/q", Outcome: eval.Err, Repeat: 1, Error: failed.Error},
 	}, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(eval.Error{}))
@@ -277,5 +277,5 @@ func TestAnExportHasFactsAndNoWords(t *testing.T) {
 		return out
 	}
 	expect.Same(t, "facts", facts(second), facts(d), cmpopts.EquateEmpty())
-	expect.Same(t, "summary", second.Summary.Suites[0].Arms[0].Judged, 1)
+	expect.Same(t, "summary", second.Summary.Suites[0].Arms[0].Scored, 1)
 }

@@ -94,7 +94,7 @@ type ArmSummary struct {
 	// What follows is over the trials that count for the gate: those of cases in quarantine do not, nor answers that came when the
 	// verdict was known.
 
-	Judged  int     // cases with at least one pass or fail
+	Scored  int     // cases with at least one pass or fail
 	passSum float64 // sum of their pass rates
 	// MeanLatencyMs is over the trials that were judged.
 	MeanLatencyMs float64
@@ -126,10 +126,10 @@ func (c *CaseCounts) count(o eval.Outcome) {
 
 // PassRate is pass/(pass+fail) by case, repeats averaged inside, without cases in quarantine; false when nothing was judged.
 func (a *ArmSummary) PassRate() (float64, bool) {
-	if a.Judged == 0 {
+	if a.Scored == 0 {
 		return 0, false
 	}
-	return a.passSum / float64(a.Judged), true
+	return a.passSum / float64(a.Scored), true
 }
 
 // Mean is the mean of a named metric; false when no case has it.
@@ -150,7 +150,7 @@ func (s *Summary) PassRate() (float64, bool) {
 		for j := range s.Suites[i].Arms {
 			a := &s.Suites[i].Arms[j]
 			sum += a.passSum
-			judged += a.Judged
+			judged += a.Scored
 		}
 	}
 	return sum / float64(max(1, judged)), judged > 0
@@ -336,7 +336,7 @@ func (a *armTally) closeCase() {
 		return
 	}
 	if judged := a.rated.Pass + a.rated.Fail; judged > 0 {
-		a.arm.Judged++
+		a.arm.Scored++
 		a.arm.passSum += float64(a.rated.Pass) / float64(judged)
 	}
 	if a.counts.Pass+a.counts.Fail > 1 {

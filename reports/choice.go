@@ -71,7 +71,7 @@ func (t *screen) judgeOfChoice(c *compare.PairwiseJudging) {
 	t.out.WriteString("\n")
 	t.wrapped(
 		"",
-		fmt.Sprintf("the judge %s (%s) chose: %s, %s", c.Judge, c.Model, diag.Count(c.Calls, "call"), diag.Count(c.Tokens, "token")),
+		fmt.Sprintf("the judge %s (%s) chose: %s, %s", c.Judge, c.Model, diag.Count(c.Attempts, "call"), diag.Count(c.Tokens, "token")),
 	)
 	if c.Criteria != "" {
 		t.wrapped("  ", "by: "+c.Criteria)

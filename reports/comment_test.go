@@ -143,8 +143,8 @@ func withComparison(d *journal.Document, a, b string) {
 		Arms: []compare.ArmComparison{{
 			Suite: a, HeadArm: b, Metrics: []compare.MetricComparison{{Name: a, MetricVerdict: compare.MetricVerdict{Verdict: eval.Regressed}}},
 			Flips: []compare.Flip{
-				{Case: b, BasePassed: 1, BaseJudged: 1, HeadJudged: 1, BaseAnswer: a, HeadAnswer: b},
-				{Case: a, BasePassed: 1, BaseJudged: 1, HeadJudged: 1},
+				{Case: b, BasePassed: 1, BaseScored: 1, HeadScored: 1, BaseAnswer: a, HeadAnswer: b},
+				{Case: a, BasePassed: 1, BaseScored: 1, HeadScored: 1},
 			},
 		}},
 	}

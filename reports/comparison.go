@@ -241,8 +241,8 @@ func (t *screen) flips(flips []compare.Flip, changes string) {
 			note = ""
 		}
 		t.line(
-			"  %s %s: %d/%d, was %d/%d%s", t.paint(outcome, word), diag.CleanLine(f.Case), f.HeadPassed, f.HeadJudged,
-			f.BasePassed, f.BaseJudged, note,
+			"  %s %s: %d/%d, was %d/%d%s", t.paint(outcome, word), diag.CleanLine(f.Case), f.HeadPassed, f.HeadScored,
+			f.BasePassed, f.BaseScored, note,
 		)
 		if f.BaseAnswer != "" || f.HeadAnswer != "" {
 			t.answers(f.BaseAnswer, f.HeadAnswer)

@@ -131,7 +131,7 @@ func (g *github) rules() (broken, warned []string) {
 			warned = append(append(warned, ruleWords(r)), verdictLines(g.d, &r)...)
 		}
 	}
-	return broken, append(warned, overview.Unjudged(g.d)...)
+	return broken, append(warned, overview.Ungated(g.d)...)
 }
 
 // cases annotates each failed case, new failures first, then each case that could not be judged.

@@ -34,7 +34,7 @@ func TestHistoryFitsItsTerminal(t *testing.T) {
 				ID: fmt.Sprintf(
 					"20260101-%06d.000-abcdef", i,
 				), StartedAt: "2026-01-01T00:00:00Z", Reason: eval.EndInterrupted, Emulator: true, Planned: 123456,
-				Arms: []history.ArmRecord{{Suite: name, Arm: name, Counts: eval.Counts{Pass: 123, Error: 45}, Judged: 7, Rates: 3}},
+				Arms: []history.ArmRecord{{Suite: name, Arm: name, Counts: eval.Counts{Pass: 123, Error: 45}, Scored: 7, Rates: 3}},
 			})
 		}
 		for _, caseName := range []string{"", name} {

@@ -192,7 +192,7 @@ func (m *markdown) gate() {
 	if held > 0 && !m.add("- %s\n", allHold(held)) {
 		left += held
 	}
-	for _, line := range overview.Unjudged(m.d) {
+	for _, line := range overview.Ungated(m.d) {
 		if !m.add("- **warning**: %s\n", codeOf(line, maxMdReason)) {
 			left++
 		}

@@ -175,8 +175,8 @@ func (m *markdown) reason(f *compare.Flip) (string, error) {
 
 func flipSummary(f *compare.Flip, arm string) string {
 	return fmt.Sprintf(
-		"%s on %s: %d of %d passed, was %d of %d%s", htmlCode(f.Case), htmlCode(arm), f.HeadPassed, f.HeadJudged, f.BasePassed,
-		f.BaseJudged, flipNote(f),
+		"%s on %s: %d of %d passed, was %d of %d%s", htmlCode(f.Case), htmlCode(arm), f.HeadPassed, f.HeadScored, f.BasePassed,
+		f.BaseScored, flipNote(f),
 	)
 }
 

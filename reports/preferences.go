@@ -26,7 +26,8 @@ func Preferences(w io.Writer, p *compare.Preferences, o Options) error {
 	}
 	j := &p.Judge
 	t.judgeOfChoice(&compare.PairwiseJudging{
-		Judge: j.Name, Model: j.Model, Criteria: j.Criteria, Emulator: j.Emulator, Calls: j.Calls, Tokens: j.Tokens, Incomplete: j.Incomplete,
+		Judge: j.Name, Model: j.Model, Criteria: j.Criteria, Emulator: j.Emulator,
+		Attempts: j.Attempts, Tokens: j.Tokens, Incomplete: j.Incomplete,
 	})
 	_, err := w.Write(trimLines(t.out.Bytes()))
 	return err

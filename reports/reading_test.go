@@ -57,10 +57,10 @@ func worseArm() compare.ArmComparison {
 		},
 		Flips: []compare.Flip{
 			{
-				Case: "broke", BasePassed: 1, BaseJudged: 1, HeadJudged: 1, SingleSample: true,
+				Case: "broke", BasePassed: 1, BaseScored: 1, HeadScored: 1, SingleSample: true,
 				BaseAnswer: "before", HeadAnswer: "an answer", HeadTrial: "0000000000000001",
 			},
-			{Case: "mended", BaseJudged: 1, HeadPassed: 1, HeadJudged: 1, SingleSample: true},
+			{Case: "mended", BaseScored: 1, HeadPassed: 1, HeadScored: 1, SingleSample: true},
 		},
 	}
 }
@@ -204,7 +204,7 @@ func TestNewFailuresAreAnnotatedFirst(t *testing.T) {
 	d.Gate().Exit = 1
 	d.Decision.Comparison = &compare.Comparison{Arms: []compare.ArmComparison{{
 		Suite: "s", BaseArm: "a/b", HeadArm: "a/b", Cases: compare.Pairing{Of: 50, Paired: 50, Compared: 50},
-		Flips: []compare.Flip{{Case: "case 49", BasePassed: 1, BaseJudged: 1, HeadJudged: 1}},
+		Flips: []compare.Flip{{Case: "case 49", BasePassed: 1, BaseScored: 1, HeadScored: 1}},
 	}}}
 	lines := annotationsOf(t, d)
 	missing(t, lines[1], "title=case 49%3A newly failing (", "a/b (newly failing): equals: no")

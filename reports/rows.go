@@ -15,9 +15,9 @@ import (
 func armRow(a *journal.ArmSummary) []string {
 	rate, bounds := "-", "-"
 	if p, ok := a.PassRate(); ok {
-		lo, hi := overview.Interval(p, a.Judged)
+		lo, hi := overview.Interval(p, a.Scored)
 		rate = fmt.Sprintf("%.1f %%", 100*p)
-		bounds = fmt.Sprintf("%.1f-%.1f, n=%d", 100*lo, 100*hi, a.Judged)
+		bounds = fmt.Sprintf("%.1f-%.1f, n=%d", 100*lo, 100*hi, a.Scored)
 	}
 	latency := "-"
 	if a.MeanLatencyMs > 0 {

@@ -59,7 +59,7 @@ func (r *remedies) unscored(a *journal.Failing) {
 	for _, s := range a.Scores {
 		words += "\n" + s.Unscored
 	}
-	useless := a.Judged && slices.ContainsFunc(a.Scores, func(s eval.Score) bool {
+	useless := a.HasReplies && slices.ContainsFunc(a.Scores, func(s eval.Score) bool {
 		return isUnscored(s) && slices.Contains(consulting, s.Scorer)
 	})
 	switch {

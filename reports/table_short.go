@@ -144,7 +144,7 @@ func scoreOf(name string, a *journal.ArmSummary) score {
 	passed := fmt.Sprintf("%d of %d pass", c.Pass, c.Total()-c.Skip)
 	var interval, rest string
 	if p, ok := a.PassRate(); ok && c.Fail > 0 {
-		lo, hi := overview.Interval(p, a.Judged)
+		lo, hi := overview.Interval(p, a.Scored)
 		passed += fmt.Sprintf(", %.1f %%", 100*p)
 		interval = fmt.Sprintf(" (90 %% interval %.1f-%.1f)", 100*lo, 100*hi)
 	}

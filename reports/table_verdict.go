@@ -139,7 +139,7 @@ func (t *table) gate() {
 			t.wrapped("     ", ruleWords(r))
 		}
 	}
-	for _, line := range overview.Unjudged(t.d) {
+	for _, line := range overview.Ungated(t.d) {
 		t.wrapped("", "gate: warning: "+line)
 	}
 }

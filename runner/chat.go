@@ -145,7 +145,7 @@ func (a *scoring) follow() (following, error) {
 		return calling, nil
 	case last.Block() != "":
 		return done, nil
-	case len(last.Calls()) > 0 && a.trial.to == nil: // an application has made these calls itself
+	case len(last.FunctionCalls()) > 0 && a.trial.to == nil: // an application has made these calls itself
 		if a.answers(&last.Candidates[0]) {
 			return answering, nil
 		}

@@ -25,16 +25,16 @@ type known struct {
 // compiledList is how the last list of scorers judges. All rows of a data file mostly have the same list.
 type compiledList struct {
 	list **suite.Scorer // its first one
-	by   map[judgingKey]judged
+	by   map[scorersKey]scorerList
 }
 
-type judgingKey struct {
+type scorersKey struct {
 	arm       suite.Arm
 	given     bool // whether there is a threshold
 	threshold float64
 }
 
-type judged struct {
+type scorerList struct {
 	compiled []*scorers.Compiled
 	hash     string
 }
@@ -43,28 +43,28 @@ type judged struct {
 // follow the hash of what the suite says, so that a comparison can tell both apart: 0123456789abcdef+choice.2.
 func (w *walk) scorers(s *suite.Suite, c *suite.Case, a suite.Arm) ([]*scorers.Compiled, string) {
 	if len(c.Scorers) == 0 {
-		out, _ := w.judges(s, c, a)
+		out, _ := w.compileAll(s, c, a)
 		return out.compiled, out.hash
 	}
 	if list := &c.Scorers[0]; w.judging.list != list || len(w.judging.by) > maxCompiled {
-		w.judging = compiledList{list, map[judgingKey]judged{}}
+		w.judging = compiledList{list, map[scorersKey]scorerList{}}
 	}
-	key := judgingKey{arm: a, given: c.Threshold != nil}
+	key := scorersKey{arm: a, given: c.Threshold != nil}
 	if key.given {
 		key.threshold = *c.Threshold
 	}
 	out, known := w.judging.by[key]
 	if !known {
 		var always bool
-		if out, always = w.judges(s, c, a); always {
+		if out, always = w.compileAll(s, c, a); always {
 			w.judging.by[key] = out
 		}
 	}
 	return out.compiled, out.hash
 }
 
-// judges is scorers without a memory; always says that the same list judges all cases so.
-func (w *walk) judges(s *suite.Suite, c *suite.Case, a suite.Arm) (out judged, always bool) {
+// compileAll is scorers without a memory; always says that the same list judges all cases so.
+func (w *walk) compileAll(s *suite.Suite, c *suite.Case, a suite.Arm) (out scorerList, always bool) {
 	var text []byte
 	var versions []string
 	always = true

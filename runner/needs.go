@@ -63,8 +63,8 @@ func (t *Planned) Judges() []suite.JudgeUse {
 // ModelRef names a model of a service; "" is the unnamed one.
 type ModelRef struct{ Service, Model string }
 
-// Calls are the models that the trial needs: the one under test, judges, and the one for embeddings.
-func (t *Planned) Calls() []ModelRef {
+// Models returns what the trial calls: the model under test, judges, and the one for embeddings.
+func (t *Planned) Models() []ModelRef {
 	var out []ModelRef
 	if t.to == nil {
 		out = append(out, ModelRef{t.Request.Service, t.Request.Model})
@@ -78,9 +78,9 @@ func (t *Planned) Calls() []ModelRef {
 	return out
 }
 
-// Calls are the models that the plan calls, each once: those under test, unless only judges are called, judges, and those for
-// embeddings.
-func (p *Plan) Calls(underTest bool) []ModelRef {
+// CalledModels are the models that the plan calls, each once: those under test, unless only judges are called, judges,
+// and those for embeddings.
+func (p *Plan) CalledModels(underTest bool) []ModelRef {
 	var out []ModelRef
 	add := func(ref ModelRef) {
 		if !slices.Contains(out, ref) {

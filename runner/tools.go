@@ -38,7 +38,7 @@ const toolCalls = "TOOL_CALLS"
 
 // lastCalls returns the function calls in the last answer.
 func (a *scoring) lastCalls() []tool.FunctionCall {
-	return a.result.Turns[len(a.result.Turns)-1].Calls()
+	return a.result.Turns[len(a.result.Turns)-1].FunctionCalls()
 }
 
 // startsPrograms reports whether answering the last calls takes a program.

@@ -254,7 +254,7 @@ func writeCalls(p *term.Printer, f *forecast.Forecast) {
 	}
 	p.Printf(
 		"calls: %s%s to generate, %d to count, %sat most %d with every retry\n",
-		apps, generate, f.CountCalls, embed, f.MaxCalls,
+		apps, generate, f.CountCalls, embed, f.MaxAttempts,
 	)
 }
 

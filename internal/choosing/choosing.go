@@ -188,7 +188,7 @@ func (c *Chooser) take(one *runner.Chosen, out *compare.ArmPreference, r *pairRe
 	}
 	for i := range one.Judgements {
 		j := &one.Judgements[i]
-		if c.total.Calls += j.Attempts; j.Attempts > 0 && j.Usage != nil {
+		if c.total.Attempts += j.Attempts; j.Attempts > 0 && j.Usage != nil {
 			c.total.Tokens += j.Usage.TotalTokens
 		}
 		c.record(at, i, j)

@@ -48,7 +48,7 @@ func TestAJudgeChoosesInBothOrdersAndOnlyAgreementCounts(t *testing.T) {
 		c, err := b.chooser(base, head, b.by()).Compare(t.Context(), noRules)
 		expect.OK(t, err)
 		expect.Same(t, "a judge that prefers "+name, counted(t, c), test.want)
-		expect.Same(t, "calls for "+name, c.Choice.Calls, 6)
+		expect.Same(t, "calls for "+name, c.Choice.Attempts, 6)
 		expect.Same(t, "tokens for "+name, c.Choice.Tokens, 72)
 		expect.Same(t, "questions for "+name, len(b.judge.seen), 6)
 		expect.Same(t, "judge", [3]string{c.Choice.Judge, c.Choice.Model, c.Choice.Criteria}, [3]string{"strict", "svc-pro", "Short, שלום."})
@@ -87,7 +87,7 @@ func TestEqualAnswersAreTiesWithoutACall(t *testing.T) {
 	if got.Same != got.Pairs-got.Unjudged || got.Same == 0 || got.Ties != got.Same || got.Wins+got.Losses+got.Contradicted != 0 {
 		t.Errorf("got %+v, want ties of the same answer alone", got)
 	}
-	expect.Same(t, "calls", [2]int{c.Choice.Calls, len(b.judge.seen)}, [2]int{0, 0})
+	expect.Same(t, "calls", [2]int{c.Choice.Attempts, len(b.judge.seen)}, [2]int{0, 0})
 }
 
 // A pair that lacks an answer on one side is not a pair, and one whose answer is blank is not judged.
@@ -135,7 +135,7 @@ func TestOnlyPairsWithoutARulingAreRequestedAgain(t *testing.T) {
 	for _, q := range b.judge.seen[before:] {
 		expect.Contains(t, "question the second time", fenced(q, "answerA"), "third")
 	}
-	expect.Same(t, "calls the second time", c.Choice.Calls, 2)
+	expect.Same(t, "calls the second time", c.Choice.Attempts, 2)
 }
 
 func TestRepliesThatDoNotCountLeavePairsUnjudged(t *testing.T) {

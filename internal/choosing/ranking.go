@@ -78,7 +78,7 @@ func (c *Chooser) Rank(ctx context.Context, what RankRequest) (*compare.Preferen
 		Model:      t.Model,
 		Criteria:   t.Criteria,
 		Emulator:   c.session.Emulated(),
-		Calls:      t.Calls,
+		Attempts:   t.Attempts,
 		Tokens:     t.Tokens,
 		Incomplete: t.Incomplete,
 	}

@@ -66,7 +66,7 @@ func TestArmsAreRankedByWhatTheJudgePrefers(t *testing.T) {
 	expect.Same(t, "why", s.Why+s.Invalid+string(s.Verdict), "")
 	expect.Same(t, "pairs", [3]int{s.Counts.Pairs, s.Counts.Ties, s.Counts.Unjudged}, [3]int{90, 0, 0})
 	expect.Same(t, "place of the answers", [2]int{s.Counts.FirstPlace.Chosen, s.Counts.FirstPlace.Of}, [2]int{90, 180})
-	expect.Same(t, "calls and tokens", [2]int{out.Judge.Calls, out.Judge.Tokens}, [2]int{180, 180 * 12})
+	expect.Same(t, "calls and tokens", [2]int{out.Judge.Attempts, out.Judge.Tokens}, [2]int{180, 180 * 12})
 	expect.Same(t, "wins of the best arm", s.Arms[0].Wins, 60)
 	expect.Contains(t, "notice", strings.Join(b.notices, "\n"),
 		"choosing between 90 pairs of answers of s, on 3 pairs of 3 arms, by the judge strict: up to 180 calls")
@@ -79,7 +79,7 @@ func TestTheSameChoicesGiveTheSameRanking(t *testing.T) {
 	first := b.ranked(d, choosing.RankRequest{})
 	again := b.ranked(d, choosing.RankRequest{})
 	expect.Same(t, "suites", again.Suites, first.Suites)
-	expect.Same(t, "calls the second time", again.Judge.Calls, 0)
+	expect.Same(t, "calls the second time", again.Judge.Attempts, 0)
 	expect.Same(t, "questions", len(b.judge.seen), 24)
 }
 
@@ -88,7 +88,7 @@ func TestArmsWithTheSameAnswersTieWithoutACall(t *testing.T) {
 	b := newBench(t, always(pick("A")))
 	out := b.ranked(b.run("r", varied("t/a", "same", 12), varied("t/b", "same", 12)), choosing.RankRequest{})
 	s := &out.Suites[0]
-	expect.Same(t, "ties and calls", [3]int{s.Counts.Ties, s.Counts.Same, out.Judge.Calls}, [3]int{12, 12, 0})
+	expect.Same(t, "ties and calls", [3]int{s.Counts.Ties, s.Counts.Same, out.Judge.Attempts}, [3]int{12, 12, 0})
 	expect.Same(t, "best", slices.Sorted(slices.Values(s.Best)), []string{"t/a", "t/b"})
 }
 

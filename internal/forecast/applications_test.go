@@ -28,7 +28,7 @@ cases: [{name: c, repeats: 3, scorers: [{contains: x}]}]
 	if diff := cmp.Diff(want, f.Arms[1]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if f.GenerateCalls != 3 || f.AppCalls != 3 || f.CountCalls != 1 || f.MaxCalls != 5*(3+1)+2*3 || f.MaxOutputTokens != 300 {
+	if f.GenerateCalls != 3 || f.AppCalls != 3 || f.CountCalls != 1 || f.MaxAttempts != 5*(3+1)+2*3 || f.MaxOutputTokens != 300 {
 		t.Errorf("got %+v, want 3 calls of each, 1 to count, 26 at most, and 300 tokens of output", f)
 	}
 	if len(f.Problems) != 1 || len(counter.calls) != 1 {

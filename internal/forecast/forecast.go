@@ -32,7 +32,7 @@ type Forecast struct {
 	EmbedCalls        int           `json:"embedCalls"`         // at least, with full batches
 	JudgeCalls        int           `json:"judgeCalls"`         // at most, without retries of malformed replies; equal questions are sent once
 	JudgeTokens       int           `json:"judgeTokens"`        // at most, with answers of maximum length; 0: unknown or none
-	MaxCalls          int           `json:"maxCalls"`           // all attempts of all calls
+	MaxAttempts       int           `json:"maxCalls"`           // all attempts of all calls
 	PromptTokens      int           `json:"promptTokens"`       // estimated for applications
 	ReplyTokens       int           `json:"replyTokens"`        // at most: replies that later calls send again
 	EmbedTokens       int           `json:"embedTokens"`        // at most: reference texts, and answers of maximum length
@@ -348,7 +348,7 @@ func (s *forecaster) whole() *Forecast {
 		f.JudgeTokens = 0
 	}
 	// The maximum assumes that each text is embedded alone, and each judge called twice.
-	f.MaxCalls += (f.CountCalls + s.steps + s.embeddings() + 2*f.JudgeCalls) * s.within.Attempts
+	f.MaxAttempts += (f.CountCalls + s.steps + s.embeddings() + 2*f.JudgeCalls) * s.within.Attempts
 	if s.prices != nil {
 		f.Currency = s.prices.Currency
 	}
@@ -368,7 +368,7 @@ func (f *Forecast) arm(a *ArmForecast, target *suite.Target, attempts int) {
 	}
 	f.Arms = append(f.Arms, *a)
 	f.Trials += a.Trials
-	f.MaxCalls += a.MostCalls * cmp.Or(target.Attempts, attempts)
+	f.MaxAttempts += a.MostCalls * cmp.Or(target.Attempts, attempts)
 	f.PromptTokens += a.PromptTokens
 	f.ReplyTokens += a.ReplyTokens
 	f.MaxOutputTokens += a.MaxOutputTokens

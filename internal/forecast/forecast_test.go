@@ -79,7 +79,7 @@ func TestForecastAddsUpArmsAndRepeats(t *testing.T) {
 	short.Arm, short.MaxOutputTokens = "short/p", 600
 	long.Arm, long.MaxOutputTokens = "long/p", 12288
 	want := &Forecast{
-		Trials: 12, Arms: []ArmForecast{short, long}, GenerateCalls: 12, MostGenerateCalls: 12, MaxCalls: 60, PromptTokens: 30,
+		Trials: 12, Arms: []ArmForecast{short, long}, GenerateCalls: 12, MostGenerateCalls: 12, MaxAttempts: 60, PromptTokens: 30,
 		MaxOutputTokens: 12888,
 		Concurrency:     8, LeastCost: 30e-6, MostCost: 30e-6 + 2*12888e-6, Currency: "USD", Problems: []string{},
 	}
@@ -188,8 +188,8 @@ func TestForecastFollowsTheRates(t *testing.T) {
 		},
 	} {
 		f := forecastOf(t, twoArms, test.limits, nil)
-		if f.CountCalls != test.counts || f.MaxCalls != 5*(12+test.counts) {
-			t.Errorf("%s: %d calls to count and %d at most, want %d and %d", name, f.CountCalls, f.MaxCalls, test.counts, 5*(12+test.counts))
+		if f.CountCalls != test.counts || f.MaxAttempts != 5*(12+test.counts) {
+			t.Errorf("%s: %d calls to count and %d at most, want %d and %d", name, f.CountCalls, f.MaxAttempts, test.counts, 5*(12+test.counts))
 		}
 		if (f.LeastTime-test.least).Abs() > time.Millisecond || (f.MostTime-test.most).Abs() > time.Millisecond {
 			t.Errorf("%s: from %s to %s, want %s to %s", name, f.LeastTime, f.MostTime, test.least, test.most)
@@ -265,8 +265,8 @@ cases: [{name: a, vars: {x: a}}, {name: b, vars: {x: b}, scorers: [{similar: {to
 		50:  {2, 100*100 + 3, 5 * (100 + 100 + 2)},
 		150: {4, 300*100 + 3, 5 * (300 + 300 + 2)},
 	} {
-		if f := embedding(repeats); f.EmbedCalls != want.calls || f.EmbedTokens != want.tokens || f.MaxCalls != want.most {
-			t.Errorf("%d repeats: %d calls, %d tokens and %d calls at most, want %+v", repeats, f.EmbedCalls, f.EmbedTokens, f.MaxCalls, want)
+		if f := embedding(repeats); f.EmbedCalls != want.calls || f.EmbedTokens != want.tokens || f.MaxAttempts != want.most {
+			t.Errorf("%d repeats: %d calls, %d tokens and %d calls at most, want %+v", repeats, f.EmbedCalls, f.EmbedTokens, f.MaxAttempts, want)
 		}
 	}
 }
@@ -288,9 +288,9 @@ func TestForecastCountsCallsOfJudges(t *testing.T) {
 		return forecastOf(t, judged(rubric, answer, reply), suite.Limits{}, prices)
 	}
 	base := get("abcd", 100, 50)
-	if base.JudgeCalls != 6 || base.GenerateCalls != 2 || base.MaxCalls != 5*(2+2*6) || base.LeastCost != 0 {
+	if base.JudgeCalls != 6 || base.GenerateCalls != 2 || base.MaxAttempts != 5*(2+2*6) || base.LeastCost != 0 {
 		t.Errorf("%d calls of judges, %d to generate, %d at most from %g USD on, want 6, 2, 70 and 0",
-			base.JudgeCalls, base.GenerateCalls, base.MaxCalls, base.LeastCost)
+			base.JudgeCalls, base.GenerateCalls, base.MaxAttempts, base.LeastCost)
 	}
 	if least := 6 * (1 + 100 + 50); base.JudgeTokens < least {
 		t.Errorf("%d tokens, want more than the %d of rubric, answer and reply", base.JudgeTokens, least)

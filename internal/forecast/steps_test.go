@@ -19,8 +19,8 @@ cases: [{name: c, repeats: 2, scorers: [{contains: x}]}]
 `
 	for prompt, least := range map[string]int{"text: abcd": 2, "live: true, turns: [{user: a}, {user: b}]": 4} {
 		f := forecastOf(t, strings.Replace(loop, "PROMPT", prompt, 1), suite.Limits{BudgetCalls: 7}, nil)
-		if f.GenerateCalls != least || f.MostGenerateCalls != 8 || f.MaxCalls != 40 || f.Arms[0].Calls != least || f.Arms[0].MostCalls != 8 {
-			t.Errorf("%s: %d to %d calls, %d with retries, want %d to 8, and 40", prompt, f.GenerateCalls, f.MostGenerateCalls, f.MaxCalls, least)
+		if f.GenerateCalls != least || f.MostGenerateCalls != 8 || f.MaxAttempts != 40 || f.Arms[0].Calls != least || f.Arms[0].MostCalls != 8 {
+			t.Errorf("%s: %d to %d calls, %d with retries, want %d to 8, and 40", prompt, f.GenerateCalls, f.MostGenerateCalls, f.MaxAttempts, least)
 		}
 		request := (f.ReplyTokens/2 - 600) / (4 - least/2)
 		if f.MaxOutputTokens != 800 || request < 1 || request > 20 {
@@ -32,7 +32,7 @@ cases: [{name: c, repeats: 2, scorers: [{contains: x}]}]
 		}
 	}
 	counted := forecastOf(t, strings.Replace(loop, "PROMPT", "text: abcd", 1), suite.Limits{CountTokens: suite.CountAlways}, nil)
-	if counted.CountCalls != 1 || counted.MaxCalls != 5*(8+1+6) {
-		t.Errorf("%d counts, %d calls at most, want 1 and 75", counted.CountCalls, counted.MaxCalls)
+	if counted.CountCalls != 1 || counted.MaxAttempts != 5*(8+1+6) {
+		t.Errorf("%d counts, %d calls at most, want 1 and 75", counted.CountCalls, counted.MaxAttempts)
 	}
 }

@@ -107,7 +107,7 @@ func (s *Session) unreachable(t *runner.Planned) string {
 	if s.closed.none() {
 		return ""
 	}
-	for _, to := range t.Calls() {
+	for _, to := range t.Models() {
 		if reason := s.closed.of(to.Service, to.Model); reason != "" {
 			return reason
 		}

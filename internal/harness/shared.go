@@ -104,7 +104,7 @@ func (s *sharedLedger) end(reason string) {
 func (s *sharedLedger) check(ctx context.Context, p *runner.Plan) error {
 	of := s.session
 	var accounts []ledger.ModelAccount
-	for _, ref := range p.Calls(of.callsTargets()) {
+	for _, ref := range p.CalledModels(of.callsTargets()) {
 		accounts = append(accounts, of.account(ref.Service, ref.Model))
 	}
 	all, err := s.Check(ctx, accounts)

@@ -126,7 +126,7 @@ func resultOf(earlier runner.Recorded) *eval.Result {
 func answered(turns []eval.Turn) []eval.Turn {
 	for i := range turns {
 		one := &turns[i]
-		if one.Block() != "" || len(one.Calls()) == 0 && strings.TrimSpace(one.Text()) == "" {
+		if one.Block() != "" || len(one.FunctionCalls()) == 0 && strings.TrimSpace(one.Text()) == "" {
 			return turns[:i]
 		}
 	}
@@ -137,7 +137,7 @@ func answered(turns []eval.Turn) []eval.Turn {
 func ended(t *runner.Planned, turns []eval.Turn) int {
 	n := 0
 	for i := range turns {
-		if turns[i].Results == nil && (t.IsApplication() || len(turns[i].Calls()) == 0) {
+		if turns[i].Results == nil && (t.IsApplication() || len(turns[i].FunctionCalls()) == 0) {
 			n++
 		}
 	}
@@ -169,7 +169,7 @@ func (todo *Todo) answer(k recorded) (result *eval.Result, turns []eval.Turn) {
 	t, err := todo.doc.Trial(k.place)
 	switch {
 	case err != nil || t.Error == nil: // what cannot be read is sent again
-	case t.Response != nil && (t.Error.Kind.IsUnjudged() || isUnscored(t)):
+	case t.Response != nil && (t.Error.Kind.IsUnscored() || isUnscored(t)):
 		return t, nil
 	default:
 		return nil, t.Turns

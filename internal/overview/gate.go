@@ -108,9 +108,9 @@ func GateCase(rule *eval.GateRule) string {
 	return strings.TrimSpace("gate: " + rule.Name + " " + rule.Arm)
 }
 
-// Unjudged lists suites that have failed cases and no rule about them. Their gate passes, which a reader
+// Ungated lists suites that have failed cases and no rule about them. Their gate passes, which a reader
 // may take for a good run.
-func Unjudged(d *journal.Document) (out []string) {
+func Ungated(d *journal.Document) (out []string) {
 	if d.Gate() == nil || d.Running || d.Partial() || d.Run.Plan.Shard != nil {
 		return nil
 	}

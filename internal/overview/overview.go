@@ -168,7 +168,7 @@ func newArm(suite string, a *journal.ArmSummary) ArmFigures {
 		Metrics:       map[string]MetricFigure{},
 	}
 	if rate, ok := a.PassRate(); ok {
-		lo, hi := Interval(rate, a.Judged)
+		lo, hi := Interval(rate, a.Scored)
 		out.PassRate, out.Interval = &rate, &[2]float64{lo, hi}
 	}
 	out.Classification = a.Classified()

@@ -48,7 +48,7 @@ func ReadingOf(a *compare.ArmComparison) ComparisonWords {
 }
 
 // Fails reports whether a changed case got worse.
-func Fails(f *compare.Flip) bool { return f.HeadPassed*f.BaseJudged < f.BasePassed*f.HeadJudged }
+func Fails(f *compare.Flip) bool { return f.HeadPassed*f.BaseScored < f.BasePassed*f.HeadScored }
 
 // changes counts the cases with another outcome, and those lost from the comparison.
 func changes(a *compare.ArmComparison) string {
@@ -109,7 +109,7 @@ func casesOf(a *compare.ArmComparison) []string {
 		{p.Changed, "changed (other variables or scorers)"},
 		{p.Quarantined, "in quarantine"},
 		{p.Added, "added"},
-		{p.Unjudged, "without a judged answer on both sides"},
+		{p.Unscored, "without a judged answer on both sides"},
 	} {
 		if len(left.names) > 0 {
 			out = append(out, named(p, left.names, left.what))
@@ -136,7 +136,7 @@ func duplicates(p *compare.Pairing) (out []string) {
 // compared says how many cases of the baseline are compared, and which rule allows so few.
 func compared(a *compare.ArmComparison) string {
 	p := &a.Cases
-	judged := p.Paired - len(p.Unjudged)
+	judged := p.Paired - len(p.Unscored)
 	text := fmt.Sprintf("%d of %s of the baseline compared", p.Compared, diag.Count(p.Of, "case"))
 	gated := slices.ContainsFunc(a.Metrics, func(m compare.MetricComparison) bool { return m.Gated })
 	if gated && p.MinPaired != new(eval.BaselineRule).LeastPaired() {

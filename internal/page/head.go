@@ -100,7 +100,7 @@ func notices(d *journal.Document) []string {
 	if words := overview.CutAnswers(&d.Summary); words != "" {
 		out = append(out, words+".")
 	}
-	for _, line := range overview.Unjudged(d) {
+	for _, line := range overview.Ungated(d) {
 		out = append(out, "Warning: "+line+".")
 	}
 	for _, line := range overview.Repeated(d.Comparison()) {

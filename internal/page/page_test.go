@@ -290,7 +290,7 @@ func compared(t testing.TB) *journal.Document {
 			Paired: 2, Units: 2, Compared: 2, Of: 3, MinPaired: 0.6, Added: []string{"fresh"},
 			Removed: []string{"gone"}, PassedBefore: []string{"gone"},
 		},
-		Flips: []compare.Flip{{Case: "broke", BasePassed: 1, BaseJudged: 1, HeadJudged: 1}},
+		Flips: []compare.Flip{{Case: "broke", BasePassed: 1, BaseScored: 1, HeadScored: 1}},
 		Metrics: []compare.MetricComparison{{
 			Name:          option.MetricPass,
 			MetricChange:  compare.MetricChange{N: 2, Level: 0.98, Anytime: true},

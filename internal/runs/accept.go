@@ -208,7 +208,7 @@ func (g *gathering) take(t *runner.Planned) error {
 	switch {
 	case err != nil:
 		return err
-	case r.Response == nil || r.Error != nil && !r.Error.Kind.IsUnjudged():
+	case r.Response == nil || r.Error != nil && !r.Error.Kind.IsUnscored():
 		return nil
 	}
 	seen, err := t.Snapshots(r)

@@ -75,7 +75,7 @@ func note(marks map[failure]Standing, a *compare.ArmComparison) {
 	}{
 		{a.Cases.Added, NotInBaseline},
 		{a.Cases.Changed, Changed},
-		{a.Cases.Unjudged, unknown},
+		{a.Cases.Unscored, unknown},
 		{a.Cases.Quarantined, unknown},
 	} {
 		for _, name := range list.names {

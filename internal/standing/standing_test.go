@@ -58,7 +58,7 @@ func compared(change func(*compare.ArmComparison)) *compare.Comparison {
 }
 
 func flip(name string, basePassed, headPassed int) compare.Flip {
-	return compare.Flip{Case: name, BasePassed: basePassed, BaseJudged: 3, HeadPassed: headPassed, HeadJudged: 3}
+	return compare.Flip{Case: name, BasePassed: basePassed, BaseScored: 3, HeadPassed: headPassed, HeadScored: 3}
 }
 
 // flipped is a change of an arm in which a case of three repeats passes more or less often than before.
@@ -79,7 +79,7 @@ func TestAFailureIsWhatTheComparisonSays(t *testing.T) {
 		"one that is more often right":    {"fpp", flipped(name, 1, 2), ""},
 		"one that is new":                 {"f", func(a *compare.ArmComparison) { a.Cases.Added = []string{name} }, standing.NotInBaseline},
 		"one whose variables differ":      {"f", func(a *compare.ArmComparison) { a.Cases.Changed = []string{name} }, standing.Changed},
-		"one that was not judged":         {"f", func(a *compare.ArmComparison) { a.Cases.Unjudged = []string{name} }, ""},
+		"one that was not judged":         {"f", func(a *compare.ArmComparison) { a.Cases.Unscored = []string{name} }, ""},
 		"one in quarantine before":        {"f", func(a *compare.ArmComparison) { a.Cases.Quarantined = []string{name} }, ""},
 		"one that is as before":           {"f", nil, standing.AlsoFailed},
 		"one that fails half of the time": {"fp", nil, standing.AlsoFailed},
