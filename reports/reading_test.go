@@ -181,7 +181,8 @@ func TestFailuresAreSetApartFromThoseOfTheBaseline(t *testing.T) {
 			}
 		}
 	}
-	expect.Same(t, "summaries of the broken case", strings.Count(written(t, "markdown", d, reports.Options{}), "<summary><code>broke</code>"), 1)
+	summaries := strings.Count(written(t, "markdown", d, reports.Options{}), "<summary><code>broke</code>")
+	expect.Same(t, "summaries of the broken case", summaries, 1)
 	present(t, written(t, "table", d, reports.Options{}), "newly failing broke:")
 }
 
