@@ -327,7 +327,12 @@ func TestThePageComparesInTheWordsOfReports(t *testing.T) {
 	decode(t, written, "index", &index)
 	notes := [][]string{{"also failed in the baseline"}, {"newly failing"}, {"not in the baseline"}}
 	expect.Same(t, "notes", index.Tables.Note, notes)
+	before, err := page.Head(d)
+	expect.OK(t, err)
 	data, err := page.ComparedHead(d, &compare.Comparison{})
 	expect.OK(t, err)
 	expect.Contains(t, "notes of the gate's baseline", string(data), `"otherBaseline":true`)
+	after, err := page.Head(d)
+	expect.OK(t, err)
+	expect.Same(t, "the run's own head after another comparison", string(after), string(before))
 }

@@ -238,10 +238,12 @@ func (s *Served) index() ([]byte, error) {
 // Head returns the head block of a run whose gate was applied. It needs no trials.
 func Head(d *journal.Document) ([]byte, error) { return json.Marshal(newHead(d)) }
 
-// ComparedHead returns the head block with a comparison other than the gate's.
+// ComparedHead returns the head block of a run whose gate was applied, with a comparison other than the gate's. The
+// document keeps its own.
 func ComparedHead(d *journal.Document, c *compare.Comparison) ([]byte, error) {
-	with := *d
-	with.Decision.Comparison = c
+	with, decision := *d, *d.Decision
+	decision.Comparison = c
+	with.Decision = &decision
 	h := newHead(&with)
 	h.OtherBaseline = true
 	return json.Marshal(h)

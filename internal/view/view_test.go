@@ -331,6 +331,9 @@ func TestAnyTwoRunsAreCompared(t *testing.T) {
 			t.Errorf("the verdict is %q, want %q", c.Verdict, eval.Regressed)
 		}
 	}
+	if own := data[struct{ Comparison any }](t, s, "/run/"+list[0].Key+"/data/head"); own.Comparison != nil {
+		t.Errorf("the page of the run alone has the comparison %v, want none", own.Comparison)
+	}
 	if ix := data[index](t, s, at+"data/index"); ix.Blocks[0] != 60 {
 		t.Errorf("blocks of %v, want the first of 60", ix.Blocks)
 	}
