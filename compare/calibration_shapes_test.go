@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
-
 	"github.com/evalrun/evalrun/option"
 )
 

@@ -17,7 +17,6 @@ import (
 	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
-
 	"github.com/evalrun/evalrun/option"
 )
 

@@ -16,7 +16,6 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/internal/wirejson"
-
 	"github.com/evalrun/evalrun/option"
 )
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/internal/stats"
-
 	"github.com/evalrun/evalrun/option"
 )
 

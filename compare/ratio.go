@@ -7,7 +7,6 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
-
 	"github.com/evalrun/evalrun/option"
 )
 

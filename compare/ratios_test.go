@@ -9,7 +9,6 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
-
 	"github.com/evalrun/evalrun/option"
 )
 

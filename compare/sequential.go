@@ -6,7 +6,6 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
-
 	"github.com/evalrun/evalrun/option"
 )
 

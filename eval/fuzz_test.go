@@ -8,9 +8,8 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/wirejson"
-
 	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // FuzzGenerationConfig checks that a config reads back as it was written. A known field in another case is left out,

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/wirejson"
-
 	"github.com/evalrun/evalrun/option"
 )
 

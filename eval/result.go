@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/classification"
-
 	"github.com/evalrun/evalrun/option"
 )
 

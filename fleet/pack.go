@@ -21,7 +21,6 @@ import (
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/internal/exit"
-
 	"github.com/evalrun/evalrun/option"
 )
 

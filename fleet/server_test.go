@@ -16,7 +16,6 @@ import (
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/expect"
-
 	"github.com/evalrun/evalrun/option"
 )
 

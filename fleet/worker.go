@@ -18,7 +18,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
-
 	"github.com/evalrun/evalrun/option"
 )
 

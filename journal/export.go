@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
-
 	"github.com/evalrun/evalrun/option"
 )
 

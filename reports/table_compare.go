@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/internal/standing"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
-
 	"github.com/evalrun/evalrun/option"
 )
 

@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
-
 	"github.com/evalrun/evalrun/option"
 )
 

@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
-
 	"github.com/evalrun/evalrun/option"
 )
 

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/evalrun/evalrun/internal/shape"
-
 	"github.com/evalrun/evalrun/option"
 )
 

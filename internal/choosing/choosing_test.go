@@ -15,7 +15,6 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/internal/verdict"
-
 	"github.com/evalrun/evalrun/option"
 )
 

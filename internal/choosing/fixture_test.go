@@ -17,7 +17,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
-
 	"github.com/evalrun/evalrun/option"
 )
 

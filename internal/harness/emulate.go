@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/rundir"
-
 	"github.com/evalrun/evalrun/option"
 )
 

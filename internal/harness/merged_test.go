@@ -13,7 +13,6 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/rundir"
-
 	"github.com/evalrun/evalrun/option"
 )
 

@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/job"
-
 	"github.com/evalrun/evalrun/option"
 )
 

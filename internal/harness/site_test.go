@@ -21,7 +21,6 @@ import (
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/journal"
-
 	"github.com/evalrun/evalrun/option"
 )
 

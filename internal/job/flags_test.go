@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/internal/expect"
-
 	"github.com/evalrun/evalrun/option"
 )
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
-
 	"github.com/evalrun/evalrun/option"
 )
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/internal/exit"
-
 	"github.com/evalrun/evalrun/option"
 )
 

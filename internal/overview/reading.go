@@ -9,7 +9,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/typeset"
-
 	"github.com/evalrun/evalrun/option"
 )
 

@@ -13,7 +13,6 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/yamlnode"
-
 	"github.com/evalrun/evalrun/option"
 )
 

@@ -6,13 +6,12 @@ import (
 	"path"
 	"slices"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/page"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/option"
-
-	"github.com/evalrun/evalrun/compare"
 )
 
 // mostComparisons bounds the comparisons of a site, since n runs of a suite have n(n-1)/2 pairs.

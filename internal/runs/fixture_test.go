@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/internal/term"
 	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
-
 	"github.com/evalrun/evalrun/option"
 )
 

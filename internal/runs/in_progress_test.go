@@ -8,7 +8,6 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/journal"
-
 	"github.com/evalrun/evalrun/option"
 )
 

@@ -22,7 +22,6 @@ import (
 	"github.com/evalrun/evalrun/internal/term"
 	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/journal"
-
 	"github.com/evalrun/evalrun/option"
 )
 

@@ -13,7 +13,6 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/verdict"
-
 	"github.com/evalrun/evalrun/option"
 )
 

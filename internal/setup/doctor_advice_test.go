@@ -18,7 +18,6 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/rundir"
-
 	"github.com/evalrun/evalrun/option"
 )
 

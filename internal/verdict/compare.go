@@ -13,7 +13,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/trialtext"
 	"github.com/evalrun/evalrun/journal"
-
 	"github.com/evalrun/evalrun/option"
 )
 

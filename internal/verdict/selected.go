@@ -10,7 +10,6 @@ import (
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/selection"
 	"github.com/evalrun/evalrun/journal"
-
 	"github.com/evalrun/evalrun/option"
 )
 

@@ -10,7 +10,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/selection"
-
 	"github.com/evalrun/evalrun/option"
 )
 

@@ -13,7 +13,6 @@ import (
 	"github.com/evalrun/evalrun/internal/page"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/verdict"
-
 	"github.com/evalrun/evalrun/option"
 )
 

@@ -18,7 +18,6 @@ import (
 	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/labels"
-
 	"github.com/evalrun/evalrun/option"
 )
 
