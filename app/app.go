@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,7 +59,7 @@ func TraceID(trialName string) string {
 // run files, without secrets.
 type Rendered struct{ Payload Payload }
 
-// Payload is what is sent: a *HTTP, a *ProgramRun, or an EchoRun.
+// Payload is what is sent: a *HTTP, a *ProgramRun, an EchoRun, or in run files of later versions an *Unknown.
 type Payload interface {
 	withheld() Payload
 	identity() Payload
@@ -67,6 +68,9 @@ type Payload interface {
 
 // EchoRun is a request to answer with the prompt.
 type EchoRun struct{}
+
+// Unknown is a request of a kind that a later version has, as its run file has it. It is never sent.
+type Unknown struct{ JSON json.RawMessage }
 
 // HTTP is a request to an endpoint.
 type HTTP struct {
@@ -181,6 +185,19 @@ func (e EchoRun) withheld() Payload { return e }
 func (e EchoRun) identity() Payload { return e }
 func (e EchoRun) recorded() Payload { return e }
 
+// withheld keeps the names of the kinds.
+func (u *Unknown) withheld() Payload {
+	var kinds map[string]json.RawMessage
+	_ = json.Unmarshal(u.JSON, &kinds) // it was read as an object
+	for name := range kinds {
+		kinds[name] = nil
+	}
+	kept, _ := wirejson.Marshal(kinds) // names and null always encode
+	return &Unknown{kept}
+}
+func (u *Unknown) identity() Payload { return u }
+func (u *Unknown) recorded() Payload { return u }
+
 // requestByKind is a request in JSON: exactly one member is there.
 type requestByKind struct {
 	HTTP    *HTTP       `json:"http,omitempty"`
@@ -198,11 +215,13 @@ func (r Rendered) MarshalJSON() ([]byte, error) {
 		out.Program = p
 	case EchoRun:
 		out.Echo = true
+	case *Unknown:
+		return p.JSON, nil
 	}
 	return wirejson.Marshal(out)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads what MarshalJSON wrote, here or in a later version that has other kinds.
 func (r *Rendered) UnmarshalJSON(data []byte) error {
 	var in requestByKind
 	if err := json.Unmarshal(data, &in); err != nil {
@@ -215,8 +234,18 @@ func (r *Rendered) UnmarshalJSON(data []byte) error {
 		r.Payload = in.Program
 	case in.Echo && in.HTTP == nil && in.Program == nil:
 		r.Payload = EchoRun{}
+	case in.HTTP == nil && in.Program == nil && hasOtherKind(data):
+		r.Payload = &Unknown{slices.Clone(data)}
 	default:
 		return errors.New("a request to an application has one of http, program and echo")
 	}
 	return nil
+}
+
+// hasOtherKind reports whether an object has a member that no kind of this version has.
+func hasOtherKind(data []byte) bool {
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(data, &members) // data was read as an object
+	delete(members, "echo")
+	return len(members) > 0
 }

@@ -126,6 +126,7 @@ func TestWithheldRequestSaysHowItWasSentAndNoMore(t *testing.T) {
 		`{"http":{"method":"POST","url":"","stream":true}}`:                                                          secretRequest(),
 		`{"program":{"command":["python3","agent.py"],"files":{"agent.py":"ab12"},"input":null,"workspace":"cd34"}}`: {Payload: program},
 		`{"echo":true}`: {Payload: app.EchoRun{}},
+		`{"grpc":null}`: {Payload: &app.Unknown{JSON: json.RawMessage(`{"grpc":{"prompt":"secret"}}`)}},
 	} {
 		expect.Same(t, "withheld request", asJSON(t, r.Withheld()), want)
 	}
@@ -151,12 +152,13 @@ func TestOnlyRequestsOfOneKindAreRead(t *testing.T) {
 	t.Parallel()
 	const notOne = "a request to an application has one of http, program and echo"
 	for text, want := range map[string]string{
-		`{"echo":true}`:                            "",
-		`{"http":{"method":"GET","url":"/"}}`:      "",
-		`{"program":{"command":["a"],"input":{}}}`: "",
-		`{}`:             notOne,
-		`{"echo":false}`: notOne,
-		`{"http":{"method":"GET","url":"/"},"echo":true}`:            notOne,
+		`{"echo":true}`:                                   "",
+		`{"http":{"method":"GET","url":"/"}}`:             "",
+		`{"program":{"command":["a"],"input":{}}}`:        "",
+		`{"grpc":{"method":"x","n":1.10}}`:                "", // of a later version
+		`{}`:                                              notOne,
+		`{"echo":false}`:                                  notOne,
+		`{"http":{"method":"GET","url":"/"},"echo":true}`: notOne,
 		`{"http":{"method":"GET","url":"/"},"program":{"input":{}}}`: notOne,
 	} {
 		var r app.Rendered

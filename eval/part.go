@@ -14,7 +14,7 @@ type Part interface {
 	withheld() Part
 }
 
-// TextPart is a text. Withheld stands for what is kept out of the file.
+// TextPart is a text. Withheld replaces a text that is kept out of the file.
 type TextPart struct {
 	Text     string    `json:"text,omitempty"`
 	Withheld *Withheld `json:"withheld,omitempty"`

@@ -127,6 +127,8 @@ func (c *caseReport) application(r *app.Rendered) {
 		c.program(p)
 	case app.EchoRun:
 		c.fact("echo", "the application answers with the prompt")
+	case *app.Unknown:
+		c.block("sent", string(p.JSON))
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// overTurns applies look to the chosen turns of a live chat: to one, or to all answered ones, of which the
-// worst counts. Usage, timing and request are then those of the turn. Without a choice it applies look to
+// overTurns applies look to the chosen turns of a live chat: to one, or to all answered ones, where the worst
+// finding counts. Usage, timing and request are then those of the turn. Without a choice it applies look to
 // the answer.
 func overTurns(picked suite.TurnPick, a *Answer, look func(*Answer) Finding) Finding {
 	whole := cmp.Or(a.chat, a)

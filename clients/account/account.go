@@ -16,7 +16,7 @@ type Account struct {
 	Headers http.Header
 	// Secrets are further texts to mask in errors, such as values of headers. Optional.
 	Secrets     []string
-	Path        string // Optional: replaces the protocol's path below BaseURL; {model} stands for the model
+	Path        string // Optional: replaces the protocol's path below BaseURL; {model} is replaced by the model
 	UserAgent   string // Optional
 	Connections int    // Optional: idle connections to keep; should be at least the concurrency
 	ToEmulator  bool   // Optional: tell evalrun's emulator which trial a request belongs to

@@ -92,28 +92,9 @@ func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 		return nil, err
 	}
 	for i := range resp.Candidates {
-		c.clean(&resp.Candidates[i])
+		c.conn.HideIn(&resp.Candidates[i])
 	}
 	return resp, nil
-}
-
-// clean masks secrets in texts that were joined from parts and chunks, since the key may be split across
-// them.
-func (c *Client) clean(one *eval.Candidate) {
-	hidden := c.conn.Secrets()
-	one.Text = hidden.OutOfText(one.Text)
-	for i := range one.Pieces {
-		switch p := one.Pieces[i].(type) {
-		case eval.TextPiece:
-			one.Pieces[i] = eval.TextPiece{Text: hidden.OutOfText(p.Text)}
-		case eval.ReasoningPiece:
-			one.Pieces[i] = eval.ReasoningPiece{Reasoning: hidden.OutOfText(p.Reasoning)}
-		case eval.CallPiece, eval.OtherPiece: // they came whole, and were masked then
-		}
-	}
-	if one.Raw != nil {
-		one.Raw = hidden.OutOfAnswer(one.Raw)
-	}
 }
 
 func (c *Client) generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {

@@ -126,6 +126,8 @@ func (c *cutter) application(r *app.Rendered) {
 		for i := range p.Command {
 			c.shorten(&p.Command[i])
 		}
+	case *app.Unknown:
+		c.raw(&p.JSON)
 	case app.EchoRun:
 	}
 }

@@ -145,7 +145,7 @@ func (c *columns) add(t *tables, r *eval.Result, of surroundings) {
 	c.Class, c.Answered = append(c.Class, t.Class.number(class...)), append(c.Answered, t.Answered.number(answered...))
 }
 
-// otherAnswer stands for an answer outside the classes, as in the confusion matrix.
+// otherAnswer is the name of an answer outside the classes, as in the confusion matrix.
 const otherAnswer = "(other)"
 
 // classified returns the classification of an answer; empty without one.

@@ -101,7 +101,7 @@ func (c *Caller) Post(ctx context.Context, call *eval.Call, at string, body []by
 		return nil, err
 	}
 	for i := range resp.Candidates {
-		c.hideIn(&resp.Candidates[i])
+		c.HideIn(&resp.Candidates[i])
 	}
 	return resp, nil
 }
@@ -181,28 +181,6 @@ func (c *Caller) Ask(ctx context.Context, at string, body []byte, v any) error {
 		return ErrorIn(data)
 	}
 	return Decode(data, v)
-}
-
-// hideIn masks secrets in texts that were joined from pieces, since the key may be split across them.
-func (c *Caller) hideIn(one *eval.Candidate) {
-	hidden := c.Secrets()
-	one.Text = hidden.OutOfText(one.Text)
-	for i := range one.Pieces {
-		switch p := one.Pieces[i].(type) {
-		case eval.TextPiece:
-			one.Pieces[i] = eval.TextPiece{Text: hidden.OutOfText(p.Text)}
-		case eval.ReasoningPiece:
-			one.Pieces[i] = eval.ReasoningPiece{Reasoning: hidden.OutOfText(p.Reasoning)}
-		case eval.CallPiece:
-			if p.Call.Args != nil {
-				p.Call.Args = hidden.OutOfAnswer(p.Call.Args)
-			}
-		case eval.OtherPiece: // it came whole, and was masked then
-		}
-	}
-	if one.Raw != nil {
-		one.Raw = hidden.OutOfAnswer(one.Raw)
-	}
 }
 
 // maxAnswer bounds the JSON values of an answer to a prompt.
