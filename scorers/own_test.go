@@ -190,7 +190,9 @@ func TestCustomKindsHaveNamesOfTheirOwn(t *testing.T) {
 		"`use` is an option":        {kind("use")},
 		"`ignoreCase` is an option": {kind("ignoreCase")},
 		`"" is not a name`:          {kind("")},
-		"\"two words\" is not a name for a kind of scorer: letters, digits, `_` and `-` are allowed, and a letter comes first": {kind("two words")},
+		"\"two words\" is not a name for a kind of scorer: letters, digits, `_` and `-` are allowed, and a letter comes first": {
+			kind("two words"),
+		},
 		`"a\nb" is not a name`:                           {kind("a\nb")},
 		"`literal` does nothing: make it by scorers.New": {{Name: "literal"}},
 	} {

@@ -275,7 +275,8 @@ cases:
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, fmt.Sprintf("%s %v %g %d %v %s", c.Name, c.Tags, *c.Threshold, c.Repeats, kinds, eval.TextOf(prompt.Contents[0].Parts[0])))
+		text := eval.TextOf(prompt.Contents[0].Parts[0])
+		got = append(got, fmt.Sprintf("%s %v %g %d %v %s", c.Name, c.Tags, *c.Threshold, c.Repeats, kinds, text))
 	}
 	want := []string{
 		"inherits [all default] 0.5 1 [contains:shared contains:] dadb",

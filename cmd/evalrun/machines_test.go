@@ -84,7 +84,8 @@ func TestShardsOnKubernetesShareALedger(t *testing.T) {
 	p := &pods{newBox(t, service, nil)}
 	const trials = 120
 	p.write("answer.sh", "echo an answer\n") // what starts programs is resumed by its owner alone
-	p.write("suite.yaml", "version: 1\nname: s\ntargets: [{name: m, model: m}, {name: p, program: {command: [sh, answer.sh]}}]\nprompts: [{name: p, text: \"{{.n}}\"}]\nlimits: {concurrency: 2}\n"+
+	p.write("suite.yaml", "version: 1\nname: s\ntargets: [{name: m, model: m}, {name: p, program: {command: [sh, answer.sh]}}]\n"+
+		"prompts: [{name: p, text: \"{{.n}}\"}]\nlimits: {concurrency: 2}\n"+
 		"cases: [{dataset: rows.csv, name: \"c{{.n}}\", scorers: [{contains: answer}]}]\ngate: {passRate: {min: 1}}\n")
 	p.write("rows.csv", "n\n"+numbers(trials))
 	p.startLedger(`{service: "*", model: "*", concurrency: 8, budget: {calls: 1000}}`)

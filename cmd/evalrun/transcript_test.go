@@ -12,8 +12,9 @@ import (
 )
 
 // transcript runs the commands of a file, and writes what they print to another: transcript refused.txt got.txt. A line
-// "$ NAME=value evalrun ARG..." is a command; the arguments have no spaces, $NAME in them is an environment variable, and \n a line break. Below
-// it are the lines on standard error, and the exit code when it is not 2. All other lines but comments (#) are left out.
+// "$ NAME=value evalrun ARG..." is a command. Its arguments have no spaces, $NAME in them is an environment variable, and
+// \n a line break. Below it are the lines on standard error, and the exit code when it is not 2. All other lines but
+// comments (#) are left out.
 func transcript(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: transcript FILE RESULT")

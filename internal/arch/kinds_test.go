@@ -53,8 +53,8 @@ func TestFormatsOfImportsAreInTheTable(t *testing.T) {
 	}
 }
 
-// eachTextOf yields the texts of a field in the composite literals of a type, or of the variable that is assigned a list or map of them. The
-// field has a name, or a place in the list; without a name, all values of a map count.
+// eachTextOf yields the texts of a field in the composite literals of a type, or of the variable that is assigned a list
+// or map of them. The field has a name, or a place in the list. Without a name, all values of a map count.
 func eachTextOf(t *testing.T, dir, of, field string, place int, yield func(token.Position, string)) {
 	t.Helper()
 	files, err := filepath.Glob(dir + "/*.go")

@@ -95,7 +95,10 @@ func TestAForksPullRequestIsFoundByItsCommit(t *testing.T) {
 	expect.Same(t, "writes", h.Writes(), []string{"POST /repos/o/r/issues/8/comments"})
 
 	_, err = h.gitHub(strings.Replace(event, "abc", "gone", 1)).Comment(t.Context(), 0, mark, mark)
-	expect.Contains(t, "without a pull request", fmt.Sprint(err), "no open pull request has the commit gone any more: it was closed, or pushed to since")
+	expect.Contains(
+		t, "without a pull request", fmt.Sprint(err),
+		"no open pull request has the commit gone any more: it was closed, or pushed to since",
+	)
 }
 
 // One issue lives while runs fail.
@@ -157,13 +160,17 @@ func TestForgeErrorsSayWhatToDo(t *testing.T) {
 	h := newThread(t, "body")
 	h.Refuse = http.StatusForbidden
 	_, err := h.gitHub(`{"pull_request":{"number":5}}`).Comment(t.Context(), 0, mark, mark)
-	for _, want := range []string{"the forge refuses POST /repos/o/r/issues/5/comments: status 403: Resource not accessible by integration", "pull-requests: write", "evalrun help github#forks"} {
+	for _, want := range []string{
+		"the forge refuses POST /repos/o/r/issues/5/comments: status 403: Resource not accessible by integration",
+		"pull-requests: write", "evalrun help github#forks",
+	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
 	f := h.gitHub(`{}`)
-	if _, err = f.Comment(t.Context(), 0, mark, mark); err == nil || !strings.Contains(err.Error(), "the job is not about a pull request; name one with --number") {
+	_, err = f.Comment(t.Context(), 0, mark, mark)
+	if err == nil || !strings.Contains(err.Error(), "the job is not about a pull request; name one with --number") {
 		t.Errorf("got %v for a job without a pull request, want one that names --number", err)
 	}
 	_, err = h.on(map[string]string{"CI_PROJECT_ID": "9", "GITLAB_TOKEN": "t", "CI_API_V4_URL": "URL"}).Comment(t.Context(), 0, mark, mark)

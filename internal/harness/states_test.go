@@ -107,7 +107,8 @@ func TestResumeOfACompleteRunDoesNothing(t *testing.T) {
 	file, calls := s.read("run/run.jsonl"), s.calls()
 	s.write("s.yaml", "no suite any more")
 	for _, retryErrors := range []bool{false, true} { // there is no error to send again
-		if _, err := s.resume("run", job.Flags{Options: option.Options{LimitOptions: option.LimitOptions{Concurrency: 2}}}, retryErrors); err != nil {
+		two := option.Options{LimitOptions: option.LimitOptions{Concurrency: 2}}
+		if _, err := s.resume("run", job.Flags{Options: two}, retryErrors); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -237,7 +238,8 @@ func TestResumeTakesNewLimits(t *testing.T) {
 	s := newSite(t, "")
 	s.write("s.yaml", strings.Replace(fourSuite, "\ntargets", "\nlimits: {timeout: 7s, attempts: 2}\ntargets", 1))
 	s.run("run", option.Options{LimitOptions: option.LimitOptions{BudgetCalls: 2, Concurrency: 1, Attempts: 3}}, "s.yaml")
-	r, err := job.Reopen("run", job.Flags{Dir: s.at, Options: option.Options{LimitOptions: option.LimitOptions{BudgetCalls: 100, Concurrency: 5}}}, false)
+	more := option.Options{LimitOptions: option.LimitOptions{BudgetCalls: 100, Concurrency: 5}}
+	r, err := job.Reopen("run", job.Flags{Dir: s.at, Options: more}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,8 +59,9 @@ func TestBadNamedServicesAreRefused(t *testing.T) {
 	s := newSite(t)
 	s.write("none.yaml", fourSuite)
 	s.write("one.yaml", namedSuite("one", bothServices))
-	s.write("two.yaml", namedSuite("two", `{a: {protocol: openai, baseUrl: "https://other.example/v1", keyEnv: A_API_KEY, limits: {concurrency: 2}},`+
-		` b: {protocol: anthropic, baseUrl: "https://b.example", keyEnv: B_API_KEY}}`))
+	s.write("two.yaml", namedSuite("two",
+		`{a: {protocol: openai, baseUrl: "https://other.example/v1", keyEnv: A_API_KEY, limits: {concurrency: 2}},`+
+			` b: {protocol: anthropic, baseUrl: "https://b.example", keyEnv: B_API_KEY}}`))
 	moved := func(name, url string) (f Flags) {
 		f.Services = map[string]string{name: url}
 		return f

@@ -92,11 +92,13 @@ func TestSettleRefusesWhatDiffers(t *testing.T) {
 	}{
 		"differ in service.baseUrl": {keys: [2]string{"service: {baseUrl: 'https://a.example'}", "service: {baseUrl: 'https://b.example'}"}},
 		"differ in limits.attempts": {keys: [2]string{"limits: {attempts: 2}", "limits: {attempts: 3}"}},
-		"choose one":                {options: option.Options{ServiceOptions: option.ServiceOptions{BaseURL: "https://a.example", Emulator: "demo"}}},
-		"v1 or v1beta":              {options: option.Options{ServiceOptions: option.ServiceOptions{APIVersion: "v2"}}},
-		"needs a price list":        {options: option.Options{LimitOptions: option.LimitOptions{BudgetMoney: 1}}},
-		"control character":         {env: map[string]string{"EVALRUN_API_KEY": "a\nb"}},
-		"it takes at least 16":      {env: map[string]string{"EVALRUN_TRUST_KEY": "short"}},
+		"choose one": {options: option.Options{
+			ServiceOptions: option.ServiceOptions{BaseURL: "https://a.example", Emulator: "demo"},
+		}},
+		"v1 or v1beta":         {options: option.Options{ServiceOptions: option.ServiceOptions{APIVersion: "v2"}}},
+		"needs a price list":   {options: option.Options{LimitOptions: option.LimitOptions{BudgetMoney: 1}}},
+		"control character":    {env: map[string]string{"EVALRUN_API_KEY": "a\nb"}},
+		"it takes at least 16": {env: map[string]string{"EVALRUN_TRUST_KEY": "short"}},
 	} {
 		_, err := settled(t, test.options, test.env, suiteOf(t, "a", test.keys[0]), suiteOf(t, "b", test.keys[1]))
 		if exit.Of(err) != exit.CodeBadInput || err == nil || !strings.Contains(err.Error(), says) {

@@ -34,18 +34,21 @@ func TestPublishRefusesWhatIsNoSiteAndSaysWhatToDo(t *testing.T) {
 		o    publish.Options
 		want string
 	}{
-		"no folder":            {publish.Options{Runs: []string{"runs"}}, "--out is missing"},
-		"no run":               {publish.Options{Out: "x"}, "no run is named: evalrun publish latest --out x"},
-		"a run that is gone":   {publish.Options{Runs: []string{"gone"}, Out: "x"}, "there is no run gone"},
-		"a margin of one":      {publish.Options{Runs: []string{"runs"}, Out: "x", Margin: 1}, "--margin is a number between 0 and 1"},
-		"a negative margin":    {publish.Options{Runs: []string{"runs"}, Out: "x", Margin: -0.1}, "--margin is a number between 0 and 1"},
-		"a folder of others":   {to("runs"), "has files that evalrun publish did not write (one)"},
-		"an empty marker":      {to(marked("")), "is not the marker of a site"},
-		"a cut marker":         {to(marked(`{"madeBy": "evalrun pub`)), "is not the marker of a site"},
-		"a marker of another":  {to(marked(`{"madeBy":"x","version":1}`)), "is not the marker of a site"},
-		"a huge marker":        {to(marked(strings.Repeat(" ", 1<<11))), "is not the marker of a site"},
-		"a marker that links":  {to("link"), "is not the marker of a site"},
-		"a marker of tomorrow": {to(marked(`{"madeBy":"evalrun publish","version":2}`)), "was written by a newer evalrun: name another folder, or update evalrun"},
+		"no folder":           {publish.Options{Runs: []string{"runs"}}, "--out is missing"},
+		"no run":              {publish.Options{Out: "x"}, "no run is named: evalrun publish latest --out x"},
+		"a run that is gone":  {publish.Options{Runs: []string{"gone"}, Out: "x"}, "there is no run gone"},
+		"a margin of one":     {publish.Options{Runs: []string{"runs"}, Out: "x", Margin: 1}, "--margin is a number between 0 and 1"},
+		"a negative margin":   {publish.Options{Runs: []string{"runs"}, Out: "x", Margin: -0.1}, "--margin is a number between 0 and 1"},
+		"a folder of others":  {to("runs"), "has files that evalrun publish did not write (one)"},
+		"an empty marker":     {to(marked("")), "is not the marker of a site"},
+		"a cut marker":        {to(marked(`{"madeBy": "evalrun pub`)), "is not the marker of a site"},
+		"a marker of another": {to(marked(`{"madeBy":"x","version":1}`)), "is not the marker of a site"},
+		"a huge marker":       {to(marked(strings.Repeat(" ", 1<<11))), "is not the marker of a site"},
+		"a marker that links": {to("link"), "is not the marker of a site"},
+		"a marker of tomorrow": {
+			to(marked(`{"madeBy":"evalrun publish","version":2}`)),
+			"was written by a newer evalrun: name another folder, or update evalrun",
+		},
 	} {
 		_, err := publish.Write(f.Dir, test.o)
 		expect.Contains(t, name, fmt.Sprint(err), test.want)

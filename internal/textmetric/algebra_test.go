@@ -158,7 +158,8 @@ func TestSymmetricMeasuresDoNotCareWhichTextIsTheAnswer(t *testing.T) {
 				continue
 			}
 			x, y := g.of(a, b), g.of(b, a)
-			expect.Same(t, fmt.Sprintf("%+v of %q and %q with precision and recall swapped", g, a, b), x, PRF{y.Recall, y.Precision, y.F}, near(1e-12))
+			what := fmt.Sprintf("%+v of %q and %q with precision and recall swapped", g, a, b)
+			expect.Same(t, what, x, PRF{y.Recall, y.Precision, y.F}, near(1e-12))
 		}
 	})
 }

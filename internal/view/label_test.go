@@ -218,7 +218,10 @@ func TestWhatTakesNoLabelsIsRefused(t *testing.T) {
 	record(t, "unsigned1", trial(0, eval.Pass))
 	recordOwn(t, "forged1", func(r *eval.Run) { r.Signature = strings.Repeat("0", 64) }, trial(0, eval.Pass))
 	dir := filepath.Join(".evalrun", "runs", "untrusted1")
-	run := &eval.Run{ID: "untrusted1", StartedAt: "2025-01-01T00:00:00Z", Flags: &option.Options{Untrusted: true}, Plan: eval.RunPlan{Trials: 1}}
+	run := &eval.Run{
+		ID: "untrusted1", StartedAt: "2025-01-01T00:00:00Z",
+		Flags: &option.Options{Untrusted: true}, Plan: eval.RunPlan{Trials: 1},
+	}
 	keys, err := trust.Load(trustKey)
 	expect.OK(t, err)
 	expect.OK(t, keys.SignRun(run, dir))

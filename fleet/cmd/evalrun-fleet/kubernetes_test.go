@@ -52,7 +52,8 @@ func TestTheFleetOnKubernetesSurvivesKilledPods(t *testing.T) {
 		}
 	}
 	here := strings.NewReplacer(
-		"/runs", b.dir+"/runs", "/suites", b.dir, "/tls/tls.crt", b.dir+"/cert.pem", "/tls/tls.key", b.dir+"/key.pem", "/tls/ca.crt", b.dir+"/cert.pem",
+		"/runs", b.dir+"/runs", "/suites", b.dir,
+		"/tls/tls.crt", b.dir+"/cert.pem", "/tls/tls.key", b.dir+"/key.pem", "/tls/ca.crt", b.dir+"/cert.pem",
 		"0.0.0.0:4222", "0.0.0.0:"+freePort(t),
 	)
 	pod := func(kind string) *exec.Cmd {

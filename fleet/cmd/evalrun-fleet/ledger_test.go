@@ -30,7 +30,9 @@ func startLedger(t *testing.T, limits string) (*ledger.Server, func()) {
 // A ledger grants each call once: to the worker, whose key the account is about, or to the coordinator where that has one.
 func TestTheLedgerGrantsEachCallOnce(t *testing.T) {
 	t.Parallel()
-	for name, one := range map[string]struct{ serve, work bool }{"the worker's": {work: true}, "the coordinator's": {serve: true}, "both": {true, true}} {
+	for name, one := range map[string]struct{ serve, work bool }{
+		"the worker's": {work: true}, "the coordinator's": {serve: true}, "both": {true, true},
+	} {
 		s := newService(t, time.Millisecond)
 		b := newBox(t, s)
 		b.write("many.csv", rows(60))
