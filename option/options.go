@@ -90,17 +90,6 @@ type SelectionOptions struct {
 	AllowEmpty   bool     `json:"allowEmpty,omitempty"`
 }
 
-// SourceOptions say where answers come from and go, other than the service.
-type SourceOptions struct {
-	Record    string `json:"record,omitempty"`
-	Replay    string `json:"replay,omitempty"`
-	ReplayOr  string `json:"replayOrRecord,omitempty"`
-	Cache     bool   `json:"cache,omitempty"`
-	Answers   string `json:"answers,omitempty"`   // a file of answers from elsewhere
-	Rescore   string `json:"rescore,omitempty"`   // a run whose answers are judged again
-	AskJudges bool   `json:"askJudges,omitempty"` // with Rescore: judges are called where the run has no reply
-}
-
 // GateOptions are rules of the gate that replace the suites' rules.
 type GateOptions struct {
 	Baseline    string      `json:"baseline,omitempty"` // a name, a run, or an exported file
@@ -150,6 +139,7 @@ func (o *Options) UnmarshalJSON(data []byte) error {
 	var p plain
 	err := json.Unmarshal(data, &p)
 	*o = Options(p)
+	o.asBefore()
 	o.Unreadable = err
 	return nil
 }

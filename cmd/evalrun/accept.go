@@ -150,7 +150,7 @@ func (r *review) look(p *runs.Proposal) error {
 const maxSources = 10
 
 // sources writes where an answer is from.
-func (r *review) sources(from []runs.Source) {
+func (r *review) sources(from []runs.AnsweredCase) {
 	for i := range from {
 		if i == maxSources {
 			fmt.Fprintf(r.out, "... and %d more\n", len(from)-i)
@@ -203,7 +203,7 @@ func (r *review) settle(p *runs.Proposal) error {
 }
 
 // source says who gave an answer.
-func source(s *runs.Source) string {
+func source(s *runs.AnsweredCase) string {
 	out := diag.CleanLine(fmt.Sprintf("%s / %s on %s", s.Suite, s.Case, s.Arm))
 	if s.Different > 1 {
 		out += fmt.Sprintf(" (%d repeats gave %d different answers; the most frequent one counts)", s.Answers, s.Different)

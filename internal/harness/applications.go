@@ -14,6 +14,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/trialdir"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -116,7 +117,7 @@ func (s *Session) program(p *suite.Program) attempter {
 // reader returns the function that reads given answers of applications. It is nil if all answers are given
 // in their final form.
 func (s *Session) reader() func(app.RequestMaker, *eval.Response) (*eval.Response, error) {
-	if s.Flags.Answers != "" {
+	if _, final := s.Settings.Source.(option.FromFile); final {
 		return nil
 	}
 	readers := map[app.RequestMaker]*client.Reader{}

@@ -17,6 +17,7 @@ import (
 	"github.com/evalrun/evalrun/internal/record"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/trialdir"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -107,26 +108,32 @@ func (s *Session) connect() (err error) {
 	if err = s.checkVariables(false); err != nil {
 		return err
 	}
-	switch {
-	case s.Flags.Answers != "":
-		return s.answerFrom(s.readAnswers())
-	case s.Flags.Replay != "":
-		return s.answerFrom(s.recordedAnswers())
+	switch from := s.Settings.Source.(type) {
+	case option.FromFile:
+		return s.answerFrom(s.readAnswers(from.Path))
+	case option.FromRecords:
+		return s.answerFrom(recordedAnswers(from.Dir))
+	case option.FromRun:
+		return s.scoreAgain(from)
+	case option.FromService:
+		if s.recorder, err = s.openRecorder(from); err != nil {
+			return err
+		}
 	}
-	if s.recorder, err = s.openRecorder(); err != nil {
+	return s.reach()
+}
+
+// scoreAgain answers from an earlier run, and reaches services for embeddings and judges alone.
+func (s *Session) scoreAgain(from option.FromRun) error {
+	o, err := s.openOrigin(from)
+	if err != nil {
 		return err
 	}
-	if s.Flags.Rescore != "" {
-		o, err := s.openOrigin()
-		if err != nil {
-			return err
-		}
-		s.origin, s.answers = o, o
-		if !s.embeds() && !s.callsJudges() {
-			way, err := o.judgeOffline()
-			s.service = s.through(way)
-			return err
-		}
+	s.origin, s.answers = o, o
+	if !s.embeds() && !s.callsJudges() {
+		way, err := o.judgeOffline()
+		s.service = s.through(way)
+		return err
 	}
 	return s.reach()
 }
@@ -202,7 +209,7 @@ func (s *Session) wire() {
 		if s.Flags.Cache {
 			next = s.cached(next, address)
 		}
-		return s.recorder.around(s.origin.around(next, s.Flags.AskJudges, of), of)
+		return s.recorder.around(s.origin.around(next, of), of)
 	})
 }
 
@@ -373,7 +380,8 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 // callsTargets reports whether the models under test are called. Answers that are there already need no limits.
 func (s *Session) callsTargets() bool {
 	_, none := s.link.(offline)
-	return !none && s.Flags.Rescore == ""
+	_, rescored := s.Settings.Source.(option.FromRun)
+	return !none && !rescored
 }
 
 // priced reports models without a price: those whose costs a scorer judges, and all models when there is a budget of

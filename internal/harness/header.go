@@ -31,19 +31,23 @@ func (s *Session) header(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run 
 		Emulator:   s.Emulated(),
 		Models:     plan.Models,
 		Prices:     s.keptPrices(),
-		Cache:      s.Flags.Cache,
+		Cache:      s.Flags.Cache && !s.offline(),
 	}
 	if run.Models == nil {
 		run.Models = []eval.Model{} // the run file has a list, not null
 	}
-	switch {
-	case s.offline():
-		run.Replay = cmp.Or(s.Flags.Replay, s.Flags.Answers)
-	case s.Flags.Emulator != "":
-		run.Service.BaseURL = emulated // its address is another one each time
+	switch from := s.Settings.Source.(type) {
+	case option.FromFile:
+		run.Replay = from.Path
+	case option.FromRecords:
+		run.Replay = from.Dir
+	case option.FromService, option.FromRun:
+		if s.Flags.Emulator != "" {
+			run.Service.BaseURL = emulated // its address is another one each time
+		}
 	}
 	s.Identify(run)
-	s.origin.recordOrigin(run, s.Flags.AskJudges)
+	s.origin.recordOrigin(run)
 	for i, one := range plan.Suites {
 		run.Suites = append(run.Suites, s.runSuite(i, one, gates[i]))
 	}

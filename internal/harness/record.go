@@ -8,9 +8,9 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
-	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/record"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 )
 
 // recorder keeps answers for a replay: a *recording, or unrecorded for a session that keeps none.
@@ -39,27 +39,22 @@ type recording struct {
 	notice func(string)
 }
 
-// openRecorder opens the folder in which answers are kept, if the flags name one.
-func (s *Session) openRecorder() (recorder, error) {
-	f := &s.Flags
-	if err := checkRecorded(f); err != nil {
-		return nil, err
-	}
-	dir := cmp.Or(f.Record, f.ReplayOr)
-	if dir == "" {
+// openRecorder opens the folder in which answers are kept, if there is to be one.
+func (s *Session) openRecorder(from option.FromService) (recorder, error) {
+	if from.Record == "" {
 		return unrecorded{}, nil
 	}
-	store, err := openStore(dir)
+	store, err := openStore(from.Record)
 	if err != nil {
 		return nil, err
 	}
 	if err := store.Check(); err != nil {
 		return nil, exit.BadInput("answers cannot be recorded: %w", err)
 	}
-	if f.Record != "" { // recorded answers are replaced
+	if !from.Reuse { // recorded answers are replaced
 		store.Forget()
 	}
-	return &recording{store, dir, s.Notice}, nil
+	return &recording{store, from.Record, s.Notice}, nil
 }
 
 func openStore(dir string) (*record.Recordings, error) {
@@ -71,38 +66,22 @@ func openStore(dir string) (*record.Recordings, error) {
 }
 
 // recordedAnswers opens the folder of --replay.
-func (s *Session) recordedAnswers() (*record.Recordings, error) {
-	f := &s.Flags
-	if err := checkRecorded(f); err != nil {
-		return nil, err
+func recordedAnswers(dir string) (*record.Recordings, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, exit.BadInput("there are no recorded answers: %w; --record %s records them", err, dir)
 	}
-	if _, err := os.Stat(f.Replay); err != nil {
-		return nil, exit.BadInput("there are no recorded answers: %w; --record %s records them", err, f.Replay)
-	}
-	return openStore(f.Replay)
+	return openStore(dir)
 }
 
-// checkRecorded wants flags about recorded answers that go together.
-func checkRecorded(f *job.Flags) error {
-	given := 0
-	for _, dir := range []string{f.Record, f.Replay, f.ReplayOr} {
-		if dir != "" {
-			given++
-		}
+// offline reports whether every answer is there already, those of judges too, so that nothing is sent.
+func (s *Session) offline() bool {
+	switch s.Settings.Source.(type) {
+	case option.FromRecords, option.FromFile:
+		return true
+	case option.FromService, option.FromRun:
 	}
-	switch {
-	case f.Cache && f.NoContent:
-		return exit.BadInput("--no-content keeps answers out of files, and --cache keeps them: choose one")
-	case given > 1:
-		return exit.BadInput("--record, --replay and --replay-or-record are three ways to use recorded answers: choose one")
-	case given == 1 && f.NoContent && f.Replay == "":
-		return exit.BadInput("--no-content keeps answers out of files, and recording keeps them: choose one")
-	}
-	return nil
+	return false
 }
-
-// offline reports whether the session sends no requests.
-func (s *Session) offline() bool { return s.Flags.Replay != "" || s.Flags.Answers != "" }
 
 // Record keeps the answers of a run in the folder that the flags name for it. It does nothing when they name none.
 func (s *Session) Record(runDir string) (err error) { return s.recorder.keepRun(runDir) }

@@ -17,12 +17,14 @@ import (
 	"github.com/evalrun/evalrun/internal/selection"
 	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
 
 // origin is a run whose answers are judged again.
 type origin struct {
+	from    option.FromRun
 	doc     *journal.Document
 	trusted bool
 	notice  func(string)
@@ -30,7 +32,7 @@ type origin struct {
 }
 
 // openOrigin opens the run whose answers are judged again.
-func (s *Session) openOrigin() (*origin, error) {
+func (s *Session) openOrigin(from option.FromRun) (*origin, error) {
 	if service := s.Settings.Service.BaseURL; s.Flags.Emulator == "" && slices.Contains(s.calls, "") &&
 		(service == "" || !s.oauth() && s.Settings.Key() == "") {
 		switch {
@@ -45,11 +47,11 @@ func (s *Session) openOrigin() (*origin, error) {
 			)
 		}
 	}
-	doc, err := s.Flags.Dir.Open(s.Flags.Rescore)
+	doc, err := s.Flags.Dir.Open(from.Run)
 	if err != nil {
 		return nil, err
 	}
-	o := &origin{doc: doc, notice: s.Notice}
+	o := &origin{from: from, doc: doc, notice: s.Notice}
 	if err := s.admit(o); err != nil {
 		o.close()
 		return nil, err
@@ -66,7 +68,7 @@ func (s *Session) openOrigin() (*origin, error) {
 // not need trust.
 func (s *Session) admit(o *origin) error {
 	if o.doc.Running {
-		return exit.BadInput("%s is still in progress: rescore it when it finishes", s.Flags.Rescore)
+		return exit.BadInput("%s is still in progress: rescore it when it finishes", o.from.Run)
 	}
 	if err := trust.Intact(o.doc); err != nil {
 		return err
@@ -85,13 +87,14 @@ func (s *Session) anyVersion(holds func(*suite.Suite) bool) bool {
 
 // callsJudges reports whether the rescore may send requests to judges.
 func (s *Session) callsJudges() bool {
-	return s.Flags.AskJudges && s.anyVersion(func(one *suite.Suite) bool { return len(one.CalledJudges()) > 0 })
+	from, _ := s.Settings.Source.(option.FromRun)
+	return from.AskJudges && s.anyVersion(func(one *suite.Suite) bool { return len(one.CalledJudges()) > 0 })
 }
 
 // recordOrigin records where the answers are from.
-func (o *origin) recordOrigin(run *eval.Run, askJudges bool) {
+func (o *origin) recordOrigin(run *eval.Run) {
 	was := &o.doc.Run
-	run.Emulator = was.Emulator || askJudges && run.Emulator // what an emulated judge says is from a script too
+	run.Emulator = was.Emulator || o.from.AskJudges && run.Emulator // what an emulated judge says is from a script too
 	run.RescoredFrom = was.AnswersOf()
 	run.Replay = was.Replay
 	run.Cache = was.Cache
@@ -101,8 +104,8 @@ func (o *origin) id() string  { return o.doc.Run.AnswersOf() }
 func (o *origin) signs() bool { return o.trusted }
 func (o *origin) close()      { _ = o.doc.Close() } // it was only read
 
-func (o *origin) around(next flow.Service, askJudges bool, of string) flow.Service {
-	return rescoring{next, o.doc.Run.Models, askJudges, of}
+func (o *origin) around(next flow.Service, of string) flow.Service {
+	return rescoring{next, o.doc.Run.Models, o.from.AskJudges, of}
 }
 
 // Check reports trials without an answer, and answers without a trial.
@@ -197,7 +200,7 @@ type rescoring struct {
 // judgeOffline makes the services of a session that sends nothing.
 func (o *origin) judgeOffline() (func(of string) flow.Service, error) {
 	store, err := record.Open("")
-	return func(of string) flow.Service { return o.around(flow.Replay(store, nil, of), false, of) }, err
+	return func(of string) flow.Service { return rescoring{flow.Replay(store, nil, of), o.doc.Run.Models, false, of} }, err
 }
 
 func (o rescoring) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {

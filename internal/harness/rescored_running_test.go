@@ -7,6 +7,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 )
 
 // Answers of a run that is still in progress are not judged again yet.
@@ -14,7 +15,6 @@ func TestRescoreWaitsForTheEndOfARun(t *testing.T) {
 	t.Parallel()
 	var one Session
 	one.Job = &job.Job{}
-	one.Flags.Rescore = "now"
-	err := one.admit(&origin{doc: &journal.Document{Running: true}})
+	err := one.admit(&origin{from: option.FromRun{Run: "now"}, doc: &journal.Document{Running: true}})
 	expect.Contains(t, "error", fmt.Sprint(err), "now is still in progress: rescore it when it finishes")
 }

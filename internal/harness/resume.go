@@ -14,6 +14,7 @@ import (
 	"github.com/evalrun/evalrun/internal/selection"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -88,7 +89,8 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 		return exit.Incomplete("the run cannot be resumed: %w", errors.Join(err, w.Close()))
 	}
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted, Counts: todo.counts}, early: early}
-	c.replies, c.repeatUseless = todo.replies(), r.Flags.Rescore == "" || r.Flags.AskJudges
+	from, rescored := s.Settings.Source.(option.FromRun)
+	c.replies, c.repeatUseless = todo.replies(), !rescored || from.AskJudges
 	c.recorded = func(t *runner.Planned) runner.Recorded {
 		k, ok := todo.find(t)
 		if ok && todo.settled(k) {

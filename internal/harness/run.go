@@ -24,6 +24,7 @@ import (
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -79,7 +80,8 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 		s.Flags.Dir.ExpectRun(run, dir)
 	}
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted}, early: early}
-	c.repeatUseless = s.Flags.AskJudges
+	from, _ := s.Settings.Source.(option.FromRun)
+	c.repeatUseless = from.AskJudges
 	c.recorded = func(t *runner.Planned) runner.Recorded {
 		known, _ := s.answers.known(t)
 		return known

@@ -28,8 +28,8 @@ type fromFile struct{ *answers.Answers }
 func (f fromFile) known(t *runner.Planned) (runner.Recorded, bool) { return f.Recorded(t), true }
 
 // readAnswers takes the answers of a file, and returns records without any: what is not in the file is missed.
-func (s *Session) readAnswers() (*record.Recordings, error) {
-	given, err := answers.Read(s.Flags.Answers)
+func (s *Session) readAnswers(path string) (*record.Recordings, error) {
+	given, err := answers.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -44,9 +44,9 @@ type provenance interface {
 	// signs reports whether the user stands for the answers, so that a run with them is signed.
 	signs() bool
 	// around answers from the run where it can, and calls the service, by its name, for the rest.
-	around(next flow.Service, askJudges bool, of string) flow.Service
+	around(next flow.Service, of string) flow.Service
 	// recordOrigin records where the answers are from.
-	recordOrigin(run *eval.Run, askJudges bool)
+	recordOrigin(run *eval.Run)
 	close()
 }
 
@@ -55,6 +55,6 @@ type ownAnswers struct{}
 
 func (ownAnswers) id() string                                              { return "" }
 func (ownAnswers) signs() bool                                             { return true }
-func (ownAnswers) around(next flow.Service, _ bool, _ string) flow.Service { return next }
-func (ownAnswers) recordOrigin(*eval.Run, bool)                            {}
+func (ownAnswers) around(next flow.Service, _ string) flow.Service { return next }
+func (ownAnswers) recordOrigin(*eval.Run)                            {}
 func (ownAnswers) close()                                                  {}

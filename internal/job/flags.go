@@ -111,6 +111,21 @@ func (f *Flags) CheckRace() error {
 	return nil
 }
 
+// source is where the flags say that answers come from.
+func (f *Flags) source() (option.Source, error) {
+	from, err := f.Source()
+	if err != nil {
+		return nil, exit.BadInput("%w", err)
+	}
+	switch {
+	case f.NoContent && f.Cache:
+		return nil, exit.BadInput("--no-content keeps answers out of files, and --cache keeps them: choose one")
+	case f.NoContent && f.Record+f.ReplayOr != "":
+		return nil, exit.BadInput("--no-content keeps answers out of files, and recording keeps them: choose one")
+	}
+	return from, nil
+}
+
 // checkAllow refuses unknown permissions in --allow, and --allow without --untrusted: trusted suites may do anything already.
 func (f *Flags) checkAllow() error {
 	for _, value := range f.Allow {

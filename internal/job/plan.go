@@ -70,7 +70,8 @@ func (j *Job) Called() []string {
 	if j.Only != nil {
 		return []string{*j.Only}
 	}
-	return j.calling(j.Flags.Rescore == "")
+	_, rescored := j.Settings.Source.(option.FromRun)
+	return j.calling(!rescored)
 }
 
 // calling returns the names of the services for judges and embeddings, and for models under test if those are called.

@@ -46,7 +46,7 @@ func TestNamedServicesAreSettled(t *testing.T) {
 	expect.OK(t, err)
 	expect.Same(t, "calls at once under a limit for all", j.AtOnce(), 4)
 
-	j.Flags.Rescore = "run"
+	j.Settings.Source = option.FromRun{Run: "run"}
 	expect.Same(t, "called by a rescore", j.Called(), []string{"b"})
 	only := "a"
 	j.Only = &only

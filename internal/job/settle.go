@@ -28,6 +28,8 @@ type Settings struct {
 	Service eval.RunService
 	// Services are the named services, by name.
 	Services map[string]*Named
+	// Source is where answers come from.
+	Source   option.Source
 	Limits   suite.Limits
 	Prices   *pricing.PriceList // nil without a price list
 	// PeopleLabels are people's labels of answers, by suite name, for the suites with a scorer that compares with them.
@@ -89,6 +91,9 @@ func (l *Loaded) settings() (Settings, error) {
 	s.Capped = m.capped
 	s.key = strings.TrimSpace(getenv("EVALRUN_API_KEY"))
 	var err error
+	if s.Source, err = f.source(); err != nil {
+		return s, err
+	}
 	if s.Services, err = m.services(&f, getenv); err != nil {
 		return s, err
 	}

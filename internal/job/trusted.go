@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -179,12 +180,13 @@ func (r *Resumption) vet(j *Job, s *Settings) error {
 	if r.trust || r.untrusted || s.trust.Signed(r.doc) {
 		return nil
 	}
-	offline := r.Flags.Replay != "" || r.Flags.Answers != "" || r.Flags.Rescore != ""
-	c := claims{run: r.doc, programs: programsOf(j, offline), folder: cmp.Or(r.Flags.Record, r.Flags.ReplayOr)}
-	if !offline {
+	from, requests := s.Source.(option.FromService)
+	_, judges := s.Source.(option.FromRun)
+	c := claims{run: r.doc, programs: programsOf(j, !requests), folder: from.Record}
+	if requests {
 		c.endpoints = endpointsOf(j)
 	}
-	if r.Flags.Emulator == "" && r.Flags.Replay == "" && r.Flags.Answers == "" {
+	if r.Flags.Emulator == "" && (requests || judges) {
 		calls := j.Called()
 		c.address = s.elsewhere(r.own)
 		c.services = servicesOf(s, r.own.named, calls)

@@ -50,11 +50,11 @@ type Proposal struct {
 type Offer struct {
 	Text     string
 	Expected bool // the file has this answer already
-	From     []Source
+	From     []AnsweredCase
 }
 
-// Source is a case on an arm that gave an answer.
-type Source struct {
+// AnsweredCase is a case on an arm that gave an answer.
+type AnsweredCase struct {
 	Suite, Case, Arm string
 	Answers          int
 	Different        int // how many of the answers are distinct
@@ -264,7 +264,7 @@ func (k *keptFile) proposal() *Proposal {
 			offers[most.Folded] = offer
 			p.Offers = append(p.Offers, offer)
 		}
-		offer.From = append(offer.From, Source{a.Suite, a.Case, a.Arm, total, len(a.given)})
+		offer.From = append(offer.From, AnsweredCase{a.Suite, a.Case, a.Arm, total, len(a.given)})
 	}
 	if len(p.Offers) == 1 && p.Offers[0].Expected {
 		return nil

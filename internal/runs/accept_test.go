@@ -133,7 +133,7 @@ func TestAcceptWritesTheChosenAnswerOnly(t *testing.T) {
 	spain := a.Proposals[1]
 	wanted := &Proposal{
 		File: "expected/s/spain/t.p.txt", Folder: "expected", New: true,
-		Offers: []*Offer{{Text: "Madrid\nof course", From: []Source{{Suite: "s", Case: "spain", Arm: "t/p", Answers: 1, Different: 1}}}},
+		Offers: []*Offer{{Text: "Madrid\nof course", From: []AnsweredCase{{Suite: "s", Case: "spain", Arm: "t/p", Answers: 1, Different: 1}}}},
 	}
 	if diff := cmp.Diff(wanted, spain, cmpopts.IgnoreUnexported(Proposal{})); diff != "" {
 		t.Errorf("proposal (-want +got):\n%s", diff)
@@ -215,14 +215,14 @@ func TestAcceptOffersTheMostFrequentAnswer(t *testing.T) {
 		}
 	}
 	f.run("run", answers.String(), evalrun.Options{})
-	got := map[string]Source{}
+	got := map[string]AnsweredCase{}
 	for _, p := range f.all("run").Proposals {
 		if len(p.Offers) != 1 {
 			t.Errorf("%s: %d offers, want one", p.File, len(p.Offers))
 		}
 		got[p.Offers[0].Text] = p.Offers[0].From[0]
 	}
-	want := map[string]Source{
+	want := map[string]AnsweredCase{
 		"Paris":  {Suite: "s", Case: "france", Arm: "t/p", Answers: 4, Different: 3},
 		"Toledo": {Suite: "s", Case: "spain", Arm: "t/p", Answers: 4, Different: 2},
 	}
@@ -241,8 +241,8 @@ func TestAcceptOffersBothSidesOfAConflict(t *testing.T) {
 	if len(a.Proposals) != 1 || a.Compared != 2 {
 		t.Fatalf("%+v, want one proposal of two answers", a)
 	}
-	source := func(name string) []Source {
-		return []Source{{Suite: "s", Case: name, Arm: "t/p", Answers: 1, Different: 1}}
+	source := func(name string) []AnsweredCase {
+		return []AnsweredCase{{Suite: "s", Case: name, Arm: "t/p", Answers: 1, Different: 1}}
 	}
 	want := []*Offer{{Text: "Paris", Expected: true, From: source("france")}, {Text: "Madrid\nof course", From: source("spain")}}
 	if diff := cmp.Diff(want, a.Proposals[0].Offers); diff != "" {
