@@ -200,7 +200,9 @@ type rescoring struct {
 // judgeOffline makes the services of a session that sends nothing.
 func (o *origin) judgeOffline() (func(of string) flow.Service, error) {
 	store, err := record.Open("")
-	return func(of string) flow.Service { return rescoring{flow.Replay(store, nil, of), o.doc.Run.Models, false, of} }, err
+	return func(of string) flow.Service {
+		return rescoring{flow.Replay(store, nil, of), o.doc.Run.Models, false, of}
+	}, err
 }
 
 func (o rescoring) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {

@@ -53,8 +53,8 @@ type provenance interface {
 // ownAnswers is the provenance of answers that a run gets itself.
 type ownAnswers struct{}
 
-func (ownAnswers) id() string                                              { return "" }
-func (ownAnswers) signs() bool                                             { return true }
+func (ownAnswers) id() string                                      { return "" }
+func (ownAnswers) signs() bool                                     { return true }
 func (ownAnswers) around(next flow.Service, _ string) flow.Service { return next }
-func (ownAnswers) recordOrigin(*eval.Run)                            {}
-func (ownAnswers) close()                                                  {}
+func (ownAnswers) recordOrigin(*eval.Run)                          {}
+func (ownAnswers) close()                                          {}

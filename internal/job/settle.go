@@ -29,9 +29,9 @@ type Settings struct {
 	// Services are the named services, by name.
 	Services map[string]*Named
 	// Source is where answers come from.
-	Source   option.Source
-	Limits   suite.Limits
-	Prices   *pricing.PriceList // nil without a price list
+	Source option.Source
+	Limits suite.Limits
+	Prices *pricing.PriceList // nil without a price list
 	// PeopleLabels are people's labels of answers, by suite name, for the suites with a scorer that compares with them.
 	PeopleLabels map[string]*labels.File
 	key          string
