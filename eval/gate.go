@@ -2,7 +2,6 @@ package eval
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/option"
@@ -84,13 +83,7 @@ type MeanMin struct {
 
 // BaselineRule compares a run with a baseline.
 type BaselineRule struct {
-	Run string `json:"run,omitempty"` // a named baseline, a run, or a file that was exported
-	Arm string `json:"arm,omitempty"` // an arm of the run itself, instead of Run
-	// Suffix makes the name of the baseline of each arm, which is an earlier version in the same run.
-	Suffix string `json:"suffix,omitempty"`
-	// Path is where the baseline was found when the run began, and RunID which run that was.
-	Path  string `json:"path,omitempty"`
-	RunID string `json:"runId,omitempty"`
+	Against option.Base `json:"-"` // nil where the arms to compare are named elsewhere
 	// Alpha is the one-sided error rate of a decision.
 	Alpha          float64               `json:"alpha"`
 	OnInconclusive option.OnInconclusive `json:"onInconclusive"`
@@ -110,37 +103,54 @@ func (b *BaselineRule) LeastPaired() float64 {
 	return *b.MinPaired
 }
 
-// BaseOf is the arm of the run itself with which an arm is compared, "" when it is compared with another run.
-func (b *BaselineRule) BaseOf(arm string) string {
-	if b.Suffix != "" {
-		return arm + b.Suffix
+// RunID is the id of the other run with which a run is compared, "" for none.
+func (b *BaselineRule) RunID() string {
+	run, _ := b.Against.(option.BaseRun)
+	return run.ID
+}
+
+// plainRule is a rule without its methods.
+type plainRule BaselineRule
+
+// writtenRule is a rule in run files, where the kind of Against is known by its key.
+type writtenRule struct {
+	Run    string `json:"run,omitempty"`
+	Arm    string `json:"arm,omitempty"`
+	Suffix string `json:"suffix,omitempty"`
+	Path   string `json:"path,omitempty"`
+	RunID  string `json:"runId,omitempty"`
+	plainRule
+}
+
+// MarshalJSON writes the base of the rule under the keys of its kind.
+func (b BaselineRule) MarshalJSON() ([]byte, error) {
+	w := writtenRule{plainRule: plainRule(b)}
+	switch base := b.Against.(type) {
+	case option.BaseRun:
+		w.Run, w.Path, w.RunID = base.Name, base.Path, base.ID
+	case option.BaseArm:
+		w.Arm = base.Name
+	case option.BaseVersion:
+		w.Suffix = base.Suffix
 	}
-	return b.Arm
+	return wirejson.Marshal(w)
 }
 
-// IsBase reports whether an arm is there to be compared with.
-func (b *BaselineRule) IsBase(arm string) bool {
-	return b.OfVersion(arm) || b.Arm != "" && arm == b.Arm
-}
-
-// OfVersion reports whether an arm belongs to the earlier version that runs next to the suite.
-func (b *BaselineRule) OfVersion(arm string) bool {
-	return b.Suffix != "" && strings.HasSuffix(arm, b.Suffix)
-}
-
-// Name is the baseline as the user named it.
-func (b *BaselineRule) Name() string {
+// UnmarshalJSON reads a rule of a run file. One that names nothing is a rule about a run without a name.
+func (b *BaselineRule) UnmarshalJSON(data []byte) error {
+	w := writtenRule{plainRule: plainRule(*b)}
+	err := json.Unmarshal(data, &w)
+	*b = BaselineRule(w.plainRule)
 	switch {
-	case b.Suffix != "":
-		return strings.TrimPrefix(b.Suffix, "@")
-	case b.Arm != "":
-		return b.Arm
+	case w.Suffix != "":
+		b.Against = option.BaseVersion{Suffix: w.Suffix}
+	case w.Arm != "":
+		b.Against = option.BaseArm{Name: w.Arm}
+	default:
+		b.Against = option.BaseRun{Name: w.Run, Path: w.Path, ID: w.RunID}
 	}
-	return b.Run
+	return err
 }
-
-// Within reports whether the baseline is a part of the run itself.
-func (b *BaselineRule) Within() bool { return b.Arm != "" || b.Suffix != "" }
 
 // MetricMargin is a metric that is not to get worse, with how much worse still counts as not worse: a difference, or
 // of latency and tokens the largest ratio.

@@ -14,7 +14,7 @@ func comparedWith(doc *journal.Document, one *eval.RunSuite) string {
 	case doc.Run.Plan.Shard != nil || doc.Run.RescoredFrom != "" || doc.Partial():
 		return ""
 	}
-	return one.Gate.Baseline.RunID
+	return one.Gate.Baseline.RunID()
 }
 
 // Knows reports whether the history has a run.

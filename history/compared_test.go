@@ -14,7 +14,7 @@ import (
 // against is a change of a run: its suite is compared with a baseline.
 func against(base string, more ...func(*eval.Run)) func(*eval.Run) {
 	return func(r *eval.Run) {
-		r.Suites[0].Gate = &eval.GateConfig{Baseline: &eval.BaselineRule{RunID: base}}
+		r.Suites[0].Gate = &eval.GateConfig{Baseline: &eval.BaselineRule{Against: option.BaseRun{ID: base}}}
 		for _, change := range more {
 			change(r)
 		}

@@ -101,14 +101,14 @@ func (q *Early) decide(w *watchedSuite, a *watchedArm, stop *eval.EarlyVerdict, 
 // closeBase records which trials of the baseline's arm were used, once the verdicts on all other arms are
 // known.
 func (w *watchedSuite) closeBase(a *watchedArm, journal *journal.Writer) error {
-	base := w.rule.BaseOf(a.arm)
+	base := w.baseOf(a.arm)
 	if base == "" || w.closed[base] {
 		return nil
 	}
 	used, extra := map[string]bool{}, map[string]bool{}
 	var against []*watchedArm
 	for _, other := range w.order {
-		if w.rule.BaseOf(other.arm) != base {
+		if w.baseOf(other.arm) != base {
 			continue
 		}
 		if !other.decided {
@@ -171,7 +171,7 @@ func (a *watchedArm) advance(w *watchedSuite, mu *sync.Mutex) *eval.EarlyVerdict
 		stop.Suite = a.suite
 		stop.Arm = a.arm
 		stop.Of = len(a.units)
-		stop.Base, stop.Metrics = cmp.Or(w.rule.BaseOf(a.arm), w.rule.RunID), w.rule.Metrics
+		stop.Base, stop.Metrics = cmp.Or(w.baseOf(a.arm), w.rule.RunID()), w.rule.Metrics
 		for _, later := range a.units[a.next:] {
 			stop.Extra = append(stop.Extra, later.trials...)
 		}

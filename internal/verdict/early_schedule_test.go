@@ -30,7 +30,7 @@ func TestTheScheduleIsAShuffleOfUnits(t *testing.T) {
 	)
 	within := func(seed uint64) *watched {
 		rule := passRule(0.1)
-		rule.Arm = "t/a"
+		rule.Against = option.BaseArm{Name: "t/a"}
 		return watch(t, plan, &eval.GateConfig{Baseline: rule}, seed)
 	}
 	one := scheduled(within(1))
@@ -86,7 +86,7 @@ func TestTrialsAreSkippedOnceTheirVerdictIsKnown(t *testing.T) {
 	t.Parallel()
 	_, plan := load(t, earlySuite(150, "abc", nil), runner.Filter{})
 	rule := passRule(0.1)
-	rule.Arm = "t/a"
+	rule.Against = option.BaseArm{Name: "t/a"}
 	w := watch(t, plan, &eval.GateConfig{Baseline: rule}, 5)
 	skips := func() map[string]string {
 		out := map[string]string{}
@@ -226,7 +226,7 @@ func TestAnEarlyStopAnswersItsOwnComparisonOnly(t *testing.T) {
 		t.Cleanup(func() { _ = d.Close() }) // it was only read
 		return d
 	}
-	head, base := open(w.dir), open(rule.Path)
+	head, base := open(w.dir), open(rule.Against.(option.BaseRun).Path)
 	own := onlyArm(t, compared(t, base, head, byRule(rule)))
 	expect.Same(t, "verdict", own.Verdict, eval.NotWorse)
 	if own.EarlyVerdict == nil || own.Why != "" {

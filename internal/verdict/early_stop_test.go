@@ -106,7 +106,7 @@ func baselineOf(t *testing.T, plan *runner.Plan, margin float64, outcome func(*e
 	}
 	d := runOf(t, "base", nil, trials...)
 	rule := passRule(margin)
-	rule.Run, rule.Path, rule.RunID = "main", d.Path(), d.Run.ID
+	rule.Against = option.BaseRun{Name: "main", Path: d.Path(), ID: d.Run.ID}
 	return rule
 }
 

@@ -81,7 +81,8 @@ func TestApplyTakesTheWorstRule(t *testing.T) {
 		},
 		"a baseline that is gone": {
 			&eval.GateConfig{Baseline: &eval.BaselineRule{
-				Run: "gone", Path: "/nowhere/run.jsonl", Metrics: []eval.MetricMargin{{Name: option.MetricPass, Margin: 0.1}},
+				Against: option.BaseRun{Name: "gone", Path: "/nowhere/run.jsonl"},
+				Metrics: []eval.MetricMargin{{Name: option.MetricPass, Margin: 0.1}},
 			}}, "pp", completed, exit.CodeIncomplete, "baseline",
 		},
 	} {
