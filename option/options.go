@@ -4,6 +4,7 @@
 package option
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -103,8 +104,7 @@ type SourceOptions struct {
 
 // GateOptions are rules of the gate that replace the suites' rules.
 type GateOptions struct {
-	Baseline    string      `json:"baseline,omitempty"` // a name, a run, or an exported file
-	NoBaseline  bool        `json:"noBaseline,omitempty"`
+	Baseline    Baseline    `json:"-"`                    // written as baseline or noBaseline
 	Interleave  string      `json:"interleave,omitempty"` // SUITE@REF
 	Rule        RuleOptions `json:"rule,omitzero"`
 	Race        string      `json:"race,omitempty"` // the metric on which the arms race; "" for no race
@@ -148,8 +148,10 @@ func (o *SelectionOptions) Narrows() bool {
 func (o *Options) UnmarshalJSON(data []byte) error {
 	type plain Options
 	var p plain
-	err := json.Unmarshal(data, &p)
+	var baseline writtenBaseline
+	err := cmp.Or(json.Unmarshal(data, &p), json.Unmarshal(data, &baseline))
 	*o = Options(p)
+	o.Baseline = baseline.read()
 	o.Unreadable = err
 	return nil
 }
@@ -157,5 +159,13 @@ func (o *Options) UnmarshalJSON(data []byte) error {
 // MarshalJSON spells times in nanoseconds, as every version has done, which wirejson.Append alone would not.
 func (o Options) MarshalJSON() ([]byte, error) {
 	type plain Options
-	return wirejson.Marshal(plain(o))
+	return wirejson.Marshal(struct {
+		// The fields of these groups hide those of plain, which are deeper, so that the baseline keeps its place after them.
+		ServiceOptions
+		LimitOptions
+		SelectionOptions
+		SourceOptions
+		writtenBaseline
+		plain
+	}{o.ServiceOptions, o.LimitOptions, o.SelectionOptions, o.SourceOptions, o.writtenBaseline(), plain(o)})
 }

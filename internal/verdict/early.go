@@ -116,7 +116,7 @@ func watching(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) (*watchedSui
 // stopping returns a suite whose gate stops early, nil if it does not.
 func stopping(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) (*watchedSuite, error) {
 	g := one.Gate
-	if g == nil || g.Baseline == nil || !g.Baseline.StopEarly || run.Options().NoBaseline || plan.Shard() != nil {
+	if g == nil || g.Baseline == nil || !g.Baseline.StopEarly || run.Options().NoBaseline() || plan.Shard() != nil {
 		return nil, nil
 	}
 	w := &watchedSuite{

@@ -70,7 +70,7 @@ func TestRunsThatDoNotStopEarlyAreNotWatched(t *testing.T) {
 		"no gate":         {nil, option.Options{}, plan},
 		"no comparison":   {&eval.GateConfig{}, option.Options{}, plan},
 		"no early stop":   {&eval.GateConfig{Baseline: passRule(0.1)}, option.Options{}, plan},
-		"--no-baseline":   {&eval.GateConfig{Baseline: rule}, option.Options{GateOptions: option.GateOptions{NoBaseline: true}}, plan},
+		"--no-baseline":   {&eval.GateConfig{Baseline: rule}, option.Options{GateOptions: option.GateOptions{Baseline: option.NoBaseline{}}}, plan},
 		"one of its part": {&eval.GateConfig{Baseline: rule}, option.Options{}, shard},
 	} {
 		q, err := NewEarly(&eval.Run{Suites: []eval.RunSuite{{Name: "s", Gate: test.gate}}, Flags: &test.options}, test.plan)

@@ -48,7 +48,7 @@ func Outlooks(c *Checks, suites []*suite.Suite) (out []ArmOutlook, problems []st
 		if err != nil {
 			return nil, nil, err
 		}
-		if rule == nil || c.Options.NoBaseline {
+		if rule == nil || c.Options.NoBaseline() {
 			continue
 		}
 		var base map[string]*compare.Side

@@ -63,7 +63,7 @@ func (c *Checks) rule(s *suite.Suite) (*eval.BaselineRule, error) {
 	if err != nil || rule == nil {
 		return nil, err
 	}
-	if err := checkMetrics(s, rule); err != nil || c.Options.NoBaseline {
+	if err := checkMetrics(s, rule); err != nil || c.Options.NoBaseline() {
 		return rule, err
 	}
 	return rule, c.baseline(s, rule)

@@ -25,16 +25,16 @@ func effective(s *suite.Suite, o *option.Options) (*eval.BaselineRule, error) {
 	case g != nil && g.Baseline != nil:
 		rule = *g.Baseline
 		rule.Metrics = slices.Clone(rule.Metrics)
-	case o.Baseline == "" && ref == "" && defaultsOf(o).Baseline == "":
+	case o.BaselineName() == "" && ref == "" && defaultsOf(o).BaselineName() == "":
 		return nil, nil
 	}
 	switch {
 	case ref != "":
 		rule.Against = option.BaseVersion{Suffix: "@" + ref}
-	case o.Baseline != "":
-		rule.Against = option.BaseRun{Name: o.Baseline}
+	case o.BaselineName() != "":
+		rule.Against = option.BaseRun{Name: o.BaselineName()}
 	case rule.Against == nil:
-		rule.Against = option.BaseRun{Name: defaultsOf(o).Baseline}
+		rule.Against = option.BaseRun{Name: defaultsOf(o).BaselineName()}
 	}
 	err := override(&rule, withDefaults(o.Rule, &rule, defaultsOf(o).Rule))
 	if o.Rescore != "" { // stopping early would save nothing
@@ -151,7 +151,7 @@ func withBaseline(d *journal.Document) *compare.Comparison {
 			continue
 		}
 		gated = true
-		if options.NoBaseline {
+		if options.NoBaseline() {
 			whole.NotCompared = true
 			return whole
 		}

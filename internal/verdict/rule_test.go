@@ -115,7 +115,7 @@ func TestASuiteIsComparedWithWhatItNames(t *testing.T) {
 	expect.OK(t, err)
 	expect.Same(t, "the suite's own", [2]any{rule.Against, rule.StopEarly}, [2]any{option.BaseRun{Name: "main"}, true})
 
-	o.Baseline, o.Rescore = "night", "yesterday"
+	o.Baseline, o.Rescore = option.NamedBaseline("night"), "yesterday"
 	rule, err = effective(s, o)
 	expect.OK(t, err)
 	expect.Same(t, "named by an option, rescored", [2]any{rule.Against, rule.StopEarly}, [2]any{option.BaseRun{Name: "night"}, false})
