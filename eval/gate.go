@@ -194,15 +194,47 @@ type Gate struct {
 // GateRule is one rule applied to one arm, or to a suite as a whole when Arm is empty.
 // Value is nil when there was nothing to apply it to.
 type GateRule struct {
-	Suite string   `json:"suite"`
-	Name  string   `json:"name"`
-	Arm   string   `json:"arm"`
-	Value *float64 `json:"value"`
-	Limit float64  `json:"limit"`
-	Holds bool     `json:"holds"`
+	Suite    string
+	Name     string
+	Arm      string
+	Value    *float64
+	Limit    float64
+	Standing option.RuleStanding
 	// Verdict of a comparison with a baseline, instead of Value.
-	Verdict Verdict `json:"verdict,omitempty"`
-	Why     string  `json:"why,omitempty"`
-	// Warned says that the rule holds only because its suite wants no more than a warning.
-	Warned bool `json:"warned,omitempty"`
+	Verdict Verdict
+	Why     string
+}
+
+// writtenGateRule is a GateRule in JSON, which has two booleans for the standing.
+type writtenGateRule struct {
+	Suite   string   `json:"suite"`
+	Name    string   `json:"name"`
+	Arm     string   `json:"arm"`
+	Value   *float64 `json:"value"`
+	Limit   float64  `json:"limit"`
+	Holds   bool     `json:"holds"`
+	Verdict Verdict  `json:"verdict,omitempty"`
+	Why     string   `json:"why,omitempty"`
+	Warned  bool     `json:"warned,omitempty"`
+}
+
+// MarshalJSON writes the keys of all versions.
+func (r GateRule) MarshalJSON() ([]byte, error) {
+	return wirejson.Marshal(writtenGateRule{
+		r.Suite, r.Name, r.Arm, r.Value, r.Limit, r.Standing.Holds(), r.Verdict, r.Why, r.Standing == option.RuleWarned,
+	})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (r *GateRule) UnmarshalJSON(data []byte) error {
+	var w writtenGateRule
+	err := json.Unmarshal(data, &w)
+	*r = GateRule{Suite: w.Suite, Name: w.Name, Arm: w.Arm, Value: w.Value, Limit: w.Limit, Verdict: w.Verdict, Why: w.Why}
+	switch {
+	case w.Holds && w.Warned:
+		r.Standing = option.RuleWarned
+	case w.Holds:
+		r.Standing = option.RuleHolds
+	}
+	return err
 }

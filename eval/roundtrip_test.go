@@ -42,6 +42,8 @@ func (f *filler) fill(v reflect.Value) {
 		rule := some[plainRule](f)
 		rule.Against = option.BaseRun{Name: f.text + "run", Path: f.text + "path", ID: f.text + "id"}
 		v.Set(reflect.ValueOf(BaselineRule(rule)))
+	case option.RuleStanding:
+		v.Set(reflect.ValueOf(option.RuleWarned))
 	case option.Shard:
 		v.Set(reflect.ValueOf(option.Shard{Index: 2, Of: 7}))
 	case json.RawMessage:

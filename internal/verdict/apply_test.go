@@ -29,7 +29,7 @@ func rulesOf(d *journal.Document) (out []string) {
 	Apply(d)
 	for _, r := range d.Gate().Rules {
 		state := "broken"
-		if r.Holds {
+		if r.Standing.Holds() {
 			state = "holds"
 		}
 		out = append(out, strings.TrimSpace(r.Name+" "+r.Arm)+" "+state)
@@ -180,7 +180,7 @@ func TestTheComparisonIsARuleOfTheGate(t *testing.T) {
 		want eval.GateRule // without its names
 		exit int
 	}{
-		"not worse": {all, option.OnFail, eval.GateRule{Verdict: eval.NotWorse, Holds: true}, exit.CodeOK},
+		"not worse": {all, option.OnFail, eval.GateRule{Verdict: eval.NotWorse, Standing: option.RuleHolds}, exit.CodeOK},
 		"regressed": {
 			ten,
 			option.OnFail,
@@ -202,13 +202,13 @@ func TestTheComparisonIsARuleOfTheGate(t *testing.T) {
 		"inconclusive, a warning": {
 			"fff" + all[3:],
 			option.OnWarn,
-			eval.GateRule{Verdict: eval.Inconclusive, Holds: true, Warned: true, Why: "pass -0.050, margin 0.05"},
+			eval.GateRule{Verdict: eval.Inconclusive, Standing: option.RuleWarned, Why: "pass -0.050, margin 0.05"},
 			exit.CodeOK,
 		},
 		"inconclusive, not a word": {
 			"fff" + all[3:],
 			option.OnPass,
-			eval.GateRule{Verdict: eval.Inconclusive, Holds: true, Why: "pass -0.050, margin 0.05"},
+			eval.GateRule{Verdict: eval.Inconclusive, Standing: option.RuleHolds, Why: "pass -0.050, margin 0.05"},
 			exit.CodeOK,
 		},
 	} {
