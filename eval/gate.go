@@ -180,9 +180,9 @@ type EarlyVerdict struct {
 	Metrics []MetricMargin `json:"metrics,omitempty"`
 	// Race says that the arm left a race on Metric, behind the arm Base. LogE is the log of its evidence.
 	Race bool `json:"race,omitempty"`
-	// Extra are the ids of trials that were answered already and are not used, since they stand later in the schedule. What
+	// Unused are the ids of trials that were answered already and are not used, since they stand later in the schedule. What
 	// comes after this line is not used either.
-	Extra []string `json:"extra,omitempty"`
+	Unused []string `json:"extra,omitempty"`
 }
 
 // Gate is the verdict on a run by the rules of its suites.

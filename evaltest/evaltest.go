@@ -51,7 +51,7 @@ type Options struct {
 	BudgetCalls, BudgetTokens int
 	Timeout                   time.Duration // of one attempt
 
-	Baseline option.Baseline // for the gate to compare with; nil is the suite's own
+	Baseline option.BaselineOption // for the gate to compare with; nil is the suite's own
 
 	// Scorers are custom kinds that the suite can name, made by scorers.New.
 	Scorers []scorers.Kind

@@ -1,7 +1,7 @@
 package option
 
-// Baseline is what options say of the baseline: a NamedBaseline or NoBaseline. Nil leaves it to the suites.
-type Baseline interface{ baseline() }
+// BaselineOption is what options say of the baseline: a NamedBaseline or NoBaseline. Nil leaves it to the suites.
+type BaselineOption interface{ baseline() }
 
 // NamedBaseline is the name of a baseline, a run, or an exported file.
 type NamedBaseline string
@@ -24,7 +24,7 @@ func (o *GateOptions) NoBaseline() bool {
 	return none
 }
 
-// writtenBaseline is a Baseline in run files.
+// writtenBaseline is a BaselineOption in run files.
 type writtenBaseline struct {
 	Name string `json:"baseline,omitempty"`
 	None bool   `json:"noBaseline,omitempty"`
@@ -35,7 +35,7 @@ func (o *GateOptions) writtenBaseline() writtenBaseline {
 }
 
 // read is the baseline of a run file. None wins, as in version 0.1, which wrote both.
-func (w writtenBaseline) read() Baseline {
+func (w writtenBaseline) read() BaselineOption {
 	switch {
 	case w.None:
 		return NoBaseline{}

@@ -14,7 +14,7 @@ func TestTheBaselineHasItsKeysInRunFiles(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		text string
-		want option.Baseline
+		want option.BaselineOption
 		same bool // it is written as it was read
 	}{
 		"nothing":              {`{"record":"r","interleave":"s@main","out":"o"}`, nil, true},

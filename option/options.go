@@ -104,13 +104,13 @@ type SourceOptions struct {
 
 // GateOptions are rules of the gate that replace the suites' rules.
 type GateOptions struct {
-	Baseline    Baseline    `json:"-"`                    // written as baseline or noBaseline
-	Interleave  string      `json:"interleave,omitempty"` // SUITE@REF
-	Rule        RuleOptions `json:"rule,omitzero"`
-	Race        string      `json:"race,omitempty"` // the metric on which the arms race; "" for no race
-	MinPassRate *float64    `json:"minPassRate,omitempty"`
-	MaxErrors   *float64    `json:"maxErrors,omitempty"`
-	MaxBlocked  *float64    `json:"maxBlocked,omitempty"`
+	Baseline    BaselineOption `json:"-"`                    // written as baseline or noBaseline
+	Interleave  string         `json:"interleave,omitempty"` // SUITE@REF
+	Rule        RuleOptions    `json:"rule,omitzero"`
+	Race        string         `json:"race,omitempty"` // the metric on which the arms race; "" for no race
+	MinPassRate *float64       `json:"minPassRate,omitempty"`
+	MaxErrors   *float64       `json:"maxErrors,omitempty"`
+	MaxBlocked  *float64       `json:"maxBlocked,omitempty"`
 }
 
 // RuleOptions decide a comparison.

@@ -58,7 +58,7 @@ func (p *Duration) Set(s string) error {
 }
 
 // baselineFlag names a baseline, unless a noBaselineFlag of the same options wants none.
-type baselineFlag struct{ to *option.Baseline }
+type baselineFlag struct{ to *option.BaselineOption }
 
 func (f *baselineFlag) String() string { return "" }
 func (f *baselineFlag) Type() string   { return "RUN" }
@@ -74,7 +74,7 @@ func (f *baselineFlag) Set(s string) error {
 }
 
 // noBaselineFlag is a switch.
-type noBaselineFlag struct{ to *option.Baseline }
+type noBaselineFlag struct{ to *option.BaselineOption }
 
 func (f *noBaselineFlag) String() string   { return "" }
 func (f *noBaselineFlag) Type() string     { return "bool" }

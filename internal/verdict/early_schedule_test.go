@@ -120,7 +120,7 @@ func TestTrialsAreSkippedOnceTheirVerdictIsKnown(t *testing.T) {
 	extra := map[string]int{}
 	for _, s := range w.stops() {
 		got = append(got, fmt.Sprintf("%s: %s", s.Arm, s.Verdict))
-		units[s.Arm], extra[s.Arm] = s.Units, len(s.Extra)
+		units[s.Arm], extra[s.Arm] = s.Units, len(s.Unused)
 	}
 	expect.Same(t, "stops", got, []string{"t/b: regressed", "t/c: not_worse", "t/a: "})
 	expect.Same(t, "units of the baseline's arm", units["t/a"], max(units["t/b"], units["t/c"]))
