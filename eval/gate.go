@@ -136,7 +136,7 @@ func (b BaselineRule) MarshalJSON() ([]byte, error) {
 	return wirejson.Marshal(w)
 }
 
-// UnmarshalJSON reads a rule of a run file. One that names nothing is a rule about a run without a name.
+// UnmarshalJSON reads a rule of a run file. Without a base it is about a run without a name.
 func (b *BaselineRule) UnmarshalJSON(data []byte) error {
 	w := writtenRule{plainRule: plainRule(*b)}
 	err := json.Unmarshal(data, &w)

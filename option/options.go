@@ -1,6 +1,6 @@
 // Package option holds the options of a run as flags give them and run files keep them. They say which service and
 // limits a run has, which trials, where answers come from, and what the gate wants. The words that flags and gates share are here too:
-// the names of metrics, bases of comparisons, what an inconclusive one makes of a gate, and what became of a rule.
+// names of metrics, bases of comparisons, and what became of a rule.
 package option
 
 import (
@@ -160,7 +160,7 @@ func (o *Options) UnmarshalJSON(data []byte) error {
 func (o Options) MarshalJSON() ([]byte, error) {
 	type plain Options
 	return wirejson.Marshal(struct {
-		// The fields of these groups hide those of plain, which are deeper, so that the baseline keeps its place after them.
+		// These groups hide those of plain, which are deeper. So the baseline keeps its place after them.
 		ServiceOptions
 		LimitOptions
 		SelectionOptions

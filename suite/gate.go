@@ -241,8 +241,8 @@ const MaxRatio = 100
 // MaxAlpha is the largest error rate of a verdict. A verdict that is wrong more often is useless.
 const MaxAlpha = 0.2
 
-// baseline reads the rule for a comparison with a baseline. arm is the arm that it names, even if it names a run too,
-// which is a problem of the suite.
+// baseline reads the rule for a comparison with a baseline. arm is the arm that it names. A rule with a run too is a
+// problem of the suite.
 func baseline(n yamlnode.Node) (b *eval.BaselineRule, arm string) {
 	m := n.Map(baselineBlock().Names()...)
 	b = &eval.BaselineRule{}
