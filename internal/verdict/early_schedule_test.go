@@ -62,6 +62,7 @@ func TestRunsThatDoNotStopEarlyAreNotWatched(t *testing.T) {
 	_, shard := load(t, text, runner.Filter{Shard: runner.Shard{Index: 1, Of: 2}})
 	rule := passRule(0.1)
 	rule.StopEarly = true
+	without := option.Options{GateOptions: option.GateOptions{Baseline: option.NoBaseline{}}}
 	for name, test := range map[string]struct {
 		gate    *eval.GateConfig
 		options option.Options
@@ -70,7 +71,7 @@ func TestRunsThatDoNotStopEarlyAreNotWatched(t *testing.T) {
 		"no gate":         {nil, option.Options{}, plan},
 		"no comparison":   {&eval.GateConfig{}, option.Options{}, plan},
 		"no early stop":   {&eval.GateConfig{Baseline: passRule(0.1)}, option.Options{}, plan},
-		"--no-baseline":   {&eval.GateConfig{Baseline: rule}, option.Options{GateOptions: option.GateOptions{Baseline: option.NoBaseline{}}}, plan},
+		"--no-baseline":   {&eval.GateConfig{Baseline: rule}, without, plan},
 		"one of its part": {&eval.GateConfig{Baseline: rule}, option.Options{}, shard},
 	} {
 		q, err := NewEarly(&eval.Run{Suites: []eval.RunSuite{{Name: "s", Gate: test.gate}}, Flags: &test.options}, test.plan)

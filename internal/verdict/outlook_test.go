@@ -62,7 +62,9 @@ func TestArmsThatAreComparedHaveAnOutlook(t *testing.T) {
 func TestABaselineWithoutTheSuiteIsAProblem(t *testing.T) {
 	t.Parallel()
 	d := runOf(t, "base", nil, row("pp", on("other", "t/p"))...)
-	_, problems := outlooksOf(t, earlySuite(60, "p", nil), func(o *option.Options) { o.Baseline, o.Rule.Margin = option.NamedBaseline(d.Path()), 0.1 })
+	_, problems := outlooksOf(t, earlySuite(60, "p", nil), func(o *option.Options) {
+		o.Baseline, o.Rule.Margin = option.NamedBaseline(d.Path()), 0.1
+	})
 	want := "a run would stop before it sends a request: s is to be compared, and the baseline " + d.Path() + " has no suite s"
 	expect.Same(t, "problems", problems, []string{want})
 }
