@@ -146,7 +146,7 @@ func (o *Options) flags() job.Flags {
 		f.Emulator = o.Emulator
 	}
 	if f.Selected != nil {
-		f.Baseline, f.NoBaseline = "", true
+		f.Baseline = option.NoBaseline{}
 	}
 	for _, path := range []*string{&f.Prices, &f.Record, &f.Replay, &f.ReplayOr, &f.Answers} {
 		*path = f.Dir.Join(*path)

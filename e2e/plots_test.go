@@ -157,8 +157,8 @@ func TestPlotsHaveScales(t *testing.T) {
 	ruled := func(d *journal.Document) {
 		decided(d).Gate = eval.Gate{Exit: 1}
 		for _, r := range []eval.GateRule{
-			{Name: "passRate", Value: new(1.0), Limit: 1, Holds: true},
-			{Name: "errors", Value: new(0.0), Limit: 0, Holds: true},
+			{Name: "passRate", Value: new(1.0), Limit: 1, Standing: option.RuleHolds},
+			{Name: "errors", Value: new(0.0), Limit: 0, Standing: option.RuleHolds},
 			{Name: "mean words", Value: new(1234.5), Limit: 2000},
 			{Name: "mean words", Value: new(-12.5), Limit: 0},
 			{Name: "classification kappa", Value: new(-0.2), Limit: 0.6},

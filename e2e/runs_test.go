@@ -10,6 +10,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/tool"
 )
@@ -230,8 +231,8 @@ func judged(d *journal.Document) {
 	margin := 0.05
 	decided(d).Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{
 		{Suite: "big", Name: "passRate", Arm: "pro/ask", Value: &half, Limit: 0.95},
-		{Suite: "big", Name: "passRate", Arm: "warm/ask", Value: &half, Limit: 0.8, Holds: true},
-		{Suite: "big", Name: "errors", Value: &low, Limit: 0.02, Holds: true},
+		{Suite: "big", Name: "passRate", Arm: "warm/ask", Value: &half, Limit: 0.8, Standing: option.RuleHolds},
+		{Suite: "big", Name: "errors", Value: &low, Limit: 0.02, Standing: option.RuleHolds},
 		{Suite: "big", Name: "baseline", Arm: "pro/ask", Verdict: eval.Regressed, Why: "the pass rate is worse"},
 	}}
 	decided(d).Comparison = &compare.Comparison{

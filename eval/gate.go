@@ -2,7 +2,6 @@ package eval
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/option"
@@ -84,13 +83,7 @@ type MeanMin struct {
 
 // BaselineRule compares a run with a baseline.
 type BaselineRule struct {
-	Run string `json:"run,omitempty"` // a named baseline, a run, or a file that was exported
-	Arm string `json:"arm,omitempty"` // an arm of the run itself, instead of Run
-	// Suffix makes the name of the baseline of each arm, which is an earlier version in the same run.
-	Suffix string `json:"suffix,omitempty"`
-	// Path is where the baseline was found when the run began, and RunID which run that was.
-	Path  string `json:"path,omitempty"`
-	RunID string `json:"runId,omitempty"`
+	Against option.Base `json:"-"` // nil where the arms to compare are named elsewhere
 	// Alpha is the one-sided error rate of a decision.
 	Alpha          float64               `json:"alpha"`
 	OnInconclusive option.OnInconclusive `json:"onInconclusive"`
@@ -110,37 +103,54 @@ func (b *BaselineRule) LeastPaired() float64 {
 	return *b.MinPaired
 }
 
-// BaseOf is the arm of the run itself with which an arm is compared, "" when it is compared with another run.
-func (b *BaselineRule) BaseOf(arm string) string {
-	if b.Suffix != "" {
-		return arm + b.Suffix
+// RunID is the id of the other run with which a run is compared, "" for none.
+func (b *BaselineRule) RunID() string {
+	run, _ := b.Against.(option.BaseRun)
+	return run.ID
+}
+
+// plainRule is a rule without its methods.
+type plainRule BaselineRule
+
+// writtenRule is a rule in run files, where the kind of Against is known by its key.
+type writtenRule struct {
+	Run    string `json:"run,omitempty"`
+	Arm    string `json:"arm,omitempty"`
+	Suffix string `json:"suffix,omitempty"`
+	Path   string `json:"path,omitempty"`
+	RunID  string `json:"runId,omitempty"`
+	plainRule
+}
+
+// MarshalJSON writes the base of the rule under the keys of its kind.
+func (b BaselineRule) MarshalJSON() ([]byte, error) {
+	w := writtenRule{plainRule: plainRule(b)}
+	switch base := b.Against.(type) {
+	case option.BaseRun:
+		w.Run, w.Path, w.RunID = base.Name, base.Path, base.ID
+	case option.BaseArm:
+		w.Arm = base.Name
+	case option.BaseVersion:
+		w.Suffix = base.Suffix
 	}
-	return b.Arm
+	return wirejson.Marshal(w)
 }
 
-// IsBase reports whether an arm is there to be compared with.
-func (b *BaselineRule) IsBase(arm string) bool {
-	return b.OfVersion(arm) || b.Arm != "" && arm == b.Arm
-}
-
-// OfVersion reports whether an arm belongs to the earlier version that runs next to the suite.
-func (b *BaselineRule) OfVersion(arm string) bool {
-	return b.Suffix != "" && strings.HasSuffix(arm, b.Suffix)
-}
-
-// Name is the baseline as the user named it.
-func (b *BaselineRule) Name() string {
+// UnmarshalJSON reads a rule of a run file. Without a base it is about a run without a name.
+func (b *BaselineRule) UnmarshalJSON(data []byte) error {
+	w := writtenRule{plainRule: plainRule(*b)}
+	err := json.Unmarshal(data, &w)
+	*b = BaselineRule(w.plainRule)
 	switch {
-	case b.Suffix != "":
-		return strings.TrimPrefix(b.Suffix, "@")
-	case b.Arm != "":
-		return b.Arm
+	case w.Suffix != "":
+		b.Against = option.BaseVersion{Suffix: w.Suffix}
+	case w.Arm != "":
+		b.Against = option.BaseArm{Name: w.Arm}
+	default:
+		b.Against = option.BaseRun{Name: w.Run, Path: w.Path, ID: w.RunID}
 	}
-	return b.Run
+	return err
 }
-
-// Within reports whether the baseline is a part of the run itself.
-func (b *BaselineRule) Within() bool { return b.Arm != "" || b.Suffix != "" }
 
 // MetricMargin is a metric that is not to get worse, with how much worse still counts as not worse: a difference, or
 // of latency and tokens the largest ratio.
@@ -170,9 +180,9 @@ type EarlyVerdict struct {
 	Metrics []MetricMargin `json:"metrics,omitempty"`
 	// Race says that the arm left a race on Metric, behind the arm Base. LogE is the log of its evidence.
 	Race bool `json:"race,omitempty"`
-	// Extra are the ids of trials that were answered already and are not used, since they stand later in the schedule. What
+	// Unused are the ids of trials that were answered already and are not used, since they stand later in the schedule. What
 	// comes after this line is not used either.
-	Extra []string `json:"extra,omitempty"`
+	Unused []string `json:"extra,omitempty"`
 }
 
 // Gate is the verdict on a run by the rules of its suites.
@@ -184,15 +194,47 @@ type Gate struct {
 // GateRule is one rule applied to one arm, or to a suite as a whole when Arm is empty.
 // Value is nil when there was nothing to apply it to.
 type GateRule struct {
-	Suite string   `json:"suite"`
-	Name  string   `json:"name"`
-	Arm   string   `json:"arm"`
-	Value *float64 `json:"value"`
-	Limit float64  `json:"limit"`
-	Holds bool     `json:"holds"`
+	Suite    string
+	Name     string
+	Arm      string
+	Value    *float64
+	Limit    float64
+	Standing option.RuleStanding
 	// Verdict of a comparison with a baseline, instead of Value.
-	Verdict Verdict `json:"verdict,omitempty"`
-	Why     string  `json:"why,omitempty"`
-	// Warned says that the rule holds only because its suite wants no more than a warning.
-	Warned bool `json:"warned,omitempty"`
+	Verdict Verdict
+	Why     string
+}
+
+// writtenGateRule is a GateRule in JSON, which has two booleans for the standing.
+type writtenGateRule struct {
+	Suite   string   `json:"suite"`
+	Name    string   `json:"name"`
+	Arm     string   `json:"arm"`
+	Value   *float64 `json:"value"`
+	Limit   float64  `json:"limit"`
+	Holds   bool     `json:"holds"`
+	Verdict Verdict  `json:"verdict,omitempty"`
+	Why     string   `json:"why,omitempty"`
+	Warned  bool     `json:"warned,omitempty"`
+}
+
+// MarshalJSON writes the keys of all versions.
+func (r GateRule) MarshalJSON() ([]byte, error) {
+	return wirejson.Marshal(writtenGateRule{
+		r.Suite, r.Name, r.Arm, r.Value, r.Limit, r.Standing.Holds(), r.Verdict, r.Why, r.Standing == option.RuleWarned,
+	})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (r *GateRule) UnmarshalJSON(data []byte) error {
+	var w writtenGateRule
+	err := json.Unmarshal(data, &w)
+	*r = GateRule{Suite: w.Suite, Name: w.Name, Arm: w.Arm, Value: w.Value, Limit: w.Limit, Verdict: w.Verdict, Why: w.Why}
+	switch {
+	case w.Holds && w.Warned:
+		r.Standing = option.RuleWarned
+	case w.Holds:
+		r.Standing = option.RuleHolds
+	}
+	return err
 }

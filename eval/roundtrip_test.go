@@ -38,6 +38,12 @@ func (f *filler) fill(v reflect.Value) {
 	switch v.Interface().(type) {
 	case time.Time:
 		v.Set(reflect.ValueOf(time.Unix(f.random.Int64N(2e9), f.random.Int64N(1e9)).UTC()))
+	case BaselineRule:
+		rule := some[plainRule](f)
+		rule.Against = option.BaseRun{Name: f.text + "run", Path: f.text + "path", ID: f.text + "id"}
+		v.Set(reflect.ValueOf(BaselineRule(rule)))
+	case option.RuleStanding:
+		v.Set(reflect.ValueOf(option.RuleWarned))
 	case option.Shard:
 		v.Set(reflect.ValueOf(option.Shard{Index: 2, Of: 7}))
 	case json.RawMessage:

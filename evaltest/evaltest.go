@@ -51,8 +51,7 @@ type Options struct {
 	BudgetCalls, BudgetTokens int
 	Timeout                   time.Duration // of one attempt
 
-	Baseline   string // a run, a named one or an exported file, for the gate to compare with
-	NoBaseline bool
+	Baseline option.BaselineOption // for the gate to compare with; nil is the suite's own
 
 	// Scorers are custom kinds that the suite can name, made by scorers.New.
 	Scorers []scorers.Kind
@@ -138,7 +137,7 @@ func (o *Options) options(file string) (evalrun.Options, error) {
 		},
 		Selection: option.SelectionOptions{Cases: o.Cases, Tags: o.Tags, Arms: o.Arms, Repeats: o.Repeats},
 		Sources:   option.SourceOptions{Replay: o.Replay, Record: o.Record},
-		Gate:      option.GateOptions{Baseline: o.Baseline, NoBaseline: o.NoBaseline},
+		Gate:      option.GateOptions{Baseline: o.Baseline},
 		Vars:      o.Vars, Seed: o.Seed, Scorers: o.Scorers, Getenv: o.Getenv, Version: version(), NoHistory: true,
 	}
 	if testing.Short() && f.Emulator == "" {

@@ -9,12 +9,12 @@ import (
 // Rescored answers were counted when they were new, and an incomplete run has no verdict.
 func comparedWith(doc *journal.Document, one *eval.RunSuite) string {
 	switch {
-	case one.Gate == nil || one.Gate.Baseline == nil || doc.Run.Options().NoBaseline:
+	case one.Gate == nil || one.Gate.Baseline == nil || doc.Run.Options().NoBaseline():
 		return ""
 	case doc.Run.Plan.Shard != nil || doc.Run.RescoredFrom != "" || doc.Partial():
 		return ""
 	}
-	return one.Gate.Baseline.RunID
+	return one.Gate.Baseline.RunID()
 }
 
 // Knows reports whether the history has a run.

@@ -58,7 +58,7 @@ func cellOf(cells *[]CaseSums, r *digest) *CaseSums {
 // add takes up one trial.
 func (c *CaseSums) add(r *digest) {
 	c.Counts.Add(r.outcome)
-	if r.flags&(isQuarantined|isExtra) == 0 {
+	if r.flags&(isQuarantined|isUnused) == 0 {
 		c.Rated.Add(r.outcome)
 	}
 	c.Tokens.add(r.usage)

@@ -22,7 +22,7 @@ type Facts struct {
 	Suite, Case, Arm, Cluster, ModelVersion string
 	Tags                                    []string
 	Outcome                                 eval.Outcome
-	Quarantined, SkippedEarly, Extra        bool   // out of the gate; not sent, or not used, since the verdict was known
+	Quarantined, SkippedEarly, Unused       bool   // out of the gate; not sent, or not used, since the verdict was known
 	Blocked                                 string // the reason of the first block, "" when nothing was
 	Tokens                                  int
 	LatencyMs                               float64
@@ -63,7 +63,7 @@ func (d *Document) Facts() iter.Seq2[*Facts, error] {
 			f.Outcome = k.Outcome
 			f.Tokens, f.LatencyMs = int(e.total), float64(e.latencyMs)
 			f.Quarantined, f.SkippedEarly = e.flags&isQuarantined != 0, e.flags&isSkippedEarly != 0
-			f.Extra, f.At = e.flags&isExtra != 0, e.offset
+			f.Unused, f.At = e.flags&isUnused != 0, e.offset
 			for _, m := range d.index.metricsOf(e) {
 				f.Scores = append(f.Scores, NamedScore{m.name, m.value})
 			}
@@ -159,7 +159,7 @@ func (d *Document) LatencyQuantile(suite, arm string, q float64) (float64, bool)
 
 // isTimed reports whether the service time of a trial counts for its arm.
 func (x *index) isTimed(e *entry) bool {
-	if e.flags&(isQuarantined|isExtra) != 0 || e.latencyMs <= 0 {
+	if e.flags&(isQuarantined|isUnused) != 0 || e.latencyMs <= 0 {
 		return false
 	}
 	outcome := x.outcomeOf(e)

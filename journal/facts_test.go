@@ -103,13 +103,13 @@ func TestTrialsThatAVerdictDoesNotUseAreMarked(t *testing.T) {
 	extra := answered("b", "t/p", eval.Fail, 900)
 	d := document(t, func(w *Writer) {
 		expect.OK(t, w.WriteEarlyVerdict(&eval.EarlyVerdict{
-			Suite: "s", Arm: "t/p", Verdict: eval.NotWorse, Units: 1, Of: 3, Extra: []string{extra.ID},
+			Suite: "s", Arm: "t/p", Verdict: eval.NotWorse, Units: 1, Of: 3, Unused: []string{extra.ID},
 		}))
 	}, answered("a", "t/p", eval.Pass, 100), extra, skipped)
 	var got []string
 	for f, err := range d.Facts() {
 		expect.OK(t, err)
-		got = append(got, fmt.Sprintf("%s extra %v stopped %v", f.Case, f.Extra, f.SkippedEarly))
+		got = append(got, fmt.Sprintf("%s extra %v stopped %v", f.Case, f.Unused, f.SkippedEarly))
 	}
 	expect.Same(t, "facts", got, []string{"a extra false stopped false", "b extra true stopped false", "c extra false stopped true"})
 	rate, _ := d.Summary.PassRate()

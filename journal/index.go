@@ -62,7 +62,7 @@ const (
 	isQuarantined flags = 1 << iota
 	isBlocked
 	isSkippedEarly // not sent, since the verdict was known
-	isExtra        // answered, but not used, since the verdict was known
+	isUnused       // answered, but not used, since the verdict was known
 	isPartlyBlocked
 	isCut // by the limit of tokens
 )
@@ -242,13 +242,13 @@ func (x *index) unuse(ids []string) {
 	if len(ids) == 0 {
 		return
 	}
-	extra := map[trialID]bool{}
+	unused := map[trialID]bool{}
 	for _, id := range ids {
-		extra[newTrialID(id)] = true
+		unused[newTrialID(id)] = true
 	}
 	for i := range x.entries {
-		if e := &x.entries[i]; extra[e.id] {
-			e.flags |= isExtra
+		if e := &x.entries[i]; unused[e.id] {
+			e.flags |= isUnused
 		}
 	}
 }

@@ -229,7 +229,7 @@ func (d *Document) stopped(data []byte) error {
 		return err
 	}
 	d.EarlyVerdicts = append(d.EarlyVerdicts, s)
-	d.index.unuse(s.Extra)
+	d.index.unuse(s.Unused)
 	return nil
 }
 
@@ -245,7 +245,7 @@ func (d *Document) trial(length int, at int64) {
 		f |= isQuarantined
 	}
 	if d.DecidedEarly(r.suite, r.arm) {
-		f |= isExtra
+		f |= isUnused
 	}
 	d.index.add(r, at, length, f)
 	d.index.reserve(at, d.size)

@@ -84,7 +84,7 @@ func (r Row) SkippedEarly() bool {
 // Unused reports whether nothing of the case counts, since the verdict was known.
 func (r Row) Unused() bool {
 	for e := range r.each {
-		if e.flags&(isSkippedEarly|isExtra) == 0 {
+		if e.flags&(isSkippedEarly|isUnused) == 0 {
 			return false
 		}
 	}

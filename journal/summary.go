@@ -263,7 +263,7 @@ func (t *summaryTally) add(r *digest) {
 			t.quarantined++
 		}
 	}
-	if r.flags&(isQuarantined|isSkippedEarly|isExtra) == 0 {
+	if r.flags&(isQuarantined|isSkippedEarly|isUnused) == 0 {
 		t.gated.Add(r.outcome)
 		if r.flags&isBlocked != 0 {
 			t.blocked++
@@ -292,7 +292,7 @@ func (a *armTally) add(r *digest) {
 	a.arm.Counts.Add(r.outcome)
 	a.counts.Add(r.outcome)
 	a.arm.Tokens.add(r.usage)
-	if r.flags&(isQuarantined|isExtra) != 0 {
+	if r.flags&(isQuarantined|isUnused) != 0 {
 		return
 	}
 	a.rated.Add(r.outcome)

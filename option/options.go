@@ -1,9 +1,10 @@
 // Package option holds the options of a run as flags give them and run files keep them. They say which service and
 // limits a run has, which trials, where answers come from, and what the gate wants. The words that flags and gates share are here too:
-// the names of metrics, and what an inconclusive comparison makes of a gate.
+// names of metrics, bases of comparisons, and what became of a rule.
 package option
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -92,14 +93,13 @@ type SelectionOptions struct {
 
 // GateOptions are rules of the gate that replace the suites' rules.
 type GateOptions struct {
-	Baseline    string      `json:"baseline,omitempty"` // a name, a run, or an exported file
-	NoBaseline  bool        `json:"noBaseline,omitempty"`
-	Interleave  string      `json:"interleave,omitempty"` // SUITE@REF
-	Rule        RuleOptions `json:"rule,omitzero"`
-	Race        string      `json:"race,omitempty"` // the metric on which the arms race; "" for no race
-	MinPassRate *float64    `json:"minPassRate,omitempty"`
-	MaxErrors   *float64    `json:"maxErrors,omitempty"`
-	MaxBlocked  *float64    `json:"maxBlocked,omitempty"`
+	Baseline    BaselineOption `json:"-"`                    // written as baseline or noBaseline
+	Interleave  string         `json:"interleave,omitempty"` // SUITE@REF
+	Rule        RuleOptions    `json:"rule,omitzero"`
+	Race        string         `json:"race,omitempty"` // the metric on which the arms race; "" for no race
+	MinPassRate *float64       `json:"minPassRate,omitempty"`
+	MaxErrors   *float64       `json:"maxErrors,omitempty"`
+	MaxBlocked  *float64       `json:"maxBlocked,omitempty"`
 }
 
 // RuleOptions decide a comparison.
@@ -137,9 +137,11 @@ func (o *SelectionOptions) Narrows() bool {
 func (o *Options) UnmarshalJSON(data []byte) error {
 	type plain Options
 	var p plain
-	err := json.Unmarshal(data, &p)
+	var baseline writtenBaseline
+	err := cmp.Or(json.Unmarshal(data, &p), json.Unmarshal(data, &baseline))
 	*o = Options(p)
 	o.asBefore()
+	o.Baseline = baseline.read()
 	o.Unreadable = err
 	return nil
 }
@@ -147,5 +149,13 @@ func (o *Options) UnmarshalJSON(data []byte) error {
 // MarshalJSON spells times in nanoseconds, as every version has done, which wirejson.Append alone would not.
 func (o Options) MarshalJSON() ([]byte, error) {
 	type plain Options
-	return wirejson.Marshal(plain(o))
+	return wirejson.Marshal(struct {
+		// These groups hide those of plain, which are deeper. So the baseline keeps its place after them.
+		ServiceOptions
+		LimitOptions
+		SelectionOptions
+		SourceOptions
+		writtenBaseline
+		plain
+	}{o.ServiceOptions, o.LimitOptions, o.SelectionOptions, o.SourceOptions, o.writtenBaseline(), plain(o)})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/evalrun/evalrun/internal/standing"
 	"github.com/evalrun/evalrun/internal/trialtext"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 )
 
 // maxArmsListed is the most arms of a case that an annotation names.
@@ -124,11 +125,12 @@ func (g *github) rules() (broken, warned []string) {
 		broken = append(broken, "not every trial of the plan was judged")
 	}
 	for _, r := range g.d.Gate().Rules {
-		switch {
-		case !r.Holds:
+		switch r.Standing {
+		case option.RuleBroken:
 			broken = append(append(broken, ruleWords(r)), verdictLines(g.d, &r)...)
-		case r.Warned:
+		case option.RuleWarned:
 			warned = append(append(warned, ruleWords(r)), verdictLines(g.d, &r)...)
+		case option.RuleHolds:
 		}
 	}
 	return broken, append(warned, overview.Ungated(g.d)...)

@@ -8,6 +8,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/reports"
 )
 
@@ -57,7 +58,7 @@ func TestGitHubAnnotationsAreEscaped(t *testing.T) {
 		Exit: 1,
 		Rules: []eval.GateRule{
 			{Suite: "s", Name: "passRate", Arm: "a/b", Value: new(0.0), Limit: 1},
-			{Suite: "s", Name: "errors", Holds: true},
+			{Suite: "s", Name: "errors", Standing: option.RuleHolds},
 		},
 	}
 	const reasons = `a/b: equals: no: 50%25, really%0A\x3a:error::x%0Ac/d: equals: no: 50%25, really%0A\x3a:error::x`
@@ -73,7 +74,7 @@ func TestGitHubAnnotationsAreEscaped(t *testing.T) {
 			t.Errorf("line %d:\n%s\nwant\n%s", i, lines[i], want)
 		}
 	}
-	d.Decision.Gate = eval.Gate{Rules: []eval.GateRule{{Suite: "s", Name: "passRate", Holds: true}}}
+	d.Decision.Gate = eval.Gate{Rules: []eval.GateRule{{Suite: "s", Name: "passRate", Standing: option.RuleHolds}}}
 	for _, line := range annotationsOf(t, d) { // the gate holds: nothing is an error
 		if !strings.HasPrefix(line, "::warning ") {
 			t.Errorf("got %v, want a warning", line)

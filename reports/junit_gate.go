@@ -23,6 +23,6 @@ func accepted(d *journal.Document, suite, arm string) bool {
 		return false
 	}
 	about := func(r eval.GateRule) bool { return r.Suite == suite && (r.Arm == "" || r.Arm == arm) }
-	broken := func(r eval.GateRule) bool { return about(r) && !r.Holds }
+	broken := func(r eval.GateRule) bool { return about(r) && !r.Standing.Holds() }
 	return slices.ContainsFunc(overview.Rules(d), about) && !slices.ContainsFunc(overview.Rules(d), broken)
 }

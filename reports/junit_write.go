@@ -228,7 +228,7 @@ func (j *junit) properties(suite string, arm *journal.ArmSummary) []junitPropert
 	out = append(out, junitProperty{Name: "evalrun.exit", Value: fmt.Sprint(j.d.Gate().Exit)})
 	for _, rule := range j.d.Gate().Rules {
 		if rule.Suite == suite && (rule.Arm == "" || rule.Arm == arm.Name) {
-			word := map[bool]string{true: "holds", false: "does not hold"}[rule.Holds]
+			word := map[bool]string{true: "holds", false: "does not hold"}[rule.Standing.Holds()]
 			words := append([]string{word + ": " + ruleWords(rule)}, verdictLines(j.d, &rule)...)
 			out = append(out, junitProperty{Name: "evalrun.gate." + rule.Name, Value: shorten(strings.Join(words, "; "), maxJUnitText)})
 		}

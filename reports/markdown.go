@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/internal/trialtext"
 	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 )
 
 // Limits of a comment, in bytes: then it has at most as many characters, whatever they are.
@@ -175,12 +176,12 @@ func (m *markdown) gate() {
 	}
 	var held, shown, left int
 	for _, r := range rules {
-		if r.Holds && !r.Warned {
+		if r.Standing == option.RuleHolds {
 			held++
 			continue
 		}
 		word := "does not hold"
-		if r.Holds {
+		if r.Standing == option.RuleWarned {
 			word = "warning"
 		}
 		if shown == maxMdRules || !m.add("- **%s**: %s\n", word, codeOf(ruleWords(r), maxMdReason)) {

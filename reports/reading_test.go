@@ -85,7 +85,7 @@ func worseRun(t testing.TB) *journal.Document {
 		Arms: []compare.ArmComparison{worseArm()},
 	}
 	d.Decision.Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{
-		{Suite: "s", Name: "baseline", Arm: "x/p", Verdict: eval.NotWorse, Holds: true, Warned: true},
+		{Suite: "s", Name: "baseline", Arm: "x/p", Verdict: eval.NotWorse, Standing: option.RuleWarned},
 		{Suite: "s", Name: "passRate", Arm: "x/p", Value: new(0.2), Limit: 0.9},
 	}}
 	return d

@@ -9,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/option"
 )
 
 // names writes the line with the names of the suites.
@@ -131,12 +132,13 @@ func (t *table) gate() {
 		t.wrapped("", fmt.Sprintf("gate: not every trial of the plan was judged, so nothing holds for the whole (exit %d)", t.d.Gate().Exit))
 	}
 	for _, r := range t.d.Gate().Rules {
-		switch {
-		case !r.Holds:
+		switch r.Standing {
+		case option.RuleBroken:
 			t.wrapped("", "gate: "+ruleWords(r))
-		case r.Warned:
+		case option.RuleWarned:
 			t.line("gate: warning, which counts as holding:")
 			t.wrapped("     ", ruleWords(r))
+		case option.RuleHolds:
 		}
 	}
 	for _, line := range overview.Ungated(t.d) {
@@ -162,7 +164,7 @@ func (t *table) held() {
 func (t *table) rules() (held, of int) {
 	rules := overview.Rules(t.d)
 	for _, r := range rules {
-		if r.Holds {
+		if r.Standing.Holds() {
 			held++
 		}
 	}

@@ -72,9 +72,10 @@ func (l *loader) gateBaseline(rule yamlnode.Node) {
 			"a race does not go with `baseline`: arms that leave have nothing to compare",
 		)
 	}
-	l.Gate.Baseline = baseline(rule)
-	l.checkGateArm(rule, l.Gate.Baseline.Arm)
-	if l.opts.Untrusted && l.Gate.Baseline.Run != "" && !l.opts.OwnBaseline {
+	b, arm := baseline(rule)
+	l.Gate.Baseline = b
+	l.checkGateArm(rule, arm)
+	if _, names := b.Against.(option.BaseRun); names && l.opts.Untrusted && !l.opts.OwnBaseline {
 		rule.Map().Get("run").
 			Errorf("name it by --baseline, or add --no-baseline", "an untrusted suite cannot name a run to compare with")
 	}
@@ -240,14 +241,22 @@ const MaxRatio = 100
 // MaxAlpha is the largest error rate of a verdict. A verdict that is wrong more often is useless.
 const MaxAlpha = 0.2
 
-// baseline reads the rule for a comparison with a baseline.
-func baseline(n yamlnode.Node) *eval.BaselineRule {
+// baseline reads the rule for a comparison with a baseline. arm is the arm that it names. A rule with a run too is a
+// problem of the suite.
+func baseline(n yamlnode.Node) (b *eval.BaselineRule, arm string) {
 	m := n.Map(baselineBlock().Names()...)
-	b := &eval.BaselineRule{Run: m.Get("run").Str(), Arm: m.Get("arm").Str()}
-	if !n.IsMapping() {
-		return b
+	b = &eval.BaselineRule{}
+	run, arm := m.Get("run").Str(), m.Get("arm").Str()
+	switch {
+	case run != "":
+		b.Against = option.BaseRun{Name: run}
+	case arm != "":
+		b.Against = option.BaseArm{Name: arm}
 	}
-	checkCompared(n, m, b)
+	if !n.IsMapping() {
+		return b, arm
+	}
+	checkCompared(n, m, run, arm)
 	if v := m.Get("alpha"); !v.IsZero() {
 		b.Alpha = errorRate(v)
 	}
@@ -265,7 +274,7 @@ func baseline(n yamlnode.Node) *eval.BaselineRule {
 	}
 	b.Metrics = gated(m, sharedMargin(n, m))
 	checkGated(m, b)
-	return b
+	return b, arm
 }
 
 // errorRate reads the error rate of verdicts.
@@ -280,14 +289,14 @@ func errorRate(n yamlnode.Node) float64 {
 }
 
 // checkCompared reports a rule without a run or an arm to compare with, or with both.
-func checkCompared(n yamlnode.Node, m yamlnode.Map, b *eval.BaselineRule) {
-	if strings.TrimSpace(b.Run) == "" && b.Arm == "" && !m.Misspells("run", "arm") {
+func checkCompared(n yamlnode.Node, m yamlnode.Map, run, arm string) {
+	if strings.TrimSpace(run) == "" && arm == "" && !m.Misspells("run", "arm") {
 		n.Errorf(
 			"`run: NAME` of a baseline or a run, or `arm: TARGET/PROMPT` of this one",
 			"there is nothing to compare with",
 		)
 	}
-	if b.Run != "" && b.Arm != "" {
+	if run != "" && arm != "" {
 		m.Get("arm").Errorf("keep one of them", "a gate compares with a run or with an arm, not with both")
 	}
 }

@@ -65,7 +65,7 @@ func trialsOf(d *journal.Document, side *compare.Side) (map[caseKey][]int, error
 		if err != nil {
 			return nil, err
 		}
-		if f.Suite != side.Suite || f.Arm != side.Arm || f.Extra ||
+		if f.Suite != side.Suite || f.Arm != side.Arm || f.Unused ||
 			f.SkippedEarly || f.Outcome == eval.Skip || f.Outcome == eval.Err ||
 			f.Repeat < 1 ||
 			f.Repeat > suite.MaxRepeats {

@@ -236,8 +236,9 @@ func Race(fs *pflag.FlagSet, f *job.Flags) {
 
 // Against adds the flags for the baseline of a comparison and its rule.
 func Against(fs *pflag.FlagSet, f *job.Flags) {
-	fs.StringVar(&f.Baseline, "baseline", "", "compare with `RUN`: a named baseline, a run, or an exported file")
-	fs.BoolVar(&f.NoBaseline, "no-baseline", false, "skip the comparison that the suite's gate has")
+	fs.Var(&baselineFlag{&f.Baseline}, "baseline", "compare with `RUN`: a named baseline, a run, or an exported file")
+	fs.Var(&noBaselineFlag{&f.Baseline}, "no-baseline", "skip the comparison that the suite's gate has")
+	fs.Lookup("no-baseline").NoOptDefVal = "true"
 	Rule(fs, &f.Rule)
 }
 

@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -53,6 +54,40 @@ func (p *Duration) Set(s string) error {
 		return fmt.Errorf("it takes a time above zero, such as 500ms or 2s")
 	}
 	*p = Duration(d)
+	return nil
+}
+
+// baselineFlag names a baseline, unless a noBaselineFlag of the same options wants none.
+type baselineFlag struct{ to *option.BaselineOption }
+
+func (f *baselineFlag) String() string { return "" }
+func (f *baselineFlag) Type() string   { return "RUN" }
+func (f *baselineFlag) Set(s string) error {
+	if s == "" {
+		return nil
+	}
+	if _, none := (*f.to).(option.NoBaseline); none {
+		return errors.New("--no-baseline compares with none: choose one of the two flags")
+	}
+	*f.to = option.NamedBaseline(s)
+	return nil
+}
+
+// noBaselineFlag is a switch.
+type noBaselineFlag struct{ to *option.BaselineOption }
+
+func (f *noBaselineFlag) String() string   { return "" }
+func (f *noBaselineFlag) Type() string     { return "bool" }
+func (f *noBaselineFlag) IsBoolFlag() bool { return true }
+func (f *noBaselineFlag) Set(s string) error {
+	on, err := strconv.ParseBool(s)
+	if err != nil || !on {
+		return err
+	}
+	if _, named := (*f.to).(option.NamedBaseline); named {
+		return errors.New("--baseline names one: choose one of the two flags")
+	}
+	*f.to = option.NoBaseline{}
 	return nil
 }
 

@@ -73,7 +73,7 @@ func (f *Flags) Absolute() {
 }
 
 // ownBaseline reports whether flags choose the baseline, or choose none.
-func (f *Flags) ownBaseline() bool { return f.Baseline != "" || f.NoBaseline }
+func (f *Flags) ownBaseline() bool { return f.BaselineName() != "" || f.NoBaseline() }
 
 // CheckRace returns an error for a flag that cannot be combined with --race.
 func (f *Flags) CheckRace() error {
@@ -95,7 +95,7 @@ func (f *Flags) CheckRace() error {
 		},
 		{
 			"--baseline",
-			f.Baseline != "" || d.Baseline != "" && !f.NoBaseline,
+			f.BaselineName() != "" || d.BaselineName() != "" && !f.NoBaseline(),
 			"arms that leave a race have nothing to compare",
 		},
 		{

@@ -20,7 +20,7 @@ func TestARaceRefusesFlagsThatItMakesMeaningless(t *testing.T) {
 	for says, change := range map[string]func(o *option.Options){
 		"--shard":      func(o *option.Options) { o.Shard = option.Shard{Index: 1, Of: 2} },
 		"--stop-early": func(o *option.Options) { o.Rule.StopEarly = true },
-		"--baseline":   func(o *option.Options) { o.Baseline = "main" },
+		"--baseline":   func(o *option.Options) { o.Baseline = option.NamedBaseline("main") },
 		"--interleave": func(o *option.Options) { o.Interleave = "s.yaml@main" },
 	} {
 		s.refused(race(change).CheckRace(), "--race", says)
@@ -29,9 +29,9 @@ func TestARaceRefusesFlagsThatItMakesMeaningless(t *testing.T) {
 		expect.OK(t, f.CheckRace())
 	}
 	byProject := &option.Options{}
-	byProject.Baseline = "main"
+	byProject.Baseline = option.NamedBaseline("main")
 	s.refused(race(func(o *option.Options) { o.Defaults = byProject }).CheckRace(), "--baseline")
-	expect.OK(t, race(func(o *option.Options) { o.Defaults, o.NoBaseline = byProject, true }).CheckRace())
+	expect.OK(t, race(func(o *option.Options) { o.Defaults, o.Baseline = byProject, option.NoBaseline{} }).CheckRace())
 }
 
 // --allow lifts what --untrusted refuses, and nothing else.

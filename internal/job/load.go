@@ -88,7 +88,7 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Loaded, err
 		OwnBaseline:    flags.ownBaseline(),
 		AllowEnv:       flags.AllowEnv,
 		Can:            dialect.Can,
-		Race:           flags.Race != "" && !flags.NoBaseline,
+		Race:           flags.Race != "" && !flags.NoBaseline(),
 	}
 	if err := cmp.Or(flags.checkAllow(), flags.CheckRace()); err != nil {
 		return nil, err

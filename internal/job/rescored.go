@@ -75,7 +75,9 @@ func (f *Flags) raceLike(run *eval.Run, begun *option.Options) {
 	}
 	f.Race = begun.Race
 	f.Seed = run.RandomSeed
-	f.NoBaseline = f.NoBaseline || begun.NoBaseline
+	if begun.NoBaseline() {
+		f.Baseline = cmp.Or(f.Baseline, begun.Baseline)
+	}
 	f.Rule.Alpha = cmp.Or(f.Rule.Alpha, begun.Rule.Alpha)
 }
 

@@ -48,7 +48,7 @@ func NewGateCases(d *journal.Document) GateCases {
 			continue
 		}
 		for _, rule := range d.Gate().Rules {
-			if rule.Suite == s.Name && !rule.Holds && len(s.Arms) > 0 && !shown(&rule, &s) {
+			if rule.Suite == s.Name && !rule.Standing.Holds() && len(s.Arms) > 0 && !shown(&rule, &s) {
 				g.rules = append(g.rules, rule)
 				g.arms = append(g.arms, s.Arms[max(0, armAt(&s, rule.Arm))].Name) // a rule about a whole suite belongs to its first arm
 			}

@@ -72,5 +72,5 @@ func notJudged(d *journal.Document) Headline {
 }
 
 func broken(g *eval.Gate) bool {
-	return slices.ContainsFunc(g.Rules, func(r eval.GateRule) bool { return !r.Holds })
+	return slices.ContainsFunc(g.Rules, func(r eval.GateRule) bool { return !r.Standing.Holds() })
 }

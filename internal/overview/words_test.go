@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 )
 
 // Answers that are not whole are counted by why.
@@ -73,7 +74,7 @@ func TestRulesThatNoCaseShowsAreCases(t *testing.T) {
 		rule eval.GateRule
 		arm  string // with which it is; "" where cases show it
 	}{
-		"it holds":                          {eval.GateRule{Name: "latency p95", Arm: "t/a", Holds: true}, ""},
+		"it holds":                          {eval.GateRule{Name: "latency p95", Arm: "t/a", Standing: option.RuleHolds}, ""},
 		"latency":                           {eval.GateRule{Name: "latency p95", Arm: "t/b"}, "t/b"},
 		"a mean":                            {eval.GateRule{Name: "mean tone", Arm: "t/a"}, "t/a"},
 		"a baseline":                        {eval.GateRule{Name: "baseline", Arm: "t/a"}, "t/a"},

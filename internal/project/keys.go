@@ -91,20 +91,20 @@ func serviceSettings() []keyReader {
 	}
 	return []keyReader{
 		checked("baseUrl", shape.Matching(`^https?://`), "Where the service is, without the version.",
-			func(o *option.Options) *string { return &o.BaseURL }, service.CheckBaseURL),
+			func(o *option.Options, v string) { o.BaseURL = v }, service.CheckBaseURL),
 		word("apiVersion", service.APIVersions, "The version of the interface.",
 			func(o *option.Options) *string { return &o.APIVersion }),
 		checked("headerPrefix", shape.Matching(suite.HeaderPrefix.String()), "The beginning of the service's header names.",
-			func(o *option.Options) *string { return &o.HeaderPrefix }, func(v string) string {
+			func(o *option.Options, v string) { o.HeaderPrefix = v }, func(v string) string {
 				return unless(suite.HeaderPrefix.MatchString(v), v, "is not the beginning of a header name")
 			}),
 		word("auth", suite.AuthKinds, "How to authenticate.", func(o *option.Options) *string { return &o.Auth }),
 		checked("project", shape.Matching(suite.Project.String()), "The cloud project that pays, with oauth.",
-			func(o *option.Options) *string { return &o.Project }, func(v string) string {
+			func(o *option.Options, v string) { o.Project = v }, func(v string) string {
 				return unless(suite.Project.MatchString(v), v, "is not the id of a cloud project")
 			}),
 		checked("authScopeBase", shape.Matching(`^https?://`), "The beginning of the scopes' identifiers.",
-			func(o *option.Options) *string { return &o.ScopeBase }, service.CheckScopeBase),
+			func(o *option.Options, v string) { o.ScopeBase = v }, service.CheckScopeBase),
 	}
 }
 
@@ -149,7 +149,7 @@ func gateSettings() []keyReader {
 		share("maxBlocked", "The largest share of blocked answers.",
 			func(o *option.Options) **float64 { return &o.MaxBlocked }),
 		checked("baseline", shape.Text, "The name of the baseline of suites that name none.",
-			func(o *option.Options) *string { return &o.Baseline }, func(v string) string {
+			func(o *option.Options, v string) { o.Baseline = option.NamedBaseline(v) }, func(v string) string {
 				return unless(!strings.ContainsAny(v, `/\`) || strings.Contains(v, ":"), v,
 					"is a path; only the name of a baseline goes here")
 			}),
@@ -235,7 +235,7 @@ func unless(good bool, value, problem string) string {
 }
 
 // checked is a text that a function checks; problem returns "" for a good one.
-func checked(name string, is shape.Shape, doc string, at func(*option.Options) *string,
+func checked(name string, is shape.Shape, doc string, set func(*option.Options, string),
 	problem func(string) string,
 ) keyReader {
 	return keyReader{shape.Key{Name: name, Is: is, Doc: doc}, func(f *File, n yamlnode.Node) {
@@ -249,7 +249,7 @@ func checked(name string, is shape.Shape, doc string, at func(*option.Options) *
 		default:
 			n.Errorf("", "%s", what)
 		}
-		*at(&f.Defaults) = v
+		set(&f.Defaults, v)
 	}}
 }
 

@@ -179,8 +179,8 @@ func comparedWith(staying []withHeader) map[string]string {
 	out := map[string]string{}
 	for _, one := range staying {
 		for _, s := range one.Run.Suites {
-			if s.Gate != nil && s.Gate.Baseline != nil && s.Gate.Baseline.RunID != "" {
-				out[s.Gate.Baseline.RunID] = "the run " + one.Run.ID + " was compared with it"
+			if s.Gate != nil && s.Gate.Baseline != nil && s.Gate.Baseline.RunID() != "" {
+				out[s.Gate.Baseline.RunID()] = "the run " + one.Run.ID + " was compared with it"
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func rulesOf(d *journal.Document) (out []string) {
 	Apply(d)
 	for _, r := range d.Gate().Rules {
 		state := "broken"
-		if r.Holds {
+		if r.Standing.Holds() {
 			state = "holds"
 		}
 		out = append(out, strings.TrimSpace(r.Name+" "+r.Arm)+" "+state)
@@ -165,7 +165,7 @@ func TestAShardAppliesNoGate(t *testing.T) {
 // comparedWith is a run whose gate compares it with a baseline that is recorded.
 func comparedWith(t *testing.T, base *journal.Document, rule eval.BaselineRule, trials ...*eval.Result) *journal.Document {
 	t.Helper()
-	rule.Run, rule.Path, rule.RunID = "main", base.Path(), base.Run.ID
+	rule.Against = option.BaseRun{Name: "main", Path: base.Path(), ID: base.Run.ID}
 	return runOf(t, "head", gated(eval.GateConfig{Baseline: &rule}), trials...)
 }
 
@@ -180,7 +180,7 @@ func TestTheComparisonIsARuleOfTheGate(t *testing.T) {
 		want eval.GateRule // without its names
 		exit int
 	}{
-		"not worse": {all, option.OnFail, eval.GateRule{Verdict: eval.NotWorse, Holds: true}, exit.CodeOK},
+		"not worse": {all, option.OnFail, eval.GateRule{Verdict: eval.NotWorse, Standing: option.RuleHolds}, exit.CodeOK},
 		"regressed": {
 			ten,
 			option.OnFail,
@@ -202,13 +202,13 @@ func TestTheComparisonIsARuleOfTheGate(t *testing.T) {
 		"inconclusive, a warning": {
 			"fff" + all[3:],
 			option.OnWarn,
-			eval.GateRule{Verdict: eval.Inconclusive, Holds: true, Warned: true, Why: "pass -0.050, margin 0.05"},
+			eval.GateRule{Verdict: eval.Inconclusive, Standing: option.RuleWarned, Why: "pass -0.050, margin 0.05"},
 			exit.CodeOK,
 		},
 		"inconclusive, not a word": {
 			"fff" + all[3:],
 			option.OnPass,
-			eval.GateRule{Verdict: eval.Inconclusive, Holds: true, Why: "pass -0.050, margin 0.05"},
+			eval.GateRule{Verdict: eval.Inconclusive, Standing: option.RuleHolds, Why: "pass -0.050, margin 0.05"},
 			exit.CodeOK,
 		},
 	} {
@@ -233,25 +233,28 @@ func TestABaselineThatChangedIsInvalid(t *testing.T) {
 	t.Parallel()
 	base := runOf(t, "base", nil, row("pppp")...)
 	for name, test := range map[string]struct {
-		change func(*eval.BaselineRule)
+		change func(*option.BaseRun)
 		want   string
 	}{
 		"another run by that name": {
-			func(r *eval.BaselineRule) { r.RunID = "older" },
+			func(r *option.BaseRun) { r.ID = "older" },
 			base.Path() + " is another run now: base, and older when this run began",
 		},
 		"it is gone": {
-			func(r *eval.BaselineRule) { r.Path = "/nowhere/run.jsonl" },
+			func(r *option.BaseRun) { r.Path = "/nowhere/run.jsonl" },
 			"the baseline main cannot be read: ",
 		},
 	} {
 		d := comparedWith(t, base, *passRule(0.1), row("pppp")...)
-		test.change(d.Run.Suites[0].Gate.Baseline)
+		rule := d.Run.Suites[0].Gate.Baseline
+		against := rule.Against.(option.BaseRun)
+		test.change(&against)
+		rule.Against = against
 		Apply(d)
-		rule := d.Gate().Rules[1]
-		expect.Same(t, name+": verdict and exit", [2]any{rule.Verdict, d.Gate().Exit}, [2]any{eval.Invalid, exit.CodeIncomplete})
-		if !strings.HasPrefix(rule.Why, test.want) {
-			t.Errorf("%s: got the reason %q, want it to begin with %q", name, rule.Why, test.want)
+		got := d.Gate().Rules[1]
+		expect.Same(t, name+": verdict and exit", [2]any{got.Verdict, d.Gate().Exit}, [2]any{eval.Invalid, exit.CodeIncomplete})
+		if !strings.HasPrefix(got.Why, test.want) {
+			t.Errorf("%s: got the reason %q, want it to begin with %q", name, got.Why, test.want)
 		}
 	}
 }
@@ -269,7 +272,7 @@ func TestARunIsNotItsOwnBaseline(t *testing.T) {
 func TestWithoutTheBaselineTheOtherRulesStay(t *testing.T) {
 	t.Parallel()
 	d := comparedWith(t, runOf(t, "base", nil, row("pppp")...), *passRule(0.1), row("ffff")...)
-	d.Run.Flags.NoBaseline = true
+	d.Run.Flags.Baseline = option.NoBaseline{}
 	expect.Same(t, "rules", rulesOf(d), []string{"errors holds", "exit 0"})
 	expect.Same(t, "not compared", d.Comparison().NotCompared, true)
 }
@@ -296,13 +299,13 @@ func TestArmsOfOneRunAreCompared(t *testing.T) {
 		return slices.Concat(row(good, on("s", names[0])), row(bad, on("s", names[1])), row(good, on("s", names[2])))
 	}
 	named := passRule(0.05)
-	named.Arm = "t/old"
+	named.Against = option.BaseArm{Name: "t/old"}
 	d := runOf(t, "r", gated(eval.GateConfig{Baseline: named}), trials("t/old", "t/bad", "t/good")...)
 	Apply(d)
 	expect.Same(t, "against the arm", verdicts(d.Comparison()), []string{"s t/bad: regressed", "s t/good: not_worse"})
 
 	suffix := passRule(0.05)
-	suffix.Suffix = "@main"
+	suffix.Against = option.BaseVersion{Suffix: "@main"}
 	d = runOf(t, "r", gated(eval.GateConfig{Baseline: suffix}), trials("t/p@main", "t/p", "t/q")...)
 	Apply(d)
 	expect.Same(t, "against versions", verdicts(d.Comparison()), []string{"s t/p: regressed", "s t/q: invalid"})

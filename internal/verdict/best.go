@@ -203,7 +203,7 @@ func (r *rulings) best(rule *eval.BestRule) {
 		g.Why = fmt.Sprintf("it is one of %d arms that may be the best: %s", len(all[0].Best), few(all[0].Best))
 	default:
 		g.Verdict = eval.NotWorse
-		g.Holds = true
+		g.Standing = option.RuleHolds
 		code = exit.CodeOK
 		g.Why = "the best is " + oneOf(all[0].Best)
 	}

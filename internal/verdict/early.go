@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -115,7 +116,7 @@ func watching(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) (*watchedSui
 // stopping returns a suite whose gate stops early, nil if it does not.
 func stopping(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) (*watchedSuite, error) {
 	g := one.Gate
-	if g == nil || g.Baseline == nil || !g.Baseline.StopEarly || run.Options().NoBaseline || plan.Shard() != nil {
+	if g == nil || g.Baseline == nil || !g.Baseline.StopEarly || run.Options().NoBaseline() || plan.Shard() != nil {
 		return nil, nil
 	}
 	w := &watchedSuite{
@@ -127,8 +128,8 @@ func stopping(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) (*watchedSui
 		partners: map[string]map[string]string{},
 	}
 	w.alone = armsOf(plan, one.Name) == 1
-	if !w.rule.Within() {
-		sides, err := baseSides(w.rule.Path, one.Name)
+	if other, elsewhere := w.rule.Against.(option.BaseRun); elsewhere {
+		sides, err := baseSides(other.Path, one.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -136,6 +137,17 @@ func stopping(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) (*watchedSui
 	}
 	return w, nil
 }
+
+// baseOf is the arm of the run with which an arm is compared, "" if the suite races or the baseline is another run.
+func (w *watchedSuite) baseOf(arm string) string {
+	if w.race != nil {
+		return ""
+	}
+	return w.rule.Against.ArmFor(arm)
+}
+
+// isBase reports whether an arm of the run is there to be compared with.
+func (w *watchedSuite) isBase(arm string) bool { return w.race == nil && w.rule.Against.Includes(arm) }
 
 // armsOf counts the arms of a suite in the plan.
 func armsOf(plan *runner.Plan, suite string) (n int) {
@@ -198,7 +210,7 @@ func (q *Early) rank(t *eval.Trial) uint64 {
 // expect adds a trial of the plan that is compared. It ignores cases in quarantine.
 func (q *Early) expect(t *runner.Planned) {
 	w, ok := q.suites[t.Suite]
-	if !ok || w.rule.IsBase(t.Arm) || t.Quarantine.Holds(q.startedAt) {
+	if !ok || w.isBase(t.Arm) || t.Quarantine.Holds(q.startedAt) {
 		return
 	}
 	a, ok := w.arms[t.Arm]
@@ -238,7 +250,7 @@ func (q *Early) expect(t *runner.Planned) {
 // expectBase adds a trial of an arm with which others are compared, once those are known.
 func (q *Early) expectBase(t *runner.Planned) {
 	w, ok := q.suites[t.Suite]
-	if !ok || !w.rule.IsBase(t.Arm) || t.Quarantine.Holds(q.startedAt) {
+	if !ok || !w.isBase(t.Arm) || t.Quarantine.Holds(q.startedAt) {
 		return
 	}
 	for _, a := range w.arms {
@@ -348,7 +360,7 @@ func (q *Early) Skip(t *runner.Planned) string {
 		return journal.SkipRace
 	}
 	for arm, a := range w.arms {
-		if (arm == t.Arm || t.Arm == w.rule.BaseOf(arm)) && !a.decided {
+		if (arm == t.Arm || t.Arm == w.baseOf(arm)) && !a.decided {
 			return ""
 		}
 	}
@@ -406,7 +418,7 @@ func (w *watchedSuite) replay(stop *eval.EarlyVerdict) {
 		w.replayRace(stop)
 		return
 	}
-	if w.rule.IsBase(stop.Arm) {
+	if w.isBase(stop.Arm) {
 		w.closed[stop.Arm] = true
 	}
 	if a := w.arms[stop.Arm]; a != nil {

@@ -101,14 +101,14 @@ func (q *Early) decide(w *watchedSuite, a *watchedArm, stop *eval.EarlyVerdict, 
 // closeBase records which trials of the baseline's arm were used, once the verdicts on all other arms are
 // known.
 func (w *watchedSuite) closeBase(a *watchedArm, journal *journal.Writer) error {
-	base := w.rule.BaseOf(a.arm)
+	base := w.baseOf(a.arm)
 	if base == "" || w.closed[base] {
 		return nil
 	}
-	used, extra := map[string]bool{}, map[string]bool{}
+	used, unused := map[string]bool{}, map[string]bool{}
 	var against []*watchedArm
 	for _, other := range w.order {
-		if w.rule.BaseOf(other.arm) != base {
+		if w.baseOf(other.arm) != base {
 			continue
 		}
 		if !other.decided {
@@ -123,14 +123,14 @@ func (w *watchedSuite) closeBase(a *watchedArm, journal *journal.Writer) error {
 		for _, u := range other.units[other.next:] {
 			for _, id := range u.base {
 				if !used[u.key] {
-					extra[id] = true
+					unused[id] = true
 				}
 			}
 		}
 	}
 	w.closed[base] = true
 	return journal.WriteEarlyVerdict(&eval.EarlyVerdict{
-		Suite: a.suite, Arm: base, Units: len(used), Of: len(a.units), Extra: slices.Sorted(maps.Keys(extra)),
+		Suite: a.suite, Arm: base, Units: len(used), Of: len(a.units), Unused: slices.Sorted(maps.Keys(unused)),
 	})
 }
 
@@ -171,9 +171,9 @@ func (a *watchedArm) advance(w *watchedSuite, mu *sync.Mutex) *eval.EarlyVerdict
 		stop.Suite = a.suite
 		stop.Arm = a.arm
 		stop.Of = len(a.units)
-		stop.Base, stop.Metrics = cmp.Or(w.rule.BaseOf(a.arm), w.rule.RunID), w.rule.Metrics
+		stop.Base, stop.Metrics = cmp.Or(w.baseOf(a.arm), w.rule.RunID()), w.rule.Metrics
 		for _, later := range a.units[a.next:] {
-			stop.Extra = append(stop.Extra, later.trials...)
+			stop.Unused = append(stop.Unused, later.trials...)
 		}
 		return stop
 	}

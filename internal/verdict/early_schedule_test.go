@@ -30,7 +30,7 @@ func TestTheScheduleIsAShuffleOfUnits(t *testing.T) {
 	)
 	within := func(seed uint64) *watched {
 		rule := passRule(0.1)
-		rule.Arm = "t/a"
+		rule.Against = option.BaseArm{Name: "t/a"}
 		return watch(t, plan, &eval.GateConfig{Baseline: rule}, seed)
 	}
 	one := scheduled(within(1))
@@ -62,6 +62,7 @@ func TestRunsThatDoNotStopEarlyAreNotWatched(t *testing.T) {
 	_, shard := load(t, text, runner.Filter{Shard: runner.Shard{Index: 1, Of: 2}})
 	rule := passRule(0.1)
 	rule.StopEarly = true
+	without := option.Options{GateOptions: option.GateOptions{Baseline: option.NoBaseline{}}}
 	for name, test := range map[string]struct {
 		gate    *eval.GateConfig
 		options option.Options
@@ -70,7 +71,7 @@ func TestRunsThatDoNotStopEarlyAreNotWatched(t *testing.T) {
 		"no gate":         {nil, option.Options{}, plan},
 		"no comparison":   {&eval.GateConfig{}, option.Options{}, plan},
 		"no early stop":   {&eval.GateConfig{Baseline: passRule(0.1)}, option.Options{}, plan},
-		"--no-baseline":   {&eval.GateConfig{Baseline: rule}, option.Options{GateOptions: option.GateOptions{NoBaseline: true}}, plan},
+		"--no-baseline":   {&eval.GateConfig{Baseline: rule}, without, plan},
 		"one of its part": {&eval.GateConfig{Baseline: rule}, option.Options{}, shard},
 	} {
 		q, err := NewEarly(&eval.Run{Suites: []eval.RunSuite{{Name: "s", Gate: test.gate}}, Flags: &test.options}, test.plan)
@@ -86,7 +87,7 @@ func TestTrialsAreSkippedOnceTheirVerdictIsKnown(t *testing.T) {
 	t.Parallel()
 	_, plan := load(t, earlySuite(150, "abc", nil), runner.Filter{})
 	rule := passRule(0.1)
-	rule.Arm = "t/a"
+	rule.Against = option.BaseArm{Name: "t/a"}
 	w := watch(t, plan, &eval.GateConfig{Baseline: rule}, 5)
 	skips := func() map[string]string {
 		out := map[string]string{}
@@ -120,7 +121,7 @@ func TestTrialsAreSkippedOnceTheirVerdictIsKnown(t *testing.T) {
 	extra := map[string]int{}
 	for _, s := range w.stops() {
 		got = append(got, fmt.Sprintf("%s: %s", s.Arm, s.Verdict))
-		units[s.Arm], extra[s.Arm] = s.Units, len(s.Extra)
+		units[s.Arm], extra[s.Arm] = s.Units, len(s.Unused)
 	}
 	expect.Same(t, "stops", got, []string{"t/b: regressed", "t/c: not_worse", "t/a: "})
 	expect.Same(t, "units of the baseline's arm", units["t/a"], max(units["t/b"], units["t/c"]))
@@ -226,7 +227,7 @@ func TestAnEarlyStopAnswersItsOwnComparisonOnly(t *testing.T) {
 		t.Cleanup(func() { _ = d.Close() }) // it was only read
 		return d
 	}
-	head, base := open(w.dir), open(rule.Path)
+	head, base := open(w.dir), open(rule.Against.(option.BaseRun).Path)
 	own := onlyArm(t, compared(t, base, head, byRule(rule)))
 	expect.Same(t, "verdict", own.Verdict, eval.NotWorse)
 	if own.EarlyVerdict == nil || own.Why != "" {

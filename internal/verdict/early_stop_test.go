@@ -106,7 +106,7 @@ func baselineOf(t *testing.T, plan *runner.Plan, margin float64, outcome func(*e
 	}
 	d := runOf(t, "base", nil, trials...)
 	rule := passRule(margin)
-	rule.Run, rule.Path, rule.RunID = "main", d.Path(), d.Run.ID
+	rule.Against = option.BaseRun{Name: "main", Path: d.Path(), ID: d.Run.ID}
 	return rule
 }
 
@@ -280,10 +280,10 @@ func TestTheStopDoesNotDependOnTheOrderOfAnswers(t *testing.T) {
 		w.take([]*eval.Result{late})
 		stops := w.stops()
 		for i := range stops {
-			if got := len(stops[i].Extra) + stops[i].Units; got != 150 {
+			if got := len(stops[i].Unused) + stops[i].Units; got != 150 {
 				t.Errorf("the stop uses or leaves out %d trials, want all 150", got)
 			}
-			stops[i].Extra = nil
+			stops[i].Unused = nil
 		}
 		if first == nil {
 			first = stops

@@ -3,10 +3,10 @@ package verdict
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/option"
 )
 
 // An earlier version of a suite has its own cases. Cases that are compared with a current case belong to its unit;
@@ -18,12 +18,13 @@ func (w *watchedSuite) sides(planned map[string]*compare.Side, order []string) (
 	for _, arm := range slices.Sorted(maps.Keys(w.base)) {
 		bases = append(bases, w.base[arm])
 	}
+	earlier, interleaved := w.rule.Against.(option.BaseVersion)
 	for _, arm := range order {
-		if !w.rule.OfVersion(arm) {
+		if !interleaved || !earlier.Includes(arm) {
 			heads = append(heads, planned[arm])
 			continue
 		}
-		head := planned[strings.TrimSuffix(arm, w.rule.Suffix)]
+		head := planned[earlier.Current(arm)]
 		if head == nil { // then there is nothing to compare
 			head = &compare.Side{}
 		}
@@ -72,10 +73,10 @@ func (w *watchedSuite) caseKey(t *eval.Trial) string {
 
 // unitOf is the unit of an arm to which a trial of it, or of the arm that it is compared with, belongs; nil when there is none.
 func (q *Early) unitOf(w *watchedSuite, a *watchedArm, t *eval.Trial) *unit {
-	if t.Arm != a.arm && t.Arm != w.rule.BaseOf(a.arm) {
+	if t.Arm != a.arm && t.Arm != w.baseOf(a.arm) {
 		return nil
 	}
-	if w.rule.OfVersion(t.Arm) {
+	if earlier, interleaved := w.rule.Against.(option.BaseVersion); interleaved && earlier.Includes(t.Arm) {
 		if _, compared := w.partners[t.Arm][t.CaseID+"\x00"+t.Case]; !compared {
 			return nil
 		}

@@ -55,7 +55,8 @@ func TestTheEarlyStopPairsAsTheComparisonDoes(t *testing.T) {
   - {name: healed, vars: {x: g}`+quarantine+`}
 `)
 	rule := &eval.BaselineRule{
-		Suffix: "@main", Alpha: 0.05, StopEarly: true, Metrics: []eval.MetricMargin{{Name: option.MetricPass, Margin: 0.1}},
+		Against: option.BaseVersion{Suffix: "@main"}, Alpha: 0.05, StopEarly: true,
+		Metrics: []eval.MetricMargin{{Name: option.MetricPass, Margin: 0.1}},
 	}
 	run := &eval.Run{RandomSeed: 7, StartedAt: "2026-11-22T00:00:00Z"}
 	run.Suites = []eval.RunSuite{{Name: "s", Gate: &eval.GateConfig{Baseline: rule}}}

@@ -113,24 +113,26 @@ func (r *rulings) rule(name, arm string, value *float64, limit float64, holds bo
 		Arm:   arm,
 		Value: value,
 		Limit: limit,
-		Holds: holds && value != nil,
 	}
 	switch {
 	case value == nil:
 		r.codes = append(r.codes, exit.CodeIncomplete)
 	case !holds:
 		r.codes = append(r.codes, exit.CodeFailed)
+	default:
+		rule.Standing = option.RuleHolds
 	}
 	r.rules = append(r.rules, rule)
 }
 
 // atMost adds a rule with an upper limit of a share of the trials that ran. Without any, it holds.
 func (r *rulings) atMost(name string, n int, limit float64, broken int) {
-	rule := eval.GateRule{Suite: r.suite.Name, Name: name, Limit: limit, Holds: true}
+	rule := eval.GateRule{Suite: r.suite.Name, Name: name, Limit: limit, Standing: option.RuleHolds}
 	if answers := r.suite.Gated.Ran(); answers > 0 {
 		share := float64(n) / float64(answers)
 		rule.Value = &share
-		if rule.Holds = share <= limit+slack; !rule.Holds {
+		if share > limit+slack {
+			rule.Standing = option.RuleBroken
 			r.codes = append(r.codes, broken)
 		}
 	}
@@ -188,7 +190,7 @@ func (r *rulings) baseline(rule *eval.BaselineRule, c *compare.Comparison) {
 	add := func(arm string, v eval.Verdict, why string, onInconclusive option.OnInconclusive) {
 		r.rules = append(r.rules, eval.GateRule{
 			Suite: r.suite.Name, Name: "baseline", Arm: arm, Limit: rule.Metrics[0].Margin, Verdict: v, Why: why,
-			Holds: holdsUp(v, onInconclusive), Warned: v == eval.Inconclusive && onInconclusive == option.OnWarn,
+			Standing: standingOf(v, onInconclusive),
 		})
 		r.codes = append(r.codes, verdictExit(v, onInconclusive))
 	}
@@ -213,6 +215,17 @@ func (r *rulings) baseline(rule *eval.BaselineRule, c *compare.Comparison) {
 	if !compared {
 		add("", eval.Invalid, cmp.Or(c.Why, "no arm of the suite is in the baseline"), rule.OnInconclusive)
 	}
+}
+
+// standingOf is what a verdict makes of its rule.
+func standingOf(v eval.Verdict, onInconclusive option.OnInconclusive) option.RuleStanding {
+	switch {
+	case !holdsUp(v, onInconclusive):
+		return option.RuleBroken
+	case v == eval.Inconclusive && onInconclusive == option.OnWarn:
+		return option.RuleWarned
+	}
+	return option.RuleHolds
 }
 
 // advisory reports whether an arm is undecided for nothing but too few cases for a ratio, which the gate accepts.

@@ -81,7 +81,8 @@ func TestApplyTakesTheWorstRule(t *testing.T) {
 		},
 		"a baseline that is gone": {
 			&eval.GateConfig{Baseline: &eval.BaselineRule{
-				Run: "gone", Path: "/nowhere/run.jsonl", Metrics: []eval.MetricMargin{{Name: option.MetricPass, Margin: 0.1}},
+				Against: option.BaseRun{Name: "gone", Path: "/nowhere/run.jsonl"},
+				Metrics: []eval.MetricMargin{{Name: option.MetricPass, Margin: 0.1}},
 			}}, "pp", completed, exit.CodeIncomplete, "baseline",
 		},
 	} {
@@ -93,8 +94,8 @@ func TestApplyTakesTheWorstRule(t *testing.T) {
 				t.Errorf("exit %d, want %d; rules %+v", d.Gate().Exit, test.want, d.Gate().Rules)
 			}
 			for _, r := range d.Gate().Rules {
-				if broken := r.Name == test.broken; r.Holds == broken {
-					t.Errorf("the rule %s holds: %v, want %v", r.Name, r.Holds, !broken)
+				if broken := r.Name == test.broken; r.Standing.Holds() == broken {
+					t.Errorf("the rule %s holds: %v, want %v", r.Name, r.Standing.Holds(), !broken)
 				}
 			}
 		})

@@ -25,7 +25,7 @@ type ArmOutlook struct {
 
 // outlook covers the metrics about which something is known before the run.
 func (arm *armPreview) outlook(suite string, rule *eval.BaselineRule) ArmOutlook {
-	out := ArmOutlook{Suite: suite, Arm: arm.name, Base: rule.BaseOf(arm.name), StopEarly: rule.StopEarly}
+	out := ArmOutlook{Suite: suite, Arm: arm.name, Base: rule.Against.ArmFor(arm.name), StopEarly: rule.StopEarly}
 	for _, m := range rule.Metrics {
 		switch {
 		case m.Name == option.MetricPass:
@@ -48,12 +48,12 @@ func Outlooks(c *Checks, suites []*suite.Suite) (out []ArmOutlook, problems []st
 		if err != nil {
 			return nil, nil, err
 		}
-		if rule == nil || c.Options.NoBaseline {
+		if rule == nil || c.Options.NoBaseline() {
 			continue
 		}
 		var base map[string]*compare.Side
-		if !rule.Within() {
-			if base, err = c.plannedBase(rule.Run, one.Name); err != nil { // all cases count
+		if other, elsewhere := rule.Against.(option.BaseRun); elsewhere {
+			if base, err = c.plannedBase(other.Name, one.Name); err != nil { // all cases count
 				problems = append(
 					problems,
 					fmt.Sprintf("a run would stop before it sends a request: %s is to be compared, and %s", one.Name, err),

@@ -40,7 +40,7 @@ func TestArmsThatAreComparedHaveAnOutlook(t *testing.T) {
 	expect.Same(t, "within the run", got, []string{"t/b < t/a, 60, early: true", "t/c < t/a, 60, early: true"})
 	expect.Same(t, "problems", len(problems), 0)
 
-	got, _ = outlooksOf(t, within, func(o *option.Options) { o.NoBaseline = true })
+	got, _ = outlooksOf(t, within, func(o *option.Options) { o.Baseline = option.NoBaseline{} })
 	expect.Same(t, "without the baseline", len(got), 0)
 
 	got, _ = outlooksOf(t, within, func(o *option.Options) { o.Rule.Metrics = []string{"blocked=0.1"} })
@@ -62,7 +62,9 @@ func TestArmsThatAreComparedHaveAnOutlook(t *testing.T) {
 func TestABaselineWithoutTheSuiteIsAProblem(t *testing.T) {
 	t.Parallel()
 	d := runOf(t, "base", nil, row("pp", on("other", "t/p"))...)
-	_, problems := outlooksOf(t, earlySuite(60, "p", nil), func(o *option.Options) { o.Baseline, o.Rule.Margin = d.Path(), 0.1 })
+	_, problems := outlooksOf(t, earlySuite(60, "p", nil), func(o *option.Options) {
+		o.Baseline, o.Rule.Margin = option.NamedBaseline(d.Path()), 0.1
+	})
 	want := "a run would stop before it sends a request: s is to be compared, and the baseline " + d.Path() + " has no suite s"
 	expect.Same(t, "problems", problems, []string{want})
 }

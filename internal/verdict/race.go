@@ -253,7 +253,7 @@ func (q *Early) leave(w *watchedSuite, l ranking.Leaving, journal *journal.Write
 	}
 	for _, u := range a.units {
 		if u.place >= w.race.next {
-			stop.Extra = append(stop.Extra, u.trials...)
+			stop.Unused = append(stop.Unused, u.trials...)
 		}
 	}
 	if err := journal.WriteEarlyVerdict(stop); err != nil {

@@ -63,7 +63,7 @@ func (c *Checks) rule(s *suite.Suite) (*eval.BaselineRule, error) {
 	if err != nil || rule == nil {
 		return nil, err
 	}
-	if err := checkMetrics(s, rule); err != nil || c.Options.NoBaseline {
+	if err := checkMetrics(s, rule); err != nil || c.Options.NoBaseline() {
 		return rule, err
 	}
 	return rule, c.baseline(s, rule)
@@ -114,30 +114,31 @@ func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
 	if err := stopsEarly(one, rule); err != nil {
 		return err
 	}
-	switch {
-	case rule.Suffix != "":
-		if arm := c.lostArm(one, rule); arm != "" {
+	switch against := rule.Against.(type) {
+	case option.BaseVersion:
+		if arm := c.lostArm(one, rule, against); arm != "" {
 			return exit.Incomplete("%s; --no-baseline runs without", lostWhy(suite, arm))
 		}
-	case rule.Arm != "":
-		if names := c.Plan.ArmNames(); len(names) > 0 && !slices.Contains(names, rule.Arm) {
+	case option.BaseArm:
+		if names := c.Plan.ArmNames(); len(names) > 0 && !slices.Contains(names, against.Name) {
 			return exit.BadInput(
-				"the gate of %s compares with the arm %s, which is not in this run; %s", suite, rule.Arm,
-				diag.DidYouMean(rule.Arm, names),
+				"the gate of %s compares with the arm %s, which is not in this run; %s", suite, against.Name,
+				diag.DidYouMean(against.Name, names),
 			)
 		}
-	default:
-		var err error
-		if base, err = c.another(suite, rule); err != nil {
+	case option.BaseRun:
+		found, sides, err := c.another(suite, against.Name)
+		if err != nil {
 			return err
 		}
+		rule.Against, base = found, sides
 	}
 	if c.Plan.Shard() != nil { // merging compares
 		return nil
 	}
 	if len(c.previews(suite, rule, nil)) == 0 && c.Plan.Size() > 0 {
 		return exit.BadInput(
-			"the gate of %s compares with %s, and the run has no other arm; --no-baseline runs without", suite, rule.Name(),
+			"the gate of %s compares with %s, and the run has no other arm; --no-baseline runs without", suite, rule.Against.Title(),
 		)
 	}
 	return c.reach(suite, rule, base)
@@ -164,10 +165,10 @@ func stopsEarly(one *suite.Suite, rule *eval.BaselineRule) error {
 }
 
 // lostArm is an arm of the earlier version that has nothing of the suite to compare it with; "" when there is none.
-func (c *Checks) lostArm(one *suite.Suite, rule *eval.BaselineRule) string {
+func (c *Checks) lostArm(one *suite.Suite, rule *eval.BaselineRule, earlier option.BaseVersion) string {
 	arms := glob.New(c.Options.Arms)
 	for _, a := range one.RemovedArms() {
-		name := strings.TrimSuffix(a.Name(), rule.Suffix)
+		name := earlier.Current(a.Name())
 		if a.Matches(arms) && !allowsRemoved(rule, one.Name, name) {
 			return name
 		}
@@ -179,28 +180,28 @@ func (c *Checks) lostArm(one *suite.Suite, rule *eval.BaselineRule) string {
 		}
 	}
 	for _, name := range names {
-		arm := strings.TrimSuffix(name, rule.Suffix)
-		if rule.OfVersion(name) && !slices.Contains(names, arm) && !allowsRemoved(rule, one.Name, arm) {
+		arm := earlier.Current(name)
+		if earlier.Includes(name) && !slices.Contains(names, arm) && !allowsRemoved(rule, one.Name, arm) {
 			return arm
 		}
 	}
 	return ""
 }
 
-// another opens the run with which a suite is compared, notes in the rule where it is, and reads the suite's arms.
-func (c *Checks) another(suite string, rule *eval.BaselineRule) (map[string]*compare.Side, error) {
-	path, err := c.Dir.FindBaseline(rule.Run)
+// another finds the run with which a suite is compared, and reads the suite's arms.
+func (c *Checks) another(suite, name string) (found option.BaseRun, sides map[string]*compare.Side, err error) {
+	path, err := c.Dir.FindBaseline(name)
 	if err != nil {
 		end := ";"
 		if strings.HasSuffix(err.Error(), "?") {
 			end = ""
 		}
-		return nil, exit.Incomplete("%s is to be compared, and %w%s --no-baseline runs without", suite, err, end)
+		return found, nil, exit.Incomplete("%s is to be compared, and %w%s --no-baseline runs without", suite, err, end)
 	}
 	d, err := journal.Open(path)
 	if err != nil {
-		return nil, exit.Incomplete(
-			"%s is to be compared, and the baseline %s cannot be read: %w; --no-baseline runs without", suite, rule.Run, err,
+		return found, nil, exit.Incomplete(
+			"%s is to be compared, and the baseline %s cannot be read: %w; --no-baseline runs without", suite, name, err,
 		)
 	}
 	defer d.Close() //nolint:errcheck // it was only read
@@ -220,14 +221,13 @@ func (c *Checks) another(suite string, rule *eval.BaselineRule) (map[string]*com
 		problem = "has no suite " + suite
 	}
 	if problem != "" {
-		return nil, exit.Incomplete("the baseline %s %s; --no-baseline runs without", rule.Run, problem)
+		return found, nil, exit.Incomplete("the baseline %s %s; --no-baseline runs without", name, problem)
 	}
-	rule.Path, rule.RunID = c.Dir.Abs(path), d.Run.ID
-	base, err := baseSides(path, suite)
+	sides, err = baseSides(path, suite)
 	if err == nil && c.Answers != "" && c.Answers == d.Run.AnswersOf() { // what changed is how the same answers are judged
-		anyScorers(slices.Collect(maps.Values(base))...)
+		anyScorers(slices.Collect(maps.Values(sides))...)
 	}
-	return base, err
+	return option.BaseRun{Name: name, Path: c.Dir.Abs(path), ID: d.Run.ID}, sides, err
 }
 
 // reach returns an error if the cases could never show what the gate requires, not even if no case differs.
@@ -318,7 +318,7 @@ type armPreview struct {
 
 // rescore says, after a reason, that scorers of the baseline mean something else now; "" when they do not.
 func (arm *armPreview) rescore(rule *eval.BaselineRule) string {
-	words := arm.Rescore(rule.RunID, "")
+	words := arm.Rescore(rule.RunID(), "")
 	if words == "" {
 		return ""
 	}
@@ -327,16 +327,17 @@ func (arm *armPreview) rescore(rule *eval.BaselineRule) string {
 
 // previews pair the arms of a plan with those of a baseline, or, where base is nil, with other arms of the plan.
 func (c *Checks) previews(suite string, rule *eval.BaselineRule, base map[string]*compare.Side) []*armPreview {
+	_, elsewhere := rule.Against.(option.BaseRun)
 	planned, order := plannedSides(c.Plan, suite, time.Now().UTC().Format(time.RFC3339))
 	var out []*armPreview
 	for _, name := range order {
-		if rule.IsBase(name) {
+		if rule.Against.Includes(name) {
 			continue
 		}
 		head, p := planned[name], &armPreview{name: name}
 		switch {
-		case rule.Within():
-			p.base = planned[rule.BaseOf(name)]
+		case !elsewhere:
+			p.base = planned[rule.Against.ArmFor(name)]
 		case base[name] == nil && len(base) == 1 && len(order) == 1:
 			for _, only := range base {
 				p.base = only
@@ -348,7 +349,7 @@ func (c *Checks) previews(suite string, rule *eval.BaselineRule, base map[string
 			p.base = head
 		}
 		var wanted func(*compare.CaseTotals) bool
-		if !rule.Within() {
+		if elsewhere {
 			wanted = selected(c.Options, head)
 		}
 		p.Preview = compare.NewPreview(p.base, head, wanted)

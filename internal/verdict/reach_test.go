@@ -106,7 +106,7 @@ func TestTooFewCasesAreAWarningWhereInconclusiveIsOne(t *testing.T) {
 	if len(notices) != 1 || !strings.HasPrefix(notices[0], "warning: s on t/b: 10 cases can never show") {
 		t.Errorf("got the notices %q, want one warning", notices)
 	}
-	_, notices, err = reached(t, text, runner.Filter{}, func(c *Checks) { c.Options.NoBaseline = true })
+	_, notices, err = reached(t, text, runner.Filter{}, func(c *Checks) { c.Options.Baseline = option.NoBaseline{} })
 	expect.OK(t, err)
 	expect.Same(t, "notices without the baseline", len(notices), 0)
 }
@@ -184,7 +184,7 @@ func TestBaselinesThatCannotBeUsedAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			gate, _, err := reached(t, text, runner.Filter{}, func(c *Checks) { c.Options.Baseline = test.base.Path() })
+			gate, _, err := reached(t, text, runner.Filter{}, func(c *Checks) { c.Options.Baseline = option.NamedBaseline(test.base.Path()) })
 			if test.want != "" {
 				if got := strings.ReplaceAll(fmt.Sprint(err), test.base.Path(), "main"); !strings.Contains(got, test.want) {
 					t.Errorf("got %s, want %s", got, test.want)
@@ -192,8 +192,8 @@ func TestBaselinesThatCannotBeUsedAreRefused(t *testing.T) {
 				return
 			}
 			expect.OK(t, err)
-			expect.Same(t, "the run that was found", gate.Baseline.RunID, "base")
-			expect.Same(t, "where it is", gate.Baseline.Path, test.base.Path())
+			expect.Same(t, "the run that was found", gate.Baseline.RunID(), "base")
+			expect.Same(t, "where it is", gate.Baseline.Against.(option.BaseRun).Path, test.base.Path())
 		})
 	}
 }
@@ -204,7 +204,7 @@ func TestNewCasesDoNotCountForTheReach(t *testing.T) {
 	_, before := load(t, earlySuite(50, "p", nil), runner.Filter{})
 	rule := baselineOf(t, before, 0.05, passing)
 	_, _, err := reached(t, withGate(earlySuite(60, "p", nil), "run: main, margin: 0.05"), runner.Filter{}, func(c *Checks) {
-		c.Options.Baseline = rule.Path
+		c.Options.Baseline = option.NamedBaseline(rule.Against.(option.BaseRun).Path)
 	})
 	for _, want := range []string{"s on t/p: 50 cases can never show", "; 10 more are not in the baseline as they are now"} {
 		if !strings.Contains(fmt.Sprint(err), want) {
@@ -219,7 +219,7 @@ func TestAPlanThatLeavesOutTooMuchIsRefused(t *testing.T) {
 	_, before := load(t, earlySuite(100, "p", nil), runner.Filter{})
 	rule := baselineOf(t, before, 0.05, passing)
 	now := withGate(earlySuite(80, "p", nil), "run: main, margin: 0.05")
-	baseline := func(c *Checks) { c.Options.Baseline = rule.Path }
+	baseline := func(c *Checks) { c.Options.Baseline = option.NamedBaseline(rule.Against.(option.BaseRun).Path) }
 	_, _, err := reached(t, now, runner.Filter{}, baseline)
 	want := "s on t/p: 80 of 100 cases of the baseline are compared, less than 90 %: --min-paired 0.80 accepts it; --no-baseline runs without"
 	expect.Same(t, "error", fmt.Sprint(err), want)

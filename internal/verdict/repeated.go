@@ -15,7 +15,7 @@ func ApplyIn(in rundir.Dir, d *journal.Document) {
 	}
 	for i, nth := range in.Comparisons(d) {
 		if one := &d.Run.Suites[i]; nth > 1 {
-			repeated := compare.Repeated{Suite: one.Name, Base: one.Gate.Baseline.RunID, Nth: nth}
+			repeated := compare.Repeated{Suite: one.Name, Base: one.Gate.Baseline.RunID(), Nth: nth}
 			d.Comparison().Repeated = append(d.Comparison().Repeated, repeated)
 		}
 	}

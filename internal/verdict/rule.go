@@ -25,18 +25,16 @@ func effective(s *suite.Suite, o *option.Options) (*eval.BaselineRule, error) {
 	case g != nil && g.Baseline != nil:
 		rule = *g.Baseline
 		rule.Metrics = slices.Clone(rule.Metrics)
-	case o.Baseline == "" && ref == "" && defaultsOf(o).Baseline == "":
+	case o.BaselineName() == "" && ref == "" && defaultsOf(o).BaselineName() == "":
 		return nil, nil
 	}
 	switch {
 	case ref != "":
-		rule.Run = ""
-		rule.Arm = ""
-		rule.Suffix = "@" + ref
-	case o.Baseline != "":
-		rule.Run, rule.Arm = o.Baseline, ""
-	case rule.Run == "" && rule.Arm == "":
-		rule.Run = defaultsOf(o).Baseline
+		rule.Against = option.BaseVersion{Suffix: "@" + ref}
+	case o.BaselineName() != "":
+		rule.Against = option.BaseRun{Name: o.BaselineName()}
+	case rule.Against == nil:
+		rule.Against = option.BaseRun{Name: defaultsOf(o).BaselineName()}
 	}
 	err := override(&rule, withDefaults(o.Rule, &rule, defaultsOf(o).Rule))
 	if o.Rescore != "" { // stopping early would save nothing
@@ -153,7 +151,7 @@ func withBaseline(d *journal.Document) *compare.Comparison {
 			continue
 		}
 		gated = true
-		if options.NoBaseline {
+		if options.NoBaseline() {
 			whole.NotCompared = true
 			return whole
 		}
@@ -193,10 +191,10 @@ func compareSuite(d *journal.Document, suite string, rule *eval.BaselineRule, no
 	if err == nil {
 		return c
 	}
-	c = &compare.Comparison{Base: compare.Compared{Name: rule.Name()}, Verdict: eval.Invalid}
+	c = &compare.Comparison{Base: compare.Compared{Name: rule.Against.Title()}, Verdict: eval.Invalid}
 	for _, s := range d.Summary.Suites {
 		for i := range s.Arms {
-			if s.Name == suite && !rule.IsBase(s.Arms[i].Name) {
+			if s.Name == suite && !rule.Against.Includes(s.Arms[i].Name) {
 				c.Arms = append(
 					c.Arms,
 					compare.ArmComparison{
@@ -219,28 +217,29 @@ func compareWith(d *journal.Document, suite string, rule *eval.BaselineRule, noC
 		Gate:      true,
 		NoContent: noContent,
 		Rules:     func(string) *eval.BaselineRule { return rule },
-		Base:      rule.Name(),
+		Base:      rule.Against.Title(),
 		Head:      d.Run.ID,
 	}
-	if rule.Within() {
+	other, elsewhere := rule.Against.(option.BaseRun)
+	if !elsewhere {
 		what.BaseOf = func(arm string) string {
-			if rule.IsBase(arm) {
+			if rule.Against.Includes(arm) {
 				return ""
 			}
-			return rule.BaseOf(arm)
+			return rule.Against.ArmFor(arm)
 		}
 		return Compare(d, d, what)
 	}
-	base, err := journal.Open(cmp.Or(rule.Path, rule.Run))
+	base, err := journal.Open(cmp.Or(other.Path, other.Name))
 	if err != nil {
-		return nil, fmt.Errorf("the baseline %s cannot be read: %w", rule.Run, err)
+		return nil, fmt.Errorf("the baseline %s cannot be read: %w", other.Name, err)
 	}
 	defer base.Close() //nolint:errcheck // it was only read
 	switch {
 	case base.Run.ID == d.Run.ID:
 		return nil, errors.New("the baseline is the run itself")
-	case rule.RunID != "" && base.Run.ID != rule.RunID:
-		return nil, fmt.Errorf("%s is another run now: %s, and %s when this run began", rule.Path, base.Run.ID, rule.RunID)
+	case other.ID != "" && base.Run.ID != other.ID:
+		return nil, fmt.Errorf("%s is another run now: %s, and %s when this run began", other.Path, base.Run.ID, other.ID)
 	}
 	return Compare(base, d, what)
 }

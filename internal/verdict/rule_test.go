@@ -113,12 +113,12 @@ func TestASuiteIsComparedWithWhatItNames(t *testing.T) {
 	o := &option.Options{}
 	rule, err := effective(s, o)
 	expect.OK(t, err)
-	expect.Same(t, "the suite's own", [2]any{rule.Run, rule.StopEarly}, [2]any{"main", true})
+	expect.Same(t, "the suite's own", [2]any{rule.Against, rule.StopEarly}, [2]any{option.BaseRun{Name: "main"}, true})
 
-	o.Baseline, o.Rescore = "night", "yesterday"
+	o.Baseline, o.Rescore = option.NamedBaseline("night"), "yesterday"
 	rule, err = effective(s, o)
 	expect.OK(t, err)
-	expect.Same(t, "named by an option, rescored", [2]any{rule.Run, rule.StopEarly}, [2]any{"night", false})
+	expect.Same(t, "named by an option, rescored", [2]any{rule.Against, rule.StopEarly}, [2]any{option.BaseRun{Name: "night"}, false})
 
 	rule, err = effective(bare, &option.Options{})
 	expect.OK(t, err)

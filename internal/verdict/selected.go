@@ -3,7 +3,6 @@ package verdict
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
@@ -90,10 +89,14 @@ func takes(s *compare.Side, wanted func(*compare.CaseTotals) bool) bool {
 func lostInVersion(before []*compare.Side, pairs []armPair, what Comparing) (out []compare.ArmComparison) {
 	for _, b := range before {
 		rule := what.Rules(b.Suite)
-		if b.Suite != what.Suite || rule == nil || !rule.OfVersion(b.Arm) {
+		if b.Suite != what.Suite || rule == nil {
 			continue
 		}
-		arm := strings.TrimSuffix(b.Arm, rule.Suffix)
+		earlier, interleaved := rule.Against.(option.BaseVersion)
+		if !interleaved || !earlier.Includes(b.Arm) {
+			continue
+		}
+		arm := earlier.Current(b.Arm)
 		if !allowsRemoved(rule, b.Suite, arm) && !slices.ContainsFunc(pairs, func(p armPair) bool { return p.base == b }) {
 			out = append(out, lostArm(b.Suite, arm, b.Arm))
 		}

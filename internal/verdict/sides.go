@@ -77,7 +77,7 @@ func (r *sideReader) add(f *journal.Facts) {
 		}
 	}
 	s.trials++
-	if f.Extra || f.SkippedEarly {
+	if f.Unused || f.SkippedEarly {
 		s.last.Unused++
 		return
 	}

@@ -1,0 +1,55 @@
+package eval
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/option"
+)
+
+// Run files of all versions have the base of a rule under the keys of its kind, before all others.
+func TestTheBaseOfARuleHasTheKeysOfItsKind(t *testing.T) {
+	t.Parallel()
+	const rest = `"alpha":0.05,"onInconclusive":"warn","metrics":[{"name":"pass","margin":0.1}],"stopEarly":true,` +
+		`"minPaired":0.5,"allowRemoved":["a<b"]}`
+	for text, want := range map[string]option.Base{
+		`{"run":"main",` + rest:                             option.BaseRun{Name: "main"},
+		`{"run":"main","path":"/a<b","runId":"r-1",` + rest: option.BaseRun{Name: "main", Path: "/a<b", ID: "r-1"},
+		`{"runId":"r-1",` + rest:                            option.BaseRun{ID: "r-1"},
+		`{` + rest:                                          option.BaseRun{},
+		`{"arm":"t/p",` + rest:                              option.BaseArm{Name: "t/p"},
+		`{"suffix":"@main",` + rest:                         option.BaseVersion{Suffix: "@main"},
+		`{"alpha":0,"onInconclusive":"","metrics":null}`:    option.BaseRun{},
+	} {
+		var rule BaselineRule
+		expect.OK(t, json.Unmarshal([]byte(text), &rule))
+		expect.Same(t, text, rule.Against, want)
+		again, err := wirejson.Append(nil, GateConfig{Baseline: &rule})
+		expect.OK(t, err)
+		expect.Same(t, "written again", string(again), `{"errorsMax":0,"baseline":`+text+`}`)
+	}
+}
+
+// The standing of a rule is two booleans in JSON. One that is broken is never a warning.
+func TestTheStandingOfARuleIsTwoBooleans(t *testing.T) {
+	t.Parallel()
+	const head, tail = `{"suite":"s","name":"n","arm":"a<b","value":null,"limit":0.05,"holds":`, `,"verdict":"regressed","why":"w"`
+	for text, want := range map[string]option.RuleStanding{
+		head + `false` + tail + `}`:               option.RuleBroken,
+		head + `true` + tail + `}`:                option.RuleHolds,
+		head + `true` + tail + `,"warned":true}`:  option.RuleWarned,
+		head + `false` + tail + `,"warned":true}`: option.RuleBroken,
+	} {
+		var rule GateRule
+		expect.OK(t, json.Unmarshal([]byte(text), &rule))
+		expect.Same(t, text, rule.Standing, want)
+		again, err := wirejson.Append(nil, &rule)
+		expect.OK(t, err)
+		if want == option.RuleBroken {
+			text = head + `false` + tail + `}`
+		}
+		expect.Same(t, "written again", string(again), text)
+	}
+}

@@ -1,0 +1,40 @@
+package option_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/option"
+)
+
+// The baseline has two keys in run files, at the place that they have had since version 0.1.
+func TestTheBaselineHasItsKeysInRunFiles(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		text string
+		want option.BaselineOption
+		same bool // it is written as it was read
+	}{
+		"nothing":              {`{"record":"r","interleave":"s@main","out":"o"}`, nil, true},
+		"a name":               {`{"record":"r","baseline":"main","interleave":"s@main","out":"o"}`, option.NamedBaseline("main"), true},
+		"none":                 {`{"record":"r","noBaseline":true,"race":"pass","out":"o"}`, option.NoBaseline{}, true},
+		"both, of version 0.1": {`{"baseline":"main","noBaseline":true}`, option.NoBaseline{}, false},
+	} {
+		var o option.Options
+		expect.OK(t, json.Unmarshal([]byte(test.text), &o))
+		expect.OK(t, o.Unreadable)
+		expect.Same(t, name, o.Baseline, test.want)
+		if test.same {
+			again, err := wirejson.Append(nil, &o)
+			expect.OK(t, err)
+			expect.Same(t, name+", written again", string(again), test.text)
+		}
+	}
+	var o option.Options
+	expect.OK(t, json.Unmarshal([]byte(`{"baseline":7,"out":"o"}`), &o))
+	if o.Unreadable == nil || o.Out != "o" {
+		t.Errorf("got %+v and %v, want the rest, and why the baseline could not be read", o.Out, o.Unreadable)
+	}
+}
