@@ -26,7 +26,8 @@ type vendor struct {
 	paths  []string
 }
 
-// newVendor serves all protocols. POST requests are answered by reply, and every requested model exists.
+// newVendor serves all protocols, and every requested model exists. POST requests are answered by reply, or, if that is nil, with the
+// same vector for each text to be embedded.
 func newVendor(t *testing.T, key string, reply func(w http.ResponseWriter, n int64)) *vendor {
 	t.Helper()
 	v := &vendor{reply: reply}
@@ -54,6 +55,9 @@ func newVendor(t *testing.T, key string, reply func(w http.ResponseWriter, n int
 				v.keyed.Add(1)
 			}
 		}
+		if reply == nil {
+			reply = vectors(t, body)
+		}
 		reply(w, n)
 	}))
 	t.Cleanup(v.Close)
@@ -74,6 +78,20 @@ func says(text string) func(http.ResponseWriter, int64) {
 
 func sent(body string) func(http.ResponseWriter, int64) {
 	return func(w http.ResponseWriter, _ int64) { _, _ = io.WriteString(w, body) }
+}
+
+// vectors answers a request for embeddings, in the words of the openai protocol. How many texts are in one depends on what
+// else the machine has to do.
+func vectors(t *testing.T, request []byte) func(http.ResponseWriter, int64) {
+	var asked struct{ Input []string }
+	if err := json.Unmarshal(request, &asked); err != nil {
+		t.Error(err)
+	}
+	var data []string
+	for i := range asked.Input {
+		data = append(data, fmt.Sprintf(`{"index":%d,"embedding":[1,0]}`, i))
+	}
+	return sent(`{"data":[` + strings.Join(data, ",") + `]}`)
 }
 
 func status(code int, header ...string) func(http.ResponseWriter, int64) {
@@ -169,7 +187,7 @@ func TestHelpersOfOtherServicesFailAlone(t *testing.T) {
 	t.Parallel()
 	model := newVendor(t, "", says("hi"))
 	judge := newVendor(t, "", status(http.StatusUnauthorized))
-	embedding := newVendor(t, "", sent(`{"data":[{"index":0,"embedding":[1,0]},{"index":1,"embedding":[1,0]}]}`))
+	embedding := newVendor(t, "", nil)
 	b := newBox(t, nil, map[string]string{"suite.yaml": fmt.Sprintf(`version: 1
 name: s
 services:

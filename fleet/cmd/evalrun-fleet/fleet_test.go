@@ -245,6 +245,28 @@ func (p *process) end() int {
 	}
 }
 
+// isLate reports whether a worker came when the coordinator had ended already, as on a machine with much else to do. Such a
+// worker waits for the coordinator to come back, so it is interrupted.
+func (p *process) isLate() bool {
+	p.b.t.Helper()
+	for {
+		select {
+		case line := <-p.lines:
+			if strings.HasPrefix(line, "waiting for the coordinator at ") {
+				_ = p.Process.Signal(os.Interrupt)
+				if got := p.end(); got != 130 {
+					p.b.t.Errorf("a late worker ends with %d, want 130:\n%s", got, p.err.String())
+				}
+				return true
+			}
+		case <-p.ended:
+			return false
+		case <-time.After(3 * time.Minute):
+			return false // end says so
+		}
+	}
+}
+
 // many is a suite with a case for each row of many.csv, each with a prompt of its own.
 const many = `version: 1
 name: many
