@@ -43,9 +43,7 @@ type Call struct {
 	// TrialID names the trial for evalrun's own emulator. Optional.
 	TrialID string
 	// To is the application that is called; nil: it is the model.
-	To app.RequestMaker
-	// Target names that application among those of the run, "" for a model.
-	Target string
+	To *CalledApp
 	// Vars are the variables of the case, for the templates of an application.
 	Vars variable.Dict
 	// Attempts is how often the call is sent at most; 0: as often as the run says.
@@ -61,12 +59,28 @@ type Call struct {
 	// Results are the suite's results for function calls of the model, if the answer is a recorded one that
 	// has them.
 	Results []tool.CallResult
-	// Repeat says that an earlier answer does not count, as long as there is a service to call.
-	Repeat bool
-	// Recorded says that only an earlier answer will do.
-	Recorded bool
-	Timing   Timing
+	// Earlier says whether an answer of an earlier call will do.
+	Earlier EarlierAnswer
+	Timing  Timing
 }
+
+// CalledApp is an application under test to which a call goes.
+type CalledApp struct {
+	// Name is that of its target in the run. The runner leaves it "", and the application's way to its client sets it.
+	Name string
+	// RequestMaker makes the requests. It stays in this process: a call from another one comes with the name alone.
+	app.RequestMaker
+}
+
+// EarlierAnswer says whether a call may be answered with what an earlier call with the same id got.
+type EarlierAnswer int
+
+// What an earlier answer is for a call.
+const (
+	EarlierAllowed  EarlierAnswer = iota // it will do
+	EarlierRefused                       // it does not count, as long as there is a service to call
+	EarlierRequired                      // nothing else will do: nothing is sent
+)
 
 // ErrorKind says why a trial could not be judged.
 type ErrorKind string

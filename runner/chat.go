@@ -65,8 +65,12 @@ func (a *scoring) inKeptChat(call *eval.Call) {
 		return
 	}
 	sent := slices.ContainsFunc(a.result.Turns, func(t eval.Turn) bool { return t.Timing.Attempts > 0 })
-	call.Repeat = sent || a.afresh
-	call.Recorded = !call.Repeat && len(a.result.Turns) > 0
+	switch {
+	case sent || a.afresh:
+		call.Earlier = eval.EarlierRefused
+	case len(a.result.Turns) > 0:
+		call.Earlier = eval.EarlierRequired
+	}
 }
 
 // resume restores the calls that were answered before the run broke off.

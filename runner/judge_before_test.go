@@ -99,7 +99,7 @@ func TestUselessRepliesAreRepeated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(func(call *eval.Call, _ string) (string, error) {
-				expect.Same(t, "a new call", call.Repeat, sent[call.TrialID])
+				expect.Same(t, "a new call", call.Earlier == eval.EarlierRefused, sent[call.TrialID])
 				if test.reply == "" && len(call.Contents) == 3 {
 					return fine, nil
 				}
