@@ -15,6 +15,6 @@ func TestRescoreWaitsForTheEndOfARun(t *testing.T) {
 	var one Session
 	one.Job = &job.Job{}
 	one.Flags.Rescore = "now"
-	err := one.admit(&origin{doc: &journal.Document{Running: true}})
+	err := one.admit(&rescoredRun{doc: &journal.Document{Running: true}})
 	expect.Contains(t, "error", fmt.Sprint(err), "now is still in progress: rescore it when it finishes")
 }
