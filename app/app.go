@@ -23,6 +23,14 @@ type RequestMaker interface {
 	Render(in *Input) (*Rendered, error)
 }
 
+// Called is an application under test to which a call goes.
+type Called struct {
+	// Name is that of its target in the run. The runner leaves it "", and the application's way to its client sets it.
+	Name string
+	// RequestMaker makes the requests. It stays in this process: a call from another one comes with the name alone.
+	RequestMaker
+}
+
 // Input has the data for the templates of a request.
 type Input struct {
 	Vars   variable.Dict // of the case

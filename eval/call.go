@@ -43,7 +43,7 @@ type Call struct {
 	// TrialID names the trial for evalrun's own emulator. Optional.
 	TrialID string
 	// To is the application that is called; nil: it is the model.
-	To *CalledApp
+	To *app.Called
 	// Vars are the variables of the case, for the templates of an application.
 	Vars variable.Dict
 	// Attempts is how often the call is sent at most; 0: as often as the run says.
@@ -60,24 +60,16 @@ type Call struct {
 	// has them.
 	Results []tool.CallResult
 	// Earlier says whether an answer of an earlier call will do.
-	Earlier EarlierAnswer
+	Earlier earlierAnswer
 	Timing  Timing
 }
 
-// CalledApp is an application under test to which a call goes.
-type CalledApp struct {
-	// Name is that of its target in the run. The runner leaves it "", and the application's way to its client sets it.
-	Name string
-	// RequestMaker makes the requests. It stays in this process: a call from another one comes with the name alone.
-	app.RequestMaker
-}
-
-// EarlierAnswer says whether a call may be answered with what an earlier call with the same id got.
-type EarlierAnswer int
+// earlierAnswer says whether a call may be answered with what an earlier call with the same id got.
+type earlierAnswer int
 
 // What an earlier answer is for a call.
 const (
-	EarlierAllowed  EarlierAnswer = iota // it will do
+	earlierAllowed  earlierAnswer = iota // it will do
 	EarlierRefused                       // it does not count, as long as there is a service to call
 	EarlierRequired                      // nothing else will do: nothing is sent
 )

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/variable"
 )
@@ -128,7 +129,7 @@ func (c *call) of() (*eval.Call, error) {
 		Timing:       eval.Timing{Attempts: c.Attempt},
 	}
 	if c.Target != "" {
-		out.To = &eval.CalledApp{Name: c.Target}
+		out.To = &app.Called{Name: c.Target}
 	}
 	if c.Request != nil {
 		out.Request = *c.Request

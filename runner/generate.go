@@ -17,7 +17,7 @@ import (
 func (r *run) newCall(t *Planned) *eval.Call {
 	call := &eval.Call{Request: t.Request, TrialID: t.ID, OutputLimit: t.OutputLimit(), Attempts: t.attempts}
 	if t.to != nil {
-		call.To = &eval.CalledApp{RequestMaker: t.to}
+		call.To = &app.Called{RequestMaker: t.to}
 		call.Vars = t.vars
 		call.TrialName = TrialName(r.NameSalt, t.N)
 	}
