@@ -14,7 +14,7 @@ type Executor interface {
 	// its room, as all calls of one trial do. Call leave
 	// to give the room back once the answer of the trial is written down. Enter returns at once when stop is closed or ctx is done.
 	Enter(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func())
-	// Generate calls the model call.Model of the service call.Service, or the application call.Target. It fills in
+	// Generate calls the model call.Model of the service call.Service, or the application call.To. It fills in
 	// call.Timing.
 	Generate(ctx context.Context, call *eval.Call) (*eval.Response, error)
 	// CountTokens counts the tokens of a prompt.

@@ -23,6 +23,14 @@ type RequestMaker interface {
 	Render(in *Input) (*Rendered, error)
 }
 
+// Called is an application under test to which a call goes.
+type Called struct {
+	// Name is that of its target in the run. The runner leaves it "", and the application's way to its client sets it.
+	Name string
+	// RequestMaker makes the requests. It stays in this process: a call from another one comes with the name alone.
+	RequestMaker
+}
+
 // Input has the data for the templates of a request.
 type Input struct {
 	Vars   variable.Dict // of the case
@@ -63,7 +71,7 @@ type Rendered struct{ Payload Payload }
 type Payload interface {
 	withheld() Payload
 	identity() Payload
-	recorded() Payload
+	withoutSecrets() Payload
 }
 
 // EchoRun is a request to answer with the prompt.
@@ -135,12 +143,12 @@ type ProgramRun struct {
 // Withheld returns the request without anything that may quote a prompt.
 func (r *Rendered) Withheld() *Rendered { return &Rendered{r.Payload.withheld()} }
 
-// Identity returns the part of the request that makes two recorded requests the same. Of headers, it has
+// Identity returns the part of the request that makes two requests in run files the same. Of headers, it has
 // the names, and values with data of the case.
 func (r *Rendered) Identity() *Rendered { return &Rendered{r.Payload.identity()} }
 
-// Recorded returns the request without secrets, for run files.
-func (r *Rendered) Recorded() *Rendered { return &Rendered{r.Payload.recorded()} }
+// WithoutSecrets returns the request without secrets, for run files.
+func (r *Rendered) WithoutSecrets() *Rendered { return &Rendered{r.Payload.withoutSecrets()} }
 
 func (h *HTTP) withheld() Payload { return &HTTP{Method: h.Method, Stream: h.Stream} }
 
@@ -157,7 +165,7 @@ func (h *HTTP) identity() Payload {
 	return &own
 }
 
-func (h *HTTP) recorded() Payload {
+func (h *HTTP) withoutSecrets() Payload {
 	own := *h
 	own.Headers = nil
 	if own.Shown != "" {
@@ -178,12 +186,12 @@ func (h *HTTP) recorded() Payload {
 func (p *ProgramRun) withheld() Payload {
 	return &ProgramRun{Command: p.Command, Files: p.Files, Workspace: p.Workspace}
 }
-func (p *ProgramRun) identity() Payload { return p }
-func (p *ProgramRun) recorded() Payload { return p }
+func (p *ProgramRun) identity() Payload       { return p }
+func (p *ProgramRun) withoutSecrets() Payload { return p }
 
-func (e EchoRun) withheld() Payload { return e }
-func (e EchoRun) identity() Payload { return e }
-func (e EchoRun) recorded() Payload { return e }
+func (e EchoRun) withheld() Payload       { return e }
+func (e EchoRun) identity() Payload       { return e }
+func (e EchoRun) withoutSecrets() Payload { return e }
 
 // withheld keeps the names of the kinds.
 func (u *Unknown) withheld() Payload {
@@ -195,8 +203,8 @@ func (u *Unknown) withheld() Payload {
 	kept, _ := wirejson.Marshal(kinds) // names and null always encode
 	return &Unknown{kept}
 }
-func (u *Unknown) identity() Payload { return u }
-func (u *Unknown) recorded() Payload { return u }
+func (u *Unknown) identity() Payload       { return u }
+func (u *Unknown) withoutSecrets() Payload { return u }
 
 // requestByKind is a request in JSON: exactly one member is there.
 type requestByKind struct {

@@ -65,7 +65,7 @@ func TestRecordedRequestHoldsNoSecretAndLeavesTheOriginalAlone(t *testing.T) {
 	t.Parallel()
 	r := secretRequest()
 	before := asJSON(t, r)
-	out := r.Recorded()
+	out := r.WithoutSecrets()
 	if text := asJSON(t, out); strings.Contains(text, "hush") {
 		t.Errorf("got the secret in %s, want it left out", text)
 	}
@@ -75,7 +75,7 @@ func TestRecordedRequestHoldsNoSecretAndLeavesTheOriginalAlone(t *testing.T) {
 		{Name: "Authorization", Secret: true}, {Name: "X-Team", Value: "shop"}, {Name: "X-Question", Value: "2+2", Data: true},
 	})
 	expect.Same(t, "length of the digest", len(out.Payload.(*app.HTTP).Digest), 64)
-	expect.Same(t, "recorded twice", out.Recorded(), out)
+	expect.Same(t, "recorded twice", out.WithoutSecrets(), out)
 }
 
 // Two addresses whose secrets differ are recorded alike, and are still two requests.
@@ -83,8 +83,8 @@ func TestRecordedRequestsOfTwoAddressesHaveTwoIdentities(t *testing.T) {
 	t.Parallel()
 	one, other := secretRequest(), secretRequest()
 	other.Payload.(*app.HTTP).URL = "https://app.example/chat?key=other"
-	expect.Same(t, "what is written", asJSON(t, one.Recorded()), asJSON(t, other.Recorded()))
-	if got := asJSON(t, one.Recorded().Identity()); got == asJSON(t, other.Recorded().Identity()) {
+	expect.Same(t, "what is written", asJSON(t, one.WithoutSecrets()), asJSON(t, other.WithoutSecrets()))
+	if got := asJSON(t, one.WithoutSecrets().Identity()); got == asJSON(t, other.WithoutSecrets().Identity()) {
 		t.Errorf("got the identity %s for both addresses, want two identities", got)
 	}
 }
@@ -139,7 +139,7 @@ func TestRequestsWithoutAnAddressAreRecordedAsTheyAre(t *testing.T) {
 		{Payload: app.EchoRun{}},
 		{Payload: &app.ProgramRun{Command: []string{"a b", ""}, Input: json.RawMessage("{}")}},
 	} {
-		if got := r.Recorded(); got.Payload != r.Payload {
+		if got := r.WithoutSecrets(); got.Payload != r.Payload {
 			t.Errorf("recorded: got %+v, want the request itself", got)
 		}
 		if got := r.Identity(); got.Payload != r.Payload {

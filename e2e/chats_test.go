@@ -20,8 +20,8 @@ func chatRun() (eval.Run, iter.Seq[*eval.Result]) {
 	said := func(role, text string) eval.Content {
 		return eval.Content{Role: role, Parts: []eval.Part{eval.TextPart{Text: text}}}
 	}
-	turn := func(text string, n int) eval.Turn {
-		return eval.Turn{
+	turn := func(text string, n int) eval.AnsweredCall {
+		return eval.AnsweredCall{
 			Response: eval.Response{
 				Candidates: []eval.Candidate{
 					{
@@ -42,12 +42,12 @@ func chatRun() (eval.Run, iter.Seq[*eval.Result]) {
 	return run, func(yield func(*eval.Result) bool) {
 		whole := bigTrial(6) // it fails
 		whole.Trial = eval.Trial{ID: "a", Suite: "s", Case: "kettle", Arm: "pro/shop", Repeat: 1, At: "shop.yaml:31:5"}
-		whole.Turns = []eval.Turn{turn("Which order is it?", 1), turn("It left <b>today</b>.", 2)}
+		whole.Calls = []eval.AnsweredCall{turn("Which order is it?", 1), turn("It left <b>today</b>.", 2)}
 		whole.Request = &eval.Request{
 			Live:     true,
 			Contents: []eval.Content{said("user", "Where is my kettle?"), said("model", "Which order is it?"), said("user", "It is 4711.")},
 		}
-		whole.Response = new(whole.Turns[1].Response)
+		whole.Response = new(whole.Calls[1].Response)
 		whole.Metrics = map[string]float64{"f1": 0.625}
 		low, high, third := 2.0, 4.0, 1.0/3
 		whole.Scores[0].Judged = &eval.Judged{Judge: "panel", Choice: "fail", Agreement: &third, Rulings: []eval.Ruling{
@@ -72,7 +72,7 @@ func chatRun() (eval.Run, iter.Seq[*eval.Result]) {
 		}
 		broken := bigTrial(100) // it errs
 		broken.Trial = eval.Trial{N: 1, ID: "b", Suite: "s", Case: "kettle", Arm: "warm/shop", Repeat: 1}
-		broken.Turns = []eval.Turn{turn("Which one?", 1)}
+		broken.Calls = []eval.AnsweredCall{turn("Which one?", 1)}
 		broken.Request = &eval.Request{
 			Live:     true,
 			Contents: []eval.Content{said("user", "Where is my kettle?"), said("model", "Which one?"), said("user", "It is 4711.")},

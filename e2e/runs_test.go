@@ -183,7 +183,7 @@ func hostileTrial(n int, text, suite string) *eval.Result {
 	reach(r, text, n%4 == 0)
 	if n%2 == 1 {
 		r.Request.Live = true
-		r.Turns = []eval.Turn{{Response: *r.Response, Usage: *r.Usage}, {Response: *r.Response, Usage: *r.Usage}}
+		r.Calls = []eval.AnsweredCall{{Response: *r.Response, Usage: *r.Usage}, {Response: *r.Response, Usage: *r.Usage}}
 	}
 	if n%3 == 1 {
 		r.Outcome, r.Error = eval.Err, &eval.Error{Kind: eval.ErrorKind(text), Message: text}
@@ -212,7 +212,7 @@ func reach(r *eval.Result, text string, endpoint bool) {
 		q.App = &app.Rendered{Payload: &app.HTTP{
 			Method: text, URL: text, Headers: []app.Header{{Name: text, Value: text}}, Body: text, Stream: true,
 		}}
-		r.Turns = []eval.Turn{{Response: *r.Response, Results: results}, {Response: *r.Response}}
+		r.Calls = []eval.AnsweredCall{{Response: *r.Response, Results: results}, {Response: *r.Response}}
 	}
 	c.VendorReason, c.Raw = text, literal
 	c.Pieces = []eval.Piece{

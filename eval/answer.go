@@ -8,28 +8,28 @@ type PaidAnswer struct {
 	ID    string `json:"id"` // of the trial
 	N     int    `json:"n"`
 	Model string `json:"model"`
-	// Turn is the number of the call, from 1, of a trial with further calls; 0: the answer is whole.
-	Turn     int       `json:"turn,omitempty"`
-	Request  *Request  `json:"request,omitempty"`
-	Response *Response `json:"response"`
-	// Results are the suite's results for function calls of the model, as in Turn. If calls start programs,
+	// CallNumber is the number of the call, from 1, of a trial with further calls; 0: the answer is whole.
+	CallNumber int       `json:"turn,omitempty"`
+	Request    *Request  `json:"request,omitempty"`
+	Response   *Response `json:"response"`
+	// Results are the suite's results for function calls of the model, as in AnsweredCall. If calls start programs,
 	// the answer has one line before they run, and a second one with their results.
 	Results []tool.CallResult `json:"results,omitempty"`
-	// Turns are the turns of a whole answer.
-	Turns  []Turn  `json:"turns,omitempty"`
-	Usage  *Usage  `json:"usage,omitempty"`
-	Timing *Timing `json:"timing,omitempty"`
+	// Calls are the answered calls of a whole answer.
+	Calls  []AnsweredCall `json:"turns,omitempty"`
+	Usage  *Usage         `json:"usage,omitempty"`
+	Timing *Timing        `json:"timing,omitempty"`
 	// TraceID is the trace of the trial, as in Result.
 	TraceID string `json:"traceId,omitempty"`
 }
 
 // Withhold removes prompts and answers from the record, as Result.Withhold does.
 func (a *PaidAnswer) Withhold() {
-	r := Result{Request: a.Request, Response: a.Response, Turns: a.Turns, Usage: a.Usage}
+	r := Result{Request: a.Request, Response: a.Response, Calls: a.Calls, Usage: a.Usage}
 	r.Withhold()
 	a.Request = r.Request
 	a.Response = r.Response
-	a.Turns = r.Turns
+	a.Calls = r.Calls
 	a.Usage = r.Usage
 	a.Results = withheldResults(a.Results)
 }

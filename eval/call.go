@@ -43,9 +43,7 @@ type Call struct {
 	// TrialID names the trial for evalrun's own emulator. Optional.
 	TrialID string
 	// To is the application that is called; nil: it is the model.
-	To app.RequestMaker
-	// Target names that application among those of the run, "" for a model.
-	Target string
+	To *app.Called
 	// Vars are the variables of the case, for the templates of an application.
 	Vars variable.Dict
 	// Attempts is how often the call is sent at most; 0: as often as the run says.
@@ -61,12 +59,20 @@ type Call struct {
 	// Results are the suite's results for function calls of the model, if the answer is a recorded one that
 	// has them.
 	Results []tool.CallResult
-	// Repeat says that an earlier answer does not count, as long as there is a service to call.
-	Repeat bool
-	// Recorded says that only an earlier answer will do.
-	Recorded bool
-	Timing   Timing
+	// Earlier says whether an answer of an earlier call will do.
+	Earlier earlierAnswer
+	Timing  Timing
 }
+
+// earlierAnswer says whether a call may be answered with what an earlier call with the same id got.
+type earlierAnswer int
+
+// What an earlier answer is for a call.
+const (
+	earlierAllowed  earlierAnswer = iota // it will do
+	EarlierRefused                       // it does not count, as long as there is a service to call
+	EarlierRequired                      // nothing else will do: nothing is sent
+)
 
 // ErrorKind says why a trial could not be judged.
 type ErrorKind string

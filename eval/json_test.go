@@ -32,7 +32,7 @@ func FuzzAppendJSON(f *testing.F) {
 				},
 			},
 			Response: &Response{Candidates: []Candidate{{Text: s, SafetyRatings: []SafetyRating{{Category: s}}}}},
-			Turns: []Turn{
+			Calls: []AnsweredCall{
 				{
 					Response: Response{Candidates: []Candidate{{Text: s}}, Usage: &Usage{}},
 					Usage:    Usage{PromptTokens: int(n)},

@@ -89,13 +89,13 @@ type Result struct {
 	Scores   []Score           `json:"scores"`
 	Request  *Request          `json:"request,omitempty"`
 	Response *Response         `json:"response,omitempty"`
-	// Turns are the answered calls of a trial that takes several, such as a live chat. Request and Response are then those
+	// Calls are the answered calls of a trial that takes several, such as a live chat. Request and Response are then those
 	// of the last call; Usage and Timing cover all calls.
-	Turns      []Turn  `json:"turns,omitempty"`
-	Usage      *Usage  `json:"usage,omitempty"`
-	Timing     *Timing `json:"timing,omitempty"`
-	Error      *Error  `json:"error,omitempty"`
-	SkipReason string  `json:"skipReason,omitempty"`
+	Calls      []AnsweredCall `json:"turns,omitempty"`
+	Usage      *Usage         `json:"usage,omitempty"`
+	Timing     *Timing        `json:"timing,omitempty"`
+	Error      *Error         `json:"error,omitempty"`
+	SkipReason string         `json:"skipReason,omitempty"`
 	// TraceID is the W3C trace id, in hex, of the calls to an application.
 	TraceID string `json:"traceId,omitempty"`
 	// Workspace is the folder that a program worked in, if it was kept; "" otherwise.
@@ -207,10 +207,10 @@ func (r *Run) Marks() []string {
 
 // RunSuite names a suite of a run and the copy of it next to the run file.
 type RunSuite struct {
-	Name     string `json:"name"`
-	File     string `json:"file"`
-	Hash     string `json:"hash"`
-	Snapshot string `json:"snapshot"` // path inside the run directory
+	Name string `json:"name"`
+	File string `json:"file"`
+	Hash string `json:"hash"`
+	Copy string `json:"snapshot"` // path inside the run directory
 	// Dir is the folder of the suite, absolute: images are read from there again when the run is resumed.
 	Dir string `json:"dir,omitempty"`
 	// Gate are the suite's rules; nil when it has none.
@@ -291,7 +291,7 @@ func (e *End) StopReason() string {
 
 // Spent is the cost of a run, next to its budgets. A budget of 0 means none.
 type Spent struct {
-	Calls        int `json:"calls"` // HTTP attempts, except those for metadata
+	Attempts     int `json:"calls"` // HTTP attempts, except those for metadata
 	Tokens       int `json:"tokens"`
 	BudgetCalls  int `json:"budgetCalls,omitempty"`
 	BudgetTokens int `json:"budgetTokens,omitempty"`

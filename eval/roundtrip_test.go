@@ -177,7 +177,7 @@ func TestEveryRecordedNounReadsBack(t *testing.T) {
 	roundTrip[PromptFeedback](t)
 	roundTrip[GenerationConfig](t)
 	roundTrip[SafetySetting](t)
-	roundTrip[Turn](t)
+	roundTrip[AnsweredCall](t)
 	roundTrip[Usage](t)
 	roundTrip[Timing](t)
 	roundTrip[Error](t)
@@ -297,8 +297,8 @@ func withContent() *Result {
 		r.Request.Contents[i].Parts = slices.DeleteFunc(r.Request.Contents[i].Parts, isFile)
 	}
 	r.Usage.Source, r.Error.Kind, r.Outcome = UsageService, KindStatus, Fail
-	for i := range r.Turns {
-		r.Turns[i].Usage.Source = UsageService
+	for i := range r.Calls {
+		r.Calls[i].Usage.Source = UsageService
 	}
 	return r
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-func replies(texts ...string) []Turn {
-	var out []Turn
+func replies(texts ...string) []AnsweredCall {
+	var out []AnsweredCall
 	for _, text := range texts {
-		out = append(out, Turn{Response: Response{Candidates: []Candidate{{Text: text}}}})
+		out = append(out, AnsweredCall{Response: Response{Candidates: []Candidate{{Text: text}}}})
 	}
 	return out
 }
@@ -28,7 +28,7 @@ func TestAfterAddsTheTurnsToTheRequest(t *testing.T) {
 	for _, text := range []string{"a", "b", "c"} {
 		r.Contents = append(r.Contents, Content{Role: RoleUser, Parts: []Part{TextPart{Text: text}}})
 	}
-	for want, turns := range map[string][]Turn{
+	for want, turns := range map[string][]AnsweredCall{
 		"user:a":                               nil,
 		"user:a model:1 user:b":                replies("1"),
 		"user:a model:1 user:b model:2 user:c": replies("1", "2"),
@@ -44,15 +44,15 @@ func TestAfterAddsTheTurnsToTheRequest(t *testing.T) {
 		}
 	}
 	expect.Same(t, "contents", len((&Request{Live: true}).After(replies("1")).Contents), 0)
-	if r.Turns() != 3 || (&Request{Contents: r.Contents}).Turns() != 1 {
-		t.Errorf("got %d turns of a live chat, %d of one call; want 3 and 1", r.Turns(), (&Request{Contents: r.Contents}).Turns())
+	if r.UserTurns() != 3 || (&Request{Contents: r.Contents}).UserTurns() != 1 {
+		t.Errorf("got %d turns of a live chat, %d of one call; want 3 and 1", r.UserTurns(), (&Request{Contents: r.Contents}).UserTurns())
 	}
 }
 
 // step is an answer that calls functions, with the results that the suite gave.
-func step(candidate string, results ...tool.CallResult) Turn {
+func step(candidate string, results ...tool.CallResult) AnsweredCall {
 	c := Candidate{FinishReason: "TOOL_CALLS", Raw: json.RawMessage(candidate)}
-	return Turn{Response: Response{Candidates: []Candidate{c}}, Results: results}
+	return AnsweredCall{Response: Response{Candidates: []Candidate{c}}, Results: results}
 }
 
 // The model's own turn goes back as it came, and the results follow in one turn in the order of the calls.
@@ -75,11 +75,11 @@ func TestAfterStepsResultsFollowTheModelsTurn(t *testing.T) {
 	}
 	once := Request{Contents: []Content{user("a"), {Role: RoleModel, Parts: []Part{TextPart{Text: "fixed"}}}, user("b")}}
 	expect.Same(t, "a fixed chat", once.After(nil).Contents, once.Contents)
-	expect.Same(t, "a fixed chat after a step", once.After([]Turn{called}).Contents, slices.Concat(once.Contents, back))
+	expect.Same(t, "a fixed chat after a step", once.After([]AnsweredCall{called}).Contents, slices.Concat(once.Contents, back))
 	live := Request{Live: true, Contents: []Content{user("a"), user("b")}}
-	expect.Same(t, "a live chat after a step", live.After([]Turn{called}).Contents, slices.Concat(live.Contents[:1], back))
+	expect.Same(t, "a live chat after a step", live.After([]AnsweredCall{called}).Contents, slices.Concat(live.Contents[:1], back))
 	expect.Same(
-		t, "a live chat after a step and a reply", live.After([]Turn{called, said}).Contents,
+		t, "a live chat after a step and a reply", live.After([]AnsweredCall{called, said}).Contents,
 		slices.Concat(live.Contents[:1], back, []Content{{Role: RoleModel, Parts: []Part{TextPart{Text: "ab"}}}}, live.Contents[1:]),
 	)
 }
@@ -89,9 +89,9 @@ func TestTurnIDOfStepsIgnoresIndentation(t *testing.T) {
 	t.Parallel()
 	const calls = `{"content":{"parts":[{"functionCall":{"id":"1","name":"f"}}]}}`
 	result := tool.CallResult{ID: "1", Name: "f", Text: "x"}
-	base := (&Trial{ID: "t"}).TurnID([]Turn{step(calls, result)})
-	expect.Same(t, "the same, indented", (&Trial{ID: "t"}).TurnID([]Turn{step(strings.ReplaceAll(calls, ":", ": \n"), result)}), base)
-	for name, other := range map[string]Turn{
+	base := (&Trial{ID: "t"}).CallID([]AnsweredCall{step(calls, result)})
+	expect.Same(t, "the same, indented", (&Trial{ID: "t"}).CallID([]AnsweredCall{step(strings.ReplaceAll(calls, ":", ": \n"), result)}), base)
+	for name, other := range map[string]AnsweredCall{
 		"without a result":  step(calls),
 		"another text":      step(calls, tool.CallResult{ID: "1", Name: "f", Text: "y"}),
 		"a failure":         step(calls, tool.CallResult{ID: "1", Name: "f", Text: "x", Failed: true}),
@@ -99,7 +99,7 @@ func TestTurnIDOfStepsIgnoresIndentation(t *testing.T) {
 		"two results":       step(calls, result, result),
 		"nothing but texts": step(`{"content":{"parts":[{"text":""}]}}`, result),
 	} {
-		if (&Trial{ID: "t"}).TurnID([]Turn{other}) == base {
+		if (&Trial{ID: "t"}).CallID([]AnsweredCall{other}) == base {
 			t.Errorf("%s: got the name of the step, want another", name)
 		}
 	}
@@ -108,13 +108,13 @@ func TestTurnIDOfStepsIgnoresIndentation(t *testing.T) {
 // Whatever replies hold, different ones make different names.
 func TestDifferentRepliesMakeDifferentTurnIDs(t *testing.T) {
 	t.Parallel()
-	if (&Trial{ID: "x"}).TurnID(nil) != "x" {
-		t.Errorf("the first turn: got %q, want the id of its trial, x", (&Trial{ID: "x"}).TurnID(nil))
+	if (&Trial{ID: "x"}).CallID(nil) != "x" {
+		t.Errorf("the first turn: got %q, want the id of its trial, x", (&Trial{ID: "x"}).CallID(nil))
 	}
 	seen := map[string]string{}
 	for _, texts := range [][]string{{""}, {"", ""}, {"a"}, {"a", "b"}, {"ab"}, {"a\nb"}, {"a\"\n\"b"}, {"b", "a"}, {"\xff"}, {"\ufffd"}} {
 		for _, trial := range []string{"x", "x\n"} {
-			id := (&Trial{ID: trial}).TurnID(replies(texts...))
+			id := (&Trial{ID: trial}).CallID(replies(texts...))
 			if other, twice := seen[id]; twice {
 				t.Errorf("%q after %q: got the name of %s, want another", texts, trial, other)
 			}
@@ -156,8 +156,8 @@ func TestUsageAddsUp(t *testing.T) {
 // A turn in a run file comes back as it was, and without its texts when they are withheld.
 func TestTurnsReadBackFromARunFile(t *testing.T) {
 	t.Parallel()
-	r := Result{Turns: replies("canary", "canary two")}
-	r.Turns[0].Usage, r.Turns[0].Timing = Usage{
+	r := Result{Calls: replies("canary", "canary two")}
+	r.Calls[0].Usage, r.Calls[0].Timing = Usage{
 		PromptTokens: 1,
 		OutputTokens: 2,
 		TotalTokens:  3,
@@ -166,36 +166,36 @@ func TestTurnsReadBackFromARunFile(t *testing.T) {
 		LatencyMs: 5,
 		Attempts:  1,
 	}
-	r.Turns[0].ModelVersion, r.Turns[0].Extra = "m", map[string]json.RawMessage{"x": json.RawMessage(`"canary"`)}
-	r.Turns[1].PromptFeedback = &PromptFeedback{BlockReason: "canary with spaces"}
+	r.Calls[0].ModelVersion, r.Calls[0].Extra = "m", map[string]json.RawMessage{"x": json.RawMessage(`"canary"`)}
+	r.Calls[1].PromptFeedback = &PromptFeedback{BlockReason: "canary with spaces"}
 	line, err := wirejson.Append(nil, &r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var back Result
-	if err := json.Unmarshal(line, &back); err != nil || !reflect.DeepEqual(back.Turns, r.Turns) {
-		t.Errorf("got %[2]v (%[1]v), want %[3]v", err, back.Turns, r.Turns)
+	if err := json.Unmarshal(line, &back); err != nil || !reflect.DeepEqual(back.Calls, r.Calls) {
+		t.Errorf("got %[2]v (%[1]v), want %[3]v", err, back.Calls, r.Calls)
 	}
 	r.Withhold()
 	if line, err = wirejson.Append(nil, &r); err != nil || strings.Contains(string(line), "canary") ||
 		!strings.Contains(string(line), `"modelVersion":"m"`) {
 		t.Errorf("%v %s, want the version of the model, and no canary", err, line)
 	}
-	if back.Turns[0].Text() != "canary" {
-		t.Errorf("the other result: got %q, want canary", back.Turns[0].Text())
+	if back.Calls[0].Text() != "canary" {
+		t.Errorf("the other result: got %q, want canary", back.Calls[0].Text())
 	}
 }
 
 func TestOnlyTheFirstCandidateBlocksATurn(t *testing.T) {
 	t.Parallel()
-	second := Turn{Response: Response{Candidates: []Candidate{{Text: "a"}, {FinishReason: "SAFETY"}}}}
+	second := AnsweredCall{Response: Response{Candidates: []Candidate{{Text: "a"}, {FinishReason: "SAFETY"}}}}
 	if second.Block() != "" || second.Blocked() != "SAFETY" {
 		t.Errorf("a block of the second candidate: got %q and %q, want none of the turn, and SAFETY", second.Block(), second.Blocked())
 	}
-	if first := (Turn{Response: Response{Candidates: []Candidate{{FinishReason: "SPII"}}}}); first.Block() != "SPII" {
+	if first := (AnsweredCall{Response: Response{Candidates: []Candidate{{FinishReason: "SPII"}}}}); first.Block() != "SPII" {
 		t.Errorf("a block of the first candidate: got %q, want SPII", first.Block())
 	}
-	if prompt := (Turn{Response: Response{PromptFeedback: &PromptFeedback{BlockReason: "OTHER"}}}); prompt.Block() != "OTHER" {
+	if prompt := (AnsweredCall{Response: Response{PromptFeedback: &PromptFeedback{BlockReason: "OTHER"}}}); prompt.Block() != "OTHER" {
 		t.Errorf("a block of the prompt: got %q, want OTHER", prompt.Block())
 	}
 }

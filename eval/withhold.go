@@ -22,9 +22,9 @@ func (r *Result) Withhold() {
 		r.Response = new(r.Response.withheld())
 	}
 	r.Usage = r.Usage.withheld()
-	r.Turns = slices.Clone(r.Turns)
-	for i := range r.Turns {
-		t := &r.Turns[i]
+	r.Calls = slices.Clone(r.Calls)
+	for i := range r.Calls {
+		t := &r.Calls[i]
 		t.Response = t.withheld()
 		t.Usage.Extra = nil
 		t.Results = withheldResults(t.Results)

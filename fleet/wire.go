@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/variable"
 )
@@ -85,13 +86,15 @@ func newCall(method string, c *eval.Call) (*call, error) {
 		Model:        c.Model,
 		APIVersion:   c.APIVersion,
 		Request:      &c.Request,
-		Target:       c.Target,
 		TrialID:      c.TrialID,
 		TrialName:    c.TrialName,
 		Judge:        c.Judge,
 		PromptTokens: c.PromptTokens,
 		OutputLimit:  c.OutputLimit,
 		Attempt:      c.Timing.Attempts,
+	}
+	if c.To != nil {
+		out.Target = c.To.Name
 	}
 	if len(c.Vars) > 0 {
 		out.Vars = vars
@@ -119,12 +122,14 @@ func images(r *eval.Request) func(yield func(*eval.Image) bool) {
 func (c *call) of() (*eval.Call, error) {
 	out := &eval.Call{
 		TrialID:      c.TrialID,
-		Target:       c.Target,
 		TrialName:    c.TrialName,
 		Judge:        c.Judge,
 		PromptTokens: c.PromptTokens,
 		OutputLimit:  c.OutputLimit,
 		Timing:       eval.Timing{Attempts: c.Attempt},
+	}
+	if c.Target != "" {
+		out.To = &app.Called{Name: c.Target}
 	}
 	if c.Request != nil {
 		out.Request = *c.Request

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
@@ -36,7 +37,7 @@ func TestCallsArriveAsTheyWereSent(t *testing.T) {
 				eval.DataPart{Data: &eval.Image{Path: "b.pdf", MIMEType: "application/pdf", Bytes: 0}},
 			}}, {Role: "user", Parts: []eval.Part{eval.ImagePart{Image: &eval.Image{Path: "c.png", Data: []byte("last")}}}}},
 		},
-		TrialID: "t", Target: "app", TrialName: "s", Judge: "j", Vars: vars, PromptTokens: 1 << 40, OutputLimit: 7,
+		TrialID: "t", To: &app.Called{Name: "app"}, TrialName: "s", Judge: "j", Vars: vars, PromptTokens: 1 << 40, OutputLimit: 7,
 		Timing: eval.Timing{Attempts: 3},
 	}
 	sent.Model, sent.APIVersion, sent.Service = "svc-pro", "v1", "other"

@@ -21,7 +21,7 @@ func (d *Document) booked(data []byte) error {
 		return err
 	}
 	d.books = true
-	d.Spent.Calls, d.Spent.Tokens = max(d.Spent.Calls, b.Spent.Calls), max(d.Spent.Tokens, b.Spent.Tokens)
+	d.Spent.Attempts, d.Spent.Tokens = max(d.Spent.Attempts, b.Spent.Attempts), max(d.Spent.Tokens, b.Spent.Tokens)
 	if b.Spent.Currency != "" {
 		d.priced = true
 		d.Spent.Money = max(d.Spent.Money, b.Spent.Money)

@@ -137,18 +137,18 @@ func locked(path string) bool {
 // Close releases the run file.
 func (d *Document) Close() error { return d.file.Close() }
 
-// Known is the part of a trial that the index keeps.
-type Known struct {
+// IndexedTrial is the part of a trial that the index keeps.
+type IndexedTrial struct {
 	N                    int
 	ID, Suite, Case, Arm string
 	Outcome              eval.Outcome
 }
 
-// Known looks up a trial by its place in the order of the plan, without reading the file.
-func (d *Document) Known(place int) Known {
+// Indexed looks up a trial by its place in the order of the plan, without reading the file.
+func (d *Document) Indexed(place int) IndexedTrial {
 	e := &d.index.entries[place]
 	s := &d.index.shapes[e.shape]
-	return Known{int(e.n), d.index.idOf(e), s.suite, d.index.caseOf(e), s.arm, eval.Outcome(s.outcome)}
+	return IndexedTrial{int(e.n), d.index.idOf(e), s.suite, d.index.caseOf(e), s.arm, eval.Outcome(s.outcome)}
 }
 
 // Len is the number of trials in the file.

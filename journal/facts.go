@@ -55,7 +55,7 @@ func (d *Document) Facts() iter.Seq2[*Facts, error] {
 			if !f.scanFast(data) {
 				f.scan(data)
 			}
-			k := d.Known(i)
+			k := d.Indexed(i)
 			f.N = k.N
 			f.Suite = k.Suite
 			f.Case = k.Case

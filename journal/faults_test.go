@@ -78,7 +78,7 @@ func carryOn(dir string, on *disk) (confirmed []string, err error) {
 			return nil, err
 		}
 		for place := range d.Len() {
-			have[d.Known(place).ID] = true
+			have[d.Indexed(place).ID] = true
 		}
 		if err := errors.Join(d.Close(), w.Resumed(&Resumed{})); err != nil {
 			return nil, errors.Join(err, w.Close())

@@ -73,8 +73,8 @@ func sameAsOpened(t *testing.T, d *Document, dir string) {
 		t.Errorf("got %+v, want %+v as opened", d, fresh)
 	}
 	for i := range fresh.Len() {
-		if d.Known(i) != fresh.Known(i) {
-			t.Errorf("%d: got %+v, want %+v as opened", i, d.Known(i), fresh.Known(i))
+		if d.Indexed(i) != fresh.Indexed(i) {
+			t.Errorf("%d: got %+v, want %+v as opened", i, d.Indexed(i), fresh.Indexed(i))
 		}
 	}
 }

@@ -213,7 +213,7 @@ func FuzzRoundTrip(f *testing.F) {
 			expect.Same(t, "text", string(text), string(plain))
 			break
 		}
-		if k := d.Known(0); k.ID != in.ID || k.Suite != want.Suite || k.Case != want.Case || k.Arm != want.Arm {
+		if k := d.Indexed(0); k.ID != in.ID || k.Suite != want.Suite || k.Case != want.Case || k.Arm != want.Arm {
 			t.Errorf("%+v, want the id and the names of the result", k)
 		}
 	})

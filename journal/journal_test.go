@@ -360,7 +360,7 @@ func TestOldRunFilesAreRead(t *testing.T) {
 	expect.OK(t, err)
 	defer d.Close()
 	if c := d.Summary.Counts; c != (eval.Counts{Pass: 3, Fail: 4, Skip: 1}) || len(d.Damaged) > 0 || d.End.Reason != eval.EndBudget ||
-		d.Spent.Calls != 7 {
+		d.Spent.Attempts != 7 {
 		t.Errorf("%+v, damaged %v, end %+v, spent %+v, want 3 passed, 4 failed, 1 skipped, no damage, %s and 7 calls",
 			c, d.Damaged, d.End, d.Spent, eval.EndBudget)
 	}

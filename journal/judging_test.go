@@ -31,7 +31,7 @@ func TestJudgingIsCounted(t *testing.T) {
 	d, err := open(t, write(t, t.TempDir(), false, one, two))
 	expect.OK(t, err)
 	want := JudgeRequests{Replies: 2, Attempts: 7, Tokens: Tokens{Prompt: 10, Output: 1, Total: 11}}
-	if d.Summary.JudgeRequests != want || d.Summary.Tokens.Total != 6 || d.Spent.Calls != 7 || d.Spent.Tokens != 6+11 {
+	if d.Summary.JudgeRequests != want || d.Summary.Tokens.Total != 6 || d.Spent.Attempts != 7 || d.Spent.Tokens != 6+11 {
 		t.Errorf("%+v, spent %+v, want %+v, and both judges in what was spent", d.Summary, d.Spent, want)
 	}
 	expect.Same(t, "prompt tokens", d.Unpriced["m"].PromptTokens, 10)

@@ -178,13 +178,13 @@ func (d *Document) Pending(id string) *eval.Result {
 			return nil
 		}
 		out.Response = a.Response
-		out.Turns = a.Turns
+		out.Calls = a.Calls
 		out.Usage = a.Usage
 		out.Timing = a.Timing
 		out.Request = a.Request
 		out.TraceID = a.TraceID
 	}
-	out.Turns = append(out.Turns, d.pendingTurns(p)...)
+	out.Calls = append(out.Calls, d.pendingTurns(p)...)
 	for _, line := range p.judgements {
 		var j judgementLine
 		if d.decode(line, &j) == nil {
@@ -196,13 +196,13 @@ func (d *Document) Pending(id string) *eval.Result {
 }
 
 // pendingTurns are the calls of a trial up to the first that is missing or cannot be read.
-func (d *Document) pendingTurns(p *pending) (out []eval.Turn) {
+func (d *Document) pendingTurns(p *pending) (out []eval.AnsweredCall) {
 	for i, line := range p.turns {
 		var a eval.PaidAnswer
-		if d.decode(line, &a) != nil || a.Turn != i+1 || a.Response == nil || a.Usage == nil || a.Timing == nil {
+		if d.decode(line, &a) != nil || a.CallNumber != i+1 || a.Response == nil || a.Usage == nil || a.Timing == nil {
 			break
 		}
-		out = append(out, eval.Turn{Response: *a.Response, Results: a.Results, Usage: *a.Usage, Timing: *a.Timing})
+		out = append(out, eval.AnsweredCall{Response: *a.Response, Results: a.Results, Usage: *a.Usage, Timing: *a.Timing})
 	}
 	return out
 }

@@ -36,8 +36,8 @@ func TestPendingIsReadAgainAndPaidOnce(t *testing.T) {
 		t,
 		w.KeptAnswer(&eval.PaidAnswer{ID: "id-0", Model: "m", Response: answer, Usage: usage, Timing: timing}),
 		w.KeptJudgement("id-0", reply),
-		w.KeptAnswer(&eval.PaidAnswer{ID: "id-1", N: 1, Model: "m", Turn: 1, Response: answer, Usage: usage, Timing: timing}),
-		w.KeptAnswer(&eval.PaidAnswer{ID: "id-1", N: 1, Model: "m", Turn: 2, Response: answer, Usage: usage, Timing: timing}),
+		w.KeptAnswer(&eval.PaidAnswer{ID: "id-1", N: 1, Model: "m", CallNumber: 1, Response: answer, Usage: usage, Timing: timing}),
+		w.KeptAnswer(&eval.PaidAnswer{ID: "id-1", N: 1, Model: "m", CallNumber: 2, Response: answer, Usage: usage, Timing: timing}),
 	)
 	checkPending(t, dir, 2+1+2+2, 7+10+7+7, "id-0", "id-1")
 
@@ -51,7 +51,7 @@ func TestPendingIsReadAgainAndPaidOnce(t *testing.T) {
 
 	// A chat that broke off and continues later costs what its turns cost beyond the ones that were counted.
 	chat := result(1, eval.Err)
-	chat.Turns = []eval.Turn{{Response: *answer}, {Response: *answer}}
+	chat.Calls = []eval.AnsweredCall{{Response: *answer}, {Response: *answer}}
 	chat.Timing, chat.Usage = &eval.Timing{StartedAt: began, Attempts: 4}, &eval.Usage{TotalTokens: 14, PromptTokens: 6, OutputTokens: 8}
 	whole := result(1, eval.Pass)
 	whole.Timing, whole.Usage = &eval.Timing{StartedAt: began, Attempts: 5}, &eval.Usage{TotalTokens: 20, PromptTokens: 9, OutputTokens: 11}
@@ -80,7 +80,7 @@ func TestPendingStepsArePaidOnce(t *testing.T) {
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	step := func(turn int, results []tool.CallResult) *eval.PaidAnswer {
 		return &eval.PaidAnswer{
-			ID: "id-1", N: 1, Model: "m", Turn: turn, Response: called, Results: results,
+			ID: "id-1", N: 1, Model: "m", CallNumber: turn, Response: called, Results: results,
 			Usage:  &eval.Usage{TotalTokens: 7, Source: eval.UsageService},
 			Timing: &eval.Timing{StartedAt: began.Add(time.Duration(turn) * time.Second), Attempts: 2},
 		}
@@ -95,10 +95,10 @@ func TestPendingStepsArePaidOnce(t *testing.T) {
 		d, err := Open(dir)
 		expect.OK(t, err)
 		p := d.Pending("id-1")
-		expect.Same(t, "calls", d.Spent.Calls, one.calls)
+		expect.Same(t, "calls", d.Spent.Attempts, one.calls)
 		expect.Same(t, "tokens", d.Spent.Tokens, one.calls/2*7)
-		expect.Same(t, "turns", len(p.Turns), one.turns)
-		last := p.Turns[len(p.Turns)-1]
+		expect.Same(t, "turns", len(p.Calls), one.turns)
+		last := p.Calls[len(p.Calls)-1]
 		expect.Same(t, fmt.Sprintf("results after line %d", i+1), last.Results, one.step.Results)
 		expect.Same(t, "the answer as it came", string(last.Candidates[0].Raw), `{"a":1}`)
 		_ = d.Close()
@@ -112,7 +112,7 @@ func checkPending(t *testing.T, dir string, calls, tokens int, want ...string) {
 	d, err := Open(dir)
 	expect.OK(t, err)
 	defer d.Close()
-	if d.Spent.Calls != calls || d.Spent.Tokens != tokens {
+	if d.Spent.Attempts != calls || d.Spent.Tokens != tokens {
 		t.Errorf("spent %+v, want %d calls and %d tokens", d.Spent, calls, tokens)
 	}
 	var got []string
@@ -124,7 +124,7 @@ func checkPending(t *testing.T, dir string, calls, tokens int, want ...string) {
 	}
 	if p := d.Pending("id-1"); p != nil {
 		got = append(got, "id-1")
-		if len(p.Turns) != 2 || p.Response != nil {
+		if len(p.Calls) != 2 || p.Response != nil {
 			t.Errorf("id-1: %+v, want 2 turns and no response", p)
 		}
 	}
@@ -144,7 +144,7 @@ func TestBookedCallsCountAsSpent(t *testing.T) {
 			At:     at.Add(time.Duration(i) * 40 * time.Second).Format(time.RFC3339Nano),
 			Model:  "m",
 			Tokens: 100,
-			Spent:  eval.Spent{Calls: i + 1, Tokens: 100 * (i + 1)},
+			Spent:  eval.Spent{Attempts: i + 1, Tokens: 100 * (i + 1)},
 		}
 		expect.OK(t, w.Booked(b))
 	}
@@ -153,7 +153,7 @@ func TestBookedCallsCountAsSpent(t *testing.T) {
 	d, err := Open(dir)
 	expect.OK(t, err)
 	defer d.Close()
-	if d.Spent.Calls != 3 || d.Spent.Tokens != 300 || !d.Booked() || len(d.LastCalls()) != 2 {
+	if d.Spent.Attempts != 3 || d.Spent.Tokens != 300 || !d.Booked() || len(d.LastCalls()) != 2 {
 		t.Errorf("spent %+v, booked %t, %d calls of the last minute, want 3 calls of 300 tokens that are booked, 2 of the last minute",
 			d.Spent, d.Booked(), len(d.LastCalls()))
 	}

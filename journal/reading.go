@@ -265,7 +265,7 @@ func (d *Document) spendOn(r *scannedTrial) {
 // spend adds calls to the cost of the run.
 func (d *Document) spend(model string, attempts int, usage eval.Usage) {
 	if !d.books {
-		d.Spent.Calls += attempts
+		d.Spent.Attempts += attempts
 		d.Spent.Tokens += usage.TotalTokens
 	}
 	if d.priced || usage.TotalTokens == 0 && usage.PromptTokens == 0 && usage.OutputTokens == 0 {

@@ -24,7 +24,7 @@ func resumed(t *testing.T, source string, data []byte) *Document {
 	defer d.Close()
 	have := map[string]bool{}
 	for place := range d.Len() {
-		k := d.Known(place)
+		k := d.Indexed(place)
 		have[k.ID] = true
 	}
 	expect.OK(t, w.Resumed(&Resumed{}))

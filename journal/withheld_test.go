@@ -22,7 +22,7 @@ func secretive(n int, outcome eval.Outcome) *eval.Result {
 	r.Request.System = secretText
 	r.Request.Contents[0].Parts[0] = eval.TextPart{Text: secretText}
 	r.Response = &eval.Response{Candidates: []eval.Candidate{{Text: secretText, FinishReason: "STOP"}}}
-	r.Turns = []eval.Turn{{Response: *r.Response}}
+	r.Calls = []eval.AnsweredCall{{Response: *r.Response}}
 	r.Scores[0].Reason, r.Scores[0].Diff, r.Scores[0].Passed = secretText, secretText, outcome == eval.Pass
 	r.Judgements = []eval.Judgement{{Judge: "clerk", Reply: secretText}}
 	if outcome == eval.Err {

@@ -62,7 +62,7 @@ func (l *Label) Key() AnswerKey { return AnswerKey{l.CaseID, l.Arm, l.AnswerHash
 
 // KeyOf returns the key of a trial's answer. It reports false when there is no answer, or its hash is unknown.
 func KeyOf(r *eval.Result) (AnswerKey, bool) {
-	hash := HashOf(r.Response, r.Turns)
+	hash := HashOf(r.Response, r.Calls)
 	return AnswerKey{r.CaseID, r.Arm, hash}, hash != ""
 }
 
@@ -128,7 +128,7 @@ func (l *Label) Check() error {
 // HashOf returns the hash of an answer. For a text it is the SHA-256 digest, which runs without content
 // also have. With several candidates or turns, or with tool calls, it is the digest of all of them. It is
 // "" without an answer, and if tool calls were not recorded.
-func HashOf(response *eval.Response, turns []eval.Turn) string {
+func HashOf(response *eval.Response, turns []eval.AnsweredCall) string {
 	if response == nil {
 		return ""
 	}

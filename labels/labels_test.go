@@ -281,10 +281,10 @@ func TestHashOfIsKeptByARunWithoutContent(t *testing.T) {
 		}
 		return r
 	}
-	turns := func(all ...eval.Response) []eval.Turn {
-		var out []eval.Turn
+	turns := func(all ...eval.Response) []eval.AnsweredCall {
+		var out []eval.AnsweredCall
 		for _, one := range all {
-			out = append(out, eval.Turn{Response: one})
+			out = append(out, eval.AnsweredCall{Response: one})
 		}
 		return out
 	}
@@ -298,8 +298,8 @@ func TestHashOfIsKeptByARunWithoutContent(t *testing.T) {
 		"prompt": {Response: &prompt}, "odd": {Response: new(text("h\xff\xfei"))}, "two": {Response: &two},
 		"call":        {Response: new(call("1", `{"a":1}`))},
 		"other call":  {Response: new(call("1", `{"a":2}`))},
-		"turns":       {Response: new(text("b")), Turns: turns(text("a"), text("b"))},
-		"other turns": {Response: new(text("b")), Turns: turns(text("c"), text("b"))},
+		"turns":       {Response: new(text("b")), Calls: turns(text("a"), text("b"))},
+		"other turns": {Response: new(text("b")), Calls: turns(text("c"), text("b"))},
 	} {
 		k, ok := KeyOf(one)
 		if !ok || seen[k.AnswerHash] != "" {
@@ -310,13 +310,13 @@ func TestHashOfIsKeptByARunWithoutContent(t *testing.T) {
 		expect.OK(t, err)
 		var second eval.Result
 		expect.OK(t, json.Unmarshal(data, &second))
-		expect.Same(t, what+", read again", HashOf(second.Response, second.Turns), k.AnswerHash)
+		expect.Same(t, what+", read again", HashOf(second.Response, second.Calls), k.AnswerHash)
 		second.Withhold()
 		want := k.AnswerHash
 		if strings.Contains(what, "call") {
 			want = ""
 		}
-		expect.Same(t, what+", without content", HashOf(second.Response, second.Turns), want)
+		expect.Same(t, what+", without content", HashOf(second.Response, second.Calls), want)
 	}
 	expect.Same(t, "another id", HashOf(new(call("2", `{ "a": 1 }`)), nil), HashOf(new(call("1", `{"a":1}`)), nil))
 	expect.Same(t, "one turn", HashOf(new(text("a")), turns(text("a"))), digest([]byte("a")))

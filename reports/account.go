@@ -37,7 +37,7 @@ func account(b *strings.Builder, r *eval.Result, repeats int) {
 	for i := range r.Scores {
 		accountScore(b, &r.Scores[i])
 	}
-	earlier := r.Turns
+	earlier := r.Calls
 	if r.Response != nil { // the response of the last turn
 		earlier = earlier[:max(0, len(earlier)-1)]
 	}
@@ -52,7 +52,7 @@ func account(b *strings.Builder, r *eval.Result, repeats int) {
 }
 
 // accountTurn describes the answer of a turn of a chat, or of a step with its tool results.
-func accountTurn(b *strings.Builder, name string, t *eval.Turn) {
+func accountTurn(b *strings.Builder, name string, t *eval.AnsweredCall) {
 	fmt.Fprintf(b, "answer in %s:\n%s\n", name, trialtext.Answer(&t.Response))
 	for i := range t.Results {
 		one := &t.Results[i]

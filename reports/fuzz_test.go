@@ -53,7 +53,7 @@ func trialOf(a, b string, outcome eval.Outcome) *eval.Result {
 	answer := testrun.Answered(a, b)
 	answer.Candidates[0].SafetyRatings = ratings
 	answer.PromptFeedback = &eval.PromptFeedback{BlockReason: b}
-	first := eval.Turn{Response: *testrun.Answered(a, b), Results: []tool.CallResult{{ID: a, Name: b, Text: a, Failed: true}}}
+	first := eval.AnsweredCall{Response: *testrun.Answered(a, b), Results: []tool.CallResult{{ID: a, Name: b, Text: a, Failed: true}}}
 	first.Candidates[0].SafetyRatings = ratings
 	reach(answer, a, b)
 	reach(&first.Response, b, a)
@@ -63,7 +63,7 @@ func trialOf(a, b string, outcome eval.Outcome) *eval.Result {
 		Request: requestOf(a, b),
 		TraceID: a, Workspace: b,
 		Response: answer,
-		Turns: []eval.Turn{
+		Calls: []eval.AnsweredCall{
 			first,
 			{Response: eval.Response{PromptFeedback: answer.PromptFeedback}, Usage: eval.Usage{Source: eval.UsageSource(b)}},
 			{Response: *answer, Usage: eval.Usage{Source: eval.UsageSource(a)}},

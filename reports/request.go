@@ -73,7 +73,7 @@ func conversation(r *eval.Result) []eval.Content {
 	if trialtext.HasSteps(r) {
 		return trialtext.SuiteContents(r)
 	}
-	contents, replies := slices.Clone(r.Request.Contents), r.Turns
+	contents, replies := slices.Clone(r.Request.Contents), r.Calls
 	for i := range contents {
 		if own := &contents[i]; own.Role == eval.RoleModel && r.Request.Live && len(replies) > 0 {
 			if said := replies[0].Candidates; len(said) > 0 {

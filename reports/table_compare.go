@@ -82,7 +82,7 @@ func (t *table) sinceBaseline(e *example) {
 	if e.group.standing != standing.NewlyFailing {
 		return
 	}
-	k := t.d.Known(e.place)
+	k := t.d.Indexed(e.place)
 	for i := range t.d.Comparison().Arms {
 		a := &t.d.Comparison().Arms[i]
 		if a.Suite != k.Suite || a.HeadArm != k.Arm {

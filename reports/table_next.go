@@ -51,7 +51,7 @@ func (t *table) extreme(word string, least float64, format string, value func(jo
 	var named []string
 	for _, m := range top.all {
 		if v := value(m); v >= outstanding*median && v >= least {
-			k := t.d.Known(m.Place)
+			k := t.d.Indexed(m.Place)
 			name := displaywidth.TruncateString(diag.CleanLine(k.Case), 30, "...")
 			named = append(named, fmt.Sprintf("%s on %s ("+format+")", name, k.Arm, v))
 		}

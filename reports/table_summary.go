@@ -118,7 +118,7 @@ func (t *table) closing() {
 	t.judging()
 	if t.d.End != nil && t.d.End.Spent != nil {
 		if s := t.d.End.Spent; t.d.Run.RescoredFrom != "" {
-			t.line("rescored with %s, %d tokens", diag.Count(s.Calls, "call"), s.Tokens)
+			t.line("rescored with %s, %d tokens", diag.Count(s.Attempts, "call"), s.Tokens)
 		}
 		t.budget(t.d.End.Spent)
 	}
@@ -162,7 +162,7 @@ func (t *table) budget(s *eval.Spent) {
 		t.line("cost: %.4f %s", s.Money, diag.CleanLine(s.Currency))
 	}
 	if s.BudgetCalls > 0 {
-		t.line("budget: %d of %d calls", s.Calls, s.BudgetCalls)
+		t.line("budget: %d of %d calls", s.Attempts, s.BudgetCalls)
 	}
 	if s.BudgetTokens > 0 {
 		t.wrapped("", fmt.Sprintf("budget: %d of %d tokens%s", s.Tokens, s.BudgetTokens, t.tokensNote(s)))

@@ -15,7 +15,7 @@ import (
 // The texts of a chat are in the request, except the last, which is the answer. The texts of steps are written
 // here, with the calls and their results.
 func (c *caseReport) turns(r *eval.Result) {
-	if len(r.Turns) == 0 {
+	if len(r.Calls) == 0 {
 		return
 	}
 	names := trialtext.TurnNames(r)
@@ -26,8 +26,8 @@ func (c *caseReport) turns(r *eval.Result) {
 		heading, indent = "steps", stepIndent
 	}
 	c.printf("  %s\n", heading)
-	for i := range r.Turns {
-		t, last := &r.Turns[i], i == len(r.Turns)-1
+	for i := range r.Calls {
+		t, last := &r.Calls[i], i == len(r.Calls)-1
 		c.printf("    %s: %s\n", numberOf(names[i]), turnWords(t, r.Request))
 		if !last || r.Response == nil { // otherwise it is the answer
 			c.said(t, steps)
@@ -50,7 +50,7 @@ func numberOf(name string) string {
 }
 
 // turnWords say how a turn ended, and its cost.
-func turnWords(t *eval.Turn, r *eval.Request) string {
+func turnWords(t *eval.AnsweredCall, r *eval.Request) string {
 	how := "no answer"
 	if reason := t.PromptBlock(); reason != "" {
 		how = "the prompt was blocked: " + reason
@@ -65,7 +65,7 @@ func turnWords(t *eval.Turn, r *eval.Request) string {
 }
 
 // said writes the pieces of a turn, its text if the request lacks it, and the suite's results for its calls.
-func (c *caseReport) said(t *eval.Turn, text bool) {
+func (c *caseReport) said(t *eval.AnsweredCall, text bool) {
 	defer func(indent string, width int) { c.indent, c.label = indent, width }(c.indent, c.label)
 	c.indent, c.label = stepIndent, pieceLabel
 	for i := range t.Candidates[:min(1, len(t.Candidates))] {

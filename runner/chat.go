@@ -28,7 +28,7 @@ func (r *run) converse(ctx context.Context, a *scoring) error {
 	next, err := a.resume()
 	for err == nil && next != done {
 		if next == answering {
-			err = a.during(len(a.result.Turns), r.answerCalls(ctx, a))
+			err = a.during(len(a.result.Calls), r.answerCalls(ctx, a))
 		}
 		if err == nil {
 			next, err = r.step(ctx, a)
@@ -48,10 +48,10 @@ func (r *run) converse(ctx context.Context, a *scoring) error {
 // is not among them. The application no longer knows what was said.
 func (a *scoring) restarts(err error) bool {
 	e := eval.AsError(err)
-	if e == nil || e.Kind != eval.KindReplayMiss || a.afresh || !a.trial.KeepsChat() || len(a.result.Turns) == 0 {
+	if e == nil || e.Kind != eval.KindReplayMiss || a.afresh || !a.trial.KeepsChat() || len(a.result.Calls) == 0 {
 		return false
 	}
-	a.result.Turns = nil
+	a.result.Calls = nil
 	a.result.Usage = nil
 	a.result.Timing = &eval.Timing{}
 	a.afresh = true
@@ -64,16 +64,20 @@ func (a *scoring) inKeptChat(call *eval.Call) {
 	if !a.trial.KeepsChat() {
 		return
 	}
-	sent := slices.ContainsFunc(a.result.Turns, func(t eval.Turn) bool { return t.Timing.Attempts > 0 })
-	call.Repeat = sent || a.afresh
-	call.Recorded = !call.Repeat && len(a.result.Turns) > 0
+	sent := slices.ContainsFunc(a.result.Calls, func(t eval.AnsweredCall) bool { return t.Timing.Attempts > 0 })
+	switch {
+	case sent || a.afresh:
+		call.Earlier = eval.EarlierRefused
+	case len(a.result.Calls) > 0:
+		call.Earlier = eval.EarlierRequired
+	}
 }
 
 // resume restores the calls that were answered before the run broke off.
 func (a *scoring) resume() (following, error) {
 	out := &a.result
-	for i := range out.Turns {
-		before := &out.Turns[i]
+	for i := range out.Calls {
+		before := &out.Calls[i]
 		if i == 0 {
 			*out.Timing, out.Usage = before.Timing, &eval.Usage{Source: before.Usage.Source}
 		} else {
@@ -81,10 +85,10 @@ func (a *scoring) resume() (following, error) {
 		}
 		out.Usage.Add(&before.Usage)
 	}
-	if len(out.Turns) == 0 {
+	if len(out.Calls) == 0 {
 		return calling, nil
 	}
-	a.recordedTurns(out.Turns)
+	a.recordedTurns(out.Calls)
 	return a.follow()
 }
 
@@ -92,8 +96,8 @@ func (a *scoring) resume() (following, error) {
 func (r *run) step(ctx context.Context, a *scoring) (following, error) {
 	ctx, written := r.writing(ctx)
 	defer written()
-	out, k := &a.result, len(a.result.Turns)+1
-	t := a.trial.turn(out.Turns)
+	out, k := &a.result, len(a.result.Calls)+1
+	t := a.trial.turn(out.Calls)
 	out.Request = &t.Request
 	one, err := r.turn(ctx, a, t)
 	if k == 1 {
@@ -108,7 +112,7 @@ func (r *run) step(ctx context.Context, a *scoring) (following, error) {
 		out.Usage = &eval.Usage{}
 	}
 	out.Usage.Add(&one.Usage)
-	out.Turns = append(out.Turns, one)
+	out.Calls = append(out.Calls, one)
 	next, err := a.follow()
 	if err == nil {
 		next, err = r.keepStep(ctx, a, next)
@@ -134,8 +138,8 @@ func (r *run) keepStep(ctx context.Context, a *scoring, next following) (followi
 
 // follow says what comes after the last answer. An answer with which the trial cannot continue is an error.
 func (a *scoring) follow() (following, error) {
-	n := len(a.result.Turns)
-	last := &a.result.Turns[n-1]
+	n := len(a.result.Calls)
+	last := &a.result.Calls[n-1]
 	if err := empty(&last.Response); err != nil {
 		a.asOne()
 		return done, a.during(n, err)
@@ -164,9 +168,9 @@ func (a *scoring) follow() (following, error) {
 // turnsLeft is how many turns of the user come after the one to which the last answer belongs. The model has the last
 // word of it, or calls functions.
 func (a *scoring) turnsLeft() int {
-	left := a.trial.Request.Turns()
-	for i := range a.result.Turns {
-		if a.result.Turns[i].Results == nil {
+	left := a.trial.Request.UserTurns()
+	for i := range a.result.Calls {
+		if a.result.Calls[i].Results == nil {
 			left--
 		}
 	}
@@ -175,26 +179,26 @@ func (a *scoring) turnsLeft() int {
 
 // keepTurn writes down the last answer of a trial that continues.
 func (r *run) keepTurn(a *scoring) {
-	t, n := &a.result, len(a.result.Turns)
-	one := &t.Turns[n-1]
+	t, n := &a.result, len(a.result.Calls)
+	one := &t.Calls[n-1]
 	if r.Keeper == nil || one.Timing.Attempts == 0 { // recorded and cached answers are somewhere else already
 		return
 	}
 	r.Keeper.KeepAnswer(&eval.PaidAnswer{
-		ID:       t.ID,
-		N:        t.N,
-		Model:    t.Model,
-		Turn:     n,
-		Request:  t.Request,
-		Response: &one.Response,
-		Results:  one.Results,
-		Usage:    &one.Usage,
-		Timing:   &one.Timing,
+		ID:         t.ID,
+		N:          t.N,
+		Model:      t.Model,
+		CallNumber: n,
+		Request:    t.Request,
+		Response:   &one.Response,
+		Results:    one.Results,
+		Usage:      &one.Usage,
+		Timing:     &one.Timing,
 	})
 }
 
 // turn makes one call. The timing is filled in even after an error. A recorded answer brings its tool results.
-func (r *run) turn(ctx context.Context, a *scoring, t *Planned) (one eval.Turn, err error) {
+func (r *run) turn(ctx context.Context, a *scoring, t *Planned) (one eval.AnsweredCall, err error) {
 	// The replies make it grow: the rest was checked with the suite.
 	if size := payload.Size(t.Request.Contents) + len(t.Request.System); size > service.MaxPromptBytes {
 		return one, eval.Errorf(
@@ -214,9 +218,9 @@ func (r *run) turn(ctx context.Context, a *scoring, t *Planned) (one eval.Turn, 
 }
 
 // turn is the trial with the request of its next call, after the answered ones.
-func (t *Planned) turn(answered []eval.Turn) *Planned {
+func (t *Planned) turn(answered []eval.AnsweredCall) *Planned {
 	next := *t
-	next.Request, next.ID = t.Request.After(answered), t.TurnID(answered)
+	next.Request, next.ID = t.Request.After(answered), t.CallID(answered)
 	next.render()
 	return &next
 }
@@ -228,14 +232,14 @@ func (t *Planned) render() {
 	}
 	sent, err := t.to.Render(&app.Input{Vars: t.vars, System: t.Request.System, Messages: payload.Messages(t.Request.Contents)})
 	if err == nil { // else the call fails of it
-		t.Request.App = sent.Recorded()
+		t.Request.App = sent.WithoutSecrets()
 	}
 }
 
 // whole makes the last call's answer the answer of the trial.
 func (a *scoring) whole() {
-	if out := &a.result; len(out.Turns) > 0 {
-		out.Response = new(out.Turns[len(out.Turns)-1].Response)
+	if out := &a.result; len(out.Calls) > 0 {
+		out.Response = new(out.Calls[len(out.Calls)-1].Response)
 	}
 	a.asOne()
 	a.answered()
@@ -244,8 +248,8 @@ func (a *scoring) whole() {
 // asOne gives a trial with a single call, other than a chat, the same form as a trial without tools.
 func (a *scoring) asOne() {
 	out := &a.result
-	if len(out.Turns) == 1 && !a.trial.Request.Live && out.Turns[0].Results == nil {
-		out.Response, out.Turns = new(out.Turns[0].Response), nil
+	if len(out.Calls) == 1 && !a.trial.Request.Live && out.Calls[0].Results == nil {
+		out.Response, out.Calls = new(out.Calls[0].Response), nil
 	}
 }
 
@@ -272,7 +276,7 @@ func (a *scoring) during(k int, err error) error {
 // "" for the only call.
 func (a *scoring) at(k int) string {
 	turn, step := 1, 1
-	for _, one := range a.result.Turns[:min(k-1, len(a.result.Turns))] {
+	for _, one := range a.result.Calls[:min(k-1, len(a.result.Calls))] {
 		if step++; one.Results == nil {
 			turn, step = turn+1, 1
 		}
@@ -289,7 +293,7 @@ func (a *scoring) at(k int) string {
 }
 
 // recordedTurns takes over the answered calls of an earlier run.
-func (a *scoring) recordedTurns(turns []eval.Turn) {
-	a.result.Turns = turns
+func (a *scoring) recordedTurns(turns []eval.AnsweredCall) {
+	a.result.Calls = turns
 	a.result.Request = &a.trial.turn(turns[:max(0, len(turns)-1)]).Request
 }

@@ -85,7 +85,7 @@ func TestEachTurnOfALiveChatIsACall(t *testing.T) {
 	)
 	want := []string{"u:first a", "u:first a m:reply 1 u:second", "u:first a m:reply 1 u:second m:reply 2 u:third"}
 	expect.Same(t, "the calls", sent, want)
-	if r.Outcome != eval.Pass || r.Response.Text() != "reply 3" || len(r.Turns) != 3 || !r.Request.Live {
+	if r.Outcome != eval.Pass || r.Response.Text() != "reply 3" || len(r.Calls) != 3 || !r.Request.Live {
 		t.Errorf("%+v, want it passed with `reply 3` after 3 turns", r)
 	}
 	expect.Same(t, "the request", spoken(r.Request.Contents), want[2])
@@ -98,11 +98,11 @@ func TestEachTurnOfALiveChatIsACall(t *testing.T) {
 	// What is known is judged as if it had just come.
 	known := r
 	cfg := config(&fake{}, 1)
-	cfg.Recorded = func(*runner.Planned) runner.Recorded { return runner.AnsweredTrial{Result: &known} }
+	cfg.Earlier = func(*runner.Planned) runner.EarlierTrial { return runner.AnsweredTrial{Result: &known} }
 	second := converse(t, `{equals: reply 1, turn: 1}, {latency: {max: 20ms}, turn: 2}, {tokens: {max: 36}}`, cfg)
 	expect.Same(t, "the outcome of known turns", second.Outcome, eval.Pass)
 	expect.Same(t, "the request of known turns", spoken(second.Request.Contents), want[2])
-	expect.Same(t, "known turns", second.Turns, r.Turns)
+	expect.Same(t, "known turns", second.Calls, r.Calls)
 }
 
 // checkChatTiming wants the timing of the chat of TestEachTurnOfALiveChatIsACall to be that of its turns added up.
@@ -112,8 +112,8 @@ func checkChatTiming(t *testing.T, r *eval.Result) {
 		r.Timing.StartedAt.IsZero() {
 		t.Errorf("%+v, want 60 ms, queued for 3, the first token after 1, in 3 attempts", r.Timing)
 	}
-	if r.Turns[1].Timing.LatencyMs != 20 || r.Turns[1].Usage.PromptTokens != 2 {
-		t.Errorf("%+v, want 20 ms and 2 prompt tokens", r.Turns[1])
+	if r.Calls[1].Timing.LatencyMs != 20 || r.Calls[1].Usage.PromptTokens != 2 {
+		t.Errorf("%+v, want 20 ms and 2 prompt tokens", r.Calls[1])
 	}
 }
 
@@ -140,7 +140,7 @@ func TestBlockEndsTheChat(t *testing.T) {
 				config(f, 1),
 			)
 			expect.Same(t, "calls", f.sent.Load(), 2)
-			expect.Same(t, "turns", len(r.Turns), 2)
+			expect.Same(t, "turns", len(r.Calls), 2)
 			expect.Same(t, "the outcome", r.Outcome, eval.Fail)
 			expect.Same(t, "the block", r.Response.Blocked(), "SAFETY")
 			expect.Same(t, "the request", spoken(r.Request.Contents), "u:first a m:reply u:second")
@@ -214,7 +214,7 @@ func TestErrorsInAChatNameTheTurn(t *testing.T) {
 				t.Errorf("%v, want %q first", r.Error, one.message)
 			}
 			expect.Same(t, "over budget", r.OverBudget != "", one.overBudget)
-			expect.Same(t, "turns", len(r.Turns), one.turns)
+			expect.Same(t, "turns", len(r.Calls), one.turns)
 			expect.Same(t, "attempts", r.Timing.Attempts, 2)
 			expect.Same(t, "calls", f.sent.Load(), 2)
 			if r.Usage == nil || r.Response != nil {
@@ -288,7 +288,7 @@ cases: [{name: a, scorers: [{contains: "a"}]}]
 	}).service()
 	many := strings.Replace(liveChat, "SCORERS", "{regex: .}", 1) + "defaults: {repeats: 20}\n"
 	for r := range runner.Run(t.Context(), plan(t, many, runner.Filter{}), config(f, 8)) {
-		if r.Outcome != eval.Pass || r.Turns[0].Text() != r.ID {
+		if r.Outcome != eval.Pass || r.Calls[0].Text() != r.ID {
 			t.Errorf("%+v, want it passed with its own id as the reply", r)
 		}
 	}

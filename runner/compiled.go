@@ -16,8 +16,8 @@ import (
 // maxCompiled bounds the compiled scorers that a walk remembers, and the variants of one list of scorers.
 const maxCompiled = 512
 
-// known is a scorer, compiled, with what it adds to the hash of the scorers of a case.
-type known struct {
+// compiledScorer is a scorer, compiled, with what it adds to the hash of the scorers of a case.
+type compiledScorer struct {
 	*scorers.Compiled
 	hashed []byte
 }
@@ -93,10 +93,10 @@ func (w *walk) compileAll(s *suite.Suite, c *suite.Case, a suite.Arm) (out score
 }
 
 // compile compiles a scorer, once as long as there are not too many.
-func (w *walk) compile(s *suite.Suite, spec *suite.Scorer) *known {
+func (w *walk) compile(s *suite.Suite, spec *suite.Scorer) *compiledScorer {
 	one, ok := w.compiled[spec]
 	if !ok {
-		one = &known{Compiled: w.plan.table.Compile(spec)}
+		one = &compiledScorer{Compiled: w.plan.table.Compile(spec)}
 		one.hashed = hashedScorer(s, spec, one.Compiled)
 		if len(w.compiled) > maxCompiled { // those with templates are mostly made for one case and do not come again
 			clear(w.compiled)

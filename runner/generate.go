@@ -17,7 +17,7 @@ import (
 func (r *run) newCall(t *Planned) *eval.Call {
 	call := &eval.Call{Request: t.Request, TrialID: t.ID, OutputLimit: t.OutputLimit(), Attempts: t.attempts}
 	if t.to != nil {
-		call.To = t.to
+		call.To = &app.Called{RequestMaker: t.to}
 		call.Vars = t.vars
 		call.TrialName = TrialName(r.NameSalt, t.N)
 	}
@@ -61,13 +61,13 @@ func (r *run) reread(t *Planned, earlier *eval.Result) (*eval.Result, error) {
 	if out.Response = resp; resp.Usage != nil && resp.Usage.Source != "" {
 		out.Usage = resp.Usage
 	}
-	out.Turns = slices.Clone(earlier.Turns)
-	for i := range out.Turns {
-		one, err := r.read(t, &out.Turns[i].Response)
+	out.Calls = slices.Clone(earlier.Calls)
+	for i := range out.Calls {
+		one, err := r.read(t, &out.Calls[i].Response)
 		if err != nil {
 			return earlier, err
 		}
-		out.Turns[i].Response = *one
+		out.Calls[i].Response = *one
 	}
 	return &out, nil
 }

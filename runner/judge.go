@@ -227,7 +227,10 @@ func (r *run) askJudge(ctx context.Context, t *Planned, q *scorers.Question, one
 	}
 	j := &one.value
 	*j = eval.Judgement{ID: t.ID, Judge: q.Judge.Name, Model: q.Judge.Model, Repeat: q.Repeat}
-	call := &eval.Call{Request: t.Request, TrialID: t.ID, Judge: q.Judge.Name, OutputLimit: t.OutputLimit(), Repeat: repeat}
+	call := &eval.Call{Request: t.Request, TrialID: t.ID, Judge: q.Judge.Name, OutputLimit: t.OutputLimit()}
+	if repeat {
+		call.Earlier = eval.EarlierRefused
+	}
 	one.err = eval.AsError(r.callJudge(ctx, t, call, j))
 	j.Attempts, j.LatencyMs = call.Timing.Attempts, call.Timing.LatencyMs
 	one.before = one.err == nil && j.Attempts == 0 && !repeat

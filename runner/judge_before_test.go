@@ -27,7 +27,7 @@ func TestRecordedJudgementsAreNotSentAgain(t *testing.T) {
 	second := func(text string, change func(*eval.Result)) ([]eval.Result, *bench) {
 		b := newBench(replying(poor))
 		cfg := config(&b.fake, 1)
-		cfg.Recorded = func(t *runner.Planned) runner.Recorded {
+		cfg.Earlier = func(t *runner.Planned) runner.EarlierTrial {
 			r := *known[t.Repeat]
 			r.Judgements = append([]eval.Judgement{}, r.Judgements...)
 			change(&r)
@@ -99,7 +99,7 @@ func TestUselessRepliesAreRepeated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(func(call *eval.Call, _ string) (string, error) {
-				expect.Same(t, "a new call", call.Repeat, sent[call.TrialID])
+				expect.Same(t, "a new call", call.Earlier == eval.EarlierRefused, sent[call.TrialID])
 				if test.reply == "" && len(call.Contents) == 3 {
 					return fine, nil
 				}
@@ -107,7 +107,7 @@ func TestUselessRepliesAreRepeated(t *testing.T) {
 			})
 			cfg := config(&b.fake, 4)
 			cfg.RepeatUseless = test.repeated
-			cfg.Replies, cfg.Recorded = from(before, test.change)
+			cfg.Replies, cfg.Earlier = from(before, test.change)
 			counts, all := results(t, plan(t, text, runner.Filter{}), cfg)
 			if counts != test.want || len(b.put) != test.sent {
 				t.Errorf("%+v, %d questions, want %+v, %d", counts, len(b.put), test.want, test.sent)
@@ -120,7 +120,7 @@ func TestUselessRepliesAreRepeated(t *testing.T) {
 }
 
 // from gives a run the results of an earlier one, each changed first.
-func from(before []eval.Result, change func(*eval.Result)) (iter.Seq[eval.Judgement], func(*runner.Planned) runner.Recorded) {
+func from(before []eval.Result, change func(*eval.Result)) (iter.Seq[eval.Judgement], func(*runner.Planned) runner.EarlierTrial) {
 	replies := func(yield func(eval.Judgement) bool) {
 		for _, r := range before {
 			change(&r)
@@ -131,7 +131,7 @@ func from(before []eval.Result, change func(*eval.Result)) (iter.Seq[eval.Judgem
 			}
 		}
 	}
-	return replies, func(planned *runner.Planned) runner.Recorded {
+	return replies, func(planned *runner.Planned) runner.EarlierTrial {
 		for _, r := range before {
 			if r.Case == planned.Case && r.Repeat == planned.Repeat {
 				change(&r)
@@ -165,7 +165,7 @@ func TestUselessRepliesThatFailAreRepeated(t *testing.T) {
 		b := newBench(replying(fine))
 		cfg := config(&b.fake, 1)
 		cfg.RepeatUseless = repeated
-		cfg.Replies, cfg.Recorded = from(before, func(*eval.Result) {})
+		cfg.Replies, cfg.Earlier = from(before, func(*eval.Result) {})
 		counts, _ := results(t, plan(t, text, runner.Filter{}), cfg)
 		expect.Same(t, "passes when the judge is useful", counts.Pass > 0, repeated)
 		expect.Same(t, "is asked again", len(b.put) > 0, repeated)

@@ -27,7 +27,7 @@ func (p *Plan) JudgeCosts(t *Planned) []JudgeCost {
 			calls *= t.candidates()
 		}
 		if use.EachTurn {
-			calls *= t.Request.Turns()
+			calls *= t.Request.UserTurns()
 		}
 		prompt := estimate.Tokens(use.Bytes) + answer
 		if turns := t.Request.Contents; use.Turn && len(turns) > 0 {

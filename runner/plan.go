@@ -221,7 +221,7 @@ func (p *Plan) Trials() iter.Seq[*Planned] {
 func (p *Plan) walk() *walk {
 	return &walk{
 		plan:     p,
-		compiled: map[*suite.Scorer]*known{},
+		compiled: map[*suite.Scorer]*compiledScorer{},
 		rests:    map[suite.Arm]rest{},
 		models:   map[*suite.Target]*eval.Model{},
 		seen:     map[[16]byte]int{},
@@ -243,7 +243,7 @@ func (w *walk) run(yield func(*Planned) bool) {
 type walk struct {
 	plan     *Plan
 	n        int
-	compiled map[*suite.Scorer]*known // scorers that are the same for every case
+	compiled map[*suite.Scorer]*compiledScorer // scorers that are the same for every case
 	judging  compiledList
 	rests    map[suite.Arm]rest // ends of the JSON of requests, by arm
 	models   map[*suite.Target]*eval.Model
@@ -344,7 +344,7 @@ func (p *Plan) request(cell suite.Cell) (eval.Request, error) {
 	}
 	sent, err := a.Target.App.Render(&app.Input{Vars: c.Vars(), System: r.System, Messages: payload.Messages(prompt.Contents)})
 	if err == nil {
-		r.App = sent.Recorded()
+		r.App = sent.WithoutSecrets()
 	}
 	return r, err
 }

@@ -30,7 +30,7 @@ func TestProgramsHaveWorkersOfTheirOwn(t *testing.T) {
 	full := make(chan struct{}) // closed when as many run at once as may
 	f := &fake{generate: func(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 		which := 0
-		if p.Arms()[1].Target.App == call.To {
+		if p.Arms()[1].Target.App == call.To.RequestMaker {
 			which = 1
 		}
 		n := now[which].Add(1)

@@ -50,8 +50,8 @@ type Config struct {
 
 	// Earlier answers, of a run that is resumed or rescored.
 
-	// Recorded returns what earlier runs have of a trial; nil for nothing.
-	Recorded func(*Planned) Recorded
+	// Earlier returns what earlier runs have of a trial; nil for nothing.
+	Earlier func(*Planned) EarlierTrial
 	// Replies are earlier replies of judges. Their questions are not sent again.
 	Replies iter.Seq[eval.Judgement]
 	// RepeatUseless sends a question again when its earlier reply could not be used.
@@ -139,8 +139,8 @@ type run struct {
 // assignment is a trial to send, or only to judge when there is an earlier answer.
 type assignment struct {
 	trial   *Planned
-	earlier *eval.Result // has the earlier answer; nil when there is none
-	turns   []eval.Turn  // of a live chat, answered earlier
+	earlier *eval.Result        // has the earlier answer; nil when there is none
+	turns   []eval.AnsweredCall // of a live chat, answered earlier
 }
 
 // delivery is a result on its way to the consumer. taken, if not nil, gets a value once the consumer has dealt with the
@@ -191,10 +191,10 @@ func (r *run) start(ctx context.Context) <-chan struct{} {
 // admit makes the assignment of a trial. ok is false when nothing is left to do for it.
 func (r *run) admit(t *Planned) (next assignment, ok bool) {
 	next.trial = t
-	if r.Recorded == nil {
+	if r.Earlier == nil {
 		return next, true
 	}
-	switch known := r.Recorded(t).(type) {
+	switch known := r.Earlier(t).(type) {
 	case SettledTrial:
 		return next, false
 	case FinalResult:
@@ -204,7 +204,7 @@ func (r *run) admit(t *Planned) (next assignment, ok bool) {
 	case AnsweredTrial:
 		next.earlier = known.Result
 	case BegunTrial:
-		next.turns = known.Turns
+		next.turns = known.Calls
 	}
 	return next, true
 }
@@ -224,7 +224,7 @@ func (r *run) work(ctx context.Context, next assignment, taken chan struct{}) {
 			Trial:  next.trial.Trial,
 			Vars:   next.trial.shownVars(),
 			Scores: []eval.Score{},
-			Turns:  next.turns,
+			Calls:  next.turns,
 		},
 	}
 	if scored := a.guarded(func() bool { return r.score(ctx, a, next.earlier) }); scored {
@@ -270,7 +270,7 @@ func (r *run) keepAnswer(a *scoring) {
 		Model:    result.Model,
 		Request:  result.Request,
 		Response: result.Response,
-		Turns:    result.Turns,
+		Calls:    result.Calls,
 		Usage:    result.Usage,
 		Timing:   result.Timing,
 		TraceID:  result.TraceID,

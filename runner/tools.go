@@ -22,7 +22,7 @@ import (
 // MaxCalls is how many calls of the model the trial takes at most, retries aside.
 func (t *Planned) MaxCalls() int {
 	if t.tools == nil {
-		return t.Request.Turns()
+		return t.Request.UserTurns()
 	}
 	return t.tools.MaxSteps
 }
@@ -30,7 +30,7 @@ func (t *Planned) MaxCalls() int {
 // answers reports whether the suite answers what the model calls. It has an answer to every call, and after the next
 // call of the model one is left for each later turn of the user.
 func (a *scoring) answers(c *eval.Candidate) bool {
-	return c.FinishReason == toolCalls && a.trial.tools.Answer(c.FunctionCalls()) && len(a.result.Turns)+a.turnsLeft() < a.trial.tools.MaxSteps
+	return c.FinishReason == toolCalls && a.trial.tools.Answer(c.FunctionCalls()) && len(a.result.Calls)+a.turnsLeft() < a.trial.tools.MaxSteps
 }
 
 // toolCalls is the finish reason of an answer that ends in calls.
@@ -38,7 +38,7 @@ const toolCalls = "TOOL_CALLS"
 
 // lastCalls returns the function calls in the last answer.
 func (a *scoring) lastCalls() []tool.FunctionCall {
-	return a.result.Turns[len(a.result.Turns)-1].FunctionCalls()
+	return a.result.Calls[len(a.result.Calls)-1].FunctionCalls()
 }
 
 // startsPrograms reports whether answering the last calls takes a program.
@@ -79,7 +79,7 @@ func (r *run) answerCalls(ctx context.Context, a *scoring) error {
 		}
 		all = append(all, one)
 	}
-	a.result.Turns[len(a.result.Turns)-1].Results = all
+	a.result.Calls[len(a.result.Calls)-1].Results = all
 	r.keepTurn(a)
 	return nil
 }

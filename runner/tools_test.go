@@ -176,9 +176,9 @@ func TestToolLoopContinuesToTheAnswer(t *testing.T) {
 	expect.Same(t, "the answer", r.Response.Text(), "done")
 	expect.Same(t, "the request", len(r.Request.Contents), 5)
 	expect.Same(t, "the usage", *r.Usage, eval.Usage{PromptTokens: 3, OutputTokens: 6, TotalTokens: 9, Source: eval.UsageService})
-	expect.Same(t, "steps", len(r.Turns), 3)
+	expect.Same(t, "steps", len(r.Calls), 3)
 	expect.Same(t, "attempts", r.Timing.Attempts, 3)
-	expect.Same(t, "results of the last", r.Turns[2].Results, nil)
+	expect.Same(t, "results of the last", r.Calls[2].Results, nil)
 	if s.sent[0].ToolResults == "" || len(s.sent[2].Tools) != 3 || s.sent[0].TrialID != r.ID || s.sent[1].TrialID == s.sent[2].TrialID {
 		t.Errorf("%+v, want tools in each call, and a name of its own for each", s.sent)
 	}
@@ -210,7 +210,7 @@ func TestToolLoopEnds(t *testing.T) {
 			r := tooled{prompt: oncePrompt, scorers: "{finishReason: " + test.reason + "}", cfg: config(&s.fake, 1)}.result(t.Context(), t)
 			expect.Same(t, "the outcome", r.Outcome, eval.Pass)
 			expect.Same(t, "calls", len(s.sent), test.calls)
-			expect.Same(t, "turns", len(r.Turns), test.turns)
+			expect.Same(t, "turns", len(r.Calls), test.turns)
 			expect.Same(t, "the finish reason", r.Response.Candidates[0].FinishReason, test.reason)
 		})
 	}
@@ -229,7 +229,7 @@ func TestEachTurnOfAChatHasItsToolLoop(t *testing.T) {
 	expect.Same(t, "what came last", s.lasts(), []string{"first Bern", back, "second", back})
 	expect.Same(t, "the reply in the conversation", s.sent[3].Contents[3].Parts[0].(eval.TextPart).Text, "reply")
 	expect.Same(t, "the outcome", r.Outcome, eval.Pass)
-	expect.Same(t, "turns", len(r.Turns), 4)
+	expect.Same(t, "turns", len(r.Calls), 4)
 
 	greedy := script(one, one, one, says("never", "STOP")) // a step is left for the second turn
 	r = tooled{prompt: livePrompt, scorers: "{finishReason: TOOL_CALLS}, {contains: x, turn: 2}", cfg: config(&greedy.fake, 1)}.
@@ -262,7 +262,7 @@ func TestFailedToolsAreAnsweredWithTheError(t *testing.T) {
 			s := script(calls(call("1", test.function, test.args)), says("x", "STOP"))
 			r := tooled{prompt: oncePrompt, command: test.command, cfg: config(&s.fake, 1)}.result(t.Context(), t)
 			expect.Same(t, "the result", last(&s.sent[1]), test.want)
-			expect.Same(t, "whether it failed", r.Turns[0].Results[0].Failed, strings.Contains(test.want, " failed: "))
+			expect.Same(t, "whether it failed", r.Calls[0].Results[0].Failed, strings.Contains(test.want, " failed: "))
 			expect.Same(t, "the outcome", r.Outcome, eval.Pass)
 		})
 	}
@@ -285,7 +285,7 @@ func TestArgumentsKeepTheirFormInTemplates(t *testing.T) {
 	} {
 		s := script(calls(call("1", "get", args)), says("x", "STOP"))
 		r := tooled{prompt: oncePrompt, text: text, cfg: config(&s.fake, 1)}.result(t.Context(), t)
-		expect.Same(t, text, r.Turns[0].Results[0].Text, want)
+		expect.Same(t, text, r.Calls[0].Results[0].Text, want)
 	}
 }
 
@@ -317,7 +317,7 @@ func TestErrorsInAToolLoopNameTheStep(t *testing.T) {
 			if !strings.HasPrefix(r.Error.Message, test.message) {
 				t.Errorf("%v, want %q first", r.Error, test.message)
 			}
-			expect.Same(t, "turns", len(r.Turns), test.turns)
+			expect.Same(t, "turns", len(r.Calls), test.turns)
 			expect.Same(t, "over budget", r.OverBudget != "", name == "budget")
 		})
 	}
@@ -330,7 +330,7 @@ func TestResultsAreBounded(t *testing.T) {
 	r := tooled{prompt: oncePrompt, command: "[head, -c, '1000000', /dev/zero]", cfg: config(&s.fake, 1)}.result(t.Context(), t)
 	expect.Same(t, "the kind", r.Error.Kind, eval.KindOverLimit)
 	expect.Same(t, "calls", len(s.sent), 1)
-	expect.Same(t, "turns", len(r.Turns), 1)
+	expect.Same(t, "turns", len(r.Calls), 1)
 }
 
 // A trial whose first step is over the budget is skipped.
@@ -360,25 +360,25 @@ func TestStepsAreKept(t *testing.T) {
 	first := one.result(t.Context(), t)
 	var kept []string
 	for _, a := range k.answers {
-		kept = append(kept, fmt.Sprint(a.Turn, len(a.Results), len(a.Request.Contents)))
+		kept = append(kept, fmt.Sprint(a.CallNumber, len(a.Results), len(a.Request.Contents)))
 	}
 	expect.Same(t, "the lines", kept, []string{"1 0 1", "1 1 1", "2 1 3"})
 	expect.Same(t, "programs", ran(), 1)
 
 	for known, want := range map[int]struct{ calls, programs int }{1: {2, 1}, 2: {2, 0}, 3: {1, 0}} {
 		before := ran()
-		var turns []eval.Turn
+		var turns []eval.AnsweredCall
 		for _, a := range k.answers[:known] {
-			turns = append(turns[:a.Turn-1:a.Turn-1], eval.Turn{Response: *a.Response, Results: a.Results, Usage: *a.Usage, Timing: *a.Timing})
+			turns = append(turns[:a.CallNumber-1:a.CallNumber-1], eval.AnsweredCall{Response: *a.Response, Results: a.Results, Usage: *a.Usage, Timing: *a.Timing})
 		}
 		rest := script([]*eval.Response{run, get, says("x", "STOP")}[3-want.calls:]...)
 		one.cfg = config(&rest.fake, 1)
-		one.cfg.Recorded = func(*runner.Planned) runner.Recorded { return runner.BegunTrial{Turns: turns} }
+		one.cfg.Earlier = func(*runner.Planned) runner.EarlierTrial { return runner.BegunTrial{Calls: turns} }
 		second := one.result(t.Context(), t)
 		expect.Same(t, fmt.Sprintf("calls after %d lines", known), len(rest.sent), want.calls)
 		expect.Same(t, fmt.Sprintf("programs after %d lines", known), ran()-before, want.programs)
 		expect.Same(t, "the outcome", second.Outcome, eval.Pass)
-		expect.Same(t, "results", second.Turns[0].Results, first.Turns[0].Results)
+		expect.Same(t, "results", second.Calls[0].Results, first.Calls[0].Results)
 		expect.Same(t, "the usage", *second.Usage, *first.Usage)
 		expect.Same(t, "attempts", second.Timing.Attempts, 3)
 	}
@@ -398,7 +398,7 @@ func TestRecordedResultsReplacePrograms(t *testing.T) {
 	}
 	r := tooled{prompt: oncePrompt, command: "[sh, -c, 'touch ran']", cfg: config(&s.fake, 1)}.result(t.Context(), t)
 	expect.Same(t, "the result", last(&s.sent[1]), "1 run: recorded")
-	expect.Same(t, "steps", len(r.Turns), 2)
+	expect.Same(t, "steps", len(r.Calls), 2)
 }
 
 // A program that hangs is abandoned with the run; the paid answer stays.
@@ -421,7 +421,7 @@ func TestToolsAreAbandoned(t *testing.T) {
 	r := tooled{dir: dir, prompt: oncePrompt, command: "[sh, -c, 'touch begun; sleep 600']", cfg: cfg}.result(ctx, t)
 	expect.Same(t, "the outcome", r.Outcome, eval.Err)
 	expect.Same(t, "the error", *r.Error, eval.Error{Kind: eval.KindTransport, Message: "abandoned when the run was stopped"})
-	expect.Same(t, "turns", len(r.Turns), 1)
+	expect.Same(t, "turns", len(r.Calls), 1)
 	expect.Same(t, "lines", len(k.answers), 1)
 }
 

@@ -72,7 +72,7 @@ type execInput struct {
 	Args           json.RawMessage      `json:"args,omitempty"`
 	ToolCalls      []execCall           `json:"toolCalls"`
 	Steps          int                  `json:"steps"`
-	Turns          []eval.Turn          `json:"turns,omitempty"`
+	Turns          []eval.AnsweredCall  `json:"turns,omitempty"`
 	Workspace      string               `json:"workspace,omitempty"`
 }
 

@@ -40,13 +40,13 @@ func conversationParts(a *Answer) []fencedText {
 }
 
 // answeredBefore are the model's calls before the last one, including those of earlier turns.
-func (a *Answer) answeredBefore() []eval.Turn {
+func (a *Answer) answeredBefore() []eval.AnsweredCall {
 	return slices.Concat(a.earlier, a.Turns[:max(0, len(a.Turns)-1)])
 }
 
 // turnParts shows the turns that were sent. The last model turns are the model's own replies; those before come
 // from the suite.
-func turnParts(contents []eval.Content, replies []eval.Turn) []fencedText {
+func turnParts(contents []eval.Content, replies []eval.AnsweredCall) []fencedText {
 	ofModel := 0
 	for _, c := range contents {
 		if c.Role == eval.RoleModel {

@@ -36,7 +36,7 @@ func aConversation(last ...eval.Piece) *scorers.Answer {
 				user(eval.TextPart{Text: "Thanks."}),
 			},
 		},
-		Turns: []eval.Turn{
+		Turns: []eval.AnsweredCall{
 			{Response: eval.Response{Candidates: []eval.Candidate{called}}, Results: []tool.CallResult{result, failed}},
 			{Response: eval.Response{Candidates: []eval.Candidate{{Text: "One is on its way.", FinishReason: "STOP"}}}},
 			{Response: eval.Response{Candidates: []eval.Candidate{{FinishReason: "STOP", Pieces: last}}}},

@@ -98,10 +98,10 @@ func TestLabelPassesAsPeopleDecided(t *testing.T) {
 // A label is about a whole chat, whichever turn and candidate a suite names.
 func TestLabelIsAboutTheWholeChat(t *testing.T) {
 	t.Parallel()
-	turn := func(text string) eval.Turn {
-		return eval.Turn{Response: eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}}}}
+	turn := func(text string) eval.AnsweredCall {
+		return eval.AnsweredCall{Response: eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}}}}
 	}
-	turns := []eval.Turn{turn("one"), turn("two")}
+	turns := []eval.AnsweredCall{turn("one"), turn("two")}
 	dir := t.TempDir()
 	expect.OK(t, labels.Append(dir, filepath.Join(dir, "lock"), &labels.Label{
 		Suite: "s", CaseID: "id", Arm: "t/p", Repeat: 1, AnswerHash: labels.HashOf(&turns[1].Response, turns), Label: labels.Pass, Who: "Ada",

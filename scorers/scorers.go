@@ -43,9 +43,9 @@ type Answer struct {
 	Vars    variable.Dict
 	// Turns are the answered model calls of a live chat, or of a suite that answers tool calls. After a user turn is
 	// chosen, they are only the calls of that turn. Turns is nil for an answer of one call.
-	Turns []eval.Turn
+	Turns []eval.AnsweredCall
 	// earlier are the calls before the chosen turn, and chat is the whole chat; both are nil when no turn was chosen.
-	earlier []eval.Turn
+	earlier []eval.AnsweredCall
 	chat    *Answer
 	// Context is the run of the answer. Without it there are no judges, embeddings and prices.
 	Context *Context

@@ -104,16 +104,16 @@ func TestCandidateSaysWhichAnswersCount(t *testing.T) {
 
 func TestTurnSaysWhichTurnsOfAChatCount(t *testing.T) {
 	t.Parallel()
-	turn := func(text string, tokens int) eval.Turn {
-		return eval.Turn{
+	turn := func(text string, tokens int) eval.AnsweredCall {
+		return eval.AnsweredCall{
 			Response: eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}, {Text: text + "2"}}},
 			Usage:    eval.Usage{OutputTokens: tokens},
 		}
 	}
-	chat := &scorers.Answer{Turns: []eval.Turn{turn("one", 1), turn("two", 2)}, Usage: eval.Usage{OutputTokens: 3}}
+	chat := &scorers.Answer{Turns: []eval.AnsweredCall{turn("one", 1), turn("two", 2)}, Usage: eval.Usage{OutputTokens: 3}}
 	chat.Response = &chat.Turns[1].Response
 	blocked := &scorers.Answer{
-		Turns: []eval.Turn{turn("one", 1), {Response: eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}}},
+		Turns: []eval.AnsweredCall{turn("one", 1), {Response: eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}}},
 	}
 	blocked.Response = &blocked.Turns[1].Response
 	for _, test := range []struct {

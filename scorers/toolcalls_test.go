@@ -33,13 +33,13 @@ func candidate(calls ...string) eval.Candidate {
 func looping(text string, steps ...[]string) *scorers.Answer {
 	a := &scorers.Answer{}
 	for _, calls := range steps {
-		t := eval.Turn{Response: eval.Response{Candidates: []eval.Candidate{candidate(calls...)}}}
+		t := eval.AnsweredCall{Response: eval.Response{Candidates: []eval.Candidate{candidate(calls...)}}}
 		for range calls {
 			t.Results = append(t.Results, tool.CallResult{Name: "x", Text: "ok"})
 		}
 		a.Turns = append(a.Turns, t)
 	}
-	last := eval.Turn{Response: eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}}}}
+	last := eval.AnsweredCall{Response: eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}}}}
 	a.Turns = append(a.Turns, last)
 	a.Response = &a.Turns[len(a.Turns)-1].Response
 	return a

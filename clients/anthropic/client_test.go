@@ -98,8 +98,8 @@ func TestThoughtsTextAndCallsKeepTheirOrder(t *testing.T) {
 		expect.Same(t, "the end", []string{c.Text, c.FinishReason, c.VendorReason}, []string{"ab", "TOOL_CALLS", "tool_use"})
 		u := got.Usage
 		expect.Same(t, "the tokens", []int{u.PromptTokens, u.CachedTokens, u.OutputTokens, u.TotalTokens}, []int{10, 3, 4, 14})
-		turn := eval.Turn{Response: *got, Results: []tool.CallResult{{ID: "1", Name: "f", Text: "ok"}}}
-		next := (&eval.Request{Model: "m"}).After([]eval.Turn{turn})
+		turn := eval.AnsweredCall{Response: *got, Results: []tool.CallResult{{ID: "1", Name: "f", Text: "ok"}}}
+		next := (&eval.Request{Model: "m"}).After([]eval.AnsweredCall{turn})
 		var sent string
 		canned := &replies.Canned{Body: []byte(body), Seen: func(_ *http.Request, b []byte) { sent = string(b) }}
 		_, err = New(account.Account{BaseURL: "http://service.invalid", Transport: canned}).Generate(t.Context(), &eval.Call{Request: next})

@@ -44,7 +44,7 @@ func called(t *testing.T, address string, reading app.Reading, deadline time.Dur
 		Method: http.MethodPost, URL: address, Stream: reading.Stream,
 		Headers: []app.Header{{Name: "authorization", Value: "Bearer " + canary, Secret: true}},
 	}}
-	call := &eval.Call{To: to, TrialName: "5e55", Timing: eval.Timing{Attempts: 1}}
+	call := &eval.Call{To: &app.Called{RequestMaker: to}, TrialName: "5e55", Timing: eval.Timing{Attempts: 1}}
 	call.Contents = []eval.Content{{Role: eval.RoleUser, Parts: []eval.Part{eval.TextPart{Text: "hello"}}}}
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
@@ -309,7 +309,7 @@ func TestAnEndpointTakesRequestsOfItsKindAlone(t *testing.T) {
 	t.Parallel()
 	h := client.NewHTTP(client.HTTPConfig{Name: "shop", Reading: text})
 	defer h.Close()
-	resp, err := h.Generate(t.Context(), &eval.Call{To: echoed{}})
+	resp, err := h.Generate(t.Context(), &eval.Call{To: &app.Called{RequestMaker: echoed{}}})
 	const want = "the request is app.EchoRun, and not one for an endpoint"
 	if resp != nil || err == nil || err.Error() != want {
 		t.Errorf("got %v, %v, want the error %s", resp, err, want)

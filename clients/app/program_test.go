@@ -29,7 +29,7 @@ func (t target) Render(in *app.Input) (*app.Rendered, error) {
 func prompt(text string) *eval.Call {
 	return &eval.Call{
 		Request: eval.Request{Contents: []eval.Content{{Parts: []eval.Part{eval.TextPart{Text: text}}}}},
-		To:      target{}, TrialName: "s", Timing: eval.Timing{Attempts: 1},
+		To:      &app.Called{RequestMaker: target{}}, TrialName: "s", Timing: eval.Timing{Attempts: 1},
 	}
 }
 
@@ -117,7 +117,7 @@ func TestAProgramThatCannotRunIsAnError(t *testing.T) {
 			p.cfg.Folder = func(*eval.Call) (string, error) { return "", errors.New("no room") }
 		},
 		"the input of the program \"./x\" cannot be made: no words": func(_ *ProgramClient, c *eval.Call) {
-			c.To = target{errors.New("no words")}
+			c.To = &app.Called{RequestMaker: target{errors.New("no words")}}
 		},
 	} {
 		p, call := script(t, "touch ran"), prompt("hi")
@@ -150,7 +150,7 @@ func (endpoint) Render(*app.Input) (*app.Rendered, error) {
 func TestAProgramTakesRequestsOfItsKindAlone(t *testing.T) {
 	t.Parallel()
 	call := prompt("hi")
-	call.To = endpoint{}
+	call.To = &app.Called{RequestMaker: endpoint{}}
 	resp, err := script(t, "touch ran").Generate(t.Context(), call)
 	const want = "the request is *app.HTTP, and not one for a program"
 	if resp != nil || err == nil || err.Error() != want {

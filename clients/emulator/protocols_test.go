@@ -131,11 +131,11 @@ rules:
 			calls[0].Name+string(calls[0].Args)+calls[1].Name+calls[1].ID,
 			`get_order{"id":"A17","n":1.50}get_userown-id`,
 		)
-		turn := eval.Turn{Response: eval.Response{Candidates: []eval.Candidate{*first}}, Results: []tool.CallResult{
+		turn := eval.AnsweredCall{Response: eval.Response{Candidates: []eval.Candidate{*first}}, Results: []tool.CallResult{
 			{ID: calls[0].ID, Name: "get_order", Text: `{"status": "shipped"}`},
 			{ID: calls[1].ID, Name: "get_user", Text: "unknown", Failed: true},
 		}}
-		expect.Same(t, "the answer", ask(r.After([]eval.Turn{turn})).Text, "Order A17 is shipped; the user is unknown.")
+		expect.Same(t, "the answer", ask(r.After([]eval.AnsweredCall{turn})).Text, "Order A17 is shipped; the user is unknown.")
 	})
 }
 

@@ -104,12 +104,12 @@ func TestItemsGoBackAsTheyCame(t *testing.T) {
 		`{"type":"function_call","call_id":"1","name":"f","arguments":"{}"}`
 	got, err := ask(t, &replies.Canned{Body: []byte(`{"output":[` + items + `],"status":"completed"}`)}, false)
 	expect.OK(t, err)
-	turn := eval.Turn{Response: *got, Results: []tool.CallResult{{ID: "1", Name: "f", Text: "ok"}}}
+	turn := eval.AnsweredCall{Response: *got, Results: []tool.CallResult{{ID: "1", Name: "f", Text: "ok"}}}
 	var sent string
 	var seen *http.Request
 	canned := &replies.Canned{Body: []byte(`{"output":[]}`), Seen: func(r *http.Request, b []byte) { seen, sent = r, string(b) }}
 	c := New(account.Account{BaseURL: "http://service.invalid/v1", Key: canary, Transport: canned})
-	_, err = c.Generate(t.Context(), &eval.Call{Request: (&eval.Request{Model: "m"}).After([]eval.Turn{turn})})
+	_, err = c.Generate(t.Context(), &eval.Call{Request: (&eval.Request{Model: "m"}).After([]eval.AnsweredCall{turn})})
 	expect.OK(t, err)
 	expect.Same(t, "the request", sent, `{"model":"m","input":[`+items+`,{"type":"function_call_output","call_id":"1","output":"ok"}]}`)
 	expect.Same(t, "where it goes", seen.URL.Path+seen.Header.Get("Authorization"), "/v1/responsesBearer "+canary)

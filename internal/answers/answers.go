@@ -131,8 +131,8 @@ func (l *answerLine) forms() int {
 // trial one.
 func (l *answerLine) checkTurns(t *runner.Planned) error {
 	switch {
-	case t.Request.Live && len(l.Turns) != t.Request.Turns():
-		return fmt.Errorf("%s is a live chat: `turns` takes its %d answers", runner.Describe(&t.Trial), t.Request.Turns())
+	case t.Request.Live && len(l.Turns) != t.Request.UserTurns():
+		return fmt.Errorf("%s is a live chat: `turns` takes its %d answers", runner.Describe(&t.Trial), t.Request.UserTurns())
 	case !t.Request.Live && l.Turns != nil:
 		return fmt.Errorf("%s is not a live chat: `text` or `response` takes its answer, and not `turns`", runner.Describe(&t.Trial))
 	}
@@ -146,7 +146,7 @@ func (l *answerLine) result() *eval.Result {
 		r.Usage = &l.Usage.Usage
 	}
 	for _, text := range l.Turns {
-		r.Turns = append(r.Turns, eval.Turn{Response: answering(text, "STOP"), Usage: eval.Usage{Source: eval.UsageEstimated}})
+		r.Calls = append(r.Calls, eval.AnsweredCall{Response: answering(text, "STOP"), Usage: eval.Usage{Source: eval.UsageEstimated}})
 	}
 	return r
 }
@@ -219,8 +219,8 @@ func (a *Answers) unused(cases []string) []error {
 	return out
 }
 
-// Recorded returns the answer to a trial.
-func (a *Answers) Recorded(t *runner.Planned) runner.Recorded {
+// Earlier returns the answer to a trial.
+func (a *Answers) Earlier(t *runner.Planned) runner.EarlierTrial {
 	for _, i := range a.by[t.Case] {
 		if l := &a.lines[i]; l.fits(&t.Trial) {
 			return runner.AnsweredTrial{Result: l.result()}

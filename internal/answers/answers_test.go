@@ -74,12 +74,12 @@ func TestAnswersAreThoseOfTheirTrials(t *testing.T) {
 	}
 	got := map[string]answer{}
 	for trial := range plan.Trials() {
-		r := resultOf(a.Recorded(trial))
+		r := resultOf(a.Earlier(trial))
 		if r == nil {
 			t.Errorf("%s #%d: got no answer, want one", trial.Case, trial.Repeat)
 			continue
 		}
-		one := answer{Text: r.Response.Text(), Finish: r.Response.Candidates[0].FinishReason, Turns: len(r.Turns)}
+		one := answer{Text: r.Response.Text(), Finish: r.Response.Candidates[0].FinishReason, Turns: len(r.Calls)}
 		if r.Usage != nil {
 			one.Tokens = r.Usage.TotalTokens
 		}
@@ -97,7 +97,7 @@ func TestAnswersAreThoseOfTheirTrials(t *testing.T) {
 		t.Fatal(err)
 	}
 	for trial := range plan.Trials() {
-		if has := resultOf(few.Recorded(trial)) != nil; has != (trial.Case == "one" && trial.Repeat == 1) {
+		if has := resultOf(few.Earlier(trial)) != nil; has != (trial.Case == "one" && trial.Repeat == 1) {
 			t.Errorf("%s #%d: got an answer: %v, want one for the first repeat of one alone", trial.Case, trial.Repeat, has)
 		}
 	}
@@ -117,7 +117,7 @@ func TestAnswersAreReadFromARunFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	trial := &runner.Planned{Trial: eval.Trial{Suite: "any", Case: "one", Arm: "any", Repeat: 1}}
-	a, b := resultOf(sent.Recorded(trial)), resultOf(kept.Recorded(trial))
+	a, b := resultOf(sent.Earlier(trial)), resultOf(kept.Earlier(trial))
 	// What counts is the usage of the result.
 	expect.Same(t, "as kept", b, a, cmpopts.IgnoreFields(eval.Response{}, "Usage"))
 }
@@ -191,7 +191,7 @@ func TestCheckRefusesAnswersThatDoNotFit(t *testing.T) {
 }
 
 // resultOf is the answer to a trial; nil where there is none.
-func resultOf(known runner.Recorded) *eval.Result {
+func resultOf(known runner.EarlierTrial) *eval.Result {
 	answered, _ := known.(runner.AnsweredTrial)
 	return answered.Result
 }

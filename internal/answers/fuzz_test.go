@@ -82,7 +82,7 @@ func isComplete(t *testing.T, l *answerLine) {
 	if l.Case == "" || l.Repeat < 0 || l.Response == nil {
 		t.Fatalf("got %+v, want a case and a response", l)
 	}
-	if l.Text != nil && l.Response.Text() != *l.Text || len(l.result().Turns) != len(l.Turns) {
+	if l.Text != nil && l.Response.Text() != *l.Text || len(l.result().Calls) != len(l.Turns) {
 		t.Errorf("got another text or number of turns in the response of %+v, want the same", l)
 	}
 	if !l.fits(&eval.Trial{Suite: l.Suite, Case: l.Case, Arm: l.Arm, Repeat: max(1, l.Repeat)}) {

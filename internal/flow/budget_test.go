@@ -34,7 +34,7 @@ func TestBudgetsAloneApplyToPrograms(t *testing.T) {
 			expect.Same(t, "attempts", call.Timing.Attempts, 1)
 		}
 		expect.Same(t, "time spent waiting", time.Since(began), 0)
-		expect.Same(t, "what is spent", limiter.Spent(), eval.Spent{Calls: 3, Tokens: 200, BudgetCalls: 5})
+		expect.Same(t, "what is spent", limiter.Spent(), eval.Spent{Attempts: 3, Tokens: 200, BudgetCalls: 5})
 		expect.Same(t, "bookings", len(booked), 3)
 		limiter.leave(peer{})
 

@@ -60,7 +60,7 @@ func (c *caching) Generate(ctx context.Context, call *eval.Call) (*eval.Response
 }
 
 func (c *caching) generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	if a := c.cache.Answer(call.TrialID); a != nil && !call.Repeat {
+	if a := c.cache.Answer(call.TrialID); a != nil && call.Earlier != eval.EarlierRefused {
 		return a.Replay(call), nil
 	}
 	resp, err := c.Service.Generate(ctx, call)

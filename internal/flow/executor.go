@@ -12,7 +12,7 @@ type Executor interface {
 	// Enter waits until there is room for a call, and gives the context with which it is made. Calls of a context that has
 	// room already share that. leave gives the room back. When stop is closed or ctx is done, Enter returns at once.
 	Enter(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func())
-	// Generate calls the model of a service, or the application call.Target. It records the times of the
+	// Generate calls the model of a service, or the application call.To. It records the times of the
 	// attempt in call.Timing.
 	Generate(ctx context.Context, call *eval.Call) (*eval.Response, error)
 	CountTokens(ctx context.Context, call *eval.Call) (int, error)

@@ -221,7 +221,7 @@ func TestTokensPerMinuteAreReservedAndSettled(t *testing.T) {
 			t.Errorf("150 calls of 20 tokens at 1000 a minute took %s, want 2m to 3m10s", took)
 		}
 		checkWindow(t, f.times, 1000, func(int) int { return 20 })
-		if got := l.Spent(); got.Tokens != 3000 || got.Calls != 150 || l.reserved.tokens != 0 {
+		if got := l.Spent(); got.Tokens != 3000 || got.Attempts != 150 || l.reserved.tokens != 0 {
 			t.Errorf("%+v, %d reserved, want 3000 tokens, 150 calls and nothing reserved", got, l.reserved.tokens)
 		}
 	})

@@ -86,7 +86,7 @@ func (a *amount) sub(b amount) { a.tokens -= b.tokens; a.money -= b.money }
 // NewLimiter makes a Limiter.
 func NewLimiter(cfg LimiterConfig) *Limiter {
 	l := &Limiter{
-		cfg: cfg, calls: cfg.Spent.Calls, spent: amount{cfg.Spent.Tokens, cfg.Spent.Money},
+		cfg: cfg, calls: cfg.Spent.Attempts, spent: amount{cfg.Spent.Tokens, cfg.Spent.Money},
 		shares: map[string]chan struct{}{}, meter: newMeter(cfg.Rates), meters: map[peer]*meter{},
 		changed: make(chan struct{}),
 	}
@@ -123,7 +123,7 @@ func (l *Limiter) Book(write func(eval.Booking) error) {
 func (l *Limiter) Spent() eval.Spent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := eval.Spent{Calls: l.calls, Tokens: l.spent.tokens}
+	out := eval.Spent{Attempts: l.calls, Tokens: l.spent.tokens}
 	out.BudgetCalls, out.BudgetTokens = l.cfg.BudgetCalls, l.cfg.BudgetTokens
 	if p := l.cfg.Prices; p != nil {
 		out.Money = l.spent.money
@@ -371,7 +371,7 @@ func (l *Limiter) written(now time.Time, to peer, cost amount, local bool) error
 		At: now.UTC().Format(time.RFC3339Nano), Model: to.model, Service: to.service, Tokens: cost.tokens,
 		Local: local,
 	}
-	b.Spent = eval.Spent{Calls: l.calls + 1, Tokens: l.spent.tokens + l.reserved.tokens + cost.tokens}
+	b.Spent = eval.Spent{Attempts: l.calls + 1, Tokens: l.spent.tokens + l.reserved.tokens + cost.tokens}
 	if p := l.cfg.Prices; p != nil {
 		b.Spent.Money, b.Spent.Currency = l.spent.money+l.reserved.money+cost.money, p.Currency
 	}

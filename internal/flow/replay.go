@@ -25,7 +25,7 @@ type replay struct {
 func (r *replay) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	a := r.store.Answer(call.TrialID)
 	switch {
-	case (a == nil || call.Repeat) && r.next != nil:
+	case (a == nil || call.Earlier == eval.EarlierRefused) && r.next != nil:
 		return r.next.Generate(ctx, call)
 	case a == nil && call.Judge != "":
 		return nil, miss("the judge `%s` %s: its reply is not among the recorded answers", call.Judge, eval.NeverCalled)

@@ -271,7 +271,7 @@ func (s *forecaster) generating(t *runner.Planned, tokens int) {
 		}
 		s.arms[key] = a
 	}
-	turns, most := t.Request.Turns(), t.MaxCalls()
+	turns, most := t.Request.UserTurns(), t.MaxCalls()
 	output, replies := t.OutputLimit()*most, t.OutputLimit()*most*(most-1)/2
 	if most > turns { // each step sends the prompt again; the size of results is unknown
 		replies += (most - turns) * estimate.Request(&t.Request)
@@ -296,7 +296,7 @@ func modelOf(t *runner.Planned) runner.ModelRef {
 // counting adds the calls that count tokens.
 func (s *forecaster) counting(t *runner.Planned, first bool) {
 	matter := s.within.TokensMatter()
-	turns := t.Request.Turns()
+	turns := t.Request.UserTurns()
 	steps := t.MaxCalls() - turns
 	calls, more := 0, 0
 	if t.MustCount(s.within.CountTokens, matter) {

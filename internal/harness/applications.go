@@ -28,10 +28,10 @@ func (r routed) Generate(ctx context.Context, call *eval.Call) (*eval.Response, 
 	switch {
 	case call.To == nil:
 		return r.Service.Generate(ctx, call)
-	case call.Recorded:
+	case call.Earlier == eval.EarlierRequired:
 		return nil, eval.Errorf(eval.KindReplayMiss, "some earlier answers of the chat are missing")
 	}
-	return r.applications[call.To].Generate(ctx, call)
+	return r.applications[call.To.RequestMaker].Generate(ctx, call)
 }
 
 // absent is the service of a run in which no model is called.
@@ -59,7 +59,7 @@ type targeted struct {
 }
 
 func (t targeted) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	call.Target = t.name
+	call.To.Name = t.name
 	return t.Service.Generate(ctx, call)
 }
 

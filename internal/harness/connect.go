@@ -46,9 +46,9 @@ type Session struct {
 	stop    *runner.Stop
 
 	// Answers that are there already, and those to keep.
-	recorder recorder     // keeps answers for a replay
-	answers  answerSource // has answers that need no call
-	origin   provenance   // the run that got the answers
+	recorder  recorder     // keeps answers for a replay
+	answers   answerSource // has answers that need no call
+	answering answeringRun // the run that got the answers
 
 	// Applications.
 	id         string                 // part of the names of their sessions
@@ -91,9 +91,9 @@ func newSession(j *job.Job, version string, notice func(string)) *Session {
 		waits:   flow.NewWaits(),
 		stop:    runner.NewStop(),
 
-		recorder: unrecorded{},
-		answers:  unanswered{},
-		origin:   ownAnswers{},
+		recorder:  unrecorded{},
+		answers:   unanswered{},
+		answering: ownAnswers{},
 
 		id:         rand.Text(),
 		workspaces: trialdir.New(!j.Flags.NoContent),
@@ -125,11 +125,11 @@ func (s *Session) connect() (err error) {
 
 // scoreAgain answers from an earlier run, and reaches services for embeddings and judges alone.
 func (s *Session) scoreAgain(from option.FromRun) error {
-	o, err := s.openOrigin(from)
+	o, err := s.openRescored(from)
 	if err != nil {
 		return err
 	}
-	s.origin, s.answers = o, o
+	s.answering, s.answers = o, o
 	if !s.embeds() && !s.callsJudges() {
 		way, err := o.judgeOffline()
 		s.service = s.through(way)
@@ -209,7 +209,7 @@ func (s *Session) wire() {
 		if s.Flags.Cache {
 			next = s.cached(next, address)
 		}
-		return s.recorder.around(s.origin.around(next, of), of)
+		return s.recorder.around(s.answering.around(next, of), of)
 	})
 }
 
@@ -343,7 +343,7 @@ func (s *Session) Close() {
 	}
 	s.shared.Close()
 	s.emulator.Close()
-	s.origin.close()
+	s.answering.close()
 }
 
 // Plan makes the plan of a run and checks it against the service's models. Problems of the suites are a *job.BadFiles.

@@ -18,7 +18,7 @@ import (
 type here struct {
 	session  *Session
 	services map[string]flow.Service // by name, "" being the unnamed one
-	targets  map[string]application  // by Call.Target
+	targets  map[string]application  // by name
 }
 
 // application is an application under test, and what calls it.
@@ -120,12 +120,12 @@ func (h *here) Enter(ctx context.Context, _ <-chan struct{}) (calling context.Co
 }
 
 func (h *here) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	if call.Target != "" {
-		one, known := h.targets[call.Target]
+	if call.To != nil {
+		one, known := h.targets[call.To.Name]
 		if !known {
-			return nil, unknown("application", call.Target)
+			return nil, unknown("application", call.To.Name)
 		}
-		call.To = one.to // a call from another process only has the name
+		call.To.RequestMaker = one.to // a call from another process only has the name
 		return one.Generate(ctx, call)
 	}
 	to, err := h.of(call.Service)

@@ -47,7 +47,7 @@ func (s *Session) header(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run 
 		}
 	}
 	s.Identify(run)
-	s.origin.recordOrigin(run)
+	s.answering.recordSource(run)
 	for i, one := range plan.Suites {
 		run.Suites = append(run.Suites, s.runSuite(i, one, gates[i]))
 	}
@@ -94,13 +94,13 @@ func planned(plan *runner.Plan) eval.RunPlan {
 // runSuite is the suite at a place of the plan, as the run file names it.
 func (s *Session) runSuite(i int, one *suite.Suite, gate *eval.GateConfig) eval.RunSuite {
 	out := eval.RunSuite{
-		Name:     one.Name,
-		File:     one.File,
-		Hash:     one.Hash(),
-		Gate:     gate,
-		Snapshot: job.SnapshotDir(i) + one.Base(),
-		Dir:      s.Dir(i),
-		Classes:  one.Classes(),
+		Name:    one.Name,
+		File:    one.File,
+		Hash:    one.Hash(),
+		Gate:    gate,
+		Copy:    job.SnapshotDir(i) + one.Base(),
+		Dir:     s.Dir(i),
+		Classes: one.Classes(),
 	}
 	s.NoteEarlier(one, &out)
 	return out

@@ -67,8 +67,8 @@ func TestMergeIsTheRunWithoutShards(t *testing.T) {
 		t.Errorf("trials (-whole +merged), want no difference:\n%s", diff)
 	}
 	whole, merged := s.open("whole"), s.open("merged")
-	if merged.Partial() || merged.Run.Plan.Shard != nil || merged.Run.Plan.Trials != 12 || merged.Spent.Calls != whole.Spent.Calls {
-		t.Errorf("plan %+v and %d calls, want one whole of 12 trials and %d calls", merged.Run.Plan, merged.Spent.Calls, whole.Spent.Calls)
+	if merged.Partial() || merged.Run.Plan.Shard != nil || merged.Run.Plan.Trials != 12 || merged.Spent.Attempts != whole.Spent.Attempts {
+		t.Errorf("plan %+v and %d calls, want one whole of 12 trials and %d calls", merged.Run.Plan, merged.Spent.Attempts, whole.Spent.Attempts)
 	}
 	if diff := cmp.Diff(whole.Summary.Counts, merged.End.Counts); diff != "" {
 		t.Errorf("counts (-whole +merged), want no difference:\n%s", diff)

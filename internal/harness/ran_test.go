@@ -74,8 +74,8 @@ func TestRunNeverOverrunsABudgetOfCalls(t *testing.T) {
 			SelectionOptions: option.SelectionOptions{Repeats: 3},
 		}, "s.yaml")
 		doc := s.open("run")
-		if got := s.generated(); got > 5 || doc.Spent.Calls != int(got) {
-			t.Errorf("%d at once: %d calls and %d in the run file, want the same and at most 5", concurrency, got, doc.Spent.Calls)
+		if got := s.generated(); got > 5 || doc.Spent.Attempts != int(got) {
+			t.Errorf("%d at once: %d calls and %d in the run file, want the same and at most 5", concurrency, got, doc.Spent.Attempts)
 		}
 		if c := doc.Summary.Counts; c.Skip == 0 || c.Total() != 12 || doc.End.Reason != eval.EndBudget || !doc.Partial() {
 			t.Errorf("%d at once: %+v, ended for %s, want 12 trials with some skipped, for the budget", concurrency, c, doc.End.Reason)

@@ -22,8 +22,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// origin is a run whose answers are judged again.
-type origin struct {
+// rescoredRun is a run whose answers are judged again.
+type rescoredRun struct {
 	from    option.FromRun
 	doc     *journal.Document
 	trusted bool
@@ -31,8 +31,8 @@ type origin struct {
 	remedy  string // the command that runs the trials without an answer
 }
 
-// openOrigin opens the run whose answers are judged again.
-func (s *Session) openOrigin(from option.FromRun) (*origin, error) {
+// openRescored opens the run whose answers are judged again.
+func (s *Session) openRescored(from option.FromRun) (*rescoredRun, error) {
 	if service := s.Settings.Service.BaseURL; s.Flags.Emulator == "" && slices.Contains(s.calls, "") &&
 		(service == "" || !s.oauth() && s.Settings.Key() == "") {
 		switch {
@@ -51,7 +51,7 @@ func (s *Session) openOrigin(from option.FromRun) (*origin, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &origin{from: from, doc: doc, notice: s.Notice}
+	o := &rescoredRun{from: from, doc: doc, notice: s.Notice}
 	if err := s.admit(o); err != nil {
 		o.close()
 		return nil, err
@@ -66,7 +66,7 @@ func (s *Session) openOrigin(from option.FromRun) (*origin, error) {
 
 // admit accepts a run that has ended and whose file is unchanged. The run must be the user's own, or must
 // not need trust.
-func (s *Session) admit(o *origin) error {
+func (s *Session) admit(o *rescoredRun) error {
 	if o.doc.Running {
 		return exit.BadInput("%s is still in progress: rescore it when it finishes", o.from.Run)
 	}
@@ -91,8 +91,8 @@ func (s *Session) callsJudges() bool {
 	return from.AskJudges && s.anyVersion(func(one *suite.Suite) bool { return len(one.CalledJudges()) > 0 })
 }
 
-// recordOrigin records where the answers are from.
-func (o *origin) recordOrigin(run *eval.Run) {
+// recordSource records where the answers are from.
+func (o *rescoredRun) recordSource(run *eval.Run) {
 	was := &o.doc.Run
 	run.Emulator = was.Emulator || o.from.AskJudges && run.Emulator // what an emulated judge says is from a script too
 	run.RescoredFrom = was.AnswersOf()
@@ -100,16 +100,16 @@ func (o *origin) recordOrigin(run *eval.Run) {
 	run.Cache = was.Cache
 }
 
-func (o *origin) id() string  { return o.doc.Run.AnswersOf() }
-func (o *origin) signs() bool { return o.trusted }
-func (o *origin) close()      { _ = o.doc.Close() } // it was only read
+func (o *rescoredRun) id() string  { return o.doc.Run.AnswersOf() }
+func (o *rescoredRun) signs() bool { return o.trusted }
+func (o *rescoredRun) close()      { _ = o.doc.Close() } // it was only read
 
-func (o *origin) around(next flow.Service, of string) flow.Service {
+func (o *rescoredRun) around(next flow.Service, of string) flow.Service {
 	return rescoring{next, o.doc.Run.Models, o.from.AskJudges, of}
 }
 
 // Check reports trials without an answer, and answers without a trial.
-func (o *origin) Check(plan *runner.Plan) error {
+func (o *rescoredRun) Check(plan *runner.Plan) error {
 	var there map[selection.ArmCase]bool // made when it is wanted: mostly every trial has an answer
 	var found, changed, added int
 	for t := range plan.Trials() {
@@ -120,7 +120,7 @@ func (o *origin) Check(plan *runner.Plan) error {
 		if there == nil {
 			there = map[selection.ArmCase]bool{}
 			for i := range o.doc.Len() {
-				k := o.doc.Known(i)
+				k := o.doc.Indexed(i)
 				there[selection.ArmCaseOf(k.Suite, k.Case, k.Arm)] = true
 			}
 		}
@@ -147,12 +147,12 @@ func (o *origin) Check(plan *runner.Plan) error {
 	return nil
 }
 
-func (o *origin) known(t *runner.Planned) (runner.Recorded, bool) { return o.answer(t), true }
+func (o *rescoredRun) known(t *runner.Planned) (runner.EarlierTrial, bool) { return o.answer(t), true }
 
 // answer returns the answer to judge again. A trial without one keeps its result, and a trial that the run does not have
 // is a skip.
-func (o *origin) answer(t *runner.Planned) runner.Recorded {
-	never := func(why string) runner.Recorded {
+func (o *rescoredRun) answer(t *runner.Planned) runner.EarlierTrial {
+	never := func(why string) runner.EarlierTrial {
 		return runner.FinalResult{Result: &eval.Result{Outcome: eval.Skip, SkipReason: why, Scores: []eval.Score{}}}
 	}
 	place, ok := selection.FindTrial(o.doc, &t.Trial)
@@ -178,7 +178,7 @@ func (o *origin) answer(t *runner.Planned) runner.Recorded {
 }
 
 // workspace is where the program of a trial has worked, "" where that is gone.
-func (o *origin) workspace(r *eval.Result) string {
+func (o *rescoredRun) workspace(r *eval.Result) string {
 	if r.Workspace == "" {
 		return ""
 	}
@@ -198,7 +198,7 @@ type rescoring struct {
 }
 
 // judgeOffline makes the services of a session that sends nothing.
-func (o *origin) judgeOffline() (func(of string) flow.Service, error) {
+func (o *rescoredRun) judgeOffline() (func(of string) flow.Service, error) {
 	store, err := record.Open("")
 	return func(of string) flow.Service {
 		return rescoring{flow.Replay(store, nil, of), o.doc.Run.Models, false, of}

@@ -15,6 +15,6 @@ func TestRescoreWaitsForTheEndOfARun(t *testing.T) {
 	t.Parallel()
 	var one Session
 	one.Job = &job.Job{}
-	err := one.admit(&origin{from: option.FromRun{Run: "now"}, doc: &journal.Document{Running: true}})
+	err := one.admit(&rescoredRun{from: option.FromRun{Run: "now"}, doc: &journal.Document{Running: true}})
 	expect.Contains(t, "error", fmt.Sprint(err), "now is still in progress: rescore it when it finishes")
 }

@@ -49,8 +49,8 @@ func TestRescoreKeepsAnswersAndMakesNoCall(t *testing.T) {
 		t.Errorf("the run file (-before +after), want no difference:\n%s", diff)
 	}
 	run, second := s.open("run"), s.open("again")
-	if second.Run.RescoredFrom != run.Run.ID || second.Run.ID == run.Run.ID || second.Spent.Calls != 0 || second.Partial() {
-		t.Errorf("rescored from %s with %d calls, want %s with none, complete", second.Run.RescoredFrom, second.Spent.Calls, run.Run.ID)
+	if second.Run.RescoredFrom != run.Run.ID || second.Run.ID == run.Run.ID || second.Spent.Attempts != 0 || second.Partial() {
+		t.Errorf("rescored from %s with %d calls, want %s with none, complete", second.Run.RescoredFrom, second.Spent.Attempts, run.Run.ID)
 	}
 	if err := s.rescore("again", "third", job.Flags{}); err != nil { // the answers are still those of the first
 		t.Fatal(err)

@@ -18,22 +18,22 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// recorded is a trial of the run so far.
-type recorded struct {
-	journal.Known
+// trialSoFar is a trial of the run so far.
+type trialSoFar struct {
+	journal.IndexedTrial
 	place int // among the document's trials
 }
 
 // find returns the record of a trial of the plan, never the record of another case with the same request.
-func (todo *Todo) find(t *runner.Planned) (k recorded, ok bool) {
+func (todo *Todo) find(t *runner.Planned) (k trialSoFar, ok bool) {
 	place, ok := selection.FindTrial(todo.doc, &t.Trial)
 	if ok {
-		k = recorded{todo.doc.Known(place), place}
+		k = trialSoFar{todo.doc.Indexed(place), place}
 	}
 	return k, ok
 }
 
-// replies yields the recorded replies of judges; nil when there are none.
+// replies yields the replies so far of judges; nil when there are none.
 func (todo *Todo) replies() iter.Seq[eval.Judgement] {
 	return func(yield func(eval.Judgement) bool) {
 		more := true
@@ -83,7 +83,7 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 	}
 	early, err := verdict.NewEarly(&todo.doc.Run, plan)
 	if err == nil && early != nil {
-		err = early.Replay(todo.doc, func(k journal.Known) bool { return todo.settled(recorded{k, 0}) }, w)
+		err = early.Replay(todo.doc, func(k journal.IndexedTrial) bool { return todo.settled(trialSoFar{k, 0}) }, w)
 	}
 	if err != nil {
 		return exit.Incomplete("the run cannot be resumed: %w", errors.Join(err, w.Close()))
@@ -91,7 +91,7 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted, Counts: todo.counts}, early: early}
 	from, rescored := s.Settings.Source.(option.FromRun)
 	c.replies, c.repeatUseless = todo.replies(), !rescored || from.AskJudges
-	c.recorded = func(t *runner.Planned) runner.Recorded {
+	c.earlier = func(t *runner.Planned) runner.EarlierTrial {
 		k, ok := todo.find(t)
 		if ok && todo.settled(k) {
 			return runner.SettledTrial{}
@@ -125,7 +125,7 @@ type resumedProgress struct {
 
 // Done reports a result.
 func (p *resumedProgress) Done(r *eval.Result, spent eval.Spent) {
-	spent.Calls -= p.before.Calls
+	spent.Attempts -= p.before.Attempts
 	spent.Tokens -= p.before.Tokens
 	spent.Money -= p.before.Money
 	p.Progress.Done(r, spent)

@@ -17,9 +17,9 @@ func (p *lastSpent) Done(_ *eval.Result, spent eval.Spent) { p.spent = spent }
 func TestResumedProgressReportsWhatCameSince(t *testing.T) {
 	t.Parallel()
 	var shown lastSpent
-	p := &resumedProgress{&shown, eval.Spent{Calls: 3, Tokens: 100, Money: 0.5}}
-	p.Done(&eval.Result{}, eval.Spent{Calls: 5, Tokens: 114, BudgetTokens: 200, Money: 0.75, Currency: "USD"})
-	if want := (eval.Spent{Calls: 2, Tokens: 14, BudgetTokens: 200, Money: 0.25, Currency: "USD"}); shown.spent != want {
+	p := &resumedProgress{&shown, eval.Spent{Attempts: 3, Tokens: 100, Money: 0.5}}
+	p.Done(&eval.Result{}, eval.Spent{Attempts: 5, Tokens: 114, BudgetTokens: 200, Money: 0.75, Currency: "USD"})
+	if want := (eval.Spent{Attempts: 2, Tokens: 14, BudgetTokens: 200, Money: 0.25, Currency: "USD"}); shown.spent != want {
 		t.Errorf("%+v, want %+v", shown.spent, want)
 	}
 }

@@ -82,7 +82,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted}, early: early}
 	from, _ := s.Settings.Source.(option.FromRun)
 	c.repeatUseless = from.AskJudges
-	c.recorded = func(t *runner.Planned) runner.Recorded {
+	c.earlier = func(t *runner.Planned) runner.EarlierTrial {
 		known, _ := s.answers.known(t)
 		return known
 	}
@@ -95,7 +95,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 // sign signs the header of a run that is about to be made in dir, unless answers or suites come from a run that is not trusted.
 func (s *Session) sign(run *eval.Run, dir string) error {
 	run.Signature = ""
-	if !s.origin.signs() {
+	if !s.answering.signs() {
 		return nil
 	}
 	return s.Settings.Sign(run, dir)
@@ -106,7 +106,7 @@ func (s *Session) checks(plan *runner.Plan) *verdict.Checks {
 		Options: &s.Flags.Options,
 		Dir:     s.Flags.Dir,
 		Plan:    plan,
-		Answers: s.origin.id(),
+		Answers: s.answering.id(),
 		Notice:  s.Notice,
 	}
 }
@@ -156,13 +156,13 @@ type consumer struct {
 	session       *Session
 	journal       *journal.Writer
 	plan          *runner.Plan
-	targets       []eval.RunTarget                      // targets of the plan
-	recorded      func(*runner.Planned) runner.Recorded // earlier results and answers
-	replies       iter.Seq[eval.Judgement]              // earlier replies of judges, in a resumed run; nil otherwise
-	repeatUseless bool                                  // as in runner.Config
-	early         *verdict.Early                        // stops arms whose verdict is known; nil when no gate does
-	last          func(*runner.Planned) bool            // trials that are sent after all others; nil: none
-	unsent        []eval.Result                         // results that deferUnsent keeps for the end of a race
+	targets       []eval.RunTarget                          // targets of the plan
+	earlier       func(*runner.Planned) runner.EarlierTrial // earlier results and answers
+	replies       iter.Seq[eval.Judgement]                  // earlier replies of judges, in a resumed run; nil otherwise
+	repeatUseless bool                                      // as in runner.Config
+	early         *verdict.Early                            // stops arms whose verdict is known; nil when no gate does
+	last          func(*runner.Planned) bool                // trials that are sent after all others; nil: none
+	unsent        []eval.Result                             // results that deferUnsent keeps for the end of a race
 	end           eval.End
 	halting       sync.Mutex // held while the run is being stopped
 	failures      int
@@ -181,7 +181,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 
 		Stop: s.stop, Skip: s.unreachable, Enter: s.executor.Enter,
 
-		Recorded: c.recorded, Replies: c.replies, RepeatUseless: c.repeatUseless, Read: s.reader(),
+		Earlier: c.earlier, Replies: c.replies, RepeatUseless: c.repeatUseless, Read: s.reader(),
 
 		Keeper: c, Writing: flow.Writing,
 

@@ -279,8 +279,8 @@ func TestResumeCountsWhatWasSpent(t *testing.T) {
 		t.Errorf("with a budget of 100: %v and %d calls in all, want 4", err, s.generated())
 	}
 	doc := s.open("run")
-	if diff := cmp.Diff(fourOutcomes, s.outcomes("run")); diff != "" || doc.Spent.Calls != 4 {
-		t.Errorf("%d calls in the run file, want 4; outcomes (-want +got):\n%s", doc.Spent.Calls, diff)
+	if diff := cmp.Diff(fourOutcomes, s.outcomes("run")); diff != "" || doc.Spent.Attempts != 4 {
+		t.Errorf("%d calls in the run file, want 4; outcomes (-want +got):\n%s", doc.Spent.Attempts, diff)
 	}
 }
 

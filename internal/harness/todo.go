@@ -88,12 +88,12 @@ func (todo *Todo) calls() (n int) {
 
 // kept returns what the run has recorded of an unsettled trial. That is an answer that still has to be
 // judged, or the calls of an interrupted trial. ok says that the trial is among the recorded ones.
-func (todo *Todo) kept(t *runner.Planned, k recorded, ok bool) runner.Recorded {
+func (todo *Todo) kept(t *runner.Planned, k trialSoFar, ok bool) runner.EarlierTrial {
 	if todo.of.Flags.NoContent { // what is kept is without its texts
 		return nil
 	}
 	var result *eval.Result
-	var turns []eval.Turn
+	var turns []eval.AnsweredCall
 	if ok {
 		result, turns = todo.answer(k)
 	}
@@ -104,26 +104,26 @@ func (todo *Todo) kept(t *runner.Planned, k recorded, ok bool) runner.Recorded {
 		result, turns = p, nil
 	case result != nil:
 		result.Judgements = append(p.Judgements, result.Judgements...)
-	case len(p.Turns) > len(turns):
-		turns = p.Turns
+	case len(p.Calls) > len(turns):
+		turns = p.Calls
 	}
 	if result != nil {
 		return runner.AnsweredTrial{Result: result}
 	}
-	if turns = answered(turns); t.KeepsChat() || ended(t, turns) >= t.Request.Turns() {
+	if turns = answered(turns); t.KeepsChat() || ended(t, turns) >= t.Request.UserTurns() {
 		return nil // an application that keeps the chat by itself begins another one
 	}
-	return runner.BegunTrial{Turns: turns}
+	return runner.BegunTrial{Calls: turns}
 }
 
 // resultOf is the result that only has to be judged; nil where there is none.
-func resultOf(earlier runner.Recorded) *eval.Result {
+func resultOf(earlier runner.EarlierTrial) *eval.Result {
 	answered, _ := earlier.(runner.AnsweredTrial)
 	return answered.Result
 }
 
 // answered are the calls of a trial after which it can continue.
-func answered(turns []eval.Turn) []eval.Turn {
+func answered(turns []eval.AnsweredCall) []eval.AnsweredCall {
 	for i := range turns {
 		one := &turns[i]
 		if one.Block() != "" || len(one.FunctionCalls()) == 0 && strings.TrimSpace(one.Text()) == "" {
@@ -134,7 +134,7 @@ func answered(turns []eval.Turn) []eval.Turn {
 }
 
 // ended is how many turns of the user have an answer.
-func ended(t *runner.Planned, turns []eval.Turn) int {
+func ended(t *runner.Planned, turns []eval.AnsweredCall) int {
 	n := 0
 	for i := range turns {
 		if turns[i].Results == nil && (t.IsApplication() || len(turns[i].FunctionCalls()) == 0) {
@@ -145,7 +145,7 @@ func ended(t *runner.Planned, turns []eval.Turn) int {
 }
 
 // settled reports whether a recorded trial stays unchanged. A judged one always does.
-func (todo *Todo) settled(k recorded) bool {
+func (todo *Todo) settled(k trialSoFar) bool {
 	switch k.Outcome {
 	case eval.Pass, eval.Fail:
 		return true
@@ -162,7 +162,7 @@ func isUnscored(t *eval.Result) bool {
 
 // answer returns the answer of a recorded trial, which only has to be judged again, or the answered calls of a trial that
 // takes several.
-func (todo *Todo) answer(k recorded) (result *eval.Result, turns []eval.Turn) {
+func (todo *Todo) answer(k trialSoFar) (result *eval.Result, turns []eval.AnsweredCall) {
 	if k.Outcome != eval.Err {
 		return nil, nil
 	}
@@ -172,7 +172,7 @@ func (todo *Todo) answer(k recorded) (result *eval.Result, turns []eval.Turn) {
 	case t.Response != nil && (t.Error.Kind.IsUnscored() || isUnscored(t)):
 		return t, nil
 	default:
-		return nil, t.Turns
+		return nil, t.Calls
 	}
 	return nil, nil
 }

@@ -53,7 +53,7 @@ func LoadCopies(of *journal.Document, flags Flags, getenv func(string) string) (
 			Dir:         recorded.Dir,
 			Services:    services,
 		}
-		l.Suites = append(l.Suites, l.take(files, filepath.Base(recorded.Snapshot), recorded.File, opts))
+		l.Suites = append(l.Suites, l.take(files, filepath.Base(recorded.Copy), recorded.File, opts))
 	}
 	return l, nil
 }

@@ -19,7 +19,7 @@ func (s *site) begun(f Flags) string {
 	run := &eval.Run{
 		ID: "run", StartedAt: "2026-01-01T00:00:00Z", Service: j.Settings.Service, Models: []eval.Model{}, Flags: &j.Flags.Options, RandomSeed: 1,
 		Plan:   eval.RunPlan{Trials: plan.Size(), Arms: plan.ArmNames(), Targets: plan.Targets()},
-		Suites: []eval.RunSuite{{Name: one.Name, File: one.File, Hash: one.Hash(), Snapshot: SnapshotDir(0) + one.Base(), Dir: j.Dir(0)}},
+		Suites: []eval.RunSuite{{Name: one.Name, File: one.File, Hash: one.Hash(), Copy: SnapshotDir(0) + one.Base(), Dir: j.Dir(0)}},
 	}
 	j.Identify(run)
 	copies := j.Snapshots()

@@ -123,7 +123,7 @@ func (r *Resumption) earlierAtStart(l *Loaded, i int, opts suite.Options) (*suit
 		)
 	}
 	v := versionOf{
-		base:  filepath.Base(one.Snapshot),
+		base:  filepath.Base(one.Copy),
 		shown: one.File,
 		ref:   ref,
 		git: layers.Git{

@@ -192,7 +192,7 @@ func (f *Flags) serviceOf(run *eval.Run, begun option.Options) {
 // suiteFile returns the path of a run's suite: as the user wrote it if that still leads to the file, and absolute
 // otherwise.
 func suiteFile(dir rundir.Dir, one eval.RunSuite) string {
-	there := filepath.Join(one.Dir, filepath.Base(one.Snapshot))
+	there := filepath.Join(one.Dir, filepath.Base(one.Copy))
 	if real, err := filepath.EvalSymlinks(dir.Join(one.File)); err == nil && dir.Abs(real) == there {
 		return one.File
 	}

@@ -224,7 +224,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 		}
 		opts.Dir = recorded.Dir
 		opts.Expected = regular.FS(snapshot)
-		s := l.take(files, filepath.Base(recorded.Snapshot), recorded.File, opts)
+		s := l.take(files, filepath.Base(recorded.Copy), recorded.File, opts)
 		switch changed := !l.Diags.HasErrors() && s.Hash() != recorded.Hash; {
 		case changed && !s.KeepsData():
 			return nil, exit.BadInput(
@@ -236,7 +236,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 			return nil, exit.BadInput(
 				"the run cannot be resumed: %s is not the copy of the suite %s with which it began; "+
 					"restore it, or run the suite again",
-				filepath.Join(r.Dir, filepath.FromSlash(recorded.Snapshot)), recorded.Name,
+				filepath.Join(r.Dir, filepath.FromSlash(recorded.Copy)), recorded.Name,
 			)
 		}
 		l.Suites = append(l.Suites, s)
@@ -255,7 +255,7 @@ func (r *Resumption) loadFiles(getenv func(string) string) (*Loaded, error) {
 		return nil, err
 	}
 	for _, one := range r.doc.Run.Suites {
-		file := filepath.Join(one.Dir, filepath.Base(one.Snapshot))
+		file := filepath.Join(one.Dir, filepath.Base(one.Copy))
 		files = append(files, file)
 		if one.File == interleaved {
 			flags.Interleave = file + "@" + ref
@@ -302,7 +302,7 @@ func (r *Resumption) Settle(l *Loaded) (*Job, error) {
 		}
 	}
 	if r.doc.End == nil && !r.doc.Booked() && s.Limits.BudgetCalls > 0 {
-		s.Spent.Calls += r.workers // calls that were in progress may have been sent, and the file does not list them
+		s.Spent.Attempts += r.workers // calls that were in progress may have been sent, and the file does not list them
 	}
 	for model, u := range r.doc.Unpriced {
 		s.Spent.Money += s.Prices.Of(model, &u)

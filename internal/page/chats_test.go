@@ -23,10 +23,10 @@ func TestLongTextsOfChatsAreCutAndCounted(t *testing.T) {
 	}
 	whole, broken := trials[0], trials[1]
 	for what, w := range map[string]*eval.Withheld{
-		"reply":     whole.Turns[0].Candidates[0].Withheld,
+		"reply":     whole.Calls[0].Candidates[0].Withheld,
 		"answer":    whole.Response.Candidates[0].Withheld,
 		"judgement": whole.Judgements[1].Withheld,
-		"broken":    broken.Turns[0].Candidates[0].Withheld,
+		"broken":    broken.Calls[0].Candidates[0].Withheld,
 	} {
 		if w == nil || w.Bytes <= long {
 			t.Errorf("%s: %+v, want one of more than %d bytes", what, w, long)
@@ -39,10 +39,10 @@ func TestChatsAreWrittenOnce(t *testing.T) {
 	t.Parallel()
 	trials := trialsOf(t, pageOf(t, testrun.Chats(t, "", nil)))
 	whole, broken := trials[0], trials[1]
-	if n := len(whole.Request.Contents); n != 2 || len(whole.Turns) != 2 {
-		t.Fatalf("%d contents and %d turns, want 2 and 2", n, len(whole.Turns))
+	if n := len(whole.Request.Contents); n != 2 || len(whole.Calls) != 2 {
+		t.Fatalf("%d contents and %d turns, want 2 and 2", n, len(whole.Calls))
 	}
-	if last := whole.Turns[1]; last.Candidates != nil || last.Usage.TotalTokens != 7 {
+	if last := whole.Calls[1]; last.Candidates != nil || last.Usage.TotalTokens != 7 {
 		t.Errorf("the last turn is %+v, want one without its answer", last)
 	}
 	if broken.Response != nil {

@@ -26,14 +26,14 @@ func excerpt(text string) string {
 // once removes what a trial with several turns has twice. From the request it removes the model's replies
 // and the results of its calls. From the turns it removes the last reply, which is the answer.
 func once(r *eval.Result) {
-	if len(r.Turns) == 0 {
+	if len(r.Calls) == 0 {
 		return
 	}
 	if r.Request != nil {
 		r.Request.Contents = trialtext.SuiteContents(r)
 	}
 	if r.Response != nil {
-		r.Turns[len(r.Turns)-1].Response = eval.Response{}
+		r.Calls[len(r.Calls)-1].Response = eval.Response{}
 	}
 }
 
@@ -46,9 +46,9 @@ type cutter struct {
 func (c *cutter) result(r *eval.Result) {
 	c.request(r.Request)
 	c.response(r.Response)
-	for i := range r.Turns {
-		c.response(&r.Turns[i].Response)
-		c.results(r.Turns[i].Results)
+	for i := range r.Calls {
+		c.response(&r.Calls[i].Response)
+		c.results(r.Calls[i].Results)
 	}
 	for i := range r.Judgements {
 		j := &r.Judgements[i]

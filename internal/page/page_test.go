@@ -199,7 +199,7 @@ func everywhere(text string) []*eval.Result {
 			Scorer: text, Value: new(0.0), Reason: text, Diff: text,
 			Judged: &eval.Judged{Judge: text, Choice: text, Rulings: []eval.Ruling{{Choice: text, Reason: text}}},
 		}},
-		Turns:   []eval.Turn{{Response: *answer, Results: results}, {Response: *answer}},
+		Calls:   []eval.AnsweredCall{{Response: *answer, Results: results}, {Response: *answer}},
 		Metrics: map[string]float64{text: 1}, Vars: map[string]string{text: text},
 		Judgements: []eval.Judgement{{
 			ID: text, Judge: text, Model: text, Reply: text, FinishReason: text, Error: &eval.Error{Message: text},

@@ -36,8 +36,8 @@ func called(r *eval.Result) []string {
 			}
 		}
 	}
-	for i := range r.Turns {
-		add(&r.Turns[i].Response)
+	for i := range r.Calls {
+		add(&r.Calls[i].Response)
 	}
 	if r.Response != nil {
 		add(r.Response)

@@ -49,15 +49,15 @@ type StoredAnswer struct {
 	Usage    *eval.Usage    `json:"usage,omitempty"`
 	Timing   *ScoredTiming  `json:"timing,omitempty"`
 	// Turns are the answers of a trial with several calls.
-	Turns []RecordedTurn `json:"turns,omitempty"`
+	Turns []RecordedCall `json:"turns,omitempty"`
 	// Judgements are the replies of judges about the answer.
 	Judgements []eval.Judgement `json:"judgements,omitempty"`
 
 	results []tool.CallResult // of an answer that is a turn
 }
 
-// RecordedTurn is the answer of one call in a trial with several.
-type RecordedTurn struct {
+// RecordedCall is the answer of one call in a trial with several.
+type RecordedCall struct {
 	Response eval.Response `json:"response"`
 	// Results are the suite's results for function calls of the model; nil for an answer without calls.
 	Results []tool.CallResult `json:"results,omitempty"`
@@ -191,12 +191,12 @@ func (s *Recordings) decodeCase(name string, data []byte) error {
 func (s *Recordings) know(a *StoredAnswer) {
 	s.byID[a.ID] = a
 	s.readJudgements(a.Judgements)
-	trial, before := eval.Trial{ID: a.ID}, []eval.Turn(nil)
+	trial, before := eval.Trial{ID: a.ID}, []eval.AnsweredCall(nil)
 	for i := range a.Turns {
 		t := &a.Turns[i]
-		id := trial.TurnID(before)
+		id := trial.CallID(before)
 		s.byID[id] = &StoredAnswer{ID: id, Response: &t.Response, Usage: &t.Usage, Timing: &t.Timing, results: t.Results}
-		before = append(before, eval.Turn{Response: t.Response, Results: t.Results})
+		before = append(before, eval.AnsweredCall{Response: t.Response, Results: t.Results})
 	}
 }
 
@@ -261,8 +261,8 @@ func newAnswer(r *eval.Result) StoredAnswer {
 	if r.Timing != nil {
 		a.Timing = &ScoredTiming{r.Timing.LatencyMs, r.Timing.StreamTiming}
 	}
-	for _, t := range r.Turns {
-		a.Turns = append(a.Turns, RecordedTurn{t.Response, t.Results, t.Usage, ScoredTiming{t.Timing.LatencyMs, t.Timing.StreamTiming}})
+	for _, t := range r.Calls {
+		a.Turns = append(a.Turns, RecordedCall{t.Response, t.Results, t.Usage, ScoredTiming{t.Timing.LatencyMs, t.Timing.StreamTiming}})
 	}
 	return a
 }

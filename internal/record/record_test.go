@@ -124,7 +124,7 @@ func TestTurnsAreAnsweredByThemselves(t *testing.T) {
 	expect.OK(t, err)
 	r := result("chat", "x/p", 1, "bye")
 	for i, text := range []string{"hello", "again", "bye"} {
-		r.Turns = append(r.Turns, eval.Turn{
+		r.Calls = append(r.Calls, eval.AnsweredCall{
 			Response: eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}}},
 			Usage:    eval.Usage{PromptTokens: i, Source: eval.UsageService}, Timing: eval.Timing{LatencyMs: float64(i), Attempts: 1},
 		})
@@ -134,9 +134,9 @@ func TestTurnsAreAnsweredByThemselves(t *testing.T) {
 	if s, err = Open(dir); err != nil {
 		t.Fatal(err)
 	}
-	for i, turn := range r.Turns {
+	for i, turn := range r.Calls {
 		call := &eval.Call{}
-		a := s.Answer(r.TurnID(r.Turns[:i]))
+		a := s.Answer(r.CallID(r.Calls[:i]))
 		if a == nil {
 			t.Fatalf("turn %d: got no answer, want one", i+1)
 		}
@@ -144,8 +144,8 @@ func TestTurnsAreAnsweredByThemselves(t *testing.T) {
 			t.Errorf("turn %d: %+v, want the reply, the usage and the latency %d ms", i+1, got, i)
 		}
 	}
-	r.Turns[0].Candidates[0].Text = "something else"
-	if s.Answer(r.TurnID(r.Turns[:1])) != nil {
+	r.Calls[0].Candidates[0].Text = "something else"
+	if s.Answer(r.CallID(r.Calls[:1])) != nil {
 		t.Error("a turn is answered after another reply than the recorded one")
 	}
 }
@@ -160,7 +160,7 @@ func TestStepsAreAnsweredByThemselves(t *testing.T) {
 	const came = `{"content":{"parts":[{"functionCall":{"id":"1","name":"f","args":{"a":[1,2]}}}]}}`
 	call := &tool.FunctionCall{ID: "1", Name: "f", Args: json.RawMessage(`{"a":[1,2]}`)}
 	step := eval.Candidate{FinishReason: "TOOL_CALLS", Raw: json.RawMessage(came), Pieces: []eval.Piece{eval.CallPiece{Call: call}}}
-	r.Turns = []eval.Turn{
+	r.Calls = []eval.AnsweredCall{
 		{Response: eval.Response{Candidates: []eval.Candidate{step}}, Results: []tool.CallResult{{ID: "1", Name: "f", Text: "x"}}},
 		{Response: *r.Response},
 	}
@@ -168,8 +168,8 @@ func TestStepsAreAnsweredByThemselves(t *testing.T) {
 	expect.OK(t, s.Save())
 	s, err = Open(dir)
 	expect.OK(t, err)
-	for i, turn := range r.Turns {
-		a := s.Answer(r.TurnID(r.Turns[:i]))
+	for i, turn := range r.Calls {
+		a := s.Answer(r.CallID(r.Calls[:i]))
 		if a == nil {
 			t.Fatalf("call %d: got no answer, want one", i+1)
 		}
@@ -177,8 +177,8 @@ func TestStepsAreAnsweredByThemselves(t *testing.T) {
 		expect.Same(t, "the answer", a.Replay(replayed).Candidates, turn.Candidates)
 		expect.Same(t, "the results", replayed.Results, turn.Results)
 	}
-	r.Turns[0].Results[0].Text = "y"
-	if s.Answer(r.TurnID(r.Turns[:1])) != nil {
+	r.Calls[0].Results[0].Text = "y"
+	if s.Answer(r.CallID(r.Calls[:1])) != nil {
 		t.Error("a call is answered after another result than the recorded one")
 	}
 }

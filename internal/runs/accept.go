@@ -142,7 +142,7 @@ func onArms(arms []string) string {
 func casesIn(d *journal.Document) map[selection.ArmCase]bool {
 	there := map[selection.ArmCase]bool{}
 	for i := range d.Len() {
-		k := d.Known(i)
+		k := d.Indexed(i)
 		there[selection.ArmCaseOf(k.Suite, k.Case, k.Arm)] = true
 	}
 	return there

@@ -281,7 +281,7 @@ func TestAcceptRefusesWithTheReason(t *testing.T) {
 	f.run("run-private", parisMadrid, evalrun.Options{NoContent: true})
 	running, err := journal.Create(f.at.Join("run-now"), &eval.Run{
 		ID: "now", Flags: &option.Options{},
-		Suites: []eval.RunSuite{{Name: "s", File: "s.yaml", Dir: f.at.Abs(""), Snapshot: "suites/0/s.yaml"}},
+		Suites: []eval.RunSuite{{Name: "s", File: "s.yaml", Dir: f.at.Abs(""), Copy: "suites/0/s.yaml"}},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -119,7 +119,7 @@ func merge(at rundir.Dir, names []string, out string, getenv func(string) string
 	}
 	copyWorkspaces(dir, shards)
 	for _, d := range shards {
-		end.Spent.Calls += d.Spent.Calls
+		end.Spent.Attempts += d.Spent.Attempts
 		end.Spent.Tokens += d.Spent.Tokens
 		end.Spent.Money += d.Spent.Money
 		end.Spent.Currency = cmp.Or(end.Spent.Currency, d.Spent.Currency)
@@ -271,13 +271,13 @@ func copied(dir string) (map[string][]byte, error) {
 }
 
 // firstOf returns the shard with the next trial of the plan, -1 at the end of all shards.
-func firstOf(shards []*journal.Document, next []int) (first int, least journal.Known) {
+func firstOf(shards []*journal.Document, next []int) (first int, least journal.IndexedTrial) {
 	first = -1
 	for i, d := range shards {
 		if next[i] == d.Len() {
 			continue
 		}
-		if k := d.Known(next[i]); first < 0 || k.N < least.N {
+		if k := d.Indexed(next[i]); first < 0 || k.N < least.N {
 			first, least = i, k
 		}
 	}

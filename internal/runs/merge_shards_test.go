@@ -29,7 +29,7 @@ func (f inFolder) shard(name string, index int, outcomes string, change func(*ev
 // spent ends a shard that has spent something.
 func spent(calls, tokens int, finished string) *eval.End {
 	return &eval.End{
-		Reason: eval.EndCompleted, FinishedAt: finished, Spent: &eval.Spent{Calls: calls, Tokens: tokens, Money: 0.5, Currency: "USD"},
+		Reason: eval.EndCompleted, FinishedAt: finished, Spent: &eval.Spent{Attempts: calls, Tokens: tokens, Money: 0.5, Currency: "USD"},
 	}
 }
 

@@ -188,7 +188,7 @@ func TestFindTrialWantsRequestAndNames(t *testing.T) {
 			if ok && trial.Repeat == 1 {
 				names = append(names, trial.Case+" "+trial.Target)
 			}
-			if k := d.Known(max(0, place)); ok && (k.Case != trial.Case || k.Arm != trial.Arm) {
+			if k := d.Indexed(max(0, place)); ok && (k.Case != trial.Case || k.Arm != trial.Arm) {
 				t.Errorf("got %[3]s on %[4]s, want %[1]s on %[2]s", trial.Case, trial.Arm, k.Case, k.Arm)
 			}
 		}

@@ -188,7 +188,7 @@ func FindTrial(d *journal.Document, t *eval.Trial) (place int, ok bool) {
 	if place, ok = d.Find(t.ID); !ok {
 		return 0, false
 	}
-	k := d.Known(place)
+	k := d.Indexed(place)
 	return place, k.Suite == t.Suite && k.Case == t.Case && k.Arm == t.Arm
 }
 
@@ -265,7 +265,7 @@ func (s *Selection) recordedIn(d *journal.Document) (*trialFilter, error) {
 	s.Sample = was.Sample
 	there := map[ArmCase]bool{}
 	for i := range d.Len() {
-		k := d.Known(i)
+		k := d.Indexed(i)
 		there[ArmCase{k.Suite, k.Case, k.Arm}] = true
 	}
 	return &trialFilter{

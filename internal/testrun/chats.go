@@ -32,12 +32,12 @@ func Chats(t testing.TB, before string, change func(*eval.Result)) *journal.Docu
 // complete adds up the turns of a trial.
 func complete(r *eval.Result) {
 	r.Usage, r.Timing = &eval.Usage{Source: eval.UsageService}, &eval.Timing{}
-	for i := range r.Turns {
-		r.Usage.Add(&r.Turns[i].Usage)
-		r.Timing.Add(&r.Turns[i].Timing)
+	for i := range r.Calls {
+		r.Usage.Add(&r.Calls[i].Usage)
+		r.Timing.Add(&r.Calls[i].Timing)
 	}
 	if r.Outcome != eval.Err {
-		r.Response = &r.Turns[len(r.Turns)-1].Response
+		r.Response = &r.Calls[len(r.Calls)-1].Response
 	}
 }
 
@@ -57,8 +57,8 @@ func (c *chats) request() *eval.Request {
 	return live(said("user", "Where is my kettle?"), said("model", c.before+"Which order?"), said("user", "It is 4711."))
 }
 
-func (c *chats) turn(text, finish string) eval.Turn {
-	return eval.Turn{
+func (c *chats) turn(text, finish string) eval.AnsweredCall {
+	return eval.AnsweredCall{
 		Response: *Answered(c.before+text, finish),
 		Usage:    eval.Usage{PromptTokens: 5, OutputTokens: 2, TotalTokens: 7, Source: eval.UsageService},
 		Timing:   eval.Timing{LatencyMs: 120, Attempts: 1},
@@ -80,7 +80,7 @@ func (c *chats) judged() *eval.Result {
 		Trial:   eval.Trial{ID: "a", Suite: "shop", Case: "judged", Arm: "pro/chat", Repeat: 1, At: "shop.yaml:31:5"},
 		Outcome: eval.Fail,
 		Request: c.request(),
-		Turns:   []eval.Turn{c.turn("Which order?", "STOP"), c.turn("It left.", "STOP")},
+		Calls:   []eval.AnsweredCall{c.turn("Which order?", "STOP"), c.turn("It left.", "STOP")},
 		Scores: []eval.Score{{
 			Scorer: "judge", Name: "helps", Value: new(0.0), Weight: 1,
 			Reason: `the judge panel says no (0), agreement 0 %, at least 0.5 is expected: "` + no + `"`,
@@ -99,7 +99,7 @@ func (c *chats) broken() *eval.Result {
 		Trial:   eval.Trial{N: 1, ID: "b", Suite: "shop", Case: "broken off", Arm: "pro/chat", Repeat: 1},
 		Outcome: eval.Err,
 		Request: c.request(),
-		Turns:   []eval.Turn{c.turn("Which order?", "STOP")},
+		Calls:   []eval.AnsweredCall{c.turn("Which order?", "STOP")},
 		Error:   &eval.Error{Kind: eval.KindStatus, Status: 503, Message: "turn 2: try again later"},
 	}
 }
@@ -109,7 +109,7 @@ func (c *chats) blocked() *eval.Result {
 		Trial:   eval.Trial{N: 2, ID: "c", Suite: "shop", Case: "blocked", Arm: "pro/chat", Repeat: 1},
 		Outcome: eval.Pass,
 		Request: live(said("user", "Where is my kettle?")),
-		Turns:   []eval.Turn{c.turn("", "SAFETY")},
+		Calls:   []eval.AnsweredCall{c.turn("", "SAFETY")},
 		Scores:  []eval.Score{{Scorer: "blocked", Value: new(1.0), Passed: true, Weight: 1, Reason: "blocked (SAFETY)"}},
 	}
 }

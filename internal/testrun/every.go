@@ -19,7 +19,7 @@ func Every(t testing.TB) *journal.Document {
 	l.texts()
 	d := Record(t, everyRun(), &eval.End{
 		FinishedAt: "2026-01-01T00:00:02Z", Reason: eval.EndBudget, Message: "the budget of 3 calls is spent",
-		Spent: &eval.Spent{Calls: 3, Tokens: 120, BudgetCalls: 3, BudgetTokens: 100},
+		Spent: &eval.Spent{Attempts: 3, Tokens: 120, BudgetCalls: 3, BudgetTokens: 100},
 	}, l...)
 	d.Dir = "night" // what commands call it
 	half := 0.5

@@ -99,8 +99,8 @@ func calling(parts ...eval.Piece) *eval.Response {
 }
 
 // step is a turn that the suite answered.
-func step(answer *eval.Response, results ...tool.CallResult) eval.Turn {
-	return eval.Turn{
+func step(answer *eval.Response, results ...tool.CallResult) eval.AnsweredCall {
+	return eval.AnsweredCall{
 		Response: *answer, Results: results,
 		Usage: eval.Usage{
 			PromptTokens:    20,
@@ -116,7 +116,7 @@ func step(answer *eval.Response, results ...tool.CallResult) eval.Turn {
 }
 
 // sent are the model's own turn and the results as the next call sends them.
-func sent(t *eval.Turn) []eval.Content {
+func sent(t *eval.AnsweredCall) []eval.Content {
 	back := eval.Content{Role: eval.RoleUser}
 	for i := range t.Results {
 		back.Parts = append(back.Parts, eval.ResultPart{Result: &t.Results[i]})
@@ -146,11 +146,11 @@ func (l *reach) model() {
 	)
 	last := step(thoughtful("It left today."))
 	whole := l.add("loop", "pro", "support", &eval.Result{
-		Outcome: eval.Fail, Request: toolRequest(sent(&first)...), Turns: []eval.Turn{first, last},
+		Outcome: eval.Fail, Request: toolRequest(sent(&first)...), Calls: []eval.AnsweredCall{first, last},
 	})
 	complete(whole)
 	broken := l.add("broken loop", "pro", "support", &eval.Result{
-		Outcome: eval.Err, Request: toolRequest(sent(&first)...), Turns: []eval.Turn{first},
+		Outcome: eval.Err, Request: toolRequest(sent(&first)...), Calls: []eval.AnsweredCall{first},
 		Error: &eval.Error{Kind: eval.KindStatus, Status: 503, Message: "step 2: try again later"},
 	})
 	complete(broken)
@@ -178,7 +178,7 @@ func (l *reach) chat() {
 	contents := []eval.Content{said("user", question)}
 	contents = append(append(contents, sent(&first)...), said("model", "It is lost."), said("user", "That is bad."))
 	complete(l.add("chat", "pro", "chat", &eval.Result{
-		Outcome: eval.Fail, Request: live(contents...), Turns: []eval.Turn{first, second, last},
+		Outcome: eval.Fail, Request: live(contents...), Calls: []eval.AnsweredCall{first, second, last},
 	}))
 }
 

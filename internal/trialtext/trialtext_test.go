@@ -17,8 +17,8 @@ func text(role, s string) eval.Content {
 	return eval.Content{Role: role, Parts: []eval.Part{eval.TextPart{Text: s}}}
 }
 
-func answered(finish string, results ...tool.CallResult) eval.Turn {
-	return eval.Turn{Response: eval.Response{Candidates: []eval.Candidate{{Text: "t", FinishReason: finish}}}, Results: results}
+func answered(finish string, results ...tool.CallResult) eval.AnsweredCall {
+	return eval.AnsweredCall{Response: eval.Response{Candidates: []eval.Candidate{{Text: "t", FinishReason: finish}}}, Results: results}
 }
 
 // own and back are what a step adds to a request: the model's turn, and the results of its calls.
@@ -36,30 +36,30 @@ func TestSuiteContentsAreKeptFromThoseOfTheTrial(t *testing.T) {
 	list := func(all ...eval.Content) []eval.Content { return all }
 	for name, test := range map[string]struct {
 		contents, want []eval.Content
-		turns          []eval.Turn
+		turns          []eval.AnsweredCall
 		live           bool
 	}{
 		"one call":               {contents: list(user, shot, more), want: list(user, shot, more)},
-		"a loop":                 {contents: list(user, own, back), want: list(user), turns: []eval.Turn{step, last}},
-		"two steps":              {contents: list(user, own, back, own, back), want: list(user), turns: []eval.Turn{step, step, last}},
-		"examples and a loop":    {contents: list(user, shot, more, own, back), want: list(user, shot, more), turns: []eval.Turn{step, last}},
-		"not kept":               {contents: list(user, own, withheld), want: list(user), turns: []eval.Turn{step, last}},
-		"broke off after a step": {contents: list(user, own, back), want: list(user), turns: []eval.Turn{step}},
+		"a loop":                 {contents: list(user, own, back), want: list(user), turns: []eval.AnsweredCall{step, last}},
+		"two steps":              {contents: list(user, own, back, own, back), want: list(user), turns: []eval.AnsweredCall{step, step, last}},
+		"examples and a loop":    {contents: list(user, shot, more, own, back), want: list(user, shot, more), turns: []eval.AnsweredCall{step, last}},
+		"not kept":               {contents: list(user, own, withheld), want: list(user), turns: []eval.AnsweredCall{step, last}},
+		"broke off after a step": {contents: list(user, own, back), want: list(user), turns: []eval.AnsweredCall{step}},
 		"broke off before the results were sent": {
-			contents: list(user, own, back), want: list(user), turns: []eval.Turn{step, step},
+			contents: list(user, own, back), want: list(user), turns: []eval.AnsweredCall{step, step},
 		},
 		"examples, and nothing was sent again": {
-			contents: list(user, shot, more), want: list(user, shot, more), turns: []eval.Turn{step},
+			contents: list(user, shot, more), want: list(user, shot, more), turns: []eval.AnsweredCall{step},
 		},
-		"a chat": {contents: list(user, shot, more), want: list(user, more), turns: []eval.Turn{last, last}, live: true},
+		"a chat": {contents: list(user, shot, more), want: list(user, more), turns: []eval.AnsweredCall{last, last}, live: true},
 		"a chat with a step": {
-			contents: list(user, own, back, shot, more), want: list(user, more), turns: []eval.Turn{step, last, last}, live: true,
+			contents: list(user, own, back, shot, more), want: list(user, more), turns: []eval.AnsweredCall{step, last, last}, live: true,
 		},
 		"a chat, a step last": {
-			contents: list(user, shot, more, own, back), want: list(user, more), turns: []eval.Turn{last, step, last}, live: true,
+			contents: list(user, shot, more, own, back), want: list(user, more), turns: []eval.AnsweredCall{last, step, last}, live: true,
 		},
 	} {
-		r := &eval.Result{Request: &eval.Request{Contents: test.contents, Live: test.live}, Turns: test.turns}
+		r := &eval.Result{Request: &eval.Request{Contents: test.contents, Live: test.live}, Calls: test.turns}
 		if diff := cmp.Diff(test.want, SuiteContents(r)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -75,15 +75,15 @@ func TestCallsAreNamedAsInErrors(t *testing.T) {
 	step, last := answered("TOOL_CALLS", tool.CallResult{Name: "f"}), answered("STOP")
 	for name, test := range map[string]struct {
 		live  bool
-		turns []eval.Turn
+		turns []eval.AnsweredCall
 		want  string
 	}{
-		"a chat":             {true, []eval.Turn{last, last}, "turn 1|turn 2"},
-		"a loop":             {false, []eval.Turn{step, step, last}, "step 1|step 2|step 3"},
-		"a chat with a step": {true, []eval.Turn{last, step, last}, "turn 1, step 1|turn 2, step 1|turn 2, step 2"},
-		"broken off":         {false, []eval.Turn{step}, "step 1"},
+		"a chat":             {true, []eval.AnsweredCall{last, last}, "turn 1|turn 2"},
+		"a loop":             {false, []eval.AnsweredCall{step, step, last}, "step 1|step 2|step 3"},
+		"a chat with a step": {true, []eval.AnsweredCall{last, step, last}, "turn 1, step 1|turn 2, step 1|turn 2, step 2"},
+		"broken off":         {false, []eval.AnsweredCall{step}, "step 1"},
 	} {
-		got := strings.Join(TurnNames(&eval.Result{Request: &eval.Request{Live: test.live}, Turns: test.turns}), "|")
+		got := strings.Join(TurnNames(&eval.Result{Request: &eval.Request{Live: test.live}, Calls: test.turns}), "|")
 		if got != test.want {
 			t.Errorf("%s: got %s, want %s", name, got, test.want)
 		}

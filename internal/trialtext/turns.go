@@ -11,7 +11,7 @@ import (
 // HasSteps reports whether the suite answered function calls of the model in a trial, so that its turns are
 // steps.
 func HasSteps(r *eval.Result) bool {
-	return slices.ContainsFunc(r.Turns, func(t eval.Turn) bool { return t.Results != nil })
+	return slices.ContainsFunc(r.Calls, func(t eval.AnsweredCall) bool { return t.Results != nil })
 }
 
 // TurnNames names the turns of a trial in their order: by the user's turn in a live chat, and by the step
@@ -20,7 +20,7 @@ func TurnNames(r *eval.Result) []string {
 	steps, chat := HasSteps(r), r.Request == nil || r.Request.Live
 	var out []string
 	turn, step := 1, 1
-	for i := range r.Turns {
+	for i := range r.Calls {
 		switch {
 		case !steps:
 			out = append(out, fmt.Sprintf("turn %d", turn))
@@ -29,7 +29,7 @@ func TurnNames(r *eval.Result) []string {
 		default:
 			out = append(out, fmt.Sprintf("step %d", step))
 		}
-		if step++; r.Turns[i].Results == nil {
+		if step++; r.Calls[i].Results == nil {
 			turn, step = turn+1, 1
 		}
 	}
@@ -42,15 +42,15 @@ func SuiteContents(r *eval.Result) []eval.Content {
 	switch {
 	case r.Request == nil:
 		return nil
-	case len(r.Turns) == 0:
+	case len(r.Calls) == 0:
 		return r.Request.Contents
 	case r.Request.Live || !HasSteps(r):
-		return userContents(r.Request.Contents, r.Turns)
+		return userContents(r.Request.Contents, r.Calls)
 	}
 	contents := r.Request.Contents
-	for steps := len(r.Turns); steps > 0; steps-- { // the results of the last step may not have been sent
+	for steps := len(r.Calls); steps > 0; steps-- { // the results of the last step may not have been sent
 		from := len(contents) - 2*steps
-		if from > 0 && areSteps(contents[from:], r.Turns[:steps]) {
+		if from > 0 && areSteps(contents[from:], r.Calls[:steps]) {
 			return contents[:from]
 		}
 	}
@@ -59,7 +59,7 @@ func SuiteContents(r *eval.Result) []eval.Content {
 
 // userContents omits the model's turns and the results of its calls: in a live chat, none of them come from
 // the suite.
-func userContents(contents []eval.Content, turns []eval.Turn) []eval.Content {
+func userContents(contents []eval.Content, turns []eval.AnsweredCall) []eval.Content {
 	var out []eval.Content
 	replies, results := 0, false // the next contents are results
 	for _, c := range contents {
@@ -77,7 +77,7 @@ func userContents(contents []eval.Content, turns []eval.Turn) []eval.Content {
 }
 
 // areSteps reports whether contents are turns of the model, each followed by the results of its calls.
-func areSteps(contents []eval.Content, turns []eval.Turn) bool {
+func areSteps(contents []eval.Content, turns []eval.AnsweredCall) bool {
 	for i := range turns {
 		own, back := &contents[2*i], &contents[2*i+1]
 		if own.Role != eval.RoleModel || !holdResults(back, turns[i].Results) {

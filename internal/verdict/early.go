@@ -427,7 +427,7 @@ func (w *watchedSuite) replay(stop *eval.EarlyVerdict) {
 }
 
 // Replay feeds the results that a resumed run already has. A recorded stop is final.
-func (q *Early) Replay(d *journal.Document, settled func(journal.Known) bool, w *journal.Writer) error {
+func (q *Early) Replay(d *journal.Document, settled func(journal.IndexedTrial) bool, w *journal.Writer) error {
 	for _, stop := range d.EarlyVerdicts {
 		if s, ok := q.suites[stop.Suite]; ok {
 			s.replay(&stop)
@@ -437,7 +437,7 @@ func (q *Early) Replay(d *journal.Document, settled func(journal.Known) bool, w 
 		if err != nil {
 			return err
 		}
-		if !settled(journal.Known{Suite: f.Suite, Arm: f.Arm, Outcome: f.Outcome}) {
+		if !settled(journal.IndexedTrial{Suite: f.Suite, Arm: f.Arm, Outcome: f.Outcome}) {
 			continue
 		}
 		if err := q.observe(ofFacts(f), w); err != nil { // its Quarantined is as of the same time

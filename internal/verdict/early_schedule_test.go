@@ -188,7 +188,7 @@ func TestAResumedRunComesToTheSameStop(t *testing.T) {
 	t.Parallel()
 	_, plan := load(t, earlySuite(150, "p", nil), runner.Filter{})
 	rule := baselineOf(t, plan, 0.1, passing)
-	settled := func(k journal.Known) bool { return k.Outcome == eval.Pass || k.Outcome == eval.Fail }
+	settled := func(k journal.IndexedTrial) bool { return k.Outcome == eval.Pass || k.Outcome == eval.Fail }
 	whole := watch(t, plan, &eval.GateConfig{Baseline: rule}, 8)
 	results := whole.judge(passing)
 	whole.take(results)

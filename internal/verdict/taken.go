@@ -37,7 +37,7 @@ func costOf(d *journal.Document, arm *compare.Side, prices *pricing.PriceList) *
 	}
 	var cost compare.Sum
 	for i := range d.Len() {
-		k := d.Known(i)
+		k := d.Indexed(i)
 		if k.Suite != arm.Suite || k.Arm != arm.Arm || k.Outcome != eval.Pass && k.Outcome != eval.Fail {
 			continue
 		}

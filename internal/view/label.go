@@ -166,7 +166,7 @@ func (l *labelling) closed(d *journal.Document, r *eval.Result) string {
 // closedTrial says why an answer takes no label in any run, "" when it does.
 func closedTrial(r *eval.Result) string {
 	_, badName := labels.FileName(r.Suite)
-	hash := labels.HashOf(r.Response, r.Turns)
+	hash := labels.HashOf(r.Response, r.Calls)
 	switch {
 	case r.Response == nil:
 		return "there is no answer to label"
@@ -198,7 +198,7 @@ func (s *Server) readLabels(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) opinionsOf(r *eval.Result, closed string) opinions {
-	out := opinions{Hash: labels.HashOf(r.Response, r.Turns), Closed: closed, Labels: []opinion{}}
+	out := opinions{Hash: labels.HashOf(r.Response, r.Calls), Closed: closed, Labels: []opinion{}}
 	if _, err := labels.FileName(r.Suite); err != nil || out.Hash == "" {
 		return out
 	}

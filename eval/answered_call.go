@@ -12,28 +12,28 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// Turn is an answered call of a trial of several: what came back, and what it cost. A trial has several where it is a
+// AnsweredCall is one of the calls of a trial of several, with its answer: what came back, and what it cost. A trial has several where it is a
 // live chat, and where the suite answers the model's tool calls. The reply, which the next call sends as the model's
 // own, is the first candidate.
-type Turn struct {
+type AnsweredCall struct {
 	Response
-	// Results are the suite's results for the calls of this turn, in their order. The next call sends them.
-	// nil means that the turn is the final answer to the user.
+	// Results are the suite's results for the tool calls of this answer, in their order. The next call sends them.
+	// nil means that it is the final answer to the user.
 	Results []tool.CallResult `json:"results,omitempty"`
 	Usage   Usage             `json:"usage"`
 	Timing  Timing            `json:"timing"`
 }
 
-// FunctionCalls are the tool calls of the turn's first candidate.
-func (t *Turn) FunctionCalls() []tool.FunctionCall {
+// FunctionCalls are the tool calls of the first candidate.
+func (t *AnsweredCall) FunctionCalls() []tool.FunctionCall {
 	if len(t.Candidates) == 0 {
 		return nil
 	}
 	return t.Candidates[0].FunctionCalls()
 }
 
-// Block is the reason for which the turn was blocked, its prompt or its first candidate; "" when it was not. A block ends a chat.
-func (t *Turn) Block() string {
+// Block is the reason for which the call was blocked, its prompt or its first candidate; "" when it was not. A block ends a chat.
+func (t *AnsweredCall) Block() string {
 	reason := t.PromptBlock()
 	if reason == "" && len(t.Candidates) > 0 {
 		reason = t.Candidates[0].Block()
@@ -43,7 +43,7 @@ func (t *Turn) Block() string {
 
 // reply returns the model's own turn for the next request. It uses the raw parts if there is more than
 // text, because they have ids and signatures. A reply of an application is a text.
-func (t *Turn) reply(application bool) Content {
+func (t *AnsweredCall) reply(application bool) Content {
 	raw := t.raw()
 	if raw == nil || application {
 		return Content{Role: RoleModel, Parts: []Part{TextPart{Text: t.Text()}}}
@@ -56,7 +56,7 @@ func (t *Turn) reply(application bool) Content {
 }
 
 // raw returns the raw parts of the first candidate, nil if they are only text.
-func (t *Turn) raw() []json.RawMessage {
+func (t *AnsweredCall) raw() []json.RawMessage {
 	if len(t.Candidates) == 0 {
 		return nil
 	}
@@ -128,7 +128,7 @@ func isText(part json.RawMessage) bool {
 }
 
 // results is the turn in which the results of the model's calls go back.
-func (t *Turn) results() Content {
+func (t *AnsweredCall) results() Content {
 	out := Content{Role: RoleUser}
 	for i := range t.Results {
 		out.Parts = append(out.Parts, ResultPart{Result: &t.Results[i]})
@@ -139,7 +139,7 @@ func (t *Turn) results() Content {
 // After is the request for the call that follows the answered ones: the user's turns so far, with the model's own
 // turns and the results of its calls in between. The request itself has the turns of the user, and in a chat that is
 // not live all that was said before.
-func (r *Request) After(answered []Turn) Request {
+func (r *Request) After(answered []AnsweredCall) Request {
 	next := *r
 	rest := [][]Content{r.Contents}
 	if r.Live {
@@ -162,18 +162,18 @@ func (r *Request) After(answered []Turn) Request {
 	return next
 }
 
-// Turns is how many turns of the user the request of a plan has: one, or several in a live chat. Each takes at least
+// UserTurns is how many turns of the user the request of a plan has: one, or several in a live chat. Each takes at least
 // one call.
-func (r *Request) Turns() int {
+func (r *Request) UserTurns() int {
 	if r.Live {
 		return len(r.Contents)
 	}
 	return 1
 }
 
-// TurnID names the call of a trial that follows the answered ones. The first has the trial's own id. A later one has a
+// CallID names the call of a trial that follows the answered ones. The first has the trial's own id. A later one has a
 // hash of the replies and results before it, since they are part of its request.
-func (t *Trial) TurnID(answered []Turn) string {
+func (t *Trial) CallID(answered []AnsweredCall) string {
 	if len(answered) == 0 {
 		return t.ID
 	}
