@@ -16,8 +16,6 @@ type Comparison struct {
 	Choice *PairwiseJudging `json:"choice,omitempty"`
 	// Repeated lists suites that runs of this folder compared with the same baseline before.
 	Repeated []Repeated `json:"repeated,omitempty"`
-	// NotCompared says that the gate has a baseline but --no-baseline was given.
-	NotCompared bool `json:"notCompared,omitempty"`
 }
 
 // Repeated is a suite that was compared with its baseline before, with unchanged files.

@@ -190,8 +190,8 @@ func TestFailuresAreSetApartFromThoseOfTheBaseline(t *testing.T) {
 func TestFailuresWithoutBaselineArePlain(t *testing.T) {
 	t.Parallel()
 	d := worseRun(t)
-	for _, c := range []*compare.Comparison{nil, {NotCompared: true}, {Why: "no arm is in both"}} {
-		d.Decision.Comparison = c
+	for _, decision := range []journal.Decision{{}, {NotCompared: true}, {Comparison: &compare.Comparison{Why: "no arm is in both"}}} {
+		d.Decision.Comparison, d.Decision.NotCompared = decision.Comparison, decision.NotCompared
 		for _, format := range []string{"table", "markdown", "github", "junit"} {
 			present(t, written(t, format, d, reports.Options{}), "newly failing", "in the baseline", "since the baseline", "(new)")
 		}
