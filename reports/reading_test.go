@@ -39,7 +39,7 @@ func worseArm() compare.ArmComparison {
 					Test: "a test", Gated: true, Margin: new(0.25), PNonInferior: new(0.01), PWorse: new(0.03),
 					HeadErrors: 2, PWithErrors: &[2]float64{0.04, 1},
 				},
-				MetricVerdict: compare.MetricVerdict{Verdict: eval.NotWorse, Flags: []string{"worse_within_margin"}},
+				MetricVerdict: compare.MetricVerdict{Verdict: eval.NotWorse, Cautions: []string{"worse_within_margin"}},
 			},
 			{
 				Name:         option.MetricTokens,
