@@ -128,8 +128,8 @@ func TestPairedBinaryVerdictsAgreeWithAnotherProgram(t *testing.T) {
 		if m.Verdict != want || m.Verdict != binaryVerdict(v.N, v.Gained, v.Regressed, v.Margin, v.Alpha) {
 			t.Errorf("%+v: got %s, want %s", v, m.Verdict, want)
 		}
-		if m.Verdict == eval.Verdict(v.Verdict) && !slices.Equal(m.Flags, v.Flags) && len(m.Flags)+len(v.Flags) > 0 {
-			t.Errorf("%+v: flags %v, want %v", v, m.Flags, v.Flags)
+		if m.Verdict == eval.Verdict(v.Verdict) && !slices.Equal(m.Cautions, v.Flags) && len(m.Cautions)+len(v.Flags) > 0 {
+			t.Errorf("%+v: flags %v, want %v", v, m.Cautions, v.Flags)
 		}
 	}
 }

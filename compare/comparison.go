@@ -16,8 +16,6 @@ type Comparison struct {
 	Choice *PairwiseJudging `json:"choice,omitempty"`
 	// Repeated lists suites that runs of this folder compared with the same baseline before.
 	Repeated []Repeated `json:"repeated,omitempty"`
-	// NotCompared says that the gate has a baseline but --no-baseline was given.
-	NotCompared bool `json:"notCompared,omitempty"`
 }
 
 // Repeated is a suite that was compared with its baseline before, with unchanged files.
@@ -143,7 +141,7 @@ type MetricVerdict struct {
 	// Advisory says that fewer cases are compared than required, and that the gate accepts it.
 	Advisory bool         `json:"advisory,omitempty"`
 	Verdict  eval.Verdict `json:"verdict,omitempty"`
-	Flags    []string     `json:"flags,omitempty"`
+	Cautions []string     `json:"flags,omitempty"`
 	// Advice says in words what a decision would take.
 	Advice string `json:"advice,omitempty"`
 	// MoreCases is the number of additional cases for a power of 80 %, 0 when there are enough.

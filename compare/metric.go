@@ -123,7 +123,7 @@ func (m *measure) binary(c *MetricComparison, margin float64, better direction) 
 		p.notInferior = max(p.notInferior, reach(margin, float64(n)))
 		c.PNonInferior = &p.notInferior
 		if stats.TangoBeyond(n, gained, regressed, margin) <= m.Alpha {
-			c.Flags = append(c.Flags, beyondMargin)
+			c.Cautions = append(c.Cautions, beyondMargin)
 		}
 	}
 	c.Interval = oriented(agreed(c, i.Lo, i.Hi, m.Alpha, limits{0, -margin}), better)
@@ -178,7 +178,7 @@ func (m *measure) scores(c *MetricComparison, u units, margin float64, better di
 		p := max(atMostZero(shifted, u.weights, margin-1, room), reach(margin, effective(u.weights)))
 		c.PNonInferior = &p
 		if atMostZero(scaledBy(-1, shifted), u.weights, -1-margin, room) <= m.Alpha {
-			c.Flags = append(c.Flags, beyondMargin)
+			c.Cautions = append(c.Cautions, beyondMargin)
 		}
 	}
 	if m.testsOnly {

@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/option"
 )
 
-// Flags of a metric's verdict.
+// Cautions of a metric's verdict.
 const (
 	worseWithinMargin = "worse_within_margin" // worse, but not by more than the margin
 	beyondMargin      = "beyond_margin"       // worse by more than the margin
@@ -93,14 +93,14 @@ func stopped(m *MetricComparison, stop *eval.EarlyVerdict) {
 	case stop.Verdict == eval.NotWorse:
 		m.Verdict = eval.NotWorse
 	case stop.Verdict == eval.Inconclusive:
-		m.Verdict, m.Flags, m.Test = eval.Inconclusive, nil, "stopped before the end: the gate's pass rate was out of reach"
+		m.Verdict, m.Cautions, m.Test = eval.Inconclusive, nil, "stopped before the end: the gate's pass rate was out of reach"
 		return
 	case stop.Metric == m.Name:
 		m.Verdict = eval.Regressed
 	default:
 		return
 	}
-	m.Test, m.Flags = "betting e-process, with its interval, which holds whenever a run stops", nil
+	m.Test, m.Cautions = "betting e-process, with its interval, which holds whenever a run stops", nil
 }
 
 func orOne(p *float64) float64 {
@@ -127,8 +127,8 @@ type tested struct {
 
 // decide is the rule for one metric. Each of its tests has error rate alpha.
 func decide(m *MetricComparison, p tested, alpha float64) {
-	flags := m.Flags
-	m.Flags = nil
+	cautions := m.Cautions
+	m.Cautions = nil
 	switch {
 	case m.N == 0:
 		m.Verdict = eval.Invalid
@@ -137,15 +137,15 @@ func decide(m *MetricComparison, p tested, alpha float64) {
 	case p.notInferior <= alpha:
 		m.Verdict = eval.NotWorse
 		if orOne(m.PWorse) <= alpha {
-			m.Flags = []string{worseWithinMargin}
+			m.Cautions = []string{worseWithinMargin}
 		}
 	case orOne(m.PNonInferior) <= alpha:
 		m.Verdict = eval.Inconclusive
 		m.Advice = fmt.Sprintf("%d head errors: not worse only if what could not be judged is like the rest", m.HeadErrors)
 	case p.worse <= alpha:
 		m.Verdict = eval.Regressed
-		if slices.Contains(flags, beyondMargin) {
-			m.Flags = []string{beyondMargin}
+		if slices.Contains(cautions, beyondMargin) {
+			m.Cautions = []string{beyondMargin}
 		}
 	default:
 		m.Verdict = eval.Inconclusive

@@ -87,7 +87,7 @@ func TestEmptyRunsAreShownAsEmpty(t *testing.T) {
 	for name, change := range map[string]func(*journal.Document){
 		"empty": nil,
 		"not compared": func(d *journal.Document) {
-			decided(d).Comparison = &compare.Comparison{NotCompared: true}
+			decided(d).NotCompared = true
 		},
 		"not comparable": func(d *journal.Document) {
 			arms := []compare.ArmComparison{{HeadArm: "a/b"}}

@@ -11,6 +11,8 @@ type Decision struct {
 	Gate       eval.Gate           // the verdict of the rules
 	Comparison *compare.Comparison // with the baseline of the gate; nil when there is none
 	Ranking    []ranking.Ranking   // of the arms of suites whose gate or race is about the best arm
+	// NotCompared says that a gate has a baseline, and that --no-baseline was given. There is no Comparison then.
+	NotCompared bool
 }
 
 // Gate is the verdict of the rules; nil when no gate was applied.
@@ -28,6 +30,9 @@ func (d *Document) Comparison() *compare.Comparison {
 	}
 	return d.Decision.Comparison
 }
+
+// NotCompared reports whether the gate has a baseline with which --no-baseline kept the run from being compared.
+func (d *Document) NotCompared() bool { return d.Decision != nil && d.Decision.NotCompared }
 
 // Ranking orders the arms of the suites whose gate or race is about the best arm; nil when no gate was applied.
 func (d *Document) Ranking() []ranking.Ranking {

@@ -206,9 +206,9 @@ func TestMarkdownShowsWhatGotWorseFirst(t *testing.T) {
 	if strings.Index(page, "### Newly failing") > strings.Index(page, "### Failed") {
 		t.Errorf("got %v, want what newly fails before what failed", page)
 	}
-	d.Decision.Comparison = &compare.Comparison{NotCompared: true}
+	d.Decision.NotCompared, d.Decision.Comparison = true, nil
 	expect.Contains(t, "the comment", markdownOf(t, d), "Not compared with the baseline (`--no-baseline`).")
-	d.Decision.Comparison = &compare.Comparison{Why: "blank"}
+	d.Decision.NotCompared, d.Decision.Comparison = false, &compare.Comparison{Why: "blank"}
 	expect.Contains(t, "the comment", markdownOf(t, d), "**NOT COMPARABLE**: `blank`")
 }
 

@@ -53,10 +53,6 @@ func (t *screen) verdict(v eval.Verdict) string {
 }
 
 func (t *screen) comparison(c *compare.Comparison) {
-	if c.NotCompared {
-		t.line("not compared with the baseline (--no-baseline)")
-		return
-	}
 	head := compared(c)
 	if t.d != nil && c.Verdict != "" { // in the report of a run
 		head += ": " + verdictWords[c.Verdict]

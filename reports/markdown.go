@@ -47,6 +47,9 @@ func Markdown(w io.Writer, d *journal.Document, o Options) error {
 		m.ranking(&d.Ranking()[i])
 	}
 	m.classifications()
+	if d.NotCompared() {
+		m.add("Not compared with the baseline (`--no-baseline`).\n\n")
+	}
 	if c := d.Comparison(); c != nil {
 		if err := m.comparison(c); err != nil {
 			return err

@@ -13,10 +13,6 @@ import (
 
 // comparison shows how the run compares with its baseline.
 func (m *markdown) comparison(c *compare.Comparison) error {
-	if c.NotCompared {
-		m.add("Not compared with the baseline (`--no-baseline`).\n\n")
-		return nil
-	}
 	m.add("### Compared with %s\n\n", code(sideName(&c.Base)))
 	for _, line := range overview.Repeated(c) {
 		m.add("%s.\n\n", codeOf(line, maxMdReason))

@@ -39,7 +39,7 @@ func worseArm() compare.ArmComparison {
 					Test: "a test", Gated: true, Margin: new(0.25), PNonInferior: new(0.01), PWorse: new(0.03),
 					HeadErrors: 2, PWithErrors: &[2]float64{0.04, 1},
 				},
-				MetricVerdict: compare.MetricVerdict{Verdict: eval.NotWorse, Flags: []string{"worse_within_margin"}},
+				MetricVerdict: compare.MetricVerdict{Verdict: eval.NotWorse, Cautions: []string{"worse_within_margin"}},
 			},
 			{
 				Name:         option.MetricTokens,
@@ -190,8 +190,8 @@ func TestFailuresAreSetApartFromThoseOfTheBaseline(t *testing.T) {
 func TestFailuresWithoutBaselineArePlain(t *testing.T) {
 	t.Parallel()
 	d := worseRun(t)
-	for _, c := range []*compare.Comparison{nil, {NotCompared: true}, {Why: "no arm is in both"}} {
-		d.Decision.Comparison = c
+	for _, decision := range []journal.Decision{{}, {NotCompared: true}, {Comparison: &compare.Comparison{Why: "no arm is in both"}}} {
+		d.Decision.Comparison, d.Decision.NotCompared = decision.Comparison, decision.NotCompared
 		for _, format := range []string{"table", "markdown", "github", "junit"} {
 			present(t, written(t, format, d, reports.Options{}), "newly failing", "in the baseline", "since the baseline", "(new)")
 		}

@@ -61,7 +61,7 @@ func (t *table) full() error {
 	if err := t.reasons(); err != nil {
 		return err
 	}
-	if c := t.d.Comparison(); c != nil && !c.NotCompared {
+	if c := t.d.Comparison(); c != nil {
 		t.comparison(c)
 		t.out.WriteString("\n")
 	}

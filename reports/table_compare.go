@@ -24,7 +24,10 @@ const (
 // comparing suggests commands that compare arms, or the run with the next one, unless it was compared already. A
 // comparison with a margin is suggested only when there are enough cases: otherwise it could only be inconclusive.
 func (t *table) comparing(run string) []suggestion {
-	if t.d.Comparison() != nil {
+	switch {
+	case t.d.NotCompared():
+		return nil
+	case t.d.Comparison() != nil:
 		return t.changedAnswers(run)
 	}
 	c := t.d.Summary.Counts

@@ -43,9 +43,10 @@ func (t *table) short() error {
 func (t *table) against() {
 	c := t.d.Comparison()
 	if c == nil {
+		t.compared()
 		return
 	}
-	if c.NotCompared || overview.HasPassed(t.d) && (c.Verdict == eval.NotWorse || c.Verdict == eval.Improved) {
+	if overview.HasPassed(t.d) && (c.Verdict == eval.NotWorse || c.Verdict == eval.Improved) {
 		t.compared()
 		t.figures()
 		return

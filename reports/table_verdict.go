@@ -72,9 +72,9 @@ func (t *table) cutAnswers() {
 // compared shows a comparison in short.
 func (t *table) compared() {
 	switch c := t.d.Comparison(); {
+	case t.d.NotCompared():
+		t.line("not compared with the baseline (--no-baseline)")
 	case c == nil:
-	case c.NotCompared:
-		t.comparison(c)
 	case c.Verdict != "":
 		t.line("compared with %s: %s", diag.CleanLine(sideName(&c.Base)), t.verdict(c.Verdict))
 		for _, line := range slices.Concat(briefs(c), overview.Repeated(c)) {

@@ -28,11 +28,18 @@ type Overview struct {
 	Gate      *eval.Gate `json:"gate"`
 	NoVerdict string     `json:"noVerdict,omitempty"`
 	// Comparison is with the baseline of the gate.
-	Comparison *compare.Comparison `json:"comparison,omitempty"`
+	Comparison *GateComparison `json:"comparison,omitempty"`
 	// Ranking ranks the arms of suites with a rule about the best arm, or with a race.
 	Ranking []ranking.Ranking `json:"ranking,omitempty"`
 	// Race is set in a run with --race.
 	Race *RaceResult `json:"race,omitempty"`
+}
+
+// GateComparison is the comparison of a gate with its baseline. With --no-baseline it has only the run that was not
+// compared.
+type GateComparison struct {
+	*compare.Comparison
+	NotCompared bool `json:"notCompared,omitempty"`
 }
 
 // RunStatus says what was run and how it ended.
@@ -102,7 +109,7 @@ func New(d *journal.Document) Overview {
 		Run:     newRun(d),
 		Totals:  newSummary(d),
 		Arms:    []ArmFigures{},
-		Gate:    applied(d.Gate()), Comparison: d.Comparison(), Ranking: d.Ranking(), Race: RaceOf(d),
+		Gate:    applied(d.Gate()), Comparison: gateComparison(d), Ranking: d.Ranking(), Race: RaceOf(d),
 	}
 	if d.Gate() == nil {
 		out.NoVerdict = NotApplied
@@ -117,6 +124,17 @@ func New(d *journal.Document) Overview {
 		}
 	}
 	return out
+}
+
+func gateComparison(d *journal.Document) *GateComparison {
+	switch c := d.Comparison(); {
+	case d.NotCompared():
+		run := compare.Compared{Run: d.Run.ID, StartedAt: d.Run.StartedAt}
+		return &GateComparison{&compare.Comparison{Head: run, Arms: []compare.ArmComparison{}}, true}
+	case c != nil:
+		return &GateComparison{Comparison: c}
+	}
+	return nil
 }
 
 // applied returns the gate with rules that encode as [] rather than null; nil if no gate was applied.

@@ -205,7 +205,7 @@ func MetricWords(m *compare.MetricComparison) string {
 	if m.Gated && m.Test != "" {
 		text += " (" + m.Test + ")"
 	}
-	for _, flag := range m.Flags {
+	for _, flag := range m.Cautions {
 		words, known := flagWords[flag]
 		if !known {
 			words = strings.ReplaceAll(flag, "_", " ")

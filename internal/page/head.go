@@ -40,11 +40,11 @@ func newHead(d *journal.Document) head {
 		names = append(names, h.Run.Suites[i].Name)
 	}
 	h.Title = strings.Join(names, ", ")
-	h.Points = hasPoints(h.Comparison)
-	h.Comparison = cutComparison(h.Comparison)
-	if h.Comparison != nil {
-		for i := range h.Comparison.Arms {
-			h.Readings = append(h.Readings, overview.ReadingOf(&h.Comparison.Arms[i]))
+	h.Points = hasPoints(d.Comparison())
+	if c := h.Comparison; c != nil {
+		c.Comparison = cutComparison(c.Comparison)
+		for i := range c.Arms {
+			h.Readings = append(h.Readings, overview.ReadingOf(&c.Arms[i]))
 		}
 	}
 	return h
@@ -52,9 +52,6 @@ func newHead(d *journal.Document) head {
 
 // cutComparison copies a comparison with answers cut to what the page shows.
 func cutComparison(c *compare.Comparison) *compare.Comparison {
-	if c == nil {
-		return nil
-	}
 	copied := *c
 	copied.Arms = append([]compare.ArmComparison{}, c.Arms...)
 	for i := range copied.Arms {

@@ -295,7 +295,7 @@ func compared(t testing.TB) *journal.Document {
 			Name:          option.MetricPass,
 			MetricChange:  compare.MetricChange{N: 2, Level: 0.98, Anytime: true},
 			MetricTests:   compare.MetricTests{Gated: true, Margin: new(0.05)},
-			MetricVerdict: compare.MetricVerdict{Flags: []string{"worse_within_margin"}},
+			MetricVerdict: compare.MetricVerdict{Cautions: []string{"worse_within_margin"}},
 		}},
 	}}}
 	return d

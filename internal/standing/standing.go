@@ -44,7 +44,7 @@ type Failures struct{ of map[failure]Standing }
 func New(d *journal.Document) Failures {
 	f := Failures{of: map[failure]Standing{}}
 	c := d.Comparison()
-	if c == nil || c.NotCompared {
+	if c == nil {
 		return f
 	}
 	marks := map[failure]Standing{}

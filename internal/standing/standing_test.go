@@ -100,11 +100,11 @@ func TestAFailureIsWhatTheComparisonSays(t *testing.T) {
 
 func TestNoFailureIsNewWithoutABaseline(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]*compare.Comparison{
-		"no comparison": nil, "not compared": {NotCompared: true, Arms: compared(nil).Arms}, "no arms": {},
+	for name, decision := range map[string]journal.Decision{
+		"no comparison": {}, "not compared": {NotCompared: true}, "no arms": {Comparison: &compare.Comparison{}},
 	} {
 		d := run(t, outcome{"s", "t/a", "c", "f", false})
-		d.Decision.Comparison = c
+		d.Decision = &decision
 		failures := standing.New(d)
 		expect.Same(t, name, failures.Of("s", "t/a", "c"), "")
 	}

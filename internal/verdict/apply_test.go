@@ -274,7 +274,8 @@ func TestWithoutTheBaselineTheOtherRulesStay(t *testing.T) {
 	d := comparedWith(t, runOf(t, "base", nil, row("pppp")...), *passRule(0.1), row("ffff")...)
 	d.Run.Flags.Baseline = option.NoBaseline{}
 	expect.Same(t, "rules", rulesOf(d), []string{"errors holds", "exit 0"})
-	expect.Same(t, "not compared", d.Comparison().NotCompared, true)
+	expect.Same(t, "not compared", d.NotCompared(), true)
+	expect.Same(t, "comparison", d.Comparison(), nil)
 }
 
 // A suite that only the baseline has breaks the gate, though no suite of the run has a rule about it.

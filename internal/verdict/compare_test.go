@@ -149,7 +149,7 @@ func TestEachSuiteIsDecidedByItsOwnRule(t *testing.T) {
 	})
 	expect.Same(t, "verdicts", verdicts(c), []string{"strict t/p: regressed", "lax t/p: not_worse"})
 	expect.Same(t, "the whole", c.Verdict, eval.Regressed)
-	expect.Same(t, "the lax one's flags", c.Arms[1].Metrics[0].Flags, []string{"worse_within_margin"})
+	expect.Same(t, "the lax one's flags", c.Arms[1].Metrics[0].Cautions, []string{"worse_within_margin"})
 }
 
 // What differs other than the prompt is a warning.

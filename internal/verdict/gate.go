@@ -16,7 +16,7 @@ import (
 // Apply applies the rules of the run's suites to its outcomes, compares it with its baseline if there is one, and stores
 // the result in the document.
 func Apply(d *journal.Document) {
-	comparison := withBaseline(d)
+	comparison, notCompared := withBaseline(d)
 	var ranked []ranking.Ranking
 	g := eval.Gate{Rules: []eval.GateRule{}}
 	var codes []int
@@ -35,7 +35,7 @@ func Apply(d *journal.Document) {
 		}
 		rules := &rulings{suite: s, doc: d}
 		rules.apply(config)
-		if config.Baseline != nil {
+		if config.Baseline != nil && !notCompared {
 			rules.baseline(config.Baseline, comparison)
 		}
 		if config.Best != nil {
@@ -56,7 +56,7 @@ func Apply(d *journal.Document) {
 		codes = append(codes, exit.OfSignal(d.End.Signal))
 	}
 	g.Exit = exit.Worst(codes...)
-	d.Decision = &journal.Decision{Gate: g, Comparison: comparison, Ranking: ranked}
+	d.Decision = &journal.Decision{Gate: g, Comparison: comparison, Ranking: ranked, NotCompared: notCompared}
 }
 
 // lostSuites are the suites that only the baseline has; no suite of the run has a rule about them.
@@ -194,11 +194,8 @@ func (r *rulings) baseline(rule *eval.BaselineRule, c *compare.Comparison) {
 		})
 		r.codes = append(r.codes, verdictExit(v, onInconclusive))
 	}
-	switch {
-	case c == nil:
+	if c == nil {
 		add("", eval.Invalid, "there is nothing to compare with", rule.OnInconclusive)
-		return
-	case c.NotCompared:
 		return
 	}
 	compared := false

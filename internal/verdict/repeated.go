@@ -10,7 +10,7 @@ import (
 // that runs again until it holds will hold by luck in the end.
 func ApplyIn(in rundir.Dir, d *journal.Document) {
 	Apply(d)
-	if d.Comparison() == nil || d.Comparison().NotCompared {
+	if d.Comparison() == nil {
 		return
 	}
 	for i, nth := range in.Comparisons(d) {

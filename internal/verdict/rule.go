@@ -140,27 +140,27 @@ func metricMargin(text string, margin float64) (eval.MetricMargin, error) {
 	return one, nil
 }
 
-// withBaseline compares each suite of a run with the baseline that its gate names; nil when none names one.
-func withBaseline(d *journal.Document) *compare.Comparison {
+// withBaseline compares each suite of a run with the baseline that its gate names. It returns nil when none names one,
+// and with notCompared when --no-baseline was given.
+func withBaseline(d *journal.Document) (whole *compare.Comparison, notCompared bool) {
 	options := d.Run.Options()
-	whole := &compare.Comparison{Head: compare.Compared{Run: d.Run.ID, StartedAt: d.Run.StartedAt}, Arms: []compare.ArmComparison{}}
-	gated := false
 	for i := range d.Run.Suites {
 		one := &d.Run.Suites[i]
 		if one.Gate == nil || one.Gate.Baseline == nil || d.Run.Plan.Shard != nil || d.Running {
 			continue
 		}
-		gated = true
 		if options.NoBaseline() {
-			whole.NotCompared = true
-			return whole
+			return nil, true
+		}
+		if whole == nil {
+			whole = &compare.Comparison{
+				Head: compare.Compared{Run: d.Run.ID, StartedAt: d.Run.StartedAt},
+				Arms: []compare.ArmComparison{},
+			}
 		}
 		merge(whole, compareSuite(d, one.Name, one.Gate.Baseline, options.NoContent))
 	}
-	if !gated {
-		return nil
-	}
-	return whole
+	return whole, false
 }
 
 // merge adds the comparison of another suite.
