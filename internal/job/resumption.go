@@ -62,6 +62,9 @@ func Reopen(name string, options Options, retryErrors bool) (*Resumption, error)
 	}
 	r.Options.Dir = options.Dir
 	r.Options.Options = *doc.Run.Options()
+	if o := &r.Options; o.Answers != "" { // versions before 0.2 took such a file whatever else was given
+		o.Record, o.Replay, o.ReplayOr = "", "", ""
+	}
 	if err := r.Options.Unreadable; err != nil {
 		r.Close()
 		return nil, exit.BadInput("the run cannot be resumed: its flags cannot be read: %w", err)
