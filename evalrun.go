@@ -46,7 +46,7 @@ type Options struct {
 	// Name and Labels of the run help to find it later. A label without a value has the value "".
 	Name   string
 	Labels map[string]string
-	// Emulator is short for Service.Emulator: a script that answers instead of a service, option.DemoScript or a file.
+	// Emulator is short for Service.Emulator, so set one of them: a script that answers instead of a service, option.DemoScript or a file.
 	Emulator string
 
 	Service option.ServiceOptions
@@ -181,6 +181,9 @@ func Load(_ context.Context, o Options) (*Job, error) {
 	outputs, err := output.Parse(rundir.At(o.Dir), o.Reports)
 	if err != nil {
 		return nil, err
+	}
+	if script := o.Service.Emulator; o.Emulator != "" && script != "" && script != o.Emulator {
+		return nil, exit.BadInput("Options.Emulator and Options.Service.Emulator name two scripts: choose one")
 	}
 	if err := o.Selection.Shard.Check(); err != nil {
 		return nil, exit.BadInput("%w", err)
