@@ -46,7 +46,7 @@ type Options struct {
 	// Name and Labels of the run help to find it later. A label without a value has the value "".
 	Name   string
 	Labels map[string]string
-	// Emulator is short for Service.Emulator: a script that answers instead of a service, option.DemoScript or a file.
+	// Emulator is short for Service.Emulator, so set one of them: a script that answers instead of a service, option.DemoScript or a file.
 	Emulator string
 
 	Service option.ServiceOptions
@@ -114,9 +114,9 @@ type LedgerOptions struct {
 	Lost func(reason string)
 }
 
-// flags are the options as package job takes them.
-func (o *Options) flags() job.Flags {
-	f := job.Flags{
+// jobOptions are the options as package job takes them.
+func (o *Options) jobOptions() job.Options {
+	f := job.Options{
 		Options: option.Options{
 			ServiceOptions:   o.Service,
 			LimitOptions:     o.Limits,
@@ -182,27 +182,30 @@ func Load(_ context.Context, o Options) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	if script := o.Service.Emulator; o.Emulator != "" && script != "" && script != o.Emulator {
+		return nil, exit.BadInput("Options.Emulator and Options.Service.Emulator name two scripts: choose one")
+	}
 	if err := o.Selection.Shard.Check(); err != nil {
 		return nil, exit.BadInput("%w", err)
 	}
-	flags := o.flags()
-	chosen := job.ProjectChoice{File: o.ProjectFile, None: o.ProjectFile == "", Getenv: o.getenv()}
-	if err := flags.UseProject(chosen, o.Suites); err != nil {
+	options := o.jobOptions()
+	chosen := job.ProjectSource{File: o.ProjectFile, None: o.ProjectFile == "", Getenv: o.getenv()}
+	if err := options.UseProject(chosen, o.Suites); err != nil {
 		return nil, err
 	}
-	if len(o.Suites) == 0 && flags.Rescore == "" {
-		if o.Suites, err = flags.ProjectSuites(); err != nil {
+	if len(o.Suites) == 0 && options.Rescore == "" {
+		if o.Suites, err = options.ProjectSuites(); err != nil {
 			return nil, err
 		}
 	}
 	var l *job.Loaded
 	switch {
-	case flags.Rescore != "":
-		l, err = job.LoadRescored(flags.Rescore, o.Suites, flags, o.getenv())
+	case options.Rescore != "":
+		l, err = job.LoadRescored(options.Rescore, o.Suites, options, o.getenv())
 	case len(o.Suites) == 0:
 		err = exit.BadInput("no suite is named")
 	default:
-		l, err = job.Load(o.Suites, flags, o.getenv())
+		l, err = job.Load(o.Suites, options, o.getenv())
 	}
 	if err != nil {
 		return nil, err

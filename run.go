@@ -24,7 +24,7 @@ var ErrNothing = errors.New("no trial is selected")
 // that the run broke off. In the second case there is a Result as well, if there is a run file.
 func Run(ctx context.Context, j *Job) (*Result, error) {
 	o := &j.options
-	if err := j.job.Flags.Dir.Check(o.Out); err != nil {
+	if err := j.job.Options.Dir.Check(o.Out); err != nil {
 		return nil, err
 	}
 	session, err := j.connect()
@@ -49,12 +49,12 @@ func Run(ctx context.Context, j *Job) (*Result, error) {
 // Resume continues a run. It sends the missing trials and never repeats a judged one. Suites, service and settings come
 // from the run; limits in the options win. For a complete run it sends nothing and applies the gate again.
 func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
-	flags := o.flags()
-	outputs, err := output.Parse(flags.Dir, o.Reports)
+	options := o.jobOptions()
+	outputs, err := output.Parse(options.Dir, o.Reports)
 	if err != nil {
 		return nil, err
 	}
-	r, err := job.Reopen(dir, flags, o.Errors)
+	r, err := job.Reopen(dir, options, o.Errors)
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 	j := &Job{options: o, outputs: outputs}
 	if r.Finished() {
 		doc := r.Document()
-		verdict.ApplyIn(flags.Dir, doc)
-		return j.report(flags.Dir, doc)
+		verdict.ApplyIn(options.Dir, doc)
+		return j.report(options.Dir, doc)
 	}
 	if err := j.reload(r); err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func (j *Job) end(session *harness.Session, dir string, broken error) (*Result, 
 	if broken == nil {
 		broken = session.Record(dir)
 	}
-	in := j.job.Flags.Dir
+	in := j.job.Options.Dir
 	o.emit(RunEnded{})
 	doc, err := rundir.At("").Open(dir)
 	o.emit(RunRead{})

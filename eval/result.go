@@ -159,12 +159,12 @@ type Run struct {
 	Models []Model `json:"models"`
 	// Prices is the price list of the run, as package pricing writes it; nil without one.
 	Prices json.RawMessage `json:"prices,omitempty"`
-	// Flags are the options of the command; nil in an export. Options returns zero options then.
-	Flags      *option.Options   `json:"flags,omitempty"`
-	RandomSeed uint64            `json:"randomSeed"`
-	Labels     map[string]string `json:"labels"` // a label without a value has the value ""
-	Plan       RunPlan           `json:"plan"`
-	Tool       string            `json:"tool,omitempty"` // the version of evalrun
+	// CommandOptions are the options of the command; nil in an export. Options returns zero options then.
+	CommandOptions *option.Options   `json:"flags,omitempty"`
+	RandomSeed     uint64            `json:"randomSeed"`
+	Labels         map[string]string `json:"labels"` // a label without a value has the value ""
+	Plan           RunPlan           `json:"plan"`
+	Tool           string            `json:"tool,omitempty"` // the version of evalrun
 	// Commit and Branch were checked out in the git repository of the suites; "" without one.
 	Commit string `json:"commit,omitempty"`
 	Branch string `json:"branch,omitempty"`
@@ -179,10 +179,10 @@ type Run struct {
 
 // Options are the options of the command. They are zero in an export, which keeps none.
 func (r *Run) Options() *option.Options {
-	if r.Flags == nil {
+	if r.CommandOptions == nil {
 		return &option.Options{}
 	}
-	return r.Flags
+	return r.CommandOptions
 }
 
 // AnswersOf is the id of the run that got the answers: its own, unless they were judged again.

@@ -17,7 +17,7 @@ func (d *Document) Path() string { return d.file.Name() }
 func (d *Document) Export(out io.Writer) error {
 	w := &lineWriter{out: bufio.NewWriterSize(out, 1<<16)}
 	run := d.Run
-	run.Flags = selectedBy(&run)
+	run.CommandOptions = selectedBy(&run)
 	run.Copies = nil
 	run.Signature = ""
 	run.ProjectFile = "" // of the machine that exports, as the folders below

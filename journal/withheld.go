@@ -18,7 +18,7 @@ func (d *Document) WriteWithheld(out io.Writer) error {
 	run := d.Run
 	options := *run.Options()
 	options.NoContent, options.Vars = true, nil
-	run.Flags = &options
+	run.CommandOptions = &options
 	run.Copies = nil
 	run.Signature = ""
 	if err := w.write("run", &run); err != nil {

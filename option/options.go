@@ -140,7 +140,6 @@ func (o *Options) UnmarshalJSON(data []byte) error {
 	var baseline writtenBaseline
 	err := cmp.Or(json.Unmarshal(data, &p), json.Unmarshal(data, &baseline))
 	*o = Options(p)
-	o.asBefore()
 	o.Baseline = baseline.read()
 	o.Unreadable = err
 	return nil

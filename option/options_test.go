@@ -25,7 +25,7 @@ func TestOptionsAreFlat(t *testing.T) {
 		GateOptions:      option.GateOptions{Rule: option.RuleOptions{Margin: 0.05}, MaxErrors: &half},
 		Out:              "o", Vars: map[string]string{"k": "v"},
 	}
-	run := eval.Run{Flags: &o}
+	run := eval.Run{CommandOptions: &o}
 	for name, encode := range map[string]func(any) ([]byte, error){
 		"Marshal": wirejson.Marshal, "Append": func(v any) ([]byte, error) { return wirejson.Append(nil, v) },
 	} {
@@ -44,7 +44,7 @@ func TestOptionsAreFlat(t *testing.T) {
 		if string(read.Flags) != want {
 			t.Errorf("%s wrote %s, want %s", name, read.Flags, want)
 		}
-		if diff := cmp.Diff(o, *back.Flags); diff != "" {
+		if diff := cmp.Diff(o, *back.CommandOptions); diff != "" {
 			t.Errorf("%s: read back (-want +got):\n%s", name, diff)
 		}
 	}
@@ -57,7 +57,7 @@ func TestOptionsOfAForeignFileStayReadable(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"id":"r","flags":{"concurrency":"many","out":"o"},"tool":"other"}`), &run); err != nil {
 		t.Fatal(err)
 	}
-	if run.Tool != "other" || run.Flags.Out != "o" || run.Flags.Unreadable == nil {
-		t.Errorf("read %+v with %v, want the tool, `out`, and why the rest could not be read", run, run.Flags.Unreadable)
+	if run.Tool != "other" || run.CommandOptions.Out != "o" || run.CommandOptions.Unreadable == nil {
+		t.Errorf("read %+v with %v, want the tool, `out`, and why the rest could not be read", run, run.CommandOptions.Unreadable)
 	}
 }

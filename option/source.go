@@ -69,10 +69,3 @@ func (o *SourceOptions) Source() (Source, error) {
 	}
 	return FromService{Record: o.Record}, nil
 }
-
-// asBefore leaves out what versions before 0.2 accepted and ignored, so that their runs can be resumed.
-func (o *SourceOptions) asBefore() {
-	if o.Answers != "" {
-		o.Record, o.Replay, o.ReplayOr = "", "", ""
-	}
-}

@@ -1,7 +1,6 @@
 package option_test
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/evalrun/evalrun/internal/expect"
@@ -60,14 +59,4 @@ func TestOptionsThatNameTwoSourcesAreRefused(t *testing.T) {
 			t.Errorf("%s: got %v, %v, want the error %q", name, got, err, test.says)
 		}
 	}
-}
-
-// Before version 0.2, --answers was taken whatever else was given. Such a run can still be resumed.
-func TestRunsOfEarlierVersionsHaveOneSource(t *testing.T) {
-	t.Parallel()
-	var o option.Options
-	expect.OK(t, json.Unmarshal([]byte(`{"record":"r","answers":"a","replay":"s"}`), &o))
-	got, err := o.Source()
-	expect.OK(t, err)
-	expect.Same(t, "the source", got, option.Source(option.FromFile{"a"}))
 }

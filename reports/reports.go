@@ -18,7 +18,7 @@ type Options struct {
 	Width   int  // columns of the terminal; 0: 100
 	Color   bool // use ANSI colours, if the format has any
 	Verbose bool // add arms, all cases and settings to a table
-	Quiet   bool // reduce a table to one line, the verdict
+	Quiet   bool // reduce a table on standard output to one line, the verdict; those in files stay
 
 	Folder string   // absolute working folder; a table shows files below it as relative
 	Latest bool     // `latest` names the run, so that a table need not give its id

@@ -19,7 +19,7 @@ import (
 
 // acceptOptions are the flags of `evalrun accept`.
 type acceptOptions struct {
-	job.Flags
+	job.Options
 	suites   []string
 	yes      bool
 	showOnly bool
@@ -53,11 +53,11 @@ func (a *app) acceptCommand() *cobra.Command {
 		&o.suites, "suite", nil,
 		"accept the answers for the suite `FILE` (default the run's suites as they are now; repeatable)",
 	)
-	flags.Untrusted(fs, &o.Flags)
-	flags.AllowEnv(fs, &o.Flags)
+	flags.Untrusted(fs, &o.Options)
+	flags.AllowEnv(fs, &o.Options)
 	cmd.MarkFlagsMutuallyExclusive("yes", "dry-run")
 	cmd.ValidArgsFunction = flags.CompleteCases
-	flags.Config(cmd, &o.Flags)
+	flags.Config(cmd, &o.Options)
 	return cmd
 }
 
@@ -65,7 +65,7 @@ func (a *app) accept(run string, o acceptOptions) error {
 	if err := runs.AcceptedByPerson(a.getenv); err != nil {
 		return err
 	}
-	l, err := a.loaded(runs.LoadAccepting(run, o.suites, o.Flags, a.getenv))
+	l, err := a.loaded(runs.LoadAccepting(run, o.suites, o.Options, a.getenv))
 	if err != nil {
 		return err
 	}

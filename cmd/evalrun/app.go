@@ -156,8 +156,8 @@ func (a *app) screen() term.Screen {
 }
 
 // job is load with the settings settled.
-func (a *app) job(files []string, flags job.Flags) (*job.Job, error) {
-	l, err := a.load(files, flags)
+func (a *app) job(files []string, options job.Options) (*job.Job, error) {
+	l, err := a.load(files, options)
 	if err != nil {
 		return nil, err
 	}
@@ -165,8 +165,8 @@ func (a *app) job(files []string, flags job.Flags) (*job.Job, error) {
 }
 
 // load reads suites and prints problems and warnings; a problem is an error.
-func (a *app) load(files []string, flags job.Flags) (*job.Loaded, error) {
-	return a.loaded(job.Load(files, flags, a.getenv))
+func (a *app) load(files []string, options job.Options) (*job.Loaded, error) {
+	return a.loaded(job.Load(files, options, a.getenv))
 }
 
 func (a *app) loaded(l *job.Loaded, err error) (*job.Loaded, error) {

@@ -38,7 +38,7 @@ func (a *app) authCommand() *cobra.Command {
 
 // loginOptions are the flags of `evalrun auth login`.
 type loginOptions struct {
-	job.Flags
+	job.Options
 	secrets   string
 	redirect  string
 	scopes    []string
@@ -82,7 +82,7 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 				"oauth#once-in-the-cloud-console`",
 		)
 	}
-	var own job.Flags // only the settings of the deployment that a login needs
+	var own job.Options // only the settings of the deployment that a login needs
 	own.ScopeBase, own.Project = o.ScopeBase, o.Project
 	j, err := a.job(suites, own)
 	if err != nil {
@@ -143,7 +143,7 @@ func (a *app) printLogin(granted *setup.LoggedIn) {
 
 // statusOptions are the flags of `evalrun auth status`.
 type statusOptions struct {
-	job.Flags
+	job.Options
 	json bool
 }
 
@@ -157,9 +157,9 @@ func (a *app) statusCommand() *cobra.Command {
 			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.status(ctx, o) })
 		},
 	}
-	flags.Address(cmd.Flags(), &o.Flags)
-	flags.Project(cmd.Flags(), &o.Flags)
-	flags.Attempts(cmd.Flags(), &o.Flags)
+	flags.Address(cmd.Flags(), &o.Options)
+	flags.Project(cmd.Flags(), &o.Options)
+	flags.Attempts(cmd.Flags(), &o.Options)
 	flags.JSON(cmd.Flags(), &o.json)
 	return cmd
 }
@@ -169,7 +169,7 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 		return err
 	}
 	o.Auth = "oauth"
-	j, err := a.job(nil, o.Flags)
+	j, err := a.job(nil, o.Options)
 	if err != nil {
 		return err
 	}

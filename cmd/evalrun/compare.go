@@ -67,7 +67,7 @@ func (a *app) compareCommand() *cobra.Command {
 func chooseFlags(fs *pflag.FlagSet, o *compareOptions) {
 	fs.StringVar(&o.choose, "choose", "", "let a judge choose the better of both answers; `JUDGE` names one of several")
 	fs.Lookup("choose").NoOptDefVal = anyJudge
-	flags.Trust(fs, &o.Judge.Flags)
+	flags.Trust(fs, &o.Judge.Options)
 	fs.StringVar(
 		&o.Judge.Criteria, "criteria", "",
 		"with --choose, `TEXT` that says what makes an answer better (default the judge's in the suite)",
@@ -78,7 +78,7 @@ func chooseFlags(fs *pflag.FlagSet, o *compareOptions) {
 		"",
 		"with --choose, take the judge from the suite `FILE` (default that of HEAD, as it was)",
 	)
-	f := &o.Judge.Flags
+	f := &o.Judge.Options
 	flags.Service(fs, f)
 	flags.Limits(fs, f)
 	flags.Ledger(fs, f)
@@ -99,7 +99,7 @@ func twoArms(args []string) []string {
 
 // check wants flags and arguments that go together.
 func (o *compareOptions) check() error {
-	if o.choose == "" && (o.Judge.Criteria != "" || o.Judge.Suite != "" || o.Judge.Flags.Record != "" || o.Judge.Flags.Replay != "") {
+	if o.choose == "" && (o.Judge.Criteria != "" || o.Judge.Suite != "" || o.Judge.Options.Record != "" || o.Judge.Options.Replay != "") {
 		return exit.BadInput("--criteria, --suite, --record and --replay are for a judge that chooses: add --choose")
 	}
 	if o.rank {

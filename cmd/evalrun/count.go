@@ -22,18 +22,18 @@ func (a *app) countCommand() *cobra.Command {
 			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.count(ctx, args, o) })
 		},
 	}
-	flags.Service(cmd.Flags(), &o.Flags)
-	flags.Limits(cmd.Flags(), &o.Flags)
-	flags.Select(cmd.Flags(), &o.Flags)
+	flags.Service(cmd.Flags(), &o.Options)
+	flags.Limits(cmd.Flags(), &o.Options)
+	flags.Select(cmd.Flags(), &o.Options)
 	flags.CompleteSelection(cmd)
 	flags.JSON(cmd.Flags(), &o.json)
 	cmd.Flags().Lookup("json").Usage = "print JSON, one object a line"
-	flags.ConfigSuites(cmd, &o.Flags)
+	flags.ConfigSuites(cmd, &o.Options)
 	return cmd
 }
 
 func (a *app) count(ctx context.Context, files []string, o planOptions) error {
-	j, err := a.job(files, o.Flags)
+	j, err := a.job(files, o.Options)
 	if err != nil {
 		return err
 	}

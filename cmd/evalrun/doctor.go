@@ -15,7 +15,7 @@ import (
 
 // doctorOptions are the flags of `evalrun doctor`.
 type doctorOptions struct {
-	job.Flags
+	job.Options
 	json bool
 }
 
@@ -32,13 +32,13 @@ func (a *app) doctorCommand() *cobra.Command {
 			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.doctor(ctx, args, o) })
 		},
 	}
-	flags.Service(cmd.Flags(), &o.Flags)
-	flags.Attempts(cmd.Flags(), &o.Flags)
+	flags.Service(cmd.Flags(), &o.Options)
+	flags.Attempts(cmd.Flags(), &o.Options)
 	cmd.Flags().Lookup("attempts").Usage = "try each call at most `N` times (default 1)"
 	cmd.Flags().Lookup("timeout").Usage = "end each attempt after this long, body included (default 10s)"
-	flags.Untrusted(cmd.Flags(), &o.Flags)
+	flags.Untrusted(cmd.Flags(), &o.Options)
 	flags.JSON(cmd.Flags(), &o.json)
-	flags.ConfigSuites(cmd, &o.Flags)
+	flags.ConfigSuites(cmd, &o.Options)
 	return cmd
 }
 
@@ -46,7 +46,7 @@ func (a *app) doctorCommand() *cobra.Command {
 func (a *app) doctor(ctx context.Context, suites []string, o doctorOptions) error {
 	examined := setup.Doctor{
 		Suites:  suites,
-		Flags:   o.Flags,
+		Options: o.Options,
 		Getenv:  a.getenv,
 		Version: buildVersion(),
 		Width:   a.outWidth,

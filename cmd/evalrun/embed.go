@@ -12,7 +12,7 @@ import (
 
 // embedOptions are the flags of `evalrun embed`.
 type embedOptions struct {
-	job.Flags
+	job.Options
 	model string
 	whole bool
 }
@@ -27,11 +27,11 @@ func (a *app) embedCommand() *cobra.Command {
 			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.embed(ctx, args, o) })
 		},
 	}
-	flags.Service(cmd.Flags(), &o.Flags)
-	flags.Limits(cmd.Flags(), &o.Flags)
+	flags.Service(cmd.Flags(), &o.Options)
+	flags.Limits(cmd.Flags(), &o.Options)
 	flags.EmbeddingModel(cmd.Flags(), &o.model)
 	cmd.Flags().BoolVar(&o.whole, "whole", false, "take each file as one text")
-	flags.Config(cmd, &o.Flags)
+	flags.Config(cmd, &o.Options)
 	return cmd
 }
 
@@ -40,7 +40,7 @@ func (a *app) embed(ctx context.Context, files []string, o embedOptions) error {
 	if err != nil {
 		return err
 	}
-	j, err := a.job(nil, o.Flags)
+	j, err := a.job(nil, o.Options)
 	if err != nil {
 		return err
 	}

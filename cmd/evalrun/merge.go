@@ -11,7 +11,7 @@ import (
 )
 
 func (a *app) mergeCommand() *cobra.Command {
-	var f job.Flags
+	var f job.Options
 	cmd := &cobra.Command{
 		Use: "merge RUN...", Short: "Join the shards of one plan into one run, and apply its gate",
 		Long: "Joins the runs of all shards (`evalrun run --shard I/N`) into the run that they would have\n" +
@@ -31,7 +31,7 @@ func (a *app) mergeCommand() *cobra.Command {
 			}
 			a.explain(merged.Problem)
 			r := &evalrun.Result{Name: merged.Name, Exit: merged.Exit, End: merged.End, Reports: merged.Reports}
-			return a.ended(r, err, runOptions{Flags: f})
+			return a.ended(r, err, runOptions{Options: f})
 		},
 	}
 	flags.Reports(cmd.Flags(), &f)

@@ -30,16 +30,16 @@ func (a *app) modelsCommand() *cobra.Command {
 			})
 		},
 	}
-	flags.Service(cmd.Flags(), &o.Flags)
-	flags.Attempts(cmd.Flags(), &o.Flags)
+	flags.Service(cmd.Flags(), &o.Options)
+	flags.Attempts(cmd.Flags(), &o.Options)
 	cmd.Flags().StringArrayVar(&of, "suite", nil, "list the models of the services of the suite `FILE` (repeatable)")
 	flags.JSON(cmd.Flags(), &o.json)
-	flags.Config(cmd, &o.Flags)
+	flags.Config(cmd, &o.Options)
 	return cmd
 }
 
 func (a *app) models(ctx context.Context, args []string, o planOptions) error {
-	j, err := a.job(nil, o.Flags)
+	j, err := a.job(nil, o.Options)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (a *app) models(ctx context.Context, args []string, o planOptions) error {
 // modelsOfSuites lists the models of every service that suites name, or only those with an id. A service that cannot be
 // reached does not hide the models of the others.
 func (a *app) modelsOfSuites(ctx context.Context, files, ids []string, o planOptions) error {
-	j, err := a.job(files, o.Flags)
+	j, err := a.job(files, o.Options)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 
 // planOptions are the flags of `evalrun plan` and `evalrun count`.
 type planOptions struct {
-	job.Flags
+	job.Options
 	count, json bool
 }
 
@@ -33,21 +33,21 @@ func (a *app) planCommand() *cobra.Command {
 			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.showPlan(ctx, args, o) })
 		},
 	}
-	flags.Service(cmd.Flags(), &o.Flags)
-	flags.Limits(cmd.Flags(), &o.Flags)
-	flags.Select(cmd.Flags(), &o.Flags)
+	flags.Service(cmd.Flags(), &o.Options)
+	flags.Limits(cmd.Flags(), &o.Options)
+	flags.Select(cmd.Flags(), &o.Options)
 	flags.CompleteSelection(cmd)
-	flags.Untrusted(cmd.Flags(), &o.Flags)
-	flags.Baseline(cmd.Flags(), &o.Flags)
-	flags.Race(cmd.Flags(), &o.Flags)
+	flags.Untrusted(cmd.Flags(), &o.Options)
+	flags.Baseline(cmd.Flags(), &o.Options)
+	flags.Race(cmd.Flags(), &o.Options)
 	cmd.Flags().BoolVar(&o.count, "count", false, "let the service count the tokens of the prompts (countTokens calls)")
 	flags.JSON(cmd.Flags(), &o.json)
-	flags.ConfigSuites(cmd, &o.Flags)
+	flags.ConfigSuites(cmd, &o.Options)
 	return cmd
 }
 
 func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error {
-	j, err := a.job(files, o.Flags)
+	j, err := a.job(files, o.Options)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 		return j.Nothing("")
 	}
 	f.Concurrency = j.AtOnce()
-	if err := f.Outlooks(plan, &o.Options, a.runs.Dir, j.Suites); err != nil {
+	if err := f.Outlooks(plan, &o.Options.Options, a.runs.Dir, j.Suites); err != nil {
 		return err
 	}
 	if o.json {

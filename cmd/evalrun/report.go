@@ -8,7 +8,7 @@ import (
 )
 
 func (a *app) reportCommand() *cobra.Command {
-	var f job.Flags
+	var f job.Options
 	verbose := false
 	cmd := &cobra.Command{
 		Use: "report RUN", Short: "Report a run, finished or not", Args: exactly(1),

@@ -32,20 +32,20 @@ func (a *app) rescoreCommand() *cobra.Command {
 		&o.suites, "suite", nil, "take the scorers from the suite `FILE` (default the run's suites as they are now; repeatable)",
 	)
 	fs.BoolVar(&o.AskJudges, "ask-judges", false, "call judges where a reply is missing, as after a change of a rubric")
-	flags.Service(fs, &o.Flags)
-	flags.Limits(fs, &o.Flags)
-	flags.Ledger(fs, &o.Flags)
-	flags.Reports(fs, &o.Flags)
-	flags.Out(fs, &o.Flags)
-	flags.Identity(fs, &o.Flags)
-	flags.Untrusted(fs, &o.Flags)
-	flags.Trust(fs, &o.Flags)
-	flags.Gate(fs, &o.Flags)
-	flags.Against(fs, &o.Flags)
+	flags.Service(fs, &o.Options)
+	flags.Limits(fs, &o.Options)
+	flags.Ledger(fs, &o.Options)
+	flags.Reports(fs, &o.Options)
+	flags.Out(fs, &o.Options)
+	flags.Identity(fs, &o.Options)
+	flags.Untrusted(fs, &o.Options)
+	flags.Trust(fs, &o.Options)
+	flags.Gate(fs, &o.Options)
+	flags.Against(fs, &o.Options)
 	quietFlags(fs, &o.runOptions)
 	flags.CompleteFormats(cmd)
 	cmd.ValidArgsFunction = flags.CompleteRuns
-	flags.Config(cmd, &o.Flags)
+	flags.Config(cmd, &o.Options)
 	return cmd
 }
 

@@ -27,12 +27,12 @@ func (a *app) resumeCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.resume(cmd.Context(), args[0], o) },
 	}
 	fs := cmd.Flags()
-	flags.Limits(fs, &o.Flags)
-	flags.Ledger(fs, &o.Flags)
-	flags.Service(fs, &o.Flags)
-	flags.Untrusted(fs, &o.Flags)
-	flags.Trust(fs, &o.Flags)
-	flags.Reports(fs, &o.Flags)
+	flags.Limits(fs, &o.Options)
+	flags.Ledger(fs, &o.Options)
+	flags.Service(fs, &o.Options)
+	flags.Untrusted(fs, &o.Options)
+	flags.Trust(fs, &o.Options)
+	flags.Reports(fs, &o.Options)
 	o.Vars = map[string]string{}
 	fs.Var(flags.Vars(o.Vars), "var", "set the variable NAME again, since a run with --no-content does not keep it (repeatable)")
 	flags.Failures(fs, &o.MaxFailures, "more ")

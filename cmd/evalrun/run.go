@@ -21,7 +21,7 @@ import (
 
 // runOptions are the flags of `evalrun run`.
 type runOptions struct {
-	job.Flags
+	job.Options
 	dryRun, quiet, verbose, open, watch bool
 }
 
@@ -62,22 +62,22 @@ func (a *app) runCommand() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	flags.Service(fs, &o.Flags)
-	flags.Limits(fs, &o.Flags)
-	flags.Ledger(fs, &o.Flags)
-	flags.Select(fs, &o.Flags)
-	flags.Reports(fs, &o.Flags)
-	flags.Out(fs, &o.Flags)
-	flags.Identity(fs, &o.Flags)
+	flags.Service(fs, &o.Options)
+	flags.Limits(fs, &o.Options)
+	flags.Ledger(fs, &o.Options)
+	flags.Select(fs, &o.Options)
+	flags.Reports(fs, &o.Options)
+	flags.Out(fs, &o.Options)
+	flags.Identity(fs, &o.Options)
 	fs.StringVar(&o.Record, "record", "", "keep the answers in `DIR`, for reviews and --replay")
 	fs.StringVar(&o.Replay, "replay", "", "use the answers recorded in `DIR` instead of the service; a missing one is an error")
 	fs.StringVar(&o.ReplayOr, "replay-or-record", "", "use the answers recorded in `DIR`; request and record missing ones")
 	fs.BoolVar(&o.Cache, "cache", false, "keep answers in .evalrun/cache, and use those of earlier runs for equal requests")
 	fs.StringVar(&o.Answers, "answers", "", "score the answers in a JSON lines `FILE` that was made elsewhere, without a service")
-	flags.Untrusted(fs, &o.Flags)
-	flags.Gate(fs, &o.Flags)
-	flags.Baseline(fs, &o.Flags)
-	flags.Race(fs, &o.Flags)
+	flags.Untrusted(fs, &o.Options)
+	flags.Gate(fs, &o.Options)
+	flags.Baseline(fs, &o.Options)
+	flags.Race(fs, &o.Options)
 	flags.Failures(fs, &o.MaxFailures, "")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "print the rendered requests as JSON lines, and send nothing")
 	fs.BoolVar(&o.open, "open", false, "open the HTML report in the browser after the run")
@@ -85,7 +85,7 @@ func (a *app) runCommand() *cobra.Command {
 	quietFlags(fs, &o)
 	flags.CompleteFormats(cmd)
 	flags.CompleteSelection(cmd)
-	flags.ConfigSuites(cmd, &o.Flags)
+	flags.ConfigSuites(cmd, &o.Options)
 	return cmd
 }
 
@@ -96,7 +96,7 @@ func quietFlags(fs *pflag.FlagSet, o *runOptions) {
 }
 
 func (a *app) options(files []string, o runOptions, signals <-chan os.Signal) evalrun.Options {
-	options := flags.RunOptions(files, &o.Flags)
+	options := flags.RunOptions(files, &o.Options)
 	options.Stdout = a.out
 	options.Getenv = a.getenv
 	options.Version = buildVersion()
@@ -240,7 +240,7 @@ func (a *app) ended(r *evalrun.Result, err error, o runOptions) error {
 }
 
 func (a *app) dryRun(files []string, o runOptions) error {
-	j, err := a.job(files, o.Flags)
+	j, err := a.job(files, o.Options)
 	if err != nil {
 		return err
 	}

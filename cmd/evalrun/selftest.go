@@ -10,7 +10,7 @@ import (
 
 // selfTestOptions are the flags of `evalrun selftest`.
 type selfTestOptions struct {
-	job.Flags
+	job.Options
 	against string
 	json    bool
 }
@@ -30,7 +30,7 @@ func (a *app) selfTestCommand() *cobra.Command {
 	fs.StringVar(&o.against, "against", "", "use the repeats of `RUN` (required)")
 	flags.Rule(fs, &o.Rule)
 	flags.JSON(fs, &o.json)
-	flags.Config(cmd, &o.Flags)
+	flags.Config(cmd, &o.Options)
 	return cmd
 }
 
@@ -39,11 +39,11 @@ func (a *app) selfTest(file string, o selfTestOptions) error {
 	if o.against == "" {
 		return exit.BadInput("say which run has the repeats: --against RUN")
 	}
-	l, err := a.load([]string{file}, o.Flags)
+	l, err := a.load([]string{file}, o.Options)
 	if err != nil {
 		return err
 	}
-	tests, err := a.runs.SelfTest(l.Suites[0], o.against, &o.Options)
+	tests, err := a.runs.SelfTest(l.Suites[0], o.against, &o.Options.Options)
 	if err != nil {
 		return err
 	}

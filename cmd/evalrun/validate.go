@@ -16,7 +16,7 @@ import (
 func (a *app) validateCommand() *cobra.Command {
 	validateFormats := []string{"text", "json", "github"}
 
-	var f job.Flags
+	var f job.Options
 	var format string
 	cmd := &cobra.Command{
 		Use: "validate [SUITE...]", Short: "Check suites without a request", Args: suites,
@@ -58,7 +58,7 @@ func (a *app) annotated(err error, format string) error {
 
 // annotate writes what is wrong with suites for programs, to standard output; that nothing is, too. A problem without a
 // file is there and on standard error.
-func (a *app) annotate(files []string, f job.Flags, format string) error {
+func (a *app) annotate(files []string, f job.Options, format string) error {
 	checked, err := authoring.Check(files, f, a.getenv)
 	if err == nil && checked.Bad() {
 		err = exitWith(exit.CodeBadInput)
@@ -66,7 +66,7 @@ func (a *app) annotate(files []string, f job.Flags, format string) error {
 	return errors.Join(err, checked.Write(a.out, format))
 }
 
-func (a *app) validate(files []string, f job.Flags) error {
+func (a *app) validate(files []string, f job.Options) error {
 	j, err := a.job(files, f)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (a *app) validate(files []string, f job.Flags) error {
 
 // selected writes how much the filters select, when there are any.
 func (a *app) selected(j *job.Job) error {
-	if !j.Flags.Narrows() {
+	if !j.Options.Narrows() {
 		return nil
 	}
 	plan := j.Plan()

@@ -23,7 +23,7 @@ func Problems(found *diag.List) *Checked { return &Checked{problems: *found} }
 
 // Check checks suites together with the flags for running them. The result has all problems. An error that
 // belongs to no file is returned as well.
-func Check(files []string, f job.Flags, getenv func(string) string) (*Checked, error) {
+func Check(files []string, f job.Options, getenv func(string) string) (*Checked, error) {
 	c := &Checked{files: files}
 	err := c.check(f, getenv)
 	if err != nil {
@@ -32,7 +32,7 @@ func Check(files []string, f job.Flags, getenv func(string) string) (*Checked, e
 	return c, err
 }
 
-func (c *Checked) check(f job.Flags, getenv func(string) string) error {
+func (c *Checked) check(f job.Options, getenv func(string) string) error {
 	l, err := job.Load(c.files, f, getenv)
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ func (f *First) Write(path string, getenv func(string) string) error {
 	if err := writeNew(path, text); err != nil {
 		return err
 	}
-	l, err := job.Load([]string{path}, job.Flags{}, getenv)
+	l, err := job.Load([]string{path}, job.Options{}, getenv)
 	if err == nil {
 		err = l.Bad()
 	}

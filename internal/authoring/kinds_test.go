@@ -126,11 +126,11 @@ func TestAFirstSuiteHasTheVariablesOfItsPrompt(t *testing.T) {
 }
 
 // checked checks a suite of this text.
-func checked(t *testing.T, text string, change func(*job.Flags)) (c *Checked, file string, err error) {
+func checked(t *testing.T, text string, change func(*job.Options)) (c *Checked, file string, err error) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "s.yaml")
 	expect.OK(t, os.WriteFile(file, []byte(text), 0o600))
-	f := job.Flags{}
+	f := job.Options{}
 	if change != nil {
 		change(&f)
 	}
@@ -163,6 +163,6 @@ func TestCheckingASuiteGivesProblemsTheirPositions(t *testing.T) {
 		t.Errorf("got %s, want JSON with the hint `equals`", &b)
 	}
 
-	c, _, err = checked(t, goodSuite, func(f *job.Flags) { f.Cases = []string{"gone"} })
+	c, _, err = checked(t, goodSuite, func(f *job.Options) { f.Cases = []string{"gone"} })
 	expect.Same(t, "nothing selected: bad, and exit code", [2]any{c.Bad(), exit.Of(err)}, [2]any{true, exit.CodeIncomplete})
 }

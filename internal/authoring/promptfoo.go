@@ -91,7 +91,7 @@ func configuration(name string) (string, error) {
 
 // problemsOf returns what `evalrun validate` finds in a suite.
 func problemsOf(file string, getenv func(string) string) (out []string) {
-	checked, err := Check([]string{file}, job.Flags{}, getenv)
+	checked, err := Check([]string{file}, job.Options{}, getenv)
 	var bad *job.BadFiles
 	if err != nil && !errors.As(err, &bad) && len(checked.problems.Sorted()) == 0 {
 		return []string{err.Error()}

@@ -29,7 +29,7 @@ type ByJudge struct {
 	Judge    string // "" if there is only one
 	Criteria string // "" uses the judge's own
 	Suite    string // the file with the judge; "" means the suites of the run
-	Flags    job.Flags
+	Options  job.Options
 
 	Getenv  func(string) string
 	Connect func(*job.Job) (*harness.Session, error)
@@ -49,7 +49,7 @@ type Chooser struct {
 // metadata of the judge's model.
 func New(ctx context.Context, base, head *journal.Document, by ByJudge) (*Chooser, error) {
 	for _, d := range []*journal.Document{base, head} {
-		if d.Run.Flags == nil || d.Run.Flags.NoContent {
+		if d.Run.CommandOptions == nil || d.Run.CommandOptions.NoContent {
 			return nil, exit.BadInput("%s keeps no answers between which a judge could choose", d.Run.ID)
 		}
 	}
@@ -65,7 +65,7 @@ func New(ctx context.Context, base, head *journal.Document, by ByJudge) (*Choose
 		return nil, err
 	}
 	l.AddJudge(judge)
-	l.Flags.Cache = true // so that repeated comparisons send the same pair to the same judge once
+	l.Options.Cache = true // so that repeated comparisons send the same pair to the same judge once
 	j, err := l.SettleLike(head, "comparing by a judge")
 	if err != nil {
 		return nil, err
@@ -103,9 +103,9 @@ func (c *Chooser) Close() { c.session.Close() }
 // load reads the suites with the judge.
 func (by *ByJudge) load(head *journal.Document) (*job.Loaded, error) {
 	if by.Suite != "" {
-		return job.Load([]string{by.Suite}, by.Flags, by.Getenv)
+		return job.Load([]string{by.Suite}, by.Options, by.Getenv)
 	}
-	return job.LoadCopies(head, by.Flags, by.Getenv)
+	return job.LoadCopies(head, by.Options, by.Getenv)
 }
 
 // find returns the named judge. Without a name it returns the only judge, or the only one that can choose.

@@ -189,7 +189,7 @@ func TestABudgetOfCallsMakesTheChoicesIncomplete(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, favours("new"))
 	by := b.by()
-	by.Flags.BudgetCalls, by.Flags.Concurrency = 4, 1
+	by.Options.BudgetCalls, by.Options.Concurrency = 4, 1
 	c, err := b.chooser(b.run("base", varied("t/p", "old", 5)), b.run("head", varied("t/p", "new", 5)), by).Compare(t.Context(), noRules)
 	expect.OK(t, err)
 	got := counted(t, c)
@@ -263,8 +263,8 @@ func TestRunsWithoutContentCannotBeChosenBetween(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, always(pick("tie")))
 	full, bare, export := b.run("full", alike("x", 1)), b.run("bare", alike("x", 1)), b.run("export", alike("x", 1))
-	bare.Run.Flags.NoContent = true
-	export.Run.Flags = nil
+	bare.Run.CommandOptions.NoContent = true
+	export.Run.CommandOptions = nil
 	for _, d := range []string{"bare", "export"} {
 		other := bare
 		if d == "export" {

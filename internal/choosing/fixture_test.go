@@ -120,7 +120,7 @@ func (b *bench) write(name, text string) {
 // by is how the judge is reached.
 func (b *bench) by() choosing.ByJudge {
 	return choosing.ByJudge{
-		Suite: "judges.yaml", Flags: job.Flags{Dir: b.Dir, Executor: b.judge, Trust: true, NoHistory: true},
+		Suite: "judges.yaml", Options: job.Options{Dir: b.Dir, Executor: b.judge, Trust: true, NoHistory: true},
 		Getenv: func(name string) string {
 			return map[string]string{"EVALRUN_BASE_URL": "http://127.0.0.1:1", "EVALRUN_TRUST_KEY": "0123456789abcdef"}[name]
 		},
@@ -152,7 +152,7 @@ func (b *bench) run(id string, arms ...answers) *journal.Document {
 		}
 	}
 	return testrun.Record(b, &eval.Run{
-		ID: id, StartedAt: "2026-01-01T00:00:00Z", Flags: &option.Options{}, Suites: []eval.RunSuite{{Name: "s"}},
+		ID: id, StartedAt: "2026-01-01T00:00:00Z", CommandOptions: &option.Options{}, Suites: []eval.RunSuite{{Name: "s"}},
 		Plan: eval.RunPlan{Trials: len(trials)},
 	}, &eval.End{Reason: eval.EndCompleted, FinishedAt: "2026-01-01T00:01:00Z"}, trials...)
 }

@@ -24,7 +24,7 @@ func CompleteSelection(cmd *cobra.Command) {
 	}
 	for flag, names := range map[string]func(*suite.Suite) iter.Seq[string]{"case": suiteCases, "tag": suiteTags, "arm": suiteArms} {
 		completeFlag(cmd, flag, func(_ *cobra.Command, files []string, text string) ([]string, cobra.ShellCompDirective) {
-			l, err := job.Load(files, job.Flags{}, os.Getenv)
+			l, err := job.Load(files, job.Options{}, os.Getenv)
 			if err != nil || l.Diags.HasErrors() { // completion ignores problems; the command itself reports them
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}

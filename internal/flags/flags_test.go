@@ -17,11 +17,11 @@ import (
 )
 
 // all are the flags of a run.
-func all() (*pflag.FlagSet, *job.Flags) {
-	var f job.Flags
+func all() (*pflag.FlagSet, *job.Options) {
+	var f job.Options
 	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	for _, bind := range []func(*pflag.FlagSet, *job.Flags){Service, Limits, Select, Out, Gate, Reports, Untrusted, Trust, Baseline} {
+	for _, bind := range []func(*pflag.FlagSet, *job.Options){Service, Limits, Select, Out, Gate, Reports, Untrusted, Trust, Baseline} {
 		bind(fs, &f)
 	}
 	return fs, &f
@@ -30,60 +30,60 @@ func all() (*pflag.FlagSet, *job.Flags) {
 // Each flag sets its own choice, and no other.
 func TestEachFlagSetsItsChoice(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]func(f *job.Flags){
-		"--base-url=http://x":             func(f *job.Flags) { f.BaseURL = "http://x" },
-		"--api-version=v1beta":            func(f *job.Flags) { f.APIVersion = "v1beta" },
-		"--header-prefix=x-own":           func(f *job.Flags) { f.HeaderPrefix = "x-own" },
-		"--auth=oauth":                    func(f *job.Flags) { f.Auth = "oauth" },
-		"--project=p":                     func(f *job.Flags) { f.Project = "p" },
-		"--auth-scope-base=b":             func(f *job.Flags) { f.ScopeBase = "b" },
-		"--emulator":                      func(f *job.Flags) { f.Emulator = option.DemoScript },
-		"--emulator=own.yaml":             func(f *job.Flags) { f.Emulator = "own.yaml" },
-		"--seed=7":                        func(f *job.Flags) { f.Seed = 7 },
-		"--concurrency=3":                 func(f *job.Flags) { f.Concurrency = 3 },
-		"-j 3":                            func(f *job.Flags) { f.Concurrency = 3 },
-		"--rpm=60":                        func(f *job.Flags) { f.RPM = 60 },
-		"--tpm=600":                       func(f *job.Flags) { f.TPM = 600 },
-		"--budget-tokens=5":               func(f *job.Flags) { f.BudgetTokens = 5 },
-		"--budget-calls=6":                func(f *job.Flags) { f.BudgetCalls = 6 },
-		"--budget-money=0.5":              func(f *job.Flags) { f.BudgetMoney = 0.5 },
-		"--budget-time=2m":                func(f *job.Flags) { f.BudgetTime = 2 * time.Minute },
-		"--prices=p.yaml":                 func(f *job.Flags) { f.Prices = "p.yaml" },
-		"--attempts=2":                    func(f *job.Flags) { f.Attempts = 2 },
-		"--timeout=500ms":                 func(f *job.Flags) { f.Timeout = 500 * time.Millisecond },
-		"--repeats=4":                     func(f *job.Flags) { f.Repeats = 4 },
-		"--case=a --case=b,c":             func(f *job.Flags) { f.Cases = []string{"a", "b,c"} },
-		"--tag=a":                         func(f *job.Flags) { f.Tags = []string{"a"} },
-		"--arm=t/*":                       func(f *job.Flags) { f.Arms = []string{"t/*"} },
-		"--failed-in=night":               func(f *job.Flags) { f.FailedIn = "night" },
-		"--changed-since=night":           func(f *job.Flags) { f.ChangedSince = "night" },
-		"--sample=9":                      func(f *job.Flags) { f.Sample = 9 },
-		"--shard=2/3":                     func(f *job.Flags) { f.Shard = option.Shard{Index: 2, Of: 3} },
-		"--var=a=1 --var=b=x=y --var=a=2": func(f *job.Flags) { f.Vars = map[string]string{"a": "2", "b": "x=y"} },
-		"--out=dir":                       func(f *job.Flags) { f.Out = "dir" },
-		"--no-content":                    func(f *job.Flags) { f.NoContent = true },
-		"--min-pass-rate=0":               func(f *job.Flags) { f.MinPassRate = new(0.0) },
-		"--max-errors=1":                  func(f *job.Flags) { f.MaxErrors = new(1.0) },
-		"--max-blocked=0.5":               func(f *job.Flags) { f.MaxBlocked = new(0.5) },
-		"--allow-empty":                   func(f *job.Flags) { f.AllowEmpty = true },
-		"-o json --report junit=x.xml":    func(f *job.Flags) { f.Reports = []string{"json", "junit=x.xml"} },
-		"--untrusted":                     func(f *job.Flags) { f.Untrusted = true },
-		"--trust":                         func(f *job.Flags) { f.Trust = true },
-		"--untrusted --allow=program --allow http=a,b": func(f *job.Flags) { f.Untrusted, f.Allow = true, []string{"program", "http=a,b"} },
-		"--baseline=main":          func(f *job.Flags) { f.Baseline = option.NamedBaseline("main") },
-		"--no-baseline":            func(f *job.Flags) { f.Baseline = option.NoBaseline{} },
-		"--interleave=s.yaml@HEAD": func(f *job.Flags) { f.Interleave = "s.yaml@HEAD" },
-		"--stop-early":             func(f *job.Flags) { f.Rule.StopEarly = true },
-		"--margin=0.05":            func(f *job.Flags) { f.Rule.Margin = 0.05 },
-		"--alpha=0.1":              func(f *job.Flags) { f.Rule.Alpha = 0.1 },
-		"--on-inconclusive=warn":   func(f *job.Flags) { f.Rule.OnInconclusive = "warn" },
-		"--min-paired=0":           func(f *job.Flags) { f.Rule.MinPaired = new(0.0) },
-		"--allow-removed=old":      func(f *job.Flags) { f.Rule.AllowRemoved = []string{"old"} },
-		"--metric=tone=0.1":        func(f *job.Flags) { f.Rule.Metrics = []string{"tone=0.1"} },
+	for text, want := range map[string]func(f *job.Options){
+		"--base-url=http://x":             func(f *job.Options) { f.BaseURL = "http://x" },
+		"--api-version=v1beta":            func(f *job.Options) { f.APIVersion = "v1beta" },
+		"--header-prefix=x-own":           func(f *job.Options) { f.HeaderPrefix = "x-own" },
+		"--auth=oauth":                    func(f *job.Options) { f.Auth = "oauth" },
+		"--project=p":                     func(f *job.Options) { f.Project = "p" },
+		"--auth-scope-base=b":             func(f *job.Options) { f.ScopeBase = "b" },
+		"--emulator":                      func(f *job.Options) { f.Emulator = option.DemoScript },
+		"--emulator=own.yaml":             func(f *job.Options) { f.Emulator = "own.yaml" },
+		"--seed=7":                        func(f *job.Options) { f.Seed = 7 },
+		"--concurrency=3":                 func(f *job.Options) { f.Concurrency = 3 },
+		"-j 3":                            func(f *job.Options) { f.Concurrency = 3 },
+		"--rpm=60":                        func(f *job.Options) { f.RPM = 60 },
+		"--tpm=600":                       func(f *job.Options) { f.TPM = 600 },
+		"--budget-tokens=5":               func(f *job.Options) { f.BudgetTokens = 5 },
+		"--budget-calls=6":                func(f *job.Options) { f.BudgetCalls = 6 },
+		"--budget-money=0.5":              func(f *job.Options) { f.BudgetMoney = 0.5 },
+		"--budget-time=2m":                func(f *job.Options) { f.BudgetTime = 2 * time.Minute },
+		"--prices=p.yaml":                 func(f *job.Options) { f.Prices = "p.yaml" },
+		"--attempts=2":                    func(f *job.Options) { f.Attempts = 2 },
+		"--timeout=500ms":                 func(f *job.Options) { f.Timeout = 500 * time.Millisecond },
+		"--repeats=4":                     func(f *job.Options) { f.Repeats = 4 },
+		"--case=a --case=b,c":             func(f *job.Options) { f.Cases = []string{"a", "b,c"} },
+		"--tag=a":                         func(f *job.Options) { f.Tags = []string{"a"} },
+		"--arm=t/*":                       func(f *job.Options) { f.Arms = []string{"t/*"} },
+		"--failed-in=night":               func(f *job.Options) { f.FailedIn = "night" },
+		"--changed-since=night":           func(f *job.Options) { f.ChangedSince = "night" },
+		"--sample=9":                      func(f *job.Options) { f.Sample = 9 },
+		"--shard=2/3":                     func(f *job.Options) { f.Shard = option.Shard{Index: 2, Of: 3} },
+		"--var=a=1 --var=b=x=y --var=a=2": func(f *job.Options) { f.Vars = map[string]string{"a": "2", "b": "x=y"} },
+		"--out=dir":                       func(f *job.Options) { f.Out = "dir" },
+		"--no-content":                    func(f *job.Options) { f.NoContent = true },
+		"--min-pass-rate=0":               func(f *job.Options) { f.MinPassRate = new(0.0) },
+		"--max-errors=1":                  func(f *job.Options) { f.MaxErrors = new(1.0) },
+		"--max-blocked=0.5":               func(f *job.Options) { f.MaxBlocked = new(0.5) },
+		"--allow-empty":                   func(f *job.Options) { f.AllowEmpty = true },
+		"-o json --report junit=x.xml":    func(f *job.Options) { f.Reports = []string{"json", "junit=x.xml"} },
+		"--untrusted":                     func(f *job.Options) { f.Untrusted = true },
+		"--trust":                         func(f *job.Options) { f.Trust = true },
+		"--untrusted --allow=program --allow http=a,b": func(f *job.Options) { f.Untrusted, f.Allow = true, []string{"program", "http=a,b"} },
+		"--baseline=main":          func(f *job.Options) { f.Baseline = option.NamedBaseline("main") },
+		"--no-baseline":            func(f *job.Options) { f.Baseline = option.NoBaseline{} },
+		"--interleave=s.yaml@HEAD": func(f *job.Options) { f.Interleave = "s.yaml@HEAD" },
+		"--stop-early":             func(f *job.Options) { f.Rule.StopEarly = true },
+		"--margin=0.05":            func(f *job.Options) { f.Rule.Margin = 0.05 },
+		"--alpha=0.1":              func(f *job.Options) { f.Rule.Alpha = 0.1 },
+		"--on-inconclusive=warn":   func(f *job.Options) { f.Rule.OnInconclusive = "warn" },
+		"--min-paired=0":           func(f *job.Options) { f.Rule.MinPaired = new(0.0) },
+		"--allow-removed=old":      func(f *job.Options) { f.Rule.AllowRemoved = []string{"old"} },
+		"--metric=tone=0.1":        func(f *job.Options) { f.Rule.Metrics = []string{"tone=0.1"} },
 	} {
 		fs, got := all()
 		expect.OK(t, fs.Parse(strings.Fields(text)))
-		expected := &job.Flags{}
+		expected := &job.Options{}
 		expected.Vars = map[string]string{}
 		want(expected)
 		expect.Same(t, text, got.Options, expected.Options)

@@ -7,7 +7,7 @@ import (
 
 // RunOptions are the flags of a run as package evalrun takes them. Without -o they have the table. The command adds what
 // is its own: where reports go, how they look, and who watches.
-func RunOptions(suites []string, f *job.Flags) evalrun.Options {
+func RunOptions(suites []string, f *job.Options) evalrun.Options {
 	out := evalrun.Options{
 		Suites:    suites,
 		Service:   f.ServiceOptions,

@@ -12,14 +12,14 @@ import (
 )
 
 // Identity adds the flags for the name and the labels of a run, by which it can be found later.
-func Identity(fs *pflag.FlagSet, f *job.Flags) {
+func Identity(fs *pflag.FlagSet, f *job.Options) {
 	fs.Var((*runName)(&f.Name), "name", "name the run; name:NAME finds it again")
 	f.Labels = map[string]string{}
 	fs.Var(labels(f.Labels), "label", "label the run: WORD or KEY=VALUE; label:WORD finds it again (repeatable)")
 }
 
 // Config makes the values of the project file the defaults of a command's flags.
-func Config(cmd *cobra.Command, f *job.Flags) {
+func Config(cmd *cobra.Command, f *job.Options) {
 	c, run := configFlags(cmd), cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := useProject(cmd, f, *c, nil); err != nil {
@@ -31,7 +31,7 @@ func Config(cmd *cobra.Command, f *job.Flags) {
 
 // ConfigSuites is Config for a command whose arguments are suites. Without arguments it uses the suites of
 // the run of --failed-in, or else those of the project file.
-func ConfigSuites(cmd *cobra.Command, f *job.Flags) {
+func ConfigSuites(cmd *cobra.Command, f *job.Options) {
 	c := configFlags(cmd)
 	run := cmd.RunE
 	check := cmd.Args
@@ -58,8 +58,8 @@ func ConfigSuites(cmd *cobra.Command, f *job.Flags) {
 }
 
 // configFlags adds the flags that choose a project file.
-func configFlags(cmd *cobra.Command) *job.ProjectChoice {
-	var c job.ProjectChoice
+func configFlags(cmd *cobra.Command) *job.ProjectSource {
+	var c job.ProjectSource
 	cmd.Flags().StringVar(&c.File, "config", "",
 		"use the project file `FILE` (default "+project.FileName+" of this folder or one above it)")
 	cmd.Flags().BoolVar(&c.None, "no-config", false, "use no project file")
@@ -67,7 +67,7 @@ func configFlags(cmd *cobra.Command) *job.ProjectChoice {
 }
 
 // useProject reads the project file and sets flags that were not given.
-func useProject(cmd *cobra.Command, f *job.Flags, c job.ProjectChoice, suites []string) error {
+func useProject(cmd *cobra.Command, f *job.Options, c job.ProjectSource, suites []string) error {
 	if err := f.UseProject(c, suites); err != nil {
 		return err
 	}

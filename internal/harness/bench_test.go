@@ -85,7 +85,7 @@ func (silent) Finish()                       {}
 
 // session connects to a server with a suite of this many trials.
 func benchSession(b *testing.B, url string, trials, concurrency int, scorers string) (*Session, *runner.Plan) {
-	flags := job.Flags{Options: option.Options{
+	flags := job.Options{Options: option.Options{
 		ServiceOptions: option.ServiceOptions{BaseURL: url},
 		LimitOptions:   option.LimitOptions{Concurrency: concurrency},
 		Out:            filepath.Join(b.TempDir(), "run"),
@@ -279,7 +279,7 @@ func BenchmarkResume(b *testing.B) {
 	}
 	getenv := func(name string) string { return map[string]string{"EVALRUN_API_KEY": "bench"}[name] }
 	for b.Loop() {
-		r, err := job.Reopen(dir, job.Flags{}, false)
+		r, err := job.Reopen(dir, job.Options{}, false)
 		if err != nil {
 			b.Fatal(err)
 		}

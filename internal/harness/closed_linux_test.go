@@ -36,12 +36,12 @@ func TestRefusedRescoreClosesTheRun(t *testing.T) {
 	similar := strings.Replace(fourSuite, "{contains: x}", "{similar: {to: x, min: 0.5}}", 1)
 	for name, test := range map[string]struct {
 		change func(s *site)
-		flags  job.Flags
+		flags  job.Options
 		says   string
 	}{
 		"no script": {
 			change: func(s *site) { s.write("s.yaml", similar) },
-			flags:  job.Flags{Options: option.Options{ServiceOptions: option.ServiceOptions{Emulator: "gone.yaml"}}}, says: "gone.yaml",
+			flags:  job.Options{Options: option.Options{ServiceOptions: option.ServiceOptions{Emulator: "gone.yaml"}}}, says: "gone.yaml",
 		},
 		"a run of another user": {
 			change: func(s *site) {

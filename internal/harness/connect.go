@@ -56,7 +56,7 @@ type Session struct {
 	endpoints  []interface{ Close() } // their clients
 }
 
-// Connect wires a session: the emulator if the flags name one, the client and its decorators. It makes no call.
+// Connect wires a session: the emulator if the options name one, the client and its decorators. It makes no call.
 func Connect(j *job.Job, version string, notice func(string)) (*Session, error) {
 	own := *j // a copy, since an embedded emulator changes the address
 	s := newSession(&own, version, notice)
@@ -96,7 +96,7 @@ func newSession(j *job.Job, version string, notice func(string)) *Session {
 		answering: ownAnswers{},
 
 		id:         rand.Text(),
-		workspaces: trialdir.New(!j.Flags.NoContent),
+		workspaces: trialdir.New(!j.Options.NoContent),
 	}
 	s.executor = &here{session: s}
 	return s
@@ -146,7 +146,7 @@ func (s *Session) answerFrom(store *record.Recordings, err error) error {
 
 // reach opens the links to the services, and wires the decorators that every call passes.
 func (s *Session) reach() (err error) {
-	if given := s.Flags.Executor; given != nil {
+	if given := s.Options.Executor; given != nil {
 		s.executor, s.link = given, elsewhere{given}
 	} else if s.executor, err = s.openHere(); err != nil {
 		return err
@@ -206,7 +206,7 @@ func (s *Session) wire() {
 	s.limiter = flow.NewLimiter(config)
 	s.service = s.through(func(of string) flow.Service {
 		next, address := s.wayTo(of)
-		if s.Flags.Cache {
+		if s.Options.Cache {
 			next = s.cached(next, address)
 		}
 		return s.recorder.around(s.answering.around(next, of), of)
@@ -234,10 +234,10 @@ func (s *Session) wayTo(name string) (next flow.Service, address string) {
 
 // cached keeps the answers of a service across runs. Answers of an emulator are kept until its script or seed changes.
 func (s *Session) cached(next flow.Service, who string) flow.Service {
-	if s.Flags.Emulator != "" {
-		who = "emulator " + s.emulator.script() + " " + strconv.FormatUint(s.Flags.Seed, 10)
+	if s.Options.Emulator != "" {
+		who = "emulator " + s.emulator.script() + " " + strconv.FormatUint(s.Options.Seed, 10)
 	}
-	return flow.Cache(record.Cache{Dir: s.Flags.Dir.Cache(), Service: who}, next, func(text string) { s.Notice(text) })
+	return flow.Cache(record.Cache{Dir: s.Options.Dir.Cache(), Service: who}, next, func(text string) { s.Notice(text) })
 }
 
 // divide gives each service its share of the limits. Without named services, all limits belong to the only one.
@@ -292,7 +292,7 @@ func (s *Session) decorated(to way) flow.Service {
 	})
 	adaptive := flow.NewAdaptive(to.concurrency, s.stop.Done(), s.waits)
 	attempt := flow.Deadline(flow.By(s.executor, to.name), to.timeout)
-	if s.Flags.Executor != nil {
+	if s.Options.Executor != nil {
 		attempt = flow.Allowing(flow.By(s.executor, to.name), to.timeout)
 	}
 	limited := limit(attempt, to.name)

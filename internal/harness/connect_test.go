@@ -70,7 +70,7 @@ func TestConnectRefusesAndLeavesNothingBehind(t *testing.T) {
 				*path = s.at.Join(*path)
 			}
 			before := s.files()
-			j, err := s.settle(job.Flags{Options: o}, "s.yaml")
+			j, err := s.settle(job.Options{Options: o}, "s.yaml")
 			if err == nil {
 				_, err = Connect(j, "test", s.notice)
 			}
@@ -91,7 +91,7 @@ func TestConnectMakesNoCall(t *testing.T) {
 	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
 	for _, emulated := range []string{"", option.DemoScript} {
-		j, err := s.settle(job.Flags{Options: option.Options{ServiceOptions: option.ServiceOptions{Emulator: emulated}}}, "s.yaml")
+		j, err := s.settle(job.Options{Options: option.Options{ServiceOptions: option.ServiceOptions{Emulator: emulated}}}, "s.yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func TestPlainHTTPIsAWarning(t *testing.T) {
 		s := newSite(t, "")
 		s.env["EVALRUN_BASE_URL"] = url
 		s.write("s.yaml", fourSuite)
-		j, err := s.settle(job.Flags{}, "s.yaml")
+		j, err := s.settle(job.Options{}, "s.yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +143,7 @@ func TestPlainHTTPIsAWarning(t *testing.T) {
 // planned connects to a service and plans; the error is that of Session.Plan.
 func (s *site) planned(o option.Options, files ...string) error {
 	s.Helper()
-	j, err := s.settle(job.Flags{Options: o}, files...)
+	j, err := s.settle(job.Options{Options: o}, files...)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // connected is a session without suites.
 func (s *site) connected() *Session {
 	s.Helper()
-	j, err := s.settle(job.Flags{})
+	j, err := s.settle(job.Options{})
 	if err != nil {
 		s.Fatal(err)
 	}

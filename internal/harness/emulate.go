@@ -61,7 +61,7 @@ func (s *Session) startEmulator() error {
 	if len(s.calls) == 0 && len(s.Suites) > 0 {
 		return nil
 	}
-	script, err := ReadScript(s.Flags.Dir, s.Flags.Emulator)
+	script, err := ReadScript(s.Options.Dir, s.Options.Emulator)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (s *Session) startEmulator() error {
 			Script:       script,
 			Key:          emulatorKey,
 			HeaderPrefix: s.Settings.Service.HeaderPrefix,
-			Seed:         s.Flags.Seed,
+			Seed:         s.Options.Seed,
 			AnyModel:     true,
 		},
 	)
@@ -86,7 +86,7 @@ func (s *Session) startEmulator() error {
 
 // noteEchoes reports prompts that the built-in script does not know and echoed. An author of a script knows what it echoes.
 func (s *Session) noteEchoes() {
-	if s.Flags.Emulator != option.DemoScript {
+	if s.Options.Emulator != option.DemoScript {
 		return
 	}
 	if n := s.emulator.Echoed(); n > 0 {

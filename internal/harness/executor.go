@@ -37,7 +37,7 @@ func (s *Session) openHere() (*here, error) {
 	if err := s.checkVariables(true); err != nil {
 		return nil, err
 	}
-	if s.Flags.Emulator == "" {
+	if s.Options.Emulator == "" {
 		if err := s.checkServices(); err != nil {
 			return nil, err
 		}

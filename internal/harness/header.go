@@ -15,23 +15,23 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// header is the first line of the run file: all that resume, rescore and reports must know without the suites and flags. What the
+// header is the first line of the run file: all that resume, rescore and reports must know without the suites and options. What the
 // environment or a file of the machine could change later is written out.
 func (s *Session) header(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run {
 	now := time.Now().UTC()
 	run := &eval.Run{
-		ID:         rundir.NewID(now),
-		StartedAt:  now.Format(time.RFC3339Nano),
-		Tool:       "evalrun " + s.Version,
-		Flags:      s.keptFlags(),
-		RandomSeed: cmp.Or(s.Flags.Seed, randomSeed()),
-		Plan:       planned(plan),
-		Service:    s.Settings.Service,
-		Services:   s.runServices(),
-		Emulator:   s.Emulated(),
-		Models:     plan.Models,
-		Prices:     s.keptPrices(),
-		Cache:      s.Flags.Cache && !s.offline(),
+		ID:             rundir.NewID(now),
+		StartedAt:      now.Format(time.RFC3339Nano),
+		Tool:           "evalrun " + s.Version,
+		CommandOptions: s.keptOptions(),
+		RandomSeed:     cmp.Or(s.Options.Seed, randomSeed()),
+		Plan:           planned(plan),
+		Service:        s.Settings.Service,
+		Services:       s.runServices(),
+		Emulator:       s.Emulated(),
+		Models:         plan.Models,
+		Prices:         s.keptPrices(),
+		Cache:          s.Options.Cache && !s.offline(),
 	}
 	if run.Models == nil {
 		run.Models = []eval.Model{} // the run file has a list, not null
@@ -42,7 +42,7 @@ func (s *Session) header(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run 
 	case option.FromRecords:
 		run.Replay = from.Dir
 	case option.FromService, option.FromRun:
-		if s.Flags.Emulator != "" {
+		if s.Options.Emulator != "" {
 			run.Service.BaseURL = emulated // its address is another one each time
 		}
 	}
@@ -54,9 +54,9 @@ func (s *Session) header(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run 
 	return run
 }
 
-// keptFlags are the flags as the run file keeps them.
-func (s *Session) keptFlags() *option.Options {
-	kept := s.Flags
+// keptOptions are the options as the run file keeps them.
+func (s *Session) keptOptions() *option.Options {
+	kept := s.Options
 	if kept.NoContent { // what variables hold is part of prompts
 		kept.Vars = nil
 	}
@@ -98,7 +98,7 @@ func (s *Session) runSuite(i int, one *suite.Suite, gate *eval.GateConfig) eval.
 		File:    one.File,
 		Hash:    one.Hash(),
 		Gate:    gate,
-		Copy:    job.SnapshotDir(i) + one.Base(),
+		Copy:    job.CopyDir(i) + one.Base(),
 		Dir:     s.Dir(i),
 		Classes: one.Classes(),
 	}

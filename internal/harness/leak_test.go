@@ -210,7 +210,7 @@ func (l *leakWatch) Done(r *eval.Result, _ eval.Spent) {
 // leakSession connects as a command does. It retries requests for models, since they must be there.
 func leakSession(t *testing.T, url string, cases int) (*Session, *runner.Plan) {
 	t.Helper()
-	flags := job.Flags{Options: option.Options{
+	flags := job.Options{Options: option.Options{
 		ServiceOptions: option.ServiceOptions{BaseURL: url},
 		LimitOptions:   option.LimitOptions{Concurrency: leakWorkers, Attempts: 1, Timeout: leakTimeout},
 		Out:            filepath.Join(t.TempDir(), "run"),

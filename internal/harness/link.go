@@ -84,7 +84,7 @@ func (s *Session) dial() (dialed, error) {
 	switch {
 	case len(s.Suites) > 0 && !slices.Contains(s.calls, ""):
 		return absent{refusing: noModel}, nil
-	case s.Flags.Emulator != "":
+	case s.Options.Emulator != "":
 		config := s.clientConfig()
 		config.ToEmulator = true
 		return byEmulator{byKey{generative.New(config)}}, nil

@@ -79,7 +79,7 @@ func TestMergeIsTheRunWithoutShards(t *testing.T) {
 				merged.Run.StartedAt, merged.End.FinishedAt, shard, d.Run.StartedAt, d.End.FinishedAt)
 		}
 	}
-	if _, err := s.resume("merged", job.Flags{}, true); err != nil { // it is a run like any other, and signed
+	if _, err := s.resume("merged", job.Options{}, true); err != nil { // it is a run like any other, and signed
 		t.Errorf("resuming: %v, want no error", err)
 	}
 	if got := s.calls(); got != calls {

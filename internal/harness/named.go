@@ -22,7 +22,7 @@ func (s *Session) runServices() map[string]eval.RunService {
 			continue
 		}
 		url := one.URL
-		if s.Flags.Emulator != "" {
+		if s.Options.Emulator != "" {
 			url = emulated
 		}
 		if out == nil {

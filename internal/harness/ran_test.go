@@ -130,7 +130,7 @@ func TestRunThatIsInterruptedCanBeResumed(t *testing.T) {
 	s := newSite(t, `rules: [{match: {text: "*"}, reply: "{{.prompt}}", latency: 1ms}]`)
 	s.write("s.yaml", fourSuite)
 	many := option.SelectionOptions{Repeats: 50}
-	j, err := s.settle(job.Flags{Options: option.Options{
+	j, err := s.settle(job.Options{Options: option.Options{
 		Out: "run", SelectionOptions: many, LimitOptions: option.LimitOptions{Concurrency: 2},
 	}}, "s.yaml")
 	if err != nil {
@@ -155,7 +155,7 @@ func TestRunThatIsInterruptedCanBeResumed(t *testing.T) {
 		t.Fatalf("got %+v, %d judged, the damage %v; want an interrupted run, 10 to 199, and none", doc.End, judged, doc.Damaged)
 	}
 	before := s.generated()
-	if _, err := s.resume("run", job.Flags{}, false); err != nil {
+	if _, err := s.resume("run", job.Options{}, false); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.generated() - before; got != int64(200-judged) {
@@ -172,7 +172,7 @@ func TestRunRefusesADirectoryWithARun(t *testing.T) {
 	s := ranFour(t)
 	file := s.read("run/run.jsonl")
 	generated := s.generated()
-	err := s.try(job.Flags{Options: option.Options{Out: "run"}}, "s.yaml")
+	err := s.try(job.Options{Options: option.Options{Out: "run"}}, "s.yaml")
 	s.refused(err, exit.CodeBadInput, "run")
 	if s.read("run/run.jsonl") != file || s.generated() != generated {
 		t.Errorf("the run has changed, or %d generate calls were made, want neither", s.generated()-generated)
@@ -184,7 +184,7 @@ func TestReplayMakesNoCall(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
-	j, err := s.settle(job.Flags{Options: option.Options{Out: "run", SourceOptions: option.SourceOptions{Record: s.at.Join("rec")}}}, "s.yaml")
+	j, err := s.settle(job.Options{Options: option.Options{Out: "run", SourceOptions: option.SourceOptions{Record: s.at.Join("rec")}}}, "s.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

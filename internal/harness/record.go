@@ -83,7 +83,7 @@ func (s *Session) offline() bool {
 	return false
 }
 
-// Record keeps the answers of a run in the folder that the flags name for it. It does nothing when they name none.
+// Record keeps the answers of a run in the folder that the options name for it. It does nothing when they name none.
 func (s *Session) Record(runDir string) (err error) { return s.recorder.keepRun(runDir) }
 
 // around answers what is recorded, sends the rest to next, and records vectors on the way.

@@ -33,7 +33,7 @@ type rescoredRun struct {
 
 // openRescored opens the run whose answers are judged again.
 func (s *Session) openRescored(from option.FromRun) (*rescoredRun, error) {
-	if service := s.Settings.Service.BaseURL; s.Flags.Emulator == "" && slices.Contains(s.calls, "") &&
+	if service := s.Settings.Service.BaseURL; s.Options.Emulator == "" && slices.Contains(s.calls, "") &&
 		(service == "" || !s.oauth() && s.Settings.Key() == "") {
 		switch {
 		case s.embeds():
@@ -47,7 +47,7 @@ func (s *Session) openRescored(from option.FromRun) (*rescoredRun, error) {
 			)
 		}
 	}
-	doc, err := s.Flags.Dir.Open(from.Run)
+	doc, err := s.Options.Dir.Open(from.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (s *Session) openRescored(from option.FromRun) (*rescoredRun, error) {
 	for _, one := range s.Suites {
 		files = append(files, one.File)
 	}
-	o.remedy = fmt.Sprintf("evalrun run %s --changed-since %s", strings.Join(files, " "), cmp.Or(s.Flags.Out, "latest"))
+	o.remedy = fmt.Sprintf("evalrun run %s --changed-since %s", strings.Join(files, " "), cmp.Or(s.Options.Out, "latest"))
 	return o, nil
 }
 

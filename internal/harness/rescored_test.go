@@ -14,7 +14,7 @@ import (
 )
 
 // rescore judges the answers of a run again, by suites or by those of the run.
-func (s *site) rescore(run, out string, f job.Flags, suites ...string) error {
+func (s *site) rescore(run, out string, f job.Options, suites ...string) error {
 	f.Dir, f.Out, f.NoHistory = s.at, out, true
 	l, err := job.LoadRescored(run, suites, f, s.getenv)
 	if err != nil {
@@ -35,7 +35,7 @@ func TestRescoreKeepsAnswersAndMakesNoCall(t *testing.T) {
 	delete(s.env, "EVALRUN_BASE_URL")
 	delete(s.env, "EVALRUN_API_KEY")
 	s.write("s.yaml", strings.Replace(fourSuite, "contains: x", "contains: b", 1))
-	if err := s.rescore("run", "again", job.Flags{}); err != nil {
+	if err := s.rescore("run", "again", job.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]eval.Outcome{"one#1": eval.Fail, "two#1": eval.Fail, "three#1": eval.Pass, "four#1": eval.Fail}
@@ -52,7 +52,7 @@ func TestRescoreKeepsAnswersAndMakesNoCall(t *testing.T) {
 	if second.Run.RescoredFrom != run.Run.ID || second.Run.ID == run.Run.ID || second.Spent.Attempts != 0 || second.Partial() {
 		t.Errorf("rescored from %s with %d calls, want %s with none, complete", second.Run.RescoredFrom, second.Spent.Attempts, run.Run.ID)
 	}
-	if err := s.rescore("again", "third", job.Flags{}); err != nil { // the answers are still those of the first
+	if err := s.rescore("again", "third", job.Options{}); err != nil { // the answers are still those of the first
 		t.Fatal(err)
 	}
 	if got := s.open("third").Run.RescoredFrom; got != run.Run.ID {
@@ -72,7 +72,7 @@ func TestRescoreUsesSelectionAndVariablesOfTheRun(t *testing.T) {
 		Vars: map[string]string{"w": "flag"}, SelectionOptions: option.SelectionOptions{Cases: []string{"t*"}, Repeats: 2},
 	}, "s.yaml")
 	s.write("other.yaml", strings.Replace(fourSuite, "contains: x", "contains: flag", 1))
-	if err := s.rescore("run", "again", job.Flags{}, "other.yaml"); err != nil {
+	if err := s.rescore("run", "again", job.Options{}, "other.yaml"); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]eval.Outcome{"two#1": eval.Pass, "two#2": eval.Pass, "three#1": eval.Pass, "three#2": eval.Pass}
@@ -89,7 +89,7 @@ func TestRescoreSkipsTrialsWithAnotherRequest(t *testing.T) {
 	changed := strings.Replace(fourSuite, "x4", "x5", 1)
 	changed = strings.Replace(changed, "{name: two, vars: {w: x2}}", "{name: five, vars: {w: x6}}", 1)
 	s.write("s.yaml", changed)
-	if err := s.rescore("run", "again", job.Flags{}); err != nil {
+	if err := s.rescore("run", "again", job.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]eval.Outcome{"one#1": eval.Pass, "three#1": eval.Fail, "four#1": eval.Skip, "five#1": eval.Skip}
@@ -106,7 +106,7 @@ func TestRescoreSkipsTrialsWithAnotherRequest(t *testing.T) {
 		}
 	}
 	s.write("s.yaml", strings.Replace(fourSuite, "say", "tell", 1)) // nothing is as it was
-	s.refused(s.rescore("run", "nothing", job.Flags{}), exit.CodeBadInput, s.open("run").Run.ID, "4 have a different request")
+	s.refused(s.rescore("run", "nothing", job.Options{}), exit.CodeBadInput, s.open("run").Run.ID, "4 have a different request")
 	if _, err := os.Stat(s.at.Join("nothing")); err == nil {
 		t.Error("there is a run directory of a rescore that was refused, want none")
 	}
@@ -121,7 +121,7 @@ func TestRescoreKeepsErrorsWithoutAnAnswer(t *testing.T) {
 	s := newSite(t, `rules: [{match: {text: "*b3*"}, reply: b3, faults: [{status: 400, message: bad b3}]}]`)
 	s.write("s.yaml", fourSuite)
 	s.run("run", option.Options{}, "s.yaml")
-	if err := s.rescore("run", "again", job.Flags{}); err != nil {
+	if err := s.rescore("run", "again", job.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(s.outcomes("run"), s.outcomes("again")); diff != "" {
@@ -144,22 +144,22 @@ func TestRescoreRefusesWithWhatToDo(t *testing.T) {
 	s.run("private", option.Options{NoContent: true}, "s.yaml")
 	s.run("running", option.Options{LimitOptions: option.LimitOptions{Concurrency: 1}}, "s.yaml")
 	s.keep("running", s.linesUntil("running", 2), "")
-	writer, err := job.Reopen("running", job.Flags{Dir: s.at}, false)
+	writer, err := job.Reopen("running", job.Options{Dir: s.at}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer writer.Close()
 	s.write("asks.yaml", strings.Replace(fourSuite, "{contains: x}", "{similar: {to: x, min: 0.5}}", 1))
-	s.refused(s.rescore("nothing", "out", job.Flags{}), exit.CodeBadInput, "nothing")
-	s.refused(s.rescore("private", "out", job.Flags{}), exit.CodeBadInput, "private", "--no-content")
-	s.refused(s.rescore("running", "out", job.Flags{}), exit.CodeBadInput, "running")
-	s.refused(s.rescore("run", "out", job.Flags{}, "gone.yaml"), exit.CodeBadInput, "gone.yaml")
+	s.refused(s.rescore("nothing", "out", job.Options{}), exit.CodeBadInput, "nothing")
+	s.refused(s.rescore("private", "out", job.Options{}), exit.CodeBadInput, "private", "--no-content")
+	s.refused(s.rescore("running", "out", job.Options{}), exit.CodeBadInput, "running")
+	s.refused(s.rescore("run", "out", job.Options{}, "gone.yaml"), exit.CodeBadInput, "gone.yaml")
 	delete(s.env, "EVALRUN_API_KEY")
-	s.refused(s.rescore("run", "out", job.Flags{}, "asks.yaml"), exit.CodeBadInput, "embeddings", "EVALRUN_API_KEY")
+	s.refused(s.rescore("run", "out", job.Options{}, "asks.yaml"), exit.CodeBadInput, "embeddings", "EVALRUN_API_KEY")
 	if err := os.Remove(s.at.Join("s.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	s.refused(s.rescore("run", "out", job.Flags{}), exit.CodeBadInput, "--suite FILE")
+	s.refused(s.rescore("run", "out", job.Options{}), exit.CodeBadInput, "--suite FILE")
 	if _, err := os.Stat(s.at.Join("out")); err == nil {
 		t.Error("there is a run directory of a rescore that was refused, want none")
 	}
@@ -177,12 +177,12 @@ func TestRescoreStartsNoProgramOfAnotherUser(t *testing.T) {
 	s.run("run", option.Options{}, "s.yaml")
 	s.write("s.yaml", strings.Replace(fourSuite, "{contains: x}", "{exec: [./mark.sh]}", 1)) // the scorer came later
 	s.env["EVALRUN_TRUST_KEY"] = "fedcba9876543210"
-	s.refused(s.rescore("run", "out", job.Flags{}), exit.CodeBadInput, "mark.sh", "--trust", "--untrusted")
-	s.refused(s.rescore("run", "out", job.Flags{Options: option.Options{Untrusted: true}}), exit.CodeBadInput, "exec")
+	s.refused(s.rescore("run", "out", job.Options{}), exit.CodeBadInput, "mark.sh", "--trust", "--untrusted")
+	s.refused(s.rescore("run", "out", job.Options{Options: option.Options{Untrusted: true}}), exit.CodeBadInput, "exec")
 	if _, err := os.Stat(s.at.Join("started")); err == nil {
 		t.Fatal("the program was started, want it not started")
 	}
-	if err := s.rescore("run", "out", job.Flags{Trust: true}); err != nil {
+	if err := s.rescore("run", "out", job.Options{Trust: true}); err != nil {
 		t.Errorf("with --trust: %v, want no error", err)
 	}
 	if _, err := os.Stat(s.at.Join("started")); err != nil {

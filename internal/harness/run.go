@@ -58,13 +58,13 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	if err != nil {
 		return "", err
 	}
-	if dir, err = s.Flags.Dir.Make(s.Flags.Out, run.ID); err != nil {
+	if dir, err = s.Options.Dir.Make(s.Options.Out, run.ID); err != nil {
 		return "", err
 	}
 	if err := s.checkPlace(dir); err != nil {
 		return "", err
 	}
-	copies := s.Snapshots()
+	copies := s.Copies()
 	run.Copies = journal.CopiesOf(copies)
 	if err := s.sign(run, dir); err != nil {
 		return "", exit.BadInput("the run directory cannot be made: %w", err)
@@ -76,8 +76,8 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	if s.workspaces.Run, err = filepath.Abs(dir); err != nil {
 		return "", exit.BadInput("the run directory cannot be used: %w", err)
 	}
-	if !s.Flags.NoHistory {
-		s.Flags.Dir.ExpectRun(run, dir)
+	if !s.Options.NoHistory {
+		s.Options.Dir.ExpectRun(run, dir)
 	}
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted}, early: early}
 	from, _ := s.Settings.Source.(option.FromRun)
@@ -103,8 +103,8 @@ func (s *Session) sign(run *eval.Run, dir string) error {
 
 func (s *Session) checks(plan *runner.Plan) *verdict.Checks {
 	return &verdict.Checks{
-		Options: &s.Flags.Options,
-		Dir:     s.Flags.Dir,
+		Options: &s.Options.Options,
+		Dir:     s.Options.Dir,
 		Plan:    plan,
 		Answers: s.answering.id(),
 		Notice:  s.Notice,
@@ -196,7 +196,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 		config.Schedule = inTwo(c.plan.Trials(), c.last)
 	}
 	for r := range runner.Run(ctx, c.plan, config) {
-		if s.Flags.NoContent {
+		if s.Options.NoContent {
 			r.Withhold()
 		}
 		if c.deferUnsent(&r) {
@@ -264,7 +264,7 @@ func inTwo(trials iter.Seq[*runner.Planned], last func(*runner.Planned) bool) it
 // KeepAnswer writes down an answer that waits to be scored, or a turn of an unfinished chat. What cannot be written
 // would be lost by a crash, so no new call is made.
 func (c *consumer) KeepAnswer(a *eval.PaidAnswer) {
-	if c.session.Flags.NoContent {
+	if c.session.Options.NoContent {
 		a.Withhold()
 	}
 	c.kept(c.journal.KeptAnswer(a))
@@ -272,7 +272,7 @@ func (c *consumer) KeepAnswer(a *eval.PaidAnswer) {
 
 // KeepJudgement writes down what a judge replied about an answer that waits for others.
 func (c *consumer) KeepJudgement(trialID string, j *eval.Judgement) {
-	if c.session.Flags.NoContent {
+	if c.session.Options.NoContent {
 		j.Withhold()
 	}
 	c.kept(c.journal.KeptJudgement(trialID, j))
@@ -293,8 +293,8 @@ func (c *consumer) decide(r *eval.Result) {
 			c.halt(eval.EndBudget, r.OverBudget)
 		}
 	case eval.Fail:
-		if c.failures++; s.Flags.MaxFailures > 0 && c.failures >= s.Flags.MaxFailures {
-			c.halt(eval.EndMaxFailures, tooMany(s.Flags.MaxFailures))
+		if c.failures++; s.Options.MaxFailures > 0 && c.failures >= s.Options.MaxFailures {
+			c.halt(eval.EndMaxFailures, tooMany(s.Options.MaxFailures))
 		}
 	case eval.Err:
 		if r.OverBudget != "" { // the error also names a call of the trial

@@ -51,9 +51,9 @@ type sharedLedger struct {
 	ended  string // why it ended the run, "" while it has not
 }
 
-// openLedger opens the ledger that the flags name, if any.
+// openLedger opens the ledger that the options name, if any.
 func (s *Session) openLedger() error {
-	o := s.Flags.Ledger
+	o := s.Options.Ledger
 	url := cmp.Or(o.URL, strings.TrimSpace(s.Getenv("EVALRUN_LEDGER")))
 	if url == "" {
 		if o.CA != "" || o.Wait != 0 {
@@ -91,8 +91,8 @@ func (s *sharedLedger) reason() string { return s.ended }
 // end lets no call begin any more, and says why.
 func (s *sharedLedger) end(reason string) {
 	s.ending.Do(func() {
-		if s.session.Flags.Ledger.Lost != nil {
-			s.session.Flags.Ledger.Lost(reason)
+		if s.session.Options.Ledger.Lost != nil {
+			s.session.Options.Ledger.Lost(reason)
 			return
 		}
 		s.session.Notice(reason)
@@ -134,7 +134,7 @@ func (s *Session) account(name, model string) ledger.ModelAccount {
 	a := ledger.ModelAccount{Service: s.Settings.Service.BaseURL, Model: model}
 	one := s.Settings.Services[name]
 	switch {
-	case s.Flags.Emulator != "":
+	case s.Options.Emulator != "":
 		a.Service = emulated
 	case one == nil && s.oauth():
 		a.Key = ledger.Fingerprint("project " + s.Settings.Service.Project)
@@ -167,7 +167,7 @@ func (s *sharedLedger) Grant(ctx context.Context, call flow.Claim) (flow.Granted
 	case errors.As(err, &refused):
 		s.end(refused.Reason)
 	}
-	if s.session.Flags.Ledger.Lost != nil && ctx.Err() == nil {
+	if s.session.Options.Ledger.Lost != nil && ctx.Err() == nil {
 		return nil, &eval.Error{
 			Kind: eval.KindTransport, Origin: eval.FromProcess, Unsent: true, Message: "the ledger of the worker grants nothing",
 		}

@@ -101,7 +101,7 @@ func (s *site) read(name string) string {
 }
 
 // settle loads and settles suites, as every command does.
-func (s *site) settle(f job.Flags, files ...string) (*job.Job, error) {
+func (s *site) settle(f job.Options, files ...string) (*job.Job, error) {
 	f.Dir, f.NoHistory = s.at, true
 	l, err := job.Load(files, f, s.getenv)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *site) settle(f job.Flags, files ...string) (*job.Job, error) {
 }
 
 // try runs suites.
-func (s *site) try(f job.Flags, files ...string) error {
+func (s *site) try(f job.Options, files ...string) error {
 	j, err := s.settle(f, files...)
 	if err == nil {
 		err = s.carryOut(j)
@@ -138,13 +138,13 @@ func (s *site) carryOut(j *job.Job) error {
 func (s *site) run(out string, o option.Options, files ...string) {
 	s.Helper()
 	o.Out = out
-	if err := s.try(job.Flags{Options: o}, files...); err != nil {
+	if err := s.try(job.Options{Options: o}, files...); err != nil {
 		s.Fatal(err)
 	}
 }
 
 // resume continues a run and returns what was left of it.
-func (s *site) resume(name string, f job.Flags, retryErrors bool) (*Todo, error) {
+func (s *site) resume(name string, f job.Options, retryErrors bool) (*Todo, error) {
 	f.Dir, f.NoHistory = s.at, true
 	r, err := job.Reopen(name, f, retryErrors)
 	if err != nil {

@@ -55,7 +55,7 @@ func TestResumeOfAKilledRunSendsOnlyWhatIsMissing(t *testing.T) {
 			s := ranFour(t)
 			s.keep("run", s.linesUntil("run", settled), torn)
 			before := s.generated()
-			todo, err := s.resume("run", job.Flags{}, false)
+			todo, err := s.resume("run", job.Options{}, false)
 			if err != nil {
 				t.Fatalf("%s after %d: %v, want no error", name, settled, err)
 			}
@@ -89,7 +89,7 @@ func TestResumeSendsADamagedTrialAgain(t *testing.T) {
 		t.Errorf("%d trials, %v, want 3 and one damaged line", doc.Len(), doc.Damaged)
 	}
 	before := s.generated()
-	if _, err := s.resume("run", job.Flags{}, false); err != nil {
+	if _, err := s.resume("run", job.Options{}, false); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(fourOutcomes, s.outcomes("run")); diff != "" {
@@ -108,7 +108,7 @@ func TestResumeOfACompleteRunDoesNothing(t *testing.T) {
 	s.write("s.yaml", "no suite any more")
 	for _, retryErrors := range []bool{false, true} { // there is no error to send again
 		two := option.Options{LimitOptions: option.LimitOptions{Concurrency: 2}}
-		if _, err := s.resume("run", job.Flags{Options: two}, retryErrors); err != nil {
+		if _, err := s.resume("run", job.Options{Options: two}, retryErrors); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -130,10 +130,10 @@ func TestResumeSendsErrorsOfACompleteRunOnRequest(t *testing.T) {
 		t.Fatalf("three is %s, want an error", got)
 	}
 	before := s.generated()
-	if _, err := s.resume("run", job.Flags{}, false); err != nil || s.generated() != before {
+	if _, err := s.resume("run", job.Options{}, false); err != nil || s.generated() != before {
 		t.Errorf("without --errors: %v and %d calls, want none", err, s.generated()-before)
 	}
-	todo, err := s.resume("run", job.Flags{}, true)
+	todo, err := s.resume("run", job.Options{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestResumeRefusesAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		change func(*site)
-		flags  job.Flags
+		flags  job.Options
 		says   []string
 	}{
 		"of a later version": {
@@ -168,7 +168,7 @@ func TestResumeRefusesAndChangesNothing(t *testing.T) {
 			says: []string{"s.yaml"},
 		},
 		"to another address": {
-			flags: job.Flags{Options: option.Options{ServiceOptions: option.ServiceOptions{BaseURL: "https://elsewhere.example"}}},
+			flags: job.Options{Options: option.Options{ServiceOptions: option.ServiceOptions{BaseURL: "https://elsewhere.example"}}},
 			says:  []string{"https://elsewhere.example", "--untrusted"},
 		},
 		"of another user": {
@@ -205,12 +205,12 @@ func TestResumeOfNothingNamesTheLatestRun(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
-	_, err := s.resume("nothing", job.Flags{}, false)
+	_, err := s.resume("nothing", job.Options{}, false)
 	s.refused(err, exit.CodeBadInput, "nothing")
 	s.run("", option.Options{}, "s.yaml")
-	_, err = s.resume("nothing", job.Flags{}, false)
+	_, err = s.resume("nothing", job.Options{}, false)
 	s.refused(err, exit.CodeBadInput, "nothing", s.at.IDs()[0])
-	if _, err := s.resume("latest", job.Flags{}, false); err != nil {
+	if _, err := s.resume("latest", job.Options{}, false); err != nil {
 		t.Errorf("latest: %v, want no error", err)
 	}
 }
@@ -220,14 +220,14 @@ func TestResumeOfARunInProgressIsRefused(t *testing.T) {
 	t.Parallel()
 	s := ranFour(t)
 	s.keep("run", s.linesUntil("run", 2), "")
-	first, err := job.Reopen("run", job.Flags{Dir: s.at}, false)
+	first, err := job.Reopen("run", job.Options{Dir: s.at}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.resume("run", job.Flags{}, false)
+	_, err = s.resume("run", job.Options{}, false)
 	s.refused(err, exit.CodeBadInput)
 	first.Close()
-	if _, err := s.resume("run/run.jsonl", job.Flags{}, false); err != nil { // the file names its directory
+	if _, err := s.resume("run/run.jsonl", job.Options{}, false); err != nil { // the file names its directory
 		t.Errorf("once the first has let go: %v, want no error", err)
 	}
 }
@@ -239,7 +239,7 @@ func TestResumeTakesNewLimits(t *testing.T) {
 	s.write("s.yaml", strings.Replace(fourSuite, "\ntargets", "\nlimits: {timeout: 7s, attempts: 2}\ntargets", 1))
 	s.run("run", option.Options{LimitOptions: option.LimitOptions{BudgetCalls: 2, Concurrency: 1, Attempts: 3}}, "s.yaml")
 	more := option.Options{LimitOptions: option.LimitOptions{BudgetCalls: 100, Concurrency: 5}}
-	r, err := job.Reopen("run", job.Flags{Dir: s.at, Options: more}, false)
+	r, err := job.Reopen("run", job.Options{Dir: s.at, Options: more}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,10 +267,10 @@ func TestResumeCountsWhatWasSpent(t *testing.T) {
 	if end := s.open("run").End; end.Reason != eval.EndBudget || s.generated() != 2 {
 		t.Fatalf("the run ended for %s after %d calls, want the budget and 2", end.Reason, s.generated())
 	}
-	if todo, err := s.resume("run", job.Flags{}, false); err != nil || todo.Settled != 2 || s.generated() != 2 {
+	if todo, err := s.resume("run", job.Options{}, false); err != nil || todo.Settled != 2 || s.generated() != 2 {
 		t.Errorf("with the same budget: %+v, %v and %d calls in all, want 2", todo, err, s.generated())
 	}
-	more := job.Flags{Options: option.Options{LimitOptions: option.LimitOptions{BudgetCalls: 3}}}
+	more := job.Options{Options: option.Options{LimitOptions: option.LimitOptions{BudgetCalls: 3}}}
 	if _, err := s.resume("run", more, false); err != nil || s.generated() != 3 {
 		t.Errorf("with a budget of 3: %v and %d calls in all, want 3", err, s.generated())
 	}
@@ -290,7 +290,7 @@ func TestResumeUsesTheSuiteOfTheRun(t *testing.T) {
 	s := ranFour(t)
 	s.keep("run", s.linesUntil("run", 3), "")
 	s.write("s.yaml", strings.NewReplacer("x4", "b4", "contains: x", "contains: b").Replace(fourSuite))
-	if _, err := s.resume("run", job.Flags{}, false); err != nil {
+	if _, err := s.resume("run", job.Options{}, false); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(fourOutcomes, s.outcomes("run")); diff != "" {
@@ -301,10 +301,10 @@ func TestResumeUsesTheSuiteOfTheRun(t *testing.T) {
 	s.run("private", option.Options{NoContent: true, LimitOptions: option.LimitOptions{Concurrency: 1}}, "s.yaml")
 	s.keep("private", s.linesUntil("private", 3), "")
 	s.write("s.yaml", strings.Replace(fourSuite, "x4", "b4", 1))
-	_, err := s.resume("private", job.Flags{}, false)
+	_, err := s.resume("private", job.Options{}, false)
 	s.refused(err, exit.CodeBadInput, "s.yaml", "--no-content")
 	s.write("s.yaml", fourSuite)
-	if _, err := s.resume("private", job.Flags{}, false); err != nil {
+	if _, err := s.resume("private", job.Options{}, false); err != nil {
 		t.Errorf("with the suite as it was: %v, want no error", err)
 	}
 	if diff := cmp.Diff(fourOutcomes, s.outcomes("private")); diff != "" {
@@ -322,7 +322,7 @@ func TestResumeJudgesKeptAnswers(t *testing.T) {
 		t.Fatalf("%+v, want answers that no budget is left to judge", c)
 	}
 	generated := s.generated()
-	todo, err := s.resume("run", job.Flags{Options: option.Options{LimitOptions: option.LimitOptions{BudgetCalls: 100}}}, false)
+	todo, err := s.resume("run", job.Options{Options: option.Options{LimitOptions: option.LimitOptions{BudgetCalls: 100}}}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,7 +346,7 @@ cases: [{name: c, scorers: [{contains: three}]}]
 	if got := s.outcomes("chat")["c#1"]; got != eval.Err || s.generated() != before+2 {
 		t.Fatalf("the chat is %s after %d calls, want an error after 2 turns", got, s.generated()-before)
 	}
-	if _, err := s.resume("chat", job.Flags{Options: option.Options{LimitOptions: option.LimitOptions{BudgetCalls: 100}}}, false); err != nil {
+	if _, err := s.resume("chat", job.Options{Options: option.Options{LimitOptions: option.LimitOptions{BudgetCalls: 100}}}, false); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.outcomes("chat")["c#1"]; got != eval.Pass || s.generated() != before+3 {
@@ -359,7 +359,7 @@ cases: [{name: c, scorers: [{contains: three}]}]
 	})
 	s.keep("killed", second+1, "")
 	before = s.generated()
-	if _, err := s.resume("killed", job.Flags{}, false); err != nil {
+	if _, err := s.resume("killed", job.Options{}, false); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.outcomes("killed")["c#1"]; got != eval.Pass || s.generated() != before+1 {

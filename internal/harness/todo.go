@@ -39,7 +39,7 @@ func NewTodo(r *job.Resumption, plan *runner.Plan) (*Todo, error) {
 		case ok && todo.settled(k):
 			todo.Settled++
 			todo.counts.Add(k.Outcome)
-		case r.Flags.Rescore != "", resultOf(todo.kept(t, k, ok)) != nil:
+		case r.Options.Rescore != "", resultOf(todo.kept(t, k, ok)) != nil:
 			todo.Judge++
 		default:
 			todo.Send++
@@ -49,7 +49,7 @@ func NewTodo(r *job.Resumption, plan *runner.Plan) (*Todo, error) {
 		if fine {
 			continue
 		}
-		if r.Flags.NoContent {
+		if r.Options.NoContent {
 			return nil, exit.BadInput(
 				"recorded trials are not in the plan any more: a run with --no-content does not keep the values of --var; give the same ones again",
 			)
@@ -63,7 +63,7 @@ func NewTodo(r *job.Resumption, plan *runner.Plan) (*Todo, error) {
 	}
 	if todo.doc.End == nil {
 		todo.Twice = r.Workers()
-		if r.Flags.NoContent { // nor can what waited be used
+		if r.Options.NoContent { // nor can what waited be used
 			todo.Twice += todo.doc.PendingCalls()
 		} else {
 			todo.Twice = min(todo.Twice, todo.calls())
@@ -89,7 +89,7 @@ func (todo *Todo) calls() (n int) {
 // kept returns what the run has recorded of an unsettled trial. That is an answer that still has to be
 // judged, or the calls of an interrupted trial. ok says that the trial is among the recorded ones.
 func (todo *Todo) kept(t *runner.Planned, k trialSoFar, ok bool) runner.EarlierTrial {
-	if todo.of.Flags.NoContent { // what is kept is without its texts
+	if todo.of.Options.NoContent { // what is kept is without its texts
 		return nil
 	}
 	var result *eval.Result

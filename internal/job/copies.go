@@ -18,19 +18,19 @@ import (
 )
 
 // LoadCopies loads the suites of a run from the copies in its directory, so that their judges can be used.
-func LoadCopies(of *journal.Document, flags Flags, getenv func(string) string) (*Loaded, error) {
-	l := NoSuites(flags, getenv)
+func LoadCopies(of *journal.Document, options Options, getenv func(string) string) (*Loaded, error) {
+	l := NoSuites(options, getenv)
 	l.copied = true
 	begun := of.Run.Options()
-	flags.allowLike(begun)
-	if !flags.Untrusted {
-		if err := l.Flags.projectOf(&of.Run, filepath.Dir(of.Path())); err != nil {
+	options.allowLike(begun)
+	if !options.Untrusted {
+		if err := l.Options.projectOf(&of.Run, filepath.Dir(of.Path())); err != nil {
 			return nil, err
 		}
 	}
-	services := l.projectServices(suite.Options{Getenv: getenv, AllowEnv: flags.AllowEnv, Can: dialect.Can})
+	services := l.projectServices(suite.Options{Getenv: getenv, AllowEnv: options.AllowEnv, Can: dialect.Can})
 	for i, recorded := range of.Run.Suites {
-		snapshot, err := os.OpenRoot(filepath.Join(filepath.Dir(of.Path()), filepath.FromSlash(SnapshotDir(i))))
+		snapshot, err := os.OpenRoot(filepath.Join(filepath.Dir(of.Path()), filepath.FromSlash(CopyDir(i))))
 		if err != nil {
 			return nil, exit.BadInput(
 				"%s has no copy of its suite, which names the judge: name one with --suite FILE", of.Run.ID,
@@ -45,9 +45,9 @@ func LoadCopies(of *journal.Document, flags Flags, getenv func(string) string) (
 			Vars:        begun.Vars,
 			Repeats:     begun.Repeats,
 			Getenv:      getenv,
-			Untrusted:   flags.Untrusted,
-			Allow:       flags.Allow,
-			AllowEnv:    flags.AllowEnv,
+			Untrusted:   options.Untrusted,
+			Allow:       options.Allow,
+			AllowEnv:    options.AllowEnv,
 			Can:         dialect.Can,
 			OwnBaseline: true,
 			Dir:         recorded.Dir,
@@ -58,24 +58,24 @@ func LoadCopies(of *journal.Document, flags Flags, getenv func(string) string) (
 	return l, nil
 }
 
-// PricesOf returns the price list for the calls of a recorded run: the one of the flags, or else of the run's suites.
+// PricesOf returns the price list for the calls of a recorded run: the one of the options, or else of the run's suites.
 // It is nil when neither has one, and when the run keeps no copies of its suites.
-func PricesOf(d *journal.Document, flags Flags, getenv func(string) string) (*pricing.PriceList, error) {
-	m := merger{defaults: flags.ByProject()}
-	if flags.Prices == "" {
-		l, err := LoadCopies(d, flags, getenv)
+func PricesOf(d *journal.Document, options Options, getenv func(string) string) (*pricing.PriceList, error) {
+	m := merger{defaults: options.ByProject()}
+	if options.Prices == "" {
+		l, err := LoadCopies(d, options, getenv)
 		if err != nil || l.Bad() != nil {
 			return nil, nil //nolint:nilerr // tokens are shown instead
 		}
-		m.suites, m.defaults = l.Suites, l.Flags.ByProject()
+		m.suites, m.defaults = l.Suites, l.Options.ByProject()
 	}
-	return m.prices(flags.Prices)
+	return m.prices(options.Prices)
 }
 
-// SettleLike settles a job, with the service of a recorded run where neither flags nor environment name one. A run that
+// SettleLike settles a job, with the service of a recorded run where neither options nor environment name one. A run that
 // somebody else made may not redirect requests: its addresses need --trust. doing names the task in the error.
 func (l *Loaded) SettleLike(d *journal.Document, doing string) (*Job, error) {
-	f := &l.Flags
+	f := &l.Options
 	own := f.own()
 	vetted := f.Trust || f.Emulator != "" // serviceOf may set f.Emulator from the run
 	if l.Getenv("EVALRUN_BASE_URL") == "" {
@@ -101,25 +101,25 @@ func (l *Loaded) SettleLike(d *journal.Document, doing string) (*Job, error) {
 	return j, nil
 }
 
-// SnapshotDir is the folder for copies of the i-th suite's files, relative to the run directory.
-func SnapshotDir(i int) string { return fmt.Sprintf("suites/%d/", i) }
+// CopyDir is the folder for copies of the i-th suite's files, relative to the run directory.
+func CopyDir(i int) string { return fmt.Sprintf("suites/%d/", i) }
 
 // earlierDir is the same for the earlier version of the i-th suite, with --interleave.
 func earlierDir(i int) string { return fmt.Sprintf("suites/%d.earlier/", i) }
 
-// Snapshots returns the copies that a run directory keeps, by their paths in it: the project file, and the files of the
+// Copies returns the copies that a run directory keeps, by their paths in it: the project file, and the files of the
 // suites and their earlier versions. With --no-content it is the project file alone.
-func (j *Job) Snapshots() map[string][]byte {
+func (j *Job) Copies() map[string][]byte {
 	copies := map[string][]byte{}
-	if j.Flags.ProjectFile != nil {
-		copies[projectCopy] = j.Flags.ProjectFile.Text
+	if j.Options.ProjectFile != nil {
+		copies[projectCopy] = j.Options.ProjectFile.Text
 	}
-	if j.Flags.NoContent {
+	if j.Options.NoContent {
 		return copies
 	}
 	for i, s := range j.Suites {
 		for name, data := range s.Sources() {
-			copies[SnapshotDir(i)+name] = data
+			copies[CopyDir(i)+name] = data
 		}
 		if base, _ := s.BaseVersion(); base != nil {
 			for name, data := range base.Sources() {
@@ -136,7 +136,7 @@ const projectCopy = "suites/project/" + project.FileName
 // Identify fills in the identity of a run: its name and labels, the commit and branch of the first suite's folder, and the
 // project file.
 func (j *Job) Identify(run *eval.Run) {
-	f := &j.Flags
+	f := &j.Options
 	run.Name = f.Name
 	run.Labels = map[string]string{}
 	for key, value := range f.Labels {

@@ -11,18 +11,18 @@ import (
 )
 
 // begun makes a run of s.yaml in the directory run, killed before its first trial.
-func (s *site) begun(f Flags) string {
+func (s *site) begun(f Options) string {
 	s.Helper()
 	j, err := s.settle(f, "s.yaml")
 	expect.OK(s, err)
 	plan, dir, one := j.Plan(), s.at.Join("run"), j.Suites[0]
 	run := &eval.Run{
-		ID: "run", StartedAt: "2026-01-01T00:00:00Z", Service: j.Settings.Service, Models: []eval.Model{}, Flags: &j.Flags.Options, RandomSeed: 1,
+		ID: "run", StartedAt: "2026-01-01T00:00:00Z", Service: j.Settings.Service, Models: []eval.Model{}, CommandOptions: &j.Options.Options, RandomSeed: 1,
 		Plan:   eval.RunPlan{Trials: plan.Size(), Arms: plan.ArmNames(), Targets: plan.Targets()},
-		Suites: []eval.RunSuite{{Name: one.Name, File: one.File, Hash: one.Hash(), Copy: SnapshotDir(0) + one.Base(), Dir: j.Dir(0)}},
+		Suites: []eval.RunSuite{{Name: one.Name, File: one.File, Hash: one.Hash(), Copy: CopyDir(0) + one.Base(), Dir: j.Dir(0)}},
 	}
 	j.Identify(run)
-	copies := j.Snapshots()
+	copies := j.Copies()
 	run.Copies = journal.CopiesOf(copies)
 	expect.OK(s, j.Settings.Sign(run, dir))
 	w, err := journal.Create(dir, run, copies)
@@ -32,7 +32,7 @@ func (s *site) begun(f Flags) string {
 }
 
 // resumed reads that run again as far as its settings.
-func (s *site) resumed(f Flags) (*Job, error) {
+func (s *site) resumed(f Options) (*Job, error) {
 	f.Dir = s.at
 	r, err := Reopen("run", f, false)
 	if err != nil {
@@ -52,12 +52,12 @@ func TestAResumedRunIsAsItBegan(t *testing.T) {
 	s := newSite(t)
 	s.write("s.yaml", fourSuite)
 	service := s.env["EVALRUN_BASE_URL"]
-	var f Flags
+	var f Options
 	f.Cases, f.Concurrency, f.Attempts = []string{"t*"}, 2, 3
 	s.begun(f)
 	s.write("s.yaml", "no suite any more")
 	s.env["EVALRUN_BASE_URL"] = "https://other.example"
-	var now Flags
+	var now Options
 	now.Attempts = 4
 	j, err := s.resumed(now)
 	expect.OK(t, err)
@@ -75,9 +75,9 @@ func TestAChangedCopyIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.write("s.yaml", fourSuite)
-	s.begun(Flags{})
+	s.begun(Options{})
 	s.write("run/suites/0/s.yaml", strings.Replace(fourSuite, "x1", "y1", 1))
-	_, err := s.resumed(Flags{})
+	_, err := s.resumed(Options{})
 	s.refused(err, "suites/0/s.yaml has changed since the run began")
 }
 
@@ -88,29 +88,29 @@ func TestRunsOfOthersNeedTrust(t *testing.T) {
 	s.write("s.yaml", strings.Replace(fourSuite, "contains: x", "exec: {command: [./check]}", 1))
 	s.write("check", "")
 	expect.OK(t, os.Chmod(s.at.Join("check"), 0o700))
-	dir := s.begun(Flags{})
+	dir := s.begun(Options{})
 	theirs := s.env["EVALRUN_BASE_URL"]
 	s.env["EVALRUN_TRUST_KEY"] = "another-key-of-16" // so the run was not signed by this user
-	_, err := s.resumed(Flags{})
+	_, err := s.resumed(Options{})
 	s.refused(err, "was signed by somebody else", "start the program", "--trust")
-	_, err = s.resumed(Flags{Trust: true})
+	_, err = s.resumed(Options{Trust: true})
 	expect.OK(t, err)
 
 	doc, err := journal.Open(dir)
 	expect.OK(t, err)
 	defer doc.Close()
-	judging := func(f Flags) error {
+	judging := func(f Options) error {
 		l, err := LoadCopies(doc, f, s.getenv)
 		expect.OK(t, err)
 		_, err = l.SettleLike(doc, "comparing by a judge")
 		return err
 	}
-	expect.OK(t, judging(Flags{}))
+	expect.OK(t, judging(Options{}))
 	delete(s.env, "EVALRUN_BASE_URL")
-	s.refused(judging(Flags{}), "comparing by a judge", theirs)
-	expect.OK(t, judging(Flags{Trust: true}))
+	s.refused(judging(Options{}), "comparing by a judge", theirs)
+	expect.OK(t, judging(Options{Trust: true}))
 	s.env["EVALRUN_TRUST_KEY"] = "0123456789abcdef"
-	expect.OK(t, judging(Flags{}))
+	expect.OK(t, judging(Options{}))
 }
 
 // A run is judged again with its suites as they are now, its selection and its variables.
@@ -118,19 +118,19 @@ func TestARescoreTakesTheSuitesAsTheyAreNow(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.write("s.yaml", fourSuite)
-	var f Flags
+	var f Options
 	f.Cases = []string{"one", "two"}
 	s.begun(f)
 	s.write("s.yaml", strings.Replace(fourSuite, "contains: x", "contains: b", 1))
-	l, err := LoadRescored("run", nil, Flags{Dir: s.at}, s.getenv)
+	l, err := LoadRescored("run", nil, Options{Dir: s.at}, s.getenv)
 	expect.OK(t, err, l.Bad())
 	j, err := l.Settle()
 	expect.OK(t, err)
 	expect.Same(t, "trials", j.Plan().Size(), 2)
-	expect.Same(t, "run", j.Flags.Rescore, s.at.Join("run"))
-	_, err = LoadRescored("gone", nil, Flags{Dir: s.at}, s.getenv)
+	expect.Same(t, "run", j.Options.Rescore, s.at.Join("run"))
+	_, err = LoadRescored("gone", nil, Options{Dir: s.at}, s.getenv)
 	s.refused(err, "gone")
-	failed := Flags{Dir: s.at}
+	failed := Options{Dir: s.at}
 	failed.FailedIn = "run"
 	files, err := failed.LikeFailed()
 	expect.OK(t, err)
@@ -138,6 +138,6 @@ func TestARescoreTakesTheSuitesAsTheyAreNow(t *testing.T) {
 	expect.OK(t, os.Remove(s.at.Join("s.yaml")))
 	_, err = failed.LikeFailed()
 	s.refused(err, "is not where it was")
-	_, err = LoadRescored("run", nil, Flags{Dir: s.at}, s.getenv)
+	_, err = LoadRescored("run", nil, Options{Dir: s.at}, s.getenv)
 	s.refused(err, "is not where it was", "--suite FILE")
 }

@@ -18,7 +18,7 @@ func (j *Job) Nothing(remedy string) error {
 // Hint names the first filter that matches nothing, with the nearest existing name. It is "" when every filter matches
 // something by itself.
 func (j *Job) Hint() string {
-	f := &j.Flags
+	f := &j.Options
 	if chosen := j.Settings.Selection; chosen != nil && chosen.Nothing != "" && j.plan(f, nil, "").Size() > 0 {
 		return chosen.Nothing
 	}

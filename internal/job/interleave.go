@@ -112,7 +112,7 @@ func (j *Job) NoteEarlier(s *suite.Suite, to *eval.RunSuite) {
 // a suite without one.
 func (r *Resumption) earlierAtStart(l *Loaded, i int, opts suite.Options) (*suite.Suite, error) {
 	one := &r.doc.Run.Suites[i]
-	file, ref, err := r.Flags.Interleaved()
+	file, ref, err := r.Options.Interleaved()
 	if err != nil || file != one.File {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (r *Resumption) earlierAtStart(l *Loaded, i int, opts suite.Options) (*suit
 		git: layers.Git{
 			Dir:      one.Dir,
 			Ref:      cmp.Or(one.EarlierCommit, ref),
-			Filtered: !r.Flags.Untrusted && (r.trust || signed(r.doc, l.Getenv)),
+			Filtered: !r.Options.Untrusted && (r.trust || signed(r.doc, l.Getenv)),
 		},
 	}
 	opts.Expected = regular.FS(snapshot)

@@ -56,7 +56,7 @@ func TestEveryLimitOfAFlagWins(t *testing.T) {
 		"--timeout":      {option.LimitOptions{Timeout: 9}, func(l *suite.Limits) { l.Timeout = 9 }},
 		"--attempts":     {option.LimitOptions{Attempts: 9}, func(l *suite.Limits) { l.Attempts = 9 }},
 	} {
-		j, err := s.settle(Flags{Options: option.Options{LimitOptions: test.given}}, "s.yaml")
+		j, err := s.settle(Options{Options: option.Options{LimitOptions: test.given}}, "s.yaml")
 		if err != nil {
 			t.Errorf("%s: %v, want no error", name, err)
 			continue
@@ -70,7 +70,7 @@ func TestEveryLimitOfAFlagWins(t *testing.T) {
 			t.Errorf("%s: prices in %s, want those of the suite, in USD", name, got)
 		}
 	}
-	j, err := s.settle(Flags{Options: option.Options{LimitOptions: option.LimitOptions{Prices: s.at.Join("flag-prices.yaml")}}}, "s.yaml")
+	j, err := s.settle(Options{Options: option.Options{LimitOptions: option.LimitOptions{Prices: s.at.Join("flag-prices.yaml")}}}, "s.yaml")
 	if err != nil || j.Settings.Prices.Currency != "EUR" {
 		t.Errorf("with --prices: %v, %v, want prices in EUR", j.Settings.Prices, err)
 	}
@@ -91,7 +91,7 @@ func TestEverySettingOfTheServiceHasItsOwnPrecedence(t *testing.T) {
 	want := inSuite
 	check := func(what string, o option.ServiceOptions) {
 		t.Helper()
-		j, err := s.settle(Flags{Options: option.Options{ServiceOptions: o}}, "s.yaml")
+		j, err := s.settle(Options{Options: option.Options{ServiceOptions: o}}, "s.yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,19 +131,19 @@ func TestSuitesAgreeOrAFlagSettlesIt(t *testing.T) {
 	s.write("two.yaml", limitedSuite("two", "limits: {concurrency: 2, models: {svc-pro: {requestsPerMinute: 30}}}"))
 	s.write("three.yaml", limitedSuite("three", "limits: {concurrency: 3, models: {other: {requestsPerMinute: 5}}}"))
 	s.write("model.yaml", limitedSuite("model", "limits: {models: {svc-pro: {requestsPerMinute: 31}}}"))
-	j, err := s.settle(Flags{}, "none.yaml", "two.yaml")
+	j, err := s.settle(Options{}, "none.yaml", "two.yaml")
 	if err != nil || j.Settings.Limits.Concurrency != 2 {
 		t.Errorf("a suite without limits and one with 2 calls at once: %+v, %v, want limits and no error", j.Settings.Limits, err)
 	}
-	_, err = s.settle(Flags{}, "two.yaml", "three.yaml")
+	_, err = s.settle(Options{}, "two.yaml", "three.yaml")
 	s.refused(err, "limits.concurrency")
-	j, err = s.settle(Flags{Options: option.Options{LimitOptions: option.LimitOptions{Concurrency: 4}}}, "two.yaml", "three.yaml")
+	j, err = s.settle(Options{Options: option.Options{LimitOptions: option.LimitOptions{Concurrency: 4}}}, "two.yaml", "three.yaml")
 	if err != nil || j.Settings.Limits.Concurrency != 4 || len(j.Settings.Limits.Models) != 2 {
 		t.Errorf("settled by a flag: %+v, %v, want 4 calls at once and limits of both models", j.Settings.Limits, err)
 	}
-	_, err = s.settle(Flags{}, "two.yaml", "model.yaml")
+	_, err = s.settle(Options{}, "two.yaml", "model.yaml")
 	s.refused(err, "limits.models.svc-pro")
-	_, err = s.settle(Flags{}, "two.yaml", "three.yaml", "model.yaml")
+	_, err = s.settle(Options{}, "two.yaml", "three.yaml", "model.yaml")
 	s.refused(err, "limits.concurrency", "limits.models.svc-pro")
 }
 
@@ -153,9 +153,9 @@ func TestPriceListsReportPlaces(t *testing.T) {
 	s := newSite(t)
 	s.write("s.yaml", limitedSuite("s", ""))
 	s.write("p.yaml", "currency: USD\nmodels: {svc-pro: {inptu: 1, output: -2}}\n")
-	_, err := s.settle(Flags{Options: option.Options{LimitOptions: option.LimitOptions{Prices: s.at.Join("p.yaml")}}}, "s.yaml")
+	_, err := s.settle(Options{Options: option.Options{LimitOptions: option.LimitOptions{Prices: s.at.Join("p.yaml")}}}, "s.yaml")
 	s.refused(err, "p.yaml:2:20", "`input`", "p.yaml:2:38")
-	_, err = s.settle(Flags{Options: option.Options{LimitOptions: option.LimitOptions{Prices: s.at.Join("gone.yaml")}}}, "s.yaml")
+	_, err = s.settle(Options{Options: option.Options{LimitOptions: option.LimitOptions{Prices: s.at.Join("gone.yaml")}}}, "s.yaml")
 	s.refused(err, "gone.yaml")
 }
 
@@ -167,7 +167,7 @@ func TestSelectedPlacesAreThePlan(t *testing.T) {
 	var places option.Places
 	places.Add(1, 1)
 	places.Add(3, 1)
-	j, err := s.settle(Flags{Options: option.Options{SelectionOptions: option.SelectionOptions{Selected: &places}}}, "s.yaml")
+	j, err := s.settle(Options{Options: option.Options{SelectionOptions: option.SelectionOptions{Selected: &places}}}, "s.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

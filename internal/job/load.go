@@ -1,4 +1,4 @@
-// Package job prepares a run: its suites, the services they call, and the limits of those calls. It merges flags, the
+// Package job prepares a run: its suites, the services they call, and the limits of those calls. It merges options, the
 // project file, the environment and the suites, loads the suites of earlier runs, and reads texts to embed. It sends
 // nothing.
 //
@@ -25,7 +25,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Loaded holds suites, which may have problems, and the flags of a command. Settle turns it into a Job.
+// Loaded holds suites, which may have problems, and the options of a command. Settle turns it into a Job.
 type Loaded struct{ inputs }
 
 // Job holds suites without problems and the settings to run them with. It can be planned, and connected to its services.
@@ -35,12 +35,12 @@ type Job struct {
 	Only     *string // name of the one service to call, "" for the unnamed one; nil for all that the plan needs
 }
 
-// inputs is the part that Loaded and Job share: the suites, and the flags and environment of the command.
+// inputs is the part that Loaded and Job share: the suites, and the options and environment of the command.
 type inputs struct {
 	Files
-	Suites []*suite.Suite
-	Flags  Flags
-	Getenv func(string) string
+	Suites  []*suite.Suite
+	Options Options
+	Getenv  func(string) string
 
 	copied    bool           // the suites come from the copies in a run directory
 	chosen    []*suite.Judge // judges to call although no scorer names them
@@ -70,36 +70,36 @@ func (r *inputs) table() scorers.Table {
 }
 
 // NoSuites returns a Loaded without suites, for commands that need a service only.
-func NoSuites(flags Flags, getenv func(string) string) *Loaded {
-	return &Loaded{inputs{Files: Files{sources: map[string][]byte{}}, Flags: flags, Getenv: getenv}}
+func NoSuites(options Options, getenv func(string) string) *Loaded {
+	return &Loaded{inputs{Files: Files{sources: map[string][]byte{}}, Options: options, Getenv: getenv}}
 }
 
-// Load reads the suites in files, which may be empty. Problems in the suites go to Diags; the error is for invalid flags
+// Load reads the suites in files, which may be empty. Problems in the suites go to Diags; the error is for invalid options
 // and for files that cannot be read.
-func Load(files []string, flags Flags, getenv func(string) string) (*Loaded, error) {
-	l := NoSuites(flags, getenv)
+func Load(files []string, options Options, getenv func(string) string) (*Loaded, error) {
+	l := NoSuites(options, getenv)
 	opts := suite.Options{
-		Vars:           flags.Vars,
-		Repeats:        flags.Repeats,
-		DefaultRepeats: flags.ByProject().Repeats,
+		Vars:           options.Vars,
+		Repeats:        options.Repeats,
+		DefaultRepeats: options.ByProject().Repeats,
 		Getenv:         getenv,
-		Untrusted:      flags.Untrusted,
-		Allow:          flags.Allow,
-		OwnBaseline:    flags.ownBaseline(),
-		AllowEnv:       flags.AllowEnv,
+		Untrusted:      options.Untrusted,
+		Allow:          options.Allow,
+		OwnBaseline:    options.ownBaseline(),
+		AllowEnv:       options.AllowEnv,
 		Can:            dialect.Can,
-		Race:           flags.Race != "" && !flags.NoBaseline(),
+		Race:           options.Race != "" && !options.NoBaseline(),
 	}
-	if err := cmp.Or(flags.checkAllow(), flags.CheckRace()); err != nil {
+	if err := cmp.Or(options.checkAllow(), options.CheckRace()); err != nil {
 		return nil, err
 	}
 	opts.Services = l.projectServices(opts)
 	var err error
-	if l.kinds, err = scorers.Builtin().With(flags.ScorerTable); err != nil {
+	if l.kinds, err = scorers.Builtin().With(options.ScorerTable); err != nil {
 		return nil, exit.BadInput("%w", err)
 	}
 	names := map[string]string{}
-	interleave, ref, err := flags.Interleaved()
+	interleave, ref, err := options.Interleaved()
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Loaded, err
 		if file == interleave {
 			refOf = ref
 		}
-		s, err := l.load(flags.Dir, file, refOf, opts)
+		s, err := l.load(options.Dir, file, refOf, opts)
 		if err != nil {
 			return nil, err
 		}
@@ -160,14 +160,14 @@ func (l *Loaded) load(in rundir.Dir, file, ref string, opts suite.Options) (*sui
 			base:  filepath.Base(real),
 			shown: file,
 			ref:   ref,
-			git:   layers.Git{Dir: dir, Ref: ref, Filtered: !l.Flags.Untrusted && !l.Flags.foreign},
+			git:   layers.Git{Dir: dir, Ref: ref, Filtered: !l.Options.Untrusted && !l.Options.foreign},
 		}
 		if opts.Base, err = l.earlier(v, opts); err != nil {
 			return nil, err
 		}
 	}
 	opts.Dir = dir // programs run there
-	return l.take(l.Flags.below(root, file), filepath.Base(real), file, opts), nil
+	return l.take(l.Options.below(root, file), filepath.Base(real), file, opts), nil
 }
 
 // standardInput loads the suite on standard input. The working directory counts as its folder.

@@ -33,7 +33,7 @@ targets: [{name: t, model: svc-pro}]
 prompts: [{name: p, file: gone.tmpl}]
 cases: [{name: one, scorers: [{regex: "("}]}]
 `)
-	l, err := Load([]string{"a.yaml", "sub/b.yaml"}, Flags{Dir: s.at}, s.getenv)
+	l, err := Load([]string{"a.yaml", "sub/b.yaml"}, Options{Dir: s.at}, s.getenv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,14 +73,14 @@ func TestLoadRefusesWhatIsNoFile(t *testing.T) {
 	s.write("folder/a.yaml", fourSuite)
 	s.write("b.yaml", fourSuite)
 	for file, says := range map[string]string{"gone.yaml": "gone.yaml", "folder": "folder"} {
-		_, err := s.settle(Flags{}, file)
+		_, err := s.settle(Options{}, file)
 		s.refused(err, says)
 	}
-	_, err := s.settle(Flags{}, "b.yaml", "folder/a.yaml")
+	_, err := s.settle(Options{}, "b.yaml", "folder/a.yaml")
 	s.refused(err, "`s`", "folder/a.yaml", "b.yaml")
-	_, err = s.settle(Flags{Options: option.Options{GateOptions: option.GateOptions{Interleave: "other.yaml@main"}}}, "b.yaml")
+	_, err = s.settle(Options{Options: option.Options{GateOptions: option.GateOptions{Interleave: "other.yaml@main"}}}, "b.yaml")
 	s.refused(err, "other.yaml")
-	_, err = s.settle(Flags{Options: option.Options{GateOptions: option.GateOptions{Interleave: "b.yaml@--output=x"}}}, "b.yaml")
+	_, err = s.settle(Options{Options: option.Options{GateOptions: option.GateOptions{Interleave: "b.yaml@--output=x"}}}, "b.yaml")
 	s.refused(err, "SUITE@REF")
 }
 
@@ -103,7 +103,7 @@ func TestLoadStaysInTheFolderOfTheSuite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	j, err := s.settle(Flags{}, "linked.yaml")
+	j, err := s.settle(Options{}, "linked.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestLoadStaysInTheFolderOfTheSuite(t *testing.T) {
 		t.Errorf("the folder of a linked suite is %s, want %s", j.Dir(0), want)
 	}
 	for _, file := range []string{"real/up.yaml", "real/link.yaml", "real/absolute.yaml"} {
-		_, err := s.settle(Flags{}, file)
+		_, err := s.settle(Options{}, file)
 		s.refused(err, file+":4:27")
 	}
 }
@@ -122,7 +122,7 @@ func TestVariablesOfFlagsWinAndLeaveCasesTheSame(t *testing.T) {
 	s := newSite(t)
 	s.write("s.yaml", fourSuite)
 	prompts := func(vars map[string]string) (texts, ids []string) {
-		j, err := s.settle(Flags{Options: option.Options{Vars: vars, SelectionOptions: option.SelectionOptions{Repeats: 1}}}, "s.yaml")
+		j, err := s.settle(Options{Options: option.Options{Vars: vars, SelectionOptions: option.SelectionOptions{Repeats: 1}}}, "s.yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,6 +151,6 @@ func TestLoadRefusesADanglingLink(t *testing.T) {
 	if err := os.Symlink("nowhere.yaml", s.at.Join("link.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	_, err := s.settle(Flags{}, "link.yaml")
+	_, err := s.settle(Options{}, "link.yaml")
 	s.refused(err, "link.yaml")
 }

@@ -15,12 +15,14 @@ import (
 )
 
 // Plan lists the selected trials. It calls no service.
-func (j *Job) Plan() *runner.Plan { return j.plan(&j.Flags, j.places(), j.Settings.Service.APIVersion) }
+func (j *Job) Plan() *runner.Plan {
+	return j.plan(&j.Options, j.places(), j.Settings.Service.APIVersion)
+}
 
 // CalledArms returns the arms that the selected trials call. It is cheaper than a Plan, since it does not divide the trials
 // into shards.
 func (j *Job) CalledArms() []runner.PlannedArm {
-	return runner.CalledArms(j.Suites, filterOf(&j.Flags, j.places()))
+	return runner.CalledArms(j.Suites, filterOf(&j.Options, j.places()))
 }
 
 // places returns the places of the selected trials, or nil when all are selected.
@@ -31,13 +33,13 @@ func (j *Job) places() *option.Places {
 	return j.Settings.Selection.Places
 }
 
-func (r *inputs) plan(f *Flags, places *option.Places, apiVersion string) *runner.Plan {
+func (r *inputs) plan(f *Options, places *option.Places, apiVersion string) *runner.Plan {
 	p := runner.NewPlan(r.Suites, r.table(), filterOf(f, places), apiVersion)
 	p.Uncounted = r.uncounted()
 	return p
 }
 
-func filterOf(f *Flags, places *option.Places) runner.Filter {
+func filterOf(f *Options, places *option.Places) runner.Filter {
 	return runner.Filter{
 		Cases:  glob.New(f.Cases),
 		Tags:   glob.New(f.Tags),

@@ -14,8 +14,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// ProjectChoice says which project file a command uses.
-type ProjectChoice struct {
+// ProjectSource says which project file a command uses.
+type ProjectSource struct {
 	File string // path that the user gave; "" to search for one
 	None bool   // use none
 	// Getenv replaces os.Getenv for variables in the services of the file. Optional.
@@ -23,9 +23,9 @@ type ProjectChoice struct {
 }
 
 // UseProject reads the project file that the user named, or else the nearest one at or above the working directory. Its
-// settings are defaults: flags, environment and suites win over them. A file among suites, which the command names, is a
+// settings are defaults: options, environment and suites win over them. A file among suites, which the command names, is a
 // suite even if it has the name of a project file.
-func (f *Flags) UseProject(c ProjectChoice, suites []string) error {
+func (f *Options) UseProject(c ProjectSource, suites []string) error {
 	if err := f.checkIdentity(); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (f *Flags) UseProject(c ProjectChoice, suites []string) error {
 }
 
 // checkIdentity checks the name and the labels of the run.
-func (f *Flags) checkIdentity() error {
+func (f *Options) checkIdentity() error {
 	if f.Name != "" {
 		if err := project.CheckName(f.Name); err != nil {
 			return exit.BadInput("%w", err)
@@ -63,7 +63,7 @@ func (f *Flags) checkIdentity() error {
 }
 
 // amongSuites reports whether a file is one of the suites that the command names.
-func (f *Flags) amongSuites(path string, suites []string) bool {
+func (f *Options) amongSuites(path string, suites []string) bool {
 	info, err := os.Stat(path)
 	for _, name := range suites {
 		if one, problem := os.Stat(f.Dir.Join(name)); err == nil && problem == nil && os.SameFile(info, one) {
@@ -74,7 +74,7 @@ func (f *Flags) amongSuites(path string, suites []string) bool {
 }
 
 // readProject reads a project file and takes its settings.
-func (f *Flags) readProject(path string, c ProjectChoice, suites []string) error {
+func (f *Options) readProject(path string, c ProjectSource, suites []string) error {
 	files := &Files{sources: map[string][]byte{}}
 	shown := f.shown(path)
 	file, err := project.Read(path, shown, c.File != "", &files.Diags)
@@ -106,13 +106,13 @@ func (f *Flags) readProject(path string, c ProjectChoice, suites []string) error
 }
 
 // badProject is the error for a project file with problems, including those of its services.
-func (f *Flags) badProject(file *project.File, files *Files) error {
+func (f *Options) badProject(file *project.File, files *Files) error {
 	servicesIn(file, suite.Options{Getenv: f.getenv, AllowEnv: f.AllowEnv, Can: dialect.Can}, &files.Diags)
 	return &BadFiles{files}
 }
 
 // shown makes a path relative to the working directory if it can.
-func (f *Flags) shown(path string) string {
+func (f *Options) shown(path string) string {
 	if rel, err := filepath.Rel(f.Dir.Abs(""), path); err == nil {
 		return rel
 	}
@@ -121,7 +121,7 @@ func (f *Flags) shown(path string) string {
 
 // ProjectSuites returns the suite files of the project file in use, relative to the working directory. Without a project
 // file there are none.
-func (f *Flags) ProjectSuites() ([]string, error) {
+func (f *Options) ProjectSuites() ([]string, error) {
 	if f.ProjectFile == nil {
 		return nil, nil
 	}
@@ -137,7 +137,7 @@ func (f *Flags) ProjectSuites() ([]string, error) {
 }
 
 // projectOf uses the project file that a run began with, from its copy in the run directory dir.
-func (f *Flags) projectOf(run *eval.Run, dir string) error {
+func (f *Options) projectOf(run *eval.Run, dir string) error {
 	if run.ProjectFile == "" {
 		return nil
 	}
@@ -158,12 +158,12 @@ func (f *Flags) projectOf(run *eval.Run, dir string) error {
 // projectServices returns the named services of the project file in use. Their problems, and warnings about the file, go
 // to the job's Diags.
 func (l *Loaded) projectServices(opts suite.Options) []*suite.NamedService {
-	file := l.Flags.ProjectFile
+	file := l.Options.ProjectFile
 	if file == nil {
 		return nil
 	}
 	l.sources[file.Shown()] = file.Text
-	l.Diags.Merge(l.Flags.advice)
+	l.Diags.Merge(l.Options.advice)
 	return servicesIn(file, opts, &l.Diags)
 }
 

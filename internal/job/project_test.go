@@ -16,7 +16,7 @@ labels: {team: search, stage: night}
 `
 
 // use lets the project file of the site hold for a command with these suites.
-func (s *site) use(f *Flags, c ProjectChoice, suites ...string) error {
+func (s *site) use(f *Options, c ProjectSource, suites ...string) error {
 	f.Dir, c.Getenv = s.at, s.getenv
 	return f.UseProject(c, suites)
 }
@@ -28,9 +28,9 @@ func TestAProjectFileHoldsWhereNothingElseDoes(t *testing.T) {
 	s.write(project.FileName, projectText)
 	s.write("suites/a.yaml", fourSuite)
 	s.write("suites/not.yaml", fourSuite)
-	var f Flags
+	var f Options
 	f.Labels = map[string]string{"stage": "day"}
-	expect.OK(t, s.use(&f, ProjectChoice{}))
+	expect.OK(t, s.use(&f, ProjectSource{}))
 	expect.Same(t, "labels", f.Labels, map[string]string{"team": "search", "stage": "day"})
 	files, err := f.ProjectSuites()
 	expect.OK(t, err)
@@ -44,7 +44,7 @@ func TestAProjectFileHoldsWhereNothingElseDoes(t *testing.T) {
 	j.Identify(&run)
 	expect.Same(t, "labels of the run", run.Labels, f.Labels)
 	expect.Same(t, "project of the run", run.ProjectHash, f.ProjectFile.Hash())
-	if text := j.Snapshots()[projectCopy]; string(text) != projectText {
+	if text := j.Copies()[projectCopy]; string(text) != projectText {
 		t.Errorf("the copy of the project file is %q, want %q", text, projectText)
 	}
 
@@ -61,12 +61,12 @@ func TestUntrustedSuitesUseNoProjectFile(t *testing.T) {
 	s := newSite(t)
 	s.write(project.FileName, projectText)
 	for name, one := range map[string]struct {
-		f      Flags
-		c      ProjectChoice
+		f      Options
+		c      ProjectSource
 		suites []string
 	}{
-		"--no-config": {c: ProjectChoice{None: true}},
-		"--untrusted": {f: Flags{Options: option.Options{Untrusted: true}}},
+		"--no-config": {c: ProjectSource{None: true}},
+		"--untrusted": {f: Options{Options: option.Options{Untrusted: true}}},
 		"a suite":     {suites: []string{project.FileName}},
 	} {
 		expect.OK(t, s.use(&one.f, one.c, one.suites...))
@@ -85,14 +85,14 @@ func TestBadProjectFilesAreRefused(t *testing.T) {
 	s := newSite(t)
 	s.write("bad.yaml", "suites: [a.yaml]\nconcurency: 3\n")
 	s.write("empty.yaml", "suites: [gone/*.yaml]\n")
-	s.refused(s.use(&Flags{}, ProjectChoice{File: "bad.yaml"}), "bad.yaml:2:1", "`concurrency`")
-	s.refused(s.use(&Flags{}, ProjectChoice{File: "gone.yaml"}), "gone.yaml")
-	s.refused(s.use(&Flags{}, ProjectChoice{File: "bad.yaml", None: true}), "--config", "--no-config")
-	s.refused(s.use(&Flags{Options: option.Options{Untrusted: true}}, ProjectChoice{File: "bad.yaml"}), "--untrusted", "--config")
-	s.refused(s.use(&Flags{Options: option.Options{Name: "a\nb"}}, ProjectChoice{}), "name")
-	s.refused(s.use(&Flags{Options: option.Options{Labels: map[string]string{"a b": "x"}}}, ProjectChoice{}), "a b")
-	var f Flags
-	expect.OK(t, s.use(&f, ProjectChoice{File: "empty.yaml"}))
+	s.refused(s.use(&Options{}, ProjectSource{File: "bad.yaml"}), "bad.yaml:2:1", "`concurrency`")
+	s.refused(s.use(&Options{}, ProjectSource{File: "gone.yaml"}), "gone.yaml")
+	s.refused(s.use(&Options{}, ProjectSource{File: "bad.yaml", None: true}), "--config", "--no-config")
+	s.refused(s.use(&Options{Options: option.Options{Untrusted: true}}, ProjectSource{File: "bad.yaml"}), "--untrusted", "--config")
+	s.refused(s.use(&Options{Options: option.Options{Name: "a\nb"}}, ProjectSource{}), "name")
+	s.refused(s.use(&Options{Options: option.Options{Labels: map[string]string{"a b": "x"}}}, ProjectSource{}), "a b")
+	var f Options
+	expect.OK(t, s.use(&f, ProjectSource{File: "empty.yaml"}))
 	_, err := f.ProjectSuites()
 	s.refused(err, "empty.yaml:1:", "gone/*.yaml")
 }

@@ -17,18 +17,18 @@ import (
 // rescored keeps the user's own choices for a job that rescores a run, before the settings of that run fill the gaps.
 type rescored struct {
 	within     string     // path of the run if it ran a selection, so that new cases stay out; otherwise ""
-	ownService ownService // from flags and environment
+	ownService ownService // from options and environment
 	ownSuites  bool       // the user named the suites
 }
 
 // LoadRescored loads a job that rescores a run, with the suites in files, or else the current files of the run's suites.
 // Selection, variables and service are those of the run.
-func LoadRescored(name string, files []string, f Flags, getenv func(string) string) (*Loaded, error) {
+func LoadRescored(name string, files []string, f Options, getenv func(string) string) (*Loaded, error) {
 	run, err := rescorable(f.Dir, name)
 	if err != nil {
 		return nil, err
 	}
-	begun := *run.Flags
+	begun := *run.CommandOptions
 	kept := rescored{ownService: f.own(), ownSuites: len(files) > 0}
 	f.Rescore = f.Dir.Path(name)
 	f.AllowEnv = slices.Concat(begun.AllowEnv, f.AllowEnv)
@@ -69,7 +69,7 @@ func LoadRescored(name string, files []string, f Flags, getenv func(string) stri
 
 // raceLike repeats the race of a run on its recorded answers, with their current scores. It keeps the order of cases,
 // because an arm that left the race has answers to the first cases of that order only.
-func (f *Flags) raceLike(run *eval.Run, begun *option.Options) {
+func (f *Options) raceLike(run *eval.Run, begun *option.Options) {
 	if begun.Race == "" {
 		return
 	}
@@ -81,19 +81,19 @@ func (f *Flags) raceLike(run *eval.Run, begun *option.Options) {
 	f.Rule.Alpha = cmp.Or(f.Rule.Alpha, begun.Rule.Alpha)
 }
 
-// sendLike gives named services the addresses that they had in a run, unless flags give other ones. The map begun has
+// sendLike gives named services the addresses that they had in a run, unless options give other ones. The map begun has
 // those addresses by name. Services that the suites no longer have are left out.
 func (l *Loaded) sendLike(begun map[string]string) {
 	for _, s := range l.Suites {
 		for _, named := range s.AllServices() {
 			url := begun[named.Name]
-			if url == "" || l.Flags.Services[named.Name] != "" || l.Flags.Untrusted || l.Flags.Emulator != "" {
+			if url == "" || l.Options.Services[named.Name] != "" || l.Options.Untrusted || l.Options.Emulator != "" {
 				continue
 			}
-			if l.Flags.Services == nil {
-				l.Flags.Services = map[string]string{}
+			if l.Options.Services == nil {
+				l.Options.Services = map[string]string{}
 			}
-			l.Flags.Services[named.Name] = url
+			l.Options.Services[named.Name] = url
 		}
 	}
 }
@@ -106,11 +106,11 @@ func rescorable(dir rundir.Dir, name string) (*eval.Run, error) {
 		return nil, dir.NoRun(name)
 	case err != nil:
 		return nil, exit.BadInput("the run cannot be read: %w", err)
-	case run.Flags == nil:
+	case run.CommandOptions == nil:
 		return nil, exit.BadInput("%s was exported, without the answers: rescore the run itself", name)
-	case run.Flags.Unreadable != nil:
-		return nil, exit.BadInput("the run cannot be rescored: its flags cannot be read: %w", run.Flags.Unreadable)
-	case run.Flags.NoContent:
+	case run.CommandOptions.Unreadable != nil:
+		return nil, exit.BadInput("the run cannot be rescored: its flags cannot be read: %w", run.CommandOptions.Unreadable)
+	case run.CommandOptions.NoContent:
 		return nil, exit.BadInput("%s was run with --no-content: it keeps no answers that could be judged again", name)
 	}
 	return run, nil
@@ -118,7 +118,7 @@ func rescorable(dir rundir.Dir, name string) (*eval.Run, error) {
 
 // suitesOf returns the current suite files of a run. If one of them ran next to an earlier version, it sets Interleave, so
 // that this version is loaded again.
-func (f *Flags) suitesOf(run *eval.Run, begun *option.Options) (files []string, err error) {
+func (f *Options) suitesOf(run *eval.Run, begun *option.Options) (files []string, err error) {
 	for _, one := range run.Suites {
 		file := suiteFile(f.Dir, one)
 		if _, err := os.Stat(f.Dir.Join(file)); err != nil {
@@ -140,7 +140,7 @@ func (f *Flags) suitesOf(run *eval.Run, begun *option.Options) (files []string, 
 
 // LikeFailed completes a command without a suite from the run of --failed-in: its current suite files, its variables and
 // repeats, and whether its suites are untrusted.
-func (f *Flags) LikeFailed() (files []string, err error) {
+func (f *Options) LikeFailed() (files []string, err error) {
 	run, err := journal.Header(f.Dir.Path(f.FailedIn))
 	switch {
 	case errors.Is(err, journal.ErrNoRun):
@@ -172,7 +172,7 @@ func (f *Flags) LikeFailed() (files []string, err error) {
 }
 
 // serviceOf uses the service of a run where flags give none. Only embeddings, and judges with --ask-judges, are sent to it.
-func (f *Flags) serviceOf(run *eval.Run, begun option.Options) {
+func (f *Options) serviceOf(run *eval.Run, begun option.Options) {
 	f.APIVersion = cmp.Or(f.APIVersion, run.Service.APIVersion) // part of every request
 	if f.BaseURL != "" || f.Emulator != "" {
 		return

@@ -20,8 +20,8 @@ import (
 // Resumption is a run to continue. It holds the run directory; Close it.
 type Resumption struct {
 	Dir string
-	// Flags are those of the run, with the limits given to the resume.
-	Flags       Flags
+	// Options are those of the run, with the limits given to the resume.
+	Options     Options
 	RetryErrors bool // also repeat the errors of a completed run
 
 	doc       *journal.Document
@@ -29,21 +29,21 @@ type Resumption struct {
 	trust     bool // --trust: accept a run that somebody else made
 	untrusted bool // --untrusted: use the user's own service, not the run's
 	own       ownService
-	begun     Flags // flags that the run began with
-	workers   int   // calls that ran at once
+	begun     Options // options that the run began with
+	workers   int     // calls that ran at once
 }
 
-// Reopen opens a run to continue it. Limits in flags win over the limits that the run began with; retryErrors also
+// Reopen opens a run to continue it. Limits in options win over the limits that the run began with; retryErrors also
 // repeats the errors of a completed run. It fails while another process writes to the run.
-func Reopen(name string, flags Flags, retryErrors bool) (*Resumption, error) {
-	dir := flags.Dir.Path(name)
+func Reopen(name string, options Options, retryErrors bool) (*Resumption, error) {
+	dir := options.Dir.Path(name)
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		dir = filepath.Dir(dir)
 	}
 	w, doc, err := journal.Resume(dir)
 	switch {
 	case errors.Is(err, journal.ErrNoRun):
-		return nil, flags.Dir.NoRun(name)
+		return nil, options.Dir.NoRun(name)
 	case err != nil:
 		return nil, exit.BadInput("the run cannot be resumed: %w", err)
 	}
@@ -52,41 +52,44 @@ func Reopen(name string, flags Flags, retryErrors bool) (*Resumption, error) {
 		RetryErrors: retryErrors,
 		doc:         doc,
 		journal:     w,
-		trust:       flags.Trust,
-		untrusted:   flags.Untrusted,
-		own:         flags.own(),
+		trust:       options.Trust,
+		untrusted:   options.Untrusted,
+		own:         options.own(),
 	}
 	if err := trust.Intact(doc); err != nil {
 		r.Close()
 		return nil, err
 	}
-	r.Flags.Dir = flags.Dir
-	r.Flags.Options = *doc.Run.Options()
-	if err := r.Flags.Unreadable; err != nil {
+	r.Options.Dir = options.Dir
+	r.Options.Options = *doc.Run.Options()
+	if o := &r.Options; o.Answers != "" { // versions before 0.2 took such a file whatever else was given
+		o.Record, o.Replay, o.ReplayOr = "", "", ""
+	}
+	if err := r.Options.Unreadable; err != nil {
 		r.Close()
 		return nil, exit.BadInput("the run cannot be resumed: its flags cannot be read: %w", err)
 	}
-	if !flags.Untrusted {
-		if err := r.Flags.projectOf(&doc.Run, dir); err != nil {
+	if !options.Untrusted {
+		if err := r.Options.projectOf(&doc.Run, dir); err != nil {
 			r.Close()
 			return nil, err
 		}
 	}
-	r.begun = r.Flags
-	r.merge(flags)
-	if err := r.Flags.checkAllow(); err != nil {
+	r.begun = r.Options
+	r.merge(options)
+	if err := r.Options.checkAllow(); err != nil {
 		r.Close()
 		return nil, err
 	}
 	was := doc.Run.Service.BaseURL
-	if flags.BaseURL != "" && !r.untrusted && strings.TrimRight(flags.BaseURL, "/") != was {
+	if options.BaseURL != "" && !r.untrusted && strings.TrimRight(options.BaseURL, "/") != was {
 		r.Close()
 		return nil, exit.BadInput(
 			"the run %s sends to %s, and --base-url says %s: leave it out, or add --untrusted to send elsewhere",
-			dir, was, flags.BaseURL,
+			dir, was, options.BaseURL,
 		)
 	}
-	if err := r.sameServices(flags.Services); err != nil {
+	if err := r.sameServices(options.Services); err != nil {
 		r.Close()
 		return nil, err
 	}
@@ -107,9 +110,9 @@ func (r *Resumption) sameServices(given map[string]string) error {
 	return nil
 }
 
-// merge applies the flags of the resume to those of the run: limits, permissions, and for an untrusted run the service.
-func (r *Resumption) merge(f Flags) {
-	to := &r.Flags
+// merge applies the options of the resume to those of the run: limits, permissions, and for an untrusted run the service.
+func (r *Resumption) merge(f Options) {
+	to := &r.Options
 	to.Concurrency = cmp.Or(f.Concurrency, to.Concurrency)
 	to.RPM = cmp.Or(f.RPM, to.RPM)
 	to.TPM = cmp.Or(f.TPM, to.TPM)
@@ -192,13 +195,13 @@ func (r *Resumption) Document() *journal.Document {
 // Load loads the suites from the copies that the run made when it began. Images, which are not copied, come from the
 // folders of the suites.
 func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
-	if r.Flags.NoContent {
+	if r.Options.NoContent {
 		return r.loadFiles(getenv)
 	}
-	l := NoSuites(r.Flags, getenv)
-	services := l.projectServices(suite.Options{Getenv: getenv, AllowEnv: r.Flags.AllowEnv, Can: dialect.Can})
+	l := NoSuites(r.Options, getenv)
+	services := l.projectServices(suite.Options{Getenv: getenv, AllowEnv: r.Options.AllowEnv, Can: dialect.Can})
 	for i, recorded := range r.doc.Run.Suites {
-		snapshot, err := os.OpenRoot(filepath.Join(r.Dir, filepath.FromSlash(SnapshotDir(i))))
+		snapshot, err := os.OpenRoot(filepath.Join(r.Dir, filepath.FromSlash(CopyDir(i))))
 		if err != nil {
 			return nil, exit.BadInput("the run cannot be resumed: its copy of the suite %s is gone: %w", recorded.Name, err)
 		}
@@ -208,14 +211,14 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 		}
 		l.dirs = append(l.dirs, recorded.Dir)
 		opts := suite.Options{
-			Vars:           r.Flags.Vars,
-			Repeats:        r.Flags.Repeats,
-			DefaultRepeats: r.Flags.ByProject().Repeats,
+			Vars:           r.Options.Vars,
+			Repeats:        r.Options.Repeats,
+			DefaultRepeats: r.Options.ByProject().Repeats,
 			Getenv:         getenv,
-			Untrusted:      r.Flags.Untrusted,
-			Allow:          r.Flags.Allow,
-			OwnBaseline:    r.Flags.ownBaseline(),
-			AllowEnv:       r.Flags.AllowEnv,
+			Untrusted:      r.Options.Untrusted,
+			Allow:          r.Options.Allow,
+			OwnBaseline:    r.Options.ownBaseline(),
+			AllowEnv:       r.Options.AllowEnv,
 			Can:            dialect.Can,
 			Services:       services,
 		}
@@ -248,7 +251,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 // unchanged.
 func (r *Resumption) loadFiles(getenv func(string) string) (*Loaded, error) {
 	var files []string
-	flags := r.Flags
+	flags := r.Options
 	flags.foreign = !r.trust && !signed(r.doc, getenv)
 	interleaved, ref, err := flags.Interleaved()
 	if err != nil {
@@ -296,7 +299,7 @@ func (r *Resumption) Settle(l *Loaded) (*Job, error) {
 	r.workers = r.doc.Workers()
 	if r.workers == 0 {
 		begun := *l
-		begun.Flags = r.begun
+		begun.Options = r.begun
 		if settings, err := begun.settings(); err == nil {
 			r.workers = j.MostAtOnce(&settings.Limits)
 		}

@@ -25,7 +25,7 @@ type Named struct {
 func (n *Named) Key() string { return n.key }
 
 // services settles the named services. Suites must define a service alike; --service replaces its address.
-func (m *merger) services(f *Flags, getenv func(string) string) (map[string]*Named, error) {
+func (m *merger) services(f *Options, getenv func(string) string) (map[string]*Named, error) {
 	out, err := m.defined(f.Services)
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ func TestNamedServicesAreSettled(t *testing.T) {
 	s := newSite(t)
 	s.env["A_API_KEY"] = " open "
 	s.write("s.yaml", namedSuite("s", bothServices))
-	var f Flags
+	var f Options
 	f.Services = map[string]string{"b": "https://moved.example/"}
 	j, err := s.settle(f, "s.yaml")
 	expect.OK(t, err)
@@ -62,21 +62,21 @@ func TestBadNamedServicesAreRefused(t *testing.T) {
 	s.write("two.yaml", namedSuite("two",
 		`{a: {protocol: openai, baseUrl: "https://other.example/v1", keyEnv: A_API_KEY, limits: {concurrency: 2}},`+
 			` b: {protocol: anthropic, baseUrl: "https://b.example", keyEnv: B_API_KEY}}`))
-	moved := func(name, url string) (f Flags) {
+	moved := func(name, url string) (f Options) {
 		f.Services = map[string]string{name: url}
 		return f
 	}
 	emulated := moved("a", "https://x.example")
 	emulated.Emulator = option.DemoScript
 	for says, one := range map[string]struct {
-		f     Flags
+		f     Options
 		files []string
 	}{
 		"name no services":      {moved("a", "https://x.example"), []string{"none.yaml"}},
 		"there is no service c": {moved("c", "https://x.example"), []string{"one.yaml"}},
 		"--service a.baseUrl":   {moved("a", "x"), []string{"one.yaml"}},
 		"name two addresses":    {emulated, []string{"one.yaml"}},
-		"differ in `baseUrl`":   {Flags{}, []string{"one.yaml", "two.yaml"}},
+		"differ in `baseUrl`":   {Options{}, []string{"one.yaml", "two.yaml"}},
 	} {
 		_, err := s.settle(one.f, one.files...)
 		s.refused(err, says)
@@ -84,6 +84,6 @@ func TestBadNamedServicesAreRefused(t *testing.T) {
 	_, err := s.settle(moved("a", "https://x.example"), "one.yaml", "two.yaml") // the flag settles it
 	expect.OK(t, err)
 	s.env["A_API_KEY"] = "a\nb"
-	_, err = s.settle(Flags{}, "one.yaml")
+	_, err = s.settle(Options{}, "one.yaml")
 	s.refused(err, "A_API_KEY", "control character")
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Settings are the services and limits of a run, merged from flags, environment, suites and the project file.
+// Settings are the services and limits of a run, merged from options, environment, suites and the project file.
 type Settings struct {
 	Service eval.RunService
 	// Services are the named services, by name.
@@ -61,7 +61,7 @@ const (
 	defaultAttempts    = 5
 )
 
-// Settle merges flags, environment, suites and the project file into the settings of a job. A flag wins over a variable, a
+// Settle merges options, environment, suites and the project file into the settings of a job. A flag wins over a variable, a
 // variable over the suites, and these over the project file. Suites must agree. For files with problems, the error is a
 // *BadFiles.
 func (l *Loaded) Settle() (*Job, error) {
@@ -76,7 +76,7 @@ func (l *Loaded) Settle() (*Job, error) {
 }
 
 func (l *Loaded) settings() (Settings, error) {
-	f, getenv := l.Flags, l.Getenv
+	f, getenv := l.Options, l.Getenv
 	m := merger{suites: l.Suites, defaults: f.ByProject(), usual: defaultConcurrency}
 	if f.Executor != nil {
 		m.usual = otherConcurrency
@@ -136,7 +136,7 @@ func (l *Loaded) readLabels() (map[string]*labels.File, error) {
 			if !version.TakesPeopleLabels() || files[s.Name] != nil {
 				continue
 			}
-			file, err := labels.Read(l.Flags.Dir.Join("."), s.Name)
+			file, err := labels.Read(l.Options.Dir.Join("."), s.Name)
 			if err == nil {
 				err = file.Err()
 			}
@@ -277,7 +277,7 @@ func (s *Settings) check() error {
 	return nil
 }
 
-// merger settles settings from flags, suites and the project file, and collects those in which suites differ.
+// merger settles settings from options, suites and the project file, and collects those in which suites differ.
 type merger struct {
 	suites   []*suite.Suite
 	defaults *option.Options // of the project file

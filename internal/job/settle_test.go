@@ -26,7 +26,7 @@ func suiteOf(t *testing.T, name, keys string) string {
 // settled loads and settles suites.
 func settled(t *testing.T, o option.Options, env map[string]string, files ...string) (*Job, error) {
 	t.Helper()
-	l, err := Load(files, Flags{Options: o}, func(name string) string { return env[name] })
+	l, err := Load(files, Options{Options: o}, func(name string) string { return env[name] })
 	if err == nil {
 		err = l.Bad()
 	}

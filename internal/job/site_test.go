@@ -57,7 +57,7 @@ func (s *site) write(name, text string) {
 }
 
 // settle loads and settles suites, as every command does.
-func (s *site) settle(f Flags, files ...string) (*Job, error) {
+func (s *site) settle(f Options, files ...string) (*Job, error) {
 	f.Dir, f.NoHistory = s.at, true
 	l, err := Load(files, f, s.getenv)
 	if err != nil {

@@ -19,14 +19,14 @@ import (
 // address. So evalrun signs the header of a run with the user's key, and refuses a directory that somebody else made
 // unless --trust is given.
 
-// ownService is the service according to the user's own flags and environment, whatever a run says.
+// ownService is the service according to the user's own options and environment, whatever a run says.
 type ownService struct {
 	baseURL, auth string
 	named         map[string]string // addresses of named services, by name
 }
 
-// own returns the service according to the flags.
-func (f *Flags) own() ownService { return ownService{f.BaseURL, f.Auth, maps.Clone(f.Services)} }
+// own returns the service according to the options.
+func (f *Options) own() ownService { return ownService{f.BaseURL, f.Auth, maps.Clone(f.Services)} }
 
 // settle completes o from the environment.
 func (o ownService) settle(getenv func(string) string) ownService {
@@ -37,7 +37,7 @@ func (o ownService) settle(getenv func(string) string) ownService {
 	}
 }
 
-// claims are the side effects that a run's header and suites ask for, and the user's flags do not.
+// claims are the side effects that a run's header and suites ask for, and the user's options do not.
 type claims struct {
 	run       *journal.Document
 	address   string   // receives the key or login; "" if that is the user's own address, or nothing is sent
@@ -116,7 +116,7 @@ func endpointsOf(j *Job) []string {
 }
 
 // servicesOf describes the named services among calls whose address no flag of the user gives. own holds the addresses
-// from flags, by name.
+// from options, by name.
 func servicesOf(s *Settings, own map[string]string, calls []string) []string {
 	var out []string
 	for _, name := range calls {
@@ -186,7 +186,7 @@ func (r *Resumption) vet(j *Job, s *Settings) error {
 	if requests {
 		c.endpoints = endpointsOf(j)
 	}
-	if r.Flags.Emulator == "" && (requests || judges) {
+	if r.Options.Emulator == "" && (requests || judges) {
 		calls := j.Called()
 		c.address = s.elsewhere(r.own)
 		c.services = servicesOf(s, r.own.named, calls)
@@ -196,19 +196,19 @@ func (r *Resumption) vet(j *Job, s *Settings) error {
 }
 
 // Trusts reports whether the user signed a run, or gave --trust.
-func (j *Job) Trusts(d *journal.Document) bool { return j.Flags.Trust || j.Settings.trust.Signed(d) }
+func (j *Job) Trusts(d *journal.Document) bool { return j.Options.Trust || j.Settings.trust.Signed(d) }
 
 // VetAnswers refuses to rescore a run that somebody else made if that would do anything that needs trust. Suites that the
 // user named are trusted. sends says that the job sends requests to services.
 func (j *Job) VetAnswers(of *journal.Document, sends bool) error {
-	if j.Trusts(of) || j.Flags.Untrusted {
+	if j.Trusts(of) || j.Options.Untrusted {
 		return nil
 	}
 	c := claims{run: of}
 	if !j.rescored.ownSuites {
 		c.programs = programsOf(j, true)
 	}
-	if j.Flags.Emulator == "" && sends {
+	if j.Options.Emulator == "" && sends {
 		own := j.rescored.ownService.settle(j.Getenv)
 		c.address = j.Settings.elsewhere(own)
 		if !j.rescored.ownSuites {

@@ -32,7 +32,7 @@ type head struct {
 func newHead(d *journal.Document) head {
 	h := head{Overview: overview.New(d), Running: d.Running, Notices: notices(d)}
 	h.NoContent = d.Run.Options().NoContent
-	h.Run.Flags, h.Run.ProjectFile, h.Run.Copies, h.Run.Signature = nil, "", nil, ""
+	h.Run.CommandOptions, h.Run.ProjectFile, h.Run.Copies, h.Run.Signature = nil, "", nil, ""
 	h.Run.Suites = append([]eval.RunSuite{}, d.Run.Suites...)
 	var names []string
 	for i := range h.Run.Suites {

@@ -221,7 +221,7 @@ func picture(t *testing.T, options *option.Options, img eval.Image, data []byte)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := eval.Run{ID: "r", Suites: []eval.RunSuite{{Name: "s", Dir: dir}}, Flags: options}
+	run := eval.Run{ID: "r", Suites: []eval.RunSuite{{Name: "s", Dir: dir}}, CommandOptions: options}
 	var trials []*eval.Result
 	for n := range 2 {
 		trials = append(trials, &eval.Result{

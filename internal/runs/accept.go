@@ -83,18 +83,18 @@ func (p *Proposal) Diff(w io.Writer, o *Offer, color bool) error {
 
 // LoadAccepting loads a job for NewAcceptance: the named suites, or else the suites of the run as they are
 // now. The flags select cases and arms.
-func LoadAccepting(name string, files []string, f job.Flags, getenv func(string) string) (*job.Loaded, error) {
+func LoadAccepting(name string, files []string, f job.Options, getenv func(string) string) (*job.Loaded, error) {
 	cases, arms := f.Cases, f.Arms
 	l, err := job.LoadRescored(name, files, f, getenv)
 	if err == nil {
-		l.Flags.Cases, l.Flags.Arms, l.Flags.Tags, l.Flags.Shard = cases, arms, nil, option.Shard{} // the run itself has the other choices
+		l.Options.Cases, l.Options.Arms, l.Options.Tags, l.Options.Shard = cases, arms, nil, option.Shard{} // the run itself has the other choices
 	}
 	return l, err
 }
 
 // NewAcceptance compares the answers of a run with the expected ones of its suites.
 func NewAcceptance(l *job.Loaded) (*Acceptance, error) {
-	f := &l.Flags
+	f := &l.Options
 	doc, err := f.Dir.Open(f.Rescore)
 	if err != nil {
 		return nil, err

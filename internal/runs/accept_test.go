@@ -62,7 +62,7 @@ func (f *folder) run(out, answers string, o evalrun.Options) {
 
 // offered compares the answers of a run with the expected ones.
 func (f *folder) offered(run string, selection option.SelectionOptions) (*Acceptance, error) {
-	flags := job.Flags{Dir: f.at, Options: option.Options{SelectionOptions: selection}}
+	flags := job.Options{Dir: f.at, Options: option.Options{SelectionOptions: selection}}
 	l, err := LoadAccepting(run, nil, flags, func(string) string { return "" })
 	if err == nil {
 		_, err = l.Settle()
@@ -280,7 +280,7 @@ func TestAcceptRefusesWithTheReason(t *testing.T) {
 	f.run("run", parisMadrid, evalrun.Options{})
 	f.run("run-private", parisMadrid, evalrun.Options{NoContent: true})
 	running, err := journal.Create(f.at.Join("run-now"), &eval.Run{
-		ID: "now", Flags: &option.Options{},
+		ID: "now", CommandOptions: &option.Options{},
 		Suites: []eval.RunSuite{{Name: "s", File: "s.yaml", Dir: f.at.Abs(""), Copy: "suites/0/s.yaml"}},
 	}, nil)
 	if err != nil {

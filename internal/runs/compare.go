@@ -169,7 +169,7 @@ func (f Folder) RankByChoice(ctx context.Context, name string, o CompareRequest)
 		return nil, err
 	}
 	defer chooser.Close()
-	prices, err := job.PricesOf(d, o.Judge.Flags, o.Judge.Getenv)
+	prices, err := job.PricesOf(d, o.Judge.Options, o.Judge.Getenv)
 	if err != nil {
 		return nil, err
 	}

@@ -15,11 +15,11 @@ import (
 func TestARunInProgressIsRefused(t *testing.T) {
 	t.Parallel()
 	f := newRunFolder(t)
-	run := eval.Run{ID: "now", StartedAt: "2026-01-01T00:00:00Z", Flags: &option.Options{}, Suites: []eval.RunSuite{{Name: "s"}}}
+	run := eval.Run{ID: "now", StartedAt: "2026-01-01T00:00:00Z", CommandOptions: &option.Options{}, Suites: []eval.RunSuite{{Name: "s"}}}
 	w, err := journal.Create(f.Join("now"), &run, nil)
 	expect.OK(t, err)
 	l := &job.Loaded{}
-	l.Flags.Dir, l.Flags.Rescore = f.Dir, "now"
+	l.Options.Dir, l.Options.Rescore = f.Dir, "now"
 	_, err = NewAcceptance(l)
 	expect.Contains(t, "accept", fmt.Sprint(err), "now is still in progress: accept its answers when it finishes")
 	env := map[string]string{"CI_PROJECT_ID": "9", "GITLAB_TOKEN": "t", "CI_API_V4_URL": "http://127.0.0.1:1"}

@@ -19,7 +19,7 @@ func (f inFolder) shard(name string, index int, outcomes string, change func(*ev
 	f.record(name, func(r *eval.Run) {
 		r.Plan.Shard = &eval.ShardOf{Index: index, Of: 2, Plan: "plan", Trials: 6}
 		r.Plan.Arms = []string{"t/p"}
-		r.Flags.Shard = option.Shard{Index: index, Of: 2}
+		r.CommandOptions.Shard = option.Shard{Index: index, Of: 2}
 		if change != nil {
 			change(r)
 		}

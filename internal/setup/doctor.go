@@ -59,7 +59,7 @@ type Checkup struct {
 // them. It lists models, and makes no call that costs.
 type Doctor struct {
 	Suites  []string // files; may be empty
-	Flags   job.Flags
+	Options job.Options
 	Getenv  func(string) string
 	Version string // of evalrun
 	Width   int    // of the terminal, 0 without one
@@ -71,8 +71,8 @@ type Doctor struct {
 // Examine runs all checks. Possible causes come before their effects.
 func (d *Doctor) Examine(ctx context.Context) *Checkup {
 	d.ok("evalrun", "%s, %s, %s/%s", d.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	d.Flags.Attempts = cmp.Or(d.Flags.Attempts, 1) // a quick result is worth more than retries
-	d.Flags.Timeout = cmp.Or(d.Flags.Timeout, doctorTimeout)
+	d.Options.Attempts = cmp.Or(d.Options.Attempts, 1) // a quick result is worth more than retries
+	d.Options.Timeout = cmp.Or(d.Options.Timeout, doctorTimeout)
 	j, err := d.suites().Settle()
 	if err != nil {
 		d.problem(
@@ -153,11 +153,11 @@ func (d *Doctor) problem(name string, code int, text, advice, page string) {
 
 // suites loads the suites. It ignores the service settings of a suite with problems.
 func (d *Doctor) suites() *job.Loaded {
-	none := job.NoSuites(d.Flags, d.Getenv)
+	none := job.NoSuites(d.Options, d.Getenv)
 	if len(d.Suites) == 0 {
 		return none
 	}
-	l, err := job.Load(d.Suites, d.Flags, d.Getenv)
+	l, err := job.Load(d.Suites, d.Options, d.Getenv)
 	switch {
 	case err != nil:
 		d.problem("suites", exit.CodeBadInput, err.Error(), "", "suite")
@@ -176,7 +176,7 @@ func (d *Doctor) suites() *job.Loaded {
 // sources lists the effective settings and where each comes from.
 func (d *Doctor) sources(j *job.Job) []Setting {
 	service := j.Settings.Service
-	f := &d.Flags
+	f := &d.Options
 	var out []Setting
 	for _, s := range []struct {
 		name, value, flag, given string
@@ -216,10 +216,10 @@ func (d *Doctor) sources(j *job.Job) []Setting {
 
 // ofProject is what the project file says of a setting.
 func (d *Doctor) ofProject(setting string) string {
-	if d.Flags.ProjectFile == nil {
+	if d.Options.ProjectFile == nil {
 		return ""
 	}
-	o := &d.Flags.ProjectFile.Defaults
+	o := &d.Options.ProjectFile.Defaults
 	return map[string]string{
 		"baseUrl":       o.BaseURL,
 		"apiVersion":    o.APIVersion,
@@ -269,7 +269,7 @@ func (d *Doctor) terminal() {
 
 // emulator starts the embedded emulator and sends it a request, as --emulator does.
 func (d *Doctor) emulator(ctx context.Context) {
-	flags := job.Flags{Options: option.Options{
+	flags := job.Options{Options: option.Options{
 		ServiceOptions: option.ServiceOptions{Emulator: option.DemoScript},
 		LimitOptions:   option.LimitOptions{Attempts: 1, Timeout: doctorTimeout},
 	}}

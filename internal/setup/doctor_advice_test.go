@@ -133,7 +133,7 @@ func TestTheCheckupCallsNoModel(t *testing.T) {
 	server := httptest.NewServer(service)
 	defer server.Close()
 	dir, file := suiteFor(t, "", "svc-pro")
-	found := examine(t, &Doctor{Suites: []string{file}, Flags: job.Flags{Dir: dir}}, map[string]string{
+	found := examine(t, &Doctor{Suites: []string{file}, Options: job.Options{Dir: dir}}, map[string]string{
 		"EVALRUN_BASE_URL": server.URL, "EVALRUN_API_KEY": goodKey,
 	})
 	if found.Exit != exit.CodeOK || found.the("models", OK) == nil {
@@ -150,7 +150,7 @@ func TestTheCheckupCallsNoModel(t *testing.T) {
 func TestModelsOfSuitesAreLookedUp(t *testing.T) {
 	t.Parallel()
 	dir, file := suiteFor(t, "", "svc-prro")
-	found := examine(t, &Doctor{Suites: []string{file}, Flags: job.Flags{Dir: dir}}, map[string]string{
+	found := examine(t, &Doctor{Suites: []string{file}, Options: job.Options{Dir: dir}}, map[string]string{
 		"EVALRUN_BASE_URL": serve(t, plainly), "EVALRUN_API_KEY": goodKey,
 	})
 	c := found.the("models", Problem)
@@ -168,8 +168,8 @@ func TestSettingsSayWhereTheyComeFrom(t *testing.T) {
 	url := serve(t, plainly)
 	service := "service: {baseUrl: 'https://suite.example', apiVersion: v1beta, headerPrefix: x-suite, project: suite}"
 	dir, file := suiteFor(t, service, "svc-pro")
-	flags := job.Flags{Dir: dir, Options: option.Options{ServiceOptions: option.ServiceOptions{BaseURL: url}}}
-	found := examine(t, &Doctor{Suites: []string{file}, Flags: flags}, map[string]string{
+	flags := job.Options{Dir: dir, Options: option.Options{ServiceOptions: option.ServiceOptions{BaseURL: url}}}
+	found := examine(t, &Doctor{Suites: []string{file}, Options: flags}, map[string]string{
 		"EVALRUN_BASE_URL": "https://variable.example", "EVALRUN_HEADER_PREFIX": "x-svc", "EVALRUN_API_KEY": goodKey,
 	})
 	want := []Setting{
@@ -190,7 +190,7 @@ func TestABadSuiteHidesNothingElse(t *testing.T) {
 	t.Parallel()
 	dir, file := suiteFor(t, "service: {baseUrl: 'https://suite.example'}\ntypo: 1", "svc-pro")
 	for name, missing := range map[string]bool{file: false, "gone.yaml": true} {
-		found := examine(t, &Doctor{Suites: []string{name}, Flags: job.Flags{Dir: dir}}, nil)
+		found := examine(t, &Doctor{Suites: []string{name}, Options: job.Options{Dir: dir}}, nil)
 		c := found.the("suites", Problem)
 		if c == nil || !strings.Contains(c.Text, name) || !missing && !strings.Contains(c.Advice, "evalrun validate "+name) {
 			t.Errorf("%s: %+v, want a problem with its name", name, c)
@@ -207,7 +207,7 @@ func TestBadInputIsTheExitOfSeveralProblems(t *testing.T) {
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
 	dir, _ := suiteFor(t, "", "svc-pro")
-	found := examine(t, &Doctor{Suites: []string{"gone.yaml"}, Flags: job.Flags{Dir: dir}}, map[string]string{
+	found := examine(t, &Doctor{Suites: []string{"gone.yaml"}, Options: job.Options{Dir: dir}}, map[string]string{
 		"EVALRUN_BASE_URL": closed.URL, "EVALRUN_API_KEY": goodKey,
 	})
 	if found.the("suites", Problem) == nil || found.the("service", Problem) == nil || found.Exit != exit.CodeBadInput {

@@ -38,7 +38,7 @@ func (d *Doctor) named(ctx context.Context, j *job.Job, one *job.Named) {
 
 // opens reports whether there is what opens a service. It reports only the length of a key.
 func (d *Doctor) opens(one *job.Named) bool {
-	if d.Flags.Emulator != "" {
+	if d.Options.Emulator != "" {
 		return true
 	}
 	fine := true

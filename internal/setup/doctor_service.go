@@ -34,7 +34,7 @@ func (d *Doctor) addressed(j *job.Job) bool {
 // credentials reports whether there is a key or a login. It prints only the length of the key.
 func (d *Doctor) credentials(j *job.Job) bool {
 	switch key := j.Settings.Key(); {
-	case d.Flags.Emulator != "":
+	case d.Options.Emulator != "":
 		d.ok("key", "the emulator needs none")
 	case j.Settings.Service.Auth == suite.AuthOAuth:
 		return d.login(j)

@@ -272,7 +272,7 @@ func TestARunIsNotItsOwnBaseline(t *testing.T) {
 func TestWithoutTheBaselineTheOtherRulesStay(t *testing.T) {
 	t.Parallel()
 	d := comparedWith(t, runOf(t, "base", nil, row("pppp")...), *passRule(0.1), row("ffff")...)
-	d.Run.Flags.Baseline = option.NoBaseline{}
+	d.Run.CommandOptions.Baseline = option.NoBaseline{}
 	expect.Same(t, "rules", rulesOf(d), []string{"errors holds", "exit 0"})
 	expect.Same(t, "not compared", d.NotCompared(), true)
 	expect.Same(t, "comparison", d.Comparison(), nil)

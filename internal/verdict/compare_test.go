@@ -97,8 +97,8 @@ func TestRunsWithoutACommonSuiteAreInvalid(t *testing.T) {
 // A side that was chosen by its outcomes is no basis for a verdict, whatever the numbers are.
 func TestASideChosenByItsOutcomesIsInvalid(t *testing.T) {
 	t.Parallel()
-	failedIn := func(r *eval.Run) { r.Flags.FailedIn = "yesterday" }
-	changedSince := func(r *eval.Run) { r.Flags.ChangedSince = "yesterday" }
+	failedIn := func(r *eval.Run) { r.CommandOptions.FailedIn = "yesterday" }
+	changedSince := func(r *eval.Run) { r.CommandOptions.ChangedSince = "yesterday" }
 	maxFailures := &eval.End{Reason: eval.EndMaxFailures}
 	for name, test := range map[string]struct {
 		base, head       func(*eval.Run)

@@ -53,7 +53,7 @@ func watch(t *testing.T, plan *runner.Plan, gate *eval.GateConfig, seed uint64) 
 	t.Helper()
 	gate.Baseline.StopEarly = true
 	run := &eval.Run{
-		ID: "head", StartedAt: "2026-01-01T00:00:00Z", RandomSeed: seed, Flags: &option.Options{},
+		ID: "head", StartedAt: "2026-01-01T00:00:00Z", RandomSeed: seed, CommandOptions: &option.Options{},
 		Suites: []eval.RunSuite{{Name: "s", Gate: gate}}, Plan: eval.RunPlan{Trials: plan.Size()},
 	}
 	w := &watched{t: t, run: run, plan: plan, dir: t.TempDir()}

@@ -39,7 +39,7 @@ func TestCasesThatWereNotSelectedAreNotMissing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			base := runOf(t, "base", nil, chosen("ab", 10)...)
-			head := runOf(t, "head", func(r *eval.Run) { r.Flags.SelectionOptions = options }, chosen("a", 10)...)
+			head := runOf(t, "head", func(r *eval.Run) { r.CommandOptions.SelectionOptions = options }, chosen("a", 10)...)
 			c := onlyArm(t, compared(t, base, head, byRule(passRule(0.3))))
 			expect.Same(t, "pairing", pairingOf(c), counts{Of: 10, Compared: 10, Unselected: 10})
 			expect.Same(t, "why", c.Why, "")
@@ -78,7 +78,7 @@ func TestACaseThatEscapesTheFilterIsMissed(t *testing.T) {
 		"by name": {Cases: []string{"a*"}},
 		"by tag":  {Tags: []string{"tag-a"}},
 	} {
-		head := runOf(t, "head", func(r *eval.Run) { r.Flags.SelectionOptions = options }, trials...)
+		head := runOf(t, "head", func(r *eval.Run) { r.CommandOptions.SelectionOptions = options }, trials...)
 		c := onlyArm(t, compared(t, base, head, byRule(passRule(0.3))))
 		expect.Same(t, name, pairingOf(c), counts{Of: 10, Compared: 9, Removed: 1})
 		expect.Same(t, name+", those that passed before", c.Cases.PassedBefore, []string{"a00"})
@@ -105,7 +105,7 @@ func TestASampleExpectsTheCasesThatItWouldDraw(t *testing.T) {
 	t.Parallel()
 	const seed, size = 7, 10
 	drawn := byLot(chosen("a", 30), seed)
-	sampled := func(r *eval.Run) { r.Flags.Sample, r.Flags.Seed = size, seed }
+	sampled := func(r *eval.Run) { r.CommandOptions.Sample, r.CommandOptions.Seed = size, seed }
 	base := runOf(t, "base", nil, chosen("a", 30)...)
 
 	head := runOf(t, "head", sampled, drawn[:size]...)
@@ -123,7 +123,7 @@ func TestASampleExpectsTheCasesThatItWouldDraw(t *testing.T) {
 func TestASampleOfMoreThanAllMissesWhatWasDeleted(t *testing.T) {
 	t.Parallel()
 	base := runOf(t, "base", nil, chosen("a", 12)...)
-	head := runOf(t, "head", func(r *eval.Run) { r.Flags.Sample = 100 }, chosen("a", 11)...)
+	head := runOf(t, "head", func(r *eval.Run) { r.CommandOptions.Sample = 100 }, chosen("a", 11)...)
 	c := onlyArm(t, compared(t, base, head, byRule(passRule(0.3))))
 	expect.Same(t, "pairing", pairingOf(c), counts{Of: 12, Compared: 11, Removed: 1})
 }
@@ -154,7 +154,7 @@ func TestWhatOnlyTheBaselineHasIsInvalid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			base := runOf(t, "base", nil, whole...)
-			head := runOf(t, "head", func(r *eval.Run) { r.Flags.SelectionOptions = test.options }, row(strings.Repeat("p", 12))...)
+			head := runOf(t, "head", func(r *eval.Run) { r.CommandOptions.SelectionOptions = test.options }, row(strings.Repeat("p", 12))...)
 			rule := passRule(0.3)
 			rule.AllowRemoved = test.allowed
 			c := compared(t, base, head, byRule(rule))

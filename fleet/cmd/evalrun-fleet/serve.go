@@ -16,7 +16,7 @@ import (
 
 // serveOptions holds the flags of `evalrun-fleet serve`.
 type serveOptions struct {
-	job.Flags
+	job.Options
 	fleet.ServeConfig
 	quiet, verbose bool
 }
@@ -39,22 +39,22 @@ func serveCommand(global *flags.Global) *cobra.Command {
 	fs.StringVar(&o.TLSCA, "tls-ca", "", "`FILE` with the certificates that workers shall trust (default those of their system)")
 	fs.StringVar(&o.NATS, "nats", "", "use the NATS server at `URL` instead of one in this process")
 	fs.StringVar(&o.Login, "nats-creds", "", "`FILE` of NATS credentials for --nats")
-	flags.Service(fs, &o.Flags)
-	flags.Limits(fs, &o.Flags)
-	flags.Ledger(fs, &o.Flags)
-	flags.Select(fs, &o.Flags)
-	flags.Reports(fs, &o.Flags)
-	flags.Out(fs, &o.Flags)
-	flags.Identity(fs, &o.Flags)
-	flags.Untrusted(fs, &o.Flags)
-	flags.Gate(fs, &o.Flags)
-	flags.Baseline(fs, &o.Flags)
-	flags.Race(fs, &o.Flags)
+	flags.Service(fs, &o.Options)
+	flags.Limits(fs, &o.Options)
+	flags.Ledger(fs, &o.Options)
+	flags.Select(fs, &o.Options)
+	flags.Reports(fs, &o.Options)
+	flags.Out(fs, &o.Options)
+	flags.Identity(fs, &o.Options)
+	flags.Untrusted(fs, &o.Options)
+	flags.Gate(fs, &o.Options)
+	flags.Baseline(fs, &o.Options)
+	flags.Race(fs, &o.Options)
 	flags.Failures(fs, &o.MaxFailures, "")
 	fs.BoolVar(&o.Cache, "cache", false, "keep answers in .evalrun/cache, and use those of earlier runs for equal requests")
 	fs.BoolVarP(&o.quiet, "quiet", "q", false, "print the verdict alone, in one line")
 	fs.BoolVarP(&o.verbose, "verbose", "v", false, "report each trial and retry as it ends")
-	flags.ConfigSuites(cmd, &o.Flags)
+	flags.ConfigSuites(cmd, &o.Options)
 	return cmd
 }
 
@@ -87,7 +87,7 @@ func serve(cmd *cobra.Command, suites []string, o *serveOptions, global *flags.G
 
 // options converts the flags to options of package evalrun.
 func (o *serveOptions) options(suites []string) evalrun.Options {
-	out := flags.RunOptions(suites, &o.Flags)
+	out := flags.RunOptions(suites, &o.Options)
 	out.Stdout = os.Stdout
 	out.Getenv = os.Getenv
 	out.Version = version

@@ -16,7 +16,7 @@ import (
 
 // workOptions holds the flags of `evalrun-fleet work`.
 type workOptions struct {
-	job.Flags
+	job.Options
 	url, creds string
 	places     int
 }
@@ -34,10 +34,10 @@ func workCommand() *cobra.Command {
 	fs.StringVar(&o.url, "nats", "", "the `URL` that the coordinator prints")
 	fs.StringVar(&o.creds, "creds", "", "credentials in `FILE`, RUN/fleet.creds of the coordinator (also EVALRUN_FLEET_CREDS)")
 	fs.IntVarP(&o.places, "concurrency", "j", 8, "make `N` calls at once")
-	flags.Service(fs, &o.Flags)
-	flags.Untrusted(fs, &o.Flags)
-	flags.Trust(fs, &o.Flags)
-	flags.Ledger(fs, &o.Flags)
+	flags.Service(fs, &o.Options)
+	flags.Untrusted(fs, &o.Options)
+	flags.Trust(fs, &o.Options)
+	flags.Ledger(fs, &o.Options)
 	return cmd
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Flags are the settings of one command. A run records Options; the other fields concern this process alone.
-type Flags struct {
+// Options are the settings of one command. A run file has those of option.Options; the other fields concern this process alone.
+type Options struct {
 	option.Options
 	Dir         rundir.Dir    // the folder that relative paths refer to
 	ScorerTable scorers.Table // kinds of scorers that a Go program adds to the built-in ones
@@ -55,15 +55,15 @@ type LedgerOptions struct {
 }
 
 // ByProject returns the defaults of the project file, or zero options without one.
-func (f *Flags) ByProject() *option.Options {
+func (f *Options) ByProject() *option.Options {
 	if f.Defaults == nil {
 		return &option.Options{}
 	}
 	return f.Defaults
 }
 
-// Absolute makes the paths among the flags absolute, so that the run can be resumed from any working directory.
-func (f *Flags) Absolute() {
+// Absolute makes the paths among the options absolute, so that the run can be resumed from any working directory.
+func (f *Options) Absolute() {
 	for _, path := range []*string{&f.Prices, &f.Record, &f.Replay, &f.ReplayOr, &f.Answers, &f.Rescore, &f.Emulator} {
 		if *path == "" || *path == standard || path == &f.Emulator && *path == option.DemoScript {
 			continue
@@ -72,11 +72,11 @@ func (f *Flags) Absolute() {
 	}
 }
 
-// ownBaseline reports whether flags choose the baseline, or choose none.
-func (f *Flags) ownBaseline() bool { return f.BaselineName() != "" || f.NoBaseline() }
+// ownBaseline reports whether options choose the baseline, or choose none.
+func (f *Options) ownBaseline() bool { return f.BaselineName() != "" || f.NoBaseline() }
 
 // CheckRace returns an error for a flag that cannot be combined with --race.
-func (f *Flags) CheckRace() error {
+func (f *Options) CheckRace() error {
 	d := f.ByProject()
 	for _, other := range []struct {
 		name  string
@@ -111,8 +111,8 @@ func (f *Flags) CheckRace() error {
 	return nil
 }
 
-// source is where the flags say that answers come from.
-func (f *Flags) source() (option.Source, error) {
+// source is where the options say that answers come from.
+func (f *Options) source() (option.Source, error) {
 	from, err := f.Source()
 	if err != nil {
 		return nil, exit.BadInput("%w", err)
@@ -127,7 +127,7 @@ func (f *Flags) source() (option.Source, error) {
 }
 
 // checkAllow refuses unknown permissions in --allow, and --allow without --untrusted: trusted suites may do anything already.
-func (f *Flags) checkAllow() error {
+func (f *Options) checkAllow() error {
 	for _, value := range f.Allow {
 		if err := suite.CheckAllow(value); err != nil {
 			return exit.BadInput("--allow %s: %w", value, err)
@@ -139,9 +139,9 @@ func (f *Flags) checkAllow() error {
 	return nil
 }
 
-// allowLike keeps the suites of an untrusted run untrusted, with the permissions that it began with. Flags that say
+// allowLike keeps the suites of an untrusted run untrusted, with the permissions that it began with. Options that say
 // --untrusted themselves replace those permissions.
-func (f *Flags) allowLike(begun *option.Options) {
+func (f *Options) allowLike(begun *option.Options) {
 	if !f.Untrusted && begun.Untrusted {
 		f.Untrusted, f.Allow = true, slices.Concat(begun.Allow, f.Allow)
 	}
@@ -154,7 +154,7 @@ const standard = regular.Standard
 const maxInput = 64 << 20
 
 // below is the file system of a suite's folder. It reports what the suite reads and lists to Reading and Listing.
-func (f *Flags) below(root *os.Root, suite string) fs.FS {
+func (f *Options) below(root *os.Root, suite string) fs.FS {
 	if f.Reading == nil {
 		return regular.FS(root)
 	}

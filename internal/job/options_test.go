@@ -11,8 +11,8 @@ import (
 func TestARaceRefusesFlagsThatItMakesMeaningless(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	race := func(change func(o *option.Options)) *Flags {
-		var f Flags
+	race := func(change func(o *option.Options)) *Options {
+		var f Options
 		f.Race = "pass"
 		change(&f.Options)
 		return &f
@@ -39,11 +39,11 @@ func TestAllowIsForUntrustedSuites(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.write("s.yaml", fourSuite)
-	_, err := s.settle(Flags{Options: option.Options{Allow: []string{"program"}}}, "s.yaml")
+	_, err := s.settle(Options{Options: option.Options{Allow: []string{"program"}}}, "s.yaml")
 	s.refused(err, "--allow", "--untrusted")
-	_, err = s.settle(Flags{Options: option.Options{Untrusted: true, Allow: []string{"progam"}}}, "s.yaml")
+	_, err = s.settle(Options{Options: option.Options{Untrusted: true, Allow: []string{"progam"}}}, "s.yaml")
 	s.refused(err, "--allow progam")
-	_, err = s.settle(Flags{Options: option.Options{Untrusted: true, Allow: []string{"program"}}}, "s.yaml")
+	_, err = s.settle(Options{Options: option.Options{Untrusted: true, Allow: []string{"program"}}}, "s.yaml")
 	expect.OK(t, err)
 }
 
@@ -51,7 +51,7 @@ func TestAllowIsForUntrustedSuites(t *testing.T) {
 func TestPathsOfARunAreAbsolute(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	f := Flags{Dir: s.at}
+	f := Options{Dir: s.at}
 	f.Prices, f.Answers, f.Emulator = "prices.yaml", standard, option.DemoScript
 	f.Absolute()
 	got := []string{f.Prices, f.Answers, f.Emulator, f.Record}
@@ -66,7 +66,7 @@ func TestReadingIsReported(t *testing.T) {
 	s.write("in/s.yaml", "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, file: p.tmpl}]\n"+
 		"cases: [{name: c, scorers: [{contains: x}]}]\n")
 	read := map[string]bool{}
-	_, err := s.settle(Flags{Reading: func(_, path string) { read[path] = true }}, "in/s.yaml")
+	_, err := s.settle(Options{Reading: func(_, path string) { read[path] = true }}, "in/s.yaml")
 	expect.OK(t, err)
 	expect.Same(t, "files", read, map[string]bool{s.at.Abs("in/s.yaml"): true, s.at.Abs("in/p.tmpl"): true})
 }
