@@ -218,10 +218,14 @@ func (b *tab) wait(selector string) {
 	b.until(fmt.Sprintf("document.querySelector(%q) !== null", selector))
 }
 
-// until waits for an expression to become true.
+// until waits for an expression to become true. It looks by the clock: frames may be drawn late on a machine with much else to do.
 func (b *tab) until(expression string) {
 	b.t.Helper()
-	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression))
+	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingInterval(20*time.Millisecond)))
+	if err != nil {
+		state := evaluate[string](b, `JSON.stringify([document.hasFocus(), document.activeElement.id, document.documentElement.dataset])`)
+		b.t.Logf("%s never came true; focus, active and data: %s; the page:\n%s", expression, state, evaluate[string](b, `document.body.innerText`))
+	}
 	b.check(err)
 }
 

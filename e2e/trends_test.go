@@ -104,35 +104,82 @@ func TestBaseIsPlottedAgainstHead(t *testing.T) {
 	b.own(s)
 }
 
+// growingRun is a run of 40 cases on two arms that is being written.
+type growingRun struct {
+	*journal.Writer
+	t    *testing.T
+	run  eval.Run
+	left []*eval.Result
+}
+
+// growing begins a run with ten cases.
+func growing(t *testing.T) *growingRun {
+	t.Helper()
+	run, trials := somePlots(2, 40).record()
+	g := &growingRun{t: t, run: run}
+	trials(func(r *eval.Result) bool { g.left = append(g.left, r); return true })
+	var err error
+	g.Writer, err = journal.Create(filepath.Join(".evalrun", "runs", run.ID), &run, nil)
+	expect.OK(t, err)
+	g.put(20)
+	return g
+}
+
+// put adds the next trials.
+func (g *growingRun) put(n int) {
+	g.t.Helper()
+	for _, r := range g.left[:n] {
+		expect.OK(g.t, g.Append(r))
+	}
+	g.left = g.left[n:]
+}
+
+// versusFacts are the words of the plot of two arms.
+const versusFacts = `document.getElementById('pick-versus-value').closest('section').querySelector('p').textContent`
+
+// A reader who leaves the page in the middle of a choice, and comes back to make another, sees how the run has grown.
+func TestPlotsGrowAfterAChoiceThatWasLeft(t *testing.T) {
+	t.Chdir(t.TempDir())
+	g := growing(t)
+	s := serve(t)
+	b := openAt(t, s.URL+"run/"+keys(t, s)[g.run.ID]+"/", 1600, 1000, "light")
+	b.until(`document.documentElement.dataset.watched === 'yes'`)
+	b.pick("versus-value", "tokens")
+	for range 2 {
+		evaluate[chromedp.Void](b, `void document.getElementById('pick-versus-value').focus()`)
+		evaluate[chromedp.Void](b, `void document.querySelector('#top > .chip').setAttribute('data-old', '')`)
+		g.put(20)
+		b.until(`document.querySelector('#top > .chip[data-old]') === null`) // the news is there
+		evaluate[chromedp.Void](b, `void (location.hash = '#/cases')`)
+		b.until(`document.getElementById('main').className === 'cases'`)
+		evaluate[chromedp.Void](b, `void (location.hash = '#/')`)
+		b.until(`document.getElementById('main').className === 'summary'`)
+	}
+	evaluate[chromedp.Void](b, `void document.getElementById('pick-versus-value').focus()`)
+	g.put(20)
+	expect.OK(t, g.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndCompleted}))
+	b.until(`document.documentElement.dataset.watched === 'ended'`)
+	evaluate[chromedp.Void](b, `void document.activeElement.blur()`)
+	b.until(versusFacts + ` === 'tokens of B is higher in 40 cases, lower in 0, the same in 0.'`)
+	b.own(s)
+}
+
 // A choice of a plot that a reader is making stays while the run grows. The plots follow afterwards, with the choice.
 func TestAChoiceOfAPlotStaysWhileTheRunGrows(t *testing.T) {
 	t.Chdir(t.TempDir())
-	p := somePlots(2, 40)
-	run, trials := p.record()
-	var all []*eval.Result
-	trials(func(r *eval.Result) bool { all = append(all, r); return true })
-	w, err := journal.Create(filepath.Join(".evalrun", "runs", run.ID), &run, nil)
-	expect.OK(t, err)
-	put := func(some []*eval.Result) {
-		t.Helper()
-		for _, r := range some {
-			expect.OK(t, w.Append(r))
-		}
-	}
-	put(all[:20])
+	g := growing(t)
 	s := serve(t)
-	b := openAt(t, s.URL+"run/"+keys(t, s)[run.ID]+"/", 1600, 1000, "light")
+	b := openAt(t, s.URL+"run/"+keys(t, s)[g.run.ID]+"/", 1600, 1000, "light")
 	b.until(`document.documentElement.dataset.watched === 'yes'`)
 	evaluate[chromedp.Void](b, `void document.getElementById('pick-versus-value').focus()`)
 	b.pick("versus-value", "tokens")
-	const facts = `document.getElementById('pick-versus-value').closest('section').querySelector('p').textContent`
-	expect.Same(t, "at first", evaluate[string](b, facts), "tokens of B is higher in 10 cases, lower in 0, the same in 0.")
-	put(all[20:])
-	expect.OK(t, w.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndCompleted}))
+	expect.Same(t, "at first", evaluate[string](b, versusFacts), "tokens of B is higher in 10 cases, lower in 0, the same in 0.")
+	g.put(60)
+	expect.OK(t, g.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndCompleted}))
 	b.until(`document.documentElement.dataset.watched === 'ended'`)
 	expect.Same(t, "the focus", evaluate[string](b, `document.activeElement.id`), "pick-versus-value")
 	evaluate[chromedp.Void](b, `void document.activeElement.blur()`)
-	b.until(facts + ` === 'tokens of B is higher in 40 cases, lower in 0, the same in 0.'`)
+	b.until(versusFacts + ` === 'tokens of B is higher in 40 cases, lower in 0, the same in 0.'`)
 	b.until(`!document.getElementById('main').innerText.includes('Still running')`)
 	expect.Same(t, "the choice", evaluate[string](b, `document.getElementById('pick-versus-value').selectedOptions[0].text`), "tokens")
 	b.plots("a run that has grown")

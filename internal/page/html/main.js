@@ -25,7 +25,7 @@ async function start() {
     return null;
   }
   const cases = new Cases(rows), matrix = new Matrix(rows, () => head), lists = {__proto__: null, cases, matrix};
-  let shown = '', waiting = false, showing = Promise.resolve(), list = 'cases'; // list is the one that was shown last
+  let shown = '', choosing = null, showing = Promise.resolve(), list = 'cases'; // list is the one that was shown last
   const around = {rows, beside: (one, step) => lists[list].beside(one, step)};
 
   // markNav says which of the pages is shown.
@@ -74,8 +74,8 @@ async function start() {
     if (shown !== 'summary') return; // what is being read stays
     const open = [...main.querySelectorAll('details')].map(d => d.open), active = main.contains(document.activeElement) && document.activeElement;
     if (active && active.localName === 'select') { // what is being chosen from stays
-      if (!waiting) active.addEventListener('blur', () => { waiting = false; renew(); }, {once: true});
-      waiting = true;
+      if (choosing !== active) active.addEventListener('blur', () => { choosing = null; renew(); }, {once: true});
+      choosing = active;
       return;
     }
     const focus = active && active.getAttribute('href');
