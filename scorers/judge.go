@@ -40,7 +40,7 @@ func judgeKind() Kind {
 	}
 }
 
-func compileJudge(a args) Checker {
+func compileJudge(a args) AnswerScorer {
 	m := a.Args.Map(judgeKeys().Names()...)
 	if !a.Args.IsMapping() {
 		return nil

@@ -166,7 +166,7 @@ func (f *questionForm) cosineOf(a *Answer) (alike *float64, lost *Finding) {
 	}
 	c, ok := cosine(got, want)
 	if !ok {
-		return nil, new(unscored(
+		return nil, new(Unscored(
 			"the embeddings of the answer and the reference cannot be compared: one of them is zero, or they differ in length",
 		))
 	}

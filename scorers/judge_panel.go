@@ -48,7 +48,7 @@ func (j *judgeScorer) ofPanel(out *eval.Judged, rulings [][]eval.Ruling) Finding
 	var value float64
 	value, out.Choice = j.combined(out.Panel)
 	out.Agreement = agreement(out.Panel)
-	f := graded(
+	f := Graded(
 		value, j.passes(value), "the panel %s says %s, agreement %.0f %%, at least %g is expected: %s", out.Judge,
 		j.panelSaid(value, out), 100**out.Agreement, j.least, quoteLong(out.Rulings[j.spokesman(out)].Reason),
 	)

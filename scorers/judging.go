@@ -52,10 +52,10 @@ func (j *judgeScorer) score(a *Answer) Finding {
 		return f
 	}
 	if a.Context == nil {
-		return unscored("no judge is at hand")
+		return Unscored("no judge is at hand")
 	}
 	if j.retrieves() && len(retrieved(a.Candidate.Text)) == 0 {
-		return graded(0, j.least <= 0, "there is no context: the list is empty")
+		return Graded(0, j.least <= 0, "there is no context: the list is empty")
 	}
 	vectors := len(a.Context.Vectors.Wanted)
 	cosine, lost := j.cosineOf(a)
@@ -68,9 +68,9 @@ func (j *judgeScorer) score(a *Answer) Finding {
 	switch {
 	case answers.problem != "": // further replies cannot change that
 		replies.Wanted = replies.Wanted[:wanted]
-		return unscored("%s", answers.problem)
+		return Unscored("%s", answers.problem)
 	case answers.pending != "":
-		return unscored("the judge %s has not replied", answers.pending)
+		return Unscored("the judge %s has not replied", answers.pending)
 	case lost != nil:
 		return *lost
 	}
@@ -201,7 +201,7 @@ func (j *judgeScorer) finding(rulings [][]eval.Ruling) Finding {
 	if out.Agreement = agreement(out.Rulings); out.Agreement != nil {
 		said += fmt.Sprintf(", agreement %.0f %%", 100**out.Agreement)
 	}
-	f := graded(
+	f := Graded(
 		value, j.passes(value), "the judge %s says %s, at least %g is expected: %s", out.Judge, said, j.least,
 		quoteLong(shown.Reason),
 	)

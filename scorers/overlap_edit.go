@@ -37,7 +37,7 @@ func levenshteinKeys() shape.Block {
 	}
 }
 
-func compileLevenshtein(a args) Checker {
+func compileLevenshtein(a args) AnswerScorer {
 	m := a.Args.Map(levenshteinKeys().Names()...)
 	refs := a.references(m.Need("to"))
 	rule := a.editRule(m)
@@ -80,9 +80,9 @@ func (e *edits) nearest(got, text string, refs []string, limit int) Finding {
 		of = fmt.Sprintf("reference %d of %d, %s", which+1, len(refs), of)
 	}
 	if limit < 0 {
-		return graded(value, true, "distance %d (similarity %.3f) from %s: %s", best, value, of, quote(got))
+		return Graded(value, true, "distance %d (similarity %.3f) from %s: %s", best, value, of, quote(got))
 	}
-	return graded(value, best <= limit, "distance %d from %s, at most %d: %s", best, of, limit, quote(got))
+	return Graded(value, best <= limit, "distance %d from %s, at most %d: %s", best, of, limit, quote(got))
 }
 
 // editRule reads the largest distance, -1 without one, and the least ratio.
