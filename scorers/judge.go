@@ -58,5 +58,5 @@ func compileJudge(a args) AnswerScorer {
 		a.needs.References = append(a.needs.References, j.reference())
 	}
 	j.need(a.needs)
-	return Func(j.score)
+	return j
 }

@@ -25,7 +25,7 @@ func (j *judgeScorer) readCombine(m yamlnode.Map) {
 	if j.combine != "" {
 		return
 	}
-	if j.combine = combineMean; len(j.choices) > 0 {
+	if j.combine = combineMean; j.byChoice() {
 		j.combine = combineMajority
 	}
 }
@@ -39,7 +39,7 @@ func (j *judgeScorer) ofPanel(out *eval.Judged, rulings [][]eval.Ruling) Finding
 			some[k].Judge = name
 		}
 		value, word := j.overall(some)
-		if len(j.choices) == 0 {
+		if !j.byChoice() {
 			word = j.passOrFail(value)
 		}
 		out.Rulings = append(out.Rulings, some...)
@@ -67,14 +67,14 @@ func (j *judgeScorer) names() string {
 
 // combined is the panel's result, as a value and as a word.
 func (j *judgeScorer) combined(votes []eval.Ruling) (value float64, word string) {
-	if len(j.choices) == 0 {
+	if !j.byChoice() {
 		if value = meanOf(votes); j.combine == combineMajority {
 			value = lowerMedian(votes)
 		}
 		return value, j.passOrFail(value)
 	}
 	if word = majority(votes); j.combine == combineMajority {
-		return j.valueOf(word), word
+		return j.choices().valueOf(word), word
 	}
 	return meanOf(votes), word
 }
@@ -94,12 +94,12 @@ func lowerMedian(votes []eval.Ruling) float64 {
 func (j *judgeScorer) panelSaid(value float64, out *eval.Judged) string {
 	votes := make([]string, len(out.Panel))
 	for i, v := range out.Panel {
-		if votes[i] = fmt.Sprintf("%s: %.4g", v.Judge, v.Value); len(j.choices) > 0 {
+		if votes[i] = fmt.Sprintf("%s: %.4g", v.Judge, v.Value); j.byChoice() {
 			votes[i] = fmt.Sprintf("%s: %s", v.Judge, v.Choice)
 		}
 	}
 	said := fmt.Sprintf("%.4g", value)
-	if len(j.choices) > 0 && j.combine == combineMajority {
+	if j.byChoice() && j.combine == combineMajority {
 		said = fmt.Sprintf("%s (%.4g)", out.Choice, value)
 	}
 	return fmt.Sprintf("%s by %s (%s)", said, j.combine, strings.Join(votes, ", "))

@@ -46,8 +46,8 @@ type judgeScorer struct {
 	least   float64
 }
 
-// score makes a finding of the judges' rulings, or records which replies it still needs.
-func (j *judgeScorer) score(a *Answer) Finding {
+// Score makes a finding of the judges' rulings, or records which replies it still needs.
+func (j *judgeScorer) Score(a *Answer) Finding {
 	if f, none := noText(a); none && (!j.conversation || !onlyCalls(a.Candidate)) {
 		return f
 	}
@@ -135,7 +135,7 @@ func (j *judgeScorer) ruling(replies *Judgements, p *posed, repeat int) (ruling 
 		}
 		ruling, bad := p.parse(reply)
 		if bad == nil {
-			if len(j.choices) == 0 { // for repeats to agree on
+			if !j.byChoice() { // for repeats to agree on
 				ruling.Choice = j.passOrFail(ruling.Value)
 			}
 			return ruling, ""
@@ -184,16 +184,14 @@ func (j *judgeScorer) passOrFail(value float64) string {
 // finding makes a finding from the rulings of all judges.
 func (j *judgeScorer) finding(rulings [][]eval.Ruling) Finding {
 	out := &eval.Judged{Judge: j.judges[0].Name, Rulings: rulings[0]}
-	if j.own {
-		for _, c := range j.choices {
-			out.Choices = append(out.Choices, c.word)
-		}
+	if j.own && j.byChoice() {
+		out.Choices = j.choices().words()
 	}
 	if len(j.judges) > 1 {
 		return j.ofPanel(out, rulings)
 	}
 	value, most := j.overall(out.Rulings)
-	if out.Choice = most; len(j.choices) == 0 {
+	if out.Choice = most; !j.byChoice() {
 		out.Choice = j.passOrFail(value)
 	}
 	shown := out.Rulings[slices.IndexFunc(out.Rulings, func(r eval.Ruling) bool { return r.Choice == most })]
@@ -211,9 +209,9 @@ func (j *judgeScorer) finding(rulings [][]eval.Ruling) Finding {
 
 // overall is the value of the most frequent choice or, for scores, the mean.
 func (j *judgeScorer) overall(rulings []eval.Ruling) (value float64, most string) {
-	if len(j.choices) > 0 {
+	if j.byChoice() {
 		most = majority(rulings)
-		return j.valueOf(most), most
+		return j.choices().valueOf(most), most
 	}
 	return meanOf(rulings), rulings[0].Choice
 }
@@ -228,8 +226,9 @@ func meanOf(rulings []eval.Ruling) (mean float64) {
 
 // said shows the judge's result in the form's terms.
 func (j *judgeScorer) said(rulings []eval.Ruling, value float64, most string, shown eval.Ruling) string {
+	scale, isScore := j.reply.(scoreReply)
 	switch {
-	case len(j.choices) > 0:
+	case j.byChoice():
 		return fmt.Sprintf("%s (%.4g)", most, value)
 	case len(rulings) > 1:
 		least, largest := math.Inf(1), 0.0
@@ -237,15 +236,10 @@ func (j *judgeScorer) said(rulings []eval.Ruling, value float64, most string, sh
 			least, largest = min(least, r.Value), max(largest, r.Value)
 		}
 		return fmt.Sprintf("%.4g on average of %d (%.4g to %.4g)", value, len(rulings), least, largest)
-	case shown.Score != nil && (j.low != 0 || j.high != 1):
-		return fmt.Sprintf("%.4g (%g of %g to %g)", value, *shown.Score, j.low, j.high)
+	case isScore && !scale.isShare():
+		return fmt.Sprintf("%.4g (%g of %g to %g)", value, *shown.Score, scale.low, scale.high)
 	}
 	return fmt.Sprintf("%.4g", value)
-}
-
-// valueOf is the value of a choice.
-func (f *questionForm) valueOf(word string) float64 {
-	return f.choices[slices.IndexFunc(f.choices, func(c judgeWord) bool { return c.word == word })].value
 }
 
 // majority is the most frequent choice; of several, the one with the least value.
