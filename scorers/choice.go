@@ -63,7 +63,7 @@ func compileChoice(a args) AnswerScorer {
 			"name the letters there are with `of: [...]`", "`%s` is not one of the choices %s", c.want, strings.Join(of, ", "),
 		)
 	}
-	return onText(fold{normalize: "nfc"}, c.scoreText)
+	return onText(fold{normalize: formNFC}, c.scoreText)
 }
 
 type choiceScorer struct {

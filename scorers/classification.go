@@ -37,7 +37,7 @@ func compileClassification(a args) AnswerScorer {
 		label.Errorf(diag.DidYouMean(text, scorer.classes), "`%s` is not one of the classes", diag.CleanLine(text))
 		return nil
 	}
-	return scorer.over(selecting(steps, onText(fold{normalize: "none"}, scorer.scoreText)))
+	return scorer.over(selecting(steps, onText(fold{normalize: asWritten}, scorer.scoreText)))
 }
 
 // classificationScorer determines the class that an answer names.

@@ -86,7 +86,7 @@ func (a args) checkValid(m yamlnode.Map) {
 }
 
 func jsonValid() AnswerScorer {
-	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
+	return onText(fold{normalize: asWritten}, func(got, _ string) Finding {
 		_, unread := readJSON(got)
 		if unread == nil {
 			return Pass("the answer is valid JSON")
@@ -116,7 +116,7 @@ func ignored(n yamlnode.Node) jsondiff.Pointers {
 }
 
 func jsonEquals(want any, rules jsondiff.Rules, partial bool) AnswerScorer {
-	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
+	return onText(fold{normalize: asWritten}, func(got, _ string) Finding {
 		value, failed := readJSON(got)
 		if failed != nil {
 			return *failed

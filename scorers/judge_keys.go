@@ -12,7 +12,7 @@ func judgeKeys() shape.Block {
 		{Name: "judge", Is: shape.Text, Doc: "The judge to use, where the suite has several."},
 		{Name: "panel", Is: shape.Filled(shape.Text), Doc: "Several judges, instead of one."},
 		{
-			Name: "combine", Is: shape.Word(combineMajority, combineMean),
+			Name: "combine", Is: wordShape(panelRules()),
 			Doc: "What a panel comes to: the majority (default for choices) or the mean (default for numbers).",
 		},
 		{Name: "repeats", Is: shape.Int(1, maxJudgeRepeats), Doc: "How often the answer is judged."},

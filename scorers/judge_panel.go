@@ -9,24 +9,28 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// Ways to combine the rulings of a panel.
+// panelRule says what the rulings of a panel come to.
+type panelRule string
+
 const (
-	combineMajority = "majority"
-	combineMean     = "mean"
+	byMajority panelRule = "majority"
+	byMean     panelRule = "mean"
 )
+
+func panelRules() []panelRule { return []panelRule{byMajority, byMean} }
 
 // readCombine reads how to combine a panel.
 func (j *judgeScorer) readCombine(m yamlnode.Map) {
 	n := m.Get("combine")
-	j.combine = n.Word(combineMajority, combineMean)
+	j.combine = readWord(n, panelRules())
 	if !n.IsZero() && !m.Has("panel") {
 		m.Key("combine").Errorf("name several judges by `panel`, or leave it out", "`combine` is for a panel")
 	}
 	if j.combine != "" {
 		return
 	}
-	if j.combine = combineMean; j.byChoice() {
-		j.combine = combineMajority
+	if j.combine = byMean; j.byChoice() {
+		j.combine = byMajority
 	}
 }
 
@@ -68,12 +72,12 @@ func (j *judgeScorer) names() string {
 // combined is the panel's result, as a value and as a word.
 func (j *judgeScorer) combined(votes []eval.Ruling) (value float64, word string) {
 	if !j.byChoice() {
-		if value = meanOf(votes); j.combine == combineMajority {
+		if value = meanOf(votes); j.combine == byMajority {
 			value = lowerMedian(votes)
 		}
 		return value, j.passOrFail(value)
 	}
-	if word = majority(votes); j.combine == combineMajority {
+	if word = majority(votes); j.combine == byMajority {
 		return j.choices().valueOf(word), word
 	}
 	return meanOf(votes), word
@@ -99,7 +103,7 @@ func (j *judgeScorer) panelSaid(value float64, out *eval.Judged) string {
 		}
 	}
 	said := fmt.Sprintf("%.4g", value)
-	if j.byChoice() && j.combine == combineMajority {
+	if j.byChoice() && j.combine == byMajority {
 		said = fmt.Sprintf("%s (%.4g)", out.Choice, value)
 	}
 	return fmt.Sprintf("%s by %s (%s)", said, j.combine, strings.Join(votes, ", "))

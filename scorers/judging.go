@@ -41,7 +41,7 @@ const maxJudgeRepeats = 100
 type judgeScorer struct {
 	questionForm
 	judges  []*suite.Judge // several for a panel
-	combine string         // how to combine a panel
+	combine panelRule
 	repeats int
 	least   float64
 }

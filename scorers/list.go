@@ -3,7 +3,6 @@ package scorers
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -45,7 +44,7 @@ type listScorer struct {
 	items   []string
 	place   map[string]int // index in items, by folded item
 	ordered bool
-	recall  float64 // required share of the items; NaN: the lists must be equal
+	recall  *float64 // required share of the items; nil: the lists must be equal
 }
 
 func listKeys() shape.Block {
@@ -60,7 +59,7 @@ func listKeys() shape.Block {
 }
 
 func compileList(a args) AnswerScorer {
-	c := listScorer{fold: a.fold(), place: map[string]int{}, recall: math.NaN()}
+	c := listScorer{fold: a.fold(), place: map[string]int{}}
 	c.fold.trim = true
 	items := a.Args
 	if a.Args.IsMapping() {
@@ -68,13 +67,13 @@ func compileList(a args) AnswerScorer {
 		items = m.Need("items")
 		c.ordered = m.Get("order").Bool()
 		if v := m.Get("recall"); !v.IsZero() {
-			if c.recall = v.Float(0, 1); c.recall == 0 && strings.Trim(v.Written(), "0.") == "" {
+			if c.recall = new(v.Float(0, 1)); *c.recall == 0 && strings.Trim(v.Written(), "0.") == "" {
 				v.Errorf("such as 0.8", "`recall: 0` always passes")
 			}
 		}
 	}
 	c.read(items)
-	return onText(fold{normalize: "none"}, func(got, _ string) Finding { return c.scoreText(got) })
+	return onText(fold{normalize: asWritten}, func(got, _ string) Finding { return c.scoreText(got) })
 }
 
 // read reads the expected items.
@@ -113,8 +112,8 @@ func (c *listScorer) scoreText(got string) Finding {
 	}
 	share := float64(found) / float64(len(c.items))
 	reason := c.reason(len(places), found, missing)
-	if !math.IsNaN(c.recall) {
-		return Graded(share, share >= c.recall-1e-12, "%s; at least %g of them expected: %s", reason, c.recall, quote(got))
+	if c.recall != nil {
+		return Graded(share, share >= *c.recall-1e-12, "%s; at least %g of them expected: %s", reason, *c.recall, quote(got))
 	}
 	if len(others) > 0 {
 		reason += "; not expected: " + quoteList(others)

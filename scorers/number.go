@@ -68,7 +68,7 @@ func compileNumber(a args) AnswerScorer {
 		within = " within " + strconv.FormatFloat(tolerance, 'g', -1, 64)
 	}
 	same := jsondiff.Within(tolerance)
-	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
+	return onText(fold{normalize: asWritten}, func(got, _ string) Finding {
 		value, written, ok := lastNumber(got, comma)
 		switch {
 		case value == oddNumber, value == fineNumber && tolerance > 0:

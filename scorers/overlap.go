@@ -152,7 +152,7 @@ func near(value, bound float64) string {
 // compileOverlap makes a scorer that compares with references. They are indexed at the first answer.
 func compileOverlap[T any](r overlapTarget, index func() T, compare func(refs T, got string) Finding) AnswerScorer {
 	refs := sync.OnceValue(index)
-	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
+	return onText(fold{normalize: asWritten}, func(got, _ string) Finding {
 		if f, long := r.tooLong(got); long {
 			return f
 		}

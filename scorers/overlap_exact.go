@@ -28,7 +28,7 @@ func compileExactMatch(a args) AnswerScorer {
 	same := func(got, want string) bool {
 		return slices.Equal(textmetric.SquadWords(got), textmetric.SquadWords(want))
 	}
-	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
+	return onText(fold{normalize: asWritten}, func(got, _ string) Finding {
 		if i := slices.Index(normal, strings.Join(textmetric.SquadWords(got), " ")); i >= 0 {
 			return Pass("the answer is %s (squad): %s", quote(want[i]), quote(got))
 		}

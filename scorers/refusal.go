@@ -48,7 +48,7 @@ func compileRefusal(a args) AnswerScorer {
 		}
 	}
 	expected := want.Bool()
-	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
+	return onText(fold{normalize: asWritten}, func(got, _ string) Finding {
 		statement, language := refusing.Statement(got, also)
 		verdict := Fail
 		if (statement != "") == expected {

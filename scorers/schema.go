@@ -75,7 +75,7 @@ func compileSchema(a args) AnswerScorer {
 		return nil
 	}
 	pool := &validators{doc: src.doc, idle: []*validator{first}}
-	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
+	return onText(fold{normalize: asWritten}, func(got, _ string) Finding {
 		text := got
 		if fence {
 			text = unfenced(got)

@@ -20,7 +20,7 @@ func textKeys() shape.Block {
 	return shape.Block{Keys: []shape.Key{
 		{Name: "ignoreCase", Is: shape.Bool, Doc: "Full Unicode case folding of both sides."},
 		{Name: "trim", Is: shape.Bool, Doc: "White space around the answer does not matter."},
-		{Name: "normalize", Is: shape.Word("nfc", "nfkc", "none"), Doc: "The Unicode form of both sides; nfc when not given."},
+		{Name: "normalize", Is: wordShape(unicodeForms()), Doc: "The Unicode form of both sides; nfc when not given."},
 	}}
 }
 
@@ -29,16 +29,27 @@ func textOptions() []string { return textKeys().Names() }
 const textOptionsDoc = "Options next to it: `ignoreCase: true` (full Unicode case folding), `trim: true` (white " +
 	"space around the answer), `normalize: nfc | nfkc | none` (default nfc, on both sides)."
 
+// unicodeForm is the Unicode form that texts are compared in.
+type unicodeForm string
+
+const (
+	formNFC   unicodeForm = "nfc"
+	formNFKC  unicodeForm = "nfkc"
+	asWritten unicodeForm = "none"
+)
+
+func unicodeForms() []unicodeForm { return []unicodeForm{formNFC, formNFKC, asWritten} }
+
 // fold normalizes two texts for comparison.
 type fold struct {
 	ignoreCase, trim bool
-	normalize        string
+	normalize        unicodeForm
 }
 
 func (a args) fold() fold {
-	f := fold{ignoreCase: a.option("ignoreCase").Bool(), trim: a.option("trim").Bool(), normalize: "nfc"}
+	f := fold{ignoreCase: a.option("ignoreCase").Bool(), trim: a.option("trim").Bool(), normalize: formNFC}
 	if n := a.option("normalize"); !n.IsZero() {
-		f.normalize = n.Word("nfc", "nfkc", "none")
+		f.normalize = readWord(n, unicodeForms())
 	}
 	return f
 }
@@ -56,9 +67,9 @@ func (f fold) text(s string) string {
 
 func (f fold) form(s string) string {
 	switch f.normalize {
-	case "none":
+	case asWritten:
 		return s
-	case "nfkc":
+	case formNFKC:
 		return norm.NFKC.String(s)
 	}
 	return norm.NFC.String(s)

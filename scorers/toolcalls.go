@@ -44,17 +44,28 @@ const (
 	callsSubset    callMode = "subset"
 )
 
-func callModes() []string { return []string{"exact", "unordered", "inOrder", "superset", "subset"} }
+func callModes() []callMode {
+	return []callMode{callsExact, callsUnordered, callsInOrder, callsSuperset, callsSubset}
+}
 
-func argModes() []string { return []string{"exact", "subset", "ignore"} }
+// argMode says how the arguments of a call are compared with those of a listed one.
+type argMode string
+
+const (
+	argsExact  argMode = "exact"
+	argsSubset argMode = "subset"
+	argsIgnore argMode = "ignore"
+)
+
+func argModes() []argMode { return []argMode{argsExact, argsSubset, argsIgnore} }
 
 func toolCallsKeys() shape.Block {
 	return shape.Block{
 		Need: []string{"calls"},
 		Keys: []shape.Key{
 			{Name: "calls", Is: shape.Filled(callKeys().Shape()), Doc: "The calls that are expected."},
-			{Name: "mode", Is: shape.Word(callModes()...), Doc: "How the calls are compared with those listed; exact when not given."},
-			{Name: "args", Is: shape.Word(argModes()...), Doc: "How arguments are compared; exact when not given."},
+			{Name: "mode", Is: wordShape(callModes()), Doc: "How the calls are compared with those listed; exact when not given."},
+			{Name: "args", Is: wordShape(argModes()), Doc: "How arguments are compared; exact when not given."},
 		},
 	}
 }
@@ -76,24 +87,24 @@ const maxListedCalls = 1000
 type toolCallsScorer struct {
 	want []readCall
 	mode callMode
-	args string
+	args argMode
 }
 
 func compileToolCalls(a args) AnswerScorer {
 	if a.Args.IsScalar() {
 		a.Args.Word("none")
-		return toolCallsScorer{mode: callsSubset, args: "ignore"}
+		return toolCallsScorer{mode: callsSubset, args: argsIgnore}
 	}
 	m := a.Args.Map(toolCallsKeys().Names()...)
 	if !a.Args.IsMapping() {
 		return nil
 	}
-	c := toolCallsScorer{mode: callsExact, args: "exact"}
+	c := toolCallsScorer{mode: callsExact, args: argsExact}
 	if v := m.Get("mode"); !v.IsZero() {
-		c.mode = callMode(v.Word(callModes()...))
+		c.mode = readWord(v, callModes())
 	}
 	if v := m.Get("args"); !v.IsZero() {
-		c.args = v.Word(argModes()...)
+		c.args = readWord(v, argModes())
 	}
 	c.read(m.Need("calls"), a.needs)
 	return c
@@ -162,7 +173,7 @@ func (c toolCallsScorer) compare(got []readCall) Finding {
 		return Pass("the tool calls are as expected: %s", inReason.list(got))
 	}
 	f := c.wrong(got, c.detail(&pairs))
-	if c.args != "ignore" && slices.ContainsFunc(got, c.unread) {
+	if c.args != argsIgnore && slices.ContainsFunc(got, c.unread) {
 		f.state = uncheckable
 	}
 	return f
@@ -202,7 +213,7 @@ func (c toolCallsScorer) holds(m *callMatcher, got []readCall, pairs *callPairs)
 // wrong is the finding for calls that are not as expected.
 func (c toolCallsScorer) wrong(got []readCall, detail string) Finding {
 	wanted := inReason
-	wanted.noArgs, wanted.open = c.args == "ignore", c.args == "subset"
+	wanted.noArgs, wanted.open = c.args == argsIgnore, c.args == argsSubset
 	f := Fail("expected %s, got %s%s", c.expected(wanted.list(c.want)), inReason.list(got), detail)
 	if len(c.want)+len(got) > 2 {
 		wanted.bytes = maxListedBytes
@@ -265,7 +276,7 @@ func (c toolCallsScorer) difference(want, got readCall) string {
 	if wanted, _ := want.args.(map[string]any); len(wanted) == 0 {
 		return "; no arguments are listed: `args: ignore` compares names alone"
 	}
-	if c.args == "subset" {
+	if c.args == argsSubset {
 		args = within(want.args, args)
 	}
 	if jq.Unreadable(args) != "" {

@@ -50,7 +50,7 @@ func compileXML(a args) AnswerScorer {
 		}
 		x.paths = xmlPaths(m.Get("required"))
 	}
-	return onText(fold{normalize: "none"}, func(got, _ string) Finding { return x.scoreText(got) })
+	return onText(fold{normalize: asWritten}, func(got, _ string) Finding { return x.scoreText(got) })
 }
 
 type xmlScorer struct {
