@@ -256,9 +256,9 @@ func (r *fillIn) text(n yamlnode.Node) string {
 
 // values overrides the values of choices.
 func (r *fillIn) values(n yamlnode.Node) {
-	choices := r.choices()
-	for e := range n.Map(choices.words()...).Entries() {
-		if i := slices.Index(choices.words(), e.Name()); i >= 0 {
+	words, choices := r.worth(), r.choices()
+	for e := range n.Map(words.Names()...).Entries() {
+		if i := slices.Index(words.Names(), e.Name()); i >= 0 {
 			choices[i].value = e.Value.Float(0, 1)
 		}
 	}
