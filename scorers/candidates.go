@@ -119,6 +119,6 @@ func mostGiven(all []eval.Candidate, by string) (most int, text string) {
 
 // loose normalizes a text for comparison: it ignores case, white space and trailing punctuation.
 func loose(s string) string {
-	s = strings.Join(strings.Fields(fold{ignoreCase: true}.text(s)), " ")
+	s = strings.Join(strings.Fields(fold{ignoreCase: true, normalize: formNFC}.text(s)), " ")
 	return strings.TrimRight(s, ".!?;:,。！？؟۔")
 }
