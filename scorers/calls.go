@@ -33,7 +33,7 @@ func cutShort(a *Answer) (Finding, bool) {
 		return noText(a)
 	}
 	if block := a.Candidate.Block(); block != "" && !a.Partial {
-		return without("the answer was blocked (%s), so that its tool calls are not complete", block), true
+		return Uncheckable("the answer was blocked (%s), so that its tool calls are not complete", block), true
 	}
 	return Finding{}, false
 }

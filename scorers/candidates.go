@@ -44,7 +44,7 @@ func agreementKeys() shape.Block {
 	}
 }
 
-func compileCandidates(a args) Checker {
+func compileCandidates(a args) AnswerScorer {
 	if !a.Args.IsMapping() {
 		n := float64(a.Args.Int(0, math.MaxInt16))
 		return candidateCount(span{min: &n, max: &n})
@@ -72,9 +72,9 @@ func candidateCount(s span) Func {
 	return func(a *Answer) Finding {
 		n := len(a.Response.Candidates)
 		if s.holds(float64(n)) {
-			return yes("%s", diag.Count(n, "candidate"))
+			return Pass("%s", diag.Count(n, "candidate"))
 		}
-		return no("%s, expected %s", diag.Count(n, "candidate"), s)
+		return Fail("%s, expected %s", diag.Count(n, "candidate"), s)
 	}
 }
 
@@ -86,14 +86,14 @@ func agree(a *Answer, least float64, by string) Finding {
 		f, _ := noText(a)
 		return f
 	case 1:
-		return unscored("a single candidate agrees with itself: ask for several by candidateCount")
+		return Unscored("a single candidate agrees with itself: ask for several by candidateCount")
 	}
 	most, shown := mostGiven(all, by)
 	if most == 0 {
-		return without("none of the %d candidates has a text", len(all))
+		return Uncheckable("none of the %d candidates has a text", len(all))
 	}
 	share := float64(most) / float64(len(all))
-	return graded(
+	return Graded(
 		share, share >= least-1e-12, "%d of %d candidates agree (%.3g, at least %g is expected): %s", most, len(all), share,
 		least, quote(shown),
 	)
@@ -119,6 +119,6 @@ func mostGiven(all []eval.Candidate, by string) (most int, text string) {
 
 // loose normalizes a text for comparison: it ignores case, white space and trailing punctuation.
 func loose(s string) string {
-	s = strings.Join(strings.Fields(fold{ignoreCase: true}.text(s)), " ")
+	s = strings.Join(strings.Fields(fold{ignoreCase: true, normalize: formNFC}.text(s)), " ")
 	return strings.TrimRight(s, ".!?;:,。！？؟۔")
 }

@@ -43,7 +43,7 @@ func choiceKeys() shape.Block {
 	}
 }
 
-func compileChoice(a args) Checker {
+func compileChoice(a args) AnswerScorer {
 	is, of := a.Args, []string{"A", "B", "C", "D"}
 	if a.Args.IsMapping() {
 		m := a.Args.Map(choiceKeys().Names()...)
@@ -55,7 +55,7 @@ func compileChoice(a args) Checker {
 	if is.IsZero() {
 		return nil
 	}
-	c := choiceCheck{textOf(is), of}
+	c := choiceScorer{textOf(is), of}
 	if i := foldedIndex(of, c.want); i >= 0 {
 		c.want = of[i]
 	} else {
@@ -63,26 +63,26 @@ func compileChoice(a args) Checker {
 			"name the letters there are with `of: [...]`", "`%s` is not one of the choices %s", c.want, strings.Join(of, ", "),
 		)
 	}
-	return onText(fold{normalize: "nfc"}, c.check)
+	return onText(fold{normalize: formNFC}, c.scoreText)
 }
 
-type choiceCheck struct {
+type choiceScorer struct {
 	want string
 	of   []string
 }
 
-func (c choiceCheck) check(got, text string) Finding {
+func (c choiceScorer) scoreText(got, text string) Finding {
 	chosen, how := letters.Named(text, c.of)
 	switch {
 	case how == "":
-		return without("the answer names none of %s, expected %s: %s", strings.Join(c.of, ", "), c.want, quote(got))
+		return Uncheckable("the answer names none of %s, expected %s: %s", strings.Join(c.of, ", "), c.want, quote(got))
 	case len(chosen) > 1:
-		return without("the answer names %s (%s), which is ambiguous; expected %s: %s", strings.Join(chosen, " and "), how,
+		return Uncheckable("the answer names %s (%s), which is ambiguous; expected %s: %s", strings.Join(chosen, " and "), how,
 			c.want, quote(got))
 	case chosen[0] == c.want:
-		return yes("the answer chooses %s (%s)", c.want, how)
+		return Pass("the answer chooses %s (%s)", c.want, how)
 	}
-	return no("the answer chooses %s (%s), expected %s: %s", chosen[0], how, c.want, quote(got))
+	return Fail("the answer chooses %s (%s), expected %s: %s", chosen[0], how, c.want, quote(got))
 }
 
 // choiceLetters reads the letters of the choices.

@@ -10,7 +10,7 @@ import (
 
 // Choosing has a judge choose the better of two answers, once in each order.
 type Choosing struct {
-	judgeScorer
+	judging  judgeScorer
 	criteria string
 }
 
@@ -20,7 +20,7 @@ func NewChoosing(j *suite.Judge, criteria string) *Choosing {
 }
 
 // Judge is the judge that chooses.
-func (c *Choosing) Judge() *suite.Judge { return c.judges[0] }
+func (c *Choosing) Judge() *suite.Judge { return c.judging.judges[0] }
 
 // Criteria are the judge's criteria, "" for none.
 func (c *Choosing) Criteria() string { return c.criteria }
@@ -31,7 +31,7 @@ func choosing() questionForm {
 		task: "Say which of the two answers is the better one, by the criteria where they are given. Where the systems were asked in " +
 			"different words, each answer is one to its own question. " +
 			"Which answer stands first means nothing, and neither does length for its own sake.",
-		choices: []judgeWord{
+		reply: choiceReply{
 			{word: wordA, meaning: "answer A is better"},
 			{word: wordB, meaning: "answer B is better"},
 			{word: wordTie, meaning: "neither is better than the other"},
@@ -127,11 +127,11 @@ func (c *Choosing) order(a, b Exchange, replies *Judgements) (word, problem stri
 	case a.Question != b.Question:
 		parts = append(parts, fencedText{"questionA", a.Question}, fencedText{"questionB", b.Question})
 	}
-	contents, ok := c.fill(append(parts, fencedText{"answerA", a.Answer}, fencedText{"answerB", b.Answer}), 0)
+	contents, ok := c.judging.fill(append(parts, fencedText{"answerA", a.Answer}, fencedText{"answerB", b.Answer}), 0)
 	if !ok {
 		return "", "the answers are too long for a judge"
 	}
-	ruling, problem := c.ruling(replies, &posed{questionForm: &c.questionForm, judge: c.Judge(), contents: contents}, 1)
+	ruling, problem := c.judging.ruling(replies, &posed{questionForm: &c.judging.questionForm, judge: c.Judge(), contents: contents}, 1)
 	if ruling == nil {
 		return "", problem
 	}

@@ -17,37 +17,37 @@ func classificationKind() Kind {
 	}
 }
 
-func compileClassification(a args) Checker {
+func compileClassification(a args) AnswerScorer {
 	m := a.Args.Map(entry.Classification.Names()...)
 	label := m.Need("label")
-	var check classCheck
+	var scorer classificationScorer
 	for _, item := range m.Get("classes").Seq() {
-		check.classes = append(check.classes, item.Written())
+		scorer.classes = append(scorer.classes, item.Written())
 	}
 	steps := a.stepsOf(m.Get("answer"), "answer")
 	text := textOf(label)
-	at := classification.Find(check.classes, text)
+	at := classification.Find(scorer.classes, text)
 	switch {
 	case at >= 0:
-		check.expected = check.classes[at]
+		scorer.expected = scorer.classes[at]
 	case strings.TrimSpace(text) == "":
 		label.Errorf("`inheritScorers: false` takes a case out of the classification", "the label is empty")
 		return nil
 	default:
-		label.Errorf(diag.DidYouMean(text, check.classes), "`%s` is not one of the classes", diag.CleanLine(text))
+		label.Errorf(diag.DidYouMean(text, scorer.classes), "`%s` is not one of the classes", diag.CleanLine(text))
 		return nil
 	}
-	return check.over(selecting(steps, onText(fold{normalize: "none"}, check.check)))
+	return scorer.over(selecting(steps, onText(fold{normalize: asWritten}, scorer.scoreText)))
 }
 
-// classCheck determines the class that an answer names.
-type classCheck struct {
+// classificationScorer determines the class that an answer names.
+type classificationScorer struct {
 	expected string
 	classes  []string
 }
 
 // over counts an answer that names no class as wrong, outside of all classes.
-func (c classCheck) over(s Checker) Checker {
+func (c classificationScorer) over(s AnswerScorer) AnswerScorer {
 	return Func(func(a *Answer) Finding {
 		f := s.Score(a)
 		if f.Class == nil && f.scored() {
@@ -57,15 +57,15 @@ func (c classCheck) over(s Checker) Checker {
 	})
 }
 
-func (c classCheck) check(got, _ string) Finding {
+func (c classificationScorer) scoreText(got, _ string) Finding {
 	at := classification.Find(c.classes, got)
 	if at < 0 {
-		return no("the answer is none of the %d classes, expected %s: %s", len(c.classes), c.expected, quote(got))
+		return Fail("the answer is none of the %d classes, expected %s: %s", len(c.classes), c.expected, quote(got))
 	}
 	answer := c.classes[at]
-	f := no("the answer is %s, expected %s", answer, c.expected)
+	f := Fail("the answer is %s, expected %s", answer, c.expected)
 	if answer == c.expected {
-		f = yes("the answer is %s", answer)
+		f = Pass("the answer is %s", answer)
 	}
 	f.Class = &classification.Pair{Expected: c.expected, Answer: answer}
 	return f

@@ -52,7 +52,7 @@ func combinators() []Kind {
 func aNested() shape.Shape { return shape.Ref("nestedScorer") }
 
 // nested compiles a scorer inside another.
-func (a args) nested(n yamlnode.Node) Checker {
+func (a args) nested(n yamlnode.Node) AnswerScorer {
 	spec := suite.Nested(n, a.table)
 	if spec == nil {
 		return nil
@@ -72,12 +72,12 @@ func (a args) nested(n yamlnode.Node) Checker {
 	return Func(func(a *Answer) Finding { return overTurns(spec.Turn, a, look) })
 }
 
-func (a args) nestedList() []Checker {
+func (a args) nestedList() []AnswerScorer {
 	if !a.Args.IsSequence() {
 		a.Args.Errorf("begin each with `- `", "`%s` takes a list of scorers, found %s", a.Kind, a.Args.Describe())
 		return nil
 	}
-	var out []Checker
+	var out []AnswerScorer
 	for _, n := range a.Args.Seq() {
 		if s := a.nested(n); s != nil {
 			out = append(out, s)
@@ -89,7 +89,7 @@ func (a args) nestedList() []Checker {
 	return out
 }
 
-func compileNot(a args) Checker {
+func compileNot(a args) AnswerScorer {
 	if items := a.Args.Items(); len(items) != 1 {
 		a.Args.Errorf("`not: {any: [...]}` denies several", "`not` takes one scorer, found %d", len(items))
 		return nil
@@ -100,11 +100,11 @@ func compileNot(a args) Checker {
 		if !f.scored() || f.state == uncheckable {
 			return f
 		}
-		return graded(1-f.value, f.state == failed, "not wanted: %s", f.Reason)
+		return Graded(1-f.value, f.state == failed, "not wanted: %s", f.Reason)
 	})
 }
 
-func compileAll(a args) Checker {
+func compileAll(a args) AnswerScorer {
 	inner := a.nestedList()
 	return Func(func(a *Answer) Finding {
 		var reasons []string
@@ -133,7 +133,7 @@ func compileAll(a args) Checker {
 	})
 }
 
-func compileAny(a args) Checker {
+func compileAny(a args) AnswerScorer {
 	inner := a.nestedList()
 	return Func(func(a *Answer) Finding {
 		var reasons []string

@@ -53,7 +53,7 @@ func costKeys() shape.Block {
 	}
 }
 
-func compileCost(a args) Checker {
+func compileCost(a args) AnswerScorer {
 	a.needs.Price = true
 	var s span
 	if a.Args.IsMapping() {
@@ -67,17 +67,17 @@ func compileCost(a args) Checker {
 	}
 	return Func(func(a *Answer) Finding {
 		if a.Context == nil || a.Context.Prices == nil {
-			return unscored("there is no price list: `prices: FILE` in the suite, or --prices FILE")
+			return Unscored("there is no price list: `prices: FILE` in the suite, or --prices FILE")
 		}
 		prices := a.Context.Prices
 		if a.Request == nil || !prices.Knows(a.Request.Model) {
-			return unscored("the price list has no price for the model")
+			return Unscored("the price list has no price for the model")
 		}
 		cost := prices.Of(a.Request.Model, &a.Usage)
 		shown := amount(cost) + " " + prices.Currency
 		if s.holds(cost) {
-			return yes("%s for %d and %d tokens (%s)", shown, a.Usage.PromptTokens, a.Usage.OutputTokens, a.Usage.Source)
+			return Pass("%s for %d and %d tokens (%s)", shown, a.Usage.PromptTokens, a.Usage.OutputTokens, a.Usage.Source)
 		}
-		return no("%s for %d and %d tokens (%s), expected %s", shown, a.Usage.PromptTokens, a.Usage.OutputTokens, a.Usage.Source, s)
+		return Fail("%s for %d and %d tokens (%s), expected %s", shown, a.Usage.PromptTokens, a.Usage.OutputTokens, a.Usage.Source, s)
 	})
 }

@@ -118,7 +118,7 @@ func execKeys() shape.Block {
 	}
 }
 
-func compileExec(a args) Checker {
+func compileExec(a args) AnswerScorer {
 	if a.Suite != nil {
 		if why, hint := a.Suite.RefusesPrograms(); why != "" {
 			a.Entry.Key(a.Kind).Errorf(hint, "%s", why)
@@ -177,14 +177,14 @@ func environment(m yamlnode.Map) []string {
 // Score runs the program.
 func (x execScorer) Score(a *Answer) Finding {
 	if x.gone != nil {
-		return broken("the program cannot be run any more: %s", x.gone)
+		return Broken("the program cannot be run any more: %s", x.gone)
 	}
 	if x.path == "" {
-		return unscored("the program %s cannot be run: the suite does not come from a folder", quote(x.shown))
+		return Unscored("the program %s cannot be run: the suite does not come from a folder", quote(x.shown))
 	}
 	input, err := wirejson.Marshal(x.input(a))
 	if err != nil { // it was decoded from JSON
-		return broken("%s", err)
+		return Broken("%s", err)
 	}
 	command := x.command
 	input = append(input, '\n')
@@ -194,12 +194,12 @@ func (x execScorer) Score(a *Answer) Finding {
 	}
 	out, err := command.Output()
 	if err != nil {
-		return broken("the program %s %s", quote(x.shown), x.hidden.OutOf(err.Error()))
+		return Broken("the program %s %s", quote(x.shown), x.hidden.OutOf(err.Error()))
 	}
 	out = x.hidden.OutOfAnswer(out)
 	f, err := readFinding(out)
 	if err != nil {
-		return broken("the program %s wrote something that is not a result: %s: %s", quote(x.shown), err, quote(string(out)))
+		return Broken("the program %s wrote something that is not a result: %s: %s", quote(x.shown), err, quote(string(out)))
 	}
 	if f.Reason == "" {
 		f.Reason = fmt.Sprintf("%s says %g", quote(x.shown), f.value)
@@ -244,11 +244,11 @@ func readFinding(out []byte) (Finding, error) {
 	}
 	switch score := string(reply.Score); {
 	case score == "null" && reply.object:
-		return unscored("%s", cmp.Or(reason, "the program gave no score")), nil
+		return Unscored("%s", cmp.Or(reason, "the program gave no score")), nil
 	case score == "" && reply.Passed == nil:
 		return Finding{}, errors.New("it has no `score`")
 	case score == "":
-		return graded(truth(*reply.Passed), *reply.Passed, "%s", reason), nil
+		return Graded(truth(*reply.Passed), *reply.Passed, "%s", reason), nil
 	}
 	f, err := readScore(reply.Score)
 	if reply.Passed != nil {
@@ -296,12 +296,12 @@ func readScore(raw json.RawMessage) (Finding, error) {
 	}
 	switch v := score.(type) {
 	case bool:
-		return graded(truth(v), v, ""), nil
+		return Graded(truth(v), v, ""), nil
 	case float64:
 		if v < 0 || v > 1 || math.IsNaN(v) {
 			return Finding{}, fmt.Errorf("the score %g is not between 0 and 1", v)
 		}
-		return graded(v, v >= 1-1e-9, ""), nil
+		return Graded(v, v >= 1-1e-9, ""), nil
 	}
 	return Finding{}, errors.New("the score is neither true nor false nor a number")
 }

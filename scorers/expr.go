@@ -46,7 +46,7 @@ func exprKind() Kind {
 	}
 }
 
-func compileExpr(a args) Checker {
+func compileExpr(a args) AnswerScorer {
 	if !a.Args.IsScalar() {
 		a.Args.Errorf(
 			"such as `expr: len(answer) < 100`; quote it when it begins with [ or {", "`expr` takes an expression, found %s",
@@ -64,11 +64,11 @@ func compileExpr(a args) Checker {
 	for _, r := range program.Reads() {
 		a.readsOf(r)
 	}
-	check := exprCheck{program}
+	scorer := exprScorer{program}
 	if program.Uses("vars") {
 		at := a.Args
 		a.needs.Tries = append(a.needs.Tries, func(vars variable.Dict, diags *diag.List) {
-			if e := check.try(vars); e != nil {
+			if e := scorer.try(vars); e != nil {
 				at.WithDiags(diags).
 					Errorf(
 						"variables are texts: int(vars.x) or float(vars.x) makes a number of one", "in the expression: %s",
@@ -77,7 +77,7 @@ func compileExpr(a args) Checker {
 			}
 		})
 	}
-	return check
+	return scorer
 }
 
 // readsOf records what a value that the expression reads needs.
@@ -98,7 +98,7 @@ func (a args) readsOf(r expression.Read) {
 
 // try evaluates the expression with the variables of a case and an empty answer. It reports type errors, which
 // every answer would cause.
-func (c exprCheck) try(vars variable.Dict) error {
+func (c exprScorer) try(vars variable.Dict) error {
 	r := &eval.Response{Candidates: []eval.Candidate{{FinishReason: "STOP"}}}
 	_, err := c.program.Run(newExprEnv(&Answer{Response: r, Candidate: &r.Candidates[0], Vars: vars}, c.program.Uses))
 	var e *expression.RunError
@@ -108,10 +108,10 @@ func (c exprCheck) try(vars variable.Dict) error {
 	return nil
 }
 
-type exprCheck struct{ program *expression.Expression }
+type exprScorer struct{ program *expression.Expression }
 
 // Score evaluates the expression, provided that all values it reads exist.
-func (c exprCheck) Score(a *Answer) Finding {
+func (c exprScorer) Score(a *Answer) Finding {
 	env := newExprEnv(a, c.program.Uses)
 	if f, missing := c.missing(a, env); missing {
 		return f
@@ -119,22 +119,22 @@ func (c exprCheck) Score(a *Answer) Finding {
 	text := cutText(strings.Join(strings.Fields(c.program.Text()), " "))
 	result, err := c.program.Run(env)
 	if err != nil {
-		return unscored("%s: %s%s%s", text, cutText(diag.CleanLine(err.Error())), c.seen(env), c.ofTexts(err))
+		return Unscored("%s: %s%s%s", text, cutText(diag.CleanLine(err.Error())), c.seen(env), c.ofTexts(err))
 	}
 	value, err := expression.Graded(result)
 	switch _, isBool := result.(bool); {
 	case err != nil:
-		return unscored("%s: %s%s", text, err, c.seen(env))
+		return Unscored("%s: %s%s", text, err, c.seen(env))
 	case !isBool:
-		return graded(value, value == 1, "%s is %.6g%s", text, value, c.seen(env))
+		return Graded(value, value == 1, "%s is %.6g%s", text, value, c.seen(env))
 	case value == 1:
-		return yes("%s is true%s", text, c.seen(env))
+		return Pass("%s is true%s", text, c.seen(env))
 	}
-	return no("%s is false%s", text, c.seen(env))
+	return Fail("%s is false%s", text, c.seen(env))
 }
 
 // ofTexts adds a hint that variables are texts to a type error.
-func (c exprCheck) ofTexts(err error) string {
+func (c exprScorer) ofTexts(err error) string {
 	var e *expression.RunError
 	if !c.program.Uses("vars") || !errors.As(err, &e) || !e.OfTexts {
 		return ""
@@ -143,16 +143,16 @@ func (c exprCheck) ofTexts(err error) string {
 }
 
 // missing reports values that the expression reads and the answer lacks.
-func (c exprCheck) missing(a *Answer, env exprEnv) (Finding, bool) {
+func (c exprScorer) missing(a *Answer, env exprEnv) (Finding, bool) {
 	uses := c.program.Uses
 	if f, none := c.unanswered(a); none {
 		return f, true
 	}
 	switch {
 	case uses("safety") && len(env.Safety) == 0:
-		return unscored("the answer has no safety ratings"), true
+		return Unscored("the answer has no safety ratings"), true
 	case uses("timing", "firstTokenMs") && a.Timing.Chunks == 0:
-		return unscored("the answer was not streamed: set `stream: true` on the target"), true
+		return Unscored("the answer was not streamed: set `stream: true` on the target"), true
 	}
 	for _, r := range c.program.Reads() {
 		if f, none := missingRead(r, env); none {
@@ -163,7 +163,7 @@ func (c exprCheck) missing(a *Answer, env exprEnv) (Finding, bool) {
 }
 
 // unanswered is the finding for an answer without text, or cut short, when the expression reads the missing part.
-func (c exprCheck) unanswered(a *Answer) (Finding, bool) {
+func (c exprScorer) unanswered(a *Answer) (Finding, bool) {
 	if f, none := noText(a); none && c.needsAnswer(a) {
 		return f, true
 	}
@@ -178,15 +178,15 @@ func missingRead(r expression.Read, env exprEnv) (Finding, bool) {
 	}
 	switch r.Path[0] {
 	case "safety":
-		return unscored("the answer has no rating for %s", quote(r.Path[1])), true
+		return Unscored("the answer has no rating for %s", quote(r.Path[1])), true
 	case "vars":
-		return unscored("the case has no variable %s", quote(strings.Join(r.Path[1:], "."))), true
+		return Unscored("the case has no variable %s", quote(strings.Join(r.Path[1:], "."))), true
 	}
 	return Finding{}, false
 }
 
 // needsAnswer reports whether the expression reads what an answer without text lacks.
-func (c exprCheck) needsAnswer(a *Answer) bool {
+func (c exprScorer) needsAnswer(a *Answer) bool {
 	uses := c.program.Uses
 	return uses("answer") || a.Candidate == nil && uses("finishReason") || len(a.Response.Candidates) == 0 && uses("candidates")
 }
@@ -195,7 +195,7 @@ func (c exprCheck) needsAnswer(a *Answer) bool {
 const maxSeen = 5
 
 // seen shows the short ones of the values that the expression read.
-func (c exprCheck) seen(env exprEnv) string {
+func (c exprScorer) seen(env exprEnv) string {
 	var out []string
 	for _, r := range c.program.Reads() {
 		v, ok := r.Value(env)

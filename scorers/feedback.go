@@ -37,7 +37,7 @@ func feedbackBound() shape.Shape {
 	return shape.Either(shape.Word(eval.Probabilities...), shape.Some(shape.Map(shape.Word(eval.Probabilities...))))
 }
 
-func compilePromptFeedback(a args) Checker {
+func compilePromptFeedback(a args) AnswerScorer {
 	m := a.Args.Map(feedbackKeys().Names()...)
 	if !a.Args.IsMapping() {
 		return nil
@@ -45,18 +45,30 @@ func compilePromptFeedback(a args) Checker {
 	if !m.Has("max") && !m.Has("min") && !m.Has("blockReason") {
 		a.Args.Errorf("such as {max: LOW, blockReason: none}", "`promptFeedback` needs max, min or blockReason")
 	}
-	checks := feedbackChecks(m)
-	blocked := compileBlockReason(m.Get("blockReason"))
-	return Func(func(a *Answer) Finding {
-		findings := []Finding{}
-		if blocked != nil {
-			findings = append(findings, blocked(a.Response.PromptBlock()))
-		}
-		for _, c := range checks {
-			findings = append(findings, c.Score(a))
-		}
-		return together(findings)
-	})
+	s := promptFeedbackScorer{absent: m.Get("absent").Bool()}
+	s.read("max", m.Get("max"))
+	s.read("min", m.Get("min"))
+	s.blocked = compileBlockReason(m.Get("blockReason"))
+	return s
+}
+
+// promptFeedbackScorer has what is expected of the feedback on a prompt.
+type promptFeedbackScorer struct {
+	ratings []safetyScorer                   // of all categories, and of single ones
+	blocked func(blockReason string) Finding // nil: a block does not matter
+	absent  bool
+}
+
+// Score compares the ratings and the reason for a block with what is expected.
+func (s promptFeedbackScorer) Score(a *Answer) Finding {
+	findings := []Finding{}
+	if s.blocked != nil {
+		findings = append(findings, s.blocked(a.Response.PromptBlock()))
+	}
+	for _, one := range s.ratings {
+		findings = append(findings, one.Score(a))
+	}
+	return together(findings)
 }
 
 // together is the worst finding, with the reasons of all that are equally bad.
@@ -75,48 +87,34 @@ func together(findings []Finding) Finding {
 	return worst
 }
 
-// feedbackChecks are the bounds on ratings: of all categories, and of single ones.
-func feedbackChecks(m yamlnode.Map) []safetyCheck {
-	b := feedbackBounds{absent: m.Get("absent").Bool()}
-	b.read("max", m.Get("max"))
-	b.read("min", m.Get("min"))
-	return b.checks
-}
-
-// feedbackBounds collects the checks, one per category.
-type feedbackBounds struct {
-	absent bool
-	checks []safetyCheck
-}
-
-// of is the check of a category, or of all.
-func (b *feedbackBounds) of(category ...string) *safetyCheck {
-	i := slices.IndexFunc(b.checks, func(c safetyCheck) bool { return slices.Equal(c.categories, category) })
+// of is the scorer of a category, or of all.
+func (s *promptFeedbackScorer) of(category ...string) *safetyScorer {
+	i := slices.IndexFunc(s.ratings, func(c safetyScorer) bool { return slices.Equal(c.categories, category) })
 	if i < 0 {
-		i = len(b.checks)
-		b.checks = append(b.checks, safetyCheck{categories: category, min: -1, max: -1, ofPrompt: true, absent: b.absent})
+		i = len(s.ratings)
+		s.ratings = append(s.ratings, safetyScorer{categories: category, min: -1, max: -1, ofPrompt: true, absent: s.absent})
 	}
-	return &b.checks[i]
+	return &s.ratings[i]
 }
 
 // read reads one bound for all ratings, or bounds by category.
-func (b *feedbackBounds) read(bound string, n yamlnode.Node) {
+func (s *promptFeedbackScorer) read(bound string, n yamlnode.Node) {
 	switch {
 	case n.IsZero():
 		return
 	case !n.IsMapping():
-		b.of().set(bound, n)
+		s.of().set(bound, n)
 		return
 	case n.Map().Len() == 0:
 		n.Errorf("such as HARM_CATEGORY_HARASSMENT", "`%s` names no category", bound)
 	}
 	for e := range n.Map().Entries() {
 		warnUnknownCategory(e.Key, e.Name())
-		b.of(e.Name()).set(bound, e.Value)
+		s.of(e.Name()).set(bound, e.Value)
 	}
 }
 
-func (c *safetyCheck) set(bound string, n yamlnode.Node) {
+func (c *safetyScorer) set(bound string, n yamlnode.Node) {
 	if bound == "max" {
 		c.max = level(n)
 	} else {
@@ -135,19 +133,19 @@ func compileBlockReason(n yamlnode.Node) func(got string) Finding {
 	if n.IsScalar() && n.Str() == "none" {
 		return func(got string) Finding {
 			if got == "" {
-				return yes("the prompt was not blocked")
+				return Pass("the prompt was not blocked")
 			}
-			return no("the prompt was blocked (%s)", got)
+			return Fail("the prompt was blocked (%s)", got)
 		}
 	}
 	wanted := reasons(n)
 	return func(got string) Finding {
 		switch {
 		case got == "":
-			return no("the prompt was not blocked, expected %s", strings.Join(wanted, " or "))
+			return Fail("the prompt was not blocked, expected %s", strings.Join(wanted, " or "))
 		case !slices.Contains(wanted, got):
-			return no("the prompt was blocked for %s, expected %s", got, strings.Join(wanted, " or "))
+			return Fail("the prompt was blocked for %s, expected %s", got, strings.Join(wanted, " or "))
 		}
-		return yes("the prompt was blocked (%s)", got)
+		return Pass("the prompt was blocked (%s)", got)
 	}
 }

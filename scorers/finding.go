@@ -49,25 +49,38 @@ func (f *Finding) Passed() bool { return f.state == passed }
 // Value is between 0 and 1, and 0 where there is no score.
 func (f *Finding) Value() float64 { return f.value }
 
-func yes(format string, args ...any) Finding {
+// Pass is the finding of a correct answer. The reason says for people what was found.
+func Pass(format string, args ...any) Finding {
 	return Finding{value: 1, state: passed, Reason: fmt.Sprintf(format, args...)}
 }
 
-func no(format string, args ...any) Finding {
+// Fail is the finding of a wrong answer.
+func Fail(format string, args ...any) Finding {
 	return Finding{Reason: fmt.Sprintf(format, args...)}
 }
 
-func unscored(format string, args ...any) Finding {
+// Uncheckable is the finding of an answer in which there is nothing to check, that cannot be read, or whose length alone
+// decides. It is a failure, which `not:` does not turn into a pass.
+func Uncheckable(format string, args ...any) Finding {
+	return Finding{state: uncheckable, Reason: fmt.Sprintf(format, args...)}
+}
+
+// Graded is a finding with a value in [0,1].
+func Graded(value float64, passed bool, format string, args ...any) Finding {
+	return Finding{value: value, state: stateOf(passed), Reason: fmt.Sprintf(format, args...)}
+}
+
+// Unscored is the finding when the score cannot be determined, which is neither a pass nor a failure: the trial
+// becomes an error.
+func Unscored(format string, args ...any) Finding {
 	why := fmt.Sprintf(format, args...)
 	return Finding{Reason: why, state: noScore, why: why}
 }
 
-func broken(format string, args ...any) Finding {
+// Broken is the finding of a scorer that failed itself: the trial becomes an error, whatever scorers are around
+// it.
+func Broken(format string, args ...any) Finding {
 	return Finding{state: brokeUp, why: fmt.Sprintf(format, args...)}
-}
-
-func graded(value float64, holds bool, format string, args ...any) Finding {
-	return Finding{value: value, state: stateOf(holds), Reason: fmt.Sprintf(format, args...)}
 }
 
 func worse(f, than Finding) bool {

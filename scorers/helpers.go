@@ -3,6 +3,9 @@ package scorers
 import (
 	"strings"
 	"unicode"
+
+	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
 // maxNesting bounds the depth of structured answers.
@@ -23,4 +26,18 @@ func pointer(path []string) string {
 		out += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(s)
 	}
 	return visibleText(out)
+}
+
+// wordShape is the shape of one of these words.
+func wordShape[T ~string](words []T) shape.Shape { return shape.Word(plainWords(words)...) }
+
+// readWord reads one of these words.
+func readWord[T ~string](n yamlnode.Node, words []T) T { return T(n.Word(plainWords(words)...)) }
+
+func plainWords[T ~string](words []T) []string {
+	out := make([]string, len(words))
+	for i, word := range words {
+		out[i] = string(word)
+	}
+	return out
 }

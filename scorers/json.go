@@ -45,7 +45,7 @@ func jsonKeys() shape.Block {
 	}}
 }
 
-func compileJSON(a args) Checker {
+func compileJSON(a args) AnswerScorer {
 	if a.Args.IsScalar() {
 		if v := a.Args; !v.IsBool() {
 			v.Word("valid")
@@ -85,11 +85,11 @@ func (a args) checkValid(m yamlnode.Map) {
 	}
 }
 
-func jsonValid() Checker {
-	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
+func jsonValid() AnswerScorer {
+	return onText(fold{normalize: asWritten}, func(got, _ string) Finding {
 		_, unread := readJSON(got)
 		if unread == nil {
-			return yes("the answer is valid JSON")
+			return Pass("the answer is valid JSON")
 		}
 		if unread.state == uncheckable {
 			unread.state = failed // whether the answer is readable JSON is what the scorer checks
@@ -115,8 +115,8 @@ func ignored(n yamlnode.Node) jsondiff.Pointers {
 	return out
 }
 
-func jsonEquals(want any, rules jsondiff.Rules, partial bool) Checker {
-	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
+func jsonEquals(want any, rules jsondiff.Rules, partial bool) AnswerScorer {
+	return onText(fold{normalize: asWritten}, func(got, _ string) Finding {
 		value, failed := readJSON(got)
 		if failed != nil {
 			return *failed
@@ -124,18 +124,18 @@ func jsonEquals(want any, rules jsondiff.Rules, partial bool) Checker {
 		d, fields := rules.Compare(want, value, maxFields)
 		switch {
 		case d == nil && !partial && rules.Fields(want) <= maxFields:
-			return without("the answer holds %d values, the expected JSON %d: they cannot be equal", fields, rules.Fields(want))
+			return Uncheckable("the answer holds %d values, the expected JSON %d: they cannot be equal", fields, rules.Fields(want))
 		case d == nil:
-			return unscored("the answer holds %d values: more than %d are too many to compare", fields, maxFields)
+			return Unscored("the answer holds %d values: more than %d are too many to compare", fields, maxFields)
 		case d.Total == 0:
-			return yes("the answer equals the expected JSON")
+			return Pass("the answer equals the expected JSON")
 		}
 		lines := differenceLines(d)
 		summary := lines[0]
 		if d.Total > 1 {
 			summary = fmt.Sprintf("%d differences: %s", d.Total, strings.Join(lines[:min(3, len(lines))], "; "))
 		}
-		f := no("%s", summary)
+		f := Fail("%s", summary)
 		if partial {
 			f.value = float64(d.Equal) / float64(d.Equal+d.Unequal)
 			f.Reason = fmt.Sprintf("%d of %d fields match; %s", d.Equal, d.Equal+d.Unequal, f.Reason)

@@ -40,7 +40,7 @@ func judgeKind() Kind {
 	}
 }
 
-func compileJudge(a args) Checker {
+func compileJudge(a args) AnswerScorer {
 	m := a.Args.Map(judgeKeys().Names()...)
 	if !a.Args.IsMapping() {
 		return nil
@@ -58,5 +58,5 @@ func compileJudge(a args) Checker {
 		a.needs.References = append(a.needs.References, j.reference())
 	}
 	j.need(a.needs)
-	return Func(j.score)
+	return j
 }

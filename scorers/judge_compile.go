@@ -151,7 +151,6 @@ func readForm(m yamlnode.Map) (f questionForm, ok bool) {
 		return f, false
 	}
 	f = forms()[given[0]]
-	f.choices = slices.Clone(f.choices)
 	read := fillIn{questionForm: &f, at: m.Get(given[0]), ok: true}
 	read.arguments(given[0])
 	read.scale(m)
@@ -193,7 +192,8 @@ func (r *fillIn) arguments(name string) {
 		r.similarity = v.Float(0, 1)
 	}
 	// without a reference, contexts are judged by how they support the answer
-	r.noAnswer = r.noAnswer || r.tally != nil && r.tally.eachOne && m.Has("reference")
+	tally, _ := r.reply.(tallyReply)
+	r.noAnswer = r.noAnswer || tally.eachOne && m.Has("reference")
 	r.values(m.Get("values"))
 }
 
@@ -256,34 +256,33 @@ func (r *fillIn) text(n yamlnode.Node) string {
 
 // values overrides the values of choices.
 func (r *fillIn) values(n yamlnode.Node) {
-	words := r.worth()
+	words, choices := r.worth(), r.choices()
 	for e := range n.Map(words.Names()...).Entries() {
 		if i := slices.Index(words.Names(), e.Name()); i >= 0 {
-			r.choices[i].value = e.Value.Float(0, 1)
+			choices[i].value = e.Value.Float(0, 1)
 		}
 	}
 }
 
 // scale reads the range of scores.
 func (r *fillIn) scale(m yamlnode.Map) {
-	if r.low == r.high {
-		r.high = r.low + 1
-	}
 	n := m.Get("scale")
 	if n.IsZero() {
 		return
 	}
 	ends := n.Seq()
-	switch {
-	case len(r.choices) > 0:
+	switch reply := r.reply.(type) {
+	case choiceReply:
 		m.Key("scale").Errorf("remove `scale`", "a scale is for numbers, and this is judged by a choice")
-	case r.tally != nil:
+	case tallyReply:
 		m.Key("scale").Errorf("remove `scale`", "a scale is for numbers of the judge, and this one evalrun counts")
-	case len(ends) != 2:
-		n.Errorf("such as [1, 5]", "`scale` takes the least and the largest number")
-	default:
-		r.low, r.high = ends[0].Float(-maxScale, maxScale), ends[1].Float(-maxScale, maxScale)
-		if r.low < r.high {
+	case scoreReply:
+		if len(ends) != 2 {
+			n.Errorf("such as [1, 5]", "`scale` takes the least and the largest number")
+			break
+		}
+		reply.low, reply.high = ends[0].Float(-maxScale, maxScale), ends[1].Float(-maxScale, maxScale)
+		if r.reply = reply; reply.low < reply.high {
 			return
 		}
 		n.Errorf("such as [1, 5]", "the least number of a scale comes first, and the two differ")

@@ -28,23 +28,14 @@ type questionForm struct {
 	// conversation shows the judge everything that was said and called before the answer.
 	conversation bool
 
-	low, high float64        // range of scores
-	ends      string         // meaning of low and high
-	choices   []judgeWord    // replace scores
-	tally     *findingsTally // replaces both: the judge lists findings, and evalrun computes the value
-	own       bool           // the judges have their own templates; parts are their inputs
+	reply replyForm
+	own   bool // the judges have their own templates; parts are their inputs
 	// similarity is the weight of the cosine between answer and reference in the value.
 	similarity float64
 }
 
 // fencedText is a text that a judge gets in a fence.
 type fencedText struct{ name, text string }
-
-// judgeWord is a word that a judge can choose.
-type judgeWord struct {
-	word, meaning string
-	value         float64
-}
 
 // Question is a request to a judge.
 type Question struct {
@@ -159,8 +150,9 @@ func (f *questionForm) text(parts []fencedText, listed int) string {
 	given := givenAnswer
 	material := "the question or the answer"
 	noun := "An answer"
+	_, tallied := f.reply.(tallyReply)
 	switch {
-	case f.tally != nil:
+	case tallied:
 		material, noun = "any of them", "A text"
 	case f.conversation:
 		given, material = givenConversation, "the conversation, the question or the answer"
@@ -168,7 +160,7 @@ func (f *questionForm) text(parts []fencedText, listed int) string {
 	if f.given != "" {
 		given = f.given
 	}
-	if f.tally != nil && f.conversation {
+	if tallied && f.conversation {
 		given += " " + shownConversation
 	}
 	var b strings.Builder
@@ -196,33 +188,7 @@ func (p fencedText) fenced(code string) string {
 
 // how describes the format of the reply.
 func (f *questionForm) how(listed int) string {
-	const object = "Reply with one JSON object and nothing else: "
-	reason := cmp.Or(f.reason, "in one or two sentences")
-	switch {
-	case f.tally != nil:
-		return fmt.Sprintf(`%s{"reason": "%s", %s}.%s`, object, reason, f.tally.reply, f.tally.rest(listed))
-	case len(f.choices) == 0:
-		return fmt.Sprintf(
-			`%s{"reason": "%s", "score": a number from %g to %g}%s.`, object, reason, f.low, f.high, f.meaning(),
-		)
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, `%s{"reason": "%s", "choice": "one of the words below"}.`+"\n", object, reason)
-	for _, c := range f.choices {
-		b.WriteString("\n" + c.word)
-		if c.meaning != "" {
-			b.WriteString(": " + c.meaning)
-		}
-	}
-	return b.String()
-}
-
-// meaning explains the ends of the scale; "" when the suite's own prompt does.
-func (f *questionForm) meaning() string {
-	if f.ends == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (%g: %s)", f.low, strings.Replace(f.ends, ";", fmt.Sprintf("; %g:", f.high), 1))
+	return f.reply.format(cmp.Or(f.reason, "in one or two sentences"), listed)
 }
 
 // maxQuotedReply is how much of a malformed reply is sent back to the judge, in bytes.

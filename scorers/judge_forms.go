@@ -11,14 +11,14 @@ func formNames() []string {
 func forms() map[string]questionForm {
 	return map[string]questionForm{
 		"rubric": {
-			task: "Say how well the answer satisfies the rubric.",
-			ends: "it does not satisfy it at all; it satisfies it fully",
+			task:  "Say how well the answer satisfies the rubric.",
+			reply: shareReply("it does not satisfy it at all; it satisfies it fully"),
 		},
 		"factuality": {
 			task: "Compare the facts in the answer with the facts in the reference, which is taken to be right. Leave style, " +
 				"grammar and punctuation aside.",
 			needs: []string{"reference"},
-			choices: []judgeWord{
+			reply: choiceReply{
 				{"same", "it states the same facts as the reference", 1},
 				{"differsHarmlessly", "it differs, but not in anything that matters for being right", 1},
 				{"superset", "it states all facts of the reference and more, and contradicts none", 0.6},
@@ -29,18 +29,18 @@ func forms() map[string]questionForm {
 		"closedQA": {
 			task: "Say whether the answer is right: it must meet the criteria, where they are given, and say what the " +
 				"reference says, where one is given.",
-			needs:   []string{"criteria", "reference"},
-			choices: []judgeWord{{"yes", "the answer is right", 1}, {"no", "it is not", 0}},
+			needs: []string{"criteria", "reference"},
+			reply: choiceReply{{"yes", "the answer is right", 1}, {"no", "it is not", 0}},
 		},
 		"faithfulness": {
 			task: "Say how far the answer is faithful to the context: what share of its statements stands in the context or " +
 				"follows from it. What is true but not in the context is not faithful.",
-			needs: []string{"context"}, ends: "nothing in it is borne out by the context; everything is",
+			needs: []string{"context"}, reply: shareReply("nothing in it is borne out by the context; everything is"),
 		},
 		"relevance": {
 			task: "Say how relevant the answer is to the question: whether it answers what was asked, fully and without going " +
 				"elsewhere. Leave aside whether it is right.",
-			ends: "it has nothing to do with the question; it answers just that",
+			reply: shareReply("it has nothing to do with the question; it answers just that"),
 		},
 		"contextRecall":     contextRecall(),
 		"contextPrecision":  contextPrecision(),
@@ -58,7 +58,7 @@ func contextRecall() questionForm {
 		task: "Split the reference into its statements, and say of each whether the contexts support it: it is in them or " +
 			"follows from them. What is true but not in the contexts is not supported.",
 		needs: []string{"reference"}, also: []string{contextPart}, lists: []string{contextPart}, noAnswer: true,
-		tally: supportedTally(),
+		reply: supportedTally(),
 	}
 }
 
@@ -70,7 +70,7 @@ func contextPrecision() questionForm {
 		given: "Another system searched for texts that help to answer a question, and found the contexts.",
 		task: "Say of each context whether it was useful for arriving at the reference, or, where there is no reference, " +
 			"at the answer.",
-		needs: []string{"reference", contextPart}, lists: []string{contextPart}, tally: usefulTally(),
+		needs: []string{"reference", contextPart}, lists: []string{contextPart}, reply: usefulTally(),
 	}
 }
 
@@ -82,7 +82,7 @@ func answerCorrectness() questionForm {
 		task: "Split the answer and the reference into their statements. The reference is taken to be right. Each " +
 			"statement is in one list: those of the answer that the reference supports in `both`, the other ones of the " +
 			"answer in `answerOnly`, and those of the reference that the answer does not state in `referenceOnly`.",
-		needs: []string{"reference"}, tally: correctTally(), similarity: 0.25,
+		needs: []string{"reference"}, reply: correctTally(), similarity: 0.25,
 	}
 }
 
@@ -94,7 +94,7 @@ func stepwise() questionForm {
 		task: "Follow the evaluation steps one after the other. Then say how well the answer does by the criteria, where " +
 			"they are given, and by what the steps came to.",
 		needs: []string{"steps"}, also: []string{"criteria"}, lists: []string{"steps"},
-		low: 1, high: 5, ends: "worst; best", reason: "what each step came to, in order and in a few words",
+		reply: scoreReply{low: 1, high: 5, ends: "worst; best"}, reason: "what each step came to, in order and in a few words",
 	}
 }
 
@@ -102,9 +102,8 @@ func stepwise() questionForm {
 func JudgeChoices() []string {
 	var out []string
 	for _, name := range formNames() {
-		for _, c := range forms()[name].choices {
-			out = append(out, c.word)
-		}
+		form := forms()[name]
+		out = append(out, form.choices().words()...)
 	}
 	return out
 }

@@ -12,7 +12,7 @@ func judgeKeys() shape.Block {
 		{Name: "judge", Is: shape.Text, Doc: "The judge to use, where the suite has several."},
 		{Name: "panel", Is: shape.Filled(shape.Text), Doc: "Several judges, instead of one."},
 		{
-			Name: "combine", Is: shape.Word(combineMajority, combineMean),
+			Name: "combine", Is: wordShape(panelRules()),
 			Doc: "What a panel comes to: the majority (default for choices) or the mean (default for numbers).",
 		},
 		{Name: "repeats", Is: shape.Int(1, maxJudgeRepeats), Doc: "How often the answer is judged."},
@@ -65,7 +65,7 @@ func (f *questionForm) keys() shape.Block {
 		}
 		b.Keys = append(b.Keys, shape.Key{Name: name, Is: is})
 	}
-	if len(f.choices) > 0 {
+	if f.byChoice() {
 		b.Keys = append(b.Keys, shape.Key{Name: "values", Is: f.worth().Shape(), Doc: "What choices are worth, from 0 to 1."})
 	}
 	if f.similarity > 0 {
@@ -80,7 +80,7 @@ func (f *questionForm) keys() shape.Block {
 // worth are the choices with their values.
 func (f *questionForm) worth() shape.Block {
 	var b shape.Block
-	for _, c := range f.choices {
+	for _, c := range f.choices() {
 		b.Keys = append(b.Keys, shape.Key{Name: c.word, Is: shape.Number(0, 1), Doc: "When " + c.meaning + "."})
 	}
 	return b

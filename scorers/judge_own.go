@@ -27,9 +27,7 @@ func (a args) ownForm(m yamlnode.Map, judges []*suite.Judge) (f questionForm, ok
 		)
 		return f, false
 	}
-	for _, c := range judges[0].Own.Choices {
-		f.choices = append(f.choices, judgeWord{word: c.Word, value: c.Value})
-	}
+	f.reply = ownReply(judges[0])
 	read := fillIn{questionForm: &f, at: m.Get("with"), ok: true}
 	read.scale(m)
 	var names []string
@@ -41,6 +39,18 @@ func (a args) ownForm(m yamlnode.Map, judges []*suite.Judge) (f questionForm, ok
 		a.needs.Variables = append(a.needs.Variables, j.Own.Uses(names)...)
 	}
 	return f, read.ok
+}
+
+// ownReply is a number, or one of the words that the judge of a template can choose.
+func ownReply(j *suite.Judge) replyForm {
+	if len(j.Own.Choices) == 0 {
+		return shareReply("")
+	}
+	var words choiceReply
+	for _, c := range j.Own.Choices {
+		words = append(words, judgeWord{word: c.Word, value: c.Value})
+	}
+	return words
 }
 
 // with reads an input of the judges' templates.
@@ -166,7 +176,7 @@ func (f *questionForm) cosineOf(a *Answer) (alike *float64, lost *Finding) {
 	}
 	c, ok := cosine(got, want)
 	if !ok {
-		return nil, new(unscored(
+		return nil, new(Unscored(
 			"the embeddings of the answer and the reference cannot be compared: one of them is zero, or they differ in length",
 		))
 	}

@@ -9,24 +9,28 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// Ways to combine the rulings of a panel.
+// panelRule says what the rulings of a panel come to.
+type panelRule string
+
 const (
-	combineMajority = "majority"
-	combineMean     = "mean"
+	byMajority panelRule = "majority"
+	byMean     panelRule = "mean"
 )
+
+func panelRules() []panelRule { return []panelRule{byMajority, byMean} }
 
 // readCombine reads how to combine a panel.
 func (j *judgeScorer) readCombine(m yamlnode.Map) {
 	n := m.Get("combine")
-	j.combine = n.Word(combineMajority, combineMean)
+	j.combine = readWord(n, panelRules())
 	if !n.IsZero() && !m.Has("panel") {
 		m.Key("combine").Errorf("name several judges by `panel`, or leave it out", "`combine` is for a panel")
 	}
 	if j.combine != "" {
 		return
 	}
-	if j.combine = combineMean; len(j.choices) > 0 {
-		j.combine = combineMajority
+	if j.combine = byMean; j.byChoice() {
+		j.combine = byMajority
 	}
 }
 
@@ -39,7 +43,7 @@ func (j *judgeScorer) ofPanel(out *eval.Judged, rulings [][]eval.Ruling) Finding
 			some[k].Judge = name
 		}
 		value, word := j.overall(some)
-		if len(j.choices) == 0 {
+		if !j.byChoice() {
 			word = j.passOrFail(value)
 		}
 		out.Rulings = append(out.Rulings, some...)
@@ -48,7 +52,7 @@ func (j *judgeScorer) ofPanel(out *eval.Judged, rulings [][]eval.Ruling) Finding
 	var value float64
 	value, out.Choice = j.combined(out.Panel)
 	out.Agreement = agreement(out.Panel)
-	f := graded(
+	f := Graded(
 		value, j.passes(value), "the panel %s says %s, agreement %.0f %%, at least %g is expected: %s", out.Judge,
 		j.panelSaid(value, out), 100**out.Agreement, j.least, quoteLong(out.Rulings[j.spokesman(out)].Reason),
 	)
@@ -67,14 +71,14 @@ func (j *judgeScorer) names() string {
 
 // combined is the panel's result, as a value and as a word.
 func (j *judgeScorer) combined(votes []eval.Ruling) (value float64, word string) {
-	if len(j.choices) == 0 {
-		if value = meanOf(votes); j.combine == combineMajority {
+	if !j.byChoice() {
+		if value = meanOf(votes); j.combine == byMajority {
 			value = lowerMedian(votes)
 		}
 		return value, j.passOrFail(value)
 	}
-	if word = majority(votes); j.combine == combineMajority {
-		return j.valueOf(word), word
+	if word = majority(votes); j.combine == byMajority {
+		return j.choices().valueOf(word), word
 	}
 	return meanOf(votes), word
 }
@@ -94,12 +98,12 @@ func lowerMedian(votes []eval.Ruling) float64 {
 func (j *judgeScorer) panelSaid(value float64, out *eval.Judged) string {
 	votes := make([]string, len(out.Panel))
 	for i, v := range out.Panel {
-		if votes[i] = fmt.Sprintf("%s: %.4g", v.Judge, v.Value); len(j.choices) > 0 {
+		if votes[i] = fmt.Sprintf("%s: %.4g", v.Judge, v.Value); j.byChoice() {
 			votes[i] = fmt.Sprintf("%s: %s", v.Judge, v.Choice)
 		}
 	}
 	said := fmt.Sprintf("%.4g", value)
-	if len(j.choices) > 0 && j.combine == combineMajority {
+	if j.byChoice() && j.combine == byMajority {
 		said = fmt.Sprintf("%s (%.4g)", out.Choice, value)
 	}
 	return fmt.Sprintf("%s by %s (%s)", said, j.combine, strings.Join(votes, ", "))

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
@@ -45,7 +44,7 @@ func (p *posed) parse(reply *eval.Judgement) (*eval.Ruling, *badReply) {
 		}
 		return nil, bad
 	}
-	read, keys := p.reader()
+	keys := p.reply.keys()
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if name != "reason" && !slices.Contains(keys, name) {
 			return nil, notWanted("it has a key %s, and only `reason` and `%s` are asked for", quote(name),
@@ -56,49 +55,7 @@ func (p *posed) parse(reply *eval.Judgement) (*eval.Ruling, *badReply) {
 	if bad := fields.text("reason", &r.Reason); bad != nil {
 		return nil, bad
 	}
-	return r, read(fields, r)
-}
-
-// reader is the function that reads a reply, with the keys that it reads.
-func (p *posed) reader() (read func(jsonObject, *eval.Ruling) *badReply, keys []string) {
-	switch {
-	case p.tally != nil:
-		return func(fields jsonObject, r *eval.Ruling) *badReply { return p.tally.read(p, fields, r) }, p.tally.keys
-	case len(p.choices) > 0:
-		return p.choose, []string{"choice"}
-	}
-	return p.measure, []string{"score"}
-}
-
-// choose reads a choice, ignoring case.
-func (f *questionForm) choose(fields jsonObject, r *eval.Ruling) *badReply {
-	var word string
-	if bad := fields.text("choice", &word); bad != nil {
-		return bad
-	}
-	i := slices.IndexFunc(f.choices, func(c judgeWord) bool { return strings.EqualFold(c.word, word) })
-	if i < 0 {
-		return notWanted("the choice %s is not among those that it was given", quote(word))
-	}
-	r.Choice, r.Value = f.choices[i].word, f.choices[i].value
-	return nil
-}
-
-// measure reads a score.
-func (f *questionForm) measure(fields jsonObject, r *eval.Ruling) *badReply {
-	raw, ok := fields["score"]
-	if !ok {
-		return notWanted("it has no `score`")
-	}
-	score, err := strconv.ParseFloat(string(raw), 64) // in JSON only a number parses
-	if err != nil {
-		return notWanted("its score is %s, which is no number", quote(string(raw)))
-	}
-	if score < f.low || score > f.high {
-		return notWanted("its score %g is not between %g and %g", score, f.low, f.high)
-	}
-	r.Score, r.Value = &score, max(0, (score-f.low)/(f.high-f.low)) // max avoids -0
-	return nil
+	return r, p.reply.read(p, fields, r)
 }
 
 // jsonObject is a JSON object with raw values.

@@ -10,18 +10,28 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// findingsTally is a question whose reply is a list of findings. evalrun computes the value, because models miscount.
-type findingsTally struct {
-	keys     []string // in the reply, in addition to the reason
-	reply    string   // format of these keys
-	contexts bool     // it judges contexts, by default those of the answer
-	eachOne  bool     // there is one finding for each context
-	// read turns a reply into a ruling: its value, and the counts in its reason.
-	read func(p *posed, fields jsonObject, r *eval.Ruling) *badReply
+// tallyReply lists statements or contexts, which evalrun counts, because models miscount.
+type tallyReply struct {
+	lists    []string // keys of the lists
+	each     string   // format of the lists
+	contexts bool     // the judge judges contexts, by default those of the answer
+	eachOne  bool     // there is one entry for each context
+	// count sets the value of a ruling, and puts the counts into its reason.
+	count func(p *posed, fields jsonObject, r *eval.Ruling) *badReply
 }
 
-// rest says how many findings the reply must have.
-func (t *findingsTally) rest(listed int) string {
+func (t tallyReply) keys() []string { return t.lists }
+
+func (t tallyReply) format(reason string, listed int) string {
+	return fmt.Sprintf(`%s{"reason": "%s", %s}.%s`, oneObject, reason, t.each, t.rest(listed))
+}
+
+func (t tallyReply) read(p *posed, fields jsonObject, r *eval.Ruling) *badReply {
+	return t.count(p, fields, r)
+}
+
+// rest says how many entries the reply must have.
+func (t tallyReply) rest(listed int) string {
 	if !t.eachOne {
 		return ""
 	}
@@ -41,7 +51,7 @@ func numbered(name string, texts []string) []fencedText {
 
 // retrieves reports whether the contexts come from the answer.
 func (f *questionForm) retrieves() bool {
-	if f.tally == nil || !f.tally.contexts {
+	if tally, _ := f.reply.(tallyReply); !tally.contexts {
 		return false
 	}
 	for _, p := range f.parts {
@@ -67,11 +77,11 @@ func retrieved(text string) []string {
 	return out
 }
 
-func supportedTally() *findingsTally {
-	return &findingsTally{
-		keys: []string{"statements"}, contexts: true,
-		reply: `"statements": [{"statement": "a statement of the reference", "supported": true or false}]`,
-		read:  (*posed).supported,
+func supportedTally() tallyReply {
+	return tallyReply{
+		lists: []string{"statements"}, contexts: true,
+		each:  `"statements": [{"statement": "a statement of the reference", "supported": true or false}]`,
+		count: (*posed).supported,
 	}
 }
 
@@ -107,10 +117,10 @@ func (p *posed) supported(fields jsonObject, r *eval.Ruling) *badReply {
 	return nil
 }
 
-func usefulTally() *findingsTally {
-	return &findingsTally{
-		keys: []string{"verdicts"}, contexts: true, eachOne: true,
-		reply: `"verdicts": [{"context": the number of a context, "useful": true or false}]`, read: (*posed).useful,
+func usefulTally() tallyReply {
+	return tallyReply{
+		lists: []string{"verdicts"}, contexts: true, eachOne: true,
+		each: `"verdicts": [{"context": the number of a context, "useful": true or false}]`, count: (*posed).useful,
 	}
 }
 
@@ -171,11 +181,14 @@ func averagePrecision(useful []bool) (value float64, places []string) {
 	return sum / float64(len(places)), places
 }
 
-func correctTally() *findingsTally {
-	return &findingsTally{
-		keys:  []string{"both", "answerOnly", "referenceOnly"},
-		reply: `"both": ["a statement"], "answerOnly": ["a statement"], "referenceOnly": ["a statement"]`,
-		read:  (*posed).correct,
+// sidesOfStatements are the lists of statements by the texts that make them.
+func sidesOfStatements() []string { return []string{"both", "answerOnly", "referenceOnly"} }
+
+func correctTally() tallyReply {
+	return tallyReply{
+		lists: sidesOfStatements(),
+		each:  `"both": ["a statement"], "answerOnly": ["a statement"], "referenceOnly": ["a statement"]`,
+		count: (*posed).correct,
 	}
 }
 
@@ -183,7 +196,7 @@ func correctTally() *findingsTally {
 func (p *posed) correct(fields jsonObject, r *eval.Ruling) *badReply {
 	var n [3]int
 	var lists [3][]string
-	for i, key := range p.tally.keys {
+	for i, key := range sidesOfStatements() {
 		var bad *badReply
 		if lists[i], bad = fields.texts(key); bad != nil {
 			return bad

@@ -41,21 +41,21 @@ const maxJudgeRepeats = 100
 type judgeScorer struct {
 	questionForm
 	judges  []*suite.Judge // several for a panel
-	combine string         // how to combine a panel
+	combine panelRule
 	repeats int
 	least   float64
 }
 
-// score makes a finding of the judges' rulings, or records which replies it still needs.
-func (j *judgeScorer) score(a *Answer) Finding {
+// Score makes a finding of the judges' rulings, or records which replies it still needs.
+func (j *judgeScorer) Score(a *Answer) Finding {
 	if f, none := noText(a); none && (!j.conversation || !onlyCalls(a.Candidate)) {
 		return f
 	}
 	if a.Context == nil {
-		return unscored("no judge is at hand")
+		return Unscored("no judge is at hand")
 	}
 	if j.retrieves() && len(retrieved(a.Candidate.Text)) == 0 {
-		return graded(0, j.least <= 0, "there is no context: the list is empty")
+		return Graded(0, j.least <= 0, "there is no context: the list is empty")
 	}
 	vectors := len(a.Context.Vectors.Wanted)
 	cosine, lost := j.cosineOf(a)
@@ -68,9 +68,9 @@ func (j *judgeScorer) score(a *Answer) Finding {
 	switch {
 	case answers.problem != "": // further replies cannot change that
 		replies.Wanted = replies.Wanted[:wanted]
-		return unscored("%s", answers.problem)
+		return Unscored("%s", answers.problem)
 	case answers.pending != "":
-		return unscored("the judge %s has not replied", answers.pending)
+		return Unscored("the judge %s has not replied", answers.pending)
 	case lost != nil:
 		return *lost
 	}
@@ -135,7 +135,7 @@ func (j *judgeScorer) ruling(replies *Judgements, p *posed, repeat int) (ruling 
 		}
 		ruling, bad := p.parse(reply)
 		if bad == nil {
-			if len(j.choices) == 0 { // for repeats to agree on
+			if !j.byChoice() { // for repeats to agree on
 				ruling.Choice = j.passOrFail(ruling.Value)
 			}
 			return ruling, ""
@@ -184,16 +184,14 @@ func (j *judgeScorer) passOrFail(value float64) string {
 // finding makes a finding from the rulings of all judges.
 func (j *judgeScorer) finding(rulings [][]eval.Ruling) Finding {
 	out := &eval.Judged{Judge: j.judges[0].Name, Rulings: rulings[0]}
-	if j.own {
-		for _, c := range j.choices {
-			out.Choices = append(out.Choices, c.word)
-		}
+	if j.own && j.byChoice() {
+		out.Choices = j.choices().words()
 	}
 	if len(j.judges) > 1 {
 		return j.ofPanel(out, rulings)
 	}
 	value, most := j.overall(out.Rulings)
-	if out.Choice = most; len(j.choices) == 0 {
+	if out.Choice = most; !j.byChoice() {
 		out.Choice = j.passOrFail(value)
 	}
 	shown := out.Rulings[slices.IndexFunc(out.Rulings, func(r eval.Ruling) bool { return r.Choice == most })]
@@ -201,7 +199,7 @@ func (j *judgeScorer) finding(rulings [][]eval.Ruling) Finding {
 	if out.Agreement = agreement(out.Rulings); out.Agreement != nil {
 		said += fmt.Sprintf(", agreement %.0f %%", 100**out.Agreement)
 	}
-	f := graded(
+	f := Graded(
 		value, j.passes(value), "the judge %s says %s, at least %g is expected: %s", out.Judge, said, j.least,
 		quoteLong(shown.Reason),
 	)
@@ -211,9 +209,9 @@ func (j *judgeScorer) finding(rulings [][]eval.Ruling) Finding {
 
 // overall is the value of the most frequent choice or, for scores, the mean.
 func (j *judgeScorer) overall(rulings []eval.Ruling) (value float64, most string) {
-	if len(j.choices) > 0 {
+	if j.byChoice() {
 		most = majority(rulings)
-		return j.valueOf(most), most
+		return j.choices().valueOf(most), most
 	}
 	return meanOf(rulings), rulings[0].Choice
 }
@@ -228,8 +226,9 @@ func meanOf(rulings []eval.Ruling) (mean float64) {
 
 // said shows the judge's result in the form's terms.
 func (j *judgeScorer) said(rulings []eval.Ruling, value float64, most string, shown eval.Ruling) string {
+	scale, isScore := j.reply.(scoreReply)
 	switch {
-	case len(j.choices) > 0:
+	case j.byChoice():
 		return fmt.Sprintf("%s (%.4g)", most, value)
 	case len(rulings) > 1:
 		least, largest := math.Inf(1), 0.0
@@ -237,15 +236,10 @@ func (j *judgeScorer) said(rulings []eval.Ruling, value float64, most string, sh
 			least, largest = min(least, r.Value), max(largest, r.Value)
 		}
 		return fmt.Sprintf("%.4g on average of %d (%.4g to %.4g)", value, len(rulings), least, largest)
-	case shown.Score != nil && (j.low != 0 || j.high != 1):
-		return fmt.Sprintf("%.4g (%g of %g to %g)", value, *shown.Score, j.low, j.high)
+	case isScore && !scale.isShare():
+		return fmt.Sprintf("%.4g (%g of %g to %g)", value, *shown.Score, scale.low, scale.high)
 	}
 	return fmt.Sprintf("%.4g", value)
-}
-
-// valueOf is the value of a choice.
-func (f *questionForm) valueOf(word string) float64 {
-	return f.choices[slices.IndexFunc(f.choices, func(c judgeWord) bool { return c.word == word })].value
 }
 
 // majority is the most frequent choice; of several, the one with the least value.

@@ -2,7 +2,7 @@ package scorers
 
 import "slices"
 
-// Builtin is the table of built-in kinds. A new kind takes a file and a line here. Kinds that read texts, check
+// Builtin is the table of built-in kinds. A new kind takes a file and a line here. Kinds that read texts, look at
 // the service's answer, or combine others share one file per family.
 func Builtin() Table {
 	return withLimits(slices.Concat(

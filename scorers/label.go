@@ -38,23 +38,23 @@ func labelKeys() shape.Block {
 // maxLabellers bounds how many people a suite may require per answer.
 const maxLabellers = 100
 
-// labelScorer is a label scorer.
+// labelScorer has the people whose labels count.
 type labelScorer struct {
 	by     []string // nil: any person
 	people int
 }
 
-func compileLabel(a args) Checker {
+func compileLabel(a args) AnswerScorer {
 	a.needs.PeopleLabels = true
 	c := labelScorer{people: 1}
 	if !a.Args.IsMapping() {
 		if !a.Args.Bool() && a.Args.IsBool() {
 			a.Args.Errorf("`label: true` takes the labels of everybody", "`label: false` looks at nothing")
 		}
-		return Func(c.score)
+		return c
 	}
 	c.read(a.Args.Map(labelKeys().Names()...), a)
-	return Func(c.score)
+	return c
 }
 
 // read reads the keys.
@@ -80,12 +80,13 @@ func (c *labelScorer) read(m yamlnode.Map, a args) {
 	}
 }
 
-func (c labelScorer) score(a *Answer) Finding {
+// Score counts the labels that people gave to the answer.
+func (c labelScorer) Score(a *Answer) Finding {
 	if a.chat != nil {
 		a = a.chat
 	}
 	if a.Context == nil || a.Context.PeopleLabels == nil {
-		return unscored("the labels of the suite are not known here")
+		return Unscored("the labels of the suite are not known here")
 	}
 	t := &a.Context.Trial
 	said := a.Context.PeopleLabels.Of(labels.AnswerKey{CaseID: t.CaseID, Arm: t.Arm, AnswerHash: labels.HashOf(a.Response, a.Turns)})
@@ -94,17 +95,17 @@ func (c labelScorer) score(a *Answer) Finding {
 	})
 	switch {
 	case len(said) == 0:
-		return unscored("the answer has no label%s: `evalrun view --label` takes it", c.ofWhom())
+		return Unscored("the answer has no label%s: `evalrun view --label` takes it", c.ofWhom())
 	case len(said) < c.people:
-		return unscored("%s%s labelled the answer, and %d must", peopleCount(len(said)), c.ofWhom(), c.people)
+		return Unscored("%s%s labelled the answer, and %d must", peopleCount(len(said)), c.ofWhom(), c.people)
 	}
 	switch labels.Decide(said) {
 	case labels.Pass:
-		return yes("%s", opinionsOf(said))
+		return Pass("%s", opinionsOf(said))
 	case labels.Fail:
-		return no("%s", opinionsOf(said))
+		return Fail("%s", opinionsOf(said))
 	}
-	return unscored("people are divided: %s", opinionsOf(said))
+	return Unscored("people are divided: %s", opinionsOf(said))
 }
 
 func (c labelScorer) ofWhom() string {

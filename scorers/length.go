@@ -26,7 +26,7 @@ func lengthKind() Kind {
 
 func lengthUnits() []string { return []string{"characters", "words", "lines"} }
 
-func compileLength(a args) Checker {
+func compileLength(a args) AnswerScorer {
 	spans := a.lengthSpans()
 	f := fold{trim: a.option("trim").Bool(), normalize: a.fold().normalize}
 	return onText(f, func(_, text string) Finding {
@@ -50,9 +50,9 @@ func compileLength(a args) Checker {
 			}
 		}
 		if passed {
-			return yes("the answer has %s", strings.Join(counts, "; "))
+			return Pass("the answer has %s", strings.Join(counts, "; "))
 		}
-		return no("the answer has %s", strings.Join(counts, "; "))
+		return Fail("the answer has %s", strings.Join(counts, "; "))
 	})
 }
 

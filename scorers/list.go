@@ -3,7 +3,6 @@ package scorers
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -39,13 +38,13 @@ func listKind() Kind {
 // maxItems bounds the length of a list.
 const maxItems = 1000
 
-// listCheck is a list scorer.
-type listCheck struct {
+// listScorer has the expected items, and how to compare them.
+type listScorer struct {
 	fold    fold
 	items   []string
 	place   map[string]int // index in items, by folded item
 	ordered bool
-	recall  float64 // required share of the items; NaN: the lists must be equal
+	recall  *float64 // required share of the items; nil: the lists must be equal
 }
 
 func listKeys() shape.Block {
@@ -59,8 +58,8 @@ func listKeys() shape.Block {
 	}
 }
 
-func compileList(a args) Checker {
-	c := listCheck{fold: a.fold(), place: map[string]int{}, recall: math.NaN()}
+func compileList(a args) AnswerScorer {
+	c := listScorer{fold: a.fold(), place: map[string]int{}}
 	c.fold.trim = true
 	items := a.Args
 	if a.Args.IsMapping() {
@@ -68,17 +67,17 @@ func compileList(a args) Checker {
 		items = m.Need("items")
 		c.ordered = m.Get("order").Bool()
 		if v := m.Get("recall"); !v.IsZero() {
-			if c.recall = v.Float(0, 1); c.recall == 0 && strings.Trim(v.Written(), "0.") == "" {
+			if c.recall = new(v.Float(0, 1)); *c.recall == 0 && strings.Trim(v.Written(), "0.") == "" {
 				v.Errorf("such as 0.8", "`recall: 0` always passes")
 			}
 		}
 	}
 	c.read(items)
-	return onText(fold{normalize: "none"}, func(got, _ string) Finding { return c.check(got) })
+	return onText(fold{normalize: asWritten}, func(got, _ string) Finding { return c.scoreText(got) })
 }
 
 // read reads the expected items.
-func (c *listCheck) read(items yamlnode.Node) {
+func (c *listScorer) read(items yamlnode.Node) {
 	places := map[string]diag.Pos{}
 	for _, n := range items.Items() {
 		text := textOf(n)
@@ -103,9 +102,9 @@ func (c *listCheck) read(items yamlnode.Node) {
 }
 
 // key normalizes an item for comparison.
-func (c *listCheck) key(item string) string { return bareItem(c.fold.text(item)) }
+func (c *listScorer) key(item string) string { return bareItem(c.fold.text(item)) }
 
-func (c *listCheck) check(got string) Finding {
+func (c *listScorer) scoreText(got string) Finding {
 	places, missing, others := c.compare(listedItems(got))
 	found := len(places)
 	if c.ordered {
@@ -113,18 +112,18 @@ func (c *listCheck) check(got string) Finding {
 	}
 	share := float64(found) / float64(len(c.items))
 	reason := c.reason(len(places), found, missing)
-	if !math.IsNaN(c.recall) {
-		return graded(share, share >= c.recall-1e-12, "%s; at least %g of them expected: %s", reason, c.recall, quote(got))
+	if c.recall != nil {
+		return Graded(share, share >= *c.recall-1e-12, "%s; at least %g of them expected: %s", reason, *c.recall, quote(got))
 	}
 	if len(others) > 0 {
 		reason += "; not expected: " + quoteList(others)
 	}
 	union := len(c.items) + len(places) - found + len(others)
-	return graded(float64(found)/float64(union), found == union, "%s: %s", reason, quote(got))
+	return Graded(float64(found)/float64(union), found == union, "%s: %s", reason, quote(got))
 }
 
 // compare finds the indexes of the expected items in the answer's order, the missing items, and the others.
-func (c *listCheck) compare(items []string) (places []int, missing, others []string) {
+func (c *listScorer) compare(items []string) (places []int, missing, others []string) {
 	seen := map[string]bool{}
 	for _, item := range items {
 		key := c.key(item)
@@ -146,7 +145,7 @@ func (c *listCheck) compare(items []string) (places []int, missing, others []str
 	return places, missing, others
 }
 
-func (c *listCheck) reason(present, inOrder int, missing []string) string {
+func (c *listScorer) reason(present, inOrder int, missing []string) string {
 	reason := fmt.Sprintf("the answer lists %d of %d items", present, len(c.items))
 	if inOrder < present {
 		reason += fmt.Sprintf(", %d of them in the order given", inOrder)

@@ -48,7 +48,7 @@ func numberKeys() shape.Block {
 	}
 }
 
-func compileNumber(a args) Checker {
+func compileNumber(a args) AnswerScorer {
 	is := a.Args
 	tolerance := 0.0
 	comma := false
@@ -68,19 +68,19 @@ func compileNumber(a args) Checker {
 		within = " within " + strconv.FormatFloat(tolerance, 'g', -1, 64)
 	}
 	same := jsondiff.Within(tolerance)
-	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
+	return onText(fold{normalize: asWritten}, func(got, _ string) Finding {
 		value, written, ok := lastNumber(got, comma)
 		switch {
 		case value == oddNumber, value == fineNumber && tolerance > 0:
-			return unscored("the last number has more than %d digits, which are not read%s: %s", maxDigits, within, quote(got))
+			return Unscored("the last number has more than %d digits, which are not read%s: %s", maxDigits, within, quote(got))
 		case value == hugeNumber, value == fineNumber:
-			return without("the last number has more than %d digits, expected %s%s: %s", maxDigits, want, within, quote(got))
+			return Uncheckable("the last number has more than %d digits, expected %s%s: %s", maxDigits, want, within, quote(got))
 		case !ok:
-			return without("there is no number in the answer, expected %s: %s", want, quote(got))
+			return Uncheckable("there is no number in the answer, expected %s: %s", want, quote(got))
 		case same(json.Number(want), value):
-			return yes("the last number is %s (from %s)%s", cutText(string(value)), quote(written), within)
+			return Pass("the last number is %s (from %s)%s", cutText(string(value)), quote(written), within)
 		}
-		return no("the last number is %s (from %s), expected %s%s", cutText(string(value)), quote(written), want, within)
+		return Fail("the last number is %s (from %s), expected %s%s", cutText(string(value)), quote(written), want, within)
 	})
 }
 

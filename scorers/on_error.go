@@ -21,14 +21,14 @@ func (a args) errorsOf(outer *args) onError {
 }
 
 // settling wraps the scorer so that its errors become what the suite says.
-func (o onError) settling(s Checker) Checker {
+func (o onError) settling(s AnswerScorer) AnswerScorer {
 	if o == "" || s == nil {
 		return s
 	}
 	return Func(func(a *Answer) (f Finding) {
 		defer func() {
 			if p := recover(); p != nil {
-				f = o.settle(broken("it failed: %v", p))
+				f = o.settle(Broken("it failed: %v", p))
 			}
 		}()
 		if f = s.Score(a); a.abandoned() { // the run stopped the program, which says nothing about the answer
@@ -44,11 +44,11 @@ func (o onError) settle(f Finding) Finding {
 	case f.scored():
 		return f
 	case o == errorsFail:
-		out := without("%s (a failure by `onError: fail`)", f.why)
+		out := Uncheckable("%s (a failure by `onError: fail`)", f.why)
 		out.Judged = f.Judged
 		return out
 	case f.state == brokeUp:
-		return unscored("%s", f.why)
+		return Unscored("%s", f.why)
 	}
 	return f
 }

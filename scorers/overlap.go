@@ -94,7 +94,7 @@ func (r overlapTarget) tooLong(got string) (Finding, bool) {
 	if len(got)*len(r.refs) <= maxCompared {
 		return Finding{}, false
 	}
-	return unscored(
+	return Unscored(
 		"an answer of %d bytes is too long to compare with %s; at most %d bytes", len(got), plural(len(r.refs), "reference"),
 		maxCompared/len(r.refs),
 	), true
@@ -138,7 +138,7 @@ func (r overlapTarget) judge(value float64, what, against, got string) Finding {
 	if detail != "" {
 		detail = " (" + detail
 	}
-	return graded(value, value >= r.least-1e-12, "%s %s%s %s%s: %s", name, near(value, r.least), detail, against, bound, quote(got))
+	return Graded(value, value >= r.least-1e-12, "%s %s%s %s%s: %s", name, near(value, r.least), detail, against, bound, quote(got))
 }
 
 // near shows a value with three decimals, or with enough to distinguish it from the bound.
@@ -150,9 +150,9 @@ func near(value, bound float64) string {
 }
 
 // compileOverlap makes a scorer that compares with references. They are indexed at the first answer.
-func compileOverlap[T any](r overlapTarget, index func() T, compare func(refs T, got string) Finding) Checker {
+func compileOverlap[T any](r overlapTarget, index func() T, compare func(refs T, got string) Finding) AnswerScorer {
 	refs := sync.OnceValue(index)
-	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
+	return onText(fold{normalize: asWritten}, func(got, _ string) Finding {
 		if f, long := r.tooLong(got); long {
 			return f
 		}

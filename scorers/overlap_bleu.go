@@ -40,7 +40,7 @@ func sacrebleuTokenizers() []string { return []string{"13a", "intl", "char", "zh
 
 func sacrebleuSmoothings() []string { return []string{"exp", "floor", "add-k", "none"} }
 
-func compileBLEU(a args) Checker {
+func compileBLEU(a args) AnswerScorer {
 	if a.Args.IsMapping() && a.Args.Map().Get("definition").Word("sacrebleu", "nltk") == "nltk" {
 		return compileNLTKBLEU(a)
 	}
@@ -71,7 +71,7 @@ type bleuDefinition interface {
 }
 
 // againstAll compares with all references together, with n-grams up to order.
-func againstAll(r overlapTarget, order int, b bleuDefinition, what string) Checker {
+func againstAll(r overlapTarget, order int, b bleuDefinition, what string) AnswerScorer {
 	type indexed struct {
 		refs   []textmetric.Units
 		counts *textmetric.NgramCounts
@@ -104,7 +104,7 @@ func nltkKeys() shape.Block {
 	)
 }
 
-func compileNLTKBLEU(a args) Checker {
+func compileNLTKBLEU(a args) AnswerScorer {
 	m := a.Args.Map(nltkKeys().Names()...)
 	r, ok := a.overlapRule(m)
 	b := textmetric.NLTKBLEU{Order: textmetric.BLEUOrder, Smoothing: "method0", Lowercase: m.Get("lowercase").Bool()}

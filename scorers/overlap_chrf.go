@@ -29,7 +29,7 @@ func chrfKeys() shape.Block {
 	)
 }
 
-func compileChrF(a args) Checker {
+func compileChrF(a args) AnswerScorer {
 	m := a.Args.Map(chrfKeys().Names()...)
 	r, ok := a.overlapRule(m)
 	c := textmetric.ChrF{

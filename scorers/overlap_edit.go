@@ -37,7 +37,7 @@ func levenshteinKeys() shape.Block {
 	}
 }
 
-func compileLevenshtein(a args) Checker {
+func compileLevenshtein(a args) AnswerScorer {
 	m := a.Args.Map(levenshteinKeys().Names()...)
 	refs := a.references(m.Need("to"))
 	rule := a.editRule(m)
@@ -51,11 +51,11 @@ func compileLevenshtein(a args) Checker {
 			return f
 		}
 		switch {
-		case rule.limit < 0 && rule.indel:
+		case rule.limit == nil && rule.indel:
 			return e.each(got, func(i int) (float64, string) {
 				return textmetric.IndelRatio(text, e.folded[i]), "ratio (indel: replacing costs 2)"
 			})
-		case rule.limit < 0 && m.Has("ratio"):
+		case rule.limit == nil && m.Has("ratio"):
 			return e.each(got, func(i int) (float64, string) {
 				d, v := textmetric.Distance(text, e.folded[i])
 				return v, fmt.Sprintf("ratio (1 - distance %d / longer length)", d)
@@ -66,12 +66,12 @@ func compileLevenshtein(a args) Checker {
 }
 
 // nearest compares with the reference at the least edit distance or, without a limit, the most similar one.
-func (e *edits) nearest(got, text string, refs []string, limit int) Finding {
+func (e *edits) nearest(got, text string, refs []string, limit *int) Finding {
 	best := math.MaxInt
 	value := 0.0
 	which := 0
 	for i, want := range e.folded {
-		if d, v := textmetric.Distance(text, want); limit >= 0 && d < best || limit < 0 && (i == 0 || v > value) {
+		if d, v := textmetric.Distance(text, want); limit != nil && d < best || limit == nil && (i == 0 || v > value) {
 			best, value, which = d, v, i
 		}
 	}
@@ -79,17 +79,17 @@ func (e *edits) nearest(got, text string, refs []string, limit int) Finding {
 	if len(refs) > 1 {
 		of = fmt.Sprintf("reference %d of %d, %s", which+1, len(refs), of)
 	}
-	if limit < 0 {
-		return graded(value, true, "distance %d (similarity %.3f) from %s: %s", best, value, of, quote(got))
+	if limit == nil {
+		return Graded(value, true, "distance %d (similarity %.3f) from %s: %s", best, value, of, quote(got))
 	}
-	return graded(value, best <= limit, "distance %d from %s, at most %d: %s", best, of, limit, quote(got))
+	return Graded(value, best <= *limit, "distance %d from %s, at most %d: %s", best, of, *limit, quote(got))
 }
 
-// editRule reads the largest distance, -1 without one, and the least ratio.
+// editRule reads the largest distance and the least ratio.
 func (a args) editRule(m yamlnode.Map) editRule {
-	r := editRule{limit: -1, least: math.Inf(-1), reach: a.entryThreshold()}
+	r := editRule{least: math.Inf(-1), reach: a.entryThreshold()}
 	if m.Has("max") {
-		r.limit = m.Get("max").Int(0, maxEdit)
+		r.limit = new(m.Get("max").Int(0, maxEdit))
 	}
 	if m.Has("ratio") {
 		r.least = m.Get("ratio").Float(0, 1)
@@ -107,7 +107,7 @@ func (a args) editRule(m yamlnode.Map) editRule {
 
 // editRule says when texts are similar enough.
 type editRule struct {
-	limit int     // largest distance; -1 for none
+	limit *int    // largest distance; nil for none
 	least float64 // least ratio
 	reach float64 // least, or the threshold next to the kind
 	indel bool
@@ -120,8 +120,8 @@ func (r editRule) mayPass(a, b int) bool {
 	apart := longer - min(a, b)
 	both := a + b
 	switch {
-	case r.limit >= 0:
-		return apart <= r.limit
+	case r.limit != nil:
+		return apart <= *r.limit
 	case r.indel:
 		return float64(both-apart) >= (r.reach-1e-12)*float64(both)
 	}

@@ -38,12 +38,12 @@ func (e edits) tooLong(text, what string, mayPass func(characters, reference int
 	case longer <= maxEdit && n*e.total <= maxEdit*maxEdit:
 		return Finding{}, false
 	case !slices.ContainsFunc(e.folded, func(ref string) bool { return mayPass(n, utf8.RuneCountInString(ref)) }):
-		return without("an answer of %d characters is too long or too short to be near enough to %s", n, quoteAny(e.refs)),
+		return Uncheckable("an answer of %d characters is too long or too short to be near enough to %s", n, quoteAny(e.refs)),
 			true
 	case longer > maxEdit:
-		return unscored("%d characters are too many for %s; at most %d", longer, what, maxEdit), true
+		return Unscored("%d characters are too many for %s; at most %d", longer, what, maxEdit), true
 	}
-	return unscored(
+	return Unscored(
 		"%d characters are too many for %s from %d references of %d in all; at most %d", n, what, len(e.refs), e.total,
 		maxEdit*maxEdit/e.total,
 	), true

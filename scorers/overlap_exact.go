@@ -18,7 +18,7 @@ func exactMatchKind() Kind {
 	}
 }
 
-func compileExactMatch(a args) Checker {
+func compileExactMatch(a args) AnswerScorer {
 	if a.Args.IsMapping() {
 		a.Args.Errorf("such as `exactMatch: Paris`", "`exactMatch` takes a text or a list of texts, found a mapping")
 		return nil
@@ -28,10 +28,10 @@ func compileExactMatch(a args) Checker {
 	same := func(got, want string) bool {
 		return slices.Equal(textmetric.SquadWords(got), textmetric.SquadWords(want))
 	}
-	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
+	return onText(fold{normalize: asWritten}, func(got, _ string) Finding {
 		if i := slices.Index(normal, strings.Join(textmetric.SquadWords(got), " ")); i >= 0 {
-			return yes("the answer is %s (squad): %s", quote(want[i]), quote(got))
+			return Pass("the answer is %s (squad): %s", quote(want[i]), quote(got))
 		}
-		return no("expected %s (squad), got %s%s", quoteAny(want), quote(got), formsApart(got, want, same))
+		return Fail("expected %s (squad), got %s%s", quoteAny(want), quote(got), formsApart(got, want, same))
 	})
 }

@@ -21,7 +21,7 @@ func gleuKeys() shape.Block {
 	return overlapKeys(shape.Key{Name: "maxOrder", Is: shape.Int(1, 9), Doc: "The longest run of words; 4 when not given."})
 }
 
-func compileGLEU(a args) Checker {
+func compileGLEU(a args) AnswerScorer {
 	m := a.Args.Map(gleuKeys().Names()...)
 	r, ok := a.overlapRule(m)
 	order := 4

@@ -19,7 +19,7 @@ func jaroWinklerKind() Kind {
 
 func jaroWinklerKeys() shape.Block { return overlapKeys(textKeys().Keys...) }
 
-func compileJaroWinkler(a args) Checker {
+func compileJaroWinkler(a args) AnswerScorer {
 	m := a.Args.Map(jaroWinklerKeys().Names()...)
 	r, ok := a.overlapRule(m)
 	if !ok {

@@ -46,7 +46,7 @@ func rougeKeys() shape.Block {
 	)
 }
 
-func compileRouge(a args) Checker {
+func compileRouge(a args) AnswerScorer {
 	m := a.Args.Map(rougeKeys().Names()...)
 	r, ok := a.overlapRule(m)
 	g := rougeOf(m)
@@ -62,7 +62,7 @@ func compileRouge(a args) Checker {
 		func(refs []textmetric.RougeText, got string) Finding {
 			text := g.Cut(got)
 			if words, long := g.TooLong(text, refs); long {
-				return unscored("%d words are too many for ROUGE-%s against %d", text.Len(), g.Kind, words)
+				return Unscored("%d words are too many for ROUGE-%s against %d", text.Len(), g.Kind, words)
 			}
 			return r.each(got, func(i int) (float64, string) {
 				s := g.Compare(text, refs[i])

@@ -16,7 +16,7 @@ func tokenF1Kind() Kind {
 	}
 }
 
-func compileTokenF1(a args) Checker {
+func compileTokenF1(a args) AnswerScorer {
 	m := a.Args.Map(overlapKeys().Names()...)
 	r, ok := a.overlapRule(m)
 	if !ok {

@@ -14,59 +14,36 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Pass is the finding of a correct answer. The reason says for people what was found.
-func Pass(format string, args ...any) Finding { return yes(format, args...) }
-
-// Fail is the finding of a wrong answer.
-func Fail(format string, args ...any) Finding { return no(format, args...) }
-
-// Uncheckable is the finding of an answer in which there is nothing to check, or that cannot be read. It is a failure, which
-// `not:` does not turn into a pass.
-func Uncheckable(format string, args ...any) Finding { return without(format, args...) }
-
-// Graded is a finding with a value in [0,1].
-func Graded(value float64, passed bool, format string, args ...any) Finding {
-	return graded(value, passed, format, args...)
-}
-
-// Unscored is the finding when the score cannot be determined, which is neither a pass nor a failure: the trial
-// becomes an error.
-func Unscored(format string, args ...any) Finding { return unscored(format, args...) }
-
-// Broken is the finding of a scorer that failed itself: the trial becomes an error, whatever scorers are around
-// it.
-func Broken(format string, args ...any) Finding { return broken(format, args...) }
-
-// OnText checks the text of an answer. An answer without text fails, and `not:` does not turn that into a pass.
-func OnText(check func(text string) Finding) Func {
+// OnText scores the text of an answer. An answer without text fails, and `not:` does not turn that into a pass.
+func OnText(score func(text string) Finding) Func {
 	return func(a *Answer) Finding {
 		if missing, ok := noText(a); ok {
 			return missing
 		}
-		return check(a.Candidate.Text)
+		return score(a.Candidate.Text)
 	}
 }
 
 // New makes a custom kind of scorer. T is the type of its argument in the suite: a string, a number, a bool or,
 // for a mapping or a list, a type that encoding/json decodes into. Unknown keys are problems. compile is called
 // when the suite is loaded, and again for a run. Its error is a problem of the suite, reported at the argument.
-// The function that it returns checks answers, several concurrently. All keys next to a scorer (`select`,
+// The function that it returns scores answers, several concurrently. All keys next to a scorer (`select`,
 // `threshold`, `not:` and so on) work with it.
 func New[T any](name string, compile func(arg T) (Func, error)) Kind {
-	return Kind{Name: name, Summary: "a scorer of your own", Example: "- " + name + ": ...", compile: func(a args) Checker {
+	return Kind{Name: name, Summary: "a scorer of your own", Example: "- " + name + ": ...", compile: func(a args) AnswerScorer {
 		arg, ok := argument[T](a.Args)
 		if !ok {
 			return nil
 		}
-		check, err := compile(arg)
+		score, err := compile(arg)
 		if err != nil {
 			a.Args.Errorf("", "`%s`: %s", name, err)
 			return nil
 		}
 		return Func(func(a *Answer) Finding {
-			f := check(a)
+			f := score(a)
 			if inRange := f.value >= 0 && f.value <= 1; !inRange {
-				return broken("its value is %v, which is not within 0 and 1", f.value)
+				return Broken("its value is %v, which is not within 0 and 1", f.value)
 			}
 			return f
 		})

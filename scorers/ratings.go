@@ -12,8 +12,8 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// safetyCheck compares ratings with bounds, for `safety` and `promptFeedback`.
-type safetyCheck struct {
+// safetyScorer compares ratings with bounds, for `safety` and `promptFeedback`.
+type safetyScorer struct {
 	categories []string // none: all ratings that the service sent
 	min, max   int      // levels; -1: no bound
 	ofPrompt   bool
@@ -21,7 +21,7 @@ type safetyCheck struct {
 }
 
 // contradicts reports whether no rating can satisfy the bounds.
-func (c safetyCheck) contradicts() bool { return c.min >= 0 && c.max >= 0 && c.min > c.max }
+func (c safetyScorer) contradicts() bool { return c.min >= 0 && c.max >= 0 && c.min > c.max }
 
 func warnUnknownCategory(n yamlnode.Node, name string) {
 	if !slices.Contains(service.Categories, name) {
@@ -36,7 +36,7 @@ func level(n yamlnode.Node) int {
 	return slices.Index(eval.Probabilities, n.Word(eval.Probabilities...))
 }
 
-func (c safetyCheck) ratings(a *Answer) ([]eval.SafetyRating, string) {
+func (c safetyScorer) ratings(a *Answer) ([]eval.SafetyRating, string) {
 	if c.ofPrompt {
 		if a.Response.PromptFeedback == nil {
 			return nil, "the prompt"
@@ -50,7 +50,7 @@ func (c safetyCheck) ratings(a *Answer) ([]eval.SafetyRating, string) {
 }
 
 // missing has a finding for each category without a rating.
-func (c safetyCheck) missing(ratings []eval.SafetyRating, subject string) []Finding {
+func (c safetyScorer) missing(ratings []eval.SafetyRating, subject string) []Finding {
 	wanted := c.categories
 	if len(wanted) == 0 && len(ratings) == 0 {
 		wanted = []string{"any category"}
@@ -61,15 +61,15 @@ func (c safetyCheck) missing(ratings []eval.SafetyRating, subject string) []Find
 			continue
 		}
 		if c.absent {
-			out = append(out, yes("%s has no rating for %s", subject, short(category)))
+			out = append(out, Pass("%s has no rating for %s", subject, short(category)))
 		} else {
-			out = append(out, unscored("%s has no safety rating for %s", subject, short(category)))
+			out = append(out, Unscored("%s has no safety rating for %s", subject, short(category)))
 		}
 	}
 	return out
 }
 
-func (c safetyCheck) rated(ratings []eval.SafetyRating, subject string) []Finding {
+func (c safetyScorer) rated(ratings []eval.SafetyRating, subject string) []Finding {
 	out := make([]Finding, len(ratings))
 	for i, r := range ratings {
 		out[i] = c.judge(r, subject)
@@ -77,21 +77,21 @@ func (c safetyCheck) rated(ratings []eval.SafetyRating, subject string) []Findin
 	return out
 }
 
-func (c safetyCheck) judge(r eval.SafetyRating, subject string) Finding {
+func (c safetyScorer) judge(r eval.SafetyRating, subject string) Finding {
 	l, name := r.Level(), short(r.Category)
 	switch {
 	case l < 0 && c.absent:
-		return yes("%s has no known rating for %s (%q)", subject, name, r.Probability)
+		return Pass("%s has no known rating for %s (%q)", subject, name, r.Probability)
 	case l < 0:
-		return unscored("the rating %q for %s is not on the scale", r.Probability, name)
+		return Unscored("the rating %q for %s is not on the scale", r.Probability, name)
 	case c.min < 0 && c.max < 0:
-		return no("%s is rated %s for %s, expected no rating", subject, r.Probability, name)
+		return Fail("%s is rated %s for %s, expected no rating", subject, r.Probability, name)
 	case c.max >= 0 && l > c.max:
-		return no("%s is rated %s for %s, at most %s is allowed", subject, r.Probability, name, eval.Probabilities[c.max])
+		return Fail("%s is rated %s for %s, at most %s is allowed", subject, r.Probability, name, eval.Probabilities[c.max])
 	case c.min >= 0 && l < c.min:
-		return no("%s is rated %s for %s, at least %s is expected", subject, r.Probability, name, eval.Probabilities[c.min])
+		return Fail("%s is rated %s for %s, at least %s is expected", subject, r.Probability, name, eval.Probabilities[c.min])
 	}
-	return yes("%s is rated %s for %s", subject, r.Probability, name)
+	return Pass("%s is rated %s for %s", subject, r.Probability, name)
 }
 
 func short(category string) string {
@@ -112,7 +112,7 @@ func reasons(n yamlnode.Node) []string {
 }
 
 // Score compares the ratings with the bounds. The finding that says most wins.
-func (c safetyCheck) Score(a *Answer) Finding {
+func (c safetyScorer) Score(a *Answer) Finding {
 	ratings, subject := c.ratings(a)
 	var chosen []eval.SafetyRating
 	for _, r := range ratings {

@@ -15,9 +15,9 @@ func readJSON(text string) (value any, failed *Finding) {
 	case "":
 		return value, nil
 	case tooDeepJSON:
-		return nil, new(unscored("%s", problem))
+		return nil, new(Unscored("%s", problem))
 	}
-	return nil, new(without("%s", problem))
+	return nil, new(Uncheckable("%s", problem))
 }
 
 // tooDeepJSON is the problem of a text that is nested too deep for encoding/json.

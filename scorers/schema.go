@@ -50,7 +50,7 @@ func schemaKeys() shape.Block {
 	}
 }
 
-func compileSchema(a args) Checker {
+func compileSchema(a args) AnswerScorer {
 	m := a.Args.Map(schemaKeys().Names()...)
 	if !a.Args.IsMapping() {
 		return nil
@@ -75,7 +75,7 @@ func compileSchema(a args) Checker {
 		return nil
 	}
 	pool := &validators{doc: src.doc, idle: []*validator{first}}
-	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
+	return onText(fold{normalize: asWritten}, func(got, _ string) Finding {
 		text := got
 		if fence {
 			text = unfenced(got)
@@ -85,7 +85,7 @@ func compileSchema(a args) Checker {
 			return *failed
 		}
 		if why := jq.Unreadable(value); why != "" {
-			return unscored("the answer holds %s: too much for a schema", why)
+			return Unscored("the answer holds %s: too much for a schema", why)
 		}
 		v := pool.take()
 		defer pool.put(v)
@@ -177,7 +177,7 @@ func (v *validator) validate(value any, limit int) (f Finding) {
 		switch p := recover().(type) {
 		case nil:
 		case tooManySteps:
-			f = unscored("the schema takes more than %d steps on this answer", limit)
+			f = Unscored("the schema takes more than %d steps on this answer", limit)
 		default:
 			panic(p)
 		}
@@ -187,12 +187,12 @@ func (v *validator) validate(value any, limit int) (f Finding) {
 	var invalid *jsonschema.ValidationError
 	switch {
 	case err == nil:
-		return yes("the answer is JSON that the schema allows")
+		return Pass("the answer is JSON that the schema allows")
 	case !errors.As(err, &invalid):
-		return unscored("the schema could not be applied: %s", visibleText(err.Error()))
+		return Unscored("the schema could not be applied: %s", visibleText(err.Error()))
 	}
 	lines, total := violations(invalid)
-	f = no("%s", lines[0])
+	f = Fail("%s", lines[0])
 	if total > 1 {
 		f.Reason = fmt.Sprintf("%d violations: %s", total, strings.Join(lines[:min(3, len(lines))], "; "))
 	}

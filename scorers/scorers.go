@@ -1,4 +1,4 @@
-// Package scorers checks answers. A Kind is what a suite can name; the Table of kinds checks
+// Package scorers scores answers. A Kind is what a suite can name; the Table of kinds checks
 // arguments at load time and compiles an entry of a suite into a Compiled scorer. From that
 // table come also `evalrun scorers`, the documentation and the hints for unknown kinds.
 //
@@ -51,18 +51,18 @@ type Answer struct {
 	Context *Context
 }
 
-// Checker checks one answer: a scorer of a suite, compiled.
-type Checker interface {
+// AnswerScorer scores one answer: a scorer of a suite, compiled.
+type AnswerScorer interface {
 	Score(a *Answer) Finding
 }
 
-// Func is a Checker made of a function.
+// Func is an AnswerScorer made of a function.
 type Func func(a *Answer) Finding
 
 // Score calls f.
 func (f Func) Score(a *Answer) Finding { return f(a) }
 
-// Kind is a check that a suite can name.
+// Kind is a kind of scorer that a suite can name.
 type Kind struct {
 	Name    string
 	Summary string   // in one line
@@ -81,7 +81,7 @@ type Kind struct {
 	// compile uses.
 	takes shape.Shape
 	// compile reads the arguments, and reports problems at their nodes. It may return nil after a problem.
-	compile func(a args) Checker
+	compile func(a args) AnswerScorer
 }
 
 // Table is a set of kinds. It satisfies suite.Kinds.
@@ -146,7 +146,7 @@ func (t Table) Only(names ...string) Table {
 	out := slices.Clone(t)
 	for i := range out {
 		if k := &out[i]; !slices.Contains(names, k.Name) && !k.nests {
-			k.compile = func(args) Checker { return Func(func(*Answer) Finding { return unscored("not looked at") }) }
+			k.compile = func(args) AnswerScorer { return Func(func(*Answer) Finding { return Unscored("not looked at") }) }
 		}
 	}
 	return out
@@ -178,13 +178,13 @@ func (t Table) Check(s *suite.Scorer) suite.Needs {
 
 // build compiles a scorer; outer is the scorer around it, or nil. It only reads the suite's scorer, since several
 // walks over a plan compile it concurrently.
-func (t Table) build(s *suite.Scorer, outer *args) (Checker, suite.Needs) {
+func (t Table) build(s *suite.Scorer, outer *args) (AnswerScorer, suite.Needs) {
 	var found needs
 	compiled := t.compile(s, outer, &found)
 	return compiled, found.Needs
 }
 
-func (t Table) compile(s *suite.Scorer, outer *args, found *needs) Checker {
+func (t Table) compile(s *suite.Scorer, outer *args, found *needs) AnswerScorer {
 	kind := t.Lookup(s.Kind)
 	if s.Turn.Given() {
 		found.Turns = append(found.Turns, s.Turn)
@@ -222,7 +222,7 @@ func (t Table) compile(s *suite.Scorer, outer *args, found *needs) Checker {
 
 // partially allows the scorer and its nested ones to read the text of an answer that was blocked midway, when the
 // suite says so.
-func partially(n yamlnode.Node, s Checker) Checker {
+func partially(n yamlnode.Node, s AnswerScorer) AnswerScorer {
 	if n.IsZero() || n.Word("allow") == "" || s == nil {
 		return s
 	}
@@ -237,7 +237,7 @@ func partially(n yamlnode.Node, s Checker) Checker {
 type Compiled struct {
 	spec   *suite.Scorer
 	needs  suite.Needs
-	scorer Checker
+	scorer AnswerScorer
 	by     Table
 }
 
@@ -298,7 +298,7 @@ func (c *Compiled) Score(a *Answer) (score eval.Score, err error) {
 }
 
 // overCandidates scores the chosen candidates: one, or all with the least result.
-func overCandidates(picked suite.CandidatePick, s Checker, a *Answer) Finding {
+func overCandidates(picked suite.CandidatePick, s AnswerScorer, a *Answer) Finding {
 	candidates := len(a.Response.Candidates)
 	if !picked.All || candidates < 2 {
 		return s.Score(a.pick(picked.Index))

@@ -106,7 +106,7 @@ func (a args) selector(step yamlnode.Node, key string) *selector {
 
 // selecting gives the scorer an answer that consists of the selected part. Without such a part, a text scorer
 // fails, and `not:` keeps that.
-func selecting(steps []selectStep, s Checker) Checker {
+func selecting(steps []selectStep, s AnswerScorer) AnswerScorer {
 	if len(steps) == 0 || s == nil {
 		return s
 	}
@@ -158,11 +158,11 @@ func (t Table) looksAtText(entry yamlnode.Node) bool {
 }
 
 func missing(format string, args ...any) (string, *Finding) {
-	return "", new(without(format, args...))
+	return "", new(Uncheckable(format, args...))
 }
 
 func unscoredText(format string, args ...any) (string, *Finding) {
-	return "", new(unscored(format, args...))
+	return "", new(Unscored(format, args...))
 }
 
 func regexSelector(n, group yamlnode.Node) *selector {

@@ -74,22 +74,22 @@ func finishReasons() shape.Shape {
 	return shape.OneOrMore(shape.Suggesting(append([]string{"STOP", "MAX_TOKENS", "TOOL_CALLS"}, eval.BlockReasons...)...))
 }
 
-func compileFinishReason(a args) Checker {
+func compileFinishReason(a args) AnswerScorer {
 	if a.Args.IsMapping() {
 		a.Args.Errorf("such as `finishReason: STOP`", "`finishReason` takes a reason or a list of them")
 		return nil
 	}
-	want := finishReasonCheck(a.Args.Strings())
+	want := finishReasonScorer(a.Args.Strings())
 	if len(want) == 0 && a.Args.IsSequence() || slices.Contains(want, "") {
 		a.Args.Errorf("such as [STOP, MAX_TOKENS]", "`finishReason` needs at least one reason")
 	}
 	return want
 }
 
-// finishReasonCheck has the expected reasons.
-type finishReasonCheck []string
+// finishReasonScorer has the expected reasons.
+type finishReasonScorer []string
 
-func (want finishReasonCheck) Score(a *Answer) Finding {
+func (want finishReasonScorer) Score(a *Answer) Finding {
 	if a.Candidate == nil {
 		f, _ := noText(a)
 		return f
@@ -101,11 +101,11 @@ func (want finishReasonCheck) Score(a *Answer) Finding {
 	}
 	switch {
 	case slices.Contains(want, got), vendor != "" && slices.Contains(want, vendor):
-		return yes("finish reason %s", shown)
+		return Pass("finish reason %s", shown)
 	case got == "":
-		return no("the answer has no finish reason, expected %s", strings.Join(want, " or "))
+		return Fail("the answer has no finish reason, expected %s", strings.Join(want, " or "))
 	}
-	return no("finish reason %s, expected %s", shown, strings.Join(want, " or "))
+	return Fail("finish reason %s, expected %s", shown, strings.Join(want, " or "))
 }
 
 func safetyKeys() shape.Block {
@@ -125,12 +125,12 @@ func safetyKeys() shape.Block {
 	}
 }
 
-func compileSafety(a args) Checker {
+func compileSafety(a args) AnswerScorer {
 	m := a.Args.Map(safetyKeys().Names()...)
 	if !a.Args.IsMapping() {
 		return nil
 	}
-	c := safetyCheck{
+	c := safetyScorer{
 		categories: m.Get("category").Strings(),
 		min:        level(m.Get("min")), max: level(m.Get("max")),
 		ofPrompt: m.Get("of").Word("answer", "prompt") == "prompt",
@@ -148,7 +148,7 @@ func compileSafety(a args) Checker {
 	return c
 }
 
-type blockCheck struct {
+type blockedScorer struct {
 	want    bool
 	reasons []string
 	by      string
@@ -161,8 +161,8 @@ func blockedKeys() shape.Block {
 	}}
 }
 
-func compileBlocked(a args) Checker {
-	c := blockCheck{want: true}
+func compileBlocked(a args) AnswerScorer {
+	c := blockedScorer{want: true}
 	switch {
 	case a.Args.IsMapping():
 		m := a.Args.Map(blockedKeys().Names()...)
@@ -180,7 +180,7 @@ func compileBlocked(a args) Checker {
 }
 
 // readScalar reads true, false or a reason.
-func (c *blockCheck) readScalar(n yamlnode.Node) {
+func (c *blockedScorer) readScalar(n yamlnode.Node) {
 	switch text := n.Str(); {
 	case n.IsBool(), text == "true", text == "false": // as text, from a template
 		c.want = n.Bool()
@@ -192,21 +192,21 @@ func (c *blockCheck) readScalar(n yamlnode.Node) {
 }
 
 // Score looks for a block in the prompt's feedback and the chosen candidate.
-func (c blockCheck) Score(a *Answer) Finding {
+func (c blockedScorer) Score(a *Answer) Finding {
 	got, by := blockOf(a)
 	switch {
 	case !c.want && got == "":
-		return yes("not blocked")
+		return Pass("not blocked")
 	case !c.want:
-		return no("the %s was blocked (%s)", by, got)
+		return Fail("the %s was blocked (%s)", by, got)
 	case got == "":
-		return no("not blocked, expected a block")
+		return Fail("not blocked, expected a block")
 	case c.by != "" && by != c.by:
-		return no("the %s was blocked (%s), expected a block of the %s", by, got, c.by)
+		return Fail("the %s was blocked (%s), expected a block of the %s", by, got, c.by)
 	case len(c.reasons) > 0 && !slices.Contains(c.reasons, got):
-		return no("the %s was blocked for %s, expected %s", by, got, strings.Join(c.reasons, " or "))
+		return Fail("the %s was blocked for %s, expected %s", by, got, strings.Join(c.reasons, " or "))
 	}
-	return yes("the %s was blocked (%s)", by, got)
+	return Pass("the %s was blocked (%s)", by, got)
 }
 
 // blockOf says why the service blocked something, and whether that was the prompt or the answer.
@@ -220,7 +220,7 @@ func blockOf(a *Answer) (reason, by string) {
 	return "", ""
 }
 
-func compileChunks(a args) Checker {
+func compileChunks(a args) AnswerScorer {
 	var s span
 	if a.Args.IsMapping() {
 		s = spanOf(a.Args.Map(boundsKeys().Names()...))
@@ -234,11 +234,11 @@ func compileChunks(a args) Checker {
 		n := a.Timing.Chunks
 		switch {
 		case n == 0:
-			return unscored("the answer was not streamed: set `stream: true` on the target")
+			return Unscored("the answer was not streamed: set `stream: true` on the target")
 		case s.holds(float64(n)):
-			return yes("%s", diag.Count(n, "chunk"))
+			return Pass("%s", diag.Count(n, "chunk"))
 		}
-		return no("%s, expected %s", diag.Count(n, "chunk"), s)
+		return Fail("%s, expected %s", diag.Count(n, "chunk"), s)
 	})
 }
 
@@ -251,7 +251,7 @@ func tokensKeys() shape.Block {
 	}
 }
 
-func compileTokens(a args) Checker {
+func compileTokens(a args) AnswerScorer {
 	var s span
 	of := "output"
 	if a.Args.IsMapping() {
@@ -270,8 +270,8 @@ func compileTokens(a args) Checker {
 		got := map[string]int{"output": a.Usage.OutputTokens, "prompt": a.Usage.PromptTokens, "total": a.Usage.TotalTokens}[of]
 		text := fmt.Sprintf("%d %s tokens (%s)", got, of, a.Usage.Source)
 		if s.holds(float64(got)) {
-			return yes("%s", text)
+			return Pass("%s", text)
 		}
-		return no("%s, expected %s", text, s)
+		return Fail("%s, expected %s", text, s)
 	})
 }

@@ -32,7 +32,7 @@ func similarKeys() shape.Block {
 	}
 }
 
-func compileSimilar(a args) Checker {
+func compileSimilar(a args) AnswerScorer {
 	m := a.Args.Map(similarKeys().Names()...)
 	if !a.Args.IsMapping() {
 		return nil
@@ -60,7 +60,7 @@ func compileSimilar(a args) Checker {
 // nearest compares the answer with each reference; the most similar counts.
 func nearest(a *Answer, references []string, least float64) Finding {
 	if a.Context == nil {
-		return unscored("the embeddings are not at hand")
+		return Unscored("the embeddings are not at hand")
 	}
 	vectors := &a.Context.Vectors
 	got := vectors.of(a.Candidate.Text)
@@ -73,7 +73,7 @@ func nearest(a *Answer, references []string, least float64) Finding {
 		}
 		c, ok := cosine(got, want)
 		if !ok {
-			return unscored(
+			return Unscored(
 				"the embeddings of %s and %s cannot be compared: one of them is zero, or they differ in length",
 				quote(a.Candidate.Text), quote(ref),
 			)
@@ -90,5 +90,5 @@ func nearest(a *Answer, references []string, least float64) Finding {
 		bound = fmt.Sprintf(", at least %g is expected", least)
 	}
 	// The tolerance is for a cosine of 1 that rounding puts below it.
-	return graded(max(0, best), best >= least-1e-12, "similarity %.3f to %s%s: %s", best, quote(of), bound, quote(a.Candidate.Text))
+	return Graded(max(0, best), best >= least-1e-12, "similarity %.3f to %s%s: %s", best, quote(of), bound, quote(a.Candidate.Text))
 }

@@ -30,28 +30,28 @@ func snapshotKind() Kind {
 	}
 }
 
-func compileSnapshot(a args) Checker {
+func compileSnapshot(a args) AnswerScorer {
 	named, ok := a.snapshotFile()
 	if !ok {
 		return nil
 	}
 	a.needs.Snapshots = append(a.needs.Snapshots, named)
-	c := snapshotCheck{named, a.Suite, a.fold()}
-	return Func(c.score)
+	return snapshotScorer{named, a.Suite, a.fold()}
 }
 
-type snapshotCheck struct {
+type snapshotScorer struct {
 	named string
 	home  *suite.Suite
 	fold  fold
 }
 
-func (c snapshotCheck) score(a *Answer) Finding {
+// Score compares the answer with its file, and records it as one that may be accepted.
+func (c snapshotScorer) Score(a *Answer) Finding {
 	if missing, ok := noText(a); ok {
 		return missing
 	}
 	if a.Context == nil || c.home == nil {
-		return unscored("the trial of the answer is not known")
+		return Unscored("the trial of the answer is not known")
 	}
 	trial := a.Context.Trial
 	trial.Suite = c.home.Name // an earlier version may have another suite name
@@ -64,7 +64,7 @@ func (c snapshotCheck) score(a *Answer) Finding {
 	case acceptable:
 		a.Context.Snapshots = append(a.Context.Snapshots, s)
 	case !s.Exists:
-		return unscored("there is no expected answer yet, and this one cannot be: it is empty or was blocked")
+		return Unscored("there is no expected answer yet, and this one cannot be: it is empty or was blocked")
 	}
 	return s.finding(c.fold)
 }
@@ -72,11 +72,11 @@ func (c snapshotCheck) score(a *Answer) Finding {
 func (s *Snapshot) finding(f fold) Finding {
 	switch {
 	case !s.Exists:
-		return unscored("%s: `evalrun accept RUN` writes it", eval.NothingAccepted)
+		return Unscored("%s: `evalrun accept RUN` writes it", eval.NothingAccepted)
 	case s.Same:
-		return yes("the answer is that of %s: %s", s.File, quote(s.Got))
+		return Pass("the answer is that of %s: %s", s.File, quote(s.Got))
 	}
-	out := no(
+	out := Fail(
 		"expected %s (%s), got %s%s",
 		quote(s.Want),
 		s.File,

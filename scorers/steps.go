@@ -13,13 +13,13 @@ func stepsKind() Kind {
 	}
 }
 
-func compileSteps(a args) Checker {
+func compileSteps(a args) AnswerScorer {
 	s := countOf(a)
 	return Func(func(a *Answer) Finding {
 		n := a.stepCount()
 		if s.holds(float64(n)) {
-			return yes("%s", diag.Count(n, "step"))
+			return Pass("%s", diag.Count(n, "step"))
 		}
-		return no("%s, expected %s", diag.Count(n, "step"), s)
+		return Fail("%s, expected %s", diag.Count(n, "step"), s)
 	})
 }

@@ -52,7 +52,7 @@ func textKinds() []Kind {
 	}
 }
 
-func compileEquals(a args) Checker {
+func compileEquals(a args) AnswerScorer {
 	f, want := a.fold(), a.wantedTexts(true)
 	folded := make([]string, len(want)) // the whole answer is compared, so both sides are trimmed
 	for i, w := range want {
@@ -60,9 +60,9 @@ func compileEquals(a args) Checker {
 	}
 	return onText(f, func(got, text string) Finding {
 		if slices.Contains(folded, text) {
-			return yes("the answer is %s", quote(got))
+			return Pass("the answer is %s", quote(got))
 		}
-		out := no("expected %s, got %s%s", quoteAny(want), quote(got), cmp.Or(f.formNote(got, want, equalTexts), slight(text, folded)))
+		out := Fail("expected %s, got %s%s", quoteAny(want), quote(got), cmp.Or(f.formNote(got, want, equalTexts), slight(text, folded)))
 		if len(want) == 1 && (strings.Contains(got, "\n") || len(got) > maxQuoted) {
 			out.Diff = fmt.Sprintf("expected: %s\nactual:   %s", want[0], got)
 		}
@@ -80,28 +80,28 @@ func foldAll(f fold, texts []string) []string {
 	return out
 }
 
-func oneText(verb, verbs string, test textTest) func(args) Checker {
-	return func(a args) Checker { return anyOf(a, a.wantedTexts(false), verb, verbs, test) }
+func oneText(verb, verbs string, test textTest) func(args) AnswerScorer {
+	return func(a args) AnswerScorer { return anyOf(a, a.wantedTexts(false), verb, verbs, test) }
 }
 
-func anyText(verb, verbs string, test textTest) func(args) Checker {
-	return func(a args) Checker { return anyOf(a, a.wantedTexts(true), verb, verbs, test) }
+func anyText(verb, verbs string, test textTest) func(args) AnswerScorer {
+	return func(a args) AnswerScorer { return anyOf(a, a.wantedTexts(true), verb, verbs, test) }
 }
 
-func anyOf(a args, want []string, verb, verbs string, test textTest) Checker {
+func anyOf(a args, want []string, verb, verbs string, test textTest) AnswerScorer {
 	f := a.fold()
 	folded := foldAll(f, want)
 	return onText(f, func(got, text string) Finding {
 		for i, w := range folded {
 			if test(text, w) {
-				return yes("the answer %s %s", verbs, quote(want[i]))
+				return Pass("the answer %s %s", verbs, quote(want[i]))
 			}
 		}
-		return no("the answer does not %s %s: %s%s", verb, quoteAny(want), quote(got), f.formNote(got, want, test))
+		return Fail("the answer does not %s %s: %s%s", verb, quoteAny(want), quote(got), f.formNote(got, want, test))
 	})
 }
 
-func compileContainsAll(a args) Checker {
+func compileContainsAll(a args) AnswerScorer {
 	f, want := a.fold(), a.wantedTexts(true)
 	folded := foldAll(f, want)
 	return onText(f, func(got, text string) Finding {
@@ -112,13 +112,13 @@ func compileContainsAll(a args) Checker {
 			}
 		}
 		if len(missing) == 0 {
-			return yes("the answer contains all of %s", quoteList(want))
+			return Pass("the answer contains all of %s", quoteList(want))
 		}
-		return no("the answer does not contain %s: %s%s", quoteList(missing), quote(got), f.formNote(got, missing, strings.Contains))
+		return Fail("the answer does not contain %s: %s%s", quoteList(missing), quote(got), f.formNote(got, missing, strings.Contains))
 	})
 }
 
-func compileRegex(a args) Checker {
+func compileRegex(a args) AnswerScorer {
 	pattern := textOf(a.Args)
 	if pattern == "" {
 		a.Args.Errorf("such as '^[0-9]+$'", "`regex` needs an expression")
@@ -138,11 +138,11 @@ func compileRegex(a args) Checker {
 	}
 	return onText(f, func(got, text string) Finding {
 		if why := compiled.tooMuch(text, false); why != "" {
-			return unscored("%s", why)
+			return Unscored("%s", why)
 		}
 		if m := compiled.re.FindStringIndex(text); m != nil {
-			return yes("/%s/ matches %s", pattern, quote(text[m[0]:m[1]]))
+			return Pass("/%s/ matches %s", pattern, quote(text[m[0]:m[1]]))
 		}
-		return no("/%s/ does not match %s", pattern, quote(got))
+		return Fail("/%s/ does not match %s", pattern, quote(got))
 	})
 }

@@ -23,16 +23,16 @@ func (f fold) formNote(got string, want []string, same textTest) string {
 
 // formsApart is formNote for a scorer without that option.
 func formsApart(got string, want []string, same textTest) string {
-	note, _ := fold{normalize: "none"}.formApart(got, want, same)
+	note, _ := fold{normalize: asWritten}.formApart(got, want, same)
 	if note == "" {
 		return ""
 	}
 	return " (" + note + ")"
 }
 
-func (f fold) formApart(got string, want []string, same textTest) (note, form string) {
-	for _, form := range []string{"nfc", "nfkc"} {
-		if f.normalize == form || f.normalize == "nfkc" {
+func (f fold) formApart(got string, want []string, same textTest) (note string, form unicodeForm) {
+	for _, form := range []unicodeForm{formNFC, formNFKC} {
+		if f.normalize == form || f.normalize == formNFKC {
 			continue
 		}
 		alike := f
@@ -53,14 +53,14 @@ func (f fold) formApart(got string, want []string, same textTest) (note, form st
 }
 
 // formDifference names the first character that the two texts encode differently.
-func formDifference(got, want, name string) string {
+func formDifference(got, want string, name unicodeForm) string {
 	form := norm.NFC
-	if name == "nfkc" {
+	if name == formNFKC {
 		form = norm.NFKC
 	}
 	describe := func(shown, here, there string) string {
 		return fmt.Sprintf("equal after %s normalization: %s is %s in the answer and %s in the expected text",
-			strings.ToUpper(name), cutText(shown), codePoints(here), codePoints(there))
+			strings.ToUpper(string(name)), cutText(shown), codePoints(here), codePoints(there))
 	}
 	inGot, inWant := variants(got, form), variants(want, form)
 	for _, w := range segments(want) {

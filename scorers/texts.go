@@ -20,7 +20,7 @@ func textKeys() shape.Block {
 	return shape.Block{Keys: []shape.Key{
 		{Name: "ignoreCase", Is: shape.Bool, Doc: "Full Unicode case folding of both sides."},
 		{Name: "trim", Is: shape.Bool, Doc: "White space around the answer does not matter."},
-		{Name: "normalize", Is: shape.Word("nfc", "nfkc", "none"), Doc: "The Unicode form of both sides; nfc when not given."},
+		{Name: "normalize", Is: wordShape(unicodeForms()), Doc: "The Unicode form of both sides; nfc when not given."},
 	}}
 }
 
@@ -29,16 +29,27 @@ func textOptions() []string { return textKeys().Names() }
 const textOptionsDoc = "Options next to it: `ignoreCase: true` (full Unicode case folding), `trim: true` (white " +
 	"space around the answer), `normalize: nfc | nfkc | none` (default nfc, on both sides)."
 
+// unicodeForm is the Unicode form that texts are compared in.
+type unicodeForm string
+
+const (
+	formNFC   unicodeForm = "nfc"
+	formNFKC  unicodeForm = "nfkc"
+	asWritten unicodeForm = "none"
+)
+
+func unicodeForms() []unicodeForm { return []unicodeForm{formNFC, formNFKC, asWritten} }
+
 // fold normalizes two texts for comparison.
 type fold struct {
 	ignoreCase, trim bool
-	normalize        string
+	normalize        unicodeForm
 }
 
 func (a args) fold() fold {
-	f := fold{ignoreCase: a.option("ignoreCase").Bool(), trim: a.option("trim").Bool(), normalize: "nfc"}
+	f := fold{ignoreCase: a.option("ignoreCase").Bool(), trim: a.option("trim").Bool(), normalize: formNFC}
 	if n := a.option("normalize"); !n.IsZero() {
-		f.normalize = n.Word("nfc", "nfkc", "none")
+		f.normalize = readWord(n, unicodeForms())
 	}
 	return f
 }
@@ -56,9 +67,9 @@ func (f fold) text(s string) string {
 
 func (f fold) form(s string) string {
 	switch f.normalize {
-	case "none":
+	case asWritten:
 		return s
-	case "nfkc":
+	case formNFKC:
 		return norm.NFKC.String(s)
 	}
 	return norm.NFC.String(s)
@@ -123,31 +134,31 @@ func textOf(n yamlnode.Node) string {
 	return n.Str()
 }
 
-// onText makes a scorer that checks the candidate's text. An answer without text always fails.
-func onText(f fold, check func(got, folded string) Finding) Checker {
+// onText makes a scorer of the candidate's text. An answer without text always fails.
+func onText(f fold, score func(got, folded string) Finding) AnswerScorer {
 	return Func(func(a *Answer) Finding {
 		if missing, ok := noText(a); ok {
 			return missing
 		}
-		return check(a.Candidate.Text, f.text(a.Candidate.Text))
+		return score(a.Candidate.Text, f.text(a.Candidate.Text))
 	})
 }
 
 func noText(a *Answer) (Finding, bool) {
 	switch {
 	case a.Candidate == nil && a.Response.PromptBlock() != "":
-		return without("there is no answer: the prompt was blocked (%s)", a.Response.PromptBlock()), true
+		return Uncheckable("there is no answer: the prompt was blocked (%s)", a.Response.PromptBlock()), true
 	case a.Candidate == nil && len(a.Response.Candidates) == 0:
-		return without("there is no answer"), true
+		return Uncheckable("there is no answer"), true
 	case a.Candidate == nil:
-		return without("there is no candidate %d, only %d in all", a.Index, len(a.Response.Candidates)), true
+		return Uncheckable("there is no candidate %d, only %d in all", a.Index, len(a.Response.Candidates)), true
 	case a.Candidate.PartlyBlocked() != "" && !a.Partial:
-		return without("the answer was blocked (%s) after %s of text; `partial: allow` scores those", a.Candidate.Block(),
+		return Uncheckable("the answer was blocked (%s) after %s of text; `partial: allow` scores those", a.Candidate.Block(),
 			diag.Count(utf8.RuneCountInString(a.Candidate.Text), "character")), true
 	case !blank.Is(a.Candidate.Text):
 		return Finding{}, false
 	}
-	return without("the answer has no text%s", whyEmpty(a.Candidate)), true
+	return Uncheckable("the answer has no text%s", whyEmpty(a.Candidate)), true
 }
 
 // whyEmpty explains why a candidate has no text, as far as the service says.
@@ -166,10 +177,4 @@ func whyEmpty(c *eval.Candidate) string {
 		shown += fmt.Sprintf(" (finish reason %s)", c.FinishReason)
 	}
 	return shown
-}
-
-// without is a failure that `not:` does not turn into a pass. It is for answers without anything to check,
-// unreadable ones, and those whose length alone decides.
-func without(format string, args ...any) Finding {
-	return Finding{state: uncheckable, Reason: fmt.Sprintf(format, args...)}
 }

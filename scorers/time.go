@@ -8,16 +8,16 @@ import (
 	"github.com/evalrun/evalrun/internal/shape"
 )
 
-func compileLatency(a args) Checker {
+func compileLatency(a args) AnswerScorer {
 	within := withinTime(a)
 	return Func(func(a *Answer) Finding { return within(a.Timing.LatencyMs) })
 }
 
-func compileFirstToken(a args) Checker {
+func compileFirstToken(a args) AnswerScorer {
 	within := withinTime(a)
 	return Func(func(a *Answer) Finding {
 		if a.Timing.Chunks == 0 {
-			return unscored("the answer was not streamed: set `stream: true` on the target")
+			return Unscored("the answer was not streamed: set `stream: true` on the target")
 		}
 		if f, none := noText(a); none && (a.Timing.FirstTokenMs == 0 || a.Candidate == nil || blank.Is(a.Candidate.Text)) {
 			return f
@@ -38,18 +38,18 @@ func timeKeys() shape.Block {
 
 func timeBounds() shape.Shape { return shape.Either(shape.Duration, timeKeys().Shape()) }
 
-// withinTime reads the bounds of a duration, and returns a check of milliseconds against them.
+// withinTime reads the bounds of a duration, and returns what compares milliseconds with them.
 func withinTime(a args) func(ms float64) Finding {
 	shortest, longest := timeBoundsOf(a)
 	return func(ms float64) Finding {
 		got := time.Duration(ms * float64(time.Millisecond)).Round(time.Millisecond)
 		switch {
 		case longest > 0 && ms > eval.Milliseconds(longest):
-			return no("%s, at most %s is allowed", got, longest)
+			return Fail("%s, at most %s is allowed", got, longest)
 		case ms < eval.Milliseconds(shortest):
-			return no("%s, at least %s is expected", got, shortest)
+			return Fail("%s, at least %s is expected", got, shortest)
 		}
-		return yes("%s", got)
+		return Pass("%s", got)
 	}
 }
 

@@ -15,7 +15,7 @@ func toolErrorsKind() Kind {
 	}
 }
 
-func compileToolErrors(a args) Checker {
+func compileToolErrors(a args) AnswerScorer {
 	s := countOf(a)
 	return Func(func(a *Answer) Finding {
 		n, shown := 0, ""
@@ -30,8 +30,8 @@ func compileToolErrors(a args) Checker {
 			}
 		}
 		if s.holds(float64(n)) {
-			return yes("%s%s", diag.Count(n, "tool error"), shown)
+			return Pass("%s%s", diag.Count(n, "tool error"), shown)
 		}
-		return no("%s, expected %s%s", diag.Count(n, "tool error"), s, shown)
+		return Fail("%s, expected %s%s", diag.Count(n, "tool error"), s, shown)
 	})
 }

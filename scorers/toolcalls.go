@@ -44,17 +44,28 @@ const (
 	callsSubset    callMode = "subset"
 )
 
-func callModes() []string { return []string{"exact", "unordered", "inOrder", "superset", "subset"} }
+func callModes() []callMode {
+	return []callMode{callsExact, callsUnordered, callsInOrder, callsSuperset, callsSubset}
+}
 
-func argModes() []string { return []string{"exact", "subset", "ignore"} }
+// argMode says how the arguments of a call are compared with those of a listed one.
+type argMode string
+
+const (
+	argsExact  argMode = "exact"
+	argsSubset argMode = "subset"
+	argsIgnore argMode = "ignore"
+)
+
+func argModes() []argMode { return []argMode{argsExact, argsSubset, argsIgnore} }
 
 func toolCallsKeys() shape.Block {
 	return shape.Block{
 		Need: []string{"calls"},
 		Keys: []shape.Key{
 			{Name: "calls", Is: shape.Filled(callKeys().Shape()), Doc: "The calls that are expected."},
-			{Name: "mode", Is: shape.Word(callModes()...), Doc: "How the calls are compared with those listed; exact when not given."},
-			{Name: "args", Is: shape.Word(argModes()...), Doc: "How arguments are compared; exact when not given."},
+			{Name: "mode", Is: wordShape(callModes()), Doc: "How the calls are compared with those listed; exact when not given."},
+			{Name: "args", Is: wordShape(argModes()), Doc: "How arguments are compared; exact when not given."},
 		},
 	}
 }
@@ -72,35 +83,35 @@ func callKeys() shape.Block {
 // maxListedCalls bounds the calls that a scorer may list.
 const maxListedCalls = 1000
 
-// callsCheck has the expected calls, and how to compare them.
-type callsCheck struct {
+// toolCallsScorer has the expected calls, and how to compare them.
+type toolCallsScorer struct {
 	want []readCall
 	mode callMode
-	args string
+	args argMode
 }
 
-func compileToolCalls(a args) Checker {
+func compileToolCalls(a args) AnswerScorer {
 	if a.Args.IsScalar() {
 		a.Args.Word("none")
-		return callsCheck{mode: callsSubset, args: "ignore"}
+		return toolCallsScorer{mode: callsSubset, args: argsIgnore}
 	}
 	m := a.Args.Map(toolCallsKeys().Names()...)
 	if !a.Args.IsMapping() {
 		return nil
 	}
-	c := callsCheck{mode: callsExact, args: "exact"}
+	c := toolCallsScorer{mode: callsExact, args: argsExact}
 	if v := m.Get("mode"); !v.IsZero() {
-		c.mode = callMode(v.Word(callModes()...))
+		c.mode = readWord(v, callModes())
 	}
 	if v := m.Get("args"); !v.IsZero() {
-		c.args = v.Word(argModes()...)
+		c.args = readWord(v, argModes())
 	}
 	c.read(m.Need("calls"), a.needs)
 	return c
 }
 
 // read reads the listed calls.
-func (c *callsCheck) read(calls yamlnode.Node, needs *needs) {
+func (c *toolCallsScorer) read(calls yamlnode.Node, needs *needs) {
 	for _, n := range calls.Seq() {
 		m := n.Map(callKeys().Names()...)
 		name, args := m.Need("name"), m.Get("args")
@@ -123,7 +134,7 @@ func (c *callsCheck) read(calls yamlnode.Node, needs *needs) {
 }
 
 // Score compares the answer's calls with the listed ones.
-func (c callsCheck) Score(a *Answer) Finding {
+func (c toolCallsScorer) Score(a *Answer) Finding {
 	got := readCalls(a.calls())
 	f := c.compare(got)
 	if cut, short := cutShort(a); short && !c.decided(f) {
@@ -136,7 +147,7 @@ func (c callsCheck) Score(a *Answer) Finding {
 }
 
 // decided reports whether further calls could not change the finding.
-func (c callsCheck) decided(f Finding) bool {
+func (c toolCallsScorer) decided(f Finding) bool {
 	switch c.mode {
 	case callsInOrder, callsSuperset:
 		return f.state == passed
@@ -146,30 +157,30 @@ func (c callsCheck) decided(f Finding) bool {
 	return false
 }
 
-func (c callsCheck) compare(got []readCall) Finding {
+func (c toolCallsScorer) compare(got []readCall) Finding {
 	if len(c.want)+len(got) == 0 {
-		return yes("no tool was called")
+		return Pass("no tool was called")
 	}
 	m := newCallMatcher(c.args)
 	pairs := m.pair(c.want, got)
 	ok := c.holds(&m, got, &pairs)
 	switch {
 	case m.left < 0 && c.differ(len(got)):
-		return without("%s cannot be as expected: %d are listed", diag.Count(len(got), "tool call"), len(c.want))
+		return Uncheckable("%s cannot be as expected: %d are listed", diag.Count(len(got), "tool call"), len(c.want))
 	case m.left < 0:
-		return unscored("%s are too many to compare with the %d listed", diag.Count(len(got), "tool call"), len(c.want))
+		return Unscored("%s are too many to compare with the %d listed", diag.Count(len(got), "tool call"), len(c.want))
 	case ok:
-		return yes("the tool calls are as expected: %s", inReason.list(got))
+		return Pass("the tool calls are as expected: %s", inReason.list(got))
 	}
 	f := c.wrong(got, c.detail(&pairs))
-	if c.args != "ignore" && slices.ContainsFunc(got, c.unread) {
+	if c.args != argsIgnore && slices.ContainsFunc(got, c.unread) {
 		f.state = uncheckable
 	}
 	return f
 }
 
 // differ reports whether the number of calls alone rules out a match.
-func (c callsCheck) differ(got int) bool {
+func (c toolCallsScorer) differ(got int) bool {
 	switch c.mode {
 	case callsInOrder, callsSuperset:
 		return got < len(c.want)
@@ -180,12 +191,12 @@ func (c callsCheck) differ(got int) bool {
 }
 
 // unread reports a call of a listed tool with unreadable arguments: `not:` must not pass because of it.
-func (c callsCheck) unread(got readCall) bool {
+func (c toolCallsScorer) unread(got readCall) bool {
 	return got.malformed() && slices.ContainsFunc(c.want, func(w readCall) bool { return w.name == got.name })
 }
 
 // holds reports whether the calls are as expected. pairs are listed calls with actual ones.
-func (c callsCheck) holds(m *callMatcher, got []readCall, pairs *callPairs) bool {
+func (c toolCallsScorer) holds(m *callMatcher, got []readCall, pairs *callPairs) bool {
 	switch c.mode {
 	case callsExact:
 		return len(got) == len(c.want) && m.inOrder(c.want, got)
@@ -200,10 +211,10 @@ func (c callsCheck) holds(m *callMatcher, got []readCall, pairs *callPairs) bool
 }
 
 // wrong is the finding for calls that are not as expected.
-func (c callsCheck) wrong(got []readCall, detail string) Finding {
+func (c toolCallsScorer) wrong(got []readCall, detail string) Finding {
 	wanted := inReason
-	wanted.noArgs, wanted.open = c.args == "ignore", c.args == "subset"
-	f := no("expected %s, got %s%s", c.expected(wanted.list(c.want)), inReason.list(got), detail)
+	wanted.noArgs, wanted.open = c.args == argsIgnore, c.args == argsSubset
+	f := Fail("expected %s, got %s%s", c.expected(wanted.list(c.want)), inReason.list(got), detail)
 	if len(c.want)+len(got) > 2 {
 		wanted.bytes = maxListedBytes
 		expected, actual := wanted.lines(c.want, maxListed), callView{bytes: maxListedBytes}.lines(got, maxListed)
@@ -216,7 +227,7 @@ func (c callsCheck) wrong(got []readCall, detail string) Finding {
 const maxListed, maxListedBytes = 50, 1000
 
 // expected describes the expectation on the listed calls.
-func (c callsCheck) expected(calls string) string {
+func (c toolCallsScorer) expected(calls string) string {
 	switch {
 	case len(c.want) == 0:
 		return calls
@@ -233,7 +244,7 @@ func (c callsCheck) expected(calls string) string {
 }
 
 // detail names the calls that differ, if they are few.
-func (c callsCheck) detail(p *callPairs) string {
+func (c toolCallsScorer) detail(p *callPairs) string {
 	missing, surplus := p.missing, p.surplus
 	switch {
 	case len(missing)+len(surplus) == 0 || c.mode == callsInOrder && len(missing) == 0:
@@ -257,7 +268,7 @@ func few(what string, calls []readCall) string {
 }
 
 // difference says where the arguments of two calls of one tool differ.
-func (c callsCheck) difference(want, got readCall) string {
+func (c toolCallsScorer) difference(want, got readCall) string {
 	if got.malformed() {
 		return "; the arguments are not a JSON object"
 	}
@@ -265,7 +276,7 @@ func (c callsCheck) difference(want, got readCall) string {
 	if wanted, _ := want.args.(map[string]any); len(wanted) == 0 {
 		return "; no arguments are listed: `args: ignore` compares names alone"
 	}
-	if c.args == "subset" {
+	if c.args == argsSubset {
 		args = within(want.args, args)
 	}
 	if jq.Unreadable(args) != "" {

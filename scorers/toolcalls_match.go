@@ -16,12 +16,12 @@ const maxCallSteps = 20_000_000
 
 // callMatcher compares calls.
 type callMatcher struct {
-	args    string // exact, subset or ignore
+	args    argMode
 	numbers func(a, b json.Number) bool
 	left    int // remaining values to compare; below 0, results do not count
 }
 
-func newCallMatcher(args string) callMatcher {
+func newCallMatcher(args argMode) callMatcher {
 	return callMatcher{args: args, numbers: jsondiff.Within(0), left: maxCallSteps}
 }
 
@@ -30,10 +30,10 @@ func (m *callMatcher) same(want, got readCall) bool {
 	if m.left--; want.name != got.name {
 		return false
 	}
-	if m.args == "ignore" {
+	if m.args == argsIgnore {
 		return true
 	}
-	return !got.malformed() && m.sameValue(want.args, got.args, m.args == "subset")
+	return !got.malformed() && m.sameValue(want.args, got.args, m.args == argsSubset)
 }
 
 // sameValue compares JSON values. With subset, the actual mapping may have more keys.

@@ -89,9 +89,9 @@ func sentBefore(r *eval.Request, steps int) eval.Request {
 // neverAnswered is a failure that `not:` does not turn into a pass: there was no answer to check.
 func neverAnswered(k, answered int, turns []eval.AnsweredCall) Finding {
 	if n := len(turns); n > 0 && turns[n-1].Block() != "" {
-		return without("turn %d was never answered: turn %d was blocked (%s)", k, answered, turns[n-1].Block())
+		return Uncheckable("turn %d was never answered: turn %d was blocked (%s)", k, answered, turns[n-1].Block())
 	}
-	return without("turn %d was never answered", k)
+	return Uncheckable("turn %d was never answered", k)
 }
 
 // conversation is the text of a conversation: a single turn verbatim, several with their roles. Tool calls and

@@ -23,9 +23,9 @@ func (v *Vectors) of(text string) []float64 {
 // missing is the finding for missing embeddings.
 func (v *Vectors) missing() Finding {
 	if v.Refused != "" {
-		return unscored("%s", v.Refused)
+		return Unscored("%s", v.Refused)
 	}
-	return unscored("the embeddings are not at hand")
+	return Unscored("the embeddings are not at hand")
 }
 
 // cosine is the cosine similarity of two vectors, a·b / (|a| |b|), from -1 to 1. It is false when undefined: for a

@@ -38,8 +38,8 @@ func xmlKeys() shape.Block {
 	}}
 }
 
-func compileXML(a args) Checker {
-	var x xmlCheck
+func compileXML(a args) AnswerScorer {
+	var x xmlScorer
 	if a.Args.IsScalar() {
 		a.Args.Word("wellFormed")
 	} else {
@@ -50,15 +50,15 @@ func compileXML(a args) Checker {
 		}
 		x.paths = xmlPaths(m.Get("required"))
 	}
-	return onText(fold{normalize: "none"}, func(got, _ string) Finding { return x.check(got) })
+	return onText(fold{normalize: asWritten}, func(got, _ string) Finding { return x.scoreText(got) })
 }
 
-type xmlCheck struct {
+type xmlScorer struct {
 	paths []string // paths of required elements
 	fence bool     // the XML may be in a fenced block
 }
 
-func (x xmlCheck) check(got string) Finding {
+func (x xmlScorer) scoreText(got string) Finding {
 	text := got
 	if x.fence {
 		text = unfenced(got)
@@ -66,18 +66,18 @@ func (x xmlCheck) check(got string) Finding {
 	missing, err := readXML(strings.TrimSpace(text), x.paths)
 	switch {
 	case err != nil && len(x.paths) == 0: // well-formedness is what the scorer checks
-		return no("not well-formed XML: %s%s: %s", err, fenceHint(text), quote(got))
+		return Fail("not well-formed XML: %s%s: %s", err, fenceHint(text), quote(got))
 	case err != nil:
-		return without("not well-formed XML: %s%s: %s", err, fenceHint(text), quote(got))
+		return Uncheckable("not well-formed XML: %s%s: %s", err, fenceHint(text), quote(got))
 	case len(missing) > 0:
-		return graded(
+		return Graded(
 			1-float64(len(missing))/float64(len(x.paths)), false, "the XML has no %s",
 			strings.Join(missing[:min(len(missing), 5)], ", "),
 		)
 	case len(x.paths) > 0:
-		return yes("the answer is well-formed XML and has %s", strings.Join(x.paths[:min(len(x.paths), 5)], ", "))
+		return Pass("the answer is well-formed XML and has %s", strings.Join(x.paths[:min(len(x.paths), 5)], ", "))
 	}
-	return yes("the answer is well-formed XML")
+	return Pass("the answer is well-formed XML")
 }
 
 // xmlPaths reads the paths of required elements.
