@@ -95,7 +95,7 @@ func (c choiceReply) read(_ *posed, fields jsonObject, r *eval.Ruling) *badReply
 	}
 	i := slices.IndexFunc(c, func(choice judgeWord) bool { return strings.EqualFold(choice.word, word) })
 	if i < 0 {
-		return notWanted("the choice %s is not among those that it was given", quote(word))
+		return notWanted("the judge was not given the choice %s", quote(word))
 	}
 	r.Choice, r.Value = c[i].word, c[i].value
 	return nil

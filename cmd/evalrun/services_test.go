@@ -83,12 +83,12 @@ func sent(body string) func(http.ResponseWriter, int64) {
 // vectors answers a request for embeddings, in the words of the openai protocol. How many texts are in one depends on what
 // else the machine has to do.
 func vectors(t *testing.T, request []byte) func(http.ResponseWriter, int64) {
-	var asked struct{ Input []string }
-	if err := json.Unmarshal(request, &asked); err != nil {
+	var texts struct{ Input []string }
+	if err := json.Unmarshal(request, &texts); err != nil {
 		t.Error(err)
 	}
 	var data []string
-	for i := range asked.Input {
+	for i := range texts.Input {
 		data = append(data, fmt.Sprintf(`{"index":%d,"embedding":[1,0]}`, i))
 	}
 	return sent(`{"data":[` + strings.Join(data, ",") + `]}`)
