@@ -77,8 +77,8 @@ func TestAChoiceCountsWhenBothOrdersAgree(t *testing.T) {
 		"always the second": {always(pick("B")), scorers.Tie, 0, 2, 2, ""},
 		"no JSON":           {always("A"), "", 0, 0, 4, "replied twice with no JSON object"},
 		"a score":           {always(`{"reason": "x", "score": 1}`), "", 0, 0, 4, "a key \"score\""},
-		"another letter":    {always(pick("C")), "", 0, 0, 4, `the choice "C" is not among`},
-		"a look-alike":      {always(pick("А")), "", 0, 0, 4, "is not among"}, // Cyrillic
+		"another letter":    {always(pick("C")), "", 0, 0, 4, `the judge was not given the choice "C"`},
+		"a look-alike":      {always(pick("А")), "", 0, 0, 4, "was not given the choice"}, // Cyrillic
 		"lower case":        {always(pick("a")), scorers.Tie, 2, 0, 2, ""},
 		"two letters":       {always(`{"reason": "x", "choice": ["A"]}`), "", 0, 0, 4, "no text"},
 		"malformed in one order": {func(q string) string {

@@ -41,7 +41,7 @@ func TestOwnTemplateKeepsTextsInFences(t *testing.T) {
 		}
 	}
 	for reply, why := range map[string]string{
-		`{"reason": "x", "choice": "D"}`: "is not among", `{"reason": "x", "score": 1}`: "a key \"score\"",
+		`{"reason": "x", "choice": "D"}`: "was not given the choice", `{"reason": "x", "score": 1}`: "a key \"score\"",
 	} {
 		s, questions := ruled(t, c, answer("x"), alwaysSays(reply))
 		if letter(s) != "u" {

@@ -89,7 +89,7 @@ func TestJudgeRepliesBecomeScores(t *testing.T) {
 		{byRubric, `{"reason": "x", "choice": "yes"}`, "u", `a key "choice"`},
 		{facts, `{"reason": "x", "choice": "SAME"}`, "p 1", "says same (1)"},
 		{facts, `{"reason": "x", "choice": "differsharmlessly"}`, "p 1", "says differsHarmlessly (1)"},
-		{facts, `{"reason": "x", "choice": "equal"}`, "u", `the choice "equal" is not among`},
+		{facts, `{"reason": "x", "choice": "equal"}`, "u", `the judge was not given the choice "equal"`},
 		{facts, `{"reason": "x", "choice": ["same"]}`, "u", "no text"},
 	} {
 		s, questions := judged(t, compile(t, test.entry), answer("Paris"), test.reply)

@@ -142,7 +142,7 @@ func TestRepliesThatDoNotCountLeavePairsUnjudged(t *testing.T) {
 	for said, want := range map[string]string{
 		"A":                           "replied twice with no JSON object",
 		"":                            "strict",
-		pick("C"):                     `the choice "C" is not among`,
+		pick("C"):                     `the judge was not given the choice "C"`,
 		`{"reason": "x", "score": 1}`: `a key "score"`,
 		`{"choice": "A"`:              "strict",
 	} {
