@@ -31,8 +31,11 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Options say what to run and how. All are optional but Suites.
+// Options say what to run and how. All are optional but Suites. Resume takes the suites, the selection and the sources of
+// the run itself.
 type Options struct {
+	// What runs.
+
 	// Dir is the folder in which relative paths begin and which has .evalrun, with runs, history and cache. "" is the
 	// working directory.
 	Dir string
@@ -43,63 +46,75 @@ type Options struct {
 	// "" is none, and untrusted suites take none. Its settings of reports, the run directory and recorded answers are for
 	// the command alone.
 	ProjectFile string
-	// Name and Labels of the run help to find it later. A label without a value has the value "".
-	Name   string
-	Labels map[string]string
-	// Emulator is short for Service.Emulator, so set one of them: a script that answers instead of a service, option.DemoScript or a file.
-	Emulator string
-
-	Service option.ServiceOptions
-	Limits  option.LimitOptions
-	Ledger  LedgerOptions
-	// Executor makes the attempts of calls, for example in other processes. nil: this process makes them.
-	Executor Executor
 	// Selection selects trials. Selection.Selected lists places of Trials. Such a part says nothing about the whole: it is
 	// not compared with a baseline, and Result.Open applies no gate to it.
 	Selection option.SelectionOptions
-	Sources   option.SourceOptions
-	Gate      option.GateOptions
-
 	// Vars replace variables of every case.
 	Vars map[string]string
 	// Seed makes the sample and the emulator reproducible.
 	Seed uint64
-	// Out is the run directory; "" makes a new one below .evalrun/runs.
-	Out string
-	// Reports are written when the run has ended. Each is FORMAT=PATH, or FORMAT to write it to Stdout.
-	Reports []string
-	// Stdout takes the reports without a path. nil discards them.
-	Stdout io.Writer
-	// Layout is how reports on Stdout look.
-	Layout reports.Options
+	// Scorers are custom kinds, in addition to the built-in ones.
+	Scorers []scorers.Kind
+	// Gate replaces rules of the suites' gates.
+	Gate option.GateOptions
+	// Errors makes Resume send the errors of a complete run again. Run ignores it.
+	Errors bool
+
+	// Where answers come from, and what they may cost.
+
+	Service option.ServiceOptions
+	// Emulator is short for Service.Emulator, so set one of them: a script that answers instead of a service,
+	// option.DemoScript or a file.
+	Emulator string
+	Sources  option.SourceOptions
+	Limits   option.LimitOptions
+	Ledger   LedgerOptions
+	// Executor makes the attempts of calls, for example in other processes. nil: this process makes them.
+	Executor Executor
+
+	// What is allowed.
+
 	// Untrusted suites can neither choose the service, nor read the environment, nor start programs, nor call other hosts.
 	Untrusted bool
 	// Allow lifts single restrictions of Untrusted, as --allow does: `program`, `http=HOST`, `services=HOST`.
 	Allow []string
 	// Trust allows a run that somebody else made to name the service and start programs, when it is resumed or rescored.
 	Trust bool
+
+	// What is written.
+
+	// Out is the run directory; "" makes a new one below .evalrun/runs.
+	Out string
+	// Name and Labels of the run help to find it later. A label without a value has the value "".
+	Name   string
+	Labels map[string]string
+	// Version is recorded in the run file and sent as user agent.
+	Version string
 	// NoContent keeps prompts and answers out of all files.
 	NoContent bool
 	// NoHistory leaves the run out of the history of Dir.
 	NoHistory bool
-	// Errors makes Resume send the errors of a complete run again.
-	Errors bool
-	// Scorers are custom kinds, in addition to the built-in ones.
-	Scorers []scorers.Kind
-	// Reading receives the name of a suite file and the path of each file that the suite is about to read, from any goroutine.
-	Reading func(suite, path string)
-	// Listing receives the name of a suite file, a glob of files that the suite is about to list, and a function. The
-	// function lists the paths that match the glob now. It needs Reading.
-	Listing func(suite, glob string, matches func() []string)
-	// Getenv replaces os.Getenv for the EVALRUN_* variables.
-	Getenv func(name string) string
-	// Version is recorded in the run file and sent as user agent.
-	Version string
+	// Reports are written when the run has ended. Each is FORMAT=PATH, or FORMAT to write it to Stdout.
+	Reports []string
+	// Stdout takes the reports without a path. nil discards them.
+	Stdout io.Writer
+	// Layout is how reports on Stdout look.
+	Layout reports.Options
+
+	// What a program around the run sees and does.
+
 	// Progress receives each Event, from one goroutine at a time except for notices.
 	Progress func(Event)
 	// Interrupt ends a run early. After the first value no new call is made, and calls in progress may finish; the second
 	// value abandons them. Canceling the context abandons them at once. Either way Resume continues the run.
 	Interrupt <-chan os.Signal
+	// Getenv replaces os.Getenv for the EVALRUN_* variables.
+	Getenv func(name string) string
+	// Reading receives the name of a suite file and the path of each file that the suite is about to read, from any goroutine.
+	Reading func(suite, path string)
+	// Listing receives the name of a suite file, a glob of files that the suite is about to list, and a function. The
+	// function lists the paths that match the glob now. It needs Reading.
+	Listing func(suite, glob string, matches func() []string)
 }
 
 // LedgerOptions name the server (`evalrun ledger`) whose limits this process shares with others. They are never part of
