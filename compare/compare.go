@@ -46,7 +46,7 @@ type CaseTotals struct {
 	Unused                     int // trials that did not run, or were left out, because the verdict was known early
 	LatencyMs, Tokens          Sum
 	Metrics                    []Sum // in the order of Side.Metrics
-	Chosen                     Sum   // a judge's choices against the other side: 1 won, 0.5 tie, 0 lost
+	HeadPreferred              Sum   // a judge's choices against the other side: 1 won, 0.5 tie, 0 lost
 	Contradicted               Sum   // over pairs of different answers: 1 where the choice changed with their order
 	First                      Sum   // over the judge's rulings for one answer: 1 where it chose the first
 	Classes                    []ClassCount
@@ -122,7 +122,7 @@ func Compare(base, head *Side, o Options) ArmComparison {
 	c.Cases.Units = m.units(option.MetricPass, base, head).n
 	c.Cases.CallsPerCase, c.Cases.TokensPerCase = costs(&judged)
 	c.Cases.Duplicates = m.groups.duplicates(&judged)
-	for _, metric := range o.metricsOf(base, head, m.chosen()) {
+	for _, metric := range o.metricsOf(base, head, m.hasPreferences()) {
 		one := m.metric(metric, base, head)
 		if g, gated := o.gatedAs(metric); gated {
 			one.Gated, one.Margin = true, &g.Margin
@@ -158,7 +158,7 @@ func (m *measure) withErrors(c *MetricComparison, paired *paired, base, head *Si
 	for _, p := range all.each {
 		c.HeadErrors += p.head.Errors
 		_, before := ofBase(p.base)
-		if _, now := ofHead(p.head); before && !now && p.head.Errors == 0 && !option.IsRatio(c.Name) && c.Name != option.MetricChoose {
+		if _, now := ofHead(p.head); before && !now && p.head.Errors == 0 && !option.IsRatio(c.Name) && c.Name != option.MetricPreference {
 			c.HeadErrors++ // judged, but without a value of this metric
 		}
 	}
@@ -184,7 +184,7 @@ func costs(pairs *pairs) (calls, tokens float64) {
 func (o *Options) metricsOf(base, head *Side, chosen bool) []string {
 	out := []string{option.MetricPass}
 	if chosen {
-		out = append(out, option.MetricChoose)
+		out = append(out, option.MetricPreference)
 	}
 	for _, name := range head.Metrics {
 		if slices.Contains(base.Metrics, name) && !slices.Contains(out, name) {

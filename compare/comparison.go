@@ -12,8 +12,8 @@ type Comparison struct {
 	// Why explains why the comparison as a whole is invalid, "" when it is valid.
 	Why      string   `json:"why,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
-	// Choice holds a judge's choices between the answers, nil without a judge.
-	Choice *PairwiseJudging `json:"choice,omitempty"`
+	// Preferences holds a judge's choices between the answers, nil without a judge.
+	Preferences *PreferenceTotals `json:"choice,omitempty"`
 	// Repeated lists suites that runs of this folder compared with the same baseline before.
 	Repeated []Repeated `json:"repeated,omitempty"`
 }
@@ -45,8 +45,8 @@ type ArmComparison struct {
 	Estimand string             `json:"estimand"`
 	Cases    Pairing            `json:"cases"`
 	Metrics  []MetricComparison `json:"metrics"`
-	// Choice is the judge's preference, nil without a judge.
-	Choice *ArmPreference `json:"choice,omitempty"`
+	// Preference is the judge's preference, nil without a judge.
+	Preference *ArmPreference `json:"choice,omitempty"`
 	// Flips are the cases whose outcome changed, worse ones first.
 	Flips  []Flip  `json:"flips,omitempty"`
 	Slices []Slice `json:"slices,omitempty"` // by tag, advisory

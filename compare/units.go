@@ -350,12 +350,12 @@ func (m *measure) values(metric string, base, head *Side) (ofBase, ofHead value)
 		return (*CaseTotals).blockRate, func(c *CaseTotals) (float64, bool) {
 			return Sum{float64(c.Blocked + errors(c)), c.answered() + errors(c)}.Mean()
 		}
-	case option.MetricChoose:
+	case option.MetricPreference:
 		return func(*CaseTotals) (float64, bool) { return indifferent, true }, func(c *CaseTotals) (float64, bool) {
 			if m.worst {
-				return Sum{c.Chosen.Total, max(c.Chosen.N, c.Ran)}.Mean()
+				return Sum{c.HeadPreferred.Total, max(c.HeadPreferred.N, c.Ran)}.Mean()
 			}
-			return c.Chosen.Mean()
+			return c.HeadPreferred.Mean()
 		}
 	}
 	atBase, atHead := slices.Index(base.Metrics, metric), slices.Index(head.Metrics, metric)

@@ -164,7 +164,7 @@ func (a *app) rank(ctx context.Context, run string, o compareOptions) error {
 		}
 		return a.compared(r, o.json)
 	}
-	p, err := a.runs.RankByChoice(ctx, run, o.CompareRequest)
+	p, err := a.runs.RankByPreference(ctx, run, o.CompareRequest)
 	if err != nil {
 		return err
 	}

@@ -40,9 +40,9 @@ type Chooser struct {
 	session    *harness.Session
 	config     runner.Config // for questions to the judge
 	plan       *runner.Plan
-	choosing   *scorers.Choosing
+	question   *scorers.PreferenceQuestion
 	base, head *journal.Document
-	total      compare.PairwiseJudging
+	total      compare.PreferenceTotals
 }
 
 // New finds the judge and connects to its service, by default that of the head run. It only requests the
@@ -77,9 +77,12 @@ func New(ctx context.Context, base, head *journal.Document, by ByJudge) (*Choose
 	c := &Chooser{
 		session: session, config: session.JudgeConfig(), base: base, head: head,
 		plan:     runner.NewPlan(nil, scorers.Builtin(), runner.Filter{}, j.Settings.Service.APIVersion),
-		choosing: scorers.NewChoosing(judge, cmp.Or(by.Criteria, judge.Criteria)),
+		question: scorers.NewPreferenceQuestion(judge, cmp.Or(by.Criteria, judge.Criteria)),
 	}
-	c.total = compare.PairwiseJudging{Judge: judge.Name, Model: judge.Model, Criteria: c.choosing.Criteria()}
+	c.total = compare.PreferenceTotals{
+		Judge:           judge.Name,
+		PreferenceJudge: compare.PreferenceJudge{Model: judge.Model, Criteria: c.question.Criteria()},
+	}
 	if err := session.CheckJudge(ctx, c.plan, judge); err != nil {
 		session.Close()
 		return nil, err
@@ -89,7 +92,7 @@ func New(ctx context.Context, base, head *journal.Document, by ByJudge) (*Choose
 
 // Compare compares both sides, with the judge's preference as one more metric.
 func (c *Chooser) Compare(ctx context.Context, what verdict.Comparing) (*compare.Comparison, error) {
-	what.Choose = func(base, head *compare.Side) (*compare.ArmPreference, error) { return c.arm(ctx, base, head) }
+	what.Prefer = func(base, head *compare.Side) (*compare.ArmPreference, error) { return c.arm(ctx, base, head) }
 	out, err := verdict.Compare(c.base, c.head, what)
 	if err != nil {
 		return nil, err
@@ -157,7 +160,7 @@ func (c *Chooser) arm(ctx context.Context, base, head *compare.Side) (*compare.A
 	out := &compare.ArmPreference{}
 	c.session.Notice(diag.CleanLine(fmt.Sprintf("choosing between %s of %s on %s and %s, by the judge %s: up to %d calls",
 		diag.Count(len(r.places), "pair"), head.Suite, base.Arm, head.Arm, c.total.Judge, 2*len(r.places))))
-	for one := range c.plan.Choose(ctx, c.config, c.choosing, r.pairs()) {
+	for one := range c.plan.Prefer(ctx, c.config, c.question, r.pairs()) {
 		c.take(&one, out, &r)
 	}
 	if err := ctx.Err(); err != nil {
@@ -171,7 +174,7 @@ func (c *Chooser) arm(ctx context.Context, base, head *compare.Side) (*compare.A
 }
 
 // take records the choice for a pair.
-func (c *Chooser) take(one *runner.Chosen, out *compare.ArmPreference, r *pairReader) {
+func (c *Chooser) take(one *runner.PairPreference, out *compare.ArmPreference, r *pairReader) {
 	at := &r.places[one.Index]
 	if one.Same {
 		out.Same++
@@ -180,7 +183,7 @@ func (c *Chooser) take(one *runner.Chosen, out *compare.ArmPreference, r *pairRe
 		out.AddUnjudged(one.Why)
 	} else {
 		out.AddJudged(worth[one.Preferred])
-		at.head.Chosen.Add(worth[one.Preferred])
+		at.head.HeadPreferred.Add(worth[one.Preferred])
 		out.AddPlaces(at.head, one.Firsts, one.Seconds)
 		if !one.Same {
 			out.AddTurned(at.head, one.Contradicts())
@@ -202,7 +205,7 @@ func (c *Chooser) take(one *runner.Chosen, out *compare.ArmPreference, r *pairRe
 }
 
 // worth is how much a choice counts for head.
-var worth = map[scorers.Preferred]float64{scorers.Win: 1, scorers.Tie: 0.5, scorers.Loss: 0}
+var worth = map[scorers.Preference]float64{scorers.Win: 1, scorers.Tie: 0.5, scorers.Loss: 0}
 
 // record keeps a reply for --record.
 func (c *Chooser) record(at *pairPlace, i int, j *eval.Judgement) {
@@ -225,6 +228,6 @@ func (c *Chooser) record(at *pairPlace, i int, j *eval.Judgement) {
 // finish adds the totals of the judge to the comparison.
 func (c *Chooser) finish(to *compare.Comparison) error {
 	c.total.Emulator = c.session.Emulated()
-	to.Choice = &c.total
+	to.Preferences = &c.total
 	return c.session.FinishReplies(c.plan.Models)
 }

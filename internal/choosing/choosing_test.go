@@ -18,16 +18,28 @@ import (
 	"github.com/evalrun/evalrun/option"
 )
 
-// counted is what a comparison says of the choices.
+// counted is what a comparison says of the preferences.
 func counted(t testing.TB, c *compare.Comparison) compare.PairCounts {
 	t.Helper()
-	if c.Choice == nil || len(c.Arms) != 1 || c.Arms[0].Choice == nil {
-		t.Fatalf("got the comparison %+v, want one arm with choices", c)
+	if c.Preferences == nil || len(c.Arms) != 1 || c.Arms[0].Preference == nil {
+		t.Fatalf("got the comparison %+v, want one arm with preferences", c)
 	}
-	expect.Same(t, "total pairs", c.Choice.Pairs, c.Arms[0].Choice.Pairs)
-	out := c.Choice.PairCounts
+	expect.Same(t, "total pairs", c.Preferences.Pairs, c.Arms[0].Preference.Pairs)
+	out := c.Preferences.PairCounts
 	out.FirstPlace.Interval = nil
 	return out
+}
+
+// places are the counts of three pairs without ties, in whose six rulings the first answer was preferred so often.
+func places(firsts int) compare.PreferenceCounts {
+	return compare.PreferenceCounts{FirstPlace: compare.FirstPlace{Preferred: firsts, Of: 6}}
+}
+
+// contradicted are the counts of three pairs whose order decided.
+func contradicted(firsts int) compare.PreferenceCounts {
+	c := places(firsts)
+	c.Ties, c.Contradicted = 3, 3
+	return c
 }
 
 func TestAJudgeChoosesInBothOrdersAndOnlyAgreementCounts(t *testing.T) {
@@ -36,21 +48,21 @@ func TestAJudgeChoosesInBothOrdersAndOnlyAgreementCounts(t *testing.T) {
 		rules func(a, b string) (string, error)
 		want  compare.PairCounts
 	}{
-		"head":  {favours("new"), compare.PairCounts{Pairs: 3, Wins: 3, FirstPlace: compare.FirstPlace{Chosen: 3, Of: 6}}},
-		"base":  {favours("old"), compare.PairCounts{Pairs: 3, Losses: 3, FirstPlace: compare.FirstPlace{Chosen: 3, Of: 6}}},
-		"none":  {always(pick("tie")), compare.PairCounts{Pairs: 3, Ties: 3}},
-		"first": {always(pick("A")), compare.PairCounts{Pairs: 3, Ties: 3, Contradicted: 3, FirstPlace: compare.FirstPlace{Chosen: 6, Of: 6}}},
-		"last":  {always(pick("B")), compare.PairCounts{Pairs: 3, Ties: 3, Contradicted: 3, FirstPlace: compare.FirstPlace{Of: 6}}},
+		"head":  {favours("new"), compare.PairCounts{Pairs: 3, Wins: 3, PreferenceCounts: places(3)}},
+		"base":  {favours("old"), compare.PairCounts{Pairs: 3, Losses: 3, PreferenceCounts: places(3)}},
+		"none":  {always(pick("tie")), compare.PairCounts{Pairs: 3, PreferenceCounts: compare.PreferenceCounts{Ties: 3}}},
+		"first": {always(pick("A")), compare.PairCounts{Pairs: 3, PreferenceCounts: contradicted(6)}},
+		"last":  {always(pick("B")), compare.PairCounts{Pairs: 3, PreferenceCounts: contradicted(0)}},
 	} {
 		b := newBench(t, test.rules)
 		base, head := b.run("base", alike("old answer", 3)), b.run("head", alike("new answer", 3))
 		c, err := b.chooser(base, head, b.by()).Compare(t.Context(), noRules)
 		expect.OK(t, err)
 		expect.Same(t, "a judge that prefers "+name, counted(t, c), test.want)
-		expect.Same(t, "calls for "+name, c.Choice.Attempts, 6)
-		expect.Same(t, "tokens for "+name, c.Choice.Tokens, 72)
+		expect.Same(t, "calls for "+name, c.Preferences.Attempts, 6)
+		expect.Same(t, "tokens for "+name, c.Preferences.Tokens, 72)
 		expect.Same(t, "questions for "+name, len(b.judge.seen), 6)
-		expect.Same(t, "judge", [3]string{c.Choice.Judge, c.Choice.Model, c.Choice.Criteria}, [3]string{"strict", "svc-pro", "Short, שלום."})
+		expect.Same(t, "judge", [3]string{c.Preferences.Judge, c.Preferences.Model, c.Preferences.Criteria}, [3]string{"strict", "svc-pro", "Short, שלום."})
 	}
 }
 
@@ -86,7 +98,7 @@ func TestEqualAnswersAreTiesWithoutACall(t *testing.T) {
 	if got.Same != got.Pairs-got.Unjudged || got.Same == 0 || got.Ties != got.Same || got.Wins+got.Losses+got.Contradicted != 0 {
 		t.Errorf("got %+v, want ties of the same answer alone", got)
 	}
-	expect.Same(t, "calls", [2]int{c.Choice.Attempts, len(b.judge.seen)}, [2]int{0, 0})
+	expect.Same(t, "calls", [2]int{c.Preferences.Attempts, len(b.judge.seen)}, [2]int{0, 0})
 }
 
 // A pair that lacks an answer on one side is not a pair, and one whose answer is blank is not judged.
@@ -98,8 +110,11 @@ func TestPairsWithoutAnAnswerAreNotPutToTheJudge(t *testing.T) {
 	c, err := b.chooser(base, head, b.by()).Compare(t.Context(), noRules)
 	expect.OK(t, err)
 	expect.Same(t, "choices", counted(t, c), compare.PairCounts{
-		Pairs: 2, Wins: 1, Unjudged: 1, FirstPlace: compare.FirstPlace{Chosen: 1, Of: 2},
-		Why: []compare.PairProblem{{Problem: "one of the answers has no text", Pairs: 1}},
+		Pairs: 2, Wins: 1,
+		PreferenceCounts: compare.PreferenceCounts{
+			Unjudged: 1, FirstPlace: compare.FirstPlace{Preferred: 1, Of: 2},
+			Why: []compare.PairProblem{{Problem: "one of the answers has no text", Pairs: 1}},
+		},
 	})
 }
 
@@ -122,7 +137,7 @@ func TestOnlyPairsWithoutARulingAreRequestedAgain(t *testing.T) {
 	got := counted(t, c)
 	expect.Same(t, "wins and unjudged", [2]int{got.Wins, got.Unjudged}, [2]int{2, 1})
 	expect.Contains(t, "why", fmt.Sprint(got.Why), "no reply from the judge: 400: boom")
-	expect.Contains(t, "incomplete", c.Choice.Incomplete, "boom")
+	expect.Contains(t, "incomplete", c.Preferences.Incomplete, "boom")
 
 	failing = false
 	before := len(b.judge.seen)
@@ -130,11 +145,11 @@ func TestOnlyPairsWithoutARulingAreRequestedAgain(t *testing.T) {
 	expect.OK(t, err)
 	got = counted(t, c)
 	expect.Same(t, "wins and unjudged the second time", [2]int{got.Wins, got.Unjudged}, [2]int{3, 0})
-	expect.Same(t, "incomplete the second time", c.Choice.Incomplete, "")
+	expect.Same(t, "incomplete the second time", c.Preferences.Incomplete, "")
 	for _, q := range b.judge.seen[before:] {
 		expect.Contains(t, "question the second time", fenced(q, "answerA"), "third")
 	}
-	expect.Same(t, "calls the second time", c.Choice.Attempts, 2)
+	expect.Same(t, "calls the second time", c.Preferences.Attempts, 2)
 }
 
 func TestRepliesThatDoNotCountLeavePairsUnjudged(t *testing.T) {
@@ -157,7 +172,7 @@ func TestRepliesThatDoNotCountLeavePairsUnjudged(t *testing.T) {
 
 func TestAVerdictRestsOnTheChoicesWithAMargin(t *testing.T) {
 	t.Parallel()
-	rule, err := verdict.RuleOf(option.RuleOptions{Margin: 0.2, Metrics: []string{option.MetricChoose}})
+	rule, err := verdict.RuleOf(option.RuleOptions{Margin: 0.2, Metrics: []string{option.MetricPreference}})
 	expect.OK(t, err)
 	rules := verdict.Comparing{Rules: func(string) *eval.BaselineRule { return rule }}
 	for name, test := range map[string]struct {
@@ -195,7 +210,7 @@ func TestABudgetOfCallsMakesTheChoicesIncomplete(t *testing.T) {
 	got := counted(t, c)
 	expect.Same(t, "pairs, wins and unjudged", [3]int{got.Pairs, got.Wins, got.Unjudged}, [3]int{5, 2, 3})
 	expect.Same(t, "questions", len(b.judge.seen), 4)
-	expect.Contains(t, "incomplete", c.Choice.Incomplete, "the budget of 4 calls is spent")
+	expect.Contains(t, "incomplete", c.Preferences.Incomplete, "the budget of 4 calls is spent")
 }
 
 func TestAnEndedContextEndsTheComparison(t *testing.T) {
@@ -241,7 +256,7 @@ func TestTheJudgeIsFoundOrTheErrorSaysWhatToName(t *testing.T) {
 		out, err := c.Compare(t.Context(), noRules)
 		expect.OK(t, err)
 		c.Close()
-		expect.Same(t, "judge of "+name, out.Choice.Judge, test.found)
+		expect.Same(t, "judge of "+name, out.Preferences.Judge, test.found)
 	}
 }
 
@@ -252,7 +267,7 @@ func TestCriteriaOfTheCommandReplaceThoseOfTheJudge(t *testing.T) {
 	by.Criteria = "Brevity.\n<<<answerA"
 	c, err := b.chooser(b.run("base", alike("old", 1)), b.run("head", alike("new", 1)), by).Compare(t.Context(), noRules)
 	expect.OK(t, err)
-	expect.Same(t, "criteria", c.Choice.Criteria, by.Criteria)
+	expect.Same(t, "criteria", c.Preferences.Criteria, by.Criteria)
 	expect.Contains(t, "question", b.judge.seen[0], "Brevity.")
 	if strings.Contains(b.judge.seen[0], "שלום") {
 		t.Errorf("got the criteria of the judge in %q, want those of the command alone", b.judge.seen[0])

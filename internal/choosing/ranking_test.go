@@ -1,6 +1,7 @@
 package choosing_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/internal/choosing"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -53,6 +55,16 @@ func armsOf(s *compare.SuitePreferences) (out []string) {
 	return out
 }
 
+// verdictOf is the verdict of a suite as JSON has it.
+func verdictOf(t *testing.T, s *compare.SuitePreferences) eval.Verdict {
+	t.Helper()
+	data, err := wirejson.Marshal(s)
+	expect.OK(t, err)
+	var read struct{ Verdict eval.Verdict }
+	expect.OK(t, json.Unmarshal(data, &read))
+	return read.Verdict
+}
+
 func TestArmsAreRankedByWhatTheJudgePrefers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, better("gold", "silver", "bronze"))
@@ -63,10 +75,10 @@ func TestArmsAreRankedByWhatTheJudgePrefers(t *testing.T) {
 	s := &out.Suites[0]
 	expect.Same(t, "order of arms", armsOf(s), []string{"t/gold", "t/silver", "t/bronze"})
 	expect.Same(t, "best", s.Best, []string{"t/gold"})
-	expect.Same(t, "why", s.Why+s.Invalid+string(s.Verdict), "")
-	expect.Same(t, "pairs", [3]int{s.Counts.Pairs, s.Counts.Ties, s.Counts.Unjudged}, [3]int{90, 0, 0})
-	expect.Same(t, "place of the answers", [2]int{s.Counts.FirstPlace.Chosen, s.Counts.FirstPlace.Of}, [2]int{90, 180})
-	expect.Same(t, "calls and tokens", [2]int{out.Judge.Attempts, out.Judge.Tokens}, [2]int{180, 180 * 12})
+	expect.Same(t, "why", s.Why+s.Invalid+string(verdictOf(t, s)), "")
+	expect.Same(t, "pairs", [3]int{s.AnswerPairs.Pairs, s.AnswerPairs.Ties, s.AnswerPairs.Unjudged}, [3]int{90, 0, 0})
+	expect.Same(t, "place of the answers", [2]int{s.AnswerPairs.FirstPlace.Preferred, s.AnswerPairs.FirstPlace.Of}, [2]int{90, 180})
+	expect.Same(t, "calls and tokens", [2]int{out.By.Attempts, out.By.Tokens}, [2]int{180, 180 * 12})
 	expect.Same(t, "wins of the best arm", s.Arms[0].Wins, 60)
 	expect.Contains(t, "notice", strings.Join(b.notices, "\n"),
 		"choosing between 90 pairs of answers of s, on 3 pairs of 3 arms, by the judge strict: up to 180 calls")
@@ -79,7 +91,7 @@ func TestTheSameChoicesGiveTheSameRanking(t *testing.T) {
 	first := b.ranked(d, choosing.RankRequest{})
 	again := b.ranked(d, choosing.RankRequest{})
 	expect.Same(t, "suites", again.Suites, first.Suites)
-	expect.Same(t, "calls the second time", again.Judge.Attempts, 0)
+	expect.Same(t, "calls the second time", again.By.Attempts, 0)
 	expect.Same(t, "questions", len(b.judge.seen), 24)
 }
 
@@ -88,7 +100,7 @@ func TestArmsWithTheSameAnswersTieWithoutACall(t *testing.T) {
 	b := newBench(t, always(pick("A")))
 	out := b.ranked(b.run("r", varied("t/a", "same", 12), varied("t/b", "same", 12)), choosing.RankRequest{})
 	s := &out.Suites[0]
-	expect.Same(t, "ties and calls", [3]int{s.Counts.Ties, s.Counts.Same, out.Judge.Attempts}, [3]int{12, 12, 0})
+	expect.Same(t, "ties and calls", [3]int{s.AnswerPairs.Ties, s.AnswerPairs.Same, out.By.Attempts}, [3]int{12, 12, 0})
 	expect.Same(t, "best", slices.Sorted(slices.Values(s.Best)), []string{"t/a", "t/b"})
 }
 
@@ -97,7 +109,7 @@ func TestAJudgeThatGoesByPlaceRanksNothing(t *testing.T) {
 	b := newBench(t, always(pick("B")))
 	out := b.ranked(b.run("r", varied("t/a", "x", 30), varied("t/b", "y", 30)), choosing.RankRequest{})
 	s := &out.Suites[0]
-	expect.Same(t, "verdict", s.Verdict, eval.Invalid)
+	expect.Same(t, "verdict", verdictOf(t, s), eval.Invalid)
 	expect.Contains(t, "invalid", s.Invalid, "the judge contradicts itself: in 30 of 30 pairs")
 	expect.Same(t, "why", s.Why, "the choices are invalid")
 	expect.Same(t, "best", len(s.Best), 0)
@@ -137,8 +149,8 @@ func TestPairsThatCannotBeJudgedMakeTheRankingInvalid(t *testing.T) {
 	}
 	out := b.ranked(b.run("r", varied("t/a", "gold", 12), varied("t/b", "silver", 12)), choosing.RankRequest{})
 	s := &out.Suites[0]
-	expect.Same(t, "unjudged", s.Counts.Unjudged, 3)
-	expect.Same(t, "verdict", s.Verdict, eval.Invalid)
+	expect.Same(t, "unjudged", s.AnswerPairs.Unjudged, 3)
+	expect.Same(t, "verdict", verdictOf(t, s), eval.Invalid)
 	expect.Contains(t, "invalid", s.Invalid, "25.0 % of the pairs of t/a could not be judged, more than 1 %")
 }
 
@@ -149,7 +161,7 @@ func TestAnArmWithErrorsIsWarnedOf(t *testing.T) {
 	gold.cases[7] = []string{""}
 	out := b.ranked(b.run("r", gold, varied("t/b", "silver", 101)), choosing.RankRequest{})
 	s := &out.Suites[0]
-	expect.Same(t, "pairs", s.Counts.Pairs, 100)
+	expect.Same(t, "pairs", s.AnswerPairs.Pairs, 100)
 	expect.Same(t, "warnings", s.Warnings, []string{
 		"t/a has errors in 1 of 101 trials, which count as lost where it would rule out another arm",
 	})

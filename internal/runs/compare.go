@@ -90,7 +90,7 @@ func (f Folder) choose(
 		return nil, err
 	}
 	if rule != nil && len(o.Rule.Metrics) == 0 {
-		rule.Metrics = append(rule.Metrics, eval.MetricMargin{Name: option.MetricChoose, Margin: o.Rule.Margin})
+		rule.Metrics = append(rule.Metrics, eval.MetricMargin{Name: option.MetricPreference, Margin: o.Rule.Margin})
 	}
 	chooser, err := choosing.New(ctx, base, head, o.Judge)
 	if err != nil {
@@ -137,7 +137,7 @@ type PreferenceResult struct{ found *compare.Preferences }
 
 // Exit returns 0 if every suite has a ranking.
 func (p *PreferenceResult) Exit() int {
-	if p.found.Judge.Incomplete != "" ||
+	if p.found.By.Incomplete != "" ||
 		slices.ContainsFunc(p.found.Suites, func(s compare.SuitePreferences) bool { return s.Why != "" }) {
 		return exit.CodeIncomplete
 	}
@@ -152,8 +152,8 @@ func (p *PreferenceResult) Write(screen term.Screen) error {
 // WriteJSON writes the ranking for programs.
 func (p *PreferenceResult) WriteJSON(w io.Writer) error { return reports.PreferencesJSON(w, p.found) }
 
-// RankByChoice ranks the arms of a run by what a judge prefers. OpenBaseline explains name.
-func (f Folder) RankByChoice(ctx context.Context, name string, o CompareRequest) (*PreferenceResult, error) {
+// RankByPreference ranks the arms of a run by what a judge prefers. OpenBaseline explains name.
+func (f Folder) RankByPreference(ctx context.Context, name string, o CompareRequest) (*PreferenceResult, error) {
 	d, err := f.OpenBaseline(name)
 	if err != nil {
 		return nil, err

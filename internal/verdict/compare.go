@@ -34,8 +34,8 @@ type Comparing struct {
 	// Base and Head are the user's names of the runs.
 	Base, Head string
 
-	// Choose lets a judge compare the answers of an arm; nil without a judge.
-	Choose func(base, head *compare.Side) (*compare.ArmPreference, error)
+	// Prefer lets a judge compare the answers of an arm; nil without a judge.
+	Prefer func(base, head *compare.Side) (*compare.ArmPreference, error)
 }
 
 // leastMaxErrors is the share of errors that every comparison accepts.
@@ -88,8 +88,8 @@ func CompareRead(baseRead, headRead *RunSides, what Comparing) (*compare.Compari
 	pairs := armPairs(before, after, what)
 	for _, p := range pairs {
 		var choice *compare.ArmPreference
-		if what.Choose != nil && p.base != nil {
-			if choice, err = what.Choose(p.base, p.head); err != nil {
+		if what.Prefer != nil && p.base != nil {
+			if choice, err = what.Prefer(p.base, p.head); err != nil {
 				return nil, err
 			}
 		}
@@ -97,7 +97,7 @@ func CompareRead(baseRead, headRead *RunSides, what Comparing) (*compare.Compari
 		if choice != nil {
 			o := optionsFor(what.Rules(arm.Suite), head, arm.Suite)
 			choice.MeasureLean(p.base, p.head, o)
-			addChoice(&arm, choice, o)
+			addPreference(&arm, choice, o)
 		}
 		c.Arms = append(c.Arms, arm)
 	}
@@ -230,17 +230,17 @@ func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) c
 	return o
 }
 
-// addChoice adds a judge's choices to the comparison of an arm. A verdict needs nearly all pairs, because
+// addPreference adds a judge's choices to the comparison of an arm. A verdict needs nearly all pairs, because
 // pairs that a judge leaves unscored differ from the others.
-func addChoice(arm *compare.ArmComparison, choice *compare.ArmPreference, o compare.Options) {
-	arm.Choice = choice
+func addPreference(arm *compare.ArmComparison, choice *compare.ArmPreference, o compare.Options) {
+	arm.Preference = choice
 	for i := range arm.Metrics {
 		m := &arm.Metrics[i]
-		if m.Name != option.MetricChoose {
+		if m.Name != option.MetricPreference {
 			continue
 		}
 		if m.N > 0 {
-			choice.Preference, choice.Interval = &m.Head, &[2]float64{m.Base + m.Interval[0], m.Base + m.Interval[1]}
+			choice.Share, choice.Interval = &m.Head, &[2]float64{m.Base + m.Interval[0], m.Base + m.Interval[1]}
 		}
 		if m.Gated {
 			arm.Why = cmp.Or(arm.Why, choice.Unreliable)
