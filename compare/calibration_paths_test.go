@@ -105,7 +105,7 @@ func (p path) fixed(g eval.MetricMargin, alpha float64, stop *eval.EarlyVerdict)
 	}
 	base, head := p.sides()
 	o := Options{Alpha: alpha, Margins: []eval.MetricMargin{g}, MaxErrors: 0.01, Seed: 1}
-	m := newMeasure(o, judgedPairs(base, head))
+	m := newMeasure(o, scoredPairs(base, head))
 	m.testsOnly = true
 	one := m.metric(g.Name, base, head)
 	one.Gated, one.Margin = true, &g.Margin

@@ -12,7 +12,7 @@ type Comparison struct {
 	// Why explains why the comparison as a whole is invalid, "" when it is valid.
 	Why      string   `json:"why,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
-	// Preferences holds a judge's choices between the answers, nil without a judge.
+	// Preferences are what a judge prefers between the answers, nil without a judge.
 	Preferences *PreferenceTotals `json:"choice,omitempty"`
 	// Repeated lists suites that runs of this folder compared with the same baseline before.
 	Repeated []Repeated `json:"repeated,omitempty"`

@@ -23,16 +23,11 @@ type PreferenceCalls struct {
 	Incomplete string `json:"incomplete,omitempty"`
 }
 
-// PairCounts counts pairs of answers of two sides, one for each repeat of a case.
+// PairCounts counts pairs of answers, one for each repeat of a case.
 type PairCounts struct {
-	Pairs  int `json:"pairs"`
-	Wins   int `json:"wins"`
-	Losses int `json:"losses"`
-	PreferenceCounts
-}
-
-// PreferenceCounts counts the preferences for pairs of answers, whichever side they are for.
-type PreferenceCounts struct {
+	Pairs    int `json:"pairs"`
+	Wins     int `json:"wins"`
+	Losses   int `json:"losses"`
 	Ties     int `json:"ties"` // includes pairs of identical answers
 	Unjudged int `json:"unjudged"`
 	// Same counts pairs of identical answers, for which no call is made.

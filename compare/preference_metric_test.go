@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/option"
 )
 
-// preferredSides are two sides whose cases were chosen between: one value for each repeat of each case.
+// preferredSides are two sides between whose answers a judge has preferences: one value for each repeat of each case.
 func preferredSides(cluster func(i int) string, cases ...[]float64) (base, head *Side) {
 	base, head = &Side{Run: "a", Suite: "s", Arm: "x"}, &Side{Run: "b", Suite: "s", Arm: "x"}
 	for i, repeats := range cases {

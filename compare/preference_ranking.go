@@ -10,36 +10,31 @@ import (
 type Preferences struct {
 	Run    Compared           `json:"run"`
 	Suites []SuitePreferences `json:"preferences"`
-	By     RankingJudge       `json:"judge"`
+	// By is the judge, and what its preferences took.
+	By struct {
+		Judge string `json:"name"`
+		PreferenceJudge
+		PreferenceCalls
+	} `json:"judge"`
 }
-
-// RankingJudge is the judge of a ranking, and what its preferences took.
-type RankingJudge struct {
-	Judge string `json:"name"`
-	PreferenceJudge
-	PreferenceCalls
-}
-
-// RankedCounts counts pairs of answers of several arms, one for each repeat of a case and pair of arms. The sides vary
-// between pairs of arms, so wins are counted by arm only.
-type RankedCounts struct {
-	Pairs int `json:"pairs"`
-	// PreferenceCounts has the first place with an interval at the level of a comparison, 90 %.
-	PreferenceCounts
-}
-
-// Ranked are the counts without the sides.
-func (c *PairCounts) Ranked() RankedCounts { return RankedCounts{c.Pairs, c.PreferenceCounts} }
 
 // SuitePreferences ranks the arms of a suite.
 type SuitePreferences struct {
 	Suite string `json:"suite"`
 	// Invalid says why the preferences are no evidence about the answers, "" when they are.
-	Invalid     string       `json:"invalid,omitempty"`
-	AnswerPairs RankedCounts `json:"counts"`
+	Invalid string `json:"invalid,omitempty"`
+	// AnswerPairs are over all pairs of arms; the interval of the first place has the level of a comparison, 90 %.
+	AnswerPairs PairCounts `json:"counts"`
 	// Warnings name arms with errors: their pairs lack these cases.
 	Warnings []string `json:"warnings,omitempty"`
 	ranking.PreferenceRanking
+}
+
+// unsidedCounts are counts without wins and losses: the sides vary between pairs of arms.
+type unsidedCounts struct {
+	PairCounts
+	Wins   *int `json:"wins,omitempty"`
+	Losses *int `json:"losses,omitempty"`
 }
 
 type plainSuitePreferences SuitePreferences
@@ -47,10 +42,15 @@ type plainSuitePreferences SuitePreferences
 // MarshalJSON writes the verdict next to the reason for it.
 func (s SuitePreferences) MarshalJSON() ([]byte, error) {
 	w := struct {
-		Suite   string       `json:"suite"`
-		Verdict eval.Verdict `json:"verdict,omitempty"`
+		Suite   string        `json:"suite"`
+		Verdict eval.Verdict  `json:"verdict,omitempty"`
+		Invalid string        `json:"invalid,omitempty"`
+		Counts  unsidedCounts `json:"counts"`
 		plainSuitePreferences
-	}{Suite: s.Suite, plainSuitePreferences: plainSuitePreferences(s)}
+	}{
+		Suite: s.Suite, Invalid: s.Invalid, Counts: unsidedCounts{PairCounts: s.AnswerPairs},
+		plainSuitePreferences: plainSuitePreferences(s),
+	}
 	if s.Invalid != "" {
 		w.Verdict = eval.Invalid
 	}

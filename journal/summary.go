@@ -145,15 +145,15 @@ func (a *ArmSummary) Mean(metric string) (float64, bool) {
 // PassRate is the pass rate of all arms together, in which each case counts once for each of its arms; false when nothing
 // was judged.
 func (s *Summary) PassRate() (float64, bool) {
-	sum, judged := 0.0, 0
+	sum, scored := 0.0, 0
 	for i := range s.Suites {
 		for j := range s.Suites[i].Arms {
 			a := &s.Suites[i].Arms[j]
 			sum += a.passSum
-			judged += a.Scored
+			scored += a.Scored
 		}
 	}
-	return sum / float64(max(1, judged)), judged > 0
+	return sum / float64(max(1, scored)), scored > 0
 }
 
 // MeanScore is a named score over the cases that have it, repeats averaged inside.
@@ -335,9 +335,9 @@ func (a *armTally) closeCase() {
 	if a.counts.Total() == 0 {
 		return
 	}
-	if judged := a.rated.Pass + a.rated.Fail; judged > 0 {
+	if scored := a.rated.Pass + a.rated.Fail; scored > 0 {
 		a.arm.Scored++
-		a.arm.passSum += float64(a.rated.Pass) / float64(judged)
+		a.arm.passSum += float64(a.rated.Pass) / float64(scored)
 	}
 	if a.counts.Pass+a.counts.Fail > 1 {
 		a.arm.Repeats.add(a.counts)

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// CasePreference is a judge's choice between the answers of two arms to one case.
+// CasePreference is a judge's preference between the answers of two arms to one case.
 type CasePreference struct {
 	First, Second int // indexes of the arms
 	// Unit is the independent unit of the case, from 0: cases that depend on each other share one.
@@ -77,7 +77,7 @@ func LeastUnits(arms int, alpha float64) int {
 	return max(5, int(math.Ceil(math.Log2(float64(max(1, arms-1))/alpha))))
 }
 
-// RankByPreference fits the strengths of arms to what a judge chose, with intervals and the set of the best by bootstrap over units.
+// RankByPreference fits the strengths of arms to what a judge prefers, with intervals and the set of the best by bootstrap over units.
 //
 // P(first) : P(tie) : P(second) = p : v*sqrt(p*q) : q, for strengths p and q and the readiness to call a tie v. Next
 // to the data each arm won half and lost half of a comparison with an arm of average strength: so strengths are

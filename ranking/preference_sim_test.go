@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// world draws what a judge chooses: each arm has a strength, which is another one on each case, and v is the readiness to call a tie.
+// world draws what a judge prefers: each arm has a strength, which is another one on each case, and v is the readiness to call a tie.
 type world struct {
 	theta  []float64
 	spread float64 // standard deviation of an arm's strength over cases

@@ -28,7 +28,7 @@ type share struct {
 	pairResults
 }
 
-// newTally sums the choices between k arms.
+// newTally sums the preferences between k arms.
 func newTally(k int, judged []CasePreference) *tally {
 	t := &tally{}
 	for i := range k {

@@ -7,7 +7,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-// preference shows a judge's choices between the answers of two arms.
+// preference shows a judge's preferences between the answers of two arms.
 func (t *screen) preference(a *compare.ArmComparison) {
 	c := a.Preference
 	if c == nil {
@@ -29,13 +29,13 @@ func (t *screen) preference(a *compare.ArmComparison) {
 	if c.Contradicted > 0 {
 		t.wrapped("  ", orderDecided(c.Contradicted, c.Pairs-c.Same-c.Unjudged))
 	}
-	if c.Unreliable != "" && c.Unreliable != a.Why { // the verdict does not depend on the choice
+	if c.Unreliable != "" && c.Unreliable != a.Why { // the verdict does not depend on the preference
 		t.wrapped("  ", "warning: "+c.Unreliable)
 	}
 	t.unjudged(c.Why)
 }
 
-// firstPlace says how often the judge chose the first answer.
+// firstPlace says how often the judge preferred the first answer.
 func firstPlace(f *compare.FirstPlace, level float64) string {
 	return fmt.Sprintf(
 		"the answer that stood first was chosen in %d of %s (%.0f %%)%s", f.Preferred, diag.Count(f.Of, "ruling"),
@@ -43,7 +43,7 @@ func firstPlace(f *compare.FirstPlace, level float64) string {
 	)
 }
 
-// orderDecided says for how many pairs of different answers the order decided the choice.
+// orderDecided says for how many pairs of different answers the order decided the preference.
 func orderDecided(contradicted, of int) string {
 	return fmt.Sprintf("the order decided in %d of %s of different answers, which are ties", contradicted, diag.Count(of, "pair"))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/evalrun/evalrun/ranking"
 )
 
-// Preferences writes for people how a judge's choices rank the arms of a run, with a table per suite.
+// Preferences writes for people how a judge's preferences rank the arms of a run, with a table per suite.
 func Preferences(w io.Writer, p *compare.Preferences, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
@@ -57,7 +57,7 @@ func (t *screen) preferences(s *compare.SuitePreferences) {
 	}
 }
 
-// ranked shows the arms in order, and the choices between each two.
+// ranked shows the arms in order, and the preferences between each two.
 func (t *screen) ranked(p *ranking.PreferenceRanking) {
 	t.out.Write(drawGrid(t.o.Width, preferenceColumns(p), preferenceRows(p)))
 	t.out.WriteString("\n")
@@ -163,7 +163,7 @@ func (t *screen) preferenceMatrix(p *ranking.PreferenceRanking) {
 	t.out.WriteString("\n")
 }
 
-// preferenceCounts says how the judge chose, over all pairs of arms.
+// preferenceCounts says what the judge preferred, over all pairs of arms.
 func (t *screen) preferenceCounts(s *compare.SuitePreferences) {
 	c := &s.AnswerPairs
 	t.wrapped("  ", fmt.Sprintf(

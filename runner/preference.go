@@ -16,7 +16,7 @@ func (p *Plan) CheckJudge(ctx context.Context, j *suite.Judge, source ModelSourc
 	return (&modelCheck{p, source, diags, notice}).judge(ctx, j)
 }
 
-// PairPreference is a judge's choice between the answers of a pair.
+// PairPreference is a judge's preference between the answers of a pair.
 type PairPreference struct {
 	Index int // place of the pair, from 0
 	scorers.PairRuling
@@ -26,7 +26,7 @@ type PairPreference struct {
 	Err *eval.Error
 }
 
-// Prefer has a judge choose between the answers of each pair. The choices are yielded in any order; after a stop the rest
+// Prefer has a judge prefer one answer of each pair. The preferences are yielded in any order; after a stop the rest
 // are yielded with an error. Canceling ctx, or leaving the loop, abandons calls in progress. No goroutine outlives the
 // loop.
 func (p *Plan) Prefer(ctx context.Context, cfg Config, c *scorers.PreferenceQuestion, pairs iter.Seq[scorers.AnswerPair]) iter.Seq[PairPreference] {

@@ -59,7 +59,7 @@ func TestPreferJudgesEachPairOnceInEachOrder(t *testing.T) {
 	}
 }
 
-// checkWin wants the new answer to be chosen in both orders.
+// checkWin wants the new answer to be preferred in both orders.
 func checkWin(t *testing.T, one runner.PairPreference) {
 	t.Helper()
 	if one.Preferred != scorers.Win || one.Err != nil || one.Firsts != 1 || one.Seconds != 1 || len(one.Judgements) != 2 {
@@ -67,7 +67,7 @@ func checkWin(t *testing.T, one runner.PairPreference) {
 	}
 }
 
-// A judge that fails leaves its pairs without a choice, and leaving the loop leaves nothing behind.
+// A judge that fails leaves its pairs without a preference, and leaving the loop leaves nothing behind.
 func TestAFailedPreferenceLeavesItsPairsOpen(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	p := plan(t, judgedSuite(1), runner.Filter{})

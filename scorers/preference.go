@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// PreferenceQuestion has a judge choose the better of two answers, once in each order.
+// PreferenceQuestion has a judge prefer one of two answers, once in each order.
 type PreferenceQuestion struct {
 	judgeScorer
 	criteria string
@@ -19,7 +19,7 @@ func NewPreferenceQuestion(j *suite.Judge, criteria string) *PreferenceQuestion 
 	return &PreferenceQuestion{judgeScorer{questionForm: preferenceForm(), judges: []*suite.Judge{j}}, criteria}
 }
 
-// Judge is the judge that chooses.
+// Judge is the judge that prefers one.
 func (c *PreferenceQuestion) Judge() *suite.Judge { return c.judges[0] }
 
 // Criteria are the judge's criteria, "" for none.
@@ -56,7 +56,7 @@ func NewExchange(r *eval.Result) Exchange {
 	return t
 }
 
-// Preference is a judge's choice between two answers. The zero Preferred means that no ruling counts.
+// Preference is a judge's preference between two answers. The zero Preference means that no ruling counts.
 type Preference string
 
 // Results of a judge over both orders of two answers.
@@ -71,16 +71,16 @@ type PairRuling struct {
 	// Preferred is the preferred answer; "" when there is none, and then Why says why.
 	Preferred Preference
 	Why       string
-	// Firsts and Seconds count how often the judge chose the answer in that position.
+	// Firsts and Seconds count how often the judge preferred the answer in that position.
 	Firsts, Seconds int
 	// Same says that the answers are identical, so no call was made.
 	Same bool
 }
 
-// Contradicts reports whether the judge's choice followed the position, not the answer.
+// Contradicts reports whether the judge's preference followed the position, not the answer.
 func (c *PairRuling) Contradicts() bool { return c.Firsts == 2 || c.Seconds == 2 }
 
-// Prefer rules on a pair from the available replies. While replies are missing, there is no choice yet.
+// Prefer rules on a pair from the available replies. While replies are missing, there is no preference yet.
 func (c *PreferenceQuestion) Prefer(p AnswerPair, replies *Judgements) PairRuling {
 	switch {
 	case blank.Is(p.Base.Answer) || blank.Is(p.Head.Answer):

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// preferenceBy has a judge choose whose replies come from reply.
+// preferenceBy has a judge prefer whose replies come from reply.
 func preferenceBy(
 	t testing.TB, criteria string, p scorers.AnswerPair, reply func(question string) string,
 ) (scorers.PairRuling, []scorers.Question) {
@@ -23,19 +23,19 @@ func preferenceBy(
 	var questions []scorers.Question
 	for range 4 {
 		replies := &scorers.Judgements{Known: known}
-		choice := c.Prefer(p, replies)
+		ruling := c.Prefer(p, replies)
 		if len(replies.Wanted) == 0 {
-			return choice, questions
+			return ruling, questions
 		}
-		if choice.Preferred != "" || choice.Why != "" && len(questions) == 0 {
-			t.Errorf("got a choice before the judge has replied: %+v, want none", choice)
+		if ruling.Preferred != "" || ruling.Why != "" && len(questions) == 0 {
+			t.Errorf("got a preference before the judge has replied: %+v, want none", ruling)
 		}
 		for _, q := range replies.Wanted {
 			known[q.Key] = &eval.Judgement{Reply: reply(q.Contents[len(q.Contents)-1].Parts[0].(eval.TextPart).Text), FinishReason: "STOP"}
 			questions = append(questions, q)
 		}
 	}
-	t.Fatalf("got %d questions and no choice, want an end", len(questions))
+	t.Fatalf("got %d questions and no preference, want an end", len(questions))
 	return scorers.PairRuling{}, nil
 }
 
@@ -101,8 +101,8 @@ func TestAPreferenceCountsWhenBothOrdersAgree(t *testing.T) {
 	}
 }
 
-// No judge is called where there is nothing to choose.
-func TestNoJudgeIsCalledWhereNothingIsToChoose(t *testing.T) {
+// No judge is called where there is nothing to prefer.
+func TestNoJudgeIsCalledWhereNothingIsToPrefer(t *testing.T) {
 	t.Parallel()
 	answered := func(answer string) scorers.Exchange { return scorers.Exchange{Question: "q", Answer: answer} }
 	for _, test := range []struct {
@@ -197,7 +197,7 @@ func injections() map[string]string {
 	}
 }
 
-// Nothing in an answer ends its fence or is read as what the judge says: neither for scores nor for choices.
+// Nothing in an answer ends its fence or is read as what the judge says: neither for scores nor for preferences.
 func TestAnswersCannotEndTheirFenceOrBeReadAsRulings(t *testing.T) {
 	t.Parallel()
 	c := compile(t, byRubric)
@@ -265,7 +265,7 @@ func prefersNothing(t *testing.T, p scorers.AnswerPair, criteria string) {
 	}
 }
 
-// FuzzPreference holds that both answers reach the judge as they are, and that what it replies is a choice or none.
+// FuzzPreference holds that both answers reach the judge as they are, and that what it replies is a preference or none.
 func FuzzPreference(f *testing.F) {
 	for _, s := range append(hostile.Strings()[:30], pick("A"), pick("tie")) {
 		f.Add(s, "other", s)

@@ -298,7 +298,7 @@ func TestTooManyErrorsMakeAnArmInvalid(t *testing.T) {
 	}
 }
 
-// A choice whose pairs could mostly not be judged is invalid.
+// A preference whose pairs could mostly not be judged is invalid.
 func TestPreferencesWithMostPairsUnjudgedAreInvalid(t *testing.T) {
 	t.Parallel()
 	rule := passRule(0.05)
@@ -309,7 +309,7 @@ func TestPreferencesWithMostPairsUnjudgedAreInvalid(t *testing.T) {
 			for i := range head.Cases.Len() {
 				head.Cases.Update(i, func(c *compare.CaseTotals) { c.HeadPreferred.Add(1) })
 			}
-			return &compare.ArmPreference{PairCounts: compare.PairCounts{Pairs: 100, PreferenceCounts: compare.PreferenceCounts{Unjudged: unjudged}}}, nil
+			return &compare.ArmPreference{PairCounts: compare.PairCounts{Pairs: 100, Unjudged: unjudged}}, nil
 		}
 		letters := strings.Repeat("p", 60)
 		c := onlyArm(t, compared(t, runOf(t, "base", nil, row(letters)...), runOf(t, "head", nil, row(letters)...), what))

@@ -1,4 +1,4 @@
-package choosing
+package preference
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ import (
 	"github.com/evalrun/evalrun/scorers"
 )
 
-// rankingSeed makes equal choices give the same ranking.
+// rankingSeed makes equal preferences give the same ranking.
 const rankingSeed = 1
 
 // RankRequest says what to rank.
@@ -31,7 +31,7 @@ type RankRequest struct {
 }
 
 // Rank ranks the arms of each suite by the judge's preferences.
-func (c *Chooser) Rank(ctx context.Context, what RankRequest) (*compare.Preferences, error) {
+func (c *PairJudge) Rank(ctx context.Context, what RankRequest) (*compare.Preferences, error) {
 	sides, err := verdict.Sides(c.head)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (c *Chooser) Rank(ctx context.Context, what RankRequest) (*compare.Preferen
 			at = len(suites)
 			suites = append(
 				suites,
-				&rankedSuite{name: s.Suite, chooser: c, reader: pairReader{chooser: c}, caseCache: map[[2]int]*compare.CaseTotals{}},
+				&rankedSuite{name: s.Suite, judge: c, reader: pairReader{judge: c}, caseCache: map[[2]int]*compare.CaseTotals{}},
 			)
 		}
 		suites[at].sides = append(suites[at].sides, s)
@@ -73,15 +73,15 @@ func (c *Chooser) Rank(ctx context.Context, what RankRequest) (*compare.Preferen
 	}
 	t := &c.total
 	t.Emulator = c.session.Emulated()
-	out.By = compare.RankingJudge{Judge: t.Judge, PreferenceJudge: t.PreferenceJudge, PreferenceCalls: t.PreferenceCalls}
+	out.By.Judge, out.By.PreferenceJudge, out.By.PreferenceCalls = t.Judge, t.PreferenceJudge, t.PreferenceCalls
 	return out, c.session.FinishReplies(c.plan.Models)
 }
 
 type rankedSuite struct {
-	name    string
-	chooser *Chooser
-	sides   []*compare.Side
-	reader  pairReader
+	name   string
+	judge  *PairJudge
+	sides  []*compare.Side
+	reader pairReader
 
 	caseCache map[[2]int]*compare.CaseTotals // by arm and index
 	cases     []*compare.CaseTotals          // over all arms
@@ -96,7 +96,7 @@ type errored struct {
 	share       float64 // of the repeats
 }
 
-// rank lets the judge choose between the pairs of all arms.
+// rank lets the judge prefer one answer of each pair of all arms.
 func (s *rankedSuite) rank(ctx context.Context, alpha float64) (*compare.SuitePreferences, error) {
 	if why := s.unrankable(); why != "" { // no call would help
 		return s.result(&compare.ArmPreference{}, nil, alpha, why), nil
@@ -108,7 +108,7 @@ func (s *rankedSuite) rank(ctx context.Context, alpha float64) (*compare.SuitePr
 	if err != nil {
 		return nil, err
 	}
-	c := s.chooser
+	c := s.judge
 	arms := len(s.sides)
 	c.session.Notice(diag.CleanLine(fmt.Sprintf(
 		"choosing between %s of answers of %s, on %s of %d arms, by the judge %s: up to %s", diag.Count(len(s.between), "pair"), s.name,
@@ -126,9 +126,9 @@ func (s *rankedSuite) rank(ctx context.Context, alpha float64) (*compare.SuitePr
 	return s.result(&counts, preferred, alpha, ""), nil
 }
 
-// unrankable says why no choice could rank the arms, "" if one could.
+// unrankable says why no preference could rank the arms, "" if one could.
 func (s *rankedSuite) unrankable() string {
-	d := s.chooser.head
+	d := s.judge.head
 	return cmp.Or(verdict.Unrankable(d, s.name), compare.Unrankable(s.sides, verdict.PreferenceOptions(d, s.name).MaxErrors))
 }
 
@@ -139,7 +139,7 @@ func (s *rankedSuite) find() error {
 	trials := make([]map[caseKey][]int, len(s.sides))
 	for i, side := range s.sides {
 		var err error
-		if trials[i], err = trialsOf(s.chooser.head, side); err != nil {
+		if trials[i], err = trialsOf(s.judge.head, side); err != nil {
 			return err
 		}
 	}
@@ -249,7 +249,7 @@ func (s *rankedSuite) calls() (int, error) {
 	return 2 * len(questions), s.reader.err
 }
 
-// result ranks by the choices. why says why no choice was made; then nothing is ranked.
+// result ranks by the preferences. why says why there are none; then nothing is ranked.
 func (s *rankedSuite) result(
 	counts *compare.ArmPreference, preferred []scorers.Preference, alpha float64, why string,
 ) *compare.SuitePreferences {
@@ -257,9 +257,9 @@ func (s *rankedSuite) result(
 	for _, c := range s.cases {
 		pooled.Cases.Add(c)
 	}
-	o := verdict.PreferenceOptions(s.chooser.head, s.name)
+	o := verdict.PreferenceOptions(s.judge.head, s.name)
 	counts.MeasureLean(pooled, pooled, o)
-	out := &compare.SuitePreferences{Suite: s.name, AnswerPairs: counts.Ranked(), Invalid: cmp.Or(why, counts.Unreliable)}
+	out := &compare.SuitePreferences{Suite: s.name, AnswerPairs: counts.PairCounts, Invalid: cmp.Or(why, counts.Unreliable)}
 	if share, of := s.unjudged(preferred); share > o.MaxErrors {
 		out.Invalid = cmp.Or(out.Invalid, fmt.Sprintf(
 			"%.1f %% of the pairs of %s could not be judged, more than %g %%", 100*share, of, 100*o.MaxErrors,

@@ -1,4 +1,4 @@
-package choosing_test
+package preference_test
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/choosing"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/preference"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/option"
 )
@@ -30,33 +30,21 @@ func counted(t testing.TB, c *compare.Comparison) compare.PairCounts {
 	return out
 }
 
-// places are the counts of three pairs without ties, in whose six rulings the first answer was preferred so often.
-func places(firsts int) compare.PreferenceCounts {
-	return compare.PreferenceCounts{FirstPlace: compare.FirstPlace{Preferred: firsts, Of: 6}}
-}
-
-// contradicted are the counts of three pairs whose order decided.
-func contradicted(firsts int) compare.PreferenceCounts {
-	c := places(firsts)
-	c.Ties, c.Contradicted = 3, 3
-	return c
-}
-
-func TestAJudgeChoosesInBothOrdersAndOnlyAgreementCounts(t *testing.T) {
+func TestAJudgePrefersInBothOrdersAndOnlyAgreementCounts(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		rules func(a, b string) (string, error)
 		want  compare.PairCounts
 	}{
-		"head":  {favours("new"), compare.PairCounts{Pairs: 3, Wins: 3, PreferenceCounts: places(3)}},
-		"base":  {favours("old"), compare.PairCounts{Pairs: 3, Losses: 3, PreferenceCounts: places(3)}},
-		"none":  {always(pick("tie")), compare.PairCounts{Pairs: 3, PreferenceCounts: compare.PreferenceCounts{Ties: 3}}},
-		"first": {always(pick("A")), compare.PairCounts{Pairs: 3, PreferenceCounts: contradicted(6)}},
-		"last":  {always(pick("B")), compare.PairCounts{Pairs: 3, PreferenceCounts: contradicted(0)}},
+		"head":  {favours("new"), compare.PairCounts{Pairs: 3, Wins: 3, FirstPlace: compare.FirstPlace{Preferred: 3, Of: 6}}},
+		"base":  {favours("old"), compare.PairCounts{Pairs: 3, Losses: 3, FirstPlace: compare.FirstPlace{Preferred: 3, Of: 6}}},
+		"none":  {always(pick("tie")), compare.PairCounts{Pairs: 3, Ties: 3}},
+		"first": {always(pick("A")), compare.PairCounts{Pairs: 3, Ties: 3, Contradicted: 3, FirstPlace: compare.FirstPlace{Preferred: 6, Of: 6}}},
+		"last":  {always(pick("B")), compare.PairCounts{Pairs: 3, Ties: 3, Contradicted: 3, FirstPlace: compare.FirstPlace{Of: 6}}},
 	} {
 		b := newBench(t, test.rules)
 		base, head := b.run("base", alike("old answer", 3)), b.run("head", alike("new answer", 3))
-		c, err := b.chooser(base, head, b.by()).Compare(t.Context(), noRules)
+		c, err := b.pairJudge(base, head, b.by()).Compare(t.Context(), noRules)
 		expect.OK(t, err)
 		expect.Same(t, "a judge that prefers "+name, counted(t, c), test.want)
 		expect.Same(t, "calls for "+name, c.Preferences.Attempts, 6)
@@ -70,7 +58,7 @@ func TestEachOrderOfAPairIsPutToTheJudgeOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, always(pick("tie")))
 	base, head := b.run("base", answers{"t/p", [][]string{{"one", "two"}}}), b.run("head", answers{"t/p", [][]string{{"eins", "zwei"}}})
-	_, err := b.chooser(base, head, b.by()).Compare(t.Context(), noRules)
+	_, err := b.pairJudge(base, head, b.by()).Compare(t.Context(), noRules)
 	expect.OK(t, err)
 	var got []string
 	for _, q := range b.judge.seen {
@@ -92,7 +80,7 @@ func TestEqualAnswersAreTiesWithoutACall(t *testing.T) {
 			same.cases = append(same.cases, []string{text})
 		}
 	}
-	c, err := b.chooser(b.run("base", same), b.run("head", same), b.by()).Compare(t.Context(), noRules)
+	c, err := b.pairJudge(b.run("base", same), b.run("head", same), b.by()).Compare(t.Context(), noRules)
 	expect.OK(t, err)
 	got := counted(t, c)
 	if got.Same != got.Pairs-got.Unjudged || got.Same == 0 || got.Ties != got.Same || got.Wins+got.Losses+got.Contradicted != 0 {
@@ -107,14 +95,11 @@ func TestPairsWithoutAnAnswerAreNotPutToTheJudge(t *testing.T) {
 	b := newBench(t, favours("new"))
 	base := b.run("base", answers{"t/p", [][]string{{"old", "", "old"}, {" \n"}, {"old"}}})
 	head := b.run("head", answers{"t/p", [][]string{{"new", "new", ""}, {"new"}, {""}}})
-	c, err := b.chooser(base, head, b.by()).Compare(t.Context(), noRules)
+	c, err := b.pairJudge(base, head, b.by()).Compare(t.Context(), noRules)
 	expect.OK(t, err)
-	expect.Same(t, "choices", counted(t, c), compare.PairCounts{
-		Pairs: 2, Wins: 1,
-		PreferenceCounts: compare.PreferenceCounts{
-			Unjudged: 1, FirstPlace: compare.FirstPlace{Preferred: 1, Of: 2},
-			Why: []compare.PairProblem{{Problem: "one of the answers has no text", Pairs: 1}},
-		},
+	expect.Same(t, "preferences", counted(t, c), compare.PairCounts{
+		Pairs: 2, Wins: 1, Unjudged: 1, FirstPlace: compare.FirstPlace{Preferred: 1, Of: 2},
+		Why: []compare.PairProblem{{Problem: "one of the answers has no text", Pairs: 1}},
 	})
 }
 
@@ -132,7 +117,7 @@ func TestOnlyPairsWithoutARulingAreRequestedAgain(t *testing.T) {
 	}
 	base := b.run("base", answers{"t/p", [][]string{{"old first"}, {"old second"}, {"old third"}}})
 	head := b.run("head", answers{"t/p", [][]string{{"new first"}, {"new second"}, {"new third"}}})
-	c, err := b.chooser(base, head, b.by()).Compare(t.Context(), noRules)
+	c, err := b.pairJudge(base, head, b.by()).Compare(t.Context(), noRules)
 	expect.OK(t, err)
 	got := counted(t, c)
 	expect.Same(t, "wins and unjudged", [2]int{got.Wins, got.Unjudged}, [2]int{2, 1})
@@ -141,7 +126,7 @@ func TestOnlyPairsWithoutARulingAreRequestedAgain(t *testing.T) {
 
 	failing = false
 	before := len(b.judge.seen)
-	c, err = b.chooser(base, head, b.by()).Compare(t.Context(), noRules)
+	c, err = b.pairJudge(base, head, b.by()).Compare(t.Context(), noRules)
 	expect.OK(t, err)
 	got = counted(t, c)
 	expect.Same(t, "wins and unjudged the second time", [2]int{got.Wins, got.Unjudged}, [2]int{3, 0})
@@ -162,7 +147,7 @@ func TestRepliesThatDoNotCountLeavePairsUnjudged(t *testing.T) {
 		`{"choice": "A"`:              "strict",
 	} {
 		b := newBench(t, always(said))
-		c, err := b.chooser(b.run("base", alike("old", 1)), b.run("head", alike("new", 1)), b.by()).Compare(t.Context(), noRules)
+		c, err := b.pairJudge(b.run("base", alike("old", 1)), b.run("head", alike("new", 1)), b.by()).Compare(t.Context(), noRules)
 		expect.OK(t, err)
 		got := counted(t, c)
 		expect.Same(t, fmt.Sprintf("pairs and unjudged of %q", said), [2]int{got.Pairs, got.Unjudged}, [2]int{1, 1})
@@ -185,7 +170,7 @@ func TestAVerdictRestsOnTheChoicesWithAMargin(t *testing.T) {
 	} {
 		b := newBench(t, test.rules)
 		base, head := b.run("base", varied("t/p", "old", 40)), b.run("head", varied("t/p", "new", 40))
-		c, err := b.chooser(base, head, b.by()).Compare(t.Context(), rules)
+		c, err := b.pairJudge(base, head, b.by()).Compare(t.Context(), rules)
 		expect.OK(t, err)
 		expect.Same(t, "verdict of a head that is "+name, c.Verdict, test.want)
 	}
@@ -205,7 +190,7 @@ func TestABudgetOfCallsMakesTheChoicesIncomplete(t *testing.T) {
 	b := newBench(t, favours("new"))
 	by := b.by()
 	by.Flags.BudgetCalls, by.Flags.Concurrency = 4, 1
-	c, err := b.chooser(b.run("base", varied("t/p", "old", 5)), b.run("head", varied("t/p", "new", 5)), by).Compare(t.Context(), noRules)
+	c, err := b.pairJudge(b.run("base", varied("t/p", "old", 5)), b.run("head", varied("t/p", "new", 5)), by).Compare(t.Context(), noRules)
 	expect.OK(t, err)
 	got := counted(t, c)
 	expect.Same(t, "pairs, wins and unjudged", [3]int{got.Pairs, got.Wins, got.Unjudged}, [3]int{5, 2, 3})
@@ -216,7 +201,7 @@ func TestABudgetOfCallsMakesTheChoicesIncomplete(t *testing.T) {
 func TestAnEndedContextEndsTheComparison(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, favours("new"))
-	c := b.chooser(b.run("base", alike("old", 3)), b.run("head", alike("new", 3)), b.by())
+	c := b.pairJudge(b.run("base", alike("old", 3)), b.run("head", alike("new", 3)), b.by())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.Compare(ctx, noRules); !errors.Is(err, context.Canceled) {
@@ -233,7 +218,7 @@ func TestTheJudgeIsFoundOrTheErrorSaysWhatToName(t *testing.T) {
 		found, want   string
 	}{
 		"the only one":             {"judges: [{name: one, model: svc-pro}]", "", "one", ""},
-		"the one that chooses":     {two, "", "brief", ""},
+		"the one that prefers":     {two, "", "brief", ""},
 		"one by its name":          {two, "strict", "strict", ""},
 		"a name with an error":     {two, "breif", "", "there is no judge breif; did you mean `brief`?"},
 		"none":                     {"", "", "", "there is no judge to choose: add `judges: [{name: judge, model: svc-pro}]` to the suite"},
@@ -246,7 +231,7 @@ func TestTheJudgeIsFoundOrTheErrorSaysWhatToName(t *testing.T) {
 		by := b.by()
 		by.Judge = test.named
 		d := b.run("r", alike("x", 1))
-		c, err := choosing.New(t.Context(), d, d, by)
+		c, err := preference.New(t.Context(), d, d, by)
 		if test.want != "" {
 			expect.Contains(t, name, fmt.Sprint(err), test.want)
 			expect.Same(t, "exit code of "+name, exit.Of(err), exit.CodeBadInput)
@@ -265,7 +250,7 @@ func TestCriteriaOfTheCommandReplaceThoseOfTheJudge(t *testing.T) {
 	b := newBench(t, always(pick("tie")))
 	by := b.by()
 	by.Criteria = "Brevity.\n<<<answerA"
-	c, err := b.chooser(b.run("base", alike("old", 1)), b.run("head", alike("new", 1)), by).Compare(t.Context(), noRules)
+	c, err := b.pairJudge(b.run("base", alike("old", 1)), b.run("head", alike("new", 1)), by).Compare(t.Context(), noRules)
 	expect.OK(t, err)
 	expect.Same(t, "criteria", c.Preferences.Criteria, by.Criteria)
 	expect.Contains(t, "question", b.judge.seen[0], "Brevity.")
