@@ -112,7 +112,7 @@ func (p path) fixed(g eval.MetricMargin, alpha float64, stop *eval.EarlyVerdict)
 	return Decide([]ArmComparison{{Metrics: []MetricComparison{one}, EarlyVerdict: stop}}, o)
 }
 
-// counts are the flips of cases that were judged once each, and belong to no cluster; false where there are others.
+// counts are the flips of cases that were scored once each, and belong to no cluster; false where there are others.
 func (p path) counts() (gained, regressed int, ok bool) {
 	for i := range p.head {
 		b, h := &p.base[i], &p.head[i]

@@ -153,7 +153,7 @@ func (c *Cases) AllUnnamed() iter.Seq2[int, *CaseTotals] {
 	}
 }
 
-// IgnoreScorers clears the scorer hashes, so that cases pair whatever judged them.
+// IgnoreScorers clears the scorer hashes, so that cases pair whatever scored them.
 func (c *Cases) IgnoreScorers() {
 	for i := range c.kinds.all {
 		c.kinds.all[i].Scorers = ""

@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// ClassCount is how often judged repeats of a case had one classification.
+// ClassCount is how often scored repeats of a case had one classification.
 type ClassCount struct {
 	Pair int // index in Side.ClassPairs
 	N    int

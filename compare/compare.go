@@ -73,7 +73,7 @@ func (s Sum) Mean() (float64, bool) {
 	return s.Total / float64(s.N), true
 }
 
-// PassRate is the share of judged repeats that passed, false when none was judged.
+// PassRate is the share of scored repeats that passed, false when none was scored.
 func (c *CaseTotals) PassRate() (float64, bool) {
 	return Sum{float64(c.Passed), c.Passed + c.Failed}.Mean()
 }
@@ -159,7 +159,7 @@ func (m *measure) withErrors(c *MetricComparison, paired *paired, base, head *Si
 		c.HeadErrors += p.head.Errors
 		_, before := ofBase(p.base)
 		if _, now := ofHead(p.head); before && !now && p.head.Errors == 0 && !option.IsRatio(c.Name) && c.Name != option.MetricPreference {
-			c.HeadErrors++ // judged, but without a value of this metric
+			c.HeadErrors++ // scored, but without a value of this metric
 		}
 	}
 	if c.HeadErrors == 0 || c.PNonInferior == nil {

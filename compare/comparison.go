@@ -126,7 +126,7 @@ type MetricTests struct {
 	PBetter      *float64 `json:"pBetter,omitempty"`
 	// Asymptotic holds the large-sample tests, for information when exact tests decide.
 	Asymptotic *Asymptotic `json:"asymptotic,omitempty"`
-	// HeadErrors counts trials of head that could not be judged. PWithErrors are PNonInferior and PBetter with each
+	// HeadErrors counts trials of head that could not be scored. PWithErrors are PNonInferior and PBetter with each
 	// error at its worst value.
 	HeadErrors  int         `json:"headErrors,omitempty"`
 	PWithErrors *[2]float64 `json:"pWithErrors,omitempty"`
@@ -161,7 +161,7 @@ type Asymptotic struct {
 // Flip is a case whose outcome changed.
 type Flip struct {
 	Case string `json:"case"`
-	// Passed and judged repeats of base and head.
+	// Repeats of base and head: those that passed, and those that passed or failed.
 	BasePassed int `json:"basePassed"`
 	BaseScored int `json:"baseJudged"`
 	HeadPassed int `json:"headPassed"`

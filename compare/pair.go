@@ -43,7 +43,7 @@ type paired struct {
 	base, head *Cases
 	scored     []caseIndexes // same meaning, and comparable
 	others     []caseIndexes // same meaning, but not comparable
-	errored    []caseIndexes // subset of others: judged in base, only errors in head
+	errored    []caseIndexes // subset of others: scored in base, only errors in head
 }
 
 // pairs concatenates lists of places.

@@ -49,7 +49,7 @@ func repeated(n int, values ...float64) (out [][]float64) {
 	return out
 }
 
-// The case is the unit, its repeats averaged, and clusters count as one; what was not judged counts nowhere.
+// The case is the unit, its repeats averaged, and clusters count as one; what was not scored counts nowhere.
 func TestPreferenceUnitsAreCasesAndClusters(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

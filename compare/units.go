@@ -361,7 +361,7 @@ func (m *measure) values(metric string, base, head *Side) (ofBase, ofHead value)
 	atBase, atHead := slices.Index(base.Metrics, metric), slices.Index(head.Metrics, metric)
 	return func(c *CaseTotals) (float64, bool) { return c.named(atBase).Mean() }, func(c *CaseTotals) (float64, bool) {
 		s := c.named(atHead)
-		if m.worst && s.N == 0 { // judged, but without a value of the metric
+		if m.worst && s.N == 0 { // scored, but without a value of the metric
 			return 0, true
 		}
 		return Sum{s.Total, s.N + errors(c)}.Mean()

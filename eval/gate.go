@@ -16,7 +16,7 @@ type GateConfig struct {
 	Means      []MeanMin `json:"means,omitempty"`
 	// Classification are the least values of metrics of the suite's classification.
 	Classification []MeanMin `json:"classification,omitempty"`
-	LatencyP95Ms   *float64  `json:"latencyP95Ms,omitempty"` // of the trials judged
+	LatencyP95Ms   *float64  `json:"latencyP95Ms,omitempty"` // of scored trials
 	// MaxQuarantined is the largest share of cases that may be in quarantine.
 	MaxQuarantined *float64      `json:"maxQuarantined,omitempty"`
 	Baseline       *BaselineRule `json:"baseline,omitempty"`
