@@ -161,7 +161,7 @@ type Asymptotic struct {
 // Flip is a case whose outcome changed.
 type Flip struct {
 	Case string `json:"case"`
-	// Repeats of base and head: those that passed, and those that passed or failed.
+	// Repeats of base and head that passed, and that were scored.
 	BasePassed int `json:"basePassed"`
 	BaseScored int `json:"baseJudged"`
 	HeadPassed int `json:"headPassed"`

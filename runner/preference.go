@@ -29,7 +29,9 @@ type PairPreference struct {
 // Prefer has a judge prefer one answer of each pair. The preferences are yielded in any order; after a stop the rest
 // are yielded with an error. Canceling ctx, or leaving the loop, abandons calls in progress. No goroutine outlives the
 // loop.
-func (p *Plan) Prefer(ctx context.Context, cfg Config, c *scorers.PreferenceQuestion, pairs iter.Seq[scorers.AnswerPair]) iter.Seq[PairPreference] {
+func (p *Plan) Prefer(
+	ctx context.Context, cfg Config, q *scorers.PreferenceQuestion, pairs iter.Seq[scorers.AnswerPair],
+) iter.Seq[PairPreference] {
 	return func(yield func(PairPreference) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		r := &run{Config: cfg, plan: p, counts: newCounts(), replies: newReplies(nil)}
@@ -54,7 +56,7 @@ func (p *Plan) Prefer(ctx context.Context, cfg Config, c *scorers.PreferenceQues
 		for range max(1, cfg.Concurrency) {
 			working.Go(func() {
 				for j := range indexed {
-					results <- r.prefer(ctx, c, j.index, j.pair)
+					results <- r.prefer(ctx, q, j.index, j.pair)
 				}
 			})
 		}
@@ -76,15 +78,15 @@ func (p *Plan) Prefer(ctx context.Context, cfg Config, c *scorers.PreferenceQues
 }
 
 // prefer sends the questions about one pair until nothing more is wanted.
-func (r *run) prefer(ctx context.Context, c *scorers.PreferenceQuestion, place int, pair scorers.AnswerPair) PairPreference {
+func (r *run) prefer(ctx context.Context, q *scorers.PreferenceQuestion, place int, pair scorers.AnswerPair) PairPreference {
 	a := &scoring{answer: scorers.Answer{Context: &scorers.Context{Judgements: scorers.Judgements{Known: map[string]*eval.Judgement{}}}}}
 	replies := &a.answer.Context.Judgements
 	out := PairPreference{Index: place}
 	for range maxRounds {
 		replies.Wanted, replies.Useless = nil, nil
-		out.PairRuling = c.Prefer(pair, replies)
+		out.PairRuling = q.Prefer(pair, replies)
 		if len(replies.Wanted) == 0 && r.RepeatUseless && r.doubt(a) {
-			out.PairRuling = c.Prefer(pair, replies)
+			out.PairRuling = q.Prefer(pair, replies)
 		}
 		if len(replies.Wanted) == 0 {
 			break

@@ -20,10 +20,10 @@ func NewPreferenceQuestion(j *suite.Judge, criteria string) *PreferenceQuestion 
 }
 
 // Judge is the judge that prefers one.
-func (c *PreferenceQuestion) Judge() *suite.Judge { return c.judges[0] }
+func (q *PreferenceQuestion) Judge() *suite.Judge { return q.judges[0] }
 
 // Criteria are the judge's criteria, "" for none.
-func (c *PreferenceQuestion) Criteria() string { return c.criteria }
+func (q *PreferenceQuestion) Criteria() string { return q.criteria }
 
 func preferenceForm() questionForm {
 	return questionForm{
@@ -81,15 +81,15 @@ type PairRuling struct {
 func (c *PairRuling) Contradicts() bool { return c.Firsts == 2 || c.Seconds == 2 }
 
 // Prefer rules on a pair from the available replies. While replies are missing, there is no preference yet.
-func (c *PreferenceQuestion) Prefer(p AnswerPair, replies *Judgements) PairRuling {
+func (q *PreferenceQuestion) Prefer(p AnswerPair, replies *Judgements) PairRuling {
 	switch {
 	case blank.Is(p.Base.Answer) || blank.Is(p.Head.Answer):
 		return PairRuling{Why: "one of the answers has no text"}
 	case p.Base.Answer == p.Head.Answer:
 		return PairRuling{Preferred: Tie, Same: true}
 	}
-	first, problem := c.order(p.Base, p.Head, replies)
-	second, other := c.order(p.Head, p.Base, replies)
+	first, problem := q.order(p.Base, p.Head, replies)
+	second, other := q.order(p.Head, p.Base, replies)
 	out := PairRuling{Why: cmp.Or(problem, other), Preferred: preferenceFor(first, second)}
 	for _, word := range []string{first, second} {
 		switch word {
@@ -116,10 +116,10 @@ func preferenceFor(first, second string) Preference {
 }
 
 // order reads the ruling on one order of the answers. It is "" while no reply counts.
-func (c *PreferenceQuestion) order(a, b Exchange, replies *Judgements) (word, problem string) {
+func (q *PreferenceQuestion) order(a, b Exchange, replies *Judgements) (word, problem string) {
 	var parts []fencedText
-	if c.criteria != "" {
-		parts = append(parts, fencedText{"criteria", c.criteria})
+	if q.criteria != "" {
+		parts = append(parts, fencedText{"criteria", q.criteria})
 	}
 	switch {
 	case a.Question == b.Question && a.Question != "":
@@ -127,11 +127,11 @@ func (c *PreferenceQuestion) order(a, b Exchange, replies *Judgements) (word, pr
 	case a.Question != b.Question:
 		parts = append(parts, fencedText{"questionA", a.Question}, fencedText{"questionB", b.Question})
 	}
-	contents, ok := c.fill(append(parts, fencedText{"answerA", a.Answer}, fencedText{"answerB", b.Answer}), 0)
+	contents, ok := q.fill(append(parts, fencedText{"answerA", a.Answer}, fencedText{"answerB", b.Answer}), 0)
 	if !ok {
 		return "", "the answers are too long for a judge"
 	}
-	ruling, problem := c.ruling(replies, &posed{questionForm: &c.questionForm, judge: c.Judge(), contents: contents}, 1)
+	ruling, problem := q.ruling(replies, &posed{questionForm: &q.questionForm, judge: q.Judge(), contents: contents}, 1)
 	if ruling == nil {
 		return "", problem
 	}

@@ -50,7 +50,8 @@ func TestAJudgePrefersInBothOrdersAndOnlyAgreementCounts(t *testing.T) {
 		expect.Same(t, "calls for "+name, c.Preferences.Attempts, 6)
 		expect.Same(t, "tokens for "+name, c.Preferences.Tokens, 72)
 		expect.Same(t, "questions for "+name, len(b.judge.seen), 6)
-		expect.Same(t, "judge", [3]string{c.Preferences.Judge, c.Preferences.Model, c.Preferences.Criteria}, [3]string{"strict", "svc-pro", "Short, שלום."})
+		by := c.Preferences
+		expect.Same(t, "judge", [3]string{by.Judge, by.Model, by.Criteria}, [3]string{"strict", "svc-pro", "Short, שלום."})
 	}
 }
 
