@@ -7,7 +7,7 @@ import (
 	"github.com/evalrun/evalrun/option"
 )
 
-// GateConfig are the rules of a suite's gate. A rule that is nil, or empty, judges nothing, except for errors.
+// GateConfig are the rules of a suite's gate. A rule that is nil, or empty, decides nothing, except for errors.
 type GateConfig struct {
 	PassRateMin *float64 `json:"passRateMin,omitempty"`
 	// ErrorsMax is the largest share of errors among the trials that ran. Nil allows none, and is written as 0.
