@@ -228,7 +228,7 @@ func (w *classWorld) rates(name string, n int, margin, lost float64, draws int) 
 }
 
 func classMetricOf(base, head *Side, o Options, name string) MetricComparison {
-	m := newMeasure(o, judgedPairs(base, head))
+	m := newMeasure(o, scoredPairs(base, head))
 	m.testsOnly = true
 	return m.metric(name, base, head)
 }

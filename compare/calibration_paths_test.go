@@ -105,14 +105,14 @@ func (p path) fixed(g eval.MetricMargin, alpha float64, stop *eval.EarlyVerdict)
 	}
 	base, head := p.sides()
 	o := Options{Alpha: alpha, Margins: []eval.MetricMargin{g}, MaxErrors: 0.01, Seed: 1}
-	m := newMeasure(o, judgedPairs(base, head))
+	m := newMeasure(o, scoredPairs(base, head))
 	m.testsOnly = true
 	one := m.metric(g.Name, base, head)
 	one.Gated, one.Margin = true, &g.Margin
 	return Decide([]ArmComparison{{Metrics: []MetricComparison{one}, EarlyVerdict: stop}}, o)
 }
 
-// counts are the flips of cases that were judged once each, and belong to no cluster; false where there are others.
+// counts are the flips of cases that were scored once each, and belong to no cluster; false where there are others.
 func (p path) counts() (gained, regressed int, ok bool) {
 	for i := range p.head {
 		b, h := &p.base[i], &p.head[i]

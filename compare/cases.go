@@ -153,7 +153,7 @@ func (c *Cases) AllUnnamed() iter.Seq2[int, *CaseTotals] {
 	}
 }
 
-// IgnoreScorers clears the scorer hashes, so that cases pair whatever judged them.
+// IgnoreScorers clears the scorer hashes, so that cases pair whatever scored them.
 func (c *Cases) IgnoreScorers() {
 	for i := range c.kinds.all {
 		c.kinds.all[i].Scorers = ""
@@ -231,7 +231,7 @@ func appendKind(b []byte, c *CaseTotals, varsOfID bool) []byte {
 	for _, n := range [...]int{c.Passed, c.Failed, c.Errors, c.Ran, c.Blocked, c.Unused, c.LatencyMs.N, c.Tokens.N} {
 		number(n)
 	}
-	total(c.Chosen)
+	total(c.HeadPreferred)
 	total(c.Contradicted)
 	total(c.First)
 	number(len(c.Tags))

@@ -29,7 +29,7 @@ func anyCase(rng *rand.Rand) CaseTotals {
 	c := CaseTotals{
 		Name: text(), ID: text(), Scorers: text(), Cluster: text(), Vars: text(), Request: text(), Quarantined: rng.IntN(2) == 0,
 		Passed: rng.IntN(3), Failed: rng.IntN(3), Errors: rng.IntN(3), Ran: rng.IntN(3), Blocked: rng.IntN(3), Unused: rng.IntN(3),
-		LatencyMs: sum(), Tokens: sum(), Chosen: sum(), Contradicted: sum(), First: sum(), TrialAt: rng.Int64N(1 << (1 + rng.IntN(45))),
+		LatencyMs: sum(), Tokens: sum(), HeadPreferred: sum(), Contradicted: sum(), First: sum(), TrialAt: rng.Int64N(1 << (1 + rng.IntN(45))),
 	}
 	if rng.IntN(3) == 0 {
 		c.Vars = c.ID

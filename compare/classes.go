@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// ClassCount is how often judged repeats of a case had one classification.
+// ClassCount is how often scored repeats of a case had one classification.
 type ClassCount struct {
 	Pair int // index in Side.ClassPairs
 	N    int
@@ -349,9 +349,9 @@ func (m *measure) worstAnswers(k *classing, metric classification.Metric) func(e
 	if !m.worst {
 		return nil
 	}
-	judged := *m
-	judged.worst = false
-	both := newMatrices(k, judged.classUnits(k, nil))
+	scored := *m
+	scored.worst = false
+	both := newMatrices(k, scored.classUnits(k, nil))
 	known := map[int]int{}
 	return func(expected int) int {
 		answer, ok := known[expected]

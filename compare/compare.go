@@ -46,9 +46,9 @@ type CaseTotals struct {
 	Unused                     int // trials that did not run, or were left out, because the verdict was known early
 	LatencyMs, Tokens          Sum
 	Metrics                    []Sum // in the order of Side.Metrics
-	Chosen                     Sum   // a judge's choices against the other side: 1 won, 0.5 tie, 0 lost
-	Contradicted               Sum   // over pairs of different answers: 1 where the choice changed with their order
-	First                      Sum   // over the judge's rulings for one answer: 1 where it chose the first
+	HeadPreferred              Sum   // a judge's preferences over the other side: 1 won, 0.5 tie, 0 lost
+	Contradicted               Sum   // over pairs of different answers: 1 where the preference changed with their order
+	First                      Sum   // over the judge's rulings for one answer: 1 where it preferred the first
 	Classes                    []ClassCount
 	TrialAt                    int64 // offset in the run file of a failed trial, else of the first; 0: not known
 }
@@ -73,7 +73,7 @@ func (s Sum) Mean() (float64, bool) {
 	return s.Total / float64(s.N), true
 }
 
-// PassRate is the share of judged repeats that passed, false when none was judged.
+// PassRate is the share of scored repeats that passed, false when none was scored.
 func (c *CaseTotals) PassRate() (float64, bool) {
 	return Sum{float64(c.Passed), c.Passed + c.Failed}.Mean()
 }
@@ -108,7 +108,7 @@ type Options struct {
 func Compare(base, head *Side, o Options) ArmComparison {
 	p := pairUp(base, head, o.Selected)
 	p.MinPaired = o.MinPaired
-	judged := p.pairs(p.judged)
+	scored := p.pairs(p.scored)
 	c := ArmComparison{
 		EarlyVerdict: o.EarlyVerdict,
 		Suite:        head.Suite,
@@ -118,11 +118,11 @@ func Compare(base, head *Side, o Options) ArmComparison {
 		Cases:        p.Pairing,
 		Metrics:      []MetricComparison{},
 	}
-	m := newMeasure(o, judged)
+	m := newMeasure(o, scored)
 	c.Cases.Units = m.units(option.MetricPass, base, head).n
-	c.Cases.CallsPerCase, c.Cases.TokensPerCase = costs(&judged)
-	c.Cases.Duplicates = m.groups.duplicates(&judged)
-	for _, metric := range o.metricsOf(base, head, m.chosen()) {
+	c.Cases.CallsPerCase, c.Cases.TokensPerCase = costs(&scored)
+	c.Cases.Duplicates = m.groups.duplicates(&scored)
+	for _, metric := range o.metricsOf(base, head, m.hasPreferences()) {
 		one := m.metric(metric, base, head)
 		if g, gated := o.gatedAs(metric); gated {
 			one.Gated, one.Margin = true, &g.Margin
@@ -143,7 +143,7 @@ func Compare(base, head *Side, o Options) ArmComparison {
 		}
 	}
 	c.Why = incomparable(base, head, p, o)
-	c.Flips = flips(judged)
+	c.Flips = flips(scored)
 	c.Slices = m.slices()
 	c.Safety = safety(base.Categories, head.Categories)
 	c.Points = m.points(c.Metrics, base, head)
@@ -154,12 +154,12 @@ func Compare(base, head *Side, o Options) ArmComparison {
 // reason why nothing got worse.
 func (m *measure) withErrors(c *MetricComparison, paired *paired, base, head *Side) {
 	ofBase, ofHead := m.values(c.Name, base, head)
-	all := paired.pairs(paired.judged, paired.errored)
+	all := paired.pairs(paired.scored, paired.errored)
 	for _, p := range all.each {
 		c.HeadErrors += p.head.Errors
 		_, before := ofBase(p.base)
-		if _, now := ofHead(p.head); before && !now && p.head.Errors == 0 && !option.IsRatio(c.Name) && c.Name != option.MetricChoose {
-			c.HeadErrors++ // judged, but without a value of this metric
+		if _, now := ofHead(p.head); before && !now && p.head.Errors == 0 && !option.IsRatio(c.Name) && c.Name != option.MetricPreference {
+			c.HeadErrors++ // scored, but without a value of this metric
 		}
 	}
 	if c.HeadErrors == 0 || c.PNonInferior == nil {
@@ -181,10 +181,10 @@ func costs(pairs *pairs) (calls, tokens float64) {
 	return calls / n, tokens / n
 }
 
-func (o *Options) metricsOf(base, head *Side, chosen bool) []string {
+func (o *Options) metricsOf(base, head *Side, preferences bool) []string {
 	out := []string{option.MetricPass}
-	if chosen {
-		out = append(out, option.MetricChoose)
+	if preferences {
+		out = append(out, option.MetricPreference)
 	}
 	for _, name := range head.Metrics {
 		if slices.Contains(base.Metrics, name) && !slices.Contains(out, name) {
@@ -210,9 +210,9 @@ func incomparable(base, head *Side, p paired, o Options) string {
 		return "the run is not complete"
 	case p.Of == 0 && p.Unselected > 0 && o.MinPaired > 0:
 		return tooFew(&p.Pairing, o.MinPaired)
-	case len(p.judged) == 0 && p.Paired == 0:
+	case len(p.scored) == 0 && p.Paired == 0:
 		return "no case is in both"
-	case len(p.judged) == 0:
+	case len(p.scored) == 0:
 		return "no case was judged on both sides"
 	}
 	return cmp.Or(tooFew(&p.Pairing, o.MinPaired), tooManyErrors(base, head, o.MaxErrors))

@@ -12,8 +12,8 @@ type Comparison struct {
 	// Why explains why the comparison as a whole is invalid, "" when it is valid.
 	Why      string   `json:"why,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
-	// Choice holds a judge's choices between the answers, nil without a judge.
-	Choice *PairwiseJudging `json:"choice,omitempty"`
+	// Preferences are what a judge prefers between the answers, nil without a judge.
+	Preferences *PreferenceTotals `json:"choice,omitempty"`
 	// Repeated lists suites that runs of this folder compared with the same baseline before.
 	Repeated []Repeated `json:"repeated,omitempty"`
 }
@@ -45,8 +45,8 @@ type ArmComparison struct {
 	Estimand string             `json:"estimand"`
 	Cases    Pairing            `json:"cases"`
 	Metrics  []MetricComparison `json:"metrics"`
-	// Choice is the judge's preference, nil without a judge.
-	Choice *ArmPreference `json:"choice,omitempty"`
+	// Preference is the judge's preference, nil without a judge.
+	Preference *ArmPreference `json:"choice,omitempty"`
 	// Flips are the cases whose outcome changed, worse ones first.
 	Flips  []Flip  `json:"flips,omitempty"`
 	Slices []Slice `json:"slices,omitempty"` // by tag, advisory
@@ -126,7 +126,7 @@ type MetricTests struct {
 	PBetter      *float64 `json:"pBetter,omitempty"`
 	// Asymptotic holds the large-sample tests, for information when exact tests decide.
 	Asymptotic *Asymptotic `json:"asymptotic,omitempty"`
-	// HeadErrors counts trials of head that could not be judged. PWithErrors are PNonInferior and PBetter with each
+	// HeadErrors counts trials of head that could not be scored. PWithErrors are PNonInferior and PBetter with each
 	// error at its worst value.
 	HeadErrors  int         `json:"headErrors,omitempty"`
 	PWithErrors *[2]float64 `json:"pWithErrors,omitempty"`
@@ -161,7 +161,7 @@ type Asymptotic struct {
 // Flip is a case whose outcome changed.
 type Flip struct {
 	Case string `json:"case"`
-	// Passed and judged repeats of base and head.
+	// Repeats of base and head that passed, and that were scored.
 	BasePassed int `json:"basePassed"`
 	BaseScored int `json:"baseJudged"`
 	HeadPassed int `json:"headPassed"`

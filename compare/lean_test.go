@@ -8,21 +8,21 @@ import (
 )
 
 // judged are sides whose pairs of different answers a judge ruled on: in the first cases it contradicted itself.
-func judged(cases, contradicted, repeats int, cluster string) (base, head *Side, choice *ArmPreference) {
-	base, head, choice = &Side{Run: "b"}, &Side{Run: "h"}, &ArmPreference{}
+func judged(cases, contradicted, repeats int, cluster string) (base, head *Side, preference *ArmPreference) {
+	base, head, preference = &Side{Run: "b"}, &Side{Run: "h"}, &ArmPreference{}
 	for i := range cases {
 		c := CaseTotals{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Cluster: cluster, Passed: repeats, Ran: repeats}
 		base.Cases.Add(&c)
 		for range repeats {
-			choice.AddJudged(0.5)
-			choice.AddTurned(&c, i < contradicted)
+			preference.AddJudged(0.5)
+			preference.AddTurned(&c, i < contradicted)
 			if i < contradicted {
-				choice.AddPlaces(&c, 2, 0)
+				preference.AddPlaces(&c, 2, 0)
 			}
 		}
 		head.Cases.Add(&c)
 	}
-	return base, head, choice
+	return base, head, preference
 }
 
 // A judge is unreliable when it is sure, at 95 %, that it contradicts itself in more than half of the pairs. Cases count, not repeats,
@@ -45,31 +45,31 @@ func TestAJudgeThatContradictsItselfIsUnreliable(t *testing.T) {
 		{"all of one cluster", 30, 30, 1, "c", false},
 		{"no pair of different answers", 30, 0, 0, "", false},
 	} {
-		base, head, choice := judged(test.cases, test.contradicted, test.repeats, test.cluster)
-		choice.MeasureLean(base, head, Options{Alpha: 0.05})
-		expect.Same(t, test.name, choice.Unreliable != "", test.unreliable)
+		base, head, preference := judged(test.cases, test.contradicted, test.repeats, test.cluster)
+		preference.MeasureLean(base, head, Options{Alpha: 0.05})
+		expect.Same(t, test.name, preference.Unreliable != "", test.unreliable)
 	}
 }
 
 // The interval of the first place is over cases: exact where each case has one answer, wider than that of its rulings.
 func TestFirstPlaceIntervalIsOverCases(t *testing.T) {
 	t.Parallel()
-	interval := func(base, head *Side, choice *ArmPreference) [2]float64 {
-		choice.MeasureLean(base, head, Options{Alpha: 0.05})
-		expect.Same(t, "intervals", choice.FirstPlace.Interval != nil, true)
-		return *choice.FirstPlace.Interval
+	interval := func(base, head *Side, preference *ArmPreference) [2]float64 {
+		preference.MeasureLean(base, head, Options{Alpha: 0.05})
+		expect.Same(t, "intervals", preference.FirstPlace.Interval != nil, true)
+		return *preference.FirstPlace.Interval
 	}
 	got := interval(judged(10, 10, 3, ""))
 	expect.Same(t, "ten cases, always the first", fmt.Sprintf("%.4f %.4f", got[0], got[1]), "0.7411 1.0000")
 
-	base, head, choice := judged(10, 0, 1, "")
+	base, head, preference := judged(10, 0, 1, "")
 	for i := range head.Cases.Len() {
-		head.Cases.Update(i, func(c *CaseTotals) { choice.AddPlaces(c, 1, 1) })
+		head.Cases.Update(i, func(c *CaseTotals) { preference.AddPlaces(c, 1, 1) })
 	}
-	got = interval(base, head, choice)
+	got = interval(base, head, preference)
 	expect.Same(t, "ten cases, no preference", got[0] < 0.5 && got[1] > 0.5 && got[0] > 0.2 && got[1] < 0.8, true)
 
-	base, head, choice = judged(10, 0, 1, "")
-	choice.MeasureLean(base, head, Options{Alpha: 0.05})
-	expect.Same(t, "nothing but ties", choice.FirstPlace.Interval, nil)
+	base, head, preference = judged(10, 0, 1, "")
+	preference.MeasureLean(base, head, Options{Alpha: 0.05})
+	expect.Same(t, "nothing but ties", preference.FirstPlace.Interval, nil)
 }

@@ -44,14 +44,14 @@ func (m *measure) metric(name string, base, head *Side) MetricComparison {
 	case isClassMetric(name, base, head):
 		m.classified(&c, base, head, g.Margin)
 		return c
-	case name == option.MetricChoose:
-		m.choice(&c, g.Margin)
+	case name == option.MetricPreference:
+		m.preference(&c, g.Margin)
 	case name == option.MetricBlocked:
 		m.differences(&c, m.units(name, base, head), g.Margin, lessIsBetter)
 	default:
 		m.differences(&c, m.units(name, base, head), g.Margin, moreIsBetter)
 	}
-	if m.EarlyVerdict != nil && c.N > 0 && !option.IsRatio(name) && name != option.MetricChoose {
+	if m.EarlyVerdict != nil && c.N > 0 && !option.IsRatio(name) && name != option.MetricPreference {
 		m.anytime(&c, base, head)
 	}
 	if name == option.MetricPass && !m.worst {

@@ -41,9 +41,9 @@ func (p *pairs) of(at []caseIndexes) pairs { return pairs{p.base, p.head, at} }
 type paired struct {
 	Pairing
 	base, head *Cases
-	judged     []caseIndexes // same meaning, and comparable
+	scored     []caseIndexes // same meaning, and comparable
 	others     []caseIndexes // same meaning, but not comparable
-	errored    []caseIndexes // subset of others: judged in base, only errors in head
+	errored    []caseIndexes // subset of others: scored in base, only errors in head
 }
 
 // pairs concatenates lists of places.
@@ -56,7 +56,7 @@ func (p *paired) pairs(at ...[]caseIndexes) pairs {
 
 // all are the cases with the same meaning, in head's order.
 func (p *paired) all() pairs {
-	all := p.pairs(p.judged, p.others)
+	all := p.pairs(p.scored, p.others)
 	slices.SortFunc(all.at, func(a, b caseIndexes) int { return cmp.Compare(a.head, b.head) })
 	return all
 }
@@ -148,7 +148,7 @@ func pairUp(base, head *Side, selected func(*CaseTotals) bool) paired {
 			p.Of++
 		}
 	}
-	p.judged = make([]caseIndexes, 0, p.head.Len())
+	p.scored = make([]caseIndexes, 0, p.head.Len())
 	byName := sync.OnceValue(p.base.byName) // rarely needed: most cases match
 	changed := map[string]bool{}
 	for i := range p.head.Len() {
@@ -174,10 +174,10 @@ func pairUp(base, head *Side, selected func(*CaseTotals) bool) paired {
 	return p
 }
 
-// judgedPairs returns the comparable cases when head has to cover all cases.
-func judgedPairs(base, head *Side) pairs {
+// scoredPairs returns the comparable cases when head has to cover all cases.
+func scoredPairs(base, head *Side) pairs {
 	p := pairUp(base, head, nil)
-	return p.pairs(p.judged)
+	return p.pairs(p.scored)
 }
 
 // expected reports whether head has to cover the case of base at an index.
@@ -241,23 +241,23 @@ func (p *paired) add(at caseIndexes, expected bool) {
 // pair records a case that counts on both sides.
 func (p *paired) pair(at caseIndexes) {
 	b, h := p.base.common(int(at.base)), p.head.common(int(at.head))
-	_, judgedBefore := b.PassRate()
-	_, judgedNow := h.PassRate()
+	_, scoredBefore := b.PassRate()
+	_, scoredNow := h.PassRate()
 	p.Compared++
 	switch {
 	case h.Unused > 0 && h.Ran == 0 || b.Unused > 0 && b.Ran == 0:
 		p.Unused++
 		p.others = append(p.others, at)
-	case !judgedBefore || !judgedNow:
+	case !scoredBefore || !scoredNow:
 		p.Paired++
 		p.others = append(p.others, at)
 		p.Unscored = append(p.Unscored, p.head.names.at(int(at.head)))
-		if judgedBefore && h.Errors > 0 {
+		if scoredBefore && h.Errors > 0 {
 			p.errored = append(p.errored, at)
 		}
 	default:
 		p.Paired++
-		p.judged = append(p.judged, at)
+		p.scored = append(p.scored, at)
 	}
 }
 

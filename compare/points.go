@@ -33,7 +33,7 @@ func (m *measure) points(metrics []MetricComparison, base, head *Side) *Points {
 	}
 	for i := range metrics {
 		name := metrics[i].Name
-		if name == option.MetricChoose || isClassMetric(name, base, head) {
+		if name == option.MetricPreference || isClassMetric(name, base, head) {
 			continue
 		}
 		ofBase, ofHead := m.pointValues(name, base, head)

@@ -137,10 +137,10 @@ func (k *ranker) bounds(r *ranking.Ranking) [][]float64 {
 		for j := i + 1; j < len(k.arms); j++ {
 			head := k.arms[j]
 			p := pairUp(base, head, nil)
-			u := k.units(p.pairs(p.judged), base, head, false)
+			u := k.units(p.pairs(p.scored), base, head, false)
 			out[i][j] = min(k.atLeast(u, -1), k.withErrors(head, base))
 			out[j][i] = min(k.atLeast(u, 1), k.withErrors(base, head))
-			r.Cases, r.Units = max(r.Cases, len(p.judged)), min(r.Units, len(u.d))
+			r.Cases, r.Units = max(r.Cases, len(p.scored)), min(r.Units, len(u.d))
 		}
 	}
 	return out
@@ -152,7 +152,7 @@ func (k *ranker) withErrors(base, head *Side) float64 {
 		return 1
 	}
 	p := pairUp(base, head, nil)
-	return k.atLeast(k.units(p.pairs(p.judged, p.errored), base, head, true), 1)
+	return k.atLeast(k.units(p.pairs(p.scored, p.errored), base, head, true), 1)
 }
 
 // units are the units of two arms, where more is better. worst puts each error of head at its worst.

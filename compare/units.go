@@ -350,18 +350,18 @@ func (m *measure) values(metric string, base, head *Side) (ofBase, ofHead value)
 		return (*CaseTotals).blockRate, func(c *CaseTotals) (float64, bool) {
 			return Sum{float64(c.Blocked + errors(c)), c.answered() + errors(c)}.Mean()
 		}
-	case option.MetricChoose:
+	case option.MetricPreference:
 		return func(*CaseTotals) (float64, bool) { return indifferent, true }, func(c *CaseTotals) (float64, bool) {
 			if m.worst {
-				return Sum{c.Chosen.Total, max(c.Chosen.N, c.Ran)}.Mean()
+				return Sum{c.HeadPreferred.Total, max(c.HeadPreferred.N, c.Ran)}.Mean()
 			}
-			return c.Chosen.Mean()
+			return c.HeadPreferred.Mean()
 		}
 	}
 	atBase, atHead := slices.Index(base.Metrics, metric), slices.Index(head.Metrics, metric)
 	return func(c *CaseTotals) (float64, bool) { return c.named(atBase).Mean() }, func(c *CaseTotals) (float64, bool) {
 		s := c.named(atHead)
-		if m.worst && s.N == 0 { // judged, but without a value of the metric
+		if m.worst && s.N == 0 { // scored, but without a value of the metric
 			return 0, true
 		}
 		return Sum{s.Total, s.N + errors(c)}.Mean()

@@ -261,7 +261,7 @@ func needed(m *MetricComparison, d, alpha float64) int {
 		t := stats.StudentTQuantile(1-alpha, float64(m.N-1))
 		sd := (m.Interval[1] - m.Interval[0]) / 2 / t * math.Sqrt(float64(m.N))
 		variance = sd * sd
-	} else if m.Name == option.MetricChoose { // its differences are halves
+	} else if m.Name == option.MetricPreference { // its differences are halves
 		variance /= 4
 	}
 	return max(stats.CasesNeeded(variance, d, alpha, power), stats.MinCasesConstant(alpha, d/scale))

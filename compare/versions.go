@@ -60,7 +60,7 @@ func splitVersions(scorers string) (hash string, versions map[string]int) {
 	return hash, versions
 }
 
-// Rescore says which scorers changed their meaning, and how to judge the older answers again; "" when none did. It
+// Rescore says which scorers changed their meaning, and how to score the older answers again; "" when none did. It
 // takes the ids of both runs; head's is "" before there is one.
 func (p *Pairing) Rescore(base, head string) string {
 	if len(p.ScorerVersions) == 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/evalrun/evalrun/option"
 )
 
-// GateConfig are the rules of a suite's gate. A rule that is nil, or empty, judges nothing, except for errors.
+// GateConfig are the rules of a suite's gate. A rule that is nil, or empty, decides nothing, except for errors.
 type GateConfig struct {
 	PassRateMin *float64 `json:"passRateMin,omitempty"`
 	// ErrorsMax is the largest share of errors among the trials that ran. Nil allows none, and is written as 0.
@@ -16,7 +16,7 @@ type GateConfig struct {
 	Means      []MeanMin `json:"means,omitempty"`
 	// Classification are the least values of metrics of the suite's classification.
 	Classification []MeanMin `json:"classification,omitempty"`
-	LatencyP95Ms   *float64  `json:"latencyP95Ms,omitempty"` // of the trials judged
+	LatencyP95Ms   *float64  `json:"latencyP95Ms,omitempty"` // of scored trials
 	// MaxQuarantined is the largest share of cases that may be in quarantine.
 	MaxQuarantined *float64      `json:"maxQuarantined,omitempty"`
 	Baseline       *BaselineRule `json:"baseline,omitempty"`

@@ -20,7 +20,7 @@ type Failing struct {
 	HasReplies bool // whether there are replies of judges
 }
 
-// Accounts yields why trials of a row failed or could not be judged.
+// Accounts yields why trials of a row failed or could not be scored.
 func (d *Document) Accounts(row Row) iter.Seq2[*Failing, error] {
 	return func(yield func(*Failing, error) bool) {
 		for place := range row.trials {

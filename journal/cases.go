@@ -11,7 +11,7 @@ type CaseSums struct {
 	Suite, Case, Arm string
 	Counts           eval.Counts
 	Rated            eval.Counts // of the trials that count for a gate: not in quarantine, and sent before the verdict was known
-	LatencyMs        float64     // of the trials that were judged, added up
+	LatencyMs        float64     // of the trials that were scored, added up
 	Tokens           Tokens
 	Metered          int         // trials that report tokens
 	Metrics          []MetricSum // in the order of their first trials

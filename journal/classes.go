@@ -59,7 +59,7 @@ func (a *ArmSummary) Classified() *classification.Report {
 	return &r
 }
 
-// classTally adds up the classifications of an arm: a case counts once, in equal parts for its judged repeats.
+// classTally adds up the classifications of an arm: a case counts once, in equal parts for its scored repeats.
 type classTally struct {
 	matrix *classification.Matrix // nil: there is no classification
 	repeat []classification.Pair  // the repeats of the current case

@@ -6,7 +6,7 @@ import (
 	"github.com/evalrun/evalrun/ranking"
 )
 
-// Decision is the result of judging a run by the rules of its suites.
+// Decision is what a run came to by the rules of its suites.
 type Decision struct {
 	Gate       eval.Gate           // the verdict of the rules
 	Comparison *compare.Comparison // with the baseline of the gate; nil when there is none

@@ -140,7 +140,7 @@ func (f *Facts) rating(_, v gjson.Result) bool {
 }
 
 // LatencyQuantile is the q-quantile, by nearest rank, of service times in milliseconds; false when there are none. It
-// is over the trials of an arm that were judged and are not in quarantine.
+// is over the trials of an arm that were scored and are not in quarantine.
 func (d *Document) LatencyQuantile(suite, arm string, q float64) (float64, bool) {
 	var all []float32
 	for i := range d.index.entries {

@@ -121,7 +121,7 @@ func TestTrialsThatAVerdictDoesNotUseAreMarked(t *testing.T) {
 	expect.Same(t, "the slowest that counts", slowest, 100.0)
 }
 
-// A quantile is by nearest rank, over the judged trials of an arm that count for the gate.
+// A quantile is by nearest rank, over the scored trials of an arm that count for the gate.
 func TestLatencyQuantileIsByNearestRank(t *testing.T) {
 	t.Parallel()
 	var trials []*eval.Result

@@ -83,7 +83,7 @@ func TestResultsAreReadInTheOrderOfThePlan(t *testing.T) {
 	arm := d.Summary.Suites[0].Arms[0]
 	rate, ok := arm.PassRate()
 	if !ok || rate != 0.75 || arm.Scored != 2 {
-		t.Errorf("rate %v of %+v, want 0.75 of 2 judged", rate, arm)
+		t.Errorf("rate %v of %+v, want 0.75 of 2 scored", rate, arm)
 	}
 	expect.Same(t, "cases of the arm", arm.Cases, CaseCounts{3, 1, 0, 1})
 	expect.Same(t, "cases", d.Summary.Cases, arm.Cases)

@@ -138,7 +138,7 @@ func (d *Document) settled(r *scannedTrial, answered bool) paid {
 	all := r.paid()
 	rest := all.since(d.counted[id])
 	delete(d.counted, id)
-	if r.errorKind != "" && answered && all.began != 0 { // it may be judged again, or its chat continue
+	if r.errorKind != "" && answered && all.began != 0 { // it may be scored again, or its chat continue
 		d.count(id, all)
 	}
 	return rest

@@ -96,15 +96,15 @@ type ArmSummary struct {
 
 	Scored  int     // cases with at least one pass or fail
 	passSum float64 // sum of their pass rates
-	// MeanLatencyMs is over the trials that were judged.
+	// MeanLatencyMs is over the trials that were scored.
 	MeanLatencyMs float64
 	Metrics       []MeanScore // by name
 	// Classification is the confusion matrix of the suite's classification, nil without one.
 	Classification *classification.Matrix
-	Unclassified   int // trials that could not be judged, and are not in the matrix
+	Unclassified   int // trials that could not be scored, and are not in the matrix
 }
 
-// RepeatCounts says how steady cases are that were judged more than once.
+// RepeatCounts says how steady cases are that were scored more than once.
 type RepeatCounts struct {
 	StablePass int `json:"stablePass"` // every repeat passed
 	StableFail int `json:"stableFail"` // none did
@@ -124,7 +124,7 @@ func (c *CaseCounts) count(o eval.Outcome) {
 	}
 }
 
-// PassRate is pass/(pass+fail) by case, repeats averaged inside, without cases in quarantine; false when nothing was judged.
+// PassRate is pass/(pass+fail) by case, repeats averaged inside, without cases in quarantine; false when nothing was scored.
 func (a *ArmSummary) PassRate() (float64, bool) {
 	if a.Scored == 0 {
 		return 0, false
@@ -143,17 +143,17 @@ func (a *ArmSummary) Mean(metric string) (float64, bool) {
 }
 
 // PassRate is the pass rate of all arms together, in which each case counts once for each of its arms; false when nothing
-// was judged.
+// was scored.
 func (s *Summary) PassRate() (float64, bool) {
-	sum, judged := 0.0, 0
+	sum, scored := 0.0, 0
 	for i := range s.Suites {
 		for j := range s.Suites[i].Arms {
 			a := &s.Suites[i].Arms[j]
 			sum += a.passSum
-			judged += a.Scored
+			scored += a.Scored
 		}
 	}
-	return sum / float64(max(1, judged)), judged > 0
+	return sum / float64(max(1, scored)), scored > 0
 }
 
 // MeanScore is a named score over the cases that have it, repeats averaged inside.
@@ -335,9 +335,9 @@ func (a *armTally) closeCase() {
 	if a.counts.Total() == 0 {
 		return
 	}
-	if judged := a.rated.Pass + a.rated.Fail; judged > 0 {
+	if scored := a.rated.Pass + a.rated.Fail; scored > 0 {
 		a.arm.Scored++
-		a.arm.passSum += float64(a.rated.Pass) / float64(judged)
+		a.arm.passSum += float64(a.rated.Pass) / float64(scored)
 	}
 	if a.counts.Pass+a.counts.Fail > 1 {
 		a.arm.Repeats.add(a.counts)

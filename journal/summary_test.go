@@ -31,7 +31,7 @@ func letters(text string) (out []*eval.Result) {
 	return out
 }
 
-// A case is folded into its worst repeat; its rate is the mean over its judged repeats.
+// A case is folded into its worst repeat; its rate is the mean over its scored repeats.
 func TestTheSummaryIsByCase(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]struct {

@@ -9,8 +9,8 @@ const (
 	MetricBlocked = "blocked"
 	MetricLatency = "latency"
 	MetricTokens  = "tokens"
-	// MetricChoose is a judge's preference for the answers of head. Only comparisons by a judge have it.
-	MetricChoose = "choose"
+	// MetricPreference is a judge's preference for the answers of head. Only comparisons by a judge have it.
+	MetricPreference = "choose"
 )
 
 // IsRatio reports whether a metric is compared as a ratio, head to base.

@@ -35,7 +35,7 @@ type Raced struct {
 // RankedArm is an arm of a ranking.
 type RankedArm struct {
 	Arm  string   `json:"arm"`
-	Mean *float64 `json:"mean"` // of the metric over the arm's judged cases; nil when none was judged
+	Mean *float64 `json:"mean"` // of the metric over the arm's scored cases; nil when none was scored
 	// Interval is a confidence interval for the arm's mean minus the best of the other means. The intervals
 	// hold for all arms together with probability 1 - Alpha or more. It begins at 0 for an arm that is
 	// alone in the set of the best, and ends at 0 for one that is ruled out. nil without a ranking.
@@ -53,7 +53,7 @@ type RankedArm struct {
 type Taken struct {
 	Cost         *float64 `json:"cost"` // money by a price list, in its currency
 	Tokens       *float64 `json:"tokens"`
-	LatencyP50Ms *float64 `json:"latencyP50Ms"` // of judged trials
+	LatencyP50Ms *float64 `json:"latencyP50Ms"` // of scored trials
 	LatencyP95Ms *float64 `json:"latencyP95Ms"`
 }
 

@@ -77,7 +77,7 @@ func (r *Ranking) Priced() (out []Priced) {
 }
 
 // Priced are the arms with what they take, in order.
-func (p *Preference) Priced() (out []Priced) {
+func (p *PreferenceRanking) Priced() (out []Priced) {
 	for _, a := range p.Arms {
 		out = append(out, Priced{a.Arm, a.Best, a.Taken})
 	}

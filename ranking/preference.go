@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// ChosenPair is a judge's choice between the answers of two arms to one case.
-type ChosenPair struct {
+// CasePreference is a judge's preference between the answers of two arms to one case.
+type CasePreference struct {
 	First, Second int // indexes of the arms
 	// Unit is the independent unit of the case, from 0: cases that depend on each other share one.
 	Unit int
@@ -24,8 +24,8 @@ type PreferenceOptions struct {
 
 const defaultAlpha = 0.05
 
-// Preference ranks arms by what a judge prefers: the model of Bradley and Terry with ties after Davidson.
-type Preference struct {
+// PreferenceRanking ranks arms by what a judge prefers: the model of Bradley and Terry with ties after Davidson.
+type PreferenceRanking struct {
 	// Arms are in order, the most preferred first; of arms that nothing connects each group after the other.
 	Arms []PreferredArm `json:"arms"`
 	// Best are the arms that cannot be ruled out as the most preferred: it contains the truly most preferred arm with
@@ -77,7 +77,7 @@ func LeastUnits(arms int, alpha float64) int {
 	return max(5, int(math.Ceil(math.Log2(float64(max(1, arms-1))/alpha))))
 }
 
-// Preferences fits the strengths of arms to what a judge chose, with intervals and the set of the best by bootstrap over units.
+// RankByPreference fits the strengths of arms to what a judge prefers, with intervals and the set of the best by bootstrap over units.
 //
 // P(first) : P(tie) : P(second) = p : v*sqrt(p*q) : q, for strengths p and q and the readiness to call a tie v. Next
 // to the data each arm won half and lost half of a comparison with an arm of average strength: so strengths are
@@ -88,10 +88,10 @@ func LeastUnits(arms int, alpha float64) int {
 // likelihood is concave in log strengths: Hunter, Annals of Statistics 32, 2004. His MM steps take thousands of
 // rounds near separation, so Newton's are used. Intervals: max-t over bootstrap draws of units; the set of the best:
 // Hsu, Multiple Comparisons, 1996, with the same draws.
-func Preferences(arms []string, judged []ChosenPair, o PreferenceOptions) Preference {
+func RankByPreference(arms []string, judged []CasePreference, o PreferenceOptions) PreferenceRanking {
 	o.Alpha = cmp.Or(o.Alpha, defaultAlpha)
 	t := newTally(len(arms), judged)
-	out := Preference{Level: 1 - o.Alpha, Units: len(t.units), Pairs: t.named(arms), Ties: t.tieShare(), Best: []string{}}
+	out := PreferenceRanking{Level: 1 - o.Alpha, Units: len(t.units), Pairs: t.named(arms), Ties: t.tieShare(), Best: []string{}}
 	groups := t.groups()
 	for i, members := range groups {
 		sub := t.only(members)
@@ -118,7 +118,7 @@ func Preferences(arms []string, judged []ChosenPair, o PreferenceOptions) Prefer
 
 // Widen adds a ranking of the same arms by other data that may be the true ones. An arm that is the best in either
 // ranking cannot be ruled out, and an interval covers both.
-func (p *Preference) Widen(by Preference) {
+func (p *PreferenceRanking) Widen(by PreferenceRanking) {
 	p.Best = []string{}
 	for i := range p.Arms {
 		a := &p.Arms[i]
@@ -133,7 +133,7 @@ func (p *Preference) Widen(by Preference) {
 }
 
 // Refuse removes the set of the best and the intervals, and says why.
-func (p *Preference) Refuse(why string) {
+func (p *PreferenceRanking) Refuse(why string) {
 	p.Why, p.Best = why, []string{}
 	for i := range p.Arms {
 		p.Arms[i].Best, p.Arms[i].Interval = false, nil

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// world draws what a judge chooses: each arm has a strength, which is another one on each case, and v is the readiness to call a tie.
+// world draws what a judge prefers: each arm has a strength, which is another one on each case, and v is the readiness to call a tie.
 type world struct {
 	theta  []float64
 	spread float64 // standard deviation of an arm's strength over cases
 	delta  float64
 }
 
-func (w *world) draw(random *rand.Rand, cases int) (out []ChosenPair) {
+func (w *world) draw(random *rand.Rand, cases int) (out []CasePreference) {
 	at := make([]float64, len(w.theta))
 	for c := range cases {
 		for i := range at {
@@ -24,7 +24,7 @@ func (w *world) draw(random *rand.Rand, cases int) (out []ChosenPair) {
 		for i := range at {
 			for j := range i {
 				win, loss, _ := outcomes(at[i]-at[j], w.delta)
-				one := ChosenPair{First: i, Second: j, Unit: c}
+				one := CasePreference{First: i, Second: j, Unit: c}
 				switch u := random.Float64(); {
 				case u < win:
 					one.Wins = 1
@@ -74,7 +74,7 @@ func (w *world) simulated(t *testing.T, cases, runs int) (coverage, kept, size f
 	}
 	random := rand.New(rand.NewPCG(uint64(cases), uint64(len(w.theta))))
 	for range runs {
-		got := Preferences(names(len(w.theta)), w.draw(random, cases), PreferenceOptions{Seed: 1})
+		got := RankByPreference(names(len(w.theta)), w.draw(random, cases), PreferenceOptions{Seed: 1})
 		all := true
 		for _, a := range got.Arms {
 			at := slices.Index(names(len(w.theta)), a.Arm)

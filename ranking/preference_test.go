@@ -63,13 +63,13 @@ func TestStrengthsAreTheReferences(t *testing.T) {
 }
 
 // judgedOf spreads counts over cases: the n-th outcome of each pair is that of the n-th case.
-func judgedOf(pairs []pairResults) (out []ChosenPair) {
+func judgedOf(pairs []pairResults) (out []CasePreference) {
 	for _, p := range pairs {
 		unit := 0
 		for _, kind := range []struct {
 			n    float64
-			what ChosenPair
-		}{{p.w, ChosenPair{Wins: 1}}, {p.l, ChosenPair{Losses: 1}}, {p.t, ChosenPair{Ties: 1}}} {
+			what CasePreference
+		}{{p.w, CasePreference{Wins: 1}}, {p.l, CasePreference{Losses: 1}}, {p.t, CasePreference{Ties: 1}}} {
 			for range int(kind.n) {
 				one := kind.what
 				one.First, one.Second, one.Unit = p.i, p.j, unit
@@ -92,14 +92,14 @@ func names(k int) (out []string) {
 // it.
 func TestAnArmThatWinsAllHasAFiniteStrength(t *testing.T) {
 	t.Parallel()
-	got := Preferences(names(3), judgedOf([]pairResults{{0, 1, 20, 0, 0}, {0, 2, 20, 0, 0}, {1, 2, 12, 8, 0}}), PreferenceOptions{})
+	got := RankByPreference(names(3), judgedOf([]pairResults{{0, 1, 20, 0, 0}, {0, 2, 20, 0, 0}, {1, 2, 12, 8, 0}}), PreferenceOptions{})
 	expect.Same(t, "separated", got.Separated, []string{"pro/0"})
 	expect.Same(t, "best", got.Best, []string{"pro/0"})
 	first := got.Arms[0]
 	if i := *first.Interval; i[0] < 0.6 || i[0] > 0.97 || i[1] < 0.99 || *first.Strength > 6 {
 		t.Errorf("interval %v, strength %v, want bounded ones", i, *first.Strength)
 	}
-	both := Preferences(names(2), judgedOf([]pairResults{{1, 0, 20, 0, 0}}), PreferenceOptions{})
+	both := RankByPreference(names(2), judgedOf([]pairResults{{1, 0, 20, 0, 0}}), PreferenceOptions{})
 	expect.Same(t, "separated", both.Separated, []string{"pro/0", "pro/1"})
 	expect.Same(t, "arm", both.Arms[0].Arm, "pro/1")
 }
@@ -107,7 +107,7 @@ func TestAnArmThatWinsAllHasAFiniteStrength(t *testing.T) {
 // Arms that nothing connects are ranked in groups, and none is the best.
 func TestDisconnectedArmsAreRankedInGroups(t *testing.T) {
 	t.Parallel()
-	got := Preferences(names(6), judgedOf([]pairResults{{0, 1, 20, 0, 4}, {2, 3, 2, 20, 2}, {3, 4, 23, 1, 0}}), PreferenceOptions{})
+	got := RankByPreference(names(6), judgedOf([]pairResults{{0, 1, 20, 0, 4}, {2, 3, 2, 20, 2}, {3, 4, 23, 1, 0}}), PreferenceOptions{})
 	var order []string
 	for _, a := range got.Arms {
 		order = append(order, fmt.Sprint(a.Group, " ", a.Arm, " ", a.Strength != nil, " ", a.Best))
@@ -125,7 +125,7 @@ func TestDisconnectedArmsAreRankedInGroups(t *testing.T) {
 // Below the least number of cases there are strengths, and no ranking.
 func TestTooFewCasesGiveNoRanking(t *testing.T) {
 	t.Parallel()
-	got := Preferences(names(2), judgedOf([]pairResults{{0, 1, 4, 0, 0}}), PreferenceOptions{})
+	got := RankByPreference(names(2), judgedOf([]pairResults{{0, 1, 4, 0, 0}}), PreferenceOptions{})
 	if got.Why != "no ranking of 2 arms below 5 independent cases; here are 4" || len(got.Best) != 0 || got.Arms[0].Interval != nil {
 		t.Errorf("%+v, want no ranking, and why", got)
 	}
@@ -139,11 +139,11 @@ func TestTooFewCasesGiveNoRanking(t *testing.T) {
 // Ties alone rule no arm out, and nothing judged at all is no ranking.
 func TestOnlyTiesRuleNoArmOut(t *testing.T) {
 	t.Parallel()
-	got := Preferences(names(3), judgedOf([]pairResults{{0, 1, 0, 0, 30}, {0, 2, 0, 0, 30}, {1, 2, 0, 0, 30}}), PreferenceOptions{})
+	got := RankByPreference(names(3), judgedOf([]pairResults{{0, 1, 0, 0, 30}, {0, 2, 0, 0, 30}, {1, 2, 0, 0, 30}}), PreferenceOptions{})
 	if len(got.Best) != 3 || got.Ties != 1 || math.Abs(*got.Arms[0].Preference-0.5) > 1e-9 {
 		t.Errorf("%+v, want all 3 arms with a tie, and a preference of 0.5", got)
 	}
-	none := Preferences(names(2), nil, PreferenceOptions{})
+	none := RankByPreference(names(2), nil, PreferenceOptions{})
 	if !strings.Contains(none.Why, "no judged pair connects pro/0 with pro/1") || none.Arms[0].Strength != nil {
 		t.Errorf("%+v, want no strength, and why", none)
 	}
@@ -153,7 +153,7 @@ func TestOnlyTiesRuleNoArmOut(t *testing.T) {
 func TestTheOrderOfRepliesChangesNothing(t *testing.T) {
 	t.Parallel()
 	judged := judgedOf(tied)
-	want := Preferences(names(4), judged, PreferenceOptions{Seed: 1})
+	want := RankByPreference(names(4), judged, PreferenceOptions{Seed: 1})
 	random := rand.New(rand.NewPCG(5, 5))
 	random.Shuffle(len(judged), func(i, j int) { judged[i], judged[j] = judged[j], judged[i] })
 	for i := range judged {
@@ -162,7 +162,7 @@ func TestTheOrderOfRepliesChangesNothing(t *testing.T) {
 			j.First, j.Second, j.Wins, j.Losses = j.Second, j.First, j.Losses, j.Wins
 		}
 	}
-	if got := Preferences(names(4), judged, PreferenceOptions{Seed: 1}); !reflect.DeepEqual(got, want) {
+	if got := RankByPreference(names(4), judged, PreferenceOptions{Seed: 1}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
@@ -170,17 +170,17 @@ func TestTheOrderOfRepliesChangesNothing(t *testing.T) {
 // An arm that is the best by either of two rankings cannot be ruled out, and its interval holds by both.
 func TestWidenedPreferencesHoldByBothRankings(t *testing.T) {
 	t.Parallel()
-	var judged, lost []ChosenPair
+	var judged, lost []CasePreference
 	for unit := range 40 {
-		one := ChosenPair{First: 0, Second: 1, Unit: unit, Wins: 1}
+		one := CasePreference{First: 0, Second: 1, Unit: unit, Wins: 1}
 		if judged = append(judged, one); unit < 30 {
-			lost = append(lost, ChosenPair{First: 1, Second: 0, Unit: 40 + unit, Wins: 1})
+			lost = append(lost, CasePreference{First: 1, Second: 0, Unit: 40 + unit, Wins: 1})
 		}
 	}
-	p := Preferences(names(2), judged, PreferenceOptions{})
+	p := RankByPreference(names(2), judged, PreferenceOptions{})
 	narrow := *p.Arms[0].Interval
 	expect.Same(t, "best by what was judged", len(p.Best), 1)
-	p.Widen(Preferences(names(2), append(judged, lost...), PreferenceOptions{}))
+	p.Widen(RankByPreference(names(2), append(judged, lost...), PreferenceOptions{}))
 	expect.Same(t, "best by both", len(p.Best), 2)
 	if wide := *p.Arms[0].Interval; wide[0] >= narrow[0] || wide[1] < narrow[1] {
 		t.Errorf("the interval %v: got %v, want a wider one", narrow, wide)

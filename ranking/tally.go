@@ -28,8 +28,8 @@ type share struct {
 	pairResults
 }
 
-// newTally sums the choices between k arms.
-func newTally(k int, judged []ChosenPair) *tally {
+// newTally sums the preferences between k arms.
+func newTally(k int, judged []CasePreference) *tally {
 	t := &tally{}
 	for i := range k {
 		t.members = append(t.members, i)
@@ -57,14 +57,14 @@ func newTally(k int, judged []ChosenPair) *tally {
 }
 
 // inOrder has the lower arm first and is sorted, so that sums do not depend on which reply came first.
-func inOrder(judged []ChosenPair) []ChosenPair {
+func inOrder(judged []CasePreference) []CasePreference {
 	out := slices.Clone(judged)
 	for i := range out {
 		if j := &out[i]; j.First > j.Second {
 			j.First, j.Second, j.Wins, j.Losses = j.Second, j.First, j.Losses, j.Wins
 		}
 	}
-	slices.SortStableFunc(out, func(a, b ChosenPair) int {
+	slices.SortStableFunc(out, func(a, b CasePreference) int {
 		return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.First, b.First), cmp.Compare(a.Second, b.Second),
 			cmp.Compare(a.Wins, b.Wins), cmp.Compare(a.Losses, b.Losses))
 	})
@@ -170,12 +170,12 @@ func (t *tally) only(members []int) *tally {
 	if len(members) == len(t.members) {
 		return t
 	}
-	var judged []ChosenPair
+	var judged []CasePreference
 	for unit, shares := range t.units {
 		for _, s := range shares {
 			i, j := slices.Index(members, s.i), slices.Index(members, s.j)
 			if i >= 0 && j >= 0 {
-				judged = append(judged, ChosenPair{i, j, unit, s.w, s.l, s.t})
+				judged = append(judged, CasePreference{i, j, unit, s.w, s.l, s.t})
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func (c *classified) figures() string {
 		kappa = fmt.Sprintf("kappa %.3f", *c.Kappa)
 	}
 	if c.Cases == 0 {
-		return "no answer could be judged" + c.unjudged()
+		return "no answer could be judged" + c.unscored()
 	}
 	text := fmt.Sprintf(
 		"accuracy %.3f, macro F1 %.3f, weighted F1 %.3f, %s, n=%s", c.Accuracy, c.Macro.F1, c.Weighted.F1, kappa, caseCount(c.Cases),
@@ -55,11 +55,11 @@ func (c *classified) figures() string {
 	if c.Other > 0 {
 		text += fmt.Sprintf("; %s outside of the classes", caseCount(c.Other))
 	}
-	return text + c.unjudged()
+	return text + c.unscored()
 }
 
-// unjudged says how many trials are not in the matrix.
-func (c *classified) unjudged() string {
+// unscored says how many trials are not in the matrix.
+func (c *classified) unscored() string {
 	if c.Errors == 0 {
 		return ""
 	}

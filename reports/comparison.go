@@ -69,7 +69,9 @@ func (t *screen) comparison(c *compare.Comparison) {
 	for i := range c.Arms {
 		t.armComparison(&c.Arms[i])
 	}
-	t.judgeOfChoice(c.Choice)
+	if p := c.Preferences; p != nil {
+		t.preferenceJudge(p.Judge, &p.PreferenceJudge, &p.PreferenceCalls)
+	}
 	if len(c.Arms) > 0 && c.Verdict == "" {
 		t.wrapped("", "no verdict, since no margin was stated: --margin 0.05 lets the pass rate be 5 points lower")
 	}
@@ -114,7 +116,7 @@ func (t *screen) armComparison(a *compare.ArmComparison) {
 	if words := overview.Intervals(a.Metrics); words != "" {
 		t.paragraph(words)
 	}
-	t.choice(a)
+	t.preference(a)
 	t.flips(a.Flips, r.Changes)
 	t.slices(a.Slices)
 	t.safety(a.Safety)

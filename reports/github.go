@@ -20,7 +20,7 @@ import (
 // maxArmsListed is the most arms of a case that an annotation names.
 const maxArmsListed = 5
 
-// GitHub writes workflow commands for GitHub Actions: the gate, and the cases that failed or could not be judged,
+// GitHub writes workflow commands for GitHub Actions: the gate, and the cases that failed or could not be scored,
 // each at its line of the suite. They are errors, or warnings where a gate was applied and holds. Quarantined
 // cases are at most warnings. Against a baseline only new failures are annotated; the others are counted.
 func GitHub(w io.Writer, d *journal.Document, _ Options) error {
@@ -136,7 +136,7 @@ func (g *github) rules() (broken, warned []string) {
 	return broken, append(warned, overview.Ungated(g.d)...)
 }
 
-// cases annotates each failed case, new failures first, then each case that could not be judged.
+// cases annotates each failed case, new failures first, then each case that could not be scored.
 func (g *github) cases() error {
 	for rank := range standing.Ranks {
 		if err := g.casesOf(eval.Fail, rank); err != nil {
@@ -225,7 +225,7 @@ func failedWords(s standing.Standing) string {
 	return "failed"
 }
 
-// unpassed yields a case on each arm where it failed or could not be judged, with the name of the arm.
+// unpassed yields a case on each arm where it failed or could not be scored, with the name of the arm.
 func (g *github) unpassed(row journal.Row) iter.Seq2[journal.Row, string] {
 	return func(yield func(journal.Row, string) bool) {
 		for _, arm := range g.arms(row.Suite) {

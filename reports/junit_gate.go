@@ -10,7 +10,7 @@ import (
 )
 
 // JUnitGate writes what JUnit writes, with the gate's verdict. On an arm whose rules all hold, a case that failed
-// or could not be judged is marked as skipped. CI systems turn red for one failed case, but a gate may accept
+// or could not be scored is marked as skipped. CI systems turn red for one failed case, but a gate may accept
 // some.
 func JUnitGate(w io.Writer, d *journal.Document, o Options) error {
 	return writeJUnit(w, d, o, func(suite, arm string) bool { return accepted(d, suite, arm) })

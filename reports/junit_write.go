@@ -189,7 +189,7 @@ func (j *junit) cases(suite, arm string) error {
 	return nil
 }
 
-// rules writes rules of the gate as failed cases, or as one case that could not be judged when no gate was
+// rules writes rules of the gate as failed cases, or as one case that could not be scored when no gate was
 // applied.
 func (j *junit) rules(rules []eval.GateRule, class string) error {
 	for i := range rules {
@@ -291,8 +291,8 @@ func (j *junit) caseName(cell journal.Row, suite, arm string) error {
 	if err != nil {
 		return err
 	}
-	switch judged := outcome == eval.Fail || outcome == eval.Err; {
-	case judged && j.accepts(suite, arm):
+	switch unpassed := outcome == eval.Fail || outcome == eval.Err; {
+	case unpassed && j.accepts(suite, arm):
 		c.Skipped = acceptedCase(outcome, p)
 	case outcome == eval.Fail:
 		c.Failure = p

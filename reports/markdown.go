@@ -251,7 +251,7 @@ var failedTitles = map[standing.Standing]string{
 	standing.Changed: "Failed, changed since the baseline", "": "Failed", standing.AlsoFailed: "Also failed in the baseline",
 }
 
-// cases shows failed cases, then unjudged ones, on each arm.
+// cases shows failed cases, then unscored ones, on each arm.
 func (m *markdown) cases() error {
 	failed := 0
 	for rank := range standing.Ranks {
@@ -262,11 +262,11 @@ func (m *markdown) cases() error {
 		failed += left
 	}
 	m.missing(failed, "failed trial")
-	unjudged, err := m.casesOf(eval.Err, "", false)
+	unscored, err := m.casesOf(eval.Err, "", false)
 	if err != nil {
 		return err
 	}
-	m.missing(unjudged, "unjudged trial")
+	m.missing(unscored, "unjudged trial")
 	return nil
 }
 

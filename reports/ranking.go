@@ -90,7 +90,7 @@ func rankingColumns(r *ranking.Ranking) []gridColumn {
 	return columns
 }
 
-// withErrors reports whether any arm has trials that could not be judged.
+// withErrors reports whether any arm has trials that could not be scored.
 func withErrors(r *ranking.Ranking) bool {
 	return slices.ContainsFunc(r.Arms, func(a ranking.RankedArm) bool { return a.Errors > 0 })
 }

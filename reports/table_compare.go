@@ -122,7 +122,7 @@ func (t *table) fewCases(run string, units, need int) []suggestion {
 	)})
 }
 
-// repeated reports whether cases were judged more than once.
+// repeated reports whether cases were scored more than once.
 func (t *table) repeated() bool {
 	for _, s := range t.d.Summary.Suites {
 		for i := range s.Arms {

@@ -33,7 +33,7 @@ func (t *table) extremes() {
 	}
 }
 
-// extreme names the judged trials with the largest values that are at least least and well above the median.
+// extreme names the scored trials with the largest values that are at least least and well above the median.
 func (t *table) extreme(word string, least float64, format string, value func(journal.Measure) float64) {
 	all := make([]float32, 0, t.d.Len()) // a run may have a million
 	top := largest{value: value}

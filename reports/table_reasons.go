@@ -26,7 +26,7 @@ const (
 	maxDiff     = 6    // lines
 )
 
-// reasonGroup collects trials that failed, or could not be judged, for the same reason.
+// reasonGroup collects trials that failed, or could not be scored, for the same reason.
 type reasonGroup struct {
 	trouble
 	reason        string // of its first trial
@@ -50,7 +50,7 @@ type example struct {
 	reason string
 }
 
-// reasons shows why trials failed, group by group, and then why others could not be judged.
+// reasons shows why trials failed, group by group, and then why others could not be scored.
 func (t *table) reasons() error {
 	t.help = newRemedies(&t.d.Run)
 	g := grouping{t: t, byReason: map[string]*reasonGroup{}, left: map[eval.Outcome]int{}}

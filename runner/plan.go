@@ -5,7 +5,7 @@
 // says when to stop.
 //
 // The usual order: NewPlan, then Run. A Plan also looks up its models (CheckModels), shows what its judges would be sent
-// (JudgePrompts), and sends pairs of answers to a judge that chooses (Choose).
+// (JudgePrompts), and sends pairs of answers to a judge that prefers one of them (Prefer).
 package runner
 
 import (

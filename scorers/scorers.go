@@ -8,8 +8,8 @@
 // The usual order: Table.Check while loading, Table.Compile once per scorer,
 // Compiled.Score for each answer, OutcomeOf over the scores of a trial.
 //
-// A comparison may also have a judge choose between two answers. NewChoosing compiles that
-// question, in the fences of the scorer `judge`, and Choosing.Choose reads the replies.
+// A comparison may also have a judge prefer one of two answers. NewPreferenceQuestion compiles that
+// question, in the fences of the scorer `judge`, and PreferenceQuestion.Prefer reads the replies.
 package scorers
 
 import (

@@ -24,7 +24,7 @@ type Judge struct {
 	Service          *NamedService // nil means the unnamed service
 	ModelPos         diag.Pos
 	MaxOutputPos     diag.Pos   // position of maxOutputTokens, if set
-	Chooses          bool       // has `choose`: compare --choose may use it
+	Prefers          bool       // has `choose`: compare --choose may use it
 	Criteria         string     // criteria of `choose`; "" for none
 	Own              *ownPrompt // the suite's prompt; nil means the prompt of evalrun
 
@@ -84,7 +84,7 @@ func (l *loader) judgeOf(m yamlnode.Map) *Judge {
 	j.Own = l.judgePrompt(m)
 	if choose := m.Get("choose"); !choose.IsZero() {
 		criteria := choose.Map(chooseBlock().Names()...).Get("criteria")
-		if j.Chooses, j.Criteria = true, criteria.Str(); !criteria.IsZero() && criteria.IsScalar() && strings.TrimSpace(j.Criteria) == "" {
+		if j.Prefers, j.Criteria = true, criteria.Str(); !criteria.IsZero() && criteria.IsScalar() && strings.TrimSpace(j.Criteria) == "" {
 			criteria.Errorf("say by what answers are chosen, or leave the key out", "the text is empty")
 		}
 	}
@@ -109,7 +109,7 @@ func (j *Judge) SameModel(like *Judge) bool {
 		one.ModelPos = diag.Pos{}
 		one.MaxOutputPos = diag.Pos{}
 		one.pos = diag.Pos{}
-		one.Chooses = false
+		one.Prefers = false
 		one.Criteria = ""
 		one.Own = nil
 		one.used = false
@@ -189,7 +189,7 @@ func (l *loader) checkJudges() {
 		return
 	}
 	for _, j := range l.Judges {
-		if !j.used && !j.Chooses {
+		if !j.used && !j.Prefers {
 			l.diags.Warnf(j.pos, "name it by `judge` of a scorer, or remove it", "no scorer uses the judge `%s`", j.Name)
 		}
 	}

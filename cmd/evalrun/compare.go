@@ -67,18 +67,18 @@ func (a *app) compareCommand() *cobra.Command {
 func chooseFlags(fs *pflag.FlagSet, o *compareOptions) {
 	fs.StringVar(&o.choose, "choose", "", "let a judge choose the better of both answers; `JUDGE` names one of several")
 	fs.Lookup("choose").NoOptDefVal = anyJudge
-	flags.Trust(fs, &o.Judge.Options)
+	flags.Trust(fs, &o.ByJudge.Options)
 	fs.StringVar(
-		&o.Judge.Criteria, "criteria", "",
+		&o.ByJudge.Criteria, "criteria", "",
 		"with --choose, `TEXT` that says what makes an answer better (default the judge's in the suite)",
 	)
 	fs.StringVar(
-		&o.Judge.Suite,
+		&o.ByJudge.Suite,
 		"suite",
 		"",
 		"with --choose, take the judge from the suite `FILE` (default that of HEAD, as it was)",
 	)
-	f := &o.Judge.Options
+	f := &o.ByJudge.Options
 	flags.Service(fs, f)
 	flags.Limits(fs, f)
 	flags.Ledger(fs, f)
@@ -99,7 +99,7 @@ func twoArms(args []string) []string {
 
 // check wants flags and arguments that go together.
 func (o *compareOptions) check() error {
-	if o.choose == "" && (o.Judge.Criteria != "" || o.Judge.Suite != "" || o.Judge.Options.Record != "" || o.Judge.Options.Replay != "") {
+	if o.choose == "" && (o.ByJudge.Criteria != "" || o.ByJudge.Suite != "" || o.ByJudge.Options.Record != "" || o.ByJudge.Options.Replay != "") {
 		return exit.BadInput("--criteria, --suite, --record and --replay are for a judge that chooses: add --choose")
 	}
 	if o.rank {
@@ -140,11 +140,11 @@ func (a *app) compare(ctx context.Context, args []string, o compareOptions) erro
 	if err := o.check(); err != nil {
 		return err
 	}
-	o.Choose = o.choose != ""
-	o.Judge.Getenv = a.getenv
-	o.Judge.Connect = a.caller().Connect
+	o.Preferences = o.choose != ""
+	o.ByJudge.Getenv = a.getenv
+	o.ByJudge.Connect = a.caller().Connect
 	if o.choose != anyJudge {
-		o.Judge.Judge = o.choose
+		o.ByJudge.Judge = o.choose
 	}
 	if o.rank {
 		return a.rank(ctx, args[0], o)
@@ -164,7 +164,7 @@ func (a *app) rank(ctx context.Context, run string, o compareOptions) error {
 		}
 		return a.compared(r, o.json)
 	}
-	p, err := a.runs.RankByChoice(ctx, run, o.CompareRequest)
+	p, err := a.runs.RankByPreference(ctx, run, o.CompareRequest)
 	if err != nil {
 		return err
 	}

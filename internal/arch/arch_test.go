@@ -41,11 +41,11 @@ var direct = map[string][]string{
 	"internal/output":     {"internal/rundir", "reports"},
 	"internal/term":       {"internal/trialtext", "internal/typeset", "runner"},
 	"internal/flags":      {"evalrun", "internal/job", "reports"},
-	"internal/choosing":   {"internal/harness"},
+	"internal/preference": {"internal/harness"},
 	"internal/forge":      {"internal/exit", "diag"},
 	"internal/forgetest":  nil,
 	"internal/runs": {
-		"internal/forge", "internal/choosing", "internal/judgecheck", "internal/output", "internal/atomic", "internal/publish", "internal/view",
+		"internal/forge", "internal/preference", "internal/judgecheck", "internal/output", "internal/atomic", "internal/publish", "internal/view",
 	},
 	"internal/authoring": {"internal/job", "clients/emulator", "internal/lazy", "internal/term", "internal/promptfoo", "docs"},
 	"internal/promptfoo": {"internal/lazy", "diag", "internal/exit", "internal/regular", "internal/tmpl", "internal/yamlnode"},

@@ -13,9 +13,9 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/choosing"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/job"
+	"github.com/evalrun/evalrun/internal/preference"
 	"github.com/evalrun/evalrun/internal/term"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
@@ -28,8 +28,8 @@ type CompareRequest struct {
 	Rule option.RuleOptions
 	Arms []string // empty, or the arms of base and head
 
-	Choose bool // a judge chooses between answers, which is one more metric
-	Judge  choosing.ByJudge
+	Preferences bool // a judge states preferences, which are one more metric
+	ByJudge     preference.ByJudge
 }
 
 // CompareResult is the result of Compare.
@@ -63,8 +63,8 @@ func (f Folder) Compare(ctx context.Context, names []string, o CompareRequest) (
 	if len(o.Arms) == 2 {
 		what.HeadArm, what.BaseOf = o.Arms[1], func(string) string { return o.Arms[0] }
 	}
-	if o.Choose {
-		return f.choose(ctx, names, o, what, rule)
+	if o.Preferences {
+		return f.prefer(ctx, names, o, what, rule)
 	}
 	base, head, err := f.readTwo(names, o)
 	if err != nil {
@@ -76,8 +76,8 @@ func (f Folder) Compare(ctx context.Context, names []string, o CompareRequest) (
 	return &CompareResult{c, rule}, err
 }
 
-// choose compares the answers of two runs by a judge as well.
-func (f Folder) choose(
+// prefer compares the answers of two runs by a judge as well.
+func (f Folder) prefer(
 	ctx context.Context, names []string, o CompareRequest, what verdict.Comparing, rule *eval.BaselineRule,
 ) (*CompareResult, error) {
 	base, head, err := f.openTwo(names)
@@ -90,14 +90,14 @@ func (f Folder) choose(
 		return nil, err
 	}
 	if rule != nil && len(o.Rule.Metrics) == 0 {
-		rule.Metrics = append(rule.Metrics, eval.MetricMargin{Name: option.MetricChoose, Margin: o.Rule.Margin})
+		rule.Metrics = append(rule.Metrics, eval.MetricMargin{Name: option.MetricPreference, Margin: o.Rule.Margin})
 	}
-	chooser, err := choosing.New(ctx, base, head, o.Judge)
+	judge, err := preference.New(ctx, base, head, o.ByJudge)
 	if err != nil {
 		return nil, err
 	}
-	defer chooser.Close()
-	c, err := chooser.Compare(ctx, what)
+	defer judge.Close()
+	c, err := judge.Compare(ctx, what)
 	return &CompareResult{c, rule}, err
 }
 
@@ -132,12 +132,12 @@ func listed(arms []string) string {
 	return strings.Join(arms, ", ")
 }
 
-// PreferenceResult is a ranking of arms by the choices of a judge.
+// PreferenceResult is a ranking of arms by the preferences of a judge.
 type PreferenceResult struct{ found *compare.Preferences }
 
 // Exit returns 0 if every suite has a ranking.
 func (p *PreferenceResult) Exit() int {
-	if p.found.Judge.Incomplete != "" ||
+	if p.found.By.Incomplete != "" ||
 		slices.ContainsFunc(p.found.Suites, func(s compare.SuitePreferences) bool { return s.Why != "" }) {
 		return exit.CodeIncomplete
 	}
@@ -152,8 +152,8 @@ func (p *PreferenceResult) Write(screen term.Screen) error {
 // WriteJSON writes the ranking for programs.
 func (p *PreferenceResult) WriteJSON(w io.Writer) error { return reports.PreferencesJSON(w, p.found) }
 
-// RankByChoice ranks the arms of a run by what a judge prefers. OpenBaseline explains name.
-func (f Folder) RankByChoice(ctx context.Context, name string, o CompareRequest) (*PreferenceResult, error) {
+// RankByPreference ranks the arms of a run by what a judge prefers. OpenBaseline explains name.
+func (f Folder) RankByPreference(ctx context.Context, name string, o CompareRequest) (*PreferenceResult, error) {
 	d, err := f.OpenBaseline(name)
 	if err != nil {
 		return nil, err
@@ -164,16 +164,16 @@ func (f Folder) RankByChoice(ctx context.Context, name string, o CompareRequest)
 			return nil, err
 		}
 	}
-	chooser, err := choosing.New(ctx, d, d, o.Judge)
+	judge, err := preference.New(ctx, d, d, o.ByJudge)
 	if err != nil {
 		return nil, err
 	}
-	defer chooser.Close()
-	prices, err := job.PricesOf(d, o.Judge.Options, o.Judge.Getenv)
+	defer judge.Close()
+	prices, err := job.PricesOf(d, o.ByJudge.Options, o.ByJudge.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	found, err := chooser.Rank(ctx, choosing.RankRequest{Name: name, Alpha: o.Rule.Alpha, Arms: o.Arms, Prices: prices})
+	found, err := judge.Rank(ctx, preference.RankRequest{Name: name, Alpha: o.Rule.Alpha, Arms: o.Arms, Prices: prices})
 	return &PreferenceResult{found}, err
 }
 

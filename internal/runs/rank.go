@@ -49,7 +49,7 @@ func (f Folder) Rank(name string, o CompareRequest) (*Rankings, error) {
 	if len(o.Rule.Metrics) > 0 {
 		by.Metric = o.Rule.Metrics[0]
 	}
-	if by.Prices, err = job.PricesOf(doc, o.Judge.Options, o.Judge.Getenv); err != nil {
+	if by.Prices, err = job.PricesOf(doc, o.ByJudge.Options, o.ByJudge.Getenv); err != nil {
 		return nil, err
 	}
 	if by.Alpha > suite.MaxAlpha {

@@ -1,5 +1,5 @@
 // Package runs implements the commands on recorded runs: a Folder finds runs by name, and each of its
-// methods is one command. The only models that it calls are judges that choose between answers.
+// methods is one command. The only models that it calls are judges that prefer one of two answers.
 package runs
 
 import (

@@ -34,8 +34,8 @@ type Comparing struct {
 	// Base and Head are the user's names of the runs.
 	Base, Head string
 
-	// Choose lets a judge compare the answers of an arm; nil without a judge.
-	Choose func(base, head *compare.Side) (*compare.ArmPreference, error)
+	// Prefer lets a judge prefer answers of an arm or of its baseline; nil without a judge.
+	Prefer func(base, head *compare.Side) (*compare.ArmPreference, error)
 }
 
 // leastMaxErrors is the share of errors that every comparison accepts.
@@ -67,7 +67,7 @@ func Compare(base, head *journal.Document, what Comparing) (*compare.Comparison,
 }
 
 // CompareRead compares runs that were already read. Both documents may have been released, unless a judge
-// chooses.
+// prefers answers.
 func CompareRead(baseRead, headRead *RunSides, what Comparing) (*compare.Comparison, error) {
 	base := baseRead.Document
 	head := headRead.Document
@@ -87,17 +87,17 @@ func CompareRead(baseRead, headRead *RunSides, what Comparing) (*compare.Compari
 	}
 	pairs := armPairs(before, after, what)
 	for _, p := range pairs {
-		var choice *compare.ArmPreference
-		if what.Choose != nil && p.base != nil {
-			if choice, err = what.Choose(p.base, p.head); err != nil {
+		var preference *compare.ArmPreference
+		if what.Prefer != nil && p.base != nil {
+			if preference, err = what.Prefer(p.base, p.head); err != nil {
 				return nil, err
 			}
 		}
 		arm := compareArm(p, base, head, what, c)
-		if choice != nil {
+		if preference != nil {
 			o := optionsFor(what.Rules(arm.Suite), head, arm.Suite)
-			choice.MeasureLean(p.base, p.head, o)
-			addChoice(&arm, choice, o)
+			preference.MeasureLean(p.base, p.head, o)
+			addPreference(&arm, preference, o)
 		}
 		c.Arms = append(c.Arms, arm)
 	}
@@ -230,22 +230,22 @@ func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) c
 	return o
 }
 
-// addChoice adds a judge's choices to the comparison of an arm. A verdict needs nearly all pairs, because
+// addPreference adds a judge's preference to the comparison of an arm. A verdict needs nearly all pairs, because
 // pairs that a judge leaves unscored differ from the others.
-func addChoice(arm *compare.ArmComparison, choice *compare.ArmPreference, o compare.Options) {
-	arm.Choice = choice
+func addPreference(arm *compare.ArmComparison, preference *compare.ArmPreference, o compare.Options) {
+	arm.Preference = preference
 	for i := range arm.Metrics {
 		m := &arm.Metrics[i]
-		if m.Name != option.MetricChoose {
+		if m.Name != option.MetricPreference {
 			continue
 		}
 		if m.N > 0 {
-			choice.Preference, choice.Interval = &m.Head, &[2]float64{m.Base + m.Interval[0], m.Base + m.Interval[1]}
+			preference.Share, preference.Interval = &m.Head, &[2]float64{m.Base + m.Interval[0], m.Base + m.Interval[1]}
 		}
 		if m.Gated {
-			arm.Why = cmp.Or(arm.Why, choice.Unreliable)
+			arm.Why = cmp.Or(arm.Why, preference.Unreliable)
 		}
-		if share := float64(choice.Unjudged) / float64(max(1, choice.Pairs)); m.Gated && share > o.MaxErrors {
+		if share := float64(preference.Unjudged) / float64(max(1, preference.Pairs)); m.Gated && share > o.MaxErrors {
 			arm.Why = cmp.Or(arm.Why, fmt.Sprintf("%.1f %% of the pairs could not be judged, more than %g %%", 100*share, 100*o.MaxErrors))
 		}
 	}

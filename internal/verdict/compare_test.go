@@ -298,23 +298,23 @@ func TestTooManyErrorsMakeAnArmInvalid(t *testing.T) {
 	}
 }
 
-// A choice whose pairs could mostly not be judged is invalid.
-func TestChoicesWithMostPairsUnjudgedAreInvalid(t *testing.T) {
+// A preference whose pairs could mostly not be judged is invalid.
+func TestPreferencesWithMostPairsUnjudgedAreInvalid(t *testing.T) {
 	t.Parallel()
 	rule := passRule(0.05)
-	rule.Metrics[0].Name = option.MetricChoose
+	rule.Metrics[0].Name = option.MetricPreference
 	for unjudged, want := range map[int]string{0: "", 1: "", 2: "2.0 % of the pairs could not be judged, more than 1 %"} {
 		what := byRule(rule)
-		what.Choose = func(_, head *compare.Side) (*compare.ArmPreference, error) {
+		what.Prefer = func(_, head *compare.Side) (*compare.ArmPreference, error) {
 			for i := range head.Cases.Len() {
-				head.Cases.Update(i, func(c *compare.CaseTotals) { c.Chosen.Add(1) })
+				head.Cases.Update(i, func(c *compare.CaseTotals) { c.HeadPreferred.Add(1) })
 			}
 			return &compare.ArmPreference{PairCounts: compare.PairCounts{Pairs: 100, Unjudged: unjudged}}, nil
 		}
 		letters := strings.Repeat("p", 60)
 		c := onlyArm(t, compared(t, runOf(t, "base", nil, row(letters)...), runOf(t, "head", nil, row(letters)...), what))
 		expect.Same(t, fmt.Sprint("why, with unjudged ", unjudged), c.Why, want)
-		expect.Same(t, "preference", *c.Choice.Preference, 1.0)
+		expect.Same(t, "preference", *c.Preference.Share, 1.0)
 	}
 }
 

@@ -260,7 +260,7 @@ func RuleOf(r option.RuleOptions) (*eval.BaselineRule, error) {
 // Exit is the exit code of a comparison by a rule, nil for none.
 func Exit(c *compare.Comparison, rule *eval.BaselineRule) int {
 	var codes []int
-	if c.Choice != nil && c.Choice.Incomplete != "" {
+	if c.Preferences != nil && c.Preferences.Incomplete != "" {
 		codes = append(codes, exit.CodeIncomplete)
 	}
 	if rule == nil {

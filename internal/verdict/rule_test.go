@@ -172,9 +172,9 @@ func TestExitOfAComparisonIsThatOfItsWorstArm(t *testing.T) {
 	why := arms()
 	why.Why = "no arm is in both"
 	unfinished := arms(eval.NotWorse)
-	unfinished.Choice = &compare.PairwiseJudging{Incomplete: "the budget is spent"}
+	unfinished.Preferences = &compare.PreferenceTotals{PreferenceCalls: compare.PreferenceCalls{Incomplete: "the budget is spent"}}
 	lost := arms(eval.Regressed)
-	lost.Choice = unfinished.Choice
+	lost.Preferences = unfinished.Preferences
 	for name, test := range map[string]struct {
 		c    *compare.Comparison
 		rule *eval.BaselineRule

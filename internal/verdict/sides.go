@@ -215,7 +215,7 @@ func Sides(d *journal.Document) ([]*compare.Side, error) {
 	return slices.DeleteFunc(all, func(s *compare.Side) bool { return strings.Contains(s.Arm, "@") }), err
 }
 
-// ChoiceOptions are how a judge's choices between arms of a suite are judged: without a margin.
-func ChoiceOptions(d *journal.Document, suite string) compare.Options {
+// PreferenceOptions are how a judge's preferences between arms of a suite are compared: without a margin.
+func PreferenceOptions(d *journal.Document, suite string) compare.Options {
 	return optionsFor(nil, d, suite)
 }

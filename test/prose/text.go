@@ -166,11 +166,11 @@ func proseOf(text string) string {
 
 // quoted are files whose literals are data, and why they are not measured.
 var quoted = map[string]string{
-	"scorers/choose.go":             judged,
 	"scorers/judge_conversation.go": judged,
 	"scorers/judge_form.go":         judged,
 	"scorers/judge_forms.go":        judged,
 	"scorers/judge_reply.go":        judged,
+	"scorers/preference.go":         judged,
 	"test/prose/text.go":            "the list itself",
 }
 

@@ -1,4 +1,4 @@
-package choosing
+package preference
 
 import (
 	"cmp"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/blank"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/verdict"
@@ -20,7 +19,7 @@ import (
 	"github.com/evalrun/evalrun/scorers"
 )
 
-// rankingSeed makes equal choices give the same ranking.
+// rankingSeed makes equal preferences give the same ranking.
 const rankingSeed = 1
 
 // RankRequest says what to rank.
@@ -32,7 +31,7 @@ type RankRequest struct {
 }
 
 // Rank ranks the arms of each suite by the judge's preferences.
-func (c *Chooser) Rank(ctx context.Context, what RankRequest) (*compare.Preferences, error) {
+func (c *PairJudge) Rank(ctx context.Context, what RankRequest) (*compare.Preferences, error) {
 	sides, err := verdict.Sides(c.head)
 	if err != nil {
 		return nil, err
@@ -52,7 +51,7 @@ func (c *Chooser) Rank(ctx context.Context, what RankRequest) (*compare.Preferen
 			at = len(suites)
 			suites = append(
 				suites,
-				&rankedSuite{name: s.Suite, chooser: c, reader: pairReader{chooser: c}, caseCache: map[[2]int]*compare.CaseTotals{}},
+				&rankedSuite{name: s.Suite, judge: c, reader: pairReader{judge: c}, caseCache: map[[2]int]*compare.CaseTotals{}},
 			)
 		}
 		suites[at].sides = append(suites[at].sides, s)
@@ -73,23 +72,16 @@ func (c *Chooser) Rank(ctx context.Context, what RankRequest) (*compare.Preferen
 		out.Suites = append(out.Suites, *one)
 	}
 	t := &c.total
-	out.Judge = compare.PreferenceJudge{
-		Name:       t.Judge,
-		Model:      t.Model,
-		Criteria:   t.Criteria,
-		Emulator:   c.session.Emulated(),
-		Attempts:   t.Attempts,
-		Tokens:     t.Tokens,
-		Incomplete: t.Incomplete,
-	}
+	t.Emulator = c.session.Emulated()
+	out.By.Judge, out.By.PreferenceJudge, out.By.PreferenceCalls = t.Judge, t.PreferenceJudge, t.PreferenceCalls
 	return out, c.session.FinishReplies(c.plan.Models)
 }
 
 type rankedSuite struct {
-	name    string
-	chooser *Chooser
-	sides   []*compare.Side
-	reader  pairReader
+	name   string
+	judge  *PairJudge
+	sides  []*compare.Side
+	reader pairReader
 
 	caseCache map[[2]int]*compare.CaseTotals // by arm and index
 	cases     []*compare.CaseTotals          // over all arms
@@ -104,7 +96,7 @@ type errored struct {
 	share       float64 // of the repeats
 }
 
-// rank lets the judge choose between the pairs of all arms.
+// rank lets the judge prefer one answer of each pair of all arms.
 func (s *rankedSuite) rank(ctx context.Context, alpha float64) (*compare.SuitePreferences, error) {
 	if why := s.unrankable(); why != "" { // no call would help
 		return s.result(&compare.ArmPreference{}, nil, alpha, why), nil
@@ -116,15 +108,15 @@ func (s *rankedSuite) rank(ctx context.Context, alpha float64) (*compare.SuitePr
 	if err != nil {
 		return nil, err
 	}
-	c := s.chooser
+	c := s.judge
 	arms := len(s.sides)
 	c.session.Notice(diag.CleanLine(fmt.Sprintf(
 		"choosing between %s of answers of %s, on %s of %d arms, by the judge %s: up to %s", diag.Count(len(s.between), "pair"), s.name,
 		diag.Count(arms*(arms-1)/2, "pair"), arms, c.total.Judge, diag.Count(calls, "call"),
 	)))
 	var counts compare.ArmPreference
-	preferred := make([]scorers.Preferred, len(s.between))
-	for one := range c.plan.Choose(ctx, c.config, c.choosing, s.reader.pairs()) {
+	preferred := make([]scorers.Preference, len(s.between))
+	for one := range c.plan.Prefer(ctx, c.config, c.question, s.reader.pairs()) {
 		preferred[one.Index] = one.Preferred
 		c.take(&one, &counts, &s.reader)
 	}
@@ -134,10 +126,10 @@ func (s *rankedSuite) rank(ctx context.Context, alpha float64) (*compare.SuitePr
 	return s.result(&counts, preferred, alpha, ""), nil
 }
 
-// unrankable says why no choice could rank the arms, "" if one could.
+// unrankable says why no preference could rank the arms, "" if one could.
 func (s *rankedSuite) unrankable() string {
-	d := s.chooser.head
-	return cmp.Or(verdict.Unrankable(d, s.name), compare.Unrankable(s.sides, verdict.ChoiceOptions(d, s.name).MaxErrors))
+	d := s.judge.head
+	return cmp.Or(verdict.Unrankable(d, s.name), compare.Unrankable(s.sides, verdict.PreferenceOptions(d, s.name).MaxErrors))
 }
 
 // find pairs the answers of all arms, case by case. So if a budget ends, all arms were judged on the same
@@ -147,7 +139,7 @@ func (s *rankedSuite) find() error {
 	trials := make([]map[caseKey][]int, len(s.sides))
 	for i, side := range s.sides {
 		var err error
-		if trials[i], err = trialsOf(s.chooser.head, side); err != nil {
+		if trials[i], err = trialsOf(s.judge.head, side); err != nil {
 			return err
 		}
 	}
@@ -257,24 +249,21 @@ func (s *rankedSuite) calls() (int, error) {
 	return 2 * len(questions), s.reader.err
 }
 
-// result ranks by the choices. why says why no choice was made; then nothing is ranked.
+// result ranks by the preferences. why says why there are none; then nothing is ranked.
 func (s *rankedSuite) result(
-	counts *compare.ArmPreference, preferred []scorers.Preferred, alpha float64, why string,
+	counts *compare.ArmPreference, preferred []scorers.Preference, alpha float64, why string,
 ) *compare.SuitePreferences {
 	pooled := &compare.Side{Suite: s.name}
 	for _, c := range s.cases {
 		pooled.Cases.Add(c)
 	}
-	o := verdict.ChoiceOptions(s.chooser.head, s.name)
+	o := verdict.PreferenceOptions(s.judge.head, s.name)
 	counts.MeasureLean(pooled, pooled, o)
-	out := &compare.SuitePreferences{Suite: s.name, Counts: counts.Preferences(), Invalid: cmp.Or(why, counts.Unreliable)}
+	out := &compare.SuitePreferences{Suite: s.name, AnswerPairs: counts.PairCounts, Invalid: cmp.Or(why, counts.Unreliable)}
 	if share, of := s.unjudged(preferred); share > o.MaxErrors {
 		out.Invalid = cmp.Or(out.Invalid, fmt.Sprintf(
 			"%.1f %% of the pairs of %s could not be judged, more than %g %%", 100*share, of, 100*o.MaxErrors,
 		))
-	}
-	if out.Invalid != "" {
-		out.Verdict = eval.Invalid
 	}
 	out.Warnings = s.errors()
 	var names []string
@@ -282,18 +271,18 @@ func (s *rankedSuite) result(
 		names = append(names, side.Arm)
 	}
 	judged, by := s.judged(preferred), ranking.PreferenceOptions{Alpha: alpha, Seed: rankingSeed}
-	out.Preference = ranking.Preferences(names, judged, by)
+	out.PreferenceRanking = ranking.RankByPreference(names, judged, by)
 	if lost := s.lost(); len(lost) > 0 && out.Why == "" {
-		out.Widen(ranking.Preferences(names, append(judged, lost...), by))
+		out.Widen(ranking.RankByPreference(names, append(judged, lost...), by))
 	}
-	if out.Verdict == eval.Invalid {
+	if out.Invalid != "" {
 		out.Refuse(cmp.Or(why, "the choices are invalid"))
 	}
 	return out
 }
 
 // unjudged returns the largest share of unjudged pairs of any arm, and that arm.
-func (s *rankedSuite) unjudged(preferred []scorers.Preferred) (share float64, arm string) {
+func (s *rankedSuite) unjudged(preferred []scorers.Preference) (share float64, arm string) {
 	missing := make([]compare.Sum, len(s.sides))
 	for place, key := range s.between {
 		for _, at := range key[1:] {
@@ -313,18 +302,18 @@ func (s *rankedSuite) unjudged(preferred []scorers.Preferred) (share float64, ar
 }
 
 // lost counts cases with errors as lost to all arms that answered.
-func (s *rankedSuite) lost() (out []ranking.ChosenPair) {
+func (s *rankedSuite) lost() (out []ranking.CasePreference) {
 	units := compare.IndependentUnits(s.onArms)
 	for _, e := range s.errored {
-		out = append(out, ranking.ChosenPair{First: e.by, Second: e.arm, Unit: units[e.at], Wins: e.share})
+		out = append(out, ranking.CasePreference{First: e.by, Second: e.arm, Unit: units[e.at], Wins: e.share})
 	}
 	return out
 }
 
 // judged averages the repeats of each case between two arms.
-func (s *rankedSuite) judged(preferred []scorers.Preferred) []ranking.ChosenPair {
+func (s *rankedSuite) judged(preferred []scorers.Preference) []ranking.CasePreference {
 	units := compare.IndependentUnits(s.onArms)
-	var out []ranking.ChosenPair
+	var out []ranking.CasePreference
 	at := map[[3]int]int{}
 	for place, key := range s.between {
 		if preferred[place] == "" {
@@ -332,7 +321,7 @@ func (s *rankedSuite) judged(preferred []scorers.Preferred) []ranking.ChosenPair
 		}
 		if _, known := at[key]; !known {
 			at[key] = len(out)
-			out = append(out, ranking.ChosenPair{First: key[2], Second: key[1], Unit: units[key[0]]})
+			out = append(out, ranking.CasePreference{First: key[2], Second: key[1], Unit: units[key[0]]})
 		}
 		switch one := &out[at[key]]; preferred[place] {
 		case scorers.Win:

@@ -13,29 +13,29 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// chosen has a judge choose whose replies come from reply.
-func chosen(
+// preferenceBy has a judge prefer whose replies come from reply.
+func preferenceBy(
 	t testing.TB, criteria string, p scorers.AnswerPair, reply func(question string) string,
 ) (scorers.PairRuling, []scorers.Question) {
 	t.Helper()
-	c := scorers.NewChoosing(&suite.Judge{Name: "strict", Model: "svc-pro"}, criteria)
+	c := scorers.NewPreferenceQuestion(&suite.Judge{Name: "strict", Model: "svc-pro"}, criteria)
 	known := map[string]*eval.Judgement{}
 	var questions []scorers.Question
 	for range 4 {
 		replies := &scorers.Judgements{Known: known}
-		choice := c.Choose(p, replies)
+		ruling := c.Prefer(p, replies)
 		if len(replies.Wanted) == 0 {
-			return choice, questions
+			return ruling, questions
 		}
-		if choice.Preferred != "" || choice.Why != "" && len(questions) == 0 {
-			t.Errorf("got a choice before the judge has replied: %+v, want none", choice)
+		if ruling.Preferred != "" || ruling.Why != "" && len(questions) == 0 {
+			t.Errorf("got a preference before the judge has replied: %+v, want none", ruling)
 		}
 		for _, q := range replies.Wanted {
 			known[q.Key] = &eval.Judgement{Reply: reply(q.Contents[len(q.Contents)-1].Parts[0].(eval.TextPart).Text), FinishReason: "STOP"}
 			questions = append(questions, q)
 		}
 	}
-	t.Fatalf("got %d questions and no choice, want an end", len(questions))
+	t.Fatalf("got %d questions and no preference, want an end", len(questions))
 	return scorers.PairRuling{}, nil
 }
 
@@ -57,7 +57,7 @@ func favours(t testing.TB, word string) func(string) string {
 
 func always(reply string) func(string) string { return func(string) string { return reply } }
 
-func TestAChoiceCountsWhenBothOrdersAgree(t *testing.T) {
+func TestAPreferenceCountsWhenBothOrdersAgree(t *testing.T) {
 	t.Parallel()
 	pair := scorers.AnswerPair{
 		Base: scorers.Exchange{Question: "Which?", Answer: "base is long"},
@@ -65,7 +65,7 @@ func TestAChoiceCountsWhenBothOrdersAgree(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		reply          func(string) string
-		want           scorers.Preferred
+		want           scorers.Preference
 		firsts, others int
 		questions      int
 		why            string
@@ -91,7 +91,7 @@ func TestAChoiceCountsWhenBothOrdersAgree(t *testing.T) {
 			return map[bool]string{true: "hm", false: pick("tie")}[strings.Contains(q, "<<<answerA")]
 		}, scorers.Tie, 0, 0, 4, ""},
 	} {
-		got, questions := chosen(t, "", pair, test.reply)
+		got, questions := preferenceBy(t, "", pair, test.reply)
 		if got.Preferred != test.want || got.Firsts != test.firsts || got.Seconds != test.others || len(questions) != test.questions ||
 			!strings.Contains(got.Why, test.why) ||
 			(got.Why == "") != (test.why == "") {
@@ -101,8 +101,8 @@ func TestAChoiceCountsWhenBothOrdersAgree(t *testing.T) {
 	}
 }
 
-// No judge is called where there is nothing to choose.
-func TestNoJudgeIsCalledWhereNothingIsToChoose(t *testing.T) {
+// No judge is called where there is nothing to prefer.
+func TestNoJudgeIsCalledWhereNothingIsToPrefer(t *testing.T) {
 	t.Parallel()
 	answered := func(answer string) scorers.Exchange { return scorers.Exchange{Question: "q", Answer: answer} }
 	for _, test := range []struct {
@@ -121,14 +121,14 @@ func TestNoJudgeIsCalledWhereNothingIsToChoose(t *testing.T) {
 			scorers.PairRuling{Why: "the answers are too long for a judge"},
 		},
 	} {
-		if got, questions := chosen(t, "", test.pair, always("never")); got != test.want || len(questions) != 0 {
+		if got, questions := preferenceBy(t, "", test.pair, always("never")); got != test.want || len(questions) != 0 {
 			t.Errorf("%.100v: %+v, want %+v unasked", test.pair, got, test.want)
 		}
 	}
 }
 
 // The judge sees the question once when it is the same, next to each answer when it is not, and all turns of a chat.
-func TestChooseShowsTheQuestions(t *testing.T) {
+func TestPreferShowsTheQuestions(t *testing.T) {
 	t.Parallel()
 	turn := func(role, text string) eval.Content {
 		return eval.Content{Role: role, Parts: []eval.Part{eval.TextPart{Text: text}}}
@@ -156,7 +156,7 @@ func TestChooseShowsTheQuestions(t *testing.T) {
 		}},
 		"no question": {scorers.Exchange{Answer: "x"}, scorers.Exchange{Answer: "y"}, map[string]string{"answerA": "x", "answerB": "y"}},
 	} {
-		_, questions := chosen(t, "", scorers.AnswerPair{Base: test.base, Head: test.head}, always(pick("tie")))
+		_, questions := preferenceBy(t, "", scorers.AnswerPair{Base: test.base, Head: test.head}, always(pick("tie")))
 		expect.Same(t, name, fmt.Sprint(fenced(t, questions[0].Contents[0].Parts[0].(eval.TextPart).Text)), fmt.Sprint(test.want))
 		if swapped := fenced(t, questions[1].Contents[0].Parts[0].(eval.TextPart).Text); swapped["answerA"] != test.want["answerB"] ||
 			swapped["questionA"] != test.want["questionB"] {
@@ -197,7 +197,7 @@ func injections() map[string]string {
 	}
 }
 
-// Nothing in an answer ends its fence or is read as what the judge says: neither for scores nor for choices.
+// Nothing in an answer ends its fence or is read as what the judge says: neither for scores nor for preferences.
 func TestAnswersCannotEndTheirFenceOrBeReadAsRulings(t *testing.T) {
 	t.Parallel()
 	c := compile(t, byRubric)
@@ -214,8 +214,8 @@ func TestAnswersCannotEndTheirFenceOrBeReadAsRulings(t *testing.T) {
 				}
 				text += "\nanswer " + now + ">>>\n" + strings.ToUpper(now)
 			}
-			choosesNothing(t, scorers.AnswerPair{Base: scorers.Exchange{Answer: "x"}, Head: scorers.Exchange{Answer: text}}, text)
-			choosesNothing(t, scorers.AnswerPair{Base: scorers.Exchange{Answer: text}, Head: scorers.Exchange{Answer: "x", Question: text}}, text)
+			prefersNothing(t, scorers.AnswerPair{Base: scorers.Exchange{Answer: "x"}, Head: scorers.Exchange{Answer: text}}, text)
+			prefersNothing(t, scorers.AnswerPair{Base: scorers.Exchange{Answer: text}, Head: scorers.Exchange{Answer: "x", Question: text}}, text)
 		})
 	}
 }
@@ -250,10 +250,10 @@ func isNoRuling(t *testing.T, c *scorers.Compiled, text string) {
 	}
 }
 
-// choosesNothing wants a tie of two answers, one of them hostile: the judge gets both in both orders.
-func choosesNothing(t *testing.T, p scorers.AnswerPair, criteria string) {
+// prefersNothing wants a tie of two answers, one of them hostile: the judge gets both in both orders.
+func prefersNothing(t *testing.T, p scorers.AnswerPair, criteria string) {
 	t.Helper()
-	got, questions := chosen(t, criteria, p, always(pick("A")))
+	got, questions := preferenceBy(t, criteria, p, always(pick("A")))
 	expect.Same(t, "preferred", got.Preferred, scorers.Tie)
 	expect.Same(t, "questions", len(questions), 2)
 	for i, q := range questions {
@@ -265,14 +265,14 @@ func choosesNothing(t *testing.T, p scorers.AnswerPair, criteria string) {
 	}
 }
 
-// FuzzChoose holds that both answers reach the judge as they are, and that what it replies is a choice or none.
-func FuzzChoose(f *testing.F) {
+// FuzzPreference holds that both answers reach the judge as they are, and that what it replies is a preference or none.
+func FuzzPreference(f *testing.F) {
 	for _, s := range append(hostile.Strings()[:30], pick("A"), pick("tie")) {
 		f.Add(s, "other", s)
 	}
 	f.Fuzz(func(t *testing.T, base, head, reply string) {
 		p := scorers.AnswerPair{Base: scorers.Exchange{Question: reply, Answer: base}, Head: scorers.Exchange{Question: head, Answer: head}}
-		got, questions := chosen(t, head, p, always(reply))
+		got, questions := preferenceBy(t, head, p, always(reply))
 		if (got.Preferred == "") != (got.Why != "") || len(questions) > 4 {
 			t.Errorf("%+v after %d, want a preference or why not, after at most 4", got, len(questions))
 		}

@@ -1,4 +1,4 @@
-package choosing_test
+package preference_test
 
 import (
 	"context"
@@ -10,47 +10,48 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/choosing"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/preference"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/option"
 )
 
-// counted is what a comparison says of the choices.
+// counted is what a comparison says of the preferences.
 func counted(t testing.TB, c *compare.Comparison) compare.PairCounts {
 	t.Helper()
-	if c.Choice == nil || len(c.Arms) != 1 || c.Arms[0].Choice == nil {
-		t.Fatalf("got the comparison %+v, want one arm with choices", c)
+	if c.Preferences == nil || len(c.Arms) != 1 || c.Arms[0].Preference == nil {
+		t.Fatalf("got the comparison %+v, want one arm with preferences", c)
 	}
-	expect.Same(t, "total pairs", c.Choice.Pairs, c.Arms[0].Choice.Pairs)
-	out := c.Choice.PairCounts
+	expect.Same(t, "total pairs", c.Preferences.Pairs, c.Arms[0].Preference.Pairs)
+	out := c.Preferences.PairCounts
 	out.FirstPlace.Interval = nil
 	return out
 }
 
-func TestAJudgeChoosesInBothOrdersAndOnlyAgreementCounts(t *testing.T) {
+func TestAJudgePrefersInBothOrdersAndOnlyAgreementCounts(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		rules func(a, b string) (string, error)
 		want  compare.PairCounts
 	}{
-		"head":  {favours("new"), compare.PairCounts{Pairs: 3, Wins: 3, FirstPlace: compare.FirstPlace{Chosen: 3, Of: 6}}},
-		"base":  {favours("old"), compare.PairCounts{Pairs: 3, Losses: 3, FirstPlace: compare.FirstPlace{Chosen: 3, Of: 6}}},
+		"head":  {favours("new"), compare.PairCounts{Pairs: 3, Wins: 3, FirstPlace: compare.FirstPlace{Preferred: 3, Of: 6}}},
+		"base":  {favours("old"), compare.PairCounts{Pairs: 3, Losses: 3, FirstPlace: compare.FirstPlace{Preferred: 3, Of: 6}}},
 		"none":  {always(pick("tie")), compare.PairCounts{Pairs: 3, Ties: 3}},
-		"first": {always(pick("A")), compare.PairCounts{Pairs: 3, Ties: 3, Contradicted: 3, FirstPlace: compare.FirstPlace{Chosen: 6, Of: 6}}},
+		"first": {always(pick("A")), compare.PairCounts{Pairs: 3, Ties: 3, Contradicted: 3, FirstPlace: compare.FirstPlace{Preferred: 6, Of: 6}}},
 		"last":  {always(pick("B")), compare.PairCounts{Pairs: 3, Ties: 3, Contradicted: 3, FirstPlace: compare.FirstPlace{Of: 6}}},
 	} {
 		b := newBench(t, test.rules)
 		base, head := b.run("base", alike("old answer", 3)), b.run("head", alike("new answer", 3))
-		c, err := b.chooser(base, head, b.by()).Compare(t.Context(), noRules)
+		c, err := b.pairJudge(base, head, b.by()).Compare(t.Context(), noRules)
 		expect.OK(t, err)
 		expect.Same(t, "a judge that prefers "+name, counted(t, c), test.want)
-		expect.Same(t, "calls for "+name, c.Choice.Attempts, 6)
-		expect.Same(t, "tokens for "+name, c.Choice.Tokens, 72)
+		expect.Same(t, "calls for "+name, c.Preferences.Attempts, 6)
+		expect.Same(t, "tokens for "+name, c.Preferences.Tokens, 72)
 		expect.Same(t, "questions for "+name, len(b.judge.seen), 6)
-		expect.Same(t, "judge", [3]string{c.Choice.Judge, c.Choice.Model, c.Choice.Criteria}, [3]string{"strict", "svc-pro", "Short, שלום."})
+		by := c.Preferences
+		expect.Same(t, "judge", [3]string{by.Judge, by.Model, by.Criteria}, [3]string{"strict", "svc-pro", "Short, שלום."})
 	}
 }
 
@@ -58,7 +59,7 @@ func TestEachOrderOfAPairIsPutToTheJudgeOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, always(pick("tie")))
 	base, head := b.run("base", answers{"t/p", [][]string{{"one", "two"}}}), b.run("head", answers{"t/p", [][]string{{"eins", "zwei"}}})
-	_, err := b.chooser(base, head, b.by()).Compare(t.Context(), noRules)
+	_, err := b.pairJudge(base, head, b.by()).Compare(t.Context(), noRules)
 	expect.OK(t, err)
 	var got []string
 	for _, q := range b.judge.seen {
@@ -80,13 +81,13 @@ func TestEqualAnswersAreTiesWithoutACall(t *testing.T) {
 			same.cases = append(same.cases, []string{text})
 		}
 	}
-	c, err := b.chooser(b.run("base", same), b.run("head", same), b.by()).Compare(t.Context(), noRules)
+	c, err := b.pairJudge(b.run("base", same), b.run("head", same), b.by()).Compare(t.Context(), noRules)
 	expect.OK(t, err)
 	got := counted(t, c)
 	if got.Same != got.Pairs-got.Unjudged || got.Same == 0 || got.Ties != got.Same || got.Wins+got.Losses+got.Contradicted != 0 {
 		t.Errorf("got %+v, want ties of the same answer alone", got)
 	}
-	expect.Same(t, "calls", [2]int{c.Choice.Attempts, len(b.judge.seen)}, [2]int{0, 0})
+	expect.Same(t, "calls", [2]int{c.Preferences.Attempts, len(b.judge.seen)}, [2]int{0, 0})
 }
 
 // A pair that lacks an answer on one side is not a pair, and one whose answer is blank is not judged.
@@ -95,10 +96,10 @@ func TestPairsWithoutAnAnswerAreNotPutToTheJudge(t *testing.T) {
 	b := newBench(t, favours("new"))
 	base := b.run("base", answers{"t/p", [][]string{{"old", "", "old"}, {" \n"}, {"old"}}})
 	head := b.run("head", answers{"t/p", [][]string{{"new", "new", ""}, {"new"}, {""}}})
-	c, err := b.chooser(base, head, b.by()).Compare(t.Context(), noRules)
+	c, err := b.pairJudge(base, head, b.by()).Compare(t.Context(), noRules)
 	expect.OK(t, err)
-	expect.Same(t, "choices", counted(t, c), compare.PairCounts{
-		Pairs: 2, Wins: 1, Unjudged: 1, FirstPlace: compare.FirstPlace{Chosen: 1, Of: 2},
+	expect.Same(t, "preferences", counted(t, c), compare.PairCounts{
+		Pairs: 2, Wins: 1, Unjudged: 1, FirstPlace: compare.FirstPlace{Preferred: 1, Of: 2},
 		Why: []compare.PairProblem{{Problem: "one of the answers has no text", Pairs: 1}},
 	})
 }
@@ -117,24 +118,24 @@ func TestOnlyPairsWithoutARulingAreRequestedAgain(t *testing.T) {
 	}
 	base := b.run("base", answers{"t/p", [][]string{{"old first"}, {"old second"}, {"old third"}}})
 	head := b.run("head", answers{"t/p", [][]string{{"new first"}, {"new second"}, {"new third"}}})
-	c, err := b.chooser(base, head, b.by()).Compare(t.Context(), noRules)
+	c, err := b.pairJudge(base, head, b.by()).Compare(t.Context(), noRules)
 	expect.OK(t, err)
 	got := counted(t, c)
 	expect.Same(t, "wins and unjudged", [2]int{got.Wins, got.Unjudged}, [2]int{2, 1})
 	expect.Contains(t, "why", fmt.Sprint(got.Why), "no reply from the judge: 400: boom")
-	expect.Contains(t, "incomplete", c.Choice.Incomplete, "boom")
+	expect.Contains(t, "incomplete", c.Preferences.Incomplete, "boom")
 
 	failing = false
 	before := len(b.judge.seen)
-	c, err = b.chooser(base, head, b.by()).Compare(t.Context(), noRules)
+	c, err = b.pairJudge(base, head, b.by()).Compare(t.Context(), noRules)
 	expect.OK(t, err)
 	got = counted(t, c)
 	expect.Same(t, "wins and unjudged the second time", [2]int{got.Wins, got.Unjudged}, [2]int{3, 0})
-	expect.Same(t, "incomplete the second time", c.Choice.Incomplete, "")
+	expect.Same(t, "incomplete the second time", c.Preferences.Incomplete, "")
 	for _, q := range b.judge.seen[before:] {
 		expect.Contains(t, "question the second time", fenced(q, "answerA"), "third")
 	}
-	expect.Same(t, "calls the second time", c.Choice.Attempts, 2)
+	expect.Same(t, "calls the second time", c.Preferences.Attempts, 2)
 }
 
 func TestRepliesThatDoNotCountLeavePairsUnjudged(t *testing.T) {
@@ -147,7 +148,7 @@ func TestRepliesThatDoNotCountLeavePairsUnjudged(t *testing.T) {
 		`{"choice": "A"`:              "strict",
 	} {
 		b := newBench(t, always(said))
-		c, err := b.chooser(b.run("base", alike("old", 1)), b.run("head", alike("new", 1)), b.by()).Compare(t.Context(), noRules)
+		c, err := b.pairJudge(b.run("base", alike("old", 1)), b.run("head", alike("new", 1)), b.by()).Compare(t.Context(), noRules)
 		expect.OK(t, err)
 		got := counted(t, c)
 		expect.Same(t, fmt.Sprintf("pairs and unjudged of %q", said), [2]int{got.Pairs, got.Unjudged}, [2]int{1, 1})
@@ -157,7 +158,7 @@ func TestRepliesThatDoNotCountLeavePairsUnjudged(t *testing.T) {
 
 func TestAVerdictRestsOnTheChoicesWithAMargin(t *testing.T) {
 	t.Parallel()
-	rule, err := verdict.RuleOf(option.RuleOptions{Margin: 0.2, Metrics: []string{option.MetricChoose}})
+	rule, err := verdict.RuleOf(option.RuleOptions{Margin: 0.2, Metrics: []string{option.MetricPreference}})
 	expect.OK(t, err)
 	rules := verdict.Comparing{Rules: func(string) *eval.BaselineRule { return rule }}
 	for name, test := range map[string]struct {
@@ -170,7 +171,7 @@ func TestAVerdictRestsOnTheChoicesWithAMargin(t *testing.T) {
 	} {
 		b := newBench(t, test.rules)
 		base, head := b.run("base", varied("t/p", "old", 40)), b.run("head", varied("t/p", "new", 40))
-		c, err := b.chooser(base, head, b.by()).Compare(t.Context(), rules)
+		c, err := b.pairJudge(base, head, b.by()).Compare(t.Context(), rules)
 		expect.OK(t, err)
 		expect.Same(t, "verdict of a head that is "+name, c.Verdict, test.want)
 	}
@@ -190,18 +191,18 @@ func TestABudgetOfCallsMakesTheChoicesIncomplete(t *testing.T) {
 	b := newBench(t, favours("new"))
 	by := b.by()
 	by.Options.BudgetCalls, by.Options.Concurrency = 4, 1
-	c, err := b.chooser(b.run("base", varied("t/p", "old", 5)), b.run("head", varied("t/p", "new", 5)), by).Compare(t.Context(), noRules)
+	c, err := b.pairJudge(b.run("base", varied("t/p", "old", 5)), b.run("head", varied("t/p", "new", 5)), by).Compare(t.Context(), noRules)
 	expect.OK(t, err)
 	got := counted(t, c)
 	expect.Same(t, "pairs, wins and unjudged", [3]int{got.Pairs, got.Wins, got.Unjudged}, [3]int{5, 2, 3})
 	expect.Same(t, "questions", len(b.judge.seen), 4)
-	expect.Contains(t, "incomplete", c.Choice.Incomplete, "the budget of 4 calls is spent")
+	expect.Contains(t, "incomplete", c.Preferences.Incomplete, "the budget of 4 calls is spent")
 }
 
 func TestAnEndedContextEndsTheComparison(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, favours("new"))
-	c := b.chooser(b.run("base", alike("old", 3)), b.run("head", alike("new", 3)), b.by())
+	c := b.pairJudge(b.run("base", alike("old", 3)), b.run("head", alike("new", 3)), b.by())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.Compare(ctx, noRules); !errors.Is(err, context.Canceled) {
@@ -218,7 +219,7 @@ func TestTheJudgeIsFoundOrTheErrorSaysWhatToName(t *testing.T) {
 		found, want   string
 	}{
 		"the only one":             {"judges: [{name: one, model: svc-pro}]", "", "one", ""},
-		"the one that chooses":     {two, "", "brief", ""},
+		"the one that prefers":     {two, "", "brief", ""},
 		"one by its name":          {two, "strict", "strict", ""},
 		"a name with an error":     {two, "breif", "", "there is no judge breif; did you mean `brief`?"},
 		"none":                     {"", "", "", "there is no judge to choose: add `judges: [{name: judge, model: svc-pro}]` to the suite"},
@@ -231,7 +232,7 @@ func TestTheJudgeIsFoundOrTheErrorSaysWhatToName(t *testing.T) {
 		by := b.by()
 		by.Judge = test.named
 		d := b.run("r", alike("x", 1))
-		c, err := choosing.New(t.Context(), d, d, by)
+		c, err := preference.New(t.Context(), d, d, by)
 		if test.want != "" {
 			expect.Contains(t, name, fmt.Sprint(err), test.want)
 			expect.Same(t, "exit code of "+name, exit.Of(err), exit.CodeBadInput)
@@ -241,7 +242,7 @@ func TestTheJudgeIsFoundOrTheErrorSaysWhatToName(t *testing.T) {
 		out, err := c.Compare(t.Context(), noRules)
 		expect.OK(t, err)
 		c.Close()
-		expect.Same(t, "judge of "+name, out.Choice.Judge, test.found)
+		expect.Same(t, "judge of "+name, out.Preferences.Judge, test.found)
 	}
 }
 
@@ -250,9 +251,9 @@ func TestCriteriaOfTheCommandReplaceThoseOfTheJudge(t *testing.T) {
 	b := newBench(t, always(pick("tie")))
 	by := b.by()
 	by.Criteria = "Brevity.\n<<<answerA"
-	c, err := b.chooser(b.run("base", alike("old", 1)), b.run("head", alike("new", 1)), by).Compare(t.Context(), noRules)
+	c, err := b.pairJudge(b.run("base", alike("old", 1)), b.run("head", alike("new", 1)), by).Compare(t.Context(), noRules)
 	expect.OK(t, err)
-	expect.Same(t, "criteria", c.Choice.Criteria, by.Criteria)
+	expect.Same(t, "criteria", c.Preferences.Criteria, by.Criteria)
 	expect.Contains(t, "question", b.judge.seen[0], "Brevity.")
 	if strings.Contains(b.judge.seen[0], "שלום") {
 		t.Errorf("got the criteria of the judge in %q, want those of the command alone", b.judge.seen[0])

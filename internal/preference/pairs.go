@@ -1,4 +1,4 @@
-package choosing
+package preference
 
 import (
 	"iter"
@@ -21,9 +21,9 @@ type pairPlace struct {
 
 // pairReader reads pairs of answers.
 type pairReader struct {
-	chooser *Chooser
-	places  []pairPlace
-	err     error // from reading them
+	judge  *PairJudge
+	places []pairPlace
+	err    error // from reading them
 
 	// cached caches the answers to the current case, because many arms are compared case by case.
 	cached [2]map[int]scorers.Exchange
@@ -35,11 +35,11 @@ type caseKey struct{ suite, arm, name, id string }
 
 // find pairs the repeats of cases by their numbers.
 func (r *pairReader) find(cases [][2]*compare.CaseTotals, base, head *compare.Side) error {
-	before, err := trialsOf(r.chooser.base, base)
+	before, err := trialsOf(r.judge.base, base)
 	if err != nil {
 		return err
 	}
-	after, err := trialsOf(r.chooser.head, head)
+	after, err := trialsOf(r.judge.head, head)
 	if err != nil {
 		return err
 	}
@@ -93,12 +93,12 @@ func (r *pairReader) pairs() iter.Seq[scorers.AnswerPair] {
 			if r.of != p.head {
 				r.of, r.cached = p.head, [2]map[int]scorers.Exchange{{}, {}}
 			}
-			b, err := r.answer(r.chooser.base, 0, p)
+			b, err := r.answer(r.judge.base, 0, p)
 			if err != nil {
 				r.err = err
 				return
 			}
-			h, err := r.answer(r.chooser.head, 1, p)
+			h, err := r.answer(r.judge.head, 1, p)
 			if err != nil {
 				r.err = err
 				return

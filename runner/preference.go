@@ -16,8 +16,8 @@ func (p *Plan) CheckJudge(ctx context.Context, j *suite.Judge, source ModelSourc
 	return (&modelCheck{p, source, diags, notice}).judge(ctx, j)
 }
 
-// Chosen is a judge's choice between the answers of a pair.
-type Chosen struct {
+// PairPreference is a judge's preference between the answers of a pair.
+type PairPreference struct {
 	Index int // place of the pair, from 0
 	scorers.PairRuling
 	// Judgements are the judge's replies, in the order of the requests.
@@ -26,18 +26,20 @@ type Chosen struct {
 	Err *eval.Error
 }
 
-// Choose has a judge choose between the answers of each pair. The choices are yielded in any order; after a stop the rest
+// Prefer has a judge prefer one answer of each pair. The preferences are yielded in any order; after a stop the rest
 // are yielded with an error. Canceling ctx, or leaving the loop, abandons calls in progress. No goroutine outlives the
 // loop.
-func (p *Plan) Choose(ctx context.Context, cfg Config, c *scorers.Choosing, pairs iter.Seq[scorers.AnswerPair]) iter.Seq[Chosen] {
-	return func(yield func(Chosen) bool) {
+func (p *Plan) Prefer(
+	ctx context.Context, cfg Config, q *scorers.PreferenceQuestion, pairs iter.Seq[scorers.AnswerPair],
+) iter.Seq[PairPreference] {
+	return func(yield func(PairPreference) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		r := &run{Config: cfg, plan: p, counts: newCounts(), replies: newReplies(nil)}
 		type indexedPair struct {
 			index int
 			pair  scorers.AnswerPair
 		}
-		indexed, results := make(chan indexedPair), make(chan Chosen)
+		indexed, results := make(chan indexedPair), make(chan PairPreference)
 		var working sync.WaitGroup
 		working.Go(func() {
 			defer close(indexed)
@@ -54,7 +56,7 @@ func (p *Plan) Choose(ctx context.Context, cfg Config, c *scorers.Choosing, pair
 		for range max(1, cfg.Concurrency) {
 			working.Go(func() {
 				for j := range indexed {
-					results <- r.choose(ctx, c, j.index, j.pair)
+					results <- r.prefer(ctx, q, j.index, j.pair)
 				}
 			})
 		}
@@ -75,16 +77,16 @@ func (p *Plan) Choose(ctx context.Context, cfg Config, c *scorers.Choosing, pair
 	}
 }
 
-// choose sends the questions about one pair until nothing more is wanted.
-func (r *run) choose(ctx context.Context, c *scorers.Choosing, place int, pair scorers.AnswerPair) Chosen {
+// prefer sends the questions about one pair until nothing more is wanted.
+func (r *run) prefer(ctx context.Context, q *scorers.PreferenceQuestion, place int, pair scorers.AnswerPair) PairPreference {
 	a := &scoring{answer: scorers.Answer{Context: &scorers.Context{Judgements: scorers.Judgements{Known: map[string]*eval.Judgement{}}}}}
 	replies := &a.answer.Context.Judgements
-	out := Chosen{Index: place}
+	out := PairPreference{Index: place}
 	for range maxRounds {
 		replies.Wanted, replies.Useless = nil, nil
-		out.PairRuling = c.Choose(pair, replies)
+		out.PairRuling = q.Prefer(pair, replies)
 		if len(replies.Wanted) == 0 && r.RepeatUseless && r.doubt(a) {
-			out.PairRuling = c.Choose(pair, replies)
+			out.PairRuling = q.Prefer(pair, replies)
 		}
 		if len(replies.Wanted) == 0 {
 			break

@@ -1,14 +1,23 @@
 package compare
 
-// PairwiseJudging holds a judge's choices between the answers of both sides of a comparison.
-type PairwiseJudging struct {
-	Judge    string `json:"judge"`
+// PreferenceTotals are what a judge prefers between the answers of both sides of a comparison, over all arms.
+type PreferenceTotals struct {
+	Judge string `json:"judge"`
+	PreferenceJudge
+	PairCounts
+	PreferenceCalls
+}
+
+// PreferenceJudge is a judge that prefers one of two answers.
+type PreferenceJudge struct {
 	Model    string `json:"model"`
 	Criteria string `json:"criteria,omitempty"`
 	Emulator bool   `json:"emulator"` // the judge is evalrun's emulator
-	// PairCounts are totals over all arms.
-	PairCounts
-	Attempts int `json:"calls"`  // including retries; known choices are not requested again
+}
+
+// PreferenceCalls are the calls that preferences took.
+type PreferenceCalls struct {
+	Attempts int `json:"calls"`  // including retries; known preferences are not requested again
 	Tokens   int `json:"tokens"` // tokens of these calls
 	// Incomplete says why the judge did not see all pairs, "" if it did.
 	Incomplete string `json:"incomplete,omitempty"`
@@ -23,18 +32,18 @@ type PairCounts struct {
 	Unjudged int `json:"unjudged"`
 	// Same counts pairs of identical answers, for which no call is made.
 	Same int `json:"same"`
-	// Contradicted counts ties of different answers where the judge's choice changed with their order.
+	// Contradicted counts ties of different answers where the judge's preference changed with their order.
 	Contradicted int `json:"contradicted"`
-	// FirstPlace is how often the judge chose the first answer, among all rulings for one of the two.
+	// FirstPlace is how often the judge preferred the first answer, among all rulings for one of the two.
 	FirstPlace FirstPlace `json:"firstPlace"`
 	// Why lists why pairs are unjudged, with the number of pairs for each reason.
 	Why []PairProblem `json:"why,omitempty"`
 }
 
-// FirstPlace measures position bias: an unbiased judge chooses the first answer in half of its rulings.
+// FirstPlace measures position bias: an unbiased judge prefers the first answer in half of its rulings.
 type FirstPlace struct {
-	Chosen int `json:"chosen"`
-	Of     int `json:"of"`
+	Preferred int `json:"chosen"`
+	Of        int `json:"of"`
 	// Interval is of the share over cases: repeats are averaged and a cluster counts as one case. It is nil over all
 	// arms.
 	Interval *[2]float64 `json:"interval,omitempty"`
@@ -62,16 +71,16 @@ func (c *PairCounts) AddJudged(worth float64) {
 	}
 }
 
-// AddPlaces counts how often the judge chose the first and the second answer to a case.
+// AddPlaces counts how often the judge preferred the first and the second answer to a case.
 func (c *PairCounts) AddPlaces(to *CaseTotals, firsts, seconds int) {
-	c.FirstPlace.Chosen += firsts
+	c.FirstPlace.Preferred += firsts
 	c.FirstPlace.Of += firsts + seconds
 	to.First.Total += float64(firsts)
 	to.First.N += firsts + seconds
 }
 
-// AddTurned counts a pair of different answers to a case. contradicted says that the choice changed with their
-// order.
+// AddTurned counts a pair of different answers to a case. contradicted says that the preference changed with
+// their order.
 func (c *PairCounts) AddTurned(to *CaseTotals, contradicted bool) {
 	if contradicted {
 		c.Contradicted++
@@ -109,7 +118,7 @@ func (c *PairCounts) Join(o *PairCounts) {
 	c.Unjudged += o.Unjudged
 	c.Same += o.Same
 	c.Contradicted += o.Contradicted
-	c.FirstPlace.Chosen += o.FirstPlace.Chosen
+	c.FirstPlace.Preferred += o.FirstPlace.Preferred
 	c.FirstPlace.Of += o.FirstPlace.Of
 	for _, p := range o.Why {
 		c.problem(p.Problem, p.Pairs)
@@ -119,11 +128,11 @@ func (c *PairCounts) Join(o *PairCounts) {
 // ArmPreference is a judge's preference between an arm and its baseline arm.
 type ArmPreference struct {
 	PairCounts
-	// Preference is head's share of the choices, ties counting half. Repeats are averaged, and a cluster counts as
+	// Share is head's share of the preferences, ties counting half. Repeats are averaged, and a cluster counts as
 	// one case. It is nil when no pair was judged.
-	Preference *float64    `json:"preference"`
-	Interval   *[2]float64 `json:"interval"`
-	Level      float64     `json:"level"` // of the intervals
-	// Unreliable says why the choices are no evidence about the answers, "" when they are.
+	Share    *float64    `json:"preference"`
+	Interval *[2]float64 `json:"interval"`
+	Level    float64     `json:"level"` // of the intervals
+	// Unreliable says why the preferences are no evidence about the answers, "" when they are.
 	Unreliable string `json:"unreliable,omitempty"`
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/evalrun/evalrun/ranking"
 )
 
-// Preferences writes for people how a judge's choices rank the arms of a run, with a table per suite.
+// Preferences writes for people how a judge's preferences rank the arms of a run, with a table per suite.
 func Preferences(w io.Writer, p *compare.Preferences, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
@@ -24,11 +24,7 @@ func Preferences(w io.Writer, p *compare.Preferences, o Options) error {
 	for i := range p.Suites {
 		t.preferences(&p.Suites[i])
 	}
-	j := &p.Judge
-	t.judgeOfChoice(&compare.PairwiseJudging{
-		Judge: j.Name, Model: j.Model, Criteria: j.Criteria, Emulator: j.Emulator,
-		Attempts: j.Attempts, Tokens: j.Tokens, Incomplete: j.Incomplete,
-	})
+	t.preferenceJudge(p.By.Judge, &p.By.PreferenceJudge, &p.By.PreferenceCalls)
 	_, err := w.Write(trimLines(t.out.Bytes()))
 	return err
 }
@@ -46,23 +42,23 @@ func PreferencesJSON(w io.Writer, p *compare.Preferences) error {
 func (t *screen) preferences(s *compare.SuitePreferences) {
 	t.out.WriteString("\n")
 	head := fmt.Sprintf("%s, %s", s.Suite, diag.Count(s.Units, "independent case"))
-	if s.Verdict == eval.Invalid {
+	if s.Invalid != "" {
 		head += ": " + t.paint(eval.Err, "NO RANKING")
 	}
 	t.line("%s", diag.CleanLine(head))
 	if s.Invalid != "" {
 		t.wrapped("  ", s.Invalid)
 	} else {
-		t.ranked(&s.Preference)
+		t.ranked(&s.PreferenceRanking)
 	}
-	t.choiceCounts(s)
+	t.preferenceCounts(s)
 	for _, warning := range s.Warnings {
 		t.wrapped("  ", "warning: "+warning)
 	}
 }
 
-// ranked shows the arms in order, and the choices between each two.
-func (t *screen) ranked(p *ranking.Preference) {
+// ranked shows the arms in order, and the preferences between each two.
+func (t *screen) ranked(p *ranking.PreferenceRanking) {
 	t.out.Write(drawGrid(t.o.Width, preferenceColumns(p), preferenceRows(p)))
 	t.out.WriteString("\n")
 	switch {
@@ -86,7 +82,7 @@ func (t *screen) ranked(p *ranking.Preference) {
 	t.preferenceMatrix(p)
 }
 
-func preferenceColumns(p *ranking.Preference) []gridColumn {
+func preferenceColumns(p *ranking.PreferenceRanking) []gridColumn {
 	columns := []gridColumn{
 		{Header: ""},
 		{Header: "#"},
@@ -101,7 +97,7 @@ func preferenceColumns(p *ranking.Preference) []gridColumn {
 	return append(columns, newTakenTable(p.Priced()).columns()...)
 }
 
-func preferenceRows(p *ranking.Preference) (rows [][]string) {
+func preferenceRows(p *ranking.PreferenceRanking) (rows [][]string) {
 	taken := newTakenTable(p.Priced())
 	for i, a := range p.Arms {
 		mark, preferred, interval, strength := "", "-", "-", "-"
@@ -132,7 +128,7 @@ func amountOfCases(x float64) string {
 
 // preferenceMatrix shows for each pair of arms how far the row's arm is preferred, if there is room for a column
 // per arm.
-func (t *screen) preferenceMatrix(p *ranking.Preference) {
+func (t *screen) preferenceMatrix(p *ranking.PreferenceRanking) {
 	k := len(p.Arms)
 	const label, cell = 4, 4
 	if k < 3 || label+k*cell > t.o.Width {
@@ -167,9 +163,9 @@ func (t *screen) preferenceMatrix(p *ranking.Preference) {
 	t.out.WriteString("\n")
 }
 
-// choiceCounts says how the judge chose, over all pairs of arms.
-func (t *screen) choiceCounts(s *compare.SuitePreferences) {
-	c := &s.Counts
+// preferenceCounts says what the judge preferred, over all pairs of arms.
+func (t *screen) preferenceCounts(s *compare.SuitePreferences) {
+	c := &s.AnswerPairs
 	t.wrapped("  ", fmt.Sprintf(
 		"%s of answers: %d tied (%d the same answer), unjudged %d; ties are %.0f %% of the judged",
 		diag.Count(c.Pairs, "pair"), c.Ties, c.Same, c.Unjudged, 100*s.Ties,

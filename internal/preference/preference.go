@@ -1,8 +1,8 @@
-// Package choosing lets a judge choose between the answers of two runs or two arms, pair by pair. Its
+// Package preference lets a judge prefer one of the answers of two runs or two arms, pair by pair. Its
 // preferences become one more metric of the comparison.
 //
-// The usual order: New, then Chooser.Compare, then Chooser.Close.
-package choosing
+// The usual order: New, then PairJudge.Compare, then PairJudge.Close.
+package preference
 
 import (
 	"cmp"
@@ -24,7 +24,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// ByJudge says which judge chooses, by which criteria, and how to reach it.
+// ByJudge says which judge prefers answers, by which criteria, and how to reach it.
 type ByJudge struct {
 	Judge    string // "" if there is only one
 	Criteria string // "" uses the judge's own
@@ -35,19 +35,19 @@ type ByJudge struct {
 	Connect func(*job.Job) (*harness.Session, error)
 }
 
-// Chooser is a judge for the answers of two runs or two arms. The caller closes it.
-type Chooser struct {
+// PairJudge is a judge for the answers of two runs or two arms. The caller closes it.
+type PairJudge struct {
 	session    *harness.Session
 	config     runner.Config // for questions to the judge
 	plan       *runner.Plan
-	choosing   *scorers.Choosing
+	question   *scorers.PreferenceQuestion
 	base, head *journal.Document
-	total      compare.PairwiseJudging
+	total      compare.PreferenceTotals
 }
 
 // New finds the judge and connects to its service, by default that of the head run. It only requests the
 // metadata of the judge's model.
-func New(ctx context.Context, base, head *journal.Document, by ByJudge) (*Chooser, error) {
+func New(ctx context.Context, base, head *journal.Document, by ByJudge) (*PairJudge, error) {
 	for _, d := range []*journal.Document{base, head} {
 		if d.Run.CommandOptions == nil || d.Run.CommandOptions.NoContent {
 			return nil, exit.BadInput("%s keeps no answers between which a judge could choose", d.Run.ID)
@@ -74,12 +74,15 @@ func New(ctx context.Context, base, head *journal.Document, by ByJudge) (*Choose
 	if err != nil {
 		return nil, err
 	}
-	c := &Chooser{
+	c := &PairJudge{
 		session: session, config: session.JudgeConfig(), base: base, head: head,
 		plan:     runner.NewPlan(nil, scorers.Builtin(), runner.Filter{}, j.Settings.Service.APIVersion),
-		choosing: scorers.NewChoosing(judge, cmp.Or(by.Criteria, judge.Criteria)),
+		question: scorers.NewPreferenceQuestion(judge, cmp.Or(by.Criteria, judge.Criteria)),
 	}
-	c.total = compare.PairwiseJudging{Judge: judge.Name, Model: judge.Model, Criteria: c.choosing.Criteria()}
+	c.total = compare.PreferenceTotals{
+		Judge:           judge.Name,
+		PreferenceJudge: compare.PreferenceJudge{Model: judge.Model, Criteria: c.question.Criteria()},
+	}
 	if err := session.CheckJudge(ctx, c.plan, judge); err != nil {
 		session.Close()
 		return nil, err
@@ -88,8 +91,8 @@ func New(ctx context.Context, base, head *journal.Document, by ByJudge) (*Choose
 }
 
 // Compare compares both sides, with the judge's preference as one more metric.
-func (c *Chooser) Compare(ctx context.Context, what verdict.Comparing) (*compare.Comparison, error) {
-	what.Choose = func(base, head *compare.Side) (*compare.ArmPreference, error) { return c.arm(ctx, base, head) }
+func (c *PairJudge) Compare(ctx context.Context, what verdict.Comparing) (*compare.Comparison, error) {
+	what.Prefer = func(base, head *compare.Side) (*compare.ArmPreference, error) { return c.arm(ctx, base, head) }
 	out, err := verdict.Compare(c.base, c.head, what)
 	if err != nil {
 		return nil, err
@@ -98,7 +101,7 @@ func (c *Chooser) Compare(ctx context.Context, what verdict.Comparing) (*compare
 }
 
 // Close closes the connection to the service.
-func (c *Chooser) Close() { c.session.Close() }
+func (c *PairJudge) Close() { c.session.Close() }
 
 // load reads the suites with the judge.
 func (by *ByJudge) load(head *journal.Document) (*job.Loaded, error) {
@@ -108,7 +111,7 @@ func (by *ByJudge) load(head *journal.Document) (*job.Loaded, error) {
 	return job.LoadCopies(head, by.Options, by.Getenv)
 }
 
-// find returns the named judge. Without a name it returns the only judge, or the only one that can choose.
+// find returns the named judge. Without a name it returns the only judge, or the only one with the key `choose`.
 func (by *ByJudge) find(suites []*suite.Suite) (*suite.Judge, error) {
 	all, names := judgesOf(suites)
 	if len(all) == 0 {
@@ -125,7 +128,7 @@ func (by *ByJudge) find(suites []*suite.Suite) (*suite.Judge, error) {
 	if len(all) == 1 {
 		return all[0], nil
 	}
-	meant := slices.DeleteFunc(slices.Clone(all), func(j *suite.Judge) bool { return !j.Chooses })
+	meant := slices.DeleteFunc(slices.Clone(all), func(j *suite.Judge) bool { return !j.Prefers })
 	if len(meant) == 1 {
 		return meant[0], nil
 	}
@@ -141,23 +144,23 @@ func judgesOf(suites []*suite.Suite) (all []*suite.Judge, names []string) {
 	return all, names
 }
 
-// arm lets the judge choose between the answers of an arm and those of the baseline. It records in each
+// arm lets the judge prefer the answers of an arm or those of the baseline. It records in each
 // case how far head is preferred.
-func (c *Chooser) arm(ctx context.Context, base, head *compare.Side) (*compare.ArmPreference, error) {
+func (c *PairJudge) arm(ctx context.Context, base, head *compare.Side) (*compare.ArmPreference, error) {
 	places := compare.Pairs(base, head)
 	cases := make([][2]*compare.CaseTotals, len(places))
 	for i, at := range places {
 		b, h := base.Cases.At(at[0]), head.Cases.At(at[1])
 		cases[i] = [2]*compare.CaseTotals{&b, &h}
 	}
-	r := pairReader{chooser: c}
+	r := pairReader{judge: c}
 	if r.err = r.find(cases, base, head); r.err != nil {
 		return nil, r.err
 	}
 	out := &compare.ArmPreference{}
 	c.session.Notice(diag.CleanLine(fmt.Sprintf("choosing between %s of %s on %s and %s, by the judge %s: up to %d calls",
 		diag.Count(len(r.places), "pair"), head.Suite, base.Arm, head.Arm, c.total.Judge, 2*len(r.places))))
-	for one := range c.plan.Choose(ctx, c.config, c.choosing, r.pairs()) {
+	for one := range c.plan.Prefer(ctx, c.config, c.question, r.pairs()) {
 		c.take(&one, out, &r)
 	}
 	if err := ctx.Err(); err != nil {
@@ -170,8 +173,8 @@ func (c *Chooser) arm(ctx context.Context, base, head *compare.Side) (*compare.A
 	return out, r.err
 }
 
-// take records the choice for a pair.
-func (c *Chooser) take(one *runner.Chosen, out *compare.ArmPreference, r *pairReader) {
+// take records the preference for a pair.
+func (c *PairJudge) take(one *runner.PairPreference, out *compare.ArmPreference, r *pairReader) {
 	at := &r.places[one.Index]
 	if one.Same {
 		out.Same++
@@ -180,7 +183,7 @@ func (c *Chooser) take(one *runner.Chosen, out *compare.ArmPreference, r *pairRe
 		out.AddUnjudged(one.Why)
 	} else {
 		out.AddJudged(worth[one.Preferred])
-		at.head.Chosen.Add(worth[one.Preferred])
+		at.head.HeadPreferred.Add(worth[one.Preferred])
 		out.AddPlaces(at.head, one.Firsts, one.Seconds)
 		if !one.Same {
 			out.AddTurned(at.head, one.Contradicts())
@@ -201,11 +204,11 @@ func (c *Chooser) take(one *runner.Chosen, out *compare.ArmPreference, r *pairRe
 	}
 }
 
-// worth is how much a choice counts for head.
-var worth = map[scorers.Preferred]float64{scorers.Win: 1, scorers.Tie: 0.5, scorers.Loss: 0}
+// worth is how much a preference counts for head.
+var worth = map[scorers.Preference]float64{scorers.Win: 1, scorers.Tie: 0.5, scorers.Loss: 0}
 
 // record keeps a reply for --record.
-func (c *Chooser) record(at *pairPlace, i int, j *eval.Judgement) {
+func (c *PairJudge) record(at *pairPlace, i int, j *eval.Judgement) {
 	if j.Error != nil {
 		return
 	}
@@ -223,8 +226,8 @@ func (c *Chooser) record(at *pairPlace, i int, j *eval.Judgement) {
 }
 
 // finish adds the totals of the judge to the comparison.
-func (c *Chooser) finish(to *compare.Comparison) error {
+func (c *PairJudge) finish(to *compare.Comparison) error {
 	c.total.Emulator = c.session.Emulated()
-	to.Choice = &c.total
+	to.Preferences = &c.total
 	return c.session.FinishReplies(c.plan.Models)
 }

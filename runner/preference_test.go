@@ -26,12 +26,12 @@ func pairsOf(n int) func(func(scorers.AnswerPair) bool) {
 	}
 }
 
-func choosing() *scorers.Choosing {
-	return scorers.NewChoosing(&suite.Judge{Name: "j", Model: "svc-pro"}, "")
+func preferenceQuestion() *scorers.PreferenceQuestion {
+	return scorers.NewPreferenceQuestion(&suite.Judge{Name: "j", Model: "svc-pro"}, "")
 }
 
 // Every pair is judged once in each order, at any concurrency, and equal questions are sent once.
-func TestChooseJudgesEachPairOnceInEachOrder(t *testing.T) {
+func TestPreferJudgesEachPairOnceInEachOrder(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for _, workers := range []int{1, 8, 64} {
 		b := newBench(func(_ *eval.Call, question string) (string, error) {
@@ -43,7 +43,7 @@ func TestChooseJudgesEachPairOnceInEachOrder(t *testing.T) {
 		})
 		p := plan(t, judgedSuite(1), runner.Filter{})
 		places, calls := map[int]bool{}, 0
-		for one := range p.Choose(t.Context(), config(&b.fake, workers), choosing(), pairsOf(20)) {
+		for one := range p.Prefer(t.Context(), config(&b.fake, workers), preferenceQuestion(), pairsOf(20)) {
 			checkWin(t, one)
 			if places[one.Index] {
 				t.Fatalf("got pair %d twice, want it once", one.Index)
@@ -59,16 +59,16 @@ func TestChooseJudgesEachPairOnceInEachOrder(t *testing.T) {
 	}
 }
 
-// checkWin wants the new answer to be chosen in both orders.
-func checkWin(t *testing.T, one runner.Chosen) {
+// checkWin wants the new answer to be preferred in both orders.
+func checkWin(t *testing.T, one runner.PairPreference) {
 	t.Helper()
 	if one.Preferred != scorers.Win || one.Err != nil || one.Firsts != 1 || one.Seconds != 1 || len(one.Judgements) != 2 {
 		t.Fatalf("%+v, want a win in both orders with two judgements", one)
 	}
 }
 
-// A judge that fails leaves its pairs without a choice, and leaving the loop leaves nothing behind.
-func TestAFailedChoiceLeavesItsPairsOpen(t *testing.T) {
+// A judge that fails leaves its pairs without a preference, and leaving the loop leaves nothing behind.
+func TestAFailedPreferenceLeavesItsPairsOpen(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	p := plan(t, judgedSuite(1), runner.Filter{})
 	b := newBench(func(_ *eval.Call, question string) (string, error) {
@@ -78,7 +78,7 @@ func TestAFailedChoiceLeavesItsPairsOpen(t *testing.T) {
 		return `{"reason": "x", "choice": "tie"}`, nil
 	})
 	failed := 0
-	for one := range p.Choose(t.Context(), config(&b.fake, 4), choosing(), pairsOf(20)) {
+	for one := range p.Prefer(t.Context(), config(&b.fake, 4), preferenceQuestion(), pairsOf(20)) {
 		if one.Err != nil {
 			failed++
 		}
@@ -87,12 +87,12 @@ func TestAFailedChoiceLeavesItsPairsOpen(t *testing.T) {
 		}
 	}
 	expect.Same(t, "failed", failed, 2)
-	for range p.Choose(t.Context(), config(&b.fake, 4), choosing(), pairsOf(1000)) {
+	for range p.Prefer(t.Context(), config(&b.fake, 4), preferenceQuestion(), pairsOf(1000)) {
 		break
 	}
 	cfg := config(&b.fake, 4)
 	cfg.Stop.Now("enough")
-	for one := range p.Choose(t.Context(), cfg, choosing(), pairsOf(4)) {
+	for one := range p.Prefer(t.Context(), cfg, preferenceQuestion(), pairsOf(4)) {
 		if one.Err == nil || one.Preferred != "" {
 			t.Errorf("%+v, want an error and no preference", one)
 		}

@@ -8,24 +8,24 @@ import (
 
 // Pairs are the index pairs {base, head} of the cases that Compare compares.
 func Pairs(base, head *Side) (out [][2]int) {
-	for _, at := range judgedPairs(base, head).at {
+	for _, at := range scoredPairs(base, head).at {
 		out = append(out, [2]int{int(at.base), int(at.head)})
 	}
 	return out
 }
 
-// chosen reports whether a judge chose between the answers of any pair.
-func (m *measure) chosen() bool {
-	return slices.ContainsFunc(m.pairs.at, func(at caseIndexes) bool { return m.pairs.head.common(int(at.head)).Chosen.N > 0 })
+// hasPreferences reports whether a judge has a preference for any pair.
+func (m *measure) hasPreferences() bool {
+	return slices.ContainsFunc(m.pairs.at, func(at caseIndexes) bool { return m.pairs.head.common(int(at.head)).HeadPreferred.N > 0 })
 }
 
 // indifferent is the value of a case when neither answer is preferred.
 const indifferent = 0.5
 
-// choice compares the share of choices for head, 1 for all repeats of a case and 0 for none, with indifference.
+// preference compares the share of preferences for head, 1 for all repeats of a case and 0 for none, with indifference.
 // The differences span half the range of other metrics, so differences and margin are doubled for the tests.
-func (m *measure) choice(c *MetricComparison, margin float64) {
-	u := m.units(option.MetricChoose, nil, nil)
+func (m *measure) preference(c *MetricComparison, margin float64) {
+	u := m.units(option.MetricPreference, nil, nil)
 	c.N, c.Base, c.Estimate = u.n, indifferent, u.mean(u.d)
 	_, c.Head = u.means()
 	c.Gained, c.Regressed = u.gained, u.regressed

@@ -1,4 +1,4 @@
-package choosing_test
+package preference_test
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/choosing"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/job"
+	"github.com/evalrun/evalrun/internal/preference"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/internal/verdict"
@@ -20,7 +20,7 @@ import (
 	"github.com/evalrun/evalrun/option"
 )
 
-// judge is a model that chooses as rules says, in this process, and keeps what it was sent.
+// judge is a model that prefers as rules says, in this process, and keeps what it was sent.
 type judge struct {
 	rules func(a, b string) (string, error) // a letter or tie, by the answers in the order of the question
 
@@ -118,8 +118,8 @@ func (b *bench) write(name, text string) {
 }
 
 // by is how the judge is reached.
-func (b *bench) by() choosing.ByJudge {
-	return choosing.ByJudge{
+func (b *bench) by() preference.ByJudge {
+	return preference.ByJudge{
 		Suite: "judges.yaml", Options: job.Options{Dir: b.Dir, Executor: b.judge, Trust: true, NoHistory: true},
 		Getenv: func(name string) string {
 			return map[string]string{"EVALRUN_BASE_URL": "http://127.0.0.1:1", "EVALRUN_TRUST_KEY": "0123456789abcdef"}[name]
@@ -182,10 +182,10 @@ func alike(text string, n int) answers {
 	return out
 }
 
-// chooser is the judge of two runs.
-func (b *bench) chooser(base, head *journal.Document, by choosing.ByJudge) *choosing.Chooser {
+// pairJudge is the judge of two runs.
+func (b *bench) pairJudge(base, head *journal.Document, by preference.ByJudge) *preference.PairJudge {
 	b.Helper()
-	c, err := choosing.New(b.Context(), base, head, by)
+	c, err := preference.New(b.Context(), base, head, by)
 	expect.OK(b, err)
 	b.Cleanup(c.Close)
 	return c

@@ -10,30 +10,30 @@ import (
 	"github.com/evalrun/evalrun/option"
 )
 
-// chosenSides are two sides whose cases were chosen between: one value for each repeat of each case.
-func chosenSides(cluster func(i int) string, cases ...[]float64) (base, head *Side) {
+// preferredSides are two sides between whose answers a judge has preferences: one value for each repeat of each case.
+func preferredSides(cluster func(i int) string, cases ...[]float64) (base, head *Side) {
 	base, head = &Side{Run: "a", Suite: "s", Arm: "x"}, &Side{Run: "b", Suite: "s", Arm: "x"}
 	for i, repeats := range cases {
 		c := CaseTotals{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Passed: 1, Ran: 1, Cluster: cluster(i)}
 		base.Cases.Add(&c)
 		for _, v := range repeats {
-			c.Chosen.Add(v)
+			c.HeadPreferred.Add(v)
 		}
 		head.Cases.Add(&c)
 	}
 	return base, head
 }
 
-func ofChoice(t *testing.T, base, head *Side, margin float64) MetricComparison {
+func preferenceOf(t *testing.T, base, head *Side, margin float64) MetricComparison {
 	t.Helper()
 	o := Options{Alpha: 0.05, MaxErrors: 0.01}
 	if margin > 0 {
-		o.Margins = []eval.MetricMargin{{Name: option.MetricChoose, Margin: margin}}
+		o.Margins = []eval.MetricMargin{{Name: option.MetricPreference, Margin: margin}}
 	}
 	arms := []ArmComparison{Compare(base, head, o)}
 	Decide(arms, o)
 	for _, m := range arms[0].Metrics {
-		if m.Name == option.MetricChoose {
+		if m.Name == option.MetricPreference {
 			return m
 		}
 	}
@@ -49,8 +49,8 @@ func repeated(n int, values ...float64) (out [][]float64) {
 	return out
 }
 
-// The case is the unit, its repeats averaged, and clusters count as one; what was not judged counts nowhere.
-func TestChoiceUnitsAreCasesAndClusters(t *testing.T) {
+// The case is the unit, its repeats averaged, and clusters count as one; what was not scored counts nowhere.
+func TestPreferenceUnitsAreCasesAndClusters(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		cluster func(int) string
@@ -65,8 +65,8 @@ func TestChoiceUnitsAreCasesAndClusters(t *testing.T) {
 		"one large cluster": {func(i int) string { return map[bool]string{true: "big"}[i > 0] }, [][]float64{{0}, {1}, {1}, {1}}, 2, 0.75},
 		"nothing":           {alone, [][]float64{nil, nil}, 0, 0},
 	} {
-		base, head := chosenSides(test.cluster, test.cases...)
-		m := ofChoice(t, base, head, 0)
+		base, head := preferredSides(test.cluster, test.cases...)
+		m := preferenceOf(t, base, head, 0)
 		if m.N != test.n || math.Abs(m.Head-test.head) > 1e-12 || m.N > 0 && (m.Base != 0.5 || math.Abs(m.Estimate-(m.Head-0.5)) > 1e-12) {
 			t.Errorf("%s: %+v, want %d cases and %g against 0.5", name, m, test.n, test.head)
 		}
@@ -78,7 +78,7 @@ func TestChoiceUnitsAreCasesAndClusters(t *testing.T) {
 }
 
 // Head and base are treated alike, but for the draws of the sign-flip test, and the margin is in points of the preference.
-func TestChoiceVerdictsTreatBothSidesAlike(t *testing.T) {
+func TestPreferenceVerdictsTreatBothSidesAlike(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		cases  [][]float64
@@ -95,8 +95,8 @@ func TestChoiceVerdictsTreatBothSidesAlike(t *testing.T) {
 		"ties":                     {repeated(60, 0.5), 0.05, eval.NotWorse},
 		"nothing":                  {[][]float64{nil}, 0.05, eval.Invalid},
 	} {
-		base, head := chosenSides(alone, test.cases...)
-		m := ofChoice(t, base, head, test.margin)
+		base, head := preferredSides(alone, test.cases...)
+		m := preferenceOf(t, base, head, test.margin)
 		expect.Same(t, name+": verdict", m.Verdict, test.want)
 		if m.N == 0 {
 			continue
@@ -105,8 +105,8 @@ func TestChoiceVerdictsTreatBothSidesAlike(t *testing.T) {
 		for i, c := range test.cases {
 			mirrored[i] = []float64{1 - c[0]}
 		}
-		base, head = chosenSides(alone, mirrored...)
-		if o := ofChoice(t, base, head, test.margin); math.Abs(o.Interval[0]+m.Interval[1]) > 1e-9 || math.Abs(*o.PWorse-*m.PBetter) > 0.02 ||
+		base, head = preferredSides(alone, mirrored...)
+		if o := preferenceOf(t, base, head, test.margin); math.Abs(o.Interval[0]+m.Interval[1]) > 1e-9 || math.Abs(*o.PWorse-*m.PBetter) > 0.02 ||
 			o.Gained != m.Regressed {
 			t.Errorf("%s: mirrored %+v, want the interval, the p values and the losses of %+v", name, o, m)
 		}

@@ -8,24 +8,24 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Choosing has a judge choose the better of two answers, once in each order.
-type Choosing struct {
+// PreferenceQuestion has a judge prefer one of two answers, once in each order.
+type PreferenceQuestion struct {
 	judging  judgeScorer
 	criteria string
 }
 
-// NewChoosing compiles the question. Criteria are optional.
-func NewChoosing(j *suite.Judge, criteria string) *Choosing {
-	return &Choosing{judgeScorer{questionForm: choosing(), judges: []*suite.Judge{j}}, criteria}
+// NewPreferenceQuestion compiles the question. Criteria are optional.
+func NewPreferenceQuestion(j *suite.Judge, criteria string) *PreferenceQuestion {
+	return &PreferenceQuestion{judgeScorer{questionForm: preferenceForm(), judges: []*suite.Judge{j}}, criteria}
 }
 
-// Judge is the judge that chooses.
-func (c *Choosing) Judge() *suite.Judge { return c.judging.judges[0] }
+// Judge is the judge that prefers one.
+func (q *PreferenceQuestion) Judge() *suite.Judge { return q.judging.judges[0] }
 
 // Criteria are the judge's criteria, "" for none.
-func (c *Choosing) Criteria() string { return c.criteria }
+func (q *PreferenceQuestion) Criteria() string { return q.criteria }
 
-func choosing() questionForm {
+func preferenceForm() questionForm {
 	return questionForm{
 		given: "Two systems were asked and each gave an answer, A and B.",
 		task: "Say which of the two answers is the better one, by the criteria where they are given. Where the systems were asked in " +
@@ -56,41 +56,41 @@ func NewExchange(r *eval.Result) Exchange {
 	return t
 }
 
-// Preferred is a judge's choice between two answers. The zero Preferred means that no ruling counts.
-type Preferred string
+// Preference is a judge's preference between two answers. The zero Preference means that no ruling counts.
+type Preference string
 
 // Results of a judge over both orders of two answers.
 const (
-	Win  Preferred = "win"  // head's answer is better
-	Loss Preferred = "loss" // base's answer is better
-	Tie  Preferred = "tie"  // neither, or a different one in each order
+	Win  Preference = "win"  // head's answer is better
+	Loss Preference = "loss" // base's answer is better
+	Tie  Preference = "tie"  // neither, or a different one in each order
 )
 
 // PairRuling is a judge's ruling on a pair.
 type PairRuling struct {
 	// Preferred is the preferred answer; "" when there is none, and then Why says why.
-	Preferred Preferred
+	Preferred Preference
 	Why       string
-	// Firsts and Seconds count how often the judge chose the answer in that position.
+	// Firsts and Seconds count how often the judge preferred the answer in that position.
 	Firsts, Seconds int
 	// Same says that the answers are identical, so no call was made.
 	Same bool
 }
 
-// Contradicts reports whether the judge's choice followed the position, not the answer.
+// Contradicts reports whether the judge's preference followed the position, not the answer.
 func (c *PairRuling) Contradicts() bool { return c.Firsts == 2 || c.Seconds == 2 }
 
-// Choose rules on a pair from the available replies. While replies are missing, there is no choice yet.
-func (c *Choosing) Choose(p AnswerPair, replies *Judgements) PairRuling {
+// Prefer rules on a pair from the available replies. While replies are missing, there is no preference yet.
+func (q *PreferenceQuestion) Prefer(p AnswerPair, replies *Judgements) PairRuling {
 	switch {
 	case blank.Is(p.Base.Answer) || blank.Is(p.Head.Answer):
 		return PairRuling{Why: "one of the answers has no text"}
 	case p.Base.Answer == p.Head.Answer:
 		return PairRuling{Preferred: Tie, Same: true}
 	}
-	first, problem := c.order(p.Base, p.Head, replies)
-	second, other := c.order(p.Head, p.Base, replies)
-	out := PairRuling{Why: cmp.Or(problem, other), Preferred: preferred(first, second)}
+	first, problem := q.order(p.Base, p.Head, replies)
+	second, other := q.order(p.Head, p.Base, replies)
+	out := PairRuling{Why: cmp.Or(problem, other), Preferred: preferenceFor(first, second)}
 	for _, word := range []string{first, second} {
 		switch word {
 		case wordA:
@@ -102,8 +102,8 @@ func (c *Choosing) Choose(p AnswerPair, replies *Judgements) PairRuling {
 	return out
 }
 
-// preferred combines the rulings of both orders for head, which is second and then first; "" when one is missing.
-func preferred(first, second string) Preferred {
+// preferenceFor combines the rulings of both orders for head, which is second and then first; "" when one is missing.
+func preferenceFor(first, second string) Preference {
 	switch {
 	case first == "" || second == "":
 		return ""
@@ -116,10 +116,10 @@ func preferred(first, second string) Preferred {
 }
 
 // order reads the ruling on one order of the answers. It is "" while no reply counts.
-func (c *Choosing) order(a, b Exchange, replies *Judgements) (word, problem string) {
+func (q *PreferenceQuestion) order(a, b Exchange, replies *Judgements) (word, problem string) {
 	var parts []fencedText
-	if c.criteria != "" {
-		parts = append(parts, fencedText{"criteria", c.criteria})
+	if q.criteria != "" {
+		parts = append(parts, fencedText{"criteria", q.criteria})
 	}
 	switch {
 	case a.Question == b.Question && a.Question != "":
@@ -127,11 +127,11 @@ func (c *Choosing) order(a, b Exchange, replies *Judgements) (word, problem stri
 	case a.Question != b.Question:
 		parts = append(parts, fencedText{"questionA", a.Question}, fencedText{"questionB", b.Question})
 	}
-	contents, ok := c.judging.fill(append(parts, fencedText{"answerA", a.Answer}, fencedText{"answerB", b.Answer}), 0)
+	contents, ok := q.judging.fill(append(parts, fencedText{"answerA", a.Answer}, fencedText{"answerB", b.Answer}), 0)
 	if !ok {
 		return "", "the answers are too long for a judge"
 	}
-	ruling, problem := c.judging.ruling(replies, &posed{questionForm: &c.judging.questionForm, judge: c.Judge(), contents: contents}, 1)
+	ruling, problem := q.judging.ruling(replies, &posed{questionForm: &q.judging.questionForm, judge: q.Judge(), contents: contents}, 1)
 	if ruling == nil {
 		return "", problem
 	}
