@@ -27,8 +27,9 @@ func (s *NamedService) refusals(r *eval.Request) protocol.Refusals {
 }
 
 // checkWords reports the keys of a target or a judge that the protocol of its service cannot express.
-func checkWords(m yamlnode.Map, of *NamedService, config *eval.GenerationConfig, safety []eval.SafetySetting) {
-	for _, one := range of.refusals(&eval.Request{GenerationConfig: config, SafetySettings: safety}) {
+func checkWords(m yamlnode.Map, model *ConfiguredModel) {
+	written := eval.Request{GenerationConfig: model.GenerationConfig, SafetySettings: model.SafetySettings}
+	for _, one := range model.Service.refusals(&written) {
 		keyAt(m, one.Key).Errorf(one.Fix, "%s", one.Why)
 	}
 }
@@ -54,7 +55,11 @@ func keyAt(m yamlnode.Map, path string) yamlnode.Node {
 
 // checkSpoken reports the parts of a prompt that the protocol of a target cannot express, once for each kind of part.
 func (l *loader) checkSpoken(arm Arm, prompt eval.Request) {
-	for _, one := range arm.Target.Service.refusals(&eval.Request{
+	model := arm.Target.Model()
+	if model == nil {
+		return
+	}
+	for _, one := range model.Service.refusals(&eval.Request{
 		Contents: prompt.Contents, System: prompt.System, Tools: arm.Prompt.Tools, ToolChoice: arm.Prompt.ToolChoice,
 	}) {
 		at := arm.Prompt.placeOf(one.Key)

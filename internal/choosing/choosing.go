@@ -79,7 +79,7 @@ func New(ctx context.Context, base, head *journal.Document, by ByJudge) (*Choose
 		plan:     runner.NewPlan(nil, scorers.Builtin(), runner.Filter{}, j.Settings.Service.APIVersion),
 		choosing: scorers.NewChoosing(judge, cmp.Or(by.Criteria, judge.Criteria)),
 	}
-	c.total = compare.PairwiseJudging{Judge: judge.Name, Model: judge.Model, Criteria: c.choosing.Criteria()}
+	c.total = compare.PairwiseJudging{Judge: judge.Name, Model: judge.Model.ID, Criteria: c.choosing.Criteria()}
 	if err := session.CheckJudge(ctx, c.plan, judge); err != nil {
 		session.Close()
 		return nil, err
