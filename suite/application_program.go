@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/variable"
 )
 
@@ -32,7 +33,7 @@ type Program struct {
 	Workspace string
 	// WorkspaceDigest identifies the content of Workspace when the suite was loaded; see package workspace.
 	WorkspaceDigest string
-	Keep            KeptCopies
+	Keep            option.KeptCopies
 	// Timeout is the time limit of one call.
 	Timeout time.Duration
 	// Concurrency limits the calls in progress at once; 0 means the lower of the limit for models and the number of processors.
@@ -42,19 +43,9 @@ type Program struct {
 	identity string            // the command with these digests
 }
 
-// KeptCopies says which copies of a workspace are kept in the run directory.
-type KeptCopies string
-
-// The values of Program.Keep.
-const (
-	KeepNone   KeptCopies = "none"
-	KeepFailed KeptCopies = "failed" // copies of trials with a failure or an error
-	KeepAll    KeptCopies = "all"
-)
-
 // Keeps reports whether to keep the workspace of a trial, depending on whether it passed.
 func (p *Program) Keeps(passed bool) bool {
-	return p.Keep == KeepAll || p.Keep == KeepFailed && !passed
+	return p.Keep == option.KeepAll || p.Keep == option.KeepFailed && !passed
 }
 
 const (
@@ -74,7 +65,7 @@ func programBlock() shape.Block {
 			},
 			{
 				Name: "keep",
-				Is:   shape.WordOf(KeepNone, KeepFailed, KeepAll),
+				Is:   shape.WordOf(option.KeepNone, option.KeepFailed, option.KeepAll),
 				Doc:  "Which copies are kept in the run directory: none when not given, failed (of trials that did not pass), or all.",
 			},
 			{Name: "timeout", Is: shape.Duration, Doc: "How long one call may take: 120s when not given, 24h at most."},
@@ -154,7 +145,7 @@ func (l *loader) find(p *Program, at yamlnode.Node, name string) {
 
 // workspace reads `workspace` and `keep`.
 func (l *loader) workspace(p *Program, m yamlnode.Map) {
-	p.Keep = cmp.Or(yamlnode.WordOf(m.Get("keep"), KeepNone, KeepFailed, KeepAll), KeepNone)
+	p.Keep = cmp.Or(yamlnode.WordOf(m.Get("keep"), option.KeepNone, option.KeepFailed, option.KeepAll), option.KeepNone)
 	n := m.Get("workspace")
 	if n.IsZero() {
 		if m.Has("keep") {

@@ -367,9 +367,9 @@ func (l *loader) checkArm(a Arm) {
 // checkTexts reports parts of a prompt other than text, which an application cannot receive.
 func (l *loader) checkTexts(a Arm) {
 	for part := range a.Prompt.eachPart {
-		if part.image || part.data || part.raw != nil {
+		if part.form() != "text" {
 			l.diags.Errorf(
-				part.source.node.Pos(), "narrow `targets` of the prompt, and name the file in a variable for the application",
+				part.written().node.Pos(), "narrow `targets` of the prompt, and name the file in a variable for the application",
 				"the target `%s` is an application, which gets texts alone, and the prompt `%s` has another part",
 				a.Target.Name, a.Prompt.Name,
 			)

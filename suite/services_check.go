@@ -79,23 +79,11 @@ func (l *loader) checkSpoken(arm Arm, prompt eval.Request) {
 // placeOf returns the position of the first part of a kind in a prompt, or else of the prompt.
 func (p *Prompt) placeOf(kind string) diag.Pos {
 	for one := range p.eachPart {
-		if one.isOf(kind) {
-			return one.source.node.Pos()
+		if one.form() == kind {
+			return one.written().node.Pos()
 		}
 	}
 	return p.Pos
-}
-
-func (one *part) isOf(kind string) bool {
-	switch kind {
-	case "image":
-		return one.image
-	case "data":
-		return one.data
-	case "raw":
-		return one.raw != nil
-	}
-	return false
 }
 
 // checkCounting reports `countTokens: always` when no service can count tokens. at is the position of that key.
