@@ -22,10 +22,6 @@ import (
 // Program is an application that is a program, which runs once for each call.
 type Program struct {
 	Command []string // as written in the suite
-	// Path is the program's file. It is "" when the program is missing, or the suite is in no folder on this machine.
-	Path string
-	// Missing is the problem that the program does not exist, with its position in the suite; "" when it exists.
-	Missing string
 	Args    []string
 	Dir     string   // working directory: the suite's folder
 	Env     []string // names of private variables to pass to it
@@ -41,7 +37,13 @@ type Program struct {
 
 	files    map[string]string // digests of files that the command names, by name
 	identity string            // the command with these digests
+	path     string
+	missing  error
 }
+
+// Path returns the path of the program's file; "" when the suite is in no folder on this machine. The error says that there
+// is no such program, with the position in the suite.
+func (p *Program) Path() (string, error) { return p.path, p.missing }
 
 // Keeps reports whether to keep the workspace of a trial, depending on whether it passed.
 func (p *Program) Keeps(passed bool) bool {
@@ -133,12 +135,12 @@ func (l *loader) command(p *Program, n yamlnode.Node) {
 // answers need not have it.
 func (l *loader) find(p *Program, at yamlnode.Node, name string) {
 	if strings.ContainsAny(name, `/\ `) || l.Digest(name) != "" {
-		p.Path, _ = l.findProgram(at, name) // which reports what is wrong
+		p.path, _ = l.findProgram(at, name) // which reports what is wrong
 		return
 	}
 	var err error
-	if p.Path, err = l.Program(name); err != nil {
-		p.Missing = fmt.Sprintf("%s (%s)", err, at.Pos())
+	if p.path, err = l.Program(name); err != nil {
+		p.missing = fmt.Errorf("%w (%s)", err, at.Pos())
 		at.Warnf("it has to be there for a run", "%s", err)
 	}
 }

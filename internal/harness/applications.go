@@ -108,8 +108,9 @@ func (s *Session) endpoint(name string, of *suite.HTTPTarget) attempter {
 
 // program makes the client that runs a program.
 func (s *Session) program(p *suite.Program) attempter {
+	path, _ := p.Path() // checkVariables reports a missing one where a run calls it
 	return client.NewProgram(client.ProgramConfig{
-		Shown: p.String(), Path: p.Path, Args: p.Args, Env: p.Env, Keys: s.KeyVariables(), Timeout: p.Timeout,
+		Shown: p.String(), Path: path, Args: p.Args, Env: p.Env, Keys: s.KeyVariables(), Timeout: p.Timeout,
 		Folder: func(call *eval.Call) (string, error) { return s.workspaces.Of(p, call) },
 	})
 }
@@ -156,8 +157,10 @@ func (s *Session) checkVariables(sends bool) error {
 		if to == nil {
 			continue
 		}
-		if p, ok := to.(*suite.Program); ok && p.Missing != "" && sends {
-			missing[p.Missing] = fmt.Sprintf("%s, and the target `%s` needs it", p.Missing, arm.Target.Name)
+		if p, ok := to.(*suite.Program); ok && sends {
+			if _, err := p.Path(); err != nil {
+				missing[err.Error()] = fmt.Sprintf("%s, and the target `%s` needs it", err, arm.Target.Name)
+			}
 		}
 		for name, pos := range to.Unset(!sends) {
 			if missing[name] == "" {
