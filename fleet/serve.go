@@ -286,7 +286,7 @@ func (f *serving) run(ctx context.Context) (*evalrun.Result, error) {
 func (f *serving) check(job *evalrun.Job) error {
 	for _, s := range job.Suites() {
 		for _, t := range s.Targets {
-			if p, ok := t.App.(*suite.Program); ok && p.Workspace != "" {
+			if p, ok := t.Of.(*suite.Program); ok && p.Workspace != "" {
 				return exit.BadInput(
 					"%s: the program of the target `%s` works in a copy of the workspace %s, which its scorers look at on another machine: run it with "+
 						"`evalrun run`", s.File, t.Name, p.Workspace,

@@ -118,7 +118,8 @@ func hashedScorer(s *suite.Suite, spec *suite.Scorer, compiled *scorers.Compiled
 		}
 	}
 	for _, j := range compiled.Judges() {
-		id := identity(judgeRequest(j.Judge, j.APIVersion, nil))
+		request := requestTo(&j.Model, j.Model.APIVersion)
+		id := identity(&request)
 		h.Write(id[:])
 		if own := j.Own; own != nil {
 			fmt.Fprintf(&h, "template %q choices %v", own.Text(), own.Choices)

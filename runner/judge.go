@@ -11,7 +11,6 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/estimate"
-	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -226,7 +225,7 @@ func (r *run) askJudge(ctx context.Context, t *Planned, q *scorers.Question, one
 		return
 	}
 	j := &one.value
-	*j = eval.Judgement{ID: t.ID, Judge: q.Judge.Name, Model: q.Judge.Model, Repeat: q.Repeat}
+	*j = eval.Judgement{ID: t.ID, Judge: q.Judge.Name, Model: q.Judge.Model.ID, Repeat: q.Repeat}
 	call := &eval.Call{Request: t.Request, TrialID: t.ID, Judge: q.Judge.Name, OutputLimit: t.OutputLimit()}
 	if repeat {
 		call.Earlier = eval.EarlierRefused
@@ -263,18 +262,17 @@ func (r *run) callJudge(ctx context.Context, t *Planned, call *eval.Call, j *eva
 	return nil
 }
 
-// judgeRequest makes the request to a judge from the suite's settings.
-func judgeRequest(j *suite.Judge, apiVersion string, contents []eval.Content) *eval.Request {
-	name, protocol := j.Service.Identity()
-	return &eval.Request{
+// requestTo makes a request to a model with its settings.
+func requestTo(m *suite.ConfiguredModel, apiVersion string) eval.Request {
+	name, protocol := m.Service.Identity()
+	return eval.Request{
 		Service:          name,
 		Protocol:         protocol,
-		Model:            j.Model,
+		Model:            m.ID,
 		APIVersion:       apiVersion,
-		Contents:         contents,
-		GenerationConfig: j.GenerationConfig,
-		SafetySettings:   j.SafetySettings,
-		Extra:            j.Extra,
+		GenerationConfig: m.GenerationConfig,
+		SafetySettings:   m.SafetySettings,
+		Extra:            m.Extra,
 	}
 }
 
@@ -296,34 +294,21 @@ func coolly(c *eval.GenerationConfig) *eval.GenerationConfig {
 // trial. The default temperature is no part of it, so that replies that were recorded before there was one stay
 // replies to the same question.
 func (p *Plan) question(q *scorers.Question) *Planned {
-	key := p.judgeKey(q.Judge)
-	request := judgeRequest(q.Judge, key.apiVersion, q.Contents)
-	base := identity(request)
+	key := p.configuredKey(&q.Judge.Model)
+	request := requestTo(&q.Judge.Model, key.apiVersion)
+	request.Contents = q.Contents
+	base := identity(&request)
 	sum := sha256.Sum256(fmt.Appendf(base[:], " judge %d", q.Repeat))
 	request.GenerationConfig = coolly(request.GenerationConfig)
 	return &Planned{
-		Trial:    eval.Trial{ID: hex.EncodeToString(sum[:])[:16], Model: q.Judge.Model, Repeat: q.Repeat},
-		Request:  *request,
+		Trial:    eval.Trial{ID: hex.EncodeToString(sum[:])[:16], Model: q.Judge.Model.ID, Repeat: q.Repeat},
+		Request:  request,
 		Metadata: p.modelOf(key), guessed: p.Uncounted[key.service],
 	}
 }
 
-func (p *Plan) judgeKey(j *suite.Judge) modelKey {
-	return p.keyOf(j.Service, j.APIVersion, j.Model)
-}
-
 func (c *modelCheck) judge(ctx context.Context, j *suite.Judge) error {
-	m, err := c.ask(ctx, c.judgeKey(j), j.ModelPos, fmt.Sprintf("judge `%s`", j.Name), service.MethodGenerate)
-	if err != nil || m == nil {
-		return err
-	}
-	if g := j.GenerationConfig; g != nil && g.MaxOutputTokens != nil && m.OutputTokenLimit > 0 && *g.MaxOutputTokens > m.OutputTokenLimit {
-		c.diags.Errorf(
-			j.MaxOutputPos, "lower it", "maxOutputTokens %d is above the outputTokenLimit %d of %s", *g.MaxOutputTokens,
-			m.OutputTokenLimit, j.Model,
-		)
-	}
-	return nil
+	return c.generating(ctx, &j.Model, fmt.Sprintf("judge `%s`", j.Name))
 }
 
 // unjudged makes an error of a trial without the reply of a judge. Its answer came, and is kept with what other

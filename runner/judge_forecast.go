@@ -41,9 +41,9 @@ func (p *Plan) JudgeCosts(t *Planned) []JudgeCost {
 			prompt += estimate.Request(&t.Request) + t.MaxCalls()*answer
 			known = known && t.tools == nil // how long results of calls are shows only when they come
 		}
-		planned := Planned{Request: *judgeRequest(use.Judge, "", nil), Metadata: p.modelOf(p.judgeKey(use.Judge))}
+		planned := Planned{Request: requestTo(&use.Model, ""), Metadata: p.modelOf(p.configuredKey(&use.Model))}
 		reply := planned.OutputLimit()
-		out = append(out, JudgeCost{refOf(use.Judge), calls, calls * prompt, calls * reply, known && reply > 0})
+		out = append(out, JudgeCost{refOf(&use.Model), calls, calls * prompt, calls * reply, known && reply > 0})
 	}
 	return out
 }
@@ -66,10 +66,10 @@ const AnswerPlace = "(the answer)"
 func (p *Plan) JudgePrompts(t *Planned) []JudgePrompt {
 	var out []JudgePrompt
 	for _, use := range t.Judges() {
-		service, _ := use.Service.Identity()
+		service, _ := use.Model.Service.Identity()
 		one := JudgePrompt{
-			Judge: use.Name, Service: service, Model: use.Model, APIVersion: p.judgeKey(use.Judge).apiVersion, Calls: 1,
-			GenerationConfig: coolly(use.GenerationConfig), Prompt: use.Prompt(&t.Request, t.vars, AnswerPlace),
+			Judge: use.Name, Service: service, Model: use.Model.ID, APIVersion: p.configuredKey(&use.Model).apiVersion, Calls: 1,
+			GenerationConfig: coolly(use.Model.GenerationConfig), Prompt: use.Prompt(&t.Request, t.vars, AnswerPlace),
 		}
 		same := func(o JudgePrompt) bool { return o.Judge == one.Judge && o.Prompt == one.Prompt }
 		if i := slices.IndexFunc(out, same); i >= 0 {

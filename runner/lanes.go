@@ -47,12 +47,14 @@ func laneOf(t *Planned) modelKey {
 
 // workersOf is how many trials of a target may be under way at once.
 func (c *Config) workersOf(t *suite.Target) int {
-	p, isProgram := t.App.(*suite.Program)
-	switch {
-	case isProgram:
-		return p.Workers(c.Concurrency, runtime.GOMAXPROCS(0))
-	case t.Service != nil:
-		return max(1, cmp.Or(c.Services[t.Service.Name], c.Concurrency))
+	switch of := t.Of.(type) {
+	case *suite.Program:
+		return of.Workers(c.Concurrency, runtime.GOMAXPROCS(0))
+	case *suite.ConfiguredModel:
+		if of.Service != nil {
+			return max(1, cmp.Or(c.Services[of.Service.Name], c.Concurrency))
+		}
+	case *suite.HTTPTarget, *suite.EchoTarget:
 	}
 	return max(1, c.Concurrency)
 }

@@ -33,6 +33,10 @@ func (p *Plan) keyOf(of *suite.NamedService, apiVersion, id string) modelKey {
 	return key
 }
 
+func (p *Plan) configuredKey(m *suite.ConfiguredModel) modelKey {
+	return p.keyOf(m.Service, m.APIVersion, m.ID)
+}
+
 // named returns the specification's description of the model, nil if it has none.
 func (k modelKey) named() *eval.Model {
 	if k.app != nil || k.protocol != service.Generative {
@@ -53,10 +57,10 @@ func Served(name string) string {
 }
 
 func (p *Plan) key(t *suite.Target) modelKey {
-	if t.App != nil {
-		return modelKey{app: t.App}
+	if m := t.Model(); m != nil {
+		return p.configuredKey(m)
 	}
-	return p.keyOf(t.Service, t.APIVersion, t.Model)
+	return modelKey{app: t.App()}
 }
 
 // targets are the targets of the plan.
@@ -75,21 +79,17 @@ func (p *Plan) Targets() []eval.RunTarget {
 	var out []eval.RunTarget
 	for _, t := range p.targets() {
 		i := slices.IndexFunc(p.arms, func(a PlannedArm) bool { return a.Target == t })
-		out = append(out, eval.RunTarget{
-			Suite: p.arms[i].Suite, Name: t.Name, Model: t.Model, APIVersion: p.key(t).apiVersion, Stream: t.Stream,
-			GenerationConfig: t.GenerationConfig, SafetySettings: t.SafetySettings, App: describe(t.App),
-			Service: p.key(t).service,
-		})
+		one := eval.RunTarget{Suite: p.arms[i].Suite, Name: t.Name, Stream: t.Stream}
+		if m := t.Model(); m != nil {
+			key := p.configuredKey(m)
+			one.Service, one.Model, one.APIVersion = key.service, m.ID, key.apiVersion
+			one.GenerationConfig, one.SafetySettings = m.GenerationConfig, m.SafetySettings
+		} else {
+			one.App = t.App().String()
+		}
+		out = append(out, one)
 	}
 	return out
-}
-
-// describe describes an application in a few words; it is "" for a model.
-func describe(a suite.Application) string {
-	if a == nil {
-		return ""
-	}
-	return a.String()
 }
 
 // modelCheck requests the models of a plan.
@@ -107,15 +107,12 @@ type modelCheck struct {
 func (p *Plan) CheckModels(ctx context.Context, source ModelSource, diags *diag.List, notice func(string)) error {
 	c := modelCheck{p, source, diags, notice}
 	for _, t := range p.targets() {
-		if t.App != nil {
+		m := t.Model()
+		if m == nil {
 			continue
 		}
-		m, err := c.ask(ctx, p.key(t), t.ModelPos, fmt.Sprintf("target `%s`", t.Name), service.MethodGenerate)
-		if err != nil {
+		if err := c.generating(ctx, m, fmt.Sprintf("target `%s`", t.Name)); err != nil {
 			return err
-		}
-		if m != nil {
-			c.target(t, m)
 		}
 	}
 	for _, s := range p.Suites {
@@ -280,13 +277,19 @@ func Missing(ctx context.Context, source ModelSource, w ModelUse, err *eval.Erro
 	return missing
 }
 
-func (c *modelCheck) target(t *suite.Target, m *eval.Model) {
-	if g := t.GenerationConfig; g != nil && g.MaxOutputTokens != nil && m.OutputTokenLimit > 0 && *g.MaxOutputTokens > m.OutputTokenLimit {
+// generating checks a model that generates, and that it may give answers as long as the suite wants.
+func (c *modelCheck) generating(ctx context.Context, of *suite.ConfiguredModel, user string) error {
+	m, err := c.ask(ctx, c.configuredKey(of), of.Pos, user, service.MethodGenerate)
+	if err != nil || m == nil {
+		return err
+	}
+	if g := of.GenerationConfig; g != nil && g.MaxOutputTokens != nil && m.OutputTokenLimit > 0 && *g.MaxOutputTokens > m.OutputTokenLimit {
 		c.diags.Errorf(
-			t.MaxOutputPos, "lower it", "maxOutputTokens %d is above the outputTokenLimit %d of %s", *g.MaxOutputTokens,
-			m.OutputTokenLimit, t.Model,
+			of.MaxOutputPos, "lower it", "maxOutputTokens %d is above the outputTokenLimit %d of %s", *g.MaxOutputTokens,
+			m.OutputTokenLimit, of.ID,
 		)
 	}
+	return nil
 }
 
 // embedding checks the embedding model of a suite, and that it takes what answers are compared

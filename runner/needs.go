@@ -70,7 +70,7 @@ func (t *Planned) Models() []ModelRef {
 		out = append(out, ModelRef{t.Request.Service, t.Request.Model})
 	}
 	for _, j := range t.Judges() {
-		out = append(out, refOf(j.Judge))
+		out = append(out, refOf(&j.Model))
 	}
 	if len(t.References()) > 0 {
 		out = append(out, ModelRef{t.Embedding.Service, t.Embedding.Model})
@@ -88,9 +88,8 @@ func (p *Plan) CalledModels(underTest bool) []ModelRef {
 		}
 	}
 	for _, t := range p.targets() {
-		if t.App == nil && underTest {
-			name, _ := t.Service.Identity()
-			add(ModelRef{name, t.Model})
+		if m := t.Model(); m != nil && underTest {
+			add(refOf(m))
 		}
 	}
 	for _, s := range p.Suites {
@@ -99,7 +98,7 @@ func (p *Plan) CalledModels(underTest bool) []ModelRef {
 		}
 		for _, version := range s.Versions() {
 			for _, j := range version.CalledJudges() {
-				add(refOf(j))
+				add(refOf(&j.Model))
 			}
 			if version.Embeds() {
 				name, _ := version.Embedding.Service.Identity()
@@ -110,8 +109,8 @@ func (p *Plan) CalledModels(underTest bool) []ModelRef {
 	return out
 }
 
-// refOf names the model of a judge.
-func refOf(j *suite.Judge) ModelRef {
-	name, _ := j.Service.Identity()
-	return ModelRef{name, j.Model}
+// refOf names a model.
+func refOf(m *suite.ConfiguredModel) ModelRef {
+	name, _ := m.Service.Identity()
+	return ModelRef{name, m.ID}
 }

@@ -291,7 +291,7 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 				Arm:         a.Name(),
 				Target:      a.Target.Name,
 				Prompt:      a.Prompt.Name,
-				Model:       a.Target.Model,
+				Model:       request.Model,
 				Repeat:      r + 1,
 				Tags:        c.Tags,
 				Cluster:     c.Cluster,
@@ -300,7 +300,7 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 				At:          at,
 			},
 			Request: request, Metadata: metadata, Embedding: w.plan.embeddings[s], Problem: problem, scorers: compiled,
-			derived: s.Derived(), vars: c.Vars(), tools: a.Prompt.Results, to: a.Target.App, attempts: a.Target.Attempts,
+			derived: s.Derived(), vars: c.Vars(), tools: a.Prompt.Results, to: a.Target.App(), attempts: a.Target.Attempts,
 			guessed: w.plan.Uncounted[request.Service],
 		}
 		if w.whole != nil {
@@ -322,27 +322,18 @@ func (p *Plan) request(cell suite.Cell) (eval.Request, error) {
 	c := cell.Case
 	a := cell.Arm
 	prompt, problem := s.Render(c, a)
-	name, protocol := a.Target.Service.Identity()
-	r := eval.Request{
-		Service:          name,
-		Protocol:         protocol,
-		Model:            a.Target.Model,
-		APIVersion:       p.key(a.Target).apiVersion,
-		Contents:         prompt.Contents,
-		System:           prompt.System,
-		GenerationConfig: a.Target.GenerationConfig,
-		SafetySettings:   a.Target.SafetySettings,
-		Stream:           a.Target.Stream,
-		Live:             a.Prompt.Live,
-		Extra:            a.Target.Extra,
-		Tools:            a.Prompt.Tools,
-		ToolChoice:       a.Prompt.ToolChoice,
-		ToolResults:      a.Prompt.Results.Hash(c),
+	var r eval.Request
+	if m := a.Target.Model(); m != nil {
+		r = requestTo(m, p.configuredKey(m).apiVersion)
 	}
-	if a.Target.App == nil || problem != nil {
+	r.Contents, r.System = prompt.Contents, prompt.System
+	r.Stream, r.Live = a.Target.Stream, a.Prompt.Live
+	r.Tools, r.ToolChoice, r.ToolResults = a.Prompt.Tools, a.Prompt.ToolChoice, a.Prompt.Results.Hash(c)
+	to := a.Target.App()
+	if to == nil || problem != nil {
 		return r, problem
 	}
-	sent, err := a.Target.App.Render(&app.Input{Vars: c.Vars(), System: r.System, Messages: payload.Messages(prompt.Contents)})
+	sent, err := to.Render(&app.Input{Vars: c.Vars(), System: r.System, Messages: payload.Messages(prompt.Contents)})
 	if err == nil {
 		r.App = sent.WithoutSecrets()
 	}

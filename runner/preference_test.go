@@ -27,7 +27,7 @@ func pairsOf(n int) func(func(scorers.AnswerPair) bool) {
 }
 
 func preferenceQuestion() *scorers.PreferenceQuestion {
-	return scorers.NewPreferenceQuestion(&suite.Judge{Name: "j", Model: "svc-pro"}, "")
+	return scorers.NewPreferenceQuestion(&suite.Judge{Name: "j", Model: suite.ConfiguredModel{ID: "svc-pro"}}, "")
 }
 
 // Every pair is judged once in each order, at any concurrency, and equal questions are sent once.

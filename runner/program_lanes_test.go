@@ -30,7 +30,7 @@ func TestProgramsHaveWorkersOfTheirOwn(t *testing.T) {
 	full := make(chan struct{}) // closed when as many run at once as may
 	f := &fake{generate: func(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 		which := 0
-		if p.Arms()[1].Target.App == call.To.RequestMaker {
+		if p.Arms()[1].Target.App() == call.To.RequestMaker {
 			which = 1
 		}
 		n := now[which].Add(1)
@@ -60,7 +60,7 @@ func TestProgramsHaveWorkersOfTheirOwn(t *testing.T) {
 func TestTheTargetSaysHowManyProgramsRunAtOnce(t *testing.T) {
 	t.Parallel()
 	p := plan(t, ownSpeeds, runner.Filter{})
-	own := p.Arms()[1].Target.App.(*suite.Program)
+	own := p.Arms()[1].Target.Of.(*suite.Program)
 	expect.Same(t, "as the target says", own.Workers(2, 1), 6)
 	free := *own
 	free.Concurrency = 0

@@ -5,8 +5,7 @@ package runner
 func (r *run) waiting(a *scoring) chan struct{} {
 	var of ModelRef
 	if wanted := a.answer.Context.Judgements.Wanted; len(wanted) > 0 {
-		of.Service, _ = wanted[0].Judge.Service.Identity()
-		of.Model = wanted[0].Judge.Model
+		of = refOf(&wanted[0].Judge.Model)
 	} else {
 		of = ModelRef{a.trial.Embedding.Service, a.trial.Embedding.Model}
 	}

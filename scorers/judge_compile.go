@@ -114,7 +114,7 @@ func (j *judgeScorer) warnOfRepeats(m yamlnode.Map) {
 		return
 	}
 	for _, judge := range j.judges {
-		if g := judge.GenerationConfig; g == nil || g.Temperature == nil {
+		if g := judge.Model.GenerationConfig; g == nil || g.Temperature == nil {
 			m.Key("repeats").Warnf(
 				"set `generationConfig: {temperature: 0.8}` of the judge",
 				"the judge `%s` judges %d times at temperature 0, the default of judges",

@@ -18,7 +18,7 @@ func preferenceBy(
 	t testing.TB, criteria string, p scorers.AnswerPair, reply func(question string) string,
 ) (scorers.PairRuling, []scorers.Question) {
 	t.Helper()
-	c := scorers.NewPreferenceQuestion(&suite.Judge{Name: "strict", Model: "svc-pro"}, criteria)
+	c := scorers.NewPreferenceQuestion(&suite.Judge{Name: "strict", Model: suite.ConfiguredModel{ID: "svc-pro"}}, criteria)
 	known := map[string]*eval.Judgement{}
 	var questions []scorers.Question
 	for range 4 {

@@ -10,6 +10,7 @@ import (
 
 // Application is a target that is not a model of a service: an *HTTPTarget, a *Program or an *EchoTarget.
 type Application interface {
+	Tested
 	app.RequestMaker
 	// String describes the application in a few words.
 	String() string
@@ -111,6 +112,12 @@ func (p *Program) KeepsChats() bool { return true }
 func (p *Program) Unset(bool) map[string]diag.Pos { return nil }
 
 func (p *Program) sources(func(source) bool) {}
+
+func (*HTTPTarget) tested() {}
+
+func (*Program) tested() {}
+
+func (*EchoTarget) tested() {}
 
 // Render makes the request to answer with the prompt.
 func (e *EchoTarget) Render(*app.Input) (*app.Rendered, error) {

@@ -15,16 +15,13 @@ import (
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/variable"
 )
 
 // Program is an application that is a program, which runs once for each call.
 type Program struct {
 	Command []string // as written in the suite
-	// Path is the program's file. It is "" when the program is missing, or the suite is in no folder on this machine.
-	Path string
-	// Missing is the problem that the program does not exist, with its position in the suite; "" when it exists.
-	Missing string
 	Args    []string
 	Dir     string   // working directory: the suite's folder
 	Env     []string // names of private variables to pass to it
@@ -32,7 +29,7 @@ type Program struct {
 	Workspace string
 	// WorkspaceDigest identifies the content of Workspace when the suite was loaded; see package workspace.
 	WorkspaceDigest string
-	Keep            string // which copies to keep: none, failed or all
+	Keep            option.KeptCopies
 	// Timeout is the time limit of one call.
 	Timeout time.Duration
 	// Concurrency limits the calls in progress at once; 0 means the lower of the limit for models and the number of processors.
@@ -40,18 +37,17 @@ type Program struct {
 
 	files    map[string]string // digests of files that the command names, by name
 	identity string            // the command with these digests
+	path     string
+	missing  error
 }
 
-// Values of Program.Keep.
-const (
-	keepNone   = "none"
-	keepFailed = "failed" // copies of trials with a failure or an error
-	keepAll    = "all"
-)
+// Path returns the path of the program's file; "" when the suite is in no folder on this machine. The error says that there
+// is no such program, with the position in the suite.
+func (p *Program) Path() (string, error) { return p.path, p.missing }
 
 // Keeps reports whether to keep the workspace of a trial, depending on whether it passed.
 func (p *Program) Keeps(passed bool) bool {
-	return p.Keep == keepAll || p.Keep == keepFailed && !passed
+	return p.Keep == option.KeepAll || p.Keep == option.KeepFailed && !passed
 }
 
 const (
@@ -71,7 +67,7 @@ func programBlock() shape.Block {
 			},
 			{
 				Name: "keep",
-				Is:   shape.Word(keepNone, keepFailed, keepAll),
+				Is:   shape.WordOf(option.KeepNone, option.KeepFailed, option.KeepAll),
 				Doc:  "Which copies are kept in the run directory: none when not given, failed (of trials that did not pass), or all.",
 			},
 			{Name: "timeout", Is: shape.Duration, Doc: "How long one call may take: 120s when not given, 24h at most."},
@@ -139,19 +135,19 @@ func (l *loader) command(p *Program, n yamlnode.Node) {
 // answers need not have it.
 func (l *loader) find(p *Program, at yamlnode.Node, name string) {
 	if strings.ContainsAny(name, `/\ `) || l.Digest(name) != "" {
-		p.Path, _ = l.findProgram(at, name) // which reports what is wrong
+		p.path, _ = l.findProgram(at, name) // which reports what is wrong
 		return
 	}
 	var err error
-	if p.Path, err = l.Program(name); err != nil {
-		p.Missing = fmt.Sprintf("%s (%s)", err, at.Pos())
+	if p.path, err = l.Program(name); err != nil {
+		p.missing = fmt.Errorf("%w (%s)", err, at.Pos())
 		at.Warnf("it has to be there for a run", "%s", err)
 	}
 }
 
 // workspace reads `workspace` and `keep`.
 func (l *loader) workspace(p *Program, m yamlnode.Map) {
-	p.Keep = cmp.Or(m.Get("keep").Word(keepNone, keepFailed, keepAll), keepNone)
+	p.Keep = cmp.Or(yamlnode.WordOf(m.Get("keep"), option.KeepNone, option.KeepFailed, option.KeepAll), option.KeepNone)
 	n := m.Get("workspace")
 	if n.IsZero() {
 		if m.Has("keep") {

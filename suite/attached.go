@@ -81,7 +81,7 @@ func mediaTypeOf(n yamlnode.Node) yamlnode.Node {
 }
 
 // file reads the file of a part other than an image. It is nil after a problem.
-func (one part) file(name string, c *Case, files *files, diags *diag.List, load bool) *eval.Image {
+func (one dataInTurn) file(name string, c *Case, files *files, diags *diag.List, load bool) *eval.Image {
 	fail := func(hint, format string, args ...any) *eval.Image {
 		diags.Errorf(one.source.node.Pos(), hint, "case `%s`: %s", c.Name, fmt.Sprintf(format, args...))
 		return nil

@@ -323,23 +323,14 @@ func (s *Suite) varsHash(c *Case, vars variable.Dict) string {
 
 // chosenFile identifies the content of the file that variables select for a part; "" when they select none.
 func (s *Suite) chosenFile(p part, vars variable.Dict) string {
-	if !p.image && !p.data || p.source.t.IsConstant() {
+	file, ok := p.(fileInTurn)
+	if !ok || p.written().t.IsConstant() {
 		return ""
 	}
 	var ignored diag.List
-	name, ok := p.source.render(&Case{vars: vars}, &ignored)
+	name, ok := p.written().render(&Case{vars: vars}, &ignored)
 	if !ok {
 		return ""
 	}
-	if p.data {
-		if file, err := s.files.attached(name, false); err == nil {
-			return file.SHA256
-		}
-		return ""
-	}
-	img, err := s.files.image(p.wish(name), false)
-	if err != nil {
-		return ""
-	}
-	return img.Identity()
+	return file.identity(name, s.files)
 }

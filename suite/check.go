@@ -343,20 +343,20 @@ func (l *loader) dead(def *caseDef, c *Case, warnings *diag.List) {
 func (l *loader) checkArm(a Arm) {
 	image := a.Prompt.hasImage()
 	where := a.Prompt.Pos
-	if a.Target.App != nil && a.Prompt.toolsPos.Line > 0 {
+	if app := a.Target.App(); app != nil && a.Prompt.toolsPos.Line > 0 {
 		l.diags.Errorf(
 			a.Prompt.toolsPos, "narrow `targets` of the prompt to models",
-			"the target `%s` is an application (%s), which takes no tools", a.Target.Name, a.Target.App,
+			"the target `%s` is an application (%s), which takes no tools", a.Target.Name, app,
 		)
 	}
-	switch {
-	case a.Target.App != nil:
+	switch model := a.Target.Model(); {
+	case model == nil:
 		l.checkTexts(a)
 		l.checkSaid(a)
-	case a.Target.Service.Speaks() != service.Generative:
-	case a.Target.Model == "svc-pro-vision":
+	case model.Service.Speaks() != service.Generative:
+	case model.ID == "svc-pro-vision":
 		l.checkVision(a, image)
-	case a.Target.Model == "svc-pro" && image:
+	case model.ID == "svc-pro" && image:
 		l.diags.Errorf(
 			where, "send it to svc-pro-vision: narrow `targets` of the prompt",
 			"svc-pro (target `%s`) takes text alone, and the prompt `%s` has an image", a.Target.Name, a.Prompt.Name,
@@ -367,9 +367,9 @@ func (l *loader) checkArm(a Arm) {
 // checkTexts reports parts of a prompt other than text, which an application cannot receive.
 func (l *loader) checkTexts(a Arm) {
 	for part := range a.Prompt.eachPart {
-		if part.image || part.data || part.raw != nil {
+		if part.form() != "text" {
 			l.diags.Errorf(
-				part.source.node.Pos(), "narrow `targets` of the prompt, and name the file in a variable for the application",
+				part.written().node.Pos(), "narrow `targets` of the prompt, and name the file in a variable for the application",
 				"the target `%s` is an application, which gets texts alone, and the prompt `%s` has another part",
 				a.Target.Name, a.Prompt.Name,
 			)

@@ -12,7 +12,7 @@ import (
 
 // checkRequest renders the request to an endpoint for a case, and reports its problems.
 func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
-	h, ok := arm.Target.App.(*HTTPTarget)
+	h, ok := arm.Target.Of.(*HTTPTarget)
 	if !ok {
 		return
 	}
@@ -31,7 +31,7 @@ func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
 
 // checkSaid warns about turns of a prompt that the request to an endpoint leaves out.
 func (l *loader) checkSaid(a Arm) {
-	e, ok := a.Target.App.(*HTTPTarget)
+	e, ok := a.Target.Of.(*HTTPTarget)
 	if !ok || l.diags.HasErrors() { // an invalid template may cause this warning
 		return
 	}

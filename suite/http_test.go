@@ -24,7 +24,7 @@ targets: [{name: a, http: `+block+`}]
 prompts: [{name: p, text: "Hi {{.x}}"}]
 cases: [{name: c, vars: {x: X, d: D, l: [a, {b: c}], m: {k: v}}, scorers: [{contains: x}]}]
 `, opts)
-	e, _ := s.Targets[0].App.(*suite.HTTPTarget)
+	e, _ := s.Targets[0].Of.(*suite.HTTPTarget)
 	return e, diags
 }
 

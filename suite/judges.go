@@ -15,18 +15,11 @@ import (
 
 // Judge is a model that gives verdicts on answers for scorers. It is not under test.
 type Judge struct {
-	Name             string
-	Model            string
-	APIVersion       string // "" means that of the run
-	GenerationConfig *eval.GenerationConfig
-	SafetySettings   []eval.SafetySetting
-	Extra            eval.Extra    // additional fields at the top level of requests
-	Service          *NamedService // nil means the unnamed service
-	ModelPos         diag.Pos
-	MaxOutputPos     diag.Pos   // position of maxOutputTokens, if set
-	Prefers          bool       // has `choose`: compare --choose may use it
-	Criteria         string     // criteria of `choose`; "" for none
-	Own              *ownPrompt // the suite's prompt; nil means the prompt of evalrun
+	Name     string
+	Model    ConfiguredModel
+	Prefers  bool       // has `choose`: compare --choose may use it
+	Criteria string     // criteria of `choose`; "" for none
+	Own      *ownPrompt // the suite's prompt; nil means the prompt of evalrun
 
 	pos  diag.Pos
 	used bool // a scorer uses it
@@ -72,15 +65,7 @@ func (l *loader) judgesOf(n yamlnode.Node, names map[string]diag.Pos) {
 
 func (l *loader) judgeOf(m yamlnode.Map) *Judge {
 	name, model := m.Need("name"), m.Need("model")
-	j := &Judge{
-		Name: nameOf(name), Model: model.Str(), APIVersion: apiVersion(m.Get("apiVersion")),
-		GenerationConfig: l.generationConfig(m.Get("generationConfig")),
-		SafetySettings:   safetySettings(m.Get("safetySettings")),
-		ModelPos:         model.Pos(), pos: name.Pos(), Service: l.serviceOf(m.Get("service")),
-	}
-	if config := m.Get("generationConfig"); config.IsMapping() {
-		j.MaxOutputPos = config.Map().Get("maxOutputTokens").Pos()
-	}
+	j := &Judge{Name: nameOf(name), Model: *l.configuredModel(m, model, "judge"), pos: name.Pos()}
 	j.Own = l.judgePrompt(m)
 	if choose := m.Get("choose"); !choose.IsZero() {
 		criteria := choose.Map(chooseBlock().Names()...).Get("criteria")
@@ -88,11 +73,7 @@ func (l *loader) judgeOf(m yamlnode.Map) *Judge {
 			criteria.Errorf("say by what answers are chosen, or leave the key out", "the text is empty")
 		}
 	}
-	checkModel(model, j.Service)
-	l.checkVersion(m, j.Service)
-	j.Extra = extraFields(m.Get("extra"), "judge", j.Service)
-	checkWords(m, j.Service, j.GenerationConfig, j.SafetySettings)
-	if model.IsScalar() && j.Model == "svc-pro-vision" && j.Service.Speaks() == service.Generative {
+	if model.IsScalar() && j.Model.ID == "svc-pro-vision" && j.Model.Service.Speaks() == service.Generative {
 		model.Errorf(
 			"such as svc-pro",
 			"svc-pro-vision takes prompts with an image, and a judge (`%s`) is given text alone", j.Name,
@@ -103,19 +84,11 @@ func (l *loader) judgeOf(m yamlnode.Map) *Judge {
 
 // SameModel reports whether both judges have the same model and settings. Their prompts may differ.
 func (j *Judge) SameModel(like *Judge) bool {
-	plain := func(j *Judge) Judge {
-		one := *j
-		one.Name = ""
-		one.ModelPos = diag.Pos{}
-		one.MaxOutputPos = diag.Pos{}
-		one.pos = diag.Pos{}
-		one.Prefers = false
-		one.Criteria = ""
-		one.Own = nil
-		one.used = false
-		return one
+	placeless := func(m ConfiguredModel) ConfiguredModel {
+		m.Pos, m.MaxOutputPos = diag.Pos{}, diag.Pos{}
+		return m
 	}
-	return reflect.DeepEqual(plain(j), plain(like))
+	return reflect.DeepEqual(placeless(j.Model), placeless(like.Model))
 }
 
 // FindPanel finds the judges of a panel. A problem is about the name at index at.

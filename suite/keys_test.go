@@ -239,7 +239,7 @@ func TestExtraTakesAnyField(t *testing.T) {
 	if len(said) > 0 {
 		t.Fatalf("got %v, want no problem", said)
 	}
-	text, err := s.Targets[0].GenerationConfig.MarshalJSON()
+	text, err := s.Targets[0].Model().GenerationConfig.MarshalJSON()
 	if err != nil || !strings.Contains(string(text), `"candidateCount":3`) || !strings.Contains(string(text), `"deep":{"a":[1.10,"x"]}`) {
 		t.Errorf("got %s, %v, want the fields as they are written", text, err)
 	}

@@ -94,52 +94,6 @@ func nameOf(n yamlnode.Node) string {
 
 func apiVersion(n yamlnode.Node) string { return n.Word(service.APIVersions...) }
 
-func (l *loader) targets() {
-	names := map[string]diag.Pos{}
-	for item := range l.items("targets", "there are no targets", "name at least one model") {
-		m := item.Map(targetBlock().Names()...)
-		if !item.IsMapping() {
-			continue
-		}
-		name, model := m.Need("name"), m.Get("model")
-		t := &Target{
-			Name:             nameOf(name),
-			Model:            model.Str(),
-			APIVersion:       apiVersion(m.Get("apiVersion")),
-			GenerationConfig: l.generationConfig(m.Get("generationConfig")),
-			SafetySettings:   safetySettings(m.Get("safetySettings")),
-			Service:          l.serviceOf(m.Get("service")),
-			App:              l.application(m),
-			Attempts:         m.Get("attempts").Int(1, MaxAttempts),
-			ModelPos:         model.Pos(),
-		}
-		switch a := t.App.(type) {
-		case nil:
-			t.Stream = l.stream
-		case *HTTPTarget:
-			t.Stream = a.Reading.Stream
-		case *EchoTarget:
-		case *Program: // a program that fails once mostly fails again
-			t.Attempts = max(1, t.Attempts)
-		}
-		if m.Has("stream") {
-			t.Stream = m.Get("stream").Bool()
-		}
-		if max := m.Get("generationConfig"); max.IsMapping() {
-			t.MaxOutputPos = max.Map().Get("maxOutputTokens").Pos()
-		}
-		if !model.IsZero() {
-			checkModel(model, t.Service)
-		}
-		l.checkVersion(m, t.Service)
-		t.Extra = extraFields(m.Get("extra"), "target", t.Service)
-		checkWords(m, t.Service, t.GenerationConfig, t.SafetySettings)
-		if unique(names, name, "target") {
-			l.Targets = append(l.Targets, t)
-		}
-	}
-}
-
 func checkModelID(n yamlnode.Node) {
 	if n.IsScalar() && !n.IsNull() && !modelID.Matches(n.Str()) {
 		id := strings.TrimPrefix(n.Str(), "models/")

@@ -6,15 +6,50 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// part is a piece of a turn. For an image or another file, the template gives the path.
-type part struct {
+// part is a piece of a turn.
+type part interface {
+	// form is the key for the content, one of partForms.
+	form() string
+	// written is the template in the suite, if the content is one, and its position.
+	written() source
+	// render makes the part for a case, and reports false after a problem. A resized image gets at most limit bytes.
+	render(c *Case, files *files, diags *diag.List, load bool, limit int) (out eval.Part, ok bool)
+}
+
+// fileInTurn is an imageInTurn or a dataInTurn.
+type fileInTurn interface {
+	part
+	// identity identifies the content of the file with a name; "" when it cannot be read.
+	identity(name string, files *files) string
+}
+
+type textInTurn struct{ source source }
+
+// imageInTurn is an image. The template gives its path.
+type imageInTurn struct {
 	source   source
-	image    bool
-	data     bool
-	raw      *rendering // a part as the protocol writes it; nil for other parts
 	resize   bool
 	mimeType yamlnode.Node
 }
+
+// dataInTurn is a file other than an image. The template gives its path.
+type dataInTurn struct {
+	source   source
+	mimeType yamlnode.Node
+}
+
+// rawInTurn is a part as the protocol writes it.
+type rawInTurn struct{ rendering rendering }
+
+func (textInTurn) form() string  { return "text" }
+func (imageInTurn) form() string { return "image" }
+func (dataInTurn) form() string  { return "data" }
+func (rawInTurn) form() string   { return "raw" }
+
+func (one textInTurn) written() source  { return one.source }
+func (one imageInTurn) written() source { return one.source }
+func (one dataInTurn) written() source  { return one.source }
+func (one rawInTurn) written() source   { return source{t: nothing(), node: one.rendering.node} }
 
 // partForms lists the keys for the content of a part. A part has exactly one of them.
 func partForms() []string { return []string{"text", "image", "data", "raw"} }
@@ -70,9 +105,9 @@ func (l *loader) part(m yamlnode.Map, form string) part {
 	body := m.Get(form)
 	switch form {
 	case "image":
-		return part{source: l.template(body), image: true, mimeType: m.Get("mimeType"), resize: m.Get("resize").Bool()}
+		return imageInTurn{source: l.template(body), mimeType: m.Get("mimeType"), resize: m.Get("resize").Bool()}
 	case "data":
-		return part{source: l.template(body), data: true, mimeType: mediaTypeOf(m.Get("mimeType"))}
+		return dataInTurn{source: l.template(body), mimeType: mediaTypeOf(m.Get("mimeType"))}
 	case "raw":
 		return l.rawPart(body)
 	}
@@ -84,34 +119,40 @@ func (l *loader) rawPart(n yamlnode.Node) part {
 	if m := n.Map(); n.IsMapping() && m.Len() == 0 {
 		n.Errorf("such as `raw: {fileData: {...}}`", "the mapping is empty, and a part needs something in it")
 	}
-	r := l.rendering(n)
-	return part{source: source{t: nothing(), node: n}, raw: &r}
+	return rawInTurn{l.rendering(n)}
 }
 
-// render makes the part for a case, and reports false after a problem. A resized image gets at most limit bytes.
-func (one part) render(c *Case, files *files, diags *diag.List, load bool, limit int) (out eval.Part, ok bool) {
-	if one.raw != nil {
-		return one.renderRaw(c, diags)
-	}
+func (one textInTurn) render(c *Case, _ *files, diags *diag.List, _ bool, _ int) (out eval.Part, ok bool) {
 	text, ok := one.source.render(c, diags)
 	if !ok {
 		return nil, false
 	}
-	switch {
-	case one.image:
-		if img := one.picture(one.wishWithin(text, limit), c, files, diags, load); img != nil {
-			return eval.ImagePart{Image: &img.Image}, true
-		}
-		return nil, false
-	case one.data:
-		file := one.file(text, c, files, diags, load)
-		return eval.DataPart{Data: file}, file != nil
-	}
 	return eval.TextPart{Text: text}, true
 }
 
-func (one part) renderRaw(c *Case, diags *diag.List) (out eval.Part, ok bool) {
-	n, ok := one.raw.render(c, diags)
+func (one imageInTurn) render(c *Case, files *files, diags *diag.List, load bool, limit int) (out eval.Part, ok bool) {
+	name, ok := one.source.render(c, diags)
+	if !ok {
+		return nil, false
+	}
+	img := one.picture(one.wishWithin(name, limit), c, files, diags, load)
+	if img == nil {
+		return nil, false
+	}
+	return eval.ImagePart{Image: &img.Image}, true
+}
+
+func (one dataInTurn) render(c *Case, files *files, diags *diag.List, load bool, _ int) (out eval.Part, ok bool) {
+	name, ok := one.source.render(c, diags)
+	if !ok {
+		return nil, false
+	}
+	file := one.file(name, c, files, diags, load)
+	return eval.DataPart{Data: file}, file != nil
+}
+
+func (one rawInTurn) render(c *Case, _ *files, diags *diag.List, _ bool, _ int) (out eval.Part, ok bool) {
+	n, ok := one.rendering.render(c, diags)
 	if !ok {
 		return nil, false
 	}
@@ -121,11 +162,27 @@ func (one part) renderRaw(c *Case, diags *diag.List) (out eval.Part, ok bool) {
 	return eval.RawPart{Raw: raw}, !own.HasErrors()
 }
 
+func (one imageInTurn) identity(name string, files *files) string {
+	img, err := files.image(one.wish(name), false)
+	if err != nil {
+		return ""
+	}
+	return img.Identity()
+}
+
+func (one dataInTurn) identity(name string, files *files) string {
+	file, err := files.attached(name, false)
+	if err != nil {
+		return ""
+	}
+	return file.SHA256
+}
+
 // wish is the image of a part without a limit from other parts.
-func (one part) wish(name string) wish { return one.wishWithin(name, resizedBytes) }
+func (one imageInTurn) wish(name string) wish { return one.wishWithin(name, resizedBytes) }
 
 // wishWithin is the image of a part, with at most limit bytes if it may be resized.
-func (one part) wishWithin(name string, limit int) wish {
+func (one imageInTurn) wishWithin(name string, limit int) wish {
 	if one.resize {
 		return wish{name, limit}
 	}
@@ -133,7 +190,7 @@ func (one part) wishWithin(name string, limit int) wish {
 }
 
 // picture reads the image of a part. It is nil after a problem.
-func (one part) picture(w wish, c *Case, files *files, diags *diag.List, load bool) *stored {
+func (one imageInTurn) picture(w wish, c *Case, files *files, diags *diag.List, load bool) *stored {
 	img, err := files.image(w, load)
 	if err != nil {
 		diags.Errorf(one.source.node.Pos(), imageHint(err), "case `%s`: %s", c.Name, err)

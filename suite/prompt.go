@@ -52,7 +52,7 @@ type source struct {
 // hasImage reports whether the prompt shows an image.
 func (p *Prompt) hasImage() bool {
 	for one := range p.eachPart {
-		if one.image {
+		if _, image := one.(imageInTurn); image {
 			return true
 		}
 	}
@@ -142,7 +142,7 @@ func formOf(m yamlnode.Map) string {
 
 func single(parts ...part) []turn { return []turn{{eval.RoleUser, parts}} }
 
-func (l *loader) textPart(n yamlnode.Node) part { return part{source: l.template(n)} }
+func (l *loader) textPart(n yamlnode.Node) part { return textInTurn{l.template(n)} }
 
 // template parses the template in a scalar.
 func (l *loader) template(n yamlnode.Node) source {
@@ -151,7 +151,7 @@ func (l *loader) template(n yamlnode.Node) source {
 	return s
 }
 
-func (l *loader) filePart(n yamlnode.Node) part { return part{source: l.fileTemplate(n)} }
+func (l *loader) filePart(n yamlnode.Node) part { return textInTurn{l.fileTemplate(n)} }
 
 // fileTemplate parses the template in the file that a scalar names.
 func (l *loader) fileTemplate(n yamlnode.Node) source {
@@ -339,7 +339,7 @@ const resizedBytes = (service.MaxPromptBytes - 64<<10) / 4 * 3
 
 func (p *Prompt) resizes() bool {
 	for one := range p.eachPart {
-		if one.resize {
+		if image, ok := one.(imageInTurn); ok && image.resize {
 			return true
 		}
 	}
@@ -353,7 +353,7 @@ func (p *Prompt) share(contents []eval.Content) int {
 	var sizes []int
 	for i, t := range p.turns {
 		for j, one := range t.parts {
-			if one.resize {
+			if image, ok := one.(imageInTurn); ok && image.resize {
 				bytes := eval.FileOf(contents[i].Parts[j]).Bytes
 				sizes = append(sizes, bytes)
 				room += (bytes + 2) / 3 * 4

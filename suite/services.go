@@ -369,13 +369,13 @@ func (s *Suite) AllServices() []*NamedService {
 func (l *loader) usedServices() []string {
 	used := map[string]bool{}
 	for _, t := range l.Targets {
-		if t.Service != nil {
-			used[t.Service.Name] = true
+		if m := t.Model(); m != nil && m.Service != nil {
+			used[m.Service.Name] = true
 		}
 	}
 	for _, j := range l.Judges {
-		if j.Service != nil {
-			used[j.Service.Name] = true
+		if j.Model.Service != nil {
+			used[j.Model.Service.Name] = true
 		}
 	}
 	if l.Embedding.Service != nil {

@@ -27,8 +27,9 @@ func (s *NamedService) refusals(r *eval.Request) protocol.Refusals {
 }
 
 // checkWords reports the keys of a target or a judge that the protocol of its service cannot express.
-func checkWords(m yamlnode.Map, of *NamedService, config *eval.GenerationConfig, safety []eval.SafetySetting) {
-	for _, one := range of.refusals(&eval.Request{GenerationConfig: config, SafetySettings: safety}) {
+func checkWords(m yamlnode.Map, model *ConfiguredModel) {
+	written := eval.Request{GenerationConfig: model.GenerationConfig, SafetySettings: model.SafetySettings}
+	for _, one := range model.Service.refusals(&written) {
 		keyAt(m, one.Key).Errorf(one.Fix, "%s", one.Why)
 	}
 }
@@ -54,7 +55,11 @@ func keyAt(m yamlnode.Map, path string) yamlnode.Node {
 
 // checkSpoken reports the parts of a prompt that the protocol of a target cannot express, once for each kind of part.
 func (l *loader) checkSpoken(arm Arm, prompt eval.Request) {
-	for _, one := range arm.Target.Service.refusals(&eval.Request{
+	model := arm.Target.Model()
+	if model == nil {
+		return
+	}
+	for _, one := range model.Service.refusals(&eval.Request{
 		Contents: prompt.Contents, System: prompt.System, Tools: arm.Prompt.Tools, ToolChoice: arm.Prompt.ToolChoice,
 	}) {
 		at := arm.Prompt.placeOf(one.Key)
@@ -74,23 +79,11 @@ func (l *loader) checkSpoken(arm Arm, prompt eval.Request) {
 // placeOf returns the position of the first part of a kind in a prompt, or else of the prompt.
 func (p *Prompt) placeOf(kind string) diag.Pos {
 	for one := range p.eachPart {
-		if one.isOf(kind) {
-			return one.source.node.Pos()
+		if one.form() == kind {
+			return one.written().node.Pos()
 		}
 	}
 	return p.Pos
-}
-
-func (one *part) isOf(kind string) bool {
-	switch kind {
-	case "image":
-		return one.image
-	case "data":
-		return one.data
-	case "raw":
-		return one.raw != nil
-	}
-	return false
 }
 
 // checkCounting reports `countTokens: always` when no service can count tokens. at is the position of that key.

@@ -32,8 +32,8 @@ type unstreamed struct {
 
 // streamKey describes the setting that makes the target stream; "" when it cannot.
 func (t *Target) streamKey() string {
-	switch t.App.(type) {
-	case nil:
+	switch t.Of.(type) {
+	case *ConfiguredModel:
 		return "`stream: true` to the target"
 	case *HTTPTarget:
 		return "`stream: sse` to the `http` block"

@@ -133,22 +133,6 @@ const (
 	CountNever  TokenCounting = "never"
 )
 
-// Target is a model with its configuration: a thing under test.
-type Target struct {
-	Name             string
-	Model            string
-	APIVersion       string // "" means that of the run
-	Stream           bool   // receive answers in chunks
-	GenerationConfig *eval.GenerationConfig
-	SafetySettings   []eval.SafetySetting
-	Extra            eval.Extra    // additional fields at the top level of requests
-	Service          *NamedService // nil means the unnamed service
-	App              Application   // the application under test; nil for a model
-	Attempts         int           // most attempts of a call; 0 means the limit of the run
-	ModelPos         diag.Pos
-	MaxOutputPos     diag.Pos // position of maxOutputTokens, if set
-}
-
 // Arm is one target with one prompt.
 type Arm struct {
 	Target *Target

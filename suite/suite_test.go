@@ -131,7 +131,7 @@ func TestTheProductExampleLoads(t *testing.T) {
 	if found["insult"] != 1 || found["france on eyes"] != 3 {
 		t.Errorf("insult has %d scorers and france on eyes %d, want 1 and 3", found["insult"], found["france on eyes"])
 	}
-	temperature := s.Targets[0].GenerationConfig.Temperature
+	temperature := s.Targets[0].Model().GenerationConfig.Temperature
 	if temperature == nil || *temperature != 0 {
 		t.Errorf("temperature %v, want 0: it is not unset", temperature)
 	}

@@ -63,9 +63,9 @@ func (p *Prompt) uses(u *usage) {
 		u.template(p.system.t)
 	}
 	for one := range p.eachPart {
-		u.template(one.source.t)
-		if one.raw != nil {
-			u.rendering(one.raw)
+		u.template(one.written().t)
+		if raw, ok := one.(rawInTurn); ok {
+			u.rendering(&raw.rendering)
 		}
 	}
 }

@@ -164,7 +164,7 @@ judges: [{name: j, model: m, generationConfig: `+text+`}]
 prompts: [{name: p, text: hi}]
 cases: [{name: c, scorers: [{judge: {rubric: good}}]}]
 `, map[string]string{"schema.json": "{\n\t\"type\": \"OBJECT\"}", "schema.yaml": "type: OBJECT\n"})
-		data, err := s.Judges[0].GenerationConfig.MarshalJSON()
+		data, err := s.Judges[0].Model.GenerationConfig.MarshalJSON()
 		expect.OK(t, err)
 		return string(data)
 	}
@@ -187,5 +187,5 @@ judges: [{name: j, model: m, extra: {labels: {team: a}}}]
 prompts: [{name: p, text: hi}]
 cases: [{name: c, scorers: [{judge: {rubric: good}}]}]
 `, nil)
-	expect.Same(t, "the judge's", string(s.Judges[0].Extra["labels"]), `{"team":"a"}`)
+	expect.Same(t, "the judge's", string(s.Judges[0].Model.Extra["labels"]), `{"team":"a"}`)
 }

@@ -211,7 +211,7 @@ func (s source) writeVars(w io.Writer, vars variable.Dict) {
 func (s *Suite) Programs() []string {
 	var out []string
 	for _, t := range s.Targets {
-		if p, ok := t.App.(*Program); ok {
+		if p, ok := t.Of.(*Program); ok {
 			out = append(out, p.identity)
 		}
 	}

@@ -37,7 +37,7 @@ func (l *loader) declaredTools(sc *Scorer) (declared []string, known bool) {
 		if !a.Matches(sc.Arms) {
 			continue
 		}
-		known = known && a.Target.App == nil && len(a.Prompt.Tools) > 0
+		known = known && a.Target.App() == nil && len(a.Prompt.Tools) > 0
 		for _, t := range a.Prompt.Tools {
 			declared = append(declared, t.Name)
 		}

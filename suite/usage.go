@@ -45,15 +45,15 @@ func (l *loader) named(def *caseDef, c *Case) (used map[string]bool, all bool) {
 	u := usage{names: map[string]bool{}}
 	u.template(def.name.t)
 	for _, arm := range c.Arms {
-		if _, isProgram := arm.Target.App.(*Program); isProgram { // it gets them all
+		if _, isProgram := arm.Target.Of.(*Program); isProgram { // it gets them all
 			u.all = true
 		}
 		arm.Prompt.uses(&u)
 		for text := range arm.Prompt.Results.templates() {
 			u.template(text.t)
 		}
-		if arm.Target.App != nil {
-			for s := range arm.Target.App.sources {
+		if app := arm.Target.App(); app != nil {
+			for s := range app.sources {
 				u.template(s.t)
 			}
 		}

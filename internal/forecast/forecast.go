@@ -359,8 +359,8 @@ func (s *forecaster) whole() *Forecast {
 
 // arm adds the calls of an arm. attempts applies unless its target sets its own.
 func (f *Forecast) arm(a *ArmForecast, target *suite.Target, attempts int) {
-	if target.App != nil {
-		a.App = target.App.String()
+	if to := target.App(); to != nil {
+		a.App = to.String()
 		f.AppCalls += a.Calls
 	} else {
 		f.GenerateCalls += a.Calls

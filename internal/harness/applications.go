@@ -45,8 +45,8 @@ type absent struct {
 func (s *Session) applications() map[app.RequestMaker]flow.Service {
 	out := map[app.RequestMaker]flow.Service{}
 	for name, t := range s.NamedTargets {
-		if t.App != nil {
-			out[t.App] = targeted{s.wayToTarget(t), name}
+		if to := t.App(); to != nil {
+			out[to] = targeted{s.wayToTarget(to, t.Name), name}
 		}
 	}
 	return out
@@ -66,7 +66,7 @@ func (t targeted) Generate(ctx context.Context, call *eval.Call) (*eval.Response
 // checkPlace refuses a run directory inside a workspace.
 func (s *Session) checkPlace(dir string) error {
 	for t := range s.Targets {
-		p, ok := t.App.(*suite.Program)
+		p, ok := t.Of.(*suite.Program)
 		if !ok {
 			continue
 		}
@@ -79,10 +79,10 @@ func (s *Session) checkPlace(dir string) error {
 
 // wayToTarget wires an application with its decorators. A program keeps its own time, and runs where no service has to be
 // spared: only budgets apply to it.
-func (s *Session) wayToTarget(t *suite.Target) flow.Service {
+func (s *Session) wayToTarget(of suite.Application, name string) flow.Service {
 	limits := &s.Settings.Limits
-	to := way{peer: "the target `" + t.Name + "`", timeout: limits.Timeout, concurrency: limits.Concurrency, counts: true}
-	switch a := t.App.(type) {
+	to := way{peer: "the target `" + name + "`", timeout: limits.Timeout, concurrency: limits.Concurrency, counts: true}
+	switch a := of.(type) {
 	case *suite.Program:
 		return flow.Retry(s.placed(s.limiter.Budget(flow.By(s.executor, ""))), s.retryPolicy(to))
 	case *suite.HTTPTarget:
@@ -108,8 +108,9 @@ func (s *Session) endpoint(name string, of *suite.HTTPTarget) attempter {
 
 // program makes the client that runs a program.
 func (s *Session) program(p *suite.Program) attempter {
+	path, _ := p.Path() // checkVariables reports a missing one where a run calls it
 	return client.NewProgram(client.ProgramConfig{
-		Shown: p.String(), Path: p.Path, Args: p.Args, Env: p.Env, Keys: s.KeyVariables(), Timeout: p.Timeout,
+		Shown: p.String(), Path: path, Args: p.Args, Env: p.Env, Keys: s.KeyVariables(), Timeout: p.Timeout,
 		Folder: func(call *eval.Call) (string, error) { return s.workspaces.Of(p, call) },
 	})
 }
@@ -122,7 +123,7 @@ func (s *Session) reader() func(app.RequestMaker, *eval.Response) (*eval.Respons
 	}
 	readers := map[app.RequestMaker]*client.Reader{}
 	for t := range s.Targets {
-		if e, ok := t.App.(*suite.HTTPTarget); ok {
+		if e, ok := t.Of.(*suite.HTTPTarget); ok {
 			readers[e] = client.NewReader(e.Reading)
 		}
 	}
@@ -138,7 +139,7 @@ func (s *Session) reader() func(app.RequestMaker, *eval.Response) (*eval.Respons
 func (s *Session) secrets() []string {
 	var out []string
 	for t := range s.Targets {
-		if e, ok := t.App.(*suite.HTTPTarget); ok {
+		if e, ok := t.Of.(*suite.HTTPTarget); ok {
 			out = append(out, e.Secrets...)
 		}
 	}
@@ -152,13 +153,16 @@ func (s *Session) secrets() []string {
 func (s *Session) checkVariables(sends bool) error {
 	missing := map[string]string{}
 	for _, arm := range s.CalledArms() {
-		if arm.Target.App == nil {
+		to := arm.Target.App()
+		if to == nil {
 			continue
 		}
-		if p, ok := arm.Target.App.(*suite.Program); ok && p.Missing != "" && sends {
-			missing[p.Missing] = fmt.Sprintf("%s, and the target `%s` needs it", p.Missing, arm.Target.Name)
+		if p, ok := to.(*suite.Program); ok && sends {
+			if _, err := p.Path(); err != nil {
+				missing[err.Error()] = fmt.Sprintf("%s, and the target `%s` needs it", err, arm.Target.Name)
+			}
 		}
-		for name, pos := range arm.Target.App.Unset(!sends) {
+		for name, pos := range to.Unset(!sends) {
 			if missing[name] == "" {
 				missing[name] = fmt.Sprintf(
 					"the environment variable %s is not set, and the target `%s` needs it (%s)", name, arm.Target.Name, pos,

@@ -99,7 +99,7 @@ func (s *Session) linkOf(name string) link {
 func (s *Session) allClosed() bool {
 	return len(s.calls) > 0 && !slices.ContainsFunc(s.calls,
 		func(name string) bool { return s.closed.of(name, "") == "" }) &&
-		!slices.ContainsFunc(slices.Collect(s.Targets), func(t *suite.Target) bool { return t.App != nil })
+		!slices.ContainsFunc(slices.Collect(s.Targets), func(t *suite.Target) bool { return t.App() != nil })
 }
 
 // unreachable returns why a trial cannot succeed: a service that it needs refuses. It is "" otherwise.

@@ -390,12 +390,12 @@ func (s *Session) priced(p *runner.Plan) error {
 	for _, arm := range p.Arms() {
 		i := slices.IndexFunc(p.Suites, func(one *suite.Suite) bool { return one.Name == arm.Suite })
 		at, needed := p.Suites[i].NeedsPrice(arm.Arm)
-		switch model := arm.Target.Model; {
-		case !needed || model != "" && s.Settings.Prices.Knows(model):
-		case model == "":
+		switch model := arm.Target.Model(); {
+		case !needed || model != nil && s.Settings.Prices.Knows(model.ID):
+		case model == nil:
 			s.Diags.Errorf(
 				at, "narrow `arms` of the scorer",
-				"what the target `%s` costs is not known: it is an application (%s)", arm.Target.Name, arm.Target.App,
+				"what the target `%s` costs is not known: it is an application (%s)", arm.Target.Name, arm.Target.App(),
 			)
 		case s.Settings.Prices == nil:
 			s.Diags.Errorf(
@@ -406,7 +406,7 @@ func (s *Session) priced(p *runner.Plan) error {
 		default:
 			s.Diags.Errorf(
 				at, "add it, or narrow `arms` of the scorer",
-				"the price list has no price for the model %s, whose cost is judged", model,
+				"the price list has no price for the model %s, whose cost is judged", model.ID,
 			)
 		}
 	}

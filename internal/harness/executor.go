@@ -57,8 +57,8 @@ func (s *Session) openHere() (*here, error) {
 		h.services[name] = dialect.AsService(s.dialNamed(one), one.NoMetadata)
 	}
 	for name, t := range s.NamedTargets {
-		if t.App != nil {
-			h.targets[name] = application{s.attempterFor(t), t.App}
+		if to := t.App(); to != nil {
+			h.targets[name] = application{s.attempterFor(to, t.Name), to}
 		}
 	}
 	return h, nil
@@ -103,12 +103,12 @@ func (c caller) Generate(ctx context.Context, call *eval.Call) (*eval.Response, 
 }
 
 // attempterFor makes the client of an application.
-func (s *Session) attempterFor(t *suite.Target) attempter {
-	switch a := t.App.(type) {
+func (s *Session) attempterFor(of suite.Application, name string) attempter {
+	switch a := of.(type) {
 	case *suite.Program:
 		return s.program(a)
 	case *suite.HTTPTarget:
-		return s.endpoint(t.Name, a)
+		return s.endpoint(name, a)
 	case *suite.EchoTarget:
 	}
 	return client.Echo{}

@@ -89,17 +89,17 @@ func (j *Job) calling(underTest bool) []string {
 				add(version.Embedding.Service)
 			}
 			for _, judge := range version.CalledJudges() {
-				add(judge.Service)
+				add(judge.Model.Service)
 			}
 		}
 	}
 	for _, judge := range j.chosen {
-		add(judge.Service)
+		add(judge.Model.Service)
 	}
-	if underTest && slices.ContainsFunc(slices.Collect(j.Targets), func(t *suite.Target) bool { return t.App == nil }) {
+	if underTest && slices.ContainsFunc(slices.Collect(j.Targets), func(t *suite.Target) bool { return t.Model() != nil }) {
 		for _, a := range j.CalledArms() {
-			if a.Target.App == nil {
-				add(a.Target.Service)
+			if m := a.Target.Model(); m != nil {
+				add(m.Service)
 			}
 		}
 	}
@@ -121,7 +121,7 @@ func (j *Job) AtOnce() int {
 			sum += limits.Concurrency
 		}
 	}
-	isApp := func(t *suite.Target) bool { return t.App != nil }
+	isApp := func(t *suite.Target) bool { return t.App() != nil }
 	if !slices.Contains(j.used(), "") && slices.ContainsFunc(slices.Collect(j.Targets), isApp) {
 		sum += limits.Concurrency
 	}
@@ -139,7 +139,7 @@ func (j *Job) MostAtOnce(limits *suite.Limits) int {
 		most += own.Concurrency
 	}
 	for t := range j.Targets {
-		if p, ok := t.App.(*suite.Program); ok {
+		if p, ok := t.Of.(*suite.Program); ok {
 			most += p.Workers(limits.Concurrency, runtime.GOMAXPROCS(0))
 		}
 	}

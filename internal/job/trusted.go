@@ -108,7 +108,7 @@ func programsOf(j *Job, ofScorers bool) []string {
 func endpointsOf(j *Job) []string {
 	var out []string
 	for t := range j.Targets {
-		if e, ok := t.App.(*suite.HTTPTarget); ok {
+		if e, ok := t.Of.(*suite.HTTPTarget); ok {
 			out = append(out, e.String())
 		}
 	}

@@ -81,7 +81,7 @@ func New(ctx context.Context, base, head *journal.Document, by ByJudge) (*PairJu
 	}
 	c.total = compare.PreferenceTotals{
 		Judge:           judge.Name,
-		PreferenceJudge: compare.PreferenceJudge{Model: judge.Model, Criteria: c.question.Criteria()},
+		PreferenceJudge: compare.PreferenceJudge{Model: judge.Model.ID, Criteria: c.question.Criteria()},
 	}
 	if err := session.CheckJudge(ctx, c.plan, judge); err != nil {
 		session.Close()

@@ -119,8 +119,8 @@ func (d *Doctor) applications(j *job.Job) {
 	var named []string
 	for _, s := range j.Suites {
 		for _, t := range s.Targets {
-			if t.App != nil && !slices.Contains(named, t.App.String()) {
-				named = append(named, t.App.String())
+			if to := t.App(); to != nil && !slices.Contains(named, to.String()) {
+				named = append(named, to.String())
 			}
 		}
 	}

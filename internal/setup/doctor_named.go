@@ -108,8 +108,8 @@ func modelsOf(session *harness.Session, name string) []string {
 	var out []string
 	for _, s := range session.Suites {
 		for _, t := range s.Targets {
-			if t.Service != nil && t.Service.Name == name && !slices.Contains(out, t.Model) {
-				out = append(out, t.Model)
+			if m := t.Model(); m != nil && m.Service != nil && m.Service.Name == name && !slices.Contains(out, m.ID) {
+				out = append(out, m.ID)
 			}
 		}
 	}

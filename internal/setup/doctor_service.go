@@ -194,8 +194,8 @@ func (d *Doctor) models(ctx context.Context, session *harness.Session, listed []
 	var named, missing []string
 	for _, s := range session.Suites {
 		for _, t := range s.Targets {
-			if t.App == nil && t.Service == nil && !slices.Contains(named, t.Model) {
-				named = append(named, t.Model)
+			if m := t.Model(); m != nil && m.Service == nil && !slices.Contains(named, m.ID) {
+				named = append(named, m.ID)
 			}
 		}
 	}

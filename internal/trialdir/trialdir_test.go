@@ -9,12 +9,13 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/workspace"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
 
 // working is a program with a workspace of one file, and workspaces below a run directory.
-func working(t *testing.T, keep string) (*Folders, *suite.Program) {
+func working(t *testing.T, keep option.KeptCopies) (*Folders, *suite.Program) {
 	t.Helper()
 	dir := t.TempDir()
 	expect.OK(t, os.MkdirAll(filepath.Join(dir, "fixture"), 0o755), os.WriteFile(filepath.Join(dir, "fixture", "file"), []byte("new"), 0o600))
@@ -41,7 +42,7 @@ func read(t *testing.T, dir string) string {
 // An attempt of a first call finds a fresh copy, and a later call what the earlier ones have left.
 func TestEachTrialHasItsWorkspace(t *testing.T) {
 	t.Parallel()
-	w, p := working(t, "none")
+	w, p := working(t, option.KeepNone)
 	dir, err := w.Of(p, callOf("a-session", true, 1))
 	expect.OK(t, err)
 	write := func(text string) { expect.OK(t, os.WriteFile(filepath.Join(dir, "file"), []byte(text), 0o600)) }
@@ -81,17 +82,17 @@ func TestEachTrialHasItsWorkspace(t *testing.T) {
 func TestWorkspacesAreKeptAsTheSuiteSays(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		keep      string
+		keep      option.KeptCopies
 		outcome   eval.Outcome
 		noContent bool
 		want      bool
 	}{
-		{"none", eval.Fail, false, false},
-		{"failed", eval.Pass, false, false},
-		{"failed", eval.Fail, false, true},
-		{"failed", eval.Err, false, true},
-		{"all", eval.Pass, false, true},
-		{"all", eval.Fail, true, false},
+		{option.KeepNone, eval.Fail, false, false},
+		{option.KeepFailed, eval.Pass, false, false},
+		{option.KeepFailed, eval.Fail, false, true},
+		{option.KeepFailed, eval.Err, false, true},
+		{option.KeepAll, eval.Pass, false, true},
+		{option.KeepAll, eval.Fail, true, false},
 	} {
 		w, p := working(t, test.keep)
 		w.keeping = !test.noContent
@@ -116,7 +117,7 @@ func TestWorkspacesAreKeptAsTheSuiteSays(t *testing.T) {
 // What an earlier session has left of a trial is used where its answer is judged now, and goes when the trial has a new result.
 func TestWorkspacesOfEarlierSessionsAreReused(t *testing.T) {
 	t.Parallel()
-	w, p := working(t, "all")
+	w, p := working(t, option.KeepAll)
 	for _, name := range []string{"0123456789abcdef-old", "0123456789abcdef-older", "fedcba9876543210-other"} {
 		expect.OK(t, os.MkdirAll(w.path(name), 0o755))
 	}
