@@ -58,7 +58,8 @@ func drawn(t *testing.T, folder string, seed uint64) *journal.Document {
 			}
 		}
 	}
-	expect.OK(t, w.WriteEarlyVerdict(&eval.EarlyVerdict{Suite: "s", Arm: "t/p", Unused: extra}), w.Finish(&eval.End{Reason: eval.EndCompleted}))
+	expect.OK(t, w.WriteEarlyVerdict(&eval.EarlyVerdict{Suite: "s", Arm: "t/p", Unused: extra}))
+	expect.OK(t, w.Finish(&eval.End{Reason: eval.EndCompleted}))
 	d, err := journal.Open(dir)
 	expect.OK(t, err)
 	t.Cleanup(func() { _ = d.Close() }) // it was only read

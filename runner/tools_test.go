@@ -369,7 +369,8 @@ func TestStepsAreKept(t *testing.T) {
 		before := ran()
 		var turns []eval.AnsweredCall
 		for _, a := range k.answers[:known] {
-			turns = append(turns[:a.CallNumber-1:a.CallNumber-1], eval.AnsweredCall{Response: *a.Response, Results: a.Results, Usage: *a.Usage, Timing: *a.Timing})
+			call := eval.AnsweredCall{Response: *a.Response, Results: a.Results, Usage: *a.Usage, Timing: *a.Timing}
+			turns = append(turns[:a.CallNumber-1:a.CallNumber-1], call)
 		}
 		rest := script([]*eval.Response{run, get, says("x", "STOP")}[3-want.calls:]...)
 		one.cfg = config(&rest.fake, 1)

@@ -41,8 +41,8 @@ type Program struct {
 	missing  error
 }
 
-// Path returns the path of the program's file; "" when the suite is in no folder on this machine. The error says that there
-// is no such program, with the position in the suite.
+// Path returns the path of the program's file; "" when the suite is in no folder on this machine. The error names a
+// program that is missing, with its position in the suite.
 func (p *Program) Path() (string, error) { return p.path, p.missing }
 
 // Keeps reports whether to keep the workspace of a trial, depending on whether it passed.

@@ -99,7 +99,8 @@ func twoArms(args []string) []string {
 
 // check wants flags and arguments that go together.
 func (o *compareOptions) check() error {
-	if o.choose == "" && (o.ByJudge.Criteria != "" || o.ByJudge.Suite != "" || o.ByJudge.Options.Record != "" || o.ByJudge.Options.Replay != "") {
+	by := &o.ByJudge
+	if o.choose == "" && (by.Criteria != "" || by.Suite != "" || by.Options.Record != "" || by.Options.Replay != "") {
 		return exit.BadInput("--criteria, --suite, --record and --replay are for a judge that chooses: add --choose")
 	}
 	if o.rank {

@@ -184,7 +184,8 @@ func TestReplayMakesNoCall(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
-	j, err := s.settle(job.Options{Options: option.Options{Out: "run", SourceOptions: option.SourceOptions{Record: s.at.Join("rec")}}}, "s.yaml")
+	recorded := option.Options{Out: "run", SourceOptions: option.SourceOptions{Record: s.at.Join("rec")}}
+	j, err := s.settle(job.Options{Options: recorded}, "s.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -346,7 +346,8 @@ cases: [{name: c, scorers: [{contains: three}]}]
 	if got := s.outcomes("chat")["c#1"]; got != eval.Err || s.generated() != before+2 {
 		t.Fatalf("the chat is %s after %d calls, want an error after 2 turns", got, s.generated()-before)
 	}
-	if _, err := s.resume("chat", job.Options{Options: option.Options{LimitOptions: option.LimitOptions{BudgetCalls: 100}}}, false); err != nil {
+	more := option.Options{LimitOptions: option.LimitOptions{BudgetCalls: 100}}
+	if _, err := s.resume("chat", job.Options{Options: more}, false); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.outcomes("chat")["c#1"]; got != eval.Pass || s.generated() != before+3 {

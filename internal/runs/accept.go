@@ -87,7 +87,8 @@ func LoadAccepting(name string, files []string, f job.Options, getenv func(strin
 	cases, arms := f.Cases, f.Arms
 	l, err := job.LoadRescored(name, files, f, getenv)
 	if err == nil {
-		l.Options.Cases, l.Options.Arms, l.Options.Tags, l.Options.Shard = cases, arms, nil, option.Shard{} // the run itself has the other choices
+		// The run itself has the other choices.
+		l.Options.Cases, l.Options.Arms, l.Options.Tags, l.Options.Shard = cases, arms, nil, option.Shard{}
 	}
 	return l, err
 }

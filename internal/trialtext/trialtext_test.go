@@ -39,10 +39,12 @@ func TestSuiteContentsAreKeptFromThoseOfTheTrial(t *testing.T) {
 		turns          []eval.AnsweredCall
 		live           bool
 	}{
-		"one call":               {contents: list(user, shot, more), want: list(user, shot, more)},
-		"a loop":                 {contents: list(user, own, back), want: list(user), turns: []eval.AnsweredCall{step, last}},
-		"two steps":              {contents: list(user, own, back, own, back), want: list(user), turns: []eval.AnsweredCall{step, step, last}},
-		"examples and a loop":    {contents: list(user, shot, more, own, back), want: list(user, shot, more), turns: []eval.AnsweredCall{step, last}},
+		"one call":  {contents: list(user, shot, more), want: list(user, shot, more)},
+		"a loop":    {contents: list(user, own, back), want: list(user), turns: []eval.AnsweredCall{step, last}},
+		"two steps": {contents: list(user, own, back, own, back), want: list(user), turns: []eval.AnsweredCall{step, step, last}},
+		"examples and a loop": {
+			contents: list(user, shot, more, own, back), want: list(user, shot, more), turns: []eval.AnsweredCall{step, last},
+		},
 		"not kept":               {contents: list(user, own, withheld), want: list(user), turns: []eval.AnsweredCall{step, last}},
 		"broke off after a step": {contents: list(user, own, back), want: list(user), turns: []eval.AnsweredCall{step}},
 		"broke off before the results were sent": {
