@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/authoring"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/term"
 )
 
@@ -53,6 +54,10 @@ func flagError(cmd *cobra.Command, err error) error {
 		if near := diag.Nearest(unknown.GetSpecifiedName(), names, 1); len(near) > 0 {
 			return exit.BadInput("%w; did you mean --%s?", err, near[0])
 		}
+	}
+	var conflict flags.Conflict
+	if errors.As(err, &conflict) {
+		return exit.BadInput("%w", conflict)
 	}
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) && strings.Contains(err.Error(), "strconv.ParseBool") { // which says nothing to people

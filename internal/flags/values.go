@@ -1,7 +1,6 @@
 package flags
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -57,6 +56,13 @@ func (p *Duration) Set(s string) error {
 	return nil
 }
 
+// Conflict is a flag that does not go with one before it.
+type Conflict string
+
+func (c Conflict) Error() string { return string(c) }
+
+const errTwoBaselines Conflict = "--baseline names a baseline, and --no-baseline compares with none: choose one"
+
 // baselineFlag names a baseline, unless a noBaselineFlag of the same options wants none.
 type baselineFlag struct{ to *option.BaselineOption }
 
@@ -67,7 +73,7 @@ func (f *baselineFlag) Set(s string) error {
 		return nil
 	}
 	if _, none := (*f.to).(option.NoBaseline); none {
-		return errors.New("--no-baseline compares with none: choose one of the two flags")
+		return errTwoBaselines
 	}
 	*f.to = option.NamedBaseline(s)
 	return nil
@@ -85,7 +91,7 @@ func (f *noBaselineFlag) Set(s string) error {
 		return err
 	}
 	if _, named := (*f.to).(option.NamedBaseline); named {
-		return errors.New("--baseline names one: choose one of the two flags")
+		return errTwoBaselines
 	}
 	*f.to = option.NoBaseline{}
 	return nil

@@ -380,7 +380,7 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 // callsTargets reports whether the models under test are called. Answers that are there already need no limits.
 func (s *Session) callsTargets() bool {
 	_, none := s.link.(offline)
-	_, rescored := s.Settings.Source.(option.FromRun)
+	_, rescored := s.Settings.Rescored()
 	return !none && !rescored
 }
 

@@ -87,7 +87,7 @@ func (s *Session) anyVersion(holds func(*suite.Suite) bool) bool {
 
 // callsJudges reports whether the rescore may send requests to judges.
 func (s *Session) callsJudges() bool {
-	from, _ := s.Settings.Source.(option.FromRun)
+	from, _ := s.Settings.Rescored()
 	return from.AskJudges && s.anyVersion(func(one *suite.Suite) bool { return len(one.CalledJudges()) > 0 })
 }
 

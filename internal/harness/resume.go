@@ -14,7 +14,6 @@ import (
 	"github.com/evalrun/evalrun/internal/selection"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -89,7 +88,7 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 		return exit.Incomplete("the run cannot be resumed: %w", errors.Join(err, w.Close()))
 	}
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted, Counts: todo.counts}, early: early}
-	from, rescored := s.Settings.Source.(option.FromRun)
+	from, rescored := s.Settings.Rescored()
 	c.replies, c.repeatUseless = todo.replies(), !rescored || from.AskJudges
 	c.earlier = func(t *runner.Planned) runner.EarlierTrial {
 		k, ok := todo.find(t)

@@ -24,7 +24,6 @@ import (
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -80,7 +79,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 		s.Options.Dir.ExpectRun(run, dir)
 	}
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted}, early: early}
-	from, _ := s.Settings.Source.(option.FromRun)
+	from, _ := s.Settings.Rescored()
 	c.repeatUseless = from.AskJudges
 	c.earlier = func(t *runner.Planned) runner.EarlierTrial {
 		known, _ := s.answers.known(t)

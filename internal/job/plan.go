@@ -72,7 +72,7 @@ func (j *Job) Called() []string {
 	if j.Only != nil {
 		return []string{*j.Only}
 	}
-	_, rescored := j.Settings.Source.(option.FromRun)
+	_, rescored := j.Settings.Rescored()
 	return j.calling(!rescored)
 }
 

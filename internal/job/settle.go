@@ -44,6 +44,12 @@ type Settings struct {
 	Selection *selection.Selection
 }
 
+// Rescored is the run whose answers are scored again; ok is false for answers from elsewhere.
+func (s *Settings) Rescored() (run option.FromRun, ok bool) {
+	run, ok = s.Source.(option.FromRun)
+	return run, ok
+}
+
 // Key is the API key, "" without one. It is a secret.
 func (s *Settings) Key() string { return s.key }
 

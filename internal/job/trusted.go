@@ -181,12 +181,12 @@ func (r *Resumption) vet(j *Job, s *Settings) error {
 		return nil
 	}
 	from, requests := s.Source.(option.FromService)
-	_, judges := s.Source.(option.FromRun)
+	_, rescored := s.Rescored()
 	c := claims{run: r.doc, programs: programsOf(j, !requests), folder: from.Record}
 	if requests {
 		c.endpoints = endpointsOf(j)
 	}
-	if r.Options.Emulator == "" && (requests || judges) {
+	if r.Options.Emulator == "" && (requests || rescored) {
 		calls := j.Called()
 		c.address = s.elsewhere(r.own)
 		c.services = servicesOf(s, r.own.named, calls)

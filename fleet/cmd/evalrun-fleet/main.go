@@ -72,7 +72,13 @@ func command() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetVersionTemplate("evalrun-fleet {{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exit.BadInput("%w", err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		var conflict flags.Conflict
+		if errors.As(err, &conflict) {
+			err = conflict
+		}
+		return exit.BadInput("%w", err)
+	})
 	var global flags.Global
 	global.Add(root)
 	root.AddCommand(serveCommand(&global), workCommand())
