@@ -224,7 +224,8 @@ func (b *tab) until(expression string) {
 	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingInterval(20*time.Millisecond)))
 	if err != nil {
 		state := evaluate[string](b, `JSON.stringify([document.hasFocus(), document.activeElement.id, document.documentElement.dataset])`)
-		b.t.Logf("%s never came true; focus, active and data: %s; the page:\n%s", expression, state, evaluate[string](b, `document.body.innerText`))
+		b.t.Logf("%s never came true; focus, active and data: %s", expression, state)
+		b.t.Logf("the page:\n%s", evaluate[string](b, `document.body.innerText`))
 	}
 	b.check(err)
 }

@@ -155,10 +155,10 @@ func TestPlotsHaveScales(t *testing.T) {
 	cheap.prices = `{"currency":"EUR","models":{"svc-pro":{"input":1e-9,"output":3e-7}}}`
 	big, trials := bigRun(400)
 	ruled := func(d *journal.Document) {
-		decided(d).Gate = eval.Gate{Exit: 1}
-		for _, r := range []eval.GateRule{
-			{Name: "passRate", Value: new(1.0), Limit: 1, Standing: option.RuleHolds},
-			{Name: "errors", Value: new(0.0), Limit: 0, Standing: option.RuleHolds},
+		decided(d).Gate = journal.Gate{Exit: 1}
+		for _, r := range []journal.GateRule{
+			{Name: "passRate", Value: new(1.0), Limit: 1, Standing: journal.RuleHolds},
+			{Name: "errors", Value: new(0.0), Limit: 0, Standing: journal.RuleHolds},
 			{Name: "mean words", Value: new(1234.5), Limit: 2000},
 			{Name: "mean words", Value: new(-12.5), Limit: 0},
 			{Name: "classification kappa", Value: new(-0.2), Limit: 0.6},

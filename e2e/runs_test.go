@@ -10,7 +10,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/tool"
 )
@@ -229,10 +228,10 @@ func judged(d *journal.Document) {
 	half, low := 0.89, 0.01
 	interval := &[2]float64{-0.08, -0.03}
 	margin := 0.05
-	decided(d).Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{
+	decided(d).Gate = journal.Gate{Exit: 1, Rules: []journal.GateRule{
 		{Suite: "big", Name: "passRate", Arm: "pro/ask", Value: &half, Limit: 0.95},
-		{Suite: "big", Name: "passRate", Arm: "warm/ask", Value: &half, Limit: 0.8, Standing: option.RuleHolds},
-		{Suite: "big", Name: "errors", Value: &low, Limit: 0.02, Standing: option.RuleHolds},
+		{Suite: "big", Name: "passRate", Arm: "warm/ask", Value: &half, Limit: 0.8, Standing: journal.RuleHolds},
+		{Suite: "big", Name: "errors", Value: &low, Limit: 0.02, Standing: journal.RuleHolds},
 		{Suite: "big", Name: "baseline", Arm: "pro/ask", Verdict: eval.Regressed, Why: "the pass rate is worse"},
 	}}
 	decided(d).Comparison = &compare.Comparison{

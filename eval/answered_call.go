@@ -12,9 +12,9 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// AnsweredCall is one of the calls of a trial of several, with its answer: what came back, and what it cost. A trial has several where it is a
-// live chat, and where the suite answers the model's tool calls. The reply, which the next call sends as the model's
-// own, is the first candidate.
+// AnsweredCall is one of the calls of a trial of several, with its answer: what came back, and what it cost. A trial has
+// several where it is a live chat, and where the suite answers the model's tool calls. The reply, which the next call sends
+// as the model's own, is the first candidate.
 type AnsweredCall struct {
 	Response
 	// Results are the suite's results for the tool calls of this answer, in their order. The next call sends them.

@@ -60,16 +60,16 @@ type Call struct {
 	// has them.
 	Results []tool.CallResult
 	// Earlier says whether an answer of an earlier call will do.
-	Earlier earlierAnswer
+	Earlier EarlierAnswer
 	Timing  Timing
 }
 
-// earlierAnswer says whether a call may be answered with what an earlier call with the same id got.
-type earlierAnswer int
+// EarlierAnswer says whether a call may be answered with what an earlier call with the same id got.
+type EarlierAnswer int
 
 // What an earlier answer is for a call.
 const (
-	earlierAllowed  earlierAnswer = iota // it will do
+	EarlierAllowed  EarlierAnswer = iota // it will do
 	EarlierRefused                       // it does not count, as long as there is a service to call
 	EarlierRequired                      // nothing else will do: nothing is sent
 )

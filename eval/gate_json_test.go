@@ -31,25 +31,3 @@ func TestTheBaseOfARuleHasTheKeysOfItsKind(t *testing.T) {
 		expect.Same(t, "written again", string(again), `{"errorsMax":0,"baseline":`+text+`}`)
 	}
 }
-
-// The standing of a rule is two booleans in JSON. One that is broken is never a warning.
-func TestTheStandingOfARuleIsTwoBooleans(t *testing.T) {
-	t.Parallel()
-	const head, tail = `{"suite":"s","name":"n","arm":"a<b","value":null,"limit":0.05,"holds":`, `,"verdict":"regressed","why":"w"`
-	for text, want := range map[string]option.RuleStanding{
-		head + `false` + tail + `}`:               option.RuleBroken,
-		head + `true` + tail + `}`:                option.RuleHolds,
-		head + `true` + tail + `,"warned":true}`:  option.RuleWarned,
-		head + `false` + tail + `,"warned":true}`: option.RuleBroken,
-	} {
-		var rule GateRule
-		expect.OK(t, json.Unmarshal([]byte(text), &rule))
-		expect.Same(t, text, rule.Standing, want)
-		again, err := wirejson.Append(nil, &rule)
-		expect.OK(t, err)
-		if want == option.RuleBroken {
-			text = head + `false` + tail + `}`
-		}
-		expect.Same(t, "written again", string(again), text)
-	}
-}

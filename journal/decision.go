@@ -2,13 +2,12 @@ package journal
 
 import (
 	"github.com/evalrun/evalrun/compare"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/ranking"
 )
 
 // Decision is what a run came to by the rules of its suites.
 type Decision struct {
-	Gate       eval.Gate           // the verdict of the rules
+	Gate       Gate                // the verdict of the rules
 	Comparison *compare.Comparison // with the baseline of the gate; nil when there is none
 	Ranking    []ranking.Ranking   // of the arms of suites whose gate or race is about the best arm
 	// NotCompared says that a gate has a baseline, and that --no-baseline was given. There is no Comparison then.
@@ -16,7 +15,7 @@ type Decision struct {
 }
 
 // Gate is the verdict of the rules; nil when no gate was applied.
-func (d *Document) Gate() *eval.Gate {
+func (d *Document) Gate() *Gate {
 	if d.Decision == nil {
 		return nil
 	}

@@ -81,10 +81,10 @@ func newWriter(dir string, lock *flock.Flock, open opener) *Writer {
 // ErrLocked is returned by Create and Resume when another process writes to the run directory.
 var ErrLocked = errors.New("another evalrun writes to this run")
 
-// Create makes the run directory, writes the header of the run file and the snapshots, and takes
+// Create makes the run directory, writes the header of the run file and the copies of the suites, and takes
 // the lock. An existing run file is not touched: that is an error.
-func Create(dir string, run *eval.Run, snapshots map[string][]byte) (*Writer, error) {
-	return create(dir, run, snapshots, openFile, "")
+func Create(dir string, run *eval.Run, copies map[string][]byte) (*Writer, error) {
+	return create(dir, run, copies, openFile, "")
 }
 
 // partSuffix ends the name of a run file that CreateWhole is writing.
@@ -92,11 +92,11 @@ const partSuffix = ".part"
 
 // CreateWhole is Create for a run file that must be complete or absent: until Finish it has another name. The remains of a
 // killed process are overwritten.
-func CreateWhole(dir string, run *eval.Run, snapshots map[string][]byte) (*Writer, error) {
-	return create(dir, run, snapshots, openFile, partSuffix)
+func CreateWhole(dir string, run *eval.Run, copies map[string][]byte) (*Writer, error) {
+	return create(dir, run, copies, openFile, partSuffix)
 }
 
-func create(dir string, run *eval.Run, snapshots map[string][]byte, open opener, suffix string) (*Writer, error) {
+func create(dir string, run *eval.Run, copies map[string][]byte, open opener, suffix string) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func create(dir string, run *eval.Run, snapshots map[string][]byte, open opener,
 	}
 	w := newWriter(dir, lock, open)
 	w.path += suffix
-	if err := w.begin(run, snapshots); err != nil {
+	if err := w.begin(run, copies); err != nil {
 		_ = lock.Unlock() // the first error is the one to tell
 		return nil, err
 	}
@@ -124,11 +124,11 @@ func lockDir(dir string) (*flock.Flock, error) {
 	return lock, nil
 }
 
-func (w *Writer) begin(run *eval.Run, snapshots map[string][]byte) error {
+func (w *Writer) begin(run *eval.Run, copies map[string][]byte) error {
 	if err := w.clean(); err != nil {
 		return err
 	}
-	for name, data := range snapshots {
+	for name, data := range copies {
 		path := filepath.Join(w.dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err

@@ -60,12 +60,12 @@ func readHeader(file io.ReaderAt) ([]byte, error) {
 }
 
 // CopiesOf computes the digests of the copies of suites' files, for the header.
-func CopiesOf(snapshots map[string][]byte) map[string]string {
-	if len(snapshots) == 0 {
+func CopiesOf(copies map[string][]byte) map[string]string {
+	if len(copies) == 0 {
 		return nil
 	}
-	out := make(map[string]string, len(snapshots))
-	for name, data := range snapshots {
+	out := make(map[string]string, len(copies))
+	for name, data := range copies {
 		sum := sha256.Sum256(data)
 		out[name] = hex.EncodeToString(sum[:])
 	}

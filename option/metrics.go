@@ -25,13 +25,3 @@ const (
 	OnWarn OnInconclusive = "warn"
 	OnPass OnInconclusive = "pass"
 )
-
-// KeptCopies says which copies of a program's workspace are kept in the run directory.
-type KeptCopies string
-
-// The values of KeptCopies; "" is not set.
-const (
-	KeepNone   KeptCopies = "none"
-	KeepFailed KeptCopies = "failed" // copies of trials with a failure or an error
-	KeepAll    KeptCopies = "all"
-)

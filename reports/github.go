@@ -14,7 +14,6 @@ import (
 	"github.com/evalrun/evalrun/internal/standing"
 	"github.com/evalrun/evalrun/internal/trialtext"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 )
 
 // maxArmsListed is the most arms of a case that an annotation names.
@@ -126,11 +125,11 @@ func (g *github) rules() (broken, warned []string) {
 	}
 	for _, r := range g.d.Gate().Rules {
 		switch r.Standing {
-		case option.RuleBroken:
+		case journal.RuleBroken:
 			broken = append(append(broken, ruleWords(r)), verdictLines(g.d, &r)...)
-		case option.RuleWarned:
+		case journal.RuleWarned:
 			warned = append(append(warned, ruleWords(r)), verdictLines(g.d, &r)...)
-		case option.RuleHolds:
+		case journal.RuleHolds:
 		}
 	}
 	return broken, append(warned, overview.Ungated(g.d)...)

@@ -5,10 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/reports"
 )
 
@@ -54,11 +52,11 @@ func levelOf(t *testing.T, line string) string {
 func TestGitHubAnnotationsAreEscaped(t *testing.T) {
 	t.Parallel()
 	d := manyFailures(t, 100, "no: 50%, really\n::error::x")
-	d.Decision.Gate = eval.Gate{
+	d.Decision.Gate = journal.Gate{
 		Exit: 1,
-		Rules: []eval.GateRule{
+		Rules: []journal.GateRule{
 			{Suite: "s", Name: "passRate", Arm: "a/b", Value: new(0.0), Limit: 1},
-			{Suite: "s", Name: "errors", Standing: option.RuleHolds},
+			{Suite: "s", Name: "errors", Standing: journal.RuleHolds},
 		},
 	}
 	const reasons = `a/b: equals: no: 50%25, really%0A\x3a:error::x%0Ac/d: equals: no: 50%25, really%0A\x3a:error::x`
@@ -74,7 +72,7 @@ func TestGitHubAnnotationsAreEscaped(t *testing.T) {
 			t.Errorf("line %d:\n%s\nwant\n%s", i, lines[i], want)
 		}
 	}
-	d.Decision.Gate = eval.Gate{Rules: []eval.GateRule{{Suite: "s", Name: "passRate", Standing: option.RuleHolds}}}
+	d.Decision.Gate = journal.Gate{Rules: []journal.GateRule{{Suite: "s", Name: "passRate", Standing: journal.RuleHolds}}}
 	for _, line := range annotationsOf(t, d) { // the gate holds: nothing is an error
 		if !strings.HasPrefix(line, "::warning ") {
 			t.Errorf("got %v, want a warning", line)

@@ -4,7 +4,6 @@ import (
 	"io"
 	"slices"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -22,7 +21,7 @@ func accepted(d *journal.Document, suite, arm string) bool {
 	if d.Running || d.Partial() || d.Run.Plan.Shard != nil {
 		return false
 	}
-	about := func(r eval.GateRule) bool { return r.Suite == suite && (r.Arm == "" || r.Arm == arm) }
-	broken := func(r eval.GateRule) bool { return about(r) && !r.Standing.Holds() }
+	about := func(r journal.GateRule) bool { return r.Suite == suite && (r.Arm == "" || r.Arm == arm) }
+	broken := func(r journal.GateRule) bool { return about(r) && !r.Standing.Holds() }
 	return slices.ContainsFunc(overview.Rules(d), about) && !slices.ContainsFunc(overview.Rules(d), broken)
 }

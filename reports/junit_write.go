@@ -191,7 +191,7 @@ func (j *junit) cases(suite, arm string) error {
 
 // rules writes rules of the gate as failed cases, or as one case that could not be scored when no gate was
 // applied.
-func (j *junit) rules(rules []eval.GateRule, class string) error {
+func (j *junit) rules(rules []journal.GateRule, class string) error {
 	for i := range rules {
 		if j.gate.Unapplied {
 			words := overview.NoVerdict + ": " + overview.NotApplied

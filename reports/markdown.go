@@ -15,7 +15,6 @@ import (
 	"github.com/evalrun/evalrun/internal/trialtext"
 	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 )
 
 // Limits of a comment, in bytes: then it has at most as many characters, whatever they are.
@@ -179,12 +178,12 @@ func (m *markdown) gate() {
 	}
 	var held, shown, left int
 	for _, r := range rules {
-		if r.Standing == option.RuleHolds {
+		if r.Standing == journal.RuleHolds {
 			held++
 			continue
 		}
 		word := "does not hold"
-		if r.Standing == option.RuleWarned {
+		if r.Standing == journal.RuleWarned {
 			word = "warning"
 		}
 		if shown == maxMdRules || !m.add("- **%s**: %s\n", word, codeOf(ruleWords(r), maxMdReason)) {

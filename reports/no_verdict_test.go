@@ -75,7 +75,7 @@ func TestLinesOfTrialsHaveNoVerdict(t *testing.T) {
 	for _, name := range []string{"jsonl", "csv"} {
 		d.Decision = nil
 		without := written(t, name, d, reports.Options{})
-		d.Decision = &journal.Decision{Gate: eval.Gate{Exit: 1}}
+		d.Decision = &journal.Decision{Gate: journal.Gate{Exit: 1}}
 		expect.Same(t, name, written(t, name, d, reports.Options{}), without)
 	}
 }

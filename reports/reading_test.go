@@ -84,8 +84,8 @@ func worseRun(t testing.TB) *journal.Document {
 		Base: compare.Compared{Run: "base", Name: "main"}, Head: compare.Compared{Run: "head"}, Verdict: eval.NotWorse,
 		Arms: []compare.ArmComparison{worseArm()},
 	}
-	d.Decision.Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{
-		{Suite: "s", Name: "baseline", Arm: "x/p", Verdict: eval.NotWorse, Standing: option.RuleWarned},
+	d.Decision.Gate = journal.Gate{Exit: 1, Rules: []journal.GateRule{
+		{Suite: "s", Name: "baseline", Arm: "x/p", Verdict: eval.NotWorse, Standing: journal.RuleWarned},
 		{Suite: "s", Name: "passRate", Arm: "x/p", Value: new(0.2), Limit: 0.9},
 	}}
 	return d
@@ -249,8 +249,8 @@ func TestComparisonsAreSafe(t *testing.T) {
 		a.Cases.Removed, a.Cases.PassedBefore, a.Cases.Changed = []string{one}, []string{one}, []string{one}
 		a.Cases.Added, a.Cases.Duplicates = []string{one}, [][]string{{one, one}}
 		d.Decision.Comparison = &compare.Comparison{Arms: []compare.ArmComparison{a}, Verdict: eval.Regressed}
-		rule := eval.GateRule{Suite: a.Suite, Arm: a.HeadArm, Name: "baseline", Verdict: eval.Regressed}
-		d.Decision.Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{rule}}
+		rule := journal.GateRule{Suite: a.Suite, Arm: a.HeadArm, Name: "baseline", Verdict: eval.Regressed}
+		d.Decision.Gate = journal.Gate{Exit: 1, Rules: []journal.GateRule{rule}}
 		markdownOf(t, d)
 		annotationsOf(t, d)
 		parsed(t, written(t, "junit", d, reports.Options{}))

@@ -18,7 +18,6 @@ import (
 	"github.com/evalrun/evalrun/internal/page"
 	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/reports"
 )
 
@@ -174,7 +173,7 @@ func TestJUnitIsValidByTheStrictestSchemas(t *testing.T) {
 		Scores:   []eval.Score{{Scorer: "equals", Value: new(0.0), Reason: text[:400]}},
 	})
 	every, fixture := written(t, "junit", d, reports.Options{}), written(t, "junit", testrun.Every(t), reports.Options{})
-	d.Gate().Rules = []eval.GateRule{{Suite: "s", Name: "passRate", Standing: option.RuleHolds}}
+	d.Gate().Rules = []journal.GateRule{{Suite: "s", Name: "passRate", Standing: journal.RuleHolds}}
 	accepted := written(t, "junit-gate", d, reports.Options{})
 	for name, file := range map[string]string{"every": every, "fixture": fixture, "accepted": accepted} {
 		if !utf8.ValidString(file) {

@@ -6,10 +6,11 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
 )
 
 // ruleWords describes a rule that was applied, and its result.
-func ruleWords(r eval.GateRule) string {
+func ruleWords(r journal.GateRule) string {
 	// bestWords are verdicts on an arm that has to be among the best.
 	bestWords := map[eval.Verdict]string{
 		eval.NotWorse: "among the best", eval.Regressed: "NOT THE BEST", eval.Inconclusive: "CANNOT TELL YET whether it is the best",

@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/journal"
 )
 
 // names writes the line with the names of the suites.
@@ -133,12 +133,12 @@ func (t *table) gate() {
 	}
 	for _, r := range t.d.Gate().Rules {
 		switch r.Standing {
-		case option.RuleBroken:
+		case journal.RuleBroken:
 			t.wrapped("", "gate: "+ruleWords(r))
-		case option.RuleWarned:
+		case journal.RuleWarned:
 			t.line("gate: warning, which counts as holding:")
 			t.wrapped("     ", ruleWords(r))
-		case option.RuleHolds:
+		case journal.RuleHolds:
 		}
 	}
 	for _, line := range overview.Ungated(t.d) {

@@ -4,14 +4,13 @@ import (
 	"fmt"
 
 	"github.com/evalrun/evalrun/compare"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 
 // verdictLines are what a reader must know next to the verdict of a rule about a baseline: the compared cases, and
 // the figures of each metric. Other rules have none.
-func verdictLines(d *journal.Document, r *eval.GateRule) []string {
+func verdictLines(d *journal.Document, r *journal.GateRule) []string {
 	if r.Verdict == "" || d.Comparison() == nil {
 		return nil
 	}

@@ -88,7 +88,7 @@ func (a *scoring) resume() (following, error) {
 	if len(out.Calls) == 0 {
 		return calling, nil
 	}
-	a.recordedTurns(out.Calls)
+	a.takeCalls(out.Calls)
 	return a.follow()
 }
 
@@ -292,8 +292,8 @@ func (a *scoring) at(k int) string {
 	return fmt.Sprintf("step %d", step)
 }
 
-// recordedTurns takes over the answered calls of an earlier run.
-func (a *scoring) recordedTurns(turns []eval.AnsweredCall) {
-	a.result.Calls = turns
-	a.result.Request = &a.trial.turn(turns[:max(0, len(turns)-1)]).Request
+// takeCalls takes over the answered calls of an earlier run.
+func (a *scoring) takeCalls(answered []eval.AnsweredCall) {
+	a.result.Calls = answered
+	a.result.Request = &a.trial.turn(answered[:max(0, len(answered)-1)]).Request
 }

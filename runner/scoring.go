@@ -35,7 +35,7 @@ func (a *scoring) recorded(earlier *eval.Result) {
 	a.result.Response = earlier.Response
 	a.result.TraceID = earlier.TraceID
 	if a.trial.Request.Live || len(earlier.Calls) > 0 {
-		a.recordedTurns(earlier.Calls)
+		a.takeCalls(earlier.Calls)
 	}
 	if a.result.Usage = earlier.Usage; earlier.Usage == nil {
 		a.result.Usage = &eval.Usage{Source: eval.UsageEstimated}
@@ -58,7 +58,7 @@ func (a *scoring) answered() {
 		Usage:    *r.Usage,
 		Timing:   *r.Timing,
 		Request:  r.Request,
-		Turns:    r.Calls,
+		Calls:    r.Calls,
 		Vars:     a.trial.vars,
 		Context:  &scorers.Context{Trial: a.trial.Trial, Judgements: scorers.Judgements{Known: map[string]*eval.Judgement{}}},
 	}

@@ -10,14 +10,14 @@ import (
 )
 
 // stepCount returns the number of model calls that led to the answer.
-func (a *Answer) stepCount() int { return max(1, len(a.Turns)) }
+func (a *Answer) stepCount() int { return max(1, len(a.Calls)) }
 
-// calls are the tool calls of all steps and turns, in order. A conversation continues with the first candidate of
+// toolCalls are the tool calls of all steps and turns, in order. A conversation continues with the first candidate of
 // each step; the last step counts with its chosen candidate.
-func (a *Answer) calls() []tool.FunctionCall {
+func (a *Answer) toolCalls() []tool.FunctionCall {
 	var out []tool.FunctionCall
-	for i := range len(a.Turns) - 1 {
-		if c := a.Turns[i].Candidates; len(c) > 0 {
+	for i := range len(a.Calls) - 1 {
+		if c := a.Calls[i].Candidates; len(c) > 0 {
 			out = append(out, c[0].FunctionCalls()...)
 		}
 	}

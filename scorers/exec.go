@@ -72,7 +72,7 @@ type execInput struct {
 	Args           json.RawMessage      `json:"args,omitempty"`
 	ToolCalls      []execCall           `json:"toolCalls"`
 	Steps          int                  `json:"steps"`
-	Turns          []eval.AnsweredCall  `json:"turns,omitempty"`
+	Calls          []eval.AnsweredCall  `json:"turns,omitempty"`
 	Workspace      string               `json:"workspace,omitempty"`
 }
 
@@ -212,7 +212,7 @@ func (x execScorer) input(a *Answer) *execInput {
 		Version: 1, Candidate: a.Index, SafetyRatings: []eval.SafetyRating{}, Candidates: a.Response.Candidates,
 		PromptFeedback: a.Response.PromptFeedback,
 		Vars:           a.Vars, Request: a.Request, Usage: &a.Usage, Timing: &a.Timing, Args: x.args,
-		ToolCalls: execCalls(a.calls()), Steps: a.stepCount(), Turns: a.Turns,
+		ToolCalls: execCalls(a.toolCalls()), Steps: a.stepCount(), Calls: a.Calls,
 	}
 	if in.Candidates == nil {
 		in.Candidates = []eval.Candidate{}

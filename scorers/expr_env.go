@@ -91,7 +91,7 @@ func newExprEnv(a *Answer, uses func(path ...string) bool) exprEnv {
 		}
 	}
 	if uses("calls") {
-		for _, c := range a.calls() {
+		for _, c := range a.toolCalls() {
 			env.Calls = append(env.Calls, exprCall{c.Name, exprArgs(c.Args)})
 		}
 	}

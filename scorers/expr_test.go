@@ -132,7 +132,7 @@ func TestExprOfAMegabyteIsEvaluated(t *testing.T) {
 func TestExprReadsToolCalls(t *testing.T) {
 	t.Parallel()
 	a := looping("It is shipped.", []string{`get_order {"id": 7, "deep": {"l": [1, 2]}}`, "close null"}, []string{"search []"})
-	last := &a.Turns[2].Candidates[0]
+	last := &a.Calls[2].Candidates[0]
 	last.Pieces = []eval.Piece{
 		eval.ReasoningPiece{Reasoning: "hm"},
 		eval.TextPiece{Text: "It is "},

@@ -41,7 +41,7 @@ func conversationParts(a *Answer) []fencedText {
 
 // answeredBefore are the model's calls before the last one, including those of earlier turns.
 func (a *Answer) answeredBefore() []eval.AnsweredCall {
-	return slices.Concat(a.earlier, a.Turns[:max(0, len(a.Turns)-1)])
+	return slices.Concat(a.earlier, a.Calls[:max(0, len(a.Calls)-1)])
 }
 
 // turnParts shows the turns that were sent. The last model turns are the model's own replies; those before come

@@ -36,7 +36,7 @@ func aConversation(last ...eval.Piece) *scorers.Answer {
 				user(eval.TextPart{Text: "Thanks."}),
 			},
 		},
-		Turns: []eval.AnsweredCall{
+		Calls: []eval.AnsweredCall{
 			{Response: eval.Response{Candidates: []eval.Candidate{called}}, Results: []tool.CallResult{result, failed}},
 			{Response: eval.Response{Candidates: []eval.Candidate{{Text: "One is on its way.", FinishReason: "STOP"}}}},
 			{Response: eval.Response{Candidates: []eval.Candidate{{FinishReason: "STOP", Pieces: last}}}},
@@ -44,10 +44,10 @@ func aConversation(last ...eval.Piece) *scorers.Answer {
 	}
 	for _, p := range last {
 		if text, ok := p.(eval.TextPiece); ok {
-			a.Turns[2].Candidates[0].Text += text.Text
+			a.Calls[2].Candidates[0].Text += text.Text
 		}
 	}
-	a.Response = &a.Turns[2].Response
+	a.Response = &a.Calls[2].Response
 	return a
 }
 
@@ -128,7 +128,7 @@ func TestConversationStaysInItsFences(t *testing.T) {
 		a.Request.System = text
 		a.Request.Contents[2].Parts[0] = eval.TextPart{Text: text}
 		a.Request.Contents[4].Parts[0].(eval.ResultPart).Result.Text = text
-		a.Turns[0].Candidates[0].Pieces[2].(eval.CallPiece).Call.Name = text
+		a.Calls[0].Candidates[0].Pieces[2].(eval.CallPiece).Call.Name = text
 		s, questions := judged(t, compile(t, ofConversation), a, `{"reason": "no", "score": 0}`)
 		if letter(s) != "f" || len(questions) != 1 {
 			t.Errorf("%q: %s after %d questions, want f after one", text, letter(s), len(questions))
@@ -152,7 +152,7 @@ func TestConversationStaysInItsFences(t *testing.T) {
 func TestJudgeSeesNoConversationWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	blocked := aConversation(eval.CallPiece{Call: &tool.FunctionCall{Name: "close"}})
-	blocked.Turns[2].Candidates[0].FinishReason = "SAFETY"
+	blocked.Calls[2].Candidates[0].FinishReason = "SAFETY"
 	for _, a := range []*scorers.Answer{
 		aConversation(), blocked, {Response: &eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}},
 	} {

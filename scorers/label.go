@@ -89,7 +89,7 @@ func (c labelScorer) Score(a *Answer) Finding {
 		return Unscored("the labels of the suite are not known here")
 	}
 	t := &a.Context.Trial
-	said := a.Context.PeopleLabels.Of(labels.AnswerKey{CaseID: t.CaseID, Arm: t.Arm, AnswerHash: labels.HashOf(a.Response, a.Turns)})
+	said := a.Context.PeopleLabels.Of(labels.AnswerKey{CaseID: t.CaseID, Arm: t.Arm, AnswerHash: labels.HashOf(a.Response, a.Calls)})
 	said = slices.DeleteFunc(said, func(l labels.Label) bool {
 		return l.Label == labels.None || c.by != nil && !slices.Contains(c.by, l.Who)
 	})

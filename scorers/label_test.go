@@ -113,7 +113,7 @@ func TestLabelIsAboutTheWholeChat(t *testing.T) {
 		s, diags := kept(list, nil, suite.Options{})
 		expect.OK(t, diags.Err())
 		for c := range s.Cases() {
-			a := &scorers.Answer{Response: &turns[1].Response, Candidate: &turns[1].Candidates[0], Turns: turns}
+			a := &scorers.Answer{Response: &turns[1].Response, Candidate: &turns[1].Candidates[0], Calls: turns}
 			a.Context = &scorers.Context{Trial: eval.Trial{CaseID: "id", Arm: "t/p"}, PeopleLabels: said}
 			got, err := scorers.Builtin().Compile(c.Scorers[0]).Score(a)
 			expect.OK(t, err)

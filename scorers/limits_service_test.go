@@ -45,9 +45,9 @@ func timed(n int) *scorers.Answer {
 		steps = append(steps, []string{"get_order {}"})
 	}
 	a := looping("x", steps...)
-	a.Turns[0].Results = nil
+	a.Calls[0].Results = nil
 	for range n {
-		a.Turns[0].Results = append(a.Turns[0].Results, tool.CallResult{Name: "get_order", Text: "no", Failed: true})
+		a.Calls[0].Results = append(a.Calls[0].Results, tool.CallResult{Name: "get_order", Text: "no", Failed: true})
 	}
 	a.Timing.LatencyMs, a.Timing.FirstTokenMs, a.Timing.Chunks = float64(n), float64(n), n
 	return a

@@ -41,9 +41,9 @@ type Answer struct {
 	// Request is what was sent, and Vars are the variables of the case. Scorers must not change them.
 	Request *eval.Request
 	Vars    variable.Dict
-	// Turns are the answered model calls of a live chat, or of a suite that answers tool calls. After a user turn is
-	// chosen, they are only the calls of that turn. Turns is nil for an answer of one call.
-	Turns []eval.AnsweredCall
+	// Calls are the answered model calls of a live chat, or of a suite that answers tool calls. After a user turn is
+	// chosen, they are only the calls of that turn. Calls is nil for an answer of one call.
+	Calls []eval.AnsweredCall
 	// earlier are the calls before the chosen turn, and chat is the whole chat; both are nil when no turn was chosen.
 	earlier []eval.AnsweredCall
 	chat    *Answer

@@ -110,12 +110,12 @@ func TestTurnSaysWhichTurnsOfAChatCount(t *testing.T) {
 			Usage:    eval.Usage{OutputTokens: tokens},
 		}
 	}
-	chat := &scorers.Answer{Turns: []eval.AnsweredCall{turn("one", 1), turn("two", 2)}, Usage: eval.Usage{OutputTokens: 3}}
-	chat.Response = &chat.Turns[1].Response
+	chat := &scorers.Answer{Calls: []eval.AnsweredCall{turn("one", 1), turn("two", 2)}, Usage: eval.Usage{OutputTokens: 3}}
+	chat.Response = &chat.Calls[1].Response
 	blocked := &scorers.Answer{
-		Turns: []eval.AnsweredCall{turn("one", 1), {Response: eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}}},
+		Calls: []eval.AnsweredCall{turn("one", 1), {Response: eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}}},
 	}
-	blocked.Response = &blocked.Turns[1].Response
+	blocked.Response = &blocked.Calls[1].Response
 	for _, test := range []struct {
 		entry  string
 		a      *scorers.Answer

@@ -19,8 +19,8 @@ func compileToolErrors(a args) AnswerScorer {
 	s := countOf(a)
 	return Func(func(a *Answer) Finding {
 		n, shown := 0, ""
-		for i := range a.Turns {
-			for _, r := range a.Turns[i].Results {
+		for i := range a.Calls {
+			for _, r := range a.Calls[i].Results {
 				if !r.Failed {
 					continue
 				}

@@ -135,7 +135,7 @@ func (c *toolCallsScorer) read(calls yamlnode.Node, needs *needs) {
 
 // Score compares the answer's calls with the listed ones.
 func (c toolCallsScorer) Score(a *Answer) Finding {
-	got := readCalls(a.calls())
+	got := readCalls(a.toolCalls())
 	f := c.compare(got)
 	if cut, short := cutShort(a); short && !c.decided(f) {
 		if len(got) > 0 {

@@ -37,11 +37,11 @@ func looping(text string, steps ...[]string) *scorers.Answer {
 		for range calls {
 			t.Results = append(t.Results, tool.CallResult{Name: "x", Text: "ok"})
 		}
-		a.Turns = append(a.Turns, t)
+		a.Calls = append(a.Calls, t)
 	}
 	last := eval.AnsweredCall{Response: eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}}}}
-	a.Turns = append(a.Turns, last)
-	a.Response = &a.Turns[len(a.Turns)-1].Response
+	a.Calls = append(a.Calls, last)
+	a.Response = &a.Calls[len(a.Calls)-1].Response
 	return a
 }
 
@@ -189,7 +189,7 @@ func TestNoToolCallsPassesOnlyWholeAnswers(t *testing.T) {
 	safety.Response.Candidates[0].FinishReason = "SAFETY"
 	prompt := &scorers.Answer{Response: &eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}}
 	late := looping("", []string{"a"})
-	late.Turns[1].Candidates[0] = eval.Candidate{FinishReason: "SAFETY"}
+	late.Calls[1].Candidates[0] = eval.Candidate{FinishReason: "SAFETY"}
 	a := "{calls: [{name: a}], mode: "
 	checkCalls(t, []callsTest{
 		{"- toolCalls: none", answer("text"), "p"},
@@ -222,8 +222,8 @@ func TestToolCallsCountsCandidatesAndTurns(t *testing.T) {
 	two := calling("a")
 	two.Response.Candidates = append(two.Response.Candidates, candidate("b"))
 	chat := looping("one", []string{"a"})
-	chat.Turns = append(chat.Turns, looping("two", []string{"b", "c"}).Turns...)
-	chat.Response = &chat.Turns[3].Response
+	chat.Calls = append(chat.Calls, looping("two", []string{"b", "c"}).Calls...)
+	chat.Response = &chat.Calls[3].Response
 	checkCalls(t, []callsTest{
 		{toolCalls("", "name: a"), two, "p"},
 		{toolCalls("", "name: b") + "\n  candidate: 1", two, "p"},
@@ -315,7 +315,7 @@ func TestTextScorersNameTheCallsOfAnAnswerWithoutText(t *testing.T) {
 func TestStepsAndToolErrorsAreCounted(t *testing.T) {
 	t.Parallel()
 	a := looping("done", []string{"a", "b"}, []string{"c"})
-	a.Turns[0].Results[1] = tool.CallResult{Name: "b", Text: "exit status 1\x1b[2J", Failed: true}
+	a.Calls[0].Results[1] = tool.CallResult{Name: "b", Text: "exit status 1\x1b[2J", Failed: true}
 	checkCalls(t, []callsTest{
 		{"- steps: {max: 3}", a, "p"},
 		{"- steps: 3", a, "p"},

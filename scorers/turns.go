@@ -22,7 +22,7 @@ func overTurns(picked suite.TurnPick, a *Answer, look func(*Answer) Finding) Fin
 	case !picked.Given() || answered == 0 && !numbered: // an arm without a live chat has one answer
 		return look(a)
 	case number > answered:
-		return neverAnswered(number, answered, whole.Turns)
+		return neverAnswered(number, answered, whole.Calls)
 	case numbered:
 		return atTurn(number, ends, a, look)
 	}
@@ -37,14 +37,14 @@ func overTurns(picked suite.TurnPick, a *Answer, look func(*Answer) Finding) Fin
 	return worst
 }
 
-// turnEnds are the indexes in Turns after the last step of each user turn; nil for an arm without a live chat.
+// turnEnds are the indexes in Calls after the last step of each user turn; nil for an arm without a live chat.
 func turnEnds(a *Answer) []int {
 	if a.Request != nil && !a.Request.Live {
 		return nil
 	}
 	var ends []int
-	for i := range a.Turns {
-		if a.Turns[i].Results == nil || i == len(a.Turns)-1 {
+	for i := range a.Calls {
+		if a.Calls[i].Results == nil || i == len(a.Calls)-1 {
 			ends = append(ends, i+1)
 		}
 	}
@@ -59,15 +59,15 @@ func atTurn(k int, ends []int, a *Answer, look func(*Answer) Finding) Finding {
 	}
 	whole := cmp.Or(a.chat, a)
 	one := *a
-	one.chat, one.earlier, one.Turns = whole, whole.Turns[:first:first], whole.Turns[first:end:end]
-	last := &one.Turns[len(one.Turns)-1]
-	one.Response, one.Usage, one.Timing = &last.Response, one.Turns[0].Usage, one.Turns[0].Timing
-	for i := range one.Turns[1:] {
-		one.Usage.Add(&one.Turns[1+i].Usage)
-		one.Timing.Add(&one.Turns[1+i].Timing)
+	one.chat, one.earlier, one.Calls = whole, whole.Calls[:first:first], whole.Calls[first:end:end]
+	last := &one.Calls[len(one.Calls)-1]
+	one.Response, one.Usage, one.Timing = &last.Response, one.Calls[0].Usage, one.Calls[0].Timing
+	for i := range one.Calls[1:] {
+		one.Usage.Add(&one.Calls[1+i].Usage)
+		one.Timing.Add(&one.Calls[1+i].Timing)
 	}
 	if whole.Request != nil {
-		one.Request = new(sentBefore(whole.Request, len(whole.Turns)-end))
+		one.Request = new(sentBefore(whole.Request, len(whole.Calls)-end))
 	}
 	f := look(one.pick(a.Index))
 	f.Reason = fmt.Sprintf("turn %d: %s", k, f.Reason)

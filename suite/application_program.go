@@ -15,7 +15,6 @@ import (
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/variable"
 )
 
@@ -29,7 +28,7 @@ type Program struct {
 	Workspace string
 	// WorkspaceDigest identifies the content of Workspace when the suite was loaded; see package workspace.
 	WorkspaceDigest string
-	Keep            option.KeptCopies
+	keep            keptCopies
 	// Timeout is the time limit of one call.
 	Timeout time.Duration
 	// Concurrency limits the calls in progress at once; 0 means the lower of the limit for models and the number of processors.
@@ -45,9 +44,19 @@ type Program struct {
 // program that is missing, with its position in the suite.
 func (p *Program) Path() (string, error) { return p.path, p.missing }
 
+// keptCopies says which copies of a workspace are kept in the run directory.
+type keptCopies string
+
+// The values of `keep`.
+const (
+	keepNone   keptCopies = "none"
+	keepFailed keptCopies = "failed" // copies of trials with a failure or an error
+	keepAll    keptCopies = "all"
+)
+
 // Keeps reports whether to keep the workspace of a trial, depending on whether it passed.
 func (p *Program) Keeps(passed bool) bool {
-	return p.Keep == option.KeepAll || p.Keep == option.KeepFailed && !passed
+	return p.keep == keepAll || p.keep == keepFailed && !passed
 }
 
 const (
@@ -67,7 +76,7 @@ func programBlock() shape.Block {
 			},
 			{
 				Name: "keep",
-				Is:   shape.WordOf(option.KeepNone, option.KeepFailed, option.KeepAll),
+				Is:   shape.WordOf(keepNone, keepFailed, keepAll),
 				Doc:  "Which copies are kept in the run directory: none when not given, failed (of trials that did not pass), or all.",
 			},
 			{Name: "timeout", Is: shape.Duration, Doc: "How long one call may take: 120s when not given, 24h at most."},
@@ -147,7 +156,7 @@ func (l *loader) find(p *Program, at yamlnode.Node, name string) {
 
 // workspace reads `workspace` and `keep`.
 func (l *loader) workspace(p *Program, m yamlnode.Map) {
-	p.Keep = cmp.Or(yamlnode.WordOf(m.Get("keep"), option.KeepNone, option.KeepFailed, option.KeepAll), option.KeepNone)
+	p.keep = cmp.Or(yamlnode.WordOf(m.Get("keep"), keepNone, keepFailed, keepAll), keepNone)
 	n := m.Get("workspace")
 	if n.IsZero() {
 		if m.Has("keep") {

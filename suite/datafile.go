@@ -20,7 +20,7 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// maxKept is the total size, in bytes, of data files kept in memory, and so in the snapshot of a run. Larger ones are read
+// maxKept is the total size, in bytes, of data files kept in memory, and so in the copies of a run. Larger ones are read
 // from disk each time, and the suite's hash covers the part that was read.
 const maxKept = 64 << 20
 

@@ -189,7 +189,7 @@ type Options struct {
 	OwnBaseline bool
 	// Race says that the arms race. A race excludes a comparison with a baseline.
 	Race bool
-	// Expected holds the files of expected answers, for example in the snapshot of a run. Optional: without it they are
+	// Expected holds the files of expected answers, for example among the copies of a run. Optional: without it they are
 	// read from the suite's folder.
 	Expected fs.FS
 	// Base is an earlier version of the suite. It runs next to this one, with its own cases and scorers, on the arms of the
@@ -280,7 +280,7 @@ func (s *Suite) each(expand func(*expansion, variant, *diag.List) *Case) iter.Se
 	}
 }
 
-// ReadFile reads a text file of the suite's folder. From then on the file is part of the suite: it goes into the snapshot
+// ReadFile reads a text file of the suite's folder. From then on the file is part of the suite: it goes into the copy
 // and the hash. The error is worded for users.
 func (s *Suite) ReadFile(name string) ([]byte, error) { return s.files.text(name) }
 
@@ -312,7 +312,7 @@ func (c *Case) ScorersFor(arm Arm) []*Scorer {
 	return out
 }
 
-// Sources yields the text files that make up the suite, by their names in the suite's folder. A snapshot holds these
+// Sources yields the text files that make up the suite, by their names in the suite's folder. A copy holds these
 // files. The suite file comes first.
 func (s *Suite) Sources() iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {

@@ -66,7 +66,7 @@ func TestSummaryGivesTheStateOfARun(t *testing.T) {
 		"empty":                        {"", 0, completed(), false, "complete", ""},
 	} {
 		d := testrun.Record(t, head("r", 1, test.planned), test.end, letters(test.letters, "t/p")...)
-		d.Running, d.Decision = test.running, &journal.Decision{Gate: eval.Gate{Exit: 1}}
+		d.Running, d.Decision = test.running, &journal.Decision{Gate: journal.Gate{Exit: 1}}
 		got := gallery.Summarize(d)
 		expect.Same(t, "state of a run that is "+name, [2]string{got.State, got.Reason}, [2]string{test.state, test.reason})
 		expect.Same(t, "passes", got.Pass, strings.Count(test.letters, "p"))

@@ -14,7 +14,7 @@ import (
 const NotApplied = "the gate was not applied"
 
 // Rules returns the rules of the applied gate; none without a gate.
-func Rules(d *journal.Document) []eval.GateRule {
+func Rules(d *journal.Document) []journal.GateRule {
 	if d.Gate() == nil {
 		return nil
 	}
@@ -30,7 +30,7 @@ func HasPassed(d *journal.Document) bool { return d.Gate() != nil && d.Gate().Ex
 // If no gate was applied, each suite with a gate has such a case. Otherwise readers of cases would see only
 // green ones, and take that for a verdict.
 type GateCases struct {
-	rules []eval.GateRule
+	rules []journal.GateRule
 	arms  []string // by rule
 	// Unapplied means that no gate was applied. The cases then are errors, not failures.
 	Unapplied bool
@@ -42,7 +42,7 @@ func NewGateCases(d *journal.Document) GateCases {
 	for _, s := range d.Summary.Suites {
 		if g.Unapplied {
 			if statesGate(d, s.Name) && len(s.Arms) > 0 {
-				g.rules = append(g.rules, eval.GateRule{Suite: s.Name, Name: "no verdict", Why: NotApplied})
+				g.rules = append(g.rules, journal.GateRule{Suite: s.Name, Name: "no verdict", Why: NotApplied})
 				g.arms = append(g.arms, s.Arms[0].Name)
 			}
 			continue
@@ -58,8 +58,8 @@ func NewGateCases(d *journal.Document) GateCases {
 }
 
 // Of returns the rules that belong to an arm.
-func (g *GateCases) Of(suite, arm string) []eval.GateRule {
-	var out []eval.GateRule
+func (g *GateCases) Of(suite, arm string) []journal.GateRule {
+	var out []journal.GateRule
 	for i, rule := range g.rules {
 		if rule.Suite == suite && g.arms[i] == arm {
 			out = append(out, rule)
@@ -80,7 +80,7 @@ func (g *GateCases) In(c journal.CaseCounts, n int) journal.CaseCounts {
 }
 
 // shown reports whether failed or unjudged cases of the suite already show why a rule is broken.
-func shown(rule *eval.GateRule, s *journal.SuiteSummary) bool {
+func shown(rule *journal.GateRule, s *journal.SuiteSummary) bool {
 	var failures, errors int
 	for i := range s.Arms {
 		if rule.Arm == "" || rule.Arm == s.Arms[i].Name {
@@ -104,7 +104,7 @@ func armAt(s *journal.SuiteSummary, name string) int {
 }
 
 // GateCase returns the name of the case for a rule.
-func GateCase(rule *eval.GateRule) string {
+func GateCase(rule *journal.GateRule) string {
 	return strings.TrimSpace("gate: " + rule.Name + " " + rule.Arm)
 }
 
@@ -116,7 +116,7 @@ func Ungated(d *journal.Document) (out []string) {
 	}
 	for i := range d.Summary.Suites {
 		s := &d.Summary.Suites[i]
-		judged := slices.ContainsFunc(d.Gate().Rules, func(r eval.GateRule) bool { return r.Suite == s.Name && aboutFailures(&r) })
+		judged := slices.ContainsFunc(d.Gate().Rules, func(r journal.GateRule) bool { return r.Suite == s.Name && aboutFailures(&r) })
 		if statesGate(d, s.Name) && !judged && s.Gated.Fail > 0 {
 			out = append(out, fmt.Sprintf(
 				"%s: no rule of the gate is about the %s; `passRate: {min: 0.9}` is one", s.Name, diag.Count(s.Gated.Fail, "failed trial"),
@@ -132,6 +132,6 @@ func statesGate(d *journal.Document, suite string) bool {
 
 // aboutFailures reports whether failing cases can break a rule, or the rule replaces one that they could
 // break.
-func aboutFailures(r *eval.GateRule) bool {
+func aboutFailures(r *journal.GateRule) bool {
 	return r.Name == "passRate" || r.Name == "baseline" || strings.HasPrefix(r.Name, "classification ")
 }

@@ -71,6 +71,6 @@ func notJudged(d *journal.Document) Headline {
 	return Headline{"ERROR", diag.Count(d.Summary.Counts.Error, "trial") + " could not be judged", eval.Err}
 }
 
-func broken(g *eval.Gate) bool {
-	return slices.ContainsFunc(g.Rules, func(r eval.GateRule) bool { return !r.Standing.Holds() })
+func broken(g *journal.Gate) bool {
+	return slices.ContainsFunc(g.Rules, func(r journal.GateRule) bool { return !r.Standing.Holds() })
 }

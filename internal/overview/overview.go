@@ -25,8 +25,8 @@ type Overview struct {
 	Totals  Totals       `json:"summary"`
 	Arms    []ArmFigures `json:"arms"`
 	// Gate is nil if no gate was applied. Then NoVerdict says so.
-	Gate      *eval.Gate `json:"gate"`
-	NoVerdict string     `json:"noVerdict,omitempty"`
+	Gate      *journal.Gate `json:"gate"`
+	NoVerdict string        `json:"noVerdict,omitempty"`
 	// Comparison is with the baseline of the gate.
 	Comparison *GateComparison `json:"comparison,omitempty"`
 	// Ranking ranks the arms of suites with a rule about the best arm, or with a race.
@@ -138,11 +138,11 @@ func gateComparison(d *journal.Document) *GateComparison {
 }
 
 // applied returns the gate with rules that encode as [] rather than null; nil if no gate was applied.
-func applied(g *eval.Gate) *eval.Gate {
+func applied(g *journal.Gate) *journal.Gate {
 	if g == nil || g.Rules != nil {
 		return g
 	}
-	return &eval.Gate{Exit: g.Exit, Rules: []eval.GateRule{}}
+	return &journal.Gate{Exit: g.Exit, Rules: []journal.GateRule{}}
 }
 
 func newRun(d *journal.Document) RunStatus {

@@ -60,7 +60,7 @@ func TestFiguresOfARunAreThoseOfItsArms(t *testing.T) {
 	expect.Same(t, "counts", got.Totals.Counts, eval.Counts{Pass: 3, Fail: 3, Error: 1})
 	expect.Same(t, "trials", got.Totals.Trials, 7)
 	expect.Same(t, "pass rate", *got.Totals.PassRate, 0.5)
-	expect.Same(t, "rules of a gate without any", got.Gate.Rules, []eval.GateRule{})
+	expect.Same(t, "rules of a gate without any", got.Gate.Rules, []journal.GateRule{})
 	if len(got.Arms) != 1 {
 		t.Fatalf("got %d arms, want one", len(got.Arms))
 	}

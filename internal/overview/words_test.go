@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 )
 
 // Answers that are not whole are counted by why.
@@ -52,7 +51,7 @@ func TestEachEarlyEndHasItsWords(t *testing.T) {
 }
 
 // ruled is a run to which a gate was applied: one case failed, one is an error.
-func ruled(t *testing.T, rules ...eval.GateRule) *journal.Document {
+func ruled(t *testing.T, rules ...journal.GateRule) *journal.Document {
 	t.Helper()
 	var trials []*eval.Result
 	for n, one := range []struct {
@@ -71,19 +70,19 @@ func ruled(t *testing.T, rules ...eval.GateRule) *journal.Document {
 func TestRulesThatNoCaseShowsAreCases(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		rule eval.GateRule
+		rule journal.GateRule
 		arm  string // with which it is; "" where cases show it
 	}{
-		"it holds":                          {eval.GateRule{Name: "latency p95", Arm: "t/a", Standing: option.RuleHolds}, ""},
-		"latency":                           {eval.GateRule{Name: "latency p95", Arm: "t/b"}, "t/b"},
-		"a mean":                            {eval.GateRule{Name: "mean tone", Arm: "t/a"}, "t/a"},
-		"a baseline":                        {eval.GateRule{Name: "baseline", Arm: "t/a"}, "t/a"},
-		"quarantine, of the suite":          {eval.GateRule{Name: "maxQuarantined"}, "t/a"},
-		"pass rate, shown by a failure":     {eval.GateRule{Name: "passRate", Arm: "t/a"}, ""},
-		"pass rate, shown by an error":      {eval.GateRule{Name: "passRate", Arm: "t/b"}, ""},
-		"errors, shown by one":              {eval.GateRule{Name: "errors"}, ""},
-		"blocked, shown by a failure":       {eval.GateRule{Name: "blocked"}, ""},
-		"an arm that the run does not have": {eval.GateRule{Name: "baseline", Arm: "gone"}, "t/a"},
+		"it holds":                          {journal.GateRule{Name: "latency p95", Arm: "t/a", Standing: journal.RuleHolds}, ""},
+		"latency":                           {journal.GateRule{Name: "latency p95", Arm: "t/b"}, "t/b"},
+		"a mean":                            {journal.GateRule{Name: "mean tone", Arm: "t/a"}, "t/a"},
+		"a baseline":                        {journal.GateRule{Name: "baseline", Arm: "t/a"}, "t/a"},
+		"quarantine, of the suite":          {journal.GateRule{Name: "maxQuarantined"}, "t/a"},
+		"pass rate, shown by a failure":     {journal.GateRule{Name: "passRate", Arm: "t/a"}, ""},
+		"pass rate, shown by an error":      {journal.GateRule{Name: "passRate", Arm: "t/b"}, ""},
+		"errors, shown by one":              {journal.GateRule{Name: "errors"}, ""},
+		"blocked, shown by a failure":       {journal.GateRule{Name: "blocked"}, ""},
+		"an arm that the run does not have": {journal.GateRule{Name: "baseline", Arm: "gone"}, "t/a"},
 	} {
 		test.rule.Suite = "s"
 		d := ruled(t, test.rule)
@@ -101,8 +100,8 @@ func TestRulesThatNoCaseShowsAreCases(t *testing.T) {
 		}
 		expect.Same(t, name+": counts", New(d).Totals.Cases, want)
 	}
-	expect.Same(t, "its name", GateCase(&eval.GateRule{Name: "latency p95", Arm: "t/a"}), "gate: latency p95 t/a")
-	expect.Same(t, "its name without an arm", GateCase(&eval.GateRule{Name: "errors"}), "gate: errors")
+	expect.Same(t, "its name", GateCase(&journal.GateRule{Name: "latency p95", Arm: "t/a"}), "gate: latency p95 t/a")
+	expect.Same(t, "its name without an arm", GateCase(&journal.GateRule{Name: "errors"}), "gate: errors")
 }
 
 // judged is a score by a judge, with a ruling for each choice.

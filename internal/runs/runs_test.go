@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/verdict"
+	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/option"
 )
 
@@ -39,7 +40,7 @@ func TestAReportGoesToTheScreenOrItsFile(t *testing.T) {
 	data, err := os.ReadFile(f.Join("out.json"))
 	expect.OK(t, err)
 	var report struct {
-		Gate eval.Gate `json:"gate"`
+		Gate journal.Gate `json:"gate"`
 	}
 	expect.OK(t, json.Unmarshal(data, &report))
 	expect.Same(t, "exit of the gate", report.Gate.Exit, exit.CodeFailed)

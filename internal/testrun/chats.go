@@ -25,7 +25,7 @@ func Chats(t testing.TB, before string, change func(*eval.Result)) *journal.Docu
 		Suites:    []eval.RunSuite{{Name: "shop", File: "shop.yaml"}},
 		Plan:      eval.RunPlan{Trials: 3, Arms: []string{"pro/chat"}},
 	}, &eval.End{FinishedAt: "2026-01-01T00:00:02Z", Reason: eval.EndCompleted}, all...)
-	d.Decision.Gate = eval.Gate{Exit: 1}
+	d.Decision.Gate = journal.Gate{Exit: 1}
 	return d
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 )
 
 // Every is a run with every outcome in it.
@@ -23,9 +22,9 @@ func Every(t testing.TB) *journal.Document {
 	}, l...)
 	d.Dir = "night" // what commands call it
 	half := 0.5
-	d.Decision.Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{
+	d.Decision.Gate = journal.Gate{Exit: 1, Rules: []journal.GateRule{
 		{Suite: "fixture", Name: "passRate", Arm: "pro/ask", Value: &half, Limit: 0.9},
-		{Suite: "fixture", Name: "passRate", Arm: "pro-warm/ask", Value: &half, Limit: 0.5, Standing: option.RuleHolds},
+		{Suite: "fixture", Name: "passRate", Arm: "pro-warm/ask", Value: &half, Limit: 0.5, Standing: journal.RuleHolds},
 		{Suite: "fixture", Name: "errors", Limit: 0.01},
 	}}
 	return d

@@ -26,7 +26,7 @@ func Reach(t testing.TB, change func(*eval.Result)) *journal.Document {
 	}
 	d := Record(t, reachRun(), &eval.End{FinishedAt: "2026-01-01T00:00:02Z", Reason: eval.EndCompleted}, l...)
 	d.Dir = "reach"
-	d.Decision.Gate = eval.Gate{Exit: 1}
+	d.Decision.Gate = journal.Gate{Exit: 1}
 	return d
 }
 

@@ -6,24 +6,33 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/workspace"
-	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
 
-// working is a program with a workspace of one file, and workspaces below a run directory.
-func working(t *testing.T, keep option.KeptCopies) (*Folders, *suite.Program) {
+// working is the program of a suite, with a workspace of one file of which it keeps copies, and workspaces below a run directory.
+func working(t *testing.T, keep string) (*Folders, *suite.Program) {
 	t.Helper()
 	dir := t.TempDir()
-	expect.OK(t, os.MkdirAll(filepath.Join(dir, "fixture"), 0o755), os.WriteFile(filepath.Join(dir, "fixture", "file"), []byte("new"), 0o600))
-	digest, err := workspace.Digest(os.DirFS(filepath.Join(dir, "fixture")))
-	expect.OK(t, err)
+	expect.OK(t, os.MkdirAll(filepath.Join(dir, "fixture"), 0o755))
+	expect.OK(t, os.WriteFile(filepath.Join(dir, "fixture", "file"), []byte("new"), 0o600))
+	expect.OK(t, os.WriteFile(filepath.Join(dir, "s.yaml"), []byte(`version: 1
+name: s
+targets: [{name: t, program: {command: [sh], workspace: fixture, keep: `+keep+`}}]
+prompts: [{name: p, text: x}]
+cases: [{name: c, scorers: [{contains: x}]}]
+`), 0o600))
+	var diags diag.List
+	one := suite.Load(os.DirFS(dir), "s.yaml", scorers.Builtin(), suite.Options{Dir: dir}, &diags)
+	expect.OK(t, diags.Err())
 	w := New(true)
 	w.Run = t.TempDir()
-	return w, &suite.Program{Dir: dir, Workspace: "fixture", WorkspaceDigest: digest, Keep: keep}
+	p, _ := one.Targets[0].App().(*suite.Program)
+	return w, p
 }
 
 func callOf(session string, live bool, contents int) *eval.Call {
@@ -42,7 +51,7 @@ func read(t *testing.T, dir string) string {
 // An attempt of a first call finds a fresh copy, and a later call what the earlier ones have left.
 func TestEachTrialHasItsWorkspace(t *testing.T) {
 	t.Parallel()
-	w, p := working(t, option.KeepNone)
+	w, p := working(t, "none")
 	dir, err := w.Of(p, callOf("a-session", true, 1))
 	expect.OK(t, err)
 	write := func(text string) { expect.OK(t, os.WriteFile(filepath.Join(dir, "file"), []byte(text), 0o600)) }
@@ -82,17 +91,17 @@ func TestEachTrialHasItsWorkspace(t *testing.T) {
 func TestWorkspacesAreKeptAsTheSuiteSays(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		keep      option.KeptCopies
+		keep      string
 		outcome   eval.Outcome
 		noContent bool
 		want      bool
 	}{
-		{option.KeepNone, eval.Fail, false, false},
-		{option.KeepFailed, eval.Pass, false, false},
-		{option.KeepFailed, eval.Fail, false, true},
-		{option.KeepFailed, eval.Err, false, true},
-		{option.KeepAll, eval.Pass, false, true},
-		{option.KeepAll, eval.Fail, true, false},
+		{"none", eval.Fail, false, false},
+		{"failed", eval.Pass, false, false},
+		{"failed", eval.Fail, false, true},
+		{"failed", eval.Err, false, true},
+		{"all", eval.Pass, false, true},
+		{"all", eval.Fail, true, false},
 	} {
 		w, p := working(t, test.keep)
 		w.keeping = !test.noContent
@@ -117,7 +126,7 @@ func TestWorkspacesAreKeptAsTheSuiteSays(t *testing.T) {
 // What an earlier session has left of a trial is used where its answer is judged now, and goes when the trial has a new result.
 func TestWorkspacesOfEarlierSessionsAreReused(t *testing.T) {
 	t.Parallel()
-	w, p := working(t, option.KeepAll)
+	w, p := working(t, "all")
 	for _, name := range []string{"0123456789abcdef-old", "0123456789abcdef-older", "fedcba9876543210-other"} {
 		expect.OK(t, os.MkdirAll(w.path(name), 0o755))
 	}

@@ -177,38 +177,38 @@ func TestTheComparisonIsARuleOfTheGate(t *testing.T) {
 	for name, test := range map[string]struct {
 		head string
 		on   option.OnInconclusive
-		want eval.GateRule // without its names
+		want journal.GateRule // without its names
 		exit int
 	}{
-		"not worse": {all, option.OnFail, eval.GateRule{Verdict: eval.NotWorse, Standing: option.RuleHolds}, exit.CodeOK},
+		"not worse": {all, option.OnFail, journal.GateRule{Verdict: eval.NotWorse, Standing: journal.RuleHolds}, exit.CodeOK},
 		"regressed": {
 			ten,
 			option.OnFail,
-			eval.GateRule{Verdict: eval.Regressed, Why: "pass -0.167, margin 0.05"},
+			journal.GateRule{Verdict: eval.Regressed, Why: "pass -0.167, margin 0.05"},
 			exit.CodeFailed,
 		},
 		"regressed, never borne": {
 			ten,
 			option.OnPass,
-			eval.GateRule{Verdict: eval.Regressed, Why: "pass -0.167, margin 0.05"},
+			journal.GateRule{Verdict: eval.Regressed, Why: "pass -0.167, margin 0.05"},
 			exit.CodeFailed,
 		},
 		"inconclusive": {
 			"fff" + all[3:],
 			option.OnFail,
-			eval.GateRule{Verdict: eval.Inconclusive, Why: "pass -0.050, margin 0.05"},
+			journal.GateRule{Verdict: eval.Inconclusive, Why: "pass -0.050, margin 0.05"},
 			exit.CodeInconclusive,
 		},
 		"inconclusive, a warning": {
 			"fff" + all[3:],
 			option.OnWarn,
-			eval.GateRule{Verdict: eval.Inconclusive, Standing: option.RuleWarned, Why: "pass -0.050, margin 0.05"},
+			journal.GateRule{Verdict: eval.Inconclusive, Standing: journal.RuleWarned, Why: "pass -0.050, margin 0.05"},
 			exit.CodeOK,
 		},
 		"inconclusive, not a word": {
 			"fff" + all[3:],
 			option.OnPass,
-			eval.GateRule{Verdict: eval.Inconclusive, Standing: option.RuleHolds, Why: "pass -0.050, margin 0.05"},
+			journal.GateRule{Verdict: eval.Inconclusive, Standing: journal.RuleHolds, Why: "pass -0.050, margin 0.05"},
 			exit.CodeOK,
 		},
 	} {

@@ -185,7 +185,7 @@ func raceIn(d *journal.Document, suite string) map[string]int {
 
 // best applies the rule about the arm that must be among the best.
 func (r *rulings) best(rule *eval.BestRule) {
-	g := eval.GateRule{Suite: r.suite.Name, Name: "best", Arm: rule.Arm, Limit: rule.Alpha}
+	g := journal.GateRule{Suite: r.suite.Name, Name: "best", Arm: rule.Arm, Limit: rule.Alpha}
 	code := exit.CodeIncomplete
 	all, err := Rank(r.doc, RankBy{Suite: r.suite.Name, Metric: rule.Metric, Alpha: rule.Alpha})
 	switch {
@@ -203,7 +203,7 @@ func (r *rulings) best(rule *eval.BestRule) {
 		g.Why = fmt.Sprintf("it is one of %d arms that may be the best: %s", len(all[0].Best), few(all[0].Best))
 	default:
 		g.Verdict = eval.NotWorse
-		g.Standing = option.RuleHolds
+		g.Standing = journal.RuleHolds
 		code = exit.CodeOK
 		g.Why = "the best is " + oneOf(all[0].Best)
 	}

@@ -18,7 +18,7 @@ import (
 func Apply(d *journal.Document) {
 	comparison, notCompared := withBaseline(d)
 	var ranked []ranking.Ranking
-	g := eval.Gate{Rules: []eval.GateRule{}}
+	g := journal.Gate{Rules: []journal.GateRule{}}
 	var codes []int
 	for i := range d.Summary.Suites {
 		if d.Run.Plan.Shard != nil { // merging applies it
@@ -60,13 +60,13 @@ func Apply(d *journal.Document) {
 }
 
 // lostSuites are the suites that only the baseline has; no suite of the run has a rule about them.
-func lostSuites(d *journal.Document, c *compare.Comparison) (out []eval.GateRule) {
+func lostSuites(d *journal.Document, c *compare.Comparison) (out []journal.GateRule) {
 	if c == nil || d.Run.Plan.Shard != nil {
 		return nil
 	}
 	for i := range c.Arms {
 		if a := &c.Arms[i]; !hasSuite(d, a.Suite) {
-			out = append(out, eval.GateRule{Suite: a.Suite, Name: "baseline", Arm: a.HeadArm, Verdict: a.Verdict, Why: a.Why})
+			out = append(out, journal.GateRule{Suite: a.Suite, Name: "baseline", Arm: a.HeadArm, Verdict: a.Verdict, Why: a.Why})
 		}
 	}
 	return out
@@ -96,7 +96,7 @@ func withoutGate(c eval.Counts) int {
 type rulings struct {
 	doc   *journal.Document
 	suite *journal.SuiteSummary
-	rules []eval.GateRule
+	rules []journal.GateRule
 	codes []int
 	// ranked is the ranking of the suite, where a rule is about it
 	ranked []ranking.Ranking
@@ -107,7 +107,7 @@ const slack = 1e-12
 
 // rule adds one that was applied. Without a value there was nothing to apply it to: the run is not complete.
 func (r *rulings) rule(name, arm string, value *float64, limit float64, holds bool) {
-	rule := eval.GateRule{
+	rule := journal.GateRule{
 		Suite: r.suite.Name,
 		Name:  name,
 		Arm:   arm,
@@ -120,19 +120,19 @@ func (r *rulings) rule(name, arm string, value *float64, limit float64, holds bo
 	case !holds:
 		r.codes = append(r.codes, exit.CodeFailed)
 	default:
-		rule.Standing = option.RuleHolds
+		rule.Standing = journal.RuleHolds
 	}
 	r.rules = append(r.rules, rule)
 }
 
 // atMost adds a rule with an upper limit of a share of the trials that ran. Without any, it holds.
 func (r *rulings) atMost(name string, n int, limit float64, broken int) {
-	rule := eval.GateRule{Suite: r.suite.Name, Name: name, Limit: limit, Standing: option.RuleHolds}
+	rule := journal.GateRule{Suite: r.suite.Name, Name: name, Limit: limit, Standing: journal.RuleHolds}
 	if answers := r.suite.Gated.Ran(); answers > 0 {
 		share := float64(n) / float64(answers)
 		rule.Value = &share
 		if share > limit+slack {
-			rule.Standing = option.RuleBroken
+			rule.Standing = journal.RuleBroken
 			r.codes = append(r.codes, broken)
 		}
 	}
@@ -188,7 +188,7 @@ func optional(v float64, ok bool) (*float64, func(func(float64) bool) bool) {
 // baseline adds the verdicts of the comparison, one for each arm.
 func (r *rulings) baseline(rule *eval.BaselineRule, c *compare.Comparison) {
 	add := func(arm string, v eval.Verdict, why string, onInconclusive option.OnInconclusive) {
-		r.rules = append(r.rules, eval.GateRule{
+		r.rules = append(r.rules, journal.GateRule{
 			Suite: r.suite.Name, Name: "baseline", Arm: arm, Limit: rule.Metrics[0].Margin, Verdict: v, Why: why,
 			Standing: standingOf(v, onInconclusive),
 		})
@@ -215,14 +215,14 @@ func (r *rulings) baseline(rule *eval.BaselineRule, c *compare.Comparison) {
 }
 
 // standingOf is what a verdict makes of its rule.
-func standingOf(v eval.Verdict, onInconclusive option.OnInconclusive) option.RuleStanding {
+func standingOf(v eval.Verdict, onInconclusive option.OnInconclusive) journal.RuleStanding {
 	switch {
 	case !holdsUp(v, onInconclusive):
-		return option.RuleBroken
+		return journal.RuleBroken
 	case v == eval.Inconclusive && onInconclusive == option.OnWarn:
-		return option.RuleWarned
+		return journal.RuleWarned
 	}
-	return option.RuleHolds
+	return journal.RuleHolds
 }
 
 // advisory reports whether an arm is undecided for nothing but too few cases for a ratio, which the gate accepts.

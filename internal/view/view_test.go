@@ -170,7 +170,7 @@ func TestThePageGetsTheRunBlockByBlock(t *testing.T) {
 	head := data[struct {
 		Title   string
 		Summary struct{ Trials int }
-		Gate    eval.Gate
+		Gate    journal.Gate
 	}](t, s, at+"data/head")
 	if head.Title != "s" || head.Summary.Trials != 3 || head.Gate.Exit != 1 {
 		t.Errorf("%+v, want the title s, 3 trials and exit 1", head)
