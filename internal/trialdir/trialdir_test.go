@@ -14,7 +14,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// working is the program of a suite, with a workspace of one file of which it keeps copies, and workspaces below a run directory.
+// working is the program of a suite with a workspace of one file, whose copies it keeps as `keep` says. Workspaces are below
+// a run directory.
 func working(t *testing.T, keep string) (*Folders, *suite.Program) {
 	t.Helper()
 	dir := t.TempDir()
