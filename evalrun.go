@@ -274,8 +274,8 @@ type Result struct {
 	// Exit is the exit code of the command: 0 the gate holds, 1 it does not, 3 it cannot be decided. 4 means that the
 	// run is incomplete, 130 or 143 that a signal ended it. Without a gate, failed trials give 1 and errors 4.
 	Exit int
-	// Verdict says in one line what Exit means.
-	Verdict string
+	// Headline says in one line how the run ended.
+	Headline string
 	// Counts are the outcomes of the trials.
 	Counts eval.Counts
 	// End is the last line of the run file; nil when it could not be written.

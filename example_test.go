@@ -64,7 +64,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(result.Verdict)
+	fmt.Println(result.Headline)
 	// Output:
 	// japan fail
 	// FAIL: 1 trial failed (exit 1)

@@ -180,7 +180,7 @@ func (j *Job) report(in rundir.Dir, doc *journal.Document) (*Result, error) {
 		Dir:     rundir.At("").Abs(doc.Dir),
 		Name:    doc.Dir,
 		Exit:    doc.Gate().Exit,
-		Verdict: overview.HeadlineOf(doc).String(),
+		Headline: overview.HeadlineOf(doc).String(),
 		Counts:  doc.Summary.Counts,
 		End:     doc.End,
 		part:    j.part,

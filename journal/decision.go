@@ -7,14 +7,14 @@ import (
 
 // Decision is what a run came to by the rules of its suites.
 type Decision struct {
-	Gate       Gate                // the verdict of the rules
+	Gate       Gate                // what the rules came to
 	Comparison *compare.Comparison // with the baseline of the gate; nil when there is none
 	Ranking    []ranking.Ranking   // of the arms of suites whose gate or race is about the best arm
 	// NotCompared says that a gate has a baseline, and that --no-baseline was given. There is no Comparison then.
 	NotCompared bool
 }
 
-// Gate is the verdict of the rules; nil when no gate was applied.
+// Gate is what the rules came to; nil when no gate was applied.
 func (d *Document) Gate() *Gate {
 	if d.Decision == nil {
 		return nil

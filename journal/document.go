@@ -26,7 +26,7 @@ type Document struct {
 	End *eval.End // nil: the run was killed, or is still running
 
 	// Decision is what the gate, the baseline and the ranking came to. The caller that applies the rules fills it in, as
-	// evalrun.Report and evalrun.Result.Open do. nil means that no gate was applied: there is no verdict, and reports say so.
+	// evalrun.Report and evalrun.Result.Open do. nil means that no gate was applied, and reports say so.
 	Decision *Decision
 
 	Summary Summary

@@ -7,7 +7,7 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// Gate is the verdict on a run by the rules of its suites.
+// Gate is what the rules of the suites of a run came to.
 type Gate struct {
 	Exit  int        `json:"exit"`
 	Rules []GateRule `json:"rules"`

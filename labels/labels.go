@@ -1,4 +1,4 @@
-// Package labels keeps people's verdicts on answers: pass or fail, and a comment. Each suite has one file,
+// Package labels keeps what people say of answers: pass or fail, and a comment. Each suite has one file,
 // SUITE.labels.jsonl in the folder where evalrun works, with one label per line. People commit and review
 // this file, so lines are only added. A person's last line about an answer counts.
 //

@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// JUnitGate writes what JUnit writes, with the gate's verdict. On an arm whose rules all hold, a case that failed
+// JUnitGate writes what JUnit writes, with what the gate came to. On an arm whose rules all hold, a case that failed
 // or could not be scored is marked as skipped. CI systems turn red for one failed case, but a gate may accept
 // some.
 func JUnitGate(w io.Writer, d *journal.Document, o Options) error {

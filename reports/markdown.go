@@ -29,7 +29,7 @@ const (
 	maxMdBlock    = 2500
 )
 
-// Markdown writes the run for a pull request or a step summary: the verdict, the gate, a line per arm, and what
+// Markdown writes the run for a pull request or a step summary: the headline, the gate, a line per arm, and what
 // got worse against the baseline. The failed cases follow, each folded with its reasons and answers. It has at
 // most 60,000 characters, and says what it leaves out.
 //
@@ -90,7 +90,7 @@ func (m *markdown) missing(n int, noun string) {
 
 func (m *markdown) head(links []Link) {
 	d, c := m.d, m.d.Summary.Counts
-	m.add("## evalrun: %s\n\n", mdVerdict(d))
+	m.add("## evalrun: %s\n\n", mdHeadline(d))
 	m.links(links)
 	var names []string
 	for i := range d.Run.Suites {
@@ -121,8 +121,8 @@ func (m *markdown) head(links []Link) {
 	}
 }
 
-// mdVerdict is the verdict in the headline.
-func mdVerdict(d *journal.Document) string {
+// mdHeadline is the word of the headline.
+func mdHeadline(d *journal.Document) string {
 	words := map[int]string{0: "passed", 1: "failed", 3: "cannot tell yet", 4: "incomplete", 130: "interrupted", 143: "interrupted"}
 	if d.Gate() == nil || d.Gate().Exit == 0 && d.Run.Plan.Shard != nil {
 		return "no verdict"

@@ -18,7 +18,7 @@ type Options struct {
 	Width   int  // columns of the terminal; 0: 100
 	Color   bool // use ANSI colours, if the format has any
 	Verbose bool // add arms, all cases and settings to a table
-	Quiet   bool // reduce a table on standard output to one line, the verdict; those in files stay
+	Quiet   bool // reduce a table on standard output to one line, the headline; those in files stay
 
 	Folder string   // absolute working folder; a table shows files below it as relative
 	Latest bool     // `latest` names the run, so that a table need not give its id
@@ -41,12 +41,12 @@ type Format struct {
 // Formats lists all formats.
 func Formats() []Format {
 	return []Format{
-		{"table", "for people: suites, failures by reason, what to run next, verdict; with -v arms and cases", Table, "", false},
+		{"table", "for people: suites, failures by reason, what to run next, how it ended; with -v arms and cases", Table, "", false},
 		{"json", "for programs: everything in one JSON object", JSON, "", false},
 		{"jsonl", "for programs: one trial a line", JSONLines, "", false},
 		{"junit", "for continuous integration: JUnit XML", JUnit, "xml", true},
 		{"junit-gate", "the same, where cases that the gate accepts are skipped instead of failed", JUnitGate, "", true},
-		{"markdown", "for a pull request or a step summary: verdict, arms, what failed", Markdown, "md", true},
+		{"markdown", "for a pull request or a step summary: how it ended, arms, what failed", Markdown, "md", true},
 		{"github", "for GitHub Actions: annotations at the suite's lines", GitHub, "", false},
 		{"csv", "for spreadsheets: one trial a line", CSV, "", true},
 		{"html", "for people: one page for the browser, which needs no network", HTML, "", false},

@@ -26,7 +26,7 @@ type table struct {
 
 // Table writes the run for people. It begins with what a reader must know before trusting a number, and a line per
 // suite. Then come failures and errors, grouped by reason, and what decided against the run. It ends with the
-// run's location, the next command, and the verdict as the last line. A verbose table adds arms, cases, slow and
+// run's location, the next command, and the headline as the last line. A verbose table adds arms, cases, slow and
 // costly trials, cost and settings. A quiet one is only the last line.
 func Table(w io.Writer, d *journal.Document, o Options) error {
 	if o.Width <= 0 {

@@ -177,7 +177,7 @@ func (t *table) where() {
 	t.out.WriteString(strings.Join(files, separator) + "\n")
 }
 
-// summary is the verdict on one line, with as many details as fit.
+// summary is the headline on one line, with as many details as fit.
 func (t *table) summary() {
 	f := overview.HeadlineOf(t.d)
 	end := ""

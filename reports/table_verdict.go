@@ -102,7 +102,7 @@ func briefs(c *compare.Comparison) []string {
 	return out
 }
 
-// maxBriefs is the most arms next to the verdict; all of them are listed below.
+// maxBriefs is the most arms next to the headline; all of them are listed below.
 const maxBriefs = 3
 
 // strong colours a text in bold.

@@ -7,13 +7,13 @@ import (
 	"github.com/evalrun/evalrun/scorers"
 )
 
-// KeepsSnapshots reports whether a scorer of the trial compares the answer with one that was accepted.
-func (t *Planned) KeepsSnapshots() bool {
+// ComparesSnapshots reports whether a scorer of the trial compares the answer with one that was accepted.
+func (t *Planned) ComparesSnapshots() bool {
 	return slices.ContainsFunc(t.scorers, func(s *scorers.Compiled) bool { return len(s.Snapshots()) > 0 })
 }
 
-// Snapshots are the parts of a recorded answer that snapshot scorers compare.
-func (t *Planned) Snapshots(earlier *eval.Result) ([]scorers.Snapshot, error) {
+// SnapshotChecks are the parts of a recorded answer that snapshot scorers compare.
+func (t *Planned) SnapshotChecks(earlier *eval.Result) ([]scorers.SnapshotCheck, error) {
 	a := &scoring{trial: t, result: eval.Result{Trial: t.Trial}}
 	a.recorded(earlier)
 	for _, s := range t.scorers {
@@ -24,5 +24,5 @@ func (t *Planned) Snapshots(earlier *eval.Result) ([]scorers.Snapshot, error) {
 			return nil, err
 		}
 	}
-	return a.answer.Context.Snapshots, nil
+	return a.answer.Context.SnapshotChecks, nil
 }

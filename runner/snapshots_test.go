@@ -34,9 +34,9 @@ func TestSnapshotsChangeOnlyTheScorersOfTheirArm(t *testing.T) {
 		expect.OK(t, diags.Err())
 		var out []string
 		for trial := range runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1").Trials() {
-			expect.Same(t, runner.Describe(&trial.Trial), trial.KeepsSnapshots(), trial.Case == "c")
+			expect.Same(t, runner.Describe(&trial.Trial), trial.ComparesSnapshots(), trial.Case == "c")
 			out = append(out, trial.ScorersHash)
-			seen, err := trial.Snapshots(&eval.Result{Response: &eval.Response{Candidates: []eval.Candidate{{Text: "yx"}}}})
+			seen, err := trial.SnapshotChecks(&eval.Result{Response: &eval.Response{Candidates: []eval.Candidate{{Text: "yx"}}}})
 			var names []string
 			for _, one := range seen {
 				names = append(names, one.File)

@@ -17,14 +17,14 @@ type Context struct {
 	Workspace string
 	// Keys are environment variables that hold keys; programs do not get them.
 	Keys []string
-	// Snapshots are recorded by snapshot scorers.
-	Snapshots []Snapshot
+	// SnapshotChecks are recorded by snapshot scorers.
+	SnapshotChecks []SnapshotCheck
 	// Abandoned is closed when the run stops waiting for the score; nil when it always waits.
 	Abandoned <-chan struct{}
 }
 
-// Snapshot is an answer that a snapshot scorer compared. Blocked answers and those without text are left out.
-type Snapshot struct {
+// SnapshotCheck is an answer that a snapshot scorer compared. Blocked answers and those without text are left out.
+type SnapshotCheck struct {
 	File   string // relative to the suite's folder
 	Want   string // expected text
 	Exists bool   // whether there is an expected text

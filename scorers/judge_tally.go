@@ -126,7 +126,7 @@ func usefulTally() tallyReply {
 
 // useful is the average precision of the contexts in order.
 func (p *posed) useful(fields jsonObject, r *eval.Ruling) *badReply {
-	inOrder, bad := p.verdicts(fields)
+	inOrder, bad := p.usefulness(fields)
 	if bad != nil {
 		return bad
 	}
@@ -140,8 +140,8 @@ func (p *posed) useful(fields jsonObject, r *eval.Ruling) *badReply {
 	return nil
 }
 
-// verdicts are the verdicts on all contexts in order.
-func (p *posed) verdicts(fields jsonObject) ([]bool, *badReply) {
+// usefulness says of all contexts, in their order, whether they are useful.
+func (p *posed) usefulness(fields jsonObject) ([]bool, *badReply) {
 	all, bad := fields.objects("verdicts", contextPart, "useful")
 	if bad != nil {
 		return nil, bad

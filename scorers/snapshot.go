@@ -55,21 +55,21 @@ func (c snapshotScorer) Score(a *Answer) Finding {
 	}
 	trial := a.Context.Trial
 	trial.Suite = c.home.Name // an earlier version may have another suite name
-	s := Snapshot{File: suite.ExpectedFile(c.named, &trial), Got: regular.PlainLines(a.Candidate.Text)}
+	s := SnapshotCheck{File: suite.ExpectedFile(c.named, &trial), Got: regular.PlainLines(a.Candidate.Text)}
 	s.Want, s.Exists = c.home.Expected(s.File)
 	s.Folded = c.fold.text(s.Got)
 	s.Same = s.Exists && s.Folded == c.fold.text(s.Want)
 	acceptable := !blank.Is(s.Got) && a.Candidate.Block() == ""
 	switch {
 	case acceptable:
-		a.Context.Snapshots = append(a.Context.Snapshots, s)
+		a.Context.SnapshotChecks = append(a.Context.SnapshotChecks, s)
 	case !s.Exists:
 		return Unscored("there is no expected answer yet, and this one cannot be: it is empty or was blocked")
 	}
 	return s.finding(c.fold)
 }
 
-func (s *Snapshot) finding(f fold) Finding {
+func (s *SnapshotCheck) finding(f fold) Finding {
 	switch {
 	case !s.Exists:
 		return Unscored("%s: `evalrun accept RUN` writes it", eval.NothingAccepted)

@@ -157,7 +157,7 @@ func TestSnapshotsAreGathered(t *testing.T) {
 				t.Error(err)
 			}
 			got := ""
-			for _, one := range c.a.Context.Snapshots {
+			for _, one := range c.a.Context.SnapshotChecks {
 				got += one.File + ": " + one.Got
 				if one.Same {
 					got += " (same)"

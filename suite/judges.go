@@ -13,7 +13,7 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// Judge is a model that gives verdicts on answers for scorers. It is not under test.
+// Judge is a model that rules on answers for scorers. It is not under test.
 type Judge struct {
 	Name     string
 	Model    ConfiguredModel

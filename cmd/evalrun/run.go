@@ -91,7 +91,7 @@ func (a *app) runCommand() *cobra.Command {
 
 // quietFlags say how much is printed.
 func quietFlags(fs *pflag.FlagSet, o *runOptions) {
-	fs.BoolVarP(&o.quiet, "quiet", "q", false, "print the verdict alone, in one line")
+	fs.BoolVarP(&o.quiet, "quiet", "q", false, "print one line alone: how the run ended")
 	fs.BoolVarP(&o.verbose, "verbose", "v", false, "report each trial and retry as it ends, and print arms, cases and settings")
 }
 
@@ -184,7 +184,7 @@ func (s *shown) event(e evalrun.Event) {
 		s.Finish()
 	case evalrun.RunWritten: // a signal ends what follows as usual
 		s.release()
-	case evalrun.ReportsDue: // so that the verdict is the last line
+	case evalrun.ReportsDue: // so that the headline is the last line
 		s.begin(e.Run)
 	case evalrun.Problem:
 		s.app.explain(e.Err)
@@ -234,7 +234,7 @@ func (a *app) ended(r *evalrun.Result, err error, o runOptions) error {
 			fmt.Fprintln(a.err, line)
 		}
 	case r.Exit != exit.CodeOK:
-		fmt.Fprintf(a.err, "evalrun: %s\n", r.Verdict)
+		fmt.Fprintf(a.err, "evalrun: %s\n", r.Headline)
 	}
 	return exitWith(r.Exit)
 }

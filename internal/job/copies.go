@@ -30,13 +30,13 @@ func LoadCopies(of *journal.Document, options Options, getenv func(string) strin
 	}
 	services := l.projectServices(suite.Options{Getenv: getenv, AllowEnv: options.AllowEnv, Can: dialect.Can})
 	for i, recorded := range of.Run.Suites {
-		snapshot, err := os.OpenRoot(filepath.Join(filepath.Dir(of.Path()), filepath.FromSlash(CopyDir(i))))
+		copies, err := os.OpenRoot(filepath.Join(filepath.Dir(of.Path()), filepath.FromSlash(CopyDir(i))))
 		if err != nil {
 			return nil, exit.BadInput(
 				"%s has no copy of its suite, which names the judge: name one with --suite FILE", of.Run.ID,
 			)
 		}
-		files := layers.Overlay{regular.FS(snapshot)}
+		files := layers.Overlay{regular.FS(copies)}
 		if folder, err := os.OpenRoot(recorded.Dir); recorded.Dir != "" && err == nil {
 			files = append(files, regular.FS(folder))
 		}

@@ -116,7 +116,7 @@ func (r *Resumption) earlierAtStart(l *Loaded, i int, opts suite.Options) (*suit
 	if err != nil || file != one.File {
 		return nil, err
 	}
-	snapshot, err := os.OpenRoot(filepath.Join(r.Dir, filepath.FromSlash(earlierDir(i))))
+	copies, err := os.OpenRoot(filepath.Join(r.Dir, filepath.FromSlash(earlierDir(i))))
 	if err != nil {
 		return nil, exit.BadInput(
 			"the run cannot be resumed: its copy of the version %s of %s is gone: %w", ref, one.Name, err,
@@ -132,8 +132,8 @@ func (r *Resumption) earlierAtStart(l *Loaded, i int, opts suite.Options) (*suit
 			Filtered: !r.Options.Untrusted && (r.trust || signed(r.doc, l.Getenv)),
 		},
 	}
-	opts.Expected = regular.FS(snapshot)
-	s, err := l.loadEarlier(layers.Overlay{regular.FS(snapshot), v.git}, v, opts)
+	opts.Expected = regular.FS(copies)
+	s, err := l.loadEarlier(layers.Overlay{regular.FS(copies), v.git}, v, opts)
 	if err == nil && one.EarlierHash != "" && s.Hash() != one.EarlierHash && !r.untrusted {
 		err = exit.BadInput(
 			"the run cannot be resumed: its copy of the version %s of %s is not the one with which it began", ref, one.Name,

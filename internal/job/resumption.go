@@ -201,11 +201,11 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 	l := NoSuites(r.Options, getenv)
 	services := l.projectServices(suite.Options{Getenv: getenv, AllowEnv: r.Options.AllowEnv, Can: dialect.Can})
 	for i, recorded := range r.doc.Run.Suites {
-		snapshot, err := os.OpenRoot(filepath.Join(r.Dir, filepath.FromSlash(CopyDir(i))))
+		copies, err := os.OpenRoot(filepath.Join(r.Dir, filepath.FromSlash(CopyDir(i))))
 		if err != nil {
 			return nil, exit.BadInput("the run cannot be resumed: its copy of the suite %s is gone: %w", recorded.Name, err)
 		}
-		files := layers.Overlay{regular.FS(snapshot)}
+		files := layers.Overlay{regular.FS(copies)}
 		if folder, err := os.OpenRoot(recorded.Dir); recorded.Dir != "" && err == nil {
 			files = append(files, regular.FS(folder))
 		}
@@ -226,7 +226,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 			return nil, err
 		}
 		opts.Dir = recorded.Dir
-		opts.Expected = regular.FS(snapshot)
+		opts.Expected = regular.FS(copies)
 		s := l.take(files, filepath.Base(recorded.Copy), recorded.File, opts)
 		switch changed := !l.Diags.HasErrors() && s.Hash() != recorded.Hash; {
 		case changed && !s.KeepsData():

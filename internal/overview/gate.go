@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// NotApplied says why a run without a gate has no verdict.
+// NotApplied says why no gate was applied to a run.
 const NotApplied = "the gate was not applied"
 
 // Rules returns the rules of the applied gate; none without a gate.
@@ -28,7 +28,7 @@ func HasPassed(d *journal.Document) bool { return d.Gate() != nil && d.Gate().Ex
 // cases report each as one more failed case.
 //
 // If no gate was applied, each suite with a gate has such a case. Otherwise readers of cases would see only
-// green ones, and take that for a verdict.
+// green ones, and take that for a pass.
 type GateCases struct {
 	rules []journal.GateRule
 	arms  []string // by rule

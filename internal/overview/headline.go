@@ -15,13 +15,13 @@ type Headline struct {
 	Outcome   eval.Outcome
 }
 
-// String returns the verdict on one line.
+// String returns the headline on one line.
 func (h Headline) String() string { return h.Word + ": " + h.Why }
 
-// NoVerdict is the word for a run without a verdict.
+// NoVerdict is the word for a run to which no gate was applied.
 const NoVerdict = "NO VERDICT"
 
-// HeadlineOf returns the verdict on a run.
+// HeadlineOf returns the headline of a run.
 func HeadlineOf(d *journal.Document) Headline {
 	if d.Running {
 		return Headline{"NO VERDICT YET", "the run is still in progress", eval.Skip}

@@ -186,7 +186,7 @@ type giver struct {
 
 // answerVariant is a distinct answer and its count.
 type answerVariant struct {
-	scorers.Snapshot
+	scorers.SnapshotCheck
 	times int
 }
 
@@ -194,7 +194,7 @@ type answerVariant struct {
 // an earlier version of the suite (--interleave), which are not to be accepted.
 func (g *gathering) take(t *runner.Planned) error {
 	earlier := t.Arm != t.Target+"/"+t.Prompt
-	if earlier || !t.KeepsSnapshots() {
+	if earlier || !t.ComparesSnapshots() {
 		return nil
 	}
 	name := selection.ArmCaseOf(t.Suite, t.Case, t.Arm)
@@ -212,7 +212,7 @@ func (g *gathering) take(t *runner.Planned) error {
 	case r.Response == nil || r.Error != nil && !r.Error.Kind.IsUnscored():
 		return nil
 	}
-	seen, err := t.Snapshots(r)
+	seen, err := t.SnapshotChecks(r)
 	for _, s := range seen {
 		g.out.Compared++
 		g.file(t.Suite, &s).add(name, s)
@@ -221,7 +221,7 @@ func (g *gathering) take(t *runner.Planned) error {
 }
 
 // file returns the keptFile with which an answer is compared.
-func (g *gathering) file(suiteName string, s *scorers.Snapshot) *keptFile {
+func (g *gathering) file(suiteName string, s *scorers.SnapshotCheck) *keptFile {
 	key := [2]string{suiteName, s.File}
 	one := g.files[key]
 	if one == nil {
@@ -232,7 +232,7 @@ func (g *gathering) file(suiteName string, s *scorers.Snapshot) *keptFile {
 	return one
 }
 
-func (k *keptFile) add(name selection.ArmCase, s scorers.Snapshot) {
+func (k *keptFile) add(name selection.ArmCase, s scorers.SnapshotCheck) {
 	last := len(k.sources) - 1 // repeats of a case are adjacent
 	if last < 0 || k.sources[last].ArmCase != name {
 		k.sources = append(k.sources, &giver{ArmCase: name})
@@ -242,7 +242,7 @@ func (k *keptFile) add(name selection.ArmCase, s scorers.Snapshot) {
 	j := slices.IndexFunc(a.given, func(v *answerVariant) bool { return v.Folded == s.Folded })
 	if j < 0 {
 		j = len(a.given)
-		a.given = append(a.given, &answerVariant{Snapshot: s})
+		a.given = append(a.given, &answerVariant{SnapshotCheck: s})
 	}
 	a.given[j].times++
 }

@@ -18,7 +18,7 @@ import (
 // given are answers of a case, in the order in which they came.
 func given(k *keptFile, caseName string, answers ...string) {
 	for _, text := range answers {
-		k.add(selection.ArmCaseOf("s", caseName, "t/p"), scorers.Snapshot{
+		k.add(selection.ArmCaseOf("s", caseName, "t/p"), scorers.SnapshotCheck{
 			Got: text, Folded: strings.ToLower(text), Same: strings.EqualFold(text, k.was),
 		})
 	}

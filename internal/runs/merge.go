@@ -95,11 +95,11 @@ func merge(at rundir.Dir, names []string, out string, getenv func(string) string
 	if dir, err = at.Make(out, run.ID); err != nil {
 		return "", err
 	}
-	snapshots, err := copied(filepath.Join(shards[0].Dir, "suites"))
+	copies, err := copied(filepath.Join(shards[0].Dir, "suites"))
 	if err != nil {
 		return "", exit.BadInput("the suites of %s cannot be read: %w", names[0], err)
 	}
-	run.Copies, run.Signature = journal.CopiesOf(snapshots), ""
+	run.Copies, run.Signature = journal.CopiesOf(copies), ""
 	keys, err := trust.Load(getenv)
 	if err != nil {
 		return "", exit.BadInput("%w", err)
@@ -109,7 +109,7 @@ func merge(at rundir.Dir, names []string, out string, getenv func(string) string
 			return "", exit.BadInput("the run directory cannot be made: %w", err)
 		}
 	}
-	w, err := journal.CreateWhole(dir, run, snapshots) // killing the merge must leave nothing that looks like a run
+	w, err := journal.CreateWhole(dir, run, copies) // killing the merge must leave nothing that looks like a run
 	if err != nil {
 		return "", exit.BadInput("the run directory cannot be made: %w", err)
 	}

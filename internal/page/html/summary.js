@@ -26,8 +26,8 @@ function rulesOf(head) {
   return head.gate ? head.gate.rules : [];
 }
 
-// verdictOf says in words what the exit code means.
-function verdictOf(head) {
+// headlineOf says in words what the exit code means.
+function headlineOf(head) {
   const rules = rulesOf(head).length > 0, broken = rulesOf(head).filter(r => !r.holds).length;
   if (head.running) return ['skip', 'Still running'];
   if (!head.gate) return ['skip', 'No verdict'];
@@ -49,7 +49,7 @@ function servicesOf(run) {
 }
 
 function drawVerdict(head) {
-  const [tone, words] = verdictOf(head), s = head.summary, broken = rulesOf(head).filter(r => !r.holds).length;
+  const [tone, words] = headlineOf(head), s = head.summary, broken = rulesOf(head).filter(r => !r.holds).length;
   const took = new Date(head.run.finishedAt) - new Date(head.run.startedAt); // not a number where the file has no times
   const service = head.run.emulator ? 'emulator' : servicesOf(head.run) || ((head.run.plan.targets || []).some(t => t.app) ? '' : 'not recorded');
   const facts = [
