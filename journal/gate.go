@@ -14,17 +14,32 @@ type Gate struct {
 }
 
 // GateRule is one rule applied to one arm, or to a suite as a whole when Arm is empty.
-// Value is nil when there was nothing to apply it to.
 type GateRule struct {
 	Suite    string
 	Name     string
 	Arm      string
-	Value    *float64
+	Found    RuleFinding // nil when there was nothing to apply the rule to
 	Limit    float64
 	Standing RuleStanding
-	// Verdict of a comparison with a baseline, instead of Value.
-	Verdict eval.Verdict
-	Why     string
+	Why      string
+}
+
+// RuleFinding is what a rule was applied to: a RuleValue or a RuleVerdict.
+type RuleFinding interface{ isRuleFinding() }
+
+// RuleValue is the value that a rule limits, such as a pass rate.
+type RuleValue float64
+
+// RuleVerdict is the verdict of a comparison or a ranking.
+type RuleVerdict eval.Verdict
+
+func (RuleValue) isRuleFinding()   {}
+func (RuleVerdict) isRuleFinding() {}
+
+// Verdict is that of a comparison or a ranking, "" for a rule about a value.
+func (r *GateRule) Verdict() eval.Verdict {
+	verdict, _ := r.Found.(RuleVerdict)
+	return eval.Verdict(verdict)
 }
 
 // writtenGateRule is a GateRule in JSON, which has two booleans for the standing.
@@ -42,16 +57,27 @@ type writtenGateRule struct {
 
 // MarshalJSON writes the keys of all versions.
 func (r GateRule) MarshalJSON() ([]byte, error) {
-	return wirejson.Marshal(writtenGateRule{
-		r.Suite, r.Name, r.Arm, r.Value, r.Limit, r.Standing.Holds(), r.Verdict, r.Why, r.Standing == RuleWarned,
-	})
+	w := writtenGateRule{
+		Suite: r.Suite, Name: r.Name, Arm: r.Arm, Limit: r.Limit, Why: r.Why,
+		Verdict: r.Verdict(), Holds: r.Standing.Holds(), Warned: r.Standing == RuleWarned,
+	}
+	if value, ok := r.Found.(RuleValue); ok {
+		w.Value = new(float64(value))
+	}
+	return wirejson.Marshal(w)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (r *GateRule) UnmarshalJSON(data []byte) error {
 	var w writtenGateRule
 	err := json.Unmarshal(data, &w)
-	*r = GateRule{Suite: w.Suite, Name: w.Name, Arm: w.Arm, Value: w.Value, Limit: w.Limit, Verdict: w.Verdict, Why: w.Why}
+	*r = GateRule{Suite: w.Suite, Name: w.Name, Arm: w.Arm, Limit: w.Limit, Why: w.Why}
+	switch {
+	case w.Verdict != "":
+		r.Found = RuleVerdict(w.Verdict)
+	case w.Value != nil:
+		r.Found = RuleValue(*w.Value)
+	}
 	switch {
 	case w.Holds && w.Warned:
 		r.Standing = RuleWarned

@@ -35,7 +35,8 @@ func TestAGateReadsBack(t *testing.T) {
 	t.Parallel()
 	const odd = "text <&>\"\\\n\u2028é日本👍🏽"
 	want := Gate{Exit: 3, Rules: []GateRule{
-		{Suite: odd, Name: odd + "n", Arm: odd + "a", Value: new(0.25), Limit: 1e-9, Standing: RuleWarned, Verdict: odd + "v", Why: odd + "w"},
+		{Suite: odd, Name: odd + "n", Arm: odd + "a", Found: RuleValue(0.25), Limit: 1e-9, Standing: RuleWarned, Why: odd + "w"},
+		{Suite: "s", Name: "baseline", Found: RuleVerdict(odd + "v")},
 		{Suite: "s", Limit: 0.5},
 		{Standing: RuleHolds, Why: "w"},
 	}}

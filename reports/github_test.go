@@ -55,7 +55,7 @@ func TestGitHubAnnotationsAreEscaped(t *testing.T) {
 	d.Decision.Gate = journal.Gate{
 		Exit: 1,
 		Rules: []journal.GateRule{
-			{Suite: "s", Name: "passRate", Arm: "a/b", Value: new(0.0), Limit: 1},
+			{Suite: "s", Name: "passRate", Arm: "a/b", Found: journal.RuleValue(0.0), Limit: 1},
 			{Suite: "s", Name: "errors", Standing: journal.RuleHolds},
 		},
 	}

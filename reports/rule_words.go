@@ -25,18 +25,18 @@ func ruleWords(r journal.GateRule) string {
 		where += " on " + r.Arm
 	}
 	if r.Name == "best" {
-		return fmt.Sprintf("%s: %s: %s", where, cmp.Or(bestWords[r.Verdict], "NO RANKING"), r.Why)
+		return fmt.Sprintf("%s: %s: %s", where, cmp.Or(bestWords[r.Verdict()], "NO RANKING"), r.Why)
 	}
-	if r.Verdict != "" {
-		text := fmt.Sprintf("%s: %s against the baseline", where, verdictWords[r.Verdict])
+	if r.Verdict() != "" {
+		text := fmt.Sprintf("%s: %s against the baseline", where, verdictWords[r.Verdict()])
 		if r.Why != "" {
 			text += ": " + r.Why
 		}
 		return text
 	}
 	found := "nothing could be judged"
-	if r.Value != nil {
-		found = fmt.Sprintf("it is %.4g", *r.Value)
+	if value, ok := r.Found.(journal.RuleValue); ok {
+		found = fmt.Sprintf("it is %.4g", value)
 	}
 	return fmt.Sprintf("%s: %s %s %.4g; %s", where, r.Name, bound, r.Limit, found)
 }

@@ -11,7 +11,7 @@ import (
 // verdictLines are what a reader must know next to the verdict of a rule about a baseline: the compared cases, and
 // the figures of each metric. Other rules have none.
 func verdictLines(d *journal.Document, r *journal.GateRule) []string {
-	if r.Verdict == "" || d.Comparison() == nil {
+	if r.Verdict() == "" || d.Comparison() == nil {
 		return nil
 	}
 	var out []string

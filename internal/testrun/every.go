@@ -23,8 +23,8 @@ func Every(t testing.TB) *journal.Document {
 	d.Dir = "night" // what commands call it
 	half := 0.5
 	d.Decision.Gate = journal.Gate{Exit: 1, Rules: []journal.GateRule{
-		{Suite: "fixture", Name: "passRate", Arm: "pro/ask", Value: &half, Limit: 0.9},
-		{Suite: "fixture", Name: "passRate", Arm: "pro-warm/ask", Value: &half, Limit: 0.5, Standing: journal.RuleHolds},
+		{Suite: "fixture", Name: "passRate", Arm: "pro/ask", Found: journal.RuleValue(half), Limit: 0.9},
+		{Suite: "fixture", Name: "passRate", Arm: "pro-warm/ask", Found: journal.RuleValue(half), Limit: 0.5, Standing: journal.RuleHolds},
 		{Suite: "fixture", Name: "errors", Limit: 0.01},
 	}}
 	return d

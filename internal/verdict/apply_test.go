@@ -147,7 +147,7 @@ func TestThePassRateIsByCase(t *testing.T) {
 	}
 	d := runOf(t, "r", gated(eval.GateConfig{PassRateMin: new(0.625)}), trials...)
 	expect.Same(t, "rules", rulesOf(d), []string{"passRate t/p holds", "errors holds", "exit 0"})
-	expect.Same(t, "value", *d.Gate().Rules[0].Value, 0.625)
+	expect.Same(t, "value", d.Gate().Rules[0].Found, journal.RuleFinding(journal.RuleValue(0.625)))
 }
 
 // A shard applies no gate; its merged run does.
@@ -180,35 +180,35 @@ func TestTheComparisonIsARuleOfTheGate(t *testing.T) {
 		want journal.GateRule // without its names
 		exit int
 	}{
-		"not worse": {all, option.OnFail, journal.GateRule{Verdict: eval.NotWorse, Standing: journal.RuleHolds}, exit.CodeOK},
+		"not worse": {all, option.OnFail, journal.GateRule{Found: journal.RuleVerdict(eval.NotWorse), Standing: journal.RuleHolds}, exit.CodeOK},
 		"regressed": {
 			ten,
 			option.OnFail,
-			journal.GateRule{Verdict: eval.Regressed, Why: "pass -0.167, margin 0.05"},
+			journal.GateRule{Found: journal.RuleVerdict(eval.Regressed), Why: "pass -0.167, margin 0.05"},
 			exit.CodeFailed,
 		},
 		"regressed, never borne": {
 			ten,
 			option.OnPass,
-			journal.GateRule{Verdict: eval.Regressed, Why: "pass -0.167, margin 0.05"},
+			journal.GateRule{Found: journal.RuleVerdict(eval.Regressed), Why: "pass -0.167, margin 0.05"},
 			exit.CodeFailed,
 		},
 		"inconclusive": {
 			"fff" + all[3:],
 			option.OnFail,
-			journal.GateRule{Verdict: eval.Inconclusive, Why: "pass -0.050, margin 0.05"},
+			journal.GateRule{Found: journal.RuleVerdict(eval.Inconclusive), Why: "pass -0.050, margin 0.05"},
 			exit.CodeInconclusive,
 		},
 		"inconclusive, a warning": {
 			"fff" + all[3:],
 			option.OnWarn,
-			journal.GateRule{Verdict: eval.Inconclusive, Standing: journal.RuleWarned, Why: "pass -0.050, margin 0.05"},
+			journal.GateRule{Found: journal.RuleVerdict(eval.Inconclusive), Standing: journal.RuleWarned, Why: "pass -0.050, margin 0.05"},
 			exit.CodeOK,
 		},
 		"inconclusive, not a word": {
 			"fff" + all[3:],
 			option.OnPass,
-			journal.GateRule{Verdict: eval.Inconclusive, Standing: journal.RuleHolds, Why: "pass -0.050, margin 0.05"},
+			journal.GateRule{Found: journal.RuleVerdict(eval.Inconclusive), Standing: journal.RuleHolds, Why: "pass -0.050, margin 0.05"},
 			exit.CodeOK,
 		},
 	} {
@@ -252,7 +252,7 @@ func TestABaselineThatChangedIsInvalid(t *testing.T) {
 		rule.Against = against
 		Apply(d)
 		got := d.Gate().Rules[1]
-		expect.Same(t, name+": verdict and exit", [2]any{got.Verdict, d.Gate().Exit}, [2]any{eval.Invalid, exit.CodeIncomplete})
+		expect.Same(t, name+": verdict and exit", [2]any{got.Verdict(), d.Gate().Exit}, [2]any{eval.Invalid, exit.CodeIncomplete})
 		if !strings.HasPrefix(got.Why, test.want) {
 			t.Errorf("%s: got the reason %q, want it to begin with %q", name, got.Why, test.want)
 		}

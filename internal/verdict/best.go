@@ -186,27 +186,27 @@ func raceIn(d *journal.Document, suite string) map[string]int {
 // best applies the rule about the arm that must be among the best.
 func (r *rulings) best(rule *eval.BestRule) {
 	g := journal.GateRule{Suite: r.suite.Name, Name: "best", Arm: rule.Arm, Limit: rule.Alpha}
-	code := exit.CodeIncomplete
+	verdict, code := eval.Invalid, exit.CodeIncomplete
 	all, err := Rank(r.doc, RankBy{Suite: r.suite.Name, Metric: rule.Metric, Alpha: rule.Alpha})
 	switch {
 	case err != nil:
-		g.Verdict, g.Why = eval.Invalid, err.Error()
+		g.Why = err.Error()
 	case all[0].Why != "":
-		g.Verdict, g.Why = eval.Invalid, all[0].Why
+		g.Why = all[0].Why
 	case !slices.ContainsFunc(all[0].Arms, func(a ranking.RankedArm) bool { return a.Arm == rule.Arm }):
-		g.Verdict, g.Why = eval.Invalid, "the run has no trials of it"
+		g.Why = "the run has no trials of it"
 	case !slices.Contains(all[0].Best, rule.Arm):
-		g.Verdict, code = eval.Regressed, exit.CodeFailed
+		verdict, code = eval.Regressed, exit.CodeFailed
 		g.Why = "it is ruled out: the best is " + oneOf(all[0].Best)
 	case rule.Sole && len(all[0].Best) > 1:
-		g.Verdict, code = eval.Inconclusive, exit.CodeInconclusive
+		verdict, code = eval.Inconclusive, exit.CodeInconclusive
 		g.Why = fmt.Sprintf("it is one of %d arms that may be the best: %s", len(all[0].Best), few(all[0].Best))
 	default:
-		g.Verdict = eval.NotWorse
+		verdict, code = eval.NotWorse, exit.CodeOK
 		g.Standing = journal.RuleHolds
-		code = exit.CodeOK
 		g.Why = "the best is " + oneOf(all[0].Best)
 	}
+	g.Found = journal.RuleVerdict(verdict)
 	r.rules, r.codes = append(r.rules, g), append(r.codes, code)
 	r.ranked = all
 }

@@ -66,7 +66,7 @@ func lostSuites(d *journal.Document, c *compare.Comparison) (out []journal.GateR
 	}
 	for i := range c.Arms {
 		if a := &c.Arms[i]; !hasSuite(d, a.Suite) {
-			out = append(out, journal.GateRule{Suite: a.Suite, Name: "baseline", Arm: a.HeadArm, Verdict: a.Verdict, Why: a.Why})
+			out = append(out, journal.GateRule{Suite: a.Suite, Name: "baseline", Arm: a.HeadArm, Found: journal.RuleVerdict(a.Verdict), Why: a.Why})
 		}
 	}
 	return out
@@ -111,8 +111,10 @@ func (r *rulings) rule(name, arm string, value *float64, limit float64, holds bo
 		Suite: r.suite.Name,
 		Name:  name,
 		Arm:   arm,
-		Value: value,
 		Limit: limit,
+	}
+	if value != nil {
+		rule.Found = journal.RuleValue(*value)
 	}
 	switch {
 	case value == nil:
@@ -130,7 +132,7 @@ func (r *rulings) atMost(name string, n int, limit float64, broken int) {
 	rule := journal.GateRule{Suite: r.suite.Name, Name: name, Limit: limit, Standing: journal.RuleHolds}
 	if answers := r.suite.Gated.Ran(); answers > 0 {
 		share := float64(n) / float64(answers)
-		rule.Value = &share
+		rule.Found = journal.RuleValue(share)
 		if share > limit+slack {
 			rule.Standing = journal.RuleBroken
 			r.codes = append(r.codes, broken)
@@ -189,8 +191,8 @@ func optional(v float64, ok bool) (*float64, func(func(float64) bool) bool) {
 func (r *rulings) baseline(rule *eval.BaselineRule, c *compare.Comparison) {
 	add := func(arm string, v eval.Verdict, why string, onInconclusive option.OnInconclusive) {
 		r.rules = append(r.rules, journal.GateRule{
-			Suite: r.suite.Name, Name: "baseline", Arm: arm, Limit: rule.Metrics[0].Margin, Verdict: v, Why: why,
-			Standing: standingOf(v, onInconclusive),
+			Suite: r.suite.Name, Name: "baseline", Arm: arm, Limit: rule.Metrics[0].Margin,
+			Found: journal.RuleVerdict(v), Why: why, Standing: standingOf(v, onInconclusive),
 		})
 		r.codes = append(r.codes, verdictExit(v, onInconclusive))
 	}
