@@ -59,17 +59,7 @@ func (b *box) same(name string, working []string, suites ...string) {
 		b.work(coordinator.url, fleet, append(working, "-j", "3")...), b.work(coordinator.url, fleet, append(working, "-j", "2")...),
 	}
 	code := coordinator.end()
-	late := 0
-	for _, w := range workers {
-		if w.isLate() {
-			late++
-		} else if got := w.end(); got != 0 {
-			b.t.Errorf("%s: a worker ends with %d, want 0:\n%s", name, got, w.err.String())
-		}
-	}
-	if late == len(workers) {
-		b.t.Errorf("%s: every worker came after the end of the run, want one at work", name)
-	}
+	didWork(b.t, workers...)
 	single := b.alone(alone, func(o *evalrun.Options) { o.Emulator = "demo" }, suites...)
 	if code != single.Exit {
 		b.t.Errorf("%s: exit %d, want %d as of a single process:\n%s", name, code, single.Exit, coordinator.err.String())

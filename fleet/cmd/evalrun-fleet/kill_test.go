@@ -52,11 +52,7 @@ func TestKillsLoseNothing(t *testing.T) {
 	if got := coordinator.end(); got != 0 {
 		t.Fatalf("exit %d, want 0:\n%s", got, coordinator.err.String())
 	}
-	for i, w := range working {
-		if got := w.end(); got != 0 {
-			t.Errorf("worker %d: exit %d, want 0:\n%s", i, got, w.err.String())
-		}
-	}
+	didWork(t, working...)
 	all, repeated := s.counted()
 	t.Logf("%d trials, %d kills, %d calls, %d made again of at most %d", trials, kills, all, repeated, bound)
 	if repeated > bound {

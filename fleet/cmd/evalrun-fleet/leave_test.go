@@ -69,11 +69,7 @@ func TestAStuckWorkerCountsAsDead(t *testing.T) {
 	if got := coordinator.end(); got != 0 {
 		t.Errorf("exit %d, want 0:\n%s", got, coordinator.err.String())
 	}
-	for _, w := range []*process{still, other} {
-		if got := w.end(); got != 0 {
-			t.Errorf("worker: exit %d, want 0:\n%s", got, w.err.String())
-		}
-	}
+	didWork(t, still, other)
 	if all, repeated := s.counted(); all != 600+repeated || repeated > 4 {
 		t.Errorf("%d calls, %d again; want 600 and at most 4 again", all, repeated)
 	}
