@@ -148,7 +148,7 @@ func (l *loader) readCases() {
 			continue
 		}
 		l.noteMetrics(def)
-		if !l.thrift.used() {
+		if !l.thrift.sharing {
 			l.table.defs = append(l.table.defs, def)
 			continue
 		}
@@ -158,7 +158,7 @@ func (l *loader) readCases() {
 		c.definition(def)
 		l.table.defs = append(l.table.defs, def.freeze(l.shared))
 	}
-	if !l.thrift.used() {
+	if !l.thrift.sharing {
 		for _, kept := range l.table.defs {
 			c.definition(kept.thaw(&l.table.defaults))
 		}

@@ -20,6 +20,6 @@ func LoadBy(fsys fs.FS, path string, kinds Kinds, piece int, diags *diag.List) (
 		how = thrift{}
 	}
 	o := origin{newFiles(fsys, path), kinds, Options{Now: time.Unix(1_800_000_000, 0)}}
-	_, second := (&Suite{File: path, origin: o}).load(how, &diag.List{})
-	return o.load(path, how, diags), !second
+	_, less := o.attempt(path, how, &diag.List{})
+	return o.load(path, how, diags), less == nil
 }
