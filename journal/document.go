@@ -52,7 +52,8 @@ func (d *Document) Clustered() bool { return d.index.clustered }
 // read.
 func (d *Document) Partial() bool {
 	c := d.Summary.Counts
-	return d.End == nil || d.End.Reason != eval.EndCompleted || c.Skip > d.Summary.SkippedEarly || c.Total() < d.Run.Plan.Trials || d.file.unhealed
+	return d.End == nil || d.End.Reason != eval.EndCompleted || d.file.unhealed ||
+		c.Skip > d.Summary.SkippedEarly || c.Total() < d.Run.Plan.Trials
 }
 
 // DecidedEarly reports whether the verdict on an arm was known before all its trials had run.

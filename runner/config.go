@@ -52,14 +52,14 @@ func CountingUnder(l *suite.Limits) Counting {
 
 // Admission decides when a trial is sent, and whether. For each trial without an earlier answer a worker calls Hold,
 // Skip, Enter and Skip again, in this order, and then makes the calls. After Stop, or when Skip returns a reason, the
-// trial gets no further. leave follows every Enter. Several workers call the methods at once.
+// trial gets no further. Several workers call the methods at once.
 type Admission interface {
 	// Hold may delay a trial. It returns when stop or done is closed.
 	Hold(t *Planned, stop, done <-chan struct{})
 	// Skip returns why a trial need not run any more, "" when it must.
 	Skip(t *Planned) string
 	// Enter waits until there is room for another trial, or until stop is closed, and returns the context for the trial's
-	// calls. leave is called once the result is taken or the answer is written down.
+	// calls. The worker calls leave once the result is taken or the answer is written down.
 	Enter(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func())
 }
 
@@ -81,11 +81,11 @@ type AnswerReader interface {
 	Reread(to app.RequestMaker, resp *eval.Response) (*eval.Response, error)
 }
 
-// Keeper writes down answers and replies before their trial is settled. For each call whose answer may have to be
-// written down a worker calls Writing, makes the call, calls KeepAnswer or KeepJudgement, and then written; after an
-// error it calls only written. Several workers call the methods at once; each continues when they return.
+// Keeper writes down answers and replies before their trial is settled. A worker that may have to write down an answer
+// calls Writing before the call. After the answer it calls KeepAnswer or KeepJudgement, and then written. After an error
+// it only calls written. Several workers call the methods at once, and continue when they return.
 type Keeper interface {
-	// Writing returns the context for a call that counts as in progress until written is called.
+	// Writing returns the context for a call, which counts as in progress until written is called.
 	Writing(ctx context.Context) (calling context.Context, written func())
 	// KeepAnswer takes an answer that waits to be scored, or a turn of an unfinished chat.
 	KeepAnswer(a *eval.PaidAnswer)
