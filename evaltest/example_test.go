@@ -104,7 +104,9 @@ func carryOut(dir, prompt string) (*journal.Document, error) {
 	}
 	end := eval.End{Reason: eval.EndCompleted}
 	for r := range runner.Run(context.Background(), plan, runner.Config{
-		Generator: client, Counter: client, Embedder: client, Concurrency: 4, CountTokens: suite.CountNever, Stop: runner.NewStop(),
+		Services: runner.Services{Generator: client, Counter: client, Embedder: client, Concurrency: 4},
+		Counting: runner.Counting{Mode: suite.CountNever},
+		Stop:     runner.NewStop(),
 	}) {
 		if err := w.Append(&r); err != nil {
 			return nil, err

@@ -1,11 +1,7 @@
 package journal
 
 import (
-	"bufio"
-	"bytes"
-	"io"
 	"runtime"
-	"sync"
 
 	"github.com/tidwall/gjson"
 
@@ -16,7 +12,7 @@ import (
 // methods that look at trials find none; the header, the summary, TrialAt and IDAt remain.
 func (d *Document) Release() {
 	large := len(d.index.entries) >= largeIndex
-	d.index = index{finding: &sync.Mutex{}}
+	d.index.release()
 	if large { // else the next run is read while this one is still in memory
 		runtime.GC()
 	}
@@ -27,7 +23,7 @@ const largeIndex = 1 << 18
 
 // TrialAt reads the trial at Facts.At.
 func (d *Document) TrialAt(at int64) (*eval.Result, error) {
-	data, err := d.lineFrom(at)
+	data, err := d.file.lineFrom(at)
 	if err != nil {
 		return nil, err
 	}
@@ -36,16 +32,6 @@ func (d *Document) TrialAt(at int64) (*eval.Result, error) {
 
 // IDAt is the id of the trial at Facts.At.
 func (d *Document) IDAt(at int64) (string, error) {
-	data, err := d.lineFrom(at)
+	data, err := d.file.lineFrom(at)
 	return gjson.GetBytes(data, "id").String(), err
-}
-
-// lineFrom reads the line that begins at an offset.
-func (d *Document) lineFrom(at int64) ([]byte, error) {
-	r := bufio.NewReader(io.NewSectionReader(d.file, at, maxLine))
-	data, err := r.ReadBytes('\n')
-	if err == io.EOF && len(data) > 0 { // the last line of a run that was killed
-		err = nil
-	}
-	return bytes.TrimSuffix(data, []byte("\n")), err
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	"github.com/gofrs/flock"
 
@@ -40,45 +39,21 @@ type Document struct {
 	// Unpriced are the tokens, by model, that Spent.Money does not include: those used since the run last ended.
 	Unpriced map[string]eval.Usage
 
-	// The file and how far it is read.
-
-	file     *os.File
-	size     int64 // of the file when it was opened or last followed
-	whole    int64 // length of the file without a torn last line
-	unended  bool  // the last line lacks only its line break
-	lines    int   // how many lines were read
-	next     int   // number of the next line to be written
-	over     bool  // the rest of the file does not count
-	unhealed bool  // something was damaged, and the run has not been resumed since
-
-	// Trials that have a result.
-
-	index     index
-	scratch   scannedTrial // reused for every line
-	clustered bool         // some trial belongs to a cluster
-
-	// Trials that have no final result.
-
-	pending map[trialID]*pending // answers, turns and replies of unsettled trials
-	counted map[trialID]paid     // costs already counted, of trials that may get another line
-
-	// Calls and their costs.
-
-	stretches stretches
-	calls     []eval.Booking // booked in the minute before the last booking
-	workers   int            // how many calls the last session allowed at once; 0 when the file does not say
-	books     bool           // calls of this session are booked, so the tokens of trials are not counted again
-	priced    bool           // bookings of this session include money, so its tokens are not added to Unpriced
+	file      runFile
+	index     index     // of the trials with a result
+	unsettled unsettled // trials without a final result
+	sessions  sessions
 }
 
 // Clustered reports whether some cases belong to clusters.
-func (d *Document) Clustered() bool { return d.clustered }
+func (d *Document) Clustered() bool { return d.index.clustered }
 
 // Partial reports whether trials of the plan are missing, were skipped, or can no longer be
 // read.
 func (d *Document) Partial() bool {
 	c := d.Summary.Counts
-	return d.End == nil || d.End.Reason != eval.EndCompleted || c.Skip > d.Summary.SkippedEarly || c.Total() < d.Run.Plan.Trials || d.unhealed
+	return d.End == nil || d.End.Reason != eval.EndCompleted || d.file.unhealed ||
+		c.Skip > d.Summary.SkippedEarly || c.Total() < d.Run.Plan.Trials
 }
 
 // DecidedEarly reports whether the verdict on an arm was known before all its trials had run.
@@ -96,7 +71,7 @@ func Open(path string) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Document{Dir: filepath.Dir(path), file: file, index: index{finding: &sync.Mutex{}}}
+	d := &Document{Dir: filepath.Dir(path), file: runFile{File: file}, index: newIndex()}
 	if err := d.read(); err != nil {
 		_ = file.Close() // the first error is the one to report
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -158,14 +133,14 @@ func (d *Document) Len() int { return len(d.index.entries) }
 func (d *Document) Find(id string) (place int, ok bool) { return d.index.find(newTrialID(id)) }
 
 // Trial reads a trial by its place in the order of the plan.
-func (d *Document) Trial(i int) (*eval.Result, error) { return d.at(d.index.entries[i]) }
+func (d *Document) Trial(i int) (*eval.Result, error) { return d.at(d.index.entries[i].position()) }
 
 // Trials yields the trials in the order of the plan. A line that cannot be read any more is an error, and the cursor
 // continues.
 func (d *Document) Trials() iter.Seq2[*eval.Result, error] {
 	return func(yield func(*eval.Result, error) bool) {
-		for _, e := range d.index.entries {
-			r, err := d.at(e)
+		for i := range d.index.entries {
+			r, err := d.at(d.index.entries[i].position())
 			if !yield(r, err) {
 				return
 			}
@@ -176,8 +151,8 @@ func (d *Document) Trials() iter.Seq2[*eval.Result, error] {
 // Lines yields the trials in the order of the plan as JSON, as Trials would be encoded.
 func (d *Document) Lines() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		for _, e := range d.index.entries {
-			if !yield(d.json(e)) {
+		for i := range d.index.entries {
+			if !yield(d.json(d.index.entries[i].position())) {
 				return
 			}
 		}
@@ -185,29 +160,23 @@ func (d *Document) Lines() iter.Seq2[[]byte, error] {
 }
 
 // json is the JSON of a trial, without the type, number and checksum of its line.
-func (d *Document) json(e entry) ([]byte, error) {
-	data, err := d.lineAt(e)
+func (d *Document) json(p linePosition) ([]byte, error) {
+	data, err := d.file.lineAt(p)
 	if err != nil {
 		return nil, err
 	}
 	if c := content(data); c != nil {
 		return c, nil
 	}
-	r, err := d.at(e)
+	r, err := d.at(p)
 	if err != nil {
 		return nil, err
 	}
 	return wirejson.Marshal(r)
 }
 
-func (d *Document) lineAt(e entry) ([]byte, error) {
-	data := make([]byte, e.length)
-	_, err := d.file.ReadAt(data, e.offset)
-	return data, err
-}
-
-func (d *Document) at(e entry) (*eval.Result, error) {
-	data, err := d.lineAt(e)
+func (d *Document) at(p linePosition) (*eval.Result, error) {
+	data, err := d.file.lineAt(p)
 	if err != nil {
 		return nil, err
 	}

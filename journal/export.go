@@ -29,7 +29,7 @@ func (d *Document) Export(out io.Writer) error {
 		return err
 	}
 	for i := range d.index.entries {
-		r, err := d.at(d.index.entries[i])
+		r, err := d.at(d.index.entries[i].position())
 		if err != nil {
 			return err
 		}

@@ -42,7 +42,7 @@ type NamedScore struct {
 func (d *Document) Facts() iter.Seq2[*Facts, error] {
 	return func(yield func(*Facts, error) bool) {
 		var f Facts
-		w := window{file: d.file}
+		w := window{file: d.file.File}
 		for i := range d.index.entries {
 			e := &d.index.entries[i]
 			data, err := w.line(e)

@@ -32,7 +32,7 @@ func (d *Document) Marks() iter.Seq[Mark] {
 
 // Marked reads a trial.
 func (d *Document) Marked(m Mark) (*eval.Result, error) {
-	return d.at(entry{offset: m.offset, length: m.length})
+	return d.at(linePosition(m))
 }
 
 // ErrReplaced is returned by Follow when another file has replaced the run file.
@@ -50,23 +50,23 @@ type News struct {
 // an incomplete line for the next call. The document must not be used concurrently.
 func (d *Document) Follow() (News, error) {
 	var news News
-	info, err := d.file.Stat()
+	err := d.file.measure()
 	if err != nil {
 		return news, err
 	}
-	if d.size = info.Size(); d.size < d.whole {
+	if d.file.size < d.file.whole {
 		return news, ErrReplaced
 	}
 	before := len(d.index.entries)
 	damaged := len(d.Damaged)
-	lines := d.lines
+	lines := d.file.lines
 	if news.Resumed, err = d.readOn(); err != nil {
 		return news, err
 	}
 	running := d.Running
 	d.Running = d.End == nil && isLocked(d.Dir)
 	news.Ended = running && !d.Running
-	if d.lines == lines && len(d.Damaged) == damaged {
+	if d.file.lines == lines && len(d.Damaged) == damaged {
 		return news, nil
 	}
 	if !news.Resumed {
@@ -88,8 +88,8 @@ func (x *index) marks(from int) (out []Mark) {
 
 // readOn reads the new complete lines, and reports whether one of them resumed the run.
 func (d *Document) readOn() (resumed bool, err error) {
-	r := newReader(io.NewSectionReader(d.file, d.whole, d.size-d.whole))
-	for !d.over {
+	r := newReader(d.file.rest())
+	for !d.file.over {
 		data, err := readLine(r, maxLine)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return resumed, err
@@ -97,9 +97,8 @@ func (d *Document) readOn() (resumed bool, err error) {
 		if !bytes.HasSuffix(data, []byte("\n")) {
 			break
 		}
-		if d.unended && len(data) == 1 { // the break of a line that was taken up without
-			d.unended = false
-			d.whole++
+		if d.file.unended && len(data) == 1 { // the break of a line that was taken up without
+			d.file.end()
 			continue
 		}
 		did, err := d.further(data)
@@ -114,8 +113,8 @@ func (d *Document) readOn() (resumed bool, err error) {
 // further reads one more line, and reports whether it resumed the run.
 func (d *Document) further(data []byte) (resumed bool, err error) {
 	trials, end := len(d.index.entries), d.End
-	if err := d.line(d.lines+1, data); errors.Is(err, errRest) {
-		d.over = true
+	if err := d.line(d.file.lines+1, data); errors.Is(err, errRest) {
+		d.file.over = true
 	} else if err != nil {
 		return false, err
 	}

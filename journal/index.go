@@ -28,8 +28,10 @@ type index struct {
 	judging []JudgeRequests // for trials with questions to judges
 	classes classes
 	odd     map[trialID]string // full ids that are not in evalrun's form
-	finding *sync.Mutex
-	byID    []uint32 // places of entries in the order of their ids, once one was looked for; guarded by finding
+	// clustered says that some trial belongs to a cluster.
+	clustered bool
+	finding   *sync.Mutex
+	byID      []uint32 // places of entries in the order of their ids, once one was looked for; guarded by finding
 }
 
 // entry is one trial.
@@ -44,6 +46,18 @@ type entry struct {
 	more                  uint32 // place in more, from 1; 0: there is none
 	flags                 flags
 }
+
+func newIndex() index { return index{finding: &sync.Mutex{}} }
+
+// release frees the memory, and keeps what was found in all trials.
+func (x *index) release() {
+	clustered := x.clustered
+	*x = newIndex()
+	x.clustered = clustered
+}
+
+// position is where the line of the trial is.
+func (e *entry) position() linePosition { return linePosition{e.offset, e.length} }
 
 // shape is a combination of values that many trials share.
 type shape struct{ suite, arm, outcome, errorKind string }
@@ -139,6 +153,7 @@ func (x *index) add(r *scannedTrial, offset int64, length int, f flags) {
 		}
 		x.odd[e.id] = strings.Clone(r.oddID)
 	}
+	x.clustered = x.clustered || r.clustered
 	x.entries = append(x.entries, e)
 }
 

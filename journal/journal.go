@@ -264,13 +264,13 @@ func (w *Writer) reopen() (*Document, error) {
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
-	if err = w.file.Truncate(d.whole); err == nil && d.unended {
+	if err = w.file.Truncate(d.file.whole); err == nil && d.file.unended {
 		_, err = w.file.Write([]byte("\n"))
 	}
 	if err != nil {
 		return nil, errors.Join(err, w.file.Close(), w.letGo(), d.Close())
 	}
-	w.seq = d.next
+	w.seq = d.file.next
 	return d, nil
 }
 
@@ -295,7 +295,7 @@ func (w *Writer) WriteEarlyVerdict(s *eval.EarlyVerdict) error { return w.write(
 
 // Copy appends a trial of another run unchanged. place is its index in the plan of that run.
 func (w *Writer) Copy(from *Document, place int) error {
-	body, err := from.json(from.index.entries[place])
+	body, err := from.json(from.index.entries[place].position())
 	if err != nil {
 		return err
 	}

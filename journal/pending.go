@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"encoding/json"
 	"hash/fnv"
 
 	"github.com/tidwall/gjson"
@@ -80,26 +79,29 @@ func (r *scannedTrial) paid() paid {
 	return p
 }
 
-func (d *Document) pendingOf(key trialID) *pending {
-	if d.pending == nil {
-		d.pending = map[trialID]*pending{}
+// unsettled are the trials without a final result. A trial is pending until the line of its result comes. If more lines
+// may follow, what it has cost so far is counted: each line adds only the rest.
+type unsettled struct {
+	pending map[trialID]*pending // answers, turns and replies
+	counted map[trialID]paid
+}
+
+// of returns the lines of a trial, so that more can be added.
+func (u *unsettled) of(id trialID) *pending {
+	if u.pending == nil {
+		u.pending = map[trialID]*pending{}
 	}
-	p := d.pending[key]
+	p := u.pending[id]
 	if p == nil {
 		p = &pending{}
-		d.pending[key] = p
+		u.pending[id] = p
 	}
 	return p
 }
 
-// keptAnswer reads the line of an answer. If a trial with several calls was answered completely, its line
-// has their answers. A call may have two lines, the second one with the results of function calls.
-func (d *Document) keptAnswer(data []byte, at int64) {
-	r := &d.scratch
-	r.scan(data)
-	p, line := d.pendingOf(r.id), linePosition{at, clip(len(data))}
-	turn := int(gjson.GetBytes(data, "turn").Int())
-	now := r.paid()
+// take adds the line of an answer. turn is the number of a call, 0 for the answers of all calls. A call may have two
+// lines, the second one with the results of function calls.
+func (p *pending) take(turn int, now paid, line linePosition) {
 	rewritten := turn > 1 && turn == len(p.turns) && now.began != 0 && now.began == p.last
 	p.last = now.began
 	switch {
@@ -119,6 +121,49 @@ func (d *Document) keptAnswer(data []byte, at int64) {
 	p.paid = now
 }
 
+// settle records that a trial has its line, and returns the cost that was not counted before.
+func (u *unsettled) settle(r *scannedTrial) paid {
+	delete(u.pending, r.id)
+	all := r.paid()
+	rest := all.since(u.counted[r.id])
+	delete(u.counted, r.id)
+	if r.errorKind != "" && r.answered && all.began != 0 { // it may be scored again, or its chat continue
+		u.count(r.id, all)
+	}
+	return rest
+}
+
+// count notes the cost of a trial that may get another line.
+func (u *unsettled) count(id trialID, p paid) {
+	if u.counted == nil {
+		u.counted = map[trialID]paid{}
+	}
+	p.model = ""
+	u.counted[id] = p
+}
+
+// rests yields the costs of pending trials that were not counted before, and counts them.
+func (u *unsettled) rests(yield func(paid) bool) {
+	for id, p := range u.pending {
+		rest := p.paid.since(u.counted[id])
+		if p.paid.began != 0 {
+			u.count(id, p.paid)
+		}
+		if !yield(rest) {
+			return
+		}
+	}
+}
+
+// keptAnswer reads the line of an answer. If a trial with several calls was answered completely, its line
+// has their answers.
+func (d *Document) keptAnswer(data []byte, at int64) {
+	r := &d.file.scratch
+	r.scan(data)
+	turn := int(gjson.GetBytes(data, "turn").Int())
+	d.unsettled.of(r.id).take(turn, r.paid(), linePosition{at, clip(len(data))})
+}
+
 // keptJudgement reads the line of a judge's reply and counts its cost. The line of the trial marks the
 // reply as noted, so that it does not count twice.
 func (d *Document) keptJudgement(data []byte, at int64) {
@@ -127,54 +172,28 @@ func (d *Document) keptJudgement(data []byte, at int64) {
 	for _, j := range one.judges {
 		d.spend(j.model, j.attempts, j.usage)
 	}
-	p := d.pendingOf(newTrialID(gjson.GetBytes(data, "trial").String()))
+	p := d.unsettled.of(newTrialID(gjson.GetBytes(data, "trial").String()))
 	p.judgements = append(p.judgements, linePosition{at, clip(len(data))})
-}
-
-// settled records that a trial has its line, and returns the cost that was not counted before.
-func (d *Document) settled(r *scannedTrial, answered bool) paid {
-	id := r.id
-	delete(d.pending, id)
-	all := r.paid()
-	rest := all.since(d.counted[id])
-	delete(d.counted, id)
-	if r.errorKind != "" && answered && all.began != 0 { // it may be scored again, or its chat continue
-		d.count(id, all)
-	}
-	return rest
-}
-
-// count notes the cost of a trial that may get another line.
-func (d *Document) count(id trialID, p paid) {
-	if d.counted == nil {
-		d.counted = map[trialID]paid{}
-	}
-	p.model = ""
-	d.counted[id] = p
 }
 
 // spendPending adds the cost of answers whose trials are not settled.
 func (d *Document) spendPending() {
-	for id, p := range d.pending {
-		rest := p.paid.since(d.counted[id])
+	for rest := range d.unsettled.rests {
 		d.spend(rest.model, rest.attempts, rest.usage)
-		if p.paid.began != 0 {
-			d.count(id, p.paid)
-		}
 	}
 }
 
 // Pending reads what the run file has of an unsettled trial: its complete answer or its calls so far, and the replies of
 // judges. It is nil when there is nothing, or when it cannot be read.
 func (d *Document) Pending(id string) *eval.Result {
-	p := d.pending[newTrialID(id)]
+	p := d.unsettled.pending[newTrialID(id)]
 	if p == nil {
 		return nil
 	}
 	out := &eval.Result{}
 	if p.answer.length > 0 {
 		var a eval.PaidAnswer
-		if d.decode(p.answer, &a) != nil {
+		if d.file.decode(p.answer, &a) != nil {
 			return nil
 		}
 		out.Response = a.Response
@@ -187,7 +206,7 @@ func (d *Document) Pending(id string) *eval.Result {
 	out.Calls = append(out.Calls, d.pendingTurns(p)...)
 	for _, line := range p.judgements {
 		var j judgementLine
-		if d.decode(line, &j) == nil {
+		if d.file.decode(line, &j) == nil {
 			j.Noted = true
 			out.Judgements = append(out.Judgements, j.Judgement)
 		}
@@ -199,7 +218,7 @@ func (d *Document) Pending(id string) *eval.Result {
 func (d *Document) pendingTurns(p *pending) (out []eval.AnsweredCall) {
 	for i, line := range p.turns {
 		var a eval.PaidAnswer
-		if d.decode(line, &a) != nil || a.CallNumber != i+1 || a.Response == nil || a.Usage == nil || a.Timing == nil {
+		if d.file.decode(line, &a) != nil || a.CallNumber != i+1 || a.Response == nil || a.Usage == nil || a.Timing == nil {
 			break
 		}
 		out = append(out, eval.AnsweredCall{Response: *a.Response, Results: a.Results, Usage: *a.Usage, Timing: *a.Timing})
@@ -210,7 +229,7 @@ func (d *Document) pendingTurns(p *pending) (out []eval.AnsweredCall) {
 // PendingCalls is how many calls of unsettled trials the file has.
 func (d *Document) PendingCalls() int {
 	n := 0
-	for _, p := range d.pending {
+	for _, p := range d.unsettled.pending {
 		n += p.paid.attempts + len(p.judgements)
 	}
 	return n
@@ -218,20 +237,12 @@ func (d *Document) PendingCalls() int {
 
 // PendingJudgements yields the replies of judges about answers of unsettled trials.
 func (d *Document) PendingJudgements(yield func(eval.Judgement) bool) {
-	for _, p := range d.pending {
+	for _, p := range d.unsettled.pending {
 		for _, line := range p.judgements {
 			var j judgementLine
-			if d.decode(line, &j) == nil && !yield(j.Judgement) {
+			if d.file.decode(line, &j) == nil && !yield(j.Judgement) {
 				return
 			}
 		}
 	}
-}
-
-func (d *Document) decode(p linePosition, v any) error {
-	data, err := d.lineAt(entry{offset: p.offset, length: p.length})
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(data, v)
 }

@@ -16,9 +16,7 @@ import (
 
 // read builds the index in one pass.
 func (d *Document) read() error {
-	if info, err := d.file.Stat(); err == nil {
-		d.size = info.Size()
-	}
+	_ = d.file.measure() // the size only helps to reserve memory
 	if err := d.readLines(); err != nil {
 		return err
 	}
@@ -34,7 +32,7 @@ func (d *Document) read() error {
 
 // readLines reads the lines up to the end of the file, or up to where it no longer counts.
 func (d *Document) readLines() error {
-	r := newReader(d.file)
+	r := newReader(d.file.File)
 	limit := maxHeader
 	for number := 1; ; number++ {
 		data, err := readLine(r, limit)
@@ -46,7 +44,7 @@ func (d *Document) readLines() error {
 			return nil
 		}
 		if err := d.line(number, data); errors.Is(err, errRest) {
-			d.over = bytes.HasSuffix(data, []byte("\n"))
+			d.file.over = bytes.HasSuffix(data, []byte("\n"))
 			return nil
 		} else if err != nil {
 			return err
@@ -62,10 +60,10 @@ var errRest = errors.New("the rest is left out")
 
 // line reads one line, with its line break if it has one.
 func (d *Document) line(number int, data []byte) error {
-	at := d.whole
+	at := d.file.whole
 	ended := bytes.HasSuffix(data, []byte("\n"))
 	data = bytes.TrimSuffix(data, []byte("\n"))
-	l, scanned, problem := d.check(data)
+	l, scanned, problem := d.file.check(data)
 	if problem != nil {
 		if err := d.damagedLine(number, ended, problem); err != nil {
 			return err
@@ -74,18 +72,15 @@ func (d *Document) line(number int, data []byte) error {
 		d.damaged("line %d: another run begins; it and what follows is left out", number)
 		return errRest
 	}
-	d.lines, d.unended = number, !ended
-	if d.whole += int64(len(data)); ended {
-		d.whole++
-	}
+	d.file.pass(number, len(data), ended)
 	if problem != nil {
-		d.next++
+		d.file.next++
 		return nil
 	}
-	if *l.Seq != d.next {
-		d.damaged("line %d: sequence number %d where %d is due", number, *l.Seq, d.next)
+	if *l.Seq != d.file.next {
+		d.damaged("line %d: sequence number %d where %d is due", number, *l.Seq, d.file.next)
 	}
-	d.next = max(d.next, *l.Seq+1)
+	d.file.next = max(d.file.next, *l.Seq+1)
 	if scanned {
 		d.trial(len(data), at)
 		return nil
@@ -94,20 +89,6 @@ func (d *Document) line(number int, data []byte) error {
 		return fmt.Errorf("line %d: %w", number, err)
 	}
 	return nil
-}
-
-// check verifies a line. The line of a trial is scanned in the same pass, if it has the usual form.
-func (d *Document) check(data []byte) (l line, scanned bool, problem error) {
-	body, err := summed(data)
-	if err != nil {
-		return l, false, err
-	}
-	l, framed := frame(body)
-	if framed && l.Type == trialKind && d.scratch.scanFast(data) {
-		return l, true, nil
-	}
-	l, err = checkJSON(data, l, framed)
-	return l, false, err
 }
 
 // damagedLine notes a line that cannot be used. If it is the header, its copy is read instead.
@@ -128,7 +109,7 @@ func (d *Document) damagedLine(number int, ended bool, problem error) error {
 
 func (d *Document) damaged(format string, args ...any) {
 	d.Damaged = append(d.Damaged, fmt.Sprintf(format, args...))
-	d.unhealed = true
+	d.file.unhealed = true
 }
 
 // headerCopy reads the copy of the header.
@@ -183,7 +164,7 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 	case "stop":
 		return d.stopped(data)
 	case trialKind:
-		d.scratch.scan(data)
+		d.file.scratch.scan(data)
 		d.trial(len(data), at)
 	case "call":
 		return d.booked(data)
@@ -193,6 +174,13 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 		d.keptJudgement(data, at)
 	}
 	return nil
+}
+
+// resumed reads that another session begins.
+func (d *Document) resumed(r *Resumed) {
+	d.End, d.file.unhealed = nil, false // what was lost runs again
+	d.sessions.resume(r, parseTime(d.Run.StartedAt))
+	d.index.drop(r.Dropped)
 }
 
 func (d *Document) header(data []byte) error {
@@ -214,7 +202,7 @@ func (d *Document) ended(data []byte) error {
 	if err := json.Unmarshal(data, d.End); err != nil {
 		return err
 	}
-	d.stretches.until = parseTime(d.End.FinishedAt)
+	d.sessions.until = parseTime(d.End.FinishedAt)
 	d.spendPending()
 	if d.End.Spent != nil { // it knows of calls that no trial reports
 		d.Spent, d.Unpriced = *d.End.Spent, nil
@@ -235,9 +223,9 @@ func (d *Document) stopped(data []byte) error {
 
 // trial adds the trial of a scanned line.
 func (d *Document) trial(length int, at int64) {
-	r := &d.scratch
-	d.clustered = d.clustered || r.clustered
-	d.goneOn(r)
+	r := &d.file.scratch
+	d.End = nil // a resumed run
+	d.sessions.answered(r)
 	d.spendOn(r)
 	q := eval.Quarantine{Until: r.until}
 	var f flags
@@ -248,12 +236,12 @@ func (d *Document) trial(length int, at int64) {
 		f |= isUnused
 	}
 	d.index.add(r, at, length, f)
-	d.index.reserve(at, d.size)
+	d.index.reserve(at, d.file.size)
 }
 
 // spendOn adds the cost of a trial and its judges that was not counted before.
 func (d *Document) spendOn(r *scannedTrial) {
-	cost := d.settled(r, r.answered)
+	cost := d.unsettled.settle(r)
 	d.spend(cost.model, cost.attempts, cost.usage)
 	for _, j := range r.judges {
 		if !j.noted {
@@ -264,11 +252,11 @@ func (d *Document) spendOn(r *scannedTrial) {
 
 // spend adds calls to the cost of the run.
 func (d *Document) spend(model string, attempts int, usage eval.Usage) {
-	if !d.books {
+	if !d.sessions.books {
 		d.Spent.Attempts += attempts
 		d.Spent.Tokens += usage.TotalTokens
 	}
-	if d.priced || usage.TotalTokens == 0 && usage.PromptTokens == 0 && usage.OutputTokens == 0 {
+	if d.sessions.priced || usage.TotalTokens == 0 && usage.PromptTokens == 0 && usage.OutputTokens == 0 {
 		return
 	}
 	if d.Unpriced == nil {

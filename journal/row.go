@@ -153,7 +153,7 @@ func (r Row) ErrorKinds() []eval.ErrorKind {
 func (d *Document) Read(row Row) iter.Seq2[*eval.Result, error] {
 	return func(yield func(*eval.Result, error) bool) {
 		for e := range row.each {
-			if !yield(d.at(*e)) {
+			if !yield(d.at(e.position())) {
 				return
 			}
 		}

@@ -98,7 +98,7 @@ func TestEachTurnOfALiveChatIsACall(t *testing.T) {
 	// What is known is judged as if it had just come.
 	known := r
 	cfg := config(&fake{}, 1)
-	cfg.Earlier = func(*runner.Planned) runner.EarlierTrial { return runner.AnsweredTrial{Result: &known} }
+	cfg.EarlierRuns.Trial = func(*runner.Planned) runner.EarlierTrial { return runner.AnsweredTrial{Result: &known} }
 	second := converse(t, `{equals: reply 1, turn: 1}, {latency: {max: 20ms}, turn: 2}, {tokens: {max: 36}}`, cfg)
 	expect.Same(t, "the outcome of known turns", second.Outcome, eval.Pass)
 	expect.Same(t, "the request of known turns", spoken(second.Request.Contents), want[2])
@@ -245,7 +245,7 @@ func TestEveryTurnCountsItsPrompt(t *testing.T) {
 		return says("reply", "STOP"), nil
 	}).service()
 	cfg := config(f, 1)
-	cfg.CountTokens = suite.CountAlways
+	cfg.Counting.Mode = suite.CountAlways
 	if r := converse(t, "{contains: reply}", cfg); r.Outcome != eval.Pass || f.counted.Load() != 3 || fmt.Sprint(counted) != "[7 7 7]" ||
 		r.Usage.PromptTokens != 21 {
 		t.Errorf("%d counts, %v, %+v, want 3 of 7 tokens, 21 in all", f.counted.Load(), counted, r.Usage)

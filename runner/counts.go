@@ -15,10 +15,10 @@ import (
 // over the limit is an error that names both numbers.
 func (r *run) promptTokens(ctx context.Context, t *Planned) (int, error) {
 	limit := t.InputLimit()
-	if !t.MustCount(r.CountTokens, r.TokensMatter) {
+	if !t.MustCount(r.Counting) {
 		return estimate.Request(&t.Request), nil
 	}
-	n, err := r.counts.of(ctx, r.Counter, t)
+	n, err := r.counts.of(ctx, r.Services.Counter, t)
 	if err != nil {
 		if mayEstimate(eval.AsError(err).Kind) {
 			return estimate.Request(&t.Request), nil // countTokens itself is not what is under test
@@ -43,21 +43,20 @@ func mayEstimate(kind eval.ErrorKind) bool {
 // CanCountTokens reports whether the tokens of the prompt can be counted. Applications cannot, nor can some protocols.
 func (t *Planned) CanCountTokens() bool { return t.to == nil && !t.guessed }
 
-// MustCount reports whether the prompt has to be counted by the service, tokensMatter saying that a limit
-// or a budget of tokens is set. A token is at least a byte, so a text of fewer bytes than the model's
-// limit fits; of files nothing is known.
-func (t *Planned) MustCount(mode suite.TokenCounting, tokensMatter bool) bool {
+// MustCount reports whether the prompt has to be counted by the service. A token is at least a byte, so a text of fewer
+// bytes than the model's limit fits; of files nothing is known.
+func (t *Planned) MustCount(by Counting) bool {
 	if !t.CanCountTokens() || t.Metadata != nil && !t.Metadata.Supports(service.MethodCountTokens) {
 		return false
 	}
-	switch mode {
+	switch by.Mode {
 	case suite.CountAlways:
 		return true
 	case suite.CountNever:
 		return false
 	}
 	limit := t.InputLimit()
-	return tokensMatter || limit > 0 && (payload.Files(t.Request.Contents) > 0 || payload.PromptBytes(&t.Request) > limit)
+	return by.TokensMatter || limit > 0 && (payload.Files(t.Request.Contents) > 0 || payload.PromptBytes(&t.Request) > limit)
 }
 
 // counts remembers the token counts of recent prompts, so that repeats and arms that share a

@@ -274,7 +274,7 @@ func (r *run) compare(ctx context.Context, a *scoring) eval.Result {
 			lost = err
 		}
 		scored := a.score()
-		if scored && r.RepeatUseless && r.doubt(a) {
+		if scored && r.EarlierRuns.RepeatUseless && r.doubt(a) {
 			scored = a.score()
 		}
 		switch {

@@ -74,7 +74,7 @@ func embeddingsInBatches(t *testing.T) {
 		return &eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}}}, nil
 	}
 	cfg := config(called, 64)
-	cfg.Embedder = e
+	cfg.Services.Embedder = e
 	counts, _ := results(t, plan(t, similarSuite(250), runner.Filter{}), cfg)
 	expect.Same(t, "passed", counts.Pass, 500)
 	seen := map[string]int{}
@@ -110,7 +110,7 @@ func TestFailedEmbeddingsAreErrorsOfTheirTrials(t *testing.T) {
 	} {
 		e := &embedder{fail: func(*eval.EmbedCall) error { return test.err }}
 		cfg := config(&fake{}, 4)
-		cfg.Embedder = e
+		cfg.Services.Embedder = e
 		counts, all := results(t, plan(t, similarSuite(5), runner.Filter{}), cfg)
 		expect.Same(t, string(test.err.Kind)+": errors", counts.Error, 10)
 		for _, r := range all {
@@ -139,7 +139,7 @@ func TestOneRefusedTextCostsTheOthersNothing(t *testing.T) {
 		return nil
 	}}
 	cfg := config(&fake{}, 64)
-	cfg.Embedder = e
+	cfg.Services.Embedder = e
 	counts, all := results(t, plan(t, similarSuite(90), runner.Filter{}), cfg)
 	expect.Same(t, "counts", counts, eval.Counts{Pass: 178, Error: 2})
 	if len(e.calls) > 80 {
@@ -150,7 +150,7 @@ func TestOneRefusedTextCostsTheOthersNothing(t *testing.T) {
 	}
 	// A service that refuses everything does not get the texts one by one.
 	e = &embedder{fail: func(*eval.EmbedCall) error { return &eval.Error{Kind: eval.KindStatus, Status: 400, Message: "no"} }}
-	cfg.Embedder = e
+	cfg.Services.Embedder = e
 	if counts, _ := results(t, plan(t, similarSuite(90), runner.Filter{}), cfg); counts.Error != 180 || len(e.calls) > 120 {
 		t.Errorf("%+v in %d calls, want 180 errors and at most 120 calls", counts, len(e.calls))
 	}
@@ -162,7 +162,7 @@ func TestTextsTooLongToEmbedAreFoundBeforeTheyCost(t *testing.T) {
 	long := strings.Repeat("x", 4*2048+1)
 	f, e := &fake{}, &embedder{}
 	cfg := config(f, 2)
-	cfg.Embedder = e
+	cfg.Services.Embedder = e
 	p := plan(t, strings.Replace(similarSuite(2), "another", long, 1), runner.Filter{})
 	counts, all := results(t, p, cfg)
 	if counts.Error != 4 || f.sent.Load() != 0 || len(e.calls) != 0 || all[0].Error.Kind != eval.KindOverLimit {

@@ -46,7 +46,9 @@ cases:
 
 	plan := runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1")
 	for r := range runner.Run(context.Background(), plan, runner.Config{
-		Generator: client, Counter: client, Embedder: client, Concurrency: 1, CountTokens: suite.CountNever, Stop: runner.NewStop(),
+		Services: runner.Services{Generator: client, Counter: client, Embedder: client, Concurrency: 1},
+		Counting: runner.Counting{Mode: suite.CountNever},
+		Stop:     runner.NewStop(),
 	}) {
 		fmt.Println(r.Case, r.Outcome, r.Scores[0].Reason)
 	}

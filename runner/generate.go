@@ -19,7 +19,7 @@ func (r *run) newCall(t *Planned) *eval.Call {
 	if t.to != nil {
 		call.To = &app.Called{RequestMaker: t.to}
 		call.Vars = t.vars
-		call.TrialName = TrialName(r.NameSalt, t.N)
+		call.TrialName = TrialName(r.Environment.NameSalt, t.N)
 	}
 	return call
 }
@@ -32,7 +32,7 @@ func (r *run) generate(ctx context.Context, t *Planned, call *eval.Call, timing 
 	if call.PromptTokens, err = r.promptTokens(ctx, t); err != nil {
 		return nil, err
 	}
-	resp, err := r.Generator.Generate(ctx, call)
+	resp, err := r.Services.Generator.Generate(ctx, call)
 	if err == nil && call.Timing.Attempts == 0 { // an earlier answer
 		resp, err = r.read(t, resp)
 	}
@@ -45,10 +45,10 @@ func (r *run) generate(ctx context.Context, t *Planned, call *eval.Call, timing 
 
 // read reads an earlier answer of an application as the current suite says.
 func (r *run) read(t *Planned, resp *eval.Response) (*eval.Response, error) {
-	if t.to == nil || r.Read == nil {
+	if t.to == nil || r.EarlierRuns.Reader == nil {
 		return resp, nil
 	}
-	return r.Read(t.to, resp)
+	return r.EarlierRuns.Reader.Reread(t.to, resp)
 }
 
 // reread is read for all earlier answers of a trial.
@@ -108,8 +108,8 @@ func endingOf(c *eval.Candidate) string {
 	return why
 }
 
-// TrialName returns the name of a trial for an application, which all its calls share. n is its index in
-// the plan. salt comes from the Config, so that a run continued in another process uses other names.
+// TrialName returns the name that an application sees of a trial, which all its calls share. The trial has the index n in
+// the plan. The salt comes from the Environment: a run that is continued in another process uses other names.
 func TrialName(salt string, n int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", salt, n))
 	return hex.EncodeToString(sum[:16])

@@ -248,7 +248,7 @@ func (r *run) callJudge(ctx context.Context, t *Planned, call *eval.Call, j *eva
 	if call.PromptTokens, err = r.promptTokens(ctx, t); err != nil {
 		return err
 	}
-	resp, err := r.Generator.Generate(ctx, call)
+	resp, err := r.Services.Generator.Generate(ctx, call)
 	if err != nil {
 		return err
 	}

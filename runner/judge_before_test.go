@@ -27,7 +27,7 @@ func TestRecordedJudgementsAreNotSentAgain(t *testing.T) {
 	second := func(text string, change func(*eval.Result)) ([]eval.Result, *bench) {
 		b := newBench(replying(poor))
 		cfg := config(&b.fake, 1)
-		cfg.Earlier = func(t *runner.Planned) runner.EarlierTrial {
+		cfg.EarlierRuns.Trial = func(t *runner.Planned) runner.EarlierTrial {
 			r := *known[t.Repeat]
 			r.Judgements = append([]eval.Judgement{}, r.Judgements...)
 			change(&r)
@@ -106,8 +106,8 @@ func TestUselessRepliesAreRepeated(t *testing.T) {
 				return test.reply, nil
 			})
 			cfg := config(&b.fake, 4)
-			cfg.RepeatUseless = test.repeated
-			cfg.Replies, cfg.Earlier = from(before, test.change)
+			cfg.EarlierRuns.RepeatUseless = test.repeated
+			cfg.EarlierRuns.Replies, cfg.EarlierRuns.Trial = from(before, test.change)
 			counts, all := results(t, plan(t, text, runner.Filter{}), cfg)
 			if counts != test.want || len(b.put) != test.sent {
 				t.Errorf("%+v, %d questions, want %+v, %d", counts, len(b.put), test.want, test.sent)
@@ -164,8 +164,8 @@ func TestUselessRepliesThatFailAreRepeated(t *testing.T) {
 	for _, repeated := range []bool{false, true} {
 		b := newBench(replying(fine))
 		cfg := config(&b.fake, 1)
-		cfg.RepeatUseless = repeated
-		cfg.Replies, cfg.Earlier = from(before, func(*eval.Result) {})
+		cfg.EarlierRuns.RepeatUseless = repeated
+		cfg.EarlierRuns.Replies, cfg.EarlierRuns.Trial = from(before, func(*eval.Result) {})
 		counts, _ := results(t, plan(t, text, runner.Filter{}), cfg)
 		expect.Same(t, "passes when the judge is useful", counts.Pass > 0, repeated)
 		expect.Same(t, "is asked again", len(b.put) > 0, repeated)

@@ -340,7 +340,7 @@ func TestJudgesAndEmbeddingsWorkTogether(t *testing.T) {
 	t.Parallel()
 	b, e := newBench(replying(fine)), &embedder{}
 	cfg := config(&b.fake, 4)
-	cfg.Embedder = e
+	cfg.Services.Embedder = e
 	text := strings.Replace(judgedSuite(6), "{contains: q}", "{all: [{similar: {to: x, min: 0.5}}, {judge: {closedQA: {reference: x}}}]}", 1)
 	b.judge = func(_ *eval.Call, question string) (string, error) {
 		if strings.Contains(question, `"choice"`) {

@@ -51,7 +51,7 @@ func TestKeptTrialsAreNotSentAgain(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	f := &fake{}
 	cfg := config(f, 3)
-	cfg.Earlier = func(tr *runner.Planned) runner.EarlierTrial {
+	cfg.EarlierRuns.Trial = func(tr *runner.Planned) runner.EarlierTrial {
 		if tr.Case == "b" {
 			return runner.FinalResult{Result: &eval.Result{Outcome: eval.Err, Error: &eval.Error{Kind: eval.KindStatus}}}
 		}

@@ -46,17 +46,17 @@ func laneOf(t *Planned) modelKey {
 }
 
 // workersOf is how many trials of a target may be under way at once.
-func (c *Config) workersOf(t *suite.Target) int {
+func (s *Services) workersOf(t *suite.Target) int {
 	switch of := t.Of.(type) {
 	case *suite.Program:
-		return of.Workers(c.Concurrency, runtime.GOMAXPROCS(0))
+		return of.Workers(s.Concurrency, runtime.GOMAXPROCS(0))
 	case *suite.ConfiguredModel:
 		if of.Service != nil {
-			return max(1, cmp.Or(c.Services[of.Service.Name], c.Concurrency))
+			return max(1, cmp.Or(s.ByName[of.Service.Name], s.Concurrency))
 		}
 	case *suite.HTTPTarget, *suite.EchoTarget:
 	}
-	return max(1, c.Concurrency)
+	return max(1, s.Concurrency)
 }
 
 // newFeeder makes a lane for each model of the plan, with as many workers as trials of a target may be under way at

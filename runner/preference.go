@@ -53,7 +53,7 @@ func (p *Plan) Prefer(
 				place++
 			}
 		})
-		for range max(1, cfg.Concurrency) {
+		for range max(1, cfg.Services.Concurrency) {
 			working.Go(func() {
 				for j := range indexed {
 					results <- r.prefer(ctx, q, j.index, j.pair)
@@ -85,7 +85,7 @@ func (r *run) prefer(ctx context.Context, q *scorers.PreferenceQuestion, place i
 	for range maxRounds {
 		replies.Wanted, replies.Useless = nil, nil
 		out.PairRuling = q.Prefer(pair, replies)
-		if len(replies.Wanted) == 0 && r.RepeatUseless && r.doubt(a) {
+		if len(replies.Wanted) == 0 && r.EarlierRuns.RepeatUseless && r.doubt(a) {
 			out.PairRuling = q.Prefer(pair, replies)
 		}
 		if len(replies.Wanted) == 0 {

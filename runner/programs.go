@@ -24,8 +24,8 @@ func (r *run) folder(t *Planned, earlier *eval.Result) string {
 	switch {
 	case earlier != nil:
 		return earlier.Workspace
-	case r.Folder == nil || t.Program() == nil:
+	case r.Environment.Workspaces == nil || t.Program() == nil:
 		return ""
 	}
-	return r.Folder(TrialName(r.NameSalt, t.N))
+	return r.Environment.Workspaces.Folder(TrialName(r.Environment.NameSalt, t.N))
 }

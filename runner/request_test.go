@@ -63,7 +63,7 @@ cases: [{name: c, vars: {s: one}}, {name: d, vars: {s: two}}, {name: e, vars: {s
 `
 	f := &fake{tokens: 5}
 	cfg := config(f, 4)
-	cfg.CountTokens = suite.CountAlways
+	cfg.Counting.Mode = suite.CountAlways
 	for r := range runner.Run(t.Context(), plan(t, text, runner.Filter{}), cfg) {
 		expect.Same(t, "tokens of "+r.Case, r.Usage.PromptTokens, 5)
 	}

@@ -7,80 +7,11 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/labels"
-	"github.com/evalrun/evalrun/pricing"
-	"github.com/evalrun/evalrun/suite"
 )
 
-// Config says how a plan is carried out. Fields from Schedule on are optional.
-type Config struct {
-	// Services, and how many trials they run at once.
-
-	Generator Generator
-	Counter   TokenCounter
-	Embedder  Embedder
-	// Concurrency is how many trials of one model run at once; at least 1.
-	Concurrency int
-	// Services overrides Concurrency for the models of named services, by name.
-	Services map[string]int
-
-	// Counting and prices.
-
-	CountTokens suite.TokenCounting
-	// TokensMatter is set when tokens have a limit or a budget: prompts are counted then rather than estimated.
-	TokensMatter bool
-	// Prices are for scorers that judge costs. nil: nothing has a price.
-	Prices *pricing.PriceList
-
-	// The order of trials, and when they run.
-
-	// Stop ends the run early.
-	Stop *Stop
-	// Schedule yields the trials of the plan in the order to send them. Without it they are sent in the plan's order.
-	Schedule iter.Seq[*Planned]
-	// Skip returns why a trial need not run any more, "" when it must.
-	Skip func(*Planned) string
-	// Hold may delay a trial before it is sent. It returns when stop or done is closed.
-	Hold func(t *Planned, stop, done <-chan struct{})
-	// Enter waits until there is room for another trial, or until stop is closed, and returns the context for the trial's
-	// calls. Call leave once the result is taken or the answer is written down.
-	Enter func(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func())
-
-	// Earlier answers, of a run that is resumed or rescored.
-
-	// Earlier returns what earlier runs have of a trial; nil for nothing.
-	Earlier func(*Planned) EarlierTrial
-	// Replies are earlier replies of judges. Their questions are not sent again.
-	Replies iter.Seq[eval.Judgement]
-	// RepeatUseless sends a question again when its earlier reply could not be used.
-	RepeatUseless bool
-	// Read reads an earlier answer of an application again, since the suite may have changed how. The error is an
-	// *eval.Error.
-	Read func(to app.RequestMaker, resp *eval.Response) (*eval.Response, error)
-
-	// What is written down before a trial has its result.
-
-	// Keeper writes down answers that wait to be scored, turns of unfinished chats, and replies of judges.
-	Keeper Keeper
-	// Writing marks a call as in progress until written is called, once its answer is written down.
-	Writing func(ctx context.Context) (calling context.Context, written func())
-
-	// For scorers, programs and applications.
-
-	// PeopleLabels are people's labels of answers, by suite.
-	PeopleLabels map[string]*labels.File
-	// Keys names environment variables that hold keys. Programs do not get them.
-	Keys []string
-	// NameSalt distinguishes the trial names that applications see from those of other processes.
-	NameSalt string
-	// Folder returns the folder in which the program of a trial works, by the trial's name; "" for none.
-	Folder func(trialName string) string
-}
-
-// Run sends every trial of the plan and yields the results as they come. Each model has Concurrency workers, so that a
-// model that has to wait holds up no other. A worker continues once its result is taken, or once its answer is kept to
+// Run sends every trial of the plan and yields the results as they come. Each model has Services.Concurrency workers, so
+// that a model that has to wait holds up no other. A worker continues once its result is taken, or once its answer is kept to
 // wait for judges or embeddings; at most MaxWaiting answers wait for each of them. Canceling ctx, or leaving the loop,
 // abandons calls in progress. No goroutine outlives the loop.
 func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
@@ -91,11 +22,11 @@ func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
 			Config:   cfg,
 			plan:     plan,
 			counts:   newCounts(),
-			results:  make(chan delivery, cfg.Concurrency),
+			results:  make(chan delivery, cfg.Services.Concurrency),
 			scoring:  make(chan struct{}, cpus),
 			programs: make(chan struct{}, programsPerCPU*cpus),
-			vectors:  newVectors(cfg.Embedder),
-			replies:  newReplies(cfg.Replies),
+			vectors:  newVectors(cfg.Services.Embedder),
+			replies:  newReplies(cfg.EarlierRuns.Replies),
 			pools:    map[ModelRef]chan struct{}{},
 		}
 		finished := r.start(ctx)
@@ -164,7 +95,7 @@ func (r *run) start(ctx context.Context) <-chan struct{} {
 	if schedule == nil {
 		schedule = r.plan.Trials()
 	}
-	f := newFeeder(r.plan, schedule, r.admit, r.workersOf)
+	f := newFeeder(r.plan, schedule, r.admit, r.Services.workersOf)
 	working.Go(func() { f.run(ctx) })
 	for _, l := range f.lanes {
 		for range l.workers {
@@ -191,10 +122,10 @@ func (r *run) start(ctx context.Context) <-chan struct{} {
 // admit makes the assignment of a trial. ok is false when nothing is left to do for it.
 func (r *run) admit(t *Planned) (next assignment, ok bool) {
 	next.trial = t
-	if r.Earlier == nil {
+	if r.EarlierRuns.Trial == nil {
 		return next, true
 	}
-	switch known := r.Earlier(t).(type) {
+	switch known := r.EarlierRuns.Trial(t).(type) {
 	case SettledTrial:
 		return next, false
 	case FinalResult:
@@ -207,13 +138,6 @@ func (r *run) admit(t *Planned) (next assignment, ok bool) {
 		next.turns = known.Calls
 	}
 	return next, true
-}
-
-func (r *run) skip(t *Planned) string {
-	if r.Skip == nil {
-		return ""
-	}
-	return r.Skip(t)
 }
 
 // work runs a trial and waits until the consumer has taken the result, which may end the run: a refused key, say.
@@ -293,9 +217,9 @@ func (r *run) score(ctx context.Context, a *scoring, earlier *eval.Result) bool 
 		return true
 	}
 	given := a.answer.Context
-	given.Prices = r.Prices
-	given.PeopleLabels = r.PeopleLabels[a.trial.Suite]
-	given.Keys = r.Keys
+	given.Prices = r.ScorerData.Prices
+	given.PeopleLabels = r.ScorerData.PeopleLabels[a.trial.Suite]
+	given.Keys = r.Environment.Keys
 	given.Abandoned = ctx.Done()
 	given.Workspace = r.folder(a.trial, earlier)
 	slots := r.slots(a)
@@ -331,14 +255,14 @@ func skipped(t *Planned, reason string) eval.Result {
 
 // ask makes the call of a trial. It returns false when there is no answer; the result says why then.
 func (r *run) ask(ctx context.Context, a *scoring) bool {
-	if r.Hold != nil {
-		r.Hold(a.trial, r.Stop.Done(), ctx.Done())
+	if r.Admission != nil {
+		r.Admission.Hold(a.trial, r.Stop.Done(), ctx.Done())
 	}
 	if r.unsent(ctx, a) {
 		return false
 	}
-	if r.Enter != nil {
-		ctx, a.room = r.Enter(ctx, r.Stop.Done())
+	if r.Admission != nil {
+		ctx, a.room = r.Admission.Enter(ctx, r.Stop.Done())
 		if r.unsent(ctx, a) {
 			return false
 		}
@@ -362,7 +286,10 @@ func (r *run) ask(ctx context.Context, a *scoring) bool {
 
 // unsent reports whether a trial need not run any more, and makes its result a skip then.
 func (r *run) unsent(ctx context.Context, a *scoring) bool {
-	reason := cmp.Or(r.Stop.Reason(), r.skip(a.trial))
+	reason := r.Stop.Reason()
+	if reason == "" && r.Admission != nil {
+		reason = r.Admission.Skip(a.trial)
+	}
 	if reason == "" && ctx.Err() == nil {
 		return false
 	}
@@ -413,10 +340,10 @@ func (r *run) answer(ctx context.Context, a *scoring) error {
 	return nil
 }
 
-// writing calls Config.Writing, if there is one.
+// writing calls Keeper.Writing, if there is a Keeper.
 func (r *run) writing(ctx context.Context) (context.Context, func()) {
-	if r.Writing == nil {
+	if r.Keeper == nil {
 		return ctx, func() {}
 	}
-	return r.Writing(ctx)
+	return r.Keeper.Writing(ctx)
 }

@@ -65,7 +65,11 @@ func (f *fake) CountTokens(context.Context, *eval.Call) (int, error) {
 }
 
 func config(f *fake, concurrency int) runner.Config {
-	return runner.Config{Generator: f, Counter: f, Concurrency: concurrency, CountTokens: suite.CountAuto, Stop: runner.NewStop()}
+	return runner.Config{
+		Services: runner.Services{Generator: f, Counter: f, Concurrency: concurrency},
+		Counting: runner.Counting{Mode: suite.CountAuto},
+		Stop:     runner.NewStop(),
+	}
 }
 
 func TestEachTrialHasAnIDOfItsOwn(t *testing.T) {
@@ -271,7 +275,7 @@ func TestCountingIsOncePerPromptAndModel(t *testing.T) {
 	for mode, want := range map[suite.TokenCounting]int64{suite.CountAlways: 2, suite.CountNever: 0, suite.CountAuto: 0} {
 		f := &fake{tokens: 1}
 		cfg := config(f, 8)
-		cfg.CountTokens = mode
+		cfg.Counting.Mode = mode
 		for range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), cfg) {
 		}
 		if f.counted.Load() != want {
@@ -280,7 +284,7 @@ func TestCountingIsOncePerPromptAndModel(t *testing.T) {
 	}
 	limited := &fake{tokens: 1}
 	cfg := config(limited, 8)
-	cfg.TokensMatter = true
+	cfg.Counting.TokensMatter = true
 	for range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), cfg) {
 	}
 	if limited.counted.Load() != 2 {

@@ -37,11 +37,3 @@ type ModelSources interface {
 type Embedder interface {
 	Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error)
 }
-
-// Keeper writes down answers and replies before their trial is settled. Several workers call its methods at once;
-// each worker continues when they return.
-type Keeper interface {
-	KeepAnswer(a *eval.PaidAnswer)
-	// KeepJudgement takes a judge's reply about the answer of a trial.
-	KeepJudgement(trialID string, j *eval.Judgement)
-}

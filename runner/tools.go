@@ -141,7 +141,7 @@ func (r *run) runTool(ctx context.Context, answer *suite.ToolAnswer, args json.R
 		Timeout: answer.Timeout,
 		Stop:    ctx.Done(),
 		Pass:    answer.Env,
-		Keys:    r.Keys,
+		Keys:    r.Environment.Keys,
 	}
 	out, err := command.Output()
 	hidden := secret.OfVariables(answer.Env)

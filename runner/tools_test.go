@@ -126,6 +126,8 @@ type keeper struct {
 	answers []eval.PaidAnswer
 }
 
+func (k *keeper) Writing(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
+
 func (k *keeper) KeepAnswer(a *eval.PaidAnswer) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -374,7 +376,7 @@ func TestStepsAreKept(t *testing.T) {
 		}
 		rest := script([]*eval.Response{run, get, says("x", "STOP")}[3-want.calls:]...)
 		one.cfg = config(&rest.fake, 1)
-		one.cfg.Earlier = func(*runner.Planned) runner.EarlierTrial { return runner.BegunTrial{Calls: turns} }
+		one.cfg.EarlierRuns.Trial = func(*runner.Planned) runner.EarlierTrial { return runner.BegunTrial{Calls: turns} }
 		second := one.result(t.Context(), t)
 		expect.Same(t, fmt.Sprintf("calls after %d lines", known), len(rest.sent), want.calls)
 		expect.Same(t, fmt.Sprintf("programs after %d lines", known), ran()-before, want.programs)

@@ -110,8 +110,8 @@ func (l *loader) readDefaults() {
 	for _, root := range l.roots {
 		n := root.Get("defaults")
 		def := l.caseDef(n.Map(defaultsBlock().Names()...))
-		l.misspelled.note(root, def.node)
-		old := l.defaults
+		l.loading.misspelled.note(root, def.node)
+		old := l.table.defaults
 		def.fill(old.settings)
 		def.vars = append(old.vars, def.vars...)
 		def.scorers = append(old.scorers, def.scorers...)
@@ -124,20 +124,20 @@ func (l *loader) readDefaults() {
 			def.arms = old.arms
 		}
 		def.isolated = cmp.Or(def.isolated, old.isolated)
-		l.defaults = def
+		l.table.defaults = def
 	}
-	l.defaults.base = variable.Dict{}
-	for _, m := range l.defaults.vars {
-		maps.Copy(l.defaults.base, values(m))
+	l.table.defaults.base = variable.Dict{}
+	for _, m := range l.table.defaults.vars {
+		maps.Copy(l.table.defaults.base, values(m))
 	}
-	l.noteMetrics(&l.defaults)
+	l.noteMetrics(&l.table.defaults)
 	l.withClassification()
 }
 
 // readCases reads the cases and checks them. With thrift, it checks each before it reads the next one.
 func (l *loader) readCases() {
 	c := newChecker(l)
-	l.usual = l.newExpansion(&caseDef{})
+	l.table.usual = l.newExpansion(&caseDef{})
 	if l.thrift.sharing {
 		l.shared = newShared()
 	}
@@ -148,19 +148,19 @@ func (l *loader) readCases() {
 			continue
 		}
 		l.noteMetrics(def)
-		if !l.thrift.used() {
-			l.cases = append(l.cases, def)
+		if !l.thrift.sharing {
+			l.table.defs = append(l.table.defs, def)
 			continue
 		}
 		if known := l.shared.known(def); known != nil && def.isUsual() && def.rows == nil && def.grid == nil {
 			def.every = known.every
 		}
 		c.definition(def)
-		l.cases = append(l.cases, def.freeze(l.shared))
+		l.table.defs = append(l.table.defs, def.freeze(l.shared))
 	}
-	if !l.thrift.used() {
-		for _, kept := range l.cases {
-			c.definition(kept.thaw(l.Suite))
+	if !l.thrift.sharing {
+		for _, kept := range l.table.defs {
+			c.definition(kept.thaw(&l.table.defaults))
 		}
 	}
 	c.finish()
@@ -172,7 +172,7 @@ func (l *loader) readCase(item yamlnode.Node, keys []string) *caseDef {
 	if !item.IsMapping() {
 		return nil
 	}
-	l.misspelled.noteCase(m)
+	l.loading.misspelled.noteCase(m)
 	def := l.caseDef(m)
 	def.rows = l.rows(m)
 	def.at = m.Pos()
@@ -194,7 +194,7 @@ func (l *loader) readCase(item yamlnode.Node, keys []string) *caseDef {
 	for e := range def.vars[0].Entries() {
 		def.values = append(def.values, variable.Member{Name: e.Name(), Value: variable.Written(e.Value.Value())})
 	}
-	def.finish(&l.defaults)
+	def.finish(&l.table.defaults)
 	return &def
 }
 

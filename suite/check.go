@@ -15,9 +15,9 @@ import (
 // newChecker returns a checker for the cases of a suite.
 func newChecker(l *loader) *checker {
 	l.used = map[string]bool{}
-	l.trials = map[Arm]int{}
+	l.table.trials = map[Arm]int{}
 	l.unstreamed = map[diag.Pos]*unstreamed{}
-	l.costs = map[string]diag.Pos{}
+	l.needs.prices = map[string]diag.Pos{}
 	return &checker{
 		loader:   l,
 		names:    newCaseNames(),
@@ -35,9 +35,9 @@ func (l *checker) finish() {
 		l.checkUnusedDefaults()
 	}
 	for _, arm := range l.arms {
-		if l.trials[arm] > 0 {
+		if l.table.trials[arm] > 0 {
 			l.checkArm(arm)
-		} else if len(l.cases) > 0 && !l.diags.HasErrors() {
+		} else if len(l.table.defs) > 0 && !l.diags.HasErrors() {
 			l.diags.Warnf(arm.Prompt.Pos, "widen `arms` of a case, or remove the prompt", "no case runs on the arm %s", arm.Name())
 		}
 	}
@@ -91,13 +91,13 @@ func (l *checker) definition(def *caseDef) {
 			break
 		}
 	}
-	l.count += cases
+	l.table.count += cases
 	def.every = x.shared
 	switch {
 	case cases == 0:
 		l.noRows(def)
 	case example != nil:
-		l.numbered = true
+		l.table.numbered = true
 		l.unused.Warnf(
 			def.at, "a column with a different value in each row makes better names",
 			"%s the name of another case and %s numbered, such as `%s` at %s", have(numbered, "case"), beVerb(numbered),
@@ -127,11 +127,11 @@ func (l *checker) firstCase(def *caseDef, c *Case) {
 // exhausted reports whether to stop checking cases of a definition: the budget of templates is spent, or a data file has
 // too many problems. It adds the reason to the problems.
 func (l *checker) exhausted(def *caseDef, v variant, c *Case, cases int) bool {
-	if l.budget.Spent() {
+	if l.loading.budget.Spent() {
 		l.diags.Errorf(
 			def.at, "shorten what templates repeat, or make fewer cases",
 			"%s: after %s nothing is left of what a suite may render", tmpl.ErrBudget.Message,
-			diag.Count(l.count+cases, "case"),
+			diag.Count(l.table.count+cases, "case"),
 		)
 		return true
 	}
@@ -219,7 +219,7 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 		)
 	}
 	for _, arm := range c.Arms {
-		l.trials[arm] += c.Repeats
+		l.table.trials[arm] += c.Repeats
 		l.checkPrompt(c, arm)
 		if len(c.Scorers) > 0 && len(c.ScorersFor(arm)) == 0 {
 			l.diags.Errorf(
@@ -228,7 +228,7 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 			)
 		}
 		l.checkStream(c, arm)
-		l.checkCost(c, arm)
+		l.needs.notePrices(c, arm)
 		l.checkTurns(c, arm)
 		l.checkCalls(c, arm)
 		l.checkExpected(c, arm)
@@ -238,7 +238,7 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 // unjudged reports whether a case has no scorer, and no other problem explains that.
 func (l *checker) unjudged(def *caseDef, c *Case) bool {
 	unlabelled := l.classified != nil && !def.alone // reported by the classification
-	reported := unlabelled || l.misspelled.lacksScorers(def) || c.row.lacksScorers()
+	reported := unlabelled || l.loading.misspelled.lacksScorers(def) || c.row.lacksScorers()
 	if reported || len(c.Scorers) > 0 || len(slices.Concat(def.scorers...)) > 0 {
 		return false
 	}

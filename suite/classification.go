@@ -20,9 +20,6 @@ const (
 	longestClass  = 100 // bytes
 )
 
-// Classes returns the classes of the `classification` block in the order of the file; nil without the block.
-func (s *Suite) Classes() []string { return s.classes }
-
 // classification reads the block. It adds a scorer to every case that inherits scorers.
 func (l *loader) classification(n yamlnode.Node) {
 	if n.IsZero() {
@@ -46,7 +43,7 @@ func (l *loader) classification(n yamlnode.Node) {
 	if d.broken = l.diags.Len() > before; !d.broken {
 		l.tryClassification(d, label)
 	}
-	l.scoreNames = append(l.scoreNames, classification.Accuracy)
+	l.metricNames.scorers = append(l.metricNames.scorers, classification.Accuracy)
 	l.classified = d
 }
 
@@ -60,7 +57,7 @@ func (l *loader) tryClassification(d *scorerDef, label yamlnode.Node) {
 	} else {
 		l.checked(d.node.Rewrite(func(at yamlnode.Node, text string) variable.Value {
 			if at.Pos() == label.Pos() {
-				return l.classes[0]
+				return l.metricNames.classes[0]
 			}
 			return text
 		}))
@@ -101,21 +98,21 @@ func (l *loader) readClasses(n yamlnode.Node) {
 		if !twice {
 			folded[key] = item.Pos()
 		}
-		l.classes = append(l.classes, class)
+		l.metricNames.classes = append(l.metricNames.classes, class)
 	}
 	switch {
 	case !n.IsSequence():
-	case len(l.classes) < fewestClasses:
+	case len(l.metricNames.classes) < fewestClasses:
 		n.Errorf("such as [refund, order, other]", "a classification needs at least %d classes", fewestClasses)
-	case len(l.classes) > mostClasses:
-		n.Errorf("join the rare ones as `other`", "%d classes are too many: %d at most", len(l.classes), mostClasses)
+	case len(l.metricNames.classes) > mostClasses:
+		n.Errorf("join the rare ones as `other`", "%d classes are too many: %d at most", len(l.metricNames.classes), mostClasses)
 	}
 }
 
 // withClassification puts the classification before the scorers of the defaults.
 func (l *loader) withClassification() {
 	if l.classified != nil {
-		l.defaults.scorers = append([][]*scorerDef{{l.classified}}, l.defaults.scorers...)
+		l.table.defaults.scorers = append([][]*scorerDef{{l.classified}}, l.table.defaults.scorers...)
 	}
 }
 
@@ -132,22 +129,9 @@ func noClassification(n yamlnode.Node) (found bool) {
 
 // checkScoreName reports a scorer or a metric that takes the name of a metric of the classification.
 func (l *loader) checkScoreName(n yamlnode.Node, name string) {
-	if _, taken := classification.Parse(name, l.classes); taken && l.classified != nil {
+	if _, taken := classification.Parse(name, l.metricNames.classes); taken && l.classified != nil {
 		n.Errorf("choose another name", "the classification has a metric `%s`", name)
 	}
-}
-
-// classMetrics returns the names of the metrics that the classification computes over all cases; nil without one.
-func (s *Suite) classMetrics() []string {
-	if s.classes == nil {
-		return nil
-	}
-	return classification.Names(s.classes)
-}
-
-// OfAllCases reports whether a metric is computed from the confusion matrix of all cases. Single cases have no value of it.
-func (s *Suite) OfAllCases(metric string) bool {
-	return metric != classification.Accuracy && slices.Contains(s.classMetrics(), metric)
 }
 
 // checkEarly reports a metric of all cases in a gate that stops early.
@@ -162,21 +146,21 @@ func (l *loader) checkEarly(n yamlnode.Node, metric string) {
 
 // checkClassMetrics reports rules of the gate about metrics that the classification does not have.
 func (l *loader) checkClassMetrics(rules yamlnode.Node) {
-	if rules.IsZero() || !rules.IsMapping() || l.misspelled.classification {
+	if rules.IsZero() || !rules.IsMapping() || l.loading.misspelled.classification {
 		return
 	}
-	known := l.classMetrics()
+	known := l.metricNames.ofClasses()
 	for e := range rules.Map().Entries() {
 		_, class, single := strings.Cut(e.Name(), ".")
-		switch _, ok := classification.Parse(e.Name(), l.classes); {
+		switch _, ok := classification.Parse(e.Name(), l.metricNames.classes); {
 		case ok && l.classified != nil:
 		case l.classified == nil:
 			e.Key.Errorf(
 				"add `classification: {label: ..., classes: [...]}`",
 				"the suite has no classification with a metric `%s`", e.Name(),
 			)
-		case single && slices.Contains(known, strings.TrimSuffix(e.Name(), class)+l.classes[0]):
-			e.Key.Errorf(diag.DidYouMean(class, l.classes), "the classification has no class `%s`", diag.CleanLine(class))
+		case single && slices.Contains(known, strings.TrimSuffix(e.Name(), class)+l.metricNames.classes[0]):
+			e.Key.Errorf(diag.DidYouMean(class, l.metricNames.classes), "the classification has no class `%s`", diag.CleanLine(class))
 		default:
 			if !single {
 				known = slices.DeleteFunc(slices.Clone(known), func(name string) bool { return strings.Contains(name, ".") })

@@ -62,11 +62,11 @@ func (s *Suite) RemovedArms() []Arm {
 func (s *Suite) Trials() (of map[Arm]int, ok bool) {
 	of = map[Arm]int{}
 	for _, version := range s.Versions() {
-		if !version.whole || !version.files.unchanged() {
+		if version.table.trials == nil || !version.files.unchanged() {
 			return nil, false
 		}
 		for _, a := range s.Arms() {
-			of[a] += version.trials[a]
+			of[a] += version.table.trials[a]
 		}
 	}
 	return of, true
@@ -115,7 +115,7 @@ func (s *Suite) ownCells(cases iter.Seq[*Case]) iter.Seq[Cell] {
 // nothing but the order.
 func (s *Suite) sideBySide(cases func(*Suite) iter.Seq[*Case]) iter.Seq2[*Case, *Case] {
 	return func(yield func(own, base *Case) bool) {
-		order := s.pairing
+		order := s.table.pairing
 		if order == nil { // the suite has errors
 			order = newPairing(s)
 		}

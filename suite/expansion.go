@@ -34,12 +34,12 @@ func (s *Suite) expansion(def *caseDef) *expansion {
 	if !def.isUsual() {
 		return s.newExpansion(def)
 	}
-	x := *s.usual
+	x := *s.table.usual
 	x.def = def
 	x.at = def.at
 	x.shared = def.every
 	if x.shared == nil || def.rows != nil {
-		x.layers = s.layers(def)
+		x.layers = s.table.layers(def)
 	}
 	return &x
 }
@@ -53,7 +53,7 @@ func (s *Suite) newExpansion(def *caseDef) *expansion {
 	x := &expansion{Suite: s, def: def, at: def.at, set: def.settings}
 	arms := def.arms
 	if arms == nil {
-		arms = s.defaults.arms
+		arms = s.table.defaults.arms
 	}
 	for _, a := range s.arms {
 		if a.Matches(arms) {
@@ -61,8 +61,8 @@ func (s *Suite) newExpansion(def *caseDef) *expansion {
 		}
 	}
 	x.arms = slices.Clip(x.arms)
-	x.set.fill(s.defaults.settings)
-	for key, r := range s.defaults.open {
+	x.set.fill(s.table.defaults.settings)
+	for key, r := range s.table.defaults.open {
 		if !slices.Contains(def.given, key) {
 			x.open = append(x.open, templatedSetting{key, r})
 		}
@@ -71,31 +71,12 @@ func (s *Suite) newExpansion(def *caseDef) *expansion {
 		x.open = append(x.open, templatedSetting{key, r})
 	}
 	x.tags = s.tagged(x.set.tags)
-	x.layers = s.layers(def)
+	x.layers = s.table.layers(def)
 	return x
 }
 
 // tagged joins the tags of the suite and those of a case.
 func (s *Suite) tagged(own []string) []string { return slices.Clip(slices.Concat(s.Tags, own)) }
-
-// layers returns the scorers of the defaults and of the definition. A scorer of a set that two layers use is kept in the
-// later one only.
-func (s *Suite) layers(def *caseDef) [][]*scorerDef {
-	layers := def.scorers
-	if !def.alone {
-		layers = slices.Concat(s.defaults.scorers, def.scorers)
-	}
-	out := make([][]*scorerDef, len(layers))
-	for i, layer := range layers {
-		later := slices.Concat(layers[i+1:]...)
-		for _, d := range layer {
-			if !slices.Contains(later, d) {
-				out[i] = append(out[i], d)
-			}
-		}
-	}
-	return out
-}
 
 // expand makes the Case of a definition.
 func (x *expansion) expand(v variant, diags *diag.List) *Case {
@@ -136,18 +117,15 @@ func (x *expansion) outline(v variant, diags *diag.List) *Case {
 		}
 	}
 	c := &Case{
-		Pos:    x.at,
-		vars:   vars,
-		many:   x.def.rows != nil || x.def.grid != nil,
-		budget: x.budget,
-		vague:  x.misspelled.lacksVars(x.def),
+		Pos:  x.at,
+		vars: vars,
+		many: x.def.rows != nil || x.def.grid != nil,
 	}
-	x.budget.Grow(templatePerCase * max(1, len(x.Suite.arms)))
 	if v.row != nil {
 		c.Pos, c.row = v.row.pos, v.row
-		if x.budget != nil {
-			x.budget.Grow(templatePerByte * sizeOf(v.row.vars))
-		}
+	}
+	if x.loading != nil {
+		x.loading.watch(c, x)
 	}
 	x.name(c, x.def, v, diags)
 	set, tags := x.settle(c, diags)
@@ -156,9 +134,18 @@ func (x *expansion) outline(v variant, diags *diag.List) *Case {
 	c.Threshold = set.threshold
 	c.Repeats = cmp.Or(x.opts.Repeats, set.repeats, x.opts.DefaultRepeats, 1)
 	c.Arms = x.arms
-	c.Quarantine = cmp.Or(x.def.isolated, x.defaults.isolated)
+	c.Quarantine = cmp.Or(x.def.isolated, x.table.defaults.isolated)
 	c.ID = set.id
 	return c
+}
+
+// watch limits what the templates of a case render, and says which problems of the case not to report.
+func (l *loading) watch(c *Case, x *expansion) {
+	c.budget, c.vague = &l.budget, l.misspelled.lacksVars(x.def)
+	l.budget.Grow(templatePerCase * max(1, len(x.Suite.arms)))
+	if c.row != nil {
+		l.budget.Grow(templatePerByte * sizeOf(c.row.vars))
+	}
 }
 
 // scorers returns the scorers of a case: of the defaults, of the definition, and of the row. Each layer replaces scorers of

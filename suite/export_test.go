@@ -19,7 +19,7 @@ func LoadBy(fsys fs.FS, path string, kinds Kinds, piece int, diags *diag.List) (
 	case piece == 0:
 		how = thrift{}
 	}
-	s = &Suite{File: path, files: newFiles(fsys, path), opts: Options{Now: time.Unix(1_800_000_000, 0)}, kinds: kinds}
-	_, second := s.load(how, &diag.List{})
-	return s.loadBy(how, diags), !second
+	o := origin{newFiles(fsys, path), kinds, Options{Now: time.Unix(1_800_000_000, 0)}}
+	_, less := o.attempt(path, how, &diag.List{})
+	return o.load(path, how, diags), less == nil
 }

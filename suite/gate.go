@@ -10,7 +10,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/stats"
-	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/option"
 )
@@ -117,20 +116,9 @@ func (l *loader) checkGateArm(rule yamlnode.Node, arm string) {
 	}
 }
 
-// Metrics returns the names of metrics that a gate can compare: those of every comparison, named scorers, derived metrics,
-// and those of the classification. When open is true, some names are templates, so that there may be more.
-func (s *Suite) Metrics() (names []string, open bool) {
-	names = builtInMetrics()
-	names = append(names, s.scoreNames...)
-	for _, m := range s.derived {
-		names = append(names, m.Name)
-	}
-	return append(names, s.classMetrics()...), s.unnamed
-}
-
 // noteMetrics records the names of the scorers of a definition.
 func (l *loader) noteMetrics(def *caseDef) {
-	l.unnamed = l.unnamed || def.rows != nil && def.rows.scorers != ""
+	l.metricNames.open = l.metricNames.open || def.rows != nil && def.rows.scorers != ""
 	for _, layer := range def.scorers {
 		for _, d := range layer {
 			if !d.noted && d.node.IsMapping() {
@@ -144,7 +132,7 @@ func (l *loader) noteMetrics(def *caseDef) {
 func (l *loader) noteMetric(m yamlnode.Map) {
 	for e := range m.Entries() {
 		if e.Name() != "name" {
-			l.misspelled.noteScorer(e.Name())
+			l.loading.misspelled.noteScorer(e.Name())
 			continue
 		}
 		if !e.Value.IsScalar() {
@@ -152,10 +140,7 @@ func (l *loader) noteMetric(m yamlnode.Map) {
 		}
 		name := e.Value.Written()
 		l.checkScoreName(e.Value, name)
-		l.unnamed = l.unnamed || tmpl.HasActions(name)
-		if !slices.Contains(builtInMetrics(), name) && !slices.Contains(l.scoreNames, name) {
-			l.scoreNames = append(l.scoreNames, name)
-		}
+		l.metricNames.take(name)
 	}
 }
 
@@ -166,10 +151,10 @@ func (l *loader) checkMetrics(gate yamlnode.Node) {
 	}
 	l.checkClassMetrics(gate.Map().Get("classification"))
 	known, open := l.Metrics()
-	if open || l.misspelled.metrics || l.diags.HasErrors() && l.misspelled.scorerNames() {
+	if open || l.loading.misspelled.metrics || l.diags.HasErrors() && l.loading.misspelled.scorerNames() {
 		return
 	}
-	of := known[builtIn : len(known)-len(l.classMetrics())] // metrics that are means over cases
+	of := l.metricNames.means()
 	for e := range gate.Map().Entries() {
 		if !e.Value.IsMapping() {
 			continue
@@ -226,13 +211,6 @@ func gateMetrics(rule yamlnode.Node, check func(n yamlnode.Node, name string)) {
 			}
 		}
 	}
-}
-
-// builtIn is the number of metrics that every comparison has; Metrics lists them first.
-const builtIn = 4
-
-func builtInMetrics() []string {
-	return []string{option.MetricPass, option.MetricBlocked, option.MetricLatency, option.MetricTokens}
 }
 
 // MaxRatio is the largest allowed ratio of latency or tokens.

@@ -42,7 +42,7 @@ type JudgeUse struct {
 func (l *loader) judges() {
 	names := map[string]diag.Pos{}
 	for _, root := range l.roots {
-		l.misspelled.judges = l.misspelled.judges || root.Misspells("judges")
+		l.loading.misspelled.judges = l.loading.misspelled.judges || root.Misspells("judges")
 		l.judgesOf(root.Get("judges"), names)
 	}
 }
@@ -50,7 +50,7 @@ func (l *loader) judges() {
 func (l *loader) judgesOf(n yamlnode.Node, names map[string]diag.Pos) {
 	for _, item := range n.Seq() {
 		m := item.Map(judgeBlock().Names()...)
-		l.misspelled.judges = l.misspelled.judges || m.Misspells("name")
+		l.loading.misspelled.judges = l.loading.misspelled.judges || m.Misspells("name")
 		if !item.IsMapping() {
 			continue
 		}
@@ -137,7 +137,7 @@ func (s *Suite) FindJudge(name string) (j *Judge, problem, hint string) {
 	switch i := slices.Index(names, name); {
 	case i >= 0:
 		return judges[i], "", ""
-	case s != nil && s.misspelled.judges:
+	case s != nil && s.loading != nil && s.loading.misspelled.judges:
 		return nil, "", ""
 	case len(names) == 0:
 		return nil, "there is no judge to ask", "add to the suite: `judges: [{name: judge, model: svc-pro}]`"

@@ -12,10 +12,10 @@ import (
 // keptCase is a checked definition in a compact form.
 type keptCase interface {
 	// thaw returns the definition, which callers must not change.
-	thaw(*Suite) *caseDef
+	thaw(defaults *caseDef) *caseDef
 }
 
-func (def *caseDef) thaw(*Suite) *caseDef { return def }
+func (def *caseDef) thaw(*caseDef) *caseDef { return def }
 
 // plainCase is the compact form of a single case without templates except in its scorers. A suite may have thousands.
 type plainCase struct {
@@ -110,11 +110,11 @@ func (def *caseDef) firstScorer() *scorerDef {
 	return nil
 }
 
-func (p *plainCase) thaw(s *Suite) *caseDef {
+func (p *plainCase) thaw(defaults *caseDef) *caseDef {
 	def := &caseDef{at: p.at, name: literally(p.name), values: p.vars, scorers: p.judged.own, every: p.judged.every}
 	if p.settings != nil {
 		def.settings = *p.settings
 	}
-	def.finish(&s.defaults)
+	def.finish(defaults)
 	return def
 }

@@ -17,9 +17,6 @@ type DerivedMetric struct {
 	program *expression.Expression
 }
 
-// Derived returns the derived metrics in the order of the file.
-func (s *Suite) Derived() []*DerivedMetric { return s.derived }
-
 // Text returns the expression.
 func (m *DerivedMetric) Text() string { return m.program.Text() }
 
@@ -66,7 +63,7 @@ func (m *DerivedMetric) lacks(scores map[string]any) bool {
 func (l *loader) metrics(n yamlnode.Node) {
 	known, open := l.Metrics()
 	samples := expression.Open{}
-	for _, name := range known[builtIn : len(known)-len(l.classMetrics())] {
+	for _, name := range l.metricNames.means() {
 		samples[name] = 0.0
 	}
 	var env any = map[string]any(samples)
@@ -86,7 +83,7 @@ func (l *loader) metrics(n yamlnode.Node) {
 			e.Key.Errorf("choose another name", "every comparison has a metric `%s`", e.Name())
 		}
 		if m := metricOf(e, env); m != nil {
-			l.derived = append(l.derived, m)
+			l.metricNames.derived = append(l.metricNames.derived, m)
 		}
 	}
 }

@@ -36,29 +36,6 @@ func LoadPrices(shown string, src []byte, diags *diag.List) *pricing.PriceList {
 	return p
 }
 
-// checkCost records the first scorer of an arm that needs prices.
-func (l *loader) checkCost(c *Case, arm Arm) {
-	for _, sc := range c.ScorersFor(arm) {
-		if !sc.Needs.Price {
-			continue
-		}
-		if _, noted := l.costs[arm.Name()]; !noted {
-			l.costs[arm.Name()] = sc.At()
-		}
-	}
-}
-
-// NeedsPrice reports whether a scorer of the arm needs prices, and the position of that scorer. The caller checks whether
-// there is a price, since flags can name the price list.
-func (s *Suite) NeedsPrice(arm Arm) (at diag.Pos, needed bool) {
-	for _, version := range s.Versions() {
-		if at, needed = version.costs[arm.Name()]; needed {
-			break
-		}
-	}
-	return at, needed
-}
-
 // prices reads the price list that the suite names.
 func (l *loader) prices(n yamlnode.Node) {
 	if n.IsZero() {

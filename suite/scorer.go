@@ -287,17 +287,7 @@ func (s *Suite) checked(n yamlnode.Node) *Scorer {
 	if sc != nil {
 		sc.Suite = s
 		sc.Needs = s.kinds.Check(sc)
-		if len(sc.Needs.References) > 0 && !s.embeds {
-			s.embeds = true
-		}
-		if sc.Needs.PeopleLabels && !s.labelled {
-			s.labelled = true
-		}
-		for _, j := range sc.Needs.Judges {
-			if !j.used {
-				j.used = true
-			}
-		}
+		s.needs.note(&sc.Needs)
 	}
 	return sc
 }

@@ -164,7 +164,7 @@ func (l *loader) serviceOf(n yamlnode.Node) *NamedService {
 // LoadServices reads the services of another file than a suite, such as a project file, for Options.Services. source is
 // the node of its `services`, and files is its folder, opts.Dir. Problems go to diags.
 func LoadServices(files fs.FS, source node, opts Options, diags *diag.List) []*NamedService {
-	l := loader{Suite: &Suite{files: newFiles(files, ""), opts: opts}, diags: diags}
+	l := loader{Suite: &Suite{origin: origin{files: newFiles(files, ""), opts: opts}}, diags: diags}
 	l.services(source.Self().WithDiags(diags))
 	return l.Services
 }

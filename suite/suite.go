@@ -42,27 +42,25 @@ type Suite struct {
 	Prices      *pricing.PriceList // nil without a price list
 	Gate        *eval.GateConfig   // nil without a gate block
 
-	arms       []Arm
-	defaults   caseDef
-	cases      []keptCase
-	usual      *expansion  // for definitions without scorers and settings
-	scoreNames []string    // names of scorers, in the order of the file
-	classes    []string    // classes of the `classification` block; nil without one
-	classified *scorerDef  // the scorer that the block adds
-	unnamed    bool        // some names of scorers are known only when a case is expanded
-	count      int         // number of cases
-	numbered   bool        // rows share a name, so some get a number
-	trials     map[Arm]int // trials of each arm, counted by Load; see Trials
-	whole      bool        // Load found no error
-	files      *files
-	opts       Options
-	kinds      Kinds
-	embeds     bool                // a scorer compares embeddings
-	labelled   bool                // a scorer compares with people's labels
-	budget     *tmpl.Budget        // limit for rendering templates during Load; nil afterwards
-	costs      map[string]diag.Pos // positions of `cost` scorers, by the names of the arms that they score
-	derived    []*DerivedMetric
-	pairing    *casePairing // names in this and the earlier version; nil without an earlier version
+	origin
+	arms        []Arm
+	table       caseTable
+	metricNames metricNames
+	needs       scorerNeeds
+	loading     *loading // nil after Load
+}
+
+// origin is what Load was called with. It is needed afterwards too: a walk over the cases reads data files, applies
+// options such as --var, and checks scorers whose arguments differ from case to case.
+type origin struct {
+	files *files
+	kinds Kinds
+	opts  Options
+}
+
+// loading is what a walk over the cases needs during Load alone.
+type loading struct {
+	budget     tmpl.Budget // limits what templates render
 	misspelled misspelled
 }
 
@@ -243,43 +241,6 @@ func (s *Suite) armNames() []string {
 	return names
 }
 
-// Embeds reports whether a scorer of the suite compares embeddings.
-func (s *Suite) Embeds() bool { return s.embeds }
-
-// TakesPeopleLabels reports whether a scorer compares with people's labels.
-func (s *Suite) TakesPeopleLabels() bool { return s.labelled }
-
-// CaseCount is the number of cases.
-func (s *Suite) CaseCount() int { return s.count }
-
-// Cases yields the cases in the order of the file, each expanded as it is yielded. Scorers without templates are the
-// same pointers from case to case. Check Err afterwards: if it is not nil, cases are missing.
-func (s *Suite) Cases() iter.Seq[*Case] { return s.each((*expansion).expand) }
-
-// Outlines yields the cases without scorers, and without an ID unless the suite gives one. It is faster than Cases, for
-// callers that only count and filter.
-func (s *Suite) Outlines() iter.Seq[*Case] { return s.each((*expansion).outline) }
-
-func (s *Suite) each(expand func(*expansion, variant, *diag.List) *Case) iter.Seq[*Case] {
-	return func(yield func(*Case) bool) {
-		names := newCaseNames()
-		for _, kept := range s.cases {
-			def := kept.thaw(s)
-			var ignored diag.List // Load has reported everything
-			x := s.expansion(def)
-			for v := range s.variants(def, &ignored) {
-				c := expand(x, v, &ignored)
-				if s.numbered {
-					names.number(c)
-				}
-				if !yield(c) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // ReadFile reads a text file of the suite's folder. From then on the file is part of the suite: it goes into the copy
 // and the hash. The error is worded for users.
 func (s *Suite) ReadFile(name string) ([]byte, error) { return s.files.text(name) }
@@ -363,43 +324,6 @@ func Load(fsys fs.FS, path string, kinds Kinds, opts Options, diags *diag.List) 
 	if opts.Now.IsZero() {
 		opts.Now = time.Now()
 	}
-	s := &Suite{File: cmp.Or(opts.Shown, path), files: newFiles(fsys, path), opts: opts, kinds: kinds}
-	return s.loadBy(lean(), diags)
-}
-
-// loadBy reads and checks the suite with thrift, and again with less when that is needed.
-func (s *Suite) loadBy(how thrift, diags *diag.List) *Suite {
-	own := diags.Clone() // other suites may have left errors in it
-	one := &Suite{File: s.File, files: newFiles(s.files.fsys, s.files.suite), opts: s.opts, kinds: s.kinds}
-	if less, reload := one.load(how, &own); reload {
-		return s.loadBy(less, diags)
-	}
-	*diags = own
-	return one
-}
-
-// load reads and checks the suite. reload says that it must be loaded once more, with less.
-func (s *Suite) load(how thrift, diags *diag.List) (less thrift, reload bool) {
-	src, err := s.files.text(s.files.suite)
-	if err != nil {
-		diags.Errorf(diag.Pos{File: s.File}, "", "%s", err)
-		return less, false
-	}
-	root, ok := how.cutting.Parse(s.File, src, diags)
-	if !ok {
-		return less, false
-	}
-	l := loader{Suite: s, diags: diags, thrift: how}
-	s.budget = &tmpl.Budget{}
-	s.budget.Grow(templateBase)
-	l.load(root)
-	s.budget, s.whole = nil, !diags.HasErrors()
-	s.files.freeze()
-	if less, reload = l.less(); reload {
-		return less, true
-	}
-	if s.opts.Base != nil && !diags.HasErrors() {
-		s.pairing = newPairing(s)
-	}
-	return less, false
+	o := origin{files: newFiles(fsys, path), kinds: kinds, opts: opts}
+	return o.load(cmp.Or(opts.Shown, path), lean(), diags)
 }

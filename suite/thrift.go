@@ -8,14 +8,15 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// thrift selects ways to load a suite of thousands of cases with little memory and time. The zero thrift parses the whole
-// file first and then checks it.
+// thrift is a way to load a suite of thousands of cases with little memory and time. Cutting comes only with sharing, and
+// both apply to the list of cases. The zero thrift parses all cases before it checks the first, and keeps each scorer by
+// itself: it finds every problem at its position.
 type thrift struct {
-	cutting yamlnode.Cutting // parses the list of cases piece by piece
-	sharing bool             // keeps scorers with equal text once
+	cutting yamlnode.Cutting // parses the list piece by piece
+	sharing bool             // checks each case before the next is read, and keeps scorers with equal text once
 }
 
-// lean is the thrift of the first attempt. If it could change messages or their positions, less makes the suite load again.
+// lean is the thrift of the first attempt.
 func lean() thrift {
 	return thrift{
 		cutting: yamlnode.Cutting{Key: "cases", From: 64 << 10, Piece: 16 << 10},
@@ -23,8 +24,67 @@ func lean() thrift {
 	}
 }
 
-// used reports whether any thrift is in use.
-func (t thrift) used() bool { return t != thrift{} }
+// load reads and checks the suite with thrift, and again with less as long as that is needed: twice more at most. shown is
+// the path for messages.
+func (o origin) load(shown string, how thrift, diags *diag.List) *Suite {
+	for {
+		own := diags.Clone() // other suites may have left errors in it
+		s, less := o.attempt(shown, how, &own)
+		if less == nil {
+			*diags = own
+			return s
+		}
+		how = *less
+	}
+}
+
+// attempt reads and checks the suite. If the result cannot be kept, less is the thrift for the next attempt.
+func (o origin) attempt(shown string, how thrift, diags *diag.List) (s *Suite, less *thrift) {
+	o.files = newFiles(o.files.fsys, o.files.suite) // it remembers what was read
+	s = &Suite{File: shown, origin: o}
+	src, err := s.files.text(s.files.suite)
+	if err != nil {
+		diags.Errorf(diag.Pos{File: s.File}, "", "%s", err)
+		return s, nil
+	}
+	root, ok := how.cutting.Parse(s.File, src, diags)
+	if !ok {
+		return s, nil
+	}
+	l := loader{Suite: s, diags: diags, thrift: how}
+	s.loading = &loading{}
+	s.loading.budget.Grow(templateBase)
+	l.load(root)
+	s.loading = nil
+	s.files.freeze()
+	if less = l.less(); less != nil {
+		return nil, less
+	}
+	if diags.HasErrors() {
+		s.table.trials = nil
+	} else if s.opts.Base != nil {
+		s.table.pairing = newPairing(s)
+	}
+	return s, nil
+}
+
+// less returns the thrift with which the suite must be loaded once more, nil when this attempt was enough. The list of
+// cases may not be parsable in pieces: then it is not cut. Problems may have wrong positions, or too many may have been
+// found to be listed: then there is no thrift at all.
+func (l *loader) less() *thrift {
+	if !l.thrift.sharing {
+		return nil
+	}
+	if slices.ContainsFunc(l.roots, yamlnode.Map.Broken) {
+		return &thrift{sharing: true}
+	}
+	cut := slices.ContainsFunc(l.roots, yamlnode.Map.IsCut)
+	shared := l.shared != nil && l.shared.hits > 0
+	if l.diags.Len() >= diag.MaxItems || l.diags.HasErrors() && (cut || shared) {
+		return &thrift{}
+	}
+	return nil
+}
 
 // Limits on the memory that shared takes.
 const (
@@ -122,18 +182,4 @@ func (d *scorerDef) isPlain() bool {
 	}
 	n := &d.fixed.Needs
 	return len(n.Tools) == 0 && len(n.Snapshots) == 0 && len(n.Tries) == 0
-}
-
-// less reports whether the suite must be loaded again, and with which thrift. There is no cutting when the list of cases
-// cannot be parsed in pieces. There is no thrift at all when the positions of errors may be wrong.
-func (l *loader) less() (how thrift, reload bool) {
-	if !l.thrift.used() {
-		return how, false
-	}
-	if slices.ContainsFunc(l.roots, yamlnode.Map.Broken) {
-		return thrift{sharing: true}, true
-	}
-	cut := slices.ContainsFunc(l.roots, yamlnode.Map.IsCut)
-	shared := l.shared != nil && l.shared.hits > 0
-	return how, l.diags.Len() >= diag.MaxItems || l.diags.HasErrors() && (cut || shared)
 }

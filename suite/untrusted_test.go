@@ -51,7 +51,7 @@ func TestHostsAreAllowedByName(t *testing.T) {
 		{"program", "http://a", false},
 		{"htp=a", "http://a", false},
 	} {
-		s := Suite{opts: Options{Untrusted: true, Allow: []string{"program", test.allow}}}
+		s := Suite{origin: origin{opts: Options{Untrusted: true, Allow: []string{"program", test.allow}}}}
 		at, err := url.Parse(test.at)
 		expect.OK(t, err)
 		expect.Same(t, test.allow+" "+test.at, s.allows(permitHTTP, at), test.want)
@@ -69,7 +69,7 @@ func TestProgramsAreAllowedByName(t *testing.T) {
 		{Options{Untrusted: true, Allow: []string{"program"}}, true},
 		{Options{Untrusted: true, Allow: []string{"http=program"}}, false},
 	} {
-		s := Suite{opts: test.opts}
+		s := Suite{origin: origin{opts: test.opts}}
 		why, _ := s.RefusesPrograms()
 		expect.Same(t, "programs start", why == "", test.want)
 	}

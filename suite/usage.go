@@ -60,12 +60,12 @@ func (l *loader) named(def *caseDef, c *Case) (used map[string]bool, all bool) {
 	}
 	layers := def.scorers
 	if !def.alone {
-		layers = slices.Concat(layers, l.defaults.scorers)
+		layers = slices.Concat(layers, l.table.defaults.scorers)
 	}
 	for _, d := range slices.Concat(layers...) {
 		u.rendering(&d.rendering)
 	}
-	for _, open := range []map[string]*rendering{def.open, l.defaults.open} {
+	for _, open := range []map[string]*rendering{def.open, l.table.defaults.open} {
 		for _, r := range open {
 			u.rendering(r)
 		}
@@ -160,8 +160,8 @@ func (l *loader) unusedColumns(def *caseDef, r *row, used map[string]bool, warni
 }
 
 func (l *loader) checkUnusedDefaults() {
-	if !l.used["."] && len(l.cases) > 0 {
-		for _, m := range l.defaults.vars {
+	if !l.used["."] && len(l.table.defs) > 0 {
+		for _, m := range l.table.defaults.vars {
 			warnUnused(m, l.used, l.diags)
 		}
 	}

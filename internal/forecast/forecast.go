@@ -295,17 +295,17 @@ func modelOf(t *runner.Planned) runner.ModelRef {
 
 // counting adds the calls that count tokens.
 func (s *forecaster) counting(t *runner.Planned, first bool) {
-	matter := s.within.TokensMatter()
+	counting := runner.CountingUnder(s.within)
 	turns := t.Request.UserTurns()
 	steps := t.MaxCalls() - turns
 	calls, more := 0, 0
-	if t.MustCount(s.within.CountTokens, matter) {
+	if t.MustCount(counting) {
 		calls, more = turns-1, steps // later turns of a live chat differ
 		if first {
 			calls++
 		}
 	}
-	if matter && s.within.CountTokens != suite.CountNever && t.CanCountTokens() {
+	if counting.TokensMatter && counting.Mode != suite.CountNever && t.CanCountTokens() {
 		calls, more = calls+turns, more+steps // for the answers
 	}
 	s.CountCalls += calls

@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/trialdir"
 	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -115,24 +116,28 @@ func (s *Session) program(p *suite.Program) attempter {
 	})
 }
 
-// reader returns the function that reads given answers of applications. It is nil if all answers are given
-// in their final form.
-func (s *Session) reader() func(app.RequestMaker, *eval.Response) (*eval.Response, error) {
+// reader returns what reads given answers of applications. It is nil if all answers are given in their final form.
+func (s *Session) reader() runner.AnswerReader {
 	if _, final := s.Settings.Source.(option.FromFile); final {
 		return nil
 	}
-	readers := map[app.RequestMaker]*client.Reader{}
+	readers := endpointReaders{}
 	for t := range s.Targets {
 		if e, ok := t.Of.(*suite.HTTPTarget); ok {
 			readers[e] = client.NewReader(e.Reading)
 		}
 	}
-	return func(to app.RequestMaker, resp *eval.Response) (*eval.Response, error) {
-		if r := readers[to]; r != nil {
-			return r.Reread(resp)
-		}
-		return resp, nil
+	return readers
+}
+
+// endpointReaders read the answers of endpoints. Those of other applications are final.
+type endpointReaders map[app.RequestMaker]*client.Reader
+
+func (readers endpointReaders) Reread(to app.RequestMaker, resp *eval.Response) (*eval.Response, error) {
+	if r := readers[to]; r != nil {
+		return r.Reread(resp)
 	}
+	return resp, nil
 }
 
 // secrets are the secrets of all applications, since an answer of one may contain another's.

@@ -21,17 +21,12 @@ func (s *Session) CheckJudge(ctx context.Context, p *runner.Plan, j *suite.Judge
 
 // JudgeConfig is the configuration for sending questions to a judge.
 func (s *Session) JudgeConfig() runner.Config {
-	limits := s.Settings.Limits
+	limits := &s.Settings.Limits
 	return runner.Config{
-		Generator:     s.service,
-		Counter:       s.service,
-		Concurrency:   limits.Concurrency,
-		CountTokens:   limits.CountTokens,
-		TokensMatter:  limits.TokensMatter(),
-		Stop:          s.stop,
-		RepeatUseless: true,
-		Services:      s.shares(),
-		Keys:          s.KeyVariables(),
+		Services:    runner.Services{Generator: s.service, Counter: s.service, Concurrency: limits.Concurrency},
+		Counting:    runner.CountingUnder(limits),
+		Stop:        s.stop,
+		EarlierRuns: runner.EarlierRuns{RepeatUseless: true},
 	}
 }
 

@@ -89,8 +89,8 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 	}
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted, Counts: todo.counts}, early: early}
 	from, rescored := s.Settings.Rescored()
-	c.replies, c.repeatUseless = todo.replies(), !rescored || from.AskJudges
-	c.earlier = func(t *runner.Planned) runner.EarlierTrial {
+	c.earlier = runner.EarlierRuns{Replies: todo.replies(), RepeatUseless: !rescored || from.AskJudges, Reader: s.reader()}
+	c.earlier.Trial = func(t *runner.Planned) runner.EarlierTrial {
 		k, ok := todo.find(t)
 		if ok && todo.settled(k) {
 			return runner.SettledTrial{}

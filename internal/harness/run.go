@@ -80,8 +80,8 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	}
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted}, early: early}
 	from, _ := s.Settings.Rescored()
-	c.repeatUseless = from.AskJudges
-	c.earlier = func(t *runner.Planned) runner.EarlierTrial {
+	c.earlier = runner.EarlierRuns{RepeatUseless: from.AskJudges, Reader: s.reader()}
+	c.earlier.Trial = func(t *runner.Planned) runner.EarlierTrial {
 		known, _ := s.answers.known(t)
 		return known
 	}
@@ -152,48 +152,25 @@ func (s *Session) stopping(ctx context.Context, signals <-chan os.Signal, cancel
 
 // consumer is the loop over the results.
 type consumer struct {
-	session       *Session
-	journal       *journal.Writer
-	plan          *runner.Plan
-	targets       []eval.RunTarget                          // targets of the plan
-	earlier       func(*runner.Planned) runner.EarlierTrial // earlier results and answers
-	replies       iter.Seq[eval.Judgement]                  // earlier replies of judges, in a resumed run; nil otherwise
-	repeatUseless bool                                      // as in runner.Config
-	early         *verdict.Early                            // stops arms whose verdict is known; nil when no gate does
-	last          func(*runner.Planned) bool                // trials that are sent after all others; nil: none
-	unsent        []eval.Result                             // results that deferUnsent keeps for the end of a race
-	end           eval.End
-	halting       sync.Mutex // held while the run is being stopped
-	failures      int
-	broken        error
+	session  *Session
+	journal  *journal.Writer
+	plan     *runner.Plan
+	targets  []eval.RunTarget           // targets of the plan
+	earlier  runner.EarlierRuns         // what the run that is resumed or rescored left
+	early    *verdict.Early             // stops arms whose verdict is known; nil when no gate does
+	last     func(*runner.Planned) bool // trials that are sent after all others; nil: none
+	unsent   []eval.Result              // results that deferUnsent keeps for the end of a race
+	end      eval.End
+	halting  sync.Mutex // held while the run is being stopped
+	failures int
+	broken   error
 }
 
 func (c *consumer) consume(ctx context.Context, progress Progress) {
 	s := c.session
-	limits := s.Settings.Limits
 	c.targets = c.plan.Targets()
-	config := runner.Config{
-		Generator: s.service, Counter: s.service, Embedder: s.service,
-		Concurrency: limits.Concurrency, Services: s.shares(),
-
-		CountTokens: limits.CountTokens, TokensMatter: limits.TokensMatter(), Prices: s.Settings.Prices,
-
-		Stop: s.stop, Skip: s.unreachable, Enter: s.executor.Enter,
-
-		Earlier: c.earlier, Replies: c.replies, RepeatUseless: c.repeatUseless, Read: s.reader(),
-
-		Keeper: c, Writing: flow.Writing,
-
-		PeopleLabels: s.Settings.PeopleLabels, Keys: s.KeyVariables(), NameSalt: s.id, Folder: s.workspaces.Folder,
-	}
+	config := c.config()
 	s.limiter.Book(c.journal.Booked)
-	if c.early != nil {
-		config.Schedule = c.early.Schedule(c.plan)
-		config.Skip = func(t *runner.Planned) string { return cmp.Or(s.unreachable(t), c.early.Skip(t)) }
-		config.Hold = c.early.Hold(limits.Concurrency)
-	} else if c.last != nil {
-		config.Schedule = inTwo(c.plan.Trials(), c.last)
-	}
 	for r := range runner.Run(ctx, c.plan, config) {
 		if s.Options.NoContent {
 			r.Withhold()
@@ -218,6 +195,55 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 	for i := range c.unsent {
 		c.writeDeferred(&c.unsent[i], progress)
 	}
+}
+
+// config says how the runner carries out the plan.
+func (c *consumer) config() runner.Config {
+	s := c.session
+	limits := &s.Settings.Limits
+	config := runner.Config{
+		Services: runner.Services{
+			Generator: s.service, Counter: s.service, Embedder: s.service,
+			Concurrency: limits.Concurrency, ByName: s.shares(),
+		},
+		Counting:    runner.CountingUnder(limits),
+		Stop:        s.stop,
+		Admission:   &admission{s, c.early},
+		EarlierRuns: c.earlier,
+		Keeper:      c,
+		ScorerData:  runner.ScorerData{Prices: s.Settings.Prices, PeopleLabels: s.Settings.PeopleLabels},
+		Environment: runner.Environment{Keys: s.KeyVariables(), NameSalt: s.id, Workspaces: s.workspaces},
+	}
+	if c.early != nil {
+		config.Schedule = c.early.Schedule(c.plan)
+	} else if c.last != nil {
+		config.Schedule = inTwo(c.plan.Trials(), c.last)
+	}
+	return config
+}
+
+// admission lets trials run while what they call can be reached, their arm has no verdict, and the executor has room.
+type admission struct {
+	session *Session
+	early   *verdict.Early // nil when no gate stops early
+}
+
+func (a *admission) Hold(t *runner.Planned, stop, done <-chan struct{}) {
+	if a.early != nil {
+		a.early.Hold(t, a.session.Settings.Limits.Concurrency, stop, done)
+	}
+}
+
+func (a *admission) Skip(t *runner.Planned) string {
+	reason := a.session.unreachable(t)
+	if reason == "" && a.early != nil {
+		return a.early.Skip(t)
+	}
+	return reason
+}
+
+func (a *admission) Enter(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func()) {
+	return a.session.executor.Enter(ctx, stop)
 }
 
 // done counts a result that was written down.
@@ -258,6 +284,11 @@ func inTwo(trials iter.Seq[*runner.Planned], last func(*runner.Planned) bool) it
 			}
 		}
 	}
+}
+
+// Writing marks a call as under way until its answer is written down.
+func (c *consumer) Writing(ctx context.Context) (calling context.Context, written func()) {
+	return flow.Writing(ctx)
 }
 
 // KeepAnswer writes down an answer that waits to be scored, or a turn of an unfinished chat. What cannot be written

@@ -370,22 +370,20 @@ func (q *Early) Skip(t *runner.Planned) string {
 // Hold keeps running trials close to the fed ones. Otherwise, during a slow answer, other workers would run
 // far ahead, and their answers would be paid for and not used. No worker waits forever, because the missing
 // trial started before.
-func (q *Early) Hold(ahead int) func(t *runner.Planned, stop, done <-chan struct{}) {
-	return func(t *runner.Planned, stop, done <-chan struct{}) {
-		for {
-			q.mu.Lock()
-			far, moved := q.far(t, ahead), q.moved
-			q.mu.Unlock()
-			if !far {
-				return
-			}
-			select {
-			case <-moved:
-			case <-stop:
-				return
-			case <-done:
-				return
-			}
+func (q *Early) Hold(t *runner.Planned, ahead int, stop, done <-chan struct{}) {
+	for {
+		q.mu.Lock()
+		far, moved := q.far(t, ahead), q.moved
+		q.mu.Unlock()
+		if !far {
+			return
+		}
+		select {
+		case <-moved:
+		case <-stop:
+			return
+		case <-done:
+			return
 		}
 	}
 }

@@ -151,8 +151,8 @@ func TestHoldKeepsSendingCloseToWhatIsComplete(t *testing.T) {
 	}
 	stop := make(chan struct{})
 	close(stop)
-	w.Hold(10)(order[49], stop, nil) // returns, since the run stops
-	w.Hold(10)(order[18], nil, nil)  // returns, since it is near
+	w.Hold(order[49], 10, stop, nil) // returns, since the run stops
+	w.Hold(order[18], 10, nil, nil)  // returns, since it is near
 }
 
 // A gate's pass rate that cannot be reached any more ends the arm without a verdict.

@@ -1,0 +1,94 @@
+package journal
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+)
+
+// runFile is an open run file, and how far it is read: the first whole bytes, which are lines lines, damaged ones
+// included. What follows them is not written completely, or does not count.
+type runFile struct {
+	*os.File
+	size    int64 // when it was opened or last followed
+	whole   int64
+	lines   int
+	unended bool // the last line lacks only its line break
+	next    int  // number of the next line to be written
+	over    bool // the rest of the file does not count
+	// unhealed says that something was damaged, and that the run has not been resumed since.
+	unhealed bool
+	// scratch is the trial of the line in hand; reused for every line.
+	scratch scannedTrial
+}
+
+// measure notes the current size.
+func (f *runFile) measure() error {
+	info, err := f.Stat()
+	if err == nil {
+		f.size = info.Size()
+	}
+	return err
+}
+
+// head reads the lines that were taken up.
+func (f *runFile) head() io.Reader { return io.NewSectionReader(f, 0, f.whole) }
+
+// rest reads what follows them.
+func (f *runFile) rest() io.Reader { return io.NewSectionReader(f, f.whole, f.size-f.whole) }
+
+// check verifies a line. The line of a trial is scanned in the same pass, if it has the usual form.
+func (f *runFile) check(data []byte) (l line, scanned bool, problem error) {
+	body, err := summed(data)
+	if err != nil {
+		return l, false, err
+	}
+	l, framed := frame(body)
+	if framed && l.Type == trialKind && f.scratch.scanFast(data) {
+		return l, true, nil
+	}
+	l, err = checkJSON(data, l, framed)
+	return l, false, err
+}
+
+// pass takes up a line, whose length is without its line break.
+func (f *runFile) pass(number, length int, ended bool) {
+	f.lines, f.unended = number, !ended
+	if f.whole += int64(length); ended {
+		f.whole++
+	}
+}
+
+// end takes up the line break that the last line lacked.
+func (f *runFile) end() {
+	f.unended = false
+	f.whole++
+}
+
+// lineAt reads a line.
+func (f *runFile) lineAt(p linePosition) ([]byte, error) {
+	data := make([]byte, p.length)
+	_, err := f.ReadAt(data, p.offset)
+	return data, err
+}
+
+// decode reads the record of a line.
+func (f *runFile) decode(p linePosition, v any) error {
+	data, err := f.lineAt(p)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, v)
+}
+
+// lineFrom reads the line that begins at an offset.
+func (f *runFile) lineFrom(at int64) ([]byte, error) {
+	r := bufio.NewReader(io.NewSectionReader(f, at, maxLine))
+	data, err := r.ReadBytes('\n')
+	if err == io.EOF && len(data) > 0 { // the last line of a run that was killed
+		err = nil
+	}
+	return bytes.TrimSuffix(data, []byte("\n")), err
+}

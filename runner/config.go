@@ -1,0 +1,118 @@
+package runner
+
+import (
+	"context"
+	"iter"
+
+	"github.com/evalrun/evalrun/app"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/labels"
+	"github.com/evalrun/evalrun/pricing"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Config says how a plan is carried out. Services and Stop are needed, the rest is optional.
+type Config struct {
+	Services Services
+	Counting Counting
+	// Stop ends the run early.
+	Stop *Stop
+	// Schedule yields the trials of the plan in the order to send them. Without it they are sent in the plan's order.
+	Schedule iter.Seq[*Planned]
+	// Admission may delay trials, or leave them out. Without it every trial is sent at once.
+	Admission   Admission
+	EarlierRuns EarlierRuns
+	Keeper      Keeper
+	ScorerData  ScorerData
+	Environment Environment
+}
+
+// Services are what trials call, and how many trials of one model run at once.
+type Services struct {
+	Generator Generator
+	Counter   TokenCounter // for Counting
+	Embedder  Embedder     // for scorers that compare embeddings
+	// Concurrency is how many trials of one model run at once; at least 1.
+	Concurrency int
+	// ByName overrides Concurrency for the models of named services.
+	ByName map[string]int
+}
+
+// Counting says when the tokens of prompts are counted rather than estimated.
+type Counting struct {
+	Mode suite.TokenCounting
+	// TokensMatter is set when tokens have a limit or a budget.
+	TokensMatter bool
+}
+
+// CountingUnder returns when tokens are counted under the limits of a suite or a run.
+func CountingUnder(l *suite.Limits) Counting {
+	return Counting{Mode: l.CountTokens, TokensMatter: l.TokensMatter()}
+}
+
+// Admission decides when a trial is sent, and whether. For each trial without an earlier answer a worker calls Hold,
+// Skip, Enter and Skip again, in this order, and then makes the calls. After Stop, or when Skip returns a reason, the
+// trial gets no further. Several workers call the methods at once.
+type Admission interface {
+	// Hold may delay a trial. It returns when stop or done is closed.
+	Hold(t *Planned, stop, done <-chan struct{})
+	// Skip returns why a trial need not run any more, "" when it must.
+	Skip(t *Planned) string
+	// Enter waits until there is room for another trial, or until stop is closed, and returns the context for the trial's
+	// calls. The worker calls leave once the result is taken or the answer is written down.
+	Enter(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func())
+}
+
+// EarlierRuns left answers and replies for a run that is resumed or rescored, or that has recorded answers.
+type EarlierRuns struct {
+	// Trial returns what they have of a trial; nil for nothing. Several goroutines call it at once.
+	Trial func(*Planned) EarlierTrial
+	// Replies are their replies of judges. The questions are not sent again.
+	Replies iter.Seq[eval.Judgement]
+	// RepeatUseless sends a question again when its earlier reply could not be used.
+	RepeatUseless bool
+	// Reader, if not nil, reads earlier answers of applications again.
+	Reader AnswerReader
+}
+
+// AnswerReader reads an earlier answer of an application again, since the suite may have changed how. The error is an
+// *eval.Error.
+type AnswerReader interface {
+	Reread(to app.RequestMaker, resp *eval.Response) (*eval.Response, error)
+}
+
+// Keeper writes down answers and replies before their trial is settled. A worker that may have to write down an answer
+// calls Writing before the call. After the answer it calls KeepAnswer or KeepJudgement, and then written. After an error
+// it only calls written. Several workers call the methods at once, and continue when they return.
+type Keeper interface {
+	// Writing returns the context for a call, which counts as in progress until written is called.
+	Writing(ctx context.Context) (calling context.Context, written func())
+	// KeepAnswer takes an answer that waits to be scored, or a turn of an unfinished chat.
+	KeepAnswer(a *eval.PaidAnswer)
+	// KeepJudgement takes a judge's reply about the answer of a trial.
+	KeepJudgement(trialID string, j *eval.Judgement)
+}
+
+// ScorerData is what scorers know besides the answer.
+type ScorerData struct {
+	// Prices are for scorers that judge costs. nil: nothing has a price.
+	Prices *pricing.PriceList
+	// PeopleLabels are people's labels of answers, by suite.
+	PeopleLabels map[string]*labels.File
+}
+
+// Environment is what applications and the programs of a suite see of the run.
+type Environment struct {
+	// Keys names environment variables that hold keys. Programs do not get them.
+	Keys []string
+	// NameSalt distinguishes the trial names that applications see from those of other processes.
+	NameSalt string
+	// Workspaces, if not nil, has the folders in which programs under test work.
+	Workspaces Workspaces
+}
+
+// Workspaces has the folders in which programs under test work.
+type Workspaces interface {
+	// Folder returns the folder of a trial, by the trial's name; "" for none.
+	Folder(trialName string) string
+}
