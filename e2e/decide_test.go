@@ -38,12 +38,12 @@ func decideRun(fails ...string) (eval.Run, func(yield func(*eval.Result) bool)) 
 				Timing:   &eval.Timing{LatencyMs: float64(100 + k), Attempts: 1},
 			}
 			score := eval.Score{
-				Scorer: "classification", Name: "accuracy", Value: new(1.0), Passed: true, Weight: 1,
+				Scorer: "classification", Name: "accuracy", Grade: eval.Graded{Value: 1, Passed: true}, Weight: 1,
 				Class: &classification.Pair{Expected: "yes", Answer: "yes"},
 			}
 			if strings.Contains(fails[k], string("abcd"[arm])) {
 				r.Outcome, r.Response.Candidates[0].Text = eval.Fail, "who knows"
-				score.Value, score.Passed, score.Class = new(0.0), false, &classification.Pair{Expected: "yes"}
+				score.Grade, score.Class = eval.Graded{}, &classification.Pair{Expected: "yes"}
 			}
 			if r.Scores = []eval.Score{score}; !yield(r) {
 				return

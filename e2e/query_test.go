@@ -63,7 +63,7 @@ func queryRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 			}
 			for _, name := range slices.Sorted(maps.Keys(q.scores)) {
 				value := q.scores[name]
-				r.Scores = append(r.Scores, eval.Score{Scorer: "judge", Name: name, Value: new(value), Passed: value > 0.5, Weight: 1})
+				r.Scores = append(r.Scores, eval.Score{Scorer: "judge", Name: name, Grade: eval.Graded{Value: value, Passed: value > 0.5}, Weight: 1})
 			}
 			if !yield(r) {
 				return

@@ -110,7 +110,7 @@ func bigText(k int) string {
 		text += "\n" + r.Response.Text()[:min(200, len(r.Response.Text()))]
 	}
 	for _, s := range r.Scores {
-		if !s.Passed {
+		if !s.Passed() {
 			text += "\n" + s.Reason
 		}
 	}

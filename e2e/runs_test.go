@@ -53,19 +53,17 @@ func bigTrial(n int) *eval.Result {
 	if k%50 == 7 {
 		finish = "MAX_TOKENS"
 	}
-	one, zero := 1.0, 0.0
 	score := eval.Score{
 		Scorer: "contains",
 		Name:   "capital",
-		Value:  &one,
-		Passed: true,
+		Grade:  eval.Graded{Value: 1, Passed: true},
 		Weight: 1,
 		Reason: fmt.Sprintf("the answer contains %q", "capital"),
 	}
 	r.Outcome = eval.Pass
 	if k%10 == 3 {
 		r.Outcome = eval.Fail
-		score.Value, score.Passed, score.Reason = &zero, false, fmt.Sprintf("expected the capital %d, got %q", k, answer[:20])
+		score.Grade, score.Reason = eval.Graded{}, fmt.Sprintf("expected the capital %d, got %q", k, answer[:20])
 		score.Diff = fmt.Sprintf("expected: Answer %d. The capital\nactual:   %s", k, answer)
 	}
 	r.Response = &eval.Response{Candidates: []eval.Candidate{{Text: answer, FinishReason: finish, SafetyRatings: []eval.SafetyRating{
@@ -155,7 +153,7 @@ func hostileTrial(n int, text, suite string) *eval.Result {
 			},
 			PromptFeedback: &eval.PromptFeedback{BlockReason: text}, ModelVersion: text,
 		},
-		Scores: []eval.Score{{Scorer: text, Name: text, Value: &zero, Reason: text, Diff: "expected: " + text + "\nactual:   x" + text}},
+		Scores: []eval.Score{{Scorer: text, Name: text, Grade: eval.Graded{}, Reason: text, Diff: "expected: " + text + "\nactual:   x" + text}},
 		Usage:  &eval.Usage{Source: eval.UsageSource(text)},
 	}
 	r.At, r.Metrics, r.Vars = text, map[string]float64{text: 0.5}, map[string]string{text: text}

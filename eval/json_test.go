@@ -22,7 +22,7 @@ func FuzzAppendJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string, x float64, n int64) {
 		r := Result{
 			Trial: Trial{N: int(n), ID: s, Tags: []string{s, ""}, Threshold: &x}, Outcome: Outcome(s),
-			Scores: []Score{{Name: s, Value: &x, Weight: x}, {}},
+			Scores: []Score{{Name: s, Grade: Graded{Value: x}, Weight: x}, {}},
 			Request: &Request{
 				Contents: []Content{{Role: s, Parts: []Part{TextPart{Text: s}, ImagePart{Image: &Image{Path: s, Data: []byte(s)}}}}},
 				GenerationConfig: &GenerationConfig{

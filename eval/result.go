@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/option"
 )
 
@@ -60,25 +59,6 @@ const (
 	Err  Outcome = "error" // could not be judged
 	Skip Outcome = "skip"  // did not run
 )
-
-// Score is the result of one scorer for one answer.
-type Score struct {
-	Scorer   string   `json:"scorer"`
-	Name     string   `json:"name"`
-	Value    *float64 `json:"value"` // in [0,1]; nil when unscored
-	Passed   bool     `json:"passed"`
-	Weight   float64  `json:"weight"`
-	Required bool     `json:"required"`
-	Reason   string   `json:"reason"`
-	// Unscored says why the scorer could not score the answer; "" when it did.
-	Unscored string `json:"unscored,omitempty"`
-	// Diff shows expected against actual over several lines. Optional.
-	Diff string `json:"diff,omitempty"`
-	// Judged has the rulings of a judge; nil for other scorers.
-	Judged *Judged `json:"judged,omitempty"`
-	// Class is the expected and the actual class in a classification; nil for other scorers.
-	Class *classification.Pair `json:"class,omitempty"`
-}
 
 // Result is a trial with its answer, scores and outcome: one line of the run file.
 type Result struct {

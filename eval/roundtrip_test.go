@@ -38,6 +38,15 @@ func (f *filler) fill(v reflect.Value) {
 	switch v.Interface().(type) {
 	case time.Time:
 		v.Set(reflect.ValueOf(time.Unix(f.random.Int64N(2e9), f.random.Int64N(1e9)).UTC()))
+	case Score:
+		w := some[writtenScore](f)
+		switch f.random.IntN(3) {
+		case 0:
+			w.Unscored = ""
+		case 1:
+			w.Value, w.Passed = nil, false
+		}
+		v.Set(reflect.ValueOf(w.score()))
 	case BaselineRule:
 		rule := some[plainRule](f)
 		rule.Against = option.BaseRun{Name: f.text + "run", Path: f.text + "path", ID: f.text + "id"}
@@ -278,6 +287,7 @@ func withContent() *Result {
 			}
 		}
 	}
+	r.Scores[0].Grade, r.Scores[1].Grade = Unscored{secretText}, writtenGrade{value: 0.5, scored: true, why: secretText}
 	for i := range r.Judgements {
 		r.Judgements[i].ID, r.Judgements[i].Judge, r.Judgements[i].Model = "id", "panel", "m"
 		r.Judgements[i].Withheld, r.Judgements[i].Error.Kind, r.Judgements[i].Usage.Source = nil, KindStatus, UsageService
@@ -328,7 +338,7 @@ func TestWithheldRecordsHoldNoContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(before), string(after)); diff != "" || !cmp.Equal(scores, r.Scores) || request != r.Request {
+	if diff := cmp.Diff(string(before), string(after)); diff != "" || !reflect.DeepEqual(scores, r.Scores) || request != r.Request {
 		t.Errorf("the record that others hold (-want, as before, +after):\n%s", diff)
 	}
 }

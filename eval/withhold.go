@@ -32,9 +32,8 @@ func (r *Result) Withhold() {
 	r.Scores = slices.Clone(r.Scores)
 	for i := range r.Scores {
 		s := &r.Scores[i]
-		if s.Reason, s.Diff = withoutContent, ""; s.Unscored != "" {
-			s.Unscored = withoutContent
-		}
+		s.Reason, s.Diff = withoutContent, ""
+		s.Grade = s.writtenGrade().withheld().grade()
 		s.Judged = s.Judged.withhold()
 	}
 	r.Judgements = slices.Clone(r.Judgements)

@@ -43,7 +43,7 @@ func drawn(t *testing.T, folder string, seed uint64) *journal.Document {
 				}
 				if r.Outcome == eval.Pass || r.Outcome == eval.Fail {
 					value := random.Float64()
-					r.Scores = []eval.Score{{Scorer: "x", Name: "tone", Value: &value}}
+					r.Scores = []eval.Score{{Scorer: "x", Name: "tone", Grade: eval.Graded{Value: value}}}
 					r.Usage = &eval.Usage{PromptTokens: 1, OutputTokens: random.IntN(9), TotalTokens: 10}
 					r.Timing = &eval.Timing{LatencyMs: float64(random.IntN(100))}
 				}

@@ -15,7 +15,7 @@ func TestClassificationsAreReadByBothReaders(t *testing.T) {
 	classified := func(name, label, answer string, outcome eval.Outcome) *eval.Result {
 		r := answered(name, "t/p", outcome, 1)
 		r.Scores = []eval.Score{{
-			Scorer: "classification", Name: "accuracy", Value: new(float64), Class: &classification.Pair{Expected: label, Answer: answer},
+			Scorer: "classification", Name: "accuracy", Grade: eval.Graded{}, Class: &classification.Pair{Expected: label, Answer: answer},
 		}}
 		return r
 	}

@@ -64,8 +64,8 @@ func writeRun(dir string) error {
 		outcome          eval.Outcome
 		score            eval.Score
 	}{
-		{"france", "Paris", eval.Pass, eval.Score{Scorer: "equals", Value: new(1.0), Passed: true, Reason: "it is Paris"}},
-		{"japan", "Osaka", eval.Fail, eval.Score{Scorer: "equals", Value: new(0.0), Reason: "it is Tokyo"}},
+		{"france", "Paris", eval.Pass, eval.Score{Scorer: "equals", Grade: eval.Graded{Value: 1, Passed: true}, Reason: "it is Paris"}},
+		{"japan", "Osaka", eval.Fail, eval.Score{Scorer: "equals", Grade: eval.Graded{}, Reason: "it is Tokyo"}},
 	} {
 		r := eval.Result{
 			Trial:   eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), Suite: "capitals", Case: one.country, Arm: "pro/direct", Repeat: 1},

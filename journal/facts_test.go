@@ -51,9 +51,9 @@ func TestFactsAreThoseOfTheLine(t *testing.T) {
 	}}
 	half := 0.5
 	full.Scores = []eval.Score{
-		{Scorer: "judge", Name: "tone", Value: &half},
-		{Scorer: "contains", Value: &half},              // without a name
-		{Scorer: "judge", Name: "open", Unscored: "no"}, // without a value
+		{Scorer: "judge", Name: "tone", Grade: eval.Graded{Value: half}},
+		{Scorer: "contains", Grade: eval.Graded{Value: half}},            // without a name
+		{Scorer: "judge", Name: "open", Grade: eval.Unscored{Why: "no"}}, // without a value
 	}
 	bare := answered("b", "t/p", eval.Skip, 0)
 	bare.Usage, bare.Timing, bare.SkipReason = nil, nil, "budget"
@@ -182,7 +182,7 @@ func TestCellsAddUpRepeats(t *testing.T) {
 	value := 0.25
 	scored := func(outcome eval.Outcome) *eval.Result {
 		r := answered("a", "t/p", outcome, 10)
-		r.Scores = []eval.Score{{Scorer: "x", Name: "tone", Value: &value}}
+		r.Scores = []eval.Score{{Scorer: "x", Name: "tone", Grade: eval.Graded{Value: value}}}
 		return r
 	}
 	failed := answered("a", "t/p", eval.Err, 99)
@@ -215,7 +215,7 @@ func TestAccountsHaveOnlyWhatDidNotPass(t *testing.T) {
 	t.Parallel()
 	fails := answered("a", "t/p", eval.Fail, 1)
 	fails.Repeat = 2
-	fails.Scores = []eval.Score{{Scorer: "equals", Passed: true}, {Scorer: "regex", Reason: "no match"}}
+	fails.Scores = []eval.Score{{Scorer: "equals", Grade: eval.Graded{Value: 1, Passed: true}}, {Scorer: "regex", Reason: "no match"}}
 	fails.Judgements = []eval.Judgement{{Judge: "panel"}}
 	failed := answered("a", "t/q", eval.Err, 1)
 	failed.Error, failed.Scores = eval.Errorf(eval.KindTimeout, "late"), []eval.Score{}
@@ -247,7 +247,7 @@ func TestAnExportHasFactsAndNoWords(t *testing.T) {
 		{
 			Scorer: "judge",
 			Name:   "tone",
-			Value:  &value,
+			Grade:  eval.Graded{Value: value},
 			Reason: "secret reason",
 			Diff:   "secret diff",
 		}, {Scorer: "equals", Reason: "secret too"},

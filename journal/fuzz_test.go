@@ -169,7 +169,8 @@ func FuzzRoundTrip(f *testing.F) {
 		f.Add(strings.Join(group, " "), group[0])
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		one := 1.0
+		var both eval.Score // a value, and why there is none: only a file can say that
+		expect.OK(t, json.Unmarshal(append(wirejson.AppendString([]byte(`{"value":1,"unscored":`), b), '}'), &both))
 		in := &eval.Result{
 			Trial: eval.Trial{
 				ID:      "0123456789abcdef",
@@ -184,7 +185,9 @@ func FuzzRoundTrip(f *testing.F) {
 				Tags:    []string{a, b},
 				Cluster: b,
 			},
-			Outcome: eval.Err, Scores: []eval.Score{{Scorer: a, Name: b, Value: &one, Reason: a, Unscored: b, Diff: a}},
+			Outcome: eval.Err, Scores: []eval.Score{
+				{Scorer: a, Name: b, Grade: eval.Graded{Value: 1}, Reason: a, Diff: a}, {Scorer: a, Name: b, Grade: eval.Unscored{Why: b}}, both,
+			},
 			Request: &eval.Request{Contents: []eval.Content{{Role: a, Parts: []eval.Part{
 				eval.TextPart{Text: b}, eval.ImagePart{Image: &eval.Image{Path: a, MIMEType: b}},
 			}}}},

@@ -19,7 +19,7 @@ func result(n int, outcome eval.Outcome) *eval.Result {
 	value := 0.5
 	r := &eval.Result{
 		Trial:   eval.Trial{N: n, ID: fmt.Sprintf("id-%d", n), Suite: "s", Case: fmt.Sprintf("case %d", n/2), Arm: "t/p", Repeat: n%2 + 1},
-		Outcome: outcome, Scores: []eval.Score{{Scorer: "x", Name: "metric", Value: &value}},
+		Outcome: outcome, Scores: []eval.Score{{Scorer: "x", Name: "metric", Grade: eval.Graded{Value: value}}},
 		Request: &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{eval.TextPart{Text: "<question>\u2028"}}}}},
 		Usage:   &eval.Usage{TotalTokens: 3},
 	}

@@ -80,7 +80,7 @@ func TestMeansOfMetricsAreByCase(t *testing.T) {
 	t.Parallel()
 	trials := letters("pp p")
 	for i, v := range []float64{0, 1, 1} {
-		trials[i].Scores = []eval.Score{{Scorer: "x", Name: "tone", Value: &v}}
+		trials[i].Scores = []eval.Score{{Scorer: "x", Name: "tone", Grade: eval.Graded{Value: v}}}
 	}
 	arm := document(t, nil, trials...).Summary.Suites[0].Arms[0]
 	mean, ok := arm.Mean("tone")

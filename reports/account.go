@@ -69,10 +69,11 @@ const maxResult = 300
 
 func accountScore(b *strings.Builder, s *eval.Score) {
 	mark := "passed"
+	_, scored := s.Value()
 	switch {
-	case s.Value == nil:
+	case !scored:
 		mark = "unscored"
-	case !s.Passed:
+	case !s.Passed():
 		mark = "FAILED"
 	}
 	fmt.Fprintf(b, "%-8s %s: %s\n", mark, trialtext.ScoreName(*s), s.Reason)

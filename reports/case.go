@@ -129,18 +129,19 @@ func (c *caseReport) ratings(of string, ratings []eval.SafetyRating) {
 
 func (c *caseReport) score(s eval.Score) {
 	mark, outcome := "passed", eval.Pass
-	value := "-"
+	shown := "-"
+	value, scored := s.Value()
 	switch {
-	case s.Value == nil:
+	case !scored:
 		mark, outcome = "unscored", eval.Err
-	case !s.Passed:
+	case !s.Passed():
 		mark, outcome = "failed", eval.Fail
 	}
-	if s.Value != nil {
-		value = fmt.Sprintf("%.3g", *s.Value)
+	if scored {
+		shown = fmt.Sprintf("%.3g", value)
 	}
 	start := c.out.Len()
-	c.note("  ", "%s %s (%s): %s", mark, trialtext.ScoreName(s), value, s.Reason)
+	c.note("  ", "%s %s (%s): %s", mark, trialtext.ScoreName(s), shown, s.Reason)
 	line := strings.Replace(string(c.out.Bytes()[start:]), mark, c.paint(outcome, mark), 1)
 	c.out.Truncate(start)
 	c.out.WriteString(line)

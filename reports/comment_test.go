@@ -241,7 +241,7 @@ func manyFailures(t *testing.T, n int, text string) *journal.Document {
 			},
 			Outcome:  eval.Fail,
 			Response: testrun.Answered(text, "STOP"),
-			Scores:   []eval.Score{{Scorer: "equals", Value: new(0.0), Reason: text}},
+			Scores:   []eval.Score{{Scorer: "equals", Grade: eval.Graded{}, Reason: text}},
 		}
 		if i/2%10 == 3 {
 			r.Quarantine = &eval.Quarantine{Reason: "known", Owner: "me", Until: "2099-01-01"}

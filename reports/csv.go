@@ -101,8 +101,8 @@ func csvMetric(r *eval.Result, name string) string {
 	}
 	value := ""
 	for _, s := range r.Scores {
-		if s.Name == name && s.Value != nil {
-			value = decimal(*s.Value)
+		if number, ok := s.Value(); ok && s.Name == name {
+			value = decimal(number)
 		}
 	}
 	return value

@@ -70,7 +70,7 @@ func trialOf(a, b string, outcome eval.Outcome) *eval.Result {
 			{},
 		},
 		Scores: []eval.Score{
-			{Scorer: "equals", Name: a, Value: new(0.0), Passed: outcome == eval.Pass, Reason: a, Diff: b + "\n" + a},
+			{Scorer: "equals", Name: a, Grade: eval.Graded{Passed: outcome == eval.Pass}, Reason: a, Diff: b + "\n" + a},
 		},
 	}
 	switch outcome {

@@ -49,7 +49,7 @@ func judgedRun(t *testing.T, name string, all ...[]string) *journal.Document {
 				ID: fmt.Sprint(n, i), Judge: name, Attempts: 1, Usage: &eval.Usage{TotalTokens: 5},
 			})
 		}
-		r.Scores = []eval.Score{{Scorer: "judge", Name: name, Value: new(1.0), Passed: true, Judged: judged}}
+		r.Scores = []eval.Score{{Scorer: "judge", Name: name, Grade: eval.Graded{Value: 1, Passed: true}, Judged: judged}}
 		trials = append(trials, r)
 	}
 	return testrun.Record(t, &eval.Run{

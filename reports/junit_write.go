@@ -352,7 +352,7 @@ func typeOf(r *eval.Result) string {
 		return string(r.Error.Kind)
 	}
 	for _, s := range r.Scores {
-		if !s.Passed {
+		if !s.Passed() {
 			return s.Scorer
 		}
 	}

@@ -170,7 +170,7 @@ func TestJUnitIsValidByTheStrictestSchemas(t *testing.T) {
 		Trial:    eval.Trial{ID: "x", Suite: "s", Case: "every " + text[:300], Arm: "a/b"},
 		Outcome:  eval.Fail,
 		Response: testrun.Answered(text, "STOP"),
-		Scores:   []eval.Score{{Scorer: "equals", Value: new(0.0), Reason: text[:400]}},
+		Scores:   []eval.Score{{Scorer: "equals", Grade: eval.Graded{}, Reason: text[:400]}},
 	})
 	every, fixture := written(t, "junit", d, reports.Options{}), written(t, "junit", testrun.Every(t), reports.Options{})
 	d.Gate().Rules = []journal.GateRule{{Suite: "s", Name: "passRate", Standing: journal.RuleHolds}}
@@ -223,7 +223,7 @@ func FuzzJUnit(f *testing.F) {
 			Trial:    eval.Trial{ID: "x", Suite: text, Case: text, Arm: text},
 			Outcome:  eval.Fail,
 			Response: testrun.Answered(text, text),
-			Scores:   []eval.Score{{Scorer: text, Value: new(0.0), Reason: text, Diff: text}},
+			Scores:   []eval.Score{{Scorer: text, Grade: eval.Graded{}, Reason: text, Diff: text}},
 		})
 		parsed(t, written(t, "junit", d, reports.Options{}))
 	})

@@ -398,7 +398,7 @@ func (t *table) inFull(e *example) error {
 	}
 	quoted := false
 	for _, s := range r.Scores {
-		if !s.Passed {
+		if !s.Passed() {
 			quoted = t.failure(&s) || quoted
 		}
 	}

@@ -42,7 +42,7 @@ func (t brief) trial(n int) *eval.Result {
 			r.Error = eval.Errorf(eval.ErrorKind(scorer), "%s", text)
 			continue
 		}
-		r.Scores = append(r.Scores, eval.Score{Scorer: scorer, Value: new(0.0), Reason: text, Diff: t.diff})
+		r.Scores = append(r.Scores, eval.Score{Scorer: scorer, Grade: eval.Graded{}, Reason: text, Diff: t.diff})
 	}
 	return r
 }

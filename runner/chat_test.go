@@ -146,7 +146,7 @@ func TestBlockEndsTheChat(t *testing.T) {
 			expect.Same(t, "the request", spoken(r.Request.Contents), "u:first a m:reply u:second")
 			var got []bool
 			for _, s := range r.Scores {
-				got = append(got, s.Passed)
+				got = append(got, s.Passed())
 			}
 			expect.Same(t, "the scores", got, []bool{true, true, true, false, false, false})
 			expect.Same(t, "a reason", r.Scores[3].Reason, "turn 3 was never answered: turn 2 was blocked (SAFETY)")

@@ -124,7 +124,7 @@ func TestFailedEmbeddingsAreErrorsOfTheirTrials(t *testing.T) {
 // checkUnembedded wants a trial with its answer, whose first score could not be had and whose second one could.
 func checkUnembedded(t *testing.T, r *eval.Result) {
 	t.Helper()
-	if r.Response == nil || len(r.Scores) != 2 || r.Scores[0].Unscored != r.Error.Message || !r.Scores[1].Passed {
+	if r.Response == nil || len(r.Scores) != 2 || r.Scores[0].Unscored() != r.Error.Message || !r.Scores[1].Passed() {
 		t.Errorf("got %+v and %v, want an answer with that error as its first score and a second one that passed", r.Error, r.Scores)
 	}
 }

@@ -203,8 +203,8 @@ func (f *judgeFailure) check(t *testing.T, r *eval.Result) {
 
 // othersScored reports whether the other scorer has a score, and that of the judge says why it has none.
 func othersScored(r *eval.Result) bool {
-	return len(r.Scores) == 2 && r.Scores[0].Value == nil && strings.HasPrefix(r.Scores[0].Unscored, "no reply from the judge `j`: ") &&
-		r.Scores[1].Passed
+	return len(r.Scores) == 2 && strings.HasPrefix(r.Scores[0].Unscored(), "no reply from the judge `j`: ") &&
+		r.Scores[1].Passed()
 }
 
 // A reply that is not recorded leaves one score open. The other judge, whose reply is there, keeps its score, and so
@@ -227,7 +227,7 @@ func TestAMissingReplyLeavesOneScoreOpen(t *testing.T) {
 		len(r.Scores) != 4 {
 		t.Fatalf("%+v, want 4 scores and the error `new: nobody asked j`", r)
 	}
-	if r.Scores[0].Unscored != "nobody asked j" || r.Scores[1].Value == nil || !r.Scores[2].Passed || !r.Scores[3].Passed {
+	if r.Scores[0].Unscored() != "nobody asked j" || r.Scores[1].Unscored() != "" || !r.Scores[2].Passed() || !r.Scores[3].Passed() {
 		t.Errorf("%+v, want the first unscored and the others scored", r.Scores)
 	}
 }

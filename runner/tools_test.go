@@ -236,7 +236,7 @@ func TestEachTurnOfAChatHasItsToolLoop(t *testing.T) {
 		result(t.Context(), t)
 	expect.Same(t, "calls", len(greedy.sent), 3)
 	expect.Same(t, "the outcome", r.Outcome, eval.Fail)
-	expect.Same(t, "scores", [2]bool{r.Scores[0].Passed, r.Scores[1].Passed}, [2]bool{true, false})
+	expect.Same(t, "scores", [2]bool{r.Scores[0].Passed(), r.Scores[1].Passed()}, [2]bool{true, false})
 }
 
 // What a call comes to that cannot be carried out goes back to the model as an error.

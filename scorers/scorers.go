@@ -284,17 +284,22 @@ func (c *Compiled) Score(a *Answer) (score eval.Score, err error) {
 		return score, fmt.Errorf("%s: %s", cmp.Or(c.spec.Name, c.spec.Kind), f.why)
 	}
 	score = eval.Score{
-		Scorer: c.spec.Kind, Name: c.spec.Name, Weight: c.spec.Weight, Required: c.spec.Required,
-		Reason: f.Reason, Diff: f.Diff, Unscored: f.why, Passed: f.state == passed, Judged: f.Judged, Class: f.Class,
-	}
-	if f.state == noScore {
-		return score, nil
-	}
-	score.Value = new(f.value)
-	if c.spec.Threshold != nil && f.state != uncheckable {
-		score.Passed = f.value >= *c.spec.Threshold
+		Scorer: c.spec.Kind, Name: c.spec.Name, Grade: c.grade(&f), Weight: c.spec.Weight, Required: c.spec.Required,
+		Reason: f.Reason, Diff: f.Diff, Judged: f.Judged, Class: f.Class,
 	}
 	return score, nil
+}
+
+// grade is the grade that a finding gives. A threshold of the scorer decides whether its value passes.
+func (c *Compiled) grade(f *Finding) eval.Grade {
+	switch {
+	case f.state == noScore:
+		return eval.Unscored{Why: f.why}
+	case c.spec.Threshold != nil && f.state != uncheckable:
+		return eval.Graded{Value: f.value, Passed: f.value >= *c.spec.Threshold}
+	default:
+		return eval.Graded{Value: f.value, Passed: f.Passed()}
+	}
 }
 
 // overCandidates scores the chosen candidates: one, or all with the least result.
@@ -331,12 +336,13 @@ func OutcomeOf(scores []eval.Score, threshold *float64) (eval.Outcome, *eval.Err
 	all, required := true, true
 	var sum, weight float64
 	for _, s := range scores {
-		if s.Value == nil {
-			return eval.Err, eval.Errorf(eval.KindUnscored, "%s: %s", label(s), s.Unscored)
+		value, scored := s.Value()
+		if !scored {
+			return eval.Err, eval.Errorf(eval.KindUnscored, "%s: %s", label(s), s.Unscored())
 		}
-		all = all && s.Passed
-		required = required && (s.Passed || !s.Required)
-		sum += s.Weight * *s.Value
+		all = all && s.Passed()
+		required = required && (s.Passed() || !s.Required)
+		sum += s.Weight * value
 		weight += s.Weight
 	}
 	passed := all

@@ -20,12 +20,12 @@ import (
 func ruled(caseName string, repeat int, said map[string]string) *eval.Result {
 	r := &eval.Result{
 		Trial:   eval.Trial{ID: fmt.Sprintf("%s-%d", caseName, repeat), Suite: "s", Case: caseName, Arm: "t/p", Repeat: repeat},
-		Outcome: eval.Pass, Scores: []eval.Score{{Scorer: "contains", Passed: true}},
+		Outcome: eval.Pass, Scores: []eval.Score{{Scorer: "contains", Grade: eval.Graded{Value: 1, Passed: true}}},
 	}
 	for _, name := range []string{"tone", "facts"} {
 		if word, ok := said[name]; ok {
 			r.Scores = append(r.Scores, eval.Score{
-				Scorer: "judge", Name: name, Passed: word == passWord, Judged: &eval.Judged{Judge: "judge of " + name, Choice: word},
+				Scorer: "judge", Name: name, Grade: eval.Graded{Passed: word == passWord}, Judged: &eval.Judged{Judge: "judge of " + name, Choice: word},
 			})
 		}
 	}

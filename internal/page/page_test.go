@@ -196,7 +196,7 @@ func everywhere(text string) []*eval.Result {
 			},
 		},
 		Scores: []eval.Score{{
-			Scorer: text, Value: new(0.0), Reason: text, Diff: text,
+			Scorer: text, Grade: eval.Graded{}, Reason: text, Diff: text,
 			Judged: &eval.Judged{Judge: text, Choice: text, Rulings: []eval.Ruling{{Choice: text, Reason: text}}},
 		}},
 		Calls:   []eval.AnsweredCall{{Response: *answer, Results: results}, {Response: *answer}},

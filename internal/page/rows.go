@@ -225,7 +225,8 @@ func notes(r *eval.Result, of surroundings) (out []string) {
 func troubled(r *eval.Result) []string {
 	var out []string
 	for _, s := range r.Scores {
-		if name := trialtext.ScoreName(s); (!s.Passed || s.Value == nil) && !slices.Contains(out, name) {
+		_, scored := s.Value()
+		if name := trialtext.ScoreName(s); !(scored && s.Passed()) && !slices.Contains(out, name) {
 			out = append(out, name)
 		}
 	}

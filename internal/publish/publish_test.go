@@ -52,7 +52,7 @@ func trials(letters string) (out []*eval.Result) {
 				eval.TextPart{Text: fmt.Sprint("canaryprompt ", i)},
 			}}}},
 			Scores: []eval.Score{
-				{Scorer: "contains", Name: "right", Value: new(0.0), Weight: 1, Reason: `the answer does not contain "x": "canaryanswer"`},
+				{Scorer: "contains", Name: "right", Grade: eval.Graded{}, Weight: 1, Reason: `the answer does not contain "x": "canaryanswer"`},
 			},
 			Response: testrun.Answered(fmt.Sprint("canaryanswer ", i), "STOP"), Timing: &eval.Timing{LatencyMs: 100, Attempts: 1},
 			Usage: &eval.Usage{PromptTokens: 4, OutputTokens: 3, TotalTokens: 7},

@@ -82,7 +82,7 @@ func (c *chats) judged() *eval.Result {
 		Request: c.request(),
 		Calls:   []eval.AnsweredCall{c.turn("Which order?", "STOP"), c.turn("It left.", "STOP")},
 		Scores: []eval.Score{{
-			Scorer: "judge", Name: "helps", Value: new(0.0), Weight: 1,
+			Scorer: "judge", Name: "helps", Grade: eval.Graded{}, Weight: 1,
 			Reason: `the judge panel says no (0), agreement 0 %, at least 0.5 is expected: "` + no + `"`,
 			Judged: &eval.Judged{
 				Judge: "panel", Choice: "no", Agreement: new(0.0),
@@ -110,6 +110,6 @@ func (c *chats) blocked() *eval.Result {
 		Outcome: eval.Pass,
 		Request: live(said("user", "Where is my kettle?")),
 		Calls:   []eval.AnsweredCall{c.turn("", "SAFETY")},
-		Scores:  []eval.Score{{Scorer: "blocked", Value: new(1.0), Passed: true, Weight: 1, Reason: "blocked (SAFETY)"}},
+		Scores:  []eval.Score{{Scorer: "blocked", Grade: eval.Graded{Value: 1, Passed: true}, Weight: 1, Reason: "blocked (SAFETY)"}},
 	}
 }

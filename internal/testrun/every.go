@@ -70,13 +70,13 @@ func (l *trialList) answered() {
 	pass := func(r *eval.Result) {
 		r.Response = Answered("Paris", "STOP")
 		r.Scores = []eval.Score{
-			{Scorer: "equals", Name: "exact", Value: new(1.0), Passed: true, Weight: 1, Reason: `the answer is "Paris"`},
+			{Scorer: "equals", Name: "exact", Grade: eval.Graded{Value: 1, Passed: true}, Weight: 1, Reason: `the answer is "Paris"`},
 		}
 	}
 	fail := func(r *eval.Result) {
 		r.Response = Answered("Lyon", "STOP")
 		r.Scores = []eval.Score{{
-			Scorer: "equals", Name: "exact", Value: new(0.0), Weight: 1,
+			Scorer: "equals", Name: "exact", Grade: eval.Graded{}, Weight: 1,
 			Reason: `expected "Paris", got "Lyon"`, Diff: "expected: Paris\nactual:   Lyon",
 		}}
 	}
@@ -105,7 +105,7 @@ func (l *trialList) unanswered() {
 	l.add("unscored", "pro/ask", eval.Err, func(r *eval.Result) {
 		const why = "the answer has no safety rating"
 		r.Response = Answered("fine", "STOP")
-		r.Scores = []eval.Score{{Scorer: "safety", Weight: 1, Reason: why, Unscored: why}}
+		r.Scores = []eval.Score{{Scorer: "safety", Weight: 1, Reason: why, Grade: eval.Unscored{Why: why}}}
 		r.Error = eval.Errorf(eval.KindUnscored, "safety: %s", why)
 	})
 	l.add("blocked", "pro/ask", eval.Pass, func(r *eval.Result) {
@@ -114,7 +114,7 @@ func (l *trialList) unanswered() {
 			SafetyRatings: []eval.SafetyRating{{Category: "HARM_CATEGORY_HARASSMENT", Probability: "HIGH", Blocked: true}},
 		}}
 		r.Scores = []eval.Score{
-			{Scorer: "blocked", Value: new(1.0), Passed: true, Weight: 1, Reason: "the prompt was blocked (SAFETY)"},
+			{Scorer: "blocked", Grade: eval.Graded{Value: 1, Passed: true}, Weight: 1, Reason: "the prompt was blocked (SAFETY)"},
 		}
 	})
 	l.add("skipped", "pro/ask", eval.Skip, func(r *eval.Result) {
@@ -132,7 +132,7 @@ func (l *trialList) texts() {
 	fail := func(name, answer, finish, scorer, reason string) {
 		l.add(name, "pro/ask", eval.Fail, func(r *eval.Result) {
 			r.Response = Answered(answer, finish)
-			r.Scores = []eval.Score{{Scorer: scorer, Value: new(0.0), Weight: 1, Reason: reason}}
+			r.Scores = []eval.Score{{Scorer: scorer, Grade: eval.Graded{}, Weight: 1, Reason: reason}}
 		})
 	}
 	fail(

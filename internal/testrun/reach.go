@@ -65,7 +65,7 @@ func (l *reach) add(name, target, prompt string, r *eval.Result) *eval.Result {
 		r.Model = "svc-pro"
 	}
 	if r.Outcome == eval.Fail && r.Scores == nil {
-		r.Scores = []eval.Score{{Scorer: "contains", Value: new(0.0), Weight: 1, Reason: `the answer does not contain "shipped"`}}
+		r.Scores = []eval.Score{{Scorer: "contains", Grade: eval.Graded{}, Weight: 1, Reason: `the answer does not contain "shipped"`}}
 	}
 	*l = append(*l, r)
 	return r

@@ -148,7 +148,7 @@ func TestWhyATrialDidNotPass(t *testing.T) {
 	t.Parallel()
 	scores := []eval.Score{
 		{Scorer: "equals", Name: "exact", Reason: "expected x"},
-		{Scorer: "contains", Passed: true, Reason: "it does"},
+		{Scorer: "contains", Grade: eval.Graded{Value: 1, Passed: true}, Reason: "it does"},
 		{Scorer: "regex", Name: "regex", Reason: "no match"},
 	}
 	for want, r := range map[string]*eval.Result{
@@ -158,7 +158,7 @@ func TestWhyATrialDidNotPass(t *testing.T) {
 		"the run file does not say why": {Outcome: eval.Err},
 		"exact (equals): expected x; regex: no match": {Outcome: eval.Fail, Scores: scores},
 		"the weighted mean of the scores is below the threshold": {
-			Outcome: eval.Fail, Scores: []eval.Score{{Scorer: "contains", Passed: true}},
+			Outcome: eval.Fail, Scores: []eval.Score{{Scorer: "contains", Grade: eval.Graded{Value: 1, Passed: true}}},
 		},
 	} {
 		expect.Same(t, "why", Why(r), want)

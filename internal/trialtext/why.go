@@ -26,7 +26,7 @@ func Why(r *eval.Result) string {
 func failures(scores []eval.Score) []string {
 	var out []string
 	for _, s := range scores {
-		if !s.Passed {
+		if !s.Passed() {
 			out = append(out, ScoreName(s)+": "+s.Reason)
 		}
 	}

@@ -269,8 +269,8 @@ func (q *Early) ofResult(r *eval.Result) seen {
 		blocked:  r.Response != nil && r.Response.Blocked() != "",
 		scores: func(metric string) (float64, bool) {
 			for _, s := range r.Scores {
-				if s.Name == metric && s.Value != nil {
-					return *s.Value, true
+				if value, ok := s.Value(); ok && s.Name == metric {
+					return value, true
 				}
 			}
 			value, ok := r.Metrics[metric]

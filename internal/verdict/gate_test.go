@@ -25,7 +25,7 @@ func outcomes(t *testing.T, gate *eval.GateConfig, letters string, end *eval.End
 		r := &eval.Result{
 			Trial:   eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), CaseID: fmt.Sprint(n), Suite: "s", Case: fmt.Sprint(n), Arm: "t/p", Repeat: 1},
 			Outcome: kinds[letter], Timing: &eval.Timing{LatencyMs: float64(100 * (n + 1))},
-			Scores: []eval.Score{{Scorer: "contains", Name: "tone", Value: &value}},
+			Scores: []eval.Score{{Scorer: "contains", Name: "tone", Grade: eval.Graded{Value: value}}},
 		}
 		if r.Outcome == eval.Err {
 			r.Error = eval.Errorf(eval.KindStatus, "no")
