@@ -72,7 +72,7 @@ func (p plotRun) trial(r *rand.Rand, n int) *eval.Result {
 			N: n, ID: fmt.Sprintf("%016x", n), CaseID: fmt.Sprintf("c%d", k), Suite: "plots", Case: fmt.Sprintf("case %d", k), Arm: p.name(arm),
 			Target: target, Prompt: prompt, Model: "svc-pro", Repeat: 1,
 		},
-		Outcome:  eval.Fail,
+		Ending:   eval.Failed{},
 		Response: &eval.Response{Candidates: []eval.Candidate{{Text: "An answer.", FinishReason: "STOP"}}},
 		Usage:    &eval.Usage{Source: eval.UsageCounted, TotalTokens: p.tokens(r, arm)},
 		Timing:   &eval.Timing{LatencyMs: p.latency(r, arm), Attempts: 1},
@@ -86,7 +86,7 @@ func (p plotRun) trial(r *rand.Rand, n int) *eval.Result {
 	if tone != nil {
 		out.Scores[0].Grade = eval.Graded{Value: *tone, Passed: *tone >= 0.5}
 		if *tone >= 0.5 {
-			out.Outcome = eval.Pass
+			out.Ending = eval.Passed{}
 		}
 	}
 	return out

@@ -114,8 +114,8 @@ func bigText(k int) string {
 			text += "\n" + s.Reason
 		}
 	}
-	if r.Error != nil {
-		text += "\n" + r.Error.Error()
+	if r.Err() != nil {
+		text += "\n" + r.Err().Error()
 	}
 	return strings.ToLower(text)
 }

@@ -60,9 +60,9 @@ func bigTrial(n int) *eval.Result {
 		Weight: 1,
 		Reason: fmt.Sprintf("the answer contains %q", "capital"),
 	}
-	r.Outcome = eval.Pass
+	r.Ending = eval.Passed{}
 	if k%10 == 3 {
-		r.Outcome = eval.Fail
+		r.Ending = eval.Failed{}
 		score.Grade, score.Reason = eval.Graded{}, fmt.Sprintf("expected the capital %d, got %q", k, answer[:20])
 		score.Diff = fmt.Sprintf("expected: Answer %d. The capital\nactual:   %s", k, answer)
 	}
@@ -74,8 +74,8 @@ func bigTrial(n int) *eval.Result {
 	}}}}
 	r.Scores = []eval.Score{score}
 	if k%100 == 50 {
-		r.Outcome, r.Response, r.Scores, r.Usage = eval.Err, nil, nil, nil
-		r.Error = &eval.Error{Kind: eval.KindStatus, Status: 503, Message: "try again later"}
+		r.Ending, r.Response, r.Scores, r.Usage = eval.Errored{}, nil, nil, nil
+		r.Ending = eval.Errored{Error: &eval.Error{Kind: eval.KindStatus, Status: 503, Message: "try again later"}}
 	}
 	return r
 }
@@ -139,7 +139,7 @@ func hostileTrial(n int, text, suite string) *eval.Result {
 			Repeat: 1,
 			Tags:   []string{text}, Cluster: text, Quarantine: &eval.Quarantine{Reason: text, Owner: text, Until: "2027-01-01"},
 		},
-		Outcome: eval.Fail,
+		Ending: eval.Failed{},
 		Request: &eval.Request{
 			Contents: []eval.Content{
 				{Role: text, Parts: []eval.Part{
@@ -183,7 +183,7 @@ func hostileTrial(n int, text, suite string) *eval.Result {
 		r.Calls = []eval.AnsweredCall{{Response: *r.Response, Usage: *r.Usage}, {Response: *r.Response, Usage: *r.Usage}}
 	}
 	if n%3 == 1 {
-		r.Outcome, r.Error = eval.Err, &eval.Error{Kind: eval.ErrorKind(text), Message: text}
+		r.Ending = eval.Errored{Error: &eval.Error{Kind: eval.ErrorKind(text), Message: text}}
 	}
 	return r
 }

@@ -39,14 +39,15 @@ func (f *filler) fill(v reflect.Value) {
 	case time.Time:
 		v.Set(reflect.ValueOf(time.Unix(f.random.Int64N(2e9), f.random.Int64N(1e9)).UTC()))
 	case Score:
-		w := some[writtenScore](f)
-		switch f.random.IntN(3) {
-		case 0:
-			w.Unscored = ""
-		case 1:
-			w.Value, w.Passed = nil, false
+		v.Set(reflect.ValueOf(someScore(f)))
+	case Result:
+		w := some[writtenResult](f)
+		if f.random.IntN(2) == 0 {
+			w.Outcome, w.SkipReason = Err, ""
 		}
-		v.Set(reflect.ValueOf(w.score()))
+		r := w.result()
+		r.Scores = []Score{someScore(f), someScore(f)}
+		v.Set(reflect.ValueOf(r))
 	case BaselineRule:
 		rule := some[plainRule](f)
 		rule.Against = option.BaseRun{Name: f.text + "run", Path: f.text + "path", ID: f.text + "id"}
@@ -77,6 +78,18 @@ func some[T any](f *filler) T {
 	var out T
 	f.fill(reflect.ValueOf(&out).Elem())
 	return out
+}
+
+// someScore is a score with a value, without one, or of a file that contradicts itself.
+func someScore(f *filler) Score {
+	w := some[writtenScore](f)
+	switch f.random.IntN(3) {
+	case 0:
+		w.Unscored = ""
+	case 1:
+		w.Value, w.Passed = nil, false
+	}
+	return w.score()
 }
 
 // parts fills what holds other values.
@@ -275,7 +288,7 @@ func TestUnknownFieldsOfAConfigAreKept(t *testing.T) {
 func withContent() *Result {
 	r := filled[Result](9, secretText)
 	r.Trial = Trial{Case: "c", Suite: "s"}
-	r.SkipReason, r.Metrics = "", map[string]float64{"closeness": 0.5}
+	r.Metrics = map[string]float64{"closeness": 0.5}
 	for i := range r.Scores {
 		r.Scores[i].Scorer, r.Scores[i].Name = "contains", "closeness"
 		r.Scores[i].Judged.Judge, r.Scores[i].Judged.Choice = "panel", "yes"
@@ -302,7 +315,8 @@ func withContent() *Result {
 		isFile := func(p Part) bool { return FileOf(p) != nil } // hashes and paths stay
 		r.Request.Contents[i].Parts = slices.DeleteFunc(r.Request.Contents[i].Parts, isFile)
 	}
-	r.Usage.Source, r.Error.Kind, r.Outcome = UsageService, KindStatus, Fail
+	r.Usage.Source, r.Err().Kind = UsageService, KindStatus
+	r.Ending = writtenEnding{outcome: Fail, err: r.Err()}
 	for i := range r.Calls {
 		r.Calls[i].Usage.Source = UsageService
 	}

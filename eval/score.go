@@ -139,7 +139,7 @@ func (w *writtenScore) score() Score {
 }
 
 // MarshalJSON writes the score in the form of files.
-func (s Score) MarshalJSON() ([]byte, error) { return wirejson.Append(nil, s.written(new(float64))) }
+func (s Score) MarshalJSON() ([]byte, error) { return wirejson.Marshal(s.written(new(float64))) }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (s *Score) UnmarshalJSON(data []byte) error {

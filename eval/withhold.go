@@ -40,11 +40,18 @@ func (r *Result) Withhold() {
 	for i := range r.Judgements {
 		r.Judgements[i].Withhold()
 	}
-	if r.Error != nil && (!slices.Contains([]ErrorKind{KindTransport, KindTimeout, KindOverLimit}, r.Error.Kind) || r.ranProgram()) {
-		e := *r.Error
+	r.Ending = r.withheldEnding()
+}
+
+// withheldEnding is the ending without the words of an error that may quote a prompt or an answer.
+func (r *Result) withheldEnding() Ending {
+	ending := r.writtenEnding()
+	if err := ending.err; err != nil && (!slices.Contains([]ErrorKind{KindTransport, KindTimeout, KindOverLimit}, err.Kind) || r.ranProgram()) {
+		e := *err
 		e.Message, e.Code = withoutContent, word(e.Code)
-		r.Error = &e
+		ending.err = &e
 	}
+	return ending.ending()
 }
 
 // ranProgram reports whether a program was under test: its errors show what it wrote, whatever their kind.

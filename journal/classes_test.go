@@ -22,7 +22,7 @@ func TestClassificationsAreReadByBothReaders(t *testing.T) {
 	isolated := classified("d", "x", "x", eval.Pass)
 	isolated.Quarantine = &eval.Quarantine{Until: "2027-01-01"}
 	failed := classified("c", "x", "x", eval.Err)
-	failed.Error = eval.Errorf(eval.KindUnscored, "a judge did not reply")
+	failed.Ending = eval.Errored{Error: eval.Errorf(eval.KindUnscored, "a judge did not reply")}
 	trials := []*eval.Result{
 		classified("a", "x", "x", eval.Pass), classified("a", "x", odd, eval.Fail), classified("a", "x", "", eval.Fail),
 		classified("b", odd, odd, eval.Pass), failed, isolated, answered("e", "t/p", eval.Pass, 1),

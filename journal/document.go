@@ -216,10 +216,9 @@ func (d *Document) at(e entry) (*eval.Result, error) {
 
 func decodeTrial(data []byte) (*eval.Result, error) {
 	var r eval.Result
-	if isPlain(data) && wirejson.DecodeAnyCase(data, &r) == nil {
+	if isPlain(data) && r.DecodeJSON(data, wirejson.DecodeAnyCase) == nil {
 		return &r, nil
 	}
-	r = eval.Result{}
 	if err := json.Unmarshal(data, &r); err != nil {
 		return nil, err
 	}

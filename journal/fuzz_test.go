@@ -185,7 +185,7 @@ func FuzzRoundTrip(f *testing.F) {
 				Tags:    []string{a, b},
 				Cluster: b,
 			},
-			Outcome: eval.Err, Scores: []eval.Score{
+			Ending: eval.Errored{Error: &eval.Error{Kind: eval.ErrorKind(a), Code: b, Message: a}}, Scores: []eval.Score{
 				{Scorer: a, Name: b, Grade: eval.Graded{Value: 1}, Reason: a, Diff: a}, {Scorer: a, Name: b, Grade: eval.Unscored{Why: b}}, both,
 			},
 			Request: &eval.Request{Contents: []eval.Content{{Role: a, Parts: []eval.Part{
@@ -195,7 +195,6 @@ func FuzzRoundTrip(f *testing.F) {
 				Candidates:   []eval.Candidate{{Text: a, FinishReason: b, SafetyRatings: []eval.SafetyRating{{Category: a, Probability: b}}}},
 				ModelVersion: a,
 			},
-			Error: &eval.Error{Kind: eval.ErrorKind(a), Code: b, Message: a}, SkipReason: b,
 		}
 		in.Response.Extra = map[string]json.RawMessage{a: wirejson.AppendString(nil, b), "seq": json.RawMessage("9")}
 		data := write(t, t.TempDir(), true, in, result(1, eval.Pass))

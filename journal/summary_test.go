@@ -22,8 +22,8 @@ func letters(text string) (out []*eval.Result) {
 		for k, letter := range word {
 			r := answered(fmt.Sprint("c", i), "t/p", kinds[letter], 10)
 			r.Repeat = k + 1
-			if r.Outcome == eval.Err {
-				r.Error = eval.Errorf(eval.KindTimeout, "late")
+			if r.Outcome() == eval.Err {
+				r.Ending = eval.Errored{Error: eval.Errorf(eval.KindTimeout, "late")}
 			}
 			out = append(out, r)
 		}
@@ -95,7 +95,7 @@ func TestTheLastLineOfATrialCounts(t *testing.T) {
 	trials := letters("e p")
 	d := document(t, func(w *Writer) {
 		second := *trials[0]
-		second.Outcome, second.Error = eval.Pass, nil
+		second.Ending = eval.Passed{}
 		expect.OK(t, w.Append(&second))
 	}, trials...)
 	expect.Same(t, "counts", d.Summary.Counts, eval.Counts{Pass: 2})

@@ -28,7 +28,7 @@ func secretive(n int, outcome eval.Outcome) *eval.Result {
 	r.Scores[0].Grade = eval.Graded{Value: value, Passed: outcome == eval.Pass}
 	r.Judgements = []eval.Judgement{{Judge: "clerk", Reply: secretText}}
 	if outcome == eval.Err {
-		r.Error = eval.Errorf(eval.KindStatus, secretText)
+		r.Ending = eval.Errored{Error: eval.Errorf(eval.KindStatus, secretText)}
 		r.Scores[0].Grade = eval.Unscored{Why: secretText}
 	}
 	return r

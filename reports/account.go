@@ -28,8 +28,8 @@ func account(b *strings.Builder, r *eval.Result, repeats int) {
 	if repeats > 1 {
 		fmt.Fprintf(b, "repeat %d\n", r.Repeat)
 	}
-	if r.Error != nil {
-		fmt.Fprintf(b, "%s: %s\n", r.Error.Kind, r.Error)
+	if r.Err() != nil {
+		fmt.Fprintf(b, "%s: %s\n", r.Err().Kind, r.Err())
 	}
 	for _, lead := range leads(r) {
 		fmt.Fprintf(b, "%s\n", lead)

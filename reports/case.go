@@ -68,7 +68,7 @@ const noteLines = 100
 
 func (c *caseReport) trial(r *eval.Result) {
 	c.printf(
-		"%s %s / %s on %s, repeat %d\n", c.paint(r.Outcome, diag.CleanLine(strings.ToUpper(string(r.Outcome)))),
+		"%s %s / %s on %s, repeat %d\n", c.paint(r.Outcome(), diag.CleanLine(strings.ToUpper(string(r.Outcome())))),
 		diag.CleanLine(r.Suite), diag.CleanLine(r.Case), diag.CleanLine(r.Arm), r.Repeat,
 	)
 	target := c.d.Run.Target(r.Suite, r.Target)
@@ -76,11 +76,11 @@ func (c *caseReport) trial(r *eval.Result) {
 	for _, lead := range leads(r) {
 		c.note("  ", "%s", lead)
 	}
-	if r.SkipReason != "" {
-		c.note("  ", "not run: %s", r.SkipReason)
+	if r.SkipReason() != "" {
+		c.note("  ", "not run: %s", r.SkipReason())
 	}
-	if r.Error != nil {
-		c.note("  ", "error %s: %s", r.Error.Kind, r.Error.Error())
+	if r.Err() != nil {
+		c.note("  ", "error %s: %s", r.Err().Kind, r.Err().Error())
 	}
 	c.request(r, target)
 	c.turns(r)

@@ -168,7 +168,7 @@ func TestJUnitIsValidByTheStrictestSchemas(t *testing.T) {
 		ID: "r", StartedAt: "2026-01-01T00:00:00.123Z", Suites: []eval.RunSuite{{Name: "s"}},
 	}, &eval.End{}, &eval.Result{
 		Trial:    eval.Trial{ID: "x", Suite: "s", Case: "every " + text[:300], Arm: "a/b"},
-		Outcome:  eval.Fail,
+		Ending:   eval.Failed{},
 		Response: testrun.Answered(text, "STOP"),
 		Scores:   []eval.Score{{Scorer: "equals", Grade: eval.Graded{}, Reason: text[:400]}},
 	})
@@ -221,7 +221,7 @@ func FuzzJUnit(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		d := testrun.Record(t, &eval.Run{ID: "r"}, nil, &eval.Result{
 			Trial:    eval.Trial{ID: "x", Suite: text, Case: text, Arm: text},
-			Outcome:  eval.Fail,
+			Ending:   eval.Failed{},
 			Response: testrun.Answered(text, text),
 			Scores:   []eval.Score{{Scorer: text, Grade: eval.Graded{}, Reason: text, Diff: text}},
 		})

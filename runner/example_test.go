@@ -48,7 +48,7 @@ cases:
 	for r := range runner.Run(context.Background(), plan, runner.Config{
 		Generator: client, Counter: client, Embedder: client, Concurrency: 1, CountTokens: suite.CountNever, Stop: runner.NewStop(),
 	}) {
-		fmt.Println(r.Case, r.Outcome, r.Scores[0].Reason)
+		fmt.Println(r.Case, r.Outcome(), r.Scores[0].Reason)
 	}
 	// Output:
 	// france pass the answer contains "Paris"

@@ -248,7 +248,8 @@ func TestScoresMakeAnOutcomeByWeightsAndThreshold(t *testing.T) {
 		{[]eval.Score{s(1, true, 1, false), {Scorer: "y", Grade: eval.Unscored{Why: "no idea"}}}, &half, eval.Err},
 		{[]eval.Score{s(0, false, 0, false)}, &half, eval.Fail},
 	} {
-		if got, _ := scorers.OutcomeOf(test.scores, test.threshold); got != test.want {
+		r := eval.Result{Ending: scorers.EndingOf(test.scores, test.threshold)}
+		if got := r.Outcome(); got != test.want {
 			t.Errorf("%+v: %s, want %s", test.scores, got, test.want)
 		}
 	}

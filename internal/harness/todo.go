@@ -168,8 +168,8 @@ func (todo *Todo) answer(k trialSoFar) (result *eval.Result, turns []eval.Answer
 	}
 	t, err := todo.doc.Trial(k.place)
 	switch {
-	case err != nil || t.Error == nil: // what cannot be read is sent again
-	case t.Response != nil && (t.Error.Kind.IsUnscored() || isUnscored(t)):
+	case err != nil || t.Err() == nil: // what cannot be read is sent again
+	case t.Response != nil && (t.Err().Kind.IsUnscored() || isUnscored(t)):
 		return t, nil
 	default:
 		return nil, t.Calls

@@ -47,7 +47,7 @@ func trials(letters string) (out []*eval.Result) {
 			Trial: eval.Trial{
 				N: i, ID: fmt.Sprintf("%016x", i), CaseID: fmt.Sprint("id ", i), Suite: "s", Case: fmt.Sprint("case ", i), Arm: "t/p", Repeat: 1,
 			},
-			Outcome: map[rune]eval.Outcome{'p': eval.Pass, 'f': eval.Fail}[letter],
+			Ending: testrun.Ending(map[rune]eval.Outcome{'p': eval.Pass, 'f': eval.Fail}[letter]),
 			Request: &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{
 				eval.TextPart{Text: fmt.Sprint("canaryprompt ", i)},
 			}}}},

@@ -56,7 +56,7 @@ func (l *trialList) add(name, arm string, outcome eval.Outcome, change func(*eva
 			N: len(*l), ID: fmt.Sprintf("%016x", len(*l)), CaseID: "c" + name, Suite: "fixture", Case: name, Arm: arm,
 			Target: strings.Split(arm, "/")[0], Prompt: "ask", Model: "svc-pro", Repeat: 1,
 		},
-		Outcome: outcome, Scores: []eval.Score{},
+		Ending: Ending(outcome), Scores: []eval.Score{},
 		Request: &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{eval.TextPart{Text: "Question about " + name}}}}},
 		Usage:   &eval.Usage{PromptTokens: 5, OutputTokens: 2, TotalTokens: 7, Source: eval.UsageEstimated},
 		Timing:  &eval.Timing{LatencyMs: 120, Attempts: 1},
@@ -98,7 +98,7 @@ func (l *trialList) answered() {
 func (l *trialList) unanswered() {
 	for _, name := range []string{"errs", "errs too"} {
 		l.add(name, "pro/ask", eval.Err, func(r *eval.Result) {
-			r.Error = &eval.Error{Kind: eval.KindStatus, Status: 503, Code: "UNAVAILABLE", Message: "try again later"}
+			r.Ending = eval.Errored{Error: &eval.Error{Kind: eval.KindStatus, Status: 503, Code: "UNAVAILABLE", Message: "try again later"}}
 			r.Usage = nil
 		})
 	}
@@ -106,7 +106,7 @@ func (l *trialList) unanswered() {
 		const why = "the answer has no safety rating"
 		r.Response = Answered("fine", "STOP")
 		r.Scores = []eval.Score{{Scorer: "safety", Weight: 1, Reason: why, Grade: eval.Unscored{Why: why}}}
-		r.Error = eval.Errorf(eval.KindUnscored, "safety: %s", why)
+		r.Ending = eval.Errored{Error: eval.Errorf(eval.KindUnscored, "safety: %s", why)}
 	})
 	l.add("blocked", "pro/ask", eval.Pass, func(r *eval.Result) {
 		r.Response = &eval.Response{PromptFeedback: &eval.PromptFeedback{
@@ -119,10 +119,9 @@ func (l *trialList) unanswered() {
 	})
 	l.add("skipped", "pro/ask", eval.Skip, func(r *eval.Result) {
 		*r = eval.Result{
-			Trial:      r.Trial,
-			Outcome:    eval.Skip,
-			SkipReason: "the budget of 3 calls is spent",
-			Scores:     []eval.Score{},
+			Trial:  r.Trial,
+			Ending: eval.Skipped{Reason: "the budget of 3 calls is spent"},
+			Scores: []eval.Score{},
 		}
 	})
 }
