@@ -64,7 +64,8 @@ func queryRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 			}
 			for _, name := range slices.Sorted(maps.Keys(q.scores)) {
 				value := q.scores[name]
-				r.Scores = append(r.Scores, eval.Score{Scorer: "judge", Name: name, Grade: eval.Graded{Value: value, Passed: value > 0.5}, Weight: 1})
+				grade := eval.Graded{Value: value, Passed: value > 0.5}
+				r.Scores = append(r.Scores, eval.Score{Scorer: "judge", Name: name, Grade: grade, Weight: 1})
 			}
 			if !yield(r) {
 				return

@@ -153,8 +153,10 @@ func hostileTrial(n int, text, suite string) *eval.Result {
 			},
 			PromptFeedback: &eval.PromptFeedback{BlockReason: text}, ModelVersion: text,
 		},
-		Scores: []eval.Score{{Scorer: text, Name: text, Grade: eval.Graded{}, Reason: text, Diff: "expected: " + text + "\nactual:   x" + text}},
-		Usage:  &eval.Usage{Source: eval.UsageSource(text)},
+		Scores: []eval.Score{
+			{Scorer: text, Name: text, Grade: eval.Graded{}, Reason: text, Diff: "expected: " + text + "\nactual:   x" + text},
+		},
+		Usage: &eval.Usage{Source: eval.UsageSource(text)},
 	}
 	r.At, r.Metrics, r.Vars = text, map[string]float64{text: 0.5}, map[string]string{text: text}
 	r.Scores[0].Judged = &eval.Judged{

@@ -46,7 +46,9 @@ func TestEndingsOfFilesAreKept(t *testing.T) {
 func TestErrorsBesideAnyOutcomeAreWithheld(t *testing.T) {
 	t.Parallel()
 	failure := &Error{Kind: KindStatus, Message: secretText}
-	for _, ending := range []Ending{Errored{failure}, writtenEnding{outcome: Pass, err: failure}, writtenEnding{"paused", failure, "r"}} {
+	for _, ending := range []Ending{
+		Errored{failure}, writtenEnding{outcome: Pass, err: failure}, writtenEnding{"paused", failure, "r"},
+	} {
 		r := Result{Ending: ending}
 		r.Withhold()
 		expect.Same(t, "outcome", r.Outcome(), ending.written().outcome)

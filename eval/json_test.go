@@ -42,7 +42,7 @@ func FuzzAppendJSON(f *testing.F) {
 			},
 			Timing: &Timing{StartedAt: time.Unix(n%1e9, n%1e9).UTC(), LatencyMs: x},
 		}
-		want, wantErr := wirejson.Marshal(&r)
+		want, wantErr := wirejson.Marshal(r.written())
 		got, err := wirejson.Append(nil, &r)
 		if (err == nil) != (wantErr == nil) {
 			t.Fatalf("%v, want %v", err, wantErr)

@@ -26,11 +26,11 @@ type writtenResult struct {
 	Metrics    map[string]float64 `json:"metrics,omitempty"`
 }
 
-// AppendJSON appends what MarshalJSON writes. Every trial of a run is written by it.
+// AppendJSON appends the result in the form of files.
 func (r *Result) AppendJSON(dst []byte) ([]byte, error) { return wirejson.Append(dst, r.written()) }
 
-// MarshalJSON writes the result in the form of files.
-func (r Result) MarshalJSON() ([]byte, error) { return wirejson.Marshal(r.written()) }
+// MarshalJSON writes what AppendJSON appends.
+func (r Result) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil) }
 
 // written is the result in the form of files.
 func (r *Result) written() *writtenResult {

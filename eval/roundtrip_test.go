@@ -143,6 +143,14 @@ func filled[T any](seed uint64, text string) *T {
 	return out
 }
 
+// plainly is a value as the standard encoder can write it, without a method that calls the other one.
+func plainly(v any) any {
+	if r, ok := v.(*Result); ok {
+		return r.written()
+	}
+	return v
+}
+
 // roundTrip writes every field of a noun and reads it back, by both encoders.
 func roundTrip[T any](t *testing.T) {
 	t.Helper()
@@ -150,7 +158,7 @@ func roundTrip[T any](t *testing.T) {
 		t.Parallel()
 		for seed := range uint64(3) {
 			want := filled[T](seed, "text")
-			standard, err := wirejson.Marshal(want)
+			standard, err := wirejson.Marshal(plainly(want))
 			if err != nil {
 				t.Fatal(err)
 			}

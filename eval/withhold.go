@@ -46,7 +46,8 @@ func (r *Result) Withhold() {
 // withheldEnding is the ending without the words of an error that may quote a prompt or an answer.
 func (r *Result) withheldEnding() Ending {
 	ending := r.writtenEnding()
-	if err := ending.err; err != nil && (!slices.Contains([]ErrorKind{KindTransport, KindTimeout, KindOverLimit}, err.Kind) || r.ranProgram()) {
+	harmless := []ErrorKind{KindTransport, KindTimeout, KindOverLimit}
+	if err := ending.err; err != nil && (!slices.Contains(harmless, err.Kind) || r.ranProgram()) {
 		e := *err
 		e.Message, e.Code = withoutContent, word(e.Code)
 		ending.err = &e

@@ -92,7 +92,10 @@ func (s sample) trial(n, caseNo, repeat int, arm string) *eval.Result {
 		if r.Outcome() == eval.Pass {
 			value = 1
 		}
-		r.Scores = []eval.Score{{Scorer: "levenshtein", Name: "closeness", Grade: eval.Graded{Value: value}}, {Scorer: "contains", Name: "latency", Grade: eval.Graded{Value: value}}}
+		r.Scores = []eval.Score{
+			{Scorer: "levenshtein", Name: "closeness", Grade: eval.Graded{Value: value}},
+			{Scorer: "contains", Name: "latency", Grade: eval.Graded{Value: value}},
+		}
 		r.Usage = &eval.Usage{PromptTokens: 5, OutputTokens: 2, TotalTokens: 7}
 		r.Timing = &eval.Timing{LatencyMs: float64(100 + s.id), Attempts: 1}
 	case eval.Err:

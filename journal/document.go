@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -219,7 +218,7 @@ func decodeTrial(data []byte) (*eval.Result, error) {
 	if isPlain(data) && r.DecodeJSON(data, wirejson.DecodeAnyCase) == nil {
 		return &r, nil
 	}
-	if err := json.Unmarshal(data, &r); err != nil {
+	if err := r.UnmarshalJSON(data); err != nil {
 		return nil, err
 	}
 	return &r, nil

@@ -171,6 +171,12 @@ func FuzzRoundTrip(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string) {
 		var both eval.Score // a value, and why there is none: only a file can say that
 		expect.OK(t, json.Unmarshal(append(wirejson.AppendString([]byte(`{"value":1,"unscored":`), b), '}'), &both))
+		says, err := wirejson.Marshal(map[string]any{
+			"outcome": eval.Err, "error": &eval.Error{Kind: eval.ErrorKind(a), Code: b, Message: a}, "skipReason": b,
+		})
+		expect.OK(t, err)
+		var ended eval.Result // an error, and why it was skipped
+		expect.OK(t, json.Unmarshal(says, &ended))
 		in := &eval.Result{
 			Trial: eval.Trial{
 				ID:      "0123456789abcdef",
@@ -185,8 +191,10 @@ func FuzzRoundTrip(f *testing.F) {
 				Tags:    []string{a, b},
 				Cluster: b,
 			},
-			Ending: eval.Errored{Error: &eval.Error{Kind: eval.ErrorKind(a), Code: b, Message: a}}, Scores: []eval.Score{
-				{Scorer: a, Name: b, Grade: eval.Graded{Value: 1}, Reason: a, Diff: a}, {Scorer: a, Name: b, Grade: eval.Unscored{Why: b}}, both,
+			Ending: ended.Ending, Scores: []eval.Score{
+				{Scorer: a, Name: b, Grade: eval.Graded{Value: 1}, Reason: a, Diff: a},
+				{Scorer: a, Name: b, Grade: eval.Unscored{Why: b}},
+				both,
 			},
 			Request: &eval.Request{Contents: []eval.Content{{Role: a, Parts: []eval.Part{
 				eval.TextPart{Text: b}, eval.ImagePart{Image: &eval.Image{Path: a, MIMEType: b}},

@@ -17,7 +17,9 @@ func explained(outcome eval.Outcome, repeat int, text string) *eval.Result {
 	r.Response = &eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}}}
 	switch outcome {
 	case eval.Fail:
-		r.Scores = []eval.Score{{Scorer: "equals", Grade: eval.Graded{}, Reason: "expected a, got " + text, Diff: "expected: a\nactual:   " + text}}
+		r.Scores = []eval.Score{{
+			Scorer: "equals", Grade: eval.Graded{}, Reason: "expected a, got " + text, Diff: "expected: a\nactual:   " + text,
+		}}
 	case eval.Err:
 		r.Ending = eval.Errored{Error: eval.Errorf(eval.KindTimeout, "too late")}
 	case eval.Skip:

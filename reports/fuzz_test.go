@@ -3,8 +3,8 @@ package reports_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"

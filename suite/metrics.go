@@ -28,8 +28,8 @@ func (m *DerivedMetric) Text() string { return m.program.Text() }
 func (m *DerivedMetric) Of(scores []eval.Score) (value float64, ok bool, err error) {
 	named := map[string]any{}
 	for _, s := range scores {
-		if value, ok := s.Value(); ok && s.Name != "" {
-			named[s.Name] = value
+		if number, scored := s.Value(); scored && s.Name != "" {
+			named[s.Name] = number
 		}
 	}
 	if m.lacks(named) {

@@ -25,7 +25,8 @@ func ruled(caseName string, repeat int, said map[string]string) *eval.Result {
 	for _, name := range []string{"tone", "facts"} {
 		if word, ok := said[name]; ok {
 			r.Scores = append(r.Scores, eval.Score{
-				Scorer: "judge", Name: name, Grade: eval.Graded{Passed: word == passWord}, Judged: &eval.Judged{Judge: "judge of " + name, Choice: word},
+				Scorer: "judge", Name: name, Grade: eval.Graded{Passed: word == passWord},
+				Judged: &eval.Judged{Judge: "judge of " + name, Choice: word},
 			})
 		}
 	}

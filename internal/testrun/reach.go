@@ -150,7 +150,8 @@ func (l *reach) model() {
 	})
 	complete(whole)
 	broken := l.add("broken loop", "pro", "support", &eval.Result{
-		Ending: eval.Errored{Error: &eval.Error{Kind: eval.KindStatus, Status: 503, Message: "step 2: try again later"}}, Request: toolRequest(sent(&first)...), Calls: []eval.AnsweredCall{first},
+		Ending:  eval.Errored{Error: &eval.Error{Kind: eval.KindStatus, Status: 503, Message: "step 2: try again later"}},
+		Request: toolRequest(sent(&first)...), Calls: []eval.AnsweredCall{first},
 	})
 	complete(broken)
 	l.add("calls", "pro", "support", &eval.Result{
@@ -206,7 +207,8 @@ func (l *reach) applications() {
 		})
 	}
 	l.add("program", "agent", "support", &eval.Result{
-		Ending: eval.Errored{Error: &eval.Error{Kind: eval.KindProgram, Message: "python3 agent.py: exit status 1: no such order"}}, Timing: &timing, Workspace: ".evalrun/runs/r/workspaces/a",
+		Ending: eval.Errored{Error: &eval.Error{Kind: eval.KindProgram, Message: "python3 agent.py: exit status 1: no such order"}},
+		Timing: &timing, Workspace: ".evalrun/runs/r/workspaces/a",
 		Request: requestTo(app.Rendered{Payload: &app.ProgramRun{
 			Command: []string{"python3", "agent.py", "two words"}, Files: map[string]string{"agent.py": "ab12ab12ab12ab12"},
 			Input: json.RawMessage(`{"prompt":"Where is order 4711?"}`), Workspace: "cd34cd34cd34cd34",

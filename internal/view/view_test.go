@@ -43,7 +43,8 @@ func trial(n int, outcome eval.Outcome) *eval.Result {
 			Repeat: 1,
 			Tags:   []string{fmt.Sprintf("tag %d", n)},
 		},
-		Ending: testrun.Ending(outcome), Scores: []eval.Score{{Scorer: "equals", Name: "same", Grade: eval.Graded{Value: value, Passed: value == 1}, Reason: "it is not"}},
+		Ending:   testrun.Ending(outcome),
+		Scores:   []eval.Score{{Scorer: "equals", Name: "same", Grade: eval.Graded{Value: value, Passed: value == 1}, Reason: "it is not"}},
 		Response: &eval.Response{Candidates: []eval.Candidate{{Text: fmt.Sprintf("answer %d", n)}}},
 	}
 }
