@@ -42,8 +42,8 @@ func TestEndingsOfFilesAreKept(t *testing.T) {
 	}
 }
 
-// A text of an error is withheld, whatever the outcome beside it.
-func TestErrorsBesideAnyOutcomeAreWithheld(t *testing.T) {
+// The text of an error is withheld, whatever the outcome of the trial is.
+func TestErrorsAreWithheldWhateverTheOutcome(t *testing.T) {
 	t.Parallel()
 	failure := &Error{Kind: KindStatus, Message: secretText}
 	for _, ending := range []Ending{

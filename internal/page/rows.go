@@ -226,7 +226,7 @@ func troubled(r *eval.Result) []string {
 	var out []string
 	for _, s := range r.Scores {
 		_, scored := s.Value()
-		if name := trialtext.ScoreName(s); !(scored && s.Passed()) && !slices.Contains(out, name) {
+		if name := trialtext.ScoreName(s); (!scored || !s.Passed()) && !slices.Contains(out, name) {
 			out = append(out, name)
 		}
 	}
