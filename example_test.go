@@ -52,8 +52,8 @@ func Example() {
 	job, err := evalrun.Load(ctx, evalrun.Options{
 		Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Reports: []string{"junit=junit.xml"},
 		Progress: func(e evalrun.Event) {
-			if done, ok := e.(evalrun.TrialDone); ok && done.Result.Outcome != eval.Pass {
-				fmt.Println(done.Result.Case, done.Result.Outcome)
+			if done, ok := e.(evalrun.TrialDone); ok && done.Result.Outcome() != eval.Pass {
+				fmt.Println(done.Result.Case, done.Result.Outcome())
 			}
 		},
 	})

@@ -189,7 +189,7 @@ func record(t *testing.T, run eval.Run, trials func(yield func(*eval.Result) boo
 	expect.OK(t, err)
 	var counts eval.Counts
 	for r := range trials {
-		counts.Add(r.Outcome)
+		counts.Add(r.Outcome())
 		expect.OK(t, w.Append(r))
 	}
 	expect.OK(t, w.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndCompleted, Counts: counts}))

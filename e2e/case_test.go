@@ -28,7 +28,7 @@ func repeatedRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 				r.Trial = eval.Trial{N: n, ID: fmt.Sprint(n), CaseID: "c", Suite: "s", Case: "a / b? 100 %", Arm: arm, Repeat: k + 1}
 				r.Response.Candidates[0].Text = fmt.Sprintf("answer %d on %s", k+1, arm)
 				if arm == "pro/a" && k == 4 {
-					r.Outcome, r.Scores[0].Passed, r.Scores[0].Value = eval.Fail, false, new(float64)
+					r.Ending, r.Scores[0].Grade = eval.Failed{}, eval.Graded{}
 					r.Scores[0].Diff = "expected: one green word\nactual:   one red word, and more"
 				}
 				if n++; !yield(r) {

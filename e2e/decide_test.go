@@ -32,18 +32,18 @@ func decideRun(fails ...string) (eval.Run, func(yield func(*eval.Result) bool)) 
 					N: n, ID: fmt.Sprintf("%016x", n), CaseID: fmt.Sprintf("c%d", k), Suite: "s", Case: fmt.Sprintf("case %d", k),
 					Arm: run.Plan.Arms[arm], Target: "pro", Prompt: "old", Model: "svc-pro", Repeat: 1, ScorersHash: "x",
 				},
-				Outcome:  eval.Pass,
+				Ending:   eval.Passed{},
 				Response: &eval.Response{Candidates: []eval.Candidate{{Text: "yes", FinishReason: "STOP"}}},
 				Usage:    &eval.Usage{Source: eval.UsageCounted, TotalTokens: 10 + arm, OutputTokens: 10 + arm},
 				Timing:   &eval.Timing{LatencyMs: float64(100 + k), Attempts: 1},
 			}
 			score := eval.Score{
-				Scorer: "classification", Name: "accuracy", Value: new(1.0), Passed: true, Weight: 1,
+				Scorer: "classification", Name: "accuracy", Grade: eval.Graded{Value: 1, Passed: true}, Weight: 1,
 				Class: &classification.Pair{Expected: "yes", Answer: "yes"},
 			}
 			if strings.Contains(fails[k], string("abcd"[arm])) {
-				r.Outcome, r.Response.Candidates[0].Text = eval.Fail, "who knows"
-				score.Value, score.Passed, score.Class = new(0.0), false, &classification.Pair{Expected: "yes"}
+				r.Ending, r.Response.Candidates[0].Text = eval.Failed{}, "who knows"
+				score.Grade, score.Class = eval.Graded{}, &classification.Pair{Expected: "yes"}
 			}
 			if r.Scores = []eval.Score{score}; !yield(r) {
 				return

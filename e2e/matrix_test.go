@@ -51,7 +51,7 @@ func matrixRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 					r.Vars = map[string]string{"question": "ask " + name, "locale": "en"}
 					r.Response.Candidates[0].Text = answers[name](arm, repeat)
 					if n++; name == "by outcome" && arm == 1 && repeat == 2 {
-						r.Outcome, r.Scores[0].Passed, r.Scores[0].Value, r.Scores[0].Reason = eval.Fail, false, new(0.25), "no capital"
+						r.Ending, r.Scores[0].Grade, r.Scores[0].Reason = eval.Failed{}, eval.Graded{Value: 0.25}, "no capital"
 					}
 					if !yield(r) {
 						return

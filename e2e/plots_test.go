@@ -72,18 +72,22 @@ func (p plotRun) trial(r *rand.Rand, n int) *eval.Result {
 			N: n, ID: fmt.Sprintf("%016x", n), CaseID: fmt.Sprintf("c%d", k), Suite: "plots", Case: fmt.Sprintf("case %d", k), Arm: p.name(arm),
 			Target: target, Prompt: prompt, Model: "svc-pro", Repeat: 1,
 		},
-		Outcome:  eval.Fail,
+		Ending:   eval.Failed{},
 		Response: &eval.Response{Candidates: []eval.Candidate{{Text: "An answer.", FinishReason: "STOP"}}},
 		Usage:    &eval.Usage{Source: eval.UsageCounted, TotalTokens: p.tokens(r, arm)},
 		Timing:   &eval.Timing{LatencyMs: p.latency(r, arm), Attempts: 1},
-		Scores: []eval.Score{
-			{Scorer: "judge", Name: "tone", Value: p.score(r, arm, k), Weight: 1, Reason: "so it seems"},
-			{Scorer: "contains", Value: new(float64(r.IntN(2))), Weight: 1},
-		},
+	}
+	tone := p.score(r, arm, k)
+	out.Scores = []eval.Score{
+		{Scorer: "judge", Name: "tone", Weight: 1, Reason: "so it seems"},
+		{Scorer: "contains", Grade: eval.Graded{Value: float64(r.IntN(2))}, Weight: 1},
 	}
 	out.Usage.OutputTokens = out.Usage.TotalTokens
-	if v := out.Scores[0].Value; v != nil && *v >= 0.5 {
-		out.Scores[0].Passed, out.Outcome = true, eval.Pass
+	if tone != nil {
+		out.Scores[0].Grade = eval.Graded{Value: *tone, Passed: *tone >= 0.5}
+		if *tone >= 0.5 {
+			out.Ending = eval.Passed{}
+		}
 	}
 	return out
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/tool"
 )
 
@@ -54,7 +55,7 @@ func queryRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 		for n, q := range queryTrials {
 			r := bigTrial(0)
 			r.Trial = eval.Trial{N: n, ID: fmt.Sprint(n), Suite: "s", Case: q.name, Arm: q.arm, Repeat: 1, Tags: q.tags}
-			r.Outcome, r.Scores = q.outcome, nil
+			r.Ending, r.Scores = testrun.Ending(q.outcome), nil
 			r.Response.Candidates[0].Text = q.text
 			if q.call != "" {
 				r.Response.Candidates[0].Pieces = []eval.Piece{
@@ -63,7 +64,8 @@ func queryRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 			}
 			for _, name := range slices.Sorted(maps.Keys(q.scores)) {
 				value := q.scores[name]
-				r.Scores = append(r.Scores, eval.Score{Scorer: "judge", Name: name, Value: new(value), Passed: value > 0.5, Weight: 1})
+				grade := eval.Graded{Value: value, Passed: value > 0.5}
+				r.Scores = append(r.Scores, eval.Score{Scorer: "judge", Name: name, Grade: grade, Weight: 1})
 			}
 			if !yield(r) {
 				return
@@ -169,7 +171,7 @@ func TestAQueryOfAnswersReadsAllTrials(t *testing.T) {
 	b.visit("#/matrix", "#grid .prose")
 	want := map[int]bool{}
 	for n := range bigTrials {
-		if r := bigTrial(n); r.Response != nil && strings.Contains(r.Response.Text(), "Answer 7919.") && r.Outcome == eval.Pass {
+		if r := bigTrial(n); r.Response != nil && strings.Contains(r.Response.Text(), "Answer 7919.") && r.Outcome() == eval.Pass {
 			want[n/2] = true
 		}
 	}

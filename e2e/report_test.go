@@ -110,12 +110,12 @@ func bigText(k int) string {
 		text += "\n" + r.Response.Text()[:min(200, len(r.Response.Text()))]
 	}
 	for _, s := range r.Scores {
-		if !s.Passed {
+		if !s.Passed() {
 			text += "\n" + s.Reason
 		}
 	}
-	if r.Error != nil {
-		text += "\n" + r.Error.Error()
+	if r.Err() != nil {
+		text += "\n" + r.Err().Error()
 	}
 	return strings.ToLower(text)
 }

@@ -53,19 +53,17 @@ func bigTrial(n int) *eval.Result {
 	if k%50 == 7 {
 		finish = "MAX_TOKENS"
 	}
-	one, zero := 1.0, 0.0
 	score := eval.Score{
 		Scorer: "contains",
 		Name:   "capital",
-		Value:  &one,
-		Passed: true,
+		Grade:  eval.Graded{Value: 1, Passed: true},
 		Weight: 1,
 		Reason: fmt.Sprintf("the answer contains %q", "capital"),
 	}
-	r.Outcome = eval.Pass
+	r.Ending = eval.Passed{}
 	if k%10 == 3 {
-		r.Outcome = eval.Fail
-		score.Value, score.Passed, score.Reason = &zero, false, fmt.Sprintf("expected the capital %d, got %q", k, answer[:20])
+		r.Ending = eval.Failed{}
+		score.Grade, score.Reason = eval.Graded{}, fmt.Sprintf("expected the capital %d, got %q", k, answer[:20])
 		score.Diff = fmt.Sprintf("expected: Answer %d. The capital\nactual:   %s", k, answer)
 	}
 	r.Response = &eval.Response{Candidates: []eval.Candidate{{Text: answer, FinishReason: finish, SafetyRatings: []eval.SafetyRating{
@@ -76,8 +74,8 @@ func bigTrial(n int) *eval.Result {
 	}}}}
 	r.Scores = []eval.Score{score}
 	if k%100 == 50 {
-		r.Outcome, r.Response, r.Scores, r.Usage = eval.Err, nil, nil, nil
-		r.Error = &eval.Error{Kind: eval.KindStatus, Status: 503, Message: "try again later"}
+		r.Ending, r.Response, r.Scores, r.Usage = eval.Errored{}, nil, nil, nil
+		r.Ending = eval.Errored{Error: &eval.Error{Kind: eval.KindStatus, Status: 503, Message: "try again later"}}
 	}
 	return r
 }
@@ -141,7 +139,7 @@ func hostileTrial(n int, text, suite string) *eval.Result {
 			Repeat: 1,
 			Tags:   []string{text}, Cluster: text, Quarantine: &eval.Quarantine{Reason: text, Owner: text, Until: "2027-01-01"},
 		},
-		Outcome: eval.Fail,
+		Ending: eval.Failed{},
 		Request: &eval.Request{
 			Contents: []eval.Content{
 				{Role: text, Parts: []eval.Part{
@@ -155,8 +153,10 @@ func hostileTrial(n int, text, suite string) *eval.Result {
 			},
 			PromptFeedback: &eval.PromptFeedback{BlockReason: text}, ModelVersion: text,
 		},
-		Scores: []eval.Score{{Scorer: text, Name: text, Value: &zero, Reason: text, Diff: "expected: " + text + "\nactual:   x" + text}},
-		Usage:  &eval.Usage{Source: eval.UsageSource(text)},
+		Scores: []eval.Score{
+			{Scorer: text, Name: text, Grade: eval.Graded{}, Reason: text, Diff: "expected: " + text + "\nactual:   x" + text},
+		},
+		Usage: &eval.Usage{Source: eval.UsageSource(text)},
 	}
 	r.At, r.Metrics, r.Vars = text, map[string]float64{text: 0.5}, map[string]string{text: text}
 	r.Scores[0].Judged = &eval.Judged{
@@ -185,7 +185,7 @@ func hostileTrial(n int, text, suite string) *eval.Result {
 		r.Calls = []eval.AnsweredCall{{Response: *r.Response, Usage: *r.Usage}, {Response: *r.Response, Usage: *r.Usage}}
 	}
 	if n%3 == 1 {
-		r.Outcome, r.Error = eval.Err, &eval.Error{Kind: eval.ErrorKind(text), Message: text}
+		r.Ending = eval.Errored{Error: &eval.Error{Kind: eval.ErrorKind(text), Message: text}}
 	}
 	return r
 }

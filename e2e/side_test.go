@@ -55,7 +55,7 @@ func readRun() (eval.Run, iter.Seq[*eval.Result]) {
 			r.Request.System = "You work in a shop. Version " + prompt
 			r.Response.Candidates[0].Text = c.text
 			if n == 1 {
-				r.Outcome, r.Scores[0].Passed, r.Scores[0].Value, r.Scores[0].Reason = eval.Fail, false, new(float64), "it names a day"
+				r.Ending, r.Scores[0].Grade, r.Scores[0].Reason = eval.Failed{}, eval.Graded{}, "it names a day"
 			}
 			if !yield(r) {
 				return

@@ -27,7 +27,7 @@ func keep(t *testing.T, id string, run eval.Run, trials func(yield func(*eval.Re
 	expect.OK(t, err)
 	var counts eval.Counts
 	for r := range trials {
-		counts.Add(r.Outcome)
+		counts.Add(r.Outcome())
 		expect.OK(t, w.Append(r))
 	}
 	expect.OK(t, w.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndCompleted, Counts: counts}))
@@ -37,8 +37,8 @@ func keep(t *testing.T, id string, run eval.Run, trials func(yield func(*eval.Re
 func better(trials func(yield func(*eval.Result) bool)) func(yield func(*eval.Result) bool) {
 	return func(yield func(*eval.Result) bool) {
 		trials(func(r *eval.Result) bool {
-			if r.Outcome == eval.Fail {
-				r.Outcome, r.Scores[0].Passed, *r.Scores[0].Value = eval.Pass, true, 1
+			if r.Outcome() == eval.Fail {
+				r.Ending, r.Scores[0].Grade = eval.Passed{}, eval.Graded{Value: 1, Passed: true}
 			}
 			return yield(r)
 		})

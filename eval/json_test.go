@@ -21,8 +21,9 @@ func FuzzAppendJSON(f *testing.F) {
 	f.Add("x", 5e-324, int64(0))
 	f.Fuzz(func(t *testing.T, s string, x float64, n int64) {
 		r := Result{
-			Trial: Trial{N: int(n), ID: s, Tags: []string{s, ""}, Threshold: &x}, Outcome: Outcome(s),
-			Scores: []Score{{Name: s, Value: &x, Weight: x}, {}},
+			Trial:  Trial{N: int(n), ID: s, Tags: []string{s, ""}, Threshold: &x},
+			Ending: writtenEnding{Outcome(s), &Error{Kind: ErrorKind(s), Message: s}, s},
+			Scores: []Score{{Name: s, Grade: Graded{Value: x}, Weight: x}, {}},
 			Request: &Request{
 				Contents: []Content{{Role: s, Parts: []Part{TextPart{Text: s}, ImagePart{Image: &Image{Path: s, Data: []byte(s)}}}}},
 				GenerationConfig: &GenerationConfig{
@@ -40,9 +41,8 @@ func FuzzAppendJSON(f *testing.F) {
 				},
 			},
 			Timing: &Timing{StartedAt: time.Unix(n%1e9, n%1e9).UTC(), LatencyMs: x},
-			Error:  &Error{Kind: ErrorKind(s), Message: s},
 		}
-		want, wantErr := wirejson.Marshal(&r)
+		want, wantErr := wirejson.Marshal(r.written())
 		got, err := wirejson.Append(nil, &r)
 		if (err == nil) != (wantErr == nil) {
 			t.Fatalf("%v, want %v", err, wantErr)

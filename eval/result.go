@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/option"
 )
 
@@ -50,94 +49,35 @@ func (q *Quarantine) Holds(at string) bool {
 	return q != nil && len(at) >= len(q.Until) && at[:len(q.Until)] <= q.Until
 }
 
-// Outcome is the result of a trial. The zero Outcome is invalid.
-type Outcome string
-
-// The four outcomes, never merged.
-const (
-	Pass Outcome = "pass"
-	Fail Outcome = "fail"  // judged and found wanting
-	Err  Outcome = "error" // could not be judged
-	Skip Outcome = "skip"  // did not run
-)
-
-// Score is the result of one scorer for one answer.
-type Score struct {
-	Scorer   string   `json:"scorer"`
-	Name     string   `json:"name"`
-	Value    *float64 `json:"value"` // in [0,1]; nil when unscored
-	Passed   bool     `json:"passed"`
-	Weight   float64  `json:"weight"`
-	Required bool     `json:"required"`
-	Reason   string   `json:"reason"`
-	// Unscored says why the scorer could not score the answer; "" when it did.
-	Unscored string `json:"unscored,omitempty"`
-	// Diff shows expected against actual over several lines. Optional.
-	Diff string `json:"diff,omitempty"`
-	// Judged has the rulings of a judge; nil for other scorers.
-	Judged *Judged `json:"judged,omitempty"`
-	// Class is the expected and the actual class in a classification; nil for other scorers.
-	Class *classification.Pair `json:"class,omitempty"`
-}
-
 // Result is a trial with its answer, scores and outcome: one line of the run file.
 type Result struct {
 	Trial
 	// Vars has the beginnings of the case's variables, as texts, by name. Older runs and runs with --no-content have none.
-	Vars     map[string]string `json:"vars,omitempty"`
-	Outcome  Outcome           `json:"outcome"`
-	Scores   []Score           `json:"scores"`
-	Request  *Request          `json:"request,omitempty"`
-	Response *Response         `json:"response,omitempty"`
+	Vars map[string]string
+	// Ending is how the trial ended; nil while it has not, and for an answer that is only recorded.
+	Ending   Ending
+	Scores   []Score // an error may come with scores
+	Request  *Request
+	Response *Response
 	// Calls are the answered calls of a trial that takes several, such as a live chat. Request and Response are then those
 	// of the last call; Usage and Timing cover all calls.
-	Calls      []AnsweredCall `json:"turns,omitempty"`
-	Usage      *Usage         `json:"usage,omitempty"`
-	Timing     *Timing        `json:"timing,omitempty"`
-	Error      *Error         `json:"error,omitempty"`
-	SkipReason string         `json:"skipReason,omitempty"`
+	Calls  []AnsweredCall
+	Usage  *Usage
+	Timing *Timing
 	// TraceID is the W3C trace id, in hex, of the calls to an application.
-	TraceID string `json:"traceId,omitempty"`
+	TraceID string
 	// Workspace is the folder that a program worked in, if it was kept; "" otherwise.
-	Workspace string `json:"workspace,omitempty"`
+	Workspace string
 	// Judgements are the replies of judges, in the order of the questions.
-	Judgements []Judgement `json:"judgements,omitempty"`
-	// Trouble is the error of a call to a judge, when the reason may affect other questions as well.
-	Trouble *Error `json:"-"`
-	// OverBudget names the spent budget for which the trial was skipped or its answer was not judged.
-	OverBudget string `json:"-"`
+	Judgements []Judgement
+	// Trouble is the error of a call to a judge, when the reason may affect other questions as well. Files do not have it.
+	Trouble *Error
+	// OverBudget names the spent budget for which the trial was skipped or its answer was not judged. Files do not have it.
+	OverBudget string
 
 	// Metrics are the derived metrics that could be computed, by name.
-	Metrics map[string]float64 `json:"metrics,omitempty"`
+	Metrics map[string]float64
 }
-
-// Counts tallies outcomes.
-type Counts struct {
-	Pass  int `json:"pass"`
-	Fail  int `json:"fail"`
-	Error int `json:"error"`
-	Skip  int `json:"skip"`
-}
-
-// Add counts one outcome.
-func (c *Counts) Add(o Outcome) {
-	switch o {
-	case Pass:
-		c.Pass++
-	case Fail:
-		c.Fail++
-	case Err:
-		c.Error++
-	case Skip:
-		c.Skip++
-	}
-}
-
-// Total is the number of outcomes counted.
-func (c Counts) Total() int { return c.Pass + c.Fail + c.Error + c.Skip }
-
-// Ran is the number of outcomes that are not skips.
-func (c Counts) Ran() int { return c.Pass + c.Fail + c.Error }
 
 // Run is the header of a run file: what was to run, and where.
 type Run struct {

@@ -32,20 +32,27 @@ func (r *Result) Withhold() {
 	r.Scores = slices.Clone(r.Scores)
 	for i := range r.Scores {
 		s := &r.Scores[i]
-		if s.Reason, s.Diff = withoutContent, ""; s.Unscored != "" {
-			s.Unscored = withoutContent
-		}
+		s.Reason, s.Diff = withoutContent, ""
+		s.Grade = s.writtenGrade().withheld().grade()
 		s.Judged = s.Judged.withhold()
 	}
 	r.Judgements = slices.Clone(r.Judgements)
 	for i := range r.Judgements {
 		r.Judgements[i].Withhold()
 	}
-	if r.Error != nil && (!slices.Contains([]ErrorKind{KindTransport, KindTimeout, KindOverLimit}, r.Error.Kind) || r.ranProgram()) {
-		e := *r.Error
+	r.Ending = r.withheldEnding()
+}
+
+// withheldEnding is the ending without the words of an error that may quote a prompt or an answer.
+func (r *Result) withheldEnding() Ending {
+	ending := r.writtenEnding()
+	harmless := []ErrorKind{KindTransport, KindTimeout, KindOverLimit}
+	if err := ending.err; err != nil && (!slices.Contains(harmless, err.Kind) || r.ranProgram()) {
+		e := *err
 		e.Message, e.Code = withoutContent, word(e.Code)
-		r.Error = &e
+		ending.err = &e
 	}
+	return ending.ending()
 }
 
 // ranProgram reports whether a program was under test: its errors show what it wrote, whatever their kind.

@@ -21,10 +21,10 @@ func recorded(t *testing.T, id, arm, letters string, end eval.EndReason) *journa
 			Trial: eval.Trial{
 				N: n, ID: fmt.Sprintf("%016x", n), CaseID: fmt.Sprint("case ", n), Suite: "s", Case: fmt.Sprint("case ", n), Arm: arm, Repeat: 1,
 			},
-			Outcome: eval.Fail, Scores: []eval.Score{{Scorer: "x", Name: "tone", Value: new(0.0)}},
+			Ending: eval.Failed{}, Scores: []eval.Score{{Scorer: "x", Name: "tone", Grade: eval.Graded{}}},
 		}
 		if letter == 'p' {
-			r.Outcome, r.Scores[0].Value, r.Scores[0].Passed = eval.Pass, new(1.0), true
+			r.Ending, r.Scores[0].Grade = eval.Passed{}, eval.Graded{Value: 1, Passed: true}
 		}
 		trials = append(trials, r)
 	}

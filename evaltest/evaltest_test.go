@@ -17,6 +17,7 @@ import (
 
 	"github.com/evalrun/evalrun/clients/emulator"
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/evaltest"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/scorers"
@@ -332,7 +333,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 			Report: func(t *testing.T, d *journal.Document) {
 				trials = append(trials, d.Len())
 				for r, err := range d.Trials() {
-					if err != nil || len(r.Scores) != 1 || *r.Scores[0].Value != 0.5 {
+					if err != nil || len(r.Scores) != 1 || r.Scores[0].Grade != (eval.Graded{Value: 0.5, Passed: true}) {
 						t.Errorf("%+v %v, want one score of 0.5", r, err)
 					}
 				}

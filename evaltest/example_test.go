@@ -111,7 +111,7 @@ func carryOut(dir, prompt string) (*journal.Document, error) {
 		if err := w.Append(&r); err != nil {
 			return nil, err
 		}
-		end.Counts.Add(r.Outcome)
+		end.Counts.Add(r.Outcome())
 	}
 	if err := w.Finish(&end); err != nil {
 		return nil, err

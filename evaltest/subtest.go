@@ -73,7 +73,7 @@ func show(t *testing.T, e evalrun.Event) {
 }
 
 func trialLine(r *eval.Result) string {
-	line := fmt.Sprintf("%s %s on %s", r.Outcome, r.Case, r.Arm)
+	line := fmt.Sprintf("%s %s on %s", r.Outcome(), r.Case, r.Arm)
 	if r.Repeat > 1 {
 		line += fmt.Sprintf(" (repeat %d)", r.Repeat)
 	}

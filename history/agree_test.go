@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -36,19 +37,19 @@ func drawn(t *testing.T, folder string, seed uint64) *journal.Document {
 					Trial: eval.Trial{
 						N: n, ID: fmt.Sprintf("%016x", n), Suite: "s", Case: fmt.Sprint("case ", caseNo), Arm: arm, Repeat: repeat + 1,
 					},
-					Outcome: outcomes[random.IntN(len(outcomes))],
+					Ending: testrun.Ending(outcomes[random.IntN(len(outcomes))]),
 				}
 				if isolated {
 					r.Quarantine = &eval.Quarantine{Until: "2027-01-01"}
 				}
-				if r.Outcome == eval.Pass || r.Outcome == eval.Fail {
+				if r.Outcome() == eval.Pass || r.Outcome() == eval.Fail {
 					value := random.Float64()
-					r.Scores = []eval.Score{{Scorer: "x", Name: "tone", Value: &value}}
+					r.Scores = []eval.Score{{Scorer: "x", Name: "tone", Grade: eval.Graded{Value: value}}}
 					r.Usage = &eval.Usage{PromptTokens: 1, OutputTokens: random.IntN(9), TotalTokens: 10}
 					r.Timing = &eval.Timing{LatencyMs: float64(random.IntN(100))}
 				}
-				if r.Outcome == eval.Err {
-					r.Error = eval.Errorf(eval.KindTimeout, "late")
+				if r.Outcome() == eval.Err {
+					r.Ending = eval.Errored{Error: eval.Errorf(eval.KindTimeout, "late")}
 				}
 				if random.IntN(8) == 0 {
 					extra = append(extra, r.ID)

@@ -16,6 +16,7 @@ import (
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/stats"
+	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -83,19 +84,22 @@ func (s sample) trial(n, caseNo, repeat int, arm string) *eval.Result {
 			Arm:    arm,
 			Repeat: repeat + 1,
 		},
-		Outcome: s.outcome(caseNo, repeat), Scores: []eval.Score{},
+		Ending: testrun.Ending(s.outcome(caseNo, repeat)), Scores: []eval.Score{},
 	}
-	switch r.Outcome {
+	switch r.Outcome() {
 	case eval.Pass, eval.Fail:
 		value := 0.25
-		if r.Outcome == eval.Pass {
+		if r.Outcome() == eval.Pass {
 			value = 1
 		}
-		r.Scores = []eval.Score{{Scorer: "levenshtein", Name: "closeness", Value: &value}, {Scorer: "contains", Name: "latency", Value: &value}}
+		r.Scores = []eval.Score{
+			{Scorer: "levenshtein", Name: "closeness", Grade: eval.Graded{Value: value}},
+			{Scorer: "contains", Name: "latency", Grade: eval.Graded{Value: value}},
+		}
 		r.Usage = &eval.Usage{PromptTokens: 5, OutputTokens: 2, TotalTokens: 7}
 		r.Timing = &eval.Timing{LatencyMs: float64(100 + s.id), Attempts: 1}
 	case eval.Err:
-		r.Error = eval.Errorf(eval.KindTimeout, "late")
+		r.Ending = eval.Errored{Error: eval.Errorf(eval.KindTimeout, "late")}
 	}
 	return r
 }

@@ -15,14 +15,14 @@ func TestClassificationsAreReadByBothReaders(t *testing.T) {
 	classified := func(name, label, answer string, outcome eval.Outcome) *eval.Result {
 		r := answered(name, "t/p", outcome, 1)
 		r.Scores = []eval.Score{{
-			Scorer: "classification", Name: "accuracy", Value: new(float64), Class: &classification.Pair{Expected: label, Answer: answer},
+			Scorer: "classification", Name: "accuracy", Grade: eval.Graded{}, Class: &classification.Pair{Expected: label, Answer: answer},
 		}}
 		return r
 	}
 	isolated := classified("d", "x", "x", eval.Pass)
 	isolated.Quarantine = &eval.Quarantine{Until: "2027-01-01"}
 	failed := classified("c", "x", "x", eval.Err)
-	failed.Error = eval.Errorf(eval.KindUnscored, "a judge did not reply")
+	failed.Ending = eval.Errored{Error: eval.Errorf(eval.KindUnscored, "a judge did not reply")}
 	trials := []*eval.Result{
 		classified("a", "x", "x", eval.Pass), classified("a", "x", odd, eval.Fail), classified("a", "x", "", eval.Fail),
 		classified("b", odd, odd, eval.Pass), failed, isolated, answered("e", "t/p", eval.Pass, 1),

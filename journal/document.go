@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -185,11 +184,10 @@ func (d *Document) at(p linePosition) (*eval.Result, error) {
 
 func decodeTrial(data []byte) (*eval.Result, error) {
 	var r eval.Result
-	if isPlain(data) && wirejson.DecodeAnyCase(data, &r) == nil {
+	if isPlain(data) && r.DecodeJSON(data, wirejson.DecodeAnyCase) == nil {
 		return &r, nil
 	}
-	r = eval.Result{}
-	if err := json.Unmarshal(data, &r); err != nil {
+	if err := r.UnmarshalJSON(data); err != nil {
 		return nil, err
 	}
 	return &r, nil

@@ -61,21 +61,21 @@ func writeRun(dir string) error {
 	end := eval.End{Reason: eval.EndCompleted}
 	for n, one := range []struct {
 		country, capital string
-		outcome          eval.Outcome
+		ending           eval.Ending
 		score            eval.Score
 	}{
-		{"france", "Paris", eval.Pass, eval.Score{Scorer: "equals", Value: new(1.0), Passed: true, Reason: "it is Paris"}},
-		{"japan", "Osaka", eval.Fail, eval.Score{Scorer: "equals", Value: new(0.0), Reason: "it is Tokyo"}},
+		{"france", "Paris", eval.Passed{}, eval.Score{Scorer: "equals", Grade: eval.Graded{Value: 1, Passed: true}, Reason: "it is Paris"}},
+		{"japan", "Osaka", eval.Failed{}, eval.Score{Scorer: "equals", Grade: eval.Graded{}, Reason: "it is Tokyo"}},
 	} {
 		r := eval.Result{
-			Trial:   eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), Suite: "capitals", Case: one.country, Arm: "pro/direct", Repeat: 1},
-			Outcome: one.outcome, Scores: []eval.Score{one.score},
+			Trial:  eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), Suite: "capitals", Case: one.country, Arm: "pro/direct", Repeat: 1},
+			Ending: one.ending, Scores: []eval.Score{one.score},
 			Response: &eval.Response{Candidates: []eval.Candidate{{Text: one.capital, FinishReason: "STOP"}}},
 		}
 		if err := w.Append(&r); err != nil {
 			return err
 		}
-		end.Counts.Add(r.Outcome)
+		end.Counts.Add(r.Outcome())
 	}
 	return w.Finish(&end)
 }

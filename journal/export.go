@@ -53,13 +53,9 @@ func withhold(r *eval.Result) {
 	r.Request, r.Judgements = nil, nil
 	scores := r.Scores[:0]
 	for _, s := range r.Scores {
-		if s.Name == "" {
-			continue
+		if s.Name != "" {
+			scores = append(scores, s.Bare())
 		}
-		scores = append(
-			scores,
-			eval.Score{Scorer: s.Scorer, Name: s.Name, Value: s.Value, Passed: s.Passed, Weight: s.Weight, Required: s.Required},
-		)
 	}
 	r.Scores = scores
 }

@@ -34,7 +34,7 @@ func document(t *testing.T, change func(*Writer), trials ...*eval.Result) *Docum
 // answered is a trial with an answer.
 func answered(name, arm string, outcome eval.Outcome, latency float64) *eval.Result {
 	return &eval.Result{
-		Trial: eval.Trial{Suite: "s", Case: name, CaseID: "id of " + name, Arm: arm, Repeat: 1}, Outcome: outcome,
+		Trial: eval.Trial{Suite: "s", Case: name, CaseID: "id of " + name, Arm: arm, Repeat: 1}, Ending: ended(outcome),
 		Timing: &eval.Timing{LatencyMs: latency}, Usage: &eval.Usage{PromptTokens: 2, OutputTokens: 1, TotalTokens: 3},
 	}
 }
@@ -51,12 +51,12 @@ func TestFactsAreThoseOfTheLine(t *testing.T) {
 	}}
 	half := 0.5
 	full.Scores = []eval.Score{
-		{Scorer: "judge", Name: "tone", Value: &half},
-		{Scorer: "contains", Value: &half},              // without a name
-		{Scorer: "judge", Name: "open", Unscored: "no"}, // without a value
+		{Scorer: "judge", Name: "tone", Grade: eval.Graded{Value: half}},
+		{Scorer: "contains", Grade: eval.Graded{Value: half}},            // without a name
+		{Scorer: "judge", Name: "open", Grade: eval.Unscored{Why: "no"}}, // without a value
 	}
 	bare := answered("b", "t/p", eval.Skip, 0)
-	bare.Usage, bare.Timing, bare.SkipReason = nil, nil, "budget"
+	bare.Ending, bare.Usage, bare.Timing = eval.Skipped{Reason: "budget"}, nil, nil
 	var got []Facts
 	for f, err := range document(t, nil, full, bare).Facts() {
 		expect.OK(t, err)
@@ -99,7 +99,7 @@ func TestBlocksAreCountedInFacts(t *testing.T) {
 func TestTrialsThatAVerdictDoesNotUseAreMarked(t *testing.T) {
 	t.Parallel()
 	skipped := answered("c", "t/p", eval.Skip, 0)
-	skipped.SkipReason = SkipEarly
+	skipped.Ending = eval.Skipped{Reason: SkipEarly}
 	extra := answered("b", "t/p", eval.Fail, 900)
 	d := document(t, func(w *Writer) {
 		expect.OK(t, w.WriteEarlyVerdict(&eval.EarlyVerdict{
@@ -131,7 +131,7 @@ func TestLatencyQuantileIsByNearestRank(t *testing.T) {
 	isolated := answered("isolated", "t/p", eval.Fail, 5000)
 	isolated.Quarantine = &eval.Quarantine{Until: "2027-01-01"}
 	failed := answered("failed", "t/p", eval.Err, 5000)
-	failed.Error = eval.Errorf(eval.KindTimeout, "late")
+	failed.Ending = eval.Errored{Error: eval.Errorf(eval.KindTimeout, "late")}
 	d := document(t, nil, append(trials, isolated, failed, answered("other", "t/q", eval.Pass, 7))...)
 	for q, want := range map[float64]float64{0: 5, 0.05: 5, 0.051: 10, 0.5: 50, 0.95: 95, 0.951: 100, 1: 100} {
 		got, ok := d.LatencyQuantile("s", "t/p", q)
@@ -149,7 +149,7 @@ func TestLatencyQuantileIsByNearestRank(t *testing.T) {
 func TestRowsComeInTheOrderOfThePlan(t *testing.T) {
 	t.Parallel()
 	failed := answered("b", "t/p", eval.Err, 0)
-	failed.Error = eval.Errorf(eval.KindTimeout, "late")
+	failed.Ending = eval.Errored{Error: eval.Errorf(eval.KindTimeout, "late")}
 	d := document(
 		t, nil, answered("a", "t/p", eval.Pass, 1), answered("a", "t/q", eval.Fail, 2), answered("a", "t/p", eval.Pass, 4), failed,
 		answered("a", "t/p", eval.Pass, 8), // a later one of the same name is a row of its own
@@ -182,11 +182,11 @@ func TestCellsAddUpRepeats(t *testing.T) {
 	value := 0.25
 	scored := func(outcome eval.Outcome) *eval.Result {
 		r := answered("a", "t/p", outcome, 10)
-		r.Scores = []eval.Score{{Scorer: "x", Name: "tone", Value: &value}}
+		r.Scores = []eval.Score{{Scorer: "x", Name: "tone", Grade: eval.Graded{Value: value}}}
 		return r
 	}
 	failed := answered("a", "t/p", eval.Err, 99)
-	failed.Error = eval.Errorf(eval.KindTimeout, "late")
+	failed.Ending = eval.Errored{Error: eval.Errorf(eval.KindTimeout, "late")}
 	failed.Usage = nil
 	isolated := answered("b", "t/p", eval.Pass, 1)
 	isolated.Quarantine = &eval.Quarantine{Until: "2027-01-01"}
@@ -215,10 +215,10 @@ func TestAccountsHaveOnlyWhatDidNotPass(t *testing.T) {
 	t.Parallel()
 	fails := answered("a", "t/p", eval.Fail, 1)
 	fails.Repeat = 2
-	fails.Scores = []eval.Score{{Scorer: "equals", Passed: true}, {Scorer: "regex", Reason: "no match"}}
+	fails.Scores = []eval.Score{{Scorer: "equals", Grade: eval.Graded{Value: 1, Passed: true}}, {Scorer: "regex", Reason: "no match"}}
 	fails.Judgements = []eval.Judgement{{Judge: "panel"}}
 	failed := answered("a", "t/q", eval.Err, 1)
-	failed.Error, failed.Scores = eval.Errorf(eval.KindTimeout, "late"), []eval.Score{}
+	failed.Ending, failed.Scores = eval.Errored{Error: eval.Errorf(eval.KindTimeout, "late")}, []eval.Score{}
 	d := document(t, nil, answered("a", "t/p", eval.Pass, 1), fails, failed, answered("a", "t/p", eval.Skip, 1))
 	var got []Failing
 	for row := range d.Rows() {
@@ -231,7 +231,7 @@ func TestAccountsHaveOnlyWhatDidNotPass(t *testing.T) {
 		{
 			Place: 1, Arm: "t/p", Outcome: eval.Fail, Repeat: 2, Scores: []eval.Score{{Scorer: "regex", Reason: "no match"}}, HasReplies: true,
 		},
-		{Place: 2, Arm: "t/q", Outcome: eval.Err, Repeat: 1, Error: failed.Error},
+		{Place: 2, Arm: "t/q", Outcome: eval.Err, Repeat: 1, Error: failed.Err()},
 	}, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(eval.Error{}))
 }
 
@@ -247,14 +247,14 @@ func TestAnExportHasFactsAndNoWords(t *testing.T) {
 		{
 			Scorer: "judge",
 			Name:   "tone",
-			Value:  &value,
+			Grade:  eval.Graded{Value: value},
 			Reason: "secret reason",
 			Diff:   "secret diff",
 		}, {Scorer: "equals", Reason: "secret too"},
 	}
 	r.Judgements = []eval.Judgement{{Judge: "panel", Reply: "secret reply"}}
 	failed := answered("b", "t/p", eval.Err, 1)
-	failed.Error = eval.Errorf(eval.KindStatus, "secret error")
+	failed.Ending = eval.Errored{Error: eval.Errorf(eval.KindStatus, "secret error")}
 	d := document(t, nil, r, failed)
 	d.Run.Suites = []eval.RunSuite{{Name: "s", Dir: "/secret/dir"}}
 	d.Run.Signature = "secret signature"

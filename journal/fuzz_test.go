@@ -169,7 +169,14 @@ func FuzzRoundTrip(f *testing.F) {
 		f.Add(strings.Join(group, " "), group[0])
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		one := 1.0
+		var both eval.Score // a value, and why there is none: only a file can say that
+		expect.OK(t, json.Unmarshal(append(wirejson.AppendString([]byte(`{"value":1,"unscored":`), b), '}'), &both))
+		says, err := wirejson.Marshal(map[string]any{
+			"outcome": eval.Err, "error": &eval.Error{Kind: eval.ErrorKind(a), Code: b, Message: a}, "skipReason": b,
+		})
+		expect.OK(t, err)
+		var ended eval.Result // an error, and why it was skipped
+		expect.OK(t, json.Unmarshal(says, &ended))
 		in := &eval.Result{
 			Trial: eval.Trial{
 				ID:      "0123456789abcdef",
@@ -184,7 +191,11 @@ func FuzzRoundTrip(f *testing.F) {
 				Tags:    []string{a, b},
 				Cluster: b,
 			},
-			Outcome: eval.Err, Scores: []eval.Score{{Scorer: a, Name: b, Value: &one, Reason: a, Unscored: b, Diff: a}},
+			Ending: ended.Ending, Scores: []eval.Score{
+				{Scorer: a, Name: b, Grade: eval.Graded{Value: 1}, Reason: a, Diff: a},
+				{Scorer: a, Name: b, Grade: eval.Unscored{Why: b}},
+				both,
+			},
 			Request: &eval.Request{Contents: []eval.Content{{Role: a, Parts: []eval.Part{
 				eval.TextPart{Text: b}, eval.ImagePart{Image: &eval.Image{Path: a, MIMEType: b}},
 			}}}},
@@ -192,7 +203,6 @@ func FuzzRoundTrip(f *testing.F) {
 				Candidates:   []eval.Candidate{{Text: a, FinishReason: b, SafetyRatings: []eval.SafetyRating{{Category: a, Probability: b}}}},
 				ModelVersion: a,
 			},
-			Error: &eval.Error{Kind: eval.ErrorKind(a), Code: b, Message: a}, SkipReason: b,
 		}
 		in.Response.Extra = map[string]json.RawMessage{a: wirejson.AppendString(nil, b), "seq": json.RawMessage("9")}
 		data := write(t, t.TempDir(), true, in, result(1, eval.Pass))

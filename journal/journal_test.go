@@ -15,16 +15,23 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
+// ended is the ending with an outcome. It does not say why a trial is an error or was skipped.
+func ended(o eval.Outcome) eval.Ending {
+	return map[eval.Outcome]eval.Ending{
+		eval.Pass: eval.Passed{}, eval.Fail: eval.Failed{}, eval.Err: eval.Errored{}, eval.Skip: eval.Skipped{},
+	}[o]
+}
+
 func result(n int, outcome eval.Outcome) *eval.Result {
 	value := 0.5
 	r := &eval.Result{
-		Trial:   eval.Trial{N: n, ID: fmt.Sprintf("id-%d", n), Suite: "s", Case: fmt.Sprintf("case %d", n/2), Arm: "t/p", Repeat: n%2 + 1},
-		Outcome: outcome, Scores: []eval.Score{{Scorer: "x", Name: "metric", Value: &value}},
+		Trial:  eval.Trial{N: n, ID: fmt.Sprintf("id-%d", n), Suite: "s", Case: fmt.Sprintf("case %d", n/2), Arm: "t/p", Repeat: n%2 + 1},
+		Ending: ended(outcome), Scores: []eval.Score{{Scorer: "x", Name: "metric", Grade: eval.Graded{Value: value}}},
 		Request: &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{eval.TextPart{Text: "<question>\u2028"}}}}},
 		Usage:   &eval.Usage{TotalTokens: 3},
 	}
 	if outcome == eval.Err {
-		r.Error = eval.Errorf(eval.KindTimeout, "late")
+		r.Ending = eval.Errored{Error: eval.Errorf(eval.KindTimeout, "late")}
 	}
 	return r
 }
@@ -73,7 +80,7 @@ func TestResultsAreReadInTheOrderOfThePlan(t *testing.T) {
 	var got []string
 	for r, err := range d.Trials() {
 		expect.OK(t, err)
-		got = append(got, fmt.Sprintf("%d %s", r.N, r.Outcome))
+		got = append(got, fmt.Sprintf("%d %s", r.N, r.Outcome()))
 		expect.Same(t, "the prompt", r.Request.Contents[0].Parts[0].(eval.TextPart).Text, "<question>\u2028")
 	}
 	expect.Same(t, "the trials", got, []string{"0 pass", "1 fail", "2 skip", "5 pass"})
@@ -365,7 +372,7 @@ func TestOldRunFilesAreRead(t *testing.T) {
 			c, d.Damaged, d.End, d.Spent, eval.EndBudget)
 	}
 	for r, err := range d.Trials() {
-		if err != nil || r.Suite != "old" || r.Outcome != eval.Skip && r.Response == nil {
+		if err != nil || r.Suite != "old" || r.Outcome() != eval.Skip && r.Response == nil {
 			t.Errorf("%+v %v, want the suite `old`, with an answer unless it is skipped", r, err)
 		}
 	}

@@ -26,7 +26,9 @@ func commonLine(t testing.TB) []byte {
 	r.ID, r.ScorersHash, r.VarsHash, r.RequestHash, r.Cluster = "fb9e115c024bd976", "538e+length.2", "id of c", "2f99a815ea6409a9", "town"
 	r.Tags, r.Model, r.Target, r.Prompt, r.At = []string{"x", "y"}, "pro", "t", "p", "rows.csv:3:1"
 	r.Scores = []eval.Score{
-		{Scorer: "contains", Value: &half, Reason: `has "Paris"`}, {Scorer: "f1", Name: "overlap", Value: &half}, {Scorer: "judge", Name: "tone"},
+		{Scorer: "contains", Grade: eval.Graded{Value: half}, Reason: `has "Paris"`},
+		{Scorer: "f1", Name: "overlap", Grade: eval.Graded{Value: half}},
+		{Scorer: "judge", Name: "tone"},
 	}
 	r.Request = &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{eval.TextPart{Text: "What?\n<b> \\"}}}}}
 	rating := eval.SafetyRating{Category: "HARM", Probability: "LOW"}

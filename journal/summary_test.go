@@ -22,8 +22,8 @@ func letters(text string) (out []*eval.Result) {
 		for k, letter := range word {
 			r := answered(fmt.Sprint("c", i), "t/p", kinds[letter], 10)
 			r.Repeat = k + 1
-			if r.Outcome == eval.Err {
-				r.Error = eval.Errorf(eval.KindTimeout, "late")
+			if r.Outcome() == eval.Err {
+				r.Ending = eval.Errored{Error: eval.Errorf(eval.KindTimeout, "late")}
 			}
 			out = append(out, r)
 		}
@@ -80,7 +80,7 @@ func TestMeansOfMetricsAreByCase(t *testing.T) {
 	t.Parallel()
 	trials := letters("pp p")
 	for i, v := range []float64{0, 1, 1} {
-		trials[i].Scores = []eval.Score{{Scorer: "x", Name: "tone", Value: &v}}
+		trials[i].Scores = []eval.Score{{Scorer: "x", Name: "tone", Grade: eval.Graded{Value: v}}}
 	}
 	arm := document(t, nil, trials...).Summary.Suites[0].Arms[0]
 	mean, ok := arm.Mean("tone")
@@ -95,7 +95,7 @@ func TestTheLastLineOfATrialCounts(t *testing.T) {
 	trials := letters("e p")
 	d := document(t, func(w *Writer) {
 		second := *trials[0]
-		second.Outcome, second.Error = eval.Pass, nil
+		second.Ending = eval.Passed{}
 		expect.OK(t, w.Append(&second))
 	}, trials...)
 	expect.Same(t, "counts", d.Summary.Counts, eval.Counts{Pass: 2})

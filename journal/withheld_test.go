@@ -23,11 +23,13 @@ func secretive(n int, outcome eval.Outcome) *eval.Result {
 	r.Request.Contents[0].Parts[0] = eval.TextPart{Text: secretText}
 	r.Response = &eval.Response{Candidates: []eval.Candidate{{Text: secretText, FinishReason: "STOP"}}}
 	r.Calls = []eval.AnsweredCall{{Response: *r.Response}}
-	r.Scores[0].Reason, r.Scores[0].Diff, r.Scores[0].Passed = secretText, secretText, outcome == eval.Pass
+	r.Scores[0].Reason, r.Scores[0].Diff = secretText, secretText
+	value, _ := r.Scores[0].Value()
+	r.Scores[0].Grade = eval.Graded{Value: value, Passed: outcome == eval.Pass}
 	r.Judgements = []eval.Judgement{{Judge: "clerk", Reply: secretText}}
 	if outcome == eval.Err {
-		r.Error = eval.Errorf(eval.KindStatus, secretText)
-		r.Scores[0].Value, r.Scores[0].Unscored = nil, secretText
+		r.Ending = eval.Errored{Error: eval.Errorf(eval.KindStatus, secretText)}
+		r.Scores[0].Grade = eval.Unscored{Why: secretText}
 	}
 	return r
 }

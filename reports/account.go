@@ -28,8 +28,8 @@ func account(b *strings.Builder, r *eval.Result, repeats int) {
 	if repeats > 1 {
 		fmt.Fprintf(b, "repeat %d\n", r.Repeat)
 	}
-	if r.Error != nil {
-		fmt.Fprintf(b, "%s: %s\n", r.Error.Kind, r.Error)
+	if r.Err() != nil {
+		fmt.Fprintf(b, "%s: %s\n", r.Err().Kind, r.Err())
 	}
 	for _, lead := range leads(r) {
 		fmt.Fprintf(b, "%s\n", lead)
@@ -69,10 +69,11 @@ const maxResult = 300
 
 func accountScore(b *strings.Builder, s *eval.Score) {
 	mark := "passed"
+	_, scored := s.Value()
 	switch {
-	case s.Value == nil:
+	case !scored:
 		mark = "unscored"
-	case !s.Passed:
+	case !s.Passed():
 		mark = "FAILED"
 	}
 	fmt.Fprintf(b, "%-8s %s: %s\n", mark, trialtext.ScoreName(*s), s.Reason)

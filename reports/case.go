@@ -68,7 +68,7 @@ const noteLines = 100
 
 func (c *caseReport) trial(r *eval.Result) {
 	c.printf(
-		"%s %s / %s on %s, repeat %d\n", c.paint(r.Outcome, diag.CleanLine(strings.ToUpper(string(r.Outcome)))),
+		"%s %s / %s on %s, repeat %d\n", c.paint(r.Outcome(), diag.CleanLine(strings.ToUpper(string(r.Outcome())))),
 		diag.CleanLine(r.Suite), diag.CleanLine(r.Case), diag.CleanLine(r.Arm), r.Repeat,
 	)
 	target := c.d.Run.Target(r.Suite, r.Target)
@@ -76,11 +76,11 @@ func (c *caseReport) trial(r *eval.Result) {
 	for _, lead := range leads(r) {
 		c.note("  ", "%s", lead)
 	}
-	if r.SkipReason != "" {
-		c.note("  ", "not run: %s", r.SkipReason)
+	if r.SkipReason() != "" {
+		c.note("  ", "not run: %s", r.SkipReason())
 	}
-	if r.Error != nil {
-		c.note("  ", "error %s: %s", r.Error.Kind, r.Error.Error())
+	if r.Err() != nil {
+		c.note("  ", "error %s: %s", r.Err().Kind, r.Err().Error())
 	}
 	c.request(r, target)
 	c.turns(r)
@@ -129,18 +129,19 @@ func (c *caseReport) ratings(of string, ratings []eval.SafetyRating) {
 
 func (c *caseReport) score(s eval.Score) {
 	mark, outcome := "passed", eval.Pass
-	value := "-"
+	shown := "-"
+	value, scored := s.Value()
 	switch {
-	case s.Value == nil:
+	case !scored:
 		mark, outcome = "unscored", eval.Err
-	case !s.Passed:
+	case !s.Passed():
 		mark, outcome = "failed", eval.Fail
 	}
-	if s.Value != nil {
-		value = fmt.Sprintf("%.3g", *s.Value)
+	if scored {
+		shown = fmt.Sprintf("%.3g", value)
 	}
 	start := c.out.Len()
-	c.note("  ", "%s %s (%s): %s", mark, trialtext.ScoreName(s), value, s.Reason)
+	c.note("  ", "%s %s (%s): %s", mark, trialtext.ScoreName(s), shown, s.Reason)
 	line := strings.Replace(string(c.out.Bytes()[start:]), mark, c.paint(outcome, mark), 1)
 	c.out.Truncate(start)
 	c.out.WriteString(line)

@@ -221,8 +221,8 @@ func manyArms(t *testing.T, n int, name string) *journal.Document {
 		arm := fmt.Sprint(i, name)
 		run.Plan.Arms = append(run.Plan.Arms, arm)
 		trials = append(trials, &eval.Result{
-			Trial:   eval.Trial{N: i, ID: fmt.Sprintf("%016x", i), Suite: "s", Case: "c", Arm: arm, Repeat: 1},
-			Outcome: eval.Fail,
+			Trial:  eval.Trial{N: i, ID: fmt.Sprintf("%016x", i), Suite: "s", Case: "c", Arm: arm, Repeat: 1},
+			Ending: eval.Failed{},
 		})
 	}
 	return testrun.Record(t, &run, completed, trials...)
@@ -239,9 +239,9 @@ func manyFailures(t *testing.T, n int, text string) *journal.Document {
 				N: i, ID: fmt.Sprintf("%016x", i), Suite: "s", Case: fmt.Sprintf("case %d", i/2), Arm: arms[i%2], Repeat: 1,
 				At: fmt.Sprintf("evals/s.yaml:%d:7", 10+i/2),
 			},
-			Outcome:  eval.Fail,
+			Ending:   eval.Failed{},
 			Response: testrun.Answered(text, "STOP"),
-			Scores:   []eval.Score{{Scorer: "equals", Value: new(0.0), Reason: text}},
+			Scores:   []eval.Score{{Scorer: "equals", Grade: eval.Graded{}, Reason: text}},
 		}
 		if i/2%10 == 3 {
 			r.Quarantine = &eval.Quarantine{Reason: "known", Owner: "me", Until: "2099-01-01"}

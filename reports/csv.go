@@ -77,7 +77,7 @@ func csvRow(r *eval.Result, run *eval.Run, metrics []string) []string {
 	app := overview.AppOf(run, r.Suite, r.Target)
 	row := []string{
 		cell(r.Suite), cell(r.Case), cell(r.Arm), cell(r.Target), cell(r.Prompt), cell(cmp.Or(app, r.Model)), strconv.Itoa(r.Repeat),
-		cell(string(r.Outcome)), cell(trialtext.Why(r)),
+		cell(string(r.Outcome())), cell(trialtext.Why(r)),
 	}
 	row = append(row, csvAnswer(r.Response)...)
 	row = append(row, csvCost(r)...)
@@ -101,8 +101,8 @@ func csvMetric(r *eval.Result, name string) string {
 	}
 	value := ""
 	for _, s := range r.Scores {
-		if s.Name == name && s.Value != nil {
-			value = decimal(*s.Value)
+		if number, ok := s.Value(); ok && s.Name == name {
+			value = decimal(number)
 		}
 	}
 	return value
@@ -139,7 +139,7 @@ func csvCost(r *eval.Result) []string {
 			row[5] = decimal(t.FirstTokenMs)
 		}
 	}
-	if e := r.Error; e != nil {
+	if e := r.Err(); e != nil {
 		row[7] = cell(string(e.Kind))
 		if e.Status != 0 {
 			row[8] = strconv.Itoa(e.Status)

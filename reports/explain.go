@@ -20,7 +20,7 @@ const maxExplained = 6_000
 func Explain(repeats []*eval.Result) (eval.Outcome, string) {
 	var counts eval.Counts
 	for _, r := range repeats {
-		counts.Add(r.Outcome)
+		counts.Add(r.Outcome())
 	}
 	outcome := journal.Fold(counts)
 	if outcome == eval.Pass {
@@ -47,7 +47,7 @@ func Explain(repeats []*eval.Result) (eval.Outcome, string) {
 func explained(repeats []*eval.Result, outcome eval.Outcome) (message, rest string) {
 	var text strings.Builder
 	for _, r := range repeats {
-		if r.Outcome != outcome {
+		if r.Outcome() != outcome {
 			continue
 		}
 		if message == "" {

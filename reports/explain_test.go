@@ -7,20 +7,23 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/reports"
 )
 
 // explained is a trial whose answer has that text.
 func explained(outcome eval.Outcome, repeat int, text string) *eval.Result {
-	r := &eval.Result{Trial: eval.Trial{Case: "c", Arm: "t/p", Repeat: repeat, At: "s.yaml:9:5"}, Outcome: outcome}
+	r := &eval.Result{Trial: eval.Trial{Case: "c", Arm: "t/p", Repeat: repeat, At: "s.yaml:9:5"}, Ending: testrun.Ending(outcome)}
 	r.Response = &eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}}}
 	switch outcome {
 	case eval.Fail:
-		r.Scores = []eval.Score{{Scorer: "equals", Value: new(0.0), Reason: "expected a, got " + text, Diff: "expected: a\nactual:   " + text}}
+		r.Scores = []eval.Score{{
+			Scorer: "equals", Grade: eval.Graded{}, Reason: "expected a, got " + text, Diff: "expected: a\nactual:   " + text,
+		}}
 	case eval.Err:
-		r.Error = eval.Errorf(eval.KindTimeout, "too late")
+		r.Ending = eval.Errored{Error: eval.Errorf(eval.KindTimeout, "too late")}
 	case eval.Skip:
-		r.Response, r.SkipReason = nil, "the budget is spent"
+		r.Ending, r.Response = eval.Skipped{Reason: "the budget is spent"}, nil
 	}
 	return r
 }

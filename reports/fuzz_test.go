@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -59,7 +60,7 @@ func trialOf(a, b string, outcome eval.Outcome) *eval.Result {
 	reach(&first.Response, b, a)
 	first.Candidates[0].Pieces = append(first.Candidates[0].Pieces, eval.CallPiece{Call: &tool.FunctionCall{ID: a, Name: b, Args: literal(a)}})
 	r := &eval.Result{
-		Outcome: outcome,
+		Ending:  testrun.Ending(outcome),
 		Request: requestOf(a, b),
 		TraceID: a, Workspace: b,
 		Response: answer,
@@ -70,14 +71,14 @@ func trialOf(a, b string, outcome eval.Outcome) *eval.Result {
 			{},
 		},
 		Scores: []eval.Score{
-			{Scorer: "equals", Name: a, Value: new(0.0), Passed: outcome == eval.Pass, Reason: a, Diff: b + "\n" + a},
+			{Scorer: "equals", Name: a, Grade: eval.Graded{Passed: outcome == eval.Pass}, Reason: a, Diff: b + "\n" + a},
 		},
 	}
 	switch outcome {
 	case eval.Err:
-		r.Error = &eval.Error{Kind: eval.KindStatus, Code: b, Status: 500, Message: a}
+		r.Ending = eval.Errored{Error: &eval.Error{Kind: eval.KindStatus, Code: b, Status: 500, Message: a}}
 	case eval.Skip:
-		r.SkipReason = b
+		r.Ending = eval.Skipped{Reason: b}
 	}
 	return r
 }
@@ -157,20 +158,15 @@ func FuzzTable(f *testing.F) {
 	})
 }
 
-// line is one of JSON Lines.
-type line struct {
-	eval.Result
-	Emulator bool
-}
-
 // linesOf are the lines of a run whose answers come from the emulator.
-func linesOf(t *testing.T, d *journal.Document) []line {
+func linesOf(t *testing.T, d *journal.Document) []eval.Result {
 	t.Helper()
 	d.Run.Emulator = true
-	var out []line
+	var out []eval.Result
 	for text := range strings.Lines(written(t, "jsonl", d, reports.Options{})) {
-		var one line
-		if err := json.Unmarshal([]byte(text), &one); err != nil || !one.Emulator {
+		var one eval.Result
+		var of struct{ Emulator bool }
+		if err := errors.Join(json.Unmarshal([]byte(text), &one), json.Unmarshal([]byte(text), &of)); err != nil || !of.Emulator {
 			t.Fatalf("%v: %s, want a run of the emulator", err, text)
 		}
 		out = append(out, one)

@@ -240,7 +240,7 @@ func (g *github) unpassed(row journal.Row) iter.Seq2[journal.Row, string] {
 // first is the first trial of a cell with the given outcome.
 func (g *github) first(cell journal.Row, outcome eval.Outcome) (*eval.Result, error) {
 	for r, err := range g.d.Read(cell) {
-		if err != nil || r.Outcome == outcome {
+		if err != nil || r.Outcome() == outcome {
 			return r, err
 		}
 	}

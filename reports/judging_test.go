@@ -39,8 +39,8 @@ func judgedRun(t *testing.T, name string, all ...[]string) *journal.Document {
 	var trials []*eval.Result
 	for n, choices := range all {
 		r := &eval.Result{
-			Trial:   eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), Suite: "s", Case: fmt.Sprint(n), Arm: "t/p", Repeat: 1},
-			Outcome: eval.Pass,
+			Trial:  eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), Suite: "s", Case: fmt.Sprint(n), Arm: "t/p", Repeat: 1},
+			Ending: eval.Passed{},
 		}
 		judged := &eval.Judged{Judge: name, Agreement: agreement(choices)}
 		for i, c := range choices {
@@ -49,7 +49,7 @@ func judgedRun(t *testing.T, name string, all ...[]string) *journal.Document {
 				ID: fmt.Sprint(n, i), Judge: name, Attempts: 1, Usage: &eval.Usage{TotalTokens: 5},
 			})
 		}
-		r.Scores = []eval.Score{{Scorer: "judge", Name: name, Value: new(1.0), Passed: true, Judged: judged}}
+		r.Scores = []eval.Score{{Scorer: "judge", Name: name, Grade: eval.Graded{Value: 1, Passed: true}, Judged: judged}}
 		trials = append(trials, r)
 	}
 	return testrun.Record(t, &eval.Run{

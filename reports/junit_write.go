@@ -312,7 +312,7 @@ func (j *junit) problem(cell journal.Row, outcome eval.Outcome) (*junitProblem, 
 		if err != nil {
 			return nil, err
 		}
-		if r.Outcome != outcome {
+		if r.Outcome() != outcome {
 			continue
 		}
 		if p.Message == "" {
@@ -348,11 +348,11 @@ func (j *junit) quarantined(cell journal.Row, c junitCase) error {
 
 // typeOf names the failed scorer, or the kind of error.
 func typeOf(r *eval.Result) string {
-	if r.Error != nil {
-		return string(r.Error.Kind)
+	if r.Err() != nil {
+		return string(r.Err().Kind)
 	}
 	for _, s := range r.Scores {
-		if !s.Passed {
+		if !s.Passed() {
 			return s.Scorer
 		}
 	}

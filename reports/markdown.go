@@ -342,7 +342,7 @@ func (m *markdown) caseName(row journal.Row, arm string, outcome eval.Outcome) (
 		if err != nil {
 			return "", err
 		}
-		if r.Outcome != outcome {
+		if r.Outcome() != outcome {
 			continue
 		}
 		if reason == "" {

@@ -163,7 +163,7 @@ func (m *markdown) reason(f *compare.Flip) (string, error) {
 		return "", nil
 	}
 	r, err := m.d.Trial(at)
-	if err != nil || r.Outcome != eval.Fail {
+	if err != nil || r.Outcome() != eval.Fail {
 		return "", err
 	}
 	return ": " + htmlCode(trialtext.Why(r)), nil

@@ -21,7 +21,7 @@ func ungated(t *testing.T) *journal.Document {
 		Suites: []eval.RunSuite{{Name: "s", File: "s.yaml", Gate: &eval.GateConfig{PassRateMin: new(0.9)}}},
 		Plan:   eval.RunPlan{Trials: 1, Arms: []string{"t/p"}},
 	}, completed, &eval.Result{
-		Trial: eval.Trial{ID: "a", Suite: "s", Case: "c", Arm: "t/p", Repeat: 1}, Outcome: eval.Pass,
+		Trial: eval.Trial{ID: "a", Suite: "s", Case: "c", Arm: "t/p", Repeat: 1}, Ending: eval.Passed{},
 		Response: testrun.Answered("Paris", "STOP"),
 	})
 	d.Decision = nil

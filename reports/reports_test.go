@@ -168,9 +168,9 @@ func TestJUnitIsValidByTheStrictestSchemas(t *testing.T) {
 		ID: "r", StartedAt: "2026-01-01T00:00:00.123Z", Suites: []eval.RunSuite{{Name: "s"}},
 	}, &eval.End{}, &eval.Result{
 		Trial:    eval.Trial{ID: "x", Suite: "s", Case: "every " + text[:300], Arm: "a/b"},
-		Outcome:  eval.Fail,
+		Ending:   eval.Failed{},
 		Response: testrun.Answered(text, "STOP"),
-		Scores:   []eval.Score{{Scorer: "equals", Value: new(0.0), Reason: text[:400]}},
+		Scores:   []eval.Score{{Scorer: "equals", Grade: eval.Graded{}, Reason: text[:400]}},
 	})
 	every, fixture := written(t, "junit", d, reports.Options{}), written(t, "junit", testrun.Every(t), reports.Options{})
 	d.Gate().Rules = []journal.GateRule{{Suite: "s", Name: "passRate", Standing: journal.RuleHolds}}
@@ -221,9 +221,9 @@ func FuzzJUnit(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		d := testrun.Record(t, &eval.Run{ID: "r"}, nil, &eval.Result{
 			Trial:    eval.Trial{ID: "x", Suite: text, Case: text, Arm: text},
-			Outcome:  eval.Fail,
+			Ending:   eval.Failed{},
 			Response: testrun.Answered(text, text),
-			Scores:   []eval.Score{{Scorer: text, Value: new(0.0), Reason: text, Diff: text}},
+			Scores:   []eval.Score{{Scorer: text, Grade: eval.Graded{}, Reason: text, Diff: text}},
 		})
 		parsed(t, written(t, "junit", d, reports.Options{}))
 	})

@@ -250,7 +250,7 @@ func (t *table) firstReason(cell journal.Row) string {
 		return ""
 	}
 	for r, err := range t.d.Read(cell) {
-		if err == nil && r.Outcome != eval.Pass {
+		if err == nil && r.Outcome() != eval.Pass {
 			return diag.CleanLine(trialtext.Why(r))
 		}
 	}

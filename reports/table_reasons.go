@@ -249,7 +249,7 @@ func inOrder(a, b *reasonGroup) int {
 // said is who failed a trial, and the reason given.
 func said(a *journal.Failing) (who, reason string) {
 	if a.Outcome == eval.Err {
-		r := eval.Result{Outcome: eval.Err, Error: a.Error}
+		r := eval.Result{Ending: eval.Errored{Error: a.Error}}
 		if a.Error != nil {
 			who = string(a.Error.Kind)
 		}
@@ -259,7 +259,7 @@ func said(a *journal.Failing) (who, reason string) {
 	for _, s := range a.Scores {
 		names = append(names, trialtext.ScoreName(s))
 	}
-	return strings.Join(names, ", "), typeset.CutText(trialtext.Why(&eval.Result{Outcome: eval.Fail, Scores: a.Scores}), maxSaid)
+	return strings.Join(names, ", "), typeset.CutText(trialtext.Why(&eval.Result{Ending: eval.Failed{}, Scores: a.Scores}), maxSaid)
 }
 
 // maxSaid bounds the part of a reason that is compared, in bytes.
@@ -392,13 +392,13 @@ func (t *table) inFull(e *example) error {
 	if err != nil {
 		return err
 	}
-	if r.Outcome == eval.Err {
+	if r.Outcome() == eval.Err {
 		t.wrapped("     ", trialtext.Why(r))
 		return nil
 	}
 	quoted := false
 	for _, s := range r.Scores {
-		if !s.Passed {
+		if !s.Passed() {
 			quoted = t.failure(&s) || quoted
 		}
 	}

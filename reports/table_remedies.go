@@ -57,7 +57,7 @@ func (r *remedies) unscored(a *journal.Failing) {
 
 	words := a.Error.Message
 	for _, s := range a.Scores {
-		words += "\n" + s.Unscored
+		words += "\n" + s.Unscored()
 	}
 	useless := a.HasReplies && slices.ContainsFunc(a.Scores, func(s eval.Score) bool {
 		return isUnscored(s) && slices.Contains(consulting, s.Scorer)
@@ -74,7 +74,7 @@ func (r *remedies) unscored(a *journal.Failing) {
 	}
 }
 
-func isUnscored(s eval.Score) bool { return s.Unscored != "" }
+func isUnscored(s eval.Score) bool { return s.Unscored() != "" }
 
 // rescoring is the purpose of rescoring, "" when it would change nothing.
 func (r *remedies) rescoring(failed bool) string {

@@ -29,7 +29,7 @@ type brief struct {
 func (t brief) trial(n int) *eval.Result {
 	r := &eval.Result{
 		Trial:    eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), CaseID: t.name, Suite: "s", Case: t.name, Arm: t.arm, Repeat: 1},
-		Outcome:  t.outcome,
+		Ending:   testrun.Ending(t.outcome),
 		Response: testrun.Answered("an answer", "STOP"),
 		Timing:   &eval.Timing{LatencyMs: t.latencyMs}, Usage: &eval.Usage{TotalTokens: t.tokens},
 	}
@@ -39,10 +39,10 @@ func (t brief) trial(n int) *eval.Result {
 	for _, reason := range t.reasons {
 		scorer, text, _ := strings.Cut(reason, ": ")
 		if t.outcome == eval.Err {
-			r.Error = eval.Errorf(eval.ErrorKind(scorer), "%s", text)
+			r.Ending = eval.Errored{Error: eval.Errorf(eval.ErrorKind(scorer), "%s", text)}
 			continue
 		}
-		r.Scores = append(r.Scores, eval.Score{Scorer: scorer, Value: new(0.0), Reason: text, Diff: t.diff})
+		r.Scores = append(r.Scores, eval.Score{Scorer: scorer, Grade: eval.Graded{}, Reason: text, Diff: t.diff})
 	}
 	return r
 }

@@ -34,7 +34,7 @@ func drawnRun(t *testing.T, random *rand.Rand) *journal.Document {
 						N: n, ID: fmt.Sprintf("%016x", n), Suite: "s", Case: fmt.Sprint("case ", caseNo), CaseID: fmt.Sprint("id ", caseNo), Arm: arm,
 						Repeat: repeat + 1, RequestHash: request, Quarantine: quarantine,
 					},
-					Outcome: eval.Pass,
+					Ending: eval.Passed{},
 				}))
 				n++
 			}

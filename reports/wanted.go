@@ -17,7 +17,7 @@ type Wanted struct {
 
 // Match reports whether a trial is selected.
 func (w Wanted) Match(r *eval.Result) bool {
-	return w.Case.Match(r.Case) && w.Arms.Match(r.Arm) && (len(w.Outcomes) == 0 || slices.Contains(w.Outcomes, r.Outcome))
+	return w.Case.Match(r.Case) && w.Arms.Match(r.Arm) && (len(w.Outcomes) == 0 || slices.Contains(w.Outcomes, r.Outcome()))
 }
 
 // Row counts the selected trials of a case; false when there are none.

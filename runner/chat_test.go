@@ -85,7 +85,7 @@ func TestEachTurnOfALiveChatIsACall(t *testing.T) {
 	)
 	want := []string{"u:first a", "u:first a m:reply 1 u:second", "u:first a m:reply 1 u:second m:reply 2 u:third"}
 	expect.Same(t, "the calls", sent, want)
-	if r.Outcome != eval.Pass || r.Response.Text() != "reply 3" || len(r.Calls) != 3 || !r.Request.Live {
+	if r.Outcome() != eval.Pass || r.Response.Text() != "reply 3" || len(r.Calls) != 3 || !r.Request.Live {
 		t.Errorf("%+v, want it passed with `reply 3` after 3 turns", r)
 	}
 	expect.Same(t, "the request", spoken(r.Request.Contents), want[2])
@@ -100,7 +100,7 @@ func TestEachTurnOfALiveChatIsACall(t *testing.T) {
 	cfg := config(&fake{}, 1)
 	cfg.EarlierRuns.Trial = func(*runner.Planned) runner.EarlierTrial { return runner.AnsweredTrial{Result: &known} }
 	second := converse(t, `{equals: reply 1, turn: 1}, {latency: {max: 20ms}, turn: 2}, {tokens: {max: 36}}`, cfg)
-	expect.Same(t, "the outcome of known turns", second.Outcome, eval.Pass)
+	expect.Same(t, "the outcome of known turns", second.Outcome(), eval.Pass)
 	expect.Same(t, "the request of known turns", spoken(second.Request.Contents), want[2])
 	expect.Same(t, "known turns", second.Calls, r.Calls)
 }
@@ -141,12 +141,12 @@ func TestBlockEndsTheChat(t *testing.T) {
 			)
 			expect.Same(t, "calls", f.sent.Load(), 2)
 			expect.Same(t, "turns", len(r.Calls), 2)
-			expect.Same(t, "the outcome", r.Outcome, eval.Fail)
+			expect.Same(t, "the outcome", r.Outcome(), eval.Fail)
 			expect.Same(t, "the block", r.Response.Blocked(), "SAFETY")
 			expect.Same(t, "the request", spoken(r.Request.Contents), "u:first a m:reply u:second")
 			var got []bool
 			for _, s := range r.Scores {
-				got = append(got, s.Passed)
+				got = append(got, s.Passed())
 			}
 			expect.Same(t, "the scores", got, []bool{true, true, true, false, false, false})
 			expect.Same(t, "a reason", r.Scores[3].Reason, "turn 3 was never answered: turn 2 was blocked (SAFETY)")
@@ -208,10 +208,10 @@ func TestErrorsInAChatNameTheTurn(t *testing.T) {
 				return says("reply", "STOP"), nil
 			}).service()
 			r := converse(t, "{contains: reply}", config(f, 1))
-			expect.Same(t, "the outcome", r.Outcome, eval.Err)
-			expect.Same(t, "the kind", r.Error.Kind, one.kind)
-			if !strings.HasPrefix(r.Error.Message, one.message) {
-				t.Errorf("%v, want %q first", r.Error, one.message)
+			expect.Same(t, "the outcome", r.Outcome(), eval.Err)
+			expect.Same(t, "the kind", r.Err().Kind, one.kind)
+			if !strings.HasPrefix(r.Err().Message, one.message) {
+				t.Errorf("%v, want %q first", r.Err(), one.message)
 			}
 			expect.Same(t, "over budget", r.OverBudget != "", one.overBudget)
 			expect.Same(t, "turns", len(r.Calls), one.turns)
@@ -231,7 +231,7 @@ func TestAChatOverBudgetIsSkipped(t *testing.T) {
 		return nil, eval.Errorf(eval.KindBudget, "the budget is spent")
 	}).service()
 	r := converse(t, "{contains: reply}", config(first, 1))
-	if r.Outcome != eval.Skip || r.OverBudget == "" || r.SkipReason != "the budget is spent" {
+	if r.Outcome() != eval.Skip || r.OverBudget == "" || r.SkipReason() != "the budget is spent" {
 		t.Errorf("%+v, want it skipped because the budget is spent", r)
 	}
 }
@@ -246,13 +246,13 @@ func TestEveryTurnCountsItsPrompt(t *testing.T) {
 	}).service()
 	cfg := config(f, 1)
 	cfg.Counting.Mode = suite.CountAlways
-	if r := converse(t, "{contains: reply}", cfg); r.Outcome != eval.Pass || f.counted.Load() != 3 || fmt.Sprint(counted) != "[7 7 7]" ||
+	if r := converse(t, "{contains: reply}", cfg); r.Outcome() != eval.Pass || f.counted.Load() != 3 || fmt.Sprint(counted) != "[7 7 7]" ||
 		r.Usage.PromptTokens != 21 {
 		t.Errorf("%d counts, %v, %+v, want 3 of 7 tokens, 21 in all", f.counted.Load(), counted, r.Usage)
 	}
 	f.tokens = 31_000
-	if r := converse(t, "{contains: reply}", cfg); r.Outcome != eval.Err || r.Error.Kind != eval.KindOverLimit ||
-		!strings.HasPrefix(r.Error.Message, "turn 1: ") {
+	if r := converse(t, "{contains: reply}", cfg); r.Outcome() != eval.Err || r.Err().Kind != eval.KindOverLimit ||
+		!strings.HasPrefix(r.Err().Message, "turn 1: ") {
 		t.Errorf("%+v, want %s in turn 1", r, eval.KindOverLimit)
 	}
 }
@@ -288,7 +288,7 @@ cases: [{name: a, scorers: [{contains: "a"}]}]
 	}).service()
 	many := strings.Replace(liveChat, "SCORERS", "{regex: .}", 1) + "defaults: {repeats: 20}\n"
 	for r := range runner.Run(t.Context(), plan(t, many, runner.Filter{}), config(f, 8)) {
-		if r.Outcome != eval.Pass || r.Calls[0].Text() != r.ID {
+		if r.Outcome() != eval.Pass || r.Calls[0].Text() != r.ID {
 			t.Errorf("%+v, want it passed with its own id as the reply", r)
 		}
 	}

@@ -55,7 +55,7 @@ func similarSuite(cases int) string {
 func results(t *testing.T, p *runner.Plan, cfg runner.Config) (counts eval.Counts, all []eval.Result) {
 	t.Helper()
 	for r := range runner.Run(context.Background(), p, cfg) {
-		counts.Add(r.Outcome)
+		counts.Add(r.Outcome())
 		all = append(all, r)
 	}
 	return counts, all
@@ -115,7 +115,7 @@ func TestFailedEmbeddingsAreErrorsOfTheirTrials(t *testing.T) {
 		expect.Same(t, string(test.err.Kind)+": errors", counts.Error, 10)
 		for _, r := range all {
 			checkUnembedded(t, &r)
-			expect.Same(t, "the kind", r.Error.Kind, test.kind)
+			expect.Same(t, "the kind", r.Err().Kind, test.kind)
 			expect.Same(t, "over budget", r.OverBudget != "", test.budget)
 		}
 	}
@@ -124,8 +124,8 @@ func TestFailedEmbeddingsAreErrorsOfTheirTrials(t *testing.T) {
 // checkUnembedded wants a trial with its answer, whose first score could not be had and whose second one could.
 func checkUnembedded(t *testing.T, r *eval.Result) {
 	t.Helper()
-	if r.Response == nil || len(r.Scores) != 2 || r.Scores[0].Unscored != r.Error.Message || !r.Scores[1].Passed {
-		t.Errorf("got %+v and %v, want an answer with that error as its first score and a second one that passed", r.Error, r.Scores)
+	if r.Response == nil || len(r.Scores) != 2 || r.Scores[0].Unscored() != r.Err().Message || !r.Scores[1].Passed() {
+		t.Errorf("got %+v and %v, want an answer with that error as its first score and a second one that passed", r.Err(), r.Scores)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestOneRefusedTextCostsTheOthersNothing(t *testing.T) {
 		t.Errorf("got %d calls, want at most 80", len(e.calls))
 	}
 	for _, r := range all {
-		expect.Same(t, r.Case+": an error", r.Outcome == eval.Err, r.Case == "c42")
+		expect.Same(t, r.Case+": an error", r.Outcome() == eval.Err, r.Case == "c42")
 	}
 	// A service that refuses everything does not get the texts one by one.
 	e = &embedder{fail: func(*eval.EmbedCall) error { return &eval.Error{Kind: eval.KindStatus, Status: 400, Message: "no"} }}
@@ -165,8 +165,8 @@ func TestTextsTooLongToEmbedAreFoundBeforeTheyCost(t *testing.T) {
 	cfg.Services.Embedder = e
 	p := plan(t, strings.Replace(similarSuite(2), "another", long, 1), runner.Filter{})
 	counts, all := results(t, p, cfg)
-	if counts.Error != 4 || f.sent.Load() != 0 || len(e.calls) != 0 || all[0].Error.Kind != eval.KindOverLimit {
-		t.Errorf("got %+v, %+v and %d calls, want 4 errors over the limit before any call", counts, all[0].Error, f.sent.Load())
+	if counts.Error != 4 || f.sent.Load() != 0 || len(e.calls) != 0 || all[0].Err().Kind != eval.KindOverLimit {
+		t.Errorf("got %+v, %+v and %d calls, want 4 errors over the limit before any call", counts, all[0].Err(), f.sent.Load())
 	}
 	var diags diag.List
 	if err := p.CheckModels(t.Context(), models{}, &diags, func(string) {}); err != nil || !diags.HasErrors() {
@@ -177,8 +177,8 @@ func TestTextsTooLongToEmbedAreFoundBeforeTheyCost(t *testing.T) {
 		return &eval.Response{Candidates: []eval.Candidate{{Text: "q" + long, FinishReason: "STOP"}}}, nil
 	}
 	counts, all = results(t, plan(t, similarSuite(1), runner.Filter{}), cfg)
-	if counts.Error != 2 || all[0].Error.Kind != eval.KindOverLimit || len(e.calls) != 0 {
-		t.Errorf("%+v %+v, want 2 errors over the limit before any call", counts, all[0].Error)
+	if counts.Error != 2 || all[0].Err().Kind != eval.KindOverLimit || len(e.calls) != 0 {
+		t.Errorf("%+v %+v, want 2 errors over the limit before any call", counts, all[0].Err())
 	}
 }
 

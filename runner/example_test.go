@@ -50,7 +50,7 @@ cases:
 		Counting: runner.Counting{Mode: suite.CountNever},
 		Stop:     runner.NewStop(),
 	}) {
-		fmt.Println(r.Case, r.Outcome, r.Scores[0].Reason)
+		fmt.Println(r.Case, r.Outcome(), r.Scores[0].Reason)
 	}
 	// Output:
 	// france pass the answer contains "Paris"

@@ -353,8 +353,9 @@ func (r *run) doubt(a *scoring) bool {
 		a.resent[id] = true
 	}
 	a.answer.Context.Judgements.Useless = nil
-	for i := range a.scores { // with `onError: fail` a useless reply makes a failure, which has a value
-		a.settled[i] = a.settled[i] && (!found || a.scores[i].Value != nil && len(a.trial.scorers[i].Judges()) == 0)
+	for i := range a.scores {
+		_, scored := a.scores[i].Value() // with `onError: fail` a useless reply makes a failure, which has a value
+		a.settled[i] = a.settled[i] && (!found || scored && len(a.trial.scorers[i].Judges()) == 0)
 	}
 	return found
 }

@@ -37,7 +37,7 @@ func TestRecordedJudgementsAreNotSentAgain(t *testing.T) {
 		return all, b
 	}
 	all, b := second(judgedSuite(1), func(*eval.Result) {})
-	if len(b.put) != 0 || all[0].Outcome != eval.Pass || all[1].Outcome != eval.Pass || len(all[0].Judgements) != 2 {
+	if len(b.put) != 0 || all[0].Outcome() != eval.Pass || all[1].Outcome() != eval.Pass || len(all[0].Judgements) != 2 {
 		t.Errorf("%d questions, %+v, want no question, and two trials that pass", len(b.put), all[0])
 	}
 	all, b = second(judgedSuite(1), func(r *eval.Result) { r.Judgements[1].Error = &eval.Error{Kind: eval.KindStatus} })
@@ -50,7 +50,7 @@ func TestRecordedJudgementsAreNotSentAgain(t *testing.T) {
 		{"apiVersion: v1beta", "apiVersion: v1"},
 	} {
 		all, b = second(strings.Replace(judgedSuite(1), change[0], change[1], 1), func(*eval.Result) {})
-		if len(b.put) != 2 || *all[0].Scores[0].Value != 0 {
+		if value, ok := all[0].Scores[0].Value(); len(b.put) != 2 || !ok || value != 0 {
 			t.Errorf("%s: got %d questions, %+v, want 2 and the value 0", change[1], len(b.put), all[0].Scores)
 		}
 	}

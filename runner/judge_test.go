@@ -130,8 +130,8 @@ func TestJudgeIsSentACorrection(t *testing.T) {
 	}
 	b = newBench(replying("I think it is fine."))
 	counts, all = results(t, plan(t, judgedSuite(1), runner.Filter{}), config(&b.fake, 1))
-	if counts.Error != 2 || all[0].Error.Kind != eval.KindUnscored || len(b.put) != 4 || all[0].OverBudget != "" || all[0].Trouble != nil {
-		t.Errorf("%+v, %+v, %d questions, want 2 errors, %s and 4", counts, all[0].Error, len(b.put), eval.KindUnscored)
+	if counts.Error != 2 || all[0].Err().Kind != eval.KindUnscored || len(b.put) != 4 || all[0].OverBudget != "" || all[0].Trouble != nil {
+		t.Errorf("%+v, %+v, %d questions, want 2 errors, %s and 4", counts, all[0].Err(), len(b.put), eval.KindUnscored)
 	}
 }
 
@@ -186,7 +186,7 @@ type judgeFailure struct {
 // check wants a trial that could not be judged, with the first reply, and the second if it was sent.
 func (f *judgeFailure) check(t *testing.T, r *eval.Result) {
 	t.Helper()
-	if r.Error.Kind != eval.KindUnscored || !strings.Contains(r.Error.Message, f.message) || r.Response == nil || !othersScored(r) {
+	if r.Err().Kind != eval.KindUnscored || !strings.Contains(r.Err().Message, f.message) || r.Response == nil || !othersScored(r) {
 		t.Errorf("%+v, want it unscored with %q, and the other scorers scored", r, f.message)
 	}
 	if (r.OverBudget != "") != f.budget || (r.Trouble != nil) != f.trouble {
@@ -203,8 +203,8 @@ func (f *judgeFailure) check(t *testing.T, r *eval.Result) {
 
 // othersScored reports whether the other scorer has a score, and that of the judge says why it has none.
 func othersScored(r *eval.Result) bool {
-	return len(r.Scores) == 2 && r.Scores[0].Value == nil && strings.HasPrefix(r.Scores[0].Unscored, "no reply from the judge `j`: ") &&
-		r.Scores[1].Passed
+	return len(r.Scores) == 2 && strings.HasPrefix(r.Scores[0].Unscored(), "no reply from the judge `j`: ") &&
+		r.Scores[1].Passed()
 }
 
 // A reply that is not recorded leaves one score open. The other judge, whose reply is there, keeps its score, and so
@@ -223,11 +223,12 @@ func TestAMissingReplyLeavesOneScoreOpen(t *testing.T) {
 	})
 	_, all := results(t, plan(t, suite, runner.Filter{}), config(&b.fake, 1))
 	r := all[0]
-	if r.Error == nil || r.Error.Kind != eval.KindUnscored || r.Error.Message != "new: nobody asked j" || r.Trouble != nil ||
+	if r.Err() == nil || r.Err().Kind != eval.KindUnscored || r.Err().Message != "new: nobody asked j" || r.Trouble != nil ||
 		len(r.Scores) != 4 {
 		t.Fatalf("%+v, want 4 scores and the error `new: nobody asked j`", r)
 	}
-	if r.Scores[0].Unscored != "nobody asked j" || r.Scores[1].Value == nil || !r.Scores[2].Passed || !r.Scores[3].Passed {
+	_, scored := r.Scores[1].Value()
+	if r.Scores[0].Unscored() != "nobody asked j" || !scored || !r.Scores[2].Passed() || !r.Scores[3].Passed() {
 		t.Errorf("%+v, want the first unscored and the others scored", r.Scores)
 	}
 }
@@ -246,7 +247,7 @@ func TestAPanicWhileJudgingCostsOnlyItsTrials(t *testing.T) {
 		t.Errorf("%+v, want 36 passed and 4 errors", counts)
 	}
 	for _, r := range all {
-		if r.Outcome == eval.Err && r.Response == nil {
+		if r.Outcome() == eval.Err && r.Response == nil {
 			t.Errorf("%+v, want the answer kept", r)
 		}
 	}
@@ -291,7 +292,7 @@ func TestNoJudgeIsCalledAfterAStop(t *testing.T) {
 		t.Errorf("%+v, %d questions, want 1 error, 3 skipped and no question", counts, len(b.put))
 	}
 	for _, r := range all {
-		if r.Outcome == eval.Err && (len(r.Judgements) != 0 || r.Response == nil || !strings.Contains(r.Error.Message, "the run was stopped")) {
+		if r.Outcome() == eval.Err && (len(r.Judgements) != 0 || r.Response == nil || !strings.Contains(r.Err().Message, "the run was stopped")) {
 			t.Errorf("%+v, want an answer without judgements, and the error `the run was stopped`", r)
 		}
 	}
@@ -330,8 +331,8 @@ func TestAJudgePromptTooLongIsFoundBeforeItCosts(t *testing.T) {
 	}
 	counts, all := results(t, plan(t, judgedSuite(1), runner.Filter{}), config(&b.fake, 1))
 	if counts.Error != 2 || len(b.put) != 0 ||
-		!strings.Contains(all[0].Error.Message, "the prompt has 40000 tokens, and svc-pro takes at most 30720") {
-		t.Errorf("%+v, %+v, want 2 errors about 40000 tokens of at most 30720", counts, all[0].Error)
+		!strings.Contains(all[0].Err().Message, "the prompt has 40000 tokens, and svc-pro takes at most 30720") {
+		t.Errorf("%+v, %+v, want 2 errors about 40000 tokens of at most 30720", counts, all[0].Err())
 	}
 }
 

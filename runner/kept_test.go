@@ -53,14 +53,14 @@ func TestKeptTrialsAreNotSentAgain(t *testing.T) {
 	cfg := config(f, 3)
 	cfg.EarlierRuns.Trial = func(tr *runner.Planned) runner.EarlierTrial {
 		if tr.Case == "b" {
-			return runner.FinalResult{Result: &eval.Result{Outcome: eval.Err, Error: &eval.Error{Kind: eval.KindStatus}}}
+			return runner.FinalResult{Result: &eval.Result{Ending: eval.Errored{Error: &eval.Error{Kind: eval.KindStatus}}}}
 		}
 		return runner.AnsweredTrial{Result: &eval.Result{Response: &eval.Response{Candidates: []eval.Candidate{{Text: "a"}}}}}
 	}
 	var counts eval.Counts
 	for r := range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), cfg) {
-		counts.Add(r.Outcome)
-		if r.ID == "" || (r.Case == "b") != (r.Outcome == eval.Err) {
+		counts.Add(r.Outcome())
+		if r.ID == "" || (r.Case == "b") != (r.Outcome() == eval.Err) {
 			t.Errorf("%+v, want an id, and an error for b alone", r)
 		}
 	}

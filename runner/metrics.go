@@ -9,7 +9,7 @@ func (a *scoring) derive() {
 	for _, m := range a.trial.derived {
 		value, ok, err := m.Of(a.result.Scores)
 		switch {
-		case err != nil && a.result.Error == nil:
+		case err != nil && a.result.Err() == nil:
 			a.failed(eval.Errorf(eval.KindUnscored, "%s", err))
 		case ok:
 			if a.result.Metrics == nil {

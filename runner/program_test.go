@@ -58,10 +58,10 @@ func TestAProgramThatFailsIsAnError(t *testing.T) {
 	t.Parallel()
 	_, all := results(t, programPlan(t, t.TempDir(), `{contains: a}, {exec: [sh, -c, 'echo "no luck" >&2; exit 7']}`), config(&fake{}, 4))
 	for _, r := range all {
-		if r.Outcome != eval.Err || r.Error.Kind != eval.KindScorer ||
-			r.Error.Message != `exec: the program "sh" ended with exit status 7; its standard error: no luck` ||
+		if r.Outcome() != eval.Err || r.Err().Kind != eval.KindScorer ||
+			r.Err().Message != `exec: the program "sh" ended with exit status 7; its standard error: no luck` ||
 			r.Response == nil {
-			t.Errorf("%+v, want a scorer's error with the exit status 7", r.Error)
+			t.Errorf("%+v, want a scorer's error with the exit status 7", r.Err())
 		}
 	}
 }
@@ -83,8 +83,8 @@ func TestProgramsAreAbandoned(t *testing.T) {
 		cancel()
 	}()
 	for r := range runner.Run(ctx, p, config(f, 2)) {
-		if r.Outcome != eval.Err || !strings.Contains(r.Error.Message, "abandoned") {
-			t.Errorf("%s %+v, want an error that says abandoned", r.Outcome, r.Error)
+		if r.Outcome() != eval.Err || !strings.Contains(r.Err().Message, "abandoned") {
+			t.Errorf("%s %+v, want an error that says abandoned", r.Outcome(), r.Err())
 		}
 	}
 }

@@ -250,7 +250,7 @@ func (r *run) deliver(result eval.Result, taken chan struct{}) {
 func (r *run) send(result eval.Result) { r.results <- delivery{result: result} }
 
 func skipped(t *Planned, reason string) eval.Result {
-	return eval.Result{Trial: t.Trial, Outcome: eval.Skip, SkipReason: reason, Scores: []eval.Score{}}
+	return eval.Result{Trial: t.Trial, Ending: eval.Skipped{Reason: reason}, Scores: []eval.Score{}}
 }
 
 // ask makes the call of a trial. It returns false when there is no answer; the result says why then.

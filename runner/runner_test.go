@@ -125,7 +125,7 @@ func TestResultsAreComplete(t *testing.T) {
 	for _, workers := range []int{1, 8, 64} {
 		seen := make([]string, 12)
 		for r := range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), config(&fake{}, workers)) {
-			seen[r.N] += fmt.Sprint(r.ID, r.Outcome, r.Scores[0].Reason)
+			seen[r.N] += fmt.Sprint(r.ID, r.Outcome(), r.Scores[0].Reason)
 		}
 		if got := strings.Join(seen, "\n"); want == "" {
 			want = got
@@ -143,10 +143,10 @@ func TestStopSkipsTheRest(t *testing.T) {
 	cfg := config(f, 1)
 	var counts eval.Counts
 	for r := range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), cfg) {
-		if counts.Add(r.Outcome); counts.Total() == 1 {
+		if counts.Add(r.Outcome()); counts.Total() == 1 {
 			cfg.Stop.Now("enough")
 		}
-		if r.Outcome == eval.Skip && (r.SkipReason != "enough" || r.Request != nil) {
+		if r.Outcome() == eval.Skip && (r.SkipReason() != "enough" || r.Request != nil) {
 			t.Errorf("%+v, want a skipped trial without a request, for the reason `enough`", r)
 		}
 	}
@@ -163,7 +163,7 @@ func TestAnErrorIsSeenBeforeTheNextCall(t *testing.T) {
 	}}
 	cfg := config(f, 1)
 	for r := range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), cfg) {
-		if r.Outcome == eval.Err {
+		if r.Outcome() == eval.Err {
 			cfg.Stop.Now("refused")
 		}
 	}
@@ -198,9 +198,9 @@ func TestPanicsCostOnlyTheirTrial(t *testing.T) {
 	}}
 	var counts eval.Counts
 	for r := range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), config(f, 2)) {
-		counts.Add(r.Outcome)
-		if r.Outcome == eval.Err && (r.Case != "b" || !strings.Contains(r.Error.Message, "a bug in evalrun, not in what you did: oops")) {
-			t.Errorf("the case %s: %+v, want case b with the message of a panic", r.Case, r.Error)
+		counts.Add(r.Outcome())
+		if r.Outcome() == eval.Err && (r.Case != "b" || !strings.Contains(r.Err().Message, "a bug in evalrun, not in what you did: oops")) {
+			t.Errorf("the case %s: %+v, want case b with the message of a panic", r.Case, r.Err())
 		}
 	}
 	if counts.Pass != 8 || counts.Error != 4 {
@@ -227,7 +227,7 @@ func TestCancelingEndsTheRun(t *testing.T) {
 	}}
 	abandoned := 0
 	for r := range runner.Run(ctx, plan(t, twoArms, runner.Filter{}), config(f, 4)) {
-		if r.Outcome == eval.Err && r.Error.Kind == eval.KindTransport {
+		if r.Outcome() == eval.Err && r.Err().Kind == eval.KindTransport {
 			abandoned++
 		}
 	}
@@ -240,7 +240,7 @@ func TestNoCandidatesIsAnError(t *testing.T) {
 	t.Parallel()
 	none := &fake{generate: func(context.Context, *eval.Call) (*eval.Response, error) { return &eval.Response{}, nil }}
 	for r := range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), config(none, 4)) {
-		if r.Outcome != eval.Err || r.Error.Kind != eval.KindNoCandidates {
+		if r.Outcome() != eval.Err || r.Err().Kind != eval.KindNoCandidates {
 			t.Errorf("%+v, want an error of the kind %s", r, eval.KindNoCandidates)
 		}
 	}
@@ -248,7 +248,7 @@ func TestNoCandidatesIsAnError(t *testing.T) {
 		return &eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}, nil
 	}}
 	for r := range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), config(blocked, 4)) {
-		if r.Outcome != eval.Fail {
+		if r.Outcome() != eval.Fail {
 			t.Errorf("%+v, want %s", r, eval.Fail)
 		}
 	}
@@ -262,10 +262,10 @@ func TestCountingIsOncePerPromptAndModel(t *testing.T) {
 	f := &fake{tokens: 31_000}
 	errs := 0
 	for r := range runner.Run(t.Context(), plan(t, long, runner.Filter{}), config(f, 4)) {
-		if r.Outcome == eval.Err {
+		if r.Outcome() == eval.Err {
 			errs++
-			if r.Error.Kind != eval.KindOverLimit || !strings.Contains(r.Error.Message, "31000") || !strings.Contains(r.Error.Message, "30720") {
-				t.Errorf("%v, want %s with the tokens 31000 and the limit 30720", r.Error, eval.KindOverLimit)
+			if r.Err().Kind != eval.KindOverLimit || !strings.Contains(r.Err().Message, "31000") || !strings.Contains(r.Err().Message, "30720") {
+				t.Errorf("%v, want %s with the tokens 31000 and the limit 30720", r.Err(), eval.KindOverLimit)
 			}
 		}
 	}

@@ -30,7 +30,7 @@ func (a *scoring) score() bool {
 		return false
 	}
 	a.result.Scores = a.scores
-	a.result.Outcome, a.result.Error = scorers.OutcomeOf(a.result.Scores, a.trial.Threshold)
+	a.result.Ending = scorers.EndingOf(a.result.Scores, a.trial.Threshold)
 	a.derive()
 	return true
 }

@@ -65,7 +65,7 @@ func (a *scoring) answered() {
 }
 
 func (a *scoring) failed(e *eval.Error) eval.Result {
-	a.result.Outcome, a.result.Error = eval.Err, e
+	a.result.Ending = eval.Errored{Error: e}
 	if e.Answer != nil && !a.trial.Request.Live { // of a chat it may be any turn
 		a.result.Response = e.Answer
 	}

@@ -174,7 +174,7 @@ func TestToolLoopContinuesToTheAnswer(t *testing.T) {
 	})
 	own := s.sent[1].Contents[1].Parts
 	expect.Same(t, "the model's own turn", string(own[1].(eval.RawPart).Raw), `{"functionCall":{"id":"2","name":"get"},"signature":"s"}`)
-	expect.Same(t, "the outcome", r.Outcome, eval.Pass)
+	expect.Same(t, "the outcome", r.Outcome(), eval.Pass)
 	expect.Same(t, "the answer", r.Response.Text(), "done")
 	expect.Same(t, "the request", len(r.Request.Contents), 5)
 	expect.Same(t, "the usage", *r.Usage, eval.Usage{PromptTokens: 3, OutputTokens: 6, TotalTokens: 9, Source: eval.UsageService})
@@ -210,7 +210,7 @@ func TestToolLoopEnds(t *testing.T) {
 			t.Parallel()
 			s := script(test.answers...)
 			r := tooled{prompt: oncePrompt, scorers: "{finishReason: " + test.reason + "}", cfg: config(&s.fake, 1)}.result(t.Context(), t)
-			expect.Same(t, "the outcome", r.Outcome, eval.Pass)
+			expect.Same(t, "the outcome", r.Outcome(), eval.Pass)
 			expect.Same(t, "calls", len(s.sent), test.calls)
 			expect.Same(t, "turns", len(r.Calls), test.turns)
 			expect.Same(t, "the finish reason", r.Response.Candidates[0].FinishReason, test.reason)
@@ -230,15 +230,15 @@ func TestEachTurnOfAChatHasItsToolLoop(t *testing.T) {
 	const back = `1 get: {"id": "1", "to": "Bern"}`
 	expect.Same(t, "what came last", s.lasts(), []string{"first Bern", back, "second", back})
 	expect.Same(t, "the reply in the conversation", s.sent[3].Contents[3].Parts[0].(eval.TextPart).Text, "reply")
-	expect.Same(t, "the outcome", r.Outcome, eval.Pass)
+	expect.Same(t, "the outcome", r.Outcome(), eval.Pass)
 	expect.Same(t, "turns", len(r.Calls), 4)
 
 	greedy := script(one, one, one, says("never", "STOP")) // a step is left for the second turn
 	r = tooled{prompt: livePrompt, scorers: "{finishReason: TOOL_CALLS}, {contains: x, turn: 2}", cfg: config(&greedy.fake, 1)}.
 		result(t.Context(), t)
 	expect.Same(t, "calls", len(greedy.sent), 3)
-	expect.Same(t, "the outcome", r.Outcome, eval.Fail)
-	expect.Same(t, "scores", [2]bool{r.Scores[0].Passed, r.Scores[1].Passed}, [2]bool{true, false})
+	expect.Same(t, "the outcome", r.Outcome(), eval.Fail)
+	expect.Same(t, "scores", [2]bool{r.Scores[0].Passed(), r.Scores[1].Passed()}, [2]bool{true, false})
 }
 
 // What a call comes to that cannot be carried out goes back to the model as an error.
@@ -265,7 +265,7 @@ func TestFailedToolsAreAnsweredWithTheError(t *testing.T) {
 			r := tooled{prompt: oncePrompt, command: test.command, cfg: config(&s.fake, 1)}.result(t.Context(), t)
 			expect.Same(t, "the result", last(&s.sent[1]), test.want)
 			expect.Same(t, "whether it failed", r.Calls[0].Results[0].Failed, strings.Contains(test.want, " failed: "))
-			expect.Same(t, "the outcome", r.Outcome, eval.Pass)
+			expect.Same(t, "the outcome", r.Outcome(), eval.Pass)
 		})
 	}
 }
@@ -314,10 +314,10 @@ func TestErrorsInAToolLoopNameTheStep(t *testing.T) {
 			t.Parallel()
 			s := script(test.answers...)
 			r := tooled{prompt: test.prompt, cfg: config(&s.fake, 1)}.result(t.Context(), t)
-			expect.Same(t, "the outcome", r.Outcome, eval.Err)
-			expect.Same(t, "the kind", r.Error.Kind, test.kind)
-			if !strings.HasPrefix(r.Error.Message, test.message) {
-				t.Errorf("%v, want %q first", r.Error, test.message)
+			expect.Same(t, "the outcome", r.Outcome(), eval.Err)
+			expect.Same(t, "the kind", r.Err().Kind, test.kind)
+			if !strings.HasPrefix(r.Err().Message, test.message) {
+				t.Errorf("%v, want %q first", r.Err(), test.message)
 			}
 			expect.Same(t, "turns", len(r.Calls), test.turns)
 			expect.Same(t, "over budget", r.OverBudget != "", name == "budget")
@@ -330,7 +330,7 @@ func TestResultsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := script(calls(slices.Repeat([]tool.FunctionCall{call("1", "run", "{}")}, 9)...))
 	r := tooled{prompt: oncePrompt, command: "[head, -c, '1000000', /dev/zero]", cfg: config(&s.fake, 1)}.result(t.Context(), t)
-	expect.Same(t, "the kind", r.Error.Kind, eval.KindOverLimit)
+	expect.Same(t, "the kind", r.Err().Kind, eval.KindOverLimit)
 	expect.Same(t, "calls", len(s.sent), 1)
 	expect.Same(t, "turns", len(r.Calls), 1)
 }
@@ -340,7 +340,7 @@ func TestAToolLoopOverBudgetIsSkipped(t *testing.T) {
 	t.Parallel()
 	s := script(nil)
 	r := tooled{prompt: oncePrompt, cfg: config(&s.fake, 1)}.result(t.Context(), t)
-	expect.Same(t, "the outcome", r.Outcome, eval.Skip)
+	expect.Same(t, "the outcome", r.Outcome(), eval.Skip)
 }
 
 // Steps are written down as they come: once where texts answer, before and after where programs run. What is known
@@ -380,7 +380,7 @@ func TestStepsAreKept(t *testing.T) {
 		second := one.result(t.Context(), t)
 		expect.Same(t, fmt.Sprintf("calls after %d lines", known), len(rest.sent), want.calls)
 		expect.Same(t, fmt.Sprintf("programs after %d lines", known), ran()-before, want.programs)
-		expect.Same(t, "the outcome", second.Outcome, eval.Pass)
+		expect.Same(t, "the outcome", second.Outcome(), eval.Pass)
 		expect.Same(t, "results", second.Calls[0].Results, first.Calls[0].Results)
 		expect.Same(t, "the usage", *second.Usage, *first.Usage)
 		expect.Same(t, "attempts", second.Timing.Attempts, 3)
@@ -422,8 +422,8 @@ func TestToolsAreAbandoned(t *testing.T) {
 		}
 	}()
 	r := tooled{dir: dir, prompt: oncePrompt, command: "[sh, -c, 'touch begun; sleep 600']", cfg: cfg}.result(ctx, t)
-	expect.Same(t, "the outcome", r.Outcome, eval.Err)
-	expect.Same(t, "the error", *r.Error, eval.Error{Kind: eval.KindTransport, Message: "abandoned when the run was stopped"})
+	expect.Same(t, "the outcome", r.Outcome(), eval.Err)
+	expect.Same(t, "the error", *r.Err(), eval.Error{Kind: eval.KindTransport, Message: "abandoned when the run was stopped"})
 	expect.Same(t, "turns", len(r.Calls), 1)
 	expect.Same(t, "lines", len(k.answers), 1)
 }

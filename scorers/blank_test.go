@@ -63,7 +63,7 @@ func TestNoTextIsNoAnswer(t *testing.T) {
 		for _, text := range append(blanks(), "") {
 			s, err := c.Score(answer(text))
 			expect.OK(t, err)
-			if letter(s) != "f" || *s.Value != 0 || !strings.Contains(s.Reason, "the answer has no text") {
+			if letter(s) != "f" || valueOf(s) != 0 || !strings.Contains(s.Reason, "the answer has no text") {
 				t.Errorf("%s on %.30q: %s, want f: %s", entry, text, letter(s), s.Reason)
 			}
 		}
@@ -236,8 +236,8 @@ func TestBlankCandidatesAgreeWithNone(t *testing.T) {
 	}
 	for _, by := range []string{"exact", "normalized"} {
 		s := score(t, "- candidates: {agreement: {min: 0.5, by: "+by+"}}", a)
-		if *s.Value != 0.25 || s.Passed {
-			t.Errorf("%s: %v %v, want 0.25 and a failure (%s)", by, *s.Value, s.Passed, s.Reason)
+		if valueOf(s) != 0.25 || s.Passed() {
+			t.Errorf("%s: %v %v, want 0.25 and a failure (%s)", by, valueOf(s), s.Passed(), s.Reason)
 		}
 	}
 }

@@ -65,7 +65,8 @@ cases:
 				fmt.Println(err)
 				return
 			}
-			fmt.Printf("%.2f %t: %s\n", *score.Value, score.Passed, score.Reason)
+			value, _ := score.Value()
+			fmt.Printf("%.2f %t: %s\n", value, score.Passed(), score.Reason)
 		}
 	}
 	// Output:

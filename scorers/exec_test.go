@@ -124,10 +124,10 @@ func TestProgramsScoreByWhatTheyPrint(t *testing.T) {
 		switch {
 		case err != nil:
 			shown = err.Error()
-		case got.Value == nil:
+		case !isScored(got):
 			shown += got.Reason
 		default:
-			value, _ := json.Marshal(got.Value)
+			value, _ := json.Marshal(valueOf(got))
 			shown += string(value) + " " + got.Reason
 		}
 		if !strings.Contains(shown, want) || err == nil && shown != want {
@@ -188,7 +188,7 @@ func TestExecPassesTheAnswerAndHidesTheKey(t *testing.T) {
 // input is what the program keep.sh of the folder got for an answer, which it passes.
 func (f folder) input(t *testing.T, c *scorers.Compiled, a *scorers.Answer) string {
 	t.Helper()
-	if got, err := c.Score(a); err != nil || !got.Passed {
+	if got, err := c.Score(a); err != nil || !got.Passed() {
 		t.Fatalf("got %v, %v, want a pass", got, err)
 	}
 	input, err := os.ReadFile(filepath.Join(string(f), "input.json"))
@@ -318,7 +318,7 @@ func TestExecReadsToolCalls(t *testing.T) {
 		`"toolCalls":[{"name":"a","args":{}}],"steps":2,"turns":[{"candidates":[`:                  looping("done", []string{"a"}),
 	} {
 		s, err := c.Score(a)
-		if err != nil || !s.Passed {
+		if err != nil || !s.Passed() {
 			t.Fatalf("%v (%v), want a pass", s.Reason, err)
 		}
 		input, err := os.ReadFile(filepath.Join(string(dir), "input.json"))

@@ -105,8 +105,8 @@ func TestJSONDiffsAgreeWithOtherPrograms(t *testing.T) {
 		Compared []json.RawMessage `json:"fast_json_patch_compare"`
 	}](t, "json_diff.json") {
 		got := score(t, "- json: {equals: "+string(c.A)+"}", answer(string(c.B)))
-		if got.Passed != c.Equal {
-			t.Errorf("%s %s: %v (%s), want %v", c.A, c.B, got.Passed, got.Reason, c.Equal)
+		if got.Passed() != c.Equal {
+			t.Errorf("%s %s: %v (%s), want %v", c.A, c.B, got.Passed(), got.Reason, c.Equal)
 		}
 		b, _ := json.Marshal(decoded(t, string(c.B)))
 		if out, _ := json.Marshal(patched(t, decoded(t, string(c.A)), got.Diff)); string(out) != string(b) {
@@ -160,12 +160,12 @@ func TestJSONPartialAllowsMoreMembers(t *testing.T) {
 		{"{equals: [1, 1, 2], order: false}", `[1, 2, 2]`, 2, 3},
 	} {
 		got := score(t, "- {json: "+strings.Replace(test.args, "{", "{partial: true, ", 1)+", threshold: 0.5}", answer(test.answer))
-		if want := test.equal / test.all; math.Abs(*got.Value-want) > 1e-12 || got.Passed != (want >= 0.5) {
-			t.Errorf("%s of %s: %v, want %v (%s)", test.args, test.answer, *got.Value, want, got.Reason)
+		if want := test.equal / test.all; math.Abs(valueOf(got)-want) > 1e-12 || got.Passed() != (want >= 0.5) {
+			t.Errorf("%s of %s: %v, want %v (%s)", test.args, test.answer, valueOf(got), want, got.Reason)
 		}
-		if whole := score(t, "- {json: "+test.args+"}", answer(test.answer)); whole.Passed != (test.equal == test.all) ||
-			*whole.Value != 0 && !whole.Passed {
-			t.Errorf("%s of %s: got %v without partial, want no pass below 1", test.args, test.answer, whole.Passed)
+		if whole := score(t, "- {json: "+test.args+"}", answer(test.answer)); whole.Passed() != (test.equal == test.all) ||
+			valueOf(whole) != 0 && !whole.Passed() {
+			t.Errorf("%s of %s: got %v without partial, want no pass below 1", test.args, test.answer, whole.Passed())
 		}
 	}
 	got := score(t, "- json: {equals: {a: 1, b: [x, y], c: 2}, partial: true}", answer(`{"a": 1, "b": ["x", "z"], "c": "2"}`))
@@ -240,7 +240,7 @@ func FuzzJSONDiff(f *testing.F) {
 		for _, options := range []string{"", "order: false, ", "partial: true, ", "order: false, partial: true, "} {
 			c := compile(t, "- json: {"+options+"equals: "+a+"}")
 			got := consistent(t, c, b)
-			if inOrder = inOrder || options == "" && got.Passed; inOrder && !got.Passed {
+			if inOrder = inOrder || options == "" && got.Passed(); inOrder && !got.Passed() {
 				t.Errorf("%s %s: got a difference with %s, want none", a, b, options)
 			}
 			equalsItself(t, c, a)
@@ -257,7 +257,7 @@ func equalsItself(t *testing.T, c *scorers.Compiled, text string) {
 	if strings.ContainsFunc(text, func(r rune) bool { return r > '~' || r == '\\' }) {
 		return
 	}
-	if got, _ := c.Score(answer(text)); !got.Passed && got.Unscored == "" {
+	if got, _ := c.Score(answer(text)); !got.Passed() && got.Unscored() == "" {
 		t.Errorf("%s: got a difference from itself, want none: %s", text, got.Reason)
 	}
 }
@@ -269,7 +269,7 @@ func consistent(t *testing.T, c *scorers.Compiled, text string) eval.Score {
 	if err != nil {
 		t.Fatalf("%s: %v, want no error", text, err)
 	}
-	if got.Passed != (*got.Value == 1) || got.Passed != (got.Diff == "") || *got.Value < 0 || *got.Value > 1 {
+	if got.Passed() != (valueOf(got) == 1) || got.Passed() != (got.Diff == "") || valueOf(got) < 0 || valueOf(got) > 1 {
 		t.Errorf("%s: %+v, want a pass and no difference for 1 alone", text, got)
 	}
 	return got

@@ -31,7 +31,7 @@ func TestOwnTemplateKeepsTextsInFences(t *testing.T) {
 		a.Vars = oneCase.Vars()
 		a.Request = &eval.Request{Contents: []eval.Content{{Role: eval.RoleUser, Parts: []eval.Part{eval.TextPart{Text: "Which {{.x}}?"}}}}}
 		s, questions := ruled(t, c, a, alwaysSays(`{"reason": "so", "choice": "b"}`))
-		if *s.Value != 0.5 || s.Judged.Choice != "B" || len(questions) != 1 {
+		if valueOf(s) != 0.5 || s.Judged.Choice != "B" || len(questions) != 1 {
 			t.Fatalf("%q: %+v after %d, want B and 0.5 after 1", text, s, len(questions))
 		}
 		expect.Same(t, "the words to choose among", s.Judged.Choices, []string{"A", "B", "C"})

@@ -127,10 +127,10 @@ func TestPanelsDecideByTheVotesOfTheirJudges(t *testing.T) {
 	} {
 		c, _ := compileJudged(t, threeJudges, "judge: "+test.entry, nil)
 		s, questions := ruled(t, c, answer("Paris"), each(test.says))
-		if s.Value == nil {
+		if !isScored(s) {
 			t.Fatalf("%s: got no value (%s), want one", test.entry, s.Reason)
 		}
-		got := fmt.Sprintf("%s %.4g %s", letter(s), *s.Value, s.Judged.Choice)
+		got := fmt.Sprintf("%s %.4g %s", letter(s), valueOf(s), s.Judged.Choice)
 		if got != test.want || math.Abs(*s.Judged.Agreement-test.agree) > 1e-12 || !strings.Contains(s.Reason, test.reason) {
 			t.Errorf("%s: %s, agreement %v, %s; want %s, %v, %s", test.entry, got, *s.Judged.Agreement, s.Reason, test.want, test.agree, test.reason)
 		}
@@ -183,9 +183,9 @@ func TestPanelsByMajorityNeedMoreThanHalf(t *testing.T) {
 		mean, _ := ruled(t, compiled[fmt.Sprint(n, "mean")], answer("x"), each(says))
 		pairs := float64(passing*(passing-1)+(n-passing)*(n-passing-1)) / float64(n*(n-1))
 		most := 2*passing > n
-		passes := *majority.Value >= 0.6
-		return most == passes && majority.Passed == passes &&
-			math.Abs(*mean.Value-sum/float64(n)) < 1e-9 && mean.Passed == (sum/float64(n) >= 0.6-1e-9) &&
+		passes := valueOf(majority) >= 0.6
+		return most == passes && majority.Passed() == passes &&
+			math.Abs(valueOf(mean)-sum/float64(n)) < 1e-9 && mean.Passed() == (sum/float64(n) >= 0.6-1e-9) &&
 			math.Abs(*majority.Judged.Agreement-pairs) < 1e-12 && math.Abs(*mean.Judged.Agreement-pairs) < 1e-12
 	}
 	if err := quick.Check(holds, &quick.Config{MaxCount: 300}); err != nil {

@@ -78,8 +78,8 @@ func TestWhatAJudgeListsIsCounted(t *testing.T) {
 		c, _ := compileJudged(t, oneJudge, test.entry, nil)
 		s, _ := ruled(t, c, answer("The answer."), alwaysSays(test.reply))
 		got := letter(s)
-		if s.Value != nil {
-			got += fmt.Sprintf(" %.4g", *s.Value)
+		if isScored(s) {
+			got += fmt.Sprintf(" %.4g", valueOf(s))
 		}
 		if got != test.want || !strings.Contains(s.Reason, test.reason) {
 			t.Errorf("%s\n%s: %s, %s; want %s, %s", test.entry, test.reply, got, s.Reason, test.want, test.reason)
@@ -98,7 +98,7 @@ func TestPrecisionRisesAsUsefulContextsMoveUp(t *testing.T) {
 			all = append(all, fmt.Sprintf(`{"context": %d, "useful": %t}`, i+1, yes))
 		}
 		s, _ := ruled(t, c, answer("x"), alwaysSays(`{"reason": "x", "verdicts": [`+strings.Join(all, ",")+"]}"))
-		return *s.Value
+		return valueOf(s)
 	}
 	holds := func(useful [n]bool, at uint8) bool {
 		v := value(useful)
@@ -128,7 +128,7 @@ func TestAnswerCorrectnessWeighsSimilarity(t *testing.T) {
 	} {
 		c, _ := compileJudged(t, oneJudge, "judge: {answerCorrectness: {reference: four"+option+"}}", nil)
 		s, questions := ruled(t, c, answer("nine and."), alwaysSays(reply))
-		if s.Value == nil || math.Abs(*s.Value-want) > 1e-9 || len(questions) != 1 {
+		if !isScored(s) || math.Abs(valueOf(s)-want) > 1e-9 || len(questions) != 1 {
 			t.Errorf("%q: %+v after %d, want %v after 1", option, s, len(questions), want)
 		}
 		if got := len(c.References()); (got == 0) != (option == ", similarity: 0") {
@@ -150,7 +150,7 @@ func TestContextsAreTakenFromTheAnswer(t *testing.T) {
 		expect.Same(t, text, inFences(t, questions[0].Prompt()), want)
 	}
 	c, _ := compileJudged(t, oneJudge, `judge: {contextPrecision: {reference: "{{.ref}}"}}`, nil)
-	if s, questions := ruled(t, c, answer("[]"), alwaysSays("never")); letter(s) != "f" || *s.Value != 0 || len(questions) != 0 {
+	if s, questions := ruled(t, c, answer("[]"), alwaysSays("never")); letter(s) != "f" || valueOf(s) != 0 || len(questions) != 0 {
 		t.Errorf("no context: %s after %d, want 0 without a question", s.Reason, len(questions))
 	}
 	// A variable that is a list gives several; without a reference they are for the answer.

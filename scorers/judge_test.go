@@ -31,7 +31,7 @@ func judged(t testing.TB, c *scorers.Compiled, a *scorers.Answer, replies ...str
 		if len(a.Context.Judgements.Wanted) == 0 {
 			return s, questions
 		}
-		if s.Value != nil || s.Unscored == "" {
+		if isScored(s) || s.Unscored() == "" {
 			t.Errorf("before the judge has replied: %+v, want no score yet", s)
 		}
 		for _, q := range a.Context.Judgements.Wanted {
@@ -94,10 +94,10 @@ func TestJudgeRepliesBecomeScores(t *testing.T) {
 	} {
 		s, questions := judged(t, compile(t, test.entry), answer("Paris"), test.reply)
 		got := letter(s)
-		if s.Value != nil {
-			got += fmt.Sprintf(" %.4g", *s.Value)
+		if isScored(s) {
+			got += fmt.Sprintf(" %.4g", valueOf(s))
 		}
-		times := map[bool]int{true: 1, false: 2}[s.Value != nil]
+		times := map[bool]int{true: 1, false: 2}[isScored(s)]
 		if got != test.want || !strings.Contains(s.Reason, test.reason) || len(questions) != times {
 			t.Errorf("%s\n%s: %s after %d questions, %s, want %s, %d, %s",
 				test.entry, test.reply, got, len(questions), s.Reason, test.want, times, test.reason)
@@ -186,7 +186,7 @@ func TestJudgeRepeatsAreCombined(t *testing.T) {
 		{facts, []string{pick("same"), pick("differsHarmlessly"), pick("same"), pick("differsHarmlessly")}, "p 1", 1. / 3, ""},
 	} {
 		s, questions := judged(t, compile(t, test.entry), answer("Paris"), test.replies...)
-		got := fmt.Sprintf("%s %.4g", letter(s), *s.Value)
+		got := fmt.Sprintf("%s %.4g", letter(s), valueOf(s))
 		if got != test.want || math.Abs(*s.Judged.Agreement-test.agree) > 1e-12 || !strings.Contains(s.Reason, test.reason) {
 			t.Errorf("%s %v: %s, %+v, %s, want %s, %v, %s", test.entry, test.replies, got, s.Judged, s.Reason, test.want, test.agree, test.reason)
 		}
@@ -302,8 +302,8 @@ func TestInjectionStaysInItsFence(t *testing.T) {
 			continue
 		}
 		s, questions := judged(t, c, answer(text), `{"reason": "no", "choice": "disagrees"}`)
-		if s.Reason != plain.Reason || *s.Value != 0 {
-			t.Errorf("%q: %v, %s, want 0, %s", text, *s.Value, s.Reason, plain.Reason)
+		if s.Reason != plain.Reason || valueOf(s) != 0 {
+			t.Errorf("%q: %v, %s, want 0, %s", text, valueOf(s), s.Reason, plain.Reason)
 		}
 		want := map[string]string{"answer": text, "reference": "a {{reference}}", "question": "which?"}
 		if diff := cmp.Diff(want, fenced(t, questions[0].Contents[0].Parts[0].(eval.TextPart).Text)); diff != "" {
@@ -376,7 +376,7 @@ func FuzzJudgeReply(f *testing.F) {
 	f.Fuzz(func(t *testing.T, reply string) {
 		for _, c := range []*scorers.Compiled{numbers, words} {
 			s, _ := judged(t, c, answer("x"), reply)
-			if s.Value == nil != (s.Unscored != "") || s.Value != nil && (!(*s.Value >= 0 && *s.Value <= 1) || s.Judged == nil) ||
+			if !isScored(s) != (s.Unscored() != "") || isScored(s) && (!(valueOf(s) >= 0 && valueOf(s) <= 1) || s.Judged == nil) ||
 				len(s.Reason) > 8192 {
 				t.Errorf("%+v, want a value from 0 to 1 or a reason why there is none, in 8 KiB", s)
 			}

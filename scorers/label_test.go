@@ -74,8 +74,8 @@ func TestLabelPassesAsPeopleDecided(t *testing.T) {
 			a.Context = &scorers.Context{Trial: trial, PeopleLabels: test.said}
 			got, err := scorers.Builtin().Compile(c.Scorers[0]).Score(a)
 			expect.OK(t, err)
-			outcome := map[bool]string{true: "p", false: "f"}[got.Passed]
-			if got.Unscored != "" {
+			outcome := map[bool]string{true: "p", false: "f"}[got.Passed()]
+			if got.Unscored() != "" {
 				outcome = "u"
 			}
 			if word, reason, _ := strings.Cut(test.want, " "); outcome != word || !strings.Contains(got.Reason, reason) {
@@ -88,7 +88,7 @@ func TestLabelPassesAsPeopleDecided(t *testing.T) {
 		for c := range s.Cases() {
 			a := answer("Paris")
 			a.Context = &scorers.Context{Trial: trial, PeopleLabels: both}
-			if got, _ := scorers.Builtin().Compile(c.Scorers[0]).Score(a); got.Unscored == "" {
+			if got, _ := scorers.Builtin().Compile(c.Scorers[0]).Score(a); got.Unscored() == "" {
 				t.Errorf("%+v: got %+v, want unscored", trial, got)
 			}
 		}
@@ -117,7 +117,7 @@ func TestLabelIsAboutTheWholeChat(t *testing.T) {
 			a.Context = &scorers.Context{Trial: eval.Trial{CaseID: "id", Arm: "t/p"}, PeopleLabels: said}
 			got, err := scorers.Builtin().Compile(c.Scorers[0]).Score(a)
 			expect.OK(t, err)
-			if !got.Passed {
+			if !got.Passed() {
 				t.Errorf("%s: got %s, want pass", list, got.Reason)
 			}
 		}

@@ -79,11 +79,11 @@ func numberFigures(t *testing.T) string {
 			continue
 		}
 		s := score(t, "- number: "+pair[0], answer(pair[1]))
-		if read.add(s.Passed); !s.Passed {
+		if read.add(s.Passed()); !s.Passed() {
 			t.Logf("number %s: %q: %s", pair[0], pair[1], s.Reason)
 		}
 		switch {
-		case s.Passed:
+		case s.Passed():
 		case strings.Contains(s.Reason, "no number"):
 			none++
 		default:

@@ -31,7 +31,7 @@ func comes(t *testing.T, entry, text string, want, tolerance float64) bool {
 		return want == 0
 	}
 	s := score(t, entry, answer(text))
-	return s.Value != nil && math.Abs(*s.Value-want) <= tolerance
+	return isScored(s) && math.Abs(valueOf(s)-want) <= tolerance
 }
 
 type editCase struct {

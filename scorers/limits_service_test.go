@@ -71,7 +71,7 @@ func atBounds(entry string, made func(n int) *scorers.Answer, more string) func(
 					want = value <= boundary
 				}
 				s := score(t, fmt.Sprintf(entry, key, boundary), made(value))
-				n.add(s.Value != nil && s.Passed == want)
+				n.add(isScored(s) && s.Passed() == want)
 			}
 		}
 		return fmt.Sprintf("It is exact: %s values below, at and above a bound are judged as they should be. %s", n, more)

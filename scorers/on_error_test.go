@@ -41,7 +41,7 @@ func TestOnErrorDecidesTheOutcome(t *testing.T) {
 	})
 	s := score(t, "- {"+unsafe+", onError: fail}", answer("x"))
 	expect.Same(t, "the reason", s.Reason, "the answer has no safety rating for any category (a failure by `onError: fail`)")
-	expect.Same(t, "the value", *s.Value, 0)
+	expect.Same(t, "the value", valueOf(s), 0)
 }
 
 // crashing is a kind whose scorer panics, or breaks, by the word that it is given.

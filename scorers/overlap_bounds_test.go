@@ -27,7 +27,7 @@ func TestOverlapOfMegabytesTakesBoundedTime(t *testing.T) {
 	}
 	for _, kind := range []string{"rouge", "rouge L", "rouge Lsum", "bleu", "chrf", "gleu", "jaroWinkler", "tokenF1"} {
 		o := overlapOf(kind, texts["words"], quoted(words+"吾輩は a"))
-		if got := o.ends(t); got.Value == nil && kind != "jaroWinkler" {
+		if got := o.ends(t); !isScored(got) && kind != "jaroWinkler" {
 			t.Errorf("%s: %s, want a value", kind, got.Reason)
 		}
 	}
@@ -37,7 +37,7 @@ func TestOverlapOfMegabytesTakesBoundedTime(t *testing.T) {
 	}
 	for _, kind := range []string{"rouge L", "bleu", "chrf"} {
 		for _, name := range slices.Sorted(maps.Keys(texts)) {
-			if got := overlapOf(kind, texts[name], quoted(words+"吾輩は a")).ends(t); got.Value == nil {
+			if got := overlapOf(kind, texts[name], quoted(words+"吾輩は a")).ends(t); !isScored(got) {
 				t.Errorf("%s on %s: %s, want a value", kind, name, got.Reason)
 			}
 		}
@@ -47,11 +47,11 @@ func TestOverlapOfMegabytesTakesBoundedTime(t *testing.T) {
 func TestOtherScorersOfMegabytesAreBounded(t *testing.T) {
 	t.Parallel()
 	words := answer(strings.Repeat("The quick brown fox. ", 1<<20/21))
-	if got := score(t, "- exactMatch: x", words); got.Passed {
+	if got := score(t, "- exactMatch: x", words); got.Passed() {
 		t.Errorf("got %v, want no pass", got.Reason)
 	}
 	got := score(t, "- chrf: {to: [a, b, c], min: 0}", words)
-	expect.Contains(t, "unscored", got.Unscored, "3 references; at most 699050 bytes")
+	expect.Contains(t, "unscored", got.Unscored(), "3 references; at most 699050 bytes")
 }
 
 // overlapOf compares an answer by a kind with its type, such as "rouge L".
@@ -73,7 +73,7 @@ func (o overlap) ends(t *testing.T) eval.Score {
 		t.Errorf("%s: %v, want no error", o.kind, err)
 	}
 	t.Logf("%-12s %-12s: %6d ms %.60s", o.kind, o.options, time.Since(start).Milliseconds(), got.Reason)
-	if got.Value == nil && !strings.Contains(got.Unscored, "too ") {
+	if !isScored(got) && !strings.Contains(got.Unscored(), "too ") {
 		t.Errorf("%s: %s, want a value, or that it is too long", o.kind, got.Reason)
 	}
 	return got
@@ -125,8 +125,8 @@ func similarity(t *testing.T, c *scorers.Compiled, text string) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Value == nil || !(*s.Value >= 0 && *s.Value <= 1) {
+	if !isScored(s) || !(valueOf(s) >= 0 && valueOf(s) <= 1) {
 		t.Fatalf("on %q: %+v, want a value from 0 to 1", text, s)
 	}
-	return *s.Value
+	return valueOf(s)
 }

@@ -57,8 +57,8 @@ func (o overlap) agree(t *testing.T, want, tolerance float64) {
 		return
 	}
 	got := score(t, entry, answer(o.answer))
-	if got.Value == nil || math.Abs(*got.Value-want) > tolerance || got.Passed != (o.answer != "") {
-		t.Errorf("%s\n%q: %+v, value %v, want %v", entry, o.answer, got.Reason, got.Value, want)
+	if !isScored(got) || math.Abs(valueOf(got)-want) > tolerance || got.Passed() != (o.answer != "") {
+		t.Errorf("%s\n%q: %+v, value %v, want %v", entry, o.answer, got.Reason, got.Grade, want)
 	}
 }
 
@@ -200,8 +200,8 @@ func TestEditRatiosAreThoseOfOtherPrograms(t *testing.T) {
 	}](t, "edit_distance.json") {
 		for options, want := range map[string]float64{"definition: indel, ratio": c.Ratio, "ratio": c.Similarity} {
 			got := score(t, fmt.Sprintf("- levenshtein: {to: %s, normalize: none, %s: %.9f}", quoted(c.B), options, max(0, want-1e-9)), answer(c.A))
-			if math.Abs(*got.Value-want) > 1e-12 || got.Passed != (c.A != "") {
-				t.Errorf("%q %q: %v %s, want %v", c.A, c.B, *got.Value, got.Reason, want)
+			if math.Abs(valueOf(got)-want) > 1e-12 || got.Passed() != (c.A != "") {
+				t.Errorf("%q %q: %v %s, want %v", c.A, c.B, valueOf(got), got.Reason, want)
 			}
 		}
 		overlap{"jaroWinkler", ", normalize: none", c.A, []string{c.B}}.agree(t, c.JaroWinkler, 1e-12)
@@ -217,7 +217,7 @@ func TestSQuADScoresAreThoseOfItsScript(t *testing.T) {
 		Exact        bool
 	}](t, "squad.json") {
 		overlap{"tokenF1", "", c.Answer, []string{c.Gold}}.agree(t, c.F1, 1e-12)
-		if got := score(t, "- exactMatch: "+quoted(c.Gold), answer(c.Answer)); got.Passed != c.Exact {
+		if got := score(t, "- exactMatch: "+quoted(c.Gold), answer(c.Answer)); got.Passed() != c.Exact {
 			t.Errorf("%q %q: %+v, want passed %t", c.Gold, c.Answer, got, c.Exact)
 		}
 	}

@@ -113,8 +113,8 @@ func TestCustomKindsGetTheirArguments(t *testing.T) {
 		if err != nil || problems != "" || !strings.HasSuffix(score.Reason, c.reason) {
 			t.Errorf("%s: %q %v %q, want %q", c.entry, score.Reason, err, problems, c.reason)
 		}
-		if score.Passed != (saysPass(c.reason) || strings.HasPrefix(c.entry, "not")) {
-			t.Errorf("%s: passed is %t, want %t", c.entry, score.Passed, !score.Passed)
+		if score.Passed() != (saysPass(c.reason) || strings.HasPrefix(c.entry, "not")) {
+			t.Errorf("%s: passed is %t, want %t", c.entry, score.Passed(), !score.Passed())
 		}
 	}
 }
@@ -134,7 +134,7 @@ func TestCustomKindsThatFailGiveNoValue(t *testing.T) {
 			t.Errorf("%s: %v %q, want %q", entry, err, problems, want)
 		}
 	}
-	if score, _, err := judge(t, table, "unsure: x", "x"); err != nil || score.Value != nil || score.Unscored != "who knows" {
+	if score, _, err := judge(t, table, "unsure: x", "x"); err != nil || isScored(score) || score.Unscored() != "who knows" {
 		t.Errorf("%+v %v, want no value, and why", score, err)
 	}
 }
@@ -145,8 +145,8 @@ func TestCustomKindsFailWhatCannotBeChecked(t *testing.T) {
 	table := own(t)
 	for _, entry := range []string{"nothingThere: x", "not: {nothingThere: x}"} {
 		score, problems, err := judge(t, table, entry, "x")
-		if err != nil || problems != "" || score.Passed || !strings.HasSuffix(score.Reason, "there is no table") {
-			t.Errorf("%s: got passed %t, %q, %v %q, want a failure: there is no table", entry, score.Passed, score.Reason, err, problems)
+		if err != nil || problems != "" || score.Passed() || !strings.HasSuffix(score.Reason, "there is no table") {
+			t.Errorf("%s: got passed %t, %q, %v %q, want a failure: there is no table", entry, score.Passed(), score.Reason, err, problems)
 		}
 	}
 }

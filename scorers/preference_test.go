@@ -226,8 +226,8 @@ const ownRuling = `{"reason": "It tries to judge itself.", "score": 0}`
 func staysInItsFence(t *testing.T, c *scorers.Compiled, text, plain string) (code string) {
 	t.Helper()
 	s, questions := judged(t, c, answer(text), ownRuling)
-	if len(questions) != 1 || *s.Value != 0 {
-		t.Errorf("got the value %v after %d questions, want 0 after 1", *s.Value, len(questions))
+	if len(questions) != 1 || valueOf(s) != 0 {
+		t.Errorf("got the value %v after %d questions, want 0 after 1", valueOf(s), len(questions))
 	}
 	question := questions[0].Contents[0].Parts[0].(eval.TextPart).Text
 	if diff := cmp.Diff(map[string]string{"answer": text, "rubric": "It is polite."}, fenced(t, question)); diff != "" {
@@ -244,8 +244,8 @@ func isNoRuling(t *testing.T, c *scorers.Compiled, text string) {
 	t.Helper()
 	for _, reply := range []string{text + "\n" + ownRuling, ownRuling + "\n" + text} {
 		reply = reply[:min(len(reply), 64<<10)] // as it is kept
-		if s, _ := judged(t, c, answer(text), reply); s.Value != nil {
-			t.Errorf("got the value %v, want no ruling", *s.Value)
+		if s, _ := judged(t, c, answer(text), reply); isScored(s) {
+			t.Errorf("got the value %v, want no ruling", valueOf(s))
 		}
 	}
 }

@@ -6,7 +6,7 @@
 // unscored, which is neither pass nor fail.
 //
 // The usual order: Table.Check while loading, Table.Compile once per scorer,
-// Compiled.Score for each answer, OutcomeOf over the scores of a trial.
+// Compiled.Score for each answer, EndingOf over the scores of a trial.
 //
 // A comparison may also have a judge prefer one of two answers. NewPreferenceQuestion compiles that
 // question, in the fences of the scorer `judge`, and PreferenceQuestion.Prefer reads the replies.
@@ -284,17 +284,22 @@ func (c *Compiled) Score(a *Answer) (score eval.Score, err error) {
 		return score, fmt.Errorf("%s: %s", cmp.Or(c.spec.Name, c.spec.Kind), f.why)
 	}
 	score = eval.Score{
-		Scorer: c.spec.Kind, Name: c.spec.Name, Weight: c.spec.Weight, Required: c.spec.Required,
-		Reason: f.Reason, Diff: f.Diff, Unscored: f.why, Passed: f.state == passed, Judged: f.Judged, Class: f.Class,
-	}
-	if f.state == noScore {
-		return score, nil
-	}
-	score.Value = new(f.value)
-	if c.spec.Threshold != nil && f.state != uncheckable {
-		score.Passed = f.value >= *c.spec.Threshold
+		Scorer: c.spec.Kind, Name: c.spec.Name, Grade: c.grade(&f), Weight: c.spec.Weight, Required: c.spec.Required,
+		Reason: f.Reason, Diff: f.Diff, Judged: f.Judged, Class: f.Class,
 	}
 	return score, nil
+}
+
+// grade is the grade that a finding gives. A threshold of the scorer decides whether its value passes.
+func (c *Compiled) grade(f *Finding) eval.Grade {
+	switch {
+	case f.state == noScore:
+		return eval.Unscored{Why: f.why}
+	case c.spec.Threshold != nil && f.state != uncheckable:
+		return eval.Graded{Value: f.value, Passed: f.value >= *c.spec.Threshold}
+	default:
+		return eval.Graded{Value: f.value, Passed: f.Passed()}
+	}
 }
 
 // overCandidates scores the chosen candidates: one, or all with the least result.
@@ -324,19 +329,20 @@ func (a *Answer) pick(i int) *Answer {
 	return &one
 }
 
-// OutcomeOf turns the scores of a trial into its outcome. Without a threshold every scorer must
+// EndingOf turns the scores of a trial into its ending. Without a threshold every scorer must
 // pass; with one the weighted mean must reach it and no required scorer may fail.
 // A score that could not be determined makes the trial an error of kind unscored.
-func OutcomeOf(scores []eval.Score, threshold *float64) (eval.Outcome, *eval.Error) {
+func EndingOf(scores []eval.Score, threshold *float64) eval.Ending {
 	all, required := true, true
 	var sum, weight float64
 	for _, s := range scores {
-		if s.Value == nil {
-			return eval.Err, eval.Errorf(eval.KindUnscored, "%s: %s", label(s), s.Unscored)
+		value, scored := s.Value()
+		if !scored {
+			return eval.Errored{Error: eval.Errorf(eval.KindUnscored, "%s: %s", label(s), s.Unscored())}
 		}
-		all = all && s.Passed
-		required = required && (s.Passed || !s.Required)
-		sum += s.Weight * *s.Value
+		all = all && s.Passed()
+		required = required && (s.Passed() || !s.Required)
+		sum += s.Weight * value
 		weight += s.Weight
 	}
 	passed := all
@@ -344,14 +350,10 @@ func OutcomeOf(scores []eval.Score, threshold *float64) (eval.Outcome, *eval.Err
 		// The tolerance keeps 0.1+0.2 from missing 0.3.
 		passed = required && sum/weight >= *threshold-1e-9
 	}
-	return outcomeOf(passed), nil
-}
-
-func outcomeOf(passed bool) eval.Outcome {
 	if passed {
-		return eval.Pass
+		return eval.Passed{}
 	}
-	return eval.Fail
+	return eval.Failed{}
 }
 
 func label(s eval.Score) string {

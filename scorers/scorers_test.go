@@ -53,12 +53,26 @@ func score(t testing.TB, entry string, a *scorers.Answer) eval.Score {
 	return s
 }
 
+// isScored reports whether an answer could be scored.
+func isScored(s eval.Score) bool {
+	_, ok := s.Value()
+	return ok
+}
+
+// valueOf is the value of a score, -1 for none.
+func valueOf(s eval.Score) float64 {
+	if value, ok := s.Value(); ok {
+		return value
+	}
+	return -1
+}
+
 // The outcome of a scorer in one letter: pass, fail, unscored.
 func letter(s eval.Score) string {
 	switch {
-	case s.Value == nil:
+	case !isScored(s):
 		return "u"
-	case s.Passed:
+	case s.Passed():
 		return "p"
 	}
 	return "f"
@@ -190,8 +204,8 @@ func TestCombinedValuesAreLeastOrLargest(t *testing.T) {
 		"- any: [" + unknown + ", " + lev("xbxxx", 9) + "]":          0.2,
 		"- not: {all: [" + lev("Paris", 0) + ", {contains: Pbris}]}": 0.2,
 	} {
-		if got := score(t, entry, answer("Pbris")); got.Value == nil || math.Abs(*got.Value-want) > 1e-9 {
-			t.Errorf("%s: %v, want %v (%s)", entry, got.Value, want, got.Reason)
+		if got := score(t, entry, answer("Pbris")); !isScored(got) || math.Abs(valueOf(got)-want) > 1e-9 {
+			t.Errorf("%s: %v, want %v (%s)", entry, got.Grade, want, got.Reason)
 		}
 	}
 }
@@ -219,7 +233,7 @@ func TestEmptyArgumentsAreProblems(t *testing.T) {
 func TestScoresMakeAnOutcomeByWeightsAndThreshold(t *testing.T) {
 	t.Parallel()
 	s := func(value float64, passed bool, weight float64, required bool) eval.Score {
-		return eval.Score{Scorer: "x", Value: &value, Passed: passed, Weight: weight, Required: required}
+		return eval.Score{Scorer: "x", Grade: eval.Graded{Value: value, Passed: passed}, Weight: weight, Required: required}
 	}
 	half := 0.5
 	for _, test := range []struct {
@@ -231,10 +245,11 @@ func TestScoresMakeAnOutcomeByWeightsAndThreshold(t *testing.T) {
 		{[]eval.Score{s(1, true, 1, false), s(0, false, 1, false)}, &half, eval.Pass},
 		{[]eval.Score{s(1, true, 1, false), s(0, false, 2, false)}, &half, eval.Fail},
 		{[]eval.Score{s(1, true, 9, false), s(0, false, 1, true)}, &half, eval.Fail},
-		{[]eval.Score{s(1, true, 1, false), {Scorer: "y", Unscored: "no idea"}}, &half, eval.Err},
+		{[]eval.Score{s(1, true, 1, false), {Scorer: "y", Grade: eval.Unscored{Why: "no idea"}}}, &half, eval.Err},
 		{[]eval.Score{s(0, false, 0, false)}, &half, eval.Fail},
 	} {
-		if got, _ := scorers.OutcomeOf(test.scores, test.threshold); got != test.want {
+		r := eval.Result{Ending: scorers.EndingOf(test.scores, test.threshold)}
+		if got := r.Outcome(); got != test.want {
 			t.Errorf("%+v: %s, want %s", test.scores, got, test.want)
 		}
 	}
@@ -276,11 +291,11 @@ func TestLevenshteinIsThatOfOtherPrograms(t *testing.T) {
 			continue
 		}
 		got := score(t, fmt.Sprintf("- {levenshtein: {to: %s, normalize: none, max: %d}}", quoted(c.B), c.Distance), answer(c.A))
-		if !got.Passed || math.Abs(*got.Value-c.Similarity) > 1e-12 {
-			t.Errorf("%q %q: %v, want %v", c.A, c.B, *got.Value, c.Similarity)
+		if !got.Passed() || math.Abs(valueOf(got)-c.Similarity) > 1e-12 {
+			t.Errorf("%q %q: %v, want %v", c.A, c.B, valueOf(got), c.Similarity)
 		}
 		if c.Distance > 0 &&
-			score(t, fmt.Sprintf("- {levenshtein: {to: %s, normalize: none, max: %d}}", quoted(c.B), c.Distance-1), answer(c.A)).Passed {
+			score(t, fmt.Sprintf("- {levenshtein: {to: %s, normalize: none, max: %d}}", quoted(c.B), c.Distance-1), answer(c.A)).Passed() {
 			t.Errorf("%q %q: got a pass for a distance below %d, want that distance", c.A, c.B, c.Distance)
 		}
 	}
@@ -296,10 +311,10 @@ func TestCaseFoldIsThatOfPython(t *testing.T) {
 		if c.S == "" || strings.TrimSpace(c.S) == "" {
 			continue
 		}
-		if !score(t, fmt.Sprintf("- {equals: %s, ignoreCase: true}", quoted(c.Casefold)), answer(c.S)).Passed {
+		if !score(t, fmt.Sprintf("- {equals: %s, ignoreCase: true}", quoted(c.Casefold)), answer(c.S)).Passed() {
 			t.Errorf("%q does not equal %q without case, want them equal", c.S, c.Casefold)
 		}
-		if !score(t, fmt.Sprintf("- {equals: %s, normalize: nfkc, ignoreCase: true}", quoted(c.NFKCCasefold)), answer(c.S)).Passed {
+		if !score(t, fmt.Sprintf("- {equals: %s, normalize: nfkc, ignoreCase: true}", quoted(c.NFKCCasefold)), answer(c.S)).Passed() {
 			t.Errorf("%q does not equal %q without case under NFKC, want them equal", c.S, c.NFKCCasefold)
 		}
 	}
@@ -357,8 +372,8 @@ func FuzzScore(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.Value != nil && !(*s.Value >= 0 && *s.Value <= 1) {
-				t.Errorf("%s: value %v, want 0 to 1", s.Scorer, *s.Value)
+			if isScored(s) && !(valueOf(s) >= 0 && valueOf(s) <= 1) {
+				t.Errorf("%s: value %v, want 0 to 1", s.Scorer, valueOf(s))
 			}
 		}
 	})

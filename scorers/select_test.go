@@ -159,7 +159,7 @@ func TestSelectedTextIsEmbedded(t *testing.T) {
 	t.Parallel()
 	a := answer(`{"a": "x"}`)
 	a.Context = &scorers.Context{Vectors: scorers.Vectors{Known: map[string][]float64{"x": {1, 0}, "y": {1, 0}}}}
-	if got := score(t, "- {similar: {to: y, min: 0.9}, select: {jq: .a}}", a); !got.Passed || len(a.Context.Vectors.Wanted) > 0 {
+	if got := score(t, "- {similar: {to: y, min: 0.9}, select: {jq: .a}}", a); !got.Passed() || len(a.Context.Vectors.Wanted) > 0 {
 		t.Errorf("%+v, wanted %q", got, a.Context.Vectors.Wanted)
 	}
 }
@@ -172,10 +172,10 @@ func TestSelectRunsConcurrently(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for range 50 {
-				if got, err := c.Score(answer("```json\n{\"a\": \"x\"}\n```")); !got.Passed || err != nil {
+				if got, err := c.Score(answer("```json\n{\"a\": \"x\"}\n```")); !got.Passed() || err != nil {
 					t.Errorf("got %v, %v, want a pass", got.Reason, err)
 				}
-				if got, err := s.Score(answer("```\n1\n```")); got.Passed || err != nil {
+				if got, err := s.Score(answer("```\n1\n```")); got.Passed() || err != nil {
 					t.Errorf("got %v, %v, want no pass", got.Reason, err)
 				}
 			}
@@ -278,7 +278,7 @@ func FuzzSelect(f *testing.F) {
 	fence := compile(f, "- length: {min: 1}\n  select: [{fence: any}, {regex: '(?s).*'}]")
 	f.Fuzz(func(t *testing.T, text, jq string) {
 		got := saysWhy(t, fence, text)
-		if got.Passed && !strings.Contains(text, "```") && !strings.Contains(text, "~~~") {
+		if got.Passed() && !strings.Contains(text, "```") && !strings.Contains(text, "~~~") {
 			t.Errorf("%q has no fence: got %+v, want no pass", text, got)
 		}
 		if entry := cheapJQ(jq); entry != "" && len(reported(entry, suite.Options{Untrusted: true}, nil)) == 0 {

@@ -211,8 +211,8 @@ func TestListFindsTheItemsOfAnAnswer(t *testing.T) {
 		{"- not: {list: [red]}", "", "f"},
 	})
 	for entry, want := range map[string]float64{set: 0.25, "- list: {items: [red, green, blue], recall: 1}": 1.0 / 3} {
-		if got := score(t, entry, answer("red, black")); *got.Value < want-1e-9 || *got.Value > want+1e-9 {
-			t.Errorf("%s: %v, want %v", entry, *got.Value, want)
+		if got := score(t, entry, answer("red, black")); valueOf(got) < want-1e-9 || valueOf(got) > want+1e-9 {
+			t.Errorf("%s: %v, want %v", entry, valueOf(got), want)
 		}
 	}
 }
@@ -253,9 +253,9 @@ func TestXMLIsWellFormedAndHasRequiredParts(t *testing.T) {
 		{"- xml: wellFormed", mega("<"), "f"},
 		{"- not: {xml: wellFormed}", "", "f"},
 	})
-	if got := score(t, some, answer("<order><id/><items><item/></items></order>")); *got.Value < 0.66 || *got.Value > 0.67 ||
+	if got := score(t, some, answer("<order><id/><items><item/></items></order>")); valueOf(got) < 0.66 || valueOf(got) > 0.67 ||
 		got.Reason != "the XML has no order/@no" {
-		t.Errorf("%v %s, want 2/3, and the XML has no order/@no", *got.Value, got.Reason)
+		t.Errorf("%v %s, want 2/3, and the XML has no order/@no", valueOf(got), got.Reason)
 	}
 }
 

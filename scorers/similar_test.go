@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -74,12 +73,12 @@ func TestSimilarComparesVectorsWithTheReference(t *testing.T) {
 	} {
 		a := answer(test.answer)
 		a.Context = &scorers.Context{}
-		if first := score(t, entry, a); first.Passed || !slices.Contains(a.Context.Vectors.Wanted, test.answer) {
+		if first := score(t, entry, a); first.Passed() || !slices.Contains(a.Context.Vectors.Wanted, test.answer) {
 			t.Errorf("%s: got %+v and the texts %q, want no pass and %q among them", entry, first, a.Context.Vectors.Wanted, test.answer)
 		}
 		a.Context = &scorers.Context{Vectors: scorers.Vectors{Known: known}}
 		got := score(t, entry, a)
-		if len(a.Context.Vectors.Wanted) > 0 || got.Passed != test.passed || !strings.Contains(got.Reason, test.reason) {
+		if len(a.Context.Vectors.Wanted) > 0 || got.Passed() != test.passed || !strings.Contains(got.Reason, test.reason) {
 			t.Errorf("%s: %+v, wanted %v", entry, got, a.Context.Vectors.Wanted)
 		}
 		if value := valueOf(got); math.Abs(value-test.value) > 1e-9 {
@@ -88,19 +87,11 @@ func TestSimilarComparesVectorsWithTheReference(t *testing.T) {
 	}
 }
 
-// valueOf is the value of a score, -1 for none.
-func valueOf(s eval.Score) float64 {
-	if s.Value == nil {
-		return -1
-	}
-	return *s.Value
-}
-
 func TestSimilarEmbedsNothingWithoutText(t *testing.T) {
 	t.Parallel()
 	empty := answer("")
 	empty.Context = &scorers.Context{}
-	if got := score(t, "- similar: {to: east, min: 0.5}", empty); got.Passed || got.Value == nil || len(empty.Context.Vectors.Wanted) > 0 {
+	if got := score(t, "- similar: {to: east, min: 0.5}", empty); got.Passed() || !isScored(got) || len(empty.Context.Vectors.Wanted) > 0 {
 		t.Errorf("%+v, want the value of no pass, and nothing to embed", got)
 	}
 }
@@ -130,7 +121,7 @@ func TestStreamScorersReadTimeAndChunks(t *testing.T) {
 		{"- chunks: 3", streamed(1, 4, "x"), false, true},
 		{"- chunks: {min: 2}", answer("x"), false, false},
 	} {
-		if got := score(t, test.entry, test.a); got.Passed != test.passed || (got.Value != nil) != test.scored {
+		if got := score(t, test.entry, test.a); got.Passed() != test.passed || isScored(got) != test.scored {
 			t.Errorf("%s: %+v, want passed %t, with a value: %t", test.entry, got, test.passed, test.scored)
 		}
 	}

@@ -180,7 +180,7 @@ func TestOnlySnapshotsAreLookedAt(t *testing.T) {
 	}
 	for c := range s.Cases() {
 		for _, spec := range c.Scorers[1:] {
-			if got, err := scorers.Builtin().Only("snapshot").Compile(spec).Score(answer("x")); err != nil || got.Unscored != "not looked at" {
+			if got, err := scorers.Builtin().Only("snapshot").Compile(spec).Score(answer("x")); err != nil || got.Unscored() != "not looked at" {
 				t.Errorf("%s: %+v %v, want not looked at", spec.Kind, got, err)
 			}
 		}

@@ -36,7 +36,7 @@ func TestReasonsNameForms(t *testing.T) {
 		{"- json: {equals: {a: " + composed + "}}", `{"a": "` + apart + `"}`, "(equal after NFC normalization: \u00e9 is"},
 	} {
 		s := score(t, test.entry, answer(test.answer))
-		if s.Passed || !strings.Contains(s.Reason, test.want) {
+		if s.Passed() || !strings.Contains(s.Reason, test.want) {
 			t.Errorf("%s on %q:\n got %s\nwant %s", test.entry, test.answer, s.Reason, test.want)
 		}
 	}
@@ -50,7 +50,7 @@ func TestReasonsNameForms(t *testing.T) {
 		{"- {equals: x}", mega("é")},
 		{"- {contains: x, normalize: none}", mega("\u0301")},
 	} {
-		if s := score(t, test.entry, answer(test.answer)); s.Passed || strings.Contains(s.Reason, "normalization") {
+		if s := score(t, test.entry, answer(test.answer)); s.Passed() || strings.Contains(s.Reason, "normalization") {
 			t.Errorf("%s on %.20q: %s, want no pass, and no word of normalization", test.entry, test.answer, s.Reason)
 		}
 	}

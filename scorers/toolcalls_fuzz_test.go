@@ -40,7 +40,7 @@ func FuzzToolCalls(f *testing.F) {
 		a := &scorers.Answer{Response: &eval.Response{Candidates: []eval.Candidate{c}}}
 		passed := map[string]bool{}
 		for rule, scorer := range passes {
-			passed[rule] = onOneLine(t, scorer, a).Passed
+			passed[rule] = onOneLine(t, scorer, a).Passed()
 		}
 		for _, scorer := range others {
 			onOneLine(t, scorer, a)

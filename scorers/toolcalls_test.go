@@ -378,7 +378,7 @@ func TestToolCallsTakesTemplates(t *testing.T) {
 	for c := range s.Cases() {
 		compiled := scorers.Builtin().Compile(c.Scorers[0])
 		got, err := compiled.Score(calling(`get_order {"id":"4711","deep":{"l":["no. 4711"]}}`))
-		if err != nil || !got.Passed {
+		if err != nil || !got.Passed() {
 			t.Errorf("%v (%v), want a pass", got.Reason, err)
 		}
 	}

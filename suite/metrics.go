@@ -25,8 +25,8 @@ func (m *DerivedMetric) Text() string { return m.program.Text() }
 func (m *DerivedMetric) Of(scores []eval.Score) (value float64, ok bool, err error) {
 	named := map[string]any{}
 	for _, s := range scores {
-		if s.Name != "" && s.Value != nil {
-			named[s.Name] = *s.Value
+		if number, scored := s.Value(); scored && s.Name != "" {
+			named[s.Name] = number
 		}
 	}
 	if m.lacks(named) {

@@ -12,8 +12,10 @@ import (
 
 func TestDerivedMetricsAreComputedFromScores(t *testing.T) {
 	t.Parallel()
-	score := func(name string, value float64) eval.Score { return eval.Score{Name: name, Value: &value} }
-	p, r, untold := score("precision", 0.5), score("recall", 1), eval.Score{Name: "recall", Unscored: "no idea"}
+	score := func(name string, value float64) eval.Score {
+		return eval.Score{Name: name, Grade: eval.Graded{Value: value}}
+	}
+	p, r, untold := score("precision", 0.5), score("recall", 1), eval.Score{Name: "recall", Grade: eval.Unscored{Why: "no idea"}}
 	const f1 = "2*precision*recall/(precision+recall)"
 	for _, c := range []struct {
 		text   string
@@ -87,7 +89,7 @@ func TestDerivedFromTemplatesIsKnownWhenJudged(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := 1.0
-	if got, ok, err := s.Derived()[0].Of([]eval.Score{{Name: "tone", Value: &one}}); got != 0.5 || !ok || err != nil {
+	if got, ok, err := s.Derived()[0].Of([]eval.Score{{Name: "tone", Grade: eval.Graded{Value: one}}}); got != 0.5 || !ok || err != nil {
 		t.Errorf("%v %v %v, want 0.5", got, ok, err)
 	}
 	if _, ok, err := s.Derived()[0].Of(nil); ok || err != nil {

@@ -166,11 +166,11 @@ func checkEndpoints(t *testing.T, report string, rows []endpointFault) {
 	for _, r := range doc.Trials {
 		i, _ := strconv.Atoi(strings.TrimPrefix(r.Target, "t"))
 		switch row := rows[i]; {
-		case row.kind == "" && r.Outcome == eval.Pass:
+		case row.kind == "" && r.Outcome() == eval.Pass:
 		case row.kind == "":
-			t.Errorf("%s: got %s (%v), want pass", row.name, r.Outcome, r.Error)
-		case r.Outcome != eval.Err || r.Error.Kind != row.kind:
-			t.Errorf("%s: got %s (%v), want an error of kind %s", row.name, r.Outcome, r.Error, row.kind)
+			t.Errorf("%s: got %s (%v), want pass", row.name, r.Outcome(), r.Err())
+		case r.Outcome() != eval.Err || r.Err().Kind != row.kind:
+			t.Errorf("%s: got %s (%v), want an error of kind %s", row.name, r.Outcome(), r.Err(), row.kind)
 		}
 	}
 }

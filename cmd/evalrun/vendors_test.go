@@ -90,13 +90,13 @@ func checkReplies(t *testing.T, all []replies.Reply, report string) {
 		}
 		seen++
 		var failure error
-		if result.Error != nil {
-			failure = result.Error
+		if result.Err() != nil {
+			failure = result.Err()
 		}
 		if result.Response != nil && result.Usage.Source == eval.UsageService {
 			result.Response.Usage = result.Usage
 		}
-		if result.Error != nil && result.Error.Kind == eval.KindNoCandidates && all[i].Expect.TextLength == 0 {
+		if result.Err() != nil && result.Err().Kind == eval.KindNoCandidates && all[i].Expect.TextLength == 0 {
 			continue // an answer that is still to come is none
 		}
 		all[i].Check(t, result.Response, failure)

@@ -25,11 +25,11 @@ func letters(text, arm string) (out []*eval.Result) {
 			Trial: eval.Trial{
 				N: i, ID: fmt.Sprintf("%016x", i), CaseID: fmt.Sprint("id ", i), Suite: "s", Case: fmt.Sprint("c", i), Arm: arm, Repeat: 1,
 			},
-			Outcome: kinds[letter], Response: testrun.Answered("x", "STOP"), Timing: &eval.Timing{LatencyMs: 100, Attempts: 1},
+			Ending: testrun.Ending(kinds[letter]), Response: testrun.Answered("x", "STOP"), Timing: &eval.Timing{LatencyMs: 100, Attempts: 1},
 			Usage: &eval.Usage{PromptTokens: 4, OutputTokens: 3, TotalTokens: 7},
 		}
-		if r.Outcome == eval.Skip {
-			r.Response, r.SkipReason = nil, "the budget is spent"
+		if r.Outcome() == eval.Skip {
+			r.Ending, r.Response = eval.Skipped{Reason: "the budget is spent"}, nil
 		}
 		out = append(out, r)
 	}

@@ -197,7 +197,7 @@ func bareTrial(ctx context.Context, client *http.Client, url string, request *ev
 		return err
 	}
 	for _, c := range checks {
-		if score, err := c.Score(&scorers.Answer{Response: answer, Usage: eval.Usage{OutputTokens: 8}}); err != nil || !score.Passed {
+		if score, err := c.Score(&scorers.Answer{Response: answer, Usage: eval.Usage{OutputTokens: 8}}); err != nil || !score.Passed() {
 			return fmt.Errorf("%v %v", score, err)
 		}
 	}

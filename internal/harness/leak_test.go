@@ -182,7 +182,7 @@ func (l *leakWatch) Done(r *eval.Result, _ eval.Spent) {
 		l.signals <- os.Interrupt
 		l.signals <- os.Interrupt
 	}
-	if r.Outcome == eval.Skip && l.abandon > 0 && l.results >= l.abandon {
+	if r.Outcome() == eval.Skip && l.abandon > 0 && l.results >= l.abandon {
 		l.seen["skip"]++
 		return
 	}
@@ -192,19 +192,19 @@ func (l *leakWatch) Done(r *eval.Result, _ eval.Spent) {
 		return
 	}
 	fault := leakFaultOf(i, j)
-	if r.Outcome == eval.Pass && fault.name == "good" {
+	if r.Outcome() == eval.Pass && fault.name == "good" {
 		l.seen["good pass"]++
 		return
 	}
-	if r.Outcome == eval.Err && l.abandon > 0 && strings.HasPrefix(r.Error.Message, "abandoned") {
+	if r.Outcome() == eval.Err && l.abandon > 0 && strings.HasPrefix(r.Err().Message, "abandoned") {
 		l.seen["abandoned"]++
 		return
 	}
-	if r.Outcome != eval.Err || r.Error.Kind != eval.KindTimeout && !slices.Contains(fault.kinds, r.Error.Kind) {
-		l.t.Errorf("%s of %s: %s %v, want an error of the kind of its fault", fault.name, r.Arm, r.Outcome, r.Error)
+	if r.Outcome() != eval.Err || r.Err().Kind != eval.KindTimeout && !slices.Contains(fault.kinds, r.Err().Kind) {
+		l.t.Errorf("%s of %s: %s %v, want an error of the kind of its fault", fault.name, r.Arm, r.Outcome(), r.Err())
 		return
 	}
-	l.seen[fault.name+" "+string(r.Error.Kind)]++
+	l.seen[fault.name+" "+string(r.Err().Kind)]++
 }
 
 // leakSession connects as a command does. It retries requests for models, since they must be there.

@@ -42,7 +42,7 @@ func (s *site) trialsOfRun(name string) (out []string) {
 		if err != nil {
 			s.Fatal(err)
 		}
-		out = append(out, fmt.Sprintf("%d %s %s %s #%d %s %q", r.N, r.ID, r.Case, r.Arm, r.Repeat, r.Outcome, r.Response.Text()))
+		out = append(out, fmt.Sprintf("%d %s %s %s #%d %s %q", r.N, r.ID, r.Case, r.Arm, r.Repeat, r.Outcome(), r.Response.Text()))
 	}
 	return out
 }

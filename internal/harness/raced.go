@@ -8,7 +8,7 @@ import (
 // deferUnsent keeps a result for the end of a race on recorded answers, and reports whether it did. The arm of such a
 // result had left the race by earlier scores, and is in it by the current ones.
 func (c *consumer) deferUnsent(r *eval.Result) bool {
-	if c.early == nil || r.Outcome != eval.Skip || r.SkipReason != journal.SkipRace || c.early.Left(&r.Trial) {
+	if c.early == nil || r.Outcome() != eval.Skip || r.SkipReason() != journal.SkipRace || c.early.Left(&r.Trial) {
 		return false
 	}
 	c.unsent = append(c.unsent, *r)
@@ -22,7 +22,7 @@ func (c *consumer) writeDeferred(r *eval.Result, progress Progress) {
 		return
 	}
 	if !c.early.Left(&r.Trial) {
-		r.SkipReason = "not run: the arm had left the race, and by the current scores it has not"
+		r.Ending = eval.Skipped{Reason: "not run: the arm had left the race, and by the current scores it has not"}
 	}
 	if c.broken = c.append(r); c.broken == nil {
 		c.done(r, progress)

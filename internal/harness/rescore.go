@@ -153,7 +153,7 @@ func (o *rescoredRun) known(t *runner.Planned) (runner.EarlierTrial, bool) { ret
 // is a skip.
 func (o *rescoredRun) answer(t *runner.Planned) runner.EarlierTrial {
 	never := func(why string) runner.EarlierTrial {
-		return runner.FinalResult{Result: &eval.Result{Outcome: eval.Skip, SkipReason: why, Scores: []eval.Score{}}}
+		return runner.FinalResult{Result: &eval.Result{Ending: eval.Skipped{Reason: why}, Scores: []eval.Score{}}}
 	}
 	place, ok := selection.FindTrial(o.doc, &t.Trial)
 	if !ok {
@@ -163,11 +163,11 @@ func (o *rescoredRun) answer(t *runner.Planned) runner.EarlierTrial {
 	switch {
 	case err != nil:
 		return never("its answer in " + o.doc.Run.ID + " cannot be read")
-	case r.Outcome == eval.Skip && r.SkipReason == journal.SkipEarly: // whose reason would say that the trial is not needed
+	case r.Outcome() == eval.Skip && r.SkipReason() == journal.SkipEarly: // whose reason would say that the trial is not needed
 		return never("not run: the verdict was known")
-	case r.Outcome == eval.Skip:
-		return never(r.SkipReason)
-	case r.Response != nil && (r.Error == nil || r.Error.Kind != eval.KindNoCandidates):
+	case r.Outcome() == eval.Skip:
+		return never(r.SkipReason())
+	case r.Response != nil && (r.Err() == nil || r.Err().Kind != eval.KindNoCandidates):
 		r.Workspace = o.workspace(r)
 		return runner.AnsweredTrial{Result: r}
 	}

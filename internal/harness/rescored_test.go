@@ -131,8 +131,8 @@ func TestRescoreKeepsErrorsWithoutAnAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Case == "three" && (r.Error == nil || r.Error.Kind != eval.KindStatus || !strings.Contains(r.Error.Message, "bad b3")) {
-			t.Errorf("three has the error %v, want the one of the run", r.Error)
+		if r.Case == "three" && (r.Err() == nil || r.Err().Kind != eval.KindStatus || !strings.Contains(r.Err().Message, "bad b3")) {
+			t.Errorf("three has the error %v, want the one of the run", r.Err())
 		}
 	}
 }

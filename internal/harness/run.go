@@ -248,7 +248,7 @@ func (a *admission) Enter(ctx context.Context, stop <-chan struct{}) (calling co
 
 // done counts a result that was written down.
 func (c *consumer) done(r *eval.Result, progress Progress) {
-	c.end.Counts.Add(r.Outcome)
+	c.end.Counts.Add(r.Outcome())
 	progress.Done(r, c.session.limiter.Spent())
 	c.decide(r)
 }
@@ -317,7 +317,7 @@ func (c *consumer) kept(err error) {
 // decide stops the run when further calls are pointless.
 func (c *consumer) decide(r *eval.Result) {
 	s := c.session
-	switch r.Outcome {
+	switch r.Outcome() {
 	case eval.Skip:
 		if r.OverBudget != "" {
 			c.halt(eval.EndBudget, r.OverBudget)
@@ -330,7 +330,7 @@ func (c *consumer) decide(r *eval.Result) {
 		if r.OverBudget != "" { // the error also names a call of the trial
 			c.halt(eval.EndBudget, r.OverBudget)
 		}
-		if e := cmp.Or(r.Trouble, r.Error); !s.closes(c.applicationOf(r), e) {
+		if e := cmp.Or(r.Trouble, r.Err()); !s.closes(c.applicationOf(r), e) {
 			c.decideOnError(c.applicationOf(r), e)
 		}
 	}

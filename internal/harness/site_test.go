@@ -212,7 +212,7 @@ func (s *site) outcomes(name string) map[string]eval.Outcome {
 		if out[key] != "" {
 			s.Errorf("%s has %s twice", name, key)
 		}
-		out[key] = r.Outcome
+		out[key] = r.Outcome()
 	}
 	return out
 }

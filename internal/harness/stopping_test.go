@@ -19,7 +19,7 @@ func stopped(target string, only bool, e, trouble *eval.Error) string {
 		c.targets = append(c.targets, eval.RunTarget{Suite: "s", Name: "model", Model: "m"},
 			eval.RunTarget{Suite: "s", Name: "other", App: "echo"})
 	}
-	c.decide(&eval.Result{Trial: eval.Trial{Suite: "s", Target: target}, Outcome: eval.Err, Error: e, Trouble: trouble})
+	c.decide(&eval.Result{Trial: eval.Trial{Suite: "s", Target: target}, Ending: eval.Errored{Error: e}, Trouble: trouble})
 	return s.stop.Reason()
 }
 

@@ -157,7 +157,7 @@ func (todo *Todo) settled(k trialSoFar) bool {
 
 // isUnscored reports whether a scorer had no verdict, for whatever reason: another service refused its key, say.
 func isUnscored(t *eval.Result) bool {
-	return slices.ContainsFunc(t.Scores, func(s eval.Score) bool { return s.Unscored != "" })
+	return slices.ContainsFunc(t.Scores, func(s eval.Score) bool { return s.Unscored() != "" })
 }
 
 // answer returns the answer of a recorded trial, which only has to be judged again, or the answered calls of a trial that
@@ -168,8 +168,8 @@ func (todo *Todo) answer(k trialSoFar) (result *eval.Result, turns []eval.Answer
 	}
 	t, err := todo.doc.Trial(k.place)
 	switch {
-	case err != nil || t.Error == nil: // what cannot be read is sent again
-	case t.Response != nil && (t.Error.Kind.IsUnscored() || isUnscored(t)):
+	case err != nil || t.Err() == nil: // what cannot be read is sent again
+	case t.Response != nil && (t.Err().Kind.IsUnscored() || isUnscored(t)):
 		return t, nil
 	default:
 		return nil, t.Calls

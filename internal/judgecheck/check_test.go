@@ -19,13 +19,14 @@ import (
 // ruled is an answer that judges have judged: each says pass, fail, or a choice, by the name of its scorer.
 func ruled(caseName string, repeat int, said map[string]string) *eval.Result {
 	r := &eval.Result{
-		Trial:   eval.Trial{ID: fmt.Sprintf("%s-%d", caseName, repeat), Suite: "s", Case: caseName, Arm: "t/p", Repeat: repeat},
-		Outcome: eval.Pass, Scores: []eval.Score{{Scorer: "contains", Passed: true}},
+		Trial:  eval.Trial{ID: fmt.Sprintf("%s-%d", caseName, repeat), Suite: "s", Case: caseName, Arm: "t/p", Repeat: repeat},
+		Ending: eval.Passed{}, Scores: []eval.Score{{Scorer: "contains", Grade: eval.Graded{Value: 1, Passed: true}}},
 	}
 	for _, name := range []string{"tone", "facts"} {
 		if word, ok := said[name]; ok {
 			r.Scores = append(r.Scores, eval.Score{
-				Scorer: "judge", Name: name, Passed: word == passWord, Judged: &eval.Judged{Judge: "judge of " + name, Choice: word},
+				Scorer: "judge", Name: name, Grade: eval.Graded{Passed: word == passWord},
+				Judged: &eval.Judged{Judge: "judge of " + name, Choice: word},
 			})
 		}
 	}
@@ -192,7 +193,7 @@ func TestCheckMeasuresEachJudgeAlone(t *testing.T) {
 	t.Parallel()
 	both := map[string]string{"tone": passWord, "facts": "same"}
 	failed := ruled("lost", 1, nil)
-	failed.Outcome = eval.Err
+	failed.Ending = eval.Errored{}
 	d := runOf(t, ruled("one", 1, both), ruled("two", 1, both), ruled("three", 1, both), failed)
 	want := []string{"facts 1/1", "tone 1/2"}
 	csv := "case,scorer,label,remark\none,facts,same,\none,tone,pass,mine\ntwo,tone,fail,\nthree,tone,,later\nlost,tone,fail,\n"
@@ -258,7 +259,7 @@ func TestCheckReportsEveryLabelThatFitsNothing(t *testing.T) {
 func TestCheckOfNothingIsBadInput(t *testing.T) {
 	t.Parallel()
 	lost := tone("lost", passWord)
-	lost.Scores, lost.Outcome = nil, eval.Err
+	lost.Scores, lost.Ending = nil, eval.Errored{}
 	judged, plain := runOf(t, tone("one", passWord), lost), runOf(t, ruled("one", 1, nil))
 	one := labelsFile(t, "l.csv", "case,label\none,pass\n")
 	for _, test := range []struct {

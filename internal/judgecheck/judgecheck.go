@@ -240,7 +240,7 @@ func (c *labelCheck) take(l *label, r *eval.Result, s *eval.Score) {
 		c.problem(l, "`%s` is not a choice of `%s`: %s", l.Label, k.scorer, strings.Join(own, ", "))
 		return
 	}
-	c.pair(k, labelled{r.Case, word, said(choice, s.Judged.Choice, s.Passed)}, choice)
+	c.pair(k, labelled{r.Case, word, said(choice, s.Judged.Choice, s.Passed())}, choice)
 	for _, vote := range s.Judged.Panel {
 		k.judge, k.panel = vote.Judge, false
 		c.pair(k, labelled{r.Case, word, said(choice, vote.Choice, vote.Passed)}, choice)

@@ -216,7 +216,7 @@ func (l *label) choose(r *eval.Result) (score *eval.Score, problem string) {
 			"the answer to case `%s` has scores of several judges: name one by `scorer`: %s", l.Case,
 			strings.Join(names, ", "),
 		)
-	case score != nil || r.Outcome == eval.Err || r.Outcome == eval.Skip:
+	case score != nil || r.Outcome() == eval.Err || r.Outcome() == eval.Skip:
 		return score, ""
 	case l.Scorer != "":
 		return nil, fmt.Sprintf("case `%s` has no judge's score named `%s`", l.Case, l.Scorer)

@@ -104,8 +104,8 @@ func ranHere(t *testing.T, in rundir.Dir, end eval.EndReason) *journal.Document 
 	}
 	for i, name := range []string{"france", "spain"} {
 		r := &eval.Result{
-			Trial:   eval.Trial{N: i, ID: name, CaseID: "id-" + name, Suite: "s", Case: name, Arm: "t/p", Target: "t", Prompt: "p", Repeat: 1},
-			Outcome: eval.Pass, Scores: []eval.Score{},
+			Trial:  eval.Trial{N: i, ID: name, CaseID: "id-" + name, Suite: "s", Case: name, Arm: "t/p", Target: "t", Prompt: "p", Repeat: 1},
+			Ending: eval.Passed{}, Scores: []eval.Score{},
 			Response: &eval.Response{Candidates: []eval.Candidate{{Text: "secret-" + name, FinishReason: "STOP"}}},
 		}
 		if err := w.Append(r); err != nil {

@@ -20,14 +20,14 @@ func trial(n int, name, arm string, repeat int, outcome eval.Outcome) *eval.Resu
 		Trial: eval.Trial{
 			N: n, ID: fmt.Sprintf("%016x", n), CaseID: "id of " + name, Suite: "s", Case: name, Arm: arm, Repeat: repeat,
 		},
-		Outcome: outcome, Timing: &eval.Timing{LatencyMs: 100},
+		Ending: testrun.Ending(outcome), Timing: &eval.Timing{LatencyMs: 100},
 		Usage: &eval.Usage{PromptTokens: 4, OutputTokens: 3, TotalTokens: 7, Source: eval.UsageService},
 	}
 	switch outcome {
 	case eval.Err:
-		r.Error = eval.Errorf(eval.KindStatus, "no")
+		r.Ending = eval.Errored{Error: eval.Errorf(eval.KindStatus, "no")}
 	case eval.Skip:
-		r.SkipReason = "budget"
+		r.Ending = eval.Skipped{Reason: "budget"}
 	default:
 		r.Response = testrun.Answered("x", "STOP")
 	}

@@ -59,7 +59,7 @@ func (c *cutter) result(r *eval.Result) {
 	for i := range r.Scores {
 		c.score(&r.Scores[i])
 	}
-	c.failure(r.Error)
+	c.failure(r.Err())
 	for name, value := range r.Vars {
 		c.shorten(&value)
 		r.Vars[name] = value

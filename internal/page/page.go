@@ -157,10 +157,10 @@ func roomForPasses(d *journal.Document) passes {
 
 // leaves reports whether the page has no room for a trial. It counts the trial.
 func (p *passes) leaves(r *eval.Result) bool {
-	if r.Outcome == eval.Pass {
+	if r.Outcome() == eval.Pass {
 		*p--
 	}
-	return r.Outcome == eval.Pass && *p < 0
+	return r.Outcome() == eval.Pass && *p < 0
 }
 
 func (h *report) trials() error {

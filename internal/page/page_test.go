@@ -180,7 +180,7 @@ func everywhere(text string) []*eval.Result {
 	endpoint := &eval.Result{
 		TraceID: text, Workspace: text,
 		Trial:    eval.Trial{ID: "x", Suite: text, Case: text, Arm: text, Tags: []string{text}},
-		Outcome:  eval.Fail,
+		Ending:   eval.Failed{},
 		Response: answer,
 		Request: &eval.Request{
 			Contents: []eval.Content{{Role: text, Parts: []eval.Part{
@@ -196,7 +196,7 @@ func everywhere(text string) []*eval.Result {
 			},
 		},
 		Scores: []eval.Score{{
-			Scorer: text, Value: new(0.0), Reason: text, Diff: text,
+			Scorer: text, Grade: eval.Graded{}, Reason: text, Diff: text,
 			Judged: &eval.Judged{Judge: text, Choice: text, Rulings: []eval.Ruling{{Choice: text, Reason: text}}},
 		}},
 		Calls:   []eval.AnsweredCall{{Response: *answer, Results: results}, {Response: *answer}},
@@ -226,7 +226,7 @@ func picture(t *testing.T, options *option.Options, img eval.Image, data []byte)
 	for n := range 2 {
 		trials = append(trials, &eval.Result{
 			Trial:   eval.Trial{N: n, ID: fmt.Sprint(n), Suite: "s", Case: "c", Arm: "a/b"},
-			Outcome: eval.Pass,
+			Ending:  eval.Passed{},
 			Request: &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{eval.ImagePart{Image: &img}}}}},
 		})
 	}
@@ -279,8 +279,8 @@ func compared(t testing.TB) *journal.Document {
 	var all []*eval.Result
 	for n, name := range []string{"always", "broke", "fresh"} {
 		all = append(all, &eval.Result{
-			Trial:   eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), Suite: "s", Case: name, Arm: "x/p", Repeat: 1},
-			Outcome: eval.Fail, Response: testrun.Answered("no", "STOP"),
+			Trial:  eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), Suite: "s", Case: name, Arm: "x/p", Repeat: 1},
+			Ending: eval.Failed{}, Response: testrun.Answered("no", "STOP"),
 		})
 	}
 	d := testrun.Record(t, &eval.Run{ID: "r", Suites: []eval.RunSuite{{Name: "s"}}}, &eval.End{Reason: eval.EndCompleted}, all...)

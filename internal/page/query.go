@@ -18,7 +18,11 @@ func (c *columns) numbers(t *tables, r *eval.Result) {
 	}
 	for i := range r.Scores {
 		s := &r.Scores[i]
-		add("score."+cmp.Or(s.Name, s.Scorer), s.Value)
+		var number *float64
+		if value, ok := s.Value(); ok {
+			number = &value
+		}
+		add("score."+cmp.Or(s.Name, s.Scorer), number)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
 		add("metric."+name, new(r.Metrics[name]))

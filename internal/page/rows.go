@@ -127,7 +127,7 @@ func (c *columns) add(t *tables, r *eval.Result, of surroundings) {
 	c.last = r.Case
 	c.Case = append(c.Case, name)
 	c.Repeat = append(c.Repeat, r.Repeat)
-	c.Outcome = append(c.Outcome, t.Outcome.number(string(r.Outcome)))
+	c.Outcome = append(c.Outcome, t.Outcome.number(string(r.Outcome())))
 	c.Suite = append(c.Suite, t.Suite.number(r.Suite))
 	c.Arm = append(c.Arm, t.Arm.number(r.Arm))
 	c.Tag = append(c.Tag, t.Tag.number(r.Tags...))
@@ -190,10 +190,10 @@ func (c *columns) cost(r *eval.Result, prices *pricing.PriceList) {
 }
 
 func errorKind(r *eval.Result) []string {
-	if r.Error == nil {
+	if r.Err() == nil {
 		return nil
 	}
-	return []string{string(r.Error.Kind)}
+	return []string{string(r.Err().Kind)}
 }
 
 // surroundings has what trials need from the run.
@@ -225,7 +225,8 @@ func notes(r *eval.Result, of surroundings) (out []string) {
 func troubled(r *eval.Result) []string {
 	var out []string
 	for _, s := range r.Scores {
-		if name := trialtext.ScoreName(s); (!s.Passed || s.Value == nil) && !slices.Contains(out, name) {
+		_, scored := s.Value()
+		if name := trialtext.ScoreName(s); (!scored || !s.Passed()) && !slices.Contains(out, name) {
 			out = append(out, name)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 // scored is a trial with scores: nil is one that could not be judged.
 func scored(n int, scores ...eval.Score) *eval.Result {
 	return &eval.Result{
-		Trial:   eval.Trial{N: n, ID: fmt.Sprint(n), Suite: "s", Case: fmt.Sprint(n), Arm: "t/p", Repeat: 1},
-		Outcome: eval.Pass, Response: testrun.Answered("x", "STOP"), Scores: scores,
+		Trial:  eval.Trial{N: n, ID: fmt.Sprint(n), Suite: "s", Case: fmt.Sprint(n), Arm: "t/p", Repeat: 1},
+		Ending: eval.Passed{}, Response: testrun.Answered("x", "STOP"), Scores: scores,
 	}
 }
 

@@ -82,8 +82,8 @@ func (g *growing) put(n int) {
 	g.t.Helper()
 	tag := fmt.Sprintf("tag %d", n%3)
 	r := eval.Result{
-		Trial:   eval.Trial{N: n, ID: fmt.Sprint(n), Suite: "s", Case: fmt.Sprint(n), Arm: "a", Tags: []string{tag}},
-		Outcome: eval.Pass,
+		Trial:  eval.Trial{N: n, ID: fmt.Sprint(n), Suite: "s", Case: fmt.Sprint(n), Arm: "a", Tags: []string{tag}},
+		Ending: eval.Passed{},
 	}
 	if err := g.w.Append(&r); err != nil {
 		g.t.Fatal(err)

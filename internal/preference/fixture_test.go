@@ -163,12 +163,12 @@ func trial(n int, arm string, at, repeat int, text string) *eval.Result {
 			N: n, ID: fmt.Sprintf("%016x", n), CaseID: fmt.Sprint("id ", at), Suite: "s", Case: fmt.Sprintf("c%02d", at), Arm: arm,
 			Repeat: repeat, VarsHash: fmt.Sprint("v ", at), RequestHash: fmt.Sprint("r ", at),
 		},
-		Outcome:  eval.Pass,
+		Ending:   eval.Passed{},
 		Request:  &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{eval.TextPart{Text: fmt.Sprint("question ", at)}}}}},
 		Response: testrun.Answered(text, "STOP"), Timing: &eval.Timing{LatencyMs: 100, Attempts: 1},
 	}
 	if text == "" {
-		r.Outcome, r.Response, r.Error = eval.Err, nil, eval.Errorf(eval.KindStatus, "no")
+		r.Ending, r.Response = eval.Errored{Error: eval.Errorf(eval.KindStatus, "no")}, nil
 	}
 	return r
 }

@@ -47,12 +47,12 @@ func trials(letters string) (out []*eval.Result) {
 			Trial: eval.Trial{
 				N: i, ID: fmt.Sprintf("%016x", i), CaseID: fmt.Sprint("id ", i), Suite: "s", Case: fmt.Sprint("case ", i), Arm: "t/p", Repeat: 1,
 			},
-			Outcome: map[rune]eval.Outcome{'p': eval.Pass, 'f': eval.Fail}[letter],
+			Ending: testrun.Ending(map[rune]eval.Outcome{'p': eval.Pass, 'f': eval.Fail}[letter]),
 			Request: &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{
 				eval.TextPart{Text: fmt.Sprint("canaryprompt ", i)},
 			}}}},
 			Scores: []eval.Score{
-				{Scorer: "contains", Name: "right", Value: new(0.0), Weight: 1, Reason: `the answer does not contain "x": "canaryanswer"`},
+				{Scorer: "contains", Name: "right", Grade: eval.Graded{}, Weight: 1, Reason: `the answer does not contain "x": "canaryanswer"`},
 			},
 			Response: testrun.Answered(fmt.Sprint("canaryanswer ", i), "STOP"), Timing: &eval.Timing{LatencyMs: 100, Attempts: 1},
 			Usage: &eval.Usage{PromptTokens: 4, OutputTokens: 3, TotalTokens: 7},

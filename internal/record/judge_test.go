@@ -16,7 +16,7 @@ func TestJudgementsAreRecorded(t *testing.T) {
 	s, err := Open(dir)
 	expect.OK(t, err)
 	r := result("c", "x/p", 1, "an answer")
-	r.Error = eval.Errorf(eval.KindUnscored, "one of three")
+	r.Ending = eval.Errored{Error: eval.Errorf(eval.KindUnscored, "one of three")}
 	r.Judgements = []eval.Judgement{
 		{ID: "fine", Reply: "{}", FinishReason: "STOP", Usage: &eval.Usage{TotalTokens: 7}, Attempts: 3, LatencyMs: 9},
 		{ID: "blocked", BlockReason: "SAFETY", Cached: true},

@@ -232,7 +232,7 @@ func vectorKey(model, text string) string {
 // Put records the answer of a trial. It replaces an earlier one of the same arm and repeat. It ignores a
 // trial without an answer.
 func (s *Recordings) Put(r *eval.Result) {
-	if r.Response == nil || r.Error != nil && r.Error.Kind != eval.KindUnscored && r.Error.Kind != eval.KindScorer {
+	if r.Response == nil || r.Err() != nil && r.Err().Kind != eval.KindUnscored && r.Err().Kind != eval.KindScorer {
 		return
 	}
 	name := fileName(r.Suite, r.Case)

@@ -95,7 +95,7 @@ func TestErrorsAreNotRecorded(t *testing.T) {
 	expect.OK(t, err)
 	for _, kind := range []eval.ErrorKind{eval.KindStatus, eval.KindTruncated, eval.KindNoCandidates} {
 		r := result("c", "x/p", 1, "half")
-		r.Error = &eval.Error{Kind: kind}
+		r.Ending = eval.Errored{Error: &eval.Error{Kind: kind}}
 		s.Put(r)
 	}
 	s.Put(&eval.Result{Trial: eval.Trial{Suite: "s", Case: "c"}})

@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/history"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -49,7 +50,7 @@ func endedRun(t *testing.T, d Dir, named string, outcome eval.Outcome, end *eval
 	dir := d.Join(named)
 	w, err := journal.Create(dir, &eval.Run{ID: "id-of-" + named, StartedAt: "2026-01-02T03:04:05Z", Plan: eval.RunPlan{Trials: 1}}, nil)
 	if err == nil {
-		err = w.Append(&eval.Result{Trial: eval.Trial{ID: "a", Suite: "s", Case: "c", Arm: "a/b"}, Outcome: outcome})
+		err = w.Append(&eval.Result{Trial: eval.Trial{ID: "a", Suite: "s", Case: "c", Arm: "a/b"}, Ending: testrun.Ending(outcome)})
 	}
 	if err == nil {
 		err = w.Finish(end)

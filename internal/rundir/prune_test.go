@@ -18,7 +18,7 @@ func complete(t *testing.T, d Dir, id string, began time.Time) (dir string) {
 	run := &eval.Run{ID: id, StartedAt: began.Format(time.RFC3339Nano), Plan: eval.RunPlan{Trials: 1}}
 	w, err := journal.Create(dir, run, map[string][]byte{"suites/0/s.yaml": []byte("text")})
 	expect.OK(t, err)
-	expect.OK(t, w.Append(&eval.Result{Trial: eval.Trial{ID: "a", Suite: "s", Case: "c", Arm: "a/b"}, Outcome: eval.Pass}))
+	expect.OK(t, w.Append(&eval.Result{Trial: eval.Trial{ID: "a", Suite: "s", Case: "c", Arm: "a/b"}, Ending: eval.Passed{}}))
 	expect.OK(t, w.Finish(&eval.End{Reason: eval.EndCompleted}))
 	return dir
 }

@@ -18,7 +18,7 @@ func newRun(t *testing.T, d Dir, named, id string) string {
 	expect.OK(t, err)
 	w, err := journal.Create(dir, &eval.Run{ID: id, StartedAt: "2026-01-02T03:04:05Z", Plan: eval.RunPlan{Trials: 1}}, nil)
 	expect.OK(t, err)
-	expect.OK(t, w.Append(&eval.Result{Trial: eval.Trial{ID: "a", Suite: "s", Case: "c", Arm: "a/b"}, Outcome: eval.Pass}))
+	expect.OK(t, w.Append(&eval.Result{Trial: eval.Trial{ID: "a", Suite: "s", Case: "c", Arm: "a/b"}, Ending: eval.Passed{}}))
 	expect.OK(t, w.Finish(&eval.End{Reason: eval.EndCompleted}))
 	return dir
 }

@@ -209,7 +209,7 @@ func (g *gathering) take(t *runner.Planned) error {
 	switch {
 	case err != nil:
 		return err
-	case r.Response == nil || r.Error != nil && !r.Error.Kind.IsUnscored():
+	case r.Response == nil || r.Err() != nil && !r.Err().Kind.IsUnscored():
 		return nil
 	}
 	seen, err := t.SnapshotChecks(r)

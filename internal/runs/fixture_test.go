@@ -34,12 +34,12 @@ func letters(text, arm string, first, step int) (out []*eval.Result) {
 			Trial: eval.Trial{
 				N: n, ID: fmt.Sprintf("%016x", n), CaseID: fmt.Sprint("id ", i), Suite: "s", Case: fmt.Sprintf("c%02d", n), Arm: arm, Repeat: 1,
 			},
-			Outcome: kinds[letter], Timing: &eval.Timing{LatencyMs: 100, Attempts: 1},
+			Ending: testrun.Ending(kinds[letter]), Timing: &eval.Timing{LatencyMs: 100, Attempts: 1},
 			Usage:    &eval.Usage{PromptTokens: 4, OutputTokens: 3, TotalTokens: 7},
 			Response: testrun.Answered(fmt.Sprint("answer ", n), "STOP"),
 		}
-		if r.Outcome == eval.Err {
-			r.Error, r.Response = eval.Errorf(eval.KindStatus, "no"), nil
+		if r.Outcome() == eval.Err {
+			r.Ending, r.Response = eval.Errored{Error: eval.Errorf(eval.KindStatus, "no")}, nil
 		}
 		out = append(out, r)
 	}

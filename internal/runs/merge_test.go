@@ -40,8 +40,8 @@ func benchShard(b *testing.B, name string, shard eval.ShardOf) {
 	for n := shard.Index - 1; n < shard.Trials; n += shard.Of {
 		r := &eval.Result{
 			Trial:    eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), Suite: "s", Case: "c", Arm: "t/p", Repeat: n + 1},
-			Outcome:  eval.Pass,
-			Scores:   []eval.Score{{Scorer: "contains", Passed: true}},
+			Ending:   eval.Passed{},
+			Scores:   []eval.Score{{Scorer: "contains", Grade: eval.Graded{Value: 1, Passed: true}}},
 			Request:  &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{eval.TextPart{Text: "What is the capital of France?"}}}}},
 			Response: &eval.Response{Candidates: []eval.Candidate{{Text: "The capital of France is Paris."}}},
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
@@ -48,9 +49,9 @@ func ranWith(t *testing.T, in rundir.Dir, name string, outcomes map[string]eval.
 		t.Fatal(err)
 	}
 	for trial := range planOf(t, cases, nil).Trials() {
-		r := &eval.Result{Trial: trial.Trial, Outcome: eval.Pass, Scores: []eval.Score{}}
+		r := &eval.Result{Trial: trial.Trial, Ending: eval.Passed{}, Scores: []eval.Score{}}
 		if o, ok := outcomes[fmt.Sprintf("%s %s %d", r.Case, r.Arm, r.Repeat)]; ok {
-			r.Outcome = o
+			r.Ending = testrun.Ending(o)
 		}
 		if err := w.Append(r); err != nil {
 			t.Fatal(err)

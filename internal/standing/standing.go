@@ -113,7 +113,7 @@ func (f *Failures) Of(suite, arm, name string) Standing { return f.of[failure{su
 
 // OfTrial returns the standing of a trial's case, "" if the trial did not fail.
 func (f *Failures) OfTrial(r *eval.Result) Standing {
-	if r.Outcome != eval.Fail {
+	if r.Outcome() != eval.Fail {
 		return ""
 	}
 	return f.Of(r.Suite, r.Arm, r.Case)

@@ -30,13 +30,13 @@ func run(t *testing.T, cases ...outcome) *journal.Document {
 					N: len(trials), ID: fmt.Sprintf("%016x", len(trials)), CaseID: "id " + c.name, Suite: c.suite, Case: c.name, Arm: c.arm,
 					Repeat: i + 1,
 				},
-				Outcome: kinds[letter], Response: testrun.Answered("x", "STOP"), Timing: &eval.Timing{Attempts: 1},
+				Ending: testrun.Ending(kinds[letter]), Response: testrun.Answered("x", "STOP"), Timing: &eval.Timing{Attempts: 1},
 			}
 			if c.quarantined {
 				r.Quarantine = &eval.Quarantine{Reason: "flaky", Owner: "me", Until: "2026-12-31"}
 			}
-			if r.Outcome == eval.Err {
-				r.Response, r.Error = nil, eval.Errorf(eval.KindStatus, "no")
+			if r.Outcome() == eval.Err {
+				r.Ending, r.Response = eval.Errored{Error: eval.Errorf(eval.KindStatus, "no")}, nil
 			}
 			trials = append(trials, r)
 		}
@@ -150,7 +150,7 @@ func TestOnlyTrialsThatFailedHaveAStanding(t *testing.T) {
 	failures := standing.New(d)
 	want := map[eval.Outcome]standing.Standing{eval.Fail: standing.AlsoFailed}
 	for _, o := range []eval.Outcome{eval.Pass, eval.Fail, eval.Err, eval.Skip} {
-		r := &eval.Result{Trial: eval.Trial{Suite: "s", Arm: "t/a", Case: "c"}, Outcome: o}
+		r := &eval.Result{Trial: eval.Trial{Suite: "s", Arm: "t/a", Case: "c"}, Ending: testrun.Ending(o)}
 		expect.Same(t, "standing of "+string(o), failures.OfTrial(r), want[o])
 	}
 }

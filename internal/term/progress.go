@@ -87,7 +87,7 @@ func (p *ProgressBar) tick(every time.Duration, report func()) {
 func (p *ProgressBar) Done(r *eval.Result, spent eval.Spent) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.counts.Add(r.Outcome)
+	p.counts.Add(r.Outcome())
 	p.spent = spent
 	if p.Verbose && !p.Quiet {
 		p.print(p.trial(r))
@@ -112,7 +112,7 @@ func (p *ProgressBar) trial(r *eval.Result) string {
 		width = max(20, p.columns()-1)
 	}
 	line = displaywidth.TruncateString(diag.CleanLine(line), width-6, "...")
-	return p.paint(r.Outcome, fmt.Sprintf("%-5s", r.Outcome)) + " " + line
+	return p.paint(r.Outcome(), fmt.Sprintf("%-5s", r.Outcome())) + " " + line
 }
 
 // print writes a line above the bar.

@@ -23,7 +23,7 @@ func TestProgressLinesComeEveryTenSeconds(t *testing.T) {
 		p := NewProgress(&out, nil, Verbosity{})
 		p.Start(4)
 		time.Sleep(15 * time.Second)
-		p.Done(&eval.Result{Outcome: eval.Fail}, eval.Spent{Tokens: 7})
+		p.Done(&eval.Result{Ending: eval.Failed{}}, eval.Spent{Tokens: 7})
 		time.Sleep(10 * time.Second)
 		p.Finish()
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -49,10 +49,10 @@ func TestProgressBarStaysInOneLine(t *testing.T) {
 			for range 10 {
 				p.Done(
 					&eval.Result{
-						Outcome: eval.Fail,
-						Timing:  &eval.Timing{LatencyMs: 120},
-						Trial:   eval.Trial{Suite: "s", Case: "c\x1b]0;x", Arm: "a/b"},
-						Scores:  []eval.Score{{Scorer: "equals", Reason: "expected x"}},
+						Ending: eval.Failed{},
+						Timing: &eval.Timing{LatencyMs: 120},
+						Trial:  eval.Trial{Suite: "s", Case: "c\x1b]0;x", Arm: "a/b"},
+						Scores: []eval.Score{{Scorer: "equals", Reason: "expected x"}},
 					},
 					eval.Spent{Tokens: 12_345, Money: 0.5, Currency: "USD"},
 				)
@@ -95,7 +95,7 @@ func TestQuietProgressWritesNothing(t *testing.T) {
 	var out bytes.Buffer
 	p := NewProgress(&out, func() int { return 80 }, Verbosity{Quiet: true})
 	p.Start(1)
-	p.Done(&eval.Result{Outcome: eval.Pass}, eval.Spent{})
+	p.Done(&eval.Result{Ending: eval.Passed{}}, eval.Spent{})
 	p.Finish()
 	if out.Len() > 0 {
 		t.Errorf("%q, want nothing", out.String())

@@ -13,6 +13,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testrun"
 )
 
 // full is a writer that takes a limited number of bytes.
@@ -120,7 +121,7 @@ func TestQuietShowsNothingAndVerboseEachTrial(t *testing.T) {
 			p.Start(2)
 			p.Notice("careful")
 			p.Done(&eval.Result{
-				Trial: eval.Trial{Suite: "s", Case: "c", Arm: "t/p", Repeat: 1}, Outcome: eval.Fail, Timing: &eval.Timing{LatencyMs: 120},
+				Trial: eval.Trial{Suite: "s", Case: "c", Arm: "t/p", Repeat: 1}, Ending: eval.Failed{}, Timing: &eval.Timing{LatencyMs: 120},
 				Scores: []eval.Score{{Scorer: "equals", Reason: "expected x"}},
 			}, eval.Spent{})
 			time.Sleep(time.Second)
@@ -157,7 +158,7 @@ func TestTheLineOfProgressSaysWhatWasSpent(t *testing.T) {
 		p.Waiting = nil
 		time.Sleep(2 * time.Second)
 		for _, outcome := range []eval.Outcome{eval.Pass, eval.Fail, eval.Err, eval.Skip} {
-			p.Done(&eval.Result{Outcome: outcome}, eval.Spent{Tokens: 12, Money: 0.5, Currency: "EUR"})
+			p.Done(&eval.Result{Ending: testrun.Ending(outcome)}, eval.Spent{Tokens: 12, Money: 0.5, Currency: "EUR"})
 		}
 		expect.Same(
 			t,
@@ -166,7 +167,7 @@ func TestTheLineOfProgressSaysWhatWasSpent(t *testing.T) {
 			"4 of 10 trials: 1 pass, 1 fail, 1 error, 1 skip; 12 tokens, 0.5000 EUR; 2.0/s; about 3s left",
 		)
 		for range 6 {
-			p.Done(&eval.Result{Outcome: eval.Pass}, eval.Spent{})
+			p.Done(&eval.Result{Ending: eval.Passed{}}, eval.Spent{})
 		}
 		expect.Same(t, "after all", p.line(), "10 of 10 trials: 7 pass, 1 fail, 1 error, 1 skip; 0 tokens; 5.0/s")
 		p.Finish()

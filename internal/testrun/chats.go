@@ -36,7 +36,7 @@ func complete(r *eval.Result) {
 		r.Usage.Add(&r.Calls[i].Usage)
 		r.Timing.Add(&r.Calls[i].Timing)
 	}
-	if r.Outcome != eval.Err {
+	if r.Outcome() != eval.Err {
 		r.Response = &r.Calls[len(r.Calls)-1].Response
 	}
 }
@@ -78,11 +78,11 @@ func (c *chats) judged() *eval.Result {
 	const no, yes = "It names no day.", "It is polite."
 	return &eval.Result{
 		Trial:   eval.Trial{ID: "a", Suite: "shop", Case: "judged", Arm: "pro/chat", Repeat: 1, At: "shop.yaml:31:5"},
-		Outcome: eval.Fail,
+		Ending:  eval.Failed{},
 		Request: c.request(),
 		Calls:   []eval.AnsweredCall{c.turn("Which order?", "STOP"), c.turn("It left.", "STOP")},
 		Scores: []eval.Score{{
-			Scorer: "judge", Name: "helps", Value: new(0.0), Weight: 1,
+			Scorer: "judge", Name: "helps", Grade: eval.Graded{}, Weight: 1,
 			Reason: `the judge panel says no (0), agreement 0 %, at least 0.5 is expected: "` + no + `"`,
 			Judged: &eval.Judged{
 				Judge: "panel", Choice: "no", Agreement: new(0.0),
@@ -97,19 +97,18 @@ func (c *chats) judged() *eval.Result {
 func (c *chats) broken() *eval.Result {
 	return &eval.Result{
 		Trial:   eval.Trial{N: 1, ID: "b", Suite: "shop", Case: "broken off", Arm: "pro/chat", Repeat: 1},
-		Outcome: eval.Err,
+		Ending:  eval.Errored{Error: &eval.Error{Kind: eval.KindStatus, Status: 503, Message: "turn 2: try again later"}},
 		Request: c.request(),
 		Calls:   []eval.AnsweredCall{c.turn("Which order?", "STOP")},
-		Error:   &eval.Error{Kind: eval.KindStatus, Status: 503, Message: "turn 2: try again later"},
 	}
 }
 
 func (c *chats) blocked() *eval.Result {
 	return &eval.Result{
 		Trial:   eval.Trial{N: 2, ID: "c", Suite: "shop", Case: "blocked", Arm: "pro/chat", Repeat: 1},
-		Outcome: eval.Pass,
+		Ending:  eval.Passed{},
 		Request: live(said("user", "Where is my kettle?")),
 		Calls:   []eval.AnsweredCall{c.turn("", "SAFETY")},
-		Scores:  []eval.Score{{Scorer: "blocked", Value: new(1.0), Passed: true, Weight: 1, Reason: "blocked (SAFETY)"}},
+		Scores:  []eval.Score{{Scorer: "blocked", Grade: eval.Graded{Value: 1, Passed: true}, Weight: 1, Reason: "blocked (SAFETY)"}},
 	}
 }

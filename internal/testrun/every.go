@@ -56,7 +56,7 @@ func (l *trialList) add(name, arm string, outcome eval.Outcome, change func(*eva
 			N: len(*l), ID: fmt.Sprintf("%016x", len(*l)), CaseID: "c" + name, Suite: "fixture", Case: name, Arm: arm,
 			Target: strings.Split(arm, "/")[0], Prompt: "ask", Model: "svc-pro", Repeat: 1,
 		},
-		Outcome: outcome, Scores: []eval.Score{},
+		Ending: Ending(outcome), Scores: []eval.Score{},
 		Request: &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{eval.TextPart{Text: "Question about " + name}}}}},
 		Usage:   &eval.Usage{PromptTokens: 5, OutputTokens: 2, TotalTokens: 7, Source: eval.UsageEstimated},
 		Timing:  &eval.Timing{LatencyMs: 120, Attempts: 1},
@@ -70,13 +70,13 @@ func (l *trialList) answered() {
 	pass := func(r *eval.Result) {
 		r.Response = Answered("Paris", "STOP")
 		r.Scores = []eval.Score{
-			{Scorer: "equals", Name: "exact", Value: new(1.0), Passed: true, Weight: 1, Reason: `the answer is "Paris"`},
+			{Scorer: "equals", Name: "exact", Grade: eval.Graded{Value: 1, Passed: true}, Weight: 1, Reason: `the answer is "Paris"`},
 		}
 	}
 	fail := func(r *eval.Result) {
 		r.Response = Answered("Lyon", "STOP")
 		r.Scores = []eval.Score{{
-			Scorer: "equals", Name: "exact", Value: new(0.0), Weight: 1,
+			Scorer: "equals", Name: "exact", Grade: eval.Graded{}, Weight: 1,
 			Reason: `expected "Paris", got "Lyon"`, Diff: "expected: Paris\nactual:   Lyon",
 		}}
 	}
@@ -98,15 +98,15 @@ func (l *trialList) answered() {
 func (l *trialList) unanswered() {
 	for _, name := range []string{"errs", "errs too"} {
 		l.add(name, "pro/ask", eval.Err, func(r *eval.Result) {
-			r.Error = &eval.Error{Kind: eval.KindStatus, Status: 503, Code: "UNAVAILABLE", Message: "try again later"}
+			r.Ending = eval.Errored{Error: &eval.Error{Kind: eval.KindStatus, Status: 503, Code: "UNAVAILABLE", Message: "try again later"}}
 			r.Usage = nil
 		})
 	}
 	l.add("unscored", "pro/ask", eval.Err, func(r *eval.Result) {
 		const why = "the answer has no safety rating"
 		r.Response = Answered("fine", "STOP")
-		r.Scores = []eval.Score{{Scorer: "safety", Weight: 1, Reason: why, Unscored: why}}
-		r.Error = eval.Errorf(eval.KindUnscored, "safety: %s", why)
+		r.Scores = []eval.Score{{Scorer: "safety", Weight: 1, Reason: why, Grade: eval.Unscored{Why: why}}}
+		r.Ending = eval.Errored{Error: eval.Errorf(eval.KindUnscored, "safety: %s", why)}
 	})
 	l.add("blocked", "pro/ask", eval.Pass, func(r *eval.Result) {
 		r.Response = &eval.Response{PromptFeedback: &eval.PromptFeedback{
@@ -114,15 +114,14 @@ func (l *trialList) unanswered() {
 			SafetyRatings: []eval.SafetyRating{{Category: "HARM_CATEGORY_HARASSMENT", Probability: "HIGH", Blocked: true}},
 		}}
 		r.Scores = []eval.Score{
-			{Scorer: "blocked", Value: new(1.0), Passed: true, Weight: 1, Reason: "the prompt was blocked (SAFETY)"},
+			{Scorer: "blocked", Grade: eval.Graded{Value: 1, Passed: true}, Weight: 1, Reason: "the prompt was blocked (SAFETY)"},
 		}
 	})
 	l.add("skipped", "pro/ask", eval.Skip, func(r *eval.Result) {
 		*r = eval.Result{
-			Trial:      r.Trial,
-			Outcome:    eval.Skip,
-			SkipReason: "the budget of 3 calls is spent",
-			Scores:     []eval.Score{},
+			Trial:  r.Trial,
+			Ending: eval.Skipped{Reason: "the budget of 3 calls is spent"},
+			Scores: []eval.Score{},
 		}
 	})
 }
@@ -132,7 +131,7 @@ func (l *trialList) texts() {
 	fail := func(name, answer, finish, scorer, reason string) {
 		l.add(name, "pro/ask", eval.Fail, func(r *eval.Result) {
 			r.Response = Answered(answer, finish)
-			r.Scores = []eval.Score{{Scorer: scorer, Value: new(0.0), Weight: 1, Reason: reason}}
+			r.Scores = []eval.Score{{Scorer: scorer, Grade: eval.Graded{}, Weight: 1, Reason: reason}}
 		})
 	}
 	fail(

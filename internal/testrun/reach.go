@@ -64,8 +64,8 @@ func (l *reach) add(name, target, prompt string, r *eval.Result) *eval.Result {
 	if target == "pro" {
 		r.Model = "svc-pro"
 	}
-	if r.Outcome == eval.Fail && r.Scores == nil {
-		r.Scores = []eval.Score{{Scorer: "contains", Value: new(0.0), Weight: 1, Reason: `the answer does not contain "shipped"`}}
+	if r.Outcome() == eval.Fail && r.Scores == nil {
+		r.Scores = []eval.Score{{Scorer: "contains", Grade: eval.Graded{}, Weight: 1, Reason: `the answer does not contain "shipped"`}}
 	}
 	*l = append(*l, r)
 	return r
@@ -146,16 +146,16 @@ func (l *reach) model() {
 	)
 	last := step(thoughtful("It left today."))
 	whole := l.add("loop", "pro", "support", &eval.Result{
-		Outcome: eval.Fail, Request: toolRequest(sent(&first)...), Calls: []eval.AnsweredCall{first, last},
+		Ending: eval.Failed{}, Request: toolRequest(sent(&first)...), Calls: []eval.AnsweredCall{first, last},
 	})
 	complete(whole)
 	broken := l.add("broken loop", "pro", "support", &eval.Result{
-		Outcome: eval.Err, Request: toolRequest(sent(&first)...), Calls: []eval.AnsweredCall{first},
-		Error: &eval.Error{Kind: eval.KindStatus, Status: 503, Message: "step 2: try again later"},
+		Ending:  eval.Errored{Error: &eval.Error{Kind: eval.KindStatus, Status: 503, Message: "step 2: try again later"}},
+		Request: toolRequest(sent(&first)...), Calls: []eval.AnsweredCall{first},
 	})
 	complete(broken)
 	l.add("calls", "pro", "support", &eval.Result{
-		Outcome: eval.Fail, Request: toolRequest(), Response: calling(order), Usage: &first.Usage, Timing: &first.Timing,
+		Ending: eval.Failed{}, Request: toolRequest(), Response: calling(order), Usage: &first.Usage, Timing: &first.Timing,
 	})
 	request := toolRequest(eval.Content{Role: "user", Parts: []eval.Part{
 		eval.DataPart{Data: &eval.Image{Path: "call.wav", MIMEType: "audio/wav", SHA256: "00ff00ff00ff00ff", Bytes: 1234}},
@@ -163,7 +163,7 @@ func (l *reach) model() {
 	}})
 	request.ToolChoice = &tool.Choice{Name: "search"}
 	l.add("files", "pro", "support", &eval.Result{
-		Outcome:  eval.Pass,
+		Ending:   eval.Passed{},
 		Request:  request,
 		Response: thoughtful("It was shipped."),
 		Usage:    &last.Usage,
@@ -178,7 +178,7 @@ func (l *reach) chat() {
 	contents := []eval.Content{said("user", question)}
 	contents = append(append(contents, sent(&first)...), said("model", "It is lost."), said("user", "That is bad."))
 	complete(l.add("chat", "pro", "chat", &eval.Result{
-		Outcome: eval.Fail, Request: live(contents...), Calls: []eval.AnsweredCall{first, second, last},
+		Ending: eval.Failed{}, Request: live(contents...), Calls: []eval.AnsweredCall{first, second, last},
 	}))
 }
 
@@ -201,21 +201,21 @@ func (l *reach) applications() {
 	answer.Candidates[0].Raw = json.RawMessage(`{"reply":{"text":"It has left."},"steps":[{"name":"get_order"}]}`)
 	for _, outcome := range []eval.Outcome{eval.Pass, eval.Fail} {
 		l.add("endpoint "+string(outcome), "app", "support", &eval.Result{
-			Outcome: outcome, Request: endpoint, Response: answer, Timing: &timing,
+			Ending: Ending(outcome), Request: endpoint, Response: answer, Timing: &timing,
 			Usage:   &eval.Usage{PromptTokens: 5, OutputTokens: 3, TotalTokens: 8, Source: eval.UsageEstimated},
 			TraceID: "4bf92f3577b34da6a3ce929d0e0e4736",
 		})
 	}
 	l.add("program", "agent", "support", &eval.Result{
-		Outcome: eval.Err, Timing: &timing, Workspace: ".evalrun/runs/r/workspaces/a",
-		Error: &eval.Error{Kind: eval.KindProgram, Message: "python3 agent.py: exit status 1: no such order"},
+		Ending: eval.Errored{Error: &eval.Error{Kind: eval.KindProgram, Message: "python3 agent.py: exit status 1: no such order"}},
+		Timing: &timing, Workspace: ".evalrun/runs/r/workspaces/a",
 		Request: requestTo(app.Rendered{Payload: &app.ProgramRun{
 			Command: []string{"python3", "agent.py", "two words"}, Files: map[string]string{"agent.py": "ab12ab12ab12ab12"},
 			Input: json.RawMessage(`{"prompt":"Where is order 4711?"}`), Workspace: "cd34cd34cd34cd34",
 		}}),
 	})
 	l.add("echo", "mirror", "support", &eval.Result{
-		Outcome:  eval.Pass,
+		Ending:   eval.Passed{},
 		Request:  requestTo(app.Rendered{Payload: app.EchoRun{}}),
 		Response: Answered(question, "STOP"),
 		Timing:   &eval.Timing{Attempts: 1},

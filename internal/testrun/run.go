@@ -41,3 +41,18 @@ func Record(t testing.TB, run *eval.Run, end *eval.End, trials ...*eval.Result) 
 func Answered(text, reason string) *eval.Response {
 	return &eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: reason}}, ModelVersion: "v1"}
 }
+
+// Ending is the ending with an outcome. It does not say why a trial is an error or was skipped.
+func Ending(o eval.Outcome) eval.Ending {
+	switch o {
+	case eval.Pass:
+		return eval.Passed{}
+	case eval.Fail:
+		return eval.Failed{}
+	case eval.Err:
+		return eval.Errored{}
+	case eval.Skip:
+		return eval.Skipped{}
+	}
+	return nil
+}

@@ -171,7 +171,7 @@ func (w *Folders) Settle(salt string, r *eval.Result) (kept string, release func
 	if !known {
 		return "", func() {}
 	}
-	if w.keeping && one.of.Keeps(r.Outcome == eval.Pass) {
+	if w.keeping && one.of.Keeps(r.Outcome() == eval.Pass) {
 		kept = path.Join(workspacesDir, one.name)
 	}
 	return kept, func() {

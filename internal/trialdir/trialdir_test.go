@@ -9,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -108,7 +109,7 @@ func TestWorkspacesAreKeptAsTheSuiteSays(t *testing.T) {
 		w.keeping = !test.noContent
 		dir, err := w.Of(p, callOf(runner.TrialName("a-session", 0), false, 1))
 		expect.OK(t, err)
-		kept, release := w.Settle("a-session", &eval.Result{Trial: eval.Trial{ID: "0123456789abcdef"}, Outcome: test.outcome})
+		kept, release := w.Settle("a-session", &eval.Result{Trial: eval.Trial{ID: "0123456789abcdef"}, Ending: testrun.Ending(test.outcome)})
 		if read(t, dir) != "new" {
 			t.Errorf("the workspace holds %q before the result is written, want new", read(t, dir))
 		}
@@ -144,7 +145,7 @@ func TestWorkspacesOfEarlierSessionsAreReused(t *testing.T) {
 		w.Adopt("x-session", p, foreign)
 		expect.Same(t, escape, foreign.Workspace, "")
 	}
-	kept, release := w.Settle("a-session", &eval.Result{Trial: eval.Trial{ID: "0123456789abcdef"}, Outcome: eval.Pass})
+	kept, release := w.Settle("a-session", &eval.Result{Trial: eval.Trial{ID: "0123456789abcdef"}, Ending: eval.Passed{}})
 	release()
 	w.Close()
 	expect.Same(t, "what is kept", kept, "workspaces/0123456789abcdef-old")

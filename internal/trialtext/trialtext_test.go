@@ -148,17 +148,17 @@ func TestWhyATrialDidNotPass(t *testing.T) {
 	t.Parallel()
 	scores := []eval.Score{
 		{Scorer: "equals", Name: "exact", Reason: "expected x"},
-		{Scorer: "contains", Passed: true, Reason: "it does"},
+		{Scorer: "contains", Grade: eval.Graded{Value: 1, Passed: true}, Reason: "it does"},
 		{Scorer: "regex", Name: "regex", Reason: "no match"},
 	}
 	for want, r := range map[string]*eval.Result{
-		"":                              {Outcome: eval.Pass, Scores: scores},
-		"the budget is spent":           {Outcome: eval.Skip, SkipReason: "the budget is spent"},
-		"timeout: after 60s":            {Outcome: eval.Err, Error: eval.Errorf(eval.KindTimeout, "after 60s")},
-		"the run file does not say why": {Outcome: eval.Err},
-		"exact (equals): expected x; regex: no match": {Outcome: eval.Fail, Scores: scores},
+		"":                              {Ending: eval.Passed{}, Scores: scores},
+		"the budget is spent":           {Ending: eval.Skipped{Reason: "the budget is spent"}},
+		"timeout: after 60s":            {Ending: eval.Errored{Error: eval.Errorf(eval.KindTimeout, "after 60s")}},
+		"the run file does not say why": {Ending: eval.Errored{}},
+		"exact (equals): expected x; regex: no match": {Ending: eval.Failed{}, Scores: scores},
 		"the weighted mean of the scores is below the threshold": {
-			Outcome: eval.Fail, Scores: []eval.Score{{Scorer: "contains", Passed: true}},
+			Ending: eval.Failed{}, Scores: []eval.Score{{Scorer: "contains", Grade: eval.Graded{Value: 1, Passed: true}}},
 		},
 	} {
 		expect.Same(t, "why", Why(r), want)

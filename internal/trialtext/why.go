@@ -9,14 +9,14 @@ import (
 
 // Why is the shortest account of what became of a trial, "" when it passed.
 func Why(r *eval.Result) string {
-	switch r.Outcome {
+	switch r.Outcome() {
 	case eval.Err:
-		if r.Error == nil { // evalrun writes no such run files
+		if r.Err() == nil { // evalrun writes no such run files
 			return "the run file does not say why"
 		}
-		return string(r.Error.Kind) + ": " + r.Error.Error()
+		return string(r.Err().Kind) + ": " + r.Err().Error()
 	case eval.Skip:
-		return r.SkipReason
+		return r.SkipReason()
 	case eval.Fail:
 		return cmp.Or(strings.Join(failures(r.Scores), "; "), "the weighted mean of the scores is below the threshold")
 	}
@@ -26,7 +26,7 @@ func Why(r *eval.Result) string {
 func failures(scores []eval.Score) []string {
 	var out []string
 	for _, s := range scores {
-		if !s.Passed {
+		if !s.Passed() {
 			out = append(out, ScoreName(s)+": "+s.Reason)
 		}
 	}

@@ -67,7 +67,7 @@ func writeCases(b *testing.B, dir string, cases int) {
 				Repeat:      1,
 				Tags:        []string{"a", "b"},
 			},
-			Outcome: eval.Pass, Scores: []eval.Score{{Scorer: "contains", Name: "good", Value: &value, Passed: true}},
+			Ending: eval.Passed{}, Scores: []eval.Score{{Scorer: "contains", Name: "good", Grade: eval.Graded{Value: value, Passed: true}}},
 			Request: &eval.Request{
 				Contents: []eval.Content{{Parts: []eval.Part{eval.TextPart{Text: "What is the capital of France? Answer in one sentence."}}}},
 			},

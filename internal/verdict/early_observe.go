@@ -16,7 +16,7 @@ import (
 
 // Observe feeds a result, in any order, and records the verdicts that are known now.
 func (q *Early) Observe(r *eval.Result, journal *journal.Writer) error {
-	if w := q.suites[r.Suite]; w != nil && r.Outcome == eval.Skip {
+	if w := q.suites[r.Suite]; w != nil && r.Outcome() == eval.Skip {
 		q.stall(w, r.Arm)
 	}
 	return q.observe(q.ofResult(r), journal)
@@ -264,13 +264,13 @@ func meanOf(sums []*compare.Sum) float64 {
 func (q *Early) ofResult(r *eval.Result) seen {
 	return seen{
 		trial:    &r.Trial,
-		outcome:  r.Outcome,
+		outcome:  r.Outcome(),
 		isolated: r.Quarantine.Holds(q.startedAt),
 		blocked:  r.Response != nil && r.Response.Blocked() != "",
 		scores: func(metric string) (float64, bool) {
 			for _, s := range r.Scores {
-				if s.Name == metric && s.Value != nil {
-					return *s.Value, true
+				if value, ok := s.Value(); ok && s.Name == metric {
+					return value, true
 				}
 			}
 			value, ok := r.Metrics[metric]

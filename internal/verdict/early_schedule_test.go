@@ -172,7 +172,7 @@ func TestAPassRateOutOfReachEndsTheArm(t *testing.T) {
 		w := watch(t, plan, &eval.GateConfig{Baseline: rule, PassRateMin: new(test.min)}, 5)
 		results := w.judge(passing)
 		for _, r := range results[:test.fail] {
-			r.Outcome = eval.Fail
+			r.Ending = eval.Failed{}
 		}
 		w.take(results[:10])
 		var got []string

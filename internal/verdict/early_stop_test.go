@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
@@ -86,9 +87,9 @@ func (w *watched) stops() []eval.EarlyVerdict {
 // judge gives each trial of a plan, in the order of the schedule, the outcome that judge says.
 func (w *watched) judge(outcome func(t *eval.Trial) eval.Outcome) (out []*eval.Result) {
 	for p := range w.Schedule(w.plan) {
-		r := &eval.Result{Trial: p.Trial, Outcome: outcome(&p.Trial), Timing: &eval.Timing{LatencyMs: 1}}
-		if r.Outcome == eval.Err {
-			r.Error = eval.Errorf(eval.KindStatus, "no")
+		r := &eval.Result{Trial: p.Trial, Ending: testrun.Ending(outcome(&p.Trial)), Timing: &eval.Timing{LatencyMs: 1}}
+		if r.Outcome() == eval.Err {
+			r.Ending = eval.Errored{Error: eval.Errorf(eval.KindStatus, "no")}
 		}
 		out = append(out, r)
 	}
@@ -154,9 +155,9 @@ func directly(
 		}
 		largest = max(largest, len(units[key]))
 		q.base.Add(score(base(&r.Trial)))
-		q.worst.Add(score(r.Outcome)) // an error is the worst of a pass rate
-		if r.Outcome != eval.Err {
-			q.head.Add(score(r.Outcome))
+		q.worst.Add(score(r.Outcome())) // an error is the worst of a pass rate
+		if r.Outcome() != eval.Err {
+			q.head.Add(score(r.Outcome()))
 		}
 	}
 	test := compare.NewSequential(rule.Metrics, rule.Alpha, 1)

@@ -37,7 +37,7 @@ func BenchmarkSequentialGate(b *testing.B) {
 		return q
 	}
 	q, n := start(), 0
-	r := &eval.Result{Outcome: eval.Pass}
+	r := &eval.Result{Ending: eval.Passed{}}
 	for b.Loop() {
 		if n == cases {
 			b.StopTimer()

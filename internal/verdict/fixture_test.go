@@ -24,14 +24,14 @@ type change func(*eval.Result)
 // trialOf is a trial of the suite "s" on the arm "t/p" that was answered.
 func trialOf(name string, outcome eval.Outcome, changes ...change) *eval.Result {
 	r := &eval.Result{
-		Trial:   eval.Trial{CaseID: "id of " + name, ScorersHash: "h", Suite: "s", Case: name, Arm: "t/p", Repeat: 1},
-		Outcome: outcome, Timing: &eval.Timing{LatencyMs: 100}, Usage: &eval.Usage{TotalTokens: 10},
+		Trial:  eval.Trial{CaseID: "id of " + name, ScorersHash: "h", Suite: "s", Case: name, Arm: "t/p", Repeat: 1},
+		Ending: testrun.Ending(outcome), Timing: &eval.Timing{LatencyMs: 100}, Usage: &eval.Usage{TotalTokens: 10},
 	}
 	switch outcome {
 	case eval.Err:
-		r.Error = eval.Errorf(eval.KindStatus, "no")
+		r.Ending = eval.Errored{Error: eval.Errorf(eval.KindStatus, "no")}
 	case eval.Skip:
-		r.SkipReason = "budget"
+		r.Ending = eval.Skipped{Reason: "budget"}
 	default:
 		r.Response = testrun.Answered("an answer to "+name, "STOP")
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/option"
 )
@@ -23,12 +24,12 @@ func outcomes(t *testing.T, gate *eval.GateConfig, letters string, end *eval.End
 	for n, letter := range letters {
 		value := float64(n%2) / 2
 		r := &eval.Result{
-			Trial:   eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), CaseID: fmt.Sprint(n), Suite: "s", Case: fmt.Sprint(n), Arm: "t/p", Repeat: 1},
-			Outcome: kinds[letter], Timing: &eval.Timing{LatencyMs: float64(100 * (n + 1))},
-			Scores: []eval.Score{{Scorer: "contains", Name: "tone", Value: &value}},
+			Trial:  eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), CaseID: fmt.Sprint(n), Suite: "s", Case: fmt.Sprint(n), Arm: "t/p", Repeat: 1},
+			Ending: testrun.Ending(kinds[letter]), Timing: &eval.Timing{LatencyMs: float64(100 * (n + 1))},
+			Scores: []eval.Score{{Scorer: "contains", Name: "tone", Grade: eval.Graded{Value: value}}},
 		}
-		if r.Outcome == eval.Err {
-			r.Error = eval.Errorf(eval.KindStatus, "no")
+		if r.Outcome() == eval.Err {
+			r.Ending = eval.Errored{Error: eval.Errorf(eval.KindStatus, "no")}
 		}
 		if err := w.Append(r); err != nil {
 			t.Fatal(err)

@@ -121,7 +121,7 @@ func TestSelfTestTakesCasesThatWereJudgedTwice(t *testing.T) {
 	trials := repeated(6, func(int, int) bool { return false })
 	quarantined(trials[0])
 	quarantined(trials[1])
-	trials[2].Outcome, trials[2].Error = eval.Err, eval.Errorf(eval.KindStatus, "no")
+	trials[2].Ending = eval.Errored{Error: eval.Errorf(eval.KindStatus, "no")}
 	tests, err := SelfTest(s, runOf(t, "r", nil, trials...), &option.Options{})
 	expect.OK(t, err)
 	expect.Same(t, "units", tests[0].Units, 4)

@@ -21,6 +21,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/gallery"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -42,7 +43,8 @@ func trial(n int, outcome eval.Outcome) *eval.Result {
 			Repeat: 1,
 			Tags:   []string{fmt.Sprintf("tag %d", n)},
 		},
-		Outcome: outcome, Scores: []eval.Score{{Scorer: "equals", Name: "same", Value: &value, Passed: value == 1, Reason: "it is not"}},
+		Ending:   testrun.Ending(outcome),
+		Scores:   []eval.Score{{Scorer: "equals", Name: "same", Grade: eval.Graded{Value: value, Passed: value == 1}, Reason: "it is not"}},
 		Response: &eval.Response{Candidates: []eval.Candidate{{Text: fmt.Sprintf("answer %d", n)}}},
 	}
 }

@@ -1,0 +1,59 @@
+package eval
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/wirejson"
+)
+
+// An ending of a file is read as what it says, and written as it was, even where it contradicts itself or is of a later version.
+func TestEndingsOfFilesAreKept(t *testing.T) {
+	t.Parallel()
+	const failure = `"error":{"kind":"timeout","message":"late"}`
+	for part, want := range map[string]string{
+		`"outcome":"pass"%s`:                                      `pass <nil> "" eval.Passed`,
+		`"outcome":"fail"%s`:                                      `fail <nil> "" eval.Failed`,
+		`"outcome":"error"%s,` + failure:                          `error late "" eval.Errored`,
+		`"outcome":"error"%s`:                                     `error <nil> "" eval.Errored`,
+		`"outcome":"skip"%s,"skipReason":"budget"`:                `skip <nil> "budget" eval.Skipped`,
+		`"outcome":"skip"%s`:                                      `skip <nil> "" eval.Skipped`,
+		`"outcome":""%s`:                                          ` <nil> "" <nil>`,
+		`"outcome":""%s,` + failure:                               ` late "" eval.writtenEnding`,
+		`"outcome":"pass"%s,` + failure:                           `pass late "" eval.writtenEnding`,
+		`"outcome":"fail"%s,"skipReason":"budget"`:                `fail <nil> "budget" eval.writtenEnding`,
+		`"outcome":"error"%s,` + failure + `,"skipReason":"both"`: `error late "both" eval.writtenEnding`,
+		`"outcome":"paused"%s`:                                    `paused <nil> "" eval.writtenEnding`,
+	} {
+		blank, err := wirejson.Append(nil, &Result{})
+		expect.OK(t, err)
+		text := strings.Replace(string(blank), `"outcome":"","scores":null`, fmt.Sprintf(part, `,"scores":[]`), 1)
+		var r Result
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			t.Errorf("%s: %v, want no error", text, err)
+		}
+		expect.Same(t, "read of "+text, fmt.Sprintf("%s %v %q %T", r.Outcome(), r.Err(), r.SkipReason(), r.Ending), want)
+		line, err := wirejson.Append(nil, &r)
+		expect.OK(t, err)
+		expect.Same(t, "written", string(line), text)
+	}
+}
+
+// The text of an error is withheld, whatever the outcome of the trial is.
+func TestErrorsAreWithheldWhateverTheOutcome(t *testing.T) {
+	t.Parallel()
+	failure := &Error{Kind: KindStatus, Message: secretText}
+	for _, ending := range []Ending{
+		Errored{failure}, writtenEnding{outcome: Pass, err: failure}, writtenEnding{"paused", failure, "r"},
+	} {
+		r := Result{Ending: ending}
+		r.Withhold()
+		expect.Same(t, "outcome", r.Outcome(), ending.written().outcome)
+		expect.Same(t, "reason of the skip", r.SkipReason(), ending.written().skipReason)
+		expect.Same(t, "message", r.Err().Message, withoutContent)
+		expect.Same(t, "message before", failure.Message, secretText)
+	}
+}
