@@ -127,7 +127,7 @@ func metricMargin(text string, margin float64) (eval.MetricMargin, error) {
 	ratio := option.IsRatio(name)
 	if own {
 		v, err := strconv.ParseFloat(value, 64)
-		if inRange := v > 0 && v <= suite.MaxRatio; err != nil || !inRange || ratio != (v > 1) || v == 1 {
+		if inRange := v > 0 && v <= option.MaxRatio; err != nil || !inRange || ratio != (v > 1) || v == 1 {
 			return one, exit.BadInput("--metric %s: a margin lies between 0 and 1, a limit of latency or tokens is larger than 1", text)
 		}
 		one.Margin = v
