@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/option"
 )
@@ -96,7 +97,7 @@ func (p path) sides() (base, head *Side) {
 }
 
 // fixed is the verdict of the tests for a number of cases that was fixed before, as Compare and Decide give it.
-func (p path) fixed(g eval.MetricMargin, alpha float64, stop *eval.EarlyVerdict) eval.Verdict {
+func (p path) fixed(g eval.MetricMargin, alpha float64, stop *early.KnownVerdict) eval.Verdict {
 	if gained, regressed, counted := p.counts(); counted && g.Name == option.MetricPass { // the same, without an interval
 		if stop != nil {
 			return stop.Verdict

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/option"
@@ -88,7 +89,7 @@ func (o *Options) decideArm(a *ArmComparison) {
 
 // stopped sets the verdict that was known early. It is final, whatever the tests would say about the cases
 // that were used.
-func stopped(m *MetricComparison, stop *eval.EarlyVerdict) {
+func stopped(m *MetricComparison, stop *early.KnownVerdict) {
 	switch {
 	case stop.Verdict == eval.NotWorse:
 		m.Verdict = eval.NotWorse

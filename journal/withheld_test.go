@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/option"
@@ -51,7 +52,7 @@ func TestWriteWithheldKeepsNoContent(t *testing.T) {
 	for n, outcome := range []eval.Outcome{eval.Pass, eval.Fail, eval.Err} {
 		expect.OK(t, w.Append(secretive(n, outcome)))
 	}
-	expect.OK(t, w.WriteEarlyVerdict(&eval.EarlyVerdict{Suite: "s", Arm: "t/p"}))
+	expect.OK(t, w.WriteStop(&early.BaseExit{StoppedArm: early.StoppedArm{Suite: "s", Arm: "t/p"}}))
 	expect.OK(t, w.Resumed(&Resumed{At: "2026-01-01T00:00:30Z"}))
 	expect.OK(t, w.Append(secretive(3, eval.Pass)), w.Finish(&eval.End{Reason: eval.EndCompleted}))
 	path := filepath.Join(dir, FileName)
@@ -69,7 +70,7 @@ func TestWriteWithheldKeepsNoContent(t *testing.T) {
 	after, err := open(t, []byte(text))
 	expect.OK(t, err)
 	expect.Same(t, "counts", after.Summary.Counts, before.Summary.Counts)
-	expect.Same(t, "stops", after.EarlyVerdicts, before.EarlyVerdicts)
+	expect.Same(t, "stops", after.Stops, before.Stops)
 	expect.Same(t, "end", fmt.Sprint(after.End), fmt.Sprint(before.End))
 	options := after.Run.Options()
 	if !options.NoContent || options.Vars != nil || options.Seed != 7 || after.Run.Signature != "" || after.Run.Copies != nil {

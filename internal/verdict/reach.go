@@ -213,9 +213,9 @@ func (c *Checks) another(suite, name string) (found option.BaseRun, sides map[st
 		problem = "is not complete"
 	case d.Summary.Counts.Ran() == 0:
 		problem = "is blank: no trial ran"
-	case len(d.EarlyVerdicts) > 0 && d.EarlyVerdicts[0].Race:
+	case d.Raced():
 		problem = "has arms that left a race"
-	case len(d.EarlyVerdicts) > 0:
+	case len(d.Stops) > 0:
 		problem = "stopped early, once its own verdict was known"
 	case !slices.ContainsFunc(d.Summary.Suites, func(s journal.SuiteSummary) bool { return s.Name == suite }):
 		problem = "has no suite " + suite
