@@ -67,6 +67,15 @@ func (c *CaseTotals) judge(passed bool) {
 	c.Ran = c.Passed + c.Failed
 }
 
+// casesOf collects the given cases.
+func casesOf(all ...CaseTotals) Cases {
+	var c Cases
+	for i := range all {
+		c.Add(&all[i])
+	}
+	return c
+}
+
 // flip records a pair: 1 gained, -1 regressed, 0 passed on both sides.
 func (p path) flip(i, d int) {
 	p.base[i].judge(d <= 0)
@@ -91,8 +100,8 @@ func (p path) cases() int { return len(p.head) }
 // sides are what Compare takes.
 func (p path) sides() (base, head *Side) {
 	metrics := []string{scored}
-	base = &Side{Run: "base", Suite: "s", Arm: "a", Metrics: metrics, Cases: CasesOf(p.base...)}
-	head = &Side{Run: "head", Suite: "s", Arm: "a", Metrics: metrics, Cases: CasesOf(p.head...)}
+	base = &Side{Run: "base", Suite: "s", Arm: "a", Metrics: metrics, Cases: casesOf(p.base...)}
+	head = &Side{Run: "head", Suite: "s", Arm: "a", Metrics: metrics, Cases: casesOf(p.head...)}
 	return base, head
 }
 

@@ -149,8 +149,8 @@ type MetricVerdict struct {
 	Advice string `json:"advice,omitempty"`
 	// MoreCases is the number of additional cases for a power of 80 %, 0 when there are enough.
 	MoreCases int `json:"moreCases,omitempty"`
-	// Repeats is the number of repeats per case that would replace more cases; -1: no number is enough.
-	Repeats int `json:"repeats,omitempty"`
+	// Repeats says how many repeats of each case would replace more cases.
+	Repeats NeededRepeats `json:"repeats,omitzero"`
 }
 
 // Asymptotic are Tango's interval and test, and McNemar's mid-p.

@@ -240,11 +240,10 @@ func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 			"if nothing changed",
 		need, m.MoreCases, more*a.Cases.CallsPerCase, more*a.Cases.TokensPerCase, of, 100*power,
 	)
-	switch {
-	case m.Repeats < 0:
+	if n := m.Repeats.Number(); n > 0 {
+		m.Advice += fmt.Sprintf("; so would %d repeats of each case", n)
+	} else if m.Repeats.NoneEnough() {
 		m.Advice += "; more repeats cannot resolve this, more cases can"
-	case m.Repeats > 0:
-		m.Advice += fmt.Sprintf("; so would %d repeats of each case", m.Repeats)
 	}
 }
 
