@@ -34,13 +34,17 @@ type Options struct {
 	// Name and Labels of the run are in its header.
 	Name   string            `json:"-"`
 	Labels map[string]string `json:"-"`
-	// Defaults are the values of a project file. They apply where these options, variables and suites set
-	// nothing. The run directory has a copy of the file.
-	Defaults *Options `json:"-"`
 
 	// Unreadable is why the options of a run file could not be read in full; nil when they could. Reports do without
 	// them, resuming does not.
 	Unreadable error `json:"-"`
+}
+
+// WithDefaults are options with those of a project file, which apply where the others, variables and suites set nothing. The
+// run directory has a copy of the file.
+type WithDefaults struct {
+	Options
+	Defaults Options // zero without a project file
 }
 
 // ServiceOptions say where requests are sent.

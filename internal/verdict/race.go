@@ -43,8 +43,8 @@ func (c *Checks) Races(suites []*suite.Suite) (out []RaceOutlook, err error) {
 	if c.Options.Race == "" || c.Plan.Size() == 0 {
 		return nil, nil
 	}
-	o := *c.Options
-	if o.Rule.Alpha = cmp.Or(o.Rule.Alpha, defaultsOf(&o).Rule.Alpha); o.Rule.Alpha > suite.MaxAlpha {
+	o := c.Options.Options
+	if o.Rule.Alpha = cmp.Or(o.Rule.Alpha, c.Options.Defaults.Rule.Alpha); o.Rule.Alpha > suite.MaxAlpha {
 		return nil, exit.BadInput("--alpha %g: a race that is wrong so often says nothing; %g at most", o.Rule.Alpha, suite.MaxAlpha)
 	}
 	for _, one := range suites {
