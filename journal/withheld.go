@@ -9,6 +9,7 @@ import (
 
 	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/option"
 )
 
 // WriteWithheld writes the run file as --no-content would have kept it: without prompts, answers, and words that may
@@ -19,7 +20,7 @@ func (d *Document) WriteWithheld(out io.Writer) error {
 	run := d.Run
 	options := *run.Options()
 	options.NoContent, options.Vars = true, nil
-	run.CommandOptions = &options
+	run.CommandOptions = &option.RunOptions{Options: options}
 	run.Copies = nil
 	run.Signature = ""
 	if err := w.write("run", &run); err != nil {

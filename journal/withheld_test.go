@@ -45,7 +45,7 @@ func withheld(t *testing.T, d *Document) string {
 func TestWriteWithheldKeepsNoContent(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	run := header
-	run.CommandOptions = &option.Options{Vars: map[string]string{"tone": secretText}, Seed: 7}
+	run.CommandOptions = &option.RunOptions{Options: option.Options{Vars: map[string]string{"tone": secretText}, Seed: 7}}
 	run.Signature = strings.Repeat("0", 64)
 	w, err := Create(dir, &run, map[string][]byte{"suites/0/s.yaml": []byte(secretText)})
 	expect.OK(t, err)

@@ -34,9 +34,13 @@ type Options struct {
 	// Name and Labels of the run are in its header.
 	Name   string            `json:"-"`
 	Labels map[string]string `json:"-"`
+}
 
-	// Unreadable is why the options of a run file could not be read in full; nil when they could. Reports do without
-	// them, resuming does not.
+// RunOptions are the options in the header of a run file. Whatever another program wrote there, the run itself stays readable.
+type RunOptions struct {
+	Options
+	// Unreadable is why the options could not be read in full; nil when they could. Reports do without them, resuming does
+	// not.
 	Unreadable error `json:"-"`
 }
 
@@ -137,7 +141,7 @@ func (o *SelectionOptions) Narrows() bool {
 	return len(o.Cases)+len(o.Tags)+len(o.Arms)+o.Sample > 0 || o.FailedIn+o.ChangedSince != "" || o.Shard != (Shard{})
 }
 
-// UnmarshalJSON reads the options of a run file. Whatever another program wrote there, the run itself stays readable.
+// UnmarshalJSON reads what MarshalJSON wrote. In case of an error the options have what could be read.
 func (o *Options) UnmarshalJSON(data []byte) error {
 	type plain Options
 	var p plain
@@ -145,7 +149,12 @@ func (o *Options) UnmarshalJSON(data []byte) error {
 	err := cmp.Or(json.Unmarshal(data, &p), json.Unmarshal(data, &baseline))
 	*o = Options(p)
 	o.Baseline = baseline.read()
-	o.Unreadable = err
+	return err
+}
+
+// UnmarshalJSON reads as much of the options as it can.
+func (o *RunOptions) UnmarshalJSON(data []byte) error {
+	o.Unreadable = json.Unmarshal(data, &o.Options)
 	return nil
 }
 

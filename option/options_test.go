@@ -25,7 +25,7 @@ func TestOptionsAreFlat(t *testing.T) {
 		GateOptions:      option.GateOptions{Rule: option.RuleOptions{Margin: 0.05}, MaxErrors: &half},
 		Out:              "o", Vars: map[string]string{"k": "v"},
 	}
-	run := eval.Run{CommandOptions: &o}
+	run := eval.Run{CommandOptions: &option.RunOptions{Options: o}}
 	for name, encode := range map[string]func(any) ([]byte, error){
 		"Marshal": wirejson.Marshal, "Append": func(v any) ([]byte, error) { return wirejson.Append(nil, v) },
 	} {
@@ -44,7 +44,7 @@ func TestOptionsAreFlat(t *testing.T) {
 		if string(read.Flags) != want {
 			t.Errorf("%s wrote %s, want %s", name, read.Flags, want)
 		}
-		if diff := cmp.Diff(o, *back.CommandOptions); diff != "" {
+		if diff := cmp.Diff(option.RunOptions{Options: o}, *back.CommandOptions); diff != "" {
 			t.Errorf("%s: read back (-want +got):\n%s", name, diff)
 		}
 	}

@@ -75,7 +75,9 @@ func TestRunsThatDoNotStopEarlyAreNotWatched(t *testing.T) {
 		"--no-baseline":   {&eval.GateConfig{Baseline: rule}, without, plan},
 		"one of its part": {&eval.GateConfig{Baseline: rule}, option.Options{}, shard},
 	} {
-		q, err := NewEarly(&eval.Run{Suites: []eval.RunSuite{{Name: "s", Gate: test.gate}}, CommandOptions: &test.options}, test.plan)
+		q, err := NewEarly(&eval.Run{
+			Suites: []eval.RunSuite{{Name: "s", Gate: test.gate}}, CommandOptions: &option.RunOptions{Options: test.options},
+		}, test.plan)
 		expect.OK(t, err)
 		if q != nil {
 			t.Errorf("%s: got a rule that watches it, want none", name)

@@ -54,7 +54,7 @@ func watch(t *testing.T, plan *runner.Plan, gate *eval.GateConfig, seed uint64) 
 	t.Helper()
 	gate.Baseline.StopEarly = true
 	run := &eval.Run{
-		ID: "head", StartedAt: "2026-01-01T00:00:00Z", RandomSeed: seed, CommandOptions: &option.Options{},
+		ID: "head", StartedAt: "2026-01-01T00:00:00Z", RandomSeed: seed, CommandOptions: &option.RunOptions{},
 		Suites: []eval.RunSuite{{Name: "s", Gate: gate}}, Plan: eval.RunPlan{Trials: plan.Size()},
 	}
 	w := &watched{t: t, run: run, plan: plan, dir: t.TempDir()}
