@@ -23,6 +23,7 @@ type Options struct {
 	SourceOptions
 	GateOptions
 
+	Emulator  string            `json:"-"`                 // the file of a script, or DemoScript; written with ServiceOptions
 	Out       string            `json:"out,omitempty"`     // the run directory
 	Reports   []string          `json:"reports,omitempty"` // FORMAT or FORMAT=PATH
 	Vars      map[string]string `json:"vars,omitempty"`
@@ -59,7 +60,6 @@ type ServiceOptions struct {
 	Auth         string `json:"auth,omitempty"`
 	Project      string `json:"project,omitempty"`
 	ScopeBase    string `json:"authScopeBase,omitempty"`
-	Emulator     string `json:"emulator,omitempty"` // the file of a script, or DemoScript
 	// Services are base URLs of named services, by name. They replace the suites' URLs.
 	Services map[string]string `json:"services,omitempty"`
 	// AllowEnv are variables of the environment that may hold keys although their names are neither EVALRUN_* nor
@@ -67,7 +67,7 @@ type ServiceOptions struct {
 	AllowEnv []string `json:"allowEnv,omitempty"`
 }
 
-// DemoScript is the value of ServiceOptions.Emulator for the built-in script.
+// DemoScript is the value of Options.Emulator for the built-in script.
 const DemoScript = "demo"
 
 // LimitOptions bound the calls of a run and what it spends.
@@ -145,10 +145,13 @@ func (o *SelectionOptions) Narrows() bool {
 func (o *Options) UnmarshalJSON(data []byte) error {
 	type plain Options
 	var p plain
-	var baseline writtenBaseline
-	err := cmp.Or(json.Unmarshal(data, &p), json.Unmarshal(data, &baseline))
+	var apart struct {
+		writtenBaseline
+		Emulator string
+	}
+	err := cmp.Or(json.Unmarshal(data, &p), json.Unmarshal(data, &apart))
 	*o = Options(p)
-	o.Baseline = baseline.read()
+	o.Baseline, o.Emulator = apart.read(), apart.Emulator
 	return err
 }
 
@@ -163,11 +166,30 @@ func (o Options) MarshalJSON() ([]byte, error) {
 	type plain Options
 	return wirejson.Marshal(struct {
 		// These groups hide those of plain, which are deeper. So the baseline keeps its place after them.
-		ServiceOptions
+		writtenService
 		LimitOptions
 		SelectionOptions
 		SourceOptions
 		writtenBaseline
 		plain
-	}{o.ServiceOptions, o.LimitOptions, o.SelectionOptions, o.SourceOptions, o.writtenBaseline(), plain(o)})
+	}{o.writtenService(), o.LimitOptions, o.SelectionOptions, o.SourceOptions, o.writtenBaseline(), plain(o)})
+}
+
+// writtenService are ServiceOptions in a run file, with the script of the emulator.
+type writtenService struct {
+	BaseURL      string            `json:"baseUrl,omitempty"`
+	APIVersion   string            `json:"apiVersion,omitempty"`
+	HeaderPrefix string            `json:"headerPrefix,omitempty"`
+	Auth         string            `json:"auth,omitempty"`
+	Project      string            `json:"project,omitempty"`
+	ScopeBase    string            `json:"authScopeBase,omitempty"`
+	Emulator     string            `json:"emulator,omitempty"`
+	Services     map[string]string `json:"services,omitempty"`
+	AllowEnv     []string          `json:"allowEnv,omitempty"`
+}
+
+func (o *Options) writtenService() writtenService {
+	return writtenService{
+		o.BaseURL, o.APIVersion, o.HeaderPrefix, o.Auth, o.Project, o.ScopeBase, o.Emulator, o.Services, o.AllowEnv,
+	}
 }

@@ -133,8 +133,7 @@ func (r *Resumption) merge(f Options) {
 		to.Record = ""
 		to.ReplayOr = ""
 		to.Cache = false
-		f.Emulator = to.Emulator // the run's own script
-		to.ServiceOptions = f.ServiceOptions
+		to.ServiceOptions = f.ServiceOptions // the script stays the run's own
 		return
 	}
 	to.Allow = slices.Concat(to.Allow, f.Allow)
