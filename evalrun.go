@@ -63,8 +63,7 @@ type Options struct {
 	// Where answers come from, and what they may cost.
 
 	Service option.ServiceOptions
-	// Emulator is short for Service.Emulator, so set one of them: a script that answers instead of a service,
-	// option.DemoScript or a file.
+	// Emulator is a script that answers instead of a service: option.DemoScript or a file.
 	Emulator string
 	Sources  option.SourceOptions
 	Limits   option.LimitOptions
@@ -138,6 +137,7 @@ func (o *Options) jobOptions() job.Options {
 			SelectionOptions: o.Selection,
 			SourceOptions:    o.Sources,
 			GateOptions:      o.Gate,
+			Emulator:         o.Emulator,
 			Name:             o.Name,
 			Labels:           maps.Clone(o.Labels),
 			Vars:             o.Vars,
@@ -156,9 +156,6 @@ func (o *Options) jobOptions() job.Options {
 		NoHistory:   o.NoHistory,
 		Reading:     o.Reading,
 		Listing:     o.Listing,
-	}
-	if o.Emulator != "" {
-		f.Emulator = o.Emulator
 	}
 	if f.Selected != nil {
 		f.Baseline = option.NoBaseline{}
@@ -196,9 +193,6 @@ func Load(_ context.Context, o Options) (*Job, error) {
 	outputs, err := output.Parse(rundir.At(o.Dir), o.Reports)
 	if err != nil {
 		return nil, err
-	}
-	if script := o.Service.Emulator; o.Emulator != "" && script != "" && script != o.Emulator {
-		return nil, exit.BadInput("Options.Emulator and Options.Service.Emulator name two scripts: choose one")
 	}
 	if err := o.Selection.Shard.Check(); err != nil {
 		return nil, exit.BadInput("%w", err)

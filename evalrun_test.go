@@ -186,12 +186,6 @@ func TestErrorsSayWhatIsWrong(t *testing.T) {
 		"no such suite":  {evalrun.Options{Suites: []string{"none.yaml"}}, 2, "there is no file none.yaml"},
 		"no such format": {evalrun.Options{Suites: []string{"suite.yaml"}, Reports: []string{"jsn=x"}}, 2, "did you mean `json`"},
 		"no service":     {evalrun.Options{Suites: []string{"suite.yaml"}, Getenv: none}, 2, "no service is configured"},
-		"two scripts": {
-			evalrun.Options{
-				Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Service: option.ServiceOptions{Emulator: option.DemoScript},
-			},
-			2, "Options.Emulator and Options.Service.Emulator name two scripts: choose one",
-		},
 		"nothing selected": {
 			evalrun.Options{Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Selection: option.SelectionOptions{Cases: []string{"frnace"}}},
 			4, "did you mean france",

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/option"
 )
@@ -66,6 +67,15 @@ func (c *CaseTotals) judge(passed bool) {
 	c.Ran = c.Passed + c.Failed
 }
 
+// casesOf collects the given cases.
+func casesOf(all ...CaseTotals) Cases {
+	var c Cases
+	for i := range all {
+		c.Add(&all[i])
+	}
+	return c
+}
+
 // flip records a pair: 1 gained, -1 regressed, 0 passed on both sides.
 func (p path) flip(i, d int) {
 	p.base[i].judge(d <= 0)
@@ -90,13 +100,13 @@ func (p path) cases() int { return len(p.head) }
 // sides are what Compare takes.
 func (p path) sides() (base, head *Side) {
 	metrics := []string{scored}
-	base = &Side{Run: "base", Suite: "s", Arm: "a", Metrics: metrics, Cases: CasesOf(p.base...)}
-	head = &Side{Run: "head", Suite: "s", Arm: "a", Metrics: metrics, Cases: CasesOf(p.head...)}
+	base = &Side{Run: "base", Suite: "s", Arm: "a", Metrics: metrics, Cases: casesOf(p.base...)}
+	head = &Side{Run: "head", Suite: "s", Arm: "a", Metrics: metrics, Cases: casesOf(p.head...)}
 	return base, head
 }
 
 // fixed is the verdict of the tests for a number of cases that was fixed before, as Compare and Decide give it.
-func (p path) fixed(g eval.MetricMargin, alpha float64, stop *eval.EarlyVerdict) eval.Verdict {
+func (p path) fixed(g eval.MetricMargin, alpha float64, stop *early.KnownVerdict) eval.Verdict {
 	if gained, regressed, counted := p.counts(); counted && g.Name == option.MetricPass { // the same, without an interval
 		if stop != nil {
 			return stop.Verdict

@@ -36,15 +36,6 @@ type kind struct {
 	text     string
 }
 
-// CasesOf collects the given cases.
-func CasesOf(all ...CaseTotals) Cases {
-	var c Cases
-	for i := range all {
-		c.Add(&all[i])
-	}
-	return c
-}
-
 // Len is the number of cases.
 func (c *Cases) Len() int { return c.n }
 

@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/classification"
+	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/option"
@@ -97,7 +98,7 @@ type Options struct {
 	MaxErrors float64             // share of errors above which a side is not comparable
 	Seed      uint64              // of the resampling tests
 	// EarlyVerdict is the early stop of head's arm that this comparison explains; nil without one.
-	EarlyVerdict *eval.EarlyVerdict
+	EarlyVerdict *early.KnownVerdict
 	// MinPaired is the least share of the baseline cases covered by head that must be compared; 0 means no minimum.
 	MinPaired float64
 	// Selected reports whether head has to cover a case of the baseline, by its name and tags there; nil means all.

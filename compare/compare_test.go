@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/stats"
@@ -367,7 +368,7 @@ func TestStopIsFinal(t *testing.T) {
 	base, head := flipped(60, 0, 6)
 	o := options(0.05, passMargin(0.05))
 	arms := []ArmComparison{Compare(base, head, o)}
-	arms[0].EarlyVerdict = &eval.EarlyVerdict{Verdict: eval.NotWorse}
+	arms[0].EarlyVerdict = &early.KnownVerdict{Verdict: eval.NotWorse}
 	expect.Same(t, "overall verdict", Decide(arms, o), eval.NotWorse)
 	expect.Same(t, "verdict", arms[0].Metrics[0].Verdict, eval.NotWorse)
 }

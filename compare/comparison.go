@@ -1,6 +1,9 @@
 package compare
 
-import "github.com/evalrun/evalrun/eval"
+import (
+	"github.com/evalrun/evalrun/early"
+	"github.com/evalrun/evalrun/eval"
+)
 
 // Comparison compares a run, or some of its arms, with a baseline.
 type Comparison struct {
@@ -40,7 +43,7 @@ type ArmComparison struct {
 	Verdict eval.Verdict `json:"verdict,omitempty"`
 	Why     string       `json:"why,omitempty"` // why the verdict is invalid
 	// EarlyVerdict says that the verdict was known early; the metrics cover only the trials used.
-	EarlyVerdict *eval.EarlyVerdict `json:"stopped,omitempty"`
+	EarlyVerdict *early.KnownVerdict `json:"stopped,omitempty"`
 	// Estimand is what the intervals estimate: `population` when the cases are a sample of one.
 	Estimand string             `json:"estimand"`
 	Cases    Pairing            `json:"cases"`
@@ -146,8 +149,8 @@ type MetricVerdict struct {
 	Advice string `json:"advice,omitempty"`
 	// MoreCases is the number of additional cases for a power of 80 %, 0 when there are enough.
 	MoreCases int `json:"moreCases,omitempty"`
-	// Repeats is the number of repeats per case that would replace more cases; -1: no number is enough.
-	Repeats int `json:"repeats,omitempty"`
+	// Repeats says how many repeats of each case would replace more cases.
+	Repeats NeededRepeats `json:"repeats,omitzero"`
 }
 
 // Asymptotic are Tango's interval and test, and McNemar's mid-p.

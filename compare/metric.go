@@ -55,7 +55,7 @@ func (m *measure) metric(name string, base, head *Side) MetricComparison {
 		m.anytime(&c, base, head)
 	}
 	if name == option.MetricPass && !m.worst {
-		c.Repeats = m.repeatsNeeded(g.Margin)
+		c.Repeats = m.neededRepeats(g.Margin)
 	}
 	return c
 }
@@ -278,27 +278,26 @@ func (m *measure) slices() []Slice {
 // mostRepeats is the largest number of repeats per case that is worth suggesting.
 const mostRepeats = 100
 
-// repeatsNeeded is the number of repeats per case, on both sides, that would show with a power of 80 % that an
+// neededRepeats is the number of repeats per case, on both sides, that would show with a power of 80 % that an
 // unchanged pass rate is not worse. It depends on the variance between cases and between repeats: var_d = w^2 +
-// sA^2/K + sB^2/K. -1 means that no number is enough; 0 means unknown, because cases ran once or belong to
-// clusters.
+// sA^2/K + sB^2/K.
 //
 // Source: Miller 2024, arXiv 2411.00640; docs/explanation/verdicts.md.
-func (m *measure) repeatsNeeded(margin float64) int {
+func (m *measure) neededRepeats(margin float64) NeededRepeats {
 	if margin == 0 || len(m.pairs.at) < 2 {
-		return 0
+		return NeededRepeats{}
 	}
 	var within, repeats float64
 	var d []float64
 	for at, p := range m.pairs.each {
 		var sides [2]float64
 		if m.pairs.clustered(at) {
-			return 0
+			return NeededRepeats{}
 		}
 		for i, c := range []*CaseTotals{p.base, p.head} {
 			k := float64(c.Passed + c.Failed)
 			if k < 2 {
-				return 0
+				return NeededRepeats{}
 			}
 			rate, _ := c.PassRate()
 			sides[i] = rate
@@ -314,10 +313,10 @@ func (m *measure) repeatsNeeded(margin float64) int {
 	z := stats.NormalQuantile(1-m.Alpha) + stats.NormalQuantile(power)
 	most := margin * margin * n / (z * z) // the variance that the margin leaves for repeats
 	if between >= most {
-		return -1
+		return NeededRepeats{noneEnough: true}
 	}
 	if k := math.Ceil(within / (most - between)); k <= mostRepeats {
-		return max(2, int(k))
+		return NeededRepeats{number: max(2, int(k))}
 	}
-	return -1
+	return NeededRepeats{noneEnough: true}
 }

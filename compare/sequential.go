@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/option"
@@ -49,7 +50,7 @@ type Unit struct {
 }
 
 // Feed adds the next unit. It returns a stop when the verdict is known, else nil.
-func (s *Sequential) Feed(u Unit) *eval.EarlyVerdict {
+func (s *Sequential) Feed(u Unit) *early.KnownVerdict {
 	s.fed++
 	for i := range s.metrics {
 		d, worst := u.Differences[i], u.Worst[i]
@@ -58,7 +59,9 @@ func (s *Sequential) Feed(u Unit) *eval.EarlyVerdict {
 		}
 		s.bets[i].Add(d, worst, u.Weight)
 	}
-	stop := &eval.EarlyVerdict{Units: s.fed, Alpha: s.alpha, LogE: map[string]float64{}}
+	stop := &early.KnownVerdict{
+		StoppedArm: early.StoppedArm{Units: s.fed}, Alpha: s.alpha, LogE: map[string]float64{},
+	}
 	all := true
 	for i, m := range s.metrics {
 		if e := s.bets[i].LogFail(); e >= math.Log(float64(s.verdicts)/s.alpha) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/option"
@@ -88,7 +89,7 @@ func (o *Options) decideArm(a *ArmComparison) {
 
 // stopped sets the verdict that was known early. It is final, whatever the tests would say about the cases
 // that were used.
-func stopped(m *MetricComparison, stop *eval.EarlyVerdict) {
+func stopped(m *MetricComparison, stop *early.KnownVerdict) {
 	switch {
 	case stop.Verdict == eval.NotWorse:
 		m.Verdict = eval.NotWorse
@@ -239,11 +240,10 @@ func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 			"if nothing changed",
 		need, m.MoreCases, more*a.Cases.CallsPerCase, more*a.Cases.TokensPerCase, of, 100*power,
 	)
-	switch {
-	case m.Repeats < 0:
+	if n := m.Repeats.Number(); n > 0 {
+		m.Advice += fmt.Sprintf("; so would %d repeats of each case", n)
+	} else if m.Repeats.NoneEnough() {
 		m.Advice += "; more repeats cannot resolve this, more cases can"
-	case m.Repeats > 0:
-		m.Advice += fmt.Sprintf("; so would %d repeats of each case", m.Repeats)
 	}
 }
 

@@ -162,25 +162,3 @@ type MetricMargin struct {
 	// Strict makes a ratio with too few cases inconclusive instead of advisory.
 	Strict bool `json:"strict,omitempty"`
 }
-
-// EarlyVerdict says that the verdict on an arm was known before all of its cases ran. It is final.
-type EarlyVerdict struct {
-	Suite   string  `json:"suite"`
-	Arm     string  `json:"arm"`
-	Verdict Verdict `json:"verdict"`
-	Metric  string  `json:"metric,omitempty"` // the one that regressed, or the rule that cannot hold any more
-	Units   int     `json:"units"`            // independent units that were used, in the order of the schedule
-	Of      int     `json:"of"`               // of all
-	// LogE are the logarithms of the e-values by metric: against being worse by the margin, or, of one that regressed,
-	// against not being worse.
-	LogE  map[string]float64 `json:"logE"`
-	Alpha float64            `json:"alpha"` // spent on looking early
-	// Base is the run or arm of the comparison, and Metrics are the metrics with their margins.
-	Base    string         `json:"base,omitempty"`
-	Metrics []MetricMargin `json:"metrics,omitempty"`
-	// Race says that the arm left a race on Metric, behind the arm Base. LogE is the log of its evidence.
-	Race bool `json:"race,omitempty"`
-	// Unused are the ids of trials that were answered already and are not used, since they stand later in the schedule. What
-	// comes after this line is not used either.
-	Unused []string `json:"extra,omitempty"`
-}

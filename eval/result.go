@@ -100,11 +100,11 @@ type Run struct {
 	// Prices is the price list of the run, as package pricing writes it; nil without one.
 	Prices json.RawMessage `json:"prices,omitempty"`
 	// CommandOptions are the options of the command; nil in an export. Options returns zero options then.
-	CommandOptions *option.Options   `json:"flags,omitempty"`
-	RandomSeed     uint64            `json:"randomSeed"`
-	Labels         map[string]string `json:"labels"` // a label without a value has the value ""
-	Plan           RunPlan           `json:"plan"`
-	Tool           string            `json:"tool,omitempty"` // the version of evalrun
+	CommandOptions *option.RunOptions `json:"flags,omitempty"`
+	RandomSeed     uint64             `json:"randomSeed"`
+	Labels         map[string]string  `json:"labels"` // a label without a value has the value ""
+	Plan           RunPlan            `json:"plan"`
+	Tool           string             `json:"tool,omitempty"` // the version of evalrun
 	// Commit and Branch were checked out in the git repository of the suites; "" without one.
 	Commit string `json:"commit,omitempty"`
 	Branch string `json:"branch,omitempty"`
@@ -122,7 +122,15 @@ func (r *Run) Options() *option.Options {
 	if r.CommandOptions == nil {
 		return &option.Options{}
 	}
-	return r.CommandOptions
+	return &r.CommandOptions.Options
+}
+
+// UnreadableOptions returns why Options are incomplete, nil if they are not.
+func (r *Run) UnreadableOptions() error {
+	if r.CommandOptions == nil {
+		return nil
+	}
+	return r.CommandOptions.Unreadable
 }
 
 // AnswersOf is the id of the run that got the answers: its own, unless they were judged again.

@@ -214,7 +214,6 @@ func TestEveryRecordedNounReadsBack(t *testing.T) {
 	roundTrip[Judged](t)
 	roundTrip[GateConfig](t)
 	roundTrip[BaselineRule](t)
-	roundTrip[EarlyVerdict](t)
 	roundTrip[option.Options](t)
 }
 
@@ -222,7 +221,7 @@ func TestEveryRecordedNounReadsBack(t *testing.T) {
 func TestUnsetFieldsStayUnset(t *testing.T) {
 	t.Parallel()
 	for _, v := range []any{
-		&Result{}, &Run{}, &End{}, &Response{}, &GenerationConfig{}, &Usage{}, &Error{}, &GateConfig{}, &EarlyVerdict{}, &Judgement{},
+		&Result{}, &Run{}, &End{}, &Response{}, &GenerationConfig{}, &Usage{}, &Error{}, &GateConfig{}, &Judgement{},
 	} {
 		line, err := wirejson.Append(nil, v)
 		if err != nil {

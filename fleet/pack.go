@@ -3,7 +3,6 @@ package fleet
 import (
 	"archive/zip"
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -93,8 +92,7 @@ func (p *packer) pack(o *evalrun.Options) ([]byte, error) {
 			return nil, err
 		}
 	}
-	h.Emulator = cmp.Or(o.Emulator, o.Service.Emulator)
-	if h.Emulator != "" && h.Emulator != option.DemoScript {
+	if h.Emulator = o.Emulator; h.Emulator != "" && h.Emulator != option.DemoScript {
 		if err := z.add(scriptName, h.Emulator); err != nil {
 			return nil, err
 		}

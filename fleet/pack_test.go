@@ -108,7 +108,7 @@ func TestASuiteWithAGlobOfDataFilesIsPackedAndLoaded(t *testing.T) {
 	h, err := unpackTo(to, packed(t, p, o))
 	expect.OK(t, err)
 	worker := evalrun.Options{Getenv: func(string) string { return "" }}
-	h.apply(&worker, to)
+	expect.OK(t, h.apply(&worker, to))
 	_, err = evalrun.Load(t.Context(), worker)
 	expect.OK(t, err)
 }
@@ -176,7 +176,7 @@ func TestHeadSaysThatTheCoordinatorSharesALedger(t *testing.T) {
 		expect.OK(t, err)
 		expect.Same(t, "ledger by "+name, h.Ledger, true)
 		worker := &evalrun.Options{Ledger: o.Ledger, Getenv: func(name string) string { return "value of " + name }}
-		h.apply(worker, "dir")
+		expect.OK(t, h.apply(worker, "dir"))
 		expect.Same(t, "ledger of the worker", worker.Ledger.URL, "")
 		expect.Same(t, "its variable", worker.Getenv(ledgerVariable), "")
 		expect.Same(t, "another variable", worker.Getenv("EVALRUN_API_KEY"), "value of EVALRUN_API_KEY")
@@ -198,7 +198,7 @@ func TestHeadAddsToTheOptionsOfAWorker(t *testing.T) {
 	} {
 		o := &evalrun.Options{Untrusted: test.untrusted}
 		test.h.Seed, test.h.Repeats, test.h.Vars = 7, 2, map[string]string{"a": "b"}
-		test.h.apply(o, "dir")
+		expect.OK(t, test.h.apply(o, "dir"))
 		expect.Same(t, "suites of "+name, o.Suites, []string{filepath.Join("dir", "0", "a.yaml")})
 		expect.Same(t, "emulator of "+name, o.Emulator, test.emulator)
 		expect.Same(t, "project file of "+name, o.ProjectFile, test.project)
@@ -206,6 +206,16 @@ func TestHeadAddsToTheOptionsOfAWorker(t *testing.T) {
 		expect.Same(t, "choices of "+name, [2]any{o.Seed, o.Selection.Repeats}, [2]any{uint64(7), 2})
 		expect.Same(t, "variables of "+name, o.Vars, test.h.Vars)
 	}
+}
+
+// A worker with a script of its own cannot take part in a run that has another.
+func TestAWorkerTakesOneScript(t *testing.T) {
+	t.Parallel()
+	h := packHead{Emulator: scriptName}
+	err := h.apply(&evalrun.Options{Emulator: option.DemoScript}, "dir")
+	expect.Same(t, "why", fmt.Sprint(err), "the run has a script for the emulator: leave out --emulator here")
+	h.Emulator = option.DemoScript
+	expect.OK(t, h.apply(&evalrun.Options{Emulator: option.DemoScript}, "dir"))
 }
 
 // archive is a zip archive of files.

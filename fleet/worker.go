@@ -187,7 +187,9 @@ func (w *Worker) load(ctx context.Context, dir string, to *welcome) error {
 		return exit.With(exit.CodeIncomplete, err)
 	}
 	o := w.config.Options
-	h.apply(&o, dir)
+	if err := h.apply(&o, dir); err != nil {
+		return err
+	}
 	o.Ledger.Lost = func(reason string) { w.lost <- reason } // buffered, and called once
 	job, err := evalrun.Load(ctx, o)
 	if err != nil {
@@ -202,7 +204,7 @@ func (w *Worker) load(ctx context.Context, dir string, to *welcome) error {
 }
 
 // apply adds the settings of a run to the options of a worker.
-func (h *packHead) apply(o *evalrun.Options, dir string) {
+func (h *packHead) apply(o *evalrun.Options, dir string) error {
 	for i, name := range h.Suites {
 		o.Suites = append(o.Suites, filepath.Join(dir, strconv.Itoa(i), name))
 	}
@@ -215,13 +217,19 @@ func (h *packHead) apply(o *evalrun.Options, dir string) {
 		o.Getenv = without(ledgerVariable, o.Getenv)
 	}
 	if h.Emulator != "" {
-		if o.Emulator = h.Emulator; h.Emulator != option.DemoScript {
-			o.Emulator = filepath.Join(dir, scriptName)
+		script := h.Emulator
+		if script != option.DemoScript {
+			script = filepath.Join(dir, scriptName)
 		}
+		if o.Emulator != "" && o.Emulator != script {
+			return exit.BadInput("the run has a script for the emulator: leave out --emulator here")
+		}
+		o.Emulator = script
 	}
 	if h.Project && !o.Untrusted {
 		o.ProjectFile = filepath.Join(dir, filepath.FromSlash(projectName))
 	}
+	return nil
 }
 
 // without hides one variable of an environment.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/expect"
@@ -59,7 +60,7 @@ func drawn(t *testing.T, folder string, seed uint64) *journal.Document {
 			}
 		}
 	}
-	expect.OK(t, w.WriteEarlyVerdict(&eval.EarlyVerdict{Suite: "s", Arm: "t/p", Unused: extra}))
+	expect.OK(t, w.WriteStop(&early.BaseExit{StoppedArm: early.StoppedArm{Suite: "s", Arm: "t/p", Unused: extra}}))
 	expect.OK(t, w.Finish(&eval.End{Reason: eval.EndCompleted}))
 	d, err := journal.Open(dir)
 	expect.OK(t, err)

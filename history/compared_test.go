@@ -46,7 +46,7 @@ func TestComparisonsCountUnchangedCompleteRuns(t *testing.T) {
 		{change: against("main", func(r *eval.Run) { r.RescoredFrom = "run-0000" })},
 		{change: against("main", func(r *eval.Run) { r.Plan.Shard = &eval.ShardOf{Index: 1, Of: 2} })},
 		{change: against("main", func(r *eval.Run) {
-			r.CommandOptions = &option.Options{GateOptions: option.GateOptions{Baseline: option.NoBaseline{}}}
+			r.CommandOptions = &option.RunOptions{Options: option.Options{GateOptions: option.GateOptions{Baseline: option.NoBaseline{}}}}
 		})},
 		{change: against("main")},
 		{change: against("main")},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/wirejson"
@@ -31,8 +32,8 @@ type Document struct {
 	Damaged []string // the damaged lines, which were left out
 	Running bool     // a process still writes to the run
 
-	// EarlyVerdicts are the verdicts that were known before all trials had run.
-	EarlyVerdicts []eval.EarlyVerdict
+	// Stops are the arms that stopped before all their trials had run.
+	Stops []early.ArmStop
 	// Spent is the cost of the run so far, as recorded in its file.
 	Spent eval.Spent
 	// Unpriced are the tokens, by model, that Spent.Money does not include: those used since the run last ended.
@@ -55,9 +56,19 @@ func (d *Document) Partial() bool {
 		c.Skip > d.Summary.SkippedEarly || c.Total() < d.Run.Plan.Trials
 }
 
-// DecidedEarly reports whether the verdict on an arm was known before all its trials had run.
-func (d *Document) DecidedEarly(suite, arm string) bool {
-	return slices.ContainsFunc(d.EarlyVerdicts, func(s eval.EarlyVerdict) bool { return s.Suite == suite && s.Arm == arm })
+// StopOf returns why an arm stopped before all its trials had run, nil if it did not.
+func (d *Document) StopOf(suite, arm string) early.ArmStop {
+	for _, stop := range d.Stops {
+		if of := stop.Stopped(); of.Suite == suite && of.Arm == arm {
+			return stop
+		}
+	}
+	return nil
+}
+
+// Raced reports whether arms left a race.
+func (d *Document) Raced() bool {
+	return slices.ContainsFunc(d.Stops, func(stop early.ArmStop) bool { _, left := stop.(*early.RaceExit); return left })
 }
 
 // ErrNoRun is returned by Open when the directory holds no run file.

@@ -62,11 +62,13 @@ func withhold(r *eval.Result) {
 
 // selectedBy keeps of the flags that the outcomes of another run selected the trials, which no comparison may forget;
 // nil where none did.
-func selectedBy(run *eval.Run) *option.Options {
+func selectedBy(run *eval.Run) *option.RunOptions {
 	if run.Options().FailedIn == "" {
 		return nil
 	}
-	return &option.Options{NoContent: true, SelectionOptions: option.SelectionOptions{FailedIn: run.Options().FailedIn}}
+	return &option.RunOptions{Options: option.Options{
+		NoContent: true, SelectionOptions: option.SelectionOptions{FailedIn: run.Options().FailedIn},
+	}}
 }
 
 type lineWriter struct {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 )
@@ -102,8 +103,8 @@ func TestTrialsThatAVerdictDoesNotUseAreMarked(t *testing.T) {
 	skipped.Ending = eval.Skipped{Reason: SkipEarly}
 	extra := answered("b", "t/p", eval.Fail, 900)
 	d := document(t, func(w *Writer) {
-		expect.OK(t, w.WriteEarlyVerdict(&eval.EarlyVerdict{
-			Suite: "s", Arm: "t/p", Verdict: eval.NotWorse, Units: 1, Of: 3, Unused: []string{extra.ID},
+		expect.OK(t, w.WriteStop(&early.KnownVerdict{
+			StoppedArm: early.StoppedArm{Suite: "s", Arm: "t/p", Units: 1, Of: 3, Unused: []string{extra.ID}}, Verdict: eval.NotWorse,
 		}))
 	}, answered("a", "t/p", eval.Pass, 100), extra, skipped)
 	var got []string
@@ -116,7 +117,7 @@ func TestTrialsThatAVerdictDoesNotUseAreMarked(t *testing.T) {
 	expect.Same(t, "pass rate", rate, 1.0)
 	expect.Same(t, "counts for the gate", d.Summary.Suites[0].Gated, eval.Counts{Pass: 1})
 	expect.Same(t, "partial", d.Partial(), false)
-	expect.Same(t, "stopped arms", [2]bool{d.DecidedEarly("s", "t/p"), d.DecidedEarly("s", "t/q")}, [2]bool{true, false})
+	expect.Same(t, "stopped arms", [2]bool{d.StopOf("s", "t/p") != nil, d.StopOf("s", "t/q") != nil}, [2]bool{true, false})
 	slowest, _ := d.LatencyQuantile("s", "t/p", 1)
 	expect.Same(t, "the slowest that counts", slowest, 100.0)
 }

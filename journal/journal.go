@@ -20,6 +20,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 )
 
@@ -290,8 +291,8 @@ func (w *Writer) Resumed(r *Resumed) error { return w.write("resume", r) }
 // Append returns. After an error every further Append returns it.
 func (w *Writer) Append(r *eval.Result) error { return w.write(trialKind, r) }
 
-// WriteEarlyVerdict writes that the verdict on an arm is known.
-func (w *Writer) WriteEarlyVerdict(s *eval.EarlyVerdict) error { return w.write("stop", s) }
+// WriteStop writes that an arm stops before all its trials have run.
+func (w *Writer) WriteStop(s early.ArmStop) error { return w.write("stop", s) }
 
 // Copy appends a trial of another run unchanged. place is its index in the plan of that run.
 func (w *Writer) Copy(from *Document, place int) error {

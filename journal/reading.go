@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/regular"
 )
@@ -210,14 +211,14 @@ func (d *Document) ended(data []byte) error {
 	return nil
 }
 
-// stopped reads a verdict that was known early.
+// stopped reads that an arm stopped.
 func (d *Document) stopped(data []byte) error {
-	var s eval.EarlyVerdict
-	if err := json.Unmarshal(data, &s); err != nil {
+	stop, err := early.Read(data)
+	if err != nil {
 		return err
 	}
-	d.EarlyVerdicts = append(d.EarlyVerdicts, s)
-	d.index.unuse(s.Unused)
+	d.Stops = append(d.Stops, stop)
+	d.index.unuse(stop.Stopped().Unused)
 	return nil
 }
 
@@ -232,7 +233,7 @@ func (d *Document) trial(length int, at int64) {
 	if r.until != "" && q.Holds(d.Run.StartedAt) {
 		f |= isQuarantined
 	}
-	if d.DecidedEarly(r.suite, r.arm) {
+	if d.StopOf(r.suite, r.arm) != nil {
 		f |= isUnused
 	}
 	d.index.add(r, at, length, f)

@@ -7,18 +7,20 @@ import (
 	"errors"
 	"io"
 
+	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/option"
 )
 
 // WriteWithheld writes the run file as --no-content would have kept it: without prompts, answers, and words that may
-// quote them. It has the lines of the header, of trials, of early verdicts, of resumes and of the end; lines that are
+// quote them. It has the lines of the header, of trials, of stops, of resumes and of the end; lines that are
 // damaged are left out.
 func (d *Document) WriteWithheld(out io.Writer) error {
 	w := &lineWriter{out: bufio.NewWriterSize(out, 1<<16)}
 	run := d.Run
 	options := *run.Options()
 	options.NoContent, options.Vars = true, nil
-	run.CommandOptions = &options
+	run.CommandOptions = &option.RunOptions{Options: options}
 	run.Copies = nil
 	run.Signature = ""
 	if err := w.write("run", &run); err != nil {
@@ -45,30 +47,31 @@ func (w *lineWriter) withheld(data []byte) error {
 	if err != nil { // it is damaged, and does not count
 		return nil
 	}
-	record := newRecord(l.Type)
-	if record == nil {
-		return nil
-	}
-	if err := json.Unmarshal(data, record); err != nil {
+	record, err := withoutContent(l.Type, data)
+	if record == nil || err != nil {
 		return err
-	}
-	if r, ok := record.(*eval.Result); ok {
-		r.Withhold()
 	}
 	return w.write(l.Type, record)
 }
 
-// newRecord is an empty record for a line that may be kept without content, else nil.
-func newRecord(kind string) any {
+// withoutContent is the record of a line without content, nil for a line that may not be kept.
+func withoutContent(kind string, data []byte) (any, error) {
 	switch kind {
 	case trialKind:
-		return &eval.Result{}
+		r, err := decoded[eval.Result](data)
+		r.Withhold()
+		return r, err
 	case "stop":
-		return &eval.EarlyVerdict{}
+		return early.Read(data)
 	case "resume":
-		return &Resumed{}
+		return decoded[Resumed](data)
 	case "end":
-		return &eval.End{}
+		return decoded[eval.End](data)
 	}
-	return nil
+	return nil, nil
+}
+
+func decoded[T any](data []byte) (*T, error) {
+	record := new(T)
+	return record, json.Unmarshal(data, record)
 }

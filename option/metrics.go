@@ -16,6 +16,9 @@ const (
 // IsRatio reports whether a metric is compared as a ratio, head to base.
 func IsRatio(metric string) bool { return metric == MetricLatency || metric == MetricTokens }
 
+// MaxRatio is the largest ratio of latency or tokens that a gate may allow.
+const MaxRatio = 100
+
 // OnInconclusive is what an inconclusive comparison makes of the gate.
 type OnInconclusive string
 

@@ -23,6 +23,7 @@ type Options struct {
 	SourceOptions
 	GateOptions
 
+	Emulator  string            `json:"-"`                 // the file of a script, or DemoScript; written with ServiceOptions
 	Out       string            `json:"out,omitempty"`     // the run directory
 	Reports   []string          `json:"reports,omitempty"` // FORMAT or FORMAT=PATH
 	Vars      map[string]string `json:"vars,omitempty"`
@@ -34,13 +35,21 @@ type Options struct {
 	// Name and Labels of the run are in its header.
 	Name   string            `json:"-"`
 	Labels map[string]string `json:"-"`
-	// Defaults are the values of a project file. They apply where these options, variables and suites set
-	// nothing. The run directory has a copy of the file.
-	Defaults *Options `json:"-"`
+}
 
-	// Unreadable is why the options of a run file could not be read in full; nil when they could. Reports do without
-	// them, resuming does not.
+// RunOptions are the options in the header of a run file. Whatever another program wrote there, the run itself stays readable.
+type RunOptions struct {
+	Options
+	// Unreadable is why the options could not be read in full; nil when they could. Reports do without them, resuming does
+	// not.
 	Unreadable error `json:"-"`
+}
+
+// WithDefaults are options with those of a project file, which apply where the others, variables and suites set nothing. The
+// run directory has a copy of the file.
+type WithDefaults struct {
+	Options
+	Defaults Options // zero without a project file
 }
 
 // ServiceOptions say where requests are sent.
@@ -51,7 +60,6 @@ type ServiceOptions struct {
 	Auth         string `json:"auth,omitempty"`
 	Project      string `json:"project,omitempty"`
 	ScopeBase    string `json:"authScopeBase,omitempty"`
-	Emulator     string `json:"emulator,omitempty"` // the file of a script, or DemoScript
 	// Services are base URLs of named services, by name. They replace the suites' URLs.
 	Services map[string]string `json:"services,omitempty"`
 	// AllowEnv are variables of the environment that may hold keys although their names are neither EVALRUN_* nor
@@ -59,7 +67,7 @@ type ServiceOptions struct {
 	AllowEnv []string `json:"allowEnv,omitempty"`
 }
 
-// DemoScript is the value of ServiceOptions.Emulator for the built-in script.
+// DemoScript is the value of Options.Emulator for the built-in script.
 const DemoScript = "demo"
 
 // LimitOptions bound the calls of a run and what it spends.
@@ -133,15 +141,23 @@ func (o *SelectionOptions) Narrows() bool {
 	return len(o.Cases)+len(o.Tags)+len(o.Arms)+o.Sample > 0 || o.FailedIn+o.ChangedSince != "" || o.Shard != (Shard{})
 }
 
-// UnmarshalJSON reads the options of a run file. Whatever another program wrote there, the run itself stays readable.
+// UnmarshalJSON reads what MarshalJSON wrote. In case of an error the options have what could be read.
 func (o *Options) UnmarshalJSON(data []byte) error {
 	type plain Options
 	var p plain
-	var baseline writtenBaseline
-	err := cmp.Or(json.Unmarshal(data, &p), json.Unmarshal(data, &baseline))
+	var apart struct {
+		writtenBaseline
+		Emulator string
+	}
+	err := cmp.Or(json.Unmarshal(data, &p), json.Unmarshal(data, &apart))
 	*o = Options(p)
-	o.Baseline = baseline.read()
-	o.Unreadable = err
+	o.Baseline, o.Emulator = apart.read(), apart.Emulator
+	return err
+}
+
+// UnmarshalJSON reads as much of the options as it can.
+func (o *RunOptions) UnmarshalJSON(data []byte) error {
+	o.Unreadable = json.Unmarshal(data, &o.Options)
 	return nil
 }
 
@@ -150,11 +166,30 @@ func (o Options) MarshalJSON() ([]byte, error) {
 	type plain Options
 	return wirejson.Marshal(struct {
 		// These groups hide those of plain, which are deeper. So the baseline keeps its place after them.
-		ServiceOptions
+		writtenService
 		LimitOptions
 		SelectionOptions
 		SourceOptions
 		writtenBaseline
 		plain
-	}{o.ServiceOptions, o.LimitOptions, o.SelectionOptions, o.SourceOptions, o.writtenBaseline(), plain(o)})
+	}{o.writtenService(), o.LimitOptions, o.SelectionOptions, o.SourceOptions, o.writtenBaseline(), plain(o)})
+}
+
+// writtenService are ServiceOptions in a run file, with the script of the emulator.
+type writtenService struct {
+	BaseURL      string            `json:"baseUrl,omitempty"`
+	APIVersion   string            `json:"apiVersion,omitempty"`
+	HeaderPrefix string            `json:"headerPrefix,omitempty"`
+	Auth         string            `json:"auth,omitempty"`
+	Project      string            `json:"project,omitempty"`
+	ScopeBase    string            `json:"authScopeBase,omitempty"`
+	Emulator     string            `json:"emulator,omitempty"`
+	Services     map[string]string `json:"services,omitempty"`
+	AllowEnv     []string          `json:"allowEnv,omitempty"`
+}
+
+func (o *Options) writtenService() writtenService {
+	return writtenService{
+		o.BaseURL, o.APIVersion, o.HeaderPrefix, o.Auth, o.Project, o.ScopeBase, o.Emulator, o.Services, o.AllowEnv,
+	}
 }

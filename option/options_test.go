@@ -14,18 +14,18 @@ import (
 
 // The flags of a run file are one flat object with times in nanoseconds, as version 0.1 wrote them, whichever encoder writes the line.
 func TestOptionsAreFlat(t *testing.T) {
-	const want = `{"baseUrl":"http://a","concurrency":3,"budgetTimeNs":50000000,"cases":["<a>"],"record":"r",` +
-		`"rule":{"margin":0.05},"maxErrors":0.5,"out":"o","vars":{"k":"v"}}`
+	const want = `{"baseUrl":"http://a","emulator":"s.yaml","services":{"n":"http://b"},"concurrency":3,` +
+		`"budgetTimeNs":50000000,"cases":["<a>"],"record":"r","rule":{"margin":0.05},"maxErrors":0.5,"out":"o","vars":{"k":"v"}}`
 	half := 0.5
 	o := option.Options{
-		ServiceOptions:   option.ServiceOptions{BaseURL: "http://a"},
+		ServiceOptions:   option.ServiceOptions{BaseURL: "http://a", Services: map[string]string{"n": "http://b"}},
 		LimitOptions:     option.LimitOptions{Concurrency: 3, BudgetTime: 50 * time.Millisecond},
 		SelectionOptions: option.SelectionOptions{Cases: []string{"<a>"}},
 		SourceOptions:    option.SourceOptions{Record: "r"},
 		GateOptions:      option.GateOptions{Rule: option.RuleOptions{Margin: 0.05}, MaxErrors: &half},
-		Out:              "o", Vars: map[string]string{"k": "v"},
+		Emulator:         "s.yaml", Out: "o", Vars: map[string]string{"k": "v"},
 	}
-	run := eval.Run{CommandOptions: &o}
+	run := eval.Run{CommandOptions: &option.RunOptions{Options: o}}
 	for name, encode := range map[string]func(any) ([]byte, error){
 		"Marshal": wirejson.Marshal, "Append": func(v any) ([]byte, error) { return wirejson.Append(nil, v) },
 	} {
@@ -44,7 +44,7 @@ func TestOptionsAreFlat(t *testing.T) {
 		if string(read.Flags) != want {
 			t.Errorf("%s wrote %s, want %s", name, read.Flags, want)
 		}
-		if diff := cmp.Diff(o, *back.CommandOptions); diff != "" {
+		if diff := cmp.Diff(option.RunOptions{Options: o}, *back.CommandOptions); diff != "" {
 			t.Errorf("%s: read back (-want +got):\n%s", name, diff)
 		}
 	}

@@ -278,7 +278,8 @@ func (t *table) rerun(run string) []string {
 
 // sentNothing reports whether the answers come from files or another run, or another program wrote the run.
 func (t *table) sentNothing() bool {
-	return t.d.Run.Replay != "" || t.d.Run.RescoredFrom != "" || t.d.Run.Options().Unreadable != nil
+	run := &t.d.Run
+	return run.Replay != "" || run.RescoredFrom != "" || run.UnreadableOptions() != nil
 }
 
 // repeatArgs is the command that runs the suites again, on the same service; nil when the run sent no requests.

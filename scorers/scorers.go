@@ -168,12 +168,10 @@ func (n *needs) add(inner suite.Needs, stream bool) {
 	}
 }
 
-// Check reports problems in the arguments of a scorer, and returns what it needs.
-func (t Table) Check(s *suite.Scorer) suite.Needs {
+// Check reports problems in the arguments of a scorer, and compiles it.
+func (t Table) Check(s *suite.Scorer) suite.CheckedScorer {
 	scorer, found := t.build(s, nil)
-	needs := found
-	needs.Compiled = &Compiled{s, found, scorer, t}
-	return needs
+	return &Compiled{s, found, scorer, t}
 }
 
 // build compiles a scorer; outer is the scorer around it, or nil. It only reads the suite's scorer, since several
@@ -243,7 +241,7 @@ type Compiled struct {
 
 // Compile compiles a scorer that Check accepted. It does not repeat Check's warnings.
 func (t Table) Compile(s *suite.Scorer) *Compiled {
-	if made, ok := s.Needs.Compiled.(*Compiled); ok && made.spec == s && made.by.is(t) {
+	if made, ok := s.Checked.(*Compiled); ok && made.spec == s && made.by.is(t) {
 		return made
 	}
 	var reported diag.List
@@ -256,6 +254,9 @@ func (t Table) Compile(s *suite.Scorer) *Compiled {
 
 // is reports whether two tables are identical.
 func (t Table) is(other Table) bool { return len(t) > 0 && len(t) == len(other) && &t[0] == &other[0] }
+
+// Needs returns all that the scorer and its nested scorers need.
+func (c *Compiled) Needs() suite.Needs { return c.needs }
 
 // References are the texts whose embeddings the scorer compares with.
 func (c *Compiled) References() []string { return c.needs.References }

@@ -62,7 +62,7 @@ func (s *Suite) scorersIn(root yamlnode.Node) []*scorerDef {
 			continue
 		}
 		globs(item.Map().Get("arms"), "arm", s.armNames())
-		if sc := s.checked(item); sc != nil {
+		if sc := s.compiled(item); sc != nil {
 			out = append(out, &scorerDef{rendering: rendering{node: item}, fixed: sc})
 		}
 	}

@@ -51,9 +51,7 @@ func (l *loader) classification(n yamlnode.Node) {
 func (l *loader) tryClassification(d *scorerDef, label yamlnode.Node) {
 	before := l.diags.Len()
 	if len(d.templates) == 0 {
-		if d.fixed = l.checked(d.node); d.fixed != nil {
-			d.fixed.Needs.Compiled = nil
-		}
+		d.fixed = l.checked(d.node)
 	} else {
 		l.checked(d.node.Rewrite(func(at yamlnode.Node, text string) variable.Value {
 			if at.Pos() == label.Pos() {

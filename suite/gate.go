@@ -213,8 +213,6 @@ func gateMetrics(rule yamlnode.Node, check func(n yamlnode.Node, name string)) {
 	}
 }
 
-// MaxRatio is the largest allowed ratio of latency or tokens.
-const MaxRatio = 100
 
 // MaxAlpha is the largest error rate of a verdict. A verdict that is wrong more often is useless.
 const MaxAlpha = 0.2
@@ -364,7 +362,7 @@ func gated(m yamlnode.Map, margin float64) []eval.MetricMargin {
 func ratio(metric string, n yamlnode.Node) eval.MetricMargin {
 	m := n.Map(ratioBlock().Names()...)
 	limit := m.Need("limit")
-	out := eval.MetricMargin{Name: metric, Margin: limit.Float(0, MaxRatio)}
+	out := eval.MetricMargin{Name: metric, Margin: limit.Float(0, option.MaxRatio)}
 	if limit.IsNumber() && out.Margin <= 1 {
 		limit.Errorf("such as 1.1, for at most a tenth more", "a limit of a ratio is larger than 1")
 	}

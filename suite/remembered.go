@@ -47,7 +47,7 @@ func (x *expansion) scorer(d *scorerDef, c *Case, diags *diag.List) *Scorer {
 		return d.fixed
 	}
 	if d.packed != nil {
-		return x.checked(d.packed.Node().WithDiags(diags))
+		return x.compiled(d.packed.Node().WithDiags(diags))
 	}
 	values := d.values(c)
 	known := x.remembered(d)
@@ -93,7 +93,7 @@ func (x *expansion) filled(d *scorerDef, values []variable.Value, c *Case, diags
 	if arms := entry.Map().Get("arms"); !arms.IsZero() {
 		globs(arms, "arm", x.armNames())
 	}
-	return x.checked(entry)
+	return x.compiled(entry)
 }
 
 // values evaluates the templates of a rendering for a case, in order; nil when one has an error.

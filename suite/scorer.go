@@ -28,7 +28,16 @@ type Scorer struct {
 	Candidate CandidatePick
 	Turn      TurnPick
 	Suite     *Suite // nil outside of a suite
-	Needs     Needs  // result of Kinds.Check
+	Needs     Needs  // what Kinds.Check found that it needs
+	// Checked is what Kinds.Check made of it. It is nil for scorers that are the same for every case: keeping them
+	// compiled until they run would cost memory.
+	Checked CheckedScorer
+}
+
+// CheckedScorer is a scorer that Kinds.Check has compiled. The package that compiled it scores answers with it.
+type CheckedScorer interface {
+	// Needs returns what the scorer needs to score an answer.
+	Needs() Needs
 }
 
 // written is an entry as it is written, which is an entry.YAML.
@@ -49,9 +58,6 @@ type Needs struct {
 	Tries     []func(vars variable.Dict, diags *diag.List)
 	Versions  []string // versions above 1 of its kind and the nested ones, such as choice.2
 	Snapshots []string // files below expected/ that it reads; "" means the file of the case and the arm
-	// Compiled is the scorer as Kinds.Check compiled it, for package scorers. It is nil for scorers that are the same for
-	// every case: keeping them compiled until they run would cost memory.
-	Compiled any
 }
 
 // CandidatePick says which of several candidates a scorer looks at.
@@ -273,20 +279,28 @@ func (l *loader) scorerDef(n yamlnode.Node) *scorerDef {
 		globs(arms, "arm", l.names)
 	}
 	if len(d.templates) == 0 {
-		if d.fixed = l.checked(n); d.fixed != nil {
-			d.fixed.Needs.Compiled = nil
-		}
+		d.fixed = l.checked(n)
 		d.broken = d.broken || d.fixed == nil
 	}
 	return d
 }
 
-// checked parses an entry and checks its arguments.
+// checked parses an entry and checks its arguments. The scorer is not kept compiled.
 func (s *Suite) checked(n yamlnode.Node) *Scorer {
+	sc := s.compiled(n)
+	if sc != nil {
+		sc.Checked = nil
+	}
+	return sc
+}
+
+// compiled parses an entry, checks its arguments and keeps the scorer compiled.
+func (s *Suite) compiled(n yamlnode.Node) *Scorer {
 	sc := parseScorer(n, s.kinds, false)
 	if sc != nil {
 		sc.Suite = s
-		sc.Needs = s.kinds.Check(sc)
+		sc.Checked = s.kinds.Check(sc)
+		sc.Needs = sc.Checked.Needs()
 		s.needs.note(&sc.Needs)
 	}
 	return sc

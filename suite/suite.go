@@ -206,8 +206,8 @@ type Kinds interface {
 	Names() []string
 	// Has reports whether a kind exists.
 	Has(kind string) bool
-	// Check reports problems with the arguments of a scorer at their nodes, and returns what the scorer needs to run.
-	Check(s *Scorer) Needs
+	// Check reports problems with the arguments of a scorer at their nodes, and compiles it.
+	Check(s *Scorer) CheckedScorer
 }
 
 // Case is one expanded case: a set of variables, and the scorers that its answers must pass.

@@ -75,7 +75,7 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 		return j.Nothing("")
 	}
 	f.Concurrency = j.AtOnce()
-	if err := f.Outlooks(plan, &o.Options.Options, a.runs.Dir, j.Suites); err != nil {
+	if err := f.Outlooks(plan, o.WithDefaults(), a.runs.Dir, j.Suites); err != nil {
 		return err
 	}
 	if o.json {

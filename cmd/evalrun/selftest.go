@@ -43,7 +43,7 @@ func (a *app) selfTest(file string, o selfTestOptions) error {
 	if err != nil {
 		return err
 	}
-	tests, err := a.runs.SelfTest(l.Suites[0], o.against, &o.Options.Options)
+	tests, err := a.runs.SelfTest(l.Suites[0], o.against, o.WithDefaults())
 	if err != nil {
 		return err
 	}

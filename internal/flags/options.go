@@ -11,6 +11,7 @@ func RunOptions(suites []string, f *job.Options) evalrun.Options {
 	out := evalrun.Options{
 		Suites:    suites,
 		Service:   f.ServiceOptions,
+		Emulator:  f.Emulator,
 		Limits:    f.LimitOptions,
 		Selection: f.SelectionOptions,
 		Sources:   f.SourceOptions,

@@ -94,7 +94,7 @@ type GateOutlook struct {
 }
 
 // Outlooks adds, for each suite whose gate has a baseline, what its comparison costs and can show.
-func (f *Forecast) Outlooks(plan *runner.Plan, o *option.Options, in rundir.Dir, suites []*suite.Suite) error {
+func (f *Forecast) Outlooks(plan *runner.Plan, o *option.WithDefaults, in rundir.Dir, suites []*suite.Suite) error {
 	checks := &verdict.Checks{Options: o, Dir: in, Plan: plan}
 	var err error
 	if f.Races, err = checks.Races(suites); err != nil {

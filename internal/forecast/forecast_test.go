@@ -386,7 +386,7 @@ defaults: {scorers: [{contains: x}]}
 `+fmt.Sprintf("gate: {baseline: {arm: t/old, margin: %g, alpha: %g, stopEarly: %v}}\n", margin, alpha, early)+"cases:\n"+cases.String())
 	f, err := New(t.Context(), plan, &suite.Limits{Attempts: 1}, nil, nil)
 	if err == nil {
-		err = f.Outlooks(plan, &option.Options{}, rundir.At(t.TempDir()), plan.Suites)
+		err = f.Outlooks(plan, &option.WithDefaults{}, rundir.At(t.TempDir()), plan.Suites)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -431,7 +431,7 @@ func TestAMissingBaselineIsAProblemOfTheForecast(t *testing.T) {
 	t.Parallel()
 	plan := planOf(t, twoArms+"gate: {baseline: {run: gone, margin: 0.05}}\n")
 	f := &Forecast{}
-	if err := f.Outlooks(plan, &option.Options{}, rundir.At(t.TempDir()), plan.Suites); err != nil {
+	if err := f.Outlooks(plan, &option.WithDefaults{}, rundir.At(t.TempDir()), plan.Suites); err != nil {
 		t.Fatal(err)
 	}
 	if len(f.Problems) != 1 || !strings.Contains(f.Problems[0], "gone") {

@@ -41,7 +41,7 @@ func TestRefusedRescoreClosesTheRun(t *testing.T) {
 	}{
 		"no script": {
 			change: func(s *site) { s.write("s.yaml", similar) },
-			flags:  job.Options{Options: option.Options{ServiceOptions: option.ServiceOptions{Emulator: "gone.yaml"}}}, says: "gone.yaml",
+			flags:  job.Options{Options: option.Options{Emulator: "gone.yaml"}}, says: "gone.yaml",
 		},
 		"a run of another user": {
 			change: func(s *site) {

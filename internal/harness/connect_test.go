@@ -31,7 +31,6 @@ func (s *site) files() (all []string) {
 // A refused connection says what to do, makes no call and leaves no file.
 func TestConnectRefusesAndLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
-	service := func(o option.ServiceOptions) option.Options { return option.Options{ServiceOptions: o} }
 	source := func(o option.SourceOptions) option.Options { return option.Options{SourceOptions: o} }
 	private := source(option.SourceOptions{Record: "rec"})
 	private.NoContent = true
@@ -48,8 +47,8 @@ func TestConnectRefusesAndLeavesNothingBehind(t *testing.T) {
 		"no service to record": {
 			options: source(option.SourceOptions{ReplayOr: "deep/rec"}), unset: "EVALRUN_BASE_URL", says: []string{"EVALRUN_BASE_URL"},
 		},
-		"no script":              {options: service(option.ServiceOptions{Emulator: "gone.yaml"}), says: []string{"gone.yaml"}},
-		"a bad script":           {options: service(option.ServiceOptions{Emulator: "bad.yaml"}), says: []string{"bad.yaml:2:6", "`reply`"}},
+		"no script":              {options: option.Options{Emulator: "gone.yaml"}, says: []string{"gone.yaml"}},
+		"a bad script":           {options: option.Options{Emulator: "bad.yaml"}, says: []string{"bad.yaml:2:6", "`reply`"}},
 		"two sources":            {options: source(option.SourceOptions{Record: "rec", Replay: "rep"}), says: []string{"--record", "--replay"}},
 		"nothing to replay":      {options: source(option.SourceOptions{Replay: "rep"}), says: []string{"rep"}},
 		"recording no content":   {options: private, says: []string{"--no-content"}},
@@ -91,7 +90,7 @@ func TestConnectMakesNoCall(t *testing.T) {
 	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
 	for _, emulated := range []string{"", option.DemoScript} {
-		j, err := s.settle(job.Options{Options: option.Options{ServiceOptions: option.ServiceOptions{Emulator: emulated}}}, "s.yaml")
+		j, err := s.settle(job.Options{Options: option.Options{Emulator: emulated}}, "s.yaml")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -55,7 +55,7 @@ func (s *Session) header(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run 
 }
 
 // keptOptions are the options as the run file keeps them.
-func (s *Session) keptOptions() *option.Options {
+func (s *Session) keptOptions() *option.RunOptions {
 	kept := s.Options
 	if kept.NoContent { // what variables hold is part of prompts
 		kept.Vars = nil
@@ -70,7 +70,7 @@ func (s *Session) keptOptions() *option.Options {
 		kept.Sample = chosen.Sample
 		kept.Selected = chosen.Places
 	}
-	return &kept.Options
+	return &option.RunOptions{Options: kept.Options}
 }
 
 // keptPrices are the prices as JSON, nil without any.

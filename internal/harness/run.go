@@ -102,7 +102,7 @@ func (s *Session) sign(run *eval.Run, dir string) error {
 
 func (s *Session) checks(plan *runner.Plan) *verdict.Checks {
 	return &verdict.Checks{
-		Options: &s.Options.Options,
+		Options: s.Options.WithDefaults(),
 		Dir:     s.Options.Dir,
 		Plan:    plan,
 		Answers: s.answering.id(),

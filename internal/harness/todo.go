@@ -150,7 +150,7 @@ func (todo *Todo) settled(k trialSoFar) bool {
 	case eval.Pass, eval.Fail:
 		return true
 	case eval.Err:
-		return !todo.of.RetryErrors && !todo.doc.Partial() || todo.doc.DecidedEarly(k.Suite, k.Arm) // a verdict that is final rests on it
+		return !todo.of.RetryErrors && !todo.doc.Partial() || todo.doc.StopOf(k.Suite, k.Arm) != nil // a verdict that is final rests on it
 	}
 	return false
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 )
 
 // begun makes a run of s.yaml in the directory run, killed before its first trial.
@@ -17,10 +18,10 @@ func (s *site) begun(f Options) string {
 	expect.OK(s, err)
 	plan, dir, one := j.Plan(), s.at.Join("run"), j.Suites[0]
 	run := &eval.Run{
-		ID: "run", StartedAt: "2026-01-01T00:00:00Z", Service: j.Settings.Service, Models: []eval.Model{}, CommandOptions: &j.Options.Options,
-		RandomSeed: 1,
-		Plan:       eval.RunPlan{Trials: plan.Size(), Arms: plan.ArmNames(), Targets: plan.Targets()},
-		Suites:     []eval.RunSuite{{Name: one.Name, File: one.File, Hash: one.Hash(), Copy: CopyDir(0) + one.Base(), Dir: j.Dir(0)}},
+		ID: "run", StartedAt: "2026-01-01T00:00:00Z", Service: j.Settings.Service, Models: []eval.Model{},
+		CommandOptions: &option.RunOptions{Options: j.Options.Options}, RandomSeed: 1,
+		Plan:   eval.RunPlan{Trials: plan.Size(), Arms: plan.ArmNames(), Targets: plan.Targets()},
+		Suites: []eval.RunSuite{{Name: one.Name, File: one.File, Hash: one.Hash(), Copy: CopyDir(0) + one.Base(), Dir: j.Dir(0)}},
 	}
 	j.Identify(run)
 	copies := j.Copies()

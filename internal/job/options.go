@@ -56,10 +56,15 @@ type LedgerOptions struct {
 
 // ByProject returns the defaults of the project file, or zero options without one.
 func (f *Options) ByProject() *option.Options {
-	if f.Defaults == nil {
+	if f.ProjectFile == nil {
 		return &option.Options{}
 	}
-	return f.Defaults
+	return &f.ProjectFile.Defaults
+}
+
+// WithDefaults returns the options together with the defaults of the project file.
+func (f *Options) WithDefaults() *option.WithDefaults {
+	return &option.WithDefaults{Options: f.Options, Defaults: *f.ByProject()}
 }
 
 // Absolute makes the paths among the options absolute, so that the run can be resumed from any working directory.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/project"
 	"github.com/evalrun/evalrun/option"
 )
 
@@ -28,10 +29,13 @@ func TestARaceRefusesFlagsThatItMakesMeaningless(t *testing.T) {
 		f.Race = ""
 		expect.OK(t, f.CheckRace())
 	}
-	byProject := &option.Options{}
-	byProject.Baseline = option.NamedBaseline("main")
-	s.refused(race(func(o *option.Options) { o.Defaults = byProject }).CheckRace(), "--baseline")
-	expect.OK(t, race(func(o *option.Options) { o.Defaults, o.Baseline = byProject, option.NoBaseline{} }).CheckRace())
+	byProject := &project.File{}
+	byProject.Defaults.Baseline = option.NamedBaseline("main")
+	f := race(func(*option.Options) {})
+	f.ProjectFile = byProject
+	s.refused(f.CheckRace(), "--baseline")
+	f.Baseline = option.NoBaseline{}
+	expect.OK(t, f.CheckRace())
 }
 
 // --allow lifts what --untrusted refuses, and nothing else.

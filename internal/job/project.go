@@ -92,7 +92,6 @@ func (f *Options) readProject(path string, c ProjectSource, suites []string) err
 		return f.badProject(file, files)
 	}
 	f.ProjectFile = file
-	f.Defaults = &file.Defaults
 	f.advice = files.Diags
 	for key, value := range file.Labels {
 		if _, given := f.Labels[key]; !given {
@@ -151,7 +150,7 @@ func (f *Options) projectOf(run *eval.Run, dir string) error {
 	if file.Hash() != run.ProjectHash || diags.HasErrors() {
 		return exit.BadInput("the run cannot be used: %s is not the copy of the project file with which it began", copied)
 	}
-	f.ProjectFile, f.Defaults = file, &file.Defaults
+	f.ProjectFile = file
 	return nil
 }
 

@@ -28,7 +28,7 @@ func LoadRescored(name string, files []string, f Options, getenv func(string) st
 	if err != nil {
 		return nil, err
 	}
-	begun := *run.CommandOptions
+	begun := *run.Options()
 	kept := rescored{ownService: f.own(), ownSuites: len(files) > 0}
 	f.Rescore = f.Dir.Path(name)
 	f.AllowEnv = slices.Concat(begun.AllowEnv, f.AllowEnv)
@@ -108,8 +108,8 @@ func rescorable(dir rundir.Dir, name string) (*eval.Run, error) {
 		return nil, exit.BadInput("the run cannot be read: %w", err)
 	case run.CommandOptions == nil:
 		return nil, exit.BadInput("%s was exported, without the answers: rescore the run itself", name)
-	case run.CommandOptions.Unreadable != nil:
-		return nil, exit.BadInput("the run cannot be rescored: its flags cannot be read: %w", run.CommandOptions.Unreadable)
+	case run.UnreadableOptions() != nil:
+		return nil, exit.BadInput("the run cannot be rescored: its flags cannot be read: %w", run.UnreadableOptions())
 	case run.CommandOptions.NoContent:
 		return nil, exit.BadInput("%s was run with --no-content: it keeps no answers that could be judged again", name)
 	}

@@ -65,7 +65,7 @@ func Reopen(name string, options Options, retryErrors bool) (*Resumption, error)
 	if o := &r.Options; o.Answers != "" { // versions before 0.2 took such a file whatever else was given
 		o.Record, o.Replay, o.ReplayOr = "", "", ""
 	}
-	if err := r.Options.Unreadable; err != nil {
+	if err := doc.Run.UnreadableOptions(); err != nil {
 		r.Close()
 		return nil, exit.BadInput("the run cannot be resumed: its flags cannot be read: %w", err)
 	}
@@ -133,8 +133,7 @@ func (r *Resumption) merge(f Options) {
 		to.Record = ""
 		to.ReplayOr = ""
 		to.Cache = false
-		f.Emulator = to.Emulator // the run's own script
-		to.ServiceOptions = f.ServiceOptions
+		to.ServiceOptions = f.ServiceOptions // the script stays the run's own
 		return
 	}
 	to.Allow = slices.Concat(to.Allow, f.Allow)

@@ -15,7 +15,7 @@ func TestRunsOfEarlierVersionsHaveOneSource(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	kept := option.Options{SourceOptions: option.SourceOptions{Answers: "a", Record: "r", Replay: "s"}}
-	w, err := journal.Create(dir, &eval.Run{ID: "one", CommandOptions: &kept}, nil)
+	w, err := journal.Create(dir, &eval.Run{ID: "one", CommandOptions: &option.RunOptions{Options: kept}}, nil)
 	expect.OK(t, err, w.Close())
 	r, err := Reopen(dir, Options{Dir: rundir.At(dir)}, false)
 	expect.OK(t, err)

@@ -61,7 +61,7 @@ func TestSettlePrefersFlagsThenVariablesThenSuites(t *testing.T) {
 			env: env, file: suite, url: "https://flag.example", auth: "apiKey", concurrency: 5, timeout: time.Second,
 		},
 		"emulator": {
-			options: option.Options{ServiceOptions: option.ServiceOptions{Emulator: option.DemoScript}},
+			options: option.Options{Emulator: option.DemoScript},
 			env:     env, file: suite, url: emulatorURL, auth: "apiKeyQuery", concurrency: 3, timeout: 5 * time.Second,
 		},
 	} {
@@ -93,7 +93,7 @@ func TestSettleRefusesWhatDiffers(t *testing.T) {
 		"differ in service.baseUrl": {keys: [2]string{"service: {baseUrl: 'https://a.example'}", "service: {baseUrl: 'https://b.example'}"}},
 		"differ in limits.attempts": {keys: [2]string{"limits: {attempts: 2}", "limits: {attempts: 3}"}},
 		"choose one": {options: option.Options{
-			ServiceOptions: option.ServiceOptions{BaseURL: "https://a.example", Emulator: "demo"},
+			Emulator: "demo", ServiceOptions: option.ServiceOptions{BaseURL: "https://a.example"},
 		}},
 		"v1 or v1beta":         {options: option.Options{ServiceOptions: option.ServiceOptions{APIVersion: "v2"}}},
 		"needs a price list":   {options: option.Options{LimitOptions: option.LimitOptions{BudgetMoney: 1}}},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -59,9 +60,9 @@ func raceIn(d *journal.Document, s *journal.SuiteSummary) raceSuite {
 			out.Metric, out.Alpha = one.Gate.RaceBy(d.Run.Options())
 		}
 	}
-	for i := range d.EarlyVerdicts {
-		if stop := &d.EarlyVerdicts[i]; stop.Race && stop.Suite == s.Name {
-			out.Left = append(out.Left, raceArm{stop.Arm, stop.Units, stop.Of, stop.Base, stop.LogE[stop.Metric]})
+	for _, stop := range d.Stops {
+		if left, ok := stop.(*early.RaceExit); ok && left.Suite == s.Name {
+			out.Left = append(out.Left, raceArm{left.Arm, left.Units, left.Of, left.Behind, left.LogE})
 		}
 	}
 	slices.SortStableFunc(out.Left, func(a, b raceArm) int { return cmp.Or(cmp.Compare(a.Units, b.Units), cmp.Compare(a.Arm, b.Arm)) })

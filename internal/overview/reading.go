@@ -7,6 +7,7 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/option"
@@ -151,7 +152,7 @@ func compared(a *compare.ArmComparison) string {
 }
 
 // stopWords says why not all units of a schedule are compared, "" if all are.
-func stopWords(stop *eval.EarlyVerdict, unused int) string {
+func stopWords(stop *early.KnownVerdict, unused int) string {
 	if stop == nil {
 		return ""
 	}

@@ -214,7 +214,7 @@ func everywhere(text string) []*eval.Result {
 }
 
 // picture is a run whose two trials send the same image.
-func picture(t *testing.T, options *option.Options, img eval.Image, data []byte) *journal.Document {
+func picture(t *testing.T, options *option.RunOptions, img eval.Image, data []byte) *journal.Document {
 	t.Helper()
 	dir := t.TempDir()
 	err := errors.Join(os.WriteFile(filepath.Join(dir, "a.png"), data, 0o600), os.Mkdir(filepath.Join(dir, "folder"), 0o700))
@@ -240,7 +240,7 @@ func TestAnImageIsInThePageOnce(t *testing.T) {
 	sum, largeSum := fmt.Sprintf("%x", sha256.Sum256(data)), fmt.Sprintf("%x", sha256.Sum256(large))
 	png := func(path, hash string) eval.Image { return eval.Image{Path: path, MIMEType: "image/png", SHA256: hash} }
 	for name, test := range map[string]struct {
-		flags *option.Options
+		flags *option.RunOptions
 		img   eval.Image
 		data  []byte
 		want  int
@@ -248,7 +248,7 @@ func TestAnImageIsInThePageOnce(t *testing.T) {
 		"as sent":        {nil, png("a.png", sum), data, 1},
 		"resized":        {nil, eval.Image{Path: "a.png", MIMEType: "image/png", SHA256: "00", SourceSHA256: sum}, data, 1},
 		"changed since":  {nil, png("a.png", sum), []byte("other"), 0},
-		"not kept":       {&option.Options{NoContent: true}, png("a.png", sum), data, 0},
+		"not kept":       {&option.RunOptions{Options: option.Options{NoContent: true}}, png("a.png", sum), data, 0},
 		"outside":        {nil, png("../a.png", sum), data, 0},
 		"gone":           {nil, png("b.png", sum), data, 0},
 		"a folder":       {nil, png("folder", sum), data, 0},

@@ -152,7 +152,7 @@ func (b *bench) run(id string, arms ...answers) *journal.Document {
 		}
 	}
 	return testrun.Record(b, &eval.Run{
-		ID: id, StartedAt: "2026-01-01T00:00:00Z", CommandOptions: &option.Options{}, Suites: []eval.RunSuite{{Name: "s"}},
+		ID: id, StartedAt: "2026-01-01T00:00:00Z", CommandOptions: &option.RunOptions{}, Suites: []eval.RunSuite{{Name: "s"}},
 		Plan: eval.RunPlan{Trials: len(trials)},
 	}, &eval.End{Reason: eval.EndCompleted, FinishedAt: "2026-01-01T00:01:00Z"}, trials...)
 }

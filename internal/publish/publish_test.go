@@ -67,8 +67,8 @@ func (f folder) record(name string, day int, letters string, change func(*eval.R
 	f.Helper()
 	all := trials(letters)
 	run := eval.Run{
-		ID: name, StartedAt: fmt.Sprintf("2026-01-%02dT00:00:00Z", day), CommandOptions: &option.Options{}, Suites: []eval.RunSuite{{Name: "s"}},
-		Plan: eval.RunPlan{Trials: len(all), Arms: []string{"t/p"}},
+		ID: name, StartedAt: fmt.Sprintf("2026-01-%02dT00:00:00Z", day), CommandOptions: &option.RunOptions{},
+		Suites: []eval.RunSuite{{Name: "s"}}, Plan: eval.RunPlan{Trials: len(all), Arms: []string{"t/p"}},
 	}
 	if change != nil {
 		change(&run)

@@ -110,9 +110,9 @@ func Usable(d *journal.Document, name string) error {
 	switch {
 	case d.Running:
 		return exit.BadInput("the run %s is still in progress", name)
-	case len(d.EarlyVerdicts) > 0 && d.EarlyVerdicts[0].Race:
+	case d.Raced():
 		return exit.BadInput("some arms left a race in the run %s: a baseline needs all of its cases", name)
-	case len(d.EarlyVerdicts) > 0:
+	case len(d.Stops) > 0:
 		return exit.BadInput("the run %s stopped early, once its verdict was known: a baseline needs all of its cases", name)
 	case d.Partial():
 		return exit.BadInput("the run %s is not complete; a baseline that lacks trials compares with nothing", name)

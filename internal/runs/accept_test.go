@@ -280,7 +280,7 @@ func TestAcceptRefusesWithTheReason(t *testing.T) {
 	f.run("run", parisMadrid, evalrun.Options{})
 	f.run("run-private", parisMadrid, evalrun.Options{NoContent: true})
 	running, err := journal.Create(f.at.Join("run-now"), &eval.Run{
-		ID: "now", CommandOptions: &option.Options{},
+		ID: "now", CommandOptions: &option.RunOptions{},
 		Suites: []eval.RunSuite{{Name: "s", File: "s.yaml", Dir: f.at.Abs(""), Copy: "suites/0/s.yaml"}},
 	}, nil)
 	if err != nil {

@@ -50,7 +50,7 @@ func letters(text, arm string, first, step int) (out []*eval.Result) {
 func (f inFolder) record(name string, change func(*eval.Run), end *eval.End, trials ...*eval.Result) {
 	f.t.Helper()
 	run := eval.Run{
-		ID: name, StartedAt: "2026-01-01T00:00:00Z", CommandOptions: &option.Options{}, Suites: []eval.RunSuite{{Name: "s"}},
+		ID: name, StartedAt: "2026-01-01T00:00:00Z", CommandOptions: &option.RunOptions{}, Suites: []eval.RunSuite{{Name: "s"}},
 		Plan: eval.RunPlan{Trials: len(trials)},
 	}
 	if change != nil {

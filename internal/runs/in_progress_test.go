@@ -15,7 +15,9 @@ import (
 func TestARunInProgressIsRefused(t *testing.T) {
 	t.Parallel()
 	f := newRunFolder(t)
-	run := eval.Run{ID: "now", StartedAt: "2026-01-01T00:00:00Z", CommandOptions: &option.Options{}, Suites: []eval.RunSuite{{Name: "s"}}}
+	run := eval.Run{
+		ID: "now", StartedAt: "2026-01-01T00:00:00Z", CommandOptions: &option.RunOptions{}, Suites: []eval.RunSuite{{Name: "s"}},
+	}
 	w, err := journal.Create(f.Join("now"), &run, nil)
 	expect.OK(t, err)
 	l := &job.Loaded{}

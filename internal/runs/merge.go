@@ -215,7 +215,7 @@ func mergedHeader(shards []*journal.Document) *eval.Run {
 	run.Labels = maps.Clone(run.Labels)
 	options := *run.Options() // resuming the merged run must resume all of it
 	options.Shard = option.Shard{}
-	run.CommandOptions = &options
+	run.CommandOptions = &option.RunOptions{Options: options}
 	for _, d := range shards {
 		run.StartedAt = min(run.StartedAt, d.Run.StartedAt)
 		agree(&run, &d.Run)

@@ -16,7 +16,7 @@ import (
 type SelfTests []verdict.ArmSelfTest
 
 // SelfTest compares a run with itself by the gate of a suite.
-func (f Folder) SelfTest(s *suite.Suite, name string, o *option.Options) (SelfTests, error) {
+func (f Folder) SelfTest(s *suite.Suite, name string, o *option.WithDefaults) (SelfTests, error) {
 	doc, err := f.OpenBaseline(name)
 	if err != nil {
 		return nil, err

@@ -270,8 +270,8 @@ func (d *Doctor) terminal() {
 // emulator starts the embedded emulator and sends it a request, as --emulator does.
 func (d *Doctor) emulator(ctx context.Context) {
 	flags := job.Options{Options: option.Options{
-		ServiceOptions: option.ServiceOptions{Emulator: option.DemoScript},
-		LimitOptions:   option.LimitOptions{Attempts: 1, Timeout: doctorTimeout},
+		Emulator:     option.DemoScript,
+		LimitOptions: option.LimitOptions{Attempts: 1, Timeout: doctorTimeout},
 	}}
 	j, err := job.NoSuites(flags, func(string) string { return "" }).Settle()
 	var session *harness.Session

@@ -8,6 +8,7 @@ import (
 	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
@@ -149,13 +150,16 @@ func Unrankable(d *journal.Document, suite string) string {
 	if why := chosenByOutcome("the run", d); why != "" {
 		return why
 	}
-	for _, stop := range d.EarlyVerdicts {
-		switch {
-		case stop.Suite != suite:
-		case stop.Race:
+	for _, stop := range d.Stops {
+		of := stop.Stopped()
+		if of.Suite != suite {
+			continue
+		}
+		switch stop.(type) {
+		case *early.RaceExit:
 			return unequal
-		default:
-			return fmt.Sprintf("%s stopped early, when its verdict was known: the arms were not sent the same cases", stop.Arm)
+		case *early.KnownVerdict, *early.BaseExit:
+			return fmt.Sprintf("%s stopped early, when its verdict was known: the arms were not sent the same cases", of.Arm)
 		}
 	}
 	return ""
@@ -175,9 +179,9 @@ func notSent(s *journal.SuiteSummary, left map[string]int) (n int) {
 // raceIn returns the arms of a suite that left a race, with the number of units after which each left.
 func raceIn(d *journal.Document, suite string) map[string]int {
 	out := map[string]int{}
-	for _, stop := range d.EarlyVerdicts {
-		if stop.Suite == suite && stop.Race {
-			out[stop.Arm] = stop.Units
+	for _, stop := range d.Stops {
+		if left, ok := stop.(*early.RaceExit); ok && left.Suite == suite {
+			out[left.Arm] = left.Units
 		}
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/trialtext"
 	"github.com/evalrun/evalrun/journal"
@@ -150,24 +151,17 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 	if base != head { // an arm of the run itself has the same selection
 		o.Selected = selectedBy(head, p.head)
 	}
-	stop := stopOf(head, p.head)
-	if p.answeredBy(stop, rule, base, head) {
-		o.EarlyVerdict = stop
+	stop := head.StopOf(p.head.Suite, p.head.Arm)
+	if known, ok := stop.(*early.KnownVerdict); ok && p.answeredBy(known, rule, base, head) {
+		o.EarlyVerdict = known
 	}
 	arm := compare.Compare(p.base, p.head, o)
 	arm.Why = cmp.Or(byOutcome(base, head), arm.Why)
-	if base != head && base.DecidedEarly(p.base.Suite, p.base.Arm) {
+	if base != head && base.StopOf(p.base.Suite, p.base.Arm) != nil {
 		arm.Why = cmp.Or(arm.Why, "the baseline stopped early, once its own verdict was known: it did not run all of its cases")
 	}
-	switch {
-	case stop != nil && stop.Race:
-		arm.Why = cmp.Or(
-			arm.Why,
-			fmt.Sprintf("the arm left a race after %d of %d cases: it did not run all of them", stop.Units, stop.Of),
-		)
-	case stop != nil && o.EarlyVerdict == nil:
-		arm.Why = cmp.Or(arm.Why, "the run stopped early, once its verdict against "+stop.Base+" was known, and did not run all of its "+
-			"cases: another comparison cannot use it")
+	if o.EarlyVerdict == nil {
+		arm.Why = cmp.Or(arm.Why, cutShort(stop))
 	}
 	explainVersions(c, &arm)
 	if n := compare.PairedByIDAlone(p.base, p.head); n > 0 {
@@ -180,20 +174,26 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 }
 
 // answeredBy reports whether an early stop is about this pair and these margins.
-func (p *armPair) answeredBy(stop *eval.EarlyVerdict, rule *eval.BaselineRule, base, head *journal.Document) bool {
-	if stop == nil || rule == nil || !slices.Equal(stop.Metrics, rule.Metrics) {
+func (p *armPair) answeredBy(stop *early.KnownVerdict, rule *eval.BaselineRule, base, head *journal.Document) bool {
+	if rule == nil || !slices.Equal(stop.Metrics, rule.Metrics) {
 		return false
 	}
 	return stop.Base == base.Run.ID || base == head && stop.Base == p.base.Arm
 }
 
-// stopOf returns the early stop of an arm, nil if there was none.
-func stopOf(d *journal.Document, s *compare.Side) *eval.EarlyVerdict {
-	i := slices.IndexFunc(d.EarlyVerdicts, func(stop eval.EarlyVerdict) bool { return stop.Suite == s.Suite && stop.Arm == s.Arm })
-	if i < 0 {
-		return nil
+// cutShort says why the arm of a comparison did not run all of its cases, "" if it did. The stop is not about this
+// comparison.
+func cutShort(stop early.ArmStop) string {
+	const others = "the run stopped early, once %s known, and did not run all of its cases: another comparison cannot use it"
+	switch stop := stop.(type) {
+	case *early.RaceExit:
+		return fmt.Sprintf("the arm left a race after %d of %d cases: it did not run all of them", stop.Units, stop.Of)
+	case *early.KnownVerdict:
+		return fmt.Sprintf(others, "its verdict against "+stop.Base+" was")
+	case *early.BaseExit:
+		return fmt.Sprintf(others, "the verdicts against this arm were")
 	}
-	return &d.EarlyVerdicts[i]
+	return ""
 }
 
 // byOutcome says that a side was selected by its outcomes, "" if none was.

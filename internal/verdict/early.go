@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
@@ -411,7 +412,7 @@ func (q *Early) far(t *runner.Planned, ahead int) bool {
 }
 
 // replay applies a recorded stop.
-func (w *watchedSuite) replay(stop *eval.EarlyVerdict) {
+func (w *watchedSuite) replay(stop *early.StoppedArm) {
 	if w.race != nil {
 		w.replayRace(stop)
 		return
@@ -426,9 +427,10 @@ func (w *watchedSuite) replay(stop *eval.EarlyVerdict) {
 
 // Replay feeds the results that a resumed run already has. A recorded stop is final.
 func (q *Early) Replay(d *journal.Document, settled func(journal.IndexedTrial) bool, w *journal.Writer) error {
-	for _, stop := range d.EarlyVerdicts {
-		if s, ok := q.suites[stop.Suite]; ok {
-			s.replay(&stop)
+	for _, stop := range d.Stops {
+		of := stop.Stopped()
+		if s, ok := q.suites[of.Suite]; ok {
+			s.replay(of)
 		}
 	}
 	for f, err := range d.Facts() {

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/option"
@@ -88,8 +89,8 @@ func (u *unit) take(w *watchedSuite, r seen, head bool) {
 }
 
 // decide records that the verdict on an arm is known.
-func (q *Early) decide(w *watchedSuite, a *watchedArm, stop *eval.EarlyVerdict, journal *journal.Writer) error {
-	if err := journal.WriteEarlyVerdict(stop); err != nil {
+func (q *Early) decide(w *watchedSuite, a *watchedArm, stop *early.KnownVerdict, journal *journal.Writer) error {
+	if err := journal.WriteStop(stop); err != nil {
 		return err
 	}
 	q.mu.Lock()
@@ -129,9 +130,9 @@ func (w *watchedSuite) closeBase(a *watchedArm, journal *journal.Writer) error {
 		}
 	}
 	w.closed[base] = true
-	return journal.WriteEarlyVerdict(&eval.EarlyVerdict{
+	return journal.WriteStop(&early.BaseExit{StoppedArm: early.StoppedArm{
 		Suite: a.suite, Arm: base, Units: len(used), Of: len(a.units), Unused: slices.Sorted(maps.Keys(unused)),
-	})
+	}})
 }
 
 func (r *seen) value(metric string) (float64, bool) {
@@ -151,7 +152,7 @@ func (r *seen) value(metric string) (float64, bool) {
 }
 
 // advance feeds the complete units from the beginning of the schedule on.
-func (a *watchedArm) advance(w *watchedSuite, mu *sync.Mutex) *eval.EarlyVerdict {
+func (a *watchedArm) advance(w *watchedSuite, mu *sync.Mutex) *early.KnownVerdict {
 	for a.next < len(a.units) && a.units[a.next].pending == 0 {
 		u := a.units[a.next]
 		stop := a.test.Feed(compare.Unit{
@@ -182,7 +183,7 @@ func (a *watchedArm) advance(w *watchedSuite, mu *sync.Mutex) *eval.EarlyVerdict
 
 // curtail stops an arm whose pass rate can no longer reach the gate's minimum, whatever the other results
 // are. This needs no part of the error rate.
-func (a *watchedArm) curtail(u *unit, least *float64) *eval.EarlyVerdict {
+func (a *watchedArm) curtail(u *unit, least *float64) *early.KnownVerdict {
 	if least == nil {
 		return nil
 	}
@@ -194,7 +195,9 @@ func (a *watchedArm) curtail(u *unit, least *float64) *eval.EarlyVerdict {
 	if a.lost <= a.cases*(1-*least)+slack {
 		return nil
 	}
-	return &eval.EarlyVerdict{Verdict: eval.Inconclusive, Metric: "passRate", Units: a.next, LogE: map[string]float64{}}
+	return &early.KnownVerdict{
+		StoppedArm: early.StoppedArm{Units: a.next}, Verdict: eval.Inconclusive, Metric: "passRate", LogE: map[string]float64{},
+	}
 }
 
 // questionOf identifies the pair of requests of a case, "" where one is unknown. Cases with the same request on only

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/journal"
@@ -74,7 +75,9 @@ func TestRunsThatDoNotStopEarlyAreNotWatched(t *testing.T) {
 		"--no-baseline":   {&eval.GateConfig{Baseline: rule}, without, plan},
 		"one of its part": {&eval.GateConfig{Baseline: rule}, option.Options{}, shard},
 	} {
-		q, err := NewEarly(&eval.Run{Suites: []eval.RunSuite{{Name: "s", Gate: test.gate}}, CommandOptions: &test.options}, test.plan)
+		q, err := NewEarly(&eval.Run{
+			Suites: []eval.RunSuite{{Name: "s", Gate: test.gate}}, CommandOptions: &option.RunOptions{Options: test.options},
+		}, test.plan)
 		expect.OK(t, err)
 		if q != nil {
 			t.Errorf("%s: got a rule that watches it, want none", name)
@@ -120,10 +123,15 @@ func TestTrialsAreSkippedOnceTheirVerdictIsKnown(t *testing.T) {
 	units := map[string]int{}
 	extra := map[string]int{}
 	for _, s := range w.stops() {
-		got = append(got, fmt.Sprintf("%s: %s", s.Arm, s.Verdict))
-		units[s.Arm], extra[s.Arm] = s.Units, len(s.Unused)
+		verdict := "the base"
+		if known, ok := s.(*early.KnownVerdict); ok {
+			verdict = string(known.Verdict)
+		}
+		of := s.Stopped()
+		got = append(got, fmt.Sprintf("%s: %s", of.Arm, verdict))
+		units[of.Arm], extra[of.Arm] = of.Units, len(of.Unused)
 	}
-	expect.Same(t, "stops", got, []string{"t/b: regressed", "t/c: not_worse", "t/a: "})
+	expect.Same(t, "stops", got, []string{"t/b: regressed", "t/c: not_worse", "t/a: the base"})
 	expect.Same(t, "units of the baseline's arm", units["t/a"], max(units["t/b"], units["t/c"]))
 	expect.Same(t, "its trials that were sent and are not used", extra["t/a"], 0)
 }
@@ -176,7 +184,7 @@ func TestAPassRateOutOfReachEndsTheArm(t *testing.T) {
 		}
 		w.take(results[:10])
 		var got []string
-		for _, s := range w.stops() {
+		for _, s := range w.verdicts() {
 			got = append(got, fmt.Sprintf("%s %s after %d", s.Verdict, s.Metric, s.Units))
 		}
 		expect.Same(t, name, got, test.want)
@@ -192,19 +200,19 @@ func TestAResumedRunComesToTheSameStop(t *testing.T) {
 	whole := watch(t, plan, &eval.GateConfig{Baseline: rule}, 8)
 	results := whole.judge(passing)
 	whole.take(results)
-	want := whole.stops()
+	want := whole.verdicts()
 	expect.Same(t, "stops", len(want), 1)
 	for _, at := range []int{1, 20, want[0].Units - 1, want[0].Units, len(results)} {
 		before := watch(t, plan, &eval.GateConfig{Baseline: rule}, 8)
 		before.take(results[:at])
-		known := before.stops()
+		known := before.verdicts()
 		d, err := journal.Open(before.dir)
 		expect.OK(t, err)
 		t.Cleanup(func() { _ = d.Close() }) // it was only read
 		after := watch(t, plan, &eval.GateConfig{Baseline: rule}, 8)
 		expect.OK(t, after.Replay(d, settled, after.out))
 		after.take(results[at:])
-		got := slices.Concat(known, after.stops())
+		got := slices.Concat(known, after.verdicts())
 		if len(got) != 1 {
 			t.Fatalf("resumed after %d trials: got %d stops, want one", at, len(got))
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/testrun"
@@ -54,7 +55,7 @@ func watch(t *testing.T, plan *runner.Plan, gate *eval.GateConfig, seed uint64) 
 	t.Helper()
 	gate.Baseline.StopEarly = true
 	run := &eval.Run{
-		ID: "head", StartedAt: "2026-01-01T00:00:00Z", RandomSeed: seed, CommandOptions: &option.Options{},
+		ID: "head", StartedAt: "2026-01-01T00:00:00Z", RandomSeed: seed, CommandOptions: &option.RunOptions{},
 		Suites: []eval.RunSuite{{Name: "s", Gate: gate}}, Plan: eval.RunPlan{Trials: plan.Size()},
 	}
 	w := &watched{t: t, run: run, plan: plan, dir: t.TempDir()}
@@ -75,13 +76,26 @@ func (w *watched) take(results []*eval.Result) {
 }
 
 // stops are the stops that the journal has.
-func (w *watched) stops() []eval.EarlyVerdict {
+func (w *watched) stops() []early.ArmStop {
 	w.t.Helper()
 	expect.OK(w.t, w.out.Finish(completed()))
 	d, err := journal.Open(w.dir)
 	expect.OK(w.t, err)
 	w.t.Cleanup(func() { _ = d.Close() }) // it was only read
-	return d.EarlyVerdicts
+	return d.Stops
+}
+
+// verdicts are the stops of the journal, which are verdicts.
+func (w *watched) verdicts() (out []*early.KnownVerdict) {
+	w.t.Helper()
+	for _, stop := range w.stops() {
+		verdict, ok := stop.(*early.KnownVerdict)
+		if !ok {
+			w.t.Fatalf("got a %T, want an early verdict", stop)
+		}
+		out = append(out, verdict)
+	}
+	return out
 }
 
 // judge gives each trial of a plan, in the order of the schedule, the outcome that judge says.
@@ -131,7 +145,7 @@ func directly(
 	base func(*eval.Trial) eval.Outcome,
 	unitOf func(*eval.Trial) string,
 	rule *eval.BaselineRule,
-) *eval.EarlyVerdict {
+) *early.KnownVerdict {
 	type question struct{ base, head, worst compare.Sum }
 	units := map[string]map[string]*question{}
 	var order []string
@@ -236,7 +250,7 @@ func TestTheEarlyStopIsThatOfItsDefinition(t *testing.T) {
 			w := watch(t, plan, &eval.GateConfig{Baseline: rule}, 3)
 			head := w.judge(test.head)
 			w.take(head)
-			stops := w.stops()
+			stops := w.verdicts()
 			want := directly(head, passing, test.unit, rule)
 			if want == nil {
 				expect.Same(t, "stops", len(stops), 0)
@@ -269,7 +283,7 @@ func TestTheStopDoesNotDependOnTheOrderOfAnswers(t *testing.T) {
 	t.Parallel()
 	_, plan := load(t, earlySuite(150, "p", nil), runner.Filter{})
 	rule := baselineOf(t, plan, 0.1, passing)
-	var first []eval.EarlyVerdict
+	var first []*early.KnownVerdict
 	for seed := range uint64(4) {
 		w := watch(t, plan, &eval.GateConfig{Baseline: rule}, 3)
 		head := w.judge(failing(0.45))
@@ -279,7 +293,7 @@ func TestTheStopDoesNotDependOnTheOrderOfAnswers(t *testing.T) {
 		w.take(rest)
 		expect.Same(t, "decided before the first unit is there", w.suites["s"].order[0].decided, false)
 		w.take([]*eval.Result{late})
-		stops := w.stops()
+		stops := w.verdicts()
 		for i := range stops {
 			if got := len(stops[i].Unused) + stops[i].Units; got != 150 {
 				t.Errorf("the stop uses or leaves out %d trials, want all 150", got)
@@ -305,7 +319,7 @@ func TestQuarantinedCasesAreNoPartOfTheSchedule(t *testing.T) {
 	}), runner.Filter{})
 	w := watch(t, plan, &eval.GateConfig{Baseline: baselineOf(t, plan, 0.1, passing)}, 3)
 	w.take(slices.DeleteFunc(w.judge(passing), func(r *eval.Result) bool { return r.Quarantine != nil }))
-	stops := w.stops()
+	stops := w.verdicts()
 	if len(stops) != 1 || stops[0].Of != 90 {
 		t.Errorf("got the stops %+v, want one of 90 units", stops)
 	}

@@ -96,7 +96,7 @@ const selfTestDraws = 2000
 
 // SelfTest compares each arm of a run with itself, by the rule of the suite or of the options. Cases need
 // two judged repeats.
-func SelfTest(s *suite.Suite, d *journal.Document, o *option.Options) ([]ArmSelfTest, error) {
+func SelfTest(s *suite.Suite, d *journal.Document, o *option.WithDefaults) ([]ArmSelfTest, error) {
 	rule, err := effective(s, o)
 	if err == nil && rule == nil {
 		rule, err = RuleOf(o.Rule)

@@ -15,10 +15,10 @@ import (
 )
 
 // outlooksOf are the outlooks of a plan, as ARM < BASE with the units that count, and the problems.
-func outlooksOf(t *testing.T, text string, change func(*option.Options)) (out, problems []string) {
+func outlooksOf(t *testing.T, text string, change func(*option.WithDefaults)) (out, problems []string) {
 	t.Helper()
 	s, plan := load(t, text, runner.Filter{})
-	o := &option.Options{}
+	o := &option.WithDefaults{}
 	if change != nil {
 		change(o)
 	}
@@ -40,10 +40,10 @@ func TestArmsThatAreComparedHaveAnOutlook(t *testing.T) {
 	expect.Same(t, "within the run", got, []string{"t/b < t/a, 60, early: true", "t/c < t/a, 60, early: true"})
 	expect.Same(t, "problems", len(problems), 0)
 
-	got, _ = outlooksOf(t, within, func(o *option.Options) { o.Baseline = option.NoBaseline{} })
+	got, _ = outlooksOf(t, within, func(o *option.WithDefaults) { o.Baseline = option.NoBaseline{} })
 	expect.Same(t, "without the baseline", len(got), 0)
 
-	got, _ = outlooksOf(t, within, func(o *option.Options) { o.Rule.Metrics = []string{"blocked=0.1"} })
+	got, _ = outlooksOf(t, within, func(o *option.WithDefaults) { o.Rule.Metrics = []string{"blocked=0.1"} })
 	expect.Same(t, "without the pass rate", len(got), 0)
 
 	got, _ = outlooksOf(t, text, nil)
@@ -62,7 +62,7 @@ func TestArmsThatAreComparedHaveAnOutlook(t *testing.T) {
 func TestABaselineWithoutTheSuiteIsAProblem(t *testing.T) {
 	t.Parallel()
 	d := runOf(t, "base", nil, row("pp", on("other", "t/p"))...)
-	_, problems := outlooksOf(t, earlySuite(60, "p", nil), func(o *option.Options) {
+	_, problems := outlooksOf(t, earlySuite(60, "p", nil), func(o *option.WithDefaults) {
 		o.Baseline, o.Rule.Margin = option.NamedBaseline(d.Path()), 0.1
 	})
 	want := "a run would stop before it sends a request: s is to be compared, and the baseline " + d.Path() + " has no suite s"
@@ -83,12 +83,19 @@ func repeated(cases int, fails func(c, k int) bool) (out []*eval.Result) {
 	return out
 }
 
+// ruled are options with a rule.
+func ruled(rule option.RuleOptions) *option.WithDefaults {
+	o := &option.WithDefaults{}
+	o.Rule = rule
+	return o
+}
+
 // A run whose repeats agree raises no false alarm and is let through; one whose repeats differ flips as often as they do.
 func TestSelfTestMeasuresHowOftenTheGateErrs(t *testing.T) {
 	t.Parallel()
 	s, _ := load(t, withGate(earlySuite(60, "ab", nil), "arm: t/a, margin: 0.1, alpha: 0.1"), runner.Filter{})
 	steady := runOf(t, "r", nil, repeated(30, func(int, int) bool { return false })...)
-	tests, err := SelfTest(s, steady, &option.Options{})
+	tests, err := SelfTest(s, steady, &option.WithDefaults{})
 	expect.OK(t, err)
 	one := tests[0]
 	expect.Same(t, "arm, margin and level", []any{one.Suite, one.Arm, one.Margin, one.Alpha}, []any{"s", "t/p", 0.1, 0.1})
@@ -99,7 +106,7 @@ func TestSelfTestMeasuresHowOftenTheGateErrs(t *testing.T) {
 	}
 
 	shaky := runOf(t, "r", nil, repeated(30, func(c, k int) bool { return c < 8 && k == 0 })...)
-	tests, err = SelfTest(s, shaky, &option.Options{GateOptions: option.GateOptions{Rule: option.RuleOptions{Margin: 0.2, Alpha: 0.05}}})
+	tests, err = SelfTest(s, shaky, ruled(option.RuleOptions{Margin: 0.2, Alpha: 0.05}))
 	expect.OK(t, err)
 	one = tests[0]
 	expect.Same(t, "options go over the gate", [2]float64{one.Margin, one.Alpha}, [2]float64{0.2, 0.05})
@@ -109,7 +116,7 @@ func TestSelfTestMeasuresHowOftenTheGateErrs(t *testing.T) {
 	if one.FalseAlarms > 0.05+3*0.005 {
 		t.Errorf("got false alarms of %g, want at most alpha", one.FalseAlarms)
 	}
-	second, err := SelfTest(s, shaky, &option.Options{GateOptions: option.GateOptions{Rule: option.RuleOptions{Margin: 0.2, Alpha: 0.05}}})
+	second, err := SelfTest(s, shaky, ruled(option.RuleOptions{Margin: 0.2, Alpha: 0.05}))
 	expect.OK(t, err)
 	expect.Same(t, "the same data", second, tests)
 }
@@ -122,7 +129,7 @@ func TestSelfTestTakesCasesThatWereJudgedTwice(t *testing.T) {
 	quarantined(trials[0])
 	quarantined(trials[1])
 	trials[2].Ending = eval.Errored{Error: eval.Errorf(eval.KindStatus, "no")}
-	tests, err := SelfTest(s, runOf(t, "r", nil, trials...), &option.Options{})
+	tests, err := SelfTest(s, runOf(t, "r", nil, trials...), &option.WithDefaults{})
 	expect.OK(t, err)
 	expect.Same(t, "units", tests[0].Units, 4)
 }
@@ -158,7 +165,7 @@ func TestSelfTestSaysWhatItLacks(t *testing.T) {
 			text = strings.Replace(text, "name: s\n", "name: "+test.gate+"\n", 1)
 		}
 		s, _ := load(t, text, runner.Filter{})
-		_, err := SelfTest(s, d, &option.Options{GateOptions: option.GateOptions{Rule: test.options}})
+		_, err := SelfTest(s, d, ruled(test.options))
 		expect.Same(t, name, fmt.Sprint(err), test.want)
 		expect.Same(t, name+", exit code", exit.Of(err), exit.CodeBadInput)
 	}

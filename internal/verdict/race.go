@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
@@ -42,8 +43,8 @@ func (c *Checks) Races(suites []*suite.Suite) (out []RaceOutlook, err error) {
 	if c.Options.Race == "" || c.Plan.Size() == 0 {
 		return nil, nil
 	}
-	o := *c.Options
-	if o.Rule.Alpha = cmp.Or(o.Rule.Alpha, defaultsOf(&o).Rule.Alpha); o.Rule.Alpha > suite.MaxAlpha {
+	o := c.Options.Options
+	if o.Rule.Alpha = cmp.Or(o.Rule.Alpha, c.Options.Defaults.Rule.Alpha); o.Rule.Alpha > suite.MaxAlpha {
 		return nil, exit.BadInput("--alpha %g: a race that is wrong so often says nothing; %g at most", o.Rule.Alpha, suite.MaxAlpha)
 	}
 	for _, one := range suites {
@@ -246,17 +247,16 @@ func (q *Early) leave(w *watchedSuite, l ranking.Leaving, journal *journal.Write
 	if a.decided {
 		return nil
 	}
-	stop := &eval.EarlyVerdict{
-		Suite: a.suite, Arm: a.arm, Race: true, Metric: w.rule.Metrics[0].Name, Alpha: w.rule.Alpha,
-		Units: w.race.next, Of: len(w.race.places), Base: w.order[l.Behind].arm,
-		LogE: map[string]float64{w.rule.Metrics[0].Name: l.LogE},
+	left := &early.RaceExit{
+		StoppedArm: early.StoppedArm{Suite: a.suite, Arm: a.arm, Units: w.race.next, Of: len(w.race.places)},
+		Metric:     w.rule.Metrics[0].Name, Behind: w.order[l.Behind].arm, LogE: l.LogE, Alpha: w.rule.Alpha,
 	}
 	for _, u := range a.units {
 		if u.place >= w.race.next {
-			stop.Unused = append(stop.Unused, u.trials...)
+			left.Unused = append(left.Unused, u.trials...)
 		}
 	}
-	if err := journal.WriteEarlyVerdict(stop); err != nil {
+	if err := journal.WriteStop(left); err != nil {
 		return err
 	}
 	q.mu.Lock()
@@ -307,7 +307,7 @@ func (q *Early) wake() {
 }
 
 // replayRace applies that an arm left in an earlier session.
-func (w *watchedSuite) replayRace(stop *eval.EarlyVerdict) {
+func (w *watchedSuite) replayRace(stop *early.StoppedArm) {
 	i := slices.IndexFunc(w.order, func(a *watchedArm) bool { return a.arm == stop.Arm })
 	if i >= 0 {
 		w.order[i].decided = true

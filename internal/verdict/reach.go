@@ -23,7 +23,7 @@ import (
 
 // Checks checks the gates of a run before anything is sent.
 type Checks struct {
-	Options *option.Options
+	Options *option.WithDefaults
 	Dir     rundir.Dir // where baselines are named
 	Plan    *runner.Plan
 	// Answers is the run that got the answers, if they are judged again; "" otherwise.
@@ -71,8 +71,8 @@ func (c *Checks) rule(s *suite.Suite) (*eval.BaselineRule, error) {
 
 // configured is the gate of a suite with what the options say instead, and their defaults where it says nothing; nil
 // when none of them has a rule.
-func configured(own *eval.GateConfig, baseline *eval.BaselineRule, o *option.Options) *eval.GateConfig {
-	d := defaultsOf(o)
+func configured(own *eval.GateConfig, baseline *eval.BaselineRule, o *option.WithDefaults) *eval.GateConfig {
+	d := &o.Defaults
 	g := &eval.GateConfig{}
 	if own != nil {
 		*g = *own
@@ -86,14 +86,6 @@ func configured(own *eval.GateConfig, baseline *eval.BaselineRule, o *option.Opt
 	g.BlockedMax = cmp.Or(o.MaxBlocked, g.BlockedMax, d.MaxBlocked)
 	g.ErrorsMax = cmp.Or(o.MaxErrors, g.ErrorsMax, d.MaxErrors)
 	return g
-}
-
-// defaultsOf returns the options of a project file, zero without one.
-func defaultsOf(o *option.Options) *option.Options {
-	if o.Defaults == nil {
-		return &option.Options{}
-	}
-	return o.Defaults
 }
 
 // checkMetrics says which metric of a rule no scorer of the suite has.
@@ -213,9 +205,9 @@ func (c *Checks) another(suite, name string) (found option.BaseRun, sides map[st
 		problem = "is not complete"
 	case d.Summary.Counts.Ran() == 0:
 		problem = "is blank: no trial ran"
-	case len(d.EarlyVerdicts) > 0 && d.EarlyVerdicts[0].Race:
+	case d.Raced():
 		problem = "has arms that left a race"
-	case len(d.EarlyVerdicts) > 0:
+	case len(d.Stops) > 0:
 		problem = "stopped early, once its own verdict was known"
 	case !slices.ContainsFunc(d.Summary.Suites, func(s journal.SuiteSummary) bool { return s.Name == suite }):
 		problem = "has no suite " + suite
@@ -350,7 +342,7 @@ func (c *Checks) previews(suite string, rule *eval.BaselineRule, base map[string
 		}
 		var wanted func(*compare.CaseTotals) bool
 		if elsewhere {
-			wanted = selected(c.Options, head)
+			wanted = selected(&c.Options.Options, head)
 		}
 		p.Preview = compare.NewPreview(p.base, head, wanted)
 		out = append(out, p)

@@ -29,7 +29,7 @@ func reached(
 	t.Helper()
 	s, plan := load(t, text, filter)
 	c := &Checks{
-		Options: &option.Options{}, Dir: rundir.At(t.TempDir()), Plan: plan,
+		Options: &option.WithDefaults{}, Dir: rundir.At(t.TempDir()), Plan: plan,
 		Notice: func(text string) { notices = append(notices, text) },
 	}
 	if change != nil {
@@ -235,9 +235,9 @@ func TestAPlanThatLeavesOutTooMuchIsRefused(t *testing.T) {
 func TestLimitsOfTheCommandLineReplaceThoseOfTheGate(t *testing.T) {
 	t.Parallel()
 	own := &eval.GateConfig{PassRateMin: new(0.9), ErrorsMax: new(0.1), LatencyP95Ms: new(5.0)}
-	expect.Same(t, "without options", configured(own, nil, &option.Options{}), own)
-	expect.Same(t, "without anything", configured(nil, nil, &option.Options{}), nil)
-	o := &option.Options{}
+	expect.Same(t, "without options", configured(own, nil, &option.WithDefaults{}), own)
+	expect.Same(t, "without anything", configured(nil, nil, &option.WithDefaults{}), nil)
+	o := &option.WithDefaults{}
 	o.MinPassRate, o.MaxErrors, o.MaxBlocked = new(0.5), new(0.0), new(0.2)
 	want := &eval.GateConfig{PassRateMin: new(0.5), ErrorsMax: new(0.0), BlockedMax: new(0.2), LatencyP95Ms: new(5.0)}
 	expect.Same(t, "with all of them", configured(own, nil, o), want)

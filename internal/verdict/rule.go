@@ -18,14 +18,14 @@ import (
 )
 
 // effective is the baseline rule of a suite's gate, with what the options say instead; nil when nothing is compared.
-func effective(s *suite.Suite, o *option.Options) (*eval.BaselineRule, error) {
+func effective(s *suite.Suite, o *option.WithDefaults) (*eval.BaselineRule, error) {
 	var rule eval.BaselineRule
 	_, ref := s.BaseVersion()
 	switch g := s.Gate; {
 	case g != nil && g.Baseline != nil:
 		rule = *g.Baseline
 		rule.Metrics = slices.Clone(rule.Metrics)
-	case o.BaselineName() == "" && ref == "" && defaultsOf(o).BaselineName() == "":
+	case o.BaselineName() == "" && ref == "" && o.Defaults.BaselineName() == "":
 		return nil, nil
 	}
 	switch {
@@ -34,9 +34,9 @@ func effective(s *suite.Suite, o *option.Options) (*eval.BaselineRule, error) {
 	case o.BaselineName() != "":
 		rule.Against = option.BaseRun{Name: o.BaselineName()}
 	case rule.Against == nil:
-		rule.Against = option.BaseRun{Name: defaultsOf(o).BaselineName()}
+		rule.Against = option.BaseRun{Name: o.Defaults.BaselineName()}
 	}
-	err := override(&rule, withDefaults(o.Rule, &rule, defaultsOf(o).Rule))
+	err := override(&rule, withDefaults(o.Rule, &rule, o.Defaults.Rule))
 	if o.Rescore != "" { // stopping early would save nothing
 		rule.StopEarly = false
 	}
@@ -127,7 +127,7 @@ func metricMargin(text string, margin float64) (eval.MetricMargin, error) {
 	ratio := option.IsRatio(name)
 	if own {
 		v, err := strconv.ParseFloat(value, 64)
-		if inRange := v > 0 && v <= suite.MaxRatio; err != nil || !inRange || ratio != (v > 1) || v == 1 {
+		if inRange := v > 0 && v <= option.MaxRatio; err != nil || !inRange || ratio != (v > 1) || v == 1 {
 			return one, exit.BadInput("--metric %s: a margin lies between 0 and 1, a limit of latency or tokens is larger than 1", text)
 		}
 		one.Margin = v

@@ -87,7 +87,7 @@ func TestOptionsReplacePartsOfARule(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := &option.Options{}
+			o := &option.WithDefaults{}
 			o.Rule = test.options
 			rule, err := effective(s, o)
 			expect.OK(t, err)
@@ -110,7 +110,7 @@ func TestASuiteIsComparedWithWhatItNames(t *testing.T) {
 	without, _, _ := strings.Cut(gateSuite, "gate:")
 	bare, _ := load(t, without, runner.Filter{})
 
-	o := &option.Options{}
+	o := &option.WithDefaults{}
 	rule, err := effective(s, o)
 	expect.OK(t, err)
 	expect.Same(t, "the suite's own", [2]any{rule.Against, rule.StopEarly}, [2]any{option.BaseRun{Name: "main"}, true})
@@ -120,7 +120,7 @@ func TestASuiteIsComparedWithWhatItNames(t *testing.T) {
 	expect.OK(t, err)
 	expect.Same(t, "named by an option, rescored", [2]any{rule.Against, rule.StopEarly}, [2]any{option.BaseRun{Name: "night"}, false})
 
-	rule, err = effective(bare, &option.Options{})
+	rule, err = effective(bare, &option.WithDefaults{})
 	expect.OK(t, err)
 	expect.Same(t, "a suite without a gate", rule, nil)
 
@@ -247,7 +247,7 @@ func TestAVerdictIsNotWrongTooOften(t *testing.T) {
 	err := override(&eval.BaselineRule{}, option.RuleOptions{Alpha: 0.5})
 	expect.Contains(t, "a rule", fmt.Sprint(err), "--alpha 0.5: a verdict that is wrong so often says nothing; 0.2 at most")
 	s, plan := load(t, gateSuite, runner.Filter{})
-	o := &option.Options{}
+	o := &option.WithDefaults{}
 	o.Race, o.Rule.Alpha = "pass", 0.5
 	_, err = (&Checks{Options: o, Plan: plan}).Races([]*suite.Suite{s})
 	expect.Contains(t, "a race", fmt.Sprint(err), "--alpha 0.5: a race that is wrong so often says nothing; 0.2 at most")

@@ -220,7 +220,7 @@ func TestWhatTakesNoLabelsIsRefused(t *testing.T) {
 	dir := filepath.Join(".evalrun", "runs", "untrusted1")
 	run := &eval.Run{
 		ID: "untrusted1", StartedAt: "2025-01-01T00:00:00Z",
-		CommandOptions: &option.Options{Untrusted: true}, Plan: eval.RunPlan{Trials: 1},
+		CommandOptions: &option.RunOptions{Options: option.Options{Untrusted: true}}, Plan: eval.RunPlan{Trials: 1},
 	}
 	keys, err := trust.Load(trustKey)
 	expect.OK(t, err)

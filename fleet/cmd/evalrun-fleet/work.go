@@ -73,7 +73,7 @@ func (o *workOptions) config() (cfg fleet.WorkerConfig, err error) {
 		Creds: creds, URL: o.url, Places: o.places, Version: version, Leave: catch(),
 		Notice: func(text string) { fmt.Fprintln(os.Stderr, diag.CleanLine(text)) },
 		Options: evalrun.Options{
-			Service: o.ServiceOptions, Ledger: evalrun.LedgerOptions(o.Ledger), Untrusted: !o.Trust, Allow: o.Allow,
+			Service: o.ServiceOptions, Emulator: o.Emulator, Ledger: evalrun.LedgerOptions(o.Ledger), Untrusted: !o.Trust, Allow: o.Allow,
 			Trust: o.Trust, Getenv: os.Getenv, Version: version,
 		},
 	}, nil
