@@ -177,14 +177,14 @@ func (j *Job) report(in rundir.Dir, doc *journal.Document) (*Result, error) {
 		stdout = io.Discard
 	}
 	result := &Result{
-		Dir:     rundir.At("").Abs(doc.Dir),
-		Name:    doc.Dir,
-		Exit:    doc.Gate().Exit,
+		Dir:      rundir.At("").Abs(doc.Dir),
+		Name:     doc.Dir,
+		Exit:     doc.Gate().Exit,
 		Headline: overview.HeadlineOf(doc).String(),
-		Counts:  doc.Summary.Counts,
-		End:     doc.End,
-		part:    j.part,
-		in:      in,
+		Counts:   doc.Summary.Counts,
+		End:      doc.End,
+		part:     j.part,
+		in:       in,
 	}
 	o.emit(ReportsDue{result})
 	layout := o.Layout

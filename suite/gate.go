@@ -213,7 +213,6 @@ func gateMetrics(rule yamlnode.Node, check func(n yamlnode.Node, name string)) {
 	}
 }
 
-
 // MaxAlpha is the largest error rate of a verdict. A verdict that is wrong more often is useless.
 const MaxAlpha = 0.2
 
