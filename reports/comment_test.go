@@ -148,7 +148,9 @@ func withComparison(d *journal.Document, a, b string) {
 			},
 		}},
 	}
-	d.Gate().Rules = append(d.Gate().Rules, journal.GateRule{Suite: a, Name: "baseline", Arm: b, Found: journal.RuleVerdict(eval.Regressed), Why: a})
+	d.Gate().Rules = append(d.Gate().Rules, journal.GateRule{
+		Suite: a, Name: "baseline", Arm: b, Found: journal.RuleVerdict(eval.Regressed), Why: a,
+	})
 }
 
 // No text of a run becomes a link, a picture, a mention or HTML.
