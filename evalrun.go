@@ -360,6 +360,6 @@ func Compare(_ context.Context, base, head string, o CompareOptions) (*Compariso
 		}, nil
 	}
 	return verdict.Compare(before, after, verdict.Comparing{
-		Base: base, Head: head, Suite: o.Suite, Rules: func(string) *eval.BaselineRule { return rule },
+		Base: base, Head: head, Suite: o.Suite, Rules: func(string) *option.BaselineRule { return rule },
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/classification"
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/option"
 )
 
 // classWorld draws cases with a label and two answers. base answers right with a probability by label, and else one of
@@ -208,7 +208,7 @@ type classRates struct{ falseNotWorse, falseRegressed, power float64 }
 // rates draws comparisons in which a metric fell by the margin, and others in which nothing changed.
 func (w *classWorld) rates(name string, n int, margin, lost float64, draws int) (out classRates) {
 	rng := rand.New(rand.NewPCG(7, uint64(n)))
-	o := Options{Alpha: nominal, Margins: []eval.MetricMargin{{Name: name, Margin: margin}}, MaxErrors: 1}
+	o := Options{Alpha: nominal, Margins: []option.MetricMargin{{Name: name, Margin: margin}}, MaxErrors: 1}
 	share := 1 / float64(draws)
 	for range draws {
 		base, head := w.sides(rng, n, lost)

@@ -15,7 +15,7 @@ import (
 type shape struct {
 	name   string
 	n      int // what draw makes n of: cases, or clusters
-	metric eval.MetricMargin
+	metric option.MetricMargin
 	draw   func(rng *rand.Rand, n int) path
 	wrong  func(tally) float64 // the verdict that would be false
 	slow   bool                // in the long form only
@@ -122,13 +122,13 @@ func (p *path) grow() int {
 }
 
 var (
-	passMargin5  = eval.MetricMargin{Name: option.MetricPass, Margin: 0.05}
-	scoreMargin5 = eval.MetricMargin{Name: scored, Margin: 0.05}
+	passMargin5  = option.MetricMargin{Name: option.MetricPass, Margin: 0.05}
+	scoreMargin5 = option.MetricMargin{Name: scored, Margin: 0.05}
 )
 
 // tokensUpTo lets a fifth more tokens pass, with a cap for each case.
-func tokensUpTo(most float64) eval.MetricMargin {
-	return eval.MetricMargin{Name: option.MetricTokens, Margin: 1.2, Cap: most, Strict: true}
+func tokensUpTo(most float64) option.MetricMargin {
+	return option.MetricMargin{Name: option.MetricTokens, Margin: 1.2, Cap: most, Strict: true}
 }
 
 // shapes are the scenarios that the amendments of section C name.
@@ -209,7 +209,7 @@ func TestEqualArmsAreHardlyEverCalledDifferent(t *testing.T) {
 				gained, regressed, _ := drawFlips(rng, n, 0, 0.2).counts()
 				all[i] = armOf(n, testsOf(gained, regressed))
 			}
-			Decide(all, Options{Alpha: nominal, Margins: []eval.MetricMargin{passMargin5}})
+			Decide(all, Options{Alpha: nominal, Margins: []option.MetricMargin{passMargin5}})
 			if slices.ContainsFunc(all, func(a ArmComparison) bool { return a.Verdict == wanted }) {
 				return outcome{wanted, 1}
 			}

@@ -298,7 +298,7 @@ func TestMeansHoldTheirLevel(t *testing.T) {
 		if r.most > 0 {
 			paths = min(paths, r.most)
 		}
-		g := eval.MetricMargin{Name: r.metric, Margin: 0.05}
+		g := option.MetricMargin{Name: r.metric, Margin: 0.05}
 		drawn := func(rng *rand.Rand) path {
 			p := newPath(r.n)
 			for i := range r.n {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/classification"
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/option"
 )
 
 // ClassCount is how often scored repeats of a case had one classification.
@@ -19,7 +19,7 @@ func classMetrics() []string {
 	return []string{classification.MacroF1, classification.WeightedF1, classification.Kappa}
 }
 
-func gatedNames(all []eval.MetricMargin) (out []string) {
+func gatedNames(all []option.MetricMargin) (out []string) {
 	for _, g := range all {
 		out = append(out, g.Name)
 	}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/early"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/option"
 )
@@ -93,10 +92,10 @@ type Category struct {
 
 // Options configure a comparison.
 type Options struct {
-	Alpha     float64             // one-sided error rate of a decision; the interval has the level 1-2*Alpha
-	Margins   []eval.MetricMargin // the metrics that get a verdict; none: estimates only
-	MaxErrors float64             // share of errors above which a side is not comparable
-	Seed      uint64              // of the resampling tests
+	Alpha     float64               // one-sided error rate of a decision; the interval has the level 1-2*Alpha
+	Margins   []option.MetricMargin // the metrics that get a verdict; none: estimates only
+	MaxErrors float64               // share of errors above which a side is not comparable
+	Seed      uint64                // of the resampling tests
 	// EarlyVerdict is the early stop of head's arm that this comparison explains; nil without one.
 	EarlyVerdict *early.KnownVerdict
 	// MinPaired is the least share of the baseline cases covered by head that must be compared; 0 means no minimum.

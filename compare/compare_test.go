@@ -67,12 +67,12 @@ func flipped(n, gained, regressed int) (base, head *Side) {
 	return side("base", 1, before...), side("head", 1, after...)
 }
 
-func options(alpha float64, metrics ...eval.MetricMargin) Options {
+func options(alpha float64, metrics ...option.MetricMargin) Options {
 	return Options{Alpha: alpha, Margins: metrics, MaxErrors: 0.01, Seed: 1}
 }
 
-func passMargin(margin float64) eval.MetricMargin {
-	return eval.MetricMargin{Name: option.MetricPass, Margin: margin}
+func passMargin(margin float64) option.MetricMargin {
+	return option.MetricMargin{Name: option.MetricPass, Margin: margin}
 }
 
 // decided compares two sides and gives the verdicts.
@@ -211,7 +211,7 @@ func TestSequentialStopsAgreeWithAnotherProgram(t *testing.T) {
 				return 0
 			}
 		}
-		s := NewSequential([]eval.MetricMargin{passMargin(v.Margin)}, v.Alpha/EarlyShare, 1)
+		s := NewSequential([]option.MetricMargin{passMargin(v.Margin)}, v.Alpha/EarlyShare, 1)
 		for i := range v.N {
 			stop := s.Feed(one(next(i)))
 			if stop == nil {
@@ -296,7 +296,7 @@ func TestDegenerateDataHaveVerdicts(t *testing.T) {
 			for _, passed := range []int{0, repeats} {
 				all := slices.Repeat([]int{passed}, n)
 				base, head := side("base", repeats, all...), side("head", repeats, all...)
-				a := decided(base, head, options(0.05, passMargin(0.05), eval.MetricMargin{Name: option.MetricTokens, Margin: 1.1}))
+				a := decided(base, head, options(0.05, passMargin(0.05), option.MetricMargin{Name: option.MetricTokens, Margin: 1.1}))
 				if _, err := wirejson.Marshal(a); err != nil {
 					t.Errorf("n=%d repeats=%d passed=%d: %v, want no error", n, repeats, passed, err)
 				}

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/option"
 )
@@ -26,10 +25,10 @@ func newMeasure(o Options, pairs pairs) *measure {
 }
 
 // gatedAs is the gate's margin for a metric, false when it is not gated.
-func (o *Options) gatedAs(metric string) (eval.MetricMargin, bool) {
-	i := slices.IndexFunc(o.Margins, func(g eval.MetricMargin) bool { return g.Name == metric })
+func (o *Options) gatedAs(metric string) (option.MetricMargin, bool) {
+	i := slices.IndexFunc(o.Margins, func(g option.MetricMargin) bool { return g.Name == metric })
 	if i < 0 {
-		return eval.MetricMargin{}, false
+		return option.MetricMargin{}, false
 	}
 	return o.Margins[i], true
 }

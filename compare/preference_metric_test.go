@@ -28,7 +28,7 @@ func preferenceOf(t *testing.T, base, head *Side, margin float64) MetricComparis
 	t.Helper()
 	o := Options{Alpha: 0.05, MaxErrors: 0.01}
 	if margin > 0 {
-		o.Margins = []eval.MetricMargin{{Name: option.MetricPreference, Margin: margin}}
+		o.Margins = []option.MetricMargin{{Name: option.MetricPreference, Margin: margin}}
 	}
 	arms := []ArmComparison{Compare(base, head, o)}
 	Decide(arms, o)

@@ -40,8 +40,8 @@ func TestMoreBlocksLatencyAndTokensAreWorse(t *testing.T) {
 		}
 	})
 	a := decided(base, head, options(
-		0.05, passMargin(0.05), eval.MetricMargin{Name: option.MetricBlocked, Margin: 0.05},
-		eval.MetricMargin{Name: option.MetricLatency, Margin: 1.1}, eval.MetricMargin{Name: option.MetricTokens, Margin: 1.1},
+		0.05, passMargin(0.05), option.MetricMargin{Name: option.MetricBlocked, Margin: 0.05},
+		option.MetricMargin{Name: option.MetricLatency, Margin: 1.1}, option.MetricMargin{Name: option.MetricTokens, Margin: 1.1},
 	))
 	for _, m := range a.Metrics {
 		want := eval.Regressed
@@ -62,7 +62,7 @@ func TestUnmeasuredRatiosAreNeitherFasterNorSlower(t *testing.T) {
 	updateAll(base, func(_ int, c *CaseTotals) { c.LatencyMs = Sum{200, 1} })
 	updateAll(head, func(_ int, c *CaseTotals) { c.LatencyMs = Sum{0, 1} })
 	for _, sides := range [][2]*Side{{base, head}, {head, base}} {
-		a := decided(sides[0], sides[1], options(0.05, eval.MetricMargin{Name: option.MetricLatency, Margin: 1.1}))
+		a := decided(sides[0], sides[1], options(0.05, option.MetricMargin{Name: option.MetricLatency, Margin: 1.1}))
 		at := slices.IndexFunc(a.Metrics, func(m MetricComparison) bool { return m.Name == option.MetricLatency })
 		if m := a.Metrics[at]; m.N != 0 || m.Verdict != eval.Invalid {
 			t.Errorf("got n %d and verdict %q, want 0 and %q", m.N, m.Verdict, eval.Invalid)
@@ -79,7 +79,7 @@ func TestSidesMakeTheRatio(t *testing.T) {
 	updateAll(head, func(i int, c *CaseTotals) { c.LatencyMs, c.Tokens = Sum{900 / uneven(i), 1}, Sum{900 / uneven(i), 1} })
 	a := decided(
 		base, head,
-		options(0.05, eval.MetricMargin{Name: option.MetricLatency, Margin: 1.1}, eval.MetricMargin{Name: option.MetricTokens, Margin: 1.1}),
+		options(0.05, option.MetricMargin{Name: option.MetricLatency, Margin: 1.1}, option.MetricMargin{Name: option.MetricTokens, Margin: 1.1}),
 	)
 	seen := 0
 	for _, m := range a.Metrics {

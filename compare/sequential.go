@@ -26,7 +26,7 @@ const (
 //
 // Source: betting e-processes, Waudby-Smith and Ramdas 2024; docs/explanation/verdicts.md.
 type Sequential struct {
-	metrics  []eval.MetricMargin
+	metrics  []option.MetricMargin
 	bets     []*stats.Betting
 	alpha    float64 // error spent on looking early
 	verdicts int     // number over all arms and metrics, which divides alpha for "regressed"
@@ -34,7 +34,7 @@ type Sequential struct {
 }
 
 // NewSequential watches the metrics of an arm. alpha is the gate's, verdicts the number of metrics over all arms.
-func NewSequential(metrics []eval.MetricMargin, alpha float64, verdicts int) *Sequential {
+func NewSequential(metrics []option.MetricMargin, alpha float64, verdicts int) *Sequential {
 	s := &Sequential{metrics: metrics, alpha: alpha * EarlyShare, verdicts: verdicts}
 	for _, m := range metrics {
 		s.bets = append(s.bets, stats.NewBetting(m.Margin, failPart, bets))

@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 )
 
 // decideRun is a run of two models and two prompts: case k fails on the arms whose letter it has.
@@ -59,7 +60,7 @@ func comparedWith(t *testing.T, base string) func(*journal.Document) {
 	expect.OK(t, err)
 	t.Cleanup(func() { before.Close() })
 	return func(d *journal.Document) {
-		c, err := verdict.Compare(before, d, verdict.Comparing{Base: "main", Rules: func(string) *eval.BaselineRule { return nil }})
+		c, err := verdict.Compare(before, d, verdict.Comparing{Base: "main", Rules: func(string) *option.BaselineRule { return nil }})
 		expect.OK(t, err)
 		decided(d).Comparison = c
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/option"
 )
 
 // ArmStop says that an arm stopped before all of its cases ran: a *KnownVerdict, a *RaceExit or a *BaseExit. It is final.
@@ -41,7 +42,7 @@ type KnownVerdict struct {
 	Alpha float64 // spent on looking early
 	// Base is the run or arm of the comparison, and Metrics are the metrics with their margins.
 	Base    string
-	Metrics []eval.MetricMargin
+	Metrics []option.MetricMargin
 }
 
 // RaceExit says that an arm left a race, since another one is better.
@@ -58,18 +59,18 @@ type BaseExit struct{ StoppedArm }
 
 // writtenStop is a stop in run files. Race marks the exit from a race, and no verdict that of a base.
 type writtenStop struct {
-	Suite   string              `json:"suite"`
-	Arm     string              `json:"arm"`
-	Verdict eval.Verdict        `json:"verdict"`
-	Metric  string              `json:"metric,omitempty"`
-	Units   int                 `json:"units"`
-	Of      int                 `json:"of"`
-	LogE    map[string]float64  `json:"logE"`
-	Alpha   float64             `json:"alpha"`
-	Base    string              `json:"base,omitempty"`
-	Metrics []eval.MetricMargin `json:"metrics,omitempty"`
-	Race    bool                `json:"race,omitempty"`
-	Unused  []string            `json:"extra,omitempty"`
+	Suite   string                `json:"suite"`
+	Arm     string                `json:"arm"`
+	Verdict eval.Verdict          `json:"verdict"`
+	Metric  string                `json:"metric,omitempty"`
+	Units   int                   `json:"units"`
+	Of      int                   `json:"of"`
+	LogE    map[string]float64    `json:"logE"`
+	Alpha   float64               `json:"alpha"`
+	Base    string                `json:"base,omitempty"`
+	Metrics []option.MetricMargin `json:"metrics,omitempty"`
+	Race    bool                  `json:"race,omitempty"`
+	Unused  []string              `json:"extra,omitempty"`
 }
 
 // Read reads the line of a run file.

@@ -7,6 +7,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/option"
 )
 
 // Run files of all versions have stops of all kinds in one form, with all keys in this order.
@@ -17,7 +18,7 @@ func TestStopsAreReadAsTheirKindAndWrittenAgain(t *testing.T) {
 		`{"suite":"s","arm":"t/p","verdict":"not_worse","units":5,"of":9,"logE":{"blocked":3.5,"pass":3},"alpha":0.05,` +
 			`"base":"t/a","metrics":[{"name":"pass","margin":0.1},{"name":"blocked","margin":0.2}],"extra":["1","2"]}`: &KnownVerdict{
 			StoppedArm: arm(5, "1", "2"), Verdict: eval.NotWorse, LogE: map[string]float64{"pass": 3, "blocked": 3.5}, Alpha: 0.05, Base: "t/a",
-			Metrics: []eval.MetricMargin{{Name: "pass", Margin: 0.1}, {Name: "blocked", Margin: 0.2}},
+			Metrics: []option.MetricMargin{{Name: "pass", Margin: 0.1}, {Name: "blocked", Margin: 0.2}},
 		},
 		`{"suite":"s","arm":"t/p","verdict":"inconclusive","metric":"passRate","units":2,"of":9,"logE":{},"alpha":0}`: &KnownVerdict{
 			StoppedArm: arm(2), Verdict: eval.Inconclusive, Metric: "passRate", LogE: map[string]float64{},
@@ -47,7 +48,7 @@ func TestEachKindReadsBack(t *testing.T) {
 	readsBack(t, RaceExit{})
 	readsBack(t, BaseExit{})
 	readsBack(t, KnownVerdict{
-		arm, eval.Regressed, "pass", map[string]float64{"pass": 0.25, "m": -1}, 0.05, "base", []eval.MetricMargin{
+		arm, eval.Regressed, "pass", map[string]float64{"pass": 0.25, "m": -1}, 0.05, "base", []option.MetricMargin{
 			{Name: "m", Margin: 0.1, Cap: 2, Strict: true},
 		},
 	})

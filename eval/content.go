@@ -1,6 +1,6 @@
 // Package eval holds the nouns of evalrun. A request has Content, Part, GenerationConfig and SafetySetting; an answer
-// has Response and Candidate, and a Model gives it. evalrun makes of it a Trial, Score, Result and Run. GateConfig and
-// Gate of the suite decide about it. What the service also knows is spelled as on the wire.
+// has Response and Candidate, and a Model gives it. evalrun makes of it a Trial, Score, Result and Run. What the service
+// also knows is spelled as on the wire.
 //
 // It does no I/O and judges nothing.
 package eval
@@ -131,16 +131,17 @@ func (c *GenerationConfig) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &extra); err != nil {
 		return err
 	}
-	for _, known := range ConfigKeys {
+	for _, known := range c.Keys() {
 		delete(extra, known)
 	}
 	*c = GenerationConfig{w.Temperature, w.TopP, w.TopK, w.MaxOutputTokens, w.StopSequences, NewExtra(extra)}
 	return nil
 }
 
-// ConfigKeys are the fields of a GenerationConfig that the service's specification
-// names.
-var ConfigKeys = []string{"stopSequences", "temperature", "maxOutputTokens", "topP", "topK"}
+// Keys are the names of its fields in requests, all that the service's specification has. Extra holds none of them.
+func (GenerationConfig) Keys() []string {
+	return []string{"stopSequences", "temperature", "maxOutputTokens", "topP", "topK"}
+}
 
 // SafetySetting sets the blocking threshold of one category.
 type SafetySetting struct {

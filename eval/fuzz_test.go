@@ -26,7 +26,7 @@ func FuzzGenerationConfig(f *testing.F) {
 			return
 		}
 		for name := range c.Extra {
-			if slices.ContainsFunc(ConfigKeys, func(known string) bool { return strings.EqualFold(name, known) }) {
+			if slices.ContainsFunc(c.Keys(), func(known string) bool { return strings.EqualFold(name, known) }) {
 				return
 			}
 		}

@@ -162,7 +162,7 @@ type RunSuite struct {
 	// Dir is the folder of the suite, absolute: images are read from there again when the run is resumed.
 	Dir string `json:"dir,omitempty"`
 	// Gate are the suite's rules; nil when it has none.
-	Gate *GateConfig `json:"gate,omitempty"`
+	Gate *option.GateConfig `json:"gate,omitempty"`
 	// Classes are the classes of the suite's classification, in its order; nil when it has none.
 	Classes []string `json:"classes,omitempty"`
 	// EarlierCommit is the commit of the earlier version that ran next to the suite, and EarlierHash the hash of that
@@ -193,15 +193,7 @@ type RunPlan struct {
 	// Targets are the targets of the trials. Older runs name none.
 	Targets []RunTarget `json:"targets,omitempty"`
 	// Shard is set when the run is only a part of a plan.
-	Shard *ShardOf `json:"shard,omitempty"`
-}
-
-// ShardOf identifies a shard and the plan that it belongs to.
-type ShardOf struct {
-	Index  int    `json:"index"` // from 1
-	Of     int    `json:"of"`
-	Plan   string `json:"plan"`   // hash of all trials of the plan, which its shards share
-	Trials int    `json:"trials"` // of the whole plan
+	Shard *option.ShardOf `json:"shard,omitempty"`
 }
 
 // EndReason says why a run ended.

@@ -48,10 +48,13 @@ func (f *filler) fill(v reflect.Value) {
 		r := w.result()
 		r.Scores = []Score{someScore(f), someScore(f)}
 		v.Set(reflect.ValueOf(r))
-	case BaselineRule:
-		rule := some[plainRule](f)
-		rule.Against = option.BaseRun{Name: f.text + "run", Path: f.text + "path", ID: f.text + "id"}
-		v.Set(reflect.ValueOf(BaselineRule(rule)))
+	case option.BaselineRule:
+		for field, one := range v.Fields() {
+			if field.Name != "Against" {
+				f.fill(one)
+			}
+		}
+		v.FieldByName("Against").Set(reflect.ValueOf(option.BaseRun{Name: f.text + "run", Path: f.text + "path", ID: f.text + "id"}))
 	case option.Shard:
 		v.Set(reflect.ValueOf(option.Shard{Index: 2, Of: 7}))
 	case json.RawMessage:
@@ -195,7 +198,7 @@ func TestEveryRecordedNounReadsBack(t *testing.T) {
 	roundTrip[RunService](t)
 	roundTrip[RunPlan](t)
 	roundTrip[RunTarget](t)
-	roundTrip[ShardOf](t)
+	roundTrip[option.ShardOf](t)
 	roundTrip[End](t)
 	roundTrip[Spent](t)
 	roundTrip[Request](t)
@@ -212,8 +215,8 @@ func TestEveryRecordedNounReadsBack(t *testing.T) {
 	roundTrip[Model](t)
 	roundTrip[Judgement](t)
 	roundTrip[Judged](t)
-	roundTrip[GateConfig](t)
-	roundTrip[BaselineRule](t)
+	roundTrip[option.GateConfig](t)
+	roundTrip[option.BaselineRule](t)
 	roundTrip[option.Options](t)
 }
 
@@ -221,7 +224,7 @@ func TestEveryRecordedNounReadsBack(t *testing.T) {
 func TestUnsetFieldsStayUnset(t *testing.T) {
 	t.Parallel()
 	for _, v := range []any{
-		&Result{}, &Run{}, &End{}, &Response{}, &GenerationConfig{}, &Usage{}, &Error{}, &GateConfig{}, &Judgement{},
+		&Result{}, &Run{}, &End{}, &Response{}, &GenerationConfig{}, &Usage{}, &Error{}, &option.GateConfig{}, &Judgement{},
 	} {
 		line, err := wirejson.Append(nil, v)
 		if err != nil {

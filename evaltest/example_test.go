@@ -55,7 +55,7 @@ func ExampleCompare() {
 	}
 	defer head.Close()
 
-	c, err := evaltest.Compare(base, head, eval.MetricMargin{Name: option.MetricPass, Margin: 0.05})
+	c, err := evaltest.Compare(base, head, option.MetricMargin{Name: option.MetricPass, Margin: 0.05})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -14,7 +14,7 @@ import (
 // against is a change of a run: its suite is compared with a baseline.
 func against(base string, more ...func(*eval.Run)) func(*eval.Run) {
 	return func(r *eval.Run) {
-		r.Suites[0].Gate = &eval.GateConfig{Baseline: &eval.BaselineRule{Against: option.BaseRun{ID: base}}}
+		r.Suites[0].Gate = &option.GateConfig{Baseline: &option.BaselineRule{Against: option.BaseRun{ID: base}}}
 		for _, change := range more {
 			change(r)
 		}
@@ -44,7 +44,7 @@ func TestComparisonsCountUnchangedCompleteRuns(t *testing.T) {
 		{change: against("main", func(r *eval.Run) { r.Suites[0].Hash = "h2" })},
 		{change: against("main"), killed: true},
 		{change: against("main", func(r *eval.Run) { r.RescoredFrom = "run-0000" })},
-		{change: against("main", func(r *eval.Run) { r.Plan.Shard = &eval.ShardOf{Index: 1, Of: 2} })},
+		{change: against("main", func(r *eval.Run) { r.Plan.Shard = &option.ShardOf{Index: 1, Of: 2} })},
 		{change: against("main", func(r *eval.Run) {
 			r.CommandOptions = &option.RunOptions{Options: option.Options{GateOptions: option.GateOptions{Baseline: option.NoBaseline{}}}}
 		})},

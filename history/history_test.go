@@ -18,6 +18,7 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 )
 
 // sample is a run to write: the i-th of a course, with an outcome for each case on each arm.
@@ -150,7 +151,7 @@ func TestRunsAreListedWithTheCoursesOfTheirMetrics(t *testing.T) {
 	) // later, but older
 	add(t, s, second) // again
 	add(t, s, sample{id: 3, cases: 4, arms: arms, repeats: 2, change: func(r *eval.Run) {
-		r.Plan.Shard = &eval.ShardOf{Index: 1, Of: 2}
+		r.Plan.Shard = &option.ShardOf{Index: 1, Of: 2}
 	}}.write(t, folder))
 	checkRuns(t, s, second)
 	checkFilters(t, s)

@@ -69,3 +69,11 @@ func (s Shard) Takes(id string) bool {
 	}
 	return int(hash%uint64(s.Of)) == s.Index-1 //nolint:gosec // both are small
 }
+
+// ShardOf identifies a shard and the plan that it belongs to.
+type ShardOf struct {
+	Index  int    `json:"index"` // from 1
+	Of     int    `json:"of"`
+	Plan   string `json:"plan"`   // hash of all trials of the plan, which its shards share
+	Trials int    `json:"trials"` // of the whole plan
+}

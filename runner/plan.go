@@ -63,7 +63,7 @@ type Plan struct {
 	models     map[modelKey]*eval.Model
 	embeddings map[*suite.Suite]*EmbeddingModel
 	size       int
-	shard      *eval.ShardOf
+	shard      *option.ShardOf
 	arms       []PlannedArm
 }
 
@@ -141,7 +141,7 @@ func (f Filter) count(s *suite.Suite, n int, selected map[suite.Arm]int) int {
 // cutShard counts the trials of the shard, and records the identity of the whole plan.
 func (p *Plan) cutShard() {
 	h := sha256.New()
-	of := eval.ShardOf{Index: p.filter.Shard.Index, Of: p.filter.Shard.Of, Trials: p.size}
+	of := option.ShardOf{Index: p.filter.Shard.Index, Of: p.filter.Shard.Of, Trials: p.size}
 	p.size = 0
 	w := p.walk()
 	w.whole = func(t *eval.Trial) { fmt.Fprintf(h, "%s %s %s %s\n", t.ID, t.Suite, t.CaseID, t.ScorersHash) }
@@ -151,7 +151,7 @@ func (p *Plan) cutShard() {
 }
 
 // Shard names the whole that the plan is a shard of, nil when it is whole.
-func (p *Plan) Shard() *eval.ShardOf { return p.shard }
+func (p *Plan) Shard() *option.ShardOf { return p.shard }
 
 // PlannedArm is an arm of a suite with at least one trial.
 type PlannedArm struct {

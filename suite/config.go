@@ -15,7 +15,7 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// configBlock holds eval.ConfigKeys, tailKeys, and `extra`.
+// configBlock holds the keys of eval.GenerationConfig, tailKeys, and `extra`.
 func configBlock() shape.Block {
 	return shape.Block{Keys: []shape.Key{
 		{Name: "stopSequences", Is: shape.List(shape.Text), Doc: "Texts at which the answer ends."},
@@ -96,7 +96,7 @@ func (l *loader) generationConfig(n yamlnode.Node) *eval.GenerationConfig {
 	return &c
 }
 
-// tailKeys are fields that are sent after those of eval.ConfigKeys, sorted by name, together with `extra`.
+// tailKeys are fields that are sent after those of eval.GenerationConfig, sorted by name, together with `extra`.
 // Suites that set them in `extra`, before evalrun knew them, thus still send the same bytes.
 func tailKeys() []string {
 	return []string{
@@ -203,7 +203,7 @@ func configExtra(config yamlnode.Map) eval.Extra {
 	var out eval.Extra
 	for e := range config.Get("extra").Map().Entries() {
 		switch {
-		case slices.Contains(eval.ConfigKeys, e.Name()):
+		case slices.Contains(eval.GenerationConfig{}.Keys(), e.Name()):
 			e.Key.Errorf("write it next to `extra`, not in it", "`%s` is a field that evalrun knows", e.Name())
 			continue
 		case slices.Contains(tailKeys(), e.Name()) && config.Has(e.Name()):

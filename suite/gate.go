@@ -20,7 +20,7 @@ func (l *loader) gate(n yamlnode.Node) {
 		return
 	}
 	m := n.Map(gateBlock().Names()...)
-	g := &eval.GateConfig{
+	g := &option.GateConfig{
 		PassRateMin: limit(m.Get("passRate"), atLeast()), BlockedMax: limit(m.Get("blocked"), atMost()),
 		ErrorsMax: limit(m.Get("errors"), atMost()),
 	}
@@ -49,12 +49,12 @@ func limit(rule yamlnode.Node, block shape.Block) *float64 {
 }
 
 // means reads the minimum means of named scorers, or of metrics of the classification.
-func means(n yamlnode.Node, example string) (out []eval.MeanMin) {
+func means(n yamlnode.Node, example string) (out []option.MeanMin) {
 	if n.IsMapping() && n.Map().Len() == 0 {
 		n.Errorf("such as `"+example+"`", "the rule is empty")
 	}
 	for e := range n.Map().Entries() {
-		out = append(out, eval.MeanMin{Metric: e.Name(), Min: e.Value.Map(atLeast().Names()...).Need("min").Float(0, 1)})
+		out = append(out, option.MeanMin{Metric: e.Name(), Min: e.Value.Map(atLeast().Names()...).Need("min").Float(0, 1)})
 	}
 	return out
 }
@@ -86,7 +86,7 @@ func (l *loader) gateBest(n yamlnode.Node) {
 		return
 	}
 	m := n.Map(bestBlock().Names()...)
-	best := &eval.BestRule{Arm: m.Need("arm").Str(), Metric: option.MetricPass, Alpha: option.DefaultAlpha}
+	best := &option.BestRule{Arm: m.Need("arm").Str(), Metric: option.MetricPass, Alpha: option.DefaultAlpha}
 	if v := m.Get("sole"); !v.IsZero() {
 		best.Sole = v.Bool()
 	}
@@ -218,9 +218,9 @@ const MaxAlpha = 0.2
 
 // baseline reads the rule for a comparison with a baseline. arm is the arm that it names. A rule with a run too is a
 // problem of the suite.
-func baseline(n yamlnode.Node) (b *eval.BaselineRule, arm string) {
+func baseline(n yamlnode.Node) (b *option.BaselineRule, arm string) {
 	m := n.Map(baselineBlock().Names()...)
-	b = &eval.BaselineRule{}
+	b = &option.BaselineRule{}
 	run, arm := m.Get("run").Str(), m.Get("arm").Str()
 	switch {
 	case run != "":
@@ -291,7 +291,7 @@ func sharedMargin(n yamlnode.Node, m yamlnode.Map) float64 {
 }
 
 // checkGated reports metrics that the rule cannot judge.
-func checkGated(m yamlnode.Map, b *eval.BaselineRule) {
+func checkGated(m yamlnode.Map, b *option.BaselineRule) {
 	for _, g := range b.Metrics {
 		if b.StopEarly && option.IsRatio(g.Name) {
 			m.Get("stopEarly").Errorf("leave "+g.Name+" out, or stopEarly", "ratios such as %s are judged at the end", g.Name)
@@ -312,12 +312,12 @@ func marginOf(n yamlnode.Node) float64 {
 }
 
 // gated reads the metrics that get a verdict: a list of names, which share the margin, or a mapping with one for each.
-func gated(m yamlnode.Map, margin float64) []eval.MetricMargin {
+func gated(m yamlnode.Map, margin float64) []option.MetricMargin {
 	n := m.Get("metrics")
 	if n.IsZero() {
-		return []eval.MetricMargin{{Name: option.MetricPass, Margin: margin}}
+		return []option.MetricMargin{{Name: option.MetricPass, Margin: margin}}
 	}
-	var out []eval.MetricMargin
+	var out []option.MetricMargin
 	if !n.IsMapping() {
 		seen := map[string]diag.Pos{}
 		for _, item := range n.Seq() {
@@ -337,7 +337,7 @@ func gated(m yamlnode.Map, margin float64) []eval.MetricMargin {
 			default:
 				seen[name] = item.Pos()
 			}
-			out = append(out, eval.MetricMargin{Name: name, Margin: margin})
+			out = append(out, option.MetricMargin{Name: name, Margin: margin})
 		}
 		return out
 	}
@@ -346,7 +346,7 @@ func gated(m yamlnode.Map, margin float64) []eval.MetricMargin {
 			out = append(out, ratio(e.Name(), e.Value))
 			continue
 		}
-		one := eval.MetricMargin{Name: e.Name(), Margin: margin}
+		one := option.MetricMargin{Name: e.Name(), Margin: margin}
 		if own := e.Value.Map(marginBlock().Names()...); own.Has("margin") {
 			one.Margin = marginOf(own.Get("margin"))
 		} else if margin == 0 {
@@ -358,10 +358,10 @@ func gated(m yamlnode.Map, margin float64) []eval.MetricMargin {
 }
 
 // ratio reads the limit of latency or tokens.
-func ratio(metric string, n yamlnode.Node) eval.MetricMargin {
+func ratio(metric string, n yamlnode.Node) option.MetricMargin {
 	m := n.Map(ratioBlock().Names()...)
 	limit := m.Need("limit")
-	out := eval.MetricMargin{Name: metric, Margin: limit.Float(0, option.MaxRatio)}
+	out := option.MetricMargin{Name: metric, Margin: limit.Float(0, option.MaxRatio)}
 	if limit.IsNumber() && out.Margin <= 1 {
 		limit.Errorf("such as 1.1, for at most a tenth more", "a limit of a ratio is larger than 1")
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/tmpl"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/variable"
 )
@@ -40,7 +41,7 @@ type Suite struct {
 	Embedding   Embedding
 	Judges      []*Judge           // in the order of the file
 	Prices      *pricing.PriceList // nil without a price list
-	Gate        *eval.GateConfig   // nil without a gate block
+	Gate        *option.GateConfig // nil without a gate block
 
 	origin
 	arms        []Arm

@@ -17,7 +17,7 @@ import (
 
 // header is the first line of the run file: all that resume, rescore and reports must know without the suites and options. What the
 // environment or a file of the machine could change later is written out.
-func (s *Session) header(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run {
+func (s *Session) header(plan *runner.Plan, gates []*option.GateConfig) *eval.Run {
 	now := time.Now().UTC()
 	run := &eval.Run{
 		ID:             rundir.NewID(now),
@@ -92,7 +92,7 @@ func planned(plan *runner.Plan) eval.RunPlan {
 }
 
 // runSuite is the suite at a place of the plan, as the run file names it.
-func (s *Session) runSuite(i int, one *suite.Suite, gate *eval.GateConfig) eval.RunSuite {
+func (s *Session) runSuite(i int, one *suite.Suite, gate *option.GateConfig) eval.RunSuite {
 	out := eval.RunSuite{
 		Name:    one.Name,
 		File:    one.File,

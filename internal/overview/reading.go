@@ -139,7 +139,7 @@ func compared(a *compare.ArmComparison) string {
 	judged := p.Paired - len(p.Unscored)
 	text := fmt.Sprintf("%d of %s of the baseline compared", p.Compared, diag.Count(p.Of, "case"))
 	gated := slices.ContainsFunc(a.Metrics, func(m compare.MetricComparison) bool { return m.Gated })
-	if gated && p.MinPaired != new(eval.BaselineRule).LeastPaired() {
+	if gated && p.MinPaired != new(option.BaselineRule).LeastPaired() {
 		text += fmt.Sprintf(" (--min-paired %g)", p.MinPaired)
 	}
 	if judged != p.Compared {

@@ -192,4 +192,4 @@ func (b *bench) pairJudge(base, head *journal.Document, by preference.ByJudge) *
 }
 
 // noRules gives estimates alone.
-var noRules = verdict.Comparing{Base: "base", Head: "head", Rules: func(string) *eval.BaselineRule { return nil }}
+var noRules = verdict.Comparing{Base: "base", Head: "head", Rules: func(string) *option.BaselineRule { return nil }}

@@ -160,7 +160,7 @@ func TestAVerdictRestsOnTheChoicesWithAMargin(t *testing.T) {
 	t.Parallel()
 	rule, err := verdict.RuleOf(option.RuleOptions{Margin: 0.2, Metrics: []string{option.MetricPreference}})
 	expect.OK(t, err)
-	rules := verdict.Comparing{Rules: func(string) *eval.BaselineRule { return rule }}
+	rules := verdict.Comparing{Rules: func(string) *option.BaselineRule { return rule }}
 	for name, test := range map[string]struct {
 		rules func(a, b string) (string, error)
 		want  eval.Verdict

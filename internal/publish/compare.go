@@ -80,7 +80,7 @@ func (s *site) compare(p runPair) (comparison, error) {
 	}
 	defer head.Close() //nolint:errcheck // the same
 	what := verdict.Comparing{
-		Base: p.base.ID, Head: p.head.ID, Rules: func(string) *eval.BaselineRule { return nil },
+		Base: p.base.ID, Head: p.head.ID, Rules: func(string) *option.BaselineRule { return nil },
 		NoContent: base.Run.Options().NoContent || head.Run.Options().NoContent,
 	}
 	if s.options.Margin > 0 {
@@ -88,7 +88,7 @@ func (s *site) compare(p runPair) (comparison, error) {
 		if err != nil {
 			return comparison{}, err
 		}
-		what.Rules = func(string) *eval.BaselineRule { return rule }
+		what.Rules = func(string) *option.BaselineRule { return rule }
 	}
 	c, err := verdict.Compare(base, head, what)
 	if err != nil {

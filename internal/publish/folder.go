@@ -90,10 +90,10 @@ func (f *folder) claim(dir string) error {
 }
 
 // marked reports whether the folder has the marker of a site. It returns an error for a marker of another
-// tool or version.
+// tool or version. A marker without content is none: a publish was killed before it wrote it.
 func (f *folder) marked(dir string) (bool, error) {
 	info, err := f.root.Lstat(markerName)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() && info.Size() == 0 {
 		return false, nil
 	}
 	var m siteMarker
@@ -112,16 +112,18 @@ func (f *folder) marked(dir string) (bool, error) {
 	return true, nil
 }
 
-// mark writes the marker into an empty folder.
+// mark writes the marker into a folder that has nothing else.
 func (f *folder) mark(dir string) error {
 	entries, err := fs.ReadDir(f.root.FS(), ".")
 	if err != nil {
 		return exit.BadInput("the folder of the site cannot be read: %w", err)
 	}
-	if len(entries) > 0 {
-		return exit.BadInput(
-			"%s has files that evalrun publish did not write (%s): name a folder that is empty or not there yet", dir, entries[0].Name(),
-		)
+	for _, e := range entries {
+		if e.Name() != markerName {
+			return exit.BadInput(
+				"%s has files that evalrun publish did not write (%s): name a folder that is empty or not there yet", dir, e.Name(),
+			)
+		}
 	}
 	data, err := json.Marshal(ours)
 	if err == nil {

@@ -191,7 +191,7 @@ func TestPublishListsRunsNewestFirstWithTheirNumbers(t *testing.T) {
 	f := newFolder(t)
 	f.record("b", 2, "pf", nil)
 	f.record("a", 2, "pp", nil)
-	f.record("c", 1, "ff", func(r *eval.Run) { r.Suites[0].Gate = &eval.GateConfig{PassRateMin: new(0.9)} })
+	f.record("c", 1, "ff", func(r *eval.Run) { r.Suites[0].Gate = &option.GateConfig{PassRateMin: new(0.9)} })
 	f.published(publish.Options{})
 	var list struct {
 		Runs    []struct{ Key, ID string }

@@ -29,6 +29,8 @@ func TestPublishRefusesWhatIsNoSiteAndSaysWhatToDo(t *testing.T) {
 		expect.OK(t, os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "evalrun-site.json"), []byte(text), 0o600))
 		return dir
 	}
+	foreign := marked("")
+	expect.OK(t, os.WriteFile(filepath.Join(foreign, "notes.txt"), nil, 0o600))
 	expect.OK(t, os.Mkdir(f.Join("link"), 0o700), os.Symlink(f.Join("nowhere"), f.Join("link/evalrun-site.json")))
 	for name, test := range map[string]struct {
 		o    publish.Options
@@ -40,7 +42,7 @@ func TestPublishRefusesWhatIsNoSiteAndSaysWhatToDo(t *testing.T) {
 		"a margin of one":     {publish.Options{Runs: []string{"runs"}, Out: "x", Margin: 1}, "--margin is a number between 0 and 1"},
 		"a negative margin":   {publish.Options{Runs: []string{"runs"}, Out: "x", Margin: -0.1}, "--margin is a number between 0 and 1"},
 		"a folder of others":  {to("runs"), "has files that evalrun publish did not write (one)"},
-		"an empty marker":     {to(marked("")), "is not the marker of a site"},
+		"a file of others":    {to(foreign), "has files that evalrun publish did not write (notes.txt)"},
 		"a cut marker":        {to(marked(`{"madeBy": "evalrun pub`)), "is not the marker of a site"},
 		"a marker of another": {to(marked(`{"madeBy":"x","version":1}`)), "is not the marker of a site"},
 		"a huge marker":       {to(marked(strings.Repeat(" ", 1<<11))), "is not the marker of a site"},
@@ -57,6 +59,19 @@ func TestPublishRefusesWhatIsNoSiteAndSaysWhatToDo(t *testing.T) {
 	if _, err := os.Stat(f.Join("x")); err == nil {
 		t.Error("got the folder of a site that was refused, want none")
 	}
+}
+
+// A publish that is killed between the creation of the marker and its content leaves an empty one.
+func TestPublishTakesAnEmptyMarkerForNone(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	f.record("one", 1, "p", nil)
+	marker := f.Join("site/evalrun-site.json")
+	expect.OK(t, os.Mkdir(f.Join("site"), 0o700), os.WriteFile(marker, nil, 0o600))
+	f.published(publish.Options{})
+	data, err := os.ReadFile(marker)
+	expect.OK(t, err)
+	expect.Contains(t, "marker", string(data), "evalrun publish")
 }
 
 func TestPublishRefusesARunUnderTwoNames(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"github.com/evalrun/evalrun/compare"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/preference"
@@ -35,7 +34,7 @@ type CompareRequest struct {
 // CompareResult is the result of Compare.
 type CompareResult struct {
 	found *compare.Comparison
-	rule  *eval.BaselineRule
+	rule  *option.BaselineRule
 }
 
 // Exit returns the exit code of the comparison.
@@ -58,7 +57,7 @@ func (f Folder) Compare(ctx context.Context, names []string, o CompareRequest) (
 	what := verdict.Comparing{
 		Base:  names[0],
 		Head:  names[len(names)-1],
-		Rules: func(string) *eval.BaselineRule { return rule },
+		Rules: func(string) *option.BaselineRule { return rule },
 	}
 	if len(o.Arms) == 2 {
 		what.HeadArm, what.BaseOf = o.Arms[1], func(string) string { return o.Arms[0] }
@@ -78,7 +77,7 @@ func (f Folder) Compare(ctx context.Context, names []string, o CompareRequest) (
 
 // prefer compares the answers of two runs by a judge as well.
 func (f Folder) prefer(
-	ctx context.Context, names []string, o CompareRequest, what verdict.Comparing, rule *eval.BaselineRule,
+	ctx context.Context, names []string, o CompareRequest, what verdict.Comparing, rule *option.BaselineRule,
 ) (*CompareResult, error) {
 	base, head, err := f.openTwo(names)
 	if err != nil {
@@ -90,7 +89,7 @@ func (f Folder) prefer(
 		return nil, err
 	}
 	if rule != nil && len(o.Rule.Metrics) == 0 {
-		rule.Metrics = append(rule.Metrics, eval.MetricMargin{Name: option.MetricPreference, Margin: o.Rule.Margin})
+		rule.Metrics = append(rule.Metrics, option.MetricMargin{Name: option.MetricPreference, Margin: o.Rule.Margin})
 	}
 	judge, err := preference.New(ctx, base, head, o.ByJudge)
 	if err != nil {

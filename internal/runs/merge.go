@@ -175,8 +175,8 @@ func checkShard(name string, d, first *journal.Document) error {
 }
 
 // gates returns the rules of the suites of a run.
-func gates(d *journal.Document) []*eval.GateConfig {
-	var out []*eval.GateConfig
+func gates(d *journal.Document) []*option.GateConfig {
+	var out []*option.GateConfig
 	for i := range d.Run.Suites {
 		out = append(out, d.Run.Suites[i].Gate)
 	}

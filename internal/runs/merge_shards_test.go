@@ -17,7 +17,7 @@ import (
 func (f inFolder) shard(name string, index int, outcomes string, change func(*eval.Run), end *eval.End) {
 	f.t.Helper()
 	f.record(name, func(r *eval.Run) {
-		r.Plan.Shard = &eval.ShardOf{Index: index, Of: 2, Plan: "plan", Trials: 6}
+		r.Plan.Shard = &option.ShardOf{Index: index, Of: 2, Plan: "plan", Trials: 6}
 		r.Plan.Arms = []string{"t/p"}
 		r.CommandOptions.Shard = option.Shard{Index: index, Of: 2}
 		if change != nil {
@@ -40,7 +40,7 @@ func TestMergedShardsAreOneRun(t *testing.T) {
 	model := func(name, at string) func(*eval.Run) {
 		return func(r *eval.Run) {
 			r.Models, r.StartedAt = []eval.Model{{Name: name, APIVersion: "v1"}, {Name: "both", APIVersion: "v1"}}, at
-			r.Suites[0].Gate = &eval.GateConfig{PassRateMin: new(0.9)}
+			r.Suites[0].Gate = &option.GateConfig{PassRateMin: new(0.9)}
 		}
 	}
 	f.shard("two", 2, "pfp", model("b", "2026-01-02T00:00:00Z"), spent(3, 21, "2026-01-02T00:05:00Z"))
@@ -64,7 +64,7 @@ func TestMergedShardsAreOneRun(t *testing.T) {
 		order = append(order, r.N)
 	}
 	expect.Same(t, "the order of the trials", order, []int{0, 1, 2, 3, 4, 5})
-	expect.Same(t, "trials and shard", [2]any{d.Run.Plan.Trials, d.Run.Plan.Shard}, [2]any{6, (*eval.ShardOf)(nil)})
+	expect.Same(t, "trials and shard", [2]any{d.Run.Plan.Trials, d.Run.Plan.Shard}, [2]any{6, (*option.ShardOf)(nil)})
 	expect.Same(t, "the flag", d.Run.Options().Shard, option.Shard{})
 	expect.Same(t, "the beginning", d.Run.StartedAt, "2026-01-01T00:00:00Z")
 	var models []string
@@ -105,7 +105,7 @@ func TestShardsThatDoNotBelongTogetherAreRefused(t *testing.T) {
 		"the emulator": {second: change(func(r *eval.Run) { r.Emulator = true }), want: "two used another service than DIR/one"},
 		"a recording":  {second: change(func(r *eval.Run) { r.Replay = "tape" }), want: "two used another service than DIR/one"},
 		"another gate": {
-			second: change(func(r *eval.Run) { r.Suites[0].Gate = &eval.GateConfig{ErrorsMax: new(0.5)} }),
+			second: change(func(r *eval.Run) { r.Suites[0].Gate = &option.GateConfig{ErrorsMax: new(0.5)} }),
 			want:   "two has another gate than DIR/one",
 		},
 		"an interrupted one": {

@@ -8,6 +8,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 )
 
 // BenchmarkMerge joins ten shards of 100,000 trials.
@@ -17,7 +18,7 @@ func BenchmarkMerge(b *testing.B) {
 	var names []string
 	for i := range shards {
 		names = append(names, filepath.Join(dir, fmt.Sprint(i)))
-		benchShard(b, names[i], eval.ShardOf{Index: i + 1, Of: shards, Plan: "plan", Trials: shards * trials})
+		benchShard(b, names[i], option.ShardOf{Index: i + 1, Of: shards, Plan: "plan", Trials: shards * trials})
 	}
 	n := 0
 	for b.Loop() {
@@ -30,7 +31,7 @@ func BenchmarkMerge(b *testing.B) {
 }
 
 // benchShard makes the run of a shard.
-func benchShard(b *testing.B, name string, shard eval.ShardOf) {
+func benchShard(b *testing.B, name string, shard option.ShardOf) {
 	b.Helper()
 	run := eval.Run{ID: name, Plan: eval.RunPlan{Trials: shard.Trials / shard.Of, Arms: []string{"t/p"}, Shard: &shard}}
 	w, err := journal.Create(name, &run, nil)

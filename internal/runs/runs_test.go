@@ -31,7 +31,7 @@ func TestAReportGoesToTheScreenOrItsFile(t *testing.T) {
 	f := newRunFolder(t)
 	f.record(
 		"night",
-		func(r *eval.Run) { r.Suites[0].Gate = &eval.GateConfig{PassRateMin: new(0.9)} },
+		func(r *eval.Run) { r.Suites[0].Gate = &option.GateConfig{PassRateMin: new(0.9)} },
 		completed(),
 		letters("pf", "t/p", 0, 1)...)
 	out, shown := screen()

@@ -14,7 +14,7 @@ import (
 )
 
 // gated gives the suite "s" a gate.
-func gated(g eval.GateConfig) func(*eval.Run) {
+func gated(g option.GateConfig) func(*eval.Run) {
 	return func(r *eval.Run) {
 		for i := range r.Suites {
 			if r.Suites[i].Name == "s" {
@@ -48,42 +48,42 @@ func TestRulesMayReachTheirUpperLimit(t *testing.T) {
 	t.Parallel()
 	none := func(*eval.Result) {}
 	for name, test := range map[string]struct {
-		gate   eval.GateConfig
+		gate   option.GateConfig
 		change change // of the first of four cases
 		want   []string
 	}{
 		"blocked, at the limit": {
-			eval.GateConfig{BlockedMax: new(0.25)},
+			option.GateConfig{BlockedMax: new(0.25)},
 			blocked,
 			[]string{"errors holds", "blocked holds", "exit 0"},
 		},
 		"blocked, too many": {
-			eval.GateConfig{BlockedMax: new(0.2)},
+			option.GateConfig{BlockedMax: new(0.2)},
 			blocked,
 			[]string{"errors holds", "blocked broken", "exit 1"},
 		},
 		"blocked, none may be": {
-			eval.GateConfig{BlockedMax: new(0.0)},
+			option.GateConfig{BlockedMax: new(0.0)},
 			none,
 			[]string{"errors holds", "blocked holds", "exit 0"},
 		},
 		"quarantined, at the limit": {
-			eval.GateConfig{MaxQuarantined: new(0.25)},
+			option.GateConfig{MaxQuarantined: new(0.25)},
 			quarantined,
 			[]string{"errors holds", "maxQuarantined holds", "exit 0"},
 		},
 		"quarantined, too many": {
-			eval.GateConfig{MaxQuarantined: new(0.2)},
+			option.GateConfig{MaxQuarantined: new(0.2)},
 			quarantined,
 			[]string{"errors holds", "maxQuarantined broken", "exit 1"},
 		},
 		"a quarantine that is over": {
-			eval.GateConfig{MaxQuarantined: new(0.2)},
+			option.GateConfig{MaxQuarantined: new(0.2)},
 			func(r *eval.Result) { r.Quarantine = &eval.Quarantine{Until: "2025-12-31"} },
 			[]string{"errors holds", "maxQuarantined holds", "exit 0"},
 		},
 		"a blocked one, quarantined": {
-			eval.GateConfig{BlockedMax: new(0.0)},
+			option.GateConfig{BlockedMax: new(0.0)},
 			func(r *eval.Result) { blocked(r); quarantined(r) },
 			[]string{"errors holds", "blocked holds", "exit 0"},
 		},
@@ -101,23 +101,23 @@ func TestRulesMayReachTheirUpperLimit(t *testing.T) {
 func TestQuarantinedCasesStayOutOfTheGate(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		gate    eval.GateConfig
+		gate    option.GateConfig
 		letters string
 		want    []string
 	}{
 		"a failure in quarantine": {
-			eval.GateConfig{PassRateMin: new(1.0)},
+			option.GateConfig{PassRateMin: new(1.0)},
 			"fppp",
 			[]string{"passRate t/p holds", "errors holds", "exit 0"},
 		},
 		"a pass in quarantine": {
-			eval.GateConfig{PassRateMin: new(0.7)},
+			option.GateConfig{PassRateMin: new(0.7)},
 			"ppff",
 			[]string{"passRate t/p broken", "errors holds", "exit 1"},
 		},
-		"an error in quarantine": {eval.GateConfig{}, "eppp", []string{"errors holds", "exit 0"}},
+		"an error in quarantine": {option.GateConfig{}, "eppp", []string{"errors holds", "exit 0"}},
 		"nothing but in quarantine": {
-			eval.GateConfig{PassRateMin: new(0.1)},
+			option.GateConfig{PassRateMin: new(0.1)},
 			"p",
 			[]string{"passRate t/p broken", "errors holds", "exit 4"},
 		},
@@ -132,7 +132,7 @@ func TestQuarantinedCasesStayOutOfTheGate(t *testing.T) {
 func TestEveryArmMustHold(t *testing.T) {
 	t.Parallel()
 	trials := slices.Concat(row("pppf", on("s", "t/p")), row("pfff", on("s", "t/q")))
-	d := runOf(t, "r", gated(eval.GateConfig{PassRateMin: new(0.5), LatencyP95Ms: new(100.0)}), trials...)
+	d := runOf(t, "r", gated(option.GateConfig{PassRateMin: new(0.5), LatencyP95Ms: new(100.0)}), trials...)
 	expect.Same(t, "rules", rulesOf(d), []string{
 		"passRate t/p holds", "latency p95 t/p holds", "passRate t/q broken", "latency p95 t/q holds", "errors holds", "exit 1",
 	})
@@ -145,7 +145,7 @@ func TestThePassRateIsByCase(t *testing.T) {
 	for n, outcome := range []eval.Outcome{eval.Fail, eval.Fail, eval.Fail, eval.Pass} {
 		trials = append(trials, trialOf("shaky", outcome, func(r *eval.Result) { r.Repeat = n + 1 }))
 	}
-	d := runOf(t, "r", gated(eval.GateConfig{PassRateMin: new(0.625)}), trials...)
+	d := runOf(t, "r", gated(option.GateConfig{PassRateMin: new(0.625)}), trials...)
 	expect.Same(t, "rules", rulesOf(d), []string{"passRate t/p holds", "errors holds", "exit 0"})
 	expect.Same(t, "value", d.Gate().Rules[0].Found, journal.RuleFinding(journal.RuleValue(0.625)))
 }
@@ -153,20 +153,20 @@ func TestThePassRateIsByCase(t *testing.T) {
 // A shard applies no gate; its merged run does.
 func TestAShardAppliesNoGate(t *testing.T) {
 	t.Parallel()
-	whole := gated(eval.GateConfig{PassRateMin: new(1.0), Baseline: passRule(0.1)})
+	whole := gated(option.GateConfig{PassRateMin: new(1.0), Baseline: passRule(0.1)})
 	d := runOf(t, "r", func(r *eval.Run) {
 		whole(r)
-		r.Plan.Shard = &eval.ShardOf{Index: 1, Of: 2}
+		r.Plan.Shard = &option.ShardOf{Index: 1, Of: 2}
 	}, row("ffff")...)
 	expect.Same(t, "rules", rulesOf(d), []string{"exit 0"})
 	expect.Same(t, "comparison", d.Comparison(), nil)
 }
 
 // comparedWith is a run whose gate compares it with a baseline that is recorded.
-func comparedWith(t *testing.T, base *journal.Document, rule eval.BaselineRule, trials ...*eval.Result) *journal.Document {
+func comparedWith(t *testing.T, base *journal.Document, rule option.BaselineRule, trials ...*eval.Result) *journal.Document {
 	t.Helper()
 	rule.Against = option.BaseRun{Name: "main", Path: base.Path(), ID: base.Run.ID}
-	return runOf(t, "head", gated(eval.GateConfig{Baseline: &rule}), trials...)
+	return runOf(t, "head", gated(option.GateConfig{Baseline: &rule}), trials...)
 }
 
 // What a comparison says of an arm is a rule of the gate, with the metric that decides.
@@ -301,13 +301,13 @@ func TestArmsOfOneRunAreCompared(t *testing.T) {
 	}
 	named := passRule(0.05)
 	named.Against = option.BaseArm{Name: "t/old"}
-	d := runOf(t, "r", gated(eval.GateConfig{Baseline: named}), trials("t/old", "t/bad", "t/good")...)
+	d := runOf(t, "r", gated(option.GateConfig{Baseline: named}), trials("t/old", "t/bad", "t/good")...)
 	Apply(d)
 	expect.Same(t, "against the arm", verdicts(d.Comparison()), []string{"s t/bad: regressed", "s t/good: not_worse"})
 
 	suffix := passRule(0.05)
 	suffix.Against = option.BaseVersion{Suffix: "@main"}
-	d = runOf(t, "r", gated(eval.GateConfig{Baseline: suffix}), trials("t/p@main", "t/p", "t/q")...)
+	d = runOf(t, "r", gated(option.GateConfig{Baseline: suffix}), trials("t/p@main", "t/p", "t/q")...)
 	Apply(d)
 	expect.Same(t, "against versions", verdicts(d.Comparison()), []string{"s t/p: regressed", "s t/q: invalid"})
 	expect.Same(t, "the name of the baseline", d.Comparison().Base.Name, "main")

@@ -31,7 +31,7 @@ type Comparing struct {
 	// HeadArm is the only arm to compare; "" compares all.
 	HeadArm string
 	// Rules returns the rule of a suite. A suite without a rule gets estimates only.
-	Rules func(suite string) *eval.BaselineRule
+	Rules func(suite string) *option.BaselineRule
 	// Base and Head are the user's names of the runs.
 	Base, Head string
 
@@ -174,7 +174,7 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 }
 
 // answeredBy reports whether an early stop is about this pair and these margins.
-func (p *armPair) answeredBy(stop *early.KnownVerdict, rule *eval.BaselineRule, base, head *journal.Document) bool {
+func (p *armPair) answeredBy(stop *early.KnownVerdict, rule *option.BaselineRule, base, head *journal.Document) bool {
 	if rule == nil || !slices.Equal(stop.Metrics, rule.Metrics) {
 		return false
 	}
@@ -214,7 +214,7 @@ func chosenByOutcome(name string, d *journal.Document) string {
 }
 
 // optionsFor returns the options for comparing a suite.
-func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) compare.Options {
+func optionsFor(rule *option.BaselineRule, head *journal.Document, suite string) compare.Options {
 	o := compare.Options{Alpha: option.DefaultAlpha, MaxErrors: leastMaxErrors, Seed: comparisonSeed}
 	if g := gateConfig(head, suite); g != nil {
 		o.MaxErrors = max(o.MaxErrors, g.MostErrors())

@@ -18,7 +18,7 @@ func BenchmarkCompare(b *testing.B) {
 	for _, name := range names {
 		writeCases(b, name, cases)
 	}
-	rule := &eval.BaselineRule{Alpha: option.DefaultAlpha, Metrics: []eval.MetricMargin{{Name: option.MetricPass, Margin: 0.05}}}
+	rule := &option.BaselineRule{Alpha: option.DefaultAlpha, Metrics: []option.MetricMargin{{Name: option.MetricPass, Margin: 0.05}}}
 	for b.Loop() {
 		var docs [2]*journal.Document
 		var opening sync.WaitGroup
@@ -32,7 +32,7 @@ func BenchmarkCompare(b *testing.B) {
 			})
 		}
 		opening.Wait()
-		c, err := Compare(docs[0], docs[1], Comparing{Rules: func(string) *eval.BaselineRule { return rule }})
+		c, err := Compare(docs[0], docs[1], Comparing{Rules: func(string) *option.BaselineRule { return rule }})
 		if err != nil || c.Verdict != eval.NotWorse {
 			b.Fatalf("got %v, %v, want %s", c, err, eval.NotWorse)
 		}

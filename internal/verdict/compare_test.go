@@ -65,7 +65,7 @@ func TestArmsArePaired(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test.what.Rules = func(string) *eval.BaselineRule { return nil }
+			test.what.Rules = func(string) *option.BaselineRule { return nil }
 			c := compared(t, runOf(t, "base", nil, arms(test.base...)...), runOf(t, "head", nil, arms(test.head...)...), test.what)
 			var got []string
 			for i := range c.Arms {
@@ -88,7 +88,7 @@ func TestAnArmThatTheBaselineLacksIsInvalid(t *testing.T) {
 func TestRunsWithoutACommonSuiteAreInvalid(t *testing.T) {
 	t.Parallel()
 	c := compared(t, runOf(t, "base", nil, arms("s:a")...), runOf(t, "head", nil, arms("r:z")...), Comparing{
-		Rules: func(string) *eval.BaselineRule { return nil },
+		Rules: func(string) *option.BaselineRule { return nil },
 	})
 	expect.Same(t, "verdict", c.Verdict, eval.Invalid)
 	expect.Same(t, "why", c.Why, "no arm is in both: the baseline has s on a, the run r on z")
@@ -143,9 +143,9 @@ func TestEachSuiteIsDecidedByItsOwnRule(t *testing.T) {
 		return slices.Concat(row(letters, on("strict", "t/p")), row(letters, on("lax", "t/p")))
 	}
 	same, worse := strings.Repeat("p", 60), strings.Repeat("f", 9)+strings.Repeat("p", 51)
-	rules := map[string]*eval.BaselineRule{"strict": passRule(0.05), "lax": passRule(0.4)}
+	rules := map[string]*option.BaselineRule{"strict": passRule(0.05), "lax": passRule(0.4)}
 	c := compared(t, runOf(t, "base", nil, trials(same)...), runOf(t, "head", nil, trials(worse)...), Comparing{
-		Gate: true, Rules: func(s string) *eval.BaselineRule { return rules[s] },
+		Gate: true, Rules: func(s string) *option.BaselineRule { return rules[s] },
 	})
 	expect.Same(t, "verdicts", verdicts(c), []string{"strict t/p: regressed", "lax t/p: not_worse"})
 	expect.Same(t, "the whole", c.Verdict, eval.Regressed)
@@ -292,7 +292,7 @@ func TestTooManyErrorsMakeAnArmInvalid(t *testing.T) {
 	letters := strings.Repeat("p", 94) + strings.Repeat("e", 6)
 	for limit, want := range map[float64]eval.Verdict{0: eval.Invalid, 0.05: eval.Invalid, 0.06: eval.NotWorse} {
 		base := runOf(t, "base", nil, row(strings.Repeat("p", 100))...)
-		head := runOf(t, "head", func(r *eval.Run) { r.Suites[0].Gate = &eval.GateConfig{ErrorsMax: new(limit)} }, row(letters)...)
+		head := runOf(t, "head", func(r *eval.Run) { r.Suites[0].Gate = &option.GateConfig{ErrorsMax: new(limit)} }, row(letters)...)
 		c := onlyArm(t, compared(t, base, head, byRule(passRule(0.2))))
 		expect.Same(t, fmt.Sprint("verdict with errors of ", limit), c.Verdict, want)
 	}

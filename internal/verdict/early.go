@@ -30,7 +30,7 @@ type Early struct {
 }
 
 type watchedSuite struct {
-	rule     *eval.BaselineRule
+	rule     *option.BaselineRule
 	race     *race                    // nil if the suite's gate stops early instead
 	min      *float64                 // least pass rate, if the gate has that rule too
 	base     map[string]*compare.Side // of the baseline, by arm; nil if the baseline runs in the same run

@@ -213,7 +213,7 @@ func questionOf(base, head string) string {
 // differences returns, by metric, the means over the unit's questions, head minus base; NaN if a side has
 // no value. With worst, each error of head and each answer without a value counts as the worst value of the
 // metric.
-func (u *unit) differences(metrics []eval.MetricMargin, worst bool) []float64 {
+func (u *unit) differences(metrics []option.MetricMargin, worst bool) []float64 {
 	d := make([]float64, len(metrics))
 	keys := slices.Sorted(maps.Keys(u.cases)) // sums of floats depend on their order
 	for i := range d {

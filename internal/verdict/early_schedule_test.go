@@ -32,7 +32,7 @@ func TestTheScheduleIsAShuffleOfUnits(t *testing.T) {
 	within := func(seed uint64) *watched {
 		rule := passRule(0.1)
 		rule.Against = option.BaseArm{Name: "t/a"}
-		return watch(t, plan, &eval.GateConfig{Baseline: rule}, seed)
+		return watch(t, plan, &option.GateConfig{Baseline: rule}, seed)
 	}
 	one := scheduled(within(1))
 	expect.Same(t, "trials", len(one), 160)
@@ -65,15 +65,15 @@ func TestRunsThatDoNotStopEarlyAreNotWatched(t *testing.T) {
 	rule.StopEarly = true
 	without := option.Options{GateOptions: option.GateOptions{Baseline: option.NoBaseline{}}}
 	for name, test := range map[string]struct {
-		gate    *eval.GateConfig
+		gate    *option.GateConfig
 		options option.Options
 		plan    *runner.Plan
 	}{
 		"no gate":         {nil, option.Options{}, plan},
-		"no comparison":   {&eval.GateConfig{}, option.Options{}, plan},
-		"no early stop":   {&eval.GateConfig{Baseline: passRule(0.1)}, option.Options{}, plan},
-		"--no-baseline":   {&eval.GateConfig{Baseline: rule}, without, plan},
-		"one of its part": {&eval.GateConfig{Baseline: rule}, option.Options{}, shard},
+		"no comparison":   {&option.GateConfig{}, option.Options{}, plan},
+		"no early stop":   {&option.GateConfig{Baseline: passRule(0.1)}, option.Options{}, plan},
+		"--no-baseline":   {&option.GateConfig{Baseline: rule}, without, plan},
+		"one of its part": {&option.GateConfig{Baseline: rule}, option.Options{}, shard},
 	} {
 		q, err := NewEarly(&eval.Run{
 			Suites: []eval.RunSuite{{Name: "s", Gate: test.gate}}, CommandOptions: &option.RunOptions{Options: test.options},
@@ -91,7 +91,7 @@ func TestTrialsAreSkippedOnceTheirVerdictIsKnown(t *testing.T) {
 	_, plan := load(t, earlySuite(150, "abc", nil), runner.Filter{})
 	rule := passRule(0.1)
 	rule.Against = option.BaseArm{Name: "t/a"}
-	w := watch(t, plan, &eval.GateConfig{Baseline: rule}, 5)
+	w := watch(t, plan, &option.GateConfig{Baseline: rule}, 5)
 	skips := func() map[string]string {
 		out := map[string]string{}
 		for p := range plan.Trials() {
@@ -140,7 +140,7 @@ func TestTrialsAreSkippedOnceTheirVerdictIsKnown(t *testing.T) {
 func TestHoldKeepsSendingCloseToWhatIsComplete(t *testing.T) {
 	t.Parallel()
 	_, plan := load(t, earlySuite(50, "p", nil), runner.Filter{})
-	w := watch(t, plan, &eval.GateConfig{Baseline: baselineOf(t, plan, 0.1, passing)}, 5)
+	w := watch(t, plan, &option.GateConfig{Baseline: baselineOf(t, plan, 0.1, passing)}, 5)
 	order := slices.Collect(w.Schedule(plan))
 	results := w.judge(passing)
 	far := func() (first int) {
@@ -177,7 +177,7 @@ func TestAPassRateOutOfReachEndsTheArm(t *testing.T) {
 		"all must pass":     {1, 1, []string{"inconclusive passRate after 1"}},
 	} {
 		rule := baselineOf(t, plan, 0.1, passing)
-		w := watch(t, plan, &eval.GateConfig{Baseline: rule, PassRateMin: new(test.min)}, 5)
+		w := watch(t, plan, &option.GateConfig{Baseline: rule, PassRateMin: new(test.min)}, 5)
 		results := w.judge(passing)
 		for _, r := range results[:test.fail] {
 			r.Ending = eval.Failed{}
@@ -197,19 +197,19 @@ func TestAResumedRunComesToTheSameStop(t *testing.T) {
 	_, plan := load(t, earlySuite(150, "p", nil), runner.Filter{})
 	rule := baselineOf(t, plan, 0.1, passing)
 	settled := func(k journal.IndexedTrial) bool { return k.Outcome == eval.Pass || k.Outcome == eval.Fail }
-	whole := watch(t, plan, &eval.GateConfig{Baseline: rule}, 8)
+	whole := watch(t, plan, &option.GateConfig{Baseline: rule}, 8)
 	results := whole.judge(passing)
 	whole.take(results)
 	want := whole.verdicts()
 	expect.Same(t, "stops", len(want), 1)
 	for _, at := range []int{1, 20, want[0].Units - 1, want[0].Units, len(results)} {
-		before := watch(t, plan, &eval.GateConfig{Baseline: rule}, 8)
+		before := watch(t, plan, &option.GateConfig{Baseline: rule}, 8)
 		before.take(results[:at])
 		known := before.verdicts()
 		d, err := journal.Open(before.dir)
 		expect.OK(t, err)
 		t.Cleanup(func() { _ = d.Close() }) // it was only read
-		after := watch(t, plan, &eval.GateConfig{Baseline: rule}, 8)
+		after := watch(t, plan, &option.GateConfig{Baseline: rule}, 8)
 		expect.OK(t, after.Replay(d, settled, after.out))
 		after.take(results[at:])
 		got := slices.Concat(known, after.verdicts())
@@ -226,7 +226,7 @@ func TestAnEarlyStopAnswersItsOwnComparisonOnly(t *testing.T) {
 	t.Parallel()
 	_, plan := load(t, earlySuite(150, "p", nil), runner.Filter{})
 	rule := baselineOf(t, plan, 0.1, passing)
-	w := watch(t, plan, &eval.GateConfig{Baseline: rule}, 8)
+	w := watch(t, plan, &option.GateConfig{Baseline: rule}, 8)
 	w.take(w.judge(passing))
 	w.stops()
 	open := func(path string) *journal.Document {

@@ -51,7 +51,7 @@ type watched struct {
 }
 
 // watch begins a run of a plan that is compared by a rule.
-func watch(t *testing.T, plan *runner.Plan, gate *eval.GateConfig, seed uint64) *watched {
+func watch(t *testing.T, plan *runner.Plan, gate *option.GateConfig, seed uint64) *watched {
 	t.Helper()
 	gate.Baseline.StopEarly = true
 	run := &eval.Run{
@@ -111,7 +111,7 @@ func (w *watched) judge(outcome func(t *eval.Trial) eval.Outcome) (out []*eval.R
 }
 
 // baselineOf records a run of the plan with these outcomes, and returns a rule that compares with it.
-func baselineOf(t *testing.T, plan *runner.Plan, margin float64, outcome func(*eval.Trial) eval.Outcome) *eval.BaselineRule {
+func baselineOf(t *testing.T, plan *runner.Plan, margin float64, outcome func(*eval.Trial) eval.Outcome) *option.BaselineRule {
 	t.Helper()
 	var trials []*eval.Result
 	for p := range plan.Trials() {
@@ -144,7 +144,7 @@ func directly(
 	head []*eval.Result,
 	base func(*eval.Trial) eval.Outcome,
 	unitOf func(*eval.Trial) string,
-	rule *eval.BaselineRule,
+	rule *option.BaselineRule,
 ) *early.KnownVerdict {
 	type question struct{ base, head, worst compare.Sum }
 	units := map[string]map[string]*question{}
@@ -247,7 +247,7 @@ func TestTheEarlyStopIsThatOfItsDefinition(t *testing.T) {
 			t.Parallel()
 			_, plan := load(t, earlySuite(test.cases, "p", test.of), runner.Filter{})
 			rule := baselineOf(t, plan, 0.1, passing)
-			w := watch(t, plan, &eval.GateConfig{Baseline: rule}, 3)
+			w := watch(t, plan, &option.GateConfig{Baseline: rule}, 3)
 			head := w.judge(test.head)
 			w.take(head)
 			stops := w.verdicts()
@@ -285,7 +285,7 @@ func TestTheStopDoesNotDependOnTheOrderOfAnswers(t *testing.T) {
 	rule := baselineOf(t, plan, 0.1, passing)
 	var first []*early.KnownVerdict
 	for seed := range uint64(4) {
-		w := watch(t, plan, &eval.GateConfig{Baseline: rule}, 3)
+		w := watch(t, plan, &option.GateConfig{Baseline: rule}, 3)
 		head := w.judge(failing(0.45))
 		late := head[0]
 		rest := head[1:]
@@ -317,7 +317,7 @@ func TestQuarantinedCasesAreNoPartOfTheSchedule(t *testing.T) {
 		}
 		return ""
 	}), runner.Filter{})
-	w := watch(t, plan, &eval.GateConfig{Baseline: baselineOf(t, plan, 0.1, passing)}, 3)
+	w := watch(t, plan, &option.GateConfig{Baseline: baselineOf(t, plan, 0.1, passing)}, 3)
 	w.take(slices.DeleteFunc(w.judge(passing), func(r *eval.Result) bool { return r.Quarantine != nil }))
 	stops := w.verdicts()
 	if len(stops) != 1 || stops[0].Of != 90 {

@@ -20,7 +20,7 @@ func BenchmarkSequentialGate(b *testing.B) {
 	const cases = 1 << 16
 	trials := make([]eval.Trial, cases)
 	start := func() *Early {
-		rule := &eval.BaselineRule{Alpha: 1e-300, Metrics: []eval.MetricMargin{{Name: option.MetricPass, Margin: 0.01}}}
+		rule := &option.BaselineRule{Alpha: 1e-300, Metrics: []option.MetricMargin{{Name: option.MetricPass, Margin: 0.01}}}
 		suite := &watchedSuite{rule: rule, arms: map[string]*watchedArm{}, closed: map[string]bool{}}
 		a := &watchedArm{suite: "s", arm: "t/p", by: map[string]*unit{}}
 		suite.arms[a.arm] = a

@@ -54,12 +54,12 @@ func TestTheEarlyStopPairsAsTheComparisonDoes(t *testing.T) {
   - {name: isolated, vars: {x: f}}
   - {name: healed, vars: {x: g}`+quarantine+`}
 `)
-	rule := &eval.BaselineRule{
+	rule := &option.BaselineRule{
 		Against: option.BaseVersion{Suffix: "@main"}, Alpha: 0.05, StopEarly: true,
-		Metrics: []eval.MetricMargin{{Name: option.MetricPass, Margin: 0.1}},
+		Metrics: []option.MetricMargin{{Name: option.MetricPass, Margin: 0.1}},
 	}
 	run := &eval.Run{RandomSeed: 7, StartedAt: "2026-11-22T00:00:00Z"}
-	run.Suites = []eval.RunSuite{{Name: "s", Gate: &eval.GateConfig{Baseline: rule}}}
+	run.Suites = []eval.RunSuite{{Name: "s", Gate: &option.GateConfig{Baseline: rule}}}
 	q, err := NewEarly(run, plan)
 	if err != nil {
 		t.Fatal(err)

@@ -85,15 +85,15 @@ func endedRun(t testing.TB, id string, change func(*eval.Run), end *eval.End, tr
 }
 
 // passRule compares the pass rate.
-func passRule(margin float64) *eval.BaselineRule {
-	return &eval.BaselineRule{
-		Alpha: option.DefaultAlpha, OnInconclusive: option.OnFail, Metrics: []eval.MetricMargin{{Name: option.MetricPass, Margin: margin}},
+func passRule(margin float64) *option.BaselineRule {
+	return &option.BaselineRule{
+		Alpha: option.DefaultAlpha, OnInconclusive: option.OnFail, Metrics: []option.MetricMargin{{Name: option.MetricPass, Margin: margin}},
 	}
 }
 
 // byRule compares by one rule for all suites.
-func byRule(rule *eval.BaselineRule) Comparing {
-	return Comparing{Gate: true, Rules: func(string) *eval.BaselineRule { return rule }}
+func byRule(rule *option.BaselineRule) Comparing {
+	return Comparing{Gate: true, Rules: func(string) *option.BaselineRule { return rule }}
 }
 
 func compared(t testing.TB, base, head *journal.Document, what Comparing) *compare.Comparison {

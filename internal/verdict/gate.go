@@ -73,7 +73,7 @@ func lostSuites(d *journal.Document, c *compare.Comparison) (out []journal.GateR
 }
 
 // gateConfig are the rules of a suite of the run, nil when it states none.
-func gateConfig(d *journal.Document, suite string) *eval.GateConfig {
+func gateConfig(d *journal.Document, suite string) *option.GateConfig {
 	at := slices.IndexFunc(d.Run.Suites, func(rs eval.RunSuite) bool { return rs.Name == suite })
 	if at < 0 {
 		return nil
@@ -141,7 +141,7 @@ func (r *rulings) atMost(name string, n int, limit float64, broken int) {
 	r.rules = append(r.rules, rule)
 }
 
-func (r *rulings) apply(g *eval.GateConfig) {
+func (r *rulings) apply(g *option.GateConfig) {
 	for i := range r.suite.Arms {
 		arm := &r.suite.Arms[i]
 		if g.PassRateMin != nil {
@@ -188,7 +188,7 @@ func optional(v float64, ok bool) (*float64, func(func(float64) bool) bool) {
 }
 
 // baseline adds the verdicts of the comparison, one for each arm.
-func (r *rulings) baseline(rule *eval.BaselineRule, c *compare.Comparison) {
+func (r *rulings) baseline(rule *option.BaselineRule, c *compare.Comparison) {
 	add := func(arm string, v eval.Verdict, why string, onInconclusive option.OnInconclusive) {
 		r.rules = append(r.rules, journal.GateRule{
 			Suite: r.suite.Name, Name: "baseline", Arm: arm, Limit: rule.Metrics[0].Margin,

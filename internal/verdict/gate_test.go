@@ -12,7 +12,7 @@ import (
 )
 
 // outcomes makes a run of a suite with a gate, a trial for each letter: p, f, e or s.
-func outcomes(t *testing.T, gate *eval.GateConfig, letters string, end *eval.End) *journal.Document {
+func outcomes(t *testing.T, gate *option.GateConfig, letters string, end *eval.End) *journal.Document {
 	t.Helper()
 	dir := t.TempDir()
 	run := eval.Run{ID: "r", Plan: eval.RunPlan{Trials: len(letters)}, Suites: []eval.RunSuite{{Name: "s", Gate: gate}}}
@@ -52,7 +52,7 @@ func TestApplyTakesTheWorstRule(t *testing.T) {
 	share := func(v float64) *float64 { return &v }
 	completed := &eval.End{Reason: eval.EndCompleted}
 	for name, test := range map[string]struct {
-		gate    *eval.GateConfig
+		gate    *option.GateConfig
 		letters string
 		end     *eval.End
 		want    int
@@ -61,29 +61,29 @@ func TestApplyTakesTheWorstRule(t *testing.T) {
 		"no gate, all pass":      {nil, "ppp", completed, exit.CodeOK, ""},
 		"no gate, a failure":     {nil, "pfe", completed, exit.CodeFailed, ""},
 		"no gate, an error":      {nil, "ppe", completed, exit.CodeIncomplete, ""},
-		"pass rate":              {&eval.GateConfig{PassRateMin: share(0.6)}, "ppf", completed, exit.CodeOK, ""},
-		"pass rate, not reached": {&eval.GateConfig{PassRateMin: share(0.7)}, "ppf", completed, exit.CodeFailed, "passRate"},
-		"19 of 20 are 0.95":      {&eval.GateConfig{PassRateMin: share(0.95)}, "pppppppppppppppppppf", completed, exit.CodeOK, ""},
-		"errors":                 {&eval.GateConfig{ErrorsMax: new(0.4)}, "ppe", completed, exit.CodeOK, ""},
-		"too many errors":        {&eval.GateConfig{ErrorsMax: new(0.3)}, "ppe", completed, exit.CodeIncomplete, "errors"},
-		"a mean":                 {&eval.GateConfig{Means: []eval.MeanMin{{Metric: "tone", Min: 0.2}}}, "pppp", completed, exit.CodeOK, ""},
+		"pass rate":              {&option.GateConfig{PassRateMin: share(0.6)}, "ppf", completed, exit.CodeOK, ""},
+		"pass rate, not reached": {&option.GateConfig{PassRateMin: share(0.7)}, "ppf", completed, exit.CodeFailed, "passRate"},
+		"19 of 20 are 0.95":      {&option.GateConfig{PassRateMin: share(0.95)}, "pppppppppppppppppppf", completed, exit.CodeOK, ""},
+		"errors":                 {&option.GateConfig{ErrorsMax: new(0.4)}, "ppe", completed, exit.CodeOK, ""},
+		"too many errors":        {&option.GateConfig{ErrorsMax: new(0.3)}, "ppe", completed, exit.CodeIncomplete, "errors"},
+		"a mean":                 {&option.GateConfig{Means: []option.MeanMin{{Metric: "tone", Min: 0.2}}}, "pppp", completed, exit.CodeOK, ""},
 		"a mean, too low": {
-			&eval.GateConfig{Means: []eval.MeanMin{{Metric: "tone", Min: 0.3}}}, "pppp", completed, exit.CodeFailed, "mean tone",
+			&option.GateConfig{Means: []option.MeanMin{{Metric: "tone", Min: 0.3}}}, "pppp", completed, exit.CodeFailed, "mean tone",
 		},
 		"a metric without a value": {
-			&eval.GateConfig{Means: []eval.MeanMin{{Metric: "none", Min: 0.3}}}, "pp", completed, exit.CodeIncomplete, "mean none",
+			&option.GateConfig{Means: []option.MeanMin{{Metric: "none", Min: 0.3}}}, "pp", completed, exit.CodeIncomplete, "mean none",
 		},
-		"latency":           {&eval.GateConfig{LatencyP95Ms: new(10_000.0)}, "pp", completed, exit.CodeOK, ""},
-		"latency, too long": {&eval.GateConfig{LatencyP95Ms: new(50.0)}, "pp", completed, exit.CodeFailed, "latency p95"},
-		"nothing judged":    {&eval.GateConfig{PassRateMin: share(0.5), ErrorsMax: new(1.0)}, "ee", completed, exit.CodeIncomplete, "passRate"},
-		"not complete":      {&eval.GateConfig{PassRateMin: share(0.5)}, "pps", &eval.End{Reason: eval.EndBudget}, exit.CodeIncomplete, ""},
+		"latency":           {&option.GateConfig{LatencyP95Ms: new(10_000.0)}, "pp", completed, exit.CodeOK, ""},
+		"latency, too long": {&option.GateConfig{LatencyP95Ms: new(50.0)}, "pp", completed, exit.CodeFailed, "latency p95"},
+		"nothing judged":    {&option.GateConfig{PassRateMin: share(0.5), ErrorsMax: new(1.0)}, "ee", completed, exit.CodeIncomplete, "passRate"},
+		"not complete":      {&option.GateConfig{PassRateMin: share(0.5)}, "pps", &eval.End{Reason: eval.EndBudget}, exit.CodeIncomplete, ""},
 		"a failure and a signal": {
 			nil, "pfs", &eval.End{Reason: eval.EndInterrupted, Signal: "interrupt"}, exit.CodeInterrupted, "",
 		},
 		"a baseline that is gone": {
-			&eval.GateConfig{Baseline: &eval.BaselineRule{
+			&option.GateConfig{Baseline: &option.BaselineRule{
 				Against: option.BaseRun{Name: "gone", Path: "/nowhere/run.jsonl"},
-				Metrics: []eval.MetricMargin{{Name: option.MetricPass, Margin: 0.1}},
+				Metrics: []option.MetricMargin{{Name: option.MetricPass, Margin: 0.1}},
 			}}, "pp", completed, exit.CodeIncomplete, "baseline",
 		},
 	} {

@@ -24,7 +24,7 @@ type ArmOutlook struct {
 }
 
 // outlook covers the metrics about which something is known before the run.
-func (arm *armPreview) outlook(suite string, rule *eval.BaselineRule) ArmOutlook {
+func (arm *armPreview) outlook(suite string, rule *option.BaselineRule) ArmOutlook {
 	out := ArmOutlook{Suite: suite, Arm: arm.name, Base: rule.Against.ArmFor(arm.name), StopEarly: rule.StopEarly}
 	for _, m := range rule.Metrics {
 		switch {
@@ -107,7 +107,7 @@ func SelfTest(s *suite.Suite, d *journal.Document, o *option.WithDefaults) ([]Ar
 	if rule == nil {
 		return nil, exit.BadInput("%s has no gate with a baseline, so there is no margin to test: --margin 0.05", s.Name)
 	}
-	at := slices.IndexFunc(rule.Metrics, func(m eval.MetricMargin) bool { return m.Name == option.MetricPass })
+	at := slices.IndexFunc(rule.Metrics, func(m option.MetricMargin) bool { return m.Name == option.MetricPass })
 	if at < 0 {
 		return nil, exit.BadInput("the gate of %s does not compare the pass rate, which is what a self-test looks at", s.Name)
 	}

@@ -113,7 +113,7 @@ func raceOf(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) *watchedSuite 
 	if metric == "" || plan.Shard() != nil || armsOf(plan, one.Name) < 2 {
 		return nil
 	}
-	rule := &eval.BaselineRule{Alpha: alpha, Metrics: []eval.MetricMargin{{Name: metric}}}
+	rule := &option.BaselineRule{Alpha: alpha, Metrics: []option.MetricMargin{{Name: metric}}}
 	return &watchedSuite{rule: rule, race: &race{}, arms: map[string]*watchedArm{}, matchers: map[string]*sideMatcher{}}
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/rundir"
@@ -33,11 +32,11 @@ type Checks struct {
 
 // Gates returns the gates of suites in their order, with the overrides of the options. It returns an error
 // if there is no baseline, or too few cases to ever show what a gate requires.
-func (c *Checks) Gates(suites []*suite.Suite) ([]*eval.GateConfig, error) {
+func (c *Checks) Gates(suites []*suite.Suite) ([]*option.GateConfig, error) {
 	if err := c.checkRaces(suites); err != nil {
 		return nil, err
 	}
-	var gates []*eval.GateConfig
+	var gates []*option.GateConfig
 	compares := false
 	for _, one := range suites {
 		rule, err := c.rule(one)
@@ -58,7 +57,7 @@ func (c *Checks) Gates(suites []*suite.Suite) ([]*eval.GateConfig, error) {
 }
 
 // rule is the checked baseline rule of a suite, nil where nothing is compared.
-func (c *Checks) rule(s *suite.Suite) (*eval.BaselineRule, error) {
+func (c *Checks) rule(s *suite.Suite) (*option.BaselineRule, error) {
 	rule, err := effective(s, c.Options)
 	if err != nil || rule == nil {
 		return nil, err
@@ -71,9 +70,9 @@ func (c *Checks) rule(s *suite.Suite) (*eval.BaselineRule, error) {
 
 // configured is the gate of a suite with what the options say instead, and their defaults where it says nothing; nil
 // when none of them has a rule.
-func configured(own *eval.GateConfig, baseline *eval.BaselineRule, o *option.WithDefaults) *eval.GateConfig {
+func configured(own *option.GateConfig, baseline *option.BaselineRule, o *option.WithDefaults) *option.GateConfig {
 	d := &o.Defaults
-	g := &eval.GateConfig{}
+	g := &option.GateConfig{}
 	if own != nil {
 		*g = *own
 	}
@@ -89,7 +88,7 @@ func configured(own *eval.GateConfig, baseline *eval.BaselineRule, o *option.Wit
 }
 
 // checkMetrics says which metric of a rule no scorer of the suite has.
-func checkMetrics(s *suite.Suite, rule *eval.BaselineRule) error {
+func checkMetrics(s *suite.Suite, rule *option.BaselineRule) error {
 	known, open := s.Metrics()
 	for _, m := range rule.Metrics {
 		if !open && !slices.Contains(known, m.Name) {
@@ -100,7 +99,7 @@ func checkMetrics(s *suite.Suite, rule *eval.BaselineRule) error {
 }
 
 // baseline finds the baseline of a suite.
-func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
+func (c *Checks) baseline(one *suite.Suite, rule *option.BaselineRule) error {
 	suite := one.Name
 	var base map[string]*compare.Side // of another run
 	if err := stopsEarly(one, rule); err != nil {
@@ -137,7 +136,7 @@ func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
 }
 
 // stopsEarly says which metric of a rule needs all trials, if the rule stops before.
-func stopsEarly(one *suite.Suite, rule *eval.BaselineRule) error {
+func stopsEarly(one *suite.Suite, rule *option.BaselineRule) error {
 	if !rule.StopEarly {
 		return nil
 	}
@@ -157,7 +156,7 @@ func stopsEarly(one *suite.Suite, rule *eval.BaselineRule) error {
 }
 
 // lostArm is an arm of the earlier version that has nothing of the suite to compare it with; "" when there is none.
-func (c *Checks) lostArm(one *suite.Suite, rule *eval.BaselineRule, earlier option.BaseVersion) string {
+func (c *Checks) lostArm(one *suite.Suite, rule *option.BaselineRule, earlier option.BaseVersion) string {
 	arms := glob.New(c.Options.Arms)
 	for _, a := range one.RemovedArms() {
 		name := earlier.Current(a.Name())
@@ -223,7 +222,7 @@ func (c *Checks) another(suite, name string) (found option.BaseRun, sides map[st
 }
 
 // reach returns an error if the cases could never show what the gate requires, not even if no case differs.
-func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*compare.Side) error {
+func (c *Checks) reach(suite string, rule *option.BaselineRule, base map[string]*compare.Side) error {
 	alpha := rule.Alpha
 	if rule.StopEarly {
 		alpha -= alpha * compare.EarlyShare
@@ -253,7 +252,7 @@ func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*c
 }
 
 // tooFew says that the units of an arm can never show that a metric is not worse, "" when they can.
-func (arm *armPreview) tooFew(suite string, m eval.MetricMargin, alpha float64) string {
+func (arm *armPreview) tooFew(suite string, m option.MetricMargin, alpha float64) string {
 	need := stats.MinCasesConstant(alpha, m.Margin)
 	if option.IsRatio(m.Name) || arm.Effective >= need {
 		return ""
@@ -309,7 +308,7 @@ type armPreview struct {
 }
 
 // rescore says, after a reason, that scorers of the baseline mean something else now; "" when they do not.
-func (arm *armPreview) rescore(rule *eval.BaselineRule) string {
+func (arm *armPreview) rescore(rule *option.BaselineRule) string {
 	words := arm.Rescore(rule.RunID(), "")
 	if words == "" {
 		return ""
@@ -318,7 +317,7 @@ func (arm *armPreview) rescore(rule *eval.BaselineRule) string {
 }
 
 // previews pair the arms of a plan with those of a baseline, or, where base is nil, with other arms of the plan.
-func (c *Checks) previews(suite string, rule *eval.BaselineRule, base map[string]*compare.Side) []*armPreview {
+func (c *Checks) previews(suite string, rule *option.BaselineRule, base map[string]*compare.Side) []*armPreview {
 	_, elsewhere := rule.Against.(option.BaseRun)
 	planned, order := plannedSides(c.Plan, suite, time.Now().UTC().Format(time.RFC3339))
 	var out []*armPreview

@@ -25,7 +25,7 @@ func reached(
 	text string,
 	filter runner.Filter,
 	change func(*Checks),
-) (gate *eval.GateConfig, notices []string, err error) {
+) (gate *option.GateConfig, notices []string, err error) {
 	t.Helper()
 	s, plan := load(t, text, filter)
 	c := &Checks{
@@ -234,14 +234,14 @@ func TestAPlanThatLeavesOutTooMuchIsRefused(t *testing.T) {
 // Limits of the command line go over those of the suite's gate, which stays as it is.
 func TestLimitsOfTheCommandLineReplaceThoseOfTheGate(t *testing.T) {
 	t.Parallel()
-	own := &eval.GateConfig{PassRateMin: new(0.9), ErrorsMax: new(0.1), LatencyP95Ms: new(5.0)}
+	own := &option.GateConfig{PassRateMin: new(0.9), ErrorsMax: new(0.1), LatencyP95Ms: new(5.0)}
 	expect.Same(t, "without options", configured(own, nil, &option.WithDefaults{}), own)
 	expect.Same(t, "without anything", configured(nil, nil, &option.WithDefaults{}), nil)
 	o := &option.WithDefaults{}
 	o.MinPassRate, o.MaxErrors, o.MaxBlocked = new(0.5), new(0.0), new(0.2)
-	want := &eval.GateConfig{PassRateMin: new(0.5), ErrorsMax: new(0.0), BlockedMax: new(0.2), LatencyP95Ms: new(5.0)}
+	want := &option.GateConfig{PassRateMin: new(0.5), ErrorsMax: new(0.0), BlockedMax: new(0.2), LatencyP95Ms: new(5.0)}
 	expect.Same(t, "with all of them", configured(own, nil, o), want)
-	expect.Same(t, "the suite's own", own, &eval.GateConfig{PassRateMin: new(0.9), ErrorsMax: new(0.1), LatencyP95Ms: new(5.0)})
+	expect.Same(t, "the suite's own", own, &option.GateConfig{PassRateMin: new(0.9), ErrorsMax: new(0.1), LatencyP95Ms: new(5.0)})
 	want.LatencyP95Ms = nil
 	expect.Same(t, "without a gate", configured(nil, nil, o), want)
 }

@@ -18,8 +18,8 @@ import (
 )
 
 // effective is the baseline rule of a suite's gate, with what the options say instead; nil when nothing is compared.
-func effective(s *suite.Suite, o *option.WithDefaults) (*eval.BaselineRule, error) {
-	var rule eval.BaselineRule
+func effective(s *suite.Suite, o *option.WithDefaults) (*option.BaselineRule, error) {
+	var rule option.BaselineRule
 	_, ref := s.BaseVersion()
 	switch g := s.Gate; {
 	case g != nil && g.Baseline != nil:
@@ -44,7 +44,7 @@ func effective(s *suite.Suite, o *option.WithDefaults) (*eval.BaselineRule, erro
 }
 
 // withDefaults are the options for a rule, with defaults where neither they nor the rule of the suite say anything.
-func withDefaults(o option.RuleOptions, rule *eval.BaselineRule, d option.RuleOptions) option.RuleOptions {
+func withDefaults(o option.RuleOptions, rule *option.BaselineRule, d option.RuleOptions) option.RuleOptions {
 	if rule.Alpha == 0 {
 		o.Alpha = cmp.Or(o.Alpha, d.Alpha)
 	}
@@ -68,7 +68,7 @@ func withDefaults(o option.RuleOptions, rule *eval.BaselineRule, d option.RuleOp
 }
 
 // override replaces parts of a rule by what the options say, and checks the result.
-func override(rule *eval.BaselineRule, r option.RuleOptions) error {
+func override(rule *option.BaselineRule, r option.RuleOptions) error {
 	if r.OnInconclusive != "" &&
 		!slices.Contains([]option.OnInconclusive{option.OnFail, option.OnWarn, option.OnPass}, r.OnInconclusive) {
 		return exit.BadInput("--on-inconclusive takes fail, warn or pass")
@@ -88,7 +88,7 @@ func override(rule *eval.BaselineRule, r option.RuleOptions) error {
 			}
 		}
 		if len(rule.Metrics) == 0 && len(r.Metrics) == 0 {
-			rule.Metrics = []eval.MetricMargin{{Name: option.MetricPass, Margin: r.Margin}}
+			rule.Metrics = []option.MetricMargin{{Name: option.MetricPass, Margin: r.Margin}}
 		}
 	}
 	if len(r.Metrics) > 0 {
@@ -99,7 +99,7 @@ func override(rule *eval.BaselineRule, r option.RuleOptions) error {
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(rule.Metrics, func(m eval.MetricMargin) bool { return m.Name == one.Name }) {
+		if slices.ContainsFunc(rule.Metrics, func(m option.MetricMargin) bool { return m.Name == one.Name }) {
 			return exit.BadInput("--metric %s is given twice: leave one out", one.Name)
 		}
 		rule.Metrics = append(rule.Metrics, one)
@@ -114,7 +114,7 @@ func override(rule *eval.BaselineRule, r option.RuleOptions) error {
 }
 
 // metricMargin reads a value of --metric: NAME, with the given margin, or NAME=MARGIN.
-func metricMargin(text string, margin float64) (eval.MetricMargin, error) {
+func metricMargin(text string, margin float64) (option.MetricMargin, error) {
 	name := text
 	value := ""
 	own := false
@@ -123,7 +123,7 @@ func metricMargin(text string, margin float64) (eval.MetricMargin, error) {
 		value = text[at+1:]
 		own = true
 	}
-	one := eval.MetricMargin{Name: name, Margin: margin}
+	one := option.MetricMargin{Name: name, Margin: margin}
 	ratio := option.IsRatio(name)
 	if own {
 		v, err := strconv.ParseFloat(value, 64)
@@ -186,7 +186,7 @@ func merge(whole, one *compare.Comparison) {
 }
 
 // compareSuite compares a suite with its baseline. Whatever is wrong makes its arms invalid.
-func compareSuite(d *journal.Document, suite string, rule *eval.BaselineRule, noContent bool) *compare.Comparison {
+func compareSuite(d *journal.Document, suite string, rule *option.BaselineRule, noContent bool) *compare.Comparison {
 	c, err := compareWith(d, suite, rule, noContent)
 	if err == nil {
 		return c
@@ -211,12 +211,12 @@ func compareSuite(d *journal.Document, suite string, rule *eval.BaselineRule, no
 	return c
 }
 
-func compareWith(d *journal.Document, suite string, rule *eval.BaselineRule, noContent bool) (*compare.Comparison, error) {
+func compareWith(d *journal.Document, suite string, rule *option.BaselineRule, noContent bool) (*compare.Comparison, error) {
 	what := Comparing{
 		Suite:     suite,
 		Gate:      true,
 		NoContent: noContent,
-		Rules:     func(string) *eval.BaselineRule { return rule },
+		Rules:     func(string) *option.BaselineRule { return rule },
 		Base:      rule.Against.Title(),
 		Head:      d.Run.ID,
 	}
@@ -245,11 +245,11 @@ func compareWith(d *journal.Document, suite string, rule *eval.BaselineRule, noC
 }
 
 // RuleOf is the rule that options state; nil when they state none.
-func RuleOf(r option.RuleOptions) (*eval.BaselineRule, error) {
+func RuleOf(r option.RuleOptions) (*option.BaselineRule, error) {
 	if r.Margin == 0 && len(r.Metrics) == 0 {
 		return nil, nil
 	}
-	rule := &eval.BaselineRule{}
+	rule := &option.BaselineRule{}
 	err := override(rule, r)
 	for i := range rule.Metrics {
 		rule.Metrics[i].Strict = option.IsRatio(rule.Metrics[i].Name)
@@ -258,7 +258,7 @@ func RuleOf(r option.RuleOptions) (*eval.BaselineRule, error) {
 }
 
 // Exit is the exit code of a comparison by a rule, nil for none.
-func Exit(c *compare.Comparison, rule *eval.BaselineRule) int {
+func Exit(c *compare.Comparison, rule *option.BaselineRule) int {
 	var codes []int
 	if c.Preferences != nil && c.Preferences.Incomplete != "" {
 		codes = append(codes, exit.CodeIncomplete)

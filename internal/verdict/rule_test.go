@@ -35,7 +35,7 @@ type metric struct {
 	Margin float64
 }
 
-func metricsOf(rule *eval.BaselineRule) (out []metric) {
+func metricsOf(rule *option.BaselineRule) (out []metric) {
 	for _, m := range rule.Metrics {
 		out = append(out, metric{m.Name, m.Margin})
 	}
@@ -50,9 +50,9 @@ func TestOptionsReplacePartsOfARule(t *testing.T) {
 	for name, test := range map[string]struct {
 		options option.RuleOptions
 		metrics []metric
-		check   func(*eval.BaselineRule) bool
+		check   func(*option.BaselineRule) bool
 	}{
-		"nothing": {metrics: own, check: func(r *eval.BaselineRule) bool {
+		"nothing": {metrics: own, check: func(r *option.BaselineRule) bool {
 			return r.Alpha == 0.01 && r.OnInconclusive == option.OnWarn && !r.StopEarly && r.LeastPaired() == 0.9
 		}},
 		"--margin, of all but ratios": {
@@ -67,22 +67,22 @@ func TestOptionsReplacePartsOfARule(t *testing.T) {
 		},
 		"--alpha": {
 			options: option.RuleOptions{Alpha: 0.1}, metrics: own,
-			check: func(r *eval.BaselineRule) bool { return r.Alpha == 0.1 },
+			check: func(r *option.BaselineRule) bool { return r.Alpha == 0.1 },
 		},
 		"--on-inconclusive": {
 			options: option.RuleOptions{OnInconclusive: option.OnPass}, metrics: own,
-			check: func(r *eval.BaselineRule) bool { return r.OnInconclusive == option.OnPass },
+			check: func(r *option.BaselineRule) bool { return r.OnInconclusive == option.OnPass },
 		},
 		"--stop-early": {
-			options: option.RuleOptions{StopEarly: true}, metrics: own, check: func(r *eval.BaselineRule) bool { return r.StopEarly },
+			options: option.RuleOptions{StopEarly: true}, metrics: own, check: func(r *option.BaselineRule) bool { return r.StopEarly },
 		},
 		"--min-paired 0": {
 			options: option.RuleOptions{MinPaired: new(0.0)}, metrics: own,
-			check: func(r *eval.BaselineRule) bool { return r.LeastPaired() == 0 },
+			check: func(r *option.BaselineRule) bool { return r.LeastPaired() == 0 },
 		},
 		"--allow-removed": {
 			options: option.RuleOptions{AllowRemoved: []string{"old"}}, metrics: own,
-			check: func(r *eval.BaselineRule) bool { return len(r.AllowRemoved) == 1 },
+			check: func(r *option.BaselineRule) bool { return len(r.AllowRemoved) == 1 },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,8 +166,8 @@ func TestExitOfAComparisonIsThatOfItsWorstArm(t *testing.T) {
 		}
 		return c
 	}
-	rule := func(onInconclusive option.OnInconclusive) *eval.BaselineRule {
-		return &eval.BaselineRule{OnInconclusive: onInconclusive}
+	rule := func(onInconclusive option.OnInconclusive) *option.BaselineRule {
+		return &option.BaselineRule{OnInconclusive: onInconclusive}
 	}
 	why := arms()
 	why.Why = "no arm is in both"
@@ -177,7 +177,7 @@ func TestExitOfAComparisonIsThatOfItsWorstArm(t *testing.T) {
 	lost.Preferences = unfinished.Preferences
 	for name, test := range map[string]struct {
 		c    *compare.Comparison
-		rule *eval.BaselineRule
+		rule *option.BaselineRule
 		want int
 	}{
 		"not worse":                        {arms(eval.NotWorse, eval.Improved), rule(option.OnFail), exit.CodeOK},
@@ -244,7 +244,7 @@ func TestComparisonsOfSeveralSuitesAreMerged(t *testing.T) {
 // An error rate that only the API can give is refused as the flags refuse it.
 func TestAVerdictIsNotWrongTooOften(t *testing.T) {
 	t.Parallel()
-	err := override(&eval.BaselineRule{}, option.RuleOptions{Alpha: 0.5})
+	err := override(&option.BaselineRule{}, option.RuleOptions{Alpha: 0.5})
 	expect.Contains(t, "a rule", fmt.Sprint(err), "--alpha 0.5: a verdict that is wrong so often says nothing; 0.2 at most")
 	s, plan := load(t, gateSuite, runner.Filter{})
 	o := &option.WithDefaults{}

@@ -109,7 +109,7 @@ func hasSuite(d *journal.Document, name string) bool {
 }
 
 // allowsRemoved reports whether a rule allows the run to lack an arm, or its suite.
-func allowsRemoved(rule *eval.BaselineRule, suite, arm string) bool {
+func allowsRemoved(rule *option.BaselineRule, suite, arm string) bool {
 	allowed := glob.New(rule.AllowRemoved)
 	return len(allowed) > 0 && (allowed.Match(suite) || allowed.Match(arm))
 }

@@ -185,7 +185,7 @@ func TestWithoutARuleNothingIsLost(t *testing.T) {
 	t.Parallel()
 	base := runOf(t, "base", nil, slices.Concat(row("pppp"), row("pp", on("s", "t/q")))...)
 	c := compared(t, base, runOf(t, "head", nil, row("pppp", on("s", "t/q"))...), Comparing{
-		Rules: func(string) *eval.BaselineRule { return nil },
+		Rules: func(string) *option.BaselineRule { return nil },
 	})
 	expect.Same(t, "arms", verdicts(c), []string{"s t/q: "})
 }

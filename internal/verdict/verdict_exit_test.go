@@ -20,7 +20,7 @@ func TestOnlyKnownVerdictsPass(t *testing.T) {
 			t.Errorf("%q: exit %d, want %d", v, got, want)
 		}
 		c := &compare.Comparison{Arms: []compare.ArmComparison{{Verdict: v}}}
-		if got := Exit(c, &eval.BaselineRule{}); got != want {
+		if got := Exit(c, &option.BaselineRule{}); got != want {
 			t.Errorf("comparison with %q: exit %d, want %d", v, got, want)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/evalrun/evalrun/compare"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/gallery"
 	"github.com/evalrun/evalrun/internal/page"
 	"github.com/evalrun/evalrun/internal/rundir"
@@ -175,7 +174,7 @@ func compareRuns(base, head *viewedRun, margin float64) (*compare.Comparison, er
 		return nil, err
 	}
 	defer after.Close() //nolint:errcheck // only read
-	var rule *eval.BaselineRule
+	var rule *option.BaselineRule
 	if margin > 0 {
 		if rule, err = verdict.RuleOf(option.RuleOptions{Margin: margin}); err != nil {
 			return nil, err
@@ -183,6 +182,6 @@ func compareRuns(base, head *viewedRun, margin float64) (*compare.Comparison, er
 	}
 	return verdict.Compare(
 		before, after,
-		verdict.Comparing{Base: base.ID, Head: head.ID, Rules: func(string) *eval.BaselineRule { return rule }},
+		verdict.Comparing{Base: base.ID, Head: head.ID, Rules: func(string) *option.BaselineRule { return rule }},
 	)
 }

@@ -1,4 +1,4 @@
-package eval
+package option
 
 import (
 	"encoding/json"
@@ -6,7 +6,6 @@ import (
 
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/wirejson"
-	"github.com/evalrun/evalrun/option"
 )
 
 // Run files of all versions have the base of a rule under the keys of its kind, before all others.
@@ -14,14 +13,14 @@ func TestTheBaseOfARuleHasTheKeysOfItsKind(t *testing.T) {
 	t.Parallel()
 	const rest = `"alpha":0.05,"onInconclusive":"warn","metrics":[{"name":"pass","margin":0.1}],"stopEarly":true,` +
 		`"minPaired":0.5,"allowRemoved":["a<b"]}`
-	for text, want := range map[string]option.Base{
-		`{"run":"main",` + rest:                             option.BaseRun{Name: "main"},
-		`{"run":"main","path":"/a<b","runId":"r-1",` + rest: option.BaseRun{Name: "main", Path: "/a<b", ID: "r-1"},
-		`{"runId":"r-1",` + rest:                            option.BaseRun{ID: "r-1"},
-		`{` + rest:                                          option.BaseRun{},
-		`{"arm":"t/p",` + rest:                              option.BaseArm{Name: "t/p"},
-		`{"suffix":"@main",` + rest:                         option.BaseVersion{Suffix: "@main"},
-		`{"alpha":0,"onInconclusive":"","metrics":null}`:    option.BaseRun{},
+	for text, want := range map[string]Base{
+		`{"run":"main",` + rest:                             BaseRun{Name: "main"},
+		`{"run":"main","path":"/a<b","runId":"r-1",` + rest: BaseRun{Name: "main", Path: "/a<b", ID: "r-1"},
+		`{"runId":"r-1",` + rest:                            BaseRun{ID: "r-1"},
+		`{` + rest:                                          BaseRun{},
+		`{"arm":"t/p",` + rest:                              BaseArm{Name: "t/p"},
+		`{"suffix":"@main",` + rest:                         BaseVersion{Suffix: "@main"},
+		`{"alpha":0,"onInconclusive":"","metrics":null}`:    BaseRun{},
 	} {
 		var rule BaselineRule
 		expect.OK(t, json.Unmarshal([]byte(text), &rule))

@@ -1,10 +1,9 @@
-package eval
+package option
 
 import (
 	"encoding/json"
 
 	"github.com/evalrun/evalrun/internal/wirejson"
-	"github.com/evalrun/evalrun/option"
 )
 
 // GateConfig are the rules of a suite's gate. A rule that is nil, or empty, decides nothing, except for errors.
@@ -59,18 +58,18 @@ type BestRule struct {
 // RaceBy returns the metric on which the arms of a suite race, and the error rate of the race. By default
 // both come from the gate's rule about the best arm, so that the arms that stay are its set. Without a race
 // the metric is "". The receiver is nil for a suite without a gate.
-func (g *GateConfig) RaceBy(o *option.Options) (metric string, alpha float64) {
+func (g *GateConfig) RaceBy(o *Options) (metric string, alpha float64) {
 	metric, alpha = o.Race, o.Rule.Alpha
 	if g != nil && g.Best != nil && metric != "" {
 		if alpha == 0 {
 			alpha = g.Best.Alpha
 		}
-		if metric == option.MetricPass {
+		if metric == MetricPass {
 			metric = g.Best.Metric
 		}
 	}
 	if alpha == 0 {
-		alpha = option.DefaultAlpha
+		alpha = DefaultAlpha
 	}
 	return metric, alpha
 }
@@ -83,12 +82,12 @@ type MeanMin struct {
 
 // BaselineRule compares a run with a baseline.
 type BaselineRule struct {
-	Against option.Base `json:"-"` // nil where the arms to compare are named elsewhere
+	Against Base `json:"-"` // nil where the arms to compare are named elsewhere
 	// Alpha is the one-sided error rate of a decision.
-	Alpha          float64               `json:"alpha"`
-	OnInconclusive option.OnInconclusive `json:"onInconclusive"`
-	Metrics        []MetricMargin        `json:"metrics"`
-	StopEarly      bool                  `json:"stopEarly,omitempty"`
+	Alpha          float64        `json:"alpha"`
+	OnInconclusive OnInconclusive `json:"onInconclusive"`
+	Metrics        []MetricMargin `json:"metrics"`
+	StopEarly      bool           `json:"stopEarly,omitempty"`
 	// MinPaired is the least share of the baseline's cases that a verdict takes; nil is 0.9.
 	MinPaired *float64 `json:"minPaired,omitempty"`
 	// AllowRemoved are patterns of suites and arms that the baseline may have alone.
@@ -105,7 +104,7 @@ func (b *BaselineRule) LeastPaired() float64 {
 
 // RunID is the id of the other run with which a run is compared, "" for none.
 func (b *BaselineRule) RunID() string {
-	run, _ := b.Against.(option.BaseRun)
+	run, _ := b.Against.(BaseRun)
 	return run.ID
 }
 
@@ -126,11 +125,11 @@ type writtenRule struct {
 func (b BaselineRule) MarshalJSON() ([]byte, error) {
 	w := writtenRule{plainRule: plainRule(b)}
 	switch base := b.Against.(type) {
-	case option.BaseRun:
+	case BaseRun:
 		w.Run, w.Path, w.RunID = base.Name, base.Path, base.ID
-	case option.BaseArm:
+	case BaseArm:
 		w.Arm = base.Name
-	case option.BaseVersion:
+	case BaseVersion:
 		w.Suffix = base.Suffix
 	}
 	return wirejson.Marshal(w)
@@ -143,11 +142,11 @@ func (b *BaselineRule) UnmarshalJSON(data []byte) error {
 	*b = BaselineRule(w.plainRule)
 	switch {
 	case w.Suffix != "":
-		b.Against = option.BaseVersion{Suffix: w.Suffix}
+		b.Against = BaseVersion{Suffix: w.Suffix}
 	case w.Arm != "":
-		b.Against = option.BaseArm{Name: w.Arm}
+		b.Against = BaseArm{Name: w.Arm}
 	default:
-		b.Against = option.BaseRun{Name: w.Run, Path: w.Path, ID: w.RunID}
+		b.Against = BaseRun{Name: w.Run, Path: w.Path, ID: w.RunID}
 	}
 	return err
 }
