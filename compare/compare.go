@@ -213,7 +213,7 @@ func incomparable(base, head *Side, p paired, o Options) string {
 	case len(p.scored) == 0 && p.Paired == 0:
 		return "no case is in both"
 	case len(p.scored) == 0:
-		return "no case was judged on both sides"
+		return "no case was scored on both sides"
 	}
 	return cmp.Or(tooFew(&p.Pairing, o.MinPaired), tooManyErrors(base, head, o.MaxErrors))
 }

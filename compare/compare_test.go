@@ -271,7 +271,7 @@ func TestWhatIsNotComparableIsInvalid(t *testing.T) {
 		"no case is in both": func(_, head *Side) {
 			updateAll(head, func(i int, c *CaseTotals) { c.ID, c.Name = fmt.Sprint("other", i), fmt.Sprint("other", i) })
 		},
-		"no case was judged on both sides": func(_, head *Side) {
+		"no case was scored on both sides": func(_, head *Side) {
 			updateAll(head, func(_ int, c *CaseTotals) { c.Passed, c.Failed, c.Errors = 0, 0, 1 })
 		},
 		"5.0 % of the trials of the run are errors, more than 1 %": func(_, head *Side) {

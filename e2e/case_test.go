@@ -74,7 +74,7 @@ func TestThePageOfACaseShowsTheWorstRepeatFirst(t *testing.T) {
 	if notes := text(".note"); strings.Count(notes, "Not kept: ") != 2 {
 		t.Errorf("prompt and answer are said to be withheld: %s, want 2 notes `Not kept: `", notes)
 	}
-	is("what the reader must know", text("header .chip"), "emulator|not complete|no content")
+	is("what the reader must know", text("header .chip"), "emulator|incomplete|no content")
 	b.visit("#/case/s/nobody", "h1")
 	is("an unknown case", text("h1"), "No such case")
 	b.visit("#/cases?note=flaky", "#grid")

@@ -180,7 +180,7 @@ func TestAChoiceOfAPlotStaysWhileTheRunGrows(t *testing.T) {
 	expect.Same(t, "the focus", evaluate[string](b, `document.activeElement.id`), "pick-versus-value")
 	evaluate[chromedp.Void](b, `void document.activeElement.blur()`)
 	b.until(versusFacts + ` === 'tokens of B is higher in 40 cases, lower in 0, the same in 0.'`)
-	b.until(`!document.getElementById('main').innerText.includes('Still running')`)
+	b.until(`!document.getElementById('main').innerText.includes('still in progress')`)
 	expect.Same(t, "the choice", evaluate[string](b, `document.getElementById('pick-versus-value').selectedOptions[0].text`), "tokens")
 	b.plots("a run that has grown")
 	b.own(s)

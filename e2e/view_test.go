@@ -198,7 +198,7 @@ func TestTheViewerShowsARunGrow(t *testing.T) {
 		}
 	}
 	expect.OK(t, w.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndCompleted}))
-	b.until(`document.documentElement.dataset.watched === 'ended' && !document.getElementById('main').innerText.includes('Still running')`)
+	b.until(`document.documentElement.dataset.watched === 'ended' && !document.getElementById('main').innerText.includes('still in progress')`)
 	expect.Same(t, "failures at last", evaluate[string](b, tile("fail")), "4")
 	b.own(s)
 }

@@ -92,7 +92,7 @@ type Run struct {
 	Emulator bool                  `json:"emulator"`
 	// Replay is the folder of recorded answers that replaced the service, "" when none did.
 	Replay string `json:"replay,omitempty"`
-	// RescoredFrom is the id of the run whose answers were judged again, "" when this run sent for its own.
+	// RescoredFrom is the id of the run whose answers were scored again, "" when this run sent for its own.
 	RescoredFrom string `json:"rescoredFrom,omitempty"`
 	// Cache says that some answers may come from the cache of earlier runs.
 	Cache  bool    `json:"cache,omitempty"`
@@ -133,7 +133,7 @@ func (r *Run) UnreadableOptions() error {
 	return r.CommandOptions.Unreadable
 }
 
-// AnswersOf is the id of the run that got the answers: its own, unless they were judged again.
+// AnswersOf is the id of the run that got the answers: its own, unless they were scored again.
 func (r *Run) AnswersOf() string { return cmp.Or(r.RescoredFrom, r.ID) }
 
 // Marks are the name, the branch and the labels of a run, for lists of runs.

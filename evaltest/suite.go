@@ -14,7 +14,7 @@ import (
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/reports"
@@ -233,32 +233,20 @@ func (s *suiteTest) reportGate(d *journal.Document) {
 		}
 	}
 	s.gate.report(func(t *testing.T) {
-		if d.Gate() == nil {
-			t.Errorf("no verdict: the gate was not applied\n%s", &text)
-			return
-		}
-		switch why := gateWords()[d.Gate().Exit]; {
-		case d.Gate().Exit == exit.CodeOK:
-			t.Logf("the gate holds\n%s", &text)
-		case d.Partial():
-			t.Errorf("the run is incomplete: %s\n%s", incomplete(d), &text)
+		headline := overview.HeadlineOf(d)
+		switch {
+		case overview.HasPassed(d):
+			t.Logf("%s\n%s", headline, &text)
+		case d.Gate() != nil && d.Partial():
+			t.Errorf("%s: %s\n%s", headline, incomplete(d), &text)
 		default:
-			t.Errorf("%s\n%s", why, &text)
+			t.Errorf("%s\n%s", headline, &text)
 		}
 	})
 }
 
 // maxTable bounds the table under the gate, in bytes; what is longer is cut after a line.
 const maxTable = 20_000
-
-// gateWords say what an exit code of the gate means.
-func gateWords() map[int]string {
-	return map[int]string{
-		exit.CodeFailed:       "the gate does not hold",
-		exit.CodeInconclusive: "the comparison with the baseline is inconclusive, where the gate says that this fails",
-		exit.CodeIncomplete:   "the run cannot be judged: too many errors, or no valid comparison",
-	}
-}
 
 // incomplete says why trials are missing.
 func incomplete(d *journal.Document) string {

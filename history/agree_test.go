@@ -91,8 +91,8 @@ func TestTheHistorySaysWhatReportsSay(t *testing.T) {
 			expect.Same(t, "arm", run.Arms[i].Arm, a.Name)
 			expect.Same(t, "cases that were judged", run.Arms[i].Scored, a.Scored)
 			expect.Same(t, "pass rate of the arm", *run.Arms[i].PassRate, rate, near)
-			points := course(t, s, Query{Suite: "s", Arm: a.Name, Limit: 1})
-			expect.Same(t, "the last point of its course", points[0].Value, rate, near)
+			points := trend(t, s, Query{Suite: "s", Arm: a.Name, Limit: 1})
+			expect.Same(t, "the last point of its trend", points[0].Value, rate, near)
 		}
 	}
 }

@@ -44,8 +44,8 @@ func year(b *testing.B) *Store {
 	return s
 }
 
-// BenchmarkCourse reads a year of nightly runs for one case, for one case's named metric, and for an arm.
-func BenchmarkCourse(b *testing.B) {
+// BenchmarkTrend reads a year of nightly runs for one case, for one case's named metric, and for an arm.
+func BenchmarkTrend(b *testing.B) {
 	s := year(b)
 	for name, q := range map[string]Query{
 		"case":   {Suite: "suite", Arm: "pro/ask", Case: "case 5000"},
@@ -54,7 +54,7 @@ func BenchmarkCourse(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if points, err := s.Course(q); err != nil || len(points) != 365 {
+				if points, err := s.Trend(q); err != nil || len(points) != 365 {
 					b.Fatalf("got %v, %v, want 365 points", len(points), err)
 				}
 			}

@@ -8,7 +8,7 @@ import (
 )
 
 // inCells adds the points of a case from runs with buckets, newest first.
-func (s *Store) inCells(found []coursePoint, q *Query, named string, isNamed bool) ([]coursePoint, error) {
+func (s *Store) inCells(found []trendPoint, q *Query, named string, isNamed bool) ([]trendPoint, error) {
 	if version, err := versionOf(s.db); err != nil || version < withBuckets {
 		return found, err
 	}
@@ -16,8 +16,8 @@ func (s *Store) inCells(found []coursePoint, q *Query, named string, isNamed boo
 	if err != nil {
 		return nil, err
 	}
-	err = s.runsWith(q, func(p coursePoint, cells []storedSums) bool {
-		var c courseRow
+	err = s.runsWith(q, func(p trendPoint, cells []storedSums) bool {
+		var c trendRow
 		for i := range cells {
 			c.add(&cells[i], metric, isNamed)
 		}
@@ -26,7 +26,7 @@ func (s *Store) inCells(found []coursePoint, q *Query, named string, isNamed boo
 		}
 		return q.Limit <= 0 || len(found) < 2*q.Limit // both kinds of runs may have up to q.Limit
 	})
-	slices.SortStableFunc(found, func(a, b coursePoint) int {
+	slices.SortStableFunc(found, func(a, b trendPoint) int {
 		return cmp.Or(cmp.Compare(b.started, a.started), cmp.Compare(b.RunID, a.RunID))
 	})
 	if q.Limit > 0 {
@@ -52,17 +52,17 @@ func bucketsOf(q *Query) (statement string, args []any) {
 }
 
 // runsWith yields the runs with a case, newest first, with the cells of that name, usually one.
-func (s *Store) runsWith(q *Query, yield func(coursePoint, []storedSums) bool) error {
+func (s *Store) runsWith(q *Query, yield func(trendPoint, []storedSums) bool) error {
 	statement, args := bucketsOf(q)
 	rows, err := s.db.Query(statement, args...)
 	if err != nil {
 		return err
 	}
 	defer rows.Close() //nolint:errcheck // Err reports it
-	var last coursePoint
+	var last trendPoint
 	var cells []storedSums
 	for rows.Next() {
-		var p coursePoint
+		var p trendPoint
 		var data []byte
 		if err := rows.Scan(&p.RunID, &p.StartedAt, &p.Emulator, &p.started, &data); err != nil {
 			return err
@@ -91,7 +91,7 @@ func (s *Store) runsWith(q *Query, yield func(coursePoint, []storedSums) bool) e
 }
 
 // add adds a cell of a case. For a single case, the units are trials.
-func (c *courseRow) add(one *storedSums, metric int64, named bool) {
+func (c *trendRow) add(one *storedSums, metric int64, named bool) {
 	if named {
 		for _, m := range one.metrics {
 			if m.name == metric {

@@ -75,7 +75,7 @@ func queries(t *testing.T, s *Store) (out []string) {
 			out = append(out, fmt.Sprint(arm, limit, names))
 			for _, metric := range []string{"", MetricErrors, MetricLatency, MetricTokens, "tone", "none"} {
 				for _, caseName := range []string{"case 3", "case 17", "case none"} {
-					points := course(t, s, Query{Suite: "s", Arm: arm, Case: caseName, Metric: metric, Limit: limit})
+					points := trend(t, s, Query{Suite: "s", Arm: arm, Case: caseName, Metric: metric, Limit: limit})
 					written, err := json.Marshal(points)
 					expect.OK(t, err)
 					out = append(out, fmt.Sprint(arm, limit, metric, caseName, string(written)))
@@ -178,9 +178,9 @@ func TestDamagedCellsAreReportedWithTheirRemedy(t *testing.T) {
 	s := open(t, filepath.Join(folder, "history.db"))
 	expect.OK(t, s.Add(drawn(t, folder, 1)))
 	execute(t, s, "UPDATE cells SET data = x'00ff'")
-	_, err := s.Course(Query{Suite: "s", Arm: "t/p", Case: "case 3"})
+	_, err := s.Trend(Query{Suite: "s", Arm: "t/p", Case: "case 3"})
 	if !errors.Is(err, ErrUnusable) {
-		t.Errorf("the course of a case: got %v, want %v", err, ErrUnusable)
+		t.Errorf("the trend of a case: got %v, want %v", err, ErrUnusable)
 	}
 	if _, err = s.Cases("s", "t/p", 0); !errors.Is(err, ErrUnusable) {
 		t.Errorf("the cases: got %v, want %v", err, ErrUnusable)

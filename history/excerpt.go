@@ -1,28 +1,28 @@
 package history
 
-// Excerpt is a part of the history: runs, and the courses of metrics. Its JSON is the output of `evalrun
+// Excerpt is a part of the history: runs, and the trends of metrics. Its JSON is the output of `evalrun
 // history`.
 type Excerpt struct {
 	Version int         `json:"version"`
 	Runs    []RunRecord `json:"runs"`
-	Courses []ArmCourse `json:"courses"`
+	Trends  []ArmTrend  `json:"courses"`
 
-	Cases    []string `json:"-"` // patterns of the cases of these courses; empty: the courses are of arms
+	Cases    []string `json:"-"` // patterns of the cases of these trends; empty: the trends are of arms
 	Narrowed bool     `json:"-"` // the runs lack some of their suites or arms
 }
 
-// ArmCourse is the course of a metric, of an arm or of a case on it.
-type ArmCourse struct {
+// ArmTrend is the trend of a metric, of an arm or of a case on it.
+type ArmTrend struct {
 	Suite  string        `json:"suite"`
 	Arm    string        `json:"arm"`
 	Case   string        `json:"case,omitempty"`
 	Metric string        `json:"metric"`
 	Level  float64       `json:"level"` // of the intervals
-	Points []CoursePoint `json:"points"`
+	Points []PointRecord `json:"points"`
 }
 
-// CoursePoint is the JSON of a Point.
-type CoursePoint struct {
+// PointRecord is the JSON of a Point.
+type PointRecord struct {
 	Run       string      `json:"run"`
 	StartedAt string      `json:"startedAt"`
 	Emulator  bool        `json:"emulator"`

@@ -3,7 +3,7 @@
 // so Rebuild can always make it again.
 //
 // Only this package uses SQL. The usual order: Open, Store.Add when a run has ended, or Store.Runs,
-// Store.Knows and Store.Course to read; Close. Rebuild if Open returns ErrUnusable.
+// Store.Knows and Store.Trend to read; Close. Rebuild if Open returns ErrUnusable.
 //
 // Several processes may use one history. They should close it soon, because Rebuild waits until all have.
 package history

@@ -21,7 +21,7 @@ import (
 	"github.com/evalrun/evalrun/option"
 )
 
-// sample is a run to write: the i-th of a course, with an outcome for each case on each arm.
+// sample is a run to write: the i-th of a trend, with an outcome for each case on each arm.
 type sample struct {
 	id      int
 	cases   int
@@ -126,16 +126,16 @@ func addDir(s *Store, dir string) error {
 	return errors.Join(s.Add(d), d.Close())
 }
 
-func course(t testing.TB, s *Store, q Query) []Point {
+func trend(t testing.TB, s *Store, q Query) []Point {
 	t.Helper()
-	points, err := s.Course(q)
+	points, err := s.Trend(q)
 	expect.OK(t, err)
 	return points
 }
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-4 }
 
-func TestRunsAreListedWithTheCoursesOfTheirMetrics(t *testing.T) {
+func TestRunsAreListedWithTheTrendsOfTheirMetrics(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	s := open(t, filepath.Join(folder, "history.db"))
@@ -155,11 +155,11 @@ func TestRunsAreListedWithTheCoursesOfTheirMetrics(t *testing.T) {
 	}}.write(t, folder))
 	checkRuns(t, s, second)
 	checkFilters(t, s)
-	checkCourses(t, s)
+	checkTrends(t, s)
 	checkPoints(t, s)
 }
 
-// checkRuns wants the three runs of TestRunsAreListedWithTheCoursesOfTheirMetrics, the oldest first; the second is in a directory.
+// checkRuns wants the three runs of TestRunsAreListedWithTheTrendsOfTheirMetrics, the oldest first; the second is in a directory.
 func checkRuns(t *testing.T, s *Store, second string) {
 	t.Helper()
 	runs, err := s.Runs(RunFilter{})
@@ -201,8 +201,8 @@ func checkFilters(t *testing.T, s *Store) {
 	expect.Same(t, "runs of another suite", len(none), 0)
 }
 
-// checkCourses wants the course of each metric over the runs of TestRunsAreListedWithTheCoursesOfTheirMetrics; the shard is no point of it.
-func checkCourses(t *testing.T, s *Store) {
+// checkTrends wants the trend of each metric over the runs of TestRunsAreListedWithTheTrendsOfTheirMetrics; the shard is no point of it.
+func checkTrends(t *testing.T, s *Store) {
 	t.Helper()
 	for _, c := range []struct {
 		caseName, metric string
@@ -222,7 +222,7 @@ func checkCourses(t *testing.T, s *Store) {
 		{"case 2", MetricTokens, 7, 1, false},
 		{"case 0", "closeness", 0.625, 2, true},
 	} {
-		points := course(t, s, Query{Suite: "suite", Arm: "pro/ask", Case: c.caseName, Metric: c.metric})
+		points := trend(t, s, Query{Suite: "suite", Arm: "pro/ask", Case: c.caseName, Metric: c.metric})
 		if len(points) != 2 || points[0].RunID != "run-0001" || !points[0].Emulator {
 			t.Fatalf("%+v: %+v, want 2 points, the first of run-0001 with the emulator", c, points)
 		}
@@ -239,7 +239,7 @@ func checkCourses(t *testing.T, s *Store) {
 	}
 }
 
-// checkPoints wants the runs that a course goes through, and the names of what has one.
+// checkPoints wants the runs that a trend goes through, and the names of what has one.
 func checkPoints(t *testing.T, s *Store) {
 	t.Helper()
 	for what, c := range map[string]struct {
@@ -252,7 +252,7 @@ func checkPoints(t *testing.T, s *Store) {
 	} {
 		c.query.Suite, c.query.Arm = "suite", "pro/ask"
 		var got []string
-		for _, p := range course(t, s, c.query) {
+		for _, p := range trend(t, s, c.query) {
 			got = append(got, p.RunID)
 		}
 		expect.Same(t, what, got, c.want)
@@ -266,7 +266,7 @@ func checkPoints(t *testing.T, s *Store) {
 }
 
 // A case is looked up once a run, and no table is read as a whole but that of the runs.
-func TestCourseUsesIndexes(t *testing.T) {
+func TestTrendUsesIndexes(t *testing.T) {
 	t.Parallel()
 	s := open(t, filepath.Join(t.TempDir(), "history.db"))
 	search := func(q Query, want string, statement string, args []any) {
@@ -287,7 +287,7 @@ func TestCourseUsesIndexes(t *testing.T) {
 		{Suite: "s", Arm: "a", Metric: "m"},
 		{Suite: "s", Arm: "a"},
 	} {
-		statement, args := courseOf(&q, q.Metric, q.Metric != "")
+		statement, args := trendOf(&q, q.Metric, q.Metric != "")
 		want := "SEARCH c USING PRIMARY KEY (run=? AND suite=? AND arm=?"
 		if q.Case != "" {
 			want += " AND kase=?"

@@ -86,7 +86,7 @@ func TestInMemoryHistoryKnowsNoCases(t *testing.T) {
 		t.Fatalf("got %v, %v, want one run with arms", runs, err)
 	}
 	suite, arm := runs[0].Arms[0].Suite, runs[0].Arms[0].Arm
-	if points, err := s.Course(Query{Suite: suite, Arm: arm}); err != nil || len(points) != 1 {
+	if points, err := s.Trend(Query{Suite: suite, Arm: arm}); err != nil || len(points) != 1 {
 		t.Errorf("got %v, %v, want one point", points, err)
 	}
 	if cases, err := s.Cases(suite, arm, 0); err != nil || len(cases) != 0 {

@@ -51,10 +51,10 @@ type ArmRecord struct {
 	Arm   string `json:"arm"`
 	eval.Counts
 	Tokens journal.Tokens `json:"tokens"`
-	// Judged counts the cases with a pass or a fail. Rates is the sum of their pass rates.
+	// Scored counts the cases with a pass or a fail. Rates is the sum of their pass rates.
 	Scored int     `json:"judged"`
 	Rates  float64 `json:"-"`
-	// PassRate is Rates/Judged, nil if no case was judged.
+	// PassRate is Rates/Scored, nil if no case was scored.
 	PassRate *float64 `json:"passRate"`
 }
 
@@ -78,7 +78,7 @@ func (r *RunRecord) Tokens() int {
 }
 
 // PassRate returns the pass rate over all cases of the run's arms, as in its JSON report; false if no case
-// was judged.
+// was scored.
 func (r *RunRecord) PassRate() (float64, bool) {
 	rates, n := 0.0, 0
 	for i := range r.Arms {

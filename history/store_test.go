@@ -180,7 +180,7 @@ func wantAll(t *testing.T, path string) {
 	if err != nil || len(runs) != writers*perWriter {
 		t.Fatalf("got %v, %v, want all runs of all writers", len(runs), err)
 	}
-	expect.Same(t, "points", len(course(t, s, Query{Suite: "suite", Arm: "pro/ask", Case: "case 2"})), len(runs))
+	expect.Same(t, "points", len(trend(t, s, Query{Suite: "suite", Arm: "pro/ask", Case: "case 2"})), len(runs))
 }
 
 func writeAll(t *testing.T) (runs, path string) {

@@ -9,7 +9,7 @@ type SourceOptions struct {
 	ReplayOr  string `json:"replayOrRecord,omitempty"`
 	Cache     bool   `json:"cache,omitempty"`
 	Answers   string `json:"answers,omitempty"`   // a file of answers from elsewhere
-	Rescore   string `json:"rescore,omitempty"`   // a run whose answers are judged again
+	Rescore   string `json:"rescore,omitempty"`   // a run whose answers are scored again
 	AskJudges bool   `json:"askJudges,omitempty"` // with Rescore: judges are called where the run has no reply
 }
 

@@ -43,13 +43,13 @@ func ComparisonJSON(w io.Writer, c *compare.Comparison) error {
 	return err
 }
 
-// verdictOutcome lends verdicts the colours of outcomes.
-var verdictOutcome = map[eval.Verdict]eval.Outcome{
-	eval.Improved: eval.Pass, eval.NotWorse: eval.Pass, eval.Regressed: eval.Fail, eval.Inconclusive: eval.Skip, eval.Invalid: eval.Err,
+var verdictTones = map[eval.Verdict]typeset.Tone{
+	eval.Improved: typeset.Good, eval.NotWorse: typeset.Good, eval.Regressed: typeset.Bad, eval.Inconclusive: typeset.Neutral,
+	eval.Invalid: typeset.Alarm,
 }
 
 func (t *screen) verdict(v eval.Verdict) string {
-	return t.paint(verdictOutcome[v], verdictWords[v])
+	return t.paint(verdictTones[v], verdictWords[v])
 }
 
 func (t *screen) comparison(c *compare.Comparison) {
@@ -231,15 +231,15 @@ func (t *screen) flips(flips []compare.Flip, changes string) {
 			t.line("  and %d more cases whose outcome changed", len(flips)-i)
 			break
 		}
-		word, outcome, note := "newly passing", eval.Pass, flipNote(&f)
+		word, tone, note := "newly passing", typeset.Good, flipNote(&f)
 		if overview.Fails(&f) {
-			word, outcome = "newly failing", eval.Fail
+			word, tone = "newly failing", typeset.Bad
 		}
 		if f.SingleSample { // which is said once, below
 			note = ""
 		}
 		t.line(
-			"  %s %s: %d/%d, was %d/%d%s", t.paint(outcome, word), diag.CleanLine(f.Case), f.HeadPassed, f.HeadScored,
+			"  %s %s: %d/%d, was %d/%d%s", t.paint(tone, word), diag.CleanLine(f.Case), f.HeadPassed, f.HeadScored,
 			f.BasePassed, f.BaseScored, note,
 		)
 		if f.BaseAnswer != "" || f.HeadAnswer != "" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/standing"
 	"github.com/evalrun/evalrun/internal/trialtext"
@@ -101,11 +102,11 @@ func (g *github) gate() {
 	}
 	if g.d.Gate() == nil {
 		list := g.list("error")
-		list.shown = append(list.shown, command("error", "evalrun: "+overview.NoVerdict, where, overview.NotApplied))
+		list.shown = append(list.shown, command("error", "evalrun: "+overview.NotGated, where, overview.NotApplied))
 		return
 	}
 	broken, warned := g.rules()
-	if g.d.Gate().Exit != 0 {
+	if g.d.Gate().Exit != exit.CodeOK {
 		list := g.list("error")
 		list.shown = append(list.shown, command(
 			"error", fmt.Sprintf("evalrun: the gate does not hold (exit %d)", g.d.Gate().Exit), where,
@@ -120,7 +121,7 @@ func (g *github) gate() {
 
 // rules are the broken rules, and the rules that hold with a warning.
 func (g *github) rules() (broken, warned []string) {
-	if g.d.Partial() && g.d.Gate().Exit != 0 {
+	if g.d.Partial() && g.d.Gate().Exit != exit.CodeOK {
 		broken = append(broken, "not every trial of the plan was judged")
 	}
 	for _, r := range g.d.Gate().Rules {

@@ -17,11 +17,11 @@ import (
 
 // Limits of the history table; JSON shows all.
 const (
-	maxCourses = 20 // of arms, or of cases on arms
-	idWidth    = 26 // of a run id, which begins with the time
+	maxTrends = 20 // of arms, or of cases on arms
+	idWidth   = 26 // of a run id, which begins with the time
 )
 
-// History writes an excerpt of the history for people: a line per run, and the course of each metric.
+// History writes an excerpt of the history for people: a line per run, and the trend of each metric.
 func History(w io.Writer, e *history.Excerpt, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
@@ -46,17 +46,17 @@ func (h *historyTable) draw() {
 	if len(h.e.Cases) == 0 {
 		h.runs()
 	}
-	groups := courseGroups(h.e.Courses)
-	for _, g := range groups[:min(len(groups), maxCourses)] {
+	groups := trendGroups(h.e.Trends)
+	for _, g := range groups[:min(len(groups), maxTrends)] {
 		h.group(g)
 	}
-	h.notes(max(0, len(groups)-maxCourses))
+	h.notes(max(0, len(groups)-maxTrends))
 }
 
 // notes adds what the tables do not show; more is the number of courses left out.
 func (h *historyTable) notes(more int) {
 	var notes []string
-	if len(h.e.Courses) == 0 && len(h.e.Cases) > 0 {
+	if len(h.e.Trends) == 0 && len(h.e.Cases) > 0 {
 		notes = append(notes, "no run has values of "+strings.Join(h.e.Cases, ", "))
 	}
 	if more > 0 {
@@ -170,34 +170,34 @@ func when(at string) string {
 
 func percent(p float64) string { return fmt.Sprintf("%.1f %%", 100*p) }
 
-// courseGroup has the courses of one arm, or of one case on an arm.
-type courseGroup struct {
-	title   string
-	single  bool // it is one case
-	courses []*history.ArmCourse
+// trendGroup has the trends of one arm, or of one case on an arm.
+type trendGroup struct {
+	title  string
+	single bool // it is one case
+	trends []*history.ArmTrend
 }
 
-// courseGroups groups courses by arm, or by case and arm.
-func courseGroups(courses []history.ArmCourse) []courseGroup {
-	var out []courseGroup
-	for i := range courses {
-		c := &courses[i]
+// trendGroups groups trends by arm, or by case and arm.
+func trendGroups(trends []history.ArmTrend) []trendGroup {
+	var out []trendGroup
+	for i := range trends {
+		c := &trends[i]
 		title := c.Suite + ": " + c.Arm
 		if c.Case != "" {
 			title = c.Suite + ": " + c.Case + " on " + c.Arm
 		}
-		if last := len(out) - 1; last >= 0 && out[last].courses[0].Suite == c.Suite && out[last].courses[0].Arm == c.Arm &&
-			out[last].courses[0].Case == c.Case {
-			out[last].courses = append(out[last].courses, c)
+		if last := len(out) - 1; last >= 0 && out[last].trends[0].Suite == c.Suite && out[last].trends[0].Arm == c.Arm &&
+			out[last].trends[0].Case == c.Case {
+			out[last].trends = append(out[last].trends, c)
 			continue
 		}
-		out = append(out, courseGroup{title, c.Case != "", []*history.ArmCourse{c}})
+		out = append(out, trendGroup{title, c.Case != "", []*history.ArmTrend{c}})
 	}
 	return out
 }
 
 // group writes a line per metric and, for a single case, a line per run.
-func (h *historyTable) group(g courseGroup) {
+func (h *historyTable) group(g trendGroup) {
 	if h.out.Len() > 0 {
 		h.out.WriteString("\n")
 	}
@@ -206,13 +206,13 @@ func (h *historyTable) group(g courseGroup) {
 		{
 			Header: "metric",
 			Least:  10,
-		}, {Header: "course"}, {Header: "first", Optional: 2}, {Header: "last"}, {Header: "90 % interval", Optional: 1},
+		}, {Header: "trend"}, {Header: "first", Optional: 2}, {Header: "last"}, {Header: "90 % interval", Optional: 1},
 	}
-	rest := make([][]string, 0, len(g.courses))
+	rest := make([][]string, 0, len(g.trends))
 	used := 0
-	for _, c := range g.courses {
+	for _, c := range g.trends {
 		last := &c.Points[len(c.Points)-1]
-		row := []string{c.Metric, "", courseValue(c.Metric, c.Points[0].Value), courseValue(c.Metric, last.Value), boundsOf(c.Metric, last)}
+		row := []string{c.Metric, "", trendValue(c.Metric, c.Points[0].Value), trendValue(c.Metric, last.Value), boundsOf(c.Metric, last)}
 		rest = append(rest, row)
 	}
 	for i := range columns {
@@ -227,19 +227,19 @@ func (h *historyTable) group(g courseGroup) {
 			used += widest + 2
 		}
 	}
-	room := max(len("course"), h.width-used-2)
-	for i, c := range g.courses {
+	room := max(len("trend"), h.width-used-2)
+	for i, c := range g.trends {
 		rest[i][1] = sparkline(c.Points, room)
 	}
 	h.out.Write(drawGrid(h.width, columns, rest))
 	h.out.WriteString("\n")
 	if g.single {
-		h.points(g.courses[0])
+		h.points(g.trends[0])
 	}
 }
 
 // points lists the runs with a metric.
-func (h *historyTable) points(c *history.ArmCourse) {
+func (h *historyTable) points(c *history.ArmTrend) {
 	columns := []gridColumn{
 		{Header: "run", Least: idWidth},
 		{Header: "when (UTC)", Optional: 1},
@@ -249,15 +249,15 @@ func (h *historyTable) points(c *history.ArmCourse) {
 	var rows [][]string
 	for i := range c.Points {
 		p := &c.Points[i]
-		rows = append(rows, []string{p.Run, when(p.StartedAt), courseValue(c.Metric, p.Value), boundsOf(c.Metric, p)})
+		rows = append(rows, []string{p.Run, when(p.StartedAt), trendValue(c.Metric, p.Value), boundsOf(c.Metric, p)})
 	}
 	h.out.WriteString("\n")
 	h.out.Write(drawGrid(h.width, columns, rows))
 	h.out.WriteString("\n")
 }
 
-// courseValue formats a value in the unit of its metric.
-func courseValue(metric string, v float64) string {
+// trendValue formats a value in the unit of its metric.
+func trendValue(metric string, v float64) string {
 	switch metric {
 	case history.MetricPass, history.MetricErrors:
 		return percent(v)
@@ -273,7 +273,7 @@ func courseValue(metric string, v float64) string {
 }
 
 // boundsOf is the interval of a value and its n; latency and tokens have only n.
-func boundsOf(metric string, p *history.CoursePoint) string {
+func boundsOf(metric string, p *history.PointRecord) string {
 	switch {
 	case p.Interval == nil:
 		return fmt.Sprintf("n=%d", p.N)
@@ -286,9 +286,9 @@ func boundsOf(metric string, p *history.CoursePoint) string {
 // blocks are the levels of a sparkline.
 var blocks = []rune("▁▂▃▄▅▆▇█")
 
-// sparkline draws a course between its minimum and maximum in at most room characters. It averages neighbours when
+// sparkline draws a trend between its minimum and maximum in at most room characters. It averages neighbours when
 // there are more points.
-func sparkline(points []history.CoursePoint, room int) string {
+func sparkline(points []history.PointRecord, room int) string {
 	n := min(len(points), room)
 	values := make([]float64, n)
 	for i := range values {

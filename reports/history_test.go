@@ -39,15 +39,15 @@ func TestHistoryFitsItsTerminal(t *testing.T) {
 		}
 		for _, caseName := range []string{"", name} {
 			for _, metric := range []string{"pass", "latency", "tokens", name} {
-				c := history.ArmCourse{Suite: name, Arm: name, Case: caseName, Metric: metric}
+				c := history.ArmTrend{Suite: name, Arm: name, Case: caseName, Metric: metric}
 				for i := range 365 {
-					p := history.CoursePoint{Run: h.Runs[i].ID, StartedAt: h.Runs[i].StartedAt, Value: float64(i) / 364, N: 12345}
+					p := history.PointRecord{Run: h.Runs[i].ID, StartedAt: h.Runs[i].StartedAt, Value: float64(i) / 364, N: 12345}
 					if metric != "latency" {
 						p.Interval = &[2]float64{0.123456, 1}
 					}
 					c.Points = append(c.Points, p)
 				}
-				h.Courses = append(h.Courses, c)
+				h.Trends = append(h.Trends, c)
 			}
 		}
 		for width := 60; width <= 200; width += 7 {
@@ -77,9 +77,9 @@ func TestSparklineScalesFromLeastToMost(t *testing.T) {
 		"▁█":       {-1, 1},
 		"▁▃▆█":     {1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4},
 	} {
-		var points []history.CoursePoint
+		var points []history.PointRecord
 		for _, v := range values {
-			points = append(points, history.CoursePoint{Value: v})
+			points = append(points, history.PointRecord{Value: v})
 		}
 		room := 8
 		if len(values) > 8 {
@@ -109,7 +109,7 @@ func TestARunIsNotedForWhatIsUnusual(t *testing.T) {
 // Values are in the units of their metrics, with their interval or n.
 func TestAmountsHaveTheUnitsOfTheirMetrics(t *testing.T) {
 	t.Parallel()
-	bounded, bare := &history.CoursePoint{N: 40, Interval: &[2]float64{0.5, 0.75}}, &history.CoursePoint{N: 40}
+	bounded, bare := &history.PointRecord{N: 40, Interval: &[2]float64{0.5, 0.75}}, &history.PointRecord{N: 40}
 	for metric, want := range map[string][3]string{
 		"pass":    {"62.5 %", "50.0-75.0, n=40", "n=40"},
 		"errors":  {"62.5 %", "50.0-75.0, n=40", "n=40"},
@@ -117,7 +117,7 @@ func TestAmountsHaveTheUnitsOfTheirMetrics(t *testing.T) {
 		"tokens":  {"0.6", "0.500-0.750, n=40", "n=40"},
 		"tone":    {"0.625", "0.500-0.750, n=40", "n=40"},
 	} {
-		expect.Same(t, metric, [3]string{courseValue(metric, 0.625), boundsOf(metric, bounded), boundsOf(metric, bare)}, want)
+		expect.Same(t, metric, [3]string{trendValue(metric, 0.625), boundsOf(metric, bounded), boundsOf(metric, bare)}, want)
 	}
 	expect.Same(t, "a time", when("2026-01-02T03:04:05.678+01:00"), "2026-01-02 02:04")
 	expect.Same(t, "no time", when("yesterday"), "yesterday")
@@ -127,10 +127,10 @@ func TestAmountsHaveTheUnitsOfTheirMetrics(t *testing.T) {
 func TestTheTableSaysWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
 	h := &history.Excerpt{Runs: []history.RunRecord{{ID: "a", Emulator: true}, {ID: "b"}}}
-	for i := range maxCourses + 3 {
-		h.Courses = append(
-			h.Courses,
-			history.ArmCourse{Suite: "s", Arm: fmt.Sprintf("arm%02d", i), Metric: "pass", Points: []history.CoursePoint{{Value: 1}}},
+	for i := range maxTrends + 3 {
+		h.Trends = append(
+			h.Trends,
+			history.ArmTrend{Suite: "s", Arm: fmt.Sprintf("arm%02d", i), Metric: "pass", Points: []history.PointRecord{{Value: 1}}},
 		)
 	}
 	drawn := historyDrawn(h, 100)
@@ -149,9 +149,9 @@ func TestTheTableSaysWhatItLeavesOut(t *testing.T) {
 }
 
 // Metrics of one arm are in one group, and so are those of one case.
-func TestCoursesOfAnArmAreTogether(t *testing.T) {
+func TestTrendsOfAnArmAreTogether(t *testing.T) {
 	t.Parallel()
-	courses := []history.ArmCourse{
+	trends := []history.ArmTrend{
 		{Suite: "s", Arm: "a", Metric: "pass"},
 		{Suite: "s", Arm: "a", Metric: "tokens"},
 		{Suite: "s", Arm: "a", Case: "c", Metric: "pass"},
@@ -159,8 +159,8 @@ func TestCoursesOfAnArmAreTogether(t *testing.T) {
 		{Suite: "r", Arm: "b", Metric: "pass"},
 	}
 	var got []string
-	for _, g := range courseGroups(courses) {
-		got = append(got, fmt.Sprintf("%s: %d, single %v", g.title, len(g.courses), g.single))
+	for _, g := range trendGroups(trends) {
+		got = append(got, fmt.Sprintf("%s: %d, single %v", g.title, len(g.trends), g.single))
 	}
 	expect.Same(t, "groups", got, []string{
 		"s: a: 2, single false", "s: c on a: 1, single true", "s: b: 1, single false", "r: b: 1, single false",

@@ -194,7 +194,7 @@ func (j *junit) cases(suite, arm string) error {
 func (j *junit) rules(rules []journal.GateRule, class string) error {
 	for i := range rules {
 		if j.gate.Unapplied {
-			words := overview.NoVerdict + ": " + overview.NotApplied
+			words := overview.NotGated + ": " + overview.NotApplied
 			one := junitCase{Name: "gate", Classname: class, Time: seconds(0), Error: &junitProblem{words, "gate", words}}
 			if err := j.element(one); err != nil {
 				return err
@@ -223,7 +223,7 @@ func (j *junit) properties(suite string, arm *journal.ArmSummary) []junitPropert
 		out = append(out, junitProperty{Name: "evalrun.passRate", Value: fmt.Sprintf("%.4f", rate)})
 	}
 	if j.d.Gate() == nil {
-		return append(out, junitProperty{Name: "evalrun.verdict", Value: overview.NoVerdict + ": " + overview.NotApplied})
+		return append(out, junitProperty{Name: "evalrun.verdict", Value: overview.NotGated + ": " + overview.NotApplied})
 	}
 	out = append(out, junitProperty{Name: "evalrun.exit", Value: fmt.Sprint(j.d.Gate().Exit)})
 	for _, rule := range j.d.Gate().Rules {

@@ -90,7 +90,7 @@ func (m *markdown) missing(n int, noun string) {
 
 func (m *markdown) head(links []Link) {
 	d, c := m.d, m.d.Summary.Counts
-	m.add("## evalrun: %s\n\n", mdHeadline(d))
+	m.add("## evalrun: %s\n\n", overview.HeadlineOf(d).Word)
 	m.links(links)
 	var names []string
 	for i := range d.Run.Suites {
@@ -119,15 +119,6 @@ func (m *markdown) head(links []Link) {
 	if n := len(d.Damaged); n > 0 {
 		m.add("The run file is damaged in %s.\n\n", diag.Count(n, "place"))
 	}
-}
-
-// mdHeadline is the word of the headline.
-func mdHeadline(d *journal.Document) string {
-	words := map[int]string{0: "passed", 1: "failed", 3: "cannot tell yet", 4: "incomplete", 130: "interrupted", 143: "interrupted"}
-	if d.Gate() == nil || d.Gate().Exit == 0 && d.Run.Plan.Shard != nil {
-		return "no verdict"
-	}
-	return cmp.Or(words[d.Gate().Exit], "failed")
 }
 
 // links writes the links to further reading on one line.

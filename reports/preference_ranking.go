@@ -8,7 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/ranking"
@@ -43,7 +43,7 @@ func (t *screen) preferences(s *compare.SuitePreferences) {
 	t.out.WriteString("\n")
 	head := fmt.Sprintf("%s, %s", s.Suite, diag.Count(s.Units, "independent case"))
 	if s.Invalid != "" {
-		head += ": " + t.paint(eval.Err, "NO RANKING")
+		head += ": " + t.paint(typeset.Alarm, "NO RANKING")
 	}
 	t.line("%s", diag.CleanLine(head))
 	if s.Invalid != "" {

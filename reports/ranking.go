@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/ranking"
 )
@@ -58,7 +58,7 @@ func (t *screen) ranking(r *ranking.Ranking) {
 		}
 	}
 	if r.Why != "" {
-		head += ": " + t.paint(eval.Err, "NO RANKING")
+		head += ": " + t.paint(typeset.Alarm, "NO RANKING")
 	}
 	t.line("%s", diag.CleanLine(head))
 	if r.Why != "" {

@@ -37,8 +37,8 @@ func (t *screen) line(format string, args ...any) {
 
 const ansi lazy.Regex = "\x1b\\[[0-9;]*m"
 
-func (t *screen) paint(outcome eval.Outcome, s string) string {
-	return typeset.Paint(t.o.Color, outcome, s)
+func (t *screen) paint(tone typeset.Tone, s string) string {
+	return typeset.Paint(t.o.Color, tone, s)
 }
 
 // trimLines removes trailing spaces from lines.

@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/standing"
 	"github.com/evalrun/evalrun/internal/trialtext"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -141,7 +142,7 @@ func (t *table) column(rows []journal.Row, arm string) (cells []string, width in
 		}
 		text := t.word(cell, arm, width)
 		width = max(width, displaywidth.String(text))
-		cells = append(cells, t.paint(journal.Fold(cell.Counts), text))
+		cells = append(cells, t.paint(typeset.ToneOf(journal.Fold(cell.Counts)), text))
 	}
 	return cells, width
 }
@@ -218,7 +219,7 @@ func (t *table) list(rows []journal.Row, arms []journal.ArmSummary) {
 	for _, line := range body {
 		shown = append(shown, pick([]string{
 			displaywidth.TruncateString(line.cells[0], widths[0], "..."), displaywidth.TruncateString(line.cells[1], widths[1], "..."),
-			t.paint(line.outcome, line.cells[2]), displaywidth.TruncateString(line.reason, max(0, reason), "..."),
+			t.paint(typeset.ToneOf(line.outcome), line.cells[2]), displaywidth.TruncateString(line.reason, max(0, reason), "..."),
 		}, several, reason >= 12))
 	}
 	t.render(t.grid(), pick([]string{"case", "arm", "outcome", "reason"}, several, reason >= 12), shown)

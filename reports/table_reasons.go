@@ -300,7 +300,7 @@ func (e *example) on() string {
 
 // group shows one reason with its examples.
 func (t *table) group(o *reasonGroup) error {
-	word := t.strong(o.outcome, map[eval.Outcome]string{eval.Fail: "FAIL", eval.Err: "ERROR"}[o.outcome])
+	word := t.strong(typeset.ToneOf(o.outcome), map[eval.Outcome]string{eval.Fail: "FAIL", eval.Err: "ERROR"}[o.outcome])
 	if o.standing != "" {
 		word += " (" + string(o.standing) + ")"
 	}

@@ -9,7 +9,9 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/ranking"
 )
@@ -93,7 +95,7 @@ func (t *table) scores() {
 		if widest+2+displaywidth.String(text) > t.o.Width && s.brief != "" {
 			text = s.brief
 		}
-		t.line("%s%s  %s", name, strings.Repeat(" ", widest-displaywidth.String(name)), t.paint(s.outcome, text))
+		t.line("%s%s  %s", name, strings.Repeat(" ", widest-displaywidth.String(name)), t.paint(typeset.ToneOf(s.outcome), text))
 	}
 	if passed > 0 {
 		t.line("... and %s passed", diag.Count(passed, "more suite"))
@@ -181,7 +183,7 @@ func (t *table) where() {
 func (t *table) summary() {
 	f := overview.HeadlineOf(t.d)
 	end := ""
-	if t.d.Gate() != nil && t.d.Gate().Exit != 0 && !t.d.Running {
+	if t.d.Gate() != nil && t.d.Gate().Exit != exit.CodeOK && !t.d.Running {
 		end = fmt.Sprintf(" (exit %d)", t.d.Gate().Exit)
 	}
 	parts := append(t.parts(), summaryItem{partExit, end})
@@ -191,7 +193,7 @@ func (t *table) summary() {
 		}
 		parts = slices.DeleteFunc(parts, func(p summaryItem) bool { return p.what == optional })
 	}
-	t.line("%s  %s", t.strong(f.Outcome, f.Word), joined(parts))
+	t.line("%s  %s", t.strong(f.Tone, f.Word), joined(parts))
 }
 
 // summaryItem is one thing that a summary says.

@@ -8,7 +8,9 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -106,11 +108,11 @@ func briefs(c *compare.Comparison) []string {
 const maxBriefs = 3
 
 // strong colours a text in bold.
-func (t *table) strong(outcome eval.Outcome, s string) string {
+func (t *table) strong(tone typeset.Tone, s string) string {
 	if !t.o.Color {
 		return s
 	}
-	return "\x1b[1m" + t.paint(outcome, s)
+	return "\x1b[1m" + t.paint(tone, s)
 }
 
 // tally is the number of an outcome, coloured unless 0.
@@ -119,16 +121,16 @@ func (t *table) tally(outcome eval.Outcome, n int) string {
 	if n == 0 {
 		return text
 	}
-	return t.paint(outcome, text)
+	return t.paint(typeset.ToneOf(outcome), text)
 }
 
 // gate shows that no gate was applied, or the broken rules and the rules that hold with a warning.
 func (t *table) gate() {
 	if t.d.Gate() == nil {
-		t.line("gate: no verdict: %s", overview.NotApplied)
+		t.line("gate: %s", overview.NotApplied)
 		return
 	}
-	if t.d.Partial() && t.d.Gate().Exit != 0 {
+	if t.d.Partial() && t.d.Gate().Exit != exit.CodeOK {
 		t.wrapped("", fmt.Sprintf("gate: not every trial of the plan was judged, so nothing holds for the whole (exit %d)", t.d.Gate().Exit))
 	}
 	for _, r := range t.d.Gate().Rules {
@@ -152,7 +154,7 @@ func (t *table) held() {
 	switch {
 	case of == 0 || t.d.Partial():
 	case held == of:
-		t.line("gate: %s", t.paint(eval.Pass, allHold(of)))
+		t.line("gate: %s", t.paint(typeset.Good, allHold(of)))
 	case held == 1:
 		t.line("gate: the other rule holds")
 	case held > 0:

@@ -8,6 +8,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/trialtext"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/tool"
 )
 
@@ -93,7 +94,7 @@ func (c *caseReport) saidIn(one *eval.Candidate, text bool) {
 // result writes the suite's result for a call. A failed one is marked, since the model got it as an error.
 func (c *caseReport) result(r *tool.CallResult) {
 	if r.Failed {
-		c.painted("FAILED", resultText(r), func(s string) string { return c.paint(eval.Fail, s) })
+		c.painted("FAILED", resultText(r), func(s string) string { return c.paint(typeset.Bad, s) })
 		return
 	}
 	c.block("result", resultText(r))

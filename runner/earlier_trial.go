@@ -11,7 +11,7 @@ type SettledTrial struct{}
 // FinalResult is yielded as it is.
 type FinalResult struct{ Result *eval.Result }
 
-// AnsweredTrial only has to be judged. The workspace of its result is an absolute path.
+// AnsweredTrial only has to be scored. The workspace of its result is an absolute path.
 type AnsweredTrial struct{ Result *eval.Result }
 
 // BegunTrial has the calls of a live chat that were answered before the run broke off.

@@ -46,7 +46,7 @@ func TestPlacesTakeCasesWithTheirRepeats(t *testing.T) {
 	}
 }
 
-// What is kept is neither sent nor judged again, and belongs to the trial of this plan.
+// What is kept is neither sent nor scored again, and belongs to the trial of this plan.
 func TestKeptTrialsAreNotSentAgain(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	f := &fake{}

@@ -74,7 +74,7 @@ func atBounds(entry string, made func(n int) *scorers.Answer, more string) func(
 				n.add(isScored(s) && s.Passed() == want)
 			}
 		}
-		return fmt.Sprintf("It is exact: %s values below, at and above a bound are judged as they should be. %s", n, more)
+		return fmt.Sprintf("It is exact: %s values below, at and above a bound are scored as they should be. %s", n, more)
 	}
 }
 
@@ -88,7 +88,7 @@ func finishFigures(t *testing.T) string {
 			}
 		}
 	}
-	return fmt.Sprintf("It compares words: %s pairs of reasons are judged as they should be. What a reason means is the service's to "+
+	return fmt.Sprintf("It compares words: %s pairs of reasons are scored as they should be. What a reason means is the service's to "+
 		"say: one "+
 		"that stops at its limit and says STOP passes.", n)
 }
@@ -123,7 +123,7 @@ func rateds(t *testing.T, entry string, made func(probability string) *scorers.A
 			}
 		}
 	}
-	return fmt.Sprintf("%s combinations of bounds and ratings are judged as they should be. With a rating that is "+
+	return fmt.Sprintf("%s combinations of bounds and ratings are scored as they should be. With a rating that is "+
 		"not on the scale, %d of 10 are unscored", n, unknown)
 }
 
@@ -138,7 +138,7 @@ func blockFigures(t *testing.T) string {
 			n.add((letter(score(t, "- blocked: "+want, rated(got))) == "p") == expected)
 		}
 	}
-	return fmt.Sprintf("It knows a block by the %d words of the service above: %s combinations are judged as they should be. An answer in "+
+	return fmt.Sprintf("It knows a block by the %d words of the service above: %s combinations are scored as they should be. An answer in "+
 		"which the model declines in words is not blocked; that is `refusal`.", len(eval.BlockReasons), n)
 }
 

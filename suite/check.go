@@ -212,10 +212,10 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 	if c.ID != "" { // an outline has only an ID that the suite gives
 		l.checkID(def, c)
 	}
-	if l.unjudged(def, c) {
+	if l.unscored(def, c) {
 		l.diags.Errorf(
 			c.Pos, "add a `scorers` list to the case or to `defaults`",
-			"case `%s` has no scorer, so nothing would be judged", c.Name,
+			"case `%s` has no scorer, so nothing would be scored", c.Name,
 		)
 	}
 	for _, arm := range c.Arms {
@@ -235,8 +235,8 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 	}
 }
 
-// unjudged reports whether a case has no scorer, and no other problem explains that.
-func (l *checker) unjudged(def *caseDef, c *Case) bool {
+// unscored reports whether a case has no scorer, and no other problem explains that.
+func (l *checker) unscored(def *caseDef, c *Case) bool {
 	unlabelled := l.classified != nil && !def.alone // reported by the classification
 	reported := unlabelled || l.loading.misspelled.lacksScorers(def) || c.row.lacksScorers()
 	if reported || len(c.Scorers) > 0 || len(slices.Concat(def.scorers...)) > 0 {

@@ -173,7 +173,7 @@ func TestScorerColumnsAreDataOfTheirRow(t *testing.T) {
 				"a.tsv":  "x\ts\n1\tequals: a\n2\t\n",
 			},
 			want: "a 1: \"1\" {\"equals\":\"a\"}\na 2: \"2\"\n",
-			said: "a.tsv:3:1: case `a 2` has no scorer, so nothing would be judged\n",
+			said: "a.tsv:3:1: case `a 2` has no scorer, so nothing would be scored\n",
 		},
 		{
 			name: "cells that are no scorers",

@@ -132,7 +132,7 @@ func TestRecipesOfGitHubCommentAndFail(t *testing.T) {
 	expect.Same(t, "writes", forge.Writes(), []string{"POST /repos/o/r/issues/5/comments", "PATCH /repos/o/r/issues/comments/1"})
 	comment := forge.Notes()[0]["body"].(string)
 	for _, want := range []string{
-		"<!-- evalrun: words -->\n## evalrun: passed\n\n[HTML report](<https://forge.example/artifact/evaluation-html>) · " +
+		"<!-- evalrun: words -->\n## evalrun: PASS\n\n[HTML report](<https://forge.example/artifact/evaluation-html>) · " +
 			"[job](<https://forge.example/o/r/actions/runs/77>)\n", "60 passed",
 	} {
 		expect.Contains(t, "the comment", comment, want)
@@ -144,7 +144,7 @@ func TestRecipesOfGitHubCommentAndFail(t *testing.T) {
 		t.Error("a worse pull request passed, want it to fail")
 	}
 	r.says("::error title=", "newly failing")
-	expect.Contains(t, "the comment that was updated", forge.Notes()[0]["body"].(string), "## evalrun: failed")
+	expect.Contains(t, "the comment that was updated", forge.Notes()[0]["body"].(string), "## evalrun: FAIL")
 	expect.Same(t, "summaries of five runs", strings.Count(readText(t, r.temp, "github-summary"), "## evalrun: "), 5)
 }
 

@@ -171,7 +171,7 @@ func TestMatrixOfGitHubSharesALedger(t *testing.T) {
 	}
 	expect.Contains(t, "the verdict", run("verdict", ""), "PASS  40 trials")
 	expect.Same(t, "calls", service.calls(), 40)
-	if !strings.Contains(p.read("summary.md"), "evalrun: passed") {
-		t.Errorf("summary: got %q, want it to contain `evalrun: passed`", p.read("summary.md"))
+	if !strings.Contains(p.read("summary.md"), "evalrun: PASS") {
+		t.Errorf("summary: got %q, want it to contain `evalrun: PASS`", p.read("summary.md"))
 	}
 }

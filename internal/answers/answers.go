@@ -1,4 +1,4 @@
-// Package answers reads answers from elsewhere, which are judged without a service.
+// Package answers reads answers from elsewhere, which are scored without a service.
 package answers
 
 import (
@@ -32,7 +32,7 @@ type answerLine struct {
 	Turns        []string       `json:"turns"` // of a live chat: the answers to its turns
 }
 
-// Answers holds answers that were made elsewhere. They are judged without a service.
+// Answers holds answers that were made elsewhere. They are scored without a service.
 type Answers struct {
 	file  string
 	lines []answerLine
@@ -167,7 +167,7 @@ func (a *Answers) Check(plan *runner.Plan) error {
 		}
 		if judges := t.Judges(); len(judges) > 0 {
 			return exit.BadInput(
-				"%s: the answers are judged without a service, and case `%s` wants the judge `%s`: leave that scorer out", a.file,
+				"%s: the answers are scored without a service, and case `%s` wants the judge `%s`: leave that scorer out", a.file,
 				t.Case, judges[0].Name,
 			)
 		}

@@ -119,7 +119,7 @@ var direct = map[string][]string{
 	"early":              {"eval"},
 	"ranking":            {"internal/stats"},
 	"internal/typeset":   {"eval"},
-	"internal/overview":  {"internal/typeset", "ranking", "compare", "journal", "eval", "diag", "internal/stats"},
+	"internal/overview":  {"internal/typeset", "internal/exit", "ranking", "compare", "journal", "eval", "diag", "internal/stats"},
 	"internal/trialtext": {"internal/typeset", "eval", "diag", "tool"},
 	"internal/standing":  {"internal/overview"},
 	"internal/page":      {"internal/standing", "internal/overview", "internal/trialtext", "compare", "journal", "pricing", "eval"},

@@ -162,15 +162,15 @@ func documents(t *testing.T, all ...[2]string) (ids []string, open func(int) (*j
 	return ids, func(i int) (*journal.Document, error) { return journal.Open(files[i]) }
 }
 
-// course is a metric of the arm t/p.
-func course(t *testing.T, shown gallery.Shown, metric string) *gallery.Course {
+// trend is a metric of the arm t/p.
+func trend(t *testing.T, shown gallery.Shown, metric string) *gallery.Trend {
 	t.Helper()
-	for _, c := range shown.Courses {
+	for _, c := range shown.Trends {
 		if c.Metric == metric && c.Arm == "t/p" {
 			return c
 		}
 	}
-	t.Fatalf("got %d courses without %s, want one", len(shown.Courses), metric)
+	t.Fatalf("got %d trends without %s, want one", len(shown.Trends), metric)
 	return nil
 }
 
@@ -179,7 +179,7 @@ func TestTrendsHaveTheNewestRunLastWithItsKeyAndCommit(t *testing.T) {
 	ids, open := documents(t, [2]string{"c", "ff"}, [2]string{"b", "pf"}, [2]string{"a", "pp"})
 	trends := gallery.NewTrends(map[string]string{"a": "key-a", "c": "key-c"})
 	expect.OK(t, trends.TakeRuns(ids, open))
-	c := course(t, trends.Shown(""), "pass")
+	c := trend(t, trends.Shown(""), "pass")
 	var got []string
 	for _, p := range c.Points {
 		got = append(got, fmt.Sprint(p.Run, " ", p.Key, " ", p.Commit, " ", p.Value, " ", p.N))
@@ -204,7 +204,7 @@ func TestTrendsLeaveOutRunsThatCannotBeOpenedOrStillRun(t *testing.T) {
 		}
 		return d, err
 	}))
-	points := course(t, trends.Shown(""), "pass").Points
+	points := trend(t, trends.Shown(""), "pass").Points
 	expect.Same(t, "runs", []string{points[0].Run}, []string{"good"})
 	expect.Same(t, "points", len(points), 1)
 }
@@ -220,7 +220,7 @@ func TestTrendsTakeEachRunOnce(t *testing.T) {
 		return open(i)
 	}))
 	expect.Same(t, "opened the second time", opened, []int{0})
-	expect.Same(t, "points", len(course(t, trends.Shown(""), "pass").Points), 2)
+	expect.Same(t, "points", len(trend(t, trends.Shown(""), "pass").Points), 2)
 }
 
 func TestTrendsOpenOnlyTheNewestRuns(t *testing.T) {
@@ -242,8 +242,8 @@ func TestTrendsOpenOnlyTheNewestRuns(t *testing.T) {
 	expect.Same(t, "what the page reads", string(text), `{"courses":[],"more":0,"warning":"the history is of a newer evalrun"}`)
 }
 
-// Five hundred courses are shown; the page says how many more there are.
-func TestTrendsCountTheCoursesThatAreLeftOut(t *testing.T) {
+// Five hundred trends are shown; the page says how many more there are.
+func TestTrendsCountThoseThatAreLeftOut(t *testing.T) {
 	t.Parallel()
 	const arms = 130 // with four metrics each
 	var trials []*eval.Result
@@ -256,11 +256,11 @@ func TestTrendsCountTheCoursesThatAreLeftOut(t *testing.T) {
 	trends := gallery.NewTrends(nil)
 	expect.OK(t, trends.TakeRuns([]string{"r"}, func(int) (*journal.Document, error) { return journal.Open(d.Path()) }))
 	shown := trends.Shown("")
-	expect.Same(t, "courses", len(shown.Courses), 500)
-	expect.Same(t, "courses that are left out", shown.More, arms*4-500)
+	expect.Same(t, "trends", len(shown.Trends), 500)
+	expect.Same(t, "trends that are left out", shown.More, arms*4-500)
 }
 
-func TestTrendsGroupCoursesBySuite(t *testing.T) {
+func TestTrendsAreGroupedBySuite(t *testing.T) {
 	t.Parallel()
 	var trials []*eval.Result
 	for i, name := range []string{"zeta", "alpha", "zeta"} {
@@ -274,11 +274,11 @@ func TestTrendsGroupCoursesBySuite(t *testing.T) {
 	trends := gallery.NewTrends(nil)
 	expect.OK(t, trends.TakeRuns([]string{"r"}, func(int) (*journal.Document, error) { return journal.Open(d.Path()) }))
 	var order []string
-	for _, c := range trends.Shown("").Courses {
+	for _, c := range trends.Shown("").Trends {
 		order = append(order, c.Suite)
 	}
 	if len(order) == 0 || !slices.IsSorted(order) || order[0] != "alpha" {
-		t.Errorf("got the suites %q, want courses of one suite together, in alphabetical order", order)
+		t.Errorf("got the suites %q, want trends of one suite together, in alphabetical order", order)
 	}
 }
 

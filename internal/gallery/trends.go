@@ -10,12 +10,12 @@ import (
 
 // Bounds of the page of trends.
 const (
-	trendRuns   = 50  // only the newest
-	mostCourses = 500 // one for each metric of an arm
+	trendRuns  = 50  // only the newest
+	mostTrends = 500 // one for each metric of an arm
 )
 
-// Course is a metric of an arm over several runs.
-type Course struct {
+// Trend is a metric of an arm over several runs.
+type Trend struct {
 	Suite  string       `json:"suite"`
 	Arm    string       `json:"arm"`
 	Metric string       `json:"metric"`
@@ -34,18 +34,18 @@ type TrendPoint struct {
 	Interval  *[2]float64 `json:"interval"`
 }
 
-// Trends collects the courses of all metrics.
+// Trends collects the trends of all metrics.
 type Trends struct {
 	keys    map[string]string // of listed runs, by id
 	added   map[string]bool   // ids of the runs that were added
 	commits map[string]string // of these runs, by id
-	courses []*Course
-	more    int // courses beyond the bound
+	trends  []*Trend
+	more    int // trends beyond the bound
 }
 
 // NewTrends returns Trends without runs. keys has the keys of listed runs by id.
 func NewTrends(keys map[string]string) *Trends {
-	return &Trends{keys: keys, added: map[string]bool{}, commits: map[string]string{}, courses: []*Course{}}
+	return &Trends{keys: keys, added: map[string]bool{}, commits: map[string]string{}, trends: []*Trend{}}
 }
 
 // TakeRuns adds runs that Take has not added, through a history in memory. ids has the newest run first,
@@ -110,29 +110,29 @@ func (t *Trends) arm(store *history.Store, suite, arm string) error {
 		metrics = append(metrics, history.NamedMetric(name))
 	}
 	for _, metric := range metrics {
-		points, err := store.Course(history.Query{Suite: suite, Arm: arm, Metric: metric, Limit: trendRuns})
+		points, err := store.Trend(history.Query{Suite: suite, Arm: arm, Metric: metric, Limit: trendRuns})
 		if err != nil {
 			return err
 		}
 		if len(points) > 0 {
-			t.add(&Course{Suite: suite, Arm: arm, Metric: metric}, points)
+			t.add(&Trend{Suite: suite, Arm: arm, Metric: metric}, points)
 		}
 	}
 	return nil
 }
 
-func (t *Trends) add(c *Course, points []history.Point) {
-	at := slices.IndexFunc(t.courses, func(one *Course) bool {
+func (t *Trends) add(c *Trend, points []history.Point) {
+	at := slices.IndexFunc(t.trends, func(one *Trend) bool {
 		return one.Suite == c.Suite && one.Arm == c.Arm && one.Metric == c.Metric
 	})
 	switch {
 	case at >= 0:
-		c = t.courses[at]
-	case len(t.courses) == mostCourses:
+		c = t.trends[at]
+	case len(t.trends) == mostTrends:
 		t.more++
 		return
 	default:
-		t.courses = append(t.courses, c)
+		t.trends = append(t.trends, c)
 	}
 	for _, p := range points {
 		c.Points = append(c.Points, TrendPoint{
@@ -144,22 +144,22 @@ func (t *Trends) add(c *Course, points []history.Point) {
 
 // Shown is the data of the page of trends.
 type Shown struct {
-	Courses []*Course `json:"courses"`
-	More    int       `json:"more"`    // courses beyond the bound
-	Warning string    `json:"warning"` // why the history could not be read
+	Trends  []*Trend `json:"courses"`
+	More    int      `json:"more"`    // trends beyond the bound
+	Warning string   `json:"warning"` // why the history could not be read
 }
 
 // Shown returns the data. warning says why a history could not be read; "" if it could.
 func (t *Trends) Shown(warning string) Shown { return Shown{t.sorted(), t.more, warning} }
 
-// sorted keeps the newest points of each course, the newest last.
-func (t *Trends) sorted() []*Course {
-	for _, c := range t.courses {
+// sorted keeps the newest points of each trend, the newest last.
+func (t *Trends) sorted() []*Trend {
+	for _, c := range t.trends {
 		slices.SortStableFunc(c.Points, func(a, b TrendPoint) int {
 			return cmp.Or(cmp.Compare(a.StartedAt, b.StartedAt), cmp.Compare(a.Run, b.Run))
 		})
 		c.Points = c.Points[max(0, len(c.Points)-trendRuns):]
 	}
-	slices.SortStableFunc(t.courses, func(a, b *Course) int { return cmp.Compare(a.Suite, b.Suite) })
-	return t.courses
+	slices.SortStableFunc(t.trends, func(a, b *Trend) int { return cmp.Compare(a.Suite, b.Suite) })
+	return t.trends
 }

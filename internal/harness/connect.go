@@ -400,13 +400,13 @@ func (s *Session) priced(p *runner.Plan) error {
 		case s.Settings.Prices == nil:
 			s.Diags.Errorf(
 				at, "`prices: FILE` in the suite, or --prices FILE",
-				"what answers cost cannot be judged without a price list",
+				"what answers cost cannot be scored without a price list",
 			)
 			return s.Bad()
 		default:
 			s.Diags.Errorf(
 				at, "add it, or narrow `arms` of the scorer",
-				"the price list has no price for the model %s, whose cost is judged", model.ID,
+				"the price list has no price for the model %s, whose cost is scored", model.ID,
 			)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// rescoredRun is a run whose answers are judged again.
+// rescoredRun is a run whose answers are scored again.
 type rescoredRun struct {
 	from    option.FromRun
 	doc     *journal.Document
@@ -31,7 +31,7 @@ type rescoredRun struct {
 	remedy  string // the command that runs the trials without an answer
 }
 
-// openRescored opens the run whose answers are judged again.
+// openRescored opens the run whose answers are scored again.
 func (s *Session) openRescored(from option.FromRun) (*rescoredRun, error) {
 	if service := s.Settings.Service.BaseURL; s.Options.Emulator == "" && slices.Contains(s.calls, "") &&
 		(service == "" || !s.oauth() && s.Settings.Key() == "") {

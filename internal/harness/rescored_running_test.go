@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/option"
 )
 
-// Answers of a run that is still in progress are not judged again yet.
+// Answers of a run that is still in progress are not scored again yet.
 func TestRescoreWaitsForTheEndOfARun(t *testing.T) {
 	t.Parallel()
 	var one Session

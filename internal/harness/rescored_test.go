@@ -56,7 +56,7 @@ func TestRescoreKeepsAnswersAndMakesNoCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := s.open("third").Run.RescoredFrom; got != run.Run.ID {
-		t.Errorf("judged again twice: the answers are said to be those of %s, want %s", got, run.Run.ID)
+		t.Errorf("scored again twice: the answers are said to be those of %s, want %s", got, run.Run.ID)
 	}
 	if got := s.calls(); got != calls {
 		t.Errorf("%d calls were made, want none", got-calls)

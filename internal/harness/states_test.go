@@ -312,7 +312,7 @@ func TestResumeUsesTheSuiteOfTheRun(t *testing.T) {
 	}
 }
 
-// An answer that could not be scored is judged again and not generated again.
+// An answer that could not be scored is scored again and not generated again.
 func TestResumeJudgesKeptAnswers(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "")

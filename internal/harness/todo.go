@@ -14,7 +14,7 @@ import (
 // Todo compares the plan with what is recorded.
 type Todo struct {
 	Send    int      // trials to run
-	Judge   int      // recorded answers that only have to be judged again
+	Judge   int      // recorded answers that only have to be scored again
 	Settled int      // trials that stay unchanged
 	Dropped []string // recorded trials, by case and arm, that the plan does not have any more
 	Twice   int      // calls that were under way when the run was killed: they may be made and paid again
@@ -87,7 +87,7 @@ func (todo *Todo) calls() (n int) {
 }
 
 // kept returns what the run has recorded of an unsettled trial. That is an answer that still has to be
-// judged, or the calls of an interrupted trial. ok says that the trial is among the recorded ones.
+// scored, or the calls of an interrupted trial. ok says that the trial is among the recorded ones.
 func (todo *Todo) kept(t *runner.Planned, k trialSoFar, ok bool) runner.EarlierTrial {
 	if todo.of.Options.NoContent { // what is kept is without its texts
 		return nil
@@ -116,7 +116,7 @@ func (todo *Todo) kept(t *runner.Planned, k trialSoFar, ok bool) runner.EarlierT
 	return runner.BegunTrial{Calls: turns}
 }
 
-// resultOf is the result that only has to be judged; nil where there is none.
+// resultOf is the result that only has to be scored; nil where there is none.
 func resultOf(earlier runner.EarlierTrial) *eval.Result {
 	answered, _ := earlier.(runner.AnsweredTrial)
 	return answered.Result
@@ -144,7 +144,7 @@ func ended(t *runner.Planned, turns []eval.AnsweredCall) int {
 	return n
 }
 
-// settled reports whether a recorded trial stays unchanged. A judged one always does.
+// settled reports whether a recorded trial stays unchanged. A scored one always does.
 func (todo *Todo) settled(k trialSoFar) bool {
 	switch k.Outcome {
 	case eval.Pass, eval.Fail:
@@ -160,7 +160,7 @@ func isUnscored(t *eval.Result) bool {
 	return slices.ContainsFunc(t.Scores, func(s eval.Score) bool { return s.Unscored() != "" })
 }
 
-// answer returns the answer of a recorded trial, which only has to be judged again, or the answered calls of a trial that
+// answer returns the answer of a recorded trial, which only has to be scored again, or the answered calls of a trial that
 // takes several.
 func (todo *Todo) answer(k trialSoFar) (result *eval.Result, turns []eval.AnsweredCall) {
 	if k.Outcome != eval.Err {

@@ -115,7 +115,7 @@ func TestRunsOfOthersNeedTrust(t *testing.T) {
 	expect.OK(t, judging(Options{}))
 }
 
-// A run is judged again with its suites as they are now, its selection and its variables.
+// A run is scored again with its suites as they are now, its selection and its variables.
 func TestARescoreTakesTheSuitesAsTheyAreNow(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -111,7 +111,7 @@ func rescorable(dir rundir.Dir, name string) (*eval.Run, error) {
 	case run.UnreadableOptions() != nil:
 		return nil, exit.BadInput("the run cannot be rescored: its flags cannot be read: %w", run.UnreadableOptions())
 	case run.CommandOptions.NoContent:
-		return nil, exit.BadInput("%s was run with --no-content: it keeps no answers that could be judged again", name)
+		return nil, exit.BadInput("%s was run with --no-content: it keeps no answers that could be scored again", name)
 	}
 	return run, nil
 }

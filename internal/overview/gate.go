@@ -7,6 +7,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -22,7 +23,7 @@ func Rules(d *journal.Document) []journal.GateRule {
 }
 
 // HasPassed reports whether a gate was applied and its exit code is 0.
-func HasPassed(d *journal.Document) bool { return d.Gate() != nil && d.Gate().Exit == 0 }
+func HasPassed(d *journal.Document) bool { return d.Gate() != nil && d.Gate().Exit == exit.CodeOK }
 
 // GateCases are broken rules that no failed case shows, such as one about latency. Formats that only have
 // cases report each as one more failed case.
@@ -42,7 +43,7 @@ func NewGateCases(d *journal.Document) GateCases {
 	for _, s := range d.Summary.Suites {
 		if g.Unapplied {
 			if statesGate(d, s.Name) && len(s.Arms) > 0 {
-				g.rules = append(g.rules, journal.GateRule{Suite: s.Name, Name: "no verdict", Why: NotApplied})
+				g.rules = append(g.rules, journal.GateRule{Suite: s.Name, Name: "not applied", Why: NotApplied})
 				g.arms = append(g.arms, s.Arms[0].Name)
 			}
 			continue
@@ -79,7 +80,7 @@ func (g *GateCases) In(c journal.CaseCounts, n int) journal.CaseCounts {
 	return c
 }
 
-// shown reports whether failed or unjudged cases of the suite already show why a rule is broken.
+// shown reports whether failed or unscored cases of the suite already show why a rule is broken.
 func shown(rule *journal.GateRule, s *journal.SuiteSummary) bool {
 	var failures, errors int
 	for i := range s.Arms {

@@ -5,70 +5,71 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Headline says what the exit code of a run means, in a word and in a line. Outcome gives its colour.
+// Headline says what the exit code of a run means, in a word and in a line.
 type Headline struct {
 	Word, Why string
-	Outcome   eval.Outcome
+	Tone      typeset.Tone // of the word
+	end       string       // with the exit code, where there is one
 }
 
-// String returns the headline on one line.
-func (h Headline) String() string { return h.Word + ": " + h.Why }
+// String returns the headline on one line, with the exit code.
+func (h Headline) String() string { return h.Word + ": " + h.Why + h.end }
 
-// NoVerdict is the word for a run to which no gate was applied.
-const NoVerdict = "NO VERDICT"
+// NotGated is the word for a run to which no gate was applied.
+const NotGated = "NOT GATED"
 
 // HeadlineOf returns the headline of a run.
 func HeadlineOf(d *journal.Document) Headline {
 	if d.Running {
-		return Headline{"NO VERDICT YET", "the run is still in progress", eval.Skip}
+		return Headline{"IN PROGRESS", "the run is still in progress", typeset.Neutral, ""}
 	}
 	if d.Gate() == nil {
-		return Headline{NoVerdict, NotApplied, eval.Skip}
+		return Headline{NotGated, NotApplied, typeset.Neutral, ""}
 	}
-	f := headlineOf(d)
-	f.Why += fmt.Sprintf(" (exit %d)", d.Gate().Exit)
-	return f
+	word, why, tone := headlineOf(d)
+	return Headline{word, why, tone, fmt.Sprintf(" (exit %d)", d.Gate().Exit)}
 }
 
-func headlineOf(d *journal.Document) Headline {
+func headlineOf(d *journal.Document) (word, why string, tone typeset.Tone) {
 	switch d.Gate().Exit {
-	case 0:
+	case exit.CodeOK:
 		return passed(d)
-	case 3:
-		return Headline{"INCONCLUSIVE", "there are too few cases for a verdict, and the gate says that this fails", eval.Skip}
-	case 4:
+	case exit.CodeInconclusive:
+		return "INCONCLUSIVE", "there are too few cases for a verdict, and the gate says that this fails", typeset.Neutral
+	case exit.CodeIncomplete:
 		return notJudged(d)
-	case 130, 143:
-		return Headline{"INTERRUPTED", "not every trial of the plan was judged", eval.Err}
+	case exit.CodeInterrupted, exit.CodeTerminated:
+		return "INTERRUPTED", "not every trial of the plan was judged", typeset.Alarm
 	}
 	if broken(d.Gate()) {
-		return Headline{"FAIL", "the gate does not hold", eval.Fail}
+		return "FAIL", "the gate does not hold", typeset.Bad
 	}
-	return Headline{"FAIL", diag.Count(d.Summary.Counts.Fail, "trial") + " failed", eval.Fail}
+	return "FAIL", diag.Count(d.Summary.Counts.Fail, "trial") + " failed", typeset.Bad
 }
 
-func passed(d *journal.Document) Headline {
+func passed(d *journal.Document) (word, why string, tone typeset.Tone) {
 	switch {
 	case d.Run.Plan.Shard != nil:
-		return Headline{NoVerdict, "a shard applies no gate", eval.Skip}
+		return NotGated, "a shard applies no gate", typeset.Neutral
 	case len(d.Gate().Rules) > 0:
-		return Headline{"PASS", "the gate holds", eval.Pass}
+		return "PASS", "the gate holds", typeset.Good
 	}
-	return Headline{"PASS", "nothing that counts failed", eval.Pass}
+	return "PASS", "nothing that counts failed", typeset.Good
 }
 
-func notJudged(d *journal.Document) Headline {
+func notJudged(d *journal.Document) (word, why string, tone typeset.Tone) {
 	switch {
 	case d.Partial():
-		return Headline{"INCOMPLETE", "not every trial of the plan was judged", eval.Err}
+		return "INCOMPLETE", "not every trial of the plan was judged", typeset.Alarm
 	case broken(d.Gate()):
-		return Headline{"ERROR", "the gate does not hold", eval.Err}
+		return "ERROR", "the gate does not hold", typeset.Alarm
 	}
-	return Headline{"ERROR", diag.Count(d.Summary.Counts.Error, "trial") + " could not be judged", eval.Err}
+	return "ERROR", diag.Count(d.Summary.Counts.Error, "trial") + " could not be judged", typeset.Alarm
 }
 
 func broken(g *journal.Gate) bool {

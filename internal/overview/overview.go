@@ -83,7 +83,7 @@ type ArmFigures struct {
 	Tokens        journal.Tokens          `json:"tokens"`
 	MeanLatencyMs float64                 `json:"meanLatencyMs"`
 	Metrics       map[string]MetricFigure `json:"metrics"`
-	Repeats       *Repeats                `json:"repeats,omitempty"` // of cases that were judged more than once
+	Repeats       *Repeats                `json:"repeats,omitempty"` // of cases that were scored more than once
 	// Classification is nil if the suite has none.
 	Classification *classification.Report `json:"classification,omitempty"`
 	// Target and the following fields describe what is under test, in runs that record it.

@@ -109,7 +109,7 @@ func casesOf(a *compare.ArmComparison) []string {
 		{p.Changed, "changed (other variables or scorers)"},
 		{p.Quarantined, "in quarantine"},
 		{p.Added, "added"},
-		{p.Unscored, "without a judged answer on both sides"},
+		{p.Unscored, "without a scored answer on both sides"},
 	} {
 		if len(left.names) > 0 {
 			out = append(out, named(p, left.names, left.what))
@@ -136,16 +136,16 @@ func duplicates(p *compare.Pairing) (out []string) {
 // compared says how many cases of the baseline are compared, and which rule allows so few.
 func compared(a *compare.ArmComparison) string {
 	p := &a.Cases
-	judged := p.Paired - len(p.Unscored)
+	scored := p.Paired - len(p.Unscored)
 	text := fmt.Sprintf("%d of %s of the baseline compared", p.Compared, diag.Count(p.Of, "case"))
 	gated := slices.ContainsFunc(a.Metrics, func(m compare.MetricComparison) bool { return m.Gated })
 	if gated && p.MinPaired != new(option.BaselineRule).LeastPaired() {
 		text += fmt.Sprintf(" (--min-paired %g)", p.MinPaired)
 	}
-	if judged != p.Compared {
-		text += fmt.Sprintf(", %d judged on both sides", judged)
+	if scored != p.Compared {
+		text += fmt.Sprintf(", %d scored on both sides", scored)
 	}
-	if p.Units != judged && p.Units > 0 {
+	if p.Units != scored && p.Units > 0 {
 		text += ", " + diag.Count(p.Units, "independent unit")
 	}
 	return text

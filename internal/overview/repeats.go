@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Repeats says how steady the cases of an arm are that were judged more than once. It also has the results
+// Repeats says how steady the cases of an arm are that were scored more than once. It also has the results
 // of other ways to combine repeats.
 type Repeats struct {
 	journal.RepeatCounts
@@ -17,7 +17,7 @@ type Repeats struct {
 	Majority float64 `json:"majority"`
 	// AtLeastK, PassAtK and PassHatK are indexed by k-1. AtLeastK is the share of cases with k or more
 	// passes. PassAtK is the probability that at least one of k drawn repeats passes (Chen 2021), and
-	// PassHatK that all do (tau-bench). nil means that no case has k judged repeats.
+	// PassHatK that all do (tau-bench). nil means that no case has k scored repeats.
 	AtLeastK []*float64 `json:"atLeastK"`
 	PassAtK  []*float64 `json:"passAtK"`
 	PassHatK []*float64 `json:"passHatK"`
@@ -26,7 +26,7 @@ type Repeats struct {
 // mostK bounds k.
 const mostK = 10
 
-// RepeatsOf returns nil if no case of the arm was judged more than once.
+// RepeatsOf returns nil if no case of the arm was scored more than once.
 func RepeatsOf(d *journal.Document, suite string, arm *journal.ArmSummary) *Repeats {
 	if c := arm.Repeats; c.StablePass+c.StableFail+c.Flaky == 0 {
 		return nil
@@ -56,10 +56,10 @@ func RepeatsOf(d *journal.Document, suite string, arm *journal.ArmSummary) *Repe
 type repeatShares struct {
 	majority         mean
 	atLeast, at, hat [mostK]mean
-	most             int // judged repeats of a case, up to mostK
+	most             int // scored repeats of a case, up to mostK
 }
 
-// add adds a case with n judged repeats and c passes.
+// add adds a case with n scored repeats and c passes.
 func (s *repeatShares) add(n, c int) {
 	if n == 0 {
 		return

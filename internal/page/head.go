@@ -15,8 +15,9 @@ import (
 // head is the data of the page that needs no trials.
 type head struct {
 	overview.Overview
-	Title   string   `json:"title"`
-	Notices []string `json:"notices"`
+	Title    string   `json:"title"`
+	Headline headline `json:"headline"`
+	Notices  []string `json:"notices"`
 	// Readings describe the arms of the comparison.
 	Readings []overview.ComparisonWords `json:"readings,omitempty"`
 	// OtherBaseline means that the comparison is not the one of the run's gate, to which the notes of
@@ -28,9 +29,23 @@ type head struct {
 	Running   bool `json:"running"`
 }
 
+// headline is the headline of the run. Style is a class of the style sheet, named after an outcome.
+type headline struct {
+	Why   string       `json:"why"`
+	Style eval.Outcome `json:"style"`
+}
+
+func newHeadline(d *journal.Document) headline {
+	h := overview.HeadlineOf(d)
+	styles := map[typeset.Tone]eval.Outcome{
+		typeset.Good: eval.Pass, typeset.Bad: eval.Fail, typeset.Alarm: eval.Err, typeset.Neutral: eval.Skip,
+	}
+	return headline{typeset.Sentence(h.Why), styles[h.Tone]}
+}
+
 // newHead omits what only concerns the machine of the run.
 func newHead(d *journal.Document) head {
-	h := head{Overview: overview.New(d), Running: d.Running, Notices: notices(d)}
+	h := head{Overview: overview.New(d), Running: d.Running, Headline: newHeadline(d), Notices: notices(d)}
 	h.NoContent = d.Run.Options().NoContent
 	h.Run.CommandOptions, h.Run.ProjectFile, h.Run.Copies, h.Run.Signature = nil, "", nil, ""
 	h.Run.Suites = append([]eval.RunSuite{}, d.Run.Suites...)
@@ -68,11 +83,11 @@ func cutComparison(c *compare.Comparison) *compare.Comparison {
 // plain sums up the run on one line, for browsers without scripts.
 func (h *head) plain() string {
 	c := h.Totals
-	verdict := "no verdict: " + h.NoVerdict
+	end := h.NoVerdict
 	if h.Gate != nil {
-		verdict = fmt.Sprintf("exit %d", h.Gate.Exit)
+		end = fmt.Sprintf("exit %d", h.Gate.Exit)
 	}
-	counts := fmt.Sprintf("%d trials: %d pass, %d fail, %d error, %d skip; %s.", c.Trials, c.Pass, c.Fail, c.Error, c.Skip, verdict)
+	counts := fmt.Sprintf("%d trials: %d pass, %d fail, %d error, %d skip; %s.", c.Trials, c.Pass, c.Fail, c.Error, c.Skip, end)
 	return strings.Join(append(h.Notices, counts), " ")
 }
 
@@ -80,7 +95,7 @@ func (h *head) plain() string {
 func notices(d *journal.Document) []string {
 	out := append([]string{}, origins(&d.Run)...)
 	if d.Gate() == nil {
-		out = append(out, "No verdict: "+overview.NotApplied+".")
+		out = append(out, typeset.Sentence(overview.NotApplied)+".")
 	}
 	if words := progress(d); words != "" {
 		out = append(out, words)
@@ -130,7 +145,7 @@ func progress(d *journal.Document) string {
 		return typeset.Sentence(line) + "."
 	}
 	if has, planned := d.Summary.Counts.Total(), d.Run.Plan.Trials; has < planned {
-		return fmt.Sprintf("Not complete: %d of %d trials.", has, planned)
+		return fmt.Sprintf("Incomplete: %d of %d trials.", has, planned)
 	}
 	return ""
 }

@@ -25,7 +25,7 @@ type HistoryOptions struct {
 // HistoryMetrics returns the names of the metrics that every run has.
 func HistoryMetrics() []string { return history.BuiltIn() }
 
-// History reads the courses that the options select. It returns nil if there is no history yet.
+// History reads the trends that the options select. It returns nil if there is no history yet.
 func (f Folder) History(o HistoryOptions) (*History, error) {
 	s, err := f.OpenHistory()
 	if err != nil || s == nil {
@@ -52,7 +52,7 @@ func (f Folder) WriteNoHistory(screen term.Screen, asJSON bool) error {
 }
 
 func emptyHistory() *History {
-	return &History{Excerpt: history.Excerpt{Version: 1, Runs: []history.RunRecord{}, Courses: []history.ArmCourse{}}}
+	return &History{Excerpt: history.Excerpt{Version: 1, Runs: []history.RunRecord{}, Trends: []history.ArmTrend{}}}
 }
 
 // History is the output of `evalrun history`, also as JSON.
@@ -97,7 +97,7 @@ func (h *History) read() (err error) {
 			}
 		}
 		for _, caseName := range cases {
-			if err := h.courses(arm, caseName, metrics[i]); err != nil {
+			if err := h.trends(arm, caseName, metrics[i]); err != nil {
 				return err
 			}
 		}
@@ -234,9 +234,9 @@ func (h *History) cases(arm armName) ([]string, error) {
 	return out, nil
 }
 
-func (h *History) courses(arm armName, caseName string, metrics []string) error {
+func (h *History) trends(arm armName, caseName string, metrics []string) error {
 	for _, metric := range metrics {
-		points, err := h.store.Course(history.Query{
+		points, err := h.store.Trend(history.Query{
 			Suite: arm.suite, Arm: arm.arm, Case: caseName, Metric: metric,
 			Limit: h.limit(),
 		})
@@ -247,18 +247,18 @@ func (h *History) courses(arm armName, caseName string, metrics []string) error 
 		if len(points) == 0 {
 			continue
 		}
-		c := history.ArmCourse{Suite: arm.suite, Arm: arm.arm, Case: caseName, Metric: metric, Level: 0.9}
+		c := history.ArmTrend{Suite: arm.suite, Arm: arm.arm, Case: caseName, Metric: metric, Level: 0.9}
 		for _, p := range points {
-			c.Points = append(c.Points, history.CoursePoint{
+			c.Points = append(c.Points, history.PointRecord{
 				Run: p.RunID, StartedAt: p.StartedAt, Emulator: p.Emulator, Value: p.Value, N: p.N, Interval: p.Interval,
 			})
 		}
-		h.Courses = append(h.Courses, c)
+		h.Trends = append(h.Trends, c)
 	}
 	return nil
 }
 
-// limit returns how many of the newest runs a course has. Selected runs have no limit.
+// limit returns how many of the newest runs a trend has. Selected runs have no limit.
 func (h *History) limit() int {
 	if len(h.o.Named) > 0 {
 		return 0
@@ -279,8 +279,8 @@ func (h *History) ofRuns(points []history.Point) []history.Point {
 // checkCases returns an error for a pattern that matches no case.
 func (h *History) checkCases(arms []armName) error {
 	var shown []string
-	for i := range h.Courses {
-		shown = append(shown, h.Courses[i].Case)
+	for i := range h.Trends {
+		shown = append(shown, h.Trends[i].Case)
 	}
 	if unknown("case", h.o.Cases, shown) == nil {
 		return nil

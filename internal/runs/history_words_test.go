@@ -28,9 +28,9 @@ func remembered(t *testing.T) inFolder {
 	return f
 }
 
-// coursesOf are the courses as NAME: the values of their points.
-func coursesOf(h *History) (out []string) {
-	for _, c := range h.Courses {
+// trendsOf are the trends as NAME: the values of their points.
+func trendsOf(h *History) (out []string) {
+	for _, c := range h.Trends {
 		text := strings.TrimSpace(c.Case+" "+c.Metric) + ":"
 		for _, p := range c.Points {
 			text += fmt.Sprintf(" %g", p.Value)
@@ -40,7 +40,7 @@ func coursesOf(h *History) (out []string) {
 	return out
 }
 
-// A course has a point for each run, the oldest first; globs and a limit narrow it.
+// A trend has a point for each run, the oldest first; globs and a limit narrow it.
 func TestHistoryHasAPointForEachRun(t *testing.T) {
 	t.Parallel()
 	f := remembered(t)
@@ -65,10 +65,10 @@ func TestHistoryHasAPointForEachRun(t *testing.T) {
 			t.Parallel()
 			h, err := f.History(test.o)
 			expect.OK(t, err)
-			expect.Same(t, "courses", coursesOf(h), test.want)
+			expect.Same(t, "courses", trendsOf(h), test.want)
 			out, shown := screen()
 			expect.OK(t, h.Write(out))
-			contains(t, shown.String(), h.Courses[0].Metric)
+			contains(t, shown.String(), h.Trends[0].Metric)
 		})
 	}
 }

@@ -146,5 +146,5 @@ func (p *ProgressBar) bar(size int) string {
 }
 
 func (p *ProgressBar) paint(outcome eval.Outcome, text string) string {
-	return typeset.Paint(p.Color, outcome, text)
+	return typeset.Paint(p.Color, typeset.ToneOf(outcome), text)
 }

@@ -113,7 +113,7 @@ func (w *Folders) Folder(trialName string) string {
 }
 
 // Adopt gives a trial the workspace that an earlier session of the run left for it, if it still exists: the
-// answer has only to be judged now.
+// answer has only to be scored now.
 func (w *Folders) Adopt(trialName string, p *suite.Program, earlier *eval.Result) {
 	name := path.Base(earlier.Workspace)
 	earlier.Workspace = ""
@@ -232,7 +232,7 @@ func (w *Folders) Resume(d *journal.Document) {
 	for _, name := range names {
 		id, _, _ := strings.Cut(name, "-")
 		waiting := d.Pending(id)
-		if kept[name] || waiting != nil && waiting.Response != nil { // the answer is judged in a moment
+		if kept[name] || waiting != nil && waiting.Response != nil { // the answer is scored in a moment
 			w.left = append(w.left, name)
 		} else {
 			w.remove(name)

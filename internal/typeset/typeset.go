@@ -33,13 +33,35 @@ func SomeNames(names []string, most int) string {
 	return strings.Join(names, ", ")
 }
 
-// colors of outcomes can be read on light and dark ground.
-var colors = map[eval.Outcome]string{eval.Pass: "32", eval.Fail: "31", eval.Err: "35", eval.Skip: "36"}
+// Tone says by a colour how good something is. Its value is the number of the colour in a terminal; all can be
+// read on light and dark ground.
+type Tone string
 
-// Paint puts a text into the colour of an outcome, where colours are wanted.
-func Paint(color bool, outcome eval.Outcome, s string) string {
+// The tones.
+const (
+	Good    Tone = "32" // green
+	Bad     Tone = "31" // red
+	Alarm   Tone = "35" // magenta: an error, so that it is unknown how good
+	Neutral Tone = "36" // cyan: undecided
+)
+
+// ToneOf returns the tone of an outcome.
+func ToneOf(outcome eval.Outcome) Tone {
+	switch outcome {
+	case eval.Pass:
+		return Good
+	case eval.Fail:
+		return Bad
+	case eval.Err:
+		return Alarm
+	}
+	return Neutral
+}
+
+// Paint puts a text into the colour of a tone, where colours are wanted.
+func Paint(color bool, tone Tone, s string) string {
 	if !color || s == "" {
 		return s
 	}
-	return "\x1b[" + colors[outcome] + "m" + s + "\x1b[0m"
+	return "\x1b[" + string(tone) + "m" + s + "\x1b[0m"
 }

@@ -84,7 +84,7 @@ func CompareRead(baseRead, headRead *RunSides, what Comparing) (*compare.Compari
 	if sameAnswers(&base.Run, &head.Run) {
 		anyScorers(before...)
 		anyScorers(after...)
-		c.Warnings = append(c.Warnings, "both sides are the same answers, judged at two times: what changed are the scorers")
+		c.Warnings = append(c.Warnings, "both sides are the same answers, scored at two times: what changed are the scorers")
 	}
 	pairs := armPairs(before, after, what)
 	for _, p := range pairs {

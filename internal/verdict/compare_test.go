@@ -193,7 +193,7 @@ func TestDriftBetweenTheSidesIsAWarning(t *testing.T) {
 	}
 }
 
-// The same answers, judged again by other scorers, are compared; other answers judged by other scorers are not.
+// The same answers, scored again by other scorers, are compared; other answers judged by other scorers are not.
 func TestRescoredAnswersArePairedWhateverTheScorers(t *testing.T) {
 	t.Parallel()
 	newScorers := func(r *eval.Result) { r.ScorersHash = "other" }

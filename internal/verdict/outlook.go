@@ -95,7 +95,7 @@ type ArmSelfTest struct {
 const selfTestDraws = 2000
 
 // SelfTest compares each arm of a run with itself, by the rule of the suite or of the options. Cases need
-// two judged repeats.
+// two scored repeats.
 func SelfTest(s *suite.Suite, d *journal.Document, o *option.WithDefaults) ([]ArmSelfTest, error) {
 	rule, err := effective(s, o)
 	if err == nil && rule == nil {
@@ -125,7 +125,7 @@ func SelfTest(s *suite.Suite, d *journal.Document, o *option.WithDefaults) ([]Ar
 		}
 		if len(steady) == 0 {
 			return nil, exit.BadInput(
-				"no case of %s on %s was judged twice in %s; record repeats first: evalrun run SUITE --repeats 5", s.Name, arm,
+				"no case of %s on %s was scored twice in %s; record repeats first: evalrun run SUITE --repeats 5", s.Name, arm,
 				d.Run.ID,
 			)
 		}

@@ -152,7 +152,7 @@ func TestSelfTestSaysWhatItLacks(t *testing.T) {
 		},
 		"no repeats": {
 			options: option.RuleOptions{Margin: 0.1}, once: true,
-			want: "no case of s on t/p was judged twice in r; record repeats first: evalrun run SUITE --repeats 5",
+			want: "no case of s on t/p was scored twice in r; record repeats first: evalrun run SUITE --repeats 5",
 		},
 		"no suite": {options: option.RuleOptions{Margin: 0.1}, gate: "renamed", want: "the run r has no suite renamed"},
 	} {

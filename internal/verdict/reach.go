@@ -25,7 +25,7 @@ type Checks struct {
 	Options *option.WithDefaults
 	Dir     rundir.Dir // where baselines are named
 	Plan    *runner.Plan
-	// Answers is the run that got the answers, if they are judged again; "" otherwise.
+	// Answers is the run that got the answers, if they are scored again; "" otherwise.
 	Answers string
 	Notice  func(string)
 }
@@ -215,7 +215,7 @@ func (c *Checks) another(suite, name string) (found option.BaseRun, sides map[st
 		return found, nil, exit.Incomplete("the baseline %s %s; --no-baseline runs without", name, problem)
 	}
 	sides, err = baseSides(path, suite)
-	if err == nil && c.Answers != "" && c.Answers == d.Run.AnswersOf() { // what changed is how the same answers are judged
+	if err == nil && c.Answers != "" && c.Answers == d.Run.AnswersOf() { // what changed is how the same answers are scored
 		anyScorers(slices.Collect(maps.Values(sides))...)
 	}
 	return option.BaseRun{Name: name, Path: c.Dir.Abs(path), ID: d.Run.ID}, sides, err

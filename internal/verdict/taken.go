@@ -30,7 +30,7 @@ func TakenBy(d *journal.Document, arm *compare.Side, prices *pricing.PriceList) 
 	return t
 }
 
-// costOf is the mean cost of the arm's judged trials; nil where the list does not name the model of one, or its tokens are unknown.
+// costOf is the mean cost of the arm's scored trials; nil where the list does not name the model of one, or its tokens are unknown.
 func costOf(d *journal.Document, arm *compare.Side, prices *pricing.PriceList) *float64 {
 	if prices == nil {
 		return nil

@@ -22,12 +22,12 @@ func explainVersions(c *compare.Comparison, arm *compare.ArmComparison) {
 	}
 }
 
-// toolsOf names the versions of evalrun when each side was judged by another one, "" when both were judged by one or
+// toolsOf names the versions of evalrun when each side was scored by another one, "" when both were scored by one or
 // it is not known.
 func toolsOf(base, head *journal.Document) string {
 	b, h := base.Run.Tool, head.Run.Tool
 	if b == h || b == "" || h == "" {
 		return ""
 	}
-	return fmt.Sprintf("judged by %s and %s", b, strings.TrimPrefix(h, "evalrun "))
+	return fmt.Sprintf("scored by %s and %s", b, strings.TrimPrefix(h, "evalrun "))
 }

@@ -403,7 +403,7 @@ func TestManyRunsAreShownAllTheSame(t *testing.T) {
 	}
 }
 
-// The courses of metrics come from the history, and from the run files that it does not know.
+// The trends of metrics come from the history, and from the run files that it does not know.
 func TestTrendsComeFromHistoryAndRunFiles(t *testing.T) {
 	for _, known := range [][]string{nil, {"r1"}, {"r1", "r2"}} {
 		t.Run(fmt.Sprintf("the history knows %d", len(known)), func(t *testing.T) { testTrends(t, known) })
@@ -419,12 +419,12 @@ func testTrends(t *testing.T, known []string) {
 	}
 	s := serve(t)
 	got := data[struct {
-		Courses []gallery.Course
+		Trends  []gallery.Trend `json:"courses"`
 		Warning string
 	}](t, s, "/data/trends")
 	expect.Same(t, "warning", got.Warning, "")
 	var lines strings.Builder
-	for _, c := range got.Courses {
+	for _, c := range got.Trends {
 		for _, p := range c.Points {
 			fmt.Fprintf(&lines, "%s %s %s %s %.1f %v\n", c.Suite, c.Arm, c.Metric, p.Run, p.Value, p.Key != "")
 		}

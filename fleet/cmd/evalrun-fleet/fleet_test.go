@@ -273,7 +273,7 @@ func (p *process) tookPart() bool {
 	return true
 }
 
-// didWork wants workers to end with 0, of which only some may have missed the end of their run.
+// didWork wants workers to end with 0, and some of them may have missed the end of their run.
 func didWork(t *testing.T, workers ...*process) {
 	t.Helper()
 	late := 0

@@ -8,11 +8,11 @@ const unitOf = metric => metricUnits[metric] || three;
 const scaleUnits = new Map([[percent, asShare], [number, asCount]]); // shorter on a scale
 
 async function showTrends(main) {
-  const {courses, more, warning} = await get('trends');
+  const {courses: trends, more, warning} = await get('trends');
   main.append(h('h1', null, 'Trends'), 
     h('p', {class: 'lead'}, 'Each metric on each arm, from run to run. Bars are 90 % intervals, open points runs against the emulator. Commits are below the points.'));
   if (warning) main.append(h('ul', {class: 'notices', 'aria-label': 'Notices'}, h('li', null, name('The history was not read: ' + warning))));
-  if (courses.length === 0) {
+  if (trends.length === 0) {
     main.append(h('p', null, 'No run has ended yet.'));
     return;
   }
@@ -24,10 +24,10 @@ async function showTrends(main) {
     return h('label', null, h('span', null, title), select);
   };
   main.append(h('form', {class: 'form', 'aria-label': 'Filters', onsubmit: e => e.preventDefault()},
-    choose('suite', 'Suite', courses.map(c => c.suite), w => w), choose('arm', 'Arm', courses.map(c => c.arm), w => w), choose('metric', 'Metric', courses.map(c => c.metric), metricOf)), place);
+    choose('suite', 'Suite', trends.map(c => c.suite), w => w), choose('arm', 'Arm', trends.map(c => c.arm), w => w), choose('metric', 'Metric', trends.map(c => c.metric), metricOf)), place);
 
   function draw() {
-    const fits = courses.filter(c => ['suite', 'arm', 'metric'].every(key => !query.get(key) || c[key] === query.get(key))), shown = fits.slice(0, mostTrends);
+    const fits = trends.filter(c => ['suite', 'arm', 'metric'].every(key => !query.get(key) || c[key] === query.get(key))), shown = fits.slice(0, mostTrends);
     const arms = [...new Set(shown.map(c => JSON.stringify([c.suite, c.arm])))].map(key => JSON.parse(key));
     place.replaceChildren(...arms.map(([suite, arm]) => h('section', null, h('h2', null, name(suite + ' on ' + arm)),
       h('div', {class: 'figures wide'}, shown.filter(c => c.suite === suite && c.arm === arm).map(trend)))));
@@ -37,7 +37,7 @@ async function showTrends(main) {
   draw();
 }
 
-// trend draws one course: its points, with their intervals, in the order of the runs.
+// trend draws one trend: its points, with their intervals, in the order of the runs.
 function trend(c) {
   const unit = unitOf(c.metric), last = c.points.at(-1), title = metricOf(c.metric), values = c.points.map(p => p.value);
   return h('figure', {class: 'trend'},
@@ -56,7 +56,7 @@ function trendRow(p, unit) {
 
 const shortCommit = commit => (commit || '').slice(0, 7);
 
-// trendEnds are the ends of the scale of a course: shares stay between 0 and 1, and times and tokens begin at 0.
+// trendEnds are the ends of the scale of a trend: shares stay between 0 and 1, and times and tokens begin at 0.
 function trendEnds(c, show) {
   const values = c.points.flatMap(p => [p.value, ...(p.interval || [])]).filter(isKnown), amount = ['latency', 'tokens'].includes(c.metric);
   const lo = amount ? 0 : Math.min(...values), hi = Math.max(...values);
@@ -91,7 +91,7 @@ function trendPoints(points, unit, x, y) {
   const many = points.length > 25, bar = 'interval-line' + (many ? ' fine' : '');
   return [
     points.map((p, i) => p.interval && svg('line', {x1: x(i), x2: x(i), y1: y(p.interval[0]), y2: y(p.interval[1]), class: bar})),
-    svg('polyline', {points: points.map((p, i) => `${x(i).toFixed(1)},${y(p.value).toFixed(1)}`).join(' '), class: 'course'}),
+    svg('polyline', {points: points.map((p, i) => `${x(i).toFixed(1)},${y(p.value).toFixed(1)}`).join(' '), class: 'trend-line'}),
     points.map((p, i) => svg('circle', {cx: x(i), cy: y(p.value), r: many ? 3 : 4, class: p.emulator ? 'open' : 'point'},
       svg('title', null, pointTitle(p, unit)))),
   ];

@@ -26,21 +26,6 @@ function rulesOf(head) {
   return head.gate ? head.gate.rules : [];
 }
 
-// headlineOf says in words what the exit code means.
-function headlineOf(head) {
-  const rules = rulesOf(head).length > 0, broken = rulesOf(head).filter(r => !r.holds).length;
-  if (head.running) return ['skip', 'Still running'];
-  if (!head.gate) return ['skip', 'No verdict'];
-  switch (head.gate.exit) {
-  case 0:
-    if (head.run.partial && !rules) return ['skip', 'Not complete'];
-    return ['pass', rules ? 'The gate holds' : head.summary.fail + head.summary.error > 0 ? 'Done' : 'Everything passed'];
-  case 1: return ['fail', rules ? 'The gate does not hold' : count(head.summary.fail, 'trial') + ' failed'];
-  case 3: return ['skip', 'Cannot tell yet'];
-  }
-  return ['error', head.run.partial ? 'Not complete' : broken > 0 ? 'The gate does not hold' : 'Could not be judged'];
-}
-
 // servicesOf names the services that a run called: the unnamed one by its address, the others by their names too.
 function servicesOf(run) {
   const named = run.services || {}, targets = run.plan.targets || [];
@@ -49,7 +34,7 @@ function servicesOf(run) {
 }
 
 function drawVerdict(head) {
-  const [tone, words] = headlineOf(head), s = head.summary, broken = rulesOf(head).filter(r => !r.holds).length;
+  const {style, why} = head.headline, s = head.summary, broken = rulesOf(head).filter(r => !r.holds).length;
   const took = new Date(head.run.finishedAt) - new Date(head.run.startedAt); // not a number where the file has no times
   const service = head.run.emulator ? 'emulator' : servicesOf(head.run) || ((head.run.plan.targets || []).some(t => t.app) ? '' : 'not recorded');
   const facts = [
@@ -57,8 +42,8 @@ function drawVerdict(head) {
     broken > 0 ? `${broken} of ${count(rulesOf(head).length, 'rule')} broken` : null,
     head.gate ? 'exit ' + head.gate.exit : head.noVerdict,
   ].filter(Boolean);
-  return h('section', {class: 'verdict ' + tone, 'aria-labelledby': 'verdict'},
-    h('h1', {id: 'verdict'}, h('span', {class: 'sign', 'aria-hidden': 'true'}, signs[tone]), words),
+  return h('section', {class: 'verdict ' + style, 'aria-labelledby': 'verdict'},
+    h('h1', {id: 'verdict'}, h('span', {class: 'sign', 'aria-hidden': 'true'}, signs[style]), why),
     h('p', {class: 'lead'}, facts.join(' \u00b7 ')),
     outcomeBar(s),
     h('ul', {class: 'tiles'}, outcomes.map(o => h('li', null,

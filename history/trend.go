@@ -13,7 +13,7 @@ import (
 const (
 	MetricPass    = "pass"    // pass/(pass+fail) of each case over its repeats, averaged over cases
 	MetricErrors  = "errors"  // share of errors among the trials that ran
-	MetricLatency = "latency" // mean over judged trials, in milliseconds
+	MetricLatency = "latency" // mean over scored trials, in milliseconds
 	MetricTokens  = "tokens"  // mean over trials with a known cost
 )
 
@@ -31,7 +31,7 @@ func NamedMetric(scorer string) string {
 	return scorer
 }
 
-// Query selects the course of one metric.
+// Query selects the trend of one metric.
 type Query struct {
 	Suite string // Required.
 	Arm   string // Required.
@@ -56,9 +56,9 @@ type Point struct {
 	Interval *[2]float64
 }
 
-// Course returns a metric in each run that has it, the newest last. It skips shards, because they are
+// Trend returns a metric in each run that has it, the newest last. It skips shards, because they are
 // merged into a run that has their trials.
-func (s *Store) Course(q Query) ([]Point, error) {
+func (s *Store) Trend(q Query) ([]Point, error) {
 	named, isNamed := strings.CutPrefix(q.Metric, NamedPrefix)
 	if q.Metric == "" {
 		q.Metric = MetricPass
@@ -66,9 +66,9 @@ func (s *Store) Course(q Query) ([]Point, error) {
 	if !isNamed && !slices.Contains(BuiltIn(), q.Metric) {
 		named, isNamed = q.Metric, true
 	}
-	statement, args := courseOf(&q, named, isNamed)
-	found, err := collect(s, func(rows *sql.Rows, p *coursePoint) error {
-		var c courseRow
+	statement, args := trendOf(&q, named, isNamed)
+	found, err := collect(s, func(rows *sql.Rows, p *trendPoint) error {
+		var c trendRow
 		err := rows.Scan(
 			&p.RunID, &p.StartedAt, &p.Emulator, &p.started, &c.pass, &c.fail, &c.error, &c.latency, &c.tokens, &c.metered, &c.sum, &c.n,
 			&c.units,
@@ -94,15 +94,15 @@ func (s *Store) Course(q Query) ([]Point, error) {
 	return points, nil
 }
 
-// coursePoint has the time of the run for sorting.
-type coursePoint struct {
+// trendPoint has the time of the run for sorting.
+type trendPoint struct {
 	Point
 	started int64
 }
 
-// courseOf returns the SQL statement of a query. CROSS JOIN makes SQLite go from run to run, so that each
+// trendOf returns the SQL statement of a query. CROSS JOIN makes SQLite go from run to run, so that each
 // run is one lookup in the primary key of the other table.
-func courseOf(q *Query, named string, isNamed bool) (statement string, args []any) {
+func trendOf(q *Query, named string, isNamed bool) (statement string, args []any) {
 	const (
 		word     = "(SELECT id FROM word WHERE text = ?)"
 		numbers  = "SELECT r.id, r.startedAt, r.emulator, r.started, c.pass, c.fail, c.error, c.latency, c.tokens, c.metered, "
@@ -129,15 +129,15 @@ func courseOf(q *Query, named string, isNamed bool) (statement string, args []an
 	return statement, append(args, sqlLimit(q.Limit))
 }
 
-// courseRow is a row of the result: counts of trials, a sum of values over n units, and the units that ran.
-type courseRow struct {
+// trendRow is a row of the result: counts of trials, a sum of values over n units, and the units that ran.
+type trendRow struct {
 	pass, fail, error, tokens, metered int
 	latency, sum                       float64
 	n, units                           int
 }
 
 // point computes the value of a metric.
-func (c *courseRow) point(p *Point, metric string, named bool) {
+func (c *trendRow) point(p *Point, metric string, named bool) {
 	judged := c.pass + c.fail
 	switch {
 	case named || metric == MetricPass:
