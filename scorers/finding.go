@@ -7,8 +7,9 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Finding is the result of a scorer. Make it with Pass, Fail, Graded, Uncheckable, Unscored or Broken, which decide what
-// it is for good. The zero Finding is a failure.
+// Finding is what a scorer found in one answer; with the name and weight of its entry it becomes an eval.Score.
+// Make it with Pass, Fail, Graded, Uncheckable, Unscored or Broken, which decide what it is for good. The zero Finding
+// is a failure.
 type Finding struct {
 	Reason string
 	Diff   string               // expected against actual, in several lines; optional

@@ -242,7 +242,7 @@ func TestImportsFollowTheArrows(t *testing.T) {
 	}
 }
 
-// mostOfCommand is how many packages of this module the command imports (docs/adr/0001-rooms.md). It only goes down.
+// mostOfCommand is how many packages of this module the command imports (docs/adr/0001-packages.md). It only goes down.
 const mostOfCommand = 10
 
 func TestTheCommandImportsFewPackages(t *testing.T) {
