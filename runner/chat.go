@@ -264,7 +264,7 @@ func (a *scoring) during(k int, err error) error {
 		if k == 1 {
 			return &e
 		}
-		e.Kind, a.result.OverBudget = eval.KindUnscored, e.Message
+		e.Kind, a.halt = eval.KindUnscored, SpentBudget{e.Message}
 	}
 	if at := a.at(k); at != "" {
 		e.Message = at + ": " + e.Message

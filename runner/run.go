@@ -10,12 +10,13 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Run sends every trial of the plan and yields the results as they come. Each model has Services.Concurrency workers, so
+// Run sends every trial of the plan and yields the results as they come, each with why the run may have to stop. The caller
+// stops it, by Config.Stop. Each model has Services.Concurrency workers, so
 // that a model that has to wait holds up no other. A worker continues once its result is taken, or once its answer is kept to
 // wait for judges or embeddings; at most MaxWaiting answers wait for each of them. Canceling ctx, or leaving the loop,
 // abandons calls in progress. No goroutine outlives the loop.
-func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
-	return func(yield func(eval.Result) bool) {
+func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq2[eval.Result, Halt] {
+	return func(yield func(eval.Result, Halt) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		cpus := runtime.GOMAXPROCS(0)
 		r := &run{
@@ -38,7 +39,7 @@ func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
 			<-finished
 		}()
 		for d := range r.results {
-			more := yield(d.result)
+			more := yield(d.result, d.halt)
 			d.release()
 			if !more {
 				return
@@ -78,6 +79,7 @@ type assignment struct {
 // result; sending to it never blocks.
 type delivery struct {
 	result eval.Result
+	halt   Halt
 	taken  chan struct{}
 }
 
@@ -152,7 +154,7 @@ func (r *run) work(ctx context.Context, next assignment, taken chan struct{}) {
 		},
 	}
 	if scored := a.guarded(func() bool { return r.score(ctx, a, next.earlier) }); scored {
-		r.deliver(a.result, taken)
+		r.deliver(a, taken)
 		a.leave()
 		return
 	}
@@ -171,7 +173,7 @@ func (r *run) work(ctx context.Context, next assignment, taken chan struct{}) {
 			a.result = r.compare(ctx, a)
 			return true
 		})
-		r.deliver(a.result, make(chan struct{}, 1))
+		r.deliver(a, make(chan struct{}, 1))
 		if pool != nil {
 			<-pool
 		}
@@ -239,10 +241,10 @@ func (a *scoring) guarded(judge func() bool) (scored bool) {
 	return judge()
 }
 
-// deliver sends a result and waits until it is taken. The wait ends: the consumer reads until all workers have ended,
+// deliver sends the result of an answer and waits until it is taken. The wait ends: the consumer reads until all workers have ended,
 // and Run discards the remaining results when the consumer leaves early.
-func (r *run) deliver(result eval.Result, taken chan struct{}) {
-	r.results <- delivery{result, taken}
+func (r *run) deliver(a *scoring, taken chan struct{}) {
+	r.results <- delivery{a.result, a.halt, taken}
 	<-taken
 }
 
@@ -273,7 +275,7 @@ func (r *run) ask(ctx context.Context, a *scoring) bool {
 		return true
 	case err.Kind == eval.KindBudget:
 		a.result = skipped(a.trial, err.Message)
-		a.result.OverBudget = err.Message
+		a.halt = SpentBudget{err.Message}
 	case err.Kind == eval.KindCanceled && a.result.Timing.Attempts == 0:
 		a.result = skipped(a.trial, cmp.Or(r.Stop.Reason(), "interrupted"))
 	case err.Kind == eval.KindCanceled: // it was sent, and may have cost something

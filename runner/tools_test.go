@@ -67,7 +67,7 @@ type tooled struct {
 }
 
 // result carries the trial out.
-func (o tooled) result(ctx context.Context, t *testing.T) eval.Result {
+func (o tooled) result(ctx context.Context, t *testing.T) yieldedResult {
 	t.Helper()
 	if o.dir == "" {
 		o.dir = t.TempDir()
@@ -86,11 +86,11 @@ func (o tooled) result(ctx context.Context, t *testing.T) eval.Result {
 	var diags diag.List
 	s := suite.Load(os.DirFS(o.dir), "s.yaml", scorers.Builtin(), suite.Options{Dir: o.dir}, &diags)
 	expect.OK(t, diags.Err())
-	for r := range runner.Run(ctx, runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1"), o.cfg) {
-		return r
+	all := yielded(ctx, t, runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1"), o.cfg)
+	if len(all) != 1 {
+		t.Fatalf("got %d results, want 1", len(all))
 	}
-	t.Fatal("got no result, want one")
-	return eval.Result{}
+	return all[0]
 }
 
 // scripted is a service with the answers to some calls, in their order, and what it was sent.
@@ -320,7 +320,7 @@ func TestErrorsInAToolLoopNameTheStep(t *testing.T) {
 				t.Errorf("%v, want %q first", r.Err(), test.message)
 			}
 			expect.Same(t, "turns", len(r.Calls), test.turns)
-			expect.Same(t, "over budget", r.OverBudget != "", name == "budget")
+			expect.Same(t, "over budget", r.overBudget(), name == "budget")
 		})
 	}
 }
