@@ -51,13 +51,13 @@ func CountingUnder(l *suite.Limits) Counting {
 }
 
 // Admission decides when a trial is sent, and whether. For each trial without an earlier answer a worker calls Hold,
-// Skip, Enter and Skip again, in this order, and then makes the calls. After Stop, or when Skip returns a reason, the
+// Skip, Enter and Skip again, in this order, and then makes the calls. After Stop, or when Skip returns an ending, the
 // trial gets no further. Several workers call the methods at once.
 type Admission interface {
 	// Hold may delay a trial. It returns when stop or done is closed.
 	Hold(t *Planned, stop, done <-chan struct{})
-	// Skip returns why a trial need not run any more, "" when it must.
-	Skip(t *Planned) string
+	// Skip returns the ending of a trial that need not run any more, nil when it must.
+	Skip(t *Planned) eval.Ending
 	// Enter waits until there is room for another trial, or until stop is closed, and returns the context for the trial's
 	// calls. The worker calls leave once the result is taken or the answer is written down.
 	Enter(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func())

@@ -251,8 +251,8 @@ func (r *run) deliver(a *scoring, taken chan struct{}) {
 // send delivers a result without waiting for the consumer.
 func (r *run) send(result eval.Result) { r.results <- delivery{result: result} }
 
-func skipped(t *Planned, reason string) eval.Result {
-	return eval.Result{Trial: t.Trial, Ending: eval.Skipped{Reason: reason}, Scores: []eval.Score{}}
+func skipped(t *Planned, why eval.Ending) eval.Result {
+	return eval.Result{Trial: t.Trial, Ending: why, Scores: []eval.Score{}}
 }
 
 // ask makes the call of a trial. It returns false when there is no answer; the result says why then.
@@ -274,10 +274,10 @@ func (r *run) ask(ctx context.Context, a *scoring) bool {
 	case err == nil:
 		return true
 	case err.Kind == eval.KindBudget:
-		a.result = skipped(a.trial, err.Message)
+		a.result = skipped(a.trial, eval.Skipped{Reason: err.Message})
 		a.halt = SpentBudget{err.Message}
 	case err.Kind == eval.KindCanceled && a.result.Timing.Attempts == 0:
-		a.result = skipped(a.trial, cmp.Or(r.Stop.Reason(), "interrupted"))
+		a.result = skipped(a.trial, eval.Skipped{Reason: cmp.Or(r.Stop.Reason(), "interrupted")})
 	case err.Kind == eval.KindCanceled: // it was sent, and may have cost something
 		a.failed(eval.Errorf(eval.KindTransport, "abandoned when the run was stopped"))
 	default:
@@ -288,14 +288,19 @@ func (r *run) ask(ctx context.Context, a *scoring) bool {
 
 // unsent reports whether a trial need not run any more, and makes its result a skip then.
 func (r *run) unsent(ctx context.Context, a *scoring) bool {
-	reason := r.Stop.Reason()
-	if reason == "" && r.Admission != nil {
-		reason = r.Admission.Skip(a.trial)
+	var why eval.Ending
+	if reason := r.Stop.Reason(); reason != "" {
+		why = eval.Skipped{Reason: reason}
+	} else if r.Admission != nil {
+		why = r.Admission.Skip(a.trial)
 	}
-	if reason == "" && ctx.Err() == nil {
+	if why == nil && ctx.Err() != nil {
+		why = eval.Skipped{Reason: "interrupted"}
+	}
+	if why == nil {
 		return false
 	}
-	a.result = skipped(a.trial, cmp.Or(reason, "interrupted"))
+	a.result = skipped(a.trial, why)
 	return true
 }
 

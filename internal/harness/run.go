@@ -234,12 +234,14 @@ func (a *admission) Hold(t *runner.Planned, stop, done <-chan struct{}) {
 	}
 }
 
-func (a *admission) Skip(t *runner.Planned) string {
-	reason := a.session.unreachable(t)
-	if reason == "" && a.early != nil {
+func (a *admission) Skip(t *runner.Planned) eval.Ending {
+	if reason := a.session.unreachable(t); reason != "" {
+		return eval.Skipped{Reason: reason}
+	}
+	if a.early != nil {
 		return a.early.Skip(t)
 	}
-	return reason
+	return nil
 }
 
 func (a *admission) Enter(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func()) {
