@@ -82,13 +82,17 @@ type AnswerReader interface {
 }
 
 // Keeper writes down answers and replies before their trial is settled. A worker that may have to write down an answer
-// calls Writing before the call. After the answer it calls KeepAnswer or KeepJudgement, and then written. After an error
-// it only calls written. Several workers call the methods at once, and continue when they return.
+// calls Writing before the call. After the answer it calls KeepAnswer, KeepCall or KeepJudgement, and then written. After an
+// error it only calls written. Several workers call the methods at once, and continue when they return. They change the
+// results later.
 type Keeper interface {
 	// Writing returns the context for a call, which counts as in progress until written is called.
 	Writing(ctx context.Context) (calling context.Context, written func())
-	// KeepAnswer takes an answer that waits to be scored, or a turn of an unfinished chat.
-	KeepAnswer(a *eval.PaidAnswer)
+	// KeepAnswer takes a result that has its answer, and waits to be scored.
+	KeepAnswer(r *eval.Result)
+	// KeepCall takes a result whose last call was answered, and has further calls to come. It takes the call again when it
+	// has the results of programs.
+	KeepCall(r *eval.Result)
 	// KeepJudgement takes a judge's reply about the answer of a trial.
 	KeepJudgement(trialID string, j *eval.Judgement)
 }

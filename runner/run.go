@@ -190,17 +190,7 @@ func (r *run) keepAnswer(a *scoring) {
 		return
 	}
 	a.noted = true
-	r.Keeper.KeepAnswer(&eval.PaidAnswer{
-		ID:       result.ID,
-		N:        result.N,
-		Model:    result.Model,
-		Request:  result.Request,
-		Response: result.Response,
-		Calls:    result.Calls,
-		Usage:    result.Usage,
-		Timing:   result.Timing,
-		TraceID:  result.TraceID,
-	})
+	r.Keeper.KeepAnswer(result)
 }
 
 // score gets an answer and scores it. It returns false when embeddings or judges are needed first.

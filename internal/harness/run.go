@@ -292,13 +292,20 @@ func (c *consumer) Writing(ctx context.Context) (calling context.Context, writte
 	return flow.Writing(ctx)
 }
 
-// KeepAnswer writes down an answer that waits to be scored, or a turn of an unfinished chat. What cannot be written
-// would be lost by a crash, so no new call is made.
-func (c *consumer) KeepAnswer(a *eval.PaidAnswer) {
-	if c.session.Options.NoContent {
-		a.Withhold()
+// KeepAnswer writes down an answer that waits to be scored.
+func (c *consumer) KeepAnswer(r *eval.Result) { c.kept(c.journal.KeptAnswer(c.showable(r))) }
+
+// KeepCall writes down a call of an unfinished trial.
+func (c *consumer) KeepCall(r *eval.Result) { c.kept(c.journal.KeptCall(c.showable(r))) }
+
+// showable is what the run file may have of a result that is not settled yet: without prompts and answers by --no-content.
+func (c *consumer) showable(r *eval.Result) *eval.Result {
+	if !c.session.Options.NoContent {
+		return r
 	}
-	c.kept(c.journal.KeptAnswer(a))
+	out := *r // the trial continues with the content
+	out.Withhold()
+	return &out
 }
 
 // KeepJudgement writes down what a judge replied about an answer that waits for others.
@@ -309,6 +316,7 @@ func (c *consumer) KeepJudgement(trialID string, j *eval.Judgement) {
 	c.kept(c.journal.KeptJudgement(trialID, j))
 }
 
+// kept stops the run when something could not be written down: a crash would lose it, so no new call is made.
 func (c *consumer) kept(err error) {
 	if err != nil {
 		c.halt(eval.EndStopped, err.Error())
