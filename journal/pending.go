@@ -23,9 +23,9 @@ type unsettledAnswer struct {
 	TraceID  string              `json:"traceId,omitempty"`
 }
 
-// unsettledCall is an answered call of a trial that has further calls to come. Its line has the type
-// of an unsettledAnswer, and only a call has a number. If the call starts programs, it has one line before they run, and a second one with
-// their results.
+// unsettledCall is an answered call of a trial that has further calls to come. Its line has the type of an unsettledAnswer,
+// and only a call has a number. If the call starts programs, it has one line before they run, and a second one with their
+// results.
 type unsettledCall struct {
 	ID       string            `json:"id"` // of the trial
 	N        int               `json:"n"`
