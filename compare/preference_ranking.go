@@ -37,19 +37,22 @@ type unsidedCounts struct {
 	Losses *int `json:"losses,omitempty"`
 }
 
-type plainSuitePreferences SuitePreferences
+type preferenceFields ranking.PreferenceRanking
 
 // MarshalJSON writes the verdict next to the reason for it.
 func (s SuitePreferences) MarshalJSON() ([]byte, error) {
 	w := struct {
-		Suite   string        `json:"suite"`
-		Verdict eval.Verdict  `json:"verdict,omitempty"`
-		Invalid string        `json:"invalid,omitempty"`
-		Counts  unsidedCounts `json:"counts"`
-		plainSuitePreferences
+		Suite    string                 `json:"suite"`
+		Verdict  eval.Verdict           `json:"verdict,omitempty"`
+		Invalid  string                 `json:"invalid,omitempty"`
+		Counts   unsidedCounts          `json:"counts"`
+		Warnings []string               `json:"warnings,omitempty"`
+		Arms     []ranking.PreferredArm `json:"arms"`
+		Best     []string               `json:"best"` // after Arms
+		preferenceFields
 	}{
-		Suite: s.Suite, Invalid: s.Invalid, Counts: unsidedCounts{PairCounts: s.AnswerPairs},
-		plainSuitePreferences: plainSuitePreferences(s),
+		Suite: s.Suite, Invalid: s.Invalid, Counts: unsidedCounts{PairCounts: s.AnswerPairs}, Warnings: s.Warnings,
+		Arms: s.Arms, Best: s.Best(), preferenceFields: preferenceFields(s.PreferenceRanking),
 	}
 	if s.Invalid != "" {
 		w.Verdict = eval.Invalid

@@ -25,7 +25,7 @@ type RankOptions struct {
 // cases. Errors of an arm count as the worst value where the arm would otherwise look better, so that they never
 // rule out another arm.
 func Rank(arms []*Side, o RankOptions) ranking.Ranking {
-	r := ranking.Ranking{Metric: o.Metric, Alpha: o.Alpha, Needs: ranking.Needs(len(arms), o.Alpha), Best: []string{}}
+	r := ranking.Ranking{Metric: o.Metric, Alpha: o.Alpha, Needs: ranking.Needs(len(arms), o.Alpha)}
 	for _, s := range arms {
 		r.Suite = s.Suite
 		r.Arms = append(r.Arms, place(s, o.Metric))
@@ -56,7 +56,6 @@ func Rank(arms []*Side, o RankOptions) ranking.Ranking {
 	r.Order(func(i, j int) float64 { return lower[i][j] })
 	if o.Metric == option.MetricBlocked {
 		slices.Reverse(r.Arms)
-		slices.Reverse(r.Best)
 	}
 	return r
 }
@@ -215,7 +214,6 @@ func RankRaced(arms []*Side, left map[string]int, o RankOptions) ranking.Ranking
 	r := ranking.Ranking{
 		Metric: o.Metric,
 		Alpha:  o.Alpha,
-		Best:   []string{},
 		Race:   &ranking.Raced{},
 		Why:    Unrankable(arms, o.MaxErrors),
 	}
@@ -239,11 +237,6 @@ func RankRaced(arms []*Side, left map[string]int, o RankOptions) ranking.Ranking
 	})
 	if r.Why != "" {
 		r.Refuse(r.Why)
-	}
-	for i := range r.Arms {
-		if r.Arms[i].Best {
-			r.Best = append(r.Best, r.Arms[i].Arm)
-		}
 	}
 	return r
 }

@@ -190,7 +190,7 @@ func TestRankingFindsTheBest(t *testing.T) {
 	t.Parallel()
 	d := drawing{means: []float64{0.6, 0.95, 0.7, 0.6}, n: 300, cluster: 1}
 	got := compare.Rank(d.sides(rand.New(rand.NewPCG(1, 2))), compare.RankOptions{Metric: "pass", Alpha: 0.05, MaxErrors: 0.01})
-	expect.Same(t, "best", got.Best, []string{"arm 1"})
+	expect.Same(t, "best", got.Best(), []string{"arm 1"})
 	if i := got.Arms[0].Interval; got.Arms[0].Arm != "arm 1" || i[0] != 0 || i[1] <= 0 {
 		t.Errorf("got %+v first with the interval %v, want arm 1 with one from 0 up", got.Arms[0], i)
 	}
@@ -215,7 +215,7 @@ func TestTooLittleDataGivesNoRanking(t *testing.T) {
 	expect.Same(t, "one", compare.Rank(few[:1], o).Why, "a ranking takes two arms or more")
 
 	sides := drawing{means: []float64{0.5, 1}, n: 60, cluster: 1}.sides(rand.New(rand.NewPCG(3, 4)))
-	if got := compare.Rank(sides, o); len(got.Best) != 1 {
+	if got := compare.Rank(sides, o); len(got.Best()) != 1 {
 		t.Fatalf("got %+v, want the better arm alone", got)
 	}
 	sides[0].Cases.Update(0, func(c *compare.CaseTotals) { c.Errors, c.Ran = 9, 10 })
@@ -226,5 +226,6 @@ func TestTooLittleDataGivesNoRanking(t *testing.T) {
 	for i := range 30 { // the better arm's own errors: it could be the worse one
 		sides[1].Cases.Update(i, func(c *compare.CaseTotals) { c.Passed, c.Errors = 0, 1 })
 	}
-	expect.Same(t, "the best, of whom one has errors in half of its cases", len(compare.Rank(sides, o).Best), 2)
+	got := compare.Rank(sides, o)
+	expect.Same(t, "the best, of whom one has errors in half of its cases", len(got.Best()), 2)
 }

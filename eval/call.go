@@ -69,7 +69,7 @@ type EarlierAnswer int
 
 // What an earlier answer is for a call.
 const (
-	EarlierAllowed  EarlierAnswer = iota // it will do
+	earlierAllowed  EarlierAnswer = iota // it will do
 	EarlierRefused                       // it does not count, as long as there is a service to call
 	EarlierRequired                      // nothing else will do: nothing is sent
 )
@@ -106,7 +106,7 @@ type Retry int
 
 // What another attempt may do.
 const (
-	RetryByKind    Retry = iota // the kind and the status of the error decide
+	retryByKind    Retry = iota // the kind and the status of the error decide
 	RetryNever                  // no attempt helps although the kind suggests it
 	RetryWithLogin              // the login of the request has been replaced since: the next attempt has the new one
 )

@@ -11,7 +11,7 @@ const (
 	Skip Outcome = "skip"  // did not run
 )
 
-// Ending is how a trial ended: Passed, Failed, Errored or Skipped.
+// Ending is how a trial ended: Passed, Failed, Errored, Skipped, SkippedDecided or SkippedRuledOut.
 type Ending interface {
 	written() writtenEnding
 }
@@ -27,8 +27,20 @@ type Errored struct {
 	Error *Error // nil in a file that does not say why; evalrun writes no such files
 }
 
-// Skipped is the ending of a trial that did not run.
+// Skipped is the ending of a trial that did not run, for a reason that is a text for people.
 type Skipped struct{ Reason string }
+
+// SkippedDecided is the ending of a trial that did not have to run: the verdict on its arm was known.
+type SkippedDecided struct{}
+
+// SkippedRuledOut is the ending of a trial that did not have to run: its arm had left a race.
+type SkippedRuledOut struct{}
+
+// The reasons of skips that have a kind, in files.
+const (
+	reasonDecided  = "earlyStop"
+	reasonRuledOut = "race"
+)
 
 // writtenEnding has what files say of an ending. One that contradicts itself, such as a pass with an error, or whose outcome is
 // not known, is an Ending as it is.
@@ -38,13 +50,25 @@ type writtenEnding struct {
 	skipReason string
 }
 
-func (Passed) written() writtenEnding          { return writtenEnding{outcome: Pass} }
-func (Failed) written() writtenEnding          { return writtenEnding{outcome: Fail} }
-func (e Errored) written() writtenEnding       { return writtenEnding{outcome: Err, err: e.Error} }
-func (s Skipped) written() writtenEnding       { return writtenEnding{outcome: Skip, skipReason: s.Reason} }
+func (Passed) written() writtenEnding    { return writtenEnding{outcome: Pass} }
+func (Failed) written() writtenEnding    { return writtenEnding{outcome: Fail} }
+func (e Errored) written() writtenEnding { return writtenEnding{outcome: Err, err: e.Error} }
+func (s Skipped) written() writtenEnding { return writtenEnding{outcome: Skip, skipReason: s.Reason} }
+
+func (SkippedDecided) written() writtenEnding {
+	return writtenEnding{outcome: Skip, skipReason: reasonDecided}
+}
+
+func (SkippedRuledOut) written() writtenEnding {
+	return writtenEnding{outcome: Skip, skipReason: reasonRuledOut}
+}
 func (e writtenEnding) written() writtenEnding { return e }
 
-// ending is the ending of a file; nil when the file says nothing.
+// Ending is the ending that files write as this outcome with an error or the reason of a skip; nil when they say nothing.
+func (o Outcome) Ending(err *Error, skipReason string) Ending {
+	return writtenEnding{o, err, skipReason}.ending()
+}
+
 func (e writtenEnding) ending() Ending {
 	switch e {
 	case writtenEnding{}:
@@ -55,6 +79,10 @@ func (e writtenEnding) ending() Ending {
 		return Failed{}
 	case writtenEnding{outcome: Err, err: e.err}:
 		return Errored{e.err}
+	case SkippedDecided{}.written():
+		return SkippedDecided{}
+	case SkippedRuledOut{}.written():
+		return SkippedRuledOut{}
 	case writtenEnding{outcome: Skip, skipReason: e.skipReason}:
 		return Skipped{e.skipReason}
 	}
@@ -74,7 +102,7 @@ func (r *Result) Outcome() Outcome { return r.writtenEnding().outcome }
 // Err says why the trial could not be judged; nil when it could.
 func (r *Result) Err() *Error { return r.writtenEnding().err }
 
-// SkipReason says why the trial did not run; "" when it did.
+// SkipReason says why the trial did not run, as files write it; "" when it did.
 func (r *Result) SkipReason() string { return r.writtenEnding().skipReason }
 
 // Counts tallies outcomes.

@@ -70,11 +70,6 @@ type Result struct {
 	Workspace string
 	// Judgements are the replies of judges, in the order of the questions.
 	Judgements []Judgement
-	// Trouble is the error of a call to a judge, when the reason may affect other questions as well. Files do not have it.
-	Trouble *Error
-	// OverBudget names the spent budget for which the trial was skipped or its answer was not judged. Files do not have it.
-	OverBudget string
-
 	// Metrics are the derived metrics that could be computed, by name.
 	Metrics map[string]float64
 }

@@ -64,7 +64,7 @@ func (r *Result) DecodeJSON(data []byte, decode func([]byte, any) error) error {
 // result is the result of a file.
 func (w *writtenResult) result() Result {
 	r := Result{
-		Trial: w.Trial, Vars: w.Vars, Ending: writtenEnding{w.Outcome, w.Error, w.SkipReason}.ending(),
+		Trial: w.Trial, Vars: w.Vars, Ending: w.Outcome.Ending(w.Error, w.SkipReason),
 		Request: w.Request, Response: w.Response, Calls: w.Calls, Usage: w.Usage, Timing: w.Timing,
 		TraceID: w.TraceID, Workspace: w.Workspace, Judgements: w.Judgements, Metrics: w.Metrics,
 	}

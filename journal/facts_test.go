@@ -100,7 +100,7 @@ func TestBlocksAreCountedInFacts(t *testing.T) {
 func TestTrialsThatAVerdictDoesNotUseAreMarked(t *testing.T) {
 	t.Parallel()
 	skipped := answered("c", "t/p", eval.Skip, 0)
-	skipped.Ending = eval.Skipped{Reason: SkipEarly}
+	skipped.Ending = eval.SkippedDecided{}
 	extra := answered("b", "t/p", eval.Fail, 900)
 	d := document(t, func(w *Writer) {
 		expect.OK(t, w.WriteStop(&early.KnownVerdict{

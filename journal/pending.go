@@ -6,10 +6,49 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/tool"
 )
 
-// KeptAnswer writes an answer whose trial is not settled yet.
-func (w *Writer) KeptAnswer(a *eval.PaidAnswer) error { return w.write("answer", a) }
+// unsettledAnswer is an answer that was paid for before its trial could be settled: it waits for judges or embeddings. It has a
+// line so that a crash does not lose it.
+type unsettledAnswer struct {
+	ID       string              `json:"id"` // of the trial
+	N        int                 `json:"n"`
+	Model    string              `json:"model"`
+	Request  *eval.Request       `json:"request,omitempty"`
+	Response *eval.Response      `json:"response"`
+	Calls    []eval.AnsweredCall `json:"turns,omitempty"`
+	Usage    *eval.Usage         `json:"usage,omitempty"`
+	Timing   *eval.Timing        `json:"timing,omitempty"`
+	TraceID  string              `json:"traceId,omitempty"`
+}
+
+// unsettledCall is an answered call of a trial that has further calls to come. Its line has the type of an unsettledAnswer,
+// and only a call has a number. If the call starts programs, it has one line before they run, and a second one with their
+// results.
+type unsettledCall struct {
+	ID       string            `json:"id"` // of the trial
+	N        int               `json:"n"`
+	Model    string            `json:"model"`
+	Number   int               `json:"turn"` // from 1
+	Request  *eval.Request     `json:"request,omitempty"`
+	Response *eval.Response    `json:"response"`
+	Results  []tool.CallResult `json:"results,omitempty"`
+	Usage    *eval.Usage       `json:"usage,omitempty"`
+	Timing   *eval.Timing      `json:"timing,omitempty"`
+}
+
+// KeptAnswer writes the answer of a trial that is not settled yet.
+func (w *Writer) KeptAnswer(r *eval.Result) error {
+	return w.write("answer", &unsettledAnswer{r.ID, r.N, r.Model, r.Request, r.Response, r.Calls, r.Usage, r.Timing, r.TraceID})
+}
+
+// KeptCall writes the last answered call of a trial that has further calls to come.
+func (w *Writer) KeptCall(r *eval.Result) error {
+	n := len(r.Calls)
+	last := &r.Calls[n-1]
+	return w.write("answer", &unsettledCall{r.ID, r.N, r.Model, n, r.Request, &last.Response, last.Results, &last.Usage, &last.Timing})
+}
 
 // judgementLine is a reply of a judge about the answer of a trial that is not settled yet.
 type judgementLine struct {
@@ -192,7 +231,7 @@ func (d *Document) Pending(id string) *eval.Result {
 	}
 	out := &eval.Result{}
 	if p.answer.length > 0 {
-		var a eval.PaidAnswer
+		var a unsettledAnswer
 		if d.file.decode(p.answer, &a) != nil {
 			return nil
 		}
@@ -217,8 +256,8 @@ func (d *Document) Pending(id string) *eval.Result {
 // pendingTurns are the calls of a trial up to the first that is missing or cannot be read.
 func (d *Document) pendingTurns(p *pending) (out []eval.AnsweredCall) {
 	for i, line := range p.turns {
-		var a eval.PaidAnswer
-		if d.file.decode(line, &a) != nil || a.CallNumber != i+1 || a.Response == nil || a.Usage == nil || a.Timing == nil {
+		var a unsettledCall
+		if d.file.decode(line, &a) != nil || a.Number != i+1 || a.Response == nil || a.Usage == nil || a.Timing == nil {
 			break
 		}
 		out = append(out, eval.AnsweredCall{Response: *a.Response, Results: a.Results, Usage: *a.Usage, Timing: *a.Timing})

@@ -32,12 +32,13 @@ func TestPendingIsReadAgainAndPaidOnce(t *testing.T) {
 		Attempts: 1,
 		Usage:    &eval.Usage{TotalTokens: 10, OutputTokens: 10},
 	}
+	second, call := eval.Trial{ID: "id-1", N: 1, Model: "m"}, eval.AnsweredCall{Response: *answer, Usage: *usage, Timing: *timing}
 	expect.OK(
 		t,
-		w.KeptAnswer(&eval.PaidAnswer{ID: "id-0", Model: "m", Response: answer, Usage: usage, Timing: timing}),
+		w.KeptAnswer(&eval.Result{Trial: eval.Trial{ID: "id-0", Model: "m"}, Response: answer, Usage: usage, Timing: timing}),
 		w.KeptJudgement("id-0", reply),
-		w.KeptAnswer(&eval.PaidAnswer{ID: "id-1", N: 1, Model: "m", CallNumber: 1, Response: answer, Usage: usage, Timing: timing}),
-		w.KeptAnswer(&eval.PaidAnswer{ID: "id-1", N: 1, Model: "m", CallNumber: 2, Response: answer, Usage: usage, Timing: timing}),
+		w.KeptCall(&eval.Result{Trial: second, Calls: []eval.AnsweredCall{call}}),
+		w.KeptCall(&eval.Result{Trial: second, Calls: []eval.AnsweredCall{call, call}}),
 	)
 	checkPending(t, dir, 2+1+2+2, 7+10+7+7, "id-0", "id-1")
 
@@ -78,20 +79,22 @@ func TestPendingStepsArePaidOnce(t *testing.T) {
 	called := &eval.Response{Candidates: []eval.Candidate{{FinishReason: "TOOL_CALLS", Raw: json.RawMessage(`{"a":1}`)}}}
 	results := []tool.CallResult{{ID: "1", Name: "f", Text: "done"}}
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	step := func(turn int, results []tool.CallResult) *eval.PaidAnswer {
-		return &eval.PaidAnswer{
-			ID: "id-1", N: 1, Model: "m", CallNumber: turn, Response: called, Results: results,
-			Usage:  &eval.Usage{TotalTokens: 7, Source: eval.UsageService},
-			Timing: &eval.Timing{StartedAt: began.Add(time.Duration(turn) * time.Second), Attempts: 2},
+	step := func(turn int, results []tool.CallResult) *eval.Result {
+		calls := make([]eval.AnsweredCall, turn)
+		calls[turn-1] = eval.AnsweredCall{
+			Response: *called, Results: results,
+			Usage:  eval.Usage{TotalTokens: 7, Source: eval.UsageService},
+			Timing: eval.Timing{StartedAt: began.Add(time.Duration(turn) * time.Second), Attempts: 2},
 		}
+		return &eval.Result{Trial: eval.Trial{ID: "id-1", N: 1, Model: "m"}, Calls: calls}
 	}
 	for i, one := range []struct {
-		step         *eval.PaidAnswer
+		step         *eval.Result
 		turns, calls int
 	}{
 		{step(1, nil), 1, 2}, {step(1, results), 1, 2}, {step(2, nil), 2, 4}, {step(2, results), 2, 4}, {step(3, results), 3, 6},
 	} {
-		expect.OK(t, w.KeptAnswer(one.step))
+		expect.OK(t, w.KeptCall(one.step))
 		d, err := Open(dir)
 		expect.OK(t, err)
 		p := d.Pending("id-1")
@@ -99,7 +102,7 @@ func TestPendingStepsArePaidOnce(t *testing.T) {
 		expect.Same(t, "tokens", d.Spent.Tokens, one.calls/2*7)
 		expect.Same(t, "turns", len(p.Calls), one.turns)
 		last := p.Calls[len(p.Calls)-1]
-		expect.Same(t, fmt.Sprintf("results after line %d", i+1), last.Results, one.step.Results)
+		expect.Same(t, fmt.Sprintf("results after line %d", i+1), last.Results, one.step.Calls[len(p.Calls)-1].Results)
 		expect.Same(t, "the answer as it came", string(last.Candidates[0].Raw), `{"a":1}`)
 		_ = d.Close()
 	}

@@ -50,7 +50,7 @@ func (r *scannedTrial) scan(data []byte) {
 		case "id":
 			r.setID(v.String())
 		case "skipReason":
-			r.stopped = Needless(v.Str)
+			r.stopped = needless(eval.Skip.Ending(nil, v.Str))
 		case "quarantine":
 			r.until = v.Get("until").String()
 		case "error":
@@ -66,6 +66,12 @@ func (r *scannedTrial) scan(data []byte) {
 		}
 		return true
 	})
+}
+
+// needless reports whether a trial did not have to run. Such trials are missing from no rule, and a run without them is
+// complete.
+func needless(e eval.Ending) bool {
+	return e == eval.SkippedDecided{} || e == eval.SkippedRuledOut{}
 }
 
 func (r *scannedTrial) setID(s string) {

@@ -4,13 +4,15 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Ranking orders the arms of a suite by a metric, and says which of them may be the best.
 type Ranking struct {
 	Suite  string `json:"suite"`
 	Metric string `json:"metric"`
-	// Alpha bounds the error of Best, and of all intervals together.
+	// Alpha bounds the error of the set of the best, and of all intervals together.
 	Alpha float64 `json:"alpha"`
 	Cases int     `json:"cases"` // most cases on which any two arms were compared
 	Units int     `json:"units"` // fewest independent units among them
@@ -20,10 +22,31 @@ type Ranking struct {
 	Why string `json:"why,omitempty"`
 	// Arms are in order, the best mean first; without a ranking they are in the order of the plan.
 	Arms []RankedArm `json:"arms"`
-	// Best is the set of the best: the arms that cannot be ruled out. A truly best arm is in it with probability 1 - Alpha or more.
-	Best []string `json:"best"`
 	// Race says how a race ended; nil when there was none, or when this ranking is not about it.
 	Race *Raced `json:"race,omitempty"`
+}
+
+// Best is the set of the best: the arms that cannot be ruled out, in order. A truly best arm is in it with probability
+// 1 - Alpha or more. It is empty without a ranking.
+func (r *Ranking) Best() []string {
+	best := []string{}
+	for i := range r.Arms {
+		if r.Arms[i].Best {
+			best = append(best, r.Arms[i].Arm)
+		}
+	}
+	return best
+}
+
+type plainRanking Ranking
+
+// MarshalJSON writes the set of the best as a list, too.
+func (r Ranking) MarshalJSON() ([]byte, error) {
+	return wirejson.Marshal(struct {
+		plainRanking
+		Best []string `json:"best"`
+		Race *Raced   `json:"race,omitempty"` // after Best
+	}{plainRanking(r), r.Best(), r.Race})
 }
 
 // Raced is the result of a race: arms leave it once they cannot be the best.
@@ -73,7 +96,7 @@ func Level(arms int, alpha float64) float64 { return alpha / float64(max(1, arms
 
 // Refuse removes the set of the best and the intervals, and says why.
 func (r *Ranking) Refuse(why string) {
-	r.Why, r.Best = why, []string{}
+	r.Why = why
 	for i := range r.Arms {
 		r.Arms[i].Best, r.Arms[i].Interval = false, nil
 	}
@@ -112,12 +135,6 @@ func (r *Ranking) Order(lower func(i, j int) float64) {
 		r.Arms[i].Interval = &[2]float64{below, max(0, above[i])}
 	}
 	slices.SortStableFunc(r.Arms, func(a, b RankedArm) int { return cmp.Compare(value(b.Mean), value(a.Mean)) })
-	r.Best = []string{}
-	for i := range r.Arms {
-		if r.Arms[i].Best {
-			r.Best = append(r.Best, r.Arms[i].Arm)
-		}
-	}
 }
 
 // value sorts unknown values last.

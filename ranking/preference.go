@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // CasePreference is a judge's preference between the answers of two arms to one case.
@@ -27,12 +29,9 @@ const defaultAlpha = 0.05
 // PreferenceRanking ranks arms by what a judge prefers: the model of Bradley and Terry with ties after Davidson.
 type PreferenceRanking struct {
 	// Arms are in order, the most preferred first; of arms that nothing connects each group after the other.
-	Arms []PreferredArm `json:"arms"`
-	// Best are the arms that cannot be ruled out as the most preferred: it contains the truly most preferred arm with
-	// the probability Level. Empty when there is no ranking; Why says why.
-	Best  []string `json:"best"`
-	Level float64  `json:"level"` // of all intervals together, and of Best
-	Units int      `json:"units"` // independent units that were drawn
+	Arms  []PreferredArm `json:"arms"`
+	Level float64        `json:"level"` // of all intervals together, and of the set of the best
+	Units int            `json:"units"` // independent units that were drawn
 	// Ties is the share of ties among the judged pairs of answers, cases with the same weight.
 	Ties  float64         `json:"ties"`
 	Pairs []PreferredPair `json:"pairs"`
@@ -40,6 +39,29 @@ type PreferenceRanking struct {
 	Why string `json:"why,omitempty"`
 	// Separated are the arms whose strength only the prior bounds: they won, or lost, all comparisons with some of the others.
 	Separated []string `json:"separated,omitempty"`
+}
+
+// Best are the arms that cannot be ruled out as the most preferred, in order: the truly most preferred arm is among them
+// with the probability Level. It is empty without a ranking; Why says why.
+func (p *PreferenceRanking) Best() []string {
+	best := []string{}
+	for i := range p.Arms {
+		if p.Arms[i].Best {
+			best = append(best, p.Arms[i].Arm)
+		}
+	}
+	return best
+}
+
+type plainPreferenceRanking PreferenceRanking
+
+// MarshalJSON writes the arms that cannot be ruled out as a list, too.
+func (p PreferenceRanking) MarshalJSON() ([]byte, error) {
+	return wirejson.Marshal(struct {
+		Arms []PreferredArm `json:"arms"`
+		Best []string       `json:"best"` // after Arms
+		plainPreferenceRanking
+	}{p.Arms, p.Best(), plainPreferenceRanking(p)})
 }
 
 // PreferredArm is an arm with its strength.
@@ -91,7 +113,7 @@ func LeastUnits(arms int, alpha float64) int {
 func RankByPreference(arms []string, judged []CasePreference, o PreferenceOptions) PreferenceRanking {
 	o.Alpha = cmp.Or(o.Alpha, defaultAlpha)
 	t := newTally(len(arms), judged)
-	out := PreferenceRanking{Level: 1 - o.Alpha, Units: len(t.units), Pairs: t.named(arms), Ties: t.tieShare(), Best: []string{}}
+	out := PreferenceRanking{Level: 1 - o.Alpha, Units: len(t.units), Pairs: t.named(arms), Ties: t.tieShare()}
 	groups := t.groups()
 	for i, members := range groups {
 		sub := t.only(members)
@@ -105,11 +127,6 @@ func RankByPreference(arms []string, judged []CasePreference, o PreferenceOption
 	case len(t.units) < least:
 		out.Why = fmt.Sprintf("no ranking of %d arms below %d independent cases; here are %d", len(arms), least, len(t.units))
 	}
-	for _, a := range out.Arms {
-		if a.Best {
-			out.Best = append(out.Best, a.Arm)
-		}
-	}
 	if out.Why != "" {
 		out.Refuse(out.Why)
 	}
@@ -119,13 +136,10 @@ func RankByPreference(arms []string, judged []CasePreference, o PreferenceOption
 // Widen adds a ranking of the same arms by other data that may be the true ones. An arm that is the best in either
 // ranking cannot be ruled out, and an interval covers both.
 func (p *PreferenceRanking) Widen(by PreferenceRanking) {
-	p.Best = []string{}
 	for i := range p.Arms {
 		a := &p.Arms[i]
 		other := &by.Arms[slices.IndexFunc(by.Arms, func(b PreferredArm) bool { return b.Arm == a.Arm })]
-		if a.Best = a.Best || other.Best; a.Best {
-			p.Best = append(p.Best, a.Arm)
-		}
+		a.Best = a.Best || other.Best
 		if a.Interval != nil && other.Interval != nil {
 			a.Interval[0], a.Interval[1] = min(a.Interval[0], other.Interval[0]), max(a.Interval[1], other.Interval[1])
 		}
@@ -134,7 +148,7 @@ func (p *PreferenceRanking) Widen(by PreferenceRanking) {
 
 // Refuse removes the set of the best and the intervals, and says why.
 func (p *PreferenceRanking) Refuse(why string) {
-	p.Why, p.Best = why, []string{}
+	p.Why = why
 	for i := range p.Arms {
 		p.Arms[i].Best, p.Arms[i].Interval = false, nil
 	}

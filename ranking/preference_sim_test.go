@@ -83,10 +83,10 @@ func (w *world) simulated(t *testing.T, cases, runs int) (coverage, kept, size f
 		if all {
 			coverage++
 		}
-		if slices.Contains(got.Best, names(len(w.theta))[best]) {
+		if slices.Contains(got.Best(), names(len(w.theta))[best]) {
 			kept++
 		}
-		size += float64(len(got.Best))
+		size += float64(len(got.Best()))
 	}
 	n := float64(runs)
 	return coverage / n, kept / n, size / n

@@ -94,7 +94,7 @@ func TestAnArmThatWinsAllHasAFiniteStrength(t *testing.T) {
 	t.Parallel()
 	got := RankByPreference(names(3), judgedOf([]pairResults{{0, 1, 20, 0, 0}, {0, 2, 20, 0, 0}, {1, 2, 12, 8, 0}}), PreferenceOptions{})
 	expect.Same(t, "separated", got.Separated, []string{"pro/0"})
-	expect.Same(t, "best", got.Best, []string{"pro/0"})
+	expect.Same(t, "best", got.Best(), []string{"pro/0"})
 	first := got.Arms[0]
 	if i := *first.Interval; i[0] < 0.6 || i[0] > 0.97 || i[1] < 0.99 || *first.Strength > 6 {
 		t.Errorf("interval %v, strength %v, want bounded ones", i, *first.Strength)
@@ -118,7 +118,7 @@ func TestDisconnectedArmsAreRankedInGroups(t *testing.T) {
 	if !reflect.DeepEqual(order, want) {
 		t.Errorf("got %v, want %v", order, want)
 	}
-	expect.Same(t, "best", len(got.Best), 0)
+	expect.Same(t, "best", len(got.Best()), 0)
 	expect.Contains(t, "why", got.Why, "no judged pair connects pro/2 (and 2 more) with pro/0 (and 1 more)")
 }
 
@@ -126,7 +126,7 @@ func TestDisconnectedArmsAreRankedInGroups(t *testing.T) {
 func TestTooFewCasesGiveNoRanking(t *testing.T) {
 	t.Parallel()
 	got := RankByPreference(names(2), judgedOf([]pairResults{{0, 1, 4, 0, 0}}), PreferenceOptions{})
-	if got.Why != "no ranking of 2 arms below 5 independent cases; here are 4" || len(got.Best) != 0 || got.Arms[0].Interval != nil {
+	if got.Why != "no ranking of 2 arms below 5 independent cases; here are 4" || len(got.Best()) != 0 || got.Arms[0].Interval != nil {
 		t.Errorf("%+v, want no ranking, and why", got)
 	}
 	for _, c := range []struct{ arms, want int }{{2, 5}, {8, 8}, {24, 9}} {
@@ -140,7 +140,7 @@ func TestTooFewCasesGiveNoRanking(t *testing.T) {
 func TestOnlyTiesRuleNoArmOut(t *testing.T) {
 	t.Parallel()
 	got := RankByPreference(names(3), judgedOf([]pairResults{{0, 1, 0, 0, 30}, {0, 2, 0, 0, 30}, {1, 2, 0, 0, 30}}), PreferenceOptions{})
-	if len(got.Best) != 3 || got.Ties != 1 || math.Abs(*got.Arms[0].Preference-0.5) > 1e-9 {
+	if len(got.Best()) != 3 || got.Ties != 1 || math.Abs(*got.Arms[0].Preference-0.5) > 1e-9 {
 		t.Errorf("%+v, want all 3 arms with a tie, and a preference of 0.5", got)
 	}
 	none := RankByPreference(names(2), nil, PreferenceOptions{})
@@ -179,9 +179,9 @@ func TestWidenedPreferencesHoldByBothRankings(t *testing.T) {
 	}
 	p := RankByPreference(names(2), judged, PreferenceOptions{})
 	narrow := *p.Arms[0].Interval
-	expect.Same(t, "best by what was judged", len(p.Best), 1)
+	expect.Same(t, "best by what was judged", len(p.Best()), 1)
 	p.Widen(RankByPreference(names(2), append(judged, lost...), PreferenceOptions{}))
-	expect.Same(t, "best by both", len(p.Best), 2)
+	expect.Same(t, "best by both", len(p.Best()), 2)
 	if wide := *p.Arms[0].Interval; wide[0] >= narrow[0] || wide[1] < narrow[1] {
 		t.Errorf("the interval %v: got %v, want a wider one", narrow, wide)
 	}

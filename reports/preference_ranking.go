@@ -61,15 +61,16 @@ func (t *screen) preferences(s *compare.SuitePreferences) {
 func (t *screen) ranked(p *ranking.PreferenceRanking) {
 	t.out.Write(drawGrid(t.o.Width, preferenceColumns(p), preferenceRows(p)))
 	t.out.WriteString("\n")
+	best := p.Best()
 	switch {
 	case p.Why != "":
 		t.wrapped("  ", p.Why)
-	case len(p.Best) == 1:
+	case len(best) == 1:
 		t.wrapped("  ", fmt.Sprintf("* the most preferred arm, %.0f %% sure", 100*p.Level))
 	default:
 		t.wrapped(
 			"  ",
-			fmt.Sprintf("* the %d arms that cannot be ruled out as the most preferred, %.0f %% sure", len(p.Best), 100*p.Level),
+			fmt.Sprintf("* the %d arms that cannot be ruled out as the most preferred, %.0f %% sure", len(best), 100*p.Level),
 		)
 	}
 	if c := ranking.Cheapest(p.Priced()); c != nil {

@@ -126,16 +126,16 @@ func rankingRows(r *ranking.Ranking) (rows [][]string) {
 
 // rankingWords say which arms may be the best, and what a race saved.
 func rankingWords(r *ranking.Ranking) (lines []string) {
-	sure := fmt.Sprintf("%.0f %% sure", 100*(1-r.Alpha))
+	sure, best := fmt.Sprintf("%.0f %% sure", 100*(1-r.Alpha)), r.Best()
 	switch {
 	case r.Why != "":
 		return nil
-	case len(r.Best) == 1:
-		lines = append(lines, fmt.Sprintf("* %s is the best, %s", r.Best[0], sure))
-	case len(r.Best) == len(r.Arms):
+	case len(best) == 1:
+		lines = append(lines, fmt.Sprintf("* %s is the best, %s", best[0], sure))
+	case len(best) == len(r.Arms):
 		lines = append(lines, fmt.Sprintf("* no arm is ruled out as the best, %s", sure))
 	default:
-		lines = append(lines, fmt.Sprintf("* the best is one of these %d, %s; the others are ruled out", len(r.Best), sure))
+		lines = append(lines, fmt.Sprintf("* the best is one of these %d, %s; the others are ruled out", len(best), sure))
 	}
 	if c := ranking.Cheapest(r.Priced()); c != nil {
 		lines = append(lines, cheapestWords(c))

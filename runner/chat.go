@@ -131,7 +131,7 @@ func (r *run) keepStep(ctx context.Context, a *scoring, next following) (followi
 	case next == answering && !a.startsPrograms():
 		return calling, r.answerCalls(ctx, a)
 	default:
-		r.keepTurn(a)
+		r.keepCall(a)
 	}
 	return next, nil
 }
@@ -177,24 +177,13 @@ func (a *scoring) turnsLeft() int {
 	return left
 }
 
-// keepTurn writes down the last answer of a trial that continues.
-func (r *run) keepTurn(a *scoring) {
-	t, n := &a.result, len(a.result.Calls)
-	one := &t.Calls[n-1]
-	if r.Keeper == nil || one.Timing.Attempts == 0 { // recorded and cached answers are somewhere else already
+// keepCall writes down the last answer of a trial that continues.
+func (r *run) keepCall(a *scoring) {
+	last := &a.result.Calls[len(a.result.Calls)-1]
+	if r.Keeper == nil || last.Timing.Attempts == 0 { // recorded and cached answers are somewhere else already
 		return
 	}
-	r.Keeper.KeepAnswer(&eval.PaidAnswer{
-		ID:         t.ID,
-		N:          t.N,
-		Model:      t.Model,
-		CallNumber: n,
-		Request:    t.Request,
-		Response:   &one.Response,
-		Results:    one.Results,
-		Usage:      &one.Usage,
-		Timing:     &one.Timing,
-	})
+	r.Keeper.KeepCall(&a.result)
 }
 
 // turn makes one call. The timing is filled in even after an error. A recorded answer brings its tool results.
@@ -264,7 +253,7 @@ func (a *scoring) during(k int, err error) error {
 		if k == 1 {
 			return &e
 		}
-		e.Kind, a.result.OverBudget = eval.KindUnscored, e.Message
+		e.Kind, a.halt = eval.KindUnscored, SpentBudget{e.Message}
 	}
 	if at := a.at(k); at != "" {
 		e.Message = at + ": " + e.Message

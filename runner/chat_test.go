@@ -43,12 +43,9 @@ func (answer talk) service() *fake {
 }
 
 // converse runs the one trial of the chat.
-func converse(t *testing.T, scorers string, cfg runner.Config) eval.Result {
+func converse(t *testing.T, scorers string, cfg runner.Config) yieldedResult {
 	t.Helper()
-	var out []eval.Result
-	for r := range runner.Run(t.Context(), plan(t, strings.Replace(liveChat, "SCORERS", scorers, 1), runner.Filter{}), cfg) {
-		out = append(out, r)
-	}
+	out := yielded(t.Context(), t, plan(t, strings.Replace(liveChat, "SCORERS", scorers, 1), runner.Filter{}), cfg)
 	if len(out) != 1 {
 		t.Fatalf("%d results, want 1", len(out))
 	}
@@ -90,7 +87,7 @@ func TestEachTurnOfALiveChatIsACall(t *testing.T) {
 	}
 	expect.Same(t, "the request", spoken(r.Request.Contents), want[2])
 	expect.Same(t, "the usage", r.Usage, &eval.Usage{PromptTokens: 6, OutputTokens: 30, TotalTokens: 36, Source: eval.UsageCounted})
-	checkChatTiming(t, &r)
+	checkChatTiming(t, &r.Result)
 	if slices.Sort(ids); len(slices.Compact(ids)) != 3 || !slices.Contains(ids, r.ID) {
 		t.Errorf("turns are sent under the names %v, want 3 names with %s among them", ids, r.ID)
 	}
@@ -98,7 +95,7 @@ func TestEachTurnOfALiveChatIsACall(t *testing.T) {
 	// What is known is judged as if it had just come.
 	known := r
 	cfg := config(&fake{}, 1)
-	cfg.EarlierRuns.Trial = func(*runner.Planned) runner.EarlierTrial { return runner.AnsweredTrial{Result: &known} }
+	cfg.EarlierRuns.Trial = func(*runner.Planned) runner.EarlierTrial { return runner.AnsweredTrial{Result: &known.Result} }
 	second := converse(t, `{equals: reply 1, turn: 1}, {latency: {max: 20ms}, turn: 2}, {tokens: {max: 36}}`, cfg)
 	expect.Same(t, "the outcome of known turns", second.Outcome(), eval.Pass)
 	expect.Same(t, "the request of known turns", spoken(second.Request.Contents), want[2])
@@ -213,7 +210,7 @@ func TestErrorsInAChatNameTheTurn(t *testing.T) {
 			if !strings.HasPrefix(r.Err().Message, one.message) {
 				t.Errorf("%v, want %q first", r.Err(), one.message)
 			}
-			expect.Same(t, "over budget", r.OverBudget != "", one.overBudget)
+			expect.Same(t, "over budget", r.overBudget(), one.overBudget)
 			expect.Same(t, "turns", len(r.Calls), one.turns)
 			expect.Same(t, "attempts", r.Timing.Attempts, 2)
 			expect.Same(t, "calls", f.sent.Load(), 2)
@@ -231,7 +228,7 @@ func TestAChatOverBudgetIsSkipped(t *testing.T) {
 		return nil, eval.Errorf(eval.KindBudget, "the budget is spent")
 	}).service()
 	r := converse(t, "{contains: reply}", config(first, 1))
-	if r.Outcome() != eval.Skip || r.OverBudget == "" || r.SkipReason() != "the budget is spent" {
+	if r.Outcome() != eval.Skip || !r.overBudget() || r.SkipReason() != "the budget is spent" {
 		t.Errorf("%+v, want it skipped because the budget is spent", r)
 	}
 }

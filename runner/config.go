@@ -51,13 +51,13 @@ func CountingUnder(l *suite.Limits) Counting {
 }
 
 // Admission decides when a trial is sent, and whether. For each trial without an earlier answer a worker calls Hold,
-// Skip, Enter and Skip again, in this order, and then makes the calls. After Stop, or when Skip returns a reason, the
+// Skip, Enter and Skip again, in this order, and then makes the calls. After Stop, or when Skip returns an ending, the
 // trial gets no further. Several workers call the methods at once.
 type Admission interface {
 	// Hold may delay a trial. It returns when stop or done is closed.
 	Hold(t *Planned, stop, done <-chan struct{})
-	// Skip returns why a trial need not run any more, "" when it must.
-	Skip(t *Planned) string
+	// Skip returns the ending of a trial that need not run any more, nil when it must.
+	Skip(t *Planned) eval.Ending
 	// Enter waits until there is room for another trial, or until stop is closed, and returns the context for the trial's
 	// calls. The worker calls leave once the result is taken or the answer is written down.
 	Enter(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func())
@@ -82,13 +82,17 @@ type AnswerReader interface {
 }
 
 // Keeper writes down answers and replies before their trial is settled. A worker that may have to write down an answer
-// calls Writing before the call. After the answer it calls KeepAnswer or KeepJudgement, and then written. After an error
-// it only calls written. Several workers call the methods at once, and continue when they return.
+// calls Writing before the call. After the answer it calls KeepAnswer, KeepCall or KeepJudgement, and then written. After an
+// error it only calls written. Several workers call the methods at once, and continue when they return. They change the
+// results later.
 type Keeper interface {
 	// Writing returns the context for a call, which counts as in progress until written is called.
 	Writing(ctx context.Context) (calling context.Context, written func())
-	// KeepAnswer takes an answer that waits to be scored, or a turn of an unfinished chat.
-	KeepAnswer(a *eval.PaidAnswer)
+	// KeepAnswer takes a result that has its answer, and waits to be scored.
+	KeepAnswer(r *eval.Result)
+	// KeepCall takes a result whose last call was answered, and has further calls to come. It takes the call again when it
+	// has the results of programs.
+	KeepCall(r *eval.Result)
 	// KeepJudgement takes a judge's reply about the answer of a trial.
 	KeepJudgement(trialID string, j *eval.Judgement)
 }

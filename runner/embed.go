@@ -299,7 +299,7 @@ func (r *run) embed(ctx context.Context, a *scoring) (lost *eval.Error) {
 		lost = unembedded(e)
 		v.Refused = lost.Message
 		if e.Kind == eval.KindBudget {
-			a.result.OverBudget = e.Message
+			a.halt = SpentBudget{e.Message}
 		}
 	}
 	if v.Known == nil {

@@ -54,11 +54,31 @@ func similarSuite(cases int) string {
 
 func results(t *testing.T, p *runner.Plan, cfg runner.Config) (counts eval.Counts, all []eval.Result) {
 	t.Helper()
-	for r := range runner.Run(context.Background(), p, cfg) {
+	for _, r := range yielded(context.Background(), t, p, cfg) {
 		counts.Add(r.Outcome())
-		all = append(all, r)
+		all = append(all, r.Result)
 	}
 	return counts, all
+}
+
+// yieldedResult is a result with why the run may have to stop.
+type yieldedResult struct {
+	eval.Result
+	halt runner.Halt
+}
+
+func yielded(ctx context.Context, t *testing.T, p *runner.Plan, cfg runner.Config) (all []yieldedResult) {
+	t.Helper()
+	for r, halt := range runner.Run(ctx, p, cfg) {
+		all = append(all, yieldedResult{r, halt})
+	}
+	return all
+}
+
+// overBudget reports whether the run has to stop because a budget is spent.
+func (r *yieldedResult) overBudget() bool {
+	_, spent := r.halt.(runner.SpentBudget)
+	return spent
 }
 
 // Texts are embedded in batches over trials, each text once, and every answer is judged.
@@ -111,13 +131,30 @@ func TestFailedEmbeddingsAreErrorsOfTheirTrials(t *testing.T) {
 		e := &embedder{fail: func(*eval.EmbedCall) error { return test.err }}
 		cfg := config(&fake{}, 4)
 		cfg.Services.Embedder = e
-		counts, all := results(t, plan(t, similarSuite(5), runner.Filter{}), cfg)
-		expect.Same(t, string(test.err.Kind)+": errors", counts.Error, 10)
+		all := yielded(t.Context(), t, plan(t, similarSuite(5), runner.Filter{}), cfg)
+		expect.Same(t, string(test.err.Kind)+": results", len(all), 10)
 		for _, r := range all {
-			checkUnembedded(t, &r)
+			checkUnembedded(t, &r.Result)
 			expect.Same(t, "the kind", r.Err().Kind, test.kind)
-			expect.Same(t, "over budget", r.OverBudget != "", test.budget)
+			expect.Same(t, "over budget", r.overBudget(), test.budget)
 		}
+	}
+}
+
+// A spent budget stops the run whatever else a judge's error is about.
+func TestASpentBudgetComesBeforeATroubleOfAJudge(t *testing.T) {
+	t.Parallel()
+	const text = "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, text: q}]\n" +
+		"judges: [{name: j, model: svc-pro}]\n" +
+		"defaults: {scorers: [{similar: {to: [reference], min: 0.5}}, {judge: {rubric: fine}}]}\ncases: [{name: c}]\n"
+	b := newBench(func(*eval.Call, string) (string, error) {
+		return "", &eval.Error{Kind: eval.KindAuth, Status: 401, Message: "no"}
+	})
+	cfg := config(&b.fake, 1)
+	cfg.Services.Embedder = &embedder{fail: func(*eval.EmbedCall) error { return eval.Errorf(eval.KindBudget, "the budget is spent") }}
+	r := yielded(t.Context(), t, plan(t, text, runner.Filter{}), cfg)[0]
+	if want := (runner.SpentBudget{Message: "the budget is spent"}); r.Outcome() != eval.Err || r.halt != want {
+		t.Errorf("got %+v and %#v, want an error and %#v", r.Ending, r.halt, want)
 	}
 }
 

@@ -314,12 +314,11 @@ func (c *modelCheck) judge(ctx context.Context, j *suite.Judge) error {
 // unjudged makes an error of a trial without the reply of a judge. Its answer came, and is kept with what other
 // scorers say.
 func (a *scoring) unjudged(e *eval.Error) eval.Result {
-	switch e.Kind {
-	case eval.KindBudget:
-		a.result.OverBudget = e.Message
-	case eval.KindCanceled:
-	default:
-		a.result.Trouble = e
+	switch {
+	case e.Kind == eval.KindBudget:
+		a.halt = SpentBudget{e.Message}
+	case e.Kind != eval.KindCanceled && a.halt == nil: // a spent budget stops the run anyway
+		a.halt = JudgeTrouble{e}
 	}
 	return a.failed(eval.Errorf(eval.KindUnscored, "the answer could not be judged: %s", whyUnsent(e)))
 }

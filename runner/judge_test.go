@@ -129,9 +129,13 @@ func TestJudgeIsSentACorrection(t *testing.T) {
 		t.Errorf("%+v, %d questions, %+v, want 2 passed, 4 and 4 judgements", counts, len(b.put), all[0].Judgements)
 	}
 	b = newBench(replying("I think it is fine."))
-	counts, all = results(t, plan(t, judgedSuite(1), runner.Filter{}), config(&b.fake, 1))
-	if counts.Error != 2 || all[0].Err().Kind != eval.KindUnscored || len(b.put) != 4 || all[0].OverBudget != "" || all[0].Trouble != nil {
-		t.Errorf("%+v, %+v, %d questions, want 2 errors, %s and 4", counts, all[0].Err(), len(b.put), eval.KindUnscored)
+	unscored := yielded(t.Context(), t, plan(t, judgedSuite(1), runner.Filter{}), config(&b.fake, 1))
+	expect.Same(t, "results", len(unscored), 2)
+	expect.Same(t, "questions", len(b.put), 4)
+	for _, r := range unscored {
+		if r.Err() == nil || r.Err().Kind != eval.KindUnscored || r.halt != nil {
+			t.Errorf("%+v and %+v, want an error of kind %s that stops nothing", r.Err(), r.halt, eval.KindUnscored)
+		}
 	}
 }
 
@@ -139,13 +143,13 @@ func TestJudgeIsSentACorrection(t *testing.T) {
 func TestFailedJudgesLeaveAnswersUnscored(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for _, test := range []judgeFailure{
-		{&eval.Error{Kind: eval.KindStatus, Status: 500, Message: "boom"}, false, true, "the answer could not be judged: 500: boom"},
-		{&eval.Error{Kind: eval.KindAuth, Status: 403, Message: "no"}, false, true, "403: no"},
+		{&eval.Error{Kind: eval.KindStatus, Status: 500, Message: "boom"}, "the answer could not be judged: 500: boom"},
+		{&eval.Error{Kind: eval.KindAuth, Status: 403, Message: "no"}, "403: no"},
 		{
-			&eval.Error{Kind: eval.KindBudget, Message: "the budget of 3 calls is spent"}, true, false,
+			&eval.Error{Kind: eval.KindBudget, Message: "the budget of 3 calls is spent"},
 			"the answer could not be judged: the budget of 3 calls is spent",
 		},
-		{&eval.Error{Kind: eval.KindCanceled, Message: "canceled"}, false, false, "the run was stopped before the judge replied"},
+		{&eval.Error{Kind: eval.KindCanceled, Message: "canceled"}, "the run was stopped before the judge replied"},
 	} {
 		t.Run(string(test.err.Kind), func(t *testing.T) {
 			var n int
@@ -155,9 +159,9 @@ func TestFailedJudgesLeaveAnswersUnscored(t *testing.T) {
 				}
 				return "", test.err
 			})
-			counts, all := results(t, plan(t, judgedSuite(1), runner.Filter{Cases: glob.Patterns{"c0"}}), config(&b.fake, 1))
-			if counts.Error != 2 {
-				t.Fatalf("%+v, want 2 errors", counts)
+			all := yielded(t.Context(), t, plan(t, judgedSuite(1), runner.Filter{Cases: glob.Patterns{"c0"}}), config(&b.fake, 1))
+			if len(all) != 2 {
+				t.Fatalf("%d results, want 2", len(all))
 			}
 			cached, failed := 0, 0
 			for _, r := range all {
@@ -178,19 +182,29 @@ func TestFailedJudgesLeaveAnswersUnscored(t *testing.T) {
 
 // judgeFailure is why a judge fails, and what becomes of the trials.
 type judgeFailure struct {
-	err             *eval.Error
-	budget, trouble bool
-	message         string
+	err     *eval.Error
+	message string
+}
+
+// halt is why the run may have to stop.
+func (f *judgeFailure) halt() runner.Halt {
+	switch f.err.Kind {
+	case eval.KindBudget:
+		return runner.SpentBudget{Message: f.err.Message}
+	case eval.KindCanceled:
+		return nil
+	}
+	return runner.JudgeTrouble{Error: f.err}
 }
 
 // check wants a trial that could not be judged, with the first reply, and the second if it was sent.
-func (f *judgeFailure) check(t *testing.T, r *eval.Result) {
+func (f *judgeFailure) check(t *testing.T, r *yieldedResult) {
 	t.Helper()
-	if r.Err().Kind != eval.KindUnscored || !strings.Contains(r.Err().Message, f.message) || r.Response == nil || !othersScored(r) {
+	if r.Err().Kind != eval.KindUnscored || !strings.Contains(r.Err().Message, f.message) || r.Response == nil || !othersScored(&r.Result) {
 		t.Errorf("%+v, want it unscored with %q, and the other scorers scored", r, f.message)
 	}
-	if (r.OverBudget != "") != f.budget || (r.Trouble != nil) != f.trouble {
-		t.Errorf("over budget %q, trouble %v, want %t and %t", r.OverBudget, r.Trouble, f.budget, f.trouble)
+	if r.halt != f.halt() {
+		t.Errorf("got %#v, want %#v", r.halt, f.halt())
 	}
 	j := r.Judgements
 	if len(j) == 0 || j[0].Reply != fine {
@@ -221,9 +235,8 @@ func TestAMissingReplyLeavesOneScoreOpen(t *testing.T) {
 		}
 		return "", eval.Errorf(eval.KindReplayMiss, "nobody asked %s", call.Judge)
 	})
-	_, all := results(t, plan(t, suite, runner.Filter{}), config(&b.fake, 1))
-	r := all[0]
-	if r.Err() == nil || r.Err().Kind != eval.KindUnscored || r.Err().Message != "new: nobody asked j" || r.Trouble != nil ||
+	r := yielded(t.Context(), t, plan(t, suite, runner.Filter{}), config(&b.fake, 1))[0]
+	if r.Err() == nil || r.Err().Kind != eval.KindUnscored || r.Err().Message != "new: nobody asked j" || r.halt != nil ||
 		len(r.Scores) != 4 {
 		t.Fatalf("%+v, want 4 scores and the error `new: nobody asked j`", r)
 	}

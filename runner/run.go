@@ -10,12 +10,13 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Run sends every trial of the plan and yields the results as they come. Each model has Services.Concurrency workers, so
+// Run sends every trial of the plan and yields the results as they come, each with why the run may have to stop. The caller
+// stops it, by Config.Stop. Each model has Services.Concurrency workers, so
 // that a model that has to wait holds up no other. A worker continues once its result is taken, or once its answer is kept to
 // wait for judges or embeddings; at most MaxWaiting answers wait for each of them. Canceling ctx, or leaving the loop,
 // abandons calls in progress. No goroutine outlives the loop.
-func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
-	return func(yield func(eval.Result) bool) {
+func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq2[eval.Result, Halt] {
+	return func(yield func(eval.Result, Halt) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		cpus := runtime.GOMAXPROCS(0)
 		r := &run{
@@ -38,7 +39,7 @@ func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
 			<-finished
 		}()
 		for d := range r.results {
-			more := yield(d.result)
+			more := yield(d.result, d.halt)
 			d.release()
 			if !more {
 				return
@@ -78,6 +79,7 @@ type assignment struct {
 // result; sending to it never blocks.
 type delivery struct {
 	result eval.Result
+	halt   Halt
 	taken  chan struct{}
 }
 
@@ -152,7 +154,7 @@ func (r *run) work(ctx context.Context, next assignment, taken chan struct{}) {
 		},
 	}
 	if scored := a.guarded(func() bool { return r.score(ctx, a, next.earlier) }); scored {
-		r.deliver(a.result, taken)
+		r.deliver(a, taken)
 		a.leave()
 		return
 	}
@@ -171,7 +173,7 @@ func (r *run) work(ctx context.Context, next assignment, taken chan struct{}) {
 			a.result = r.compare(ctx, a)
 			return true
 		})
-		r.deliver(a.result, make(chan struct{}, 1))
+		r.deliver(a, make(chan struct{}, 1))
 		if pool != nil {
 			<-pool
 		}
@@ -188,17 +190,7 @@ func (r *run) keepAnswer(a *scoring) {
 		return
 	}
 	a.noted = true
-	r.Keeper.KeepAnswer(&eval.PaidAnswer{
-		ID:       result.ID,
-		N:        result.N,
-		Model:    result.Model,
-		Request:  result.Request,
-		Response: result.Response,
-		Calls:    result.Calls,
-		Usage:    result.Usage,
-		Timing:   result.Timing,
-		TraceID:  result.TraceID,
-	})
+	r.Keeper.KeepAnswer(result)
 }
 
 // score gets an answer and scores it. It returns false when embeddings or judges are needed first.
@@ -239,18 +231,18 @@ func (a *scoring) guarded(judge func() bool) (scored bool) {
 	return judge()
 }
 
-// deliver sends a result and waits until it is taken. The wait ends: the consumer reads until all workers have ended,
+// deliver sends the result of an answer and waits until it is taken. The wait ends: the consumer reads until all workers have ended,
 // and Run discards the remaining results when the consumer leaves early.
-func (r *run) deliver(result eval.Result, taken chan struct{}) {
-	r.results <- delivery{result, taken}
+func (r *run) deliver(a *scoring, taken chan struct{}) {
+	r.results <- delivery{a.result, a.halt, taken}
 	<-taken
 }
 
 // send delivers a result without waiting for the consumer.
 func (r *run) send(result eval.Result) { r.results <- delivery{result: result} }
 
-func skipped(t *Planned, reason string) eval.Result {
-	return eval.Result{Trial: t.Trial, Ending: eval.Skipped{Reason: reason}, Scores: []eval.Score{}}
+func skipped(t *Planned, why eval.Ending) eval.Result {
+	return eval.Result{Trial: t.Trial, Ending: why, Scores: []eval.Score{}}
 }
 
 // ask makes the call of a trial. It returns false when there is no answer; the result says why then.
@@ -272,10 +264,10 @@ func (r *run) ask(ctx context.Context, a *scoring) bool {
 	case err == nil:
 		return true
 	case err.Kind == eval.KindBudget:
-		a.result = skipped(a.trial, err.Message)
-		a.result.OverBudget = err.Message
+		a.result = skipped(a.trial, eval.Skipped{Reason: err.Message})
+		a.halt = SpentBudget{err.Message}
 	case err.Kind == eval.KindCanceled && a.result.Timing.Attempts == 0:
-		a.result = skipped(a.trial, cmp.Or(r.Stop.Reason(), "interrupted"))
+		a.result = skipped(a.trial, eval.Skipped{Reason: cmp.Or(r.Stop.Reason(), "interrupted")})
 	case err.Kind == eval.KindCanceled: // it was sent, and may have cost something
 		a.failed(eval.Errorf(eval.KindTransport, "abandoned when the run was stopped"))
 	default:
@@ -286,14 +278,19 @@ func (r *run) ask(ctx context.Context, a *scoring) bool {
 
 // unsent reports whether a trial need not run any more, and makes its result a skip then.
 func (r *run) unsent(ctx context.Context, a *scoring) bool {
-	reason := r.Stop.Reason()
-	if reason == "" && r.Admission != nil {
-		reason = r.Admission.Skip(a.trial)
+	var why eval.Ending
+	if reason := r.Stop.Reason(); reason != "" {
+		why = eval.Skipped{Reason: reason}
+	} else if r.Admission != nil {
+		why = r.Admission.Skip(a.trial)
 	}
-	if reason == "" && ctx.Err() == nil {
+	if why == nil && ctx.Err() != nil {
+		why = eval.Skipped{Reason: "interrupted"}
+	}
+	if why == nil {
 		return false
 	}
-	a.result = skipped(a.trial, cmp.Or(reason, "interrupted"))
+	a.result = skipped(a.trial, why)
 	return true
 }
 

@@ -10,6 +10,7 @@ type scoring struct {
 	trial   *Planned
 	answer  scorers.Answer
 	result  eval.Result
+	halt    Halt                      // why the run may have to stop; nil for most
 	scores  []eval.Score              // one for each scorer
 	settled []bool                    // whether the score is final, and does not wait for embeddings or judges
 	kept    map[string]eval.Judgement // earlier replies of judges, by id

@@ -80,7 +80,7 @@ func (r *run) answerCalls(ctx context.Context, a *scoring) error {
 		all = append(all, one)
 	}
 	a.result.Calls[len(a.result.Calls)-1].Results = all
-	r.keepTurn(a)
+	r.keepCall(a)
 	return nil
 }
 

@@ -67,7 +67,7 @@ type tooled struct {
 }
 
 // result carries the trial out.
-func (o tooled) result(ctx context.Context, t *testing.T) eval.Result {
+func (o tooled) result(ctx context.Context, t *testing.T) yieldedResult {
 	t.Helper()
 	if o.dir == "" {
 		o.dir = t.TempDir()
@@ -86,11 +86,11 @@ func (o tooled) result(ctx context.Context, t *testing.T) eval.Result {
 	var diags diag.List
 	s := suite.Load(os.DirFS(o.dir), "s.yaml", scorers.Builtin(), suite.Options{Dir: o.dir}, &diags)
 	expect.OK(t, diags.Err())
-	for r := range runner.Run(ctx, runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1"), o.cfg) {
-		return r
+	all := yielded(ctx, t, runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1"), o.cfg)
+	if len(all) != 1 {
+		t.Fatalf("got %d results, want 1", len(all))
 	}
-	t.Fatal("got no result, want one")
-	return eval.Result{}
+	return all[0]
 }
 
 // scripted is a service with the answers to some calls, in their order, and what it was sent.
@@ -123,15 +123,21 @@ func script(answers ...*eval.Response) *scripted {
 // keeper keeps what is written down.
 type keeper struct {
 	mu      sync.Mutex
-	answers []eval.PaidAnswer
+	answers []eval.Result
+	calls   []eval.Result // that have further calls to come
 }
 
 func (k *keeper) Writing(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
 
-func (k *keeper) KeepAnswer(a *eval.PaidAnswer) {
+func (k *keeper) KeepAnswer(r *eval.Result) { k.keep(&k.answers, r) }
+func (k *keeper) KeepCall(r *eval.Result)   { k.keep(&k.calls, r) }
+
+func (k *keeper) keep(in *[]eval.Result, r *eval.Result) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.answers = append(k.answers, *a)
+	out := *r
+	out.Calls = slices.Clone(r.Calls)
+	*in = append(*in, out)
 }
 
 func (k *keeper) KeepJudgement(string, *eval.Judgement) {}
@@ -320,7 +326,7 @@ func TestErrorsInAToolLoopNameTheStep(t *testing.T) {
 				t.Errorf("%v, want %q first", r.Err(), test.message)
 			}
 			expect.Same(t, "turns", len(r.Calls), test.turns)
-			expect.Same(t, "over budget", r.OverBudget != "", name == "budget")
+			expect.Same(t, "over budget", r.overBudget(), name == "budget")
 		})
 	}
 }
@@ -361,19 +367,15 @@ func TestStepsAreKept(t *testing.T) {
 	one := tooled{dir: dir, prompt: oncePrompt, command: command, cfg: cfg}
 	first := one.result(t.Context(), t)
 	var kept []string
-	for _, a := range k.answers {
-		kept = append(kept, fmt.Sprint(a.CallNumber, len(a.Results), len(a.Request.Contents)))
+	for _, r := range k.calls {
+		kept = append(kept, fmt.Sprint(len(r.Calls), len(r.Calls[len(r.Calls)-1].Results), len(r.Request.Contents)))
 	}
 	expect.Same(t, "the lines", kept, []string{"1 0 1", "1 1 1", "2 1 3"})
 	expect.Same(t, "programs", ran(), 1)
 
 	for known, want := range map[int]struct{ calls, programs int }{1: {2, 1}, 2: {2, 0}, 3: {1, 0}} {
 		before := ran()
-		var turns []eval.AnsweredCall
-		for _, a := range k.answers[:known] {
-			call := eval.AnsweredCall{Response: *a.Response, Results: a.Results, Usage: *a.Usage, Timing: *a.Timing}
-			turns = append(turns[:a.CallNumber-1:a.CallNumber-1], call)
-		}
+		turns := slices.Clone(k.calls[known-1].Calls)
 		rest := script([]*eval.Response{run, get, says("x", "STOP")}[3-want.calls:]...)
 		one.cfg = config(&rest.fake, 1)
 		one.cfg.EarlierRuns.Trial = func(*runner.Planned) runner.EarlierTrial { return runner.BegunTrial{Calls: turns} }
@@ -425,7 +427,7 @@ func TestToolsAreAbandoned(t *testing.T) {
 	expect.Same(t, "the outcome", r.Outcome(), eval.Err)
 	expect.Same(t, "the error", *r.Err(), eval.Error{Kind: eval.KindTransport, Message: "abandoned when the run was stopped"})
 	expect.Same(t, "turns", len(r.Calls), 1)
-	expect.Same(t, "lines", len(k.answers), 1)
+	expect.Same(t, "lines", len(k.calls), 1)
 }
 
 // The answers of the suite to calls are a part of the request.

@@ -117,7 +117,7 @@ var direct = map[string][]string{
 	},
 	"compare":            {"early", "eval", "internal/stats", "ranking"},
 	"early":              {"eval"},
-	"ranking":            {"internal/stats"},
+	"ranking":            {"internal/stats", "internal/wirejson"},
 	"internal/typeset":   {"eval"},
 	"internal/overview":  {"internal/typeset", "internal/exit", "ranking", "compare", "journal", "eval", "diag", "internal/stats"},
 	"internal/trialtext": {"internal/typeset", "eval", "diag", "tool"},

@@ -1,14 +1,11 @@
 package harness
 
-import (
-	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/journal"
-)
+import "github.com/evalrun/evalrun/eval"
 
 // deferUnsent keeps a result for the end of a race on recorded answers, and reports whether it did. The arm of such a
 // result had left the race by earlier scores, and is in it by the current ones.
 func (c *consumer) deferUnsent(r *eval.Result) bool {
-	if c.early == nil || r.Outcome() != eval.Skip || r.SkipReason() != journal.SkipRace || c.early.Left(&r.Trial) {
+	if _, ruledOut := r.Ending.(eval.SkippedRuledOut); c.early == nil || !ruledOut || c.early.Left(&r.Trial) {
 		return false
 	}
 	c.unsent = append(c.unsent, *r)

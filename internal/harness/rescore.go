@@ -152,9 +152,10 @@ func (o *rescoredRun) known(t *runner.Planned) (runner.EarlierTrial, bool) { ret
 // answer returns the answer to judge again. A trial without one keeps its result, and a trial that the run does not have
 // is a skip.
 func (o *rescoredRun) answer(t *runner.Planned) runner.EarlierTrial {
-	never := func(why string) runner.EarlierTrial {
-		return runner.FinalResult{Result: &eval.Result{Ending: eval.Skipped{Reason: why}, Scores: []eval.Score{}}}
+	ended := func(how eval.Ending) runner.EarlierTrial {
+		return runner.FinalResult{Result: &eval.Result{Ending: how, Scores: []eval.Score{}}}
 	}
+	never := func(why string) runner.EarlierTrial { return ended(eval.Skipped{Reason: why}) }
 	place, ok := selection.FindTrial(o.doc, &t.Trial)
 	if !ok {
 		return never("not run: " + o.doc.Run.ID + " has no answer to the current request")
@@ -163,10 +164,10 @@ func (o *rescoredRun) answer(t *runner.Planned) runner.EarlierTrial {
 	switch {
 	case err != nil:
 		return never("its answer in " + o.doc.Run.ID + " cannot be read")
-	case r.Outcome() == eval.Skip && r.SkipReason() == journal.SkipEarly: // whose reason would say that the trial is not needed
+	case r.Ending == eval.SkippedDecided{}: // by the current scores the verdict may be another one
 		return never("not run: the verdict was known")
 	case r.Outcome() == eval.Skip:
-		return never(r.SkipReason())
+		return ended(r.Ending)
 	case r.Response != nil && (r.Err() == nil || r.Err().Kind != eval.KindNoCandidates):
 		r.Workspace = o.workspace(r)
 		return runner.AnsweredTrial{Result: r}

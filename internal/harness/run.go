@@ -9,7 +9,6 @@
 package harness
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -171,7 +170,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 	c.targets = c.plan.Targets()
 	config := c.config()
 	s.limiter.Book(c.journal.Booked)
-	for r := range runner.Run(ctx, c.plan, config) {
+	for r, halt := range runner.Run(ctx, c.plan, config) {
 		if s.Options.NoContent {
 			r.Withhold()
 		}
@@ -191,6 +190,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 			}
 		}
 		c.done(&r, progress)
+		c.decide(&r, halt)
 	}
 	for i := range c.unsent {
 		c.writeDeferred(&c.unsent[i], progress)
@@ -234,12 +234,14 @@ func (a *admission) Hold(t *runner.Planned, stop, done <-chan struct{}) {
 	}
 }
 
-func (a *admission) Skip(t *runner.Planned) string {
-	reason := a.session.unreachable(t)
-	if reason == "" && a.early != nil {
+func (a *admission) Skip(t *runner.Planned) eval.Ending {
+	if reason := a.session.unreachable(t); reason != "" {
+		return eval.Skipped{Reason: reason}
+	}
+	if a.early != nil {
 		return a.early.Skip(t)
 	}
-	return reason
+	return nil
 }
 
 func (a *admission) Enter(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func()) {
@@ -250,7 +252,6 @@ func (a *admission) Enter(ctx context.Context, stop <-chan struct{}) (calling co
 func (c *consumer) done(r *eval.Result, progress Progress) {
 	c.end.Counts.Add(r.Outcome())
 	progress.Done(r, c.session.limiter.Spent())
-	c.decide(r)
 }
 
 // append writes a result down. Then it removes the folder that the trial's program worked in, unless it is kept.
@@ -291,13 +292,20 @@ func (c *consumer) Writing(ctx context.Context) (calling context.Context, writte
 	return flow.Writing(ctx)
 }
 
-// KeepAnswer writes down an answer that waits to be scored, or a turn of an unfinished chat. What cannot be written
-// would be lost by a crash, so no new call is made.
-func (c *consumer) KeepAnswer(a *eval.PaidAnswer) {
-	if c.session.Options.NoContent {
-		a.Withhold()
+// KeepAnswer writes down an answer that waits to be scored.
+func (c *consumer) KeepAnswer(r *eval.Result) { c.kept(c.journal.KeptAnswer(c.showable(r))) }
+
+// KeepCall writes down a call of an unfinished trial.
+func (c *consumer) KeepCall(r *eval.Result) { c.kept(c.journal.KeptCall(c.showable(r))) }
+
+// showable is what the run file may have of a result that is not settled yet: without prompts and answers by --no-content.
+func (c *consumer) showable(r *eval.Result) *eval.Result {
+	if !c.session.Options.NoContent {
+		return r
 	}
-	c.kept(c.journal.KeptAnswer(a))
+	out := *r // the trial continues with the content
+	out.Withhold()
+	return &out
 }
 
 // KeepJudgement writes down what a judge replied about an answer that waits for others.
@@ -308,6 +316,7 @@ func (c *consumer) KeepJudgement(trialID string, j *eval.Judgement) {
 	c.kept(c.journal.KeptJudgement(trialID, j))
 }
 
+// kept stops the run when something could not be written down: a crash would lose it, so no new call is made.
 func (c *consumer) kept(err error) {
 	if err != nil {
 		c.halt(eval.EndStopped, err.Error())
@@ -315,24 +324,26 @@ func (c *consumer) kept(err error) {
 }
 
 // decide stops the run when further calls are pointless.
-func (c *consumer) decide(r *eval.Result) {
-	s := c.session
+func (c *consumer) decide(r *eval.Result, halt runner.Halt) {
+	switch halt := halt.(type) {
+	case runner.SpentBudget:
+		c.halt(eval.EndBudget, halt.Message)
+	case runner.JudgeTrouble:
+		c.decideOnError(nil, halt.Error)
+	case nil:
+		c.decideOnOutcome(r)
+	}
+}
+
+// decideOnOutcome counts failures up to their limit, and looks at the error of the trial itself.
+func (c *consumer) decideOnOutcome(r *eval.Result) {
 	switch r.Outcome() {
-	case eval.Skip:
-		if r.OverBudget != "" {
-			c.halt(eval.EndBudget, r.OverBudget)
-		}
 	case eval.Fail:
-		if c.failures++; s.Options.MaxFailures > 0 && c.failures >= s.Options.MaxFailures {
-			c.halt(eval.EndMaxFailures, tooMany(s.Options.MaxFailures))
+		if c.failures++; c.session.Options.MaxFailures > 0 && c.failures >= c.session.Options.MaxFailures {
+			c.halt(eval.EndMaxFailures, tooMany(c.session.Options.MaxFailures))
 		}
 	case eval.Err:
-		if r.OverBudget != "" { // the error also names a call of the trial
-			c.halt(eval.EndBudget, r.OverBudget)
-		}
-		if e := cmp.Or(r.Trouble, r.Err()); !s.closes(c.applicationOf(r), e) {
-			c.decideOnError(c.applicationOf(r), e)
-		}
+		c.decideOnError(c.applicationOf(r), r.Err())
 	}
 }
 
@@ -344,11 +355,8 @@ func tooMany(limit int) string {
 	return fmt.Sprintf("%d trials failed (--max-failures)", limit)
 }
 
-// applicationOf is the application that caused an error, nil when a service did.
+// applicationOf is the application that a trial calls, nil when that is a service.
 func (c *consumer) applicationOf(r *eval.Result) *eval.RunTarget {
-	if r.Trouble != nil { // of a judge
-		return nil
-	}
 	i := slices.IndexFunc(c.targets, func(t eval.RunTarget) bool { return t.Suite == r.Suite && t.Name == r.Target && t.App != "" })
 	if i < 0 {
 		return nil
@@ -356,10 +364,11 @@ func (c *consumer) applicationOf(r *eval.Result) *eval.RunTarget {
 	return &c.targets[i]
 }
 
-// decideOnError stops the run after an error that would repeat with every further call. to is the application that was
-// called, nil for a service.
+// decideOnError stops the run, or closes a service, after an error that would repeat with every further call. to is the
+// application that was called, nil for a service.
 func (c *consumer) decideOnError(to *eval.RunTarget, e *eval.Error) {
 	switch {
+	case c.session.closes(to, e):
 	case e.Kind == eval.KindAuth && to != nil:
 		c.halt(eval.EndStopped, fmt.Sprintf("the target `%s` refuses its requests: %s; look at its `headers`", to.Name, e))
 	case e.Kind == eval.KindAuth:

@@ -106,8 +106,8 @@ type MetricFigure struct {
 func New(d *journal.Document) Overview {
 	out := Overview{
 		Version: version,
-		Run:     newRun(d),
-		Totals:  newSummary(d),
+		Run:     newRunStatus(d),
+		Totals:  newTotals(d),
 		Arms:    []ArmFigures{},
 		Gate:    applied(d.Gate()), Comparison: gateComparison(d), Ranking: d.Ranking(), Race: RaceOf(d),
 	}
@@ -117,7 +117,7 @@ func New(d *journal.Document) Overview {
 	for _, one := range d.Summary.Suites {
 		for i := range one.Arms {
 			a := &one.Arms[i]
-			arm := newArm(one.Name, a)
+			arm := newArmFigures(one.Name, a)
 			arm.describe(&d.Run)
 			arm.Repeats = RepeatsOf(d, one.Name, a)
 			out.Arms = append(out.Arms, arm)
@@ -145,7 +145,7 @@ func applied(g *journal.Gate) *journal.Gate {
 	return &journal.Gate{Exit: g.Exit, Rules: []journal.GateRule{}}
 }
 
-func newRun(d *journal.Document) RunStatus {
+func newRunStatus(d *journal.Document) RunStatus {
 	out := RunStatus{
 		Run:         d.Run,
 		Partial:     d.Partial(),
@@ -159,7 +159,7 @@ func newRun(d *journal.Document) RunStatus {
 	return out
 }
 
-func newSummary(d *journal.Document) Totals {
+func newTotals(d *journal.Document) Totals {
 	s, cases := &d.Summary, NewGateCases(d)
 	out := Totals{
 		Trials:  s.Counts.Total(),
@@ -175,7 +175,7 @@ func newSummary(d *journal.Document) Totals {
 	return out
 }
 
-func newArm(suite string, a *journal.ArmSummary) ArmFigures {
+func newArmFigures(suite string, a *journal.ArmSummary) ArmFigures {
 	out := ArmFigures{
 		Suite:         suite,
 		Arm:           a.Name,

@@ -74,7 +74,7 @@ func TestArmsAreRankedByWhatTheJudgePrefers(t *testing.T) {
 	expect.Same(t, "suites", len(out.Suites), 1)
 	s := &out.Suites[0]
 	expect.Same(t, "order of arms", armsOf(s), []string{"t/gold", "t/silver", "t/bronze"})
-	expect.Same(t, "best", s.Best, []string{"t/gold"})
+	expect.Same(t, "best", s.Best(), []string{"t/gold"})
 	expect.Same(t, "why", s.Why+s.Invalid+string(verdictOf(t, s)), "")
 	expect.Same(t, "pairs", [3]int{s.AnswerPairs.Pairs, s.AnswerPairs.Ties, s.AnswerPairs.Unjudged}, [3]int{90, 0, 0})
 	expect.Same(t, "place of the answers", [2]int{s.AnswerPairs.FirstPlace.Preferred, s.AnswerPairs.FirstPlace.Of}, [2]int{90, 180})
@@ -101,7 +101,7 @@ func TestArmsWithTheSameAnswersTieWithoutACall(t *testing.T) {
 	out := b.ranked(b.run("r", varied("t/a", "same", 12), varied("t/b", "same", 12)), preference.RankRequest{})
 	s := &out.Suites[0]
 	expect.Same(t, "ties and calls", [3]int{s.AnswerPairs.Ties, s.AnswerPairs.Same, out.By.Attempts}, [3]int{12, 12, 0})
-	expect.Same(t, "best", slices.Sorted(slices.Values(s.Best)), []string{"t/a", "t/b"})
+	expect.Same(t, "best", slices.Sorted(slices.Values(s.Best())), []string{"t/a", "t/b"})
 }
 
 func TestAJudgeThatGoesByPlaceRanksNothing(t *testing.T) {
@@ -112,7 +112,7 @@ func TestAJudgeThatGoesByPlaceRanksNothing(t *testing.T) {
 	expect.Same(t, "verdict", verdictOf(t, s), eval.Invalid)
 	expect.Contains(t, "invalid", s.Invalid, "the judge contradicts itself: in 30 of 30 pairs")
 	expect.Same(t, "why", s.Why, "the choices are invalid")
-	expect.Same(t, "best", len(s.Best), 0)
+	expect.Same(t, "best", len(s.Best()), 0)
 }
 
 func TestRankingTakesOnlyTheArmsThatAreNamed(t *testing.T) {

@@ -199,16 +199,16 @@ func (r *rulings) best(rule *option.BestRule) {
 		g.Why = all[0].Why
 	case !slices.ContainsFunc(all[0].Arms, func(a ranking.RankedArm) bool { return a.Arm == rule.Arm }):
 		g.Why = "the run has no trials of it"
-	case !slices.Contains(all[0].Best, rule.Arm):
+	case !slices.Contains(all[0].Best(), rule.Arm):
 		verdict, code = eval.Regressed, exit.CodeFailed
-		g.Why = "it is ruled out: the best is " + oneOf(all[0].Best)
-	case rule.Sole && len(all[0].Best) > 1:
+		g.Why = "it is ruled out: the best is " + oneOf(all[0].Best())
+	case rule.Sole && len(all[0].Best()) > 1:
 		verdict, code = eval.Inconclusive, exit.CodeInconclusive
-		g.Why = fmt.Sprintf("it is one of %d arms that may be the best: %s", len(all[0].Best), few(all[0].Best))
+		g.Why = fmt.Sprintf("it is one of %d arms that may be the best: %s", len(all[0].Best()), few(all[0].Best()))
 	default:
 		verdict, code = eval.NotWorse, exit.CodeOK
 		g.Standing = journal.RuleHolds
-		g.Why = "the best is " + oneOf(all[0].Best)
+		g.Why = "the best is " + oneOf(all[0].Best())
 	}
 	g.Found = journal.RuleVerdict(verdict)
 	r.rules, r.codes = append(r.rules, g), append(r.codes, code)

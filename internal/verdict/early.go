@@ -345,27 +345,27 @@ func (q *Early) Schedule(plan *runner.Plan) iter.Seq[*runner.Planned] {
 	return slices.Values(all)
 }
 
-// Skip says why a trial need not run: the verdict on its arm is known or, for the baseline's arm, the
-// verdicts on all others.
-func (q *Early) Skip(t *runner.Planned) string {
+// Skip returns the ending of a trial that need not run, nil when it must. The verdict on its arm is known then or, for
+// the baseline's arm, the verdicts on all others.
+func (q *Early) Skip(t *runner.Planned) eval.Ending {
 	w, ok := q.suites[t.Suite]
 	if !ok {
-		return ""
+		return nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if w.race != nil {
 		if a := w.arms[t.Arm]; a == nil || !a.decided {
-			return ""
+			return nil
 		}
-		return journal.SkipRace
+		return eval.SkippedRuledOut{}
 	}
 	for arm, a := range w.arms {
 		if (arm == t.Arm || t.Arm == w.baseOf(arm)) && !a.decided {
-			return ""
+			return nil
 		}
 	}
-	return journal.SkipEarly
+	return eval.SkippedDecided{}
 }
 
 // Hold keeps running trials close to the fed ones. Otherwise, during a slow answer, other workers would run

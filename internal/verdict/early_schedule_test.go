@@ -92,14 +92,14 @@ func TestTrialsAreSkippedOnceTheirVerdictIsKnown(t *testing.T) {
 	rule := passRule(0.1)
 	rule.Against = option.BaseArm{Name: "t/a"}
 	w := watch(t, plan, &option.GateConfig{Baseline: rule}, 5)
-	skips := func() map[string]string {
-		out := map[string]string{}
+	skips := func() map[string]eval.Ending {
+		out := map[string]eval.Ending{}
 		for p := range plan.Trials() {
 			out[p.Arm] = w.Skip(p)
 		}
 		return out
 	}
-	expect.Same(t, "before", skips(), map[string]string{"t/a": "", "t/b": "", "t/c": ""})
+	expect.Same(t, "before", skips(), map[string]eval.Ending{"t/a": nil, "t/b": nil, "t/c": nil})
 	lost := failing(0.7)
 	results := w.judge(func(t *eval.Trial) eval.Outcome {
 		if t.Arm == "t/b" {
@@ -115,9 +115,9 @@ func TestTrialsAreSkippedOnceTheirVerdictIsKnown(t *testing.T) {
 		w.take([]*eval.Result{r})
 		sent++
 	}
-	expect.Same(t, "when one is decided", skips(), map[string]string{"t/a": "", "t/b": journal.SkipEarly, "t/c": ""})
+	expect.Same(t, "when one is decided", skips(), map[string]eval.Ending{"t/a": nil, "t/b": eval.SkippedDecided{}, "t/c": nil})
 	w.take(results[sent:])
-	all := map[string]string{"t/a": journal.SkipEarly, "t/b": journal.SkipEarly, "t/c": journal.SkipEarly}
+	all := map[string]eval.Ending{"t/a": eval.SkippedDecided{}, "t/b": eval.SkippedDecided{}, "t/c": eval.SkippedDecided{}}
 	expect.Same(t, "when all are", skips(), all)
 	var got []string
 	units := map[string]int{}

@@ -163,7 +163,7 @@ func TestBaselinesThatCannotBeUsedAreRefused(t *testing.T) {
 	half := trials(eval.Pass)[:30]
 	blank := trials(eval.Skip)
 	for _, r := range blank {
-		r.Ending = eval.Skipped{Reason: journal.SkipEarly} // other reasons leave a run incomplete
+		r.Ending = eval.SkippedDecided{} // other reasons leave a run incomplete
 	}
 	for name, test := range map[string]struct {
 		base *journal.Document
