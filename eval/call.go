@@ -69,7 +69,7 @@ type EarlierAnswer int
 
 // What an earlier answer is for a call.
 const (
-	EarlierAllowed  EarlierAnswer = iota // it will do
+	earlierAllowed  EarlierAnswer = iota // it will do
 	EarlierRefused                       // it does not count, as long as there is a service to call
 	EarlierRequired                      // nothing else will do: nothing is sent
 )
@@ -106,7 +106,7 @@ type Retry int
 
 // What another attempt may do.
 const (
-	RetryByKind    Retry = iota // the kind and the status of the error decide
+	retryByKind    Retry = iota // the kind and the status of the error decide
 	RetryNever                  // no attempt helps although the kind suggests it
 	RetryWithLogin              // the login of the request has been replaced since: the next attempt has the new one
 )
@@ -129,6 +129,7 @@ type Error struct {
 	Status  int       `json:"status,omitempty"` // HTTP status, 0 when there was none
 	Code    string    `json:"code,omitempty"`   // the service's own code, such as INVALID_ARGUMENT
 	Message string    `json:"message"`
+	Cause   Cause     `json:"cause,omitempty"`
 	// RetryAfter is the least time to wait that the service requested.
 	RetryAfter time.Duration `json:"-"`
 	// Retry says whether another attempt may go better, where the kind does not decide.
@@ -171,12 +172,6 @@ func AsError(err error) *Error {
 	}
 	return e
 }
-
-// Reasons of a score that could not be determined; reports suggest a remedy for each.
-const (
-	NothingAccepted = "there is no expected answer yet"
-	NeverCalled     = "was never asked this question" // a judge that gets no requests
-)
 
 // Errorf makes an Error without a status.
 func Errorf(kind ErrorKind, format string, args ...any) *Error {

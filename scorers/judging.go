@@ -16,8 +16,8 @@ import (
 type Judgements struct {
 	Known  map[string]*eval.Judgement // by Question.Key
 	Wanted []Question
-	// Refused says, by Question.Key, why a reply is unavailable.
-	Refused map[string]string
+	// Unavailable says, by Question.Key, why there is no reply.
+	Unavailable map[string]eval.Unscored
 	// Useless are the keys of questions whose replies, even after the correction, do not count.
 	Useless []string
 }
@@ -25,7 +25,7 @@ type Judgements struct {
 // of is the reply to a question, nil when unavailable.
 func (j *Judgements) of(q Question) *eval.Judgement {
 	known := j.Known[q.Key]
-	if known == nil && j.Refused[q.Key] == "" {
+	if known == nil && j.Unavailable[q.Key].Why == "" {
 		j.Wanted = append(j.Wanted, q)
 	}
 	return known
@@ -66,9 +66,9 @@ func (j *judgeScorer) Score(a *Answer) Finding {
 	wanted := len(replies.Wanted)
 	answers := j.ask(a, cosine)
 	switch {
-	case answers.problem != "": // further replies cannot change that
+	case answers.problem.Why != "": // further replies cannot change that
 		replies.Wanted = replies.Wanted[:wanted]
-		return Unscored("%s", answers.problem)
+		return unscoredFor(answers.problem)
 	case answers.pending != "":
 		return Unscored("the judge %s has not replied", answers.pending)
 	case lost != nil:
@@ -81,15 +81,16 @@ func (j *judgeScorer) Score(a *Answer) Finding {
 type asking struct {
 	rulings [][]eval.Ruling // by judge
 	pending string          // a judge without a reply yet, "" for none
-	problem string          // why there can be no finding, "" for none
+	problem eval.Unscored   // why there can be no finding; zero: there can be one
 }
 
 // ask puts the question to each judge.
 func (j *judgeScorer) ask(a *Answer, cosine *float64) (out asking) {
 	for _, judge := range j.judges {
-		p, problem := j.pose(a, judge)
+		p, why := j.pose(a, judge)
+		problem := eval.Unscored{Why: why}
 		var some []eval.Ruling
-		if problem == "" {
+		if why == "" {
 			p.cosine = cosine
 			some, problem = j.rulings(&a.Context.Judgements, &p)
 		}
@@ -102,7 +103,7 @@ func (j *judgeScorer) ask(a *Answer, cosine *float64) (out asking) {
 }
 
 // rulings are the available rulings of all repeats, with a problem when one does not count.
-func (j *judgeScorer) rulings(replies *Judgements, p *posed) (out []eval.Ruling, problem string) {
+func (j *judgeScorer) rulings(replies *Judgements, p *posed) (out []eval.Ruling, problem eval.Unscored) {
 	for repeat := range j.repeats {
 		ruling, why := j.ruling(replies, p, repeat+1)
 		problem = cmp.Or(problem, why)
@@ -114,10 +115,10 @@ func (j *judgeScorer) rulings(replies *Judgements, p *posed) (out []eval.Ruling,
 }
 
 // ruling is one ruling of the judge: nil when there is no reply yet, with a problem when the reply does not count.
-func (j *judgeScorer) ruling(replies *Judgements, p *posed, repeat int) (ruling *eval.Ruling, problem string) {
+func (j *judgeScorer) ruling(replies *Judgements, p *posed, repeat int) (ruling *eval.Ruling, problem eval.Unscored) {
 	var unusable []string
 	defer func() {
-		if problem != "" {
+		if problem.Why != "" {
 			replies.Useless = append(replies.Useless, unusable...)
 		}
 	}()
@@ -127,25 +128,25 @@ func (j *judgeScorer) ruling(replies *Judgements, p *posed, repeat int) (ruling 
 		reply := replies.of(q)
 		if reply == nil {
 			unusable = nil // the replies before are not to blame
-			return nil, replies.Refused[q.Key]
+			return nil, replies.Unavailable[q.Key]
 		}
 		unusable = append(unusable, q.Key)
 		if why := reply.Blocked(); why != "" {
-			return nil, fmt.Sprintf("the reply of the judge %s was blocked (%s)", p.judge.Name, why)
+			return nil, eval.Unscored{Why: fmt.Sprintf("the reply of the judge %s was blocked (%s)", p.judge.Name, why)}
 		}
 		ruling, bad := p.parse(reply)
 		if bad == nil {
 			if !j.byChoice() { // for repeats to agree on
 				ruling.Choice = j.passOrFail(ruling.Value)
 			}
-			return ruling, ""
+			return ruling, eval.Unscored{}
 		}
 		if attempt == 1 {
-			return nil, bad.twice(p.judge.Name, reply.Reply, first)
+			return nil, eval.Unscored{Why: bad.twice(p.judge.Name, reply.Reply, first)}
 		}
 		first, asking = bad.words(reply.Reply), p.corrected(reply.Reply, bad)
 	}
-	return nil, ""
+	return nil, eval.Unscored{}
 }
 
 // words describes what is wrong with a reply.

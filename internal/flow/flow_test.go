@@ -57,31 +57,32 @@ func failing(kind eval.ErrorKind, status int) func(int, *eval.Call) (*eval.Respo
 
 func TestOnlyTransientErrorsAreRetried(t *testing.T) {
 	t.Parallel()
+	var byKind eval.Retry
 	for _, test := range []struct {
 		kind   eval.ErrorKind
 		status int
 		retry  eval.Retry
 		want   int
 	}{
-		{eval.KindTransport, 0, eval.RetryByKind, 5},
-		{eval.KindTimeout, 0, eval.RetryByKind, 5},
-		{eval.KindTruncated, 0, eval.RetryByKind, 5},
-		{eval.KindMalformed, 0, eval.RetryByKind, 5},
-		{eval.KindQuota, 429, eval.RetryByKind, 5},
+		{eval.KindTransport, 0, byKind, 5},
+		{eval.KindTimeout, 0, byKind, 5},
+		{eval.KindTruncated, 0, byKind, 5},
+		{eval.KindMalformed, 0, byKind, 5},
+		{eval.KindQuota, 429, byKind, 5},
 		{eval.KindQuota, 429, eval.RetryNever, 1},
 		{eval.KindTransport, 0, eval.RetryNever, 1},
-		{eval.KindStatus, 408, eval.RetryByKind, 5},
-		{eval.KindStatus, 500, eval.RetryByKind, 5},
-		{eval.KindStatus, 502, eval.RetryByKind, 5},
-		{eval.KindStatus, 503, eval.RetryByKind, 5},
-		{eval.KindStatus, 504, eval.RetryByKind, 5},
-		{eval.KindStatus, 400, eval.RetryByKind, 1},
-		{eval.KindStatus, 404, eval.RetryByKind, 1},
-		{eval.KindStatus, 501, eval.RetryByKind, 1},
-		{eval.KindAuth, 403, eval.RetryByKind, 1},
+		{eval.KindStatus, 408, byKind, 5},
+		{eval.KindStatus, 500, byKind, 5},
+		{eval.KindStatus, 502, byKind, 5},
+		{eval.KindStatus, 503, byKind, 5},
+		{eval.KindStatus, 504, byKind, 5},
+		{eval.KindStatus, 400, byKind, 1},
+		{eval.KindStatus, 404, byKind, 1},
+		{eval.KindStatus, 501, byKind, 1},
+		{eval.KindAuth, 403, byKind, 1},
 		{eval.KindAuth, 401, eval.RetryWithLogin, 5},
-		{eval.KindTooLarge, 0, eval.RetryByKind, 1},
-		{eval.KindBudget, 0, eval.RetryByKind, 1},
+		{eval.KindTooLarge, 0, byKind, 1},
+		{eval.KindBudget, 0, byKind, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &fake{generate: func(int, *eval.Call) (*eval.Response, error) {

@@ -224,7 +224,7 @@ func (c *Conn) refusal(req *http.Request, resp *http.Response, token string) err
 		if err != nil {
 			return err
 		}
-		if renewed && e.Retry == eval.RetryByKind {
+		if renewed && e.Retry != eval.RetryNever {
 			e.Retry = eval.RetryWithLogin
 		}
 	}
