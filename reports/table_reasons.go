@@ -423,8 +423,8 @@ func (t *table) failure(s *eval.Score) (quotes bool) {
 // differences shows the beginning of a diff; for texts of several lines, only lines that differ.
 func (t *table) differences(diff string) {
 	lines := strings.Split(typeset.CutText(diff, 1<<16), "\n")
-	if want, got, ok := strings.Cut(diff, "\nactual:   "); ok && strings.HasPrefix(want, "expected: ") {
-		lines = answerDiff(strings.TrimPrefix(want, "expected: "), got)
+	if want, got, ok := typeset.CutCompared(diff); ok {
+		lines = answerDiff(want, got)
 	}
 	for i, line := range lines {
 		if i == maxDiff {
