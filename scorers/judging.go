@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/suite"
@@ -122,7 +121,8 @@ func (j *judgeScorer) ruling(replies *Judgements, p *posed, repeat int) (ruling 
 			replies.Useless = append(replies.Useless, unusable...)
 		}
 	}()
-	asking, first := *p, ""
+	asking := *p
+	var first *badReply
 	for attempt := range 2 {
 		q := newQuestion(p.judge, asking.contents, repeat)
 		reply := replies.of(q)
@@ -141,29 +141,27 @@ func (j *judgeScorer) ruling(replies *Judgements, p *posed, repeat int) (ruling 
 			}
 			return ruling, eval.Unscored{}
 		}
-		if attempt == 1 {
-			return nil, eval.Unscored{Why: bad.twice(p.judge.Name, reply.Reply, first)}
+		if bad.reply = reply.Reply; attempt == 1 {
+			return nil, eval.Unscored{Why: bad.twice(p.judge.Name, first)}
 		}
-		first, asking = bad.words(reply.Reply), p.corrected(reply.Reply, bad)
+		first, asking = bad, p.corrected(reply.Reply, bad)
 	}
 	return nil, eval.Unscored{}
 }
 
 // words describes what is wrong with a reply.
-func (b *badReply) words(reply string) string {
+func (b *badReply) words() string {
 	if b.malformed {
-		return noObject + ": " + b.why + ": " + quote(reply)
+		return "no JSON object: " + b.why + ": " + quote(b.reply)
 	}
 	return b.why
 }
 
-const noObject = "no JSON object"
-
-// twice says that the second reply does not count either; first is the problem of the first one.
-func (b *badReply) twice(judge, reply, first string) string {
-	second := b.words(reply)
+// twice says that the second reply does not count either.
+func (b *badReply) twice(judge string, before *badReply) string {
+	first, second := before.words(), b.words()
 	words := fmt.Sprintf("the reply of the judge %s does not count, nor did the one before: %s", judge, second)
-	if b.malformed && strings.HasPrefix(first, noObject) {
+	if b.malformed && before.malformed {
 		words = fmt.Sprintf("the judge %s replied twice with %s", judge, second)
 	}
 	if first != second {
