@@ -7,7 +7,7 @@ import (
 )
 
 // fillCauses derives missing causes of the error and the scores of a line from their texts: run files of evalrun 0.1 have no
-// key for them. It is the only place that reads a state out of a text of evalrun, and these texts are fixed, because the
+// key for them. Nothing else reads a state out of the texts of a run file, and these texts are fixed, because the
 // files are. A later error without a cause may quote one of them. Then a report suggests a command that does not help;
 // nothing else depends on a cause.
 func (a *Failing) fillCauses() {
