@@ -204,9 +204,6 @@ func shift(g *classification.Margins, all []matrixCell, sign float64) {
 // undefinedMetric is the advice when a metric is undefined on one side.
 const undefinedMetric = "undefined on one side: a class is never answered, has no case, or is the only one"
 
-// jackknife is the prefix of the names of tests on pseudo-values.
-const jackknife = "jackknife over cases, "
-
 // pseudo compares a metric that is not a mean, by the pseudo-values of its units. A pseudo-value is, to first order,
 // the metric if all units were like this one. Their mean is the metric, and they are nearly independent, so the tests
 // of means apply, in the range over which one unit can change the metric.
@@ -241,7 +238,7 @@ func (m *measure) pseudo(c *MetricComparison, k *classing, metric classification
 	smooth := *m
 	smooth.smooth = true
 	smooth.scores(c, u, margin/scale, moreIsBetter)
-	c.Test = jackknife + c.Test
+	c.Test = "jackknife over cases, " + c.Test
 	if c.Interval != nil {
 		c.Interval = &[2]float64{scale * c.Interval[0], scale * c.Interval[1]}
 	}

@@ -98,7 +98,18 @@ type MetricComparison struct {
 	MetricVerdict
 	// scale is the largest change of the metric by one unit, 0 for a mean of values up to 1.
 	scale float64
+	// of says what the interval is made of, which Test names for people.
+	of intervalKind
 }
+
+// intervalKind is what an interval is made of, as far as the number of cases that a decision takes depends on it.
+type intervalKind int
+
+const (
+	ofOther  intervalKind = iota
+	ofCounts              // of how many cases passed and failed, once each
+	ofT                   // a mean and Student's quantile
+)
 
 // MetricChange is how a metric changed. Estimate is head minus base or, for latency and tokens, head divided by base.
 type MetricChange struct {

@@ -103,7 +103,7 @@ func (m *measure) binary(c *MetricComparison, margin float64, better direction) 
 	regressed := c.Regressed
 	i := stats.Tango(n, gained, regressed, c.Level)
 	p := asymptotically(n, gained, regressed, margin)
-	c.Test = "Tango score interval, McNemar mid-p"
+	c.Test, c.of = "Tango score interval, McNemar mid-p", ofCounts
 	if margin > 0 && stats.Exact(n, margin) {
 		c.Test = "exact unconditional tests, ordered by Tango's score and McNemar's mid-p"
 		c.Asymptotic = &Asymptotic{
@@ -164,7 +164,7 @@ func (m *measure) scores(c *MetricComparison, u units, margin float64, better di
 	c.PWorse, c.PBetter = &worse, &improved
 	c.Test = "Gaffke bound, " + test // few, skewed or constant: the t interval would be too short
 	if stats.UseT(residuals(room, d, u.weights, u.mean(d))) {
-		c.Test = "t interval, " + test
+		c.Test, c.of = "t interval, "+test, ofT
 	}
 	if u.clustered {
 		c.Test += ", clusters as units"

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
@@ -252,12 +251,11 @@ func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 func needed(m *MetricComparison, d, alpha float64) int {
 	variance := stats.Discordance(m.N, m.Gained, m.Regressed)
 	scale := cmp.Or(m.scale, 1)
-	test := strings.TrimPrefix(m.Test, jackknife)
 	variance *= scale * scale
-	if m.Asymptotic != nil || strings.HasPrefix(m.Test, "Tango") {
+	if m.of == ofCounts {
 		return stats.CasesForPower(variance, d, alpha, power)
 	}
-	if strings.HasPrefix(test, "t ") && m.Interval != nil { // the half width of a t interval gives the standard deviation
+	if m.of == ofT && m.Interval != nil { // the half width of a t interval gives the standard deviation
 		t := stats.StudentTQuantile(1-alpha, float64(m.N-1))
 		sd := (m.Interval[1] - m.Interval[0]) / 2 / t * math.Sqrt(float64(m.N))
 		variance = sd * sd

@@ -129,6 +129,7 @@ type Error struct {
 	Status  int       `json:"status,omitempty"` // HTTP status, 0 when there was none
 	Code    string    `json:"code,omitempty"`   // the service's own code, such as INVALID_ARGUMENT
 	Message string    `json:"message"`
+	Cause   Cause     `json:"cause,omitempty"`
 	// RetryAfter is the least time to wait that the service requested.
 	RetryAfter time.Duration `json:"-"`
 	// Retry says whether another attempt may go better, where the kind does not decide.
@@ -171,12 +172,6 @@ func AsError(err error) *Error {
 	}
 	return e
 }
-
-// Reasons of a score that could not be determined; reports suggest a remedy for each.
-const (
-	NothingAccepted = "there is no expected answer yet"
-	NeverCalled     = "was never asked this question" // a judge that gets no requests
-)
 
 // Errorf makes an Error without a status.
 func Errorf(kind ErrorKind, format string, args ...any) *Error {

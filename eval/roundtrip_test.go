@@ -310,7 +310,7 @@ func withContent() *Result {
 			}
 		}
 	}
-	r.Scores[0].Grade, r.Scores[1].Grade = Unscored{secretText}, writtenGrade{value: 0.5, scored: true, why: secretText}
+	r.Scores[0].Grade, r.Scores[1].Grade = Unscored{secretText, secretText}, writtenGrade{value: 0.5, scored: true, why: secretText}
 	for i := range r.Judgements {
 		r.Judgements[i].ID, r.Judgements[i].Judge, r.Judgements[i].Model = "id", "panel", "m"
 		r.Judgements[i].Withheld, r.Judgements[i].Error.Kind, r.Judgements[i].Usage.Source = nil, KindStatus, UsageService

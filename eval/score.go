@@ -35,19 +35,23 @@ type Graded struct {
 }
 
 // Unscored is the grade of an answer that the scorer could not score.
-type Unscored struct{ Why string }
+type Unscored struct {
+	Why   string
+	Cause Cause
+}
 
 // writtenGrade has what files say of a grade. One that contradicts itself, such as a pass without a value, is a Grade as it is.
 type writtenGrade struct {
 	value          float64
 	scored, passed bool
 	why            string
+	cause          Cause // of an Unscored
 }
 
 func (g Graded) written() writtenGrade {
 	return writtenGrade{value: g.Value, scored: true, passed: g.Passed}
 }
-func (g Unscored) written() writtenGrade     { return writtenGrade{why: g.Why} }
+func (g Unscored) written() writtenGrade     { return writtenGrade{why: g.Why, cause: g.Cause} }
 func (g writtenGrade) written() writtenGrade { return g }
 
 // grade is the grade of a file; nil when the file says nothing.
@@ -57,15 +61,15 @@ func (g writtenGrade) grade() Grade {
 		return nil
 	case writtenGrade{value: g.value, scored: true, passed: g.passed}:
 		return Graded{g.value, g.passed}
-	case writtenGrade{why: g.why}:
-		return Unscored{g.why}
+	case writtenGrade{why: g.why, cause: g.cause}:
+		return Unscored{g.why, g.cause}
 	}
 	return g
 }
 
-// withheld is the grade without words that may quote an answer.
+// withheld is the grade without words that may quote an answer. The cause goes too: what it leads to needs the answer.
 func (g writtenGrade) withheld() writtenGrade {
-	if g.why != "" {
+	if g.cause = ""; g.why != "" {
 		g.why = withoutContent
 	}
 	return g
@@ -93,7 +97,7 @@ func (s Score) Unscored() string { return s.writtenGrade().why }
 // Bare is the score without the texts, rulings and classes that say how it came about.
 func (s Score) Bare() Score {
 	g := s.writtenGrade()
-	g.why = ""
+	g.why, g.cause = "", ""
 	return Score{Scorer: s.Scorer, Name: s.Name, Grade: g.grade(), Weight: s.Weight, Required: s.Required}
 }
 
@@ -107,6 +111,7 @@ type writtenScore struct {
 	Required bool                 `json:"required"`
 	Reason   string               `json:"reason"`
 	Unscored string               `json:"unscored,omitempty"`
+	Cause    Cause                `json:"cause,omitempty"`
 	Diff     string               `json:"diff,omitempty"`
 	Judged   *Judged              `json:"judged,omitempty"`
 	Class    *classification.Pair `json:"class,omitempty"`
@@ -117,7 +122,7 @@ func (s *Score) written(value *float64) writtenScore {
 	g := s.writtenGrade()
 	w := writtenScore{
 		Scorer: s.Scorer, Name: s.Name, Passed: g.passed, Weight: s.Weight, Required: s.Required,
-		Reason: s.Reason, Unscored: g.why, Diff: s.Diff, Judged: s.Judged, Class: s.Class,
+		Reason: s.Reason, Unscored: g.why, Cause: g.cause, Diff: s.Diff, Judged: s.Judged, Class: s.Class,
 	}
 	if g.scored {
 		*value = g.value
@@ -128,7 +133,7 @@ func (s *Score) written(value *float64) writtenScore {
 
 // score is the score of a file.
 func (w *writtenScore) score() Score {
-	g := writtenGrade{scored: w.Value != nil, passed: w.Passed, why: w.Unscored}
+	g := writtenGrade{scored: w.Value != nil, passed: w.Passed, why: w.Unscored, cause: w.Cause}
 	if g.scored {
 		g.value = *w.Value
 	}

@@ -49,7 +49,7 @@ func (r *Result) withheldEnding() Ending {
 	harmless := []ErrorKind{KindTransport, KindTimeout, KindOverLimit}
 	if err := ending.err; err != nil && (!slices.Contains(harmless, err.Kind) || r.ranProgram()) {
 		e := *err
-		e.Message, e.Code = withoutContent, word(e.Code)
+		e.Message, e.Code, e.Cause = withoutContent, word(e.Code), ""
 		ending.err = &e
 	}
 	return ending.ending()

@@ -63,6 +63,7 @@ func (a *Failing) scan(data []byte) (err error) {
 		}
 		return err == nil
 	})
+	a.fillCauses()
 	return err
 }
 

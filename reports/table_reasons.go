@@ -109,7 +109,8 @@ func (g *grouping) row(row journal.Row) error {
 		}
 		g.t.help.note(a)
 		who, reason := said(a)
-		one := g.group(a, trouble{a.Outcome, quarantined, g.t.standing(row, a), who}, reason)
+		several := a.Outcome == eval.Fail && len(a.Scores) > 1
+		one := g.group(a, trouble{a.Outcome, quarantined, g.t.standing(row, a), who, several}, reason)
 		if one == nil {
 			g.left[a.Outcome]++
 			continue
@@ -151,6 +152,7 @@ type trouble struct {
 	quarantined bool
 	standing    standing.Standing
 	who         string // failed scorers, or the kind of error
+	several     bool   // whether who names several scorers
 }
 
 // group is the group of a trial, nil when there are too many.
@@ -265,7 +267,8 @@ func said(a *journal.Failing) (who, reason string) {
 // maxSaid bounds the part of a reason that is compared, in bytes.
 const maxSaid = 2000
 
-// particular matches the parts of a reason that vary between cases: quoted texts, cut or not, and numbers.
+// particular matches the parts of a reason that vary between cases: quoted texts, cut or not, and numbers. A reason may come
+// from a custom scorer or a service, so that its text is all there is.
 const particular lazy.Regex = `"(?:[^"\\]|\\.)*"(?:\.\.\.)?|[0-9]+(?:\.[0-9]+)?`
 
 // general is a reason without its particular parts.
@@ -379,7 +382,7 @@ func (o *reasonGroup) own(e *example) string {
 			parts = append(parts, part)
 		}
 	}
-	if len(parts) > 1 && !strings.Contains(o.who, ", ") {
+	if len(parts) > 1 && !o.several {
 		return strings.TrimPrefix(e.reason, o.who+": ")
 	}
 	return strings.Join(parts, ", ")
@@ -411,7 +414,8 @@ func (t *table) inFull(e *example) error {
 	return nil
 }
 
-// failure shows a failed score, and reports whether it quotes the answer.
+// failure shows a failed score, and reports whether it quotes the answer: so it seems where its reason, which any scorer may
+// have written, has a quotation mark.
 func (t *table) failure(s *eval.Score) (quotes bool) {
 	t.wrapped("     ", trialtext.ScoreName(*s)+": "+s.Reason)
 	if s.Diff != "" && !strings.Contains(s.Reason, s.Diff) {
@@ -423,8 +427,8 @@ func (t *table) failure(s *eval.Score) (quotes bool) {
 // differences shows the beginning of a diff; for texts of several lines, only lines that differ.
 func (t *table) differences(diff string) {
 	lines := strings.Split(typeset.CutText(diff, 1<<16), "\n")
-	if want, got, ok := strings.Cut(diff, "\nactual:   "); ok && strings.HasPrefix(want, "expected: ") {
-		lines = answerDiff(strings.TrimPrefix(want, "expected: "), got)
+	if want, got, ok := typeset.CutCompared(diff); ok {
+		lines = answerDiff(want, got)
 	}
 	for i, line := range lines {
 		if i == maxDiff {

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
@@ -24,9 +23,6 @@ func newRemedies(run *eval.Run) remedies {
 	return remedies{elsewhere: elsewhere, judging: !elsewhere || run.Options().AskJudges}
 }
 
-// unreadByJQ is how the error begins when the target's expression finds nothing in a response.
-const unreadByJQ = "the jq of `"
-
 // passing are kinds of errors that may disappear on retry.
 var passing = []eval.ErrorKind{
 	eval.KindTransport, eval.KindTimeout, eval.KindStatus, eval.KindAuth, eval.KindQuota,
@@ -40,7 +36,7 @@ func (r *remedies) note(a *journal.Failing) {
 		return
 	}
 	switch kind := a.Error.Kind; {
-	case kind == eval.KindMalformed && strings.HasPrefix(a.Error.Message, unreadByJQ): // the response is stored
+	case a.Error.Cause == eval.UnreadByJQ: // the response is stored
 		r.mend = true
 	case slices.Contains(passing, kind):
 		// The trial has an answer, so its embedding failed.
@@ -55,17 +51,19 @@ func (r *remedies) unscored(a *journal.Failing) {
 	// consulting are the scorers that call judges, directly or through nested scorers.
 	consulting := []string{"judge", "any", "all", "not"}
 
-	words := a.Error.Message
+	causes := []eval.Cause{a.Error.Cause}
 	for _, s := range a.Scores {
-		words += "\n" + s.Unscored()
+		if grade, ok := s.Grade.(eval.Unscored); ok {
+			causes = append(causes, grade.Cause)
+		}
 	}
 	useless := a.HasReplies && slices.ContainsFunc(a.Scores, func(s eval.Score) bool {
 		return isUnscored(s) && slices.Contains(consulting, s.Scorer)
 	})
 	switch {
-	case strings.Contains(words, eval.NothingAccepted+":"):
+	case slices.Contains(causes, eval.NothingAccepted):
 		r.accept = true
-	case strings.Contains(words, eval.NeverCalled), useless && !r.judging:
+	case slices.Contains(causes, eval.NeverCalled), useless && !r.judging:
 		r.askJudges = true
 	case useless:
 		r.retry = true

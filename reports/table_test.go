@@ -302,11 +302,13 @@ func TestNextAfterErrorsOffersWhatChangesSomething(t *testing.T) {
 		reason string
 		want   []string
 	}{
+		{eval.KindMalformed, "the jq of `answer`, .x, finds nothing", []string{"rescore RUN"}},
+		{eval.KindMalformed, "the answer is empty", []string{"resume RUN --errors"}},
 		{eval.KindStatus, "500: boom", []string{"resume RUN --errors"}},
 		{eval.KindTransport, "no connection", []string{"resume RUN --errors"}},
-		{eval.KindUnscored, "snapshot: " + eval.NothingAccepted + ": accept it", []string{"accept RUN", "rescore RUN"}},
-		{eval.KindUnscored, "snapshot: " + eval.NothingAccepted + ", and this one cannot be", []string{"rescore RUN"}},
-		{eval.KindUnscored, "judge: the judge `j` " + eval.NeverCalled, []string{"rescore RUN --ask-judges"}},
+		{eval.KindUnscored, "snapshot: there is no expected answer yet: accept it", []string{"accept RUN", "rescore RUN"}},
+		{eval.KindUnscored, "snapshot: there is no expected answer yet, and this one cannot be", []string{"rescore RUN"}},
+		{eval.KindUnscored, "judge: the judge `j` was never asked this question", []string{"rescore RUN --ask-judges"}},
 		{eval.KindUnscored, "safety: the answer has no safety rating", []string{"rescore RUN"}},
 		{eval.KindScorer, "it broke", []string{"rescore RUN"}},
 		{eval.KindReplayMiss, "nothing is recorded", nil},

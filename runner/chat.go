@@ -258,6 +258,9 @@ func (a *scoring) during(k int, err error) error {
 	if at := a.at(k); at != "" {
 		e.Message = at + ": " + e.Message
 	}
+	if a.trial.Request.Live { // the reply is not kept, so that a change of the suite does not help
+		e.Cause = ""
+	}
 	return &e
 }
 

@@ -147,15 +147,15 @@ func (a *scoring) showsPrompt(prompt string) bool {
 
 // refuse notes that a question gets no reply, so that the scorers that put it cannot tell, and the others can.
 func (a *scoring) refuse(q *scorers.Question, e *eval.Error) {
-	if a.answer.Context.Judgements.Refused == nil {
-		a.answer.Context.Judgements.Refused = map[string]string{}
+	if a.answer.Context.Judgements.Unavailable == nil {
+		a.answer.Context.Judgements.Unavailable = map[string]eval.Unscored{}
 	}
 	why := e.Message
 	if e.Kind != eval.KindReplayMiss {
 		a.denied = e
 		why = fmt.Sprintf("no reply from the judge `%s`: %s", q.Judge.Name, whyUnsent(e))
 	}
-	a.answer.Context.Judgements.Refused[q.Key] = why
+	a.answer.Context.Judgements.Unavailable[q.Key] = eval.Unscored{Why: why, Cause: e.Cause}
 }
 
 // whyUnsent says why a judge did not reply.

@@ -233,7 +233,7 @@ func TestAMissingReplyLeavesOneScoreOpen(t *testing.T) {
 		if strings.Contains(question, "\nold\n") {
 			return fine, nil
 		}
-		return "", eval.Errorf(eval.KindReplayMiss, "nobody asked %s", call.Judge)
+		return "", &eval.Error{Kind: eval.KindReplayMiss, Message: "nobody asked " + call.Judge, Cause: eval.NeverCalled}
 	})
 	r := yielded(t.Context(), t, plan(t, suite, runner.Filter{}), config(&b.fake, 1))[0]
 	if r.Err() == nil || r.Err().Kind != eval.KindUnscored || r.Err().Message != "new: nobody asked j" || r.halt != nil ||
@@ -244,6 +244,8 @@ func TestAMissingReplyLeavesOneScoreOpen(t *testing.T) {
 	if r.Scores[0].Unscored() != "nobody asked j" || !scored || !r.Scores[2].Passed() || !r.Scores[3].Passed() {
 		t.Errorf("%+v, want the first unscored and the others scored", r.Scores)
 	}
+	expect.Same(t, "cause of the error", r.Err().Cause, eval.NeverCalled)
+	expect.Same(t, "grade", r.Scores[0].Grade, eval.Grade(eval.Unscored{Why: "nobody asked j", Cause: eval.NeverCalled}))
 }
 
 // A panic during a call to a judge costs the trials that wait for it, and no others.

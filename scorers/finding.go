@@ -19,6 +19,7 @@ type Finding struct {
 	state state
 	value float64 // in [0,1]
 	why   string  // why there is no score
+	cause eval.Cause
 }
 
 // state is the kind of a finding.
@@ -76,6 +77,13 @@ func Graded(value float64, passed bool, format string, args ...any) Finding {
 func Unscored(format string, args ...any) Finding {
 	why := fmt.Sprintf(format, args...)
 	return Finding{Reason: why, state: noScore, why: why}
+}
+
+// unscoredFor is the finding that the grade makes again.
+func unscoredFor(g eval.Unscored) Finding {
+	f := Unscored("%s", g.Why)
+	f.cause = g.Cause
+	return f
 }
 
 // Broken is the finding of a scorer that failed itself: the trial becomes an error, whatever scorers are around

@@ -17,12 +17,13 @@ import (
 type badReply struct {
 	malformed bool
 	why       string
+	reply     string // of the judge
 }
 
-func malformed(why string) *badReply { return &badReply{true, why} }
+func malformed(why string) *badReply { return &badReply{malformed: true, why: why} }
 
 func notWanted(format string, args ...any) *badReply {
-	return &badReply{false, fmt.Sprintf(format, args...)}
+	return &badReply{why: fmt.Sprintf(format, args...)}
 }
 
 // wholeFence matches a reply that is one fenced block.

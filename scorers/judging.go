@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/suite"
@@ -16,8 +15,8 @@ import (
 type Judgements struct {
 	Known  map[string]*eval.Judgement // by Question.Key
 	Wanted []Question
-	// Refused says, by Question.Key, why a reply is unavailable.
-	Refused map[string]string
+	// Unavailable says, by Question.Key, why there is no reply.
+	Unavailable map[string]eval.Unscored
 	// Useless are the keys of questions whose replies, even after the correction, do not count.
 	Useless []string
 }
@@ -25,7 +24,7 @@ type Judgements struct {
 // of is the reply to a question, nil when unavailable.
 func (j *Judgements) of(q Question) *eval.Judgement {
 	known := j.Known[q.Key]
-	if known == nil && j.Refused[q.Key] == "" {
+	if known == nil && j.Unavailable[q.Key].Why == "" {
 		j.Wanted = append(j.Wanted, q)
 	}
 	return known
@@ -66,9 +65,9 @@ func (j *judgeScorer) Score(a *Answer) Finding {
 	wanted := len(replies.Wanted)
 	answers := j.ask(a, cosine)
 	switch {
-	case answers.problem != "": // further replies cannot change that
+	case answers.problem.Why != "": // further replies cannot change that
 		replies.Wanted = replies.Wanted[:wanted]
-		return Unscored("%s", answers.problem)
+		return unscoredFor(answers.problem)
 	case answers.pending != "":
 		return Unscored("the judge %s has not replied", answers.pending)
 	case lost != nil:
@@ -81,15 +80,16 @@ func (j *judgeScorer) Score(a *Answer) Finding {
 type asking struct {
 	rulings [][]eval.Ruling // by judge
 	pending string          // a judge without a reply yet, "" for none
-	problem string          // why there can be no finding, "" for none
+	problem eval.Unscored   // why there can be no finding; zero: there can be one
 }
 
 // ask puts the question to each judge.
 func (j *judgeScorer) ask(a *Answer, cosine *float64) (out asking) {
 	for _, judge := range j.judges {
-		p, problem := j.pose(a, judge)
+		p, why := j.pose(a, judge)
+		problem := eval.Unscored{Why: why}
 		var some []eval.Ruling
-		if problem == "" {
+		if why == "" {
 			p.cosine = cosine
 			some, problem = j.rulings(&a.Context.Judgements, &p)
 		}
@@ -102,7 +102,7 @@ func (j *judgeScorer) ask(a *Answer, cosine *float64) (out asking) {
 }
 
 // rulings are the available rulings of all repeats, with a problem when one does not count.
-func (j *judgeScorer) rulings(replies *Judgements, p *posed) (out []eval.Ruling, problem string) {
+func (j *judgeScorer) rulings(replies *Judgements, p *posed) (out []eval.Ruling, problem eval.Unscored) {
 	for repeat := range j.repeats {
 		ruling, why := j.ruling(replies, p, repeat+1)
 		problem = cmp.Or(problem, why)
@@ -114,55 +114,54 @@ func (j *judgeScorer) rulings(replies *Judgements, p *posed) (out []eval.Ruling,
 }
 
 // ruling is one ruling of the judge: nil when there is no reply yet, with a problem when the reply does not count.
-func (j *judgeScorer) ruling(replies *Judgements, p *posed, repeat int) (ruling *eval.Ruling, problem string) {
+func (j *judgeScorer) ruling(replies *Judgements, p *posed, repeat int) (ruling *eval.Ruling, problem eval.Unscored) {
 	var unusable []string
 	defer func() {
-		if problem != "" {
+		if problem.Why != "" {
 			replies.Useless = append(replies.Useless, unusable...)
 		}
 	}()
-	asking, first := *p, ""
+	asking := *p
+	var first *badReply
 	for attempt := range 2 {
 		q := newQuestion(p.judge, asking.contents, repeat)
 		reply := replies.of(q)
 		if reply == nil {
 			unusable = nil // the replies before are not to blame
-			return nil, replies.Refused[q.Key]
+			return nil, replies.Unavailable[q.Key]
 		}
 		unusable = append(unusable, q.Key)
 		if why := reply.Blocked(); why != "" {
-			return nil, fmt.Sprintf("the reply of the judge %s was blocked (%s)", p.judge.Name, why)
+			return nil, eval.Unscored{Why: fmt.Sprintf("the reply of the judge %s was blocked (%s)", p.judge.Name, why)}
 		}
 		ruling, bad := p.parse(reply)
 		if bad == nil {
 			if !j.byChoice() { // for repeats to agree on
 				ruling.Choice = j.passOrFail(ruling.Value)
 			}
-			return ruling, ""
+			return ruling, eval.Unscored{}
 		}
-		if attempt == 1 {
-			return nil, bad.twice(p.judge.Name, reply.Reply, first)
+		if bad.reply = reply.Reply; attempt == 1 {
+			return nil, eval.Unscored{Why: bad.twice(p.judge.Name, first)}
 		}
-		first, asking = bad.words(reply.Reply), p.corrected(reply.Reply, bad)
+		first, asking = bad, p.corrected(reply.Reply, bad)
 	}
-	return nil, ""
+	return nil, eval.Unscored{}
 }
 
 // words describes what is wrong with a reply.
-func (b *badReply) words(reply string) string {
+func (b *badReply) words() string {
 	if b.malformed {
-		return noObject + ": " + b.why + ": " + quote(reply)
+		return "no JSON object: " + b.why + ": " + quote(b.reply)
 	}
 	return b.why
 }
 
-const noObject = "no JSON object"
-
-// twice says that the second reply does not count either; first is the problem of the first one.
-func (b *badReply) twice(judge, reply, first string) string {
-	second := b.words(reply)
+// twice says that the second reply does not count either.
+func (b *badReply) twice(judge string, before *badReply) string {
+	first, second := before.words(), b.words()
 	words := fmt.Sprintf("the reply of the judge %s does not count, nor did the one before: %s", judge, second)
-	if b.malformed && strings.HasPrefix(first, noObject) {
+	if b.malformed && before.malformed {
 		words = fmt.Sprintf("the judge %s replied twice with %s", judge, second)
 	}
 	if first != second {

@@ -131,9 +131,9 @@ func (q *PreferenceQuestion) order(a, b Exchange, replies *Judgements) (word, pr
 	if !ok {
 		return "", "the answers are too long for a judge"
 	}
-	ruling, problem := q.judging.ruling(replies, &posed{questionForm: &q.judging.questionForm, judge: q.Judge(), contents: contents}, 1)
+	ruling, unscored := q.judging.ruling(replies, &posed{questionForm: &q.judging.questionForm, judge: q.Judge(), contents: contents}, 1)
 	if ruling == nil {
-		return "", problem
+		return "", unscored.Why
 	}
 	return ruling.Choice, ""
 }

@@ -40,7 +40,7 @@ func parseJSON(text string) (value any, problem string) {
 	}
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		if strings.HasSuffix(syntax.Error(), " exceeded max depth") && balanced(text) {
+		if strings.HasSuffix(syntax.Error(), " exceeded max depth") && balanced(text) { // encoding/json has no type for it
 			return nil, tooDeepJSON
 		}
 		return nil, fmt.Sprintf("not valid JSON at byte %d%s: %s", syntax.Offset, hint, quote(text))

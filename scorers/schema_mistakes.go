@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/yamlnode"
@@ -130,7 +131,7 @@ func (s schemaSource) report(err error) {
 			invalid = deepest(invalid.Causes)
 		}
 		message, hint := invalid.ErrorKind.LocalizedString(english), ""
-		if strings.Contains(message, "not valid regex") {
+		if format, ok := invalid.ErrorKind.(*kind.Format); ok && format.Want == "regex" {
 			hint = "patterns are in RE2 syntax, which has no look-around and no back-references"
 		}
 		s.errorAt(

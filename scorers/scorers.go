@@ -295,7 +295,7 @@ func (c *Compiled) Score(a *Answer) (score eval.Score, err error) {
 func (c *Compiled) grade(f *Finding) eval.Grade {
 	switch {
 	case f.state == noScore:
-		return eval.Unscored{Why: f.why}
+		return eval.Unscored{Why: f.why, Cause: f.cause}
 	case c.spec.Threshold != nil && f.state != uncheckable:
 		return eval.Graded{Value: f.value, Passed: f.value >= *c.spec.Threshold}
 	default:
@@ -339,7 +339,7 @@ func EndingOf(scores []eval.Score, threshold *float64) eval.Ending {
 	for _, s := range scores {
 		value, scored := s.Value()
 		if !scored {
-			return eval.Errored{Error: eval.Errorf(eval.KindUnscored, "%s: %s", label(s), s.Unscored())}
+			return eval.Errored{Error: unscoredError(s)}
 		}
 		all = all && s.Passed()
 		required = required && (s.Passed() || !s.Required)
@@ -355,6 +355,15 @@ func EndingOf(scores []eval.Score, threshold *float64) eval.Ending {
 		return eval.Passed{}
 	}
 	return eval.Failed{}
+}
+
+// unscoredError is the error of a trial with a score that could not be determined.
+func unscoredError(s eval.Score) *eval.Error {
+	e := eval.Errorf(eval.KindUnscored, "%s: %s", label(s), s.Unscored())
+	if grade, ok := s.Grade.(eval.Unscored); ok {
+		e.Cause = grade.Cause
+	}
+	return e
 }
 
 func label(s eval.Score) string {

@@ -64,15 +64,17 @@ func (c snapshotScorer) Score(a *Answer) Finding {
 	case acceptable:
 		a.Context.SnapshotChecks = append(a.Context.SnapshotChecks, s)
 	case !s.Exists:
-		return Unscored("there is no expected answer yet, and this one cannot be: it is empty or was blocked")
+		return Unscored("%s, and this one cannot be: it is empty or was blocked", nothingAccepted)
 	}
 	return s.finding(c.fold)
 }
 
+const nothingAccepted = "there is no expected answer yet"
+
 func (s *SnapshotCheck) finding(f fold) Finding {
 	switch {
 	case !s.Exists:
-		return Unscored("%s: `evalrun accept RUN` writes it", eval.NothingAccepted)
+		return unscoredFor(eval.Unscored{Why: nothingAccepted + ": `evalrun accept RUN` writes it", Cause: eval.NothingAccepted})
 	case s.Same:
 		return Pass("the answer is that of %s: %s", s.File, quote(s.Got))
 	}

@@ -93,10 +93,11 @@ func TestSnapshotComparesWithTheKeptAnswer(t *testing.T) {
 			t.Errorf("%s of %.40q on %.40q: %s, want %s: %s", c.list, c.expected, c.answer, letter(got), c.want, got.Reason)
 		}
 	}
-	if got := snapshot(t, plain, nil, answer("Paris")); letter(got) != "u" ||
-		got.Reason != "there is no expected answer yet: `evalrun accept RUN` writes it" {
-		t.Errorf("without a file: %s %s, want u, and the command that writes it", letter(got), got.Reason)
-	}
+	got := snapshot(t, plain, nil, answer("Paris"))
+	expect.Same(t, "without a file", got.Grade, eval.Grade(eval.Unscored{
+		Why: "there is no expected answer yet: `evalrun accept RUN` writes it", Cause: eval.NothingAccepted,
+	}))
+	expect.Same(t, "cause of the ending", scorers.EndingOf([]eval.Score{got}, nil).(eval.Errored).Error.Cause, eval.NothingAccepted)
 }
 
 func TestSnapshotShowsTheDiff(t *testing.T) {

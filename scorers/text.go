@@ -2,11 +2,11 @@ package scorers
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/typeset"
 )
 
 func textKinds() []Kind {
@@ -64,7 +64,7 @@ func compileEquals(a args) AnswerScorer {
 		}
 		out := Fail("expected %s, got %s%s", quoteAny(want), quote(got), cmp.Or(f.formNote(got, want, equalTexts), slight(text, folded)))
 		if len(want) == 1 && (strings.Contains(got, "\n") || len(got) > maxQuoted) {
-			out.Diff = fmt.Sprintf("expected: %s\nactual:   %s", want[0], got)
+			out.Diff = typeset.Compared(want[0], got)
 		}
 		return out
 	})

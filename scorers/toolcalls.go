@@ -1,7 +1,6 @@
 package scorers
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -9,6 +8,7 @@ import (
 	"github.com/evalrun/evalrun/internal/jq"
 	"github.com/evalrun/evalrun/internal/jsondiff"
 	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -218,7 +218,7 @@ func (c toolCallsScorer) wrong(got []readCall, detail string) Finding {
 	if len(c.want)+len(got) > 2 {
 		wanted.bytes = maxListedBytes
 		expected, actual := wanted.lines(c.want, maxListed), callView{bytes: maxListedBytes}.lines(got, maxListed)
-		f.Diff = fmt.Sprintf("expected: %s\nactual:   %s", strings.Join(expected, "\n"), strings.Join(actual, "\n"))
+		f.Diff = typeset.Compared(strings.Join(expected, "\n"), strings.Join(actual, "\n"))
 	}
 	return f
 }

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"iter"
 	"maps"
@@ -220,20 +221,24 @@ func configExtra(config yamlnode.Map) eval.Extra {
 
 // requestFields are those at the top level of a request.
 type requestFields struct {
-	owned     map[string]string // that evalrun writes, each with the key of a suite for it
+	ofPrompt  map[string]string // that evalrun writes from the prompt, each with the key of a suite for it
+	owned     map[string]string // the others that evalrun writes
 	published []string          // the others that the protocol is known to have
 }
 
 // fieldsOf are the fields of the protocol that a service speaks.
 func fieldsOf(of *NamedService) requestFields {
 	if p, other := of.spoken(); other {
-		return requestFields{p.Owned(), p.Published()}
+		ofPrompt, owned := p.Owned()
+		return requestFields{ofPrompt, owned, p.Published()}
 	}
 	return requestFields{
 		map[string]string{
-			"contents": "write it as a prompt", "model": "use `model`", "systemInstruction": "use `system` of the prompt",
+			"contents": "write it as a prompt", "systemInstruction": "use `system` of the prompt",
 			"tools": "use `tools` of the prompt", "toolConfig": "use `toolChoice` of the prompt",
-			"generationConfig": "use `generationConfig`", "safetySettings": "use `safetySettings`",
+		},
+		map[string]string{
+			"model": "use `model`", "generationConfig": "use `generationConfig`", "safetySettings": "use `safetySettings`",
 		},
 		[]string{"cachedContent", "labels", "modelArmorConfig", "serviceTier", "store"},
 	}
@@ -254,12 +259,12 @@ func extraFields(n yamlnode.Node, what string, of *NamedService) eval.Extra {
 	var out eval.Extra
 	known := fieldsOf(of)
 	for e := range n.Map().Entries() {
-		owned := find(e.Name(), maps.Keys(known.owned))
-		switch hint := known.owned[owned]; {
-		case owned != "" && what == "judge" && strings.HasSuffix(hint, "prompt"):
+		ofPrompt, owned := find(e.Name(), maps.Keys(known.ofPrompt)), find(e.Name(), maps.Keys(known.owned))
+		switch hint := cmp.Or(known.ofPrompt[ofPrompt], known.owned[owned]); {
+		case ofPrompt != "" && what == "judge":
 			e.Key.Errorf("remove it", "evalrun writes the prompt of a judge itself, without `%s`", e.Name())
 			continue
-		case owned != "":
+		case hint != "":
 			e.Key.Errorf(hint, "evalrun writes `%s` itself", e.Name())
 			continue
 		case find(e.Name(), slices.Values(known.published)) == "":
@@ -277,7 +282,7 @@ func extraFields(n yamlnode.Node, what string, of *NamedService) eval.Extra {
 func (f requestFields) sentAsItIs(name string) string {
 	hint := "it is sent as it is"
 	var all []string
-	for _, one := range append(f.published, names(f.owned)...) {
+	for _, one := range slices.Concat(f.published, names(f.ofPrompt), names(f.owned)) {
 		if camelCase(one) == one {
 			name = camelCase(name)
 		}

@@ -145,7 +145,7 @@ type Arm struct {
 func newArm(t *Target, p *Prompt, ref string) Arm {
 	a := Arm{Target: t, Prompt: p, ref: ref, plain: t.Name + "/" + p.Name}
 	if a.name = a.plain; ref != "" {
-		a.name += "@" + ref // see eval.IsEarlier
+		a.name += "@" + ref // names of targets and prompts have none, so it marks the earlier version
 	}
 	return a
 }

@@ -243,6 +243,9 @@ func checkFault(t *testing.T, resp *eval.Response, err *eval.Error, kind eval.Er
 	if err.Kind != kind || !regexp.MustCompile(message).MatchString(err.Error()) {
 		t.Errorf("got %s: %s; want %s: %s", err.Kind, err, kind, message)
 	}
+	if got, want := err.Cause == eval.UnreadByJQ, strings.HasPrefix(err.Message, "the jq of `"); got != want {
+		t.Errorf("%s: got the cause %q, want unreadByJQ: %v", err, err.Cause, want)
+	}
 	if strings.Contains(err.Error(), canary) {
 		t.Errorf("got %s, want no secret in it", err)
 	}

@@ -138,7 +138,7 @@ func (e *jqQuery) run(v any, data []byte) (out []json.RawMessage, nulls bool, er
 // error returns an error that is permanent, because another attempt would have the same result.
 func (e *jqQuery) error(format string, args ...any) error {
 	message := fmt.Sprintf("the jq of `%s`, %s, ", e.name, wire.Excerpt([]byte(e.source))) + fmt.Sprintf(format, args...)
-	return &eval.Error{Kind: eval.KindMalformed, Message: message, Retry: eval.RetryNever}
+	return &eval.Error{Kind: eval.KindMalformed, Message: message, Cause: eval.UnreadByJQ, Retry: eval.RetryNever}
 }
 
 func (e *jqQuery) nothing(data []byte) error {

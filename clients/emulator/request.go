@@ -182,7 +182,7 @@ func (r *request) prompt() string {
 }
 
 // repeatedQuestion recognizes the request that a judge gets after an invalid reply, and returns the
-// original question.
+// original question. It looks at the texts, because a service gets nothing else.
 func (r *request) repeatedQuestion() (question string, repeated bool) {
 	if len(r.Contents) != 3 || !strings.HasPrefix(r.Contents[2].text(), "That reply ") {
 		return "", false

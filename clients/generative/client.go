@@ -30,10 +30,10 @@ const maxPages = 100
 type Config struct {
 	BaseURL      string              // Required. Without a trailing slash or with one
 	HeaderPrefix string              // Optional, default x-svc: gives x-svc-api-key and x-svc-user-project
-	Key          string              // Required, except with Tokens and by servers that want none
+	Key          string              // Required, except with TokenSource and by servers that want none
 	KeyInQuery   bool                // Optional: send the key as ?key= instead of in the header
 	TokenSource  account.TokenSource // Optional: OAuth access tokens, sent instead of a key
-	Project      string              // Required with Tokens: the cloud project in whose name requests are made
+	Project      string              // Required with TokenSource: the cloud project in whose name requests are made
 	APIVersion   string              // Optional, default v1: where a request names none
 	UserAgent    string              // Optional
 	Connections  int                 // Optional: idle connections to keep; at least the concurrency

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -60,7 +61,8 @@ func flagError(cmd *cobra.Command, err error) error {
 		return exit.BadInput("%w", conflict)
 	}
 	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) && strings.Contains(err.Error(), "strconv.ParseBool") { // which says nothing to people
+	var number *strconv.NumError // whose text says nothing to people
+	if errors.As(err, &invalid) && errors.As(err, &number) && number.Func == "ParseBool" {
 		hint := ""
 		if invalid.GetFlag().Name == "rank" {
 			hint = ": --rank --metric " + invalid.GetValue()

@@ -113,7 +113,7 @@ var direct = map[string][]string{
 	"scorers": {
 		"internal/letters", "internal/refusing",
 		"internal/jsondiff", "internal/textmetric", "suite", "eval", "labels", "diag", "internal/program", "internal/secret",
-		"internal/shape", "internal/jq", "tool",
+		"internal/shape", "internal/jq", "tool", "internal/typeset",
 	},
 	"compare":            {"early", "eval", "internal/stats", "ranking"},
 	"early":              {"eval"},

@@ -93,7 +93,7 @@ type Expression struct {
 // Compile compiles an expression. env defines the names: a struct whose fields have `expr:"name"` tags, or
 // a map[string]any of samples, where nil means any type. Other names are errors. The keys in a
 // map[string]any value are checked only at run time. A `let` may hide a name of env, so that a new name in
-// an environment breaks no existing expression. The error is an *Error.
+// an environment breaks no existing expression. The error is a *SyntaxError.
 func Compile(text string, env any, want Want) (p *Expression, err error) {
 	defer func() {
 		if r := recover(); r != nil { // a bug in the library is an error at its place at worst
@@ -215,6 +215,8 @@ func (e *RunError) Error() string { return e.Message }
 // ofTypes matches messages of expr-lang, because its errors have no types.
 const ofTypes lazy.Regex = `^invalid operation: \S+ \S+ \S+( |$)`
 
+// newRunError reads what went wrong from a message of expr-lang. Operators ("string + int") and functions ("type string") name
+// the types of Go there, and string is that of a text. A value that has the word gets the same hint, which does no harm.
 func newRunError(message string) *RunError {
 	return &RunError{Message: message, OfTexts: strings.Contains(message, "string"), OfTypes: ofTypes.Matches(message)}
 }

@@ -28,15 +28,23 @@ func (r *replay) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 	case (a == nil || call.Earlier == eval.EarlierRefused) && r.next != nil:
 		return r.next.Generate(ctx, call)
 	case a == nil && call.Judge != "":
-		return nil, miss("the judge `%s` %s: its reply is not among the recorded answers", call.Judge, eval.NeverCalled)
+		return nil, NeverCalled(call.Judge, ": its reply is not among the recorded answers")
 	case a == nil:
 		return nil, miss("there is no recorded answer for this trial: its request differs from the recorded ones")
 	}
 	return a.Replay(call), nil
 }
 
-func miss(format string, args ...any) error {
+func miss(format string, args ...any) *eval.Error {
 	return &eval.Error{Kind: eval.KindReplayMiss, Retry: eval.RetryNever, Unsent: true, Message: fmt.Sprintf(format, args...)}
+}
+
+// NeverCalled is the error of a question that is not sent to its judge, and to which no reply is on record. why completes the
+// sentence, its punctuation included.
+func NeverCalled(judge, why string) *eval.Error {
+	e := miss("the judge `%s` was never asked this question%s", judge, why)
+	e.Cause = eval.NeverCalled
+	return e
 }
 
 // CountTokens estimates, because there is no service to count. No limit depends on the number in a replay.

@@ -82,7 +82,7 @@ func (s *Session) reasonOf(name string, e *eval.Error) string {
 		return fmt.Sprintf("the quota of %s is used up for longer than waiting makes sense: %s", runner.Served(name), e)
 	}
 	who := runner.Served(name)
-	if name == "" || strings.HasPrefix(e.Message, who) { // the breaker names it itself
+	if name == "" || e.Origin == eval.FromBreaker { // the breaker names it itself
 		return e.Error()
 	}
 	return who + ": " + e.Error()

@@ -211,10 +211,7 @@ func (o rescoring) Generate(ctx context.Context, call *eval.Call) (*eval.Respons
 	case call.Judge != "" && o.judges:
 		return o.Service.Generate(ctx, call)
 	case call.Judge != "":
-		return nil, eval.Errorf(
-			eval.KindReplayMiss, "the judge `%s` %s, and rescore calls no judge: `evalrun rescore RUN --ask-judges` does",
-			call.Judge, eval.NeverCalled,
-		)
+		return nil, flow.NeverCalled(call.Judge, ", and rescore calls no judge: `evalrun rescore RUN --ask-judges` does")
 	}
 	return nil, eval.Errorf(eval.KindReplayMiss, "rescore requests no answers")
 }

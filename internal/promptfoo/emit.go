@@ -13,7 +13,7 @@ import (
 )
 
 // The suite is written as text, because a YAML encoder could not place comments next to keys. A value is a
-// *mapping, a *list, a string, a bool, an int, or literal YAML.
+// *mapping, a *sequence, a string, a bool, an int, or literal YAML.
 type (
 	literal  string // a number or a word, written unquoted
 	mapping  struct{ entries []keyValue }

@@ -15,9 +15,11 @@ func Anthropic() Protocol { return anthropic() }
 var anthropic = sync.OnceValue(func() Protocol {
 	return Protocol{
 		Name: "anthropic", MaxOutput: defaultMaxToken, check: checkAnthropic, write: writeAnthropic,
+		ofPrompt: map[string]string{
+			"messages": "write it as a prompt", "system": "use `system` of the prompt", "tool_choice": "use `toolChoice` of the prompt",
+		},
 		owned: map[string]string{
-			"messages": "write it as a prompt", "system": "use `system` of the prompt", "model": "use `model`",
-			"tool_choice": "use `toolChoice` of the prompt", "stream": "use `stream` of the target",
+			"model": "use `model`", "stream": "use `stream` of the target",
 			"temperature": "use `generationConfig.temperature`", "top_p": "use `generationConfig.topP`",
 			"top_k": "use `generationConfig.topK`", "max_tokens": "use `generationConfig.maxOutputTokens`",
 			"stop_sequences": "use `generationConfig.stopSequences`",

@@ -16,9 +16,11 @@ func OpenAI() Protocol { return openai() }
 var openai = sync.OnceValue(func() Protocol {
 	return Protocol{
 		Name: "openai", check: checkOpenAI, write: writeOpenAI,
+		ofPrompt: map[string]string{
+			"messages": "write it as a prompt", "tools": "use `tools` of the prompt", "tool_choice": "use `toolChoice` of the prompt",
+		},
 		owned: map[string]string{
-			"messages": "write it as a prompt", "model": "use `model`", "tools": "use `tools` of the prompt",
-			"tool_choice": "use `toolChoice` of the prompt", "stream": "use `stream` of the target",
+			"model": "use `model`", "stream": "use `stream` of the target",
 			"temperature": "use `generationConfig.temperature`", "top_p": "use `generationConfig.topP`",
 			"max_tokens":            "use `generationConfig.maxOutputTokens`, with `maxTokensField: max_tokens` at the service",
 			"max_completion_tokens": "use `generationConfig.maxOutputTokens`", "stop": "use `generationConfig.stopSequences`",

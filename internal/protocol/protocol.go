@@ -19,6 +19,7 @@ type Protocol struct {
 	// MaxOutput is the limit of output tokens if the suite sets none; 0 leaves it to the model.
 	MaxOutput int
 
+	ofPrompt  map[string]string
 	owned     map[string]string
 	published []string
 	check     func(*checking)
@@ -44,8 +45,11 @@ func Named(name string) (Protocol, bool) {
 	return all()[i], true
 }
 
-// Owned maps the fields that evalrun writes itself to the keys of suites that set them.
-func (p Protocol) Owned() map[string]string { return maps.Clone(p.owned) }
+// Owned maps the fields that evalrun writes itself to advice on the keys of suites that set them: the fields that make up the
+// prompt, and the others.
+func (p Protocol) Owned() (ofPrompt, others map[string]string) {
+	return maps.Clone(p.ofPrompt), maps.Clone(p.owned)
+}
 
 // Published lists the other known fields of a request.
 func (p Protocol) Published() []string { return slices.Clip(p.published) }

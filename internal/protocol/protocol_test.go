@@ -290,7 +290,7 @@ func TestProtocolsAreFoundByName(t *testing.T) {
 		p, ok := Named(name)
 		expect.Same(t, name, []any{p.Name, ok}, []any{name, true})
 		for _, field := range p.Published() {
-			if _, owned := p.Owned()[field]; owned {
+			if ofPrompt, others := p.Owned(); ofPrompt[field]+others[field] != "" {
 				t.Errorf("%s: `%s`: got it from a suite, want evalrun alone to set it", name, field)
 			}
 		}

@@ -15,9 +15,12 @@ func Responses() Protocol { return responses() }
 var responses = sync.OnceValue(func() Protocol {
 	return Protocol{
 		Name: "responses", check: checkResponses, write: writeResponses,
+		ofPrompt: map[string]string{
+			"input": "write it as a prompt", "instructions": "use `system` of the prompt",
+			"tool_choice": "use `toolChoice` of the prompt",
+		},
 		owned: map[string]string{
-			"input": "write it as a prompt", "instructions": "use `system` of the prompt", "model": "use `model`",
-			"tool_choice": "use `toolChoice` of the prompt", "stream": "use `stream` of the target",
+			"model": "use `model`", "stream": "use `stream` of the target",
 			"temperature": "use `generationConfig.temperature`", "top_p": "use `generationConfig.topP`",
 			"max_output_tokens": "use `generationConfig.maxOutputTokens`",
 			"background":        "remove it: evalrun wants the answer to a call right away",

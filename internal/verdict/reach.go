@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/evalrun/evalrun/compare"
@@ -183,16 +182,12 @@ func (c *Checks) lostArm(one *suite.Suite, rule *option.BaselineRule, earlier op
 func (c *Checks) another(suite, name string) (found option.BaseRun, sides map[string]*compare.Side, err error) {
 	path, err := c.Dir.FindBaseline(name)
 	if err != nil {
-		end := ";"
-		if strings.HasSuffix(err.Error(), "?") {
-			end = ""
-		}
-		return found, nil, exit.Incomplete("%s is to be compared, and %w%s --no-baseline runs without", suite, err, end)
+		return found, nil, exit.Incomplete("%s is to be compared (--no-baseline runs without), and %w", suite, err)
 	}
 	d, err := journal.Open(path)
 	if err != nil {
 		return found, nil, exit.Incomplete(
-			"%s is to be compared, and the baseline %s cannot be read: %w; --no-baseline runs without", suite, name, err,
+			"%s is to be compared (--no-baseline runs without), and the baseline %s cannot be read: %w", suite, name, err,
 		)
 	}
 	defer d.Close() //nolint:errcheck // it was only read

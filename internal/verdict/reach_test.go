@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -109,6 +110,23 @@ func TestTooFewCasesAreAWarningWhereInconclusiveIsOne(t *testing.T) {
 	_, notices, err = reached(t, text, runner.Filter{}, func(c *Checks) { c.Options.Baseline = option.NoBaseline{} })
 	expect.OK(t, err)
 	expect.Same(t, "notices without the baseline", len(notices), 0)
+}
+
+// A baseline that is not there, or is no run file, comes with the way to run without it.
+func TestABaselineThatCannotBeReadIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"gone":      "s is to be compared (--no-baseline runs without), and there is no baseline, run or file gone; no baseline has a name yet: ",
+		"bad.jsonl": "s is to be compared (--no-baseline runs without), and the baseline bad.jsonl cannot be read: ",
+	} {
+		_, _, err := reached(t, earlySuite(60, "ab", nil), runner.Filter{}, func(c *Checks) {
+			c.Options.Baseline, c.Options.Rule.Margin = option.NamedBaseline(name), 0.1
+			expect.OK(t, os.WriteFile(c.Dir.Join("bad.jsonl"), []byte("[]\n"), 0o600))
+		})
+		if !strings.HasPrefix(fmt.Sprint(err), want) {
+			t.Errorf("%s: got %v, want %s", name, err, want)
+		}
+	}
 }
 
 // Options that no gate can use are noticed, and rules that no scorer backs are refused.

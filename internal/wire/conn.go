@@ -283,7 +283,7 @@ func (c *Conn) transportError(req *http.Request, err error) error {
 }
 
 // isPermanent reports whether a retry cannot help: the other side has a wrong certificate, or does not
-// speak TLS.
+// speak TLS. The packages of Go have types for some of these errors only, and wrap them differently.
 func isPermanent(err error) bool {
 	text := err.Error()
 	return errors.Is(err, errKeyToProxy) || strings.Contains(text, "x509:") ||

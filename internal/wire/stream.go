@@ -157,6 +157,7 @@ func (c *Conn) streamError(req *http.Request, err error, n int) error {
 	e := &eval.Error{}
 	switch {
 	case errors.As(err, &e):
+		e.Cause = "" // of a broken stream nothing is kept that could be read in another way
 		if n > 1 {
 			e.Message = "in chunk " + strconv.Itoa(n) + " of the stream: " + e.Message
 		}

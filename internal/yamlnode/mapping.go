@@ -22,7 +22,8 @@ type Map struct {
 	hints   []string // hints for unknown keys
 }
 
-// Misspells reports whether an unknown key of the mapping may be a misspelling of one of keys.
+// Misspells reports whether an unknown key of the mapping may be a misspelling of one of keys. The hints are texts for people,
+// and quote the keys that they suggest: the tables of hints name them nowhere else, so that no hint can miss a key.
 func (m Map) Misspells(keys ...string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool {
 		return slices.ContainsFunc(m.hints, func(hint string) bool {
