@@ -40,7 +40,7 @@ var direct = map[string][]string{
 	"internal/entry":      {"internal/shape", "internal/yamlnode"},
 	"internal/output":     {"internal/rundir", "reports"},
 	"internal/term":       {"internal/trialtext", "internal/typeset", "runner"},
-	"internal/flags":      {"evalrun", "internal/job", "reports"},
+	"internal/flags":      {"evalrun", "internal/job", "internal/term", "reports"},
 	"internal/preference": {"internal/harness"},
 	"internal/forge":      {"internal/exit", "diag"},
 	"internal/forgetest":  nil,
