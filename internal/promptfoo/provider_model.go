@@ -13,9 +13,9 @@ func (c *converter) model(t *target, id string) {
 	p.model = c.modelName(t, cmp.Or(p.model, config.get("model").text(), defaultModels[p.name], "default"))
 	t.chats = true
 	service := c.service(t, p, config)
-	t.block.set("service", service).set("model", p.model)
+	t.block.set("service", textValue(service)).set("model", textValue(p.model))
 	if p.protocol == protoGenerative {
-		t.block.set("apiVersion", "v1beta")
+		t.block.set("apiVersion", textValue("v1beta"))
 	}
 	if p.why != "" {
 		t.comments = append(t.comments, "TODO: "+p.why)
@@ -58,7 +58,7 @@ var knownConfig = []string{
 // service finds or adds the service of a model.
 func (c *converter) service(t *target, p vendorModel, config src) string {
 	block := &mapping{}
-	block.set("protocol", p.protocol)
+	block.set("protocol", textValue(p.protocol))
 	base := p.baseURL
 	if u := c.address(config); u != "" {
 		base = u
@@ -68,9 +68,9 @@ func (c *converter) service(t *target, p vendorModel, config src) string {
 		t.comments = append(t.comments, "TODO: name the host of your Azure resource in the service's `baseUrl`")
 		t.at.todo("the host of the Azure resource is not in the configuration; name it in the service's `baseUrl`")
 	}
-	block.set("baseUrl", base)
+	block.set("baseUrl", textValue(base))
 	if key := c.key(p, config); key != "" {
-		block.set("keyEnv", key)
+		block.set("keyEnv", textValue(key))
 	}
 	if h := c.serviceHeaders(config); !h.empty() {
 		block.set("headers", h)
@@ -159,13 +159,13 @@ func (c *converter) key(p vendorModel, config src) string {
 func (c *converter) serviceHeaders(config src) *mapping {
 	out := &mapping{}
 	if s := config.get("organization"); !s.IsZero() {
-		out.set("OpenAI-Organization", s.text())
+		out.set("OpenAI-Organization", textValue(s.text()))
 		s.ok("as a header of the service")
 	}
 	for _, key := range []string{"headers", "extra_headers"} {
 		for _, e := range config.get(key).entries() {
 			if value, ok := c.header(e.src, e.key); ok {
-				out.set(e.key, value)
+				out.set(e.key, textValue(value))
 			}
 		}
 		config.get(key).ok("as headers of the service")
@@ -177,7 +177,7 @@ func (c *converter) serviceHeaders(config src) *mapping {
 type generation struct {
 	config   *mapping
 	extra    *mapping
-	safety   any
+	safety   yamlValue
 	protocol string
 }
 
@@ -283,7 +283,7 @@ func (c *converter) special(t *target, g *generation, e keyed) {
 
 func (c *converter) passthrough(g *generation, e keyed) {
 	if e.key == "format" && e.IsMapping() { // a schema, in Ollama's syntax
-		g.config.set("responseMimeType", "application/json").set("responseSchema", plainValue(e.src))
+		g.config.set("responseMimeType", textValue("application/json")).set("responseSchema", plainValue(e.src))
 		e.ok("as `generationConfig.responseSchema`")
 		return
 	}
@@ -306,7 +306,7 @@ func (c *converter) responseFormat(t *target, g *generation, s src) {
 	}
 	switch file.get("type").text() {
 	case "json_object":
-		g.config.set("responseMimeType", "application/json")
+		g.config.set("responseMimeType", textValue("application/json"))
 		file.ok("as `generationConfig.responseMimeType`")
 	case "json_schema":
 		t.json = "true"
@@ -314,7 +314,7 @@ func (c *converter) responseFormat(t *target, g *generation, s src) {
 		if schema.IsZero() {
 			schema = file.get("schema")
 		}
-		g.config.set("responseMimeType", "application/json").set("responseSchema", plainValue(schema))
+		g.config.set("responseMimeType", textValue("application/json")).set("responseSchema", plainValue(schema))
 		file.differs("as `generationConfig.responseSchema`; its name and `strict` are those of evalrun")
 	case "text":
 		file.ok("the default")
@@ -340,14 +340,14 @@ func (g *generation) thinking(s src) {
 	}
 }
 
-func (c *converter) safety(s src) any {
+func (c *converter) safety(s src) yamlValue {
 	out := &sequence{}
 	for _, item := range s.items() {
 		threshold := item.get("threshold").text()
 		if threshold == "" {
 			threshold = item.get("probability").text()
 		}
-		out.add(new(mapping).set("category", item.get("category").text()).set("threshold", threshold))
+		out.add(new(mapping).set("category", textValue(item.get("category").text())).set("threshold", textValue(threshold)))
 	}
 	s.ok("as `safetySettings`")
 	return out
@@ -362,12 +362,12 @@ func (g *generation) defaults(p vendorModel) {
 	if g.config.get("temperature") == nil && g.config.get("topP") == nil && g.config.get("thinkingConfig") == nil &&
 		!noSampling.Matches(p.model) {
 		why = []string{"promptfoo sends what follows where the configuration says nothing"}
-		g.config.set("temperature", 0, why...)
+		g.config.set("temperature", integer(0), why...)
 	}
 	if g.config.get("maxOutputTokens") == nil && p.protocol != protoResponses {
 		if why == nil {
 			g.config.note("promptfoo sends what follows where the configuration says nothing")
 		}
-		g.config.set("maxOutputTokens", 1024)
+		g.config.set("maxOutputTokens", integer(1024))
 	}
 }
