@@ -168,7 +168,7 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 	if err := setup.CheckLogin(); err != nil {
 		return err
 	}
-	o.Auth = "oauth"
+	o.UseLogin()
 	j, err := a.job(nil, o.Options)
 	if err != nil {
 		return err

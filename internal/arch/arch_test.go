@@ -48,7 +48,7 @@ var direct = map[string][]string{
 		"internal/forge", "internal/preference", "internal/judgecheck", "internal/output", "internal/atomic", "internal/publish", "internal/view",
 	},
 	"internal/authoring": {"internal/job", "clients/emulator", "internal/lazy", "internal/term", "internal/promptfoo", "docs"},
-	"internal/promptfoo": {"internal/lazy", "diag", "internal/exit", "internal/regular", "internal/tmpl", "internal/yamlnode"},
+	"internal/promptfoo": {"internal/lazy", "diag", "internal/exit", "internal/regular", "option", "internal/tmpl", "internal/yamlnode"},
 	"internal/answers": {
 		"clients/app", "clients/generative", "clients/openai", "clients/responses", "clients/anthropic", "tool", "runner", "internal/exit",
 		"internal/regular",

@@ -213,7 +213,8 @@ func (c *converter) ownPrompt(s src, judge string, m *mapping) (string, bool) {
 	}) + ".tmpl"
 	c.files[file] = []byte(text)
 	base := c.judges.all[i]
-	block := new(mapping).set("name", textValue(numbered(judge+"-own", "-", c.judges.named))).join(base, "name").set("template", textValue(file))
+	name := textValue(numbered(judge+"-own", "-", c.judges.named))
+	block := new(mapping).set("name", name).join(base, "name").set("template", textValue(file))
 	s.differs("as the template of a judge, which puts fences around the answer and says what a reply looks like")
 	return c.judges.add(block), true
 }

@@ -217,6 +217,8 @@ func flow(v yamlValue) (string, bool) {
 			}
 			parts = append(parts, flowText(e.key)+": "+flat)
 		}
+	case textValue, literal: // flowPart writes these
+		return "", false
 	}
 	out, most := open+strings.Join(parts, ", ")+shut, maxFlow
 	if nested(out) {

@@ -321,7 +321,8 @@ func (c *converter) webhook(t *target, address string) {
 		body.set("config", escapedValue(config))
 		config.ok("in `http.body`")
 	}
-	t.block.set("http", new(mapping).set("url", textValue(withoutSecrets(t.at, address))).set("body", body).set("answer", textValue(".output")))
+	url := textValue(withoutSecrets(t.at, address))
+	t.block.set("http", new(mapping).set("url", url).set("body", body).set("answer", textValue(".output")))
 }
 
 // response reads the transform from the response to the answer.
