@@ -289,8 +289,8 @@ func (s *Suite) Sources() iter.Seq2[string, []byte] {
 	}
 }
 
-// Base returns the name of the suite file, without its folder.
-func (s *Suite) Base() string { return s.files.suite }
+// FileName returns the name of the suite file, without its folder.
+func (s *Suite) FileName() string { return s.files.suite }
 
 // Shown returns the name for messages of a file in the suite's folder.
 func (s *Suite) Shown(name string) string { return shownWith(s.File, name) }

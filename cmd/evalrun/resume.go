@@ -49,7 +49,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	defer release()
 	shown := a.shown(o.runOptions, release)
 	options := a.options(nil, o.runOptions, signals)
-	options.Errors, options.Progress = o.errors, shown.event
+	options.RetryErrors, options.Progress = o.errors, shown.event
 	result, err := evalrun.Resume(ctx, name, options)
 	return a.ended(result, err, o.runOptions)
 }
