@@ -57,8 +57,8 @@ type Options struct {
 	Scorers []scorers.Kind
 	// Gate replaces rules of the suites' gates.
 	Gate option.GateOptions
-	// Errors makes Resume send the errors of a complete run again. Run ignores it.
-	Errors bool
+	// RetryErrors makes Resume send the errors of a complete run again. Run ignores it.
+	RetryErrors bool
 
 	// Where answers come from, and what they may cost.
 

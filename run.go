@@ -54,7 +54,7 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := job.Reopen(dir, options, o.Errors)
+	r, err := job.Reopen(dir, options, o.RetryErrors)
 	if err != nil {
 		return nil, err
 	}

@@ -151,7 +151,7 @@ func (p path) early(g option.MetricMargin) outcome {
 	base, head := p.sides()
 	largest := 1
 	for from := 0; from < p.cases(); from = p.unit(from) {
-		largest = max(largest, p.questions(from))
+		largest = max(largest, p.requests(from))
 	}
 	for from := 0; from < p.cases(); {
 		to := p.unit(from)
@@ -162,7 +162,7 @@ func (p path) early(g option.MetricMargin) outcome {
 			unit.Add(h - b)
 		}
 		d, _ := unit.Mean()
-		if stop := s.Feed(Unit{[]float64{d}, []float64{d}, float64(p.questions(from)) / float64(largest)}); stop != nil {
+		if stop := s.Feed(Unit{[]float64{d}, []float64{d}, float64(p.requests(from)) / float64(largest)}); stop != nil {
 			return outcome{p.first(to).fixed(g, nominal*(1-EarlyShare), stop), float64(to) / float64(p.cases())}
 		}
 		from = to
@@ -180,8 +180,8 @@ func (p path) unit(from int) int {
 	return to
 }
 
-// questions is how many different ones the unit of a case has.
-func (p path) questions(from int) int {
+// requests is how many different ones the unit of a case has.
+func (p path) requests(from int) int {
 	if p.head[from].Request != "" {
 		return 1
 	}

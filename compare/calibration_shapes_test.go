@@ -87,11 +87,11 @@ func drawUneven(lost, gained float64) func(*rand.Rand, int) path {
 	}
 }
 
-// drawDuplicates has each question three times, with the same outcome (C3).
+// drawDuplicates has each request three times, with the same outcome (C3).
 func drawDuplicates(lost, gained float64) func(*rand.Rand, int) path {
-	return func(rng *rand.Rand, questions int) path {
+	return func(rng *rand.Rand, requests int) path {
 		p := newPath(0)
-		for q := range questions {
+		for q := range requests {
 			d := fate(rng, lost, gained)
 			for range 3 {
 				i := p.grow()
@@ -174,7 +174,7 @@ func TestShapesKeepTheRates(t *testing.T) {
 	}
 }
 
-// TestControlDuplicatesFoolTheVerdict is the control: taken for different questions, the same data must be seen to fool the verdict.
+// TestControlDuplicatesFoolTheVerdict is the control: taken for different requests, the same data must be seen to fool the verdict.
 func TestControlDuplicatesFoolTheVerdict(t *testing.T) {
 	t.Parallel()
 	paths := pathsFor(60)
@@ -185,8 +185,8 @@ func TestControlDuplicatesFoolTheVerdict(t *testing.T) {
 		}
 		return outcome{p.fixed(passMargin5, nominal, nil), 1}
 	})
-	t.Logf("duplicates taken for different questions: false not worse %.3f", sum.notWorse())
-	atLeast(t, "control: duplicates taken for different questions", sum.notWorse(), 0.10)
+	t.Logf("duplicates taken for different requests: false not worse %.3f", sum.notWorse())
+	atLeast(t, "control: duplicates taken for different requests", sum.notWorse(), 0.10)
 }
 
 // TestEqualArmsAreHardlyEverCalledDifferent holds that among 23 equal arms hardly ever one is called improved, or regressed (C10).

@@ -133,10 +133,10 @@ func cells(c *CaseTotals, places []matrixCell, mass float64) (out []matrixCell) 
 // classUnit is an independent unit of a comparison of two matrices.
 type classUnit struct {
 	base, head []matrixCell
-	mass       float64 // number of questions
+	mass       float64 // number of requests
 }
 
-// classUnits are the units of a measure with a classification on both sides. A question counts once, however many
+// classUnits are the units of a measure with a classification on both sides. A request counts once, however many
 // cases send it. turned is the worst answer to an expected class in head. Errors count as that answer when the worst
 // case is measured.
 func (m *measure) classUnits(k *classing, turned func(expected int) int) []classUnit {
@@ -163,7 +163,7 @@ func (m *measure) classUnits(k *classing, turned func(expected int) int) []class
 	return slices.DeleteFunc(units, func(u classUnit) bool { return u.mass == 0 })
 }
 
-// classifiedCases counts the cases of each question that have a classification.
+// classifiedCases counts the cases of each request that have a classification.
 func (m *measure) classifiedCases() []int {
 	cases := make([]int, m.groups.requests())
 	for i, p := range m.pairs.each {

@@ -95,7 +95,7 @@ func (m *measure) differences(c *MetricComparison, u units, margin float64, bett
 	}
 }
 
-// binary compares questions that passed or failed once, by counts. Gated metrics use exact tests where these are
+// binary compares requests that passed or failed once, by counts. Gated metrics use exact tests where these are
 // feasible.
 func (m *measure) binary(c *MetricComparison, margin float64, better direction) {
 	n := c.N

@@ -9,9 +9,8 @@ import (
 // value is a metric of a case, false when the case has none.
 type value func(*CaseTotals) (float64, bool)
 
-// groups maps pairs to requests, and requests to units. Cases with one request are one question with several
-// repeats. The questions of a cluster depend on each other, so a cluster is one independent unit, weighted by its
-// number of questions.
+// groups maps pairs to requests, and requests to units. Cases that send the same request are repeats of it. The
+// requests of a cluster depend on each other, so a cluster is one independent unit, weighted by its number of requests.
 type groups struct {
 	pairs   int
 	request []uint32 // request number by pair; nil where each pair is a unit
@@ -74,8 +73,8 @@ func groupsOf(p *pairs) groups {
 	return g
 }
 
-// joinRequests joins questions that have the same request on head's side.
-func (p *pairs) joinRequests(u *union, question []uint32) {
+// joinRequests joins requests that are the same on head's side. numbers has the request number of each pair.
+func (p *pairs) joinRequests(u *union, numbers []uint32) {
 	sent := func(i int) key { return p.head.requests.at(int(p.at[i].head)) }
 	first := newFinder(len(p.at), sent)
 	for i := range p.at {
@@ -84,7 +83,7 @@ func (p *pairs) joinRequests(u *union, question []uint32) {
 			continue
 		}
 		if slot := first.slot(request); *slot > 0 {
-			u.unite(question[*slot-1], question[i])
+			u.unite(numbers[*slot-1], numbers[i])
 		} else {
 			*slot = fromOne(i)
 		}
@@ -202,17 +201,17 @@ func (g *groups) duplicates(pairs *pairs) (out [][]string) {
 	return out
 }
 
-// units are the independent units of a metric: a question, or a cluster of them.
+// units are the independent units of a metric: a request, or a cluster of them.
 type units struct {
 	n                  int
-	base, head         []float64 // means of the unit's questions, if kept
+	base, head         []float64 // means of the unit's requests, if kept
 	d                  []float64 // head minus base, if kept
-	weights            []float64 // number of questions of the unit, scaled to the mean 1
+	weights            []float64 // number of requests of the unit, scaled to the mean 1
 	keep               kept
 	total              sums // weighted, of all units
 	clustered, repeats bool
-	binary             bool // every unit is one question with the value 0 or 1
-	gained, regressed  int  // number of questions
+	binary             bool // every unit is one request with the value 0 or 1
+	gained, regressed  int  // number of requests
 }
 
 // kept selects which numbers of units are stored: for a million units, each takes 8 MB.
@@ -223,14 +222,14 @@ const (
 	bothSides   kept = true
 )
 
-// unitsOf averages a metric inside questions, and questions inside units.
+// unitsOf averages a metric inside requests, and requests inside units.
 func (m *measure) unitsOf(ofBase, ofHead value, keep kept) units {
 	u := units{binary: true, keep: keep}
-	var questions, all both
+	var requests, all both
 	if m.groups.apart() {
 		u.reserve(len(m.pairs.at))
 	} else {
-		questions.of, all.of = make([]sums, m.groups.requests()), make([]sums, m.groups.requests())
+		requests.of, all.of = make([]sums, m.groups.requests()), make([]sums, m.groups.requests())
 	}
 	for i, p := range m.pairs.each {
 		b, okBase := ofBase(p.base)
@@ -243,17 +242,17 @@ func (m *measure) unitsOf(ofBase, ofHead value, keep kept) units {
 			u.count(b, h)
 			u.add(b, h, 1)
 		} else {
-			questions.add(m.groups.requestOf(i), b, h)
+			requests.add(m.groups.requestOf(i), b, h)
 		}
 	}
-	for _, r := range questions.order {
-		b, h := questions.of[r].means()
+	for _, r := range requests.order {
+		b, h := requests.of[r].means()
 		u.count(b, h)
 		u.clustered = all.add(m.groups.unitOf(r), b, h) > 1 || u.clustered
 	}
 	for _, at := range all.order {
 		b, h := all.of[at].means()
-		u.add(b, h, float64(all.of[at].base.N)*float64(len(all.order))/float64(len(questions.order)))
+		u.add(b, h, float64(all.of[at].base.N)*float64(len(all.order))/float64(len(requests.order)))
 	}
 	u.binary = u.binary && !u.clustered && !u.repeats
 	return u
@@ -265,7 +264,7 @@ func (m *measure) units(metric string, base, head *Side) units {
 	return m.unitsOf(ofBase, ofHead, differences)
 }
 
-// sums are totals of a question, or of a unit.
+// sums are totals of a request, or of a unit.
 type sums struct{ base, head Sum }
 
 func (s *sums) means() (base, head float64) {
@@ -274,13 +273,13 @@ func (s *sums) means() (base, head float64) {
 	return base, head
 }
 
-// both sums the two sides of questions, or of units.
+// both sums the two sides of requests, or of units.
 type both struct {
 	of    []sums
 	order []int // indexes with values, in order of appearance
 }
 
-// add adds values, and returns how many that question now has.
+// add adds values, and returns how many that request now has.
 func (a *both) add(at int, base, head float64) int {
 	s := &a.of[at]
 	if s.base.N == 0 {
@@ -313,7 +312,7 @@ func (u *units) add(base, head, weight float64) {
 	u.total.head.Total += weight * head
 }
 
-// means are the means of both sides over questions.
+// means are the means of both sides over requests.
 func (u *units) means() (base, head float64) {
 	n := float64(max(1, u.n))
 	return u.total.base.Total / n, u.total.head.Total / n
@@ -329,7 +328,7 @@ func (u *units) count(b, h float64) {
 	}
 }
 
-// mean is the mean of x over questions.
+// mean is the mean of x over requests.
 func (u *units) mean(x []float64) float64 { return weightedMean(x, u.weights) }
 
 // values are the values of a metric on both sides. An error of head counts as the metric's worst value when

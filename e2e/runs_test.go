@@ -110,11 +110,11 @@ func hostileRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 		Plan:      eval.RunPlan{Trials: len(texts), Arms: texts},
 	}
 	run.Service.BaseURL = `"><script>alert(1)</script>`
-	rates := map[string]pricing.Rate{}
+	prices := map[string]pricing.Price{}
 	for _, text := range texts {
-		rates[text] = pricing.Rate{Input: 1}
+		prices[text] = pricing.Price{Input: 1}
 	}
-	run.Prices, _ = json.Marshal(pricing.PriceList{Currency: `<img src=x onerror=alert(1)>` + "\u202e", Models: rates})
+	run.Prices, _ = json.Marshal(pricing.PriceList{Currency: `<img src=x onerror=alert(1)>` + "\u202e", Models: prices})
 	for n, text := range texts {
 		if n%4 == 0 {
 			run.Plan.Targets = append(run.Plan.Targets, eval.RunTarget{Suite: run.Suites[0].Name, Name: text, App: text})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/app"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/tool"
 	"github.com/evalrun/evalrun/variable"
 )
@@ -33,8 +34,8 @@ type Request struct {
 	// each takes a call; After makes the requests of these.
 	Live bool `json:"live,omitempty"`
 	// Service is the name of the called service, "" for the unnamed one. Protocol is the protocol of a named service.
-	Service  string `json:"service,omitempty"`
-	Protocol string `json:"protocol,omitempty"`
+	Service  string              `json:"service,omitempty"`
+	Protocol option.ProtocolName `json:"protocol,omitempty"`
 }
 
 // Call is one request on its way, and the record of how it went. The service that carries it out fills in Timing.

@@ -168,17 +168,17 @@ type RunSuite struct {
 
 // RunService is where a run was sent; it never holds a secret.
 type RunService struct {
-	BaseURL      string `json:"baseUrl"`
-	APIVersion   string `json:"apiVersion"`
-	HeaderPrefix string `json:"headerPrefix"`
-	Auth         string `json:"auth"`
+	BaseURL      string          `json:"baseUrl"`
+	APIVersion   string          `json:"apiVersion"`
+	HeaderPrefix string          `json:"headerPrefix"`
+	Auth         option.AuthKind `json:"auth"`
 	// Project is the cloud project that requests with OAuth belong to.
 	Project       string `json:"project,omitempty"`
 	AuthScopeBase string `json:"authScopeBase,omitempty"`
 	// Protocol is the protocol of a named service, and KeyEnv the environment variable with its key; "" for the unnamed
 	// service.
-	Protocol string `json:"protocol,omitempty"`
-	KeyEnv   string `json:"keyEnv,omitempty"`
+	Protocol option.ProtocolName `json:"protocol,omitempty"`
+	KeyEnv   string              `json:"keyEnv,omitempty"`
 }
 
 // RunPlan is the size of a run's plan.

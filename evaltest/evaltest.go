@@ -40,7 +40,8 @@ type Options struct {
 	Replay   string // answers come from this folder of recorded ones; a trial without one is an error
 	Record   string // answers are kept in this folder, from which -short takes them
 
-	BaseURL, APIVersion, HeaderPrefix, Auth, Project string
+	BaseURL, APIVersion, HeaderPrefix, Project string
+	Auth                                       option.AuthKind
 
 	Cases, Tags, Arms []string          // globs
 	Repeats           int               // of each case, whatever the suite says

@@ -54,12 +54,12 @@ type WithDefaults struct {
 
 // ServiceOptions say where requests are sent.
 type ServiceOptions struct {
-	BaseURL      string `json:"baseUrl,omitempty"`
-	APIVersion   string `json:"apiVersion,omitempty"`
-	HeaderPrefix string `json:"headerPrefix,omitempty"`
-	Auth         string `json:"auth,omitempty"`
-	Project      string `json:"project,omitempty"`
-	ScopeBase    string `json:"authScopeBase,omitempty"`
+	BaseURL      string   `json:"baseUrl,omitempty"`
+	APIVersion   string   `json:"apiVersion,omitempty"`
+	HeaderPrefix string   `json:"headerPrefix,omitempty"`
+	Auth         AuthKind `json:"auth,omitempty"`
+	Project      string   `json:"project,omitempty"`
+	ScopeBase    string   `json:"authScopeBase,omitempty"`
 	// Services are base URLs of named services, by name. They replace the suites' URLs.
 	Services map[string]string `json:"services,omitempty"`
 	// AllowEnv are variables of the environment that may hold keys although their names are neither EVALRUN_* nor
@@ -180,7 +180,7 @@ type writtenService struct {
 	BaseURL      string            `json:"baseUrl,omitempty"`
 	APIVersion   string            `json:"apiVersion,omitempty"`
 	HeaderPrefix string            `json:"headerPrefix,omitempty"`
-	Auth         string            `json:"auth,omitempty"`
+	Auth         AuthKind          `json:"auth,omitempty"`
 	Project      string            `json:"project,omitempty"`
 	ScopeBase    string            `json:"authScopeBase,omitempty"`
 	Emulator     string            `json:"emulator,omitempty"`

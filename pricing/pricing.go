@@ -5,12 +5,12 @@ import "github.com/evalrun/evalrun/eval"
 
 // PriceList is a price list.
 type PriceList struct {
-	Currency string          `json:"currency"`
-	Models   map[string]Rate `json:"models"`
+	Currency string           `json:"currency"`
+	Models   map[string]Price `json:"models"`
 }
 
-// Rate is the price of a model, per million tokens.
-type Rate struct {
+// Price is the price of a model, per million tokens.
+type Price struct {
 	Input  float64 `json:"input"`
 	Output float64 `json:"output"`
 	// Cached is the price of prompt tokens that the service had in a cache; nil means the price of other prompt tokens.

@@ -15,10 +15,13 @@ import (
 
 // Options describe where a report is shown.
 type Options struct {
-	Width   int  // columns of the terminal; 0: 100
-	Color   bool // use ANSI colours, if the format has any
-	Verbose bool // add arms, all cases and settings to a table
-	Quiet   bool // reduce a table on standard output to one line, the headline; those in files stay
+	Width int  // columns of the terminal; 0: 100
+	Color bool // use ANSI colours, if the format has any
+
+	// Verbose and Quiet are no level: a run has one Options for all of its reports, and may have both. Verbose adds
+	// arms, all cases and settings to every table. Quiet reduces one on standard output to the headline, and those in
+	// files stay.
+	Verbose, Quiet bool
 
 	Folder string   // absolute working folder; a table shows files below it as relative
 	Latest bool     // `latest` names the run, so that a table need not give its id

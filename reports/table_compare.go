@@ -151,7 +151,7 @@ func (t *table) units(enough int) int {
 		return mostCounted
 	}
 	if !t.d.Clustered() {
-		return t.questions(enough)
+		return t.requests(enough)
 	}
 	sides := map[[2]string]*compare.Side{}
 	for f, err := range t.d.Facts() {
@@ -167,10 +167,10 @@ func (t *table) units(enough int) int {
 	return least
 }
 
-// questions is units for a run without clusters, where every question is a unit. It reads no more trials than
+// requests is units for a run without clusters, where every request is a unit. It reads no more trials than
 // necessary.
-func (t *table) questions(enough int) int {
-	arms, reached := t.armQuestions(), 0
+func (t *table) requests(enough int) int {
+	arms, reached := t.armRequests(), 0
 	for f, err := range t.d.Facts() {
 		if err != nil {
 			return 0
@@ -189,27 +189,27 @@ func (t *table) questions(enough int) int {
 	return least
 }
 
-// armQuestions counts the questions of an arm.
-type armQuestions struct {
+// armRequests counts the requests of an arm.
+type armRequests struct {
 	n        int
 	hashes   map[string]bool
 	name, id string // of the last case
 }
 
-// armQuestions returns zero counts for the arms of all suites.
-func (t *table) armQuestions() map[[2]string]*armQuestions {
-	arms := map[[2]string]*armQuestions{}
+// armRequests returns zero counts for the arms of all suites.
+func (t *table) armRequests() map[[2]string]*armRequests {
+	arms := map[[2]string]*armRequests{}
 	for i := range t.d.Summary.Suites {
 		s := &t.d.Summary.Suites[i]
 		for j := range s.Arms {
-			arms[[2]string{s.Name, s.Arms[j].Name}] = &armQuestions{hashes: map[string]bool{}}
+			arms[[2]string{s.Name, s.Arms[j].Name}] = &armRequests{hashes: map[string]bool{}}
 		}
 	}
 	return arms
 }
 
-// add counts the case of a trial. It returns the number of questions if the case is a new one, else 0.
-func (a *armQuestions) add(f *journal.Facts) int {
+// add counts the case of a trial. It returns the number of requests if the case is a new one, else 0.
+func (a *armRequests) add(f *journal.Facts) int {
 	if f.Case == a.name && f.CaseID == a.id && a.n > 0 || f.Quarantined || a.hashes[f.RequestHash] {
 		return 0
 	}

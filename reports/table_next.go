@@ -330,7 +330,7 @@ func (t *table) serviceFlags() []string {
 		{"--base-url", f.BaseURL},
 		{"--api-version", f.APIVersion},
 		{"--header-prefix", f.HeaderPrefix},
-		{"--auth", f.Auth},
+		{"--auth", string(f.Auth)},
 		{"--project", f.Project},
 		{"--prices", t.local(f.Prices)},
 	} {

@@ -20,10 +20,10 @@ func drawnRun(t *testing.T, random *rand.Rand) *journal.Document {
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := journal.Create(dir, &run, nil)
 	expect.OK(t, err)
-	questions, n := 1+random.IntN(40), 0
+	requests, n := 1+random.IntN(40), 0
 	for caseNo := range random.IntN(60) {
 		for _, arm := range run.Plan.Arms[:1+random.IntN(2)] {
-			request := fmt.Sprint("asks ", random.IntN(questions))
+			request := fmt.Sprint("asks ", random.IntN(requests))
 			if random.IntN(20) == 0 {
 				request = ""
 			}
@@ -49,7 +49,7 @@ func drawnRun(t *testing.T, random *rand.Rand) *journal.Document {
 
 // Whether a run has enough independent cases follows from a comparison of it with itself. Where it has too few, the
 // table gives that number.
-func TestQuestionsAreTheUnitsOfAComparison(t *testing.T) {
+func TestRequestsAreTheUnitsOfAComparison(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(19, 3))
 	few, many := 0, 0

@@ -9,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -17,14 +18,14 @@ import (
 type modelKey struct {
 	service, apiVersion, id string
 
-	protocol string // that the service speaks
+	protocol option.ProtocolName // that the service speaks
 	app      suite.Application
 }
 
 // keyOf names a model of a service. apiVersion is the version in the request, "" for that of the run.
 func (p *Plan) keyOf(of *suite.NamedService, apiVersion, id string) modelKey {
 	if of == nil {
-		return modelKey{apiVersion: cmp.Or(apiVersion, p.APIVersion), id: id, protocol: service.Generative}
+		return modelKey{apiVersion: cmp.Or(apiVersion, p.APIVersion), id: id, protocol: option.Generative}
 	}
 	key := modelKey{service: of.Name, id: id, protocol: of.Protocol}
 	if of.HasVersions() {
@@ -39,7 +40,7 @@ func (p *Plan) configuredKey(m *suite.ConfiguredModel) modelKey {
 
 // named returns the specification's description of the model, nil if it has none.
 func (k modelKey) named() *eval.Model {
-	if k.app != nil || k.protocol != service.Generative {
+	if k.app != nil || k.protocol != option.Generative {
 		return nil
 	}
 	return service.NamedModel(k.id)

@@ -39,7 +39,7 @@ func TestProgramsRunOnce(t *testing.T) {
 	scorer := `{exec: [sh, -c, 'cat >> told; echo true']}, {similar: {to: b, min: 0}}, {cost: 1}`
 	cfg := config(&fake{}, 4)
 	cfg.Services.Embedder = &embedder{}
-	cfg.ScorerData.Prices = &pricing.PriceList{Currency: "X", Models: map[string]pricing.Rate{"svc-pro": {Input: 1e6, Output: 0}}}
+	cfg.ScorerData.Prices = &pricing.PriceList{Currency: "X", Models: map[string]pricing.Price{"svc-pro": {Input: 1e6, Output: 0}}}
 	counts, all := results(t, programPlan(t, dir, scorer), cfg)
 	input, err := os.ReadFile(filepath.Join(dir, "told"))
 	expect.OK(t, err)

@@ -25,10 +25,14 @@ type Context struct {
 
 // SnapshotCheck is an answer that a snapshot scorer compared. Blocked answers and those without text are left out.
 type SnapshotCheck struct {
-	File   string // relative to the suite's folder
-	Want   string // expected text
-	Exists bool   // whether there is an expected text
-	Got    string
-	Folded string // Got in the form that is compared
-	Same   bool   // whether Got equals Want
+	File     string // relative to the suite's folder
+	Got      string
+	Folded   string          // Got in the form that is compared
+	Accepted *AcceptedAnswer // nil: none was accepted yet
+}
+
+// AcceptedAnswer is the expected answer of a snapshot.
+type AcceptedAnswer struct {
+	Text string
+	Same bool // whether the answer that was compared equals it
 }

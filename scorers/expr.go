@@ -84,7 +84,7 @@ func compileExpr(a args) AnswerScorer {
 func (a args) readsOf(r expression.Read) {
 	switch {
 	case r.Path[0] == "vars" && len(r.Path) == 1:
-		a.needs.Variables = append(a.needs.Variables, suite.VariableUse{All: true})
+		a.needs.AllVariables = true
 	case r.Path[0] == "vars":
 		a.needs.Variables = append(
 			a.needs.Variables, suite.VariableUse{Name: r.Path[1], Pos: a.Args.Offset(r.Offset), Optional: r.Optional},

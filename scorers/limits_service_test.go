@@ -56,7 +56,7 @@ func timed(n int) *scorers.Answer {
 // spending is an answer of this number of output tokens; a million cost one.
 func spending(n int) *scorers.Answer {
 	a := costing("m", 0, n)
-	a.Context.Prices.Models["m"] = pricing.Rate{Output: 1}
+	a.Context.Prices.Models["m"] = pricing.Price{Output: 1}
 	return a
 }
 

@@ -159,6 +159,7 @@ type needs struct{ suite.Needs }
 func (n *needs) add(inner suite.Needs, stream bool) {
 	n.References, n.Programs = append(n.References, inner.References...), append(n.Programs, inner.Programs...)
 	n.Judges, n.Variables = append(n.Judges, inner.Judges...), append(n.Variables, inner.Variables...)
+	n.AllVariables = n.AllVariables || inner.AllVariables
 	n.Turns, n.Snapshots = append(n.Turns, inner.Turns...), append(n.Snapshots, inner.Snapshots...)
 	n.Tools = append(n.Tools, inner.Tools...)
 	n.Versions = append(n.Versions, inner.Versions...)

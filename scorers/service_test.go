@@ -37,7 +37,7 @@ func costing(model string, input, output int) *scorers.Answer {
 	a := several("x")
 	a.Usage = eval.Usage{PromptTokens: input, OutputTokens: output, Source: eval.UsageService}
 	a.Request = &eval.Request{Model: model}
-	a.Context = &scorers.Context{Prices: &pricing.PriceList{Currency: "EUR", Models: map[string]pricing.Rate{"m": {Input: 10, Output: 70}}}}
+	a.Context = &scorers.Context{Prices: &pricing.PriceList{Currency: "EUR", Models: map[string]pricing.Price{"m": {Input: 10, Output: 70}}}}
 	return a
 }
 

@@ -56,14 +56,15 @@ func (c snapshotScorer) Score(a *Answer) Finding {
 	trial := a.Context.Trial
 	trial.Suite = c.home.Name // an earlier version may have another suite name
 	s := SnapshotCheck{File: suite.ExpectedFile(c.named, &trial), Got: regular.PlainLines(a.Candidate.Text)}
-	s.Want, s.Exists = c.home.Expected(s.File)
 	s.Folded = c.fold.text(s.Got)
-	s.Same = s.Exists && s.Folded == c.fold.text(s.Want)
+	if want, ok := c.home.Expected(s.File); ok {
+		s.Accepted = &AcceptedAnswer{want, s.Folded == c.fold.text(want)}
+	}
 	acceptable := !blank.Is(s.Got) && a.Candidate.Block() == ""
 	switch {
 	case acceptable:
 		a.Context.SnapshotChecks = append(a.Context.SnapshotChecks, s)
-	case !s.Exists:
+	case s.Accepted == nil:
 		return Unscored("%s, and this one cannot be: it is empty or was blocked", nothingAccepted)
 	}
 	return s.finding(c.fold)
@@ -73,20 +74,21 @@ const nothingAccepted = "there is no expected answer yet"
 
 func (s *SnapshotCheck) finding(f fold) Finding {
 	switch {
-	case !s.Exists:
+	case s.Accepted == nil:
 		return unscoredFor(eval.Unscored{Why: nothingAccepted + ": `evalrun accept RUN` writes it", Cause: eval.NothingAccepted})
-	case s.Same:
+	case s.Accepted.Same:
 		return Pass("the answer is that of %s: %s", s.File, quote(s.Got))
 	}
+	want := s.Accepted.Text
 	out := Fail(
 		"expected %s (%s), got %s%s",
-		quote(s.Want),
+		quote(want),
 		s.File,
 		quote(s.Got),
-		cmp.Or(f.formNote(s.Got, []string{s.Want}, equalTexts), slight(s.Folded, []string{f.text(s.Want)})),
+		cmp.Or(f.formNote(s.Got, []string{want}, equalTexts), slight(s.Folded, []string{f.text(want)})),
 	)
-	if long := max(len(s.Want), len(s.Got)) > maxQuoted; long || strings.Contains(s.Want+s.Got, "\n") {
-		out.Diff = lineDiff(s.Want, s.Got)
+	if long := max(len(want), len(s.Got)) > maxQuoted; long || strings.Contains(want+s.Got, "\n") {
+		out.Diff = lineDiff(want, s.Got)
 	}
 	return out
 }

@@ -160,7 +160,7 @@ func TestSnapshotsAreGathered(t *testing.T) {
 			got := ""
 			for _, one := range c.a.Context.SnapshotChecks {
 				got += one.File + ": " + one.Got
-				if one.Same {
+				if one.Accepted != nil && one.Accepted.Same {
 					got += " (same)"
 				}
 				got += ";"

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/option"
 )
 
 // newChecker returns a checker for the cases of a suite.
@@ -353,7 +353,7 @@ func (l *loader) checkArm(a Arm) {
 	case model == nil:
 		l.checkTexts(a)
 		l.checkSaid(a)
-	case model.Service.Speaks() != service.Generative:
+	case model.Service.Speaks() != option.Generative:
 	case model.ID == "svc-pro-vision":
 		l.checkVision(a, image)
 	case model.ID == "svc-pro" && image:

@@ -8,8 +8,8 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/variable"
 )
 
@@ -73,7 +73,7 @@ func (l *loader) judgeOf(m yamlnode.Map) *Judge {
 			criteria.Errorf("say by what answers are chosen, or leave the key out", "the text is empty")
 		}
 	}
-	if model.IsScalar() && j.Model.ID == "svc-pro-vision" && j.Model.Service.Speaks() == service.Generative {
+	if model.IsScalar() && j.Model.ID == "svc-pro-vision" && j.Model.Service.Speaks() == option.Generative {
 		model.Errorf(
 			"such as svc-pro",
 			"svc-pro-vision takes prompts with an image, and a judge (`%s`) is given text alone", j.Name,

@@ -7,6 +7,7 @@ import (
 	"github.com/evalrun/evalrun/internal/entry"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/option"
 )
 
 // The tables of keys. Both the loader and the JSON Schema take the keys of a block from here, so both know the same
@@ -128,7 +129,7 @@ func serviceBlock() shape.Block {
 		},
 		{
 			Name: "auth",
-			Is:   shape.Either(shape.Word(AuthKinds...), fromEnvironment()),
+			Is:   shape.Either(shape.Word(option.AuthKinds()...), fromEnvironment()),
 			Doc: "How to authenticate: a key in a header (apiKey, the default) or in the query, or oauth. The key itself " +
 				"belongs in EVALRUN_API_KEY.",
 		},

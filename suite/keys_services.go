@@ -1,8 +1,8 @@
 package suite
 
 import (
-	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/option"
 )
 
 // servicesBlock is one of the named services.
@@ -11,7 +11,7 @@ func servicesBlock() shape.Block {
 		Need: []string{"baseUrl"},
 		Keys: []shape.Key{
 			{
-				Name: "protocol", Is: shape.Word(service.Protocols()...),
+				Name: "protocol", Is: shape.WordOf(option.ProtocolNames()...),
 				Doc: "What the service speaks; generative when not given.",
 			},
 			{Name: "baseUrl", Is: webAddress(), Doc: "Where the service is, such as https://api.example/v1."},

@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/variable"
 )
 
@@ -107,7 +108,7 @@ func checkModelID(n yamlnode.Node) {
 
 // checkModel checks the id of a model of a service.
 func checkModel(n yamlnode.Node, of *NamedService) {
-	if of.Speaks() == service.Generative {
+	if of.Speaks() == option.Generative {
 		checkModelID(n)
 		return
 	}

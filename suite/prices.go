@@ -10,7 +10,7 @@ import (
 
 // LoadPrices reads a price list. Problems go to diags.
 func LoadPrices(shown string, src []byte, diags *diag.List) *pricing.PriceList {
-	p := &pricing.PriceList{Models: map[string]pricing.Rate{}}
+	p := &pricing.PriceList{Models: map[string]pricing.Price{}}
 	root, ok := yamlnode.Parse(shown, src, diags)
 	if !ok {
 		return p
@@ -21,7 +21,7 @@ func LoadPrices(shown string, src []byte, diags *diag.List) *pricing.PriceList {
 	for e := range models.Map().Entries() {
 		checkModelID(e.Key)
 		one := e.Value.Map(priceBlock().Names()...)
-		price := pricing.Rate{
+		price := pricing.Price{
 			Input:  one.Need("input").Float(0, math.MaxInt32),
 			Output: one.Need("output").Float(0, math.MaxInt32),
 		}

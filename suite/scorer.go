@@ -54,6 +54,7 @@ type Needs struct {
 	Turns        []TurnPick // turns that it names
 	Tools        []ToolUse  // tools whose calls it lists
 	Variables    []VariableUse
+	AllVariables bool // looks at all variables; the names are known only when an answer is scored
 	// Tries report problems of the scorer with the variables of a case, whatever the answer.
 	Tries     []func(vars variable.Dict, diags *diag.List)
 	Versions  []string // versions above 1 of its kind and the nested ones, such as choice.2

@@ -8,6 +8,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/option"
 )
 
 func (l *loader) service(n yamlnode.Node) {
@@ -20,7 +21,7 @@ func (l *loader) service(n yamlnode.Node) {
 		BaseURL:       l.env(m.Get("baseUrl")),
 		APIVersion:    l.envWord(m.Get("apiVersion"), service.APIVersions),
 		HeaderPrefix:  l.env(m.Get("headerPrefix")),
-		Auth:          l.envWord(m.Get("auth"), AuthKinds),
+		Auth:          option.AuthKind(l.envWord(m.Get("auth"), option.AuthKinds())),
 		Project:       l.env(m.Get("project")),
 		AuthScopeBase: l.env(m.Get("authScopeBase")),
 	}
@@ -62,16 +63,6 @@ func (l *loader) checkAddress(n yamlnode.Node, u string) {
 		n.Warnf("use https", "the key and the prompts travel in the clear to %s", u)
 	}
 }
-
-// Ways to authenticate.
-const (
-	AuthKey      = "apiKey"      // the key in a header
-	AuthKeyQuery = "apiKeyQuery" // the key in the query
-	AuthOAuth    = "oauth"       // an access token of `evalrun auth login`
-)
-
-// AuthKinds are the ways to authenticate.
-var AuthKinds = []string{AuthKey, AuthKeyQuery, AuthOAuth}
 
 // Project matches the id of a cloud project, which goes into a header.
 var Project = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:_-]*$`)

@@ -15,12 +15,13 @@ import (
 	"github.com/evalrun/evalrun/internal/program"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/option"
 )
 
 // NamedService is a service that targets, judges and the embedding model name by `service`.
 type NamedService struct {
 	Name     string
-	Protocol string
+	Protocol option.ProtocolName
 	BaseURL  string // "" when an environment variable in it is not set
 	KeyEnv   string // name of the environment variable that holds the key; "" for no key
 	// Login is a program that prints a bearer token; nil without one. The private variables LoginEnv are passed to it. A
@@ -52,16 +53,16 @@ func (s *NamedService) Unset() map[string]diag.Pos {
 	return out
 }
 
-// Speaks returns the protocol of the service. For nil, the unnamed service, it is service.Generative.
-func (s *NamedService) Speaks() string {
+// Speaks returns the protocol of the service. For nil, the unnamed service, it is option.Generative.
+func (s *NamedService) Speaks() option.ProtocolName {
 	if s == nil {
-		return service.Generative
+		return option.Generative
 	}
 	return s.Protocol
 }
 
 // Identity returns the part of a service in the identity of a request: name and protocol, both "" for the unnamed service.
-func (s *NamedService) Identity() (name, protocol string) {
+func (s *NamedService) Identity() (name string, protocol option.ProtocolName) {
 	if s == nil {
 		return "", ""
 	}
@@ -70,7 +71,7 @@ func (s *NamedService) Identity() (name, protocol string) {
 
 // NamedModel returns the specification of a model of the service; nil when there is none.
 func (s *NamedService) NamedModel(id string) *eval.Model {
-	if s.Speaks() != service.Generative {
+	if s.Speaks() != option.Generative {
 		return nil
 	}
 	return service.NamedModel(id)
@@ -78,7 +79,7 @@ func (s *NamedService) NamedModel(id string) *eval.Model {
 
 // HasVersions reports whether addresses of the service contain the API version.
 func (s *NamedService) HasVersions() bool {
-	return s == nil || s.Protocol == service.Generative && s.Path == ""
+	return s == nil || s.Protocol == option.Generative && s.Path == ""
 }
 
 // SendsSecrets reports whether requests carry a key, a token, or a secret header.
@@ -104,7 +105,7 @@ func (s *NamedService) definition() map[string]string {
 		login = fmt.Sprintf("%q %q %q %s", s.Login.Path, s.Login.Words, s.LoginEnv, s.Lifetime)
 	}
 	return map[string]string{
-		"protocol": s.Protocol, "baseUrl": s.BaseURL, "keyEnv": s.KeyEnv, "auth": login,
+		"protocol": string(s.Protocol), "baseUrl": s.BaseURL, "keyEnv": s.KeyEnv, "auth": login,
 		"headers": fmt.Sprintf("%+v", s.Headers), "path": s.Path, "headerPrefix": s.HeaderPrefix,
 		"metadata": fmt.Sprint(s.NoMetadata), "maxTokensField": s.MaxTokensField,
 		"limits": fmt.Sprintf("%+v", s.Limits),
@@ -181,26 +182,26 @@ func (l *loader) services(n yamlnode.Node) {
 }
 
 func (l *loader) namedService(e yamlnode.Entry) *NamedService {
-	s := &NamedService{Name: e.Name(), Protocol: service.Generative, pos: e.Key.Pos()}
+	s := &NamedService{Name: e.Name(), Protocol: option.Generative, pos: e.Key.Pos()}
 	keys := append(servicesBlock().Names(), l.keysInSuite(e.Value)...)
 	m := e.Value.Map(keys...)
 	if !e.Value.IsMapping() {
 		return s
 	}
 	if m.Has("protocol") { // "" for an unknown protocol, so that nothing more is reported about it
-		s.Protocol = m.Get("protocol").Word(service.Protocols()...)
+		s.Protocol = yamlnode.WordOf(m.Get("protocol"), option.ProtocolNames()...)
 	}
 	s.KeyEnv = l.keyVariable(m.Get("keyEnv"))
 	l.login(s, m)
 	s.Headers = l.serviceHeaders(s, m.Get("headers"))
-	s.HeaderPrefix = l.ofProtocol(s, m, "headerPrefix", service.Generative)
+	s.HeaderPrefix = l.ofProtocol(s, m, "headerPrefix", option.Generative)
 	if p := s.HeaderPrefix; p != "" && !HeaderPrefix.MatchString(p) {
 		m.Get("headerPrefix").Errorf("such as x-svc", "`%s` is not the beginning of a header name", p)
 	}
 	if s.Path = l.serviceText(s, m.Get("path")); s.Path != "" {
 		s.checkPath(m.Get("path"))
 	}
-	s.MaxTokensField = l.ofProtocol(s, m, "maxTokensField", service.OpenAI)
+	s.MaxTokensField = l.ofProtocol(s, m, "maxTokensField", option.OpenAI)
 	m.Get("maxTokensField").Word(maxTokensFields()...)
 	s.NoMetadata = m.Has("metadata") && !m.Get("metadata").Bool()
 	s.Limits = serviceLimits(m.Get("limits"))
@@ -233,7 +234,7 @@ func (l *loader) private(n yamlnode.Node, hint, message string) {
 }
 
 // ofProtocol reads the text of a key that only one protocol has.
-func (l *loader) ofProtocol(s *NamedService, m yamlnode.Map, key, protocol string) string {
+func (l *loader) ofProtocol(s *NamedService, m yamlnode.Map, key string, protocol option.ProtocolName) string {
 	if m.Has(key) && s.Protocol != protocol && s.Protocol != "" {
 		m.Key(key).Errorf("remove it", "`%s` is for the protocol %s, and this service speaks %s", key, protocol, s.Protocol)
 		return ""

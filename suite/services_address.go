@@ -7,6 +7,7 @@ import (
 
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/option"
 )
 
 // CheckAddress returns the problem with a base URL for the service; "" for none.
@@ -18,7 +19,7 @@ func (s *NamedService) CheckAddress(url string) string {
 		return "the key would travel in the clear to " + url
 	case s.HasVersions() && service.CheckBaseURL(url) != "":
 		return service.CheckBaseURL(url) + "; or name another `protocol`"
-	case s.Protocol == service.Anthropic && s.Path == "" && strings.HasSuffix(strings.TrimRight(url, "/"), "/v1"):
+	case s.Protocol == option.Anthropic && s.Path == "" && strings.HasSuffix(strings.TrimRight(url, "/"), "/v1"):
 		return "the base URL ends in /v1: leave the version out, evalrun adds it"
 	case s.Path == "" && s.requestPath() != "" && strings.HasSuffix(strings.TrimRight(url, "/"), s.requestPath()):
 		return "the base URL ends in " + s.requestPath() + ": leave that out, evalrun adds it"
@@ -28,8 +29,8 @@ func (s *NamedService) CheckAddress(url string) string {
 
 // requestPath is the end of the address to which the protocol sends requests; "" when the address contains the model.
 func (s *NamedService) requestPath() string {
-	return map[string]string{
-		service.OpenAI: "/chat/completions", service.Responses: "/responses", service.Anthropic: "/messages",
+	return map[option.ProtocolName]string{
+		option.OpenAI: "/chat/completions", option.Responses: "/responses", option.Anthropic: "/messages",
 	}[s.Protocol]
 }
 
@@ -61,7 +62,7 @@ func (l *loader) refusesService(n yamlnode.Node, address string) bool {
 // checkPath checks the path of a call below a base URL. The generative protocol has a path for each of its methods.
 func (s *NamedService) checkPath(n yamlnode.Node) {
 	hint := "such as chat/completions, with {model} in it where the service wants that"
-	methods := s.Protocol == service.Generative
+	methods := s.Protocol == option.Generative
 	names := []string{"{model}", ""}
 	if methods {
 		hint, names = "such as models/{model}:{method}", append(names, "{method}", "")

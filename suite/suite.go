@@ -78,7 +78,7 @@ type UnnamedService struct {
 	BaseURL       string
 	APIVersion    string
 	HeaderPrefix  string
-	Auth          string
+	Auth          option.AuthKind
 	Project       string
 	AuthScopeBase string
 }
@@ -182,7 +182,7 @@ type Options struct {
 	Services []*NamedService
 	// Can reports whether a protocol of named services has one of the methods in package service, such as countTokens.
 	// Optional: without it every protocol has all of them.
-	Can func(protocol, method string) bool
+	Can func(protocol option.ProtocolName, method string) bool
 	// OwnBaseline says that the user chose a baseline, or --no-baseline. The baseline of an untrusted suite, which could
 	// be any file, is then not used.
 	OwnBaseline bool
@@ -289,8 +289,8 @@ func (s *Suite) Sources() iter.Seq2[string, []byte] {
 	}
 }
 
-// Base returns the name of the suite file, without its folder.
-func (s *Suite) Base() string { return s.files.suite }
+// FileName returns the name of the suite file, without its folder.
+func (s *Suite) FileName() string { return s.files.suite }
 
 // Shown returns the name for messages of a file in the suite's folder.
 func (s *Suite) Shown(name string) string { return shownWith(s.File, name) }

@@ -17,8 +17,6 @@ type VariableUse struct {
 	Pos  diag.Pos // position in the scorer
 	// Optional says that the scorer works without the variable.
 	Optional bool
-	// All says that the scorer looks at all variables. The names are known only when an answer is scored.
-	All bool
 	// Known lists names in addition to those of the case, for hints.
 	Known []string
 }
@@ -27,7 +25,7 @@ type VariableUse struct {
 func (c *Case) checkVariables(diags *diag.List) {
 	for _, sc := range c.Scorers {
 		for _, v := range sc.Needs.Variables {
-			if _, ok := c.vars[v.Name]; ok || v.Optional || v.All || c.vague {
+			if _, ok := c.vars[v.Name]; ok || v.Optional || c.vague {
 				continue
 			}
 			if near := diag.Nearest(v.Name, v.Known, 1); len(near) > 0 && len(diag.Nearest(v.Name, names(c.vars), 1)) == 0 {
@@ -101,9 +99,8 @@ func (u *usage) rendering(r *rendering) {
 
 func (u *usage) scorers(list []*Scorer) {
 	for _, sc := range list {
-		u.all = u.all || len(sc.Needs.Programs) > 0
+		u.all = u.all || sc.Needs.AllVariables || len(sc.Needs.Programs) > 0
 		for _, v := range sc.Needs.Variables {
-			u.all = u.all || v.All
 			u.names[v.Name] = true
 		}
 	}

@@ -45,7 +45,7 @@ func NewHTTP(cfg HTTPConfig) *HTTPClient {
 	}
 	return &HTTPClient{
 		conn: wire.New(wire.Config{
-			Auth: open{}, Secrets: cfg.Secrets, Transport: transport, Peer: "the target `" + cfg.Name + "`", Verbatim: true,
+			Authenticator: open{}, Secrets: cfg.Secrets, Transport: transport, Peer: "the target `" + cfg.Name + "`", Verbatim: true,
 		}),
 		read: NewReader(cfg.Reading), userAgent: cfg.UserAgent,
 	}

@@ -3,7 +3,6 @@ package emulator
 import (
 	"cmp"
 	"hash/fnv"
-	"math"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -360,39 +359,6 @@ func block(ratings []eval.SafetyRating, settings []safetySetting) bool {
 		}
 	}
 	return any
-}
-
-// misbehave carries out a fault instead of answering.
-func (e *Emulator) misbehave(w http.ResponseWriter, r *http.Request, f *fault, in answerWriter, body []byte) {
-	switch {
-	case f.status > 0:
-		if f.retryAfter > 0 {
-			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(f.retryAfter.Seconds()))))
-		}
-		in.fail(w, &problem{f.status, codeOf(f.status), f.words(), ""})
-	case f.hang:
-		select {
-		case <-r.Context().Done():
-		case <-e.stop:
-		}
-		panic(http.ErrAbortHandler)
-	case f.cut:
-		writeHalf(w, body)
-		panic(http.ErrAbortHandler)
-	default:
-		w.Header().Set("Content-Type", jsonType)
-		_, _ = w.Write([]byte(in.malformed(f.malformed)))
-	}
-}
-
-// writeHalf sends half of an answer, with the Content-Length of all of it.
-func writeHalf(w http.ResponseWriter, body []byte) {
-	w.Header().Set("Content-Type", jsonType)
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	_, _ = w.Write(body[:len(body)/2])
-	if flusher, ok := w.(http.Flusher); ok {
-		flusher.Flush()
-	}
 }
 
 func codeOf(status int) string {

@@ -33,7 +33,7 @@ type Script struct {
 func (s *Script) Sum() string { return s.sum }
 
 type rule struct {
-	model, glob   glob.Pattern
+	model, text   *glob.Pattern // nil: any
 	re            *regexp.Regexp
 	image         *bool
 	turns, step   int
@@ -51,20 +51,6 @@ type rule struct {
 	gap           time.Duration // between chunks
 	faults        []fault
 	matches       atomic.Int64
-	anyModel, any bool
-}
-
-type fault struct {
-	status     int
-	message    string
-	retryAfter time.Duration
-	hang, cut  bool
-	endless    bool
-	every      time.Duration // between the chunks of an endless stream
-	after      int           // chunks before the fault; -1: half of the stream
-	malformed  string
-	rate       *float64 // nil: always, within first
-	first      int64    // 0: no bound
 }
 
 //go:embed demo.yaml
@@ -104,8 +90,6 @@ func readRule(n yamlnode.Node) *rule {
 	r := &rule{
 		finishReason: m.Get("finishReason").Str(),
 		blockReason:  m.Get("blockReason").Str(),
-		any:          true,
-		anyModel:     true,
 	}
 	r.readMatch(m.Get("match"))
 	r.readReplies(m)
@@ -136,10 +120,10 @@ func readRule(n yamlnode.Node) *rule {
 func (r *rule) readMatch(n yamlnode.Node) {
 	m := n.Map(matchBlock.Names()...)
 	if v := m.Get("model"); !v.IsZero() {
-		r.model, r.anyModel = glob.Pattern(v.Str()), false
+		r.model = new(glob.Pattern(v.Str()))
 	}
 	if v := m.Get("text"); !v.IsZero() {
-		r.glob, r.any = glob.Pattern(v.Str()), false
+		r.text = new(glob.Pattern(v.Str()))
 	}
 	if v := m.Get("regex"); !v.IsZero() {
 		re, err := regexp.Compile(v.Str())
@@ -171,44 +155,6 @@ func (r *rule) readLatency(n yamlnode.Node) {
 	r.tail = r.median
 }
 
-func readFault(n yamlnode.Node) fault {
-	m := n.Map(faultBlock.Names()...)
-	f := fault{
-		status: m.Get("status").Int(400, 599), message: m.Get("message").Str(), retryAfter: m.Get("retryAfter").Duration(),
-		hang: m.Get("hang").Bool(), cut: m.Get("cut").Bool(), first: int64(m.Get("first").Int(1, math.MaxInt32)), after: -1,
-	}
-	if v := m.Get("after"); !v.IsZero() {
-		f.after = v.Int(0, math.MaxInt32)
-	}
-	f.readEndless(m.Get("endless"))
-	if v := m.Get("rate"); !v.IsZero() {
-		f.rate = new(v.Float(0, 1))
-	}
-	f.readMalformed(m.Get("malformed"))
-	if m.IsMapping() && !m.Has("status") && !f.hang && !f.cut && !f.endless && !m.Has("malformed") {
-		n.Errorf("", "a fault is one of status, hang, cut, endless and malformed")
-	}
-	return f
-}
-
-// readEndless reads whether the answer never ends, or the time between its chunks.
-func (f *fault) readEndless(v yamlnode.Node) {
-	if v.IsBool() {
-		f.endless = v.Bool()
-	} else if !v.IsZero() {
-		f.endless, f.every = true, v.Duration()
-	}
-}
-
-// readMalformed reads the kind of malformed answer; true means invalid JSON.
-func (f *fault) readMalformed(v yamlnode.Node) {
-	if v.IsBool() && v.Bool() {
-		f.malformed = "json"
-	} else if !v.IsZero() && !v.IsBool() {
-		f.malformed = v.Word(malformations...)
-	}
-}
-
 // match returns the rule for a request and how often it has matched. Without a match it returns an empty
 // rule, which echoes, and 0. After an invalid reply, a judge gets its question again. Unless a rule matches
 // that turn, the rule for the question answers again.
@@ -228,16 +174,16 @@ func (s *Script) match(req *request, model string) (*rule, int64) {
 // find returns the index of the first rule that matches, -1 if there is none.
 func (s *Script) find(req *request, model, prompt string) int {
 	return slices.IndexFunc(s.rules, func(r *rule) bool {
-		return (r.anyModel || r.model.Match(model)) && r.says(prompt) && r.fits(req)
+		return (r.model == nil || r.model.Match(model)) && r.says(prompt) && r.fits(req)
 	})
 }
 
 // saysAny reports whether the rule matches all prompts.
-func (r *rule) saysAny() bool { return (r.any || r.glob == "*") && r.re == nil }
+func (r *rule) saysAny() bool { return (r.text == nil || *r.text == "*") && r.re == nil }
 
 // says reports whether the rule matches a prompt.
 func (r *rule) says(prompt string) bool {
-	return (r.any || r.glob.Match(prompt)) && (r.re == nil || r.re.MatchString(prompt))
+	return (r.text == nil || r.text.Match(prompt)) && (r.re == nil || r.re.MatchString(prompt))
 }
 
 // fits reports whether the rule matches the images, turns and results of a request.
@@ -266,36 +212,4 @@ func (r *rule) latency(rng *rand.Rand) time.Duration {
 	}
 	sigma := math.Log(float64(r.tail)/float64(r.median)) / z99
 	return time.Duration(float64(r.median) * math.Exp(sigma*rng.NormFloat64()))
-}
-
-// fault returns the fault for the n-th match, nil for none. With `first`, a fault applies to the first
-// matches of its rule; with `rate`, to that share; otherwise to all.
-func (r *rule) fault(rng *rand.Rand, n int64) *fault {
-	for i := range r.faults {
-		f := &r.faults[i]
-		if f.first > 0 && n > f.first || f.rate != nil && rng.Float64() >= *f.rate {
-			continue
-		}
-		return f
-	}
-	return nil
-}
-
-// inStream reports whether a fault appears after a stream has begun correctly. Others, such as a page of
-// HTML, replace the reply.
-func (f *fault) inStream() bool {
-	switch f.malformed {
-	case "json", "error":
-		return true
-	case "html", "empty", "type", "none":
-		return f.after > 0
-	}
-	return f.cut || f.endless
-}
-
-func (f *fault) words() string {
-	if f.message != "" {
-		return f.message
-	}
-	return "this fault comes from the emulator's script"
 }

@@ -3,7 +3,6 @@ package emulator
 import (
 	"net/http"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
@@ -93,29 +92,6 @@ func (e *Emulator) stream(s *streamWriter, r *http.Request, rule *rule, f *fault
 		return
 	}
 	e.breakStream(s, r, f, chunks[stopAt])
-}
-
-// breakStream carries out a fault in a stream. next is the chunk that was due.
-func (e *Emulator) breakStream(s *streamWriter, r *http.Request, f *fault, next string) {
-	switch {
-	case f.endless:
-		for e.wait(r, max(f.every, time.Millisecond)) {
-			s.chunk(s.form.endless())
-		}
-	case f.malformed == "error":
-		s.chunk(s.form.failure(f.words()))
-		s.end()
-	case f.malformed != "":
-		s.chunk(s.form.raw(s.form.malformed(f.malformed)))
-		s.end()
-	default: // cut
-		lead := s.open
-		if s.written > 0 {
-			lead = s.between
-		}
-		s.raw(lead + s.before + next[:len(next)/2])
-		panic(http.ErrAbortHandler)
-	}
 }
 
 func quoted(s string) string { return string(wirejson.AppendString(nil, s)) }

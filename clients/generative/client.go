@@ -66,7 +66,7 @@ func New(cfg Config) *Client {
 	}
 	c := &Client{cfg: cfg, base: strings.TrimRight(cfg.BaseURL, "/")}
 	c.conn = wire.New(wire.Config{
-		Auth: auth{c}, Secrets: append([]string{cfg.Key}, cfg.Secrets...), UserAgent: cfg.UserAgent,
+		Authenticator: auth{c}, Secrets: append([]string{cfg.Key}, cfg.Secrets...), UserAgent: cfg.UserAgent,
 		Connections: cfg.Connections, Transport: cfg.Transport,
 	})
 	return c

@@ -214,7 +214,7 @@ func source(s *runs.AnsweredCase) string {
 // show draws what would change.
 func (r *review) show(p *runs.Proposal, o *runs.Offer) {
 	state := "changed"
-	if p.New {
+	if p.Was == nil {
 		state = "new"
 	}
 	fmt.Fprintf(r.out, "%s (%s)\n", diag.CleanLine(p.File), state)

@@ -168,7 +168,7 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 	if err := setup.CheckLogin(); err != nil {
 		return err
 	}
-	o.Auth = "oauth"
+	o.UseLogin()
 	j, err := a.job(nil, o.Options)
 	if err != nil {
 		return err
@@ -242,20 +242,21 @@ func (a *app) logoutCommand() *cobra.Command {
 
 func (a *app) logout(ctx context.Context, revokeURL string) error {
 	done, err := setup.ForgetLogin(ctx, revokeURL)
-	switch {
-	case done == nil:
+	switch done {
+	case setup.LogoutFailed:
 		return err
-	case done.None:
+	case setup.LogoutNone:
 		fmt.Fprintln(a.out, "There was no login.")
 		return nil
+	case setup.LogoutDamaged, setup.LogoutUnrevoked, setup.LogoutRevoked:
 	}
 	fmt.Fprintln(a.out, "The login is forgotten.")
 	switch {
 	case err != nil:
 		return err
-	case done.Damaged:
+	case done == setup.LogoutDamaged:
 		return exit.Incomplete("the login was not revoked on the server, since its file was damaged: revoke it in your account there")
-	case done.Revoked:
+	case done == setup.LogoutRevoked:
 		fmt.Fprintln(a.out, "The server has revoked it.")
 	default:
 		fmt.Fprintln(a.err,

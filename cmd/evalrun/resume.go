@@ -37,7 +37,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	fs.Var(flags.Vars(o.Vars), "var", "set the variable NAME again, since a run with --no-content does not keep it (repeatable)")
 	flags.Failures(fs, &o.MaxFailures, "more ")
 	fs.BoolVar(&o.errors, "errors", false, "run the errors of a complete run again")
-	quietFlags(fs, &o.runOptions)
+	o.LevelFlags.Add(fs, verboseHelp)
 	flags.CompleteFormats(cmd)
 	cmd.ValidArgsFunction = flags.CompleteRuns
 	return cmd
@@ -49,7 +49,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	defer release()
 	shown := a.shown(o.runOptions, release)
 	options := a.options(nil, o.runOptions, signals)
-	options.Errors, options.Progress = o.errors, shown.event
+	options.RetryErrors, options.Progress = o.errors, shown.event
 	result, err := evalrun.Resume(ctx, name, options)
 	return a.ended(result, err, o.runOptions)
 }

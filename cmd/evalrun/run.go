@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/diag"
@@ -22,7 +21,8 @@ import (
 // runOptions are the flags of `evalrun run`.
 type runOptions struct {
 	job.Options
-	dryRun, quiet, verbose, open, watch bool
+	flags.LevelFlags
+	dryRun, open, watch bool
 }
 
 // checkRaced says how a metric is written, when one after --race was read as a suite.
@@ -54,7 +54,7 @@ func (a *app) runCommand() *cobra.Command {
 				if err := o.checkWatch(args); err != nil {
 					return err
 				}
-				return a.watch(cmd.Context(), o.quiet)
+				return a.watch(cmd.Context(), o.Level())
 			case o.dryRun:
 				return a.dryRun(args, o)
 			}
@@ -82,18 +82,15 @@ func (a *app) runCommand() *cobra.Command {
 	fs.BoolVar(&o.dryRun, "dry-run", false, "print the rendered requests as JSON lines, and send nothing")
 	fs.BoolVar(&o.open, "open", false, "open the HTML report in the browser after the run")
 	fs.BoolVar(&o.watch, "watch", false, "run again what a changed file affects, with cached answers for the rest; Ctrl-C ends it")
-	quietFlags(fs, &o)
+	o.LevelFlags.Add(fs, verboseHelp)
 	flags.CompleteFormats(cmd)
 	flags.CompleteSelection(cmd)
 	flags.ConfigSuites(cmd, &o.Options)
 	return cmd
 }
 
-// quietFlags say how much is printed.
-func quietFlags(fs *pflag.FlagSet, o *runOptions) {
-	fs.BoolVarP(&o.quiet, "quiet", "q", false, "print one line alone: how the run ended")
-	fs.BoolVarP(&o.verbose, "verbose", "v", false, "report each trial and retry as it ends, and print arms, cases and settings")
-}
+// verboseHelp is the help of -v.
+const verboseHelp = "report each trial and retry as it ends, and print arms, cases and settings"
 
 func (a *app) options(files []string, o runOptions, signals <-chan os.Signal) evalrun.Options {
 	options := flags.RunOptions(files, &o.Options)
@@ -105,7 +102,7 @@ func (a *app) options(files []string, o runOptions, signals <-chan os.Signal) ev
 		options.Reading, options.Listing = a.watching.note, a.watching.list
 	}
 	options.Layout.Width, options.Layout.Color = a.outWidth, a.color(a.outWidth)
-	options.Layout.Verbose, options.Layout.Quiet = o.verbose, o.quiet && !flags.ToStandard(o.Reports)
+	o.Layout(&options.Layout, o.Reports)
 	return options
 }
 
@@ -120,7 +117,7 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := a.warn(j, o.quiet); err != nil {
+	if err := a.warn(j, o.Level()); err != nil {
 		return err
 	}
 	result, err := evalrun.Run(ctx, j)
@@ -133,8 +130,8 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 	return a.ended(result, err, o)
 }
 
-func (a *app) warn(j *evalrun.Job, quiet bool) error {
-	if warnings := j.Warnings(); quiet || warnings.Len() == 0 {
+func (a *app) warn(j *evalrun.Job, level term.Level) error {
+	if warnings := j.Warnings(); level == term.Quiet || warnings.Len() == 0 {
 		return nil
 	}
 	return j.WriteWarnings(a.err, a.errColor())
@@ -152,7 +149,7 @@ func (a *app) shown(o runOptions, release func()) *shown {
 }
 
 func (a *app) progress(o runOptions) *term.ProgressBar {
-	return term.NewProgress(a.err, a.barColumns(), term.Verbosity{Color: a.errColor(), Quiet: o.quiet, Verbose: o.verbose})
+	return term.NewProgress(a.err, a.barColumns(), term.Verbosity{Color: a.errColor(), Level: o.Level()})
 }
 
 // barColumns is the room for a bar, nil where standard error is a log, even if that claims to be a terminal.
@@ -168,7 +165,7 @@ func (s *shown) event(e evalrun.Event) {
 	case evalrun.Notice:
 		s.Notice(e.Text)
 	case evalrun.RunResumed:
-		if !s.Quiet {
+		if s.Level != term.Quiet {
 			s.app.showTodo(&e.Todo)
 		}
 	case evalrun.Started:
@@ -177,7 +174,7 @@ func (s *shown) event(e evalrun.Event) {
 	case evalrun.TrialDone:
 		s.Done(e.Result, e.Spent)
 	case evalrun.RetryPlanned:
-		if s.Verbose {
+		if s.Level == term.Verbose {
 			s.Notice(e.Text)
 		}
 	case evalrun.Finished:
@@ -212,7 +209,7 @@ func (s *shown) begin(r *evalrun.Result) {
 	if why := r.End.StopReason(); why != "" {
 		fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(why))
 	}
-	if !s.Quiet && !s.tabled {
+	if s.Level != term.Quiet && !s.tabled {
 		fmt.Fprintf(a.err, "run: %s\n", r.Name)
 	}
 	if !r.End.Completed() {
@@ -229,7 +226,7 @@ func (a *app) ended(r *evalrun.Result, err error, o runOptions) error {
 	a.explain(err)
 	switch {
 	case flags.Tabled(o.Reports):
-	case !o.quiet:
+	case o.Level() != term.Quiet:
 		for _, line := range r.Reports {
 			fmt.Fprintln(a.err, line)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/term"
 )
 
 // pollEvery is how often evalrun looks at the files. A change counts when two looks in a row see the same: an editor may
@@ -29,7 +30,7 @@ type watching struct {
 
 // watch runs suites, and runs the affected ones again when their files change, until a signal ends it. The
 // exit code is that of the last run.
-func (a *app) watch(ctx context.Context, quiet bool) error {
+func (a *app) watch(ctx context.Context, level term.Level) error {
 	signals, release := a.signals()
 	defer release()
 	w := &watching{watched: watched{by: map[string]*watchedFiles{}}}
@@ -44,14 +45,14 @@ func (a *app) watch(ctx context.Context, quiet bool) error {
 		if code > exit.CodeIncomplete || files == 0 { // a signal, or nothing that could be mended
 			return exitWith(code)
 		}
-		if !quiet {
+		if level != term.Quiet {
 			fmt.Fprintf(a.err, "watching %s; Ctrl-C ends it\n", diag.Count(files, "file"))
 		}
 		changed, suites := w.wait(ctx, signals)
 		if changed == nil {
 			return exitWith(code)
 		}
-		if !quiet {
+		if level != term.Quiet {
 			fmt.Fprintf(a.err, "\nchanged: %s\n", diag.CleanLine(strings.Join(shownFiles(changed), ", ")))
 		}
 		w.next(suites, code)

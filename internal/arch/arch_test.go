@@ -40,7 +40,7 @@ var direct = map[string][]string{
 	"internal/entry":      {"internal/shape", "internal/yamlnode"},
 	"internal/output":     {"internal/rundir", "reports"},
 	"internal/term":       {"internal/trialtext", "internal/typeset", "runner"},
-	"internal/flags":      {"evalrun", "internal/job", "reports"},
+	"internal/flags":      {"evalrun", "internal/job", "internal/term", "reports"},
 	"internal/preference": {"internal/harness"},
 	"internal/forge":      {"internal/exit", "diag"},
 	"internal/forgetest":  nil,
@@ -48,7 +48,7 @@ var direct = map[string][]string{
 		"internal/forge", "internal/preference", "internal/judgecheck", "internal/output", "internal/atomic", "internal/publish", "internal/view",
 	},
 	"internal/authoring": {"internal/job", "clients/emulator", "internal/lazy", "internal/term", "internal/promptfoo", "docs"},
-	"internal/promptfoo": {"internal/lazy", "diag", "internal/exit", "internal/regular", "internal/tmpl", "internal/yamlnode"},
+	"internal/promptfoo": {"internal/lazy", "diag", "internal/exit", "internal/regular", "option", "internal/tmpl", "internal/yamlnode"},
 	"internal/answers": {
 		"clients/app", "clients/generative", "clients/openai", "clients/responses", "clients/anthropic", "tool", "runner", "internal/exit",
 		"internal/regular",

@@ -21,7 +21,7 @@ import (
 
 // proper are capitalized words of package comments that are names of people, products and protocols.
 var proper = strings.Fields(`
-	Go GitHub GitLab OAuth APIs Messages SQuAD NaN Big Naughty Cohen
+	Go GitHub GitLab OAuth APIs Messages Responses SQuAD NaN Big Naughty Cohen
 	TestPrompts Educational Psychological
 `)
 

@@ -15,20 +15,21 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 )
 
 // protocols is the only table of this package that depends on protocols.
-var protocols = map[string]protocol{
-	service.Generative: {(*generative.Client)(nil), "", func(c *Contact) Speaker {
+var protocols = map[option.ProtocolName]protocol{
+	option.Generative: {(*generative.Client)(nil), "", func(c *Contact) Speaker {
 		return generative.New(generative.Config{
 			BaseURL: c.URL, HeaderPrefix: c.HeaderPrefix, Key: c.Key, TokenSource: c.TokenSource, Path: c.Path, Headers: c.headers(),
 			Secrets: c.Secrets(), UserAgent: c.UserAgent, Connections: c.Connections, ToEmulator: c.ToEmulator,
 		})
 	}},
-	service.OpenAI:    {(*openai.Client)(nil), "/v1", func(c *Contact) Speaker { return openai.New(c.account()) }},
-	service.Responses: {(*responses.Client)(nil), "/v1", func(c *Contact) Speaker { return responses.New(c.account()) }},
-	service.Anthropic: {(*anthropic.Client)(nil), "", func(c *Contact) Speaker { return anthropic.New(c.account()) }},
+	option.OpenAI:    {(*openai.Client)(nil), "/v1", func(c *Contact) Speaker { return openai.New(c.account()) }},
+	option.Responses: {(*responses.Client)(nil), "/v1", func(c *Contact) Speaker { return responses.New(c.account()) }},
+	option.Anthropic: {(*anthropic.Client)(nil), "", func(c *Contact) Speaker { return anthropic.New(c.account()) }},
 }
 
 // protocol says how to connect to services of one protocol.
@@ -53,10 +54,10 @@ type Speaker interface {
 func (c *Contact) Connect() Speaker { return protocols[c.Protocol].connect(c) }
 
 // EmulatorPath returns the path of a protocol at the emulator.
-func EmulatorPath(protocol string) string { return protocols[protocol].base }
+func EmulatorPath(protocol option.ProtocolName) string { return protocols[protocol].base }
 
 // Can reports whether a protocol has a method.
-func Can(name, method string) (ok bool) {
+func Can(name option.ProtocolName, method string) (ok bool) {
 	switch method {
 	case service.MethodCountTokens:
 		_, ok = protocols[name].can.(runner.TokenCounter)

@@ -7,20 +7,21 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/suite"
 )
 
 // What a protocol does not have is refused without a request, and no protocol claims what its client cannot do.
 func TestWhatProtocolsCannotDoIsReported(t *testing.T) {
 	t.Parallel()
-	for name, one := range map[string]struct{ counts, embeds, lists bool }{
-		service.Generative: {true, true, true},
-		service.OpenAI:     {false, true, true},
-		service.Responses:  {false, false, true},
-		service.Anthropic:  {true, false, true},
+	for name, one := range map[option.ProtocolName]struct{ counts, embeds, lists bool }{
+		option.Generative: {true, true, true},
+		option.OpenAI:     {false, true, true},
+		option.Responses:  {false, false, true},
+		option.Anthropic:  {true, false, true},
 	} {
-		expect.Same(t, name+" counts", Can(name, service.MethodCountTokens), one.counts)
-		expect.Same(t, name+" embeds", Can(name, service.MethodEmbed), one.embeds)
+		expect.Same(t, string(name)+" counts", Can(name, service.MethodCountTokens), one.counts)
+		expect.Same(t, string(name)+" embeds", Can(name, service.MethodEmbed), one.embeds)
 		c := Contact{NamedService: &suite.NamedService{Name: "s", Protocol: name}, URL: "http://127.0.0.1:1"}
 		client := c.Connect()
 		defer client.Close()

@@ -23,7 +23,7 @@ import (
 func Service(fs *pflag.FlagSet, f *job.Options) {
 	Address(fs, f)
 	fs.StringVar(
-		&f.Auth, "auth", "",
+		(*string)(&f.Auth), "auth", "",
 		"authenticate by `KIND`: apiKey, apiKeyQuery or oauth (EVALRUN_AUTH; default apiKey); the key itself is EVALRUN_API_KEY",
 	)
 	Project(fs, f)

@@ -69,7 +69,7 @@ cases: [{name: a, vars: {x: a}}, {name: b, vars: {x: bbbb}}]
 `
 
 // dollar costs a dollar per million tokens in, two per million out.
-var dollar = &pricing.PriceList{Currency: "USD", Models: map[string]pricing.Rate{"svc-pro": {Input: 1, Output: 2}}}
+var dollar = &pricing.PriceList{Currency: "USD", Models: map[string]pricing.Price{"svc-pro": {Input: 1, Output: 2}}}
 
 // The numbers of two arms with repeats, worked out by hand.
 func TestForecastAddsUpArmsAndRepeats(t *testing.T) {
@@ -283,7 +283,7 @@ cases: [{name: c, repeats: 2, scorers: [{judge: {rubric: %q, repeats: 3}}]}]
 // JudgeCosts takes the rubric, the answer and the reply in each of 6 calls, at the price of the judge's model.
 func TestForecastCountsCallsOfJudges(t *testing.T) {
 	t.Parallel()
-	prices := &pricing.PriceList{Currency: "USD", Models: map[string]pricing.Rate{"svc-judge": {Input: 10, Output: 100}}}
+	prices := &pricing.PriceList{Currency: "USD", Models: map[string]pricing.Price{"svc-judge": {Input: 10, Output: 100}}}
 	get := func(rubric string, answer, reply int) *Forecast {
 		return forecastOf(t, judged(rubric, answer, reply), suite.Limits{}, prices)
 	}

@@ -98,7 +98,7 @@ func (s *Session) runSuite(i int, one *suite.Suite, gate *option.GateConfig) eva
 		File:    one.File,
 		Hash:    one.Hash(),
 		Gate:    gate,
-		Copy:    job.CopyDir(i) + one.Base(),
+		Copy:    job.CopyDir(i) + one.FileName(),
 		Dir:     s.Dir(i),
 		Classes: one.Classes(),
 	}

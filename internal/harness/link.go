@@ -11,7 +11,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
-	"github.com/evalrun/evalrun/suite"
+	"github.com/evalrun/evalrun/option"
 )
 
 // link is the connection of a session to one service.
@@ -109,13 +109,13 @@ func (s *Session) clientConfig() generative.Config {
 	service := &s.Settings.Service
 	return generative.Config{
 		BaseURL: service.BaseURL, HeaderPrefix: service.HeaderPrefix, APIVersion: service.APIVersion,
-		Key: s.Settings.Key(), KeyInQuery: service.Auth == suite.AuthKeyQuery, Project: service.Project,
+		Key: s.Settings.Key(), KeyInQuery: service.Auth == option.AuthKeyQuery, Project: service.Project,
 		UserAgent: "evalrun/" + s.Version, Connections: s.Settings.Limits.Concurrency,
 	}
 }
 
 // oauth reports whether the service wants a login. The embedded emulator needs none.
-func (s *Session) oauth() bool { return s.Settings.Service.Auth == suite.AuthOAuth }
+func (s *Session) oauth() bool { return s.Settings.Service.Auth == option.AuthOAuth }
 
 // useLogin makes a link that uses the login kept in the user's folder.
 func (s *Session) useLogin() (dialed, error) {

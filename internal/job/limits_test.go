@@ -107,7 +107,7 @@ func TestEverySettingOfTheServiceHasItsOwnPrecedence(t *testing.T) {
 		{"EVALRUN_BASE_URL", "https://variable.example", &want.BaseURL},
 		{"EVALRUN_API_VERSION", "v1beta", &want.APIVersion},
 		{"EVALRUN_HEADER_PREFIX", "x-variable", &want.HeaderPrefix},
-		{"EVALRUN_AUTH", "oauth", &want.Auth},
+		{"EVALRUN_AUTH", "oauth", (*string)(&want.Auth)},
 		{"EVALRUN_PROJECT", "variable", &want.Project},
 		{"EVALRUN_AUTH_SCOPE_BASE", "https://variable.example/auth", &want.AuthScopeBase},
 	} { // one after the other, so that each changes its own setting only

@@ -62,6 +62,9 @@ func (f *Options) ByProject() *option.Options {
 	return &f.ProjectFile.Defaults
 }
 
+// UseLogin chooses the login of `evalrun auth login` instead of a key.
+func (f *Options) UseLogin() { f.Auth = option.AuthOAuth }
+
 // WithDefaults returns the options together with the defaults of the project file.
 func (f *Options) WithDefaults() *option.WithDefaults {
 	return &option.WithDefaults{Options: f.Options, Defaults: *f.ByProject()}

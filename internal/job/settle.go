@@ -166,14 +166,14 @@ func (m *merger) service(o *option.ServiceOptions, getenv func(string) string) e
 	baseURL := func(s suite.UnnamedService) string { return s.BaseURL }
 	apiVersion := func(s suite.UnnamedService) string { return s.APIVersion }
 	headerPrefix := func(s suite.UnnamedService) string { return s.HeaderPrefix }
-	auth := func(s suite.UnnamedService) string { return s.Auth }
+	auth := func(s suite.UnnamedService) string { return string(s.Auth) }
 	cloudProject := func(s suite.UnnamedService) string { return s.Project }
 	scopeBase := func(s suite.UnnamedService) string { return s.AuthScopeBase }
 	r := eval.RunService{
 		BaseURL:       text("baseUrl", o.BaseURL, "EVALRUN_BASE_URL", baseURL),
 		APIVersion:    text("apiVersion", o.APIVersion, "EVALRUN_API_VERSION", apiVersion),
 		HeaderPrefix:  text("headerPrefix", o.HeaderPrefix, "EVALRUN_HEADER_PREFIX", headerPrefix),
-		Auth:          text("auth", o.Auth, "EVALRUN_AUTH", auth),
+		Auth:          option.AuthKind(text("auth", string(o.Auth), "EVALRUN_AUTH", auth)),
 		Project:       text("project", o.Project, "EVALRUN_PROJECT", cloudProject),
 		AuthScopeBase: text("authScopeBase", o.ScopeBase, "EVALRUN_AUTH_SCOPE_BASE", scopeBase),
 	}
@@ -181,7 +181,7 @@ func (m *merger) service(o *option.ServiceOptions, getenv func(string) string) e
 	r.BaseURL = strings.TrimRight(cmp.Or(r.BaseURL, d.BaseURL), "/")
 	r.APIVersion = cmp.Or(r.APIVersion, d.APIVersion, service.APIVersions[0])
 	r.HeaderPrefix = cmp.Or(r.HeaderPrefix, d.HeaderPrefix, service.DefaultHeaderPrefix)
-	r.Auth = cmp.Or(r.Auth, d.Auth, suite.AuthKey)
+	r.Auth = cmp.Or(r.Auth, d.Auth, option.AuthKey)
 	r.Project = cmp.Or(r.Project, d.Project)
 	r.AuthScopeBase = strings.TrimRight(cmp.Or(r.AuthScopeBase, d.ScopeBase), "/")
 	return r
@@ -265,8 +265,8 @@ func (s *Settings) check() error {
 	switch {
 	case !slices.Contains(service.APIVersions, s.Service.APIVersion):
 		return exit.BadInput("the API version is v1 or v1beta, not %q", s.Service.APIVersion)
-	case !slices.Contains(suite.AuthKinds, s.Service.Auth):
-		return exit.BadInput("the way to authenticate is %s, not %q", strings.Join(suite.AuthKinds, " or "), s.Service.Auth)
+	case !slices.Contains(option.AuthKinds(), string(s.Service.Auth)):
+		return exit.BadInput("the way to authenticate is %s, not %q", strings.Join(option.AuthKinds(), " or "), s.Service.Auth)
 	case !suite.HeaderPrefix.MatchString(s.Service.HeaderPrefix):
 		return exit.BadInput("%q is not the beginning of a header name", s.Service.HeaderPrefix)
 	case s.Service.Project != "" && !suite.Project.MatchString(s.Service.Project):

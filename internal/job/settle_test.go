@@ -46,7 +46,8 @@ func TestSettlePrefersFlagsThenVariablesThenSuites(t *testing.T) {
 		options     option.Options
 		env         map[string]string
 		file        string
-		url, auth   string
+		url         string
+		auth        option.AuthKind
 		concurrency int
 		timeout     time.Duration
 	}{

@@ -21,8 +21,9 @@ import (
 
 // ownService is the service according to the user's own options and environment, whatever a run says.
 type ownService struct {
-	baseURL, auth string
-	named         map[string]string // addresses of named services, by name
+	baseURL string
+	auth    option.AuthKind
+	named   map[string]string // addresses of named services, by name
 }
 
 // own returns the service according to the options.
@@ -32,7 +33,7 @@ func (f *Options) own() ownService { return ownService{f.BaseURL, f.Auth, maps.C
 func (o ownService) settle(getenv func(string) string) ownService {
 	return ownService{
 		baseURL: strings.TrimRight(cmp.Or(o.baseURL, getenv("EVALRUN_BASE_URL")), "/"),
-		auth:    cmp.Or(o.auth, getenv("EVALRUN_AUTH"), suite.AuthKey),
+		auth:    cmp.Or(o.auth, option.AuthKind(getenv("EVALRUN_AUTH")), option.AuthKey),
 		named:   o.named,
 	}
 }

@@ -83,12 +83,14 @@ func servicesShape(templates bool) shape.Schema {
 	return keys["services"].(shape.Schema)
 }
 
+// word reads one of a few words.
+func word[T ~string](name string, words []string, doc string, at func(*option.Options) *T) keyReader {
+	return keyReader{shape.Key{Name: name, Is: shape.Word(words...), Doc: doc}, func(f *File, n yamlnode.Node) {
+		*at(&f.Defaults) = T(n.Word(words...))
+	}}
+}
+
 func serviceSettings() []keyReader {
-	word := func(name string, words []string, doc string, at func(*option.Options) *string) keyReader {
-		return keyReader{shape.Key{Name: name, Is: shape.Word(words...), Doc: doc}, func(f *File, n yamlnode.Node) {
-			*at(&f.Defaults) = n.Word(words...)
-		}}
-	}
 	return []keyReader{
 		checked("baseUrl", shape.Matching(`^https?://`), "Where the service is, without the version.",
 			func(o *option.Options, v string) { o.BaseURL = v }, service.CheckBaseURL),
@@ -98,7 +100,7 @@ func serviceSettings() []keyReader {
 			func(o *option.Options, v string) { o.HeaderPrefix = v }, func(v string) string {
 				return unless(suite.HeaderPrefix.MatchString(v), v, "is not the beginning of a header name")
 			}),
-		word("auth", suite.AuthKinds, "How to authenticate.", func(o *option.Options) *string { return &o.Auth }),
+		word("auth", option.AuthKinds(), "How to authenticate.", func(o *option.Options) *option.AuthKind { return &o.Auth }),
 		checked("project", shape.Matching(suite.Project.String()), "The cloud project that pays, with oauth.",
 			func(o *option.Options, v string) { o.Project = v }, func(v string) string {
 				return unless(suite.Project.MatchString(v), v, "is not the id of a cloud project")

@@ -13,7 +13,7 @@ import (
 // `select`.
 type change struct {
 	file   string
-	choice any
+	choice yamlValue
 }
 
 // scope has what assertions inherit from the test and from sets around them.
@@ -30,7 +30,7 @@ type scope struct {
 // scorer is an assertion before it is written to the suite.
 type scorer struct {
 	kind    string
-	value   any
+	value   yamlValue
 	options []keyValue
 	not     bool
 	plain   bool // it does not look at the text
@@ -152,7 +152,7 @@ func (s *scorer) block() *mapping {
 func (c *converter) nameAndWeight(m *mapping, a src, sc *scope) {
 	if s := a.get("metric"); !s.IsZero() {
 		name := c.metricName(s.text(), sc)
-		m.set("name", name)
+		m.set("name", textValue(name))
 		if name == s.text() {
 			s.ok("as `name`")
 		} else {
@@ -164,7 +164,7 @@ func (c *converter) nameAndWeight(m *mapping, a src, sc *scope) {
 	switch {
 	case !ok:
 	case w == 0:
-		m.set("weight", 0).set("threshold", 0, "a weight of 0: the score is shown and never fails")
+		m.set("weight", integer(0)).set("threshold", integer(0), "a weight of 0: the score is shown and never fails")
 		s.ok("as `weight: 0` with `threshold: 0`")
 	case w > 0:
 		m.set("weight", literal(s.text()))
@@ -194,7 +194,7 @@ func (c *converter) assertionSet(to *sequence, a src, sc *scope) {
 	for _, item := range a.get("assert").items() {
 		item.get("metric").differs("scorers in a set have no names of their own")
 	}
-	var scorers []any
+	var scorers []yamlValue
 	var comments []string
 	for _, item := range inner.items {
 		comments = append(comments, item.comments...)
@@ -220,7 +220,7 @@ func (c *converter) assertionSet(to *sequence, a src, sc *scope) {
 }
 
 // setOf joins the scorers of a set. For a threshold, it lists the smallest subsets whose weights reach it.
-func (c *converter) setOf(a src, scorers []any) (*mapping, string) {
+func (c *converter) setOf(a src, scorers []yamlValue) (*mapping, string) {
 	threshold, ok := number(a.get("threshold"))
 	if len(scorers) == 0 || len(scorers) < len(a.get("assert").items()) && ok {
 		return nil, "a part of the set has no counterpart"
@@ -229,7 +229,7 @@ func (c *converter) setOf(a src, scorers []any) (*mapping, string) {
 		return one("all", listOf(scorers)), ""
 	}
 	if threshold <= 0 {
-		m := one("any", listOf(append(scorers, one("expr", "true"))))
+		m := one("any", listOf(append(scorers, one("expr", textValue("true")))))
 		return m, "a threshold of 0: the set never fails"
 	}
 	subsets := minimal(c.weights(a), threshold)
@@ -252,7 +252,7 @@ func (c *converter) setOf(a src, scorers []any) (*mapping, string) {
 	return one("any", out), said
 }
 
-func listOf(in []any) *sequence {
+func listOf(in []yamlValue) *sequence {
 	out := &sequence{}
 	for _, v := range in {
 		out.add(v)

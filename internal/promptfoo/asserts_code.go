@@ -26,7 +26,7 @@ func (c *converter) codeScorer(base string, not bool, a src, sc *scope, changes 
 	if base == "python" {
 		shim, ending, program = shimAssertPy, ".py", python
 	}
-	args := one("check", base)
+	args := one("check", textValue(base))
 	ref, file := "", ""
 	if strings.HasPrefix(v.text(), "file://") {
 		ref, _ = c.authored(v, base)
@@ -48,7 +48,7 @@ func (c *converter) codeScorer(base string, not bool, a src, sc *scope, changes 
 		c.shims.use(shimAssertPy)
 		shim, program = shimAssertJS, javaScript
 	}
-	c.shimArgs(args.set("code", ref), not, a, changes)
+	c.shimArgs(args.set("code", textValue(ref)), not, a, changes)
 	if name, _, _ := strings.Cut(ref, ":"); len(sc.typed) > 0 && bytes.Contains(c.files[name], []byte("vars")) {
 		args.set("typed", texts(sc.typed...))
 	}
@@ -124,7 +124,7 @@ func (c *converter) shimArgs(args *mapping, not bool, a src, changes []change) {
 	if len(changes) > 0 {
 		files := &sequence{}
 		for _, ch := range changes {
-			files.add(ch.file)
+			files.add(textValue(ch.file))
 		}
 		args.set("changes", files)
 	}
@@ -158,10 +158,10 @@ func (c *converter) loaded(ref string, args *mapping) []string {
 	if ref != "" {
 		out = append(out, ref)
 	}
-	add := func(v any) {
+	add := func(v yamlValue) {
 		if l, ok := v.(*sequence); ok {
 			for _, e := range l.items {
-				out = append(out, e.value.(string))
+				out = append(out, string(e.value.(textValue)))
 			}
 		}
 	}
@@ -182,7 +182,7 @@ func (c *converter) loaded(ref string, args *mapping) []string {
 // shimmed makes a scorer that runs one of promptfoo's own checks in the shim.
 func (c *converter) shimmed(base string, not bool, a src, changes []change) (*scorer, string) {
 	v := a.get("value")
-	args := one("check", base)
+	args := one("check", textValue(base))
 	if !v.IsZero() && !v.IsNull() && base != "is-json" && base != "contains-json" {
 		value, ok := c.rendered(v, dialect{})
 		if !ok {

@@ -23,11 +23,11 @@ type judges struct {
 func (j *judges) add(block *mapping) string {
 	for _, have := range j.all {
 		if render(new(mapping).join(have, "name")) == render(new(mapping).join(block, "name")) {
-			return have.get("name").(string)
+			return have.text("name")
 		}
 	}
 	j.all = append(j.all, block)
-	return block.get("name").(string)
+	return block.text("name")
 }
 
 // join adds all entries of another mapping except one.
@@ -41,14 +41,14 @@ func (m *mapping) join(other *mapping, without string) *mapping {
 }
 
 func (j *judges) named(name string) bool {
-	return slices.ContainsFunc(j.all, func(m *mapping) bool { return m.get("name") == name })
+	return slices.ContainsFunc(j.all, func(m *mapping) bool { return m.text("name") == name })
 }
 
 func (j *judges) addTo(out *mapping) {
 	if len(j.all) > 0 {
 		all := &sequence{}
 		for _, m := range j.all {
-			if m.get("name") == j.chosen {
+			if m.text("name") == j.chosen {
 				all.add(m, "promptfoo's own choice of a grader")
 				continue
 			}
@@ -80,7 +80,7 @@ func (c *converter) judge(s src) string {
 		return ""
 	}
 	t := &target{at: s, block: &mapping{}, names: []string{id}, name: plainName("grader-"+shortID(id), "grader", c.judges.named)}
-	t.block.set("name", t.name)
+	t.block.set("name", textValue(t.name))
 	c.model(t, id)
 	s.get("id").ok("as the judge " + t.name)
 	s.ok("as the judge " + t.name)
@@ -103,14 +103,14 @@ func (c *converter) judgeOf(a src, sc *scope) string {
 		return name
 	}
 	service := c.services.add("openai", openAIService())
-	block := new(mapping).set("name", name).set("service", service).set("model", gradingModel)
+	block := new(mapping).set("name", textValue(name)).set("service", textValue(service)).set("model", textValue(gradingModel))
 	c.judges.all, c.judges.chosen = append(c.judges.all, block), name
 	return name
 }
 
 func openAIService() *mapping {
 	v := vendors["openai"]
-	return new(mapping).set("protocol", v.protocol).set("baseUrl", v.baseURL).set("keyEnv", v.keyEnv)
+	return new(mapping).set("protocol", textValue(v.protocol)).set("baseUrl", textValue(v.baseURL)).set("keyEnv", textValue(v.keyEnv))
 }
 
 // embedding records the model for `similar`.
@@ -140,7 +140,7 @@ var judgeKinds = map[string]func(c *converter, a src, sc *scope) (*scorer, strin
 	"llm-rubric": rubric("", ""), "g-eval": rubric("0.7", "promptfoo grades in steps and on a scale of 10"),
 	"factuality": (*converter).factuality, "model-graded-factuality": (*converter).factuality,
 	"model-graded-closedqa": closedQA,
-	"answer-relevance": question("relevance", func(*converter, src) (any, string) { return &mapping{}, "" },
+	"answer-relevance": question("relevance", func(*converter, src) (yamlValue, string) { return &mapping{}, "" },
 		"a judge grades; promptfoo compares embeddings of questions made from the answer"),
 	"context-faithfulness": question("faithfulness", faithful, "a judge grades the whole answer; promptfoo counts statements"),
 	"context-recall":       question("contextRecall", recall, "the judge's statements are counted; promptfoo counts sentences"),
@@ -161,7 +161,7 @@ func rubric(least, note string) func(c *converter, a src, sc *scope) (*scorer, s
 		if len(texts) == 0 {
 			return nil, "there is no rubric"
 		}
-		m := one("rubric", strings.Join(texts, "\n"))
+		m := one("rubric", textValue(strings.Join(texts, "\n")))
 		return c.judged(m, a, sc, least, note), ""
 	}
 }
@@ -184,7 +184,7 @@ func (c *converter) judged(m *mapping, a src, sc *scope, least, note string) *sc
 		}
 	}
 	if name != "" {
-		m.set("judge", name)
+		m.set("judge", textValue(name))
 	}
 	if t := threshold(a, least); t != "" {
 		m.set("min", t)
@@ -194,7 +194,7 @@ func (c *converter) judged(m *mapping, a src, sc *scope, least, note string) *sc
 
 // ownPrompt makes a judge with the author's prompt.
 func (c *converter) ownPrompt(s src, judge string, m *mapping) (string, bool) {
-	i := slices.IndexFunc(c.judges.all, func(j *mapping) bool { return j.get("name") == judge })
+	i := slices.IndexFunc(c.judges.all, func(j *mapping) bool { return j.text("name") == judge })
 	if m.get("rubric") == nil || i < 0 {
 		s.todo("only `llm-rubric` has a prompt of its own here")
 		return "", false
@@ -213,7 +213,8 @@ func (c *converter) ownPrompt(s src, judge string, m *mapping) (string, bool) {
 	}) + ".tmpl"
 	c.files[file] = []byte(text)
 	base := c.judges.all[i]
-	block := new(mapping).set("name", numbered(judge+"-own", "-", c.judges.named)).join(base, "name").set("template", file)
+	name := textValue(numbered(judge+"-own", "-", c.judges.named))
+	block := new(mapping).set("name", name).join(base, "name").set("template", textValue(file))
 	s.differs("as the template of a judge, which puts fences around the answer and says what a reply looks like")
 	return c.judges.add(block), true
 }
@@ -240,8 +241,7 @@ func (c *converter) rubricTexts(items []src) (string, bool) {
 func (c *converter) rubricText(s src) (string, bool) {
 	text := s.text()
 	if strings.HasPrefix(text, "file://") {
-		v, _ := c.fileValue(s, text)
-		text, _ = v.(string)
+		text = c.fileText(s, text)
 	}
 	if turns, ok := (&prompt{text: text, at: s}).chat(); ok {
 		var parts []string
@@ -260,7 +260,7 @@ func (c *converter) rubricText(s src) (string, bool) {
 // question makes a scorer for a judge whose question promptfoo fixes.
 func question(
 	kind string,
-	value func(c *converter, a src) (any, string),
+	value func(c *converter, a src) (yamlValue, string),
 	note string,
 ) func(c *converter, a src, sc *scope) (*scorer, string) {
 	return func(c *converter, a src, sc *scope) (*scorer, string) {
@@ -282,23 +282,23 @@ func (c *converter) contextOf(a src) (string, string) {
 	return "{{.context}}", ""
 }
 
-func faithful(c *converter, a src) (any, string) {
+func faithful(c *converter, a src) (yamlValue, string) {
 	context, why := c.contextOf(a)
-	return one("context", context), why
+	return one("context", textValue(context)), why
 }
 
-func recall(c *converter, a src) (any, string) {
+func recall(c *converter, a src) (yamlValue, string) {
 	context, why := c.contextOf(a)
 	if why != "" {
 		return nil, why
 	}
 	text, why := c.expected(a.get("value"))
-	return new(mapping).set("reference", text).set("context", context), why
+	return new(mapping).set("reference", textValue(text)).set("context", textValue(context)), why
 }
 
-func relevant(c *converter, a src) (any, string) {
+func relevant(c *converter, a src) (yamlValue, string) {
 	context, why := c.contextOf(a)
-	return "The context is needed to answer the question. Context: " + context, why
+	return textValue("The context is needed to answer the question. Context: " + context), why
 }
 
 func closedQA(c *converter, a src, sc *scope) (*scorer, string) {
@@ -306,7 +306,7 @@ func closedQA(c *converter, a src, sc *scope) (*scorer, string) {
 	if why != "" {
 		return nil, why
 	}
-	return c.judged(one("closedQA", one("criteria", text)), a, sc, "", ""), ""
+	return c.judged(one("closedQA", one("criteria", textValue(text))), a, sc, "", ""), ""
 }
 
 // factuality uses promptfoo's values for the choices.
@@ -330,6 +330,6 @@ func (c *converter) factuality(a src, sc *scope) (*scorer, string) {
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		out.set(key, literal(values[key]))
 	}
-	m := one("factuality", one("reference", text).set("values", out))
+	m := one("factuality", one("reference", textValue(text)).set("values", out))
 	return c.judged(m, a, sc, "", ""), ""
 }

@@ -18,8 +18,7 @@ func ignoreCase(yes bool) []keyValue {
 // expected returns the value of an assertion as a text. The value may name a file.
 func (c *converter) expected(s src) (string, string) {
 	if strings.HasPrefix(s.text(), "file://") {
-		v, _ := c.fileValue(s, s.text())
-		text, _ := v.(string)
+		text := c.fileText(s, s.text())
 		if st := s.fates.byPath[s.path]; st.status == statusTODO {
 			return "", st.note
 		}
@@ -44,7 +43,7 @@ func text(kind string, fold bool) toScorer {
 		if value == "" {
 			return nil, "the value is empty, which promptfoo refuses too"
 		}
-		return &scorer{kind: kind, value: value, options: ignoreCase(fold), not: not}, ""
+		return &scorer{kind: kind, value: textValue(value), options: ignoreCase(fold), not: not}, ""
 	}
 }
 
@@ -58,7 +57,7 @@ func several(kind string, fold bool) toScorer {
 			return c.shimmed(strings.TrimPrefix(a.get("type").text(), "not-"), not, a, nil)
 		case v.IsScalar():
 			for _, part := range commaSeparated(v.text()) {
-				out.add(part)
+				out.add(textValue(part))
 			}
 		}
 		if v.IsSequence() {
@@ -67,7 +66,7 @@ func several(kind string, fold bool) toScorer {
 				if why != "" {
 					return nil, why
 				}
-				out.add(text)
+				out.add(textValue(text))
 			}
 		}
 		if out.empty() {
@@ -101,7 +100,7 @@ func (c *converter) equals(not bool, a src) (*scorer, string) {
 	if why != "" {
 		return nil, why
 	}
-	return &scorer{kind: "equals", value: value, not: not}, ""
+	return &scorer{kind: "equals", value: textValue(value), not: not}, ""
 }
 
 func (c *converter) regex(not bool, a src) (*scorer, string) {
@@ -113,7 +112,7 @@ func (c *converter) regex(not bool, a src) (*scorer, string) {
 	if !ok {
 		return c.shimmed("regex", not, a, nil)
 	}
-	return &scorer{kind: "regex", value: out, not: not, note: note}, ""
+	return &scorer{kind: "regex", value: textValue(out), not: not, note: note}, ""
 }
 
 // isJSON makes `json: valid`, or a scorer with a schema.
@@ -123,9 +122,9 @@ func (c *converter) isJSON(not bool, a src) (*scorer, string) {
 	case why != "":
 		return nil, why
 	case file != "":
-		return orNoJSON(&scorer{kind: "jsonSchema", value: one("file", file), not: not}), ""
+		return orNoJSON(&scorer{kind: "jsonSchema", value: one("file", textValue(file)), not: not}), ""
 	case schema == nil:
-		return &scorer{kind: "json", value: "valid", not: not}, ""
+		return &scorer{kind: "json", value: textValue("valid"), not: not}, ""
 	}
 	return orNoJSON(&scorer{kind: "jsonSchema", value: one("schema", schema), not: not}), ""
 }
@@ -135,7 +134,7 @@ func orNoJSON(s *scorer) *scorer {
 	if !s.not {
 		return s
 	}
-	return &scorer{kind: "any", value: listOf([]any{s.block(), one("not", one("json", "valid"))})}
+	return &scorer{kind: "any", value: listOf([]yamlValue{s.block(), one("not", one("json", textValue("valid")))})}
 }
 
 // containsJSON checks the JSON values in an answer. One of them must match the schema.
@@ -149,14 +148,14 @@ func (c *converter) containsJSON(not bool, a src) (*scorer, string) {
 	case schema == nil && not: // a missing part fails, and `not` does not make that pass
 		return c.shimmed("contains-json", not, a, nil)
 	case schema == nil:
-		schema = one("type", "object")
+		schema = one("type", textValue("object"))
 	}
 	inner, draft := withoutDraft(schema)
-	some := new(mapping).set("$schema", draft).set("type", "array").set("contains", inner)
+	some := new(mapping).set("$schema", textValue(draft)).set("type", textValue("array")).set("contains", inner)
 	made := &scorer{
 		kind:    "jsonSchema",
 		value:   one("schema", some),
-		options: []keyValue{{key: "select", value: one("json", "all")}},
+		options: []keyValue{{key: "select", value: one("json", textValue("all"))}},
 		not:     not,
 	}
 	if !not {
@@ -165,7 +164,7 @@ func (c *converter) containsJSON(not bool, a src) (*scorer, string) {
 	none, _ := c.shimmed("contains-json", true, src{fates: newFates()}, nil)
 	return &scorer{
 		kind:  "any",
-		value: listOf([]any{made.block(), none.block()}),
+		value: listOf([]yamlValue{made.block(), none.block()}),
 		note:  "no JSON at all, or none that the schema allows",
 	}, ""
 }
@@ -219,7 +218,7 @@ func drafted(m *mapping) *mapping {
 				draft = draft2020
 			}
 		}
-		m.entries = append([]keyValue{{key: "$schema", value: draft}}, m.entries...)
+		m.entries = append([]keyValue{{key: "$schema", value: textValue(draft)}}, m.entries...)
 	}
 	return m
 }
@@ -228,7 +227,7 @@ func withoutDraft(m *mapping) (*mapping, string) {
 	out, draft := &mapping{}, draft7
 	for _, e := range m.entries {
 		if e.key == "$schema" {
-			draft, _ = e.value.(string)
+			draft = m.text(e.key)
 			continue
 		}
 		out.entries = append(out.entries, e)
@@ -241,7 +240,7 @@ func (c *converter) isXML(not bool, a src) (*scorer, string) {
 	var required []string
 	switch {
 	case v.IsZero() || v.IsNull():
-		return &scorer{kind: "xml", value: "wellFormed", not: not}, ""
+		return &scorer{kind: "xml", value: textValue("wellFormed"), not: not}, ""
 	case v.IsScalar():
 		required = commaSeparated(v.text())
 	default:
@@ -270,13 +269,13 @@ func (c *converter) levenshtein(not bool, a src) (*scorer, string) {
 	if why != "" {
 		return nil, why
 	}
-	return &scorer{kind: "levenshtein", value: new(mapping).set("to", value).set("max", threshold(a, "5")), not: not}, ""
+	return &scorer{kind: "levenshtein", value: new(mapping).set("to", textValue(value)).set("max", threshold(a, "5")), not: not}, ""
 }
 
 // overlap makes a scorer that compares words with references.
 func (c *converter) overlap(kind, byDefault string, not bool, a src, more ...keyValue) (*scorer, string) {
 	v := a.get("value")
-	var to any
+	var to yamlValue
 	if v.IsSequence() {
 		all := &sequence{}
 		for _, item := range v.items() {
@@ -284,7 +283,7 @@ func (c *converter) overlap(kind, byDefault string, not bool, a src, more ...key
 			if why != "" {
 				return nil, why
 			}
-			all.add(text)
+			all.add(textValue(text))
 		}
 		to = all
 	} else {
@@ -292,7 +291,7 @@ func (c *converter) overlap(kind, byDefault string, not bool, a src, more ...key
 		if why != "" {
 			return nil, why
 		}
-		to = text
+		to = textValue(text)
 	}
 	value := new(mapping).set("to", to)
 	value.entries = append(value.entries, more...)
@@ -313,10 +312,10 @@ func (c *converter) bleu(not bool, a src) (*scorer, string) {
 		"0.5",
 		not,
 		a,
-		keyValue{key: "tokenize", value: "none"},
+		keyValue{key: "tokenize", value: textValue("none")},
 		keyValue{key: "lowercase", value: literal("true")},
 		keyValue{key: "effectiveOrder", value: literal("true")},
-		keyValue{key: "smoothing", value: "none"},
+		keyValue{key: "smoothing", value: textValue("none")},
 	)
 	if made != nil {
 		made.note = "an answer that shares no run of four words with the reference scores 0; promptfoo gives it a little more"
@@ -384,7 +383,7 @@ func (c *converter) finishReason(not bool, a src) (*scorer, string) {
 	if reason == "" {
 		return nil, "it needs a reason"
 	}
-	return &scorer{kind: "finishReason", value: reason, not: not, plain: true}, ""
+	return &scorer{kind: "finishReason", value: textValue(reason), not: not, plain: true}, ""
 }
 
 func (c *converter) refusal(not bool, _ src) (*scorer, string) {
@@ -396,7 +395,7 @@ func (c *converter) refusal(not bool, _ src) (*scorer, string) {
 
 func (c *converter) toolsCall(not bool, _ src) (*scorer, string) {
 	return &scorer{
-		kind: "toolCalls", value: "none", not: !not, plain: true,
+		kind: "toolCalls", value: textValue("none"), not: !not, plain: true,
 		note: "it looks whether tools are called; their arguments are not checked against the schema",
 	}, ""
 }
@@ -413,8 +412,8 @@ func (c *converter) toolF1(not bool, a src) (*scorer, string) {
 	}
 	calls := &sequence{}
 	for _, name := range names {
-		calls.add(one("name", name))
+		calls.add(one("name", textValue(name)))
 	}
-	value := new(mapping).set("calls", calls).set("mode", "unordered").set("args", "ignore")
+	value := new(mapping).set("calls", calls).set("mode", textValue("unordered")).set("args", textValue("ignore"))
 	return &scorer{kind: "toolCalls", value: value, not: not, plain: true}, ""
 }

@@ -140,7 +140,7 @@ func jsonOf(s src) []byte {
 }
 
 // native converts a value for encoding/json, which sorts the keys.
-func native(v any) any {
+func native(v yamlValue) any {
 	switch v := v.(type) {
 	case *mapping:
 		out := map[string]any{}
@@ -159,6 +159,8 @@ func native(v any) any {
 			return json.RawMessage(v)
 		}
 		return string(v)
+	case textValue:
+		return string(v)
 	}
-	return v
+	return nil
 }

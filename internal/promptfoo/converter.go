@@ -95,13 +95,13 @@ func (c *converter) config(top src) {
 // describe reads the description, tags and metadata.
 func (c *converter) describe(top src) {
 	if d := top.get("description"); !d.IsZero() {
-		c.head.set("description", d.text())
+		c.head.set("description", textValue(d.text()))
 		d.ok("as `description`")
 	}
 	if tags := top.get("tags"); tags.IsMapping() {
 		out := &sequence{}
 		for _, e := range tags.entries() {
-			out.add(tagOf(e.key, e.text()))
+			out.add(textValue(tagOf(e.key, e.text())))
 			e.differs("as the tag %q", tagOf(e.key, e.text()))
 		}
 		c.head.set("tags", out)
@@ -214,7 +214,7 @@ func (c *converter) missingVariables() {
 		if i == 0 {
 			why = []string{"a variable that a test lacks is empty, as in promptfoo"}
 		}
-		c.defaults.vars.set(name, "", why...)
+		c.defaults.vars.set(name, textValue(""), why...)
 	}
 }
 
@@ -249,8 +249,8 @@ func (c *converter) suite(config string) []byte {
 	})
 	out := new(
 		mapping,
-	).set("version", 1).
-		set("name", plainName(c.suiteName(config), "imported", func(string) bool { return false }))
+	).set("version", integer(1)).
+		set("name", textValue(plainName(c.suiteName(config), "imported", func(string) bool { return false })))
 	out.entries = append(out.entries, c.head.entries...)
 	c.addServices(out)
 	c.addTargets(out)
@@ -263,7 +263,7 @@ func (c *converter) suite(config string) []byte {
 	}
 	addBlock(out, "limits", &c.limits)
 	if c.prices != nil {
-		out.set("prices", pricesFile, "these are the prices that the configuration names or promptfoo has; check them")
+		out.set("prices", textValue(pricesFile), "these are the prices that the configuration names or promptfoo has; check them")
 		c.files[pricesFile] = c.priceList()
 	}
 	w.mapping(out, 0)

@@ -33,17 +33,17 @@ func (c *converter) csvTests(s src, name string) {
 		return
 	}
 	rows, columns := c.convertTable(t)
-	block := new(mapping).set("dataset", c.dataFile(t, rows, columns))
+	block := new(mapping).set("dataset", textValue(c.dataFile(t, rows, columns)))
 	if slices.Contains(columns, nameColumn) {
-		block.set("name", "{{."+nameColumn+"}}")
+		block.set("name", textValue("{{."+nameColumn+"}}"))
 	}
 	for _, of := range [][2]string{{tagColumn, "tags"}, {thresholdColumn, "threshold"}} {
 		if slices.Contains(columns, of[0]) {
-			block.set(of[1], "{{."+of[0]+"}}")
+			block.set(of[1], textValue("{{."+of[0]+"}}"))
 		}
 	}
 	if slices.Contains(columns, scorersColumn) {
-		block.set("scorerColumn", scorersColumn)
+		block.set("scorerColumn", textValue(scorersColumn))
 	} else if c.defaults.scorers.empty() {
 		scorers := &sequence{}
 		anyAnswer(scorers)
@@ -189,7 +189,7 @@ func (c *converter) rowScorers(t *testTable, row int, cells map[string]string) s
 		n++
 	}
 	if all.empty() && c.defaults.scorers.empty() {
-		all.add(one("expr", "true"))
+		all.add(one("expr", textValue("true")))
 	}
 	if all.empty() {
 		return ""

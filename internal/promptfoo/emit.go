@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -12,24 +13,35 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// The suite is written as text, because a YAML encoder could not place comments next to keys. A value is a
-// *mapping, a *sequence, a string, a bool, an int, or literal YAML.
+// yamlValue is a value of the suite: a *mapping, a *sequence, a textValue or a literal. The suite is written as text,
+// because a YAML encoder could not place comments next to keys.
+type yamlValue interface{ isYAML() }
+
 type (
-	literal  string // a number or a word, written unquoted
+	textValue string // a text, quoted where it must be
+	literal   string // a number or a word, written unquoted
+
 	mapping  struct{ entries []keyValue }
 	sequence struct{ items []element }
 	keyValue struct {
 		key      string // "" for an entry of comments
-		value    any
+		value    yamlValue
 		comments []string
 	}
 	element struct {
-		value    any // nil for an entry of comments
+		value    yamlValue // nil for an entry of comments
 		comments []string
 	}
 )
 
-func (m *mapping) set(key string, value any, comments ...string) *mapping {
+func (textValue) isYAML() {}
+func (literal) isYAML()   {}
+func (*mapping) isYAML()  {}
+func (*sequence) isYAML() {}
+
+func integer(n int) literal { return literal(strconv.Itoa(n)) }
+
+func (m *mapping) set(key string, value yamlValue, comments ...string) *mapping {
 	m.entries = append(m.entries, keyValue{key, value, comments})
 	return m
 }
@@ -40,7 +52,7 @@ func (m *mapping) note(comments ...string) {
 	}
 }
 
-func (m *mapping) get(key string) any {
+func (m *mapping) get(key string) yamlValue {
 	for _, e := range m.entries {
 		if e.key == key {
 			return e.value
@@ -49,12 +61,18 @@ func (m *mapping) get(key string) any {
 	return nil
 }
 
+// text returns the text of a key; "" if it is missing or no text.
+func (m *mapping) text(key string) string {
+	text, _ := m.get(key).(textValue)
+	return string(text)
+}
+
 func (m *mapping) empty() bool { return !slices.ContainsFunc(m.entries, keyValue.isKey) }
 
 // isKey distinguishes an empty key from an entry of comments.
 func (p keyValue) isKey() bool { return p.key != "" || p.value != nil }
 
-func (l *sequence) add(value any, comments ...string) {
+func (l *sequence) add(value yamlValue, comments ...string) {
 	l.items = append(l.items, element{value, comments})
 }
 
@@ -71,12 +89,12 @@ func (l *sequence) empty() bool {
 func texts(in ...string) *sequence {
 	out := &sequence{}
 	for _, s := range in {
-		out.add(s)
+		out.add(textValue(s))
 	}
 	return out
 }
 
-func one(key string, value any) *mapping { return new(mapping).set(key, value) }
+func one(key string, value yamlValue) *mapping { return new(mapping).set(key, value) }
 
 type writer struct{ strings.Builder }
 
@@ -116,7 +134,7 @@ func (w *writer) pair(e keyValue, indent int) {
 }
 
 // value writes a short value on the line of its key, and others below.
-func (w *writer) value(v any, indent int) {
+func (w *writer) value(v yamlValue, indent int) {
 	switch v := v.(type) {
 	case *mapping:
 		if flat, ok := flow(v); ok && (indent > 0 || !nested(flat)) {
@@ -132,11 +150,11 @@ func (w *writer) value(v any, indent int) {
 		}
 		w.WriteString("\n")
 		w.list(v, indent+2)
-	case string:
+	case textValue:
 		w.WriteString(" ")
-		w.text(v, indent+2)
-	default:
-		w.WriteString(" " + fmt.Sprint(v) + "\n")
+		w.text(string(v), indent+2)
+	case literal:
+		w.WriteString(" " + string(v) + "\n")
 	}
 }
 
@@ -151,7 +169,7 @@ func (w *writer) list(l *sequence, indent int) {
 }
 
 // item writes the value after a dash. A mapping begins on the line of the dash.
-func (w *writer) item(v any, indent int) {
+func (w *writer) item(v yamlValue, indent int) {
 	m, ok := v.(*mapping)
 	if !ok || m.empty() {
 		w.value(v, indent)
@@ -175,7 +193,7 @@ const (
 )
 
 // flow writes a short value without comments on one line.
-func flow(v any) (string, bool) {
+func flow(v yamlValue) (string, bool) {
 	var parts []string
 	open, shut := "[", "]"
 	switch v := v.(type) {
@@ -199,6 +217,8 @@ func flow(v any) (string, bool) {
 			}
 			parts = append(parts, flowText(e.key)+": "+flat)
 		}
+	case textValue, literal: // flowPart writes these
+		return "", false
 	}
 	out, most := open+strings.Join(parts, ", ")+shut, maxFlow
 	if nested(out) {
@@ -210,16 +230,18 @@ func flow(v any) (string, bool) {
 // nested reports whether a value on one line contains mappings or lists.
 func nested(flat string) bool { return strings.ContainsAny(flat[1:], "{[") }
 
-func flowPart(v any) (string, bool) {
+func flowPart(v yamlValue) (string, bool) {
 	switch v := v.(type) {
 	case nil:
 		return "", false
 	case *mapping, *sequence:
 		return flow(v)
-	case string:
-		return flowText(v), !strings.Contains(v, "\n")
+	case textValue:
+		return flowText(string(v)), !strings.Contains(string(v), "\n")
+	case literal:
+		return string(v), true
 	}
-	return fmt.Sprint(v), true
+	return "", false
 }
 
 // flowText quotes more characters than scalar, because braces and commas end a scalar in flow style.

@@ -97,19 +97,19 @@ const (
 )
 
 // selection converts a transform that only picks a part of the answer to a `select`; nil if it does more.
-func selection(code string) any {
+func selection(code string) yamlValue {
 	code = strings.TrimSuffix(strings.TrimSpace(code), ";")
 	if trimmed.Matches(code) {
-		return one("regex", `(?s)^\s*(.*?)\s*$`)
+		return one("regex", textValue(`(?s)^\s*(.*?)\s*$`))
 	}
 	if loc := parsed.Regexp().FindStringIndex(code); loc != nil {
 		if jq, ok := jqPath("output"+code[loc[1]:], "output"); ok {
-			return one("jq", jq)
+			return one("jq", textValue(jq))
 		}
 		return nil
 	}
 	if jq, ok := jqPath(code, "output"); ok && jq != "." && !jsMethod.Matches(code) {
-		return one("jq", jq)
+		return one("jq", textValue(jq))
 	}
 	return nil
 }

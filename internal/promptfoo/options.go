@@ -9,8 +9,8 @@ import (
 
 // options reads evaluateOptions and commandLineOptions.
 func (c *converter) options(s src) {
-	c.limit(s.get("maxConcurrency"), "concurrency", func(n float64) any { return max(1, int(n)) })
-	c.limit(s.get("timeoutMs"), "timeout", func(n float64) any { return literal(duration(n)) })
+	c.limit(s.get("maxConcurrency"), "concurrency", func(n float64) yamlValue { return integer(max(1, int(n))) })
+	c.limit(s.get("timeoutMs"), "timeout", func(n float64) yamlValue { return literal(duration(n)) })
 	if e := s.get("maxEvalTimeMs"); !e.IsZero() {
 		if n, ok := number(e); ok && n > 0 {
 			c.limits.set("budget", one("time", literal(duration(n))))
@@ -61,7 +61,7 @@ var otherOptions = []string{
 }
 
 // limit sets a limit once: the first block that has it counts.
-func (c *converter) limit(s src, key string, value func(float64) any) {
+func (c *converter) limit(s src, key string, value func(float64) yamlValue) {
 	n, ok := number(s)
 	if s.IsZero() || !ok {
 		return
@@ -81,7 +81,7 @@ func (c *converter) delay(s src) {
 	}
 	perMinute := max(1, int(60_000/n))
 	if c.limits.get("requestsPerMinute") == nil {
-		c.limits.set("requestsPerMinute", perMinute, fmt.Sprintf("promptfoo paused for %s ms after each call", s.text()))
+		c.limits.set("requestsPerMinute", integer(perMinute), fmt.Sprintf("promptfoo paused for %s ms after each call", s.text()))
 	}
 	s.differs("as %d requests per minute", perMinute)
 }
@@ -117,7 +117,7 @@ func (c *converter) derived(s src) {
 			c.metrics.note(fmt.Sprintf("TODO: the metric %s: %s", name.text(), why))
 			continue
 		}
-		c.metrics.set(as, value.text(), "per trial, and then averaged; promptfoo computes it over sums")
+		c.metrics.set(as, textValue(value.text()), "per trial, and then averaged; promptfoo computes it over sums")
 		name.ok("as the metric " + as)
 		value.differs("per trial, and then averaged; promptfoo computes it over sums")
 	}

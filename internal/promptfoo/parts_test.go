@@ -82,7 +82,8 @@ func TestTextsSurviveYAML(t *testing.T) {
 		"\U0001F600", "\ufffe", "---", "...", "a\n---\nb", "?", ":", "-", "2026-01-01", "=", "<<", strings.Repeat("long ", 100),
 	} {
 		var w writer
-		w.mapping(new(mapping).set("key", text).set("list", texts(text)).set("flat", one("k", text)).set(text, 1), 0)
+		value := textValue(text)
+		w.mapping(new(mapping).set("key", value).set("list", texts(text)).set("flat", one("k", value)).set(text, integer(1)), 0)
 		var problems diagList
 		n, ok := yamlnode.Parse("x", []byte(w.String()), &problems)
 		if !ok {

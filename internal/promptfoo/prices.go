@@ -46,7 +46,7 @@ func (c *converter) price(t *target, e keyed) {
 		c.own, c.priced = map[string][2]string{}, map[string]*target{}
 	}
 	million := perMillion(n)
-	model, _ := t.block.get("model").(string)
+	model := t.block.text("model")
 	if first := c.priced[model]; first != nil && first != t {
 		e.todo("the target %s has prices for the same model, and a price list has one for each model", first.name)
 		return
@@ -94,7 +94,7 @@ func (c *converter) cost(not bool, a src) (*scorer, string) {
 	}
 	models := &mapping{}
 	for _, t := range c.targets {
-		model, _ := t.block.get("model").(string)
+		model := t.block.text("model")
 		input, out, known := c.priceOf(model)
 		if !known {
 			return nil, "the price of " + cmp.Or(
@@ -108,7 +108,7 @@ func (c *converter) cost(not bool, a src) (*scorer, string) {
 			models.set(model, new(mapping).set("input", literal(input)).set("output", literal(out)))
 		}
 	}
-	c.prices = new(mapping).set("currency", "USD").set("models", models, "for a million tokens")
+	c.prices = new(mapping).set("currency", textValue("USD")).set("models", models, "for a million tokens")
 	return &scorer{
 		kind: "cost", value: one("max", literal(strings.TrimSpace(a.get("threshold").text()))), not: not, plain: true,
 		note: "by " + pricesFile + ", which you should check",

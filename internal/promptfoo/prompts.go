@@ -258,7 +258,7 @@ func groups(in []*target) (out []targetGroup) {
 	return out
 }
 
-func renderAny(v any) string {
+func renderAny(v yamlValue) string {
 	if v == nil {
 		return ""
 	}
@@ -267,16 +267,16 @@ func renderAny(v any) string {
 
 // begin makes a prompt for a group of targets; nil if its text has no counterpart.
 func (c *converter) begin(all *sequence, p *prompt, g targetGroup) *mapping {
-	m := new(mapping).set("name", plainName(cmp.Or(p.label, "prompt"), "prompt", func(n string) bool { return hasPrompt(all, n) }))
+	m := new(mapping).set("name", textValue(plainName(cmp.Or(p.label, "prompt"), "prompt", func(n string) bool { return hasPrompt(all, n) })))
 	if len(g.targets) < len(c.targets) {
 		names := &sequence{}
 		for _, t := range g.targets {
-			names.add(t.name)
+			names.add(textValue(t.name))
 		}
 		m.set("targets", names)
 	}
 	if s := g.targets[0].system; s != "" {
-		m.set("system", s)
+		m.set("system", textValue(s))
 	}
 	if t := g.targets[0].tools; t != nil {
 		m.set("tools", t)
@@ -290,7 +290,7 @@ func (c *converter) begin(all *sequence, p *prompt, g targetGroup) *mapping {
 func hasPrompt(all *sequence, name string) bool {
 	return slices.ContainsFunc(all.items, func(e element) bool {
 		m, ok := e.value.(*mapping)
-		return ok && m.get("name") == name
+		return ok && m.text("name") == name
 	})
 }
 
@@ -309,14 +309,14 @@ func (c *converter) textPrompts(all *sequence, p *prompt, to []*target) {
 		all.add(
 			new(
 				mapping,
-			).set("name", plainName(cmp.Or(p.label, "prompt"), "prompt", func(n string) bool { return hasPrompt(all, n) })).
-				set("text", text),
+			).set("name", textValue(plainName(cmp.Or(p.label, "prompt"), "prompt", func(n string) bool { return hasPrompt(all, n) }))).
+				set("text", textValue(text)),
 		)
 		return
 	}
 	for _, g := range groups(to) {
 		m := c.begin(all, p, g)
-		all.add(m.set("text", c.affixed(text)), p.comments...)
+		all.add(m.set("text", textValue(c.affixed(text))), p.comments...)
 	}
 }
 
@@ -334,10 +334,10 @@ func (c *converter) chatPrompts(all *sequence, p *prompt, in []chatTurn, to []*t
 			continue
 		}
 		if system != "" && m.get("system") == nil {
-			m.set("system", system)
+			m.set("system", textValue(system))
 		}
 		if len(turns.items) == 1 { // a single user turn
-			if text, is := turns.items[0].value.(*mapping).get("user").(string); is {
+			if text, is := turns.items[0].value.(*mapping).get("user").(textValue); is {
 				all.add(m.set("text", text))
 				continue
 			}
@@ -353,14 +353,14 @@ func (c *converter) turns(p *prompt, in []chatTurn) (system string, out *sequenc
 	for i, t := range in {
 		role := map[string]string{"user": "user", "assistant": "model", "model": "model", "system": "system", "developer": "system"}[t.role]
 		value, fine := c.content(p, t)
-		switch text, isText := value.(string); {
+		switch text, isText := value.(textValue); {
 		case !fine:
 			return "", nil, false
 		case role == "":
 			p.at.todo("a message of the role `%s` has no counterpart", t.role)
 			return "", nil, false
 		case role == "system" && isText && (last == "" || i == 0):
-			system = strings.TrimPrefix(system+"\n\n"+text, "\n\n")
+			system = strings.TrimPrefix(system+"\n\n"+string(text), "\n\n")
 		case role == "system":
 			p.at.differs("a system message after the first turn is a turn of the user")
 			last = c.addTurn(p, out, last, "user", value)
@@ -369,7 +369,7 @@ func (c *converter) turns(p *prompt, in []chatTurn) (system string, out *sequenc
 		}
 	}
 	if last == "" && system != "" {
-		out.add(one("user", system))
+		out.add(one("user", textValue(system)))
 		p.at.differs("a system message alone is the turn of the user")
 		return "", out, true
 	}
@@ -381,14 +381,14 @@ func (c *converter) turns(p *prompt, in []chatTurn) (system string, out *sequenc
 }
 
 // addTurn adds a turn, or joins it with the previous one of the same role.
-func (c *converter) addTurn(p *prompt, out *sequence, last, role string, value any) string {
-	text, isText := value.(string)
+func (c *converter) addTurn(p *prompt, out *sequence, last, role string, value yamlValue) string {
+	text, isText := value.(textValue)
 	if role != last || !isText {
 		out.add(one(role, value))
 		return role
 	}
 	before := out.items[len(out.items)-1].value.(*mapping)
-	if was, is := before.entries[0].value.(string); is {
+	if was, is := before.entries[0].value.(textValue); is {
 		before.entries[0].value = was + "\n\n" + text
 		p.at.differs("turns of the same role in a row are one")
 	}
@@ -396,9 +396,10 @@ func (c *converter) addTurn(p *prompt, out *sequence, last, role string, value a
 }
 
 // content converts the content of a message: a text, or parts.
-func (c *converter) content(p *prompt, t chatTurn) (any, bool) {
+func (c *converter) content(p *prompt, t chatTurn) (yamlValue, bool) {
 	if !t.raw.IsSequence() {
-		return c.template(p.at, t.text, dialect{})
+		text, ok := c.template(p.at, t.text, dialect{})
+		return textValue(text), ok
 	}
 	out := &sequence{}
 	for _, part := range t.raw.items() {
@@ -408,7 +409,7 @@ func (c *converter) content(p *prompt, t chatTurn) (any, bool) {
 			if !ok {
 				return nil, false
 			}
-			out.add(one("text", text))
+			out.add(one("text", textValue(text)))
 		default:
 			p.at.todo("a part of the type `%s` has no counterpart; write `image: FILE` or `data: FILE`", kind)
 			return nil, false

@@ -28,7 +28,7 @@ func (c *converter) http(t *target, id string) {
 		address = "https://your-application.invalid"
 		t.comments = append(t.comments, "TODO: name the address of the application in `url`")
 	}
-	block.entries = append([]keyValue{{key: "url", value: address}}, block.entries...)
+	block.entries = append([]keyValue{{key: "url", value: textValue(address)}}, block.entries...)
 	c.requestParts(t, block, config)
 	c.response(t, block, config)
 	t.block.set("http", block)
@@ -108,9 +108,9 @@ func (c *converter) requestParts(t *target, block *mapping, config src) {
 	method, body := config.get("method"), config.get("body")
 	switch m := strings.ToUpper(method.text()); {
 	case m != "" && m != "POST":
-		block.set("method", m)
+		block.set("method", textValue(m))
 	case m == "" && body.IsZero() && config.get("request").IsZero():
-		block.set("method", "GET")
+		block.set("method", textValue("GET"))
 	}
 	method.ok("as `http.method`")
 	headers := &mapping{}
@@ -119,7 +119,7 @@ func (c *converter) requestParts(t *target, block *mapping, config src) {
 	}
 	for _, e := range config.get("headers").entries() {
 		if value, ok := c.header(e.src, e.key); ok && !strings.EqualFold(e.key, "content-length") {
-			headers.set(strings.ToLower(e.key), value)
+			headers.set(strings.ToLower(e.key), textValue(value))
 		}
 	}
 	config.get("headers").ok("as `http.headers`")
@@ -131,7 +131,7 @@ func (c *converter) requestParts(t *target, block *mapping, config src) {
 	}
 	if s := config.get("maxRetries"); !s.IsZero() {
 		if n, ok := number(s); ok && n >= 0 {
-			t.block.set("attempts", int(n)+1)
+			t.block.set("attempts", integer(int(n)+1))
 		}
 		s.ok("as `attempts`")
 	}
@@ -153,8 +153,8 @@ func (c *converter) body(t *target, block *mapping, s src) {
 	if !ok {
 		t.comments = append(t.comments, "TODO: a template in the body has no counterpart, see "+ReportFile)
 	}
-	if text, is := value.(string); is {
-		value = jsonInText(text)
+	if text, is := value.(textValue); is {
+		value = textValue(jsonInText(string(text)))
 	}
 	block.set("body", value)
 	s.ok("as `http.body`")
@@ -217,11 +217,11 @@ func (c *converter) auth(t *target, headers *mapping, s src) {
 	switch s.get("type").text() {
 	case "bearer":
 		if value, ok := c.secret(s.get("token"), "TOKEN"); ok {
-			headers.set("authorization", "Bearer "+value)
+			headers.set("authorization", textValue("Bearer "+value))
 		}
 	case "api_key":
 		if value, ok := c.secret(s.get("value"), "API_KEY"); ok && s.get("placement").text() == "header" {
-			headers.set(strings.ToLower(s.get("keyName").text()), value)
+			headers.set(strings.ToLower(s.get("keyName").text()), textValue(value))
 			s.ok("as a header")
 			return
 		}
@@ -255,7 +255,7 @@ func (c *converter) certificates(block *mapping, s src) {
 			continue
 		}
 		if name, ok := c.copyFile(file, file.text()); ok {
-			out.set(k[1], name)
+			out.set(k[1], textValue(name))
 		}
 	}
 	if out.empty() {
@@ -282,13 +282,13 @@ func (c *converter) rawRequest(block *mapping, s src, https src) (address string
 	}
 	https.ok("in `http.url`")
 	address, ok = c.template(s, scheme+host+first[1], inHeader)
-	block.set("method", strings.ToUpper(first[0]))
+	block.set("method", textValue(strings.ToUpper(first[0])))
 	if !headers.empty() {
 		block.set("headers", headers)
 	}
 	if body = strings.TrimSpace(body); body != "" {
 		if text, fine := c.template(s, body, inRequest); fine {
-			block.set("body", jsonInText(text))
+			block.set("body", textValue(jsonInText(text)))
 		}
 	}
 	s.ok("as `http.url`, `http.headers` and `http.body`")
@@ -306,7 +306,7 @@ func (c *converter) rawHeaders(s src, lines []string) (out *mapping, host string
 		case slices.Contains([]string{"content-length", "connection", "accept-encoding", ""}, name):
 		default:
 			if text, ok := c.headerText(s, name, value); ok {
-				out.set(name, text)
+				out.set(name, textValue(text))
 			}
 		}
 	}
@@ -315,13 +315,14 @@ func (c *converter) rawHeaders(s src, lines []string) (out *mapping, host string
 
 // webhook makes a target that gets {prompt, config} and answers {output}.
 func (c *converter) webhook(t *target, address string) {
-	body := new(mapping).set("prompt", "{{prompt}}")
+	body := new(mapping).set("prompt", textValue("{{prompt}}"))
 	config := t.at.get("config")
 	if config.IsMapping() {
 		body.set("config", escapedValue(config))
 		config.ok("in `http.body`")
 	}
-	t.block.set("http", new(mapping).set("url", withoutSecrets(t.at, address)).set("body", body).set("answer", ".output"))
+	url := textValue(withoutSecrets(t.at, address))
+	t.block.set("http", new(mapping).set("url", url).set("body", body).set("answer", textValue(".output")))
 }
 
 // response reads the transform from the response to the answer.
@@ -336,7 +337,7 @@ func (c *converter) response(t *target, block *mapping, config src) {
 		t.json = "true"
 	case ok:
 		if path != "" {
-			block.set("answer", path)
+			block.set("answer", textValue(path))
 		}
 		t.json = "true"
 		s.ok("as `http.answer: " + cmp.Or(path, ".") + "`")

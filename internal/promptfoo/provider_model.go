@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/evalrun/evalrun/option"
 )
 
 func (c *converter) model(t *target, id string) {
@@ -13,9 +15,9 @@ func (c *converter) model(t *target, id string) {
 	p.model = c.modelName(t, cmp.Or(p.model, config.get("model").text(), defaultModels[p.name], "default"))
 	t.chats = true
 	service := c.service(t, p, config)
-	t.block.set("service", service).set("model", p.model)
-	if p.protocol == protoGenerative {
-		t.block.set("apiVersion", "v1beta")
+	t.block.set("service", textValue(service)).set("model", textValue(p.model))
+	if p.protocol == option.Generative {
+		t.block.set("apiVersion", textValue("v1beta"))
 	}
 	if p.why != "" {
 		t.comments = append(t.comments, "TODO: "+p.why)
@@ -58,7 +60,7 @@ var knownConfig = []string{
 // service finds or adds the service of a model.
 func (c *converter) service(t *target, p vendorModel, config src) string {
 	block := &mapping{}
-	block.set("protocol", p.protocol)
+	block.set("protocol", textValue(p.protocol))
 	base := p.baseURL
 	if u := c.address(config); u != "" {
 		base = u
@@ -68,9 +70,9 @@ func (c *converter) service(t *target, p vendorModel, config src) string {
 		t.comments = append(t.comments, "TODO: name the host of your Azure resource in the service's `baseUrl`")
 		t.at.todo("the host of the Azure resource is not in the configuration; name it in the service's `baseUrl`")
 	}
-	block.set("baseUrl", base)
+	block.set("baseUrl", textValue(base))
 	if key := c.key(p, config); key != "" {
-		block.set("keyEnv", key)
+		block.set("keyEnv", textValue(key))
 	}
 	if h := c.serviceHeaders(config); !h.empty() {
 		block.set("headers", h)
@@ -159,13 +161,13 @@ func (c *converter) key(p vendorModel, config src) string {
 func (c *converter) serviceHeaders(config src) *mapping {
 	out := &mapping{}
 	if s := config.get("organization"); !s.IsZero() {
-		out.set("OpenAI-Organization", s.text())
+		out.set("OpenAI-Organization", textValue(s.text()))
 		s.ok("as a header of the service")
 	}
 	for _, key := range []string{"headers", "extra_headers"} {
 		for _, e := range config.get(key).entries() {
 			if value, ok := c.header(e.src, e.key); ok {
-				out.set(e.key, value)
+				out.set(e.key, textValue(value))
 			}
 		}
 		config.get(key).ok("as headers of the service")
@@ -177,8 +179,8 @@ func (c *converter) serviceHeaders(config src) *mapping {
 type generation struct {
 	config   *mapping
 	extra    *mapping
-	safety   any
-	protocol string
+	safety   yamlValue
+	protocol option.ProtocolName
 }
 
 // renamed maps keys of `config` to `generationConfig`.
@@ -201,7 +203,7 @@ var toExtra = []string{
 func (c *converter) generation(t *target, g *generation, config src) {
 	for _, e := range config.entries() {
 		switch as := renamed[e.key]; {
-		case as == "topK" && g.protocol == protoOpenAI:
+		case as == "topK" && g.protocol == option.OpenAI:
 			g.pass(e)
 		case slices.Contains(unsent[g.protocol], as):
 			e.ignored("promptfoo does not send it to this vendor")
@@ -216,9 +218,9 @@ func (c *converter) generation(t *target, g *generation, config src) {
 }
 
 // unsent lists keys of `generationConfig` that a protocol lacks.
-var unsent = map[string][]string{
-	protoAnthropic: {"seed", "presencePenalty", "frequencyPenalty", "candidateCount"},
-	protoResponses: {"seed", "presencePenalty", "frequencyPenalty", "candidateCount", "topK", "stopSequences"},
+var unsent = map[option.ProtocolName][]string{
+	option.Anthropic: {"seed", "presencePenalty", "frequencyPenalty", "candidateCount"},
+	option.Responses: {"seed", "presencePenalty", "frequencyPenalty", "candidateCount", "topK", "stopSequences"},
 }
 
 func (g *generation) put(e keyed, as string) {
@@ -233,7 +235,7 @@ func (g *generation) put(e keyed, as string) {
 }
 
 func (g *generation) pass(e keyed) {
-	if e.key == "reasoning_effort" && g.protocol == protoResponses {
+	if e.key == "reasoning_effort" && g.protocol == option.Responses {
 		g.extra.set("reasoning", one("effort", plainValue(e.src)))
 		e.ok("as `extra.reasoning.effort`")
 		return
@@ -283,7 +285,7 @@ func (c *converter) special(t *target, g *generation, e keyed) {
 
 func (c *converter) passthrough(g *generation, e keyed) {
 	if e.key == "format" && e.IsMapping() { // a schema, in Ollama's syntax
-		g.config.set("responseMimeType", "application/json").set("responseSchema", plainValue(e.src))
+		g.config.set("responseMimeType", textValue("application/json")).set("responseSchema", plainValue(e.src))
 		e.ok("as `generationConfig.responseSchema`")
 		return
 	}
@@ -306,7 +308,7 @@ func (c *converter) responseFormat(t *target, g *generation, s src) {
 	}
 	switch file.get("type").text() {
 	case "json_object":
-		g.config.set("responseMimeType", "application/json")
+		g.config.set("responseMimeType", textValue("application/json"))
 		file.ok("as `generationConfig.responseMimeType`")
 	case "json_schema":
 		t.json = "true"
@@ -314,7 +316,7 @@ func (c *converter) responseFormat(t *target, g *generation, s src) {
 		if schema.IsZero() {
 			schema = file.get("schema")
 		}
-		g.config.set("responseMimeType", "application/json").set("responseSchema", plainValue(schema))
+		g.config.set("responseMimeType", textValue("application/json")).set("responseSchema", plainValue(schema))
 		file.differs("as `generationConfig.responseSchema`; its name and `strict` are those of evalrun")
 	case "text":
 		file.ok("the default")
@@ -328,10 +330,10 @@ func (c *converter) responseFormat(t *target, g *generation, s src) {
 func (g *generation) thinking(s src) {
 	budget := s.get("budget_tokens")
 	switch {
-	case g.protocol == protoGenerative:
+	case g.protocol == option.Generative:
 		g.config.set("thinkingConfig", plainValue(s))
 		s.ok("as `generationConfig.thinkingConfig`")
-	case g.protocol == protoAnthropic && !budget.IsZero() && len(s.entries()) <= 2:
+	case g.protocol == option.Anthropic && !budget.IsZero() && len(s.entries()) <= 2:
 		g.config.set("thinkingConfig", one("thinkingBudget", plainValue(budget)))
 		s.ok("as `generationConfig.thinkingConfig`")
 	default:
@@ -340,14 +342,14 @@ func (g *generation) thinking(s src) {
 	}
 }
 
-func (c *converter) safety(s src) any {
+func (c *converter) safety(s src) yamlValue {
 	out := &sequence{}
 	for _, item := range s.items() {
 		threshold := item.get("threshold").text()
 		if threshold == "" {
 			threshold = item.get("probability").text()
 		}
-		out.add(new(mapping).set("category", item.get("category").text()).set("threshold", threshold))
+		out.add(new(mapping).set("category", textValue(item.get("category").text())).set("threshold", textValue(threshold)))
 	}
 	s.ok("as `safetySettings`")
 	return out
@@ -355,19 +357,19 @@ func (c *converter) safety(s src) any {
 
 // defaults adds the settings that promptfoo sends by default.
 func (g *generation) defaults(p vendorModel) {
-	if !p.defaults || p.protocol != protoAnthropic && reasoning.Matches(p.model) {
+	if !p.defaults || p.protocol != option.Anthropic && reasoning.Matches(p.model) {
 		return
 	}
 	var why []string
 	if g.config.get("temperature") == nil && g.config.get("topP") == nil && g.config.get("thinkingConfig") == nil &&
 		!noSampling.Matches(p.model) {
 		why = []string{"promptfoo sends what follows where the configuration says nothing"}
-		g.config.set("temperature", 0, why...)
+		g.config.set("temperature", integer(0), why...)
 	}
-	if g.config.get("maxOutputTokens") == nil && p.protocol != protoResponses {
+	if g.config.get("maxOutputTokens") == nil && p.protocol != option.Responses {
 		if why == nil {
 			g.config.note("promptfoo sends what follows where the configuration says nothing")
 		}
-		g.config.set("maxOutputTokens", 1024)
+		g.config.set("maxOutputTokens", integer(1024))
 	}
 }

@@ -18,10 +18,10 @@ type target struct {
 	block    *mapping
 	comments []string
 	at       src
-	chats    bool     // a model, which gets turns and system texts; not an application
-	only     []string // labels of its prompts; nil: all
-	tools    any      // for every prompt that it gets
-	choice   any
+	chats    bool      // a model, which gets turns and system texts; not an application
+	only     []string  // labels of its prompts; nil: all
+	tools    yamlValue // for every prompt that it gets
+	choice   yamlValue
 	system   string
 	json     string   // "true" if promptfoo parses its answer as JSON; marked if only some answers are objects
 	changes  []string // files with transforms of its answer, in order
@@ -60,7 +60,7 @@ func (c *converter) addServices(out *mapping) {
 	if c.embeds != "" {
 		out.set(
 			"embedding",
-			new(mapping).set("service", c.embeds).set("model", cmp.Or(c.embedder, embeddingModel)),
+			new(mapping).set("service", textValue(c.embeds)).set("model", textValue(cmp.Or(c.embedder, embeddingModel))),
 			"the model behind `similar`",
 		)
 	}
@@ -129,7 +129,7 @@ func (c *converter) oneProvider(s src, id string) {
 		at: s, names: []string{id, label.text()}, block: &mapping{},
 		name: plainName(cmp.Or(label.text(), shortID(id)), "target", c.targetNamed),
 	}
-	t.block.set("name", t.name)
+	t.block.set("name", textValue(t.name))
 	if s.IsMapping() {
 		label.ok("as the target " + t.name)
 		c.promptFilter(t, s.get("prompts"))

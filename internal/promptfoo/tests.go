@@ -21,7 +21,7 @@ type defaults struct {
 	vars      mapping
 	scorers   sequence
 	tags      *sequence
-	threshold any
+	threshold yamlValue
 	repeats   int
 	prefix    string
 	suffix    string
@@ -54,9 +54,7 @@ func (c *converter) readDefaults(s src) {
 	c.defaults.at = in
 	c.defaultOptions(in.get("options"))
 	for _, e := range in.get("vars").entries() {
-		if v, ok := c.variable(e.src, nil); ok {
-			c.defaults.vars.set(e.key, v, e.why()...)
-		}
+		c.defaults.vars.set(e.key, c.variable(e.src, nil), e.why()...)
 	}
 	in.get("vars").ok("as `defaults.vars`")
 	c.defaults.tags = c.tags(in.get("metadata"))
@@ -82,7 +80,7 @@ func (c *converter) defaultOptions(s src) {
 }
 
 // share reads a number from 0 to 1.
-func (c *converter) share(s src, what string) any {
+func (c *converter) share(s src, what string) yamlValue {
 	n, ok := number(s)
 	if !ok || n < 0 || n > 1 {
 		s.todo("a %s is a number from 0 to 1 here", what)
@@ -163,7 +161,7 @@ func (c *converter) test(s src, with *mapping) {
 	m := &mapping{}
 	t := &testCase{block: m}
 	title := s.get("description")
-	m.set("name", c.caseName(cmp.Or(title.text(), c.nextTitle())))
+	m.set("name", textValue(c.caseName(cmp.Or(title.text(), c.nextTitle()))))
 	title.ok("as the case's name")
 	vars, matrix := c.variables(c.resolved(s.get("vars")), with, o.whole)
 	if !vars.empty() {
@@ -182,7 +180,7 @@ func (c *converter) test(s src, with *mapping) {
 		}
 	}
 	if o.repeats > 0 {
-		m.set("repeats", o.repeats)
+		m.set("repeats", integer(o.repeats))
 	}
 	if o.alone {
 		m.set("inheritScorers", literal("false"))
@@ -222,7 +220,7 @@ func (c *converter) testScorers(t *testCase, s src, o options) {
 
 // anyAnswer makes a test without assertions pass for any answer.
 func anyAnswer(to *sequence) {
-	to.add(one("expr", "true"), "no assertion: any answer passes, as in promptfoo")
+	to.add(one("expr", textValue("true")), "no assertion: any answer passes, as in promptfoo")
 }
 
 // nextTitle names a test without a description.
@@ -310,7 +308,7 @@ func (c *converter) tags(s src) *sequence {
 	for _, e := range s.entries() {
 		for _, item := range e.items() {
 			if text := item.text(); text != "" {
-				out.add(tagOf(e.key, text))
+				out.add(textValue(tagOf(e.key, text)))
 			} else {
 				item.differs("left out: a tag is a text")
 			}
@@ -330,7 +328,7 @@ func (c *converter) oneTest() {
 	if c.defaults.scorers.empty() {
 		anyAnswer(scorers)
 	}
-	m := new(mapping).set("name", c.caseName("prompt as it is"))
+	m := new(mapping).set("name", textValue(c.caseName("prompt as it is")))
 	if !scorers.empty() {
 		m.set("scorers", scorers)
 	}
@@ -389,7 +387,7 @@ func (c *converter) opened(s src) (out []src) {
 func (c *converter) addCases(out *mapping) {
 	d := &mapping{}
 	if c.defaults.repeats > 1 {
-		d.set("repeats", c.defaults.repeats)
+		d.set("repeats", integer(c.defaults.repeats))
 	}
 	if !c.defaults.vars.empty() {
 		d.set("vars", &c.defaults.vars)

@@ -3,7 +3,7 @@ package promptfoo
 import "strings"
 
 // tools reads the tools of a model, in the syntax of any vendor.
-func (c *converter) tools(s src) any {
+func (c *converter) tools(s src) yamlValue {
 	in := s
 	if strings.HasPrefix(s.text(), "file://") {
 		file, ok := c.load(s, s.text())
@@ -40,10 +40,10 @@ func (c *converter) tools(s src) any {
 	return out
 }
 
-func tool(s src) any {
-	out := new(mapping).set("name", s.get("name").text())
+func tool(s src) yamlValue {
+	out := new(mapping).set("name", textValue(s.get("name").text()))
 	if d := s.get("description"); !d.IsZero() {
-		out.set("description", d.text())
+		out.set("description", textValue(d.text()))
 	}
 	for _, key := range []string{"parameters", "input_schema", "inputSchema"} {
 		if p := s.get(key); p.IsMapping() {
@@ -58,7 +58,7 @@ func tool(s src) any {
 	return out
 }
 
-func toolChoice(s src) any {
+func toolChoice(s src) yamlValue {
 	word, name := s.text(), s.get("function").get("name").text()
 	if name == "" {
 		name = s.get("name").text()
@@ -72,11 +72,11 @@ func toolChoice(s src) any {
 	}
 	switch {
 	case name != "":
-		return one("name", name)
+		return one("name", textValue(name))
 	case word == "any" || word == "required":
-		return "required"
+		return textValue("required")
 	case word == "none":
-		return "none"
+		return textValue("none")
 	}
-	return "auto"
+	return textValue("auto")
 }

@@ -7,10 +7,12 @@ import (
 )
 
 // plainValue copies a value without templates.
-func plainValue(s src) any { return valueOf(s, func(_ src, text string) any { return text }) }
+func plainValue(s src) yamlValue {
+	return valueOf(s, func(_ src, text string) yamlValue { return textValue(text) })
+}
 
 // valueOf copies a value, and passes its texts through a function.
-func valueOf(s src, text func(at src, text string) any) any {
+func valueOf(s src, text func(at src, text string) yamlValue) yamlValue {
 	switch {
 	case s.IsMapping():
 		out := &mapping{}
@@ -35,17 +37,17 @@ func valueOf(s src, text func(at src, text string) any) any {
 }
 
 // escapedValue escapes texts, for places where evalrun reads templates and promptfoo does not.
-func escapedValue(s src) any {
-	return valueOf(s, func(_ src, text string) any { return escapeText(text) })
+func escapedValue(s src) yamlValue {
+	return valueOf(s, func(_ src, text string) yamlValue { return textValue(escapeText(text)) })
 }
 
 // rendered translates the templates in a value.
-func (c *converter) rendered(s src, d dialect) (any, bool) {
+func (c *converter) rendered(s src, d dialect) (yamlValue, bool) {
 	fine := true
-	out := valueOf(s, func(at src, text string) any {
+	out := valueOf(s, func(at src, text string) yamlValue {
 		out, ok := c.template(at, text, d)
 		fine = fine && ok
-		return out
+		return textValue(out)
 	})
 	return out, fine
 }

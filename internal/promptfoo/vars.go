@@ -36,9 +36,7 @@ func (c *converter) variables(s src, with *mapping, whole bool) (vars, matrix *m
 			e.ok("as `matrix`, since promptfoo makes a test of each")
 			continue
 		}
-		if v, ok := c.variable(e.src, known); ok {
-			vars.set(e.key, v, e.why()...)
-		}
+		vars.set(e.key, c.variable(e.src, known), e.why()...)
 	}
 	s.ok("as `vars`")
 	c.columns = append(c.columns, has)
@@ -78,9 +76,7 @@ func (c *converter) several(s src) *sequence {
 		}
 		out := &sequence{}
 		for _, name := range files {
-			if v, ok := c.fileValue(s, name); ok {
-				out.add(v)
-			}
+			out.add(textValue(c.fileText(s, name)))
 		}
 		return out
 	}
@@ -92,35 +88,33 @@ func (c *converter) several(s src) *sequence {
 	}
 	out := &sequence{}
 	for _, item := range s.items() {
-		if v, ok := c.variable(item, nil); ok {
-			out.add(v)
-		}
+		out.add(c.variable(item, nil))
 	}
 	return out
 }
 
 // variable returns the value of a variable, which is never a template in evalrun. It renders now what
 // promptfoo would render.
-func (c *converter) variable(s src, vars map[string]string) (any, bool) {
+func (c *converter) variable(s src, vars map[string]string) yamlValue {
 	text := s.text()
 	c.kindOf(s)
 	if strings.HasPrefix(text, "file://") {
-		return c.fileValue(s, text)
+		return textValue(c.fileText(s, text))
 	}
 	if s.IsScalar() && !s.IsNumber() && !s.IsBool() && !s.IsNull() {
 		text = strings.TrimSuffix(text, "\n")
 		if strings.Contains(text, "{{") || strings.Contains(text, "{%") {
-			return c.nested(s, text, vars), true
+			return textValue(c.nested(s, text, vars))
 		}
 		s.ok("as a variable")
-		return text, true
+		return textValue(text)
 	}
 	if s.IsNull() {
 		s.differs("an empty text")
-		return "", true
+		return textValue("")
 	}
 	s.ok("as a variable")
-	return plainValue(s), true
+	return plainValue(s)
 }
 
 // kindOf records variables that are numbers or booleans, because suites keep them as texts.
@@ -193,23 +187,23 @@ func scalars(s src) map[string]string {
 	return out
 }
 
-// fileValue returns the content of a file, as promptfoo passes it to templates.
-func (c *converter) fileValue(s src, ref string) (any, bool) {
+// fileText returns the content of a file, as promptfoo passes it to templates.
+func (c *converter) fileText(s src, ref string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(ref, "file://"), ":")
 	if language(name) != "" {
 		s.todo("a program computes it, and an import runs nothing; write the value")
-		return "", true
+		return ""
 	}
 	name, data, err := c.source.read(strings.TrimPrefix(ref, "file://"))
 	if err != nil {
 		s.todo("%s", err)
-		return "", true
+		return ""
 	}
 	text := strings.TrimPrefix(string(data), "\ufeff")
 	switch {
 	case !utf8.ValidString(text) || path.Ext(name) == ".pdf":
 		s.todo("%s is not a text; show it with `image: FILE` or `data: FILE` in `parts` of a prompt", name)
-		return "", true
+		return ""
 	case path.Ext(name) == ".yaml" || path.Ext(name) == ".yml":
 		var ignored diagList
 		if n, ok := yamlnode.Parse(name, data, &ignored); ok {
@@ -217,7 +211,7 @@ func (c *converter) fileValue(s src, ref string) (any, bool) {
 		}
 	}
 	s.differs("the text of %s as it was when it was imported", name)
-	return strings.TrimSpace(text), true
+	return strings.TrimSpace(text)
 }
 
 func compactJSON(s src) string {

@@ -6,11 +6,12 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/option"
 )
 
 // checking collects what a protocol cannot express.
 type checking struct {
-	protocol string
+	protocol option.ProtocolName
 	request  *eval.Request
 	config   decodedConfig
 	found    Refusals

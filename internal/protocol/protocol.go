@@ -9,12 +9,13 @@ import (
 	"sync"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/option"
 )
 
 // Protocol writes the requests of one protocol.
 type Protocol struct {
 	// Name is the value of `protocol` in suites.
-	Name string
+	Name option.ProtocolName
 
 	// MaxOutput is the limit of output tokens if the suite sets none; 0 leaves it to the model.
 	MaxOutput int
@@ -37,7 +38,7 @@ type Options struct {
 var all = sync.OnceValue(func() []Protocol { return []Protocol{OpenAI(), Responses(), Anthropic()} })
 
 // Named returns the protocol with a name; false if there is none.
-func Named(name string) (Protocol, bool) {
+func Named(name option.ProtocolName) (Protocol, bool) {
 	i := slices.IndexFunc(all(), func(p Protocol) bool { return p.Name == name })
 	if i < 0 {
 		return Protocol{}, false

@@ -8,6 +8,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/tool"
 )
 
@@ -36,7 +37,7 @@ func (want bodies) check(t *testing.T, r *eval.Request) {
 			continue
 		}
 		expect.OK(t, p.Check(r))
-		expect.Same(t, p.Name, string(p.Body(r, Options{})), strings.ReplaceAll(want[i], "\n", ""))
+		expect.Same(t, string(p.Name), string(p.Body(r, Options{})), strings.ReplaceAll(want[i], "\n", ""))
 	}
 }
 
@@ -255,7 +256,7 @@ func TestWhatAProtocolCannotExpressIsReportedAtOnce(t *testing.T) {
 		r := plain()
 		r.GenerationConfig = config(given)
 		for i, p := range all() {
-			expect.Same(t, p.Name+" of "+given, keys(t, p, &r), want[i])
+			expect.Same(t, string(p.Name)+" of "+given, keys(t, p, &r), want[i])
 		}
 	}
 }
@@ -269,7 +270,7 @@ func TestPartsThatAProtocolCannotExpressAreReported(t *testing.T) {
 		r := plain()
 		r.Contents = []eval.Content{user(eval.DataPart{Data: file(mime)})}
 		for i, p := range all() {
-			expect.Same(t, p.Name+" of "+mime, keys(t, p, &r), want[i])
+			expect.Same(t, string(p.Name)+" of "+mime, keys(t, p, &r), want[i])
 		}
 	}
 	r := plain()
@@ -279,16 +280,16 @@ func TestPartsThatAProtocolCannotExpressAreReported(t *testing.T) {
 	}
 	r.SafetySettings = []eval.SafetySetting{{Category: "c", Threshold: "t"}}
 	for i, want := range []string{"safetySettings image", "safetySettings image", "safetySettings image image"} {
-		expect.Same(t, all()[i].Name, keys(t, all()[i], &r), want)
+		expect.Same(t, string(all()[i].Name), keys(t, all()[i], &r), want)
 	}
 }
 
 // The protocols are found by their words, and none writes a field twice that a suite may add.
 func TestProtocolsAreFoundByName(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"openai", "responses", "anthropic"} {
+	for _, name := range []option.ProtocolName{option.OpenAI, option.Responses, option.Anthropic} {
 		p, ok := Named(name)
-		expect.Same(t, name, []any{p.Name, ok}, []any{name, true})
+		expect.Same(t, string(name), []any{p.Name, ok}, []any{name, true})
 		for _, field := range p.Published() {
 			if ofPrompt, others := p.Owned(); ofPrompt[field]+others[field] != "" {
 				t.Errorf("%s: `%s`: got it from a suite, want evalrun alone to set it", name, field)

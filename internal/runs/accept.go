@@ -37,10 +37,9 @@ type Acceptance struct {
 
 // Proposal is a file that would change.
 type Proposal struct {
-	File   string // as the user knows it, with slashes
-	Folder string // of the expected answers of its suite
-	New    bool   // there is no expected answer yet
-	Was    string
+	File   string   // as the user knows it, with slashes
+	Folder string   // of the expected answers of its suite
+	Was    *string  // the expected answer; nil: there is none yet
 	Offers []*Offer // several are a conflict: cases or arms that share the file
 
 	dir, name string // where the file is
@@ -74,11 +73,7 @@ func AcceptedByPerson(getenv func(string) string) error {
 
 // Diff writes the difference between the file and an offer.
 func (p *Proposal) Diff(w io.Writer, o *Offer, color bool) error {
-	was := &p.Was
-	if p.New {
-		was = nil
-	}
-	return term.Diff(w, was, &o.Text, color)
+	return term.Diff(w, p.Was, &o.Text, color)
 }
 
 // LoadAccepting loads a job for NewAcceptance: the named suites, or else the suites of the run as they are
@@ -173,8 +168,7 @@ func (g *gathering) any(filter runner.Filter) bool {
 type keptFile struct {
 	suite   int
 	name    string
-	was     string
-	exists  bool
+	was     *string // nil: there is no file yet
 	sources []*giver
 }
 
@@ -225,7 +219,10 @@ func (g *gathering) file(suiteName string, s *scorers.SnapshotCheck) *keptFile {
 	key := [2]string{suiteName, s.File}
 	one := g.files[key]
 	if one == nil {
-		one = &keptFile{suite: g.dirs[suiteName], name: s.File, was: s.Want, exists: s.Exists}
+		one = &keptFile{suite: g.dirs[suiteName], name: s.File}
+		if s.Accepted != nil {
+			one.was = &s.Accepted.Text
+		}
 		g.files[key] = one
 		g.order = append(g.order, one)
 	}
@@ -250,7 +247,7 @@ func (k *keptFile) add(name selection.ArmCase, s scorers.SnapshotCheck) {
 // proposal returns the change of the file, nil if it may stay. Among repeats, the most frequent answer
 // counts, and of equally frequent ones the first.
 func (k *keptFile) proposal() *Proposal {
-	p := &Proposal{New: !k.exists, Was: k.was}
+	p := &Proposal{Was: k.was}
 	offers := map[string]*Offer{}
 	for _, a := range k.sources {
 		most, total := a.given[0], 0
@@ -261,7 +258,7 @@ func (k *keptFile) proposal() *Proposal {
 		}
 		offer := offers[most.Folded]
 		if offer == nil {
-			offer = &Offer{Text: most.Got, Expected: most.Same}
+			offer = &Offer{Text: most.Got, Expected: most.Accepted != nil && most.Accepted.Same}
 			offers[most.Folded] = offer
 			p.Offers = append(p.Offers, offer)
 		}

@@ -132,7 +132,7 @@ func TestAcceptWritesTheChosenAnswerOnly(t *testing.T) {
 	}
 	spain := a.Proposals[1]
 	wanted := &Proposal{
-		File: "expected/s/spain/t.p.txt", Folder: "expected", New: true,
+		File: "expected/s/spain/t.p.txt", Folder: "expected",
 		Offers: []*Offer{{Text: "Madrid\nof course", From: []AnsweredCase{{Suite: "s", Case: "spain", Arm: "t/p", Answers: 1, Different: 1}}}},
 	}
 	if diff := cmp.Diff(wanted, spain, cmpopts.IgnoreUnexported(Proposal{})); diff != "" {
@@ -162,7 +162,7 @@ func TestAcceptReplacesAnExpectedAnswer(t *testing.T) {
 		t.Fatalf("%d proposals, want france alone", len(a.Proposals))
 	}
 	p := a.Proposals[0]
-	if p.New || p.Was != "Paris, which is a long answer" || p.Offers[0].Text != "Paris" || p.Offers[0].Expected {
+	if p.Was == nil || *p.Was != "Paris, which is a long answer" || p.Offers[0].Text != "Paris" || p.Offers[0].Expected {
 		t.Errorf("%+v with %+v, want Paris instead of the long answer", p, p.Offers[0])
 	}
 	if err := p.Accept(p.Offers[0]); err != nil {

@@ -185,7 +185,10 @@ func (d *Doctor) sources(j *job.Job) []Setting {
 		{"baseUrl", service.BaseURL, "--base-url", f.BaseURL, func(s *suite.Suite) string { return s.Service.BaseURL }},
 		{"apiVersion", service.APIVersion, "--api-version", f.APIVersion, func(s *suite.Suite) string { return s.Service.APIVersion }},
 		{"headerPrefix", service.HeaderPrefix, "--header-prefix", f.HeaderPrefix, func(s *suite.Suite) string { return s.Service.HeaderPrefix }},
-		{"auth", service.Auth, "--auth", f.Auth, func(s *suite.Suite) string { return s.Service.Auth }},
+		{
+			"auth", string(service.Auth), "--auth", string(f.Auth),
+			func(s *suite.Suite) string { return string(s.Service.Auth) },
+		},
 		{"project", service.Project, "--project", f.Project, func(s *suite.Suite) string { return s.Service.Project }},
 		{
 			"authScopeBase", service.AuthScopeBase, "--auth-scope-base", f.ScopeBase,
@@ -224,7 +227,7 @@ func (d *Doctor) ofProject(setting string) string {
 		"baseUrl":       o.BaseURL,
 		"apiVersion":    o.APIVersion,
 		"headerPrefix":  o.HeaderPrefix,
-		"auth":          o.Auth,
+		"auth":          string(o.Auth),
 		"project":       o.Project,
 		"authScopeBase": o.ScopeBase,
 	}[setting]

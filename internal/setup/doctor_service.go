@@ -16,7 +16,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/job"
-	"github.com/evalrun/evalrun/suite"
+	"github.com/evalrun/evalrun/option"
 )
 
 // addressed reports whether the service has an address.
@@ -36,7 +36,7 @@ func (d *Doctor) credentials(j *job.Job) bool {
 	switch key := j.Settings.Key(); {
 	case d.Options.Emulator != "":
 		d.ok("key", "the emulator needs none")
-	case j.Settings.Service.Auth == suite.AuthOAuth:
+	case j.Settings.Service.Auth == option.AuthOAuth:
 		return d.login(j)
 	case key == "":
 		d.problem(

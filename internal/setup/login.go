@@ -202,39 +202,44 @@ func countModels(ctx context.Context, j *job.Job, connect func(*job.Job) (*harne
 	return len(models), err
 }
 
-// Logout is the result of ForgetLogin.
-type Logout struct {
-	None    bool // there was no login
-	Damaged bool // the file could not be read, so nothing was sent to the server
-	Revoked bool // the server revoked it
-}
+// Logout is what ForgetLogin did.
+type Logout int
+
+// What ForgetLogin did. The login is gone in all cases but the first.
+const (
+	LogoutFailed    Logout = iota // the login may still be there: the error says why
+	LogoutNone                    // there was no login
+	LogoutDamaged                 // the file could not be read, so nothing was sent to the server
+	LogoutUnrevoked               // the server did not revoke it: the error says why, or no endpoint is known
+	LogoutRevoked                 // the server revoked it
+)
 
 // ForgetLogin deletes the stored login and revokes it at endpoint, or else at the client's own endpoint.
-func ForgetLogin(ctx context.Context, endpoint string) (*Logout, error) {
+func ForgetLogin(ctx context.Context, endpoint string) (Logout, error) {
 	store, err := oauth.UserStore()
 	if err != nil {
-		return nil, exit.Incomplete("%w", err)
+		return LogoutFailed, exit.Incomplete("%w", err)
 	}
 	if endpoint != "" {
 		if err := oauth.CheckEndpoint(endpoint); err != nil {
-			return nil, exit.BadInput("--revoke-url %w", err)
+			return LogoutFailed, exit.BadInput("--revoke-url %w", err)
 		}
 	}
 	login, err := store.Forget(ctx)
 	switch {
 	case errors.Is(err, oauth.ErrNoLogin):
-		return &Logout{None: true}, nil
+		return LogoutNone, nil
 	case err != nil:
-		return nil, exit.Incomplete("%w", err)
+		return LogoutFailed, exit.Incomplete("%w", err)
 	case login == nil:
-		return &Logout{Damaged: true}, nil
+		return LogoutDamaged, nil
 	}
 	endpoint = cmp.Or(endpoint, login.Client.RevokeURL)
 	if endpoint == "" {
-		return &Logout{}, nil
+		return LogoutUnrevoked, nil
 	}
 	if err := login.Revoke(ctx, endpoint); err != nil {
-		return &Logout{}, exit.Incomplete("the server did not revoke it: %w; revoke it in your account there", err)
+		return LogoutUnrevoked, exit.Incomplete("the server did not revoke it: %w; revoke it in your account there", err)
 	}
-	return &Logout{Revoked: true}, nil
+	return LogoutRevoked, nil
 }

@@ -137,11 +137,11 @@ func TestALoginIsKeptAndEndsAtTheServer(t *testing.T) {
 
 	out, err := ForgetLogin(context.Background(), "")
 	expect.OK(t, err)
-	expect.Same(t, "logged out", *out, Logout{Revoked: true})
+	expect.Same(t, "logged out", out, LogoutRevoked)
 	expect.Same(t, "what the server revoked", s.revoked, []string{"refresh"})
 	out, err = ForgetLogin(context.Background(), "")
 	expect.OK(t, err)
-	expect.Same(t, "logged out again", *out, Logout{None: true})
+	expect.Same(t, "logged out again", out, LogoutNone)
 	expect.Same(t, "exit code after", exit.Of(CheckLogin()), exit.CodeIncomplete)
 }
 
@@ -159,17 +159,19 @@ func TestLogoutForgetsALoginThatTheServerKeeps(t *testing.T) {
 	s := newServer(t, "")
 	_, err := s.loggedIn(t, "", "code=yes")
 	expect.OK(t, err)
-	_, err = ForgetLogin(context.Background(), "http://example.com/revoke")
+	out, err := ForgetLogin(context.Background(), "http://example.com/revoke")
+	expect.Same(t, "refused", out, LogoutFailed)
 	expect.Same(t, "an endpoint that is not encrypted", fmt.Sprint(err), "--revoke-url is not encrypted: it must begin with https://")
 	expect.OK(t, CheckLogin())
-	out, err := ForgetLogin(context.Background(), "")
+	out, err = ForgetLogin(context.Background(), "")
 	expect.OK(t, err)
-	expect.Same(t, "without an endpoint", *out, Logout{})
+	expect.Same(t, "without an endpoint", out, LogoutUnrevoked)
 
 	_, err = s.loggedIn(t, "", "code=yes")
 	expect.OK(t, err)
 	s.refuses = true
-	_, err = ForgetLogin(context.Background(), s.URL+"/revoke")
+	out, err = ForgetLogin(context.Background(), s.URL+"/revoke")
+	expect.Same(t, "where the server refuses", out, LogoutUnrevoked)
 	expect.Same(t, "exit code of a server that refuses", exit.Of(err), exit.CodeIncomplete)
 	expect.Same(t, "exit code of a check after that", exit.Of(CheckLogin()), exit.CodeIncomplete)
 }
@@ -183,7 +185,7 @@ func TestADamagedLoginIsRemoved(t *testing.T) {
 	expect.Same(t, "exit code of a check", exit.Of(CheckLogin()), exit.CodeIncomplete)
 	out, err := ForgetLogin(context.Background(), "")
 	expect.OK(t, err)
-	expect.Same(t, "logged out", *out, Logout{Damaged: true})
+	expect.Same(t, "logged out", out, LogoutDamaged)
 }
 
 // A status says why the service could not be reached, and keeps what is known of the login.

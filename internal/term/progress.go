@@ -21,10 +21,20 @@ const (
 	drawEvery = 100 * time.Millisecond
 )
 
+// Level is how much a run prints on the terminal.
+type Level int
+
+// How much a run prints.
+const (
+	Usual   Level = iota // its progress and notices
+	Quiet                // nothing
+	Verbose              // also a line for each trial
+)
+
 // Verbosity says how much a run prints, and how.
 type Verbosity struct {
-	Color          bool
-	Quiet, Verbose bool
+	Color bool
+	Level Level
 }
 
 // ProgressBar shows the progress of a run on standard error: a bar on a terminal, and otherwise a line from
@@ -58,7 +68,7 @@ func (p *ProgressBar) Start(trials int) {
 	defer p.mu.Unlock()
 	p.total, p.started = trials, time.Now()
 	switch {
-	case p.Quiet || trials == 0:
+	case p.Level == Quiet || trials == 0:
 	case p.columns == nil:
 		p.ticking.Go(func() { p.tick(lineEvery, func() { p.print(p.line()) }) })
 	default:
@@ -89,7 +99,7 @@ func (p *ProgressBar) Done(r *eval.Result, spent eval.Spent) {
 	defer p.mu.Unlock()
 	p.counts.Add(r.Outcome())
 	p.spent = spent
-	if p.Verbose && !p.Quiet {
+	if p.Level == Verbose {
 		p.print(p.trial(r))
 	}
 }
@@ -126,7 +136,7 @@ func (p *ProgressBar) print(line string) {
 
 // Notice prints a message that cannot wait for the report.
 func (p *ProgressBar) Notice(text string) {
-	if p.Quiet {
+	if p.Level == Quiet {
 		return
 	}
 	p.mu.Lock()

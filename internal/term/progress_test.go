@@ -42,7 +42,7 @@ func TestProgressBarStaysInOneLine(t *testing.T) {
 			var out bytes.Buffer
 			var columns atomic.Int64
 			columns.Store(int64(width))
-			p := NewProgress(&out, func() int { return int(columns.Load()) }, Verbosity{Color: true, Verbose: true})
+			p := NewProgress(&out, func() int { return int(columns.Load()) }, Verbosity{Color: true, Level: Verbose})
 			p.Waiting = func() string { return "8 wait for requests \x1b[2J per minute 日本語 (up to 12s)" }
 			p.Start(40)
 			time.Sleep(8 * time.Second)
@@ -93,7 +93,7 @@ func TestProgressBarStaysInOneLine(t *testing.T) {
 func TestQuietProgressWritesNothing(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	p := NewProgress(&out, func() int { return 80 }, Verbosity{Quiet: true})
+	p := NewProgress(&out, func() int { return 80 }, Verbosity{Level: Quiet})
 	p.Start(1)
 	p.Done(&eval.Result{Ending: eval.Passed{}}, eval.Spent{})
 	p.Finish()

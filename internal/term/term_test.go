@@ -110,10 +110,9 @@ func TestQuietShowsNothingAndVerboseEachTrial(t *testing.T) {
 		how  Verbosity
 		want string
 	}{
-		"quiet":             {Verbosity{Quiet: true}, ""},
-		"quiet and verbose": {Verbosity{Quiet: true, Verbose: true}, ""},
-		"as usual":          {Verbosity{}, "careful\n"},
-		"verbose":           {Verbosity{Verbose: true}, "careful\nfail    120 ms  s / c on t/p: equals: expected x\n"},
+		"quiet":    {Verbosity{Level: Quiet}, ""},
+		"as usual": {Verbosity{}, "careful\n"},
+		"verbose":  {Verbosity{Level: Verbose}, "careful\nfail    120 ms  s / c on t/p: equals: expected x\n"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var b bytes.Buffer

@@ -28,14 +28,14 @@ type Caller struct {
 func NewCaller(a account.Account, keyHeader string) *Caller {
 	c := &Caller{account: a, keyHeader: keyHeader, base: strings.TrimRight(a.BaseURL, "/")}
 	c.Conn = New(Config{
-		Auth: c, Secrets: append([]string{a.Key}, a.Secrets...), UserAgent: a.UserAgent, Connections: a.Connections,
+		Authenticator: c, Secrets: append([]string{a.Key}, a.Secrets...), UserAgent: a.UserAgent, Connections: a.Connections,
 		Transport: a.Transport,
 		KeepKeys:  true,
 	})
 	return c
 }
 
-// Renew implements Auth.
+// Renew implements Authenticator.
 func (c *Caller) Renew(ctx context.Context, refused string) (bool, error) {
 	return c.account.TokenSource.Renew(ctx, refused)
 }

@@ -39,13 +39,13 @@ func (c canned) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// open is an Auth that adds nothing.
+// open is an Authenticator that adds nothing.
 type open struct{}
 
 func (open) Authenticate(*http.Request) (string, error)  { return "", nil }
 func (open) Renew(context.Context, string) (bool, error) { return false, nil }
 func cannedConn(c canned, secrets ...string) *Conn {
-	return New(Config{Auth: open{}, Secrets: secrets, Transport: c})
+	return New(Config{Authenticator: open{}, Secrets: secrets, Transport: c})
 }
 
 func header(key, value string) http.Header { return http.Header{key: {value}} }

@@ -40,11 +40,11 @@ const maxHeaderBytes = 1 << 20
 
 // Config configures a Conn.
 type Config struct {
-	Auth        Auth
-	Secrets     []string          // masked in everything that is returned
-	UserAgent   string            // Optional
-	Connections int               // Optional: idle connections to keep; should be at least the concurrency
-	Transport   http.RoundTripper // Optional: replaces the HTTP transport
+	Authenticator Authenticator
+	Secrets       []string          // masked in everything that is returned
+	UserAgent     string            // Optional
+	Connections   int               // Optional: idle connections to keep; should be at least the concurrency
+	Transport     http.RoundTripper // Optional: replaces the HTTP transport
 	// Peer is the other side in error messages. Optional, default: the service
 	Peer string
 	// Verbatim keeps replies unchanged, except for secrets: names of keys, and spaces in events. A stream
@@ -54,8 +54,8 @@ type Config struct {
 	KeepKeys bool
 }
 
-// Auth adds credentials to a request.
-type Auth interface {
+// Authenticator adds credentials to a request.
+type Authenticator interface {
 	// Authenticate returns the access token that it added, "" if it added none that can be replaced.
 	Authenticate(req *http.Request) (token string, err error)
 	// Renew replaces a token that the service refused. It returns false when the token is new, so that
@@ -174,7 +174,7 @@ func (c *Conn) send(req *http.Request) (*http.Response, error) {
 	if c.cfg.UserAgent != "" {
 		req.Header.Set("User-Agent", c.cfg.UserAgent)
 	}
-	token, err := c.cfg.Auth.Authenticate(req)
+	token, err := c.cfg.Authenticator.Authenticate(req)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (c *Conn) refusal(req *http.Request, resp *http.Response, token string) err
 	data, _ := c.readAll(req.Context(), resp) // the status is enough if the body cannot be read
 	e := c.cleaned(statusError(resp, c.clean(data)))
 	if resp.StatusCode == http.StatusUnauthorized && token != "" {
-		renewed, err := c.cfg.Auth.Renew(req.Context(), token)
+		renewed, err := c.cfg.Authenticator.Renew(req.Context(), token)
 		if err != nil {
 			return err
 		}

@@ -251,7 +251,7 @@ func TestEndedCallsAreTimeoutsOrCanceled(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := test.end(t.Context())
 				defer cancel()
-				c := New(Config{Auth: open{}, Transport: slow{}})
+				c := New(Config{Authenticator: open{}, Transport: slow{}})
 				if _, e := do(t, c, ctx); e == nil || e.Kind != test.want {
 					t.Errorf("got %v, want an error of kind %s", e, test.want)
 				}

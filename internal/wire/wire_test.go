@@ -13,7 +13,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-// bearer is an Auth with one token, which the service refuses once.
+// bearer is an Authenticator with one token, which the service refuses once.
 type bearer struct {
 	conn    *Conn
 	renewed int
@@ -49,7 +49,7 @@ func newConn(t *testing.T, answer http.HandlerFunc) (*Conn, *bearer, func(contex
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
 	auth := &bearer{}
-	c := New(Config{Auth: auth, Secrets: []string{"canary-key-0123456789"}})
+	c := New(Config{Authenticator: auth, Secrets: []string{"canary-key-0123456789"}})
 	auth.conn = c
 	return c, auth, func(ctx context.Context) (*http.Request, error) {
 		return http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)

@@ -18,7 +18,7 @@ import (
 type serveOptions struct {
 	job.Options
 	fleet.ServeConfig
-	quiet, verbose bool
+	flags.LevelFlags
 }
 
 func serveCommand(global *flags.Global) *cobra.Command {
@@ -52,8 +52,7 @@ func serveCommand(global *flags.Global) *cobra.Command {
 	flags.Race(fs, &o.Options)
 	flags.Failures(fs, &o.MaxFailures, "")
 	fs.BoolVar(&o.Cache, "cache", false, "keep answers in .evalrun/cache, and use those of earlier runs for equal requests")
-	fs.BoolVarP(&o.quiet, "quiet", "q", false, "print one line alone: how the run ended")
-	fs.BoolVarP(&o.verbose, "verbose", "v", false, "report each trial and retry as it ends")
+	o.LevelFlags.Add(fs, "report each trial and retry as it ends")
 	flags.ConfigSuites(cmd, &o.Options)
 	return cmd
 }
@@ -65,7 +64,7 @@ func serve(cmd *cobra.Command, suites []string, o *serveOptions, global *flags.G
 		columns = nil
 	}
 	bar := term.NewProgress(os.Stderr, columns, term.Verbosity{
-		Color: global.Color.On(columns != nil, os.Getenv), Quiet: o.quiet, Verbose: o.verbose,
+		Color: global.Color.On(columns != nil, os.Getenv), Level: o.Level(),
 	})
 	cfg := o.ServeConfig
 	cfg.Options = o.options(suites)
@@ -91,7 +90,7 @@ func (o *serveOptions) options(suites []string) evalrun.Options {
 	out.Stdout = os.Stdout
 	out.Getenv = os.Getenv
 	out.Version = version
-	out.Layout.Verbose, out.Layout.Quiet = o.verbose, o.quiet && !flags.ToStandard(o.Reports)
+	o.Layout(&out.Layout, o.Reports)
 	return out
 }
 
@@ -101,7 +100,7 @@ func show(bar *term.ProgressBar, e evalrun.Event) {
 	case evalrun.Notice:
 		bar.Notice(e.Text)
 	case evalrun.RetryPlanned:
-		if bar.Verbose {
+		if bar.Level == term.Verbose {
 			bar.Notice(e.Text)
 		}
 	case evalrun.Started:
