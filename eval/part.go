@@ -10,6 +10,8 @@ import (
 
 // Part is a piece of a turn: a TextPart, ImagePart, DataPart, RawPart or ResultPart.
 type Part interface {
+	// File is the image or the other file of the part, nil for a part without one.
+	File() *Image
 	// withheld is the part without its content. Every kind has to say what of it may be kept.
 	withheld() Part
 }
@@ -52,17 +54,20 @@ func TextOf(p Part) string {
 	return text.Text
 }
 
-// FileOf is the image or the other file of a part, nil for a part without one.
-func FileOf(p Part) *Image {
-	switch p := p.(type) {
-	case ImagePart:
-		return p.Image
-	case DataPart:
-		return p.Data
-	case TextPart, RawPart, ResultPart:
-	}
-	return nil
-}
+// File is nil: a text has no file.
+func (TextPart) File() *Image { return nil }
+
+// File is the image.
+func (p ImagePart) File() *Image { return p.Image }
+
+// File is the file of the data.
+func (p DataPart) File() *Image { return p.Data }
+
+// File is nil: what is in the part is not known.
+func (RawPart) File() *Image { return nil }
+
+// File is nil: a result is a text.
+func (ResultPart) File() *Image { return nil }
 
 // partList has the parts of a turn, in order.
 type partList []Part

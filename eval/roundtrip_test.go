@@ -322,7 +322,7 @@ func withContent() *Result {
 	r.TraceID, r.Workspace = "0af7", "workspaces/1"
 	for i := range r.Request.Contents {
 		r.Request.Contents[i].Role = RoleUser
-		isFile := func(p Part) bool { return FileOf(p) != nil } // hashes and paths stay
+		isFile := func(p Part) bool { return p.File() != nil } // hashes and paths stay
 		r.Request.Contents[i].Parts = slices.DeleteFunc(r.Request.Contents[i].Parts, isFile)
 	}
 	r.Usage.Source, r.Err().Kind = UsageService, KindStatus

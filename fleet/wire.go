@@ -110,7 +110,7 @@ func images(r *eval.Request) func(yield func(*eval.Image) bool) {
 	return func(yield func(*eval.Image) bool) {
 		for _, content := range r.Contents {
 			for _, part := range content.Parts {
-				if file := eval.FileOf(part); file != nil && !yield(file) {
+				if file := part.File(); file != nil && !yield(file) {
 					return
 				}
 			}

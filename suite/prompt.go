@@ -354,7 +354,7 @@ func (p *Prompt) share(contents []eval.Content) int {
 	for i, t := range p.turns {
 		for j, one := range t.parts {
 			if image, ok := one.(imageInTurn); ok && image.resize {
-				bytes := eval.FileOf(contents[i].Parts[j]).Bytes
+				bytes := contents[i].Parts[j].File().Bytes
 				sizes = append(sizes, bytes)
 				room += (bytes + 2) / 3 * 4
 			}

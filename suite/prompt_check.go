@@ -77,7 +77,7 @@ func encodedSize(contents []eval.Content) int {
 	size := payload.Size(contents)
 	for _, c := range contents {
 		for _, p := range c.Parts {
-			if file := eval.FileOf(p); file != nil {
+			if file := p.File(); file != nil {
 				size += (file.Bytes + 2) / 3 * 4
 			}
 		}

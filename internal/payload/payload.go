@@ -86,7 +86,7 @@ func Size(contents []eval.Content) int {
 	for i, c := range contents {
 		light[i] = eval.Content{Role: c.Role, Parts: slices.Clone(c.Parts)}
 		for j, p := range c.Parts {
-			if file := eval.FileOf(p); file != nil {
+			if file := p.File(); file != nil {
 				files += base64.StdEncoding.EncodedLen(len(file.Data))
 				light[i].Parts[j] = eval.DataPart{Data: &eval.Image{MIMEType: file.MIMEType}}
 			}
