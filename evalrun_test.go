@@ -100,12 +100,13 @@ func TestAnInterruptedRunCanBeResumed(t *testing.T) {
 		"suite.yaml": strings.Replace(capitals, "cases:", "limits: {concurrency: 1}\ncases:", 1), "script.yaml": script,
 	})
 	interrupt := make(chan os.Signal, 1)
+	var once sync.Once // a second interrupt gives up the trial that is being sent
 	options := evalrun.Options{
 		Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Out: "run", Interrupt: interrupt,
 		Selection: option.SelectionOptions{Repeats: 50},
 		Progress: func(e evalrun.Event) {
-			if _, ok := e.(evalrun.TrialDone); ok && len(interrupt) == 0 {
-				interrupt <- os.Interrupt
+			if _, ok := e.(evalrun.TrialDone); ok {
+				once.Do(func() { interrupt <- os.Interrupt })
 			}
 		},
 	}

@@ -42,7 +42,7 @@ func (a *app) rescoreCommand() *cobra.Command {
 	flags.Trust(fs, &o.Options)
 	flags.Gate(fs, &o.Options)
 	flags.Against(fs, &o.Options)
-	o.LevelFlags.Add(fs, verboseHelp)
+	o.AddLevel(fs, verboseHelp)
 	flags.CompleteFormats(cmd)
 	cmd.ValidArgsFunction = flags.CompleteRuns
 	flags.Config(cmd, &o.Options)

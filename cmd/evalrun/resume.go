@@ -37,7 +37,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	fs.Var(flags.Vars(o.Vars), "var", "set the variable NAME again, since a run with --no-content does not keep it (repeatable)")
 	flags.Failures(fs, &o.MaxFailures, "more ")
 	fs.BoolVar(&o.errors, "errors", false, "run the errors of a complete run again")
-	o.LevelFlags.Add(fs, verboseHelp)
+	o.AddLevel(fs, verboseHelp)
 	flags.CompleteFormats(cmd)
 	cmd.ValidArgsFunction = flags.CompleteRuns
 	return cmd

@@ -82,7 +82,7 @@ func (a *app) runCommand() *cobra.Command {
 	fs.BoolVar(&o.dryRun, "dry-run", false, "print the rendered requests as JSON lines, and send nothing")
 	fs.BoolVar(&o.open, "open", false, "open the HTML report in the browser after the run")
 	fs.BoolVar(&o.watch, "watch", false, "run again what a changed file affects, with cached answers for the rest; Ctrl-C ends it")
-	o.LevelFlags.Add(fs, verboseHelp)
+	o.AddLevel(fs, verboseHelp)
 	flags.CompleteFormats(cmd)
 	flags.CompleteSelection(cmd)
 	flags.ConfigSuites(cmd, &o.Options)

@@ -11,8 +11,8 @@ import (
 // quiet on the terminal, and its tables in files are verbose.
 type LevelFlags struct{ Quiet, Verbose bool }
 
-// Add adds both flags. verbose is the help of -v.
-func (l *LevelFlags) Add(fs *pflag.FlagSet, verbose string) {
+// AddLevel adds both flags. verbose is the help of -v.
+func (l *LevelFlags) AddLevel(fs *pflag.FlagSet, verbose string) {
 	fs.BoolVarP(&l.Quiet, "quiet", "q", false, "print one line alone: how the run ended")
 	fs.BoolVarP(&l.Verbose, "verbose", "v", false, verbose)
 }

@@ -29,7 +29,7 @@ func TestQuietAndVerboseAreALevelAndALayout(t *testing.T) {
 	} {
 		var level LevelFlags
 		fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
-		level.Add(fs, "more")
+		level.AddLevel(fs, "more")
 		expect.OK(t, fs.Parse(test.args))
 		layout := reports.Options{}
 		level.Layout(&layout, test.formats)

@@ -52,7 +52,7 @@ func serveCommand(global *flags.Global) *cobra.Command {
 	flags.Race(fs, &o.Options)
 	flags.Failures(fs, &o.MaxFailures, "")
 	fs.BoolVar(&o.Cache, "cache", false, "keep answers in .evalrun/cache, and use those of earlier runs for equal requests")
-	o.LevelFlags.Add(fs, "report each trial and retry as it ends")
+	o.AddLevel(fs, "report each trial and retry as it ends")
 	flags.ConfigSuites(cmd, &o.Options)
 	return cmd
 }
