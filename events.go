@@ -68,7 +68,7 @@ func (Problem) event()      {}
 // Todo is the work left in a run that is resumed.
 type Todo struct {
 	Send    int      // trials to send
-	Judge   int      // recorded answers that only have to be scored again
+	Rescore int      // recorded answers that only have to be scored again
 	Settled int      // trials that stay unchanged
 	Twice   int      // calls in progress when the run was killed: they may be made twice
 	Dropped []string // recorded trials, by case and arm, that the suites do not have any more

@@ -77,5 +77,5 @@ func (p *Pairing) Rescore(base, head string) string {
 	if run == "" {
 		return strings.Join(changes, ", ") + ", which this evalrun does not know"
 	}
-	return fmt.Sprintf("%s: `evalrun rescore %s` judges the answers of %s again", strings.Join(changes, ", "), run, side)
+	return fmt.Sprintf("%s: `evalrun rescore %s` scores the answers of %s again", strings.Join(changes, ", "), run, side)
 }

@@ -35,7 +35,7 @@ func TestOtherScorerVersionsMakeCasesChanged(t *testing.T) {
 			[]string{"h+choice.2", "i+choice.2", "j"},
 			2,
 			[]ScorerVersion{{"choice", 1, 2, 2}},
-			"the scorer `choice` means something else since version 2: `evalrun rescore B` judges the answers of the baseline again",
+			"the scorer `choice` means something else since version 2: `evalrun rescore B` scores the answers of the baseline again",
 		},
 		{
 			"several kinds",
@@ -44,7 +44,7 @@ func TestOtherScorerVersionsMakeCasesChanged(t *testing.T) {
 			2,
 			[]ScorerVersion{{"choice", 2, 3, 1}, {"list", 1, 2, 2}},
 			"the scorer `choice` means something else since version 3, the scorer `list` means something else since version 2: " +
-				"`evalrun rescore B` judges the answers of the baseline again",
+				"`evalrun rescore B` scores the answers of the baseline again",
 		},
 		{
 			"an earlier version",
@@ -52,7 +52,7 @@ func TestOtherScorerVersionsMakeCasesChanged(t *testing.T) {
 			[]string{"h"},
 			1,
 			[]ScorerVersion{{"choice", 2, 1, 1}},
-			"the scorer `choice` means something else since version 2: `evalrun rescore H` judges the answers of the run again",
+			"the scorer `choice` means something else since version 2: `evalrun rescore H` scores the answers of the run again",
 		},
 	} {
 		c := Compare(versioned("B", test.base...), versioned("H", test.head...), Options{Alpha: 0.05, MaxErrors: 0.01})

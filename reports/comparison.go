@@ -105,7 +105,7 @@ func compared(c *compare.Comparison) string {
 func (t *screen) armComparison(a *compare.ArmComparison) {
 	t.out.WriteString("\n")
 	t.armVerdict(a)
-	r := overview.ReadingOf(a)
+	r := overview.ComparisonWordsOf(a)
 	for _, line := range r.Cases {
 		t.paragraph(line)
 	}

@@ -113,7 +113,7 @@ func readingLines(a *compare.ArmComparison) []string {
 	if a.Why != "" {
 		out = append(out, a.Why)
 	}
-	r := overview.ReadingOf(a)
+	r := overview.ComparisonWordsOf(a)
 	if r.Changes != "" {
 		out = append(out, r.Changes)
 	}

@@ -78,7 +78,7 @@ func isUnscored(s eval.Score) bool { return s.Unscored() != "" }
 func (r *remedies) rescoring(failed bool) string {
 	switch {
 	case r.accept:
-		return "judges by what was accepted"
+		return "scores by what was accepted"
 	case failed:
 		return "after a change of scorers"
 	case r.mend:

@@ -90,7 +90,7 @@ func (t *table) compared() {
 func briefs(c *compare.Comparison) []string {
 	var out []string
 	for i := range c.Arms {
-		r := overview.ReadingOf(&c.Arms[i])
+		r := overview.ComparisonWordsOf(&c.Arms[i])
 		if len(r.Cases) == 0 {
 			continue
 		}

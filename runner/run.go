@@ -68,7 +68,7 @@ type run struct {
 	pools map[ModelRef]chan struct{}
 }
 
-// assignment is a trial to send, or only to judge when there is an earlier answer.
+// assignment is a trial to send, or only to score when there is an earlier answer.
 type assignment struct {
 	trial   *Planned
 	earlier *eval.Result        // has the earlier answer; nil when there is none

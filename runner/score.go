@@ -5,7 +5,7 @@ import (
 	"github.com/evalrun/evalrun/scorers"
 )
 
-// score judges an answer. It is false when embeddings or judges are wanted first; what wants none is scored once.
+// score scores an answer. It is false when embeddings or judges are wanted first; what wants none is scored once.
 func (a *scoring) score() bool {
 	if a.scores == nil {
 		a.scores, a.settled = make([]eval.Score, len(a.trial.scorers)), make([]bool, len(a.trial.scorers))

@@ -78,7 +78,7 @@ func againstAll(r overlapTarget, order int, b bleuDefinition, what string) Answe
 	}
 	index := func() indexed {
 		refs := mapped(r.refs, b.Units)
-		return indexed{refs, textmetric.NewCounts(order, refs...)}
+		return indexed{refs, textmetric.NewNgramCounts(order, refs...)}
 	}
 	return compileOverlap(r, index, func(in indexed, got string) Finding {
 		u := b.Units(got)

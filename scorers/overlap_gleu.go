@@ -37,7 +37,7 @@ func compileGLEU(a args) AnswerScorer {
 	}
 	split := func(s string) textmetric.Units { return textmetric.WordUnits(textmetric.Fields(s)) }
 	index := func() []indexed {
-		return mapped(r.refs, func(s string) indexed { return indexed{split(s), textmetric.NewCounts(order, split(s))} })
+		return mapped(r.refs, func(s string) indexed { return indexed{split(s), textmetric.NewNgramCounts(order, split(s))} })
 	}
 	what := fmt.Sprintf("GLEU (nltk, runs of 1 to %d words)", order)
 	return compileOverlap(r, index, func(refs []indexed, got string) Finding {

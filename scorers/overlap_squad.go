@@ -28,7 +28,7 @@ func compileTokenF1(a args) AnswerScorer {
 	}
 	index := func() []indexed {
 		return mapped(r.refs, func(s string) indexed {
-			return indexed{textmetric.SquadWords(s), textmetric.NewCounts(1, textmetric.WordUnits(textmetric.SquadWords(s)))}
+			return indexed{textmetric.SquadWords(s), textmetric.NewNgramCounts(1, textmetric.WordUnits(textmetric.SquadWords(s)))}
 		})
 	}
 	return compileOverlap(r, index, func(refs []indexed, got string) Finding {

@@ -391,7 +391,7 @@ func TestSecretsStayOut(t *testing.T) {
 		Expiry:       time.Unix(1, 0),
 	}
 	expect.OK(t, s.Keep(t.Context(), login))
-	_, err := NewTokens(s, func(string) {}).Token(t.Context())
+	_, err := NewAccessTokens(s, func(string) {}).Token(t.Context())
 	if err == nil || strings.Contains(err.Error(), "canary") || len(err.Error()) > 600 {
 		t.Errorf("got %v, want a short error without secrets", err)
 	}

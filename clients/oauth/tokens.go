@@ -31,9 +31,9 @@ type replace struct {
 	err  error
 }
 
-// NewTokens returns a source of access tokens. notice gets warnings about failures that leave a usable
+// NewAccessTokens returns a source of access tokens. notice gets warnings about failures that leave a usable
 // token.
-func NewTokens(store *LoginFile, notice func(string)) *AccessTokens {
+func NewAccessTokens(store *LoginFile, notice func(string)) *AccessTokens {
 	return &AccessTokens{store: store, notice: notice}
 }
 

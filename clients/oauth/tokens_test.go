@@ -48,7 +48,7 @@ func TestAnExpiredTokenIsRefreshedOnce(t *testing.T) {
 		old := expire(t, s)
 		before := requests.Load()
 		silent := func(string) {}
-		sources := []*AccessTokens{NewTokens(s, silent), NewTokens(s, silent), NewTokens(s, silent)} // as many processes
+		sources := []*AccessTokens{NewAccessTokens(s, silent), NewAccessTokens(s, silent), NewAccessTokens(s, silent)} // as many processes
 		tokens := sync.Map{}
 		var wg sync.WaitGroup
 		for i := range 60 {
@@ -85,7 +85,7 @@ func TestARefusedTokenIsRenewedOnce(t *testing.T) {
 	expect.OK(t, err)
 	login.ObtainedAt = time.Now().Add(-time.Minute)
 	expect.OK(t, s.Keep(t.Context(), login))
-	tokens := NewTokens(s, func(string) {})
+	tokens := NewAccessTokens(s, func(string) {})
 	old, err := tokens.Token(t.Context())
 	expect.OK(t, err)
 	before := requests.Load()
@@ -133,7 +133,7 @@ func slowRefresh(t *testing.T) (s *LoginFile, arrived, answer chan struct{}) {
 func TestRefreshOutlivesItsCallers(t *testing.T) {
 	t.Parallel()
 	s, arrived, answer := slowRefresh(t)
-	tokens := NewTokens(s, func(string) {})
+	tokens := NewAccessTokens(s, func(string) {})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		<-arrived
@@ -171,7 +171,7 @@ func TestLastWordWins(t *testing.T) {
 		},
 	} {
 		s, arrived, answer := slowRefresh(t)
-		tokens := NewTokens(s, func(string) {})
+		tokens := NewAccessTokens(s, func(string) {})
 		refreshed, acted := make(chan error, 1), make(chan error, 1)
 		go func() {
 			_, err := tokens.Token(t.Context())
@@ -213,7 +213,7 @@ func TestOddTokensAreRefused(t *testing.T) {
 				&Token{Client: Client{ID: "c", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "r", Expiry: time.Unix(1, 0)},
 			),
 		)
-		_, err := NewTokens(s, func(string) {}).Token(t.Context())
+		_, err := NewAccessTokens(s, func(string) {}).Token(t.Context())
 		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "strconv")) {
 			t.Errorf("%s: %v, want an error with %q", body, err, want)
 		}
@@ -230,7 +230,7 @@ func TestARefusedRefreshNeedsANewLogin(t *testing.T) {
 	expect.OK(t, err)
 	expect.OK(t, login.Revoke(t.Context(), c.RevokeURL))
 	expire(t, s)
-	_, err = NewTokens(s, func(string) {}).Token(t.Context())
+	_, err = NewAccessTokens(s, func(string) {}).Token(t.Context())
 	if e := eval.AsError(err); e == nil || e.Kind != eval.KindAuth || !strings.Contains(e.Message, "log in again") {
 		t.Errorf("%v, want an error that says to log in again", err)
 	}
@@ -243,7 +243,7 @@ func TestARefusedRefreshNeedsANewLogin(t *testing.T) {
 		login.Client.TokenURL = server.URL
 		expect.OK(t, s.Keep(t.Context(), login))
 		expire(t, s)
-		_, err := NewTokens(s, func(string) {}).Token(t.Context())
+		_, err := NewAccessTokens(s, func(string) {}).Token(t.Context())
 		if e := eval.AsError(err); e == nil || e.Kind != eval.KindTransport || strings.Contains(e.Message, login.RefreshToken) {
 			t.Errorf("%s: %v, want a transport error without the refresh token", name, err)
 		}
@@ -281,7 +281,7 @@ func TestSecretIsSentInTheHeaderWhereWanted(t *testing.T) {
 		),
 	)
 	for range 2 {
-		_, err := NewTokens(s, func(string) {}).Token(t.Context())
+		_, err := NewAccessTokens(s, func(string) {}).Token(t.Context())
 		expect.OK(t, err)
 		expire(t, s)
 	}

@@ -283,7 +283,7 @@ func (r *review) end(run string, proposed int) error {
 	fmt.Fprintln(r.out)
 	if r.accepted > 0 {
 		fmt.Fprintf(
-			r.out, "`git diff %s` shows what changed, and `evalrun rescore %s` judges the answers by it\n",
+			r.out, "`git diff %s` shows what changed, and `evalrun rescore %s` scores the answers by it\n",
 			diag.CleanLine(strings.Join(r.written, " ")), diag.CleanLine(run),
 		)
 	}

@@ -56,7 +56,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 
 // showTodo says what a resumed run will do.
 func (a *app) showTodo(todo *evalrun.Todo) {
-	fmt.Fprintf(a.err, "%s to run, %d to judge again, %d settled\n", diag.Count(todo.Send, "trial"), todo.Judge, todo.Settled)
+	fmt.Fprintf(a.err, "%s to run, %d to score again, %d settled\n", diag.Count(todo.Send, "trial"), todo.Rescore, todo.Settled)
 	if todo.Twice > 0 {
 		fmt.Fprintf(a.err, "the run was killed: up to %s in progress may be billed twice\n", diag.Count(todo.Twice, "call"))
 	}

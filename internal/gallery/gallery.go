@@ -96,35 +96,46 @@ type RunList struct {
 	Numbers map[string]RunFigures `json:"numbers"` // by key
 }
 
+// RunPhase is how far a run came, in the word that the list shows.
+type RunPhase string
+
+// The phases of a run.
+const (
+	Complete    RunPhase = "complete"
+	Incomplete  RunPhase = "incomplete"
+	Interrupted RunPhase = "interrupted"
+	InProgress  RunPhase = "in progress"
+)
+
 // RunFigures has the numbers of a run in the list.
 type RunFigures struct {
 	eval.Counts
 	PassRate *float64 `json:"passRate"`
-	State    string   `json:"state"` // complete, running, interrupted or partial
+	Phase    RunPhase `json:"state"`
 	Reason   string   `json:"reason,omitempty"`
 	Exit     *int     `json:"exit"` // of the gate; nil while the run is in progress, or if no gate was applied
 	Problem  string   `json:"problem,omitempty"`
 }
 
 // Unreadable returns the summary of a run that cannot be read.
-func Unreadable(err error) RunFigures { return RunFigures{State: "partial", Problem: err.Error()} }
+func Unreadable(err error) RunFigures { return RunFigures{Phase: Incomplete, Problem: err.Error()} }
 
 // Summarize returns the numbers of a run.
 func Summarize(d *journal.Document) RunFigures {
-	out := RunFigures{Counts: d.Summary.Counts, State: "complete"}
+	out := RunFigures{Counts: d.Summary.Counts, Phase: Complete}
 	if rate, ok := d.Summary.PassRate(); ok {
 		out.PassRate = &rate
 	}
 	switch {
 	case d.Running:
-		out.State = "running"
+		out.Phase = InProgress
 		return out
 	case d.End == nil:
-		out.State, out.Reason = "interrupted", "killed"
+		out.Phase, out.Reason = Interrupted, "killed"
 	case d.End.Reason == eval.EndInterrupted:
-		out.State, out.Reason = "interrupted", string(d.End.Reason)
+		out.Phase, out.Reason = Interrupted, string(d.End.Reason)
 	case d.Partial():
-		out.State, out.Reason = "partial", string(d.End.Reason)
+		out.Phase, out.Reason = Incomplete, string(d.End.Reason)
 	}
 	if d.Gate() != nil {
 		out.Exit = new(d.Gate().Exit)

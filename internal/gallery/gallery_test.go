@@ -60,15 +60,15 @@ func TestSummaryGivesTheStateOfARun(t *testing.T) {
 		"complete":                     {"pf", 2, completed(), false, "complete", ""},
 		"killed":                       {"pf", 2, nil, false, "interrupted", "killed"},
 		"interrupted":                  {"p", 2, &eval.End{Reason: eval.EndInterrupted}, false, "interrupted", string(eval.EndInterrupted)},
-		"out of budget":                {"ps", 2, &eval.End{Reason: eval.EndBudget}, false, "partial", string(eval.EndBudget)},
-		"with trials that are missing": {"p", 2, completed(), false, "partial", string(eval.EndCompleted)},
-		"running":                      {"p", 2, nil, true, "running", ""},
+		"out of budget":                {"ps", 2, &eval.End{Reason: eval.EndBudget}, false, "incomplete", string(eval.EndBudget)},
+		"with trials that are missing": {"p", 2, completed(), false, "incomplete", string(eval.EndCompleted)},
+		"running":                      {"p", 2, nil, true, "in progress", ""},
 		"empty":                        {"", 0, completed(), false, "complete", ""},
 	} {
 		d := testrun.Record(t, head("r", 1, test.planned), test.end, letters(test.letters, "t/p")...)
 		d.Running, d.Decision = test.running, &journal.Decision{Gate: journal.Gate{Exit: 1}}
 		got := gallery.Summarize(d)
-		expect.Same(t, "state of a run that is "+name, [2]string{got.State, got.Reason}, [2]string{test.state, test.reason})
+		expect.Same(t, "state of a run that is "+name, [2]string{string(got.Phase), got.Reason}, [2]string{test.state, test.reason})
 		expect.Same(t, "passes", got.Pass, strings.Count(test.letters, "p"))
 		if (got.Exit == nil) != test.running {
 			t.Errorf("exit of a run that is %s: got %v, want none only while it runs", name, got.Exit)
@@ -87,11 +87,11 @@ func TestPassRateIsOfJudgedTrialsAndNullWithoutAny(t *testing.T) {
 func TestUnreadableRunSaysWhy(t *testing.T) {
 	t.Parallel()
 	got := gallery.Unreadable(errors.New("no space left"))
-	expect.Same(t, "summary", got, gallery.RunFigures{State: "partial", Problem: "no space left"})
+	expect.Same(t, "summary", got, gallery.RunFigures{Phase: gallery.Incomplete, Problem: "no space left"})
 	text, err := json.Marshal(got)
 	expect.OK(t, err)
 	expect.Same(t, "JSON", string(text),
-		`{"pass":0,"fail":0,"error":0,"skip":0,"passRate":null,"state":"partial","exit":null,"problem":"no space left"}`)
+		`{"pass":0,"fail":0,"error":0,"skip":0,"passRate":null,"state":"incomplete","exit":null,"problem":"no space left"}`)
 }
 
 func TestRunOfTheListHasItsSuitesAndMarks(t *testing.T) {

@@ -55,7 +55,7 @@ func TestConnectRefusesAndLeavesNothingBehind(t *testing.T) {
 		"a cache of no content":  {options: cached, says: []string{"--no-content", "--cache"}},
 		"answers with a problem": {options: source(option.SourceOptions{Answers: "answers.jsonl"}), says: []string{"answers.jsonl:2", "`case`"}},
 		"no answers":             {options: source(option.SourceOptions{Answers: "gone.jsonl"}), says: []string{"gone.jsonl"}},
-		"no run to judge again":  {options: source(option.SourceOptions{Rescore: "gone"}), says: []string{"gone"}},
+		"no run to score again":  {options: source(option.SourceOptions{Rescore: "gone"}), says: []string{"gone"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -142,7 +142,7 @@ func (s *Session) useLogin() (dialed, error) {
 		s.Notice(fmt.Sprintf("warning: none of the scopes of the login begins with %s: %s", base, strings.Join(login.Scopes, " ")))
 	}
 	s.Settings.UseKey("")
-	tokens := oauth.NewTokens(store, s.Notice)
+	tokens := oauth.NewAccessTokens(store, s.Notice)
 	config := s.clientConfig()
 	config.TokenSource = tokens
 	return byLogin{generative.New(config), tokens}, nil

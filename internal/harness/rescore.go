@@ -149,7 +149,7 @@ func (o *rescoredRun) Check(plan *runner.Plan) error {
 
 func (o *rescoredRun) known(t *runner.Planned) (runner.EarlierTrial, bool) { return o.answer(t), true }
 
-// answer returns the answer to judge again. A trial without one keeps its result, and a trial that the run does not have
+// answer returns the answer to score again. A trial without one keeps its result, and a trial that the run does not have
 // is a skip.
 func (o *rescoredRun) answer(t *runner.Planned) runner.EarlierTrial {
 	ended := func(how eval.Ending) runner.EarlierTrial {

@@ -13,7 +13,7 @@ import (
 	"github.com/evalrun/evalrun/option"
 )
 
-// rescore judges the answers of a run again, by suites or by those of the run.
+// rescore scores the answers of a run again, by suites or by those of the run.
 func (s *site) rescore(run, out string, f job.Options, suites ...string) error {
 	f.Dir, f.Out, f.NoHistory = s.at, out, true
 	l, err := job.LoadRescored(run, suites, f, s.getenv)

@@ -111,7 +111,7 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 	s.moved(todo.doc.Run.Models, plan.Models)
 	progress = &resumedProgress{progress, s.limiter.Spent()}
 	s.retries.enter(running)
-	progress.Start(todo.Send + todo.Judge)
+	progress.Start(todo.Send + todo.Rescore)
 	defer s.noteEchoes()
 	return c.carryOut(ctx, progress, signals)
 }

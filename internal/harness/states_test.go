@@ -59,7 +59,7 @@ func TestResumeOfAKilledRunSendsOnlyWhatIsMissing(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s after %d: %v, want no error", name, settled, err)
 			}
-			if todo.Settled != settled || todo.Settled+todo.Judge+todo.Send != 4 {
+			if todo.Settled != settled || todo.Settled+todo.Rescore+todo.Send != 4 {
 				t.Errorf("%s after %d: %+v, want %d settled of 4", name, settled, todo, settled)
 			}
 			if got := s.generated() - before; got != int64(todo.Send) || got > int64(4-settled) {
@@ -326,7 +326,7 @@ func TestResumeJudgesKeptAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := s.open("run").Summary.Counts; s.generated() != 4 || todo.Judge != int(generated) || c.Pass+c.Fail != 4 {
+	if c := s.open("run").Summary.Counts; s.generated() != 4 || todo.Rescore != int(generated) || c.Pass+c.Fail != 4 {
 		t.Errorf("%+v, %+v and %d generate calls in all, want 4 judged trials and 4 calls", todo, c, s.generated())
 	}
 }

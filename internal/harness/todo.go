@@ -14,7 +14,7 @@ import (
 // Todo compares the plan with what is recorded.
 type Todo struct {
 	Send    int      // trials to run
-	Judge   int      // recorded answers that only have to be scored again
+	Rescore int      // recorded answers that only have to be scored again
 	Settled int      // trials that stay unchanged
 	Dropped []string // recorded trials, by case and arm, that the plan does not have any more
 	Twice   int      // calls that were under way when the run was killed: they may be made and paid again
@@ -40,7 +40,7 @@ func NewTodo(r *job.Resumption, plan *runner.Plan) (*Todo, error) {
 			todo.Settled++
 			todo.counts.Add(k.Outcome)
 		case r.Options.Rescore != "", resultOf(todo.kept(t, k, ok)) != nil:
-			todo.Judge++
+			todo.Rescore++
 		default:
 			todo.Send++
 		}

@@ -64,6 +64,8 @@ func passed(d *journal.Document) (word, why string, tone typeset.Tone) {
 
 func notJudged(d *journal.Document) (word, why string, tone typeset.Tone) {
 	switch {
+	case d.End == nil:
+		return "INTERRUPTED", "the run was killed", typeset.Alarm
 	case d.Partial():
 		return "INCOMPLETE", "not every trial of the plan was judged", typeset.Alarm
 	case broken(d.Gate()):

@@ -29,8 +29,8 @@ type ComparisonWords struct {
 	Metrics []string `json:"metrics"` // the basis of each verdict
 }
 
-// ReadingOf describes the comparison of an arm.
-func ReadingOf(a *compare.ArmComparison) ComparisonWords {
+// ComparisonWordsOf describes the comparison of an arm.
+func ComparisonWordsOf(a *compare.ArmComparison) ComparisonWords {
 	r := ComparisonWords{Cases: []string{}, Metrics: []string{}}
 	if p := &a.Cases; p.Of+p.Paired+len(p.Added) > 0 {
 		r.Changes = changes(a)

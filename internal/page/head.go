@@ -59,7 +59,7 @@ func newHead(d *journal.Document) head {
 	if c := h.Comparison; c != nil {
 		c.Comparison = cutComparison(c.Comparison)
 		for i := range c.Arms {
-			h.Readings = append(h.Readings, overview.ReadingOf(&c.Arms[i]))
+			h.Readings = append(h.Readings, overview.ComparisonWordsOf(&c.Arms[i]))
 		}
 	}
 	return h
@@ -83,7 +83,7 @@ func cutComparison(c *compare.Comparison) *compare.Comparison {
 // plain sums up the run on one line, for browsers without scripts.
 func (h *head) plain() string {
 	c := h.Totals
-	end := h.NoVerdict
+	end := h.NotGated
 	if h.Gate != nil {
 		end = fmt.Sprintf("exit %d", h.Gate.Exit)
 	}

@@ -138,7 +138,7 @@ func brief(p runPair, c *compare.Comparison) comparison {
 	out := comparison{Base: p.base.Key, Head: p.head.Key, Why: c.Why, Arms: []comparedArm{}}
 	for i := range c.Arms {
 		a := &c.Arms[i]
-		out.Arms = append(out.Arms, comparedArm{a.Suite, a.HeadArm, a.Verdict, overview.ReadingOf(a).Changes})
+		out.Arms = append(out.Arms, comparedArm{a.Suite, a.HeadArm, a.Verdict, overview.ComparisonWordsOf(a).Changes})
 	}
 	return out
 }

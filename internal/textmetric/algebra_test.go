@@ -194,9 +194,9 @@ func TestAnotherReferenceNeverTakesRunsAway(t *testing.T) {
 	eachText(t, func(t *testing.T, text func() string) {
 		b := BLEU{Tokenize: "none"}
 		u, one, two := b.Units(text()), b.Units(text()), b.Units(text())
-		alone := NewCounts(BLEUOrder, one).Shared(u)
-		both := NewCounts(BLEUOrder, one, two).Shared(u)
-		expect.Same(t, "the order of references counts", NewCounts(BLEUOrder, two, one).Shared(u), both)
+		alone := NewNgramCounts(BLEUOrder, one).Shared(u)
+		both := NewNgramCounts(BLEUOrder, one, two).Shared(u)
+		expect.Same(t, "the order of references counts", NewNgramCounts(BLEUOrder, two, one).Shared(u), both)
 		for i := range alone {
 			if both[i] < alone[i] || both[i] > float64(u.Runs(i+1)) {
 				t.Errorf("runs of %d: got %[3]v with two references, want %[2]v of one at least and %[4]d at most", i+1, alone[i], both[i], u.Runs(i+1))

@@ -35,7 +35,7 @@ func (c ChrF) Cut(s string) ChrFText {
 // Reference splits a reference and counts its n-grams.
 func (c ChrF) Reference(s string) ChrFText {
 	t := c.Cut(s)
-	t.charCounts, t.wordCounts = NewCounts(c.Chars, t.chars), NewCounts(c.Words, t.words)
+	t.charCounts, t.wordCounts = NewNgramCounts(c.Chars, t.chars), NewNgramCounts(c.Words, t.words)
 	return t
 }
 

@@ -53,8 +53,8 @@ type NgramCounts struct {
 	order int
 }
 
-// NewCounts counts the n-grams of up to order units in references.
-func NewCounts(order int, refs ...Units) *NgramCounts {
+// NewNgramCounts counts the n-grams of up to order units in references.
+func NewNgramCounts(order int, refs ...Units) *NgramCounts {
 	c := &NgramCounts{slots: map[string]int32{}, order: order}
 	for _, u := range refs {
 		here := make([]int32, len(c.most))

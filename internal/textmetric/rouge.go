@@ -93,9 +93,9 @@ func (g Rouge) Reference(s string) RougeText {
 	case "L":
 		t.places = places(t.words)
 	case "Lsum":
-		t.counts = NewCounts(1, WordUnits(t.words))
+		t.counts = NewNgramCounts(1, WordUnits(t.words))
 	default:
-		t.counts = NewCounts(int(g.Kind[0]-'0'), WordUnits(t.words))
+		t.counts = NewNgramCounts(int(g.Kind[0]-'0'), WordUnits(t.words))
 	}
 	return t
 }

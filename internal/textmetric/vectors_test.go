@@ -42,7 +42,7 @@ func score(b interface {
 		refs = append(refs, b.Units(r))
 	}
 	u := b.Units(answer)
-	return b.Score(u, NewCounts(order, refs...).Shared(u), refs[Closest(u.Len(), refs)].Len())
+	return b.Score(u, NewNgramCounts(order, refs...).Shared(u), refs[Closest(u.Len(), refs)].Len())
 }
 
 func (b BLEU) of(answer string, references ...string) float64 {
@@ -174,7 +174,7 @@ func TestChrFWithEpsIsThatOfNLTK(t *testing.T) {
 func gleu(answer, reference string) float64 {
 	u, ref := WordUnits(Fields(answer)), WordUnits(Fields(reference))
 	shared, mine, theirs := 0.0, 0, 0
-	for i, n := range NewCounts(4, ref).Shared(u) {
+	for i, n := range NewNgramCounts(4, ref).Shared(u) {
 		shared, mine, theirs = shared+n, mine+u.Runs(i+1), theirs+ref.Runs(i+1)
 	}
 	return shared / float64(max(mine, theirs))

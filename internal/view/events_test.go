@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/gallery"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -187,8 +188,8 @@ func TestAWatchingPageGetsEachTrialOnce(t *testing.T) {
 // A page that watches a run gets its end, and one with a mark of another run reads it again.
 func TestWatchEndsWithTheRun(t *testing.T) {
 	r := beginWatching(t, trial(3, eval.Pass))
-	if sum := data[summary](t, r.s, "/data/runs/"+r.key); sum.State != "running" || sum.Exit != nil {
-		t.Errorf("%+v, want one that is running", sum)
+	if sum := data[summary](t, r.s, "/data/runs/"+r.key); sum.Phase != gallery.InProgress || sum.Exit != nil {
+		t.Errorf("%+v, want one in progress", sum)
 	}
 	events := r.watch(t, "")
 	write(t, r.w, trial(4, eval.Fail))

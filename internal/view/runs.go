@@ -157,7 +157,7 @@ func (s *Server) summary(w http.ResponseWriter, r *http.Request) {
 	s.runs.mu.Lock()
 	known, ok := s.runs.summaries[one.Key]
 	s.runs.mu.Unlock()
-	if !ok || known.stamp != now || known.State == "running" {
+	if !ok || known.stamp != now || known.Phase == gallery.InProgress {
 		end, ok := s.begin(r.Context())
 		if !ok {
 			return

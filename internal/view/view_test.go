@@ -157,7 +157,7 @@ func served(t *testing.T) (s *Server, at string) {
 func TestARunHasALineAndAPage(t *testing.T) {
 	s, at := served(t)
 	sum := data[summary](t, s, "/data/runs/"+strings.Split(at, "/")[2])
-	got := fmt.Sprintf("%d pass, %d fail, %s, exit %d, rate %.3f", sum.Pass, sum.Fail, sum.State, *sum.Exit, *sum.PassRate)
+	got := fmt.Sprintf("%d pass, %d fail, %s, exit %d, rate %.3f", sum.Pass, sum.Fail, sum.Phase, *sum.Exit, *sum.PassRate)
 	if want := "2 pass, 1 fail, complete, exit 1, rate 0.667"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

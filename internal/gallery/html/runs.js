@@ -3,8 +3,7 @@
 const mostListed = 100; // at first, and with each press of the button
 const pause = 3000;     // milliseconds between looks at what has changed
 
-const stateWords = {__proto__: null, complete: 'complete', running: 'running', interrupted: 'interrupted', partial: 'not complete'};
-const stateTones = {__proto__: null, complete: 'pass', running: 'skip', interrupted: 'error', partial: 'error'};
+const stateTones = {__proto__: null, complete: 'pass', 'in progress': 'skip', interrupted: 'error', incomplete: 'error'};
 const exitTones = {__proto__: null, 0: 'pass', 1: 'fail', 3: 'skip'};
 
 class RunList {
@@ -27,11 +26,11 @@ class RunList {
   }
 
   row(r) {
-    const n = this.numbers.get(r.key), still = n && n.state === 'running';
+    const n = this.numbers.get(r.key), still = n && n.state === 'in progress';
     const suites = r.suites.slice(0, 5).join(', ') + (r.suites.length > 5 ? ', ...' : '');
     return [
       [h('a', {href: runAddress(r.key)}, name(r.id || r.key)), r.marks.map(mark => [' ', h('span', {class: 'chip'}, name(mark))]), r.emulator && [' ', h('span', {class: 'chip'}, 'emulator')], h('div', {class: 'on'}, name(suites), r.startedAt && [', ', name(when(r.startedAt)), ' UTC'])],
-      !n ? '...' : n.problem ? h('span', {class: 'telling'}, name(n.problem)) : [badge(stateTones[n.state], stateWords[n.state]), n.reason && n.reason !== n.state && h('span', {class: 'on'}, ' ', name(n.reason))],
+      !n ? '...' : n.problem ? h('span', {class: 'telling'}, name(n.problem)) : [badge(stateTones[n.state], n.state), n.reason && n.reason !== n.state && h('span', {class: 'on'}, ' ', name(n.reason))],
       n && n.exit !== null ? badge(exitTones[n.exit] || 'error', 'exit ' + n.exit) : '',
       !n ? '' : n.passRate === null ? '\u2013' : percent(n.passRate),
       n && outcomeBar(n) || '', ...outcomes.map(o => n ? number(n[o]) : ''),
@@ -45,7 +44,7 @@ class RunList {
     let changed = false;
     for (const r of this.runs.slice(0, this.most)) {
       const n = this.numbers.get(r.key);
-      if (n && n.state !== 'running') continue;
+      if (n && n.state !== 'in progress') continue;
       try {
         const now = await get('runs/' + r.key);
         changed = changed || JSON.stringify(now) !== JSON.stringify(n);
