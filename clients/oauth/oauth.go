@@ -5,7 +5,7 @@
 //
 // No error and no output contains a token, code or secret.
 //
-// The usual order: ReadClient, Login.Run, LoginFile.Keep; afterwards NewTokens for a generative.Client.
+// The usual order: ReadClient, Login.Run, LoginFile.Keep; afterwards NewAccessTokens for a generative.Client.
 package oauth
 
 import (
