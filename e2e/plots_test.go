@@ -161,15 +161,15 @@ func TestPlotsHaveScales(t *testing.T) {
 	ruled := func(d *journal.Document) {
 		decided(d).Gate = journal.Gate{Exit: 1}
 		for _, r := range []journal.GateRule{
-			{Name: "passRate", Found: journal.RuleValue(1.0), Limit: 1, Standing: journal.RuleHolds},
-			{Name: "errors", Found: journal.RuleValue(0.0), Limit: 0, Standing: journal.RuleHolds},
-			{Name: "mean words", Found: journal.RuleValue(1234.5), Limit: 2000},
-			{Name: "mean words", Found: journal.RuleValue(-12.5), Limit: 0},
-			{Name: "classification kappa", Found: journal.RuleValue(-0.2), Limit: 0.6},
-			{Name: "latency p95", Found: journal.RuleValue(61e3), Limit: 2},
-			{Name: "latency p95", Found: journal.RuleValue(0.0), Limit: 0},
-			{Name: "mean tone", Limit: 0.5},
-			{Name: "blocked", Found: journal.RuleValue(1e-9), Limit: 1e-6},
+			{RuleName: "passRate", Found: journal.RuleValue(1.0), Limit: 1, Standing: journal.RuleHolds},
+			{RuleName: "errors", Found: journal.RuleValue(0.0), Limit: 0, Standing: journal.RuleHolds},
+			{RuleName: "mean words", Found: journal.RuleValue(1234.5), Limit: 2000},
+			{RuleName: "mean words", Found: journal.RuleValue(-12.5), Limit: 0},
+			{RuleName: "classification kappa", Found: journal.RuleValue(-0.2), Limit: 0.6},
+			{RuleName: "latency p95", Found: journal.RuleValue(61e3), Limit: 2},
+			{RuleName: "latency p95", Found: journal.RuleValue(0.0), Limit: 0},
+			{RuleName: "mean tone", Limit: 0.5},
+			{RuleName: "blocked", Found: journal.RuleValue(1e-9), Limit: 1e-6},
 		} {
 			r.Suite, r.Arm = "big", "pro/ask"
 			d.Gate().Rules = append(d.Gate().Rules, r)

@@ -229,10 +229,10 @@ func judged(d *journal.Document) {
 	interval := &[2]float64{-0.08, -0.03}
 	margin := 0.05
 	decided(d).Gate = journal.Gate{Exit: 1, Rules: []journal.GateRule{
-		{Suite: "big", Name: "passRate", Arm: "pro/ask", Found: journal.RuleValue(half), Limit: 0.95},
-		{Suite: "big", Name: "passRate", Arm: "warm/ask", Found: journal.RuleValue(half), Limit: 0.8, Standing: journal.RuleHolds},
-		{Suite: "big", Name: "errors", Found: journal.RuleValue(low), Limit: 0.02, Standing: journal.RuleHolds},
-		{Suite: "big", Name: "baseline", Arm: "pro/ask", Found: journal.RuleVerdict(eval.Regressed), Why: "the pass rate is worse"},
+		{Suite: "big", RuleName: "passRate", Arm: "pro/ask", Found: journal.RuleValue(half), Limit: 0.95},
+		{Suite: "big", RuleName: "passRate", Arm: "warm/ask", Found: journal.RuleValue(half), Limit: 0.8, Standing: journal.RuleHolds},
+		{Suite: "big", RuleName: "errors", Found: journal.RuleValue(low), Limit: 0.02, Standing: journal.RuleHolds},
+		{Suite: "big", RuleName: "baseline", Arm: "pro/ask", Found: journal.RuleVerdict(eval.Regressed), Why: "the pass rate is worse"},
 	}}
 	decided(d).Comparison = &compare.Comparison{
 		Base: compare.Compared{Run: "20251231-000000-abc", Name: "main"}, Head: compare.Compared{Run: d.Run.ID}, Verdict: eval.Regressed,

@@ -16,7 +16,7 @@ type Gate struct {
 // GateRule is one rule applied to one arm, or to a suite as a whole when Arm is empty.
 type GateRule struct {
 	Suite    string
-	Name     string
+	RuleName RuleName
 	Arm      string
 	Found    RuleFinding // nil when there was nothing to apply the rule to
 	Limit    float64
@@ -45,7 +45,7 @@ func (r *GateRule) Verdict() eval.Verdict {
 // writtenGateRule is a GateRule in JSON, which has two booleans for the standing.
 type writtenGateRule struct {
 	Suite   string       `json:"suite"`
-	Name    string       `json:"name"`
+	Name    RuleName     `json:"name"`
 	Arm     string       `json:"arm"`
 	Value   *float64     `json:"value"`
 	Limit   float64      `json:"limit"`
@@ -58,7 +58,7 @@ type writtenGateRule struct {
 // MarshalJSON writes the keys of all versions.
 func (r GateRule) MarshalJSON() ([]byte, error) {
 	w := writtenGateRule{
-		Suite: r.Suite, Name: r.Name, Arm: r.Arm, Limit: r.Limit, Why: r.Why,
+		Suite: r.Suite, Name: r.RuleName, Arm: r.Arm, Limit: r.Limit, Why: r.Why,
 		Verdict: r.Verdict(), Holds: r.Standing.Holds(), Warned: r.Standing == RuleWarned,
 	}
 	if value, ok := r.Found.(RuleValue); ok {
@@ -71,7 +71,7 @@ func (r GateRule) MarshalJSON() ([]byte, error) {
 func (r *GateRule) UnmarshalJSON(data []byte) error {
 	var w writtenGateRule
 	err := json.Unmarshal(data, &w)
-	*r = GateRule{Suite: w.Suite, Name: w.Name, Arm: w.Arm, Limit: w.Limit, Why: w.Why}
+	*r = GateRule{Suite: w.Suite, RuleName: w.Name, Arm: w.Arm, Limit: w.Limit, Why: w.Why}
 	switch {
 	case w.Verdict != "":
 		r.Found = RuleVerdict(w.Verdict)

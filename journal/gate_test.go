@@ -35,8 +35,8 @@ func TestAGateReadsBack(t *testing.T) {
 	t.Parallel()
 	const odd = "text <&>\"\\\n\u2028é日本👍🏽"
 	want := Gate{Exit: 3, Rules: []GateRule{
-		{Suite: odd, Name: odd + "n", Arm: odd + "a", Found: RuleValue(0.25), Limit: 1e-9, Standing: RuleWarned, Why: odd + "w"},
-		{Suite: "s", Name: "baseline", Found: RuleVerdict(odd + "v")},
+		{Suite: odd, RuleName: odd + "n", Arm: odd + "a", Found: RuleValue(0.25), Limit: 1e-9, Standing: RuleWarned, Why: odd + "w"},
+		{Suite: "s", RuleName: "baseline", Found: RuleVerdict(odd + "v")},
 		{Suite: "s", Limit: 0.5},
 		{Standing: RuleHolds, Why: "w"},
 	}}

@@ -44,7 +44,7 @@ func runOf(t *testing.T, a, b, arm string) *journal.Document {
 		Models:    []eval.Model{{Name: "models/m", APIVersion: "v1", Version: b}},
 		Plan:      eval.RunPlan{Trials: 4, Arms: []string{arm}, Targets: targets},
 	}, &eval.End{Reason: eval.EndStopped, Message: a, Spent: &eval.Spent{Currency: b, BudgetMoney: 1}}, trials...)
-	d.Decision.Gate = journal.Gate{Exit: 1, Rules: []journal.GateRule{{Suite: a, Name: "passRate", Arm: arm}}}
+	d.Decision.Gate = journal.Gate{Exit: 1, Rules: []journal.GateRule{{Suite: a, RuleName: "passRate", Arm: arm}}}
 	return d
 }
 

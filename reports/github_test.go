@@ -55,8 +55,8 @@ func TestGitHubAnnotationsAreEscaped(t *testing.T) {
 	d.Decision.Gate = journal.Gate{
 		Exit: 1,
 		Rules: []journal.GateRule{
-			{Suite: "s", Name: "passRate", Arm: "a/b", Found: journal.RuleValue(0.0), Limit: 1},
-			{Suite: "s", Name: "errors", Standing: journal.RuleHolds},
+			{Suite: "s", RuleName: "passRate", Arm: "a/b", Found: journal.RuleValue(0.0), Limit: 1},
+			{Suite: "s", RuleName: "errors", Standing: journal.RuleHolds},
 		},
 	}
 	const reasons = `a/b: equals: no: 50%25, really%0A\x3a:error::x%0Ac/d: equals: no: 50%25, really%0A\x3a:error::x`
@@ -72,7 +72,7 @@ func TestGitHubAnnotationsAreEscaped(t *testing.T) {
 			t.Errorf("line %d:\n%s\nwant\n%s", i, lines[i], want)
 		}
 	}
-	d.Decision.Gate = journal.Gate{Rules: []journal.GateRule{{Suite: "s", Name: "passRate", Standing: journal.RuleHolds}}}
+	d.Decision.Gate = journal.Gate{Rules: []journal.GateRule{{Suite: "s", RuleName: "passRate", Standing: journal.RuleHolds}}}
 	for _, line := range annotationsOf(t, d) { // the gate holds: nothing is an error
 		if !strings.HasPrefix(line, "::warning ") {
 			t.Errorf("got %v, want a warning", line)

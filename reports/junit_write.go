@@ -230,7 +230,7 @@ func (j *junit) properties(suite string, arm *journal.ArmSummary) []junitPropert
 		if rule.Suite == suite && (rule.Arm == "" || rule.Arm == arm.Name) {
 			word := map[bool]string{true: "holds", false: "does not hold"}[rule.Standing.Holds()]
 			words := append([]string{word + ": " + ruleWords(rule)}, verdictLines(j.d, &rule)...)
-			out = append(out, junitProperty{Name: "evalrun.gate." + rule.Name, Value: shorten(strings.Join(words, "; "), maxJUnitText)})
+			out = append(out, junitProperty{Name: "evalrun.gate." + string(rule.RuleName), Value: shorten(strings.Join(words, "; "), maxJUnitText)})
 		}
 	}
 	return out

@@ -85,8 +85,8 @@ func worseRun(t testing.TB) *journal.Document {
 		Arms: []compare.ArmComparison{worseArm()},
 	}
 	d.Decision.Gate = journal.Gate{Exit: 1, Rules: []journal.GateRule{
-		{Suite: "s", Name: "baseline", Arm: "x/p", Found: journal.RuleVerdict(eval.NotWorse), Standing: journal.RuleWarned},
-		{Suite: "s", Name: "passRate", Arm: "x/p", Found: journal.RuleValue(0.2), Limit: 0.9},
+		{Suite: "s", RuleName: "baseline", Arm: "x/p", Found: journal.RuleVerdict(eval.NotWorse), Standing: journal.RuleWarned},
+		{Suite: "s", RuleName: "passRate", Arm: "x/p", Found: journal.RuleValue(0.2), Limit: 0.9},
 	}}
 	return d
 }
@@ -249,7 +249,7 @@ func TestComparisonsAreSafe(t *testing.T) {
 		a.Cases.Removed, a.Cases.PassedBefore, a.Cases.Changed = []string{one}, []string{one}, []string{one}
 		a.Cases.Added, a.Cases.Duplicates = []string{one}, [][]string{{one, one}}
 		d.Decision.Comparison = &compare.Comparison{Arms: []compare.ArmComparison{a}, Verdict: eval.Regressed}
-		rule := journal.GateRule{Suite: a.Suite, Arm: a.HeadArm, Name: "baseline", Found: journal.RuleVerdict(eval.Regressed)}
+		rule := journal.GateRule{Suite: a.Suite, Arm: a.HeadArm, RuleName: "baseline", Found: journal.RuleVerdict(eval.Regressed)}
 		d.Decision.Gate = journal.Gate{Exit: 1, Rules: []journal.GateRule{rule}}
 		markdownOf(t, d)
 		annotationsOf(t, d)

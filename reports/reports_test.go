@@ -173,7 +173,7 @@ func TestJUnitIsValidByTheStrictestSchemas(t *testing.T) {
 		Scores:   []eval.Score{{Scorer: "equals", Grade: eval.Graded{}, Reason: text[:400]}},
 	})
 	every, fixture := written(t, "junit", d, reports.Options{}), written(t, "junit", testrun.Every(t), reports.Options{})
-	d.Gate().Rules = []journal.GateRule{{Suite: "s", Name: "passRate", Standing: journal.RuleHolds}}
+	d.Gate().Rules = []journal.GateRule{{Suite: "s", RuleName: "passRate", Standing: journal.RuleHolds}}
 	accepted := written(t, "junit-gate", d, reports.Options{})
 	for name, file := range map[string]string{"every": every, "fixture": fixture, "accepted": accepted} {
 		if !utf8.ValidString(file) {

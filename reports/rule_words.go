@@ -3,7 +3,6 @@ package reports
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
@@ -17,14 +16,14 @@ func ruleWords(r journal.GateRule) string {
 	}
 
 	bound := "at most"
-	if r.Name == "passRate" || strings.HasPrefix(r.Name, "mean ") || strings.HasPrefix(r.Name, "classification ") {
+	if r.RuleName.IsLeast() {
 		bound = "at least"
 	}
 	where := r.Suite
 	if r.Arm != "" {
 		where += " on " + r.Arm
 	}
-	if r.Name == "best" {
+	if r.RuleName == journal.RuleBest {
 		return fmt.Sprintf("%s: %s: %s", where, cmp.Or(bestWords[r.Verdict()], "NO RANKING"), r.Why)
 	}
 	if r.Verdict() != "" {
@@ -38,7 +37,7 @@ func ruleWords(r journal.GateRule) string {
 	if value, ok := r.Found.(journal.RuleValue); ok {
 		found = fmt.Sprintf("it is %.4g", value)
 	}
-	return fmt.Sprintf("%s: %s %s %.4g; %s", where, r.Name, bound, r.Limit, found)
+	return fmt.Sprintf("%s: %s %s %.4g; %s", where, r.RuleName, bound, r.Limit, found)
 }
 
 func allHold(n int) string {

@@ -43,7 +43,7 @@ func NewGateCases(d *journal.Document) GateCases {
 	for _, s := range d.Summary.Suites {
 		if g.Unapplied {
 			if statesGate(d, s.Name) && len(s.Arms) > 0 {
-				g.rules = append(g.rules, journal.GateRule{Suite: s.Name, Name: "not applied", Why: NotApplied})
+				g.rules = append(g.rules, journal.GateRule{Suite: s.Name, Why: NotApplied})
 				g.arms = append(g.arms, s.Arms[0].Name)
 			}
 			continue
@@ -89,12 +89,12 @@ func shown(rule *journal.GateRule, s *journal.SuiteSummary) bool {
 			errors += s.Arms[i].Cases.Errors
 		}
 	}
-	switch rule.Name {
-	case "passRate":
+	switch rule.RuleName {
+	case journal.RulePassRate:
 		return failures+errors > 0
-	case "errors":
+	case journal.RuleErrors:
 		return errors > 0
-	case "blocked":
+	case journal.RuleBlocked:
 		return failures > 0
 	}
 	return false // no case shows means, latency, quarantine or a baseline
@@ -106,7 +106,7 @@ func armAt(s *journal.SuiteSummary, name string) int {
 
 // GateCase returns the name of the case for a rule.
 func GateCase(rule *journal.GateRule) string {
-	return strings.TrimSpace("gate: " + rule.Name + " " + rule.Arm)
+	return strings.TrimSpace(fmt.Sprintf("gate: %s %s", rule.RuleName, rule.Arm))
 }
 
 // Ungated lists suites that have failed cases and no rule about them. Their gate passes, which a reader
@@ -134,5 +134,5 @@ func statesGate(d *journal.Document, suite string) bool {
 // aboutFailures reports whether failing cases can break a rule, or the rule replaces one that they could
 // break.
 func aboutFailures(r *journal.GateRule) bool {
-	return r.Name == "passRate" || r.Name == "baseline" || strings.HasPrefix(r.Name, "classification ")
+	return r.RuleName == journal.RulePassRate || r.RuleName == journal.RuleBaseline || r.RuleName.IsClassification()
 }

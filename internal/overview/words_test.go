@@ -73,16 +73,16 @@ func TestRulesThatNoCaseShowsAreCases(t *testing.T) {
 		rule journal.GateRule
 		arm  string // with which it is; "" where cases show it
 	}{
-		"it holds":                          {journal.GateRule{Name: "latency p95", Arm: "t/a", Standing: journal.RuleHolds}, ""},
-		"latency":                           {journal.GateRule{Name: "latency p95", Arm: "t/b"}, "t/b"},
-		"a mean":                            {journal.GateRule{Name: "mean tone", Arm: "t/a"}, "t/a"},
-		"a baseline":                        {journal.GateRule{Name: "baseline", Arm: "t/a"}, "t/a"},
-		"quarantine, of the suite":          {journal.GateRule{Name: "maxQuarantined"}, "t/a"},
-		"pass rate, shown by a failure":     {journal.GateRule{Name: "passRate", Arm: "t/a"}, ""},
-		"pass rate, shown by an error":      {journal.GateRule{Name: "passRate", Arm: "t/b"}, ""},
-		"errors, shown by one":              {journal.GateRule{Name: "errors"}, ""},
-		"blocked, shown by a failure":       {journal.GateRule{Name: "blocked"}, ""},
-		"an arm that the run does not have": {journal.GateRule{Name: "baseline", Arm: "gone"}, "t/a"},
+		"it holds":                          {journal.GateRule{RuleName: "latency p95", Arm: "t/a", Standing: journal.RuleHolds}, ""},
+		"latency":                           {journal.GateRule{RuleName: "latency p95", Arm: "t/b"}, "t/b"},
+		"a mean":                            {journal.GateRule{RuleName: "mean tone", Arm: "t/a"}, "t/a"},
+		"a baseline":                        {journal.GateRule{RuleName: "baseline", Arm: "t/a"}, "t/a"},
+		"quarantine, of the suite":          {journal.GateRule{RuleName: "maxQuarantined"}, "t/a"},
+		"pass rate, shown by a failure":     {journal.GateRule{RuleName: "passRate", Arm: "t/a"}, ""},
+		"pass rate, shown by an error":      {journal.GateRule{RuleName: "passRate", Arm: "t/b"}, ""},
+		"errors, shown by one":              {journal.GateRule{RuleName: "errors"}, ""},
+		"blocked, shown by a failure":       {journal.GateRule{RuleName: "blocked"}, ""},
+		"an arm that the run does not have": {journal.GateRule{RuleName: "baseline", Arm: "gone"}, "t/a"},
 	} {
 		test.rule.Suite = "s"
 		d := ruled(t, test.rule)
@@ -100,8 +100,8 @@ func TestRulesThatNoCaseShowsAreCases(t *testing.T) {
 		}
 		expect.Same(t, name+": counts", New(d).Totals.Cases, want)
 	}
-	expect.Same(t, "its name", GateCase(&journal.GateRule{Name: "latency p95", Arm: "t/a"}), "gate: latency p95 t/a")
-	expect.Same(t, "its name without an arm", GateCase(&journal.GateRule{Name: "errors"}), "gate: errors")
+	expect.Same(t, "its name", GateCase(&journal.GateRule{RuleName: "latency p95", Arm: "t/a"}), "gate: latency p95 t/a")
+	expect.Same(t, "its name without an arm", GateCase(&journal.GateRule{RuleName: "errors"}), "gate: errors")
 }
 
 // judged is a score by a judge, with a ruling for each choice.

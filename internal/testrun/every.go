@@ -23,9 +23,9 @@ func Every(t testing.TB) *journal.Document {
 	d.Dir = "night" // what commands call it
 	half := 0.5
 	d.Decision.Gate = journal.Gate{Exit: 1, Rules: []journal.GateRule{
-		{Suite: "fixture", Name: "passRate", Arm: "pro/ask", Found: journal.RuleValue(half), Limit: 0.9},
-		{Suite: "fixture", Name: "passRate", Arm: "pro-warm/ask", Found: journal.RuleValue(half), Limit: 0.5, Standing: journal.RuleHolds},
-		{Suite: "fixture", Name: "errors", Limit: 0.01},
+		{Suite: "fixture", RuleName: "passRate", Arm: "pro/ask", Found: journal.RuleValue(half), Limit: 0.9},
+		{Suite: "fixture", RuleName: "passRate", Arm: "pro-warm/ask", Found: journal.RuleValue(half), Limit: 0.5, Standing: journal.RuleHolds},
+		{Suite: "fixture", RuleName: "errors", Limit: 0.01},
 	}}
 	return d
 }

@@ -32,7 +32,7 @@ func rulesOf(d *journal.Document) (out []string) {
 		if r.Standing.Holds() {
 			state = "holds"
 		}
-		out = append(out, strings.TrimSpace(r.Name+" "+r.Arm)+" "+state)
+		out = append(out, strings.TrimSpace(string(r.RuleName)+" "+r.Arm)+" "+state)
 	}
 	return append(out, fmt.Sprint("exit ", d.Gate().Exit))
 }
@@ -220,7 +220,7 @@ func TestTheComparisonIsARuleOfTheGate(t *testing.T) {
 			d := comparedWith(t, runOf(t, "base", nil, row(all)...), *rule, trials...)
 			d.Run.Suites[0].Gate.ErrorsMax = new(1.0)
 			Apply(d)
-			test.want.Suite, test.want.Name, test.want.Arm, test.want.Limit = "s", "baseline", "t/p", 0.05
+			test.want.Suite, test.want.RuleName, test.want.Arm, test.want.Limit = "s", "baseline", "t/p", 0.05
 			expect.Same(t, "rule", d.Gate().Rules[1], test.want)
 			expect.Same(t, "exit", d.Gate().Exit, test.exit)
 			expect.Same(t, "what it was compared with", d.Comparison().Base.Name, "main")

@@ -189,7 +189,7 @@ func raceIn(d *journal.Document, suite string) map[string]int {
 
 // best applies the rule about the arm that must be among the best.
 func (r *rulings) best(rule *option.BestRule) {
-	g := journal.GateRule{Suite: r.suite.Name, Name: "best", Arm: rule.Arm, Limit: rule.Alpha}
+	g := journal.GateRule{Suite: r.suite.Name, RuleName: journal.RuleBest, Arm: rule.Arm, Limit: rule.Alpha}
 	verdict, code := eval.Invalid, exit.CodeIncomplete
 	all, err := Rank(r.doc, RankBy{Suite: r.suite.Name, Metric: rule.Metric, Alpha: rule.Alpha})
 	switch {

@@ -66,7 +66,7 @@ func lostSuites(d *journal.Document, c *compare.Comparison) (out []journal.GateR
 	}
 	for i := range c.Arms {
 		if a := &c.Arms[i]; !hasSuite(d, a.Suite) {
-			out = append(out, journal.GateRule{Suite: a.Suite, Name: "baseline", Arm: a.HeadArm, Found: journal.RuleVerdict(a.Verdict), Why: a.Why})
+			out = append(out, journal.GateRule{Suite: a.Suite, RuleName: journal.RuleBaseline, Arm: a.HeadArm, Found: journal.RuleVerdict(a.Verdict), Why: a.Why})
 		}
 	}
 	return out
@@ -106,12 +106,12 @@ type rulings struct {
 const slack = 1e-12
 
 // rule adds one that was applied. Without a value there was nothing to apply it to: the run is not complete.
-func (r *rulings) rule(name, arm string, value *float64, limit float64, holds bool) {
+func (r *rulings) rule(name journal.RuleName, arm string, value *float64, limit float64, holds bool) {
 	rule := journal.GateRule{
-		Suite: r.suite.Name,
-		Name:  name,
-		Arm:   arm,
-		Limit: limit,
+		Suite:    r.suite.Name,
+		RuleName: name,
+		Arm:      arm,
+		Limit:    limit,
 	}
 	if value != nil {
 		rule.Found = journal.RuleValue(*value)
@@ -128,8 +128,8 @@ func (r *rulings) rule(name, arm string, value *float64, limit float64, holds bo
 }
 
 // atMost adds a rule with an upper limit of a share of the trials that ran. Without any, it holds.
-func (r *rulings) atMost(name string, n int, limit float64, broken int) {
-	rule := journal.GateRule{Suite: r.suite.Name, Name: name, Limit: limit, Standing: journal.RuleHolds}
+func (r *rulings) atMost(name journal.RuleName, n int, limit float64, broken int) {
+	rule := journal.GateRule{Suite: r.suite.Name, RuleName: name, Limit: limit, Standing: journal.RuleHolds}
 	if answers := r.suite.Gated.Ran(); answers > 0 {
 		share := float64(n) / float64(answers)
 		rule.Found = journal.RuleValue(share)
@@ -146,28 +146,28 @@ func (r *rulings) apply(g *option.GateConfig) {
 		arm := &r.suite.Arms[i]
 		if g.PassRateMin != nil {
 			value, holds := optional(arm.PassRate())
-			r.rule("passRate", arm.Name, value, *g.PassRateMin, holds(func(v float64) bool { return v >= *g.PassRateMin-slack }))
+			r.rule(journal.RulePassRate, arm.Name, value, *g.PassRateMin, holds(func(v float64) bool { return v >= *g.PassRateMin-slack }))
 		}
 		for _, m := range g.Means {
 			value, holds := optional(arm.Mean(m.Metric))
-			r.rule("mean "+m.Metric, arm.Name, value, m.Min, holds(func(v float64) bool { return v >= m.Min-slack }))
+			r.rule(journal.RuleMean(m.Metric), arm.Name, value, m.Min, holds(func(v float64) bool { return v >= m.Min-slack }))
 		}
 		for _, m := range g.Classification {
 			value, holds := optional(classified(arm, m.Metric))
-			r.rule("classification "+m.Metric, arm.Name, value, m.Min, holds(func(v float64) bool { return v >= m.Min-slack }))
+			r.rule(journal.RuleClassification(m.Metric), arm.Name, value, m.Min, holds(func(v float64) bool { return v >= m.Min-slack }))
 		}
 		if g.LatencyP95Ms != nil {
 			value, holds := optional(r.doc.LatencyQuantile(r.suite.Name, arm.Name, 0.95))
-			r.rule("latency p95", arm.Name, value, *g.LatencyP95Ms, holds(func(v float64) bool { return v <= *g.LatencyP95Ms }))
+			r.rule(journal.RuleLatency, arm.Name, value, *g.LatencyP95Ms, holds(func(v float64) bool { return v <= *g.LatencyP95Ms }))
 		}
 	}
-	r.atMost("errors", r.suite.Gated.Error, g.MostErrors(), exit.CodeIncomplete)
+	r.atMost(journal.RuleErrors, r.suite.Gated.Error, g.MostErrors(), exit.CodeIncomplete)
 	if g.BlockedMax != nil {
-		r.atMost("blocked", r.suite.Blocked, *g.BlockedMax, exit.CodeFailed)
+		r.atMost(journal.RuleBlocked, r.suite.Blocked, *g.BlockedMax, exit.CodeFailed)
 	}
 	if g.MaxQuarantined != nil {
 		share := float64(r.suite.Quarantined) / float64(max(1, r.suite.OwnCases()))
-		r.rule("maxQuarantined", "", &share, *g.MaxQuarantined, share <= *g.MaxQuarantined+slack)
+		r.rule(journal.RuleQuarantined, "", &share, *g.MaxQuarantined, share <= *g.MaxQuarantined+slack)
 	}
 }
 
@@ -191,7 +191,7 @@ func optional(v float64, ok bool) (*float64, func(func(float64) bool) bool) {
 func (r *rulings) baseline(rule *option.BaselineRule, c *compare.Comparison) {
 	add := func(arm string, v eval.Verdict, why string, onInconclusive option.OnInconclusive) {
 		r.rules = append(r.rules, journal.GateRule{
-			Suite: r.suite.Name, Name: "baseline", Arm: arm, Limit: rule.Metrics[0].Margin,
+			Suite: r.suite.Name, RuleName: journal.RuleBaseline, Arm: arm, Limit: rule.Metrics[0].Margin,
 			Found: journal.RuleVerdict(v), Why: why, Standing: standingOf(v, onInconclusive),
 		})
 		r.codes = append(r.codes, verdictExit(v, onInconclusive))

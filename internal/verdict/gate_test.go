@@ -95,8 +95,8 @@ func TestApplyTakesTheWorstRule(t *testing.T) {
 				t.Errorf("exit %d, want %d; rules %+v", d.Gate().Exit, test.want, d.Gate().Rules)
 			}
 			for _, r := range d.Gate().Rules {
-				if broken := r.Name == test.broken; r.Standing.Holds() == broken {
-					t.Errorf("the rule %s holds: %v, want %v", r.Name, r.Standing.Holds(), !broken)
+				if broken := string(r.RuleName) == test.broken; r.Standing.Holds() == broken {
+					t.Errorf("the rule %s holds: %v, want %v", r.RuleName, r.Standing.Holds(), !broken)
 				}
 			}
 		})
