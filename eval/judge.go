@@ -94,7 +94,8 @@ type Ruling struct {
 	Score  *float64 `json:"score,omitempty"` // on the scale of the question; nil for choices
 	Value  float64  `json:"value"`           // in [0,1]
 	Reason string   `json:"reason,omitempty"`
-	// Passed says in Judged.Panel that the answer would pass by this judge alone.
+	// Passed says in Judged.Panel that the answer would pass by this judge alone. Repeats of one judge decide together, and
+	// do not have it. A type of its own for panels would repeat all other fields.
 	Passed bool `json:"passed,omitempty"`
 }
 

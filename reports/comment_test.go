@@ -180,7 +180,9 @@ func TestMarkdownIsBounded(t *testing.T) {
 	}
 	d := manyArms(t, 200, strings.Repeat("𝄞", 400))
 	for i := range 100 {
-		d.Gate().Rules = append(d.Gate().Rules, journal.GateRule{Suite: "s", RuleName: "passRate", Arm: strings.Repeat("𝄞", 400), Limit: float64(i)})
+		d.Gate().Rules = append(d.Gate().Rules, journal.GateRule{
+			Suite: "s", RuleName: "passRate", Arm: strings.Repeat("𝄞", 400), Limit: float64(i),
+		})
 	}
 	_, rest, _ := strings.Cut(markdownOf(t, d), "Left out")
 	for _, want := range []string{"80 rules", "failed trials", " arms, "} {

@@ -64,7 +64,7 @@ func (a args) nested(n yamlnode.Node) AnswerScorer {
 		return nil
 	}
 	look := func(a *Answer) Finding {
-		if !spec.Candidate.All && spec.Candidate.Index == 0 {
+		if !spec.Candidate.All() && spec.Candidate.Index() == 0 {
 			return s.Score(a)
 		}
 		return overCandidates(spec.Candidate, s, a)

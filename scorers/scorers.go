@@ -210,7 +210,7 @@ func (t Table) compile(s *suite.Scorer, outer *args, found *needs) AnswerScorer 
 	a.steps, a.errors = afterOuter(outer, a.selectors()), a.errorsOf(outer)
 	scorer := kind.compile(a)
 	for i := range found.Judges {
-		found.Judges[i].EachCandidate = found.Judges[i].EachCandidate || s.Candidate.All
+		found.Judges[i].EachCandidate = found.Judges[i].EachCandidate || s.Candidate.All()
 		found.Judges[i].EachTurn = found.Judges[i].EachTurn || s.Turn.All()
 	}
 	if !kind.nests && !kind.textless {
@@ -307,8 +307,8 @@ func (c *Compiled) grade(f *Finding) eval.Grade {
 // overCandidates scores the chosen candidates: one, or all with the least result.
 func overCandidates(picked suite.CandidatePick, s AnswerScorer, a *Answer) Finding {
 	candidates := len(a.Response.Candidates)
-	if !picked.All || candidates < 2 {
-		return s.Score(a.pick(picked.Index))
+	if !picked.All() || candidates < 2 {
+		return s.Score(a.pick(picked.Index()))
 	}
 	worst := s.Score(a.pick(0))
 	for i := 1; i < candidates; i++ {

@@ -61,11 +61,16 @@ type Needs struct {
 	Snapshots []string // files below expected/ that it reads; "" means the file of the case and the arm
 }
 
-// CandidatePick says which of several candidates a scorer looks at.
-type CandidatePick struct {
-	All   bool
-	Index int // counted from 0
-}
+// CandidatePick says which of several candidates a scorer looks at: the first, another one, or all.
+type CandidatePick struct{ index int } // counted from 0; allCandidates
+
+const allCandidates = -1
+
+// All reports whether the scorer looks at all candidates.
+func (p CandidatePick) All() bool { return p.index == allCandidates }
+
+// Index is that of the candidate, from 0. Where the scorer looks at all, it is that of the first.
+func (p CandidatePick) Index() int { return max(0, p.index) }
 
 // Pos is the position of the kind's arguments.
 func (s *Scorer) Pos() diag.Pos { return s.yaml().Args.Pos() }
@@ -200,11 +205,11 @@ func candidate(n yamlnode.Node) CandidatePick {
 	case n.IsZero():
 		return CandidatePick{}
 	case n.IsNumber():
-		return CandidatePick{Index: n.Int(0, math.MaxInt16)}
+		return CandidatePick{n.Int(0, math.MaxInt16)}
 	}
 	switch n.Str() {
 	case "all":
-		return CandidatePick{All: true}
+		return CandidatePick{allCandidates}
 	case "first":
 	default:
 		n.Errorf("first, all, or a number from 0", "`%s` is not a choice of candidates", n.Str())
@@ -264,7 +269,7 @@ type scorerDef struct {
 	shared bool             // comes from a set
 	noted  bool             // its name was recorded
 	common bool             // several cases share it
-	packed *yamlnode.Packed // compact form that replaces the other fields of a fixed one
+	packed *yamlnode.Packed // compact form of a fixed one, in place of all other fields: a type of its own would be a case wherever they are read
 }
 
 func (l *loader) scorerDef(n yamlnode.Node) *scorerDef {

@@ -88,6 +88,9 @@ func readFault(n yamlnode.Node) fault {
 			e.Key.Errorf("keep one of them, or make two faults of them", "a fault is one thing, found `%s` and `%s`", kept, e.Name())
 		}
 	}
+	if _, ok := f.kind.(errorStatus); f.kind != nil && !ok && m.Has("retryAfter") {
+		m.Key("retryAfter").Errorf("leave it out, or give a `status`", "`retryAfter` is a header of answers with a status of errors")
+	}
 	if m.IsMapping() && f.kind == nil {
 		n.Errorf("", "a fault is one of status, hang, cut, endless and malformed")
 	}

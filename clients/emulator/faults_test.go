@@ -52,6 +52,12 @@ func TestEveryFurtherKindOfAFaultIsReported(t *testing.T) {
 	expect.Same(t, "the problems", got, want)
 }
 
+func TestOnlyAStatusHasATimeToRetryAfter(t *testing.T) {
+	t.Parallel()
+	got, _ := problemsOfFault("{hang: true, retryAfter: 2s}")
+	expect.Same(t, "the problem", got, "3:22 `retryAfter` is a header of answers with a status of errors (leave it out, or give a `status`)")
+}
+
 func TestAFaultIsOneKindAndWhenItComes(t *testing.T) {
 	t.Parallel()
 	for fault, want := range map[string]faultKind{

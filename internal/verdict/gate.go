@@ -66,7 +66,9 @@ func lostSuites(d *journal.Document, c *compare.Comparison) (out []journal.GateR
 	}
 	for i := range c.Arms {
 		if a := &c.Arms[i]; !hasSuite(d, a.Suite) {
-			out = append(out, journal.GateRule{Suite: a.Suite, RuleName: journal.RuleBaseline, Arm: a.HeadArm, Found: journal.RuleVerdict(a.Verdict), Why: a.Why})
+			out = append(out, journal.GateRule{
+				Suite: a.Suite, RuleName: journal.RuleBaseline, Arm: a.HeadArm, Found: journal.RuleVerdict(a.Verdict), Why: a.Why,
+			})
 		}
 	}
 	return out
