@@ -265,11 +265,13 @@ func (r *rendering) render(c *Case, diags *diag.List) (out yamlnode.Node, ok boo
 // scorerDef is an entry of a list of scorers as written in the file.
 type scorerDef struct {
 	rendering
-	fixed  *Scorer          // the scorer, if the entry has no template
-	shared bool             // comes from a set
-	noted  bool             // its name was recorded
-	common bool             // several cases share it
-	packed *yamlnode.Packed // compact form of a fixed one, in place of all other fields: a type of its own would be a case wherever they are read
+	fixed  *Scorer // the scorer, if the entry has no template
+	shared bool    // comes from a set
+	noted  bool    // its name was recorded
+	common bool    // several cases share it
+	// packed is the compact form of a fixed one, in place of all other fields. A type of its own would be one more case
+	// wherever they are read.
+	packed *yamlnode.Packed
 }
 
 func (l *loader) scorerDef(n yamlnode.Node) *scorerDef {
