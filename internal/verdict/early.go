@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/evalrun/evalrun/compare"
-	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
@@ -62,7 +61,7 @@ type unit struct {
 	key     string
 	place   int     // in the schedule
 	pending int     // trials without a result, including those of the baseline's arm
-	weight  float64 // its number of questions divided by that of the largest unit
+	weight  float64 // its number of requests divided by that of the largest unit
 	cases   map[string]*unitCase
 	unsent  bool     // some trial has no answer, in a race on recorded answers
 	trials  []string // ids of head's trials
@@ -71,7 +70,7 @@ type unit struct {
 
 // unitCase sums up a case for each metric, base and head, and how many of its repeats passed.
 type unitCase struct {
-	question   string // its request; cases with the same request are one question
+	request    string // its request, or the pair of both sides: cases with the same one count once
 	base, head []compare.Sum
 	passed     compare.Sum
 	results    int // of head, including errors
@@ -233,7 +232,7 @@ func (q *Early) expect(t *runner.Planned) {
 		return
 	}
 	a.cases++
-	c.question = t.CaseID + "\x00" + t.Case
+	c.request = t.CaseID + "\x00" + t.Case
 	if m := w.matcher(t.Arm); m != nil {
 		at := m.Match(t.CaseID, t.Case)
 		if at < 0 {
@@ -243,7 +242,7 @@ func (q *Early) expect(t *runner.Planned) {
 			for i, metric := range w.rule.Metrics {
 				c.base[i] = b.Of(m.side, metric.Name)
 			}
-			c.question = cmp.Or(questionOf(b.Request, t.RequestHash), c.question)
+			c.request = cmp.Or(requestsOf(b.Request, t.RequestHash), c.request)
 		}
 	}
 }
@@ -261,11 +260,11 @@ func (q *Early) expectBase(t *runner.Planned) {
 	}
 }
 
-// questions counts the different questions of a unit.
-func (u *unit) questions() int {
+// requests counts the different requests of a unit.
+func (u *unit) requests() int {
 	different := map[string]bool{}
 	for _, c := range u.cases {
-		different[c.question] = true
+		different[c.request] = true
 	}
 	return len(different)
 }
@@ -313,10 +312,10 @@ func (w *watchedSuite) begin() {
 		largest := 0
 		for place, u := range a.units {
 			u.place = place
-			largest = max(largest, u.questions())
+			largest = max(largest, u.requests())
 		}
 		for _, u := range a.units {
-			u.weight = float64(u.questions()) / float64(largest)
+			u.weight = float64(u.requests()) / float64(largest)
 		}
 		a.test = compare.NewSequential(w.rule.Metrics, w.rule.Alpha, len(w.arms)*len(w.rule.Metrics))
 	}
@@ -409,50 +408,4 @@ func (q *Early) far(t *runner.Planned, ahead int) bool {
 		}
 	}
 	return far
-}
-
-// replay applies a recorded stop.
-func (w *watchedSuite) replay(stop *early.StoppedArm) {
-	if w.race != nil {
-		w.replayRace(stop)
-		return
-	}
-	if w.isBase(stop.Arm) {
-		w.closed[stop.Arm] = true
-	}
-	if a := w.arms[stop.Arm]; a != nil {
-		a.decided, a.next = true, min(stop.Units, len(a.units))
-	}
-}
-
-// Replay feeds the results that a resumed run already has. A recorded stop is final.
-func (q *Early) Replay(d *journal.Document, settled func(journal.IndexedTrial) bool, w *journal.Writer) error {
-	for _, stop := range d.Stops {
-		of := stop.Stopped()
-		if s, ok := q.suites[of.Suite]; ok {
-			s.replay(of)
-		}
-	}
-	for f, err := range d.Facts() {
-		if err != nil {
-			return err
-		}
-		if !settled(journal.IndexedTrial{Suite: f.Suite, Arm: f.Arm, Outcome: f.Outcome}) {
-			continue
-		}
-		if err := q.observe(ofFacts(f), w); err != nil { // its Quarantined is as of the same time
-			return err
-		}
-	}
-	for _, s := range q.suites {
-		for _, a := range s.arms {
-			if !a.decided || s.race != nil {
-				continue
-			}
-			if err := s.closeBase(a, w); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

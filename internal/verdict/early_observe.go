@@ -200,24 +200,24 @@ func (a *watchedArm) curtail(u *unit, least *float64) *early.KnownVerdict {
 	}
 }
 
-// questionOf identifies the pair of requests of a case, "" where one is unknown. Cases with the same request on only
-// one side are different questions that depend on each other. A prompt that drops a variable must not turn a
+// requestsOf identifies the pair of requests of a case, "" where one is unknown. Cases with the same request on only
+// one side are different requests that depend on each other. A prompt that drops a variable must not turn a
 // hundred cases into one.
-func questionOf(base, head string) string {
+func requestsOf(base, head string) string {
 	if base == "" || head == "" {
 		return ""
 	}
 	return base + "\x00" + head
 }
 
-// differences returns, by metric, the means over the unit's questions, head minus base; NaN if a side has
+// differences returns, by metric, the means over the unit's requests, head minus base; NaN if a side has
 // no value. With worst, each error of head and each answer without a value counts as the worst value of the
 // metric.
 func (u *unit) differences(metrics []option.MetricMargin, worst bool) []float64 {
 	d := make([]float64, len(metrics))
 	keys := slices.Sorted(maps.Keys(u.cases)) // sums of floats depend on their order
 	for i := range d {
-		questions := map[string]*compare.Sum{}
+		sums := map[string]*compare.Sum{}
 		var order []*compare.Sum
 		for _, key := range keys {
 			c := u.cases[key]
@@ -226,11 +226,11 @@ func (u *unit) differences(metrics []option.MetricMargin, worst bool) []float64 
 			if !okBase || !okHead {
 				continue
 			}
-			if questions[c.question] == nil {
-				questions[c.question] = &compare.Sum{}
-				order = append(order, questions[c.question])
+			if sums[c.request] == nil {
+				sums[c.request] = &compare.Sum{}
+				order = append(order, sums[c.request])
 			}
-			questions[c.question].Add(h - b)
+			sums[c.request].Add(h - b)
 		}
 		d[i] = meanOf(order)
 	}

@@ -139,15 +139,15 @@ func failing(share float64) func(*eval.Trial) eval.Outcome {
 	}
 }
 
-// directly is the stop by its definition: units in the order of the schedule, each a mean of questions, each of them a mean of trials.
+// directly is the stop by its definition: units in the order of the schedule, each a mean of requests, each of them a mean of trials.
 func directly(
 	head []*eval.Result,
 	base func(*eval.Trial) eval.Outcome,
 	unitOf func(*eval.Trial) string,
 	rule *option.BaselineRule,
 ) *early.KnownVerdict {
-	type question struct{ base, head, worst compare.Sum }
-	units := map[string]map[string]*question{}
+	type request struct{ base, head, worst compare.Sum }
+	units := map[string]map[string]*request{}
 	var order []string
 	score := func(o eval.Outcome) float64 {
 		if o == eval.Pass {
@@ -159,12 +159,12 @@ func directly(
 	for _, r := range head {
 		key := unitOf(&r.Trial)
 		if units[key] == nil {
-			units[key] = map[string]*question{}
+			units[key] = map[string]*request{}
 			order = append(order, key)
 		}
 		q := units[key][r.RequestHash]
 		if q == nil {
-			q = &question{}
+			q = &request{}
 			units[key][r.RequestHash] = q
 		}
 		largest = max(largest, len(units[key]))

@@ -63,16 +63,16 @@ func TestTooFewCasesAreRefused(t *testing.T) {
 			"margin: 0.05",
 			"58 cases can never show that the pass rate is not worse by a margin of 0.05; you need 59",
 		},
-		"a larger margin":            {29, nil, "margin: 0.1", ""},
-		"one missing for it":         {28, nil, "margin: 0.1", "you need 29 without a single flip"},
-		"what is enough is named":    {28, nil, "margin: 0.1", "28 are enough for 0.11"},
-		"enough for an early stop":   {63, nil, "margin: 0.05" + early, ""},
-		"too few for an early stop":  {62, nil, "margin: 0.05" + early, "you need 63 without a single flip"},
-		"clusters of one":            {59, cluster(1), "margin: 0.05", ""},
-		"clusters of two, enough":    {118, cluster(2), "margin: 0.05", ""},
-		"clusters of two, too few":   {116, cluster(2), "margin: 0.05", "58 independent units (by the share of the largest cluster)"},
-		"the same question, enough":  {118, twice, "margin: 0.05", ""},
-		"the same question, too few": {60, twice, "margin: 0.05", "30 cases can never show"},
+		"a larger margin":           {29, nil, "margin: 0.1", ""},
+		"one missing for it":        {28, nil, "margin: 0.1", "you need 29 without a single flip"},
+		"what is enough is named":   {28, nil, "margin: 0.1", "28 are enough for 0.11"},
+		"enough for an early stop":  {63, nil, "margin: 0.05" + early, ""},
+		"too few for an early stop": {62, nil, "margin: 0.05" + early, "you need 63 without a single flip"},
+		"clusters of one":           {59, cluster(1), "margin: 0.05", ""},
+		"clusters of two, enough":   {118, cluster(2), "margin: 0.05", ""},
+		"clusters of two, too few":  {116, cluster(2), "margin: 0.05", "58 independent units (by the share of the largest cluster)"},
+		"the same request, enough":  {118, twice, "margin: 0.05", ""},
+		"the same request, too few": {60, twice, "margin: 0.05", "30 cases can never show"},
 		"one cluster is large": {
 			100,
 			func(n int) string { return fmt.Sprintf("cluster: k%d, ", max(n, 10)) }, // eleven of a hundred are one
@@ -95,7 +95,7 @@ func TestTooFewCasesAreRefused(t *testing.T) {
 	}
 }
 
-// twice gives two cases one question.
+// twice gives two cases one request.
 func twice(n int) string { return fmt.Sprintf("vars: {q: question %d, note: %d}, ", n/2, n) }
 
 // Where an inconclusive verdict is only a warning, too few cases are one too; without the baseline they are nothing.
