@@ -81,6 +81,10 @@ type tab struct {
 	trouble  []string // dialogs, exceptions, messages on the console
 }
 
+// patience is how long a tab waits at once. A machine with much else to do needs half a minute for a page of 50,000
+// trials that a server with the race detector sends.
+const patience = 5 * time.Minute
+
 func open(t *testing.T, path string, width, height int64, scheme string) *tab {
 	t.Helper()
 	return openAt(t, (&url.URL{Scheme: "file", Path: path}).String(), width, height, scheme)
@@ -89,7 +93,7 @@ func open(t *testing.T, path string, width, height int64, scheme string) *tab {
 func openAt(t *testing.T, address string, width, height int64, scheme string) *tab {
 	t.Helper()
 	ctx, closeTab := chromedp.NewContext(browser)
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 2*patience)
 	t.Cleanup(func() { cancel(); closeTab() })
 	b := &tab{t: t, ctx: ctx}
 	err := chromedp.Listen(ctx, func(event any) {
@@ -221,7 +225,9 @@ func (b *tab) wait(selector string) {
 // until waits for an expression to become true. It looks by the clock: frames may be drawn late on a machine with much else to do.
 func (b *tab) until(expression string) {
 	b.t.Helper()
-	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingInterval(20*time.Millisecond)))
+	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](
+		expression, chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(patience),
+	))
 	if err != nil {
 		state := evaluate[string](b, `JSON.stringify([document.hasFocus(), document.activeElement.id, document.documentElement.dataset])`)
 		b.t.Logf("%s never came true; focus, active and data: %s", expression, state)

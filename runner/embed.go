@@ -297,7 +297,7 @@ func (r *run) embed(ctx context.Context, a *scoring) (lost *eval.Error) {
 	if err != nil {
 		e := eval.AsError(err)
 		lost = unembedded(e)
-		v.Refused = lost.Message
+		v.Unavailable = lost.Message
 		if e.Kind == eval.KindBudget {
 			a.halt = SpentBudget{e.Message}
 		}

@@ -221,14 +221,14 @@ func (r *run) score(ctx context.Context, a *scoring, earlier *eval.Result) bool 
 }
 
 // guarded turns a panic into an error of the trial, so that the others continue.
-func (a *scoring) guarded(judge func() bool) (scored bool) {
+func (a *scoring) guarded(score func() bool) (scored bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			a.failed(eval.Errorf(eval.KindScorer, "this is a bug in evalrun, not in what you did: %v", p))
 			scored = true
 		}
 	}()
-	return judge()
+	return score()
 }
 
 // deliver sends the result of an answer and waits until it is taken. The wait ends: the consumer reads until all workers have ended,

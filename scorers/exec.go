@@ -23,7 +23,7 @@ import (
 
 func execKind() Kind {
 	return Kind{
-		Name: "exec", Version: 2, Summary: "a program of your own judges the answer",
+		Name: "exec", Version: 2, Summary: "a program of your own scores the answer",
 		Doc: "Takes a list of the program and its arguments, the program alone, or `{command, args, timeout, env}`. " +
 			"`./check.sh` is a file of the suite's folder, which must be executable; a name without a slash, such " +
 			"as `python3`, is looked up in PATH. There is no shell. The program runs in the suite's folder, once " +

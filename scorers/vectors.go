@@ -7,14 +7,14 @@ import "math"
 type Vectors struct {
 	Known  map[string][]float64
 	Wanted []string
-	// Refused says why no more vectors can be fetched, "" when they can.
-	Refused string
+	// Unavailable says why no more vectors can be fetched, "" when they can.
+	Unavailable string
 }
 
 // of is the vector of a text, nil when unavailable.
 func (v *Vectors) of(text string) []float64 {
 	known := v.Known[text]
-	if known == nil && v.Refused == "" {
+	if known == nil && v.Unavailable == "" {
 		v.Wanted = append(v.Wanted, text)
 	}
 	return known
@@ -22,8 +22,8 @@ func (v *Vectors) of(text string) []float64 {
 
 // missing is the finding for missing embeddings.
 func (v *Vectors) missing() Finding {
-	if v.Refused != "" {
-		return Unscored("%s", v.Refused)
+	if v.Unavailable != "" {
+		return Unscored("%s", v.Unavailable)
 	}
 	return Unscored("the embeddings are not at hand")
 }

@@ -1,6 +1,6 @@
 // Package harness carries out a job, from the first call to the run file. It opens the way to services and
 // applications, puts limits, retries and caches around it, and runs a plan into a journal. It continues runs and
-// judges their answers again too, and gets the vectors of texts (Session.Embed).
+// scores their answers again too, and gets the vectors of texts (Session.Embed).
 //
 // The consumer loop in this file is the one place that appends to the journal, moves the progress and decides to stop.
 //
