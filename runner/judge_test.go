@@ -233,19 +233,19 @@ func TestAMissingReplyLeavesOneScoreOpen(t *testing.T) {
 		if strings.Contains(question, "\nold\n") {
 			return fine, nil
 		}
-		return "", &eval.Error{Kind: eval.KindReplayMiss, Message: "nobody asked " + call.Judge, Cause: eval.NeverCalled}
+		return "", &eval.Error{Kind: eval.KindReplayMiss, Message: "not asked " + call.Judge, Cause: eval.NeverCalled}
 	})
 	r := yielded(t.Context(), t, plan(t, suite, runner.Filter{}), config(&b.fake, 1))[0]
-	if r.Err() == nil || r.Err().Kind != eval.KindUnscored || r.Err().Message != "new: nobody asked j" || r.halt != nil ||
+	if r.Err() == nil || r.Err().Kind != eval.KindUnscored || r.Err().Message != "new: not asked j" || r.halt != nil ||
 		len(r.Scores) != 4 {
-		t.Fatalf("%+v, want 4 scores and the error `new: nobody asked j`", r)
+		t.Fatalf("%+v, want 4 scores and the error `new: not asked j`", r)
 	}
 	_, scored := r.Scores[1].Value()
-	if r.Scores[0].Unscored() != "nobody asked j" || !scored || !r.Scores[2].Passed() || !r.Scores[3].Passed() {
+	if r.Scores[0].Unscored() != "not asked j" || !scored || !r.Scores[2].Passed() || !r.Scores[3].Passed() {
 		t.Errorf("%+v, want the first unscored and the others scored", r.Scores)
 	}
 	expect.Same(t, "cause of the error", r.Err().Cause, eval.NeverCalled)
-	expect.Same(t, "grade", r.Scores[0].Grade, eval.Grade(eval.Unscored{Why: "nobody asked j", Cause: eval.NeverCalled}))
+	expect.Same(t, "grade", r.Scores[0].Grade, eval.Grade(eval.Unscored{Why: "not asked j", Cause: eval.NeverCalled}))
 }
 
 // A panic during a call to a judge costs the trials that wait for it, and no others.

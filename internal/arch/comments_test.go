@@ -7,7 +7,6 @@ import (
 	"go/token"
 	"go/types"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -81,16 +80,9 @@ func TestCommentsNameTestsThatThereAre(t *testing.T) {
 	t.Parallel()
 	defined, named := map[string]bool{}, map[string]token.Position{}
 	set := token.NewFileSet()
-	expect.OK(t, filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && path != "../.." && isElsewhere(path):
-			return fs.SkipDir
-		case !strings.HasSuffix(path, ".go"):
-			return nil
-		}
+	eachGoFile(t, func(path string) {
 		file, err := parser.ParseFile(set, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		expect.OK(t, err)
 		for _, decl := range file.Decls {
 			if f, ok := decl.(*ast.FuncDecl); ok {
 				defined[f.Name.Name] = true
@@ -101,8 +93,7 @@ func TestCommentsNameTestsThatThereAre(t *testing.T) {
 				named[name] = set.Position(group.Pos())
 			}
 		}
-		return err
-	}))
+	})
 	for name, at := range named {
 		if !defined[name] && !slices.Contains(proper, name) {
 			t.Errorf("%s: a comment names %s, want a test that there is", at, name)

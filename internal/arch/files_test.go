@@ -2,9 +2,7 @@ package arch
 
 import (
 	"bytes"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,22 +15,17 @@ const mostLines = 450
 func TestFilesAreShort(t *testing.T) {
 	t.Parallel()
 	files := 0
-	expect.OK(t, filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && path != "../.." && isElsewhere(path):
-			return fs.SkipDir
-		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
-			return nil
+	eachGoFile(t, func(path string) {
+		if strings.HasSuffix(path, "_test.go") {
+			return
 		}
 		files++
 		data, err := os.ReadFile(path)
+		expect.OK(t, err)
 		if n := bytes.Count(data, []byte("\n")); n > mostLines {
 			t.Errorf("%s: got %d lines, want at most %d", path, n, mostLines)
 		}
-		return err
-	}))
+	})
 	if files < 500 {
 		t.Errorf("got %d files, want those of all packages", files)
 	}

@@ -22,25 +22,36 @@ const mostWithoutWanted = 4
 func TestFailuresPrintWhatIsWanted(t *testing.T) {
 	t.Parallel()
 	lines, worst, sum := map[string][]int{}, "", 0
+	eachGoFile(t, func(path string) {
+		if !strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		lines[path] = withoutWanted(t, path)
+		sum += len(lines[path])
+		if len(lines[path]) > len(lines[worst]) {
+			worst = path
+		}
+	})
+	if sum > mostWithoutWanted {
+		t.Errorf("got %d failures that do not print what is wanted, want at most %d; the worst file is %s, lines %v",
+			sum, mostWithoutWanted, worst, lines[worst])
+	}
+}
+
+// eachGoFile yields the paths of all files of Go in this module.
+func eachGoFile(t *testing.T, yield func(path string)) {
+	t.Helper()
 	expect.OK(t, filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case d.IsDir() && path != "../.." && isElsewhere(path):
 			return fs.SkipDir
-		case strings.HasSuffix(path, "_test.go"):
-			lines[path] = withoutWanted(t, path)
-			sum += len(lines[path])
-			if len(lines[path]) > len(lines[worst]) {
-				worst = path
-			}
+		case strings.HasSuffix(path, ".go"):
+			yield(path)
 		}
 		return nil
 	}))
-	if sum > mostWithoutWanted {
-		t.Errorf("got %d failures that do not print what is wanted, want at most %d; the worst file is %s, lines %v",
-			sum, mostWithoutWanted, worst, lines[worst])
-	}
 }
 
 // isElsewhere reports whether a folder has no tests of this module: it has a go.mod, data, or what git keeps.

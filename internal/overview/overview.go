@@ -24,9 +24,9 @@ type Overview struct {
 	Run     RunStatus    `json:"run"`
 	Totals  Totals       `json:"summary"`
 	Arms    []ArmFigures `json:"arms"`
-	// Gate is nil if no gate was applied. Then NotGated says so.
-	Gate     *journal.Gate `json:"gate"`
-	NotGated string        `json:"noVerdict,omitempty"`
+	// Gate is nil if no gate was applied. Then NotApplied says so.
+	Gate       *journal.Gate `json:"gate"`
+	NotApplied string        `json:"noVerdict,omitempty"`
 	// Comparison is with the baseline of the gate.
 	Comparison *GateComparison `json:"comparison,omitempty"`
 	// Ranking ranks the arms of suites with a rule about the best arm, or with a race.
@@ -112,7 +112,7 @@ func New(d *journal.Document) Overview {
 		Gate:    applied(d.Gate()), Comparison: gateComparison(d), Ranking: d.Ranking(), Race: RaceOf(d),
 	}
 	if d.Gate() == nil {
-		out.NotGated = NotApplied
+		out.NotApplied = NotApplied
 	}
 	for _, one := range d.Summary.Suites {
 		for i := range one.Arms {

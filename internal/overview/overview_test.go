@@ -80,7 +80,7 @@ func TestWithoutAGateThereIsNoVerdict(t *testing.T) {
 	d.Decision = nil
 	got := New(d)
 	expect.Same(t, "gate", got.Gate, nil)
-	expect.Same(t, "why", got.NotGated, NotApplied)
+	expect.Same(t, "why", got.NotApplied, NotApplied)
 	expect.Same(t, "cases", got.Totals.Cases, journal.CaseCounts{Tests: 2, Errors: 1})
 	if HasPassed(d) || len(Rules(d)) > 0 {
 		t.Errorf("got passed %v and the rules %v, want neither", HasPassed(d), Rules(d))

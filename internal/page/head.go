@@ -83,7 +83,7 @@ func cutComparison(c *compare.Comparison) *compare.Comparison {
 // plain sums up the run on one line, for browsers without scripts.
 func (h *head) plain() string {
 	c := h.Totals
-	end := h.NotGated
+	end := h.NotApplied
 	if h.Gate != nil {
 		end = fmt.Sprintf("exit %d", h.Gate.Exit)
 	}
