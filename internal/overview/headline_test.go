@@ -15,7 +15,9 @@ func TestHeadlineSaysHowARunEnded(t *testing.T) {
 	t.Parallel()
 	stopped := &eval.End{Reason: eval.EndBudget}
 	shard := func(r *eval.Run) { r.Plan.Shard = &option.ShardOf{Index: 1, Of: 2} }
-	broken := []journal.GateRule{{RuleName: journal.RulePassRate}}
+	failing := func(code int) journal.Gate {
+		return journal.Gate{Exit: code, Rules: []journal.GateRule{{RuleName: journal.RulePassRate}}}
+	}
 	held := []journal.GateRule{{RuleName: journal.RulePassRate, Standing: journal.RuleHolds}}
 	for want, test := range map[string]struct {
 		end    *eval.End
@@ -25,12 +27,12 @@ func TestHeadlineSaysHowARunEnded(t *testing.T) {
 		"PASS: the gate holds (exit 0)":               {completed(), nil, journal.Gate{Rules: held}},
 		"PASS: nothing that counts failed (exit 0)":   {completed(), nil, journal.Gate{}},
 		"NOT GATED: a shard applies no gate (exit 0)": {completed(), shard, journal.Gate{}},
-		"FAIL: the gate does not hold (exit 1)":       {completed(), nil, journal.Gate{Exit: exit.CodeFailed, Rules: broken}},
+		"FAIL: the gate does not hold (exit 1)":       {completed(), nil, failing(exit.CodeFailed)},
 		"FAIL: 1 trial failed (exit 1)":               {completed(), nil, journal.Gate{Exit: exit.CodeFailed}},
 		"INCONCLUSIVE: there are too few cases for a verdict, and the gate says that this fails (exit 3)": {
-			completed(), nil, journal.Gate{Exit: exit.CodeInconclusive, Rules: broken},
+			completed(), nil, failing(exit.CodeInconclusive),
 		},
-		"ERROR: the gate does not hold (exit 4)":                         {completed(), nil, journal.Gate{Exit: exit.CodeIncomplete, Rules: broken}},
+		"ERROR: the gate does not hold (exit 4)":                         {completed(), nil, failing(exit.CodeIncomplete)},
 		"ERROR: 1 trial could not be judged (exit 4)":                    {completed(), nil, journal.Gate{Exit: exit.CodeIncomplete}},
 		"INCOMPLETE: not every trial of the plan was judged (exit 4)":    {stopped, nil, journal.Gate{Exit: exit.CodeIncomplete}},
 		"INTERRUPTED: the run was killed (exit 4)":                       {nil, nil, journal.Gate{Exit: exit.CodeIncomplete}},
