@@ -93,7 +93,7 @@ func (j *Job) resume(ctx context.Context, r *job.Resumption) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	todo, err := harness.NewTodo(r, plan)
+	todo, err := job.NewTodo(r, plan)
 	if err != nil {
 		return nil, err
 	}

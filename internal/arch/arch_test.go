@@ -138,7 +138,7 @@ var direct = map[string][]string{
 	},
 	"internal/job": {
 		"internal/dialect", "internal/selection", "internal/project", "internal/layers", "internal/trust", "internal/rundir", "runner",
-		"journal", "internal/flow", "internal/regular", "scorers", "suite",
+		"journal", "internal/flow", "internal/regular", "scorers", "suite", "clients/emulator",
 	},
 	"internal/harness": {
 		"internal/job", "internal/answers", "internal/dialect", "internal/verdict", "clients/app", "clients/generative", "clients/emulator",

@@ -31,7 +31,7 @@ var sharedNames = map[string]string{
 	"Executor":      "the face of flow.Executor",
 	"Job":           "the face of job.Job",
 	"LedgerOptions": "the face of job.LedgerOptions",
-	"Todo":          "the face of harness.Todo",
+	"Todo":          "the face of job.Todo",
 	"Result":        "eval has that of a trial, and evalrun that of a run",
 }
 

@@ -291,7 +291,7 @@ func BenchmarkResume(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		todo, err := NewTodo(r, j.Plan())
+		todo, err := job.NewTodo(r, j.Plan())
 		if err != nil || todo.Settled != trials {
 			b.Fatalf("got %+v, %v; want %d settled", todo, err, trials)
 		}

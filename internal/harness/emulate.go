@@ -1,16 +1,11 @@
 package harness
 
 import (
-	"errors"
-	"io/fs"
-
 	"github.com/evalrun/evalrun/clients/emulator"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/dialect"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/job"
-	"github.com/evalrun/evalrun/internal/regular"
-	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/option"
 )
 
@@ -61,7 +56,7 @@ func (s *Session) startEmulator() error {
 	if len(s.calls) == 0 && len(s.Suites) > 0 {
 		return nil
 	}
-	script, err := ReadScript(s.Options.Dir, s.Options.Emulator)
+	script, err := job.ReadScript(s.Options.Dir, s.Options.Emulator)
 	if err != nil {
 		return err
 	}
@@ -93,28 +88,4 @@ func (s *Session) noteEchoes() {
 		s.Notice("the emulator echoed " + diag.Count(int(n), "prompt") +
 			" that it has no reply for; --emulator=FILE names a script of yours (evalrun help emulator)")
 	}
-}
-
-// maxScript bounds the scripts of emulators, in bytes.
-const maxScript = 64 << 20
-
-// ReadScript reads an emulator script; option.DemoScript is the one that evalrun brings.
-func ReadScript(dir rundir.Dir, path string) (*emulator.Script, error) {
-	if path == option.DemoScript {
-		return emulator.DemoScript(), nil
-	}
-	src, err := regular.ReadInput(dir.Join(path), maxScript)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, exit.BadInput("the emulator's script cannot be read: there is no file %s", path)
-	}
-	if err != nil {
-		return nil, exit.BadInput("the emulator's script cannot be read: %w", err)
-	}
-	f := &job.Files{}
-	f.Keep(path, src)
-	script := emulator.LoadScript(path, src, &f.Diags)
-	if f.Diags.HasErrors() {
-		return nil, &job.BadFiles{Files: f}
-	}
-	return script, nil
 }

@@ -4,8 +4,8 @@
 //
 // The consumer loop in this file is the one place that appends to the journal, moves the progress and decides to stop.
 //
-// The usual order: Connect, Session.Plan, Session.Run. A run that is continued has NewTodo and Session.Resume
-// instead. Package job comes before, package verdict applies the gate, and package output writes reports.
+// The usual order: Connect, Session.Plan, Session.Run; for a run that is continued, job.NewTodo and Session.Resume
+// after the plan. Package job comes before, package verdict applies the gate, and package output writes reports.
 package harness
 
 import (

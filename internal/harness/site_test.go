@@ -144,7 +144,7 @@ func (s *site) run(out string, o option.Options, files ...string) {
 }
 
 // resume continues a run and returns what was left of it.
-func (s *site) resume(name string, f job.Options, retryErrors bool) (*Todo, error) {
+func (s *site) resume(name string, f job.Options, retryErrors bool) (*job.Todo, error) {
 	f.Dir, f.NoHistory = s.at, true
 	r, err := job.Reopen(name, f, retryErrors)
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *site) resume(name string, f job.Options, retryErrors bool) (*Todo, erro
 	}
 	defer r.Close()
 	if r.Finished() {
-		return &Todo{}, nil
+		return &job.Todo{}, nil
 	}
 	l, err := r.Load(s.getenv)
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *site) resume(name string, f job.Options, retryErrors bool) (*Todo, erro
 	if err != nil {
 		return nil, err
 	}
-	todo, err := NewTodo(r, plan)
+	todo, err := job.NewTodo(r, plan)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
 // Package job prepares a run: its suites, the services they call, and the limits of those calls. It merges options, the
-// project file, the environment and the suites, loads the suites of earlier runs, and reads texts to embed. It sends
-// nothing.
+// project file, the environment and the suites, loads the suites of earlier runs, and reads texts to embed. It says what
+// a run to continue still has to do (Todo). It sends nothing.
 //
 // The usual order is Load, Loaded.Settle, Job.Plan. To rescore a run, begin with LoadRescored; to resume one, with
 // Reopen; to use a judge of a recorded run, with LoadCopies.

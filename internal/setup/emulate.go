@@ -7,7 +7,7 @@ import (
 
 	"github.com/evalrun/evalrun/clients/emulator"
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/option"
@@ -37,7 +37,7 @@ func NewEmulation() Emulation {
 
 // Start starts the emulator. The caller closes it.
 func (e *Emulation) Start(dir rundir.Dir) (*emulator.Server, error) {
-	script, err := harness.ReadScript(dir, e.Script)
+	script, err := job.ReadScript(dir, e.Script)
 	if err != nil {
 		return nil, err
 	}
