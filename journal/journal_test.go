@@ -68,6 +68,30 @@ func open(t *testing.T, data []byte) (*Document, error) {
 	return d, err
 }
 
+// reopener opens data as a run file again and again, and closes the document before: thousands of files and folders are slow.
+func reopener(t *testing.T) func(data []byte) (*Document, error) {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), FileName))
+	expect.OK(t, err)
+	var last *Document
+	t.Cleanup(func() {
+		file.Close()
+		if last != nil {
+			last.Close()
+		}
+	})
+	return func(data []byte) (*Document, error) {
+		t.Helper()
+		_, err := file.WriteAt(data, 0)
+		expect.OK(t, errors.Join(err, file.Truncate(int64(len(data)))))
+		if last != nil {
+			last.Close()
+		}
+		last, err = Open(file.Name())
+		return last, err
+	}
+}
+
 func TestResultsAreReadInTheOrderOfThePlan(t *testing.T) {
 	t.Parallel()
 	// Results come in any order and are read in the plan's; the last line of an id counts.
@@ -117,8 +141,9 @@ func TestTornAtEveryByteTheFileOpens(t *testing.T) {
 	data := write(t, t.TempDir(), false, result(0, eval.Pass), result(1, eval.Pass), result(2, eval.Fail))
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	start := len(lines[0])
+	reopen := reopener(t)
 	for cut := start; cut < len(data); cut++ {
-		d, err := open(t, data[:cut])
+		d, err := reopen(data[:cut])
 		if err != nil {
 			t.Fatalf("cut at %d: %v, want no error", cut, err)
 		}
@@ -135,11 +160,12 @@ func TestEveryFlippedBitIsNoticed(t *testing.T) {
 	data := write(t, t.TempDir(), true, result(0, eval.Pass), result(1, eval.Pass))
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	from, to := len(lines[0]), len(lines[0])+len(lines[1])-1
+	reopen := reopener(t)
 	for at := from; at < to; at++ {
 		for bit := range 8 {
 			damaged := bytes.Clone(data)
 			damaged[at] ^= 1 << bit
-			d, err := open(t, damaged)
+			d, err := reopen(damaged)
 			if err != nil {
 				t.Fatalf("byte %d bit %d: %v, want no error", at, bit, err)
 			}

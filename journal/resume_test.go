@@ -61,8 +61,9 @@ func TestCutAnywhereTheFileOpens(t *testing.T) {
 	dir := t.TempDir()
 	data := write(t, dir, true, sixPasses()...)
 	lines := bytes.SplitAfter(data, []byte("\n"))
+	reopen := reopener(t)
 	for at := len(lines[0]); at <= len(data); at++ {
-		d, err := open(t, data[:at])
+		d, err := reopen(data[:at])
 		if err != nil {
 			t.Fatalf("cut at %d: %v, want no error", at, err)
 		}

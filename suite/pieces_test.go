@@ -44,6 +44,9 @@ func TestPiecesAreTheWholeAfterMutations(t *testing.T) {
 	random := rand.New(rand.NewPCG(20, 5)) // reproducible
 	tried := 0
 	for _, file := range suiteFiles(t) {
+		if strings.HasSuffix(file, "template_budget.yaml") { // each reading of it spends the whole budget
+			continue
+		}
 		root, text := opened(t, file)
 		for range 5 {
 			if samePieces(t, root, filepath.Base(file), hostile.Mutated(random, text), 1+random.IntN(300)) {
@@ -164,8 +167,9 @@ func samePieces(t *testing.T, folder fs.FS, name, text string, piece int) bool {
 	if wanted.HasErrors() {
 		return tried
 	}
+	whole := allOf(want)
 	for range 2 { // what is kept does not change
-		if diff := cmp.Diff(allOf(want), allOf(got)); diff != "" {
+		if diff := cmp.Diff(whole, allOf(got)); diff != "" {
 			t.Fatalf("%s\ncases (-want, as a whole, +pieces):\n%s", text, diff)
 		}
 	}

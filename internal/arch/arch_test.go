@@ -1,15 +1,9 @@
 package arch
 
 import (
-	"encoding/json"
-	"errors"
-	"io"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/evalrun/evalrun/internal/expect"
 )
 
 const module = "github.com/evalrun/evalrun/"
@@ -183,30 +177,6 @@ var only = map[string][]string{
 	"modernc.org/sqlite": {"history"},
 
 	"github.com/expr-lang/expr": {"internal/expression"},
-}
-
-type pkg struct {
-	ImportPath string
-	Doc        string
-	Dir        string
-	GoFiles    []string
-	Imports    []string
-}
-
-func packages(t *testing.T) []pkg {
-	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Doc,Dir,GoFiles,Imports", "../../...").Output()
-	expect.OK(t, err)
-	var all []pkg
-	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var p pkg
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			return all
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, p)
-	}
 }
 
 // roomOf is the name of a package in the tables; the module's own is evalrun.

@@ -1,37 +1,12 @@
 package arch
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"fmt"
-	"go/importer"
-	"go/token"
 	"go/types"
-	"io"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
-
-	"github.com/evalrun/evalrun/internal/expect"
 )
-
-// exportData finds the compiled form of every package of the module and of what they import.
-func exportData(t *testing.T) (files map[string]string, ours []string) {
-	t.Helper()
-	out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "../../...").Output()
-	expect.OK(t, err)
-	files = map[string]string{}
-	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
-		path, file, _ := strings.Cut(lines.Text(), " ")
-		files[path] = file
-		if strings.HasPrefix(path+"/", module) {
-			ours = append(ours, path)
-		}
-	}
-	return files, ours
-}
 
 // isPublic reports whether programs of others can import a package.
 func isPublic(path string) bool {
@@ -50,12 +25,8 @@ func eachPublic(t *testing.T, check func(*types.Package)) {
 
 func eachPackage(t *testing.T, check func(*types.Package)) {
 	t.Helper()
-	files, ours := exportData(t)
-	imports := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
-	for _, path := range ours {
-		p, err := imports.Import(path)
-		expect.OK(t, err)
-		check(p)
+	for _, s := range sources(t) {
+		check(s.types)
 	}
 }
 

@@ -1,55 +1,31 @@
 package arch
 
 import (
-	"bufio"
-	"bytes"
 	"go/ast"
-	"go/importer"
-	"go/parser"
-	"go/token"
 	"go/types"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // TestSwitchesCoverSealedTypes wants a switch over the kinds of a sealed interface to name every kind, so that a new kind
 // is not forgotten. A default does not count.
 func TestSwitchesCoverSealedTypes(t *testing.T) {
 	t.Parallel()
-	files, _ := exportData(t)
-	fset := token.NewFileSet()
-	imports := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
-	sources, err := exec.Command("go", "list", "-f", "{{.ImportPath}}\t{{.Dir}}\t{{join .GoFiles \" \"}}", "../../...").Output()
-	expect.OK(t, err)
 	switches := 0
-	for lines := bufio.NewScanner(bytes.NewReader(sources)); lines.Scan(); {
-		fields := strings.Split(lines.Text(), "\t")
-		var parsed []*ast.File
-		for _, name := range strings.Fields(fields[2]) {
-			file, err := parser.ParseFile(fset, filepath.Join(fields[1], name), nil, 0)
-			expect.OK(t, err)
-			parsed = append(parsed, file)
-		}
-		info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
-		_, err := (&types.Config{Importer: imports}).Check(fields[0], fset, parsed, info)
-		expect.OK(t, err)
-		for _, file := range parsed {
+	for _, one := range sources(t) {
+		for _, file := range one.files {
 			for n := range ast.Preorder(file) {
-				if s, ok := n.(*ast.TypeSwitchStmt); ok {
-					missing, sealed := missingKinds(info, s)
-					if sealed {
-						switches++
-					}
-					if len(missing) > 0 {
-						t.Errorf("%s: got a switch without %s, want every kind", fset.Position(s.Pos()), strings.Join(missing, ", "))
-					}
+				s, ok := n.(*ast.TypeSwitchStmt)
+				if !ok {
+					continue
+				}
+				missing, sealed := missingKinds(one.info, s)
+				if sealed {
+					switches++
+				}
+				if len(missing) > 0 {
+					t.Errorf("%s: got a switch without %s, want every kind", one.at(s.Pos()), strings.Join(missing, ", "))
 				}
 			}
 		}
