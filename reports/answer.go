@@ -91,7 +91,9 @@ func (c *caseReport) response(r *eval.Response) {
 			continue
 		}
 		c.candidate(fmt.Sprint(i), one)
-		c.note("    ", "finish reason %s", trialtext.Finish(one))
+		if finish := trialtext.Finish(one); finish != "" {
+			c.note("    ", "finish reason %s", finish)
+		}
 		c.ratings("answer", one.SafetyRatings)
 		if c.o.Verbose && len(one.Raw) > 0 {
 			c.block("as it came", string(one.Raw))

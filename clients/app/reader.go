@@ -136,7 +136,7 @@ func (e *jqQuery) run(v any, data []byte) (out []json.RawMessage, nulls bool, er
 }
 
 // error returns an error that is permanent, because another attempt would have the same result.
-func (e *jqQuery) error(format string, args ...any) error {
+func (e *jqQuery) error(format string, args ...any) *eval.Error {
 	message := fmt.Sprintf("the jq of `%s`, %s, ", e.name, wire.Excerpt([]byte(e.source))) + fmt.Sprintf(format, args...)
 	return &eval.Error{Kind: eval.KindMalformed, Message: message, Cause: eval.UnreadByJQ, Retry: eval.RetryNever}
 }
@@ -167,7 +167,9 @@ func (r *Reader) body(data []byte, mediaType string) (*eval.Response, error) {
 	case meansJSON(mediaType, data) || !utf8.Valid(data):
 		return nil, err
 	case needed != nil:
-		return nil, needed.error("needs JSON, and the answer is %s: %s", named(mediaType), wire.Excerpt(data))
+		err := needed.error("needs JSON, and the answer is %s: %s", named(mediaType), wire.Excerpt(data))
+		err.Answer = &eval.Response{Candidates: []eval.Candidate{{Text: string(data)}}}
+		return nil, err
 	}
 	text := answer{text: string(data)}
 	return text.response(), nil
