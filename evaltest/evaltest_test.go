@@ -166,7 +166,9 @@ func TestFixtureTestsFailAsTheyShould(t *testing.T) {
 		t.Run(c.args, func(t *testing.T) {
 			t.Parallel()
 			e, env := service(t)
-			status, out := run(t, env, strings.Fields(c.args)...)
+			temporary := t.TempDir()
+			status, out := run(t, append(env, "TMPDIR="+temporary), strings.Fields(c.args)...)
+			noEmptyFolders(t, temporary)
 			if status != c.status {
 				t.Errorf("exit status %d, want %d", status, c.status)
 			}
@@ -181,6 +183,20 @@ func TestFixtureTestsFailAsTheyShould(t *testing.T) {
 				t.Log(out)
 			}
 		})
+	}
+}
+
+// noEmptyFolders wants every folder that is left to hold a run: tests that fail keep theirs.
+func noEmptyFolders(t *testing.T, dir string) {
+	t.Helper()
+	folders, err := filepath.Glob(filepath.Join(dir, "evalrun-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range folders {
+		if _, err := os.Stat(filepath.Join(folder, journal.FileName)); err != nil {
+			t.Errorf("got a folder without a run (%v), want none", err)
+		}
 	}
 }
 

@@ -140,9 +140,11 @@ func (s *suiteTest) directory() (dir string, kept bool, err error) {
 	}
 	dir, err = os.MkdirTemp("", "evalrun-*")
 	s.t.Cleanup(func() {
-		if !s.t.Failed() {
-			_ = os.RemoveAll(dir) // the system clears temporary files away, too
+		remove := os.RemoveAll
+		if s.t.Failed() {
+			remove = os.Remove // only where nothing was run: a folder that holds a run stays
 		}
+		_ = remove(dir) // the system clears temporary files away, too
 	})
 	return dir, false, err
 }
