@@ -158,7 +158,12 @@ func TestBrokenHTTPStreamsAreErrors(t *testing.T) {
 			0, eval.KindMalformed,
 			"`toolCalls`, .steps, finds nothing",
 		},
-		"an event too large":  {events("data: {\"d\":\"" + strings.Repeat("x", 17<<20) + "\"}\n\n"), deltas, 0, eval.KindTooLarge, "larger than"},
+		"an event too large": {events("data: {\"d\":\"" + strings.Repeat("x", 17<<20) + "\"}\n\n"), deltas, 0, eval.KindTooLarge, "larger than"},
+		"unread without end": {
+			endless("data: {\"d\":{\"x\":\"" + strings.Repeat("x", 1<<20) + "\"}}\n\n"),
+			app.Reading{Answer: ".d[0]", Stream: true},
+			0, eval.KindMalformed, "does not fit the response",
+		},
 		"events without end":  {endless("data: {\"d\":\"" + strings.Repeat("x", 1<<20) + "\"}\n\n"), deltas, 0, eval.KindTooLarge, "larger than"},
 		"500 before it began": {failing(500, "<h1>Oops</h1>"), deltas, 0, eval.KindStatus, "^500: <h1>Oops</h1>$"},
 	} {

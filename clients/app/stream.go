@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -102,7 +103,7 @@ func (a *assembly) take(p *extracted) (text bool) {
 func (a *assembly) keep(event json.RawMessage) error {
 	const each = 24 // overhead of an event, in bytes
 	if a.kept += len(event) + each; a.kept > wire.MaxResponseBytes {
-		return eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge)
+		return cmp.Or[error](a.unread, eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge))
 	}
 	a.events = append(a.events, event)
 	return nil
