@@ -255,7 +255,8 @@ func (a *scoring) during(k int, err error) error {
 		}
 		e.Kind, a.halt = eval.KindUnscored, SpentBudget{e.Message}
 	}
-	if at := a.at(k); at != "" {
+	ofEveryCall := e.Origin == eval.FromBreaker || e.Origin == eval.FromLogin
+	if at := a.at(k); at != "" && !ofEveryCall {
 		e.Message = at + ": " + e.Message
 	}
 	if a.trial.Request.Live { // the reply is not kept, so that a change of the suite does not help

@@ -175,6 +175,10 @@ func TestErrorsInAChatNameTheTurn(t *testing.T) {
 			err: eval.Errorf(eval.KindBudget, "the budget is spent"), kind: eval.KindUnscored, message: "turn 2: the budget is spent",
 			turns: 1, overBudget: true,
 		},
+		"the service is gone": {
+			err:  &eval.Error{Kind: eval.KindTransport, Origin: eval.FromBreaker, Message: "no answer for 20 attempts"},
+			kind: eval.KindTransport, message: "no answer for 20 attempts", turns: 1,
+		},
 		"nothing": {second: &eval.Response{}, kind: eval.KindNoCandidates, message: "turn 2: the answer has no candidates", turns: 2},
 		"no text": {
 			second: says(" \r\n", "STOP"), kind: eval.KindNoCandidates,
