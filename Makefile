@@ -64,11 +64,10 @@ test: compiler xmllint browser curl
 
 # For daily work: format, vet, and the tests of packages; those of whole processes are make test's. Some packages wait for clocks and files:
 # twice as many as there are cores are tested at once. Tests make much garbage, and there is memory: it is collected less often.
-check: export GOGC := 400
 check:
 	@out=$$($(TOOL) gofumpt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "not formatted by gofumpt:"; echo "$$out"; exit 1; }
 	$(GO) vet ./...
-	$(GO) test -vet=off -p $$((2 * $$(getconf _NPROCESSORS_ONLN))) $$($(GO) list ./... | grep -v -e /cmd/ -e /test/)
+	GOGC=$${GOGC:-400} $(GO) test -vet=off -p $$((2 * $$(getconf _NPROCESSORS_ONLN))) $$($(GO) list ./... | grep -v -e /cmd/ -e /test/)
 
 compiler:
 	@command -v $${CC:-cc} >/dev/null 2>&1 || { \

@@ -101,6 +101,7 @@ func (s *suiteTest) narrow() bool {
 func (s *suiteTest) ask() {
 	s.t.Helper()
 	dir, kept, err := s.directory()
+	s.t.Cleanup(func() { _ = os.Remove(dir) }) // only where nothing was run: a folder that holds a run stays
 	if err != nil {
 		s.t.Fatalf("the run directory cannot be made: %s", words(err))
 	}
@@ -140,11 +141,9 @@ func (s *suiteTest) directory() (dir string, kept bool, err error) {
 	}
 	dir, err = os.MkdirTemp("", "evalrun-*")
 	s.t.Cleanup(func() {
-		remove := os.RemoveAll
-		if s.t.Failed() {
-			remove = os.Remove // only where nothing was run: a folder that holds a run stays
+		if !s.t.Failed() {
+			_ = os.RemoveAll(dir) // the system clears temporary files away, too
 		}
-		_ = remove(dir) // the system clears temporary files away, too
 	})
 	return dir, false, err
 }

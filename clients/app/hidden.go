@@ -3,8 +3,6 @@ package app
 import (
 	"encoding/json"
 	"errors"
-	"maps"
-	"slices"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/secret"
@@ -49,7 +47,7 @@ func (m *mask) texts(all ...*string) {
 	}
 }
 
-// unshownError is unshown for an error, whose text may quote the application, and which may keep an answer.
+// unshownError is unshown for an error, whose text may quote the application, and for the answer that it keeps.
 func unshownError(err error, hidden *secret.Set) error {
 	var e *eval.Error
 	if !errors.As(err, &e) {
@@ -57,41 +55,8 @@ func unshownError(err error, hidden *secret.Set) error {
 	}
 	clean := *e
 	clean.Message = hidden.OutOf(e.Message)
-	if e.Answer != nil && slices.ContainsFunc(e.Answer.Candidates, func(c eval.Candidate) bool { return isSpread(c.Raw, hidden) }) {
-		clean.Answer = nil // it would be joined when it is read again
+	if e.Answer != nil {
+		clean.Answer = unshown(e.Answer, hidden)
 	}
 	return &clean
-}
-
-// isSpread reports whether texts of an unread reply hold a secret when those with the same keys are joined, as the pieces of
-// a stream are.
-func isSpread(raw json.RawMessage, hidden *secret.Set) bool {
-	var reply any
-	if json.Unmarshal(raw, &reply) != nil { // there is none
-		return false
-	}
-	joined := map[string]string{}
-	joinTexts(joined, "", reply)
-	for _, text := range joined {
-		if hidden.OutOfText(text) != text {
-			return true
-		}
-	}
-	return false
-}
-
-// joinTexts adds the texts of a value to those that were found under the same keys before; at names the keys so far.
-func joinTexts(joined map[string]string, at string, value any) {
-	switch v := value.(type) {
-	case string:
-		joined[at] += v
-	case []any:
-		for _, one := range v {
-			joinTexts(joined, at, one)
-		}
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			joinTexts(joined, at+"\x00"+key, v[key])
-		}
-	}
 }

@@ -51,31 +51,6 @@ func TestSecretsInsideAnswersAreHidden(t *testing.T) {
 	expect.Same(t, "text of the parts", c.Pieces[len(c.Pieces)-1], eval.Piece(eval.TextPiece{Text: "[key]"}))
 }
 
-// The events of a stream that no expression fits are kept, unless they hold a secret in pieces, which reading them again would join.
-func TestUnreadStreamsKeepNoSecret(t *testing.T) {
-	t.Parallel()
-	hidden := secret.New("canary-of-the-key")
-	for _, one := range []struct {
-		events []string
-		kept   bool
-	}{
-		{[]string{`{"t": "canary-"}`, `{"t": "bird"}`}, true},
-		{[]string{`{"t": "canary-"}`, `{"t": "of-the-key"}`}, false},
-		{[]string{`{"c": [{"t": "canary-of"}]}`, `{"c": [{"x": "-"}, {"t": "-the-key"}]}`}, false},
-		{[]string{`canary-of`, `-the-key`}, false},
-	} {
-		out := &assembly{Reader: NewReader(app.Reading{Answer: ".t.u", Stream: true})}
-		for _, event := range one.events {
-			_, err := out.Add([]byte(event))
-			expect.OK(t, err)
-		}
-		_, err := out.response()
-		if e := eval.AsError(unshownError(err, hidden)); e == nil || e.Cause != eval.UnreadByJQ || (e.Answer != nil) != one.kept {
-			t.Errorf("%s: got %+v, want an unread answer, kept: %v", one.events, e, one.kept)
-		}
-	}
-}
-
 // An expression that gives no number JSON has finds nothing: an empty text would be an answer.
 func TestNaNIsNoAnswer(t *testing.T) {
 	t.Parallel()

@@ -158,12 +158,7 @@ func TestBrokenHTTPStreamsAreErrors(t *testing.T) {
 			0, eval.KindMalformed,
 			"`toolCalls`, .steps, finds nothing",
 		},
-		"an event too large": {events("data: {\"d\":\"" + strings.Repeat("x", 17<<20) + "\"}\n\n"), deltas, 0, eval.KindTooLarge, "larger than"},
-		"unread without end": {
-			endless("data: {\"d\":{\"x\":\"" + strings.Repeat("x", 1<<20) + "\"}}\n\n"),
-			app.Reading{Answer: ".d[0]", Stream: true},
-			0, eval.KindMalformed, "does not fit the response",
-		},
+		"an event too large":  {events("data: {\"d\":\"" + strings.Repeat("x", 17<<20) + "\"}\n\n"), deltas, 0, eval.KindTooLarge, "larger than"},
 		"events without end":  {endless("data: {\"d\":\"" + strings.Repeat("x", 1<<20) + "\"}\n\n"), deltas, 0, eval.KindTooLarge, "larger than"},
 		"500 before it began": {failing(500, "<h1>Oops</h1>"), deltas, 0, eval.KindStatus, "^500: <h1>Oops</h1>$"},
 	} {
@@ -179,32 +174,16 @@ func TestBrokenHTTPStreamsAreErrors(t *testing.T) {
 	}
 }
 
-// Of a stream that an expression does not fit, all events are kept, whatever does not fit, and another expression reads them.
-func TestUnreadStreamsAreKeptWhole(t *testing.T) {
+// A text where an expression needs JSON is kept, and read when the suite is mended.
+func TestUnreadTextsAreKept(t *testing.T) {
 	t.Parallel()
-	hello := events("data: {\"d\":\"Hel\"}\n\n", "data: {\"d\":\"lo\",\"why\":\"stop\"}\n\n")
-	for name, one := range map[string]struct {
-		handler http.HandlerFunc
-		reading app.Reading
-		mended  app.Reading
-		want    string
-	}{
-		"the first event":       {hello, app.Reading{Answer: ".d.text", Stream: true}, deltas, "Hello"},
-		"a later event":         {hello, app.Reading{Answer: ".d", FinishReason: ".why.word", Stream: true}, deltas, "Hello"},
-		"an event without JSON": {events("data: {\"d\":1}\n\n", "data: x\n\n"), deltas, app.Reading{Stream: true}, "{\"d\":1}x"},
-		"a text without JSON":   {says("text/plain", "hello"), app.Reading{Answer: ".d"}, app.Reading{}, "hello"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, _, err := called(t, serving(t, one.handler), one.reading, time.Minute)
-			if err == nil || err.Cause != eval.UnreadByJQ || err.Answer == nil {
-				t.Fatalf("got %+v, want an unread answer that is kept", err)
-			}
-			resp, again := client.NewReader(one.mended).Reread(err.Answer)
-			expect.OK(t, again)
-			expect.Same(t, "read again", resp.Text(), one.want)
-		})
+	_, _, err := called(t, serving(t, says("text/plain", "hello "+canary)), app.Reading{Answer: ".d"}, time.Minute)
+	if err == nil || err.Cause != eval.UnreadByJQ || err.Answer == nil {
+		t.Fatalf("got %+v, want an unread answer that is kept", err)
 	}
+	resp, again := client.NewReader(app.Reading{}).Reread(err.Answer)
+	expect.OK(t, again)
+	expect.Same(t, "read again", resp.Text(), "hello [key]")
 }
 
 // endless is a handler that repeats an event until its reader goes away.

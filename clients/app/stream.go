@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -18,13 +17,11 @@ type assembly struct {
 	text   strings.Builder
 	all    extracted // everything but the texts
 	found  bool      // there was a text, possibly an empty one
-	unread error     // why an event could not be read; those after it are only kept
 	events []json.RawMessage
 	kept   int // bytes
 }
 
-// Add adds the data of an event and reports whether it had text. An event that the expressions do not fit ends nothing: the
-// answer is paid, and all of its events are kept, to be read again when the suite is mended.
+// Add adds the data of an event and reports whether it had text.
 func (a *assembly) Add(data []byte) (text bool, err error) {
 	if !utf8.Valid(data) {
 		return false, eval.Errorf(eval.KindMalformed, "the stream is not UTF-8: %s", wire.Excerpt(data))
@@ -36,28 +33,17 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 	if err := a.keep(a.asKept(v, data)); err != nil {
 		return false, err
 	}
-	p, err := a.read(v, data)
-	switch e := eval.AsError(err); {
-	case e != nil && e.Kind == eval.KindApp:
+	p, err := a.piece(v, data)
+	if err != nil {
 		return false, err
-	case len(p.texts) == 0 && len(p.calls) == 0 && a.failure == nil && wire.IsError(data):
-		return false, eval.Errorf(eval.KindApp, "the stream holds an error: %s", wire.Excerpt(data))
-	case err != nil:
-		a.unread = err
 	}
-	return a.take(&p), nil
-}
-
-// read applies the expressions to an event, unless one before it could not be read.
-func (a *assembly) read(v any, data []byte) (p extracted, err error) {
-	if a.unread != nil {
-		return p, nil
-	}
-	p, err = a.piece(v, data)
-	if err == nil && a.answer == nil {
+	if a.answer == nil {
 		p.texts = []string{string(data)}
 	}
-	return p, err
+	if len(p.texts) == 0 && len(p.calls) == 0 && a.failure == nil && wire.IsError(data) {
+		return false, eval.Errorf(eval.KindApp, "the stream holds an error: %s", wire.Excerpt(data))
+	}
+	return a.take(&p), nil
 }
 
 // asKept returns an event in the form in which it is recorded; see unquoted. An event that is itself the
@@ -69,17 +55,13 @@ func (a *assembly) asKept(v any, data []byte) json.RawMessage {
 	return compact(data)
 }
 
-// plain adds an event that is not JSON; why says so.
-func (a *assembly) plain(data []byte, why error) (text bool, err error) {
+// plain adds an event that is not JSON; err says why it is not.
+func (a *assembly) plain(data []byte, err error) (text bool, _ error) {
+	if a.answer != nil {
+		return false, a.answer.error("needs JSON in every event (%s)", err)
+	}
 	if err := a.keep(wirejson.AppendString(nil, string(data))); err != nil {
 		return false, err
-	}
-	switch {
-	case a.unread != nil:
-		return false, nil
-	case a.answer != nil:
-		a.unread = a.answer.error("needs JSON in every event (%s)", why)
-		return false, nil
 	}
 	return a.take(&extracted{texts: []string{string(data)}}), nil
 }
@@ -103,7 +85,7 @@ func (a *assembly) take(p *extracted) (text bool) {
 func (a *assembly) keep(event json.RawMessage) error {
 	const each = 24 // overhead of an event, in bytes
 	if a.kept += len(event) + each; a.kept > wire.MaxResponseBytes {
-		return cmp.Or[error](a.unread, eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge))
+		return eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge)
 	}
 	a.events = append(a.events, event)
 	return nil
@@ -126,8 +108,6 @@ func (a *assembly) response() (*eval.Response, error) {
 func (a *assembly) whole(raw json.RawMessage) (*eval.Response, error) {
 	events := strconv.Itoa(len(a.events))
 	switch {
-	case a.unread != nil:
-		return nil, a.unread
 	case len(a.events) == 0:
 		return nil, eval.Errorf(eval.KindMalformed, "the stream has no events")
 	case a.answer != nil && !a.found && !a.all.endsInCalls():

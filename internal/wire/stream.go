@@ -157,8 +157,9 @@ func (c *Conn) streamError(req *http.Request, err error, n int) error {
 	e := &eval.Error{}
 	switch {
 	case errors.As(err, &e):
-		e.Cause = "" // of a broken stream nothing is kept that could be read in another way
-		if n > 1 {
+		named := n > 1 || e.Cause != "" // without the chunk, its text would mean a cause in files of version 0.1
+		e.Cause = ""                    // of a broken stream nothing is kept that could be read in another way
+		if named {
 			e.Message = "in chunk " + strconv.Itoa(n) + " of the stream: " + e.Message
 		}
 		return c.cleaned(e)
