@@ -179,6 +179,10 @@ func TestErrorsInAChatNameTheTurn(t *testing.T) {
 			err:  &eval.Error{Kind: eval.KindTransport, Origin: eval.FromBreaker, Message: "no answer for 20 attempts"},
 			kind: eval.KindTransport, message: "no answer for 20 attempts", turns: 1,
 		},
+		"the login has ended": {
+			err:  &eval.Error{Kind: eval.KindAuth, Origin: eval.FromLogin, Message: "log in again"},
+			kind: eval.KindAuth, message: "log in again", turns: 1,
+		},
 		"nothing": {second: &eval.Response{}, kind: eval.KindNoCandidates, message: "turn 2: the answer has no candidates", turns: 2},
 		"no text": {
 			second: says(" \r\n", "STOP"), kind: eval.KindNoCandidates,
