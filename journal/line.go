@@ -10,8 +10,6 @@ import (
 	"hash/crc32"
 	"strconv"
 
-	"github.com/tidwall/gjson"
-
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
@@ -121,7 +119,10 @@ func summed(data []byte) (body []byte, err error) {
 
 // checkJSON verifies that a line is JSON, and reads what is at its ends unless frame could.
 func checkJSON(data []byte, l line, framed bool) (line, error) {
-	if !gjson.ValidBytes(data) { // no version of evalrun writes that
+	if wirejson.Deeper(data, wirejson.MaxDepth) {
+		return l, fmt.Errorf("the line is nested deeper than %d levels", wirejson.MaxDepth)
+	}
+	if !wirejson.Valid(data) { // no version of evalrun writes that
 		return l, errors.New("the line is not JSON")
 	}
 	if framed {

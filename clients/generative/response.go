@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wire"
@@ -195,7 +194,7 @@ type plainCandidate struct {
 // parsePlain is a fast path for the most common answers: one candidate, only text parts, no unknown field.
 // It returns false for all others, and for invalid ones, whose problem the slow path explains.
 func parsePlain(data []byte) (out parsed, ok bool) {
-	if !utf8.Valid(data) || !wirejson.HasOnlyKeys(data, plainKeys) {
+	if wire.Decodable(data) != nil || !wirejson.HasOnlyKeys(data, plainKeys) {
 		return out, false
 	}
 	var w plainResponse

@@ -17,7 +17,7 @@ import (
 
 // Decode decodes one JSON value into v. The error is an *eval.Error.
 func Decode(data []byte, v any) error {
-	if err := decodable(data); err != nil {
+	if err := Decodable(data); err != nil {
 		return err
 	}
 	if wirejson.Valid(data) && read(bytes.TrimSpace(data), v) {
@@ -29,8 +29,8 @@ func Decode(data []byte, v any) error {
 	return nil
 }
 
-// decodable returns an *eval.Error for data that is empty, too large or too deep to decode.
-func decodable(data []byte) error {
+// Decodable returns an *eval.Error for data that is empty, too large or too deep to decode.
+func Decodable(data []byte) error {
 	switch {
 	case len(bytes.TrimSpace(data)) == 0:
 		return eval.Errorf(eval.KindMalformed, "the answer is empty")
@@ -38,8 +38,8 @@ func decodable(data []byte) error {
 		return eval.Errorf(eval.KindMalformed, "the answer is not UTF-8: %s", Excerpt(data))
 	case TooMany(data, maxValues):
 		return eval.Errorf(eval.KindTooLarge, "the answer has more than %d values: %s", maxValues, Excerpt(data))
-	case tooDeep(data):
-		return eval.Errorf(eval.KindMalformed, "the answer nests deeper than %d levels: %s", maxNesting, Excerpt(data))
+	case wirejson.Deeper(data, MaxNesting):
+		return eval.Errorf(eval.KindMalformed, "the answer nests deeper than %d levels: %s", MaxNesting, Excerpt(data))
 	}
 	return nil
 }
@@ -59,9 +59,9 @@ func shapeError(data []byte, err error) error {
 	return eval.Errorf(eval.KindMalformed, "the answer has an unexpected shape: %s", Excerpt(data))
 }
 
-// maxNesting bounds the nesting of an answer, because the line of the run file with it must be readable
+// MaxNesting bounds the nesting of an answer, because the line of the run file with it must be readable
 // again.
-const maxNesting = 200
+const MaxNesting = 200
 
 // maxValues bounds the values of an answer, because each takes many times the memory of its bytes. A
 // hundred long vectors fit.
@@ -85,26 +85,6 @@ func TooMany(data []byte, limit int) bool {
 		}
 	}
 	return n > limit
-}
-
-func tooDeep(data []byte) bool {
-	depth, inString := 0, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{' || c == '[':
-			if depth++; depth > maxNesting {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return false
 }
 
 // isCut reports whether data is the beginning of a JSON value.

@@ -106,13 +106,13 @@ func (p *Pieces) Size() error {
 }
 
 // Arguments returns the arguments of a call as a JSON object, or nil if there are none. Anything else that
-// the model wrote, such as an incomplete object, becomes a JSON string.
+// the model wrote, such as an incomplete object or one that nests too deep, becomes a JSON string.
 func Arguments(written string) json.RawMessage {
 	raw := []byte(strings.TrimSpace(written))
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
-	if raw[0] == '{' && json.Valid(raw) {
+	if raw[0] == '{' && !wirejson.Deeper(raw, MaxNesting) && json.Valid(raw) {
 		return Compact(raw)
 	}
 	return wirejson.AppendString(nil, written)

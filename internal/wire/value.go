@@ -10,7 +10,7 @@ import (
 // DecodeAny decodes any JSON value, and keeps the spelling of numbers. The error is an *eval.Error. Every
 // answer of an application passes through it, and encoding/json would take several times as long.
 func DecodeAny(data []byte) (any, error) {
-	if err := decodable(data); err != nil {
+	if err := Decodable(data); err != nil {
 		return nil, err
 	}
 	if !wirejson.Valid(data) {
