@@ -24,6 +24,9 @@ func appendLine(b []byte, kind string, record any, seq int) ([]byte, error) {
 	if len(b) > maxLine-1<<10 {
 		return nil, fmt.Errorf("a %s record cannot be written: it has %d bytes, and a line may have %d", kind, len(b), maxLine)
 	}
+	if wirejson.Deeper(b, wirejson.MaxDepth) { // nor could it be read again
+		return nil, fmt.Errorf("a %s record cannot be written: it is nested deeper than %d levels", kind, wirejson.MaxDepth)
+	}
 	if bytes.IndexByte(b, '\n') >= 0 { // readers take a record for a line
 		return nil, fmt.Errorf("a %s record cannot be written: it has a line break, which is a bug in evalrun", kind)
 	}

@@ -65,6 +65,8 @@ func (x xmlScorer) scoreText(got string) Finding {
 	}
 	missing, err := readXML(strings.TrimSpace(text), x.paths)
 	switch {
+	case errors.Is(err, errDeepXML):
+		return Unscored("%s", err)
 	case err != nil && len(x.paths) == 0: // well-formedness is what the scorer checks
 		return Fail("not well-formed XML: %s%s: %s", err, fenceHint(text), quote(got))
 	case err != nil:
@@ -139,9 +141,15 @@ func readXML(text string, paths []string) (missing []string, err error) {
 	return missing, nil
 }
 
+// errDeepXML is the problem of a text whose open elements would take many times the memory of the text.
+var errDeepXML = errors.New("the answer holds elements nested deeper than 10000, which are not read")
+
 func problemOf(err error) error {
 	var syntax *xml.SyntaxError
-	if errors.As(err, &syntax) {
+	switch {
+	case errors.Is(err, errDeepXML):
+		return err
+	case errors.As(err, &syntax):
 		return fmt.Errorf("line %d: %s", syntax.Line, visibleText(syntax.Msg))
 	}
 	return errors.New(visibleText(strings.TrimPrefix(err.Error(), "xml: ")))
@@ -186,6 +194,9 @@ func (r *xmlReader) start(t xml.StartElement, line int) error {
 		if r.roots++; r.roots > 1 {
 			return fmt.Errorf("line %d: a second root element <%s>", line, t.Name.Local)
 		}
+	}
+	if r.depth == 10_000 {
+		return errDeepXML
 	}
 	within := r.depth < maxNesting // paths are never longer
 	if r.depth++; within {

@@ -127,6 +127,9 @@ func (e *jqQuery) run(v any, data []byte) (out []json.RawMessage, nulls bool, er
 			continue
 		}
 		one, err := jq.JSON(value, &room)
+		if err == nil && room >= 0 {
+			err = wire.Decodable(one) // an expression can nest deeper than its input
+		}
 		if err = e.written(err, room); err != nil {
 			return nil, false, err
 		}

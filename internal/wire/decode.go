@@ -38,8 +38,8 @@ func Decodable(data []byte) error {
 		return eval.Errorf(eval.KindMalformed, "the answer is not UTF-8: %s", Excerpt(data))
 	case TooMany(data, maxValues):
 		return eval.Errorf(eval.KindTooLarge, "the answer has more than %d values: %s", maxValues, Excerpt(data))
-	case wirejson.Deeper(data, MaxNesting):
-		return eval.Errorf(eval.KindMalformed, "the answer nests deeper than %d levels: %s", MaxNesting, Excerpt(data))
+	case wirejson.Deeper(data, maxNesting):
+		return eval.Errorf(eval.KindMalformed, "the answer nests deeper than %d levels: %s", maxNesting, Excerpt(data))
 	}
 	return nil
 }
@@ -59,9 +59,9 @@ func shapeError(data []byte, err error) error {
 	return eval.Errorf(eval.KindMalformed, "the answer has an unexpected shape: %s", Excerpt(data))
 }
 
-// MaxNesting bounds the nesting of an answer, because the line of the run file with it must be readable
+// maxNesting bounds the nesting of an answer, because the line of the run file with it must be readable
 // again.
-const MaxNesting = 200
+const maxNesting = 200
 
 // maxValues bounds the values of an answer, because each takes many times the memory of its bytes. A
 // hundred long vectors fit.

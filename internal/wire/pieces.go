@@ -112,7 +112,7 @@ func Arguments(written string) json.RawMessage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
-	if raw[0] == '{' && !wirejson.Deeper(raw, MaxNesting) && json.Valid(raw) {
+	if raw[0] == '{' && !wirejson.Deeper(raw, maxNesting) && json.Valid(raw) {
 		return Compact(raw)
 	}
 	return wirejson.AppendString(nil, written)
