@@ -20,8 +20,10 @@ type assembly struct {
 	fields wire.MergedValue // of the message, blocks and usage left out
 	usage  wire.MergedValue
 	blocks map[int]*growing
-	ended  bool // there was a stop reason or message_stop
-	kept   int  // approximate bytes
+	reason string // why the message ended
+	begun  bool   // there was a message_start
+	ended  bool   // there was a stop reason or message_stop
+	kept   int    // approximate bytes
 }
 
 // growing is a block that later events may continue.
@@ -57,10 +59,13 @@ func (a *assembly) event(kind string, f wire.Fields) (text bool, err error) {
 		if err := f.Take("message", &message); err != nil {
 			return false, err
 		}
-		return false, a.take(message)
+		return false, a.begin(message)
 	case "message": // a complete answer instead of a stream
-		return true, a.take(f)
+		return true, a.begin(f)
 	case "content_block_start", "content_block_delta":
+		if a.ended {
+			return false, wire.SecondReply()
+		}
 		return a.piece(f)
 	case "message_delta":
 		var delta wire.Fields
@@ -73,6 +78,15 @@ func (a *assembly) event(kind string, f wire.Fields) (text bool, err error) {
 		a.ended = true
 	}
 	return false, nil // a ping, the end of a block, or unknown
+}
+
+// begin reads the message with which a stream begins.
+func (a *assembly) begin(message wire.Fields) error {
+	if a.begun {
+		return wire.SecondReply()
+	}
+	a.begun = true
+	return a.take(message)
 }
 
 // take adds members of the message; later ones replace earlier ones.
@@ -90,9 +104,24 @@ func (a *assembly) take(f wire.Fields) error {
 	for name, value := range usage {
 		a.usage.Member(name).Set(value)
 	}
-	a.ended = a.ended || !wire.IsEmpty(f["stop_reason"])
+	if err := a.end(f); err != nil {
+		return err
+	}
 	for name, value := range f {
 		a.fields.Member(name).Set(value)
+	}
+	return nil
+}
+
+// end reads the stop reason.
+func (a *assembly) end(f wire.Fields) error {
+	var word wire.Word
+	if err := f.Take("stop_reason", &word); err != nil {
+		return err
+	}
+	a.ended = a.ended || word != ""
+	if a.reason = wire.LaterReason(a.reason, string(word)); a.reason != "" {
+		f["stop_reason"] = wire.Quoted(a.reason)
 	}
 	return nil
 }

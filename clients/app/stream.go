@@ -17,6 +17,7 @@ type assembly struct {
 	text   strings.Builder
 	all    extracted // everything but the texts
 	found  bool      // there was a text, possibly an empty one
+	ending wire.Ending
 	events []json.RawMessage
 	kept   int // bytes
 }
@@ -43,7 +44,7 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 	if len(p.texts) == 0 && len(p.calls) == 0 && a.failure == nil && wire.IsError(data) {
 		return false, eval.Errorf(eval.KindApp, "the stream holds an error: %s", wire.Excerpt(data))
 	}
-	return a.take(&p), nil
+	return a.take(&p)
 }
 
 // asKept returns an event in the form in which it is recorded; see unquoted. An event that is itself the
@@ -63,23 +64,23 @@ func (a *assembly) plain(data []byte, err error) (text bool, _ error) {
 	if err := a.keep(wirejson.AppendString(nil, string(data))); err != nil {
 		return false, err
 	}
-	return a.take(&extracted{texts: []string{string(data)}}), nil
+	return a.take(&extracted{texts: []string{string(data)}})
 }
 
-func (a *assembly) take(p *extracted) (text bool) {
+func (a *assembly) take(p *extracted) (text bool, err error) {
 	for _, one := range p.texts {
 		a.text.WriteString(one)
 		text = text || one != ""
 	}
 	a.found = a.found || len(p.texts) > 0
 	a.all.calls, a.all.called = append(a.all.calls, p.calls...), a.all.called || p.called
-	if p.reason != "" {
+	if before, _ := finish(a.all.reason); p.reason != "" && !eval.IsBlock(before) {
 		a.all.reason = p.reason
 	}
 	if p.usage != nil {
 		a.all.usage = p.usage
 	}
-	return text
+	return text, a.ending.Add(text || len(p.calls) > 0, p.reason != "", a.text.Len())
 }
 
 func (a *assembly) keep(event json.RawMessage) error {
@@ -116,6 +117,9 @@ func (a *assembly) whole(raw json.RawMessage) (*eval.Response, error) {
 		return nil, a.calls.error("finds nothing in the %s events of the stream", events)
 	case a.reason != nil && a.all.reason == "":
 		return nil, a.reason.error("finds nothing in the %s events of the stream", events)
+	}
+	if err := a.ending.Check(a.text.String()); err != nil {
+		return nil, err
 	}
 	return a.all.response(a.text.String(), raw), nil
 }

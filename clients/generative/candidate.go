@@ -170,6 +170,15 @@ func (p *answerPart) mark(at int) markedPart {
 	return m
 }
 
+// firstCall returns the first call of functions, nil if there is none.
+func firstCall(marks []markedPart) json.RawMessage {
+	i := slices.IndexFunc(marks, func(m markedPart) bool { _, is := m.piece.(eval.CallPiece); return is })
+	if i < 0 {
+		return nil
+	}
+	return marks[i].raw
+}
+
 // callsReason is the finish reason of an answer that ends in calls of functions. The service has none of
 // its own for that.
 const callsReason = "TOOL_CALLS"

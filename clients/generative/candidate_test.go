@@ -218,7 +218,7 @@ func TestReasoningTokensCountAsOutput(t *testing.T) {
 	const chunk = `{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":10,` +
 		`"candidatesTokenCount":6,"thoughtsTokenCount":100,"totalTokenCount":116}}`
 	want := eval.Usage{PromptTokens: 10, OutputTokens: 106, ReasoningTokens: 100, TotalTokens: 116, Source: eval.UsageService}
-	for _, reply := range []string{chunk, "[" + strings.ReplaceAll(chunk, ":100,", ":40,") + "," + chunk + "]"} {
+	for _, reply := range []string{chunk, "[" + strings.NewReplacer(":100,", ":40,", `"x"`, `"y"`).Replace(chunk) + "," + chunk + "]"} {
 		resp, err := ParseReply([]byte(reply))
 		expect.OK(t, err)
 		if d := cmp.Diff(&want, resp.Usage); d != "" {

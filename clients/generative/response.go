@@ -100,7 +100,18 @@ func ParseResponse(data []byte) (*eval.Response, error) {
 	}
 	p.finish()
 	p.sort()
-	return p.Response, nil
+	return blocked(p.Response), nil
+}
+
+// blocked marks the candidates of a blocked prompt, whose text came before the block.
+func blocked(r *eval.Response) *eval.Response {
+	for i := range r.Candidates {
+		if c := &r.Candidates[i]; r.PromptBlock() != "" && c.Block() == "" {
+			c.VendorReason = cmp.Or(c.VendorReason, c.FinishReason)
+			wire.Refuse(c)
+		}
+	}
+	return r
 }
 
 // ParseReply decodes a recorded reply: one of generateContent, or the array of a stream, with keys in
@@ -123,7 +134,7 @@ func ParseReply(data []byte) (*eval.Response, error) {
 	if !whole.Finished() {
 		return nil, eval.Errorf(eval.KindTruncated, "the stream ends before its answer does")
 	}
-	return whole.response(), nil
+	return whole.response()
 }
 
 // parsed is an answer, or a chunk of one, with the indexes and the raw contents of its candidates. The

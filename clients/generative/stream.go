@@ -1,6 +1,7 @@
 package generative
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -26,7 +27,7 @@ func (c *Client) stream(ctx context.Context, call *eval.Call) (*eval.Response, e
 	if err := c.conn.Stream(ctx, request, &call.Timing, &out); err != nil {
 		return nil, err
 	}
-	return out.response(), nil
+	return out.response()
 }
 
 type assembly struct {
@@ -39,6 +40,7 @@ type assembly struct {
 type growing struct {
 	eval.Candidate
 	text   strings.Builder
+	ending wire.Ending
 	parts  []json.RawMessage
 	marks  []markedPart
 	more   bool                       // there is more than text, a finish reason and ratings
@@ -59,10 +61,17 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 		}
 		text = text || !blank.Is(c.Text)
 		g := a.candidate(chunk.indexes[i])
+		again := isOther(a.head.Extra["responseId"], chunk.Extra["responseId"])
+		var call json.RawMessage
 		if chunk.found != nil {
+			call = firstCall(chunk.found[i].marks)
+			again = again || call != nil && bytes.Equal(call, firstCall(g.marks))
 			a.note(g, &chunk.found[i])
 		}
 		if err := a.grow(g, c); err != nil {
+			return text, err
+		}
+		if err := g.ending.Add(c.Text != "" || call != nil, ends(c.FinishReason) && !again, g.text.Len()); err != nil {
 			return text, err
 		}
 	}
@@ -71,6 +80,11 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 	a.head.PromptFeedback = joined(a.head.PromptFeedback, chunk.PromptFeedback)
 	a.head.Extra, err = a.keep(a.head.Extra, chunk.Extra)
 	return text, err
+}
+
+// isOther reports whether the ids of two chunks are those of different responses.
+func isOther(before, id json.RawMessage) bool {
+	return before != nil && id != nil && !bytes.Equal(before, id)
 }
 
 // note records everything of a candidate except its text, which grow adds.
@@ -118,7 +132,7 @@ func (a *assembly) grow(g *growing, c *eval.Candidate) error {
 
 // end sets the finish reason, unless an earlier chunk reported a block.
 func (g *growing) end(reason string) {
-	if g.Block() == "" && (g.FinishReason == "" || reason != "" && reason != unspecified) {
+	if g.Block() == "" && (g.FinishReason == "" || ends(reason)) {
 		g.FinishReason = reason
 	}
 }
@@ -155,6 +169,8 @@ func (a *assembly) keep(soFar, more eval.Extra) (eval.Extra, error) {
 // unspecified is the finish reason of an unfinished candidate.
 const unspecified = "FINISH_REASON_UNSPECIFIED"
 
+func ends(reason string) bool { return reason != "" && reason != unspecified }
+
 // Finished reports whether every candidate has a finish reason, or the prompt was blocked. Only this
 // distinguishes a complete stream of events from a cut one, since events have no closing bracket.
 func (a *assembly) Finished() bool {
@@ -162,7 +178,7 @@ func (a *assembly) Finished() bool {
 		return true
 	}
 	for _, g := range a.candidates {
-		if g.FinishReason == "" || g.FinishReason == unspecified {
+		if !ends(g.FinishReason) {
 			return false
 		}
 	}
@@ -170,7 +186,7 @@ func (a *assembly) Finished() bool {
 }
 
 // response returns the answer so far, with candidates in the order of their indexes.
-func (a *assembly) response() *eval.Response {
+func (a *assembly) response() (*eval.Response, error) {
 	out := a.head
 	indexes := make([]int, 0, len(a.candidates))
 	for i := range a.candidates {
@@ -182,6 +198,9 @@ func (a *assembly) response() *eval.Response {
 		g := a.candidates[i]
 		c := g.Candidate
 		c.Text = g.text.String()
+		if err := g.ending.Check(c.Text); err != nil {
+			return nil, err
+		}
 		if len(g.parts) > 0 {
 			if c.Extra == nil {
 				c.Extra = eval.Extra{}
@@ -195,7 +214,7 @@ func (a *assembly) response() *eval.Response {
 		endInCalls(&c)
 		out.Candidates = append(out.Candidates, c)
 	}
-	return &out
+	return blocked(&out), nil
 }
 
 // raw returns the candidate as an answer without a stream would have it.

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ type choice struct {
 	pieces  wire.Pieces
 	calls   []*growing
 	reason  string
+	ending  wire.Ending
 	refusal strings.Builder
 	thought string // the name of the member with thoughts
 	listed  bool   // content is a list of parts
@@ -40,7 +42,7 @@ func (c *choice) add(f wire.Fields) (text bool, err error) {
 	if err := f.Take("finish_reason", &reason); err != nil {
 		return false, err
 	}
-	c.end(string(reason))
+	c.reason = wire.LaterReason(c.reason, string(reason))
 	name := "message"
 	if raw, streamed := f["delta"]; streamed && string(raw) != "null" { // some servers repeat the whole message in every chunk
 		name = "delta"
@@ -52,14 +54,11 @@ func (c *choice) add(f wire.Fields) (text bool, err error) {
 	for name, raw := range f {
 		c.rest.Member(name).Add(raw)
 	}
-	return c.say(said)
-}
-
-// end sets the finish reason, unless an earlier chunk reported a block.
-func (c *choice) end(reason string) {
-	if reason != "" && !eval.IsBlock(strings.ToUpper(c.reason)) && c.reason != "content_filter" {
-		c.reason = reason
+	calls := !wire.IsEmpty(said["tool_calls"]) || !wire.IsEmpty(said["function_call"])
+	if text, err = c.say(said); err != nil {
+		return text, err
 	}
+	return text, c.ending.Add(text || calls, reason != "", len(c.pieces.Text()))
 }
 
 // say adds a message, or a part of one.
@@ -289,7 +288,7 @@ func (c *choice) candidate(index int) (eval.Candidate, error) {
 		c.pieces.AddOther(wire.Object("type", wire.Quoted("refusal"), "refusal", wire.Quoted(c.refusal.String())))
 	}
 	c.pieces.Fill(&out)
-	if err := wire.End(&out, c.reason); err != nil {
+	if err := cmp.Or(c.ending.Check(out.Text), wire.End(&out, c.reason)); err != nil {
 		return out, err
 	}
 	if c.refusal.Len() > 0 {

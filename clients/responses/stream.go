@@ -23,9 +23,9 @@ type assembly struct {
 
 // growing is an item that later events may continue.
 type growing struct {
-	item       json.RawMessage // complete if done, and otherwise its beginning
-	done       bool
-	text, args strings.Builder
+	item                json.RawMessage // complete if done, and otherwise its beginning
+	done                bool
+	text, refusal, args strings.Builder
 }
 
 // Add adds an event and reports whether it had text.
@@ -59,8 +59,12 @@ func (a *assembly) event(kind string, f wire.Fields, data []byte) (text bool, er
 		return false, a.end(whole)
 	case "response.output_item.added", "response.output_item.done":
 		return false, a.item(f, strings.HasSuffix(kind, "done"))
-	case "response.output_text.delta", "response.function_call_arguments.delta":
-		return a.grow(f, kind == "response.output_text.delta")
+	case "response.output_text.delta":
+		return a.grow(f, func(g *growing) *strings.Builder { return &g.text })
+	case "response.refusal.delta":
+		return a.grow(f, func(g *growing) *strings.Builder { return &g.refusal })
+	case "response.function_call_arguments.delta":
+		return a.grow(f, func(g *growing) *strings.Builder { return &g.args })
 	case "":
 		if _, whole := f["output"]; whole { // a complete answer instead of a stream
 			return true, a.end(f)
@@ -71,8 +75,11 @@ func (a *assembly) event(kind string, f wire.Fields, data []byte) (text bool, er
 
 // end reads the response in the last event.
 func (a *assembly) end(whole wire.Fields) error {
-	if whole == nil {
+	switch {
+	case whole == nil:
 		return &wire.ShapeError{Field: "response", Found: "nothing"}
+	case a.last != nil:
+		return wire.SecondReply()
 	}
 	if wire.HasError(whole["error"]) {
 		return wire.ErrorIn(wire.Encode(whole))
@@ -86,6 +93,9 @@ func (a *assembly) at(f wire.Fields) (*growing, error) {
 	var index wire.LenientInt
 	if err := f.Take("output_index", &index); err != nil {
 		return nil, err
+	}
+	if a.last != nil {
+		return nil, wire.SecondReply()
 	}
 	if a.items == nil {
 		a.items = map[int]*growing{}
@@ -113,8 +123,8 @@ func (a *assembly) item(f wire.Fields, done bool) error {
 	return nil
 }
 
-// grow appends to the text of an item, or to the arguments of a call.
-func (a *assembly) grow(f wire.Fields, text bool) (bool, error) {
+// grow appends to a part of an item.
+func (a *assembly) grow(f wire.Fields, part func(*growing) *strings.Builder) (text bool, err error) {
 	g, err := a.at(f)
 	if err != nil {
 		return false, err
@@ -124,12 +134,9 @@ func (a *assembly) grow(f wire.Fields, text bool) (bool, error) {
 		return false, err
 	}
 	a.kept += len(delta)
-	if text {
-		g.text.WriteString(delta)
-	} else {
-		g.args.WriteString(delta)
-	}
-	return text && delta != "", nil
+	to := part(g)
+	to.WriteString(delta)
+	return to == &g.text && delta != "", nil
 }
 
 // whole returns an item for the end of the response. A server may have sent only parts of it.
@@ -142,9 +149,15 @@ func (g *growing) whole() json.RawMessage {
 	if wire.IsEmpty(item["type"]) {
 		item["type"] = wire.Quoted("message")
 	}
+	var parts []json.RawMessage
 	if g.text.Len() > 0 {
-		item["content"] = wire.Encode([]json.RawMessage{wire.Object("type", wire.Quoted("output_text"), "text",
-			wire.Quoted(g.text.String()))})
+		parts = append(parts, wire.Object("type", wire.Quoted("output_text"), "text", wire.Quoted(g.text.String())))
+	}
+	if g.refusal.Len() > 0 {
+		parts = append(parts, wire.Object("type", wire.Quoted("refusal"), "refusal", wire.Quoted(g.refusal.String())))
+	}
+	if parts != nil {
+		item["content"] = wire.Encode(parts)
 	}
 	if g.args.Len() > 0 {
 		item["arguments"] = wire.Quoted(g.args.String())

@@ -3,13 +3,14 @@ package wire
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
 )
 
-// onlyEvents returns an error if text is anything but events without an error.
-func onlyEvents(text []byte) error {
+// onlyEvents returns an error if text is anything but events that add no text to a complete answer.
+func onlyEvents(text []byte, out Assembler) error {
 	e := newEventChunks(&bounded{}, bytes.NewReader(text))
 	for {
 		data, err := e.next()
@@ -18,10 +19,14 @@ func onlyEvents(text []byte) error {
 			return nil
 		case errors.Is(err, io.EOF):
 			e.done = false // ignore a second end mark
+			continue
 		case err != nil:
 			return err
 		case parseErrorBody(data) != nil:
 			return ErrorIn(data)
+		}
+		if more, err := out.Add(data); err != nil || more {
+			return cmp.Or(err, SecondReply())
 		}
 	}
 }

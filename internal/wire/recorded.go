@@ -53,12 +53,13 @@ func ReadEvents(data []byte, out Assembler) error {
 		if err == nil {
 			_, err = out.Add(chunk)
 		}
-		var stray *strayError
+		var found *strayError
 		switch {
-		case errors.As(err, &stray):
-			return eval.Errorf(eval.KindMalformed, "the stream has text outside of an answer: %s", Excerpt(stray.text))
+		case errors.As(err, &found):
+			return eval.Errorf(eval.KindMalformed, "the stream has text outside of an answer: %s", Excerpt(found.text))
 		case errors.Is(err, io.EOF) && (in.ended() || out.Finished()):
-			return nil
+			rest, _ := io.ReadAll(in.rest()) // from memory
+			return stray(rest, out)
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			return eval.Errorf(eval.KindTruncated, "the stream was cut after %d chunks", n)
 		case err != nil:

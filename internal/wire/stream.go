@@ -64,7 +64,7 @@ func (c *Conn) Stream(
 	whole := c.cfg.Verbatim && errors.Is(err, io.EOF) && delimited(resp)
 	if whole || (errors.Is(err, io.EOF) || overdue(given, ctx)) && s.complete() {
 		clock.stop()
-		if err = c.trailing(in, cancel); err == nil {
+		if err = c.trailing(in, out, cancel); err == nil {
 			return nil
 		}
 	} else if errors.Is(err, io.EOF) {
@@ -117,30 +117,31 @@ func overdue(given, own context.Context) bool { return own.Err() != nil && given
 
 // trailing reads what follows the end of a stream, because a server that fails late reports the error
 // there. It does not wait.
-func (c *Conn) trailing(in chunks, cancel context.CancelFunc) error {
+func (c *Conn) trailing(in chunks, out Assembler, cancel context.CancelFunc) error {
 	timer := time.AfterFunc(lingering, cancel)
 	defer timer.Stop()
 	rest, _ := io.ReadAll(io.LimitReader(in.rest(), maxTrailing)) // a broken connection does no harm now
-	rest = bytes.TrimSpace(rest)
-	if len(rest) == 0 {
-		return nil
+	if !in.framed() {
+		out = nil
 	}
-	return c.stray(rest, in.framed())
+	return stray(c.clean(rest), out)
 }
 
 // maxTrailing bounds what is read after a stream or between its events, in bytes.
 const maxTrailing = 64 << 10
 
-// stray returns the error for unexpected text, or the error of the service in it. After a stream of events,
-// comments and empty events are allowed.
-func (c *Conn) stray(text []byte, events bool) error {
-	text = c.clean(text)
-	if parseErrorBody(text) != nil {
+// stray returns the error for unexpected text, or the error of the service in it. After a stream of events, which out joined,
+// there may be comments and events that add no text.
+func stray(text []byte, out Assembler) error {
+	var known *eval.Error
+	text = bytes.TrimSpace(text)
+	switch {
+	case len(text) == 0:
+		return nil
+	case parseErrorBody(text) != nil:
 		return ErrorIn(text)
-	}
-	if events {
-		err := onlyEvents(text)
-		if err == nil || eval.AsError(err).Kind == eval.KindStatus {
+	case out != nil:
+		if err := onlyEvents(text, out); err == nil || errors.As(err, &known) {
 			return err
 		}
 	}
@@ -150,9 +151,9 @@ func (c *Conn) stray(text []byte, events bool) error {
 // streamError explains why a stream had no complete answer. n is the number of its chunks.
 func (c *Conn) streamError(req *http.Request, err error, n int) error {
 	var syntax *json.SyntaxError
-	var stray *strayError
-	if errors.As(err, &stray) {
-		err = c.stray(stray.text, false)
+	var found *strayError
+	if errors.As(err, &found) {
+		err = stray(c.clean(found.text), nil)
 	}
 	e := &eval.Error{}
 	switch {

@@ -31,7 +31,7 @@ func FuzzDecodeAny(f *testing.F) {
 		dec := json.NewDecoder(bytes.NewReader(data))
 		dec.UseNumber()
 		wrong := dec.Decode(&want)
-		if fine := json.Valid(data) && decodable(data) == nil; fine != (err == nil) {
+		if fine := json.Valid(data) && Decodable(data) == nil; fine != (err == nil) {
 			t.Fatalf("%q: got %v, want it to be read: %t (%v)", data, err, fine, wrong)
 		}
 		if err == nil {

@@ -112,6 +112,14 @@ func End(c *eval.Candidate, word string) error {
 	return nil
 }
 
+// LaterReason returns which of two words of a stream counts: the later one, unless the earlier one is a block.
+func LaterReason(soFar, word string) string {
+	if word == "" || reasons[strings.ToLower(soFar)] == Blocked || eval.IsBlock(strings.ToUpper(soFar)) {
+		return soFar
+	}
+	return word
+}
+
 // Refuse marks an answer as declined by the model or the vendor, which its finish reason may not show.
 func Refuse(c *eval.Candidate) {
 	if c.Block() == "" {
