@@ -185,11 +185,17 @@ func (c *Conn) send(req *http.Request) (*http.Response, error) {
 		return nil, c.transportError(req, err)
 	}
 	c.note(resp)
-	if resp.StatusCode >= 200 && resp.StatusCode <= 299 {
+	if resp.StatusCode >= 200 && resp.StatusCode <= 299 && !isPart(resp) {
 		return resp, nil
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was only read
 	return nil, c.refusal(req, resp, token)
+}
+
+// isPart reports whether a reply has only a part of the answer, which caches and proxies may send: a range of its bytes, or
+// what changed since another one.
+func isPart(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusPartialContent || resp.StatusCode == http.StatusIMUsed || resp.Header.Get("Content-Range") != ""
 }
 
 // note records what the headers say about the service: its clock, and whether it is the emulator.
@@ -207,6 +213,12 @@ func (c *Conn) note(resp *http.Response) {
 
 // refusal returns the error for a status other than success. token is the one that the request had.
 func (c *Conn) refusal(req *http.Request, resp *http.Response, token string) error {
+	if resp.StatusCode >= 200 && resp.StatusCode <= 299 {
+		return &eval.Error{
+			Kind: eval.KindTruncated, Status: resp.StatusCode,
+			Message: c.cfg.Peer + " sends only a part of its answer: " + c.Secrets().OutOf(resp.Status),
+		}
+	}
 	if resp.StatusCode < 200 { // after 101 the connection speaks another protocol, and no deadline ends a read
 		return &eval.Error{
 			Kind:    eval.KindMalformed,
