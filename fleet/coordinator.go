@@ -18,6 +18,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // How the coordinator notices that a worker is gone.
@@ -300,7 +301,10 @@ func (c *Coordinator) send(ctx context.Context, m *call) (*wireAnswer, error) {
 		return nil, c.unanswered(ctx, waiting, w, m, err)
 	}
 	a := &wireAnswer{}
-	if err := json.Unmarshal(out, a); err != nil {
+	if err = wirejson.CheckDepth(out, wirejson.MaxPartDepth); err == nil {
+		err = json.Unmarshal(out, a)
+	}
+	if err != nil {
 		return nil, eval.Errorf(eval.KindMalformed, "the answer of a worker cannot be read: %s", err)
 	}
 	if a.Emulated {

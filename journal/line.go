@@ -24,8 +24,8 @@ func appendLine(b []byte, kind string, record any, seq int) ([]byte, error) {
 	if len(b) > maxLine-1<<10 {
 		return nil, fmt.Errorf("a %s record cannot be written: it has %d bytes, and a line may have %d", kind, len(b), maxLine)
 	}
-	if wirejson.Deeper(b, wirejson.MaxDepth) { // nor could it be read again
-		return nil, fmt.Errorf("a %s record cannot be written: it is nested deeper than %d levels", kind, wirejson.MaxDepth)
+	if err := wirejson.CheckDepth(b, wirejson.MaxDepth); err != nil { // nor could it be read again
+		return nil, fmt.Errorf("a %s record cannot be written: it is %w", kind, err)
 	}
 	if bytes.IndexByte(b, '\n') >= 0 { // readers take a record for a line
 		return nil, fmt.Errorf("a %s record cannot be written: it has a line break, which is a bug in evalrun", kind)
@@ -122,8 +122,8 @@ func summed(data []byte) (body []byte, err error) {
 
 // checkJSON verifies that a line is JSON, and reads what is at its ends unless frame could.
 func checkJSON(data []byte, l line, framed bool) (line, error) {
-	if wirejson.Deeper(data, wirejson.MaxDepth) {
-		return l, fmt.Errorf("the line is nested deeper than %d levels", wirejson.MaxDepth)
+	if err := wirejson.CheckDepth(data, wirejson.MaxDepth); err != nil {
+		return l, fmt.Errorf("the line is %w", err)
 	}
 	if !wirejson.Valid(data) { // no version of evalrun writes that
 		return l, errors.New("the line is not JSON")

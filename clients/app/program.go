@@ -20,6 +20,7 @@ import (
 	"github.com/evalrun/evalrun/internal/program"
 	"github.com/evalrun/evalrun/internal/secret"
 	"github.com/evalrun/evalrun/internal/wire"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // MaxProgramOutput bounds the standard output of a program under test, in bytes.
@@ -111,6 +112,10 @@ func readOutput(out []byte, hidden *secret.Set) (*answer, error) {
 	switch {
 	case len(bytes.TrimSpace(out)) == 0:
 		return nil, eval.Errorf(eval.KindMalformed, `the program wrote nothing; an answer without words is {"text": ""}`)
+	case bytes.TrimSpace(out)[0] == '{' && wirejson.Deeper(out, wirejson.MaxDepth): // whether it is an answer cannot be read
+		return nil, eval.Errorf(
+			eval.KindMalformed, "what the program wrote nests deeper than %d levels: %s", wirejson.MaxDepth, hidden.OutOf(wire.Excerpt(out)),
+		)
 	case !utf8.Valid(out):
 		return nil, eval.Errorf(eval.KindMalformed, "what the program wrote is not UTF-8: %s", hidden.OutOf(wire.Excerpt(out)))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -78,6 +79,9 @@ func Read(path string) (*Answers, error) {
 }
 
 func newAnswerLine(line []byte) (one answerLine, err error) {
+	if err := wirejson.CheckDepth(line, wirejson.MaxPartDepth); err != nil {
+		return one, fmt.Errorf("not an answer: %w", err)
+	}
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&one); err != nil {

@@ -35,7 +35,7 @@ func (c Cache) path(trialID string) string {
 // Answer returns the answer of a trial, nil if the cache has none.
 func (c Cache) Answer(trialID string) *StoredAnswer {
 	data, err := regular.ReadFile(c.path(trialID), maxFile)
-	if err != nil {
+	if err != nil || wirejson.Deeper(data, wirejson.MaxPartDepth) {
 		return nil
 	}
 	var file cached

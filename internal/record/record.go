@@ -168,6 +168,9 @@ func (s *Recordings) decode(name string, data []byte) error {
 
 // decodeCase takes in the answers to a case.
 func (s *Recordings) decodeCase(name string, data []byte) error {
+	if err := wirejson.CheckDepth(data, wirejson.MaxPartDepth); err != nil {
+		return err
+	}
 	var compact bytes.Buffer // parts of answers that are kept as they came go into lines of run files
 	if json.Compact(&compact, data) == nil {
 		data = compact.Bytes()

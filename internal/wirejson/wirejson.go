@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -80,8 +79,8 @@ func Decode(data []byte, v any) error {
 func DecodeAnyCase(data []byte, v any) error { return decode(data, v, 0) }
 
 func decode(data []byte, v any, flags fastjson.ParseFlags) error {
-	if Deeper(data, MaxDepth) {
-		return fmt.Errorf("nested deeper than %d levels", MaxDepth)
+	if err := CheckDepth(data, MaxDepth); err != nil {
+		return err
 	}
 	rest, err := fastjson.Parse(data, v, flags)
 	if err == nil && len(bytes.TrimSpace(rest)) > 0 {
@@ -92,31 +91,6 @@ func decode(data []byte, v any, flags fastjson.ParseFlags) error {
 
 // Valid is json.Valid in a tenth of the time.
 func Valid(data []byte) bool { return !Deeper(data, MaxDepth) && fastjson.Valid(data) }
-
-// MaxDepth is the deepest nesting that is decoded, as in encoding/json. The fast decoders recurse without a bound, and a stack
-// that overflows ends the process.
-const MaxDepth = 10_000
-
-// Deeper reports whether lists and objects nest deeper than a number of levels. In a text that is not JSON it counts
-// at least as far as a decoder reads.
-func Deeper(data []byte, levels int) bool {
-	depth := 0
-	for i := 0; i < len(data); i++ {
-		switch data[i] {
-		case '"':
-			if i = endOfString(data, i+1); i < 0 {
-				return false
-			}
-		case '{', '[':
-			if depth++; depth > levels {
-				return true
-			}
-		case '}', ']':
-			depth--
-		}
-	}
-	return false
-}
 
 // plainBytes returns the length of the beginning of a text that JSON needs no escapes for.
 func plainBytes(s string) int {
