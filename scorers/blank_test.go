@@ -175,6 +175,9 @@ func TestNotFailsOnWhatCannotBeRead(t *testing.T) {
 		{"- xml: wellFormed", strings.Repeat("<a>", 600) + strings.Repeat("</a>", 600), "p"},
 		{"- xml: wellFormed", strings.Repeat("<a>", 600) + strings.Repeat("</a>", 599), "f"},
 		{"- xml: {required: a/a/b}", strings.Repeat("<a>", 600) + strings.Repeat("</a>", 600), "f"},
+		{"- xml: wellFormed", strings.Repeat("<a>", 10_000) + strings.Repeat("</a>", 10_000), "p"},
+		{"- xml: wellFormed", strings.Repeat("<a>", 10_001) + strings.Repeat("</a>", 10_001), "u"},
+		{"- not: {xml: wellFormed}", strings.Repeat("<a>", 10_001) + strings.Repeat("</a>", 10_001), "u"},
 	})
 }
 

@@ -108,6 +108,7 @@ type xmlReader struct {
 	dec     *xml.Decoder
 	open    []string // local names from the root, down to maxNesting
 	depth   int
+	closing int // closing tags, at most
 	missing [][]string
 	roots   int
 }
@@ -115,7 +116,7 @@ type xmlReader struct {
 // readXML returns the paths that are missing. The standard decoder accepts several roots, text around them, and
 // duplicate attributes; here these are errors.
 func readXML(text string, paths []string) (missing []string, err error) {
-	r := xmlReader{dec: xml.NewDecoder(strings.NewReader(text))}
+	r := xmlReader{dec: xml.NewDecoder(strings.NewReader(text)), closing: strings.Count(text, "</")}
 	r.dec.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // the text is already decoded
 	for _, p := range paths {
 		r.missing = append(r.missing, strings.Split(p, "/"))
@@ -141,8 +142,10 @@ func readXML(text string, paths []string) (missing []string, err error) {
 	return missing, nil
 }
 
-// errDeepXML is the problem of a text whose open elements would take many times the memory of the text.
-var errDeepXML = errors.New("the answer holds elements nested deeper than 10000, which are not read")
+// deepestXML bounds the open elements, which take many times the memory of their text.
+const deepestXML = 10_000
+
+var errDeepXML = fmt.Errorf("the answer holds elements nested deeper than %d, which are not read", deepestXML)
 
 func problemOf(err error) error {
 	var syntax *xml.SyntaxError
@@ -195,7 +198,10 @@ func (r *xmlReader) start(t xml.StartElement, line int) error {
 			return fmt.Errorf("line %d: a second root element <%s>", line, t.Name.Local)
 		}
 	}
-	if r.depth == 10_000 {
+	if r.depth == deepestXML && r.closing < deepestXML {
+		return fmt.Errorf("line %d: more elements are opened than closed", line)
+	}
+	if r.depth == deepestXML {
 		return errDeepXML
 	}
 	within := r.depth < maxNesting // paths are never longer

@@ -17,7 +17,7 @@ type assembly struct {
 	text   strings.Builder
 	all    extracted // everything but the texts
 	found  bool      // there was a text, possibly an empty one
-	ending wire.Ending
+	ending wire.StreamEnd
 	events []json.RawMessage
 	kept   int // bytes
 }

@@ -40,7 +40,7 @@ type assembly struct {
 type growing struct {
 	eval.Candidate
 	text   strings.Builder
-	ending wire.Ending
+	ending wire.StreamEnd
 	parts  []json.RawMessage
 	marks  []markedPart
 	more   bool                       // there is more than text, a finish reason and ratings

@@ -17,7 +17,7 @@ type choice struct {
 	pieces  wire.Pieces
 	calls   []*growing
 	reason  string
-	ending  wire.Ending
+	ending  wire.StreamEnd
 	refusal strings.Builder
 	thought string // the name of the member with thoughts
 	listed  bool   // content is a list of parts

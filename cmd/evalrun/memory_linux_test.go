@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"hash/crc32"
 	"net/http"
 	"os"
 	"os/exec"
@@ -172,20 +174,69 @@ func TestLargeAnswersTakeBoundedMemory(t *testing.T) {
 			"cases: [{name: c, repeats: 12, scorers: [{contains: words}, {length: {min: 1}}]}]\n",
 	})
 	b.evalrun = plainProgram(t)
-	cmd := b.command("run", "suite.yaml", "-q")
+	const most = 400 << 10 // KiB
+	if took := b.peak("run", "suite.yaml", "-q"); took == 0 || took > most {
+		t.Errorf("the run took %d MiB, want some and at most %d", took>>10, most>>10)
+	}
+}
+
+// peak runs a command, and returns the most memory that it took, in KiB.
+func (b *box) peak(args ...string) int {
+	b.t.Helper()
+	cmd := b.command(args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	expect.OK(t, cmd.Start())
+	expect.OK(b.t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	took, err := peakUntil(ended, cmd.Process.Pid)
-	if err != nil {
-		t.Fatalf("%v\n%.2000s", err, &out)
+	b.out, b.errs = out.String(), ""
+	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.ExitCode() == 2) {
+		b.t.Fatalf("evalrun %v: %v\n%.2000s", args, err, &out)
 	}
-	const most = 400 << 10 // KiB
-	if took == 0 || took > most {
+	return took
+}
+
+// A megabyte of brackets takes no more memory than other text, in a reply and in a line of a run file. Such a line is damaged.
+func TestDeepNestingTakesBoundedMemory(t *testing.T) {
+	const most = 150 << 10 // KiB
+	brackets := strings.Repeat("[", 3_000_000)
+	b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			fmt.Fprint(w, `{"name":"models/m"}`)
+			return
+		}
+		fmt.Fprint(w, `{"candidates":[{"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}],"promptFeedback":`, brackets[:300_000])
+	}), map[string]string{
+		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}, {name: u, model: m, stream: true}]\nprompts: [{name: p, text: hello}]\n" +
+			"limits: {attempts: 1}\ncases: [{name: c, repeats: 20, scorers: [{contains: hi}]}]\n",
+	})
+	b.evalrun = plainProgram(t)
+	if took := b.peak("run", "suite.yaml", "--out", "run"); took == 0 || took > most {
 		t.Errorf("the run took %d MiB, want some and at most %d", took>>10, most>>10)
 	}
+	b.says("the answer nests deeper than 200 levels")
+	lines := strings.Split(b.read("run/run.jsonl"), "\n")
+	for _, kind := range []string{"trial", "judgement", "later"} {
+		lines[2] = summed(`{"type":"` + kind + `","x":` + brackets + `,"seq":2`)
+		b.write("run/run.jsonl", strings.Join(lines, "\n"))
+		for _, args := range [][]string{
+			{"report", "run"}, {"show", "run"}, {"compare", "run", "run"}, {"rescore", "run"}, {"resume", "run"},
+		} {
+			if took := b.peak(args...); took == 0 || took > most {
+				t.Errorf("%v took %d MiB, want some and at most %d", args, took>>10, most>>10)
+			}
+			if args[0] == "report" {
+				b.says("line 3: the line is nested deeper than 10000 levels")
+			}
+		}
+		b.write("run/run.jsonl", strings.Join(lines, "\n")) // without what resume wrote
+	}
+}
+
+// summed is a line of a run file without its checksum, with it.
+func summed(line string) string {
+	return fmt.Sprintf(`%s,"crc":"%08x"}`, line, crc32.Checksum([]byte(line), crc32.MakeTable(crc32.Castagnoli)))
 }
 
 // peakUntil returns the most memory of a process until it ends, in KiB, and how it ended. The usage that the kernel

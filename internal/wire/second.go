@@ -2,16 +2,16 @@ package wire
 
 import "github.com/evalrun/evalrun/eval"
 
-// Ending finds a second reply in the stream of an answer. Some servers send a finish reason with every piece, so text after one is
+// StreamEnd finds a second reply in the stream of an answer. Some servers send a finish reason with every piece, so text after one is
 // a second reply only if the stream also has text without one, or if it repeats itself.
-type Ending struct {
+type StreamEnd struct {
 	open bool  // some text came without a finish reason
 	ends []int // lengths of the text at the finish reasons
 }
 
 // Add notes a piece: whether it says something, and whether it has a finish reason. length is that of the text with it.
-func (e *Ending) Add(says, ends bool, length int) error {
-	if says && e.Ended() && (e.open || !ends) {
+func (e *StreamEnd) Add(says, ends bool, length int) error {
+	if says && len(e.ends) > 0 && (e.open || !ends) {
 		return SecondReply()
 	}
 	e.open = e.open || says && !ends
@@ -21,11 +21,8 @@ func (e *Ending) Add(says, ends bool, length int) error {
 	return nil
 }
 
-// Ended reports whether there was a finish reason.
-func (e *Ending) Ended() bool { return len(e.ends) > 0 }
-
 // Check returns an error for a text that repeats what it was at a finish reason.
-func (e *Ending) Check(text string) error {
+func (e *StreamEnd) Check(text string) error {
 	for _, end := range e.ends {
 		if end > 0 && end < len(text) && len(text)%end == 0 && text[end:] == text[:len(text)-end] {
 			return SecondReply()
