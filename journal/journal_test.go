@@ -13,6 +13,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // ended is the ending with an outcome. It does not say why a trial is an error or was skipped.
@@ -265,8 +266,9 @@ func TestWriteErrorsStay(t *testing.T) {
 	}
 }
 
-// A record with a line break would fall apart for every reader, so none is written, and the file stays good for the next one.
-func TestLineBreaksAreRefused(t *testing.T) {
+// A record with a line break would fall apart for every reader, and one that nests too deep could not be read, so neither is
+// written, and the file stays good for the next one.
+func TestRecordsThatCannotBeReadAreRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	run := header
@@ -277,6 +279,9 @@ func TestLineBreaksAreRefused(t *testing.T) {
 	if err := w.Append(broken); err == nil || !strings.Contains(err.Error(), "line break") {
 		t.Errorf("got %v, want an error about the line break", err)
 	}
+	deep := strings.Repeat("[", wirejson.MaxDepth-2) + strings.Repeat("]", wirejson.MaxDepth-2)
+	broken.Response.Extra["a"] = []byte(deep)
+	expect.Contains(t, "a deep record", fmt.Sprint(w.Append(broken)), "record cannot be written: it is nested deeper than 10000 levels")
 	if err := w.Append(result(1, eval.Pass)); err != nil {
 		t.Error(err)
 	}

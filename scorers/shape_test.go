@@ -257,6 +257,14 @@ func TestXMLIsWellFormedAndHasRequiredParts(t *testing.T) {
 		got.Reason != "the XML has no order/@no" {
 		t.Errorf("%v %s, want 2/3, and the XML has no order/@no", valueOf(got), got.Reason)
 	}
+	for text, want := range map[string]string{
+		mega("<a>"):                "not well-formed XML: line 1: more elements are opened than closed",
+		mega("<a>") + mega("</a>"): "the answer holds elements nested deeper than 10000, which are not read",
+	} {
+		if got := score(t, "- xml: wellFormed", answer(text)); !strings.Contains(got.Reason, want) {
+			t.Errorf("got %s, want %s", got.Reason, want)
+		}
+	}
 }
 
 func TestJSONSchemaJudgesAnAnswerOfJSON(t *testing.T) {

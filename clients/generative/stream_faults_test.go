@@ -125,6 +125,25 @@ func TestErrorsInStreamsEndTheAnswer(t *testing.T) {
 	}.run(t)
 }
 
+// A second reply in a stream is an error, also where each piece has a finish reason.
+func TestSecondRepliesAreErrors(t *testing.T) {
+	t.Parallel()
+	a, b, c := chunk("one ", stop), chunk("two ", stop), chunk("three", stop)
+	call := `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"a":1}}}]},"finishReason":"STOP"}]}`
+	id := func(chunk, id string) string { return strings.TrimSuffix(chunk, "}") + `,"responseId":"` + id + `"}` }
+	const second = "the stream has more text after the end of its answer: a second reply, or the same again"
+	streamFaults{
+		"one piece twice":       {[]string{"[" + c + "," + c + "]"}, eval.KindMalformed, second},
+		"some pieces twice":     {[]string{"[" + a + "," + b + "," + a + "," + b + "]"}, eval.KindMalformed, second},
+		"one piece three times": {[]string{"data: " + c + "\n\ndata: " + c + "\n\ndata: " + c + "\n\n"}, eval.KindMalformed, second},
+		"a call twice":          {[]string{"[" + call + "," + call + "]"}, eval.KindMalformed, second},
+		"text after a reason":   {[]string{"[" + chunk("one ", "") + "," + b + "," + c + "]"}, eval.KindMalformed, second},
+		"text without a reason": {[]string{"[" + b + "," + chunk("three", "") + "]"}, eval.KindMalformed, second},
+		"another response":      {[]string{"[" + id(b, "x") + "," + id(c, "y") + "]"}, eval.KindMalformed, second},
+		"another after DONE":    {[]string{"data: " + b + "\n\ndata: [DONE]\n\ndata: " + c + "\n\n"}, eval.KindMalformed, second},
+	}.run(t)
+}
+
 // A stream of more than an answer may have is an error.
 func TestStreamsOverLimitsAreErrors(t *testing.T) {
 	t.Parallel()
