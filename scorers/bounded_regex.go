@@ -9,8 +9,9 @@ import (
 // Bounds of regular expressions. RE2 takes time in proportion to program size times text size, about ten
 // nanoseconds per instruction and byte, so the product is bounded.
 const (
-	maxProgram   = 20_000      // instructions per expression
-	maxRegexWork = 100_000_000 // instructions times bytes per search: one to two seconds
+	maxPattern   = 10 * maxProgram // bytes per expression, and parsing takes hundreds of times that
+	maxProgram   = 20_000          // instructions per expression
+	maxRegexWork = 100_000_000     // instructions times bytes per search: one to two seconds
 )
 
 // boundedRegexp is a regular expression of bounded size.
@@ -21,6 +22,9 @@ type boundedRegexp struct {
 
 // compilePattern compiles an expression, with a clear error when it is too large.
 func compilePattern(source string) (*boundedRegexp, error) {
+	if len(source) > maxPattern {
+		return nil, fmt.Errorf("it has %d bytes; at most %d are allowed", len(source), maxPattern)
+	}
 	parsed, err := syntax.Parse(source, syntax.Perl)
 	if err != nil {
 		return nil, err

@@ -175,6 +175,9 @@ func (d *Dialect) Parse(text string) (*Template, error) {
 		out.text = d.literal(text)
 		return out, nil
 	}
+	if found := block.Regexp().FindAllStringIndex(text, maxBlocks+1); len(found) > maxBlocks {
+		return nil, &TemplateError{Offset: found[maxBlocks][0], Message: fmt.Sprintf("more than %d blocks, such as if and range", maxBlocks)}
+	}
 	t, err := template.New(rootName).Option("missingkey=error").Funcs((&work{}).functions()).Funcs(comparisons).Funcs(
 		d.functions(nil)).
 		Parse(text)
@@ -193,6 +196,12 @@ func (d *Dialect) Parse(text string) (*Template, error) {
 	out.t, out.plain = t.Funcs(access), plainOf(out, t.Root)
 	return out, nil
 }
+
+// maxBlocks bounds the blocks of a template. The parser recurses for each that is inside another, and a stack that
+// overflows ends the process.
+const maxBlocks = 10_000
+
+const block lazy.Regex = `\{\{-?\s*(if|range|with|block|define|else)\b`
 
 // Fields lists the uses of variables at the top level, in the order of the text.
 func (t *Template) Fields() []Field { return t.fields }

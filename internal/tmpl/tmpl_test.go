@@ -48,6 +48,8 @@ func TestErrorsSayWhatIsWrongInATemplate(t *testing.T) {
 		offset  int
 		message string
 	}{
+		strings.Repeat("{{ if .a}}", 1_000_000):                               {10 * maxBlocks, "more than 10000 blocks, such as if and range"},
+		"{{if .a}}" + strings.Repeat("{{else if .a}}", 1_000_000) + "{{end}}": {9 + 14*(maxBlocks-1), "more than 10000 blocks"},
 		"ab {{.country}}":                                  {5, "no variable `country`"},
 		"x\ny {{.b}}":                                      {6, "no variable `b`"},
 		"{{range 1000000000}}{{end}}":                      {0, "range takes"},
