@@ -31,8 +31,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Options say what to run and how. All are optional but Suites. Resume takes the suites, the selection and the sources of
-// the run itself.
+// Options say what to run and how. All are optional but Suites. Resume takes the suites, the selection, the sources and the
+// gate of the run itself, and refuses others.
 type Options struct {
 	// What runs.
 
