@@ -59,7 +59,7 @@ var (
 		"Limits.BudgetCalls": carried, "Limits.BudgetMoney": carried, "Limits.BudgetTime": carried, "Limits.Prices": carried,
 		"Limits.Attempts": carried, "Limits.Timeout": carried, "Limits.MaxFailures": carried,
 
-		"Ledger.URL": carried, "Ledger.CA": carried, "Ledger.Wait": carried, "Ledger.Lost": carried,
+		"Ledger.URL": carried, "Ledger.CA": carried, "Ledger.Wait": carried, "Ledger.None": carried, "Ledger.Lost": carried,
 	}
 	rescored = map[string]string{
 		"Suites": process, "ProjectFile": process, "Gate.Interleave": "--interleave",

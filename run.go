@@ -64,7 +64,7 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 		return nil, err
 	}
 	o.emit(RunOpened{})
-	j := &Job{options: o, outputs: outputs, part: o.Selection.Selected != nil}
+	j := &Job{options: o, outputs: outputs, part: o.Selection.Selected != nil, resumed: true}
 	if r.Finished() {
 		doc := r.Document()
 		verdict.ApplyIn(options.Dir, doc)
@@ -189,6 +189,10 @@ func (j *Job) report(in rundir.Dir, doc *journal.Document) (*Result, error) {
 		End:      doc.End,
 		part:     j.part,
 		in:       in,
+	}
+	if !doc.End.Completed() {
+		options := o.jobOptions()
+		result.Resume = options.ResumeCommand(&doc.Run, doc.Dir, j.resumed)
 	}
 	o.emit(ReportsDue{result})
 	layout := o.Layout

@@ -22,13 +22,15 @@ func (a *app) resumeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "resume RUN", Short: "Continue a run that was interrupted", Args: exactly(1),
 		Long: "Runs the missing trials, and again the trials that ended in an error. `resume` never repeats a judged trial.\n" +
-			"Suites, service and flags are those of the run; limits can be set again. A complete run makes no call.",
+			"Suites, service and flags are those of the run; other ones are refused. Limits can be set again, and a ledger is\n" +
+			"named again. A complete run makes no call.",
 		Example: "  evalrun resume latest\n  evalrun resume latest --errors -j 2",
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.resume(cmd.Context(), args[0], o) },
 	}
 	fs := cmd.Flags()
 	flags.Limits(fs, &o.Options)
 	flags.Ledger(fs, &o.Options)
+	fs.BoolVar(&o.Ledger.None, "no-ledger", false, "send without the ledger that granted the calls of the run")
 	flags.Service(fs, &o.Options)
 	flags.Untrusted(fs, &o.Options)
 	flags.Trust(fs, &o.Options)

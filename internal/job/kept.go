@@ -2,11 +2,15 @@ package job
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/option"
 )
@@ -43,6 +47,75 @@ func kept(o *option.Options) []flagValue {
 
 		flagValue{"--out", o.Out}, flagValue{"--no-content", o.NoContent}, flagValue{"--name", o.Name}, flagValue{"--label", o.Labels},
 	)
+}
+
+// repeated are the options of a resume that the run file does not record: the next resume takes them again.
+func (f *Options) repeated() []flagValue {
+	out := []flagValue{
+		{"--concurrency", f.Concurrency},
+		{"--rpm", f.RPM},
+		{"--tpm", f.TPM},
+		{"--budget-calls", f.BudgetCalls},
+		{"--budget-tokens", f.BudgetTokens},
+		{"--budget-money", f.BudgetMoney},
+		{"--budget-time", f.BudgetTime},
+		{"--prices", f.Prices},
+		{"--attempts", f.Attempts},
+		{"--timeout", f.Timeout},
+		{"--untrusted", f.Untrusted},
+		{"--allow", f.Allow},
+		{"--allow-env", f.AllowEnv},
+		{"--trust", f.Trust},
+		{"--base-url", f.BaseURL},
+		{"--api-version", f.APIVersion},
+		{"--header-prefix", f.HeaderPrefix},
+		{"--auth", f.Auth},
+		{"--project", f.Project},
+		{"--auth-scope-base", f.ScopeBase},
+		{"--ledger-wait", f.Ledger.Wait},
+		{"--no-ledger", f.Ledger.None},
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Services)) {
+		out = append(out, flagValue{"--service", name + ".baseUrl=" + f.Services[name]})
+	}
+	return out
+}
+
+// ResumeCommand is the command that continues a run which had these options in its last session, a resume or the first one.
+// It has no secrets: values of variables that the run does not keep are left to the reader.
+func (f Options) ResumeCommand(run *eval.Run, dir string, resumed bool) string {
+	was := Options{Options: *run.Options(), Dir: f.Dir}
+	if resumed && f.Untrusted { // the service of the run did not count
+		was.ServiceOptions, was.Allow, was.Untrusted = option.ServiceOptions{}, nil, false
+	}
+	f.Absolute()
+	words := []string{"evalrun", "resume", dir}
+	if !f.Ledger.None {
+		words = append(words, run.Ledger.Flags()...)
+	}
+	before := was.repeated()
+	for i, o := range f.repeated() {
+		if i < len(before) && !differs(o.value, before[i].value) || !differs(o.value, nil) {
+			continue
+		}
+		switch v := o.value.(type) {
+		case bool:
+			words = append(words, o.flag)
+		case []string:
+			for _, one := range v {
+				words = append(words, o.flag, one)
+			}
+		default:
+			words = append(words, o.flag, fmt.Sprint(v))
+		}
+	}
+	text := typeset.ShellWords(words)
+	if was.NoContent {
+		for _, name := range slices.Sorted(maps.Keys(f.Vars)) {
+			text += " --var " + typeset.ShellWord(name) + "=<value>"
+		}
+	}
+	return text
 }
 
 // differs reports whether a value was given and is another one than before. Of texts by name, only those given count.

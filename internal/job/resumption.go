@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/internal/layers"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/trust"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -225,6 +226,12 @@ func (r *Resumption) Settle(l *Loaded) (*Job, error) {
 		return nil, err
 	}
 	s := &j.Settings
+	if by := r.doc.Run.Ledger; by != nil && s.Ledger.URL == "" && !s.Ledger.None {
+		return nil, exit.BadInput(
+			"a ledger grants the calls of the run %[1]s: continue it by `evalrun %[2]s`, or add --no-ledger to send without grants",
+			r.Dir, typeset.ShellWords(append([]string{"resume", r.Dir}, by.Flags()...)),
+		)
+	}
 	r.own = r.own.settle(j.Getenv)
 	if err := r.vet(j, s); err != nil {
 		return nil, err

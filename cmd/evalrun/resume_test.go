@@ -1,0 +1,169 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/evalrun/evalrun/internal/expect"
+	ledgers "github.com/evalrun/evalrun/internal/ledger"
+)
+
+// A flag of resume counts, or it is refused by name: none is ignored, so that no trial goes where the user did not want it.
+func TestResumeIgnoresNoFlag(t *testing.T) {
+	t.Parallel()
+	service := &strictService{window: time.Minute, used: 66}
+	b := newBox(t, service, map[string]string{
+		"suite.yaml": strings.Replace(ledgerSuite(6), "concurrency: 4", "concurrency: 1, countTokens: never", 1),
+	})
+	b.exits(4, "run", "suite.yaml", "--budget-calls", "2", "--out", "run")
+	b.says("to continue: evalrun resume run\n")
+	keeps := " differs from what the run run began with, and a resume keeps that: leave it out, or begin another run"
+	elsewhere := ": leave it out, or add --untrusted to send elsewhere"
+	for flag, says := range map[string]string{
+		"--emulator":                          "--emulator" + keeps,
+		"--seed=4":                            "--seed" + keeps,
+		"--var=x=y":                           "--var" + keeps,
+		"--base-url=http://127.0.0.1:1":       "and --base-url says http://127.0.0.1:1" + elsewhere,
+		"--api-version=v1beta":                "the run run uses v1, and --api-version says v1beta" + elsewhere,
+		"--header-prefix=x-other":             "the run run uses x-svc, and --header-prefix says x-other" + elsewhere,
+		"--auth=oauth":                        "the run run uses apiKey, and --auth says oauth" + elsewhere,
+		"--project=p":                         "the run run uses none, and --project says p" + elsewhere,
+		"--auth-scope-base=https://x.example": "the run run uses none, and --auth-scope-base says https://x.example" + elsewhere,
+		"--service=fast.baseUrl=http://127.0.0.1:1": "--service fast.baseUrl: the run run has no service fast: leave it out",
+		"--ledger-ca=cert.pem":                      "--ledger-ca and --ledger-wait are for --ledger URL, which is missing",
+	} {
+		b.exits(2, "resume", "run", flag)
+		b.says(says)
+	}
+	b.exits(2, "resume", "run", "--ledger", "http://127.0.0.1:1", "--no-ledger")
+	b.says("--no-ledger sends without grants, and --ledger URL has calls granted: choose one")
+	expect.Same(t, "calls", service.calls(), 2)
+	b.exits(0, "resume", "run", "--budget-calls", "6", "--base-url", b.url, "--api-version", "v1", "--auth", "apiKey")
+	expect.Same(t, "calls", service.calls(), 6)
+}
+
+var continuing = regexp.MustCompile("to continue: evalrun (.*)\n")
+
+// runs the command that was printed for continuing, as a person would copy it.
+func (b *box) continues(want int) {
+	b.t.Helper()
+	found := continuing.FindStringSubmatch(b.errs)
+	if found == nil {
+		b.t.Fatalf("got\n%s\nwant the command that continues the run", b.errs)
+	}
+	cmd := exec.Command("sh", "-c", b.evalrun+" "+found[1])
+	cmd.Dir, cmd.Env = b.dir, b.env
+	out, _ := cmd.CombinedOutput()
+	b.errs, b.out = string(out), ""
+	if got := cmd.ProcessState.ExitCode(); got != want {
+		b.t.Fatalf("evalrun %s: exit %d, want %d\n%s", found[1], got, want, out)
+	}
+}
+
+// A run whose calls a ledger granted is continued under a ledger, by the command that is printed, or without one by --no-ledger.
+func TestResumeNeedsTheLedgerOfItsRun(t *testing.T) {
+	t.Parallel()
+	service := &strictService{window: time.Minute, used: 66}
+	b := newBox(t, service, map[string]string{"suite.yaml": strings.Replace(ledgerSuite(12), "timeout", "countTokens: never, timeout", 1)})
+	l := b.startLedger(`{model: "*", budget: {calls: 6}}`)
+	b.exits(4, "run", "suite.yaml", "--out", "the run", "--ledger-wait", "50s")
+	b.says("to continue: evalrun resume 'the run' --ledger " + l.url + " --ledger-wait 50s\n")
+	expect.Same(t, "calls", service.calls(), 6)
+	b.env = b.env[:len(b.env)-1] // EVALRUN_LEDGER
+	first := b.errs
+	b.exits(2, "resume", "the run")
+	b.says("a ledger grants the calls of the run the run: continue it by `evalrun resume 'the run' --ledger "+l.url+"`",
+		", or add --no-ledger to send without grants")
+	b.errs = first
+	b.continues(4)
+	expect.Same(t, "calls", service.calls(), 6)
+	b.exits(4, "resume", "the run", "--no-ledger", "--budget-calls", "8", "-j", "1")
+	b.says("to continue: evalrun resume 'the run' --concurrency 1 --budget-calls 8 --no-ledger\n")
+	b.exits(0, "resume", "the run", "--no-ledger")
+	expect.Same(t, "calls", service.calls(), 12)
+	b.exits(0, "resume", "the run") // a complete run makes no call
+	if text := b.read("the run/run.jsonl"); strings.Contains(text, "EVALRUN_LEDGER_TOKEN") {
+		t.Error("the run file names the token, want the address alone")
+	}
+}
+
+// callers counts the calls of each key.
+type callers struct {
+	ledger
+	next http.Handler
+}
+
+func (c *callers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.Contains(r.URL.Path, ":generateContent") {
+		c.count(r.Header.Get("x-svc-api-key"))
+	}
+	c.next.ServeHTTP(w, r)
+}
+
+// of is how many calls there were with a key.
+func (c *callers) of(key string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls[key]
+}
+
+// Every call of a run that is killed and resumed again and again has a grant, whoever makes it, and no account is overrun.
+func TestKilledUnderALedgerEveryCallHasAGrant(t *testing.T) {
+	t.Parallel()
+	budget := 40 * kills(t)
+	var all ledger
+	service := &callers{next: countingService(&all, "")}
+	b := newBox(t, service, map[string]string{"suite.yaml": strings.Replace(ledgerSuite(2*budget), "timeout", "countTokens: never, timeout", 1)})
+	l := b.startLedger(`{model: "*", budget: {calls: ` + strconv.Itoa(budget) + `}}`)
+	b.env = b.env[:len(b.env)-1] // each command names the ledger
+	keys := []string{"the-key-of-one", "the-key-of-two"}
+	granted := func(key string) (calls int) {
+		for _, one := range l.balances() {
+			if one.Key == ledgers.Fingerprint(key) {
+				calls += one.Granted.Calls
+			}
+		}
+		return calls
+	}
+	environment := b.env
+	for i, key := range keys {
+		out := "run" + strconv.Itoa(i)
+		b.env = append(environment, "EVALRUN_API_KEY="+key)
+		args := []string{"run", "suite.yaml", "--out", out, "--ledger", l.url}
+		for killed := range kills(t) {
+			before := service.of(key)
+			cmd := b.command(args...)
+			expect.OK(t, cmd.Start())
+			for late := time.Now().Add(10 * time.Second); service.of(key) < before+20 && time.Now().Before(late); {
+				time.Sleep(time.Millisecond)
+			}
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			if got, most := service.of(key), granted(key); got > most {
+				t.Fatalf("%s: the service got %d calls after %d kills, and %d were granted", key, got, killed+1, most)
+			}
+			if _, err := os.Stat(b.path(out + "/run.jsonl")); err == nil {
+				before = service.of(key)
+				b.exits(2, "resume", out)
+				expect.Same(t, "calls without a ledger", service.of(key), before)
+				args = []string{"resume", out, "--ledger", l.url}
+			}
+			if killed == 2 {
+				l.restart(0)
+			}
+		}
+		b.exits(4, "resume", out, "--ledger", l.url)
+		if got, most := service.of(key), granted(key); got > most || most != budget {
+			t.Errorf("%s: the service got %d calls of %d that were granted, want at most those, and the budget of %d granted", key, got, most, budget)
+		}
+	}
+	if calls, _ := service.all(); calls != service.of(keys[0])+service.of(keys[1]) {
+		t.Errorf("got calls of %v, want those of %v alone", service.calls, keys)
+	}
+}
