@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -113,57 +114,61 @@ func (c *callers) of(key string) int {
 	return c.calls[key]
 }
 
-// Every call of a run that is killed and resumed again and again has a grant, whoever makes it, and no account is overrun.
+// Every call of runs that are killed and resumed again and again has a grant, whoever makes it, and no account is overrun.
 func TestKilledUnderALedgerEveryCallHasAGrant(t *testing.T) {
 	t.Parallel()
 	budget := 40 * kills(t)
-	var all ledger
-	service := &callers{next: countingService(&all, "")}
-	b := newBox(t, service, map[string]string{"suite.yaml": strings.Replace(ledgerSuite(2*budget), "timeout", "countTokens: never, timeout", 1)})
-	l := b.startLedger(`{model: "*", budget: {calls: ` + strconv.Itoa(budget) + `}}`)
-	b.env = b.env[:len(b.env)-1] // each command names the ledger
-	keys := []string{"the-key-of-one", "the-key-of-two"}
-	granted := func(key string) (calls int) {
-		for _, one := range l.balances() {
-			if one.Key == ledgers.Fingerprint(key) {
-				calls += one.Granted.Calls
+	service := &callers{next: countingService(&ledger{}, "")}
+	shared := newBox(t, service, map[string]string{
+		"suite.yaml": strings.Replace(ledgerSuite(2*budget), "timeout", "countTokens: never, timeout", 1),
+	})
+	l := shared.startLedger(`{model: "*", budget: {calls: ` + strconv.Itoa(budget) + `}}`)
+	shared.env = shared.env[:len(shared.env)-1] // each command names the ledger
+	for i, key := range []string{"the-key-of-one", "the-key-of-two"} {
+		t.Run(key, func(t *testing.T) { // a ledger waits 20 s for the processes that were killed
+			t.Parallel()
+			b := *shared
+			b.t, b.env = t, append(slices.Clone(shared.env), "EVALRUN_API_KEY="+key)
+			out := "run" + strconv.Itoa(i)
+			args := []string{"run", "suite.yaml", "--out", out, "--ledger", l.url}
+			for range kills(t) {
+				enough := service.of(key) + 20
+				cmd := b.command(args...)
+				expect.OK(t, cmd.Start())
+				for late := time.Now().Add(10 * time.Second); service.of(key) < enough && time.Now().Before(late); {
+					time.Sleep(time.Millisecond)
+				}
+				_ = cmd.Process.Kill()
+				_ = cmd.Wait()
+				if _, err := os.Stat(b.path(out + "/run.jsonl")); err == nil {
+					before := service.of(key)
+					b.exits(2, "resume", out)
+					expect.Same(t, "calls without a ledger", service.of(key), before)
+					args = []string{"resume", out, "--ledger", l.url}
+				}
+				if got, most := service.of(key), l.granted(key); got > most || most > budget {
+					t.Fatalf("the service got %d calls of %d that were granted, want at most those, and at most the budget of %d", got, most, budget)
+				}
 			}
-		}
-		return calls
+			b.exits(4, "resume", out, "--ledger", l.url)
+			if got, most := service.of(key), l.granted(key); got > most || most != budget {
+				t.Errorf("the service got %d calls of %d that were granted, want at most those, and the budget of %d", got, most, budget)
+			}
+		})
 	}
-	environment := b.env
-	for i, key := range keys {
-		out := "run" + strconv.Itoa(i)
-		b.env = append(environment, "EVALRUN_API_KEY="+key)
-		args := []string{"run", "suite.yaml", "--out", out, "--ledger", l.url}
-		for killed := range kills(t) {
-			before := service.of(key)
-			cmd := b.command(args...)
-			expect.OK(t, cmd.Start())
-			for late := time.Now().Add(10 * time.Second); service.of(key) < before+20 && time.Now().Before(late); {
-				time.Sleep(time.Millisecond)
-			}
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-			if got, most := service.of(key), granted(key); got > most {
-				t.Fatalf("%s: the service got %d calls after %d kills, and %d were granted", key, got, killed+1, most)
-			}
-			if _, err := os.Stat(b.path(out + "/run.jsonl")); err == nil {
-				before = service.of(key)
-				b.exits(2, "resume", out)
-				expect.Same(t, "calls without a ledger", service.of(key), before)
-				args = []string{"resume", out, "--ledger", l.url}
-			}
-			if killed == 2 {
-				l.restart(0)
-			}
-		}
-		b.exits(4, "resume", out, "--ledger", l.url)
-		if got, most := service.of(key), granted(key); got > most || most != budget {
-			t.Errorf("%s: the service got %d calls of %d that were granted, want at most those, and the budget of %d granted", key, got, most, budget)
+	t.Cleanup(func() {
+		all, _ := service.all()
+		expect.Same(t, "calls with any other key", all-service.of("the-key-of-one")-service.of("the-key-of-two"), 0)
+	})
+}
+
+// granted is how many calls the ledger granted for a key.
+func (l *theLedger) granted(key string) (calls int) {
+	l.b.t.Helper()
+	for _, one := range l.balances() {
+		if one.Key == ledgers.Fingerprint(key) {
+			calls += one.Granted.Calls
 		}
 	}
-	if calls, _ := service.all(); calls != service.of(keys[0])+service.of(keys[1]) {
-		t.Errorf("got calls of %v, want those of %v alone", service.calls, keys)
-	}
+	return calls
 }
