@@ -102,7 +102,8 @@ func (j *Job) resume(ctx context.Context, r *job.Resumption) (*Result, error) {
 		return nil, err
 	}
 	o.emit(RunResumed{Todo{
-		Send: todo.Send, Rescore: todo.Rescore, Settled: todo.Settled, Twice: todo.Twice, Dropped: todo.Dropped,
+		Send: todo.Send, Rescore: todo.Rescore, Settled: todo.Settled, Twice: todo.Twice, Restarted: todo.Restarted,
+		Dropped: todo.Dropped,
 	}})
 	err = session.Resume(ctx, todo, &watch{o, session}, o.Interrupt)
 	path := r.Dir

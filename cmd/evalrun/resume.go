@@ -59,8 +59,17 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 // showTodo says what a resumed run will do.
 func (a *app) showTodo(todo *evalrun.Todo) {
 	fmt.Fprintf(a.err, "%s to run, %d to score again, %d settled\n", diag.Count(todo.Send, "trial"), todo.Rescore, todo.Settled)
-	if todo.Twice > 0 {
-		fmt.Fprintf(a.err, "the run was killed: up to %s in progress may be billed twice\n", diag.Count(todo.Twice, "call"))
+	switch most := diag.Count(todo.Twice, "call"); {
+	case todo.Twice == 0:
+	case todo.Restarted == 0:
+		fmt.Fprintf(a.err, "the run was killed: up to %s in progress may be billed twice\n", most)
+	case todo.Restarted == todo.Twice:
+		fmt.Fprintf(a.err, "up to %s may be billed twice: trials that cannot be continued start again\n", most)
+	default:
+		fmt.Fprintf(
+			a.err, "the run was killed: up to %s may be billed twice: %d in progress, and %d of trials that start again\n",
+			most, todo.Twice-todo.Restarted, todo.Restarted,
+		)
 	}
 	if n := len(todo.Dropped); n > 0 {
 		fmt.Fprintf(

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -171,4 +173,45 @@ func (l *theLedger) granted(key string) (calls int) {
 		}
 	}
 	return calls
+}
+
+var announced = regexp.MustCompile(`up to (\d+) calls may be billed twice: (\d+) in progress, and (\d+) of trials that start again`)
+
+// A chat that the application keeps starts again after a kill, with all its turns: resume announces as many calls as it repeats.
+func TestKilledChatsThatStartAgainAreAnnounced(t *testing.T) {
+	t.Parallel()
+	const chats, turns = 4, 6
+	var calls ledger
+	b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		calls.count(string(body))
+		time.Sleep(20 * time.Millisecond) // a service takes its time
+		fmt.Fprint(w, `{"answer":"an answer"}`)
+	}), nil)
+	var text strings.Builder
+	for i := range turns {
+		fmt.Fprintf(&text, ", {user: \"turn %d of {{.x}}\"}", i)
+	}
+	b.write("suite.yaml", "version: 1\nname: s\nlimits: {concurrency: "+strconv.Itoa(chats)+"}\ntargets:\n  - name: t\n    http: {url: "+b.url+
+		", headers: {x-session: \"{{trial}}\"}, body: {q: \"{{prompt}}\"}, answer: .answer}\n"+
+		"prompts: [{name: p, live: true, turns: ["+strings.TrimPrefix(text.String(), ", ")+"]}]\n"+
+		"defaults: {scorers: [{contains: answer}]}\n"+
+		"cases: [{name: a, vars: {x: a}}, {name: b, vars: {x: b}}, {name: c, vars: {x: c}}, {name: d, vars: {x: d}}]\n")
+	cmd := b.command("run", "suite.yaml", "--out", "run")
+	expect.OK(t, cmd.Start())
+	for calls.sum() < chats*(turns-1) {
+		time.Sleep(time.Millisecond)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	b.exits(0, "resume", "run")
+	found := announced.FindStringSubmatch(b.errs)
+	if found == nil {
+		t.Fatalf("got\n%s\nwant how many calls may be billed twice", b.errs)
+	}
+	most, err := strconv.Atoi(found[1])
+	expect.OK(t, err)
+	if _, extra := calls.all(); extra > most || extra <= chats || most > chats*turns {
+		t.Errorf("%d calls were repeated and %d announced, want more than %d and at most those announced", extra, most, chats)
+	}
 }
