@@ -75,17 +75,6 @@ func ConnectTo(j *job.Job, name, version string, notice func(string)) (*Session,
 	return Connect(&only, version, notice)
 }
 
-// BoundTime ends the calls of a session that carries out no plan once its budget of time is spent.
-func (s *Session) BoundTime() {
-	if limit := s.Settings.Limits.BudgetTime; limit > 0 {
-		time.AfterFunc(limit, func() {
-			reason := fmt.Sprintf("the budget of %s is spent", limit)
-			s.Notice(reason)
-			s.stop.Now(reason)
-		})
-	}
-}
-
 // newSession makes a session that is not connected: every part is its stand-in.
 func newSession(j *job.Job, version string, notice func(string)) *Session {
 	s := &Session{
