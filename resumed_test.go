@@ -28,7 +28,7 @@ func (c *counted) Generate(ctx context.Context, call *eval.Call) (*eval.Response
 	return c.Executor.Generate(ctx, call)
 }
 
-// A resumed run makes its calls by the caller's executor, without a key of its own, scores by the caller's kinds, reports the
+// A resumed run makes its calls by the caller's executor, without a key, scores by the caller's kinds, reports the
 // files that it reads, and stays out of the history.
 func TestResumeTakesWhatItsCallerBrings(t *testing.T) {
 	t.Parallel()

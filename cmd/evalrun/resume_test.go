@@ -80,6 +80,8 @@ func TestResumeNeedsTheLedgerOfItsRun(t *testing.T) {
 	expect.Same(t, "calls", service.calls(), 6)
 	b.env = b.env[:len(b.env)-1] // EVALRUN_LEDGER
 	first := b.errs
+	b.exits(2, "run", "suite.yaml", "--out", "the run")
+	b.says("`evalrun resume 'the run' --ledger " + l.url + "` continues that one")
 	b.exits(2, "resume", "the run")
 	b.says("a ledger grants the calls of the run the run: continue it by `evalrun resume 'the run' --ledger "+l.url+"`",
 		", or add --no-ledger to send without grants")
@@ -116,7 +118,7 @@ func (c *callers) of(key string) int {
 	return c.calls[key]
 }
 
-// Every call of runs that are killed and resumed again and again has a grant, whoever makes it, and no account is overrun.
+// Every call of runs that are killed and resumed again and again has a grant, by the key of its run, and no account is overrun.
 func TestKilledUnderALedgerEveryCallHasAGrant(t *testing.T) {
 	t.Parallel()
 	budget := 40 * kills(t)
@@ -211,7 +213,15 @@ func TestKilledChatsThatStartAgainAreAnnounced(t *testing.T) {
 	}
 	most, err := strconv.Atoi(found[1])
 	expect.OK(t, err)
-	if _, extra := calls.all(); extra > most || extra <= chats || most > chats*turns {
+	_, extra := calls.all()
+	if extra > most || extra <= chats || most > chats*turns {
 		t.Errorf("%d calls were repeated and %d announced, want more than %d and at most those announced", extra, most, chats)
+	}
+	b.exits(4, "run", "suite.yaml", "--out", "cut", "--budget-calls", "10", "-j", "1") // a chat, and four turns of another
+	b.exits(0, "resume", "cut", "--budget-calls", "99")
+	b.says("up to 4 calls may be billed twice: trials that cannot be continued start again")
+	before := extra + chats*turns
+	if _, extra := calls.all(); extra-before != 4 {
+		t.Errorf("%d calls were repeated and 4 announced, want as many", extra-before)
 	}
 }

@@ -213,7 +213,7 @@ func (s *shown) begin(r *evalrun.Result) {
 		fmt.Fprintf(a.err, "run: %s\n", r.Name)
 	}
 	if r.Resume != "" {
-		fmt.Fprintf(a.err, "to continue: %s\n", r.Resume)
+		fmt.Fprintf(a.err, "to continue: %s\n", diag.CleanLine(r.Resume))
 	}
 }
 

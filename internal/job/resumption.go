@@ -20,7 +20,7 @@ import (
 // Resumption is a run to continue. It holds the run directory; Close it.
 type Resumption struct {
 	Dir string
-	// Options are those of the caller, with what the run recorded in place of what it chose.
+	// Options are those of the caller, and what the run recorded replaces them.
 	Options     Options
 	RetryErrors bool // also repeat the errors of a completed run
 
@@ -226,15 +226,15 @@ func (r *Resumption) Settle(l *Loaded) (*Job, error) {
 		return nil, err
 	}
 	s := &j.Settings
+	r.own = r.own.settle(j.Getenv)
+	if err := r.vet(j, s); err != nil {
+		return nil, err
+	}
 	if by := r.doc.Run.Ledger; by != nil && s.Ledger.URL == "" && !s.Ledger.None {
 		return nil, exit.BadInput(
 			"a ledger grants the calls of the run %[1]s: continue it by `evalrun %[2]s`, or add --no-ledger to send without grants",
 			r.Dir, typeset.ShellWords(append([]string{"resume", r.Dir}, by.Flags()...)),
 		)
-	}
-	r.own = r.own.settle(j.Getenv)
-	if err := r.vet(j, s); err != nil {
-		return nil, err
 	}
 	s.Spent = r.doc.Spent
 	s.Before = r.doc.LastCalls()
