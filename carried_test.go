@@ -204,9 +204,11 @@ func TestResumeCarriesEveryOptionOrRefusesIt(t *testing.T) {
 func TestRescoreCarriesEveryOptionOrRefusesIt(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	suite := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases: [{name: c, scorers: [{contains: x}]}]\n"
+	suite := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\n" +
+		"cases: [{name: c, scorers: [{contains: x}]}]\n"
 	expect.OK(t, os.WriteFile(filepath.Join(dir, "s.yaml"), []byte(suite), 0o600))
-	run := eval.Run{ID: "one", Suites: []eval.RunSuite{{Name: "s", File: "s.yaml", Copy: "s.yaml", Dir: dir}}, CommandOptions: &option.RunOptions{}}
+	run := eval.Run{ID: "one", CommandOptions: &option.RunOptions{}}
+	run.Suites = []eval.RunSuite{{Name: "s", File: "s.yaml", Copy: "s.yaml", Dir: dir}}
 	w, err := journal.Create(filepath.Join(dir, "run"), &run, nil)
 	expect.OK(t, err, w.Close())
 	table := maps.Clone(resumed)

@@ -63,7 +63,8 @@ func TestResumeTakesWhatItsCallerBrings(t *testing.T) {
 	expect.Same(t, "calls", by.calls.Load(), 1)
 	read.Store(0)
 	options.Limits.BudgetCalls = 3
-	if result, err = evalrun.Resume(t.Context(), "run", options); err != nil || result.Exit != 0 || result.Counts.Pass != 3 || result.Resume != "" {
+	result, err = evalrun.Resume(t.Context(), "run", options)
+	if err != nil || result.Exit != 0 || result.Counts.Pass != 3 || result.Resume != "" {
 		t.Fatalf("got %+v, %v, want 3 passes and nothing to resume", result, err)
 	}
 	expect.Same(t, "calls by the executor", by.calls.Load(), 3)
@@ -80,7 +81,8 @@ func TestResumeTakesWhatItsCallerBrings(t *testing.T) {
 		!strings.Contains(err.Error(), "keeps its project file (none): leave evalrun.yaml out, or begin another run") {
 		t.Errorf("a project file: got %v, want exit 2 and what the run keeps", err)
 	}
-	rescore := evalrun.Options{Dir: dir, Sources: option.SourceOptions{Rescore: "run"}, Selection: option.SelectionOptions{Cases: []string{"a"}}}
+	rescore := evalrun.Options{Dir: dir, Sources: option.SourceOptions{Rescore: "run"}}
+	rescore.Selection.Cases = []string{"a"}
 	const keeps = "--case differs from what the run run began with, and a rescore keeps that: leave it out"
 	if _, err := evalrun.Load(t.Context(), rescore); evalrun.ExitCode(err) != 2 || !strings.Contains(err.Error(), keeps) {
 		t.Errorf("a rescore of one case: got %v, want exit 2 and %q", err, keeps)
