@@ -98,6 +98,19 @@ func TestResumeNeedsTheLedgerOfItsRun(t *testing.T) {
 	}
 }
 
+// The command for continuing names variables that a run with --no-content does not keep, without their values.
+func TestTheCommandForContinuingKeepsValuesToItself(t *testing.T) {
+	t.Parallel()
+	service := &strictService{window: time.Minute, used: 66}
+	b := newBox(t, service, map[string]string{"suite.yaml": strings.Replace(ledgerSuite(3), "text: hello", `text: "hello {{.word}}"`, 1)})
+	b.exits(4, "run", "suite.yaml", "--no-content", "--var", "word=canary", "--budget-calls", "1", "--out", "quiet")
+	b.says("to continue: evalrun resume quiet --var word=<value>\n")
+	if strings.Contains(b.out+b.errs, "canary") {
+		t.Errorf("got\n%s%s\nwant no value of a variable", b.out, b.errs)
+	}
+	b.exits(0, "resume", "quiet", "--var", "word=canary", "--budget-calls", "99")
+}
+
 // callers counts the calls of each key.
 type callers struct {
 	ledger
