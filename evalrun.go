@@ -31,8 +31,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Options say what to run and how. All are optional but Suites. Resume takes the suites, the selection and the sources of
-// the run itself.
+// Options say what to run and how. All are optional but Suites. Resume takes the suites, the selection, the sources and the
+// gate of the run itself, and refuses others.
 type Options struct {
 	// What runs.
 
@@ -122,6 +122,7 @@ type LedgerOptions struct {
 	URL  string        // "" takes the address in EVALRUN_LEDGER, if any
 	CA   string        // a file with certificates to trust in addition
 	Wait time.Duration // how long the ledger may be away before the run ends; 0 for ten minutes
+	None bool          // use none, although EVALRUN_LEDGER or the run to resume names one
 
 	// Lost is for an Executor, which has no run to end. It is called once, when the ledger was away for Wait or grants
 	// nothing to this process. From then on calls fail with an error that is Unsent and eval.FromProcess. Optional.
@@ -160,7 +161,7 @@ func (o *Options) jobOptions() job.Options {
 	if f.Selected != nil {
 		f.Baseline = option.NoBaseline{}
 	}
-	for _, path := range []*string{&f.Prices, &f.Record, &f.Replay, &f.ReplayOr, &f.Answers} {
+	for _, path := range []*string{&f.Prices, &f.Record, &f.Replay, &f.ReplayOr, &f.Answers, &f.Ledger.CA} {
 		*path = f.Dir.Join(*path)
 	}
 	return f
@@ -185,6 +186,7 @@ type Job struct {
 	outputs []output.Output
 	job     *job.Job
 	part    bool // Options.Selection.Selected names single trials
+	resumed bool // by Resume
 }
 
 // Load reads and checks suites, and settles the service and the limits: options win over the environment, the
@@ -268,6 +270,9 @@ type Result struct {
 	// Exit is the exit code of the command: 0 the gate holds, 1 it does not, 3 it cannot be decided. 4 means that the
 	// run is incomplete, 130 or 143 that a signal ended it. Without a gate, failed trials give 1 and errors 4.
 	Exit int
+	// Resume is the command that continues the run, "" for a complete one. It names what the run file does not keep: the
+	// ledger, and what an earlier resume was given. It has no secrets.
+	Resume string
 	// Headline says in one line how the run ended.
 	Headline string
 	// Counts are the outcomes of the trials.

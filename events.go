@@ -67,9 +67,11 @@ func (Problem) event()      {}
 
 // Todo is the work left in a run that is resumed.
 type Todo struct {
-	Send    int      // trials to send
-	Rescore int      // recorded answers that only have to be scored again
-	Settled int      // trials that stay unchanged
-	Twice   int      // calls in progress when the run was killed: they may be made twice
-	Dropped []string // recorded trials, by case and arm, that the suites do not have any more
+	Send    int // trials to send
+	Rescore int // recorded answers that only have to be scored again
+	Settled int // trials that stay unchanged
+	// Twice bounds the calls that may be made twice: those in progress when the run was killed, and Restarted.
+	Twice     int
+	Restarted int      // answered calls that are made again: chats that an application keeps start again
+	Dropped   []string // recorded trials, by case and arm, that the suites do not have any more
 }

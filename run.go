@@ -47,7 +47,8 @@ func Run(ctx context.Context, j *Job) (*Result, error) {
 }
 
 // Resume continues a run. It sends the missing trials and never repeats a judged one. Suites, service and settings come
-// from the run; limits in the options win. For a complete run it sends nothing and applies the gate again.
+// from the run, and options that contradict them are an error. Limits in the options win. The ledger, the executor, custom
+// scorers and hooks are those of the options alone. For a complete run it sends nothing and applies the gate again.
 func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 	options := o.jobOptions()
 	outputs, err := output.Parse(options.Dir, o.Reports)
@@ -59,8 +60,11 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer r.Close()
+	if err := r.CheckSources(o.Suites, o.ProjectFile); err != nil {
+		return nil, err
+	}
 	o.emit(RunOpened{})
-	j := &Job{options: o, outputs: outputs}
+	j := &Job{options: o, outputs: outputs, part: o.Selection.Selected != nil, resumed: true}
 	if r.Finished() {
 		doc := r.Document()
 		verdict.ApplyIn(options.Dir, doc)
@@ -98,7 +102,8 @@ func (j *Job) resume(ctx context.Context, r *job.Resumption) (*Result, error) {
 		return nil, err
 	}
 	o.emit(RunResumed{Todo{
-		Send: todo.Send, Rescore: todo.Rescore, Settled: todo.Settled, Twice: todo.Twice, Dropped: todo.Dropped,
+		Send: todo.Send, Rescore: todo.Rescore, Settled: todo.Settled, Twice: todo.Twice, Restarted: todo.Restarted,
+		Dropped: todo.Dropped,
 	}})
 	err = session.Resume(ctx, todo, &watch{o, session}, o.Interrupt)
 	path := r.Dir
@@ -185,6 +190,10 @@ func (j *Job) report(in rundir.Dir, doc *journal.Document) (*Result, error) {
 		End:      doc.End,
 		part:     j.part,
 		in:       in,
+	}
+	if !doc.End.Completed() {
+		options := o.jobOptions()
+		result.Resume = options.ResumeCommand(&doc.Run, doc.Dir, j.resumed)
 	}
 	o.emit(ReportsDue{result})
 	layout := o.Layout

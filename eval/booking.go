@@ -1,7 +1,8 @@
 package eval
 
 // Booking is a call as the ledger books it before it is sent. Where limits are set, the run file has a line for each:
-// whatever kills the process, the next one knows what may have been spent, and when.
+// whatever kills the process, the next one knows what may have been spent, and when. A call that took more tokens than were
+// reserved has a second line of the same time, with the rest.
 type Booking struct {
 	At    string `json:"at"` // RFC 3339, UTC
 	Model string `json:"model"`

@@ -94,6 +94,8 @@ type Run struct {
 	Models []Model `json:"models"`
 	// Prices is the price list of the run, as package pricing writes it; nil without one.
 	Prices json.RawMessage `json:"prices,omitempty"`
+	// Ledger is the ledger that granted the calls of the run; nil without one.
+	Ledger *option.Ledger `json:"ledger,omitempty"`
 	// CommandOptions are the options of the command; nil in an export. Options returns zero options then.
 	CommandOptions *option.RunOptions `json:"flags,omitempty"`
 	RandomSeed     uint64             `json:"randomSeed"`

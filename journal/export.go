@@ -20,6 +20,7 @@ func (d *Document) Export(out io.Writer) error {
 	run.CommandOptions = selectedBy(&run)
 	run.Copies = nil
 	run.Signature = ""
+	run.Ledger = nil
 	run.ProjectFile = "" // of the machine that exports, as the folders below
 	run.Suites = slices.Clone(run.Suites)
 	for i := range run.Suites {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/option"
 )
 
 // lockName is the file that a writer locks while it writes.
@@ -282,6 +283,8 @@ type Resumed struct {
 	Dropped []string `json:"dropped,omitempty"`
 	// Workers is how many calls may be under way from now on.
 	Workers int `json:"workers,omitempty"`
+	// Ledger is the ledger that grants calls from now on; nil without one.
+	Ledger *option.Ledger `json:"ledger,omitempty"`
 }
 
 // Resumed writes that the run is resumed.

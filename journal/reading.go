@@ -3,6 +3,7 @@ package journal
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -182,6 +183,7 @@ func (d *Document) resumed(r *Resumed) {
 	d.End, d.file.unhealed = nil, false // what was lost runs again
 	d.sessions.resume(r, parseTime(d.Run.StartedAt))
 	d.index.drop(r.Dropped)
+	d.Run.Ledger = cmp.Or(r.Ledger, d.Run.Ledger)
 }
 
 func (d *Document) header(data []byte) error {

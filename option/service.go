@@ -26,3 +26,20 @@ const (
 
 // ProtocolNames lists the names of protocols, the default first.
 func ProtocolNames() []ProtocolName { return []ProtocolName{Generative, OpenAI, Responses, Anthropic} }
+
+// Ledger names a ledger in run files, without the token that it takes.
+type Ledger struct {
+	URL string `json:"url"`
+	CA  string `json:"ca,omitempty"` // file of additional certificates to trust, absolute
+}
+
+// Flags are the flags that name the ledger; nil is none.
+func (l *Ledger) Flags() []string {
+	switch {
+	case l == nil:
+		return nil
+	case l.CA == "":
+		return []string{"--ledger", l.URL}
+	}
+	return []string{"--ledger", l.URL, "--ledger-ca", l.CA}
+}

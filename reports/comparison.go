@@ -76,7 +76,7 @@ func (t *screen) comparison(c *compare.Comparison) {
 		t.wrapped("", "no verdict, since no margin was stated: --margin 0.05 lets the pass rate be 5 points lower")
 	}
 	if _, _, ok := twoArms(c); ok && c.Verdict == eval.Inconclusive && c.Head.Name != "" {
-		t.line("which of them is best is another question: evalrun compare %s --rank", diag.CleanLine(shellWord(c.Head.Name)))
+		t.line("which of them is best is another question: evalrun compare %s --rank", diag.CleanLine(typeset.ShellWord(c.Head.Name)))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/trialtext"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/tool"
 )
@@ -151,11 +152,7 @@ func (c *caseReport) http(r *app.HTTP) {
 }
 
 func (c *caseReport) program(r *app.ProgramRun) {
-	words := make([]string, 0, len(r.Command))
-	for _, word := range r.Command {
-		words = append(words, shellWord(word))
-	}
-	c.block("ran", strings.Join(words, " "))
+	c.block("ran", typeset.ShellWords(r.Command))
 	if len(r.Input) > 0 && string(r.Input) != "null" { // not stored
 		c.block("input", string(r.Input))
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/option"
 )
@@ -141,11 +142,7 @@ func rescoreComments(s suggestion, steps []suggestion) []string {
 
 // text is the command, quoted for a shell.
 func (s *suggestion) text() string {
-	words := []string{"evalrun"}
-	for _, arg := range s.args {
-		words = append(words, shellWord(arg))
-	}
-	return strings.Join(words, " ")
+	return "evalrun " + typeset.ShellWords(s.args)
 }
 
 // step writes a command that can be copied, with its purpose after it if there is room, else before it.
@@ -171,7 +168,7 @@ func (t *table) step(s suggestion, column int) {
 func (s *suggestion) lines(width int) (lines []string) {
 	text := "  evalrun"
 	for _, arg := range s.args {
-		arg = shellWord(arg)
+		arg = typeset.ShellWord(arg)
 		if displaywidth.String(text)+displaywidth.String(arg)+3 > width {
 			lines = append(lines, text+` \`)
 			text = "   "
@@ -210,9 +207,9 @@ func (t *table) completing(run string) []suggestion {
 	var all []suggestion
 	switch {
 	case t.unfinished():
-		all = append(all, suggestion{[]string{"resume", run}, "runs what is missing"})
+		all = append(all, suggestion{append([]string{"resume", run}, t.d.Run.Ledger.Flags()...), "runs what is missing"})
 	case t.help.retry:
-		all = append(all, suggestion{[]string{"resume", run, "--errors"}, "runs the errors again"})
+		all = append(all, suggestion{append([]string{"resume", run, "--errors"}, t.d.Run.Ledger.Flags()...), "runs the errors again"})
 	}
 	if t.help.accept {
 		all = append(all, suggestion{[]string{"accept", run}, "shows new answers, and keeps the good ones"})

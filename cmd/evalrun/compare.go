@@ -21,6 +21,8 @@ type compareOptions struct {
 	json   bool
 	choose string // a judge, anyJudge, or "" for none
 	rank   bool   // all arms of one run
+
+	judging *pflag.FlagSet // flags that --choose needs
 }
 
 // anyJudge is the value of --choose that names no judge; no judge has that name.
@@ -64,9 +66,11 @@ func (a *app) compareCommand() *cobra.Command {
 }
 
 // chooseFlags have a judge choose between the answers.
-func chooseFlags(fs *pflag.FlagSet, o *compareOptions) {
-	fs.StringVar(&o.choose, "choose", "", "let a judge choose the better of both answers; `JUDGE` names one of several")
-	fs.Lookup("choose").NoOptDefVal = anyJudge
+func chooseFlags(all *pflag.FlagSet, o *compareOptions) {
+	all.StringVar(&o.choose, "choose", "", "let a judge choose the better of both answers; `JUDGE` names one of several")
+	all.Lookup("choose").NoOptDefVal = anyJudge
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.judging = fs
 	flags.Trust(fs, &o.ByJudge.Options)
 	fs.StringVar(
 		&o.ByJudge.Criteria, "criteria", "",
@@ -85,6 +89,7 @@ func chooseFlags(fs *pflag.FlagSet, o *compareOptions) {
 	fs.StringVar(&f.Record, "record", "", "with --choose, keep the judge's replies in `DIR`")
 	fs.StringVar(&f.Replay, "replay", "", "with --choose, use the replies recorded in `DIR` instead of the service")
 	flags.Untrusted(fs, f)
+	all.AddFlagSet(fs)
 }
 
 // twoArms makes of `--arms A B` what flags can read, --arms=A,B.
@@ -99,9 +104,14 @@ func twoArms(args []string) []string {
 
 // check wants flags and arguments that go together.
 func (o *compareOptions) check() error {
-	by := &o.ByJudge
-	if o.choose == "" && (by.Criteria != "" || by.Suite != "" || by.Options.Record != "" || by.Options.Replay != "") {
-		return exit.BadInput("--criteria, --suite, --record and --replay are for a judge that chooses: add --choose")
+	var given []string
+	o.judging.VisitAll(func(f *pflag.Flag) {
+		if f.Changed && !(o.rank && f.Name == "prices") { // a ranking names the cheapest of the best
+			given = append(given, "--"+f.Name)
+		}
+	})
+	if o.choose == "" && len(given) > 0 {
+		return exit.BadInput("%s: such flags are for a judge that chooses: add --choose", strings.Join(given, ", "))
 	}
 	if o.rank {
 		return o.checkRank()

@@ -140,13 +140,19 @@ type balance struct {
 
 func (l *theLedger) balance() balance {
 	l.b.t.Helper()
+	all := l.balances()
+	expect.Same(l.b.t, "accounts", len(all), 1)
+	return all[0]
+}
+
+func (l *theLedger) balances() []balance {
+	l.b.t.Helper()
 	resp, err := http.Get(l.url + "/v1/accounts")
 	expect.OK(l.b.t, err)
 	defer resp.Body.Close()
 	var all struct{ Accounts []balance }
 	expect.OK(l.b.t, json.NewDecoder(resp.Body).Decode(&all))
-	expect.Same(l.b.t, "accounts", len(all.Accounts), 1)
-	return all.Accounts[0]
+	return all.Accounts
 }
 
 // ledgerSuite has trials for a process.

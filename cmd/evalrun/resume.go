@@ -22,13 +22,15 @@ func (a *app) resumeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "resume RUN", Short: "Continue a run that was interrupted", Args: exactly(1),
 		Long: "Runs the missing trials, and again the trials that ended in an error. `resume` never repeats a judged trial.\n" +
-			"Suites, service and flags are those of the run; limits can be set again. A complete run makes no call.",
+			"Suites, service and flags are those of the run; other ones are refused. Limits can be set again, and a ledger is\n" +
+			"named again. A complete run makes no call.",
 		Example: "  evalrun resume latest\n  evalrun resume latest --errors -j 2",
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.resume(cmd.Context(), args[0], o) },
 	}
 	fs := cmd.Flags()
 	flags.Limits(fs, &o.Options)
 	flags.Ledger(fs, &o.Options)
+	fs.BoolVar(&o.Ledger.None, "no-ledger", false, "send without the ledger that granted the calls of the run")
 	flags.Service(fs, &o.Options)
 	flags.Untrusted(fs, &o.Options)
 	flags.Trust(fs, &o.Options)
@@ -57,8 +59,17 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 // showTodo says what a resumed run will do.
 func (a *app) showTodo(todo *evalrun.Todo) {
 	fmt.Fprintf(a.err, "%s to run, %d to score again, %d settled\n", diag.Count(todo.Send, "trial"), todo.Rescore, todo.Settled)
-	if todo.Twice > 0 {
-		fmt.Fprintf(a.err, "the run was killed: up to %s in progress may be billed twice\n", diag.Count(todo.Twice, "call"))
+	switch most := diag.Count(todo.Twice, "call"); {
+	case todo.Twice == 0:
+	case todo.Restarted == 0:
+		fmt.Fprintf(a.err, "the run was killed: up to %s in progress may be billed twice\n", most)
+	case todo.Restarted == todo.Twice:
+		fmt.Fprintf(a.err, "up to %s may be billed twice: trials that cannot be continued start again\n", most)
+	default:
+		fmt.Fprintf(
+			a.err, "the run was killed: up to %s may be billed twice: %d in progress, and %d of trials that start again\n",
+			most, todo.Twice-todo.Restarted, todo.Restarted,
+		)
 	}
 	if n := len(todo.Dropped); n > 0 {
 		fmt.Fprintf(

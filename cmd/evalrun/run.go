@@ -212,8 +212,8 @@ func (s *shown) begin(r *evalrun.Result) {
 	if s.Level != term.Quiet && !s.tabled {
 		fmt.Fprintf(a.err, "run: %s\n", r.Name)
 	}
-	if !r.End.Completed() {
-		fmt.Fprintf(a.err, "to continue: evalrun resume %s\n", r.Name)
+	if r.Resume != "" {
+		fmt.Fprintf(a.err, "to continue: %s\n", diag.CleanLine(r.Resume))
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/runs"
 )
@@ -23,6 +24,8 @@ func (a *app) showCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			what.Case = append(args, "")[1]
 			switch {
+			case verbose && (json || what.Case == ""):
+				return exit.BadInput("-v adds to a case that is shown in full: name a case, without --json")
 			case json:
 				return a.runs.ShowJSON(args[0], what, a.screen())
 			case what.Case == "":

@@ -16,7 +16,7 @@ var direct = map[string][]string{
 	"docs":             nil,
 	"internal/expect":  nil,
 	"internal/hostile": nil,
-	"internal/rundir":  {"internal/exit", "history", "journal", "internal/regular", "internal/atomic"},
+	"internal/rundir":  {"internal/exit", "history", "journal", "internal/regular", "internal/atomic", "internal/typeset"},
 	"internal/verdict": {
 		"internal/selection",
 		"internal/trialtext",

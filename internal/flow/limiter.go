@@ -340,10 +340,10 @@ func (l *Limiter) try(to peer, meters []*meter, cost amount) (*meteredCall, limi
 		l.waiters++
 		return nil, limiterWait{wait, l.changed}, nil
 	}
-	if err := l.written(now, to, cost, len(meters) == 0); err != nil {
+	held := &meteredCall{to: to, at: now, reserved: cost, tokens: cost.tokens}
+	if err := l.written(held, cost, l.calls+1, len(meters) == 0); err != nil {
 		return nil, limiterWait{}, err
 	}
-	held := &meteredCall{at: now, reserved: cost, tokens: cost.tokens}
 	for _, m := range meters {
 		m.take(held)
 	}
@@ -362,16 +362,16 @@ func longWait(meters []*meter, tokens int, now time.Time) time.Duration {
 	return 0
 }
 
-// written has a call written down that is about to be booked.
-func (l *Limiter) written(now time.Time, to peer, cost amount, local bool) error {
+// written has a call written down at a cost that is about to be booked. calls are the attempts with it.
+func (l *Limiter) written(held *meteredCall, cost amount, calls int, local bool) error {
 	if l.book == nil {
 		return nil
 	}
 	b := eval.Booking{
-		At: now.UTC().Format(time.RFC3339Nano), Model: to.model, Service: to.service, Tokens: cost.tokens,
+		At: held.at.UTC().Format(time.RFC3339Nano), Model: held.to.model, Service: held.to.service, Tokens: cost.tokens,
 		Local: local,
 	}
-	b.Spent = eval.Spent{Attempts: l.calls + 1, Tokens: l.spent.tokens + l.reserved.tokens + cost.tokens}
+	b.Spent = eval.Spent{Attempts: calls, Tokens: l.spent.tokens + l.reserved.tokens + cost.tokens}
 	if p := l.cfg.Prices; p != nil {
 		b.Spent.Money, b.Spent.Currency = l.spent.money+l.reserved.money+cost.money, p.Currency
 	}
@@ -388,6 +388,9 @@ func (l *Limiter) settle(held *meteredCall, cost amount) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if more := cost.tokens - held.tokens; more > 0 && len(held.meters) > 0 { // the next process has to know the last minute
+		_ = l.written(held, amount{tokens: more}, l.calls, false) // the next call fails for the same reason
+	}
 	l.reserved.sub(held.reserved)
 	l.spent.add(cost)
 	for _, m := range held.meters {

@@ -66,6 +66,7 @@ func (m *meter) recall(at time.Time, tokens int) {
 // meteredCall is a call in the books. It counts for tokens in the window of the last minute
 // until it leaves that.
 type meteredCall struct {
+	to       peer
 	at       time.Time
 	reserved amount
 	tokens   int

@@ -405,6 +405,11 @@ func (f *Forecast) budgets(l *suite.Limits, steps int) {
 			fmt.Sprintf("the budget of %g %s may be too small: up to %.4f are possible", l.BudgetMoney, f.Currency, f.MostCost),
 		)
 	}
+	if l.BudgetTime > 0 && f.LeastTime > l.BudgetTime {
+		f.Problems = append(
+			f.Problems, fmt.Sprintf("the budget of %s is too small: the limits take %s", l.BudgetTime, f.LeastTime.Round(time.Second)),
+		)
+	}
 	if l.BudgetTokens > 0 && tokens > l.BudgetTokens {
 		f.Problems = append(
 			f.Problems,

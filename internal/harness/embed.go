@@ -3,8 +3,10 @@ package harness
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"slices"
+	"time"
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
@@ -14,6 +16,17 @@ import (
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/runner"
 )
+
+// BoundTime ends the calls of a session that carries out no plan once its budget of time is spent.
+func (s *Session) BoundTime() {
+	if limit := s.Settings.Limits.BudgetTime; limit > 0 {
+		time.AfterFunc(limit, func() {
+			reason := fmt.Sprintf("the budget of %s is spent", limit)
+			s.Notice(reason)
+			s.stop.Now(reason)
+		})
+	}
+}
 
 // Embedded is a text with its vector.
 type Embedded struct {

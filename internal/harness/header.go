@@ -30,6 +30,7 @@ func (s *Session) header(plan *runner.Plan, gates []*option.GateConfig) *eval.Ru
 		Services:       s.runServices(),
 		Emulator:       s.Emulated(),
 		Models:         plan.Models,
+		Ledger:         s.shared.noted(),
 		Prices:         s.keptPrices(),
 		Cache:          s.Options.Cache && !s.offline(),
 	}

@@ -32,7 +32,7 @@ func (s *Session) Resume(ctx context.Context, todo *job.Todo, progress Progress,
 	s.workspaces.Resume(doc)
 	note := journal.Resumed{
 		At: time.Now().UTC().Format(time.RFC3339Nano), Dropped: todo.DroppedIDs,
-		Workers: s.MostAtOnce(&s.Settings.Limits),
+		Workers: s.MostAtOnce(&s.Settings.Limits), Ledger: s.shared.noted(),
 	}
 	if err := w.Resumed(&note); err != nil {
 		return exit.Incomplete("the run cannot be resumed: %w", errors.Join(err, w.Close()))

@@ -162,6 +162,7 @@ type consumer struct {
 	end      eval.End
 	halting  sync.Mutex // held while the run is being stopped
 	failures int
+	cut      bool // a trial was skipped, or ended in an error, because of a budget or while the run was being stopped
 	broken   error
 }
 
@@ -251,6 +252,8 @@ func (a *admission) Enter(ctx context.Context, stop <-chan struct{}) (calling co
 // done counts a result that was written down.
 func (c *consumer) done(r *eval.Result, progress Progress) {
 	c.end.Counts.Add(r.Outcome())
+	_, skipped := r.Ending.(eval.Skipped)
+	c.cut = c.cut || skipped || r.Outcome() == eval.Err && c.session.stop.Reason() != ""
 	progress.Done(r, c.session.limiter.Spent())
 }
 
@@ -327,6 +330,7 @@ func (c *consumer) kept(err error) {
 func (c *consumer) decide(r *eval.Result, halt runner.Halt) {
 	switch halt := halt.(type) {
 	case runner.SpentBudget:
+		c.cut = true
 		c.halt(eval.EndBudget, halt.Message)
 	case runner.JudgeTrouble:
 		c.decideOnError(nil, halt.Error)
@@ -401,6 +405,11 @@ func (c *consumer) finish() error {
 	if c.broken != nil {
 		_ = c.journal.Close() // it is broken already
 		return exit.Incomplete("the run stopped: %w", c.broken)
+	}
+	c.halting.Lock() // the time may be up just now
+	defer c.halting.Unlock()
+	if reached := c.end.Reason == eval.EndBudget || c.end.Reason == eval.EndMaxFailures; reached && !c.cut {
+		c.end.Reason, c.end.Message = eval.EndCompleted, "" // every trial was judged all the same
 	}
 	c.end.FinishedAt = time.Now().UTC().Format(time.RFC3339Nano)
 	spent := c.session.limiter.Spent()

@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/ledger"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -29,6 +30,8 @@ type sharing interface {
 	around(next flow.Service, name string) flow.Service
 	// reason is why the ledger ended the run, "" while it has not.
 	reason() string
+	// noted is the ledger as run files have it, nil for none.
+	noted() *option.Ledger
 	Close()
 }
 
@@ -39,6 +42,7 @@ func (alone) grants() flow.Shared                             { return nil }
 func (alone) check(context.Context, *runner.Plan) error       { return nil }
 func (alone) around(next flow.Service, _ string) flow.Service { return next }
 func (alone) reason() string                                  { return "" }
+func (alone) noted() *option.Ledger                           { return nil }
 func (alone) Close()                                          {}
 
 // sharedLedger is the ledger of several processes, as the calls of a session see it.
@@ -46,25 +50,26 @@ type sharedLedger struct {
 	*ledger.Client
 	session *Session
 	tokens  bool // whether it limits tokens
+	note    *option.Ledger
 
 	ending sync.Once
 	ended  string // why it ended the run, "" while it has not
 }
 
-// openLedger opens the ledger that the options name, if any.
+// openLedger opens the ledger of the settings, if any.
 func (s *Session) openLedger() error {
-	o := s.Options.Ledger
-	url := cmp.Or(o.URL, strings.TrimSpace(s.Getenv("EVALRUN_LEDGER")))
-	if url == "" {
-		if o.CA != "" || o.Wait != 0 {
-			return exit.BadInput("--ledger-ca and --ledger-wait are for --ledger URL, which is missing")
-		}
+	o := s.Settings.Ledger
+	if o.URL == "" {
 		return nil
 	}
 	out := &sharedLedger{session: s}
 	var err error
+	out.note = &option.Ledger{URL: o.URL}
+	if o.CA != "" {
+		out.note.CA = s.Options.Dir.Abs(o.CA)
+	}
 	out.Client, err = ledger.Dial(ledger.Options{
-		URL:    url,
+		URL:    o.URL,
 		Token:  strings.TrimSpace(s.Getenv("EVALRUN_LEDGER_TOKEN")),
 		CA:     o.CA,
 		Wait:   cmp.Or(o.Wait, ledgerWait),
@@ -86,7 +91,8 @@ func (s *sharedLedger) around(next flow.Service, name string) flow.Service {
 	return flow.NewLimiter(flow.LimiterConfig{Prices: of.Settings.Prices, Stop: of.stop.Done(), Shared: s}).LimitUncounted(next, name)
 }
 
-func (s *sharedLedger) reason() string { return s.ended }
+func (s *sharedLedger) reason() string        { return s.ended }
+func (s *sharedLedger) noted() *option.Ledger { return s.note }
 
 // end lets no call begin any more, and says why.
 func (s *sharedLedger) end(reason string) {

@@ -1,10 +1,12 @@
 package job
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
@@ -49,9 +51,25 @@ type LedgerOptions struct {
 	URL  string        // "" means EVALRUN_LEDGER, and no ledger if that is not set
 	CA   string        // file of additional certificates to trust
 	Wait time.Duration // how long it may be unreachable; 0 means the default
+	None bool          // use none, whatever the environment and a run to resume name
 
 	// Lost is called when the ledger will grant nothing more. Without it, the run ends. Optional.
 	Lost func(reason string)
+}
+
+// settle takes the address from the environment if the options have none. "" is no ledger then.
+func (o LedgerOptions) settle(getenv func(string) string) (LedgerOptions, error) {
+	named := o.URL != "" || o.CA != "" || o.Wait != 0
+	switch {
+	case o.None && named:
+		return o, exit.BadInput("--no-ledger sends without grants, and --ledger URL has calls granted: choose one")
+	case o.None:
+		return o, nil
+	}
+	if o.URL = cmp.Or(o.URL, strings.TrimSpace(getenv("EVALRUN_LEDGER"))); o.URL == "" && named {
+		return o, exit.BadInput("--ledger-ca and --ledger-wait are for --ledger URL, which is missing")
+	}
+	return o, nil
 }
 
 // ByProject returns the defaults of the project file, or zero options without one.

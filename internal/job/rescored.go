@@ -29,6 +29,14 @@ func LoadRescored(name string, files []string, f Options, getenv func(string) st
 		return nil, err
 	}
 	begun := *run.Options()
+	given, was := selecting(&f.Options), selecting(&begun)
+	if begun.Race != "" { // the race is run again
+		given = append(given, flagValue{"--race", f.Race}, flagValue{"--seed", f.Seed})
+		was = append(was, flagValue{"--race", begun.Race}, flagValue{"--seed", run.RandomSeed})
+	}
+	if flag := changed(given, was); flag != "" {
+		return nil, exit.BadInput("%s differs from what the run %s began with, and a rescore keeps that: leave it out", flag, name)
+	}
 	kept := rescored{ownService: f.own(), ownSuites: len(files) > 0}
 	f.Rescore = f.Dir.Path(name)
 	f.AllowEnv = slices.Concat(begun.AllowEnv, f.AllowEnv)

@@ -5,22 +5,22 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/evalrun/evalrun/internal/dialect"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/layers"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/trust"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
 
 // Resumption is a run to continue. It holds the run directory; Close it.
 type Resumption struct {
 	Dir string
-	// Options are those of the run, with the limits given to the resume.
+	// Options are those of the caller, and what the run recorded replaces them.
 	Options     Options
 	RetryErrors bool // also repeat the errors of a completed run
 
@@ -33,9 +33,10 @@ type Resumption struct {
 	workers   int     // calls that ran at once
 }
 
-// Reopen opens a run to continue it. Limits in options win over the limits that the run began with; retryErrors also
-// repeats the errors of a completed run. It fails while another process writes to the run.
-func Reopen(name string, options Options, retryErrors bool) (*Resumption, error) {
+// Reopen opens a run to continue it, with the caller's options. What the run recorded replaces them, except for limits and
+// permissions. An option that contradicts the record is an error. retryErrors also repeats the errors of a completed run.
+// It fails while another process writes to the run.
+func Reopen(name string, options Options, retryErrors bool) (_ *Resumption, err error) {
 	dir := options.Dir.Path(name)
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		dir = filepath.Dir(dir)
@@ -49,6 +50,7 @@ func Reopen(name string, options Options, retryErrors bool) (*Resumption, error)
 	}
 	r := &Resumption{
 		Dir:         dir,
+		Options:     options,
 		RetryErrors: retryErrors,
 		doc:         doc,
 		journal:     w,
@@ -56,101 +58,32 @@ func Reopen(name string, options Options, retryErrors bool) (*Resumption, error)
 		untrusted:   options.Untrusted,
 		own:         options.own(),
 	}
+	defer func() {
+		if err != nil {
+			r.Close()
+		}
+	}()
 	if err := trust.Intact(doc); err != nil {
-		r.Close()
 		return nil, err
 	}
-	r.Options.Dir = options.Dir
+	if err := doc.Run.UnreadableOptions(); err != nil {
+		return nil, exit.BadInput("the run cannot be resumed: its flags cannot be read: %w", err)
+	}
 	r.Options.Options = *doc.Run.Options()
 	if o := &r.Options; o.Answers != "" { // versions before 0.2 took such a file whatever else was given
 		o.Record, o.Replay, o.ReplayOr = "", "", ""
 	}
-	if err := doc.Run.UnreadableOptions(); err != nil {
-		r.Close()
-		return nil, exit.BadInput("the run cannot be resumed: its flags cannot be read: %w", err)
-	}
 	if !options.Untrusted {
 		if err := r.Options.projectOf(&doc.Run, dir); err != nil {
-			r.Close()
 			return nil, err
 		}
 	}
 	r.begun = r.Options
-	r.merge(options)
-	if err := r.Options.checkAllow(); err != nil {
-		r.Close()
+	if err := cmp.Or(r.checkService(&options), r.checkKept(options)); err != nil {
 		return nil, err
 	}
-	was := doc.Run.Service.BaseURL
-	if options.BaseURL != "" && !r.untrusted && strings.TrimRight(options.BaseURL, "/") != was {
-		r.Close()
-		return nil, exit.BadInput(
-			"the run %s sends to %s, and --base-url says %s: leave it out, or add --untrusted to send elsewhere",
-			dir, was, options.BaseURL,
-		)
-	}
-	if err := r.sameServices(options.Services); err != nil {
-		r.Close()
-		return nil, err
-	}
-	return r, nil
-}
-
-// sameServices refuses addresses of named services that differ from those of the run. given holds addresses by name.
-func (r *Resumption) sameServices(given map[string]string) error {
-	for name, url := range given {
-		if was, known := r.doc.Run.Services[name]; known && !r.untrusted && strings.TrimRight(url, "/") != was.BaseURL {
-			return exit.BadInput(
-				"the run %s sends to %s as the service `%s`, and --service says %s: "+
-					"leave it out, or add --untrusted to send elsewhere",
-				r.Dir, was.BaseURL, name, url,
-			)
-		}
-	}
-	return nil
-}
-
-// merge applies the options of the resume to those of the run: limits, permissions, and for an untrusted run the service.
-func (r *Resumption) merge(f Options) {
-	to := &r.Options
-	to.Concurrency = cmp.Or(f.Concurrency, to.Concurrency)
-	to.RPM = cmp.Or(f.RPM, to.RPM)
-	to.TPM = cmp.Or(f.TPM, to.TPM)
-	to.BudgetTokens = cmp.Or(f.BudgetTokens, to.BudgetTokens)
-	to.BudgetCalls = cmp.Or(f.BudgetCalls, to.BudgetCalls)
-	to.BudgetMoney = cmp.Or(f.BudgetMoney, to.BudgetMoney)
-	to.BudgetTime = cmp.Or(f.BudgetTime, to.BudgetTime)
-	to.Prices = cmp.Or(f.Prices, to.Prices)
-	to.Attempts = cmp.Or(f.Attempts, to.Attempts)
-	to.Timeout = cmp.Or(f.Timeout, to.Timeout)
-	to.MaxFailures = f.MaxFailures
-	if to.NoContent {
-		to.Vars = f.Vars
-	}
-	if r.untrusted {
-		to.Allow = f.Allow
-		to.Untrusted = true
-		to.Record = ""
-		to.ReplayOr = ""
-		to.Cache = false
-		to.ServiceOptions = f.ServiceOptions // the script stays the run's own
-		return
-	}
-	to.Allow = slices.Concat(to.Allow, f.Allow)
-	to.AllowEnv = slices.Concat(to.AllowEnv, f.AllowEnv)
-	if to.Emulator == "" { // keep the service of the run
-		service := r.doc.Run.Service
-		to.BaseURL = service.BaseURL
-		to.APIVersion = service.APIVersion
-		to.HeaderPrefix = service.HeaderPrefix
-		to.Auth = service.Auth
-		to.Project = service.Project
-		to.ScopeBase = service.AuthScopeBase
-		to.Services = map[string]string{}
-		for name, was := range r.doc.Run.Services {
-			to.Services[name] = was.BaseURL
-		}
-	}
+	r.merge(&options)
+	return r, r.Options.checkAllow()
 }
 
 // Close releases the run. It may be called again.
@@ -198,15 +131,19 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 		return r.loadFiles(getenv)
 	}
 	l := NoSuites(r.Options, getenv)
+	var err error
+	if l.kinds, err = scorers.Builtin().With(r.Options.ScorerTable); err != nil {
+		return nil, exit.BadInput("%w", err)
+	}
 	services := l.projectServices(suite.Options{Getenv: getenv, AllowEnv: r.Options.AllowEnv, Can: dialect.Can})
 	for i, recorded := range r.doc.Run.Suites {
 		copies, err := os.OpenRoot(filepath.Join(r.Dir, filepath.FromSlash(CopyDir(i))))
 		if err != nil {
 			return nil, exit.BadInput("the run cannot be resumed: its copy of the suite %s is gone: %w", recorded.Name, err)
 		}
-		files := layers.Overlay{regular.FS(copies)}
+		files := layers.Overlay{r.Options.below(copies, recorded.File)}
 		if folder, err := os.OpenRoot(recorded.Dir); recorded.Dir != "" && err == nil {
-			files = append(files, regular.FS(folder))
+			files = append(files, r.Options.below(folder, recorded.File))
 		}
 		l.dirs = append(l.dirs, recorded.Dir)
 		opts := suite.Options{
@@ -292,6 +229,12 @@ func (r *Resumption) Settle(l *Loaded) (*Job, error) {
 	r.own = r.own.settle(j.Getenv)
 	if err := r.vet(j, s); err != nil {
 		return nil, err
+	}
+	if by := r.doc.Run.Ledger; by != nil && s.Ledger.URL == "" && !s.Ledger.None {
+		return nil, exit.BadInput(
+			"a ledger grants the calls of the run %[1]s: continue it by `evalrun %[2]s`, or add --no-ledger to send without grants",
+			r.Dir, typeset.ShellWords(append([]string{"resume", r.Dir}, by.Flags()...)),
+		)
 	}
 	s.Spent = r.doc.Spent
 	s.Before = r.doc.LastCalls()

@@ -31,6 +31,7 @@ type Settings struct {
 	// Source is where answers come from.
 	Source option.Source
 	Limits suite.Limits
+	Ledger LedgerOptions
 	Prices *pricing.PriceList // nil without a price list
 	// PeopleLabels are people's labels of answers, by suite name, for the suites with a scorer that compares with them.
 	PeopleLabels map[string]*labels.File
@@ -98,6 +99,9 @@ func (l *Loaded) settings() (Settings, error) {
 	s.key = strings.TrimSpace(getenv("EVALRUN_API_KEY"))
 	var err error
 	if s.Source, err = f.source(); err != nil {
+		return s, err
+	}
+	if s.Ledger, err = f.Ledger.settle(getenv); err != nil {
 		return s, err
 	}
 	if s.Services, err = m.services(&f, getenv); err != nil {

@@ -20,7 +20,8 @@ type Todo struct {
 	Counts     eval.Counts // the outcomes of the settled trials
 	Dropped    []string    // recorded trials, by case and arm, that the plan does not have any more
 	DroppedIDs []string
-	Twice      int // calls that were under way when the run was killed: they may be made and paid again
+	Twice      int // calls that may be made and paid again: those in progress when the run was killed, and Restarted
+	Restarted  int // answered calls that are made again, such as those of chats that start again
 
 	run  *Resumption
 	doc  *journal.Document // the run so far
@@ -41,14 +42,16 @@ func NewTodo(r *Resumption, plan *runner.Plan) (*Todo, error) {
 		if place, ok := todo.doc.Find(t.ID); ok {
 			met[place] = true
 		}
-		k, ok := todo.find(t)
-		switch {
-		case ok && todo.Stays(k.IndexedTrial):
+		if k, ok := todo.find(t); ok && todo.Stays(k.IndexedTrial) {
 			todo.Settled++
 			todo.Counts.Add(k.Outcome)
-		case r.Options.Rescore != "", resultOf(todo.Kept(t)) != nil:
+			continue
+		}
+		known, restarted := todo.kept(t)
+		todo.Restarted += restarted
+		if r.Options.Rescore != "" || resultOf(known) != nil {
 			todo.Rescore++
-		default:
+		} else {
 			todo.Send++
 		}
 	}
@@ -68,14 +71,13 @@ func NewTodo(r *Resumption, plan *runner.Plan) (*Todo, error) {
 		todo.DroppedIDs = append(todo.DroppedIDs, t.ID)
 		todo.Dropped = append(todo.Dropped, runner.Describe(&t.Trial))
 	}
-	if todo.doc.End == nil {
-		todo.Twice = r.Workers()
-		if r.Options.NoContent { // nor can what waited be used
-			todo.Twice += todo.doc.PendingCalls()
-		} else {
-			todo.Twice = min(todo.Twice, todo.calls())
-		}
+	if r.Options.NoContent { // what waited cannot be used
+		todo.Restarted += todo.doc.PendingCalls()
 	}
+	if todo.doc.End == nil {
+		todo.Twice = min(r.Workers(), todo.calls())
+	}
+	todo.Twice += todo.Restarted
 	return &todo, nil
 }
 
@@ -127,13 +129,22 @@ func (todo *Todo) calls() (n int) {
 // Kept returns what the run has recorded of a trial that is not settled: an answer that still has to be scored, the calls
 // of an interrupted trial, or nil.
 func (todo *Todo) Kept(t *runner.Planned) runner.EarlierTrial {
-	if todo.run.Options.NoContent { // what is kept is without its texts
-		return nil
-	}
+	known, _ := todo.kept(t)
+	return known
+}
+
+// kept is Kept, and how many answered calls of the trial are made again.
+func (todo *Todo) kept(t *runner.Planned) (known runner.EarlierTrial, restarted int) {
 	var result *eval.Result
 	var turns []eval.AnsweredCall
 	if k, ok := todo.find(t); ok {
 		result, turns = todo.answer(k)
+	}
+	if todo.run.Options.NoContent { // what is kept is without its texts
+		if result != nil {
+			return nil, max(1, sent(result.Calls))
+		}
+		return nil, sent(turns)
 	}
 	p := todo.doc.Pending(t.ID)
 	switch {
@@ -146,12 +157,23 @@ func (todo *Todo) Kept(t *runner.Planned) runner.EarlierTrial {
 		turns = p.Calls
 	}
 	if result != nil {
-		return runner.AnsweredTrial{Result: result}
+		return runner.AnsweredTrial{Result: result}, 0
 	}
-	if turns = answered(turns); t.KeepsChat() || ended(t, turns) >= t.Request.UserTurns() {
-		return nil // an application that keeps the chat by itself begins another one
+	usable := answered(turns)
+	if t.KeepsChat() || ended(t, usable) >= t.Request.UserTurns() {
+		return nil, sent(turns) // an application that keeps the chat by itself begins another one
 	}
-	return runner.BegunTrial{Calls: turns}
+	return runner.BegunTrial{Calls: usable}, sent(turns[len(usable):])
+}
+
+// sent is how many of the calls were sent, and not answered by an earlier run.
+func sent(calls []eval.AnsweredCall) (n int) {
+	for i := range calls {
+		if calls[i].Timing.Attempts > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // AddReplies adds to an answer from elsewhere what judges have said of it in the run so far.

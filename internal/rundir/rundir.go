@@ -20,6 +20,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -105,8 +106,12 @@ func (d Dir) Check(named string) error {
 	if named == "" {
 		dir = filepath.Join(d.Join(Runs), "new")
 	} else if _, err := os.Stat(filepath.Join(dir, journal.FileName)); err == nil {
+		words := []string{"resume", named}
+		if run, err := journal.Header(dir); err == nil {
+			words = append(words, run.Ledger.Flags()...)
+		}
 		return exit.BadInput(
-			"%s holds a run already: name another folder with --out; `evalrun resume %s` continues that one", named, named,
+			"%s holds a run already: name another folder with --out; `evalrun %s` continues that one", named, typeset.ShellWords(words),
 		)
 	}
 	at, info, err := nearest(dir)

@@ -80,6 +80,7 @@ func (p *Proposal) Diff(w io.Writer, o *Offer, color bool) error {
 // now. The flags select cases and arms.
 func LoadAccepting(name string, files []string, f job.Options, getenv func(string) string) (*job.Loaded, error) {
 	cases, arms := f.Cases, f.Arms
+	f.Cases, f.Arms = nil, nil
 	l, err := job.LoadRescored(name, files, f, getenv)
 	if err == nil {
 		// The run itself has the other choices.

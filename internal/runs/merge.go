@@ -21,6 +21,7 @@ import (
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/term"
 	"github.com/evalrun/evalrun/internal/trust"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/option"
 )
@@ -169,7 +170,9 @@ func checkShard(name string, d, first *journal.Document) error {
 	case d.Running:
 		return exit.BadInput("%s is still in progress", name)
 	case d.Partial():
-		return exit.BadInput("%s is not complete; to continue: evalrun resume %s", name, name)
+		return exit.BadInput(
+			"%s is not complete; to continue: evalrun %s", name, typeset.ShellWords(append([]string{"resume", name}, d.Run.Ledger.Flags()...)),
+		)
 	}
 	return nil
 }
@@ -219,6 +222,7 @@ func mergedHeader(shards []*journal.Document) *eval.Run {
 	for _, d := range shards {
 		run.StartedAt = min(run.StartedAt, d.Run.StartedAt)
 		agree(&run, &d.Run)
+		run.Ledger = cmp.Or(run.Ledger, d.Run.Ledger)
 		for _, m := range d.Run.Models {
 			if !slices.ContainsFunc(run.Models, func(other eval.Model) bool {
 				return other.Name == m.Name && other.APIVersion == m.APIVersion && other.Service == m.Service

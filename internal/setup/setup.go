@@ -27,7 +27,11 @@ type Requester struct {
 
 // Connect connects to the services of a job. The caller closes the session.
 func (c Requester) Connect(j *job.Job) (*harness.Session, error) {
-	return harness.Connect(j, c.Version, c.Notice)
+	s, err := harness.Connect(j, c.Version, c.Notice)
+	if err == nil {
+		s.BoundTime()
+	}
+	return s, err
 }
 
 // ServedModels lists the models of one service.

@@ -1,5 +1,5 @@
 // Package typeset gives texts the form in which people read them, whatever they say: cut to a length, with a
-// capital letter, in colour, and names as a list.
+// capital letter, in colour, and names as a list. It quotes the words of command lines too.
 package typeset
 
 import (

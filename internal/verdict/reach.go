@@ -46,7 +46,9 @@ func (c *Checks) Gates(suites []*suite.Suite) ([]*option.GateConfig, error) {
 		gates = append(gates, gate)
 		compares = compares || gate != nil && gate.Baseline != nil
 	}
-	if r := c.Options.Rule; !compares && (r.Margin > 0 || r.StopEarly || len(r.Metrics) > 0) {
+	r := c.Options.Rule
+	ruled := r.Margin > 0 || r.StopEarly || r.OnInconclusive != "" || r.MinPaired != nil || len(r.Metrics)+len(r.AllowRemoved) > 0
+	if !compares && ruled {
 		c.Notice("warning: nothing is compared, since there is no baseline: --baseline NAME")
 	}
 	if compares && c.Options.Rule.StopEarly && c.Plan.Shard() != nil {

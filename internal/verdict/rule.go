@@ -247,6 +247,11 @@ func compareWith(d *journal.Document, suite string, rule *option.BaselineRule, n
 // RuleOf is the rule that options state; nil when they state none.
 func RuleOf(r option.RuleOptions) (*option.BaselineRule, error) {
 	if r.Margin == 0 && len(r.Metrics) == 0 {
+		if r.Alpha != 0 || r.OnInconclusive != "" || r.MinPaired != nil || len(r.AllowRemoved) > 0 {
+			return nil, exit.BadInput(
+				"--alpha, --on-inconclusive, --min-paired and --allow-removed are for a verdict, which takes a margin: add --margin 0.05",
+			)
+		}
 		return nil, nil
 	}
 	rule := &option.BaselineRule{}
