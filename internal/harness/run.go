@@ -118,6 +118,10 @@ func (c *consumer) carryOut(ctx context.Context, progress Progress, signals <-ch
 		timer := time.AfterFunc(limit, func() { c.halt(eval.EndBudget, fmt.Sprintf("the budget of %s is spent", limit)) })
 		defer timer.Stop()
 	}
+	c.journal.Watch(func(err error) { // answers in progress could not be kept either
+		c.kept(err)
+		cancel()
+	})
 	c.consume(ctx, progress)
 	c.session.workspaces.Close()
 	progress.Finish()
@@ -170,6 +174,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 	c.targets = c.plan.Targets()
 	config := c.config()
 	s.limiter.Book(c.journal.Booked)
+	s.recorder.know(c.plan.Models)
 	for r, halt := range runner.Run(ctx, c.plan, config) {
 		if s.Options.NoContent {
 			r.Withhold()
@@ -189,6 +194,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 				return
 			}
 		}
+		s.recorder.keep(&r)
 		c.done(&r, progress)
 		c.decide(&r, halt)
 	}

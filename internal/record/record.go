@@ -182,7 +182,7 @@ func (s *Recordings) decodeCase(name string, data []byte) error {
 		if f.Answers[i].Response == nil {
 			return fmt.Errorf("answer %d has no response", i+1)
 		}
-		s.know(&f.Answers[i])
+		s.know(new(f.Answers[i])) // a copy, since Put moves those of the file while others are read
 	}
 	return err
 }
@@ -297,10 +297,13 @@ func (s *Recordings) Save() error {
 	if err := s.write(modelsFile, s.Models); err != nil {
 		return err
 	}
-	if len(s.vectors) == 0 {
+	s.mu.Lock()
+	vectors := maps.Clone(s.vectors)
+	s.mu.Unlock()
+	if len(vectors) == 0 {
 		return nil
 	}
-	return s.write(vectorsFile, s.vectors)
+	return s.write(vectorsFile, vectors)
 }
 
 func (s *Recordings) write(name string, v any) error {
