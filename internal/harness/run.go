@@ -96,7 +96,11 @@ func (s *Session) sign(run *eval.Run, dir string) error {
 	if !s.answering.signs() {
 		return nil
 	}
-	return s.Settings.Sign(run, dir)
+	err := s.Settings.Sign(run, dir)
+	if err == nil && run.Signature == "" {
+		s.Notice("warning: the run is not signed, since no key can be written to your configuration folder: EVALRUN_TRUST_KEY can hold one")
+	}
+	return err
 }
 
 func (s *Session) checks(plan *runner.Plan) *verdict.Checks {

@@ -23,6 +23,7 @@ import (
 	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/reports"
 )
 
 // Merged is the result of Merge.
@@ -39,6 +40,7 @@ type Merging struct {
 	Out     string   // run directory; "" makes one below .evalrun/runs
 	Formats []string // of the reports
 	Screen  term.Screen
+	Layout  reports.Options
 	Getenv  func(string) string
 }
 
@@ -61,7 +63,7 @@ func (f Folder) Merge(shards []string, o Merging) (*Merged, error) {
 		return nil, exit.Incomplete("%w", err)
 	}
 	defer doc.Close() //nolint:errcheck // only read
-	written, err := output.Write(doc, outputs, o.Screen, layout(o.Screen))
+	written, err := output.Write(doc, outputs, o.Screen, o.Layout)
 	return &Merged{Name: dir, Exit: doc.Gate().Exit, End: doc.End, Reports: written, Problem: f.Remember(doc)}, err
 }
 
