@@ -7,7 +7,6 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/runs"
-	"github.com/evalrun/evalrun/reports"
 )
 
 func (a *app) mergeCommand() *cobra.Command {
@@ -23,12 +22,9 @@ func (a *app) mergeCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			screen := a.screen()
-			layout := reports.Options{Width: screen.Width, Color: screen.Color}
-			o.Layout(&layout, o.Reports)
-			merged, err := a.runs.Merge(args, runs.Merging{
-				Out: o.Out, Formats: flags.WithTable(o.Reports), Screen: screen, Layout: layout, Getenv: a.getenv,
-			})
+			merging := runs.Merging{Out: o.Out, Formats: flags.WithTable(o.Reports), Screen: a.screen(), Getenv: a.getenv}
+			o.Layout(&merging.Layout, o.Reports)
+			merged, err := a.runs.Merge(args, merging)
 			if merged == nil {
 				return err
 			}

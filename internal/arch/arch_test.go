@@ -97,7 +97,7 @@ var direct = map[string][]string{
 		"eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/shape", "internal/estimate", "internal/service", "glob",
 	},
 	"clients/app":       {"internal/wire", "internal/payload", "internal/program", "internal/jq", "app", "tool"},
-	"clients/oauth":     {"eval", "diag", "internal/secret", "internal/regular"},
+	"clients/oauth":     {"eval", "diag", "internal/secret", "internal/regular", "internal/atomic"},
 	"journal":           {"compare", "eval", "internal/regular"},
 	"internal/record":   {"eval", "internal/regular", "internal/atomic"},
 	"internal/ledger":   {"diag", "glob", "internal/yamlnode", "internal/exit", "internal/atomic"},

@@ -8,7 +8,6 @@ package publish
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -50,9 +49,11 @@ type site struct {
 	in      rundir.Dir
 	to      *folder
 	scratch string // a folder for copies without content; "" until one is needed
-	runs    []*published
-	assets  addresses
-	out     Site
+
+	removeScratch func()
+	runs          []*published
+	assets        addresses
+	out           Site
 }
 
 // Write writes the site. It returns an error for a run that is missing, unreadable or still in progress,
@@ -124,7 +125,7 @@ func (s *site) write() error {
 // tidy deletes the copies without content.
 func (s *site) tidy() {
 	if s.scratch != "" {
-		_ = os.RemoveAll(s.scratch) // it is in the folder for temporary files
+		s.removeScratch()
 	}
 }
 

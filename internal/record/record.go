@@ -277,11 +277,7 @@ func (s *Recordings) Check() error {
 		}
 		dir = filepath.Dir(dir)
 	}
-	probe, err := os.CreateTemp(dir, ".record-*")
-	if err != nil {
-		return err
-	}
-	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+	return atomic.Probe(dir)
 }
 
 // Save writes the changed files, each atomically.
