@@ -14,8 +14,7 @@ const (
 	RuleQuarantined RuleName = "maxQuarantined"
 	RuleBaseline    RuleName = "baseline"
 	RuleBest        RuleName = "best"
-	RuleJudged      RuleName = "judged"   // of every suite: something in it passed or failed
-	RuleComplete    RuleName = "complete" // of every run, for formats that have only cases
+	RuleJudged      RuleName = "judged" // of every suite: something in it passed or failed
 )
 
 const (

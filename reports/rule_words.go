@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -28,7 +29,7 @@ func ruleWords(r journal.GateRule) string {
 		return fmt.Sprintf("%s: %s: %s", where, cmp.Or(bestWords[r.Verdict()], "NO RANKING"), r.Why)
 	case journal.RuleJudged:
 		return where + ": " + r.Why
-	case journal.RuleComplete:
+	case overview.RuleComplete:
 		return r.Why
 	}
 	if r.Verdict() != "" {

@@ -98,7 +98,7 @@ var direct = map[string][]string{
 	},
 	"clients/app":       {"internal/wire", "internal/payload", "internal/program", "internal/jq", "app", "tool"},
 	"clients/oauth":     {"eval", "diag", "internal/secret", "internal/regular", "internal/atomic"},
-	"journal":           {"compare", "eval", "internal/regular"},
+	"journal":           {"compare", "eval", "internal/regular", "internal/atomic"},
 	"internal/record":   {"eval", "internal/regular", "internal/atomic"},
 	"internal/ledger":   {"diag", "glob", "internal/yamlnode", "internal/exit", "internal/atomic"},
 	"internal/flow":     {"pricing", "eval", "internal/record", "internal/estimate"},

@@ -12,6 +12,9 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
+// RuleComplete is a rule about every run, for formats that have only cases.
+const RuleComplete journal.RuleName = "complete"
+
 // NotApplied says why no gate was applied to a run.
 const NotApplied = "the gate was not applied"
 
@@ -43,7 +46,7 @@ func NewGateCases(d *journal.Document) GateCases {
 	g := GateCases{Unapplied: d.Gate() == nil}
 	if d.Partial() {
 		why := cmp.Or(Progress(d), "not every trial of the plan was judged")
-		g.add(&journal.GateRule{RuleName: journal.RuleComplete, Why: why}, nil)
+		g.add(&journal.GateRule{RuleName: RuleComplete, Why: why}, nil)
 	}
 	for i := range d.Summary.Suites {
 		if s := &d.Summary.Suites[i]; g.Unapplied && statesGate(d, s.Name) {
@@ -98,7 +101,7 @@ func (g *GateCases) In(c journal.CaseCounts, rules []journal.GateRule) journal.C
 
 // IsError reports whether the case of a rule is an error: something was not judged.
 func (g *GateCases) IsError(rule *journal.GateRule) bool {
-	return g.Unapplied || rule.RuleName == journal.RuleJudged || rule.RuleName == journal.RuleComplete
+	return g.Unapplied || rule.RuleName == journal.RuleJudged || rule.RuleName == RuleComplete
 }
 
 // shown reports whether failed or unscored cases of the suite already show why a rule is broken.
