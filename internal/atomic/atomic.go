@@ -54,7 +54,6 @@ func Perm(stat func(string) (fs.FileInfo, error), path string, perm fs.FileMode)
 
 // Probe returns an error when no file can be made in a folder.
 func Probe(dir string) error {
-	Sweep(dir)
 	temp, release, err := create(dir)
 	if err != nil {
 		return err

@@ -191,6 +191,8 @@ func TestRunReportsValuesThatDoNotFit(t *testing.T) {
 		`vars.list contains "a"`:         "expected a text, found a list",
 		`(vars.missing ?? nil) and true`: "expected true or false, found nothing",
 		`vars.list matches "a"`:          "takes two texts",
+		`sum(vars.country) > 1`:          "takes a list of numbers",
+		`sum(vars.list) > 1`:             "invalid operation: string + int",
 	} {
 		p, err := Compile(text, env{}, Grade)
 		if err != nil {

@@ -96,8 +96,12 @@ func numberFunctions() []expr.Option {
 }
 
 func sum(args ...any) (total any, err error) {
+	list := reflect.ValueOf(args[0])
+	if list.Kind() != reflect.Slice {
+		return nil, errors.New("`sum` takes a list of numbers")
+	}
 	total = 0
-	for i, list := 0, reflect.ValueOf(args[0]); i < list.Len() && err == nil; i++ {
+	for i := 0; i < list.Len() && err == nil; i++ {
 		total, err = calculate("+", list.Index(i).Interface(), total)
 	}
 	return total, err

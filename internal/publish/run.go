@@ -85,7 +85,7 @@ func (s *site) withhold(r *published, d *journal.Document) (*journal.Document, e
 		if err != nil {
 			return nil, err
 		}
-		s.scratch, s.removeScratch = dir, remove
+		s.scratch, s.unscratch = dir, remove
 	}
 	path := filepath.Join(s.scratch, r.Key, journal.FileName)
 	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
