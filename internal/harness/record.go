@@ -50,8 +50,8 @@ type recording struct {
 	wait time.Duration // from an answer to that
 }
 
-// Waiting at least leastWait, and waitShare times as long as the last writing took, bounds the work: the file of a case is
-// written as a whole for each of its answers.
+// An answer waits for leastWait, or for waitShare times as long as the last writing took. That bounds the work, since the
+// file of a case is written as a whole.
 const (
 	leastWait = 50 * time.Millisecond
 	waitShare = 10
