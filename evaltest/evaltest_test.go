@@ -130,6 +130,7 @@ func fixtureRuns() []fixtureRun {
 		{"-test.run=TestStrict -test.skip=TestStrict/strict/gate", 1, 2, []string{
 			"--- FAIL: TestStrict/strict/japan/pro/direct",
 		}, "the gate"},
+		{"-test.run=TestQuarantined", 1, 1, []string{"nothing was judged: every trial is in quarantine"}, "PASS"},
 		{"-test.run=TestCompared", 1, 0, []string{
 			"--- FAIL: TestCompared/compared", "there is no baseline",
 		}, "PASS"},

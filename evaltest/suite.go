@@ -167,6 +167,11 @@ func (s *suiteTest) judge(result *evalrun.Result) (err error) {
 	} else if d.Partial() {
 		s.t.Errorf("the run is incomplete: %s", incomplete(d))
 	}
+	for _, rule := range overview.Rules(d) {
+		if s.gate == nil && s.whole && rule.RuleName == journal.RuleJudged {
+			s.t.Error(rule.Why)
+		}
+	}
 	if s.options.Report != nil {
 		s.options.Report(s.t, d)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
+	temporary "github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/option"
@@ -84,11 +85,11 @@ func Work(ctx context.Context, cfg WorkerConfig) error {
 		return err
 	}
 	defer w.conn.Close()
-	dir, err := os.MkdirTemp("", "evalrun-worker-")
+	dir, remove, err := temporary.Scratch()
 	if err != nil {
 		return exit.With(exit.CodeIncomplete, err)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // it is in the folder for temporary files
+	defer remove()
 	return w.work(ctx, dir)
 }
 

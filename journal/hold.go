@@ -6,8 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/gofrs/flock"
+
+	"github.com/evalrun/evalrun/internal/atomic"
 )
 
 // Hold keeps writers away from the run in a directory until release is called. The error is ErrLocked while another
@@ -41,5 +45,13 @@ func IsOwn(name string) bool {
 	case FileName, headerName, lockName, copiesDir, "workspaces", ReportName, FileName + newSuffix, FileName + partSuffix:
 		return true
 	}
-	return isTemporary(name)
+	return isTemporary(name) || strings.HasPrefix(name, atomic.Prefix)
+}
+
+// IsRemains reports whether a directory has only what a process left that was killed before its run file was there.
+func IsRemains(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && !isLocked(dir) && !slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		return e.Name() == FileName || !IsOwn(e.Name())
+	})
 }

@@ -50,11 +50,13 @@ type Writer struct {
 	lock *flock.Flock
 	held *flock.Flock // lock of the run file itself; nil where it would keep readers out
 
-	mu    sync.Mutex
-	seq   int
-	buf   []byte
-	dirty bool
-	err   error
+	mu     sync.Mutex
+	seq    int
+	size   int64 // of the file, when no other program writes to it
+	buf    []byte
+	dirty  bool
+	err    error
+	broken func(error) // see Watch; nil until then
 
 	finished bool // the end is written
 
@@ -197,6 +199,11 @@ func (w *Writer) place(path string, header []byte) error {
 // hold locks the run file itself. The lock next to it is a file that comes and goes, and could be another one for
 // another process.
 func (w *Writer) hold() error {
+	info, err := w.file.Stat()
+	if err != nil {
+		return errors.Join(err, w.file.Close())
+	}
+	w.size = info.Size()
 	if runtime.GOOS == "windows" {
 		return nil
 	}
@@ -272,7 +279,9 @@ func (w *Writer) reopen() (*Document, error) {
 	if err != nil {
 		return nil, errors.Join(err, w.file.Close(), w.letGo(), d.Close())
 	}
-	w.seq = d.file.next
+	if w.seq, w.size = d.file.next, d.file.whole; d.file.unended {
+		w.size++ // the line break
+	}
 	return d, nil
 }
 
@@ -347,10 +356,14 @@ func (w *Writer) write(kind string, record any) error {
 		return err
 	}
 	w.buf = b
-	if _, err := w.file.Write(b); err != nil {
+	if err = w.unchanged(); err == nil {
+		_, err = w.file.Write(b)
+	}
+	if err != nil {
 		w.err = fmt.Errorf("the run file cannot be written: %w", err)
 		return w.err
 	}
+	w.size += int64(len(b))
 	w.seq++
 	w.dirty = true
 	return nil
@@ -359,7 +372,14 @@ func (w *Writer) write(kind string, record any) error {
 // maxKept bounds the size of a buffer that is reused.
 const maxKept = 1 << 20
 
-// syncLoop brings written lines to the disk from time to time.
+// Watch has broken called when the file cannot be written any more, even while no line comes.
+func (w *Writer) Watch(broken func(error)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.broken = broken
+}
+
+// syncLoop brings written lines to the disk from time to time, and looks whether the file is there.
 func (w *Writer) syncLoop() {
 	defer close(w.done)
 	tick := time.NewTicker(syncEvery)
@@ -369,21 +389,45 @@ func (w *Writer) syncLoop() {
 		case <-w.stop:
 			return
 		case <-tick.C:
-			w.mu.Lock()
-			dirty := w.dirty
-			w.dirty = false
-			w.mu.Unlock()
-			if !dirty {
-				continue
-			}
-			if err := errors.Join(w.file.Sync(), w.stillThere()); err != nil {
-				w.mu.Lock()
-				w.err = fmt.Errorf("the run file cannot be synced: %w", err)
-				w.mu.Unlock()
+			if !w.look() {
 				return
 			}
 		}
 	}
+}
+
+// look syncs what was written, and reports whether the file is as this process left it.
+func (w *Writer) look() bool {
+	w.mu.Lock()
+	dirty := w.dirty
+	w.dirty = false
+	err := errors.Join(w.unchanged(), w.stillThere())
+	w.mu.Unlock()
+	if err == nil && dirty {
+		err = w.file.Sync()
+	}
+	if err == nil {
+		return true
+	}
+	w.mu.Lock()
+	if w.err == nil {
+		w.err = fmt.Errorf("the run file cannot be written: %w", err)
+	}
+	err, broken := w.err, w.broken
+	w.mu.Unlock()
+	if broken != nil {
+		broken(err)
+	}
+	return false
+}
+
+// unchanged returns an error when another program cut the file or wrote to it: lines would be missing in the middle.
+func (w *Writer) unchanged() error {
+	mine, err := w.file.Stat()
+	if err == nil && mine.Size() != w.size {
+		err = fmt.Errorf("another program changed it: it has %d bytes instead of %d", mine.Size(), w.size)
+	}
+	return err
 }
 
 // stillThere returns an error when the file was moved or deleted, since further lines would be lost.
@@ -393,11 +437,11 @@ func (w *Writer) stillThere() error {
 		return err
 	}
 	there, err := os.Stat(w.path)
-	if err != nil {
-		return err
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New("another program removed it")
+	case err == nil && !os.SameFile(mine, there):
+		return errors.New("another program replaced it by another file")
 	}
-	if !os.SameFile(mine, there) {
-		return errors.New("it was replaced by another file")
-	}
-	return nil
+	return err
 }

@@ -221,6 +221,31 @@ func TestMixedJournalsAreTheFirstRunDamaged(t *testing.T) {
 	}
 }
 
+// A run file that another program cut or wrote to is noticed before the next line, and while no line comes.
+func TestAChangedFileIsNoticed(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(path string) error{
+		"cut":     func(path string) error { return os.Truncate(path, 100) },
+		"emptied": func(path string) error { return os.Truncate(path, 0) },
+		"longer":  func(path string) error { return os.Truncate(path, 1<<20) },
+		"moved":   func(path string) error { return os.Rename(path, path+".old") },
+	} {
+		dir := t.TempDir()
+		run := header
+		w, err := Create(dir, &run, nil)
+		expect.OK(t, err)
+		expect.OK(t, w.Append(result(0, eval.Pass)))
+		expect.OK(t, change(filepath.Join(dir, FileName)))
+		noticed := make(chan error, 1)
+		w.Watch(func(err error) { noticed <- err })
+		expect.Contains(t, name, fmt.Sprint(<-noticed), "the run file cannot be written: another program")
+		if err := w.Append(result(1, eval.Pass)); err == nil {
+			t.Errorf("%s: got no error from Append, want one", name)
+		}
+		_ = w.Close()
+	}
+}
+
 // A run directory that is taken away during the run is noticed.
 func TestTheFileIsTakenAway(t *testing.T) {
 	t.Parallel()

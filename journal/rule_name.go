@@ -14,6 +14,7 @@ const (
 	RuleQuarantined RuleName = "maxQuarantined"
 	RuleBaseline    RuleName = "baseline"
 	RuleBest        RuleName = "best"
+	RuleJudged      RuleName = "judged" // of every suite: something in it passed or failed
 )
 
 const (

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -68,6 +69,12 @@ func writeJUnit(w io.Writer, d *journal.Document, _ Options, accepts func(suite,
 			}
 			id++
 		}
+	}
+	if len(j.gate.Of("", "")) > 0 { // about the run as a whole
+		if err := j.suite(id, "", &journal.ArmSummary{}); err != nil {
+			return err
+		}
+		id++
 	}
 	if id > 0 { // xunit-viewer cannot parse white space where it expects a suite
 		j.print("\n")
@@ -141,8 +148,11 @@ func visible(s string) string {
 	return b.String()
 }
 
+// wholeRun names the suite for what is about the run as a whole. No suite with an arm has such a name.
+const wholeRun = "run"
+
 func (j *junit) suite(id int, suite string, arm *journal.ArmSummary) error {
-	name := suite + " " + arm.Name
+	name := cmp.Or(strings.TrimSpace(suite+" "+arm.Name), wholeRun)
 	rules := j.gate.Of(suite, arm.Name)
 	counts := arm.Cases
 	if j.accepts(suite, arm.Name) {
@@ -150,9 +160,9 @@ func (j *junit) suite(id int, suite string, arm *journal.ArmSummary) error {
 	}
 	j.print(
 		"\n"+`<testsuite name="%s" package="%s" id="%d" timestamp="%s" hostname="localhost" `,
-		attr(name), attr(suite), id, timestamp(j.d.Run.StartedAt),
+		attr(name), attr(cmp.Or(suite, wholeRun)), id, timestamp(j.d.Run.StartedAt),
 	)
-	counts = j.gate.In(counts, len(rules))
+	counts = j.gate.In(counts, rules)
 	j.print(
 		`tests="%d" failures="%d" errors="%d" skipped="%d" time="%s">`+"\n", counts.Tests,
 		counts.Failures, counts.Errors, counts.Skipped, seconds(j.time(suite, arm.Name)),
@@ -189,23 +199,20 @@ func (j *junit) cases(suite, arm string) error {
 	return nil
 }
 
-// rules writes rules of the gate as failed cases, or as one case that could not be scored when no gate was
-// applied.
+// rules writes rules as cases that failed, or that could not be scored.
 func (j *junit) rules(rules []journal.GateRule, class string) error {
 	for i := range rules {
-		if j.gate.Unapplied {
-			words := overview.NotGated + ": " + overview.NotApplied
-			one := junitCase{Name: "gate", Classname: class, Time: seconds(0), Error: &junitProblem{words, "gate", words}}
-			if err := j.element(one); err != nil {
-				return err
-			}
-			continue
-		}
+		one := junitCase{Name: overview.GateCase(&rules[i]), Classname: class, Time: seconds(0)}
 		words := ruleWords(rules[i])
+		if rules[i].RuleName == "" {
+			words = overview.NotGated + ": " + rules[i].Why
+		}
 		text := strings.Join(append([]string{words}, verdictLines(j.d, &rules[i])...), "\n")
-		one := junitCase{
-			Name: overview.GateCase(&rules[i]), Classname: class, Time: seconds(0),
-			Failure: &junitProblem{words, "gate", shorten(text, maxJUnitText)},
+		problem := &junitProblem{words, "gate", shorten(text, maxJUnitText)}
+		if j.gate.IsError(&rules[i]) {
+			one.Error = problem
+		} else {
+			one.Failure = problem
 		}
 		if err := j.element(one); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -23,8 +24,13 @@ func ruleWords(r journal.GateRule) string {
 	if r.Arm != "" {
 		where += " on " + r.Arm
 	}
-	if r.RuleName == journal.RuleBest {
+	switch r.RuleName {
+	case journal.RuleBest:
 		return fmt.Sprintf("%s: %s: %s", where, cmp.Or(bestWords[r.Verdict()], "NO RANKING"), r.Why)
+	case journal.RuleJudged:
+		return where + ": " + r.Why
+	case overview.RuleComplete:
+		return r.Why
 	}
 	if r.Verdict() != "" {
 		text := fmt.Sprintf("%s: %s against the baseline", where, verdictWords[r.Verdict()])

@@ -37,7 +37,8 @@ func exprKind() Kind {
 			"number by itself is a text: `int(vars.n)`. Inside a list or a mapping it is a number: `vars.limits.max " +
 			"+ 1`. A whole number that is too long to count with is a text. An answer without text fails where " +
 			"`answer` is named, and one that was blocked or never came where `calls` or `parts` is. A number " +
-			"outside 0 to 1, a missing rating and an expression without a value (`int(\"many\")`) are unscored. " +
+			"outside 0 to 1, a missing rating, a calculation without a finite result (`1 / 0`) and an expression without a " +
+			"value (`int(\"many\")`) are unscored. " +
 			fmt.Sprintf(
 				"Expressions have at most %d bytes and two loops inside each other, and what works on too much is unscored. There is no clock in them.",
 				expression.MaxText,

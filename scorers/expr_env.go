@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/variable"
 )
 
 // exprEnv are the names that an expression can use.
@@ -101,16 +102,25 @@ func newExprEnv(a *Answer, uses func(path ...string) bool) exprEnv {
 	return env
 }
 
-// exprArgs are the arguments of a call, with numbers that expressions can calculate with.
+// exprArgs are the arguments of a call, nil when they are not a JSON object.
 func exprArgs(raw json.RawMessage) map[string]any {
-	out := map[string]any{}
-	if len(raw) > 0 && json.Unmarshal(raw, &out) != nil {
+	if len(raw) == 0 || string(raw) == "null" { // no arguments
+		return map[string]any{}
+	}
+	out, _ := exprValue(raw).(map[string]any)
+	return out
+}
+
+// exprValue is a JSON value, with numbers that expressions can calculate with; nil when it is not JSON.
+func exprValue(raw json.RawMessage) (out any) {
+	if json.Unmarshal(raw, &out) == nil {
+		return out
+	}
+	v, err := variable.Parse(raw) // a number that no float64 holds is a text, as in variables
+	if err != nil {
 		return nil
 	}
-	if out == nil { // null means no arguments
-		out = map[string]any{}
-	}
-	return out
+	return variable.Dict{"": v}.Plain()[""]
 }
 
 // exprParts are the pieces of a candidate; a plain candidate has one, its text.
@@ -131,9 +141,7 @@ func exprParts(c *eval.Candidate) []exprPart {
 		case eval.CallPiece:
 			out[i].Call = map[string]any{"name": p.Call.Name, "args": exprArgs(p.Call.Args)}
 		case eval.OtherPiece:
-			if json.Unmarshal(p.Other, &out[i].Other) != nil {
-				out[i].Other = nil
-			}
+			out[i].Other = exprValue(p.Other)
 		}
 	}
 	return out

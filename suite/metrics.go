@@ -3,7 +3,6 @@ package suite
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
@@ -33,7 +32,7 @@ func (m *DerivedMetric) Of(scores []eval.Score) (value float64, ok bool, err err
 		return 0, false, nil
 	}
 	out, err := m.program.Run(named)
-	if isInfinite(out) {
+	if errors.Is(err, expression.ErrNoNumber) {
 		return 0, false, nil
 	}
 	if err == nil {
@@ -43,12 +42,6 @@ func (m *DerivedMetric) Of(scores []eval.Score) (value float64, ok bool, err err
 		return 0, false, fmt.Errorf("the metric %s: %w", m.Name, err)
 	}
 	return value, true, nil
-}
-
-// isInfinite reports whether a division by zero happened.
-func isInfinite(v any) bool {
-	number, is := v.(float64)
-	return is && (math.IsNaN(number) || math.IsInf(number, 0))
 }
 
 // lacks reports whether a score that the metric needs is missing.

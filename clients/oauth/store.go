@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,8 +13,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2/maybe"
 
+	"github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/internal/regular"
 )
 
@@ -99,11 +100,7 @@ func (s *LoginFile) Check() error {
 	if err := s.folder(); err != nil {
 		return err
 	}
-	probe, err := os.CreateTemp(filepath.Dir(s.Path), ".token-*")
-	if err == nil {
-		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
-	}
-	if err != nil {
+	if err := atomic.Probe(filepath.Dir(s.Path)); err != nil {
 		return fmt.Errorf("the login could not be kept: %w", err)
 	}
 	return nil
@@ -115,7 +112,8 @@ func (s *LoginFile) save(t *Token) error {
 	if err != nil { // only plain values
 		panic(err)
 	}
-	if err := maybe.WriteFile(s.Path, append(data, '\n'), 0o600); err != nil {
+	_ = os.Chmod(s.Path, 0o600) // a file that is there keeps its permissions
+	if err := atomic.Write(s.Path, 0o600, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err }); err != nil {
 		return fmt.Errorf("the login cannot be kept: %w", err)
 	}
 	return nil

@@ -6,12 +6,11 @@ import (
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/runs"
 )
 
 func (a *app) mergeCommand() *cobra.Command {
-	var f job.Options
+	var o runOptions
 	cmd := &cobra.Command{
 		Use: "merge RUN...", Short: "Join the shards of one plan into one run, and apply its gate",
 		Long: "Joins the runs of all shards (`evalrun run --shard I/N`) into the run that they would have\n" +
@@ -23,19 +22,20 @@ func (a *app) mergeCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			merged, err := a.runs.Merge(args, runs.Merging{
-				Out: f.Out, Formats: flags.WithTable(f.Reports), Screen: a.screen(), Getenv: a.getenv,
-			})
+			merging := runs.Merging{Out: o.Out, Formats: flags.WithTable(o.Reports), Screen: a.screen(), Getenv: a.getenv}
+			o.Layout(&merging.Layout, o.Reports)
+			merged, err := a.runs.Merge(args, merging)
 			if merged == nil {
 				return err
 			}
 			a.explain(merged.Problem)
 			r := &evalrun.Result{Name: merged.Name, Exit: merged.Exit, End: merged.End, Reports: merged.Reports}
-			return a.ended(r, err, runOptions{Options: f})
+			return a.ended(r, err, o)
 		},
 	}
-	flags.Reports(cmd.Flags(), &f)
-	flags.OutDir(cmd.Flags(), &f)
+	flags.Reports(cmd.Flags(), &o.Options)
+	flags.OutDir(cmd.Flags(), &o.Options)
+	o.AddLevel(cmd.Flags(), "with arms, cases and settings in the table")
 	flags.CompleteFormats(cmd)
 	return cmd
 }

@@ -136,6 +136,29 @@ func TestWatchRunsWhatAChangeAffects(t *testing.T) {
 	w.ends(0)
 }
 
+// The only suite may be missing for longer than evalrun looks, as while an editor or git replaces it.
+func TestWatchWaitsForAMissingSuite(t *testing.T) {
+	t.Parallel()
+	w := watchFiles(t, map[string]string{"one.yaml": suiteInOne("equals: hi")}, "one.yaml")
+	w.until(1, "watching 1 file")
+	for range 2 {
+		if err := os.Rename(w.path("one.yaml"), w.path("one.yaml~")); err != nil {
+			t.Fatal(err)
+		}
+		w.until(1, "changed: one.yaml", "there is no file one.yaml", "watching 0 files")
+		w.replace("one.yaml", suiteInOne("equals: hi"))
+		w.until(1, "changed: one.yaml", "1 trial")
+	}
+	w.replace("one.yaml", suiteInOne("equals: bye"))
+	w.until(1, "changed: one.yaml", "bye")
+	w.ends(1)
+}
+
+func suiteInOne(scorer string) string {
+	return "version: 1\nname: one\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: hello}]\n" +
+		"cases: [{name: c, scorers: [{" + scorer + "}]}]\n"
+}
+
 // Files that a glob of the suite, of its workspace or of the project file did not match before are a change too; others are not.
 func TestWatchNoticesNewFilesOfGlobs(t *testing.T) {
 	t.Parallel()

@@ -52,11 +52,26 @@ func Perm(stat func(string) (fs.FileInfo, error), path string, perm fs.FileMode)
 	return perm
 }
 
-// create makes a temporary file that is locked until it is released. Another process may sweep it away before that,
-// and then it makes another one.
+// Probe returns an error when no file can be made in a folder.
+func Probe(dir string) error {
+	temp, release, err := create(dir)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return errors.Join(temp.Close(), os.Remove(temp.Name()))
+}
+
+// create makes a temporary file that is locked until it is released.
 func create(dir string) (temp *os.File, release func(), err error) {
+	return held(func() (*os.File, error) { return os.CreateTemp(dir, Prefix+"*") })
+}
+
+// held makes a file that is locked until it is released. Another process may sweep it away before that, and then held makes
+// another one.
+func held(make func() (*os.File, error)) (temp *os.File, release func(), err error) {
 	for {
-		temp, err = os.CreateTemp(dir, Prefix+"*")
+		temp, err = make()
 		if err != nil {
 			return nil, nil, err
 		}
@@ -98,7 +113,8 @@ func Sweep(dir string) {
 		return
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), Prefix) && e.Type().IsRegular() {
+		name, temporary := strings.CutPrefix(e.Name(), Prefix)
+		if temporary && e.Type().IsRegular() && !strings.Contains(name, ".") { // what has a point belongs to another
 			removeUnlocked(filepath.Join(dir, e.Name()))
 		}
 	}
@@ -107,6 +123,7 @@ func Sweep(dir string) {
 func removeUnlocked(path string) {
 	lock := flock.New(path, flock.SetFlag(os.O_RDWR))
 	if ok, err := lock.TryLock(); err == nil && ok {
+		removeOwned(path)
 		_ = os.Remove(path) // see Sweep
 		_ = lock.Unlock()
 	}

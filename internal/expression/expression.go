@@ -12,7 +12,6 @@ package expression
 import (
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -166,7 +165,7 @@ func (p *Expression) machine() (*machine, error) {
 }
 
 // Run evaluates the expression over an environment of the type that it was compiled for. It returns a bool
-// or a float64. The error is for people.
+// or a finite float64. The error is for people, and ErrNoNumber when a calculation has no finite result.
 func (p *Expression) Run(env any) (any, error) {
 	m, err := p.machine()
 	if err != nil {
@@ -175,8 +174,10 @@ func (p *Expression) Run(env any) (any, error) {
 	defer p.machines.Put(m)
 	m.meter.left = budget
 	out, err := vm.Run(m.program, env)
-	if errors.Is(err, errTooMuch) {
-		return nil, errTooMuch
+	for _, known := range []error{errTooMuch, ErrNoNumber, errEmpty} {
+		if errors.Is(err, known) {
+			return nil, known
+		}
 	}
 	if err != nil {
 		return nil, newRunError(located(p.text, p.env, err).Message)
@@ -196,7 +197,7 @@ func (w Want) result(out any) (any, error) {
 	case v.CanUint():
 		return float64(v.Uint()), nil
 	case v.CanFloat():
-		return v.Float(), nil
+		return v.Float(), finite(v.Float())
 	}
 	return out, nil
 }
@@ -289,9 +290,7 @@ func Graded(result any) (float64, error) {
 func share(v float64) (float64, error) {
 	const slack = 1e-9
 	switch {
-	case math.IsNaN(v):
-		return 0, errors.New("it gives no number: something was divided by zero")
-	case v < -slack || v > 1+slack:
+	case !(v >= -slack && v <= 1+slack): // NaN is not
 		return 0, fmt.Errorf("it gives %.6g, which is not between 0 and 1", v)
 	case v > 1-slack:
 		return 1, nil

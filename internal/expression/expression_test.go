@@ -65,7 +65,7 @@ func TestRunEvaluatesExpressions(t *testing.T) {
 		`reduce(1..4, #acc + #, 0)`:                          10.0,
 		`answer | lower() | trim() | len() > 3`:              true,
 		`safety["HARM"] == "LOW" and safety.HARM == "LOW"`:   true,
-		`0 / 0 > 1`:                                          false,
+		`(2 ** 3 - 1.5) * 2 / 13 + sum([1, 2.5], # * 2)`:     8.0,
 		`fromJSON("{\"a\": [1, 2]}").a[1]`:                   2.0,
 		`1 in map(candidates, len(.text))`:                   true,
 		`sort(["b", "a"])[0] == "a"`:                         true,
@@ -191,6 +191,8 @@ func TestRunReportsValuesThatDoNotFit(t *testing.T) {
 		`vars.list contains "a"`:         "expected a text, found a list",
 		`(vars.missing ?? nil) and true`: "expected true or false, found nothing",
 		`vars.list matches "a"`:          "takes two texts",
+		`sum(vars.country) > 1`:          "takes a list of numbers",
+		`sum(vars.list) > 1`:             "invalid operation: string + int",
 	} {
 		p, err := Compile(text, env{}, Grade)
 		if err != nil {
@@ -199,6 +201,31 @@ func TestRunReportsValuesThatDoNotFit(t *testing.T) {
 		}
 		if got, err := p.Run(sample()); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v (%v), want %q", text, got, err, want)
+		}
+	}
+}
+
+// A comparison with infinity, NaN or a number that wrapped around has a result, which would judge nothing.
+func TestACalculationWithoutAFiniteResultIsAnError(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`1.0 / 0.0 > 3`, `1 / (usage.outputTokens - 3) > 3`, `-1 / 0 < 3`, `0 / 0 != 1`, `not (0 / 0 > 1)`, `1 / (1 / 0.0) == 0`,
+		`1e308 * 10 > 3`, `1e308 + 1e308 > 3`, `-1e308 - 1e308 < 3`, `10 ** 400 > 3`, `0 ^ -1 > 3`, `(-8) ** 0.5 != 3`,
+		`float("Inf") > 3`, `float("nan") != 3`, `int(1e300) < 3`, `int(-1e300) < 3`,
+		`9223372036854775807 + 1 < 3`, `-9223372036854775807 - 2 > 3`, `4611686018427387904 * 2 < 3`,
+		`sum([1e308, 1e308]) > 3`, `sum([9223372036854775807, 1]) < 3`, `sum(candidates, 1 / 0) > 3`, `mean([1e308, 1e308]) > 3`,
+		`median([1e308, 1e308]) > 3`, `mean([]) < 3`, `median(filter([1], # > 1)) < 3`, `mean(map([0], 1 / #)) > 3`,
+		`reduce(1..400, #acc * 10, 1.0) > 3`, `any([0], 1 / # > 3)`, `let x = 1 / 0; x > 3`, `max(1, 1 / 0) > 3`, `1 % 0 < 3`,
+		`{"a": 1 / 0}.a > 3`, `[1 / 0][0] > 3`, `string(1 / 0) == "+Inf"`, `1 / 0 in [1]`, `(1 / 0 > 3) ? 1 : 1`,
+		`fromJSON("1e400") > 3`, `abs(-1 / 0) > 3`,
+	} {
+		p, err := Compile(text, env{}, Grade)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got, err := p.Run(sample()); err == nil {
+			t.Errorf("%s gives %v, want an error", text, got)
 		}
 	}
 }

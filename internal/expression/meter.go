@@ -136,6 +136,7 @@ func (payer) Visit(node *ast.Node) {
 		}
 	case *ast.BuiltinNode:
 		builtIn(n)
+		checkNumbers(node, n)
 	}
 }
 
@@ -148,6 +149,9 @@ func payOperator(node *ast.Node, n *ast.BinaryNode) {
 	case "+", "==", "!=", "<", ">", "<=", ">=", "in", "contains", "startsWith", "endsWith":
 		pay(&n.Left, payName, 1)
 		pay(&n.Right, payName, 1)
+	}
+	if calculations[n.Operator] != nil {
+		patch(node, calculateName, &ast.StringNode{Value: n.Operator}, n.Left, n.Right)
 	}
 }
 
@@ -209,7 +213,8 @@ func patch(node *ast.Node, name string, args ...ast.Node) {
 // functions returns the functions of the meter, and replacements for those of the language that have no
 // bound.
 func (m *stepMeter) functions() []expr.Option {
-	return []expr.Option{
+	return append(
+		numberFunctions(),
 		expr.Function(payName, func(args ...any) (any, error) { return args[0], m.size(args[0], args[1].(int)) }),
 		expr.Function(loopName, m.loop),
 		expr.Function(pairsName, m.pairs),
@@ -220,7 +225,7 @@ func (m *stepMeter) functions() []expr.Option {
 			"join", m.join, new(func([]string, string) string), new(func([]any, string) string), new(func([]string) string),
 			new(func([]any) string),
 		),
-	}
+	)
 }
 
 // loop spends the steps of a loop over a list, and returns the list.

@@ -344,6 +344,7 @@ func (s *Session) Close() {
 	s.shared.Close()
 	s.emulator.Close()
 	s.answering.close()
+	_ = s.recorder.finish() // what a run that broke off left; why it did is the error to report
 }
 
 // Plan makes the plan of a run and checks it against the service's models. Problems of the suites are a *job.BadFiles.

@@ -31,7 +31,10 @@ func (s *Session) JudgeConfig() runner.Config {
 }
 
 // KeepReply keeps a reply of a judge for --record.
-func (s *Session) KeepReply(r *eval.Result) { s.recorder.keepReply(r) }
+func (s *Session) KeepReply(r *eval.Result) { s.recorder.keep(r) }
 
 // FinishReplies writes the replies that were kept, with the models that gave them.
-func (s *Session) FinishReplies(models []eval.Model) error { return s.recorder.finish(models) }
+func (s *Session) FinishReplies(models []eval.Model) error {
+	s.recorder.know(models)
+	return s.recorder.finish()
+}

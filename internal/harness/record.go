@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"os"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
@@ -17,27 +19,43 @@ import (
 type recorder interface {
 	// around answers from records, and calls next, the service with the name, for the rest.
 	around(next flow.Service, of string) flow.Service
-	// keepRun keeps the answers of a run.
+	// know keeps what is known of models.
+	know(models []eval.Model)
+	// keep keeps an answer, or the reply of a judge that chose between answers. It is written soon, so that it outlives
+	// the process.
+	keep(r *eval.Result)
+	// keepRun writes the answers of a run.
 	keepRun(dir string) error
-	// keepReply keeps the reply of a judge that chose between answers, until finish writes it.
-	keepReply(r *eval.Result)
-	finish(models []eval.Model) error
+	// finish writes what was kept.
+	finish() error
 }
 
 // unrecorded keeps nothing.
 type unrecorded struct{}
 
 func (unrecorded) around(next flow.Service, _ string) flow.Service { return next }
+func (unrecorded) know([]eval.Model)                               {}
+func (unrecorded) keep(*eval.Result)                               {}
 func (unrecorded) keepRun(string) error                            { return nil }
-func (unrecorded) keepReply(*eval.Result)                          {}
-func (unrecorded) finish([]eval.Model) error                       { return nil }
+func (unrecorded) finish() error                                   { return nil }
 
 // recording is a folder in which answers are kept.
 type recording struct {
 	*record.Recordings
 	dir    string
 	notice func(string)
+
+	mu   sync.Mutex    // guards the recordings
+	next *time.Timer   // until the next writing; nil when nothing waits for it
+	wait time.Duration // from an answer to that
 }
+
+// An answer waits for leastWait, or for waitShare times as long as the last writing took. That bounds the work, since the
+// file of a case is written as a whole.
+const (
+	leastWait = 50 * time.Millisecond
+	waitShare = 10
+)
 
 // openRecorder opens the folder in which answers are kept, if there is to be one.
 func (s *Session) openRecorder(from option.FromService) (recorder, error) {
@@ -54,7 +72,7 @@ func (s *Session) openRecorder(from option.FromService) (recorder, error) {
 	if !from.Reuse { // recorded answers are replaced
 		store.Forget()
 	}
-	return &recording{store, from.Record, s.Notice}, nil
+	return &recording{Recordings: store, dir: from.Record, notice: s.Notice, wait: leastWait}, nil
 }
 
 func openStore(dir string) (*record.Recordings, error) {
@@ -91,6 +109,47 @@ func (r *recording) around(next flow.Service, of string) flow.Service {
 	return flow.Replay(r.Recordings, next, of)
 }
 
+func (r *recording) know(models []eval.Model) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, m := range models {
+		r.Models = slices.DeleteFunc(r.Models, func(old eval.Model) bool { return sameModel(&old, &m) })
+		r.Models = append(r.Models, m)
+	}
+	slices.SortFunc(r.Models, func(a, b eval.Model) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Service, b.Service))
+	})
+	r.writeSoon()
+}
+
+func (r *recording) keep(t *eval.Result) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Put(t)
+	r.writeSoon()
+}
+
+func (r *recording) writeSoon() {
+	if r.next == nil {
+		r.next = time.AfterFunc(r.wait, func() { _ = r.write() }) // keepRun and finish write again, and report errors
+	}
+}
+
+// write writes what waits.
+func (r *recording) write() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next == nil {
+		return nil
+	}
+	r.next.Stop()
+	r.next = nil
+	begun := time.Now()
+	err := r.Save()
+	r.wait = max(leastWait, waitShare*time.Since(begun))
+	return err
+}
+
 func (r *recording) keepRun(dir string) error {
 	d, err := journal.Open(dir)
 	if err != nil {
@@ -101,16 +160,10 @@ func (r *recording) keepRun(dir string) error {
 		if err != nil {
 			return exit.Incomplete("the answers cannot be recorded: %w", err)
 		}
-		r.Put(t)
+		r.keep(t)
 	}
-	for _, m := range d.Run.Models {
-		r.Models = slices.DeleteFunc(r.Models, func(old eval.Model) bool { return sameModel(&old, &m) })
-		r.Models = append(r.Models, m)
-	}
-	slices.SortFunc(r.Models, func(a, b eval.Model) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Service, b.Service))
-	})
-	if err := r.Save(); err != nil {
+	r.know(d.Run.Models)
+	if err := r.write(); err != nil {
 		return exit.Incomplete("the answers cannot be recorded: %w", err)
 	}
 	r.notice("recorded: " + r.dir)
@@ -122,11 +175,8 @@ func sameModel(a, b *eval.Model) bool {
 	return a.Name == b.Name && a.APIVersion == b.APIVersion && a.Service == b.Service
 }
 
-func (r *recording) keepReply(reply *eval.Result) { r.Put(reply) }
-
-func (r *recording) finish(models []eval.Model) error {
-	r.Models = models
-	if err := r.Save(); err != nil {
+func (r *recording) finish() error {
+	if err := r.write(); err != nil {
 		return exit.Incomplete("the replies of the judge cannot be recorded: %w", err)
 	}
 	return nil

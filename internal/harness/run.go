@@ -96,7 +96,11 @@ func (s *Session) sign(run *eval.Run, dir string) error {
 	if !s.answering.signs() {
 		return nil
 	}
-	return s.Settings.Sign(run, dir)
+	err := s.Settings.Sign(run, dir)
+	if err == nil && run.Signature == "" {
+		s.Notice("warning: the run is not signed, since no key can be written to your configuration folder: EVALRUN_TRUST_KEY can hold one")
+	}
+	return err
 }
 
 func (s *Session) checks(plan *runner.Plan) *verdict.Checks {
@@ -118,6 +122,10 @@ func (c *consumer) carryOut(ctx context.Context, progress Progress, signals <-ch
 		timer := time.AfterFunc(limit, func() { c.halt(eval.EndBudget, fmt.Sprintf("the budget of %s is spent", limit)) })
 		defer timer.Stop()
 	}
+	c.journal.Watch(func(err error) { // answers in progress could not be kept either
+		c.kept(err)
+		cancel()
+	})
 	c.consume(ctx, progress)
 	c.session.workspaces.Close()
 	progress.Finish()
@@ -171,6 +179,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 	c.targets = c.plan.Targets()
 	config := c.config()
 	s.limiter.Book(c.journal.Booked)
+	s.recorder.know(c.plan.Models)
 	for r, halt := range runner.Run(ctx, c.plan, config) {
 		if s.Options.NoContent {
 			r.Withhold()
@@ -190,6 +199,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 				return
 			}
 		}
+		s.recorder.keep(&r)
 		c.done(&r, progress)
 		c.decide(&r, halt)
 	}

@@ -2,14 +2,13 @@ package job
 
 import (
 	"cmp"
-	"crypto/rand"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/layers"
 	"github.com/evalrun/evalrun/internal/regular"
@@ -46,7 +45,7 @@ func (l *Loaded) earlier(v versionOf, opts suite.Options) (*suite.Suite, error) 
 
 // loadEarlier loads a version of a suite from files. Its problems are one error, since committed files cannot be repaired.
 func (l *Loaded) loadEarlier(files fs.FS, v versionOf, opts suite.Options) (*suite.Suite, error) {
-	dir := filepath.Join(os.TempDir(), "evalrun-"+strings.ToLower(rand.Text()))
+	dir := atomic.ScratchName()
 	prefix, _ := v.git.Prefix() // a run can be resumed without the repository as long as no program is needed
 	opts.Dir = filepath.Join(dir, prefix)
 	opts.Ref = v.ref
@@ -79,18 +78,23 @@ func isForeign(in rundir.Dir, name string, getenv func(string) string) (bool, er
 
 // CheckOut makes the folders in which the programs of earlier versions run. The caller deletes them with remove.
 func (j *Job) CheckOut() (remove func(), err error) {
-	var made []string
+	atomic.SweepScratch()
+	var made []func()
 	remove = func() {
-		for _, dir := range made {
-			_ = os.RemoveAll(dir) // it is in the folder for temporary files
+		for _, one := range made {
+			one()
 		}
 	}
 	for _, c := range j.checkouts {
 		if len(programsIn(c.of)) == 0 {
 			continue
 		}
-		made = append(made, c.dir)
-		if err := c.version.Checkout(c.dir); err != nil {
+		one, err := atomic.Claim(c.dir)
+		if err == nil {
+			made = append(made, one)
+			err = c.version.Checkout(c.dir)
+		}
+		if err != nil {
 			remove()
 			return nil, exit.BadInput("--interleave: the programs of %s cannot be checked out: %w", c.of.File, err)
 		}

@@ -1,8 +1,12 @@
 package jq
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
+	"math"
 	"reflect"
 	"slices"
 
@@ -114,6 +118,50 @@ func eachFunc(v reflect.Value, found func(*gojq.FuncDef)) {
 	}
 }
 
+// calculating lists functions that may give infinity or NaN for finite numbers.
+func calculating() []string {
+	return []string{
+		"acos", "acosh", "add", "asin", "atanh", "cosh", "drem", "exp", "exp10", "exp2", "expm1", "fdim", "fma", "fmod", "fromjson",
+		"gamma", "hypot", "ldexp", "lgamma", "lgamma_r", "log", "log10", "log1p", "log2", "logb", "nextafter", "nexttoward", "pow", "pow10",
+		"remainder", "scalb", "scalbln", "sinh", "sqrt", "tgamma", "tonumber", "y0", "y1", "yn",
+	}
+}
+
+// errNoNumber ends a run whose calculation has no finite result: jq compares infinity like a number, and NaN as the least.
+var errNoNumber = errors.New("a calculation without a finite result")
+
+// finite is v, or errNoNumber for infinity and NaN.
+func finite(v any) any {
+	if f, number := v.(float64); number && (math.IsNaN(f) || math.IsInf(f, 0)) {
+		return errNoNumber
+	}
+	return v
+}
+
+// finiteIn is v, or errNoNumber when a number in it is not finite.
+func finiteIn(v any) any {
+	var items iter.Seq[any]
+	switch v := v.(type) {
+	case []any:
+		items = slices.Values(v)
+	case map[string]any:
+		items = maps.Values(v)
+	case json.Number: // of fromjson
+		if longNumber(string(v)) {
+			return errNoNumber
+		}
+		return v
+	default:
+		return finite(v)
+	}
+	for item := range items {
+		if err, bad := finiteIn(item).(error); bad {
+			return err
+		}
+	}
+	return v
+}
+
 // boundOperator meters sums, products and assignments.
 func boundOperator(q *gojq.Query) {
 	if q.Term != nil {
@@ -124,6 +172,8 @@ func boundOperator(q *gojq.Query) {
 	case gojq.OpAdd, gojq.OpMul:
 		name := map[gojq.Operator]string{gojq.OpAdd: "__sum", gojq.OpMul: "__product"}[q.Op]
 		*q = *call(name, meterQuery(), before.Left, before.Right)
+	case gojq.OpSub, gojq.OpDiv, gojq.OpMod:
+		*q = *pipe(&before, call("__finite"))
 	case gojq.OpAssign,
 		gojq.OpModify,
 		gojq.OpUpdateAdd,
@@ -133,11 +183,11 @@ func boundOperator(q *gojq.Query) {
 		gojq.OpUpdateMod,
 		gojq.OpUpdateAlt:
 		paths := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeArray, Array: &gojq.Array{Query: call("path", before.Left)}}}
-		*q = *pipe(call("__fits", paths), pipe(weigh(), &before))
+		*q = *pipe(call("__fits", paths), pipe(weigh(), pipe(&before, call("__finite"))))
 	}
 }
 
-// boundTerm meters formats and the functions of growing.
+// boundTerm meters formats and the functions of growing, and checks the results of calculating.
 func boundTerm(t *gojq.Term, own []string) {
 	before := *t
 	before.SuffixList = nil
@@ -152,8 +202,11 @@ func boundTerm(t *gojq.Term, own []string) {
 		plain = pipe(call("__fits", paths), plain)
 	case slices.Contains(growing(), t.Func.Name):
 		plain = pipe(weigh(), plain)
-	default:
+	case !slices.Contains(calculating(), t.Func.Name):
 		return
+	}
+	if t.Type == gojq.TermTypeFunc && slices.Contains(calculating(), t.Func.Name) {
+		plain = pipe(plain, call("__finite"))
 	}
 	*t = gojq.Term{Type: gojq.TermTypeQuery, Query: plain, SuffixList: t.SuffixList}
 }
@@ -181,6 +234,7 @@ func compile(q *gojq.Query) (*gojq.Code, error) {
 			}
 			return v
 		}),
+		gojq.WithFunction("__finite", 0, 0, func(v any, _ []any) any { return finiteIn(v) }),
 		gojq.WithFunction("__fits", 1, 1, func(v any, args []any) any {
 			if tooFar(args[0]) {
 				return errMade
@@ -192,14 +246,14 @@ func compile(q *gojq.Query) (*gojq.Code, error) {
 			if err := args[0].(*sizeMeter).take(shallow(l) + shallow(r)); err != nil {
 				return err
 			}
-			return operate(addition, l, r)
+			return finite(operate(addition, l, r))
 		}),
 		gojq.WithFunction("__product", 3, 3, func(_ any, args []any) any {
 			l, r := args[1], args[2]
 			if err := args[0].(*sizeMeter).take(product(l, r)); err != nil {
 				return err
 			}
-			return operate(multiplication, l, r)
+			return finite(operate(multiplication, l, r))
 		}),
 	)
 }

@@ -172,6 +172,8 @@ func (e *Code) bounded(err error) error {
 		return BoundError(fmt.Sprintf("takes more than %d steps on %s", maxSteps, e.on))
 	case errors.Is(err, errMade):
 		return BoundError(fmt.Sprintf("makes more than %d bytes of %s", maxMade, e.on))
+	case errors.Is(err, errNoNumber):
+		return BoundError("calculates no number on " + e.on + ": it is undefined, or too large")
 	case errors.Is(err, context.DeadlineExceeded):
 		return BoundError(fmt.Sprintf("takes more than %s on %s", maxTime, e.on))
 	}

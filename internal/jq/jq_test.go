@@ -95,12 +95,25 @@ func TestErrorsAreReportedAtTheirPlace(t *testing.T) {
 // Null is a result, an error is the last one, and a bound says which it is.
 func TestRunGivesNullErrorsAndBounds(t *testing.T) {
 	t.Parallel()
+	const noNumber = "error: calculates no number on this answer: it is undefined, or too large"
 	for source, want := range map[string]string{
-		`.a, .b`:                   "1 null",
-		`.a, error("bad"), .a`:     "1 error: error: bad",
-		`def f: f; f`:              "error: takes more than 1000000 steps on this answer",
-		`"x" * 1e9`:                "error: makes more than 134217728 bytes of this answer",
-		`("x" * 1e9)? // "caught"`: "caught error: makes more than 134217728 bytes of this answer",
+		`.a, .b`:                          "1 null",
+		`.a, error("bad"), .a`:            "1 error: error: bad",
+		`def f: f; f`:                     "error: takes more than 1000000 steps on this answer",
+		`"x" * 1e9`:                       "error: makes more than 134217728 bytes of this answer",
+		`("x" * 1e9)? // "caught"`:        "caught error: makes more than 134217728 bytes of this answer",
+		`.a * 1e308 * 10 > 3`:             noNumber,
+		`.a + 1e308 + 1e308 > 3`:          noNumber,
+		`-1e308 - 1e308 < 3`:              noNumber,
+		`1e308 / 1e-308 > 3`:              noNumber,
+		`.a *= 1e308 | .a *= 10 | .a > 3`: noNumber,
+		`(.a - 2 | sqrt) < 3`:             noNumber,
+		`(.a - 1 | log) < 3`:              noNumber,
+		`pow(10; 400) > 3`:                noNumber,
+		`[1e308, 1e308] | add > 3`:        noNumber,
+		`("1e400" | tonumber) > 3`:        noNumber,
+		`"[1e400]" | fromjson | .[0] > 3`: noNumber,
+		`reduce (3, 1, 2) as $x (infinite; if $x < . then $x else . end)`: "1",
 	} {
 		expression, problem := Compile(source)
 		if problem != nil {

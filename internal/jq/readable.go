@@ -15,8 +15,8 @@ const (
 	maxShown   = 120
 )
 
-// Unreadable names the part of a JSON value that would take too long to compute with, "" if there is none.
-// Numbers are exact fractions, and nested values need recursion.
+// Unreadable names the part of a JSON value that cannot be computed with, or would take too long, "" if there is none.
+// Numbers are exact fractions or floats, and nested values need recursion.
 func Unreadable(v any) string { return unreadable(v, 0) }
 
 func unreadable(v any, depth int) string {
@@ -47,9 +47,12 @@ func unreadable(v any, depth int) string {
 	return ""
 }
 
-// longNumber reports whether a number has more than maxNumber digits when it is written out.
+// longNumber reports whether a number has more than maxNumber digits when it is written out, or is too large for a float.
 func longNumber(text string) bool {
-	_, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	_, exponent, float := strings.Cut(strings.ToLower(text), "e")
 	n, err := strconv.Atoi(cmp.Or(exponent, "0"))
+	if float && err == nil {
+		_, err = strconv.ParseFloat(text, 64)
+	}
 	return err != nil || n > maxNumber || n < -maxNumber || len(text) > maxNumber
 }

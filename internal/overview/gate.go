@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,9 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
 )
+
+// RuleComplete is a rule about every run, for formats that have only cases.
+const RuleComplete journal.RuleName = "complete"
 
 // NotApplied says why no gate was applied to a run.
 const NotApplied = "the gate was not applied"
@@ -26,13 +30,13 @@ func Rules(d *journal.Document) []journal.GateRule {
 func HasPassed(d *journal.Document) bool { return d.Gate() != nil && d.Gate().Exit == exit.CodeOK }
 
 // GateCases are broken rules that no failed case shows, such as one about latency. Formats that only have
-// cases report each as one more failed case.
+// cases report each as one more failed case. An unfinished run has one too.
 //
 // If no gate was applied, each suite with a gate has such a case. Otherwise readers of cases would see only
 // green ones, and take that for a pass.
 type GateCases struct {
 	rules []journal.GateRule
-	arms  []string // by rule
+	owner [][2]string // the suite and arm of each rule; "" where the run has no such suite
 	// Unapplied means that no gate was applied. The cases then are errors, not failures.
 	Unapplied bool
 }
@@ -40,44 +44,64 @@ type GateCases struct {
 // NewGateCases finds the gate cases of a run.
 func NewGateCases(d *journal.Document) GateCases {
 	g := GateCases{Unapplied: d.Gate() == nil}
-	for _, s := range d.Summary.Suites {
-		if g.Unapplied {
-			if statesGate(d, s.Name) && len(s.Arms) > 0 {
-				g.rules = append(g.rules, journal.GateRule{Suite: s.Name, Why: NotApplied})
-				g.arms = append(g.arms, s.Arms[0].Name)
-			}
-			continue
+	if d.Partial() {
+		why := cmp.Or(Progress(d), "not every trial of the plan was judged")
+		g.add(&journal.GateRule{RuleName: RuleComplete, Why: why}, nil)
+	}
+	for i := range d.Summary.Suites {
+		if s := &d.Summary.Suites[i]; g.Unapplied && statesGate(d, s.Name) {
+			g.add(&journal.GateRule{Suite: s.Name, Why: NotApplied}, s)
 		}
-		for _, rule := range d.Gate().Rules {
-			if rule.Suite == s.Name && !rule.Standing.Holds() && len(s.Arms) > 0 && !shown(&rule, &s) {
-				g.rules = append(g.rules, rule)
-				g.arms = append(g.arms, s.Arms[max(0, armAt(&s, rule.Arm))].Name) // a rule about a whole suite belongs to its first arm
-			}
+	}
+	for _, rule := range Rules(d) {
+		var of *journal.SuiteSummary
+		if at := slices.IndexFunc(d.Summary.Suites, func(s journal.SuiteSummary) bool { return s.Name == rule.Suite }); at >= 0 {
+			of = &d.Summary.Suites[at]
+		}
+		if !rule.Standing.Holds() && (of == nil || !shown(&rule, of)) {
+			g.add(&rule, of)
 		}
 	}
 	return g
 }
 
-// Of returns the rules that belong to an arm.
+// add adds a rule to the arm that it is about. A rule about a whole suite belongs to its first arm.
+func (g *GateCases) add(rule *journal.GateRule, s *journal.SuiteSummary) {
+	owner := [2]string{}
+	if s != nil && len(s.Arms) > 0 {
+		owner = [2]string{s.Name, s.Arms[max(0, armAt(s, rule.Arm))].Name}
+	}
+	g.rules = append(g.rules, *rule)
+	g.owner = append(g.owner, owner)
+}
+
+// Of returns the rules that belong to an arm, or to the run as a whole when both names are "".
 func (g *GateCases) Of(suite, arm string) []journal.GateRule {
 	var out []journal.GateRule
 	for i, rule := range g.rules {
-		if rule.Suite == suite && g.arms[i] == arm {
+		if g.owner[i] == [2]string{suite, arm} {
 			out = append(out, rule)
 		}
 	}
 	return out
 }
 
-// In adds n gate cases to the counts of cases.
-func (g *GateCases) In(c journal.CaseCounts, n int) journal.CaseCounts {
-	c.Tests += n
-	if g.Unapplied {
-		c.Errors += n
-	} else {
-		c.Failures += n
+// In adds the cases of rules to the counts of cases.
+func (g *GateCases) In(c journal.CaseCounts, rules []journal.GateRule) journal.CaseCounts {
+	for i := range rules {
+		c.Tests++
+		if g.IsError(&rules[i]) {
+			c.Errors++
+		} else {
+			c.Failures++
+		}
 	}
 	return c
+}
+
+// IsError reports whether the case of a rule is an error: something was not judged.
+func (g *GateCases) IsError(rule *journal.GateRule) bool {
+	return g.Unapplied || rule.RuleName == journal.RuleJudged || rule.RuleName == RuleComplete
 }
 
 // shown reports whether failed or unscored cases of the suite already show why a rule is broken.
@@ -92,7 +116,7 @@ func shown(rule *journal.GateRule, s *journal.SuiteSummary) bool {
 	switch rule.RuleName {
 	case journal.RulePassRate:
 		return failures+errors > 0
-	case journal.RuleErrors:
+	case journal.RuleErrors, journal.RuleJudged:
 		return errors > 0
 	case journal.RuleBlocked:
 		return failures > 0
@@ -106,6 +130,9 @@ func armAt(s *journal.SuiteSummary, name string) int {
 
 // GateCase returns the name of the case for a rule.
 func GateCase(rule *journal.GateRule) string {
+	if rule.RuleName == "" {
+		return "gate"
+	}
 	return strings.TrimSpace(fmt.Sprintf("gate: %s %s", rule.RuleName, rule.Arm))
 }
 

@@ -167,7 +167,7 @@ func newTotals(d *journal.Document) Totals {
 		Cut:     Cut{s.Cut, s.PartlyBlocked},
 		Tokens:  s.Tokens,
 		Judging: JudgingOf(d),
-		Cases:   cases.In(s.Cases, len(cases.rules)),
+		Cases:   cases.In(s.Cases, cases.rules),
 	}
 	if rate, ok := s.PassRate(); ok {
 		out.PassRate = &rate

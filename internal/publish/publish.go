@@ -8,7 +8,6 @@ package publish
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -46,13 +45,14 @@ type Site struct {
 }
 
 type site struct {
-	options Options
-	in      rundir.Dir
-	to      *folder
-	scratch string // a folder for copies without content; "" until one is needed
-	runs    []*published
-	assets  addresses
-	out     Site
+	options   Options
+	in        rundir.Dir
+	to        *folder
+	scratch   string // a folder for copies without content; "" until one is needed
+	unscratch func() // removes it
+	runs      []*published
+	assets    addresses
+	out       Site
 }
 
 // Write writes the site. It returns an error for a run that is missing, unreadable or still in progress,
@@ -124,7 +124,7 @@ func (s *site) write() error {
 // tidy deletes the copies without content.
 func (s *site) tidy() {
 	if s.scratch != "" {
-		_ = os.RemoveAll(s.scratch) // it is in the folder for temporary files
+		s.unscratch()
 	}
 }
 

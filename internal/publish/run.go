@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/gallery"
 	"github.com/evalrun/evalrun/internal/lazy"
@@ -80,11 +81,11 @@ func (s *site) open(r *published) (*journal.Document, error) {
 func (s *site) withhold(r *published, d *journal.Document) (*journal.Document, error) {
 	defer d.Close() //nolint:errcheck // it was only read
 	if s.scratch == "" {
-		dir, err := os.MkdirTemp("", "evalrun-publish-*")
+		dir, remove, err := atomic.Scratch()
 		if err != nil {
 			return nil, err
 		}
-		s.scratch = dir
+		s.scratch, s.unscratch = dir, remove
 	}
 	path := filepath.Join(s.scratch, r.Key, journal.FileName)
 	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {

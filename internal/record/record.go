@@ -185,7 +185,7 @@ func (s *Recordings) decodeCase(name string, data []byte) error {
 		if f.Answers[i].Response == nil {
 			return fmt.Errorf("answer %d has no response", i+1)
 		}
-		s.know(&f.Answers[i])
+		s.know(new(f.Answers[i])) // a copy, since Put moves those of the file while others are read
 	}
 	return err
 }
@@ -280,11 +280,7 @@ func (s *Recordings) Check() error {
 		}
 		dir = filepath.Dir(dir)
 	}
-	probe, err := os.CreateTemp(dir, ".record-*")
-	if err != nil {
-		return err
-	}
-	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+	return atomic.Probe(dir)
 }
 
 // Save writes the changed files, each atomically.
@@ -300,10 +296,13 @@ func (s *Recordings) Save() error {
 	if err := s.write(modelsFile, s.Models); err != nil {
 		return err
 	}
-	if len(s.vectors) == 0 {
+	s.mu.Lock()
+	vectors := maps.Clone(s.vectors)
+	s.mu.Unlock()
+	if len(vectors) == 0 {
 		return nil
 	}
-	return s.write(vectorsFile, s.vectors)
+	return s.write(vectorsFile, vectors)
 }
 
 func (s *Recordings) write(name string, v any) error {

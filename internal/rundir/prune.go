@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -130,6 +131,8 @@ func (d Dir) candidates(root *os.Root, out *Pruned) []withHeader {
 		switch {
 		case !entry.IsDir():
 			why = "it is not a folder"
+		case !readable && newID.Matches(entry.Name()) && journal.IsRemains(filepath.Join(root.Name(), entry.Name())):
+			why = out.pruneRemains(root, entry.Name())
 		case !readable:
 			why = "it holds no run that can be read"
 		case one.Run.ID != entry.Name():
@@ -143,6 +146,22 @@ func (d Dir) candidates(root *os.Root, out *Pruned) []withHeader {
 		}
 	}
 	return slices.DeleteFunc(headers, func(one withHeader) bool { _, is := known[filepath.Base(one.Dir)]; return !is })
+}
+
+// newID matches the names that NewID makes.
+const newID lazy.Regex = `^[0-9]{8}-[0-9]{6}\.[0-9]{3}-[0-9a-f]{6}$`
+
+// pruneRemains deletes a folder in which a run was to be, and says why it stays if that fails.
+func (p *Pruned) pruneRemains(root *os.Root, id string) (why string) {
+	size := sizeOf(filepath.Join(root.Name(), id))
+	if !p.DryRun {
+		if err := root.RemoveAll(id); err != nil {
+			return err.Error()
+		}
+	}
+	p.Deleted = append(p.Deleted, PrunedRun{ID: id, Bytes: size})
+	p.Bytes += size
+	return ""
 }
 
 // strange names a file in a run directory that evalrun does not write, "" if there is none.

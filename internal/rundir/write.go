@@ -21,18 +21,15 @@ func Writable(path string) error {
 			return nil
 		}
 	}
-	probe, err := os.CreateTemp(filepath.Dir(path), ".evalrun-*")
+	err := atomic.Probe(filepath.Dir(path))
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("there is no folder %s", filepath.Dir(path))
 	}
-	if err != nil {
-		var pathErr *os.PathError
-		if errors.As(err, &pathErr) {
-			err = pathErr.Err
-		}
-		return err
+	var pathErr *os.PathError
+	if errors.As(err, &pathErr) {
+		err = pathErr.Err
 	}
-	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+	return err
 }
 
 // WriteFile replaces a file atomically, through a temporary file next to it. It writes directly to pipes

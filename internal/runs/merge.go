@@ -24,6 +24,7 @@ import (
 	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/reports"
 )
 
 // Merged is the result of Merge.
@@ -40,6 +41,7 @@ type Merging struct {
 	Out     string   // run directory; "" makes one below .evalrun/runs
 	Formats []string // of the reports
 	Screen  term.Screen
+	Layout  reports.Options // its width and color are those of the screen
 	Getenv  func(string) string
 }
 
@@ -62,7 +64,8 @@ func (f Folder) Merge(shards []string, o Merging) (*Merged, error) {
 		return nil, exit.Incomplete("%w", err)
 	}
 	defer doc.Close() //nolint:errcheck // only read
-	written, err := output.Write(doc, outputs, o.Screen, layout(o.Screen))
+	o.Layout.Width, o.Layout.Color = o.Screen.Width, o.Screen.Color
+	written, err := output.Write(doc, outputs, o.Screen, o.Layout)
 	return &Merged{Name: dir, Exit: doc.Gate().Exit, End: doc.End, Reports: written, Problem: f.Remember(doc)}, err
 }
 

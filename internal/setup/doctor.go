@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/job"
@@ -242,12 +243,8 @@ func (d *Doctor) runFolder() {
 		}
 		dir = filepath.Dir(dir)
 	}
-	var probe *os.File
 	if err == nil {
-		probe, err = os.CreateTemp(dir, ".evalrun-*")
-	}
-	if err == nil {
-		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+		err = atomic.Probe(dir)
 	}
 	if err != nil {
 		d.problem(

@@ -35,7 +35,8 @@ type Keys struct {
 	path   string // of the user's own key
 }
 
-// Load finds the keys. The user's own is made when it is needed first. The error is about a shared key that is too short.
+// Load finds the keys. The user's own is made when it is needed first. The error is about a shared key that is too short,
+// or a file that is not a key: without it, runs would be unsigned, and earlier runs would look like runs of others.
 func Load(getenv func(string) string) (*Keys, error) {
 	k := &Keys{shared: []byte(strings.TrimSpace(getenv(Variable)))}
 	if n := len(k.shared); n > 0 && n < minShared {
@@ -45,6 +46,9 @@ func Load(getenv func(string) string) (*Keys, error) {
 	}
 	if dir, err := os.UserConfigDir(); err == nil {
 		k.path = filepath.Join(dir, "evalrun", "trust.key")
+	}
+	if _, err := k.own(); len(k.shared) == 0 && errors.Is(err, errNoKey) {
+		return nil, err
 	}
 	return k, nil
 }
@@ -96,6 +100,8 @@ func place(dir string) string {
 	return dir
 }
 
+var errNoKey = errors.New("is not a key")
+
 // own reads the user's key. One that others can read or write is none: they could sign with it.
 func (k *Keys) own() ([]byte, error) {
 	if k.path == "" {
@@ -106,17 +112,20 @@ func (k *Keys) own() ([]byte, error) {
 		return nil, err
 	}
 	if private := runtime.GOOS == "windows" || info.Mode().Perm()&0o077 == 0; !private || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a key: it must be a file that only its owner can read", k.path)
+		return nil, fmt.Errorf("%s %w: it must be a file that only its owner can read (chmod 600)", k.path, errNoKey)
 	}
 	text, err := regular.ReadFile(k.path, maxKey)
-	if err != nil {
+	if err != nil && !errors.Is(err, regular.ErrTooLarge) {
 		return nil, err
 	}
 	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
-	if err == nil && len(key) < sha256.Size {
-		err = fmt.Errorf("%s is not a key: it is too short", k.path)
+	if err != nil || len(key) < sha256.Size {
+		return nil, fmt.Errorf(
+			"%s %w, it is damaged: restore or remove it; the next run makes a new one, and runs that the old one signed then take --trust",
+			k.path, errNoKey,
+		)
 	}
-	return key, err
+	return key, nil
 }
 
 // make makes the user's key. When another process makes one at the same time, the first counts.

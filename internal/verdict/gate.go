@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
@@ -51,6 +52,11 @@ func Apply(d *journal.Document) {
 	}
 	if d.Partial() {
 		codes = append(codes, exit.CodeIncomplete)
+	} else if exit.Worst(codes...) == exit.CodeOK && d.Run.Plan.Shard == nil {
+		for _, rule := range unjudged(d) {
+			g.Rules = append(g.Rules, rule)
+			codes = append(codes, exit.CodeIncomplete)
+		}
 	}
 	if d.End != nil && d.End.Signal != "" {
 		codes = append(codes, exit.OfSignal(d.End.Signal))
@@ -69,6 +75,23 @@ func lostSuites(d *journal.Document, c *compare.Comparison) (out []journal.GateR
 			out = append(out, journal.GateRule{
 				Suite: a.Suite, RuleName: journal.RuleBaseline, Arm: a.HeadArm, Found: journal.RuleVerdict(a.Verdict), Why: a.Why,
 			})
+		}
+	}
+	return out
+}
+
+// unjudged are the suites in which no trial outside of quarantine passed or failed. A suite in quarantine is one only when
+// nothing else in the run was judged.
+func unjudged(d *journal.Document) (out []journal.GateRule) {
+	judged := func(s journal.SuiteSummary) bool { return s.Gated.Pass+s.Gated.Fail > 0 }
+	nothing := !slices.ContainsFunc(d.Summary.Suites, judged)
+	for _, s := range d.Summary.Suites {
+		why := fmt.Sprintf("nothing was judged: %s, %d in error, outside of quarantine", diag.Count(s.Gated.Ran(), "trial"), s.Gated.Error)
+		if s.Gated.Ran() == 0 {
+			why = "nothing was judged: every trial is in quarantine"
+		}
+		if !judged(s) && (nothing || s.Gated.Ran() > 0) {
+			out = append(out, journal.GateRule{Suite: s.Name, RuleName: journal.RuleJudged, Why: why})
 		}
 	}
 	return out

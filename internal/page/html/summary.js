@@ -138,11 +138,12 @@ function drawRule(r, head) {
   const several = head.run.suites.length > 1, interval = intervalOf(r, head.arms.find(a => a.suite === r.suite && a.arm === r.arm));
   const known = isKnown(r.value), {write, ...scale} = ruleScale(r), tone = r.holds ? 'pass' : 'fail', bound = atLeast(r) ? 'at least' : 'at most';
   const words = `${r.name} ${known ? write(r.value) : ''}${interval ? `, 90 % interval ${interval.map(write).join(' to ')}` : ''}, ${bound} ${write(r.limit)}`;
+  const inWords = r.verdict || !known && r.why;
   return [
     name(r.name), name([several || !r.arm ? r.suite : '', r.arm].filter(Boolean).join(' on ')),
     r.verdict ? verdictWords[r.verdict] : known ? write(r.value) : 'nothing judged',
-    r.verdict ? '' : (atLeast(r) ? '\u2265 ' : '\u2264 ') + write(r.limit),
-    r.verdict ? h('span', {class: 'telling'}, name(r.why || '')) : known ? rangePlot({value: r.value, interval, limit: r.limit, ...scale, tone, words}) : '',
+    inWords ? '' : (atLeast(r) ? '\u2265 ' : '\u2264 ') + write(r.limit),
+    inWords ? h('span', {class: 'telling'}, name(r.why || '')) : known ? rangePlot({value: r.value, interval, limit: r.limit, ...scale, tone, words}) : '',
     badge(tone, r.warned ? 'warns' : r.holds ? 'holds' : 'broken'),
   ];
 }
