@@ -39,6 +39,7 @@ type Server struct {
 
 	config Config
 	hosts  service.Hosts
+	secure *tls.Config // nil for plain http
 	book   *book
 	http   *http.Server
 	stop   context.CancelFunc
@@ -64,7 +65,7 @@ func Start(c Config) (*Server, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{
 		URL: urlOf(c.Listen, listener.Addr(), secure != nil), config: c, hosts: service.NewHosts(c.Listen, listener.Addr()),
-		book: b, stop: stop, done: make(chan struct{}),
+		secure: secure, book: b, stop: stop, done: make(chan struct{}),
 	}
 	s.http = &http.Server{
 		Handler: s.handler(), TLSConfig: secure, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
@@ -110,16 +111,13 @@ func (c *Config) security() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// isNamed reports whether the certificate names the host of a request.
-func isNamed(secure *tls.Config, header string) bool {
-	if secure == nil {
-		return false
-	}
+// allows reports whether the Host header of a request has a name of the ledger or of its certificate.
+func (s *Server) allows(header string) bool {
 	host, _, err := net.SplitHostPort(header)
 	if err != nil {
 		host = header
 	}
-	return secure.Certificates[0].Leaf.VerifyHostname(host) == nil
+	return s.hosts.Allow(header) || s.secure != nil && s.secure.Certificates[0].Leaf.VerifyHostname(host) == nil
 }
 
 // urlOf returns the address for clients: with the given host, or the name of the machine if the server
@@ -212,7 +210,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		scheme, shown, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		bears := strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(shown), []byte(s.config.Token)) == 1
 		switch {
-		case !s.hosts.Allow(r.Host) && !isNamed(s.http.TLSConfig, r.Host):
+		case !s.allows(r.Host):
 			answer(
 				w,
 				http.StatusMisdirectedRequest,
