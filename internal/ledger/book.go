@@ -60,6 +60,7 @@ func newBook(limits []AccountLimits) *book {
 		grants:   map[string]*grant{},
 		heard:    map[string]time.Time{},
 		left:     map[string]time.Time{},
+		swept:    time.Now(),
 	}
 }
 
@@ -321,7 +322,7 @@ func (b *book) expire() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now, any := b.now(), false
-	if !b.swept.IsZero() && elapsed(b.swept, now) > slept {
+	if elapsed(b.swept, now) > slept {
 		for owner := range b.heard {
 			b.heard[owner] = now
 		}
