@@ -460,6 +460,20 @@ func TestAddressesHaveOneSpelling(t *testing.T) {
 	}
 }
 
+// A disk that hangs keeps no request for longer than a process waits for an answer.
+func TestADiskThatHangsIsReportedInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook(anyAccount(AccountLimits{Concurrency: 1}))
+		b.file = &ledgerFile{moved: make(chan struct{}), work: make(chan struct{}, 1)} // which nothing writes
+		began := time.Now()
+		_, err := b.grant(t.Context(), ask("p", 1, call(1)))
+		expect.Contains(t, "a grant", fmt.Sprint(err), "its disk does not answer")
+		if waited := time.Since(began) + longPoll; waited >= patience {
+			t.Errorf("waited %s at most, want less than %s", waited, patience)
+		}
+	})
+}
+
 // A file that is removed, replaced or cut while the ledger uses it grants nothing more.
 func TestAStateThatIsGoneGrantsNothing(t *testing.T) {
 	for name, lose := range map[string]func(dir string) error{
