@@ -30,6 +30,12 @@ func CheckAllow(value string) error {
 	return err
 }
 
+// AllowsPrograms reports whether values of --allow permit programs.
+func AllowsPrograms(values []string) bool {
+	s := Suite{origin: origin{opts: Options{Untrusted: true, Allow: values}}}
+	return s.allows(permitProgram, nil)
+}
+
 // permits parses a value of --allow: names with hosts, separated by commas. A word that is no permission is another host
 // for the name before it.
 func permits(value string) ([]permit, error) {

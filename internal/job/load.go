@@ -106,12 +106,17 @@ func Load(files []string, options Options, getenv func(string) string) (*Loaded,
 	if interleave != "" && !slices.Contains(files, interleave) {
 		return nil, exit.BadInput("--interleave names %s, which is not among the suites of this command: name it with them", interleave)
 	}
-	for _, file := range files {
+	for i, file := range files {
 		refOf := ""
 		if file == interleave {
 			refOf = ref
 		}
-		s, err := l.load(options.Dir, file, refOf, opts)
+		var s *suite.Suite
+		if options.copies != nil {
+			s, err = l.loadCopy(i, opts)
+		} else {
+			s, err = l.load(options.Dir, file, refOf, opts)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +165,7 @@ func (l *Loaded) load(in rundir.Dir, file, ref string, opts suite.Options) (*sui
 			base:  filepath.Base(real),
 			shown: file,
 			ref:   ref,
-			git:   layers.Git{Dir: dir, Ref: ref, Filtered: !l.Options.Untrusted && !l.Options.foreign},
+			git:   layers.Git{Dir: dir, Ref: ref, Filtered: !l.Options.Untrusted},
 		}
 		if opts.Base, err = l.earlier(v, opts); err != nil {
 			return nil, err

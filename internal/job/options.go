@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/project"
@@ -40,7 +41,8 @@ type Options struct {
 	ProjectFile *project.File // the project file in use; nil without one
 	advice      diag.List     // warnings about the project file
 
-	foreign bool                // the paths of the suites come from a run that somebody else made
+	foreign bool                // paths in the project file come from a run that somebody else made
+	copies  *eval.Run           // the run of Rescore if its copies are read instead of the suite files; nil otherwise
 	getenv  func(string) string // set with ProjectFile
 }
 
