@@ -169,9 +169,18 @@ func TestPathsOfAForeignRunAreNotOpened(t *testing.T) {
 			expect.Same(t, name+": calls", s.calls(), before)
 		}
 		for _, args := range [][]string{
-			{"rescore", name}, {"rescore", name, "--untrusted"}, {"rescore", name, "--ask-judges"}, {"accept", name, "--yes"},
-			{"run", "--failed-in", name}, {"compare", name, "--choose"}, {"compare", name, "run", "--judge", "j"}, {"report", name},
-			{"show", name}, {"publish", name, "--out", "site-" + name}, {"judge-check", name}, {"history"},
+			{"rescore", name},
+			{"rescore", name, "--untrusted"},
+			{"rescore", name, "--ask-judges"},
+			{"accept", name, "--yes"},
+			{"run", "--failed-in", name},
+			{"compare", name, "--choose"},
+			{"compare", name, "run", "--judge", "j"},
+			{"report", name},
+			{"show", name},
+			{"publish", name, "--out", "site-" + name},
+			{"judge-check", name},
+			{"history"},
 		} {
 			s.attempt(args...)
 			s.silent()

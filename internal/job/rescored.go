@@ -19,7 +19,7 @@ type rescored struct {
 	within     string     // path of the run if it ran a selection, so that new cases stay out; otherwise ""
 	ownService ownService // from options and environment
 	given      option.Options
-	ownSuites  bool       // the user named the suites
+	ownSuites  bool // the user named the suites
 }
 
 // LoadRescored loads a job that rescores a run, with the suites in files, or else the current files of the run's suites.
