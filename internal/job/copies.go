@@ -57,7 +57,7 @@ func LoadCopies(of *journal.Document, options Options, getenv func(string) strin
 			Dir:         dir,
 			Services:    services,
 		}
-		l.Suites = append(l.Suites, l.take(overFolder(copies, dir), filepath.Base(recorded.Copy), recorded.File, opts))
+		l.Suites = append(l.Suites, l.take(l.Options.overFolder(copies, dir), filepath.Base(recorded.Copy), recorded.File, opts))
 	}
 	return l, nil
 }
@@ -83,7 +83,7 @@ func (l *Loaded) loadCopy(i int, opts suite.Options) (*suite.Suite, error) {
 		diag.Pos{File: filepath.ToSlash(one.File)}, "--suite FILE uses another file",
 		"the run was not signed by you, so the copy of the suite in it is used",
 	)
-	return l.take(overFolder(copies, opts.Dir), filepath.Base(one.Copy), one.File, opts), nil
+	return l.take(l.Options.overFolder(copies, opts.Dir), filepath.Base(one.Copy), one.File, opts), nil
 }
 
 // Copied reports whether the suites come from the copies in a run directory.
@@ -105,7 +105,7 @@ func copiesIn(run, folder string) (fs.FS, error) {
 
 // overFolder completes the copies of a suite by the files of its folder, which has images and large data. dir is "" for a
 // run of somebody else, whose header could name any folder.
-func overFolder(copies fs.FS, dir string) fs.FS {
+func (f *Options) overFolder(copies fs.FS, dir string) fs.FS {
 	if dir == "" {
 		return copies
 	}
@@ -113,7 +113,7 @@ func overFolder(copies fs.FS, dir string) fs.FS {
 	if err != nil { // it may be gone
 		return copies
 	}
-	return layers.Overlay{copies, regular.FS(folder)}
+	return layers.Overlay{copies, f.folder(folder)}
 }
 
 // PricesOf returns the price list for the calls of a recorded run: the one of the options, or else of the run's suites.

@@ -237,7 +237,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 		}
 		opts.Dir = dir
 		opts.Expected = copies
-		s := l.take(overFolder(copies, dir), filepath.Base(recorded.Copy), recorded.File, opts)
+		s := l.take(l.Options.overFolder(copies, dir), filepath.Base(recorded.Copy), recorded.File, opts)
 		if !own && l.Diags.HasErrors() {
 			l.Diags.Warnf(
 				diag.Pos{File: filepath.ToSlash(recorded.File)}, "add --trust to read the other files of the suite, such as images",
