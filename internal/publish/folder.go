@@ -76,7 +76,7 @@ func (f *folder) claim(dir string) error {
 	known, err := f.marked(dir)
 	for _, name := range []string{dataDir, runsDir, comparisonsDir} {
 		if info, problem := f.root.Lstat(name); problem == nil && !info.IsDir() {
-			return exit.BadInput("%s in %s is a link or a file, and not a folder of a site: name another folder", name, dir)
+			return exit.BadInput("the site cannot be written: %s in %s is a link or a file; name another folder", name, dir)
 		}
 	}
 	if err == nil && !known {

@@ -17,7 +17,6 @@ import (
 	"github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/job"
-	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/selection"
 	"github.com/evalrun/evalrun/internal/term"
 	"github.com/evalrun/evalrun/journal"
@@ -282,13 +281,10 @@ func (p *Proposal) Accept(o *Offer) error {
 	return nil
 }
 
-// writeInside writes a file below a folder. It follows no link.
+// writeInside writes a file below a folder. It follows no link that leads out.
 func writeInside(dir, name, text string) (err error) {
 	if len(text) > suite.MaxExpectedBytes {
 		return fmt.Errorf("the answer has %s; at most %d can be read again", diag.Count(len(text), "byte"), suite.MaxExpectedBytes)
-	}
-	if link := regular.Link(dir, filepath.FromSlash(name)); link != "" {
-		return fmt.Errorf("%s is a link: replace it by the file or folder itself", link)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
