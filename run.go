@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
@@ -81,7 +82,12 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 // checkPlaces checks the folders in which a run writes. Nothing is sent before that.
 func (j *Job) checkPlaces() error {
 	f := &j.job.Options
-	notices, err := f.Dir.Links(f.Out, f.Record, f.ReplayOr)
+	written := []string{f.Out, f.Record, f.ReplayOr}
+	for _, report := range f.Reports {
+		_, path, _ := strings.Cut(report, "=")
+		written = append(written, path)
+	}
+	notices, err := f.Dir.Links(written...)
 	for _, text := range notices {
 		j.options.emit(Notice{text})
 	}

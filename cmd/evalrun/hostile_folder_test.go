@@ -49,12 +49,12 @@ func TestAHostileHistoryIsSetAside(t *testing.T) {
 			prepare()
 			code, said := run("run", "suite.yaml", "--emulator", "--untrusted")
 			expect.Same(t, "exit code of run", code, 1)
-			expect.Contains(t, "run", said, "triggers or views that evalrun did not write: it was renamed to history.db.set-aside")
+			expect.Contains(t, "run", said, "has tables, triggers or views that evalrun did not write: it was renamed to history.db.set-aside")
 			b.exits(0, "history")
 			prepare()
 			code, said = run("history")
 			expect.Same(t, "exit code of history", code, 2)
-			expect.Contains(t, "history", said, "it was renamed to history.db.set-aside; `evalrun history --rebuild`")
+			expect.Contains(t, "history", said, "set-aside; `evalrun history --rebuild` makes the history from the runs")
 			b.exits(0, "history", "--rebuild")
 			if _, err := os.Stat(b.path(".evalrun/history.db.set-aside")); err != nil || strings.Contains(b.errs, "set-aside") {
 				t.Errorf("after --rebuild: %v, %s, want the old file next to a new history", err, b.errs)
@@ -72,12 +72,12 @@ func TestLinksOfAnUntrustedSuiteAreRefused(t *testing.T) {
 		args  []string
 		says  string
 	}{
-		"suite":         {map[string]string{"evals.yaml": "private/suite.yaml"}, []string{"evals.yaml"}, "evals.yaml is a link"},
+		"suite":         {map[string]string{"evals.yaml": "private/suite.yaml"}, []string{"evals.yaml"}, "evals.yaml is a link, which the author of the suite could lead to any file; name the file itself"},
 		"suite to text": {map[string]string{"evals.yaml": "private/canary.txt"}, []string{"evals.yaml"}, "evals.yaml is a link"},
 		"dangling":      {map[string]string{"evals.yaml": "nowhere"}, []string{"evals.yaml"}, "evals.yaml is a link"},
 		"folder":        {map[string]string{"evals": "private"}, []string{"evals/suite.yaml"}, "evals is a link"},
 		"above":         {map[string]string{"evals": "private"}, []string{"evals/../suite.yaml"}, "evals is a link"},
-		"inner folder":  {map[string]string{"in": "private"}, []string{"in.yaml"}, "an untrusted suite cannot read in/canary.txt: it is a link"},
+		"inner folder":  {map[string]string{"in": "private"}, []string{"in.yaml"}, "an untrusted suite cannot read in/canary.txt: it is a link, or a folder on the way is"},
 		"prices":        {map[string]string{"p.yaml": "private/canary.txt"}, []string{"suite.yaml", "--prices", "p.yaml"}, "p.yaml is a link"},
 		"emulator":      {map[string]string{"e.yaml": "private/canary.txt"}, []string{"suite.yaml", "--emulator=e.yaml"}, "e.yaml is a link"},
 		"answers":       {map[string]string{"a.jsonl": "private/canary.txt"}, []string{"suite.yaml", "--answers", "a.jsonl"}, "a.jsonl is a link"},
@@ -89,11 +89,11 @@ func TestLinksOfAnUntrustedSuiteAreRefused(t *testing.T) {
 			"kept/x.json is a link",
 		},
 		"out":       {map[string]string{"out": "private"}, []string{"suite.yaml", "--out", "out/run"}, "out is a link"},
-		"own":       {map[string]string{".evalrun": "private"}, []string{"suite.yaml"}, ".evalrun is a link"},
+		"own":       {map[string]string{".evalrun": "private"}, []string{"suite.yaml"}, ".evalrun is a link, and with --untrusted nothing is written through links: remove it, or name another folder"},
 		"runs":      {map[string]string{".evalrun/runs": "../private"}, []string{"suite.yaml"}, ".evalrun/runs is a link"},
 		"history":   {map[string]string{".evalrun/history.db": "../private/h"}, []string{"suite.yaml"}, "history.db is a link"},
 		"lock":      {map[string]string{".evalrun/history.db.lock": "../private/h"}, []string{"suite.yaml"}, "history.db.lock is a link"},
-		"baselines": {map[string]string{"baselines.json": "private/canary.txt"}, []string{"suite.yaml", "--baseline", "main"}, "baselines.json is a link"},
+		"baselines": {map[string]string{"baselines.json": "private/canary.txt"}, []string{"suite.yaml", "--baseline", "main", "--margin", "0.1"}, "baselines.json is a link, which is not followed with --untrusted: name the run itself"},
 		"baseline": {
 			map[string]string{"base.jsonl": "private/canary.txt"},
 			[]string{"suite.yaml", "--baseline", "base.jsonl", "--margin", "0.1"},
@@ -140,7 +140,7 @@ func TestAnUntrustedSuiteReadsNoDotFiles(t *testing.T) {
 		} {
 			s.write("suite.yaml", text)
 			s.exits(2, "run", "suite.yaml", "--untrusted")
-			s.says("an untrusted suite cannot read", "begins with a dot")
+			s.says("an untrusted suite cannot read", "its name, or that of a folder on the way, begins with a dot")
 			if strings.Contains(s.out+s.errs, canary) {
 				t.Errorf("%s as %s was printed, want it refused:\n%s", name, role, s.errs)
 			}
@@ -166,6 +166,7 @@ func TestAnUntrustedSuiteGetsOnlyTheKeyThatWasNamed(t *testing.T) {
 			expect.Same(t, variable+": calls", s.calls(), 0)
 		}
 		if strings.HasPrefix(variable, "EVALRUN_") {
+			s.says("an untrusted suite cannot use the key in " + variable)
 			s.exits(2, "run", "suite.yaml", "--untrusted", "--allow", "services="+host+":"+variable)
 			s.says("is never sent for an untrusted suite")
 		}
@@ -223,7 +224,7 @@ func TestBaselinesOfAnUntrustedSuiteStayInTheFolder(t *testing.T) {
 	for name, path := range map[string]string{"abs": s.path("../elsewhere"), "up": "../elsewhere", "winding": "deep/../../elsewhere"} {
 		s.write("baselines.json", `{"main": {"run": "r", "path": "`+path+`", "setAt": ""}}`)
 		s.exits(4, "run", "suite.yaml", "--untrusted", "--baseline", "main", "--margin", "0.5")
-		s.says("is outside this folder")
+		s.says("is outside this folder: with --untrusted, name the run itself")
 		expect.Same(t, name+": calls", s.calls(), before)
 	}
 	s.write("baselines.json", `{"main": {"run": "r", "path": "here", "setAt": ""}}`)
@@ -256,14 +257,16 @@ func TestLinksAreSaidOrRefused(t *testing.T) {
 	}
 	expect.OK(t, os.Symlink("../outside", s.path("site")))
 	s.exits(2, "publish", "in/run", "--out", "site")
-	s.says("site is a link")
+	s.says("site is a link, and a site replaces files: name the folder itself with --out")
 	s.exits(0, "publish", "in/run", "--out", "public")
 	expect.OK(t, os.RemoveAll(s.path("public/data")), os.Symlink("../real", s.path("public/data")))
 	s.exits(2, "publish", "in/run", "--out", "public")
-	s.says("data in public is a link")
+	s.says("data in public is a link or a file; name another folder")
 	expect.OK(t, os.Remove(s.path("promptfooconfig.yaml")), os.Symlink("../private/canary.txt", s.path("promptfooconfig.yaml")))
 	s.exits(2, "import", "promptfoo")
-	s.says("promptfooconfig.yaml is a link")
+	s.says("promptfooconfig.yaml is a link, and an import reads the files next to its configuration: name the file itself")
+	s.exits(2, "import", "promptfoo", "suite.yaml", "--out", "site")
+	s.says("site is a link, and an import writes into its folder: name the folder itself with --out")
 	if strings.Contains(s.errs, canary) {
 		t.Errorf("the private file was printed, want it left alone: %s", s.errs)
 	}

@@ -113,6 +113,7 @@ func filePrompt(file string) string {
 func TestPathsOfAForeignRunAreNotOpened(t *testing.T) {
 	t.Parallel()
 	s := newSpied(t, map[string]string{"suite.yaml": plainSuite})
+	s.env = append(s.env, "CI=")
 	s.exits(4, "run", "suite.yaml", "--out", "run", "--budget-calls", "1")
 	secret := s.path("private/canary.txt")
 	own := map[string]string{"suites/0/suite.yaml": plainSuite}
@@ -151,6 +152,9 @@ func TestPathsOfAForeignRunAreNotOpened(t *testing.T) {
 				r.Suites[0].Dir, r.Suites[0].Copy = s.path("private"), "canary.txt"
 			})
 		},
+		"interleaved": func(name string) {
+			s.forge(name, own, begun(func(o *option.Options) { o.Interleave = "suite.yaml@main" }))
+		},
 		"prices":   func(name string) { s.forge(name, own, begun(func(o *option.Options) { o.Prices = secret })) },
 		"emulator": func(name string) { s.forge(name, own, begun(func(o *option.Options) { o.Emulator = secret })) },
 		"replay":   func(name string) { s.forge(name, own, begun(func(o *option.Options) { o.Replay = s.path("private") })) },
@@ -161,7 +165,7 @@ func TestPathsOfAForeignRunAreNotOpened(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(forged)) {
 		forged[name](name)
 		for _, args := range [][]string{{"resume", name, "--untrusted"}, {"resume", name}} {
-			if name == "project" && len(args) > 2 {
+			if (name == "project" || name == "interleaved") && len(args) > 2 {
 				continue // --untrusted uses no project file
 			}
 			s.exits(2, append(args, "--budget-calls", "9")...)
@@ -171,21 +175,32 @@ func TestPathsOfAForeignRunAreNotOpened(t *testing.T) {
 		for _, args := range [][]string{
 			{"rescore", name},
 			{"rescore", name, "--untrusted"},
-			{"rescore", name, "--ask-judges"},
 			{"accept", name, "--yes"},
 			{"run", "--failed-in", name},
-			{"compare", name, "--choose"},
 			{"compare", name, "run", "--judge", "j"},
 			{"report", name},
-			{"show", name},
 			{"publish", name, "--out", "site-" + name},
 			{"judge-check", name},
-			{"history"},
 		} {
 			s.attempt(args...)
 			s.silent()
 			expect.Same(t, name+": calls of "+args[0], s.calls(), before)
 		}
+	}
+	for message, args := range map[string][]string{
+		"read " + secret + " (--emulator)": {"resume", "emulator"},
+		"the run cannot be resumed: it keeps no copies of its suites, and you did not sign it, so it could name any files; add --trust to read them": {
+			"resume", "no-content",
+		},
+		"was not signed by you, and its header names a version of a suite in git: name the suite by --suite FILE, or add --trust": {
+			"rescore", "interleaved",
+		},
+		"was not signed by you, so its header could name any file: name the suite":                               {"run", "--failed-in", "root"},
+		"the run was not signed by you, so its header could name any folder: name the suite by --suite FILE":     {"accept", "project", "--yes"},
+		"was not signed by you, and it has no copy of its suite: name the suite by --suite FILE, or add --trust": {"rescore", "linked"},
+	} {
+		s.exits(2, args...)
+		s.says(message)
 	}
 }
 
@@ -202,7 +217,9 @@ func TestFilesOfTheSuiteNeedTheSignature(t *testing.T) {
 	s.exits(4, "resume", "run", "--budget-calls", "2")
 	expect.OK(t, os.Rename(s.path("run"), s.path("moved")))
 	s.exits(2, "resume", "moved", "--budget-calls", "9")
-	s.says("dot.png", "the run was not signed by you", "add --trust")
+	s.says("dot.png", "the run was not signed by you, so only the files that it copied are read", "add --trust")
+	s.attempt("rescore", "moved")
+	s.says("the run was not signed by you, so the copy of the suite in it is used", "--suite FILE")
 	s.exits(0, "resume", "moved", "--budget-calls", "9", "--trust")
 	expect.Same(t, "calls", s.calls(), 4)
 }

@@ -52,7 +52,7 @@ func At(path string) Dir {
 // error. Otherwise the notices name the links that lead out of the folder.
 func (d Dir) Links(paths ...string) (notices []string, err error) {
 	at := d.Abs("")
-	kept := []string{own, Runs, filepath.Join(own, "cache"), expectedRuns, filepath.Join(own, ".gitignore"), baselinesFile}
+	kept := []string{own, Runs, filepath.Join(own, "cache"), expectedRuns, filepath.Join(own, ".gitignore")}
 	for _, end := range []string{"", "-wal", "-shm", ".lock"} {
 		kept = append(kept, historyPath+end)
 	}
