@@ -20,6 +20,8 @@ import (
 
 	"github.com/gofrs/flock"
 	"modernc.org/sqlite" // the driver
+
+	"github.com/evalrun/evalrun/internal/regular"
 )
 
 // ErrUnusable is wrapped by errors about a file that is damaged, is not a history, or was written by a
@@ -154,6 +156,9 @@ func openFile(path string, query url.Values) (*sql.DB, error) {
 
 // hold locks a file next to the history: shared to use the history, exclusive to replace it.
 func hold(path string, how func(*flock.Flock, context.Context, time.Duration) (bool, error)) (*flock.Flock, error) {
+	if err := regular.Lockable(path + ".lock"); err != nil {
+		return nil, err
+	}
 	lock := flock.New(path + ".lock")
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

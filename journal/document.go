@@ -108,7 +108,7 @@ func isLocked(dir string) bool {
 }
 
 func locked(path string) bool {
-	if _, err := os.Stat(path); err != nil {
+	if _, err := os.Stat(path); err != nil || regular.Lockable(path) != nil {
 		return false
 	}
 	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))

@@ -22,6 +22,7 @@ import (
 
 	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/regular"
 )
 
 // lockName is the file that a writer locks while it writes.
@@ -116,6 +117,9 @@ func create(dir string, run *eval.Run, copies map[string][]byte, open opener, su
 }
 
 func lockDir(dir string) (*flock.Flock, error) {
+	if err := regular.Lockable(filepath.Join(dir, lockName)); err != nil {
+		return nil, err
+	}
 	lock := flock.New(filepath.Join(dir, lockName))
 	if ok, err := lock.TryLock(); err != nil {
 		return nil, err

@@ -46,6 +46,16 @@ func ReadFile(name string, limit int64) ([]byte, error) {
 	return readAll(file, name, limit)
 }
 
+// Lockable returns an error for a path that is anything but a regular file, or not there yet: to open a pipe as a lock would
+// wait for ever.
+func Lockable(name string) error {
+	info, err := os.Stat(name)
+	if err != nil || info.Mode().IsRegular() {
+		return nil
+	}
+	return &fs.PathError{Op: "lock", Path: name, Err: fmt.Errorf("%w, but %s", ErrNotFile, kind(info.Mode()))}
+}
+
 func checked(file *os.File, name string, folders bool) (*os.File, error) {
 	info, err := file.Stat()
 	switch {
