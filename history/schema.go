@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"strings"
@@ -178,7 +179,9 @@ const sqlComment lazy.Regex = `--[^\n]*`
 // schemaOf describes the tables, indexes, triggers and views of a file.
 func schemaOf(db *sql.DB) (string, error) {
 	const most = 100 // more than evalrun ever wrote
-	rows, err := db.Query("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema ORDER BY type, name LIMIT ?", most)
+	ctx, cancel := bounded()
+	defer cancel()
+	rows, err := db.QueryContext(ctx, "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema ORDER BY type, name LIMIT ?", most)
 	if err != nil {
 		return "", err
 	}
@@ -197,18 +200,20 @@ func schemaOf(db *sql.DB) (string, error) {
 
 // rower is a database or a transaction.
 type rower interface {
-	QueryRow(query string, args ...any) *sql.Row
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
 // versionOf returns the version of the file, 0 for an empty one. It names nothing that the file could define.
 func versionOf(db rower) (int, error) {
 	var app, version, tables int
-	err := db.QueryRow("PRAGMA application_id").Scan(&app)
+	ctx, cancel := bounded()
+	defer cancel()
+	err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app)
 	if err == nil {
-		err = db.QueryRow("PRAGMA user_version").Scan(&version)
+		err = db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version)
 	}
 	if err == nil {
-		err = db.QueryRow("SELECT count(*) FROM sqlite_schema").Scan(&tables)
+		err = db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables)
 	}
 	switch {
 	case err != nil:
