@@ -75,7 +75,7 @@ type Options struct {
 
 	// Untrusted suites can neither choose the service, nor read the environment, nor start programs, nor call other hosts.
 	Untrusted bool
-	// Allow lifts single restrictions of Untrusted, as --allow does: `program`, `http=HOST`, `services=HOST`.
+	// Allow lifts single restrictions of Untrusted, as --allow does: `program`, `http=HOST`, `services=HOST:KEYENV`.
 	Allow []string
 	// Trust allows a run that somebody else made to name the service and start programs, when it is resumed or rescored.
 	Trust bool

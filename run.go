@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
@@ -24,7 +25,7 @@ var ErrNothing = errors.New("no trial is selected")
 // that the run broke off. In the second case there is a Result as well, if there is a run file.
 func Run(ctx context.Context, j *Job) (*Result, error) {
 	o := &j.options
-	if err := j.job.Options.Dir.Check(o.Out); err != nil {
+	if err := j.checkPlaces(); err != nil {
 		return nil, err
 	}
 	session, err := j.connect()
@@ -55,6 +56,12 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Untrusted {
+		options.Dir = options.Dir.Untrusted()
+		if _, err := options.Dir.Links(options.Dir.Path(dir)); err != nil {
+			return nil, err
+		}
+	}
 	r, err := job.Reopen(dir, options, o.RetryErrors)
 	if err != nil {
 		return nil, err
@@ -74,6 +81,24 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 		return nil, err
 	}
 	return j.resume(ctx, r)
+}
+
+// checkPlaces checks the folders in which a run writes. Nothing is sent before that.
+func (j *Job) checkPlaces() error {
+	f := &j.job.Options
+	written := []string{f.Out, f.Record, f.ReplayOr}
+	for _, report := range f.Reports {
+		_, path, _ := strings.Cut(report, "=")
+		written = append(written, path)
+	}
+	notices, err := f.Dir.Links(written...)
+	for _, text := range notices {
+		j.options.emit(Notice{text})
+	}
+	if err != nil {
+		return err
+	}
+	return f.Dir.Check(f.Out)
 }
 
 // reload reads the suites of a run again and settles their service and limits.

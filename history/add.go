@@ -73,7 +73,9 @@ func (s *Store) placed(dir string) string {
 // remove removes a run, if it is there.
 func remove(tx *sql.Tx, id string) error {
 	var n int64
-	err := tx.QueryRow("SELECT n FROM run WHERE id = ?", id).Scan(&n)
+	ctx, cancel := bounded()
+	defer cancel()
+	err := tx.QueryRowContext(ctx, "SELECT n FROM run WHERE id = ?", id).Scan(&n)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -81,11 +83,11 @@ func remove(tx *sql.Tx, id string) error {
 		return err
 	}
 	for _, table := range perRun() {
-		if _, err := tx.Exec("DELETE FROM "+table+" WHERE run = ?", n); err != nil { //nolint:gosec // the names of tables are constants
+		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE run = ?", n); err != nil { //nolint:gosec // the names of tables are constants
 			return err
 		}
 	}
-	_, err = tx.Exec("DELETE FROM run WHERE n = ?", n)
+	_, err = tx.ExecContext(ctx, "DELETE FROM run WHERE n = ?", n)
 	return err
 }
 

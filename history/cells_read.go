@@ -54,7 +54,9 @@ func bucketsOf(q *Query) (statement string, args []any) {
 // runsWith yields the runs with a case, newest first, with the cells of that name, usually one.
 func (s *Store) runsWith(q *Query, yield func(trendPoint, []storedSums) bool) error {
 	statement, args := bucketsOf(q)
-	rows, err := s.db.Query(statement, args...)
+	ctx, cancel := bounded()
+	defer cancel()
+	rows, err := s.db.QueryContext(ctx, statement, args...)
 	if err != nil {
 		return err
 	}
@@ -111,8 +113,10 @@ func (s *Store) casesInCells(names []string, suite, arm string, limit int) ([]st
 	if version, err := versionOf(s.db); err != nil || version < withBuckets {
 		return names, err
 	}
-	rows, err := s.db.Query(
-		`SELECT r.n, c.data FROM (SELECT n, started, id FROM run ORDER BY started DESC, id DESC LIMIT ?) r
+	ctx, cancel := bounded()
+	defer cancel()
+	rows, err := s.db.QueryContext(
+		ctx, `SELECT r.n, c.data FROM (SELECT n, started, id FROM run ORDER BY started DESC, id DESC LIMIT ?) r
 CROSS JOIN cells c ON c.run = r.n AND c.suite = (SELECT id FROM word WHERE text = ?)
 	AND c.arm = (SELECT id FROM word WHERE text = ?) ORDER BY r.started, r.id`, sqlLimit(limit), suite, arm,
 	)

@@ -20,17 +20,31 @@ import (
 
 	"github.com/gofrs/flock"
 	"modernc.org/sqlite" // the driver
+
+	"github.com/evalrun/evalrun/internal/regular"
 )
 
 // ErrUnusable is wrapped by errors about a file that is damaged, is not a history, or was written by a
 // newer evalrun. Rebuild replaces it.
 var ErrUnusable = errors.New("`evalrun history --rebuild` makes the history again from the run directories")
 
+// ErrStrange is wrapped by errors about a history with another schema than evalrun writes, such as triggers. SetAside
+// renames it.
+var ErrStrange = errors.New("has tables, triggers or views that evalrun did not write")
+
 // ErrBusy is wrapped by errors of Open, Add and Rebuild when another process used the history for too long.
 var ErrBusy = errors.New("another evalrun uses the history")
 
 // patience is how long to wait for other processes.
 const patience = 30 * time.Second
+
+// longest bounds each query, since the pages of a hostile file can refer to each other.
+const longest = time.Minute
+
+// bounded is a context that ends a query in time.
+func bounded() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), longest)
+}
 
 // Store is an open history. It is safe for concurrent use.
 type Store struct {
@@ -62,6 +76,22 @@ func Open(path string) (*Store, error) {
 		return nil, s.explain(err)
 	}
 	return s, nil
+}
+
+// SetAside renames a history, and returns its new path.
+func SetAside(path string) (string, error) {
+	lock, err := hold(path, (*flock.Flock).TryLockContext)
+	if err != nil {
+		return "", err
+	}
+	defer lock.Unlock() //nolint:errcheck // the file is renamed by then
+	aside := path + ".set-aside"
+	for _, end := range []string{"-wal", "-shm", ""} {
+		if err := os.Rename(path+end, aside+end); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", err
+		}
+	}
+	return aside, nil
 }
 
 // begin creates the file under an exclusive lock.
@@ -110,6 +140,8 @@ func connect(path string, make bool) (*sql.DB, error) {
 }
 
 func openFile(path string, query url.Values) (*sql.DB, error) {
+	query.Set("_defensive", "1")
+	query["_pragma"] = append(query["_pragma"], "trusted_schema(0)", "cell_size_check(1)")
 	slashed := filepath.ToSlash(path)
 	if slashed[0] != '/' { // C:/x
 		slashed = "/" + slashed
@@ -124,6 +156,9 @@ func openFile(path string, query url.Values) (*sql.DB, error) {
 
 // hold locks a file next to the history: shared to use the history, exclusive to replace it.
 func hold(path string, how func(*flock.Flock, context.Context, time.Duration) (bool, error)) (*flock.Flock, error) {
+	if err := regular.Lockable(path + ".lock"); err != nil {
+		return nil, err
+	}
 	lock := flock.New(path + ".lock")
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -167,6 +202,8 @@ func (s *Store) explain(err error) error {
 	switch {
 	case err == nil, errors.Is(err, ErrUnusable):
 		return err
+	case errors.Is(err, ErrStrange):
+		return fmt.Errorf("the history %s %w", s.path, err)
 	case errors.As(err, &other):
 		return s.unusable(string(other))
 	case errors.Is(err, ErrBusy), errors.As(err, &system):

@@ -45,7 +45,7 @@ func OpenToRead(path string) (*Store, error) {
 
 // current accepts all versions of the file, because each version only adds to the previous one.
 func (s *Store) current() error {
-	version, err := versionOf(s.db)
+	version, err := admit(s.db)
 	if err == nil && version == 0 {
 		return foreign("is empty")
 	}

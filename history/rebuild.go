@@ -158,7 +158,7 @@ func (r *rebuild) known() []string {
 	}
 	old := &Store{path: r.path, db: db}
 	defer old.Close() //nolint:errcheck // only read
-	if version, err := versionOf(db); err != nil || version == 0 {
+	if version, err := admit(db); err != nil || version == 0 {
 		return nil
 	}
 	dirs, err := collect(old, func(rows *sql.Rows, dir *string) error { return rows.Scan(dir) }, "SELECT dir FROM run ORDER BY started, id")

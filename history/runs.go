@@ -217,7 +217,9 @@ func (s *Store) texts(query string, args ...any) ([]string, error) {
 // collect reads all rows into a list that is never nil. It must read to the end, because the only
 // connection is busy until then.
 func collect[T any](s *Store, scan func(*sql.Rows, *T) error, query string, args ...any) ([]T, error) {
-	rows, err := s.db.Query(query, args...)
+	ctx, cancel := bounded()
+	defer cancel()
+	rows, err := s.db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}

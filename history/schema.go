@@ -1,8 +1,13 @@
 package history
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // application identifies the file as a history of evalrun: "evlr".
@@ -105,7 +110,7 @@ type foreign string
 func (f foreign) Error() string { return string(f) }
 
 func migrate(db *sql.DB) error {
-	version, err := versionOf(db)
+	version, err := admit(db)
 	if err != nil || version == len(migrations) {
 		return err
 	}
@@ -129,17 +134,87 @@ func migrate(db *sql.DB) error {
 	return tx.Commit()
 }
 
-// rower is a database or a transaction.
-type rower interface {
-	QueryRow(query string, args ...any) *sql.Row
+// admit is versionOf for a file that was just opened. The author of the file may be somebody else, so its schema must be
+// the one that evalrun writes: a trigger or view could run for ever.
+func admit(db *sql.DB) (int, error) {
+	version, err := versionOf(db)
+	if err != nil || version == 0 {
+		return version, err
+	}
+	is, err := schemaOf(db)
+	if err != nil {
+		return 0, err
+	}
+	ours, err := schemas()
+	if err == nil && is != ours[version-1] {
+		err = ErrStrange
+	}
+	return version, err
 }
 
-// versionOf returns the version of the file, 0 for an empty one.
+// schemas are the schemas of all versions, the first one first.
+var schemas = sync.OnceValues(func() (out []string, err error) {
+	db, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close() //nolint:errcheck // it was only in memory
+	db.SetMaxOpenConns(1)
+	for _, migration := range migrations {
+		if _, err := db.Exec(migration); err != nil {
+			return nil, err
+		}
+		schema, err := schemaOf(db)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, schema)
+	}
+	return out, nil
+})
+
+// sqlComment matches comments, which the schema keeps and earlier versions worded differently.
+const sqlComment lazy.Regex = `--[^\n]*`
+
+// schemaOf describes the tables, indexes, triggers and views of a file.
+func schemaOf(db *sql.DB) (string, error) {
+	const most = 100 // more than evalrun ever wrote
+	ctx, cancel := bounded()
+	defer cancel()
+	rows, err := db.QueryContext(ctx, "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema ORDER BY type, name LIMIT ?", most)
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close() //nolint:errcheck // Err reports it
+	var b strings.Builder
+	for rows.Next() {
+		var kind, name, table, text string
+		if err := rows.Scan(&kind, &name, &table, &text); err != nil {
+			return "", err
+		}
+		text = strings.Join(strings.Fields(sqlComment.Regexp().ReplaceAllString(text, "")), " ")
+		fmt.Fprintf(&b, "%q %q %q %q\n", kind, name, table, text)
+	}
+	return b.String(), rows.Err()
+}
+
+// rower is a database or a transaction.
+type rower interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// versionOf returns the version of the file, 0 for an empty one. It names nothing that the file could define.
 func versionOf(db rower) (int, error) {
 	var app, version, tables int
-	err := db.QueryRow("SELECT a.application_id, v.user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_application_id a, "+
-		"pragma_user_version v").
-		Scan(&app, &version, &tables)
+	ctx, cancel := bounded()
+	defer cancel()
+	err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app)
+	if err == nil {
+		err = db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version)
+	}
+	if err == nil {
+		err = db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables)
+	}
 	switch {
 	case err != nil:
 		return 0, err

@@ -108,7 +108,7 @@ func isLocked(dir string) bool {
 }
 
 func locked(path string) bool {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+	if _, err := os.Stat(path); err != nil || regular.Lockable(path) != nil {
 		return false
 	}
 	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))

@@ -22,6 +22,7 @@ import (
 
 	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/option"
 )
 
@@ -119,7 +120,10 @@ func create(dir string, run *eval.Run, copies map[string][]byte, open opener, su
 }
 
 func lockDir(dir string) (*flock.Flock, error) {
-	lock := flock.New(filepath.Join(dir, lockName), flock.SetFlag(os.O_CREATE|os.O_RDWR)) // which waits for no writer of a pipe
+	if err := regular.Lockable(filepath.Join(dir, lockName)); err != nil {
+		return nil, err
+	}
+	lock := flock.New(filepath.Join(dir, lockName))
 	if ok, err := lock.TryLock(); err != nil {
 		return nil, err
 	} else if !ok {

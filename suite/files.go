@@ -11,6 +11,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/glob"
+	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/workspace"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
@@ -154,6 +155,8 @@ func explain(name string, err error) error {
 		cause = pathErr.Err.Error()
 	}
 	switch {
+	case errors.Is(err, regular.ErrHidden), errors.Is(err, regular.ErrLink):
+		return fmt.Errorf("an untrusted suite cannot read %s: %s", name, cause)
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("there is no file %s in the suite's folder", name)
 	case errors.Is(err, fs.ErrPermission):

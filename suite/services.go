@@ -207,6 +207,7 @@ func (l *loader) namedService(e yamlnode.Entry) *NamedService {
 	s.Limits = serviceLimits(m.Get("limits"))
 	s.BaseURL = strings.TrimRight(l.serviceText(s, m.Need("baseUrl")), "/")
 	l.checkServiceAddress(s, m.Get("baseUrl"))
+	l.checkServiceKey(s, m.Get("keyEnv"))
 	return s
 }
 

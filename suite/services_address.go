@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -57,6 +58,22 @@ func (l *loader) checkServiceAddress(s *NamedService, n yamlnode.Node) {
 func (l *loader) refusesService(n yamlnode.Node, address string) bool {
 	at, err := url.Parse(address)
 	return err == nil && l.refusesAddress(n, permitServices, at)
+}
+
+// checkServiceKey reports a key that an untrusted suite may not send to the address of its service. Keys in EVALRUN_* are
+// those of services that the user names.
+func (l *loader) checkServiceKey(s *NamedService, n yamlnode.Node) {
+	at, err := url.Parse(s.BaseURL)
+	switch {
+	case s.KeyEnv == "" || err != nil || l.allowsKey(permitServices, at, s.KeyEnv):
+	case strings.HasPrefix(s.KeyEnv, "EVALRUN_"):
+		n.Errorf("name another variable, such as OTHER_API_KEY", "an untrusted suite cannot use the key in %s", s.KeyEnv)
+	default:
+		n.Errorf(
+			fmt.Sprintf("add --allow %s=%s:%s, or run without --untrusted if you trust the suite", permitServices, at.Host, s.KeyEnv),
+			"an untrusted suite cannot send the key in %s to %s", s.KeyEnv, at.Host,
+		)
+	}
 }
 
 // checkPath checks the path of a call below a base URL. The generative protocol has a path for each of its methods.

@@ -172,7 +172,7 @@ type Options struct {
 	Dir string
 	// Untrusted says that the suite comes from an author who must not choose where the key goes.
 	Untrusted bool
-	// Allow lists permissions of an untrusted suite, in the form of --allow: `program`, `http=HOST`, `services=HOST`.
+	// Allow lists permissions of an untrusted suite, in the form of --allow: `program`, `http=HOST`, `services=HOST:KEYENV`.
 	// CheckAllow checks a value.
 	Allow []string
 	// AllowEnv names environment variables that may hold keys although they match neither EVALRUN_* nor *_API_KEY.

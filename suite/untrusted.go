@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -21,13 +22,22 @@ const (
 
 func permitNames() []string { return []string{permitProgram, permitHTTP, permitServices} }
 
-// permit is one permission: a name, with a host for access to the network.
-type permit struct{ name, host string }
+// permit is one permission: a name, with a host for access to the network, and for a service the variable with its key.
+type permit struct{ name, host, key string }
+
+// keyOfHost matches the variable in HOST:KEYENV and HOST:PORT:KEYENV.
+const keyOfHost lazy.Regex = `:([A-Z_][A-Z0-9_]*)$`
 
 // CheckAllow returns an error for an invalid value of --allow. Examples of valid ones are `program` and `http=HOST,HOST`.
 func CheckAllow(value string) error {
 	_, err := permits(value)
 	return err
+}
+
+// AllowsPrograms reports whether values of --allow permit programs.
+func AllowsPrograms(values []string) bool {
+	s := Suite{origin: origin{opts: Options{Untrusted: true, Allow: values}}}
+	return s.allows(permitProgram, nil)
 }
 
 // permits parses a value of --allow: names with hosts, separated by commas. A word that is no permission is another host
@@ -43,10 +53,17 @@ func permits(value string) ([]permit, error) {
 			name = last
 			given = true
 		}
+		key := ""
+		if found := keyOfHost.Regexp().FindStringSubmatch(host); found != nil && name == permitServices {
+			key, host = found[1], strings.TrimSuffix(host, found[0])
+		}
 		if err := checkPermit(name, host, given); err != nil {
 			return nil, err
 		}
-		out, last = append(out, permit{name, strings.ToLower(host)}), name
+		if strings.HasPrefix(key, "EVALRUN_") {
+			return nil, fmt.Errorf("%s is never sent for an untrusted suite: put the key of %s into another variable", key, host)
+		}
+		out, last = append(out, permit{name, strings.ToLower(host), key}), name
 	}
 	return out, nil
 }
@@ -66,16 +83,22 @@ func checkPermit(name, host string, given bool) error {
 }
 
 // allows reports whether the suite has a permission. A host without a port is allowed on every port.
-func (s *Suite) allows(name string, at *url.URL) bool {
+func (s *Suite) allows(name string, at *url.URL) bool { return s.allowsKey(name, at, "") }
+
+// allowsKey is allows for a service with a key in a variable of the environment; key is "" for none.
+func (s *Suite) allowsKey(name string, at *url.URL, key string) bool {
 	if !s.opts.Untrusted {
 		return true
+	}
+	fits := func(p permit) bool {
+		return p.name == name && (at == nil || p.covers(at)) && (key == "" || p.key == key)
 	}
 	for _, value := range s.opts.Allow {
 		allowed, err := permits(value)
 		if err != nil { // checked by CheckAllow; an invalid value allows nothing
 			continue
 		}
-		if slices.ContainsFunc(allowed, func(p permit) bool { return p.name == name && (at == nil || p.covers(at)) }) {
+		if slices.ContainsFunc(allowed, fits) {
 			return true
 		}
 	}

@@ -158,7 +158,7 @@ func TestApplicationsOfOthersAreNotCalled(t *testing.T) {
 			}
 			_ = os.Remove(b.path("started"))
 			calls.Store(0)
-			b.exits(4, "rescore", "moved", "--out", "rescored")
+			b.exits(4, "rescore", "moved", "--suite", "suite.yaml", "--out", "rescored")
 			b.exits(2, "resume", "moved", "--budget-calls", "4")
 			b.says(test.says, "add --trust to allow that, or --untrusted to start no program, call no endpoint and use only your own service")
 			b.exits(2, "resume", "moved", "--budget-calls", "4", "--untrusted")

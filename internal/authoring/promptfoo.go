@@ -11,6 +11,8 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/promptfoo"
+	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/rundir"
 )
 
 // ImportFolder is the default folder of an import. It is next to the configuration, so that the author's
@@ -37,6 +39,12 @@ func ImportPromptfoo(config, dir string, getenv func(string) string) (*Imported,
 	}
 	if dir == "" {
 		dir = filepath.Join(filepath.Dir(config), ImportFolder)
+	}
+	if link := regular.Link(rundir.At("").Abs(""), config); link != "" {
+		return nil, exit.BadInput("%s is a link, and an import reads the files next to its configuration: name the file itself", link)
+	}
+	if link := regular.Link(rundir.At("").Abs(""), dir); link != "" {
+		return nil, exit.BadInput("%s is a link, and an import writes into its folder: name the folder itself with --out", link)
 	}
 	if err := promptfoo.Free(dir); err != nil {
 		return nil, err

@@ -199,7 +199,7 @@ func Untrusted(fs *pflag.FlagSet, f *job.Options) {
 		"treat the suite as untrusted: it cannot name the service, read the environment, start programs or call other hosts",
 	)
 	fs.Var((*allow)(&f.Allow), "allow",
-		"with --untrusted, let the suite use `WHAT`: program, http=HOST[,HOST] or services=HOST[,HOST] (repeatable)")
+		"with --untrusted, let the suite use `WHAT`: program, http=HOST[,HOST] or services=HOST[:KEYENV] (repeatable)")
 }
 
 // Trust adds the flag that accepts a run of somebody else.

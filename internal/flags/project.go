@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -39,7 +40,7 @@ func ConfigSuites(cmd *cobra.Command, f *job.Options) {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var err error
 		if len(args) == 0 && f.FailedIn != "" {
-			if args, err = f.LikeFailed(); err != nil {
+			if args, err = f.LikeFailed(os.Getenv); err != nil {
 				return err
 			}
 		}

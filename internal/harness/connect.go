@@ -204,9 +204,13 @@ func (s *Session) wire() {
 	}
 	divide(&settings, &config)
 	s.limiter = flow.NewLimiter(config)
+	if s.Options.Cache && !s.Options.Caches() {
+		s.Notice("--cache is not used with --untrusted, since the answers in .evalrun/cache could come with the suite; " +
+			"--replay-or-record DIR keeps answers in a folder that you name")
+	}
 	s.service = s.through(func(of string) flow.Service {
 		next, address := s.wayTo(of)
-		if s.Options.Cache {
+		if s.Options.Caches() {
 			next = s.cached(next, address)
 		}
 		return s.recorder.around(s.answering.around(next, of), of)

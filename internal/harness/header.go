@@ -32,7 +32,7 @@ func (s *Session) header(plan *runner.Plan, gates []*option.GateConfig) *eval.Ru
 		Models:         plan.Models,
 		Ledger:         s.shared.noted(),
 		Prices:         s.keptPrices(),
-		Cache:          s.Options.Cache && !s.offline(),
+		Cache:          s.Options.Caches() && !s.offline(),
 	}
 	if run.Models == nil {
 		run.Models = []eval.Model{} // the run file has a list, not null

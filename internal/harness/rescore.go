@@ -183,11 +183,20 @@ func (o *rescoredRun) workspace(r *eval.Result) string {
 	if r.Workspace == "" {
 		return ""
 	}
-	dir, err := filepath.Abs(filepath.Join(filepath.Dir(o.doc.Path()), filepath.FromSlash(r.Workspace)))
-	if info, failed := os.Stat(dir); err != nil || failed != nil || !info.IsDir() || !filepath.IsLocal(r.Workspace) {
+	run, err := filepath.Abs(filepath.Dir(o.doc.Path()))
+	if err != nil {
 		return ""
 	}
-	return dir
+	root, err := os.OpenRoot(run)
+	if err != nil {
+		return ""
+	}
+	defer root.Close() //nolint:errcheck // it was only read
+	name := filepath.FromSlash(r.Workspace)
+	if info, err := root.Stat(name); err != nil || !info.IsDir() { // nor does a link lead out of the run
+		return ""
+	}
+	return filepath.Join(run, name)
 }
 
 // rescoring is the service of a rescore: it embeds, calls judges if it may, and calls no model for an answer.

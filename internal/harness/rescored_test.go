@@ -9,6 +9,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/option"
 )
@@ -173,9 +174,9 @@ func TestRescoreStartsNoProgramOfAnotherUser(t *testing.T) {
 	if err := os.Chmod(s.at.Join("mark.sh"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s.write("s.yaml", fourSuite)
+	s.write("s.yaml", strings.Replace(fourSuite, "{contains: x}", "{exec: [./mark.sh]}", 1))
 	s.run("run", option.Options{}, "s.yaml")
-	s.write("s.yaml", strings.Replace(fourSuite, "{contains: x}", "{exec: [./mark.sh]}", 1)) // the scorer came later
+	expect.OK(t, os.Remove(s.at.Join("started")))
 	s.env["EVALRUN_TRUST_KEY"] = "fedcba9876543210"
 	s.refused(s.rescore("run", "out", job.Options{}), exit.CodeBadInput, "mark.sh", "--trust", "--untrusted")
 	s.refused(s.rescore("run", "out", job.Options{Options: option.Options{Untrusted: true}}), exit.CodeBadInput, "exec")

@@ -2,9 +2,11 @@ package job
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/dialect"
 	"github.com/evalrun/evalrun/internal/exit"
@@ -23,6 +25,8 @@ func LoadCopies(of *journal.Document, options Options, getenv func(string) strin
 	l.copied = true
 	begun := of.Run.Options()
 	options.allowLike(begun)
+	own := options.Trust || signed(of, getenv)
+	l.Options.foreign = !own
 	if !options.Untrusted {
 		if err := l.Options.projectOf(&of.Run, filepath.Dir(of.Path())); err != nil {
 			return nil, err
@@ -30,17 +34,17 @@ func LoadCopies(of *journal.Document, options Options, getenv func(string) strin
 	}
 	services := l.projectServices(suite.Options{Getenv: getenv, AllowEnv: options.AllowEnv, Can: dialect.Can})
 	for i, recorded := range of.Run.Suites {
-		copies, err := os.OpenRoot(filepath.Join(filepath.Dir(of.Path()), filepath.FromSlash(CopyDir(i))))
+		copies, err := copiesIn(filepath.Dir(of.Path()), CopyDir(i))
 		if err != nil {
 			return nil, exit.BadInput(
 				"%s has no copy of its suite, which names the judge: name one with --suite FILE", of.Run.ID,
 			)
 		}
-		files := layers.Overlay{regular.FS(copies)}
-		if folder, err := os.OpenRoot(recorded.Dir); recorded.Dir != "" && err == nil {
-			files = append(files, regular.FS(folder))
+		dir := ""
+		if own {
+			dir = recorded.Dir
 		}
-		l.dirs = append(l.dirs, recorded.Dir)
+		l.dirs = append(l.dirs, dir)
 		opts := suite.Options{
 			Vars:        begun.Vars,
 			Repeats:     begun.Repeats,
@@ -50,12 +54,66 @@ func LoadCopies(of *journal.Document, options Options, getenv func(string) strin
 			AllowEnv:    options.AllowEnv,
 			Can:         dialect.Can,
 			OwnBaseline: true,
-			Dir:         recorded.Dir,
+			Dir:         dir,
 			Services:    services,
 		}
-		l.Suites = append(l.Suites, l.take(files, filepath.Base(recorded.Copy), recorded.File, opts))
+		l.Suites = append(l.Suites, l.take(l.Options.overFolder(copies, dir, recorded.File), filepath.Base(recorded.Copy), recorded.File, opts))
 	}
 	return l, nil
+}
+
+// loadCopy loads the i-th suite of the run that Options.copies names from the copy in the run's directory.
+func (l *Loaded) loadCopy(i int, opts suite.Options) (*suite.Suite, error) {
+	run := l.Options.copies
+	one := &run.Suites[i]
+	copies, err := copiesIn(l.Options.Rescore, CopyDir(i))
+	if err != nil {
+		return nil, exit.BadInput(
+			"the run %s was not signed by you, and it has no copy of its suite: name the suite by --suite FILE, or add --trust",
+			l.Options.Rescore,
+		)
+	}
+	if l.Options.Untrusted && suite.AllowsPrograms(l.Options.Allow) { // they start in the folder, and can read any file
+		opts.Dir = one.Dir
+	}
+	l.copied = true
+	l.dirs = append(l.dirs, opts.Dir)
+	opts.Expected = copies
+	l.Diags.Warnf(
+		diag.Pos{File: filepath.ToSlash(one.File)}, "--suite FILE uses another file",
+		"the run was not signed by you, so the copy of the suite in it is used",
+	)
+	return l.take(l.Options.overFolder(copies, opts.Dir, one.File), filepath.Base(one.Copy), one.File, opts), nil
+}
+
+// Copied reports whether the suites come from the copies in a run directory.
+func (r *inputs) Copied() bool { return r.copied }
+
+// copiesIn opens a folder of copies in a run directory. No link leads out of the directory.
+func copiesIn(run, folder string) (fs.FS, error) {
+	root, err := os.OpenRoot(run)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // the folder stays open
+	copies, err := root.OpenRoot(filepath.Clean(filepath.FromSlash(folder)))
+	if err != nil {
+		return nil, err
+	}
+	return regular.FS(copies), nil
+}
+
+// overFolder completes the copies of a suite by the files of its folder, which has images and large data. dir is "" for a
+// run of somebody else, whose header could name any folder. Reading gets the files of the folder.
+func (f *Options) overFolder(copies fs.FS, dir, suite string) fs.FS {
+	if dir == "" {
+		return copies
+	}
+	folder, err := os.OpenRoot(dir)
+	if err != nil { // it may be gone
+		return copies
+	}
+	return layers.Overlay{copies, f.below(folder, suite)}
 }
 
 // PricesOf returns the price list for the calls of a recorded run: the one of the options, or else of the run's suites.
@@ -76,21 +134,24 @@ func PricesOf(d *journal.Document, options Options, getenv func(string) string) 
 // somebody else made may not redirect requests: its addresses need --trust. doing names the task in the error.
 func (l *Loaded) SettleLike(d *journal.Document, doing string) (*Job, error) {
 	f := &l.Options
-	own := f.own()
+	own, given := f.own(), f.Options
 	vetted := f.Trust || f.Emulator != "" // serviceOf may set f.Emulator from the run
 	if l.Getenv("EVALRUN_BASE_URL") == "" {
-		f.serviceOf(&d.Run, *d.Run.Options())
+		f.serviceOf(&d.Run, d.Run.Options())
 	}
 	j, err := l.Settle()
 	if err != nil {
 		return nil, err
 	}
 	s := &j.Settings
-	if vetted || s.Service.BaseURL == emulatorURL || s.trust.Signed(d) {
+	if vetted || s.trust.Signed(d) {
 		return j, nil
 	}
-	c := claims{run: d, address: s.elsewhere(own.settle(j.Getenv))}
-	if j.copied {
+	c := claims{run: d, files: f.files(&given)}
+	if f.Emulator == "" {
+		c.address = s.elsewhere(own.settle(j.Getenv))
+	}
+	if j.copied && f.Emulator == "" {
 		calls := j.Called()
 		c.services = servicesOf(s, own.named, calls)
 		c.programs = loginsOf(s, calls)
@@ -143,7 +204,7 @@ func (j *Job) Identify(run *eval.Run) {
 		run.Labels[key] = value
 	}
 	dir := f.Dir.Abs("")
-	if len(j.dirs) > 0 {
+	if len(j.dirs) > 0 && !j.copied {
 		dir = j.dirs[0]
 	}
 	head := githead.Of(dir)

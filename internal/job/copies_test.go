@@ -134,11 +134,11 @@ func TestARescoreTakesTheSuitesAsTheyAreNow(t *testing.T) {
 	s.refused(err, "gone")
 	failed := Options{Dir: s.at}
 	failed.FailedIn = "run"
-	files, err := failed.LikeFailed()
+	files, err := failed.LikeFailed(s.getenv)
 	expect.OK(t, err)
 	expect.Same(t, "suites of --failed-in", files, []string{"s.yaml"})
 	expect.OK(t, os.Remove(s.at.Join("s.yaml")))
-	_, err = failed.LikeFailed()
+	_, err = failed.LikeFailed(s.getenv)
 	s.refused(err, "is not where it was")
 	_, err = LoadRescored("run", nil, Options{Dir: s.at}, s.getenv)
 	s.refused(err, "is not where it was", "--suite FILE")

@@ -3,7 +3,6 @@ package job
 import (
 	"cmp"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/evalrun/evalrun/diag"
@@ -11,8 +10,6 @@ import (
 	"github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/layers"
-	"github.com/evalrun/evalrun/internal/regular"
-	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/suite"
@@ -46,8 +43,11 @@ func (l *Loaded) earlier(v versionOf, opts suite.Options) (*suite.Suite, error) 
 // loadEarlier loads a version of a suite from files. Its problems are one error, since committed files cannot be repaired.
 func (l *Loaded) loadEarlier(files fs.FS, v versionOf, opts suite.Options) (*suite.Suite, error) {
 	dir := atomic.ScratchName()
-	prefix, _ := v.git.Prefix() // a run can be resumed without the repository as long as no program is needed
-	opts.Dir = filepath.Join(dir, prefix)
+	opts.Dir = dir
+	if v.git.Dir != "" {
+		prefix, _ := v.git.Prefix() // a run can be resumed without the repository as long as no program is needed
+		opts.Dir = filepath.Join(dir, prefix)
+	}
 	opts.Ref = v.ref
 	opts.Shown = filepath.ToSlash(v.shown) + "@" + v.ref
 	var diags diag.List
@@ -66,9 +66,12 @@ func signed(d *journal.Document, getenv func(string) string) bool {
 	return err == nil && keys.Signed(d)
 }
 
-// isForeign reports whether somebody else made a run.
-func isForeign(in rundir.Dir, name string, getenv func(string) string) (bool, error) {
-	doc, err := in.Open(name)
+// isForeign reports whether somebody else made a run, and the user does not trust it.
+func (f *Options) isForeign(name string, getenv func(string) string) (bool, error) {
+	if f.Trust {
+		return false, nil
+	}
+	doc, err := f.Dir.Open(name)
 	if err != nil {
 		return true, err
 	}
@@ -113,14 +116,14 @@ func (j *Job) NoteEarlier(s *suite.Suite, to *eval.RunSuite) {
 }
 
 // earlierAtStart loads the earlier version of the i-th suite from the copy that the run made when it began. It is nil for
-// a suite without one.
-func (r *Resumption) earlierAtStart(l *Loaded, i int, opts suite.Options) (*suite.Suite, error) {
+// a suite without one. The repository completes the copy in a run of the user's own.
+func (r *Resumption) earlierAtStart(l *Loaded, i int, own bool, opts suite.Options) (*suite.Suite, error) {
 	one := &r.doc.Run.Suites[i]
 	file, ref, err := r.Options.Interleaved()
 	if err != nil || file != one.File {
 		return nil, err
 	}
-	copies, err := os.OpenRoot(filepath.Join(r.Dir, filepath.FromSlash(earlierDir(i))))
+	copies, err := copiesIn(r.Dir, earlierDir(i))
 	if err != nil {
 		return nil, exit.BadInput(
 			"the run cannot be resumed: its copy of the version %s of %s is gone: %w", ref, one.Name, err,
@@ -130,14 +133,15 @@ func (r *Resumption) earlierAtStart(l *Loaded, i int, opts suite.Options) (*suit
 		base:  filepath.Base(one.Copy),
 		shown: one.File,
 		ref:   ref,
-		git: layers.Git{
-			Dir:      one.Dir,
-			Ref:      cmp.Or(one.EarlierCommit, ref),
-			Filtered: !r.Options.Untrusted && (r.trust || signed(r.doc, l.Getenv)),
-		},
+		git:   layers.Git{Ref: cmp.Or(one.EarlierCommit, ref), Filtered: !r.Options.Untrusted},
 	}
-	opts.Expected = regular.FS(copies)
-	s, err := l.loadEarlier(layers.Overlay{regular.FS(copies), v.git}, v, opts)
+	opts.Expected = copies
+	files := layers.Overlay{copies}
+	if own {
+		v.git.Dir = one.Dir
+		files = append(files, v.git)
+	}
+	s, err := l.loadEarlier(files, v, opts)
 	if err == nil && one.EarlierHash != "" && s.Hash() != one.EarlierHash && !r.untrusted {
 		err = exit.BadInput(
 			"the run cannot be resumed: its copy of the version %s of %s is not the one with which it began", ref, one.Name,

@@ -77,6 +77,9 @@ func NoSuites(options Options, getenv func(string) string) *Loaded {
 // Load reads the suites in files, which may be empty. Problems in the suites go to Diags; the error is for invalid options
 // and for files that cannot be read.
 func Load(files []string, options Options, getenv func(string) string) (*Loaded, error) {
+	if options.Untrusted {
+		options.Dir = options.Dir.Untrusted()
+	}
 	l := NoSuites(options, getenv)
 	opts := suite.Options{
 		Vars:           options.Vars,
@@ -106,12 +109,17 @@ func Load(files []string, options Options, getenv func(string) string) (*Loaded,
 	if interleave != "" && !slices.Contains(files, interleave) {
 		return nil, exit.BadInput("--interleave names %s, which is not among the suites of this command: name it with them", interleave)
 	}
-	for _, file := range files {
+	for i, file := range files {
 		refOf := ""
 		if file == interleave {
 			refOf = ref
 		}
-		s, err := l.load(options.Dir, file, refOf, opts)
+		var s *suite.Suite
+		if options.copies != nil {
+			s, err = l.loadCopy(i, opts)
+		} else {
+			s, err = l.load(options.Dir, file, refOf, opts)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -130,6 +138,9 @@ func (l *Loaded) load(in rundir.Dir, file, ref string, opts suite.Options) (*sui
 		return l.standardInput(in, opts)
 	}
 	path := in.Join(file)
+	if err := l.Options.unlinked(file); err != nil {
+		return nil, err
+	}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -141,7 +152,7 @@ func (l *Loaded) load(in rundir.Dir, file, ref string, opts suite.Options) (*sui
 		return nil, exit.BadInput("%s is a folder; name the suite files in it", file)
 	}
 	// The root confines everything that the suite names, symbolic links included.
-	// The suite itself is the user's word, and may be a link to somewhere else.
+	// The suite itself is the user's word, and may be a link to somewhere else if it is trusted.
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil, exit.BadInput("%s cannot be read: %w", file, err)
@@ -160,7 +171,7 @@ func (l *Loaded) load(in rundir.Dir, file, ref string, opts suite.Options) (*sui
 			base:  filepath.Base(real),
 			shown: file,
 			ref:   ref,
-			git:   layers.Git{Dir: dir, Ref: ref, Filtered: !l.Options.Untrusted && !l.Options.foreign},
+			git:   layers.Git{Dir: dir, Ref: ref, Filtered: !l.Options.Untrusted},
 		}
 		if opts.Base, err = l.earlier(v, opts); err != nil {
 			return nil, err
@@ -183,7 +194,7 @@ func (l *Loaded) standardInput(in rundir.Dir, opts suite.Options) (*suite.Suite,
 	}
 	l.dirs = append(l.dirs, dir)
 	opts.Dir = dir
-	return l.take(layers.With{FS: regular.FS(root), Name: standard, Text: text}, standard, standard, opts), nil
+	return l.take(layers.With{FS: l.Options.folder(root), Name: standard, Text: text}, standard, standard, opts), nil
 }
 
 // take loads the suite in the file base of fsys; messages name it shown. It keeps the sources to quote them.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/project"
@@ -42,7 +43,8 @@ type Options struct {
 	ProjectFile *project.File // the project file in use; nil without one
 	advice      diag.List     // warnings about the project file
 
-	foreign bool                // the paths of the suites come from a run that somebody else made
+	foreign bool                // paths in the project file come from a run that somebody else made
+	copies  *eval.Run           // the run of Rescore if its copies are read instead of the suite files; nil otherwise
 	getenv  func(string) string // set with ProjectFile
 }
 
@@ -179,15 +181,63 @@ const standard = regular.Standard
 // maxInput is the largest file, in bytes, that a command line may name as a suite or a price list.
 const maxInput = 64 << 20
 
+// folder is the file system of a suite's folder. An untrusted suite gets no links and no files such as .env.
+func (f *Options) folder(root *os.Root) fs.FS {
+	if f.Untrusted {
+		return regular.Plain(root)
+	}
+	return regular.FS(root)
+}
+
+// unlinked returns an error for an untrusted suite if a link is on the way to a file that the user named: the author of the
+// suite could have made it.
+func (f *Options) unlinked(name string) error {
+	if !f.Untrusted || name == "" || name == standard {
+		return nil
+	}
+	link := regular.Link(f.Dir.Abs(""), f.Dir.Join(name))
+	if link == "" { // a folder of recorded answers has many files
+		_ = filepath.WalkDir(f.Dir.Join(name), func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.Type()&fs.ModeSymlink != 0 {
+				link = path
+				return fs.SkipAll
+			}
+			return nil
+		})
+	}
+	if link == "" {
+		return nil
+	}
+	return exit.BadInput(
+		"%s cannot be used with --untrusted: %s is a link, which the author of the suite could lead to any file; name the file itself",
+		name, f.shown(link),
+	)
+}
+
+// Caches reports whether the answers in the cache count. Those of an untrusted suite could come with it.
+func (f *Options) Caches() bool { return f.Cache && !f.Untrusted }
+
+// namedFiles returns an error for the files that the options name, as unlinked does.
+func (f *Options) namedFiles() error {
+	script := f.Emulator
+	if script == option.DemoScript {
+		script = ""
+	}
+	return cmp.Or(
+		f.unlinked(f.Prices), f.unlinked(script), f.unlinked(f.Answers), f.unlinked(f.Replay), f.unlinked(f.ReplayOr), f.unlinked(f.Record),
+	)
+}
+
 // below is the file system of a suite's folder. It reports what the suite reads and lists to Reading and Listing.
 func (f *Options) below(root *os.Root, suite string) fs.FS {
 	if f.Reading == nil {
-		return regular.FS(root)
+		return f.folder(root)
 	}
 	path := func(name string) string { return filepath.Join(root.Name(), filepath.FromSlash(name)) }
 	notes := regular.Notes{
-		Read: func(name string) { f.Reading(suite, path(name)) },
-		List: func(string, func() []string) {},
+		Read:  func(name string) { f.Reading(suite, path(name)) },
+		List:  func(string, func() []string) {},
+		Plain: f.Untrusted,
 	}
 	if f.Listing != nil {
 		notes.List = func(glob string, matches func() []string) {

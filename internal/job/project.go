@@ -1,7 +1,9 @@
 package job
 
 import (
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 
 	"github.com/evalrun/evalrun/diag"
@@ -106,7 +108,7 @@ func (f *Options) readProject(path string, c ProjectSource, suites []string) err
 
 // badProject is the error for a project file with problems, including those of its services.
 func (f *Options) badProject(file *project.File, files *Files) error {
-	servicesIn(file, suite.Options{Getenv: f.getenv, AllowEnv: f.AllowEnv, Can: dialect.Can}, &files.Diags)
+	f.servicesIn(file, suite.Options{Getenv: f.getenv, AllowEnv: f.AllowEnv, Can: dialect.Can}, &files.Diags)
 	return &BadFiles{files}
 }
 
@@ -141,7 +143,11 @@ func (f *Options) projectOf(run *eval.Run, dir string) error {
 		return nil
 	}
 	copied := filepath.Join(dir, filepath.FromSlash(projectCopy))
-	text, err := regular.ReadFile(copied, maxInput)
+	var text []byte
+	copies, err := copiesIn(dir, path.Dir(projectCopy))
+	if err == nil {
+		text, err = fs.ReadFile(copies, project.FileName)
+	}
 	if err != nil {
 		return exit.BadInput("the run cannot be used: its copy of the project file cannot be read: %w", err)
 	}
@@ -149,6 +155,9 @@ func (f *Options) projectOf(run *eval.Run, dir string) error {
 	file := project.Load(run.ProjectFile, copied, text, &diags)
 	if file.Hash() != run.ProjectHash || diags.HasErrors() {
 		return exit.BadInput("the run cannot be used: %s is not the copy of the project file with which it began", copied)
+	}
+	if f.foreign {
+		file.Defaults.Prices = "" // its path is of another machine, or of any file of this one
 	}
 	f.ProjectFile = file
 	return nil
@@ -163,18 +172,20 @@ func (l *Loaded) projectServices(opts suite.Options) []*suite.NamedService {
 	}
 	l.sources[file.Shown()] = file.Text
 	l.Diags.Merge(l.Options.advice)
-	return servicesIn(file, opts, &l.Diags)
+	return l.Options.servicesIn(file, opts, &l.Diags)
 }
 
 // servicesIn returns the named services of a project file. Problems go to diags.
-func servicesIn(file *project.File, opts suite.Options, diags *diag.List) []*suite.NamedService {
+func (f *Options) servicesIn(file *project.File, opts suite.Options, diags *diag.List) []*suite.NamedService {
 	if file.Services.IsZero() {
 		return nil
 	}
 	opts.Dir = filepath.Dir(file.Path)
 	files := layers.Overlay{}
-	if root, err := os.OpenRoot(opts.Dir); err == nil { // the folder may be gone when a run is resumed
-		files = append(files, regular.FS(root))
+	if !f.foreign {
+		if root, err := os.OpenRoot(opts.Dir); err == nil { // the folder may be gone when a run is resumed
+			files = append(files, regular.FS(root))
+		}
 	}
 	return suite.LoadServices(files, file.Services, opts, diags)
 }

@@ -18,7 +18,8 @@ import (
 type rescored struct {
 	within     string     // path of the run if it ran a selection, so that new cases stay out; otherwise ""
 	ownService ownService // from options and environment
-	ownSuites  bool       // the user named the suites
+	given      option.Options
+	ownSuites  bool // the user named the suites
 }
 
 // LoadRescored loads a job that rescores a run, with the suites in files, or else the current files of the run's suites.
@@ -37,8 +38,8 @@ func LoadRescored(name string, files []string, f Options, getenv func(string) st
 	if flag := changed(given, was); flag != "" {
 		return nil, exit.BadInput("%s differs from what the run %s began with, and a rescore keeps that: leave it out", flag, name)
 	}
-	kept := rescored{ownService: f.own(), ownSuites: len(files) > 0}
 	f.Rescore = f.Dir.Path(name)
+	kept := rescored{ownService: f.own(), given: f.Options, ownSuites: len(files) > 0}
 	f.AllowEnv = slices.Concat(begun.AllowEnv, f.AllowEnv)
 	f.Cases = begun.Cases
 	f.Tags = begun.Tags
@@ -50,21 +51,25 @@ func LoadRescored(name string, files []string, f Options, getenv func(string) st
 		kept.within = f.Rescore
 	}
 	f.raceLike(run, &begun)
+	foreign, err := f.isForeign(name, getenv)
+	if err != nil {
+		return nil, err
+	}
 	if f.Untrusted { // the service is the user's own
 		f.APIVersion = cmp.Or(f.APIVersion, run.Service.APIVersion)
 	} else {
-		f.serviceOf(run, begun)
+		f.serviceOf(run, &begun)
 	}
 	f.allowLike(&begun)
-	if len(files) == 0 {
-		if files, err = f.suitesOf(run, &begun); err != nil {
-			return nil, err
-		}
+	switch {
+	case kept.ownSuites:
+	case foreign:
+		files, err = f.copiesOf(run, &begun)
+	default:
+		files, err = f.suitesOf(run, &begun)
 	}
-	if f.Interleave != "" && !kept.ownSuites && !f.Trust {
-		if f.foreign, err = isForeign(f.Dir, name, getenv); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
 	}
 	l, err := Load(files, f, getenv)
 	if err != nil {
@@ -124,6 +129,22 @@ func rescorable(dir rundir.Dir, name string) (*eval.Run, error) {
 	return run, nil
 }
 
+// copiesOf makes Load read the copies in a run that somebody else made, whose header could name any files. It returns the
+// names of the suites.
+func (f *Options) copiesOf(run *eval.Run, begun *option.Options) (files []string, err error) {
+	if begun.Interleave != "" {
+		return nil, exit.BadInput(
+			"the run %s was not signed by you, and its header names a version of a suite in git: name the suite by --suite FILE, or add --trust",
+			run.ID,
+		)
+	}
+	f.copies = run
+	for _, one := range run.Suites {
+		files = append(files, one.File)
+	}
+	return files, nil
+}
+
 // suitesOf returns the current suite files of a run. If one of them ran next to an earlier version, it sets Interleave, so
 // that this version is loaded again.
 func (f *Options) suitesOf(run *eval.Run, begun *option.Options) (files []string, err error) {
@@ -148,13 +169,16 @@ func (f *Options) suitesOf(run *eval.Run, begun *option.Options) (files []string
 
 // LikeFailed completes a command without a suite from the run of --failed-in: its current suite files, its variables and
 // repeats, and whether its suites are untrusted.
-func (f *Options) LikeFailed() (files []string, err error) {
+func (f *Options) LikeFailed(getenv func(string) string) (files []string, err error) {
 	run, err := journal.Header(f.Dir.Path(f.FailedIn))
 	switch {
 	case errors.Is(err, journal.ErrNoRun):
 		return nil, f.Dir.NoRun(f.FailedIn)
 	case err != nil:
 		return nil, exit.BadInput("the run cannot be read: %w", err)
+	}
+	if foreign, err := f.isForeign(f.FailedIn, getenv); err != nil || foreign {
+		return nil, cmp.Or(err, exit.BadInput("the run %s was not signed by you, so its header could name any file: name the suite", f.FailedIn))
 	}
 	begun := run.Options()
 	f.allowLike(begun)
@@ -180,7 +204,7 @@ func (f *Options) LikeFailed() (files []string, err error) {
 }
 
 // serviceOf uses the service of a run where flags give none. Only embeddings, and judges with --ask-judges, are sent to it.
-func (f *Options) serviceOf(run *eval.Run, begun option.Options) {
+func (f *Options) serviceOf(run *eval.Run, begun *option.Options) {
 	f.APIVersion = cmp.Or(f.APIVersion, run.Service.APIVersion) // part of every request
 	if f.BaseURL != "" || f.Emulator != "" {
 		return

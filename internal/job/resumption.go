@@ -6,13 +6,13 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/dialect"
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/layers"
-	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -30,7 +30,8 @@ type Resumption struct {
 	untrusted bool // --untrusted: use the user's own service, not the run's
 	own       ownService
 	begun     Options // options that the run began with
-	workers   int     // calls that ran at once
+	given     option.Options
+	workers   int // calls that ran at once
 }
 
 // Reopen opens a run to continue it, with the caller's options. What the run recorded replaces them, except for limits and
@@ -79,6 +80,7 @@ func Reopen(name string, options Options, retryErrors bool) (_ *Resumption, err 
 		}
 	}
 	r.begun = r.Options
+	r.given = options.Options
 	if err := cmp.Or(r.checkService(&options), r.checkKept(options)); err != nil {
 		return nil, err
 	}
@@ -125,11 +127,20 @@ func (r *Resumption) Document() *journal.Document {
 }
 
 // Load loads the suites from the copies that the run made when it began. Images, which are not copied, come from the
-// folders of the suites.
+// folders of the suites if the user signed the run or gave --trust.
 func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
+	r.Options.foreign = !r.trust && !signed(r.doc, getenv)
+	if r.Options.foreign {
+		if file := cmp.Or(r.Options.Prices, r.Options.ByProject().Prices); file != "" && r.given.Prices == "" {
+			c := claims{run: r.doc, files: []string{file + " (--prices)"}, untrusted: true}
+			return nil, c.check("resuming")
+		}
+	}
 	if r.Options.NoContent {
 		return r.loadFiles(getenv)
 	}
+	// A program of the suite can read any file, so --allow program reads the folder that it starts in.
+	own := !r.Options.foreign || r.untrusted && suite.AllowsPrograms(r.Options.Allow)
 	l := NoSuites(r.Options, getenv)
 	var err error
 	if l.kinds, err = scorers.Builtin().With(r.Options.ScorerTable); err != nil {
@@ -137,15 +148,15 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 	}
 	services := l.projectServices(suite.Options{Getenv: getenv, AllowEnv: r.Options.AllowEnv, Can: dialect.Can})
 	for i, recorded := range r.doc.Run.Suites {
-		copies, err := os.OpenRoot(filepath.Join(r.Dir, filepath.FromSlash(CopyDir(i))))
+		copies, err := copiesIn(r.Dir, CopyDir(i))
 		if err != nil {
 			return nil, exit.BadInput("the run cannot be resumed: its copy of the suite %s is gone: %w", recorded.Name, err)
 		}
-		files := layers.Overlay{r.Options.below(copies, recorded.File)}
-		if folder, err := os.OpenRoot(recorded.Dir); recorded.Dir != "" && err == nil {
-			files = append(files, r.Options.below(folder, recorded.File))
+		dir := ""
+		if own {
+			dir = recorded.Dir
 		}
-		l.dirs = append(l.dirs, recorded.Dir)
+		l.dirs = append(l.dirs, dir)
 		opts := suite.Options{
 			Vars:           r.Options.Vars,
 			Repeats:        r.Options.Repeats,
@@ -158,12 +169,18 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 			Can:            dialect.Can,
 			Services:       services,
 		}
-		if opts.Base, err = r.earlierAtStart(l, i, opts); err != nil {
+		if opts.Base, err = r.earlierAtStart(l, i, own, opts); err != nil {
 			return nil, err
 		}
-		opts.Dir = recorded.Dir
-		opts.Expected = regular.FS(copies)
-		s := l.take(files, filepath.Base(recorded.Copy), recorded.File, opts)
+		opts.Dir = dir
+		opts.Expected = copies
+		s := l.take(l.Options.overFolder(copies, dir, recorded.File), filepath.Base(recorded.Copy), recorded.File, opts)
+		if !own && l.Diags.HasErrors() {
+			l.Diags.Warnf(
+				diag.Pos{File: filepath.ToSlash(recorded.File)}, "add --trust to read the other files of the suite, such as images",
+				"the run was not signed by you, so only the files that it copied are read",
+			)
+		}
 		switch changed := !l.Diags.HasErrors() && s.Hash() != recorded.Hash; {
 		case changed && !s.KeepsData():
 			return nil, exit.BadInput(
@@ -186,9 +203,14 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 // loadFiles loads the suites from their original files, since a run with --no-content keeps no copies. The files must be
 // unchanged.
 func (r *Resumption) loadFiles(getenv func(string) string) (*Loaded, error) {
+	if r.Options.foreign {
+		return nil, exit.BadInput(
+			"the run cannot be resumed: it keeps no copies of its suites, and you did not sign it, so it could name any files; " +
+				"add --trust to read them",
+		)
+	}
 	var files []string
 	flags := r.Options
-	flags.foreign = !r.trust && !signed(r.doc, getenv)
 	interleaved, ref, err := flags.Interleaved()
 	if err != nil {
 		return nil, err

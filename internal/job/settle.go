@@ -66,6 +66,7 @@ const (
 	otherConcurrency   = 512 // with an executor in other processes, which applies its own, lower limit
 	defaultTimeout     = 60 * time.Second
 	defaultAttempts    = 5
+	untrustedCalls     = 10_000 // of an untrusted suite, whose own budget can only be lower
 )
 
 // Settle merges options, environment, suites and the project file into the settings of a job. A flag wins over a variable, a
@@ -84,9 +85,12 @@ func (l *Loaded) Settle() (*Job, error) {
 
 func (l *Loaded) settings() (Settings, error) {
 	f, getenv := l.Options, l.Getenv
-	m := merger{suites: l.Suites, defaults: f.ByProject(), usual: defaultConcurrency}
+	m := merger{suites: l.Suites, defaults: f.ByProject(), usual: defaultConcurrency, untrusted: f.Untrusted}
 	if f.Executor != nil {
 		m.usual = otherConcurrency
+	}
+	if err := f.namedFiles(); err != nil {
+		return Settings{}, err
 	}
 	if f.Emulator != "" {
 		if f.BaseURL != "" {
@@ -146,10 +150,7 @@ func (l *Loaded) readLabels() (map[string]*labels.File, error) {
 			if !version.TakesPeopleLabels() || files[s.Name] != nil {
 				continue
 			}
-			file, err := labels.Read(l.Options.Dir.Join("."), s.Name)
-			if err == nil {
-				err = file.Err()
-			}
+			file, err := l.labelsOf(s.Name)
 			problems = append(problems, err)
 			files[s.Name] = file
 		}
@@ -158,6 +159,22 @@ func (l *Loaded) readLabels() (map[string]*labels.File, error) {
 		return nil, exit.BadInput("%w", err)
 	}
 	return files, nil
+}
+
+// labelsOf reads people's labels of the answers to a suite.
+func (l *Loaded) labelsOf(name string) (*labels.File, error) {
+	path, err := labels.FileName(name)
+	if err == nil {
+		err = l.Options.unlinked(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	file, err := labels.Read(l.Options.Dir.Join("."), name)
+	if err == nil {
+		err = file.Err()
+	}
+	return file, err
 }
 
 // service settles the unnamed service: its address, and how callers authenticate.
@@ -221,6 +238,9 @@ func (m *merger) limits(o *option.LimitOptions) suite.Limits {
 	l.TokensPerMinute = cmp.Or(l.TokensPerMinute, d.TPM)
 	l.BudgetTokens = cmp.Or(l.BudgetTokens, d.BudgetTokens)
 	l.BudgetCalls = cmp.Or(l.BudgetCalls, d.BudgetCalls)
+	if m.untrusted && o.BudgetCalls == 0 {
+		l.BudgetCalls = min(cmp.Or(l.BudgetCalls, untrustedCalls), untrustedCalls)
+	}
 	l.BudgetMoney = cmp.Or(l.BudgetMoney, d.BudgetMoney)
 	l.BudgetTime = cmp.Or(l.BudgetTime, d.BudgetTime)
 	l.Timeout = cmp.Or(l.Timeout, d.Timeout, defaultTimeout)
@@ -294,6 +314,8 @@ type merger struct {
 	differ   []string        // keys in which suites differ
 	capped   bool            // the user set a concurrency
 	usual    int             // default concurrency
+
+	untrusted bool // the suites are
 }
 
 // models merges the limits of models. Suites that limit the same model must agree.

@@ -26,6 +26,26 @@ type ownService struct {
 	named   map[string]string // addresses of named services, by name
 }
 
+// files lists the files that the options of a run name and given, the options of the user, do not replace. In a run that
+// somebody else made they could be any files of this machine.
+func (f *Options) files(given *option.Options) (out []string) {
+	script := f.Emulator
+	if script == option.DemoScript {
+		script = ""
+	}
+	for _, o := range []struct{ flag, path, given string }{
+		{"--emulator", script, given.Emulator},
+		{"--replay", f.Replay, given.Replay},
+		{"--answers", f.Answers, given.Answers},
+		{"rescore", f.Rescore, given.Rescore},
+	} {
+		if o.path != "" && o.given == "" {
+			out = append(out, fmt.Sprintf("%s (%s)", o.path, o.flag))
+		}
+	}
+	return out
+}
+
 // own returns the service according to the options.
 func (f *Options) own() ownService { return ownService{f.BaseURL, f.Auth, maps.Clone(f.Services)} }
 
@@ -46,6 +66,8 @@ type claims struct {
 	services  []string // named services, as check shows them
 	programs  []string // command lines
 	folder    string   // receives recorded answers
+	files     []string // read on this machine
+	untrusted bool     // the user gave --untrusted
 }
 
 // check returns an error that lists the side effects, or nil when there are none. how is the task, such as "resuming".
@@ -66,6 +88,9 @@ func (c *claims) check(how string) error {
 	if c.folder != "" {
 		would = append(would, "write answers into "+c.folder)
 	}
+	for _, file := range c.files {
+		would = append(would, "read "+file)
+	}
 	if len(would) == 0 {
 		return nil
 	}
@@ -76,11 +101,11 @@ func (c *claims) check(how string) error {
 	if c.run.Run.Signature != "" {
 		why = "was signed by somebody else, or was moved or changed since"
 	}
-	return exit.BadInput(
-		"the run %s %s; %s it would:%s\n"+
-			"add --trust to allow that, or --untrusted to start no program, call no endpoint and use only your own service",
-		c.run.Dir, why, how, strings.Join(would, ""),
-	)
+	advice := "add --trust to allow that, or --untrusted to start no program, call no endpoint and use only your own service"
+	if c.untrusted {
+		advice = "run the suite again, or add --trust to allow that"
+	}
+	return exit.BadInput("the run %s %s; %s it would:%s\n%s", c.run.Dir, why, how, strings.Join(would, ""), advice)
 }
 
 // elsewhere returns the settled address if it, or the way to authenticate, differs from the user's own; otherwise "".
@@ -178,12 +203,16 @@ func scorersPrograms(s *suite.Suite) []string {
 
 // vet refuses to resume a run that somebody else made if it would do anything that needs trust.
 func (r *Resumption) vet(j *Job, s *Settings) error {
-	if r.trust || r.untrusted || s.trust.Signed(r.doc) {
+	if r.trust || s.trust.Signed(r.doc) {
 		return nil
+	}
+	c := claims{run: r.doc, files: r.Options.files(&r.given), untrusted: r.untrusted}
+	if r.untrusted {
+		return c.check("resuming")
 	}
 	from, requests := s.Source.(option.FromService)
 	_, rescored := s.Rescored()
-	c := claims{run: r.doc, programs: programsOf(j, !requests), folder: from.Record}
+	c.programs, c.folder = programsOf(j, !requests), from.Record
 	if requests {
 		c.endpoints = endpointsOf(j)
 	}
@@ -208,6 +237,9 @@ func (j *Job) VetAnswers(of *journal.Document, sends bool) error {
 	c := claims{run: of}
 	if !j.rescored.ownSuites {
 		c.programs = programsOf(j, true)
+	}
+	if sends {
+		c.files = j.Options.files(&j.rescored.given)
 	}
 	if j.Options.Emulator == "" && sends {
 		own := j.rescored.ownService.settle(j.Getenv)

@@ -74,6 +74,11 @@ func openFolder(dir string) (*folder, error) {
 // claim checks that the folder is empty or has a site, and locks it.
 func (f *folder) claim(dir string) error {
 	known, err := f.marked(dir)
+	for _, name := range []string{dataDir, runsDir, comparisonsDir} {
+		if info, problem := f.root.Lstat(name); problem == nil && !info.IsDir() {
+			return exit.BadInput("the site cannot be written: %s in %s is a link or a file; name another folder", name, dir)
+		}
+	}
 	if err == nil && !known {
 		err = f.mark(dir)
 	}

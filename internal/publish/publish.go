@@ -14,6 +14,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/gallery"
 	"github.com/evalrun/evalrun/internal/page"
+	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/rundir"
 )
 
@@ -71,6 +72,9 @@ func Write(in rundir.Dir, o Options) (_ *Site, err error) {
 	}
 	if err := s.heads(paths); err != nil {
 		return nil, err
+	}
+	if link := regular.Link(in.Abs(""), in.Join(o.Out)); link != "" {
+		return nil, exit.BadInput("%s is a link, and a site replaces files: name the folder itself with --out", link)
 	}
 	if s.to, err = openFolder(in.Join(o.Out)); err != nil {
 		return nil, err

@@ -35,6 +35,9 @@ type Baseline struct {
 // Baselines reads the named baselines; none if the file is missing.
 func (d Dir) Baselines() (map[string]Baseline, error) {
 	named := map[string]Baseline{}
+	if err := d.unlinked(baselinesFile); err != nil {
+		return nil, err
+	}
 	data, err := regular.ReadFile(d.Join(baselinesFile), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return named, nil
@@ -140,6 +143,12 @@ func (d Dir) FindBaseline(name string) (path string, err error) {
 	}
 	if b, ok := named[name]; ok {
 		path = d.Join(filepath.FromSlash(b.Path))
+		if d.untrusted && !filepath.IsLocal(filepath.FromSlash(b.Path)) {
+			return "", fmt.Errorf("the baseline %s of %s is outside this folder: with --untrusted, name the run itself", name, baselinesFile)
+		}
+		if err := d.unlinked(path); err != nil {
+			return "", err
+		}
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf(
 				"the run of the baseline %s is not on this machine (%s); on one that has it, `evalrun baseline export %s -o %s.jsonl` "+
@@ -149,6 +158,9 @@ func (d Dir) FindBaseline(name string) (path string, err error) {
 		return path, nil
 	}
 	path = d.Path(name)
+	if err := d.unlinked(path); err != nil {
+		return "", err
+	}
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
@@ -159,6 +171,14 @@ func (d Dir) FindBaseline(name string) (path string, err error) {
 		return "", d.NoRun(name)
 	}
 	return "", fmt.Errorf("there is no baseline, run or file %s%s", name, d.baselineHint(name, named))
+}
+
+// unlinked returns an error for a link on the way to a file if suites are untrusted.
+func (d Dir) unlinked(path string) error {
+	if link := regular.Link(d.Abs(""), d.Join(path)); d.untrusted && link != "" {
+		return exit.BadInput("%s is a link, which is not followed with --untrusted: name the run itself", link)
+	}
+	return nil
 }
 
 // baselineHint suggests what an unknown name may mean.

@@ -17,13 +17,17 @@ import (
 // historyPath is the database of the runs that were started in this folder.
 const historyPath = own + string(filepath.Separator) + "history.db"
 
-// Remember adds a run that has just ended to the history. Nothing depends on the history, because the run
+// Remember adds a run that has just ended to the history. It sets a strange history aside, and the error says so. Nothing depends on the history, because the run
 // file has all its data.
-func (d Dir) Remember(doc *journal.Document) error {
+func (d Dir) Remember(doc *journal.Document) (aside error) {
 	err := ignoreByGit(d.Join(own))
 	if err == nil {
 		var s *history.Store
-		if s, err = history.Open(d.Join(historyPath)); err == nil {
+		if s, err = history.Open(d.Join(historyPath)); errors.Is(err, history.ErrStrange) {
+			aside = d.setAside(err)
+			s, err = history.Open(d.Join(historyPath))
+		}
+		if err == nil {
 			err = errors.Join(s.Add(doc), s.Close())
 		}
 	}
@@ -31,7 +35,16 @@ func (d Dir) Remember(doc *journal.Document) error {
 		return fmt.Errorf("the run was not added to the history: %w", err)
 	}
 	_ = os.Remove(filepath.Join(d.Join(expectedRuns), doc.Run.ID)) // often it does not exist
-	return nil
+	return aside
+}
+
+// setAside renames a history with another schema than evalrun writes. The error says so.
+func (d Dir) setAside(why error) error {
+	to, err := history.SetAside(d.Join(historyPath))
+	if err != nil {
+		return errors.Join(why, err)
+	}
+	return fmt.Errorf("%w: it was renamed to %s; `evalrun history --rebuild` makes the history from the runs", why, filepath.Base(to))
 }
 
 // expectedRuns has a file for each run that began and is not in the history yet. The file has the path of
@@ -76,6 +89,11 @@ func (d Dir) catchUp() {
 // OpenHistory opens the history after adding missing runs. It returns nil if there is no history. The
 // caller closes it.
 func (d Dir) OpenHistory() (*history.Store, error) {
+	if s, err := d.ReadHistory(); errors.Is(err, history.ErrStrange) {
+		return nil, d.setAside(err)
+	} else if s != nil {
+		_ = s.Close() // it was only read
+	}
 	d.catchUp()
 	if _, err := os.Stat(d.Join(historyPath)); errors.Is(err, os.ErrNotExist) {
 		return nil, nil

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,7 +27,16 @@ import (
 
 // Dir is the folder in which evalrun works, to which relative paths refer. The zero Dir is the working
 // directory of the process, and leaves paths as the user wrote them.
-type Dir struct{ path string }
+type Dir struct {
+	path      string
+	untrusted bool // links in the folder could be those of an untrusted author
+}
+
+// Untrusted returns the folder for a command on untrusted suites, which follows no link in it.
+func (d Dir) Untrusted() Dir {
+	d.untrusted = true
+	return d
+}
 
 // At returns the folder at a path; "" means the working directory of the process.
 func At(path string) Dir {
@@ -36,7 +46,35 @@ func At(path string) Dir {
 	if abs, err := filepath.Abs(path); err == nil { // absolute, so that joining twice is harmless
 		path = abs
 	}
-	return Dir{path}
+	return Dir{path: path}
+}
+
+// Links checks what a run writes: .evalrun with its parts, and paths. With untrusted suites a link on the way to them is an
+// error. Otherwise the notices name the links that lead out of the folder.
+func (d Dir) Links(paths ...string) (notices []string, err error) {
+	at := d.Abs("")
+	kept := []string{own, Runs, filepath.Join(own, "cache"), expectedRuns, filepath.Join(own, ".gitignore")}
+	for _, end := range []string{"", "-wal", "-shm", ".lock"} {
+		kept = append(kept, historyPath+end)
+	}
+	for _, name := range append(kept, paths...) {
+		link := regular.Link(at, d.Join(name))
+		if link == "" {
+			continue
+		}
+		shown := link
+		if rel, err := filepath.Rel(at, link); err == nil && filepath.IsLocal(rel) {
+			shown = rel
+		}
+		notice := shown + " is a link that leads out of this folder"
+		switch {
+		case d.untrusted:
+			return nil, exit.BadInput("%s is a link, and with --untrusted nothing is written through links: remove it, or name another folder", shown)
+		case regular.LeadsOut(at, link) && !slices.Contains(notices, notice):
+			notices = append(notices, notice)
+		}
+	}
+	return notices, nil
 }
 
 // Join returns the path of a file that the user named. It leaves the name of standard input and output

@@ -82,6 +82,9 @@ func LoadAccepting(name string, files []string, f job.Options, getenv func(strin
 	cases, arms := f.Cases, f.Arms
 	f.Cases, f.Arms = nil, nil
 	l, err := job.LoadRescored(name, files, f, getenv)
+	if err == nil && l.Copied() {
+		return nil, exit.BadInput("the run was not signed by you, so its header could name any folder: name the suite by --suite FILE")
+	}
 	if err == nil {
 		// The run itself has the other choices.
 		l.Options.Cases, l.Options.Arms, l.Options.Tags, l.Options.Shard = cases, arms, nil, option.Shard{}

@@ -36,6 +36,7 @@ func TestARankingIsNotWrongTooOften(t *testing.T) {
 	f := newRunFolder(t)
 	f.record("one", nil, completed(), letters("pp", "a", 0, 1)...)
 	o := CompareRequest{}
+	o.ByJudge.Getenv = func(string) string { return "" }
 	o.Rule.Alpha = 0.5
 	_, err := f.Rank("one", o)
 	expect.Contains(t, "rank", fmt.Sprint(err), "--alpha 0.5: a ranking that is wrong so often says nothing; 0.2 at most")

@@ -99,7 +99,7 @@ func merge(at rundir.Dir, names []string, out string, getenv func(string) string
 	if dir, err = at.Make(out, run.ID); err != nil {
 		return "", err
 	}
-	copies, err := copied(filepath.Join(shards[0].Dir, "suites"))
+	copies, err := copied(shards[0].Dir)
 	if err != nil {
 		return "", exit.BadInput("the suites of %s cannot be read: %w", names[0], err)
 	}
@@ -140,17 +140,19 @@ func merge(at rundir.Dir, names []string, out string, getenv func(string) string
 // the records matter more.
 func copyWorkspaces(to string, shards []*journal.Document) {
 	for _, d := range shards {
-		from := filepath.Join(d.Dir, "workspaces")
-		entries, err := os.ReadDir(from)
-		if err != nil { // most runs have none
+		root, err := os.OpenRoot(d.Dir)
+		if err != nil {
 			continue
 		}
+		entries, _ := fs.ReadDir(root.FS(), "workspaces") // most runs have none
 		for _, entry := range entries {
 			copied := filepath.Join(to, "workspaces", entry.Name())
-			if os.RemoveAll(copied) == nil {
-				_ = os.CopyFS(copied, os.DirFS(filepath.Join(from, entry.Name())))
+			from, err := fs.Sub(root.FS(), "workspaces/"+entry.Name())
+			if err == nil && os.RemoveAll(copied) == nil {
+				_ = os.CopyFS(copied, from)
 			}
 		}
+		_ = root.Close() // it was only read
 	}
 }
 
@@ -260,18 +262,18 @@ func agree(run, shard *eval.Run) {
 func copied(dir string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	root, err := os.OpenRoot(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return out, nil
-	}
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close() //nolint:errcheck // only read
-	err = fs.WalkDir(regular.FS(root), ".", func(name string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(regular.FS(root), "suites", func(name string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		out[filepath.Base(dir)+"/"+name], err = fs.ReadFile(regular.FS(root), name)
+		out[name], err = fs.ReadFile(regular.FS(root), name)
 		return err
 	})
 	return out, err

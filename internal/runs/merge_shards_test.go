@@ -145,10 +145,10 @@ func TestAMergedRunHasTheCopiesOfItsSuites(t *testing.T) {
 	f.shard("two", 2, "ppp", nil, completed())
 	dir := filepath.Join(f.Join("one"), "suites", "s", "deep")
 	expect.OK(t, os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "s.yaml"), []byte("version: 1\n"), 0o600))
-	files, err := copied(filepath.Join(f.Join("one"), "suites"))
+	files, err := copied(f.Join("one"))
 	expect.OK(t, err)
 	expect.Same(t, "files", files, map[string][]byte{"suites/s/deep/s.yaml": []byte("version: 1\n")})
-	none, err := copied(filepath.Join(f.Join("two"), "suites"))
+	none, err := copied(f.Join("two"))
 	expect.OK(t, err)
 	expect.Same(t, "files of a run without", len(none), 0)
 }
