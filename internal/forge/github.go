@@ -44,7 +44,7 @@ func newGitHub(getenv func(string) string) (*gitHub, error) {
 	if token == "" {
 		return nil, exit.BadInput("GITHUB_TOKEN is not set; in the step: env: {GITHUB_TOKEN: \"${{ github.token }}\"}")
 	}
-	c, err := newClient(cmp.Or(getenv("GITHUB_API_URL"), "https://api.github.com"), http.Header{
+	c, err := newClient(cmp.Or(getenv("GITHUB_API_URL"), "https://api.github.com"), token, http.Header{
 		"Authorization": {"Bearer " + token}, "Accept": {"application/vnd.github+json"}, "X-Github-Api-Version": {"2022-11-28"},
 	}, gitHubAdvice)
 	if err != nil {

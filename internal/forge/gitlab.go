@@ -29,7 +29,7 @@ func newGitLab(getenv func(string) string) (*gitLab, error) {
 			"the job token of GitLab cannot write notes")
 	}
 	c, err := newClient(
-		cmp.Or(getenv("CI_API_V4_URL"), "https://gitlab.com/api/v4"), http.Header{"Private-Token": {token}}, gitLabAdvice,
+		cmp.Or(getenv("CI_API_V4_URL"), "https://gitlab.com/api/v4"), token, http.Header{"Private-Token": {token}}, gitLabAdvice,
 	)
 	return &gitLab{c, getenv("CI_PROJECT_ID"), getenv("CI_MERGE_REQUEST_IID"), getenv("CI_PROJECT_URL")}, err
 }
