@@ -37,6 +37,7 @@ func LoadRescored(name string, files []string, f Options, getenv func(string) st
 	f.Arms = begun.Arms
 	f.Shard = begun.Shard
 	f.Repeats = begun.Repeats
+	f.MaxTrials = begun.MaxTrials
 	f.Vars = begun.Vars
 	if begun.Selected != nil {
 		kept.within = f.Rescore
@@ -151,6 +152,7 @@ func (f *Options) LikeFailed() (files []string, err error) {
 	begun := run.Options()
 	f.allowLike(begun)
 	f.Repeats = cmp.Or(f.Repeats, begun.Repeats)
+	f.MaxTrials = cmp.Or(f.MaxTrials, begun.MaxTrials)
 	for name, value := range begun.Vars {
 		if _, given := f.Vars[name]; !given {
 			if f.Vars == nil {

@@ -44,6 +44,9 @@ type converter struct {
 	taken   map[string]bool   // names of cases
 	texts   map[string]bool   // variables that some test has as a text
 	typed   map[string]bool   // variables that some test has as a number or a boolean
+	maxTrials int // 0 is the default of suites
+	products  int // tests that scenarios multiply
+
 	outer   map[string]string // by file, the file that refers to it
 	opens   int               // number of files read
 	metric  map[string]string // names of the defaults' scorers, by their names in the source
