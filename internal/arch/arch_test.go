@@ -42,7 +42,7 @@ var direct = map[string][]string{
 		"internal/forge", "internal/preference", "internal/judgecheck", "internal/output", "internal/atomic", "internal/publish", "internal/view",
 	},
 	"internal/authoring": {"internal/job", "clients/emulator", "internal/lazy", "internal/term", "internal/promptfoo", "docs"},
-	"internal/promptfoo": {"internal/lazy", "diag", "internal/exit", "internal/regular", "option", "internal/tmpl", "internal/yamlnode"},
+	"internal/promptfoo": {"internal/lazy", "diag", "internal/exit", "internal/regular", "option", "internal/tmpl", "internal/yamlnode", "suite"},
 	"internal/answers": {
 		"clients/app", "clients/generative", "clients/openai", "clients/responses", "clients/anthropic", "tool", "runner", "internal/exit",
 		"internal/regular",
@@ -73,7 +73,7 @@ var direct = map[string][]string{
 	"internal/jq":         {"internal/lazy", "internal/yamlnode"},
 	"internal/picture":    nil,
 	"internal/program":    nil,
-	"internal/workspace":  nil,
+	"internal/workspace":  {"internal/regular"},
 	"internal/regular":    nil,
 	"internal/atomic":     nil,
 	"internal/trust":      {"internal/regular", "journal", "internal/exit"},

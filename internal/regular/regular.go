@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 )
 
 // ErrNotFile is wrapped by the errors of anything but a regular file.
@@ -17,6 +18,11 @@ var ErrNotFile = errors.New("not a regular file")
 
 // ErrTooLarge is wrapped by the errors of files that are larger than is read.
 var ErrTooLarge = errors.New("too large")
+
+// ErrDeep is wrapped by the errors of an FS for what is in too many folders: each of them is opened again for each name.
+var ErrDeep = fmt.Errorf("it is more than %d folders deep", maxDepth)
+
+const maxDepth = 255
 
 // Open opens a regular file to be read.
 func Open(name string) (*os.File, error) {
@@ -98,6 +104,9 @@ func (c confined) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
+	if err := notDeep("open", name); err != nil {
+		return nil, err
+	}
 	c.note(name)
 	file, err := c.root.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
 	if err != nil {
@@ -123,4 +132,16 @@ func (c confined) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(c.al
 func (c confined) ReadLink(name string) (string, error) { return fs.ReadLink(c.all, name) }
 
 // ReadDir lists a folder.
-func (c confined) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(c.all, name) }
+func (c confined) ReadDir(name string) ([]fs.DirEntry, error) {
+	if err := notDeep("readdir", name); err != nil {
+		return nil, err
+	}
+	return fs.ReadDir(c.all, name)
+}
+
+func notDeep(op, name string) error {
+	if strings.Count(name, "/") < maxDepth {
+		return nil
+	}
+	return &fs.PathError{Op: op, Path: name[:strings.Index(name, "/")] + "/...", Err: ErrDeep}
+}
