@@ -76,6 +76,9 @@ func (a *app) importPromptfoo(config string, o importOptions) error {
 	if len(im.Needs) > 0 {
 		p.Printf("the author's code runs in shims that need %s in PATH\n", strings.Join(im.Needs, " and "))
 	}
+	if len(im.Variables) > 0 {
+		p.Printf("secrets were not copied; set these in the environment of a run: %s\n", strings.Join(im.Variables, ", "))
+	}
 	file := diag.CleanLine(quoteShell(im.Suite))
 	if len(im.Problems) > 0 {
 		p.Printf(

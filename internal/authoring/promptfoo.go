@@ -25,6 +25,7 @@ type Imported struct {
 	Summary       string   // the number of keys by result
 	Needs         []string // programs that the suite starts
 	Problems      []string // what `evalrun validate` finds in the suite
+	Variables     []string // that replace secrets, and have to be set
 	Inexpressible int      // keys that a suite cannot express
 }
 
@@ -55,7 +56,7 @@ func ImportPromptfoo(config, dir string, maxTrials int, getenv func(string) stri
 	}
 	out := &Imported{
 		Suite: filepath.Join(dir, promptfoo.SuiteFile), Report: filepath.Join(dir, promptfoo.ReportFile),
-		Summary: im.Summary(), Needs: im.Needs(), Inexpressible: im.Inexpressible(),
+		Summary: im.Summary(), Needs: im.Needs(), Variables: im.Variables(), Inexpressible: im.Inexpressible(),
 	}
 	var trials int
 	out.Problems, trials = problemsOf(out.Suite, maxTrials, getenv)

@@ -84,7 +84,7 @@ func accounted(t testing.TB, im *Import, config string) {
 			}
 		}
 	}
-	walk(src{n, "", "", newFates()})
+	walk(src{n, "", "", newFates(&secrets{})})
 }
 
 // Every key of every kind of configuration has a line with a fate, and the suite is YAML.

@@ -87,6 +87,9 @@ func (c *converter) finish(path string, top src) (*Import, error) {
 	if err := c.shims.addTo(c.files); err != nil {
 		return nil, err
 	}
+	for name, data := range c.files {
+		c.files[name] = []byte(c.fates.secrets.outOf(string(data)))
+	}
 	return &Import{Config: path, files: c.files, fates: c.fates, needs: c.shims.programs()}, nil
 }
 
@@ -96,6 +99,9 @@ func (im *Import) SetProblems(problems []string) { im.hand = problems }
 // Inexpressible counts the keys that a suite cannot express. Unknown keys, which promptfoo ignores, do not
 // count.
 func (im *Import) Inexpressible() int { return im.fates.counts()[statusTODO] }
+
+// Variables lists the environment variables that replace secrets of the configuration.
+func (im *Import) Variables() []string { return im.fates.secrets.names() }
 
 // Needs lists the programs that the suite's shims start, such as node.
 func (im *Import) Needs() []string { return im.needs }
