@@ -36,7 +36,7 @@ var direct = map[string][]string{
 	"internal/term":       {"internal/trialtext", "internal/typeset", "runner"},
 	"internal/flags":      {"evalrun", "internal/job", "internal/term", "reports"},
 	"internal/preference": {"internal/harness"},
-	"internal/forge":      {"internal/exit", "diag", "internal/secret", "internal/service"},
+	"internal/forge":      {"internal/exit", "diag", "internal/lazy", "internal/secret", "internal/service"},
 	"internal/forgetest":  nil,
 	"internal/runs": {
 		"internal/forge", "internal/preference", "internal/judgecheck", "internal/output", "internal/atomic", "internal/publish", "internal/view",
