@@ -2,14 +2,25 @@
 # Runs the suites, and leaves what later steps publish in a folder: the run, report.md, report.html, report.csv and junit.xml. The exit
 # code of evalrun is an output, so that the job ends with it after everything is published.
 set -euo pipefail
+if [[ ! "$NAME" =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]]; then
+  echo "::error title=evalrun::invalid name: letters, digits, \".\", \"_\" and \"-\" are allowed"
+  exit 2
+fi
 folder="$RUNNER_TEMP/$NAME"
 read -r -a suites <<< "$SUITE"
 args=()
 while IFS= read -r -d '' word; do args+=("$word"); done < <(xargs printf '%s\0' <<< "$ARGS")
 if [ -z "$ARGS" ]; then args=(); fi
 
+# foreign reports whether an event is about the head of another repository. A deleted fork has no name, and the head of a pull request
+# that was commented on is not known.
+foreign() {
+  [[ -n "$PULL_REQUEST" && "$PULL_REQUEST_REPOSITORY" != "$REPOSITORY" ]] ||
+    [[ -n "$WORKFLOW_RUN" && "$WORKFLOW_RUN_REPOSITORY" != "$REPOSITORY" ]] || [[ -n "$COMMENTED_PULL_REQUEST" ]]
+}
+
 comment=true
-if [ "$FORK" = true ]; then # somebody else's suite: it may not name the service, read the environment or start programs
+if foreign; then # somebody else's suite: it may not name the service, read the environment or start programs
   args+=(--untrusted)
   if [ -n "$ANSWERS" ]; then args+=(--replay "$ANSWERS"); fi
   comment=false # the token of a fork may not write

@@ -21,7 +21,7 @@ func Clean(s string) string {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case plain(r):
+		case Plain(r):
 			b.WriteRune(r)
 		case r < 0x100:
 			fmt.Fprintf(&b, `\x%02x`, r)
@@ -57,7 +57,7 @@ func CleanLine(s string) string {
 func isClean(s string) bool {
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && size == 1 || !plain(r) {
+		if r == utf8.RuneError && size == 1 || !Plain(r) {
 			return false
 		}
 		i += size
@@ -65,10 +65,10 @@ func isClean(s string) bool {
 	return true
 }
 
-// plain reports whether r shows as itself and changes nothing around it. Controls, format characters (bidi controls,
+// Plain reports whether r shows as itself and changes nothing around it. Controls, format characters (bidi controls,
 // zero-width marks, tags) and unassigned code points are not plain. The joiners that emoji and several scripts need
 // are.
-func plain(r rune) bool {
+func Plain(r rune) bool {
 	switch r {
 	case '\n', '\t', '\u200c', '\u200d':
 		return true

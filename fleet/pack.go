@@ -46,7 +46,8 @@ type packHead struct {
 	Seed     uint64            `json:"seed,omitempty"`
 	Vars     map[string]string `json:"vars,omitempty"`
 	Repeats  int               `json:"repeats,omitempty"`
-	Ledger   bool              `json:"ledger,omitempty"` // the coordinator uses a ledger, so workers need none
+	Trials   int               `json:"maxTrials,omitempty"` // the most that the suites may have; 0 is the default
+	Ledger   bool              `json:"ledger,omitempty"`    // the coordinator uses a ledger, so workers need none
 }
 
 // packer records which files suites read.
@@ -78,7 +79,7 @@ type zipped struct {
 func (p *packer) pack(o *evalrun.Options) ([]byte, error) {
 	var out bytes.Buffer
 	z := &zipped{zip.NewWriter(&out), map[string]bool{}}
-	h := packHead{Seed: o.Seed, Vars: o.Vars, Repeats: o.Selection.Repeats, Project: o.ProjectFile != ""}
+	h := packHead{Seed: o.Seed, Vars: o.Vars, Repeats: o.Selection.Repeats, Trials: o.Selection.MaxTrials, Project: o.ProjectFile != ""}
 	h.Ledger = o.Ledger.URL != "" || o.Getenv != nil && o.Getenv(ledgerVariable) != ""
 	for i, name := range o.Suites {
 		if name == "-" {

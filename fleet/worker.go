@@ -211,7 +211,7 @@ func (h *packHead) apply(o *evalrun.Options, dir string) error {
 	}
 	o.Vars = h.Vars
 	o.Seed = h.Seed
-	o.Selection.Repeats = h.Repeats
+	o.Selection.Repeats, o.Selection.MaxTrials = h.Repeats, h.Trials
 	o.NoHistory = true
 	if h.Ledger { // the coordinator gets the grants
 		o.Ledger = evalrun.LedgerOptions{}

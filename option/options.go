@@ -88,7 +88,8 @@ type LimitOptions struct {
 // SelectionOptions select trials of the suites.
 type SelectionOptions struct {
 	Repeats      int      `json:"repeats,omitempty"`
-	Cases        []string `json:"cases,omitempty"` // globs, as the next two
+	MaxTrials    int      `json:"maxTrials,omitempty"` // 0: suite.DefaultMaxTrials
+	Cases        []string `json:"cases,omitempty"`     // globs, as the next two
 	Tags         []string `json:"tags,omitempty"`
 	Arms         []string `json:"arms,omitempty"`
 	FailedIn     string   `json:"failedIn,omitempty"`     // a run: only trials that failed in it

@@ -157,10 +157,16 @@ func (l *loader) readCases() {
 		}
 		c.definition(def)
 		l.table.defs = append(l.table.defs, def.freeze(l.shared))
+		if l.table.over {
+			return
+		}
 	}
 	if !l.thrift.sharing {
 		for _, kept := range l.table.defs {
 			c.definition(kept.thaw(&l.table.defaults))
+			if l.table.over {
+				return
+			}
 		}
 	}
 	c.finish()

@@ -77,6 +77,10 @@ func (l *checker) definition(def *caseDef) {
 	cases, numbered := 0, 0
 	var example *Case
 	x := l.expansion(def)
+	ahead := l.ahead(x)
+	if l.table.over {
+		return
+	}
 	for v := range l.variants(def, &own) {
 		c, fresh := l.expand(x, v)
 		if fresh {
@@ -87,7 +91,7 @@ func (l *checker) definition(def *caseDef) {
 		if cases++; cases == 1 {
 			l.firstCase(def, c)
 		}
-		if l.exhausted(def, v, c, cases) {
+		if l.planned(def.at, product(c.Repeats, len(c.Arms))-ahead) || l.exhausted(def, v, c, cases) {
 			break
 		}
 	}

@@ -65,6 +65,9 @@ func (l *loader) load(root yamlnode.Node) {
 	l.stream = m.Get("stream").Bool()
 	l.targets()
 	l.prompts()
+	if l.tooMany() {
+		return
+	}
 	l.makeArms()
 	l.embedding(m)
 	l.judges()

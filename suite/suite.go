@@ -167,7 +167,9 @@ type Options struct {
 	Repeats int               // --repeats: overrides the repeats of the suite; 0 means not given
 	// DefaultRepeats is used when neither Repeats nor the suite sets repeats; 0 means once.
 	DefaultRepeats int
-	Getenv         func(string) string // resolves ${env:EVALRUN_...} in service; nil means an empty environment
+	// MaxTrials is the most trials that the suite may have; 0 means DefaultMaxTrials.
+	MaxTrials int
+	Getenv    func(string) string // resolves ${env:EVALRUN_...} in service; nil means an empty environment
 	// Dir is the absolute folder of the suite, in which its programs run. Optional: without it no program runs.
 	Dir string
 	// Untrusted says that the suite comes from an author who must not choose where the key goes.

@@ -16,7 +16,9 @@ type caseTable struct {
 	count    int        // number of cases
 	numbered bool       // rows share a name, so some get a number
 	// trials of each arm; nil when Load found an error. See Suite.Trials.
-	trials map[Arm]int
+	trials  map[Arm]int
+	planned int  // trials of all arms, up to math.MaxInt
+	over    bool // they are more than allowed
 	// pairing has the names in this and the earlier version; nil without an earlier version, or when Load found an error.
 	pairing *casePairing
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -43,14 +44,14 @@ func newRunner(t *testing.T, forge *forgetest.FakeForge) *runner {
 	r.known = map[string]string{
 		"github.token": "token", "github.action_ref": "v0.2.0", "github.repository": "o/r", "github.server_url": "https://forge.example",
 		"github.run_id": "77", "runner.temp": r.temp, "github.event_name": "pull_request",
-		"github.event.pull_request.head.repo.full_name": "o/r",
+		"github.event.pull_request.head.repo.full_name": "o/r", "github.event.pull_request.url": "https://forge.example/5",
 	}
 	r.env = map[string]string{
 		"GORACE": os.Getenv("GORACE"), // or each program of the steps sleeps for a second before it exits
 		"HOME":   t.TempDir(), "PATH": os.Getenv("PATH"), "RUNNER_TEMP": r.temp, "GITHUB_REPOSITORY": "o/r", "GITHUB_REF": "refs/pull/5/merge",
 		"GITHUB_API_URL": forge.URL, "EVALRUN_RELEASES": releases(t), "GOCACHE": goEnv(t, "GOCACHE"), "GOMODCACHE": goEnv(t, "GOMODCACHE"),
 	}
-	r.event(`{"pull_request":{"number":5}}`)
+	r.event(`{"pull_request":{"number":5,"head":{"repo":{"full_name":"o/r"}}}}`)
 	return r
 }
 
@@ -100,12 +101,9 @@ func releases(t *testing.T) string {
 	t.Helper()
 	archive, err := archive()
 	expect.OK(t, err)
-	sum := sha256.Sum256(archive)
 	name := fmt.Sprintf("evalrun-%s-%s.tar.gz", runtime.GOOS, runtime.GOARCH)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		switch req.URL.Path {
-		case "/v0.2.0/SHA256SUMS", "/v6.6.6/SHA256SUMS":
-			_, _ = fmt.Fprintf(w, "%064d  evalrun-plan9-386.tar.gz\n%x  %s\n", 0, sum, name)
 		case "/v0.2.0/" + name:
 			_, _ = w.Write(archive)
 		case "/v6.6.6/" + name:
@@ -117,6 +115,22 @@ func releases(t *testing.T) string {
 	}))
 	t.Cleanup(server.Close)
 	return server.URL
+}
+
+// checksum is the digest of the archive of v0.2.0.
+func checksum(t *testing.T) string {
+	t.Helper()
+	archive, err := archive()
+	expect.OK(t, err)
+	return fmt.Sprintf("%x", sha256.Sum256(archive))
+}
+
+// withChecksum adds the checksum of the archive to inputs, which saves a build.
+func withChecksum(t *testing.T, with map[string]string) map[string]string {
+	t.Helper()
+	all := map[string]string{"checksum": checksum(t)}
+	maps.Copy(all, with)
+	return all
 }
 
 // step is a step of a job or of an action.
@@ -202,7 +216,7 @@ func (r *runner) lookUp(name string) string {
 		return m[3]
 	}
 	value, known := r.known[name]
-	if !known && !strings.HasPrefix(name, "steps.") {
+	if !known && !strings.HasPrefix(name, "steps.") && !strings.HasPrefix(name, "github.event.") {
 		r.t.Fatalf("no value for the expression %s, want one", name)
 	}
 	return value

@@ -57,6 +57,7 @@ func (r *runner) workflow(name string) bool {
 		case is:
 			folder, version, _ := strings.Cut(ours, "@")
 			expect.Same(r.t, "version", version, "v0.2.0")
+			s.With = withChecksum(r.t, s.With)
 			for key, value := range s.Env {
 				r.env[key] = r.value(value)
 			}
@@ -123,7 +124,7 @@ func TestRecipesOfGitHubCommentAndFail(t *testing.T) {
 	r.says("compared with evals/main.jsonl", "not worse")
 
 	r.env["GITHUB_REF"], r.known["github.event_name"] = "refs/pull/5/merge", "pull_request"
-	r.event(`{"pull_request":{"number":5}}`)
+	r.event(`{"pull_request":{"number":5,"head":{"repo":{"full_name":"o/r"}}}}`)
 	for range 2 {
 		if !r.workflow("pull-request") {
 			t.Fatalf("the pull request failed, want it to pass:\n%s", r.out)
@@ -166,7 +167,7 @@ func TestRecipesOfForksNeedNoKey(t *testing.T) {
 	r := newRunner(t, forge)
 	r.project()
 	r.known["secrets.EVALRUN_API_KEY"] = "" // forks get none
-	r.known["github.event.pull_request.head.repo.full_name"] = "fork/r"
+	r.known["github.event.pull_request.url"], r.known["github.event.pull_request.head.repo.full_name"] = "https://forge.example/5", "fork/r"
 	r.write(filepath.Join(r.dir, "evals", "main.jsonl"), "")
 	if r.workflow("pull-request") {
 		t.Error("a pull request with a broken baseline passed, want it to fail")
@@ -180,12 +181,15 @@ func TestRecipesOfForksNeedNoKey(t *testing.T) {
 
 	r.env["GITHUB_REF"] = "refs/heads/main"
 	r.known["github.event.workflow_run.id"], r.known["github.event.workflow_run.html_url"] = "77", "https://forge.example/run/77"
-	r.event(`{"workflow_run":{"head_sha":"abc","head_branch":"b","head_repository":{"owner":{"login":"fork"}}}}`)
+	r.event(`{"workflow_run":{"head_sha":"abc","head_branch":"b","head_repository":{"full_name":"fork/r","owner":{"login":"fork"}}}}`)
 	forge.Pulls = `[{"number":8,"head":{"sha":"abc"}}]`
 	if !r.workflow("fork-comment") {
 		t.Fatalf("the comment failed, want it to pass:\n%s", r.out)
 	}
 	expect.Same(t, "writes", forge.Writes(), []string{"POST /repos/o/r/issues/8/comments"})
+	expect.Contains(t, "whose numbers they are", forge.Notes()[0]["body"].(string),
+		"<!-- evalrun: words -->\n> These numbers are of the fork `fork/r`. Its author controls the suite and the run; this repository has checked neither.\n",
+	)
 }
 
 // baseline makes evals/main.jsonl of the recorded answers.
@@ -213,6 +217,12 @@ func TestActionErrorsFailTheJobWithoutAComment(t *testing.T) {
 	}{
 		"replaced":  {map[string]string{"version": "v6.6.6"}, "it was not installed"},
 		"pinned":    {map[string]string{"version": "v0.2.0", "checksum": strings.Repeat("0", 64)}, "it was not installed"},
+		"no digest": {map[string]string{"version": "v1.0.0", "checksum": ""}, "version v1.0.0 needs checksum"},
+		"no hex":    {map[string]string{"checksum": "x"}, "invalid checksum"},
+		"of what":   {map[string]string{"version": "checkout"}, "checksum is of the archive of a release"},
+		"a path":    {map[string]string{"version": "v1.2.3/../../x"}, `invalid version "v1.2.3/../../x"`},
+		"a line":    {map[string]string{"version": "v1.2.3\nbuild=false"}, `invalid version "v1.2.3build`},
+		"outside":   {map[string]string{"name": "../x"}, "invalid name"},
 		"missing":   {map[string]string{"version": "v9.9.9"}, "cannot download"},
 		"a word":    {map[string]string{"version": "newest"}, `invalid version "newest"`},
 		"a typo":    {map[string]string{}, "did you mean `prompts`"},
@@ -228,7 +238,7 @@ func TestActionErrorsFailTheJobWithoutAComment(t *testing.T) {
 				suite = strings.Replace(suite, "prompts:", "promts:", 1)
 			}
 			r.write(filepath.Join(r.dir, "evals", "suite.yaml"), suite)
-			with := map[string]string{"suite": "evals/suite.yaml"}
+			with := withChecksum(t, map[string]string{"suite": "evals/suite.yaml"})
 			for key, value := range c.with {
 				with[key] = value
 			}
@@ -269,7 +279,7 @@ func TestRecipeOfGitLabRunsAsARunnerWould(t *testing.T) {
 	expect.OK(t, yaml.Unmarshal([]byte(readText(t, recipes(t), "gitlab-ci.yml")), &jobs))
 	for i, name := range []string{"nightly", "nightly", "merge request", "fork"} {
 		env := map[string]string{
-			"EVALRUN_VERSION": "v0.2.0", "CI_PROJECT_ID": "9", "CI_API_V4_URL": forge.URL, "CI_JOB_URL": forge.URL, "GITHUB_REPOSITORY": "",
+			"EVALRUN_VERSION": "v0.2.0", "EVALRUN_SHA256": checksum(t), "CI_PROJECT_ID": "9", "CI_API_V4_URL": forge.URL, "CI_JOB_URL": forge.URL, "GITHUB_REPOSITORY": "",
 		}
 		if name != "fork" {
 			env["EVALRUN_API_KEY"], env["EVALRUN_BASE_URL"] = "none", r.known["vars.EVALRUN_BASE_URL"]
@@ -333,7 +343,7 @@ func TestRecipesOfPagesPublishBothNights(t *testing.T) {
 	var jobs map[string]yaml.Node
 	expect.OK(t, yaml.Unmarshal([]byte(readText(t, recipes(t), "gitlab-ci.yml")), &jobs))
 	env := map[string]string{
-		"EVALRUN_VERSION": "v0.2.0", "CI_PROJECT_ID": "9", "CI_API_V4_URL": r.env["GITHUB_API_URL"], "GITHUB_REPOSITORY": "",
+		"EVALRUN_VERSION": "v0.2.0", "EVALRUN_SHA256": checksum(t), "CI_PROJECT_ID": "9", "CI_API_V4_URL": r.env["GITHUB_API_URL"], "GITHUB_REPOSITORY": "",
 		"EVALRUN_API_KEY": "none", "EVALRUN_BASE_URL": r.known["vars.EVALRUN_BASE_URL"],
 	}
 	pipelineJob(t, r, jobs, "nightly", env)
@@ -341,6 +351,70 @@ func TestRecipesOfPagesPublishBothNights(t *testing.T) {
 	r.says("published 3 runs and 3 comparisons", "no content")
 	index := readText(t, filepath.Join(r.dir, "public"), "index.html")
 	expect.Contains(t, "the index", index, "Content-Security-Policy")
+}
+
+// Everything that recipes and actions take from others is pinned: actions by commit, images by digest.
+func TestRecipesPinWhatTheyTake(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join(recipes(t), "*", "*.yml"))
+	expect.OK(t, err)
+	files = append(files, filepath.Join(recipes(t), "gitlab-ci.yml"), "../../action.yml", "../../action/comment/action.yml", "../../docs/how-to/github.md")
+	pinned := regexp.MustCompile(`^(?:uses: (?:[\w-]+/[\w/-]+@[0-9a-f]{40} # v\d|evalrun/evalrun(?:/[\w/]+)?@v)|image: \S+@sha256:[0-9a-f]{64}$)`)
+	found := 0
+	for _, file := range files {
+		for line := range strings.Lines(readText(t, file, "")) {
+			if line = strings.TrimLeft(strings.TrimSpace(line), "- "); strings.HasPrefix(line, "uses: ") || strings.HasPrefix(line, "image: ") {
+				found++
+				if !pinned.MatchString(line) {
+					t.Errorf("%s: got %s, want a commit or a digest", file, line)
+				}
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("got %d actions and images, want at least 20", found)
+	}
+}
+
+// An event of another repository, of a deleted one and of an unknown head is untrusted, whatever its name; those of this repository are not.
+func TestActionDistrustsEveryEventOfAFork(t *testing.T) {
+	t.Parallel()
+	const pull, run, head, before = "github.event.pull_request.url", "github.event.workflow_run.url",
+		"github.event.pull_request.head.repo.full_name", "github.event.workflow_run.head_repository.full_name"
+	var action struct{ Runs struct{ Steps []step } }
+	expect.OK(t, yaml.Unmarshal([]byte(readText(t, "../../action.yml", "")), &action))
+	runs := action.Runs.Steps[slices.IndexFunc(action.Runs.Steps, func(s step) bool { return s.ID == "run" })]
+	runs.Run = strings.ReplaceAll(runs.Run, "$GITHUB_ACTION_PATH", filepath.Dir(filepath.Dir(recipes(t))))
+	for name, c := range map[string]struct {
+		event   string
+		known   map[string]string
+		foreign bool
+	}{
+		"own":            {"pull_request", map[string]string{pull: "u", head: "o/r"}, false},
+		"push":           {"push", map[string]string{}, false},
+		"own run":        {"workflow_run", map[string]string{run: "u", before: "o/r"}, false},
+		"fork":           {"pull_request", map[string]string{pull: "u", head: "fork/r"}, true},
+		"target":         {"pull_request_target", map[string]string{pull: "u", head: "fork/r"}, true},
+		"review":         {"pull_request_review", map[string]string{pull: "u", head: "fork/r"}, true},
+		"deleted":        {"pull_request_target", map[string]string{pull: "u", head: ""}, true},
+		"run of a fork":  {"workflow_run", map[string]string{run: "u", before: "fork/r"}, true},
+		"run of nothing": {"workflow_run", map[string]string{run: "u", before: ""}, true},
+		"comment":        {"issue_comment", map[string]string{"github.event.issue.pull_request.url": "u"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &runner{t: t, dir: t.TempDir(), temp: t.TempDir(), known: c.known}
+			r.write(filepath.Join(r.dir, "evalrun"), "#!/bin/sh\necho \"$@\"\n")
+			expect.OK(t, os.Chmod(filepath.Join(r.dir, "evalrun"), 0o700))
+			r.env = map[string]string{"PATH": r.dir + ":" + os.Getenv("PATH"), "RUNNER_TEMP": r.temp}
+			for key, value := range map[string]string{"suite": "s", "args": "", "answers": "", "name": "n"} {
+				r.known["inputs."+key] = value
+			}
+			r.known["github.event_name"], r.known["github.repository"] = c.event, "o/r"
+			r.job([]step{runs})
+			expect.Same(t, "untrusted", strings.Contains(r.out, "untrusted"), c.foreign)
+		})
+	}
 }
 
 // regexpPullRequestTarget finds the event that gives a fork's workflow the secrets of the project.

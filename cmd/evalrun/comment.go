@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/runs"
@@ -32,7 +33,7 @@ func (a *app) commentCommand() *cobra.Command {
 			case done.Did == "":
 				_, err = fmt.Fprintln(a.out, "no issue is open, and none is needed")
 			default:
-				_, err = fmt.Fprintf(a.out, "%s %s\n", done.Did, cmp.Or(done.Page, "the note"))
+				_, err = fmt.Fprintf(a.out, "%s %s\n", done.Did, diag.CleanLine(cmp.Or(done.Page, "the note")))
 			}
 			return err
 		},

@@ -10,6 +10,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/authoring"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/term"
 )
 
@@ -17,6 +18,7 @@ import (
 type importOptions struct {
 	out    string
 	strict bool
+	trials int // the most that the suite may have; 0 is the default
 }
 
 func (a *app) importCommand() *cobra.Command {
@@ -59,12 +61,13 @@ func (a *app) importPromptfooCommand() *cobra.Command {
 		StringVar(&o.out, "out", "",
 			"write the suite into `DIR`, empty or new (default "+authoring.ImportFolder+" next to the configuration)")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "exit 1 if the suite cannot express a key")
+	flags.MaxTrials(cmd.Flags(), &o.trials)
 	return cmd
 }
 
 // importPromptfoo is `evalrun import promptfoo` from top to bottom.
 func (a *app) importPromptfoo(config string, o importOptions) error {
-	im, err := authoring.ImportPromptfoo(config, o.out, a.getenv)
+	im, err := authoring.ImportPromptfoo(config, o.out, o.trials, a.getenv)
 	if err != nil {
 		return err
 	}
@@ -72,6 +75,9 @@ func (a *app) importPromptfoo(config string, o importOptions) error {
 	p.Printf("wrote %s\n%s\n", diag.CleanLine(im.Suite), im.Summary)
 	if len(im.Needs) > 0 {
 		p.Printf("the author's code runs in shims that need %s in PATH\n", strings.Join(im.Needs, " and "))
+	}
+	if len(im.Variables) > 0 {
+		p.Printf("secrets were not copied; set these in the environment of a run: %s\n", strings.Join(im.Variables, ", "))
 	}
 	file := diag.CleanLine(quoteShell(im.Suite))
 	if len(im.Problems) > 0 {

@@ -22,8 +22,10 @@ func main() { os.Exit(mainCode()) }
 func mainCode() int {
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error of the write, and no loss
 	log.SetOutput(io.Discard)      // net/http would log here what a service sends outside of an answer, secrets included
+	out, err := &term.Visible{W: os.Stdout}, &term.Visible{W: os.Stderr}
+	defer func() { _, _ = out.Close(), err.Close() }() // at most three bytes of a broken character
 	a := &app{
-		in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv, signals: catch, browse: openBrowser,
+		in: os.Stdin, out: out, err: err, getenv: os.Getenv, signals: catch, browse: openBrowser,
 		outWidth: term.Columns(os.Stdout), errWidth: term.Columns(os.Stderr),
 		resized: func() int { return term.Columns(os.Stderr) },
 	}

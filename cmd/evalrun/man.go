@@ -25,7 +25,7 @@ func (a *app) manCommand() *cobra.Command {
 			if err != nil {
 				return exit.BadInput("the manual cannot be written: %w", err)
 			}
-			_, err = fmt.Fprintf(a.out, "wrote %s into %s\n", diag.Count(n, "page"), args[0])
+			_, err = fmt.Fprintf(a.out, "wrote %s into %s\n", diag.Count(n, "page"), diag.CleanLine(args[0]))
 			return err
 		},
 	}

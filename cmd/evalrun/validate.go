@@ -76,7 +76,7 @@ func (a *app) validate(files []string, f job.Options) error {
 		for c := range s.Outlines() {
 			trials += c.Repeats * len(c.Arms)
 		}
-		if _, err := fmt.Fprintf(a.out, "%s: ok: %s, %s, %s\n", s.File,
+		if _, err := fmt.Fprintf(a.out, "%s: ok: %s, %s, %s\n", diag.CleanLine(s.File),
 			diag.Count(s.CaseCount(), "case"), diag.Count(len(s.Arms()), "arm"), diag.Count(trials, "trial")); err != nil {
 			return err
 		}

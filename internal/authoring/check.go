@@ -13,6 +13,7 @@ import (
 type Checked struct {
 	files    []string
 	problems diag.List
+	trials   int // of all suites
 }
 
 // Bad reports whether there is a problem that prevents a run.
@@ -38,6 +39,9 @@ func (c *Checked) check(f job.Options, getenv func(string) string) error {
 		return err
 	}
 	c.problems.Merge(l.Diags)
+	for _, s := range l.Suites {
+		c.trials += s.Planned()
+	}
 	if c.Bad() {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/internal/promptfoo"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/suite"
 )
 
 // ImportFolder is the default folder of an import. It is next to the configuration, so that the author's
@@ -26,13 +27,14 @@ type Imported struct {
 	Summary       string   // the number of keys by result
 	Needs         []string // programs that the suite starts
 	Problems      []string // what `evalrun validate` finds in the suite
+	Variables     []string // that replace secrets, and have to be set
 	Inexpressible int      // keys that a suite cannot express
 }
 
 // ImportPromptfoo converts a promptfoo configuration into a suite in dir. config defaults to the
 // configuration in the current folder, and dir to ImportFolder next to it. Invalid YAML is a *job.BadFiles,
-// and then nothing is written.
-func ImportPromptfoo(config, dir string, getenv func(string) string) (*Imported, error) {
+// and then nothing is written. A suite with more than maxTrials is an error; 0 is suite.DefaultMaxTrials.
+func ImportPromptfoo(config, dir string, maxTrials int, getenv func(string) string) (*Imported, error) {
 	config, err := configuration(config)
 	if err != nil {
 		return nil, err
@@ -50,7 +52,7 @@ func ImportPromptfoo(config, dir string, getenv func(string) string) (*Imported,
 		return nil, err
 	}
 	var problems promptfoo.Problems
-	im, err := promptfoo.Read(config, &problems)
+	im, err := promptfoo.Read(config, maxTrials, &problems)
 	if err != nil {
 		return nil, err
 	}
@@ -62,11 +64,18 @@ func ImportPromptfoo(config, dir string, getenv func(string) string) (*Imported,
 	}
 	out := &Imported{
 		Suite: filepath.Join(dir, promptfoo.SuiteFile), Report: filepath.Join(dir, promptfoo.ReportFile),
-		Summary: im.Summary(), Needs: im.Needs(), Inexpressible: im.Inexpressible(),
+		Summary: im.Summary(), Needs: im.Needs(), Variables: im.Variables(), Inexpressible: im.Inexpressible(),
 	}
-	out.Problems = problemsOf(out.Suite, getenv)
+	var trials int
+	out.Problems, trials = problemsOf(out.Suite, maxTrials, getenv)
 	im.SetProblems(out.Problems)
-	return out, im.WriteReport(dir)
+	if err := im.WriteReport(dir); err != nil {
+		return nil, err
+	}
+	if problem, hint := suite.TooMany(trials, maxTrials); problem != "" {
+		return nil, exit.BadInput("%s, which was written, has %s: %s", diag.CleanLine(out.Suite), problem, hint)
+	}
+	return out, nil
 }
 
 func badFiles(problems *promptfoo.Problems) error {
@@ -97,12 +106,14 @@ func configuration(name string) (string, error) {
 	return "", exit.BadInput("there is no %s here; name the configuration: evalrun import promptfoo FILE", names[0])
 }
 
-// problemsOf returns what `evalrun validate` finds in a suite.
-func problemsOf(file string, getenv func(string) string) (out []string) {
-	checked, err := Check([]string{file}, job.Options{}, getenv)
+// problemsOf returns what `evalrun validate` finds in a suite, and the number of its trials.
+func problemsOf(file string, maxTrials int, getenv func(string) string) (out []string, trials int) {
+	var o job.Options
+	o.MaxTrials = maxTrials
+	checked, err := Check([]string{file}, o, getenv)
 	var bad *job.BadFiles
 	if err != nil && !errors.As(err, &bad) && len(checked.problems.Sorted()) == 0 {
-		return []string{err.Error()}
+		return []string{err.Error()}, checked.trials
 	}
 	for _, d := range checked.problems.Sorted() {
 		if d.Severity != diag.Error {
@@ -114,5 +125,5 @@ func problemsOf(file string, getenv func(string) string) (out []string) {
 		}
 		out = append(out, fmt.Sprintf("%s: %s", at, d.Message))
 	}
-	return out
+	return out, checked.trials
 }

@@ -3,6 +3,7 @@
 package flags
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -117,6 +118,7 @@ func Failures(fs *pflag.FlagSet, p *int, more string) {
 // Select adds the flags that select trials.
 func Select(fs *pflag.FlagSet, f *job.Options) {
 	fs.Var(&boundedInt{&f.Repeats, suite.MaxRepeats}, "repeats", "run each case `N` times (overrides the suite)")
+	MaxTrials(fs, &f.MaxTrials)
 	Cases(fs, &f.Cases)
 	fs.StringArrayVar(&f.Tags, "tag", nil, "select cases with a tag that matches `GLOB` (repeatable)")
 	Arms(fs, &f.Arms)
@@ -128,6 +130,11 @@ func Select(fs *pflag.FlagSet, f *job.Options) {
 	fs.Var((*shardFlag)(&f.Shard), "shard", "run the I-th of N parts (evalrun merge joins the runs)")
 	f.Vars = map[string]string{}
 	fs.Var(Vars(f.Vars), "var", "set the variable NAME of every case (repeatable)")
+}
+
+// MaxTrials adds the flag that allows more trials than usual.
+func MaxTrials(fs *pflag.FlagSet, p *int) {
+	Positive(fs, p, "max-trials", fmt.Sprintf("refuse suites with more than `N` trials (default %d)", suite.DefaultMaxTrials))
 }
 
 // Cases adds the flag that selects cases by name.

@@ -14,6 +14,8 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/secret"
+	"github.com/evalrun/evalrun/internal/service"
 )
 
 const (
@@ -29,15 +31,20 @@ type client struct {
 	header http.Header
 	http   http.Client
 	advice string // for a token without write access
+	hidden *secret.Set
 }
 
-func newClient(base string, header http.Header, advice string) (client, error) {
+func newClient(base, token string, header http.Header, advice string) (client, error) {
 	u, err := url.Parse(base)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
 		return client{}, exit.BadInput("the address of the forge, %q, is not an http or https address", base)
+	case service.PlainHTTP(base):
+		return client{}, exit.BadInput("the token would be sent to http://%s in the clear: use https, or an address of this machine", u.Host)
 	}
 	header.Set("User-Agent", "evalrun")
-	c := client{base: strings.TrimRight(base, "/"), header: header, advice: advice}
+	hidden := secret.New(append(secret.OfProxies(), token)...)
+	c := client{base: strings.TrimRight(base, "/"), header: header, advice: advice, hidden: hidden}
 	c.http.Timeout = timeout
 	// a redirect could send the token elsewhere
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -53,6 +60,16 @@ type refused struct {
 func (r *refused) Error() string { return r.err.Error() }
 func (r *refused) Unwrap() error { return r.err }
 
+// masked is an error without the token in its text: a forge, or what is in front of it, may echo it.
+type masked struct {
+	error
+
+	text string
+}
+
+func (m *masked) Error() string { return m.text }
+func (m *masked) Unwrap() error { return m.error }
+
 // isRefused reports whether an error is a reply with one of the statuses.
 func isRefused(err error, statuses ...int) bool {
 	var r *refused
@@ -67,8 +84,16 @@ func isRefused(err error, statuses ...int) bool {
 	return false
 }
 
-// call sends a request and decodes the reply into out. in is the JSON body; nil for none.
+// call sends a request and decodes the reply into out. in is the JSON body; nil for none. Neither out nor the error has the token.
 func (c *client) call(ctx context.Context, method, path string, in, out any) error {
+	err := c.send(ctx, method, path, in, out)
+	if err == nil {
+		return nil
+	}
+	return &masked{err, c.hidden.OutOf(err.Error())}
+}
+
+func (c *client) send(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader
 	if in != nil {
 		data, err := json.Marshal(in)
@@ -99,7 +124,7 @@ func (c *client) call(ctx context.Context, method, path string, in, out any) err
 	case len(data) > maxReply:
 		return exit.Incomplete("the reply to %s %s is larger than %d MiB", method, path, maxReply>>20)
 	}
-	if err := json.Unmarshal(data, out); err != nil {
+	if err := json.Unmarshal(c.hidden.OutOfAnswer(data), out); err != nil {
 		return exit.Incomplete("the reply to %s %s is not what the forge documents: %w", method, path, err)
 	}
 	return nil
@@ -112,7 +137,7 @@ func (c *client) refusal(method, path string, status int, data []byte) error {
 	if json.Unmarshal(data, &why) == nil {
 		for _, text := range []any{why.Message, why.Error} {
 			if text != nil && said == "" {
-				said = ": " + diag.CleanLine(fmt.Sprint(text))
+				said = ": " + diag.CleanLine(c.hidden.OutOf(fmt.Sprint(text)))
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // Forge is a project on GitHub or GitLab, with a token.
@@ -34,6 +35,8 @@ type api interface {
 	edit(ctx context.Context, thread int, id int64, body string) (page string, err error)
 	open(ctx context.Context, title, body string) (page string, err error)
 	change(ctx context.Context, id int64, body string, closed bool) (page string, err error)
+	// fork returns whose numbers the job reports: the repository of the change if it is not this one, "" if it is.
+	fork() string
 }
 
 // note is a comment or an issue.
@@ -74,6 +77,7 @@ func (f *Forge) Comment(ctx context.Context, number int, marker, body string) (P
 			return Posted{}, err
 		}
 	}
+	body = withOwner(body, marker, f.api.fork())
 	old, err := f.own(ctx, marker, func(page int) ([]note, error) { return f.api.notes(ctx, number, page) })
 	switch {
 	case err != nil:
@@ -85,6 +89,28 @@ func (f *Forge) Comment(ctx context.Context, number int, marker, body string) (P
 	page, err := f.api.edit(ctx, number, old.id, body)
 	return Posted{"updated", page}, err
 }
+
+// withOwner says below the marker that a fork made the numbers of a comment.
+func withOwner(body, marker, fork string) string {
+	rest, marked := strings.CutPrefix(body, marker)
+	if fork == "" || !marked {
+		return body
+	}
+	return marker + "\n> These numbers are of " + fork + ". Its author controls the suite and the run; this repository has checked neither.\n" + rest
+}
+
+// forkOf names a repository that is not home; "" is one that was deleted.
+func forkOf(name, home string) string {
+	switch {
+	case strings.EqualFold(name, home):
+		return ""
+	case plainRepository.Matches(name):
+		return "the fork `" + name + "`"
+	}
+	return "a fork that was deleted"
+}
+
+const plainRepository lazy.Regex = `^[A-Za-z0-9._/-]{1,200}$`
 
 // Issue keeps one issue for a failing suite. The first failing run opens it, later ones update it, and a
 // passing run closes it. A passing run without an open issue does nothing.

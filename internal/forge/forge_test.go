@@ -59,7 +59,7 @@ func TestEachSuiteKeepsOneComment(t *testing.T) {
 		forge func(*thread) *Forge
 		edit  string
 	}{
-		"GitHub": {func(h *thread) *Forge { return h.gitHub(`{"pull_request":{"number":5}}`) }, "PATCH /repos/o/r/issues/comments/"},
+		"GitHub": {func(h *thread) *Forge { return h.gitHub(`{"pull_request":{"number":5,"head":{"repo":{"full_name":"o/r"}}}}`) }, "PATCH /repos/o/r/issues/comments/"},
 		"GitLab": {(*thread).gitLab, "PUT /projects/9/merge_requests/5/notes/"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestForgeErrorsSayWhatToDo(t *testing.T) {
 	}
 	h := newThread(t, "body")
 	h.Refuse = http.StatusForbidden
-	_, err := h.gitHub(`{"pull_request":{"number":5}}`).Comment(t.Context(), 0, mark, mark)
+	_, err := h.gitHub(`{"pull_request":{"number":5,"head":{"repo":{"full_name":"o/r"}}}}`).Comment(t.Context(), 0, mark, mark)
 	for _, want := range []string{
 		"the forge refuses POST /repos/o/r/issues/5/comments: status 403: Resource not accessible by integration",
 		"pull-requests: write", "evalrun help github#forks",

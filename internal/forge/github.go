@@ -23,17 +23,20 @@ type gitHub struct {
 // workflow before it.
 type gitHubEvent struct {
 	PullRequest struct {
-		Number int `json:"number"`
+		Number int
+		Head   struct{ Repo repository }
 	} `json:"pull_request"` //nolint:tagliatelle // GitHub's
 	WorkflowRun struct {
 		HeadSHA        string `json:"head_sha"`    //nolint:tagliatelle // GitHub's
 		HeadBranch     string `json:"head_branch"` //nolint:tagliatelle // GitHub's
-		HeadRepository struct {
-			Owner struct {
-				Login string `json:"login"`
-			} `json:"owner"`
-		} `json:"head_repository"` //nolint:tagliatelle // GitHub's
+		HeadRepository repository `json:"head_repository"` //nolint:tagliatelle // GitHub's
 	} `json:"workflow_run"` //nolint:tagliatelle // GitHub's
+}
+
+// repository is a repository of an event, or null if it was deleted.
+type repository struct {
+	FullName string `json:"full_name"` //nolint:tagliatelle // GitHub's
+	Owner    struct{ Login string }
 }
 
 const gitHubAdvice = "give the job `pull-requests: write` for a comment, or `issues: write` for an issue\n" +
@@ -44,7 +47,7 @@ func newGitHub(getenv func(string) string) (*gitHub, error) {
 	if token == "" {
 		return nil, exit.BadInput("GITHUB_TOKEN is not set; in the step: env: {GITHUB_TOKEN: \"${{ github.token }}\"}")
 	}
-	c, err := newClient(cmp.Or(getenv("GITHUB_API_URL"), "https://api.github.com"), http.Header{
+	c, err := newClient(cmp.Or(getenv("GITHUB_API_URL"), "https://api.github.com"), token, http.Header{
 		"Authorization": {"Bearer " + token}, "Accept": {"application/vnd.github+json"}, "X-Github-Api-Version": {"2022-11-28"},
 	}, gitHubAdvice)
 	if err != nil {
@@ -97,6 +100,16 @@ func (h *gitHub) thread(ctx context.Context) (int, error) {
 		}
 	}
 	return 0, exit.Incomplete("no open pull request has the commit %s any more: it was closed, or pushed to since", first.HeadSHA)
+}
+
+func (h *gitHub) fork() string {
+	switch {
+	case h.event.PullRequest.Number != 0:
+		return forkOf(h.event.PullRequest.Head.Repo.FullName, h.repository)
+	case h.event.WorkflowRun.HeadSHA != "":
+		return forkOf(h.event.WorkflowRun.HeadRepository.FullName, h.repository)
+	}
+	return ""
 }
 
 func (h *gitHub) path(rest string) string { return "/repos/" + h.repository + "/" + rest }

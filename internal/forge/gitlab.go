@@ -17,6 +17,7 @@ type gitLab struct {
 	project string
 	request string // CI_MERGE_REQUEST_IID
 	page    string // the project's web page
+	source  string // what forkOf says of the project of the change
 }
 
 const gitLabAdvice = "EVALRUN_GITLAB_TOKEN needs the scope `api` and the role Reporter in this project; " +
@@ -29,9 +30,13 @@ func newGitLab(getenv func(string) string) (*gitLab, error) {
 			"the job token of GitLab cannot write notes")
 	}
 	c, err := newClient(
-		cmp.Or(getenv("CI_API_V4_URL"), "https://gitlab.com/api/v4"), http.Header{"Private-Token": {token}}, gitLabAdvice,
+		cmp.Or(getenv("CI_API_V4_URL"), "https://gitlab.com/api/v4"), token, http.Header{"Private-Token": {token}}, gitLabAdvice,
 	)
-	return &gitLab{c, getenv("CI_PROJECT_ID"), getenv("CI_MERGE_REQUEST_IID"), getenv("CI_PROJECT_URL")}, err
+	l := &gitLab{client: c, project: getenv("CI_PROJECT_ID"), request: getenv("CI_MERGE_REQUEST_IID"), page: getenv("CI_PROJECT_URL")}
+	if getenv("CI_MERGE_REQUEST_SOURCE_PROJECT_ID") != getenv("CI_MERGE_REQUEST_PROJECT_ID") {
+		l.source = forkOf(getenv("CI_MERGE_REQUEST_SOURCE_PROJECT_PATH"), getenv("CI_MERGE_REQUEST_PROJECT_PATH"))
+	}
+	return l, err
 }
 
 func (l *gitLab) viewer(ctx context.Context) (string, error) {
@@ -50,6 +55,8 @@ func (l *gitLab) thread(context.Context) (int, error) {
 	}
 	return n, nil
 }
+
+func (l *gitLab) fork() string { return l.source }
 
 func (l *gitLab) path(rest string) string {
 	return "/projects/" + url.PathEscape(l.project) + "/" + rest

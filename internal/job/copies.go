@@ -48,6 +48,7 @@ func LoadCopies(of *journal.Document, options Options, getenv func(string) strin
 		opts := suite.Options{
 			Vars:        begun.Vars,
 			Repeats:     begun.Repeats,
+			MaxTrials:   begun.MaxTrials,
 			Getenv:      getenv,
 			Untrusted:   options.Untrusted,
 			Allow:       options.Allow,

@@ -85,6 +85,7 @@ func Load(files []string, options Options, getenv func(string) string) (*Loaded,
 		Vars:           options.Vars,
 		Repeats:        options.Repeats,
 		DefaultRepeats: options.ByProject().Repeats,
+		MaxTrials:      options.MaxTrials,
 		Getenv:         getenv,
 		Untrusted:      options.Untrusted,
 		Allow:          options.Allow,
@@ -101,7 +102,7 @@ func Load(files []string, options Options, getenv func(string) string) (*Loaded,
 	if l.kinds, err = scorers.Builtin().With(options.ScorerTable); err != nil {
 		return nil, exit.BadInput("%w", err)
 	}
-	names := map[string]string{}
+	names, trials := map[string]string{}, 0
 	interleave, ref, err := options.Interleaved()
 	if err != nil {
 		return nil, err
@@ -128,6 +129,10 @@ func Load(files []string, options Options, getenv func(string) string) (*Loaded,
 		}
 		names[s.Name] = file
 		l.Suites = append(l.Suites, s)
+		trials += s.Planned()
+		if problem, hint := suite.TooMany(trials, options.MaxTrials); problem != "" && !l.Diags.HasErrors() {
+			return nil, exit.BadInput("the suites have %s together: %s", problem, hint)
+		}
 	}
 	return l, nil
 }

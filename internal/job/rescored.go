@@ -46,6 +46,7 @@ func LoadRescored(name string, files []string, f Options, getenv func(string) st
 	f.Arms = begun.Arms
 	f.Shard = begun.Shard
 	f.Repeats = begun.Repeats
+	f.MaxTrials = begun.MaxTrials
 	f.Vars = begun.Vars
 	if begun.Selected != nil {
 		kept.within = f.Rescore
@@ -183,6 +184,7 @@ func (f *Options) LikeFailed(getenv func(string) string) (files []string, err er
 	begun := run.Options()
 	f.allowLike(begun)
 	f.Repeats = cmp.Or(f.Repeats, begun.Repeats)
+	f.MaxTrials = cmp.Or(f.MaxTrials, begun.MaxTrials)
 	for name, value := range begun.Vars {
 		if _, given := f.Vars[name]; !given {
 			if f.Vars == nil {

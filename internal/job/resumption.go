@@ -161,6 +161,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 			Vars:           r.Options.Vars,
 			Repeats:        r.Options.Repeats,
 			DefaultRepeats: r.Options.ByProject().Repeats,
+			MaxTrials:      r.Options.MaxTrials,
 			Getenv:         getenv,
 			Untrusted:      r.Options.Untrusted,
 			Allow:          r.Options.Allow,

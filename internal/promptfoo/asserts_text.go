@@ -161,7 +161,7 @@ func (c *converter) containsJSON(not bool, a src) (*scorer, string) {
 	if !not {
 		return made, ""
 	}
-	none, _ := c.shimmed("contains-json", true, src{fates: newFates()}, nil)
+	none, _ := c.shimmed("contains-json", true, src{fates: newFates(c.fates.secrets)}, nil)
 	return &scorer{
 		kind:  "any",
 		value: listOf([]yamlValue{made.block(), none.block()}),
@@ -188,7 +188,7 @@ func (c *converter) schema(s src) (schema *mapping, file, why string) {
 		return nil, "", "a schema that a variable holds has no counterpart"
 	case s.IsScalar():
 		n, ok := yamlnode.Parse(s.path, []byte(text), new(diagList))
-		if in := (src{n, s.path, s.file, newFates()}); ok && in.IsMapping() {
+		if in := (src{n, s.path, s.file, newFates(s.fates.secrets)}); ok && in.IsMapping() {
 			return drafted(escapedValue(in).(*mapping)), "", ""
 		}
 	}

@@ -135,7 +135,7 @@ func jsonOf(s src) []byte {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	_ = enc.Encode(native(plainValue(s))) // values from YAML always encode
+	_ = enc.Encode(native(forProgram(s))) // values from YAML always encode
 	return b.Bytes()
 }
 

@@ -39,20 +39,23 @@ type converter struct {
 	priced   map[string]*target   // the targets whose configuration has these prices
 	top      src
 
-	uses    map[string]bool   // variables in templates
-	columns []map[string]bool // variables of each case or dataset
-	taken   map[string]bool   // names of cases
-	texts   map[string]bool   // variables that some test has as a text
-	typed   map[string]bool   // variables that some test has as a number or a boolean
-	outer   map[string]string // by file, the file that refers to it
-	opens   int               // number of files read
-	metric  map[string]string // names of the defaults' scorers, by their names in the source
+	uses      map[string]bool   // variables in templates
+	columns   []map[string]bool // variables of each case or dataset
+	taken     map[string]bool   // names of cases
+	texts     map[string]bool   // variables that some test has as a text
+	typed     map[string]bool   // variables that some test has as a number or a boolean
+	maxTrials int               // 0 is the default of suites
+	products  int               // tests that scenarios multiply
+
+	outer  map[string]string // by file, the file that refers to it
+	opens  int               // number of files read
+	metric map[string]string // names of the defaults' scorers, by their names in the source
 }
 
 func newConverter(s *configSource) *converter {
 	return &converter{
 		source:   s,
-		fates:    newFates(),
+		fates:    newFates(&secrets{}),
 		files:    map[string][]byte{},
 		shims:    newShims(),
 		uses:     map[string]bool{},

@@ -224,7 +224,7 @@ func (c *converter) cellAssertion(to *sequence, sc *scope, cell assertionCell) {
 	if !ok {
 		return
 	}
-	l := newFates()
+	l := newFates(c.fates.secrets)
 	c.assertion(to, src{n, "row", "", l}, sc)
 	for _, f := range l.byPath {
 		if f.status == statusTODO {

@@ -44,9 +44,13 @@ type fates struct {
 	byPath map[string]fate
 	lines  []fateLine
 	listed map[string]bool // paths that have a line
+
+	secrets *secrets // of the whole source
 }
 
-func newFates() *fates { return &fates{byPath: map[string]fate{}, listed: map[string]bool{}} }
+func newFates(of *secrets) *fates {
+	return &fates{byPath: map[string]fate{}, listed: map[string]bool{}, secrets: of}
+}
 
 // set records a fate. It never replaces a worse one by a better one, so that a second reader of a key
 // cannot hide a loss.

@@ -39,7 +39,7 @@ func site(t testing.TB, files map[string]string) string {
 func imported(t testing.TB, files map[string]string) *Import {
 	t.Helper()
 	var problems Problems
-	im, err := Read(site(t, files), &problems)
+	im, err := Read(site(t, files), 0, &problems)
 	expect.OK(t, err)
 	if im == nil {
 		t.Fatalf("got no import, want one: %v", problems.Diags.Err())
@@ -84,7 +84,7 @@ func accounted(t testing.TB, im *Import, config string) {
 			}
 		}
 	}
-	walk(src{n, "", "", newFates()})
+	walk(src{n, "", "", newFates(&secrets{})})
 }
 
 // Every key of every kind of configuration has a line with a fate, and the suite is YAML.
@@ -180,7 +180,7 @@ func FuzzImport(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, config string) {
 		var problems Problems
-		im, err := Read(site(t, map[string]string{"promptfooconfig.yaml": config}), &problems)
+		im, err := Read(site(t, map[string]string{"promptfooconfig.yaml": config}), 0, &problems)
 		if err != nil || im == nil {
 			return
 		}
@@ -197,7 +197,7 @@ func TestImportsAreTheSame(t *testing.T) {
 		var first *Import
 		for range 5 {
 			var problems Problems
-			im, err := Read(filepath.Join(filepath.Dir(site(t, files)), "same", "promptfooconfig.yaml"), &problems)
+			im, err := Read(filepath.Join(filepath.Dir(site(t, files)), "same", "promptfooconfig.yaml"), 0, &problems)
 			expect.OK(t, err)
 			if first == nil {
 				first = im

@@ -66,6 +66,6 @@ func scorersOf(t *testing.T, im *Import) (n int) {
 			}
 		}
 	}
-	walk(src{root, "", "", newFates()}, false)
+	walk(src{root, "", "", newFates(&secrets{})}, false)
 	return n
 }

@@ -64,17 +64,20 @@ func (c *converter) script(t *target, id string) {
 	if function != "" {
 		options = []string{"--function", function}
 	}
-	config := t.at.get("config")
+	config, block, settings := t.at.get("config"), &mapping{}, ""
 	if config.IsMapping() {
 		at := "shims/" + t.name + ".config.json"
 		c.files[at] = jsonOf(config)
+		settings = string(c.files[at])
 		options = append(options, "--config", at)
 		config.ok("in " + at)
 	}
 	options = append(options, "--id", id)
 	t.json = markedObjects
 	command := append([]string{language(file), c.shims.use(shim), name}, options...)
-	t.block.set("program", new(mapping).set("command", texts(command...)))
+	block.set("command", texts(command...))
+	block.passes(settings)
+	t.block.set("program", block)
 	t.at.differs("the author's code runs unchanged in a shim that needs %s", language(file))
 }
 
@@ -91,8 +94,11 @@ func (c *converter) execProvider(t *target, command string) {
 			t.comments = append(t.comments, "TODO: put the program "+w+" into the suite's folder")
 		}
 	}
+	t.at.hideWords(words)
 	all := append([]string{python, c.shims.use(shimExec), "--"}, words...)
-	t.block.set("program", new(mapping).set("command", texts(all...)))
+	block := new(mapping).set("command", texts(all...))
+	block.passes(all...)
+	t.block.set("program", block)
 	t.at.differs("a shim that needs python3 passes the prompt, the options and the context as arguments, as promptfoo does")
 	c.restOfConfig(t, "goes to the program as its second argument in promptfoo, and is empty here")
 }

@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/suite"
 )
 
 // Names of files that an import writes into its folder.
@@ -35,9 +37,9 @@ type Problems struct {
 }
 
 // Read converts the configuration at path. It adds problems of its content, such as invalid YAML, to the
-// list and then returns nil. The error is about the file: it is missing, not a regular file, too large, or
-// JavaScript.
-func Read(path string, problems *Problems) (*Import, error) {
+// list and then returns nil. The error is about the file: it is missing, not a regular file, too large,
+// JavaScript, or its scenarios have more tests than maxTrials.
+func Read(path string, maxTrials int, problems *Problems) (*Import, error) {
 	src, err := open(path, problems)
 	if err != nil {
 		return nil, err
@@ -48,8 +50,12 @@ func Read(path string, problems *Problems) (*Import, error) {
 		return nil, nil
 	}
 	c := newConverter(src)
+	c.maxTrials = maxTrials
 	top := c.at(root)
 	c.config(top)
+	if problem, hint := suite.TooMany(c.products, maxTrials); problem != "" {
+		return nil, exit.BadInput("the scenarios have %s: %s", problem, hint)
+	}
 	if problems.Diags.HasErrors() {
 		return nil, nil
 	}
@@ -81,6 +87,9 @@ func (c *converter) finish(path string, top src) (*Import, error) {
 	if err := c.shims.addTo(c.files); err != nil {
 		return nil, err
 	}
+	for name, data := range c.files {
+		c.files[name] = []byte(c.fates.secrets.outOf(string(data)))
+	}
 	return &Import{Config: path, files: c.files, fates: c.fates, needs: c.shims.programs()}, nil
 }
 
@@ -90,6 +99,9 @@ func (im *Import) SetProblems(problems []string) { im.hand = problems }
 // Inexpressible counts the keys that a suite cannot express. Unknown keys, which promptfoo ignores, do not
 // count.
 func (im *Import) Inexpressible() int { return im.fates.counts()[statusTODO] }
+
+// Variables lists the environment variables that replace secrets of the configuration.
+func (im *Import) Variables() []string { return im.fates.secrets.names() }
 
 // Needs lists the programs that the suite's shims start, such as node.
 func (im *Import) Needs() []string { return im.needs }

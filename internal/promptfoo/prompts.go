@@ -169,7 +169,7 @@ func (p *prompt) chat() (turns []chatTurn, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	root := src{n, p.at.path, "", newFates()}
+	root := src{n, p.at.path, "", newFates(p.at.fates.secrets)}
 	if m := root.get("messages"); m.IsSequence() {
 		root = m
 	}

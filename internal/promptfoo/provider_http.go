@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 
@@ -58,25 +59,6 @@ func (c *converter) url(t *target, config src, id string) (string, bool) {
 	return "", false
 }
 
-// Possible secrets in an address: a user with a password, and the values of some parameters.
-const (
-	userInAddress lazy.Regex = `^(\w+://)[^/?#@]*@`
-	keysInAddress lazy.Regex = `(?i)([?&])((?:key|sig)|[^=&#]*(?:api[-_]?key|token|secret|password)[^=&#]*)=([^&#{}$]+)`
-)
-
-// withoutSecrets removes literal secrets from an address.
-func withoutSecrets(s src, address string) string {
-	if userInAddress.Matches(address) {
-		s.differs("a secret is never in a suite: send the user and the password in a header, and revoke what was committed")
-		address = userInAddress.Regexp().ReplaceAllString(address, "$1")
-	}
-	return keysInAddress.Regexp().ReplaceAllStringFunc(address, func(m string) string {
-		parts := keysInAddress.Regexp().FindStringSubmatch(m)
-		s.differs("a secret is never in a suite: set %s, and revoke what was committed", secretName(parts[2]))
-		return parts[1] + parts[2] + "=${env:" + secretName(parts[2]) + "}"
-	})
-}
-
 const absolute lazy.Regex = `^(https?://|\$\{env:)`
 
 // query adds queryParams to an address.
@@ -87,10 +69,10 @@ func (c *converter) query(config src, address string) string {
 			continue
 		}
 		if !strings.Contains(value, "{{") && !strings.Contains(value, "${") {
-			value = url.QueryEscape(value)
-			if keyHeaders.Matches(e.key) {
-				e.differs("a secret is never in a suite: set %s, and revoke what was committed", secretName(e.key))
-				value = "${env:" + secretName(e.key) + "}"
+			if isSecretName(e.key) || looksSecret(value) {
+				value = e.hide(e.key, value)
+			} else {
+				value = url.QueryEscape(value)
 			}
 		}
 		sign := "?"
@@ -157,6 +139,9 @@ func (c *converter) body(t *target, block *mapping, s src) {
 		value = textValue(jsonInText(string(text)))
 	}
 	block.set("body", value)
+	if text := render(one("body", value)); s.IsScalar() { // its keys have no line in the report
+		s.unread(text)
+	}
 	s.ok("as `http.body`")
 	in.ok("as `http.body`")
 }
@@ -172,7 +157,7 @@ func bodyOf(s src) src {
 	}
 	var ignored diagList
 	if n, ok := yamlnode.Parse(s.file, []byte(s.text()), &ignored); ok && n.IsMapping() {
-		return src{n, s.path, s.file, newFates()}
+		return src{n, s.path, s.file, newFates(s.fates.secrets)}
 	}
 	return s
 }
@@ -184,33 +169,11 @@ func jsonInText(text string) string {
 	return quotedPrompt.Regexp().ReplaceAllString(text, `{{$1 | json}}`)
 }
 
-// keyHeaders matches the names of headers whose literal values are never copied.
-const keyHeaders lazy.Regex = `(?i)^(proxy-)?authorization$|api[-_]?key|token|secret|password`
-
 func (c *converter) header(s src, name string) (string, bool) {
 	value, ok := c.headerText(s, name, s.text())
 	s.ok("as a header")
 	return value, ok
 }
-
-// headerText returns the value of a header. It replaces a literal secret by an environment variable.
-func (c *converter) headerText(s src, name, text string) (string, bool) {
-	if keyHeaders.Matches(name) && !strings.Contains(text, "{{") && text != "" {
-		word, _, _ := strings.Cut(text, " ")
-		if !strings.Contains(text, " ") {
-			word = ""
-		}
-		s.differs("a secret is never in a suite: set %s, and revoke what was committed", secretName(name))
-		return strings.TrimSpace(word + " ${env:" + secretName(name) + "}"), true
-	}
-	value, ok := c.template(s, text, inHeader)
-	if ok && strings.Contains(value, "${env:") {
-		s.differs("from the environment: set the variable that begins with EVALRUN_")
-	}
-	return value, ok
-}
-
-func secretName(header string) string { return variableName("APP_" + header) }
 
 // auth reads the kinds of authentication that are a header.
 func (c *converter) auth(t *target, headers *mapping, s src) {
@@ -240,8 +203,10 @@ func (c *converter) secret(s src, name string) (string, bool) {
 	if strings.Contains(s.text(), "{{") {
 		return c.text(s, inHeader)
 	}
-	s.differs("a secret is never in a suite: set %s", variableName("APP_"+name))
-	return envRef("APP_" + name), !s.IsZero()
+	if s.IsZero() {
+		return "", false
+	}
+	return s.hide(name, s.text()), true
 }
 
 func (c *converter) certificates(block *mapping, s src) {
@@ -252,6 +217,11 @@ func (c *converter) certificates(block *mapping, s src) {
 	for _, k := range [][2]string{{"certPath", "cert"}, {"keyPath", "key"}, {"caPath", "ca"}} {
 		file := s.get(k[0])
 		if file.IsZero() {
+			continue
+		}
+		if k[1] == "key" {
+			out.set(k[1], textValue(path.Join("files", path.Base(file.text()))))
+			file.todo("a secret is never in a suite: put the private key at %s", path.Join("files", path.Base(file.text())))
 			continue
 		}
 		if name, ok := c.copyFile(file, file.text()); ok {
@@ -287,8 +257,10 @@ func (c *converter) rawRequest(block *mapping, s src, https src) (address string
 		block.set("headers", headers)
 	}
 	if body = strings.TrimSpace(body); body != "" {
+		body, _ = s.withoutSecret(body)
 		if text, fine := c.template(s, body, inRequest); fine {
 			block.set("body", textValue(jsonInText(text)))
+			s.unread(text)
 		}
 	}
 	s.ok("as `http.url`, `http.headers` and `http.body`")

@@ -140,7 +140,9 @@ var notEnv = strings.NewReplacer("-", "_", ".", "_", " ", "_")
 func (c *converter) key(p vendorModel, config src) string {
 	name := p.keyEnv
 	if s := config.get("apiKeyEnvar"); !s.IsZero() {
-		name = s.text()
+		if name = s.text(); looksSecret(name) {
+			name = s.fates.secrets.variable("EVALRUN_"+strings.ToUpper(notEnv.Replace(p.name))+"_API_KEY", name, s.path)
+		}
 		s.ok("as `keyEnv` of the service")
 	}
 	if s := config.get("apiKey"); !s.IsZero() {
@@ -149,6 +151,7 @@ func (c *converter) key(p vendorModel, config src) string {
 			name = m[1]
 			s.ok("as `keyEnv` of the service")
 		} else {
+			name = s.fates.secrets.variable(name, s.text(), s.path)
 			s.differs("a key is never in a suite: set %s, and revoke a key that was committed", name)
 		}
 	}

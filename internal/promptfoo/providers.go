@@ -155,6 +155,14 @@ const anyTemplate lazy.Regex = `\{\{.*?\}\}`
 // shortID returns the distinctive part of an id: the model, or the file.
 func shortID(id string) string {
 	id = anyTemplate.Regexp().ReplaceAllString(id, "")
+	if strings.HasPrefix(id, "exec:") { // flags, addresses and assignments may contain secrets
+		words := strings.Fields(id)
+		end := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") || strings.ContainsAny(w, "=@") })
+		if end > 0 {
+			words = words[:end]
+		}
+		id = strings.Join(words, " ")
+	}
 	if strings.Contains(id, "/") &&
 		(strings.HasPrefix(id, "file:") || strings.HasPrefix(id, "python:") || strings.HasPrefix(id, "exec:")) {
 		return strings.TrimSuffix(path.Base(id), path.Ext(id))

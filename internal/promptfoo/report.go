@@ -79,6 +79,7 @@ func (im *Import) report() []byte {
 			fmt.Fprintf(&b, "- %s\n", diag.CleanLine(p))
 		}
 	}
+	b.WriteString(im.fates.secrets.section())
 	im.section(&b, "Not expressible", statusTODO)
 	im.section(&b, "Ignored by promptfoo", statusIgnored)
 	im.section(&b, "Imported with a difference", statusDiffers)
@@ -86,7 +87,7 @@ func (im *Import) report() []byte {
 	for _, n := range im.fates.lines {
 		b.WriteString(n.words() + "\n")
 	}
-	return []byte(b.String())
+	return []byte(im.fates.secrets.outOf(b.String()))
 }
 
 // section lists the keys of one status. A key is omitted if a key around it has the same note.

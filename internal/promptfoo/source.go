@@ -179,6 +179,8 @@ func (s *configSource) glob(pattern string) (found []string, err error) {
 	}
 	err = fs.WalkDir(s.files, from, func(name string, d fs.DirEntry, err error) error {
 		switch {
+		case errors.Is(err, regular.ErrDeep):
+			return fmt.Errorf("%s: %w", pattern, regular.ErrDeep)
 		case err != nil:
 			return nil //nolint:nilerr // unreadable files do not match
 		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git"):

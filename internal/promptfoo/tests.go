@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/suite"
 )
 
 // testCase is a test as a case of the suite.
@@ -351,10 +352,15 @@ func (c *converter) scenarios(s src) {
 			continue
 		}
 		item.get("description").differs("not kept")
-		for _, data := range c.opened(item.get("config")) {
+		configs, tests := c.opened(item.get("config")), c.opened(item.get("tests"))
+		c.products += len(configs) * len(tests) // both are bounded by the size of files
+		if problem, _ := suite.TooMany(c.products, c.maxTrials); problem != "" {
+			return // Read reports it
+		}
+		for _, data := range configs {
 			with, _ := c.variables(data.get("vars"), nil, true)
 			c.columns = c.columns[:len(c.columns)-1] // a scenario is not a case
-			for _, test := range c.opened(item.get("tests")) {
+			for _, test := range tests {
 				c.test(test, with)
 			}
 			data.ok("in each of its tests")

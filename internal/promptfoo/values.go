@@ -11,30 +11,55 @@ func plainValue(s src) yamlValue {
 	return valueOf(s, func(_ src, text string) yamlValue { return textValue(text) })
 }
 
-// valueOf copies a value, and passes its texts through a function.
+// valueOf copies a value, and passes its texts through a function. Its secrets cannot be expressed.
 func valueOf(s src, text func(at src, text string) yamlValue) yamlValue {
+	return copied(s, func(at src, written string) yamlValue {
+		clean, found := at.withoutSecret(written)
+		if found {
+			at.unread(clean)
+			return textValue(clean)
+		}
+		return text(at, written)
+	})
+}
+
+// forProgram copies the settings of a program, whose shim reads secrets from the environment.
+func forProgram(s src) yamlValue {
+	return copied(s, func(at src, written string) yamlValue {
+		clean, _ := at.withoutSecret(written)
+		return textValue(clean)
+	})
+}
+
+func copied(s src, text func(at src, text string) yamlValue) yamlValue {
 	switch {
 	case s.IsMapping():
 		out := &mapping{}
 		for _, e := range s.entries() {
-			out.set(e.key, valueOf(e.src, text))
+			out.set(e.key, copied(e.src, text))
 		}
 		return out
 	case s.IsSequence():
 		out := &sequence{}
 		for _, item := range s.items() {
-			out.add(valueOf(item, text))
+			out.add(copied(item, text))
 		}
 		return out
 	case s.IsZero() || s.IsNull():
 		return literal("null")
 	case s.IsNumber():
+		if own, _ := s.lastKeys(); s.inConfig() && secretNumbers.Matches(own) {
+			return text(s, s.Written())
+		}
 		return literal(jsText(s.Node))
 	case s.IsBool():
 		return literal(strings.ToLower(s.Written()))
 	}
 	return text(s, s.Written())
 }
+
+// secretNumbers matches the names of numbers that are secret.
+const secretNumbers lazy.Regex = `(?i)(?:passw(?:or)?d|passcode|pwd|secret|pin|api_?key)$`
 
 // escapedValue escapes texts, for places where evalrun reads templates and promptfoo does not.
 func escapedValue(s src) yamlValue {

@@ -207,7 +207,7 @@ func (c *converter) fileText(s src, ref string) string {
 	case path.Ext(name) == ".yaml" || path.Ext(name) == ".yml":
 		var ignored diagList
 		if n, ok := yamlnode.Parse(name, data, &ignored); ok {
-			text = compactJSON(src{n, "", "", newFates()})
+			text = compactJSON(src{n, "", "", newFates(&secrets{})})
 		}
 	}
 	s.differs("the text of %s as it was when it was imported", name)

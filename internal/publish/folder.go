@@ -31,7 +31,7 @@ type siteMarker struct {
 
 var ours = siteMarker{MadeBy: "evalrun publish", Version: 1}
 
-// Write may delete everything in these folders.
+// Folders of a site. sweep deletes what earlier sites left in them.
 const (
 	dataDir        = "data"
 	runsDir        = "runs"
@@ -47,6 +47,8 @@ type folder struct {
 	lock  *flock.Flock
 	fresh map[string]bool // pages and data folders of the new site
 	pages []pageFile      // in the order of replacement
+
+	foreign []string // what publish did not write, and left where it was
 }
 
 type pageFile struct {
@@ -84,6 +86,11 @@ func (f *folder) claim(dir string) error {
 	}
 	if err != nil {
 		return err
+	}
+	for _, name := range []string{runsDir, comparisonsDir, dataDir} {
+		if info, err := f.root.Lstat(name); err == nil && !info.IsDir() {
+			return exit.BadInput("the site cannot be written: %s is a link or a file, and not a folder", f.path(name))
+		}
 	}
 	f.lock = flock.New(filepath.Join(f.root.Name(), markerName), flock.SetFlag(os.O_RDWR))
 	if free, err := f.lock.TryLock(); err != nil {
@@ -175,9 +182,8 @@ func (p *dataFolder) add(name string, parts ...[]byte) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.sum, "%q %d\n", name, len(parts))
+	hashFile(p.sum, name, parts...)
 	for _, part := range parts {
-		_, _ = p.sum.Write(part) // hashes never fail
 		if _, err = file.Write(part); err != nil {
 			break
 		}
@@ -185,13 +191,22 @@ func (p *dataFolder) add(name string, parts ...[]byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// done renames the folder to the hash of its content and returns the name. A folder of that name has the
-// same content.
+// hashFile adds a file to the hash that names its folder.
+func hashFile(sum hash.Hash, name string, parts ...[]byte) {
+	fmt.Fprintf(sum, "%q %d\n", name, len(parts))
+	for _, part := range parts {
+		_, _ = sum.Write(part) // hashes never fail
+	}
+}
+
+func hashName(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)[:8]) }
+
+// done renames the folder to the hash of its content and returns the name. It keeps a folder of that name that is there.
 func (p *dataFolder) done() (string, error) {
-	name := path.Join(dataDir, hex.EncodeToString(p.sum.Sum(nil)[:8]))
+	name := path.Join(dataDir, hashName(p.sum))
 	p.in.fresh[name] = true
 	if _, err := p.in.root.Lstat(name); err == nil {
-		return name, p.in.root.RemoveAll(p.name)
+		return name, errors.Join(p.in.sameFiles(p.name, name), p.in.root.RemoveAll(p.name))
 	}
 	return name, p.in.root.Rename(p.name, name)
 }
@@ -209,6 +224,11 @@ func (f *folder) page(name string, draw func(io.Writer) error) error {
 
 // commit replaces the pages, and deletes what the new site does not use.
 func (f *folder) commit() error {
+	for _, p := range f.pages {
+		if err := f.check(p.name); err != nil {
+			return err
+		}
+	}
 	for _, p := range f.pages {
 		if err := f.replace(p); err != nil {
 			return err
@@ -233,18 +253,4 @@ func (f *folder) replace(p pageFile) error {
 		return err
 	}
 	return f.root.Rename(p.name+newSuffix, p.name)
-}
-
-// sweep deletes the entries of a folder that do not belong to the new site.
-func (f *folder) sweep(dir string) error {
-	entries, err := fs.ReadDir(f.root.FS(), dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	for _, e := range entries {
-		if name := path.Join(dir, e.Name()); !f.fresh[name] {
-			err = errors.Join(err, f.root.RemoveAll(name))
-		}
-	}
-	return err
 }

@@ -44,19 +44,29 @@ func asset(name string) string {
 	return string(data)
 }
 
+// Files of the folder with the style and the program.
+const (
+	styleFile   = "style.css"
+	programFile = "program.js"
+)
+
+// assetFiles returns them, in the order of their hash.
+func assetFiles() []pageFile {
+	return []pageFile{{styleFile, []byte(page.Style() + gallery.Style())}, {programFile, []byte(program())}}
+}
+
 func (s *site) writeAssets() error {
 	p, err := s.to.newParcel()
 	if err != nil {
 		return err
 	}
-	if err := p.add("style.css", []byte(page.Style()+gallery.Style())); err != nil {
-		return err
-	}
-	if err := p.add("program.js", []byte(program())); err != nil {
-		return err
+	for _, asset := range assetFiles() {
+		if err := p.add(asset.name, asset.data); err != nil {
+			return err
+		}
 	}
 	dir, err := p.done()
-	s.assets.style, s.assets.code = dir+"/style.css", dir+"/program.js"
+	s.assets.style, s.assets.code = dir+"/"+styleFile, dir+"/"+programFile
 	return err
 }
 

@@ -43,6 +43,7 @@ type Site struct {
 	Content     page.TextCounts // what of it can be read in the site
 	WithContent []string        // ids of the runs with any of it
 	Withheld    bool            // of all runs: nothing can be read
+	Foreign     []string        // what is in the folders of the site and was not written by Write: it stays
 }
 
 type site struct {
@@ -84,7 +85,7 @@ func Write(in rundir.Dir, o Options) (_ *Site, err error) {
 	if err := s.write(); err != nil {
 		return nil, fmt.Errorf("the site cannot be written: %w", err)
 	}
-	s.out.Index = s.to.path(indexPage)
+	s.out.Index, s.out.Foreign = s.to.path(indexPage), s.to.foreign
 	return &s.out, nil
 }
 

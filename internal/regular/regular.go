@@ -27,6 +27,11 @@ var (
 // ErrTooLarge is wrapped by the errors of files that are larger than is read.
 var ErrTooLarge = errors.New("too large")
 
+// ErrDeep is wrapped by the errors of an FS for what is in too many folders: each of them is opened again for each name.
+var ErrDeep = fmt.Errorf("it is more than %d folders deep", maxDepth)
+
+const maxDepth = 255
+
 // Open opens a regular file to be read.
 func Open(name string) (*os.File, error) {
 	file, err := os.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
@@ -120,8 +125,8 @@ type confined struct {
 
 // check refuses the names that Plain leaves out.
 func (c confined) check(op, name string) error {
-	if !c.plain {
-		return nil
+	if err := notDeep(op, name); err != nil || !c.plain {
+		return err
 	}
 	for i, r := range name + "/" {
 		if r != '/' {
@@ -183,4 +188,11 @@ func (c confined) ReadDir(name string) ([]fs.DirEntry, error) {
 		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") })
 	}
 	return entries, err
+}
+
+func notDeep(op, name string) error {
+	if strings.Count(name, "/") < maxDepth {
+		return nil
+	}
+	return &fs.PathError{Op: op, Path: name[:strings.Index(name, "/")] + "/...", Err: ErrDeep}
 }

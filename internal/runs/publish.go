@@ -33,6 +33,9 @@ func (p *Published) Notices() []string {
 	if s.LeftOut > 0 {
 		out[0] += fmt.Sprintf("; %s left out, of runs that are further apart", counted(s.LeftOut, "comparison"))
 	}
+	if len(s.Foreign) > 0 {
+		out = append(out, fmt.Sprintf("left where it was, because evalrun publish did not write it: %s", someOf(s.Foreign)))
+	}
 	const names = "names of suites, cases, arms, models and branches, outcomes, scores and settings"
 	if len(s.WithContent) == 0 {
 		return append(out, "no content: readers of the site see "+names+", and no prompts or answers")

@@ -9,11 +9,18 @@ import (
 
 // vendors matches keys and tokens by their vendors' prefixes. The rest must be long or mixed enough to
 // exclude words.
-const vendors lazy.Regex = `^(?:` +
-	`(?:sk|rk|pk)[-_][A-Za-z0-9_-]*[0-9A-Z][A-Za-z0-9_-]{7,}|(?:sk|rk|pk)[-_][A-Za-z0-9_-]{16,}|` +
+const vendors lazy.Regex = `^(?:` + forms + `)$`
+
+const forms = `(?:sk|rk|pk)[-_][A-Za-z0-9_-]*[0-9A-Z][A-Za-z0-9_-]{7,}|(?:sk|rk|pk)[-_][A-Za-z0-9_-]{16,}|` +
 	`gh[oprsu]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|` +
 	`AIza[\w-]{30,}|ya29\.[\w.-]{16,}|(?:AKIA|ASIA)[A-Z0-9]{16}|eyJ[\w-]{8,}(?:\.[\w-]*){0,2}|` +
-	`(?:hf|gsk|r8|npm|fw)_[A-Za-z0-9]{16,}|(?:xai|pplx|nvapi|tvly)-[\w-]{16,}|SG\.[\w-]{16,}\.[\w-]{16,})$`
+	`(?:hf|gsk|r8|npm|fw)_[A-Za-z0-9]{16,}|(?:xai|pplx|nvapi|tvly)-[\w-]{16,}|SG\.[\w-]{16,}\.[\w-]{16,}`
+
+// inFiles matches keys with the prefix of a vendor inside a text.
+const inFiles lazy.Regex = `\b(?:` + forms + `)`
+
+// OutOfFile masks keys with the prefix of a vendor, and nothing that only looks random.
+func OutOfFile(text string) string { return inFiles.Regexp().ReplaceAllLiteralString(text, hidden) }
 
 // scheme matches the value of a header with credentials.
 const scheme lazy.Regex = `(?i)^(?:bearer|basic|token)\s+\S{8,}$`

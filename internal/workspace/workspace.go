@@ -15,6 +15,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/evalrun/evalrun/internal/regular"
 )
 
 // Bounds of a folder: each trial gets a copy.
@@ -188,6 +190,9 @@ func explain(name string, err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
 		err = at.Err
+	}
+	if errors.Is(err, regular.ErrDeep) {
+		return err
 	}
 	if name == "." {
 		return fmt.Errorf("it cannot be read: %w", err)

@@ -63,7 +63,7 @@ func serve(cmd *cobra.Command, suites []string, o *serveOptions, global *flags.G
 	if columns() == 0 {
 		columns = nil
 	}
-	bar := term.NewProgress(os.Stderr, columns, term.Verbosity{
+	bar := term.NewProgress(&term.Visible{W: os.Stderr}, columns, term.Verbosity{
 		Color: global.Color.On(columns != nil, os.Getenv), Level: o.Level(),
 	})
 	cfg := o.ServeConfig
@@ -87,7 +87,7 @@ func serve(cmd *cobra.Command, suites []string, o *serveOptions, global *flags.G
 // options converts the flags to options of package evalrun.
 func (o *serveOptions) options(suites []string) evalrun.Options {
 	out := flags.RunOptions(suites, &o.Options)
-	out.Stdout = os.Stdout
+	out.Stdout = &term.Visible{W: os.Stdout}
 	out.Getenv = os.Getenv
 	out.Version = version
 	o.Layout(&out.Layout, o.Reports)

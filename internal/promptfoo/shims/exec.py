@@ -6,13 +6,17 @@ standard output is the answer.
 
 import json
 import os
+import re
 import subprocess
 import sys
 
 if os.name == "posix":
     os.set_blocking(0, True)  # the pipe may have nothing yet
 given = json.load(sys.stdin)
-command = sys.argv[sys.argv.index("--") + 1 :]
+command = [  # ${env:NAME} is a secret that the import did not copy
+    re.sub(r"\$\{env:(\w+)\}", lambda found: os.environ.get(found[1]) or sys.exit(f"set {found[1]}"), word)
+    for word in sys.argv[sys.argv.index("--") + 1 :]
+]
 context = {"vars": given.get("vars") or {}}
 run = subprocess.run([*command, given["prompt"], json.dumps({"config": {}}), json.dumps(context)], capture_output=True, text=True)
 sys.stderr.write(run.stderr)

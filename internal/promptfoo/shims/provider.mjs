@@ -36,8 +36,17 @@ async function provider(options) {
   return typeof made?.callApi === 'function' ? made : { callApi: found };
 }
 
+// filled replaces ${env:NAME} by the variable of the environment, which holds a secret that the import did not copy.
+function filled(_, value) {
+  if (typeof value !== 'string') return value;
+  return value.replace(/\$\{env:(\w+)\}/g, (_, name) => {
+    if (!process.env[name]) throw new Error(`set ${name}`);
+    return process.env[name];
+  });
+}
+
 async function main() {
-  const config = option('--config') ? JSON.parse(readFileSync(option('--config'), 'utf8')) : {};
+  const config = option('--config') ? JSON.parse(readFileSync(option('--config'), 'utf8'), filled) : {};
   const options = { id: option('--id'), config };
   const context = { vars: input.vars, prompt: { raw: input.prompt, label: '' }, originalProvider: { id: () => options.id }, logger: console };
   const result = await (await provider(options)).callApi(input.prompt, context, options);

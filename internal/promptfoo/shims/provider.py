@@ -10,6 +10,7 @@ import importlib.util
 import inspect
 import json
 import os
+import re
 import sys
 
 parser = argparse.ArgumentParser()
@@ -27,10 +28,23 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(options.file)))
 spec = importlib.util.spec_from_file_location("author", options.file)
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
+
+
+def filled(value):
+    """Replaces ${env:NAME} by the variable of the environment, which holds a secret that the import did not copy."""
+    if isinstance(value, dict):
+        return {key: filled(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [filled(item) for item in value]
+    if isinstance(value, str):
+        return re.sub(r"\$\{env:(\w+)\}", lambda found: os.environ.get(found[1]) or sys.exit(f"set {found[1]}"), value)
+    return value
+
+
 config = {}
 if options.config:
     with open(options.config, encoding="utf-8") as file:
-        config = json.load(file)
+        config = filled(json.load(file))
 result = getattr(module, options.function)(given["prompt"], {"id": options.id, "config": config}, {"vars": given.get("vars") or {}})
 if inspect.iscoroutine(result):
     result = asyncio.run(result)

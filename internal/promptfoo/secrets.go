@@ -1,0 +1,308 @@
+package promptfoo
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/lazy"
+	"github.com/evalrun/evalrun/internal/program"
+	"github.com/evalrun/evalrun/internal/secret"
+)
+
+// This file keeps secrets of the source out of the suite. Readers replace them by environment variables; what no reader knows is masked
+// in every file that is written.
+
+// secrets are the secrets of the source and the variables that replace them.
+type secrets struct {
+	variables []secretVariable // in the order of the source
+	passwords []string         // of addresses, which no variable replaces
+	masked    bool             // a text that looks like a key was replaced
+}
+
+type secretVariable struct {
+	name  string
+	value string // "" for one that the source takes from the environment
+	path  string // in the source
+}
+
+// variable returns the variable that replaces a value. Different values get different variables, since they may be for different hosts.
+func (l *secrets) variable(name, value, path string) string {
+	for n := 1; ; n++ {
+		numberedName := name
+		if stem, is := strings.CutSuffix(name, apiKeyEnding); n > 1 && is { // keyEnv wants the ending
+			numberedName = fmt.Sprintf("%s_%d%s", stem, n, apiKeyEnding)
+		} else if n > 1 {
+			numberedName = fmt.Sprintf("%s_%d", name, n)
+		}
+		i := slices.IndexFunc(l.variables, func(v secretVariable) bool { return v.name == numberedName })
+		if i < 0 {
+			l.variables = append(l.variables, secretVariable{numberedName, value, path})
+			return numberedName
+		}
+		if l.variables[i].value == value {
+			return numberedName
+		}
+	}
+}
+
+const apiKeyEnding = "_API_KEY"
+
+// names lists the variables, sorted.
+func (l *secrets) names() (out []string) {
+	for _, v := range l.variables {
+		out = append(out, v.name)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// minMasked is the length from which a secret is masked wherever it appears: a shorter one may be a word.
+const minMasked = 8
+
+const privateKey lazy.Regex = `(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`
+
+// outOf masks what is left of secrets in a file: those that were found elsewhere, and what looks like a key of a vendor.
+func (l *secrets) outOf(text string) string {
+	found := slices.Clone(l.passwords)
+	for _, v := range l.variables {
+		found = append(found, v.value)
+	}
+	found = slices.DeleteFunc(found, func(value string) bool { return len(value) < minMasked })
+	out := secret.OutOfFile(secret.New(found...).OutOfText(text))
+	out = privateKey.Regexp().ReplaceAllString(out, "[key]")
+	l.masked = l.masked || out != text
+	return out
+}
+
+// section lists the variables to set, for the report.
+func (l *secrets) section() string {
+	var b strings.Builder
+	if names := l.names(); len(names) > 0 {
+		b.WriteString("\n## Environment variables to set\n\n")
+		for _, name := range names {
+			i := slices.IndexFunc(l.variables, func(v secretVariable) bool { return v.name == name })
+			fmt.Fprintf(&b, "- `%s`: `%s`", name, strings.ReplaceAll(diag.CleanLine(l.variables[i].path), "`", "'"))
+			if l.variables[i].value != "" {
+				b.WriteString(". The value was not copied; revoke it if it was committed")
+			}
+			b.WriteString("\n")
+		}
+	}
+	if l.masked {
+		b.WriteString("\nTexts that look like keys were replaced by `[key]` in the files of the suite.\n")
+	}
+	return b.String()
+}
+
+const (
+	// secretNames matches names of values that are secret, in lower case and without punctuation.
+	secretNames lazy.Regex = `(?:key|token|secrets?|secretvalue|passw(?:or)?d|passphrase|passcode|pwd|cookies?|authorization|` +
+		`credentials?|bearer|jwt|connectionstring|apikeys?|accesskeyid|sessionid)$|^(?:auth|pat|pin|dsn)$`
+	// plainNames are names like them whose values are no secrets.
+	plainNames lazy.Regex = `(?:cache|primary|sort|group|partition|foreign|public|answer|output|input|response|result|row|idempotency|` +
+		`metric|json|prompt|label|sessionname)key$|(?:eos|bos|pad|stop|end|start|unk|sep|mask)token$`
+	notWord lazy.Regex = `[^a-z0-9]+`
+	// scheme matches the first word of a header with credentials.
+	scheme lazy.Regex = `^[A-Za-z][A-Za-z-]*$`
+)
+
+// isSecretName reports whether the value of a key, header or parameter is secret.
+func isSecretName(name string) bool {
+	plain := notWord.Regexp().ReplaceAllString(strings.ToLower(name), "")
+	return secretNames.Matches(plain) && !plainNames.Matches(plain)
+}
+
+// looksSecret judges a value by its form.
+func looksSecret(text string) bool {
+	text = strings.TrimSpace(text)
+	return secret.IsKey(text) || secret.MayBeKey(text)
+}
+
+// isPlaceholder reports whether a text has a template or a reference instead of a secret.
+func isPlaceholder(text string) bool {
+	return strings.TrimSpace(text) == "" || strings.HasPrefix(text, "file://") ||
+		strings.Contains(text, "{{") || strings.Contains(text, "${env:")
+}
+
+// hide returns the reference to the variable that replaces a secret.
+func (s src) hide(name, value string) string {
+	v := s.fates.secrets.variable(secretName(name), value, s.path)
+	s.differs("a secret is never in a suite: set %s, and revoke what was committed", v)
+	return "${env:" + v + "}"
+}
+
+func secretName(name string) string { return variableName("APP_" + name) }
+
+// inConfig reports whether a value is a setting of a provider, and not data of a prompt or a test.
+func (s src) inConfig() bool { return configPath.Matches(s.path) }
+
+const configPath lazy.Regex = `(?:^|[.\] ])(?:config|headers|extra_headers|auth|request|body|env)(?:[.\[]|$)`
+
+// lastKeys returns the key of a value and the key around it.
+func (s src) lastKeys() (own, outer string) {
+	words := strings.FieldsFunc(pathIndex.Regexp().ReplaceAllString(s.path, ""), func(r rune) bool { return r == '.' || r == ' ' })
+	if n := len(words); n > 1 {
+		return words[n-1], words[n-2]
+	} else if n == 1 {
+		return words[0], ""
+	}
+	return "", ""
+}
+
+const (
+	pathIndex lazy.Regex = `\[\d+\]`
+	// allSecret matches mappings whose values are all secret.
+	allSecret lazy.Regex = `(?i)^(?:cookies|secrets|tokens|credentials|passwords|api_?keys)$`
+)
+
+// withoutSecret returns the text of a setting without its secrets, and whether it had any.
+func (s src) withoutSecret(text string) (string, bool) {
+	if !s.inConfig() {
+		return text, false
+	}
+	own, outer := s.lastKeys()
+	if !isPlaceholder(text) && (isSecretName(own) || allSecret.Matches(own) || allSecret.Matches(outer) || looksSecret(text)) {
+		return s.hide(own, text), true
+	}
+	clean := withoutSecrets(s, s.hidePairs(text))
+	return clean, clean != text
+}
+
+// pair matches a name and its value in JSON, in a form, or in a header.
+const pair lazy.Regex = `([A-Za-z][\w-]*)(\\*["']\s*:\s*\\*["']|=["']?|:\s*(?i:bearer|basic|token)\s+)([^\s"'&,;{}$\\]+)`
+
+// hidePairs replaces the values of secret names inside a text.
+func (s src) hidePairs(text string) string {
+	return pair.Regexp().ReplaceAllStringFunc(text, func(m string) string {
+		p := pair.Regexp().FindStringSubmatch(m)
+		if !isSecretName(p[1]) && !looksSecret(p[3]) {
+			return m
+		}
+		return p[1] + p[2] + s.hide(p[1], p[3])
+	})
+}
+
+// unread reports secrets in a place for which a suite does not read the environment.
+func (s src) unread(text string) {
+	if strings.Contains(text, "${env:") {
+		s.todo("a suite reads the environment in addresses and headers only: send the secret in a header")
+	}
+}
+
+// headerText returns the value of a header. It replaces a literal secret by an environment variable.
+func (c *converter) headerText(s src, name, text string) (string, bool) {
+	if isSecretName(name) || looksSecret(text) {
+		text = s.hideHeader(name, text)
+	}
+	value, ok := c.template(s, strings.ReplaceAll(text, "${env:", envMark), inHeader)
+	value = strings.ReplaceAll(value, envMark, "${env:")
+	if ok && strings.Contains(value, "${env:") {
+		s.differs("from the environment: set the variable that begins with EVALRUN_")
+	}
+	return value, ok
+}
+
+// envMark stands for the beginning of a variable while a template is translated.
+const envMark = "\x00env:"
+
+// hideHeader replaces the secrets of a header: its value after a scheme, or each value of cookies that is no template.
+func (s src) hideHeader(name, text string) string {
+	if strings.Contains(strings.ToLower(name), "cookie") {
+		var parts []string
+		for part := range strings.SplitSeq(text, ";") {
+			key, value, is := strings.Cut(strings.TrimSpace(part), "=")
+			switch {
+			case is && !isPlaceholder(value):
+				part = key + "=" + s.hide(name+"_"+key, value)
+			case !is && !isPlaceholder(part):
+				part = s.hide(name, part)
+			}
+			parts = append(parts, strings.TrimSpace(part))
+		}
+		return strings.Join(parts, "; ")
+	}
+	if isPlaceholder(text) {
+		return text
+	}
+	word, rest, two := strings.Cut(strings.TrimSpace(text), " ")
+	if two && scheme.Matches(word) && !strings.Contains(rest, " ") {
+		return word + " " + s.hide(name, rest)
+	}
+	return s.hide(name, text)
+}
+
+// Possible secrets in an address: a user with a password, and the values of parameters.
+const (
+	userInAddress lazy.Regex = `(\w+://)[^/?#\s"']*@`
+	parameter     lazy.Regex = `([?&])([^=&#\s]+)=([^&#\s"']+)`
+	inAddress     lazy.Regex = `(?i)^(?:sig|code|sid)$` // secret names of parameters, and usual words elsewhere
+)
+
+// withoutSecrets removes literal secrets from an address.
+func withoutSecrets(s src, address string) string {
+	if userInAddress.Matches(address) {
+		s.differs("a secret is never in a suite: send the user and the password in a header, and revoke what was committed")
+		for _, m := range userInAddress.Regexp().FindAllString(address, -1) {
+			_, user, _ := strings.Cut(strings.TrimSuffix(m, "@"), "://")
+			s.fates.secrets.forget(user)
+		}
+		address = userInAddress.Regexp().ReplaceAllString(address, "$1")
+	}
+	return parameter.Regexp().ReplaceAllStringFunc(address, func(m string) string {
+		p := parameter.Regexp().FindStringSubmatch(m)
+		name, err := url.QueryUnescape(p[2])
+		isSecret := inAddress.Matches(name) || isSecretName(name) || looksSecret(p[3])
+		if err != nil || !isSecret || strings.ContainsAny(p[3], "{}$") {
+			return m
+		}
+		return p[1] + p[2] + "=" + s.hide(name, p[3])
+	})
+}
+
+// forget masks a value that no variable replaces.
+func (l *secrets) forget(user string) {
+	_, password, _ := strings.Cut(user, ":")
+	if password != "" {
+		l.passwords = append(l.passwords, password)
+	}
+}
+
+// hideWords replaces the secrets in the words of a command: values of flags, and pairs in words.
+func (s src) hideWords(words []string) {
+	for i, word := range words {
+		flag, isFlag := strings.CutPrefix(word, "-")
+		if next := i + 1; isFlag && !strings.Contains(word, "=") && next < len(words) && isSecretName(flag) &&
+			!strings.HasPrefix(words[next], "-") && !isPlaceholder(words[next]) {
+			words[next] = s.hide(strings.TrimLeft(flag, "-"), words[next])
+			continue
+		}
+		switch {
+		case isPlaceholder(word):
+		case looksSecret(word):
+			words[i] = s.hide("ARGUMENT", word)
+		default:
+			if name, value, is := strings.Cut(word, ":"); is && scheme.Matches(name) && isSecretName(name) && !strings.HasPrefix(value, "//") {
+				word = name + ": " + s.hideHeader(name, strings.TrimSpace(value))
+			}
+			words[i] = withoutSecrets(s, s.hidePairs(word))
+		}
+	}
+}
+
+const variableReference lazy.Regex = `\$\{env:(\w+)\}`
+
+// passes lists the variables that texts refer to in the `env` of a program, whose shim fills them in.
+func (m *mapping) passes(all ...string) {
+	var names []string
+	for _, m := range variableReference.Regexp().FindAllStringSubmatch(strings.Join(all, "\n"), -1) {
+		if program.IsPrivate(m[1], nil) && !slices.Contains(names, m[1]) {
+			names = append(names, m[1])
+		}
+	}
+	if names != nil {
+		m.set("env", texts(names...))
+	}
+}
