@@ -61,6 +61,7 @@ func Reopen(name string, options Options, retryErrors bool) (*Resumption, error)
 		return nil, err
 	}
 	r.Options.Dir = options.Dir
+	r.Options.Executor = options.Executor
 	r.Options.Options = *doc.Run.Options()
 	if o := &r.Options; o.Answers != "" { // versions before 0.2 took such a file whatever else was given
 		o.Record, o.Replay, o.ReplayOr = "", "", ""
