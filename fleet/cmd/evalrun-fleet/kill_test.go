@@ -11,7 +11,8 @@ import (
 )
 
 // TestKillsLoseNothing kills workers and the coordinator while a run is under way. Nothing is lost, nothing is there
-// twice, and no more calls are made again than had a place at a kill. With EVALRUN_FLEET_TRIALS it is the long form.
+// twice, and no more calls are made again than had a place at a kill. Each call bears the key of a worker: the coordinator
+// has none, or another. With EVALRUN_FLEET_TRIALS it is the long form.
 func TestKillsLoseNothing(t *testing.T) {
 	trials, workers, places := 300, 4, 4
 	if n, err := strconv.Atoi(os.Getenv("EVALRUN_FLEET_TRIALS")); err == nil {
@@ -45,7 +46,8 @@ func TestKillsLoseNothing(t *testing.T) {
 			gone = true
 			_ = os.Remove(filepath.Join(b.dir, "run", "fleet.pack"))
 		}
-		if coordinator = b.serve("many.yaml", "--out", "run", "--seed", "7", "-o", "json=report.json"); coordinator.url != url {
+		key := []string{"", masterKey}[kills%2]
+		if coordinator = b.serveWith(key, "many.yaml", "--out", "run", "--seed", "7", "-o", "json=report.json"); coordinator.url != url {
 			t.Fatalf("after a kill the coordinator is at %s, want %s", coordinator.url, url)
 		}
 	}
