@@ -38,6 +38,7 @@ type Coordinator struct {
 	hash    string // of the pack
 	size    int
 	shelf   *shelf
+	notice  func(string)
 	probes  sync.WaitGroup
 	end     chan struct{} // closed when no more calls are sent
 
@@ -48,7 +49,7 @@ type Coordinator struct {
 	mu      sync.Mutex
 	workers map[string]*member
 	loading map[string]bool // workers that do not get calls yet
-	waiting []chan *member  // callers that wait for a place, in order
+	waiting []ticket        // callers that wait for a place, in order
 	ending  bool            // start no more probes
 	done    bool            // the run is complete
 }
@@ -57,8 +58,13 @@ type Coordinator struct {
 type member struct {
 	id           string
 	places, busy int
+	heard        bool            // it has answered a probe
+	answered     int             // calls
+	failed       bool            // its last answer is an error
+	granted      bool            // a ledger grants its calls, for which they may wait
 	there        context.Context // done when the worker is gone
 	gone         func()
+	long         sync.Mutex // an answer in pieces is fetched
 }
 
 // hello is the message with which a worker joins, reports and leaves.
@@ -67,6 +73,7 @@ type hello struct {
 	Version  string `json:"version"`
 	Protocol int    `json:"protocol"`
 	Places   int    `json:"places"`
+	Granted  bool   `json:"granted,omitempty"` // it has a ledger of its own
 	Hash     string `json:"hash,omitempty"`    // of the pack that it has loaded; "" if none
 	Ending   bool   `json:"ending,omitempty"`  // it finishes its calls and accepts no others
 	Leaving  bool   `json:"leaving,omitempty"` // it is going away now
@@ -82,9 +89,9 @@ type welcome struct {
 }
 
 // newCoordinator returns a coordinator that does not admit workers yet.
-func newCoordinator(creds *Creds, version string) *Coordinator {
+func newCoordinator(creds *Creds, version string, notice func(string)) *Coordinator {
 	return &Coordinator{
-		creds: creds, version: version, shelf: newShelf(), end: make(chan struct{}), workers: map[string]*member{},
+		creds: creds, version: version, shelf: newShelf(), notice: notice, end: make(chan struct{}), workers: map[string]*member{},
 		loading: map[string]bool{},
 	}
 }
@@ -106,7 +113,7 @@ func (c *Coordinator) begin(conn *nats.Conn, pack []byte) error {
 // hello handles the message of that name.
 func (c *Coordinator) hello(m *nats.Msg) {
 	var h hello
-	if err := json.Unmarshal(m.Data, &h); err != nil || h.Worker == "" {
+	if err := json.Unmarshal(m.Data, &h); err != nil || !isID(h.Worker) {
 		return // not a message of evalrun
 	}
 	text, err := encode(c.admit(&h))
@@ -138,49 +145,85 @@ func (c *Coordinator) admit(h *hello) *welcome {
 	case h.Hash != "" && h.Hash != c.hash:
 		return &welcome{Refused: "the coordinator runs other suites now than this worker has loaded: start the worker again"}
 	case h.Hash == "":
-		c.loading[h.Worker] = true
+		if len(c.loading) < maxWorkers {
+			c.loading[h.Worker] = true
+		}
 		return &welcome{Hash: c.hash, Size: c.size}
 	}
 	delete(c.loading, h.Worker)
-	if c.workers[h.Worker] == nil {
-		w := &member{id: h.Worker, places: max(1, h.Places)}
-		w.there, w.gone = context.WithCancel(context.Background())
-		c.workers[h.Worker] = w
-		if !c.ending {
-			c.probes.Go(func() { c.probe(w) })
-		}
-		c.serve()
+	if c.workers[h.Worker] != nil {
+		return &welcome{Joined: true}
+	}
+	if !c.admits() {
+		return &welcome{Refused: fmt.Sprintf("the coordinator has %d workers already: start fewer with more places", maxWorkers)}
+	}
+	w := &member{id: h.Worker, places: min(max(1, h.Places), MaxPlaces), granted: h.Granted}
+	w.there, w.gone = context.WithCancel(context.Background())
+	c.workers[h.Worker] = w
+	if !c.ending {
+		c.probes.Go(func() { c.probe(w) })
 	}
 	return &welcome{Joined: true}
 }
 
-// probe watches a worker until it is gone.
+// admits makes sure that there is room for one more worker: those that have answered no probe yet give way. The caller
+// holds c.mu.
+func (c *Coordinator) admits() bool {
+	if len(c.workers) < maxWorkers {
+		return true
+	}
+	for _, w := range c.workers {
+		if !w.heard {
+			c.drop(w)
+			return true
+		}
+	}
+	return false
+}
+
+// probe watches a worker until it is gone. The worker gets calls from its first answer on. The time during which this
+// process was stopped does not count.
 func (c *Coordinator) probe(w *member) {
-	heard := time.Now() // last answer of the worker
-	there := time.Now() // last time that the probe had a subscriber
-	for {
+	var silent, absent time.Duration
+	for alive(w) {
+		begun := time.Now()
+		_, err := c.conn.Request(c.creds.down(w.id, "probe"), nil, probeTime)
+		if err == nil {
+			c.heard(w)
+			silent, absent = 0, 0
+		}
 		select {
 		case <-w.there.Done():
-			return
 		case <-c.end:
 			return
 		case <-time.After(probeEvery):
 		}
-		_, err := c.conn.Request(c.creds.down(w.id, "probe"), nil, probeTime)
-		now := time.Now()
-		switch {
-		case err == nil:
-			heard, there = now, now
-		case !errors.Is(err, nats.ErrNoResponders):
-			there = now
+		switch passed := min(time.Since(begun), probeTime+probeEvery); {
+		case errors.Is(err, nats.ErrNoResponders):
+			silent += passed
+			absent += min(passed, 2*probeEvery)
+		case err != nil:
+			silent, absent = silent+passed, 0
 		}
-		if now.Sub(heard) > silentFor || now.Sub(there) > absentFor {
-			c.mu.Lock()
-			c.drop(w)
-			c.mu.Unlock()
-			return
+		if silent > silentFor || absent > absentFor {
+			c.lose(w)
 		}
 	}
+}
+
+// heard lets a worker have calls.
+func (c *Coordinator) heard(w *member) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w.heard = true
+	c.serve()
+}
+
+// lose removes a worker that does not answer.
+func (c *Coordinator) lose(w *member) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drop(w)
 }
 
 // drop removes a worker, whose calls are lost. The caller holds c.mu.
@@ -198,11 +241,7 @@ func (c *Coordinator) part(w *member) {
 		return
 	}
 	w.places = 0
-	time.AfterFunc(absentFor, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.drop(w)
-	})
+	time.AfterFunc(absentFor, func() { c.lose(w) })
 }
 
 // Generate lets a worker call a model or an application.
@@ -291,22 +330,59 @@ func (c *Coordinator) send(ctx context.Context, m *call) (*wireAnswer, error) {
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(w.there, func() { cancel(errGone) })()
+	if m.Timeout > 0 {
+		defer time.AfterFunc(m.Timeout+w.patience(), func() { c.lose(w) }).Stop()
+	}
+	r.failed.Store(true) // until there is a good answer
 	reply, err := c.conn.RequestMsgWithContext(waiting, &nats.Msg{Subject: c.creds.down(w.id, "call"), Data: message})
 	if err != nil {
 		return nil, c.unanswered(ctx, waiting, w, m, err)
 	}
-	out, err := unpack(waiting, c.conn, c.creds.down(w.id, "piece"), reply.Data)
-	if err != nil {
+	a, err := c.read(waiting, w, reply.Data)
+	switch {
+	case errors.Is(err, errForeign): // others make the calls of a worker that is none
+		c.late.Add(1)
+		c.took(r, w, &sentError{Error: eval.Error{Message: err.Error()}, Lost: true})
+		return nil, lost(false)
+	case err != nil:
 		return nil, c.unanswered(ctx, waiting, w, m, err)
-	}
-	a := &wireAnswer{}
-	if err := json.Unmarshal(out, a); err != nil {
-		return nil, eval.Errorf(eval.KindMalformed, "the answer of a worker cannot be read: %s", err)
 	}
 	if a.Emulated {
 		c.emulated.Store(true)
 	}
+	c.took(r, w, a.Error)
 	return a, nil
+}
+
+// read decodes an answer. Of each worker, one long answer is fetched at a time.
+func (c *Coordinator) read(ctx context.Context, w *member, message []byte) (*wireAnswer, error) {
+	if len(message) > 0 && message[0] == markPieces {
+		w.long.Lock()
+		defer w.long.Unlock()
+	}
+	text, err := unpack(ctx, c.conn, c.creds.down(w.id, "piece"), message)
+	if err != nil {
+		return nil, err
+	}
+	a := &wireAnswer{}
+	if err := json.Unmarshal(text, a); err != nil {
+		return nil, fmt.Errorf("%w: %w", errForeign, err)
+	}
+	return a, nil
+}
+
+// took notes that a worker has answered a call. One that can make no more calls gets none.
+func (c *Coordinator) took(r *seat, w *member, e *sentError) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w.answered++
+	w.failed = e != nil
+	r.failed.Store(w.failed)
+	if w.failed && e.Lost && w.places > 0 {
+		w.places = 0
+		c.notice("a worker gets no more calls: " + e.Message)
+	}
+	c.serve()
 }
 
 // errGone is the cause when a worker is gone.

@@ -221,5 +221,8 @@ func encode(message any) ([]byte, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	err := e.Encode(message)
+	if b.Len() > maxText {
+		return nil, eval.Errorf(eval.KindTooLarge, "%d bytes of a call or an answer are more than a fleet sends, %d", b.Len(), maxText)
+	}
 	return b.Bytes(), err
 }

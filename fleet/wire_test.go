@@ -182,16 +182,17 @@ func TestAWorkerAnswersMessagesThatItCannotRead(t *testing.T) {
 	t.Parallel()
 	w := worker(echo)
 	for message, want := range map[string]string{
-		"":                                  "an empty message",
-		"=":                                 "unexpected end of JSON input",
-		"={":                                "unexpected end of JSON input",
-		"=[]":                               "cannot unmarshal array",
-		"x":                                 "a message that is none of a fleet",
-		"#{":                                "a message that is none of a fleet",
-		`#{"name":"1","size":-1}`:           "a message that is none of a fleet",
-		`={"method":"dream"}`:               `a worker knows no method "dream"`,
-		`={"method":"generate","new":1}`:    "this is a bug in evalrun, not in what you did",
-		`={"method":"generate","vars":[1]}`: "",
+		"":                                   "a message that is none of a fleet",
+		"=":                                  "unexpected end of JSON input",
+		"={":                                 "unexpected end of JSON input",
+		"=[]":                                "cannot unmarshal array",
+		"x":                                  "a message that is none of a fleet",
+		"#{":                                 "a message that is none of a fleet",
+		`#{"name":"1","size":-1}`:            "a message that is none of a fleet",
+		`#{"name":"1","size":1099511627776}`: "a message that is none of a fleet",
+		`={"method":"dream"}`:                `a worker knows no method "dream"`,
+		`={"method":"generate","new":1}`:     "this is a bug in evalrun, not in what you did",
+		`={"method":"generate","vars":[1]}`:  "",
 	} {
 		a := w.call(t.Context(), []byte(message))
 		if a.Error == nil {
