@@ -332,7 +332,7 @@ func (f *serving) check(job *evalrun.Job) error {
 	}
 	if err != nil {
 		return exit.BadInput(
-			"there is another run in %s, and %w: `evalrun-fleet serve --resume %s` continues that one, and another --out begins a new one",
+			"there is a run in %s already, and %w: `evalrun-fleet serve --resume %s` continues that run, and another --out begins a new one",
 			f.dir, err, f.dir,
 		)
 	}
