@@ -364,6 +364,9 @@ func (c *Coordinator) read(ctx context.Context, w *member, message []byte) (*wir
 	if err != nil {
 		return nil, err
 	}
+	if parts(text) > maxParts {
+		return nil, fmt.Errorf("%w: an answer of more than %d parts", errForeign, maxParts)
+	}
 	a := &wireAnswer{}
 	if err := json.Unmarshal(text, a); err != nil {
 		return nil, fmt.Errorf("%w: %w", errForeign, err)

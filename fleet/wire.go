@@ -226,3 +226,22 @@ func encode(message any) ([]byte, error) {
 	}
 	return b.Bytes(), err
 }
+
+// maxParts bounds the objects and lists of an answer. Three bytes of JSON can become 400 in memory.
+const maxParts = 1 << 20
+
+// parts counts the objects and lists of a JSON text.
+func parts(text []byte) (n int) {
+	quoted := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\':
+			i++
+		case !quoted && (c == '{' || c == '['):
+			n++
+		}
+	}
+	return n
+}

@@ -213,3 +213,12 @@ func TestAPanicCostsACallAndNotTheWorker(t *testing.T) {
 	expect.Same(t, "permanent", e.Retry == eval.RetryNever, true)
 	expect.Same(t, "counts", w.call(t.Context(), []byte(`={"method":"count"}`)).Tokens, 11)
 }
+
+func TestPartsOfAnswersAreCountedOutsideOfTexts(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{
+		``: 0, `{}`: 1, `{"models":[{},{}]}`: 4, `"[{"`: 0, `{"a":"\"[{"}`: 1, `{"a":"\\","b":[]}`: 2, `[[`: 2, `"[\`: 0,
+	} {
+		expect.Same(t, "parts of "+text, parts([]byte(text)), want)
+	}
+}

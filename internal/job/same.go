@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/option"
@@ -32,7 +33,7 @@ func (j *Job) KeptOptions() *option.RunOptions {
 // Continues returns an error if a run did not begin with the suites and options of this job. Limits and reports may differ.
 func (j *Job) Continues(run *eval.Run) error {
 	if len(j.Suites) != len(run.Suites) {
-		return exit.BadInput("it began with %d suites, and these are %d", len(run.Suites), len(j.Suites))
+		return exit.BadInput("it began with %s, and %d are named", diag.Count(len(run.Suites), "suite"), len(j.Suites))
 	}
 	for i, s := range j.Suites {
 		if s.Hash() != run.Suites[i].Hash {

@@ -52,7 +52,7 @@ func TestARunIsContinuedOnlyWithItsOwnPlan(t *testing.T) {
 	}
 	b.refused("fewer flags", "it began with other values of --seed", slices.Delete(slices.Clone(args), 3, 5)...)
 	b.refused("further flags", "it began with other values of --no-baseline, --sample", append(slices.Clone(args), "--sample", "3", "--no-baseline")...)
-	b.refused("a further suite", "it began with 1 suites, and these are 2", append(slices.Clone(args), "more.yaml")...)
+	b.refused("a further suite", "it began with 1 suite, and 2 are named", append(slices.Clone(args), "more.yaml")...)
 	b.write("many.yaml", strings.Replace(many, "equals", "contains", 1))
 	b.refused("another suite", "the suite many.yaml is not as it was when the run began", args...)
 	b.write("many.yaml", many)

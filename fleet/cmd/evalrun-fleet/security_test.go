@@ -156,6 +156,19 @@ func (h *hostile) join(t *testing.T, id string) {
 	}
 }
 
+// joinUntil says hello until something happens: a coordinator that has just printed its address does not hear hellos yet.
+func (h *hostile) joinUntil(t *testing.T, id string, happened <-chan bool) {
+	t.Helper()
+	for {
+		h.join(t, id)
+		select {
+		case <-happened:
+			return
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
 // answer handles what the coordinator sends a worker, by the last part of the subject.
 func (h *hostile) answer(t *testing.T, id string, handle func(what string, m *nats.Msg)) {
 	t.Helper()
@@ -222,8 +235,7 @@ func TestASilentWorkerHoldsFewCalls(t *testing.T) {
 			held.Add(1)
 		}
 	})
-	silent.join(t, "silent")
-	<-probed
+	silent.joinUntil(t, "silent", probed)
 	worker := b.work(coordinator.url, "run", "-j", "4")
 	if got := coordinator.end(); got != 0 {
 		t.Errorf("exit %d, want 0:\n%s", got, coordinator.err.String())
@@ -241,41 +253,47 @@ func TestASilentWorkerHoldsFewCalls(t *testing.T) {
 	}
 }
 
-// An answer that claims to be endless is not fetched.
-func TestAnEndlessAnswerIsRefused(t *testing.T) {
+// An answer that claims to be endless is not fetched, and one that would take the memory is not decoded.
+func TestAnswersAreBounded(t *testing.T) {
 	t.Parallel()
-	s := newService(t, 5*time.Millisecond)
-	b := newBox(t, s)
-	b.write("many.csv", rows(40))
-	b.write("many.yaml", many)
-	coordinator := b.serve("many.yaml", "--out", "run")
-	endless := b.hostile(coordinator.url, "run")
-	var answers, pieces atomic.Int64
-	answered := make(chan bool, 1000)
-	endless.answer(t, "endless", func(what string, m *nats.Msg) {
-		switch what {
-		case "probe":
-			_ = m.Respond(nil)
-		case "call":
-			answers.Add(1)
-			_ = m.Respond([]byte(`#{"name":"1","size":1099511627776}`))
-			answered <- true
-		case "piece":
-			pieces.Add(1)
-			_ = m.Respond(make([]byte, 512<<10))
+	bomb := []byte(`={"models":[{}` + strings.Repeat(",{}", 1<<20) + `]}`)
+	for name, answer := range map[string]string{
+		"endless": `#{"name":"1","size":1099511627776}`, "bomb": fmt.Sprintf(`#{"name":"1","size":%d}`, len(bomb)-1),
+	} {
+		s := newService(t, 5*time.Millisecond)
+		b := newBox(t, s)
+		b.write("many.csv", rows(40))
+		b.write("many.yaml", many)
+		coordinator := b.serve("many.yaml", "--out", "run")
+		attacker := b.hostile(coordinator.url, "run")
+		var answers, pieces atomic.Int64
+		answered := make(chan bool, 1000)
+		attacker.answer(t, name, func(what string, m *nats.Msg) {
+			switch what {
+			case "probe":
+				_ = m.Respond(nil)
+			case "call":
+				answers.Add(1)
+				_ = m.Respond([]byte(answer))
+				answered <- true
+			case "piece":
+				var want struct{ From int }
+				_ = json.Unmarshal(m.Data, &want)
+				pieces.Add(1)
+				_ = m.Respond(bomb[min(1+want.From, len(bomb)):min(1+want.From+512<<10, len(bomb))])
+			}
+		})
+		attacker.joinUntil(t, name, answered)
+		worker := b.work(coordinator.url, "run", "-j", "4")
+		if got := coordinator.end(); got != 0 || !strings.Contains(coordinator.err.String(), "gets no more calls: a message that is none of a fleet") {
+			t.Errorf("%s: exit %d, want 0 and that the worker gets no more calls:\n%s%s", name, got, coordinator.out.String(), coordinator.err.String())
 		}
-	})
-	endless.join(t, "endless")
-	<-answered
-	worker := b.work(coordinator.url, "run", "-j", "4")
-	if got := coordinator.end(); got != 0 {
-		t.Errorf("exit %d, want 0:\n%s%s", got, coordinator.out.String(), coordinator.err.String())
-	}
-	if got := worker.end(); got != 0 {
-		t.Errorf("worker: exit %d, want 0:\n%s", got, worker.err.String())
-	}
-	if n := pieces.Load(); n > 0 || answers.Load() > 9 {
-		t.Errorf("%d pieces of %d endless answers were fetched, want none, of at most 9", n, answers.Load())
+		if got := worker.end(); got != 0 {
+			t.Errorf("%s: worker: exit %d, want 0:\n%s", name, got, worker.err.String())
+		}
+		if n := pieces.Load(); name == "endless" && n > 0 || answers.Load() > 9 {
+			t.Errorf("%s: %d pieces of %d answers were fetched, want none if endless, and at most 9 answers", name, n, answers.Load())
+		}
 	}
 }
 
