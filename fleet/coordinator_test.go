@@ -299,7 +299,9 @@ func TestWorkersAreBounded(t *testing.T) {
 	if got := c.admit(loaded("late", 1)).Refused; !strings.Contains(got, "has 1000 workers already") {
 		t.Errorf("got the answer %q, want that there are enough", got)
 	}
-	for id, want := range map[string]bool{newID(): true, "": false, "a.b": false, ">": false, "*": false, strings.Repeat("a", 13): false, "A": false} {
+	for id, want := range map[string]bool{
+		newID(): true, "": false, "a.b": false, ">": false, "*": false, strings.Repeat("a", 13): false, "A": false,
+	} {
 		expect.Same(t, fmt.Sprintf("%q is an id", id), isID(id), want)
 	}
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -285,7 +284,8 @@ func (f *serving) run(ctx context.Context) (*evalrun.Result, error) {
 	var result *evalrun.Result
 	var err error
 	if f.resumed {
-		result, err = evalrun.Resume(ctx, f.dir, continued(o))
+		o.Suites = nil
+		result, err = evalrun.Resume(ctx, f.dir, o)
 	} else {
 		result, err = evalrun.Run(ctx, job)
 	}
@@ -294,16 +294,6 @@ func (f *serving) run(ctx context.Context) (*evalrun.Result, error) {
 		f.cfg.Notice(fmt.Sprintf("%d calls were repeated, since the workers that made them are gone", n))
 	}
 	return result, err
-}
-
-// continued are the options with which a run is continued, without those that are the run's own.
-func continued(o evalrun.Options) evalrun.Options {
-	o.Suites, o.Service, o.Emulator, o.Selection, o.Sources = nil, option.ServiceOptions{}, "", option.SelectionOptions{}, option.SourceOptions{}
-	o.Gate, o.Seed, o.Out, o.Name, o.Labels = option.GateOptions{}, 0, "", "", nil
-	if !o.NoContent { // such a run does not keep its variables
-		o.Vars = nil
-	}
-	return o
 }
 
 // check refuses suites that a fleet cannot run, and those that do not continue the run in the directory.

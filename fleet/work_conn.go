@@ -70,6 +70,7 @@ func (w *Worker) dial(ctx context.Context, options ...nats.Option) (*nats.Conn, 
 func (w *Worker) without() error {
 	switch {
 	case w.creds.ended():
+		w.say("the run is complete")
 		return errDone
 	case time.Since(*w.heard.Load()) > w.config.Wait:
 		return exit.Incomplete("no coordinator answered at %s for %s", w.config.URL, w.config.Wait)

@@ -32,8 +32,10 @@ func TestAJobContinuesARunOfItsOwn(t *testing.T) {
 		"limits": {func(j *Job, _ *eval.Run) {
 			j.Options.Concurrency, j.Options.BudgetCalls, j.Options.Reports, j.Options.Out = 3, 5, []string{"json"}, "x"
 		}, "<nil>"},
-		"a suite less":    {func(_ *Job, r *eval.Run) { r.Suites = r.Suites[:1] }, "it began with 1 suite, and 2 are named"},
-		"another suite":   {func(_ *Job, r *eval.Run) { r.Suites[1].Hash = "x" }, "the suite " + files[1] + " is not as it was when the run began"},
+		"a suite less": {func(_ *Job, r *eval.Run) { r.Suites = r.Suites[:1] }, "it began with 1 suite, and 2 are named"},
+		"another suite": {
+			func(_ *Job, r *eval.Run) { r.Suites[1].Hash = "x" }, "the suite " + files[1] + " is not as it was when the run began",
+		},
 		"another project": {func(_ *Job, r *eval.Run) { r.ProjectHash = "x" }, "the project file is not as it was when the run began"},
 		"flags": {func(j *Job, r *eval.Run) {
 			j.Options.Seed, j.Options.MinPassRate, j.Options.Labels = 8, new(0.5), map[string]string{"a": "b"}

@@ -51,7 +51,8 @@ func TestARunIsContinuedOnlyWithItsOwnPlan(t *testing.T) {
 		b.refused("another "+flag, "it began with other values of "+strings.TrimSuffix(flag, "="), changed...)
 	}
 	b.refused("fewer flags", "it began with other values of --seed", slices.Delete(slices.Clone(args), 3, 5)...)
-	b.refused("further flags", "it began with other values of --no-baseline, --sample", append(slices.Clone(args), "--sample", "3", "--no-baseline")...)
+	further := append(slices.Clone(args), "--sample", "3", "--no-baseline")
+	b.refused("further flags", "it began with other values of --no-baseline, --sample", further...)
 	b.refused("a further suite", "it began with 1 suite, and 2 are named", append(slices.Clone(args), "more.yaml")...)
 	b.write("many.yaml", strings.Replace(many, "equals", "contains", 1))
 	b.refused("another suite", "the suite many.yaml is not as it was when the run began", args...)

@@ -274,45 +274,13 @@ func (p *process) end() int {
 	}
 }
 
-// tookPart wants a worker to end with 0, now that its run is complete. It is false of a worker that missed the end, as on a
-// machine with much else to do: such a worker waits for the coordinator to come back, so it is interrupted.
-func (p *process) tookPart() bool {
-	p.b.t.Helper()
-	said := ""
-	for quiet := 0; quiet < 30; {
-		select {
-		case said = <-p.lines:
-			continue
-		case <-p.ended:
-		case <-time.After(5 * time.Second):
-			if quiet++; !strings.HasPrefix(said, "waiting for the coordinator") {
-				continue
-			}
-			_ = p.Process.Signal(os.Interrupt)
-			if got := p.end(); got != 0 && got != 130 {
-				p.b.t.Errorf("%v came late: exit %d, want 130:\n%s", p.Args[1:], got, p.err.String())
-			}
-			return false
-		}
-		break
-	}
-	if got := p.end(); got != 0 {
-		p.b.t.Errorf("%v: exit %d, want 0:\n%s", p.Args[1:], got, p.err.String())
-	}
-	return true
-}
-
-// didWork wants workers to end with 0, and some of them may have missed the end of their run.
+// didWork wants workers to end with 0, now that their run is complete.
 func didWork(t *testing.T, workers ...*process) {
 	t.Helper()
-	late := 0
 	for _, w := range workers {
-		if !w.tookPart() {
-			late++
+		if got := w.end(); got != 0 {
+			t.Errorf("%v: exit %d, want 0:\n%s", w.Args[1:], got, w.err.String())
 		}
-	}
-	if late == len(workers) {
-		t.Error("every worker came after the end of the run, want one at work")
 	}
 }
 

@@ -108,7 +108,8 @@ func TestLoopbackWantsCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, option := range map[string]nats.Option{
-		"no credentials": nats.Name("x"), "another key": nats.Nkey(public, stranger.Sign), "a name": nats.UserInfo("worker", ""), "a token": nats.Token(""),
+		"no credentials": nats.Name("x"), "another key": nats.Nkey(public, stranger.Sign),
+		"a name": nats.UserInfo("worker", ""), "a token": nats.Token(""),
 	} {
 		if conn, err := nats.Connect(coordinator.url, option); !errors.Is(err, nats.ErrAuthorization) {
 			t.Errorf("%s: got the error %v, want %v", name, err, nats.ErrAuthorization)
@@ -285,8 +286,9 @@ func TestAnswersAreBounded(t *testing.T) {
 		})
 		attacker.joinUntil(t, name, answered)
 		worker := b.work(coordinator.url, "run", "-j", "4")
-		if got := coordinator.end(); got != 0 || !strings.Contains(coordinator.err.String(), "gets no more calls: a message that is none of a fleet") {
-			t.Errorf("%s: exit %d, want 0 and that the worker gets no more calls:\n%s%s", name, got, coordinator.out.String(), coordinator.err.String())
+		const barred = "gets no more calls: a message that is none of a fleet"
+		if got := coordinator.end(); got != 0 || !strings.Contains(coordinator.err.String(), barred) {
+			t.Errorf("%s: exit %d, want 0 and %q:\n%s%s", name, got, barred, coordinator.out.String(), coordinator.err.String())
 		}
 		if got := worker.end(); got != 0 {
 			t.Errorf("%s: worker: exit %d, want 0:\n%s", name, got, worker.err.String())
