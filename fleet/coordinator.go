@@ -184,7 +184,9 @@ func (c *Coordinator) probe(w *member) {
 	var silent, absent time.Duration
 	for alive(w) {
 		begun := time.Now()
-		_, err := c.conn.Request(c.creds.down(w.id, "probe"), nil, probeTime)
+		waiting, cancel := context.WithTimeout(w.there, probeTime)
+		_, err := c.conn.RequestWithContext(waiting, c.creds.down(w.id, "probe"), nil)
+		cancel()
 		if err == nil {
 			c.heard(w)
 			silent, absent = 0, 0

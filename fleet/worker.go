@@ -20,6 +20,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/runner"
 )
 
 // Worker makes calls for a coordinator, with the keys and addresses of its own machine.
@@ -326,7 +327,7 @@ func (w *Worker) refused(c *call, a *wireAnswer) {
 		return
 	}
 	a.Error.Lost, a.Error.OfLogin = true, false
-	a.Error.Message = "the service refuses the key of a worker: " + a.Error.Error.Error()
+	a.Error.Message = runner.Served(c.Service) + " refuses the key of a worker: " + a.Error.Error.Error()
 	if !w.out.Swap(true) {
 		w.lost <- a.Error.Message // buffered, and sent once
 	}
