@@ -101,6 +101,10 @@ func (j *Job) checkPlaces() error {
 	return f.Dir.Check(f.Out)
 }
 
+// Continues returns an error, bad input, if a run did not begin with the suites and options of the job. Limits and reports
+// may differ.
+func (j *Job) Continues(run *eval.Run) error { return j.job.Continues(run) }
+
 // reload reads the suites of a run again and settles their service and limits.
 func (j *Job) reload(r *job.Resumption) error {
 	l, err := r.Load(j.options.getenv())

@@ -15,10 +15,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-
-	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/flow"
-	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // How the coordinator notices that a worker is gone.
@@ -39,6 +35,7 @@ type Coordinator struct {
 	hash    string // of the pack
 	size    int
 	shelf   *shelf
+	notice  func(string)
 	probes  sync.WaitGroup
 	end     chan struct{} // closed when no more calls are sent
 
@@ -49,7 +46,7 @@ type Coordinator struct {
 	mu      sync.Mutex
 	workers map[string]*member
 	loading map[string]bool // workers that do not get calls yet
-	waiting []chan *member  // callers that wait for a place, in order
+	waiting []ticket        // callers that wait for a place, in order
 	ending  bool            // start no more probes
 	done    bool            // the run is complete
 }
@@ -58,8 +55,13 @@ type Coordinator struct {
 type member struct {
 	id           string
 	places, busy int
+	heard        bool            // it has answered a probe
+	answered     int             // calls
+	failed       bool            // its last answer is an error
+	granted      bool            // a ledger grants its calls, for which they may wait
 	there        context.Context // done when the worker is gone
 	gone         func()
+	long         sync.Mutex // an answer in pieces is fetched
 }
 
 // hello is the message with which a worker joins, reports and leaves.
@@ -68,6 +70,7 @@ type hello struct {
 	Version  string `json:"version"`
 	Protocol int    `json:"protocol"`
 	Places   int    `json:"places"`
+	Granted  bool   `json:"granted,omitempty"` // it has a ledger of its own
 	Hash     string `json:"hash,omitempty"`    // of the pack that it has loaded; "" if none
 	Ending   bool   `json:"ending,omitempty"`  // it finishes its calls and accepts no others
 	Leaving  bool   `json:"leaving,omitempty"` // it is going away now
@@ -83,9 +86,9 @@ type welcome struct {
 }
 
 // newCoordinator returns a coordinator that does not admit workers yet.
-func newCoordinator(creds *Creds, version string) *Coordinator {
+func newCoordinator(creds *Creds, version string, notice func(string)) *Coordinator {
 	return &Coordinator{
-		creds: creds, version: version, shelf: newShelf(), end: make(chan struct{}), workers: map[string]*member{},
+		creds: creds, version: version, shelf: newShelf(), notice: notice, end: make(chan struct{}), workers: map[string]*member{},
 		loading: map[string]bool{},
 	}
 }
@@ -107,7 +110,7 @@ func (c *Coordinator) begin(conn *nats.Conn, pack []byte) error {
 // hello handles the message of that name.
 func (c *Coordinator) hello(m *nats.Msg) {
 	var h hello
-	if err := json.Unmarshal(m.Data, &h); err != nil || h.Worker == "" {
+	if err := json.Unmarshal(m.Data, &h); err != nil || !isID(h.Worker) {
 		return // not a message of evalrun
 	}
 	text, err := encode(c.admit(&h))
@@ -139,49 +142,87 @@ func (c *Coordinator) admit(h *hello) *welcome {
 	case h.Hash != "" && h.Hash != c.hash:
 		return &welcome{Refused: "the coordinator runs other suites now than this worker has loaded: start the worker again"}
 	case h.Hash == "":
-		c.loading[h.Worker] = true
+		if len(c.loading) < maxWorkers {
+			c.loading[h.Worker] = true
+		}
 		return &welcome{Hash: c.hash, Size: c.size}
 	}
 	delete(c.loading, h.Worker)
-	if c.workers[h.Worker] == nil {
-		w := &member{id: h.Worker, places: max(1, h.Places)}
-		w.there, w.gone = context.WithCancel(context.Background())
-		c.workers[h.Worker] = w
-		if !c.ending {
-			c.probes.Go(func() { c.probe(w) })
-		}
-		c.serve()
+	if c.workers[h.Worker] != nil {
+		return &welcome{Joined: true}
+	}
+	if !c.admits() {
+		return &welcome{Refused: fmt.Sprintf("the coordinator has %d workers already: start fewer with more places", maxWorkers)}
+	}
+	w := &member{id: h.Worker, places: min(max(1, h.Places), MaxPlaces), granted: h.Granted}
+	w.there, w.gone = context.WithCancel(context.Background())
+	c.workers[h.Worker] = w
+	if !c.ending {
+		c.probes.Go(func() { c.probe(w) })
 	}
 	return &welcome{Joined: true}
 }
 
-// probe watches a worker until it is gone.
+// admits makes sure that there is room for one more worker: those that have answered no probe yet give way. The caller
+// holds c.mu.
+func (c *Coordinator) admits() bool {
+	if len(c.workers) < maxWorkers {
+		return true
+	}
+	for _, w := range c.workers {
+		if !w.heard {
+			c.drop(w)
+			return true
+		}
+	}
+	return false
+}
+
+// probe watches a worker until it is gone. The worker gets calls from its first answer on. The time during which this
+// process was stopped does not count.
 func (c *Coordinator) probe(w *member) {
-	heard := time.Now() // last answer of the worker
-	there := time.Now() // last time that the probe had a subscriber
-	for {
+	var silent, absent time.Duration
+	for alive(w) {
+		begun := time.Now()
+		waiting, cancel := context.WithTimeout(w.there, probeTime)
+		_, err := c.conn.RequestWithContext(waiting, c.creds.down(w.id, "probe"), nil)
+		cancel()
+		if err == nil {
+			c.heard(w)
+			silent, absent = 0, 0
+		}
 		select {
 		case <-w.there.Done():
-			return
 		case <-c.end:
 			return
 		case <-time.After(probeEvery):
 		}
-		_, err := c.conn.Request(c.creds.down(w.id, "probe"), nil, probeTime)
-		now := time.Now()
-		switch {
-		case err == nil:
-			heard, there = now, now
-		case !errors.Is(err, nats.ErrNoResponders):
-			there = now
+		switch passed := min(time.Since(begun), probeTime+probeEvery); {
+		case errors.Is(err, nats.ErrNoResponders):
+			silent += passed
+			absent += min(passed, 2*probeEvery)
+		case err != nil:
+			silent, absent = silent+passed, 0
 		}
-		if now.Sub(heard) > silentFor || now.Sub(there) > absentFor {
-			c.mu.Lock()
-			c.drop(w)
-			c.mu.Unlock()
-			return
+		if silent > silentFor || absent > absentFor {
+			c.lose(w)
 		}
 	}
+}
+
+// heard lets a worker have calls.
+func (c *Coordinator) heard(w *member) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w.heard = true
+	c.serve()
+}
+
+// lose removes a worker that does not answer.
+func (c *Coordinator) lose(w *member) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drop(w)
 }
 
 // drop removes a worker, whose calls are lost. The caller holds c.mu.
@@ -199,157 +240,7 @@ func (c *Coordinator) part(w *member) {
 		return
 	}
 	w.places = 0
-	time.AfterFunc(absentFor, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.drop(w)
-	})
-}
-
-// Generate lets a worker call a model or an application.
-func (c *Coordinator) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	a, err := c.attempt(ctx, methodGenerate, call)
-	if err != nil {
-		return nil, err
-	}
-	return a.response(), a.Error.err()
-}
-
-// CountTokens lets a worker count the tokens of a prompt.
-func (c *Coordinator) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
-	a, err := c.attempt(ctx, methodCount, call)
-	if err != nil {
-		return 0, err
-	}
-	return a.Tokens, a.Error.err()
-}
-
-// attempt lets a worker make an attempt of a call.
-func (c *Coordinator) attempt(ctx context.Context, method string, call *eval.Call) (*wireAnswer, error) {
-	m, err := newCall(method, call)
-	if err != nil {
-		return nil, eval.AsError(err)
-	}
-	a, err := c.send(ctx, m)
-	if err == nil {
-		call.Timing.LatencyMs, call.Timing.StreamTiming = a.Timing.LatencyMs, a.Timing.StreamTiming
-	}
-	return a, err
-}
-
-// Embed lets a worker embed texts.
-func (c *Coordinator) Embed(ctx context.Context, e *eval.EmbedCall) ([][]float64, error) {
-	a, err := c.send(ctx, &call{
-		Method: methodEmbed, Service: e.Service, Model: e.Model, APIVersion: e.APIVersion, Texts: e.Texts,
-	})
-	if err != nil {
-		return nil, err
-	}
-	e.Timing.LatencyMs = a.Timing.LatencyMs
-	return a.Vectors, a.Error.err()
-}
-
-// Model lets a worker request the metadata of a model.
-func (c *Coordinator) Model(ctx context.Context, service, apiVersion, id string) (*eval.Model, error) {
-	a, err := c.send(ctx, &call{Method: methodModel, Service: service, APIVersion: apiVersion, Model: id})
-	if err != nil {
-		return nil, err
-	}
-	return a.Model, a.Error.err()
-}
-
-// Models lets a worker list the models of a service.
-func (c *Coordinator) Models(ctx context.Context, service, apiVersion string) ([]eval.Model, error) {
-	a, err := c.send(ctx, &call{Method: methodModels, Service: service, APIVersion: apiVersion})
-	if err != nil {
-		return nil, err
-	}
-	return a.Models, a.Error.err()
-}
-
-// Emulated reports whether an answer came from an emulator.
-func (c *Coordinator) Emulated() bool { return c.emulated.Load() }
-
-// send sends a call to the worker of the context's place. The error is about the transport, and an
-// *eval.Error.
-func (c *Coordinator) send(ctx context.Context, m *call) (*wireAnswer, error) {
-	r, _ := ctx.Value(roomKey{}).(*seat)
-	w := r.worker()
-	if w == nil {
-		return nil, &eval.Error{Kind: eval.KindCanceled, Unsent: true, Message: "the run was stopped before this call"}
-	}
-	if !alive(w) {
-		return nil, lost(true)
-	}
-	m.ID = c.calls.Add(1)
-	m.Timeout = flow.Allowed(ctx)
-	text, err := encode(m)
-	if err != nil {
-		return nil, eval.AsError(err)
-	}
-	message, forget := c.shelf.pack(text)
-	defer forget()
-	waiting, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(w.there, func() { cancel(errGone) })()
-	reply, err := c.conn.RequestMsgWithContext(waiting, &nats.Msg{Subject: c.creds.down(w.id, "call"), Data: message})
-	if err != nil {
-		return nil, c.unanswered(ctx, waiting, w, m, err)
-	}
-	out, err := unpack(waiting, c.conn, c.creds.down(w.id, "piece"), reply.Data)
-	if err != nil {
-		return nil, c.unanswered(ctx, waiting, w, m, err)
-	}
-	a := &wireAnswer{}
-	if err = wirejson.CheckDepth(out, wirejson.MaxPartDepth); err == nil {
-		err = json.Unmarshal(out, a)
-	}
-	if err != nil {
-		return nil, eval.Errorf(eval.KindMalformed, "the answer of a worker cannot be read: %s", err)
-	}
-	if a.Emulated {
-		c.emulated.Store(true)
-	}
-	return a, nil
-}
-
-// errGone is the cause when a worker is gone.
-var errGone = errors.New("the worker is gone")
-
-// lost returns the error for a call whose worker is gone.
-func lost(unsent bool) *eval.Error {
-	return &eval.Error{Kind: eval.KindTransport, Origin: eval.FromProcess, Unsent: unsent, Message: "the worker that made the call is gone"}
-}
-
-// unanswered returns the error for a call without an answer.
-func (c *Coordinator) unanswered(ctx, waiting context.Context, w *member, m *call, err error) *eval.Error {
-	switch {
-	case errors.Is(context.Cause(waiting), errGone):
-		c.late.Add(1)
-		return lost(false)
-	case errors.Is(err, nats.ErrNoResponders): // no subscriber; the probes find out which worker is gone
-		select {
-		case <-w.there.Done():
-		case <-time.After(probeEvery):
-		case <-ctx.Done():
-		}
-		return lost(true)
-	case ctx.Err() != nil:
-		c.abandon(w, m.ID)
-		kind := eval.KindCanceled
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			kind = eval.KindTimeout
-		}
-		return eval.Errorf(kind, "%s", ctx.Err())
-	}
-	return eval.Errorf(eval.KindTransport, "a worker did not answer: %s", err)
-}
-
-// abandon sends a worker the message that a call is no longer needed.
-func (c *Coordinator) abandon(w *member, id uint64) {
-	if text, err := encode(call{ID: id}); err == nil {
-		_ = c.conn.Publish(c.creds.down(w.id, "abandon"), text) // if the worker does not get it, the call is wasted
-	}
+	time.AfterFunc(absentFor, func() { c.lose(w) })
 }
 
 // Time for workers to learn that the run is complete.

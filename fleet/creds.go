@@ -28,7 +28,9 @@ type Creds struct {
 	Worker string `json:"worker"`          // seed of the workers' NKey; "" on an external cluster
 	CA     string `json:"ca,omitempty"`    // certificates to trust, in PEM; "" for the system's
 	Login  string `json:"login,omitempty"` // a NATS credentials file, for a cluster
+	Ended  bool   `json:"ended,omitempty"` // the run is complete
 	Master string `json:"-"`               // seed of the coordinator's NKey
+	File   string `json:"-"`               // from which they were read
 }
 
 // NewCreds generates the keys of a fleet. The address is empty.
@@ -59,11 +61,17 @@ func ReadCreds(path string) (*Creds, error) {
 	if err != nil {
 		return nil, exit.BadInput("the credentials cannot be read: %w", err)
 	}
-	out := &Creds{}
+	out := &Creds{File: path}
 	if err := json.Unmarshal(data, out); err != nil || out.Fleet == "" {
 		return nil, exit.BadInput("%s holds no credentials of a fleet; the file is %s of a run directory", path, CredsName)
 	}
 	return out, nil
+}
+
+// ended reports whether the run is complete, as its file says now.
+func (c *Creds) ended() bool {
+	now, err := ReadCreds(c.File)
+	return err == nil && now.Fleet == c.Fleet && now.Ended
 }
 
 // write writes the credentials file, readable by its owner alone.

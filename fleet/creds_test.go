@@ -28,7 +28,7 @@ func TestCredentialsAreReadAsWrittenWithoutTheCoordinatorsKey(t *testing.T) {
 	got, err := ReadCreds(name)
 	expect.OK(t, err)
 	want := *c
-	want.Master = ""
+	want.Master, want.File = "", name
 	expect.Same(t, "credentials", *got, want)
 	data, err := os.ReadFile(name)
 	expect.OK(t, err)

@@ -35,6 +35,10 @@ const (
 // ledgerVariable has the address of a ledger.
 const ledgerVariable = "EVALRUN_LEDGER"
 
+func hasLedger(o *evalrun.Options) bool {
+	return o.Ledger.URL != "" || o.Getenv != nil && o.Getenv(ledgerVariable) != ""
+}
+
 // maxPack bounds a pack and its unpacked files, in bytes.
 const maxPack = 4 << 30
 
@@ -80,7 +84,7 @@ func (p *packer) pack(o *evalrun.Options) ([]byte, error) {
 	var out bytes.Buffer
 	z := &zipped{zip.NewWriter(&out), map[string]bool{}}
 	h := packHead{Seed: o.Seed, Vars: o.Vars, Repeats: o.Selection.Repeats, Trials: o.Selection.MaxTrials, Project: o.ProjectFile != ""}
-	h.Ledger = o.Ledger.URL != "" || o.Getenv != nil && o.Getenv(ledgerVariable) != ""
+	h.Ledger = hasLedger(o)
 	for i, name := range o.Suites {
 		if name == "-" {
 			return nil, exit.BadInput("a fleet cannot run a suite on standard input: name a file")

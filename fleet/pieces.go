@@ -13,12 +13,19 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// pieceSize is the size in which long texts are sent, in bytes. Every NATS server accepts messages of this
-// size.
-const pieceSize = 512 << 10
+// pieceSize is the size in which texts longer than wholeSize are sent, in bytes. Every NATS server accepts messages of
+// this size.
+const (
+	pieceSize = 512 << 10
+	wholeSize = 64 << 10
+)
 
-// pieceTime bounds the wait for a piece.
-const pieceTime = 20 * time.Second
+// maxText bounds a text in pieces other than the pack, in bytes. A worker reads answers of 16 MiB, which JSON may write
+// in twice the space.
+const maxText = 64 << 20
+
+// pieceTime bounds the wait for a piece, also when the other side is stopped for a while.
+const pieceTime = time.Minute
 
 // The first byte of a message: the text follows, or a parcel to fetch it with.
 const (
@@ -44,7 +51,7 @@ func newShelf() *shelf { return &shelf{texts: map[string][]byte{}} }
 
 // pack makes a message of a text. It puts a long text on the shelf; forget removes it.
 func (s *shelf) pack(text []byte) (message []byte, forget func()) {
-	if len(text) < pieceSize {
+	if len(text) < wholeSize {
 		return append([]byte{markWhole}, text...), func() {}
 	}
 	s.mu.Lock()
@@ -86,17 +93,20 @@ func (s *shelf) serve(m *nats.Msg) {
 	_ = m.Respond(piece) // without a reply, the reader repeats its request
 }
 
+// errForeign means that a message is not as a fleet sends it.
+var errForeign = errors.New("a message that is none of a fleet")
+
 // unpack returns the text of a message. It fetches a long text from subject.
 func unpack(ctx context.Context, conn *nats.Conn, subject string, message []byte) ([]byte, error) {
 	switch {
 	case len(message) == 0:
-		return nil, errors.New("an empty message")
+		return nil, errForeign
 	case message[0] == markWhole:
 		return message[1:], nil
 	}
 	var p parcel
-	if err := json.Unmarshal(message[1:], &p); err != nil || p.Size < 0 {
-		return nil, fmt.Errorf("a message that is none of a fleet: %q", message[:min(len(message), 40)])
+	if err := json.Unmarshal(message[1:], &p); err != nil || p.Size < 0 || p.Size > maxText {
+		return nil, fmt.Errorf("%w: %.40q", errForeign, message)
 	}
 	return fetch(ctx, conn, subject, p)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -36,7 +38,9 @@ type ServeConfig struct {
 	Login string // file with NATS credentials
 
 	TLSCA string // file with the certificates that workers trust; "" means those of their systems
-	// Options are the options of the run. Options.Out is the run directory.
+	// Resume is the run to continue, without Options.Suites. "" begins the run in Options.Out, or continues it if it began
+	// with the same suites and options.
+	Resume  string
 	Options evalrun.Options
 	// Print gets the address for workers.
 	Print  func(url string)
@@ -56,6 +60,9 @@ type master struct {
 // Serve runs suites with workers, or continues an interrupted run.
 func Serve(ctx context.Context, cfg ServeConfig) (*evalrun.Result, error) {
 	f := &serving{cfg: &cfg, dir: cfg.Options.Out, files: newPacker()}
+	if cfg.Resume != "" {
+		f.dir = rundir.At(cfg.Options.Dir).Path(cfg.Resume)
+	}
 	defer f.close()
 	if err := f.open(); err != nil {
 		return nil, err
@@ -82,6 +89,9 @@ func (f *serving) open() (err error) {
 	if f.dir == "" {
 		return exit.BadInput("name the run directory with --out: a coordinator that is started again continues what is in it")
 	}
+	if f.cfg.Resume != "" && !f.begun() {
+		return rundir.At(f.cfg.Options.Dir).NoRun(f.cfg.Resume)
+	}
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return exit.BadInput("the run directory cannot be made: %w", err)
 	}
@@ -92,8 +102,7 @@ func (f *serving) open() (err error) {
 	case !ours:
 		return exit.Incomplete("another coordinator serves %s: a run has one; nothing was sent", f.dir)
 	}
-	_, err = os.Stat(filepath.Join(f.dir, journal.FileName))
-	f.resumed = err == nil
+	f.resumed = f.begun()
 	if f.creds, err = ReadCreds(filepath.Join(f.dir, CredsName)); err == nil {
 		return f.readMaster()
 	}
@@ -102,6 +111,12 @@ func (f *serving) open() (err error) {
 	}
 	f.creds, err = NewCreds()
 	return err
+}
+
+// begun reports whether there is a run in the directory.
+func (f *serving) begun() bool {
+	_, err := os.Stat(filepath.Join(f.dir, journal.FileName))
+	return err == nil
 }
 
 // readMaster reads the file that the coordinator left when it began the run.
@@ -119,8 +134,8 @@ func (f *serving) readMaster() error {
 }
 
 // start starts the embedded server or connects to an external one, and prints the address.
-func (f *serving) start(ctx context.Context) error {
-	pack, err := f.pack(ctx)
+func (f *serving) start() error {
+	pack, err := f.pack()
 	if err != nil {
 		return err
 	}
@@ -138,6 +153,7 @@ func (f *serving) start(ctx context.Context) error {
 		err = renameio.WriteFile(filepath.Join(f.dir, masterName), text, 0o600)
 	}
 	if err == nil {
+		f.creds.Ended = false
 		err = f.creds.write(f.dir)
 	}
 	if err != nil {
@@ -222,17 +238,15 @@ func (f *serving) connect(seed string, pack []byte) error {
 }
 
 // pack returns the pack for workers: the suites as they were when the run began.
-func (f *serving) pack(ctx context.Context) ([]byte, error) {
+func (f *serving) pack() ([]byte, error) {
 	name := filepath.Join(f.dir, packName)
 	if f.resumed {
 		pack, err := regular.ReadFile(name, maxPack)
 		if err == nil && hashOf(pack) == f.master.Hash {
 			return pack, nil
 		}
-		o := f.cfg.Options
-		o.Reading = f.files.note
-		if _, err := evalrun.Load(ctx, o); err != nil {
-			return nil, err
+		if f.cfg.Resume != "" {
+			return nil, exit.BadInput("%s is gone: `evalrun-fleet serve SUITE... --out %s` makes it again from the suites", name, f.dir)
 		}
 	}
 	pack, err := f.files.pack(&f.cfg.Options)
@@ -253,9 +267,9 @@ func (f *serving) pack(ctx context.Context) ([]byte, error) {
 func (f *serving) run(ctx context.Context) (*evalrun.Result, error) {
 	o := f.cfg.Options
 	var job *evalrun.Job
-	f.coordinator = newCoordinator(f.creds, o.Version)
+	f.coordinator = newCoordinator(f.creds, o.Version, f.cfg.Notice)
 	o.Executor = f.coordinator
-	if !f.resumed {
+	if f.cfg.Resume == "" {
 		var err error
 		o.Reading = f.files.note
 		if job, err = evalrun.Load(ctx, o); err != nil {
@@ -265,7 +279,7 @@ func (f *serving) run(ctx context.Context) (*evalrun.Result, error) {
 			return nil, err
 		}
 	}
-	if err := f.start(ctx); err != nil {
+	if err := f.start(); err != nil {
 		return nil, err
 	}
 	var result *evalrun.Result
@@ -283,7 +297,7 @@ func (f *serving) run(ctx context.Context) (*evalrun.Result, error) {
 	return result, err
 }
 
-// check refuses suites that a fleet cannot run.
+// check refuses suites that a fleet cannot run, and those that do not continue the run in the directory.
 func (f *serving) check(job *evalrun.Job) error {
 	for _, s := range job.Suites() {
 		for _, t := range s.Targets {
@@ -295,11 +309,35 @@ func (f *serving) check(job *evalrun.Job) error {
 			}
 		}
 	}
+	if !f.resumed {
+		return nil
+	}
+	doc, err := journal.Open(f.dir)
+	if err != nil {
+		return exit.BadInput("the run cannot be continued: %w", err)
+	}
+	defer doc.Close() //nolint:errcheck // it was only read
+	err = job.Continues(&doc.Run)
+	if !doc.Partial() {
+		err = errors.New("it is complete")
+	}
+	if err != nil {
+		return exit.BadInput(
+			"there is a run in %s already, and %w: `evalrun-fleet serve --resume %s` continues that run, and another --out begins a new one",
+			f.dir, err, f.dir,
+		)
+	}
 	return nil
 }
 
 // close dismisses the workers of a complete run and stops the server.
 func (f *serving) close() {
+	if f.complete {
+		f.creds.Ended = true
+		if err := f.creds.write(f.dir); err != nil {
+			f.cfg.Notice("the credentials cannot be marked, so later workers wait for the run: " + err.Error())
+		}
+	}
 	if f.coordinator != nil {
 		f.coordinator.finish(f.complete, f.resumed)
 	}

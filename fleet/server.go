@@ -13,11 +13,11 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// maxPayload bounds a message at the embedded server, in bytes. Longer texts are sent in pieces.
-const maxPayload = 8 << 20
+// maxPayload bounds a message at the embedded server, in bytes: a piece and its head.
+const maxPayload = 2 * pieceSize
 
-// serverPrefix is followed by the name of the fleet.
-const serverPrefix = "evalrun-fleet-"
+// maxPending bounds what the server holds for a client that does not read, in bytes.
+const maxPending = 16 << 20
 
 // startServer starts the embedded server of a fleet at an address such as 127.0.0.1:0. certificate may be
 // nil.
@@ -34,8 +34,8 @@ func startServer(c *Creds, listen string, certificate *tls.Certificate) (*server
 		port = server.RANDOM_PORT
 	}
 	o := &server.Options{
-		ServerName: serverPrefix + c.Fleet, Host: host, Port: port, NoLog: true, NoSigs: true, MaxPayload: maxPayload,
-		MaxPending: 8 * maxPayload, WriteDeadline: 30 * time.Second,
+		ServerName: "evalrun-fleet", Host: host, Port: port, NoLog: true, NoSigs: true, MaxPayload: maxPayload,
+		MaxPending: maxPending, WriteDeadline: 30 * time.Second,
 		PingInterval: 5 * time.Second, MaxPingsOut: 2, // to notice a machine that is gone
 	}
 	if certificate != nil {
@@ -44,9 +44,6 @@ func startServer(c *Creds, listen string, certificate *tls.Certificate) (*server
 	}
 	if o.Nkeys, err = users(c); err != nil {
 		return nil, err
-	}
-	if loopback(host) { // every client is on this machine
-		o.NoAuthUser = o.Nkeys[1].Nkey
 	}
 	s, err := server.NewServer(o)
 	if err != nil {

@@ -53,10 +53,10 @@ func TestLongTextsTravelInPieces(t *testing.T) {
 	shelf := newShelf()
 	_, err := up.Subscribe(c.up("piece"), shelf.serve)
 	expect.OK(t, err, up.Flush())
-	for _, size := range []int{0, 1, pieceSize - 1, pieceSize, pieceSize + 1, 3 * pieceSize} {
+	for _, size := range []int{0, 1, wholeSize - 1, wholeSize, pieceSize, pieceSize + 1, 3 * pieceSize} {
 		text := bytes.Repeat([]byte("שa"), size/3+1)[:size]
 		message, forget := shelf.pack(text)
-		expect.Same(t, fmt.Sprintf("whole with %d bytes", size), message[0] == markWhole, size < pieceSize)
+		expect.Same(t, fmt.Sprintf("whole with %d bytes", size), message[0] == markWhole, size < wholeSize)
 		got, err := unpack(t.Context(), down, c.up("piece"), message)
 		expect.OK(t, err)
 		if !bytes.Equal(got, text) {
@@ -121,7 +121,7 @@ func TestAWorkerOfAnotherVersionEndsWithBadInput(t *testing.T) {
 	t.Parallel()
 	c, s := started(t)
 	up, _ := connected(t, c, s, c.Master, c.coordinatorInbox())
-	coordinator := newCoordinator(c, "v1")
+	coordinator := newCoordinator(c, "v1", func(string) {})
 	expect.OK(t, coordinator.begin(up, []byte("pack")))
 	err := work(t, c, "v2", evalrun.Options{})
 	expect.Same(t, "error", fmt.Sprint(err), "the coordinator is evalrun-fleet v1, and this worker is v2: install the same version on both")
@@ -132,7 +132,7 @@ func TestAWorkerThatCannotReadThePackSaysSoAndIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	c, s := started(t)
 	up, _ := connected(t, c, s, c.Master, c.coordinatorInbox())
-	coordinator := newCoordinator(c, "v1")
+	coordinator := newCoordinator(c, "v1", func(string) {})
 	expect.OK(t, coordinator.begin(up, []byte("no archive")))
 	err := work(t, c, "v1", evalrun.Options{})
 	expect.Contains(t, "error", fmt.Sprint(err), "what the coordinator sent is no archive")

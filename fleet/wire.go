@@ -221,5 +221,27 @@ func encode(message any) ([]byte, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	err := e.Encode(message)
+	if b.Len() > maxText {
+		return nil, eval.Errorf(eval.KindTooLarge, "%d bytes of a call or an answer are more than a fleet sends, %d", b.Len(), maxText)
+	}
 	return b.Bytes(), err
+}
+
+// maxParts bounds the objects and lists of an answer. Three bytes of JSON can become 400 in memory.
+const maxParts = 1 << 20
+
+// parts counts the objects and lists of a JSON text.
+func parts(text []byte) (n int) {
+	quoted := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\':
+			i++
+		case !quoted && (c == '{' || c == '['):
+			n++
+		}
+	}
+	return n
 }

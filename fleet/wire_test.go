@@ -182,16 +182,17 @@ func TestAWorkerAnswersMessagesThatItCannotRead(t *testing.T) {
 	t.Parallel()
 	w := worker(echo)
 	for message, want := range map[string]string{
-		"":                                  "an empty message",
-		"=":                                 "unexpected end of JSON input",
-		"={":                                "unexpected end of JSON input",
-		"=[]":                               "cannot unmarshal array",
-		"x":                                 "a message that is none of a fleet",
-		"#{":                                "a message that is none of a fleet",
-		`#{"name":"1","size":-1}`:           "a message that is none of a fleet",
-		`={"method":"dream"}`:               `a worker knows no method "dream"`,
-		`={"method":"generate","new":1}`:    "this is a bug in evalrun, not in what you did",
-		`={"method":"generate","vars":[1]}`: "",
+		"":                                   "a message that is none of a fleet",
+		"=":                                  "unexpected end of JSON input",
+		"={":                                 "unexpected end of JSON input",
+		"=[]":                                "cannot unmarshal array",
+		"x":                                  "a message that is none of a fleet",
+		"#{":                                 "a message that is none of a fleet",
+		`#{"name":"1","size":-1}`:            "a message that is none of a fleet",
+		`#{"name":"1","size":1099511627776}`: "a message that is none of a fleet",
+		`={"method":"dream"}`:                `a worker knows no method "dream"`,
+		`={"method":"generate","new":1}`:     "this is a bug in evalrun, not in what you did",
+		`={"method":"generate","vars":[1]}`:  "",
 	} {
 		a := w.call(t.Context(), []byte(message))
 		if a.Error == nil {
@@ -211,4 +212,13 @@ func TestAPanicCostsACallAndNotTheWorker(t *testing.T) {
 	expect.Same(t, "message", e.Message, "this is a bug in evalrun, not in what you did: out of range")
 	expect.Same(t, "permanent", e.Retry == eval.RetryNever, true)
 	expect.Same(t, "counts", w.call(t.Context(), []byte(`={"method":"count"}`)).Tokens, 11)
+}
+
+func TestPartsOfAnswersAreCountedOutsideOfTexts(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{
+		``: 0, `{}`: 1, `{"models":[{},{}]}`: 4, `"[{"`: 0, `{"a":"\"[{"}`: 1, `{"a":"\\","b":[]}`: 2, `[[`: 2, `"[\`: 0,
+	} {
+		expect.Same(t, "parts of "+text, parts([]byte(text)), want)
+	}
 }

@@ -17,22 +17,19 @@ import (
 
 func newID() string { return strings.ToLower(rand.Text()[:12]) }
 
+// isID reports whether a text could be from newID, so that it is one part of a subject.
+func isID(text string) bool {
+	return text != "" && len(text) <= 12 && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz234567") == ""
+}
+
 // connect connects to the server, and keeps trying while it is unavailable. Wrong credentials are bad
 // input.
 func (w *Worker) connect(ctx context.Context) error {
 	if err := checkURL(w.config.URL); err != nil {
 		return err
 	}
-	if w.creds.Fleet == "" && strings.HasPrefix(w.config.URL, "tls://") {
+	if w.creds.Fleet == "" {
 		return exit.BadInput("%s needs credentials: name %s of its run by --creds or EVALRUN_FLEET_CREDS", w.config.URL, CredsName)
-	}
-	if w.creds.Fleet == "" { // on this machine, the server itself says which fleet it serves
-		conn, err := w.dial(ctx, nats.NoReconnect())
-		if err != nil {
-			return err
-		}
-		w.creds.Fleet = strings.TrimPrefix(conn.ConnectedServerName(), serverPrefix)
-		conn.Close()
 	}
 	options, err := w.creds.options(w.creds.Worker, func(error) {})
 	if err != nil {
@@ -55,6 +52,9 @@ func (w *Worker) dial(ctx context.Context, options ...nats.Option) (*nats.Conn, 
 			w.config.Notice("waiting for the coordinator at " + w.config.URL)
 			said = true
 		}
+		if err := w.without(); err != nil {
+			return nil, err
+		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -65,11 +65,25 @@ func (w *Worker) dial(ctx context.Context, options ...nats.Option) (*nats.Conn, 
 	}
 }
 
-// options returns the options of every connection. A lost connection is retried forever.
+// without returns why a worker without a coordinator waits no longer: errDone when the run is complete. It is nil while the
+// worker waits.
+func (w *Worker) without() error {
+	switch {
+	case w.creds.ended():
+		w.say("the run is complete")
+		return errDone
+	case time.Since(*w.heard.Load()) > w.config.Wait:
+		return exit.Incomplete("no coordinator answered at %s for %s", w.config.URL, w.config.Wait)
+	}
+	return nil
+}
+
+// options returns the options of every connection. A lost connection is retried forever. A connection without a sign of
+// life counts as lost after a minute: a process that was stopped for less still has its answers.
 func (c *Creds) options(seed string, failed func(error)) ([]nats.Option, error) {
 	out := []nats.Option{
 		nats.MaxReconnects(-1), nats.ReconnectWait(reconnected), nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
-		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), nats.ReconnectBufSize(-1), nats.IgnoreAuthErrorAbort(),
+		nats.PingInterval(20 * time.Second), nats.MaxPingsOutstanding(2), nats.ReconnectBufSize(-1), nats.IgnoreAuthErrorAbort(),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { failed(err) }),
 	}
 	switch {

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/runner"
 )
 
 // Worker makes calls for a coordinator, with the keys and addresses of its own machine.
@@ -30,14 +32,18 @@ type Worker struct {
 	id      string
 	shelf   *shelf
 	hash    string // of the loaded pack
+	granted bool   // a ledger grants the calls
 	execute evalrun.Executor
 	open    sync.WaitGroup     // calls in progress
 	hears   *nats.Subscription // for new calls; nil before the first
 
-	heard atomic.Int64 // time of the coordinator's last probe, in nanoseconds
+	heard atomic.Pointer[time.Time] // when the coordinator was last heard; at first, when the worker began
+	away  bool                      // the coordinator
+	said  string                    // the last notice about it
 	done  chan struct{}
 	over  sync.Once
-	lost  chan string // why the ledger grants no more calls here
+	lost  chan string // why no more calls can be made here
+	out   atomic.Bool // the service refuses the key
 
 	mu    sync.Mutex
 	calls map[uint64]context.CancelFunc // in progress
@@ -49,6 +55,7 @@ type WorkerConfig struct {
 	URL     string // of the server
 	Places  int    // calls at once
 	Version string
+	Wait    time.Duration // for a coordinator; 0 for ten minutes
 	// Options are the options of this machine: addresses, and what suites may do. The coordinator adds
 	// those of the run.
 	Options evalrun.Options
@@ -63,6 +70,7 @@ const (
 	helloTime   = 3 * time.Second
 	patience    = 3 * time.Second  // without a probe, before a worker says hello again
 	drainTime   = 30 * time.Second // for calls in progress, when the worker leaves
+	defaultWait = 10 * time.Minute // for a coordinator
 	reconnected = 500 * time.Millisecond
 )
 
@@ -78,11 +86,17 @@ func Work(ctx context.Context, cfg WorkerConfig) error {
 		id:     newID(),
 		shelf:  newShelf(),
 		done:   make(chan struct{}),
-		lost:   make(chan string, 1),
+		lost:   make(chan string, 2), // the ledger and the key
 		calls:  map[uint64]context.CancelFunc{},
+		away:   true,
+	}
+	w.hear()
+	cfg.Wait = cmp.Or(cfg.Wait, defaultWait)
+	if err := w.without(); err != nil {
+		return worked(err)
 	}
 	if err := w.connect(ctx); err != nil {
-		return err
+		return worked(err)
 	}
 	defer w.conn.Close()
 	dir, remove, err := temporary.Scratch()
@@ -90,33 +104,25 @@ func Work(ctx context.Context, cfg WorkerConfig) error {
 		return exit.With(exit.CodeIncomplete, err)
 	}
 	defer remove()
-	return w.work(ctx, dir)
+	return worked(w.work(ctx, dir))
+}
+
+// worked is nil for a worker whose run is complete.
+func worked(err error) error {
+	if errors.Is(err, errDone) {
+		return nil
+	}
+	return err
 }
 
 // work loads the pack and makes calls until the run is complete.
 func (w *Worker) work(ctx context.Context, dir string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	away := false // the notice that the coordinator is away was printed
 	for {
-		if time.Since(time.Unix(0, w.heard.Load())) > patience {
-			err := w.join(ctx, dir)
-			switch {
-			case errors.Is(err, errDone):
-				return nil
-			case errors.Is(err, errAway):
-				if !away {
-					away = true
-					w.config.Notice("waiting for the coordinator")
-				}
-			case err != nil:
+		if w.away || time.Since(*w.heard.Load()) > patience {
+			if err := w.meet(ctx, dir); err != nil {
 				return err
-			case away || w.heard.Load() == 0:
-				away = false
-				w.config.Notice(fmt.Sprintf("at work, %d calls at once", w.config.Places))
-				fallthrough
-			default:
-				w.heard.Store(time.Now().UnixNano())
 			}
 		}
 		select {
@@ -133,13 +139,43 @@ func (w *Worker) work(ctx context.Context, dir string) error {
 	}
 }
 
+// meet joins the coordinator, if there is one.
+func (w *Worker) meet(ctx context.Context, dir string) error {
+	err := w.join(ctx, dir)
+	switch {
+	case errors.Is(err, errAway):
+		w.away = true
+		w.say("waiting for the coordinator")
+		return w.without()
+	case err != nil:
+		return err
+	}
+	w.away = false
+	w.hear()
+	w.say(fmt.Sprintf("at work, %d calls at once", w.config.Places))
+	return nil
+}
+
+// say prints a notice about the coordinator, unless it was the last one.
+func (w *Worker) say(text string) {
+	if text != w.said {
+		w.said = text
+		w.config.Notice(text)
+	}
+}
+
+// hear notes that the coordinator has answered.
+func (w *Worker) hear() { w.heard.Store(new(time.Now())) }
+
 // errAway means that no coordinator answers.
 var errAway = errors.New("the coordinator is away")
 
 // join says hello until the coordinator admits the worker, and loads the pack.
 func (w *Worker) join(ctx context.Context, dir string) error {
 	for {
-		answer, err := w.hello(hello{Worker: w.id, Version: w.config.Version, Protocol: Protocol, Places: w.config.Places, Hash: w.hash})
+		answer, err := w.hello(hello{
+			Worker: w.id, Version: w.config.Version, Protocol: Protocol, Places: w.config.Places, Hash: w.hash, Granted: w.granted,
+		})
 		switch {
 		case err != nil:
 			return errAway
@@ -176,7 +212,7 @@ func (w *Worker) hello(h hello) (*welcome, error) {
 
 // load fetches the suites and connects to their services.
 func (w *Worker) load(ctx context.Context, dir string, to *welcome) error {
-	pack, err := fetch(ctx, w.conn, w.creds.up("piece"), parcel{Name: "pack", Size: to.Size})
+	pack, err := fetch(ctx, w.conn, w.creds.up("piece"), parcel{Name: "pack", Size: min(to.Size, maxPack)})
 	if err != nil {
 		return errAway
 	}
@@ -191,6 +227,7 @@ func (w *Worker) load(ctx context.Context, dir string, to *welcome) error {
 	if err := h.apply(&o, dir); err != nil {
 		return err
 	}
+	w.granted = hasLedger(&o)
 	o.Ledger.Lost = func(reason string) { w.lost <- reason } // buffered, and called once
 	job, err := evalrun.Load(ctx, o)
 	if err != nil {
@@ -248,7 +285,7 @@ func (w *Worker) listen(ctx context.Context) error {
 	for name, handle := range map[string]nats.MsgHandler{
 		"call": func(m *nats.Msg) { w.begin(ctx, m) }, "piece": w.shelf.serve, "abandon": w.abandon,
 		"probe": func(m *nats.Msg) {
-			w.heard.Store(time.Now().UnixNano())
+			w.hear()
 			_ = m.Respond(nil)
 		},
 		"done": func(m *nats.Msg) {
@@ -285,6 +322,18 @@ func (w *Worker) begin(ctx context.Context, m *nats.Msg) {
 	})
 }
 
+// refused leaves the calls to other workers once the service refuses the key of this one.
+func (w *Worker) refused(c *call, a *wireAnswer) {
+	if a.Error == nil || a.Error.Kind != eval.KindAuth || a.Error.Renewed || c.Target != "" {
+		return
+	}
+	a.Error.Lost, a.Error.OfLogin = true, false
+	a.Error.Message = runner.Served(c.Service) + " refuses the key of a worker: " + a.Error.Error.Error()
+	if !w.out.Swap(true) {
+		w.lost <- a.Error.Message // buffered, and sent once
+	}
+}
+
 // call decodes a message and makes the attempt.
 func (w *Worker) call(ctx context.Context, message []byte) *wireAnswer {
 	text, err := unpack(ctx, w.conn, w.creds.up("piece"), message)
@@ -306,7 +355,13 @@ func (w *Worker) call(ctx context.Context, message []byte) *wireAnswer {
 		delete(w.calls, c.ID)
 		w.mu.Unlock()
 	}()
+	if w.out.Load() {
+		return answered(nil, eval.Timing{}, &eval.Error{
+			Kind: eval.KindTransport, Origin: eval.FromProcess, Unsent: true, Message: "the service refuses the key of this worker",
+		})
+	}
 	a := w.made(ctx, &c)
+	w.refused(&c, a)
 	a.Emulated = w.execute.Emulated()
 	return a
 }

@@ -27,7 +27,8 @@ func all() (*pflag.FlagSet, *job.Options) {
 	return fs, &f
 }
 
-// Each flag sets its own choice, and no other.
+// Each flag sets its own choice, and no other. A run that continues may have other limits and reports, and goes to the same place;
+// by all other flags it differs.
 func TestEachFlagSetsItsChoice(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]func(f *job.Options){
@@ -88,6 +89,18 @@ func TestEachFlagSetsItsChoice(t *testing.T) {
 		want(expected)
 		expect.Same(t, text, got.Options, expected.Options)
 		expect.Same(t, text+": trust", got.Trust, expected.Trust)
+		may := pflag.NewFlagSet("continued", pflag.ContinueOnError)
+		for _, bind := range []func(*pflag.FlagSet, *job.Options){Limits, Reports, OutDir, Trust} {
+			bind(may, &job.Options{})
+		}
+		var differing []string
+		fs.Visit(func(f *pflag.Flag) {
+			if may.Lookup(f.Name) == nil {
+				differing = append(differing, "--"+f.Name)
+			}
+		})
+		expect.Same(t, text+": differing from none", option.Differing(&got.Options, &option.Options{}), differing)
+		expect.Same(t, text+": differing from itself", option.Differing(&got.Options, &got.Options), nil)
 	}
 }
 

@@ -23,7 +23,7 @@ func (s *Session) header(plan *runner.Plan, gates []*option.GateConfig) *eval.Ru
 		ID:             rundir.NewID(now),
 		StartedAt:      now.Format(time.RFC3339Nano),
 		Tool:           "evalrun " + s.Version,
-		CommandOptions: s.keptOptions(),
+		CommandOptions: s.KeptOptions(),
 		RandomSeed:     cmp.Or(s.Options.Seed, randomSeed()),
 		Plan:           planned(plan),
 		Service:        s.Settings.Service,
@@ -53,25 +53,6 @@ func (s *Session) header(plan *runner.Plan, gates []*option.GateConfig) *eval.Ru
 		run.Suites = append(run.Suites, s.runSuite(i, one, gates[i]))
 	}
 	return run
-}
-
-// keptOptions are the options as the run file keeps them.
-func (s *Session) keptOptions() *option.RunOptions {
-	kept := s.Options
-	if kept.NoContent { // what variables hold is part of prompts
-		kept.Vars = nil
-	}
-	kept.Absolute()
-	if kept.Race != "" { // what the project file says is not in the header
-		kept.Rule.Alpha = cmp.Or(kept.Rule.Alpha, kept.ByProject().Rule.Alpha)
-	}
-	if chosen := s.Settings.Selection; chosen != nil {
-		kept.FailedIn = chosen.FailedIn
-		kept.ChangedSince = chosen.ChangedSince
-		kept.Sample = chosen.Sample
-		kept.Selected = chosen.Places
-	}
-	return &option.RunOptions{Options: kept.Options}
 }
 
 // keptPrices are the prices as JSON, nil without any.

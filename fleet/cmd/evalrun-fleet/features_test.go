@@ -305,10 +305,6 @@ func TestWrongPartsAreRefused(t *testing.T) {
 	if got := coordinator.end(); got != 0 {
 		t.Errorf("exit %d, want 0:\n%s", got, coordinator.err.String())
 	}
-	restarted := b.start("serve", "many.yaml", "--out", "run")
-	if got := restarted.end(); got != 0 {
-		t.Errorf("a complete run: exit %d, want 0:\n%s", got, restarted.err.String())
-	}
 	if n := s.count(); n != 40 {
 		t.Errorf("%d calls, want 40", n)
 	}

@@ -38,6 +38,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// masterKey is the key in the environment of coordinators, which no call may bear.
+const masterKey = "the-coordinators-key"
+
+// badKey is a key that the service refuses.
+const badKey = "a-revoked-key"
+
 // service is a model that answers by what the prompt says, and counts.
 type service struct {
 	*httptest.Server
@@ -45,37 +51,53 @@ type service struct {
 
 	mu    sync.Mutex
 	calls map[string]int // by prompt
+	keys  map[string]int // requests of any kind by key
 	now   int            // calls in progress
 	most  int            // the most at once
 	worse atomic.Bool    // half of the answers are wrong
 }
 
 func newService(t *testing.T, takes time.Duration) *service {
-	s := &service{takes: takes, calls: map[string]int{}}
+	s := &service{takes: takes, calls: map[string]int{}, keys: map[string]int{}}
 	s.Server = httptest.NewServer(s)
-	t.Cleanup(s.Close)
+	t.Cleanup(func() {
+		s.Close()
+		if n := s.with("") + s.with(masterKey); n > 0 {
+			t.Errorf("%d requests without a worker's key, want none", n)
+		}
+	})
 	return s
+}
+
+// with are the requests that had a key.
+func (s *service) with(key string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.keys[key]
 }
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	_, method, _ := strings.Cut(r.URL.Path, ":")
-	switch method {
-	case "":
+	key := r.Header.Get("X-Svc-Api-Key")
+	s.mu.Lock()
+	s.keys[key]++
+	s.mu.Unlock()
+	switch {
+	case key == "" || key == badKey:
+		http.Error(w, `{"error":{"code":401,"message":"no key","status":"UNAUTHENTICATED"}}`, http.StatusUnauthorized)
+		return
+	case method == "":
 		fmt.Fprint(w, `{"name":"models/svc-pro","inputTokenLimit":100000,"outputTokenLimit":100}`)
 		return
-	case "countTokens":
+	case method == "countTokens":
 		fmt.Fprint(w, `{"totalTokens":10}`)
 		return
-	case "batchEmbedContents", "embedContent":
+	case method == "batchEmbedContents" || method == "embedContent":
 		s.embed(w, body)
 		return
 	}
 	text := lastText(body)
-	if r.Header.Get("Authorization")+r.Header.Get("X-Svc-Api-Key")+r.URL.Query().Get("key") == "" {
-		http.Error(w, `{"error":{"code":401,"message":"no key","status":"UNAUTHENTICATED"}}`, http.StatusUnauthorized)
-		return
-	}
 	s.mu.Lock()
 	s.calls[text]++
 	s.now++
@@ -203,10 +225,17 @@ func (b *box) start(args ...string) *process {
 	return p
 }
 
-// serve starts a coordinator and waits for its address.
+// serve starts a coordinator, whose key no call may bear, and waits for its address.
 func (b *box) serve(args ...string) *process {
 	b.t.Helper()
-	p := b.start(append([]string{"serve"}, args...)...)
+	return b.serveWith(masterKey, args...)
+}
+
+func (b *box) serveWith(key string, args ...string) *process {
+	b.t.Helper()
+	own := *b
+	own.env = append(slices.Clone(b.env), "EVALRUN_API_KEY="+key)
+	p := own.start(append([]string{"serve"}, args...)...)
 	select {
 	case p.url = <-p.lines:
 	case <-p.ended:
@@ -245,45 +274,13 @@ func (p *process) end() int {
 	}
 }
 
-// tookPart wants a worker to end with 0, now that its run is complete. It is false of a worker that missed the end, as on a
-// machine with much else to do: such a worker waits for the coordinator to come back, so it is interrupted.
-func (p *process) tookPart() bool {
-	p.b.t.Helper()
-	said := ""
-	for quiet := 0; quiet < 30; {
-		select {
-		case said = <-p.lines:
-			continue
-		case <-p.ended:
-		case <-time.After(5 * time.Second):
-			if quiet++; !strings.HasPrefix(said, "waiting for the coordinator") {
-				continue
-			}
-			_ = p.Process.Signal(os.Interrupt)
-			if got := p.end(); got != 0 && got != 130 {
-				p.b.t.Errorf("%v came late: exit %d, want 130:\n%s", p.Args[1:], got, p.err.String())
-			}
-			return false
-		}
-		break
-	}
-	if got := p.end(); got != 0 {
-		p.b.t.Errorf("%v: exit %d, want 0:\n%s", p.Args[1:], got, p.err.String())
-	}
-	return true
-}
-
-// didWork wants workers to end with 0, and some of them may have missed the end of their run.
+// didWork wants workers to end with 0, now that their run is complete.
 func didWork(t *testing.T, workers ...*process) {
 	t.Helper()
-	late := 0
 	for _, w := range workers {
-		if !w.tookPart() {
-			late++
+		if got := w.end(); got != 0 {
+			t.Errorf("%v: exit %d, want 0:\n%s", w.Args[1:], got, w.err.String())
 		}
-	}
-	if late == len(workers) {
-		t.Error("every worker came after the end of the run, want one at work")
 	}
 }
 

@@ -12,8 +12,17 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
+// podSpec is what a pod runs.
+type podSpec struct {
+	Template struct {
+		Spec struct {
+			Containers []struct{ Command, Args []string }
+		}
+	}
+}
+
 // The containers of examples/kubernetes/fleet.yaml run as processes, with folders as volumes. The coordinator's pod dies once,
-// and a worker's.
+// and a worker's. The next night has a run of its own, with a verdict of its own.
 func TestTheFleetOnKubernetesSurvivesKilledPods(t *testing.T) {
 	t.Parallel()
 	s := newService(t, 20*time.Millisecond)
@@ -37,34 +46,32 @@ func TestTheFleetOnKubernetesSurvivesKilledPods(t *testing.T) {
 		var one struct {
 			Kind string
 			Spec struct {
-				Template struct {
-					Spec struct {
-						Containers []struct{ Command, Args []string }
-					}
-				}
+				podSpec     `yaml:",inline"`
+				JobTemplate struct{ Spec podSpec } `yaml:"jobTemplate"`
 			}
 		}
 		if decoder.Decode(&one) != nil {
 			break
 		}
-		for _, c := range one.Spec.Template.Spec.Containers {
+		for _, c := range append(one.Spec.Template.Spec.Containers, one.Spec.JobTemplate.Spec.Template.Spec.Containers...) {
 			commands[one.Kind] = append(c.Command, c.Args...)
 		}
 	}
 	here := strings.NewReplacer(
 		"/runs", b.dir+"/runs", "/suites", b.dir,
 		"/tls/tls.crt", b.dir+"/cert.pem", "/tls/tls.key", b.dir+"/key.pem", "/tls/ca.crt", b.dir+"/cert.pem",
-		"0.0.0.0:4222", "0.0.0.0:"+freePort(t),
+		"0.0.0.0:4222", "0.0.0.0:"+freePort(t), "--host evalrun-fleet", "--host localhost", // a name that only a cluster knows
 	)
-	pod := func(kind string) *exec.Cmd {
+	pod := func(kind, run string) *exec.Cmd {
 		var words []string
 		for _, word := range commands[kind] {
-			if word == "evalrun-fleet" && len(words) > 0 { // the name of the service, which only a cluster knows
-				word = "localhost"
-			}
 			words = append(words, here.Replace(word))
 		}
-		cmd := exec.Command("env", append([]string{"PATH=" + b.dir + ":" + os.Getenv("PATH")}, words...)...)
+		key := "EVALRUN_API_KEY=" // the coordinator has none
+		if kind == "Deployment" {
+			key += "a-key"
+		}
+		cmd := exec.Command("env", append([]string{"PATH=" + b.dir + ":" + os.Getenv("PATH"), "RUN=" + run, key}, words...)...)
 		cmd.Dir, cmd.Env = b.dir, b.env
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -75,22 +82,27 @@ func TestTheFleetOnKubernetesSurvivesKilledPods(t *testing.T) {
 		})
 		return cmd
 	}
-	coordinator := pod("Job")
-	first, second := pod("Deployment"), pod("Deployment")
-	for s.count() < 50 {
-		time.Sleep(5 * time.Millisecond)
-	}
+	coordinator := pod("CronJob", "night-1")
+	first, second := pod("Deployment", ""), pod("Deployment", "")
+	s.begun(50)
 	_ = coordinator.Process.Kill()
 	_ = coordinator.Wait()
 	_ = first.Process.Kill()
-	coordinator = pod("Job")
+	coordinator = pod("CronJob", "night-1")
 	if err := coordinator.Wait(); err != nil {
 		t.Fatalf("the coordinator: %v, want no error", err)
 	}
 	if err := second.Wait(); err != nil {
 		t.Errorf("the worker: %v, want no error", err)
 	}
-	if got := len(b.judged(filepath.Join("runs", "nightly"))); got != 200 {
+	if got := len(b.judged(filepath.Join("runs", "night-1"))); got != 200 {
 		t.Errorf("%d trials, want 200", got)
+	}
+	before := s.count()
+	b.write("suite.yaml", strings.Replace(many, `equals: "yes"`, "equals: never", 1))
+	coordinator = pod("CronJob", "night-2")
+	pod("Deployment", "")
+	if _ = coordinator.Wait(); coordinator.ProcessState.ExitCode() != 1 || s.count()-before != 200 {
+		t.Errorf("the next night: exit %d and %d calls, want 1 and 200", coordinator.ProcessState.ExitCode(), s.count()-before)
 	}
 }

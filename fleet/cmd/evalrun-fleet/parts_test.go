@@ -31,7 +31,7 @@ func TestSuitesArePackedAgainWhenThePackIsGone(t *testing.T) {
 	before := s.count()
 	b.write("many.yaml", strings.Replace(many, "case {{.n}}", "number {{.n}}", 1))
 	changed := b.start("serve", "many.yaml", "--out", "run")
-	if got := changed.end(); got != 2 || !strings.Contains(changed.err.String(), "fleet.pack is gone, and the suites have changed") {
+	if got := changed.end(); got != 2 || !strings.Contains(changed.err.String(), "the suite many.yaml is not as it was") {
 		t.Errorf("changed suites: exit %d, want 2:\n%s", got, changed.err.String())
 	}
 	if n := s.count(); n != before {

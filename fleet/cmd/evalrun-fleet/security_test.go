@@ -9,12 +9,15 @@ import (
 	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
+	"fmt"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,6 +84,217 @@ func TestWorkersKeyDoesNoMore(t *testing.T) {
 			}
 		case <-time.After(20 * time.Second):
 			t.Errorf("a worker's key may %s, want it refused", what)
+		}
+	}
+}
+
+// On this machine too, nobody without the credentials of the run joins it, hears calls or sends answers.
+func TestLoopbackWantsCredentials(t *testing.T) {
+	t.Parallel()
+	s := newService(t, time.Millisecond)
+	b := newBox(t, s)
+	b.write("many.csv", rows(3))
+	b.write("many.yaml", many)
+	coordinator := b.serve("many.yaml", "--out", "run")
+	if worker := b.start("work", "--nats", coordinator.url); worker.end() != 2 || !strings.Contains(worker.err.String(), "needs credentials") {
+		t.Errorf("a worker without credentials: exit %d, want 2 and why\n%s", worker.ProcessState.ExitCode(), worker.err.String())
+	}
+	stranger, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := stranger.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, option := range map[string]nats.Option{
+		"no credentials": nats.Name("x"), "another key": nats.Nkey(public, stranger.Sign),
+		"a name": nats.UserInfo("worker", ""), "a token": nats.Token(""),
+	} {
+		if conn, err := nats.Connect(coordinator.url, option); !errors.Is(err, nats.ErrAuthorization) {
+			t.Errorf("%s: got the error %v, want %v", name, err, nats.ErrAuthorization)
+			if err == nil {
+				conn.Close()
+			}
+		}
+	}
+	b.work(coordinator.url, "run")
+	if got := coordinator.end(); got != 0 || s.count() != 3 {
+		t.Errorf("exit %d and %d calls, want 0 and 3:\n%s", got, s.count(), coordinator.err.String())
+	}
+}
+
+// hostile is a program with a worker's key that does as it likes.
+type hostile struct {
+	*nats.Conn
+	creds *fleet.Creds
+	hello string
+}
+
+func (b *box) hostile(url, run string) *hostile {
+	b.t.Helper()
+	creds, err := fleet.ReadCreds(filepath.Join(b.dir, run, "fleet.creds"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var master struct{ Hash string }
+	text, err := os.ReadFile(filepath.Join(b.dir, run, "fleet.key"))
+	if err == nil {
+		err = json.Unmarshal(text, &master)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	hello := fmt.Sprintf(`"version":%q,"protocol":%d,"places":2147483648,"hash":%q}`, version, fleet.Protocol, master.Hash)
+	return &hostile{connect(b.t, url, creds.Worker, func(error) {}), creds, hello}
+}
+
+// join says hello as a worker.
+func (h *hostile) join(t *testing.T, id string) {
+	t.Helper()
+	if err := h.Publish("evr."+h.creds.Fleet+".up.hello", []byte(`{"worker":"`+id+`",`+h.hello)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// joinUntil says hello until something happens: a coordinator that has just printed its address does not hear hellos yet.
+func (h *hostile) joinUntil(t *testing.T, id string, happened <-chan bool) {
+	t.Helper()
+	for {
+		h.join(t, id)
+		select {
+		case <-happened:
+			return
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// answer handles what the coordinator sends a worker, by the last part of the subject.
+func (h *hostile) answer(t *testing.T, id string, handle func(what string, m *nats.Msg)) {
+	t.Helper()
+	at := "evr." + h.creds.Fleet + ".down." + id + "."
+	_, err := h.Subscribe(at+"*", func(m *nats.Msg) { handle(strings.TrimPrefix(m.Subject, at), m) })
+	if err == nil {
+		err = h.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Hellos without a worker, however many places they claim, take no calls from those who work.
+func TestSilentHellosStarveNoWorker(t *testing.T) {
+	t.Parallel()
+	s := newService(t, 5*time.Millisecond)
+	b := newBox(t, s)
+	b.write("many.csv", rows(200))
+	b.write("many.yaml", many)
+	coordinator := b.serve("many.yaml", "--out", "run")
+	silent := b.hostile(coordinator.url, "run")
+	flood := func() {
+		for i := range 100 {
+			silent.join(t, "silent"+string(rune('a'+i/26))+string(rune('a'+i%26)))
+		}
+	}
+	flood()
+	worker := b.work(coordinator.url, "run", "-j", "2")
+	for !over(coordinator, 100*time.Millisecond) && !silent.IsClosed() && silent.IsConnected() {
+		flood()
+	}
+	if got := coordinator.end(); got != 0 || strings.Contains(coordinator.err.String(), "gone") {
+		t.Errorf("exit %d, want 0 and no call at one that is gone:\n%s", got, coordinator.err.String())
+	}
+	if got := worker.end(); got != 0 {
+		t.Errorf("worker: exit %d, want 0:\n%s", got, worker.err.String())
+	}
+	if n := s.count(); n != 200 {
+		t.Errorf("%d calls, want 200", n)
+	}
+}
+
+// One that answers probes, but no call, holds a few calls for as long as an attempt may take, and others make them.
+func TestASilentWorkerHoldsFewCalls(t *testing.T) {
+	t.Parallel()
+	s := newService(t, time.Millisecond)
+	b := newBox(t, s)
+	b.write("many.csv", rows(100))
+	b.write("many.yaml", many)
+	coordinator := b.serve("many.yaml", "--out", "run", "--timeout", "1s")
+	silent := b.hostile(coordinator.url, "run")
+	var held atomic.Int64
+	probed := make(chan bool, 100)
+	silent.answer(t, "silent", func(what string, m *nats.Msg) {
+		switch what {
+		case "probe":
+			_ = m.Respond(nil)
+			select {
+			case probed <- true:
+			default:
+			}
+		case "call":
+			held.Add(1)
+		}
+	})
+	silent.joinUntil(t, "silent", probed)
+	worker := b.work(coordinator.url, "run", "-j", "4")
+	if got := coordinator.end(); got != 0 {
+		t.Errorf("exit %d, want 0:\n%s", got, coordinator.err.String())
+	}
+	if got := worker.end(); got != 0 {
+		t.Errorf("worker: exit %d, want 0:\n%s", got, worker.err.String())
+	}
+	if n := held.Load(); n == 0 || n > 9 { // one for the model, and eight trials
+		t.Errorf("the silent worker got %d calls, want some, at most 9", n)
+	}
+	for id, outcome := range b.judged("run") {
+		if outcome == "error" {
+			t.Errorf("the trial %s is an error, want none", id)
+		}
+	}
+}
+
+// An answer that claims to be endless is not fetched, and one that would take the memory is not decoded.
+func TestAnswersAreBounded(t *testing.T) {
+	t.Parallel()
+	bomb := []byte(`={"models":[{}` + strings.Repeat(",{}", 1<<20) + `]}`)
+	for name, answer := range map[string]string{
+		"endless": `#{"name":"1","size":1099511627776}`, "bomb": fmt.Sprintf(`#{"name":"1","size":%d}`, len(bomb)-1),
+	} {
+		s := newService(t, 5*time.Millisecond)
+		b := newBox(t, s)
+		b.write("many.csv", rows(40))
+		b.write("many.yaml", many)
+		coordinator := b.serve("many.yaml", "--out", "run")
+		attacker := b.hostile(coordinator.url, "run")
+		var answers, pieces atomic.Int64
+		answered := make(chan bool, 1000)
+		attacker.answer(t, name, func(what string, m *nats.Msg) {
+			switch what {
+			case "probe":
+				_ = m.Respond(nil)
+			case "call":
+				answers.Add(1)
+				_ = m.Respond([]byte(answer))
+				answered <- true
+			case "piece":
+				var want struct{ From int }
+				_ = json.Unmarshal(m.Data, &want)
+				pieces.Add(1)
+				_ = m.Respond(bomb[min(1+want.From, len(bomb)):min(1+want.From+512<<10, len(bomb))])
+			}
+		})
+		attacker.joinUntil(t, name, answered)
+		worker := b.work(coordinator.url, "run", "-j", "4")
+		const barred = "gets no more calls: a message that is none of a fleet"
+		if got := coordinator.end(); got != 0 || !strings.Contains(coordinator.err.String(), barred) {
+			t.Errorf("%s: exit %d, want 0 and %q:\n%s%s", name, got, barred, coordinator.out.String(), coordinator.err.String())
+		}
+		if got := worker.end(); got != 0 {
+			t.Errorf("%s: worker: exit %d, want 0:\n%s", name, got, worker.err.String())
+		}
+		if n := pieces.Load(); name == "endless" && n > 0 || answers.Load() > 9 {
+			t.Errorf("%s: %d pieces of %d answers were fetched, want none if endless, and at most 9 answers", name, n, answers.Load())
 		}
 	}
 }

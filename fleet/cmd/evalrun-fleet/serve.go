@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/fleet"
@@ -25,13 +27,14 @@ func serveCommand(global *flags.Global) *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
 		Use: "serve SUITE... --out RUN", Short: "Plan a run, hand its calls to workers, and apply the gate",
-		Long: "The first line on standard error is the address for workers; their credentials are in RUN/fleet.creds. Started again\n" +
-			"with the same --out, it continues the run. Without -j, the places of the workers bound the calls.",
+		Long: "The first line on standard error is the address for workers; their credentials are in RUN/fleet.creds. Started again with\n" +
+			"the same arguments or with --resume, it continues the run. Without -j, the places of the workers bound the calls.",
 		Example: "  evalrun-fleet serve suite.yaml --out nightly\n" +
 			"  evalrun-fleet serve suite.yaml --out nightly --listen 0.0.0.0:4222 --tls-cert cert.pem --tls-key key.pem",
 		RunE: func(cmd *cobra.Command, args []string) error { return serve(cmd, args, &o, global) },
 	}
-	fs := cmd.Flags()
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError) // flags that may be others when a run continues
+	fs.StringVar(&o.Resume, "resume", "", "continue `RUN`, with its suites and flags")
 	fs.StringVar(&o.Listen, "listen", "", "listen for workers on `ADDR` (default a free port of this machine alone)")
 	fs.StringVar(&o.Host, "host", "", "the `NAME` by which workers reach this machine, if that is not the address of --listen")
 	fs.StringVar(&o.TLSCert, "tls-cert", "", "certificate `FILE`, needed beyond this machine")
@@ -39,22 +42,52 @@ func serveCommand(global *flags.Global) *cobra.Command {
 	fs.StringVar(&o.TLSCA, "tls-ca", "", "`FILE` with the certificates that workers shall trust (default those of their system)")
 	fs.StringVar(&o.NATS, "nats", "", "use the NATS server at `URL` instead of one in this process")
 	fs.StringVar(&o.Login, "nats-creds", "", "`FILE` of NATS credentials for --nats")
-	flags.Service(fs, &o.Options)
 	flags.Limits(fs, &o.Options)
 	flags.Ledger(fs, &o.Options)
-	flags.Select(fs, &o.Options)
 	flags.Reports(fs, &o.Options)
+	flags.Failures(fs, &o.MaxFailures, "")
+	o.AddLevel(fs, "report each trial and retry as it ends")
+	cmd.Flags().AddFlagSet(fs)
+	o.planFlags(cmd.Flags())
+	flags.ConfigSuites(cmd, &o.Options)
+	begin := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if o.Resume == "" {
+			return begin(cmd, args)
+		}
+		if err := onlyThese(fs, cmd, args); err != nil {
+			return err
+		}
+		return serve(cmd, nil, &o, global)
+	}
+	return cmd
+}
+
+// planFlags adds the flags that a run keeps from its beginning.
+func (o *serveOptions) planFlags(fs *pflag.FlagSet) {
+	flags.Service(fs, &o.Options)
+	flags.Select(fs, &o.Options)
 	flags.Out(fs, &o.Options)
 	flags.Identity(fs, &o.Options)
 	flags.Untrusted(fs, &o.Options)
 	flags.Gate(fs, &o.Options)
 	flags.Baseline(fs, &o.Options)
 	flags.Race(fs, &o.Options)
-	flags.Failures(fs, &o.MaxFailures, "")
 	fs.BoolVar(&o.Cache, "cache", false, "keep answers in .evalrun/cache, and use those of earlier runs for equal requests")
-	o.AddLevel(fs, "report each trial and retry as it ends")
-	flags.ConfigSuites(cmd, &o.Options)
-	return cmd
+}
+
+// onlyThese refuses suites, and flags of the command that are not in fs.
+func onlyThese(fs *pflag.FlagSet, cmd *cobra.Command, suites []string) error {
+	others := suites
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed && fs.Lookup(f.Name) == nil {
+			others = append(others, "--"+f.Name)
+		}
+	})
+	if len(others) > 0 {
+		return exit.BadInput("--resume takes the suites and flags of the run: leave out %s", strings.Join(others, ", "))
+	}
+	return nil
 }
 
 func serve(cmd *cobra.Command, suites []string, o *serveOptions, global *flags.Global) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,7 @@ type workOptions struct {
 	job.Options
 	url, creds string
 	places     int
+	wait       time.Duration
 }
 
 func workCommand() *cobra.Command {
@@ -26,7 +28,7 @@ func workCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "work --nats URL", Short: "Make calls for a coordinator, until its run is complete", Args: cobra.NoArgs,
 		Long: "Keys and addresses are those of this machine: EVALRUN_API_KEY, --base-url, --service. Suites of the coordinator are\n" +
-			"untrusted here, except for what --allow or --trust lifts. The worker waits while the coordinator is away.",
+			"untrusted here, except for what --allow or --trust lifts. The worker waits while the coordinator is away, up to --wait.",
 		Example: "  evalrun-fleet work --nats nats://127.0.0.1:4222 --creds nightly/fleet.creds --concurrency 16",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return work(cmd, &o) },
 	}
@@ -34,6 +36,7 @@ func workCommand() *cobra.Command {
 	fs.StringVar(&o.url, "nats", "", "the `URL` that the coordinator prints")
 	fs.StringVar(&o.creds, "creds", "", "credentials in `FILE`, RUN/fleet.creds of the coordinator (also EVALRUN_FLEET_CREDS)")
 	fs.IntVarP(&o.places, "concurrency", "j", 8, "make `N` calls at once")
+	fs.Var((*flags.Duration)(&o.wait), "wait", "wait for a coordinator for this long, then end with exit code 4 (default 10m)")
 	flags.Service(fs, &o.Options)
 	flags.Untrusted(fs, &o.Options)
 	flags.Trust(fs, &o.Options)
@@ -50,8 +53,8 @@ func work(cmd *cobra.Command, o *workOptions) error {
 }
 
 func (o *workOptions) config() (cfg fleet.WorkerConfig, err error) {
-	if o.places < 1 {
-		return cfg, exit.BadInput("--concurrency takes a number from 1")
+	if o.places < 1 || o.places > fleet.MaxPlaces {
+		return cfg, exit.BadInput("--concurrency takes a number from 1 to %d", fleet.MaxPlaces)
 	}
 	creds := &fleet.Creds{}
 	path := o.creds
@@ -70,7 +73,7 @@ func (o *workOptions) config() (cfg fleet.WorkerConfig, err error) {
 		return cfg, exit.BadInput("name the address that `evalrun-fleet serve` prints by --nats URL")
 	}
 	return fleet.WorkerConfig{
-		Creds: creds, URL: o.url, Places: o.places, Version: version, Leave: catch(),
+		Creds: creds, URL: o.url, Places: o.places, Version: version, Wait: o.wait, Leave: catch(),
 		Notice: func(text string) { fmt.Fprintln(os.Stderr, diag.CleanLine(text)) },
 		Options: evalrun.Options{
 			Service: o.ServiceOptions, Emulator: o.Emulator, Ledger: evalrun.LedgerOptions(o.Ledger), Untrusted: !o.Trust, Allow: o.Allow,

@@ -1,0 +1,59 @@
+package job
+
+import (
+	"cmp"
+	"maps"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/option"
+)
+
+// KeptOptions are the options of a job as the run file keeps them.
+func (j *Job) KeptOptions() *option.RunOptions {
+	kept := j.Options
+	if kept.NoContent { // what variables hold is part of prompts
+		kept.Vars = nil
+	}
+	kept.Absolute()
+	if kept.Race != "" { // what the project file says is not in the header
+		kept.Rule.Alpha = cmp.Or(kept.Rule.Alpha, kept.ByProject().Rule.Alpha)
+	}
+	if chosen := j.Settings.Selection; chosen != nil {
+		kept.FailedIn = chosen.FailedIn
+		kept.ChangedSince = chosen.ChangedSince
+		kept.Sample = chosen.Sample
+		kept.Selected = chosen.Places
+	}
+	return &option.RunOptions{Options: kept.Options}
+}
+
+// Continues returns an error if a run did not begin with the suites and options of this job. Limits and reports may differ.
+func (j *Job) Continues(run *eval.Run) error {
+	if len(j.Suites) != len(run.Suites) {
+		return exit.BadInput("it began with %s, and %d are named", diag.Count(len(run.Suites), "suite"), len(j.Suites))
+	}
+	for i, s := range j.Suites {
+		if s.Hash() != run.Suites[i].Hash {
+			return exit.BadInput("the suite %s is not as it was when the run began", s.File)
+		}
+	}
+	var now eval.Run
+	j.Identify(&now)
+	if now.ProjectHash != run.ProjectHash {
+		return exit.BadInput("the project file is not as it was when the run began")
+	}
+	flags := option.Differing(&j.KeptOptions().Options, run.Options())
+	if now.Name != run.Name {
+		flags = append(flags, "--name")
+	}
+	if !maps.Equal(now.Labels, run.Labels) {
+		flags = append(flags, "--label")
+	}
+	if len(flags) > 0 {
+		return exit.BadInput("it began with other values of %s", strings.Join(flags, ", "))
+	}
+	return nil
+}
