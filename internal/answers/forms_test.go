@@ -87,7 +87,7 @@ func TestFormsThatAreNoAnswersAreRefused(t *testing.T) {
 		`"text":"x","usage":{"outputTokens":"4"}`:               "cannot unmarshal string",
 		`"text":"x","usage":{"source":"me"}`:                    "`usage.source` is service, counted or estimated",
 		`"response":{"candidates":[]},"finishReason":"STOP"`:    "`finishReason` goes with `text` or `toolCalls`",
-		`"toolCalls":[{"name":"a","args":{"a":` + deep + "}}]": "not an answer: nested deeper than 5000 levels",
+		`"toolCalls":[{"name":"a","args":{"a":` + deep + "}}]":  "not an answer: nested deeper than 5000 levels",
 	} {
 		_, err := readLines(t, `{"case":"one",`+line+`}`)
 		if err == nil || exit.Of(err) != exit.CodeBadInput {
