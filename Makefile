@@ -129,8 +129,8 @@ torture:
 	EVALRUN_TORTURE_KILLS=200 $(GO) test -count=1 -run 'TestKilled' -v -timeout 60m ./cmd/evalrun
 
 # Long load: 5,000 attempts against a service broken in every way, 200,000 trials watched for leaks, the recorded replies five hundred
-# times each, indented and with fields that nobody knows, hostile replies twenty times each, too little memory in forty steps, four processes for three minutes on a shared
-# ledger and a strict service, and canary secrets through every command
+# times each, indented and with fields that nobody knows, hostile replies of all protocols twenty times each, too little memory in
+# forty steps, four processes for three minutes on a shared ledger and a strict service, and canary secrets through every command
 # and failure; make test has the short forms.
 soak:
 	EVALRUN_SOAK=5000 $(GO) test -count=1 -run 'TestNothingLeaks' -v -timeout 30m ./internal/harness

@@ -55,7 +55,9 @@ func TestJQMakesABoundedAmount(t *testing.T) {
 // A regular expression is bounded together with the text that it is looked for in.
 func TestPatternsAreBoundedWithTheirText(t *testing.T) {
 	t.Parallel()
-	for _, source := range []string{"(a{100}){100}{10}", "(((a{30}){30}){30}){30}", strings.Repeat("(?:a{0,900}b)", 30), "[" + strings.Repeat("ab", 150_000) + "]"} {
+	for _, source := range []string{
+		"(a{100}){100}{10}", "(((a{30}){30}){30}){30}", strings.Repeat("(?:a{0,900}b)", 30), "[" + strings.Repeat("ab", 150_000) + "]",
+	} {
 		if _, err := compilePattern(source); err == nil {
 			t.Errorf("%.40s: got no error, want one", source)
 		}

@@ -93,16 +93,16 @@ func TestAProgramFails(t *testing.T) {
 		`echo '{"error": {"message": "it is down"}}'`: {eval.KindApp, "the application says: it is down"},
 		`echo '{"text": "a", "error": "no"}'`:         {eval.KindApp, "the application says: no"},
 		`echo '{"text": null}'`:                       {eval.KindMalformed, "the answer has neither `text` nor `toolCalls`: {\"text\": null}"},
-		`echo '{"text": "a", "usage": '; head -c 20000 /dev/zero | tr '\0' '['`: {
-			eval.KindMalformed, "what the program wrote nests deeper than 10000 levels: {\"text\": \"a\", \"usage\": [[[",
+		`echo '{"usage": {"inputTokens": 1}}'`:        {eval.KindMalformed, "the answer has neither `text` nor `toolCalls`"},
+		`echo '{"text": "a", "usage": 3}'`:            {eval.KindMalformed, "`usage` in the answer has to be an object"},
+		`echo '{"text": "a", "toolCalls": {}}'`:       {eval.KindMalformed, "`toolCalls` in the answer has to be a list"},
+		`echo '{"text": "a", "tool_calls": []}'`:      {eval.KindMalformed, `the answer has the key "tool_calls"; write "toolCalls"`},
+		`echo '{"tool-calls": []}'`:                   {eval.KindMalformed, `the answer has the key "tool-calls"; write "toolCalls"`},
+		`echo '{"Text": "a"}'`:                        {eval.KindMalformed, `the answer has the key "Text"; write "text"`},
+		deep:                                          {eval.KindMalformed, "the answer nests deeper than 200 levels"},
+		`printf '{"usage": '; head -c 20000 /dev/zero | tr '\0' '['`: {
+			eval.KindMalformed, `what the program wrote nests deeper than 10000 levels: {"usage": [[[`,
 		},
-		`echo '{"usage": {"inputTokens": 1}}'`:   {eval.KindMalformed, "the answer has neither `text` nor `toolCalls`"},
-		`echo '{"text": "a", "usage": 3}'`:       {eval.KindMalformed, "`usage` in the answer has to be an object"},
-		`echo '{"text": "a", "toolCalls": {}}'`:  {eval.KindMalformed, "`toolCalls` in the answer has to be a list"},
-		`echo '{"text": "a", "tool_calls": []}'`: {eval.KindMalformed, `the answer has the key "tool_calls"; write "toolCalls"`},
-		`echo '{"tool-calls": []}'`:              {eval.KindMalformed, `the answer has the key "tool-calls"; write "toolCalls"`},
-		`echo '{"Text": "a"}'`:                   {eval.KindMalformed, `the answer has the key "Text"; write "text"`},
-		deep:                                     {eval.KindMalformed, "the answer nests deeper than 200 levels"},
 	} {
 		_, err := script(t, text).Generate(t.Context(), prompt("hi"))
 		if e := eval.AsError(err); e == nil || e.Kind != want.kind || !strings.Contains(e.Message, want.says) {

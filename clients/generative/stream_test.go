@@ -101,10 +101,12 @@ func TestStreamFormsAreReadTheSame(t *testing.T) {
 			"text/event-stream",
 			[]string{"data: " + a + "\n\ndata: " + b + "\n\ndata: " + c + "\n\ndata: [DONE]\n\n: bye\n\nevent: end\n\ndata: [DONE]\n\n"},
 		},
-		"events, other field":        {"text/event-stream", []string{"data: " + a + "\nx-trace: 1\n\ndata: " + b + "\n\ndata: " + c + "\n\n"}},
-		"events, each with a reason": {"", []string{"data: " + chunk("one ", stop) + "\n\ndata: " + chunk("two ", stop) + "\n\ndata: " + c + "\n\n"}},
-		"events, held open":          {"text/event-stream", []string{"data: " + a + "\n\ndata: " + b + "\n\ndata: " + c + "\n\n", "HOLD"}},
-		"objects in a row":           {"application/json", []string{a + "\n" + b + "\n" + c + "\n"}},
+		"events, other field": {"text/event-stream", []string{"data: " + a + "\nx-trace: 1\n\ndata: " + b + "\n\ndata: " + c + "\n\n"}},
+		"events, held open":   {"text/event-stream", []string{"data: " + a + "\n\ndata: " + b + "\n\ndata: " + c + "\n\n", "HOLD"}},
+		"objects in a row":    {"application/json", []string{a + "\n" + b + "\n" + c + "\n"}},
+		"events, each with a reason": {
+			"", []string{"data: " + chunk("one ", stop) + "\n\ndata: " + chunk("two ", stop) + "\n\ndata: " + c + "\n\n"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, e, timing := askStream(t, test.contentType, test.pieces...)

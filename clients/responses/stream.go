@@ -57,6 +57,10 @@ func (a *assembly) event(kind string, f wire.Fields, data []byte) (text bool, er
 			return false, err
 		}
 		return false, a.end(whole)
+	case "response.created":
+		if a.items != nil || a.last != nil {
+			return false, wire.SecondReply()
+		}
 	case "response.output_item.added", "response.output_item.done":
 		return false, a.item(f, strings.HasSuffix(kind, "done"))
 	case "response.output_text.delta":

@@ -60,6 +60,7 @@ var hostileProtocols = []hostileProtocol{
 	{
 		name: "responses",
 		text: []string{
+			`{"type":"response.created","response":{"status":"in_progress"}}`,
 			`{"type":"response.output_text.delta","output_index":0,"delta":"Par"}`,
 			`{"type":"response.output_text.delta","output_index":0,"delta":"is"}`,
 		},
@@ -109,6 +110,9 @@ func (p *hostileProtocol) streams() []hostileReply {
 		{name: "text after the mark", body: body + mark + asEvents(p.text[len(p.text)-1]), want: "malformed"},
 		{name: "blocked after text", body: asEvents(slices.Concat(p.text, p.block)...), want: "fail"},
 		{name: "blocked after some text", body: asEvents(slices.Concat(ended, p.block)...), want: "fail"},
+	}
+	if strings.HasPrefix(p.text[0], `{"type"`) { // the event with which a reply begins
+		out = append(out, hostileReply{name: "begun twice", body: asEvents(p.text...) + body, want: "malformed"})
 	}
 	if p.late != "" {
 		out = append(out, hostileReply{name: "blocked after the end", body: body + asEvents(p.late), want: "fail"})

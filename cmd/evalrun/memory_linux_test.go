@@ -208,8 +208,8 @@ func TestDeepNestingTakesBoundedMemory(t *testing.T) {
 		}
 		fmt.Fprint(w, `{"candidates":[{"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}],"promptFeedback":`, brackets[:300_000])
 	}), map[string]string{
-		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}, {name: u, model: m, stream: true}]\nprompts: [{name: p, text: hello}]\n" +
-			"limits: {attempts: 1}\ncases: [{name: c, repeats: 20, scorers: [{contains: hi}]}]\n",
+		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}, {name: u, model: m, stream: true}]\n" +
+			"prompts: [{name: p, text: hello}]\nlimits: {attempts: 1}\ncases: [{name: c, repeats: 20, scorers: [{contains: hi}]}]\n",
 	})
 	b.evalrun = plainProgram(t)
 	if took := b.peak("run", "suite.yaml", "--out", "run"); took == 0 || took > most {

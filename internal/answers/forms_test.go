@@ -72,6 +72,7 @@ func TestUsageOfAnswersIsRead(t *testing.T) {
 
 func TestFormsThatAreNoAnswersAreRefused(t *testing.T) {
 	t.Parallel()
+	deep := strings.Repeat("[", 6000) + strings.Repeat("]", 6000)
 	for line, want := range map[string]string{
 		`"toolCalls":[{"args":{}}]`:                             "`toolCalls[0]` has no `name`",
 		`"toolCalls":[{"name":"a"},{"name":"b","args":[1]}]`:    "`toolCalls[1].args` is not a JSON object",
@@ -86,10 +87,11 @@ func TestFormsThatAreNoAnswersAreRefused(t *testing.T) {
 		`"text":"x","usage":{"outputTokens":"4"}`:               "cannot unmarshal string",
 		`"text":"x","usage":{"source":"me"}`:                    "`usage.source` is service, counted or estimated",
 		`"response":{"candidates":[]},"finishReason":"STOP"`:    "`finishReason` goes with `text` or `toolCalls`",
+		`"toolCalls":[{"name":"a","args":{"a":` + deep + "}}]":  "not an answer: nested deeper than 5000 levels",
 	} {
 		_, err := readLines(t, `{"case":"one",`+line+`}`)
 		if err == nil || exit.Of(err) != exit.CodeBadInput {
-			t.Errorf("%s: exit %d with %v, want bad input", line, exit.Of(err), err)
+			t.Errorf("%.80s: exit %d with %v, want bad input", line, exit.Of(err), err)
 		} else if said := err.Error(); !strings.Contains(said, want) || !strings.Contains(said, "a.jsonl:1: ") {
 			t.Errorf("%s: %v, want bad input in line 1 that says %s", line, err, want)
 		}

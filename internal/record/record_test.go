@@ -104,7 +104,8 @@ func TestErrorsAreNotRecorded(t *testing.T) {
 
 func TestBrokenFilesAreNamed(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "[", `{"version":9}`, `{"answers":5}`} {
+	deep := strings.Repeat("[", 6000) + strings.Repeat("]", 6000)
+	for _, text := range []string{"", "[", `{"version":9}`, `{"answers":5}`, `{"version":1,"x":` + deep + "}"} {
 		dir := t.TempDir()
 		expect.OK(t, os.WriteFile(filepath.Join(dir, "x.json"), []byte(text), 0o600))
 		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "x.json is not a file of recorded answers") {
