@@ -111,6 +111,30 @@ func TestTheCommandForContinuingKeepsValuesToItself(t *testing.T) {
 	b.exits(0, "resume", "quiet", "--var", "word=canary", "--budget-calls", "99")
 }
 
+// A rescore that calls judges has each call granted, also once it is resumed.
+func TestRescoreAsksJudgesUnderTheLedger(t *testing.T) {
+	t.Parallel()
+	var calls ledger
+	suite := "version: 1\nname: s\ntargets: [{name: t, model: m, generationConfig: {maxOutputTokens: 60}}]\njudges: [{name: j, model: m}]\n" +
+		"prompts: [{name: p, text: \"hello {{.x}}\"}]\nlimits: {concurrency: 1, countTokens: never}\n" +
+		"defaults: {scorers: [{judge: {rubric: \"is it fine?\"}}]}\n" +
+		"cases: [{name: a, vars: {x: a}}, {name: b, vars: {x: b}}, {name: c, vars: {x: c}}, {name: d, vars: {x: d}}]\n"
+	b := newBox(t, countingService(&calls, ""), map[string]string{
+		"suite.yaml": suite, "stricter.yaml": strings.Replace(suite, "fine", "perfect", 1),
+	})
+	b.exits(0, "run", "suite.yaml", "--out", "run")
+	l := b.startLedger(`{model: "*", budget: {calls: 100}}`)
+	b.env = b.env[:len(b.env)-1] // EVALRUN_LEDGER
+	before := calls.sum()
+	b.exits(4, "rescore", "run", "--suite", "stricter.yaml", "--ask-judges", "--ledger", l.url, "--budget-calls", "2", "--out", "again")
+	b.says("to continue: evalrun resume again --ledger " + l.url + "\n")
+	b.exits(2, "resume", "again", "--budget-calls", "99")
+	b.exits(0, "resume", "again", "--budget-calls", "99", "--ledger", l.url)
+	if made, granted := calls.sum()-before, l.balance().Granted.Calls; made != granted || made == 0 {
+		t.Errorf("got %d calls, want the %d that were granted, and some", made, granted)
+	}
+}
+
 // callers counts the calls of each key.
 type callers struct {
 	ledger
