@@ -280,7 +280,7 @@ var errGone = errors.New("its state was removed or replaced")
 // whole returns errGone unless the file is still at its path, with all that was written. It removes a partial line, which
 // a failed write can leave.
 func (f *ledgerFile) whole() error {
-	there, err := os.Lstat(f.path)
+	there, err := os.Stat(f.path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return errGone
 	}

@@ -70,7 +70,7 @@ type Hosts struct {
 func NewHosts(given string, at net.Addr) Hosts {
 	name, _, _ := net.SplitHostPort(given)
 	host, _, _ := net.SplitHostPort(at.String())
-	h := Hosts{Local: IsLoopback(host), names: []string{"localhost", "127.0.0.1", "::1", strings.ToLower(name)}}
+	h := Hosts{Local: IsLoopback(host), names: []string{"localhost", "127.0.0.1", "::1", host, strings.ToLower(name)}}
 	if own, err := os.Hostname(); err == nil && !h.Local {
 		h.names = append(h.names, strings.ToLower(own))
 	}
