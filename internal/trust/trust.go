@@ -36,7 +36,7 @@ type Keys struct {
 }
 
 // Load finds the keys. The user's own is made when it is needed first. The error is about a shared key that is too short,
-// or a file that is not a key: without it, runs would be unsigned, and earlier runs would look like runs of others.
+// or a file that is not a key. Without it, runs would be unsigned, and earlier runs would look like runs of others.
 func Load(getenv func(string) string) (*Keys, error) {
 	k := &Keys{shared: []byte(strings.TrimSpace(getenv(Variable)))}
 	if n := len(k.shared); n > 0 && n < minShared {
