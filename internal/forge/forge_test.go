@@ -59,7 +59,9 @@ func TestEachSuiteKeepsOneComment(t *testing.T) {
 		forge func(*thread) *Forge
 		edit  string
 	}{
-		"GitHub": {func(h *thread) *Forge { return h.gitHub(`{"pull_request":{"number":5,"head":{"repo":{"full_name":"o/r"}}}}`) }, "PATCH /repos/o/r/issues/comments/"},
+		"GitHub": {func(h *thread) *Forge {
+			return h.gitHub(`{"pull_request":{"number":5,"head":{"repo":{"full_name":"o/r"}}}}`)
+		}, "PATCH /repos/o/r/issues/comments/"},
 		"GitLab": {(*thread).gitLab, "PUT /projects/9/merge_requests/5/notes/"},
 	} {
 		t.Run(name, func(t *testing.T) {

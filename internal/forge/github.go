@@ -27,8 +27,8 @@ type gitHubEvent struct {
 		Head   struct{ Repo repository }
 	} `json:"pull_request"` //nolint:tagliatelle // GitHub's
 	WorkflowRun struct {
-		HeadSHA        string `json:"head_sha"`    //nolint:tagliatelle // GitHub's
-		HeadBranch     string `json:"head_branch"` //nolint:tagliatelle // GitHub's
+		HeadSHA        string     `json:"head_sha"`        //nolint:tagliatelle // GitHub's
+		HeadBranch     string     `json:"head_branch"`     //nolint:tagliatelle // GitHub's
 		HeadRepository repository `json:"head_repository"` //nolint:tagliatelle // GitHub's
 	} `json:"workflow_run"` //nolint:tagliatelle // GitHub's
 }

@@ -24,28 +24,24 @@ type secrets struct {
 
 type secretVariable struct {
 	name  string
-	value string // "" for one that the source takes from the environment
+	value string
 	path  string // in the source
 }
 
 // variable returns the variable that replaces a value. Different values get different variables, since they may be for different hosts.
 func (l *secrets) variable(name, value, path string) string {
-	for n := 1; ; n++ {
-		numberedName := name
-		if stem, is := strings.CutSuffix(name, apiKeyEnding); n > 1 && is { // keyEnv wants the ending
-			numberedName = fmt.Sprintf("%s_%d%s", stem, n, apiKeyEnding)
-		} else if n > 1 {
-			numberedName = fmt.Sprintf("%s_%d", name, n)
-		}
-		i := slices.IndexFunc(l.variables, func(v secretVariable) bool { return v.name == numberedName })
-		if i < 0 {
-			l.variables = append(l.variables, secretVariable{numberedName, value, path})
-			return numberedName
-		}
-		if l.variables[i].value == value {
-			return numberedName
-		}
+	stem, ending := name, ""
+	if cut, is := strings.CutSuffix(name, apiKeyEnding); is { // keyEnv wants the ending
+		stem, ending = cut, apiKeyEnding
 	}
+	same := func(v secretVariable) bool { return v.name == name && v.value == value }
+	name = numbered(stem, "_", func(n string) bool {
+		return slices.ContainsFunc(l.variables, func(v secretVariable) bool { return v.name == n+ending && v.value != value })
+	}) + ending
+	if !slices.ContainsFunc(l.variables, same) {
+		l.variables = append(l.variables, secretVariable{name, value, path})
+	}
+	return name
 }
 
 const apiKeyEnding = "_API_KEY"
@@ -84,11 +80,8 @@ func (l *secrets) section() string {
 		b.WriteString("\n## Environment variables to set\n\n")
 		for _, name := range names {
 			i := slices.IndexFunc(l.variables, func(v secretVariable) bool { return v.name == name })
-			fmt.Fprintf(&b, "- `%s`: `%s`", name, strings.ReplaceAll(diag.CleanLine(l.variables[i].path), "`", "'"))
-			if l.variables[i].value != "" {
-				b.WriteString(". The value was not copied; revoke it if it was committed")
-			}
-			b.WriteString("\n")
+			path := strings.ReplaceAll(diag.CleanLine(l.variables[i].path), "`", "'")
+			fmt.Fprintf(&b, "- `%s`: `%s`. The value was not copied; revoke it if it was committed\n", name, path)
 		}
 	}
 	if l.masked {
@@ -205,7 +198,7 @@ func (c *converter) headerText(s src, name, text string) (string, bool) {
 	return value, ok
 }
 
-// envMark stands for the beginning of a variable while a template is translated.
+// envMark replaces the beginning of a variable while a template is translated.
 const envMark = "\x00env:"
 
 // hideHeader replaces the secrets of a header: its value after a scheme, or each value of cookies that is no template.
