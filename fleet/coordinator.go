@@ -70,7 +70,7 @@ type hello struct {
 	Version  string `json:"version"`
 	Protocol int    `json:"protocol"`
 	Places   int    `json:"places"`
-	Granted  bool   `json:"granted,omitempty"` // it has a ledger of its own
+	Granted  bool   `json:"granted,omitempty"` // it has its own ledger
 	Hash     string `json:"hash,omitempty"`    // of the pack that it has loaded; "" if none
 	Ending   bool   `json:"ending,omitempty"`  // it finishes its calls and accepts no others
 	Leaving  bool   `json:"leaving,omitempty"` // it is going away now

@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/option"
 )
 
-// A job continues a run of its own suites, project file, name, labels and flags. Limits and reports may differ.
+// A job continues a run with its suites, project file, name, labels and flags. Limits and reports may differ.
 func TestAJobContinuesARunOfItsOwn(t *testing.T) {
 	t.Parallel()
 	files := []string{suiteOf(t, "a", ""), suiteOf(t, "b", "")}

@@ -88,7 +88,7 @@ func TestARunIsContinuedOnlyWithItsOwnPlan(t *testing.T) {
 	}
 }
 
-// The second night of a suite has a run of its own, or is refused: it has no verdict from the first night.
+// The second night of a suite needs its own run: the verdict of the first night is not repeated.
 func TestACompleteRunIsNoVerdictOfAnotherSuite(t *testing.T) {
 	t.Parallel()
 	s := newService(t, time.Millisecond)

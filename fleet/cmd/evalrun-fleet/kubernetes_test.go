@@ -22,7 +22,7 @@ type podSpec struct {
 }
 
 // The containers of examples/kubernetes/fleet.yaml run as processes, with folders as volumes. The coordinator's pod dies once,
-// and a worker's. The next night has a run of its own, with a verdict of its own.
+// and a worker's. The next night has its own run and verdict.
 func TestTheFleetOnKubernetesSurvivesKilledPods(t *testing.T) {
 	t.Parallel()
 	s := newService(t, 20*time.Millisecond)

@@ -88,7 +88,7 @@ func TestWorkersKeyDoesNoMore(t *testing.T) {
 	}
 }
 
-// On this machine too, nobody without the credentials of the run joins it, hears calls or sends answers.
+// On this machine too, only the credentials of the run let a program join it, hear calls and send answers.
 func TestLoopbackWantsCredentials(t *testing.T) {
 	t.Parallel()
 	s := newService(t, time.Millisecond)
