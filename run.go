@@ -57,9 +57,9 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 	}
 	if o.Untrusted {
 		options.Dir = options.Dir.Untrusted()
-		if _, err := options.Dir.Links(options.Dir.Path(dir)); err != nil {
-			return nil, err
-		}
+	}
+	if err := o.checkLinks(options.Dir, options.Dir.Path(dir)); err != nil {
+		return nil, err
 	}
 	r, err := job.Reopen(dir, options, o.RetryErrors)
 	if err != nil {
@@ -87,14 +87,19 @@ func (j *Job) checkPlaces() error {
 		_, path, _ := strings.Cut(report, "=")
 		written = append(written, path)
 	}
-	notices, err := f.Dir.Links(written...)
-	for _, text := range notices {
-		j.options.emit(Notice{text})
-	}
-	if err != nil {
+	if err := j.options.checkLinks(f.Dir, written...); err != nil {
 		return err
 	}
 	return f.Dir.Check(f.Out)
+}
+
+// checkLinks refuses or reports the links on the way to what is written.
+func (o *Options) checkLinks(in rundir.Dir, written ...string) error {
+	notices, err := in.Links(written...)
+	for _, text := range notices {
+		o.emit(Notice{text})
+	}
+	return err
 }
 
 // reload reads the suites of a run again and settles their service and limits.

@@ -245,6 +245,8 @@ func TestLinksAreSaidOrRefused(t *testing.T) {
 	expect.OK(t, os.Symlink("../outside", s.path(".evalrun")), os.Symlink("../outside", s.path("rec")), os.Symlink("real", s.path("in")))
 	s.exits(4, "run", "suite.yaml", "--record", "rec", "--out", "in/run")
 	s.says(".evalrun is a link that leads out of this folder", "rec is a link that leads out of this folder")
+	s.exits(4, "resume", "in/run")
+	s.says(".evalrun is a link that leads out of this folder")
 	if strings.Contains(s.errs, "in is a link") {
 		t.Errorf("a link inside the folder was said, want it followed: %s", s.errs)
 	}
