@@ -58,9 +58,9 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 	}
 	if o.Untrusted {
 		options.Dir = options.Dir.Untrusted()
-		if _, err := options.Dir.Links(options.Dir.Path(dir)); err != nil {
-			return nil, err
-		}
+	}
+	if err := o.checkLinks(options.Dir, options.Dir.Path(dir)); err != nil {
+		return nil, err
 	}
 	r, err := job.Reopen(dir, options, o.RetryErrors)
 	if err != nil {
@@ -91,11 +91,7 @@ func (j *Job) checkPlaces() error {
 		_, path, _ := strings.Cut(report, "=")
 		written = append(written, path)
 	}
-	notices, err := f.Dir.Links(written...)
-	for _, text := range notices {
-		j.options.emit(Notice{text})
-	}
-	if err != nil {
+	if err := j.options.checkLinks(f.Dir, written...); err != nil {
 		return err
 	}
 	return f.Dir.Check(f.Out)
@@ -104,6 +100,15 @@ func (j *Job) checkPlaces() error {
 // Continues returns an error, bad input, if a run did not begin with the suites and options of the job. Limits and reports
 // may differ.
 func (j *Job) Continues(run *eval.Run) error { return j.job.Continues(run) }
+
+// checkLinks refuses or reports the links on the way to what is written.
+func (o *Options) checkLinks(in rundir.Dir, written ...string) error {
+	notices, err := in.Links(written...)
+	for _, text := range notices {
+		o.emit(Notice{text})
+	}
+	return err
+}
 
 // reload reads the suites of a run again and settles their service and limits.
 func (j *Job) reload(r *job.Resumption) error {

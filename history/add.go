@@ -83,7 +83,7 @@ func remove(tx *sql.Tx, id string) error {
 		return err
 	}
 	for _, table := range perRun() {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE run = ?", n); err != nil { //nolint:gosec // the names of tables are constants
+		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE run = ?", n); err != nil { //nolint:gosec // constant names
 			return err
 		}
 	}

@@ -12,8 +12,9 @@ func TestWhatIsAllowedIsNamed(t *testing.T) {
 	for value, want := range map[string]string{
 		"program": "", "http=example.com": "", "http=a.example,b.example:8080": "", "services=h,http=127.0.0.1:1,program": "",
 		"services=a.example:A_API_KEY,[::1]:8080:B_API_KEY": "",
-		"services=a.example:EVALRUN_X":                      "EVALRUN_X is never sent for an untrusted suite: put the key of a.example into another variable",
-		"http=[::1]:8080":                                   "", " program , http = h ": "", //nolint:gocritic // the spaces are the test
+		"services=a.example:EVALRUN_X": "EVALRUN_X is never sent for an untrusted suite: " +
+			"put the key of a.example into another variable",
+		"http=[::1]:8080": "", " program , http = h ": "", //nolint:gocritic // the spaces are the test
 		"":               "there is nothing called \"\" to allow; known here: http, program, services",
 		"programs":       "there is nothing called \"programs\" to allow; did you mean `program`?",
 		"everything":     "there is nothing called \"everything\" to allow; known here: http, program, services",

@@ -13,7 +13,7 @@ import (
 
 const endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
 
-// A history that somebody else prepared runs nothing: it is set aside, and the run and the history go on without it.
+// A history that somebody else prepared runs nothing: it is set aside, and a new one begins.
 func TestAHostileHistoryIsSetAside(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]string{
@@ -72,28 +72,60 @@ func TestLinksOfAnUntrustedSuiteAreRefused(t *testing.T) {
 		args  []string
 		says  string
 	}{
-		"suite":         {map[string]string{"evals.yaml": "private/suite.yaml"}, []string{"evals.yaml"}, "evals.yaml is a link, which the author of the suite could lead to any file; name the file itself"},
+		"suite": {
+			map[string]string{"evals.yaml": "private/suite.yaml"},
+			[]string{"evals.yaml"},
+			"evals.yaml is a link, which the author of the suite could lead to any file; name the file itself",
+		},
 		"suite to text": {map[string]string{"evals.yaml": "private/canary.txt"}, []string{"evals.yaml"}, "evals.yaml is a link"},
 		"dangling":      {map[string]string{"evals.yaml": "nowhere"}, []string{"evals.yaml"}, "evals.yaml is a link"},
 		"folder":        {map[string]string{"evals": "private"}, []string{"evals/suite.yaml"}, "evals is a link"},
 		"above":         {map[string]string{"evals": "private"}, []string{"evals/../suite.yaml"}, "evals is a link"},
-		"inner folder":  {map[string]string{"in": "private"}, []string{"in.yaml"}, "an untrusted suite cannot read in/canary.txt: it is a link, or a folder on the way is"},
-		"prices":        {map[string]string{"p.yaml": "private/canary.txt"}, []string{"suite.yaml", "--prices", "p.yaml"}, "p.yaml is a link"},
-		"emulator":      {map[string]string{"e.yaml": "private/canary.txt"}, []string{"suite.yaml", "--emulator=e.yaml"}, "e.yaml is a link"},
-		"answers":       {map[string]string{"a.jsonl": "private/canary.txt"}, []string{"suite.yaml", "--answers", "a.jsonl"}, "a.jsonl is a link"},
-		"replay":        {map[string]string{"rec": "private"}, []string{"suite.yaml", "--replay", "rec"}, "rec is a link"},
-		"record":        {map[string]string{"rec": "private"}, []string{"suite.yaml", "--record", "rec"}, "rec is a link"},
+		"inner folder": {
+			map[string]string{"in": "private"},
+			[]string{"in.yaml"},
+			"an untrusted suite cannot read in/canary.txt: it is a link, or a folder on the way is",
+		},
+		"prices": {
+			map[string]string{"p.yaml": "private/canary.txt"},
+			[]string{"suite.yaml", "--prices", "p.yaml"},
+			"p.yaml is a link",
+		},
+		"emulator": {
+			map[string]string{"e.yaml": "private/canary.txt"},
+			[]string{"suite.yaml", "--emulator=e.yaml"},
+			"e.yaml is a link",
+		},
+		"answers": {
+			map[string]string{"a.jsonl": "private/canary.txt"},
+			[]string{"suite.yaml", "--answers", "a.jsonl"},
+			"a.jsonl is a link",
+		},
+		"replay": {map[string]string{"rec": "private"}, []string{"suite.yaml", "--replay", "rec"}, "rec is a link"},
+		"record": {map[string]string{"rec": "private"}, []string{"suite.yaml", "--record", "rec"}, "rec is a link"},
 		"recorded": {
 			map[string]string{"kept/x.json": "../private/canary.txt"},
 			[]string{"suite.yaml", "--replay-or-record", "kept"},
 			"kept/x.json is a link",
 		},
-		"out":       {map[string]string{"out": "private"}, []string{"suite.yaml", "--out", "out/run"}, "out is a link"},
-		"own":       {map[string]string{".evalrun": "private"}, []string{"suite.yaml"}, ".evalrun is a link, and with --untrusted nothing is written through links: remove it, or name another folder"},
-		"runs":      {map[string]string{".evalrun/runs": "../private"}, []string{"suite.yaml"}, ".evalrun/runs is a link"},
-		"history":   {map[string]string{".evalrun/history.db": "../private/h"}, []string{"suite.yaml"}, "history.db is a link"},
-		"lock":      {map[string]string{".evalrun/history.db.lock": "../private/h"}, []string{"suite.yaml"}, "history.db.lock is a link"},
-		"baselines": {map[string]string{"baselines.json": "private/canary.txt"}, []string{"suite.yaml", "--baseline", "main", "--margin", "0.1"}, "baselines.json is a link, which is not followed with --untrusted: name the run itself"},
+		"out": {map[string]string{"out": "private"}, []string{"suite.yaml", "--out", "out/run"}, "out is a link"},
+		"own": {
+			map[string]string{".evalrun": "private"},
+			[]string{"suite.yaml"},
+			".evalrun is a link, and with --untrusted nothing is written through links: remove it, or name another folder",
+		},
+		"runs":    {map[string]string{".evalrun/runs": "../private"}, []string{"suite.yaml"}, ".evalrun/runs is a link"},
+		"history": {map[string]string{".evalrun/history.db": "../private/h"}, []string{"suite.yaml"}, "history.db is a link"},
+		"lock": {
+			map[string]string{".evalrun/history.db.lock": "../private/h"},
+			[]string{"suite.yaml"},
+			"history.db.lock is a link",
+		},
+		"baselines": {
+			map[string]string{"baselines.json": "private/canary.txt"},
+			[]string{"suite.yaml", "--baseline", "main", "--margin", "0.1"},
+			"baselines.json is a link, which is not followed with --untrusted: name the run itself",
+		},
 		"baseline": {
 			map[string]string{"base.jsonl": "private/canary.txt"},
 			[]string{"suite.yaml", "--baseline", "base.jsonl", "--margin", "0.1"},
@@ -245,6 +277,8 @@ func TestLinksAreSaidOrRefused(t *testing.T) {
 	expect.OK(t, os.Symlink("../outside", s.path(".evalrun")), os.Symlink("../outside", s.path("rec")), os.Symlink("real", s.path("in")))
 	s.exits(4, "run", "suite.yaml", "--record", "rec", "--out", "in/run")
 	s.says(".evalrun is a link that leads out of this folder", "rec is a link that leads out of this folder")
+	s.exits(4, "resume", "in/run")
+	s.says(".evalrun is a link that leads out of this folder")
 	if strings.Contains(s.errs, "in is a link") {
 		t.Errorf("a link inside the folder was said, want it followed: %s", s.errs)
 	}

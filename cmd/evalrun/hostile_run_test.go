@@ -189,7 +189,7 @@ func TestPathsOfAForeignRunAreNotOpened(t *testing.T) {
 	}
 	for message, args := range map[string][]string{
 		"read " + secret + " (--emulator)": {"resume", "emulator"},
-		"the run cannot be resumed: it keeps no copies of its suites, and you did not sign it, so it could name any files; add --trust to read them": {
+		"the run cannot be resumed: it has no copies of its suites, and the files that it names could be any: add --trust to read them": {
 			"resume", "no-content",
 		},
 		"was not signed by you, and its header names a version of a suite in git: name the suite by --suite FILE, or add --trust": {

@@ -104,8 +104,8 @@ func copiesIn(run, folder string) (fs.FS, error) {
 	return regular.FS(copies), nil
 }
 
-// overFolder completes the copies of a suite by the files of its folder, which has images and large data. dir is "" for a
-// run of somebody else, whose header could name any folder. Reading gets the files of the folder.
+// overFolder completes the copies of a suite by the files of its folder, which has images and large data. The folder is ""
+// for a run of somebody else, since its header could name any one. Reading gets the files of the folder.
 func (f *Options) overFolder(copies fs.FS, dir, suite string) fs.FS {
 	if dir == "" {
 		return copies

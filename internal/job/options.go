@@ -189,8 +189,8 @@ func (f *Options) folder(root *os.Root) fs.FS {
 	return regular.FS(root)
 }
 
-// unlinked returns an error for an untrusted suite if a link is on the way to a file that the user named: the author of the
-// suite could have made it.
+// unlinked returns an error if a link is on the way to a file that the user named. The author of an untrusted suite could
+// have made the link.
 func (f *Options) unlinked(name string) error {
 	if !f.Untrusted || name == "" || name == standard {
 		return nil

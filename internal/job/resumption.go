@@ -130,11 +130,8 @@ func (r *Resumption) Document() *journal.Document {
 // folders of the suites if the user signed the run or gave --trust.
 func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 	r.Options.foreign = !r.trust && !signed(r.doc, getenv)
-	if r.Options.foreign {
-		if file := cmp.Or(r.Options.Prices, r.Options.ByProject().Prices); file != "" && r.given.Prices == "" {
-			c := claims{run: r.doc, files: []string{file + " (--prices)"}, untrusted: true}
-			return nil, c.check("resuming")
-		}
+	if err := r.vetPrices(); err != nil {
+		return nil, err
 	}
 	if r.Options.NoContent {
 		return r.loadFiles(getenv)
@@ -206,8 +203,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 func (r *Resumption) loadFiles(getenv func(string) string) (*Loaded, error) {
 	if r.Options.foreign {
 		return nil, exit.BadInput(
-			"the run cannot be resumed: it keeps no copies of its suites, and you did not sign it, so it could name any files; " +
-				"add --trust to read them",
+			"the run cannot be resumed: it has no copies of its suites, and the files that it names could be any: add --trust to read them",
 		)
 	}
 	var files []string

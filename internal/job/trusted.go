@@ -225,6 +225,16 @@ func (r *Resumption) vet(j *Job, s *Settings) error {
 	return c.check("resuming")
 }
 
+// vetPrices refuses the price list of a run that somebody else made: it is read before vet can refuse more.
+func (r *Resumption) vetPrices() error {
+	file := cmp.Or(r.Options.Prices, r.Options.ByProject().Prices)
+	if !r.Options.foreign || file == "" || r.given.Prices != "" {
+		return nil
+	}
+	c := claims{run: r.doc, files: []string{file + " (--prices)"}, untrusted: true}
+	return c.check("resuming")
+}
+
 // Trusts reports whether the user signed a run, or gave --trust.
 func (j *Job) Trusts(d *journal.Document) bool { return j.Options.Trust || j.Settings.trust.Signed(d) }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-// Below the base every link counts. Above it, and elsewhere, those that lead out of their own folder count, and the file itself.
+// Below the base every link counts. Elsewhere a link counts if it leads out of its own folder, or is the file itself.
 func TestLinkFindsTheFirstLinkOnTheWay(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.EvalSymlinks(t.TempDir())

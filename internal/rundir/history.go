@@ -17,8 +17,8 @@ import (
 // historyPath is the database of the runs that were started in this folder.
 const historyPath = own + string(filepath.Separator) + "history.db"
 
-// Remember adds a run that has just ended to the history. It sets a strange history aside, and the error says so. Nothing depends on the history, because the run
-// file has all its data.
+// Remember adds a run that has just ended to the history. It sets a strange history aside, and the error says so. Nothing
+// depends on the history, because the run file has all its data.
 func (d Dir) Remember(doc *journal.Document) (aside error) {
 	err := ignoreByGit(d.Join(own))
 	if err == nil {

@@ -69,7 +69,9 @@ func (d Dir) Links(paths ...string) (notices []string, err error) {
 		notice := shown + " is a link that leads out of this folder"
 		switch {
 		case d.untrusted:
-			return nil, exit.BadInput("%s is a link, and with --untrusted nothing is written through links: remove it, or name another folder", shown)
+			return nil, exit.BadInput(
+				"%s is a link, and with --untrusted nothing is written through links: remove it, or name another folder", shown,
+			)
 		case regular.LeadsOut(at, link) && !slices.Contains(notices, notice):
 			notices = append(notices, notice)
 		}
