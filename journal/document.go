@@ -108,7 +108,7 @@ func isLocked(dir string) bool {
 }
 
 func locked(path string) bool {
-	if _, err := os.Stat(path); err != nil {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return false
 	}
 	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))

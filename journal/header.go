@@ -18,7 +18,7 @@ func Header(path string) (*eval.Run, error) {
 	defer file.Close() //nolint:errcheck // it was only read
 	data, err := readLine(newReader(file), maxHeader)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	d := &Document{Dir: filepath.Dir(path)}
 	if len(data) > 0 {

@@ -116,7 +116,7 @@ func create(dir string, run *eval.Run, copies map[string][]byte, open opener, su
 }
 
 func lockDir(dir string) (*flock.Flock, error) {
-	lock := flock.New(filepath.Join(dir, lockName))
+	lock := flock.New(filepath.Join(dir, lockName), flock.SetFlag(os.O_CREATE|os.O_RDWR)) // which waits for no writer of a pipe
 	if ok, err := lock.TryLock(); err != nil {
 		return nil, err
 	} else if !ok {

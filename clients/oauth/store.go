@@ -157,7 +157,7 @@ func (s *LoginFile) lock(ctx context.Context) (unlock func(), err error) {
 	if err := s.folder(); err != nil {
 		return nil, err
 	}
-	l := flock.New(s.Path + ".lock")
+	l := flock.New(s.Path+".lock", flock.SetFlag(os.O_CREATE|os.O_RDWR)) // which waits for no writer of a pipe
 	if _, err := l.TryLockContext(ctx, 20*time.Millisecond); err != nil {
 		return nil, err
 	}

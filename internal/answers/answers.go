@@ -67,7 +67,9 @@ func Read(path string) (*Answers, error) {
 		a.by[one.Case] = append(a.by[one.Case], len(a.lines))
 		a.lines = append(a.lines, one)
 	}
-	if err := in.Err(); err != nil {
+	if err := in.Err(); errors.Is(err, bufio.ErrTooLong) {
+		problems = append(problems, fmt.Errorf("%s: a line has more than %d bytes", path, maxAnswerLine))
+	} else if err != nil {
 		problems = append(problems, fmt.Errorf("%s: %w", path, err))
 	}
 	if len(problems) > 0 {

@@ -36,7 +36,7 @@ var direct = map[string][]string{
 	"internal/term":       {"internal/trialtext", "internal/typeset", "runner"},
 	"internal/flags":      {"evalrun", "internal/job", "internal/term", "reports"},
 	"internal/preference": {"internal/harness"},
-	"internal/forge":      {"internal/exit", "diag"},
+	"internal/forge":      {"internal/exit", "internal/regular", "diag"},
 	"internal/forgetest":  nil,
 	"internal/runs": {
 		"internal/forge", "internal/preference", "internal/judgecheck", "internal/output", "internal/atomic", "internal/publish", "internal/view",
@@ -97,10 +97,10 @@ var direct = map[string][]string{
 		"eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/shape", "internal/estimate", "internal/service", "glob",
 	},
 	"clients/app":       {"internal/wire", "internal/payload", "internal/program", "internal/jq", "app", "tool"},
-	"clients/oauth":     {"eval", "diag", "internal/secret", "internal/regular"},
+	"clients/oauth":     {"eval", "diag", "internal/secret", "internal/regular", "internal/service"},
 	"journal":           {"compare", "eval", "internal/regular"},
 	"internal/record":   {"eval", "internal/regular", "internal/atomic"},
-	"internal/ledger":   {"diag", "glob", "internal/yamlnode", "internal/exit", "internal/atomic"},
+	"internal/ledger":   {"diag", "glob", "internal/yamlnode", "internal/exit", "internal/atomic", "internal/regular", "internal/service"},
 	"internal/flow":     {"pricing", "eval", "internal/record", "internal/estimate"},
 	"internal/letters":  {"internal/lazy", "internal/textmetric"},
 	"internal/refusing": {"internal/blank", "internal/lazy", "internal/textmetric"},
@@ -147,7 +147,8 @@ var direct = map[string][]string{
 		"compare", "journal", "eval",
 	},
 	"internal/view": {
-		"internal/gallery", "internal/verdict", "internal/rundir", "internal/page", "internal/trust", "journal", "labels", "eval",
+		"internal/gallery", "internal/verdict", "internal/rundir", "internal/page", "internal/trust", "internal/service", "journal", "labels",
+		"eval",
 	},
 	"cmd/evalrun": {
 		"evalrun", "internal/authoring", "internal/flags", "internal/forecast", "internal/runs", "internal/setup",

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/regular"
 )
 
 // gitHub implements api for a repository on GitHub.
@@ -52,7 +52,7 @@ func newGitHub(getenv func(string) string) (*gitHub, error) {
 	}
 	h := &gitHub{client: c, repository: getenv("GITHUB_REPOSITORY")}
 	if path := getenv("GITHUB_EVENT_PATH"); path != "" {
-		data, err := os.ReadFile(path)
+		data, err := regular.ReadFile(path, maxReply)
 		if err == nil {
 			err = json.Unmarshal(data, &h.event)
 		}

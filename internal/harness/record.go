@@ -2,6 +2,7 @@ package harness
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"slices"
 
@@ -67,7 +68,11 @@ func openStore(dir string) (*record.Recordings, error) {
 
 // recordedAnswers opens the folder of --replay.
 func recordedAnswers(dir string) (*record.Recordings, error) {
-	if _, err := os.Stat(dir); err != nil {
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a folder", dir)
+	}
+	if err != nil {
 		return nil, exit.BadInput("there are no recorded answers: %w; --record %s records them", err, dir)
 	}
 	return openStore(dir)

@@ -1,6 +1,7 @@
 package regular
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -33,6 +34,22 @@ func ReadInput(name string, limit int64) ([]byte, error) {
 	}
 	defer in.Close() //nolint:errcheck // it was only read
 	return readAll(in, name, limit)
+}
+
+// MaxPEM bounds a file of certificates or credentials, in bytes.
+const MaxPEM = 1 << 20
+
+// KeyPair reads a certificate and its key, in PEM form.
+func KeyPair(cert, key string) (tls.Certificate, error) {
+	public, err := ReadFile(cert, MaxPEM)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	private, err := ReadFile(key, MaxPEM)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(public, private)
 }
 
 func readAll(in io.Reader, name string, limit int64) ([]byte, error) {
