@@ -58,8 +58,8 @@ func (a *App) handle(path string, next http.HandlerFunc) {
 	a.names, a.served[path] = append(a.names, path), n
 	a.mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
 		n.Add(1)
-		token, _ := bearer(r)
-		if a.key != "" && subtle.ConstantTimeCompare([]byte(token), []byte(a.key)) != 1 {
+		token, ok := bearer(r)
+		if a.key != "" && (!ok || subtle.ConstantTimeCompare([]byte(token), []byte(a.key)) != 1) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			refuse(w, http.StatusUnauthorized, "send the header Authorization: Bearer KEY with the key of --key")
 			return
@@ -95,6 +95,7 @@ func (a *App) Served() []string {
 type AppServer struct {
 	*App
 	URL       string
+	Warning   string // that other machines can reach it; "" when only this one can
 	listening *listening
 }
 
@@ -104,7 +105,7 @@ func (a *App) Start(addr string) (*AppServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &AppServer{App: a, URL: l.url, listening: l}, nil
+	return &AppServer{App: a, URL: l.url, Warning: l.warning, listening: l}, nil
 }
 
 // Close ends the server and all requests, including hanging ones.

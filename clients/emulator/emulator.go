@@ -40,6 +40,8 @@ type Options struct {
 	TokenLifetime time.Duration
 	// Project is the only cloud project in which the API is enabled; "" means all.
 	Project string
+	// CORS lets pages of any origin call the emulator.
+	CORS bool
 }
 
 // Emulator serves the methods of the service. Use New.
@@ -98,7 +100,7 @@ func New(opts Options) *Emulator {
 // ServeHTTP implements http.Handler.
 func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Server", service.EmulatorName)
-	if r.Header.Get("Origin") != "" && !strings.HasPrefix(r.URL.Path, "/oauth/") { // a client in a browser
+	if e.opts.CORS && r.Header.Get("Origin") != "" && !strings.HasPrefix(r.URL.Path, "/oauth/") { // a client in a browser
 		allowOrigin(w, r)
 		if r.Method == http.MethodOptions {
 			w.WriteHeader(http.StatusNoContent)
@@ -108,7 +110,7 @@ func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.mux.ServeHTTP(w, r)
 }
 
-// allowOrigin allows calls from pages of any origin, because the emulator has nothing to protect.
+// allowOrigin allows calls from pages of any origin.
 func allowOrigin(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Access-Control-Allow-Origin", "*")
 	w.Header().Set("Access-Control-Allow-Methods", "GET, POST")
@@ -380,6 +382,7 @@ func (e *Emulator) post(w http.ResponseWriter, r *http.Request) {
 type Server struct {
 	*Emulator
 	URL       string
+	Warning   string // that other machines can reach it; "" when only this one can
 	listening *listening
 }
 
@@ -389,7 +392,7 @@ func (e *Emulator) Start(addr string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{Emulator: e, URL: l.url, listening: l}, nil
+	return &Server{Emulator: e, URL: l.url, Warning: l.warning, listening: l}, nil
 }
 
 // Close ends the server and all requests, including hanging ones.

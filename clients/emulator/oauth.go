@@ -7,13 +7,14 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"html/template"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/evalrun/evalrun/internal/service"
 )
 
 // How the emulator's authorization server gets consent.
@@ -169,11 +170,7 @@ func (g *consentGrant) problem(q url.Values) (code, why string) {
 
 func loopbackRedirect(raw string) bool {
 	u, err := url.Parse(raw)
-	if err != nil || u.Scheme != "http" || u.User != nil || u.Fragment != "" {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	return err == nil && u.Scheme == "http" && u.User == nil && u.Fragment == "" && service.IsLoopback(u.Hostname())
 }
 
 func (g *consentGrant) unknownScope() string {

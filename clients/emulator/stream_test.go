@@ -355,17 +355,24 @@ func (all exchanges) run(t *testing.T, server *httptest.Server) {
 	}
 }
 
-// Pages of other sites may send requests, as those of the service may.
-func TestPreflightAllowsOtherSites(t *testing.T) {
+// Pages of other sites may send requests only where the emulator is started for them.
+func TestPreflightAllowsOtherSitesIfWanted(t *testing.T) {
 	t.Parallel()
-	server := serve(t, "rules: []", nil)
-	req, err := http.NewRequest(http.MethodOptions, server.URL+pro, nil)
-	expect.OK(t, err)
-	req.Header.Set("Origin", "https://page.example")
-	req.Header.Set("Access-Control-Request-Headers", "x-svc-api-key,content-type")
-	resp, err := http.DefaultClient.Do(req)
-	expect.OK(t, err)
-	resp.Body.Close()
-	expect.Same(t, "status code", resp.StatusCode, 204)
-	expect.Same(t, "headers that are allowed", resp.Header.Get("Access-Control-Allow-Headers"), "x-svc-api-key,content-type")
+	for allowed, status := range map[bool]int{true: 204, false: 404} {
+		server := serve(t, "rules: []", func(o *Options) { o.CORS = allowed })
+		req, err := http.NewRequest(http.MethodOptions, server.URL+pro, nil)
+		expect.OK(t, err)
+		req.Header.Set("Origin", "https://page.example")
+		req.Header.Set("Access-Control-Request-Headers", "x-svc-api-key,content-type")
+		resp, err := http.DefaultClient.Do(req)
+		expect.OK(t, err)
+		resp.Body.Close()
+		expect.Same(t, "status code", resp.StatusCode, status)
+		origin, headers := "", ""
+		if allowed {
+			origin, headers = "*", "x-svc-api-key,content-type"
+		}
+		expect.Same(t, "origins that are allowed", resp.Header.Get("Access-Control-Allow-Origin"), origin)
+		expect.Same(t, "headers that are allowed", resp.Header.Get("Access-Control-Allow-Headers"), headers)
+	}
 }

@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"slices"
@@ -28,6 +27,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/secret"
+	"github.com/evalrun/evalrun/internal/service"
 )
 
 // Client is an OAuth client for desktop applications, as described by a downloaded client secrets file.
@@ -165,15 +165,10 @@ func checkEndpoint(raw string) string {
 		return "is missing"
 	case err != nil || u.Host == "" || u.Fragment != "" || u.Scheme != "https" && u.Scheme != "http":
 		return "is not an address"
-	case u.Scheme == "http" && !loopback(u.Hostname()):
+	case u.Scheme == "http" && !service.IsLoopback(u.Hostname()):
 		return "is not encrypted: it must begin with https://"
 	}
 	return ""
-}
-
-func loopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
 func (c *Client) config(redirect string, scopes []string) *oauth2.Config {

@@ -44,6 +44,7 @@ func (a *app) emulateCommand() *cobra.Command {
 		"grant OAuth logins by `MODE`: page (a page in the browser), auto or deny",
 	)
 	fs.Var((*flags.Duration)(&o.Lifetime), "token-lifetime", "let OAuth access tokens expire after this long (default 1h)")
+	fs.BoolVar(&o.CORS, "cors", false, "let pages of any origin in a browser call the emulator")
 	fs.StringVar(&o.Project, "project", "", "enable the API in the cloud project `ID` only (default all)")
 	return cmd
 }
@@ -54,7 +55,7 @@ func (a *app) emulate(o setup.Emulation) error {
 		return err
 	}
 	defer server.Close()
-	return a.serveUntilSignal(server.URL, server.Served)
+	return a.serveUntilSignal(server.URL, server.Warning, server.Served)
 }
 
 // emulateApp serves the application for tries.
@@ -73,15 +74,18 @@ func (a *app) emulateApp(cmd *cobra.Command, o setup.Emulation) error {
 		return err
 	}
 	defer server.Close()
-	return a.serveUntilSignal(server.URL, server.Served)
+	return a.serveUntilSignal(server.URL, server.Warning, server.Served)
 }
 
 // serveUntilSignal prints the address of a server and waits. When a signal ends it, it says what was served.
-func (a *app) serveUntilSignal(address string, served func() []string) error {
+func (a *app) serveUntilSignal(address, warning string, served func() []string) error {
 	signals, release := a.signals()
 	defer release()
 	if _, err := fmt.Fprintln(a.out, address); err != nil {
 		return err
+	}
+	if warning != "" {
+		fmt.Fprintf(a.err, "warning: %s\n", warning)
 	}
 	fmt.Fprintln(a.err, "no model is behind this address; Ctrl-C ends it")
 	sig := <-signals

@@ -2,8 +2,10 @@ package service
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"net/url"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -46,9 +48,46 @@ func PlainHTTP(raw string) bool {
 	if err != nil || u.Scheme != "http" {
 		return false
 	}
-	host := u.Hostname()
-	addr, err := netip.ParseAddr(host)
-	return host != "localhost" && (err != nil || !addr.IsLoopback())
+	return !IsLoopback(u.Hostname())
+}
+
+// IsLoopback reports whether a host is certainly this machine.
+func IsLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
+}
+
+// Hosts are the names under which a server replies. A page of another site can make its own name resolve to this
+// machine (DNS rebinding); the Host header of its requests then has that name.
+type Hosts struct {
+	// Local says that only this machine reaches the server.
+	Local bool
+	names []string
+}
+
+// NewHosts returns the names of a server. given is the address from the command line, which may have a name, and at
+// the address in use.
+func NewHosts(given string, at net.Addr) Hosts {
+	name, _, _ := net.SplitHostPort(given)
+	host, _, _ := net.SplitHostPort(at.String())
+	h := Hosts{Local: IsLoopback(host), names: []string{"localhost", "127.0.0.1", "::1", host, strings.ToLower(name)}}
+	if own, err := os.Hostname(); err == nil && !h.Local {
+		h.names = append(h.names, strings.ToLower(own))
+	}
+	return h
+}
+
+// Allow reports whether the Host header of a request has a name of the server. A server that other machines reach also
+// accepts IP addresses, since DNS rebinding needs a name. The port may differ, as behind a forwarded one.
+func (h Hosts) Allow(header string) bool {
+	name, _, err := net.SplitHostPort(header)
+	if err != nil {
+		name = strings.Trim(header, "[]")
+	}
+	if _, err := netip.ParseAddr(name); err == nil && !h.Local {
+		return true
+	}
+	return name != "" && slices.Contains(h.names, strings.ToLower(name))
 }
 
 // isScopeBase reports whether scopes may begin so.

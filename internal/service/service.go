@@ -1,5 +1,6 @@
 // Package service has the facts about the service that need no request: its methods, models, limits and
-// words, and the names that evalrun's own emulator uses. Clients, suites and the emulator share it.
+// words, and the names that evalrun's own emulator uses. Clients, suites and the emulator share it. Servers of this program
+// take the names under which they reply from Hosts.
 package service
 
 // Names in headers.

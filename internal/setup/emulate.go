@@ -25,6 +25,7 @@ type Emulation struct {
 	Consent      string // how the emulator grants OAuth logins
 	Lifetime     time.Duration
 	Project      string // the only project in which the API is enabled; "" enables all
+	CORS         bool   // pages of any origin may call the emulator
 }
 
 // NewEmulation returns the defaults: a free local port, the demo script, and a page that grants logins.
@@ -56,7 +57,7 @@ func (e *Emulation) Start(dir rundir.Dir) (*emulator.Server, error) {
 	}
 	server, err := emulator.New(emulator.Options{
 		Script: script, Key: e.Key, HeaderPrefix: e.HeaderPrefix, Alias: e.Alias, Seed: e.Seed,
-		Consent: e.Consent, TokenLifetime: e.Lifetime, Project: e.Project,
+		Consent: e.Consent, TokenLifetime: e.Lifetime, Project: e.Project, CORS: e.CORS,
 	}).Start(e.Listen)
 	if err != nil {
 		return nil, exit.BadInput("%w", err)

@@ -5,61 +5,40 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
-	"strings"
+
+	"github.com/evalrun/evalrun/internal/service"
 )
 
 // policy matches that of the HTML report, except that style, program and data come from this server.
 const policy = "default-src 'none'; img-src data:; style-src 'self'; script-src 'self'; connect-src 'self'" +
 	"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// hosts holds the names under which the server answers. A page of another site can make its own name
-// resolve to this machine (DNS rebinding); the Host header of its requests then has that name.
+// hosts holds the names of the server, and the address that is shown.
 type hosts struct {
-	own   string // host and port of the address that is shown
-	port  string
-	local bool // listens on the loopback interface only
-	name  string
+	service.Hosts
+	own, port string
 }
 
 // newHosts needs both the address from the command line, which may have a name, and the address in use.
 func newHosts(given string, at net.Addr) hosts {
-	name, _, _ := net.SplitHostPort(given)
 	host, port, _ := net.SplitHostPort(at.String())
-	ip, err := netip.ParseAddr(host)
-	h := hosts{own: net.JoinHostPort(host, port), port: port, name: strings.ToLower(name), local: err == nil && ip.IsLoopback()}
-	if err == nil && ip.IsUnspecified() {
-		h.own = net.JoinHostPort("127.0.0.1", port)
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
 	}
-	return h
+	return hosts{service.NewHosts(given, at), net.JoinHostPort(host, port), port}
 }
 
 func (h hosts) warning() string {
-	if h.local {
+	if h.Local {
 		return ""
 	}
 	return "anyone who reaches this address can read the runs; without --listen only this machine can"
 }
 
-// allow reports whether the Host header of a request is one of this server. A server that other machines
-// reach also accepts its IP addresses, since DNS rebinding needs a name.
+// allow reports whether the Host header of a request is one of this server. Browsers leave out port 80.
 func (h hosts) allow(host string) bool {
-	name, port, err := net.SplitHostPort(host)
-	if err != nil { // browsers leave out port 80
-		name, port = strings.Trim(host, "[]"), "80"
-	}
-	if port != h.port {
-		return false
-	}
-	name = strings.ToLower(name)
-	if slices.Contains([]string{"127.0.0.1", "localhost", "::1"}, name) {
-		return true
-	}
-	ip, err := netip.ParseAddr(name)
-	if h.local {
-		return err == nil && ip.IsLoopback() && name == h.name
-	}
-	return err == nil || name != "" && name == h.name
+	_, port, err := net.SplitHostPort(host)
+	return (port == h.port || err != nil && h.port == "80") && h.Allow(host)
 }
 
 // guard refuses requests of other sites and sets the headers that restrict what browsers do with a reply.

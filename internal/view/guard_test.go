@@ -83,6 +83,7 @@ func TestHostsBeyondThisMachineAreWarnedOf(t *testing.T) {
 	}{
 		{"127.0.0.1:0", "127.0.0.1:9", "127.0.0.1:9", true, false},
 		{"127.0.0.3:0", "127.0.0.3:9", "127.0.0.3:9", true, false},
+		{"box:0", "127.0.1.1:9", "127.0.1.1:9", true, false},
 		{"[::1]:0", "[::1]:9", "[::1]:9", true, false},
 		{":9", "[::]:9", "192.0.2.1:9", true, true},
 		{"0.0.0.0:9", "0.0.0.0:9", "evil.example:9", false, true},

@@ -101,7 +101,7 @@ func Start(o Options) (*Server, error) {
 	}
 	s.hosts = newHosts(o.Listen, listener.Addr())
 	s.URL, s.Warning = "http://"+s.hosts.own+"/", s.hosts.warning()
-	if s.labelling != nil && !s.hosts.local {
+	if s.labelling != nil && !s.hosts.Local {
 		_ = listener.Close() // not used
 		return nil, exit.BadInput("--label is for this machine only, and others can reach %s: listen on 127.0.0.1", o.Listen)
 	}
