@@ -101,7 +101,7 @@ type wireModel struct {
 
 func (w *wireModel) model() eval.Model {
 	m := w.Model
-	m.InputTokenLimit, m.OutputTokenLimit = int(w.InputTokenLimit), int(w.OutputTokenLimit)
+	m.InputTokenLimit, m.OutputTokenLimit = w.InputTokenLimit.Limit(), w.OutputTokenLimit.Limit()
 	m.Temperature, m.TopP = (*float64)(w.Temperature), (*float64)(w.TopP)
 	m.TopK = (*int)(w.TopK)
 	return m

@@ -86,7 +86,7 @@ func (a *amount) sub(b amount) { a.tokens -= b.tokens; a.money -= b.money }
 // NewLimiter makes a Limiter.
 func NewLimiter(cfg LimiterConfig) *Limiter {
 	l := &Limiter{
-		cfg: cfg, calls: cfg.Spent.Attempts, spent: amount{cfg.Spent.Tokens, cfg.Spent.Money},
+		cfg: cfg, calls: max(0, cfg.Spent.Attempts), spent: amount{max(0, cfg.Spent.Tokens), max(0, cfg.Spent.Money)},
 		shares: map[string]chan struct{}{}, meter: newMeter(cfg.Rates), meters: map[peer]*meter{},
 		changed: make(chan struct{}),
 	}
@@ -160,9 +160,18 @@ func (l *Limiter) metersOf(to peer) []*meter {
 	return append(out, m)
 }
 
-// price is the cost of a call with a usage: at least one token, since no call is free.
+// mostTokens is more than any call can cost. Sums of costs below it stay in range.
+const mostTokens = 1 << 40
+
+// price is the cost of a call with a usage: at least one token, since no call is free. A number that cannot be true, from
+// a service or another process, refills no budget.
 func (l *Limiter) price(model string, u *eval.Usage) amount {
-	return amount{max(1, u.TotalTokens, u.PromptTokens+u.OutputTokens), l.cfg.Prices.Of(model, u)}
+	possible := func(n int) int { return min(max(0, n), mostTokens) }
+	c := eval.Usage{
+		PromptTokens: possible(u.PromptTokens), OutputTokens: possible(u.OutputTokens),
+		CachedTokens: possible(u.CachedTokens), ToolUseTokens: possible(u.ToolUseTokens),
+	}
+	return amount{max(1, possible(u.TotalTokens), c.PromptTokens+c.OutputTokens), l.cfg.Prices.Of(model, &c)}
 }
 
 // acquire takes a slot when a call of at most this cost can be made, and counts it. The error is of kind

@@ -9,6 +9,14 @@ import (
 // A larger number of tokens cannot be true.
 const maxTokens = 1 << 40
 
+// Limit returns the number as a limit of tokens: 0, which is an unknown one, if it cannot be true.
+func (n LenientInt) Limit() int {
+	if n < 0 || n > maxTokens {
+		return 0
+	}
+	return int(n)
+}
+
 // TokenCounts has the numbers of tokens that a vendor reports.
 type TokenCounts struct {
 	Input, Output, Total, Cached, Reasoning LenientInt

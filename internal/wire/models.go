@@ -89,6 +89,6 @@ func readModel(raw json.RawMessage) (m eval.Model, ok bool) {
 	if !TakeCount(provider, &out, "max_completion_tokens") {
 		TakeCount(f, &out, "max_completion_tokens", "max_output_tokens", "max_tokens")
 	}
-	m.InputTokenLimit, m.OutputTokenLimit = max(0, int(in)), max(0, int(out))
+	m.InputTokenLimit, m.OutputTokenLimit = in.Limit(), out.Limit()
 	return m, true
 }
