@@ -111,6 +111,12 @@ func (b *box) startLedger(limits string) *theLedger {
 func (l *theLedger) start(address string) {
 	l.b.t.Helper()
 	l.cmd = l.b.command("ledger", "--listen", address, "--config", "limits.yaml", "--state", l.dir)
+	l.listen()
+}
+
+// listen starts the command, and reads the address.
+func (l *theLedger) listen() {
+	l.b.t.Helper()
 	out, err := l.cmd.StdoutPipe()
 	expect.OK(l.b.t, err, l.cmd.Start())
 	url, err := bufio.NewReader(out).ReadString('\n')

@@ -131,7 +131,7 @@ func (s *sharedLedger) check(ctx context.Context, p *runner.Plan) error {
 
 // account is the account of calls to a model of a service.
 func (s *Session) account(name, model string) ledger.ModelAccount {
-	a := ledger.ModelAccount{Service: s.Settings.Service.BaseURL, Model: model}
+	a := ledger.ModelAccount{Service: ledger.Address(s.Settings.Service.BaseURL), Model: model}
 	one := s.Settings.Services[name]
 	switch {
 	case s.Options.Emulator != "":
@@ -141,7 +141,7 @@ func (s *Session) account(name, model string) ledger.ModelAccount {
 	case one == nil:
 		a.Key = ledger.Fingerprint(s.Settings.Key())
 	default:
-		a.Service, a.Key = one.URL, ledger.Fingerprint(one.Caller())
+		a.Service, a.Key = ledger.Address(one.URL), ledger.Fingerprint(one.Caller())
 	}
 	return a
 }

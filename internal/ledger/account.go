@@ -24,7 +24,7 @@ type account struct {
 	held     time.Time       // the service wants no call before
 	window   []spent         // tokens of calls that are over, of the last minute, oldest first
 	inWindow int             // their sum
-	queue    []*GrantRequest // requests that wait for tokens, in order of arrival
+	queue    []*GrantRequest // calls that wait for tokens, in order of arrival
 }
 
 // spent has the tokens of a call that ended.

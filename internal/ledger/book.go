@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,6 +24,7 @@ type book struct {
 	grants   map[string]*grant    // the open ones, by their ids
 	heard    map[string]time.Time // when a process was last heard
 	left     map[string]time.Time // requests that were given up before they were granted, by their ids, and when
+	swept    time.Time            // when expire last ran
 }
 
 type bookEvent struct {
@@ -58,6 +60,7 @@ func newBook(limits []AccountLimits) *book {
 		grants:   map[string]*grant{},
 		heard:    map[string]time.Time{},
 		left:     map[string]time.Time{},
+		swept:    time.Now(),
 	}
 }
 
@@ -110,9 +113,15 @@ func (b *book) apply(e *bookEvent) {
 			a.held = e.Until
 		}
 	case paced:
-		b.account(*e.Account).next = e.Until
-	case balanced:
-		b.account(e.Balance.ModelAccount).Balance = *e.Balance
+		a := b.account(*e.Account)
+		if e.Until.After(a.next) {
+			a.next = e.Until
+		}
+	case balanced: // earlier versions had several accounts for the spellings of one address
+		a := b.account(e.Balance.ModelAccount)
+		a.Granted.add(e.Balance.Granted)
+		a.Settled.add(e.Balance.Settled)
+		a.Refused.add(e.Balance.Refused)
 	case used:
 		a := b.account(*e.Account)
 		a.window = append(a.window, spent{e.At, e.Cost.Tokens})
@@ -155,10 +164,17 @@ func (b *book) needs(a ModelAccount) (CallTerms, error) {
 }
 
 // grant waits until a call may be sent and the grant is in the file. It returns a *refusal, or the error of
-// ctx with what the call waited for.
+// ctx with what the call waited for. After a deadline the call keeps its place in the queue.
 func (b *book) grant(ctx context.Context, ask *GrantRequest) (waited string, err error) {
-	defer b.leave(ask)
+	defer func() {
+		if !errors.Is(err, context.DeadlineExceeded) {
+			b.leave(ask)
+		}
+	}()
 	for ctx.Err() == nil { // a caller that has gone gets no grant
+		if err := b.file.wait(ctx, 0); err != nil {
+			return "", err
+		}
 		wait, changed, place, err := b.try(ask)
 		if err != nil {
 			return "", err
@@ -217,7 +233,7 @@ func (b *book) try(ask *GrantRequest) (wait accountWait, changed <-chan struct{}
 		return wait, b.changed, 0, nil
 	}
 	place = b.record(&bookEvent{Type: granted, At: now, ID: ask.ID, Owner: ask.Owner, Account: &ask.Account, Cost: ask.Cost})
-	b.leaveQueue(a, ask) // before the file is safe, so that both grants can be written together
+	b.leaveQueue(a, ask.ID) // before the file is safe, so that both grants can be written together
 	return accountWait{}, nil, place, nil
 }
 
@@ -227,10 +243,15 @@ func (a *account) turn(ask *GrantRequest) bool {
 	if !takesPlace(ask.Cost) {
 		return true
 	}
-	if !slices.Contains(a.queue, ask) {
+	if a.place(ask.ID) < 0 {
 		a.queue = append(a.queue, ask)
 	}
-	return a.queue[0] == ask
+	return a.queue[0].ID == ask.ID
+}
+
+// place returns the place of a call in the queue, -1 without one.
+func (a *account) place(id string) int {
+	return slices.IndexFunc(a.queue, func(other *GrantRequest) bool { return other.ID == id })
 }
 
 // leave removes a call from the queue.
@@ -238,12 +259,12 @@ func (b *book) leave(ask *GrantRequest) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if a := b.accounts[ask.Account]; a != nil {
-		b.leaveQueue(a, ask)
+		b.leaveQueue(a, ask.ID)
 	}
 }
 
-func (b *book) leaveQueue(a *account, ask *GrantRequest) {
-	if at := slices.Index(a.queue, ask); at >= 0 {
+func (b *book) leaveQueue(a *account, id string) {
+	if at := a.place(id); at >= 0 {
 		a.queue = slices.Delete(a.queue, at, at+1)
 		b.wake()
 	}
@@ -266,6 +287,9 @@ func (b *book) settleOne(s *Settlement, now time.Time) {
 	g := b.grants[s.ID]
 	if g == nil && s.Unsent {
 		b.left[s.ID] = now
+		for _, a := range b.accounts {
+			b.leaveQueue(a, s.ID)
+		}
 	}
 	if g == nil {
 		return
@@ -289,16 +313,32 @@ func (b *book) hear(owner string) {
 	b.heard[owner] = b.now()
 }
 
-// expire settles the grants of dead processes at their full cost, because the calls may have been sent.
+// slept is the least time between two calls of expire, one a second, after which the ledger itself was away.
+const slept = 5 * time.Second
+
+// expire settles the grants of dead processes at their full cost, because the calls may have been sent. After a sleep of
+// the ledger itself all processes count as just heard: their signs of life may have been lost.
 func (b *book) expire() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now, any := b.now(), false
+	if elapsed(b.swept, now) > slept {
+		for owner := range b.heard {
+			b.heard[owner] = now
+		}
+	}
+	b.swept = now
+	dead := func(owner string) bool { return now.Sub(b.heard[owner]) > lifetime }
 	for id, g := range b.grants {
-		if now.Sub(b.heard[g.owner]) > lifetime {
+		if dead(g.owner) {
 			b.record(&bookEvent{Type: settled, At: now, ID: id, Cost: g.cost})
 			any = true
 		}
+	}
+	for _, a := range b.accounts {
+		waiting := len(a.queue)
+		a.queue = slices.DeleteFunc(a.queue, func(ask *GrantRequest) bool { return dead(ask.Owner) })
+		any = any || len(a.queue) < waiting
 	}
 	for _, seen := range []map[string]time.Time{b.heard, b.left} {
 		maps.DeleteFunc(seen, func(_ string, at time.Time) bool { return now.Sub(at) > lifetime })

@@ -374,6 +374,140 @@ func TestPaceSurvivesARestart(t *testing.T) {
 	}
 }
 
+// A ledger that slept knows nothing of signs of life meanwhile: processes have a lifetime from then on.
+func TestASleepOfTheLedgerKillsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook([]AccountLimits{{service: "*", model: "*", key: "*"}})
+		b.file = unwritten()
+		_, err := b.grant(t.Context(), ask("p", 1, call(7)))
+		expect.OK(t, err)
+		b.expire()
+		time.Sleep(10 * lifetime)
+		for began := time.Now(); time.Since(began) < lifetime; time.Sleep(time.Second) {
+			b.expire()
+			expect.Same(t, "settled", b.balances()[0].Settled, Amount{})
+		}
+		time.Sleep(time.Second)
+		b.expire()
+		expect.Same(t, "settled after a lifetime of silence", b.balances()[0].Settled, call(7))
+	})
+}
+
+// A call that asks again keeps its place; one whose process died or that was given up loses it.
+func TestCallsKeepTheirPlaceBetweenRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook([]AccountLimits{{service: "*", model: "*", key: "*", TokensPerMinute: 100}})
+		b.file = unwritten()
+		_, err := b.grant(t.Context(), ask("p", 0, call(100)))
+		expect.OK(t, err, b.settle(t.Context(), []Settlement{{ID: "p-0", Tokens: 100}}))
+		poll := func(one *GrantRequest, wait time.Duration) error {
+			ctx, cancel := context.WithTimeout(t.Context(), wait)
+			defer cancel()
+			_, err := b.grant(ctx, one)
+			return err
+		}
+		for _, one := range []*GrantRequest{ask("dead", 1, call(90)), ask("gone", 1, call(90)), ask("p", 1, call(90)), ask("q", 1, call(90))} {
+			expect.Same(t, "the first request", errors.Is(poll(one, longPoll), context.DeadlineExceeded), true)
+		}
+		expect.OK(t, b.settle(t.Context(), []Settlement{{ID: "gone-1", Unsent: true}}))
+		for range 30 {
+			time.Sleep(time.Second)
+			b.hear("p")
+			b.hear("q")
+			b.expire()
+		}
+		expect.Same(t, "the last in the queue", errors.Is(poll(ask("q", 1, call(90)), 20*time.Second), context.DeadlineExceeded), true)
+		expect.OK(t, poll(ask("p", 1, call(90)), time.Minute))
+	})
+}
+
+// The file of an early version has no checksums, and several accounts for the spellings of one address.
+func TestFilesOfEarlyVersionsAreRead(t *testing.T) {
+	dir := t.TempDir()
+	early := `{"type":"balance","at":"2026-01-02T03:04:05Z","balance":{"service":"https://SVC:443/","key":"k","model":"m",` +
+		`"granted":{"calls":2,"tokens":9,"money":0.5},"settled":{"calls":2,"tokens":8,"money":0.5},"refused":{"calls":1,"tokens":0,"money":0}}}
+{"type":"balance","at":"2026-01-02T03:04:05Z","balance":{"service":"https://svc","key":"k","model":"m",` +
+		`"granted":{"calls":1,"tokens":1,"money":0},"settled":{"calls":1,"tokens":1,"money":0},"refused":{"calls":0,"tokens":0,"money":0}}}
+{"type":"grant","at":"2026-01-02T03:04:05Z","id":"p-1","owner":"p","account":{"service":"https://svc.","key":"k","model":"m"},` +
+		`"cost":{"calls":1,"tokens":5,"money":0}}
+`
+	expect.OK(t, os.WriteFile(filepath.Join(dir, fileName), []byte(early), 0o600))
+	want := []Balance{{ModelAccount{"https://svc", "k", "m"}, Amount{4, 15, 0.5}, Amount{3, 9, 0.5}, Amount{Calls: 1}}}
+	expect.Same(t, "balances", openBook(t, dir, AccountLimits{}).balances(), want)
+	expect.Same(t, "balances with checksums", openBook(t, killedCopy(t, dir), AccountLimits{}).balances(), want)
+}
+
+// An address has one account, however it is spelled.
+func TestAddressesHaveOneSpelling(t *testing.T) {
+	for want, all := range map[Address][]string{
+		"https://svc.example": {
+			"https://svc.example/", "HTTPS://SVC.Example", "https://svc.example:443", "https://svc.example.:0443/", "https://svc.example:",
+		},
+		"https://svc.example/v1/x": {"https://svc.example/v1/x/", "https://svc.example//v1/./x", "https://svc.example/%76%31/y/../x"},
+		"http://svc.example":       {"http://svc.example:80"},
+		"http://svc.example:443":   {"http://SVC.example:443"},
+		"https://xn--bcher-kva.de": {"https://bücher.de", "https://BÜCHER.de:443", "https://b%C3%BCcher.de", "https://XN--bcher-kva.de"},
+		"http://127.0.0.1:8080":    {"http://[::ffff:127.0.0.1]:8080"},
+		"http://[::1]:8080":        {"http://[0:0:0::1]:8080/"},
+		"https://*":                {"https://*"},
+		"https://a*/v1/*":          {"https://A*:443/v1/*"},
+		"http://127.0.0.1:*":       {"http://127.0.0.1:*"},
+		"*":                        {"*"}, "emulator": {"emulator"},
+	} {
+		for _, one := range all {
+			expect.Same(t, one, addressOf(one), want)
+		}
+	}
+}
+
+// A disk that hangs keeps no request for longer than a process waits for an answer.
+func TestADiskThatHangsIsReportedInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook(anyAccount(AccountLimits{Concurrency: 1}))
+		b.file = &ledgerFile{moved: make(chan struct{}), work: make(chan struct{}, 1)} // which nothing writes
+		began := time.Now()
+		_, err := b.grant(t.Context(), ask("p", 1, call(1)))
+		expect.Contains(t, "a grant", fmt.Sprint(err), "its disk does not answer")
+		if waited := time.Since(began) + longPoll; waited >= patience {
+			t.Errorf("waited %s at most, want less than %s", waited, patience)
+		}
+	})
+}
+
+// A file that is removed, replaced or cut while the ledger uses it grants nothing more.
+func TestAStateThatIsGoneGrantsNothing(t *testing.T) {
+	for name, lose := range map[string]func(dir string) error{
+		"a removed folder": os.RemoveAll,
+		"a removed file":   func(dir string) error { return os.Remove(filepath.Join(dir, fileName)) },
+		"a cut file":       func(dir string) error { return os.Truncate(filepath.Join(dir, fileName), 10) },
+		"another file": func(dir string) error {
+			path := filepath.Join(dir, fileName)
+			return errors.Join(os.Rename(path, path+"2"), os.WriteFile(path, nil, 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			var said notes
+			b := newBook(anyAccount(AccountLimits{}))
+			var err error
+			b.file, err = openFile(dir, b, said.add)
+			expect.OK(t, err)
+			defer b.file.close()
+			_, err = b.grant(t.Context(), ask("p", 1, call(1)))
+			expect.OK(t, err, lose(dir))
+			_, err = b.grant(t.Context(), ask("p", 2, call(1)))
+			expect.Same(t, "a grant", errors.Is(err, errGone), true)
+			_, err = b.grant(t.Context(), ask("p", 1, call(1)))
+			expect.Same(t, "the same grant again", errors.Is(err, errGone), true)
+			for said.String() == "" {
+				time.Sleep(10 * time.Millisecond)
+			}
+			expect.Contains(t, "said", said.String(), "the ledger grants nothing more: its state was removed or replaced")
+		})
+	}
+}
+
 // Damage in the middle of the file is reported; what it granted is not guessed.
 func TestDamageInTheFileIsReported(t *testing.T) {
 	dir := t.TempDir()
@@ -382,6 +516,27 @@ func TestDamageInTheFileIsReported(t *testing.T) {
 	expect.Contains(t, "a damaged ledger", fmt.Sprint(err), fileName+
 		":2 is damaged: what was granted is not known; move the file away to begin with empty accounts")
 	b := openBook(t, t.TempDir(), AccountLimits{})
+	for n := range 3 {
+		_, err := b.grant(t.Context(), ask("p", n, call(100)))
+		expect.OK(t, err)
+	}
+	text, err := os.ReadFile(b.file.path)
+	expect.OK(t, err)
+	lines := strings.SplitAfter(string(text), "\n")
+	for name, damaged := range map[string]string{
+		"a line is missing":   lines[1] + lines[2],
+		"lines are swapped":   lines[0] + lines[2] + lines[1],
+		"a number differs":    strings.Replace(string(text), `"tokens":100`, `"tokens":101`, 1),
+		"a checksum differs":  strings.Replace(string(text), `"crc":"`, `"crd":"`, 1),
+		"a checksum is cut":   lines[0] + strings.Replace(lines[1], `,"crc"`, `,"cr"`, 1) + lines[2],
+		"a line has no end":   strings.Repeat(" ", mostLine+1) + string(text),
+		"a byte has one flip": strings.Replace(string(text), "grant", "Grant", 1),
+	} {
+		dir := t.TempDir()
+		expect.OK(t, os.WriteFile(filepath.Join(dir, fileName), []byte(damaged), 0o600))
+		_, err := openFile(dir, newBook(nil), nil)
+		expect.Contains(t, name, fmt.Sprint(err), " is damaged: what was granted is not known")
+	}
 	_, err = openFile(filepath.Dir(b.file.path), newBook(nil), nil)
 	expect.Contains(t, "a second ledger", fmt.Sprint(err), "--state: another ledger uses the folder")
 }

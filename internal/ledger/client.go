@@ -13,12 +13,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/service"
 )
 
 // Options configure a Client.
@@ -54,7 +55,7 @@ func Dial(o Options) (*Client, error) {
 		return nil, exit.BadInput("--ledger takes an address such as http://127.0.0.1:8421, and not %q", o.URL)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
 		return nil, exit.BadInput("--ledger takes an address without a path, a user or a query: the token is in EVALRUN_LEDGER_TOKEN")
-	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+	case u.Scheme == "http" && !service.IsLoopback(u.Hostname()):
 		return nil, exit.BadInput("--ledger %s would be reached in the clear: use https, or an address of this machine", o.URL)
 	}
 	trusted, err := trust(o.CA)
@@ -82,7 +83,7 @@ func trust(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil //nolint:nilnil // the system's certificates
 	}
-	text, err := os.ReadFile(file)
+	text, err := regular.ReadFile(file, regular.MaxPEM)
 	if err != nil {
 		return nil, exit.BadInput("--ledger-ca: %w", err)
 	}
@@ -143,7 +144,8 @@ func (c *Client) Grant(ctx context.Context, account ModelAccount, cost Amount) (
 // Settle reports the cost of the call. retryAfter is how long the service wants no further calls, 0 for no
 // pause.
 func (g *Grant) Settle(tokens int, money float64, retryAfter time.Duration) {
-	g.of.queue(Settlement{ID: g.id, Tokens: tokens, Money: money, RetryAfter: retryAfter.Milliseconds()})
+	pause := min(max(0, retryAfter), mostPause)
+	g.of.queue(Settlement{ID: g.id, Tokens: tokens, Money: money, RetryAfter: pause.Milliseconds()})
 }
 
 // Return reports that the call was not sent.
@@ -193,7 +195,8 @@ func (c *Client) settle() {
 // mostSettled bounds the settlements in a request.
 const mostSettled = 1000
 
-// settleSome sends some settlements. It reports whether there were any and they arrived.
+// settleSome sends some settlements. It reports whether there were any and they arrived. Settlements that the ledger
+// refuses are dropped: their grants end with this process, and count as spent.
 func (c *Client) settleSome(ctx context.Context) bool {
 	c.mu.Lock()
 	some := c.settled[:min(len(c.settled), mostSettled)]
@@ -202,7 +205,11 @@ func (c *Client) settleSome(ctx context.Context) bool {
 		return false
 	}
 	var got struct{}
-	if err := c.insist(ctx, "settlements", some, &got); err != nil {
+	var r *Refused
+	switch err := c.insist(ctx, "settlements", some, &got); {
+	case errors.As(err, &r):
+		c.options.Notice("the ledger refuses what calls cost: " + r.Reason)
+	case err != nil:
 		return false
 	}
 	c.mu.Lock()
@@ -231,18 +238,22 @@ func (c *Client) beat() {
 // tryEvery is the time between attempts to reach the ledger.
 const tryEvery = 500 * time.Millisecond
 
-// insist sends a request until it gets a reply, or the ledger was unavailable for too long.
+// insist sends a request until it gets a reply, or the ledger was unavailable for too long. A process that slept may read
+// a reply too late: the ledger may have booked its grants as spent. So it sends the request again.
 func (c *Client) insist(ctx context.Context, path string, body, into any) error {
 	for {
+		sent := time.Now()
 		err := c.send(ctx, path, body, into)
 		var r *Refused
 		switch {
+		case err == nil && elapsed(sent, time.Now()) >= lifetime:
+			continue
 		case err == nil:
 			c.back()
 			return nil
 		case errors.As(err, &r), ctx.Err() != nil:
 			return err
-		case c.gone(err):
+		case c.gone(err, sent):
 			return errLost
 		}
 		select {
@@ -264,14 +275,20 @@ func (c *Client) back() {
 	}
 }
 
-// gone records an outage, and reports whether it is too long.
-func (c *Client) gone(err error) bool {
+// gone records an outage, and reports whether it is too long. sent is when the request was sent that failed: if this
+// process slept since, the ledger may have answered meanwhile.
+func (c *Client) gone(err error, sent time.Time) bool {
 	c.mu.Lock()
-	first := c.away.IsZero()
-	if first {
-		c.away = time.Now()
+	now := time.Now()
+	first, late := c.away.IsZero(), elapsed(sent, now) > patience+slept
+	switch {
+	case late && first:
+		c.mu.Unlock()
+		return false
+	case late, first:
+		c.away = now
 	}
-	away := time.Since(c.away)
+	away := now.Sub(c.away)
 	c.mu.Unlock()
 	if first {
 		c.options.Notice(fmt.Sprintf(
@@ -297,8 +314,28 @@ func reasonOf(err error) string {
 // mostAnswer bounds a reply, in bytes.
 const mostAnswer = 1 << 20
 
+// errSilent is the error of a request that the ledger accepted and did not answer.
+var errSilent = fmt.Errorf("no answer within %s", patience)
+
+// patience is how long a request may take: less when an outage would last too long otherwise.
+func (c *Client) patience() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.away.IsZero() {
+		return patience
+	}
+	return max(tryEvery, min(patience, c.options.Wait-time.Since(c.away)))
+}
+
 // send sends a request once. The error is a *Refused if the ledger refuses.
-func (c *Client) send(ctx context.Context, path string, body, into any) error {
+func (c *Client) send(ctx context.Context, path string, body, into any) (err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.patience(), errSilent)
+	defer cancel()
+	defer func() {
+		if err != nil && context.Cause(ctx) == errSilent { //nolint:errorlint // it is not wrapped
+			err = errSilent
+		}
+	}()
 	data, err := json.Marshal(body)
 	if err != nil {
 		return &Refused{Reason: err.Error()}
@@ -333,6 +370,8 @@ func (c *Client) understand(status int, text []byte, into any) error {
 	var p errorReply
 	known := json.Unmarshal(text, &p) == nil && p.Error != ""
 	switch {
+	case status >= http.StatusInternalServerError && known:
+		return errors.New(p.Error)
 	case status >= http.StatusInternalServerError:
 		return fmt.Errorf("status %d", status)
 	case !known:

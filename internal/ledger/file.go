@@ -1,10 +1,8 @@
 package ledger
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -27,7 +26,8 @@ const fileName = "ledger.jsonl"
 const retryPause = time.Second
 
 // ledgerFile is the file of a ledger, with one event per line. An event is safe once it is synchronised to the
-// disk; one synchronisation covers many events. While the disk is full or broken, callers wait.
+// disk; one synchronisation covers many events. While the disk is full or broken, and once the file is gone,
+// nothing is safe.
 type ledgerFile struct {
 	notice func(string)
 	lock   *flock.Flock
@@ -41,6 +41,8 @@ type ledgerFile struct {
 
 	mu      sync.Mutex
 	buf     []byte        // not written yet
+	sum     uint32        // checksum of all lines
+	trouble error         // why nothing can be written; nil while it can
 	added   int64         // bytes so far, including buf
 	safe    int64         // bytes so far that are on the disk
 	moved   chan struct{} // closed and replaced when safe grows
@@ -55,7 +57,7 @@ func openFile(dir string, b *book, notice func(string)) (*ledgerFile, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, exit.BadInput("--state: %w", err)
 	}
-	lock := flock.New(filepath.Join(dir, "lock"))
+	lock := flock.New(filepath.Join(dir, "lock"), flock.SetFlag(os.O_CREATE|os.O_RDWR)) // which waits for no writer of a pipe
 	if ok, err := lock.TryLock(); err != nil {
 		return nil, exit.BadInput("--state: %w", err)
 	} else if !ok {
@@ -95,10 +97,12 @@ func (f *ledgerFile) open() error {
 func (f *ledgerFile) rewrite() error {
 	f.book.mu.Lock()
 	defer f.book.mu.Unlock()
+	var sum uint32
 	err := atomic.Write(f.path, 0o600, func(w io.Writer) error {
-		out := json.NewEncoder(w)
 		for _, e := range f.book.events(f.book.now()) {
-			if err := out.Encode(e); err != nil {
+			var line []byte
+			line, sum = lineOf(e, sum)
+			if _, err := w.Write(line); err != nil {
 				return err
 			}
 		}
@@ -122,7 +126,7 @@ func (f *ledgerFile) rewrite() error {
 	f.most = max(f.least, grows*f.size)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.buf = f.buf[:0] // events has included it
+	f.buf, f.sum = f.buf[:0], sum // events has included it
 	f.reached(f.added)
 	return nil
 }
@@ -135,64 +139,19 @@ const (
 
 // reached records that the file is safe up to a place. The caller holds mu.
 func (f *ledgerFile) reached(place int64) {
-	f.safe = place
+	f.safe, f.trouble = place, nil
 	close(f.moved)
 	f.moved = make(chan struct{})
 }
 
-// readEvents applies the events of a file. It ignores an incomplete last line, because its event was never
-// confirmed.
-func readEvents(path string, b *book) error {
-	src, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return exit.BadInput("--state: %w", err)
-	}
-	defer src.Close() //nolint:errcheck // only read
-	in := bufio.NewReader(src)
-	for n := 1; ; n++ {
-		line, err := in.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return exit.BadInput("--state: %w", err)
-		}
-		var e bookEvent
-		if err := json.Unmarshal(line, &e); err != nil || !e.whole() {
-			return exit.BadInput(
-				"%s:%d is damaged: what was granted is not known; move the file away to begin with empty accounts", path, n,
-			)
-		}
-		b.revive(&e)
-	}
-}
-
-// whole reports whether an event has the fields that its type needs.
-func (e *bookEvent) whole() bool {
-	switch e.Type {
-	case granted, refused, paused, paced, used:
-		return e.Account != nil
-	case settled, returned:
-		return e.ID != ""
-	case balanced:
-		return e.Balance != nil
-	}
-	return false
-}
-
 // add adds an event. It returns the place for wait.
 func (f *ledgerFile) add(e *bookEvent) int64 {
-	line, err := json.Marshal(e)
-	if err != nil { // it has only texts, times and finite numbers
-		panic(err)
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.buf = append(append(f.buf, line...), '\n')
-	f.added += int64(len(line) + 1)
+	var line []byte
+	line, f.sum = lineOf(e, f.sum)
+	f.buf = append(f.buf, line...)
+	f.added += int64(len(line))
 	select {
 	case f.work <- struct{}{}:
 	default:
@@ -207,21 +166,26 @@ func (f *ledgerFile) end() int64 {
 	return f.added
 }
 
-// wait waits until the file is safe up to a place.
+// wait waits until the file is safe up to a place. It returns an error if nothing can be written.
 func (f *ledgerFile) wait(ctx context.Context, place int64) error {
 	for {
 		f.mu.Lock()
-		safe, moved := f.safe, f.moved
+		safe, trouble, moved := f.safe, f.trouble, f.moved
 		f.mu.Unlock()
-		if safe >= place {
+		switch {
+		case trouble != nil:
+			return trouble
+		case safe >= place:
 			return nil
 		}
 		select {
 		case <-moved:
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-time.After(slowDisk):
+			return errors.New("its disk does not answer")
 		case <-f.done:
-			return fmt.Errorf("the ledger ends")
+			return errors.New("the ledger ends")
 		}
 	}
 }
@@ -229,9 +193,12 @@ func (f *ledgerFile) wait(ctx context.Context, place int64) error {
 // loop writes events until the file is closed.
 func (f *ledgerFile) loop() {
 	defer close(f.done)
+	watch := time.NewTicker(retryPause)
+	defer watch.Stop()
 	for {
 		select {
 		case <-f.work:
+		case <-watch.C: // a file that is gone is noticed without an event, too
 		case <-f.closing:
 			_ = f.flush() // the callers that waited have gone
 			return
@@ -248,11 +215,18 @@ func (f *ledgerFile) insist() bool {
 		err := f.flush()
 		switch {
 		case err == nil && failed:
+			f.report(nil)
 			f.notice("the ledger can write again")
 			return true
 		case err == nil:
 			return true
+		case errors.Is(err, errGone):
+			f.report(err)
+			f.notice(fmt.Sprintf("the ledger grants nothing more: %s (%s); end it, and restore the file or begin with empty accounts", err, f.path))
+			<-f.closing
+			return false
 		case !failed:
+			f.report(fmt.Errorf("it cannot write, and grants nothing until it can: %w", err))
 			f.notice(fmt.Sprintf("the ledger cannot write, and grants nothing until it can: %s", err))
 		}
 		select {
@@ -263,8 +237,19 @@ func (f *ledgerFile) insist() bool {
 	}
 }
 
-// flush writes and synchronises the added events. After an error, the file is as before.
+// report makes all callers stop waiting because of an error; nil: callers can wait again.
+func (f *ledgerFile) report(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reached(f.safe)
+	f.trouble = err
+}
+
+// flush writes and synchronises the added events.
 func (f *ledgerFile) flush() error {
+	if err := f.whole(); err != nil {
+		return err
+	}
 	f.mu.Lock()
 	buf := bytes.Clone(f.buf)
 	f.mu.Unlock()
@@ -276,7 +261,7 @@ func (f *ledgerFile) flush() error {
 		err = f.out.Sync()
 	}
 	if err != nil {
-		return errors.Join(err, f.out.Truncate(f.size))
+		return err
 	}
 	f.size += int64(len(buf))
 	f.mu.Lock()
@@ -285,6 +270,31 @@ func (f *ledgerFile) flush() error {
 	f.mu.Unlock()
 	if f.size > f.most {
 		return f.rewrite()
+	}
+	return nil
+}
+
+// errGone is the error of a file that was removed, replaced or cut while the ledger used it.
+var errGone = errors.New("its state was removed or replaced")
+
+// whole returns errGone unless the file is still at its path, with all that was written. It removes a partial line, which
+// a failed write can leave.
+func (f *ledgerFile) whole() error {
+	there, err := os.Stat(f.path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return errGone
+	}
+	if err != nil {
+		return err
+	}
+	own, err := f.out.Stat()
+	switch {
+	case err != nil:
+		return err
+	case !os.SameFile(there, own) || own.Size() < f.size:
+		return errGone
+	case own.Size() > f.size:
+		return f.out.Truncate(f.size)
 	}
 	return nil
 }

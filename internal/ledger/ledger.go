@@ -16,17 +16,17 @@ import (
 
 // ModelAccount is a key at a service and a model, to which limits apply. Several runs can share it.
 type ModelAccount struct {
-	Service string `json:"service"` // its address
-	Key     string `json:"key"`     // fingerprint of the key; "" without a key
-	Model   string `json:"model"`
+	Service Address `json:"service"`
+	Key     string  `json:"key"` // fingerprint of the key; "" without a key
+	Model   string  `json:"model"`
 }
 
 // String returns the account as messages name it.
 func (a ModelAccount) String() string {
 	if a.Key == "" {
-		return "model " + a.Model + " at " + a.Service
+		return "model " + a.Model + " at " + string(a.Service)
 	}
-	return "model " + a.Model + " at " + a.Service + " with the key " + a.Key
+	return "model " + a.Model + " at " + string(a.Service) + " with the key " + a.Key
 }
 
 // Fingerprint identifies a key without revealing it. It is the beginning of an HMAC (RFC 2104, with
@@ -60,6 +60,18 @@ func (a *Amount) sub(b Amount) {
 	a.Money -= b.Money
 }
 
+// Larger numbers cannot be true, and sums of smaller ones stay in range.
+const (
+	mostCount = 1 << 40
+	mostMoney = 1e12
+	mostPause = 24 * time.Hour
+)
+
+// isPossible reports whether calls can cost this: a negative cost would refill a budget.
+func (a *Amount) isPossible() bool {
+	return a.Calls >= 0 && a.Calls <= mostCount && a.Tokens >= 0 && a.Tokens <= mostCount && a.Money >= 0 && a.Money <= mostMoney
+}
+
 // Balance is the state of an account.
 type Balance struct {
 	ModelAccount
@@ -77,7 +89,7 @@ type GrantRequest struct {
 }
 
 func (a *GrantRequest) isWhole() bool {
-	return a.ID != "" && a.Owner != "" && a.Cost.Calls >= 0 && a.Cost.Tokens >= 0 && a.Cost.Money >= 0
+	return a.ID != "" && a.Owner != "" && a.Cost.isPossible()
 }
 
 // Settlement ends a grant.
@@ -91,6 +103,11 @@ type Settlement struct {
 	RetryAfter int64 `json:"retryAfterMs,omitempty"`
 }
 
+func (s *Settlement) isWhole() bool {
+	cost := Amount{Tokens: s.Tokens, Money: s.Money}
+	return s.ID != "" && cost.isPossible() && s.RetryAfter >= 0 && s.RetryAfter <= mostPause.Milliseconds()
+}
+
 // CallTerms says what a process must know about a call before it is granted.
 type CallTerms struct {
 	Tokens bool `json:"tokens"` // tokens are limited, so the answer needs a bound
@@ -101,5 +118,12 @@ type CallTerms struct {
 const (
 	heartbeat = 5 * time.Second  // between signs of life of a process
 	lifetime  = 20 * time.Second // a process that is silent for longer is dead
-	longPoll  = 75 * time.Second // a request for a grant waits up to this long
+	longPoll  = 5 * time.Second  // a request for a grant waits up to this long
+	slowDisk  = 4 * time.Second  // and then up to this long for the disk
+	patience  = 10 * time.Second // a ledger that does not answer within this time is away
 )
+
+// elapsed is the time between two moments, with that in which the machine slept: the monotonic clock may stop then.
+func elapsed(since, now time.Time) time.Duration {
+	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
+}

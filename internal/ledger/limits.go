@@ -20,7 +20,7 @@ type AccountLimits struct {
 }
 
 func (l *AccountLimits) matches(a ModelAccount) bool {
-	return l.service.Match(a.Service) && l.model.Match(a.Model) && l.key.Match(a.Key)
+	return l.service.Match(string(a.Service)) && l.model.Match(a.Model) && l.key.Match(a.Key)
 }
 
 func (l *AccountLimits) needs() CallTerms {
@@ -67,7 +67,7 @@ func entryOf(n yamlnode.Node) AccountLimits {
 		return n.Int(1, math.MaxInt32)
 	}
 	l := AccountLimits{
-		service: globOf(m.Get("service")), model: globOf(m.Get("model")), key: globOf(m.Get("key")),
+		service: glob.Pattern(addressOf(string(globOf(m.Get("service"))))), model: globOf(m.Get("model")), key: globOf(m.Get("key")),
 		RequestsPerMinute: whole(m.Get("requestsPerMinute")), TokensPerMinute: whole(m.Get("tokensPerMinute")),
 		Concurrency: whole(m.Get("concurrency")),
 	}

@@ -6,15 +6,19 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/service"
 )
 
 // Config configures a Server.
@@ -34,6 +38,8 @@ type Server struct {
 	URL string
 
 	config Config
+	hosts  service.Hosts
+	secure *tls.Config // nil for plain http
 	book   *book
 	http   *http.Server
 	stop   context.CancelFunc
@@ -57,7 +63,10 @@ func Start(c Config) (*Server, error) {
 		return nil, exit.BadInput("the ledger cannot listen on %s: %w", c.Listen, err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Server{URL: urlOf(c.Listen, listener.Addr(), secure != nil), config: c, book: b, stop: stop, done: make(chan struct{})}
+	s := &Server{
+		URL: urlOf(c.Listen, listener.Addr(), secure != nil), config: c, hosts: service.NewHosts(c.Listen, listener.Addr()),
+		secure: secure, book: b, stop: stop, done: make(chan struct{}),
+	}
 	s.http = &http.Server{
 		Handler: s.handler(), TLSConfig: secure, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: log.New(discard{}, "", 0), BaseContext: func(net.Listener) context.Context { return ctx },
@@ -79,7 +88,7 @@ func (c *Config) security() (*tls.Config, error) {
 	if err != nil {
 		return nil, exit.BadInput("--listen takes HOST:PORT, such as 127.0.0.1:0, and not %s", c.Listen)
 	}
-	if !isLoopback(host) {
+	if !service.IsLoopback(host) {
 		switch {
 		case c.Cert == "":
 			return nil, exit.BadInput("--listen %s is open to other machines: give --tls-cert FILE and --tls-key FILE", c.Listen)
@@ -95,17 +104,20 @@ func (c *Config) security() (*tls.Config, error) {
 	case c.Cert == "" || c.CertKey == "":
 		return nil, exit.BadInput("--tls-cert and --tls-key go together: give both")
 	}
-	pair, err := tls.LoadX509KeyPair(c.Cert, c.CertKey)
+	pair, err := regular.KeyPair(c.Cert, c.CertKey)
 	if err != nil {
 		return nil, exit.BadInput("the certificate cannot be used: %w", err)
 	}
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// isLoopback reports whether a host is certainly this machine.
-func isLoopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
+// allows reports whether the Host header of a request has a name of the ledger or of its certificate.
+func (s *Server) allows(header string) bool {
+	host, _, err := net.SplitHostPort(header)
+	if err != nil {
+		host = header
+	}
+	return s.hosts.Allow(header) || s.secure != nil && s.secure.Certificates[0].Leaf.VerifyHostname(host) == nil
 }
 
 // urlOf returns the address for clients: with the given host, or the name of the machine if the server
@@ -171,6 +183,14 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("POST /v1/check", taking(s.check))
 	mux.HandleFunc("POST /v1/grants", taking(s.grant))
 	mux.HandleFunc("POST /v1/settlements", taking(func(w http.ResponseWriter, r *http.Request, all []Settlement) {
+		if i := slices.IndexFunc(all, func(s Settlement) bool { return !s.isWhole() }); i >= 0 {
+			answer(
+				w,
+				http.StatusBadRequest,
+				errorReply{Error: fmt.Sprintf("the settlement %q needs an id, and a cost that is neither negative nor too large", all[i].ID)},
+			)
+			return
+		}
 		if err := s.book.settle(r.Context(), all); err != nil {
 			refuse(w, err)
 			return
@@ -184,12 +204,19 @@ func (s *Server) handler() http.Handler {
 	return s.guard(mux)
 }
 
-// guard checks the token, if there is one. It refuses requests from pages in a browser.
+// guard checks the host name, and the token if there is one. It refuses requests from pages in a browser.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		shown, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		scheme, shown, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		bears := strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(shown), []byte(s.config.Token)) == 1
 		switch {
-		case subtle.ConstantTimeCompare([]byte(shown), []byte(s.config.Token)) != 1 && s.config.Token != "":
+		case !s.allows(r.Host):
+			answer(
+				w,
+				http.StatusMisdirectedRequest,
+				errorReply{Error: fmt.Sprintf("the ledger has no host name %q: use %s, or name it in --listen or the certificate", r.Host, s.URL)},
+			)
+		case s.config.Token != "" && !bears:
 			answer(
 				w,
 				http.StatusUnauthorized,
@@ -228,7 +255,11 @@ func taking[T any](serve func(http.ResponseWriter, *http.Request, T)) http.Handl
 }
 
 // check replies with what a process must know about calls of accounts.
-func (s *Server) check(w http.ResponseWriter, _ *http.Request, accounts []ModelAccount) {
+func (s *Server) check(w http.ResponseWriter, r *http.Request, accounts []ModelAccount) {
+	if err := s.book.file.wait(r.Context(), 0); err != nil {
+		refuse(w, err)
+		return
+	}
 	out := []CallTerms{}
 	for _, a := range accounts {
 		needs, err := s.book.needs(a)
@@ -252,7 +283,7 @@ func (s *Server) grant(w http.ResponseWriter, r *http.Request, ask GrantRequest)
 		answer(
 			w,
 			http.StatusBadRequest,
-			errorReply{Error: "the request is not what the ledger expects: a grant has an id, an owner and a cost"},
+			errorReply{Error: "the request is not what the ledger expects: a grant has an id, an owner and a possible cost"},
 		)
 		return
 	}

@@ -191,14 +191,16 @@ func TestATokenGuardsEveryPath(t *testing.T) {
 	for _, path := range []string{
 		"GET /v1/accounts", "POST /v1/grants", "POST /v1/check", "POST /v1/heartbeats", "POST /v1/settlements", "GET /",
 	} {
-		for header, want := range map[string]int{"": 401, "Bearer wrong": 401, "right": 0, "Bearer right": 0} {
+		for header, want := range map[string]int{
+			"": 401, "Bearer wrong": 401, "right": 401, "Basic right": 401, "Bearer": 401, "Bearer right": 0, "bearer right": 0,
+		} {
 			method, path, _ := strings.Cut(path, " ")
 			req, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader("{}"))
 			expect.OK(t, err)
 			req.Header.Set("Authorization", header)
 			resp, err := http.DefaultClient.Do(req)
 			expect.OK(t, err, resp.Body.Close())
-			if want > 0 && resp.StatusCode != want || want == 0 && header != "right" && resp.StatusCode == 401 {
+			if want > 0 && resp.StatusCode != want || want == 0 && resp.StatusCode == 401 {
 				t.Errorf("%s %s with %q: status %d, want %d, or any but 401 with the right token", method, path, header, resp.StatusCode, want)
 			}
 		}
@@ -219,11 +221,10 @@ func TestStrangeRequestsGetNothing(t *testing.T) {
 	defer s.Close()
 	for body, want := range map[string]int{
 		`{`: 400, `[]`: 400, `{}`: 400, `{"id":"x","owner":"y","cost":{"calls":-1}}`: 400, `{"id":"x","owner":"y","cost":{"tokens":1e30}}`: 400,
+		`{"id":"x","owner":"y","cost":{"calls":9223372036854775807}}`: 400, `{"id":"x","owner":"y","cost":{"money":1e300}}`: 400,
 		`{"id":"` + strings.Repeat("x", 2<<20) + `"}`: 400, `{"id":"x","owner":"y"}`: 200,
 	} {
-		resp, err := http.Post(s.URL+"/v1/grants", "application/json", strings.NewReader(body))
-		expect.OK(t, err, resp.Body.Close())
-		expect.Same(t, body[:min(len(body), 60)], resp.StatusCode, want)
+		expect.Same(t, body[:min(len(body), 60)], post(t, s.URL+"/v1/grants", body), want)
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/v1/accounts", http.NoBody)
 	expect.OK(t, err)
@@ -231,6 +232,61 @@ func TestStrangeRequestsGetNothing(t *testing.T) {
 	resp, err := http.DefaultClient.Do(req)
 	expect.OK(t, err, resp.Body.Close())
 	expect.Same(t, "status for a page", resp.StatusCode, 403)
+}
+
+func post(t *testing.T, url, body string) (status int) {
+	t.Helper()
+	resp, err := http.Post(url, "application/json", strings.NewReader(body))
+	expect.OK(t, err, resp.Body.Close())
+	return resp.StatusCode
+}
+
+// A cost that is negative or too large is refused, with all that came with it: it would refill the budget.
+func TestImpossibleSettlementsRefillNothing(t *testing.T) {
+	limits := anyAccount(AccountLimits{Budget: Amount{Tokens: 100, Money: 1}})
+	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: limits, State: t.TempDir(), Notice: func(string) {}})
+	expect.OK(t, err)
+	defer s.Close()
+	c := dial(t, Options{URL: s.URL})
+	g, err := c.Grant(t.Context(), someModel, Amount{1, 90, 0.9})
+	expect.OK(t, err)
+	for cost, want := range map[string]int{
+		`"tokens":-1000`: 400, `"money":-5`: 400, `"money":1e999`: 400, `"money":NaN`: 400, `"money":1e300`: 400, `"tokens":9223372036854775807`: 400,
+		`"retryAfterMs":-1`: 400, `"retryAfterMs":9223372036854775807`: 400, `"tokens":1e3`: 400,
+	} {
+		expect.Same(t, cost, post(t, s.URL+"/v1/settlements", `[{"id":"`+g.id+`","tokens":1},{"id":"`+g.id+`",`+cost+`}]`), want)
+	}
+	expect.Same(t, "settled", s.Balances()[0].Settled, Amount{})
+	var said notes
+	other := dial(t, Options{URL: s.URL, Notice: said.add})
+	other.queue(Settlement{ID: "x", Tokens: -1})
+	for said.String() == "" {
+		time.Sleep(10 * time.Millisecond)
+	}
+	expect.Contains(t, "said", said.String(), "the ledger refuses what calls cost")
+	other.queue(Settlement{ID: g.id, Tokens: 90, Money: 0.9}) // which the refused one does not hold up
+	for s.Balances()[0].Settled.Calls == 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	_, err = c.Grant(t.Context(), someModel, call(11))
+	expect.Contains(t, "a call above the budget", fmt.Sprint(err), "the budget of 100 tokens is spent")
+}
+
+// A page whose own name leads to this machine gets nothing; with a certificate its names are good.
+func TestOnlyTheNamesOfTheLedgerAreServed(t *testing.T) {
+	cert, key := certificate(t)
+	for _, c := range []Config{{Listen: "127.0.0.1:0"}, {Listen: ":0", Token: "x", Cert: cert, CertKey: key}} {
+		c.Limits, c.State, c.Notice = anyAccount(AccountLimits{}), t.TempDir(), func(string) {}
+		s, err := Start(c)
+		expect.OK(t, err)
+		defer s.Close()
+		for host, want := range map[string]bool{
+			"evil.example": false, "127.0.0.1.evil.example": false, "localhost.evil.example:80": false, "": false,
+			"127.0.0.1": true, "localhost:1": true, "[::1]:9": true, "192.0.2.1:8421": c.Cert != "", "ledger.test:1": c.Cert != "",
+		} {
+			expect.Same(t, c.Listen+" as "+host, s.allows(host), want)
+		}
+	}
 }
 
 // What GET /v1/accounts returns is what others build on.
@@ -299,7 +355,7 @@ func certificate(t *testing.T) (cert, key string) {
 	expect.OK(t, err)
 	about := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ledger"}, NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"ledger.test"}, IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, about, about, &private.PublicKey, private)
 	expect.OK(t, err)
