@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/regular"
 )
 
 // CredsName is the name of the credentials file in a run directory.
@@ -50,7 +50,7 @@ func NewCreds() (*Creds, error) {
 
 // ReadCreds reads a credentials file. Its error is bad input.
 func ReadCreds(path string) (*Creds, error) {
-	data, err := os.ReadFile(path)
+	data, err := regular.ReadFile(path, regular.MaxPEM)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, exit.BadInput(
 			"there is no file of credentials %s: `evalrun-fleet serve` writes %s into its run directory", path, CredsName,

@@ -20,6 +20,7 @@ import (
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/option"
 )
 
@@ -178,7 +179,7 @@ func (z *zipped) add(name, from string) error {
 		return nil
 	}
 	z.names[name] = true
-	in, err := os.Open(from)
+	in, err := regular.Open(from)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -84,7 +85,7 @@ func (f *serving) open() (err error) {
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return exit.BadInput("the run directory cannot be made: %w", err)
 	}
-	f.lock = flock.New(filepath.Join(f.dir, "fleet.lock"))
+	f.lock = flock.New(filepath.Join(f.dir, "fleet.lock"), flock.SetFlag(os.O_CREATE|os.O_RDWR)) // which waits for no writer of a pipe
 	switch ours, err := f.lock.TryLock(); {
 	case err != nil:
 		return exit.BadInput("the run directory cannot be used: %w", err)
@@ -106,7 +107,7 @@ func (f *serving) open() (err error) {
 // readMaster reads the file that the coordinator left when it began the run.
 func (f *serving) readMaster() error {
 	name := filepath.Join(f.dir, masterName)
-	text, err := os.ReadFile(name)
+	text, err := regular.ReadFile(name, regular.MaxPEM)
 	if err == nil {
 		err = json.Unmarshal(text, &f.master)
 	}
@@ -161,7 +162,7 @@ func (f *serving) embed() error {
 	var certificate *tls.Certificate
 	switch {
 	case f.cfg.TLSCert != "" && f.cfg.TLSKey != "":
-		pair, err := tls.LoadX509KeyPair(f.cfg.TLSCert, f.cfg.TLSKey)
+		pair, err := regular.KeyPair(f.cfg.TLSCert, f.cfg.TLSKey)
 		if err != nil {
 			return exit.BadInput("the certificate cannot be used: %w", err)
 		}
@@ -172,7 +173,7 @@ func (f *serving) embed() error {
 		return exit.BadInput("%s is not of this machine alone: give a certificate by --tls-cert and --tls-key", listen)
 	}
 	if f.cfg.TLSCA != "" {
-		text, err := os.ReadFile(f.cfg.TLSCA)
+		text, err := regular.ReadFile(f.cfg.TLSCA, regular.MaxPEM)
 		if err != nil {
 			return exit.BadInput("the certificates for workers cannot be read: %w", err)
 		}
@@ -192,7 +193,7 @@ func (f *serving) foreign() error {
 		return err
 	}
 	if f.cfg.Login != "" {
-		text, err := os.ReadFile(f.cfg.Login)
+		text, err := regular.ReadFile(f.cfg.Login, regular.MaxPEM)
 		if err != nil {
 			return exit.BadInput("the NATS credentials cannot be read: %w", err)
 		}
@@ -224,7 +225,7 @@ func (f *serving) connect(seed string, pack []byte) error {
 func (f *serving) pack(ctx context.Context) ([]byte, error) {
 	name := filepath.Join(f.dir, packName)
 	if f.resumed {
-		pack, err := os.ReadFile(name)
+		pack, err := regular.ReadFile(name, maxPack)
 		if err == nil && hashOf(pack) == f.master.Hash {
 			return pack, nil
 		}
