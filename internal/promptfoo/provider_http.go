@@ -139,8 +139,8 @@ func (c *converter) body(t *target, block *mapping, s src) {
 		value = textValue(jsonInText(string(text)))
 	}
 	block.set("body", value)
-	if text := render(one("body", value)); s.IsScalar() { // its keys have no line in the report
-		s.unread(text)
+	if s.IsScalar() { // its keys have no line in the report
+		s.unread(render(one("body", value)))
 	}
 	s.ok("as `http.body`")
 	in.ok("as `http.body`")
