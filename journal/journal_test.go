@@ -291,7 +291,7 @@ func TestWriteErrorsStay(t *testing.T) {
 	}
 }
 
-// A record with a line break would fall apart for every reader, and one that nests too deep could not be read, so neither is
+// A record with a line break would fall apart for every reader, and one that nests too deep could not be read. Neither is
 // written, and the file stays good for the next one.
 func TestRecordsThatCannotBeReadAreRefused(t *testing.T) {
 	t.Parallel()

@@ -2,8 +2,8 @@ package wire
 
 import "github.com/evalrun/evalrun/eval"
 
-// StreamEnd finds a second reply in the stream of an answer. Some servers send a finish reason with every piece, so text after one is
-// a second reply only if the stream also has text without one, or if it repeats itself.
+// StreamEnd finds a second reply in the stream of an answer. Some servers send a finish reason with every piece. So text
+// after one is a second reply only if the stream also has text without one, or repeats itself.
 type StreamEnd struct {
 	open bool  // some text came without a finish reason
 	ends []int // lengths of the text at the finish reasons
