@@ -90,7 +90,7 @@ func TestAProcessThatSleptSendsNothingByOldGrants(t *testing.T) {
 	}
 }
 
-// A ledger that slept takes nobody for dead: it heard no sign of life meanwhile.
+// A ledger that slept takes no process for dead: it heard no sign of life meanwhile.
 func TestALedgerThatSleptExpiresNothing(t *testing.T) {
 	t.Parallel()
 	begun, release := make(chan struct{}, 9), make(chan struct{})

@@ -375,7 +375,7 @@ func TestPaceSurvivesARestart(t *testing.T) {
 }
 
 // A ledger that slept knows nothing of signs of life meanwhile: processes have a lifetime from then on.
-func TestASleepOfTheLedgerKillsNobody(t *testing.T) {
+func TestASleepOfTheLedgerKillsNoProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBook([]AccountLimits{{service: "*", model: "*", key: "*"}})
 		b.file = unwritten()

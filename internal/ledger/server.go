@@ -182,21 +182,7 @@ func (s *Server) handler() http.Handler {
 	})
 	mux.HandleFunc("POST /v1/check", taking(s.check))
 	mux.HandleFunc("POST /v1/grants", taking(s.grant))
-	mux.HandleFunc("POST /v1/settlements", taking(func(w http.ResponseWriter, r *http.Request, all []Settlement) {
-		if i := slices.IndexFunc(all, func(s Settlement) bool { return !s.isWhole() }); i >= 0 {
-			answer(
-				w,
-				http.StatusBadRequest,
-				errorReply{Error: fmt.Sprintf("the settlement %q needs an id, and a cost that is neither negative nor too large", all[i].ID)},
-			)
-			return
-		}
-		if err := s.book.settle(r.Context(), all); err != nil {
-			refuse(w, err)
-			return
-		}
-		answer(w, http.StatusOK, struct{}{})
-	}))
+	mux.HandleFunc("POST /v1/settlements", taking(s.settle))
 	mux.HandleFunc("POST /v1/heartbeats", taking(func(w http.ResponseWriter, _ *http.Request, owner string) {
 		s.book.hear(owner)
 		answer(w, http.StatusOK, struct{}{})
@@ -298,6 +284,22 @@ func (s *Server) grant(w http.ResponseWriter, r *http.Request, ask GrantRequest)
 	default:
 		refuse(w, err)
 	}
+}
+
+func (s *Server) settle(w http.ResponseWriter, r *http.Request, all []Settlement) {
+	if i := slices.IndexFunc(all, func(s Settlement) bool { return !s.isWhole() }); i >= 0 {
+		answer(
+			w,
+			http.StatusBadRequest,
+			errorReply{Error: fmt.Sprintf("the settlement %q needs an id, and a cost that is neither negative nor too large", all[i].ID)},
+		)
+		return
+	}
+	if err := s.book.settle(r.Context(), all); err != nil {
+		refuse(w, err)
+		return
+	}
+	answer(w, http.StatusOK, struct{}{})
 }
 
 // refuse replies with the reason why there is no grant.
