@@ -38,7 +38,7 @@ var (
 		"Out": "--out", "Name": "--name", "Labels": "--label", "NoContent": "--no-content", "NoHistory": carried,
 		"Reading": carried, "Listing": carried,
 
-		"Selection.Repeats": "--repeats", "Selection.Cases": "--case", "Selection.Tags": "--tag", "Selection.Arms": "--arm",
+		"Selection.Repeats": "--repeats", "Selection.MaxTrials": "--max-trials", "Selection.Cases": "--case", "Selection.Tags": "--tag", "Selection.Arms": "--arm",
 		"Selection.FailedIn": "--failed-in", "Selection.ChangedSince": "--changed-since", "Selection.Sample": "--sample",
 		"Selection.Selected": "selection of trials", "Selection.Shard": "--shard", "Selection.AllowEmpty": "--allow-empty",
 
@@ -63,7 +63,7 @@ var (
 	}
 	rescored = map[string]string{
 		"Suites": process, "ProjectFile": process, "Gate.Interleave": "--interleave",
-		"Vars": "--var", "Selection.Repeats": "--repeats", "Selection.Cases": "--case", "Selection.Tags": "--tag", "Selection.Arms": "--arm",
+		"Vars": "--var", "Selection.Repeats": "--repeats", "Selection.MaxTrials": "--max-trials", "Selection.Cases": "--case", "Selection.Tags": "--tag", "Selection.Arms": "--arm",
 		"Selection.Shard": "--shard",
 
 		"Sources.Rescore": process, "Sources.Record": "leave out the options", "Sources.Replay": "leave out the options",
@@ -219,7 +219,7 @@ func TestRescoreCarriesEveryOptionOrRefusesIt(t *testing.T) {
 	}
 	maps.Copy(table, rescored)
 	check(t, table, func(o *Options) (job.Options, error) {
-		o.Dir = dir
+		o.Dir, o.Trust = dir, true // the run has no signature
 		l, err := job.LoadRescored("run", nil, o.jobOptions(), func(string) string { return "" })
 		if err == nil {
 			_, err = l.Options.Source()

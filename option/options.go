@@ -4,12 +4,9 @@
 package option
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -144,45 +141,6 @@ const plainRef lazy.Regex = `^[A-Za-z0-9_][A-Za-z0-9_./~^-]*$`
 func (o *SelectionOptions) Narrows() bool {
 	return len(o.Cases)+len(o.Tags)+len(o.Arms)+o.Sample > 0 || o.FailedIn+o.ChangedSince != "" || o.Shard != (Shard{})
 }
-
-// Differing lists the flags whose values differ between two sets of options. It leaves out limits, the run directory and
-// reports, which may be others when a run continues.
-func Differing(a, b *Options) []string {
-	was, is := a.byFlag(), b.byFlag()
-	all := maps.Clone(was)
-	maps.Copy(all, is)
-	var out []string
-	for flag := range all {
-		if !bytes.Equal(was[flag], is[flag]) {
-			out = append(out, flag)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// byFlag holds the options that are set, in JSON.
-func (o Options) byFlag() map[string]json.RawMessage {
-	o.LimitOptions, o.Out, o.Reports, o.Selected = LimitOptions{}, "", nil, nil
-	out := map[string]json.RawMessage{}
-	keys := map[string]json.RawMessage{}
-	for _, group := range []any{o, o.Rule} {
-		text, _ := json.Marshal(group) // words and finite numbers always encode
-		_ = json.Unmarshal(text, &keys)
-	}
-	delete(keys, "rule")
-	for key, value := range keys {
-		switch key {
-		case "services", "cases", "tags", "arms", "metrics", "vars":
-			key = strings.TrimSuffix(key, "s")
-		}
-		out["--"+upper.Regexp().ReplaceAllStringFunc(key, func(s string) string { return "-" + strings.ToLower(s) })] = value
-	}
-	return out
-}
-
-// upper is a letter that begins a further word of a key.
-const upper lazy.Regex = `[A-Z]`
 
 // UnmarshalJSON reads what MarshalJSON wrote. In case of an error the options have what could be read.
 func (o *Options) UnmarshalJSON(data []byte) error {

@@ -79,7 +79,7 @@ func (l *Loaded) loadCopy(i int, opts suite.Options) (*suite.Suite, error) {
 	}
 	l.copied = true
 	l.dirs = append(l.dirs, opts.Dir)
-	opts.Expected = copies
+	opts.Expected = regular.FS(copies)
 	l.Diags.Warnf(
 		diag.Pos{File: filepath.ToSlash(one.File)}, "--suite FILE uses another file",
 		"the run was not signed by you, so the copy of the suite in it is used",
@@ -91,30 +91,23 @@ func (l *Loaded) loadCopy(i int, opts suite.Options) (*suite.Suite, error) {
 func (r *inputs) Copied() bool { return r.copied }
 
 // copiesIn opens a folder of copies in a run directory. No link leads out of the directory.
-func copiesIn(run, folder string) (fs.FS, error) {
+func copiesIn(run, folder string) (*os.Root, error) {
 	root, err := os.OpenRoot(run)
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close() //nolint:errcheck // the folder stays open
-	copies, err := root.OpenRoot(filepath.Clean(filepath.FromSlash(folder)))
-	if err != nil {
-		return nil, err
-	}
-	return regular.FS(copies), nil
+	defer root.Close() //nolint:errcheck // the folder of copies stays open
+	return root.OpenRoot(filepath.Clean(filepath.FromSlash(folder)))
 }
 
 // overFolder completes the copies of a suite by the files of its folder, which has images and large data. The folder is ""
-// for a run of somebody else, since its header could name any one. Reading gets the files of the folder.
-func (f *Options) overFolder(copies fs.FS, dir, suite string) fs.FS {
-	if dir == "" {
-		return copies
+// for a run of somebody else, since its header could name any one.
+func (f *Options) overFolder(copies *os.Root, dir, suite string) fs.FS {
+	over := layers.Overlay{f.noting(copies, suite, false)}
+	if folder, err := os.OpenRoot(dir); dir != "" && err == nil { // it may be gone
+		over = append(over, f.noting(folder, suite, f.Untrusted))
 	}
-	folder, err := os.OpenRoot(dir)
-	if err != nil { // it may be gone
-		return copies
-	}
-	return layers.Overlay{copies, f.below(folder, suite)}
+	return over
 }
 
 // PricesOf returns the price list for the calls of a recorded run: the one of the options, or else of the run's suites.

@@ -10,6 +10,7 @@ import (
 	"github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/layers"
+	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/suite"
@@ -135,8 +136,8 @@ func (r *Resumption) earlierAtStart(l *Loaded, i int, own bool, opts suite.Optio
 		ref:   ref,
 		git:   layers.Git{Ref: cmp.Or(one.EarlierCommit, ref), Filtered: !r.Options.Untrusted},
 	}
-	opts.Expected = copies
-	files := layers.Overlay{copies}
+	opts.Expected = regular.FS(copies)
+	files := layers.Overlay{opts.Expected}
 	if own {
 		v.git.Dir = one.Dir
 		files = append(files, v.git)

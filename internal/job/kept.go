@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -15,68 +14,19 @@ import (
 	"github.com/evalrun/evalrun/option"
 )
 
-// flagValue is an option, by its flag.
-type flagValue struct {
-	flag  string
-	value any
-}
-
-// selecting are the options that choose the trials of a run, and what these send. Neither a resume nor a rescore changes them.
-func selecting(o *option.Options) []flagValue {
-	return []flagValue{
-		{"--repeats", o.Repeats}, {"--case", o.Cases}, {"--tag", o.Tags}, {"--arm", o.Arms}, {"--shard", o.Shard}, {"--var", o.Vars},
-	}
-}
-
-// kept are all options that a resume does not change.
-func kept(o *option.Options) []flagValue {
-	return append(
-		selecting(o),
-		flagValue{"--failed-in", o.FailedIn}, flagValue{"--changed-since", o.ChangedSince}, flagValue{"--sample", o.Sample},
-		flagValue{"a selection of trials", o.Selected}, flagValue{"--allow-empty", o.AllowEmpty}, flagValue{"--seed", o.Seed},
-
-		flagValue{"--emulator", o.Emulator}, flagValue{"--cache", o.Cache}, flagValue{"--answers", o.Answers},
-		flagValue{"--record", o.Record}, flagValue{"--replay", o.Replay}, flagValue{"--replay-or-record", o.ReplayOr},
-		flagValue{"a run to rescore", o.Rescore}, flagValue{"--ask-judges", o.AskJudges},
-
-		flagValue{"--min-pass-rate", o.MinPassRate}, flagValue{"--max-errors", o.MaxErrors}, flagValue{"--max-blocked", o.MaxBlocked},
-		flagValue{"--baseline", o.Baseline}, flagValue{"--interleave", o.Interleave}, flagValue{"--race", o.Race},
-		flagValue{"--margin", o.Rule.Margin}, flagValue{"--alpha", o.Rule.Alpha}, flagValue{"--on-inconclusive", o.Rule.OnInconclusive},
-		flagValue{"--metric", o.Rule.Metrics}, flagValue{"--stop-early", o.Rule.StopEarly}, flagValue{"--min-paired", o.Rule.MinPaired},
-		flagValue{"--allow-removed", o.Rule.AllowRemoved},
-
-		flagValue{"--out", o.Out}, flagValue{"--no-content", o.NoContent}, flagValue{"--name", o.Name}, flagValue{"--label", o.Labels},
-	)
-}
-
 // repeated are the options of a resume that the run file does not record: the next resume takes them again.
-func (f *Options) repeated() []flagValue {
-	out := []flagValue{
-		{"--concurrency", f.Concurrency},
-		{"--rpm", f.RPM},
-		{"--tpm", f.TPM},
-		{"--budget-calls", f.BudgetCalls},
-		{"--budget-tokens", f.BudgetTokens},
-		{"--budget-money", f.BudgetMoney},
-		{"--budget-time", f.BudgetTime},
-		{"--prices", f.Prices},
-		{"--attempts", f.Attempts},
-		{"--timeout", f.Timeout},
-		{"--untrusted", f.Untrusted},
-		{"--allow", f.Allow},
-		{"--allow-env", f.AllowEnv},
-		{"--trust", f.Trust},
-		{"--base-url", f.BaseURL},
-		{"--api-version", f.APIVersion},
-		{"--header-prefix", f.HeaderPrefix},
-		{"--auth", f.Auth},
-		{"--project", f.Project},
-		{"--auth-scope-base", f.ScopeBase},
-		{"--ledger-wait", f.Ledger.Wait},
-		{"--no-ledger", f.Ledger.None},
-	}
+func (f *Options) repeated() []option.Flag {
+	out := slices.DeleteFunc(f.Flags(), func(o option.Flag) bool {
+		return o.Role != option.Bounds && o.Role != option.Serves || o.Name == "--service" || o.Name == "--max-failures"
+	})
+	out = append(
+		out,
+		option.Flag{Name: "--trust", Value: f.Trust},
+		option.Flag{Name: "--ledger-wait", Value: f.Ledger.Wait},
+		option.Flag{Name: "--no-ledger", Value: f.Ledger.None},
+	)
 	for _, name := range slices.Sorted(maps.Keys(f.Services)) {
-		out = append(out, flagValue{"--service", name + ".baseUrl=" + f.Services[name]})
+		out = append(out, option.Flag{Name: "--service", Value: name + ".baseUrl=" + f.Services[name]})
 	}
 	return out
 }
@@ -95,18 +45,18 @@ func (f Options) ResumeCommand(run *eval.Run, dir string, resumed bool) string {
 	}
 	before := was.repeated()
 	for i, o := range f.repeated() {
-		if i < len(before) && !differs(o.value, before[i].value) || !differs(o.value, nil) {
+		if !o.Given() || i < len(before) && !o.Changes(before[i]) {
 			continue
 		}
-		switch v := o.value.(type) {
+		switch v := o.Value.(type) {
 		case bool:
-			words = append(words, o.flag)
+			words = append(words, o.Name)
 		case []string:
 			for _, one := range v {
-				words = append(words, o.flag, one)
+				words = append(words, o.Name, one)
 			}
 		default:
-			words = append(words, o.flag, fmt.Sprint(v))
+			words = append(words, o.Name, fmt.Sprint(v))
 		}
 	}
 	text := typeset.ShellWords(words)
@@ -118,29 +68,12 @@ func (f Options) ResumeCommand(run *eval.Run, dir string, resumed bool) string {
 	return text
 }
 
-// differs reports whether a value was given and is another one than before. Of texts by name, only those given count.
-func differs(given, was any) bool {
-	if texts, ok := given.(map[string]string); ok {
-		before, _ := was.(map[string]string)
-		for name, text := range texts {
-			if old, known := before[name]; !known || old != text {
-				return true
-			}
-		}
-		return false
-	}
-	v := reflect.ValueOf(given)
-	if !v.IsValid() || v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0 {
-		return false
-	}
-	return !reflect.DeepEqual(given, was)
-}
-
-// changed is the flag of the first option that differs, "" if none does.
-func changed(given, was []flagValue) string {
-	for i, o := range given {
-		if differs(o.value, was[i].value) {
-			return o.flag
+// changed is the flag of the first option with one of these roles that differs, "" if none does.
+func changed(given, was *option.Options, roles ...option.Role) string {
+	before := was.Flags()
+	for i, o := range given.Flags() {
+		if slices.Contains(roles, o.Role) && o.Changes(before[i]) {
+			return o.Name
 		}
 	}
 	return ""
@@ -164,7 +97,8 @@ func (r *Resumption) checkKept(given Options) error {
 			*name = run.ID
 		}
 	}
-	if flag := changed(kept(&given.Options), kept(&was.Options)); flag != "" {
+	given.Reports = nil // each resume writes its own
+	if flag := changed(&given.Options, &was.Options, option.Selects, option.Keeps, option.Writes); flag != "" {
 		return exit.BadInput(
 			"%s differs from what the run %s began with, and a resume keeps that: leave it out, or begin another run", flag, r.Dir,
 		)
@@ -178,7 +112,7 @@ func (r *Resumption) CheckSources(suites []string, projectFile string) error {
 	for _, one := range r.doc.Run.Suites {
 		was = append(was, one.File)
 	}
-	if differs(suites, was) {
+	if len(suites) > 0 && !slices.Equal(suites, was) {
 		return exit.BadInput(
 			"the run %s is of %s, and a resume keeps its suites: name no others, or begin another run", r.Dir, strings.Join(was, ", "),
 		)
@@ -208,7 +142,7 @@ func (r *Resumption) checkService(given *Options) error {
 		if one.flag == "--base-url" {
 			verb = "sends to"
 		}
-		if differs(one.value, one.before) {
+		if one.value != "" && one.value != one.before {
 			return exit.BadInput("the run %s %s %s, and %s says %s: leave it out, or add --untrusted to send elsewhere",
 				r.Dir, verb, cmp.Or(one.before, "none"), one.flag, one.value)
 		}

@@ -183,7 +183,7 @@ func (l *Loaded) load(in rundir.Dir, file, ref string, opts suite.Options) (*sui
 		}
 	}
 	opts.Dir = dir // programs run there
-	return l.take(l.Options.below(root, file), filepath.Base(real), file, opts), nil
+	return l.take(l.Options.noting(root, file, l.Options.Untrusted), filepath.Base(real), file, opts), nil
 }
 
 // standardInput loads the suite on standard input. The working directory counts as its folder.
@@ -199,7 +199,7 @@ func (l *Loaded) standardInput(in rundir.Dir, opts suite.Options) (*suite.Suite,
 	}
 	l.dirs = append(l.dirs, dir)
 	opts.Dir = dir
-	return l.take(layers.With{FS: l.Options.folder(root), Name: standard, Text: text}, standard, standard, opts), nil
+	return l.take(layers.With{FS: l.Options.noting(root, standard, l.Options.Untrusted), Name: standard, Text: text}, standard, standard, opts), nil
 }
 
 // take loads the suite in the file base of fsys; messages name it shown. It keeps the sources to quote them.

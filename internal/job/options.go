@@ -181,14 +181,6 @@ const standard = regular.Standard
 // maxInput is the largest file, in bytes, that a command line may name as a suite or a price list.
 const maxInput = 64 << 20
 
-// folder is the file system of a suite's folder. An untrusted suite gets no links and no files such as .env.
-func (f *Options) folder(root *os.Root) fs.FS {
-	if f.Untrusted {
-		return regular.Plain(root)
-	}
-	return regular.FS(root)
-}
-
 // unlinked returns an error if a link is on the way to a file that the user named. The author of an untrusted suite could
 // have made the link.
 func (f *Options) unlinked(name string) error {
@@ -228,16 +220,20 @@ func (f *Options) namedFiles() error {
 	)
 }
 
-// below is the file system of a suite's folder. It reports what the suite reads and lists to Reading and Listing.
-func (f *Options) below(root *os.Root, suite string) fs.FS {
-	if f.Reading == nil {
-		return f.folder(root)
+// noting is the file system of a suite's folder. It reports what the suite reads and lists to Reading and Listing. A plain
+// one, for an untrusted suite, has no links and no files such as .env.
+func (f *Options) noting(root *os.Root, suite string, plain bool) fs.FS {
+	switch {
+	case f.Reading == nil && plain:
+		return regular.Plain(root)
+	case f.Reading == nil:
+		return regular.FS(root)
 	}
 	path := func(name string) string { return filepath.Join(root.Name(), filepath.FromSlash(name)) }
 	notes := regular.Notes{
 		Read:  func(name string) { f.Reading(suite, path(name)) },
 		List:  func(string, func() []string) {},
-		Plain: f.Untrusted,
+		Plain: plain,
 	}
 	if f.Listing != nil {
 		notes.List = func(glob string, matches func() []string) {

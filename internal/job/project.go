@@ -146,7 +146,7 @@ func (f *Options) projectOf(run *eval.Run, dir string) error {
 	var text []byte
 	copies, err := copiesIn(dir, path.Dir(projectCopy))
 	if err == nil {
-		text, err = fs.ReadFile(copies, project.FileName)
+		text, err = fs.ReadFile(regular.FS(copies), project.FileName)
 	}
 	if err != nil {
 		return exit.BadInput("the run cannot be used: its copy of the project file cannot be read: %w", err)

@@ -30,12 +30,7 @@ func LoadRescored(name string, files []string, f Options, getenv func(string) st
 		return nil, err
 	}
 	begun := *run.Options()
-	given, was := selecting(&f.Options), selecting(&begun)
-	if begun.Race != "" { // the race is run again
-		given = append(given, flagValue{"--race", f.Race}, flagValue{"--seed", f.Seed})
-		was = append(was, flagValue{"--race", begun.Race}, flagValue{"--seed", run.RandomSeed})
-	}
-	if flag := changed(given, was); flag != "" {
+	if flag := f.changesSelection(run, &begun); flag != "" {
 		return nil, exit.BadInput("%s differs from what the run %s began with, and a rescore keeps that: leave it out", flag, name)
 	}
 	f.Rescore = f.Dir.Path(name)
@@ -79,6 +74,18 @@ func LoadRescored(name string, files []string, f Options, getenv func(string) st
 	l.rescored = kept
 	l.sendLike(begun.Services)
 	return l, nil
+}
+
+// changesSelection is the flag by which the options select other trials than those of a run, "" if none does.
+func (f *Options) changesSelection(run *eval.Run, begun *option.Options) string {
+	if begun.Race != "" { // the race is run again
+		race := option.Options{GateOptions: option.GateOptions{Race: f.Race}, Seed: f.Seed}
+		was := option.Options{GateOptions: option.GateOptions{Race: begun.Race}, Seed: run.RandomSeed}
+		if flag := changed(&race, &was, option.Keeps); flag != "" {
+			return flag
+		}
+	}
+	return changed(&f.Options, begun, option.Selects)
 }
 
 // raceLike repeats the race of a run on its recorded answers, with their current scores. It keeps the order of cases,

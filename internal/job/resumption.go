@@ -9,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/dialect"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/trust"
 	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/journal"
@@ -171,7 +172,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 			return nil, err
 		}
 		opts.Dir = dir
-		opts.Expected = copies
+		opts.Expected = regular.FS(copies)
 		s := l.take(l.Options.overFolder(copies, dir, recorded.File), filepath.Base(recorded.Copy), recorded.File, opts)
 		if !own && l.Diags.HasErrors() {
 			l.Diags.Warnf(

@@ -2,7 +2,6 @@ package job
 
 import (
 	"cmp"
-	"maps"
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
@@ -45,13 +44,9 @@ func (j *Job) Continues(run *eval.Run) error {
 	if now.ProjectHash != run.ProjectHash {
 		return exit.BadInput("the project file is not as it was when the run began")
 	}
-	flags := option.Differing(&j.KeptOptions().Options, run.Options())
-	if now.Name != run.Name {
-		flags = append(flags, "--name")
-	}
-	if !maps.Equal(now.Labels, run.Labels) {
-		flags = append(flags, "--label")
-	}
+	was := *run.Options()
+	was.Name, was.Labels = run.Name, run.Labels
+	flags := option.Differing(&j.KeptOptions().Options, &was)
 	if len(flags) > 0 {
 		return exit.BadInput("it began with other values of %s", strings.Join(flags, ", "))
 	}

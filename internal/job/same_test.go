@@ -40,7 +40,7 @@ func TestAJobContinuesARunOfItsOwn(t *testing.T) {
 		"flags": {func(j *Job, r *eval.Run) {
 			j.Options.Seed, j.Options.MinPassRate, j.Options.Labels = 8, new(0.5), map[string]string{"a": "b"}
 			r.Name = "day"
-		}, "it began with other values of --min-pass-rate, --seed, --name, --label"},
+		}, "it began with other values of --label, --min-pass-rate, --name, --seed"},
 	} {
 		j, run := began()
 		test.change(j, run)
