@@ -36,7 +36,7 @@ const (
 const ledgerVariable = "EVALRUN_LEDGER"
 
 func hasLedger(o *evalrun.Options) bool {
-	return o.Ledger.URL != "" || o.Getenv != nil && o.Getenv(ledgerVariable) != ""
+	return !o.Ledger.None && (o.Ledger.URL != "" || o.Getenv != nil && o.Getenv(ledgerVariable) != "")
 }
 
 // maxPack bounds a pack and its unpacked files, in bytes.

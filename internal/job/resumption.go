@@ -80,6 +80,9 @@ func Reopen(name string, options Options, retryErrors bool) (_ *Resumption, err 
 			return nil, err
 		}
 	}
+	if r.Options.MaxTrials == 0 { // versions before 0.2 had no bound
+		r.Options.MaxTrials = max(doc.Run.Plan.Trials, suite.DefaultMaxTrials)
+	}
 	r.begun = r.Options
 	r.given = options.Options
 	if err := cmp.Or(r.checkService(&options), r.checkKept(options)); err != nil {

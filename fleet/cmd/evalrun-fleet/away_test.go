@@ -160,6 +160,9 @@ func TestCredentialsAreMarkedAtTheEnd(t *testing.T) {
 	if got := coordinator.end(); got != 4 || marked() {
 		t.Errorf("exit %d, marked %v, want 4 and no mark: the budget is spent, and the run can be continued", got, marked())
 	}
+	if want := "to continue: evalrun-fleet serve --resume run"; !strings.Contains(coordinator.err.String(), want) {
+		t.Errorf("got no %q, want it:\n%s", want, coordinator.err.String())
+	}
 	coordinator = b.serve("--resume", "run", "--budget-calls", "100")
 	if got := coordinator.end(); got != 0 || !marked() {
 		t.Errorf("exit %d, marked %v, want 0 and the mark:\n%s", got, marked(), coordinator.err.String())

@@ -9,11 +9,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/evalrun/evalrun"
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/fleet"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/term"
+	"github.com/evalrun/evalrun/internal/typeset"
 )
 
 // serveOptions holds the flags of `evalrun-fleet serve`.
@@ -111,10 +113,24 @@ func serve(cmd *cobra.Command, suites []string, o *serveOptions, global *flags.G
 		return err
 	}
 	explain(err)
+	if result.Resume != "" {
+		fmt.Fprintf(os.Stderr, "to continue: %s\n", diag.CleanLine(again(cmd, result)))
+	}
 	if result.Exit != exit.CodeOK {
 		return exit.With(result.Exit, errSaid)
 	}
 	return nil
+}
+
+// again is the command that continues a run, with the flags of the server for workers.
+func again(cmd *cobra.Command, result *evalrun.Result) string {
+	words := []string{"evalrun-fleet serve --resume" + strings.TrimPrefix(result.Resume, "evalrun resume")}
+	for _, name := range []string{"listen", "host", "tls-cert", "tls-key", "tls-ca", "nats", "nats-creds"} {
+		if f := cmd.Flags().Lookup(name); f.Changed {
+			words = append(words, "--"+name, typeset.ShellWord(f.Value.String()))
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // options converts the flags to options of package evalrun.
