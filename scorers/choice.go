@@ -71,7 +71,13 @@ type choiceScorer struct {
 	of   []string
 }
 
+// maxChoiceText is the longest answer, in bytes, in which a letter is looked for. Reading takes a hundred times its memory.
+const maxChoiceText = 2 << 20
+
 func (c choiceScorer) scoreText(got, text string) Finding {
+	if len(text) > maxChoiceText {
+		return Unscored("the answer is longer than %d bytes: choose the part with the letter by `select`", maxChoiceText)
+	}
 	chosen, how := letters.Named(text, c.of)
 	switch {
 	case how == "":

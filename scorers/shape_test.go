@@ -117,6 +117,7 @@ func TestChoiceFindsTheLetterThatIsTheAnswer(t *testing.T) {
 		{b, "", "f"},
 		{b, " \r\n", "f"},
 		{b, "B", "p"},
+		{b, "B" + strings.Repeat(" B", 1<<20), "u"}, // more than 2 MiB
 		{b, "b", "p"},
 		{b, "\r\n(B)\r\n", "p"},
 		{b, "B.", "p"},
