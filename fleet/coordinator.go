@@ -163,7 +163,7 @@ func (c *Coordinator) admit(h *hello) *welcome {
 	return &welcome{Joined: true}
 }
 
-// admits makes sure that there is room for one more worker: those that have answered no probe yet give way. The caller
+// admits makes room for one more worker: silent workers, without an answer to a probe, give way. The caller
 // holds c.mu.
 func (c *Coordinator) admits() bool {
 	if len(c.workers) < maxWorkers {

@@ -97,7 +97,7 @@ func (c *Coordinator) acquire(ctx context.Context, stop <-chan struct{}, old *me
 	c.mu.Lock()
 	if old == nil {
 		c.waiting = append(c.waiting, ticket{got: got})
-	} else { // its trial began before those that wait
+	} else { // its trial began before the waiting ones
 		old.busy--
 		c.waiting = slices.Insert(c.waiting, 0, ticket{got, old})
 	}

@@ -297,7 +297,7 @@ func (f *serving) run(ctx context.Context) (*evalrun.Result, error) {
 	return result, err
 }
 
-// check refuses suites that a fleet cannot run, and those that do not continue the run in the directory.
+// check refuses suites that a fleet cannot run or that do not continue the run in the directory.
 func (f *serving) check(job *evalrun.Job) error {
 	for _, s := range job.Suites() {
 		for _, t := range s.Targets {

@@ -33,7 +33,7 @@ func sum(a, b int) int {
 	return a + b
 }
 
-// TooMany says that there are more trials than allowed, and what to do; "" when there are not. 0 allows DefaultMaxTrials.
+// TooMany reports more trials than allowed, and what to do; "" when the number is fine. 0 allows DefaultMaxTrials.
 func TooMany(trials, most int) (problem, hint string) {
 	if most = cmp.Or(most, DefaultMaxTrials); trials <= most {
 		return "", ""

@@ -76,7 +76,7 @@ var fileWalks = map[string]string{
 	"validate SUITE":              "validate @",
 }
 
-// A file that a flag, an argument or a variable names is regular and bounded: a pipe does not hang, and a file without an
+// A file that a flag, an argument or a variable names is regular and bounded. A pipe does not hang, and a file without an
 // end does not take the memory. The message names the file or the flag.
 func TestNamedFilesAreRegularAndBounded(t *testing.T) {
 	t.Parallel()

@@ -70,7 +70,7 @@ func asleep(t *testing.T, p *os.Process, l *theLedger, until func(balance) bool)
 	expect.OK(t, p.Signal(syscall.SIGCONT))
 }
 
-// A process that slept for longer than its grants live throws away those that it has not used.
+// A process that slept for longer than its grants live throws away the unused ones.
 func TestAProcessThatSleptSendsNothingByOldGrants(t *testing.T) {
 	t.Parallel()
 	service := &strictService{window: time.Minute, used: 66}

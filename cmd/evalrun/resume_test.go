@@ -112,7 +112,7 @@ func TestTheCommandForContinuingKeepsValuesToItself(t *testing.T) {
 }
 
 // A rescore that calls judges has each call granted, also once it is resumed.
-func TestRescoreAsksJudgesUnderTheLedger(t *testing.T) {
+func TestRescoreCallsJudgesUnderTheLedger(t *testing.T) {
 	t.Parallel()
 	var calls ledger
 	suite := "version: 1\nname: s\ntargets: [{name: t, model: m, generationConfig: {maxOutputTokens: 60}}]\njudges: [{name: j, model: m}]\n" +

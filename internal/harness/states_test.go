@@ -317,7 +317,7 @@ func TestResumeScoresAKeptAnswer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "")
 	s.write("s.yaml", strings.Replace(fourSuite, "{contains: x}", "{similar: {to: say x1, min: 0.1}}", 1))
-	// One call is one answer. Of several, some may be scored in time: vectors are asked for after a moment.
+	// One call is one answer. Of several, some may be scored in time: vectors are requested after a moment.
 	s.run("run", option.Options{LimitOptions: option.LimitOptions{BudgetCalls: 1, Concurrency: 1}}, "s.yaml")
 	if c := s.open("run").Summary.Counts; c.Error != 1 || c.Pass > 0 {
 		t.Fatalf("%+v, want an answer that no budget is left to score", c)

@@ -393,7 +393,7 @@ func TestASleepOfTheLedgerKillsNoProcess(t *testing.T) {
 	})
 }
 
-// A call that asks again keeps its place; one whose process died or that was given up loses it.
+// A call whose request is repeated keeps its place; one whose process died or that was given up loses it.
 func TestCallsKeepTheirPlaceBetweenRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBook([]AccountLimits{{service: "*", model: "*", key: "*", TokensPerMinute: 100}})

@@ -275,7 +275,7 @@ func (c *Client) back() {
 	}
 }
 
-// gone records an outage, and reports whether it is too long. sent is when the request was sent that failed: if this
+// gone records an outage, and reports whether it is too long. sent is when the failed request was sent. If this
 // process slept since, the ledger may have answered meanwhile.
 func (c *Client) gone(err error, sent time.Time) bool {
 	c.mu.Lock()

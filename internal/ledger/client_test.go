@@ -27,10 +27,10 @@ func (r replying) RoundTrip(req *http.Request) (*http.Response, error) {
 func TestAProcessThatSleptThrowsItsGrantAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := dial(t, Options{URL: "http://127.0.0.1:1"})
-		var asked []string
+		var sent []string
 		c.http.Transport = replying(func(body string) (int, string) {
 			if body[0] == '{' {
-				if asked = append(asked, body); len(asked) == 1 {
+				if sent = append(sent, body); len(sent) == 1 {
 					time.Sleep(lifetime + time.Second)
 				}
 			}
@@ -38,8 +38,8 @@ func TestAProcessThatSleptThrowsItsGrantAway(t *testing.T) {
 		})
 		_, err := c.Grant(t.Context(), someModel, call(1))
 		expect.OK(t, err)
-		expect.Same(t, "requests", len(asked), 2)
-		expect.Same(t, "the second request", asked[1], asked[0])
+		expect.Same(t, "requests", len(sent), 2)
+		expect.Same(t, "the second request", sent[1], sent[0])
 	})
 }
 

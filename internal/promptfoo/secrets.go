@@ -60,7 +60,7 @@ const minMasked = 8
 
 const privateKey lazy.Regex = `(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`
 
-// outOf masks what is left of secrets in a file: those that were found elsewhere, and what looks like a key of a vendor.
+// outOf masks what is left of secrets in a file: values found elsewhere, and what looks like a key of a vendor.
 func (l *secrets) outOf(text string) string {
 	found := slices.Clone(l.passwords)
 	for _, v := range l.variables {

@@ -123,7 +123,7 @@ type confined struct {
 	plain bool
 }
 
-// check refuses names that are too deep, and those that Plain leaves out.
+// check refuses names that are too deep or that Plain leaves out.
 func (c confined) check(op, name string) error {
 	if err := notDeep(op, name); err != nil || !c.plain {
 		return err

@@ -99,16 +99,16 @@ func TestLoopbackWantsCredentials(t *testing.T) {
 	if worker := b.start("work", "--nats", coordinator.url); worker.end() != 2 || !strings.Contains(worker.err.String(), "needs credentials") {
 		t.Errorf("a worker without credentials: exit %d, want 2 and why\n%s", worker.ProcessState.ExitCode(), worker.err.String())
 	}
-	stranger, err := nkeys.CreateUser()
+	outsider, err := nkeys.CreateUser()
 	if err != nil {
 		t.Fatal(err)
 	}
-	public, err := stranger.PublicKey()
+	public, err := outsider.PublicKey()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, option := range map[string]nats.Option{
-		"no credentials": nats.Name("x"), "another key": nats.Nkey(public, stranger.Sign),
+		"no credentials": nats.Name("x"), "another key": nats.Nkey(public, outsider.Sign),
 		"a name": nats.UserInfo("worker", ""), "a token": nats.Token(""),
 	} {
 		if conn, err := nats.Connect(coordinator.url, option); !errors.Is(err, nats.ErrAuthorization) {
