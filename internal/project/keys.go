@@ -45,7 +45,7 @@ func Shape(templates bool) shape.Schema {
 // trace on the command line.
 func chosenPerRun() []string {
 	return []string{
-		"case", "tag", "arm", "failedIn", "changedSince", "sample", "shard", "var", "emulator", "answers", "untrusted",
+		"case", "tag", "arm", "failedIn", "changedSince", "sample", "shard", "maxTrials", "var", "emulator", "answers", "untrusted",
 		"allow", "trust", "interleave", "noBaseline", "dryRun", "config", "noConfig", "service", "allowEnv",
 		"open", "watch", "color", "directory", "ledger", "ledgerCa", "ledgerWait",
 	}

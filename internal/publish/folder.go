@@ -87,11 +87,6 @@ func (f *folder) claim(dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{runsDir, comparisonsDir, dataDir} {
-		if info, err := f.root.Lstat(name); err == nil && !info.IsDir() {
-			return exit.BadInput("the site cannot be written: %s is a link or a file, and not a folder", f.path(name))
-		}
-	}
 	f.lock = flock.New(filepath.Join(f.root.Name(), markerName), flock.SetFlag(os.O_RDWR))
 	if free, err := f.lock.TryLock(); err != nil {
 		return exit.BadInput("the folder %s cannot be locked: %w", dir, err)
