@@ -38,7 +38,8 @@ var (
 		"Out": "--out", "Name": "--name", "Labels": "--label", "NoContent": "--no-content", "NoHistory": carried,
 		"Reading": carried, "Listing": carried,
 
-		"Selection.Repeats": "--repeats", "Selection.MaxTrials": "--max-trials", "Selection.Cases": "--case", "Selection.Tags": "--tag", "Selection.Arms": "--arm",
+		"Selection.Repeats": "--repeats", "Selection.MaxTrials": "--max-trials",
+		"Selection.Cases": "--case", "Selection.Tags": "--tag", "Selection.Arms": "--arm",
 		"Selection.FailedIn": "--failed-in", "Selection.ChangedSince": "--changed-since", "Selection.Sample": "--sample",
 		"Selection.Selected": "selection of trials", "Selection.Shard": "--shard", "Selection.AllowEmpty": "--allow-empty",
 
@@ -63,7 +64,8 @@ var (
 	}
 	rescored = map[string]string{
 		"Suites": process, "ProjectFile": process, "Gate.Interleave": "--interleave",
-		"Vars": "--var", "Selection.Repeats": "--repeats", "Selection.MaxTrials": "--max-trials", "Selection.Cases": "--case", "Selection.Tags": "--tag", "Selection.Arms": "--arm",
+		"Vars": "--var", "Selection.Repeats": "--repeats", "Selection.MaxTrials": "--max-trials",
+		"Selection.Cases": "--case", "Selection.Tags": "--tag", "Selection.Arms": "--arm",
 		"Selection.Shard": "--shard",
 
 		"Sources.Rescore": process, "Sources.Record": "leave out the options", "Sources.Replay": "leave out the options",

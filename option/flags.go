@@ -28,6 +28,10 @@ type Flag struct {
 
 // Flags lists all options, each with its role. It is the one list that decides what a resume, a rescore and a fleet compare.
 func (o *Options) Flags() []Flag {
+	baseline := Flag{"--baseline", Keeps, o.BaselineName()}
+	if o.NoBaseline() {
+		baseline = Flag{"--no-baseline", Keeps, true}
+	}
 	return []Flag{
 		{"--repeats", Selects, o.Repeats},
 		{"--max-trials", Selects, o.MaxTrials},
@@ -54,7 +58,7 @@ func (o *Options) Flags() []Flag {
 		{"--min-pass-rate", Keeps, o.MinPassRate},
 		{"--max-errors", Keeps, o.MaxErrors},
 		{"--max-blocked", Keeps, o.MaxBlocked},
-		{"--baseline", Keeps, o.Baseline},
+		baseline,
 		{"--interleave", Keeps, o.Interleave},
 		{"--race", Keeps, o.Race},
 		{"--margin", Keeps, o.Rule.Margin},
@@ -126,8 +130,10 @@ func Differing(a, b *Options) []string {
 		if f.Role == Bounds || f.Role == Writes {
 			continue
 		}
-		if f.Changes(was[i]) || was[i].Changes(f) {
+		if f.Changes(was[i]) {
 			out = append(out, f.Name)
+		} else if was[i].Changes(f) {
+			out = append(out, was[i].Name)
 		}
 	}
 	slices.Sort(out)

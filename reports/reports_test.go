@@ -149,7 +149,10 @@ func TestCountsOfJUnitAndJSONAgree(t *testing.T) {
 	}
 	stated, counted := parsed(t, written(t, "junit", d, reports.Options{})).counts()
 	if stated != doc.Summary.Cases || counted != stated || stated.Tests != 14 {
-		t.Errorf("JSON has %+v, JUnit states %+v: got %+v, want the same with 14 tests: one says that the run is incomplete", doc.Summary.Cases, stated, counted)
+		t.Errorf(
+			"JSON has %+v, JUnit states %+v: got %+v, want the same with 14 tests: one says that the run is incomplete",
+			doc.Summary.Cases, stated, counted,
+		)
 	}
 	s := doc.Summary
 	expect.Same(t, "trials", len(doc.Trials), s.Trials)

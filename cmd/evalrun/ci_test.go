@@ -188,7 +188,8 @@ func TestRecipesOfForksNeedNoKey(t *testing.T) {
 	}
 	expect.Same(t, "writes", forge.Writes(), []string{"POST /repos/o/r/issues/8/comments"})
 	expect.Contains(t, "whose numbers they are", forge.Notes()[0]["body"].(string),
-		"<!-- evalrun: words -->\n> These numbers are of the fork `fork/r`. Its author controls the suite and the run; this repository has checked neither.\n",
+		"<!-- evalrun: words -->\n> These numbers are of the fork `fork/r`. "+
+			"Its author controls the suite and the run; this repository has checked neither.\n",
 	)
 }
 
@@ -279,7 +280,8 @@ func TestRecipeOfGitLabRunsAsARunnerWould(t *testing.T) {
 	expect.OK(t, yaml.Unmarshal([]byte(readText(t, recipes(t), "gitlab-ci.yml")), &jobs))
 	for i, name := range []string{"nightly", "nightly", "merge request", "fork"} {
 		env := map[string]string{
-			"EVALRUN_VERSION": "v0.2.0", "EVALRUN_SHA256": checksum(t), "CI_PROJECT_ID": "9", "CI_API_V4_URL": forge.URL, "CI_JOB_URL": forge.URL, "GITHUB_REPOSITORY": "",
+			"EVALRUN_VERSION": "v0.2.0", "EVALRUN_SHA256": checksum(t), "CI_PROJECT_ID": "9", "CI_API_V4_URL": forge.URL,
+			"CI_JOB_URL": forge.URL, "GITHUB_REPOSITORY": "",
 		}
 		if name != "fork" {
 			env["EVALRUN_API_KEY"], env["EVALRUN_BASE_URL"] = "none", r.known["vars.EVALRUN_BASE_URL"]
@@ -343,7 +345,8 @@ func TestRecipesOfPagesPublishBothNights(t *testing.T) {
 	var jobs map[string]yaml.Node
 	expect.OK(t, yaml.Unmarshal([]byte(readText(t, recipes(t), "gitlab-ci.yml")), &jobs))
 	env := map[string]string{
-		"EVALRUN_VERSION": "v0.2.0", "EVALRUN_SHA256": checksum(t), "CI_PROJECT_ID": "9", "CI_API_V4_URL": r.env["GITHUB_API_URL"], "GITHUB_REPOSITORY": "",
+		"EVALRUN_VERSION": "v0.2.0", "EVALRUN_SHA256": checksum(t), "CI_PROJECT_ID": "9",
+		"CI_API_V4_URL": r.env["GITHUB_API_URL"], "GITHUB_REPOSITORY": "",
 		"EVALRUN_API_KEY": "none", "EVALRUN_BASE_URL": r.known["vars.EVALRUN_BASE_URL"],
 	}
 	pipelineJob(t, r, jobs, "nightly", env)
@@ -358,8 +361,11 @@ func TestRecipesPinWhatTheyTake(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(recipes(t), "*", "*.yml"))
 	expect.OK(t, err)
-	files = append(files, filepath.Join(recipes(t), "gitlab-ci.yml"), "../../action.yml", "../../action/comment/action.yml", "../../docs/how-to/github.md")
-	pinned := regexp.MustCompile(`^(?:uses: (?:[\w-]+/[\w/-]+@[0-9a-f]{40} # v\d|evalrun/evalrun(?:/[\w/]+)?@v)|image: \S+@sha256:[0-9a-f]{64}$)`)
+	files = append(files, filepath.Join(recipes(t), "gitlab-ci.yml"), "../../action.yml", "../../action/comment/action.yml")
+	files = append(files, "../../docs/how-to/github.md")
+	pinned := regexp.MustCompile(
+		`^(?:uses: (?:[\w-]+/[\w/-]+@[0-9a-f]{40} # v\d|evalrun/evalrun(?:/[\w/]+)?@v)|image: \S+@sha256:[0-9a-f]{64}$)`,
+	)
 	found := 0
 	for _, file := range files {
 		for line := range strings.Lines(readText(t, file, "")) {

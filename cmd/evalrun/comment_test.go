@@ -53,7 +53,8 @@ func TestCommentNeverShowsItsToken(t *testing.T) {
 		"base64": base64.StdEncoding.EncodeToString([]byte("x:" + token)), "hex": hex.EncodeToString([]byte(token)),
 	} {
 		for _, reply := range []string{
-			`401 {"message":"bad credentials: FORM"}`, `403 {"error":{"sent":["FORM"]}}`, `200 [{"id":"FORM"}]`, `200 {"html_url":"https://f.example/FORM"}`,
+			`401 {"message":"bad credentials: FORM"}`, `403 {"error":{"sent":["FORM"]}}`, `200 [{"id":"FORM"}]`,
+			`200 {"html_url":"https://f.example/FORM"}`,
 			"broken FORM",
 		} {
 			server := httptest.NewServer(echo(strings.ReplaceAll(reply, "FORM", form)))

@@ -106,7 +106,7 @@ func twoArms(args []string) []string {
 func (o *compareOptions) check() error {
 	var given []string
 	o.judging.VisitAll(func(f *pflag.Flag) {
-		if f.Changed && !(o.rank && f.Name == "prices") { // a ranking names the cheapest of the best
+		if f.Changed && (!o.rank || f.Name != "prices") { // a ranking names the cheapest of the best
 			given = append(given, "--"+f.Name)
 		}
 	})

@@ -291,7 +291,9 @@ func keepsTheLastMinute(t *testing.T, used int) {
 	var l ledger
 	b := newBox(
 		t,
-		countingService(&l, fmt.Sprintf(`,"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":%d,"totalTokenCount":%d}`, used-10, used)),
+		countingService(&l, fmt.Sprintf(
+			`,"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":%d,"totalTokenCount":%d}`, used-10, used,
+		)),
 		map[string]string{
 			"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: hello}]\nlimits: {concurrency: 4, " +
 				"tokensPerMinute: 2000}\n" +

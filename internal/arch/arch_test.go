@@ -42,7 +42,9 @@ var direct = map[string][]string{
 		"internal/forge", "internal/preference", "internal/judgecheck", "internal/output", "internal/atomic", "internal/publish", "internal/view",
 	},
 	"internal/authoring": {"internal/job", "clients/emulator", "internal/lazy", "internal/term", "internal/promptfoo", "docs"},
-	"internal/promptfoo": {"internal/lazy", "diag", "internal/exit", "internal/regular", "option", "internal/tmpl", "internal/yamlnode", "suite"},
+	"internal/promptfoo": {
+		"internal/lazy", "diag", "internal/exit", "internal/regular", "option", "internal/tmpl", "internal/yamlnode", "suite",
+	},
 	"internal/answers": {
 		"clients/app", "clients/generative", "clients/openai", "clients/responses", "clients/anthropic", "tool", "runner", "internal/exit",
 		"internal/regular",

@@ -96,7 +96,8 @@ func withOwner(body, marker, fork string) string {
 	if fork == "" || !marked {
 		return body
 	}
-	return marker + "\n> These numbers are of " + fork + ". Its author controls the suite and the run; this repository has checked neither.\n" + rest
+	return marker + "\n> These numbers are of " + fork +
+		". Its author controls the suite and the run; this repository has checked neither.\n" + rest
 }
 
 // forkOf names a repository that is not home; "" is one that was deleted.

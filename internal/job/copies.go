@@ -45,19 +45,9 @@ func LoadCopies(of *journal.Document, options Options, getenv func(string) strin
 			dir = recorded.Dir
 		}
 		l.dirs = append(l.dirs, dir)
-		opts := suite.Options{
-			Vars:        begun.Vars,
-			Repeats:     begun.Repeats,
-			MaxTrials:   begun.MaxTrials,
-			Getenv:      getenv,
-			Untrusted:   options.Untrusted,
-			Allow:       options.Allow,
-			AllowEnv:    options.AllowEnv,
-			Can:         dialect.Can,
-			OwnBaseline: true,
-			Dir:         dir,
-			Services:    services,
-		}
+		opts := options.ofSuites(getenv)
+		opts.Vars, opts.Repeats, opts.MaxTrials = begun.Vars, begun.Repeats, begun.MaxTrials
+		opts.OwnBaseline, opts.Dir, opts.Services = true, dir, services
 		l.Suites = append(l.Suites, l.take(l.Options.overFolder(copies, dir, recorded.File), filepath.Base(recorded.Copy), recorded.File, opts))
 	}
 	return l, nil

@@ -81,19 +81,8 @@ func Load(files []string, options Options, getenv func(string) string) (*Loaded,
 		options.Dir = options.Dir.Untrusted()
 	}
 	l := NoSuites(options, getenv)
-	opts := suite.Options{
-		Vars:           options.Vars,
-		Repeats:        options.Repeats,
-		DefaultRepeats: options.ByProject().Repeats,
-		MaxTrials:      options.MaxTrials,
-		Getenv:         getenv,
-		Untrusted:      options.Untrusted,
-		Allow:          options.Allow,
-		OwnBaseline:    options.ownBaseline(),
-		AllowEnv:       options.AllowEnv,
-		Can:            dialect.Can,
-		Race:           options.Race != "" && !options.NoBaseline(),
-	}
+	opts := options.ofSuites(getenv)
+	opts.Race = options.Race != "" && !options.NoBaseline()
 	if err := cmp.Or(options.checkAllow(), options.CheckRace()); err != nil {
 		return nil, err
 	}
@@ -103,12 +92,9 @@ func Load(files []string, options Options, getenv func(string) string) (*Loaded,
 		return nil, exit.BadInput("%w", err)
 	}
 	names, trials := map[string]string{}, 0
-	interleave, ref, err := options.Interleaved()
+	interleave, ref, err := options.interleavedAmong(files)
 	if err != nil {
 		return nil, err
-	}
-	if interleave != "" && !slices.Contains(files, interleave) {
-		return nil, exit.BadInput("--interleave names %s, which is not among the suites of this command: name it with them", interleave)
 	}
 	for i, file := range files {
 		refOf := ""
@@ -199,7 +185,33 @@ func (l *Loaded) standardInput(in rundir.Dir, opts suite.Options) (*suite.Suite,
 	}
 	l.dirs = append(l.dirs, dir)
 	opts.Dir = dir
-	return l.take(layers.With{FS: l.Options.noting(root, standard, l.Options.Untrusted), Name: standard, Text: text}, standard, standard, opts), nil
+	files := layers.With{FS: l.Options.noting(root, standard, l.Options.Untrusted), Name: standard, Text: text}
+	return l.take(files, standard, standard, opts), nil
+}
+
+// ofSuites are the options with which suites are loaded.
+func (f *Options) ofSuites(getenv func(string) string) suite.Options {
+	return suite.Options{
+		Vars:           f.Vars,
+		Repeats:        f.Repeats,
+		DefaultRepeats: f.ByProject().Repeats,
+		MaxTrials:      f.MaxTrials,
+		Getenv:         getenv,
+		Untrusted:      f.Untrusted,
+		Allow:          f.Allow,
+		OwnBaseline:    f.ownBaseline(),
+		AllowEnv:       f.AllowEnv,
+		Can:            dialect.Can,
+	}
+}
+
+// interleavedAmong is Interleaved, whose file must be one of the suites.
+func (f *Options) interleavedAmong(files []string) (file, ref string, err error) {
+	file, ref, err = f.Interleaved()
+	if err == nil && file != "" && !slices.Contains(files, file) {
+		err = exit.BadInput("--interleave names %s, which is not among the suites of this command: name it with them", file)
+	}
+	return file, ref, err
 }
 
 // take loads the suite in the file base of fsys; messages name it shown. It keeps the sources to quote them.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/dialect"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
@@ -158,48 +159,47 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 			dir = recorded.Dir
 		}
 		l.dirs = append(l.dirs, dir)
-		opts := suite.Options{
-			Vars:           r.Options.Vars,
-			Repeats:        r.Options.Repeats,
-			DefaultRepeats: r.Options.ByProject().Repeats,
-			MaxTrials:      r.Options.MaxTrials,
-			Getenv:         getenv,
-			Untrusted:      r.Options.Untrusted,
-			Allow:          r.Options.Allow,
-			OwnBaseline:    r.Options.ownBaseline(),
-			AllowEnv:       r.Options.AllowEnv,
-			Can:            dialect.Can,
-			Services:       services,
-		}
+		opts := r.Options.ofSuites(getenv)
+		opts.Services = services
 		if opts.Base, err = r.earlierAtStart(l, i, own, opts); err != nil {
 			return nil, err
 		}
 		opts.Dir = dir
 		opts.Expected = regular.FS(copies)
 		s := l.take(l.Options.overFolder(copies, dir, recorded.File), filepath.Base(recorded.Copy), recorded.File, opts)
-		if !own && l.Diags.HasErrors() {
+		if l.Suites = append(l.Suites, s); !l.Diags.HasErrors() {
+			err = r.unchanged(s, &recorded)
+		} else if !own {
 			l.Diags.Warnf(
 				diag.Pos{File: filepath.ToSlash(recorded.File)}, "add --trust to read the other files of the suite, such as images",
 				"the run was not signed by you, so only the files that it copied are read",
 			)
 		}
-		switch changed := !l.Diags.HasErrors() && s.Hash() != recorded.Hash; {
-		case changed && !s.KeepsData():
-			return nil, exit.BadInput(
-				"the run cannot be resumed: the data files of the suite %s have changed since it began, "+
-					"and they were too many or too large to be copied",
-				recorded.Name,
-			)
-		case changed && !r.untrusted:
-			return nil, exit.BadInput(
-				"the run cannot be resumed: %s is not the copy of the suite %s with which it began; "+
-					"restore it, or run the suite again",
-				filepath.Join(r.Dir, filepath.FromSlash(recorded.Copy)), recorded.Name,
-			)
+		if err != nil {
+			return nil, err
 		}
-		l.Suites = append(l.Suites, s)
 	}
 	return l, nil
+}
+
+// unchanged returns an error for a suite that differs from the recorded one. Untrusted, the copy counts as it is.
+func (r *Resumption) unchanged(s *suite.Suite, recorded *eval.RunSuite) error {
+	switch {
+	case s.Hash() == recorded.Hash:
+	case !s.KeepsData():
+		return exit.BadInput(
+			"the run cannot be resumed: the data files of the suite %s have changed since it began, "+
+				"and they were too many or too large to be copied",
+			recorded.Name,
+		)
+	case !r.untrusted:
+		return exit.BadInput(
+			"the run cannot be resumed: %s is not the copy of the suite %s with which it began; "+
+				"restore it, or run the suite again",
+			filepath.Join(r.Dir, filepath.FromSlash(recorded.Copy)), recorded.Name,
+		)
+	}
+	return nil
 }
 
 // loadFiles loads the suites from their original files, since a run with --no-content keeps no copies. The files must be

@@ -53,10 +53,10 @@ func TestAProcessThatSleptWaitsAgain(t *testing.T) {
 			if body[0] != '[' { // a sign of life
 				return 503, ""
 			}
-			switch requests++; {
-			case requests == 5:
+			switch requests++; requests {
+			case 5:
 				time.Sleep(time.Hour)
-			case requests == 8:
+			case 8:
 				return 200, `[{"tokens":true}]`
 			}
 			return 503, `{"error":"it cannot write"}`
@@ -76,6 +76,7 @@ func TestASilentLedgerIsAway(t *testing.T) {
 	c := dial(t, Options{URL: "http://" + l.Addr().String(), Wait: time.Second, Notice: said.add, Lost: lost.add})
 	_, err = c.Grant(t.Context(), someModel, call(1))
 	expect.Same(t, "a grant", errors.Is(err, errLost), true)
-	expect.Contains(t, "said", said.String(), fmt.Sprintf("does not answer: no answer within %s; nothing is sent until it does, for up to 1s", patience))
+	want := fmt.Sprintf("does not answer: no answer within %s; nothing is sent until it does, for up to 1s", patience)
+	expect.Contains(t, "said", said.String(), want)
 	expect.Contains(t, "lost", lost.String(), "did not answer for 1s")
 }

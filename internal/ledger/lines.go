@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"io/fs"
 	"math"
+	"slices"
 
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
@@ -55,7 +56,7 @@ func (r *fileReader) event(line []byte) *bookEvent {
 		if whole, r.sum = seal(bytes.Clone(text), r.sum); !bytes.Equal(whole, line) {
 			return nil
 		}
-		line = append(text[:len(text):len(text)], '}')
+		line = slices.Concat(text, []byte{'}'})
 	}
 	var e bookEvent
 	in := json.NewDecoder(bytes.NewReader(line))

@@ -251,8 +251,9 @@ func TestImpossibleSettlementsRefillNothing(t *testing.T) {
 	g, err := c.Grant(t.Context(), someModel, Amount{1, 90, 0.9})
 	expect.OK(t, err)
 	for cost, want := range map[string]int{
-		`"tokens":-1000`: 400, `"money":-5`: 400, `"money":1e999`: 400, `"money":NaN`: 400, `"money":1e300`: 400, `"tokens":9223372036854775807`: 400,
-		`"retryAfterMs":-1`: 400, `"retryAfterMs":9223372036854775807`: 400, `"tokens":1e3`: 400,
+		`"tokens":-1000`: 400, `"money":-5`: 400, `"money":1e999`: 400, `"money":NaN`: 400, `"money":1e300`: 400,
+		`"tokens":9223372036854775807`: 400,
+		`"retryAfterMs":-1`:            400, `"retryAfterMs":9223372036854775807`: 400, `"tokens":1e3`: 400,
 	} {
 		expect.Same(t, cost, post(t, s.URL+"/v1/settlements", `[{"id":"`+g.id+`","tokens":1},{"id":"`+g.id+`",`+cost+`}]`), want)
 	}

@@ -148,7 +148,7 @@ func (s src) lastKeys() (own, outer string) {
 const (
 	pathIndex lazy.Regex = `\[\d+\]`
 	// allSecret matches mappings whose values are all secret.
-	allSecret lazy.Regex = `(?i)^(?:cookies|secrets|tokens|credentials|passwords|api_?keys)$`
+	allSecret lazy.Regex = `(?i)^(?:cookies|secrets|tokens|credentials|passwords|api_?keys)$` //nolint:gosec // names, no credential
 )
 
 // withoutSecret returns the text of a setting without its secrets, and whether it had any.

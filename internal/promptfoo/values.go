@@ -59,7 +59,7 @@ func copied(s src, text func(at src, text string) yamlValue) yamlValue {
 }
 
 // secretNumbers matches the names of numbers that are secret.
-const secretNumbers lazy.Regex = `(?i)(?:passw(?:or)?d|passcode|pwd|secret|pin|api_?key)$`
+const secretNumbers lazy.Regex = `(?i)(?:passw(?:or)?d|passcode|pwd|secret|pin|api_?key)$` //nolint:gosec // names, no credential
 
 // escapedValue escapes texts, for places where evalrun reads templates and promptfoo does not.
 func escapedValue(s src) yamlValue {

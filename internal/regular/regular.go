@@ -194,5 +194,6 @@ func notDeep(op, name string) error {
 	if strings.Count(name, "/") < maxDepth {
 		return nil
 	}
-	return &fs.PathError{Op: op, Path: name[:strings.Index(name, "/")] + "/...", Err: ErrDeep}
+	top, _, _ := strings.Cut(name, "/")
+	return &fs.PathError{Op: op, Path: top + "/...", Err: ErrDeep}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -23,7 +24,7 @@ type Visible struct {
 func (v *Visible) Write(p []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	data := append(v.rest, p...)
+	data := slices.Concat(v.rest, p)
 	whole := len(data) - len(partial(data))
 	v.rest = bytes.Clone(data[whole:])
 	if _, err := v.W.Write(visible(data[:whole])); err != nil {

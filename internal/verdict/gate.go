@@ -46,23 +46,24 @@ func Apply(d *journal.Document) {
 		g.Rules = append(g.Rules, rules.rules...)
 		codes = append(codes, rules.codes...)
 	}
-	for _, rule := range lostSuites(d, comparison) {
-		g.Rules = append(g.Rules, rule)
+	missing := missingRules(d, comparison, exit.Worst(codes...))
+	if g.Rules = append(g.Rules, missing...); len(missing) > 0 || d.Partial() {
 		codes = append(codes, exit.CodeIncomplete)
-	}
-	if d.Partial() {
-		codes = append(codes, exit.CodeIncomplete)
-	} else if exit.Worst(codes...) == exit.CodeOK && d.Run.Plan.Shard == nil {
-		for _, rule := range unjudged(d) {
-			g.Rules = append(g.Rules, rule)
-			codes = append(codes, exit.CodeIncomplete)
-		}
 	}
 	if d.End != nil && d.End.Signal != "" {
 		codes = append(codes, exit.OfSignal(d.End.Signal))
 	}
 	g.Exit = exit.Worst(codes...)
 	d.Decision = &journal.Decision{Gate: g, Comparison: comparison, Ranking: ranked, NotCompared: notCompared}
+}
+
+// missingRules are rules that no suite of the run has: about suites that only the baseline has, and about a run which would
+// pass although nothing was judged.
+func missingRules(d *journal.Document, c *compare.Comparison, code int) []journal.GateRule {
+	if lost := lostSuites(d, c); len(lost) > 0 || code != exit.CodeOK || d.Partial() || d.Run.Plan.Shard != nil {
+		return lost
+	}
+	return unjudged(d)
 }
 
 // lostSuites are the suites that only the baseline has; no suite of the run has a rule about them.
