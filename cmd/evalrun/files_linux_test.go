@@ -85,7 +85,7 @@ func TestNamedFilesAreRegularAndBounded(t *testing.T) {
 		"s.yaml": "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\njudges: [{name: judge, model: svc-pro}]\n" +
 			"prompts: [{name: p, text: hello}]\ncases: [{name: c, repeats: 3, scorers: [{judge: {rubric: good}}]}]\n",
 	})
-	b.env = append(b.env, "GITHUB_TOKEN=x", "GITHUB_REPOSITORY=a/b", "GITHUB_EVENT_PATH=pipe")
+	b.env = append(b.env, "GITHUB_TOKEN=x", "GITHUB_REPOSITORY=a/b", "GITHUB_EVENT_PATH=pipe", "CI=")
 	b.exits(0, "run", "s.yaml", "--emulator", "--out", "run", "-q")
 	b.exits(4, "run", "s.yaml", "--emulator", "--out", "cut", "--budget-calls", "2", "-q")
 	endless, err := os.Create(b.path("endless"))
@@ -118,8 +118,8 @@ func (b *box) named(walk, file, flag string) {
 	if code != 2 && (code != 4 || flag != "baseline") || !named {
 		b.t.Errorf("%s with %s: exit %d\n%.600swant 2, and the name of the file or of %s", walk, file, code, text, flag)
 	}
-	if used > 512<<10 {
-		b.t.Errorf("%s with %s: %d KiB of memory, want at most 512 MiB", walk, file, used)
+	if used > 1<<20 { // the race detector takes several times as much as is read
+		b.t.Errorf("%s with %s: %d KiB of memory, want at most 1 GiB", walk, file, used)
 	}
 }
 

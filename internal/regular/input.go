@@ -53,12 +53,18 @@ func KeyPair(cert, key string) (tls.Certificate, error) {
 }
 
 func readAll(in io.Reader, name string, limit int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(in, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("%s has more than %d bytes: %w", name, limit, ErrTooLarge)
+	tooLarge := fmt.Errorf("%s has more than %d bytes: %w", name, limit, ErrTooLarge)
+	if file, ok := in.(interface{ Stat() (os.FileInfo, error) }); ok { // spares the memory for what is refused anyway
+		if info, err := file.Stat(); err == nil && info.Size() > limit {
+			return nil, tooLarge
+		}
 	}
-	if err != nil {
+	data, err := io.ReadAll(io.LimitReader(in, limit+1))
+	switch {
+	case err != nil:
 		return nil, err
+	case int64(len(data)) > limit: // it has grown
+		return nil, tooLarge
 	}
 	return data, nil
 }
