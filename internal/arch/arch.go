@@ -1,3 +1,3 @@
-// Package arch holds tests of the structure of the repository: which package may import which, and which
-// names and signatures packages export.
+// Package arch holds tests of the structure of the repository: which package imports which, that public signatures name
+// public types, and that switches over sealed interfaces name every kind.
 package arch

@@ -216,27 +216,3 @@ func TestImportsFollowTheArrows(t *testing.T) {
 		}
 	}
 }
-
-// mostOfCommand is how many packages of this module the command imports (docs/adr/0001-packages.md). It only goes down.
-const mostOfCommand = 10
-
-func TestTheCommandImportsFewPackages(t *testing.T) {
-	t.Parallel()
-	var ours []string
-	for _, p := range packages(t) {
-		if roomOf(p.ImportPath) != "cmd/evalrun" {
-			continue
-		}
-		for _, imported := range p.Imports {
-			if strings.HasPrefix(imported+"/", module) {
-				ours = append(ours, roomOf(imported))
-			}
-		}
-	}
-	if len(ours) > mostOfCommand {
-		t.Errorf("the command imports %d packages of this module, want at most %d: %v", len(ours), mostOfCommand, ours)
-	}
-	if len(ours) < mostOfCommand {
-		t.Errorf("the command imports %d packages of this module, want the limit %d lowered to that", len(ours), mostOfCommand)
-	}
-}

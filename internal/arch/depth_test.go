@@ -9,14 +9,17 @@ import (
 // gjson.Valid recurses without a bound, and a stack that overflows ends the process. wirejson.Valid bounds the depth before.
 func TestValidityIsCheckedWithABound(t *testing.T) {
 	t.Parallel()
-	eachFolder(t, func(room string, files []*ast.File) {
-		for _, file := range files {
-			ast.Inspect(file, func(n ast.Node) bool {
-				if of, ok := n.(*ast.SelectorExpr); ok && isNamed(of.X, "gjson") && strings.HasPrefix(of.Sel.Name, "Valid") {
-					t.Errorf("%s: got gjson.%s, want wirejson.Valid", room, of.Sel.Name)
+	for _, s := range sources(t) {
+		for _, file := range s.files {
+			for n := range ast.Preorder(file) {
+				of, ok := n.(*ast.SelectorExpr)
+				if !ok || !strings.HasPrefix(of.Sel.Name, "Valid") {
+					continue
 				}
-				return true
-			})
+				if of, ok := of.X.(*ast.Ident); ok && of.Name == "gjson" {
+					t.Errorf("%s: got gjson.Valid, want wirejson.Valid", s.at(of.Pos()))
+				}
+			}
 		}
-	})
+	}
 }

@@ -1,7 +1,6 @@
 package arch
 
 import (
-	"cmp"
 	"fmt"
 	"go/types"
 	"strings"
@@ -16,17 +15,10 @@ func isPublic(path string) bool {
 
 func eachPublic(t *testing.T, check func(*types.Package)) {
 	t.Helper()
-	eachPackage(t, func(p *types.Package) {
-		if isPublic(p.Path()) {
-			check(p)
-		}
-	})
-}
-
-func eachPackage(t *testing.T, check func(*types.Package)) {
-	t.Helper()
 	for _, s := range sources(t) {
-		check(s.types)
+		if isPublic(s.types.Path()) {
+			check(s.types)
+		}
 	}
 }
 
@@ -108,25 +100,4 @@ func (w *walk) tuple(at string, vars *types.Tuple) {
 	for v := range vars.Variables() {
 		w.typ(at, v.Type())
 	}
-}
-
-// mostNames is how many names a package may export, where that is not 60. eval holds the nouns of all others.
-// Each kind of a part, of a grade, of an ending and of an error has a name.
-var mostNames = map[string]int{"eval": 120}
-
-// TestPackagesExportFewNames wants packages that can be looked over.
-func TestPackagesExportFewNames(t *testing.T) {
-	t.Parallel()
-	eachPackage(t, func(p *types.Package) {
-		most := cmp.Or(mostNames[roomOf(p.Path())], 60)
-		n := 0
-		for _, name := range p.Scope().Names() {
-			if p.Scope().Lookup(name).Exported() {
-				n++
-			}
-		}
-		if n > most {
-			t.Errorf("%s: got %d exported names, want at most %d", p.Path(), n, most)
-		}
-	})
 }

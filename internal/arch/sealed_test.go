@@ -30,8 +30,8 @@ func TestSwitchesCoverSealedTypes(t *testing.T) {
 			}
 		}
 	}
-	if switches < 20 {
-		t.Errorf("got %d switches over sealed interfaces, want those of parts and pieces at least", switches)
+	if switches == 0 {
+		t.Error("got no switch over a sealed interface, want those of parts and pieces")
 	}
 }
 
