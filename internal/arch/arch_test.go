@@ -39,7 +39,7 @@ var direct = map[string][]string{
 	"internal/forge":      {"internal/exit", "internal/regular", "diag", "internal/lazy", "internal/secret", "internal/service"},
 	"internal/forgetest":  nil,
 	"internal/runs": {
-		"internal/forge", "internal/preference", "internal/judgecheck", "internal/output", "internal/atomic", "internal/publish", "internal/view",
+		"internal/forge", "internal/preference", "internal/judgecheck", "internal/output", "internal/atomic", "internal/publish", "internal/term", "internal/view",
 	},
 	"internal/authoring": {"internal/job", "clients/emulator", "internal/lazy", "internal/term", "internal/promptfoo", "docs"},
 	"internal/promptfoo": {
@@ -52,7 +52,7 @@ var direct = map[string][]string{
 	"internal/selection":  {"internal/rundir", "runner"},
 	"internal/layers":     nil,
 	"internal/forecast":   {"internal/job", "internal/verdict"},
-	"internal/judgecheck": {"labels", "internal/exit", "internal/stats", "internal/regular", "journal", "scorers", "internal/term"},
+	"internal/judgecheck": {"labels", "internal/exit", "internal/stats", "internal/regular", "journal", "scorers"},
 	"internal/setup":      {"internal/harness"},
 	"internal/exit":       nil,
 	"classification":      {"internal/textmetric"},
