@@ -39,7 +39,8 @@ var direct = map[string][]string{
 	"internal/forge":      {"internal/exit", "internal/regular", "diag", "internal/lazy", "internal/secret", "internal/service"},
 	"internal/forgetest":  nil,
 	"internal/runs": {
-		"internal/forge", "internal/preference", "internal/judgecheck", "internal/output", "internal/atomic", "internal/publish", "internal/term", "internal/view",
+		"internal/forge", "internal/preference", "internal/judgecheck", "internal/output", "internal/atomic", "internal/publish",
+		"internal/term", "internal/view",
 	},
 	"internal/authoring": {"internal/job", "clients/emulator", "internal/lazy", "internal/term", "internal/promptfoo", "docs"},
 	"internal/promptfoo": {
