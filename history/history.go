@@ -140,6 +140,9 @@ func connect(path string, make bool) (*sql.DB, error) {
 }
 
 func openFile(path string, query url.Values) (*sql.DB, error) {
+	if err := regular.Lockable(path); err != nil {
+		return nil, err
+	}
 	query.Set("_defensive", "1")
 	query["_pragma"] = append(query["_pragma"], "trusted_schema(0)", "cell_size_check(1)")
 	slashed := filepath.ToSlash(path)

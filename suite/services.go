@@ -265,14 +265,14 @@ func (l *loader) keyVariable(n yamlnode.Node) string {
 	case strings.HasPrefix(name, "${env:"):
 		n.Errorf("such as `keyEnv: OPENAI_API_KEY`", "`keyEnv` takes the name of a variable alone")
 	// it may be the key
-	case !program.IsName(name) || name != strings.ToUpper(name) && !slices.Contains(l.opts.AllowEnv, name):
+	case !program.IsName(name) || name != strings.ToUpper(name) && !l.opts.namesKey(name):
 		l.private(
 			n, "such as `keyEnv: OPENAI_API_KEY`; the key itself does not belong in a suite",
 			"`keyEnv` takes the name of an environment variable in upper case, and this is another text",
 		)
 	case ownSecret(name):
 		n.Errorf("name the variable that holds the key of the service", "%s is a secret of evalrun itself", name)
-	case !keyVariableName(name) && !slices.Contains(l.opts.AllowEnv, name):
+	case !keyVariableName(name) && !l.opts.namesKey(name):
 		n.Errorf("add --allow-env "+name+", or rename the variable",
 			"`keyEnv` names %s, which is neither EVALRUN_* nor *_API_KEY", name)
 	default:

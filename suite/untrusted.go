@@ -68,6 +68,14 @@ func permits(value string) ([]permit, error) {
 	return out, nil
 }
 
+// namesKey reports whether the user named a variable that holds a key: by --allow-env, or by --allow services=HOST:KEYENV.
+func (o *Options) namesKey(name string) bool {
+	return slices.Contains(o.AllowEnv, name) || slices.ContainsFunc(o.Allow, func(value string) bool {
+		allowed, _ := permits(value) // checked by CheckAllow; an invalid value allows nothing
+		return slices.ContainsFunc(allowed, func(p permit) bool { return p.key == name })
+	})
+}
+
 func checkPermit(name, host string, given bool) error {
 	switch {
 	case !slices.Contains(permitNames(), name):

@@ -35,6 +35,7 @@ func (a *app) rescoreCommand() *cobra.Command {
 	flags.Service(fs, &o.Options)
 	flags.Limits(fs, &o.Options)
 	flags.Ledger(fs, &o.Options)
+	flags.NoLedger(fs, &o.Options)
 	flags.Reports(fs, &o.Options)
 	flags.Out(fs, &o.Options)
 	flags.Identity(fs, &o.Options)

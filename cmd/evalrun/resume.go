@@ -30,7 +30,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	fs := cmd.Flags()
 	flags.Limits(fs, &o.Options)
 	flags.Ledger(fs, &o.Options)
-	fs.BoolVar(&o.Ledger.None, "no-ledger", false, "send without the ledger that granted the calls of the run")
+	flags.NoLedger(fs, &o.Options)
 	flags.Service(fs, &o.Options)
 	flags.Untrusted(fs, &o.Options)
 	flags.Trust(fs, &o.Options)

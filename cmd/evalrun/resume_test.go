@@ -122,15 +122,16 @@ func TestRescoreCallsJudgesUnderTheLedger(t *testing.T) {
 	b := newBox(t, countingService(&calls, ""), map[string]string{
 		"suite.yaml": suite, "stricter.yaml": strings.Replace(suite, "fine", "perfect", 1),
 	})
-	b.exits(0, "run", "suite.yaml", "--out", "run")
 	l := b.startLedger(`{model: "*", budget: {calls: 100}}`)
+	b.exits(0, "run", "suite.yaml", "--out", "run")
 	b.env = b.env[:len(b.env)-1] // EVALRUN_LEDGER
-	before := calls.sum()
+	b.exits(2, "rescore", "run", "--suite", "stricter.yaml", "--ask-judges", "--out", "ungranted")
+	b.says("a ledger grants the calls of the run run: add --ledger " + l.url + ", or --no-ledger to send without grants\n")
 	b.exits(4, "rescore", "run", "--suite", "stricter.yaml", "--ask-judges", "--ledger", l.url, "--budget-calls", "2", "--out", "again")
 	b.says("to continue: evalrun resume again --ledger " + l.url + "\n")
 	b.exits(2, "resume", "again", "--budget-calls", "99")
 	b.exits(0, "resume", "again", "--budget-calls", "99", "--ledger", l.url)
-	if made, granted := calls.sum()-before, l.balance().Granted.Calls; made != granted || made == 0 {
+	if made, granted := calls.sum(), l.balance().Granted.Calls; made != granted || made == 0 {
 		t.Errorf("got %d calls, want the %d that were granted, and some", made, granted)
 	}
 }

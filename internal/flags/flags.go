@@ -94,6 +94,11 @@ func Limits(fs *pflag.FlagSet, f *job.Options) {
 	Attempts(fs, f)
 }
 
+// NoLedger adds the flag that goes without the ledger of an earlier run.
+func NoLedger(fs *pflag.FlagSet, f *job.Options) {
+	fs.BoolVar(&f.Ledger.None, "no-ledger", false, "send without the ledger that granted the calls of the run")
+}
+
 // Ledger adds the flags for the ledger that the process shares with others.
 func Ledger(fs *pflag.FlagSet, f *job.Options) {
 	fs.StringVar(&f.Ledger.URL, "ledger", "", "have calls granted by the team's ledger at `URL` (EVALRUN_LEDGER)")

@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/evalrun/evalrun/internal/exit"
 )
@@ -24,7 +26,17 @@ func (g *Global) Add(root *cobra.Command) {
 	fs := root.PersistentFlags()
 	fs.Var(&g.Color, "color", "use colours `WHEN`: auto, always or never (default auto; also NO_COLOR, FORCE_COLOR)")
 	fs.StringVarP(&g.directory, "directory", "C", "", "run as if started in `DIR`")
-	root.PersistentPreRunE = func(*cobra.Command, []string) error { return g.enter() }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return cmp.Or(notEmpty(cmd), g.enter()) }
+}
+
+// notEmpty refuses flags with an empty text, such as an unset variable of a script: a ledger or a recording would be ignored.
+func notEmpty(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "string" && f.Value.String() == "" && err == nil {
+			err = exit.BadInput("--%s is empty: give it a value, or leave it out", f.Name)
+		}
+	})
+	return err
 }
 
 // enter changes to the folder of -C.

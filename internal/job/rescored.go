@@ -10,8 +10,10 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/suite"
 )
 
 // rescored keeps the user's own choices for a job that rescores a run, before the settings of that run fill the gaps.
@@ -19,7 +21,8 @@ type rescored struct {
 	within     string     // path of the run if it ran a selection, so that new cases stay out; otherwise ""
 	ownService ownService // from options and environment
 	given      option.Options
-	ownSuites  bool // the user named the suites
+	ownSuites  bool           // the user named the suites
+	ledger     *option.Ledger // granted the calls of the run; nil without one
 }
 
 // LoadRescored loads a job that rescores a run, with the suites in files, or else the current files of the run's suites.
@@ -34,7 +37,7 @@ func LoadRescored(name string, files []string, f Options, getenv func(string) st
 		return nil, exit.BadInput("%s differs from what the run %s began with, and a rescore keeps that: leave it out", flag, name)
 	}
 	f.Rescore = f.Dir.Path(name)
-	kept := rescored{ownService: f.own(), given: f.Options, ownSuites: len(files) > 0}
+	kept := rescored{ownService: f.own(), given: f.Options, ownSuites: len(files) > 0, ledger: run.Ledger}
 	f.AllowEnv = slices.Concat(begun.AllowEnv, f.AllowEnv)
 	f.Cases = begun.Cases
 	f.Tags = begun.Tags
@@ -74,6 +77,20 @@ func LoadRescored(name string, files []string, f Options, getenv func(string) st
 	l.rescored = kept
 	l.sendLike(begun.Services)
 	return l, nil
+}
+
+// granted returns an error for a rescore that calls judges, or embeds texts, without the ledger that granted the calls of its
+// run.
+func (j *Job) granted() error {
+	by, s := j.rescored.ledger, &j.Settings
+	calls := j.Options.AskJudges || slices.ContainsFunc(j.Suites, (*suite.Suite).Embeds)
+	if by == nil || s.Ledger.URL != "" || s.Ledger.None || !calls {
+		return nil
+	}
+	return exit.BadInput(
+		"a ledger grants the calls of the run %s: add %s, or --no-ledger to send without grants",
+		j.Options.Rescore, typeset.ShellWords(by.Flags()),
+	)
 }
 
 // changesSelection is the flag by which the options select other trials than those of a run, "" if none does.

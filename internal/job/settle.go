@@ -80,7 +80,8 @@ func (l *Loaded) Settle() (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Job{inputs: l.inputs, Settings: s}, nil
+	j := &Job{inputs: l.inputs, Settings: s}
+	return j, j.granted()
 }
 
 func (l *Loaded) settings() (Settings, error) {
