@@ -58,6 +58,9 @@ func (l *secrets) names() (out []string) {
 // minMasked is the length from which a secret is masked wherever it appears: a shorter one may be a word.
 const minMasked = 8
 
+// bearer matches a header with credentials in code, such as that of a check in JavaScript.
+const bearer lazy.Regex = `(?i)(authorization["']?\s*[:,=]\s*["'` + "`" + `]?(?:bearer|basic|token)\s+)[^\s"'` + "`" + `${}]{6,}`
+
 const privateKey lazy.Regex = `(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`
 
 // outOf masks what is left of secrets in a file: values found elsewhere, and what looks like a key of a vendor.
@@ -69,6 +72,7 @@ func (l *secrets) outOf(text string) string {
 	found = slices.DeleteFunc(found, func(value string) bool { return len(value) < minMasked })
 	out := secret.OutOfFile(secret.New(found...).OutOfText(text))
 	out = privateKey.Regexp().ReplaceAllString(out, "[key]")
+	out = bearer.Regexp().ReplaceAllString(out, "${1}[key]")
 	l.masked = l.masked || out != text
 	return out
 }
@@ -92,7 +96,7 @@ func (l *secrets) section() string {
 
 const (
 	// secretNames matches names of values that are secret, in lower case and without punctuation.
-	secretNames lazy.Regex = `(?:key|token|secrets?|secretvalue|passw(?:or)?d|passphrase|passcode|pwd|cookies?|authorization|` +
+	secretNames lazy.Regex = `(?:key|token|secrets?|secretvalue|passw(?:or)?d|passphrase|passcode|pwd|cookies?|session|authorization|` +
 		`credentials?|bearer|jwt|connectionstring|apikeys?|accesskeyid|sessionid)$|^(?:auth|pat|pin|dsn)$`
 	// plainNames are names like them whose values are no secrets.
 	plainNames lazy.Regex = `(?:cache|primary|sort|group|partition|foreign|public|answer|output|input|response|result|row|idempotency|` +
