@@ -23,6 +23,7 @@ type assembly struct {
 	reason string // why the message ended
 	begun  bool   // there was a message_start
 	ended  bool   // there was a stop reason or message_stop
+	over   bool   // there was a message_stop
 	kept   int    // approximate bytes
 }
 
@@ -31,6 +32,7 @@ type growing struct {
 	start                 wire.Fields
 	text, thinking, input strings.Builder
 	rest                  wire.MergedValue // what else pieces add
+	closed                bool             // there was a content_block_stop
 }
 
 // Add adds an event and reports whether it had text.
@@ -74,10 +76,15 @@ func (a *assembly) event(kind string, f wire.Fields) (text bool, err error) {
 		}
 		maps.Copy(f, delta)
 		return false, a.take(f)
+	case "content_block_stop":
+		return false, a.closeBlock(f)
 	case "message_stop":
-		a.ended = true
+		if a.over {
+			return false, wire.SecondReply()
+		}
+		a.ended, a.over = true, true
 	}
-	return false, nil // a ping, the end of a block, or unknown
+	return false, nil // a ping, or unknown
 }
 
 // begin reads the message with which a stream begins.
@@ -136,8 +143,8 @@ func (a *assembly) piece(f wire.Fields) (text bool, err error) {
 	if a.blocks == nil {
 		a.blocks = map[int]*growing{}
 	}
-	b := a.blocks[int(index)]
-	if b == nil {
+	b, known := a.blocks[int(index)]
+	if !known {
 		if len(a.blocks) >= maxBlocks {
 			return false, eval.Errorf(eval.KindTooLarge, "the message has more than %d blocks", maxBlocks)
 		}
@@ -145,9 +152,24 @@ func (a *assembly) piece(f wire.Fields) (text bool, err error) {
 		a.blocks[int(index)] = b
 	}
 	if start != nil {
+		if known {
+			return false, wire.SecondReply()
+		}
 		b.start = start
 	}
 	return b.add(delta)
+}
+
+// closeBlock notes the end of a block.
+func (a *assembly) closeBlock(f wire.Fields) error {
+	var index wire.LenientInt
+	if err := f.Take("index", &index); err != nil {
+		return err
+	}
+	if b := a.blocks[int(index)]; b != nil {
+		b.closed = true
+	}
+	return nil
 }
 
 func (b *growing) add(delta wire.Fields) (text bool, err error) {
@@ -160,6 +182,9 @@ func (b *growing) add(delta wire.Fields) (text bool, err error) {
 	); err != nil {
 		return false, err
 	}
+	if b.closed && said+thought+input != "" {
+		return false, wire.SecondReply()
+	}
 	b.text.WriteString(said)
 	b.thinking.WriteString(thought)
 	b.input.WriteString(input)
@@ -171,6 +196,12 @@ func (b *growing) add(delta wire.Fields) (text bool, err error) {
 		b.rest.Member(name).Add(value)
 	}
 	return said != "", nil
+}
+
+// twice reports whether the pieces of a text repeat the text with which its block began.
+func (b *growing) twice() bool {
+	var begun string
+	return wire.Read(b.start["text"], &begun) == nil && begun != "" && begun == b.text.String()
 }
 
 // whole returns the block as an answer without a stream would have it.
@@ -217,6 +248,9 @@ func (a *assembly) Response() (*eval.Response, error) {
 	f := wire.Fields(a.fields.Members())
 	blocks := make([]json.RawMessage, 0, len(a.blocks))
 	for _, i := range slices.Sorted(maps.Keys(a.blocks)) {
+		if a.blocks[i].twice() {
+			return nil, wire.SecondReply()
+		}
 		blocks = append(blocks, a.blocks[i].whole())
 	}
 	f["content"] = wire.Encode(blocks)

@@ -61,7 +61,11 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 		}
 		text = text || !blank.Is(c.Text)
 		g := a.candidate(chunk.indexes[i])
-		again := isOther(a.head.Extra["responseId"], chunk.Extra["responseId"])
+		other := isOther(a.head.Extra["responseId"], chunk.Extra["responseId"])
+		if other && c.Text != "" && g.text.Len() > 0 {
+			return text, wire.SecondReply()
+		}
+		again := other
 		var call json.RawMessage
 		if chunk.found != nil {
 			call = firstCall(chunk.found[i].marks)
@@ -84,7 +88,7 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 
 // isOther reports whether the ids of two chunks are those of different responses.
 func isOther(before, id json.RawMessage) bool {
-	return before != nil && id != nil && !bytes.Equal(before, id)
+	return !wire.IsEmpty(before) && !wire.IsEmpty(id) && !bytes.Equal(before, id)
 }
 
 // note records everything of a candidate except its text, which grow adds.

@@ -140,6 +140,7 @@ func TestSecondRepliesAreErrors(t *testing.T) {
 		"text after a reason":   {[]string{"[" + chunk("one ", "") + "," + b + "," + c + "]"}, eval.KindMalformed, second},
 		"text without a reason": {[]string{"[" + b + "," + chunk("three", "") + "]"}, eval.KindMalformed, second},
 		"another response":      {[]string{"[" + id(b, "x") + "," + id(c, "y") + "]"}, eval.KindMalformed, second},
+		"another, no reason":    {[]string{"[" + id(chunk("one ", ""), "x") + "," + id(c, "y") + "]"}, eval.KindMalformed, second},
 		"another after DONE":    {[]string{"data: " + b + "\n\ndata: [DONE]\n\ndata: " + c + "\n\n"}, eval.KindMalformed, second},
 	}.run(t)
 }

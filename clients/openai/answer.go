@@ -49,6 +49,13 @@ type assembly struct {
 	usage   *eval.Usage
 	extra   wire.MergedValue
 	choices map[int]*choice
+	chunk   chunk
+}
+
+// chunk identifies a chunk. Some servers give each chunk another id.
+type chunk struct {
+	number int
+	id     wire.Word
 }
 
 func newAssembly(call *eval.Call) *assembly {
@@ -74,6 +81,8 @@ func (a *assembly) take(f wire.Fields, data []byte) (text bool, err error) {
 	if err := cmp.Or(f.Take("choices", &choices), f.Take("model", &model)); err != nil {
 		return false, wire.Misshapen(err, data)
 	}
+	a.chunk = chunk{number: a.chunk.number + 1}
+	_ = wire.Read(f["id"], &a.chunk.id) // one of another type identifies nothing
 	a.model = cmp.Or(model, a.model)
 	var usage wire.Fields
 	if f.Take("usage", &usage) == nil && usage != nil {
@@ -127,7 +136,10 @@ func (a *assembly) choice(place int, raw json.RawMessage) (text bool, err error)
 	if a.whole {
 		c.raw = raw
 	}
-	return c.add(f)
+	if text, err = c.add(f); err != nil {
+		return text, err
+	}
+	return text, c.follow(a.chunk, text)
 }
 
 // Finished reports whether all requested choices have a finish reason. Usage may still follow.

@@ -21,6 +21,11 @@ type choice struct {
 	refusal strings.Builder
 	thought string // the name of the member with thoughts
 	listed  bool   // content is a list of parts
+	deltas  bool   // some text came in a delta
+	last    chunk  // the last one with an id
+	spoke   int    // the number of the last chunk with text
+	before  int    // the length of the text with that chunk
+	shared  bool   // two chunks have the same id
 
 	message wire.MergedValue // members of the message that are read nowhere else
 	rest    wire.MergedValue // those of the choice
@@ -58,7 +63,32 @@ func (c *choice) add(f wire.Fields) (text bool, err error) {
 	if text, err = c.say(said); err != nil {
 		return text, err
 	}
+	if text && c.deltas && name == "message" {
+		return text, wire.SecondReply()
+	}
+	c.deltas = c.deltas || text && name == "delta"
 	return text, c.ending.Add(text || calls, reason != "", len(c.pieces.Text()))
+}
+
+// follow finds a second reply by the chunk of a piece. Another id is a sign only after chunks that share one, or if the
+// text repeats itself.
+func (c *choice) follow(now chunk, text bool) error {
+	before := c.last
+	if now.id != "" {
+		c.last = now
+	}
+	other := text && c.spoke > 0 && before.id != "" && now.id != "" && now.id != before.id
+	if text && c.spoke == now.number || other && c.shared {
+		return wire.SecondReply()
+	}
+	c.shared = c.shared || now.id != "" && now.id == before.id
+	if other {
+		c.ending.Suspect(c.before)
+	}
+	if text {
+		c.spoke, c.before = now.number, len(c.pieces.Text())
+	}
+	return nil
 }
 
 // say adds a message, or a part of one.

@@ -38,6 +38,12 @@ func oddAnswers() map[string]oddAnswer {
 				delta(`{"index":0,"id":"1","function":{"name":"f","arguments":"1.0}"}}`) +
 				delta(`{"index":1,"id":"2","function":{"name":"g","arguments":":2}"}}`) + end, done,
 		},
+		"an id for each chunk": { // as Foundry Local, and llama.cpp of old
+			`data: {"id":"x","choices":[{"delta":{"role":"assistant"}}]}` + "\n\n" +
+				`data: {"id":"y","choices":[{"delta":{"content":"a"}}]}` + "\n\n" +
+				`data: {"id":"z","choices":[{"delta":{"content":"b"},"finish_reason":"stop"}]}` + "\n\n",
+			candidate{Text: "ab", Reason: "STOP", Vendor: "stop"},
+		},
 		"arguments as an object": {
 			`{"choices":[{"message":{"content":null,"tool_calls":[{"id":"1","function":{"name":"f","arguments":{"a": 1.0}}},` +
 				`{"id":"2","function":{"name":"g","arguments":{"b":2}}}]},"finish_reason":"tool_calls"}]}`, done,

@@ -60,6 +60,16 @@ func TestStreamsWithoutAWholeResponseUseTheirItems(t *testing.T) {
 		expect.OK(t, err)
 		expect.Same(t, name, []string{got.Text(), got.Candidates[0].FinishReason}, []string{"a", "STOP"})
 	}
+	whole := event(`{"type":"response.completed","response":{"id":"y","status":"completed","output":[` + message + `]}}`)
+	refusal := event(`{"type":"response.refusal.delta","output_index":0,"delta":"no"}`)
+	for name, test := range map[string]struct{ body, reason string }{
+		"another id of the same text":     {event(`{"type":"response.created","response":{"id":"x"}}`) + text + whole, "STOP"},
+		"a refusal the last event leaves": {text + refusal + whole, "SAFETY"},
+	} {
+		got, err := ask(t, &replies.Canned{Body: []byte(test.body)}, true)
+		expect.OK(t, err)
+		expect.Same(t, name, got.Candidates[0].FinishReason, test.reason)
+	}
 	call := event(
 		`{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"1","name":"f","arguments":""}}`,
 	)

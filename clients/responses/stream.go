@@ -18,6 +18,7 @@ const maxItems = 100_000
 type assembly struct {
 	items map[int]*growing
 	last  wire.Fields // the response in the last event
+	id    string      // of the response in the first event
 	kept  int         // approximate bytes
 }
 
@@ -26,6 +27,9 @@ type growing struct {
 	item                json.RawMessage // complete if done, and otherwise its beginning
 	done                bool
 	text, refusal, args strings.Builder
+	judged              int  // the length of the text that ends were compared with
+	differs             bool // an end has another text than its pieces
+	ending              wire.StreamEnd
 }
 
 // Add adds an event and reports whether it had text.
@@ -61,10 +65,15 @@ func (a *assembly) event(kind string, f wire.Fields, data []byte) (text bool, er
 		if a.items != nil || a.last != nil {
 			return false, wire.SecondReply()
 		}
+		var begun wire.Fields
+		_ = f.Take("response", &begun) // the last event counts
+		_ = wire.Read(begun["id"], &a.id)
 	case "response.output_item.added", "response.output_item.done":
 		return false, a.item(f, strings.HasSuffix(kind, "done"))
 	case "response.output_text.delta":
 		return a.grow(f, func(g *growing) *strings.Builder { return &g.text })
+	case "response.output_text.done":
+		return false, a.endText(f)
 	case "response.refusal.delta":
 		return a.grow(f, func(g *growing) *strings.Builder { return &g.refusal })
 	case "response.function_call_arguments.delta":
@@ -121,8 +130,38 @@ func (a *assembly) item(f wire.Fields, done bool) error {
 		return err
 	}
 	if item := f["item"]; !wire.IsEmpty(item) {
+		if g.done && !done && kindOf(item) == kindOf(g.item) {
+			return wire.SecondReply()
+		}
 		g.item, g.done = item, done
 		a.kept += len(item)
+	}
+	return nil
+}
+
+// kindOf returns the type of an item.
+func kindOf(item json.RawMessage) string {
+	var f struct {
+		Type wire.Word `json:"type"`
+	}
+	_ = wire.Read(item, &f) // checked when the item is read
+	return string(f.Type)
+}
+
+// endText compares the text of a part with its pieces.
+func (a *assembly) endText(f wire.Fields) error {
+	g, err := a.at(f)
+	if err != nil {
+		return err
+	}
+	var text string
+	if err := f.Take("text", &text); err != nil {
+		return err
+	}
+	if piece := g.text.String()[g.judged:]; piece != "" { // some servers send the end alone
+		g.differs = g.differs || squeezed(piece) != squeezed(text)
+		g.judged = g.text.Len()
+		g.ending.Suspect(g.judged)
 	}
 	return nil
 }
@@ -176,6 +215,8 @@ func (a *assembly) Response() (*eval.Response, error) {
 	if a.last == nil {
 		return nil, eval.Errorf(eval.KindTruncated, "the stream ends before its response does")
 	}
+	var id string
+	_ = wire.Read(a.last["id"], &id) // one of another type identifies nothing
 	if wire.IsEmpty(a.last["output"]) {
 		items := make([]json.RawMessage, 0, len(a.items))
 		for _, i := range slices.Sorted(maps.Keys(a.items)) {
@@ -187,5 +228,35 @@ func (a *assembly) Response() (*eval.Response, error) {
 	if err != nil {
 		return nil, wire.Misshapen(err, a.last["output"])
 	}
+	if err := a.compare(out, id); err != nil {
+		return nil, err
+	}
 	return out, nil
 }
+
+// compare finds a second reply: the pieces of the text differ from the text in the last event. A server that withholds an
+// answer may do that with its text too. Some gateways change the id, which is a sign only without pieces.
+func (a *assembly) compare(out *eval.Response, id string) error {
+	var pieces strings.Builder
+	second := false
+	for _, i := range slices.Sorted(maps.Keys(a.items)) {
+		g := a.items[i]
+		pieces.WriteString(g.text.String())
+		second = second || g.differs || g.ending.Check(g.text.String()) != nil
+		if g.refusal.Len() > 0 {
+			wire.Refuse(&out.Candidates[0])
+		}
+	}
+	if pieces.Len() > 0 {
+		second = second || squeezed(pieces.String()) != squeezed(out.Text())
+	} else {
+		second = a.id != "" && id != "" && a.id != id
+	}
+	if second && out.Candidates[0].Block() == "" {
+		return wire.SecondReply()
+	}
+	return nil
+}
+
+// squeezed returns a text without its blanks, which some servers trim in the last event.
+func squeezed(text string) string { return strings.Join(strings.Fields(text), "") }

@@ -30,12 +30,21 @@ type hostileReply struct {
 // hostileProtocol has one reply in the form of a protocol.
 type hostileProtocol struct {
 	name   string
-	text   []string // the events of "Par", "is"
-	end    []string // those after them
-	block  []string // those after them in an answer that is withheld
-	late   string   // an event that withholds a complete answer, "" where the protocol has none
-	places []string // where brackets may come
+	text   []string   // the events of "Par", "is"
+	end    []string   // those after them
+	block  []string   // those after them in an answer that is withheld
+	late   string     // an event that withholds a complete answer, "" where the protocol has none
+	second [][]string // streams with a second reply before the first one ends
+	places []string   // where brackets may come
 }
+
+// Events that more than one reply has.
+const (
+	completedParis = `{"type":"response.completed","response":{"id":"y","status":"completed","output":[` +
+		`{"type":"message","content":[{"type":"output_text","text":"Paris"}]}]}}`
+	startedParis = `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Paris"}}`
+	deltaParis   = `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Paris"}}`
+)
 
 var hostileProtocols = []hostileProtocol{
 	{
@@ -44,17 +53,36 @@ var hostileProtocols = []hostileProtocol{
 		end:   []string{`{"candidates":[{"finishReason":"STOP"}]}`},
 		block: []string{`{"promptFeedback":{"blockReason":"OTHER"}}`},
 		late:  `{"candidates":[{"finishReason":"SAFETY"}]}`,
+		second: [][]string{{
+			`{"responseId":"x","candidates":[{"content":{"parts":[{"text":"Paris"}]}}]}`,
+			`{"responseId":"y","candidates":[{"content":{"parts":[{"text":"Paris"}]},"finishReason":"STOP"}]}`,
+		}},
 		places: []string{
 			`{"promptFeedback":{"blockReason":BOMB`, `{"candidates":[{"finishReason":"STOP","safetyRatings":BOMB`, `{"usageMetadata":BOMB`,
 			`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":BOMB`, `{"candidates":[{"content":{"role":BOMB`,
 		},
 	},
 	{
-		name:   "openai",
-		text:   []string{`{"choices":[{"index":0,"delta":{"content":"Par"}}]}`, `{"choices":[{"index":0,"delta":{"content":"is"}}]}`},
-		end:    []string{`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, `{"choices":[],"usage":{"prompt_tokens":1}}`},
-		block:  []string{`{"choices":[{"index":0,"delta":{},"finish_reason":"content_filter"}]}`},
-		late:   `{"choices":[{"index":0,"delta":{"refusal":"no"}}]}`,
+		name:  "openai",
+		text:  []string{`{"choices":[{"index":0,"delta":{"content":"Par"}}]}`, `{"choices":[{"index":0,"delta":{"content":"is"}}]}`},
+		end:   []string{`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, `{"choices":[],"usage":{"prompt_tokens":1}}`},
+		block: []string{`{"choices":[{"index":0,"delta":{},"finish_reason":"content_filter"}]}`},
+		late:  `{"choices":[{"index":0,"delta":{"refusal":"no"}}]}`,
+		second: [][]string{
+			{
+				`{"id":"x","choices":[{"delta":{"content":"Paris"}}]}`,
+				`{"id":"y","choices":[{"delta":{"content":"Paris"},"finish_reason":"stop"}]}`,
+			},
+			{
+				`{"id":"x","choices":[{"delta":{"role":"assistant"}}]}`, `{"id":"x","choices":[{"delta":{"content":"London"}}]}`,
+				`{"id":"y","choices":[{"delta":{"content":"Paris"},"finish_reason":"stop"}]}`,
+			},
+			{
+				`{"choices":[{"delta":{"content":"Paris"}}]}`,
+				`{"choices":[{"message":{"content":"Paris"},"finish_reason":"stop"}]}`,
+			},
+			{`{"choices":[{"delta":{"content":"Paris"}},{"delta":{"content":"Paris"},"finish_reason":"stop"}]}`},
+		},
 		places: []string{`{"choices":[{"message":{"content":BOMB`, `{"choices":[{"index":0,"delta":{"content":"Paris"}}],"usage":BOMB`},
 	},
 	{
@@ -69,6 +97,30 @@ var hostileProtocols = []hostileProtocol{
 			`{"type":"response.refusal.delta","output_index":0,"delta":"no"}`,
 			`{"type":"response.completed","response":{"status":"completed"}}`,
 		},
+		second: [][]string{
+			{`{"type":"response.created","response":{"id":"x"}}`, completedParis},
+			{`{"type":"response.output_text.delta","output_index":0,"delta":"London"}`, completedParis},
+			{
+				`{"type":"response.output_text.delta","output_index":0,"delta":"Paris"}`,
+				`{"type":"response.output_text.delta","output_index":0,"delta":"Paris"}`, completedParis,
+			},
+			{
+				`{"type":"response.output_text.delta","output_index":0,"delta":"London"}`,
+				`{"type":"response.output_text.done","output_index":0,"text":"Paris"}`,
+				`{"type":"response.completed","response":{"status":"completed","output":[]}}`,
+			},
+			{
+				`{"type":"response.output_text.delta","output_index":0,"delta":"Paris"}`,
+				`{"type":"response.output_text.done","output_index":0,"text":"Paris"}`,
+				`{"type":"response.output_text.delta","output_index":0,"delta":"Paris"}`,
+				`{"type":"response.output_text.done","output_index":0,"text":"Paris"}`,
+				`{"type":"response.completed","response":{"status":"completed","output":[]}}`,
+			},
+			{
+				`{"type":"response.output_item.done","output_index":0,"item":{"type":"message","content":[]}}`,
+				`{"type":"response.output_item.added","output_index":0,"item":{"type":"message","content":[]}}`, completedParis,
+			},
+		},
 		places: []string{`{"status":"completed","output":BOMB`, `{"type":"response.completed","response":{"status":"completed","usage":BOMB`},
 	},
 	{
@@ -78,9 +130,16 @@ var hostileProtocols = []hostileProtocol{
 			`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Par"}}`, `{"type":"ping"}`,
 			`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"is"}}`,
 		},
-		end:    []string{`{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`, `{"type":"message_stop"}`},
-		block:  []string{`{"type":"message_delta","delta":{"stop_reason":"refusal"}}`, `{"type":"message_stop"}`},
-		late:   `{"type":"message_delta","delta":{"stop_reason":"refusal"}}`,
+		end:   []string{`{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`, `{"type":"message_stop"}`},
+		block: []string{`{"type":"message_delta","delta":{"stop_reason":"refusal"}}`, `{"type":"message_stop"}`},
+		late:  `{"type":"message_delta","delta":{"stop_reason":"refusal"}}`,
+		second: [][]string{
+			{startedParis, startedParis, `{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`},
+			{startedParis, `{"type":"content_block_stop","index":0}`, startedParis, `{"type":"message_stop"}`},
+			{startedParis, `{"type":"content_block_stop","index":0}`, deltaParis, `{"type":"message_stop"}`},
+			{startedParis, deltaParis, `{"type":"message_stop"}`},
+			{startedParis, `{"type":"message_stop"}`, `{"type":"message_stop"}`},
+		},
 		places: []string{`{"role":"assistant","content":BOMB`, `{"type":"message_start","message":{"usage":BOMB`},
 	},
 	{
@@ -116,6 +175,9 @@ func (p *hostileProtocol) streams() []hostileReply {
 	}
 	if p.late != "" {
 		out = append(out, hostileReply{name: "blocked after the end", body: body + asEvents(p.late), want: "fail"})
+	}
+	for _, events := range p.second {
+		out = append(out, hostileReply{name: "second: " + strings.Join(events, " "), body: asEvents(events...), want: "malformed"})
 	}
 	for _, place := range append(p.places, "BOMB", `{"error":BOMB`, `{"error":{"message":BOMB`) {
 		out = append(
