@@ -9,6 +9,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/itchyny/gojq"
 )
@@ -23,7 +24,10 @@ const maxMade = 128 << 20
 // maxIndex bounds the index of an assignment, because it fills the list up to that index.
 const maxIndex = 1_000_000
 
-type sizeMeter struct{ made int }
+type sizeMeter struct {
+	made     int
+	noNumber bool // a calculation had no finite result, even if the expression caught the error
+}
 
 // errMade ends a run that makes too much.
 var errMade = fmt.Errorf("it makes more than %d bytes", maxMade)
@@ -57,7 +61,35 @@ func bound(q *gojq.Query) { boundValue(reflect.ValueOf(q), own(q)) }
 // own returns the functions that the query itself defines, which hide the built-in ones.
 func own(q *gojq.Query) []string {
 	var out []string
-	eachFunc(reflect.ValueOf(q), func(f *gojq.FuncDef) { out = append(out, f.Name) })
+	each(reflect.ValueOf(q), func(f *gojq.FuncDef) { out = append(out, f.Name) })
+	return out
+}
+
+// constant is a constant of the query that is infinite, NaN, or beyond a float64, "" if there is none. NaN may be a
+// result, where it counts as null, but not in a query that calculates, compares or calls.
+func constant(q *gojq.Query) (out string) {
+	nan, used := false, false
+	each(reflect.ValueOf(q), func(t *gojq.Term) {
+		switch {
+		case t.Type == gojq.TermTypeNumber:
+			if _, err := strconv.ParseFloat(t.Number, 64); err != nil {
+				out = t.Number
+			}
+		case t.Type != gojq.TermTypeFunc:
+		case t.Func.Name == "infinite":
+			out = "infinite"
+		case t.Func.Name == "nan":
+			nan = true
+		default:
+			used = true
+		}
+	})
+	each(reflect.ValueOf(q), func(q *gojq.Query) {
+		used = used || !slices.Contains([]gojq.Operator{0, gojq.OpPipe, gojq.OpComma, gojq.OpAlt}, q.Op)
+	})
+	if nan && used {
+		return "nan"
+	}
 	return out
 }
 
@@ -97,23 +129,24 @@ func boundNode(node any, own []string) {
 	}
 }
 
-func eachFunc(v reflect.Value, found func(*gojq.FuncDef)) {
+// each finds the parts of one type in a query.
+func each[Part any](v reflect.Value, found func(*Part)) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if v.IsNil() {
 			return
 		}
-		if f, ok := v.Interface().(*gojq.FuncDef); ok {
-			found(f)
+		if part, ok := v.Interface().(*Part); ok {
+			found(part)
 		}
-		eachFunc(v.Elem(), found)
+		each(v.Elem(), found)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			eachFunc(v.Field(i), found)
+			each(v.Field(i), found)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			eachFunc(v.Index(i), found)
+			each(v.Index(i), found)
 		}
 	}
 }
@@ -121,14 +154,23 @@ func eachFunc(v reflect.Value, found func(*gojq.FuncDef)) {
 // calculating lists functions that may give infinity or NaN for finite numbers.
 func calculating() []string {
 	return []string{
-		"acos", "acosh", "add", "asin", "atanh", "cosh", "drem", "exp", "exp10", "exp2", "expm1", "fdim", "fma", "fmod", "fromjson",
+		"acos", "acosh", "add", "asin", "atanh", "ceil", "cosh", "dateadd", "datesub", "drem", "exp", "exp10", "exp2", "expm1", "fabs",
+		"fdim", "floor", "fma", "fmod", "fromjson",
 		"gamma", "hypot", "ldexp", "lgamma", "lgamma_r", "log", "log10", "log1p", "log2", "logb", "nextafter", "nexttoward", "pow", "pow10",
-		"remainder", "scalb", "scalbln", "sinh", "sqrt", "tgamma", "tonumber", "y0", "y1", "yn",
+		"remainder", "rint", "round", "scalb", "scalbln", "sinh", "sqrt", "tgamma", "tonumber", "trunc", "y0", "y1", "yn",
 	}
 }
 
 // errNoNumber ends a run whose calculation has no finite result: jq compares infinity like a number, and NaN as the least.
 var errNoNumber = errors.New("a calculation without a finite result")
+
+// noted is v. A calculation without a finite result ends the run even if the expression catches its error.
+func (m *sizeMeter) noted(v any) any {
+	if err, failed := v.(error); failed && errors.Is(err, errNoNumber) {
+		m.noNumber = true
+	}
+	return v
+}
 
 // finite is v, or errNoNumber for infinity and NaN.
 func finite(v any) any {
@@ -169,11 +211,8 @@ func boundOperator(q *gojq.Query) {
 	}
 	before := *q
 	switch q.Op {
-	case gojq.OpAdd, gojq.OpMul:
-		name := map[gojq.Operator]string{gojq.OpAdd: "__sum", gojq.OpMul: "__product"}[q.Op]
-		*q = *call(name, meterQuery(), before.Left, before.Right)
-	case gojq.OpSub, gojq.OpDiv, gojq.OpMod:
-		*q = *pipe(&before, call("__finite"))
+	case gojq.OpAdd, gojq.OpSub, gojq.OpMul, gojq.OpDiv, gojq.OpMod:
+		*q = *call(operators[q.Op].name, meterQuery(), before.Left, before.Right)
 	case gojq.OpAssign,
 		gojq.OpModify,
 		gojq.OpUpdateAdd,
@@ -183,7 +222,7 @@ func boundOperator(q *gojq.Query) {
 		gojq.OpUpdateMod,
 		gojq.OpUpdateAlt:
 		paths := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeArray, Array: &gojq.Array{Query: call("path", before.Left)}}}
-		*q = *pipe(call("__fits", paths), pipe(weigh(), pipe(&before, call("__finite"))))
+		*q = *pipe(call("__fits", paths), pipe(weigh(), pipe(&before, call("__finite", meterQuery()))))
 	}
 }
 
@@ -206,7 +245,7 @@ func boundTerm(t *gojq.Term, own []string) {
 		return
 	}
 	if t.Type == gojq.TermTypeFunc && slices.Contains(calculating(), t.Func.Name) {
-		plain = pipe(plain, call("__finite"))
+		plain = pipe(plain, call("__finite", meterQuery()))
 	}
 	*t = gojq.Term{Type: gojq.TermTypeQuery, Query: plain, SuffixList: t.SuffixList}
 }
@@ -226,43 +265,55 @@ func pipe(left, right *gojq.Query) *gojq.Query {
 // compile compiles a query with its growing steps metered.
 func compile(q *gojq.Query) (*gojq.Code, error) {
 	bound(q)
-	return gojq.Compile(
-		q, gojq.WithVariables([]string{meterVariable}),
+	options := []gojq.CompilerOption{
+		gojq.WithVariables([]string{meterVariable}),
 		gojq.WithFunction("__weigh", 1, 1, func(v any, args []any) any {
 			if err := args[0].(*sizeMeter).take(weight(v, maxMade)); err != nil {
 				return err
 			}
 			return v
 		}),
-		gojq.WithFunction("__finite", 0, 0, func(v any, _ []any) any { return finiteIn(v) }),
+		gojq.WithFunction("__finite", 1, 1, func(v any, args []any) any { return args[0].(*sizeMeter).noted(finiteIn(v)) }),
 		gojq.WithFunction("__fits", 1, 1, func(v any, args []any) any {
 			if tooFar(args[0]) {
 				return errMade
 			}
 			return v
 		}),
-		gojq.WithFunction("__sum", 3, 3, func(_ any, args []any) any {
-			l, r := args[1], args[2]
-			if err := args[0].(*sizeMeter).take(shallow(l) + shallow(r)); err != nil {
-				return err
-			}
-			return finite(operate(addition, l, r))
-		}),
-		gojq.WithFunction("__product", 3, 3, func(_ any, args []any) any {
-			l, r := args[1], args[2]
-			if err := args[0].(*sizeMeter).take(product(l, r)); err != nil {
-				return err
-			}
-			return finite(operate(multiplication, l, r))
-		}),
-	)
+	}
+	for _, o := range operators {
+		options = append(options, gojq.WithFunction(o.name, 3, 3, o.run))
+	}
+	return gojq.Compile(q, options...)
 }
 
-// The metered operators call jq's own.
-var (
-	addition       = binary("$l + $r")
-	multiplication = binary("$l * $r")
-)
+// operator is a metered operator, which calls jq's own.
+type operator struct {
+	name string
+	code *gojq.Code
+	cost func(l, r any) int
+}
+
+var operators = map[gojq.Operator]operator{
+	gojq.OpAdd: {"__sum", binary("$l + $r"), sum},
+	gojq.OpSub: {"__difference", binary("$l - $r"), sum},
+	gojq.OpMul: {"__product", binary("$l * $r"), product},
+	gojq.OpDiv: {"__quotient", binary("$l / $r"), sum},
+	gojq.OpMod: {"__remainder", binary("$l % $r"), sum},
+}
+
+// run has the arguments meter, left and right.
+func (o operator) run(_ any, args []any) any {
+	m, l, r := args[0].(*sizeMeter), args[1], args[2]
+	if err := m.take(o.cost(l, r)); err != nil {
+		return err
+	}
+	v := operate(o.code, l, r)
+	if _, failed := v.(error); failed && gojq.TypeOf(l) == "number" && gojq.TypeOf(r) == "number" {
+		v = errNoNumber // a division by zero
+	}
+	return m.noted(finite(v))
+}
 
 func binary(source string) *gojq.Code {
 	q, err := gojq.Parse(source)
@@ -282,6 +333,8 @@ func operate(code *gojq.Code, l, r any) any {
 	}
 	return v
 }
+
+func sum(l, r any) int { return shallow(l) + shallow(r) }
 
 // shallow estimates the memory of a value without the values in it, which a sum shares.
 func shallow(v any) int {

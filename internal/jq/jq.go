@@ -77,6 +77,9 @@ func parse(source string) (*gojq.Query, *QueryError) {
 	if err != nil {
 		return nil, located(source, err)
 	}
+	if c := constant(query); c != "" {
+		return nil, &QueryError{max(0, strings.Index(source, c)), "has no finite result: " + c}
+	}
 	return query, nil
 }
 
@@ -159,8 +162,12 @@ func (e *Code) Run(value any) iter.Seq2[any, error] {
 				return
 			}
 		}
-		if m.made >= maxMade { // the expression caught the error
+		// the expression caught the error
+		switch {
+		case m.made >= maxMade:
 			yield(nil, e.bounded(errMade))
+		case m.noNumber:
+			yield(nil, e.bounded(errNoNumber))
 		}
 	}
 }

@@ -31,6 +31,8 @@ func TestTheMeterChangesNoResult(t *testing.T) {
 		`.["s"] + .[("n", "s") | select(. == "s")]`, `-(.n + 1)`, `.a[.n - 3]`, `.a[1:(1 + 1)]`, `(.a | first) + 1`,
 		`.x.y = 1 | .x`, `del(.a[0]) | .a`, `to_entries | map(.key) | join(",")`, `.n // 5 + 1`,
 		`[.a[] | strings] | add // "none"`,
+		`[(6, 8) - (1, 2)]`, `[(6, 8) / (1, 2)]`, `[(6, 8) % (4, 5)]`, `"a,b" / ","`, `[1, 2] - [2]`, `try ([] / {}) catch .`,
+		`.n / 2 | floor, ceil, round`, `(.a[] | select(. == 1)) |= 5 | .a`, `[path(.a[] | select(. == 4 / 2))]`,
 	} {
 		q, err := gojq.Parse(source)
 		if err != nil {
@@ -92,28 +94,75 @@ func TestErrorsAreReportedAtTheirPlace(t *testing.T) {
 	}
 }
 
+// Infinity compares like a number, and NaN as the least.
+func TestConstantsAreFinite(t *testing.T) {
+	t.Parallel()
+	const refused = " has no finite result: "
+	for source, want := range map[string]string{
+		`if (1e999 > 3) then "yes" else "no" end`: "4" + refused + "1e999",
+		`.a | -1e999`:               "6" + refused + "1e999",
+		strings.Repeat("9", 310):    "0" + refused + strings.Repeat("9", 310),
+		`infinite > 3`:              "0" + refused + "infinite",
+		`(infinite % 5) != 7`:       "1" + refused + "infinite",
+		`{a: [.b[infinite]]}`:       "8" + refused + "infinite",
+		`def f: "\(infinite)"; f`:   "10" + refused + "infinite",
+		`nan < 3`:                   "0" + refused + "nan",
+		`[nan, 1] | min < 3`:        "1" + refused + "nan",
+		`[nan] | max`:               "1" + refused + "nan",
+		`.a | nan as $n | $n < 3`:   "5" + refused + "nan",
+		`1e308 > 3`:                 "",
+		`1e-999 < 3`:                "",
+		`.nan, .infinite, {nan: 1}`: "",
+		`"nan"`:                     "",
+		`.a | isnan, isinfinite`:    "",
+		`nan`:                       "",
+		`.a // nan, [nan]`:          "",
+	} {
+		for _, compile := range []func(string) *QueryError{
+			func(s string) *QueryError { _, bad := Compile(s); return bad },
+			func(s string) *QueryError { _, bad := CompileRows(s); return bad },
+		} {
+			got := ""
+			if bad := compile(source); bad != nil {
+				got = fmt.Sprint(bad.Offset, " ", bad)
+			}
+			if got != want {
+				t.Errorf("%s: got %q, want %q", source, got, want)
+			}
+		}
+	}
+}
+
 // Null is a result, an error is the last one, and a bound says which it is.
 func TestRunGivesNullErrorsAndBounds(t *testing.T) {
 	t.Parallel()
 	const noNumber = "error: calculates no number on this answer: it is undefined, or too large"
 	for source, want := range map[string]string{
-		`.a, .b`:                          "1 null",
-		`.a, error("bad"), .a`:            "1 error: error: bad",
-		`def f: f; f`:                     "error: takes more than 1000000 steps on this answer",
-		`"x" * 1e9`:                       "error: makes more than 134217728 bytes of this answer",
-		`("x" * 1e9)? // "caught"`:        "caught error: makes more than 134217728 bytes of this answer",
-		`.a * 1e308 * 10 > 3`:             noNumber,
-		`.a + 1e308 + 1e308 > 3`:          noNumber,
-		`-1e308 - 1e308 < 3`:              noNumber,
-		`1e308 / 1e-308 > 3`:              noNumber,
-		`.a *= 1e308 | .a *= 10 | .a > 3`: noNumber,
-		`(.a - 2 | sqrt) < 3`:             noNumber,
-		`(.a - 1 | log) < 3`:              noNumber,
-		`pow(10; 400) > 3`:                noNumber,
-		`[1e308, 1e308] | add > 3`:        noNumber,
-		`("1e400" | tonumber) > 3`:        noNumber,
-		`"[1e400]" | fromjson | .[0] > 3`: noNumber,
-		`reduce (3, 1, 2) as $x (infinite; if $x < . then $x else . end)`: "1",
+		`.a, .b`:                                          "1 null",
+		`.a, error("bad"), .a`:                            "1 error: error: bad",
+		`def f: f; f`:                                     "error: takes more than 1000000 steps on this answer",
+		`"x" * 1e9`:                                       "error: makes more than 134217728 bytes of this answer",
+		`("x" * 1e9)? // "caught"`:                        "caught error: makes more than 134217728 bytes of this answer",
+		`.a * 1e308 * 10 > 3`:                             noNumber,
+		`.a + 1e308 + 1e308 > 3`:                          noNumber,
+		`-1e308 - 1e308 < 3`:                              noNumber,
+		`1e308 / 1e-308 > 3`:                              noNumber,
+		`.a *= 1e308 | .a *= 10 | .a > 3`:                 noNumber,
+		`(.a - 2 | sqrt) < 3`:                             noNumber,
+		`(.a - 1 | log) < 3`:                              noNumber,
+		`pow(10; 400) > 3`:                                noNumber,
+		`[1e308, 1e308] | add > 3`:                        noNumber,
+		`("1e400" | tonumber) > 3`:                        noNumber,
+		`"[1e400]" | fromjson | .[0] > 3`:                 noNumber,
+		`1 / (.a - 1) > 3`:                                noNumber,
+		`try (1 / 0) catch true`:                          "true " + noNumber,
+		`(1 % 0)? // "caught"`:                            "caught " + noNumber,
+		`try (-1 | sqrt) catch true`:                      "true " + noNumber,
+		`try (1e308 * 10) catch true`:                     "true " + noNumber,
+		`(1 / 0) // 5`:                                    noNumber,
+		`try ("x" / 0) catch true`:                        "true",
+		`reduce range(400) as $i (1; . * 10) | floor > 3`: noNumber,
+		`reduce (3, 1, 2) as $x (null; if . == null or $x < . then $x else . end)`: "1",
 	} {
 		expression, problem := Compile(source)
 		if problem != nil {
