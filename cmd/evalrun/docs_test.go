@@ -230,8 +230,9 @@ const (
 		"those inside others and those before `(`, as in links, do not count |\n" +
 		"| `[{fence: json}, {jq: .name}]` | several, one after the other; only the first may be `response` |\n\n" +
 		"An answer without such a part fails, and `not:` does not turn that into a pass. A jq expression is bounded: more than a million " +
-		"steps, ten seconds or 4 MiB, or an answer nested deeper than 500, is unscored. Under `--untrusted` it may only be a path, such as " +
-		"`.items[].name`.\n\n" +
+		"steps, ten seconds or 4 MiB, or an answer nested deeper than 500, is unscored. So is a calculation without a finite " +
+		"result, even inside `try`. The suite may not use `infinite`, numbers beyond a float64, or `nan` in a calculation. Under " +
+		"`--untrusted` an expression may only be a path, such as `.items[].name`.\n\n" +
 		"```yaml\n- equals: Paris\n  select: [{fence: json}, {jq: .capital}]\n```\n\n"
 
 	partialDoc = "## Blocked and cut answers\n\n" +

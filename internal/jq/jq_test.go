@@ -159,7 +159,7 @@ func TestRunGivesNullErrorsAndBounds(t *testing.T) {
 		`(1 % 0)? // "caught"`:                            "caught " + noNumber,
 		`try (-1 | sqrt) catch true`:                      "true " + noNumber,
 		`try (1e308 * 10) catch true`:                     "true " + noNumber,
-		`(1 / 0) // 5`:                                    "5 " + noNumber,
+		`(1 / 0) // 5`:                                    noNumber,
 		`try ("x" / 0) catch true`:                        "true",
 		`reduce range(400) as $i (1; . * 10) | floor > 3`: noNumber,
 		`reduce (3, 1, 2) as $x (null; if . == null or $x < . then $x else . end)`: "1",
