@@ -133,7 +133,7 @@ torture:
 # forty steps, four processes for three minutes on a shared ledger and a strict service, and canary secrets through every command
 # and failure; make test has the short forms.
 soak:
-	EVALRUN_SOAK=5000 $(GO) test -count=1 -run 'TestNothingLeaks' -v -timeout 30m ./internal/harness
+	EVALRUN_SOAK=5000 $(GO) test -count=1 -run 'TestNothingLeaks' -v -timeout 30m ./internal/session
 	EVALRUN_SOAK=1 EVALRUN_SOAK_TRIALS=200000 EVALRUN_CANARY_ALL=1 $(GO) test -count=1 -run 'TestSoak|TestTooLittleMemory|TestCanar' -v -timeout 60m ./cmd/evalrun
 	EVALRUN_LEDGER_MINUTES=3 $(GO) test -count=1 -run TestLedgerKeepsRates -timeout 10m ./cmd/evalrun
 

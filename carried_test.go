@@ -11,11 +11,9 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/job"
+	"github.com/evalrun/evalrun/internal/session"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -81,7 +79,7 @@ func leaves(v reflect.Value, path string, yield func(path string, field reflect.
 		at, field := strings.TrimPrefix(path+"."+v.Type().Field(i).Name, "."), v.Field(i)
 		switch of := v.Type().Field(i).Type; {
 		case !v.Type().Field(i).IsExported():
-		case of.Kind() == reflect.Struct && of != reflect.TypeFor[option.Shard]() && at != "Layout":
+		case of.Kind() == reflect.Struct && of != reflect.TypeFor[eval.Shard]() && at != "Layout":
 			leaves(field, at, yield)
 		default:
 			yield(at, field)
@@ -92,11 +90,11 @@ func leaves(v reflect.Value, path string, yield func(path string, field reflect.
 // fill gives a field a value that no run of this test began with.
 func fill(field reflect.Value) {
 	switch field.Type() {
-	case reflect.TypeFor[option.BaselineOption]():
-		field.Set(reflect.ValueOf(option.NamedBaseline("x")))
+	case reflect.TypeFor[eval.BaselineOption]():
+		field.Set(reflect.ValueOf(eval.NamedBaseline("x")))
 		return
-	case reflect.TypeFor[option.Shard]():
-		field.Set(reflect.ValueOf(option.Shard{Index: 1, Of: 2}))
+	case reflect.TypeFor[eval.Shard]():
+		field.Set(reflect.ValueOf(eval.Shard{Index: 1, Of: 2}))
 		return
 	case reflect.TypeFor[Executor]():
 		field.Set(reflect.ValueOf(struct{ Executor }{}))
@@ -140,7 +138,7 @@ func sample(path string) (o Options) {
 }
 
 // lost lists the fields of the options of a job that were given and are not in effect.
-func lost(given, got job.Options) (out []string) {
+func lost(given, got session.Options) (out []string) {
 	effective := map[string]reflect.Value{}
 	leaves(reflect.ValueOf(got), "", func(at string, field reflect.Value) { effective[at] = field })
 	leaves(reflect.ValueOf(given), "", func(at string, field reflect.Value) {
@@ -156,7 +154,7 @@ func lost(given, got job.Options) (out []string) {
 }
 
 // check takes each field of Options to something that gets it, and wants what a table says of it.
-func check(t *testing.T, table map[string]string, try func(o *Options) (job.Options, error)) {
+func check(t *testing.T, table map[string]string, try func(o *Options) (session.Options, error)) {
 	t.Helper()
 	fields := map[string]bool{}
 	leaves(reflect.ValueOf(Options{}), "", func(at string, _ reflect.Value) { fields[at] = true })
@@ -188,14 +186,14 @@ func check(t *testing.T, table map[string]string, try func(o *Options) (job.Opti
 func TestResumeCarriesEveryOptionOrRefusesIt(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	run := eval.Run{ID: "one", CommandOptions: &option.RunOptions{}}
+	run := eval.Run{ID: "one", CommandOptions: &eval.RunOptions{}}
 	w, err := journal.Create(filepath.Join(dir, "run"), &run, nil)
 	expect.OK(t, err, w.Close())
-	check(t, maps.Clone(resumed), func(o *Options) (job.Options, error) {
+	check(t, maps.Clone(resumed), func(o *Options) (session.Options, error) {
 		o.Dir = dir
-		r, err := job.Reopen("run", o.jobOptions(), o.RetryErrors)
+		r, err := session.Reopen("run", o.jobOptions(), o.RetryErrors)
 		if err != nil {
-			return job.Options{}, err
+			return session.Options{}, err
 		}
 		defer r.Close()
 		return r.Options, r.CheckSources(o.Suites, o.ProjectFile)
@@ -209,7 +207,7 @@ func TestRescoreCarriesEveryOptionOrRefusesIt(t *testing.T) {
 	suite := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\n" +
 		"cases: [{name: c, scorers: [{contains: x}]}]\n"
 	expect.OK(t, os.WriteFile(filepath.Join(dir, "s.yaml"), []byte(suite), 0o600))
-	run := eval.Run{ID: "one", CommandOptions: &option.RunOptions{}}
+	run := eval.Run{ID: "one", CommandOptions: &eval.RunOptions{}}
 	run.Suites = []eval.RunSuite{{Name: "s", File: "s.yaml", Copy: "s.yaml", Dir: dir}}
 	w, err := journal.Create(filepath.Join(dir, "run"), &run, nil)
 	expect.OK(t, err, w.Close())
@@ -220,14 +218,14 @@ func TestRescoreCarriesEveryOptionOrRefusesIt(t *testing.T) {
 		}
 	}
 	maps.Copy(table, rescored)
-	check(t, table, func(o *Options) (job.Options, error) {
+	check(t, table, func(o *Options) (session.Options, error) {
 		o.Dir, o.Trust = dir, true // the run has no signature
-		l, err := job.LoadRescored("run", nil, o.jobOptions(), func(string) string { return "" })
+		l, err := session.LoadRescored("run", nil, o.jobOptions(), func(string) string { return "" })
 		if err == nil {
 			_, err = l.Options.Source()
 		}
 		if err != nil {
-			return job.Options{}, exit.BadInput("%w", err)
+			return session.Options{}, eval.BadInput("%w", err)
 		}
 		return l.Options, nil
 	})

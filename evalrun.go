@@ -19,13 +19,11 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/job"
+	"github.com/evalrun/evalrun/internal/gate"
 	"github.com/evalrun/evalrun/internal/output"
 	"github.com/evalrun/evalrun/internal/rundir"
-	"github.com/evalrun/evalrun/internal/verdict"
+	"github.com/evalrun/evalrun/internal/session"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -48,7 +46,7 @@ type Options struct {
 	ProjectFile string
 	// Selection selects trials. Selection.Selected lists places of Trials. Such a part says nothing about the whole: it is
 	// not compared with a baseline, and Result.Open applies no gate to it.
-	Selection option.SelectionOptions
+	Selection eval.SelectionOptions
 	// Vars replace variables of every case.
 	Vars map[string]string
 	// Seed makes the sample and the emulator reproducible.
@@ -56,17 +54,17 @@ type Options struct {
 	// Scorers are custom kinds, in addition to the built-in ones.
 	Scorers []scorers.Kind
 	// Gate replaces rules of the suites' gates.
-	Gate option.GateOptions
+	Gate eval.GateOptions
 	// RetryErrors makes Resume send the errors of a complete run again. Run ignores it.
 	RetryErrors bool
 
 	// Where answers come from, and what they may cost.
 
-	Service option.ServiceOptions
-	// Emulator is a script that answers instead of a service: option.DemoScript or a file.
+	Service eval.ServiceOptions
+	// Emulator is a script that answers instead of a service: eval.DemoScript or a file.
 	Emulator string
-	Sources  option.SourceOptions
-	Limits   option.LimitOptions
+	Sources  eval.SourceOptions
+	Limits   eval.LimitOptions
 	Ledger   LedgerOptions
 	// Executor makes the attempts of calls, for example in other processes. nil: this process makes them.
 	Executor Executor
@@ -130,9 +128,9 @@ type LedgerOptions struct {
 }
 
 // jobOptions are the options as package job takes them.
-func (o *Options) jobOptions() job.Options {
-	f := job.Options{
-		Options: option.Options{
+func (o *Options) jobOptions() session.Options {
+	f := session.Options{
+		Options: eval.Options{
 			ServiceOptions:   o.Service,
 			LimitOptions:     o.Limits,
 			SelectionOptions: o.Selection,
@@ -150,7 +148,7 @@ func (o *Options) jobOptions() job.Options {
 			NoContent:        o.NoContent,
 		},
 		Dir:         rundir.At(o.Dir),
-		Ledger:      job.LedgerOptions(o.Ledger),
+		Ledger:      session.LedgerOptions(o.Ledger),
 		Executor:    o.Executor,
 		ScorerTable: o.Scorers,
 		Trust:       o.Trust,
@@ -159,7 +157,7 @@ func (o *Options) jobOptions() job.Options {
 		Listing:     o.Listing,
 	}
 	if f.Selected != nil {
-		f.Baseline = option.NoBaseline{}
+		f.Baseline = eval.NoBaseline{}
 	}
 	for _, path := range []*string{&f.Prices, &f.Record, &f.Replay, &f.ReplayOr, &f.Answers, &f.Ledger.CA} {
 		*path = f.Dir.Join(*path)
@@ -184,7 +182,7 @@ func (o *Options) emit(e Event) {
 type Job struct {
 	options Options
 	outputs []output.Output
-	job     *job.Job
+	job     *session.Job
 	part    bool // Options.Selection.Selected names single trials
 	resumed bool // by Resume
 }
@@ -197,10 +195,10 @@ func Load(_ context.Context, o Options) (*Job, error) {
 		return nil, err
 	}
 	if err := o.Selection.Shard.Check(); err != nil {
-		return nil, exit.BadInput("%w", err)
+		return nil, eval.BadInput("%w", err)
 	}
 	options := o.jobOptions()
-	chosen := job.ProjectSource{File: o.ProjectFile, None: o.ProjectFile == "", Getenv: o.getenv()}
+	chosen := session.ProjectSource{File: o.ProjectFile, None: o.ProjectFile == "", Getenv: o.getenv()}
 	if err := options.UseProject(chosen, o.Suites); err != nil {
 		return nil, err
 	}
@@ -209,14 +207,14 @@ func Load(_ context.Context, o Options) (*Job, error) {
 			return nil, err
 		}
 	}
-	var l *job.Loaded
+	var l *session.Loaded
 	switch {
 	case options.Rescore != "":
-		l, err = job.LoadRescored(options.Rescore, o.Suites, options, o.getenv())
+		l, err = session.LoadRescored(options.Rescore, o.Suites, options, o.getenv())
 	case len(o.Suites) == 0:
-		err = exit.BadInput("no suite is named")
+		err = eval.BadInput("no suite is named")
 	default:
-		l, err = job.Load(o.Suites, options, o.getenv())
+		l, err = session.Load(o.Suites, options, o.getenv())
 	}
 	if err != nil {
 		return nil, err
@@ -255,7 +253,7 @@ func (j *Job) Empty() error {
 	return j.nothing()
 }
 
-func (j *Job) nothing() error { return exit.Incomplete("%w%s", ErrNothing, j.job.Hint()) }
+func (j *Job) nothing() error { return eval.Incomplete("%w%s", ErrNothing, j.job.Hint()) }
 
 // Service is the service that the job calls, as far as it is known before the run. Its address is "" when there is none.
 func (j *Job) Service() eval.RunService { return j.job.Settings.Service }
@@ -290,14 +288,14 @@ type Result struct {
 func (r *Result) Open() (*journal.Document, error) {
 	doc, err := journal.Open(r.Dir)
 	if err == nil && !r.part {
-		verdict.ApplyIn(r.in, doc)
+		gate.ApplyIn(r.in, doc)
 	}
 	return doc, err
 }
 
 // WriteError writes an error of this package as the command does: problems in files appear with source lines and hints.
 func WriteError(w io.Writer, err error, color bool) error {
-	var bad *job.BadFiles
+	var bad *session.BadFiles
 	if errors.As(err, &bad) {
 		return bad.WriteProblems(w, color)
 	}
@@ -307,19 +305,19 @@ func WriteError(w io.Writer, err error, color bool) error {
 
 // ExitCode is the exit code that the command gives an error of this package: 2 for bad input, 4 for a service that
 // cannot be used, 0 for nil.
-func ExitCode(err error) int { return exit.Of(err) }
+func ExitCode(err error) int { return eval.Of(err) }
 
 // Report writes a run in one of the formats of package reports. dir is a run directory, a run file, the id of a run or `latest`.
 func Report(_ context.Context, w io.Writer, dir, format string) error {
 	f := reports.Lookup(format)
 	if f == nil {
-		return exit.BadInput("there is no report format %q; %s", format, diag.DidYouMean(format, reports.Names()))
+		return eval.BadInput("there is no report format %q; %s", format, diag.DidYouMean(format, reports.Names()))
 	}
 	doc, err := rundir.At("").Open(dir)
 	if err != nil {
 		return err
 	}
-	verdict.ApplyIn(rundir.At(""), doc)
+	gate.ApplyIn(rundir.At(""), doc)
 	return errors.Join(f.Write(w, doc, reports.Options{}), doc.Close())
 }
 
@@ -328,7 +326,7 @@ type CompareOptions struct {
 	// Dir is the folder in which relative paths begin, as in Options.
 	Dir string
 	// Rule gives metrics a verdict; without a margin there are estimates only.
-	Rule option.RuleOptions
+	Rule eval.RuleOptions
 	// Suite is the only suite to compare.
 	Suite string
 }
@@ -339,7 +337,7 @@ type Comparison = compare.Comparison
 
 // Compare compares two runs arm by arm. base and head are run directories, ids, `latest`, names of baselines or exported files.
 func Compare(_ context.Context, base, head string, o CompareOptions) (*Comparison, error) {
-	rule, err := verdict.RuleOf(o.Rule)
+	rule, err := gate.RuleOf(o.Rule)
 	if err != nil {
 		return nil, err
 	}
@@ -364,7 +362,7 @@ func Compare(_ context.Context, base, head string, o CompareOptions) (*Compariso
 			Arms:    []compare.ArmComparison{},
 		}, nil
 	}
-	return verdict.Compare(before, after, verdict.Comparing{
-		Base: base, Head: head, Suite: o.Suite, Rules: func(string) *option.BaselineRule { return rule },
+	return gate.Compare(before, after, gate.Comparing{
+		Base: base, Head: head, Suite: o.Suite, Rules: func(string) *eval.BaselineRule { return rule },
 	})
 }

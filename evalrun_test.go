@@ -13,8 +13,7 @@ import (
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/reports"
 )
 
@@ -39,7 +38,7 @@ func TestRunsInSeveralFoldersKeepApart(t *testing.T) {
 		running.Go(func() {
 			job, err := evalrun.Load(t.Context(), evalrun.Options{
 				Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Reports: []string{"json=report.json"},
-				Sources: option.SourceOptions{Record: "answers"},
+				Sources: eval.SourceOptions{Record: "answers"},
 			})
 			if err != nil {
 				t.Error(err)
@@ -79,7 +78,7 @@ func runsHere(t *testing.T) (names []string) {
 func TestLoadReportsProblems(t *testing.T) {
 	t.Parallel()
 	dir := write(t, map[string]string{"bad.yaml": strings.ReplaceAll(capitals, "equals", "equal")})
-	_, err := evalrun.Load(t.Context(), evalrun.Options{Dir: dir, Suites: []string{"bad.yaml"}, Emulator: option.DemoScript})
+	_, err := evalrun.Load(t.Context(), evalrun.Options{Dir: dir, Suites: []string{"bad.yaml"}, Emulator: eval.DemoScript})
 	if evalrun.ExitCode(err) != 2 {
 		t.Fatalf("exit %d with %v, want 2", evalrun.ExitCode(err), err)
 	}
@@ -103,7 +102,7 @@ func TestAnInterruptedRunCanBeResumed(t *testing.T) {
 	var once sync.Once // a second interrupt gives up the trial that is being sent
 	options := evalrun.Options{
 		Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Out: "run", Interrupt: interrupt,
-		Selection: option.SelectionOptions{Repeats: 50},
+		Selection: eval.SelectionOptions{Repeats: 50},
 		Progress: func(e evalrun.Event) {
 			if _, ok := e.(evalrun.TrialDone); ok {
 				once.Do(func() { interrupt <- os.Interrupt })
@@ -156,9 +155,9 @@ func TestComparingARunWithItselfIsAnOutcome(t *testing.T) {
 func TestInvalidShardsAreRefused(t *testing.T) {
 	t.Parallel()
 	dir := write(t, map[string]string{"suite.yaml": capitals})
-	for _, s := range []option.Shard{{Index: 9, Of: 4}, {Of: 4}, {Index: 1}, {Index: -1, Of: -1}, {Index: 1, Of: 10_001}} {
+	for _, s := range []eval.Shard{{Index: 9, Of: 4}, {Of: 4}, {Index: 1}, {Index: -1, Of: -1}, {Index: 1, Of: 10_001}} {
 		_, err := evalrun.Load(t.Context(), evalrun.Options{
-			Dir: dir, Suites: []string{"suite.yaml"}, Emulator: option.DemoScript, Selection: option.SelectionOptions{Shard: s},
+			Dir: dir, Suites: []string{"suite.yaml"}, Emulator: eval.DemoScript, Selection: eval.SelectionOptions{Shard: s},
 		})
 		if err == nil || evalrun.ExitCode(err) != 2 || !strings.Contains(err.Error(), "I from 1 to N") {
 			t.Errorf("%+v: got %v, want exit 2 and the form of a shard", s, err)
@@ -188,11 +187,11 @@ func TestErrorsSayWhatIsWrong(t *testing.T) {
 		"no such format": {evalrun.Options{Suites: []string{"suite.yaml"}, Reports: []string{"jsn=x"}}, 2, "did you mean `json`"},
 		"no service":     {evalrun.Options{Suites: []string{"suite.yaml"}, Getenv: none}, 2, "no service is configured"},
 		"nothing selected": {
-			evalrun.Options{Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Selection: option.SelectionOptions{Cases: []string{"frnace"}}},
+			evalrun.Options{Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Selection: eval.SelectionOptions{Cases: []string{"frnace"}}},
 			4, "did you mean france",
 		},
 		"a dead service": {evalrun.Options{
-			Suites: []string{"suite.yaml"}, Service: option.ServiceOptions{BaseURL: "http://127.0.0.1:1"}, Limits: option.LimitOptions{Attempts: 1},
+			Suites: []string{"suite.yaml"}, Service: eval.ServiceOptions{BaseURL: "http://127.0.0.1:1"}, Limits: eval.LimitOptions{Attempts: 1},
 			Getenv: func(name string) string { return map[string]string{"EVALRUN_API_KEY": "k"}[name] },
 		}, 4, "does not answer"},
 	} {
@@ -201,7 +200,7 @@ func TestErrorsSayWhatIsWrong(t *testing.T) {
 		}
 	}
 	err := load(
-		evalrun.Options{Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Selection: option.SelectionOptions{Tags: []string{"x"}}},
+		evalrun.Options{Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Selection: eval.SelectionOptions{Tags: []string{"x"}}},
 	)
 	if !errors.Is(err, evalrun.ErrNothing) {
 		t.Errorf("an empty selection: %v, want ErrNothing", err)
@@ -219,7 +218,7 @@ func TestACanceledRunCanBeResumed(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	options := evalrun.Options{
-		Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Out: "run", Selection: option.SelectionOptions{Repeats: 50},
+		Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Out: "run", Selection: eval.SelectionOptions{Repeats: 50},
 		Progress: func(e evalrun.Event) {
 			if _, ok := e.(evalrun.TrialDone); ok {
 				cancel()
@@ -244,8 +243,8 @@ func TestEventsReportEveryRetry(t *testing.T) {
 	dir := write(t, map[string]string{"suite.yaml": capitals})
 	retries := 0
 	job, err := evalrun.Load(t.Context(), evalrun.Options{
-		Dir: dir, Suites: []string{"suite.yaml"}, Service: option.ServiceOptions{BaseURL: "http://127.0.0.1:1"},
-		Limits: option.LimitOptions{Attempts: 2},
+		Dir: dir, Suites: []string{"suite.yaml"}, Service: eval.ServiceOptions{BaseURL: "http://127.0.0.1:1"},
+		Limits: eval.LimitOptions{Attempts: 2},
 		Layout: reports.Options{Verbose: true}, Getenv: func(name string) string { return map[string]string{"EVALRUN_API_KEY": "k"}[name] },
 		Progress: func(e evalrun.Event) {
 			if _, ok := e.(evalrun.RetryPlanned); ok {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/option"
 )
 
 // capitals is a suite whose last case fails: the answer is Tokyo.
@@ -77,7 +76,7 @@ func ExampleResume() {
 	ctx := context.Background()
 	options := evalrun.Options{
 		Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Out: "run",
-		Limits: option.LimitOptions{BudgetCalls: 1, Concurrency: 1},
+		Limits: eval.LimitOptions{BudgetCalls: 1, Concurrency: 1},
 	}
 	job, err := evalrun.Load(ctx, options)
 	if err != nil {
@@ -88,7 +87,7 @@ func ExampleResume() {
 		log.Fatal(err)
 	}
 	fmt.Println("exit", result.Exit, "after", result.Counts.Ran(), "trial")
-	options.Limits = option.LimitOptions{BudgetCalls: 100}
+	options.Limits = eval.LimitOptions{BudgetCalls: 100}
 	if result, err = evalrun.Resume(ctx, "run", options); err != nil {
 		log.Fatal(err)
 	}
@@ -112,7 +111,7 @@ func ExampleCompare() {
 			log.Fatal(err)
 		}
 	}
-	c, err := evalrun.Compare(ctx, "before", "after", evalrun.CompareOptions{Dir: dir, Rule: option.RuleOptions{Margin: 0.05}})
+	c, err := evalrun.Compare(ctx, "before", "after", evalrun.CompareOptions{Dir: dir, Rule: eval.RuleOptions{Margin: 0.05}})
 	if err != nil {
 		log.Fatal(err)
 	}

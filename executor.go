@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/session"
 )
 
 // Executor makes single attempts of calls. Retries, limits and budgets are above it. Errors are of type *eval.Error. It
@@ -33,7 +33,7 @@ type Executor interface {
 // those of a run that cannot begin, such as a missing key.
 func NewExecutor(j *Job, dir string) (Executor, func(), error) {
 	o := &j.options
-	executor, session, err := harness.Executor(j.job, o.Version, dir, func(text string) { o.emit(Notice{text}) })
+	executor, session, err := session.Executor(j.job, o.Version, dir, func(text string) { o.emit(Notice{text}) })
 	if err != nil {
 		return nil, nil, err
 	}

@@ -12,8 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -41,7 +40,7 @@ func TestResumeTakesWhatItsCallerBrings(t *testing.T) {
 	var read atomic.Int64
 	options := evalrun.Options{
 		Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Out: "run", NoHistory: true,
-		Limits: option.LimitOptions{BudgetCalls: 1},
+		Limits: eval.LimitOptions{BudgetCalls: 1},
 		Scorers: []scorers.Kind{scorers.New("anything", func(bool) (scorers.Func, error) {
 			return func(*scorers.Answer) scorers.Finding { return scorers.Pass("it is something") }, nil
 		})},
@@ -81,7 +80,7 @@ func TestResumeTakesWhatItsCallerBrings(t *testing.T) {
 		!strings.Contains(err.Error(), "keeps its project file (none): leave evalrun.yaml out, or begin another run") {
 		t.Errorf("a project file: got %v, want exit 2 and what the run keeps", err)
 	}
-	rescore := evalrun.Options{Dir: dir, Sources: option.SourceOptions{Rescore: "run"}}
+	rescore := evalrun.Options{Dir: dir, Sources: eval.SourceOptions{Rescore: "run"}}
 	rescore.Selection.Cases = []string{"a"}
 	const keeps = "--case differs from what the run run began with, and a rescore keeps that: leave it out"
 	if _, err := evalrun.Load(t.Context(), rescore); evalrun.ExitCode(err) != 2 || !strings.Contains(err.Error(), keeps) {

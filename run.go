@@ -7,13 +7,11 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/harness"
-	"github.com/evalrun/evalrun/internal/job"
+	"github.com/evalrun/evalrun/internal/gate"
 	"github.com/evalrun/evalrun/internal/output"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/rundir"
-	"github.com/evalrun/evalrun/internal/verdict"
+	"github.com/evalrun/evalrun/internal/session"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 )
@@ -62,7 +60,7 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 	if err := o.checkLinks(options.Dir, options.Dir.Path(dir)); err != nil {
 		return nil, err
 	}
-	r, err := job.Reopen(dir, options, o.RetryErrors)
+	r, err := session.Reopen(dir, options, o.RetryErrors)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +72,7 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 	j := &Job{options: o, outputs: outputs, part: o.Selection.Selected != nil, resumed: true}
 	if r.Finished() {
 		doc := r.Document()
-		verdict.ApplyIn(options.Dir, doc)
+		gate.ApplyIn(options.Dir, doc)
 		return j.report(options.Dir, doc)
 	}
 	if err := j.reload(r); err != nil {
@@ -111,7 +109,7 @@ func (o *Options) checkLinks(in rundir.Dir, written ...string) error {
 }
 
 // reload reads the suites of a run again and settles their service and limits.
-func (j *Job) reload(r *job.Resumption) error {
+func (j *Job) reload(r *session.Resumption) error {
 	l, err := r.Load(j.options.getenv())
 	if err == nil {
 		j.job, err = r.Settle(l)
@@ -120,18 +118,18 @@ func (j *Job) reload(r *job.Resumption) error {
 }
 
 // resume sends the missing trials of a run, and closes r.
-func (j *Job) resume(ctx context.Context, r *job.Resumption) (*Result, error) {
+func (j *Job) resume(ctx context.Context, r *session.Resumption) (*Result, error) {
 	o := &j.options
-	session, err := j.connect()
+	opened, err := j.connect()
 	if err != nil {
 		return nil, err
 	}
-	defer session.Close()
-	plan, err := o.plan(ctx, session)
+	defer opened.Close()
+	plan, err := o.plan(ctx, opened)
 	if err != nil {
 		return nil, err
 	}
-	todo, err := job.NewTodo(r, plan)
+	todo, err := session.NewTodo(r, plan)
 	if err != nil {
 		return nil, err
 	}
@@ -139,16 +137,16 @@ func (j *Job) resume(ctx context.Context, r *job.Resumption) (*Result, error) {
 		Send: todo.Send, Rescore: todo.Rescore, Settled: todo.Settled, Twice: todo.Twice, Restarted: todo.Restarted,
 		Dropped: todo.Dropped,
 	}})
-	err = session.Resume(ctx, todo, &watch{o, session}, o.Interrupt)
+	err = opened.Resume(ctx, todo, &watch{o, opened}, o.Interrupt)
 	path := r.Dir
 	r.Close()
-	return j.end(session, path, err)
+	return j.end(opened, path, err)
 }
 
 // connect opens the way to the service.
-func (j *Job) connect() (*harness.Session, error) {
+func (j *Job) connect() (*session.Session, error) {
 	o := &j.options
-	session, err := harness.Connect(j.job, o.Version, func(text string) { o.emit(Notice{text}) })
+	session, err := session.Connect(j.job, o.Version, func(text string) { o.emit(Notice{text}) })
 	if err == nil {
 		session.ReportRetries(func(text string) { o.emit(RetryPlanned{text}) }, o.Layout.Verbose)
 	}
@@ -157,11 +155,11 @@ func (j *Job) connect() (*harness.Session, error) {
 
 // plan makes the plan, for which it requests the metadata of models. An interrupt during that ends the run before it
 // begins.
-func (o *Options) plan(ctx context.Context, session *harness.Session) (*runner.Plan, error) {
-	ctx, end := exit.Until(ctx, o.Interrupt)
+func (o *Options) plan(ctx context.Context, session *session.Session) (*runner.Plan, error) {
+	ctx, end := eval.Until(ctx, o.Interrupt)
 	plan, err := session.Plan(ctx)
-	if code := end(); code != exit.CodeOK {
-		return nil, exit.With(code, errors.New("interrupted before the first call"))
+	if code := end(); code != eval.CodeOK {
+		return nil, eval.With(code, errors.New("interrupted before the first call"))
 	}
 	return plan, err
 }
@@ -169,7 +167,7 @@ func (o *Options) plan(ctx context.Context, session *harness.Session) (*runner.P
 // watch turns the progress of a run into events.
 type watch struct {
 	options *Options
-	session *harness.Session
+	session *session.Session
 }
 
 // Start emits Started.
@@ -186,7 +184,7 @@ func (w *watch) Done(r *eval.Result, spent eval.Spent) {
 func (w *watch) Finish() { w.options.emit(Finished{}) }
 
 // end records answers, and reports a run that has just ended. broken is the error that broke it off, if any.
-func (j *Job) end(session *harness.Session, dir string, broken error) (*Result, error) {
+func (j *Job) end(session *session.Session, dir string, broken error) (*Result, error) {
 	o := &j.options
 	o.emit(RunWritten{})
 	if broken == nil {
@@ -197,12 +195,12 @@ func (j *Job) end(session *harness.Session, dir string, broken error) (*Result, 
 	doc, err := rundir.At("").Open(dir)
 	o.emit(RunRead{})
 	if err != nil { // not bad input: something was sent
-		return nil, errors.Join(broken, exit.Incomplete("%w", err))
+		return nil, errors.Join(broken, eval.Incomplete("%w", err))
 	}
-	verdict.ApplyIn(in, doc)
+	gate.ApplyIn(in, doc)
 	result, err := j.report(in, doc) // if the run broke off, what it has is reported all the same
 	if broken != nil {
-		result.Exit = exit.Worst(result.Exit, exit.Of(broken))
+		result.Exit = eval.Worst(result.Exit, eval.Of(broken))
 	}
 	return result, errors.Join(broken, err)
 }
@@ -240,8 +238,8 @@ func (j *Job) report(in rundir.Dir, doc *journal.Document) (*Result, error) {
 		}
 	}
 	if err != nil {
-		result.Exit = exit.Worst(result.Exit, exit.CodeIncomplete)
-		err = exit.With(result.Exit, err)
+		result.Exit = eval.Worst(result.Exit, eval.CodeIncomplete)
+		err = eval.With(result.Exit, err)
 	}
 	return result, err
 }

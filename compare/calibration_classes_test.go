@@ -7,8 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/evalrun/evalrun/classification"
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/eval"
 )
 
 // classWorld draws cases with a label and two answers. base answers right with a probability by label, and else one of
@@ -55,9 +54,9 @@ func (w classWorld) fixed(n int) classWorld {
 }
 
 // margins are those of all cases there could be, when a share of the right answers to damaged labels is lost.
-func (w *classWorld) margins(lost float64) *classification.Margins {
+func (w *classWorld) margins(lost float64) *eval.Margins {
 	k := len(w.prior)
-	g := classification.NewMargins(k)
+	g := eval.NewMargins(k)
 	for label, p := range w.prior {
 		for answer := range k + 1 {
 			q := p * w.answer(label, answer)
@@ -79,7 +78,7 @@ func (w *classWorld) wrong(label int) int {
 }
 
 // lossFor is the share to lose for which a metric falls by the margin; false when it cannot.
-func (w *classWorld) lossFor(metric classification.Metric, margin float64) (float64, bool) {
+func (w *classWorld) lossFor(metric eval.Metric, margin float64) (float64, bool) {
 	before, _ := w.margins(0).Value(metric)
 	fall := func(lost float64) float64 {
 		after, _ := w.margins(lost).Value(metric)
@@ -111,10 +110,10 @@ func (w *classWorld) draw(rng *rand.Rand, from []float64) int {
 
 // classSide is a run without cases, with all pairs of a label and an answer.
 func classSide(run string, classes []string) *Side {
-	s := &Side{Run: run, Suite: "s", Arm: "t/p", Classes: classes, Metrics: []string{classification.Accuracy}}
+	s := &Side{Run: run, Suite: "s", Arm: "t/p", Classes: classes, Metrics: []string{eval.Accuracy}}
 	for _, label := range classes {
 		for _, answer := range append(slices.Clone(classes), "") {
-			s.ClassPairs = append(s.ClassPairs, classification.Pair{Expected: label, Answer: answer})
+			s.ClassPairs = append(s.ClassPairs, eval.Pair{Expected: label, Answer: answer})
 		}
 	}
 	return s
@@ -208,7 +207,7 @@ type classRates struct{ falseNotWorse, falseRegressed, power float64 }
 // rates draws comparisons in which a metric fell by the margin, and others in which nothing changed.
 func (w *classWorld) rates(name string, n int, margin, lost float64, draws int) (out classRates) {
 	rng := rand.New(rand.NewPCG(7, uint64(n)))
-	o := Options{Alpha: nominal, Margins: []option.MetricMargin{{Name: name, Margin: margin}}, MaxErrors: 1}
+	o := Options{Alpha: nominal, Margins: []eval.MetricMargin{{Name: name, Margin: margin}}, MaxErrors: 1}
 	share := 1 / float64(draws)
 	for range draws {
 		base, head := w.sides(rng, n, lost)
@@ -249,7 +248,7 @@ func TestClassRatesHoldTheirLevel(t *testing.T) {
 			for _, n := range sizes {
 				w := world.fixed(n)
 				for _, name := range names {
-					metric, _ := classification.Parse(name, []string{"a", "b"})
+					metric, _ := eval.ParseMetric(name, []string{"a", "b"})
 					lost, ok := w.lossFor(metric, 0.1)
 					if !ok {
 						continue

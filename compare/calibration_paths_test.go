@@ -9,9 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/option"
 )
 
 // calibrating says whether this is the long form, `make calibrate`, which measures what docs promise instead of only
@@ -106,15 +104,15 @@ func (p path) sides() (base, head *Side) {
 }
 
 // fixed is the verdict of the tests for a number of cases that was fixed before, as Compare and Decide give it.
-func (p path) fixed(g option.MetricMargin, alpha float64, stop *early.KnownVerdict) eval.Verdict {
-	if gained, regressed, counted := p.counts(); counted && g.Name == option.MetricPass { // the same, without an interval
+func (p path) fixed(g eval.MetricMargin, alpha float64, stop *eval.KnownVerdict) eval.Verdict {
+	if gained, regressed, counted := p.counts(); counted && g.Name == eval.MetricPass { // the same, without an interval
 		if stop != nil {
 			return stop.Verdict
 		}
 		return sharedVerdict(p.cases(), gained, regressed, g.Margin, alpha)
 	}
 	base, head := p.sides()
-	o := Options{Alpha: alpha, Margins: []option.MetricMargin{g}, MaxErrors: 0.01, Seed: 1}
+	o := Options{Alpha: alpha, Margins: []eval.MetricMargin{g}, MaxErrors: 0.01, Seed: 1}
 	m := newMeasure(o, scoredPairs(base, head))
 	m.testsOnly = true
 	one := m.metric(g.Name, base, head)
@@ -146,8 +144,8 @@ type outcome struct {
 
 // early is the verdict of a run with stopEarly. EarlyShare of the error rate is for looking early, at units in the
 // order of the schedule, and the rest for the tests at the end.
-func (p path) early(g option.MetricMargin) outcome {
-	s := NewSequential([]option.MetricMargin{g}, nominal, 1)
+func (p path) early(g eval.MetricMargin) outcome {
+	s := NewSequential([]eval.MetricMargin{g}, nominal, 1)
 	base, head := p.sides()
 	largest := 1
 	for from := 0; from < p.cases(); from = p.unit(from) {
@@ -256,8 +254,8 @@ func atLeast(t *testing.T, what string, rate, bound float64) {
 }
 
 // passAt is the rule of a gate on the pass rate.
-func passAt(margin float64) option.MetricMargin {
-	return option.MetricMargin{Name: option.MetricPass, Margin: margin}
+func passAt(margin float64) eval.MetricMargin {
+	return eval.MetricMargin{Name: eval.MetricPass, Margin: margin}
 }
 
 // drawFlips draws n pairs and flips the share psi of them, so that the pass rate is lower by loss: the model of

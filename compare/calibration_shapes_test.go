@@ -8,14 +8,13 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/option"
 )
 
 // shape is a scenario of section C: data whose true loss is the margin, or which have none, and which a verdict must not be fooled by.
 type shape struct {
 	name   string
 	n      int // what draw makes n of: cases, or clusters
-	metric option.MetricMargin
+	metric eval.MetricMargin
 	draw   func(rng *rand.Rand, n int) path
 	wrong  func(tally) float64 // the verdict that would be false
 	slow   bool                // in the long form only
@@ -122,13 +121,13 @@ func (p *path) grow() int {
 }
 
 var (
-	passMargin5  = option.MetricMargin{Name: option.MetricPass, Margin: 0.05}
-	scoreMargin5 = option.MetricMargin{Name: scored, Margin: 0.05}
+	passMargin5  = eval.MetricMargin{Name: eval.MetricPass, Margin: 0.05}
+	scoreMargin5 = eval.MetricMargin{Name: scored, Margin: 0.05}
 )
 
 // tokensUpTo lets a fifth more tokens pass, with a cap for each case.
-func tokensUpTo(most float64) option.MetricMargin {
-	return option.MetricMargin{Name: option.MetricTokens, Margin: 1.2, Cap: most, Strict: true}
+func tokensUpTo(most float64) eval.MetricMargin {
+	return eval.MetricMargin{Name: eval.MetricTokens, Margin: 1.2, Cap: most, Strict: true}
 }
 
 // shapes are the scenarios that the amendments of section C name.
@@ -167,7 +166,7 @@ func TestShapesKeepTheRates(t *testing.T) {
 		})
 		t.Logf("%-36s n=%3d: %.3f", s.name, s.n, s.wrong(sum))
 		atMost(t, fmt.Sprintf("%s, n=%d", s.name, s.n), s.wrong(sum), most(paths))
-		if s.metric.Name == option.MetricPass {
+		if s.metric.Name == eval.MetricPass {
 			early := simulate(t, uint64(800+i), paths, func(rng *rand.Rand) outcome { return s.draw(rng, s.n).early(s.metric) })
 			atMost(t, fmt.Sprintf("%s, n=%d, with stopEarly", s.name, s.n), s.wrong(early), most(paths))
 		}
@@ -209,7 +208,7 @@ func TestEqualArmsAreHardlyEverCalledDifferent(t *testing.T) {
 				gained, regressed, _ := drawFlips(rng, n, 0, 0.2).counts()
 				all[i] = armOf(n, testsOf(gained, regressed))
 			}
-			Decide(all, Options{Alpha: nominal, Margins: []option.MetricMargin{passMargin5}})
+			Decide(all, Options{Alpha: nominal, Margins: []eval.MetricMargin{passMargin5}})
 			if slices.ContainsFunc(all, func(a ArmComparison) bool { return a.Verdict == wanted }) {
 				return outcome{wanted, 1}
 			}
@@ -223,7 +222,7 @@ func TestEqualArmsAreHardlyEverCalledDifferent(t *testing.T) {
 // armOf is the comparison of an arm by the tests of its pass rate alone.
 func armOf(n int, tests tested) ArmComparison {
 	return ArmComparison{Metrics: []MetricComparison{{
-		Name: option.MetricPass, MetricChange: MetricChange{N: n},
+		Name: eval.MetricPass, MetricChange: MetricChange{N: n},
 		MetricTests: MetricTests{
 			Gated: true, Margin: &passMargin5.Margin, PNonInferior: &tests.notInferior, PWorse: &tests.worse, PBetter: &tests.better,
 		},

@@ -8,7 +8,6 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
-	"github.com/evalrun/evalrun/option"
 )
 
 // sizeBound is what an exact size may be: the tests keep to 5 %, but for the grid on which the worst discordance is searched.
@@ -269,10 +268,10 @@ func drawSkewed(p path, i int, rng *rand.Rand) { p.score(i, 1, 1-math.Pow(rng.Fl
 
 // scoreRows are those of the table in section A1.3.
 var scoreRows = []scoreRow{
-	{"3 repeats", 10, 0, 0, 0, option.MetricPass, drawRepeats},
-	{"3 repeats", 30, 0, 0, 0, option.MetricPass, drawRepeats},
-	{"3 repeats", 50, 0.010, 0, 0, option.MetricPass, drawRepeats},
-	{"3 repeats", 200, 0.047, 0, 0, option.MetricPass, drawRepeats},
+	{"3 repeats", 10, 0, 0, 0, eval.MetricPass, drawRepeats},
+	{"3 repeats", 30, 0, 0, 0, eval.MetricPass, drawRepeats},
+	{"3 repeats", 50, 0.010, 0, 0, eval.MetricPass, drawRepeats},
+	{"3 repeats", 200, 0.047, 0, 0, eval.MetricPass, drawRepeats},
 	{"judge of 5 levels", 10, 0, 0, 0, scored, drawLevels},
 	{"judge of 5 levels", 50, 0.043, 0, 0, scored, drawLevels},
 	{"judge of 5 levels", 200, 0.047, 0, 0, scored, drawLevels},
@@ -298,7 +297,7 @@ func TestMeansHoldTheirLevel(t *testing.T) {
 		if r.most > 0 {
 			paths = min(paths, r.most)
 		}
-		g := option.MetricMargin{Name: r.metric, Margin: 0.05}
+		g := eval.MetricMargin{Name: r.metric, Margin: 0.05}
 		drawn := func(rng *rand.Rand) path {
 			p := newPath(r.n)
 			for i := range r.n {

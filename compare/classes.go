@@ -4,8 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/evalrun/evalrun/classification"
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/eval"
 )
 
 // ClassCount is how often scored repeats of a case had one classification.
@@ -16,10 +15,10 @@ type ClassCount struct {
 
 // classMetrics are the metrics over all classes that comparisons of two classifications show, after the accuracy.
 func classMetrics() []string {
-	return []string{classification.MacroF1, classification.WeightedF1, classification.Kappa}
+	return []string{eval.MacroF1, eval.WeightedF1, eval.Kappa}
 }
 
-func gatedNames(all []option.MetricMargin) (out []string) {
+func gatedNames(all []eval.MetricMargin) (out []string) {
 	for _, g := range all {
 		out = append(out, g.Name)
 	}
@@ -29,10 +28,10 @@ func gatedNames(all []option.MetricMargin) (out []string) {
 // isClassMetric reports whether a metric is computed from the confusion matrices of both sides. The accuracy is
 // not: like named metrics, it is a mean over cases.
 func isClassMetric(metric string, base, head *Side) bool {
-	if base == nil || head == nil || len(base.ClassPairs) == 0 || len(head.ClassPairs) == 0 || metric == classification.Accuracy {
+	if base == nil || head == nil || len(base.ClassPairs) == 0 || len(head.ClassPairs) == 0 || metric == eval.Accuracy {
 		return false
 	}
-	_, ok := classification.Parse(metric, classesOf(base, head))
+	_, ok := eval.ParseMetric(metric, classesOf(base, head))
 	return ok
 }
 
@@ -50,14 +49,14 @@ func classesOf(base, head *Side) []string {
 // classified compares a metric of confusion matrices.
 func (m *measure) classified(c *MetricComparison, base, head *Side, margin float64) {
 	k := newClassing(base, head)
-	metric, _ := classification.Parse(c.Name, k.classes)
+	metric, _ := eval.ParseMetric(c.Name, k.classes)
 	switch {
 	case m.EarlyVerdict != nil: // its interval would have to hold at any time
-	case metric.Name == classification.WeightedRecall:
-		m.differences(c, m.units(classification.Accuracy, base, head), margin, moreIsBetter)
-	case metric.Name == classification.Recall:
+	case metric.Name == eval.WeightedRecall:
+		m.differences(c, m.units(eval.Accuracy, base, head), margin, moreIsBetter)
+	case metric.Name == eval.Recall:
 		part := m.expecting(k, metric.Class)
-		part.differences(c, part.units(classification.Accuracy, base, head), margin, moreIsBetter)
+		part.differences(c, part.units(eval.Accuracy, base, head), margin, moreIsBetter)
 	default:
 		m.pseudo(c, k, metric, margin)
 	}
@@ -183,10 +182,10 @@ func (m *measure) isClassified(p pair) bool {
 }
 
 // matrices are the confusion margins of both sides.
-type matrices struct{ base, head classification.Margins }
+type matrices struct{ base, head eval.Margins }
 
 func newMatrices(k *classing, units []classUnit) matrices {
-	out := matrices{classification.NewMargins(len(k.classes)), classification.NewMargins(len(k.classes))}
+	out := matrices{eval.NewMargins(len(k.classes)), eval.NewMargins(len(k.classes))}
 	for i := range units {
 		shift(&out.base, units[i].base, 1)
 		shift(&out.head, units[i].head, 1)
@@ -195,7 +194,7 @@ func newMatrices(k *classing, units []classUnit) matrices {
 }
 
 // shift adds cells to a matrix with sign 1, and removes them with sign -1.
-func shift(g *classification.Margins, all []matrixCell, sign float64) {
+func shift(g *eval.Margins, all []matrixCell, sign float64) {
 	for _, one := range all {
 		g.Add(one.expected, one.answer, sign*one.mass)
 	}
@@ -210,7 +209,7 @@ const undefinedMetric = "undefined on one side: a class is never answered, has n
 //
 // Source: Miller, The jackknife: a review, Biometrika 61, 1974; units of unequal size as in Busing, Meijer and van der
 // Leeden, Delete-m jackknife for unequal m, Statistics and Computing 9, 1999.
-func (m *measure) pseudo(c *MetricComparison, k *classing, metric classification.Metric, margin float64) {
+func (m *measure) pseudo(c *MetricComparison, k *classing, metric eval.Metric, margin float64) {
 	units := m.classUnits(k, m.worstAnswers(k, metric))
 	both := newMatrices(k, units)
 	before, okBase := defined(&both.base, metric)
@@ -246,9 +245,9 @@ func (m *measure) pseudo(c *MetricComparison, k *classing, metric classification
 
 // defined is a metric of a matrix, false where it is undefined. A metric of one class needs answers of the class:
 // precision without answers is 0 only by convention, and says nothing of future answers.
-func defined(g *classification.Margins, metric classification.Metric) (float64, bool) {
+func defined(g *eval.Margins, metric eval.Metric) (float64, bool) {
 	v, ok := g.Value(metric)
-	if metric.Name == classification.Precision && g.Answered[metric.Class] < 1e-9 {
+	if metric.Name == eval.Precision && g.Answered[metric.Class] < 1e-9 {
 		return v, false
 	}
 	return v, ok
@@ -270,7 +269,7 @@ const curvature = 6
 
 // pseudoUnits are the differences of the pseudo-values of both sides, shifted so that their mean is the difference
 // of the metrics. The result is false when leaving out a unit makes the metric undefined.
-func pseudoUnits(all []classUnit, both matrices, metric classification.Metric) (u units, ok bool) {
+func pseudoUnits(all []classUnit, both matrices, metric eval.Metric) (u units, ok bool) {
 	u.reserve(len(all))
 	size := both.head.Total / float64(len(all))
 	for i := range all {
@@ -294,7 +293,7 @@ func pseudoUnits(all []classUnit, both matrices, metric classification.Metric) (
 
 // pseudoValue is h times the metric minus h-1 times the metric without the unit, where h is the number of units of
 // this size in the total.
-func pseudoValue(g *classification.Margins, unit []matrixCell, metric classification.Metric) (float64, bool) {
+func pseudoValue(g *eval.Margins, unit []matrixCell, metric eval.Metric) (float64, bool) {
 	size := 0.0
 	for _, one := range unit {
 		size += one.mass
@@ -311,7 +310,7 @@ func pseudoValue(g *classification.Margins, unit []matrixCell, metric classifica
 const small = 1e-6
 
 // slope is the derivative of a metric by the share of cases with this expected class and answer.
-func slope(g *classification.Margins, metric classification.Metric, expected, answer int) float64 {
+func slope(g *eval.Margins, metric eval.Metric, expected, answer int) float64 {
 	before, _ := g.Value(metric)
 	step := small * g.Total
 	g.Add(expected, answer, step)
@@ -322,7 +321,7 @@ func slope(g *classification.Margins, metric classification.Metric, expected, an
 
 // spread bounds how far one unit can change the difference of a metric: the best answer on one side and the worst
 // on the other.
-func spread(both matrices, metric classification.Metric) (most float64) {
+func spread(both matrices, metric eval.Metric) (most float64) {
 	for expected, support := range both.head.Support {
 		if support == 0 && both.base.Support[expected] == 0 {
 			continue
@@ -334,7 +333,7 @@ func spread(both matrices, metric classification.Metric) (most float64) {
 }
 
 // slopes are the slopes of all answers to an expected class.
-func slopes(g *classification.Margins, metric classification.Metric, expected int) (out []float64) {
+func slopes(g *eval.Margins, metric eval.Metric, expected int) (out []float64) {
 	for answer := range len(g.Support) + 1 {
 		out = append(out, slope(g, metric, expected, answer))
 	}
@@ -342,7 +341,7 @@ func slopes(g *classification.Margins, metric classification.Metric, expected in
 }
 
 // worstAnswers finds, for each expected class, the answer that lowers a metric of head most.
-func (m *measure) worstAnswers(k *classing, metric classification.Metric) func(expected int) int {
+func (m *measure) worstAnswers(k *classing, metric eval.Metric) func(expected int) int {
 	if !m.worst {
 		return nil
 	}

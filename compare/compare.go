@@ -14,10 +14,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/evalrun/evalrun/classification"
-	"github.com/evalrun/evalrun/early"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
-	"github.com/evalrun/evalrun/option"
 )
 
 // Side is what a comparison needs of an arm of a suite in a run.
@@ -31,7 +29,7 @@ type Side struct {
 	// Classes are the classes of the suite's classification, and ClassPairs the distinct classifications of its cases;
 	// both are nil without one.
 	Classes    []string
-	ClassPairs []classification.Pair
+	ClassPairs []eval.Pair
 }
 
 // CaseTotals is a case on an arm, summed over its repeats.
@@ -92,12 +90,12 @@ type Category struct {
 
 // Options configure a comparison.
 type Options struct {
-	Alpha     float64               // one-sided error rate of a decision; the interval has the level 1-2*Alpha
-	Margins   []option.MetricMargin // the metrics that get a verdict; none: estimates only
-	MaxErrors float64               // share of errors above which a side is not comparable
-	Seed      uint64                // of the resampling tests
+	Alpha     float64             // one-sided error rate of a decision; the interval has the level 1-2*Alpha
+	Margins   []eval.MetricMargin // the metrics that get a verdict; none: estimates only
+	MaxErrors float64             // share of errors above which a side is not comparable
+	Seed      uint64              // of the resampling tests
 	// EarlyVerdict is the early stop of head's arm that this comparison explains; nil without one.
-	EarlyVerdict *early.KnownVerdict
+	EarlyVerdict *eval.KnownVerdict
 	// MinPaired is the least share of the baseline cases covered by head that must be compared; 0 means no minimum.
 	MinPaired float64
 	// Selected reports whether head has to cover a case of the baseline, by its name and tags there; nil means all.
@@ -119,7 +117,7 @@ func Compare(base, head *Side, o Options) ArmComparison {
 		Metrics:      []MetricComparison{},
 	}
 	m := newMeasure(o, scored)
-	c.Cases.Units = m.units(option.MetricPass, base, head).n
+	c.Cases.Units = m.units(eval.MetricPass, base, head).n
 	c.Cases.CallsPerCase, c.Cases.TokensPerCase = costs(&scored)
 	c.Cases.Duplicates = m.groups.duplicates(&scored)
 	for _, metric := range o.metricsOf(base, head, m.hasPreferences()) {
@@ -158,7 +156,7 @@ func (m *measure) withErrors(c *MetricComparison, paired *paired, base, head *Si
 	for _, p := range all.each {
 		c.HeadErrors += p.head.Errors
 		_, before := ofBase(p.base)
-		if _, now := ofHead(p.head); before && !now && p.head.Errors == 0 && !option.IsRatio(c.Name) && c.Name != option.MetricPreference {
+		if _, now := ofHead(p.head); before && !now && p.head.Errors == 0 && !eval.IsRatio(c.Name) && c.Name != eval.MetricPreference {
 			c.HeadErrors++ // scored, but without a value of this metric
 		}
 	}
@@ -182,9 +180,9 @@ func costs(pairs *pairs) (calls, tokens float64) {
 }
 
 func (o *Options) metricsOf(base, head *Side, preferences bool) []string {
-	out := []string{option.MetricPass}
+	out := []string{eval.MetricPass}
 	if preferences {
-		out = append(out, option.MetricPreference)
+		out = append(out, eval.MetricPreference)
 	}
 	for _, name := range head.Metrics {
 		if slices.Contains(base.Metrics, name) && !slices.Contains(out, name) {
@@ -196,7 +194,7 @@ func (o *Options) metricsOf(base, head *Side, preferences bool) []string {
 			out = append(out, name)
 		}
 	}
-	return append(out, option.MetricBlocked, option.MetricLatency, option.MetricTokens)
+	return append(out, eval.MetricBlocked, eval.MetricLatency, eval.MetricTokens)
 }
 
 // incomparable explains why two sides cannot be compared, "" when they can.

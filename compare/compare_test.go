@@ -12,12 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/stats"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/wirejson"
-	"github.com/evalrun/evalrun/option"
 )
 
 // side makes an arm whose cases have these passes out of the repeats.
@@ -67,12 +65,12 @@ func flipped(n, gained, regressed int) (base, head *Side) {
 	return side("base", 1, before...), side("head", 1, after...)
 }
 
-func options(alpha float64, metrics ...option.MetricMargin) Options {
+func options(alpha float64, metrics ...eval.MetricMargin) Options {
 	return Options{Alpha: alpha, Margins: metrics, MaxErrors: 0.01, Seed: 1}
 }
 
-func passMargin(margin float64) option.MetricMargin {
-	return option.MetricMargin{Name: option.MetricPass, Margin: margin}
+func passMargin(margin float64) eval.MetricMargin {
+	return eval.MetricMargin{Name: eval.MetricPass, Margin: margin}
 }
 
 // decided compares two sides and gives the verdicts.
@@ -211,14 +209,14 @@ func TestSequentialStopsAgreeWithAnotherProgram(t *testing.T) {
 				return 0
 			}
 		}
-		s := NewSequential([]option.MetricMargin{passMargin(v.Margin)}, v.Alpha/EarlyShare, 1)
+		s := NewSequential([]eval.MetricMargin{passMargin(v.Margin)}, v.Alpha/EarlyShare, 1)
 		for i := range v.N {
 			stop := s.Feed(one(next(i)))
 			if stop == nil {
 				continue
 			}
 			want := map[eval.Verdict]float64{eval.NotWorse: v.LogENI, eval.Regressed: v.LogEFail}[stop.Verdict]
-			if stop.Units != v.StopAt || string(stop.Verdict) != v.Verdict || math.Abs(stop.LogE[option.MetricPass]-want) > 1e-9 {
+			if stop.Units != v.StopAt || string(stop.Verdict) != v.Verdict || math.Abs(stop.LogE[eval.MetricPass]-want) > 1e-9 {
 				t.Errorf("%s: %+v, want %d %s %v", v.Name, stop, v.StopAt, v.Verdict, want)
 			}
 			break
@@ -296,7 +294,7 @@ func TestDegenerateDataHaveVerdicts(t *testing.T) {
 			for _, passed := range []int{0, repeats} {
 				all := slices.Repeat([]int{passed}, n)
 				base, head := side("base", repeats, all...), side("head", repeats, all...)
-				a := decided(base, head, options(0.05, passMargin(0.05), option.MetricMargin{Name: option.MetricTokens, Margin: 1.1}))
+				a := decided(base, head, options(0.05, passMargin(0.05), eval.MetricMargin{Name: eval.MetricTokens, Margin: 1.1}))
 				if _, err := wirejson.Marshal(a); err != nil {
 					t.Errorf("n=%d repeats=%d passed=%d: %v, want no error", n, repeats, passed, err)
 				}
@@ -368,7 +366,7 @@ func TestStopIsFinal(t *testing.T) {
 	base, head := flipped(60, 0, 6)
 	o := options(0.05, passMargin(0.05))
 	arms := []ArmComparison{Compare(base, head, o)}
-	arms[0].EarlyVerdict = &early.KnownVerdict{Verdict: eval.NotWorse}
+	arms[0].EarlyVerdict = &eval.KnownVerdict{Verdict: eval.NotWorse}
 	expect.Same(t, "overall verdict", Decide(arms, o), eval.NotWorse)
 	expect.Same(t, "verdict", arms[0].Metrics[0].Verdict, eval.NotWorse)
 }
@@ -378,7 +376,7 @@ func TestErrorsAreNoAnswersWithoutABlock(t *testing.T) {
 	t.Parallel()
 	c := CaseTotals{Ran: 2, Errors: 1, Blocked: 1}
 	rate, _ := c.blockRate()
-	early, _ := c.Of(&Side{}, option.MetricBlocked).Mean()
+	early, _ := c.Of(&Side{}, eval.MetricBlocked).Mean()
 	if rate != 1 || early != 1 {
 		t.Errorf("got %g in the comparison and %g in the early stop, want 1: the one answer was blocked", rate, early)
 	}

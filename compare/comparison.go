@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 )
 
@@ -43,7 +42,7 @@ type ArmComparison struct {
 	Verdict eval.Verdict `json:"verdict,omitempty"`
 	Why     string       `json:"why,omitempty"` // why the verdict is invalid
 	// EarlyVerdict says that the verdict was known early; the metrics cover only the trials used.
-	EarlyVerdict *early.KnownVerdict `json:"stopped,omitempty"`
+	EarlyVerdict *eval.KnownVerdict `json:"stopped,omitempty"`
 	// Estimand is what the intervals estimate: `population` when the cases are a sample of one.
 	Estimand string             `json:"estimand"`
 	Cases    Pairing            `json:"cases"`

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
-	"github.com/evalrun/evalrun/option"
 )
 
 // MeasureLean measures position bias over the cases of an arm: the interval of the judge's preference for the first
@@ -18,11 +18,11 @@ func (c *ArmPreference) MeasureLean(base, head *Side, o Options) {
 		c.FirstPlace.Interval = &[2]float64{first.atLeast(o.Alpha), first.atMost(o.Alpha)}
 	}
 	turned := m.shares(func(c *CaseTotals) (float64, bool) { return c.Contradicted.Mean() })
-	if least := turned.atLeast(option.DefaultAlpha); least > 0.5 {
+	if least := turned.atLeast(eval.DefaultAlpha); least > 0.5 {
 		c.Unreliable = fmt.Sprintf(
 			"the judge contradicts itself: in %d of %d pairs of different answers, the other order changed its choice "+
 				"(%.0f %% sure: at least %.1f %%); its choices say nothing (`evalrun help choose`)",
-			c.Contradicted, c.Pairs-c.Same-c.Unjudged, 100*(1-option.DefaultAlpha), math.Floor(1000*least)/10,
+			c.Contradicted, c.Pairs-c.Same-c.Unjudged, 100*(1-eval.DefaultAlpha), math.Floor(1000*least)/10,
 		)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
-	"github.com/evalrun/evalrun/option"
 )
 
 // measure computes metrics over pairs.
@@ -25,10 +25,10 @@ func newMeasure(o Options, pairs pairs) *measure {
 }
 
 // gatedAs is the gate's margin for a metric, false when it is not gated.
-func (o *Options) gatedAs(metric string) (option.MetricMargin, bool) {
-	i := slices.IndexFunc(o.Margins, func(g option.MetricMargin) bool { return g.Name == metric })
+func (o *Options) gatedAs(metric string) (eval.MetricMargin, bool) {
+	i := slices.IndexFunc(o.Margins, func(g eval.MetricMargin) bool { return g.Name == metric })
 	if i < 0 {
-		return option.MetricMargin{}, false
+		return eval.MetricMargin{}, false
 	}
 	return o.Margins[i], true
 }
@@ -38,22 +38,22 @@ func (m *measure) metric(name string, base, head *Side) MetricComparison {
 	c := MetricComparison{Name: name, MetricChange: MetricChange{Level: 1 - 2*m.Alpha}}
 	g, _ := m.gatedAs(name)
 	switch {
-	case option.IsRatio(name):
+	case eval.IsRatio(name):
 		m.ratio(&c, g, base)
 	case isClassMetric(name, base, head):
 		m.classified(&c, base, head, g.Margin)
 		return c
-	case name == option.MetricPreference:
+	case name == eval.MetricPreference:
 		m.preference(&c, g.Margin)
-	case name == option.MetricBlocked:
+	case name == eval.MetricBlocked:
 		m.differences(&c, m.units(name, base, head), g.Margin, lessIsBetter)
 	default:
 		m.differences(&c, m.units(name, base, head), g.Margin, moreIsBetter)
 	}
-	if m.EarlyVerdict != nil && c.N > 0 && !option.IsRatio(name) && name != option.MetricPreference {
+	if m.EarlyVerdict != nil && c.N > 0 && !eval.IsRatio(name) && name != eval.MetricPreference {
 		m.anytime(&c, base, head)
 	}
-	if name == option.MetricPass && !m.worst {
+	if name == eval.MetricPass && !m.worst {
 		c.Repeats = m.neededRepeats(g.Margin)
 	}
 	return c
@@ -261,7 +261,7 @@ func (m *measure) slices() []Slice {
 		}
 		part := newMeasure(Options{Alpha: m.Alpha, Seed: m.Seed}, m.pairs.of(at))
 		part.advisory = true
-		c := part.metric(option.MetricPass, nil, nil)
+		c := part.metric(eval.MetricPass, nil, nil)
 		out = append(out, Slice{Tag: tag, N: c.N, Estimate: c.Estimate, Interval: c.Interval, P: *c.PWorse})
 	}
 	slices.SortFunc(out, func(a, b Slice) int { return cmp.Compare(a.Tag, b.Tag) })

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // JSON has -1 where no number of repeats is enough, and nothing where nothing is known.

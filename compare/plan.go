@@ -6,7 +6,6 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
-	"github.com/evalrun/evalrun/option"
 )
 
 // Outlook is what to expect of a gate with a number of units, before a request is sent. Flips are cases whose
@@ -39,7 +38,7 @@ const paths = 40
 
 // NewOutlook computes the outlook of a gate with a margin of the pass rate. single says that each case runs once
 // and none is in a cluster.
-func NewOutlook(units int, m option.MetricMargin, alpha float64, single, early bool) Outlook {
+func NewOutlook(units int, m eval.MetricMargin, alpha float64, single, early bool) Outlook {
 	// outlookFlips range from a model that hardly varies to one that varies a lot.
 	outlookFlips := []float64{0.05, 0.1, 0.2}
 
@@ -71,11 +70,11 @@ func NewOutlook(units int, m option.MetricMargin, alpha float64, single, early b
 
 // expectedShare simulates runs in which nothing changed. It returns the mean share of units that they run before
 // they stop.
-func expectedShare(units int, m option.MetricMargin, alpha, flips float64) float64 {
+func expectedShare(units int, m eval.MetricMargin, alpha, flips float64) float64 {
 	rng := rand.New(rand.NewPCG(1, math.Float64bits(flips))) //nolint:gosec // a simulation
 	run := 0
 	for range paths {
-		s := NewSequential([]option.MetricMargin{m}, alpha, 1)
+		s := NewSequential([]eval.MetricMargin{m}, alpha, 1)
 		for n := range units {
 			d := 0.0
 			switch u := rng.Float64(); {
@@ -105,7 +104,7 @@ type SelfTest struct {
 
 // NewSelfTest compares an arm with itself. Each draw resamples the cases and takes two recorded repeats of each:
 // one as baseline, one as candidate. outcomes are the repeats of each case, true where passed.
-func NewSelfTest(outcomes [][]bool, m option.MetricMargin, alpha float64, draws int, seed uint64) SelfTest {
+func NewSelfTest(outcomes [][]bool, m eval.MetricMargin, alpha float64, draws int, seed uint64) SelfTest {
 	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a simulation
 	t := SelfTest{Draws: draws, Units: len(outcomes), Verdicts: map[eval.Verdict]float64{}}
 	flipped := 0

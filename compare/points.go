@@ -3,7 +3,7 @@ package compare
 import (
 	"math"
 
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/eval"
 )
 
 // mostPoints is the largest number of cases kept for plots: with more, single cases are not visible.
@@ -33,7 +33,7 @@ func (m *measure) points(metrics []MetricComparison, base, head *Side) *Points {
 	}
 	for i := range metrics {
 		name := metrics[i].Name
-		if name == option.MetricPreference || isClassMetric(name, base, head) {
+		if name == eval.MetricPreference || isClassMetric(name, base, head) {
 			continue
 		}
 		ofBase, ofHead := m.pointValues(name, base, head)
@@ -50,9 +50,9 @@ func (m *measure) points(metrics []MetricComparison, base, head *Side) *Points {
 func (m *measure) pointValues(metric string, base, head *Side) (ofBase, ofHead value) {
 	var amount value
 	switch metric {
-	case option.MetricLatency:
+	case eval.MetricLatency:
 		amount = func(c *CaseTotals) (float64, bool) { return c.LatencyMs.Mean() }
-	case option.MetricTokens:
+	case eval.MetricTokens:
 		amount = func(c *CaseTotals) (float64, bool) { return c.Tokens.Mean() }
 	default:
 		return m.values(metric, base, head)

@@ -4,17 +4,16 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/compare"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/wirejson"
-	"github.com/evalrun/evalrun/ranking"
 )
 
 // JSON has the ranking of a suite next to its counts, with the list of the best after the arms.
 func TestJSONOfPreferencesHasTheRanking(t *testing.T) {
 	t.Parallel()
 	s := compare.SuitePreferences{Suite: "s", Invalid: "no", Warnings: []string{"w"}}
-	s.PreferenceRanking = ranking.PreferenceRanking{
-		Arms: []ranking.PreferredArm{{Arm: "a"}, {Arm: "b", Best: true}}, Level: 0.95, Why: "why",
+	s.PreferenceRanking = compare.PreferenceRanking{
+		Arms: []compare.PreferredArm{{Arm: "a"}, {Arm: "b", Best: true}}, Level: 0.95, Why: "why",
 	}
 	data, err := wirejson.Marshal(s)
 	expect.OK(t, err)

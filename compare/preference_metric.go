@@ -3,7 +3,7 @@ package compare
 import (
 	"slices"
 
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/eval"
 )
 
 // Pairs are the index pairs {base, head} of the cases that Compare compares.
@@ -25,7 +25,7 @@ const indifferent = 0.5
 // preference compares the share of preferences for head, 1 for all repeats of a case and 0 for none, with indifference.
 // The differences span half the range of other metrics, so differences and margin are doubled for the tests.
 func (m *measure) preference(c *MetricComparison, margin float64) {
-	u := m.units(option.MetricPreference, nil, nil)
+	u := m.units(eval.MetricPreference, nil, nil)
 	c.N, c.Base, c.Estimate = u.n, indifferent, u.mean(u.d)
 	_, c.Head = u.means()
 	c.Gained, c.Regressed = u.gained, u.regressed

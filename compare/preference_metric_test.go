@@ -6,8 +6,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // preferredSides are two sides between whose answers a judge has preferences: one value for each repeat of each case.
@@ -28,12 +27,12 @@ func preferenceOf(t *testing.T, base, head *Side, margin float64) MetricComparis
 	t.Helper()
 	o := Options{Alpha: 0.05, MaxErrors: 0.01}
 	if margin > 0 {
-		o.Margins = []option.MetricMargin{{Name: option.MetricPreference, Margin: margin}}
+		o.Margins = []eval.MetricMargin{{Name: eval.MetricPreference, Margin: margin}}
 	}
 	arms := []ArmComparison{Compare(base, head, o)}
 	Decide(arms, o)
 	for _, m := range arms[0].Metrics {
-		if m.Name == option.MetricPreference {
+		if m.Name == eval.MetricPreference {
 			return m
 		}
 	}

@@ -3,7 +3,6 @@ package compare
 import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wirejson"
-	"github.com/evalrun/evalrun/ranking"
 )
 
 // Preferences ranks the arms of a run by a judge's preferences between their answers.
@@ -27,7 +26,7 @@ type SuitePreferences struct {
 	AnswerPairs PairCounts `json:"counts"`
 	// Warnings name arms with errors: their pairs lack these cases.
 	Warnings []string `json:"warnings,omitempty"`
-	ranking.PreferenceRanking
+	PreferenceRanking
 }
 
 // unsidedCounts are counts without wins and losses: the sides vary between pairs of arms.
@@ -37,18 +36,18 @@ type unsidedCounts struct {
 	Losses *int `json:"losses,omitempty"`
 }
 
-type preferenceFields ranking.PreferenceRanking
+type preferenceFields PreferenceRanking
 
 // MarshalJSON writes the verdict next to the reason for it.
 func (s SuitePreferences) MarshalJSON() ([]byte, error) {
 	w := struct {
-		Suite    string                 `json:"suite"`
-		Verdict  eval.Verdict           `json:"verdict,omitempty"`
-		Invalid  string                 `json:"invalid,omitempty"`
-		Counts   unsidedCounts          `json:"counts"`
-		Warnings []string               `json:"warnings,omitempty"`
-		Arms     []ranking.PreferredArm `json:"arms"`
-		Best     []string               `json:"best"` // after Arms
+		Suite    string         `json:"suite"`
+		Verdict  eval.Verdict   `json:"verdict,omitempty"`
+		Invalid  string         `json:"invalid,omitempty"`
+		Counts   unsidedCounts  `json:"counts"`
+		Warnings []string       `json:"warnings,omitempty"`
+		Arms     []PreferredArm `json:"arms"`
+		Best     []string       `json:"best"` // after Arms
 		preferenceFields
 	}{
 		Suite: s.Suite, Invalid: s.Invalid, Counts: unsidedCounts{PairCounts: s.AnswerPairs}, Warnings: s.Warnings,

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
-	"github.com/evalrun/evalrun/option"
-	"github.com/evalrun/evalrun/ranking"
 )
 
 // RankOptions configure a ranking.
@@ -24,8 +23,8 @@ type RankOptions struct {
 // Compare: repeats are averaged, and cases of a cluster are one unit. The bounds are exact when there are few
 // cases. Errors of an arm count as the worst value where the arm would otherwise look better, so that they never
 // rule out another arm.
-func Rank(arms []*Side, o RankOptions) ranking.Ranking {
-	r := ranking.Ranking{Metric: o.Metric, Alpha: o.Alpha, Needs: ranking.Needs(len(arms), o.Alpha)}
+func Rank(arms []*Side, o RankOptions) Ranking {
+	r := Ranking{Metric: o.Metric, Alpha: o.Alpha, Needs: Needs(len(arms), o.Alpha)}
 	for _, s := range arms {
 		r.Suite = s.Suite
 		r.Arms = append(r.Arms, place(s, o.Metric))
@@ -37,11 +36,11 @@ func Rank(arms []*Side, o RankOptions) ranking.Ranking {
 	k := ranker{
 		RankOptions: o,
 		arms:        arms,
-		level:       ranking.Level(len(arms), o.Alpha),
+		level:       Level(len(arms), o.Alpha),
 		better:      moreIsBetter,
 		exact:       map[[3]int]stats.Interval{},
 	}
-	if o.Metric == option.MetricBlocked {
+	if o.Metric == eval.MetricBlocked {
 		k.better = lessIsBetter
 	}
 	lower := k.bounds(&r)
@@ -54,30 +53,30 @@ func Rank(arms []*Side, o RankOptions) ranking.Ranking {
 		return r
 	}
 	r.Order(func(i, j int) float64 { return lower[i][j] })
-	if o.Metric == option.MetricBlocked {
+	if o.Metric == eval.MetricBlocked {
 		slices.Reverse(r.Arms)
 	}
 	return r
 }
 
 // byMean orders arms without a ranking by their observed mean, since readers take the first one for the best.
-func byMean(r *ranking.Ranking) {
+func byMean(r *Ranking) {
 	sign := -1.0
-	if r.Metric == option.MetricBlocked {
+	if r.Metric == eval.MetricBlocked {
 		sign = 1
 	}
-	mean := func(a *ranking.RankedArm) float64 {
+	mean := func(a *RankedArm) float64 {
 		if a.Mean == nil {
 			return math.Inf(1)
 		}
 		return sign * *a.Mean
 	}
-	slices.SortStableFunc(r.Arms, func(a, b ranking.RankedArm) int { return cmp.Compare(mean(&a), mean(&b)) })
+	slices.SortStableFunc(r.Arms, func(a, b RankedArm) int { return cmp.Compare(mean(&a), mean(&b)) })
 }
 
 // place is the entry of an arm, without intervals.
-func place(s *Side, metric string) ranking.RankedArm {
-	a := ranking.RankedArm{Arm: s.Arm}
+func place(s *Side, metric string) RankedArm {
+	a := RankedArm{Arm: s.Arm}
 	var mean Sum
 	for _, c := range s.Cases.AllUnnamed() {
 		if c.Quarantined {
@@ -126,7 +125,7 @@ type ranker struct {
 }
 
 // bounds are lower bounds of the mean of arm i minus the mean of arm j. It also records in r what they rest on.
-func (k *ranker) bounds(r *ranking.Ranking) [][]float64 {
+func (k *ranker) bounds(r *Ranking) [][]float64 {
 	out := make([][]float64, len(k.arms))
 	for i := range out {
 		out[i] = make([]float64, len(k.arms))
@@ -210,11 +209,11 @@ func (k *ranker) exactInterval(n, gained, regressed int) stats.Interval {
 // RankRaced ranks the arms of a suite after a race. The arms in left dropped out, each after that number of units.
 // The arms that stayed are the set of the best; the race itself bounds the error. There are no intervals, since
 // arms were not sent the same cases. The options are those of the race.
-func RankRaced(arms []*Side, left map[string]int, o RankOptions) ranking.Ranking {
-	r := ranking.Ranking{
+func RankRaced(arms []*Side, left map[string]int, o RankOptions) Ranking {
+	r := Ranking{
 		Metric: o.Metric,
 		Alpha:  o.Alpha,
-		Race:   &ranking.Raced{},
+		Race:   &Raced{},
 		Why:    Unrankable(arms, o.MaxErrors),
 	}
 	for _, s := range arms {
@@ -229,7 +228,7 @@ func RankRaced(arms []*Side, left map[string]int, o RankOptions) ranking.Ranking
 			r.Race.Saved += c.Unused
 		}
 	}
-	slices.SortStableFunc(r.Arms, func(a, b ranking.RankedArm) int {
+	slices.SortStableFunc(r.Arms, func(a, b RankedArm) int {
 		if a.Left != b.Left { // arms that stayed come first, then the last to leave
 			return cmp.Compare(stayed(b.Left), stayed(a.Left))
 		}

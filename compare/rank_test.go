@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/compare"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // drawing draws cases whose outcomes on all arms depend on how hard they are, or, for scores, the same with values in between.
@@ -94,7 +94,7 @@ func (d drawing) expected(a int) float64 {
 // rates are how often a truly best arm is ruled out, and how often some interval misses.
 func (d drawing) rates(draws int, seed uint64) (excluded, missed float64) {
 	r := rand.New(rand.NewPCG(seed, 1))
-	metric := option.MetricPass
+	metric := eval.MetricPass
 	if d.scores {
 		metric = "score"
 	}

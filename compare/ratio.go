@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
-	"github.com/evalrun/evalrun/option"
 )
 
 // capFactor times the baseline's median is the default cap of a ratio. Larger values count as the cap: an
@@ -15,7 +15,7 @@ const capFactor = 5
 
 // amount is the milliseconds or tokens of a case.
 func amount(metric string, c *CaseTotals) Sum {
-	if metric == option.MetricLatency {
+	if metric == eval.MetricLatency {
 		return c.LatencyMs
 	}
 	return c.Tokens
@@ -39,7 +39,7 @@ func defaultCap(metric string, base *Side) float64 {
 
 // ratio compares the ratio of mean amounts, each case capped. It tests that the mean of head - limit x base is 0
 // or less.
-func (m *measure) ratio(c *MetricComparison, g option.MetricMargin, base *Side) {
+func (m *measure) ratio(c *MetricComparison, g eval.MetricMargin, base *Side) {
 	most := g.Cap
 	if most == 0 {
 		most = defaultCap(c.Name, base)
@@ -133,7 +133,7 @@ type RatioOutlook struct {
 }
 
 // NewRatioOutlook returns false when the baseline has no value of the metric.
-func NewRatioOutlook(g option.MetricMargin, base *Side, alpha float64) (RatioOutlook, bool) {
+func NewRatioOutlook(g eval.MetricMargin, base *Side, alpha float64) (RatioOutlook, bool) {
 	out := RatioOutlook{Metric: g.Name, Limit: g.Margin, Cap: g.Cap}
 	if out.Cap == 0 {
 		out.Cap = defaultCap(g.Name, base)

@@ -8,8 +8,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // Repeats are averaged inside cases, and clusters are one unit each.
@@ -40,12 +39,12 @@ func TestMoreBlocksLatencyAndTokensAreWorse(t *testing.T) {
 		}
 	})
 	a := decided(base, head, options(
-		0.05, passMargin(0.05), option.MetricMargin{Name: option.MetricBlocked, Margin: 0.05},
-		option.MetricMargin{Name: option.MetricLatency, Margin: 1.1}, option.MetricMargin{Name: option.MetricTokens, Margin: 1.1},
+		0.05, passMargin(0.05), eval.MetricMargin{Name: eval.MetricBlocked, Margin: 0.05},
+		eval.MetricMargin{Name: eval.MetricLatency, Margin: 1.1}, eval.MetricMargin{Name: eval.MetricTokens, Margin: 1.1},
 	))
 	for _, m := range a.Metrics {
 		want := eval.Regressed
-		if m.Name == option.MetricPass {
+		if m.Name == eval.MetricPass {
 			want = eval.NotWorse
 		}
 		if m.Verdict != want || m.Interval == nil || m.Interval[0] > m.Estimate || m.Interval[1] < m.Estimate {
@@ -62,8 +61,8 @@ func TestUnmeasuredRatiosAreNeitherFasterNorSlower(t *testing.T) {
 	updateAll(base, func(_ int, c *CaseTotals) { c.LatencyMs = Sum{200, 1} })
 	updateAll(head, func(_ int, c *CaseTotals) { c.LatencyMs = Sum{0, 1} })
 	for _, sides := range [][2]*Side{{base, head}, {head, base}} {
-		a := decided(sides[0], sides[1], options(0.05, option.MetricMargin{Name: option.MetricLatency, Margin: 1.1}))
-		at := slices.IndexFunc(a.Metrics, func(m MetricComparison) bool { return m.Name == option.MetricLatency })
+		a := decided(sides[0], sides[1], options(0.05, eval.MetricMargin{Name: eval.MetricLatency, Margin: 1.1}))
+		at := slices.IndexFunc(a.Metrics, func(m MetricComparison) bool { return m.Name == eval.MetricLatency })
 		if m := a.Metrics[at]; m.N != 0 || m.Verdict != eval.Invalid {
 			t.Errorf("got n %d and verdict %q, want 0 and %q", m.N, m.Verdict, eval.Invalid)
 		}
@@ -79,11 +78,11 @@ func TestSidesMakeTheRatio(t *testing.T) {
 	updateAll(head, func(i int, c *CaseTotals) { c.LatencyMs, c.Tokens = Sum{900 / uneven(i), 1}, Sum{900 / uneven(i), 1} })
 	a := decided(
 		base, head,
-		options(0.05, option.MetricMargin{Name: option.MetricLatency, Margin: 1.1}, option.MetricMargin{Name: option.MetricTokens, Margin: 1.1}),
+		options(0.05, eval.MetricMargin{Name: eval.MetricLatency, Margin: 1.1}, eval.MetricMargin{Name: eval.MetricTokens, Margin: 1.1}),
 	)
 	seen := 0
 	for _, m := range a.Metrics {
-		if !option.IsRatio(m.Name) {
+		if !eval.IsRatio(m.Name) {
 			continue
 		}
 		seen++

@@ -4,10 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
-	"github.com/evalrun/evalrun/option"
 )
 
 // EarlyShare is the share of alpha for looking early. The rest is for the final tests, so that together
@@ -26,7 +24,7 @@ const (
 //
 // Source: betting e-processes, Waudby-Smith and Ramdas 2024; docs/explanation/verdicts.md.
 type Sequential struct {
-	metrics  []option.MetricMargin
+	metrics  []eval.MetricMargin
 	bets     []*stats.Betting
 	alpha    float64 // error spent on looking early
 	verdicts int     // number over all arms and metrics, which divides alpha for "regressed"
@@ -34,7 +32,7 @@ type Sequential struct {
 }
 
 // NewSequential watches the metrics of an arm. alpha is the gate's, verdicts the number of metrics over all arms.
-func NewSequential(metrics []option.MetricMargin, alpha float64, verdicts int) *Sequential {
+func NewSequential(metrics []eval.MetricMargin, alpha float64, verdicts int) *Sequential {
 	s := &Sequential{metrics: metrics, alpha: alpha * EarlyShare, verdicts: verdicts}
 	for _, m := range metrics {
 		s.bets = append(s.bets, stats.NewBetting(m.Margin, failPart, bets))
@@ -50,17 +48,17 @@ type Unit struct {
 }
 
 // Feed adds the next unit. It returns a stop when the verdict is known, else nil.
-func (s *Sequential) Feed(u Unit) *early.KnownVerdict {
+func (s *Sequential) Feed(u Unit) *eval.KnownVerdict {
 	s.fed++
 	for i := range s.metrics {
 		d, worst := u.Differences[i], u.Worst[i]
-		if s.metrics[i].Name == option.MetricBlocked { // more blocked answers is worse
+		if s.metrics[i].Name == eval.MetricBlocked { // more blocked answers is worse
 			d, worst = -d, -worst
 		}
 		s.bets[i].Add(d, worst, u.Weight)
 	}
-	stop := &early.KnownVerdict{
-		StoppedArm: early.StoppedArm{Units: s.fed}, Alpha: s.alpha, LogE: map[string]float64{},
+	stop := &eval.KnownVerdict{
+		StoppedArm: eval.StoppedArm{Units: s.fed}, Alpha: s.alpha, LogE: map[string]float64{},
 	}
 	all := true
 	for i, m := range s.metrics {
@@ -83,9 +81,9 @@ func (s *Sequential) Feed(u Unit) *early.KnownVerdict {
 // Of is the case's total for a metric.
 func (c *CaseTotals) Of(s *Side, metric string) Sum {
 	switch metric {
-	case option.MetricPass:
+	case eval.MetricPass:
 		return Sum{float64(c.Passed), c.Passed + c.Failed}
-	case option.MetricBlocked:
+	case eval.MetricBlocked:
 		return Sum{float64(c.Blocked), c.answered()}
 	}
 	if at := slices.Index(s.Metrics, metric); at >= 0 && at < len(c.Metrics) {

@@ -3,7 +3,7 @@ package compare
 import (
 	"slices"
 
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/eval"
 )
 
 // value is a metric of a case, false when the case has none.
@@ -341,15 +341,15 @@ func (m *measure) values(metric string, base, head *Side) (ofBase, ofHead value)
 		return 0
 	}
 	switch metric {
-	case option.MetricPass:
+	case eval.MetricPass:
 		return (*CaseTotals).PassRate, func(c *CaseTotals) (float64, bool) {
 			return Sum{float64(c.Passed), c.Passed + c.Failed + errors(c)}.Mean()
 		}
-	case option.MetricBlocked:
+	case eval.MetricBlocked:
 		return (*CaseTotals).blockRate, func(c *CaseTotals) (float64, bool) {
 			return Sum{float64(c.Blocked + errors(c)), c.answered() + errors(c)}.Mean()
 		}
-	case option.MetricPreference:
+	case eval.MetricPreference:
 		return func(*CaseTotals) (float64, bool) { return indifferent, true }, func(c *CaseTotals) (float64, bool) {
 			if m.worst {
 				return Sum{c.HeadPreferred.Total, max(c.HeadPreferred.N, c.Ran)}.Mean()

@@ -6,10 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
-	"github.com/evalrun/evalrun/option"
 )
 
 // Cautions of a metric's verdict.
@@ -88,7 +86,7 @@ func (o *Options) decideArm(a *ArmComparison) {
 
 // stopped sets the verdict that was known early. It is final, whatever the tests would say about the cases
 // that were used.
-func stopped(m *MetricComparison, stop *early.KnownVerdict) {
+func stopped(m *MetricComparison, stop *eval.KnownVerdict) {
 	switch {
 	case stop.Verdict == eval.NotWorse:
 		m.Verdict = eval.NotWorse
@@ -160,7 +158,7 @@ func decide(m *MetricComparison, p tested, alpha float64) {
 
 // adviseBetter says what it takes to call a metric improved that is better, but has too few cases to rule out a loss.
 func (m *MetricComparison) adviseBetter(p, alpha float64) {
-	if m.Margin == nil || option.IsRatio(m.Name) {
+	if m.Margin == nil || eval.IsRatio(m.Name) {
 		return
 	}
 	need := stats.MinCasesConstant(alpha, *m.Margin)
@@ -203,7 +201,7 @@ func Advise(arms []ArmComparison, o Options) {
 func advise(m *MetricComparison, a *ArmComparison, alpha float64) {
 	switch {
 	case m.Verdict != eval.Inconclusive || m.Margin == nil || a.EarlyVerdict != nil || m.Advice != "":
-	case option.IsRatio(m.Name):
+	case eval.IsRatio(m.Name):
 		m.Advice = fmt.Sprintf("the interval reaches beyond %g: more cases would shorten it", *m.Margin)
 		if m.N < m.Needs {
 			m.MoreCases = m.Needs - m.N
@@ -218,7 +216,7 @@ func advise(m *MetricComparison, a *ArmComparison, alpha float64) {
 // margin, it names no number.
 func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 	loss := -m.Estimate
-	if m.Name == option.MetricBlocked {
+	if m.Name == eval.MetricBlocked {
 		loss = m.Estimate
 	}
 	if loss >= *m.Margin {
@@ -259,7 +257,7 @@ func needed(m *MetricComparison, d, alpha float64) int {
 		t := stats.StudentTQuantile(1-alpha, float64(m.N-1))
 		sd := (m.Interval[1] - m.Interval[0]) / 2 / t * math.Sqrt(float64(m.N))
 		variance = sd * sd
-	} else if m.Name == option.MetricPreference { // its differences are halves
+	} else if m.Name == eval.MetricPreference { // its differences are halves
 		variance /= 4
 	}
 	return max(stats.CasesNeeded(variance, d, alpha, power), stats.MinCasesConstant(alpha, d/scale))

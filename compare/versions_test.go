@@ -3,7 +3,7 @@ package compare
 import (
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // versioned is a side whose cases have these scorers.

@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
 )
 
 // FuzzRender holds that no file, message, hint or source line, cut at whatever column, puts controls or a command

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // Lines break between words, by columns and not by bytes; a narrow width leaves the text whole.

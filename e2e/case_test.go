@@ -10,14 +10,13 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 )
 
 // repeatedRun has one case with 300 repeats on each of two arms, and one whose texts were not kept.
 func repeatedRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 	run := eval.Run{
 		ID: "r", StartedAt: "2026-01-01T00:00:00Z", Emulator: true,
-		CommandOptions: &option.RunOptions{Options: option.Options{NoContent: true}},
+		CommandOptions: &eval.RunOptions{Options: eval.Options{NoContent: true}},
 		Suites:         []eval.RunSuite{{Name: "s"}, {Name: "t"}},
 		Plan:           eval.RunPlan{Trials: 700, Arms: []string{"pro/a", "pro/b"}},
 	}

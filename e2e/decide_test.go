@@ -9,13 +9,11 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/verdict"
+	"github.com/evalrun/evalrun/internal/gate"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 )
 
 // decideRun is a run of two models and two prompts: case k fails on the arms whose letter it has.
@@ -40,11 +38,11 @@ func decideRun(fails ...string) (eval.Run, func(yield func(*eval.Result) bool)) 
 			}
 			score := eval.Score{
 				Scorer: "classification", Name: "accuracy", Grade: eval.Graded{Value: 1, Passed: true}, Weight: 1,
-				Class: &classification.Pair{Expected: "yes", Answer: "yes"},
+				Class: &eval.Pair{Expected: "yes", Answer: "yes"},
 			}
 			if strings.Contains(fails[k], string("abcd"[arm])) {
 				r.Ending, r.Response.Candidates[0].Text = eval.Failed{}, "who knows"
-				score.Grade, score.Class = eval.Graded{}, &classification.Pair{Expected: "yes"}
+				score.Grade, score.Class = eval.Graded{}, &eval.Pair{Expected: "yes"}
 			}
 			if r.Scores = []eval.Score{score}; !yield(r) {
 				return
@@ -60,7 +58,7 @@ func comparedWith(t *testing.T, base string) func(*journal.Document) {
 	expect.OK(t, err)
 	t.Cleanup(func() { before.Close() })
 	return func(d *journal.Document) {
-		c, err := verdict.Compare(before, d, verdict.Comparing{Base: "main", Rules: func(string) *option.BaselineRule { return nil }})
+		c, err := gate.Compare(before, d, gate.Comparing{Base: "main", Rules: func(string) *eval.BaselineRule { return nil }})
 		expect.OK(t, err)
 		decided(d).Comparison = c
 	}

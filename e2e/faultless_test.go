@@ -7,8 +7,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/evalrun/evalrun/internal/publish"
-	"github.com/evalrun/evalrun/internal/testrun"
+	"github.com/evalrun/evalrun/internal/site"
+	"github.com/evalrun/evalrun/internal/testing/testrun"
 )
 
 // axe is axe-core.
@@ -71,7 +71,7 @@ func TestTheViewerIsFaultless(t *testing.T) {
 
 // The pages of a site.
 func TestTheSiteIsFaultless(t *testing.T) {
-	site := hosted(t, published(t, 100, func(o *publish.Options) { o.Margin = 0.05 }))
+	site := hosted(t, published(t, 100, func(o *site.PublishOptions) { o.Margin = 0.05 }))
 	for _, path := range []string{
 		"index.html", "trends.html", "compare.html", "compare.html?run=20260102-000000-new", "runs/20260102-000000-new.html",
 		"comparisons/20260101-000000-old--20260102-000000-new.html#/comparison",

@@ -14,37 +14,37 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/trust"
-	"github.com/evalrun/evalrun/internal/view"
-	"github.com/evalrun/evalrun/labels"
+	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/site"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/scorers/labels"
 )
 
 // trustKey is the environment of somebody who shares a key.
 func trustKey(name string) string {
-	return map[string]string{trust.Variable: "a key of these tests alone"}[name]
+	return map[string]string{rundir.Variable: "a key of these tests alone"}[name]
 }
 
 // keepOwn makes a run of this user.
 func keepOwn(t *testing.T, id string, run eval.Run, trials func(yield func(*eval.Result) bool)) {
 	t.Helper()
-	keys, err := trust.Load(trustKey)
+	keys, err := rundir.Load(trustKey)
 	expect.OK(t, err)
 	run.ID = id
 	expect.OK(t, keys.SignRun(&run, filepath.Join(".evalrun", "runs", id)))
 	keep(t, id, run, trials)
 }
 
-func serveLabels(t *testing.T, who string) *view.Server {
+func serveLabels(t *testing.T, who string) *site.Server {
 	t.Helper()
-	s, err := view.Start(view.Options{Listen: "127.0.0.1:0", Every: 10 * time.Millisecond, Label: true, As: who, Getenv: trustKey})
+	s, err := site.Start(site.Options{Listen: "127.0.0.1:0", Every: 10 * time.Millisecond, Label: true, As: who, Getenv: trustKey})
 	expect.OK(t, err)
 	t.Cleanup(s.Close)
 	return s
 }
 
 // opened is a case of a run in a tab of somebody who labels.
-func opened(t *testing.T, s *view.Server, id, hash string) *tab {
+func opened(t *testing.T, s *site.Server, id, hash string) *tab {
 	t.Helper()
 	b := openAt(t, s.WithToken(s.URL+"run/"+keys(t, s)[id]+"/"), 1600, 1000, "light")
 	b.visit(hash, ".label-form")

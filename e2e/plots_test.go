@@ -8,10 +8,9 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/verdict"
+	"github.com/evalrun/evalrun/internal/gate"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 )
 
 // plotRun is a run whose plots have something to show: arms that cost more answer better.
@@ -94,7 +93,7 @@ func (p plotRun) trial(r *rand.Rand, n int) *eval.Result {
 
 // ranked adds the ranking of the arms by their pass rates, where they can be ranked.
 func ranked(d *journal.Document) {
-	if all, err := verdict.Rank(d, verdict.RankBy{Metric: option.MetricPass, Alpha: 0.05}); err == nil {
+	if all, err := gate.Rank(d, gate.RankBy{Metric: eval.MetricPass, Alpha: 0.05}); err == nil {
 		decided(d).Ranking = all
 	}
 }

@@ -19,25 +19,25 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/publish"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/site"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/journal"
 )
 
 // published writes a site of two runs of bigRun, the newer one with failures, and gives its folder.
-func published(t *testing.T, trials int, change func(*publish.Options)) string {
+func published(t *testing.T, trials int, change func(*site.PublishOptions)) string {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	run, all := bigRun(trials)
 	keep(t, "20260101-000000-old", run, better(all))
 	run.StartedAt = "2026-01-02T00:00:00Z"
 	keep(t, "20260102-000000-new", run, all)
-	o := publish.Options{Runs: []string{filepath.Join(".evalrun", "runs")}, Out: filepath.Join(t.TempDir(), "site")}
+	o := site.PublishOptions{Runs: []string{filepath.Join(".evalrun", "runs")}, Out: filepath.Join(t.TempDir(), "site")}
 	if change != nil {
 		change(&o)
 	}
-	_, err := publish.Write(rundir.At(""), o)
+	_, err := site.Write(rundir.At(""), o)
 	expect.OK(t, err)
 	return o.Out
 }
@@ -87,7 +87,7 @@ func wants(b *tab, what, text string, words ...string) {
 // A site works from a server of files below a path, and from a folder. It has the list of runs, a run with its table and
 // its answers, trends, and a comparison.
 func TestAPublishedSiteWorksHostedAndFromAFolder(t *testing.T) {
-	dir := published(t, 2400, func(o *publish.Options) { o.Margin = 0.05 })
+	dir := published(t, 2400, func(o *site.PublishOptions) { o.Margin = 0.05 })
 	for name, site := range map[string]string{"hosted": hosted(t, dir), "folder": (&url.URL{Scheme: "file", Path: dir}).String() + "/"} {
 		t.Run(name, func(t *testing.T) {
 			b := openAt(t, site+"index.html", 1600, 1000, "light")
@@ -205,7 +205,7 @@ func TestALargeSiteReadsNoAnswerFirst(t *testing.T) {
 	run, trials := bigRun(bigTrials)
 	keep(t, "large", run, longer(trials))
 	dir := filepath.Join(t.TempDir(), "site")
-	_, err := publish.Write(rundir.At(""), publish.Options{Runs: []string{"large"}, Out: dir})
+	_, err := site.Write(rundir.At(""), site.PublishOptions{Runs: []string{"large"}, Out: dir})
 	expect.OK(t, err)
 	for name, site := range map[string]string{"hosted": hosted(t, dir), "folder": (&url.URL{Scheme: "file", Path: dir}).String() + "/"} {
 		b := openAt(t, site+"runs/large.html", 1600, 1000, "light")

@@ -13,9 +13,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/testrun"
-	"github.com/evalrun/evalrun/tool"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/testrun"
 )
 
 // ask writes a query and waits for its answer.
@@ -59,7 +58,7 @@ func queryRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 			r.Response.Candidates[0].Text = q.text
 			if q.call != "" {
 				r.Response.Candidates[0].Pieces = []eval.Piece{
-					eval.TextPiece{Text: q.text}, eval.CallPiece{Call: &tool.FunctionCall{Name: q.call, Args: []byte(`{"id":"4711"}`)}},
+					eval.TextPiece{Text: q.text}, eval.CallPiece{Call: &eval.FunctionCall{Name: q.call, Args: []byte(`{"id":"4711"}`)}},
 				}
 			}
 			for _, name := range slices.Sorted(maps.Keys(q.scores)) {

@@ -5,13 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/pricing"
-	"github.com/evalrun/evalrun/tool"
 )
 
 const sentence = "The capital is a city in the north of the country, on the bank of a river. "
@@ -110,11 +107,11 @@ func hostileRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 		Plan:      eval.RunPlan{Trials: len(texts), Arms: texts},
 	}
 	run.Service.BaseURL = `"><script>alert(1)</script>`
-	prices := map[string]pricing.Price{}
+	prices := map[string]eval.Price{}
 	for _, text := range texts {
-		prices[text] = pricing.Price{Input: 1}
+		prices[text] = eval.Price{Input: 1}
 	}
-	run.Prices, _ = json.Marshal(pricing.PriceList{Currency: `<img src=x onerror=alert(1)>` + "\u202e", Models: prices})
+	run.Prices, _ = json.Marshal(eval.PriceList{Currency: `<img src=x onerror=alert(1)>` + "\u202e", Models: prices})
 	for n, text := range texts {
 		if n%4 == 0 {
 			run.Plan.Targets = append(run.Plan.Targets, eval.RunTarget{Suite: run.Suites[0].Name, Name: text, App: text})
@@ -197,19 +194,19 @@ func reach(r *eval.Result, text string, endpoint bool) {
 		panic(err)
 	}
 	q, c := r.Request, &r.Response.Candidates[0]
-	q.System, q.Tools = text, []tool.Declaration{{Name: text, Description: text, Parameters: literal}}
-	q.ToolChoice, q.ToolResults, q.Extra = &tool.Choice{Name: text}, text, eval.Extra{text: literal}
-	results := []tool.CallResult{{ID: text, Name: text, Text: text, Failed: endpoint}}
+	q.System, q.Tools = text, []eval.Declaration{{Name: text, Description: text, Parameters: literal}}
+	q.ToolChoice, q.ToolResults, q.Extra = &eval.Choice{Name: text}, text, eval.Extra{text: literal}
+	results := []eval.CallResult{{ID: text, Name: text, Text: text, Failed: endpoint}}
 	q.Contents[0].Parts = append(
 		q.Contents[0].Parts, eval.DataPart{Data: &eval.Image{Path: text, MIMEType: text}}, eval.RawPart{Raw: literal},
 		eval.ResultPart{Result: &results[0]},
 	)
-	q.App = &app.Rendered{Payload: &app.ProgramRun{
+	q.App = &eval.Rendered{Payload: &eval.ProgramRun{
 		Command: []string{text}, Files: map[string]string{text: text}, Input: literal, Workspace: text,
 	}}
 	if endpoint {
-		q.App = &app.Rendered{Payload: &app.HTTP{
-			Method: text, URL: text, Headers: []app.Header{{Name: text, Value: text}}, Body: text, Stream: true,
+		q.App = &eval.Rendered{Payload: &eval.HTTP{
+			Method: text, URL: text, Headers: []eval.Header{{Name: text, Value: text}}, Body: text, Stream: true,
 		}}
 		r.Calls = []eval.AnsweredCall{{Response: *r.Response, Results: results}, {Response: *r.Response}}
 	}
@@ -217,7 +214,7 @@ func reach(r *eval.Result, text string, endpoint bool) {
 	c.Pieces = []eval.Piece{
 		eval.TextPiece{Text: text},
 		eval.ReasoningPiece{Reasoning: text},
-		eval.CallPiece{Call: &tool.FunctionCall{ID: text, Name: text, Args: literal}},
+		eval.CallPiece{Call: &eval.FunctionCall{ID: text, Name: text, Args: literal}},
 		eval.OtherPiece{Other: literal},
 	}
 	r.TraceID, r.Workspace = text, text

@@ -14,8 +14,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/view"
+	"github.com/evalrun/evalrun/internal/site"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -45,16 +45,16 @@ func better(trials func(yield func(*eval.Result) bool)) func(yield func(*eval.Re
 	}
 }
 
-func serve(t *testing.T) *view.Server {
+func serve(t *testing.T) *site.Server {
 	t.Helper()
-	s, err := view.Start(view.Options{Listen: "127.0.0.1:0", Every: 10 * time.Millisecond})
+	s, err := site.Start(site.Options{Listen: "127.0.0.1:0", Every: 10 * time.Millisecond})
 	expect.OK(t, err)
 	t.Cleanup(s.Close)
 	return s
 }
 
 // keys are what the runs are called in addresses, by their ids.
-func keys(t *testing.T, s *view.Server) map[string]string {
+func keys(t *testing.T, s *site.Server) map[string]string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -73,7 +73,7 @@ func keys(t *testing.T, s *view.Server) map[string]string {
 }
 
 // own holds that the page sent requests to its server alone, opened no dialog and broke nowhere.
-func (b *tab) own(s *view.Server) {
+func (b *tab) own(s *site.Server) {
 	b.t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()

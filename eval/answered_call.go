@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/internal/wirejson"
-	"github.com/evalrun/evalrun/tool"
 )
 
 // AnsweredCall is one of the calls of a trial of several, with its answer: what came back, and what it cost. A trial has
@@ -19,13 +18,13 @@ type AnsweredCall struct {
 	Response
 	// Results are the suite's results for the tool calls of this answer, in their order. The next call sends them.
 	// nil means that it is the final answer to the user.
-	Results []tool.CallResult `json:"results,omitempty"`
-	Usage   Usage             `json:"usage"`
-	Timing  Timing            `json:"timing"`
+	Results []CallResult `json:"results,omitempty"`
+	Usage   Usage        `json:"usage"`
+	Timing  Timing       `json:"timing"`
 }
 
 // FunctionCalls are the tool calls of the first candidate.
-func (t *AnsweredCall) FunctionCalls() []tool.FunctionCall {
+func (t *AnsweredCall) FunctionCalls() []FunctionCall {
 	if len(t.Candidates) == 0 {
 		return nil
 	}

@@ -4,11 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/evalrun/evalrun/app"
-	"github.com/evalrun/evalrun/option"
-	"github.com/evalrun/evalrun/tool"
-	"github.com/evalrun/evalrun/variable"
 )
 
 // Request is what a trial sends to a model.
@@ -21,21 +16,21 @@ type Request struct {
 	// Stream requests the answer in chunks, as it is generated.
 	Stream bool `json:"stream,omitempty"`
 	// System is the system prompt, "" for none.
-	System     string             `json:"system,omitempty"`
-	Tools      []tool.Declaration `json:"tools,omitempty"`
-	ToolChoice *tool.Choice       `json:"toolChoice,omitempty"`
+	System     string        `json:"system,omitempty"`
+	Tools      []Declaration `json:"tools,omitempty"`
+	ToolChoice *Choice       `json:"toolChoice,omitempty"`
 	// ToolResults is the hash of what the suite answers to calls, and after how many steps it stops; "" where it answers none.
 	ToolResults string `json:"toolResults,omitempty"`
 	// Extra has fields of the suite that are sent unchanged at the top level.
 	Extra Extra `json:"extra,omitempty"`
 	// App is the request to an application, without secrets; nil for a model.
-	App *app.Rendered `json:"app,omitempty"`
+	App *Rendered `json:"app,omitempty"`
 	// Live marks a chat that has the model's own replies in it. In a plan the contents are the user's turns alone, and
 	// each takes a call; After makes the requests of these.
 	Live bool `json:"live,omitempty"`
 	// Service is the name of the called service, "" for the unnamed one. Protocol is the protocol of a named service.
-	Service  string              `json:"service,omitempty"`
-	Protocol option.ProtocolName `json:"protocol,omitempty"`
+	Service  string       `json:"service,omitempty"`
+	Protocol ProtocolName `json:"protocol,omitempty"`
 }
 
 // Call is one request on its way, and the record of how it went. The service that carries it out fills in Timing.
@@ -44,9 +39,9 @@ type Call struct {
 	// TrialID names the trial for evalrun's own emulator. Optional.
 	TrialID string
 	// To is the application that is called; nil: it is the model.
-	To *app.Called
+	To *Called
 	// Vars are the variables of the case, for the templates of an application.
-	Vars variable.Dict
+	Vars Dict
 	// Attempts is how often the call is sent at most; 0: as often as the run says.
 	Attempts int
 	// TrialName names the trial to an application: all calls of a trial share it, and one that runs again after a resume has another.
@@ -59,7 +54,7 @@ type Call struct {
 	OutputLimit int
 	// Results are the suite's results for function calls of the model, if the answer is a recorded one that
 	// has them.
-	Results []tool.CallResult
+	Results []CallResult
 	// Earlier says whether an answer of an earlier call will do.
 	Earlier EarlierAnswer
 	Timing  Timing

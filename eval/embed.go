@@ -5,6 +5,6 @@ type EmbedCall struct {
 	Model      string
 	APIVersion string
 	Service    string   // by name; "" for the unnamed one
-	Texts      []string // from 1 to service.MaxEmbedTexts
+	Texts      []string // from 1 to wire.MaxEmbedTexts
 	Timing     Timing
 }

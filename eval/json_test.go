@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/internal/wirejson"
-	"github.com/evalrun/evalrun/option"
 )
 
 // FuzzAppendJSON holds the fast encoder to the standard one, byte by byte, for all that a record can hold.
@@ -57,12 +56,12 @@ func FuzzAppendJSON(f *testing.F) {
 // A gate is written as every version has written it, and read back to the same rules; runs of all versions state the share of errors.
 func TestAGateIsWrittenAsInEveryVersion(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]option.GateConfig{
+	for text, want := range map[string]GateConfig{
 		`{"errorsMax":0}`:                                      {},
 		`{"passRateMin":0.5,"errorsMax":0}`:                    {PassRateMin: new(0.5), ErrorsMax: new(0.0)},
 		`{"passRateMin":1,"errorsMax":0.1,"latencyP95Ms":250}`: {PassRateMin: new(1.0), ErrorsMax: new(0.1), LatencyP95Ms: new(250.0)},
 		`{"errorsMax":0.1,"blockedMax":0,"means":[{"metric":"m","min":0}]}`: {
-			ErrorsMax: new(0.1), BlockedMax: new(0.0), Means: []option.MeanMin{{Metric: "m"}},
+			ErrorsMax: new(0.1), BlockedMax: new(0.0), Means: []MeanMin{{Metric: "m"}},
 		},
 	} {
 		one := RunSuite{Gate: &want}
@@ -74,7 +73,7 @@ func TestAGateIsWrittenAsInEveryVersion(t *testing.T) {
 				t.Errorf("%s: got %s, %v, want %s in it", name, data, err, text)
 			}
 		}
-		var back option.GateConfig
+		var back GateConfig
 		if err := json.Unmarshal([]byte(text), &back); err != nil || back.MostErrors() != want.MostErrors() {
 			t.Errorf("%s: got errors up to %v, %v, want %v", text, back.MostErrors(), err, want.MostErrors())
 		}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/internal/wirejson"
-	"github.com/evalrun/evalrun/tool"
 )
 
 // Part is a piece of a turn: a TextPart, ImagePart, DataPart, RawPart or ResultPart.
@@ -39,7 +38,7 @@ type RawPart struct {
 
 // ResultPart is the result of a tool call.
 type ResultPart struct {
-	Result *tool.CallResult `json:"result,omitempty"`
+	Result *CallResult `json:"result,omitempty"`
 }
 
 func (p TextPart) withheld() Part   { return TextPart{Withheld: withhold(p.Text)} }
@@ -124,7 +123,7 @@ type ReasoningPiece struct {
 
 // CallPiece is a call of a tool.
 type CallPiece struct {
-	Call *tool.FunctionCall `json:"call,omitempty"`
+	Call *FunctionCall `json:"call,omitempty"`
 }
 
 // OtherPiece is a part that evalrun does not know, unchanged.
@@ -135,7 +134,7 @@ type OtherPiece struct {
 func (TextPiece) withheldPiece() Piece      { return nil }
 func (ReasoningPiece) withheldPiece() Piece { return nil }
 func (p CallPiece) withheldPiece() Piece {
-	return CallPiece{&tool.FunctionCall{Name: word(p.Call.Name)}}
+	return CallPiece{&FunctionCall{Name: word(p.Call.Name)}}
 }
 func (OtherPiece) withheldPiece() Piece { return nil }
 

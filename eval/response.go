@@ -4,9 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-
-	"github.com/evalrun/evalrun/internal/blank"
-	"github.com/evalrun/evalrun/tool"
 )
 
 // Response is an answer: what came back from one generate call. A block is an
@@ -41,8 +38,8 @@ type Candidate struct {
 }
 
 // FunctionCalls are the tool calls of the candidate, in order.
-func (c *Candidate) FunctionCalls() []tool.FunctionCall {
-	var out []tool.FunctionCall
+func (c *Candidate) FunctionCalls() []FunctionCall {
+	var out []FunctionCall
 	for _, p := range c.Pieces {
 		if p, ok := p.(CallPiece); ok {
 			out = append(out, *p.Call)
@@ -110,7 +107,7 @@ func (c *Candidate) Block() string {
 
 // PartlyBlocked is the reason for which the candidate was blocked after some of its text, "" when it was not.
 func (c *Candidate) PartlyBlocked() string {
-	if blank.Is(c.Text) && (c.Withheld == nil || c.Withheld.Bytes == 0) {
+	if Is(c.Text) && (c.Withheld == nil || c.Withheld.Bytes == 0) {
 		return ""
 	}
 	return c.Block()
@@ -118,7 +115,7 @@ func (c *Candidate) PartlyBlocked() string {
 
 // HasContent reports whether there is a visible text, or a part other than a thought.
 func (c *Candidate) HasContent() bool {
-	if !blank.Is(c.Text) || c.Withheld != nil && c.Withheld.Bytes > 0 {
+	if !Is(c.Text) || c.Withheld != nil && c.Withheld.Bytes > 0 {
 		return true
 	}
 	if c.ShowsMore() {

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-
-	"github.com/evalrun/evalrun/option"
 )
 
 // Trial is one run of one case on one arm. Together with Request it is fixed by the suite; nothing in it depends on
@@ -95,13 +93,13 @@ type Run struct {
 	// Prices is the price list of the run, as package pricing writes it; nil without one.
 	Prices json.RawMessage `json:"prices,omitempty"`
 	// Ledger is the ledger that granted the calls of the run; nil without one.
-	Ledger *option.Ledger `json:"ledger,omitempty"`
+	Ledger *Ledger `json:"ledger,omitempty"`
 	// CommandOptions are the options of the command; nil in an export. Options returns zero options then.
-	CommandOptions *option.RunOptions `json:"flags,omitempty"`
-	RandomSeed     uint64             `json:"randomSeed"`
-	Labels         map[string]string  `json:"labels"` // a label without a value has the value ""
-	Plan           RunPlan            `json:"plan"`
-	Tool           string             `json:"tool,omitempty"` // the version of evalrun
+	CommandOptions *RunOptions       `json:"flags,omitempty"`
+	RandomSeed     uint64            `json:"randomSeed"`
+	Labels         map[string]string `json:"labels"` // a label without a value has the value ""
+	Plan           RunPlan           `json:"plan"`
+	Tool           string            `json:"tool,omitempty"` // the version of evalrun
 	// Commit and Branch were checked out in the git repository of the suites; "" without one.
 	Commit string `json:"commit,omitempty"`
 	Branch string `json:"branch,omitempty"`
@@ -110,14 +108,14 @@ type Run struct {
 	ProjectHash string `json:"projectHash,omitempty"`
 	// Copies are the SHA-256 digests of the copies of the suites' files, by their paths inside the run directory.
 	Copies map[string]string `json:"copies,omitempty"`
-	// Signature proves who wrote the header; see package internal/trust. Older runs have none.
+	// Signature proves who wrote the header; see package internal/rundir. Older runs have none.
 	Signature string `json:"signature,omitempty"`
 }
 
 // Options are the options of the command. They are zero in an export, which keeps none.
-func (r *Run) Options() *option.Options {
+func (r *Run) Options() *Options {
 	if r.CommandOptions == nil {
-		return &option.Options{}
+		return &Options{}
 	}
 	return &r.CommandOptions.Options
 }
@@ -159,7 +157,7 @@ type RunSuite struct {
 	// Dir is the folder of the suite, absolute: images are read from there again when the run is resumed.
 	Dir string `json:"dir,omitempty"`
 	// Gate are the suite's rules; nil when it has none.
-	Gate *option.GateConfig `json:"gate,omitempty"`
+	Gate *GateConfig `json:"gate,omitempty"`
 	// Classes are the classes of the suite's classification, in its order; nil when it has none.
 	Classes []string `json:"classes,omitempty"`
 	// EarlierCommit is the commit of the earlier version that ran next to the suite, and EarlierHash the hash of that
@@ -170,17 +168,17 @@ type RunSuite struct {
 
 // RunService is where a run was sent; it never holds a secret.
 type RunService struct {
-	BaseURL      string          `json:"baseUrl"`
-	APIVersion   string          `json:"apiVersion"`
-	HeaderPrefix string          `json:"headerPrefix"`
-	Auth         option.AuthKind `json:"auth"`
+	BaseURL      string   `json:"baseUrl"`
+	APIVersion   string   `json:"apiVersion"`
+	HeaderPrefix string   `json:"headerPrefix"`
+	Auth         AuthKind `json:"auth"`
 	// Project is the cloud project that requests with OAuth belong to.
 	Project       string `json:"project,omitempty"`
 	AuthScopeBase string `json:"authScopeBase,omitempty"`
 	// Protocol is the protocol of a named service, and KeyEnv the environment variable with its key; "" for the unnamed
 	// service.
-	Protocol option.ProtocolName `json:"protocol,omitempty"`
-	KeyEnv   string              `json:"keyEnv,omitempty"`
+	Protocol ProtocolName `json:"protocol,omitempty"`
+	KeyEnv   string       `json:"keyEnv,omitempty"`
 }
 
 // RunPlan is the size of a run's plan.
@@ -190,7 +188,7 @@ type RunPlan struct {
 	// Targets are the targets of the trials. Older runs name none.
 	Targets []RunTarget `json:"targets,omitempty"`
 	// Shard is set when the run is only a part of a plan.
-	Shard *option.ShardOf `json:"shard,omitempty"`
+	Shard *ShardOf `json:"shard,omitempty"`
 }
 
 // EndReason says why a run ended.

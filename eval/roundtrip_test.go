@@ -12,11 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/evalrun/evalrun/app"
-	"github.com/evalrun/evalrun/classification"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/wirejson"
-	"github.com/evalrun/evalrun/option"
 )
 
 // secretText is in every text that filled makes when the caller wants it.
@@ -48,23 +45,23 @@ func (f *filler) fill(v reflect.Value) {
 		r := w.result()
 		r.Scores = []Score{someScore(f), someScore(f)}
 		v.Set(reflect.ValueOf(r))
-	case option.BaselineRule:
+	case BaselineRule:
 		for field, one := range v.Fields() {
 			if field.Name != "Against" {
 				f.fill(one)
 			}
 		}
-		v.FieldByName("Against").Set(reflect.ValueOf(option.BaseRun{Name: f.text + "run", Path: f.text + "path", ID: f.text + "id"}))
-	case option.Shard:
-		v.Set(reflect.ValueOf(option.Shard{Index: 2, Of: 7}))
+		v.FieldByName("Against").Set(reflect.ValueOf(BaseRun{Name: f.text + "run", Path: f.text + "path", ID: f.text + "id"}))
+	case Shard:
+		v.Set(reflect.ValueOf(Shard{Index: 2, Of: 7}))
 	case json.RawMessage:
 		v.Set(reflect.ValueOf(json.RawMessage(`{"deep":[1.10,null,"` + f.text + `"]}`)))
 	case partList:
 		v.Set(reflect.ValueOf(partList{
 			some[TextPart](f), some[ImagePart](f), some[DataPart](f), some[RawPart](f), some[ResultPart](f),
 		}))
-	case app.Rendered:
-		v.Set(reflect.ValueOf(app.Rendered{Payload: new(some[app.HTTP](f))}))
+	case Rendered:
+		v.Set(reflect.ValueOf(Rendered{Payload: new(some[HTTP](f))}))
 	case pieceList:
 		v.Set(reflect.ValueOf(pieceList{some[TextPiece](f), some[ReasoningPiece](f), some[CallPiece](f), some[OtherPiece](f)}))
 	case Extra:
@@ -198,7 +195,7 @@ func TestEveryRecordedNounReadsBack(t *testing.T) {
 	roundTrip[RunService](t)
 	roundTrip[RunPlan](t)
 	roundTrip[RunTarget](t)
-	roundTrip[option.ShardOf](t)
+	roundTrip[ShardOf](t)
 	roundTrip[End](t)
 	roundTrip[Spent](t)
 	roundTrip[Request](t)
@@ -215,16 +212,16 @@ func TestEveryRecordedNounReadsBack(t *testing.T) {
 	roundTrip[Model](t)
 	roundTrip[Judgement](t)
 	roundTrip[Judged](t)
-	roundTrip[option.GateConfig](t)
-	roundTrip[option.BaselineRule](t)
-	roundTrip[option.Options](t)
+	roundTrip[GateConfig](t)
+	roundTrip[BaselineRule](t)
+	roundTrip[Options](t)
 }
 
 // The zero value of a noun is read back as itself too: nothing is made of what was never set.
 func TestUnsetFieldsStayUnset(t *testing.T) {
 	t.Parallel()
 	for _, v := range []any{
-		&Result{}, &Run{}, &End{}, &Response{}, &GenerationConfig{}, &Usage{}, &Error{}, &option.GateConfig{}, &Judgement{},
+		&Result{}, &Run{}, &End{}, &Response{}, &GenerationConfig{}, &Usage{}, &Error{}, &GateConfig{}, &Judgement{},
 	} {
 		line, err := wirejson.Append(nil, v)
 		if err != nil {
@@ -303,7 +300,7 @@ func withContent() *Result {
 		r.Scores[i].Scorer, r.Scores[i].Name = "contains", "closeness"
 		r.Scores[i].Judged.Judge, r.Scores[i].Judged.Choice = "panel", "yes"
 		r.Scores[i].Judged.Choices = []string{"yes"}
-		r.Scores[i].Class = &classification.Pair{Expected: "yes", Answer: "no"}
+		r.Scores[i].Class = &Pair{Expected: "yes", Answer: "no"}
 		for _, some := range [][]Ruling{r.Scores[i].Judged.Rulings, r.Scores[i].Judged.Panel} {
 			for j := range some {
 				some[j].Judge, some[j].Choice = "panel", "yes"
@@ -318,7 +315,7 @@ func withContent() *Result {
 	r.Request.GenerationConfig, r.Request.SafetySettings = nil, nil // the suite's own words
 	r.Request.ToolChoice, r.Request.ToolResults = nil, "hash"
 	r.Request.Service, r.Request.Protocol = "", ""
-	r.Request.App.Payload.(*app.HTTP).Method = "POST"
+	r.Request.App.Payload.(*HTTP).Method = "POST"
 	r.TraceID, r.Workspace = "0af7", "workspaces/1"
 	for i := range r.Request.Contents {
 		r.Request.Contents[i].Role = RoleUser

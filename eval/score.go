@@ -3,7 +3,6 @@ package eval
 import (
 	"encoding/json"
 
-	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
@@ -20,7 +19,7 @@ type Score struct {
 	// Judged has the rulings of a judge; nil for other scorers.
 	Judged *Judged
 	// Class is the expected and the actual class in a classification; nil for other scorers.
-	Class *classification.Pair
+	Class *Pair
 }
 
 // Grade says whether a scorer could score an answer: Graded or Unscored.
@@ -103,18 +102,18 @@ func (s Score) Bare() Score {
 
 // writtenScore is a score in files.
 type writtenScore struct {
-	Scorer   string               `json:"scorer"`
-	Name     string               `json:"name"`
-	Value    *float64             `json:"value"` // nil when unscored
-	Passed   bool                 `json:"passed"`
-	Weight   float64              `json:"weight"`
-	Required bool                 `json:"required"`
-	Reason   string               `json:"reason"`
-	Unscored string               `json:"unscored,omitempty"`
-	Cause    Cause                `json:"cause,omitempty"`
-	Diff     string               `json:"diff,omitempty"`
-	Judged   *Judged              `json:"judged,omitempty"`
-	Class    *classification.Pair `json:"class,omitempty"`
+	Scorer   string   `json:"scorer"`
+	Name     string   `json:"name"`
+	Value    *float64 `json:"value"` // nil when unscored
+	Passed   bool     `json:"passed"`
+	Weight   float64  `json:"weight"`
+	Required bool     `json:"required"`
+	Reason   string   `json:"reason"`
+	Unscored string   `json:"unscored,omitempty"`
+	Cause    Cause    `json:"cause,omitempty"`
+	Diff     string   `json:"diff,omitempty"`
+	Judged   *Judged  `json:"judged,omitempty"`
+	Class    *Pair    `json:"class,omitempty"`
 }
 
 // written is the score in the form of files. Its value is kept in value.

@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/wirejson"
-	"github.com/evalrun/evalrun/tool"
 )
 
 func replies(texts ...string) []AnsweredCall {
@@ -50,7 +49,7 @@ func TestAfterAddsTheTurnsToTheRequest(t *testing.T) {
 }
 
 // step is an answer that calls functions, with the results that the suite gave.
-func step(candidate string, results ...tool.CallResult) AnsweredCall {
+func step(candidate string, results ...CallResult) AnsweredCall {
 	c := Candidate{FinishReason: "TOOL_CALLS", Raw: json.RawMessage(candidate)}
 	return AnsweredCall{Response: Response{Candidates: []Candidate{c}}, Results: results}
 }
@@ -61,7 +60,7 @@ func TestAfterStepsResultsFollowTheModelsTurn(t *testing.T) {
 	called := step(
 		`{"content": {"role": "model", "parts": [{"text": "so", "thought": true}, `+
 			`{"functionCall": {"id": "1", "name": "f"}, "signature": "s"}]}}`,
-		tool.CallResult{ID: "1", Name: "f", Text: "shipped"}, tool.CallResult{ID: "2", Name: "g", Text: "no", Failed: true},
+		CallResult{ID: "1", Name: "f", Text: "shipped"}, CallResult{ID: "2", Name: "g", Text: "no", Failed: true},
 	)
 	said := step(`{"content": {"parts": [{"text": "a"}, {"text": "b"}]}, "avgLogprobs": 1}`)
 	said.Candidates[0].Text = "ab"
@@ -88,13 +87,13 @@ func TestAfterStepsResultsFollowTheModelsTurn(t *testing.T) {
 func TestTurnIDOfStepsIgnoresIndentation(t *testing.T) {
 	t.Parallel()
 	const calls = `{"content":{"parts":[{"functionCall":{"id":"1","name":"f"}}]}}`
-	result := tool.CallResult{ID: "1", Name: "f", Text: "x"}
+	result := CallResult{ID: "1", Name: "f", Text: "x"}
 	base := (&Trial{ID: "t"}).CallID([]AnsweredCall{step(calls, result)})
 	expect.Same(t, "the same, indented", (&Trial{ID: "t"}).CallID([]AnsweredCall{step(strings.ReplaceAll(calls, ":", ": \n"), result)}), base)
 	for name, other := range map[string]AnsweredCall{
 		"without a result":  step(calls),
-		"another text":      step(calls, tool.CallResult{ID: "1", Name: "f", Text: "y"}),
-		"a failure":         step(calls, tool.CallResult{ID: "1", Name: "f", Text: "x", Failed: true}),
+		"another text":      step(calls, CallResult{ID: "1", Name: "f", Text: "y"}),
+		"a failure":         step(calls, CallResult{ID: "1", Name: "f", Text: "x", Failed: true}),
 		"another call":      step(strings.Replace(calls, `"1"`, `"2"`, 1), result),
 		"two results":       step(calls, result, result),
 		"nothing but texts": step(`{"content":{"parts":[{"text":""}]}}`, result),

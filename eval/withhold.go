@@ -3,9 +3,7 @@ package eval
 import (
 	"slices"
 
-	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/tool"
 )
 
 // withoutContent replaces texts that may contain parts of prompts or answers.
@@ -60,7 +58,7 @@ func (r *Result) ranProgram() bool {
 	if r.Request == nil || r.Request.App == nil {
 		return false
 	}
-	_, ok := r.Request.App.Payload.(*app.ProgramRun)
+	_, ok := r.Request.App.Payload.(*ProgramRun)
 	return ok
 }
 
@@ -87,7 +85,7 @@ func (r *Request) withheld() Request {
 }
 
 // withheldResults are results without their texts.
-func withheldResults(results []tool.CallResult) []tool.CallResult {
+func withheldResults(results []CallResult) []CallResult {
 	results = slices.Clone(results)
 	for i := range results {
 		one := &results[i]

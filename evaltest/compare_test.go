@@ -7,10 +7,9 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/evaltest"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/testrun"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/testrun"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 )
 
 // recorded is a run of a case for each letter: p passes, f fails. Each has a score tone, 1 or 0.
@@ -37,34 +36,34 @@ func recorded(t *testing.T, id, arm, letters string, end eval.EndReason) *journa
 func TestCompareDecidesByMargins(t *testing.T) {
 	t.Parallel()
 	good, bad := strings.Repeat("p", 60), strings.Repeat("f", 12)+strings.Repeat("p", 48)
-	pass, tone := option.MetricMargin{Name: "pass", Margin: 0.05}, option.MetricMargin{Name: "tone", Margin: 0.5}
+	pass, tone := eval.MetricMargin{Name: "pass", Margin: 0.05}, eval.MetricMargin{Name: "tone", Margin: 0.5}
 	base := recorded(t, "base", "t/p", good, eval.EndCompleted)
 	for name, test := range map[string]struct {
 		head    *journal.Document
-		metrics []option.MetricMargin
+		metrics []eval.MetricMargin
 		want    eval.Verdict
 		why     string
 	}{
-		"the same":             {recorded(t, "head", "t/p", good, eval.EndCompleted), []option.MetricMargin{pass}, eval.NotWorse, ""},
-		"worse":                {recorded(t, "head", "t/p", bad, eval.EndCompleted), []option.MetricMargin{pass}, eval.Regressed, ""},
-		"worse, within reason": {recorded(t, "head", "t/p", bad, eval.EndCompleted), []option.MetricMargin{tone}, eval.NotWorse, ""},
+		"the same":             {recorded(t, "head", "t/p", good, eval.EndCompleted), []eval.MetricMargin{pass}, eval.NotWorse, ""},
+		"worse":                {recorded(t, "head", "t/p", bad, eval.EndCompleted), []eval.MetricMargin{pass}, eval.Regressed, ""},
+		"worse, within reason": {recorded(t, "head", "t/p", bad, eval.EndCompleted), []eval.MetricMargin{tone}, eval.NotWorse, ""},
 		"the worst of both": {
 			recorded(t, "head", "t/p", bad, eval.EndCompleted),
-			[]option.MetricMargin{tone, pass},
+			[]eval.MetricMargin{tone, pass},
 			eval.Regressed,
 			"",
 		},
 		"estimates": {recorded(t, "head", "t/p", bad, eval.EndCompleted), nil, "", ""},
-		"itself":    {base, []option.MetricMargin{pass}, eval.Invalid, "it is the same run on both sides; compare two of its arms, or two runs"},
+		"itself":    {base, []eval.MetricMargin{pass}, eval.Invalid, "it is the same run on both sides; compare two of its arms, or two runs"},
 		"a run that broke off": {
 			recorded(t, "head", "t/p", good, eval.EndStopped),
-			[]option.MetricMargin{pass},
+			[]eval.MetricMargin{pass},
 			eval.Invalid,
 			"the run is not complete",
 		},
 		"an arm that was named": {
 			recorded(t, "head", "t/new", good, eval.EndCompleted),
-			[]option.MetricMargin{pass},
+			[]eval.MetricMargin{pass},
 			eval.NotWorse,
 			"",
 		},

@@ -23,14 +23,14 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
 
 // Demo is the value of Options.Emulator for the script that evalrun brings.
-const Demo = option.DemoScript
+const Demo = eval.DemoScript
 
 // Options say where answers come from, which trials run and within which limits. They mean what the flags of `evalrun
 // run` of the same names mean. They win over the EVALRUN_* variables, which win over the suite. The zero Options use
@@ -41,7 +41,7 @@ type Options struct {
 	Record   string // answers are kept in this folder, from which -short takes them
 
 	BaseURL, APIVersion, HeaderPrefix, Project string
-	Auth                                       option.AuthKind
+	Auth                                       eval.AuthKind
 
 	Cases, Tags, Arms []string          // globs
 	Repeats           int               // of each case, whatever the suite says
@@ -52,7 +52,7 @@ type Options struct {
 	BudgetCalls, BudgetTokens int
 	Timeout                   time.Duration // of one attempt
 
-	Baseline option.BaselineOption // for the gate to compare with; nil is the suite's own
+	Baseline eval.BaselineOption // for the gate to compare with; nil is the suite's own
 
 	// Scorers are custom kinds that the suite can name, made by scorers.New.
 	Scorers []scorers.Kind
@@ -126,19 +126,19 @@ func needAnswers(t *testing.T, job *evalrun.Job, o *evalrun.Options) {
 func (o *Options) options(file string) (evalrun.Options, error) {
 	f := evalrun.Options{
 		Suites: []string{file}, Emulator: o.Emulator,
-		Service: option.ServiceOptions{
+		Service: eval.ServiceOptions{
 			BaseURL: o.BaseURL, APIVersion: o.APIVersion, HeaderPrefix: o.HeaderPrefix, Auth: o.Auth, Project: o.Project,
 		},
-		Limits: option.LimitOptions{
+		Limits: eval.LimitOptions{
 			Concurrency:  o.Concurrency,
 			Attempts:     o.Attempts,
 			BudgetCalls:  o.BudgetCalls,
 			BudgetTokens: o.BudgetTokens,
 			Timeout:      o.Timeout,
 		},
-		Selection: option.SelectionOptions{Cases: o.Cases, Tags: o.Tags, Arms: o.Arms, Repeats: o.Repeats},
-		Sources:   option.SourceOptions{Replay: o.Replay, Record: o.Record},
-		Gate:      option.GateOptions{Baseline: o.Baseline},
+		Selection: eval.SelectionOptions{Cases: o.Cases, Tags: o.Tags, Arms: o.Arms, Repeats: o.Repeats},
+		Sources:   eval.SourceOptions{Replay: o.Replay, Record: o.Record},
+		Gate:      eval.GateOptions{Baseline: o.Baseline},
 		Vars:      o.Vars, Seed: o.Seed, Scorers: o.Scorers, Getenv: o.Getenv, Version: version(), NoHistory: true,
 	}
 	if testing.Short() && f.Emulator == "" {

@@ -15,10 +15,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/evalrun/evalrun/clients/emulator"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/evaltest"
+	"github.com/evalrun/evalrun/internal/emulator"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/scorers"
 )

@@ -8,13 +8,12 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/evalrun/evalrun/clients/emulator"
-	"github.com/evalrun/evalrun/clients/generative"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/evaltest"
+	"github.com/evalrun/evalrun/internal/clients/generative"
+	"github.com/evalrun/evalrun/internal/emulator"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -55,7 +54,7 @@ func ExampleCompare() {
 	}
 	defer head.Close()
 
-	c, err := evaltest.Compare(base, head, option.MetricMargin{Name: option.MetricPass, Margin: 0.05})
+	c, err := evaltest.Compare(base, head, eval.MetricMargin{Name: eval.MetricPass, Margin: 0.05})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -16,7 +16,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -84,7 +83,7 @@ func (s *suiteTest) end() {
 // narrow narrows the run to the cells that are selected. It is false when none is.
 func (s *suiteTest) narrow() bool {
 	n := 0
-	places := &option.Places{}
+	places := &eval.Places{}
 	for _, c := range s.cells {
 		if c.selected {
 			n++

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // newOffline is a coordinator without a server, whose pack is "pack".

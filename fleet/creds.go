@@ -13,8 +13,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/files"
 )
 
 // CredsName is the name of the credentials file in a run directory.
@@ -52,18 +52,18 @@ func NewCreds() (*Creds, error) {
 
 // ReadCreds reads a credentials file. Its error is bad input.
 func ReadCreds(path string) (*Creds, error) {
-	data, err := regular.ReadFile(path, regular.MaxPEM)
+	data, err := files.ReadFile(path, files.MaxPEM)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, exit.BadInput(
+		return nil, eval.BadInput(
 			"there is no file of credentials %s: `evalrun-fleet serve` writes %s into its run directory", path, CredsName,
 		)
 	}
 	if err != nil {
-		return nil, exit.BadInput("the credentials cannot be read: %w", err)
+		return nil, eval.BadInput("the credentials cannot be read: %w", err)
 	}
 	out := &Creds{File: path}
 	if err := json.Unmarshal(data, out); err != nil || out.Fleet == "" {
-		return nil, exit.BadInput("%s holds no credentials of a fleet; the file is %s of a run directory", path, CredsName)
+		return nil, eval.BadInput("%s holds no credentials of a fleet; the file is %s of a run directory", path, CredsName)
 	}
 	return out, nil
 }
@@ -87,7 +87,7 @@ func (c *Creds) write(dir string) error {
 func withKey(seed string) (nats.Option, error) {
 	pair, err := nkeys.FromSeed([]byte(seed))
 	if err != nil {
-		return nil, exit.BadInput("the credentials hold no key: %w", err)
+		return nil, eval.BadInput("the credentials hold no key: %w", err)
 	}
 	public, err := pair.PublicKey()
 	if err != nil {

@@ -19,9 +19,8 @@ import (
 	"sync"
 
 	"github.com/evalrun/evalrun"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/regular"
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/files"
 )
 
 // Names in a pack.
@@ -46,7 +45,7 @@ const maxPack = 4 << 30
 type packHead struct {
 	Suites   []string          `json:"suites"` // file names; each suite is in its own folder
 	Project  bool              `json:"project,omitempty"`
-	Emulator string            `json:"emulator,omitempty"` // option.DemoScript, or scriptName
+	Emulator string            `json:"emulator,omitempty"` // eval.DemoScript, or scriptName
 	Seed     uint64            `json:"seed,omitempty"`
 	Vars     map[string]string `json:"vars,omitempty"`
 	Repeats  int               `json:"repeats,omitempty"`
@@ -87,7 +86,7 @@ func (p *packer) pack(o *evalrun.Options) ([]byte, error) {
 	h.Ledger = hasLedger(o)
 	for i, name := range o.Suites {
 		if name == "-" {
-			return nil, exit.BadInput("a fleet cannot run a suite on standard input: name a file")
+			return nil, eval.BadInput("a fleet cannot run a suite on standard input: name a file")
 		}
 		real, err := filepath.EvalSymlinks(name)
 		if err != nil {
@@ -98,7 +97,7 @@ func (p *packer) pack(o *evalrun.Options) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if h.Emulator = o.Emulator; h.Emulator != "" && h.Emulator != option.DemoScript {
+	if h.Emulator = o.Emulator; h.Emulator != "" && h.Emulator != eval.DemoScript {
 		if err := z.add(scriptName, h.Emulator); err != nil {
 			return nil, err
 		}
@@ -184,7 +183,7 @@ func (z *zipped) add(name, from string) error {
 		return nil
 	}
 	z.names[name] = true
-	in, err := regular.Open(from)
+	in, err := files.Open(from)
 	if err != nil {
 		return err
 	}

@@ -13,9 +13,8 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // folder is a folder with files, by their names with slashes.
@@ -99,7 +98,7 @@ func TestASuiteWithAGlobOfDataFilesIsPackedAndLoaded(t *testing.T) {
 	})
 	p := newPacker()
 	o := &evalrun.Options{
-		Suites: []string{filepath.Join(dir, "s.yaml")}, Emulator: option.DemoScript, NoHistory: true, Reading: p.note,
+		Suites: []string{filepath.Join(dir, "s.yaml")}, Emulator: eval.DemoScript, NoHistory: true, Reading: p.note,
 		Getenv: func(string) string { return "" },
 	}
 	_, err := evalrun.Load(t.Context(), *o)
@@ -143,10 +142,10 @@ func TestPackRefusesWhatWorkersCannotRead(t *testing.T) {
 		suite, reads, want string
 		code               int
 	}{
-		"standard input":     {"-", "", "a fleet cannot run a suite on standard input: name a file", exit.CodeBadInput},
-		"a file outside":     {suite, filepath.Join(dir, "out.txt"), "is outside of the suite's folder", exit.CodeBadInput},
-		"a suite that left":  {filepath.Join(dir, "gone.yaml"), "", "no such file", exit.CodeBadInput},
-		"the folder as such": {suite, filepath.Join(dir, "in"), "", exit.CodeOK},
+		"standard input":     {"-", "", "a fleet cannot run a suite on standard input: name a file", eval.CodeBadInput},
+		"a file outside":     {suite, filepath.Join(dir, "out.txt"), "is outside of the suite's folder", eval.CodeBadInput},
+		"a suite that left":  {filepath.Join(dir, "gone.yaml"), "", "no such file", eval.CodeBadInput},
+		"the folder as such": {suite, filepath.Join(dir, "in"), "", eval.CodeOK},
 	} {
 		o, p := options(dir), newPacker()
 		o.Suites = []string{test.suite}
@@ -154,7 +153,7 @@ func TestPackRefusesWhatWorkersCannotRead(t *testing.T) {
 			p.note(test.suite, test.reads)
 		}
 		_, err := p.pack(o)
-		expect.Same(t, "exit code of "+name, exit.Of(err), test.code)
+		expect.Same(t, "exit code of "+name, eval.Of(err), test.code)
 		if test.want != "" {
 			expect.Contains(t, name, fmt.Sprint(err), test.want)
 		}
@@ -192,7 +191,7 @@ func TestHeadAddsToTheOptionsOfAWorker(t *testing.T) {
 		project   string
 	}{
 		"a script":            {packHead{Suites: []string{"a.yaml"}, Emulator: scriptName}, false, filepath.Join("dir", scriptName), ""},
-		"the demo":            {packHead{Suites: []string{"a.yaml"}, Emulator: option.DemoScript}, false, option.DemoScript, ""},
+		"the demo":            {packHead{Suites: []string{"a.yaml"}, Emulator: eval.DemoScript}, false, eval.DemoScript, ""},
 		"a project":           {packHead{Suites: []string{"a.yaml"}, Project: true}, false, "", filepath.Join("dir", "project", "evalrun.yaml")},
 		"an untrusted worker": {packHead{Suites: []string{"a.yaml"}, Project: true}, true, "", ""},
 	} {
@@ -212,10 +211,10 @@ func TestHeadAddsToTheOptionsOfAWorker(t *testing.T) {
 func TestAWorkerTakesOneScript(t *testing.T) {
 	t.Parallel()
 	h := packHead{Emulator: scriptName}
-	err := h.apply(&evalrun.Options{Emulator: option.DemoScript}, "dir")
+	err := h.apply(&evalrun.Options{Emulator: eval.DemoScript}, "dir")
 	expect.Same(t, "why", fmt.Sprint(err), "the run has a script for the emulator: leave out --emulator here")
-	h.Emulator = option.DemoScript
-	expect.OK(t, h.apply(&evalrun.Options{Emulator: option.DemoScript}, "dir"))
+	h.Emulator = eval.DemoScript
+	expect.OK(t, h.apply(&evalrun.Options{Emulator: eval.DemoScript}, "dir"))
 }
 
 // archive is a zip archive of files.

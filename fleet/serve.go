@@ -16,8 +16,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/evalrun/evalrun"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/suite"
@@ -87,27 +87,27 @@ type serving struct {
 // open locks the run directory and reads or generates credentials.
 func (f *serving) open() (err error) {
 	if f.dir == "" {
-		return exit.BadInput("name the run directory with --out: a coordinator that is started again continues what is in it")
+		return eval.BadInput("name the run directory with --out: a coordinator that is started again continues what is in it")
 	}
 	if f.cfg.Resume != "" && !f.begun() {
 		return rundir.At(f.cfg.Options.Dir).NoRun(f.cfg.Resume)
 	}
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
-		return exit.BadInput("the run directory cannot be made: %w", err)
+		return eval.BadInput("the run directory cannot be made: %w", err)
 	}
 	f.lock = flock.New(filepath.Join(f.dir, "fleet.lock"), flock.SetFlag(os.O_CREATE|os.O_RDWR)) // which waits for no writer of a pipe
 	switch ours, err := f.lock.TryLock(); {
 	case err != nil:
-		return exit.BadInput("the run directory cannot be used: %w", err)
+		return eval.BadInput("the run directory cannot be used: %w", err)
 	case !ours:
-		return exit.Incomplete("another coordinator serves %s: a run has one; nothing was sent", f.dir)
+		return eval.Incomplete("another coordinator serves %s: a run has one; nothing was sent", f.dir)
 	}
 	f.resumed = f.begun()
 	if f.creds, err = ReadCreds(filepath.Join(f.dir, CredsName)); err == nil {
 		return f.readMaster()
 	}
 	if f.resumed {
-		return exit.BadInput("%s holds a run of a single process: `evalrun resume %s` continues it", f.dir, f.dir)
+		return eval.BadInput("%s holds a run of a single process: `evalrun resume %s` continues it", f.dir, f.dir)
 	}
 	f.creds, err = NewCreds()
 	return err
@@ -122,12 +122,12 @@ func (f *serving) begun() bool {
 // readMaster reads the file that the coordinator left when it began the run.
 func (f *serving) readMaster() error {
 	name := filepath.Join(f.dir, masterName)
-	text, err := regular.ReadFile(name, regular.MaxPEM)
+	text, err := files.ReadFile(name, files.MaxPEM)
 	if err == nil {
 		err = json.Unmarshal(text, &f.master)
 	}
 	if err != nil {
-		return exit.BadInput("the coordinator's key %s cannot be read: %w", name, err)
+		return eval.BadInput("the coordinator's key %s cannot be read: %w", name, err)
 	}
 	f.creds.Master = f.master.Seed
 	return nil
@@ -157,7 +157,7 @@ func (f *serving) start() error {
 		err = f.creds.write(f.dir)
 	}
 	if err != nil {
-		return exit.BadInput("the credentials cannot be written: %w", err)
+		return eval.BadInput("the credentials cannot be written: %w", err)
 	}
 	f.cfg.Print(f.creds.URL)
 	return f.connect(seed, pack)
@@ -173,30 +173,30 @@ func (f *serving) embed() error {
 	}
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
-		return exit.BadInput("--listen %s: write HOST:PORT, such as 127.0.0.1:4222", listen)
+		return eval.BadInput("--listen %s: write HOST:PORT, such as 127.0.0.1:4222", listen)
 	}
 	var certificate *tls.Certificate
 	switch {
 	case f.cfg.TLSCert != "" && f.cfg.TLSKey != "":
-		pair, err := regular.KeyPair(f.cfg.TLSCert, f.cfg.TLSKey)
+		pair, err := files.KeyPair(f.cfg.TLSCert, f.cfg.TLSKey)
 		if err != nil {
-			return exit.BadInput("the certificate cannot be used: %w", err)
+			return eval.BadInput("the certificate cannot be used: %w", err)
 		}
 		certificate = &pair
 	case f.cfg.TLSCert+f.cfg.TLSKey != "":
-		return exit.BadInput("--tls-cert and --tls-key go together: give both")
+		return eval.BadInput("--tls-cert and --tls-key go together: give both")
 	case !loopback(host):
-		return exit.BadInput("%s is not of this machine alone: give a certificate by --tls-cert and --tls-key", listen)
+		return eval.BadInput("%s is not of this machine alone: give a certificate by --tls-cert and --tls-key", listen)
 	}
 	if f.cfg.TLSCA != "" {
-		text, err := regular.ReadFile(f.cfg.TLSCA, regular.MaxPEM)
+		text, err := files.ReadFile(f.cfg.TLSCA, files.MaxPEM)
 		if err != nil {
-			return exit.BadInput("the certificates for workers cannot be read: %w", err)
+			return eval.BadInput("the certificates for workers cannot be read: %w", err)
 		}
 		f.creds.CA = string(text)
 	}
 	if f.server, err = startServer(f.creds, listen, certificate); err != nil {
-		return exit.Incomplete("the server for workers cannot listen on %s: %w", listen, err)
+		return eval.Incomplete("the server for workers cannot listen on %s: %w", listen, err)
 	}
 	f.master.Listen = f.server.Addr().String()
 	f.creds.URL = address(f.server, f.cfg.Host, certificate != nil)
@@ -209,9 +209,9 @@ func (f *serving) foreign() error {
 		return err
 	}
 	if f.cfg.Login != "" {
-		text, err := regular.ReadFile(f.cfg.Login, regular.MaxPEM)
+		text, err := files.ReadFile(f.cfg.Login, files.MaxPEM)
 		if err != nil {
-			return exit.BadInput("the NATS credentials cannot be read: %w", err)
+			return eval.BadInput("the NATS credentials cannot be read: %w", err)
 		}
 		f.creds.Login = string(text)
 	}
@@ -241,24 +241,24 @@ func (f *serving) connect(seed string, pack []byte) error {
 func (f *serving) pack() ([]byte, error) {
 	name := filepath.Join(f.dir, packName)
 	if f.resumed {
-		pack, err := regular.ReadFile(name, maxPack)
+		pack, err := files.ReadFile(name, maxPack)
 		if err == nil && hashOf(pack) == f.master.Hash {
 			return pack, nil
 		}
 		if f.cfg.Resume != "" {
-			return nil, exit.BadInput("%s is gone: `evalrun-fleet serve SUITE... --out %s` makes it again from the suites", name, f.dir)
+			return nil, eval.BadInput("%s is gone: `evalrun-fleet serve SUITE... --out %s` makes it again from the suites", name, f.dir)
 		}
 	}
 	pack, err := f.files.pack(&f.cfg.Options)
 	if err != nil {
-		return nil, exit.Incomplete("the suites cannot be packed for workers: %w", err)
+		return nil, eval.Incomplete("the suites cannot be packed for workers: %w", err)
 	}
 	if f.resumed && hashOf(pack) != f.master.Hash {
-		return nil, exit.BadInput("%s is gone, and the suites have changed since the run began: workers cannot load what it runs", name)
+		return nil, eval.BadInput("%s is gone, and the suites have changed since the run began: workers cannot load what it runs", name)
 	}
 	f.master.Hash = hashOf(pack)
 	if err := renameio.WriteFile(name, pack, 0o600); err != nil {
-		return nil, exit.Incomplete("the suites cannot be packed for workers: %w", err)
+		return nil, eval.Incomplete("the suites cannot be packed for workers: %w", err)
 	}
 	return pack, nil
 }
@@ -302,7 +302,7 @@ func (f *serving) check(job *evalrun.Job) error {
 	for _, s := range job.Suites() {
 		for _, t := range s.Targets {
 			if p, ok := t.Of.(*suite.Program); ok && p.Workspace != "" {
-				return exit.BadInput(
+				return eval.BadInput(
 					"%s: the program of the target `%s` works in a copy of the workspace %s, which its scorers look at on another machine: run it with "+
 						"`evalrun run`", s.File, t.Name, p.Workspace,
 				)
@@ -314,7 +314,7 @@ func (f *serving) check(job *evalrun.Job) error {
 	}
 	doc, err := journal.Open(f.dir)
 	if err != nil {
-		return exit.BadInput("the run cannot be continued: %w", err)
+		return eval.BadInput("the run cannot be continued: %w", err)
 	}
 	defer doc.Close() //nolint:errcheck // it was only read
 	err = job.Continues(&doc.Run)
@@ -322,7 +322,7 @@ func (f *serving) check(job *evalrun.Job) error {
 		err = errors.New("it is complete")
 	}
 	if err != nil {
-		return exit.BadInput(
+		return eval.BadInput(
 			"there is a run in %s already, and %w: `evalrun-fleet serve --resume %s` continues that run, and another --out begins a new one",
 			f.dir, err, f.dir,
 		)

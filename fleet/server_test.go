@@ -14,9 +14,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/evalrun/evalrun"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // started is a server on this machine for new credentials.
@@ -125,7 +124,7 @@ func TestAWorkerOfAnotherVersionEndsWithBadInput(t *testing.T) {
 	expect.OK(t, coordinator.begin(up, []byte("pack")))
 	err := work(t, c, "v2", evalrun.Options{})
 	expect.Same(t, "error", fmt.Sprint(err), "the coordinator is evalrun-fleet v1, and this worker is v2: install the same version on both")
-	expect.Same(t, "exit code", exit.Of(err), exit.CodeBadInput)
+	expect.Same(t, "exit code", eval.Of(err), eval.CodeBadInput)
 }
 
 func TestAWorkerThatCannotReadThePackSaysSoAndIsNotWaitedFor(t *testing.T) {
@@ -136,7 +135,7 @@ func TestAWorkerThatCannotReadThePackSaysSoAndIsNotWaitedFor(t *testing.T) {
 	expect.OK(t, coordinator.begin(up, []byte("no archive")))
 	err := work(t, c, "v1", evalrun.Options{})
 	expect.Contains(t, "error", fmt.Sprint(err), "what the coordinator sent is no archive")
-	expect.Same(t, "exit code", exit.Of(err), exit.CodeIncomplete)
+	expect.Same(t, "exit code", eval.Of(err), eval.CodeIncomplete)
 	expect.Same(t, "the coordinator expects workers", coordinator.expects(), false)
 }
 
@@ -147,7 +146,7 @@ func TestAWorkerWithOtherCredentialsIsRefused(t *testing.T) {
 	other.URL = c.URL
 	err := work(t, other, "v1", evalrun.Options{})
 	expect.Contains(t, "error", fmt.Sprint(err), "refuses the credentials: use the file fleet.creds of this run")
-	expect.Same(t, "exit code", exit.Of(err), exit.CodeBadInput)
+	expect.Same(t, "exit code", eval.Of(err), eval.CodeBadInput)
 }
 
 func TestServingRefusesWhatItCannotUse(t *testing.T) {
@@ -175,7 +174,7 @@ func TestServingRefusesWhatItCannotUse(t *testing.T) {
 		config := test.config
 		config.Print, config.Notice = func(string) {}, func(string) {}
 		config.Options = evalrun.Options{
-			Suites: []string{filepath.Join(dir, "s.yaml")}, Emulator: option.DemoScript, NoHistory: true, Version: "v1",
+			Suites: []string{filepath.Join(dir, "s.yaml")}, Emulator: eval.DemoScript, NoHistory: true, Version: "v1",
 			Getenv: func(string) string { return "" },
 		}
 		if test.out != "" {
@@ -183,6 +182,6 @@ func TestServingRefusesWhatItCannotUse(t *testing.T) {
 		}
 		_, err := Serve(context.Background(), config)
 		expect.Contains(t, name, fmt.Sprint(err), test.want)
-		expect.Same(t, "exit code of "+name, exit.Of(err), exit.CodeBadInput)
+		expect.Same(t, "exit code of "+name, eval.Of(err), eval.CodeBadInput)
 	}
 }

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/variable"
 )
 
 // Protocol is the version of the messages between a coordinator and its workers.
@@ -129,7 +127,7 @@ func (c *call) of() (*eval.Call, error) {
 		Timing:       eval.Timing{Attempts: c.Attempt},
 	}
 	if c.Target != "" {
-		out.To = &app.Called{Name: c.Target}
+		out.To = &eval.Called{Name: c.Target}
 	}
 	if c.Request != nil {
 		out.Request = *c.Request
@@ -145,7 +143,7 @@ func (c *call) of() (*eval.Call, error) {
 	}
 	var err error
 	if len(c.Vars) > 0 {
-		out.Vars, err = variable.ParseDict(c.Vars)
+		out.Vars, err = eval.ParseDict(c.Vars)
 	}
 	return out, err
 }

@@ -10,11 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/hostile"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
 )
 
 // carried encodes a message and reads it into another one.
@@ -27,7 +25,7 @@ func carried(t testing.TB, message, into any) {
 
 func TestCallsArriveAsTheyWereSent(t *testing.T) {
 	t.Parallel()
-	vars, err := variable.ParseDict([]byte(`{"n":1.10,"list":[1,null,"x"],"s":"שלום <b>"}`))
+	vars, err := eval.ParseDict([]byte(`{"n":1.10,"list":[1,null,"x"],"s":"שלום <b>"}`))
 	expect.OK(t, err)
 	sent := &eval.Call{
 		Request: eval.Request{
@@ -37,7 +35,7 @@ func TestCallsArriveAsTheyWereSent(t *testing.T) {
 				eval.DataPart{Data: &eval.Image{Path: "b.pdf", MIMEType: "application/pdf", Bytes: 0}},
 			}}, {Role: "user", Parts: []eval.Part{eval.ImagePart{Image: &eval.Image{Path: "c.png", Data: []byte("last")}}}}},
 		},
-		TrialID: "t", To: &app.Called{Name: "app"}, TrialName: "s", Judge: "j", Vars: vars, PromptTokens: 1 << 40, OutputLimit: 7,
+		TrialID: "t", To: &eval.Called{Name: "app"}, TrialName: "s", Judge: "j", Vars: vars, PromptTokens: 1 << 40, OutputLimit: 7,
 		Timing: eval.Timing{Attempts: 3},
 	}
 	sent.Model, sent.APIVersion, sent.Service = "svc-pro", "v1", "other"

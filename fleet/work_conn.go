@@ -12,7 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/eval"
 )
 
 func newID() string { return strings.ToLower(rand.Text()[:12]) }
@@ -29,7 +29,7 @@ func (w *Worker) connect(ctx context.Context) error {
 		return err
 	}
 	if w.creds.Fleet == "" {
-		return exit.BadInput("%s needs credentials: name %s of its run by --creds or EVALRUN_FLEET_CREDS", w.config.URL, CredsName)
+		return eval.BadInput("%s needs credentials: name %s of its run by --creds or EVALRUN_FLEET_CREDS", w.config.URL, CredsName)
 	}
 	options, err := w.creds.options(w.creds.Worker, func(error) {})
 	if err != nil {
@@ -59,7 +59,7 @@ func (w *Worker) dial(ctx context.Context, options ...nats.Option) (*nats.Conn, 
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case sig := <-w.config.Leave:
-			return nil, exit.With(exit.OfSignal(sig.String()), errors.New("interrupted"))
+			return nil, eval.With(eval.OfSignal(sig.String()), errors.New("interrupted"))
 		case <-time.After(reconnected):
 		}
 	}
@@ -73,7 +73,7 @@ func (w *Worker) without() error {
 		w.say("the run is complete")
 		return errDone
 	case time.Since(*w.heard.Load()) > w.config.Wait:
-		return exit.Incomplete("no coordinator answered at %s for %s", w.config.URL, w.config.Wait)
+		return eval.Incomplete("no coordinator answered at %s for %s", w.config.URL, w.config.Wait)
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func (c *Creds) options(seed string, failed func(error)) ([]nats.Option, error) 
 	if c.CA != "" {
 		pool := x509.NewCertPool()
 		if !pool.AppendCertsFromPEM([]byte(c.CA)) {
-			return nil, exit.BadInput("the credentials hold no certificate where one should be")
+			return nil, eval.BadInput("the credentials hold no certificate where one should be")
 		}
 		out = append(out, nats.Secure(&tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}))
 	}
@@ -111,11 +111,11 @@ func checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "nats" && u.Scheme != "tls":
-		return exit.BadInput("%q is no address of a fleet, such as nats://127.0.0.1:4222 or tls://fleet.example:4222", text)
+		return eval.BadInput("%q is no address of a fleet, such as nats://127.0.0.1:4222 or tls://fleet.example:4222", text)
 	case u.User != nil:
-		return exit.BadInput("the address of a fleet holds no secret: name the file of credentials by --creds")
+		return eval.BadInput("the address of a fleet holds no secret: name the file of credentials by --creds")
 	case u.Scheme == "nats" && !loopback(u.Hostname()):
-		return exit.BadInput("%s is not encrypted and not on this machine: use tls://", text)
+		return eval.BadInput("%s is not encrypted and not on this machine: use tls://", text)
 	}
 	return nil
 }
@@ -124,13 +124,13 @@ func checkURL(text string) error {
 func refusal(address string, err error) error {
 	switch {
 	case errors.Is(err, nats.ErrAuthorization):
-		return exit.BadInput("%s refuses the credentials: use the file %s of this run", address, CredsName)
+		return eval.BadInput("%s refuses the credentials: use the file %s of this run", address, CredsName)
 	case errors.As(err, new(*tls.CertificateVerificationError)):
-		return exit.BadInput(
+		return eval.BadInput(
 			"the certificate of %s is not trusted: %w; `serve --tls-ca FILE` puts the right one into the credentials", address, err,
 		)
 	}
-	return exit.Incomplete("%s cannot be reached: %w", address, err)
+	return eval.Incomplete("%s cannot be reached: %w", address, err)
 }
 
 // leave waits for the calls in progress and returns why. Another signal, or half a minute, abandons them.

@@ -17,10 +17,8 @@ import (
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
-	temporary "github.com/evalrun/evalrun/internal/atomic"
-	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/flow"
-	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -99,9 +97,9 @@ func Work(ctx context.Context, cfg WorkerConfig) error {
 		return worked(err)
 	}
 	defer w.conn.Close()
-	dir, remove, err := temporary.Scratch()
+	dir, remove, err := files.Scratch()
 	if err != nil {
-		return exit.With(exit.CodeIncomplete, err)
+		return eval.With(eval.CodeIncomplete, err)
 	}
 	defer remove()
 	return worked(w.work(ctx, dir))
@@ -129,9 +127,9 @@ func (w *Worker) work(ctx context.Context, dir string) error {
 		case <-w.done:
 			return nil
 		case sig := <-w.config.Leave:
-			return w.leave(exit.With(exit.OfSignal(sig.String()), errors.New("interrupted")), cancel)
+			return w.leave(eval.With(eval.OfSignal(sig.String()), errors.New("interrupted")), cancel)
 		case reason := <-w.lost:
-			return w.leave(exit.Incomplete("%s: other workers have to make the calls", reason), cancel)
+			return w.leave(eval.Incomplete("%s: other workers have to make the calls", reason), cancel)
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(helloEvery):
@@ -182,7 +180,7 @@ func (w *Worker) join(ctx context.Context, dir string) error {
 		case answer.Done:
 			return errDone
 		case answer.Refused != "":
-			return exit.BadInput("%s", answer.Refused)
+			return eval.BadInput("%s", answer.Refused)
 		case answer.Joined:
 			return nil
 		case w.hash != "" || answer.Hash == "":
@@ -217,11 +215,11 @@ func (w *Worker) load(ctx context.Context, dir string, to *welcome) error {
 		return errAway
 	}
 	if hashOf(pack) != to.Hash {
-		return exit.BadInput("the suites from the coordinator are not the announced ones: their hash is another")
+		return eval.BadInput("the suites from the coordinator are not the announced ones: their hash is another")
 	}
 	h, err := unpackTo(dir, pack)
 	if err != nil {
-		return exit.With(exit.CodeIncomplete, err)
+		return eval.With(eval.CodeIncomplete, err)
 	}
 	o := w.config.Options
 	if err := h.apply(&o, dir); err != nil {
@@ -256,11 +254,11 @@ func (h *packHead) apply(o *evalrun.Options, dir string) error {
 	}
 	if h.Emulator != "" {
 		script := h.Emulator
-		if script != option.DemoScript {
+		if script != eval.DemoScript {
 			script = filepath.Join(dir, scriptName)
 		}
 		if o.Emulator != "" && o.Emulator != script {
-			return exit.BadInput("the run has a script for the emulator: leave out --emulator here")
+			return eval.BadInput("the run has a script for the emulator: leave out --emulator here")
 		}
 		o.Emulator = script
 	}
@@ -296,7 +294,7 @@ func (w *Worker) listen(ctx context.Context) error {
 	} {
 		s, err := w.conn.Subscribe(w.creds.down(w.id, name), handle)
 		if err != nil {
-			return exit.With(exit.CodeIncomplete, err)
+			return eval.With(eval.CodeIncomplete, err)
 		}
 		if name == "call" {
 			w.hears = s

@@ -4,27 +4,26 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/eval"
 )
 
 // classes holds each distinct classification once: there are few of them, however many trials there are.
 type classes struct {
-	all []classification.Pair
-	at  map[classification.Pair]uint32 // places from 1
+	all []eval.Pair
+	at  map[eval.Pair]uint32 // places from 1
 }
 
 // place is the place of a classification, from 1; 0 is none.
-func (c *classes) place(p classification.Pair) uint32 {
+func (c *classes) place(p eval.Pair) uint32 {
 	if p.Expected == "" {
 		return 0
 	}
 	at, known := c.at[p]
 	if !known {
 		if c.at == nil {
-			c.at = map[classification.Pair]uint32{}
+			c.at = map[eval.Pair]uint32{}
 		}
-		p = classification.Pair{Expected: strings.Clone(p.Expected), Answer: strings.Clone(p.Answer)}
+		p = eval.Pair{Expected: strings.Clone(p.Expected), Answer: strings.Clone(p.Answer)}
 		c.all = append(c.all, p)
 		at = clip(len(c.all))
 		c.at[p] = at
@@ -33,7 +32,7 @@ func (c *classes) place(p classification.Pair) uint32 {
 }
 
 // classOf is the classification of a trial, nil for none. It is only read.
-func (x *index) classOf(e *entry) *classification.Pair {
+func (x *index) classOf(e *entry) *eval.Pair {
 	if e.more == 0 || x.more[e.more-1].class == 0 {
 		return nil
 	}
@@ -50,7 +49,7 @@ func classesOf(run *eval.Run, suite string) []string {
 }
 
 // Classified is the report of the suite's classification; nil without one.
-func (a *ArmSummary) Classified() *classification.Report {
+func (a *ArmSummary) Classified() *eval.Report {
 	if a.Classification == nil {
 		return nil
 	}
@@ -61,8 +60,8 @@ func (a *ArmSummary) Classified() *classification.Report {
 
 // classTally adds up the classifications of an arm: a case counts once, in equal parts for its scored repeats.
 type classTally struct {
-	matrix *classification.Matrix // nil: there is no classification
-	repeat []classification.Pair  // the repeats of the current case
+	matrix *eval.Matrix // nil: there is no classification
+	repeat []eval.Pair  // the repeats of the current case
 	errors int
 }
 
@@ -70,7 +69,7 @@ func newClassTally(classes []string) classTally {
 	if len(classes) == 0 {
 		return classTally{}
 	}
-	return classTally{matrix: classification.New(classes)}
+	return classTally{matrix: eval.NewMatrix(classes)}
 }
 
 func (t *classTally) add(r *digest) {

@@ -3,9 +3,8 @@ package journal
 import (
 	"testing"
 
-	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // Labels with quotes and line breaks are read by the slow reader of lines, all others by the fast one.
@@ -15,7 +14,7 @@ func TestClassificationsAreReadByBothReaders(t *testing.T) {
 	classified := func(name, label, answer string, outcome eval.Outcome) *eval.Result {
 		r := answered(name, "t/p", outcome, 1)
 		r.Scores = []eval.Score{{
-			Scorer: "classification", Name: "accuracy", Grade: eval.Graded{}, Class: &classification.Pair{Expected: label, Answer: answer},
+			Scorer: "classification", Name: "accuracy", Grade: eval.Graded{}, Class: &eval.Pair{Expected: label, Answer: answer},
 		}}
 		return r
 	}
@@ -38,7 +37,7 @@ func TestClassificationsAreReadByBothReaders(t *testing.T) {
 	expect.Same(t, "errors", r.Errors, 1)
 	mean, _ := arm.Mean("accuracy")
 	expect.Same(t, "the mean leaves out the error too", mean, 0.0)
-	var pairs []classification.Pair
+	var pairs []eval.Pair
 	for f, err := range d.Facts() {
 		expect.OK(t, err)
 		if f.Class != nil {
@@ -46,5 +45,5 @@ func TestClassificationsAreReadByBothReaders(t *testing.T) {
 		}
 	}
 	expect.Same(t, "trials with a class", len(pairs), 6)
-	expect.Same(t, "an odd label", pairs[3], classification.Pair{Expected: odd, Answer: odd})
+	expect.Same(t, "an odd label", pairs[3], eval.Pair{Expected: odd, Answer: odd})
 }

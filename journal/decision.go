@@ -2,14 +2,13 @@ package journal
 
 import (
 	"github.com/evalrun/evalrun/compare"
-	"github.com/evalrun/evalrun/ranking"
 )
 
 // Decision is what a run came to by the rules of its suites.
 type Decision struct {
 	Gate       Gate                // what the rules came to
 	Comparison *compare.Comparison // with the baseline of the gate; nil when there is none
-	Ranking    []ranking.Ranking   // of the arms of suites whose gate or race is about the best arm
+	Ranking    []compare.Ranking   // of the arms of suites whose gate or race is about the best arm
 	// NotCompared says that a gate has a baseline, and that --no-baseline was given. There is no Comparison then.
 	NotCompared bool
 }
@@ -34,7 +33,7 @@ func (d *Document) Comparison() *compare.Comparison {
 func (d *Document) NotCompared() bool { return d.Decision != nil && d.Decision.NotCompared }
 
 // Ranking orders the arms of the suites whose gate or race is about the best arm; nil when no gate was applied.
-func (d *Document) Ranking() []ranking.Ranking {
+func (d *Document) Ranking() []compare.Ranking {
 	if d.Decision == nil {
 		return nil
 	}

@@ -11,9 +11,8 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
@@ -33,7 +32,7 @@ type Document struct {
 	Running bool     // a process still writes to the run
 
 	// Stops are the arms that stopped before all their trials had run.
-	Stops []early.ArmStop
+	Stops []eval.ArmStop
 	// Spent is the cost of the run so far, as recorded in its file.
 	Spent eval.Spent
 	// Unpriced are the tokens, by model, that Spent.Money does not include: those used since the run last ended.
@@ -57,7 +56,7 @@ func (d *Document) Partial() bool {
 }
 
 // StopOf returns why an arm stopped before all its trials had run, nil if it did not.
-func (d *Document) StopOf(suite, arm string) early.ArmStop {
+func (d *Document) StopOf(suite, arm string) eval.ArmStop {
 	for _, stop := range d.Stops {
 		if of := stop.Stopped(); of.Suite == suite && of.Arm == arm {
 			return stop
@@ -68,7 +67,7 @@ func (d *Document) StopOf(suite, arm string) early.ArmStop {
 
 // Raced reports whether arms left a race.
 func (d *Document) Raced() bool {
-	return slices.ContainsFunc(d.Stops, func(stop early.ArmStop) bool { _, left := stop.(*early.RaceExit); return left })
+	return slices.ContainsFunc(d.Stops, func(stop eval.ArmStop) bool { _, left := stop.(*eval.RaceExit); return left })
 }
 
 // ErrNoRun is returned by Open when the directory holds no run file.
@@ -95,7 +94,7 @@ func openRun(path string) (*os.File, string, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, FileName)
 	}
-	file, err := regular.Open(path)
+	file, err := files.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, path, fmt.Errorf("%w at %s", ErrNoRun, path)
 	}
@@ -108,7 +107,7 @@ func isLocked(dir string) bool {
 }
 
 func locked(path string) bool {
-	if _, err := os.Stat(path); err != nil || regular.Lockable(path) != nil {
+	if _, err := os.Stat(path); err != nil || files.Lockable(path) != nil {
 		return false
 	}
 	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))

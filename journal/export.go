@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/option"
 )
 
 // Path is the run file, as it was opened.
@@ -63,12 +62,12 @@ func withhold(r *eval.Result) {
 
 // selectedBy keeps of the flags that the outcomes of another run selected the trials, which no comparison may forget;
 // nil where none did.
-func selectedBy(run *eval.Run) *option.RunOptions {
+func selectedBy(run *eval.Run) *eval.RunOptions {
 	if run.Options().FailedIn == "" {
 		return nil
 	}
-	return &option.RunOptions{Options: option.Options{
-		NoContent: true, SelectionOptions: option.SelectionOptions{FailedIn: run.Options().FailedIn},
+	return &eval.RunOptions{Options: eval.Options{
+		NoContent: true, SelectionOptions: eval.SelectionOptions{FailedIn: run.Options().FailedIn},
 	}}
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/eval"
 )
 
@@ -29,7 +28,7 @@ type Facts struct {
 	Ratings                                 []eval.SafetyRating // of the answer, or of a blocked prompt
 	Scores                                  []NamedScore        // the scores with names and values
 	// Class is the expected and the actual class, nil without a classification.
-	Class *classification.Pair
+	Class *eval.Pair
 }
 
 // NamedScore is the value of a named scorer.

@@ -9,9 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // document writes a run of these trials, which are numbered, and opens it.
@@ -103,8 +102,8 @@ func TestTrialsThatAVerdictDoesNotUseAreMarked(t *testing.T) {
 	skipped.Ending = eval.SkippedDecided{}
 	extra := answered("b", "t/p", eval.Fail, 900)
 	d := document(t, func(w *Writer) {
-		expect.OK(t, w.WriteStop(&early.KnownVerdict{
-			StoppedArm: early.StoppedArm{Suite: "s", Arm: "t/p", Units: 1, Of: 3, Unused: []string{extra.ID}}, Verdict: eval.NotWorse,
+		expect.OK(t, w.WriteStop(&eval.KnownVerdict{
+			StoppedArm: eval.StoppedArm{Suite: "s", Arm: "t/p", Units: 1, Of: 3, Unused: []string{extra.ID}}, Verdict: eval.NotWorse,
 		}))
 	}, answered("a", "t/p", eval.Pass, 100), extra, skipped)
 	var got []string

@@ -11,7 +11,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/evalrun/evalrun/internal/atomic"
+	"github.com/evalrun/evalrun/internal/files"
 )
 
 // Hold keeps writers away from the run in a directory until release is called. The error is ErrLocked while another
@@ -45,7 +45,7 @@ func IsOwn(name string) bool {
 	case FileName, headerName, lockName, copiesDir, "workspaces", ReportName, FileName + newSuffix, FileName + partSuffix:
 		return true
 	}
-	return isTemporary(name) || strings.HasPrefix(name, atomic.Prefix)
+	return isTemporary(name) || strings.HasPrefix(name, files.Prefix)
 }
 
 // IsRemains reports whether a directory has only what a process left that was killed before its run file was there.

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/eval"
 )
 
@@ -127,7 +126,7 @@ type digest struct {
 	latencyMs            float64
 	errorKind            eval.ErrorKind
 	metrics              []metric
-	class                *classification.Pair // nil without a classification
+	class                *eval.Pair // nil without a classification
 	flags                flags
 }
 

@@ -20,10 +20,8 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/regular"
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/internal/files"
 )
 
 // lockName is the file that a writer locks while it writes.
@@ -120,7 +118,7 @@ func create(dir string, run *eval.Run, copies map[string][]byte, open opener, su
 }
 
 func lockDir(dir string) (*flock.Flock, error) {
-	if err := regular.Lockable(filepath.Join(dir, lockName)); err != nil {
+	if err := files.Lockable(filepath.Join(dir, lockName)); err != nil {
 		return nil, err
 	}
 	lock := flock.New(filepath.Join(dir, lockName))
@@ -297,7 +295,7 @@ type Resumed struct {
 	// Workers is how many calls may be under way from now on.
 	Workers int `json:"workers,omitempty"`
 	// Ledger is the ledger that grants calls from now on; nil without one.
-	Ledger *option.Ledger `json:"ledger,omitempty"`
+	Ledger *eval.Ledger `json:"ledger,omitempty"`
 }
 
 // Resumed writes that the run is resumed.
@@ -308,7 +306,7 @@ func (w *Writer) Resumed(r *Resumed) error { return w.write("resume", r) }
 func (w *Writer) Append(r *eval.Result) error { return w.write(trialKind, r) }
 
 // WriteStop writes that an arm stops before all its trials have run.
-func (w *Writer) WriteStop(s early.ArmStop) error { return w.write("stop", s) }
+func (w *Writer) WriteStop(s eval.ArmStop) error { return w.write("stop", s) }
 
 // Copy appends a trial of another run unchanged. place is its index in the plan of that run.
 func (w *Writer) Copy(from *Document, place int) error {

@@ -6,7 +6,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/tool"
 )
 
 // unsettledAnswer is an answer that was paid for before its trial could be settled: it waits for judges or embeddings. It has a
@@ -33,7 +32,7 @@ type unsettledCall struct {
 	Number   int               `json:"turn"` // from 1
 	Request  *eval.Request     `json:"request,omitempty"`
 	Response *eval.Response    `json:"response"`
-	Results  []tool.CallResult `json:"results,omitempty"`
+	Results  []eval.CallResult `json:"results,omitempty"`
 	Usage    *eval.Usage       `json:"usage,omitempty"`
 	Timing   *eval.Timing      `json:"timing,omitempty"`
 }

@@ -8,8 +8,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/tool"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // A whole answer and a call of a trial that continues have lines of the same type: only a call has a number.
@@ -24,7 +23,7 @@ func TestLinesOfUnsettledTrials(t *testing.T) {
 		Request:  &eval.Request{},
 		Response: &eval.Response{Candidates: []eval.Candidate{{Text: "fine"}}},
 		Calls: []eval.AnsweredCall{{
-			Results: []tool.CallResult{{ID: "1", Name: "f", Text: "done"}},
+			Results: []eval.CallResult{{ID: "1", Name: "f", Text: "done"}},
 			Usage:   eval.Usage{TotalTokens: 3, Source: eval.UsageService},
 			Timing:  eval.Timing{StartedAt: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Attempts: 1},
 		}},

@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/tool"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // What was paid for and is not settled can be read again, and costs what it cost once, whatever follows.
@@ -77,9 +76,9 @@ func TestPendingStepsArePaidOnce(t *testing.T) {
 	w, err := Create(dir, &run, nil)
 	expect.OK(t, err)
 	called := &eval.Response{Candidates: []eval.Candidate{{FinishReason: "TOOL_CALLS", Raw: json.RawMessage(`{"a":1}`)}}}
-	results := []tool.CallResult{{ID: "1", Name: "f", Text: "done"}}
+	results := []eval.CallResult{{ID: "1", Name: "f", Text: "done"}}
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	step := func(turn int, results []tool.CallResult) *eval.Result {
+	step := func(turn int, results []eval.CallResult) *eval.Result {
 		calls := make([]eval.AnsweredCall, turn)
 		calls[turn-1] = eval.AnsweredCall{
 			Response: *called, Results: results,

@@ -11,9 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/files"
 )
 
 // read builds the index in one pass.
@@ -116,7 +115,7 @@ func (d *Document) damaged(format string, args ...any) {
 
 // headerCopy reads the copy of the header.
 func (d *Document) headerCopy() error {
-	data, err := regular.ReadFile(filepath.Join(d.Dir, headerName), maxLine)
+	data, err := files.ReadFile(filepath.Join(d.Dir, headerName), maxLine)
 	if err != nil {
 		return err
 	}
@@ -215,7 +214,7 @@ func (d *Document) ended(data []byte) error {
 
 // stopped reads that an arm stopped.
 func (d *Document) stopped(data []byte) error {
-	stop, err := early.Read(data)
+	stop, err := eval.Read(data)
 	if err != nil {
 		return err
 	}

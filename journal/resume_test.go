@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // resumed resumes a copy of a run directory: it runs what is missing and finishes.

@@ -3,7 +3,7 @@ package journal
 import (
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 func TestRulesAreKnownByTheirNames(t *testing.T) {

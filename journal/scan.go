@@ -6,9 +6,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/blank"
 )
 
 // scannedTrial is the part of a trial's line that the index reads. Its strings are parts of a copy of the line, so they must be
@@ -32,7 +30,7 @@ type scannedTrial struct {
 	startedAt                   []byte    // when the first attempt was made
 	started                     time.Time // startedAt, zero when it is no valid time
 	metrics                     []metric
-	class                       classification.Pair // without a label: there is no classification
+	class                       eval.Pair // without a label: there is no classification
 	judging                     JudgeRequests
 	judges                      []judgeUsage // costs of the calls to judges
 	last                        texts        // texts of the last line, to share them
@@ -155,7 +153,7 @@ func (r *scannedTrial) score(_, v gjson.Result) bool {
 		case "value":
 			m.value, isNumber = v.Float(), v.Type == gjson.Number
 		case "class":
-			r.class = classification.Pair{Expected: v.Get("label").String(), Answer: v.Get("answer").String()}
+			r.class = eval.Pair{Expected: v.Get("label").String(), Answer: v.Get("answer").String()}
 		}
 		return true
 	})
@@ -204,7 +202,7 @@ func blocked(response gjson.Result) (found, partly bool) {
 	response.Get("candidates").ForEach(func(_, c gjson.Result) bool {
 		if eval.IsBlock(c.Get("finishReason").String()) {
 			found = true
-			partly = partly || !blank.Is(c.Get("text").String()) || c.Get("withheld.bytes").Int() > 0
+			partly = partly || !eval.Is(c.Get("text").String()) || c.Get("withheld.bytes").Int() > 0
 		}
 		return true
 	})

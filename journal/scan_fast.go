@@ -3,7 +3,7 @@ package journal
 import (
 	"strconv"
 
-	"github.com/evalrun/evalrun/classification"
+	"github.com/evalrun/evalrun/eval"
 )
 
 // Most lines are of trials, and as Append writes them. They are read in one pass that decodes nothing but what the
@@ -104,7 +104,7 @@ func (r *scannedTrial) scoreFast(c *cursor) {
 }
 
 func (r *scannedTrial) classFast(c *cursor) {
-	r.class = classification.Pair{}
+	r.class = eval.Pair{}
 	for key := range c.members {
 		switch string(key) {
 		case "label":

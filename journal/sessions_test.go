@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // A run took what its sessions took, however long it lay there between them.

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/files"
 )
 
 // Signable returns the signed part of a run's header: its line without the signature.
@@ -139,7 +139,7 @@ func isTemporary(file string) bool {
 }
 
 func sumOf(file string) (string, error) {
-	in, err := regular.Open(file)
+	in, err := files.Open(file)
 	if err != nil {
 		return "", err
 	}

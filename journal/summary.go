@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/eval"
 )
 
@@ -100,7 +99,7 @@ type ArmSummary struct {
 	MeanLatencyMs float64
 	Metrics       []MeanScore // by name
 	// Classification is the confusion matrix of the suite's classification, nil without one.
-	Classification *classification.Matrix
+	Classification *eval.Matrix
 	Unclassified   int // trials that could not be scored, and are not in the matrix
 }
 
@@ -301,7 +300,7 @@ func (a *armTally) add(r *digest) {
 		a.latency.n++
 	}
 	for _, m := range r.metrics {
-		if r.outcome == eval.Err && r.class != nil && m.name == classification.Accuracy {
+		if r.outcome == eval.Err && r.class != nil && m.name == eval.Accuracy {
 			continue // it is not in the matrix
 		}
 		addTo(a.sums, m.name, m.value)

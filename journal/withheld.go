@@ -7,9 +7,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/option"
 )
 
 // WriteWithheld writes the run file as --no-content would have kept it: without prompts, answers, and words that may
@@ -20,7 +18,7 @@ func (d *Document) WriteWithheld(out io.Writer) error {
 	run := d.Run
 	options := *run.Options()
 	options.NoContent, options.Vars = true, nil
-	run.CommandOptions = &option.RunOptions{Options: options}
+	run.CommandOptions = &eval.RunOptions{Options: options}
 	run.Copies = nil
 	run.Signature = ""
 	if err := w.write("run", &run); err != nil {
@@ -62,7 +60,7 @@ func withoutContent(kind string, data []byte) (any, error) {
 		r.Withhold()
 		return r, err
 	case "stop":
-		return early.Read(data)
+		return eval.Read(data)
 	case "resume":
 		return decoded[Resumed](data)
 	case "end":

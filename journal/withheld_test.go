@@ -8,10 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 const secretText = "Secret text"
@@ -47,14 +45,14 @@ func withheld(t *testing.T, d *Document) string {
 func TestWriteWithheldKeepsNoContent(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	run := header
-	run.CommandOptions = &option.RunOptions{Options: option.Options{Vars: map[string]string{"tone": secretText}, Seed: 7}}
+	run.CommandOptions = &eval.RunOptions{Options: eval.Options{Vars: map[string]string{"tone": secretText}, Seed: 7}}
 	run.Signature = strings.Repeat("0", 64)
 	w, err := Create(dir, &run, map[string][]byte{"suites/0/s.yaml": []byte(secretText)})
 	expect.OK(t, err)
 	for n, outcome := range []eval.Outcome{eval.Pass, eval.Fail, eval.Err} {
 		expect.OK(t, w.Append(secretive(n, outcome)))
 	}
-	expect.OK(t, w.WriteStop(&early.BaseExit{StoppedArm: early.StoppedArm{Suite: "s", Arm: "t/p"}}))
+	expect.OK(t, w.WriteStop(&eval.BaseExit{StoppedArm: eval.StoppedArm{Suite: "s", Arm: "t/p"}}))
 	expect.OK(t, w.Resumed(&Resumed{At: "2026-01-01T00:00:30Z"}))
 	expect.OK(t, w.Append(secretive(3, eval.Pass)), w.Finish(&eval.End{Reason: eval.EndCompleted}))
 	path := filepath.Join(dir, FileName)

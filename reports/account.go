@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/trialtext"
+	"github.com/evalrun/evalrun/internal/text"
 )
 
 // tally describes the outcomes of a case's repeats: "2 of 3 passed, 1 failed".
@@ -41,7 +41,7 @@ func account(b *strings.Builder, r *eval.Result, repeats int) {
 	if r.Response != nil { // the response of the last turn
 		earlier = earlier[:max(0, len(earlier)-1)]
 	}
-	names := trialtext.TurnNames(r)
+	names := text.TurnNames(r)
 	for i := range earlier {
 		accountTurn(b, names[i], &earlier[i])
 	}
@@ -53,7 +53,7 @@ func account(b *strings.Builder, r *eval.Result, repeats int) {
 
 // accountTurn describes the answer of a turn of a chat, or of a step with its tool results.
 func accountTurn(b *strings.Builder, name string, t *eval.AnsweredCall) {
-	fmt.Fprintf(b, "answer in %s:\n%s\n", name, trialtext.Answer(&t.Response))
+	fmt.Fprintf(b, "answer in %s:\n%s\n", name, text.Answer(&t.Response))
 	for i := range t.Results {
 		one := &t.Results[i]
 		mark := "result of"
@@ -76,7 +76,7 @@ func accountScore(b *strings.Builder, s *eval.Score) {
 	case !s.Passed():
 		mark = "FAILED"
 	}
-	fmt.Fprintf(b, "%-8s %s: %s\n", mark, trialtext.ScoreName(*s), s.Reason)
+	fmt.Fprintf(b, "%-8s %s: %s\n", mark, text.ScoreName(*s), s.Reason)
 	if s.Diff != "" {
 		fmt.Fprintf(b, "%s\n", s.Diff)
 	}
@@ -84,7 +84,7 @@ func accountScore(b *strings.Builder, s *eval.Score) {
 
 func accountAnswer(b *strings.Builder, r *eval.Response) {
 	for i, c := range r.Candidates {
-		fmt.Fprintf(b, "answer %d (%s):\n%s\n", i, c.FinishReason, trialtext.Candidate(&c))
+		fmt.Fprintf(b, "answer %d (%s):\n%s\n", i, c.FinishReason, text.Candidate(&c))
 	}
 	if reason := r.PromptBlock(); reason != "" {
 		fmt.Fprintf(b, "the prompt was blocked: %s\n", reason)

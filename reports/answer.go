@@ -6,7 +6,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
-	"github.com/evalrun/evalrun/internal/trialtext"
+	"github.com/evalrun/evalrun/internal/text"
 )
 
 // Columns for the labels of texts: without and with pieces of other types.
@@ -57,7 +57,7 @@ func (c *caseReport) cost(r *eval.Result) {
 		)
 	}
 	if u != nil {
-		c.note("  ", "tokens: %s", trialtext.Tokens(r))
+		c.note("  ", "tokens: %s", text.Tokens(r))
 	}
 }
 
@@ -91,7 +91,7 @@ func (c *caseReport) response(r *eval.Response) {
 			continue
 		}
 		c.candidate(fmt.Sprint(i), one)
-		if finish := trialtext.Finish(one); finish != "" {
+		if finish := text.Finish(one); finish != "" {
 			c.note("    ", "finish reason %s", finish)
 		}
 		c.ratings("answer", one.SafetyRatings)
@@ -124,7 +124,7 @@ func (c *caseReport) candidate(label string, one *eval.Candidate) {
 func (c *caseReport) piece(label string, p eval.Piece) {
 	switch p := p.(type) {
 	case eval.CallPiece:
-		text := trialtext.Call(p.Call, mostArgs)
+		text := text.Call(p.Call, mostArgs)
 		if p.Call.ID != "" {
 			text += ", id " + p.Call.ID
 		}

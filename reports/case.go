@@ -9,8 +9,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/trialtext"
-	"github.com/evalrun/evalrun/internal/typeset"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -69,7 +68,7 @@ const noteLines = 100
 
 func (c *caseReport) trial(r *eval.Result) {
 	c.printf(
-		"%s %s / %s on %s, repeat %d\n", c.paint(typeset.ToneOf(r.Outcome()), diag.CleanLine(strings.ToUpper(string(r.Outcome())))),
+		"%s %s / %s on %s, repeat %d\n", c.paint(text.ToneOf(r.Outcome()), diag.CleanLine(strings.ToUpper(string(r.Outcome())))),
 		diag.CleanLine(r.Suite), diag.CleanLine(r.Case), diag.CleanLine(r.Arm), r.Repeat,
 	)
 	target := c.d.Run.Target(r.Suite, r.Target)
@@ -142,8 +141,8 @@ func (c *caseReport) score(s eval.Score) {
 		shown = fmt.Sprintf("%.3g", value)
 	}
 	start := c.out.Len()
-	c.note("  ", "%s %s (%s): %s", mark, trialtext.ScoreName(s), shown, s.Reason)
-	line := strings.Replace(string(c.out.Bytes()[start:]), mark, c.paint(typeset.ToneOf(outcome), mark), 1)
+	c.note("  ", "%s %s (%s): %s", mark, text.ScoreName(s), shown, s.Reason)
+	line := strings.Replace(string(c.out.Bytes()[start:]), mark, c.paint(text.ToneOf(outcome), mark), 1)
 	c.out.Truncate(start)
 	c.out.WriteString(line)
 	if s.Diff != "" {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/typeset"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -59,7 +59,7 @@ func (t *screen) caseNames(rows []journal.Row, wanted Wanted) {
 		if counts.Total() > 1 {
 			note = " (" + tally(counts) + ")"
 		}
-		t.line(" %s %s%s", t.paint(typeset.ToneOf(outcome), fmt.Sprintf("%-5s", outcome)), diag.CleanLine(row.Case), note)
+		t.line(" %s %s%s", t.paint(text.ToneOf(outcome), fmt.Sprintf("%-5s", outcome)), diag.CleanLine(row.Case), note)
 	}
 	t.notListed(left)
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/clipperhouse/displaywidth"
 
-	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -24,8 +24,8 @@ const (
 
 type classified struct {
 	suite, arm string
-	*classification.Report
-	confusions []classification.Confusion
+	*eval.Report
+	confusions []eval.Confusion
 }
 
 func classifiedArms(d *journal.Document) (out []classified) {
@@ -71,7 +71,7 @@ func (c *classified) unscored() string {
 func (c *classified) matrixRows(headings, names []string, figures bool) (header []string, rows [][]string) {
 	header = append([]string{"label"}, headings...)
 	if c.Other > 0 {
-		header = append(header, classification.OtherAnswers)
+		header = append(header, eval.OtherAnswers)
 	}
 	columns := len(header) - 1
 	if figures {
@@ -91,9 +91,9 @@ func (c *classified) matrixRows(headings, names []string, figures bool) (header 
 }
 
 // classFigures are precision, recall and F1 of a class.
-func classFigures(c *classification.Class) []string {
+func classFigures(c *eval.Class) []string {
 	return []string{
-		share(c.Precision, c, classification.Precision), share(c.Recall, c, classification.Recall), share(c.F1, c, classification.F1),
+		share(c.Precision, c, eval.Precision), share(c.Recall, c, eval.Recall), share(c.F1, c, eval.F1),
 	}
 }
 
@@ -101,7 +101,7 @@ func classFigures(c *classification.Class) []string {
 func (c *classified) classRows(name func(string) string) (rows [][]string, left int) {
 	classes := slices.Clone(c.Classes)
 	if left = max(0, len(classes)-maxClassRows); left > 0 {
-		slices.SortStableFunc(classes, func(a, b classification.Class) int { return cmp.Compare(a.F1, b.F1) })
+		slices.SortStableFunc(classes, func(a, b eval.Class) int { return cmp.Compare(a.F1, b.F1) })
 		classes = classes[:maxClassRows]
 	}
 	for i := range classes {
@@ -124,7 +124,7 @@ func caseCount(n float64) string {
 }
 
 // share formats a metric of a class, with a mark when it is 0 because of a division by 0.
-func share(v float64, of *classification.Class, metric string) string {
+func share(v float64, of *eval.Class, metric string) string {
 	if slices.Contains(of.Undefined, metric) {
 		return "0*"
 	}
@@ -133,15 +133,15 @@ func share(v float64, of *classification.Class, metric string) string {
 
 // marked explains the mark of share, "" when there is none.
 func (c *classified) marked() string {
-	if slices.ContainsFunc(c.Classes, func(one classification.Class) bool { return len(one.Undefined) > 0 }) {
+	if slices.ContainsFunc(c.Classes, func(one eval.Class) bool { return len(one.Undefined) > 0 }) {
 		return "* undefined: the class has no cases, or was never answered"
 	}
 	return ""
 }
 
 // confusionWords describes a wrong answer.
-func confusionWords(c classification.Confusion, name func(string) string) string {
-	answer := classification.OtherAnswers
+func confusionWords(c eval.Confusion, name func(string) string) string {
+	answer := eval.OtherAnswers
 	if c.Answer != "" {
 		answer = name(c.Answer)
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/clipperhouse/displaywidth"
 
-	"github.com/evalrun/evalrun/classification"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // TestMatricesAreNoWiderThanTheTable draws up to 14 classes with short and wide names and with large and fractional counts.
@@ -17,11 +17,11 @@ func TestMatricesAreNoWiderThanTheTable(t *testing.T) {
 	for _, name := range []string{"c%d", "a name that goes on and on %d", "日本語のとても長い名前です%d"} {
 		for _, count := range []float64{1, 0.5, 123456} {
 			for n := 2; n <= 14; n++ {
-				m := classification.New(nil)
+				m := eval.NewMatrix(nil)
 				for i := range n {
 					label := fmt.Sprintf(name, i)
-					m.Add(classification.Pair{Expected: label, Answer: label}, count)
-					m.Add(classification.Pair{Expected: label}, count)
+					m.Add(eval.Pair{Expected: label, Answer: label}, count)
+					m.Add(eval.Pair{Expected: label}, count)
 				}
 				r := m.Report()
 				report := screen{o: Options{Width: defaultWidth}}

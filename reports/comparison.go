@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
-	"github.com/evalrun/evalrun/internal/typeset"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
@@ -43,9 +43,9 @@ func ComparisonJSON(w io.Writer, c *compare.Comparison) error {
 	return err
 }
 
-var verdictTones = map[eval.Verdict]typeset.Tone{
-	eval.Improved: typeset.Good, eval.NotWorse: typeset.Good, eval.Regressed: typeset.Bad, eval.Inconclusive: typeset.Neutral,
-	eval.Invalid: typeset.Alarm,
+var verdictTones = map[eval.Verdict]text.Tone{
+	eval.Improved: text.Good, eval.NotWorse: text.Good, eval.Regressed: text.Bad, eval.Inconclusive: text.Neutral,
+	eval.Invalid: text.Alarm,
 }
 
 func (t *screen) verdict(v eval.Verdict) string {
@@ -76,7 +76,7 @@ func (t *screen) comparison(c *compare.Comparison) {
 		t.wrapped("", "no verdict, since no margin was stated: --margin 0.05 lets the pass rate be 5 points lower")
 	}
 	if _, _, ok := twoArms(c); ok && c.Verdict == eval.Inconclusive && c.Head.Name != "" {
-		t.line("which of them is best is another question: evalrun compare %s --rank", diag.CleanLine(typeset.ShellWord(c.Head.Name)))
+		t.line("which of them is best is another question: evalrun compare %s --rank", diag.CleanLine(text.ShellWord(c.Head.Name)))
 	}
 }
 
@@ -204,7 +204,7 @@ func (t *screen) fold(header []string, rows [][]string) ([]string, [][]string) {
 	return header, rows
 }
 
-func some(names []string) string { return typeset.SomeNames(names, maxNames) }
+func some(names []string) string { return text.SomeNames(names, maxNames) }
 
 // metricWords explains what a verdict rests on, and what it would take to get one.
 func (t *screen) metricWords(m *compare.MetricComparison) {
@@ -231,9 +231,9 @@ func (t *screen) flips(flips []compare.Flip, changes string) {
 			t.line("  and %d more cases whose outcome changed", len(flips)-i)
 			break
 		}
-		word, tone, note := "newly passing", typeset.Good, flipNote(&f)
+		word, tone, note := "newly passing", text.Good, flipNote(&f)
 		if overview.Fails(&f) {
-			word, tone = "newly failing", typeset.Bad
+			word, tone = "newly failing", text.Bad
 		}
 		if f.SingleSample { // which is said once, below
 			note = ""

@@ -13,7 +13,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
-	"github.com/evalrun/evalrun/internal/trialtext"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -77,7 +77,7 @@ func csvRow(r *eval.Result, run *eval.Run, metrics []string) []string {
 	app := overview.AppOf(run, r.Suite, r.Target)
 	row := []string{
 		cell(r.Suite), cell(r.Case), cell(r.Arm), cell(r.Target), cell(r.Prompt), cell(cmp.Or(app, r.Model)), strconv.Itoa(r.Repeat),
-		cell(string(r.Outcome())), cell(trialtext.Why(r)),
+		cell(string(r.Outcome())), cell(text.Why(r)),
 	}
 	row = append(row, csvAnswer(r.Response)...)
 	row = append(row, csvCost(r)...)
@@ -117,11 +117,11 @@ func csvAnswer(r *eval.Response) []string {
 		return []string{"", "", cell(r.Blocked())}
 	}
 	first := &r.Candidates[0]
-	text := trialtext.Candidate(first)
+	body := text.Candidate(first)
 	if first.Withheld != nil {
-		text = strings.Join(append([]string{shownText("", first.Withheld)}, trialtext.CallLines(first.FunctionCalls())...), "\n")
+		body = strings.Join(append([]string{shownText("", first.Withheld)}, text.CallLines(first.FunctionCalls())...), "\n")
 	}
-	return []string{cell(text), cell(first.FinishReason), cell(r.Blocked())}
+	return []string{cell(body), cell(first.FinishReason), cell(r.Blocked())}
 }
 
 // csvCost has tokens, time and errors; unknown values are empty.

@@ -8,8 +8,8 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/evalrun/evalrun/internal/hostile"
-	"github.com/evalrun/evalrun/internal/testrun"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
+	"github.com/evalrun/evalrun/internal/testing/testrun"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
 )

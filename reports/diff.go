@@ -5,7 +5,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"github.com/evalrun/evalrun/internal/typeset"
+	"github.com/evalrun/evalrun/internal/text"
 )
 
 // maxDiffLines is the most lines of a diff of two answers.
@@ -14,7 +14,7 @@ const maxDiffLines = 8
 // answerDiff is a line diff of two texts: - before, + after.
 func answerDiff(base, head string) []string {
 	const most = 1 << 16 // no reader needs more, and comparing is slow
-	base, head = typeset.CutText(base, most), typeset.CutText(head, most)
+	base, head = text.CutText(base, most), text.CutText(head, most)
 	diff := udiff.Unified("", "", base+"\n", head+"\n")
 	var out []string
 	for _, line := range strings.Split(diff, "\n") {

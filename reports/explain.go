@@ -6,7 +6,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/trialtext"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -45,17 +45,17 @@ func Explain(repeats []*eval.Result) (eval.Outcome, string) {
 
 // explained says why repeats have an outcome: the first one's reason, then a description of each.
 func explained(repeats []*eval.Result, outcome eval.Outcome) (message, rest string) {
-	var text strings.Builder
+	var body strings.Builder
 	for _, r := range repeats {
 		if r.Outcome() != outcome {
 			continue
 		}
 		if message == "" {
-			message = trialtext.Why(r)
+			message = text.Why(r)
 		}
 		if outcome != eval.Skip {
-			account(&text, r, len(repeats))
+			account(&body, r, len(repeats))
 		}
 	}
-	return message, strings.TrimRight(text.String(), "\n")
+	return message, strings.TrimRight(body.String(), "\n")
 }

@@ -15,13 +15,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/hostile"
-	"github.com/evalrun/evalrun/internal/testrun"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
+	"github.com/evalrun/evalrun/internal/testing/testrun"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
-	"github.com/evalrun/evalrun/tool"
 )
 
 // runOf makes a run in which every text is one of two, but that of the arm.
@@ -54,11 +52,11 @@ func trialOf(a, b string, outcome eval.Outcome) *eval.Result {
 	answer := testrun.Answered(a, b)
 	answer.Candidates[0].SafetyRatings = ratings
 	answer.PromptFeedback = &eval.PromptFeedback{BlockReason: b}
-	first := eval.AnsweredCall{Response: *testrun.Answered(a, b), Results: []tool.CallResult{{ID: a, Name: b, Text: a, Failed: true}}}
+	first := eval.AnsweredCall{Response: *testrun.Answered(a, b), Results: []eval.CallResult{{ID: a, Name: b, Text: a, Failed: true}}}
 	first.Candidates[0].SafetyRatings = ratings
 	reach(answer, a, b)
 	reach(&first.Response, b, a)
-	first.Candidates[0].Pieces = append(first.Candidates[0].Pieces, eval.CallPiece{Call: &tool.FunctionCall{ID: a, Name: b, Args: literal(a)}})
+	first.Candidates[0].Pieces = append(first.Candidates[0].Pieces, eval.CallPiece{Call: &eval.FunctionCall{ID: a, Name: b, Args: literal(a)}})
 	r := &eval.Result{
 		Ending:  testrun.Ending(outcome),
 		Request: requestOf(a, b),
@@ -103,21 +101,21 @@ func literal(s string) json.RawMessage {
 
 // requestOf is a request with all that one can have. What an application is sent is an endpoint or a program by the length of a text.
 func requestOf(a, b string) *eval.Request {
-	to := &app.Rendered{Payload: &app.HTTP{Method: a, URL: b, Headers: []app.Header{{Name: a, Value: b}, {Name: b, Secret: true}}, Body: a}}
+	to := &eval.Rendered{Payload: &eval.HTTP{Method: a, URL: b, Headers: []eval.Header{{Name: a, Value: b}, {Name: b, Secret: true}}, Body: a}}
 	if len(a)%2 == 0 {
-		to = &app.Rendered{Payload: &app.ProgramRun{Command: []string{a, b}, Files: map[string]string{a: b}, Input: literal(a), Workspace: b}}
+		to = &eval.Rendered{Payload: &eval.ProgramRun{Command: []string{a, b}, Files: map[string]string{a: b}, Input: literal(a), Workspace: b}}
 	}
 	parts := []eval.Part{
 		eval.TextPart{Text: b},
 		eval.ImagePart{Image: &eval.Image{Path: a}},
 		eval.DataPart{Data: &eval.Image{Path: b, MIMEType: a}},
 		eval.RawPart{Raw: literal(a)},
-		eval.ResultPart{Result: &tool.CallResult{Name: a, Text: b}},
+		eval.ResultPart{Result: &eval.CallResult{Name: a, Text: b}},
 	}
 	return &eval.Request{
 		Contents: []eval.Content{{Role: "user", Parts: parts}}, System: a,
-		Tools:      []tool.Declaration{{Name: a, Description: b, Parameters: literal(a)}, {Name: b}},
-		ToolChoice: &tool.Choice{Name: a}, ToolResults: b, Extra: eval.Extra{a: literal(b)}, App: to,
+		Tools:      []eval.Declaration{{Name: a, Description: b, Parameters: literal(a)}, {Name: b}},
+		ToolChoice: &eval.Choice{Name: a}, ToolResults: b, Extra: eval.Extra{a: literal(b)}, App: to,
 	}
 }
 

@@ -10,10 +10,8 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/overview"
-	"github.com/evalrun/evalrun/internal/standing"
-	"github.com/evalrun/evalrun/internal/trialtext"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -24,7 +22,7 @@ const maxArmsListed = 5
 // each at its line of the suite. They are errors, or warnings where a gate was applied and holds. Quarantined
 // cases are at most warnings. Against a baseline only new failures are annotated; the others are counted.
 func GitHub(w io.Writer, d *journal.Document, _ Options) error {
-	g := github{d: d, problem: "warning", failures: standing.New(d)}
+	g := github{d: d, problem: "warning", failures: overview.NewFailures(d)}
 	if !overview.HasPassed(d) {
 		g.problem = "error"
 	}
@@ -58,7 +56,7 @@ type github struct {
 	d                *journal.Document
 	problem          string // level for cases that count
 	errors, warnings annotations
-	failures         standing.Failures
+	failures         overview.Failures
 }
 
 // annotations are the first annotations of a level, and counts of the rest.
@@ -106,7 +104,7 @@ func (g *github) gate() {
 		return
 	}
 	broken, warned := g.rules()
-	if g.d.Gate().Exit != exit.CodeOK {
+	if g.d.Gate().Exit != eval.CodeOK {
 		list := g.list("error")
 		list.shown = append(list.shown, command(
 			"error", fmt.Sprintf("evalrun: the gate does not hold (exit %d)", g.d.Gate().Exit), where,
@@ -121,7 +119,7 @@ func (g *github) gate() {
 
 // rules are the broken rules, and the rules that hold with a warning.
 func (g *github) rules() (broken, warned []string) {
-	if g.d.Partial() && g.d.Gate().Exit != exit.CodeOK {
+	if g.d.Partial() && g.d.Gate().Exit != eval.CodeOK {
 		broken = append(broken, "not every trial of the plan was judged")
 	}
 	for _, r := range g.d.Gate().Rules {
@@ -138,12 +136,12 @@ func (g *github) rules() (broken, warned []string) {
 
 // cases annotates each failed case, new failures first, then each case that could not be scored.
 func (g *github) cases() error {
-	for rank := range standing.Ranks {
+	for rank := range overview.Ranks {
 		if err := g.casesOf(eval.Fail, rank); err != nil {
 			return err
 		}
 	}
-	return g.casesOf(eval.Err, standing.Standing("").Rank())
+	return g.casesOf(eval.Err, overview.Standing("").Rank())
 }
 
 // casesOf annotates the cases with an outcome and a standing.
@@ -152,7 +150,7 @@ func (g *github) casesOf(wanted eval.Outcome, rank int) error {
 		if journal.Fold(row.Counts) != wanted || wanted == eval.Fail && g.standing(row).Rank() != rank {
 			continue
 		}
-		if wanted == eval.Fail && g.standing(row) == standing.AlsoFailed {
+		if wanted == eval.Fail && g.standing(row) == overview.AlsoFailed {
 			g.old++
 			continue
 		}
@@ -175,7 +173,7 @@ func (g *github) casesOf(wanted eval.Outcome, rank int) error {
 }
 
 // standing is how a failed case did in the baseline.
-func (g *github) standing(row journal.Row) standing.Standing {
+func (g *github) standing(row journal.Row) overview.Standing {
 	return g.failures.OfRow(row, g.arms(row.Suite))
 }
 
@@ -199,7 +197,7 @@ func (g *github) caseName(row journal.Row, level string) (string, error) {
 		if standing := g.failures.OfTrial(r); standing != "" {
 			name += " (" + string(standing) + ")"
 		}
-		lines = append(lines, name+": "+shorten(trialtext.Why(r), maxAnnotationText/maxArmsListed))
+		lines = append(lines, name+": "+shorten(text.Why(r), maxAnnotationText/maxArmsListed))
 	}
 	if more > 0 {
 		lines = append(lines, "and on "+diag.Count(more, "more arm"))
@@ -215,11 +213,11 @@ func (g *github) caseName(row journal.Row, level string) (string, error) {
 }
 
 // failedWords says that a case failed, and how it did in the baseline.
-func failedWords(s standing.Standing) string {
+func failedWords(s overview.Standing) string {
 	switch s {
-	case standing.NewlyFailing, standing.AlsoFailed:
+	case overview.NewlyFailing, overview.AlsoFailed:
 		return string(s)
-	case standing.NotInBaseline, standing.Changed:
+	case overview.NotInBaseline, overview.Changed:
 		return "failed, " + string(s)
 	}
 	return "failed"

@@ -12,7 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/history"
+	"github.com/evalrun/evalrun/journal/history"
 )
 
 // Limits of the history table; JSON shows all.

@@ -9,8 +9,8 @@ import (
 	"github.com/clipperhouse/displaywidth"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/history"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/journal/history"
 )
 
 // historyDrawn is the history as it is drawn in a width.

@@ -13,8 +13,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
-	"github.com/evalrun/evalrun/internal/standing"
-	"github.com/evalrun/evalrun/internal/trialtext"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -55,7 +54,7 @@ const maxJUnitText = 20_000
 
 // writeJUnit writes a JUnit file. Cases that did not pass are skipped when accepts returns true.
 func writeJUnit(w io.Writer, d *journal.Document, _ Options, accepts func(suite, arm string) bool) error {
-	j := junit{d: d, gate: overview.NewGateCases(d), failures: standing.New(d), accepts: accepts, out: bufio.NewWriter(w)}
+	j := junit{d: d, gate: overview.NewGateCases(d), failures: overview.NewFailures(d), accepts: accepts, out: bufio.NewWriter(w)}
 	j.enc = xml.NewEncoder(j.out)
 	j.print(xml.Header + "<testsuites>")
 	id := 0
@@ -89,7 +88,7 @@ type junit struct {
 	out  *bufio.Writer
 	enc  *xml.Encoder
 
-	failures standing.Failures
+	failures overview.Failures
 	accepts  func(suite, arm string) bool
 }
 
@@ -314,7 +313,7 @@ func (j *junit) caseName(cell journal.Row, suite, arm string) error {
 // problem explains why trials of a case have an outcome.
 func (j *junit) problem(cell journal.Row, outcome eval.Outcome) (*junitProblem, error) {
 	var p junitProblem
-	var text strings.Builder
+	var body strings.Builder
 	for r, err := range j.d.Read(cell) {
 		if err != nil {
 			return nil, err
@@ -323,17 +322,17 @@ func (j *junit) problem(cell journal.Row, outcome eval.Outcome) (*junitProblem, 
 			continue
 		}
 		if p.Message == "" {
-			p.Message, p.Type = trialtext.Why(r), typeOf(r)
+			p.Message, p.Type = text.Why(r), typeOf(r)
 			if standing := j.failures.OfTrial(r); standing != "" {
 				p.Message = string(standing) + ": " + p.Message
 			}
 		}
-		account(&text, r, cell.Counts.Total())
+		account(&body, r, cell.Counts.Total())
 	}
 	if cell.Counts.Total() > 1 {
 		p.Message = fmt.Sprintf("%s: %s", tally(cell.Counts), p.Message)
 	}
-	p.Message, p.Text = shorten(p.Message, 500), shorten(text.String(), maxJUnitText)
+	p.Message, p.Text = shorten(p.Message, 500), shorten(body.String(), maxJUnitText)
 	return &p, nil
 }
 

@@ -11,9 +11,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
-	"github.com/evalrun/evalrun/internal/standing"
-	"github.com/evalrun/evalrun/internal/trialtext"
-	"github.com/evalrun/evalrun/internal/typeset"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -36,7 +34,7 @@ const (
 // Every text of the run is in code, so that no Markdown renderer finds a link, a mention, an emoji or HTML in it.
 // The report begins with Marker, by which the next run finds its comment.
 func Markdown(w io.Writer, d *journal.Document, o Options) error {
-	m := markdown{d: d, failures: standing.New(d), listed: map[armCase]bool{}}
+	m := markdown{d: d, failures: overview.NewFailures(d), listed: map[armCase]bool{}}
 	m.add("%s\n", Marker(&d.Run))
 	m.head(o.Links)
 	m.gate()
@@ -67,7 +65,7 @@ type markdown struct {
 	out  strings.Builder
 	left []string // what did not fit
 
-	failures standing.Failures
+	failures overview.Failures
 	listed   map[armCase]bool // cases already listed as newly failing
 }
 
@@ -136,13 +134,13 @@ func (m *markdown) links(all []Link) {
 func (m *markdown) origins() {
 	run := &m.d.Run
 	if run.Emulator {
-		m.add("%s.\n\n", typeset.Sentence(overview.FromEmulator(run)))
+		m.add("%s.\n\n", text.Sentence(overview.FromEmulator(run)))
 	}
 	if run.Cache {
 		m.add("With `--cache`: answers of earlier runs may be among these.\n\n")
 	}
 	if run.Replay != "" {
-		m.add("%s %s.\n\n", typeset.Sentence(overview.Replayed(run)), code(run.Replay))
+		m.add("%s %s.\n\n", text.Sentence(overview.Replayed(run)), code(run.Replay))
 	}
 }
 
@@ -151,7 +149,7 @@ func (m *markdown) progress() {
 	switch line := overview.Progress(m.d); {
 	case line == "":
 	case m.d.Running || m.d.End == nil:
-		m.add("%s.\n\n", typeset.Sentence(line))
+		m.add("%s.\n\n", text.Sentence(line))
 	default: // the reason may contain words of a service
 		m.add("The run is not complete: %s\n\n", code(line))
 	}
@@ -160,7 +158,7 @@ func (m *markdown) progress() {
 // gate lists the rules that do not hold, and counts the rest.
 func (m *markdown) gate() {
 	if m.d.Gate() == nil {
-		m.add("%s.\n\n", typeset.Sentence(overview.NotApplied))
+		m.add("%s.\n\n", text.Sentence(overview.NotApplied))
 		return
 	}
 	rules := m.d.Gate().Rules
@@ -201,9 +199,9 @@ func (m *markdown) race() {
 	if r == nil {
 		return
 	}
-	m.add("%s.\n\n", typeset.Sentence(r.Words()))
+	m.add("%s.\n\n", text.Sentence(r.Words()))
 	if words := r.Rates(); words != "" {
-		m.add("%s.\n\n", typeset.Sentence(words))
+		m.add("%s.\n\n", text.Sentence(words))
 	}
 	for i := range r.Suites {
 		m.add("- %s\n", codeOf(r.Suites[i].Stayed(len(r.Suites) > 1), maxMdReason))
@@ -236,16 +234,16 @@ func (m *markdown) arms() {
 }
 
 // failedTitles are the headings of failures, by how they did in the baseline.
-var failedTitles = map[standing.Standing]string{
-	standing.NewlyFailing: "Newly failing", standing.NotInBaseline: "Failed, not in the baseline",
-	standing.Changed: "Failed, changed since the baseline", "": "Failed", standing.AlsoFailed: "Also failed in the baseline",
+var failedTitles = map[overview.Standing]string{
+	overview.NewlyFailing: "Newly failing", overview.NotInBaseline: "Failed, not in the baseline",
+	overview.Changed: "Failed, changed since the baseline", "": "Failed", overview.AlsoFailed: "Also failed in the baseline",
 }
 
 // cases shows failed cases, then unscored ones, on each arm.
 func (m *markdown) cases() error {
 	failed := 0
-	for rank := range standing.Ranks {
-		left, err := m.casesOf(eval.Fail, standing.OfRank(rank), failed > 0)
+	for rank := range overview.Ranks {
+		left, err := m.casesOf(eval.Fail, overview.OfRank(rank), failed > 0)
 		if err != nil {
 			return err
 		}
@@ -262,7 +260,7 @@ func (m *markdown) cases() error {
 
 // casesOf shows the cases with an outcome and a standing, and counts the trials that do not fit. If earlier cases
 // did not fit (full), it only counts, so that the report shows the beginning.
-func (m *markdown) casesOf(outcome eval.Outcome, standing standing.Standing, full bool) (left int, err error) {
+func (m *markdown) casesOf(outcome eval.Outcome, standing overview.Standing, full bool) (left int, err error) {
 	title := "### " + failedTitles[standing] + "\n\n" // cleared once written
 	if outcome == eval.Err {
 		title = "### Could not be judged\n\n"
@@ -293,7 +291,7 @@ func (m *markdown) casesOf(outcome eval.Outcome, standing standing.Standing, ful
 }
 
 // isListedAs reports whether a failed case has this standing and is not listed yet.
-func (m *markdown) isListedAs(standing standing.Standing, cell armCell) bool {
+func (m *markdown) isListedAs(standing overview.Standing, cell armCell) bool {
 	return m.failures.Of(cell.row.Suite, cell.arm, cell.row.Case) == standing &&
 		!m.listed[armCase{cell.row.Suite, cell.arm, cell.row.Case}]
 }
@@ -328,7 +326,7 @@ func (m *markdown) cells(outcome eval.Outcome) func(func(armCell) bool) {
 // caseName is a case on an arm, folded.
 func (m *markdown) caseName(row journal.Row, arm string, outcome eval.Outcome) (string, error) {
 	reason := ""
-	var text strings.Builder
+	var body strings.Builder
 	for r, err := range m.d.Read(row) {
 		if err != nil {
 			return "", err
@@ -337,9 +335,9 @@ func (m *markdown) caseName(row journal.Row, arm string, outcome eval.Outcome) (
 			continue
 		}
 		if reason == "" {
-			reason = trialtext.Why(r)
+			reason = text.Why(r)
 		}
-		if account(&text, r, row.Counts.Total()); text.Len() > maxMdBlock*utf8.UTFMax {
+		if account(&body, r, row.Counts.Total()); body.Len() > maxMdBlock*utf8.UTFMax {
 			break // nothing further is shown
 		}
 	}
@@ -347,7 +345,7 @@ func (m *markdown) caseName(row journal.Row, arm string, outcome eval.Outcome) (
 	if row.Counts.Total() > 1 {
 		summary += ": " + tally(row.Counts)
 	}
-	return details(summary+": "+htmlCode(reason), fenced("", text.String())), nil
+	return details(summary+": "+htmlCode(reason), fenced("", body.String())), nil
 }
 
 // closing says what was left out.
@@ -364,7 +362,7 @@ func details(summary, body string) string {
 
 // inline cuts a text to one line, without invisible characters.
 func inline(s string, most int) string {
-	s = strings.TrimSpace(diag.CleanLine(typeset.CutText(s, (most+1)*utf8.UTFMax)))
+	s = strings.TrimSpace(diag.CleanLine(text.CutText(s, (most+1)*utf8.UTFMax)))
 	if runes := []rune(s); len(runes) > most {
 		s = string(runes[:most]) + "..."
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
-	"github.com/evalrun/evalrun/internal/trialtext"
+	"github.com/evalrun/evalrun/internal/text"
 )
 
 // comparison shows how the run compares with its baseline.
@@ -166,7 +166,7 @@ func (m *markdown) reason(f *compare.Flip) (string, error) {
 	if err != nil || r.Outcome() != eval.Fail {
 		return "", err
 	}
-	return ": " + htmlCode(trialtext.Why(r)), nil
+	return ": " + htmlCode(text.Why(r)), nil
 }
 
 func flipSummary(f *compare.Flip, arm string) string {

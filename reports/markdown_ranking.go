@@ -3,11 +3,11 @@ package reports
 import (
 	"strings"
 
-	"github.com/evalrun/evalrun/ranking"
+	"github.com/evalrun/evalrun/compare"
 )
 
 // ranking writes the arms in their order.
-func (m *markdown) ranking(r *ranking.Ranking) {
+func (m *markdown) ranking(r *compare.Ranking) {
 	title := "### Ranked by " + code(r.Metric)
 	if len(m.d.Summary.Suites) > 1 {
 		title += " in " + code(r.Suite)

@@ -6,11 +6,10 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/overview"
-	"github.com/evalrun/evalrun/internal/testrun"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/testrun"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/reports"
 )
 
@@ -19,7 +18,7 @@ func ungated(t *testing.T) *journal.Document {
 	t.Helper()
 	d := testrun.Record(t, &eval.Run{
 		ID: "r", StartedAt: "2026-01-01T00:00:00Z",
-		Suites: []eval.RunSuite{{Name: "s", File: "s.yaml", Gate: &option.GateConfig{PassRateMin: new(0.9)}}},
+		Suites: []eval.RunSuite{{Name: "s", File: "s.yaml", Gate: &eval.GateConfig{PassRateMin: new(0.9)}}},
 		Plan:   eval.RunPlan{Trials: 1, Arms: []string{"t/p"}},
 	}, completed, &eval.Result{
 		Trial: eval.Trial{ID: "a", Suite: "s", Case: "c", Arm: "t/p", Repeat: 1}, Ending: eval.Passed{},
@@ -116,7 +115,7 @@ func TestCountsAgreeWithoutAGate(t *testing.T) {
 func TestAShardHasNoVerdict(t *testing.T) {
 	t.Parallel()
 	d := ungated(t)
-	d.Run.Plan.Shard = &option.ShardOf{Index: 1, Of: 2, Trials: 2}
+	d.Run.Plan.Shard = &eval.ShardOf{Index: 1, Of: 2, Trials: 2}
 	d.Decision = &journal.Decision{}
 	if got := written(t, "markdown", d, reports.Options{}); !strings.Contains(got, "## evalrun: NOT GATED") {
 		t.Errorf("got %s, want NOT GATED in its headline", got)

@@ -2,7 +2,7 @@ package reports
 
 import (
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/standing"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -44,7 +44,7 @@ func (t *screen) order(s *journal.SuiteSummary) (rows []journal.Row, left eval.C
 // places are the positions of a list, from the top.
 func places() (out []listRank) {
 	for _, outcome := range []eval.Outcome{eval.Fail, eval.Err, eval.Skip, eval.Pass} {
-		for rank := range standing.Ranks {
+		for rank := range overview.Ranks {
 			out = append(out, listRank{outcome, rank})
 		}
 	}

@@ -8,10 +8,9 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/typeset"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/internal/wirejson"
-	"github.com/evalrun/evalrun/option"
-	"github.com/evalrun/evalrun/ranking"
 )
 
 // Preferences writes for people how a judge's preferences rank the arms of a run, with a table per suite.
@@ -43,7 +42,7 @@ func (t *screen) preferences(s *compare.SuitePreferences) {
 	t.out.WriteString("\n")
 	head := fmt.Sprintf("%s, %s", s.Suite, diag.Count(s.Units, "independent case"))
 	if s.Invalid != "" {
-		head += ": " + t.paint(typeset.Alarm, "NO RANKING")
+		head += ": " + t.paint(text.Alarm, "NO RANKING")
 	}
 	t.line("%s", diag.CleanLine(head))
 	if s.Invalid != "" {
@@ -58,7 +57,7 @@ func (t *screen) preferences(s *compare.SuitePreferences) {
 }
 
 // ranked shows the arms in order, and the preferences between each two.
-func (t *screen) ranked(p *ranking.PreferenceRanking) {
+func (t *screen) ranked(p *compare.PreferenceRanking) {
 	t.out.Write(drawGrid(t.o.Width, preferenceColumns(p), preferenceRows(p)))
 	t.out.WriteString("\n")
 	best := p.Best()
@@ -73,7 +72,7 @@ func (t *screen) ranked(p *ranking.PreferenceRanking) {
 			fmt.Sprintf("* the %d arms that cannot be ruled out as the most preferred, %.0f %% sure", len(best), 100*p.Level),
 		)
 	}
-	if c := ranking.Cheapest(p.Priced()); c != nil {
+	if c := compare.Cheapest(p.Priced()); c != nil {
 		t.wrapped("  ", cheapestWords(c))
 	}
 	if len(p.Separated) > 0 {
@@ -83,7 +82,7 @@ func (t *screen) ranked(p *ranking.PreferenceRanking) {
 	t.preferenceMatrix(p)
 }
 
-func preferenceColumns(p *ranking.PreferenceRanking) []gridColumn {
+func preferenceColumns(p *compare.PreferenceRanking) []gridColumn {
 	columns := []gridColumn{
 		{Header: ""},
 		{Header: "#"},
@@ -98,7 +97,7 @@ func preferenceColumns(p *ranking.PreferenceRanking) []gridColumn {
 	return append(columns, newTakenTable(p.Priced()).columns()...)
 }
 
-func preferenceRows(p *ranking.PreferenceRanking) (rows [][]string) {
+func preferenceRows(p *compare.PreferenceRanking) (rows [][]string) {
 	taken := newTakenTable(p.Priced())
 	for i, a := range p.Arms {
 		mark, preferred, interval, strength := "", "-", "-", "-"
@@ -129,7 +128,7 @@ func amountOfCases(x float64) string {
 
 // preferenceMatrix shows for each pair of arms how far the row's arm is preferred, if there is room for a column
 // per arm.
-func (t *screen) preferenceMatrix(p *ranking.PreferenceRanking) {
+func (t *screen) preferenceMatrix(p *compare.PreferenceRanking) {
 	k := len(p.Arms)
 	const label, cell = 4, 4
 	if k < 3 || label+k*cell > t.o.Width {
@@ -172,7 +171,7 @@ func (t *screen) preferenceCounts(s *compare.SuitePreferences) {
 		diag.Count(c.Pairs, "pair"), c.Ties, c.Same, c.Unjudged, 100*s.Ties,
 	))
 	if f := c.FirstPlace; f.Of > 0 {
-		t.wrapped("  ", firstPlace(&f, 1-2*option.DefaultAlpha))
+		t.wrapped("  ", firstPlace(&f, 1-2*eval.DefaultAlpha))
 	}
 	if c.Contradicted > 0 {
 		t.wrapped("  ", orderDecided(c.Contradicted, c.Pairs-c.Same-c.Unjudged))

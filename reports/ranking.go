@@ -5,14 +5,14 @@ import (
 	"io"
 	"slices"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/typeset"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/internal/wirejson"
-	"github.com/evalrun/evalrun/ranking"
 )
 
 // Rankings writes rankings of a run for people, with a table per suite.
-func Rankings(w io.Writer, all []ranking.Ranking, o Options) error {
+func Rankings(w io.Writer, all []compare.Ranking, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
 	}
@@ -28,7 +28,7 @@ func Rankings(w io.Writer, all []ranking.Ranking, o Options) error {
 }
 
 // RankingsJSON writes rankings of a run as one JSON object.
-func RankingsJSON(w io.Writer, run string, all []ranking.Ranking) error {
+func RankingsJSON(w io.Writer, run string, all []compare.Ranking) error {
 	data, err := wirejson.Marshal(map[string]any{"run": run, "ranking": all})
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (t *screen) rankings() {
 }
 
 // ranking shows the arms of a suite in order, and which of them may be the best.
-func (t *screen) ranking(r *ranking.Ranking) {
+func (t *screen) ranking(r *compare.Ranking) {
 	head := fmt.Sprintf("%s ranked by %s", r.Suite, r.Metric)
 	if r.Why != "" {
 		head = fmt.Sprintf("%s by %s", r.Suite, r.Metric)
@@ -58,7 +58,7 @@ func (t *screen) ranking(r *ranking.Ranking) {
 		}
 	}
 	if r.Why != "" {
-		head += ": " + t.paint(typeset.Alarm, "NO RANKING")
+		head += ": " + t.paint(text.Alarm, "NO RANKING")
 	}
 	t.line("%s", diag.CleanLine(head))
 	if r.Why != "" {
@@ -71,7 +71,7 @@ func (t *screen) ranking(r *ranking.Ranking) {
 	}
 }
 
-func rankingColumns(r *ranking.Ranking) []gridColumn {
+func rankingColumns(r *compare.Ranking) []gridColumn {
 	interval := fmt.Sprintf("to the best, %.0f %%", 100*(1-r.Alpha))
 	if r.Race != nil {
 		interval = "left after"
@@ -91,11 +91,11 @@ func rankingColumns(r *ranking.Ranking) []gridColumn {
 }
 
 // withErrors reports whether any arm has trials that could not be scored.
-func withErrors(r *ranking.Ranking) bool {
-	return slices.ContainsFunc(r.Arms, func(a ranking.RankedArm) bool { return a.Errors > 0 })
+func withErrors(r *compare.Ranking) bool {
+	return slices.ContainsFunc(r.Arms, func(a compare.RankedArm) bool { return a.Errors > 0 })
 }
 
-func rankingRows(r *ranking.Ranking) (rows [][]string) {
+func rankingRows(r *compare.Ranking) (rows [][]string) {
 	taken := newTakenTable(r.Priced())
 	for i := range r.Arms {
 		a := &r.Arms[i]
@@ -125,7 +125,7 @@ func rankingRows(r *ranking.Ranking) (rows [][]string) {
 }
 
 // rankingWords say which arms may be the best, and what a race saved.
-func rankingWords(r *ranking.Ranking) (lines []string) {
+func rankingWords(r *compare.Ranking) (lines []string) {
 	sure, best := fmt.Sprintf("%.0f %% sure", 100*(1-r.Alpha)), r.Best()
 	switch {
 	case r.Why != "":
@@ -137,7 +137,7 @@ func rankingWords(r *ranking.Ranking) (lines []string) {
 	default:
 		lines = append(lines, fmt.Sprintf("* the best is one of these %d, %s; the others are ruled out", len(best), sure))
 	}
-	if c := ranking.Cheapest(r.Priced()); c != nil {
+	if c := compare.Cheapest(r.Priced()); c != nil {
 		lines = append(lines, cheapestWords(c))
 	}
 	if r.Race != nil && r.Race.Planned > 0 {

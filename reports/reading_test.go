@@ -12,11 +12,10 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/hostile"
-	"github.com/evalrun/evalrun/internal/testrun"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
+	"github.com/evalrun/evalrun/internal/testing/testrun"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 	"github.com/evalrun/evalrun/reports"
 )
 
@@ -31,7 +30,7 @@ func worseArm() compare.ArmComparison {
 		},
 		Metrics: []compare.MetricComparison{
 			{
-				Name: option.MetricPass,
+				Name: eval.MetricPass,
 				MetricChange: compare.MetricChange{
 					N: 4, Base: 0.9, Head: 0.8, Estimate: -0.1, Interval: &[2]float64{-0.2, -0.01}, Level: 0.98, Anytime: true, Regressed: 1,
 				},
@@ -42,7 +41,7 @@ func worseArm() compare.ArmComparison {
 				MetricVerdict: compare.MetricVerdict{Verdict: eval.NotWorse, Cautions: []string{"worse_within_margin"}},
 			},
 			{
-				Name:         option.MetricTokens,
+				Name:         eval.MetricTokens,
 				MetricChange: compare.MetricChange{N: 4, Base: 100, Head: 110, Estimate: 1.1, Level: 0.9},
 				MetricTests:  compare.MetricTests{Gated: true, Margin: new(1.2), Cap: new(400.0), Needs: 77},
 				MetricVerdict: compare.MetricVerdict{
@@ -50,7 +49,7 @@ func worseArm() compare.ArmComparison {
 				},
 			},
 			{
-				Name:         option.MetricLatency,
+				Name:         eval.MetricLatency,
 				MetricChange: compare.MetricChange{N: 4, Base: 10, Head: 10, Estimate: 1, Level: 0.9},
 				MetricTests:  compare.MetricTests{Cap: new(50.0)},
 			},

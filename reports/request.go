@@ -7,14 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
-	"github.com/evalrun/evalrun/internal/trialtext"
-	"github.com/evalrun/evalrun/internal/typeset"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/internal/wirejson"
-	"github.com/evalrun/evalrun/tool"
 )
 
 // secret replaces a value that must not be shown.
@@ -71,8 +68,8 @@ func (c *caseReport) prompt(r *eval.Result) {
 // conversation is the contents of a request without steps, which are shown separately. It includes the model's own
 // turns in a chat, as they came.
 func conversation(r *eval.Result) []eval.Content {
-	if trialtext.HasSteps(r) {
-		return trialtext.SuiteContents(r)
+	if text.HasSteps(r) {
+		return text.SuiteContents(r)
 	}
 	contents, replies := slices.Clone(r.Request.Contents), r.Calls
 	for i := range contents {
@@ -108,7 +105,7 @@ func (c *caseReport) tools(r *eval.Request) {
 	}
 }
 
-func (c *caseReport) declaration(t *tool.Declaration) {
+func (c *caseReport) declaration(t *eval.Declaration) {
 	text := t.Name
 	if t.Description != "" {
 		text += ": " + t.Description
@@ -120,20 +117,20 @@ func (c *caseReport) declaration(t *tool.Declaration) {
 }
 
 // application writes what an application was sent.
-func (c *caseReport) application(r *app.Rendered) {
+func (c *caseReport) application(r *eval.Rendered) {
 	switch p := r.Payload.(type) {
-	case *app.HTTP:
+	case *eval.HTTP:
 		c.http(p)
-	case *app.ProgramRun:
+	case *eval.ProgramRun:
 		c.program(p)
-	case app.EchoRun:
+	case eval.EchoRun:
 		c.fact("echo", "the application answers with the prompt")
-	case *app.Unknown:
+	case *eval.Unknown:
 		c.block("sent", string(p.JSON))
 	}
 }
 
-func (c *caseReport) http(r *app.HTTP) {
+func (c *caseReport) http(r *eval.HTTP) {
 	lines := []string{r.Method + " " + cmp.Or(r.URL, "[url not kept]")}
 	for _, h := range r.Headers {
 		value := h.Value
@@ -151,8 +148,8 @@ func (c *caseReport) http(r *app.HTTP) {
 	}
 }
 
-func (c *caseReport) program(r *app.ProgramRun) {
-	c.block("ran", typeset.ShellWords(r.Command))
+func (c *caseReport) program(r *eval.ProgramRun) {
+	c.block("ran", text.ShellWords(r.Command))
 	if len(r.Input) > 0 && string(r.Input) != "null" { // not stored
 		c.block("input", string(r.Input))
 	}
@@ -190,7 +187,7 @@ func fileText(what string, f *eval.Image) string {
 	return fmt.Sprintf("[%s %s, %s, %d bytes%s, sha256 %.12s]", what, f.Path, f.MIMEType, f.Bytes, resized, f.SHA256)
 }
 
-func resultText(r *tool.CallResult) string {
+func resultText(r *eval.CallResult) string {
 	if r.Text == "" {
 		return r.Name
 	}

@@ -5,9 +5,9 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 )
 
 // armRow has the cells of an arm: name, number of trials by outcome, pass rate, interval, tokens and latency.
@@ -31,7 +31,7 @@ func armRow(a *journal.ArmSummary) []string {
 // metricRow has the cells of a compared metric: name, base, head, difference, interval, n and verdict.
 func metricRow(m *compare.MetricComparison) []string {
 	row := []string{diag.CleanLine(m.Name), amount(m, m.Base), amount(m, m.Head)}
-	if option.IsRatio(m.Name) {
+	if eval.IsRatio(m.Name) {
 		row = append(row, fmt.Sprintf("x %.3f", m.Estimate), bounds(m.Interval, "%.3f"))
 	} else {
 		row = append(row, fmt.Sprintf("%+.3f", m.Estimate), bounds(m.Interval, "%+.3f"))
@@ -45,9 +45,9 @@ func metricRow(m *compare.MetricComparison) []string {
 
 func amount(m *compare.MetricComparison, x float64) string {
 	switch m.Name {
-	case option.MetricLatency:
+	case eval.MetricLatency:
 		return fmt.Sprintf("%.0f ms", x)
-	case option.MetricTokens:
+	case eval.MetricTokens:
 		return fmt.Sprintf("%.1f", x)
 	}
 	return fmt.Sprintf("%.3f", x)

@@ -10,8 +10,8 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/standing"
-	"github.com/evalrun/evalrun/internal/typeset"
+	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -24,7 +24,7 @@ type screen struct {
 	o   Options
 	out bytes.Buffer
 
-	failures standing.Failures // how the run's failures did in the baseline
+	failures overview.Failures // how the run's failures did in the baseline
 }
 
 func (t *screen) line(format string, args ...any) {
@@ -37,8 +37,8 @@ func (t *screen) line(format string, args ...any) {
 
 const ansi lazy.Regex = "\x1b\\[[0-9;]*m"
 
-func (t *screen) paint(tone typeset.Tone, s string) string {
-	return typeset.Paint(t.o.Color, tone, s)
+func (t *screen) paint(tone text.Tone, s string) string {
+	return text.Paint(t.o.Color, tone, s)
 }
 
 // trimLines removes trailing spaces from lines.

@@ -9,9 +9,8 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/standing"
-	"github.com/evalrun/evalrun/internal/trialtext"
-	"github.com/evalrun/evalrun/internal/typeset"
+	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -35,7 +34,7 @@ func Table(w io.Writer, d *journal.Document, o Options) error {
 	}
 	t := table{screen: screen{d: d, o: o}}
 	if !o.Quiet {
-		t.failures = standing.New(d)
+		t.failures = overview.NewFailures(d)
 		body := t.short
 		if o.Verbose {
 			body = t.full
@@ -140,16 +139,16 @@ func (t *table) column(rows []journal.Row, arm string) (cells []string, width in
 			cells = append(cells, "")
 			continue
 		}
-		text := t.word(cell, arm, width)
-		width = max(width, displaywidth.String(text))
-		cells = append(cells, t.paint(typeset.ToneOf(journal.Fold(cell.Counts)), text))
+		body := t.word(cell, arm, width)
+		width = max(width, displaywidth.String(body))
+		cells = append(cells, t.paint(text.ToneOf(journal.Fold(cell.Counts)), body))
 	}
 	return cells, width
 }
 
 // standingMarks are the marks of standings in a cell.
-var standingMarks = map[standing.Standing]string{
-	standing.NewlyFailing: " (new)", standing.NotInBaseline: " (added)", standing.Changed: " (changed)", standing.AlsoFailed: " (as before)",
+var standingMarks = map[overview.Standing]string{
+	overview.NewlyFailing: " (new)", overview.NotInBaseline: " (added)", overview.Changed: " (changed)", overview.AlsoFailed: " (as before)",
 }
 
 // word is a cell: the outcome, how many of several repeats passed, and how a failure did in the baseline.
@@ -219,7 +218,7 @@ func (t *table) list(rows []journal.Row, arms []journal.ArmSummary) {
 	for _, line := range body {
 		shown = append(shown, pick([]string{
 			displaywidth.TruncateString(line.cells[0], widths[0], "..."), displaywidth.TruncateString(line.cells[1], widths[1], "..."),
-			t.paint(typeset.ToneOf(line.outcome), line.cells[2]), displaywidth.TruncateString(line.reason, max(0, reason), "..."),
+			t.paint(text.ToneOf(line.outcome), line.cells[2]), displaywidth.TruncateString(line.reason, max(0, reason), "..."),
 		}, several, reason >= 12))
 	}
 	t.render(t.grid(), pick([]string{"case", "arm", "outcome", "reason"}, several, reason >= 12), shown)
@@ -252,7 +251,7 @@ func (t *table) firstReason(cell journal.Row) string {
 	}
 	for r, err := range t.d.Read(cell) {
 		if err == nil && r.Outcome() != eval.Pass {
-			return diag.CleanLine(trialtext.Why(r))
+			return diag.CleanLine(text.Why(r))
 		}
 	}
 	return ""

@@ -7,11 +7,10 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
-	"github.com/evalrun/evalrun/internal/standing"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 )
 
 // When to advise a comparison, or more cases.
@@ -35,7 +34,7 @@ func (t *table) comparing(run string) []suggestion {
 	if arms == nil && !passed {
 		return nil
 	}
-	need := stats.MinCasesConstant(option.DefaultAlpha, adviceMargin)
+	need := stats.MinCasesConstant(eval.DefaultAlpha, adviceMargin)
 	if units := t.units(need); units < need {
 		return t.fewCases(run, units, need)
 	}
@@ -82,7 +81,7 @@ func (t *table) changedAnswers(run string) []suggestion {
 
 // sinceBaseline shows a diff of the answer of a newly failing case.
 func (t *table) sinceBaseline(e *example) {
-	if e.group.standing != standing.NewlyFailing {
+	if e.group.standing != overview.NewlyFailing {
 		return
 	}
 	k := t.d.Indexed(e.place)

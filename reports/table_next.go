@@ -11,9 +11,8 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/typeset"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 )
 
 // When some trials stand out enough for a line about them.
@@ -142,7 +141,7 @@ func rescoreComments(s suggestion, steps []suggestion) []string {
 
 // text is the command, quoted for a shell.
 func (s *suggestion) text() string {
-	return "evalrun " + typeset.ShellWords(s.args)
+	return "evalrun " + text.ShellWords(s.args)
 }
 
 // step writes a command that can be copied, with its purpose after it if there is room, else before it.
@@ -166,16 +165,16 @@ func (t *table) step(s suggestion, column int) {
 
 // lines is the command, quoted for a shell and wrapped to a width where its words allow that.
 func (s *suggestion) lines(width int) (lines []string) {
-	text := "  evalrun"
+	body := "  evalrun"
 	for _, arg := range s.args {
-		arg = typeset.ShellWord(arg)
-		if displaywidth.String(text)+displaywidth.String(arg)+3 > width {
-			lines = append(lines, text+` \`)
-			text = "   "
+		arg = text.ShellWord(arg)
+		if displaywidth.String(body)+displaywidth.String(arg)+3 > width {
+			lines = append(lines, body+` \`)
+			body = "   "
 		}
-		text += " " + arg
+		body += " " + arg
 	}
-	return append(lines, text)
+	return append(lines, body)
 }
 
 // copyable reports whether all arguments can be shown verbatim.
@@ -312,7 +311,7 @@ func (t *table) serviceFlags() []string {
 	f := t.d.Run.Options()
 	switch f.Emulator {
 	case "":
-	case option.DemoScript:
+	case eval.DemoScript:
 		args = append(args, "--emulator")
 	default:
 		args = append(args, "--emulator="+t.local(f.Emulator))

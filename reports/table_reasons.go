@@ -11,9 +11,8 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/standing"
-	"github.com/evalrun/evalrun/internal/trialtext"
-	"github.com/evalrun/evalrun/internal/typeset"
+	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -139,7 +138,7 @@ func (e *example) count(arm string) {
 }
 
 // standing is how the case of a failed trial did in the baseline.
-func (t *table) standing(row journal.Row, a *journal.Failing) standing.Standing {
+func (t *table) standing(row journal.Row, a *journal.Failing) overview.Standing {
 	if a.Outcome != eval.Fail {
 		return ""
 	}
@@ -150,7 +149,7 @@ func (t *table) standing(row journal.Row, a *journal.Failing) standing.Standing 
 type trouble struct {
 	outcome     eval.Outcome
 	quarantined bool
-	standing    standing.Standing
+	standing    overview.Standing
 	who         string // failed scorers, or the kind of error
 	several     bool   // whether who names several scorers
 }
@@ -255,13 +254,13 @@ func said(a *journal.Failing) (who, reason string) {
 		if a.Error != nil {
 			who = string(a.Error.Kind)
 		}
-		return who, typeset.CutText(trialtext.Why(&r), maxSaid)
+		return who, text.CutText(text.Why(&r), maxSaid)
 	}
 	var names []string
 	for _, s := range a.Scores {
-		names = append(names, trialtext.ScoreName(s))
+		names = append(names, text.ScoreName(s))
 	}
-	return strings.Join(names, ", "), typeset.CutText(trialtext.Why(&eval.Result{Ending: eval.Failed{}, Scores: a.Scores}), maxSaid)
+	return strings.Join(names, ", "), text.CutText(text.Why(&eval.Result{Ending: eval.Failed{}, Scores: a.Scores}), maxSaid)
 }
 
 // maxSaid bounds the part of a reason that is compared, in bytes.
@@ -303,7 +302,7 @@ func (e *example) on() string {
 
 // group shows one reason with its examples.
 func (t *table) group(o *reasonGroup) error {
-	word := t.strong(typeset.ToneOf(o.outcome), map[eval.Outcome]string{eval.Fail: "FAIL", eval.Err: "ERROR"}[o.outcome])
+	word := t.strong(text.ToneOf(o.outcome), map[eval.Outcome]string{eval.Fail: "FAIL", eval.Err: "ERROR"}[o.outcome])
 	if o.standing != "" {
 		word += " (" + string(o.standing) + ")"
 	}
@@ -396,7 +395,7 @@ func (t *table) inFull(e *example) error {
 		return err
 	}
 	if r.Outcome() == eval.Err {
-		t.wrapped("     ", trialtext.Why(r))
+		t.wrapped("     ", text.Why(r))
 		return nil
 	}
 	quoted := false
@@ -408,8 +407,8 @@ func (t *table) inFull(e *example) error {
 	if r.Response == nil || quoted {
 		return nil
 	}
-	if answer := trialtext.Answer(r.Response); answer != "" {
-		t.line("     the answer: %s", diag.CleanLine(typeset.CutText(answer, 4*t.o.Width)))
+	if answer := text.Answer(r.Response); answer != "" {
+		t.line("     the answer: %s", diag.CleanLine(text.CutText(answer, 4*t.o.Width)))
 	}
 	return nil
 }
@@ -417,7 +416,7 @@ func (t *table) inFull(e *example) error {
 // failure shows a failed score, and reports whether it quotes the answer: so it seems where its reason, which any scorer may
 // have written, has a quotation mark.
 func (t *table) failure(s *eval.Score) (quotes bool) {
-	t.wrapped("     ", trialtext.ScoreName(*s)+": "+s.Reason)
+	t.wrapped("     ", text.ScoreName(*s)+": "+s.Reason)
 	if s.Diff != "" && !strings.Contains(s.Reason, s.Diff) {
 		t.differences(s.Diff)
 	}
@@ -426,8 +425,8 @@ func (t *table) failure(s *eval.Score) (quotes bool) {
 
 // differences shows the beginning of a diff; for texts of several lines, only lines that differ.
 func (t *table) differences(diff string) {
-	lines := strings.Split(typeset.CutText(diff, 1<<16), "\n")
-	if want, got, ok := typeset.CutCompared(diff); ok {
+	lines := strings.Split(text.CutText(diff, 1<<16), "\n")
+	if want, got, ok := text.CutCompared(diff); ok {
 		lines = answerDiff(want, got)
 	}
 	for i, line := range lines {
@@ -437,7 +436,7 @@ func (t *table) differences(diff string) {
 		}
 		t.line(
 			"       %s",
-			displaywidth.TruncateString(diag.CleanLine(typeset.CutText(line, 4*t.o.Width)), max(20, t.o.Width-7), "..."),
+			displaywidth.TruncateString(diag.CleanLine(text.CutText(line, 4*t.o.Width)), max(20, t.o.Width-7), "..."),
 		)
 	}
 }

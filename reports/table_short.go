@@ -7,13 +7,12 @@ import (
 
 	"github.com/clipperhouse/displaywidth"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/overview"
-	"github.com/evalrun/evalrun/internal/typeset"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/ranking"
 )
 
 // fewSuites is the most suites that each have a line. With more, only suites that did not pass have one.
@@ -91,11 +90,11 @@ func (t *table) scores() {
 	widest = min(widest, max(minCell, t.o.Width/2))
 	for _, s := range all {
 		name := displaywidth.TruncateString(s.name, widest, "...")
-		text := s.text
-		if widest+2+displaywidth.String(text) > t.o.Width && s.brief != "" {
-			text = s.brief
+		body := s.text
+		if widest+2+displaywidth.String(body) > t.o.Width && s.brief != "" {
+			body = s.brief
 		}
-		t.line("%s%s  %s", name, strings.Repeat(" ", widest-displaywidth.String(name)), t.paint(typeset.ToneOf(s.outcome), text))
+		t.line("%s%s  %s", name, strings.Repeat(" ", widest-displaywidth.String(name)), t.paint(text.ToneOf(s.outcome), body))
 	}
 	if passed > 0 {
 		t.line("... and %s passed", diag.Count(passed, "more suite"))
@@ -138,7 +137,7 @@ func (t *table) scored() (all []score, passed int) {
 
 // isRanked reports whether a table of arms follows the suite's line.
 func (t *table) isRanked(suite string) bool {
-	return slices.ContainsFunc(t.d.Ranking(), func(r ranking.Ranking) bool { return r.Suite == suite && r.Why == "" })
+	return slices.ContainsFunc(t.d.Ranking(), func(r compare.Ranking) bool { return r.Suite == suite && r.Why == "" })
 }
 
 // scoreOf is the line of an arm.
@@ -183,7 +182,7 @@ func (t *table) where() {
 func (t *table) summary() {
 	f := overview.HeadlineOf(t.d)
 	end := ""
-	if t.d.Gate() != nil && t.d.Gate().Exit != exit.CodeOK && !t.d.Running {
+	if t.d.Gate() != nil && t.d.Gate().Exit != eval.CodeOK && !t.d.Running {
 		end = fmt.Sprintf(" (exit %d)", t.d.Gate().Exit)
 	}
 	parts := append(t.parts(), summaryItem{partExit, end})

@@ -8,9 +8,8 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/overview"
-	"github.com/evalrun/evalrun/internal/typeset"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -108,7 +107,7 @@ func briefs(c *compare.Comparison) []string {
 const maxBriefs = 3
 
 // strong colours a text in bold.
-func (t *table) strong(tone typeset.Tone, s string) string {
+func (t *table) strong(tone text.Tone, s string) string {
 	if !t.o.Color {
 		return s
 	}
@@ -117,11 +116,11 @@ func (t *table) strong(tone typeset.Tone, s string) string {
 
 // tally is the number of an outcome, coloured unless 0.
 func (t *table) tally(outcome eval.Outcome, n int) string {
-	text := fmt.Sprintf("%d %s", n, outcome)
+	body := fmt.Sprintf("%d %s", n, outcome)
 	if n == 0 {
-		return text
+		return body
 	}
-	return t.paint(typeset.ToneOf(outcome), text)
+	return t.paint(text.ToneOf(outcome), body)
 }
 
 // gate shows that no gate was applied, or the broken rules and the rules that hold with a warning.
@@ -130,7 +129,7 @@ func (t *table) gate() {
 		t.line("gate: %s", overview.NotApplied)
 		return
 	}
-	if t.d.Partial() && t.d.Gate().Exit != exit.CodeOK {
+	if t.d.Partial() && t.d.Gate().Exit != eval.CodeOK {
 		t.wrapped("", fmt.Sprintf("gate: not every trial of the plan was judged, so nothing holds for the whole (exit %d)", t.d.Gate().Exit))
 	}
 	for _, r := range t.d.Gate().Rules {
@@ -154,7 +153,7 @@ func (t *table) held() {
 	switch {
 	case of == 0 || t.d.Partial():
 	case held == of:
-		t.line("gate: %s", t.paint(typeset.Good, allHold(of)))
+		t.line("gate: %s", t.paint(text.Good, allHold(of)))
 	case held == 1:
 		t.line("gate: the other rule holds")
 	case held > 0:

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/ranking"
 )
 
 // takenTable shows what a trial of each arm costs.
@@ -13,8 +13,8 @@ type takenTable struct {
 	priced bool // an arm has a price, so tokens are not shown
 }
 
-func newTakenTable(arms []ranking.Priced) takenTable {
-	return takenTable{slices.ContainsFunc(arms, func(a ranking.Priced) bool { return a.Cost != nil })}
+func newTakenTable(arms []compare.Priced) takenTable {
+	return takenTable{slices.ContainsFunc(arms, func(a compare.Priced) bool { return a.Cost != nil })}
 }
 
 func (t takenTable) columns() []gridColumn {
@@ -25,7 +25,7 @@ func (t takenTable) columns() []gridColumn {
 	return []gridColumn{{Header: header, Optional: 2}, {Header: "p50", Optional: 3}, {Header: "p95", Optional: 2}}
 }
 
-func (t takenTable) cells(a *ranking.Taken) []string {
+func (t takenTable) cells(a *compare.Taken) []string {
 	amount := numberOr(a.Tokens, "%.0f")
 	if t.priced {
 		amount = numberOr(a.Cost, "%.3g")
@@ -34,6 +34,6 @@ func (t takenTable) cells(a *ranking.Taken) []string {
 }
 
 // cheapestWords say which of the arms that may be the best is cheapest.
-func cheapestWords(c *ranking.Cheap) string {
+func cheapestWords(c *compare.Cheap) string {
 	return diag.CleanLine(fmt.Sprintf("cheapest of the best: %s (%.2g of the %s of %s)", c.Arm, c.Ratio, c.By, c.Against))
 }

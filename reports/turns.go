@@ -7,9 +7,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/trialtext"
-	"github.com/evalrun/evalrun/internal/typeset"
-	"github.com/evalrun/evalrun/tool"
+	"github.com/evalrun/evalrun/internal/text"
 )
 
 // turns writes how each turn of a live chat ended, or each step of a trial whose tool calls the suite answered.
@@ -19,10 +17,10 @@ func (c *caseReport) turns(r *eval.Result) {
 	if len(r.Calls) == 0 {
 		return
 	}
-	names := trialtext.TurnNames(r)
+	names := text.TurnNames(r)
 	heading := "turns"
 	indent := plainIndent
-	steps := trialtext.HasSteps(r)
+	steps := text.HasSteps(r)
 	if steps {
 		heading, indent = "steps", stepIndent
 	}
@@ -56,7 +54,7 @@ func turnWords(t *eval.AnsweredCall, r *eval.Request) string {
 	if reason := t.PromptBlock(); reason != "" {
 		how = "the prompt was blocked: " + reason
 	} else if len(t.Candidates) > 0 {
-		how = "finish reason " + cmp.Or(trialtext.Finish(&t.Candidates[0]), "unknown")
+		how = "finish reason " + cmp.Or(text.Finish(&t.Candidates[0]), "unknown")
 	}
 	u := t.Usage
 	return fmt.Sprintf(
@@ -92,9 +90,9 @@ func (c *caseReport) saidIn(one *eval.Candidate, text bool) {
 }
 
 // result writes the suite's result for a call. A failed one is marked, since the model got it as an error.
-func (c *caseReport) result(r *tool.CallResult) {
+func (c *caseReport) result(r *eval.CallResult) {
 	if r.Failed {
-		c.painted("FAILED", resultText(r), func(s string) string { return c.paint(typeset.Bad, s) })
+		c.painted("FAILED", resultText(r), func(s string) string { return c.paint(text.Bad, s) })
 		return
 	}
 	c.block("result", resultText(r))

@@ -4,14 +4,13 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/journal"
 )
 
 // Wanted selects trials of a run. The zero value selects trials of cases without a name.
 type Wanted struct {
-	Case     glob.Pattern
-	Arms     glob.Patterns  // none: all
+	Case     eval.Pattern
+	Arms     eval.Patterns  // none: all
 	Outcomes []eval.Outcome // none: all
 }
 

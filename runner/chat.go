@@ -5,11 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/blank"
-	"github.com/evalrun/evalrun/internal/payload"
-	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 )
 
 // following is the next step of a trial after its last answer.
@@ -156,7 +153,7 @@ func (a *scoring) follow() (following, error) {
 		return done, nil
 	case a.turnsLeft() == 0:
 		return done, nil
-	case blank.Is(last.Text()):
+	case eval.Is(last.Text()):
 		return done, a.during(n, eval.Errorf(
 			eval.KindNoCandidates, "the answer has no text (finish reason %s), so the chat cannot continue",
 			last.Candidates[0].FinishReason,
@@ -189,9 +186,9 @@ func (r *run) keepCall(a *scoring) {
 // turn makes one call. The timing is filled in even after an error. A recorded answer brings its tool results.
 func (r *run) turn(ctx context.Context, a *scoring, t *Planned) (one eval.AnsweredCall, err error) {
 	// The replies make it grow: the rest was checked with the suite.
-	if size := payload.Size(t.Request.Contents) + len(t.Request.System); size > service.MaxPromptBytes {
+	if size := wire.Size(t.Request.Contents) + len(t.Request.System); size > wire.MaxPromptBytes {
 		return one, eval.Errorf(
-			eval.KindOverLimit, "the chat has grown to %d bytes; at most %d are allowed", size, service.MaxPromptBytes,
+			eval.KindOverLimit, "the chat has grown to %d bytes; at most %d are allowed", size, wire.MaxPromptBytes,
 		)
 	}
 	call := r.newCall(t)
@@ -219,7 +216,7 @@ func (t *Planned) render() {
 	if t.to == nil || !t.Request.Live {
 		return
 	}
-	sent, err := t.to.Render(&app.Input{Vars: t.vars, System: t.Request.System, Messages: payload.Messages(t.Request.Contents)})
+	sent, err := t.to.Render(&eval.Input{Vars: t.vars, System: t.Request.System, Messages: wire.Messages(t.Request.Contents)})
 	if err == nil { // else the call fails of it
 		t.Request.App = sent.WithoutSecrets()
 	}

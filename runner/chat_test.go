@@ -11,8 +11,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -197,7 +197,7 @@ func TestErrorsInAChatNameTheTurn(t *testing.T) {
 			message: "turn 2: the answer has no content (finish reason OTHER)", turns: 2,
 		},
 		"grows large": {
-			second: says(strings.Repeat("x", service.MaxPromptBytes), "STOP"), kind: eval.KindOverLimit,
+			second: says(strings.Repeat("x", wire.MaxPromptBytes), "STOP"), kind: eval.KindOverLimit,
 			message: "turn 3: the chat has grown to", turns: 2,
 		},
 	} {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"iter"
 
-	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/labels"
-	"github.com/evalrun/evalrun/pricing"
+	"github.com/evalrun/evalrun/scorers/labels"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -78,7 +76,7 @@ type EarlierRuns struct {
 // AnswerReader reads an earlier answer of an application again, since the suite may have changed how. The error is an
 // *eval.Error.
 type AnswerReader interface {
-	Reread(to app.RequestMaker, resp *eval.Response) (*eval.Response, error)
+	Reread(to eval.RequestMaker, resp *eval.Response) (*eval.Response, error)
 }
 
 // Keeper writes down answers and replies before their trial is settled. A worker that may have to write down an answer
@@ -100,7 +98,7 @@ type Keeper interface {
 // ScorerData is what scorers know besides the answer.
 type ScorerData struct {
 	// Prices are for scorers that judge costs. nil: nothing has a price.
-	Prices *pricing.PriceList
+	Prices *eval.PriceList
 	// PeopleLabels are people's labels of answers, by suite.
 	PeopleLabels map[string]*labels.File
 }

@@ -5,9 +5,7 @@ import (
 	"sync"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/estimate"
-	"github.com/evalrun/evalrun/internal/payload"
-	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -16,12 +14,12 @@ import (
 func (r *run) promptTokens(ctx context.Context, t *Planned) (int, error) {
 	limit := t.InputLimit()
 	if !t.MustCount(r.Counting) {
-		return estimate.Request(&t.Request), nil
+		return wire.Request(&t.Request), nil
 	}
 	n, err := r.counts.of(ctx, r.Services.Counter, t)
 	if err != nil {
 		if mayEstimate(eval.AsError(err).Kind) {
-			return estimate.Request(&t.Request), nil // countTokens itself is not what is under test
+			return wire.Request(&t.Request), nil // countTokens itself is not what is under test
 		}
 		return 0, err
 	}
@@ -46,7 +44,7 @@ func (t *Planned) CanCountTokens() bool { return t.to == nil && !t.guessed }
 // MustCount reports whether the prompt has to be counted by the service. A token is at least a byte, so a text of fewer
 // bytes than the model's limit fits; of files nothing is known.
 func (t *Planned) MustCount(by Counting) bool {
-	if !t.CanCountTokens() || t.Metadata != nil && !t.Metadata.Supports(service.MethodCountTokens) {
+	if !t.CanCountTokens() || t.Metadata != nil && !t.Metadata.Supports(wire.MethodCountTokens) {
 		return false
 	}
 	switch by.Mode {
@@ -56,7 +54,7 @@ func (t *Planned) MustCount(by Counting) bool {
 		return false
 	}
 	limit := t.InputLimit()
-	return by.TokensMatter || limit > 0 && (payload.Files(t.Request.Contents) > 0 || payload.PromptBytes(&t.Request) > limit)
+	return by.TokensMatter || limit > 0 && (wire.Files(t.Request.Contents) > 0 || wire.PromptBytes(&t.Request) > limit)
 }
 
 // counts remembers the token counts of recent prompts, so that repeats and arms that share a
@@ -111,7 +109,7 @@ func countedPart(r *eval.Request) eval.Request {
 		Model: r.Model, APIVersion: r.APIVersion, Service: r.Service, Protocol: r.Protocol,
 		Contents: r.Contents,
 	}
-	if !payload.IsPlain(r) {
+	if !wire.IsPlain(r) {
 		only.System = r.System
 		only.Tools = r.Tools
 		only.ToolChoice = r.ToolChoice

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/glob"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -46,8 +46,8 @@ func TestPlanCountsAsTheCheckDid(t *testing.T) {
 	s := counted(t, fstest.MapFS{"rows.csv": {Data: []byte("q,r\nx,3\ny,\nx,1\n")}})
 	for _, arms := range [][]string{nil, {"one/*"}, {"two/p", "three/p@main"}, {"none/*"}} {
 		suites := []*suite.Suite{s}
-		fast := runner.NewPlan(suites, scorers.Builtin(), runner.Filter{Arms: glob.New(arms)}, "v1")
-		every := runner.Filter{Arms: glob.New(arms), Cases: glob.New([]string{"*"})} // looks at each case
+		fast := runner.NewPlan(suites, scorers.Builtin(), runner.Filter{Arms: eval.NewPatterns(arms)}, "v1")
+		every := runner.Filter{Arms: eval.NewPatterns(arms), Cases: eval.NewPatterns([]string{"*"})} // looks at each case
 		slow := runner.NewPlan(suites, scorers.Builtin(), every, "v1")
 		walked := 0
 		for range fast.Trials() {

@@ -8,8 +8,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/estimate"
-	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 )
 
 // EmbeddingModel is the model that gives the vectors for the scorers of a suite.
@@ -23,7 +22,7 @@ type EmbeddingModel struct {
 // check says why a text cannot be embedded, nil when it can. Embedding models do not count tokens, so
 // that the number of bytes has to tell.
 func (m *EmbeddingModel) check(text string) error {
-	if n := estimate.Tokens(len(text)); m.Limit > 0 && n > m.Limit {
+	if n := wire.Tokens(len(text)); m.Limit > 0 && n > m.Limit {
 		return eval.Errorf(
 			eval.KindOverLimit, "a text of %d bytes, about %d tokens, is too long to be embedded: %s takes at most %d tokens",
 			len(text), n, m.Model, m.Limit,
@@ -123,7 +122,7 @@ func (v *vectors) want(ctx context.Context, key vectorKey) *vector {
 		v.dropLast()
 	}
 	b := v.open[key.model]
-	if b != nil && b.bytes+len(key.text) > service.MaxEmbedBytes {
+	if b != nil && b.bytes+len(key.text) > wire.MaxEmbedBytes {
 		v.leave(ctx, b)
 		b = nil
 	}
@@ -132,7 +131,7 @@ func (v *vectors) want(ctx context.Context, key vectorKey) *vector {
 	}
 	b.vectors = append(b.vectors, w)
 	b.bytes += len(key.text)
-	if len(b.vectors) == service.MaxEmbedTexts {
+	if len(b.vectors) == wire.MaxEmbedTexts {
 		v.leave(ctx, b)
 	}
 	return w

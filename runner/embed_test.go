@@ -14,8 +14,8 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -99,8 +99,8 @@ func embeddingsInBatches(t *testing.T) {
 	expect.Same(t, "passed", counts.Pass, 500)
 	seen := map[string]int{}
 	for _, call := range e.calls {
-		if len(call) > service.MaxEmbedTexts {
-			t.Errorf("got %d texts in a call, want at most %d", len(call), service.MaxEmbedTexts)
+		if len(call) > wire.MaxEmbedTexts {
+			t.Errorf("got %d texts in a call, want at most %d", len(call), wire.MaxEmbedTexts)
 		}
 		for _, text := range call {
 			seen[text]++
@@ -223,14 +223,14 @@ func TestTextsTooLongToEmbedAreFoundBeforeTheyCost(t *testing.T) {
 type models struct{}
 
 func (models) Model(_ context.Context, _, id string) (*eval.Model, error) {
-	if m := service.NamedModel(id); m != nil {
+	if m := wire.NamedModel(id); m != nil {
 		return m, nil
 	}
 	return nil, &eval.Error{Kind: eval.KindStatus, Status: 404, Message: "no such model"}
 }
 
 func (models) Models(context.Context, string) ([]eval.Model, error) {
-	return service.NamedModels(), nil
+	return wire.NamedModels(), nil
 }
 
 // A suite that compares embeddings names a model that can make them.

@@ -6,9 +6,9 @@ import (
 	"os"
 	"testing/fstest"
 
-	"github.com/evalrun/evalrun/clients/emulator"
-	"github.com/evalrun/evalrun/clients/generative"
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/clients/generative"
+	"github.com/evalrun/evalrun/internal/emulator"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"

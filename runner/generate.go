@@ -8,16 +8,15 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/estimate"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 )
 
 // newCall is the call for the request of a trial, or of one turn of it.
 func (r *run) newCall(t *Planned) *eval.Call {
 	call := &eval.Call{Request: t.Request, TrialID: t.ID, OutputLimit: t.OutputLimit(), Attempts: t.attempts}
 	if t.to != nil {
-		call.To = &app.Called{RequestMaker: t.to}
+		call.To = &eval.Called{RequestMaker: t.to}
 		call.Vars = t.vars
 		call.TrialName = TrialName(r.Environment.NameSalt, t.N)
 	}
@@ -39,7 +38,7 @@ func (r *run) generate(ctx context.Context, t *Planned, call *eval.Call, timing 
 	if err != nil {
 		return nil, err
 	}
-	resp.Usage = estimate.Usage(call, resp)
+	resp.Usage = wire.Usage(call, resp)
 	return resp, nil
 }
 
@@ -75,7 +74,7 @@ func (r *run) reread(t *Planned, earlier *eval.Result) (*eval.Result, error) {
 // trace takes down the trace of a call that was sent to an endpoint.
 func (a *scoring) trace(trialName string, timing *eval.Timing) {
 	if sent := a.trial.Request.App; sent != nil && isHTTP(sent) && timing.Attempts > 0 {
-		a.result.TraceID = app.TraceID(trialName)
+		a.result.TraceID = eval.TraceID(trialName)
 	}
 }
 

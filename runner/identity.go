@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/suite"
@@ -29,8 +28,8 @@ func identity(r *eval.Request) [16]byte {
 	return hashed(r, marshaled(&light))
 }
 
-func isHTTP(r *app.Rendered) bool {
-	_, ok := r.Payload.(*app.HTTP)
+func isHTTP(r *eval.Rendered) bool {
+	_, ok := r.Payload.(*eval.HTTP)
 	return ok
 }
 

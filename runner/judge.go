@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/estimate"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -257,7 +257,7 @@ func (r *run) callJudge(ctx context.Context, t *Planned, call *eval.Call, j *eva
 		e.Message = "of the judge: " + e.Message
 		return e
 	}
-	resp.Usage = estimate.Usage(call, resp)
+	resp.Usage = wire.Usage(call, resp)
 	j.Take(resp)
 	return nil
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/estimate"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 )
 
 // JudgeCost is the cost of judging one answer with one judge, if no reply is malformed.
@@ -29,16 +29,16 @@ func (p *Plan) JudgeCosts(t *Planned) []JudgeCost {
 		if use.EachTurn {
 			calls *= t.Request.UserTurns()
 		}
-		prompt := estimate.Tokens(use.Bytes) + answer
+		prompt := wire.Tokens(use.Bytes) + answer
 		if turns := t.Request.Contents; use.Turn && len(turns) > 0 {
-			prompt += estimate.Prompt(turns[len(turns)-1:])
+			prompt += wire.Prompt(turns[len(turns)-1:])
 		}
 		if use.Own != nil {
-			prompt = estimate.Tokens(len(use.Prompt(&t.Request, t.vars, ""))) + answer
+			prompt = wire.Tokens(len(use.Prompt(&t.Request, t.vars, ""))) + answer
 		}
 		known := answer > 0
 		if use.Conversation {
-			prompt += estimate.Request(&t.Request) + t.MaxCalls()*answer
+			prompt += wire.Request(&t.Request) + t.MaxCalls()*answer
 			known = known && t.tools == nil // how long results of calls are shows only when they come
 		}
 		planned := Planned{Request: requestTo(&use.Model, ""), Metadata: p.modelOf(p.configuredKey(&use.Model))}

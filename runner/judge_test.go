@@ -11,8 +11,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/glob"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -159,7 +158,7 @@ func TestFailedJudgesLeaveAnswersUnscored(t *testing.T) {
 				}
 				return "", test.err
 			})
-			all := yielded(t.Context(), t, plan(t, judgedSuite(1), runner.Filter{Cases: glob.Patterns{"c0"}}), config(&b.fake, 1))
+			all := yielded(t.Context(), t, plan(t, judgedSuite(1), runner.Filter{Cases: eval.Patterns{"c0"}}), config(&b.fake, 1))
 			if len(all) != 2 {
 				t.Fatalf("%d results, want 2", len(all))
 			}

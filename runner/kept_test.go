@@ -7,9 +7,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/glob"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -20,7 +18,7 @@ func TestPlacesTakeCasesWithTheirRepeats(t *testing.T) {
 	for tr := range plan(t, twoArms, runner.Filter{}).Trials() {
 		ids[tr.N] = tr.ID
 	}
-	places := &option.Places{}
+	places := &eval.Places{}
 	places.Add(2, 2)
 	places.Add(8, 4)
 	for _, test := range []struct {
@@ -29,9 +27,9 @@ func TestPlacesTakeCasesWithTheirRepeats(t *testing.T) {
 		arms   int
 	}{
 		{runner.Filter{Places: places}, []int{2, 3, 8, 9, 10, 11}, 2},
-		{runner.Filter{Places: places, Arms: glob.Patterns{"one/*"}}, []int{8, 9}, 1},
-		{runner.Filter{Places: places, Cases: glob.Patterns{"b"}}, nil, 0},
-		{runner.Filter{Places: &option.Places{}}, nil, 0},
+		{runner.Filter{Places: places, Arms: eval.Patterns{"one/*"}}, []int{8, 9}, 1},
+		{runner.Filter{Places: places, Cases: eval.Patterns{"b"}}, nil, 0},
+		{runner.Filter{Places: &eval.Places{}}, nil, 0},
 	} {
 		p := plan(t, twoArms, test.filter)
 		var got []int

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -41,7 +41,7 @@ func laneOf(t *Planned) modelKey {
 	}
 	return modelKey{
 		service: t.Request.Service, apiVersion: t.Request.APIVersion, id: t.Request.Model,
-		protocol: cmp.Or(t.Request.Protocol, option.Generative),
+		protocol: cmp.Or(t.Request.Protocol, eval.Generative),
 	}
 }
 

@@ -8,8 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/service"
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -18,18 +17,18 @@ import (
 type modelKey struct {
 	service, apiVersion, id string
 
-	protocol option.ProtocolName // that the service speaks
+	protocol eval.ProtocolName // that the service speaks
 	app      suite.Application
 }
 
 // keyOf names a model of a service. apiVersion is the version in the request, "" for that of the run.
 func (p *Plan) keyOf(of *suite.NamedService, apiVersion, id string) modelKey {
 	if of == nil {
-		return modelKey{apiVersion: cmp.Or(apiVersion, p.APIVersion), id: id, protocol: option.Generative}
+		return modelKey{apiVersion: cmp.Or(apiVersion, p.APIVersion), id: id, protocol: eval.Generative}
 	}
 	key := modelKey{service: of.Name, id: id, protocol: of.Protocol}
 	if of.HasVersions() {
-		key.apiVersion = cmp.Or(apiVersion, service.APIVersions[0])
+		key.apiVersion = cmp.Or(apiVersion, wire.APIVersions[0])
 	}
 	return key
 }
@@ -40,10 +39,10 @@ func (p *Plan) configuredKey(m *suite.ConfiguredModel) modelKey {
 
 // named returns the specification's description of the model, nil if it has none.
 func (k modelKey) named() *eval.Model {
-	if k.app != nil || k.protocol != option.Generative {
+	if k.app != nil || k.protocol != eval.Generative {
 		return nil
 	}
-	return service.NamedModel(k.id)
+	return wire.NamedModel(k.id)
 }
 
 // served is Served of the model's service.
@@ -267,7 +266,7 @@ func Missing(ctx context.Context, source ModelSource, w ModelUse, err *eval.Erro
 		}
 	}
 	missing := MissingModel{Message: err.Message, Hint: diag.DidYouMean(w.ID, ids)}
-	for _, version := range service.APIVersions {
+	for _, version := range wire.APIVersions {
 		if version == w.APIVersion || w.APIVersion == "" { // of another protocol
 			continue
 		}
@@ -280,7 +279,7 @@ func Missing(ctx context.Context, source ModelSource, w ModelUse, err *eval.Erro
 
 // generating checks a model that generates, and that it may give answers as long as the suite wants.
 func (c *modelCheck) generating(ctx context.Context, of *suite.ConfiguredModel, user string) error {
-	m, err := c.ask(ctx, c.configuredKey(of), of.Pos, user, service.MethodGenerate)
+	m, err := c.ask(ctx, c.configuredKey(of), of.Pos, user, wire.MethodGenerate)
 	if err != nil || m == nil {
 		return err
 	}
@@ -298,7 +297,7 @@ func (c *modelCheck) generating(ctx context.Context, of *suite.ConfiguredModel, 
 func (c *modelCheck) embedding(ctx context.Context, s *suite.Suite) error {
 	model := c.embeddings[s]
 	key := c.keyOf(s.Embedding.Service, s.Embedding.APIVersion, s.Embedding.Model)
-	m, err := c.ask(ctx, key, s.Embedding.Pos, "for embeddings", service.MethodEmbed)
+	m, err := c.ask(ctx, key, s.Embedding.Pos, "for embeddings", wire.MethodEmbed)
 	if err != nil || m == nil {
 		return err
 	}

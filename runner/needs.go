@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/evalrun/evalrun/internal/protocol"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -15,7 +15,7 @@ func (t *Planned) OutputLimit() int {
 	if t.Metadata != nil {
 		limit = t.Metadata.OutputTokenLimit
 	}
-	if p, ok := protocol.Named(t.Request.Protocol); ok && p.MaxOutput > 0 {
+	if p, ok := wire.Named(t.Request.Protocol); ok && p.MaxOutput > 0 {
 		limit = p.MaxOutput
 	}
 	if c := t.Request.GenerationConfig; c != nil && c.MaxOutputTokens != nil {

@@ -16,23 +16,19 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/glob"
-	"github.com/evalrun/evalrun/internal/payload"
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
-	"github.com/evalrun/evalrun/variable"
 )
 
 // Filter narrows a plan; empty lists select everything.
 type Filter struct {
-	Cases glob.Patterns
-	Tags  glob.Patterns
-	Arms  glob.Patterns
+	Cases eval.Patterns
+	Tags  eval.Patterns
+	Arms  eval.Patterns
 	// Places are the places of the only trials to take, a case of an arm with all of its repeats; nil takes all.
-	Places *option.Places
+	Places *eval.Places
 	Shard  Shard // the zero Shard is everything
 }
 
@@ -63,7 +59,7 @@ type Plan struct {
 	models     map[modelKey]*eval.Model
 	embeddings map[*suite.Suite]*EmbeddingModel
 	size       int
-	shard      *option.ShardOf
+	shard      *eval.ShardOf
 	arms       []PlannedArm
 }
 
@@ -141,7 +137,7 @@ func (f Filter) count(s *suite.Suite, n int, selected map[suite.Arm]int) int {
 // cutShard counts the trials of the shard, and records the identity of the whole plan.
 func (p *Plan) cutShard() {
 	h := sha256.New()
-	of := option.ShardOf{Index: p.filter.Shard.Index, Of: p.filter.Shard.Of, Trials: p.size}
+	of := eval.ShardOf{Index: p.filter.Shard.Index, Of: p.filter.Shard.Of, Trials: p.size}
 	p.size = 0
 	w := p.walk()
 	w.whole = func(t *eval.Trial) { fmt.Fprintf(h, "%s %s %s %s\n", t.ID, t.Suite, t.CaseID, t.ScorersHash) }
@@ -151,7 +147,7 @@ func (p *Plan) cutShard() {
 }
 
 // Shard names the whole that the plan is a shard of, nil when it is whole.
-func (p *Plan) Shard() *option.ShardOf { return p.shard }
+func (p *Plan) Shard() *eval.ShardOf { return p.shard }
 
 // PlannedArm is an arm of a suite with at least one trial.
 type PlannedArm struct {
@@ -192,7 +188,7 @@ type Planned struct {
 
 	scorers []*scorers.Compiled
 	derived []*suite.DerivedMetric
-	vars    variable.Dict
+	vars    eval.Dict
 	guessed bool               // its tokens cannot be counted
 	tools   *suite.ToolResults // nil: the suite answers no tool calls
 	to      suite.Application  // nil: the target is a model
@@ -333,7 +329,7 @@ func (p *Plan) request(cell suite.Cell) (eval.Request, error) {
 	if to == nil || problem != nil {
 		return r, problem
 	}
-	sent, err := to.Render(&app.Input{Vars: c.Vars(), System: r.System, Messages: payload.Messages(prompt.Contents)})
+	sent, err := to.Render(&eval.Input{Vars: c.Vars(), System: r.System, Messages: wire.Messages(prompt.Contents)})
 	if err == nil {
 		r.App = sent.WithoutSecrets()
 	}

@@ -13,8 +13,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/pricing"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -39,7 +38,7 @@ func TestProgramsRunOnce(t *testing.T) {
 	scorer := `{exec: [sh, -c, 'cat >> told; echo true']}, {similar: {to: b, min: 0}}, {cost: 1}`
 	cfg := config(&fake{}, 4)
 	cfg.Services.Embedder = &embedder{}
-	cfg.ScorerData.Prices = &pricing.PriceList{Currency: "X", Models: map[string]pricing.Price{"svc-pro": {Input: 1e6, Output: 0}}}
+	cfg.ScorerData.Prices = &eval.PriceList{Currency: "X", Models: map[string]eval.Price{"svc-pro": {Input: 1e6, Output: 0}}}
 	counts, all := results(t, programPlan(t, dir, scorer), cfg)
 	input, err := os.ReadFile(filepath.Join(dir, "told"))
 	expect.OK(t, err)

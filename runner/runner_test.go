@@ -14,8 +14,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/glob"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -87,7 +86,7 @@ func TestEachTrialHasAnIDOfItsOwn(t *testing.T) {
 		t.Errorf("%q, want 12 trials, the 4th `3 a two/p 2` and the 9th `8 again one/p 1`", got)
 	}
 	// The same trial has the same id under a filter, although an equal one was left out before it.
-	for tr := range plan(t, twoArms, runner.Filter{Cases: glob.Patterns{"again"}}).Trials() {
+	for tr := range plan(t, twoArms, runner.Filter{Cases: eval.Patterns{"again"}}).Trials() {
 		if !ids[tr.ID] {
 			t.Errorf("%v has the id %s under a filter, want the one that it has without", tr.Trial, tr.ID)
 		}

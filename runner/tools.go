@@ -11,12 +11,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/program"
-	"github.com/evalrun/evalrun/internal/secret"
-	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/suite"
-	"github.com/evalrun/evalrun/tool"
-	"github.com/evalrun/evalrun/variable"
 )
 
 // MaxCalls is how many calls of the model the trial takes at most, retries aside.
@@ -37,13 +34,13 @@ func (a *scoring) answers(c *eval.Candidate) bool {
 const toolCalls = "TOOL_CALLS"
 
 // lastCalls returns the function calls in the last answer.
-func (a *scoring) lastCalls() []tool.FunctionCall {
+func (a *scoring) lastCalls() []eval.FunctionCall {
 	return a.result.Calls[len(a.result.Calls)-1].FunctionCalls()
 }
 
 // startsPrograms reports whether answering the last calls takes a program.
 func (a *scoring) startsPrograms() bool {
-	return slices.ContainsFunc(a.lastCalls(), func(c tool.FunctionCall) bool { return a.trial.tools.Of(c.Name).Command != nil })
+	return slices.ContainsFunc(a.lastCalls(), func(c eval.FunctionCall) bool { return a.trial.tools.Of(c.Name).Command != nil })
 }
 
 // maxCallsOfStep bounds the tool calls that one answer may make.
@@ -60,7 +57,7 @@ func (r *run) answerCalls(ctx context.Context, a *scoring) error {
 			len(calls), maxCallsOfStep,
 		)
 	}
-	var all []tool.CallResult
+	var all []eval.CallResult
 	size := 0
 	for _, call := range calls {
 		text, err := r.answerCall(ctx, a, &call)
@@ -68,13 +65,13 @@ func (r *run) answerCalls(ctx context.Context, a *scoring) error {
 		if errors.As(err, &e) {
 			return e
 		}
-		one := tool.CallResult{ID: call.ID, Name: call.Name, Text: text}
+		one := eval.CallResult{ID: call.ID, Name: call.Name, Text: text}
 		if err != nil {
 			one.Text, one.Failed = err.Error(), true
 		}
-		if size += len(one.Text); size > service.MaxPromptBytes {
+		if size += len(one.Text); size > wire.MaxPromptBytes {
 			return eval.Errorf(
-				eval.KindOverLimit, "the results have %d bytes or more; at most %d are allowed in a prompt", size, service.MaxPromptBytes,
+				eval.KindOverLimit, "the results have %d bytes or more; at most %d are allowed in a prompt", size, wire.MaxPromptBytes,
 			)
 		}
 		all = append(all, one)
@@ -85,7 +82,7 @@ func (r *run) answerCalls(ctx context.Context, a *scoring) error {
 }
 
 // answerCall is the result of one call. An *eval.Error ends the trial; any other error is for the model.
-func (r *run) answerCall(ctx context.Context, a *scoring, call *tool.FunctionCall) (string, error) {
+func (r *run) answerCall(ctx context.Context, a *scoring, call *eval.FunctionCall) (string, error) {
 	args, err := arguments(call.Args)
 	if err != nil {
 		return "", err
@@ -98,18 +95,18 @@ func (r *run) answerCall(ctx context.Context, a *scoring, call *tool.FunctionCal
 }
 
 // arguments are the arguments of a call, as templates use them.
-func arguments(raw json.RawMessage) (variable.Object, error) {
+func arguments(raw json.RawMessage) (eval.Object, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
-	args, err := variable.Parse(raw)
-	if err != nil && !errors.Is(err, variable.ErrJSON) {
+	args, err := eval.ParseValue(raw)
+	if err != nil && !errors.Is(err, eval.ErrJSON) {
 		return nil, err
 	}
 	switch args := args.(type) {
-	case variable.Object:
+	case eval.Object:
 		return args, nil
-	case variable.Null:
+	case eval.Null:
 		return nil, nil
 	}
 	return nil, errors.New("the arguments are not a JSON object")
@@ -133,7 +130,7 @@ func (r *run) runTool(ctx context.Context, answer *suite.ToolAnswer, args json.R
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
-	command := program.Invocation{
+	command := files.Invocation{
 		Path:    c.Path,
 		Args:    c.Words[1:],
 		Dir:     c.Dir,
@@ -144,9 +141,9 @@ func (r *run) runTool(ctx context.Context, answer *suite.ToolAnswer, args json.R
 		Keys:    r.Environment.Keys,
 	}
 	out, err := command.Output()
-	hidden := secret.OfVariables(answer.Env)
+	hidden := wire.OfVariables(answer.Env)
 	switch {
-	case errors.Is(err, program.ErrStopped):
+	case errors.Is(err, files.ErrStopped):
 		return "", eval.Errorf(eval.KindCanceled, "canceled")
 	case err != nil:
 		return "", fmt.Errorf("the program %q %s", c.Words[0], hidden.OutOf(err.Error()))

@@ -17,11 +17,10 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
-	"github.com/evalrun/evalrun/tool"
 )
 
 const toolSuite = `version: 1
@@ -44,7 +43,7 @@ const (
 )
 
 // calls is an answer that calls functions, as a service gives it.
-func calls(all ...tool.FunctionCall) *eval.Response {
+func calls(all ...eval.FunctionCall) *eval.Response {
 	c := eval.Candidate{FinishReason: "TOOL_CALLS", VendorReason: "STOP"}
 	var parts []string
 	for _, one := range all {
@@ -55,8 +54,8 @@ func calls(all ...tool.FunctionCall) *eval.Response {
 	return &eval.Response{Candidates: []eval.Candidate{c}}
 }
 
-func call(id, name, args string) tool.FunctionCall {
-	return tool.FunctionCall{ID: id, Name: name, Args: json.RawMessage(args)}
+func call(id, name, args string) eval.FunctionCall {
+	return eval.FunctionCall{ID: id, Name: name, Args: json.RawMessage(args)}
 }
 
 // tooled is a trial of a prompt with tools.
@@ -334,7 +333,7 @@ func TestErrorsInAToolLoopNameTheStep(t *testing.T) {
 // Results that no prompt can hold end the trial.
 func TestResultsAreBounded(t *testing.T) {
 	t.Parallel()
-	s := script(calls(slices.Repeat([]tool.FunctionCall{call("1", "run", "{}")}, 9)...))
+	s := script(calls(slices.Repeat([]eval.FunctionCall{call("1", "run", "{}")}, 9)...))
 	r := tooled{prompt: oncePrompt, command: "[head, -c, '1000000', /dev/zero]", cfg: config(&s.fake, 1)}.result(t.Context(), t)
 	expect.Same(t, "the kind", r.Err().Kind, eval.KindOverLimit)
 	expect.Same(t, "calls", len(s.sent), 1)
@@ -397,7 +396,7 @@ func TestRecordedResultsReplacePrograms(t *testing.T) {
 	s.generate = func(ctx context.Context, c *eval.Call) (*eval.Response, error) {
 		resp, err := generate(ctx, c)
 		if len(s.sent) == 1 {
-			c.Results = []tool.CallResult{{ID: "1", Name: "run", Text: "recorded"}}
+			c.Results = []eval.CallResult{{ID: "1", Name: "run", Text: "recorded"}}
 		}
 		return resp, err
 	}

@@ -5,9 +5,8 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/blank"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -20,7 +19,7 @@ func blanks() []string {
 		strings.Repeat("\u200b ", 50_000),
 	}
 	for _, s := range hostile.Strings() {
-		if s != "" && blank.Is(s) {
+		if s != "" && eval.Is(s) {
 			out = append(out, s)
 		}
 	}

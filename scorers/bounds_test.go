@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/jq"
+	"github.com/evalrun/evalrun/internal/expr"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // jqOf runs an expression over a value as a selection does.
 func jqOf(t *testing.T, source string, value any) (string, *Finding) {
 	t.Helper()
-	expression, problem := jq.Compile(source)
+	expression, problem := expr.CompileJQ(source)
 	if problem != nil {
 		t.Fatalf("%s: %v, want no problem", source, problem)
 	}

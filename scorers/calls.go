@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wirejson"
-	"github.com/evalrun/evalrun/tool"
 )
 
 // stepCount returns the number of model calls that led to the answer.
@@ -14,8 +14,8 @@ func (a *Answer) stepCount() int { return max(1, len(a.Calls)) }
 
 // toolCalls are the tool calls of all steps and turns, in order. A conversation continues with the first candidate of
 // each step; the last step counts with its chosen candidate.
-func (a *Answer) toolCalls() []tool.FunctionCall {
-	var out []tool.FunctionCall
+func (a *Answer) toolCalls() []eval.FunctionCall {
+	var out []eval.FunctionCall
 	for i := range len(a.Calls) - 1 {
 		if c := a.Calls[i].Candidates; len(c) > 0 {
 			out = append(out, c[0].FunctionCalls()...)
@@ -44,7 +44,7 @@ type readCall struct {
 	args any // not an object: malformed
 }
 
-func readCalls(calls []tool.FunctionCall) []readCall {
+func readCalls(calls []eval.FunctionCall) []readCall {
 	out := make([]readCall, len(calls))
 	for i, c := range calls {
 		out[i] = readCall{c.Name, readArgs(c.Args)}
@@ -139,4 +139,4 @@ func (s callView) list(calls []readCall) string {
 const maxShownCalls = 5
 
 // showCalls names the tool calls of an answer in a reason.
-func showCalls(calls []tool.FunctionCall) string { return inReason.list(readCalls(calls)) }
+func showCalls(calls []eval.FunctionCall) string { return inReason.list(readCalls(calls)) }

@@ -6,8 +6,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/blank"
-	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func candidatesKind() Kind {
@@ -21,25 +20,25 @@ func candidatesKind() Kind {
 			"agreement is unscored. It looks at all candidates, whatever `candidate` says. `generationConfig: " +
 			"{candidateCount: 3}` requests several.",
 		Example: "- candidates: {min: 3, agreement: {min: 0.6}}",
-		takes:   shape.Either(shape.Int(0, math.MaxInt16), candidatesKeys().Shape()), compile: compileCandidates,
+		takes:   yaml.Either(yaml.Int(0, math.MaxInt16), candidatesKeys().Shape()), compile: compileCandidates,
 	}
 }
 
-func candidatesKeys() shape.Block {
-	return shape.Block{
+func candidatesKeys() yaml.Block {
+	return yaml.Block{
 		Some: []string{"min", "max", "agreement"},
 		Keys: append(
-			[]shape.Key{{Name: "agreement", Is: agreementKeys().Shape(), Doc: "How many candidates have the same text."}},
+			[]yaml.Key{{Name: "agreement", Is: agreementKeys().Shape(), Doc: "How many candidates have the same text."}},
 			boundsKeys().Keys...),
 	}
 }
 
-func agreementKeys() shape.Block {
-	return shape.Block{
+func agreementKeys() yaml.Block {
+	return yaml.Block{
 		Need: []string{"min"},
-		Keys: []shape.Key{
+		Keys: []yaml.Key{
 			{Name: "min", Is: share(), Doc: "The least share of the candidates."},
-			{Name: "by", Is: shape.Word("normalized", "exact"), Doc: "How texts are compared; normalized when not given."},
+			{Name: "by", Is: yaml.Word("normalized", "exact"), Doc: "How texts are compared; normalized when not given."},
 		},
 	}
 }
@@ -107,7 +106,7 @@ func mostGiven(all []eval.Candidate, by string) (most int, text string) {
 		if by != "exact" {
 			key = loose(key)
 		}
-		if blank.Is(key) {
+		if eval.Is(key) {
 			continue
 		}
 		if votes[key]++; votes[key] > most {

@@ -7,10 +7,8 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/letters"
-	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/textmetric"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func choiceKind() Kind {
@@ -27,18 +25,18 @@ func choiceKind() Kind {
 			"C`) replaces what it corrects. An answer that names no letter clearly, or several, fails and says so, and `not:` " +
 			"does not turn that into a pass. The text of an option is not looked at: for that use `contains`. Letters of " +
 			"other alphabets and full-width ones are other letters.",
-		Example: "- choice: {is: B, of: [A, B, C, D]}", takes: shape.Either(shape.Text, choiceKeys().Shape()), compile: compileChoice,
+		Example: "- choice: {is: B, of: [A, B, C, D]}", takes: yaml.Either(yaml.Text, choiceKeys().Shape()), compile: compileChoice,
 	}
 }
 
 const choiceLetter lazy.Regex = `^[\pL\pN]{1,3}$`
 
-func choiceKeys() shape.Block {
-	return shape.Block{
+func choiceKeys() yaml.Block {
+	return yaml.Block{
 		Need: []string{"is"},
-		Keys: []shape.Key{
-			{Name: "is", Is: shape.Text, Doc: "The letter."},
-			{Name: "of", Is: shape.Filled(shape.Text), Doc: "The letters there are; A, B, C, D when not given."},
+		Keys: []yaml.Key{
+			{Name: "is", Is: yaml.Text, Doc: "The letter."},
+			{Name: "of", Is: yaml.Filled(yaml.Text), Doc: "The letters there are; A, B, C, D when not given."},
 		},
 	}
 }
@@ -78,7 +76,7 @@ func (c choiceScorer) scoreText(got, text string) Finding {
 	if len(text) > maxChoiceText {
 		return Unscored("the answer is longer than %d bytes: choose the part with the letter by `select`", maxChoiceText)
 	}
-	chosen, how := letters.Named(text, c.of)
+	chosen, how := Named(text, c.of)
 	switch {
 	case how == "":
 		return Uncheckable("the answer names none of %s, expected %s: %s", strings.Join(c.of, ", "), c.want, quote(got))
@@ -92,7 +90,7 @@ func (c choiceScorer) scoreText(got, text string) Finding {
 }
 
 // choiceLetters reads the letters of the choices.
-func choiceLetters(n yamlnode.Node) []string {
+func choiceLetters(n yaml.Node) []string {
 	var of []string
 	places := map[string]diag.Pos{}
 	for _, item := range n.Items() {

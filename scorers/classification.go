@@ -3,22 +3,22 @@ package scorers
 import (
 	"strings"
 
-	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/entry"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // classificationKind is the kind that a suite's `classification` block compiles to.
 func classificationKind() Kind {
 	return Kind{
-		Name:    entry.ClassificationKind,
+		Name:    yaml.ClassificationKind,
 		Example: `classification: {label: "{{.intent}}", classes: [refund, order]}`, textless: true, // it reads the selection of `answer`
 		compile: compileClassification,
 	}
 }
 
 func compileClassification(a args) AnswerScorer {
-	m := a.Args.Map(entry.Classification.Names()...)
+	m := a.Args.Map(yaml.Classification.Names()...)
 	label := m.Need("label")
 	var scorer classificationScorer
 	for _, item := range m.Get("classes").Seq() {
@@ -26,7 +26,7 @@ func compileClassification(a args) AnswerScorer {
 	}
 	steps := a.stepsOf(m.Get("answer"), "answer")
 	text := textOf(label)
-	at := classification.Find(scorer.classes, text)
+	at := eval.Find(scorer.classes, text)
 	switch {
 	case at >= 0:
 		scorer.expected = scorer.classes[at]
@@ -51,14 +51,14 @@ func (c classificationScorer) over(s AnswerScorer) AnswerScorer {
 	return Func(func(a *Answer) Finding {
 		f := s.Score(a)
 		if f.Class == nil && f.scored() {
-			f.Class = &classification.Pair{Expected: c.expected}
+			f.Class = &eval.Pair{Expected: c.expected}
 		}
 		return f
 	})
 }
 
 func (c classificationScorer) scoreText(got, _ string) Finding {
-	at := classification.Find(c.classes, got)
+	at := eval.Find(c.classes, got)
 	if at < 0 {
 		return Fail("the answer is none of the %d classes, expected %s: %s", len(c.classes), c.expected, quote(got))
 	}
@@ -67,6 +67,6 @@ func (c classificationScorer) scoreText(got, _ string) Finding {
 	if answer == c.expected {
 		f = Pass("the answer is %s", answer)
 	}
-	f.Class = &classification.Pair{Expected: c.expected, Answer: answer}
+	f.Class = &eval.Pair{Expected: c.expected, Answer: answer}
 	return f
 }

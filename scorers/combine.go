@@ -4,8 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -22,7 +21,7 @@ func combinators() []Kind {
 				"without text, or one that cannot be read, stays a failure, and unscored stays unscored (see [What a score " +
 				"says](#what-a-score-says)). The value is 1 minus the value inside.",
 			Example: "- not: {contains: \"as an AI\"}",
-			takes:   shape.Either(aNested(), shape.Filled(aNested())),
+			takes:   yaml.Either(aNested(), yaml.Filled(aNested())),
 			compile: compileNot,
 			nests:   true,
 		},
@@ -32,7 +31,7 @@ func combinators() []Kind {
 			Doc: "Takes a list of scorers. The value is the least of theirs. Unscored only when none fails and one is " +
 				"unscored.",
 			Example: "- all:\n    - contains: Paris\n    - length: {words: {max: 5}}",
-			takes:   shape.Filled(aNested()),
+			takes:   yaml.Filled(aNested()),
 			compile: compileAll,
 			nests:   true,
 		},
@@ -41,7 +40,7 @@ func combinators() []Kind {
 			Summary: "at least one scorer inside passes",
 			Doc:     "Takes a list of scorers. The value is the largest of theirs. Unscored only when none passes and one is unscored.",
 			Example: "- any:\n    - contains: Andorra la Vella\n    - regex: '(?i)\\bla vella\\b'",
-			takes:   shape.Filled(aNested()),
+			takes:   yaml.Filled(aNested()),
 			compile: compileAny,
 			nests:   true,
 		},
@@ -49,10 +48,10 @@ func combinators() []Kind {
 }
 
 // aNested is the shape of a scorer inside another.
-func aNested() shape.Shape { return shape.Ref("nestedScorer") }
+func aNested() yaml.Shape { return yaml.Ref("nestedScorer") }
 
 // nested compiles a scorer inside another.
-func (a args) nested(n yamlnode.Node) AnswerScorer {
+func (a args) nested(n yaml.Node) AnswerScorer {
 	spec := suite.Nested(n, a.table)
 	if spec == nil {
 		return nil

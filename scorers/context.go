@@ -2,14 +2,13 @@ package scorers
 
 import (
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/labels"
-	"github.com/evalrun/evalrun/pricing"
+	"github.com/evalrun/evalrun/scorers/labels"
 )
 
 // Context is what a run provides to scorers, and what they record for it.
 type Context struct {
 	Trial        eval.Trial
-	Prices       *pricing.PriceList // nil without a price list
+	Prices       *eval.PriceList // nil without a price list
 	Vectors      Vectors
 	Judgements   Judgements
 	PeopleLabels *labels.File // of the suite; nil when no scorer needs them

@@ -4,8 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func costKind() Kind {
@@ -16,12 +15,12 @@ func costKind() Kind {
 			"request is sent. It counts the tokens of the prompt and of the answer, all candidates together, " +
 			"without attempts that failed. The reason says where the numbers come from: the service, countTokens, " +
 			"or an estimate from the number of bytes.",
-		Example: "- cost: {max: 0.002}", takes: shape.Either(price(), costKeys().Shape()), compile: compileCost,
+		Example: "- cost: {max: 0.002}", takes: yaml.Either(price(), costKeys().Shape()), compile: compileCost,
 	}
 }
 
 // amountsOf reads min and max as decimal numbers.
-func amountsOf(m yamlnode.Map) span {
+func amountsOf(m yaml.Map) span {
 	var s span
 	for key, end := range map[string]**float64{"min": &s.min, "max": &s.max} {
 		if v := m.Get(key); !v.IsZero() {
@@ -43,12 +42,12 @@ func amount(v float64) string {
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
-func price() shape.Shape { return shape.Number(0, math.MaxInt32) }
+func price() yaml.Shape { return yaml.Number(0, math.MaxInt32) }
 
-func costKeys() shape.Block {
-	return shape.Block{
+func costKeys() yaml.Block {
+	return yaml.Block{
 		Some: []string{"min", "max"},
-		Keys: []shape.Key{{Name: "min", Is: price(), Doc: "The least amount."}, {Name: "max", Is: price(), Doc: "The " +
+		Keys: []yaml.Key{{Name: "min", Is: price(), Doc: "The least amount."}, {Name: "max", Is: price(), Doc: "The " +
 			"largest amount."}},
 	}
 }

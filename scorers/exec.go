@@ -11,14 +11,11 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/program"
-	"github.com/evalrun/evalrun/internal/secret"
-	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/wirejson"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 	"github.com/evalrun/evalrun/suite"
-	"github.com/evalrun/evalrun/tool"
-	"github.com/evalrun/evalrun/variable"
 )
 
 func execKind() Kind {
@@ -43,7 +40,7 @@ func execKind() Kind {
 			"values, or a list of names of private variables that it gets nevertheless. The files of the suite's " +
 			"folder that the command names count as a part of the scorer. With `--untrusted` it takes `--allow " +
 			"program`.",
-		Example: "- exec: {command: [./check.sh, --strict], timeout: 5s}", takes: shape.Either(texts(), execKeys().Shape()), compile: compileExec,
+		Example: "- exec: {command: [./check.sh, --strict], timeout: 5s}", takes: yaml.Either(texts(), execKeys().Shape()), compile: compileExec,
 	}
 }
 
@@ -65,7 +62,7 @@ type execInput struct {
 	Arm            string               `json:"arm,omitempty"`
 	Model          string               `json:"model,omitempty"`
 	Repeat         int                  `json:"repeat,omitempty"`
-	Vars           variable.Dict        `json:"vars"`
+	Vars           eval.Dict            `json:"vars"`
 	Request        *eval.Request        `json:"request,omitempty"`
 	Usage          *eval.Usage          `json:"usage"`
 	Timing         *eval.Timing         `json:"timing"`
@@ -82,7 +79,7 @@ type execCall struct {
 	Args json.RawMessage `json:"args"`
 }
 
-func execCalls(calls []tool.FunctionCall) []execCall {
+func execCalls(calls []eval.FunctionCall) []execCall {
 	out := make([]execCall, len(calls))
 	for i, c := range calls {
 		out[i] = execCall{c.Name, c.Args}
@@ -97,21 +94,21 @@ func execCalls(calls []tool.FunctionCall) []execCall {
 type execScorer struct {
 	path, shown string // shown is the path as the suite writes it
 	gone        error  // why the program has disappeared since it was compiled, else nil
-	command     program.Invocation
-	hidden      *secret.Set // values that the program gets and reasons must not show
+	command     files.Invocation
+	hidden      *wire.Secrets // values that the program gets and reasons must not show
 	args        json.RawMessage
 }
 
-func execKeys() shape.Block {
-	return shape.Block{
+func execKeys() yaml.Block {
+	return yaml.Block{
 		Need: []string{"command"},
-		Keys: []shape.Key{
+		Keys: []yaml.Key{
 			{Name: "command", Is: texts(), Doc: "The program and its arguments."},
-			{Name: "args", Is: shape.Any, Doc: "What the program gets as `args` in its input."},
-			{Name: "timeout", Is: shape.Duration, Doc: "How long it may take: 10s when not given, at most 10m."},
+			{Name: "args", Is: yaml.Any, Doc: "What the program gets as `args` in its input."},
+			{Name: "timeout", Is: yaml.Duration, Doc: "How long it may take: 10s when not given, at most 10m."},
 			{
 				Name: "env",
-				Is:   shape.Either(shape.Map(shape.Text), shape.List(shape.Text)),
+				Is:   yaml.Either(yaml.MapShape(yaml.Text), yaml.List(yaml.Text)),
 				Doc:  "Variables of its environment, or names of private variables that it gets nevertheless.",
 			},
 		},
@@ -125,7 +122,7 @@ func compileExec(a args) AnswerScorer {
 			return nil
 		}
 	}
-	x := execScorer{command: program.Invocation{Timeout: suite.CommandTime(yamlnode.Node{})}, hidden: secret.New()}
+	x := execScorer{command: files.Invocation{Timeout: suite.CommandTime(yaml.Node{})}, hidden: wire.NewSecrets()}
 	command := a.Args
 	if a.Args.IsMapping() {
 		m := a.Args.Map(execKeys().Names()...)
@@ -146,23 +143,23 @@ func compileExec(a args) AnswerScorer {
 }
 
 // read reads the options next to the command.
-func (x *execScorer) read(m yamlnode.Map, s *suite.Suite) {
+func (x *execScorer) read(m yaml.Map, s *suite.Suite) {
 	if v := m.Get("args"); !v.IsZero() {
 		x.args = v.JSON(nil)
 	}
 	x.command.Timeout = suite.CommandTime(m.Get("timeout"))
 	if v := m.Get("env"); v.IsSequence() {
 		x.command.Pass = s.PassedVariables(v)
-		x.hidden = secret.OfVariables(x.command.Pass)
+		x.hidden = wire.OfVariables(x.command.Pass)
 	} else {
 		x.command.Env = environment(v.Map())
 	}
 }
 
-func environment(m yamlnode.Map) []string {
+func environment(m yaml.Map) []string {
 	var out []string
 	for e := range m.Entries() {
-		if !program.IsName(e.Name()) {
+		if !files.IsName(e.Name()) {
 			e.Key.Errorf("letters, digits and `_` are allowed", "`%s` is not the name of an environment variable", e.Name())
 		}
 		if text := textOf(e.Value); strings.ContainsRune(text, 0) {
@@ -222,7 +219,7 @@ func (x execScorer) input(a *Answer) *execInput {
 		in.SafetyRatings = append(in.SafetyRatings, c.SafetyRatings...)
 	}
 	if in.Vars == nil {
-		in.Vars = variable.Dict{}
+		in.Vars = eval.Dict{}
 	}
 	if a.Context != nil {
 		t := &a.Context.Trial

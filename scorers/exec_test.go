@@ -13,10 +13,9 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
-	"github.com/evalrun/evalrun/variable"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -150,7 +149,7 @@ func TestExecPassesTheAnswerAndHidesTheKey(t *testing.T) {
 			PromptFeedback: &eval.PromptFeedback{BlockReason: "OTHER"},
 		},
 		Usage: eval.Usage{PromptTokens: 2, OutputTokens: 3, TotalTokens: 5, Source: eval.UsageService},
-		Vars:  variable.Dict{"n": "1.10", "l": variable.Array{"a"}},
+		Vars:  eval.Dict{"n": "1.10", "l": eval.Array{"a"}},
 		Request: &eval.Request{
 			Model: "m", Contents: []eval.Content{{Role: "user", Parts: []eval.Part{eval.TextPart{Text: "ask"}}}},
 		},

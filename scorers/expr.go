@@ -9,11 +9,10 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expression"
-	"github.com/evalrun/evalrun/internal/service"
-	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/expr"
+	"github.com/evalrun/evalrun/internal/yaml"
 	"github.com/evalrun/evalrun/suite"
-	"github.com/evalrun/evalrun/variable"
 )
 
 func exprKind() Kind {
@@ -41,9 +40,9 @@ func exprKind() Kind {
 			"value (`int(\"many\")`) are unscored. " +
 			fmt.Sprintf(
 				"Expressions have at most %d bytes and two loops inside each other, and what works on too much is unscored. There is no clock in them.",
-				expression.MaxText,
+				expr.MaxText,
 			),
-		Example: "- expr: answer contains \"Paris\" and usage.outputTokens < 64", takes: shape.Text, compile: compileExpr,
+		Example: "- expr: answer contains \"Paris\" and usage.outputTokens < 64", takes: yaml.Text, compile: compileExpr,
 	}
 }
 
@@ -55,9 +54,9 @@ func compileExpr(a args) AnswerScorer {
 		)
 		return nil
 	}
-	program, err := expression.Compile(a.Args.Str(), exprEnv{}, expression.Grade)
+	program, err := expr.Compile(a.Args.Str(), exprEnv{}, expr.Grade)
 	if err != nil {
-		var e *expression.SyntaxError
+		var e *expr.SyntaxError
 		errors.As(err, &e)
 		a.Args.ErrorfAt(e.Offset, e.Hint, "in the expression: %s", e.Message)
 		return nil
@@ -68,7 +67,7 @@ func compileExpr(a args) AnswerScorer {
 	scorer := exprScorer{program}
 	if program.Uses("vars") {
 		at := a.Args
-		a.needs.Tries = append(a.needs.Tries, func(vars variable.Dict, diags *diag.List) {
+		a.needs.Tries = append(a.needs.Tries, func(vars eval.Dict, diags *diag.List) {
 			if e := scorer.try(vars); e != nil {
 				at.WithDiags(diags).
 					Errorf(
@@ -82,7 +81,7 @@ func compileExpr(a args) AnswerScorer {
 }
 
 // readsOf records what a value that the expression reads needs.
-func (a args) readsOf(r expression.Read) {
+func (a args) readsOf(r expr.Read) {
 	switch {
 	case r.Path[0] == "vars" && len(r.Path) == 1:
 		a.needs.AllVariables = true
@@ -90,8 +89,8 @@ func (a args) readsOf(r expression.Read) {
 		a.needs.Variables = append(
 			a.needs.Variables, suite.VariableUse{Name: r.Path[1], Pos: a.Args.Offset(r.Offset), Optional: r.Optional},
 		)
-	case r.Path[0] == "safety" && len(r.Path) > 1 && !slices.Contains(service.Categories, r.Path[1]):
-		a.Args.Warnf(diag.DidYouMean(r.Path[1], service.Categories), "the service's specification names no category `%s`", r.Path[1])
+	case r.Path[0] == "safety" && len(r.Path) > 1 && !slices.Contains(wire.Categories, r.Path[1]):
+		a.Args.Warnf(diag.DidYouMean(r.Path[1], wire.Categories), "the service's specification names no category `%s`", r.Path[1])
 	case r.String() == "timing.firstTokenMs":
 		a.needs.Stream = r.String()
 	}
@@ -99,17 +98,17 @@ func (a args) readsOf(r expression.Read) {
 
 // try evaluates the expression with the variables of a case and an empty answer. It reports type errors, which
 // every answer would cause.
-func (c exprScorer) try(vars variable.Dict) error {
+func (c exprScorer) try(vars eval.Dict) error {
 	r := &eval.Response{Candidates: []eval.Candidate{{FinishReason: "STOP"}}}
 	_, err := c.program.Run(newExprEnv(&Answer{Response: r, Candidate: &r.Candidates[0], Vars: vars}, c.program.Uses))
-	var e *expression.RunError
+	var e *expr.RunError
 	if errors.As(err, &e) && e.OfTypes && e.OfTexts {
 		return err
 	}
 	return nil
 }
 
-type exprScorer struct{ program *expression.Expression }
+type exprScorer struct{ program *expr.Expression }
 
 // Score evaluates the expression, provided that all values it reads exist.
 func (c exprScorer) Score(a *Answer) Finding {
@@ -122,7 +121,7 @@ func (c exprScorer) Score(a *Answer) Finding {
 	if err != nil {
 		return Unscored("%s: %s%s%s", text, cutText(diag.CleanLine(err.Error())), c.seen(env), c.ofTexts(err))
 	}
-	value, err := expression.Graded(result)
+	value, err := expr.Graded(result)
 	switch _, isBool := result.(bool); {
 	case err != nil:
 		return Unscored("%s: %s%s", text, err, c.seen(env))
@@ -136,7 +135,7 @@ func (c exprScorer) Score(a *Answer) Finding {
 
 // ofTexts adds a hint that variables are texts to a type error.
 func (c exprScorer) ofTexts(err error) string {
-	var e *expression.RunError
+	var e *expr.RunError
 	if !c.program.Uses("vars") || !errors.As(err, &e) || !e.OfTexts {
 		return ""
 	}
@@ -173,7 +172,7 @@ func (c exprScorer) unanswered(a *Answer) (Finding, bool) {
 }
 
 // missingRead is the finding for a missing rating or variable.
-func missingRead(r expression.Read, env exprEnv) (Finding, bool) {
+func missingRead(r expr.Read, env exprEnv) (Finding, bool) {
 	if _, ok := r.Value(env); ok || r.Optional || len(r.Path) == 1 {
 		return Finding{}, false
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/variable"
 )
 
 // exprEnv are the names that an expression can use.
@@ -116,11 +115,11 @@ func exprValue(raw json.RawMessage) (out any) {
 	if json.Unmarshal(raw, &out) == nil {
 		return out
 	}
-	v, err := variable.Parse(raw) // a number that no float64 holds is a text, as in variables
+	v, err := eval.ParseValue(raw) // a number that no float64 holds is a text, as in variables
 	if err != nil {
 		return nil
 	}
-	return variable.Dict{"": v}.Plain()[""]
+	return eval.Dict{"": v}.Plain()[""]
 }
 
 // exprParts are the pieces of a candidate; a plain candidate has one, its text.

@@ -9,7 +9,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
-	"github.com/evalrun/evalrun/variable"
 )
 
 // exprAnswer is an answer with everything that an expression can name.
@@ -19,11 +18,11 @@ func exprAnswer() *scorers.Answer {
 	a.Response.Candidates = append(a.Response.Candidates, eval.Candidate{Text: "Rome", FinishReason: "MAX_TOKENS"})
 	a.Usage = eval.Usage{PromptTokens: 10, OutputTokens: 3, TotalTokens: 13}
 	a.Timing = eval.Timing{LatencyMs: 250, QueuedMs: 5, Attempts: 2}
-	a.Vars = variable.Dict{
+	a.Vars = eval.Dict{
 		"country": "France",
 		"n":       "3",
-		"list":    variable.Array{"Paris", "Rome"},
-		"deep":    variable.Dict{"capital": "Paris"},
+		"list":    eval.Array{"Paris", "Rome"},
+		"deep":    eval.Dict{"capital": "Paris"},
 		"quote":   `say "no"`,
 	}
 	return a

@@ -5,8 +5,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func promptFeedbackKind() Kind {
@@ -21,20 +20,20 @@ func promptFeedbackKind() Kind {
 	}
 }
 
-func feedbackKeys() shape.Block {
-	return shape.Block{
+func feedbackKeys() yaml.Block {
+	return yaml.Block{
 		Some: []string{"max", "min", "blockReason"},
-		Keys: []shape.Key{
+		Keys: []yaml.Key{
 			{Name: "max", Is: feedbackBound(), Doc: "The highest probability: of every category, or of each."},
 			{Name: "min", Is: feedbackBound(), Doc: "The lowest probability: of every category, or of each."},
-			{Name: "blockReason", Is: shape.Either(shape.Word("none"), blockReasons()), Doc: "Why the prompt is blocked, or none."},
-			{Name: "absent", Is: shape.Bool, Doc: "A rating that is missing passes."},
+			{Name: "blockReason", Is: yaml.Either(yaml.Word("none"), blockReasons()), Doc: "Why the prompt is blocked, or none."},
+			{Name: "absent", Is: yaml.Bool, Doc: "A rating that is missing passes."},
 		},
 	}
 }
 
-func feedbackBound() shape.Shape {
-	return shape.Either(shape.Word(eval.Probabilities...), shape.Some(shape.Map(shape.Word(eval.Probabilities...))))
+func feedbackBound() yaml.Shape {
+	return yaml.Either(yaml.Word(eval.Probabilities...), yaml.Some(yaml.MapShape(yaml.Word(eval.Probabilities...))))
 }
 
 func compilePromptFeedback(a args) AnswerScorer {
@@ -98,7 +97,7 @@ func (s *promptFeedbackScorer) of(category ...string) *safetyScorer {
 }
 
 // read reads one bound for all ratings, or bounds by category.
-func (s *promptFeedbackScorer) read(bound string, n yamlnode.Node) {
+func (s *promptFeedbackScorer) read(bound string, n yaml.Node) {
 	switch {
 	case n.IsZero():
 		return
@@ -114,7 +113,7 @@ func (s *promptFeedbackScorer) read(bound string, n yamlnode.Node) {
 	}
 }
 
-func (c *safetyScorer) set(bound string, n yamlnode.Node) {
+func (c *safetyScorer) set(bound string, n yaml.Node) {
 	if bound == "max" {
 		c.max = level(n)
 	} else {
@@ -126,7 +125,7 @@ func (c *safetyScorer) set(bound string, n yamlnode.Node) {
 }
 
 // compileBlockReason reads which block reasons pass, nil when any does.
-func compileBlockReason(n yamlnode.Node) func(got string) Finding {
+func compileBlockReason(n yaml.Node) func(got string) Finding {
 	if n.IsZero() {
 		return nil
 	}

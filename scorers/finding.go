@@ -3,7 +3,6 @@ package scorers
 import (
 	"fmt"
 
-	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/eval"
 )
 
@@ -12,9 +11,9 @@ import (
 // is a failure.
 type Finding struct {
 	Reason string
-	Diff   string               // expected against actual, in several lines; optional
-	Judged *eval.Judged         // the judge's rulings; nil for other scorers
-	Class  *classification.Pair // the answer's class and the correct one, for a classification
+	Diff   string       // expected against actual, in several lines; optional
+	Judged *eval.Judged // the judge's rulings; nil for other scorers
+	Class  *eval.Pair   // the answer's class and the correct one, for a classification
 
 	state state
 	value float64 // in [0,1]

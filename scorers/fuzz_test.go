@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
 )
 
 // FuzzQuote holds that a text in a reason is one line of printable characters, of bounded length, and that its quotes

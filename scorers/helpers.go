@@ -4,8 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // maxNesting bounds the depth of structured answers.
@@ -29,10 +28,10 @@ func pointer(path []string) string {
 }
 
 // wordShape is the shape of one of these words.
-func wordShape[T ~string](words []T) shape.Shape { return shape.Word(plainWords(words)...) }
+func wordShape[T ~string](words []T) yaml.Shape { return yaml.Word(plainWords(words)...) }
 
 // readWord reads one of these words.
-func readWord[T ~string](n yamlnode.Node, words []T) T { return T(n.Word(plainWords(words)...)) }
+func readWord[T ~string](n yaml.Node, words []T) T { return T(n.Word(plainWords(words)...)) }
 
 func plainWords[T ~string](words []T) []string {
 	out := make([]string, len(words))

@@ -6,8 +6,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/jsondiff"
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func jsonKind() Kind {
@@ -26,22 +25,22 @@ func jsonKind() Kind {
 			"which checks just that. Answers of more than 100,000 fields are unscored, unless their number alone " +
 			"says that they differ.",
 		Example: "- json:\n    equals: {queue: billing, priority: 2}\n    ignore: [/id]\n    tolerance: 0.01",
-		takes:   shape.Either(shape.Word("valid"), shape.Bool, shape.Some(jsonKeys().Shape())), compile: compileJSON,
+		takes:   yaml.Either(yaml.Word("valid"), yaml.Bool, yaml.Some(jsonKeys().Shape())), compile: compileJSON,
 	}
 }
 
-func jsonKeys() shape.Block {
-	return shape.Block{Keys: []shape.Key{
-		{Name: "valid", Is: shape.Bool, Doc: "true: any JSON passes."},
-		{Name: "equals", Is: shape.Any, Doc: "The value, in YAML."},
+func jsonKeys() yaml.Block {
+	return yaml.Block{Keys: []yaml.Key{
+		{Name: "valid", Is: yaml.Bool, Doc: "true: any JSON passes."},
+		{Name: "equals", Is: yaml.Any, Doc: "The value, in YAML."},
 		{
 			Name: "ignore",
-			Is:   shape.OneOrList(shape.Matching(`^/`)),
+			Is:   yaml.OneOrList(yaml.Matching(`^/`)),
 			Doc:  "JSON Pointers whose values may differ or be missing; `*` matches one segment.",
 		},
-		{Name: "tolerance", Is: shape.Number(0, math.MaxFloat64), Doc: "How far off numbers may be."},
-		{Name: "order", Is: shape.Bool, Doc: "false: the order of arrays does not matter."},
-		{Name: "partial", Is: shape.Bool, Doc: "The value is the share of fields that match."},
+		{Name: "tolerance", Is: yaml.Number(0, math.MaxFloat64), Doc: "How far off numbers may be."},
+		{Name: "order", Is: yaml.Bool, Doc: "false: the order of arrays does not matter."},
+		{Name: "partial", Is: yaml.Bool, Doc: "The value is the share of fields that match."},
 	}}
 }
 
@@ -74,7 +73,7 @@ func compileJSON(a args) AnswerScorer {
 }
 
 // checkValid reports keys that need `equals`.
-func (a args) checkValid(m yamlnode.Map) {
+func (a args) checkValid(m yaml.Map) {
 	for _, key := range []string{"ignore", "tolerance", "order", "partial"} {
 		if m.Has(key) {
 			m.Key(key).Errorf("add `equals`, or remove it", "`%s` goes with `equals`", key)
@@ -98,7 +97,7 @@ func jsonValid() AnswerScorer {
 	})
 }
 
-func ignored(n yamlnode.Node) jsondiff.Pointers {
+func ignored(n yaml.Node) jsondiff.Pointers {
 	var out jsondiff.Pointers
 	for _, item := range n.Items() {
 		text := item.Str()

@@ -6,13 +6,12 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 	"github.com/evalrun/evalrun/suite"
-	"github.com/evalrun/evalrun/variable"
 )
 
 // passMark is the value from which on an answer passes.
-func (a args) passMark(m yamlnode.Map) float64 {
+func (a args) passMark(m yaml.Map) float64 {
 	switch {
 	case m.Has("min") && a.Threshold != nil:
 		m.Key("min").Errorf("keep one of them", "`min` and `threshold` are two rules for one score")
@@ -25,7 +24,7 @@ func (a args) passMark(m yamlnode.Map) float64 {
 }
 
 // readQuestion reads the question to the judges: one of evalrun's, or that of the judges' templates.
-func (j *judgeScorer) readQuestion(a args, m yamlnode.Map) (ok bool) {
+func (j *judgeScorer) readQuestion(a args, m yaml.Map) (ok bool) {
 	conversation := m.Get("sees").Word("answer", "conversation") == "conversation"
 	if len(j.judges) == 0 && len(formsIn(m)) == 0 { // the missing judge may have had a template
 		return false
@@ -47,7 +46,7 @@ func (j *judgeScorer) need(needs *needs) {
 			Judge: judge,
 			Bytes: len(j.text(append(slices.Clone(j.parts), fencedText{"question", deref(j.question)}, fencedText{"answer", ""}), 1)),
 			Turn:  j.question == nil, Conversation: j.conversation,
-			Prompt: func(r *eval.Request, vars variable.Dict, answer string) string {
+			Prompt: func(r *eval.Request, vars eval.Dict, answer string) string {
 				return j.preview(judge, r, vars, answer)
 			},
 		}
@@ -58,7 +57,7 @@ func (j *judgeScorer) need(needs *needs) {
 }
 
 // preview is the prompt to a judge about an answer, "" when it cannot be built.
-func (j *judgeScorer) preview(judge *suite.Judge, r *eval.Request, vars variable.Dict, answer string) string {
+func (j *judgeScorer) preview(judge *suite.Judge, r *eval.Request, vars eval.Dict, answer string) string {
 	p, problem := j.pose(&Answer{
 		Response: &eval.Response{}, Candidate: &eval.Candidate{Text: answer}, Request: r,
 		Vars: vars,
@@ -70,7 +69,7 @@ func (j *judgeScorer) preview(judge *suite.Judge, r *eval.Request, vars variable
 }
 
 // judges are the judges that a scorer names: one, or a panel.
-func (a args) judges(m yamlnode.Map) []*suite.Judge {
+func (a args) judges(m yaml.Map) []*suite.Judge {
 	named, panel := m.Get("judge"), m.Get("panel")
 	if panel.IsZero() {
 		if j := a.judge(named); j != nil {
@@ -96,7 +95,7 @@ func (a args) judges(m yamlnode.Map) []*suite.Judge {
 }
 
 // judge is the single judge that a scorer names.
-func (a args) judge(n yamlnode.Node) *suite.Judge {
+func (a args) judge(n yaml.Node) *suite.Judge {
 	j, problem, hint := a.Suite.FindJudge(n.Str())
 	if problem == "" {
 		return j
@@ -109,7 +108,7 @@ func (a args) judge(n yamlnode.Node) *suite.Judge {
 }
 
 // warnOfRepeats warns that a judge at temperature 0 mostly repeats itself.
-func (j *judgeScorer) warnOfRepeats(m yamlnode.Map) {
+func (j *judgeScorer) warnOfRepeats(m yaml.Map) {
 	if j.repeats < 2 {
 		return
 	}
@@ -132,7 +131,7 @@ func deref(s *string) string {
 }
 
 // readForm reads which question the scorer uses.
-func readForm(m yamlnode.Map) (f questionForm, ok bool) {
+func readForm(m yaml.Map) (f questionForm, ok bool) {
 	if m.Has("with") {
 		m.Key("with").Errorf("set `template: FILE` of the judge", "`with` is for a judge with its own template")
 		return f, false
@@ -158,7 +157,7 @@ func readForm(m yamlnode.Map) (f questionForm, ok bool) {
 }
 
 // formsIn are the questions that a mapping names.
-func formsIn(m yamlnode.Map) (given []string) {
+func formsIn(m yaml.Map) (given []string) {
 	for _, name := range formNames() {
 		if m.Has(name) {
 			given = append(given, name)
@@ -170,7 +169,7 @@ func formsIn(m yamlnode.Map) (given []string) {
 // fillIn reads the arguments of a form.
 type fillIn struct {
 	*questionForm
-	at yamlnode.Node
+	at yaml.Node
 	ok bool
 }
 
@@ -198,7 +197,7 @@ func (r *fillIn) arguments(name string) {
 }
 
 // given reads the texts to judge by.
-func (r *fillIn) given(name string, m yamlnode.Map) {
+func (r *fillIn) given(name string, m yaml.Map) {
 	found := false
 	for _, key := range slices.Concat(r.needs, r.also) {
 		if v := m.Get(key); !v.IsZero() {
@@ -213,7 +212,7 @@ func (r *fillIn) given(name string, m yamlnode.Map) {
 }
 
 // texts reads one text, or several if the key allows it.
-func (r *fillIn) texts(name string, n yamlnode.Node) {
+func (r *fillIn) texts(name string, n yaml.Node) {
 	if !slices.Contains(r.lists, name) {
 		r.part(name, n)
 		return
@@ -237,12 +236,12 @@ func (r *fillIn) texts(name string, n yamlnode.Node) {
 	r.parts = append(r.parts, fencedText{name, strings.Join(texts, "\n")})
 }
 
-func (r *fillIn) part(name string, n yamlnode.Node) {
+func (r *fillIn) part(name string, n yaml.Node) {
 	r.parts = append(r.parts, fencedText{name, r.text(n)})
 }
 
 // text reads a non-empty text. Lists and mappings become JSON.
-func (r *fillIn) text(n yamlnode.Node) string {
+func (r *fillIn) text(n yaml.Node) string {
 	if printed, ok := n.Printed(); ok {
 		return printed
 	}
@@ -255,7 +254,7 @@ func (r *fillIn) text(n yamlnode.Node) string {
 }
 
 // values overrides the values of choices.
-func (r *fillIn) values(n yamlnode.Node) {
+func (r *fillIn) values(n yaml.Node) {
 	words, choices := r.worth(), r.choices()
 	for e := range n.Map(words.Names()...).Entries() {
 		if i := slices.Index(words.Names(), e.Name()); i >= 0 {
@@ -265,7 +264,7 @@ func (r *fillIn) values(n yamlnode.Node) {
 }
 
 // scale reads the range of scores.
-func (r *fillIn) scale(m yamlnode.Map) {
+func (r *fillIn) scale(m yaml.Map) {
 	n := m.Get("scale")
 	if n.IsZero() {
 		return

@@ -10,7 +10,6 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/scorers"
-	"github.com/evalrun/evalrun/tool"
 )
 
 const ofConversation = "- judge: {rubric: It is polite., sees: conversation}"
@@ -19,8 +18,8 @@ const ofConversation = "- judge: {rubric: It is polite., sees: conversation}"
 func aConversation(last ...eval.Piece) *scorers.Answer {
 	user := func(parts ...eval.Part) eval.Content { return eval.Content{Role: eval.RoleUser, Parts: parts} }
 	model := func(parts ...eval.Part) eval.Content { return eval.Content{Role: eval.RoleModel, Parts: parts} }
-	result := tool.CallResult{Name: "get_order", Text: "shipped"}
-	failed := tool.CallResult{Name: "get_order", Text: "exit status 1", Failed: true}
+	result := eval.CallResult{Name: "get_order", Text: "shipped"}
+	failed := eval.CallResult{Name: "get_order", Text: "exit status 1", Failed: true}
 	called := candidate(`get_order {"id":"7"}`, `get_order {"id":"8"}`)
 	called.Pieces = append([]eval.Piece{
 		eval.ReasoningPiece{Reasoning: "a secret thought"}, eval.TextPiece{Text: "Let me see."},
@@ -37,7 +36,7 @@ func aConversation(last ...eval.Piece) *scorers.Answer {
 			},
 		},
 		Calls: []eval.AnsweredCall{
-			{Response: eval.Response{Candidates: []eval.Candidate{called}}, Results: []tool.CallResult{result, failed}},
+			{Response: eval.Response{Candidates: []eval.Candidate{called}}, Results: []eval.CallResult{result, failed}},
 			{Response: eval.Response{Candidates: []eval.Candidate{{Text: "One is on its way.", FinishReason: "STOP"}}}},
 			{Response: eval.Response{Candidates: []eval.Candidate{{FinishReason: "STOP", Pieces: last}}}},
 		},
@@ -89,7 +88,7 @@ func TestJudgeSeesTheConversation(t *testing.T) {
 	if diff := cmp.Diff(append(before, "answer: You are welcome."), questionTo(t, ofConversation, a)); diff != "" {
 		t.Errorf("what the judge sees (-want +got):\n%s", diff)
 	}
-	a = aConversation(eval.CallPiece{Call: &tool.FunctionCall{Name: "close"}})
+	a = aConversation(eval.CallPiece{Call: &eval.FunctionCall{Name: "close"}})
 	if diff := cmp.Diff(append(before, "call: close()", "answer: "), questionTo(t, ofConversation, a)); diff != "" {
 		t.Errorf("what the judge sees of an answer that is a call (-want +got):\n%s", diff)
 	}
@@ -151,7 +150,7 @@ func TestConversationStaysInItsFences(t *testing.T) {
 
 func TestJudgeSeesNoConversationWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
-	blocked := aConversation(eval.CallPiece{Call: &tool.FunctionCall{Name: "close"}})
+	blocked := aConversation(eval.CallPiece{Call: &eval.FunctionCall{Name: "close"}})
 	blocked.Calls[2].Candidates[0].FinishReason = "SAFETY"
 	for _, a := range []*scorers.Answer{
 		aConversation(), blocked, {Response: &eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}},

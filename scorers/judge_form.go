@@ -9,8 +9,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/payload"
-	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -47,7 +46,7 @@ type Question struct {
 }
 
 func newQuestion(j *suite.Judge, contents []eval.Content, repeat int) Question {
-	sum := sha256.Sum256(payload.Append(fmt.Appendf(nil, "%s %d\n", j.Name, repeat), contents))
+	sum := sha256.Sum256(wire.Append(fmt.Appendf(nil, "%s %d\n", j.Name, repeat), contents))
 	return Question{hex.EncodeToString(sum[:]), j, contents, repeat}
 }
 
@@ -80,7 +79,7 @@ func (f *questionForm) pose(a *Answer, j *suite.Judge) (p posed, problem string)
 	}
 	if !fits {
 		return p, fmt.Sprintf("the answer is too long for a judge: with all that goes with it more than %d bytes",
-			service.MaxPromptBytes)
+			wire.MaxPromptBytes)
 	}
 	return p, ""
 }
@@ -122,12 +121,12 @@ func tooLong(parts []fencedText) bool {
 	for _, p := range parts {
 		size += len(p.text)
 	}
-	return size > service.MaxPromptBytes
+	return size > wire.MaxPromptBytes
 }
 
 func oneTurn(text string) ([]eval.Content, bool) {
 	contents := []eval.Content{{Role: eval.RoleUser, Parts: []eval.Part{eval.TextPart{Text: text}}}}
-	return contents, payload.Size(contents) <= service.MaxPromptBytes
+	return contents, wire.Size(contents) <= wire.MaxPromptBytes
 }
 
 // questionFor is the question that was answered: the suite's, or the user's last turn.

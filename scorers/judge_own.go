@@ -7,17 +7,16 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/entry"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yaml"
 	"github.com/evalrun/evalrun/suite"
-	"github.com/evalrun/evalrun/variable"
 )
 
 // givenOwn precedes a template of the suite.
 const givenOwn = "You are a judge. " + givenAnswer + " The rest of this text says how.\n\n"
 
 // ownForm is the form of judges with templates: the scorer's inputs and the suite's labels.
-func (a args) ownForm(m yamlnode.Map, judges []*suite.Judge) (f questionForm, ok bool) {
+func (a args) ownForm(m yaml.Map, judges []*suite.Judge) (f questionForm, ok bool) {
 	f.own = true
 	if given := formsIn(m); len(given) > 0 {
 		m.Key(given[0]).Errorf(
@@ -54,18 +53,18 @@ func ownReply(j *suite.Judge) replyForm {
 }
 
 // with reads an input of the judges' templates.
-func (r *fillIn) with(e yamlnode.Entry, judges []*suite.Judge) {
+func (r *fillIn) with(e yaml.Entry, judges []*suite.Judge) {
 	var known []string
 	for _, j := range judges {
 		known = append(known, j.Own.Names()...)
 	}
 	switch name := e.Name(); {
-	case name == entry.JudgeAnswer || name == entry.JudgeConversation:
+	case name == yaml.JudgeAnswer || name == yaml.JudgeConversation:
 		e.Key.Errorf("choose another name, in the template too", "`%s` is what the judge judges, and is not given", name)
 	case len(known) == 0: // the broken template was already reported
 	case !slices.Contains(known, name):
 		e.Key.Errorf("use it there, or remove it here", "the template of the judge `%s` does not use `%s`", judges[0].Name, name)
-	case name == entry.JudgeQuestion:
+	case name == yaml.JudgeQuestion:
 		r.question = new(r.text(e.Value))
 		return
 	default:
@@ -76,9 +75,9 @@ func (r *fillIn) with(e yamlnode.Entry, judges []*suite.Judge) {
 }
 
 // ownConversation reports whether the judges' templates show the conversation.
-func (j *judgeScorer) ownConversation(m yamlnode.Map) bool {
+func (j *judgeScorer) ownConversation(m yaml.Map) bool {
 	for _, one := range j.judges {
-		if names := slices.Contains(one.Own.Names(), entry.JudgeConversation); names != j.conversation {
+		if names := slices.Contains(one.Own.Names(), yaml.JudgeConversation); names != j.conversation {
 			at := m.Node
 			if m.Has("sees") {
 				at = m.Key("sees")
@@ -97,18 +96,18 @@ func (j *judgeScorer) ownConversation(m yamlnode.Map) bool {
 
 // ownText renders a judge's template. Data is inside fences, as in evalrun's own prompts.
 func (f *questionForm) ownText(a *Answer, j *suite.Judge) (text, problem string) {
-	vars := variable.Dict{}
+	vars := eval.Dict{}
 	maps.Copy(vars, a.Vars)
 	for _, p := range f.parts {
 		vars[p.name] = p.text
 	}
-	vars[entry.JudgeAnswer], vars[entry.JudgeQuestion], vars[entry.JudgeConversation] = a.Candidate.Text, f.questionFor(a),
+	vars[yaml.JudgeAnswer], vars[yaml.JudgeQuestion], vars[yaml.JudgeConversation] = a.Candidate.Text, f.questionFor(a),
 		"shown"
 	var fences [][]fencedText
 	text, err := j.Own.Render(vars, func(name, text string) string {
 		fence := []fencedText{{name, text}}
 		switch name {
-		case entry.JudgeConversation:
+		case yaml.JudgeConversation:
 			fence = conversationParts(a)
 		case "":
 			fence[0].name = "text"

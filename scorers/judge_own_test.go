@@ -8,8 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/blank"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -24,7 +23,7 @@ func TestOwnTemplateKeepsTextsInFences(t *testing.T) {
 	t.Parallel()
 	c, oneCase := compileJudged(t, ownJudge, "judge: {judge: mine}", map[string]string{"judge.md": ownTemplate})
 	for _, text := range attacks() {
-		if blank.Is(text) {
+		if eval.Is(text) {
 			continue
 		}
 		a := answer(text)
@@ -171,7 +170,7 @@ func FuzzOwnTemplateFence(f *testing.F) {
 	}
 	c, oneCase := compileJudged(f, ownJudge, "judge: {}", map[string]string{"judge.md": ownTemplate})
 	f.Fuzz(func(t *testing.T, text string) {
-		if blank.Is(text) {
+		if eval.Is(text) {
 			return
 		}
 		a := answer(text)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // panelRule says what the rulings of a panel come to.
@@ -20,7 +20,7 @@ const (
 func panelRules() []panelRule { return []panelRule{byMajority, byMean} }
 
 // readCombine reads how to combine a panel.
-func (j *judgeScorer) readCombine(m yamlnode.Map) {
+func (j *judgeScorer) readCombine(m yaml.Map) {
 	n := m.Get("combine")
 	j.combine = readWord(n, panelRules())
 	if !n.IsZero() && !m.Has("panel") {

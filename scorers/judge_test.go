@@ -11,9 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/blank"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -298,7 +297,7 @@ func TestInjectionStaysInItsFence(t *testing.T) {
 	plain, _ := judged(t, c, answer("x"), `{"reason": "no", "choice": "disagrees"}`)
 	expect.Same(t, "hostile answers, which the page of the scorer counts", len(attacks()), 92)
 	for _, text := range attacks() {
-		if blank.Is(text) {
+		if eval.Is(text) {
 			continue
 		}
 		s, questions := judged(t, c, answer(text), `{"reason": "no", "choice": "disagrees"}`)
@@ -391,7 +390,7 @@ func FuzzJudgeFence(f *testing.F) {
 	}
 	c := compile(f, "- judge: {closedQA: {reference: x, question: q}}")
 	f.Fuzz(func(t *testing.T, text string) {
-		if blank.Is(text) {
+		if eval.Is(text) {
 			return
 		}
 		_, questions := judged(t, c, answer(text), `{"reason": "x", "choice": "yes"}`)

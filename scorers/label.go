@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/labels"
+	"github.com/evalrun/evalrun/internal/yaml"
+	"github.com/evalrun/evalrun/scorers/labels"
 )
 
 func labelKind() Kind {
@@ -21,16 +20,16 @@ func labelKind() Kind {
 			"differs. That makes it a scorer for `evalrun rescore`, recorded answers and models that repeat " +
 			"themselves. Of an answer of several candidates, turns or tool calls it is about the whole, so `candidate` " +
 			"and `turn` change nothing.",
-		Example: "- label: {by: [Ada, Ben]}", takes: shape.Either(shape.Word("true"), labelKeys().Shape()), compile: compileLabel,
+		Example: "- label: {by: [Ada, Ben]}", takes: yaml.Either(yaml.Word("true"), labelKeys().Shape()), compile: compileLabel,
 	}
 }
 
-func labelKeys() shape.Block {
-	return shape.Block{
+func labelKeys() yaml.Block {
+	return yaml.Block{
 		Some: []string{"by", "people"},
-		Keys: []shape.Key{
-			{Name: "by", Is: shape.OneOrMore(shape.Text), Doc: "The people whose labels count; all when not given."},
-			{Name: "people", Is: shape.Int(1, maxLabellers), Doc: "How many people must have labelled the answer; 1 when not given."},
+		Keys: []yaml.Key{
+			{Name: "by", Is: yaml.OneOrMore(yaml.Text), Doc: "The people whose labels count; all when not given."},
+			{Name: "people", Is: yaml.Int(1, maxLabellers), Doc: "How many people must have labelled the answer; 1 when not given."},
 		},
 	}
 }
@@ -58,7 +57,7 @@ func compileLabel(a args) AnswerScorer {
 }
 
 // read reads the keys.
-func (c *labelScorer) read(m yamlnode.Map, a args) {
+func (c *labelScorer) read(m yaml.Map, a args) {
 	by := m.Get("by")
 	for _, n := range by.Items() {
 		name := textOf(n)

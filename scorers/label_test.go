@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/labels"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/scorers/labels"
 	"github.com/evalrun/evalrun/suite"
 )
 

@@ -7,8 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func lengthKind() Kind {
@@ -56,19 +55,19 @@ func compileLength(a args) AnswerScorer {
 	})
 }
 
-func lengthKeys() shape.Block {
-	return shape.Block{
+func lengthKeys() yaml.Block {
+	return yaml.Block{
 		Some: append([]string{"min", "max"}, lengthUnits()...),
-		Keys: append([]shape.Key{
+		Keys: append([]yaml.Key{
 			{Name: "characters", Is: lengthOf()},
 			{Name: "words", Is: lengthOf()},
 			{Name: "lines", Is: lengthOf()},
-			{Name: "unit", Is: shape.Word(lengthUnits()...), Doc: "What `min` and `max` count; characters when not given."},
+			{Name: "unit", Is: yaml.Word(lengthUnits()...), Doc: "What `min` and `max` count; characters when not given."},
 		}, slices.Concat(boundsKeys().Keys, textKeys().Only("trim", "normalize").Keys)...),
 	}
 }
 
-func lengthOf() shape.Shape { return shape.Either(naturalNumber(), boundsKeys().Shape()) }
+func lengthOf() yaml.Shape { return yaml.Either(naturalNumber(), boundsKeys().Shape()) }
 
 func (a args) lengthSpans() map[string]span {
 	keys := lengthKeys().Names()
@@ -96,7 +95,7 @@ func (a args) lengthSpans() map[string]span {
 		}
 		spans[unit] = spanOf(m)
 	}
-	unknown := slices.ContainsFunc(slices.Collect(m.Entries()), func(e yamlnode.Entry) bool { return !slices.Contains(keys, e.Name()) })
+	unknown := slices.ContainsFunc(slices.Collect(m.Entries()), func(e yaml.Entry) bool { return !slices.Contains(keys, e.Name()) })
 	if m.IsMapping() && len(spans) == 0 && !unknown {
 		a.Args.Errorf("such as {words: {max: 5}}", "`length` needs min, max or both")
 	}
@@ -104,7 +103,7 @@ func (a args) lengthSpans() map[string]span {
 }
 
 // unitSpan reads the bounds of a unit, or its exact number.
-func unitSpan(n yamlnode.Node, unit string) span {
+func unitSpan(n yaml.Node, unit string) span {
 	if n.IsNumber() {
 		exact := float64(n.Int(0, math.MaxInt32))
 		return span{&exact, &exact}

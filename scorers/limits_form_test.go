@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/letters"
-	declining "github.com/evalrun/evalrun/internal/refusing"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -19,9 +17,9 @@ func formLimits() []limit {
 		{[]string{"jsonSchema"}, schemaFigures},
 		{[]string{"xml"}, xmlFigures},
 		{[]string{"number"}, numberFigures},
-		{[]string{"choice"}, func(*testing.T) string { return letters.Limits }},
+		{[]string{"choice"}, func(*testing.T) string { return scorers.LetterLimits }},
 		{[]string{"list"}, listFigures},
-		{[]string{"refusal"}, func(*testing.T) string { return declining.Limits }},
+		{[]string{"refusal"}, func(*testing.T) string { return scorers.RefusalLimits }},
 	}
 }
 

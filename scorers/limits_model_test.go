@@ -10,8 +10,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/blank"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -47,7 +46,7 @@ func fenceFigures(t *testing.T) string {
 	c := compile(t, "- judge: {closedQA: {reference: x, question: q}}")
 	var n tally
 	for _, text := range attacks() {
-		if blank.Is(text) {
+		if eval.Is(text) {
 			continue
 		}
 		_, questions := judged(t, c, answer(text), `{"reason": "no", "choice": "no"}`)

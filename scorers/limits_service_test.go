@@ -7,9 +7,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/scorers"
-	"github.com/evalrun/evalrun/tool"
 )
 
 func serviceLimits() []limit {
@@ -47,7 +45,7 @@ func timed(n int) *scorers.Answer {
 	a := looping("x", steps...)
 	a.Calls[0].Results = nil
 	for range n {
-		a.Calls[0].Results = append(a.Calls[0].Results, tool.CallResult{Name: "get_order", Text: "no", Failed: true})
+		a.Calls[0].Results = append(a.Calls[0].Results, eval.CallResult{Name: "get_order", Text: "no", Failed: true})
 	}
 	a.Timing.LatencyMs, a.Timing.FirstTokenMs, a.Timing.Chunks = float64(n), float64(n), n
 	return a
@@ -56,7 +54,7 @@ func timed(n int) *scorers.Answer {
 // spending is an answer of this number of output tokens; a million cost one.
 func spending(n int) *scorers.Answer {
 	a := costing("m", 0, n)
-	a.Context.Prices.Models["m"] = pricing.Price{Output: 1}
+	a.Context.Prices.Models["m"] = eval.Price{Output: 1}
 	return a
 }
 

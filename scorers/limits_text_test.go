@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/blank"
-	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -58,7 +58,7 @@ func mentions(t *testing.T) string {
 func hostileTexts(t *testing.T) string {
 	var same, longer tally
 	for _, text := range hostile.Strings() {
-		if text = strings.ToValidUTF8(text, "\ufffd"); blank.Is(text) {
+		if text = strings.ToValidUTF8(text, "\ufffd"); eval.Is(text) {
 			continue
 		}
 		entry := "- equals: " + strconv.QuoteToASCII(strings.ReplaceAll(text, "{{", "{ {"))

@@ -8,10 +8,9 @@ import (
 	"unicode"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/blank"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func listOptions() []string { return []string{"ignoreCase", "normalize"} }
@@ -31,7 +30,7 @@ func listKind() Kind {
 			"both have or, with `recall`, the share that was found; under `order`, of the longest run in order. " +
 			"Options next to it: `ignoreCase: true`, `normalize: nfc | nfkc | none` (default nfc).",
 		Example: "- list: {items: [red, green, blue], order: true}\n  ignoreCase: true",
-		takes:   shape.Either(texts(), listKeys().Shape()), compile: compileList,
+		takes:   yaml.Either(texts(), listKeys().Shape()), compile: compileList,
 	}
 }
 
@@ -47,12 +46,12 @@ type listScorer struct {
 	recall  *float64 // required share of the items; nil: the lists must be equal
 }
 
-func listKeys() shape.Block {
-	return shape.Block{
+func listKeys() yaml.Block {
+	return yaml.Block{
 		Need: []string{"items"},
-		Keys: append([]shape.Key{
+		Keys: append([]yaml.Key{
 			{Name: "items", Is: texts(), Doc: "What is to be listed."},
-			{Name: "order", Is: shape.Bool, Doc: "The order matters."},
+			{Name: "order", Is: yaml.Bool, Doc: "The order matters."},
 			{Name: "recall", Is: share(), Doc: "The share of the items that must be there, whatever else is."},
 		}, textKeys().Only(listOptions()...).Keys...),
 	}
@@ -77,7 +76,7 @@ func compileList(a args) AnswerScorer {
 }
 
 // read reads the expected items.
-func (c *listScorer) read(items yamlnode.Node) {
+func (c *listScorer) read(items yaml.Node) {
 	places := map[string]diag.Pos{}
 	for _, n := range items.Items() {
 		text := textOf(n)
@@ -87,7 +86,7 @@ func (c *listScorer) read(items yamlnode.Node) {
 		} else {
 			places[key] = n.Pos()
 		}
-		if blank.Is(key) {
+		if eval.Is(key) {
 			n.Errorf("remove it", "an empty item is never listed")
 		}
 		c.place[key] = len(c.items)
@@ -127,7 +126,7 @@ func (c *listScorer) compare(items []string) (places []int, missing, others []st
 	seen := map[string]bool{}
 	for _, item := range items {
 		key := c.key(item)
-		if seen[key] || blank.Is(key) {
+		if seen[key] || eval.Is(key) {
 			continue
 		}
 		seen[key] = true
@@ -189,7 +188,7 @@ func listedItems(text string) []string {
 		switch {
 		case mark != "" && len(mark) < len(line):
 			marked = append(marked, line[len(mark):])
-		case !blank.Is(line) && !leadsIn(line):
+		case !eval.Is(line) && !leadsIn(line):
 			plain = append(plain, line)
 		}
 	}
@@ -259,6 +258,6 @@ func inlineItems(line string) []string {
 // bareItem strips emphasis, quotes, full stops and invisible characters around an item.
 func bareItem(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool {
-		return unicode.IsSpace(r) || blank.Hidden(r) || strings.ContainsRune("*_`\"'“”„«»‘’.,;。，、،", r)
+		return unicode.IsSpace(r) || eval.Hidden(r) || strings.ContainsRune("*_`\"'“”„«»‘’.,;。，、،", r)
 	})
 }

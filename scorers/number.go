@@ -9,11 +9,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/evalrun/evalrun/internal/blank"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/jsondiff"
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func numberKind() Kind {
@@ -30,20 +29,20 @@ func numberKind() Kind {
 			"number is 4), digits right behind a Latin, Greek or Cyrillic letter (CO2), and versions (1.2.3). " +
 			"Characters that cannot be seen are left out. An answer without a number fails, and `not:` does not " +
 			"turn that into a pass.",
-		Example: "- number: {is: 42.5, tolerance: 0.1}", takes: shape.Either(anyNumber(), numberKeys().Shape()), compile: compileNumber,
+		Example: "- number: {is: 42.5, tolerance: 0.1}", takes: yaml.Either(anyNumber(), numberKeys().Shape()), compile: compileNumber,
 	}
 }
 
-func anyNumber() shape.Shape { return shape.Number(-math.MaxFloat64, math.MaxFloat64) }
+func anyNumber() yaml.Shape { return yaml.Number(-math.MaxFloat64, math.MaxFloat64) }
 
-func numberKeys() shape.Block {
-	return shape.Block{
+func numberKeys() yaml.Block {
+	return yaml.Block{
 		Need: []string{"is"},
-		Keys: []shape.Key{
+		Keys: []yaml.Key{
 			{Name: "is", Is: anyNumber(), Doc: "The number."},
-			{Name: "tolerance", Is: shape.Number(0, math.MaxFloat64), Doc: "How far off it may be."},
-			{Name: "relative", Is: shape.Number(0, math.MaxInt32), Doc: "How far off it may be, as a share of `is`."},
-			{Name: "decimal", Is: shape.Word("point", "comma"), Doc: "How decimals are written; point when not given."},
+			{Name: "tolerance", Is: yaml.Number(0, math.MaxFloat64), Doc: "How far off it may be."},
+			{Name: "relative", Is: yaml.Number(0, math.MaxInt32), Doc: "How far off it may be, as a share of `is`."},
+			{Name: "decimal", Is: yaml.Word("point", "comma"), Doc: "How decimals are written; point when not given."},
 		},
 	}
 }
@@ -85,7 +84,7 @@ func compileNumber(a args) AnswerScorer {
 }
 
 // toleranceOf is the allowed deviation: absolute, or a share of the expected number.
-func toleranceOf(m yamlnode.Map, is yamlnode.Node) float64 {
+func toleranceOf(m yaml.Map, is yaml.Node) float64 {
 	tolerance := m.Get("tolerance").Float(0, math.MaxFloat64)
 	share := m.Get("relative").Float(0, math.MaxInt32)
 	of := math.Abs(is.Float(-math.MaxFloat64, math.MaxFloat64))
@@ -118,7 +117,7 @@ const numeral lazy.Regex = `10\^[{(]?([+-]?[0-9]+)|` +
 	`(\.?[0-9][0-9.,']*)(?:[eE]([+-]?[0-9]+)|\s*(?:[×x*·⋅]|\\times|\\cdot)\s*10(?:\^[{(]?([+-]?[0-9]+)|([⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)))?`
 
 func lastNumberIn(text string, comma bool) (value json.Number, written string, at int) {
-	text = longDigits.Regexp().ReplaceAllStringFunc(plainDigits(blank.Visible(text), comma), shorterDigits)
+	text = longDigits.Regexp().ReplaceAllStringFunc(plainDigits(eval.Visible(text), comma), shorterDigits)
 	at = -1
 	for _, m := range numeral.Regexp().FindAllStringSubmatchIndex(text, -1) {
 		digits, start := "1", m[0]

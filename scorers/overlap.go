@@ -7,9 +7,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/evalrun/evalrun/internal/blank"
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 const (
@@ -24,11 +23,11 @@ const referencesDoc = "Takes `to`, a text or several, and `min`, the least value
 
 const boundsDoc = "The references may have 256 kB in all; an answer of more than 2 MB, times the number of references, is unscored."
 
-func share() shape.Shape { return shape.Number(0, 1) }
+func share() yaml.Shape { return yaml.Number(0, 1) }
 
 // overlapKeys are the keys that all overlap scorers share, plus more.
-func overlapKeys(more ...shape.Key) shape.Block {
-	return shape.Block{Need: []string{"to"}, Keys: append([]shape.Key{
+func overlapKeys(more ...yaml.Key) yaml.Block {
+	return yaml.Block{Need: []string{"to"}, Keys: append([]yaml.Key{
 		{Name: "to", Is: texts(), Doc: "A text to compare with, or several."},
 		{Name: "min", Is: share(), Doc: "The least value that passes; or write `threshold` next to the kind."},
 	}, more...)}
@@ -41,7 +40,7 @@ type overlapTarget struct {
 }
 
 // overlapRule reads `to` and `min`; false when it reported problems.
-func (a args) overlapRule(m yamlnode.Map) (overlapTarget, bool) {
+func (a args) overlapRule(m yaml.Map) (overlapTarget, bool) {
 	if !m.IsMapping() {
 		return overlapTarget{}, false
 	}
@@ -50,13 +49,13 @@ func (a args) overlapRule(m yamlnode.Map) (overlapTarget, bool) {
 }
 
 // references reads non-blank texts.
-func (a args) references(n yamlnode.Node) []string {
+func (a args) references(n yaml.Node) []string {
 	var out []string
 	size := 0
 	for _, item := range n.Items() {
 		text := textOf(item)
 		switch {
-		case !blank.Is(text):
+		case !eval.Is(text):
 			out = append(out, text)
 			size += len(text)
 		case item.IsScalar() && !item.IsNull():
@@ -74,7 +73,7 @@ func (a args) references(n yamlnode.Node) []string {
 }
 
 // least reads `min`: -Inf when the scorer has a threshold instead.
-func (a args) least(m yamlnode.Map, lo float64) float64 {
+func (a args) least(m yaml.Map, lo float64) float64 {
 	switch {
 	case m.Has("min") && a.Threshold != nil:
 		m.Key("min").Errorf("keep one of them", "`min` and `threshold` are two rules for one score")

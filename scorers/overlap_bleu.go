@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/textmetric"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func bleuKind() Kind {
@@ -22,17 +22,17 @@ func bleuKind() Kind {
 			"method7 have them) counts as 1. Where NLTK fails for want of a logarithm, the value is 0. BLEU is made " +
 			"for whole corpora, and says little about one short sentence. " + boundsDoc,
 		Example: "- bleu: {to: [\"The cat sat on the mat.\", \"A cat was sitting on the mat.\"], min: 0.4}",
-		takes:   shape.Either(bleuKeys().Shape(), nltkKeys().Shape()), compile: compileBLEU,
+		takes:   yaml.Either(bleuKeys().Shape(), nltkKeys().Shape()), compile: compileBLEU,
 	}
 }
 
-func bleuKeys() shape.Block {
+func bleuKeys() yaml.Block {
 	return overlapKeys(
-		shape.Key{Name: "definition", Is: shape.Word("sacrebleu")},
-		shape.Key{Name: "tokenize", Is: shape.Word(sacrebleuTokenizers()...), Doc: "13a when not given."},
-		shape.Key{Name: "smoothing", Is: shape.Word(sacrebleuSmoothings()...), Doc: "exp when not given."},
-		shape.Key{Name: "effectiveOrder", Is: shape.Bool, Doc: "Texts of under four words count the runs they have; true when not given."},
-		shape.Key{Name: "lowercase", Is: shape.Bool},
+		yaml.Key{Name: "definition", Is: yaml.Word("sacrebleu")},
+		yaml.Key{Name: "tokenize", Is: yaml.Word(sacrebleuTokenizers()...), Doc: "13a when not given."},
+		yaml.Key{Name: "smoothing", Is: yaml.Word(sacrebleuSmoothings()...), Doc: "exp when not given."},
+		yaml.Key{Name: "effectiveOrder", Is: yaml.Bool, Doc: "Texts of under four words count the runs they have; true when not given."},
+		yaml.Key{Name: "lowercase", Is: yaml.Bool},
 	)
 }
 
@@ -95,12 +95,12 @@ func nltkSmoothings() []string {
 	return []string{"method0", "method1", "method2", "method3", "method4", "method5", "method6", "method7"}
 }
 
-func nltkKeys() shape.Block {
+func nltkKeys() yaml.Block {
 	return overlapKeys(
-		shape.Key{Name: "definition", Is: shape.Word("nltk")},
-		shape.Key{Name: "smoothing", Is: shape.Word(nltkSmoothings()...), Doc: "method0 (no smoothing) when not given."},
-		shape.Key{Name: "maxOrder", Is: shape.Int(1, 9), Doc: "The longest run of words; 4 when not given."},
-		shape.Key{Name: "lowercase", Is: shape.Bool},
+		yaml.Key{Name: "definition", Is: yaml.Word("nltk")},
+		yaml.Key{Name: "smoothing", Is: yaml.Word(nltkSmoothings()...), Doc: "method0 (no smoothing) when not given."},
+		yaml.Key{Name: "maxOrder", Is: yaml.Int(1, 9), Doc: "The longest run of words; 4 when not given."},
+		yaml.Key{Name: "lowercase", Is: yaml.Bool},
 	)
 }
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/textmetric"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func chrfKind() Kind {
@@ -18,14 +18,14 @@ func chrfKind() Kind {
 	}
 }
 
-func chrfKeys() shape.Block {
+func chrfKeys() yaml.Block {
 	return overlapKeys(
-		shape.Key{Name: "charOrder", Is: shape.Int(1, 9), Doc: "The longest run of characters; 6 when not given."},
-		shape.Key{Name: "wordOrder", Is: shape.Int(0, 4), Doc: "The longest run of words: 0 when not given; 2 is chrF++."},
-		shape.Key{Name: "beta", Is: shape.Number(0.1, 10), Doc: "How much more recall counts than precision; 2 when not given."},
-		shape.Key{Name: "lowercase", Is: shape.Bool},
-		shape.Key{Name: "whitespace", Is: shape.Bool, Doc: "Whether white space counts."},
-		shape.Key{Name: "epsSmoothing", Is: shape.Bool},
+		yaml.Key{Name: "charOrder", Is: yaml.Int(1, 9), Doc: "The longest run of characters; 6 when not given."},
+		yaml.Key{Name: "wordOrder", Is: yaml.Int(0, 4), Doc: "The longest run of words: 0 when not given; 2 is chrF++."},
+		yaml.Key{Name: "beta", Is: yaml.Number(0.1, 10), Doc: "How much more recall counts than precision; 2 when not given."},
+		yaml.Key{Name: "lowercase", Is: yaml.Bool},
+		yaml.Key{Name: "whitespace", Is: yaml.Bool, Doc: "Whether white space counts."},
+		yaml.Key{Name: "epsSmoothing", Is: yaml.Bool},
 	)
 }
 

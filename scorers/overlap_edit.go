@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/textmetric"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func levenshteinKind() Kind {
@@ -25,14 +24,14 @@ func levenshteinKind() Kind {
 	}
 }
 
-func levenshteinKeys() shape.Block {
-	return shape.Block{
+func levenshteinKeys() yaml.Block {
+	return yaml.Block{
 		Need: []string{"to"},
-		Keys: append([]shape.Key{
+		Keys: append([]yaml.Key{
 			{Name: "to", Is: texts(), Doc: "A text to compare with, or several."},
-			{Name: "max", Is: shape.Int(0, maxEdit), Doc: "The largest distance that passes."},
+			{Name: "max", Is: yaml.Int(0, maxEdit), Doc: "The largest distance that passes."},
 			{Name: "ratio", Is: share(), Doc: "Instead of `max`: the least value that passes."},
-			{Name: "definition", Is: shape.Word("length", "indel"), Doc: "Of the ratio; length when not given."},
+			{Name: "definition", Is: yaml.Word("length", "indel"), Doc: "Of the ratio; length when not given."},
 		}, textKeys().Keys...),
 	}
 }
@@ -86,7 +85,7 @@ func (e *edits) nearest(got, text string, refs []string, limit *int) Finding {
 }
 
 // editRule reads the largest distance and the least ratio.
-func (a args) editRule(m yamlnode.Map) editRule {
+func (a args) editRule(m yaml.Map) editRule {
 	r := editRule{least: math.Inf(-1), reach: a.entryThreshold()}
 	if m.Has("max") {
 		r.limit = new(m.Get("max").Int(0, maxEdit))
@@ -129,7 +128,7 @@ func (r editRule) mayPass(a, b int) bool {
 }
 
 // checkEditRule reports a scorer that has neither max nor ratio nor a threshold.
-func (a args) checkEditRule(m yamlnode.Map) {
+func (a args) checkEditRule(m yaml.Map) {
 	given := ""
 	for _, key := range []string{"ratio", "max"} {
 		if m.Has(key) {

@@ -3,8 +3,8 @@ package scorers
 import (
 	"fmt"
 
-	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/textmetric"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func gleuKind() Kind {
@@ -17,8 +17,8 @@ func gleuKind() Kind {
 	}
 }
 
-func gleuKeys() shape.Block {
-	return overlapKeys(shape.Key{Name: "maxOrder", Is: shape.Int(1, 9), Doc: "The longest run of words; 4 when not given."})
+func gleuKeys() yaml.Block {
+	return overlapKeys(yaml.Key{Name: "maxOrder", Is: yaml.Int(1, 9), Doc: "The longest run of words; 4 when not given."})
 }
 
 func compileGLEU(a args) AnswerScorer {

@@ -1,8 +1,8 @@
 package scorers
 
 import (
-	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/textmetric"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func jaroWinklerKind() Kind {
@@ -17,7 +17,7 @@ func jaroWinklerKind() Kind {
 	}
 }
 
-func jaroWinklerKeys() shape.Block { return overlapKeys(textKeys().Keys...) }
+func jaroWinklerKeys() yaml.Block { return overlapKeys(textKeys().Keys...) }
 
 func compileJaroWinkler(a args) AnswerScorer {
 	m := a.Args.Map(jaroWinklerKeys().Names()...)

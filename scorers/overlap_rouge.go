@@ -3,9 +3,8 @@ package scorers
 import (
 	"fmt"
 
-	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/textmetric"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func rougeKind() Kind {
@@ -28,21 +27,21 @@ func rougeMeasures() []string { return []string{"f", "precision", "recall"} }
 
 func rougeDefinitions() []string { return []string{"unicode", "rouge-score"} }
 
-func rougeKeys() shape.Block {
+func rougeKeys() yaml.Block {
 	return overlapKeys(
-		shape.Key{
+		yaml.Key{
 			Name: "type",
-			Is:   shape.Word(rougeTypes()...),
+			Is:   yaml.Word(rougeTypes()...),
 			Doc: "Runs of N words, L for the longest common subsequence, Lsum for that line by line; 1 when not " +
 				"given.",
 		},
-		shape.Key{Name: "measure", Is: shape.Word(rougeMeasures()...), Doc: "f when not given."},
-		shape.Key{
+		yaml.Key{Name: "measure", Is: yaml.Word(rougeMeasures()...), Doc: "f when not given."},
+		yaml.Key{
 			Name: "definition",
-			Is:   shape.Word(rougeDefinitions()...),
+			Is:   yaml.Word(rougeDefinitions()...),
 			Doc:  "What a word is: of any script (unicode, the default), or of a-z and 0-9.",
 		},
-		shape.Key{Name: "stem", Is: shape.Bool, Doc: "With `definition: rouge-score`: cuts English endings."},
+		yaml.Key{Name: "stem", Is: yaml.Bool, Doc: "With `definition: rouge-score`: cuts English endings."},
 	)
 }
 
@@ -73,7 +72,7 @@ func compileRouge(a args) AnswerScorer {
 }
 
 // rougeOf reads the variant of ROUGE.
-func rougeOf(m yamlnode.Map) textmetric.Rouge {
+func rougeOf(m yaml.Map) textmetric.Rouge {
 	g := textmetric.Rouge{Kind: "1", Measure: "f", Definition: "unicode", Stem: m.Get("stem").Bool()}
 	if n := m.Get("type"); !n.IsZero() {
 		g.Kind = n.Word(rougeTypes()...)
@@ -91,7 +90,7 @@ func rougeOf(m yamlnode.Map) textmetric.Rouge {
 }
 
 // checkWords reports a reference without a word.
-func checkWords(g textmetric.Rouge, n yamlnode.Node) {
+func checkWords(g textmetric.Rouge, n yaml.Node) {
 	if len(g.Split(textOf(n))) > 0 {
 		return
 	}

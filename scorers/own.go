@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -51,7 +51,7 @@ func New[T any](name string, compile func(arg T) (Func, error)) Kind {
 }
 
 // argument reads the argument of a kind, and reports problems at the node.
-func argument[T any](n yamlnode.Node) (arg T, ok bool) {
+func argument[T any](n yaml.Node) (arg T, ok bool) {
 	if text, is := any(&arg).(*string); is { // as written: 1.10 stays 1.10
 		*text = n.Str()
 		return arg, n.IsScalar()

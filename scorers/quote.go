@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/evalrun/evalrun/internal/blank"
+	"github.com/evalrun/evalrun/eval"
 )
 
 // maxQuoted bounds the part of a text that a reason shows, in bytes.
@@ -103,7 +103,7 @@ func quoteHidden(s string) string {
 // hiddenIn lists the code points of a text's invisible characters, "" without any.
 func hiddenIn(s string) string {
 	return codePoints(strings.Map(func(r rune) rune {
-		if blank.Hidden(r) {
+		if eval.Hidden(r) {
 			return r
 		}
 		return -1

@@ -6,10 +6,9 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/service"
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // safetyScorer compares ratings with bounds, for `safety` and `promptFeedback`.
@@ -23,13 +22,13 @@ type safetyScorer struct {
 // contradicts reports whether no rating can satisfy the bounds.
 func (c safetyScorer) contradicts() bool { return c.min >= 0 && c.max >= 0 && c.min > c.max }
 
-func warnUnknownCategory(n yamlnode.Node, name string) {
-	if !slices.Contains(service.Categories, name) {
-		n.Warnf(diag.DidYouMean(name, service.Categories), "the service's specification names no category `%s`", name)
+func warnUnknownCategory(n yaml.Node, name string) {
+	if !slices.Contains(wire.Categories, name) {
+		n.Warnf(diag.DidYouMean(name, wire.Categories), "the service's specification names no category `%s`", name)
 	}
 }
 
-func level(n yamlnode.Node) int {
+func level(n yaml.Node) int {
 	if n.IsZero() {
 		return -1
 	}
@@ -98,12 +97,12 @@ func short(category string) string {
 	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(category, "HARM_CATEGORY_"), "_", " "))
 }
 
-func blockReasons() shape.Shape { return shape.OneOrMore(shape.Matching(reasonWord.Regexp().String())) }
+func blockReasons() yaml.Shape { return yaml.OneOrMore(yaml.Matching(reasonWord.Regexp().String())) }
 
 // reasonWord matches block reasons; YES and NO are older YAML spellings of a boolean.
 const reasonWord lazy.Regex = `^[A-Z][A-Z_]{3,}$`
 
-func reasons(n yamlnode.Node) []string {
+func reasons(n yaml.Node) []string {
 	out := n.Strings()
 	if !n.IsZero() && (len(out) == 0 || slices.ContainsFunc(out, func(r string) bool { return !reasonWord.Matches(r) })) {
 		n.Errorf("such as SAFETY", "expected a reason for a block, or several")

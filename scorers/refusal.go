@@ -1,8 +1,7 @@
 package scorers
 
 import (
-	"github.com/evalrun/evalrun/internal/refusing"
-	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func refusalKind() Kind {
@@ -20,16 +19,16 @@ func refusalKind() Kind {
 			"space do not matter. Its limits: it reads wordings and not meanings, so that it misses refusals in " +
 			"unusual words or further down. Check it against answers that you have read before you gate on it. An " +
 			"answer without text is neither: for what the service withheld use `blocked`.",
-		Example: "- refusal: false", takes: shape.Either(shape.Bool, refusalKeys().Shape()), compile: compileRefusal,
+		Example: "- refusal: false", takes: yaml.Either(yaml.Bool, refusalKeys().Shape()), compile: compileRefusal,
 	}
 }
 
-func refusalKeys() shape.Block {
-	return shape.Block{
+func refusalKeys() yaml.Block {
+	return yaml.Block{
 		Need: []string{"is"},
-		Keys: []shape.Key{
-			{Name: "is", Is: shape.Bool, Doc: "Whether a refusal is wanted."},
-			{Name: "also", Is: shape.OneOrList(shape.Text), Doc: "Phrases of refusal in addition to the known ones."},
+		Keys: []yaml.Key{
+			{Name: "is", Is: yaml.Bool, Doc: "Whether a refusal is wanted."},
+			{Name: "also", Is: yaml.OneOrList(yaml.Text), Doc: "Phrases of refusal in addition to the known ones."},
 		},
 	}
 }
@@ -40,7 +39,7 @@ func compileRefusal(a args) AnswerScorer {
 		m := a.Args.Map(refusalKeys().Names()...)
 		want = m.Need("is")
 		for _, n := range m.Get("also").Items() {
-			phrase := refusing.Plain(textOf(n), maxPhrase)
+			phrase := Plain(textOf(n), maxPhrase)
 			if phrase == "" {
 				n.Errorf("remove it", "an empty phrase is found in every answer")
 			}
@@ -49,7 +48,7 @@ func compileRefusal(a args) AnswerScorer {
 	}
 	expected := want.Bool()
 	return onText(fold{normalize: asWritten}, func(got, _ string) Finding {
-		statement, language := refusing.Statement(got, also)
+		statement, language := Statement(got, also)
 		finding := Fail
 		if (statement != "") == expected {
 			finding = Pass

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
-	"github.com/evalrun/evalrun/internal/jq"
+	"github.com/evalrun/evalrun/internal/expr"
 	"github.com/evalrun/evalrun/internal/jsondiff"
-	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func schemaKind() Kind {
@@ -39,13 +39,13 @@ func schemaKind() Kind {
 
 const schemaURL = "evalrun:///schema.json"
 
-func schemaKeys() shape.Block {
-	return shape.Block{
+func schemaKeys() yaml.Block {
+	return yaml.Block{
 		One: []string{"schema", "file"},
-		Keys: []shape.Key{
-			{Name: "schema", Is: shape.Map(shape.Any), Doc: "A JSON Schema, in YAML."},
-			{Name: "file", Is: shape.Text, Doc: "A JSON or YAML file of the suite's folder with the schema."},
-			{Name: "fence", Is: shape.Bool, Doc: "Reads the first fenced block, when there is one."},
+		Keys: []yaml.Key{
+			{Name: "schema", Is: yaml.MapShape(yaml.Any), Doc: "A JSON Schema, in YAML."},
+			{Name: "file", Is: yaml.Text, Doc: "A JSON or YAML file of the suite's folder with the schema."},
+			{Name: "fence", Is: yaml.Bool, Doc: "Reads the first fenced block, when there is one."},
 		},
 	}
 }
@@ -60,7 +60,7 @@ func compileSchema(a args) AnswerScorer {
 	if !ok {
 		return nil
 	}
-	if why := jq.Unreadable(src.doc); why != "" {
+	if why := expr.Unreadable(src.doc); why != "" {
 		src.errorf("", "the schema holds %s", why)
 		return nil
 	}
@@ -84,7 +84,7 @@ func compileSchema(a args) AnswerScorer {
 		if failed != nil {
 			return *failed
 		}
-		if why := jq.Unreadable(value); why != "" {
+		if why := expr.Unreadable(value); why != "" {
 			return Unscored("the answer holds %s: too much for a schema", why)
 		}
 		v := pool.take()

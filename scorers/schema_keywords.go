@@ -11,7 +11,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // JSON Schema ignores unknown keywords, so a misspelt one asserts nothing. Keys are checked where a schema has
@@ -190,7 +190,7 @@ func (c *keywordCheck) unknown(key string, path []string, draft schemaDraft) {
 	}
 }
 
-func (c *keywordCheck) problem(node yamlnode.Node, hint, said string) {
+func (c *keywordCheck) problem(node yaml.Node, hint, said string) {
 	c.found = true
 	c.src.errorAt(node, hint, "%s", said)
 }

@@ -15,18 +15,18 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // schemaSource is a schema, with its position in the suite.
 type schemaSource struct {
-	node yamlnode.Node
+	node yaml.Node
 	file string // "" when it is in the suite
 	doc  any
 }
 
 // schemaSource reads `schema` or `file`; false when it reported a problem.
-func (a args) schemaSource(m yamlnode.Map) (schemaSource, bool) {
+func (a args) schemaSource(m yaml.Map) (schemaSource, bool) {
 	inline, file := m.Get("schema"), m.Get("file")
 	switch {
 	case !inline.IsZero() && !file.IsZero():
@@ -47,7 +47,7 @@ func (a args) schemaSource(m yamlnode.Map) (schemaSource, bool) {
 	return schemaSource{node, "", doc}, problem == "" // or the node reported it
 }
 
-func (a args) schemaFile(node yamlnode.Node) (schemaSource, bool) {
+func (a args) schemaFile(node yaml.Node) (schemaSource, bool) {
 	src := schemaSource{node: node, file: textOf(node)}
 	if src.file == "" || a.Suite == nil {
 		node.Errorf("such as schemas/order.json", "`file` needs the name of a file in the suite's folder")
@@ -61,7 +61,7 @@ func (a args) schemaFile(node yamlnode.Node) (schemaSource, bool) {
 	switch path.Ext(src.file) {
 	case ".yaml", ".yml":
 		var diags diag.List
-		if n, ok := yamlnode.Parse(src.file, data, &diags); ok {
+		if n, ok := yaml.Parse(src.file, data, &diags); ok {
 			src.doc, _ = parseJSON(string(n.JSON(nil)))
 		}
 		if diags.HasErrors() {
@@ -107,7 +107,7 @@ func (s schemaSource) errorf(hint, format string, args ...any) {
 	s.errorAt(s.node, hint, format, args...)
 }
 
-func (s schemaSource) errorAt(n yamlnode.Node, hint, format string, args ...any) {
+func (s schemaSource) errorAt(n yaml.Node, hint, format string, args ...any) {
 	n.Errorf(hint, "%s%s", s.prefix(), fmt.Sprintf(format, args...))
 }
 
@@ -157,9 +157,9 @@ func deepest(errs []*jsonschema.ValidationError) *jsonschema.ValidationError {
 }
 
 // at is the node at a path, or its last existing parent.
-func at(n yamlnode.Node, path []string) yamlnode.Node {
+func at(n yaml.Node, path []string) yaml.Node {
 	for _, s := range path {
-		next := yamlnode.Node{}
+		next := yaml.Node{}
 		if n.IsMapping() {
 			next = n.Map().Get(s)
 		} else if i, err := strconv.Atoi(s); err == nil && n.IsSequence() && i < len(n.Seq()) {
@@ -174,9 +174,9 @@ func at(n yamlnode.Node, path []string) yamlnode.Node {
 }
 
 // keyed is the first value whose key and value pass the test, or the root.
-func keyed(root yamlnode.Node, test func(key, value string) bool) yamlnode.Node {
+func keyed(root yaml.Node, test func(key, value string) bool) yaml.Node {
 	found := root
-	eachKeyed(root, func(key string, value yamlnode.Node) bool {
+	eachKeyed(root, func(key string, value yaml.Node) bool {
 		if !test(key, value.Written()) {
 			return true
 		}
@@ -187,7 +187,7 @@ func keyed(root yamlnode.Node, test func(key, value string) bool) yamlnode.Node 
 }
 
 // eachKeyed calls f for all keys with scalar values, until it returns false.
-func eachKeyed(n yamlnode.Node, f func(key string, value yamlnode.Node) bool) bool {
+func eachKeyed(n yaml.Node, f func(key string, value yaml.Node) bool) bool {
 	switch {
 	case n.IsMapping():
 		for e := range n.Map().Entries() {
@@ -196,7 +196,7 @@ func eachKeyed(n yamlnode.Node, f func(key string, value yamlnode.Node) bool) bo
 			}
 		}
 	case n.IsSequence():
-		return !slices.ContainsFunc(n.Seq(), func(item yamlnode.Node) bool { return !eachKeyed(item, f) })
+		return !slices.ContainsFunc(n.Seq(), func(item yaml.Node) bool { return !eachKeyed(item, f) })
 	}
 	return true
 }
@@ -213,7 +213,7 @@ func (s schemaSource) warnOfFormats() {
 		s.warnOfFormatsIn(s.doc)
 		return
 	}
-	eachKeyed(s.node, func(key string, value yamlnode.Node) bool {
+	eachKeyed(s.node, func(key string, value yaml.Node) bool {
 		if key == "format" {
 			s.warnOfFormat(value, value.Written())
 		}
@@ -221,7 +221,7 @@ func (s schemaSource) warnOfFormats() {
 	})
 }
 
-func (s schemaSource) warnOfFormat(n yamlnode.Node, format string) {
+func (s schemaSource) warnOfFormat(n yaml.Node, format string) {
 	if !slices.Contains(formats(), format) {
 		n.Warnf(
 			"known are "+strings.Join(formats(), ", "), "%sthe format `%s` is not known and not checked",

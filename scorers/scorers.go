@@ -20,11 +20,8 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/entry"
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 	"github.com/evalrun/evalrun/suite"
-	"github.com/evalrun/evalrun/variable"
 )
 
 // Answer is the input of a scorer: the whole response, and the chosen candidate in it.
@@ -40,7 +37,7 @@ type Answer struct {
 	Timing eval.Timing
 	// Request is what was sent, and Vars are the variables of the case. Scorers must not change them.
 	Request *eval.Request
-	Vars    variable.Dict
+	Vars    eval.Dict
 	// Calls are the answered model calls of a live chat, or of a suite that answers tool calls. After a user turn is
 	// chosen, they are only the calls of that turn. Calls is nil for an answer of one call.
 	Calls []eval.AnsweredCall
@@ -79,7 +76,7 @@ type Kind struct {
 	textless bool
 	// takes is the shape of the arguments, for the JSON Schema. The keys of a mapping come from the Block that
 	// compile uses.
-	takes shape.Shape
+	takes yaml.Shape
 	// compile reads the arguments, and reports problems at their nodes. It may return nil after a problem.
 	compile func(a args) AnswerScorer
 }
@@ -90,7 +87,7 @@ type Table []Kind
 // args are the arguments of one scorer.
 type args struct {
 	*suite.Scorer
-	entry.YAML
+	yaml.YAML
 	needs    *needs // filled in by compile
 	table    Table
 	nestedIn bool         // is inside another scorer
@@ -99,14 +96,14 @@ type args struct {
 }
 
 // option is an option next to the kind or, when its argument is a mapping, inside it.
-func (a args) option(key string) yamlnode.Node {
+func (a args) option(key string) yaml.Node {
 	if v := a.Entry.Get(key); !v.IsZero() {
 		return v
 	}
 	if a.Args.IsMapping() {
 		return a.Args.Map().Get(key)
 	}
-	return yamlnode.Node{}
+	return yaml.Node{}
 }
 
 func textless(kinds []Kind) []Kind {
@@ -221,7 +218,7 @@ func (t Table) compile(s *suite.Scorer, outer *args, found *needs) AnswerScorer 
 
 // partially allows the scorer and its nested ones to read the text of an answer that was blocked midway, when the
 // suite says so.
-func partially(n yamlnode.Node, s AnswerScorer) AnswerScorer {
+func partially(n yaml.Node, s AnswerScorer) AnswerScorer {
 	if n.IsZero() || n.Word("allow") == "" || s == nil {
 		return s
 	}
@@ -247,8 +244,8 @@ func (t Table) Compile(s *suite.Scorer) *Compiled {
 	}
 	var reported diag.List
 	quiet := *s
-	yaml := s.Source.Self()
-	quiet.Source = entry.YAML{Args: yaml.Args.WithDiags(&reported), Entry: yaml.Entry.WithDiags(&reported).Map()}
+	written := s.Source.Self()
+	quiet.Source = yaml.YAML{Args: written.Args.WithDiags(&reported), Entry: written.Entry.WithDiags(&reported).Map()}
 	scorer, found := t.build(&quiet, nil)
 	return &Compiled{s, found, scorer, t}
 }
@@ -375,7 +372,7 @@ func label(s eval.Score) string {
 }
 
 // mayLookAtText reports keys that have no use for a kind that does not read texts.
-func (t Table) mayLookAtText(s *suite.Scorer, yaml entry.YAML) bool {
+func (t Table) mayLookAtText(s *suite.Scorer, yaml yaml.YAML) bool {
 	for _, key := range []string{"select", "partial"} {
 		if yaml.Entry.Has(key) && !t.looksAtText(yaml.Entry.Node) {
 			yaml.Entry.Key(key).Errorf("leave it out", "`%s` does not look at the text of an answer, so `%s` has no use", s.Kind, key)

@@ -9,9 +9,8 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/blank"
-	"github.com/evalrun/evalrun/internal/entry"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // selector picks a part of a text. Its finding says why there is none.
@@ -24,7 +23,7 @@ type selector struct {
 type selectStep struct {
 	selector
 	whole bool
-	at    yamlnode.Node
+	at    yaml.Node
 }
 
 // maxSelect bounds the texts that a selection reads and makes, in bytes.
@@ -36,7 +35,7 @@ func (a args) selectors() []selectStep {
 }
 
 // stepsOf reads the steps under a key.
-func (a args) stepsOf(n yamlnode.Node, key string) []selectStep {
+func (a args) stepsOf(n yaml.Node, key string) []selectStep {
 	if n.IsSequence() && len(n.Seq()) == 0 {
 		n.Errorf("such as {jq: .name}", "`%s` needs at least one step", key)
 	}
@@ -67,12 +66,12 @@ func afterOuter(outer *args, inner []selectStep) []selectStep {
 }
 
 // selector reads one step; nil if it is invalid.
-func (a args) selector(step yamlnode.Node, key string) *selector {
-	m := step.Map(entry.SelectStep.Names()...)
+func (a args) selector(step yaml.Node, key string) *selector {
+	m := step.Map(yaml.SelectStep.Names()...)
 	if !step.IsMapping() {
 		return nil
 	}
-	ways := slices.DeleteFunc(slices.Clone(entry.SelectStep.One), func(way string) bool { return !m.Has(way) })
+	ways := slices.DeleteFunc(slices.Clone(yaml.SelectStep.One), func(way string) bool { return !m.Has(way) })
 	switch {
 	case len(ways) > 1:
 		m.Key(ways[1]).
@@ -81,7 +80,7 @@ func (a args) selector(step yamlnode.Node, key string) *selector {
 				ways[0], ways[1],
 			)
 		return nil
-	case len(ways) == 0 && m.Misspells(entry.SelectStep.One...):
+	case len(ways) == 0 && m.Misspells(yaml.SelectStep.One...):
 		return nil
 	case len(ways) == 0:
 		step.Errorf("such as {jq: .name}", "`%s` needs jq, json, regex, fence or response", key)
@@ -140,7 +139,7 @@ func selecting(steps []selectStep, s AnswerScorer) AnswerScorer {
 }
 
 // looksAtText reports whether the kind of the entry, or a nested one, reads the text, so that `select` has a use.
-func (t Table) looksAtText(entry yamlnode.Node) bool {
+func (t Table) looksAtText(entry yaml.Node) bool {
 	if !entry.IsMapping() {
 		return true // reported separately
 	}
@@ -165,7 +164,7 @@ func unscoredText(format string, args ...any) (string, *Finding) {
 	return "", new(Unscored(format, args...))
 }
 
-func regexSelector(n, group yamlnode.Node) *selector {
+func regexSelector(n, group yaml.Node) *selector {
 	source := textOf(n)
 	compiled, ok := patternAt(n, source)
 	if !ok {
@@ -192,13 +191,13 @@ func (p *boundedRegexp) selectGroup(text string, at int, name string) (string, *
 	switch {
 	case m == nil:
 		return missing("the selection /%s/ does not match %s", written(p.re.String()), quote(text))
-	case m[2*at] == m[2*at+1] || blank.Is(text[m[2*at]:m[2*at+1]]): // an empty group selects nothing either
+	case m[2*at] == m[2*at+1] || eval.Is(text[m[2*at]:m[2*at+1]]): // an empty group selects nothing either
 		return missing("the selection, %s, is empty in %s", name, quote(text[m[0]:m[1]]))
 	}
 	return text[m[2*at]:m[2*at+1]], nil
 }
 
-func fenceSelector(n yamlnode.Node) *selector {
+func fenceSelector(n yaml.Node) *selector {
 	word := "any"
 	if !n.IsBool() {
 		word = textOf(n)
@@ -222,7 +221,7 @@ func fenceSelector(n yamlnode.Node) *selector {
 		switch {
 		case !ok:
 			return missing("the answer has %s: %s", none, quote(text))
-		case blank.Is(block):
+		case eval.Is(block):
 			return missing("%s of the answer is empty", name)
 		}
 		return block, nil
@@ -235,7 +234,7 @@ func written(expression string) string {
 }
 
 // patternAt compiles the pattern at n.
-func patternAt(n yamlnode.Node, source string) (compiled *boundedRegexp, ok bool) {
+func patternAt(n yaml.Node, source string) (compiled *boundedRegexp, ok bool) {
 	compiled, err := compilePattern(source)
 	var wrong *syntax.Error
 	switch {
@@ -256,7 +255,7 @@ func patternAt(n yamlnode.Node, source string) (compiled *boundedRegexp, ok bool
 }
 
 // groupOf is the number of the selected group: the one that the suite names, or else the first, if any.
-func groupOf(re *regexp.Regexp, n yamlnode.Node) (at int, ok bool) {
+func groupOf(re *regexp.Regexp, n yaml.Node) (at int, ok bool) {
 	switch {
 	case n.IsZero():
 		return min(1, re.NumSubexp()), true

@@ -4,20 +4,20 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/blank"
-	"github.com/evalrun/evalrun/internal/jq"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expr"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // jqSelector compiles an expression. Several results become the lines of a text, as in `jq -r`; null is not
 // a result. An untrusted expression may only pick values, because growth within a step cannot be bounded.
-func jqSelector(n yamlnode.Node, untrusted bool) *selector {
+func jqSelector(n yaml.Node, untrusted bool) *selector {
 	source := textOf(n)
-	if source == "" || len(source) > jq.MaxSource {
-		n.Errorf("such as .name, or .items[0].id", "`jq` needs an expression of at most %d bytes", jq.MaxSource)
+	if source == "" || len(source) > expr.MaxSource {
+		n.Errorf("such as .name, or .items[0].id", "`jq` needs an expression of at most %d bytes", expr.MaxSource)
 		return nil
 	}
-	expression, problem := jq.Compile(source)
+	expression, problem := expr.CompileJQ(source)
 	if problem != nil {
 		problem.Report(n, visibleText)
 		return nil
@@ -38,14 +38,14 @@ func jqSelector(n yamlnode.Node, untrusted bool) *selector {
 		case problem != "":
 			return missing("%s has nothing to select from: %s", name, problem)
 		}
-		if why := jq.Unreadable(value); why != "" {
+		if why := expr.Unreadable(value); why != "" {
 			return unscoredText("%s: the answer holds %s", name, why)
 		}
 		return runJQ(name, expression, value, text)
 	}}
 }
 
-func runJQ(name string, expression *jq.Code, value any, text string) (string, *Finding) {
+func runJQ(name string, expression *expr.Code, value any, text string) (string, *Finding) {
 	var lines []string
 	room := maxSelect
 	for v, err := range expression.Run(value) {
@@ -55,7 +55,7 @@ func runJQ(name string, expression *jq.Code, value any, text string) (string, *F
 		if v == nil {
 			continue
 		}
-		line, err := jq.Line(v, &room)
+		line, err := expr.Line(v, &room)
 		if err != nil {
 			return unscoredText("%s: %s", name, visibleText(err.Error()))
 		}
@@ -64,7 +64,7 @@ func runJQ(name string, expression *jq.Code, value any, text string) (string, *F
 		}
 		lines = append(lines, line)
 	}
-	if out := strings.Join(lines, "\n"); !blank.Is(out) {
+	if out := strings.Join(lines, "\n"); !eval.Is(out) {
 		return out, nil
 	}
 	return missing("%s finds nothing in %s", name, quote(text))
@@ -72,7 +72,7 @@ func runJQ(name string, expression *jq.Code, value any, text string) (string, *F
 
 // failedJQ is the finding for an expression that a bound or an error stopped.
 func failedJQ(name string, err error, text string) (string, *Finding) {
-	var bound jq.BoundError
+	var bound expr.BoundError
 	if errors.As(err, &bound) {
 		return unscoredText("%s %s", name, bound)
 	}

@@ -6,14 +6,14 @@ import (
 	"io"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // maxSearched bounds the bytes that are read in search of JSON: unterminated values are read repeatedly.
 const maxSearched = 16 * maxSelect
 
 // jsonSelector picks JSON objects and arrays in a text.
-func jsonSelector(n yamlnode.Node) *selector {
+func jsonSelector(n yaml.Node) *selector {
 	which := n.Word("first", "last", "all")
 	if which == "" {
 		return nil

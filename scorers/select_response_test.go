@@ -8,7 +8,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
-	"github.com/evalrun/evalrun/tool"
 )
 
 func TestSelectReadsTheResponse(t *testing.T) {
@@ -32,7 +31,7 @@ func TestSelectReadsTheResponse(t *testing.T) {
 	partly.Response.Candidates[0].FinishReason = "SAFETY"
 	pieces := calling(`get_order {"id":7}`)
 	called := &pieces.Response.Candidates[0]
-	called.Pieces = append(called.Pieces, eval.ReasoningPiece{Reasoning: "hm"}, eval.CallPiece{Call: &tool.FunctionCall{Name: "b"}})
+	called.Pieces = append(called.Pieces, eval.ReasoningPiece{Reasoning: "hm"}, eval.CallPiece{Call: &eval.FunctionCall{Name: "b"}})
 	two := answer("one")
 	two.Response.Candidates = append(two.Response.Candidates, eval.Candidate{Text: "two", FinishReason: "MAX_TOKENS"})
 	prompt := &scorers.Answer{Response: &eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}}

@@ -8,9 +8,8 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/service"
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func serviceKinds() []Kind {
@@ -37,7 +36,7 @@ func serviceKinds() []Kind {
 				eval.BlockReasons, ", ",
 			) + ". " +
 				"`{reason: SAFETY}` passes for a block for that reason; `by: prompt` or `by: answer` narrows it.",
-			Example: "- blocked: true", takes: shape.Either(shape.Bool, blockReasons(), shape.Some(blockedKeys().Shape())), compile: compileBlocked,
+			Example: "- blocked: true", takes: yaml.Either(yaml.Bool, blockReasons(), yaml.Some(blockedKeys().Shape())), compile: compileBlocked,
 		},
 		{
 			Name: "latency", Summary: "the answer came within a time",
@@ -57,7 +56,7 @@ func serviceKinds() []Kind {
 			Name: "chunks", Summary: "a streamed answer came in this number of chunks",
 			Doc: "Takes `{min, max}`, or the largest number alone. The target must have `stream: true`; an answer that came in one piece is " +
 				"unscored.",
-			Example: "- chunks: {min: 2}", takes: shape.Either(shape.Int(1, math.MaxInt32), boundsKeys().Shape()),
+			Example: "- chunks: {min: 2}", takes: yaml.Either(yaml.Int(1, math.MaxInt32), boundsKeys().Shape()),
 			compile: compileChunks, stream: true,
 		},
 		{
@@ -65,13 +64,13 @@ func serviceKinds() []Kind {
 			Doc: "Takes `{min, max}` with `of: output | prompt | total` (default output), or the largest number alone. The reason says where " +
 				"the number comes from: " +
 				"the service, countTokens, or an estimate from the number of bytes.",
-			Example: "- tokens: {of: output, max: 64}", takes: shape.Either(naturalNumber(), tokensKeys().Shape()), compile: compileTokens,
+			Example: "- tokens: {of: output, max: 64}", takes: yaml.Either(naturalNumber(), tokensKeys().Shape()), compile: compileTokens,
 		},
 	}
 }
 
-func finishReasons() shape.Shape {
-	return shape.OneOrMore(shape.Suggesting(append([]string{"STOP", "MAX_TOKENS", "TOOL_CALLS"}, eval.BlockReasons...)...))
+func finishReasons() yaml.Shape {
+	return yaml.OneOrMore(yaml.Suggesting(append([]string{"STOP", "MAX_TOKENS", "TOOL_CALLS"}, eval.BlockReasons...)...))
 }
 
 func compileFinishReason(a args) AnswerScorer {
@@ -108,19 +107,19 @@ func (want finishReasonScorer) Score(a *Answer) Finding {
 	return Fail("finish reason %s, expected %s", shown, strings.Join(want, " or "))
 }
 
-func safetyKeys() shape.Block {
-	return shape.Block{
+func safetyKeys() yaml.Block {
+	return yaml.Block{
 		Some: []string{"max", "min", "absent"},
-		Keys: []shape.Key{
+		Keys: []yaml.Key{
 			{
 				Name: "category",
-				Is:   shape.OneOrList(shape.Suggesting(service.Categories...)),
+				Is:   yaml.OneOrList(yaml.Suggesting(wire.Categories...)),
 				Doc:  "One category or several; every rating that came when not given.",
 			},
-			{Name: "max", Is: shape.Word(eval.Probabilities...), Doc: "The highest probability that passes."},
-			{Name: "min", Is: shape.Word(eval.Probabilities...), Doc: "The lowest probability that passes."},
-			{Name: "of", Is: shape.Word("answer", "prompt"), Doc: "Whose ratings; the answer's when not given."},
-			{Name: "absent", Is: shape.Bool, Doc: "A rating that is missing passes."},
+			{Name: "max", Is: yaml.Word(eval.Probabilities...), Doc: "The highest probability that passes."},
+			{Name: "min", Is: yaml.Word(eval.Probabilities...), Doc: "The lowest probability that passes."},
+			{Name: "of", Is: yaml.Word("answer", "prompt"), Doc: "Whose ratings; the answer's when not given."},
+			{Name: "absent", Is: yaml.Bool, Doc: "A rating that is missing passes."},
 		},
 	}
 }
@@ -154,10 +153,10 @@ type blockedScorer struct {
 	by      string
 }
 
-func blockedKeys() shape.Block {
-	return shape.Block{Keys: []shape.Key{
+func blockedKeys() yaml.Block {
+	return yaml.Block{Keys: []yaml.Key{
 		{Name: "reason", Is: blockReasons(), Doc: "Why: a reason, or several."},
-		{Name: "by", Is: shape.Word("prompt", "answer"), Doc: "What is blocked; either when not given."},
+		{Name: "by", Is: yaml.Word("prompt", "answer"), Doc: "What is blocked; either when not given."},
 	}}
 }
 
@@ -180,7 +179,7 @@ func compileBlocked(a args) AnswerScorer {
 }
 
 // readScalar reads true, false or a reason.
-func (c *blockedScorer) readScalar(n yamlnode.Node) {
+func (c *blockedScorer) readScalar(n yaml.Node) {
 	switch text := n.Str(); {
 	case n.IsBool(), text == "true", text == "false": // as text, from a template
 		c.want = n.Bool()
@@ -242,11 +241,11 @@ func compileChunks(a args) AnswerScorer {
 	})
 }
 
-func tokensKeys() shape.Block {
-	return shape.Block{
+func tokensKeys() yaml.Block {
+	return yaml.Block{
 		Some: boundsKeys().Some,
 		Keys: append(
-			[]shape.Key{{Name: "of", Is: shape.Word("output", "prompt", "total"), Doc: "Which tokens; output when not given."}},
+			[]yaml.Key{{Name: "of", Is: yaml.Word("output", "prompt", "total"), Doc: "Which tokens; output when not given."}},
 			boundsKeys().Keys...),
 	}
 }

@@ -5,8 +5,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/pricing"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -37,7 +36,7 @@ func costing(model string, input, output int) *scorers.Answer {
 	a := several("x")
 	a.Usage = eval.Usage{PromptTokens: input, OutputTokens: output, Source: eval.UsageService}
 	a.Request = &eval.Request{Model: model}
-	a.Context = &scorers.Context{Prices: &pricing.PriceList{Currency: "EUR", Models: map[string]pricing.Price{"m": {Input: 10, Output: 70}}}}
+	a.Context = &scorers.Context{Prices: &eval.PriceList{Currency: "EUR", Models: map[string]eval.Price{"m": {Input: 10, Output: 70}}}}
 	return a
 }
 

@@ -6,46 +6,44 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/entry"
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // Shapes are the shapes of scorers in a suite: `scorer` in a list, `nestedScorer` inside another one, and the
 // arguments of each kind by name.
-func (t Table) Shapes() map[string]shape.Shape {
-	out := map[string]shape.Shape{
-		"scorer":       t.entry(entry.SiblingKeys),
-		"nestedScorer": t.entry(entry.NestedKeys),
+func (t Table) Shapes() map[string]yaml.Shape {
+	out := map[string]yaml.Shape{
+		"scorer":       t.entry(yaml.SiblingKeys),
+		"nestedScorer": t.entry(yaml.NestedKeys),
 	}
 	for _, k := range t {
-		out[k.Name] = shape.Templates(k.arguments)
+		out[k.Name] = yaml.Templates(k.arguments)
 	}
 	return out
 }
 
 // entry is a mapping with one kind and its options. Any value may come from a template.
-func (t Table) entry(siblings shape.Block) shape.Shape {
-	b := shape.Block{Keys: slices.Clone(siblings.Keys)}
+func (t Table) entry(siblings yaml.Block) yaml.Shape {
+	b := yaml.Block{Keys: slices.Clone(siblings.Keys)}
 	options := map[string][]string{} // kinds by option
 	for _, k := range t {
-		b.Keys = append(b.Keys, shape.Key{Name: k.Name, Is: shape.Ref(k.Name)})
+		b.Keys = append(b.Keys, yaml.Key{Name: k.Name, Is: yaml.Ref(k.Name)})
 		for _, o := range k.Options {
 			options[o] = append(options[o], k.Name)
 		}
 	}
 	b.Keys = append(b.Keys, textKeys().Only(slices.Sorted(maps.Keys(options))...).Keys...)
 	// A misspelt kind is one problem: a kind is required only when all keys are known.
-	rules := []shape.Schema{
-		{"if": shape.Schema{"propertyNames": shape.Schema{"enum": b.Names()}}, "then": shape.Schema{"oneOf": shape.Wanting(t.Names()...)}},
+	rules := []yaml.Schema{
+		{"if": yaml.Schema{"propertyNames": yaml.Schema{"enum": b.Names()}}, "then": yaml.Schema{"oneOf": yaml.Wanting(t.Names()...)}},
 	}
 	for _, o := range slices.Sorted(maps.Keys(options)) {
 		rules = append(
 			rules,
-			shape.Schema{"if": shape.Schema{"required": []string{o}}, "then": shape.Schema{"anyOf": shape.Wanting(options[o]...)}},
+			yaml.Schema{"if": yaml.Schema{"required": []string{o}}, "then": yaml.Schema{"anyOf": yaml.Wanting(options[o]...)}},
 		)
 	}
-	return shape.Templates(func(templates bool) shape.Schema {
+	return yaml.Templates(func(templates bool) yaml.Schema {
 		out := b.Shape()(templates)
 		out["allOf"] = rules
 		return out
@@ -53,11 +51,11 @@ func (t Table) entry(siblings shape.Block) shape.Shape {
 }
 
 // arguments is the schema of a kind's argument, with its documentation and example.
-func (k Kind) arguments(templates bool) shape.Schema {
+func (k Kind) arguments(templates bool) yaml.Schema {
 	out := maps.Clone(k.takes(templates))
 	out["description"] = k.Summary + ".\n\n" + k.Doc
 	var ignored diag.List // a test checks the examples
-	if list, ok := yamlnode.Parse(k.Name, []byte(k.Example), &ignored); ok {
+	if list, ok := yaml.Parse(k.Name, []byte(k.Example), &ignored); ok {
 		for _, item := range list.Items() {
 			out["examples"] = []json.RawMessage{item.Map().Get(k.Name).JSON(nil)}
 		}

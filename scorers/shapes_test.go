@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func TestKindsSayWhatTheyTake(t *testing.T) {
@@ -20,7 +20,7 @@ func TestKindsSayWhatTheyTake(t *testing.T) {
 			}
 		}
 		var diags diag.List
-		list, ok := yamlnode.Parse(k.Name, []byte(k.Example), &diags)
+		list, ok := yaml.Parse(k.Name, []byte(k.Example), &diags)
 		if !ok || len(list.Seq()) != 1 || !list.Seq()[0].Map().Has(k.Name) || diags.Len() > 0 {
 			t.Errorf("the example of %s: got another, want a list of one such scorer", k.Name)
 		}

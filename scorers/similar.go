@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/evalrun/evalrun/internal/blank"
-	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func similarKind() Kind {
@@ -22,12 +22,12 @@ func similarKind() Kind {
 	}
 }
 
-func similarKeys() shape.Block {
-	return shape.Block{
+func similarKeys() yaml.Block {
+	return yaml.Block{
 		Need: []string{"to"},
-		Keys: []shape.Key{
+		Keys: []yaml.Key{
 			{Name: "to", Is: texts(), Doc: "A text to compare with, or several."},
-			{Name: "min", Is: shape.Number(-1, 1), Doc: "The least cosine that passes; or write `threshold` next to the kind."},
+			{Name: "min", Is: yaml.Number(-1, 1), Doc: "The least cosine that passes; or write `threshold` next to the kind."},
 		},
 	}
 }
@@ -38,7 +38,7 @@ func compileSimilar(a args) AnswerScorer {
 		return nil
 	}
 	for _, n := range m.Need("to").Items() {
-		if text := textOf(n); blank.Is(text) {
+		if text := textOf(n); eval.Is(text) {
 			n.Errorf("write a text with words", "a text that shows nothing has no meaning to compare with")
 		} else {
 			a.needs.References = append(a.needs.References, text)

@@ -11,10 +11,8 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/blank"
-	"github.com/evalrun/evalrun/internal/regular"
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/yaml"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -26,7 +24,7 @@ func snapshotKind() Kind {
 			"shows the answers of a run that are new or other ones, and writes accepted ones into these files; " +
 			"commit them with the suite. What `select` selects is what is kept. Line breaks are compared as such, " +
 			"whether of a line feed alone or with a carriage return. Until there is a file the score is unscored. " + textOptionsDoc,
-		Example: "- snapshot: true\n  trim: true", takes: shape.Either(shape.Word("true"), shape.Text), compile: compileSnapshot,
+		Example: "- snapshot: true\n  trim: true", takes: yaml.Either(yaml.Word("true"), yaml.Text), compile: compileSnapshot,
 	}
 }
 
@@ -55,12 +53,12 @@ func (c snapshotScorer) Score(a *Answer) Finding {
 	}
 	trial := a.Context.Trial
 	trial.Suite = c.home.Name // an earlier version may have another suite name
-	s := SnapshotCheck{File: suite.ExpectedFile(c.named, &trial), Got: regular.PlainLines(a.Candidate.Text)}
+	s := SnapshotCheck{File: suite.ExpectedFile(c.named, &trial), Got: files.PlainLines(a.Candidate.Text)}
 	s.Folded = c.fold.text(s.Got)
 	if want, ok := c.home.Expected(s.File); ok {
 		s.Accepted = &AcceptedAnswer{want, s.Folded == c.fold.text(want)}
 	}
-	acceptable := !blank.Is(s.Got) && a.Candidate.Block() == ""
+	acceptable := !eval.Is(s.Got) && a.Candidate.Block() == ""
 	switch {
 	case acceptable:
 		a.Context.SnapshotChecks = append(a.Context.SnapshotChecks, s)
@@ -112,7 +110,7 @@ func (a args) snapshotFile() (named string, ok bool) {
 }
 
 // checkFileName reports a file name that leaves expected/, or that some file systems do not support.
-func checkFileName(n yamlnode.Node, name string) bool {
+func checkFileName(n yaml.Node, name string) bool {
 	const hint = "`snapshot: true` makes a name that is good everywhere, of the case and the arm"
 	clean := path.Clean(name)
 	outside := clean == ".." || strings.HasPrefix(clean, "../") || path.IsAbs(clean)
@@ -135,7 +133,7 @@ func unportable(name, clean string) string {
 	case strange >= 0:
 		return fmt.Sprintf("the file name %s has a character that some systems do not take: %s", quote(name),
 			quote(string([]rune(name[strange:])[:1])))
-	case slices.ContainsFunc(parts, regular.ReservedName.MatchString):
+	case slices.ContainsFunc(parts, files.ReservedName.MatchString):
 		return fmt.Sprintf("the file name %s is a device on Windows", quote(name))
 	case slices.ContainsFunc(parts, func(p string) bool { return strings.HasSuffix(p, ".") || strings.TrimSpace(p) != p }):
 		return fmt.Sprintf("a part of the file name %s begins or ends with a space, or ends with a dot", quote(name))

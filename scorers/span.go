@@ -4,8 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // span is a range of numbers with either end open.
@@ -31,7 +30,7 @@ func (s span) String() string {
 }
 
 // spanOf reads min and max of a mapping.
-func spanOf(m yamlnode.Map) span {
+func spanOf(m yaml.Map) span {
 	var s span
 	if v := m.Get("min"); !v.IsZero() {
 		s.min = new(float64(v.Int(0, math.MaxInt32)))
@@ -46,19 +45,19 @@ func spanOf(m yamlnode.Map) span {
 }
 
 // boundsKeys are the keys of an integer range.
-func boundsKeys() shape.Block {
-	return shape.Block{
+func boundsKeys() yaml.Block {
+	return yaml.Block{
 		Some: []string{"min", "max"},
-		Keys: []shape.Key{
+		Keys: []yaml.Key{
 			{Name: "min", Is: naturalNumber(), Doc: "The least number."},
 			{Name: "max", Is: naturalNumber(), Doc: "The largest number."},
 		},
 	}
 }
 
-func naturalNumber() shape.Shape { return shape.Int(0, math.MaxInt32) }
+func naturalNumber() yaml.Shape { return yaml.Int(0, math.MaxInt32) }
 
-func countBounds() shape.Shape { return shape.Either(naturalNumber(), boundsKeys().Shape()) }
+func countBounds() yaml.Shape { return yaml.Either(naturalNumber(), boundsKeys().Shape()) }
 
 // countOf reads the bounds of a count: a mapping, or just the maximum.
 func countOf(a args) span {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/typeset"
+	"github.com/evalrun/evalrun/internal/text"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func textKinds() []Kind {
@@ -19,7 +19,7 @@ func textKinds() []Kind {
 		{
 			Name: "contains", Summary: "the answer contains this text", Options: textOptions(),
 			Doc:     "Takes a text. " + textOptionsDoc,
-			Example: "- contains: Andorra la Vella", takes: shape.Text, compile: oneText("contain", "contains", strings.Contains),
+			Example: "- contains: Andorra la Vella", takes: yaml.Text, compile: oneText("contain", "contains", strings.Contains),
 		},
 		{
 			Name: "containsAll", Summary: "the answer contains every one of these texts", Options: textOptions(),
@@ -47,7 +47,7 @@ func textKinds() []Kind {
 			Doc: "Takes an expression in RE2 syntax, which runs in linear time. It matches anywhere; anchor it with `^` and `$`, or `(?m)` for " +
 				"lines. " +
 				textOptionsDoc,
-			Example: "- regex: '(?i)\\bla vella\\b'", takes: shape.Text, compile: compileRegex,
+			Example: "- regex: '(?i)\\bla vella\\b'", takes: yaml.Text, compile: compileRegex,
 		},
 	}
 }
@@ -58,13 +58,13 @@ func compileEquals(a args) AnswerScorer {
 	for i, w := range want {
 		folded[i] = f.text(w)
 	}
-	return onText(f, func(got, text string) Finding {
-		if slices.Contains(folded, text) {
+	return onText(f, func(got, body string) Finding {
+		if slices.Contains(folded, body) {
 			return Pass("the answer is %s", quote(got))
 		}
-		out := Fail("expected %s, got %s%s", quoteAny(want), quote(got), cmp.Or(f.formNote(got, want, equalTexts), slight(text, folded)))
+		out := Fail("expected %s, got %s%s", quoteAny(want), quote(got), cmp.Or(f.formNote(got, want, equalTexts), slight(body, folded)))
 		if len(want) == 1 && (strings.Contains(got, "\n") || len(got) > maxQuoted) {
-			out.Diff = typeset.Compared(want[0], got)
+			out.Diff = text.Compared(want[0], got)
 		}
 		return out
 	})

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/evalrun/evalrun/internal/blank"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/textmetric"
 )
 
@@ -123,7 +123,7 @@ func slight(got string, want []string) string {
 			return " (they differ only in white space around them; `trim: true` ignores it)"
 		case textmetric.FoldCase(got) == textmetric.FoldCase(w):
 			return " (they differ only in upper and lower case; `ignoreCase: true` ignores it)"
-		case blank.Visible(got) == blank.Visible(w):
+		case eval.Visible(got) == eval.Visible(w):
 			return fmt.Sprintf(" (they differ only in invisible characters: %s in the answer)", cmp.Or(hiddenIn(got), "none"))
 		}
 	}

@@ -9,17 +9,15 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/blank"
-	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/textmetric"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // textKeys are options of text scorers; some kinds take them among their arguments too.
-func textKeys() shape.Block {
-	return shape.Block{Keys: []shape.Key{
-		{Name: "ignoreCase", Is: shape.Bool, Doc: "Full Unicode case folding of both sides."},
-		{Name: "trim", Is: shape.Bool, Doc: "White space around the answer does not matter."},
+func textKeys() yaml.Block {
+	return yaml.Block{Keys: []yaml.Key{
+		{Name: "ignoreCase", Is: yaml.Bool, Doc: "Full Unicode case folding of both sides."},
+		{Name: "trim", Is: yaml.Bool, Doc: "White space around the answer does not matter."},
 		{Name: "normalize", Is: wordShape(unicodeForms()), Doc: "The Unicode form of both sides; nfc when not given."},
 	}}
 }
@@ -99,9 +97,9 @@ func (a args) wantedTexts(list bool) []string {
 }
 
 // checkBlank reports a text without visible characters where it has no effect.
-func (a args) checkBlank(n yamlnode.Node, text string) {
+func (a args) checkBlank(n yaml.Node, text string) {
 	switch {
-	case !blank.Is(text) || !n.IsScalar() || n.IsNull():
+	case !eval.Is(text) || !n.IsScalar() || n.IsNull():
 		return
 	case a.Kind == "equals":
 		n.Warnf(
@@ -123,10 +121,10 @@ func (a args) checkBlank(n yamlnode.Node, text string) {
 func (a args) changed() { a.needs.Versions = append(a.needs.Versions, a.Kind+".2") }
 
 // texts is the shape of one or several texts.
-func texts() shape.Shape { return shape.OneOrMore(shape.Text) }
+func texts() yaml.Shape { return yaml.OneOrMore(yaml.Text) }
 
 // textOf is the text of a node, which may be a quoted empty one.
-func textOf(n yamlnode.Node) string {
+func textOf(n yaml.Node) string {
 	if n.IsMapping() || n.IsSequence() || n.IsNull() {
 		n.Errorf("put quotes around it", "expected a text, found %s", n.Describe())
 		return ""
@@ -155,7 +153,7 @@ func noText(a *Answer) (Finding, bool) {
 	case a.Candidate.PartlyBlocked() != "" && !a.Partial:
 		return Uncheckable("the answer was blocked (%s) after %s of text; `partial: allow` scores those", a.Candidate.Block(),
 			diag.Count(utf8.RuneCountInString(a.Candidate.Text), "character")), true
-	case !blank.Is(a.Candidate.Text):
+	case !eval.Is(a.Candidate.Text):
 		return Finding{}, false
 	}
 	return Uncheckable("the answer has no text%s", whyEmpty(a.Candidate)), true

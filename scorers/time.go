@@ -4,8 +4,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/blank"
-	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func compileLatency(a args) AnswerScorer {
@@ -19,24 +18,24 @@ func compileFirstToken(a args) AnswerScorer {
 		if a.Timing.Chunks == 0 {
 			return Unscored("the answer was not streamed: set `stream: true` on the target")
 		}
-		if f, none := noText(a); none && (a.Timing.FirstTokenMs == 0 || a.Candidate == nil || blank.Is(a.Candidate.Text)) {
+		if f, none := noText(a); none && (a.Timing.FirstTokenMs == 0 || a.Candidate == nil || eval.Is(a.Candidate.Text)) {
 			return f
 		}
 		return within(a.Timing.FirstTokenMs)
 	})
 }
 
-func timeKeys() shape.Block {
-	return shape.Block{
+func timeKeys() yaml.Block {
+	return yaml.Block{
 		Some: []string{"min", "max"},
-		Keys: []shape.Key{
-			{Name: "min", Is: shape.Duration, Doc: "The shortest time."},
-			{Name: "max", Is: shape.Duration, Doc: "The longest time."},
+		Keys: []yaml.Key{
+			{Name: "min", Is: yaml.Duration, Doc: "The shortest time."},
+			{Name: "max", Is: yaml.Duration, Doc: "The longest time."},
 		},
 	}
 }
 
-func timeBounds() shape.Shape { return shape.Either(shape.Duration, timeKeys().Shape()) }
+func timeBounds() yaml.Shape { return yaml.Either(yaml.Duration, timeKeys().Shape()) }
 
 // withinTime reads the bounds of a duration, and returns what compares milliseconds with them.
 func withinTime(a args) func(ms float64) Finding {

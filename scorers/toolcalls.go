@@ -5,11 +5,10 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/jq"
+	"github.com/evalrun/evalrun/internal/expr"
 	"github.com/evalrun/evalrun/internal/jsondiff"
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/typeset"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/text"
+	"github.com/evalrun/evalrun/internal/yaml"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -29,7 +28,7 @@ func toolCallsKind() Kind {
 			"answer that was blocked, or that never came, fails unless the calls before it already decide, and " +
 			"`not:` does not turn that into a pass.",
 		Example: "- toolCalls:\n    calls:\n      - {name: get_order, args: {id: \"4711\"}}\n    mode: superset\n    args: subset",
-		takes:   shape.Either(shape.Word("none"), toolCallsKeys().Shape()), compile: compileToolCalls,
+		takes:   yaml.Either(yaml.Word("none"), toolCallsKeys().Shape()), compile: compileToolCalls,
 	}
 }
 
@@ -59,23 +58,23 @@ const (
 
 func argModes() []argMode { return []argMode{argsExact, argsSubset, argsIgnore} }
 
-func toolCallsKeys() shape.Block {
-	return shape.Block{
+func toolCallsKeys() yaml.Block {
+	return yaml.Block{
 		Need: []string{"calls"},
-		Keys: []shape.Key{
-			{Name: "calls", Is: shape.Filled(callKeys().Shape()), Doc: "The calls that are expected."},
+		Keys: []yaml.Key{
+			{Name: "calls", Is: yaml.Filled(callKeys().Shape()), Doc: "The calls that are expected."},
 			{Name: "mode", Is: wordShape(callModes()), Doc: "How the calls are compared with those listed; exact when not given."},
 			{Name: "args", Is: wordShape(argModes()), Doc: "How arguments are compared; exact when not given."},
 		},
 	}
 }
 
-func callKeys() shape.Block {
-	return shape.Block{
+func callKeys() yaml.Block {
+	return yaml.Block{
 		Need: []string{"name"},
-		Keys: []shape.Key{
-			{Name: "name", Is: shape.Text, Doc: "The name of the tool."},
-			{Name: "args", Is: shape.Map(shape.Any), Doc: "The arguments; none when not given."},
+		Keys: []yaml.Key{
+			{Name: "name", Is: yaml.Text, Doc: "The name of the tool."},
+			{Name: "args", Is: yaml.MapShape(yaml.Any), Doc: "The arguments; none when not given."},
 		},
 	}
 }
@@ -111,7 +110,7 @@ func compileToolCalls(a args) AnswerScorer {
 }
 
 // read reads the listed calls.
-func (c *toolCallsScorer) read(calls yamlnode.Node, needs *needs) {
+func (c *toolCallsScorer) read(calls yaml.Node, needs *needs) {
 	for _, n := range calls.Seq() {
 		m := n.Map(callKeys().Names()...)
 		name, args := m.Need("name"), m.Get("args")
@@ -218,7 +217,7 @@ func (c toolCallsScorer) wrong(got []readCall, detail string) Finding {
 	if len(c.want)+len(got) > 2 {
 		wanted.bytes = maxListedBytes
 		expected, actual := wanted.lines(c.want, maxListed), callView{bytes: maxListedBytes}.lines(got, maxListed)
-		f.Diff = typeset.Compared(strings.Join(expected, "\n"), strings.Join(actual, "\n"))
+		f.Diff = text.Compared(strings.Join(expected, "\n"), strings.Join(actual, "\n"))
 	}
 	return f
 }
@@ -279,7 +278,7 @@ func (c toolCallsScorer) difference(want, got readCall) string {
 	if c.args == argsSubset {
 		args = within(want.args, args)
 	}
-	if jq.Unreadable(args) != "" {
+	if expr.Unreadable(args) != "" {
 		return ""
 	}
 	d, _ := jsondiff.Rules{}.Compare(want.args, args, maxFields)

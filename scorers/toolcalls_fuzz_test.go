@@ -6,9 +6,8 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
 	"github.com/evalrun/evalrun/scorers"
-	"github.com/evalrun/evalrun/tool"
 )
 
 // FuzzToolCalls holds that no call makes a scorer fail, that reasons are one line, and that looser rules pass
@@ -35,7 +34,7 @@ func FuzzToolCalls(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, first, second string) {
 		c := eval.Candidate{FinishReason: "TOOL_CALLS"}
 		for _, args := range []string{first, second} {
-			c.Pieces = append(c.Pieces, eval.CallPiece{Call: &tool.FunctionCall{Name: name, Args: json.RawMessage(args)}})
+			c.Pieces = append(c.Pieces, eval.CallPiece{Call: &eval.FunctionCall{Name: name, Args: json.RawMessage(args)}})
 		}
 		a := &scorers.Answer{Response: &eval.Response{Candidates: []eval.Candidate{c}}}
 		passed := map[string]bool{}

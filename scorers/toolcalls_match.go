@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/jq"
+	"github.com/evalrun/evalrun/internal/expr"
 	"github.com/evalrun/evalrun/internal/jsondiff"
 )
 
@@ -66,7 +66,7 @@ func (m *callMatcher) sameNumber(a, b json.Number) bool {
 	case !strings.ContainsAny(string(a), fraction) && !strings.ContainsAny(string(b), fraction):
 		return a == "0" && b == "-0" || a == "-0" && b == "0"
 	}
-	return jq.Unreadable(a) == "" && jq.Unreadable(b) == "" && m.numbers(a, b)
+	return expr.Unreadable(a) == "" && expr.Unreadable(b) == "" && m.numbers(a, b)
 }
 
 func (m *callMatcher) sameMapping(want, got map[string]any, subset bool) bool {

@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
-	"github.com/evalrun/evalrun/tool"
 )
 
 // calling is an answer that consists of tool calls, each written as name and arguments: `get_order {"id": 7}`.
@@ -24,7 +23,7 @@ func candidate(calls ...string) eval.Candidate {
 	c := eval.Candidate{FinishReason: "TOOL_CALLS", VendorReason: "STOP"}
 	for _, call := range calls {
 		name, args, _ := strings.Cut(call, " ")
-		c.Pieces = append(c.Pieces, eval.CallPiece{Call: &tool.FunctionCall{Name: name, Args: json.RawMessage(args)}})
+		c.Pieces = append(c.Pieces, eval.CallPiece{Call: &eval.FunctionCall{Name: name, Args: json.RawMessage(args)}})
 	}
 	return c
 }
@@ -35,7 +34,7 @@ func looping(text string, steps ...[]string) *scorers.Answer {
 	for _, calls := range steps {
 		t := eval.AnsweredCall{Response: eval.Response{Candidates: []eval.Candidate{candidate(calls...)}}}
 		for range calls {
-			t.Results = append(t.Results, tool.CallResult{Name: "x", Text: "ok"})
+			t.Results = append(t.Results, eval.CallResult{Name: "x", Text: "ok"})
 		}
 		a.Calls = append(a.Calls, t)
 	}
@@ -315,7 +314,7 @@ func TestTextScorersNameTheCallsOfAnAnswerWithoutText(t *testing.T) {
 func TestStepsAndToolErrorsAreCounted(t *testing.T) {
 	t.Parallel()
 	a := looping("done", []string{"a", "b"}, []string{"c"})
-	a.Calls[0].Results[1] = tool.CallResult{Name: "b", Text: "exit status 1\x1b[2J", Failed: true}
+	a.Calls[0].Results[1] = eval.CallResult{Name: "b", Text: "exit status 1\x1b[2J", Failed: true}
 	checkCalls(t, []callsTest{
 		{"- steps: {max: 3}", a, "p"},
 		{"- steps: 3", a, "p"},

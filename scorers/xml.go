@@ -10,8 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/internal/jsondiff"
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func xmlKind() Kind {
@@ -25,16 +24,16 @@ func xmlKind() Kind {
 			"the answer, when there is one. A document type (`<!DOCTYPE`) fails: nothing is loaded and no entity is " +
 			"expanded but `&lt;` and its like. Nothing is checked against a schema.",
 		Example: "- xml: {required: [order/id, order/items/item]}",
-		takes:   shape.Either(shape.Word("wellFormed"), shape.Some(xmlKeys().Shape())), compile: compileXML,
+		takes:   yaml.Either(yaml.Word("wellFormed"), yaml.Some(xmlKeys().Shape())), compile: compileXML,
 	}
 }
 
 const xmlPath lazy.Regex = `^/?(?:\*|[\pL_][\pL\pN\pM._-]*)(?:/(?:\*|[\pL_][\pL\pN\pM._-]*))*(?:/@[\pL_][\pL\pN\pM._-]*)?$`
 
-func xmlKeys() shape.Block {
-	return shape.Block{Keys: []shape.Key{
+func xmlKeys() yaml.Block {
+	return yaml.Block{Keys: []yaml.Key{
 		{Name: "required", Is: texts(), Doc: "Paths of elements, such as order/items/item, or order/@id."},
-		{Name: "fence", Is: shape.Bool, Doc: "Reads the first fenced block, when there is one."},
+		{Name: "fence", Is: yaml.Bool, Doc: "Reads the first fenced block, when there is one."},
 	}}
 }
 
@@ -83,7 +82,7 @@ func (x xmlScorer) scoreText(got string) Finding {
 }
 
 // xmlPaths reads the paths of required elements.
-func xmlPaths(required yamlnode.Node) []string {
+func xmlPaths(required yaml.Node) []string {
 	var paths []string
 	for _, n := range required.Items() {
 		path := textOf(n)

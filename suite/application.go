@@ -3,15 +3,15 @@ package suite
 import (
 	"strings"
 
-	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // Application is a target that is not a model of a service: an *HTTPTarget, a *Program or an *EchoTarget.
 type Application interface {
 	Tested
-	app.RequestMaker
+	eval.RequestMaker
 	// String describes the application in a few words.
 	String() string
 	// KeepsChats reports whether the application may remember earlier turns itself.
@@ -38,7 +38,7 @@ func modelKeys() []string {
 }
 
 // application reads the block that makes a target an application. It is nil for a model.
-func (l *loader) application(m yamlnode.Map) Application {
+func (l *loader) application(m yaml.Map) Application {
 	form := l.targetForm(m)
 	if form == "" || form == "model" {
 		return nil
@@ -57,7 +57,7 @@ func (l *loader) application(m yamlnode.Map) Application {
 }
 
 // applicationOf reads the block of one form.
-func (l *loader) applicationOf(form string, n yamlnode.Node) Application {
+func (l *loader) applicationOf(form string, n yaml.Node) Application {
 	switch form {
 	case "http":
 		return l.endpoint(n)
@@ -71,7 +71,7 @@ func (l *loader) applicationOf(form string, n yamlnode.Node) Application {
 }
 
 // targetForm returns the key of targetForms that the target has, or "".
-func (l *loader) targetForm(m yamlnode.Map) string {
+func (l *loader) targetForm(m yaml.Map) string {
 	form := ""
 	for _, name := range targetForms() {
 		switch {
@@ -120,8 +120,8 @@ func (*Program) tested() {}
 func (*EchoTarget) tested() {}
 
 // Render makes the request to answer with the prompt.
-func (e *EchoTarget) Render(*app.Input) (*app.Rendered, error) {
-	return &app.Rendered{Payload: app.EchoRun{}}, nil
+func (e *EchoTarget) Render(*eval.Input) (*eval.Rendered, error) {
+	return &eval.Rendered{Payload: eval.EchoRun{}}, nil
 }
 
 func (e *EchoTarget) String() string { return "echo" }

@@ -5,18 +5,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/jq"
-	"github.com/evalrun/evalrun/internal/service"
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/tmpl"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/expr"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // HTTPTarget is an HTTP endpoint as a target: the templates of its request, and how it is called.
 type HTTPTarget struct {
-	app.Endpoint
+	eval.Endpoint
 	unset []unset
 
 	method  string
@@ -44,12 +42,12 @@ func httpMethods() []string {
 	return []string{methodPost, "GET", "PUT", "PATCH", "DELETE"}
 }
 
-func httpBlock() shape.Block {
-	expression := func(name, doc string) shape.Key { return shape.Key{Name: name, Is: shape.Text, Doc: doc} }
-	return shape.Block{
+func httpBlock() yaml.Block {
+	expression := func(name, doc string) yaml.Key { return yaml.Key{Name: name, Is: yaml.Text, Doc: doc} }
+	return yaml.Block{
 		Need: []string{"url"},
-		Keys: []shape.Key{
-			{Name: "method", Is: shape.Word(httpMethods()...), Doc: "POST when not given."},
+		Keys: []yaml.Key{
+			{Name: "method", Is: yaml.Word(httpMethods()...), Doc: "POST when not given."},
 			{
 				Name: "url",
 				Is:   webAddress(),
@@ -57,12 +55,12 @@ func httpBlock() shape.Block {
 			},
 			{
 				Name: "headers",
-				Is:   shape.Map(shape.Text),
+				Is:   yaml.MapShape(yaml.Text),
 				Doc:  "Headers by their names. A value that names ${env:EVALRUN_...} is secret.",
 			},
 			{
 				Name: "body",
-				Is:   shape.Any,
+				Is:   yaml.Any,
 				Doc:  "A mapping, sent as JSON, or a text. `{{prompt}}` is the prompt, `{{messages}}` the conversation, `{{system}}` the system text.",
 			},
 			expression("answer", "jq over the response, which gives the text. A text response needs none."),
@@ -72,25 +70,25 @@ func httpBlock() shape.Block {
 			expression("error", "jq over the response, which gives what went wrong; null when nothing did."),
 			{
 				Name: "stream",
-				Is:   shape.Word(streamSSE),
+				Is:   yaml.Word(streamSSE),
 				Doc:  "sse: the answer is a stream of server-sent events; `answer` is applied to each event.",
 			},
-			{Name: "timeout", Is: shape.Duration, Doc: "How long one attempt may take, instead of `limits.timeout`."},
+			{Name: "timeout", Is: yaml.Duration, Doc: "How long one attempt may take, instead of `limits.timeout`."},
 			{Name: "tls", Is: tlsBlock().Shape(), Doc: "Certificates, PEM files of the suite's folder."},
 		},
 	}
 }
 
-func tlsBlock() shape.Block {
-	return shape.Block{Keys: []shape.Key{
-		{Name: "cert", Is: shape.Text, Doc: "The certificate that evalrun shows, for mutual TLS."},
-		{Name: "key", Is: shape.Text, Doc: "The private key of `cert`."},
-		{Name: "ca", Is: shape.Text, Doc: "The authorities that the endpoint's certificate may be from, instead of the system's."},
+func tlsBlock() yaml.Block {
+	return yaml.Block{Keys: []yaml.Key{
+		{Name: "cert", Is: yaml.Text, Doc: "The certificate that evalrun shows, for mutual TLS."},
+		{Name: "key", Is: yaml.Text, Doc: "The private key of `cert`."},
+		{Name: "ca", Is: yaml.Text, Doc: "The authorities that the endpoint's certificate may be from, instead of the system's."},
 	}}
 }
 
 // http reads an http block.
-func (l *loader) endpoint(n yamlnode.Node) *HTTPTarget {
+func (l *loader) endpoint(n yaml.Node) *HTTPTarget {
 	m := n.Map(httpBlock().Names()...)
 	h := &HTTPTarget{method: methodPost, url: httpURL{sent: source{t: nothing(), node: n}}}
 	if !n.IsMapping() {
@@ -100,7 +98,7 @@ func (l *loader) endpoint(n yamlnode.Node) *HTTPTarget {
 		h.method = v.Word(httpMethods()...)
 	}
 	h.Timeout = m.Get("timeout").Duration()
-	h.Reading = app.Reading{
+	h.Reading = eval.Reading{
 		Answer:       l.jq(m, "answer"),
 		ToolCalls:    l.jq(m, "toolCalls"),
 		FinishReason: l.jq(m, "finishReason"),
@@ -116,17 +114,17 @@ func (l *loader) endpoint(n yamlnode.Node) *HTTPTarget {
 }
 
 // jq reads an expression over a response. It is "" when the key is missing or the expression is invalid.
-func (l *loader) jq(m yamlnode.Map, key string) string {
+func (l *loader) jq(m yaml.Map, key string) string {
 	n := m.Get(key)
 	source := n.Str()
 	switch {
 	case n.IsZero() || !n.IsScalar() || n.IsNull():
 		return ""
-	case source == "" || len(source) > jq.MaxSource:
-		n.Errorf("such as .reply.text", "`%s` needs a jq expression of at most %d bytes", key, jq.MaxSource)
+	case source == "" || len(source) > expr.MaxSource:
+		n.Errorf("such as .reply.text", "`%s` needs a jq expression of at most %d bytes", key, expr.MaxSource)
 		return ""
 	}
-	expression, problem := jq.Compile(source)
+	expression, problem := expr.CompileJQ(source)
 	switch {
 	case problem != nil:
 		problem.Report(n, diag.CleanLine)
@@ -139,10 +137,10 @@ func (l *loader) jq(m yamlnode.Map, key string) string {
 }
 
 // checkSecrecy reports secrets, and warns of prompts, that would travel in the clear.
-func (l *loader) checkSecrecy(h *HTTPTarget, m yamlnode.Map) {
+func (l *loader) checkSecrecy(h *HTTPTarget, m yaml.Map) {
 	const hint = "use https"
 	n, host := m.Get("url"), hostOf(h.url.prefix)
-	if host == "" || !service.PlainHTTP(h.url.prefix) {
+	if host == "" || !wire.PlainHTTP(h.url.prefix) {
 		return
 	}
 	secret := slices.IndexFunc(h.headers, func(one httpHeader) bool { return one.secret })
@@ -158,21 +156,21 @@ func (l *loader) checkSecrecy(h *HTTPTarget, m yamlnode.Map) {
 }
 
 // render makes the request for a case. It calls report with each problem and its template.
-func (h *HTTPTarget) render(in *rendered) *app.Rendered {
-	out := &app.HTTP{Method: h.method, Stream: h.Reading.Stream}
+func (h *HTTPTarget) render(in *rendered) *eval.Rendered {
+	out := &eval.HTTP{Method: h.method, Stream: h.Reading.Stream}
 	h.url.render(in, out)
 	for i := range h.headers {
 		h.headers[i].render(in, out)
 	}
 	h.body.render(in, out)
-	return &app.Rendered{Payload: out}
+	return &eval.Rendered{Payload: out}
 }
 
 // Render makes the request for a case, and returns the first problem as an error.
-func (h *HTTPTarget) Render(in *app.Input) (*app.Rendered, error) {
+func (h *HTTPTarget) Render(in *eval.Input) (*eval.Rendered, error) {
 	var first error
 	filled := h.rendered(in)
-	filled.report = func(s source, e *tmpl.TemplateError) {
+	filled.report = func(s source, e *expr.TemplateError) {
 		if first == nil {
 			first = fmt.Errorf("%s: %s", s.pos(e.Offset), e.Message)
 		}

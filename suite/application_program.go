@@ -11,11 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/evalrun/evalrun/app"
-	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wirejson"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // Program is an application that is a program, which runs once for each call.
@@ -64,30 +62,30 @@ const (
 	programLongest = 24 * time.Hour
 )
 
-func programBlock() shape.Block {
-	return shape.Block{
+func programBlock() yaml.Block {
+	return yaml.Block{
 		Need: []string{"command"},
-		Keys: []shape.Key{
-			{Name: "command", Is: shape.OneOrMore(shape.Text), Doc: "The program and its arguments, plain texts. There is no shell."},
+		Keys: []yaml.Key{
+			{Name: "command", Is: yaml.OneOrMore(yaml.Text), Doc: "The program and its arguments, plain texts. There is no shell."},
 			{
 				Name: "workspace",
-				Is:   shape.Text,
+				Is:   yaml.Text,
 				Doc:  "A folder of the suite's folder. Each trial runs in a fresh copy of it; without one the program runs in the suite's folder.",
 			},
 			{
 				Name: "keep",
-				Is:   shape.WordOf(keepNone, keepFailed, keepAll),
+				Is:   yaml.WordShape(keepNone, keepFailed, keepAll),
 				Doc:  "Which copies are kept in the run directory: none when not given, failed (of trials that did not pass), or all.",
 			},
-			{Name: "timeout", Is: shape.Duration, Doc: "How long one call may take: 120s when not given, 24h at most."},
+			{Name: "timeout", Is: yaml.Duration, Doc: "How long one call may take: 120s when not given, 24h at most."},
 			{
 				Name: "env",
-				Is:   shape.OneOrList(shape.Text),
+				Is:   yaml.OneOrList(yaml.Text),
 				Doc:  "Names of variables that the program gets although it gets none that hold keys or begin with EVALRUN_.",
 			},
 			{
 				Name: "concurrency",
-				Is:   shape.Int(1, MaxConcurrency),
+				Is:   yaml.Int(1, MaxConcurrency),
 				Doc:  "How many calls may be under way at once: `limits.concurrency`, but no more than there are processors, when not given.",
 			},
 		},
@@ -95,7 +93,7 @@ func programBlock() shape.Block {
 }
 
 // program reads the block of a program.
-func (l *loader) program(n yamlnode.Node) *Program {
+func (l *loader) program(n yaml.Node) *Program {
 	m := n.Map(programBlock().Names()...)
 	p := &Program{Dir: l.opts.Dir, Timeout: programTimeout, Concurrency: m.Get("concurrency").Int(1, MaxConcurrency)}
 	if !n.IsMapping() {
@@ -116,7 +114,7 @@ func (l *loader) program(n yamlnode.Node) *Program {
 }
 
 // command reads the command line.
-func (l *loader) command(p *Program, n yamlnode.Node) {
+func (l *loader) command(p *Program, n yaml.Node) {
 	if n.IsZero() {
 		return
 	}
@@ -142,7 +140,7 @@ func (l *loader) command(p *Program, n yamlnode.Node) {
 
 // find finds the file of the program. A program in PATH may be missing until a trial runs: machines that only use recorded
 // answers need not have it.
-func (l *loader) find(p *Program, at yamlnode.Node, name string) {
+func (l *loader) find(p *Program, at yaml.Node, name string) {
 	if strings.ContainsAny(name, `/\ `) || l.Digest(name) != "" {
 		p.path, _ = l.findProgram(at, name) // which reports what is wrong
 		return
@@ -155,8 +153,8 @@ func (l *loader) find(p *Program, at yamlnode.Node, name string) {
 }
 
 // workspace reads `workspace` and `keep`.
-func (l *loader) workspace(p *Program, m yamlnode.Map) {
-	p.keep = cmp.Or(yamlnode.WordOf(m.Get("keep"), keepNone, keepFailed, keepAll), keepNone)
+func (l *loader) workspace(p *Program, m yaml.Map) {
+	p.keep = cmp.Or(yaml.WordOf(m.Get("keep"), keepNone, keepFailed, keepAll), keepNone)
 	n := m.Get("workspace")
 	if n.IsZero() {
 		if m.Has("keep") {
@@ -198,26 +196,26 @@ func (l *loader) inFolder(word string) bool {
 // programInput is the JSON on a program's standard input. Fields are only ever added, and the first two stay in front, so
 // that one line of sed can extract the prompt.
 type programInput struct {
-	Version  int           `json:"version"`
-	Prompt   string        `json:"prompt"`
-	Messages []app.Message `json:"messages"`
-	System   string        `json:"system,omitempty"`
-	Vars     variable.Dict `json:"vars"`
-	Trial    string        `json:"trial,omitempty"`
-	Attempt  int           `json:"attempt,omitempty"`
+	Version  int            `json:"version"`
+	Prompt   string         `json:"prompt"`
+	Messages []eval.Message `json:"messages"`
+	System   string         `json:"system,omitempty"`
+	Vars     eval.Dict      `json:"vars"`
+	Trial    string         `json:"trial,omitempty"`
+	Attempt  int            `json:"attempt,omitempty"`
 }
 
 // Render makes the input of the program for a case.
-func (p *Program) Render(in *app.Input) (*app.Rendered, error) {
+func (p *Program) Render(in *eval.Input) (*eval.Rendered, error) {
 	vars := in.Vars
 	if vars == nil {
-		vars = variable.Dict{}
+		vars = eval.Dict{}
 	}
 	input, err := wirejson.Marshal(programInput{1, in.Prompt(), in.Messages, in.System, vars, in.Trial, in.Attempt})
 	if err != nil { // impossible: all values were checked
 		return nil, fmt.Errorf("the input cannot be written: %w", err)
 	}
-	return &app.Rendered{Payload: &app.ProgramRun{
+	return &eval.Rendered{Payload: &eval.ProgramRun{
 		Command: p.Command, Files: p.files, Input: json.RawMessage(input), Workspace: p.WorkspaceDigest,
 	}}, nil
 }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/service"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // attached is a file other than an image: audio, video, a PDF. MIMEType is the type found in its bytes, or "".
@@ -22,7 +22,7 @@ type attached struct {
 }
 
 // attached reads a file and finds its type in its bytes. It returns the bytes only with load.
-func (f *files) attached(name string, load bool) (*attached, error) {
+func (f *sourceFiles) attached(name string, load bool) (*attached, error) {
 	clean := path.Clean(name)
 	f.mu.Lock()
 	known, ok := f.others[clean]
@@ -30,7 +30,7 @@ func (f *files) attached(name string, load bool) (*attached, error) {
 	if ok && !load {
 		return &known, nil
 	}
-	data, err := f.read(name, service.MaxPromptBytes)
+	data, err := f.read(name, wire.MaxPromptBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func isMedia(mimeType string) bool {
 const mediaType lazy.Regex = `^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+$`
 
 // mediaTypeOf reads the type that a suite gives a file. It reports invalid types, and types of images.
-func mediaTypeOf(n yamlnode.Node) yamlnode.Node {
+func mediaTypeOf(n yaml.Node) yaml.Node {
 	switch given := n.Str(); {
 	case n.IsZero():
 	case !mediaType.Matches(given):
@@ -77,11 +77,11 @@ func mediaTypeOf(n yamlnode.Node) yamlnode.Node {
 	default:
 		return n
 	}
-	return yamlnode.Node{}
+	return yaml.Node{}
 }
 
 // file reads the file of a part other than an image. It is nil after a problem.
-func (one dataInTurn) file(name string, c *Case, files *files, diags *diag.List, load bool) *eval.Image {
+func (one dataInTurn) file(name string, c *Case, files *sourceFiles, diags *diag.List, load bool) *eval.Image {
 	fail := func(hint, format string, args ...any) *eval.Image {
 		diags.Errorf(one.source.node.Pos(), hint, "case `%s`: %s", c.Name, fmt.Sprintf(format, args...))
 		return nil

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // DefaultMaxTrials is how many trials suites may have unless the user allows more.
@@ -109,7 +109,7 @@ func (l *loader) countArms() (n int) {
 }
 
 // constant returns a number that is no template, 0 for anything else.
-func constant(n yamlnode.Node) int {
+func constant(n yaml.Node) int {
 	if !n.IsNumber() {
 		return 0
 	}
@@ -117,7 +117,7 @@ func constant(n yamlnode.Node) int {
 }
 
 // combinations counts what `each` and `matrix` of a definition make.
-func combinations(m yamlnode.Map) int {
+func combinations(m yaml.Map) int {
 	n := 1
 	if each := m.Get("each"); each.IsSequence() {
 		n = max(1, len(each.Seq()))

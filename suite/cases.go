@@ -10,23 +10,21 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/glob"
-	"github.com/evalrun/evalrun/internal/tmpl"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/internal/expr"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // caseDef is the definition of a case, of the cases of a data file, or of the defaults, as written in the suite.
 type caseDef struct {
 	settings
-	node     yamlnode.Map // see freeze
-	at       diag.Pos     // position for messages: the name, or else the definition
-	name     source       // its template is nil when the rows name the cases
-	vars     []yamlnode.Map
-	values   []variable.Member     // values of vars
-	base     variable.Dict         // values merged over those of the defaults; see finish
+	node     yaml.Map // see freeze
+	at       diag.Pos // position for messages: the name, or else the definition
+	name     source   // its template is nil when the rows name the cases
+	vars     []yaml.Map
+	values   []eval.Member         // values of vars
+	base     eval.Dict             // values merged over those of the defaults; see finish
 	open     map[string]*rendering // settings that contain templates, by key
-	arms     glob.Patterns
+	arms     eval.Patterns
 	isolated *eval.Quarantine
 	scorers  [][]*scorerDef // in layers: a later layer replaces scorers of the same name
 	every    []*Scorer      // scorers that all its cases share, once checked; nil if unknown or if they differ
@@ -48,7 +46,7 @@ type settings struct {
 
 func settingKeys() []string { return []string{"id", "tags", "cluster", "repeats", "threshold"} }
 
-func (s *settings) set(key string, n yamlnode.Node) {
+func (s *settings) set(key string, n yaml.Node) {
 	switch key {
 	case "id":
 		s.id = n.Str()
@@ -73,10 +71,10 @@ func (s *settings) fill(from settings) {
 	s.threshold = cmp.Or(s.threshold, from.threshold)
 }
 
-func (l *loader) caseDef(m yamlnode.Map) caseDef {
+func (l *loader) caseDef(m yaml.Map) caseDef {
 	def := caseDef{
 		node: m,
-		vars: []yamlnode.Map{m.Get("vars").Map()},
+		vars: []yaml.Map{m.Get("vars").Map()},
 		arms: globs(m.Get("arms"), "arm", l.names),
 	}
 	for _, key := range settingKeys() {
@@ -126,7 +124,7 @@ func (l *loader) readDefaults() {
 		def.isolated = cmp.Or(def.isolated, old.isolated)
 		l.table.defaults = def
 	}
-	l.table.defaults.base = variable.Dict{}
+	l.table.defaults.base = eval.Dict{}
 	for _, m := range l.table.defaults.vars {
 		maps.Copy(l.table.defaults.base, values(m))
 	}
@@ -173,7 +171,7 @@ func (l *loader) readCases() {
 }
 
 // readCase reads an item of the list of cases, nil when it is invalid.
-func (l *loader) readCase(item yamlnode.Node, keys []string) *caseDef {
+func (l *loader) readCase(item yaml.Node, keys []string) *caseDef {
 	m := item.Map(keys...)
 	if !item.IsMapping() {
 		return nil
@@ -198,13 +196,13 @@ func (l *loader) readCase(item yamlnode.Node, keys []string) *caseDef {
 		def.alone = !v.Bool()
 	}
 	for e := range def.vars[0].Entries() {
-		def.values = append(def.values, variable.Member{Name: e.Name(), Value: variable.Written(e.Value.Value())})
+		def.values = append(def.values, eval.Member{Name: e.Name(), Value: eval.Written(e.Value.Value())})
 	}
 	def.finish(&l.table.defaults)
 	return &def
 }
 
-func (l *loader) caseName(n yamlnode.Node) source {
+func (l *loader) caseName(n yaml.Node) source {
 	if n.IsScalar() && !n.IsNull() && strings.TrimSpace(n.Str()) == "" {
 		n.Errorf("such as `capital of France`", "a case name must not be empty")
 	}
@@ -213,7 +211,7 @@ func (l *loader) caseName(n yamlnode.Node) source {
 
 // finish sets the variables that all cases of the definition share.
 func (def *caseDef) finish(defaults *caseDef) {
-	def.base = make(variable.Dict, len(defaults.base)+len(def.values))
+	def.base = make(eval.Dict, len(defaults.base)+len(def.values))
 	maps.Copy(def.base, defaults.base)
 	for _, m := range def.values {
 		def.base[m.Name] = m.Value
@@ -222,7 +220,7 @@ func (def *caseDef) finish(defaults *caseDef) {
 
 // variant distinguishes the cases of a definition: by a row, and a combination of `each` and `matrix`.
 type variant struct {
-	vars    variable.Dict
+	vars    eval.Dict
 	row     *row         // nil without a data file
 	chosen  []string     // names of the variables that `each` and `matrix` set
 	scorers []*scorerDef // in the row's column of scorers
@@ -244,7 +242,7 @@ func (s *Suite) name(c *Case, def *caseDef, v variant, diags *diag.List) {
 	}
 	var added []string
 	for _, chosen := range v.chosen {
-		isChosen := func(f tmpl.Field) bool { return f.Name == chosen }
+		isChosen := func(f expr.Field) bool { return f.Name == chosen }
 		if def.name.t == nil || !slices.ContainsFunc(def.name.t.Fields(), isChosen) {
 			added = append(added, chosen+"="+shortened(v.vars[chosen]))
 		}
@@ -309,8 +307,8 @@ func splitTags(texts []string) []string {
 
 // varsHash identifies a case across runs: it hashes the variables, and the content of images and other files that they
 // select. Files that a prompt always has belong to the prompt.
-func (s *Suite) varsHash(c *Case, vars variable.Dict) string {
-	text := variable.AppendTexts(make([]byte, 0, 256), vars)
+func (s *Suite) varsHash(c *Case, vars eval.Dict) string {
+	text := eval.AppendTexts(make([]byte, 0, 256), vars)
 	var sums []string
 	for _, arm := range c.Arms {
 		for part := range arm.Prompt.eachPart {
@@ -328,7 +326,7 @@ func (s *Suite) varsHash(c *Case, vars variable.Dict) string {
 }
 
 // chosenFile identifies the content of the file that variables select for a part; "" when they select none.
-func (s *Suite) chosenFile(p part, vars variable.Dict) string {
+func (s *Suite) chosenFile(p part, vars eval.Dict) string {
 	file, ok := p.(fileInTurn)
 	if !ok || p.written().t.IsConstant() {
 		return ""

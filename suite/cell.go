@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // scorersOf reads the scorer column of a row: a scorer, or a list of them, as a text in YAML or JSON, or as values.
@@ -20,7 +20,7 @@ func (s *Suite) scorersOf(r *row, diags *diag.List) []*scorerDef {
 		return nil
 	}
 	var own diag.List // the places inside a cell mean nothing to a reader of the file
-	root, ok := yamlnode.Parse(r.pos.File, []byte(cell), &own)
+	root, ok := yaml.Parse(r.pos.File, []byte(cell), &own)
 	var out []*scorerDef
 	if root = root.At(r.pos); ok {
 		out = s.scorersIn(root)
@@ -47,11 +47,11 @@ func (s *Suite) scorerCell(r *row, diags *diag.List) string {
 	if text, ok := value.(string); ok {
 		return text
 	}
-	return variable.JSON(value)
+	return eval.JSON(value)
 }
 
 // scorersIn reads the scorers of a cell: one, or a list of them.
-func (s *Suite) scorersIn(root yamlnode.Node) []*scorerDef {
+func (s *Suite) scorersIn(root yaml.Node) []*scorerDef {
 	if root.IsSequence() && len(root.Seq()) == 0 {
 		root.Errorf("leave the cell empty when there is none", "the list of scorers is empty")
 	}

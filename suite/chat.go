@@ -2,11 +2,11 @@ package suite
 
 import (
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // chat reads a list of turns: user and model alternate, and the user has the last one. A live chat lists only the user's.
-func (l *loader) chat(n yamlnode.Node, live bool) []turn {
+func (l *loader) chat(n yaml.Node, live bool) []turn {
 	c := chat{loader: l, live: live}
 	items, keys := n.Seq(), turnBlock().Names()
 	for _, item := range items {
@@ -47,7 +47,7 @@ func (c *chat) last() string {
 	return c.turns[len(c.turns)-1].role
 }
 
-func (c *chat) read(e yamlnode.Entry) {
+func (c *chat) read(e yaml.Entry) {
 	role := e.Name()
 	if role != eval.RoleUser && role != eval.RoleModel {
 		c.unknown = true
@@ -66,7 +66,7 @@ func (c *chat) read(e yamlnode.Entry) {
 }
 
 // fits checks that a role is next in turn, and in a live chat that it is the user's.
-func (c *chat) fits(e yamlnode.Entry, role string) bool {
+func (c *chat) fits(e yaml.Entry, role string) bool {
 	if c.live {
 		if role == eval.RoleModel {
 			e.Key.Errorf("remove it: the model's own reply comes there", "a live chat lists the turns of the user alone")

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/tmpl"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expr"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // newChecker returns a checker for the cases of a suite.
@@ -134,7 +134,7 @@ func (l *checker) exhausted(def *caseDef, v variant, c *Case, cases int) bool {
 	if l.loading.budget.Spent() {
 		l.diags.Errorf(
 			def.at, "shorten what templates repeat, or make fewer cases",
-			"%s: after %s nothing is left of what a suite may render", tmpl.ErrBudget.Message,
+			"%s: after %s nothing is left of what a suite may render", expr.ErrBudget.Message,
 			diag.Count(l.table.count+cases, "case"),
 		)
 		return true
@@ -251,7 +251,7 @@ func (l *checker) unscored(def *caseDef, c *Case) bool {
 
 // defaultScorers reports whether the defaults list scorers, even invalid ones.
 func (l *checker) defaultScorers() bool {
-	return slices.ContainsFunc(l.roots, func(root yamlnode.Map) bool {
+	return slices.ContainsFunc(l.roots, func(root yaml.Map) bool {
 		defaults := root.Get("defaults")
 		return defaults.IsMapping() && len(defaults.Map().Get("scorers").Items()) > 0
 	})
@@ -357,7 +357,7 @@ func (l *loader) checkArm(a Arm) {
 	case model == nil:
 		l.checkTexts(a)
 		l.checkSaid(a)
-	case model.Service.Speaks() != option.Generative:
+	case model.Service.Speaks() != eval.Generative:
 	case model.ID == "svc-pro-vision":
 		l.checkVision(a, image)
 	case model.ID == "svc-pro" && image:

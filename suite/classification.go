@@ -4,13 +4,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/blank"
-	"github.com/evalrun/evalrun/internal/entry"
-	"github.com/evalrun/evalrun/internal/tmpl"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expr"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // Limits of the classes of a suite. A longer name is an answer rather than the name of a class.
@@ -21,21 +18,21 @@ const (
 )
 
 // classification reads the block. It adds a scorer to every case that inherits scorers.
-func (l *loader) classification(n yamlnode.Node) {
+func (l *loader) classification(n yaml.Node) {
 	if n.IsZero() {
 		return
 	}
 	before := l.diags.Len()
-	m := n.Map(entry.Classification.Names()...)
+	m := n.Map(yaml.Classification.Names()...)
 	if !n.IsMapping() {
 		return
 	}
 	label := m.Need("label")
 	l.readClasses(m.Need("classes"))
-	d := &scorerDef{rendering: l.rendering(n.Under(entry.ClassificationKind)), noted: true}
+	d := &scorerDef{rendering: l.rendering(n.Under(yaml.ClassificationKind)), noted: true}
 	for _, key := range []string{"answer", "classes"} {
-		m.Get(key).EachText(func(at yamlnode.Node, text string) {
-			if tmpl.HasActions(text) {
+		m.Get(key).EachText(func(at yaml.Node, text string) {
+			if expr.HasActions(text) {
 				at.Errorf("only `label` differs from case to case", "`%s` takes no template", key)
 			}
 		})
@@ -43,17 +40,17 @@ func (l *loader) classification(n yamlnode.Node) {
 	if d.broken = l.diags.Len() > before; !d.broken {
 		l.tryClassification(d, label)
 	}
-	l.metricNames.scorers = append(l.metricNames.scorers, classification.Accuracy)
+	l.metricNames.scorers = append(l.metricNames.scorers, eval.Accuracy)
 	l.classified = d
 }
 
 // tryClassification checks everything except the label once, so that problems are not repeated for every case.
-func (l *loader) tryClassification(d *scorerDef, label yamlnode.Node) {
+func (l *loader) tryClassification(d *scorerDef, label yaml.Node) {
 	before := l.diags.Len()
 	if len(d.templates) == 0 {
 		d.fixed = l.checked(d.node)
 	} else {
-		l.checked(d.node.Rewrite(func(at yamlnode.Node, text string) variable.Value {
+		l.checked(d.node.Rewrite(func(at yaml.Node, text string) eval.Value {
 			if at.Pos() == label.Pos() {
 				return l.metricNames.classes[0]
 			}
@@ -65,7 +62,7 @@ func (l *loader) tryClassification(d *scorerDef, label yamlnode.Node) {
 
 // readClasses reads the classes. Labels and answers are compared with them ignoring white space and case, so no two
 // classes may be equal in that sense.
-func (l *loader) readClasses(n yamlnode.Node) {
+func (l *loader) readClasses(n yaml.Node) {
 	folded := map[string]diag.Pos{}
 	for _, item := range n.Seq() {
 		if !item.IsScalar() || item.IsNull() {
@@ -76,12 +73,12 @@ func (l *loader) readClasses(n yamlnode.Node) {
 			continue
 		}
 		class := item.Written()
-		key := classification.Fold(class)
+		key := eval.Fold(class)
 		first, twice := folded[key]
 		switch {
-		case blank.Is(class):
+		case eval.Is(class):
 			item.Errorf("answers outside of the classes have their own column", "a class needs a name")
-		case class == classification.OtherAnswers:
+		case class == eval.OtherAnswers:
 			item.Errorf("such as `other`", "`(other)` is the column of answers outside of the classes")
 		case len(class) > longestClass:
 			item.Errorf("shorten it", "a class has at most %d bytes", longestClass)
@@ -115,9 +112,9 @@ func (l *loader) withClassification() {
 }
 
 // noClassification reports a classification in a list of scorers.
-func noClassification(n yamlnode.Node) (found bool) {
+func noClassification(n yaml.Node) (found bool) {
 	for e := range n.Map().Entries() {
-		if e.Name() == entry.ClassificationKind {
+		if e.Name() == yaml.ClassificationKind {
 			e.Key.Errorf("write it at the top level of the suite, next to `cases`", "`classification` is not a scorer")
 			found = true
 		}
@@ -126,14 +123,14 @@ func noClassification(n yamlnode.Node) (found bool) {
 }
 
 // checkScoreName reports a scorer or a metric that takes the name of a metric of the classification.
-func (l *loader) checkScoreName(n yamlnode.Node, name string) {
-	if _, taken := classification.Parse(name, l.metricNames.classes); taken && l.classified != nil {
+func (l *loader) checkScoreName(n yaml.Node, name string) {
+	if _, taken := eval.ParseMetric(name, l.metricNames.classes); taken && l.classified != nil {
 		n.Errorf("choose another name", "the classification has a metric `%s`", name)
 	}
 }
 
 // checkEarly reports a metric of all cases in a gate that stops early.
-func (l *loader) checkEarly(n yamlnode.Node, metric string) {
+func (l *loader) checkEarly(n yaml.Node, metric string) {
 	if b := l.Gate.Baseline; b != nil && b.StopEarly && l.OfAllCases(metric) {
 		n.Errorf(
 			"leave it out, or stopEarly; accuracy goes with it",
@@ -143,14 +140,14 @@ func (l *loader) checkEarly(n yamlnode.Node, metric string) {
 }
 
 // checkClassMetrics reports rules of the gate about metrics that the classification does not have.
-func (l *loader) checkClassMetrics(rules yamlnode.Node) {
+func (l *loader) checkClassMetrics(rules yaml.Node) {
 	if rules.IsZero() || !rules.IsMapping() || l.loading.misspelled.classification {
 		return
 	}
 	known := l.metricNames.ofClasses()
 	for e := range rules.Map().Entries() {
 		_, class, single := strings.Cut(e.Name(), ".")
-		switch _, ok := classification.Parse(e.Name(), l.metricNames.classes); {
+		switch _, ok := eval.ParseMetric(e.Name(), l.metricNames.classes); {
 		case ok && l.classified != nil:
 		case l.classified == nil:
 			e.Key.Errorf(

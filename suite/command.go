@@ -5,12 +5,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/evalrun/evalrun/internal/program"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-// node is a value as it is written, which is a yamlnode.Node: other programs than this module have none.
-type node interface{ Self() yamlnode.Node }
+// node is a value as it is written, which is a yaml.Node: other programs than this module have none.
+type node interface{ Self() yaml.Node }
 
 // Command is a program that a suite starts, with its arguments.
 type Command struct {
@@ -69,10 +69,10 @@ func (s *Suite) PassedVariables(source node) []string {
 	for i, item := range n.Items() {
 		switch {
 		case len(names) < len(n.Items()): // an invalid item was reported
-		case !program.IsName(names[i]):
+		case !files.IsName(names[i]):
 			item.Errorf("letters, digits and `_` are allowed", "`%s` is not the name of an environment variable", names[i])
 		case s == nil:
-		case s.opts.Untrusted && program.IsPrivate(names[i], nil):
+		case s.opts.Untrusted && files.IsPrivate(names[i], nil):
 			item.Errorf("leave it out", "an untrusted suite cannot read the environment")
 		case s.opts.Getenv != nil && s.opts.Getenv(names[i]) == "":
 			item.Warnf("", "the environment variable %s is not set", names[i])
@@ -82,7 +82,7 @@ func (s *Suite) PassedVariables(source node) []string {
 }
 
 // commandWords reads a program and its arguments.
-func commandWords(n yamlnode.Node, of string) (words []string, ok bool) {
+func commandWords(n yaml.Node, of string) (words []string, ok bool) {
 	items := n.Items()
 	for _, item := range items {
 		word, printed := item.Printed() // lists and mappings become JSON
@@ -105,7 +105,7 @@ func commandWords(n yamlnode.Node, of string) (words []string, ok bool) {
 }
 
 // findProgram finds the file of a program, and reports a missing one.
-func (s *Suite) findProgram(at yamlnode.Node, name string) (string, error) {
+func (s *Suite) findProgram(at yaml.Node, name string) (string, error) {
 	path, err := s.Program(name)
 	if err == nil {
 		return path, nil

@@ -12,57 +12,56 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // configBlock holds the keys of eval.GenerationConfig, tailKeys, and `extra`.
-func configBlock() shape.Block {
-	return shape.Block{Keys: []shape.Key{
-		{Name: "stopSequences", Is: shape.List(shape.Text), Doc: "Texts at which the answer ends."},
-		{Name: "temperature", Is: shape.Number(0, math.MaxFloat64), Doc: "How freely tokens are drawn; 0 takes the likeliest."},
+func configBlock() yaml.Block {
+	return yaml.Block{Keys: []yaml.Key{
+		{Name: "stopSequences", Is: yaml.List(yaml.Text), Doc: "Texts at which the answer ends."},
+		{Name: "temperature", Is: yaml.Number(0, math.MaxFloat64), Doc: "How freely tokens are drawn; 0 takes the likeliest."},
 		{Name: "maxOutputTokens", Is: whole(), Doc: "The most tokens that an answer may have."},
 		{Name: "topP", Is: share(), Doc: "Tokens are drawn from the likeliest that reach this probability together."},
-		{Name: "topK", Is: shape.Int(0, math.MaxInt32), Doc: "Tokens are drawn from this many of the likeliest."},
-		{Name: "candidateCount", Is: shape.Int(1, maxCandidates), Doc: "How many answers a call brings."},
-		{Name: "seed", Is: shape.Int(math.MinInt, math.MaxInt), Doc: "The same seed draws the same tokens, as far as the service can."},
+		{Name: "topK", Is: yaml.Int(0, math.MaxInt32), Doc: "Tokens are drawn from this many of the likeliest."},
+		{Name: "candidateCount", Is: yaml.Int(1, maxCandidates), Doc: "How many answers a call brings."},
+		{Name: "seed", Is: yaml.Int(math.MinInt, math.MaxInt), Doc: "The same seed draws the same tokens, as far as the service can."},
 		{Name: "presencePenalty", Is: penalty(), Doc: "Above 0, tokens that the answer already has become less likely."},
 		{Name: "frequencyPenalty", Is: penalty(), Doc: "Above 0, tokens become less likely with each time that the answer has them."},
-		{Name: "responseMimeType", Is: shape.Text, Doc: "The type of the answer, such as application/json."},
+		{Name: "responseMimeType", Is: yaml.Text, Doc: "The type of the answer, such as application/json."},
 		{
-			Name: "responseSchema", Is: shape.Some(schemaShape()),
+			Name: "responseSchema", Is: yaml.Some(schemaShape()),
 			Doc: "The schema of an answer in JSON, or {file: NAME}, a JSON or YAML file of the suite's folder.",
 		},
-		{Name: "thinkingConfig", Is: shape.Some(thinkingShape), Doc: "How the model thinks; other keys are sent as they are."},
-		{Name: "extra", Is: shape.Map(shape.Any), Doc: "Fields that evalrun does not know, sent as they are."},
+		{Name: "thinkingConfig", Is: yaml.Some(thinkingShape), Doc: "How the model thinks; other keys are sent as they are."},
+		{Name: "extra", Is: yaml.MapShape(yaml.Any), Doc: "Fields that evalrun does not know, sent as they are."},
 	}}
 }
 
 // maxCandidates is how many answers the service gives to a call at most.
 const maxCandidates = 8
 
-func penalty() shape.Shape { return shape.Number(-2, 2) }
+func penalty() yaml.Shape { return yaml.Number(-2, 2) }
 
 // schemaShape is a schema, or the name of a file with one.
-func schemaShape() shape.Shape {
-	return shape.When("file", schemaFile().Shape(), shape.Map(shape.Any))
+func schemaShape() yaml.Shape {
+	return yaml.When("file", schemaFile().Shape(), yaml.MapShape(yaml.Any))
 }
 
-func schemaFile() shape.Block {
+func schemaFile() yaml.Block {
 	return fileBlock("A JSON or YAML file of the suite's folder with the schema.")
 }
 
 // thinkingShape is a mapping with some keys that are known.
-func thinkingShape(templates bool) shape.Schema {
-	out := shape.Block{Keys: []shape.Key{
-		{Name: "thinkingBudget", Is: shape.Int(-1, math.MaxInt32), Doc: "The most tokens to think with; -1 leaves it to the model."},
-		{Name: "includeThoughts", Is: shape.Bool, Doc: "Whether the answer has what the model thought."},
+func thinkingShape(templates bool) yaml.Schema {
+	out := yaml.Block{Keys: []yaml.Key{
+		{Name: "thinkingBudget", Is: yaml.Int(-1, math.MaxInt32), Doc: "The most tokens to think with; -1 leaves it to the model."},
+		{Name: "includeThoughts", Is: yaml.Bool, Doc: "Whether the answer has what the model thought."},
 	}}.Shape()(templates)
 	delete(out, "additionalProperties")
 	return out
 }
 
-func (l *loader) generationConfig(n yamlnode.Node) *eval.GenerationConfig {
+func (l *loader) generationConfig(n yaml.Node) *eval.GenerationConfig {
 	if n.IsZero() {
 		return nil
 	}
@@ -106,7 +105,7 @@ func tailKeys() []string {
 }
 
 // tailValue returns the value of one of tailKeys in the form that is sent; nil if it is missing or invalid.
-func (l *loader) tailValue(name string, n yamlnode.Node) json.RawMessage {
+func (l *loader) tailValue(name string, n yaml.Node) json.RawMessage {
 	if n.IsZero() {
 		return nil
 	}
@@ -134,7 +133,7 @@ func (l *loader) tailValue(name string, n yamlnode.Node) json.RawMessage {
 }
 
 // number keeps the spelling of a number, unless JSON does not allow it.
-func number(n yamlnode.Node, value float64) json.RawMessage {
+func number(n yaml.Node, value float64) json.RawMessage {
 	if n.IsScalar() {
 		if written := strings.TrimPrefix(n.Written(), "+"); json.Valid([]byte(written)) {
 			return json.RawMessage(written)
@@ -151,7 +150,7 @@ func must(data []byte, err error) []byte {
 	return data
 }
 
-func checkThinking(n yamlnode.Node) {
+func checkThinking(n yaml.Node) {
 	m := n.Map()
 	if n.IsMapping() && m.Len() == 0 {
 		n.Errorf("such as {thinkingBudget: 1024}", "the mapping is empty")
@@ -161,7 +160,7 @@ func checkThinking(n yamlnode.Node) {
 }
 
 // schema reads a schema: a mapping, or the name of a file with one.
-func (l *loader) schema(n yamlnode.Node) json.RawMessage {
+func (l *loader) schema(n yaml.Node) json.RawMessage {
 	m := n.Map()
 	switch {
 	case !n.IsMapping():
@@ -177,7 +176,7 @@ func (l *loader) schema(n yamlnode.Node) json.RawMessage {
 
 // mappingIn reads the mapping in a JSON or YAML file of the suite's folder, as JSON. The file is a part of the suite
 // from then on.
-func (l *loader) mappingIn(file yamlnode.Node) json.RawMessage {
+func (l *loader) mappingIn(file yaml.Node) json.RawMessage {
 	name := file.Str()
 	text, err := l.files.text(name)
 	if err != nil {
@@ -189,7 +188,7 @@ func (l *loader) mappingIn(file yamlnode.Node) json.RawMessage {
 	if bytes.HasPrefix(text, []byte("{")) && json.Compact(&b, text) == nil { // it may be indented with tabs, which YAML is not
 		return b.Bytes()
 	}
-	root, ok := yamlnode.Parse(l.Shown(name), text, l.diags)
+	root, ok := yaml.Parse(l.Shown(name), text, l.diags)
 	if !ok {
 		return nil
 	}
@@ -200,7 +199,7 @@ func (l *loader) mappingIn(file yamlnode.Node) json.RawMessage {
 }
 
 // configExtra are the fields of a generation config that evalrun does not know.
-func configExtra(config yamlnode.Map) eval.Extra {
+func configExtra(config yaml.Map) eval.Extra {
 	var out eval.Extra
 	for e := range config.Get("extra").Map().Entries() {
 		switch {
@@ -255,7 +254,7 @@ func find(name string, among iter.Seq[string]) string {
 }
 
 // extraFields are the fields that a target, or a judge, adds at the top level of its requests.
-func extraFields(n yamlnode.Node, what string, of *NamedService) eval.Extra {
+func extraFields(n yaml.Node, what string, of *NamedService) eval.Extra {
 	var out eval.Extra
 	known := fieldsOf(of)
 	for e := range n.Map().Entries() {

@@ -13,23 +13,22 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/glob"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/dataset"
-	"github.com/evalrun/evalrun/internal/jq"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/internal/expr"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // rows describes the data files of a definition, in which each row is a case. They are read again for each use.
 type rows struct {
-	node      yamlnode.Node // value of `dataset`
-	files     []string      // paths relative to the suite's folder
+	node      yaml.Node // value of `dataset`
+	files     []string  // paths relative to the suite's folder
 	format    dataset.FileFormat
 	separator rune
-	columns   []string // for tables without a header; nil means that the header names them
-	path      *jq.Rows // selects the rows of JSON; nil means that the file is a list of rows
-	scorers   string   // name of the column with scorers; "" for none
-	scorersAt yamlnode.Node
+	columns   []string   // for tables without a header; nil means that the header names them
+	path      *expr.Rows // selects the rows of JSON; nil means that the file is a list of rows
+	scorers   string     // name of the column with scorers; "" for none
+	scorersAt yaml.Node
 	where     *filter
 	limit     int // 0 means all rows
 	sample    int // 0 means all rows
@@ -40,7 +39,7 @@ type rows struct {
 // row is one row of a data file.
 type row struct {
 	of   *rows
-	vars variable.Dict
+	vars eval.Dict
 	pos  diag.Pos
 	n    int  // index among the rows of all files
 	lent bool // its `name` comes from an object that encloses it
@@ -56,19 +55,19 @@ func (r *row) name() string {
 }
 
 // sizeOf estimates the bytes of a value.
-func sizeOf(v variable.Value) (n int) {
+func sizeOf(v eval.Value) (n int) {
 	switch v := v.(type) {
 	case string:
 		n = len(v)
-	case variable.Array:
+	case eval.Array:
 		for _, item := range v {
 			n += sizeOf(item)
 		}
-	case variable.Object:
+	case eval.Object:
 		for _, m := range v {
 			n += len(m.Name) + sizeOf(m.Value)
 		}
-	case variable.Number:
+	case eval.Number:
 		n = len(v)
 	}
 	return n
@@ -92,7 +91,7 @@ func (r *row) lacksScorers() bool {
 }
 
 // rows reads the keys of a case about its data file; nil without one.
-func (l *loader) rows(m yamlnode.Map) *rows {
+func (l *loader) rows(m yaml.Map) *rows {
 	n := m.Get("dataset")
 	if n.IsZero() {
 		for _, key := range datasetKeys {
@@ -129,7 +128,7 @@ func (l *loader) rows(m yamlnode.Map) *rows {
 }
 
 // checkSelection reports keys that exclude each other.
-func (r *rows) checkSelection(m yamlnode.Map) {
+func (r *rows) checkSelection(m yaml.Map) {
 	if r.limit > 0 && r.sample > 0 {
 		m.Key("sample").Errorf("keep one of them", "`limit` takes the first rows and `sample` some of all rows")
 	}
@@ -139,7 +138,7 @@ func (r *rows) checkSelection(m yamlnode.Map) {
 }
 
 // separator reads the character between columns; 0 when it is not given.
-func separator(n yamlnode.Node) rune {
+func separator(n yaml.Node) rune {
 	if n.IsZero() {
 		return 0
 	}
@@ -156,7 +155,7 @@ func separator(n yamlnode.Node) rune {
 const maxSample = 10_000_000
 
 // dataFiles returns the files that `dataset` names, by a path or a glob.
-func (l *loader) dataFiles(n yamlnode.Node) []string {
+func (l *loader) dataFiles(n yaml.Node) []string {
 	if n.IsMapping() {
 		n.Errorf("write `dataset: FILE`, and its other keys next to it", "expected the name of a file, found a mapping")
 		return nil
@@ -169,7 +168,7 @@ func (l *loader) dataFiles(n yamlnode.Node) []string {
 		}
 		return []string{name}
 	}
-	names, err := l.files.glob(glob.Pattern(name))
+	names, err := l.files.glob(eval.Pattern(name))
 	switch {
 	case err != nil:
 		n.Errorf("", "%s", err)
@@ -219,7 +218,7 @@ func (s *Suite) choose(r *rows, diags *diag.List) {
 	}
 	seed := binary.LittleEndian.AppendUint64(nil, r.seed)
 	for one := range s.filtered(r, diags) {
-		sum := sha256.Sum256(append(seed, variable.Texts(one.vars)...))
+		sum := sha256.Sum256(append(seed, eval.Texts(one.vars)...))
 		lot = append(lot, drawn{[16]byte(sum[:16]), one.n})
 		if len(lot) >= 2*r.sample+1024 {
 			least()
@@ -313,7 +312,7 @@ func (s *Suite) yamlRows(r *rows, name string, diags *diag.List) iter.Seq2[*row,
 			yield(nil, foreign)
 			return
 		}
-		root, ok := yamlnode.Parse(s.Shown(name), src, diags)
+		root, ok := yaml.Parse(s.Shown(name), src, diags)
 		if !ok {
 			s.files.broken(name, errors.New("it is not YAML"))
 			return
@@ -327,9 +326,9 @@ func (s *Suite) yamlRows(r *rows, name string, diags *diag.List) iter.Seq2[*row,
 }
 
 // fileRow makes a row from a whole file: its path, its name, and its text if it is a text file.
-func (s *Suite) fileRow(name string, format dataset.FileFormat) (variable.Dict, error) {
+func (s *Suite) fileRow(name string, format dataset.FileFormat) (eval.Dict, error) {
 	base := path.Base(name)
-	vars := variable.Dict{"file": name, "name": strings.TrimSuffix(base, path.Ext(base))}
+	vars := eval.Dict{"file": name, "name": strings.TrimSuffix(base, path.Ext(base))}
 	head, err := s.files.head(name)
 	if err != nil {
 		return nil, err
@@ -380,9 +379,9 @@ func (s *Suite) variants(def *caseDef, diags *diag.List) iter.Seq[variant] {
 	}
 }
 
-func merged(a, b variable.Dict) variable.Dict {
-	out := make(variable.Dict, len(a)+len(b))
-	for _, vars := range []variable.Dict{a, b} {
+func merged(a, b eval.Dict) eval.Dict {
+	out := make(eval.Dict, len(a)+len(b))
+	for _, vars := range []eval.Dict{a, b} {
 		for name, v := range vars {
 			out[name] = v
 		}

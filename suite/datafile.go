@@ -15,9 +15,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/evalrun/evalrun/glob"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/dataset"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // maxKept is the total size, in bytes, of data files kept in memory, and so in the copies of a run. Larger ones are read
@@ -53,7 +53,7 @@ type stamp struct {
 func (s stamp) same(o stamp) bool { return s.size == o.size && s.time.Equal(o.time) }
 
 // stamp returns the stamp of a file, and false when it does not exist.
-func (f *files) stamp(name string) (stamp, bool) {
+func (f *sourceFiles) stamp(name string) (stamp, bool) {
 	_, info, err := f.stat(name)
 	if err != nil {
 		return stamp{}, false
@@ -62,7 +62,7 @@ func (f *files) stamp(name string) (stamp, bool) {
 }
 
 // note records the stamp of a data file before it is first read.
-func (f *files) note(name string) {
+func (f *sourceFiles) note(name string) {
 	if _, known := f.data.stamps[name]; known || f.data.loaded {
 		return
 	}
@@ -72,7 +72,7 @@ func (f *files) note(name string) {
 }
 
 // unchanged reports whether no data file has changed since the suite was loaded.
-func (f *files) unchanged() bool {
+func (f *sourceFiles) unchanged() bool {
 	for name, before := range f.data.stamps {
 		if now, ok := f.stamp(name); !ok || !now.same(before) {
 			return false
@@ -82,13 +82,13 @@ func (f *files) unchanged() bool {
 }
 
 // check returns an error if a file cannot be opened.
-func (f *files) check(name string) error {
+func (f *sourceFiles) check(name string) error {
 	_, _, err := f.stat(name)
 	return err
 }
 
 // stream opens a data file.
-func (f *files) stream(name string) (io.ReadCloser, error) {
+func (f *sourceFiles) stream(name string) (io.ReadCloser, error) {
 	_, info, err := f.stat(name)
 	if err != nil {
 		return nil, err
@@ -116,20 +116,20 @@ func (f *files) stream(name string) (io.ReadCloser, error) {
 }
 
 // row reads a whole data file, which is a row or YAML. It is kept in memory only within maxKept.
-func (f *files) row(name string) ([]byte, error) {
+func (f *sourceFiles) row(name string) ([]byte, error) {
 	_, info, err := f.stat(name)
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > yamlnode.MaxFileBytes {
-		return nil, &tooManyBytes{name, info.Size(), yamlnode.MaxFileBytes}
+	if info.Size() > yaml.MaxFileBytes {
+		return nil, &tooManyBytes{name, info.Size(), yaml.MaxFileBytes}
 	}
 	in, err := f.stream(name)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close() //nolint:errcheck // it was only read
-	text, err := io.ReadAll(io.LimitReader(in, yamlnode.MaxFileBytes))
+	text, err := io.ReadAll(io.LimitReader(in, yaml.MaxFileBytes))
 	if err != nil {
 		return nil, explain(name, err)
 	}
@@ -137,13 +137,13 @@ func (f *files) row(name string) ([]byte, error) {
 }
 
 // keeps decides whether a data file is kept in memory.
-func (f *files) keeps(name string, size int64) bool {
+func (f *sourceFiles) keeps(name string, size int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if _, known := f.texts[name]; known {
 		return true
 	}
-	if f.data.loaded || size > yamlnode.MaxFileBytes || f.data.kept+size > maxKept {
+	if f.data.loaded || size > yaml.MaxFileBytes || f.data.kept+size > maxKept {
 		return false
 	}
 	f.data.kept += size
@@ -171,7 +171,7 @@ func (h *hashed) Close() error {
 }
 
 // head returns the first bytes of a file.
-func (f *files) head(name string) ([]byte, error) {
+func (f *sourceFiles) head(name string) ([]byte, error) {
 	file, _, err := f.open(name)
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (f *files) head(name string) ([]byte, error) {
 }
 
 // broken records that a row could not be read.
-func (f *files) broken(name string, err error) {
+func (f *sourceFiles) broken(name string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.data.failure == nil {
@@ -190,7 +190,7 @@ func (f *files) broken(name string, err error) {
 }
 
 // freeze ends the loading. From now on, a failure means that a file has changed.
-func (f *files) freeze() {
+func (f *sourceFiles) freeze() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.data.loaded, f.data.failure = true, nil
@@ -218,7 +218,7 @@ func (d *data) digest(w io.Writer) {
 }
 
 // globRoot returns the folder below which a glob can match.
-func globRoot(g glob.Pattern) string {
+func globRoot(g eval.Pattern) string {
 	head, _, _ := strings.Cut(string(g), "*")
 	if i := strings.LastIndexByte(head, '/'); i >= 0 {
 		return path.Clean(head[:i])
@@ -227,8 +227,8 @@ func globRoot(g glob.Pattern) string {
 }
 
 // glob lists the files that match, sorted by name, without hidden ones.
-func (f *files) glob(g glob.Pattern) ([]string, error) {
-	clean := glob.Pattern(strings.TrimPrefix(string(g), "./"))
+func (f *sourceFiles) glob(g eval.Pattern) ([]string, error) {
+	clean := eval.Pattern(strings.TrimPrefix(string(g), "./"))
 	root := globRoot(clean)
 	if !fs.ValidPath(root) || strings.ContainsAny(string(g), "\x00\\") {
 		return nil, fmt.Errorf("%s is not a path inside the suite's folder", g)
@@ -243,7 +243,7 @@ func (f *files) glob(g glob.Pattern) ([]string, error) {
 }
 
 // listing reports a glob to the file system, for callers that watch for new files.
-func (f *files) listing(root string, g glob.Pattern) {
+func (f *sourceFiles) listing(root string, g eval.Pattern) {
 	if fsys, notes := f.fsys.(interface {
 		Listing(glob string, matches func() []string)
 	}); notes {
@@ -255,7 +255,7 @@ func (f *files) listing(root string, g glob.Pattern) {
 }
 
 // matching returns the files below a folder that match, without hidden ones.
-func matching(fsys fs.FS, root string, g glob.Pattern) (out []string, err error) {
+func matching(fsys fs.FS, root string, g eval.Pattern) (out []string, err error) {
 	err = fs.WalkDir(fsys, root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err

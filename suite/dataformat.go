@@ -10,8 +10,8 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/dataset"
-	"github.com/evalrun/evalrun/internal/jq"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/expr"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // Formats that this package reads itself, without package dataset.
@@ -64,7 +64,7 @@ func (r *rows) options(name string, format dataset.FileFormat) dataset.Options {
 }
 
 // columnNames reads the names of columns for tables without a header.
-func columnNames(n yamlnode.Node) []string {
+func columnNames(n yaml.Node) []string {
 	if n.IsZero() {
 		return nil
 	}
@@ -84,7 +84,7 @@ func columnNames(n yamlnode.Node) []string {
 }
 
 // rowsPath compiles the expression that selects rows; nil without one. ok is false when it is invalid.
-func (l *loader) rowsPath(n yamlnode.Node) (_ *jq.Rows, ok bool) {
+func (l *loader) rowsPath(n yaml.Node) (_ *expr.Rows, ok bool) {
 	const hint = "such as .data[].questions[]"
 	if n.IsZero() {
 		return nil, true
@@ -93,11 +93,11 @@ func (l *loader) rowsPath(n yamlnode.Node) (_ *jq.Rows, ok bool) {
 	if !n.IsScalar() || n.IsNull() { // reported by Str
 		return nil, false
 	}
-	if strings.TrimSpace(source) == "" || len(source) > jq.MaxSource {
-		n.Errorf(hint, "`rows` needs a jq expression of at most %d bytes", jq.MaxSource)
+	if strings.TrimSpace(source) == "" || len(source) > expr.MaxSource {
+		n.Errorf(hint, "`rows` needs a jq expression of at most %d bytes", expr.MaxSource)
 		return nil, false
 	}
-	out, problem := jq.CompileRows(source)
+	out, problem := expr.CompileRows(source)
 	if problem != nil {
 		problem.Report(n, diag.CleanLine)
 		return nil, false
@@ -130,7 +130,7 @@ func (l *loader) refused(r *rows, file string) bool {
 }
 
 // checkKeys reports keys that have no meaning for the format of a file.
-func (r *rows) checkKeys(m yamlnode.Map) {
+func (r *rows) checkKeys(m yaml.Map) {
 	for _, file := range r.files {
 		format := r.formatOf(file)
 		switch {
@@ -149,7 +149,7 @@ func (r *rows) checkKeys(m yamlnode.Map) {
 }
 
 // refuseName reports a file whose name shows a format that cannot be read.
-func refuseName(n yamlnode.Node, file string) bool {
+func refuseName(n yaml.Node, file string) bool {
 	inner := unpackedName(file)
 	if foreign := dataset.ForeignName(file); foreign != nil {
 		refuseFile(n, foreign)
@@ -167,7 +167,7 @@ func refuseName(n yamlnode.Node, file string) bool {
 }
 
 // refuseFile reports a file of a format that cannot be read.
-func refuseFile(n yamlnode.Node, foreign *dataset.Foreign) {
+func refuseFile(n yaml.Node, foreign *dataset.Foreign) {
 	n.Errorf(foreign.Hint()+"; `format: file` makes one case of the file itself", "%s", foreign)
 }
 

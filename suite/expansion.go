@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/eval"
 )
 
 // expansion makes the cases of a definition one after the other, and shares what they have in common. It is not safe for
@@ -93,14 +93,14 @@ func (x *expansion) expand(v variant, diags *diag.List) *Case {
 
 // own returns the variables of a case without those of the command line. The result may belong to the row or the
 // definition: callers must not change it.
-func (x *expansion) own(v variant) variable.Dict {
+func (x *expansion) own(v variant) eval.Dict {
 	switch {
 	case v.row != nil && len(x.def.base) == 0:
 		return v.vars
 	case len(v.vars) == 0:
 		return x.def.base
 	}
-	own := make(variable.Dict, len(x.def.base)+len(v.vars))
+	own := make(eval.Dict, len(x.def.base)+len(v.vars))
 	maps.Copy(own, x.def.base)
 	maps.Copy(own, v.vars)
 	return own

@@ -14,16 +14,16 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/regular"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // ExpectedDir is the folder of accepted answers, relative to the suite's folder.
 const ExpectedDir = "expected"
 
 // MaxExpectedBytes is the largest size of a file in ExpectedDir.
-const MaxExpectedBytes = yamlnode.MaxFileBytes
+const MaxExpectedBytes = yaml.MaxFileBytes
 
 // ExpectedFile returns the path of the file with the expected answer of a trial, relative to the suite's folder. It is the
 // file that the scorer names, for all arms, or else a file of the suite, the case and the arm. An arm of an earlier version
@@ -58,7 +58,7 @@ func safeName(name string) string {
 			safe[i] = '_'
 		}
 	}
-	if regular.ReservedName.Match(safe) {
+	if files.ReservedName.Match(safe) {
 		safe = append([]byte("_"), safe...)
 	}
 	if string(safe) == name && name != "" && !looksHashed.Matches(name) {
@@ -75,7 +75,7 @@ func (s *Suite) Expected(name string) (text string, ok bool) {
 	data, ok := s.files.texts[name]
 	s.files.mu.Unlock()
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	return strings.TrimSuffix(regular.PlainLines(string(data)), "\n"), ok
+	return strings.TrimSuffix(files.PlainLines(string(data)), "\n"), ok
 }
 
 // readExpected reads a file of expected answers, if it exists, which makes it part of the suite. The error is worded for

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/hostile"
-	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
 )
 
 func TestExpectedFileStaysInItsFolder(t *testing.T) {
@@ -48,7 +48,7 @@ func FuzzSafeName(f *testing.F) {
 	fine := regexp.MustCompile(`^[A-Za-z0-9_-]([A-Za-z0-9._-]*[A-Za-z0-9_-])?$`)
 	f.Fuzz(func(t *testing.T, a, b string) {
 		got := safeName(a)
-		if !fine.MatchString(got) || !fs.ValidPath(got) || regular.ReservedName.MatchString(got) || len(got) > maxSafeName+14 {
+		if !fine.MatchString(got) || !fs.ValidPath(got) || files.ReservedName.MatchString(got) || len(got) > maxSafeName+14 {
 			t.Errorf("%q: got %q, want a short name that every system takes", a, got)
 		}
 		if a != b && got == safeName(b) {

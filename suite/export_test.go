@@ -5,17 +5,17 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // LoadBy is Load in one of its ways of reading, by piece. 0 reads as a whole. A positive number first cuts every list of
 // cases into pieces of that many bytes, and -1 first only takes scorers that read alike for one. The result tried says
 // that the first attempt was enough.
 func LoadBy(fsys fs.FS, path string, kinds Kinds, piece int, diags *diag.List) (s *Suite, tried bool) {
-	how := thrift{yamlnode.Cutting{Key: "cases", Piece: piece}, true}
+	how := thrift{yaml.Cutting{Key: "cases", Piece: piece}, true}
 	switch {
 	case piece < 0:
-		how.cutting = yamlnode.Cutting{}
+		how.cutting = yaml.Cutting{}
 	case piece == 0:
 		how = thrift{}
 	}

@@ -10,15 +10,14 @@ import (
 	"sync"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/glob"
-	"github.com/evalrun/evalrun/internal/regular"
-	"github.com/evalrun/evalrun/internal/workspace"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // files opens the files that a suite names, relative to the suite's folder and never outside it. The fs.FS (an os.Root)
 // enforces that; files explains its refusals.
-type files struct {
+type sourceFiles struct {
 	fsys  fs.FS
 	suite string
 
@@ -33,8 +32,8 @@ type files struct {
 	pixels  int // pixels decoded so far to check images
 }
 
-func newFiles(fsys fs.FS, suite string) *files {
-	return &files{
+func newFiles(fsys fs.FS, suite string) *sourceFiles {
+	return &sourceFiles{
 		fsys:    fsys,
 		suite:   suite,
 		texts:   map[string][]byte{},
@@ -46,13 +45,13 @@ func newFiles(fsys fs.FS, suite string) *files {
 }
 
 // text reads a text file and remembers it.
-func (f *files) text(name string) ([]byte, error) {
+func (f *sourceFiles) text(name string) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if data, ok := f.texts[name]; ok {
 		return data, nil
 	}
-	data, err := f.read(name, yamlnode.MaxFileBytes)
+	data, err := f.read(name, yaml.MaxFileBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +70,7 @@ func (e *tooManyBytes) Error() string {
 }
 
 // stat finds a regular file. clean is its name in the file system.
-func (f *files) stat(name string) (clean string, info fs.FileInfo, err error) {
+func (f *sourceFiles) stat(name string) (clean string, info fs.FileInfo, err error) {
 	clean = path.Clean(name)
 	if name == "" {
 		return "", nil, errors.New("the file name is empty")
@@ -94,7 +93,7 @@ func (f *files) stat(name string) (clean string, info fs.FileInfo, err error) {
 }
 
 // open opens a regular file.
-func (f *files) open(name string) (fs.File, fs.FileInfo, error) {
+func (f *sourceFiles) open(name string) (fs.File, fs.FileInfo, error) {
 	clean, info, err := f.stat(name)
 	if err != nil {
 		return nil, nil, err
@@ -107,7 +106,7 @@ func (f *files) open(name string) (fs.File, fs.FileInfo, error) {
 }
 
 // folder returns the digest of a folder below the suite's folder.
-func (f *files) folder(name string) (string, error) {
+func (f *sourceFiles) folder(name string) (string, error) {
 	if name == "." || !fs.ValidPath(name) || strings.ContainsAny(name, "\x00\\") {
 		return "", errors.New("it is not below the suite's folder")
 	}
@@ -120,16 +119,16 @@ func (f *files) folder(name string) (string, error) {
 	case !info.IsDir():
 		return "", errors.New("it is not a folder")
 	}
-	f.listing(name, glob.Pattern(name+"/*"))
+	f.listing(name, eval.Pattern(name+"/*"))
 	below, err := fs.Sub(f.fsys, name)
 	if err != nil { // impossible: the name was checked
 		return "", err
 	}
-	return workspace.Digest(below)
+	return files.Digest(below)
 }
 
 // read reads a regular file of at most limit bytes.
-func (f *files) read(name string, limit int64) ([]byte, error) {
+func (f *sourceFiles) read(name string, limit int64) ([]byte, error) {
 	file, info, err := f.open(name)
 	if err != nil {
 		return nil, err
@@ -155,7 +154,7 @@ func explain(name string, err error) error {
 		cause = pathErr.Err.Error()
 	}
 	switch {
-	case errors.Is(err, regular.ErrHidden), errors.Is(err, regular.ErrLink):
+	case errors.Is(err, files.ErrHidden), errors.Is(err, files.ErrLink):
 		return fmt.Errorf("an untrusted suite cannot read %s: %s", name, cause)
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("there is no file %s in the suite's folder", name)

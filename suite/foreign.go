@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // foreignKinds maps checks of other tools to the equivalent kind of scorer and an example. Names close to evalrun's own
@@ -41,7 +41,7 @@ var foreignKinds = []struct{ words, kind, hint string }{
 }
 
 // kindInType returns the hint for a scorer that names its kind under `type`; "" for others.
-func kindInType(slip yamlnode.Entry, known []string) string {
+func kindInType(slip yaml.Entry, known []string) string {
 	if slip.Name() != "type" || !slip.Value.IsScalar() {
 		return ""
 	}

@@ -6,8 +6,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/hostile"
-	"github.com/evalrun/evalrun/pricing"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -39,7 +38,7 @@ func FuzzPrices(f *testing.F) {
 	})
 }
 
-func hasPrice(t *testing.T, p *pricing.PriceList, model string) {
+func hasPrice(t *testing.T, p *eval.PriceList, model string) {
 	t.Helper()
 	if !p.Knows(model) || p.Of(model, &eval.Usage{}) != 0 {
 		t.Errorf("%s: got no price or one of nothing, want a price that begins at 0", model)

@@ -8,19 +8,17 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/stats"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // gate reads the rules of the gate.
-func (l *loader) gate(n yamlnode.Node) {
+func (l *loader) gate(n yaml.Node) {
 	if n.IsZero() {
 		return
 	}
 	m := n.Map(gateBlock().Names()...)
-	g := &option.GateConfig{
+	g := &eval.GateConfig{
 		PassRateMin: limit(m.Get("passRate"), atLeast()), BlockedMax: limit(m.Get("blocked"), atMost()),
 		ErrorsMax: limit(m.Get("errors"), atMost()),
 	}
@@ -41,7 +39,7 @@ func (l *loader) gate(n yamlnode.Node) {
 }
 
 // limit reads a rule with one share; nil when it is absent.
-func limit(rule yamlnode.Node, block shape.Block) *float64 {
+func limit(rule yaml.Node, block yaml.Block) *float64 {
 	if rule.IsZero() {
 		return nil
 	}
@@ -49,19 +47,19 @@ func limit(rule yamlnode.Node, block shape.Block) *float64 {
 }
 
 // means reads the minimum means of named scorers, or of metrics of the classification.
-func means(n yamlnode.Node, example string) (out []option.MeanMin) {
+func means(n yaml.Node, example string) (out []eval.MeanMin) {
 	if n.IsMapping() && n.Map().Len() == 0 {
 		n.Errorf("such as `"+example+"`", "the rule is empty")
 	}
 	for e := range n.Map().Entries() {
-		out = append(out, option.MeanMin{Metric: e.Name(), Min: e.Value.Map(atLeast().Names()...).Need("min").Float(0, 1)})
+		out = append(out, eval.MeanMin{Metric: e.Name(), Min: e.Value.Map(atLeast().Names()...).Need("min").Float(0, 1)})
 	}
 	return out
 }
 
 // gateBaseline reads the baseline that a run is compared with. An untrusted suite cannot name one, since it could be any
 // file on this machine.
-func (l *loader) gateBaseline(rule yamlnode.Node) {
+func (l *loader) gateBaseline(rule yaml.Node) {
 	if rule.IsZero() {
 		return
 	}
@@ -74,19 +72,19 @@ func (l *loader) gateBaseline(rule yamlnode.Node) {
 	b, arm := baseline(rule)
 	l.Gate.Baseline = b
 	l.checkGateArm(rule, arm)
-	if _, names := b.Against.(option.BaseRun); names && l.opts.Untrusted && !l.opts.OwnBaseline {
+	if _, names := b.Against.(eval.BaseRun); names && l.opts.Untrusted && !l.opts.OwnBaseline {
 		rule.Map().Get("run").
 			Errorf("name it by --baseline, or add --no-baseline", "an untrusted suite cannot name a run to compare with")
 	}
 }
 
 // gateBest reads the rule that an arm must be among the best.
-func (l *loader) gateBest(n yamlnode.Node) {
+func (l *loader) gateBest(n yaml.Node) {
 	if n.IsZero() {
 		return
 	}
 	m := n.Map(bestBlock().Names()...)
-	best := &option.BestRule{Arm: m.Need("arm").Str(), Metric: option.MetricPass, Alpha: option.DefaultAlpha}
+	best := &eval.BestRule{Arm: m.Need("arm").Str(), Metric: eval.MetricPass, Alpha: eval.DefaultAlpha}
 	if v := m.Get("sole"); !v.IsZero() {
 		best.Sole = v.Bool()
 	}
@@ -101,7 +99,7 @@ func (l *loader) gateBest(n yamlnode.Node) {
 }
 
 // checkGateArm reports a comparison with an arm that does not exist, or that is the only one.
-func (l *loader) checkGateArm(rule yamlnode.Node, arm string) {
+func (l *loader) checkGateArm(rule yaml.Node, arm string) {
 	if !rule.IsMapping() || arm == "" {
 		return
 	}
@@ -129,7 +127,7 @@ func (l *loader) noteMetrics(def *caseDef) {
 	}
 }
 
-func (l *loader) noteMetric(m yamlnode.Map) {
+func (l *loader) noteMetric(m yaml.Map) {
 	for e := range m.Entries() {
 		if e.Name() != "name" {
 			l.loading.misspelled.noteScorer(e.Name())
@@ -145,7 +143,7 @@ func (l *loader) noteMetric(m yamlnode.Map) {
 }
 
 // checkMetrics reports metrics of the gate that the suite does not have.
-func (l *loader) checkMetrics(gate yamlnode.Node) {
+func (l *loader) checkMetrics(gate yaml.Node) {
 	if !gate.IsMapping() {
 		return
 	}
@@ -165,7 +163,7 @@ func (l *loader) checkMetrics(gate yamlnode.Node) {
 				checkNamed(m.Key, m.Name(), of)
 			}
 		case "baseline":
-			gateMetrics(e.Value, func(n yamlnode.Node, name string) {
+			gateMetrics(e.Value, func(n yaml.Node, name string) {
 				checkNamed(n, name, known)
 				l.checkEarly(n, name)
 			})
@@ -175,19 +173,19 @@ func (l *loader) checkMetrics(gate yamlnode.Node) {
 	}
 }
 
-func checkNamed(n yamlnode.Node, name string, known []string) {
+func checkNamed(n yaml.Node, name string, known []string) {
 	if !slices.Contains(known, name) {
 		n.Errorf(diag.DidYouMean(name, known), "no scorer of the suite is named `%s`", name)
 	}
 }
 
 // checkRanked reports a metric that cannot rank arms.
-func checkRanked(n yamlnode.Node, of []string) {
+func checkRanked(n yaml.Node, of []string) {
 	if !n.IsScalar() {
 		return
 	}
-	name, by := n.Written(), append([]string{option.MetricPass, option.MetricBlocked}, of...)
-	if option.IsRatio(name) {
+	name, by := n.Written(), append([]string{eval.MetricPass, eval.MetricBlocked}, of...)
+	if eval.IsRatio(name) {
 		n.Errorf("a ranking shows it next to each arm; it takes "+strings.Join(by, ", "), "arms are not ranked by `%s`", name)
 		return
 	}
@@ -195,7 +193,7 @@ func checkRanked(n yamlnode.Node, of []string) {
 }
 
 // gateMetrics yields the metrics that a baseline rule names.
-func gateMetrics(rule yamlnode.Node, check func(n yamlnode.Node, name string)) {
+func gateMetrics(rule yaml.Node, check func(n yaml.Node, name string)) {
 	for b := range rule.Map().Entries() {
 		switch {
 		case b.Name() != "metrics":
@@ -218,15 +216,15 @@ const MaxAlpha = 0.2
 
 // baseline reads the rule for a comparison with a baseline. arm is the arm that it names. A rule with a run too is a
 // problem of the suite.
-func baseline(n yamlnode.Node) (b *option.BaselineRule, arm string) {
+func baseline(n yaml.Node) (b *eval.BaselineRule, arm string) {
 	m := n.Map(baselineBlock().Names()...)
-	b = &option.BaselineRule{}
+	b = &eval.BaselineRule{}
 	run, arm := m.Get("run").Str(), m.Get("arm").Str()
 	switch {
 	case run != "":
-		b.Against = option.BaseRun{Name: run}
+		b.Against = eval.BaseRun{Name: run}
 	case arm != "":
-		b.Against = option.BaseArm{Name: arm}
+		b.Against = eval.BaseArm{Name: arm}
 	}
 	if !n.IsMapping() {
 		return b, arm
@@ -236,7 +234,7 @@ func baseline(n yamlnode.Node) (b *option.BaselineRule, arm string) {
 		b.Alpha = errorRate(v)
 	}
 	if v := m.Get("onInconclusive"); !v.IsZero() {
-		b.OnInconclusive = yamlnode.WordOf(v, option.OnFail, option.OnWarn, option.OnPass)
+		b.OnInconclusive = yaml.WordOf(v, eval.OnFail, eval.OnWarn, eval.OnPass)
 	}
 	if v := m.Get("stopEarly"); !v.IsZero() {
 		b.StopEarly = v.Bool()
@@ -253,7 +251,7 @@ func baseline(n yamlnode.Node) (b *option.BaselineRule, arm string) {
 }
 
 // errorRate reads the error rate of verdicts.
-func errorRate(n yamlnode.Node) float64 {
+func errorRate(n yaml.Node) float64 {
 	alpha := n.Float(0, MaxAlpha)
 	if alpha == 0 && strings.Trim(n.Written(), "0.") == "" {
 		n.Errorf("such as 0.05", "an error rate of 0 can never be shown")
@@ -264,7 +262,7 @@ func errorRate(n yamlnode.Node) float64 {
 }
 
 // checkCompared reports a rule without a run or an arm to compare with, or with both.
-func checkCompared(n yamlnode.Node, m yamlnode.Map, run, arm string) {
+func checkCompared(n yaml.Node, m yaml.Map, run, arm string) {
 	if strings.TrimSpace(run) == "" && arm == "" && !m.Misspells("run", "arm") {
 		n.Errorf(
 			"`run: NAME` of a baseline or a run, or `arm: TARGET/PROMPT` of this one",
@@ -277,7 +275,7 @@ func checkCompared(n yamlnode.Node, m yamlnode.Map, run, arm string) {
 }
 
 // sharedMargin reads the margin for metrics without their own; 0 when it is absent.
-func sharedMargin(n yamlnode.Node, m yamlnode.Map) float64 {
+func sharedMargin(n yaml.Node, m yaml.Map) float64 {
 	if v := m.Get("margin"); !v.IsZero() {
 		return marginOf(v)
 	}
@@ -291,9 +289,9 @@ func sharedMargin(n yamlnode.Node, m yamlnode.Map) float64 {
 }
 
 // checkGated reports metrics that the rule cannot judge.
-func checkGated(m yamlnode.Map, b *option.BaselineRule) {
+func checkGated(m yaml.Map, b *eval.BaselineRule) {
 	for _, g := range b.Metrics {
-		if b.StopEarly && option.IsRatio(g.Name) {
+		if b.StopEarly && eval.IsRatio(g.Name) {
 			m.Get("stopEarly").Errorf("leave "+g.Name+" out, or stopEarly", "ratios such as %s are judged at the end", g.Name)
 		}
 	}
@@ -303,7 +301,7 @@ func checkGated(m yamlnode.Map, b *option.BaselineRule) {
 }
 
 // marginOf reads a margin, a difference of rates or scores.
-func marginOf(n yamlnode.Node) float64 {
+func marginOf(n yaml.Node) float64 {
 	margin := n.Float(0, 1)
 	if text := n.Written(); n.IsScalar() && (strings.Trim(text, "0.") == "" || margin == 1) {
 		n.Errorf("such as 0.05", "a margin lies between 0 and 1: no number of cases shows that nothing at all has changed")
@@ -312,12 +310,12 @@ func marginOf(n yamlnode.Node) float64 {
 }
 
 // gated reads the metrics that get a verdict: a list of names, which share the margin, or a mapping with one for each.
-func gated(m yamlnode.Map, margin float64) []option.MetricMargin {
+func gated(m yaml.Map, margin float64) []eval.MetricMargin {
 	n := m.Get("metrics")
 	if n.IsZero() {
-		return []option.MetricMargin{{Name: option.MetricPass, Margin: margin}}
+		return []eval.MetricMargin{{Name: eval.MetricPass, Margin: margin}}
 	}
-	var out []option.MetricMargin
+	var out []eval.MetricMargin
 	if !n.IsMapping() {
 		seen := map[string]diag.Pos{}
 		for _, item := range n.Seq() {
@@ -325,7 +323,7 @@ func gated(m yamlnode.Map, margin float64) []option.MetricMargin {
 			first, twice := seen[name]
 			switch {
 			case !item.IsScalar(): // already reported
-			case option.IsRatio(name):
+			case eval.IsRatio(name):
 				item.Errorf(
 					"`metrics: {pass: {margin: 0.05}, "+name+": {limit: 1.1}}`",
 					"%s is compared as a ratio, and needs a limit of its own", name,
@@ -337,16 +335,16 @@ func gated(m yamlnode.Map, margin float64) []option.MetricMargin {
 			default:
 				seen[name] = item.Pos()
 			}
-			out = append(out, option.MetricMargin{Name: name, Margin: margin})
+			out = append(out, eval.MetricMargin{Name: name, Margin: margin})
 		}
 		return out
 	}
 	for e := range n.Map().Entries() {
-		if option.IsRatio(e.Name()) {
+		if eval.IsRatio(e.Name()) {
 			out = append(out, ratio(e.Name(), e.Value))
 			continue
 		}
-		one := option.MetricMargin{Name: e.Name(), Margin: margin}
+		one := eval.MetricMargin{Name: e.Name(), Margin: margin}
 		if own := e.Value.Map(marginBlock().Names()...); own.Has("margin") {
 			one.Margin = marginOf(own.Get("margin"))
 		} else if margin == 0 {
@@ -358,10 +356,10 @@ func gated(m yamlnode.Map, margin float64) []option.MetricMargin {
 }
 
 // ratio reads the limit of latency or tokens.
-func ratio(metric string, n yamlnode.Node) option.MetricMargin {
+func ratio(metric string, n yaml.Node) eval.MetricMargin {
 	m := n.Map(ratioBlock().Names()...)
 	limit := m.Need("limit")
-	out := option.MetricMargin{Name: metric, Margin: limit.Float(0, option.MaxRatio)}
+	out := eval.MetricMargin{Name: metric, Margin: limit.Float(0, eval.MaxRatio)}
 	if limit.IsNumber() && out.Margin <= 1 {
 		limit.Errorf("such as 1.1, for at most a tenth more", "a limit of a ratio is larger than 1")
 	}
@@ -370,7 +368,7 @@ func ratio(metric string, n yamlnode.Node) option.MetricMargin {
 	}
 	switch v := m.Get("cap"); {
 	case v.IsZero():
-	case metric == option.MetricLatency:
+	case metric == eval.MetricLatency:
 		out.Cap = eval.Milliseconds(v.Duration())
 	default:
 		out.Cap = v.Float(1, math.MaxInt32)
@@ -383,7 +381,7 @@ func ratio(metric string, n yamlnode.Node) option.MetricMargin {
 const longestQuarantine = 90 * 24 * time.Hour
 
 // quarantine reads the quarantine of a case: its reason and its end.
-func (l *loader) quarantine(n yamlnode.Node) *eval.Quarantine {
+func (l *loader) quarantine(n yaml.Node) *eval.Quarantine {
 	if n.IsZero() {
 		return nil
 	}

@@ -5,13 +5,13 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // combination is one set of variables that `each` and `matrix` produce.
 type combination struct {
-	vars  variable.Dict
+	vars  eval.Dict
 	names []string // in the order of the file
 }
 
@@ -28,7 +28,7 @@ func (l *loader) grid(def *caseDef) []combination {
 	for e := range def.node.Get("vars").Map().Entries() {
 		taken[e.Name()] = "vars"
 	}
-	out := []combination{{vars: variable.Dict{}}}
+	out := []combination{{vars: eval.Dict{}}}
 	if !each.IsZero() {
 		out = eachOf(each, taken)
 	}
@@ -49,15 +49,15 @@ func (l *loader) grid(def *caseDef) []combination {
 	return out
 }
 
-func eachOf(n yamlnode.Node, taken map[string]string) []combination {
+func eachOf(n yaml.Node, taken map[string]string) []combination {
 	var out []combination
 	for _, item := range n.Seq() {
-		one := combination{vars: variable.Dict{}}
+		one := combination{vars: eval.Dict{}}
 		for e := range item.Map().Entries() {
 			if taken[e.Name()] == "vars" {
 				e.Key.Errorf("leave it out there", "the variable `%s` is in `vars` too", e.Name())
 			}
-			one.vars[e.Name()] = variable.Written(e.Value.Value())
+			one.vars[e.Name()] = eval.Written(e.Value.Value())
 			one.names = append(one.names, e.Name())
 		}
 		out = append(out, one)
@@ -74,7 +74,7 @@ func eachOf(n yamlnode.Node, taken map[string]string) []combination {
 }
 
 // times combines each combination so far with each value of a variable.
-func times(before []combination, e yamlnode.Entry) []combination {
+func times(before []combination, e yaml.Entry) []combination {
 	items := e.Value.Seq()
 	if e.Value.IsSequence() && len(items) == 0 {
 		e.Value.Errorf("write at least one value", "the list is empty, so there would be no case")
@@ -86,7 +86,7 @@ func times(before []combination, e yamlnode.Entry) []combination {
 				return out
 			}
 			one := combination{vars: maps.Clone(b.vars), names: append(b.names[:len(b.names):len(b.names)], e.Name())}
-			one.vars[e.Name()] = variable.Written(item.Value())
+			one.vars[e.Name()] = eval.Written(item.Value())
 			out = append(out, one)
 		}
 	}
@@ -97,7 +97,7 @@ func times(before []combination, e yamlnode.Entry) []combination {
 const maxShown = 40
 
 // shortened formats a value on one line for the name of a case.
-func shortened(v variable.Value) string {
+func shortened(v eval.Value) string {
 	text := []rune(strings.Join(strings.Fields(fmt.Sprint(v)), " "))
 	if len(text) > maxShown {
 		return string(text[:maxShown-1]) + "…"

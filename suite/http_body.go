@@ -5,11 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/app"
-	"github.com/evalrun/evalrun/internal/tmpl"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expr"
 	"github.com/evalrun/evalrun/internal/wirejson"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // httpBody is the body of a request: JSON with templates in its texts, or a single template.
@@ -26,9 +25,9 @@ type bodyPart struct {
 }
 
 // maxBody is the largest body, in bytes.
-const maxBody = tmpl.MaxOutput
+const maxBody = expr.MaxOutput
 
-func (l *loader) httpBody(h *HTTPTarget, n yamlnode.Node) (b httpBody) {
+func (l *loader) httpBody(h *HTTPTarget, n yaml.Node) (b httpBody) {
 	switch {
 	case n.IsZero():
 		return b
@@ -36,13 +35,13 @@ func (l *loader) httpBody(h *HTTPTarget, n yamlnode.Node) (b httpBody) {
 		n.Str() // which reports it
 		return b
 	case n.IsMapping() || n.IsSequence():
-		w := bodyWriter{loader: l, dialect: &tmpl.Dialect{Functions: requestFunctions(), Values: true}}
+		w := bodyWriter{loader: l, dialect: &expr.Dialect{Functions: requestFunctions(), Values: true}}
 		w.node(n)
 		w.parts = append(w.parts, bodyPart{before: w.literal})
 		b.mediaType, b.parts = "application/json", w.parts
 	default:
 		b.mediaType = "text/plain; charset=utf-8"
-		b.parts = []bodyPart{{value: l.in(&tmpl.Dialect{Functions: requestFunctions()}, n), isText: true}}
+		b.parts = []bodyPart{{value: l.in(&expr.Dialect{Functions: requestFunctions()}, n), isText: true}}
 	}
 	if slices.ContainsFunc(h.headers, func(one httpHeader) bool { return strings.EqualFold(one.name, "content-type") }) {
 		b.mediaType = ""
@@ -53,12 +52,12 @@ func (l *loader) httpBody(h *HTTPTarget, n yamlnode.Node) (b httpBody) {
 // bodyWriter turns a mapping into parts.
 type bodyWriter struct {
 	*loader
-	dialect *tmpl.Dialect
+	dialect *expr.Dialect
 	parts   []bodyPart
 	literal []byte // JSON since the last template
 }
 
-func (w *bodyWriter) node(n yamlnode.Node) {
+func (w *bodyWriter) node(n yaml.Node) {
 	switch {
 	case n.InBraces():
 		n.Str() // which reports it
@@ -70,7 +69,7 @@ func (w *bodyWriter) node(n yamlnode.Node) {
 			w.node(item)
 		}
 		w.close('[', ']', len(n.Seq()))
-	case n.IsScalar() && !n.IsNull() && tmpl.HasActions(n.Written()):
+	case n.IsScalar() && !n.IsNull() && expr.HasActions(n.Written()):
 		w.parts = append(w.parts, bodyPart{before: w.literal, value: w.in(w.dialect, n)})
 		w.literal = nil
 	default:
@@ -78,10 +77,10 @@ func (w *bodyWriter) node(n yamlnode.Node) {
 	}
 }
 
-func (w *bodyWriter) mapping(n yamlnode.Node) {
+func (w *bodyWriter) mapping(n yaml.Node) {
 	m, i := n.Map(), 0
 	for e := range m.Entries() {
-		if tmpl.HasActions(e.Name()) {
+		if expr.HasActions(e.Name()) {
 			e.Key.Errorf("write the key as it is", "the keys of `body` are not templates")
 		}
 		w.literal = append(w.literal, comma('{', i))
@@ -107,7 +106,7 @@ func (w *bodyWriter) close(opening, closing byte, items int) {
 	w.literal = append(w.literal, closing)
 }
 
-func (b *httpBody) render(in *rendered, out *app.HTTP) {
+func (b *httpBody) render(in *rendered, out *eval.HTTP) {
 	var body []byte
 	for i := range b.parts {
 		p := &b.parts[i]
@@ -116,13 +115,13 @@ func (b *httpBody) render(in *rendered, out *app.HTTP) {
 		}
 		body = p.render(in, body)
 		if len(body) > maxBody {
-			in.report(p.value, &tmpl.TemplateError{Message: fmt.Sprintf("the body has more than %d bytes", maxBody)})
+			in.report(p.value, &expr.TemplateError{Message: fmt.Sprintf("the body has more than %d bytes", maxBody)})
 			return
 		}
 	}
 	out.Body = string(body)
 	if b.mediaType != "" {
-		out.Headers = append(out.Headers, app.Header{Name: "content-type", Value: b.mediaType})
+		out.Headers = append(out.Headers, eval.Header{Name: "content-type", Value: b.mediaType})
 	}
 }
 
@@ -138,5 +137,5 @@ func (p *bodyPart) render(in *rendered, body []byte) []byte {
 	if text, ok := v.(string); ok {
 		return wirejson.AppendString(body, text)
 	}
-	return append(body, variable.JSON(v)...)
+	return append(body, eval.JSON(v)...)
 }

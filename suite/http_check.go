@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/payload"
-	"github.com/evalrun/evalrun/internal/tmpl"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/expr"
 )
 
 // checkRequest renders the request to an endpoint for a case, and reports its problems.
@@ -16,9 +15,9 @@ func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
 	if !ok {
 		return
 	}
-	in := h.rendered(&app.Input{Vars: c.vars, System: prompt.System, Messages: payload.Messages(prompt.Contents)})
+	in := h.rendered(&eval.Input{Vars: c.vars, System: prompt.System, Messages: wire.Messages(prompt.Contents)})
 	in.budget = c.budget
-	in.report = func(s source, e *tmpl.TemplateError) {
+	in.report = func(s source, e *expr.TemplateError) {
 		if slices.Contains(requestFunctions(), e.Missing) {
 			hint := fmt.Sprintf("write {{%s}}, without a dot", e.Missing)
 			l.diags.Errorf(s.pos(e.Offset), hint, "case `%s` has no variable `%s`", c.Name, e.Missing)

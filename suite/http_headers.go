@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/expr"
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/secret"
-	"github.com/evalrun/evalrun/internal/tmpl"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // httpHeader is a header of a request.
@@ -48,9 +48,9 @@ const (
 // looksSecret judges by its form whether the literal value of a header is a secret. The name of the header does not count.
 func looksSecret(value string) suspicion {
 	switch value = strings.TrimSpace(value); {
-	case secret.IsKey(value):
+	case wire.IsKey(value):
 		return certainly
-	case secret.MayBeKey(value):
+	case wire.MayBeKey(value):
 		return perhaps
 	}
 	return not
@@ -60,13 +60,13 @@ func looksSecret(value string) suspicion {
 const appTokenHint = "such as \"${env:EVALRUN_APP_TOKEN}\"" //nolint:gosec // it names a variable
 
 // suspect warns about a value that may be a secret, without showing its line.
-func (l *loader) suspect(n yamlnode.Node, hint, format string, args ...any) {
+func (l *loader) suspect(n yaml.Node, hint, format string, args ...any) {
 	l.diags.Add(diag.Diagnostic{
 		Severity: diag.Warning, Pos: n.Pos(), Hint: hint, Private: true, Message: fmt.Sprintf(format, args...),
 	})
 }
 
-func (l *loader) httpHeaders(h *HTTPTarget, n yamlnode.Node) []httpHeader {
+func (l *loader) httpHeaders(h *HTTPTarget, n yaml.Node) []httpHeader {
 	var out []httpHeader
 	for e, name := range headersOf(n) {
 		out = append(out, l.httpHeader(h, e, name))
@@ -75,8 +75,8 @@ func (l *loader) httpHeaders(h *HTTPTarget, n yamlnode.Node) []httpHeader {
 }
 
 // headersOf yields the headers of a block with their names in lower case. It reports headers that may not be set.
-func headersOf(n yamlnode.Node) iter.Seq2[yamlnode.Entry, string] {
-	return func(yield func(yamlnode.Entry, string) bool) {
+func headersOf(n yaml.Node) iter.Seq2[yaml.Entry, string] {
+	return func(yield func(yaml.Entry, string) bool) {
 		seen := map[string]diag.Pos{}
 		for e := range n.Map().Entries() {
 			name := strings.ToLower(e.Name())
@@ -97,13 +97,13 @@ func headersOf(n yamlnode.Node) iter.Seq2[yamlnode.Entry, string] {
 	}
 }
 
-func (l *loader) httpHeader(h *HTTPTarget, e yamlnode.Entry, name string) httpHeader {
+func (l *loader) httpHeader(h *HTTPTarget, e yaml.Entry, name string) httpHeader {
 	if e.Value.InBraces() || !e.Value.IsScalar() || e.Value.IsNull() {
 		e.Value.Str() // which reports what it is
 		return httpHeader{name: e.Name(), value: source{t: nothing(), node: e.Value}}
 	}
 	env := l.environment(&h.unset, e.Value, false)
-	d := &tmpl.Dialect{Functions: requestFunctions(), Literal: func(text string) string { return expand(text, env) }}
+	d := &expr.Dialect{Functions: requestFunctions(), Literal: func(text string) string { return expand(text, env) }}
 	one := httpHeader{name: e.Name(), value: l.in(d, e.Value)}
 	if i := strings.IndexFunc(e.Value.Str(), isControl); i >= 0 {
 		e.Value.ErrorfAt(i, "", "%s", one.broken())
@@ -145,14 +145,14 @@ func (h *httpHeader) broken() string {
 	return fmt.Sprintf("the value of the header `%s` has a line break or another control character", h.name)
 }
 
-func (h *httpHeader) render(in *rendered, out *app.HTTP) {
+func (h *httpHeader) render(in *rendered, out *eval.HTTP) {
 	value, fine := in.text(h.value)
 	if !fine {
 		return
 	}
 	if strings.ContainsFunc(value, isControl) {
-		in.report(h.value, &tmpl.TemplateError{Message: h.broken()})
+		in.report(h.value, &expr.TemplateError{Message: h.broken()})
 		return
 	}
-	out.Headers = append(out.Headers, app.Header{Name: h.name, Value: value, Secret: h.secret, Data: h.data})
+	out.Headers = append(out.Headers, eval.Header{Name: h.name, Value: value, Secret: h.secret, Data: h.data})
 }

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/evalrun/evalrun/app"
-	"github.com/evalrun/evalrun/internal/tmpl"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expr"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // An http request is made of templates. Values in them are escaped as data wherever they go.
@@ -18,23 +17,23 @@ func requestFunctions() []string { return []string{"prompt", "messages", "system
 
 // rendered holds the values for templates of a request, and receives their problems.
 type rendered struct {
-	data   tmpl.Data
-	budget *tmpl.Budget
-	report func(s source, err *tmpl.TemplateError)
+	data   expr.Data
+	budget *expr.Budget
+	report func(s source, err *expr.TemplateError)
 }
 
 // unnamed stands for the name of a trial in a request that is only hashed or shown, so that readers see where it goes.
 const unnamed = "{{trial}}"
 
-func (h *HTTPTarget) rendered(in *app.Input) *rendered {
-	var messages variable.Array
+func (h *HTTPTarget) rendered(in *eval.Input) *rendered {
+	var messages eval.Array
 	if h.wantsMessages {
-		messages = make(variable.Array, len(in.Messages))
+		messages = make(eval.Array, len(in.Messages))
 		for i, m := range in.Messages {
-			messages[i] = variable.Object{{Name: "role", Value: m.Role}, {Name: "content", Value: m.Text}}
+			messages[i] = eval.Object{{Name: "role", Value: m.Role}, {Name: "content", Value: m.Text}}
 		}
 	}
-	return &rendered{data: tmpl.Data{Vars: in.Vars, Functions: map[string]variable.Value{
+	return &rendered{data: expr.Data{Vars: in.Vars, Functions: map[string]eval.Value{
 		"prompt":   in.Prompt(),
 		"messages": messages,
 		"system":   in.System,
@@ -53,21 +52,21 @@ func (r *rendered) fine(s source, err error) bool {
 	if err == nil {
 		return true
 	}
-	var e *tmpl.TemplateError
+	var e *expr.TemplateError
 	errors.As(err, &e)
 	r.report(s, e)
 	return false
 }
 
 // in parses the template in a scalar, in a dialect.
-func (l *loader) in(d *tmpl.Dialect, n yamlnode.Node) source {
+func (l *loader) in(d *expr.Dialect, n yaml.Node) source {
 	s := source{node: n, text: n.Str()}
 	s.t = parseIn(d, s, l.diags)
 	return s
 }
 
 // environment records the environment variables that a text names, and returns a function that inserts their values.
-func (l *loader) environment(missing *[]unset, n yamlnode.Node, inURL bool) (values map[string]string) {
+func (l *loader) environment(missing *[]unset, n yaml.Node, inURL bool) (values map[string]string) {
 	values = map[string]string{}
 	text := n.Str()
 	for _, at := range envRef.Regexp().FindAllStringSubmatchIndex(text, -1) {

@@ -7,12 +7,11 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
 	"github.com/evalrun/evalrun/suite"
-	"github.com/evalrun/evalrun/variable"
 )
 
 // endpoint loads a target with an http block in flow style.
@@ -29,19 +28,19 @@ cases: [{name: c, vars: {x: X, d: D, l: [a, {b: c}], m: {k: v}}, scorers: [{cont
 }
 
 // conversation is what templates get.
-func conversation() *app.Input {
-	return &app.Input{
-		Vars: variable.Dict{
-			"x": "a/b?c#d%&=+ü\"\n{{prompt}}", "l": variable.Array{"a", variable.Dict{"b": "c"}},
-			"m": variable.Dict{"k": "v"}, "d": "..",
+func conversation() *eval.Input {
+	return &eval.Input{
+		Vars: eval.Dict{
+			"x": "a/b?c#d%&=+ü\"\n{{prompt}}", "l": eval.Array{"a", eval.Dict{"b": "c"}},
+			"m": eval.Dict{"k": "v"}, "d": "..",
 		},
 		System: "be brief", Trial: "t1", Attempt: 2,
-		Messages: []app.Message{{Role: "user", Text: "first"}, {Role: "assistant", Text: "yes"}, {Role: "user", Text: "say \"{{.x}}\"\n\\"}},
+		Messages: []eval.Message{{Role: "user", Text: "first"}, {Role: "assistant", Text: "yes"}, {Role: "user", Text: "say \"{{.x}}\"\n\\"}},
 	}
 }
 
 // rendered is what an endpoint is sent.
-func rendered(t testing.TB, block string, in *app.Input) *app.HTTP {
+func rendered(t testing.TB, block string, in *eval.Input) *eval.HTTP {
 	t.Helper()
 	a, diags := endpoint(t, block, suite.Options{})
 	if diags.HasErrors() {
@@ -49,7 +48,7 @@ func rendered(t testing.TB, block string, in *app.Input) *app.HTTP {
 	}
 	sent, err := a.Render(in)
 	expect.OK(t, err)
-	return sent.Payload.(*app.HTTP)
+	return sent.Payload.(*eval.HTTP)
 }
 
 // Values go in as data, and a text of a mapping that is one action keeps the type of its value.
@@ -129,12 +128,12 @@ func TestHTTPHeadersRefuseLineBreaks(t *testing.T) {
 			t.Errorf("%q: got %v, want the place", value, err)
 		}
 		if err == nil {
-			want := []app.Header{
+			want := []eval.Header{
 				{Name: "X-One", Value: value, Data: true},
 				{Name: "x-two", Value: "t\tab v", Data: true},
 				{Name: "Content-Type", Value: "text/csv"},
 			}
-			expect.Same(t, value, sent.Payload.(*app.HTTP).Headers, want)
+			expect.Same(t, value, sent.Payload.(*eval.HTTP).Headers, want)
 		}
 	}
 }
@@ -146,7 +145,7 @@ func TestHTTPEnvironmentIsSentAndNotRecorded(t *testing.T) {
 	opts := suite.Options{Getenv: func(name string) string { return env[name] }}
 	const block = `{url: "http://${env:EVALRUN_HOST}/{{.m.k}}?key=${env:EVALRUN_KEY}",` +
 		` headers: {x: "T ${env:EVALRUN_TOKEN}", authorization: "{{.d}}"}}`
-	render := func() *app.Rendered {
+	render := func() *eval.Rendered {
 		t.Helper()
 		a, diags := endpoint(t, strings.Replace(block, "{{.d}}", "{{.x}}", 1), opts)
 		expect.OK(t, diags.Err())
@@ -158,8 +157,8 @@ func TestHTTPEnvironmentIsSentAndNotRecorded(t *testing.T) {
 		return sent
 	}
 	sent := render()
-	expect.Same(t, "url", sent.Payload.(*app.HTTP).URL, "http://127.0.0.1:8080/v?key=k%201%7B%7B.x%7D%7D")
-	expect.Same(t, "headers", sent.Payload.(*app.HTTP).Headers, []app.Header{
+	expect.Same(t, "url", sent.Payload.(*eval.HTTP).URL, "http://127.0.0.1:8080/v?key=k%201%7B%7B.x%7D%7D")
+	expect.Same(t, "headers", sent.Payload.(*eval.HTTP).Headers, []eval.Header{
 		{Name: "x", Value: "T canary-1", Secret: true},
 		{Name: "authorization", Value: "${env:EVALRUN_TOKEN}", Secret: true, Data: true},
 	})
@@ -167,7 +166,7 @@ func TestHTTPEnvironmentIsSentAndNotRecorded(t *testing.T) {
 	expect.OK(t, err)
 	expect.Same(t, "recorded", string(recorded), `{"http":{"method":"POST","url":"http://${env:EVALRUN_HOST}/v?key=${env:EVALRUN_KEY}",`+
 		`"headers":[{"name":"x","secret":true},{"name":"authorization","secret":true}]}}`)
-	identity := func(r *app.Rendered) string {
+	identity := func(r *eval.Rendered) string {
 		t.Helper()
 		data, err := json.Marshal(r.WithoutSecrets().Identity())
 		expect.OK(t, err)
@@ -202,9 +201,9 @@ func TestHTTPAddressEscapesVariables(t *testing.T) {
 		expect.OK(t, diags.Err())
 		sent, err := a.Render(conversation())
 		expect.OK(t, err)
-		expect.Same(t, address, sent.Payload.(*app.HTTP).URL, want)
-		if sent.Payload.(*app.HTTP).Shown != strings.Replace(address, "{{.m.k}}", "v", 1) {
-			t.Errorf("%s: got %s, want the names of variables", address, sent.Payload.(*app.HTTP).Shown)
+		expect.Same(t, address, sent.Payload.(*eval.HTTP).URL, want)
+		if sent.Payload.(*eval.HTTP).Shown != strings.Replace(address, "{{.m.k}}", "v", 1) {
+			t.Errorf("%s: got %s, want the names of variables", address, sent.Payload.(*eval.HTTP).Shown)
 		}
 	}
 }
@@ -317,19 +316,19 @@ func FuzzHTTP(f *testing.F) {
 		if len(text) > 10_000 {
 			return
 		}
-		sent, err := a.Render(&app.Input{Vars: variable.Dict{"x": text}, System: text, Messages: []app.Message{{Role: "user", Text: text}}})
+		sent, err := a.Render(&eval.Input{Vars: eval.Dict{"x": text}, System: text, Messages: []eval.Message{{Role: "user", Text: text}}})
 		if oneLine := !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }); oneLine != (err == nil) {
 			t.Fatalf("%q: got %v, want it to be taken: %t", text, err, oneLine)
 		}
 		if err != nil {
 			return
 		}
-		checkInserted(t, sent.Payload.(*app.HTTP), text)
+		checkInserted(t, sent.Payload.(*eval.HTTP), text)
 	})
 }
 
 // checkInserted looks for a text where it was inserted.
-func checkInserted(t *testing.T, sent *app.HTTP, text string) {
+func checkInserted(t *testing.T, sent *eval.HTTP, text string) {
 	t.Helper()
 	u, err := url.Parse(sent.URL)
 	expect.OK(t, err)

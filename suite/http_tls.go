@@ -6,14 +6,14 @@ import (
 	"encoding/base64"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // maxPEM is the largest file of certificates, in bytes.
 const maxPEM = 1 << 20
 
 // tls reads the certificates of an endpoint; nil without any.
-func (l *loader) tls(n yamlnode.Node) *tls.Config {
+func (l *loader) tls(n yaml.Node) *tls.Config {
 	m := n.Map(tlsBlock().Names()...)
 	if n.IsZero() || !n.IsMapping() {
 		return nil
@@ -37,7 +37,7 @@ func (l *loader) tls(n yamlnode.Node) *tls.Config {
 	return out
 }
 
-func (l *loader) certificate(to *tls.Config, cert, key yamlnode.Node) {
+func (l *loader) certificate(to *tls.Config, cert, key yaml.Node) {
 	public, ok := l.pem(cert)
 	private, fine := l.pem(key)
 	if !ok || !fine {
@@ -54,7 +54,7 @@ func (l *loader) certificate(to *tls.Config, cert, key yamlnode.Node) {
 
 // pem reads a file of the suite's folder. Unlike prompts, it does not become part of the suite: a run must not keep a copy
 // of a key.
-func (l *loader) pem(n yamlnode.Node) ([]byte, bool) {
+func (l *loader) pem(n yaml.Node) ([]byte, bool) {
 	text, err := l.files.read(n.Str(), maxPEM)
 	if err != nil {
 		n.Errorf("", "%s", err)

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/tmpl"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expr"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // httpURL is the address of a request.
@@ -21,13 +21,13 @@ type httpURL struct {
 }
 
 // httpURL reads the address of an endpoint.
-func (l *loader) httpURL(h *HTTPTarget, n yamlnode.Node) (u httpURL) {
+func (l *loader) httpURL(h *HTTPTarget, n yaml.Node) (u httpURL) {
 	if n.IsZero() || !n.IsScalar() || n.IsNull() || n.InBraces() {
 		n.Str() // which reports what it is
 		return httpURL{sent: source{t: nothing(), node: n}}
 	}
 	env := l.environment(&h.unset, n, true)
-	functions := tmpl.Dialect{Functions: requestFunctions(), Escape: urlData}
+	functions := expr.Dialect{Functions: requestFunctions(), Escape: urlData}
 	asSent, written := functions, addressOf(n.Str())
 	asSent.Literal = written.literal(env)
 	u.sent = l.in(&asSent, n)
@@ -46,7 +46,7 @@ func (l *loader) httpURL(h *HTTPTarget, n yamlnode.Node) (u httpURL) {
 }
 
 // checkURL checks the part of an address before its first template.
-func (l *loader) checkURL(n yamlnode.Node, prefix string, at int) {
+func (l *loader) checkURL(n yaml.Node, prefix string, at int) {
 	scheme, rest, ok := strings.Cut(prefix, "://")
 	parsed, err := url.Parse(prefix)
 	switch {
@@ -170,7 +170,7 @@ func urlLiteral(text string) string {
 	return b.String()
 }
 
-func (u *httpURL) render(in *rendered, out *app.HTTP) {
+func (u *httpURL) render(in *rendered, out *eval.HTTP) {
 	fine := false
 	if out.URL, fine = in.text(u.sent); fine && u.shown.t != nil {
 		out.Shown, _ = in.text(u.shown)

@@ -14,8 +14,8 @@ import (
 	"github.com/gabriel-vasile/mimetype"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/picture"
-	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/dataset"
 )
 
 var errImageType = errors.New("the service takes png, jpeg, webp, heic and heif")
@@ -25,7 +25,7 @@ func imageHint(err error) string {
 	switch {
 	case errors.Is(err, errImageType):
 		return errImageType.Error()
-	case errors.Is(err, picture.ErrType):
+	case errors.Is(err, dataset.ErrType):
 		return "convert it to png or jpeg"
 	case errors.As(err, &long) && long.limit < maxSource: // else it is too long to be resized, too
 		return "`resize: true` next to the image brings it down"
@@ -57,7 +57,7 @@ const maxChecked = 16 << 20
 const maxStored = 128 << 20
 
 // image reads an image and finds its type in its bytes. It returns the bytes only with load.
-func (f *files) image(w wish, load bool) (*stored, error) {
+func (f *sourceFiles) image(w wish, load bool) (*stored, error) {
 	key := wish{path.Clean(w.name), w.limit}
 	f.mu.Lock()
 	known, ok := f.images[key]
@@ -86,8 +86,8 @@ func (f *files) image(w wish, load bool) (*stored, error) {
 	return img, nil
 }
 
-func (f *files) readImage(w wish, sourceType string, load bool) (*stored, error) {
-	limit := int64(service.MaxPromptBytes)
+func (f *sourceFiles) readImage(w wish, sourceType string, load bool) (*stored, error) {
+	limit := int64(wire.MaxPromptBytes)
 	if w.limit > 0 {
 		limit = maxSource
 	}
@@ -117,10 +117,10 @@ func (f *files) readImage(w wish, sourceType string, load bool) (*stored, error)
 }
 
 // resize makes an image fit its limit. Without load, a large image is only checked.
-func (f *files) resize(img *stored, limit int, load bool) error {
+func (f *sourceFiles) resize(img *stored, limit int, load bool) error {
 	data := img.Data
 	if !load {
-		pixels, err := picture.Check(data, img.MIMEType, limit)
+		pixels, err := dataset.Check(data, img.MIMEType, limit)
 		if err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func (f *files) resize(img *stored, limit int, load bool) error {
 		}
 	}
 	var err error
-	if img.Data, img.MIMEType, err = picture.Fit(data, img.MIMEType, limit); err != nil {
+	if img.Data, img.MIMEType, err = dataset.Fit(data, img.MIMEType, limit); err != nil {
 		return err
 	}
 	if sum := sumOf(img.Data); sum != img.SHA256 {
@@ -143,7 +143,7 @@ func (f *files) resize(img *stored, limit int, load bool) error {
 }
 
 // mayDecode reports whether an image of this many pixels may be decoded to be checked.
-func (f *files) mayDecode(pixels int) bool {
+func (f *sourceFiles) mayDecode(pixels int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.pixels+pixels > maxChecked {
@@ -163,7 +163,7 @@ func imageType(name string, data []byte) (string, error) {
 	if found == "" {
 		found, _, _ = strings.Cut(mimetype.Detect(data).String(), ";")
 	}
-	if !slices.Contains(service.ImageTypes, found) {
+	if !slices.Contains(wire.ImageTypes, found) {
 		return "", imageTypeError{name, found}
 	}
 	return found, nil

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // include reads the files that a suite includes, directly or through others, each once and before the file that
 // includes it.
-func (l *loader) include(root yamlnode.Map) []yamlnode.Map {
+func (l *loader) include(root yaml.Map) []yaml.Map {
 	in := includer{loader: l, taken: map[string]bool{}}
 	in.visit(root, []string{l.files.suite})
 	return in.out
@@ -20,11 +20,11 @@ func (l *loader) include(root yamlnode.Map) []yamlnode.Map {
 type includer struct {
 	*loader
 	taken map[string]bool
-	out   []yamlnode.Map
+	out   []yaml.Map
 }
 
 // visit reads the files that a file includes. chain lists the files from the suite to this one, to find circles.
-func (in *includer) visit(m yamlnode.Map, chain []string) {
+func (in *includer) visit(m yaml.Map, chain []string) {
 	for _, item := range m.Get("include").Items() {
 		name := path.Clean(item.Str())
 		if item.Str() == "" {
@@ -49,7 +49,7 @@ func (in *includer) visit(m yamlnode.Map, chain []string) {
 }
 
 // checkIncluded reports keys that an included file cannot have.
-func checkIncluded(part yamlnode.Map) {
+func checkIncluded(part yaml.Map) {
 	included, whole := partBlock().Names(), suiteBlock().Names()
 	for e := range part.Entries() {
 		switch {
@@ -63,7 +63,7 @@ func checkIncluded(part yamlnode.Map) {
 }
 
 // open reads and checks a file that item includes.
-func (in *includer) open(item yamlnode.Node, name string) (part yamlnode.Map, ok bool) {
+func (in *includer) open(item yaml.Node, name string) (part yaml.Map, ok bool) {
 	src, err := in.files.text(name)
 	if err != nil {
 		item.Errorf("", "%s", err)
@@ -84,9 +84,9 @@ func (in *includer) open(item yamlnode.Node, name string) (part yamlnode.Map, ok
 }
 
 // items yields the items of a list, the ones of included files first. A list without items in any file is an error.
-func (l *loader) items(key, none, hint string) iter.Seq[yamlnode.Node] {
-	return func(yield func(yamlnode.Node) bool) {
-		var last yamlnode.Node
+func (l *loader) items(key, none, hint string) iter.Seq[yaml.Node] {
+	return func(yield func(yaml.Node) bool) {
+		var last yaml.Node
 		n := 0
 		for _, root := range l.roots {
 			list := root.Get(key)
@@ -101,7 +101,7 @@ func (l *loader) items(key, none, hint string) iter.Seq[yamlnode.Node] {
 			}
 		}
 		switch {
-		case last.IsZero() && slices.ContainsFunc(l.roots, func(root yamlnode.Map) bool { return root.Misspells(key) }):
+		case last.IsZero() && slices.ContainsFunc(l.roots, func(root yaml.Map) bool { return root.Misspells(key) }):
 		case last.IsZero():
 			l.roots[len(l.roots)-1].Need(key)
 		case last.IsSequence() && n == 0:

@@ -6,10 +6,9 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/entry"
-	"github.com/evalrun/evalrun/internal/tmpl"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expr"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // ownPrompt is the suite's own prompt for a judge, with the suite's own labels.
@@ -29,7 +28,7 @@ type ownChoice struct {
 const maxJudgeChoices = 100
 
 // judgePrompt reads `template` and `choices` of a judge; nil without both.
-func (l *loader) judgePrompt(m yamlnode.Map) *ownPrompt {
+func (l *loader) judgePrompt(m yaml.Map) *ownPrompt {
 	file := m.Get("template")
 	if file.IsZero() {
 		if m.Has("choices") {
@@ -47,7 +46,7 @@ func (l *loader) judgePrompt(m yamlnode.Map) *ownPrompt {
 }
 
 // judgeTemplate reads the file as a template that fences data.
-func (l *loader) judgeTemplate(n yamlnode.Node) source {
+func (l *loader) judgeTemplate(n yaml.Node) source {
 	s := l.fileTemplate(n)
 	if s.text == "" {
 		return s
@@ -57,9 +56,9 @@ func (l *loader) judgeTemplate(n yamlnode.Node) source {
 	return s
 }
 
-func fencing(fence func(name, text string) string) *tmpl.Dialect { return &tmpl.Dialect{Fence: fence} }
+func fencing(fence func(name, text string) string) *expr.Dialect { return &expr.Dialect{Fence: fence} }
 
-func (l *loader) checkJudgePrompt(p *ownPrompt, file yamlnode.Node) {
+func (l *loader) checkJudgePrompt(p *ownPrompt, file yaml.Node) {
 	s := &p.source
 	switch i := strings.IndexByte(s.text, 0); {
 	case i >= 0:
@@ -67,7 +66,7 @@ func (l *loader) checkJudgePrompt(p *ownPrompt, file yamlnode.Node) {
 	case s.t.UsesAll():
 		at := s.pos(max(0, strings.Index(s.text, "{{")))
 		l.diags.Errorf(at, "name the variables, such as {{.answer}}", "the template takes all variables at once")
-	case !slices.Contains(p.Names(), entry.JudgeAnswer):
+	case !slices.Contains(p.Names(), yaml.JudgeAnswer):
 		file.Errorf("write {{.answer}} where the answer belongs", "the template %s does not show the judge the answer",
 			s.file)
 	}
@@ -75,7 +74,7 @@ func (l *loader) checkJudgePrompt(p *ownPrompt, file yamlnode.Node) {
 
 // judgeChoices reads words with their values. It reports words that differ only in case, since replies are compared without
 // case.
-func judgeChoices(n yamlnode.Node) []ownChoice {
+func judgeChoices(n yaml.Node) []ownChoice {
 	if n.IsZero() {
 		return nil
 	}
@@ -123,7 +122,7 @@ func (p *ownPrompt) Names() []string {
 
 // Uses returns the variables of the case that the template uses, with their positions. It leaves out the given names.
 func (p *ownPrompt) Uses(given []string) []VariableUse {
-	own := append([]string{entry.JudgeAnswer, entry.JudgeQuestion, entry.JudgeConversation}, given...)
+	own := append([]string{yaml.JudgeAnswer, yaml.JudgeQuestion, yaml.JudgeConversation}, given...)
 	var out []VariableUse
 	for _, f := range p.source.t.Fields() {
 		if !slices.Contains(own, f.Name) {
@@ -134,13 +133,13 @@ func (p *ownPrompt) Uses(given []string) []VariableUse {
 }
 
 // Render renders the template. fence wraps the data of each variable, given its name. The error is worded for users.
-func (p *ownPrompt) Render(vars variable.Dict, fence func(name, text string) string) (string, error) {
+func (p *ownPrompt) Render(vars eval.Dict, fence func(name, text string) string) (string, error) {
 	t, err := fencing(fence).Parse(p.source.text)
 	if err != nil {
 		return "", err
 	}
 	text, err := t.Render(vars)
-	var e *tmpl.TemplateError
+	var e *expr.TemplateError
 	if errors.As(err, &e) {
 		return "", errors.New(p.source.pos(e.Offset).String() + ": " + e.Message)
 	}

@@ -8,9 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/option"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // Judge is a model that rules on answers for scorers. It is not under test.
@@ -33,7 +31,7 @@ type JudgeUse struct {
 	// Conversation says that the prompt contains the whole conversation.
 	Conversation bool
 	// Prompt makes the judge's prompt for an answer to a request, in order to show it.
-	Prompt func(r *eval.Request, vars variable.Dict, answer string) string
+	Prompt func(r *eval.Request, vars eval.Dict, answer string) string
 	// EachCandidate and EachTurn say that the judge gets a call for every candidate, or for every turn.
 	EachCandidate, EachTurn bool
 }
@@ -47,7 +45,7 @@ func (l *loader) judges() {
 	}
 }
 
-func (l *loader) judgesOf(n yamlnode.Node, names map[string]diag.Pos) {
+func (l *loader) judgesOf(n yaml.Node, names map[string]diag.Pos) {
 	for _, item := range n.Seq() {
 		m := item.Map(judgeBlock().Names()...)
 		l.loading.misspelled.judges = l.loading.misspelled.judges || m.Misspells("name")
@@ -63,7 +61,7 @@ func (l *loader) judgesOf(n yamlnode.Node, names map[string]diag.Pos) {
 	}
 }
 
-func (l *loader) judgeOf(m yamlnode.Map) *Judge {
+func (l *loader) judgeOf(m yaml.Map) *Judge {
 	name, model := m.Need("name"), m.Need("model")
 	j := &Judge{Name: nameOf(name), Model: *l.configuredModel(m, model, "judge"), pos: name.Pos()}
 	j.Own = l.judgePrompt(m)
@@ -73,7 +71,7 @@ func (l *loader) judgeOf(m yamlnode.Map) *Judge {
 			criteria.Errorf("say by what answers are chosen, or leave the key out", "the text is empty")
 		}
 	}
-	if model.IsScalar() && j.Model.ID == "svc-pro-vision" && j.Model.Service.Speaks() == option.Generative {
+	if model.IsScalar() && j.Model.ID == "svc-pro-vision" && j.Model.Service.Speaks() == eval.Generative {
 		model.Errorf(
 			"such as svc-pro",
 			"svc-pro-vision takes prompts with an image, and a judge (`%s`) is given text alone", j.Name,

@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/tmpl"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expr"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // keptCase is a checked definition in a compact form.
@@ -21,7 +21,7 @@ func (def *caseDef) thaw(*caseDef) *caseDef { return def }
 type plainCase struct {
 	name     string
 	at       diag.Pos
-	vars     []variable.Member
+	vars     []eval.Member
 	judged   *judgedBy
 	settings *settings // nil without any
 }
@@ -37,9 +37,9 @@ func (def *caseDef) freeze(common *sharedScorers) keptCase {
 	if def.rows != nil || def.grid != nil {
 		return def
 	}
-	def.node, def.vars = yamlnode.Map{}, nil
+	def.node, def.vars = yaml.Map{}, nil
 	def.packScorers()
-	if tmpl.HasActions(def.name.text) || def.open != nil || def.arms != nil || def.isolated != nil || def.alone {
+	if expr.HasActions(def.name.text) || def.open != nil || def.arms != nil || def.isolated != nil || def.alone {
 		return def
 	}
 	p := &plainCase{name: def.name.text, at: def.at, vars: def.values, judged: common.judgedBy(def)}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // TurnPick says which turns of a live chat a scorer looks at. The zero TurnPick means the default: the answer of the last
@@ -33,7 +33,7 @@ func (c TurnPick) Number() (n int, ok bool) { return max(0, int(c.which)), c.whi
 // All reports whether all answered turns are chosen. If not, and there is no Number, the last one is.
 func (c TurnPick) All() bool { return c.which == everyTurn }
 
-func turnPick(n yamlnode.Node) TurnPick {
+func turnPick(n yaml.Node) TurnPick {
 	picked := TurnPick{Pos: n.Pos()}
 	switch {
 	case n.IsZero():

@@ -7,12 +7,9 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/glob"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/service"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/option"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 const (
@@ -27,7 +24,7 @@ const (
 type loader struct {
 	*Suite
 	diags      *diag.List
-	roots      []yamlnode.Map           // roots of the included files, and last that of the suite
+	roots      []yaml.Map               // roots of the included files, and last that of the suite
 	names      []string                 // names of the arms
 	used       map[string]bool          // variables that templates use; see usage.go
 	broken     []*Prompt                // prompts with templates that cannot be parsed
@@ -40,7 +37,7 @@ type loader struct {
 	unspoken   []string       // parts of prompts that a protocol cannot express and that were reported
 }
 
-func (l *loader) load(root yamlnode.Node) {
+func (l *loader) load(root yaml.Node) {
 	m := root.Map(suiteBlock().Names()...)
 	if !root.IsMapping() {
 		return
@@ -86,7 +83,7 @@ func (l *loader) load(root yamlnode.Node) {
 }
 
 // nameOf reads the name of a suite, target or prompt.
-func nameOf(n yamlnode.Node) string {
+func nameOf(n yaml.Node) string {
 	if n.IsZero() {
 		return ""
 	}
@@ -97,9 +94,9 @@ func nameOf(n yamlnode.Node) string {
 	return name
 }
 
-func apiVersion(n yamlnode.Node) string { return n.Word(service.APIVersions...) }
+func apiVersion(n yaml.Node) string { return n.Word(wire.APIVersions...) }
 
-func checkModelID(n yamlnode.Node) {
+func checkModelID(n yaml.Node) {
 	if n.IsScalar() && !n.IsNull() && !modelID.Matches(n.Str()) {
 		id := strings.TrimPrefix(n.Str(), "models/")
 		if !modelID.Matches(id) {
@@ -110,8 +107,8 @@ func checkModelID(n yamlnode.Node) {
 }
 
 // checkModel checks the id of a model of a service.
-func checkModel(n yamlnode.Node, of *NamedService) {
-	if of.Speaks() == option.Generative {
+func checkModel(n yaml.Node, of *NamedService) {
+	if of.Speaks() == eval.Generative {
 		checkModelID(n)
 		return
 	}
@@ -121,14 +118,14 @@ func checkModel(n yamlnode.Node, of *NamedService) {
 }
 
 // checkVersion reports an API version for a service whose addresses have none.
-func (l *loader) checkVersion(m yamlnode.Map, of *NamedService) {
+func (l *loader) checkVersion(m yaml.Map, of *NamedService) {
 	if m.Has("apiVersion") && !of.HasVersions() {
 		m.Key("apiVersion").Errorf("remove it", "the service `%s` has no API versions that could be chosen", of.Name)
 	}
 }
 
-func (l *loader) embedding(root yamlnode.Map) {
-	l.Embedding = Embedding{Model: service.DefaultEmbeddingModel, Pos: diag.Pos{File: l.File}}
+func (l *loader) embedding(root yaml.Map) {
+	l.Embedding = Embedding{Model: wire.DefaultEmbeddingModel, Pos: diag.Pos{File: l.File}}
 	n := root.Get("embedding")
 	if n.IsZero() {
 		return
@@ -138,14 +135,14 @@ func (l *loader) embedding(root yamlnode.Map) {
 	checkModel(model, of)
 	l.checkVersion(m, of)
 	l.checkEmbeds(m.Get("service"), of)
-	if known := of.NamedModel(model.Str()); known != nil && !known.Supports(service.MethodEmbed) {
-		model.Errorf("such as "+service.DefaultEmbeddingModel, "the model `%s` makes no embeddings", known.ID())
+	if known := of.NamedModel(model.Str()); known != nil && !known.Supports(wire.MethodEmbed) {
+		model.Errorf("such as "+wire.DefaultEmbeddingModel, "the model `%s` makes no embeddings", known.ID())
 	}
 	l.Embedding = Embedding{Model: model.Str(), APIVersion: apiVersion(m.Get("apiVersion")), Service: of, Pos: model.Pos()}
 }
 
 // unique reports a duplicate name.
-func unique(seen map[string]diag.Pos, name yamlnode.Node, what string) bool {
+func unique(seen map[string]diag.Pos, name yaml.Node, what string) bool {
 	if !name.IsScalar() {
 		return false
 	}
@@ -157,7 +154,7 @@ func unique(seen map[string]diag.Pos, name yamlnode.Node, what string) bool {
 	return true
 }
 
-func safetySettings(n yamlnode.Node) []eval.SafetySetting {
+func safetySettings(n yaml.Node) []eval.SafetySetting {
 	var out []eval.SafetySetting
 	seen := map[string]diag.Pos{}
 	for _, item := range n.Seq() {
@@ -166,8 +163,8 @@ func safetySettings(n yamlnode.Node) []eval.SafetySetting {
 			continue
 		}
 		category, threshold := m.Need("category"), m.Need("threshold")
-		warnUnknown(category, "category", service.Categories)
-		warnUnknown(threshold, "threshold", service.Thresholds)
+		warnUnknown(category, "category", wire.Categories)
+		warnUnknown(threshold, "threshold", wire.Thresholds)
 		if unique(seen, category, "safety category") {
 			out = append(out, eval.SafetySetting{Category: category.Str(), Threshold: threshold.Str()})
 		}
@@ -175,7 +172,7 @@ func safetySettings(n yamlnode.Node) []eval.SafetySetting {
 	return out
 }
 
-func warnUnknown(n yamlnode.Node, what string, known []string) {
+func warnUnknown(n yaml.Node, what string, known []string) {
 	if n.IsZero() || slices.Contains(known, n.Str()) || n.Str() == "" {
 		return
 	}
@@ -199,10 +196,10 @@ func (l *loader) makeArms() {
 }
 
 // globs reads a list of patterns; each must match one of the names.
-func globs(n yamlnode.Node, what string, names []string) glob.Patterns {
-	var out glob.Patterns
+func globs(n yaml.Node, what string, names []string) eval.Patterns {
+	var out eval.Patterns
 	for _, item := range n.Items() {
-		g := glob.Pattern(item.Str())
+		g := eval.Pattern(item.Str())
 		if g == "" {
 			continue
 		}
@@ -228,10 +225,10 @@ const (
 	MaxRepeats     = 1_000_000
 )
 
-func (l *loader) limits(n yamlnode.Node) {
+func (l *loader) limits(n yaml.Node) {
 	m := n.Map(limitsBlock().Names()...)
 	budget := m.Get("budget").Map(budgetBlock().Names()...)
-	positive := func(m yamlnode.Map, key string) int { return m.Get(key).Int(1, math.MaxInt32) }
+	positive := func(m yaml.Map, key string) int { return m.Get(key).Int(1, math.MaxInt32) }
 	l.Limits = Limits{
 		Concurrency:       m.Get("concurrency").Int(1, MaxConcurrency),
 		RequestsPerMinute: positive(m, "requestsPerMinute"),
@@ -241,7 +238,7 @@ func (l *loader) limits(n yamlnode.Node) {
 		BudgetTime:        budget.Get("time").Duration(),
 		Timeout:           m.Get("timeout").Duration(),
 		Attempts:          m.Get("attempts").Int(1, MaxAttempts),
-		CountTokens:       yamlnode.WordOf(m.Get("countTokens"), CountAlways, CountAuto, CountNever),
+		CountTokens:       yaml.WordOf(m.Get("countTokens"), CountAlways, CountAuto, CountNever),
 	}
 	if v := budget.Get("money"); !v.IsZero() {
 		l.Limits.BudgetMoney = v.Float(1e-9, math.MaxInt32)
@@ -264,10 +261,10 @@ func (l *loader) limits(n yamlnode.Node) {
 }
 
 // values reads a set of variables.
-func values(m yamlnode.Map) variable.Dict {
-	out := variable.Dict{}
+func values(m yaml.Map) eval.Dict {
+	out := eval.Dict{}
 	for e := range m.Entries() {
-		out[e.Name()] = variable.Written(e.Value.Value())
+		out[e.Name()] = eval.Written(e.Value.Value())
 	}
 	return out
 }

@@ -3,9 +3,8 @@ package suite
 import (
 	"slices"
 
-	"github.com/evalrun/evalrun/classification"
-	"github.com/evalrun/evalrun/internal/tmpl"
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expr"
 )
 
 // metricNames are the metrics that a suite adds to those of every comparison.
@@ -18,7 +17,7 @@ type metricNames struct {
 
 // take adds the name of a scorer. The name may be a template.
 func (n *metricNames) take(scorer string) {
-	n.open = n.open || tmpl.HasActions(scorer)
+	n.open = n.open || expr.HasActions(scorer)
 	if !slices.Contains(builtInMetrics(), scorer) && !slices.Contains(n.scorers, scorer) {
 		n.scorers = append(n.scorers, scorer)
 	}
@@ -38,7 +37,7 @@ func (n *metricNames) ofClasses() []string {
 	if n.classes == nil {
 		return nil
 	}
-	return classification.Names(n.classes)
+	return eval.Names(n.classes)
 }
 
 // Metrics returns the names of metrics that a gate can compare: those of every comparison, named scorers, derived metrics,
@@ -52,7 +51,7 @@ func (s *Suite) Classes() []string { return s.metricNames.classes }
 
 // OfAllCases reports whether a metric is computed from the confusion matrix of all cases. Single cases have no value of it.
 func (s *Suite) OfAllCases(metric string) bool {
-	return metric != classification.Accuracy && slices.Contains(s.metricNames.ofClasses(), metric)
+	return metric != eval.Accuracy && slices.Contains(s.metricNames.ofClasses(), metric)
 }
 
 // Derived returns the derived metrics in the order of the file.
@@ -62,5 +61,5 @@ func (s *Suite) Derived() []*DerivedMetric { return s.metricNames.derived }
 const builtIn = 4
 
 func builtInMetrics() []string {
-	return []string{option.MetricPass, option.MetricBlocked, option.MetricLatency, option.MetricTokens}
+	return []string{eval.MetricPass, eval.MetricBlocked, eval.MetricLatency, eval.MetricTokens}
 }

@@ -6,14 +6,14 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expression"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/expr"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // DerivedMetric is a derived metric: a number from 0 to 1, computed for each trial from the values of its named scorers.
 type DerivedMetric struct {
 	Name    string
-	program *expression.Expression
+	program *expr.Expression
 }
 
 // Text returns the expression.
@@ -32,11 +32,11 @@ func (m *DerivedMetric) Of(scores []eval.Score) (value float64, ok bool, err err
 		return 0, false, nil
 	}
 	out, err := m.program.Run(named)
-	if errors.Is(err, expression.ErrNoNumber) {
+	if errors.Is(err, expr.ErrNoNumber) {
 		return 0, false, nil
 	}
 	if err == nil {
-		value, err = expression.Graded(out)
+		value, err = expr.Graded(out)
 	}
 	if err != nil {
 		return 0, false, fmt.Errorf("the metric %s: %w", m.Name, err)
@@ -46,16 +46,16 @@ func (m *DerivedMetric) Of(scores []eval.Score) (value float64, ok bool, err err
 
 // lacks reports whether a score that the metric needs is missing.
 func (m *DerivedMetric) lacks(scores map[string]any) bool {
-	return slices.ContainsFunc(m.program.Reads(), func(r expression.Read) bool {
+	return slices.ContainsFunc(m.program.Reads(), func(r expr.Read) bool {
 		_, there := scores[r.Path[0]]
 		return !there && !r.Optional
 	})
 }
 
 // metrics reads the derived metrics, once all scorers are known.
-func (l *loader) metrics(n yamlnode.Node) {
+func (l *loader) metrics(n yaml.Node) {
 	known, open := l.Metrics()
-	samples := expression.Open{}
+	samples := expr.Open{}
 	for _, name := range l.metricNames.means() {
 		samples[name] = 0.0
 	}
@@ -82,13 +82,13 @@ func (l *loader) metrics(n yamlnode.Node) {
 }
 
 // metricOf compiles a metric; nil if it is invalid.
-func metricOf(e yamlnode.Entry, env any) *DerivedMetric {
+func metricOf(e yaml.Entry, env any) *DerivedMetric {
 	text := e.Value.Str()
 	if text == "" && (!e.Value.IsScalar() || e.Value.IsNull()) {
 		return nil // which was reported
 	}
-	program, err := expression.Compile(text, env, expression.Number)
-	if problem, bad := errors.AsType[*expression.SyntaxError](err); bad {
+	program, err := expr.Compile(text, env, expr.Number)
+	if problem, bad := errors.AsType[*expr.SyntaxError](err); bad {
 		e.Value.ErrorfAt(problem.Offset, problem.Hint, "in the metric `%s`: %s", e.Name(), problem.Message)
 		return nil
 	}

@@ -4,8 +4,7 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/entry"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // misspelled records which parts of a suite a misspelled key may hide. Their absence is not reported again, so that one
@@ -17,7 +16,7 @@ type misspelled struct {
 }
 
 // note looks for misspelled keys at the top level of a suite and in its defaults.
-func (u *misspelled) note(root, defaults yamlnode.Map) {
+func (u *misspelled) note(root, defaults yaml.Map) {
 	u.classification = u.classification || root.Misspells("classification")
 	u.scorers = u.scorers || root.Misspells("classification", "defaults", "scorers", "cases") || defaults.Misspells("scorers")
 	u.metrics = u.metrics || u.scorers
@@ -30,7 +29,7 @@ func (u *misspelled) lacksScorers(def *caseDef) bool {
 }
 
 // noteCase looks for misspelled keys of a case, which may hide metrics.
-func (u *misspelled) noteCase(m yamlnode.Map) {
+func (u *misspelled) noteCase(m yaml.Map) {
 	u.metrics = u.metrics || m.Misspells("dataset", "name", "scorers")
 }
 
@@ -45,7 +44,7 @@ func (u *misspelled) noteScorer(key string) {
 // scorerNames reports whether an unknown key of a scorer may be a misspelled `name`.
 func (u *misspelled) scorerNames() bool {
 	for key := range u.scorerKeys {
-		if slices.Equal(diag.Nearest(key, entry.SiblingKeys.Names(), 1), []string{"name"}) {
+		if slices.Equal(diag.Nearest(key, yaml.SiblingKeys.Names(), 1), []string{"name"}) {
 			return true
 		}
 	}

@@ -3,7 +3,7 @@ package suite
 import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // part is a piece of a turn.
@@ -13,14 +13,14 @@ type part interface {
 	// written is the template in the suite, if the content is one, and its position.
 	written() source
 	// render makes the part for a case, and reports false after a problem. A resized image gets at most limit bytes.
-	render(c *Case, files *files, diags *diag.List, load bool, limit int) (out eval.Part, ok bool)
+	render(c *Case, files *sourceFiles, diags *diag.List, load bool, limit int) (out eval.Part, ok bool)
 }
 
 // fileInTurn is an imageInTurn or a dataInTurn.
 type fileInTurn interface {
 	part
 	// identity identifies the content of the file with a name; "" when it cannot be read.
-	identity(name string, files *files) string
+	identity(name string, files *sourceFiles) string
 }
 
 type textInTurn struct{ source source }
@@ -29,13 +29,13 @@ type textInTurn struct{ source source }
 type imageInTurn struct {
 	source   source
 	resize   bool
-	mimeType yamlnode.Node
+	mimeType yaml.Node
 }
 
 // dataInTurn is a file other than an image. The template gives its path.
 type dataInTurn struct {
 	source   source
-	mimeType yamlnode.Node
+	mimeType yaml.Node
 }
 
 // rawInTurn is a part as the protocol writes it.
@@ -54,7 +54,7 @@ func (one rawInTurn) written() source   { return source{t: nothing(), node: one.
 // partForms lists the keys for the content of a part. A part has exactly one of them.
 func partForms() []string { return []string{"text", "image", "data", "raw"} }
 
-func (l *loader) parts(n yamlnode.Node) []part {
+func (l *loader) parts(n yaml.Node) []part {
 	var out []part
 	for _, item := range n.Seq() {
 		m := item.Map(partOfPrompt().Names()...)
@@ -73,7 +73,7 @@ func (l *loader) parts(n yamlnode.Node) []part {
 }
 
 // partForm returns the key of partForms that a part has; "" when it has none or several.
-func partForm(m yamlnode.Map) string {
+func partForm(m yaml.Map) string {
 	given := ""
 	for _, form := range partForms() {
 		if !m.Has(form) {
@@ -92,7 +92,7 @@ func partForm(m yamlnode.Map) string {
 }
 
 // checkPartSiblings reports keys for files on a part that is not a file.
-func checkPartSiblings(m yamlnode.Map, form string) {
+func checkPartSiblings(m yaml.Map, form string) {
 	if m.Has("mimeType") && form != "image" && form != "data" {
 		m.Key("mimeType").Errorf("move it there, or remove it", "mimeType belongs to an image, or to data")
 	}
@@ -101,7 +101,7 @@ func checkPartSiblings(m yamlnode.Map, form string) {
 	}
 }
 
-func (l *loader) part(m yamlnode.Map, form string) part {
+func (l *loader) part(m yaml.Map, form string) part {
 	body := m.Get(form)
 	switch form {
 	case "image":
@@ -115,14 +115,14 @@ func (l *loader) part(m yamlnode.Map, form string) part {
 }
 
 // rawPart reads a part as the protocol writes it. Texts in it are templates; the values of variables stay texts.
-func (l *loader) rawPart(n yamlnode.Node) part {
+func (l *loader) rawPart(n yaml.Node) part {
 	if m := n.Map(); n.IsMapping() && m.Len() == 0 {
 		n.Errorf("such as `raw: {fileData: {...}}`", "the mapping is empty, and a part needs something in it")
 	}
 	return rawInTurn{l.rendering(n)}
 }
 
-func (one textInTurn) render(c *Case, _ *files, diags *diag.List, _ bool, _ int) (out eval.Part, ok bool) {
+func (one textInTurn) render(c *Case, _ *sourceFiles, diags *diag.List, _ bool, _ int) (out eval.Part, ok bool) {
 	text, ok := one.source.render(c, diags)
 	if !ok {
 		return nil, false
@@ -130,7 +130,7 @@ func (one textInTurn) render(c *Case, _ *files, diags *diag.List, _ bool, _ int)
 	return eval.TextPart{Text: text}, true
 }
 
-func (one imageInTurn) render(c *Case, files *files, diags *diag.List, load bool, limit int) (out eval.Part, ok bool) {
+func (one imageInTurn) render(c *Case, files *sourceFiles, diags *diag.List, load bool, limit int) (out eval.Part, ok bool) {
 	name, ok := one.source.render(c, diags)
 	if !ok {
 		return nil, false
@@ -142,7 +142,7 @@ func (one imageInTurn) render(c *Case, files *files, diags *diag.List, load bool
 	return eval.ImagePart{Image: &img.Image}, true
 }
 
-func (one dataInTurn) render(c *Case, files *files, diags *diag.List, load bool, _ int) (out eval.Part, ok bool) {
+func (one dataInTurn) render(c *Case, files *sourceFiles, diags *diag.List, load bool, _ int) (out eval.Part, ok bool) {
 	name, ok := one.source.render(c, diags)
 	if !ok {
 		return nil, false
@@ -151,7 +151,7 @@ func (one dataInTurn) render(c *Case, files *files, diags *diag.List, load bool,
 	return eval.DataPart{Data: file}, file != nil
 }
 
-func (one rawInTurn) render(c *Case, _ *files, diags *diag.List, _ bool, _ int) (out eval.Part, ok bool) {
+func (one rawInTurn) render(c *Case, _ *sourceFiles, diags *diag.List, _ bool, _ int) (out eval.Part, ok bool) {
 	n, ok := one.rendering.render(c, diags)
 	if !ok {
 		return nil, false
@@ -162,7 +162,7 @@ func (one rawInTurn) render(c *Case, _ *files, diags *diag.List, _ bool, _ int) 
 	return eval.RawPart{Raw: raw}, !own.HasErrors()
 }
 
-func (one imageInTurn) identity(name string, files *files) string {
+func (one imageInTurn) identity(name string, files *sourceFiles) string {
 	img, err := files.image(one.wish(name), false)
 	if err != nil {
 		return ""
@@ -170,7 +170,7 @@ func (one imageInTurn) identity(name string, files *files) string {
 	return img.Identity()
 }
 
-func (one dataInTurn) identity(name string, files *files) string {
+func (one dataInTurn) identity(name string, files *sourceFiles) string {
 	file, err := files.attached(name, false)
 	if err != nil {
 		return ""
@@ -190,7 +190,7 @@ func (one imageInTurn) wishWithin(name string, limit int) wish {
 }
 
 // picture reads the image of a part. It is nil after a problem.
-func (one imageInTurn) picture(w wish, c *Case, files *files, diags *diag.List, load bool) *stored {
+func (one imageInTurn) picture(w wish, c *Case, files *sourceFiles, diags *diag.List, load bool) *stored {
 	img, err := files.image(w, load)
 	if err != nil {
 		diags.Errorf(one.source.node.Pos(), imageHint(err), "case `%s`: %s", c.Name, err)

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/hostile"
-	"github.com/evalrun/evalrun/internal/layers"
+	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -156,7 +156,7 @@ func manyAlike(random *rand.Rand) string {
 // samePieces compares both ways to read a suite, and reports whether reading it in pieces was enough.
 func samePieces(t *testing.T, folder fs.FS, name, text string, piece int) bool {
 	t.Helper()
-	fsys := layers.With{FS: folder, Name: name, Text: []byte(text)}
+	fsys := files.With{FS: folder, Name: name, Text: []byte(text)}
 	var wanted, diags diag.List
 	want, _ := suite.LoadBy(fsys, name, scorers.Builtin(), 0, &wanted)
 	got, tried := suite.LoadBy(fsys, name, scorers.Builtin(), piece, &diags)

@@ -4,14 +4,14 @@ import (
 	"math"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/pricing"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // LoadPrices reads a price list. Problems go to diags.
-func LoadPrices(shown string, src []byte, diags *diag.List) *pricing.PriceList {
-	p := &pricing.PriceList{Models: map[string]pricing.Price{}}
-	root, ok := yamlnode.Parse(shown, src, diags)
+func LoadPrices(shown string, src []byte, diags *diag.List) *eval.PriceList {
+	p := &eval.PriceList{Models: map[string]eval.Price{}}
+	root, ok := yaml.Parse(shown, src, diags)
 	if !ok {
 		return p
 	}
@@ -21,7 +21,7 @@ func LoadPrices(shown string, src []byte, diags *diag.List) *pricing.PriceList {
 	for e := range models.Map().Entries() {
 		checkModelID(e.Key)
 		one := e.Value.Map(priceBlock().Names()...)
-		price := pricing.Price{
+		price := eval.Price{
 			Input:  one.Need("input").Float(0, math.MaxInt32),
 			Output: one.Need("output").Float(0, math.MaxInt32),
 		}
@@ -37,7 +37,7 @@ func LoadPrices(shown string, src []byte, diags *diag.List) *pricing.PriceList {
 }
 
 // prices reads the price list that the suite names.
-func (l *loader) prices(n yamlnode.Node) {
+func (l *loader) prices(n yaml.Node) {
 	if n.IsZero() {
 		return
 	}

@@ -11,24 +11,21 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/glob"
-	"github.com/evalrun/evalrun/internal/service"
-	"github.com/evalrun/evalrun/internal/tmpl"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/tool"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/expr"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // Prompt is a template for the contents of a request.
 type Prompt struct {
 	Name    string
-	Targets glob.Patterns
+	Targets eval.Patterns
 	Pos     diag.Pos // position of the name
 	Live    bool     // a chat that lists the user's turns only; the model's replies go in between
 	// Tools are the functions that the model may call, ToolChoice says whether it must call one, and Results are the
 	// suite's answers to the calls. Each is nil when absent.
-	Tools      []tool.Declaration
-	ToolChoice *tool.Choice
+	Tools      []eval.Declaration
+	ToolChoice *eval.Choice
 	Results    *ToolResults
 
 	system   *source // nil without a system text
@@ -43,8 +40,8 @@ type turn struct {
 
 // source is a template and its position: in a scalar of the suite, or in a separate file.
 type source struct {
-	t    *tmpl.Template
-	node yamlnode.Node
+	t    *expr.Template
+	node yaml.Node
 	file string // name for messages; "" for the suite itself
 	text string
 }
@@ -96,7 +93,7 @@ func (l *loader) prompts() {
 func promptForms() []string { return []string{"text", "file", "turns", "parts"} }
 
 // turns reads the content of a prompt, which has one of four forms.
-func (l *loader) turns(m yamlnode.Map) []turn {
+func (l *loader) turns(m yaml.Map) []turn {
 	form := formOf(m)
 	if form == "" {
 		return nil
@@ -121,7 +118,7 @@ func (l *loader) turns(m yamlnode.Map) []turn {
 }
 
 // formOf returns the key that holds the content of a prompt.
-func formOf(m yamlnode.Map) string {
+func formOf(m yaml.Map) string {
 	given := slices.DeleteFunc(promptForms(), func(form string) bool { return !m.Has(form) })
 	switch len(given) {
 	case 0:
@@ -142,19 +139,19 @@ func formOf(m yamlnode.Map) string {
 
 func single(parts ...part) []turn { return []turn{{eval.RoleUser, parts}} }
 
-func (l *loader) textPart(n yamlnode.Node) part { return textInTurn{l.template(n)} }
+func (l *loader) textPart(n yaml.Node) part { return textInTurn{l.template(n)} }
 
 // template parses the template in a scalar.
-func (l *loader) template(n yamlnode.Node) source {
+func (l *loader) template(n yaml.Node) source {
 	s := source{node: n, text: n.Str()}
 	s.t = parse(s, l.diags)
 	return s
 }
 
-func (l *loader) filePart(n yamlnode.Node) part { return textInTurn{l.fileTemplate(n)} }
+func (l *loader) filePart(n yaml.Node) part { return textInTurn{l.fileTemplate(n)} }
 
 // fileTemplate parses the template in the file that a scalar names.
-func (l *loader) fileTemplate(n yamlnode.Node) source {
+func (l *loader) fileTemplate(n yaml.Node) source {
 	name := n.Str()
 	text, err := l.files.text(name)
 	if err != nil {
@@ -183,35 +180,35 @@ func invalidUTF8(text string) int {
 }
 
 // nothing is an empty template, in place of one that cannot be parsed.
-func nothing() *tmpl.Template { return &tmpl.Template{} }
+func nothing() *expr.Template { return &expr.Template{} }
 
 // literally returns the source of a text without actions, which never fails.
 func literally(text string) source {
-	t, err := tmpl.Parse(text)
+	t, err := expr.Parse(text)
 	if err != nil { // it has no actions
 		panic(err)
 	}
 	return source{t: t, text: text}
 }
 
-func parse(s source, diags *diag.List) *tmpl.Template { return parseIn(&tmpl.Dialect{}, s, diags) }
+func parse(s source, diags *diag.List) *expr.Template { return parseIn(&expr.Dialect{}, s, diags) }
 
 // parseIn parses a template in a dialect.
-func parseIn(d *tmpl.Dialect, s source, diags *diag.List) *tmpl.Template {
+func parseIn(d *expr.Dialect, s source, diags *diag.List) *expr.Template {
 	t, err := d.Parse(s.text)
 	if err != nil {
-		var e *tmpl.TemplateError
+		var e *expr.TemplateError
 		errors.As(err, &e)
 		hint := ""
 		switch e.Slip {
-		case tmpl.SlipNoDot:
+		case expr.SlipNoDot:
 			hint = fmt.Sprintf("a variable is written with a dot: {{.%s}}", e.Name)
 			if near := diag.Nearest(e.Name, d.Functions, 1); len(near) > 0 {
 				hint = fmt.Sprintf("did you mean `{{%s}}`?", near[0])
 			}
-		case tmpl.SlipOneBrace:
+		case expr.SlipOneBrace:
 			hint = "a second } is missing"
-		case tmpl.SlipDelimiter:
+		case expr.SlipDelimiter:
 			hint = "to write {{ itself: {{\"{{\"}}"
 		}
 		diags.Errorf(s.pos(e.Offset), hint, "in the template: %s", e.Message)
@@ -236,7 +233,7 @@ func (s source) render(c *Case, diags *diag.List) (string, bool) {
 	if err == nil {
 		return text, true
 	}
-	var e *tmpl.TemplateError
+	var e *expr.TemplateError
 	errors.As(err, &e)
 	s.report(c, e, diags)
 	return "", false
@@ -244,10 +241,10 @@ func (s source) render(c *Case, diags *diag.List) (string, bool) {
 
 // value evaluates the template for a case. A single action over a list, a mapping or an element of one keeps its type;
 // anything else gives a text.
-func (s source) value(c *Case, diags *diag.List) (variable.Value, bool) {
+func (s source) value(c *Case, diags *diag.List) (eval.Value, bool) {
 	v, err := s.evaluate(c)
 	if err != nil {
-		var e *tmpl.TemplateError
+		var e *expr.TemplateError
 		errors.As(err, &e)
 		s.report(c, e, diags)
 		return "", false
@@ -255,25 +252,25 @@ func (s source) value(c *Case, diags *diag.List) (variable.Value, bool) {
 	return v, true
 }
 
-// evaluate is like value, and returns the problem as a *tmpl.TemplateError.
-func (s source) evaluate(c *Case) (variable.Value, error) {
-	v, err := s.t.Value(tmpl.Data{Vars: c.vars}, c.budget)
+// evaluate is like value, and returns the problem as a *expr.TemplateError.
+func (s source) evaluate(c *Case) (eval.Value, error) {
+	v, err := s.t.Value(expr.Data{Vars: c.vars}, c.budget)
 	if err != nil {
 		return nil, err
 	}
 	switch v := v.(type) {
-	case string, variable.Array, variable.Object, variable.Number, variable.Null:
+	case string, eval.Array, eval.Object, eval.Number, eval.Null:
 		return v, nil
 	case bool:
-		return variable.Boolean(strconv.FormatBool(v)), nil
+		return eval.Boolean(strconv.FormatBool(v)), nil
 	}
 	return fmt.Sprint(v), nil
 }
 
 // report adds a problem of the template for a case, at its position.
-func (s source) report(c *Case, e *tmpl.TemplateError, diags *diag.List) {
+func (s source) report(c *Case, e *expr.TemplateError, diags *diag.List) {
 	switch {
-	case errors.Is(e, tmpl.ErrBudget): // reported once for the suite
+	case errors.Is(e, expr.ErrBudget): // reported once for the suite
 	case e.Missing != "" && !e.Inside:
 		c.missing(e.Missing, s.pos(e.Offset), diags)
 	default:
@@ -302,9 +299,9 @@ func names[V any](vars map[string]V) []string { return slices.Sorted(maps.Keys(v
 
 // render makes the contents for a case, and reports false after a problem. Without load, images are checked but their data
 // is not kept; Image.Bytes still has their size.
-func (p *Prompt) render(c *Case, files *files, diags *diag.List, load bool) ([]eval.Content, bool) {
+func (p *Prompt) render(c *Case, files *sourceFiles, diags *diag.List, load bool) ([]eval.Content, bool) {
 	out, fine := p.renderAt(c, files, diags, load, resizedBytes)
-	if !fine || !p.resizes() || encodedSize(out) <= service.MaxPromptBytes {
+	if !fine || !p.resizes() || encodedSize(out) <= wire.MaxPromptBytes {
 		return out, fine
 	}
 	var repeated diag.List // receives problems that were reported already
@@ -314,7 +311,7 @@ func (p *Prompt) render(c *Case, files *files, diags *diag.List, load bool) ([]e
 	return out, true
 }
 
-func (p *Prompt) renderAt(c *Case, files *files, diags *diag.List, load bool, limit int) ([]eval.Content, bool) {
+func (p *Prompt) renderAt(c *Case, files *sourceFiles, diags *diag.List, load bool, limit int) ([]eval.Content, bool) {
 	if len(p.turns) == 0 {
 		return nil, true
 	}
@@ -335,7 +332,7 @@ func (p *Prompt) renderAt(c *Case, files *files, diags *diag.List, load bool, li
 }
 
 // resizedBytes is the most bytes of a single resized image. It leaves room for some text.
-const resizedBytes = (service.MaxPromptBytes - 64<<10) / 4 * 3
+const resizedBytes = (wire.MaxPromptBytes - 64<<10) / 4 * 3
 
 func (p *Prompt) resizes() bool {
 	for one := range p.eachPart {
@@ -349,7 +346,7 @@ func (p *Prompt) resizes() bool {
 // share divides the room in a request among the images to resize. An image that needs less than its part leaves the rest
 // to the others.
 func (p *Prompt) share(contents []eval.Content) int {
-	room := service.MaxPromptBytes - encodedSize(contents)
+	room := wire.MaxPromptBytes - encodedSize(contents)
 	var sizes []int
 	for i, t := range p.turns {
 		for j, one := range t.parts {

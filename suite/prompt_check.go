@@ -4,9 +4,7 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/blank"
-	"github.com/evalrun/evalrun/internal/payload"
-	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 )
 
 // checkPrompt renders the prompt for a case. It reports undefined variables, missing files, and whatever exceeds the
@@ -18,17 +16,17 @@ func (l *loader) checkPrompt(c *Case, arm Arm) {
 	if !ok || slices.Contains(l.broken, p) {
 		return
 	}
-	n := payload.Images(prompt.Contents)
+	n := wire.Images(prompt.Contents)
 	switch {
-	case n > service.MaxImages:
-		l.diags.Errorf(p.Pos, "remove some", "the prompt `%s` has %d images; at most %d are allowed", p.Name, n, service.MaxImages)
+	case n > wire.MaxImages:
+		l.diags.Errorf(p.Pos, "remove some", "the prompt `%s` has %d images; at most %d are allowed", p.Name, n, wire.MaxImages)
 	case n > 1:
 		l.diags.Warnf(p.Pos, "", "the prompt `%s` has %d images; one alone tends to give better answers", p.Name, n)
 	}
-	if size := sizeOver(prompt); size > service.MaxPromptBytes {
+	if size := sizeOver(prompt); size > wire.MaxPromptBytes {
 		l.diags.Errorf(
 			p.Pos, "images count in base64, a third more than their files",
-			"case `%s`: the encoded prompt `%s` has %d bytes; at most %d are allowed", c.Name, p.Name, size, service.MaxPromptBytes,
+			"case `%s`: the encoded prompt `%s` has %d bytes; at most %d are allowed", c.Name, p.Name, size, wire.MaxPromptBytes,
 		)
 	}
 	if slices.ContainsFunc(prompt.Contents, saysNothing) {
@@ -58,7 +56,7 @@ func sizeOver(prompt eval.Request) int {
 			most += around + longest*len(text.Text)
 		}
 	}
-	if most+len(prompt.System) <= service.MaxPromptBytes {
+	if most+len(prompt.System) <= wire.MaxPromptBytes {
 		return 0
 	}
 	return encodedSize(prompt.Contents) + len(prompt.System)
@@ -68,13 +66,13 @@ func sizeOver(prompt eval.Request) int {
 func saysNothing(c eval.Content) bool {
 	return !slices.ContainsFunc(c.Parts, func(p eval.Part) bool {
 		text, ok := p.(eval.TextPart)
-		return !ok || !blank.Is(text.Text)
+		return !ok || !eval.Is(text.Text)
 	})
 }
 
-// encodedSize is payload.Size for contents whose files were not loaded.
+// encodedSize is wire.Size for contents whose files were not loaded.
 func encodedSize(contents []eval.Content) int {
-	size := payload.Size(contents)
+	size := wire.Size(contents)
 	for _, c := range contents {
 		for _, p := range c.Parts {
 			if file := p.File(); file != nil {

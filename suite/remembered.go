@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // maxRendered is the most scorers to keep for an entry with templates.
@@ -81,8 +81,8 @@ func (x *expansion) remembered(d *scorerDef) *remembered {
 }
 
 // filled makes the scorer of an entry from the values of its templates, which are nil when one of them has an error.
-func (x *expansion) filled(d *scorerDef, values []variable.Value, c *Case, diags *diag.List) *Scorer {
-	var entry yamlnode.Node
+func (x *expansion) filled(d *scorerDef, values []eval.Value, c *Case, diags *diag.List) *Scorer {
+	var entry yaml.Node
 	if values != nil {
 		entry = d.fill(values).WithDiags(diags)
 	} else if n, ok := d.render(c, diags); ok {
@@ -97,8 +97,8 @@ func (x *expansion) filled(d *scorerDef, values []variable.Value, c *Case, diags
 }
 
 // values evaluates the templates of a rendering for a case, in order; nil when one has an error.
-func (r *rendering) values(c *Case) []variable.Value {
-	out := make([]variable.Value, len(r.texts))
+func (r *rendering) values(c *Case) []eval.Value {
+	out := make([]eval.Value, len(r.texts))
 	for i, text := range r.texts {
 		v, err := r.templates[text].evaluate(c)
 		if err != nil {
@@ -110,8 +110,8 @@ func (r *rendering) values(c *Case) []variable.Value {
 }
 
 // fill replaces the templates with values.
-func (r *rendering) fill(values []variable.Value) yamlnode.Node {
-	return r.node.Rewrite(func(_ yamlnode.Node, text string) variable.Value {
+func (r *rendering) fill(values []eval.Value) yaml.Node {
+	return r.node.Rewrite(func(_ yaml.Node, text string) eval.Value {
 		if i := slices.Index(r.texts, text); i >= 0 {
 			return values[i]
 		}
@@ -120,7 +120,7 @@ func (r *rendering) fill(values []variable.Value) yamlnode.Node {
 }
 
 // keyOf returns a cache key for values that are short texts; "" for others.
-func keyOf(values []variable.Value) string {
+func keyOf(values []eval.Value) string {
 	const most = 1 << 10
 	var key []byte
 	for _, v := range values {

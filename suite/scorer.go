@@ -5,14 +5,10 @@ import (
 	"math"
 	"slices"
 
-	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/glob"
-	"github.com/evalrun/evalrun/internal/entry"
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/tmpl"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expr"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // Scorer is an entry of a `scorers` list: a kind with its arguments, and what is written
@@ -24,7 +20,7 @@ type Scorer struct {
 	Weight    float64
 	Required  bool
 	Threshold *float64 // lowest value that passes; nil means the rule of the kind
-	Arms      glob.Patterns
+	Arms      eval.Patterns
 	Candidate CandidatePick
 	Turn      TurnPick
 	Suite     *Suite // nil outside of a suite
@@ -40,8 +36,8 @@ type CheckedScorer interface {
 	Needs() Needs
 }
 
-// written is an entry as it is written, which is an entry.YAML.
-type written interface{ Self() entry.YAML }
+// written is an entry as it is written, which is an yaml.YAML.
+type written interface{ Self() yaml.YAML }
 
 // Needs lists what a scorer and its nested scorers need to score an answer.
 type Needs struct {
@@ -56,7 +52,7 @@ type Needs struct {
 	Variables    []VariableUse
 	AllVariables bool // looks at all variables; the names are known only when an answer is scored
 	// Tries report problems of the scorer with the variables of a case, whatever the answer.
-	Tries     []func(vars variable.Dict, diags *diag.List)
+	Tries     []func(vars eval.Dict, diags *diag.List)
 	Versions  []string // versions above 1 of its kind and the nested ones, such as choice.2
 	Snapshots []string // files below expected/ that it reads; "" means the file of the case and the arm
 }
@@ -81,7 +77,7 @@ func (s *Scorer) At() diag.Pos { return s.yaml().Entry.Key(s.Kind).Pos() }
 // JSON returns the entry with its templates rendered.
 func (s *Scorer) JSON() []byte { return s.yaml().Entry.JSON(nil) }
 
-func (s *Scorer) yaml() entry.YAML { return s.Source.Self() }
+func (s *Scorer) yaml() yaml.YAML { return s.Source.Self() }
 
 // Nested reads an entry inside any, all or not, which cannot have a name, weight or arms. source is its node. The result is
 // nil when the entry names no kind.
@@ -89,30 +85,30 @@ func Nested(source node, kinds Kinds) *Scorer { return parseScorer(source.Self()
 
 // parseScorer reads an entry of a scorers list. Problems of the keys next to the kind go to the node's list, and the
 // kind's arguments are left to Kinds.Check.
-func parseScorer(n yamlnode.Node, kinds Kinds, nested bool) *Scorer {
+func parseScorer(n yaml.Node, kinds Kinds, nested bool) *Scorer {
 	if !n.IsMapping() {
 		noMapping(n, kinds)
 		return nil
 	}
 	m := n.Map()
-	allowed := entry.SiblingKeys
+	allowed := yaml.SiblingKeys
 	if nested {
-		allowed = entry.NestedKeys
+		allowed = yaml.NestedKeys
 	}
 	kind := kindOf(m, kinds, &allowed)
 	if kind == "" || nested && noClassification(n) {
 		return nil
 	}
-	s := &Scorer{Kind: kind, Source: entry.YAML{Args: m.Get(kind), Entry: m}, Weight: 1}
+	s := &Scorer{Kind: kind, Source: yaml.YAML{Args: m.Get(kind), Entry: m}, Weight: 1}
 	if !nested {
 		s.Name = m.Get("name").Str()
-		if kind == entry.ClassificationKind {
-			s.Name = classification.Accuracy
+		if kind == yaml.ClassificationKind {
+			s.Name = eval.Accuracy
 		}
 		s.Required = m.Get("required").Bool()
-		s.Arms = glob.New(m.Get("arms").Strings())
+		s.Arms = eval.NewPatterns(m.Get("arms").Strings())
 		if v := m.Get("weight"); !v.IsZero() {
-			s.Weight = v.Float(0, entry.MaxWeight)
+			s.Weight = v.Float(0, yaml.MaxWeight)
 		}
 		if v := m.Get("threshold"); !v.IsZero() {
 			s.Threshold = new(v.Float(0, 1))
@@ -124,7 +120,7 @@ func parseScorer(n yamlnode.Node, kinds Kinds, nested bool) *Scorer {
 }
 
 // noMapping reports a scorer that is not a mapping.
-func noMapping(n yamlnode.Node, kinds Kinds) {
+func noMapping(n yaml.Node, kinds Kinds) {
 	if !n.IsScalar() || n.IsNull() {
 		n.Map()
 		return
@@ -134,7 +130,7 @@ func noMapping(n yamlnode.Node, kinds Kinds) {
 }
 
 // kindOf finds the key of an entry that names its kind.
-func kindOf(m yamlnode.Map, kinds Kinds, allowed *shape.Block) string {
+func kindOf(m yaml.Map, kinds Kinds, allowed *yaml.Block) string {
 	kind := ""
 	for e := range m.Entries() {
 		if !kinds.Has(e.Name()) {
@@ -154,8 +150,8 @@ func kindOf(m yamlnode.Map, kinds Kinds, allowed *shape.Block) string {
 
 // reportNoKind reports an entry without a kind. It blames the key that looks most like a kind, since the others may be
 // options.
-func reportNoKind(m yamlnode.Map, known []string, allowed *shape.Block) {
-	var strange []yamlnode.Entry
+func reportNoKind(m yaml.Map, known []string, allowed *yaml.Block) {
+	var strange []yaml.Entry
 	for e := range m.Entries() {
 		if !allowed.Has(e.Name()) {
 			strange = append(strange, e)
@@ -166,7 +162,7 @@ func reportNoKind(m yamlnode.Map, known []string, allowed *shape.Block) {
 		return
 	}
 	slip := strange[0]
-	if i := slices.IndexFunc(strange, func(e yamlnode.Entry) bool {
+	if i := slices.IndexFunc(strange, func(e yaml.Entry) bool {
 		return kindInType(e, known) != "" || foreignKind(e.Name(), known) != "" || len(diag.Nearest(e.Name(), known, 1)) > 0
 	}); i >= 0 {
 		slip = strange[i]
@@ -184,23 +180,23 @@ func reportNoKind(m yamlnode.Map, known []string, allowed *shape.Block) {
 // CheckSiblings reports the keys of the entry other than the kind, the keys allowed next to every kind, and the options of
 // this kind.
 func (s *Scorer) CheckSiblings(nested bool, options []string) {
-	allowed := &entry.SiblingKeys
+	allowed := &yaml.SiblingKeys
 	if nested {
-		allowed = &entry.NestedKeys
+		allowed = &yaml.NestedKeys
 	}
 	for e := range s.yaml().Entry.Entries() {
 		if name := e.Name(); name == s.Kind || slices.Contains(options, name) || allowed.Has(name) {
 			continue
 		}
 		hint := diag.DidYouMean(e.Name(), slices.Concat([]string{s.Kind}, options, allowed.Names()))
-		if nested && entry.SiblingKeys.Has(e.Name()) {
+		if nested && yaml.SiblingKeys.Has(e.Name()) {
 			hint = "write it next to the outermost scorer"
 		}
 		e.Key.Errorf(hint, "unknown key `%s` next to `%s`", e.Name(), s.Kind)
 	}
 }
 
-func candidate(n yamlnode.Node) CandidatePick {
+func candidate(n yaml.Node) CandidatePick {
 	switch {
 	case n.IsZero():
 		return CandidatePick{}
@@ -219,22 +215,22 @@ func candidate(n yamlnode.Node) CandidatePick {
 
 // rendering is a value of the suite with templates in its texts.
 type rendering struct {
-	node      yamlnode.Node
+	node      yaml.Node
 	templates map[string]source
 	texts     []string // texts of the templates, in order
 	broken    bool
 }
 
 // rendering parses the templates in a value.
-func (l *loader) rendering(n yamlnode.Node) rendering {
+func (l *loader) rendering(n yaml.Node) rendering {
 	r := rendering{node: n, templates: map[string]source{}}
-	n.EachText(func(at yamlnode.Node, text string) {
-		if !tmpl.HasActions(text) {
+	n.EachText(func(at yaml.Node, text string) {
+		if !expr.HasActions(text) {
 			return
 		}
 		s := source{node: at, text: text}
 		before := l.diags.Len()
-		s.t = parseIn(&tmpl.Dialect{Values: true}, s, l.diags)
+		s.t = parseIn(&expr.Dialect{Values: true}, s, l.diags)
 		r.broken = r.broken || l.diags.Len() > before
 		if _, twice := r.templates[text]; !twice {
 			r.texts = append(r.texts, text)
@@ -245,12 +241,12 @@ func (l *loader) rendering(n yamlnode.Node) rendering {
 }
 
 // render renders the templates for a case.
-func (r *rendering) render(c *Case, diags *diag.List) (out yamlnode.Node, ok bool) {
+func (r *rendering) render(c *Case, diags *diag.List) (out yaml.Node, ok bool) {
 	if ok = !r.broken; !ok {
 		return out, false
 	}
-	out = r.node.Rewrite(func(at yamlnode.Node, text string) variable.Value {
-		if !tmpl.HasActions(text) {
+	out = r.node.Rewrite(func(at yaml.Node, text string) eval.Value {
+		if !expr.HasActions(text) {
 			return text
 		}
 		src := r.templates[text]
@@ -271,10 +267,10 @@ type scorerDef struct {
 	common bool    // several cases share it
 	// packed is the compact form of a fixed one, in place of all other fields. A type of its own would be one more case
 	// wherever they are read.
-	packed *yamlnode.Packed
+	packed *yaml.Packed
 }
 
-func (l *loader) scorerDef(n yamlnode.Node) *scorerDef {
+func (l *loader) scorerDef(n yaml.Node) *scorerDef {
 	if !n.IsMapping() {
 		noMapping(n, l.kinds)
 		return &scorerDef{rendering: rendering{node: n, broken: true}}
@@ -283,7 +279,7 @@ func (l *loader) scorerDef(n yamlnode.Node) *scorerDef {
 		return &scorerDef{rendering: rendering{node: n, broken: true}}
 	}
 	d := &scorerDef{rendering: l.rendering(n)}
-	if arms := n.Map().Get("arms"); !slices.ContainsFunc(arms.Strings(), tmpl.HasActions) {
+	if arms := n.Map().Get("arms"); !slices.ContainsFunc(arms.Strings(), expr.HasActions) {
 		globs(arms, "arm", l.names)
 	}
 	if len(d.templates) == 0 {
@@ -294,7 +290,7 @@ func (l *loader) scorerDef(n yamlnode.Node) *scorerDef {
 }
 
 // checked parses an entry and checks its arguments. The scorer is not kept compiled.
-func (s *Suite) checked(n yamlnode.Node) *Scorer {
+func (s *Suite) checked(n yaml.Node) *Scorer {
 	sc := s.compiled(n)
 	if sc != nil {
 		sc.Checked = nil
@@ -303,7 +299,7 @@ func (s *Suite) checked(n yamlnode.Node) *Scorer {
 }
 
 // compiled parses an entry, checks its arguments and keeps the scorer compiled.
-func (s *Suite) compiled(n yamlnode.Node) *Scorer {
+func (s *Suite) compiled(n yaml.Node) *Scorer {
 	sc := parseScorer(n, s.kinds, false)
 	if sc != nil {
 		sc.Suite = s

@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/service"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-func (l *loader) service(n yamlnode.Node) {
+func (l *loader) service(n yaml.Node) {
 	m := n.Map(serviceBlock().Names()...)
 	if l.opts.Untrusted {
 		l.untrustedService(m)
@@ -19,16 +19,16 @@ func (l *loader) service(n yamlnode.Node) {
 	}
 	l.Service = UnnamedService{
 		BaseURL:       l.env(m.Get("baseUrl")),
-		APIVersion:    l.envWord(m.Get("apiVersion"), service.APIVersions),
+		APIVersion:    l.envWord(m.Get("apiVersion"), wire.APIVersions),
 		HeaderPrefix:  l.env(m.Get("headerPrefix")),
-		Auth:          option.AuthKind(l.envWord(m.Get("auth"), option.AuthKinds())),
+		Auth:          eval.AuthKind(l.envWord(m.Get("auth"), eval.AuthKinds())),
 		Project:       l.env(m.Get("project")),
 		AuthScopeBase: l.env(m.Get("authScopeBase")),
 	}
 	if p := l.Service.Project; p != "" && !Project.MatchString(p) {
 		m.Get("project").Errorf("such as my-project-123456", "`%s` is not the id of a cloud project", m.Get("project").Str())
 	}
-	if base := l.Service.AuthScopeBase; base != "" && service.CheckScopeBase(base) != "" {
+	if base := l.Service.AuthScopeBase; base != "" && wire.CheckScopeBase(base) != "" {
 		m.Get("authScopeBase").
 			Errorf("such as https://example.com", "`%s` is not the beginning of a scope's identifier", m.Get("authScopeBase").Str())
 	}
@@ -41,7 +41,7 @@ func (l *loader) service(n yamlnode.Node) {
 }
 
 // untrustedService reads the API version. All other keys could send the API key and the prompts to another address.
-func (l *loader) untrustedService(m yamlnode.Map) {
+func (l *loader) untrustedService(m yaml.Map) {
 	for e := range m.Entries() {
 		if e.Name() != "apiVersion" {
 			e.Key.Errorf("give it by a flag or a variable", "an untrusted suite cannot set `%s`", e.Name())
@@ -51,15 +51,15 @@ func (l *loader) untrustedService(m yamlnode.Map) {
 }
 
 // checkAddress reports what is wrong with the base URL u, which is written at n.
-func (l *loader) checkAddress(n yamlnode.Node, u string) {
-	switch problem := service.CheckBaseURL(u); {
+func (l *loader) checkAddress(n yaml.Node, u string) {
+	switch problem := wire.CheckBaseURL(u); {
 	case problem != "" && strings.ContainsAny(u, "@?#"): // a password or a key
 		l.diags.Add(diag.Diagnostic{
 			Severity: diag.Error, Pos: n.Pos(), Message: problem, Hint: "a key belongs in EVALRUN_API_KEY", Private: true,
 		})
 	case problem != "":
 		n.Errorf("", "%s", problem)
-	case service.PlainHTTP(u):
+	case wire.PlainHTTP(u):
 		n.Warnf("use https", "the key and the prompts travel in the clear to %s", u)
 	}
 }
@@ -71,7 +71,7 @@ var Project = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:_-]*$`)
 var HeaderPrefix = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
 
 // envWord is like env, for a key with a few allowed words.
-func (l *loader) envWord(n yamlnode.Node, known []string) string {
+func (l *loader) envWord(n yaml.Node, known []string) string {
 	if n.IsZero() || !n.IsScalar() || !envRef.Matches(n.Str()) {
 		return n.Word(known...)
 	}
@@ -84,7 +84,7 @@ func (l *loader) envWord(n yamlnode.Node, known []string) string {
 }
 
 // env expands ${env:EVALRUN_...} in a text of the service block.
-func (l *loader) env(n yamlnode.Node) string {
+func (l *loader) env(n yaml.Node) string {
 	if n.IsZero() {
 		return ""
 	}

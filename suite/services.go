@@ -9,19 +9,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/program"
-	"github.com/evalrun/evalrun/internal/service"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // NamedService is a service that targets, judges and the embedding model name by `service`.
 type NamedService struct {
 	Name     string
-	Protocol option.ProtocolName
+	Protocol eval.ProtocolName
 	BaseURL  string // "" when an environment variable in it is not set
 	KeyEnv   string // name of the environment variable that holds the key; "" for no key
 	// Login is a program that prints a bearer token; nil without one. The private variables LoginEnv are passed to it. A
@@ -29,7 +27,7 @@ type NamedService struct {
 	Login    *Command
 	LoginEnv []string
 	Lifetime time.Duration
-	Headers  []app.Header
+	Headers  []eval.Header
 	// Path is the path of a call below BaseURL, with {model} and {method} in it; "" means the path of the protocol.
 	Path           string
 	HeaderPrefix   string // start of the service's own headers; "" means the default
@@ -53,16 +51,16 @@ func (s *NamedService) Unset() map[string]diag.Pos {
 	return out
 }
 
-// Speaks returns the protocol of the service. For nil, the unnamed service, it is option.Generative.
-func (s *NamedService) Speaks() option.ProtocolName {
+// Speaks returns the protocol of the service. For nil, the unnamed service, it is eval.Generative.
+func (s *NamedService) Speaks() eval.ProtocolName {
 	if s == nil {
-		return option.Generative
+		return eval.Generative
 	}
 	return s.Protocol
 }
 
 // Identity returns the part of a service in the identity of a request: name and protocol, both "" for the unnamed service.
-func (s *NamedService) Identity() (name string, protocol option.ProtocolName) {
+func (s *NamedService) Identity() (name string, protocol eval.ProtocolName) {
 	if s == nil {
 		return "", ""
 	}
@@ -71,20 +69,20 @@ func (s *NamedService) Identity() (name string, protocol option.ProtocolName) {
 
 // NamedModel returns the specification of a model of the service; nil when there is none.
 func (s *NamedService) NamedModel(id string) *eval.Model {
-	if s.Speaks() != option.Generative {
+	if s.Speaks() != eval.Generative {
 		return nil
 	}
-	return service.NamedModel(id)
+	return wire.NamedModel(id)
 }
 
 // HasVersions reports whether addresses of the service contain the API version.
 func (s *NamedService) HasVersions() bool {
-	return s == nil || s.Protocol == option.Generative && s.Path == ""
+	return s == nil || s.Protocol == eval.Generative && s.Path == ""
 }
 
 // SendsSecrets reports whether requests carry a key, a token, or a secret header.
 func (s *NamedService) SendsSecrets() bool {
-	return s.KeyEnv != "" || s.Login != nil || slices.ContainsFunc(s.Headers, func(h app.Header) bool { return h.Secret })
+	return s.KeyEnv != "" || s.Login != nil || slices.ContainsFunc(s.Headers, func(h eval.Header) bool { return h.Secret })
 }
 
 // DiffersFrom returns the first key in which two definitions of a service differ; "" when they agree.
@@ -134,7 +132,7 @@ func (s *Suite) findService(name string) *NamedService {
 
 // serviceOf finds the service that a target, a judge or the embedding model names. It is nil when none is named, and after
 // a problem.
-func (l *loader) serviceOf(n yamlnode.Node) *NamedService {
+func (l *loader) serviceOf(n yaml.Node) *NamedService {
 	name := n.Str()
 	if n.IsZero() || !n.IsScalar() || n.IsNull() {
 		return nil
@@ -171,7 +169,7 @@ func LoadServices(files fs.FS, source node, opts Options, diags *diag.List) []*N
 }
 
 // services reads the named services.
-func (l *loader) services(n yamlnode.Node) {
+func (l *loader) services(n yaml.Node) {
 	for e := range n.Map().Entries() {
 		if !plainName.Matches(e.Name()) {
 			e.Key.Errorf("letters, digits, `.`, `_` and `-` are allowed", "`%s` is not a name", diag.CleanLine(e.Name()))
@@ -181,27 +179,27 @@ func (l *loader) services(n yamlnode.Node) {
 	}
 }
 
-func (l *loader) namedService(e yamlnode.Entry) *NamedService {
-	s := &NamedService{Name: e.Name(), Protocol: option.Generative, pos: e.Key.Pos()}
+func (l *loader) namedService(e yaml.Entry) *NamedService {
+	s := &NamedService{Name: e.Name(), Protocol: eval.Generative, pos: e.Key.Pos()}
 	keys := append(servicesBlock().Names(), l.keysInSuite(e.Value)...)
 	m := e.Value.Map(keys...)
 	if !e.Value.IsMapping() {
 		return s
 	}
 	if m.Has("protocol") { // "" for an unknown protocol, so that nothing more is reported about it
-		s.Protocol = yamlnode.WordOf(m.Get("protocol"), option.ProtocolNames()...)
+		s.Protocol = yaml.WordOf(m.Get("protocol"), eval.ProtocolNames()...)
 	}
 	s.KeyEnv = l.keyVariable(m.Get("keyEnv"))
 	l.login(s, m)
 	s.Headers = l.serviceHeaders(s, m.Get("headers"))
-	s.HeaderPrefix = l.ofProtocol(s, m, "headerPrefix", option.Generative)
+	s.HeaderPrefix = l.ofProtocol(s, m, "headerPrefix", eval.Generative)
 	if p := s.HeaderPrefix; p != "" && !HeaderPrefix.MatchString(p) {
 		m.Get("headerPrefix").Errorf("such as x-svc", "`%s` is not the beginning of a header name", p)
 	}
 	if s.Path = l.serviceText(s, m.Get("path")); s.Path != "" {
 		s.checkPath(m.Get("path"))
 	}
-	s.MaxTokensField = l.ofProtocol(s, m, "maxTokensField", option.OpenAI)
+	s.MaxTokensField = l.ofProtocol(s, m, "maxTokensField", eval.OpenAI)
 	m.Get("maxTokensField").Word(maxTokensFields()...)
 	s.NoMetadata = m.Has("metadata") && !m.Get("metadata").Bool()
 	s.Limits = serviceLimits(m.Get("limits"))
@@ -213,7 +211,7 @@ func (l *loader) namedService(e yamlnode.Entry) *NamedService {
 
 // keysInSuite reports entries that hold a key instead of the name of a variable, and returns them. Messages do not show
 // their lines.
-func (l *loader) keysInSuite(n yamlnode.Node) (found []string) {
+func (l *loader) keysInSuite(n yaml.Node) (found []string) {
 	for e := range n.WithDiags(&diag.List{}).Map().Entries() {
 		if slices.Contains(keyNames(), strings.ToLower(strings.ReplaceAll(e.Name(), "_", ""))) {
 			l.private(
@@ -230,12 +228,12 @@ func (l *loader) keysInSuite(n yamlnode.Node) (found []string) {
 func keyNames() []string { return []string{"key", "apikey", "token", "secret", "password"} }
 
 // private reports a problem whose line may hold a secret.
-func (l *loader) private(n yamlnode.Node, hint, message string) {
+func (l *loader) private(n yaml.Node, hint, message string) {
 	l.diags.Add(diag.Diagnostic{Severity: diag.Error, Pos: n.Pos(), Message: message, Hint: hint, Private: true})
 }
 
 // ofProtocol reads the text of a key that only one protocol has.
-func (l *loader) ofProtocol(s *NamedService, m yamlnode.Map, key string, protocol option.ProtocolName) string {
+func (l *loader) ofProtocol(s *NamedService, m yaml.Map, key string, protocol eval.ProtocolName) string {
 	if m.Has(key) && s.Protocol != protocol && s.Protocol != "" {
 		m.Key(key).Errorf("remove it", "`%s` is for the protocol %s, and this service speaks %s", key, protocol, s.Protocol)
 		return ""
@@ -244,7 +242,7 @@ func (l *loader) ofProtocol(s *NamedService, m yamlnode.Map, key string, protoco
 }
 
 // serviceText reads a text and inserts environment variables. It is "" when one of them is not set.
-func (l *loader) serviceText(s *NamedService, n yamlnode.Node) string {
+func (l *loader) serviceText(s *NamedService, n yaml.Node) string {
 	if n.IsZero() || !n.IsScalar() || n.IsNull() || n.InBraces() {
 		return n.Str() // which reports what it is
 	}
@@ -257,7 +255,7 @@ func (l *loader) serviceText(s *NamedService, n yamlnode.Node) string {
 }
 
 // keyVariable reads the name of the environment variable that holds a key.
-func (l *loader) keyVariable(n yamlnode.Node) string {
+func (l *loader) keyVariable(n yaml.Node) string {
 	name := n.Str()
 	switch {
 	case n.IsZero() || !n.IsScalar() || n.IsNull():
@@ -265,7 +263,7 @@ func (l *loader) keyVariable(n yamlnode.Node) string {
 	case strings.HasPrefix(name, "${env:"):
 		n.Errorf("such as `keyEnv: OPENAI_API_KEY`", "`keyEnv` takes the name of a variable alone")
 	// it may be the key
-	case !program.IsName(name) || name != strings.ToUpper(name) && !l.opts.namesKey(name):
+	case !files.IsName(name) || name != strings.ToUpper(name) && !l.opts.namesKey(name):
 		l.private(
 			n, "such as `keyEnv: OPENAI_API_KEY`; the key itself does not belong in a suite",
 			"`keyEnv` takes the name of an environment variable in upper case, and this is another text",
@@ -287,7 +285,7 @@ func keyVariableName(name string) bool {
 }
 
 // login reads the program that prints tokens.
-func (l *loader) login(s *NamedService, m yamlnode.Map) {
+func (l *loader) login(s *NamedService, m yaml.Map) {
 	n := m.Get("auth")
 	auth := n.Map(loginBlock().Names()...)
 	if !n.IsMapping() {
@@ -306,8 +304,8 @@ func (l *loader) login(s *NamedService, m yamlnode.Map) {
 const headerHint = "take it from the environment, such as \"${env:EVALRUN_TOKEN}\""
 
 // serviceHeaders reads the headers of every request.
-func (l *loader) serviceHeaders(s *NamedService, n yamlnode.Node) []app.Header {
-	var out []app.Header
+func (l *loader) serviceHeaders(s *NamedService, n yaml.Node) []eval.Header {
+	var out []eval.Header
 	for e, name := range headersOf(n) {
 		text := l.serviceText(s, e.Value)
 		secret := envRef.Matches(e.Value.Written())
@@ -327,13 +325,13 @@ func (l *loader) serviceHeaders(s *NamedService, n yamlnode.Node) []app.Header {
 				e.Value, headerHint, "the value of the header `%s` looks like a secret, which does not belong in a suite", e.Name(),
 			)
 		}
-		out = append(out, app.Header{Name: e.Name(), Value: text, Secret: secret})
+		out = append(out, eval.Header{Name: e.Name(), Value: text, Secret: secret})
 	}
 	return out
 }
 
 // serviceLimits reads the limits of one service.
-func serviceLimits(n yamlnode.Node) Limits {
+func serviceLimits(n yaml.Node) Limits {
 	m, own := n.Map(), serviceLimitsBlock().Names()
 	for e := range m.Entries() {
 		switch name := e.Name(); {

@@ -6,21 +6,21 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/service"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // CheckAddress returns the problem with a base URL for the service; "" for none.
 func (s *NamedService) CheckAddress(url string) string {
-	switch problem := service.CheckAddress(url); {
+	switch problem := wire.CheckAddress(url); {
 	case problem != "":
 		return problem
-	case s.SendsSecrets() && service.PlainHTTP(url):
+	case s.SendsSecrets() && wire.PlainHTTP(url):
 		return "the key would travel in the clear to " + url
-	case s.HasVersions() && service.CheckBaseURL(url) != "":
-		return service.CheckBaseURL(url) + "; or name another `protocol`"
-	case s.Protocol == option.Anthropic && s.Path == "" && strings.HasSuffix(strings.TrimRight(url, "/"), "/v1"):
+	case s.HasVersions() && wire.CheckBaseURL(url) != "":
+		return wire.CheckBaseURL(url) + "; or name another `protocol`"
+	case s.Protocol == eval.Anthropic && s.Path == "" && strings.HasSuffix(strings.TrimRight(url, "/"), "/v1"):
 		return "the base URL ends in /v1: leave the version out, evalrun adds it"
 	case s.Path == "" && s.requestPath() != "" && strings.HasSuffix(strings.TrimRight(url, "/"), s.requestPath()):
 		return "the base URL ends in " + s.requestPath() + ": leave that out, evalrun adds it"
@@ -30,13 +30,13 @@ func (s *NamedService) CheckAddress(url string) string {
 
 // requestPath is the end of the address to which the protocol sends requests; "" when the address contains the model.
 func (s *NamedService) requestPath() string {
-	return map[option.ProtocolName]string{
-		option.OpenAI: "/chat/completions", option.Responses: "/responses", option.Anthropic: "/messages",
+	return map[eval.ProtocolName]string{
+		eval.OpenAI: "/chat/completions", eval.Responses: "/responses", eval.Anthropic: "/messages",
 	}[s.Protocol]
 }
 
 // checkServiceAddress reports an invalid base URL.
-func (l *loader) checkServiceAddress(s *NamedService, n yamlnode.Node) {
+func (l *loader) checkServiceAddress(s *NamedService, n yaml.Node) {
 	if s.BaseURL == "" {
 		return
 	}
@@ -44,25 +44,25 @@ func (l *loader) checkServiceAddress(s *NamedService, n yamlnode.Node) {
 	switch {
 	case problem != "" && strings.ContainsAny(s.BaseURL, "@?#"): // a password or a key
 		l.private(n, "name the variable that holds the key by `keyEnv`", problem)
-	case problem != "" && service.PlainHTTP(s.BaseURL):
+	case problem != "" && wire.PlainHTTP(s.BaseURL):
 		n.Errorf("use https", "%s", problem)
 	case problem != "":
 		n.Errorf("", "%s", problem)
 	case l.refusesService(n, s.BaseURL):
-	case service.PlainHTTP(s.BaseURL):
+	case wire.PlainHTTP(s.BaseURL):
 		n.Warnf("use https", "the prompts travel in the clear to %s", s.BaseURL)
 	}
 }
 
 // refusesService reports whether an untrusted suite may not name a service at an address, and adds the problem at a node.
-func (l *loader) refusesService(n yamlnode.Node, address string) bool {
+func (l *loader) refusesService(n yaml.Node, address string) bool {
 	at, err := url.Parse(address)
 	return err == nil && l.refusesAddress(n, permitServices, at)
 }
 
 // checkServiceKey reports a key that an untrusted suite may not send to the address of its service. Keys in EVALRUN_* are
 // those of services that the user names.
-func (l *loader) checkServiceKey(s *NamedService, n yamlnode.Node) {
+func (l *loader) checkServiceKey(s *NamedService, n yaml.Node) {
 	at, err := url.Parse(s.BaseURL)
 	switch {
 	case s.KeyEnv == "" || err != nil || l.allowsKey(permitServices, at, s.KeyEnv):
@@ -77,9 +77,9 @@ func (l *loader) checkServiceKey(s *NamedService, n yamlnode.Node) {
 }
 
 // checkPath checks the path of a call below a base URL. The generative protocol has a path for each of its methods.
-func (s *NamedService) checkPath(n yamlnode.Node) {
+func (s *NamedService) checkPath(n yaml.Node) {
 	hint := "such as chat/completions, with {model} in it where the service wants that"
-	methods := s.Protocol == option.Generative
+	methods := s.Protocol == eval.Generative
 	names := []string{"{model}", ""}
 	if methods {
 		hint, names = "such as models/{model}:{method}", append(names, "{method}", "")

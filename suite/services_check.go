@@ -7,27 +7,26 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/protocol"
-	"github.com/evalrun/evalrun/internal/service"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // spoken returns the protocol of a service, if it is not the generative one.
-func (s *NamedService) spoken() (protocol.Protocol, bool) { return protocol.Named(s.Speaks()) }
+func (s *NamedService) spoken() (wire.Protocol, bool) { return wire.Named(s.Speaks()) }
 
 // refusals returns the parts of a request that the protocol of a service cannot express.
-func (s *NamedService) refusals(r *eval.Request) protocol.Refusals {
+func (s *NamedService) refusals(r *eval.Request) wire.Refusals {
 	p, other := s.spoken()
 	if !other {
 		return nil
 	}
-	var all protocol.Refusals
+	var all wire.Refusals
 	errors.As(p.Check(r), &all)
 	return all
 }
 
 // checkWords reports the keys of a target or a judge that the protocol of its service cannot express.
-func checkWords(m yamlnode.Map, model *ConfiguredModel) {
+func checkWords(m yaml.Map, model *ConfiguredModel) {
 	written := eval.Request{GenerationConfig: model.GenerationConfig, SafetySettings: model.SafetySettings}
 	for _, one := range model.Service.refusals(&written) {
 		keyAt(m, one.Key).Errorf(one.Fix, "%s", one.Why)
@@ -35,7 +34,7 @@ func checkWords(m yamlnode.Map, model *ConfiguredModel) {
 }
 
 // keyAt returns the node of a key by its path, or of the longest part of the path that exists.
-func keyAt(m yamlnode.Map, path string) yamlnode.Node {
+func keyAt(m yaml.Map, path string) yaml.Node {
 	name, rest, deeper := strings.Cut(path, ".")
 	key := m.Key(name)
 	if key.IsZero() {
@@ -87,12 +86,12 @@ func (p *Prompt) placeOf(kind string) diag.Pos {
 }
 
 // checkCounting reports `countTokens: always` when no service can count tokens. at is the position of that key.
-func (l *loader) checkCounting(at yamlnode.Node) {
+func (l *loader) checkCounting(at yaml.Node) {
 	if l.Limits.CountTokens != CountAlways || l.opts.Can == nil {
 		return
 	}
 	for _, s := range l.Services {
-		if slices.Contains(l.usedServices(), s.Name) && !l.opts.Can(s.Protocol, service.MethodCountTokens) {
+		if slices.Contains(l.usedServices(), s.Name) && !l.opts.Can(s.Protocol, wire.MethodCountTokens) {
 			at.Errorf(
 				"use auto, which estimates there", "the service `%s` cannot count tokens: its protocol, %s, has no way to", s.Name,
 				s.Protocol,
@@ -102,8 +101,8 @@ func (l *loader) checkCounting(at yamlnode.Node) {
 }
 
 // checkEmbeds reports a service that cannot make embeddings.
-func (l *loader) checkEmbeds(n yamlnode.Node, of *NamedService) {
-	if of == nil || of.Protocol == "" || l.opts.Can == nil || l.opts.Can(of.Protocol, service.MethodEmbed) {
+func (l *loader) checkEmbeds(n yaml.Node, of *NamedService) {
+	if of == nil || of.Protocol == "" || l.opts.Can == nil || l.opts.Can(of.Protocol, wire.MethodEmbed) {
 		return
 	}
 	n.Errorf(

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // useKey names scorer sets in a list of scorers.
@@ -13,8 +13,8 @@ const useKey = "use"
 
 // scorerSet is a named list of scorers that lists of scorers can use.
 type scorerSet struct {
-	key  yamlnode.Node // node of its name
-	list yamlnode.Node
+	key  yaml.Node // node of its name
+	list yaml.Node
 	read bool
 	used bool
 	defs []*scorerDef
@@ -32,7 +32,7 @@ func (l *loader) scorerSets() {
 	}
 }
 
-func (l *loader) nameSets(n yamlnode.Node, taken map[string]diag.Pos) {
+func (l *loader) nameSets(n yaml.Node, taken map[string]diag.Pos) {
 	for e := range n.Map().Entries() {
 		nameOf(e.Key)
 		if !unique(taken, e.Key, "scorer set") {
@@ -60,7 +60,7 @@ func (l *loader) readSet(name string, within []string) []*scorerDef {
 }
 
 // scorerList reads a list of scorers, in which `use` adds the scorers of sets. A scorer that several sets add counts once.
-func (l *loader) scorerList(n yamlnode.Node, within []string) []*scorerDef {
+func (l *loader) scorerList(n yaml.Node, within []string) []*scorerDef {
 	var out []*scorerDef
 	for _, item := range n.Seq() {
 		one := []*scorerDef{}
@@ -79,7 +79,7 @@ func (l *loader) scorerList(n yamlnode.Node, within []string) []*scorerDef {
 }
 
 // fromSets returns the scorers of the sets that an item names.
-func (l *loader) fromSets(item yamlnode.Node, within []string) []*scorerDef {
+func (l *loader) fromSets(item yaml.Node, within []string) []*scorerDef {
 	m := item.Map()
 	for e := range m.Entries() {
 		if e.Name() != useKey {

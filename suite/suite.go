@@ -20,11 +20,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/glob"
-	"github.com/evalrun/evalrun/internal/tmpl"
-	"github.com/evalrun/evalrun/option"
-	"github.com/evalrun/evalrun/pricing"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/internal/expr"
 )
 
 // Suite is a checked suite file.
@@ -39,9 +35,9 @@ type Suite struct {
 	Prompts     []*Prompt
 	Limits      Limits
 	Embedding   Embedding
-	Judges      []*Judge           // in the order of the file
-	Prices      *pricing.PriceList // nil without a price list
-	Gate        *option.GateConfig // nil without a gate block
+	Judges      []*Judge         // in the order of the file
+	Prices      *eval.PriceList  // nil without a price list
+	Gate        *eval.GateConfig // nil without a gate block
 
 	origin
 	arms        []Arm
@@ -54,14 +50,14 @@ type Suite struct {
 // origin is what Load was called with. It is needed afterwards too: a walk over the cases reads data files, applies
 // options such as --var, and checks scorers whose arguments differ from case to case.
 type origin struct {
-	files *files
+	files *sourceFiles
 	kinds Kinds
 	opts  Options
 }
 
 // loading is what a walk over the cases needs during Load alone.
 type loading struct {
-	budget     tmpl.Budget // limits what templates render
+	budget     expr.Budget // limits what templates render
 	misspelled misspelled
 }
 
@@ -78,7 +74,7 @@ type UnnamedService struct {
 	BaseURL       string
 	APIVersion    string
 	HeaderPrefix  string
-	Auth          option.AuthKind
+	Auth          eval.AuthKind
 	Project       string
 	AuthScopeBase string
 }
@@ -155,7 +151,7 @@ func (a Arm) Name() string { return a.name }
 
 // Matches reports whether a glob matches the arm. A glob that matches an arm of the suite matches the arm of the same name
 // in an earlier version too.
-func (a Arm) Matches(globs glob.Patterns) bool {
+func (a Arm) Matches(globs eval.Patterns) bool {
 	return globs.Match(a.plain) || a.ref != "" && globs.Match(a.Name())
 }
 
@@ -184,7 +180,7 @@ type Options struct {
 	Services []*NamedService
 	// Can reports whether a protocol of named services has one of the methods in package service, such as countTokens.
 	// Optional: without it every protocol has all of them.
-	Can func(protocol option.ProtocolName, method string) bool
+	Can func(protocol eval.ProtocolName, method string) bool
 	// OwnBaseline says that the user chose a baseline, or --no-baseline. The baseline of an untrusted suite, which could
 	// be any file, is then not used.
 	OwnBaseline bool
@@ -228,9 +224,9 @@ type Case struct {
 	Scorers    []*Scorer
 	Pos        diag.Pos
 
-	vars   variable.Dict
+	vars   eval.Dict
 	row    *row         // of the data file; nil without one
-	budget *tmpl.Budget // limit for rendering templates; nil means none
+	budget *expr.Budget // limit for rendering templates; nil means none
 	many   bool         // the definition makes several cases
 	vague  bool         // a misspelled key may hide variables, so undefined ones are not reported
 }
@@ -252,7 +248,7 @@ func (s *Suite) ReadFile(name string) ([]byte, error) { return s.files.text(name
 func (s *Suite) Untrusted() bool { return s.opts.Untrusted }
 
 // Vars returns the variables of the case, including those of the command line. The caller must not change them.
-func (c *Case) Vars() variable.Dict { return c.vars }
+func (c *Case) Vars() eval.Dict { return c.vars }
 
 // Render makes the request of a case for an arm: contents and system text. The error is a *diag.ListError. After a Load
 // without errors, it means that a file has changed since.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/payload"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -375,7 +375,7 @@ func TestEncodedSizeIsWhatIsSent(t *testing.T) {
 	contents := []eval.Content{{Role: "user", Parts: []eval.Part{
 		eval.TextPart{Text: "<é \"quoted\"\n\u2028 \U0001F600"}, eval.ImagePart{Image: &eval.Image{MIMEType: "image/png", Data: []byte("12345")}},
 	}}}
-	expect.Same(t, "size", payload.Size(contents), len(payload.Append(nil, contents)))
+	expect.Same(t, "size", wire.Size(contents), len(wire.Append(nil, contents)))
 }
 
 func BenchmarkLoad(b *testing.B) {

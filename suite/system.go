@@ -5,23 +5,22 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // fileBlock is a mapping that names a file of the suite's folder with the content.
-func fileBlock(doc string) shape.Block {
-	return shape.Block{Need: []string{"file"}, Keys: []shape.Key{{Name: "file", Is: shape.Text, Doc: doc}}}
+func fileBlock(doc string) yaml.Block {
+	return yaml.Block{Need: []string{"file"}, Keys: []yaml.Key{{Name: "file", Is: yaml.Text, Doc: doc}}}
 }
 
-func systemShape() shape.Shape {
-	return shape.Either(shape.Text, systemFile().Shape())
+func systemShape() yaml.Shape {
+	return yaml.Either(yaml.Text, systemFile().Shape())
 }
 
-func systemFile() shape.Block { return fileBlock("A file of the suite's folder with the text.") }
+func systemFile() yaml.Block { return fileBlock("A file of the suite's folder with the text.") }
 
 // system reads the system text of a prompt: a template, or the name of a file with one. It is nil without one.
-func (l *loader) system(n yamlnode.Node) *source {
+func (l *loader) system(n yaml.Node) *source {
 	if n.IsZero() {
 		return nil
 	}
@@ -33,7 +32,7 @@ func (l *loader) system(n yamlnode.Node) *source {
 	return &s
 }
 
-func (l *loader) systemSource(n yamlnode.Node) source {
+func (l *loader) systemSource(n yaml.Node) source {
 	if !n.IsMapping() {
 		return l.template(n)
 	}
@@ -45,7 +44,7 @@ func (l *loader) systemSource(n yamlnode.Node) source {
 
 // rendered renders the prompt for a case, and reports false after a problem. Without load, it leaves out the bytes of
 // files.
-func (p *Prompt) rendered(c *Case, files *files, diags *diag.List, load bool) (out eval.Request, ok bool) {
+func (p *Prompt) rendered(c *Case, files *sourceFiles, diags *diag.List, load bool) (out eval.Request, ok bool) {
 	ok = true
 	if p.system != nil {
 		if out.System, ok = p.system.render(c, diags); strings.TrimSpace(out.System) == "" { // a case may have none

@@ -3,7 +3,7 @@ package suite
 import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // Target is a thing under test.
@@ -57,7 +57,7 @@ func (l *loader) targets() {
 	}
 }
 
-func (l *loader) target(m yamlnode.Map, name string) *Target {
+func (l *loader) target(m yaml.Map, name string) *Target {
 	model := l.configuredModel(m, m.Get("model"), "target") // of an application it still reports problems
 	t := &Target{Name: name, Of: model, Attempts: m.Get("attempts").Int(1, MaxAttempts)}
 	if a := l.application(m); a != nil {
@@ -79,7 +79,7 @@ func (l *loader) target(m yamlnode.Map, name string) *Target {
 }
 
 // configuredModel reads a model and its settings. what is `target` or `judge`, for messages.
-func (l *loader) configuredModel(m yamlnode.Map, id yamlnode.Node, what string) *ConfiguredModel {
+func (l *loader) configuredModel(m yaml.Map, id yaml.Node, what string) *ConfiguredModel {
 	model := &ConfiguredModel{
 		ID:               id.Str(),
 		APIVersion:       apiVersion(m.Get("apiVersion")),

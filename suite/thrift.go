@@ -5,21 +5,21 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // thrift is a way to load a suite of thousands of cases with little memory and time. Cutting comes only with sharing, and
 // both apply to the list of cases. The zero thrift parses all cases before it checks the first, and keeps each scorer by
 // itself: it finds every problem at its position.
 type thrift struct {
-	cutting yamlnode.Cutting // parses the list piece by piece
-	sharing bool             // checks each case before the next is read, and keeps scorers with equal text once
+	cutting yaml.Cutting // parses the list piece by piece
+	sharing bool         // checks each case before the next is read, and keeps scorers with equal text once
 }
 
 // lean is the thrift of the first attempt.
 func lean() thrift {
 	return thrift{
-		cutting: yamlnode.Cutting{Key: "cases", From: 64 << 10, Piece: 16 << 10},
+		cutting: yaml.Cutting{Key: "cases", From: 64 << 10, Piece: 16 << 10},
 		sharing: true,
 	}
 }
@@ -75,10 +75,10 @@ func (l *loader) less() *thrift {
 	if !l.thrift.sharing {
 		return nil
 	}
-	if slices.ContainsFunc(l.roots, yamlnode.Map.Broken) {
+	if slices.ContainsFunc(l.roots, yaml.Map.Broken) {
 		return &thrift{sharing: true}
 	}
-	cut := slices.ContainsFunc(l.roots, yamlnode.Map.IsCut)
+	cut := slices.ContainsFunc(l.roots, yaml.Map.IsCut)
 	shared := l.shared != nil && l.shared.hits > 0
 	if l.diags.Len() >= diag.MaxItems || l.diags.HasErrors() && (cut || shared) {
 		return &thrift{}
@@ -116,7 +116,7 @@ func newShared() *sharedScorers {
 
 // find returns the shared definition of an equal scorer, or nil. repeated reports whether an equal one occurred before:
 // a definition becomes shared at its second occurrence.
-func (s *sharedScorers) find(n yamlnode.Node) (d *scorerDef, repeated bool) {
+func (s *sharedScorers) find(n yaml.Node) (d *scorerDef, repeated bool) {
 	s.text = n.Signature(s.text[:0])
 	if d = s.defs[string(s.text)]; d != nil {
 		s.hits++
@@ -131,7 +131,7 @@ func (s *sharedScorers) find(n yamlnode.Node) (d *scorerDef, repeated bool) {
 
 // ownScorers reads the list of scorers of a case or of the defaults, as its only layer. It returns an earlier list with
 // the same text if all scorers of that list are shared.
-func (l *loader) ownScorers(n yamlnode.Node) [][]*scorerDef {
+func (l *loader) ownScorers(n yaml.Node) [][]*scorerDef {
 	if l.shared == nil || !n.IsSequence() {
 		return [][]*scorerDef{l.scorerList(n, nil)}
 	}
@@ -152,7 +152,7 @@ func (l *loader) ownScorers(n yamlnode.Node) [][]*scorerDef {
 
 // ownScorer reads a scorer of a list; among are the scorers before it. Equal scorers of cases are shared, except those
 // for which a warning could name the position.
-func (l *loader) ownScorer(n yamlnode.Node, among []*scorerDef) *scorerDef {
+func (l *loader) ownScorer(n yaml.Node, among []*scorerDef) *scorerDef {
 	if l.shared == nil {
 		return l.scorerDef(n)
 	}

@@ -11,35 +11,35 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // toolFile reads a file with a list of declarations. It returns the zero node after a problem.
-func (l *loader) toolFile(n yamlnode.Node) yamlnode.Node {
+func (l *loader) toolFile(n yaml.Node) yaml.Node {
 	if !n.IsScalar() || n.IsNull() {
 		n.Str() // which says what it should be
-		return yamlnode.Node{}
+		return yaml.Node{}
 	}
 	name := n.Str()
 	src, err := l.files.text(name)
 	if err != nil {
 		n.Errorf("", "%s", err)
-		return yamlnode.Node{}
+		return yaml.Node{}
 	}
 	if strings.EqualFold(path.Ext(name), ".json") {
 		if at, ok := jsonSlip(src); !ok {
 			l.diags.Errorf(positionIn(l.Shown(name), src, at), "", "the file is not JSON")
-			return yamlnode.Node{}
+			return yaml.Node{}
 		}
 		src = asYAML(src)
 	}
-	root, ok := yamlnode.Parse(l.Shown(name), src, l.diags)
+	root, ok := yaml.Parse(l.Shown(name), src, l.diags)
 	if !ok {
-		return yamlnode.Node{}
+		return yaml.Node{}
 	}
 	if !root.IsSequence() {
 		root.Errorf("a list of {name, description, parameters}", "a file of tools is a list, found %s", root.Describe())
-		return yamlnode.Node{}
+		return yaml.Node{}
 	}
 	return root
 }

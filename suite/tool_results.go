@@ -12,10 +12,9 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/tmpl"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/tool"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expr"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // ToolResults are the suite's answers to function calls of the model. A trial continues with them until the model answers.
@@ -42,23 +41,23 @@ type ToolAnswer struct {
 func (t *ToolResults) Of(function string) *ToolAnswer { return t.answers[function] }
 
 // Answer reports whether the suite has an answer to every one of the calls. A nil ToolResults has none.
-func (t *ToolResults) Answer(calls []tool.FunctionCall) bool {
+func (t *ToolResults) Answer(calls []eval.FunctionCall) bool {
 	return t != nil && len(calls) > 0 &&
-		!slices.ContainsFunc(calls, func(c tool.FunctionCall) bool { return t.answers[c.Name] == nil })
+		!slices.ContainsFunc(calls, func(c eval.FunctionCall) bool { return t.answers[c.Name] == nil })
 }
 
 // argsName is the name of a call's arguments in templates.
 const argsName = "args"
 
 // Text renders the text for a call with these arguments. The error is worded for the model and for users.
-func (a *ToolAnswer) Text(args variable.Object, vars variable.Dict) (string, error) {
-	all := variable.Dict{}
+func (a *ToolAnswer) Text(args eval.Object, vars eval.Dict) (string, error) {
+	all := eval.Dict{}
 	for name, value := range vars {
 		all[name] = value
 	}
 	all[argsName] = args
 	text, err := a.text.t.Render(all)
-	var e *tmpl.TemplateError
+	var e *expr.TemplateError
 	if !errors.As(err, &e) {
 		return text, err
 	}
@@ -70,7 +69,7 @@ func (a *ToolAnswer) Text(args variable.Object, vars variable.Dict) (string, err
 }
 
 // results reads `toolResults`; nil without it.
-func (t *toolReader) results(m yamlnode.Map) *ToolResults {
+func (t *toolReader) results(m yaml.Map) *ToolResults {
 	n, limit := m.Get("toolResults"), m.Get("maxSteps")
 	steps := limit.Int(1, maxSteps)
 	if !m.Has("toolResults") {
@@ -94,7 +93,7 @@ func (t *toolReader) results(m yamlnode.Map) *ToolResults {
 }
 
 // checkSteps reports a live chat with more turns than steps.
-func (t *toolReader) checkSteps(m yamlnode.Map, r *ToolResults) {
+func (t *toolReader) checkSteps(m yaml.Map, r *ToolResults) {
 	turns := len(t.prompt.turns)
 	if !t.prompt.Live || turns <= r.MaxSteps || r.MaxSteps == 0 {
 		return
@@ -110,7 +109,7 @@ func (t *toolReader) checkSteps(m yamlnode.Map, r *ToolResults) {
 }
 
 // answer reads one entry.
-func (t *toolReader) answer(n yamlnode.Node) *ToolAnswer {
+func (t *toolReader) answer(n yaml.Node) *ToolAnswer {
 	m := n.Map(toolResultBlock().Names()...)
 	if !n.IsMapping() {
 		return nil
@@ -130,8 +129,8 @@ func (t *toolReader) answer(n yamlnode.Node) *ToolAnswer {
 	case t.refusesProgram(m.Key("command")):
 		return nil
 	}
-	command.EachText(func(word yamlnode.Node, text string) {
-		if tmpl.HasActions(text) {
+	command.EachText(func(word yaml.Node, text string) {
+		if expr.HasActions(text) {
 			word.Errorf("the program reads the arguments as JSON on its standard input", "a command is not a template")
 		}
 	})
@@ -195,14 +194,14 @@ func (t *ToolResults) Hash(c *Case) string {
 }
 
 // writeVars writes the variables of a case that the template uses.
-func (s source) writeVars(w io.Writer, vars variable.Dict) {
+func (s source) writeVars(w io.Writer, vars eval.Dict) {
 	if s.t.UsesAll() {
 		fmt.Fprintf(w, "%s\n", vars)
 		return
 	}
 	for _, f := range s.t.Fields() {
 		if value, ok := vars[f.Name]; ok && f.Name != argsName {
-			fmt.Fprintf(w, "%q %s\n", f.Name, variable.JSON(value))
+			fmt.Fprintf(w, "%q %s\n", f.Name, eval.JSON(value))
 		}
 	}
 }

@@ -4,10 +4,9 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/tool"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // Limits of tools.
@@ -21,65 +20,65 @@ const (
 const toolName lazy.Regex = `^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`
 
 // toolKeys are the keys of a prompt about functions that the model may call.
-func toolKeys() []shape.Key {
-	return []shape.Key{
+func toolKeys() []yaml.Key {
+	return []yaml.Key{
 		{
-			Name: "tools", Is: shape.Either(shape.Filled(toolBlock().Shape()), toolFileBlock().Shape()),
+			Name: "tools", Is: yaml.Either(yaml.Filled(toolBlock().Shape()), toolFileBlock().Shape()),
 			Doc: "The functions that the model may call: a list, or a file with one.",
 		},
 		{
-			Name: "toolChoice", Is: shape.Either(shape.Word(toolModes()...), toolNamed().Shape()),
+			Name: "toolChoice", Is: yaml.Either(yaml.Word(toolModes()...), toolNamed().Shape()),
 			Doc: "Whether the model calls a function: auto, none, required, or {name: N} for one of them.",
 		},
 		{
-			Name: "toolResults", Is: shape.Some(shape.Named(toolName.Regexp().String(), toolResultBlock().Shape())),
+			Name: "toolResults", Is: yaml.Some(yaml.Named(toolName.Regexp().String(), toolResultBlock().Shape())),
 			Doc: "What evalrun answers to calls, by the name of the function. The model is then called again.",
 		},
 		{
-			Name: "maxSteps", Is: shape.Int(1, maxSteps),
+			Name: "maxSteps", Is: yaml.Int(1, maxSteps),
 			Doc: "How often the model is called in a trial at most; 8 when not given.",
 		},
 	}
 }
 
 func toolModes() []string {
-	return []string{string(tool.Auto), string(tool.None), string(tool.Required)}
+	return []string{string(eval.Auto), string(eval.None), string(eval.Required)}
 }
 
-func toolBlock() shape.Block {
-	return shape.Block{
+func toolBlock() yaml.Block {
+	return yaml.Block{
 		Need: []string{"name"},
-		Keys: []shape.Key{
-			{Name: "name", Is: shape.Matching(toolName.Regexp().String()), Doc: "The function's name."},
-			{Name: "description", Is: shape.Text, Doc: "What it does, for the model."},
-			{Name: "parameters", Is: shape.Map(shape.Any), Doc: "A JSON Schema of its arguments, an object; none when not given."},
+		Keys: []yaml.Key{
+			{Name: "name", Is: yaml.Matching(toolName.Regexp().String()), Doc: "The function's name."},
+			{Name: "description", Is: yaml.Text, Doc: "What it does, for the model."},
+			{Name: "parameters", Is: yaml.MapShape(yaml.Any), Doc: "A JSON Schema of its arguments, an object; none when not given."},
 		},
 	}
 }
 
-func toolFileBlock() shape.Block {
-	return shape.Block{
+func toolFileBlock() yaml.Block {
+	return yaml.Block{
 		Need: []string{"file"},
-		Keys: []shape.Key{{Name: "file", Is: shape.Text, Doc: "A JSON or YAML file of the suite's folder with the list."}},
+		Keys: []yaml.Key{{Name: "file", Is: yaml.Text, Doc: "A JSON or YAML file of the suite's folder with the list."}},
 	}
 }
 
-func toolNamed() shape.Block {
-	return shape.Block{
+func toolNamed() yaml.Block {
+	return yaml.Block{
 		Need: []string{"name"},
-		Keys: []shape.Key{{Name: "name", Is: shape.Matching(toolName.Regexp().String()), Doc: "The function that is called."}},
+		Keys: []yaml.Key{{Name: "name", Is: yaml.Matching(toolName.Regexp().String()), Doc: "The function that is called."}},
 	}
 }
 
-func toolResultBlock() shape.Block {
-	return shape.Block{
+func toolResultBlock() yaml.Block {
+	return yaml.Block{
 		One: []string{"text", "command"},
-		Keys: []shape.Key{
-			{Name: "text", Is: shape.Text, Doc: "The result: a template over the arguments, `{{.args.id}}`, and the variables of the case."},
-			{Name: "command", Is: shape.OneOrMore(shape.Text), Doc: "A program that gets the arguments as JSON and writes the result."},
-			{Name: "timeout", Is: shape.Duration, Doc: "How long the program may run: 10s when not given, at most 10m."},
+		Keys: []yaml.Key{
+			{Name: "text", Is: yaml.Text, Doc: "The result: a template over the arguments, `{{.args.id}}`, and the variables of the case."},
+			{Name: "command", Is: yaml.OneOrMore(yaml.Text), Doc: "A program that gets the arguments as JSON and writes the result."},
+			{Name: "timeout", Is: yaml.Duration, Doc: "How long the program may run: 10s when not given, at most 10m."},
 			{
-				Name: "env", Is: shape.OneOrList(shape.Text),
+				Name: "env", Is: yaml.OneOrList(yaml.Text),
 				Doc: "Names of variables that the program gets although it gets no key and nothing of evalrun.",
 			},
 		},
@@ -87,7 +86,7 @@ func toolResultBlock() shape.Block {
 }
 
 // tooling reads the keys of a prompt about functions that the model may call.
-func (l *loader) tooling(m yamlnode.Map, p *Prompt) {
+func (l *loader) tooling(m yaml.Map, p *Prompt) {
 	t := toolReader{loader: l, prompt: p, names: map[string]diag.Pos{}}
 	for _, key := range []string{"toolChoice", "toolResults", "maxSteps"} {
 		if m.Has(key) && !m.Has("tools") {
@@ -112,7 +111,7 @@ type toolReader struct {
 	undeclared bool // the declarations are invalid, so their names are unknown
 }
 
-func (t *toolReader) declarations(n yamlnode.Node) {
+func (t *toolReader) declarations(n yaml.Node) {
 	before := t.diags.Len()
 	if n.IsMapping() {
 		n = t.toolFile(n.Map(toolFileBlock().Names()...).Need("file"))
@@ -130,13 +129,13 @@ func (t *toolReader) declarations(n yamlnode.Node) {
 	t.undeclared = t.undeclared || t.diags.Len() > before && len(t.names) == 0
 }
 
-func (t *toolReader) declaration(n yamlnode.Node) {
+func (t *toolReader) declaration(n yaml.Node) {
 	m := n.Map(toolBlock().Names()...)
 	if !n.IsMapping() {
 		return
 	}
 	name, parameters := m.Need("name"), m.Get("parameters")
-	one := tool.Declaration{Name: name.Str(), Description: m.Get("description").Str()}
+	one := eval.Declaration{Name: name.Str(), Description: m.Get("description").Str()}
 	if !parameters.IsZero() && isParameters(parameters) {
 		one.Parameters = parameters.JSON(nil)
 	}
@@ -146,7 +145,7 @@ func (t *toolReader) declaration(n yamlnode.Node) {
 }
 
 // isToolName checks a name, and reports one that no protocol accepts.
-func isToolName(n yamlnode.Node) bool {
+func isToolName(n yaml.Node) bool {
 	if !n.IsScalar() || n.IsNull() { // already reported
 		return false
 	}
@@ -160,7 +159,7 @@ func isToolName(n yamlnode.Node) bool {
 }
 
 // isParameters checks a schema of arguments, and reports anything else.
-func isParameters(n yamlnode.Node) bool {
+func isParameters(n yaml.Node) bool {
 	if !n.IsMapping() {
 		n.Errorf(
 			"such as {type: object, properties: {id: {type: string}}}", "`parameters` is a JSON Schema, a mapping, found %s",
@@ -179,23 +178,23 @@ func isParameters(n yamlnode.Node) bool {
 	return true
 }
 
-func (t *toolReader) choice(n yamlnode.Node) {
+func (t *toolReader) choice(n yaml.Node) {
 	switch {
 	case n.IsZero():
 	case n.IsMapping():
 		name := n.Map(toolNamed().Names()...).Need("name")
 		if text := name.Str(); t.declares(name) {
-			t.prompt.ToolChoice = &tool.Choice{Name: text}
+			t.prompt.ToolChoice = &eval.Choice{Name: text}
 		}
 	default:
 		if mode := n.Word(toolModes()...); mode != "" {
-			t.prompt.ToolChoice = &tool.Choice{Mode: tool.ChoiceMode(mode)}
+			t.prompt.ToolChoice = &eval.Choice{Mode: eval.ChoiceMode(mode)}
 		}
 	}
 }
 
 // declares checks that `tools` declares a name, and reports a missing one.
-func (t *toolReader) declares(name yamlnode.Node) bool {
+func (t *toolReader) declares(name yaml.Node) bool {
 	if t.undeclared || !name.IsScalar() || name.IsNull() {
 		return false
 	}
@@ -207,7 +206,7 @@ func (t *toolReader) declares(name yamlnode.Node) bool {
 }
 
 // advise warns about combinations that are allowed but hardly intended.
-func (t *toolReader) advise(m yamlnode.Map) {
+func (t *toolReader) advise(m yaml.Map) {
 	choice, answered := t.prompt.ToolChoice, m.Has("toolResults")
 	switch {
 	case m.Has("maxSteps") && !answered && !t.undeclared:
@@ -215,11 +214,11 @@ func (t *toolReader) advise(m yamlnode.Map) {
 			"add `toolResults`, or remove it", "`maxSteps` has no effect without `toolResults`: the model is called once",
 		)
 	case choice == nil || !answered:
-	case choice.Mode == tool.None:
+	case choice.Mode == eval.None:
 		m.Key("toolResults").Warnf(
 			"remove `toolResults`, or `toolChoice`", "`toolChoice: none` lets the model call no function, so these are never used",
 		)
-	case choice.Mode == tool.Required || choice.Name != "":
+	case choice.Mode == eval.Required || choice.Name != "":
 		m.Key("toolChoice").Warnf(
 			"`auto` lets the model give an answer", "the model has to call a function in every step, so each trial runs until `maxSteps`",
 		)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // Permissions for an untrusted suite, as --allow names them.
@@ -131,7 +131,7 @@ func (s *Suite) RefusesPrograms() (why, hint string) {
 }
 
 // refusesProgram reports whether the suite may not start programs, and adds the problem at a key.
-func (l *loader) refusesProgram(key yamlnode.Node) bool {
+func (l *loader) refusesProgram(key yaml.Node) bool {
 	why, hint := l.RefusesPrograms()
 	if why != "" {
 		key.Errorf(hint, "%s", why)
@@ -141,7 +141,7 @@ func (l *loader) refusesProgram(key yamlnode.Node) bool {
 
 // refusesAddress reports whether the suite may not send to an address, and adds the problem at a node. name is the missing
 // permission.
-func (l *loader) refusesAddress(n yamlnode.Node, name string, at *url.URL) bool {
+func (l *loader) refusesAddress(n yaml.Node, name string, at *url.URL) bool {
 	if l.allows(name, at) {
 		return false
 	}

@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 func TestWhatIsAllowedIsNamed(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/tmpl"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/expr"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // VariableUse is a variable of the case that a scorer looks at.
@@ -81,7 +81,7 @@ type usage struct {
 	all   bool // something uses every variable
 }
 
-func (u *usage) template(t *tmpl.Template) {
+func (u *usage) template(t *expr.Template) {
 	if t == nil {
 		return
 	}
@@ -179,7 +179,7 @@ func (l *loader) checkVars() {
 	}
 }
 
-func warnUnused(vars yamlnode.Map, used map[string]bool, diags *diag.List) {
+func warnUnused(vars yaml.Map, used map[string]bool, diags *diag.List) {
 	for e := range vars.Entries() {
 		if !used[e.Name()] {
 			diags.Warnf(e.Key.Pos(), "use it in a prompt, or remove it", "the variable `%s` is not used", e.Name())

@@ -6,27 +6,27 @@ import (
 	"iter"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/expression"
-	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expr"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // filter is an expression over the columns of a row: `where`.
 type filter struct {
-	node    yamlnode.Node
-	program *expression.Expression // nil if the expression is invalid
+	node    yaml.Node
+	program *expr.Expression // nil if the expression is invalid
 }
 
 // compile compiles the expression when the columns are known. Rows of a table all have the same columns, so another name is
 // an error; in other formats a row may have more.
 func (f *filter) compile(first *row, diags *diag.List) {
-	var env any = expression.Open{}
+	var env any = expr.Open{}
 	if first.of.isTable() {
 		env = first.vars.Plain()
 	}
-	var problem *expression.SyntaxError
+	var problem *expr.SyntaxError
 	var err error
-	if f.program, err = expression.Compile(f.node.Str(), env, expression.Truth); errors.As(err, &problem) {
+	if f.program, err = expr.Compile(f.node.Str(), env, expr.Truth); errors.As(err, &problem) {
 		f.node.WithDiags(diags).ErrorfAt(problem.Offset, problem.Hint, "in the expression: %s", problem.Message)
 	}
 }
@@ -52,7 +52,7 @@ func (f *filter) takes(r *row) (bool, error) {
 	}
 	for _, read := range f.program.Reads() {
 		if !read.Optional && lacks(r.vars, read.Path) {
-			return false, &expression.SyntaxError{
+			return false, &expr.SyntaxError{
 				Message: fmt.Sprintf("it has no `%s`", read),
 				Hint:    fmt.Sprintf("`%s ?? \"\"` is the empty text where there is none", read),
 			}
@@ -71,9 +71,9 @@ func (f *filter) takes(r *row) (bool, error) {
 
 // lacks reports whether a row has nothing at a path. An expression would see nil there, so that a typo would select all
 // rows, or none.
-func lacks(v variable.Value, path []string) bool {
+func lacks(v eval.Value, path []string) bool {
 	for _, name := range path {
-		found, named, there := variable.Get(v, name)
+		found, named, there := eval.Get(v, name)
 		if !named {
 			return false // the expression reports it
 		}
@@ -90,7 +90,7 @@ func (s *Suite) filtered(r *rows, diags *diag.List) iter.Seq[*row] {
 	return func(yield func(*row) bool) {
 		for one := range s.all(r, diags) {
 			taken, err := r.where.takes(one)
-			var lack *expression.SyntaxError
+			var lack *expr.SyntaxError
 			switch {
 			case errors.As(err, &lack):
 				diags.Errorf(one.pos, lack.Hint, "`where` cannot be determined for the row: %s", lack.Message)

@@ -9,17 +9,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
+	"github.com/evalrun/evalrun/cmd/evalrun/runs"
+	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/job"
-	"github.com/evalrun/evalrun/internal/runs"
-	"github.com/evalrun/evalrun/internal/term"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/session"
 )
 
 // acceptOptions are the flags of `evalrun accept`.
 type acceptOptions struct {
-	job.Options
+	session.Options
 	suites   []string
 	yes      bool
 	showOnly bool
@@ -84,7 +84,7 @@ func (a *app) accept(run string, o acceptOptions) error {
 		return err
 	}
 	if !o.yes && !o.showOnly && !term.Interactive(a.in) {
-		return exit.BadInput(
+		return eval.BadInput(
 			"%s to review, and there is no terminal to ask on: --dry-run shows them, --yes accepts all",
 			diag.Count(len(found.Proposals), "new or changed answer"),
 		)
@@ -274,7 +274,7 @@ func (r *review) end(run string, proposed int) error {
 	left := proposed - r.accepted
 	if r.showOnly {
 		fmt.Fprintf(r.out, "%s could be accepted; nothing was written\n", diag.Count(proposed, "new or changed answer"))
-		return exitWith(exit.CodeFailed)
+		return exitWith(eval.CodeFailed)
 	}
 	fmt.Fprintf(r.out, "accepted %s", diag.Count(r.accepted, "answer"))
 	if left > 0 {
@@ -288,7 +288,7 @@ func (r *review) end(run string, proposed int) error {
 		)
 	}
 	if r.conflicts > 0 {
-		return exitWith(exit.CodeFailed)
+		return exitWith(eval.CodeFailed)
 	}
 	return nil
 }

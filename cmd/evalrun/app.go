@@ -13,12 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
+	"github.com/evalrun/evalrun/cmd/evalrun/runs"
+	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/job"
-	"github.com/evalrun/evalrun/internal/runs"
-	"github.com/evalrun/evalrun/internal/term"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/session"
 )
 
 // app is the world around a command: streams, environment, signals.
@@ -81,7 +81,7 @@ func (a *app) main(ctx context.Context, args []string) (code int) {
 			if a.getenv("EVALRUN_DEBUG") != "" {
 				fmt.Fprintf(a.err, "%s\n", debug.Stack())
 			}
-			code = exit.CodeIncomplete
+			code = eval.CodeIncomplete
 		}
 	}()
 	root := a.root()
@@ -90,12 +90,12 @@ func (a *app) main(ctx context.Context, args []string) (code int) {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
-	var coded *exit.CodedError
+	var coded *eval.CodedError
 	if errors.Is(err, syscall.EPIPE) && !errors.As(err, &coded) { // the reader has seen enough
-		return exit.CodeOK
+		return eval.CodeOK
 	}
 	a.explain(err)
-	return exit.Of(err)
+	return eval.Of(err)
 }
 
 // errSaid is wrapped by errors that were printed already.
@@ -103,15 +103,15 @@ var errSaid = errors.New("")
 
 // exitWith ends a command with a code and no further words.
 func exitWith(code int) error {
-	if code == exit.CodeOK {
+	if code == eval.CodeOK {
 		return nil
 	}
-	return exit.With(code, errSaid)
+	return eval.With(code, errSaid)
 }
 
 // explain prints what went wrong.
 func (a *app) explain(err error) {
-	var bad *job.BadFiles
+	var bad *session.BadFiles
 	switch {
 	case err == nil, errors.Is(err, errSaid):
 	case errors.As(err, &bad):
@@ -156,7 +156,7 @@ func (a *app) screen() term.Screen {
 }
 
 // job is load with the settings settled.
-func (a *app) job(files []string, options job.Options) (*job.Job, error) {
+func (a *app) job(files []string, options session.Options) (*session.Job, error) {
 	l, err := a.load(files, options)
 	if err != nil {
 		return nil, err
@@ -165,11 +165,11 @@ func (a *app) job(files []string, options job.Options) (*job.Job, error) {
 }
 
 // load reads suites and prints problems and warnings; a problem is an error.
-func (a *app) load(files []string, options job.Options) (*job.Loaded, error) {
-	return a.loaded(job.Load(files, options, a.getenv))
+func (a *app) load(files []string, options session.Options) (*session.Loaded, error) {
+	return a.loaded(session.Load(files, options, a.getenv))
 }
 
-func (a *app) loaded(l *job.Loaded, err error) (*job.Loaded, error) {
+func (a *app) loaded(l *session.Loaded, err error) (*session.Loaded, error) {
 	if err == nil {
 		err = l.Bad()
 	}
@@ -256,7 +256,7 @@ func (a *app) root() *cobra.Command {
 		if c.Name() == "completion" {
 			c.Args, c.RunE = cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
 				if len(args) > 0 {
-					return exit.BadInput("there is no completion for %q: name bash, fish, powershell or zsh", args[0])
+					return eval.BadInput("there is no completion for %q: name bash, fish, powershell or zsh", args[0])
 				}
 				return c.Help()
 			}
@@ -278,7 +278,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 	if hint == "" {
 		hint = "`evalrun --help` lists the commands"
 	}
-	return exit.BadInput("there is no command %q; %s", name, hint)
+	return eval.BadInput("there is no command %q; %s", name, hint)
 }
 
 func (a *app) versionCommand() *cobra.Command {

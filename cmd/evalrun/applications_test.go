@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // The example of applications runs as its comments say: the model answers from its script, the server and the agents are real. Without
@@ -33,17 +33,17 @@ func TestTheExampleOfApplicationsRunsAsItSays(t *testing.T) {
 	run := filepath.Join(dir, "run")
 	code := a.main(t.Context(), []string{"run", suite, "--emulator=" + filepath.Join(dir, "script.yaml"), "--out", run, "-v"})
 	if _, err := exec.LookPath("python3"); err != nil {
-		if code != exit.CodeBadInput || !strings.Contains(out.String(), "there is no program python3 in PATH") {
-			t.Errorf("without Python: exit %d, want %d and the program's name\n%s", code, exit.CodeBadInput, out.String())
+		if code != eval.CodeBadInput || !strings.Contains(out.String(), "there is no program python3 in PATH") {
+			t.Errorf("without Python: exit %d, want %d and the program's name\n%s", code, eval.CodeBadInput, out.String())
 		}
 		return
 	}
-	if code != exit.CodeOK || !strings.Contains(out.String(), "12 trials: 12 pass, 0 fail, 0 error, 0 skip") {
+	if code != eval.CodeOK || !strings.Contains(out.String(), "12 trials: 12 pass, 0 fail, 0 error, 0 skip") {
 		t.Errorf("exit %d, want 0 and 12 passes\n%s", code, out.String())
 	}
 	out.Reset()
 	code = a.main(t.Context(), []string{"compare", run, "--arms", "app/ask", "go/ask"})
-	expect.Same(t, "exit code of compare with the output "+out.String(), code, exit.CodeOK)
+	expect.Same(t, "exit code of compare with the output "+out.String(), code, eval.CodeOK)
 	if want := "0 newly failing, 0 newly passing, 0 removed"; !strings.Contains(out.String(), want) {
 		t.Errorf("got\n%s\nwant %q", out.String(), want)
 	}

@@ -5,13 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/eval"
 )
 
 // suites wants the names of suites as arguments.
 func suites(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return exit.BadInput("name at least one suite, or list the suites of the project in evalrun.yaml: %s", cmd.UseLine())
+		return eval.BadInput("name at least one suite, or list the suites of the project in evalrun.yaml: %s", cmd.UseLine())
 	}
 	return nil
 }
@@ -40,7 +40,7 @@ func exactly(n int) cobra.PositionalArgs {
 func misused(cmd *cobra.Command) error {
 	first, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
 	if first, _, _ = strings.Cut(first, "   "); first != "" {
-		return exit.BadInput("usage: %s, such as: %s", cmd.UseLine(), first)
+		return eval.BadInput("usage: %s, such as: %s", cmd.UseLine(), first)
 	}
-	return exit.BadInput("usage: %s", cmd.UseLine())
+	return eval.BadInput("usage: %s", cmd.UseLine())
 }

@@ -11,12 +11,11 @@ import (
 	"github.com/cli/browser"
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
+	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/job"
-	"github.com/evalrun/evalrun/internal/setup"
-	"github.com/evalrun/evalrun/internal/term"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/session"
 )
 
 func (a *app) authCommand() *cobra.Command {
@@ -38,7 +37,7 @@ func (a *app) authCommand() *cobra.Command {
 
 // loginOptions are the flags of `evalrun auth login`.
 type loginOptions struct {
-	job.Options
+	session.Options
 	secrets   string
 	redirect  string
 	scopes    []string
@@ -70,25 +69,25 @@ func (a *app) loginCommand() *cobra.Command {
 		"redirect `URL` on this machine that the client has registered; the port is free "+
 			"(default 127.0.0.1, with the path in the client secrets file)",
 	)
-	o.Timeout = setup.LoginWait
+	o.Timeout = session.LoginWait
 	fs.Var((*flags.Duration)(&o.Timeout), "timeout", "wait this long for the browser")
 	return cmd
 }
 
 func (a *app) login(ctx context.Context, suites []string, o loginOptions) error {
 	if o.secrets == "" {
-		return exit.BadInput(
+		return eval.BadInput(
 			"--client-secrets is missing: it names the file that you downloaded for an OAuth client of type desktop app; see `evalrun help " +
 				"oauth#once-in-the-cloud-console`",
 		)
 	}
-	var own job.Options // only the settings of the deployment that a login needs
+	var own session.Options // only the settings of the deployment that a login needs
 	own.ScopeBase, own.Project = o.ScopeBase, o.Project
 	j, err := a.job(suites, own)
 	if err != nil {
 		return err
 	}
-	l, err := setup.NewLogin(&j.Settings.Service, a.loginBy(o))
+	l, err := session.NewLogin(&j.Settings.Service, a.loginBy(o))
 	if err != nil {
 		return err
 	}
@@ -109,8 +108,8 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 }
 
 // loginBy is the way to log in.
-func (a *app) loginBy(o loginOptions) setup.LoginOptions {
-	by := setup.LoginOptions{
+func (a *app) loginBy(o loginOptions) session.LoginOptions {
+	by := session.LoginOptions{
 		Secrets: o.secrets, Redirect: o.redirect, Scopes: o.scopes, Wait: o.Timeout,
 		Notice: func(text string) { fmt.Fprintln(a.err, diag.CleanLine(text)) },
 		Show: func(address string) {
@@ -130,7 +129,7 @@ func openBrowser(address string) error {
 	return browser.OpenURL(address)
 }
 
-func (a *app) printLogin(granted *setup.LoggedIn) {
+func (a *app) printLogin(granted *session.LoggedIn) {
 	fmt.Fprintln(a.out, "You are logged in.")
 	if len(granted.Missing) > 0 {
 		fmt.Fprintf(a.err, "warning: not granted: %s\n", diag.CleanLine(strings.Join(granted.Missing, " ")))
@@ -143,7 +142,7 @@ func (a *app) printLogin(granted *setup.LoggedIn) {
 
 // statusOptions are the flags of `evalrun auth status`.
 type statusOptions struct {
-	job.Options
+	session.Options
 	json bool
 }
 
@@ -165,7 +164,7 @@ func (a *app) statusCommand() *cobra.Command {
 }
 
 func (a *app) status(ctx context.Context, o statusOptions) error {
-	if err := setup.CheckLogin(); err != nil {
+	if err := session.CheckLogin(); err != nil {
 		return err
 	}
 	o.UseLogin()
@@ -173,7 +172,7 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 	if err != nil {
 		return err
 	}
-	status, problem, err := setup.NewLoginStatus(ctx, j, a.caller().Connect)
+	status, problem, err := session.NewLoginStatus(ctx, j, a.caller().Connect)
 	switch {
 	case err != nil:
 		return err
@@ -185,7 +184,7 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 	return errors.Join(err, problem)
 }
 
-func (a *app) writeStatus(s *setup.LoginStatus) error {
+func (a *app) writeStatus(s *session.LoginStatus) error {
 	p := term.Printer{W: a.out}
 	line := func(name, value string) { p.Printf("%-9s %s\n", name, diag.CleanLine(value)) }
 	line("client", s.ClientID)
@@ -209,7 +208,7 @@ func orNone(s string) string {
 	return s
 }
 
-func expiry(s *setup.LoginStatus, now time.Time) string {
+func expiry(s *session.LoginStatus, now time.Time) string {
 	renewal := "; evalrun refreshes it"
 	if !s.RefreshToken {
 		renewal = "; there is no refresh token, so log in again then"
@@ -241,22 +240,22 @@ func (a *app) logoutCommand() *cobra.Command {
 }
 
 func (a *app) logout(ctx context.Context, revokeURL string) error {
-	done, err := setup.ForgetLogin(ctx, revokeURL)
+	done, err := session.ForgetLogin(ctx, revokeURL)
 	switch done {
-	case setup.LogoutFailed:
+	case session.LogoutFailed:
 		return err
-	case setup.LogoutNone:
+	case session.LogoutNone:
 		fmt.Fprintln(a.out, "There was no login.")
 		return nil
-	case setup.LogoutDamaged, setup.LogoutUnrevoked, setup.LogoutRevoked:
+	case session.LogoutDamaged, session.LogoutUnrevoked, session.LogoutRevoked:
 	}
 	fmt.Fprintln(a.out, "The login is forgotten.")
 	switch {
 	case err != nil:
 		return err
-	case done == setup.LogoutDamaged:
-		return exit.Incomplete("the login was not revoked on the server, since its file was damaged: revoke it in your account there")
-	case done == setup.LogoutRevoked:
+	case done == session.LogoutDamaged:
+		return eval.Incomplete("the login was not revoked on the server, since its file was damaged: revoke it in your account there")
+	case done == session.LogoutRevoked:
 		fmt.Fprintln(a.out, "The server has revoked it.")
 	default:
 		fmt.Fprintln(a.err,

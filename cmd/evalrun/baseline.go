@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
+	"github.com/evalrun/evalrun/eval"
 )
 
 func (a *app) baselineCommand() *cobra.Command {
@@ -86,7 +86,7 @@ func (a *app) exportCommand() *cobra.Command {
 		Short: "Write a run to a file for comparisons, without prompts and answers", Args: exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if out == "" {
-				return exit.BadInput("say where to: -o FILE")
+				return eval.BadInput("say where to: -o FILE")
 			}
 			if err := a.runs.Export(args[0], out); err != nil {
 				return err

@@ -12,9 +12,9 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/evalrun/evalrun/clients/emulator"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/forgetest"
+	"github.com/evalrun/evalrun/internal/emulator"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/forgetest"
 )
 
 // recipe is a workflow of GitHub.

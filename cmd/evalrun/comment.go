@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
+	"github.com/evalrun/evalrun/cmd/evalrun/runs"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/runs"
+	"github.com/evalrun/evalrun/eval"
 )
 
 func (a *app) commentCommand() *cobra.Command {
@@ -24,7 +24,7 @@ func (a *app) commentCommand() *cobra.Command {
 		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.Issue && o.Number != 0 {
-				return exit.BadInput("--issue and --number do not go together: leave out --number, since an issue is found by its suites")
+				return eval.BadInput("--issue and --number do not go together: leave out --number, since an issue is found by its suites")
 			}
 			done, err := a.runs.Comment(cmd.Context(), args[0], o)
 			switch {

@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/runs"
-	"github.com/evalrun/evalrun/internal/term"
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
+	"github.com/evalrun/evalrun/cmd/evalrun/runs"
+	"github.com/evalrun/evalrun/cmd/evalrun/term"
+	"github.com/evalrun/evalrun/eval"
 )
 
 // compareOptions are the flags of `evalrun compare`.
@@ -39,10 +39,10 @@ func (a *app) compareCommand() *cobra.Command {
 			"  evalrun compare latest --arms pro/old pro/new --margin 0.05\n  evalrun compare latest --arms pro/old pro/new --choose",
 		Args: func(_ *cobra.Command, args []string) error {
 			if o.rank && len(args) != 1 {
-				return exit.BadInput("--rank takes one run, and ranks its arms: evalrun compare RUN --rank")
+				return eval.BadInput("--rank takes one run, and ranks its arms: evalrun compare RUN --rank")
 			}
 			if len(args) < 1 || len(args) > 2 {
-				return exit.BadInput(
+				return eval.BadInput(
 					"compare takes two runs, or one with two of its arms: evalrun compare BASE HEAD, evalrun compare RUN --arms BASE-ARM HEAD-ARM",
 				)
 			}
@@ -111,7 +111,7 @@ func (o *compareOptions) check() error {
 		}
 	})
 	if o.choose == "" && len(given) > 0 {
-		return exit.BadInput("%s: such flags are for a judge that chooses: add --choose", strings.Join(given, ", "))
+		return eval.BadInput("%s: such flags are for a judge that chooses: add --choose", strings.Join(given, ", "))
 	}
 	if o.rank {
 		return o.checkRank()
@@ -133,15 +133,15 @@ func repeated(names []string) string {
 func (o *compareOptions) checkRank() error {
 	switch r := &o.Rule; {
 	case repeated(o.Arms) != "":
-		return exit.BadInput("--arms names %s twice", repeated(o.Arms))
+		return eval.BadInput("--arms names %s twice", repeated(o.Arms))
 	case len(o.Arms) == 1:
-		return exit.BadInput("--rank needs two arms or more: --arms=pro/a,pro/b,pro/c")
+		return eval.BadInput("--rank needs two arms or more: --arms=pro/a,pro/b,pro/c")
 	case len(r.Metrics) > 1 || len(r.Metrics) == 1 && strings.Contains(r.Metrics[0], "="):
-		return exit.BadInput("--rank takes one metric, without a margin: --metric pass")
+		return eval.BadInput("--rank takes one metric, without a margin: --metric pass")
 	case o.choose != "" && len(r.Metrics) > 0:
-		return exit.BadInput("--choose --rank ranks by what the judge prefers: leave out --metric, or --choose")
+		return eval.BadInput("--choose --rank ranks by what the judge prefers: leave out --metric, or --choose")
 	case r.Margin > 0 || r.OnInconclusive != "" || r.MinPaired != nil || len(r.AllowRemoved) > 0:
-		return exit.BadInput("--margin, --on-inconclusive, --min-paired and --allow-removed compare two arms: leave out --rank, or those")
+		return eval.BadInput("--margin, --on-inconclusive, --min-paired and --allow-removed compare two arms: leave out --rank, or those")
 	}
 	return nil
 }

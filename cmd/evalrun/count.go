@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/forecast"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/session"
 )
 
 func (a *app) countCommand() *cobra.Command {
@@ -37,19 +37,19 @@ func (a *app) count(ctx context.Context, files []string, o planOptions) error {
 	if err != nil {
 		return err
 	}
-	session, err := a.caller().Connect(j)
+	opened, err := a.caller().Connect(j)
 	if err != nil {
 		return err
 	}
-	defer session.Close()
-	plan, err := session.Plan(ctx)
+	defer opened.Close()
+	plan, err := opened.Plan(ctx)
 	if err != nil {
 		return err
 	}
 	if plan.Size() == 0 {
 		return j.Nothing("")
 	}
-	total, err := forecast.CountPrompts(ctx, plan, session.Counter(), func(one forecast.PromptCount) error {
+	total, err := session.CountPrompts(ctx, plan, opened.Counter(), func(one session.PromptCount) error {
 		if o.json {
 			return a.screen().JSON(one)
 		}
@@ -64,7 +64,7 @@ func (a *app) count(ctx context.Context, files []string, o planOptions) error {
 		return err
 	}
 	if err != nil {
-		return exit.Incomplete("the tokens could not be counted: %w", err)
+		return eval.Incomplete("the tokens could not be counted: %w", err)
 	}
 	if !o.json {
 		_, err = fmt.Fprintf(a.out, "%7d  in all, repeats included\n", total)

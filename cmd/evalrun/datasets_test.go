@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // The suites over published data sets read their files as they are: right answers pass, and each wrong one fails.
@@ -23,15 +23,15 @@ func TestExamplesOfDatasetsPassRightAnswersOnly(t *testing.T) {
 	expect.OK(t, err)
 	expect.Same(t, "the number of suites", len(suites), 6)
 	for _, suite := range suites {
-		for answers, want := range map[string]int{"right": exit.CodeOK, "wrong": exit.CodeFailed} {
+		for answers, want := range map[string]int{"right": eval.CodeOK, "wrong": eval.CodeFailed} {
 			t.Run(strings.TrimSuffix(filepath.Base(suite), ".yaml")+" "+answers, func(t *testing.T) {
 				t.Parallel()
 				script := filepath.Join(folder, "answers", answers+".yaml")
 				report := filepath.Join(t.TempDir(), "report.json")
 				code, out := executed("run", suite, "--emulator="+script, "--out", filepath.Join(t.TempDir(), "run"), "-o", "json="+report)
 				if _, err := exec.LookPath("python3"); err != nil && strings.HasSuffix(suite, "humaneval.yaml") {
-					if code != exit.CodeBadInput || !strings.Contains(out, "there is no program python3 in PATH") {
-						t.Errorf("without Python: exit %d, want %d and the program's name\n%s", code, exit.CodeBadInput, out)
+					if code != eval.CodeBadInput || !strings.Contains(out, "there is no program python3 in PATH") {
+						t.Errorf("without Python: exit %d, want %d and the program's name\n%s", code, eval.CodeBadInput, out)
 					}
 					return
 				}

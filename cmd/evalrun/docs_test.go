@@ -18,8 +18,8 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -174,10 +174,10 @@ func TestServicePageNamesTestsThatExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	dirs := map[string]string{
-		"payload":    "internal/payload",
+		"payload":    "internal/clients/wire",
 		"main":       "cmd/evalrun",
-		"generative": "clients/generative", "emulator": "clients/emulator", "oauth": "clients/oauth", "flow": "internal/flow",
-		"picture":  "internal/picture",
+		"generative": "internal/clients/generative", "emulator": "internal/emulator", "oauth": "internal/clients/oauth", "flow": "internal/flow",
+		"picture":  "internal/dataset",
 		"overview": "internal/overview", "runner": "runner", "suite": "suite", "scorers": "scorers", "reports": "reports", "eval": "eval",
 	}
 	named := regexp.MustCompile("`([a-z]+)\\.(Test[A-Za-z]{2,})`").FindAllStringSubmatch(string(page), -1)
@@ -336,9 +336,9 @@ func TestExamplesHoldTheirGates(t *testing.T) {
 				out: &out, err: &out, getenv: func(string) string { return "" },
 				signals: func() (<-chan os.Signal, func()) { return nil, func() {} },
 			}
-			want := exit.CodeOK
+			want := eval.CodeOK
 			if strings.Contains(path, "fails-on-purpose") {
-				want = exit.CodeFailed
+				want = eval.CodeFailed
 			}
 			code := a.main(t.Context(), []string{"run", path, "--emulator", "--out", filepath.Join(t.TempDir(), "run")})
 			expect.Same(t, "exit code with the output "+out.String(), code, want)

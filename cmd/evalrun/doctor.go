@@ -6,16 +6,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
+	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/job"
-	"github.com/evalrun/evalrun/internal/setup"
-	"github.com/evalrun/evalrun/internal/term"
+	"github.com/evalrun/evalrun/internal/session"
 )
 
 // doctorOptions are the flags of `evalrun doctor`.
 type doctorOptions struct {
-	job.Options
+	session.Options
 	json bool
 }
 
@@ -44,7 +43,7 @@ func (a *app) doctorCommand() *cobra.Command {
 
 // doctor is `evalrun doctor` from top to bottom.
 func (a *app) doctor(ctx context.Context, suites []string, o doctorOptions) error {
-	examined := setup.Doctor{
+	examined := session.Doctor{
 		Suites:  suites,
 		Options: o.Options,
 		Getenv:  a.getenv,
@@ -55,7 +54,7 @@ func (a *app) doctor(ctx context.Context, suites []string, o doctorOptions) erro
 	found := examined.Examine(ctx)
 	write := a.writeCheckup
 	if o.json {
-		write = func(c *setup.Checkup) error { return a.screen().JSON(c) }
+		write = func(c *session.Checkup) error { return a.screen().JSON(c) }
 	}
 	if err := write(found); err != nil {
 		return err
@@ -63,7 +62,7 @@ func (a *app) doctor(ctx context.Context, suites []string, o doctorOptions) erro
 	return exitWith(found.Exit)
 }
 
-func (a *app) writeCheckup(c *setup.Checkup) error {
+func (a *app) writeCheckup(c *session.Checkup) error {
 	p := term.Printer{W: a.out}
 	for _, s := range c.Settings {
 		value := s.Value
@@ -75,23 +74,23 @@ func (a *app) writeCheckup(c *setup.Checkup) error {
 	if len(c.Settings) > 0 {
 		p.Printf("\n")
 	}
-	counts := map[setup.CheckState]int{}
+	counts := map[session.CheckState]int{}
 	for _, check := range c.Checks {
 		counts[check.State]++
 		a.writeCheck(&p, &check)
 	}
 	p.Printf(
 		"\n%s, %s\n",
-		diag.Count(counts[setup.Problem], string(setup.Problem)),
-		diag.Count(counts[setup.Warning], string(setup.Warning)),
+		diag.Count(counts[session.Problem], string(session.Problem)),
+		diag.Count(counts[session.Warning], string(session.Warning)),
 	)
 	return p.Err
 }
 
-func (a *app) writeCheck(p *term.Printer, check *setup.Check) {
+func (a *app) writeCheck(p *term.Printer, check *session.Check) {
 	state := string(check.State) + strings.Repeat(" ", 8-len(check.State))
 	if a.color(a.outWidth) {
-		colors := map[setup.CheckState]string{setup.OK: "32", setup.Warning: "33", setup.Problem: "31"}
+		colors := map[session.CheckState]string{session.OK: "32", session.Warning: "33", session.Problem: "31"}
 		state = "\x1b[" + colors[check.State] + "m" + state + "\x1b[0m"
 	}
 	p.Printf("%s %-10s", state, check.Name)
@@ -100,7 +99,7 @@ func (a *app) writeCheck(p *term.Printer, check *setup.Check) {
 		p.Printf("%19s", "")
 		a.hanging(p, "do: "+check.Advice)
 	}
-	if check.Page != "" && check.State != setup.OK {
+	if check.Page != "" && check.State != session.OK {
 		p.Printf("%19sread: evalrun help %s\n", "", check.Page)
 	}
 }

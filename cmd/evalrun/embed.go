@@ -6,13 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/job"
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
+	"github.com/evalrun/evalrun/internal/session"
 )
 
 // embedOptions are the flags of `evalrun embed`.
 type embedOptions struct {
-	job.Options
+	session.Options
 	model string
 	whole bool
 }
@@ -36,7 +36,7 @@ func (a *app) embedCommand() *cobra.Command {
 }
 
 func (a *app) embed(ctx context.Context, files []string, o embedOptions) error {
-	texts, err := job.ReadTexts(a.in, files, o.whole)
+	texts, err := session.ReadTexts(a.in, files, o.whole)
 	if err != nil {
 		return err
 	}

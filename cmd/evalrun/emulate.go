@@ -8,13 +8,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/setup"
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/session"
 )
 
 func (a *app) emulateCommand() *cobra.Command {
-	o := setup.NewEmulation()
+	o := session.NewEmulation()
 	var app bool
 	cmd := &cobra.Command{
 		Use: "emulate", Short: "Serve the emulator on its own", Args: atMost(0),
@@ -49,7 +49,7 @@ func (a *app) emulateCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) emulate(o setup.Emulation) error {
+func (a *app) emulate(o session.Emulation) error {
 	server, err := o.Start(a.runs.Dir)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (a *app) emulate(o setup.Emulation) error {
 }
 
 // emulateApp serves the application for tries.
-func (a *app) emulateApp(cmd *cobra.Command, o setup.Emulation) error {
+func (a *app) emulateApp(cmd *cobra.Command, o session.Emulation) error {
 	var useless []string
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if !slices.Contains([]string{"app", "listen", "key"}, f.Name) {
@@ -67,7 +67,7 @@ func (a *app) emulateApp(cmd *cobra.Command, o setup.Emulation) error {
 		}
 	})
 	if len(useless) > 0 {
-		return exit.BadInput("--app serves an application instead of the service: leave out %s", strings.Join(useless, ", "))
+		return eval.BadInput("--app serves an application instead of the service: leave out %s", strings.Join(useless, ", "))
 	}
 	server, err := o.StartApp()
 	if err != nil {

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // A small heap may grow to a multiple, a large one by a third of what has to be looked at.

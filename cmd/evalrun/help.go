@@ -11,11 +11,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
+	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/authoring"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/term"
+	"github.com/evalrun/evalrun/eval"
 )
 
 // Commands are listed in the order of the overview. The setting is global, and is set once because programs
@@ -53,12 +52,12 @@ func flagError(cmd *cobra.Command, err error) error {
 			}
 		})
 		if near := diag.Nearest(unknown.GetSpecifiedName(), names, 1); len(near) > 0 {
-			return exit.BadInput("%w; did you mean --%s?", err, near[0])
+			return eval.BadInput("%w; did you mean --%s?", err, near[0])
 		}
 	}
 	var conflict flags.Conflict
 	if errors.As(err, &conflict) {
-		return exit.BadInput("%w", conflict)
+		return eval.BadInput("%w", conflict)
 	}
 	var invalid *pflag.InvalidValueError
 	var number *strconv.NumError // whose text says nothing to people
@@ -67,16 +66,16 @@ func flagError(cmd *cobra.Command, err error) error {
 		if invalid.GetFlag().Name == "rank" {
 			hint = ": --rank --metric " + invalid.GetValue()
 		}
-		return exit.BadInput("--%s takes no value such as `%s`%s", invalid.GetFlag().Name, invalid.GetValue(), hint)
+		return eval.BadInput("--%s takes no value such as `%s`%s", invalid.GetFlag().Name, invalid.GetValue(), hint)
 	}
-	return exit.BadInput("%w; `%s --help` lists the flags", err, cmd.CommandPath())
+	return eval.BadInput("%w; `%s --help` lists the flags", err, cmd.CommandPath())
 }
 
 // helpCommand makes cobra's own help show the pages of the documentation too. Where a page and a command have one name,
 // as git does it: `help` shows the page, and --help the flags.
 func (a *app) helpCommand(help *cobra.Command) {
 	help.Use, help.Short = "help [COMMAND|PAGE[#SECTION]]", "Help about a command, or a page of the documentation"
-	help.Long = "Shows the help of a command, a page of the documentation, or one section of it:\n\n" + authoring.PageList()
+	help.Long = "Shows the help of a command, a page of the documentation, or one section of it:\n\n" + PageList()
 	help.Example = "  evalrun help run\n  evalrun help verdicts\n  evalrun help running#exit-codes"
 	help.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var out []string
@@ -88,7 +87,7 @@ func (a *app) helpCommand(help *cobra.Command) {
 				out = append(out, c.Name()+"\t"+c.Short)
 			}
 		}
-		return append(out, authoring.PageTitles()...), cobra.ShellCompDirectiveNoFileComp
+		return append(out, PageTitles()...), cobra.ShellCompDirectiveNoFileComp
 	}
 	help.Run, help.RunE = nil, func(cmd *cobra.Command, args []string) error { return a.help(cmd.Root(), args) }
 }
@@ -101,7 +100,7 @@ func (a *app) help(root *cobra.Command, args []string) error {
 	command := err == nil && target != root && len(rest) == 0
 	var text string
 	if len(args) == 1 {
-		if text, err = authoring.Page(args[0]); err != nil {
+		if text, err = Page(args[0]); err != nil {
 			return err
 		}
 	}
@@ -115,13 +114,13 @@ func (a *app) help(root *cobra.Command, args []string) error {
 		return target.Help()
 	}
 	if len(args) == 1 {
-		text = authoring.PageSection(args[0])
+		text = PageSection(args[0])
 	}
 	if text != "" {
 		return term.Page(a.screen(), text)
 	}
-	if hint := authoring.NearPages(args[0]); hint != "" {
-		return exit.BadInput("there is no command or page %q; %s", args[0], hint)
+	if hint := NearPages(args[0]); hint != "" {
+		return eval.BadInput("there is no command or page %q; %s", args[0], hint)
 	}
 	return unknownCommand(root, args[0])
 }

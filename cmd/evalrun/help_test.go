@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/docs"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // named is how messages and pages name a page or a section.
@@ -82,7 +82,7 @@ func TestDoctorPagesExist(t *testing.T) {
 	t.Parallel()
 	var pages [][]string
 	for _, file := range []string{"", "_service", "_named"} {
-		code, err := os.ReadFile("../../internal/setup/doctor" + file + ".go")
+		code, err := os.ReadFile("../../internal/session/doctor" + file + ".go")
 		expect.OK(t, err)
 		named := regexp.MustCompile(`(?s)d\.(?:problem|warning)\(.{1,600}?"([^",\n]*)",?\s*\)\n`).FindAllStringSubmatch(string(code), -1)
 		pages = append(pages, named...)

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
+	"github.com/evalrun/evalrun/cmd/evalrun/runs"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/runs"
 )
 
 // historyOptions are the flags of `evalrun history`.

@@ -13,9 +13,8 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 )
 
 // canary is the content of a private file, which must leave it in no way.
@@ -117,7 +116,7 @@ func TestPathsOfAForeignRunAreNotOpened(t *testing.T) {
 	s.exits(4, "run", "suite.yaml", "--out", "run", "--budget-calls", "1")
 	secret := s.path("private/canary.txt")
 	own := map[string]string{"suites/0/suite.yaml": plainSuite}
-	begun := func(change func(*option.Options)) func(*eval.Run) {
+	begun := func(change func(*eval.Options)) func(*eval.Run) {
 		return func(r *eval.Run) { change(&r.CommandOptions.Options) }
 	}
 	forged := map[string]func(name string){
@@ -153,13 +152,13 @@ func TestPathsOfAForeignRunAreNotOpened(t *testing.T) {
 			})
 		},
 		"interleaved": func(name string) {
-			s.forge(name, own, begun(func(o *option.Options) { o.Interleave = "suite.yaml@main" }))
+			s.forge(name, own, begun(func(o *eval.Options) { o.Interleave = "suite.yaml@main" }))
 		},
-		"prices":   func(name string) { s.forge(name, own, begun(func(o *option.Options) { o.Prices = secret })) },
-		"emulator": func(name string) { s.forge(name, own, begun(func(o *option.Options) { o.Emulator = secret })) },
-		"replay":   func(name string) { s.forge(name, own, begun(func(o *option.Options) { o.Replay = s.path("private") })) },
-		"answers":  func(name string) { s.forge(name, own, begun(func(o *option.Options) { o.Answers = secret })) },
-		"rescored": func(name string) { s.forge(name, own, begun(func(o *option.Options) { o.Rescore = s.path("run") })) },
+		"prices":   func(name string) { s.forge(name, own, begun(func(o *eval.Options) { o.Prices = secret })) },
+		"emulator": func(name string) { s.forge(name, own, begun(func(o *eval.Options) { o.Emulator = secret })) },
+		"replay":   func(name string) { s.forge(name, own, begun(func(o *eval.Options) { o.Replay = s.path("private") })) },
+		"answers":  func(name string) { s.forge(name, own, begun(func(o *eval.Options) { o.Answers = secret })) },
+		"rescored": func(name string) { s.forge(name, own, begun(func(o *eval.Options) { o.Rescore = s.path("run") })) },
 	}
 	before := s.calls()
 	for _, name := range slices.Sorted(maps.Keys(forged)) {
@@ -209,7 +208,7 @@ func TestFilesOfTheSuiteNeedTheSignature(t *testing.T) {
 	t.Parallel()
 	suite := strings.Replace(plainSuite, "text: hello", "parts: [{text: hello}, {image: dot.png}]", 1)
 	s := newSpied(t, map[string]string{"suite.yaml": suite})
-	expect.OK(t, os.CopyFS(s.path("pictures"), os.DirFS("../../internal/picture/testdata")))
+	expect.OK(t, os.CopyFS(s.path("pictures"), os.DirFS("../../internal/dataset/testdata")))
 	names, err := filepath.Glob(s.path("pictures/*.png"))
 	expect.OK(t, err)
 	expect.OK(t, os.Rename(names[0], s.path("dot.png")))

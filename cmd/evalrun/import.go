@@ -7,11 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
+	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/authoring"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/term"
+	"github.com/evalrun/evalrun/eval"
 )
 
 // importOptions are the flags of `evalrun import promptfoo`.
@@ -30,9 +29,9 @@ func (a *app) importCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				if ext := filepath.Ext(args[0]); ext == ".yaml" || ext == ".yml" || ext == ".json" {
-					return exit.BadInput("name the tool first: evalrun import promptfoo %s", diag.CleanLine(args[0]))
+					return eval.BadInput("name the tool first: evalrun import promptfoo %s", diag.CleanLine(args[0]))
 				}
-				return exit.BadInput(
+				return eval.BadInput(
 					"configurations of %q cannot be imported; those of promptfoo can: evalrun import promptfoo FILE", diag.CleanLine(args[0]),
 				)
 			}
@@ -59,7 +58,7 @@ func (a *app) importPromptfooCommand() *cobra.Command {
 	}
 	cmd.Flags().
 		StringVar(&o.out, "out", "",
-			"write the suite into `DIR`, empty or new (default "+authoring.ImportFolder+" next to the configuration)")
+			"write the suite into `DIR`, empty or new (default "+ImportFolder+" next to the configuration)")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "exit 1 if the suite cannot express a key")
 	flags.MaxTrials(cmd.Flags(), &o.trials)
 	return cmd
@@ -67,7 +66,7 @@ func (a *app) importPromptfooCommand() *cobra.Command {
 
 // importPromptfoo is `evalrun import promptfoo` from top to bottom.
 func (a *app) importPromptfoo(config string, o importOptions) error {
-	im, err := authoring.ImportPromptfoo(config, o.out, o.trials, a.getenv)
+	im, err := ImportPromptfoo(config, o.out, o.trials, a.getenv)
 	if err != nil {
 		return err
 	}
@@ -92,8 +91,8 @@ func (a *app) importPromptfoo(config string, o importOptions) error {
 		p.Printf("try it:    evalrun run %s --emulator  # without a model: most answers are echoes, and may fail\n", file)
 	}
 	if p.Err == nil && o.strict && im.Inexpressible > 0 {
-		return exit.With(
-			exit.CodeFailed,
+		return eval.With(
+			eval.CodeFailed,
 			fmt.Errorf("keys that a suite cannot express: %d; see %s", im.Inexpressible, diag.CleanLine(im.Report)),
 		)
 	}

@@ -10,15 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/authoring"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/term"
+	"github.com/evalrun/evalrun/eval"
 )
 
 // initOptions are the flags of `evalrun init`. Empty ones are questions at a terminal, or have a default.
 type initOptions struct {
-	authoring.First
+	First
 	yes     bool
 	project bool // a project file too
 }
@@ -39,9 +38,9 @@ func (a *app) initCommand() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&o.Model, "model", "", "test the model `NAME` (default "+authoring.FirstModel+")")
+	fs.StringVar(&o.Model, "model", "", "test the model `NAME` (default "+FirstModel+")")
 	fs.StringVar(&o.Prompt, "prompt", "", "test the prompt `TEXT`; {{.name}} is a variable of each case")
-	fs.StringVar(&o.Name, "name", "", "call the suite `NAME` (default "+authoring.FirstName+")")
+	fs.StringVar(&o.Name, "name", "", "call the suite `NAME` (default "+FirstName+")")
 	fs.BoolVarP(&o.yes, "yes", "y", false, "take the defaults without questions")
 	fs.BoolVar(&o.project, "project-file", false,
 		"write a project file too, so that evalrun run needs no suite")
@@ -51,7 +50,7 @@ func (a *app) initCommand() *cobra.Command {
 // init is `evalrun init` from top to bottom.
 func (a *app) init(path string, o initOptions) error {
 	if _, err := os.Lstat(path); err == nil { // before somebody takes the trouble to answer
-		return authoring.InTheWay(path)
+		return InTheWay(path)
 	}
 	if !o.yes && o.Model == "" && o.Prompt == "" && term.Interactive(a.in) {
 		if err := a.askFirst(&o.First); err != nil {
@@ -63,7 +62,7 @@ func (a *app) init(path string, o initOptions) error {
 	}
 	p := term.Printer{W: a.out}
 	p.Printf("wrote %s\n", diag.CleanLine(path))
-	if err := a.initSchema(filepath.Join(filepath.Dir(path), authoring.SchemaFile)); err != nil {
+	if err := a.initSchema(filepath.Join(filepath.Dir(path), SchemaFile)); err != nil {
 		return err
 	}
 	if o.project {
@@ -75,7 +74,7 @@ func (a *app) init(path string, o initOptions) error {
 	if o.Emulated() {
 		p.Printf("try it:    evalrun run %s --emulator\n", diag.CleanLine(file))
 	} else {
-		p.Printf("the emulator has no model %s; it has %s\n", diag.CleanLine(o.Model), authoring.FirstModel)
+		p.Printf("the emulator has no model %s; it has %s\n", diag.CleanLine(o.Model), FirstModel)
 	}
 	p.Printf("for real:  export EVALRUN_API_KEY=...; evalrun run %s --base-url https://...\n", diag.CleanLine(file))
 	return p.Err
@@ -94,21 +93,21 @@ func isWord(r rune) bool {
 }
 
 // askFirst puts the two questions. An empty answer means the value in brackets.
-func (a *app) askFirst(o *authoring.First) error {
+func (a *app) askFirst(o *First) error {
 	in := bufio.NewReader(io.LimitReader(a.in, 1<<20))
 	for _, q := range []struct {
 		answer              *string
 		question, byDefault string
 	}{
-		{&o.Model, "Which model?", authoring.FirstModel},
-		{&o.Prompt, "Which prompt? {{.name}} stands for what differs from case to case.\n", authoring.FirstPrompt},
+		{&o.Model, "Which model?", FirstModel},
+		{&o.Prompt, "Which prompt? {{.name}} stands for what differs from case to case.\n", FirstPrompt},
 	} {
 		if _, err := fmt.Fprintf(a.err, "%s [%s] ", q.question, q.byDefault); err != nil {
 			return err
 		}
 		line, err := in.ReadString('\n')
 		if err != nil {
-			return exit.BadInput("there was no answer; nothing is written. `evalrun init --yes` needs no answer")
+			return eval.BadInput("there was no answer; nothing is written. `evalrun init --yes` needs no answer")
 		}
 		if line = strings.TrimSpace(line); line != q.byDefault {
 			*q.answer = line
@@ -119,7 +118,7 @@ func (a *app) askFirst(o *authoring.First) error {
 
 // initProject writes the project file next to a suite, unless there is one.
 func (a *app) initProject(suite string) error {
-	path, there, err := authoring.WriteProject(suite)
+	path, there, err := WriteProject(suite)
 	switch {
 	case err != nil:
 		return err
@@ -133,7 +132,7 @@ func (a *app) initProject(suite string) error {
 
 // initSchema writes the schema for editors, unless there is a file of that name.
 func (a *app) initSchema(path string) error {
-	there, err := authoring.WriteSchema(path)
+	there, err := WriteSchema(path)
 	switch {
 	case err != nil:
 		return err

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/evalrun/evalrun/internal/flags"
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 )
 
 // judgeCheckOptions are the flags of `evalrun judge-check`.

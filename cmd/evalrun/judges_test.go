@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // judgeService answers as a model and as a judge, and keeps what judges are sent.

@@ -6,11 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/setup"
+	"github.com/evalrun/evalrun/internal/session"
 )
 
 func (a *app) ledgerCommand() *cobra.Command {
-	o := setup.LedgerService{Listen: "127.0.0.1:0", State: ".evalrun/ledger"}
+	o := session.LedgerService{Listen: "127.0.0.1:0", State: ".evalrun/ledger"}
 	cmd := &cobra.Command{
 		Use: "ledger --config FILE", Short: "Serve limits that several processes share", Args: atMost(0),
 		Long: "Serves a ledger: runs that are started with --ledger URL, on this machine or others, keep the limits of\n" +
@@ -31,7 +31,7 @@ func (a *app) ledgerCommand() *cobra.Command {
 }
 
 // ledger is `evalrun ledger` from top to bottom. To be stopped is how it ends well.
-func (a *app) ledger(o setup.LedgerService) error {
+func (a *app) ledger(o session.LedgerService) error {
 	signals, release := a.signals()
 	defer release()
 	server, err := o.Start(a.runs.Dir, a.getenv, func(text string) { fmt.Fprintln(a.err, diag.CleanLine(text)) })

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // A ledger that accepts connections and grants nothing, for whatever reason, is away: the run says so at once and ends so

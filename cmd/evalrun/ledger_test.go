@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // strictService answers at once, and with 429 what is more than its limits in a sliding window.

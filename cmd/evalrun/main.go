@@ -13,7 +13,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/evalrun/evalrun/internal/term"
+	"github.com/evalrun/evalrun/cmd/evalrun/term"
 )
 
 func main() { os.Exit(mainCode()) }

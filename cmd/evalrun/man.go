@@ -9,10 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/authoring"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
+	"github.com/evalrun/evalrun/eval"
 )
 
 func (a *app) manCommand() *cobra.Command {
@@ -23,7 +22,7 @@ func (a *app) manCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n, err := writeManual(cmd.Root(), args[0])
 			if err != nil {
-				return exit.BadInput("the manual cannot be written: %w", err)
+				return eval.BadInput("the manual cannot be written: %w", err)
 			}
 			_, err = fmt.Fprintf(a.out, "wrote %s into %s\n", diag.Count(n, "page"), diag.CleanLine(args[0]))
 			return err
@@ -97,7 +96,7 @@ func manualPage(cmd *cobra.Command) string {
 	} else {
 		fmt.Fprintf(
 			&b, ".SH PAGES\nShown by\n.BR \"evalrun help\" :\n.PP\n.nf\n%s\n.fi\n",
-			roff(strings.TrimRight(authoring.PageList(), "\n")),
+			roff(strings.TrimRight(PageList(), "\n")),
 		)
 	}
 	return b.String()

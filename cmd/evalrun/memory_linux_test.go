@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // memorySmall and memoryBig are how many trials of each kind run. The small ones run first, so that a process that dies

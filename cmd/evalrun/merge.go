@@ -4,9 +4,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/runs"
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
+	"github.com/evalrun/evalrun/cmd/evalrun/runs"
+	"github.com/evalrun/evalrun/eval"
 )
 
 func (a *app) mergeCommand() *cobra.Command {
@@ -17,7 +17,7 @@ func (a *app) mergeCommand() *cobra.Command {
 			"been without shards, and applies its gate.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return exit.BadInput("name the runs of all shards: %s", cmd.UseLine())
+				return eval.BadInput("name the runs of all shards: %s", cmd.UseLine())
 			}
 			return nil
 		},

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // command runs evalrun in this process and wants an exit code.

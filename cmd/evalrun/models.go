@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
+	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/setup"
-	"github.com/evalrun/evalrun/internal/term"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/session"
 )
 
 func (a *app) modelsCommand() *cobra.Command {
@@ -75,7 +75,7 @@ func (a *app) modelsOfSuites(ctx context.Context, files, ids []string, o planOpt
 	if err != nil {
 		return err
 	}
-	code := exit.CodeOK
+	code := eval.CodeOK
 	for one := range a.caller().ModelsOf(ctx, j, ids) {
 		switch err = one.Err; {
 		case err != nil:
@@ -89,12 +89,12 @@ func (a *app) modelsOfSuites(ctx context.Context, files, ids []string, o planOpt
 			return err
 		}
 		a.explain(err)
-		code = max(code, exit.Of(err))
+		code = max(code, eval.Of(err))
 	}
 	return exitWith(code)
 }
 
 // caller is this command, as services see it.
-func (a *app) caller() setup.Requester {
-	return setup.Requester{Version: buildVersion(), Notice: func(text string) { fmt.Fprintln(a.err, text) }}
+func (a *app) caller() session.Requester {
+	return session.Requester{Version: buildVersion(), Notice: func(text string) { fmt.Fprintln(a.err, text) }}
 }

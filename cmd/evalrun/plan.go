@@ -11,17 +11,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
+	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/forecast"
-	"github.com/evalrun/evalrun/internal/job"
-	"github.com/evalrun/evalrun/internal/term"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/session"
 )
 
 // planOptions are the flags of `evalrun plan` and `evalrun count`.
 type planOptions struct {
-	job.Options
+	session.Options
 	count, json bool
 }
 
@@ -51,22 +50,22 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 	if err != nil {
 		return err
 	}
-	var f *forecast.Forecast
+	var f *session.Forecast
 	plan := j.Plan()
 	if o.count {
-		session, err := a.caller().Connect(j)
+		opened, err := a.caller().Connect(j)
 		if err != nil {
 			return err
 		}
-		defer session.Close()
-		if plan, err = session.Plan(ctx); err != nil {
+		defer opened.Close()
+		if plan, err = opened.Plan(ctx); err != nil {
 			return err
 		}
-		if f, err = forecast.New(ctx, plan, &j.Settings.Limits, j.Settings.Prices, session.Counter()); err != nil {
-			return exit.Incomplete("the tokens could not be counted: %w", err)
+		if f, err = session.NewForecast(ctx, plan, &j.Settings.Limits, j.Settings.Prices, opened.Counter()); err != nil {
+			return eval.Incomplete("the tokens could not be counted: %w", err)
 		}
 	} else {
-		f, err = forecast.New(ctx, plan, &j.Settings.Limits, j.Settings.Prices, nil)
+		f, err = session.NewForecast(ctx, plan, &j.Settings.Limits, j.Settings.Prices, nil)
 		if err != nil {
 			return err
 		}
@@ -102,7 +101,7 @@ func writeWrapped(w io.Writer, text string, width int) error {
 }
 
 // writeOutlook writes what difference the gate of an arm can detect, with how many cases.
-func writeOutlook(p *term.Printer, g *forecast.GateOutlook) {
+func writeOutlook(p *term.Printer, g *session.GateOutlook) {
 	margin := ""
 	if g.Margin > 0 {
 		margin = fmt.Sprintf("margin %g of the pass rate at an error rate of %g, ", g.Margin, g.Alpha)
@@ -135,7 +134,7 @@ func writeOutlook(p *term.Printer, g *forecast.GateOutlook) {
 }
 
 // writeGates writes all gates, and how often all of them hold together.
-func writeGates(p *term.Printer, gates []forecast.GateOutlook) {
+func writeGates(p *term.Printer, gates []session.GateOutlook) {
 	together := map[float64]float64{}
 	for i := range gates {
 		writeOutlook(p, &gates[i])
@@ -157,7 +156,7 @@ func writeGates(p *term.Printer, gates []forecast.GateOutlook) {
 	}
 }
 
-func writeForecast(w io.Writer, f *forecast.Forecast) error {
+func writeForecast(w io.Writer, f *session.Forecast) error {
 	p := &term.Printer{W: w}
 	for i := range f.Arms {
 		writeArm(p, f, &f.Arms[i])
@@ -177,7 +176,7 @@ func writeForecast(w io.Writer, f *forecast.Forecast) error {
 }
 
 // writeRaces writes what is known of races.
-func writeRaces(p *term.Printer, f *forecast.Forecast) {
+func writeRaces(p *term.Printer, f *session.Forecast) {
 	for _, r := range f.Races {
 		p.Printf("race of %s on %s: all of this at most; an arm that cannot be the best leaves, after %d of %d cases at the earliest\n",
 			diag.CleanLine(r.Suite), diag.CleanLine(r.Metric), r.Least, r.Cases)
@@ -186,8 +185,8 @@ func writeRaces(p *term.Printer, f *forecast.Forecast) {
 
 // writeArm writes the section of an arm. It names the suite and the API version only where the arms differ in
 // them.
-func writeArm(p *term.Printer, f *forecast.Forecast, arm *forecast.ArmForecast) {
-	if differ(f.Arms, func(a *forecast.ArmForecast) string { return a.Suite }) {
+func writeArm(p *term.Printer, f *session.Forecast, arm *session.ArmForecast) {
+	if differ(f.Arms, func(a *session.ArmForecast) string { return a.Suite }) {
 		p.Printf("%s: ", diag.CleanLine(arm.Suite))
 	}
 	trials := trialsOf(arm)
@@ -199,7 +198,7 @@ func writeArm(p *term.Printer, f *forecast.Forecast, arm *forecast.ArmForecast) 
 		return
 	}
 	model := arm.Model
-	if differ(models(f.Arms), func(a *forecast.ArmForecast) string { return a.APIVersion }) {
+	if differ(models(f.Arms), func(a *session.ArmForecast) string { return a.APIVersion }) {
 		model = strings.TrimSpace(model + " " + arm.APIVersion)
 	}
 	if arm.Service != "" {
@@ -215,7 +214,7 @@ func writeArm(p *term.Printer, f *forecast.Forecast, arm *forecast.ArmForecast) 
 }
 
 // trialsOf is the number of an arm's trials, with the number of calls when a trial may take several.
-func trialsOf(arm *forecast.ArmForecast) string {
+func trialsOf(arm *session.ArmForecast) string {
 	trials := diag.Count(arm.Trials, "trial")
 	switch {
 	case arm.MostCalls > arm.Calls:
@@ -227,16 +226,16 @@ func trialsOf(arm *forecast.ArmForecast) string {
 }
 
 // differ reports whether a property is not the same for all arms.
-func differ(arms []forecast.ArmForecast, of func(*forecast.ArmForecast) string) bool {
-	return slices.ContainsFunc(arms, func(a forecast.ArmForecast) bool { return of(&a) != of(&arms[0]) })
+func differ(arms []session.ArmForecast, of func(*session.ArmForecast) string) bool {
+	return slices.ContainsFunc(arms, func(a session.ArmForecast) bool { return of(&a) != of(&arms[0]) })
 }
 
 // models returns the arms that test models, not applications.
-func models(arms []forecast.ArmForecast) []forecast.ArmForecast {
-	return slices.DeleteFunc(slices.Clone(arms), func(a forecast.ArmForecast) bool { return a.App != "" })
+func models(arms []session.ArmForecast) []session.ArmForecast {
+	return slices.DeleteFunc(slices.Clone(arms), func(a session.ArmForecast) bool { return a.App != "" })
 }
 
-func writeCalls(p *term.Printer, f *forecast.Forecast) {
+func writeCalls(p *term.Printer, f *session.Forecast) {
 	p.Printf("trials: %d\n", f.Trials)
 	embed, apps := "", ""
 	if f.AppCalls > 0 {
@@ -258,7 +257,7 @@ func writeCalls(p *term.Printer, f *forecast.Forecast) {
 	)
 }
 
-func writeTokens(p *term.Printer, f *forecast.Forecast) {
+func writeTokens(p *term.Printer, f *session.Forecast) {
 	p.Printf("tokens: %d in prompts (%s)%s\n", f.PromptTokens, counting(f), outputs(f))
 	writeReplies(p, f)
 	if f.EmbedCalls > 0 {
@@ -270,7 +269,7 @@ func writeTokens(p *term.Printer, f *forecast.Forecast) {
 }
 
 // writeReplies writes what later calls of the same trials are sent in addition to their prompts.
-func writeReplies(p *term.Printer, f *forecast.Forecast) {
+func writeReplies(p *term.Printer, f *session.Forecast) {
 	switch {
 	case f.ReplyTokens == 0:
 	case f.MostGenerateCalls > f.GenerateCalls:
@@ -281,7 +280,7 @@ func writeReplies(p *term.Printer, f *forecast.Forecast) {
 }
 
 // counting says who counts the tokens of prompts.
-func counting(f *forecast.Forecast) string {
+func counting(f *session.Forecast) string {
 	estimated, counted := 0, 0
 	for _, a := range models(f.Arms) {
 		if a.Estimated {
@@ -302,7 +301,7 @@ func counting(f *forecast.Forecast) string {
 }
 
 // outputs says how long the answers of models may get together. Of applications that is not known.
-func outputs(f *forecast.Forecast) string {
+func outputs(f *session.Forecast) string {
 	switch {
 	case f.GenerateCalls == 0:
 		return ""
@@ -312,7 +311,7 @@ func outputs(f *forecast.Forecast) string {
 	return fmt.Sprintf(", output of models up to %s", unlimited(f.MaxOutputTokens))
 }
 
-func writeTime(p *term.Printer, f *forecast.Forecast) {
+func writeTime(p *term.Printer, f *session.Forecast) {
 	least, most := f.LeastTime.Round(time.Second), f.MostTime.Round(time.Second)
 	switch {
 	case f.MostTime > f.LeastTime && least == 0:
@@ -327,7 +326,7 @@ func writeTime(p *term.Printer, f *forecast.Forecast) {
 }
 
 // varying says what the time depends on: judges, embeddings and tool loops may take fewer calls or more.
-func varying(f *forecast.Forecast) string {
+func varying(f *session.Forecast) string {
 	if f.JudgeCalls > 0 || f.EmbedCalls > 0 || f.MostGenerateCalls > f.GenerateCalls {
 		return "the number of calls and the length of the answers"
 	}

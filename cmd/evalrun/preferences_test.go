@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // letterService answers `good 3` with the same words, and judges pairs of such answers: the word that comes first in the list is the

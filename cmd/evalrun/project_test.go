@@ -10,9 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/authoring"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/project"
+	"github.com/evalrun/evalrun/internal/session"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // camelCase is the key of a project file that a flag has.
@@ -27,7 +26,7 @@ func camelCase(flag string) string {
 // Every flag of run is a key of the project file, or one that is refused there with the reason; no other key is there.
 func TestAProjectFileKnowsTheFlagsOfRun(t *testing.T) {
 	t.Parallel()
-	text, err := authoring.Schema("project")
+	text, err := Schema("project")
 	expect.OK(t, err)
 	var schema struct {
 		Properties map[string]any `json:"properties"`
@@ -46,7 +45,7 @@ func TestAProjectFileKnowsTheFlagsOfRun(t *testing.T) {
 			return
 		}
 		var diags diag.List
-		project.Load("/x/evalrun.yaml", "evalrun.yaml", []byte("suites: a\n"+key+": x\n"), &diags)
+		session.LoadProject("/x/evalrun.yaml", "evalrun.yaml", []byte("suites: a\n"+key+": x\n"), &diags)
 		if err := diags.Err(); err == nil || !strings.Contains(err.Error(), "is chosen for each run") {
 			t.Errorf("--%s: got %v for the key %s, want a key or the reason why it is none", f.Name, err, key)
 		}
@@ -72,9 +71,9 @@ maxFailures: 3
 seed: 7
 name: n
 `
-	expect.OK(t, os.WriteFile(filepath.Join(dir, project.FileName), []byte(text), 0o600))
+	expect.OK(t, os.WriteFile(filepath.Join(dir, session.FileName), []byte(text), 0o600))
 	var diags diag.List
-	file := project.Load(filepath.Join(dir, project.FileName), project.FileName, []byte(text), &diags)
+	file := session.LoadProject(filepath.Join(dir, session.FileName), session.FileName, []byte(text), &diags)
 	expect.OK(t, diags.Err())
 	cmd := (&app{}).runCommand()
 	want := map[string]string{

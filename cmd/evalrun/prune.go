@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/runs"
-	"github.com/evalrun/evalrun/internal/term"
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
+	"github.com/evalrun/evalrun/cmd/evalrun/runs"
+	"github.com/evalrun/evalrun/cmd/evalrun/term"
+	"github.com/evalrun/evalrun/eval"
 )
 
 // pruneOptions are the flags of `evalrun prune`.
@@ -39,7 +39,7 @@ func (a *app) pruneCommand() *cobra.Command {
 // prune is `evalrun prune` from top to bottom.
 func (a *app) prune(o pruneOptions) error {
 	if o.Keep == 0 && o.Older == 0 {
-		return exit.BadInput("say which runs stay: --keep N, the newest, or --older AGE, or both")
+		return eval.BadInput("say which runs stay: --keep N, the newest, or --older AGE, or both")
 	}
 	o.Now = time.Now()
 	pruned, err := a.runs.Prune(o.Pruning)

@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
+	"github.com/evalrun/evalrun/cmd/evalrun/runs"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/runs"
+	"github.com/evalrun/evalrun/eval"
 )
 
 func (a *app) publishCommand() *cobra.Command {
@@ -35,7 +35,7 @@ func (a *app) publishCommand() *cobra.Command {
 // publish is `evalrun publish` from top to bottom.
 func (a *app) publish(named []string, o runs.Publishing) error {
 	if len(named) == 0 {
-		return exit.BadInput("publish takes the runs to show: evalrun publish latest --out public")
+		return eval.BadInput("publish takes the runs to show: evalrun publish latest --out public")
 	}
 	o.Runs = named
 	site, err := a.runs.Publish(o)

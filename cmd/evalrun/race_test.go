@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // racing answers the arms of a race: each passes its own share of the cases, which a hash of the request decides, and one in

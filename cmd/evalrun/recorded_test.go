@@ -60,10 +60,10 @@ type recording struct {
 	stream bool
 }
 
-// recordings reads the replies in clients/generative/testdata. Each that came in one piece is there a second time, indented once more.
+// recordings reads the replies in internal/clients/generative/testdata. Each that came in one piece is there a second time, indented once more.
 func recordings(t *testing.T) []recording {
 	t.Helper()
-	files, err := filepath.Glob("../../clients/generative/testdata/*-*.*")
+	files, err := filepath.Glob("../../internal/clients/generative/testdata/*-*.*")
 	if err != nil || len(files) < 30 {
 		t.Fatalf("got %d recordings (%v), want at least 30", len(files), err)
 	}

@@ -6,20 +6,20 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/job"
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/session"
 )
 
 func (a *app) reportCommand() *cobra.Command {
-	var f job.Options
+	var f session.Options
 	verbose := false
 	cmd := &cobra.Command{
 		Use: "report RUN", Short: "Report a run, finished or not", Args: exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if table := func(format string) bool { return strings.HasPrefix(format, "table") }; verbose &&
 				!slices.ContainsFunc(flags.WithTable(f.Reports), table) {
-				return exit.BadInput("-v adds to the table: leave it out, or add -o table")
+				return eval.BadInput("-v adds to the table: leave it out, or add -o table")
 			}
 			return a.runs.Report(args[0], flags.WithTable(f.Reports), a.screen(), verbose)
 		},

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // heard are the bodies that a service got, by method.

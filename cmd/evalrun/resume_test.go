@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evalrun/evalrun/internal/expect"
 	ledgers "github.com/evalrun/evalrun/internal/ledger"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // A flag of resume counts, or it is refused by name: none is ignored, so that no trial goes where the user did not want it.

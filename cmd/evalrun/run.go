@@ -10,17 +10,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun"
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
+	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/forecast"
-	"github.com/evalrun/evalrun/internal/job"
-	"github.com/evalrun/evalrun/internal/term"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/session"
 )
 
 // runOptions are the flags of `evalrun run`.
 type runOptions struct {
-	job.Options
+	session.Options
 	flags.LevelFlags
 	dryRun, open, watch bool
 }
@@ -29,7 +28,7 @@ type runOptions struct {
 func (o *runOptions) checkRaced(suites []string) error {
 	for _, name := range suites {
 		if _, err := os.Stat(name); err != nil && o.Race == "pass" && !strings.ContainsAny(name, "./*\\") && name != "-" {
-			return exit.BadInput("there is no suite file %s; if it is the metric of the race, write --race=%s", name, name)
+			return eval.BadInput("there is no suite file %s; if it is the metric of the race, write --race=%s", name, name)
 		}
 	}
 	return nil
@@ -122,7 +121,7 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 	}
 	result, err := evalrun.Run(ctx, j)
 	if errors.Is(err, evalrun.ErrNothing) {
-		err = exit.Incomplete("%w; --allow-empty makes this no error", err)
+		err = eval.Incomplete("%w; --allow-empty makes this no error", err)
 	}
 	if result != nil && o.open {
 		a.explain(a.open(result))
@@ -194,10 +193,10 @@ func (s *shown) event(e evalrun.Event) {
 func (a *app) interruptible(ctx context.Context, command func(context.Context) error) error {
 	signals, release := a.signals()
 	defer release()
-	ctx, signaled := exit.Until(ctx, signals)
+	ctx, signaled := eval.Until(ctx, signals)
 	err := command(ctx)
-	if code := signaled(); code != exit.CodeOK {
-		return exit.With(code, errors.New("interrupted"))
+	if code := signaled(); code != eval.CodeOK {
+		return eval.With(code, errors.New("interrupted"))
 	}
 	return err
 }
@@ -230,7 +229,7 @@ func (a *app) ended(r *evalrun.Result, err error, o runOptions) error {
 		for _, line := range r.Reports {
 			fmt.Fprintln(a.err, line)
 		}
-	case r.Exit != exit.CodeOK:
+	case r.Exit != eval.CodeOK:
 		fmt.Fprintf(a.err, "evalrun: %s\n", r.Headline)
 	}
 	return exitWith(r.Exit)
@@ -245,5 +244,5 @@ func (a *app) dryRun(files []string, o runOptions) error {
 	if plan.Size() == 0 && !o.AllowEmpty {
 		return j.Nothing("; --allow-empty makes this no error")
 	}
-	return forecast.WriteRequests(a.out, j, plan)
+	return session.WriteRequests(a.out, j, plan)
 }

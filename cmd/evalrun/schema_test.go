@@ -18,16 +18,15 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/authoring"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/yaml"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
 
 func schemaOf(t testing.TB, what string) []byte {
 	t.Helper()
-	text, err := authoring.Schema(what)
+	text, err := Schema(what)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +55,7 @@ func validator(t testing.TB, what string) *jsonschema.Schema {
 func jsonOf(t testing.TB, text []byte) []byte {
 	t.Helper()
 	var diags diag.List
-	root, ok := yamlnode.Parse("x.yaml", text, &diags)
+	root, ok := yaml.Parse("x.yaml", text, &diags)
 	if !ok {
 		t.Fatalf("got %v, want no problem", diags.Sorted())
 	}
@@ -76,7 +75,7 @@ func allows(t testing.TB, s *jsonschema.Schema, doc []byte) error {
 // TestSchemasAreMadeFromTheTablesOfKeys keeps the schemas of docs/schemas what the tables of keys say.
 func TestSchemasAreMadeFromTheTablesOfKeys(t *testing.T) {
 	t.Parallel()
-	for _, what := range authoring.Schemas {
+	for _, what := range Schemas {
 		validator(t, what)
 		file := "../../docs/schemas/" + what + ".schema.json"
 		if *update {
@@ -98,11 +97,11 @@ func TestSchemasAllowTheFilesOfTheRepository(t *testing.T) {
 	for what, patterns := range map[string][]string{
 		"suite": {
 			"../../examples/suites/*.yaml", "../../examples/datasets/*.yaml", "../../suite/testdata/ok/*.yaml",
-			"../../internal/authoring/first.yaml", "testdata/every.yaml",
+			"../../cmd/evalrun/first.yaml", "testdata/every.yaml",
 		},
 		"part":   {"../../examples/suites/shared/*.yaml"},
 		"prices": {"../../examples/suites/prices/*.yaml"},
-		"script": {"../../clients/emulator/*.yaml", "../../examples/datasets/answers/*.yaml"},
+		"script": {"../../internal/emulator/*.yaml", "../../examples/datasets/answers/*.yaml"},
 	} {
 		s := validator(t, what)
 		for _, pattern := range patterns {
@@ -171,7 +170,7 @@ func TestSchemaRefusesInvalidSuites(t *testing.T) {
 			t.Fatal(err)
 		}
 		var diags diag.List
-		root, ok := yamlnode.Parse(file, text, &diags)
+		root, ok := yaml.Parse(file, text, &diags)
 		if !ok {
 			continue // no editor takes it for YAML
 		}

@@ -5,8 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/evalrun/evalrun/internal/authoring"
-	"github.com/evalrun/evalrun/internal/flags"
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 )
 
 func (a *app) scorersCommand() *cobra.Command {
@@ -16,16 +15,16 @@ func (a *app) scorersCommand() *cobra.Command {
 		ValidArgsFunction: completeKinds,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if json {
-				described, err := authoring.DescribeKinds(args)
+				described, err := DescribeKinds(args)
 				if err != nil {
 					return err
 				}
 				return a.screen().JSON(described)
 			}
 			if len(args) == 0 {
-				return authoring.WriteKinds(a.out)
+				return WriteKinds(a.out)
 			}
-			return authoring.ExplainKind(a.out, args[0])
+			return ExplainKind(a.out, args[0])
 		},
 	}
 	flags.JSON(cmd.Flags(), &json)
@@ -37,7 +36,7 @@ func completeKinds(_ *cobra.Command, args []string, text string) (kinds []string
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	for _, kind := range authoring.Kinds() {
+	for _, kind := range Kinds() {
 		if strings.HasPrefix(kind, text) {
 			kinds = append(kinds, kind)
 		}

@@ -3,14 +3,14 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/job"
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/session"
 )
 
 // selfTestOptions are the flags of `evalrun selftest`.
 type selfTestOptions struct {
-	job.Options
+	session.Options
 	against string
 	json    bool
 }
@@ -37,7 +37,7 @@ func (a *app) selfTestCommand() *cobra.Command {
 // selfTest is `evalrun selftest` from top to bottom.
 func (a *app) selfTest(file string, o selfTestOptions) error {
 	if o.against == "" {
-		return exit.BadInput("say which run has the repeats: --against RUN")
+		return eval.BadInput("say which run has the repeats: --against RUN")
 	}
 	l, err := a.load([]string{file}, o.Options)
 	if err != nil {

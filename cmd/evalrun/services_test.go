@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // vendor is a service that counts its requests.

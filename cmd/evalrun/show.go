@@ -3,9 +3,9 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/runs"
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
+	"github.com/evalrun/evalrun/cmd/evalrun/runs"
+	"github.com/evalrun/evalrun/eval"
 )
 
 func (a *app) showCommand() *cobra.Command {
@@ -25,7 +25,7 @@ func (a *app) showCommand() *cobra.Command {
 			what.Case = append(args, "")[1]
 			switch {
 			case verbose && (json || what.Case == ""):
-				return exit.BadInput("-v adds to a case that is shown in full: name a case, without --json")
+				return eval.BadInput("-v adds to a case that is shown in full: name a case, without --json")
 			case json:
 				return a.runs.ShowJSON(args[0], what, a.screen())
 			case what.Case == "":

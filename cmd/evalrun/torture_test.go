@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // tortureWorkers is how many calls may be under way, and so lost, when a run is killed.

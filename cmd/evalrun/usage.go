@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/flags"
 )
 
 // Help is as wide as the terminal, within bounds that keep lines easy to read.

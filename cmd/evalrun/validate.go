@@ -6,17 +6,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/authoring"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/job"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/session"
 )
 
 func (a *app) validateCommand() *cobra.Command {
 	validateFormats := []string{"text", "json", "github"}
 
-	var f job.Options
+	var f session.Options
 	var format string
 	cmd := &cobra.Command{
 		Use: "validate [SUITE...]", Short: "Check suites without a request", Args: suites,
@@ -27,7 +26,7 @@ func (a *app) validateCommand() *cobra.Command {
 			case "json", "github":
 				return a.annotate(args, f, format)
 			}
-			return exit.BadInput("there is no format %q; %s", format, diag.DidYouMean(format, validateFormats))
+			return eval.BadInput("there is no format %q; %s", format, diag.DidYouMean(format, validateFormats))
 		},
 	}
 	cmd.Flags().StringVar(
@@ -49,24 +48,24 @@ func (a *app) validateCommand() *cobra.Command {
 
 // annotated writes the problems of a project file for programs, as annotate does those of suites.
 func (a *app) annotated(err error, format string) error {
-	var bad *job.BadFiles
+	var bad *session.BadFiles
 	if format == "text" || !errors.As(err, &bad) {
 		return err
 	}
-	return errors.Join(exitWith(exit.CodeBadInput), authoring.Problems(&bad.Diags).Write(a.out, format))
+	return errors.Join(exitWith(eval.CodeBadInput), Problems(&bad.Diags).Write(a.out, format))
 }
 
 // annotate writes what is wrong with suites for programs, to standard output; that nothing is, too. A problem without a
 // file is there and on standard error.
-func (a *app) annotate(files []string, f job.Options, format string) error {
-	checked, err := authoring.Check(files, f, a.getenv)
+func (a *app) annotate(files []string, f session.Options, format string) error {
+	checked, err := Check(files, f, a.getenv)
 	if err == nil && checked.Bad() {
-		err = exitWith(exit.CodeBadInput)
+		err = exitWith(eval.CodeBadInput)
 	}
 	return errors.Join(err, checked.Write(a.out, format))
 }
 
-func (a *app) validate(files []string, f job.Options) error {
+func (a *app) validate(files []string, f session.Options) error {
 	j, err := a.job(files, f)
 	if err != nil {
 		return err
@@ -85,7 +84,7 @@ func (a *app) validate(files []string, f job.Options) error {
 }
 
 // selected writes how much the filters select, when there are any.
-func (a *app) selected(j *job.Job) error {
+func (a *app) selected(j *session.Job) error {
 	if !j.Options.Narrows() {
 		return nil
 	}

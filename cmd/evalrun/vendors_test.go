@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/replies"
+	"github.com/evalrun/evalrun/internal/testing/replies"
 )
 
 // vendorProtocols are the protocols of the folders of replies.

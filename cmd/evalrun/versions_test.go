@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // TestVersionsStayReadable goes through what version 0.1 left on a disk: runs that ended, ran out of budget, were killed or are shards, an

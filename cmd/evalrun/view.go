@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
+	"github.com/evalrun/evalrun/cmd/evalrun/runs"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/runs"
+	"github.com/evalrun/evalrun/eval"
 )
 
 // viewOptions are the flags of `evalrun view`.
@@ -44,7 +44,7 @@ func (a *app) viewCommand() *cobra.Command {
 // view is `evalrun view` from top to bottom. To be stopped is how it ends well.
 func (a *app) view(named []string, o viewOptions) error {
 	if o.as != "" && !o.label {
-		return exit.BadInput("--as names the person who labels: add --label")
+		return eval.BadInput("--as names the person who labels: add --label")
 	}
 	signals, release := a.signals()
 	defer release()

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 

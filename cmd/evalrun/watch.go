@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/term"
+	"github.com/evalrun/evalrun/eval"
 )
 
 // pollEvery is how often evalrun looks at the files. A change counts when two looks in a row see the same: an editor may
@@ -38,11 +38,11 @@ func (a *app) watch(ctx context.Context, level term.Level) error {
 	defer func() { a.watching = nil }()
 	for {
 		code := a.once(ctx)
-		if code == exit.CodeBadInput {
+		if code == eval.CodeBadInput {
 			w.keep(w.before)
 		}
 		files := w.count()
-		if code > exit.CodeIncomplete || files == 0 && w.runs <= 1 { // a signal, or nothing that could be mended
+		if code > eval.CodeIncomplete || files == 0 && w.runs <= 1 { // a signal, or nothing that could be mended
 			return exitWith(code)
 		}
 		if level != term.Quiet {
@@ -67,7 +67,7 @@ func (a *app) once(ctx context.Context) int {
 	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
 	a.explain(err)
-	return exit.Of(err)
+	return eval.Of(err)
 }
 
 // narrowed returns the named suites that a run of --watch needs.
@@ -91,7 +91,7 @@ func (w *watching) next(suites map[string]bool, code int) {
 		return
 	}
 	w.only = slices.Sorted(maps.Keys(suites))
-	if code == exit.CodeBadInput {
+	if code == eval.CodeBadInput {
 		w.only = append(w.only, w.ran...)
 	}
 }
@@ -149,13 +149,13 @@ func (a *app) watches(suites []string, o *runOptions) []string {
 func (o *runOptions) checkWatch(suites []string) error {
 	switch {
 	case o.dryRun:
-		return exit.BadInput("--watch runs suites, and --dry-run does not: choose one")
+		return eval.BadInput("--watch runs suites, and --dry-run does not: choose one")
 	case o.NoContent:
-		return exit.BadInput("--watch keeps answers in the cache, and --no-content keeps them out of files: choose one")
+		return eval.BadInput("--watch keeps answers in the cache, and --no-content keeps them out of files: choose one")
 	case o.Out != "" && !strings.Contains(o.Out, "{id}"):
-		return exit.BadInput("--watch makes a run of each change: write {id} into --out, as in --out %s/{id}", o.Out)
+		return eval.BadInput("--watch makes a run of each change: write {id} into --out, as in --out %s/{id}", o.Out)
 	case slices.Contains(suites, "-"):
-		return exit.BadInput("--watch needs files: a suite on standard input cannot change")
+		return eval.BadInput("--watch needs files: a suite on standard input cannot change")
 	}
 	return o.CheckRace()
 }

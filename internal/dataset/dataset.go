@@ -16,8 +16,8 @@ import (
 	"io"
 	"iter"
 
-	"github.com/evalrun/evalrun/internal/jq"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expr"
 )
 
 // FileFormat is the format of a data file.
@@ -37,16 +37,16 @@ const MaxRow = 16 << 20
 // Options say how to read a file.
 type Options struct {
 	Format    FileFormat
-	Separator rune     // between the cells of CSV; 0: a comma
-	Columns   []string // the names of the cells of a table without a header; nil: its first record is one
-	RowPath   *jq.Rows // selects the rows of JSON, or those of each line of JSON lines; nil: they are a list, or the lines
-	Packed    bool     // the file must be compressed with gzip. Any file may be: its bytes show it.
+	Separator rune       // between the cells of CSV; 0: a comma
+	Columns   []string   // the names of the cells of a table without a header; nil: its first record is one
+	RowPath   *expr.Rows // selects the rows of JSON, or those of each line of JSON lines; nil: they are a list, or the lines
+	Packed    bool       // the file must be compressed with gzip. Any file may be: its bytes show it.
 }
 
 // DataRow is one row of a file.
 type DataRow struct {
 	Line     int // where it begins, from 1
-	Vars     variable.Dict
+	Vars     eval.Dict
 	LentName bool // `name` is inherited from an object around the row
 }
 

@@ -7,12 +7,12 @@ import (
 	"errors"
 	"io"
 
-	"github.com/evalrun/evalrun/internal/jq"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expr"
 )
 
 // lines reads one object per line, or one document per line, from which rows selects. It skips empty lines.
-func lines(in *countedReader, rows *jq.Rows, yield func(DataRow, error) bool) {
+func lines(in *countedReader, rows *expr.Rows, yield func(DataRow, error) bool) {
 	r := bufio.NewReaderSize(in, bufferSize)
 	var row []byte
 	for line := 1; ; line++ {
@@ -33,7 +33,7 @@ func lines(in *countedReader, rows *jq.Rows, yield func(DataRow, error) bool) {
 }
 
 // oneLine yields the rows of a line.
-func oneLine(text []byte, line int, rows *jq.Rows, yield func(DataRow, error) bool) bool {
+func oneLine(text []byte, line int, rows *expr.Rows, yield func(DataRow, error) bool) bool {
 	if rows != nil {
 		return documentOf(text, line, rows, yield)
 	}
@@ -137,17 +137,17 @@ func beginning(dec *json.Decoder) int64 {
 
 // object reads the values of a row. Texts stay as they are, numbers and booleans keep their spelling, and
 // null is the empty text, like an empty cell of a table. Values inside lists and objects keep their types.
-func object(raw []byte, line int) (variable.Dict, error) {
-	vars, err := variable.ParseDict(raw)
-	var twice *variable.TwiceError
+func object(raw []byte, line int) (eval.Dict, error) {
+	vars, err := eval.ParseDict(raw)
+	var twice *eval.TwiceError
 	switch {
 	case err == nil:
 		return vars, nil
-	case errors.Is(err, variable.ErrUTF8):
+	case errors.Is(err, eval.ErrUTF8):
 		return nil, notUTF8(line, 0)
-	case errors.Is(err, variable.ErrJSON):
+	case errors.Is(err, eval.ErrJSON):
 		return nil, &LineError{line, 0, "this is not JSON", "one whole object a line"}
-	case errors.Is(err, variable.ErrObject):
+	case errors.Is(err, eval.ErrObject):
 		return nil, &LineError{line, 0, "a row is an object: {\"column\": \"value\"}", ""}
 	case errors.As(err, &twice):
 		return nil, &LineError{line, 0, err.Error(), "remove one of them"}

@@ -14,7 +14,7 @@ import (
 	"testing/iotest"
 
 	"github.com/evalrun/evalrun/internal/dataset"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // packed is a text as gzip compresses it.

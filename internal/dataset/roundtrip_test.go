@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/dataset"
-	"github.com/evalrun/evalrun/variable"
 )
 
 // rows reads a file that must have no problem.
@@ -254,10 +254,10 @@ func TestAReaderCanStopAtAnyRow(t *testing.T) {
 func TestValuesOfObjectsStayAsWritten(t *testing.T) {
 	t.Parallel()
 	const line = `{"n":1.10,"big":12345678901234567890,"exp":1E+2,"t":true,"z":null,"e":"","l":[1,[true]],"o":{"k":0.0},"u":"\ud83d\udc4d"}`
-	want := variable.Dict{
+	want := eval.Dict{
 		"n": "1.10", "big": "12345678901234567890", "exp": "1E+2", "t": "true", "z": "", "e": "",
-		"l": variable.Array{variable.Number("1"), variable.Array{variable.Boolean("true")}},
-		"o": variable.Object{{Name: "k", Value: variable.Number("0.0")}}, "u": "👍",
+		"l": eval.Array{eval.Number("1"), eval.Array{eval.Boolean("true")}},
+		"o": eval.Object{{Name: "k", Value: eval.Number("0.0")}}, "u": "👍",
 	}
 	for row, err := range dataset.Read(strings.NewReader(line), dataset.Options{Format: dataset.JSONLines}) {
 		if diff := cmp.Diff(want, row.Vars); diff != "" || err != nil {

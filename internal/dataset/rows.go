@@ -11,7 +11,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/evalrun/evalrun/internal/jq"
+	"github.com/evalrun/evalrun/internal/expr"
 )
 
 // maxDocument bounds a JSON file whose rows an expression selects, in bytes. The file is read as a whole,
@@ -21,7 +21,7 @@ const maxDocument = 256 << 20
 // document is a JSON document from which an expression selects rows.
 type document struct {
 	text  string
-	rows  *jq.Rows
+	rows  *expr.Rows
 	yield func(DataRow, error) bool
 	count int // of rows that were selected
 
@@ -32,7 +32,7 @@ type document struct {
 const block = 4 << 10
 
 // whole reads a JSON file whose rows an expression selects.
-func whole(in *countedReader, rows *jq.Rows, yield func(DataRow, error) bool) {
+func whole(in *countedReader, rows *expr.Rows, yield func(DataRow, error) bool) {
 	text, err := io.ReadAll(io.LimitReader(in.r, maxDocument+1))
 	switch {
 	case err != nil:
@@ -48,7 +48,7 @@ func whole(in *countedReader, rows *jq.Rows, yield func(DataRow, error) bool) {
 }
 
 // documentOf yields the rows of a document that begins on a line. It reports whether to continue.
-func documentOf(text []byte, line int, rows *jq.Rows, yield func(DataRow, error) bool) bool {
+func documentOf(text []byte, line int, rows *expr.Rows, yield func(DataRow, error) bool) bool {
 	d := &document{text: string(text), rows: rows, yield: yield}
 	for i := 0; i <= len(text); i += block {
 		d.lines = append(d.lines, line)
@@ -159,7 +159,7 @@ func (d *document) item(v gjson.Result, in *treeNode) bool {
 	t := tree{nodes: map[uintptr]*treeNode{}}
 	value, err := t.value(v, in, 1)
 	if err == nil && !d.rows.OnlyPicks() {
-		if why := jq.Unreadable(value); why != "" {
+		if why := expr.Unreadable(value); why != "" {
 			err = errors.New(why + " cannot be computed with")
 		}
 	}
@@ -181,7 +181,7 @@ func (d *document) item(v gjson.Result, in *treeNode) bool {
 
 // failed explains a failed run of the expression.
 func (d *document) failed(line int, err error) error {
-	var bound jq.BoundError
+	var bound expr.BoundError
 	if errors.As(err, &bound) {
 		e := &LineError{Line: line, Message: "`rows` " + bound.Error()}
 		if _, each := d.rows.List(); !each {

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/internal/dataset"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/jq"
+	"github.com/evalrun/evalrun/internal/expr"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 const nested = `{"version": "1.1", "note": null,
@@ -26,7 +26,7 @@ const nested = `{"version": "1.1", "note": null,
 // selected writes down the rows that an expression selects, a line a row; * marks a row that is lent its name.
 func selected(t *testing.T, format dataset.FileFormat, text, expression string) string {
 	t.Helper()
-	rows, problem := jq.CompileRows(expression)
+	rows, problem := expr.CompileRows(expression)
 	if problem != nil {
 		t.Fatalf("%s: %v, want no problem", expression, problem)
 	}
@@ -157,7 +157,7 @@ func TestManyNestedRowsReadOuterObjectsOnce(t *testing.T) {
 		fmt.Fprintf(&b, `{"title": "t%d", "qas": [{"q": 0}%s], "context": %q}`, i, strings.Repeat(`,{"q": 1}`, each-1), strings.Repeat("c", 1000))
 	}
 	b.WriteString("]}")
-	rows, problem := jq.CompileRows(".data[].qas[]")
+	rows, problem := expr.CompileRows(".data[].qas[]")
 	if problem != nil {
 		t.Fatal(problem)
 	}
@@ -190,7 +190,7 @@ func FuzzRows(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	rows, problem := jq.CompileRows(".a[]")
+	rows, problem := expr.CompileRows(".a[]")
 	if problem != nil {
 		f.Fatal(problem)
 	}

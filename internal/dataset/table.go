@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/eval"
 )
 
 // table reads records. The first one has the names of the columns, unless o has them.
@@ -110,7 +110,7 @@ func (c *columnNames) row(r *csv.Reader, record []string) (DataRow, error) {
 		line, _ := r.FieldPos(0)
 		return DataRow{}, c.otherCount(r.Comma, record, line)
 	}
-	vars := make(variable.Dict, len(c.names))
+	vars := make(eval.Dict, len(c.names))
 	for i, cell := range record {
 		if !utf8.ValidString(cell) {
 			return DataRow{}, notUTF8(r.FieldPos(i))

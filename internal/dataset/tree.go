@@ -7,8 +7,8 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/evalrun/evalrun/internal/jq"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expr"
 	"github.com/tidwall/gjson"
 )
 
@@ -21,7 +21,7 @@ type treeNode struct {
 	raw   gjson.Result
 	value map[string]any // kept so that no other map gets its address
 	in    *treeNode      // the object around it; nil if none
-	lent  variable.Dict
+	lent  eval.Dict
 }
 
 // tree is an item as a Go value, with its objects by the addresses of their maps.
@@ -75,7 +75,7 @@ func (t *tree) json(dst []byte, v any) (_ []byte, err error) {
 	default:
 		room := MaxRow
 		var text []byte
-		if text, err = jq.JSON(v, &room); room < 0 {
+		if text, err = expr.JSON(v, &room); room < 0 {
 			return nil, errLong
 		}
 		dst = append(dst, text...)

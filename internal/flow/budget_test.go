@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // Programs count for budgets. They wait neither for slots nor for rates that are meant for a service, and use none of them up.

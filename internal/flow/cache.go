@@ -5,19 +5,18 @@ import (
 	"sync"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/record"
 )
 
 // Cache answers a request from an earlier run with the same request, to the letter, and keeps new answers. When
 // several workers want one answer at once, it sends one request. Errors are not kept. notice gets a warning when
 // answers cannot be kept.
-func Cache(cache record.Cache, next Service, notice func(string)) Service {
+func Cache(cache AnswerCache, next Service, notice func(string)) Service {
 	return &caching{Service: next, cache: cache, notice: notice, under: map[string]*underway{}}
 }
 
 type caching struct {
 	Service
-	cache  record.Cache
+	cache  AnswerCache
 	notice func(string)
 	warned sync.Once
 

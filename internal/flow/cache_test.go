@@ -8,8 +8,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/record"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // Scenario R24: one call a key however many callers want it; errors, blocks and damaged files are not used.
@@ -37,7 +36,7 @@ func TestCacheRequestsOnceForAllCallers(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 		return answers[call.TrialID]()
 	}}
-	s := Cache(record.Cache{Dir: dir}, f, func(text string) { t.Errorf("got the notice %q, want none", text) })
+	s := Cache(AnswerCache{Dir: dir}, f, func(text string) { t.Errorf("got the notice %q, want none", text) })
 	ask := func(id string) (*eval.Response, error) { return s.Generate(t.Context(), &eval.Call{TrialID: id}) }
 	var wg sync.WaitGroup
 	for range 64 {
@@ -75,7 +74,7 @@ func damage(t *testing.T, dir string) {
 		bad := append([]byte{}, data...)
 		bad[at] ^= 1
 		expect.OK(t, os.WriteFile(files[0], bad, 0o600))
-		if a := (record.Cache{Dir: dir}).Answer("good"); a != nil && a.Response.Text() != "fine" {
+		if a := (AnswerCache{Dir: dir}).Answer("good"); a != nil && a.Response.Text() != "fine" {
 			t.Errorf("byte %d: got %+v, want fine or nothing", at, a.Response)
 		}
 	}

@@ -1,6 +1,6 @@
 // Package flow holds what is between a trial and an attempt. That is recorded and cached answers, retries with
 // back-off, the circuit breaker, adaptive concurrency, the limiter of rates and budgets, and the deadline of an
-// attempt. Each is a decorator of a Service that knows nothing of the others. Package internal/harness puts them
+// attempt. Each is a decorator of a Service that knows nothing of the others. Package internal/session puts them
 // together in this order, outermost first. So every attempt is limited and counted, and an answer that is there
 // already costs none.
 package flow

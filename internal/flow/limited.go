@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/estimate"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 )
 
 // Limit puts every attempt of next, the service of a name, through the limiter.
@@ -41,7 +41,7 @@ func (s budgeted) Generate(ctx context.Context, call *eval.Call) (*eval.Response
 		s.limiter.settle(held, costOf(eval.AsError(err), held.reserved))
 		return nil, err
 	}
-	resp.Usage = estimate.Usage(call, resp)
+	resp.Usage = wire.Usage(call, resp)
 	s.limiter.settle(held, s.limiter.price("", resp.Usage))
 	return resp, nil
 }
@@ -127,7 +127,7 @@ func (s limited) count(ctx context.Context, call *eval.Call, slot bool) (int, er
 
 // Embed costs what its texts are estimated to be: the answer has no usage.
 func (s limited) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {
-	cost := s.limiter.price(call.Model, &eval.Usage{PromptTokens: estimate.Texts(call.Texts)})
+	cost := s.limiter.price(call.Model, &eval.Usage{PromptTokens: wire.Texts(call.Texts)})
 	to := peer{call.Service, call.Model}
 	held, err := s.limiter.acquire(ctx, to, &call.Timing, cost)
 	if err != nil {
@@ -145,7 +145,7 @@ func (s limited) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, 
 
 // usage counts or estimates what the service did not report of an answer's cost.
 func (s limited) usage(ctx context.Context, call *eval.Call, resp *eval.Response) *eval.Usage {
-	u := estimate.Usage(call, resp)
+	u := wire.Usage(call, resp)
 	if call.To == nil && s.limiter.cfg.CountOutput && s.counts && s.limiter.limitsTokens(peer{call.Service, call.Model}) &&
 		u.OutputTokens > 0 {
 		ask := &eval.Call{TrialID: call.TrialID, Request: eval.Request{

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/pricing"
 )
 
 // LimiterConfig are the limits that a Limiter keeps. Zero is unlimited.
@@ -18,8 +17,8 @@ type LimiterConfig struct {
 	Services     map[string]Share // by service; "" is the unnamed service, with applications
 	BudgetCalls  int              // HTTP attempts, except those for metadata
 	BudgetTokens int
-	BudgetMoney  float64            // in the currency of Prices
-	Prices       *pricing.PriceList // optional
+	BudgetMoney  float64         // in the currency of Prices
+	Prices       *eval.PriceList // optional
 	// CountOutput has the service count the tokens of an answer that reports no usage, if tokens are limited.
 	CountOutput bool
 	// Stop ends waiting and forbids further calls once it is closed. Optional.

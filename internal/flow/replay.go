@@ -6,18 +6,17 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/estimate"
-	"github.com/evalrun/evalrun/internal/record"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 )
 
 // Replay answers from recorded answers. What was not recorded goes to next, or, when next is nil, is an error of
 // kind replayMiss. of is the name of the service, "" for the unnamed one.
-func Replay(store *record.Recordings, next Service, of string) Service {
+func Replay(store *Recordings, next Service, of string) Service {
 	return &replay{store: store, next: next, of: of}
 }
 
 type replay struct {
-	store *record.Recordings
+	store *Recordings
 	next  Service
 	of    string
 }
@@ -52,7 +51,7 @@ func (r *replay) CountTokens(ctx context.Context, call *eval.Call) (int, error) 
 	if r.next != nil && r.store.Answer(call.TrialID) == nil {
 		return r.next.CountTokens(ctx, call)
 	}
-	return estimate.Request(&call.Request), nil
+	return wire.Request(&call.Request), nil
 }
 
 func (r *replay) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {

@@ -17,9 +17,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/regular"
-	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/files"
 )
 
 // Options configure a Client.
@@ -52,11 +52,11 @@ func Dial(o Options) (*Client, error) {
 	u, err := url.Parse(o.URL)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return nil, exit.BadInput("--ledger takes an address such as http://127.0.0.1:8421, and not %q", o.URL)
+		return nil, eval.BadInput("--ledger takes an address such as http://127.0.0.1:8421, and not %q", o.URL)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
-		return nil, exit.BadInput("--ledger takes an address without a path, a user or a query: the token is in EVALRUN_LEDGER_TOKEN")
-	case u.Scheme == "http" && !service.IsLoopback(u.Hostname()):
-		return nil, exit.BadInput("--ledger %s would be reached in the clear: use https, or an address of this machine", o.URL)
+		return nil, eval.BadInput("--ledger takes an address without a path, a user or a query: the token is in EVALRUN_LEDGER_TOKEN")
+	case u.Scheme == "http" && !wire.IsLoopback(u.Hostname()):
+		return nil, eval.BadInput("--ledger %s would be reached in the clear: use https, or an address of this machine", o.URL)
 	}
 	trusted, err := trust(o.CA)
 	if err != nil {
@@ -83,16 +83,16 @@ func trust(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil //nolint:nilnil // the system's certificates
 	}
-	text, err := regular.ReadFile(file, regular.MaxPEM)
+	text, err := files.ReadFile(file, files.MaxPEM)
 	if err != nil {
-		return nil, exit.BadInput("--ledger-ca: %w", err)
+		return nil, eval.BadInput("--ledger-ca: %w", err)
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		pool = x509.NewCertPool()
 	}
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, exit.BadInput("--ledger-ca: %s has no certificate in PEM form: name the file that --tls-cert of the ledger names", file)
+		return nil, eval.BadInput("--ledger-ca: %s has no certificate in PEM form: name the file that --tls-cert of the ledger names", file)
 	}
 	return pool, nil
 }

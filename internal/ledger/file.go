@@ -15,8 +15,8 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/evalrun/evalrun/internal/atomic"
-	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/files"
 )
 
 // fileName is the name of the ledger's file in its folder.
@@ -55,13 +55,13 @@ type ledgerFile struct {
 // fewest events.
 func openFile(dir string, b *book, notice func(string)) (*ledgerFile, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, exit.BadInput("--state: %w", err)
+		return nil, eval.BadInput("--state: %w", err)
 	}
 	lock := flock.New(filepath.Join(dir, "lock"), flock.SetFlag(os.O_CREATE|os.O_RDWR)) // which waits for no writer of a pipe
 	if ok, err := lock.TryLock(); err != nil {
-		return nil, exit.BadInput("--state: %w", err)
+		return nil, eval.BadInput("--state: %w", err)
 	} else if !ok {
-		return nil, exit.BadInput("--state: another ledger uses the folder %s: end it, or name another folder", dir)
+		return nil, eval.BadInput("--state: another ledger uses the folder %s: end it, or name another folder", dir)
 	}
 	f := &ledgerFile{
 		notice:  notice,
@@ -88,7 +88,7 @@ func (f *ledgerFile) open() error {
 		return err
 	}
 	if err = f.rewrite(); err != nil {
-		return exit.BadInput("--state: %w", err)
+		return eval.BadInput("--state: %w", err)
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func (f *ledgerFile) rewrite() error {
 	f.book.mu.Lock()
 	defer f.book.mu.Unlock()
 	var sum uint32
-	err := atomic.Write(f.path, 0o600, func(w io.Writer) error {
+	err := files.Write(f.path, 0o600, func(w io.Writer) error {
 		for _, e := range f.book.events(f.book.now()) {
 			var line []byte
 			line, sum = lineOf(e, sum)

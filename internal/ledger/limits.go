@@ -5,8 +5,8 @@ import (
 	"math"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/glob"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // AccountLimits apply to each account that an entry of the limits file matches, separately. Zero is unlimited.
@@ -16,7 +16,7 @@ type AccountLimits struct {
 	Concurrency       int // calls in progress at once, without calls to count tokens
 	Budget            Amount
 
-	service, model, key glob.Pattern
+	service, model, key eval.Pattern
 }
 
 func (l *AccountLimits) matches(a ModelAccount) bool {
@@ -39,7 +39,7 @@ func find(all []AccountLimits, a ModelAccount) *AccountLimits {
 
 // ReadLimits reads a file of limits. path is its name in messages. Problems are added to diags.
 func ReadLimits(path string, src []byte, diags *diag.List) (out []AccountLimits) {
-	root, ok := yamlnode.Parse(path, src, diags)
+	root, ok := yaml.Parse(path, src, diags)
 	if !ok {
 		return nil
 	}
@@ -58,16 +58,16 @@ func ReadLimits(path string, src []byte, diags *diag.List) (out []AccountLimits)
 }
 
 // entryOf reads an entry of the list.
-func entryOf(n yamlnode.Node) AccountLimits {
+func entryOf(n yaml.Node) AccountLimits {
 	m := n.Map("service", "model", "key", "requestsPerMinute", "tokensPerMinute", "concurrency", "budget")
-	whole := func(n yamlnode.Node) int {
+	whole := func(n yaml.Node) int {
 		if n.IsZero() {
 			return 0
 		}
 		return n.Int(1, math.MaxInt32)
 	}
 	l := AccountLimits{
-		service: glob.Pattern(addressOf(string(globOf(m.Get("service"))))), model: globOf(m.Get("model")), key: globOf(m.Get("key")),
+		service: eval.Pattern(addressOf(string(globOf(m.Get("service"))))), model: globOf(m.Get("model")), key: globOf(m.Get("key")),
 		RequestsPerMinute: whole(m.Get("requestsPerMinute")), TokensPerMinute: whole(m.Get("tokensPerMinute")),
 		Concurrency: whole(m.Get("concurrency")),
 	}
@@ -81,9 +81,9 @@ func entryOf(n yamlnode.Node) AccountLimits {
 	return l
 }
 
-func globOf(n yamlnode.Node) glob.Pattern {
+func globOf(n yaml.Node) eval.Pattern {
 	if n.IsZero() {
 		return "*"
 	}
-	return glob.Pattern(cmp.Or(n.Str(), "*"))
+	return eval.Pattern(cmp.Or(n.Str(), "*"))
 }

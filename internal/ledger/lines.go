@@ -11,8 +11,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/files"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -70,12 +70,12 @@ func (r *fileReader) event(line []byte) *bookEvent {
 // readEvents applies the events of a file. It ignores an incomplete last line, because its event was never
 // confirmed.
 func readEvents(path string, b *book) error {
-	src, err := regular.Open(path)
+	src, err := files.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return exit.BadInput("--state: %w", err)
+		return eval.BadInput("--state: %w", err)
 	}
 	defer src.Close() //nolint:errcheck // only read
 	var r fileReader
@@ -93,13 +93,13 @@ func readEvents(path string, b *book) error {
 	case errors.Is(err, bufio.ErrTooLong):
 		return damaged(path, r.lines+1)
 	case err != nil:
-		return exit.BadInput("--state: %w", err)
+		return eval.BadInput("--state: %w", err)
 	}
 	return nil
 }
 
 func damaged(path string, line int) error {
-	return exit.BadInput("%s:%d is damaged: what was granted is not known; move the file away to begin with empty accounts", path, line)
+	return eval.BadInput("%s:%d is damaged: what was granted is not known; move the file away to begin with empty accounts", path, line)
 }
 
 // wholeLines splits a text into its lines, each with its end. It drops an incomplete last one.

@@ -16,9 +16,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/regular"
-	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/files"
 )
 
 // Config configures a Server.
@@ -38,7 +38,7 @@ type Server struct {
 	URL string
 
 	config Config
-	hosts  service.Hosts
+	hosts  wire.Hosts
 	secure *tls.Config // nil for plain http
 	book   *book
 	http   *http.Server
@@ -60,11 +60,11 @@ func Start(c Config) (*Server, error) {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", c.Listen)
 	if err != nil {
 		b.file.close()
-		return nil, exit.BadInput("the ledger cannot listen on %s: %w", c.Listen, err)
+		return nil, eval.BadInput("the ledger cannot listen on %s: %w", c.Listen, err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{
-		URL: urlOf(c.Listen, listener.Addr(), secure != nil), config: c, hosts: service.NewHosts(c.Listen, listener.Addr()),
+		URL: urlOf(c.Listen, listener.Addr(), secure != nil), config: c, hosts: wire.NewHosts(c.Listen, listener.Addr()),
 		secure: secure, book: b, stop: stop, done: make(chan struct{}),
 	}
 	s.http = &http.Server{
@@ -86,14 +86,14 @@ func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (c *Config) security() (*tls.Config, error) {
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil {
-		return nil, exit.BadInput("--listen takes HOST:PORT, such as 127.0.0.1:0, and not %s", c.Listen)
+		return nil, eval.BadInput("--listen takes HOST:PORT, such as 127.0.0.1:0, and not %s", c.Listen)
 	}
-	if !service.IsLoopback(host) {
+	if !wire.IsLoopback(host) {
 		switch {
 		case c.Cert == "":
-			return nil, exit.BadInput("--listen %s is open to other machines: give --tls-cert FILE and --tls-key FILE", c.Listen)
+			return nil, eval.BadInput("--listen %s is open to other machines: give --tls-cert FILE and --tls-key FILE", c.Listen)
 		case c.Token == "":
-			return nil, exit.BadInput(
+			return nil, eval.BadInput(
 				"--listen %s is open to other machines: set a token in EVALRUN_LEDGER_TOKEN, here and where runs are started", c.Listen,
 			)
 		}
@@ -102,11 +102,11 @@ func (c *Config) security() (*tls.Config, error) {
 	case c.Cert == "" && c.CertKey == "":
 		return nil, nil //nolint:nilnil // plain http
 	case c.Cert == "" || c.CertKey == "":
-		return nil, exit.BadInput("--tls-cert and --tls-key go together: give both")
+		return nil, eval.BadInput("--tls-cert and --tls-key go together: give both")
 	}
-	pair, err := regular.KeyPair(c.Cert, c.CertKey)
+	pair, err := files.KeyPair(c.Cert, c.CertKey)
 	if err != nil {
-		return nil, exit.BadInput("the certificate cannot be used: %w", err)
+		return nil, eval.BadInput("the certificate cannot be used: %w", err)
 	}
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }

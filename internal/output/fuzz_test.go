@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
 )
 
 // FuzzParse holds that two values of -o without a path are refused as bad input.
@@ -22,9 +22,9 @@ func FuzzParse(f *testing.F) {
 		}
 		out, err := Parse(rundir.At(""), []string{a, b})
 		if err != nil {
-			var coded *exit.CodedError
-			if !errors.As(err, &coded) || coded.Code != exit.CodeBadInput {
-				t.Errorf("got %v, want exit code %d", err, exit.CodeBadInput)
+			var coded *eval.CodedError
+			if !errors.As(err, &coded) || coded.Code != eval.CodeBadInput {
+				t.Errorf("got %v, want exit code %d", err, eval.CodeBadInput)
 			}
 			return
 		}

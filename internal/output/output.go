@@ -11,8 +11,8 @@ import (
 	"syscall"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
@@ -35,14 +35,14 @@ func Parse(in rundir.Dir, values []string) ([]Output, error) {
 		case err != nil:
 			return nil, err
 		case hasPath && path == "":
-			return nil, exit.BadInput("-o %s names no file after the =, such as %[1]sFILE", v)
-		case hasPath && path != regular.Standard:
+			return nil, eval.BadInput("-o %s names no file after the =, such as %[1]sFILE", v)
+		case hasPath && path != files.Standard:
 			path = in.Join(path)
 			if err := rundir.Writable(path); err != nil {
-				return nil, exit.BadInput("the report %s cannot be written: %w", path, err)
+				return nil, eval.BadInput("the report %s cannot be written: %w", path, err)
 			}
 		case stdout != "":
-			return nil, exit.BadInput(
+			return nil, eval.BadInput(
 				"both %s and %s would go to standard output; give one of them a path: -o %s=FILE", stdout, name, name,
 			)
 		default:
@@ -60,9 +60,9 @@ func format(name string) (*reports.Format, error) {
 		return f, nil
 	}
 	if strings.Contains(name, ".") {
-		return nil, exit.BadInput("-o takes a format, and a path after it: -o %s=%s", likely(name), name)
+		return nil, eval.BadInput("-o takes a format, and a path after it: -o %s=%s", likely(name), name)
 	}
-	return nil, exit.BadInput("there is no report format %q; %s", name, diag.DidYouMean(name, reports.Names()))
+	return nil, eval.BadInput("there is no report format %q; %s", name, diag.DidYouMean(name, reports.Names()))
 }
 
 // likely returns the format that the extension of a file suggests.
@@ -114,5 +114,5 @@ func seenEnough(err error, what string) error {
 	if err == nil || errors.Is(err, syscall.EPIPE) {
 		return nil
 	}
-	return exit.Incomplete("%s cannot be written: %w", what, err)
+	return eval.Incomplete("%s cannot be written: %w", what, err)
 }

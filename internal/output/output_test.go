@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
@@ -87,8 +86,8 @@ func TestParseSaysWhatWasMeant(t *testing.T) {
 		"junit=ok.xml|=x.xml": `""`,
 	} {
 		_, err := Parse(in, strings.Split(value, "|"))
-		if exit.Of(err) != exit.CodeBadInput || err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("-o %s: exit %d with %v, want bad input with %q", value, exit.Of(err), err, says)
+		if eval.Of(err) != eval.CodeBadInput || err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("-o %s: exit %d with %v, want bad input with %q", value, eval.Of(err), err, says)
 		}
 	}
 }
@@ -143,10 +142,10 @@ func TestWriteLosesNoOtherReport(t *testing.T) {
 		code   int
 		want   []string
 	}{
-		"all is well":          {io.Discard, false, exit.CodeOK, []string{"sub/a.json", "b.csv"}},
-		"a reader that left":   {failing{syscall.EPIPE}, false, exit.CodeOK, []string{"sub/a.json", "b.csv"}},
-		"a full disk":          {failing{syscall.ENOSPC}, false, exit.CodeIncomplete, []string{"sub/a.json", "b.csv"}},
-		"a folder that is not": {io.Discard, true, exit.CodeIncomplete, []string{"b.csv"}},
+		"all is well":          {io.Discard, false, eval.CodeOK, []string{"sub/a.json", "b.csv"}},
+		"a reader that left":   {failing{syscall.EPIPE}, false, eval.CodeOK, []string{"sub/a.json", "b.csv"}},
+		"a full disk":          {failing{syscall.ENOSPC}, false, eval.CodeIncomplete, []string{"sub/a.json", "b.csv"}},
+		"a folder that is not": {io.Discard, true, eval.CodeIncomplete, []string{"b.csv"}},
 	} {
 		outputs, err := Parse(in, values)
 		if err != nil {
@@ -156,8 +155,8 @@ func TestWriteLosesNoOtherReport(t *testing.T) {
 			outputs[1].Path = in.Join("gone/a.json")
 		}
 		written, err := Write(d, outputs, test.stdout, reports.Options{})
-		if exit.Of(err) != test.code {
-			t.Errorf("%s: exit %d with %v, want %d", name, exit.Of(err), err, test.code)
+		if eval.Of(err) != test.code {
+			t.Errorf("%s: exit %d with %v, want %d", name, eval.Of(err), err, test.code)
 		}
 		for _, file := range test.want {
 			info, err := os.Stat(in.Join(file))

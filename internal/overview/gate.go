@@ -8,7 +8,6 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -27,7 +26,7 @@ func Rules(d *journal.Document) []journal.GateRule {
 }
 
 // HasPassed reports whether a gate was applied and its exit code is 0.
-func HasPassed(d *journal.Document) bool { return d.Gate() != nil && d.Gate().Exit == exit.CodeOK }
+func HasPassed(d *journal.Document) bool { return d.Gate() != nil && d.Gate().Exit == eval.CodeOK }
 
 // GateCases are broken rules that no failed case shows, such as one about latency. Formats that only have
 // cases report each as one more failed case. An unfinished run has one too.

@@ -4,17 +4,15 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 )
 
 // A headline has one word for each way in which a run can end, whatever format shows it.
 func TestHeadlineSaysHowARunEnded(t *testing.T) {
 	t.Parallel()
 	stopped := &eval.End{Reason: eval.EndBudget}
-	shard := func(r *eval.Run) { r.Plan.Shard = &option.ShardOf{Index: 1, Of: 2} }
+	shard := func(r *eval.Run) { r.Plan.Shard = &eval.ShardOf{Index: 1, Of: 2} }
 	failing := func(code int) journal.Gate {
 		return journal.Gate{Exit: code, Rules: []journal.GateRule{{RuleName: journal.RulePassRate}}}
 	}
@@ -27,16 +25,16 @@ func TestHeadlineSaysHowARunEnded(t *testing.T) {
 		"PASS: the gate holds (exit 0)":               {completed(), nil, journal.Gate{Rules: held}},
 		"PASS: nothing that counts failed (exit 0)":   {completed(), nil, journal.Gate{}},
 		"NOT GATED: a shard applies no gate (exit 0)": {completed(), shard, journal.Gate{}},
-		"FAIL: the gate does not hold (exit 1)":       {completed(), nil, failing(exit.CodeFailed)},
-		"FAIL: 1 trial failed (exit 1)":               {completed(), nil, journal.Gate{Exit: exit.CodeFailed}},
+		"FAIL: the gate does not hold (exit 1)":       {completed(), nil, failing(eval.CodeFailed)},
+		"FAIL: 1 trial failed (exit 1)":               {completed(), nil, journal.Gate{Exit: eval.CodeFailed}},
 		"INCONCLUSIVE: there are too few cases for a verdict, and the gate says that this fails (exit 3)": {
-			completed(), nil, failing(exit.CodeInconclusive),
+			completed(), nil, failing(eval.CodeInconclusive),
 		},
-		"ERROR: the gate does not hold (exit 4)":                         {completed(), nil, failing(exit.CodeIncomplete)},
-		"ERROR: 1 trial could not be judged (exit 4)":                    {completed(), nil, journal.Gate{Exit: exit.CodeIncomplete}},
-		"INCOMPLETE: not every trial of the plan was judged (exit 4)":    {stopped, nil, journal.Gate{Exit: exit.CodeIncomplete}},
-		"INTERRUPTED: the run was killed (exit 4)":                       {nil, nil, journal.Gate{Exit: exit.CodeIncomplete}},
-		"INTERRUPTED: not every trial of the plan was judged (exit 130)": {stopped, nil, journal.Gate{Exit: exit.CodeInterrupted}},
+		"ERROR: the gate does not hold (exit 4)":                         {completed(), nil, failing(eval.CodeIncomplete)},
+		"ERROR: 1 trial could not be judged (exit 4)":                    {completed(), nil, journal.Gate{Exit: eval.CodeIncomplete}},
+		"INCOMPLETE: not every trial of the plan was judged (exit 4)":    {stopped, nil, journal.Gate{Exit: eval.CodeIncomplete}},
+		"INTERRUPTED: the run was killed (exit 4)":                       {nil, nil, journal.Gate{Exit: eval.CodeIncomplete}},
+		"INTERRUPTED: not every trial of the plan was judged (exit 130)": {stopped, nil, journal.Gate{Exit: eval.CodeInterrupted}},
 	} {
 		d := rows(t, test.change, test.end, "pfe")
 		d.Decision = &journal.Decision{Gate: test.gate}

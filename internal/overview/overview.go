@@ -8,12 +8,10 @@ package overview
 import (
 	"strings"
 
-	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/ranking"
 )
 
 const version = 1
@@ -30,7 +28,7 @@ type Overview struct {
 	// Comparison is with the baseline of the gate.
 	Comparison *GateComparison `json:"comparison,omitempty"`
 	// Ranking ranks the arms of suites with a rule about the best arm, or with a race.
-	Ranking []ranking.Ranking `json:"ranking,omitempty"`
+	Ranking []compare.Ranking `json:"ranking,omitempty"`
 	// Race is set in a run with --race.
 	Race *RaceResult `json:"race,omitempty"`
 }
@@ -85,7 +83,7 @@ type ArmFigures struct {
 	Metrics       map[string]MetricFigure `json:"metrics"`
 	Repeats       *Repeats                `json:"repeats,omitempty"` // of cases that were scored more than once
 	// Classification is nil if the suite has none.
-	Classification *classification.Report `json:"classification,omitempty"`
+	Classification *eval.Report `json:"classification,omitempty"`
 	// Target and the following fields describe what is under test, in runs that record it.
 	Target   string    `json:"target,omitempty"`
 	Model    string    `json:"model,omitempty"`

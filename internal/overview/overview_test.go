@@ -9,10 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/testrun"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/testrun"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
 )
 
 // trial is a trial of the suite "s"; of errors it has the error, of others an answer.
@@ -76,7 +75,7 @@ func TestFiguresOfARunAreThoseOfItsArms(t *testing.T) {
 // Without a gate there is no verdict, and each suite that states one has a case that could not be judged.
 func TestWithoutAGateThereIsNoVerdict(t *testing.T) {
 	t.Parallel()
-	d := rows(t, func(r *eval.Run) { r.Suites[0].Gate = &option.GateConfig{} }, completed(), "p")
+	d := rows(t, func(r *eval.Run) { r.Suites[0].Gate = &eval.GateConfig{} }, completed(), "p")
 	d.Decision = nil
 	got := New(d)
 	expect.Same(t, "gate", got.Gate, nil)

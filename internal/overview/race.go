@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/early"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -61,7 +61,7 @@ func raceIn(d *journal.Document, s *journal.SuiteSummary) raceSuite {
 		}
 	}
 	for _, stop := range d.Stops {
-		if left, ok := stop.(*early.RaceExit); ok && left.Suite == s.Name {
+		if left, ok := stop.(*eval.RaceExit); ok && left.Suite == s.Name {
 			out.Left = append(out.Left, raceArm{left.Arm, left.Units, left.Of, left.Behind, left.LogE})
 		}
 	}

@@ -7,10 +7,8 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/early"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/typeset"
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/internal/text"
 )
 
 // Bounds of the names of cases on a line; the rest is counted. More names are listed of cases that passed
@@ -127,7 +125,7 @@ func duplicates(p *compare.Pairing) (out []string) {
 		if i == maxNames {
 			return append(out, "warning: "+diag.Count(len(p.Duplicates)-i, "more group")+" of cases that ask the same")
 		}
-		names := typeset.SomeNames(same, maxNames)
+		names := text.SomeNames(same, maxNames)
 		out = append(out, fmt.Sprintf("warning: %s ask the same: counted once (%s)", diag.Count(len(same), "case"), names))
 	}
 	return out
@@ -139,7 +137,7 @@ func compared(a *compare.ArmComparison) string {
 	scored := p.Paired - len(p.Unscored)
 	text := fmt.Sprintf("%d of %s of the baseline compared", p.Compared, diag.Count(p.Of, "case"))
 	gated := slices.ContainsFunc(a.Metrics, func(m compare.MetricComparison) bool { return m.Gated })
-	if gated && p.MinPaired != new(option.BaselineRule).LeastPaired() {
+	if gated && p.MinPaired != new(eval.BaselineRule).LeastPaired() {
 		text += fmt.Sprintf(" (--min-paired %g)", p.MinPaired)
 	}
 	if scored != p.Compared {
@@ -152,7 +150,7 @@ func compared(a *compare.ArmComparison) string {
 }
 
 // stopWords says why not all units of a schedule are compared, "" if all are.
-func stopWords(stop *early.KnownVerdict, unused int) string {
+func stopWords(stop *eval.KnownVerdict, unused int) string {
 	if stop == nil {
 		return ""
 	}
@@ -168,16 +166,16 @@ func stopWords(stop *early.KnownVerdict, unused int) string {
 
 // named lists cases that are not compared. Cases that passed before come first.
 func named(p *compare.Pairing, names []string, what string) string {
-	text := diag.Count(len(names), "case") + " " + what
+	body := diag.Count(len(names), "case") + " " + what
 	passed, others := passedBefore(p, names)
 	if len(passed) == 0 {
-		return text + ": " + typeset.SomeNames(others, maxNames)
+		return body + ": " + text.SomeNames(others, maxNames)
 	}
-	text += "; passed before: " + typeset.SomeNames(passed, maxPassed)
+	body += "; passed before: " + text.SomeNames(passed, maxPassed)
 	if len(others) > 0 {
-		text += "; others: " + typeset.SomeNames(others, maxNames)
+		body += "; others: " + text.SomeNames(others, maxNames)
 	}
-	return text
+	return body
 }
 
 // flagWords explains the flags of a verdict.
@@ -230,7 +228,7 @@ func gatedWords(m *compare.MetricComparison) []string {
 	if words := Margin(m); words != "" {
 		parts = append(parts, words)
 	}
-	if m.N > 0 && !option.IsRatio(m.Name) {
+	if m.N > 0 && !eval.IsRatio(m.Name) {
 		parts = append(parts, fmt.Sprintf("%d gained, %d regressed", m.Gained, m.Regressed))
 	}
 	if words := probabilities(m); words != "" {
@@ -248,7 +246,7 @@ func Margin(m *compare.MetricComparison) string {
 	switch {
 	case m.Margin == nil:
 		return ""
-	case option.IsRatio(m.Name):
+	case eval.IsRatio(m.Name):
 		return fmt.Sprintf("at most x %g", *m.Margin)
 	}
 	return fmt.Sprintf("margin %g", *m.Margin)
@@ -271,9 +269,9 @@ func probabilities(m *compare.MetricComparison) string {
 // amount returns a value of a metric with its unit.
 func amount(metric string, x float64) string {
 	switch metric {
-	case option.MetricLatency:
+	case eval.MetricLatency:
 		return fmt.Sprintf("%.4g ms", x)
-	case option.MetricTokens:
+	case eval.MetricTokens:
 		return fmt.Sprintf("%.4g tokens", x)
 	}
 	return fmt.Sprintf("%.3f", x)

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/compare"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 func TestRepeatedComparisonsAreWarnedOf(t *testing.T) {

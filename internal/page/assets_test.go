@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // declared matches what a script declares for all scripts of its page: they are one closure.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/testrun"
+	"github.com/evalrun/evalrun/internal/testing/testrun"
 )
 
 // Long texts of a chat are cut and counted, those of judges too.

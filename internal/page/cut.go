@@ -7,17 +7,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/trialtext"
-	"github.com/evalrun/evalrun/internal/typeset"
-	"github.com/evalrun/evalrun/tool"
+	"github.com/evalrun/evalrun/internal/text"
 )
 
 // excerpt returns the beginning of a text on one line.
-func excerpt(text string) string {
-	short := strings.Join(strings.Fields(typeset.CutText(text, mostExcerpt)), " ")
-	if len(text) > mostExcerpt {
+func excerpt(body string) string {
+	short := strings.Join(strings.Fields(text.CutText(body, mostExcerpt)), " ")
+	if len(body) > mostExcerpt {
 		short += "..."
 	}
 	return short
@@ -30,7 +27,7 @@ func once(r *eval.Result) {
 		return
 	}
 	if r.Request != nil {
-		r.Request.Contents = trialtext.SuiteContents(r)
+		r.Request.Contents = text.SuiteContents(r)
 	}
 	if r.Response != nil {
 		r.Calls[len(r.Calls)-1].Response = eval.Response{}
@@ -73,7 +70,7 @@ func (c *cutter) text(s *string, w **eval.Withheld) {
 	}
 	sum := sha256.Sum256([]byte(*s))
 	*w = &eval.Withheld{SHA256: hex.EncodeToString(sum[:]), Bytes: len(*s)}
-	*s = typeset.CutText(*s, c.most)
+	*s = text.CutText(*s, c.most)
 	c.texts++
 }
 
@@ -110,29 +107,29 @@ func (c *cutter) part(p eval.Part) eval.Part {
 	return p
 }
 
-func (c *cutter) application(r *app.Rendered) {
+func (c *cutter) application(r *eval.Rendered) {
 	if r == nil {
 		return
 	}
 	switch p := r.Payload.(type) {
-	case *app.HTTP:
+	case *eval.HTTP:
 		c.shorten(&p.URL)
 		c.shorten(&p.Body)
 		for i := range p.Headers {
 			c.shorten(&p.Headers[i].Value)
 		}
-	case *app.ProgramRun:
+	case *eval.ProgramRun:
 		c.raw(&p.Input)
 		for i := range p.Command {
 			c.shorten(&p.Command[i])
 		}
-	case *app.Unknown:
+	case *eval.Unknown:
 		c.raw(&p.JSON)
-	case app.EchoRun:
+	case eval.EchoRun:
 	}
 }
 
-func (c *cutter) results(results []tool.CallResult) {
+func (c *cutter) results(results []eval.CallResult) {
 	for i := range results {
 		c.shorten(&results[i].Text)
 	}
@@ -207,6 +204,6 @@ func (c *cutter) failure(e *eval.Error) {
 // shorten cuts a text other than a prompt or an answer, and says so at its end.
 func (c *cutter) shorten(s *string) {
 	if len(*s) > c.most {
-		*s = fmt.Sprintf("%s\n[... %d more bytes]", typeset.CutText(*s, c.most), len(*s)-c.most)
+		*s = fmt.Sprintf("%s\n[... %d more bytes]", text.CutText(*s, c.most), len(*s)-c.most)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
-	"github.com/evalrun/evalrun/internal/typeset"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -37,10 +37,10 @@ type headline struct {
 
 func newHeadline(d *journal.Document) headline {
 	h := overview.HeadlineOf(d)
-	styles := map[typeset.Tone]eval.Outcome{
-		typeset.Good: eval.Pass, typeset.Bad: eval.Fail, typeset.Alarm: eval.Err, typeset.Neutral: eval.Skip,
+	styles := map[text.Tone]eval.Outcome{
+		text.Good: eval.Pass, text.Bad: eval.Fail, text.Alarm: eval.Err, text.Neutral: eval.Skip,
 	}
-	return headline{typeset.Sentence(h.Why), styles[h.Tone]}
+	return headline{text.Sentence(h.Why), styles[h.Tone]}
 }
 
 // newHead omits what only concerns the machine of the run.
@@ -74,7 +74,7 @@ func cutComparison(c *compare.Comparison) *compare.Comparison {
 		arm.Flips = slices.Clone(arm.Flips)
 		for j := range arm.Flips {
 			f := &arm.Flips[j]
-			f.BaseAnswer, f.HeadAnswer = typeset.CutText(f.BaseAnswer, mostText), typeset.CutText(f.HeadAnswer, mostText)
+			f.BaseAnswer, f.HeadAnswer = text.CutText(f.BaseAnswer, mostText), text.CutText(f.HeadAnswer, mostText)
 		}
 	}
 	return &copied
@@ -95,7 +95,7 @@ func (h *head) plain() string {
 func notices(d *journal.Document) []string {
 	out := append([]string{}, origins(&d.Run)...)
 	if d.Gate() == nil {
-		out = append(out, typeset.Sentence(overview.NotApplied)+".")
+		out = append(out, text.Sentence(overview.NotApplied)+".")
 	}
 	if words := progress(d); words != "" {
 		out = append(out, words)
@@ -104,9 +104,9 @@ func notices(d *journal.Document) []string {
 		out = append(out, fmt.Sprintf("Shard %d of %d: the gate is applied when all are merged.", s.Index, s.Of))
 	}
 	if r := overview.RaceOf(d); r != nil {
-		out = append(out, typeset.Sentence(r.Words())+".")
+		out = append(out, text.Sentence(r.Words())+".")
 		for i := range r.Suites {
-			out = append(out, typeset.Sentence(r.Suites[i].Stayed(len(r.Suites) > 1))+".")
+			out = append(out, text.Sentence(r.Suites[i].Stayed(len(r.Suites) > 1))+".")
 		}
 	}
 	if words := overview.CutAnswers(&d.Summary); words != "" {
@@ -116,7 +116,7 @@ func notices(d *journal.Document) []string {
 		out = append(out, "Warning: "+line+".")
 	}
 	for _, line := range overview.Repeated(d.Comparison()) {
-		out = append(out, typeset.Sentence(line)+".")
+		out = append(out, text.Sentence(line)+".")
 	}
 	for _, line := range overview.Damage(d) {
 		out = append(out, line+".")
@@ -128,13 +128,13 @@ func notices(d *journal.Document) []string {
 func origins(run *eval.Run) []string {
 	var out []string
 	if run.Emulator {
-		out = append(out, typeset.Sentence(overview.FromEmulator(run))+".")
+		out = append(out, text.Sentence(overview.FromEmulator(run))+".")
 	}
 	if run.Cache {
 		out = append(out, "With --cache: answers of earlier runs may be among these.")
 	}
 	if run.Replay != "" {
-		out = append(out, typeset.Sentence(overview.Replayed(run))+" "+run.Replay+".")
+		out = append(out, text.Sentence(overview.Replayed(run))+" "+run.Replay+".")
 	}
 	return out
 }
@@ -142,7 +142,7 @@ func origins(run *eval.Run) []string {
 // progress says how far an incomplete run got, "" for a complete one.
 func progress(d *journal.Document) string {
 	if line := overview.Progress(d); line != "" {
-		return typeset.Sentence(line) + "."
+		return text.Sentence(line) + "."
 	}
 	if has, planned := d.Summary.Counts.Total(), d.Run.Plan.Trials; has < planned {
 		return fmt.Sprintf("Incomplete: %d of %d trials.", has, planned)

@@ -1,4 +1,4 @@
-// Package page writes the HTML report, and serves its blocks of data to internal/view.
+// Package page writes the HTML report, and serves its blocks of data to internal/site.
 //
 // The page is one file that sends no requests. It has its style, its program, and the run as blocks of data
 // (see html/data.js). Its policy allows only the style and the program, by their hashes. So nothing in the

@@ -18,17 +18,14 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/page"
-	"github.com/evalrun/evalrun/internal/testrun"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
+	"github.com/evalrun/evalrun/internal/testing/testrun"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/option"
-	"github.com/evalrun/evalrun/tool"
 )
 
 // block is a block of data of a page: what it is called, and the JSON in it.
@@ -170,13 +167,13 @@ func everywhere(text string) []*eval.Result {
 	if err != nil { // strings always encode
 		panic(err)
 	}
-	call := &tool.FunctionCall{ID: text, Name: text, Args: literal}
+	call := &eval.FunctionCall{ID: text, Name: text, Args: literal}
 	answer := testrun.Answered(text, text)
 	answer.Candidates[0].VendorReason, answer.Candidates[0].Raw = text, literal
 	answer.Candidates[0].Pieces = []eval.Piece{
 		eval.TextPiece{Text: text}, eval.ReasoningPiece{Reasoning: text}, eval.CallPiece{Call: call}, eval.OtherPiece{Other: literal},
 	}
-	results := []tool.CallResult{{ID: text, Name: text, Text: text, Failed: true}}
+	results := []eval.CallResult{{ID: text, Name: text, Text: text, Failed: true}}
 	endpoint := &eval.Result{
 		TraceID: text, Workspace: text,
 		Trial:    eval.Trial{ID: "x", Suite: text, Case: text, Arm: text, Tags: []string{text}},
@@ -190,9 +187,9 @@ func everywhere(text string) []*eval.Result {
 				eval.RawPart{Raw: literal},
 				eval.ResultPart{Result: &results[0]},
 			}}},
-			System: text, Tools: []tool.Declaration{{Name: text, Description: text, Parameters: literal}}, ToolChoice: &tool.Choice{Name: text},
-			ToolResults: text, Extra: eval.Extra{text: literal}, App: &app.Rendered{
-				Payload: &app.HTTP{Method: text, URL: text, Headers: []app.Header{{Name: text, Value: text}}, Body: text},
+			System: text, Tools: []eval.Declaration{{Name: text, Description: text, Parameters: literal}}, ToolChoice: &eval.Choice{Name: text},
+			ToolResults: text, Extra: eval.Extra{text: literal}, App: &eval.Rendered{
+				Payload: &eval.HTTP{Method: text, URL: text, Headers: []eval.Header{{Name: text, Value: text}}, Body: text},
 			},
 		},
 		Scores: []eval.Score{{
@@ -206,15 +203,15 @@ func everywhere(text string) []*eval.Result {
 		}},
 	}
 	program, request := *endpoint, *endpoint.Request
-	request.App = &app.Rendered{
-		Payload: &app.ProgramRun{Command: []string{text}, Files: map[string]string{text: text}, Input: literal, Workspace: text},
+	request.App = &eval.Rendered{
+		Payload: &eval.ProgramRun{Command: []string{text}, Files: map[string]string{text: text}, Input: literal, Workspace: text},
 	}
 	program.ID, program.Request = "y", &request
 	return []*eval.Result{endpoint, &program}
 }
 
 // picture is a run whose two trials send the same image.
-func picture(t *testing.T, options *option.RunOptions, img eval.Image, data []byte) *journal.Document {
+func picture(t *testing.T, options *eval.RunOptions, img eval.Image, data []byte) *journal.Document {
 	t.Helper()
 	dir := t.TempDir()
 	err := errors.Join(os.WriteFile(filepath.Join(dir, "a.png"), data, 0o600), os.Mkdir(filepath.Join(dir, "folder"), 0o700))
@@ -240,7 +237,7 @@ func TestAnImageIsInThePageOnce(t *testing.T) {
 	sum, largeSum := fmt.Sprintf("%x", sha256.Sum256(data)), fmt.Sprintf("%x", sha256.Sum256(large))
 	png := func(path, hash string) eval.Image { return eval.Image{Path: path, MIMEType: "image/png", SHA256: hash} }
 	for name, test := range map[string]struct {
-		flags *option.RunOptions
+		flags *eval.RunOptions
 		img   eval.Image
 		data  []byte
 		want  int
@@ -248,7 +245,7 @@ func TestAnImageIsInThePageOnce(t *testing.T) {
 		"as sent":        {nil, png("a.png", sum), data, 1},
 		"resized":        {nil, eval.Image{Path: "a.png", MIMEType: "image/png", SHA256: "00", SourceSHA256: sum}, data, 1},
 		"changed since":  {nil, png("a.png", sum), []byte("other"), 0},
-		"not kept":       {&option.RunOptions{Options: option.Options{NoContent: true}}, png("a.png", sum), data, 0},
+		"not kept":       {&eval.RunOptions{Options: eval.Options{NoContent: true}}, png("a.png", sum), data, 0},
 		"outside":        {nil, png("../a.png", sum), data, 0},
 		"gone":           {nil, png("b.png", sum), data, 0},
 		"a folder":       {nil, png("folder", sum), data, 0},
@@ -292,7 +289,7 @@ func compared(t testing.TB) *journal.Document {
 		},
 		Flips: []compare.Flip{{Case: "broke", BasePassed: 1, BaseScored: 1, HeadScored: 1}},
 		Metrics: []compare.MetricComparison{{
-			Name:          option.MetricPass,
+			Name:          eval.MetricPass,
 			MetricChange:  compare.MetricChange{N: 2, Level: 0.98, Anytime: true},
 			MetricTests:   compare.MetricTests{Gated: true, Margin: new(0.05)},
 			MetricVerdict: compare.MetricVerdict{Cautions: []string{"worse_within_margin"}},

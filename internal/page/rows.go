@@ -8,10 +8,9 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/standing"
-	"github.com/evalrun/evalrun/internal/trialtext"
+	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/pricing"
 )
 
 // wordLists numbers lists of words. Trials have few different lists in a column, so a number per trial takes
@@ -134,7 +133,7 @@ func (c *columns) add(t *tables, r *eval.Result, of surroundings) {
 	c.Scorer = append(c.Scorer, t.Scorer.number(troubled(r)...))
 	c.Error = append(c.Error, t.Error.number(errorKind(r)...))
 	c.Note = append(c.Note, t.Note.number(notes(r, of)...))
-	c.Why = append(c.Why, excerpt(trialtext.Why(r)))
+	c.Why = append(c.Why, excerpt(text.Why(r)))
 	c.answer(t, r.Response)
 	c.cost(r, of.prices)
 	c.numbers(t, r)
@@ -160,19 +159,19 @@ func classified(r *eval.Result) (class, answered []string) {
 
 func (c *columns) answer(t *tables, r *eval.Response) {
 	var finish, categories []string
-	text := ""
+	body := ""
 	if r != nil {
-		finish, categories, text = finishReasons(r), ratings(r), excerpt(trialtext.Answer(r))
+		finish, categories, body = finishReasons(r), ratings(r), excerpt(text.Answer(r))
 	}
 	c.Finish = append(c.Finish, t.Finish.number(finish...))
 	c.Category = append(c.Category, t.Category.number(categories...))
-	c.Answer = append(c.Answer, text)
+	c.Answer = append(c.Answer, body)
 }
 
 // cost adds time, tokens and money.
-func (c *columns) cost(r *eval.Result, prices *pricing.PriceList) {
+func (c *columns) cost(r *eval.Result, prices *eval.PriceList) {
 	latency, tokens := -1.0, -1
-	if trialtext.Timed(r) {
+	if text.Timed(r) {
 		latency = float64(int(r.Timing.LatencyMs*10)) / 10
 	}
 	if r.Usage != nil {
@@ -199,12 +198,12 @@ func errorKind(r *eval.Result) []string {
 // surroundings has what trials need from the run.
 type surroundings struct {
 	run      *eval.Run
-	failures standing.Failures
-	prices   *pricing.PriceList // nil without one
+	failures overview.Failures
+	prices   *eval.PriceList // nil without one
 }
 
 func surroundingsOf(d *journal.Document) surroundings {
-	out := surroundings{run: &d.Run, failures: standing.New(d)}
+	out := surroundings{run: &d.Run, failures: overview.NewFailures(d)}
 	if err := json.Unmarshal(d.Run.Prices, &out.prices); err != nil {
 		out.prices = nil // the run has none, or evalrun did not write the file
 	}
@@ -226,7 +225,7 @@ func troubled(r *eval.Result) []string {
 	var out []string
 	for _, s := range r.Scores {
 		_, scored := s.Value()
-		if name := trialtext.ScoreName(s); (!scored || !s.Passed()) && !slices.Contains(out, name) {
+		if name := text.ScoreName(s); (!scored || !s.Passed()) && !slices.Contains(out, name) {
 			out = append(out, name)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func ignoreCase(yes bool) []keyValue {
@@ -187,7 +187,7 @@ func (c *converter) schema(s src) (schema *mapping, file, why string) {
 	case strings.Contains(text, "{{"):
 		return nil, "", "a schema that a variable holds has no counterpart"
 	case s.IsScalar():
-		n, ok := yamlnode.Parse(s.path, []byte(text), new(diagList))
+		n, ok := yaml.Parse(s.path, []byte(text), new(diagList))
 		if in := (src{n, s.path, s.file, newFates(s.fates.secrets)}); ok && in.IsMapping() {
 			return drafted(escapedValue(in).(*mapping)), "", ""
 		}

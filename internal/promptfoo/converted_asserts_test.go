@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
 )
 
 // asserted imports one test with one assertion, and gives what the suite has of it.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/promptfoo"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // provided imports a configuration with one provider.

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/dialect"
-	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/promptfoo"
+	"github.com/evalrun/evalrun/internal/session"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -53,7 +53,7 @@ func convert(t testing.TB, files map[string]string) written {
 	}))
 	_, w.suite, _ = strings.Cut(w.files[promptfoo.SuiteFile], "\nversion: 1\n")
 	var diags diag.List
-	options := suite.Options{Can: dialect.Can, Dir: out, Getenv: func(string) string { return "" }}
+	options := suite.Options{Can: session.Can, Dir: out, Getenv: func(string) string { return "" }}
 	w.loaded = suite.Load(os.DirFS(out), promptfoo.SuiteFile, scorers.Builtin(), options, &diags)
 	if diags.HasErrors() {
 		w.problems = diags.Err().Error()

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/expr"
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/tmpl"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // converter collects the parts of the suite while it reads the configuration.
@@ -69,7 +69,7 @@ func newConverter(s *configSource) *converter {
 	}
 }
 
-func (c *converter) at(n yamlnode.Node) src { return src{n, "", "", c.fates} }
+func (c *converter) at(n yaml.Node) src { return src{n, "", "", c.fates} }
 
 // configKeys are keys of a configuration that no reader handles.
 var configKeys = []string{
@@ -195,7 +195,7 @@ func (c *converter) template(s src, text string, d dialect) (string, bool) {
 
 // check reports whether evalrun accepts a translated template.
 func (d dialect) check(text string) error {
-	parse := tmpl.Dialect{Functions: slices.Collect(maps.Values(d.functions))}
+	parse := expr.Dialect{Functions: slices.Collect(maps.Values(d.functions))}
 	if _, err := parse.Parse(text); err != nil {
 		return fmt.Errorf("the template has no counterpart: %w", err)
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // testTable is a file with one test per row.
@@ -220,7 +220,7 @@ func (c *converter) cellAssertion(to *sequence, sc *scope, cell assertionCell) {
 	if err != nil {
 		return
 	}
-	n, ok := yamlnode.Parse(cell.at, data, new(diagList))
+	n, ok := yaml.Parse(cell.at, data, new(diagList))
 	if !ok {
 		return
 	}

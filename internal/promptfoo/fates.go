@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // status says what the import did with a key.
@@ -67,18 +67,18 @@ func (l *fates) set(path string, s status, note string) {
 
 // src is a value of the source and its path.
 type src struct {
-	yamlnode.Node
+	yaml.Node
 	path  string
 	file  string
 	fates *fates
 }
 
-func (s src) child(n yamlnode.Node, path string) src { return src{n, path, s.file, s.fates} }
+func (s src) child(n yaml.Node, path string) src { return src{n, path, s.file, s.fates} }
 
 // get returns the value of a key, and a zero value with the key's path if it is missing.
 func (s src) get(key string) src {
 	if !s.IsMapping() {
-		return s.child(yamlnode.Node{}, s.join(key))
+		return s.child(yaml.Node{}, s.join(key))
 	}
 	return s.child(s.Map().Get(key), s.join(key))
 }

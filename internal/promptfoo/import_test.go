@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 func sprint(v any) string { return fmt.Sprint(v) }
@@ -51,7 +51,7 @@ func imported(t testing.TB, files map[string]string) *Import {
 func accounted(t testing.TB, im *Import, config string) {
 	t.Helper()
 	var problems diagList
-	if _, ok := yamlnode.Parse("suite", im.files[SuiteFile], &problems); !ok || problems.HasErrors() {
+	if _, ok := yaml.Parse("suite", im.files[SuiteFile], &problems); !ok || problems.HasErrors() {
 		t.Errorf("got no YAML, want a suite: %v\n%s", problems.Err(), im.files[SuiteFile])
 	}
 	for _, l := range im.fates.lines {
@@ -59,7 +59,7 @@ func accounted(t testing.TB, im *Import, config string) {
 			t.Errorf("%s: got no TODO in the suite, want one for what is not expressible", l.path)
 		}
 	}
-	n, ok := yamlnode.Parse("config", []byte(config), &problems)
+	n, ok := yaml.Parse("config", []byte(config), &problems)
 	if !ok {
 		return
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -41,7 +41,7 @@ func TestScorersAreOfKinds(t *testing.T) {
 func scorersOf(t *testing.T, im *Import) (n int) {
 	t.Helper()
 	var problems diagList
-	root, ok := yamlnode.Parse("suite", im.files[SuiteFile], &problems)
+	root, ok := yaml.Parse("suite", im.files[SuiteFile], &problems)
 	if !ok {
 		t.Fatalf("got %v, want a suite", problems.Err())
 	}

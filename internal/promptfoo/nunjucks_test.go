@@ -4,15 +4,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/tmpl"
-	"github.com/evalrun/evalrun/variable"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expr"
 )
 
 // A translated template renders what nunjucks renders.
 func TestTranslatedTemplatesRenderTheSame(t *testing.T) {
 	t.Parallel()
-	vars := variable.Dict{
-		"name": "Ada", "empty": "", "lang": "French", "n": "3", "list": variable.Array{"a", "b"}, "user": variable.Dict{"city": "Rome"},
+	vars := eval.Dict{
+		"name": "Ada", "empty": "", "lang": "French", "n": "3", "list": eval.Array{"a", "b"}, "user": eval.Dict{"city": "Rome"},
 		"quote": `say "hi"`,
 	}
 	for in, want := range map[string]string{
@@ -46,7 +46,7 @@ func TestTranslatedTemplatesRenderTheSame(t *testing.T) {
 			t.Errorf("%q: %v, want no error", in, err)
 			continue
 		}
-		parsed, err := tmpl.Parse(got.text)
+		parsed, err := expr.Parse(got.text)
 		if err != nil {
 			t.Errorf("%q became %q: %v, want no error", in, got.text, err)
 			continue

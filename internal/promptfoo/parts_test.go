@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // Expressions of JavaScript match the same texts in RE2; what RE2 does not have is left to JavaScript.
@@ -85,7 +85,7 @@ func TestTextsSurviveYAML(t *testing.T) {
 		value := textValue(text)
 		w.mapping(new(mapping).set("key", value).set("list", texts(text)).set("flat", one("k", value)).set(text, integer(1)), 0)
 		var problems diagList
-		n, ok := yamlnode.Parse("x", []byte(w.String()), &problems)
+		n, ok := yaml.Parse("x", []byte(w.String()), &problems)
 		if !ok {
 			t.Errorf("%q: got\n%s\nwant YAML: %v", text, w.String(), problems.Err())
 			continue
@@ -109,7 +109,7 @@ func TestJSONIsRead(t *testing.T) {
 	t.Parallel()
 	in := "{\n\t\"prompts\":[\"a \\ud83d\\ude00 \\\\ud83d \\u00e9 \\udc00\"],\n\t\"providers\": [\"echo\"]}"
 	var problems diagList
-	n, ok := yamlnode.Parse("x", plainJSON([]byte(in)), &problems)
+	n, ok := yaml.Parse("x", plainJSON([]byte(in)), &problems)
 	if !ok {
 		t.Fatalf("got no mapping, want one: %v", problems.Err())
 	}
@@ -178,7 +178,7 @@ func TestNumbersArePrintedAsInJavaScript(t *testing.T) {
 		"1e3": "1000", "1e21": "1e+21", "1e20": "100000000000000000000", "1e-7": "1e-7", "010": "10", "'0x1F'": "0x1F",
 	} {
 		var problems diagList
-		n, ok := yamlnode.Parse("x.yaml", []byte("a: "+in+"\n"), &problems)
+		n, ok := yaml.Parse("x.yaml", []byte("a: "+in+"\n"), &problems)
 		if got := jsText(n.Map().Get("a")); !ok || got != want {
 			t.Errorf("%s: got %q, want %q", in, got, want)
 		}

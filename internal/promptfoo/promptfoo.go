@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yaml"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -54,7 +54,7 @@ func Read(path string, maxTrials int, problems *Problems) (*Import, error) {
 	top := c.at(root)
 	c.config(top)
 	if problem, hint := suite.TooMany(c.products, maxTrials); problem != "" {
-		return nil, exit.BadInput("the scenarios have %s: %s", problem, hint)
+		return nil, eval.BadInput("the scenarios have %s: %s", problem, hint)
 	}
 	if problems.Diags.HasErrors() {
 		return nil, nil
@@ -63,7 +63,7 @@ func Read(path string, maxTrials int, problems *Problems) (*Import, error) {
 }
 
 // isConfig reports an error for a document that cannot be a configuration.
-func isConfig(root yamlnode.Node) bool {
+func isConfig(root yaml.Node) bool {
 	if !root.IsMapping() {
 		root.Errorf("it has `prompts`, `providers` and `tests`", "expected a promptfoo configuration, found %s", root.Describe())
 		return false

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // prompt is a prompt of the source. Its text is for applications and, unless it is a chat, for models.
@@ -165,7 +165,7 @@ func (p *prompt) chat() (turns []chatTurn, ok bool) {
 		return nil, false
 	}
 	var ignored diagList
-	n, ok := yamlnode.Parse("prompt", []byte(quoteTemplates(text)), &ignored)
+	n, ok := yaml.Parse("prompt", []byte(quoteTemplates(text)), &ignored)
 	if !ok {
 		return nil, false
 	}

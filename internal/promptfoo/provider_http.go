@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // inRequest is the dialect of templates in requests to applications.
@@ -156,7 +156,7 @@ func bodyOf(s src) src {
 		return s
 	}
 	var ignored diagList
-	if n, ok := yamlnode.Parse(s.file, []byte(s.text()), &ignored); ok && n.IsMapping() {
+	if n, ok := yaml.Parse(s.file, []byte(s.text()), &ignored); ok && n.IsMapping() {
 		return src{n, s.path, s.file, newFates(s.fates.secrets)}
 	}
 	return s

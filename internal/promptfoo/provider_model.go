@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/option"
+	"github.com/evalrun/evalrun/eval"
 )
 
 func (c *converter) model(t *target, id string) {
@@ -16,7 +16,7 @@ func (c *converter) model(t *target, id string) {
 	t.chats = true
 	service := c.service(t, p, config)
 	t.block.set("service", textValue(service)).set("model", textValue(p.model))
-	if p.protocol == option.Generative {
+	if p.protocol == eval.Generative {
 		t.block.set("apiVersion", textValue("v1beta"))
 	}
 	if p.why != "" {
@@ -183,7 +183,7 @@ type generation struct {
 	config   *mapping
 	extra    *mapping
 	safety   yamlValue
-	protocol option.ProtocolName
+	protocol eval.ProtocolName
 }
 
 // renamed maps keys of `config` to `generationConfig`.
@@ -206,7 +206,7 @@ var toExtra = []string{
 func (c *converter) generation(t *target, g *generation, config src) {
 	for _, e := range config.entries() {
 		switch as := renamed[e.key]; {
-		case as == "topK" && g.protocol == option.OpenAI:
+		case as == "topK" && g.protocol == eval.OpenAI:
 			g.pass(e)
 		case slices.Contains(unsent[g.protocol], as):
 			e.ignored("promptfoo does not send it to this vendor")
@@ -221,9 +221,9 @@ func (c *converter) generation(t *target, g *generation, config src) {
 }
 
 // unsent lists keys of `generationConfig` that a protocol lacks.
-var unsent = map[option.ProtocolName][]string{
-	option.Anthropic: {"seed", "presencePenalty", "frequencyPenalty", "candidateCount"},
-	option.Responses: {"seed", "presencePenalty", "frequencyPenalty", "candidateCount", "topK", "stopSequences"},
+var unsent = map[eval.ProtocolName][]string{
+	eval.Anthropic: {"seed", "presencePenalty", "frequencyPenalty", "candidateCount"},
+	eval.Responses: {"seed", "presencePenalty", "frequencyPenalty", "candidateCount", "topK", "stopSequences"},
 }
 
 func (g *generation) put(e keyed, as string) {
@@ -238,7 +238,7 @@ func (g *generation) put(e keyed, as string) {
 }
 
 func (g *generation) pass(e keyed) {
-	if e.key == "reasoning_effort" && g.protocol == option.Responses {
+	if e.key == "reasoning_effort" && g.protocol == eval.Responses {
 		g.extra.set("reasoning", one("effort", plainValue(e.src)))
 		e.ok("as `extra.reasoning.effort`")
 		return
@@ -333,10 +333,10 @@ func (c *converter) responseFormat(t *target, g *generation, s src) {
 func (g *generation) thinking(s src) {
 	budget := s.get("budget_tokens")
 	switch {
-	case g.protocol == option.Generative:
+	case g.protocol == eval.Generative:
 		g.config.set("thinkingConfig", plainValue(s))
 		s.ok("as `generationConfig.thinkingConfig`")
-	case g.protocol == option.Anthropic && !budget.IsZero() && len(s.entries()) <= 2:
+	case g.protocol == eval.Anthropic && !budget.IsZero() && len(s.entries()) <= 2:
 		g.config.set("thinkingConfig", one("thinkingBudget", plainValue(budget)))
 		s.ok("as `generationConfig.thinkingConfig`")
 	default:
@@ -360,7 +360,7 @@ func (c *converter) safety(s src) yamlValue {
 
 // defaults adds the settings that promptfoo sends by default.
 func (g *generation) defaults(p vendorModel) {
-	if !p.defaults || p.protocol != option.Anthropic && reasoning.Matches(p.model) {
+	if !p.defaults || p.protocol != eval.Anthropic && reasoning.Matches(p.model) {
 		return
 	}
 	var why []string
@@ -369,7 +369,7 @@ func (g *generation) defaults(p vendorModel) {
 		why = []string{"promptfoo sends what follows where the configuration says nothing"}
 		g.config.set("temperature", integer(0), why...)
 	}
-	if g.config.get("maxOutputTokens") == nil && p.protocol != option.Responses {
+	if g.config.get("maxOutputTokens") == nil && p.protocol != eval.Responses {
 		if why == nil {
 			g.config.note("promptfoo sends what follows where the configuration says nothing")
 		}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/eval"
 )
 
 // Write writes the suite, its files and the report into a folder, which must be empty or new.
@@ -37,9 +37,9 @@ func Free(dir string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return exit.BadInput("%s cannot take the suite: %w", diag.CleanLine(dir), err)
+		return eval.BadInput("%s cannot take the suite: %w", diag.CleanLine(dir), err)
 	case len(found) > 0:
-		return exit.BadInput(
+		return eval.BadInput(
 			"%s is not empty (it has %s); nothing is overwritten: name another folder with --out",
 			diag.CleanLine(dir),
 			diag.CleanLine(found[0].Name()),
@@ -51,14 +51,14 @@ func Free(dir string) error {
 func write(dir, name string, data []byte) error {
 	at := filepath.Join(dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(at), 0o777); err != nil {
-		return exit.BadInput("the suite cannot be written: %w", err)
+		return eval.BadInput("the suite cannot be written: %w", err)
 	}
 	mode := fs.FileMode(0o666)
 	if strings.HasSuffix(name, ".sh") {
 		mode = 0o777
 	}
 	if err := os.WriteFile(at, data, mode); err != nil {
-		return exit.BadInput("the suite cannot be written: %w", err)
+		return eval.BadInput("the suite cannot be written: %w", err)
 	}
 	return nil
 }

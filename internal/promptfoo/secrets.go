@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/program"
-	"github.com/evalrun/evalrun/internal/secret"
 )
 
 // This file keeps secrets of the source out of the suite. Readers replace them by environment variables; what no reader knows is masked
@@ -70,7 +70,7 @@ func (l *secrets) outOf(text string) string {
 		found = append(found, v.value)
 	}
 	found = slices.DeleteFunc(found, func(value string) bool { return len(value) < minMasked })
-	out := secret.OutOfFile(secret.New(found...).OutOfText(text))
+	out := wire.OutOfFile(wire.NewSecrets(found...).OutOfText(text))
 	out = privateKey.Regexp().ReplaceAllString(out, "[key]")
 	out = bearer.Regexp().ReplaceAllString(out, "${1}[key]")
 	l.masked = l.masked || out != text
@@ -115,7 +115,7 @@ func isSecretName(name string) bool {
 // looksSecret judges a value by its form.
 func looksSecret(text string) bool {
 	text = strings.TrimSpace(text)
-	return secret.IsKey(text) || secret.MayBeKey(text)
+	return wire.IsKey(text) || wire.MayBeKey(text)
 }
 
 // isPlaceholder reports whether a text has a template or a reference instead of a secret.
@@ -295,7 +295,7 @@ const variableReference lazy.Regex = `\$\{env:(\w+)\}`
 func (m *mapping) passes(all ...string) {
 	var names []string
 	for _, m := range variableReference.Regexp().FindAllStringSubmatch(strings.Join(all, "\n"), -1) {
-		if program.IsPrivate(m[1], nil) && !slices.Contains(names, m[1]) {
+		if files.IsPrivate(m[1], nil) && !slices.Contains(names, m[1]) {
 			names = append(names, m[1])
 		}
 	}

@@ -15,15 +15,15 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/regular"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // maxFile bounds each file, and maxMatches the files that a glob matches.
 const (
-	maxFile    = yamlnode.MaxFileBytes
+	maxFile    = yaml.MaxFileBytes
 	maxMatches = 10_000
 )
 
@@ -38,7 +38,7 @@ type configSource struct {
 // open reads the configuration and opens its folder.
 func open(name string, problems *Problems) (*configSource, error) {
 	if slices.Contains(scriptEndings, path.Ext(name)) {
-		return nil, exit.BadInput(
+		return nil, eval.BadInput(
 			"%s is a program, and an import runs nothing; print it as JSON and import that: %s",
 			diag.CleanLine(
 				name,
@@ -48,24 +48,24 @@ func open(name string, problems *Problems) (*configSource, error) {
 			)+`').then(m => console.log(JSON.stringify(m.default)))" > promptfooconfig.json`,
 		)
 	}
-	data, err := regular.ReadFile(name, maxFile)
+	data, err := files.ReadFile(name, maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, exit.BadInput("%s: no such file; name the configuration: evalrun import promptfoo FILE", diag.CleanLine(name))
-	case errors.Is(err, regular.ErrTooLarge):
-		return nil, exit.BadInput(
+		return nil, eval.BadInput("%s: no such file; name the configuration: evalrun import promptfoo FILE", diag.CleanLine(name))
+	case errors.Is(err, files.ErrTooLarge):
+		return nil, eval.BadInput(
 			"%s has more than %d MiB; keep the tests in a file of their own",
 			diag.CleanLine(name),
 			maxFile>>20,
 		)
 	case err != nil:
-		return nil, exit.BadInput("the configuration cannot be read: %w", err)
+		return nil, eval.BadInput("the configuration cannot be read: %w", err)
 	}
 	root, err := os.OpenRoot(filepath.Dir(name))
 	if err != nil {
-		return nil, exit.BadInput("the configuration's folder cannot be read: %w", err)
+		return nil, eval.BadInput("the configuration's folder cannot be read: %w", err)
 	}
-	return &configSource{config: data, root: root, files: regular.FS(root), problems: problems}, nil
+	return &configSource{config: data, root: root, files: files.FS(root), problems: problems}, nil
 }
 
 func (s *configSource) close() { _ = s.root.Close() } // only read
@@ -73,18 +73,18 @@ func (s *configSource) close() { _ = s.root.Close() } // only read
 // scriptEndings are extensions of files that only a program can read.
 var scriptEndings = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"}
 
-func (s *configSource) parse(name string, data []byte) (yamlnode.Node, bool) {
+func (s *configSource) parse(name string, data []byte) (yaml.Node, bool) {
 	if s.problems.Sources == nil {
 		s.problems.Sources = map[string][]byte{}
 	}
 	s.problems.Sources[name] = data
-	return yamlnode.Parse(name, plainJSON(data), &s.problems.Diags)
+	return yaml.Parse(name, plainJSON(data), &s.problems.Diags)
 }
 
 // parseLine parses a line of JSON, and moves its problems to that line.
-func (s *configSource) parseLine(name string, line int, file, text []byte) (yamlnode.Node, bool) {
+func (s *configSource) parseLine(name string, line int, file, text []byte) (yaml.Node, bool) {
 	var found diag.List
-	node, ok := yamlnode.Parse(name, plainJSON(text), &found)
+	node, ok := yaml.Parse(name, plainJSON(text), &found)
 	for _, problem := range found.Sorted() {
 		problem.Pos.Line = line
 		s.problems.Diags.Add(problem)
@@ -179,8 +179,8 @@ func (s *configSource) glob(pattern string) (found []string, err error) {
 	}
 	err = fs.WalkDir(s.files, from, func(name string, d fs.DirEntry, err error) error {
 		switch {
-		case errors.Is(err, regular.ErrDeep):
-			return fmt.Errorf("%s: %w", pattern, regular.ErrDeep)
+		case errors.Is(err, files.ErrDeep):
+			return fmt.Errorf("%s: %w", pattern, files.ErrDeep)
 		case err != nil:
 			return nil //nolint:nilerr // unreadable files do not match
 		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git"):
@@ -212,7 +212,7 @@ func globPattern(pattern string) (*regexp.Regexp, error) {
 }
 
 // jsText returns a scalar as JavaScript prints it: 1.0 is 1.
-func jsText(n yamlnode.Node) string {
+func jsText(n yaml.Node) string {
 	written := n.Written()
 	if !n.IsNumber() {
 		return written

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // variables reads the variables of a test. Lists of texts go to matrix, because promptfoo makes a test of
@@ -206,7 +206,7 @@ func (c *converter) fileText(s src, ref string) string {
 		return ""
 	case path.Ext(name) == ".yaml" || path.Ext(name) == ".yml":
 		var ignored diagList
-		if n, ok := yamlnode.Parse(name, data, &ignored); ok {
+		if n, ok := yaml.Parse(name, data, &ignored); ok {
 			text = compactJSON(src{n, "", "", newFates(&secrets{})})
 		}
 	}

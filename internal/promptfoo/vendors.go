@@ -4,13 +4,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/option"
 )
 
 // vendor says where the models of a provider's prefix are.
 type vendor struct {
-	protocol option.ProtocolName
+	protocol eval.ProtocolName
 	baseURL  string
 	keyEnv   string
 	kinds    []string // words between prefix and model that mean an ordinary model
@@ -21,81 +21,81 @@ type vendor struct {
 // vendors has the vendors by provider prefix.
 var vendors = map[string]vendor{
 	"openai": {
-		protocol: option.OpenAI,
+		protocol: eval.OpenAI,
 		baseURL:  "https://api.openai.com/v1",
 		keyEnv:   "OPENAI_API_KEY",
 		kinds:    []string{"chat"},
 		defaults: true,
 	},
 	"anthropic": {
-		protocol: option.Anthropic,
+		protocol: eval.Anthropic,
 		baseURL:  "https://api.anthropic.com",
 		keyEnv:   "ANTHROPIC_API_KEY",
 		kinds:    []string{"messages"},
 		defaults: true,
 	},
-	"google":     {protocol: option.Generative, baseURL: "https://generativelanguage.googleapis.com", keyEnv: "GOOGLE_API_KEY"},
-	"palm":       {protocol: option.Generative, baseURL: "https://generativelanguage.googleapis.com", keyEnv: "GOOGLE_API_KEY"},
-	"ollama":     {protocol: option.OpenAI, baseURL: "http://127.0.0.1:11434/v1", kinds: []string{"chat", "completion"}},
-	"openrouter": {protocol: option.OpenAI, baseURL: "https://openrouter.ai/api/v1", keyEnv: "OPENROUTER_API_KEY", defaults: true},
-	"mistral":    {protocol: option.OpenAI, baseURL: "https://api.mistral.ai/v1", keyEnv: "MISTRAL_API_KEY"},
-	"groq":       {protocol: option.OpenAI, baseURL: "https://api.groq.com/openai/v1", keyEnv: "GROQ_API_KEY", defaults: true},
-	"deepseek":   {protocol: option.OpenAI, baseURL: "https://api.deepseek.com/v1", keyEnv: "DEEPSEEK_API_KEY", defaults: true},
+	"google":     {protocol: eval.Generative, baseURL: "https://generativelanguage.googleapis.com", keyEnv: "GOOGLE_API_KEY"},
+	"palm":       {protocol: eval.Generative, baseURL: "https://generativelanguage.googleapis.com", keyEnv: "GOOGLE_API_KEY"},
+	"ollama":     {protocol: eval.OpenAI, baseURL: "http://127.0.0.1:11434/v1", kinds: []string{"chat", "completion"}},
+	"openrouter": {protocol: eval.OpenAI, baseURL: "https://openrouter.ai/api/v1", keyEnv: "OPENROUTER_API_KEY", defaults: true},
+	"mistral":    {protocol: eval.OpenAI, baseURL: "https://api.mistral.ai/v1", keyEnv: "MISTRAL_API_KEY"},
+	"groq":       {protocol: eval.OpenAI, baseURL: "https://api.groq.com/openai/v1", keyEnv: "GROQ_API_KEY", defaults: true},
+	"deepseek":   {protocol: eval.OpenAI, baseURL: "https://api.deepseek.com/v1", keyEnv: "DEEPSEEK_API_KEY", defaults: true},
 	"togetherai": {
-		protocol: option.OpenAI,
+		protocol: eval.OpenAI,
 		baseURL:  "https://api.together.xyz/v1",
 		keyEnv:   "TOGETHER_API_KEY",
 		kinds:    []string{"chat"},
 		defaults: true,
 	},
 	"fireworks": {
-		protocol: option.OpenAI,
+		protocol: eval.OpenAI,
 		baseURL:  "https://api.fireworks.ai/inference/v1",
 		keyEnv:   "FIREWORKS_API_KEY",
 		defaults: true,
 	},
-	"perplexity": {protocol: option.OpenAI, baseURL: "https://api.perplexity.ai", keyEnv: "PERPLEXITY_API_KEY", defaults: true},
-	"xai":        {protocol: option.OpenAI, baseURL: "https://api.x.ai/v1", keyEnv: "XAI_API_KEY", defaults: true},
-	"cerebras":   {protocol: option.OpenAI, baseURL: "https://api.cerebras.ai/v1", keyEnv: "CEREBRAS_API_KEY", defaults: true},
+	"perplexity": {protocol: eval.OpenAI, baseURL: "https://api.perplexity.ai", keyEnv: "PERPLEXITY_API_KEY", defaults: true},
+	"xai":        {protocol: eval.OpenAI, baseURL: "https://api.x.ai/v1", keyEnv: "XAI_API_KEY", defaults: true},
+	"cerebras":   {protocol: eval.OpenAI, baseURL: "https://api.cerebras.ai/v1", keyEnv: "CEREBRAS_API_KEY", defaults: true},
 	"nvidia": {
-		protocol: option.OpenAI,
+		protocol: eval.OpenAI,
 		baseURL:  "https://integrate.api.nvidia.com/v1",
 		keyEnv:   "NVIDIA_API_KEY",
 		defaults: true,
 	},
-	"moonshot": {protocol: option.OpenAI, baseURL: "https://api.moonshot.ai/v1", keyEnv: "MOONSHOT_API_KEY", defaults: true},
+	"moonshot": {protocol: eval.OpenAI, baseURL: "https://api.moonshot.ai/v1", keyEnv: "MOONSHOT_API_KEY", defaults: true},
 	"hyperbolic": {
-		protocol: option.OpenAI,
+		protocol: eval.OpenAI,
 		baseURL:  "https://api.hyperbolic.xyz/v1",
 		keyEnv:   "HYPERBOLIC_API_KEY",
 		defaults: true,
 	},
 	"aimlapi": {
-		protocol: option.OpenAI,
+		protocol: eval.OpenAI,
 		baseURL:  "https://api.aimlapi.com/v1",
 		keyEnv:   "AIML_API_KEY",
 		kinds:    []string{"chat"},
 		defaults: true,
 	},
-	"cohere": {protocol: option.OpenAI, baseURL: "https://api.cohere.ai/compatibility/v1", keyEnv: "COHERE_API_KEY"},
+	"cohere": {protocol: eval.OpenAI, baseURL: "https://api.cohere.ai/compatibility/v1", keyEnv: "COHERE_API_KEY"},
 	"litellm": {
-		protocol: option.OpenAI,
+		protocol: eval.OpenAI,
 		baseURL:  "http://127.0.0.1:4000",
 		keyEnv:   "LITELLM_API_KEY",
 		kinds:    []string{"chat"},
 		defaults: true,
 	},
-	"localai":     {protocol: option.OpenAI, baseURL: "http://127.0.0.1:8080/v1", kinds: []string{"chat"}},
-	"docker":      {protocol: option.OpenAI, baseURL: "http://127.0.0.1:12434/engines/llama.cpp/v1", kinds: []string{"chat"}},
-	"vercel":      {protocol: option.OpenAI, baseURL: "https://ai-gateway.vercel.sh/v1", keyEnv: "AI_GATEWAY_API_KEY"},
-	"azure":       {protocol: option.OpenAI, kinds: []string{"chat"}, keyEnv: "AZURE_API_KEY", defaults: true},
-	"azureopenai": {protocol: option.OpenAI, kinds: []string{"chat"}, keyEnv: "AZURE_API_KEY", defaults: true},
+	"localai":     {protocol: eval.OpenAI, baseURL: "http://127.0.0.1:8080/v1", kinds: []string{"chat"}},
+	"docker":      {protocol: eval.OpenAI, baseURL: "http://127.0.0.1:12434/engines/llama.cpp/v1", kinds: []string{"chat"}},
+	"vercel":      {protocol: eval.OpenAI, baseURL: "https://ai-gateway.vercel.sh/v1", keyEnv: "AI_GATEWAY_API_KEY"},
+	"azure":       {protocol: eval.OpenAI, kinds: []string{"chat"}, keyEnv: "AZURE_API_KEY", defaults: true},
+	"azureopenai": {protocol: eval.OpenAI, kinds: []string{"chat"}, keyEnv: "AZURE_API_KEY", defaults: true},
 	"github": {
-		protocol: option.OpenAI, baseURL: "https://models.github.ai/inference", keyEnv: "GITHUB_MODELS_API_KEY", defaults: true,
+		protocol: eval.OpenAI, baseURL: "https://models.github.ai/inference", keyEnv: "GITHUB_MODELS_API_KEY", defaults: true,
 		note: "set GITHUB_MODELS_API_KEY to what GITHUB_TOKEN holds",
 	},
 	"huggingface": {
-		protocol: option.OpenAI, baseURL: "https://router.huggingface.co/v1", keyEnv: "HUGGINGFACE_API_KEY",
+		protocol: eval.OpenAI, baseURL: "https://router.huggingface.co/v1", keyEnv: "HUGGINGFACE_API_KEY",
 		kinds: []string{"chat", "text-generation"},
 		note:  "set HUGGINGFACE_API_KEY to what HF_TOKEN holds",
 	},
@@ -134,14 +134,14 @@ func placeOf(id string) vendorModel {
 	case !known:
 		return vendorModel{
 			vendor: vendor{
-				protocol: option.OpenAI,
+				protocol: eval.OpenAI,
 				baseURL:  "https://" + serviceName(prefix) + ".gateway.invalid/v1",
 			}, name: serviceName(prefix),
 			model: rest, why: "evalrun does not speak the protocol of `" + prefix + "`; put a gateway in front that speaks the one of OpenAI, " +
 				"and name it in `baseUrl`",
 		}
 	case kind == "responses" && (prefix == "openai" || prefix == "azure" || prefix == "xai" || prefix == "groq"):
-		v.protocol = option.Responses
+		v.protocol = eval.Responses
 		return vendorModel{vendor: v, name: prefix + "-responses", model: model}
 	case two && slices.Contains(v.kinds, kind):
 		return vendorModel{vendor: v, name: prefix, model: model}

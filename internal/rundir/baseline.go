@@ -15,10 +15,9 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/atomic"
-	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -38,7 +37,7 @@ func (d Dir) Baselines() (map[string]Baseline, error) {
 	if err := d.unlinked(baselinesFile); err != nil {
 		return nil, err
 	}
-	data, err := regular.ReadFile(d.Join(baselinesFile), maxFile)
+	data, err := files.ReadFile(d.Join(baselinesFile), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return named, nil
 	}
@@ -46,11 +45,11 @@ func (d Dir) Baselines() (map[string]Baseline, error) {
 		err = json.Unmarshal(data, &named)
 	}
 	if err != nil {
-		return nil, exit.BadInput("%s cannot be read: %w", baselinesFile, err)
+		return nil, eval.BadInput("%s cannot be read: %w", baselinesFile, err)
 	}
 	for name, b := range named {
 		if b.Path == "" {
-			return nil, exit.BadInput(
+			return nil, eval.BadInput(
 				"%s: the baseline %s has no path; name it again: evalrun baseline set %s RUN", baselinesFile, name, name,
 			)
 		}
@@ -63,10 +62,10 @@ func (d Dir) Baselines() (map[string]Baseline, error) {
 
 func checkBaselineName(name string) error {
 	if name == latest {
-		return exit.BadInput("invalid baseline name: latest is the newest run below %s; choose another one, such as main", Runs)
+		return eval.BadInput("invalid baseline name: latest is the newest run below %s; choose another one, such as main", Runs)
 	}
 	if !baselineName.Matches(name) {
-		return exit.BadInput("invalid baseline name %q: use letters, digits, dot, dash and underscore", name)
+		return eval.BadInput("invalid baseline name %q: use letters, digits, dot, dash and underscore", name)
 	}
 	return nil
 }
@@ -95,7 +94,7 @@ func (d Dir) SetBaseline(name, run string) (*Baseline, error) {
 	b := Baseline{Run: doc.Run.ID, Path: filepath.ToSlash(path), SetAt: time.Now().UTC().Format(time.RFC3339)}
 	named[name] = b
 	if err := d.writeBaselines(named); err != nil {
-		return nil, exit.BadInput("%s cannot be written: %w", baselinesFile, err)
+		return nil, eval.BadInput("%s cannot be written: %w", baselinesFile, err)
 	}
 	return &b, nil
 }
@@ -105,22 +104,22 @@ func (d Dir) writeBaselines(named map[string]Baseline) error {
 	if err != nil {
 		return err
 	}
-	return atomic.Write(d.Join(baselinesFile), 0o644, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err })
+	return files.Write(d.Join(baselinesFile), 0o644, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err })
 }
 
 // Usable says why a run cannot be a baseline.
 func Usable(d *journal.Document, name string) error {
 	switch {
 	case d.Running:
-		return exit.BadInput("the run %s is still in progress", name)
+		return eval.BadInput("the run %s is still in progress", name)
 	case d.Raced():
-		return exit.BadInput("some arms left a race in the run %s: a baseline needs all of its cases", name)
+		return eval.BadInput("some arms left a race in the run %s: a baseline needs all of its cases", name)
 	case len(d.Stops) > 0:
-		return exit.BadInput("the run %s stopped early, once its verdict was known: a baseline needs all of its cases", name)
+		return eval.BadInput("the run %s stopped early, once its verdict was known: a baseline needs all of its cases", name)
 	case d.Partial():
-		return exit.BadInput("the run %s is not complete; a baseline that lacks trials compares with nothing", name)
+		return eval.BadInput("the run %s is not complete; a baseline that lacks trials compares with nothing", name)
 	case d.Summary.Counts.Ran() == 0:
-		return exit.BadInput("the run %s is blank: no trial ran", name)
+		return eval.BadInput("the run %s is blank: no trial ran", name)
 	}
 	return nil
 }
@@ -129,7 +128,7 @@ func Usable(d *journal.Document, name string) error {
 func (d Dir) OpenBaseline(name string) (*journal.Document, error) {
 	path, err := d.FindBaseline(name)
 	if err != nil {
-		return nil, exit.BadInput("%w", err)
+		return nil, eval.BadInput("%w", err)
 	}
 	return d.Open(path)
 }
@@ -175,8 +174,8 @@ func (d Dir) FindBaseline(name string) (path string, err error) {
 
 // unlinked returns an error for a link on the way to a file if suites are untrusted.
 func (d Dir) unlinked(path string) error {
-	if link := regular.Link(d.Abs(""), d.Join(path)); d.untrusted && link != "" {
-		return exit.BadInput("%s is a link, which is not followed with --untrusted: name the run itself", link)
+	if link := files.Link(d.Abs(""), d.Join(path)); d.untrusted && link != "" {
+		return eval.BadInput("%s is a link, which is not followed with --untrusted: name the run itself", link)
 	}
 	return nil
 }

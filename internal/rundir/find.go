@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/history"
-	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/journal/history"
 )
 
 // Bounds of the search in FindRuns.
@@ -61,7 +61,7 @@ func (d Dir) named(named []string) (*runDirs, error) {
 	for _, name := range named {
 		found := d.runsAt(name)
 		if len(found) == 0 {
-			return nil, exit.BadInput("there is no run %s, and no folder of that name with runs in it%s", name, d.hint())
+			return nil, eval.BadInput("there is no run %s, and no folder of that name with runs in it%s", name, d.hint())
 		}
 		for _, path := range found {
 			out.add(path)

@@ -8,10 +8,9 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/history"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/regular"
+	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/journal/history"
 )
 
 // historyPath is the database of the runs that were started in this folder.
@@ -68,7 +67,7 @@ func (d Dir) catchUp() {
 	}
 	for _, e := range entries {
 		note := filepath.Join(d.Join(expectedRuns), e.Name())
-		text, err := regular.ReadFile(note, maxFile)
+		text, err := files.ReadFile(note, maxFile)
 		if err != nil {
 			continue
 		}
@@ -133,13 +132,13 @@ func (d Dir) RebuildHistory(dirs []string, notice func(string)) error {
 		dir := d.Join(named)
 		dirs[i] = dir
 		if info, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) || err == nil && !info.IsDir() {
-			return exit.BadInput("there is no folder %s", dir)
+			return eval.BadInput("there is no folder %s", dir)
 		} else if err != nil {
-			return exit.BadInput("%s cannot be read: %w", dir, err)
+			return eval.BadInput("%s cannot be read: %w", dir, err)
 		}
 	}
 	if err := ignoreByGit(d.Join(own)); err != nil {
-		return exit.BadInput("the history cannot be made: %w", err)
+		return eval.BadInput("the history cannot be made: %w", err)
 	}
 	return history.Rebuild(d.Join(historyPath), append([]string{d.Join(Runs)}, dirs...), notice)
 }

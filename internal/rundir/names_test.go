@@ -13,17 +13,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/history"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/testrun"
+	"github.com/evalrun/evalrun/internal/testing/testrun"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/journal/history"
 )
 
 // badInput fails the test unless an error is bad input whose text has each of the names.
 func badInput(t *testing.T, err error, names ...string) {
 	t.Helper()
-	if err == nil || exit.Of(err) != exit.CodeBadInput {
-		t.Errorf("got exit %d with %v, want bad input", exit.Of(err), err)
+	if err == nil || eval.Of(err) != eval.CodeBadInput {
+		t.Errorf("got exit %d with %v, want bad input", eval.Of(err), err)
 		return
 	}
 	for _, name := range names {

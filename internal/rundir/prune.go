@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -84,7 +84,7 @@ func (p *Pruned) prune(d Dir, root *os.Root, one withHeader, kept string) error 
 		case errors.Is(err, errInUse):
 			run.Why = errInUse.Error()
 		case err != nil:
-			return exit.Incomplete("the run %s cannot be deleted: %w", one.Run.ID, err)
+			return eval.Incomplete("the run %s cannot be deleted: %w", one.Run.ID, err)
 		}
 	}
 	if run.Why != "" {
@@ -106,14 +106,14 @@ func (d Dir) prunable() (*os.Root, error) {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil, nil
 		case err != nil:
-			return nil, exit.BadInput("the runs cannot be read: %w", err)
+			return nil, eval.BadInput("the runs cannot be read: %w", err)
 		case !info.IsDir():
-			return nil, exit.BadInput("%s is not a folder but a link or a file, and prune deletes nothing behind it", dir)
+			return nil, eval.BadInput("%s is not a folder but a link or a file, and prune deletes nothing behind it", dir)
 		}
 	}
 	root, err := os.OpenRoot(d.Join(Runs))
 	if err != nil {
-		return nil, exit.BadInput("the runs cannot be read: %w", err)
+		return nil, eval.BadInput("the runs cannot be read: %w", err)
 	}
 	return root, nil
 }

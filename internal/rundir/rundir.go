@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/regular"
-	"github.com/evalrun/evalrun/internal/typeset"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -58,7 +58,7 @@ func (d Dir) Links(paths ...string) (notices []string, err error) {
 		kept = append(kept, historyPath+end)
 	}
 	for _, name := range append(kept, paths...) {
-		link := regular.Link(at, d.Join(name))
+		link := files.Link(at, d.Join(name))
 		if link == "" {
 			continue
 		}
@@ -69,10 +69,10 @@ func (d Dir) Links(paths ...string) (notices []string, err error) {
 		notice := shown + " is a link that leads out of this folder"
 		switch {
 		case d.untrusted:
-			return nil, exit.BadInput(
+			return nil, eval.BadInput(
 				"%s is a link, and with --untrusted nothing is written through links: remove it, or name another folder", shown,
 			)
-		case regular.LeadsOut(at, link) && !slices.Contains(notices, notice):
+		case files.LeadsOut(at, link) && !slices.Contains(notices, notice):
 			notices = append(notices, notice)
 		}
 	}
@@ -82,7 +82,7 @@ func (d Dir) Links(paths ...string) (notices []string, err error) {
 // Join returns the path of a file that the user named. It leaves the name of standard input and output
 // unchanged.
 func (d Dir) Join(name string) string {
-	if d.path == "" || name == "" || name == regular.Standard || filepath.IsAbs(name) {
+	if d.path == "" || name == "" || name == files.Standard || filepath.IsAbs(name) {
 		return name
 	}
 	return filepath.Join(d.path, name)
@@ -134,7 +134,7 @@ func (d Dir) Make(named, id string) (string, error) {
 		return d.Join(strings.ReplaceAll(named, idInPath, id)), nil
 	}
 	if err := ignoreByGit(d.Join(own)); err != nil {
-		return "", exit.BadInput("the run directory cannot be made: %w", err)
+		return "", eval.BadInput("the run directory cannot be made: %w", err)
 	}
 	return filepath.Join(d.Join(Runs), id), nil
 }
@@ -150,19 +150,19 @@ func (d Dir) Check(named string) error {
 		if run, err := journal.Header(dir); err == nil {
 			words = append(words, run.Ledger.Flags()...)
 		}
-		return exit.BadInput(
-			"%s holds a run already: name another folder with --out; `evalrun %s` continues that one", named, typeset.ShellWords(words),
+		return eval.BadInput(
+			"%s holds a run already: name another folder with --out; `evalrun %s` continues that one", named, text.ShellWords(words),
 		)
 	}
 	at, info, err := nearest(dir)
 	if err != nil {
-		return exit.BadInput("the run directory cannot be made: %w", err)
+		return eval.BadInput("the run directory cannot be made: %w", err)
 	}
 	if !info.IsDir() {
-		return exit.BadInput("the run directory cannot be made: %s is not a folder; name another one with --out", at)
+		return eval.BadInput("the run directory cannot be made: %s is not a folder; name another one with --out", at)
 	}
 	if err := Writable(filepath.Join(at, ".evalrun-probe")); err != nil {
-		return exit.BadInput("the run directory cannot be made in %s: %w", at, err)
+		return eval.BadInput("the run directory cannot be made in %s: %w", at, err)
 	}
 	return nil
 }
@@ -184,7 +184,7 @@ func (d Dir) Open(name string) (*journal.Document, error) {
 		return nil, d.NoRun(name)
 	}
 	if err != nil {
-		return nil, exit.BadInput("the run cannot be read: %w", err)
+		return nil, eval.BadInput("the run cannot be read: %w", err)
 	}
 	return doc, nil
 }
@@ -230,12 +230,12 @@ func fromLatest(name string) (back int, ok bool) {
 // NoRun returns the error for an unknown name, with the newest run as a hint.
 func (d Dir) NoRun(name string) error {
 	if s, ok := ParseSelector(name); ok {
-		return exit.BadInput("there is no run %s below %s%s", name, Runs, d.selectorHint(s))
+		return eval.BadInput("there is no run %s below %s%s", name, Runs, d.selectorHint(s))
 	}
 	if back, ok := fromLatest(name); ok && back > 0 {
-		return exit.BadInput("%s", d.tooFew(name))
+		return eval.BadInput("%s", d.tooFew(name))
 	}
-	return exit.BadInput("there is no run %s%s", name, d.hint())
+	return eval.BadInput("there is no run %s%s", name, d.hint())
 }
 
 // tooFew returns the message for latest~N with fewer runs.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -57,7 +56,7 @@ func (d Dir) Selectors(named []string) (selectors []Selector, others []string) {
 
 // Matches reports whether a run is selected. It only reads the name, commit, branch and labels of run.
 func (s Selector) Matches(run *eval.Run) bool {
-	fits := glob.Pattern(s.value).Match
+	fits := eval.Pattern(s.value).Match
 	switch s.kind {
 	case byBranch:
 		return run.Branch != "" && fits(run.Branch)
@@ -69,7 +68,7 @@ func (s Selector) Matches(run *eval.Run) bool {
 	key, value, valued := strings.Cut(s.value, "=")
 	if valued {
 		has, ok := run.Labels[key]
-		return ok && glob.Pattern(value).Match(has)
+		return ok && eval.Pattern(value).Match(has)
 	}
 	for name := range run.Labels {
 		if fits(name) {

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/evalrun/evalrun/internal/atomic"
+	"github.com/evalrun/evalrun/internal/files"
 )
 
 // Writable returns an error if a file could not be written. It does not change the file.
@@ -21,7 +21,7 @@ func Writable(path string) error {
 			return nil
 		}
 	}
-	err := atomic.Probe(filepath.Dir(path))
+	err := files.Probe(filepath.Dir(path))
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("there is no folder %s", filepath.Dir(path))
 	}
@@ -42,7 +42,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 		}
 		return errors.Join(buffered(file, write), file.Close())
 	}
-	return atomic.Write(path, 0o644, write)
+	return files.Write(path, 0o644, write)
 }
 
 func buffered(file *os.File, write func(io.Writer) error) error {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // tables calls f with every paired table of n from 0 to most.

@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 func scoreVectors() map[string]func(*testing.T, json.RawMessage) {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // check reports a value that is off by more than the tolerance, or no number.

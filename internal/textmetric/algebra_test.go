@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/google/go-cmp/cmp"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // Nesting is decoded as far as encoding/json does, and two megabytes of brackets are no more work than other text.

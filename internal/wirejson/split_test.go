@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
 )
 
 // FuzzSplit holds that objects, lists and texts are taken apart as encoding/json does it.

@@ -3,8 +3,8 @@ package wirejson
 import (
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
 )
 
 func TestCamelKeysRenamesKeysAndNoTexts(t *testing.T) {

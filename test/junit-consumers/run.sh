@@ -10,7 +10,7 @@ command -v npm >/dev/null 2>&1 || { echo "make consumers: npm is missing: instal
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp "$here"/package.json "$here"/*.mjs "$here"/check.py "$work/"
-hostile=$here/../../internal/hostile/hostile.json
+hostile=$here/../../internal/testing/hostile/hostile.json
 cd "$work"
 npm install --silent --no-package-lock --no-audit --no-fund
 node make.mjs "$hostile"

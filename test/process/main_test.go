@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 func TestMedianIsTakenOfEachFigure(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/docs"
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // built is the website of this repository, by address.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/fleet"
-	"github.com/evalrun/evalrun/internal/exit"
 )
 
 var shown = regexp.MustCompile("(?ms)^```sh\n(.*?)^```")
@@ -85,8 +85,8 @@ func TestAWorkerOfAnotherVersionGetsNothing(t *testing.T) {
 		Creds: creds, URL: coordinator.url, Places: 1, Version: "v9", Notice: func(string) {},
 		Options: evalrun.Options{Untrusted: true, Getenv: b.getenv, Version: "v9"},
 	})
-	if exit.Of(err) != exit.CodeBadInput || !strings.Contains(err.Error(), "evalrun-fleet development, and this worker is v9") {
-		t.Errorf("exit %d: %v, want 2 and both versions", exit.Of(err), err)
+	if eval.Of(err) != eval.CodeBadInput || !strings.Contains(err.Error(), "evalrun-fleet development, and this worker is v9") {
+		t.Errorf("exit %d: %v, want 2 and both versions", eval.Of(err), err)
 	}
 	if n := s.count(); n != 0 {
 		t.Errorf("%d calls were sent, want none", n)

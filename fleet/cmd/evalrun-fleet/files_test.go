@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // A file that a flag or a variable names is regular and bounded: a pipe does not hang, and a file without an end does not

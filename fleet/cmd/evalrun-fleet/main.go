@@ -17,9 +17,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun"
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
+	"github.com/evalrun/evalrun/eval"
 )
 
 // version is set by the linker in releases.
@@ -37,14 +37,14 @@ func code(args []string) (code int) {
 			if os.Getenv("EVALRUN_DEBUG") != "" {
 				fmt.Fprintf(os.Stderr, "%s\n", debug.Stack())
 			}
-			code = exit.CodeIncomplete
+			code = eval.CodeIncomplete
 		}
 	}()
 	root := command()
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
 	explain(err)
-	return exit.Of(err)
+	return eval.Of(err)
 }
 
 // errSaid is wrapped by errors that were printed already.
@@ -77,7 +77,7 @@ func command() *cobra.Command {
 		if errors.As(err, &conflict) {
 			err = conflict
 		}
-		return exit.BadInput("%w", err)
+		return eval.BadInput("%w", err)
 	})
 	var global flags.Global
 	global.Add(root)

@@ -9,18 +9,18 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/evalrun/evalrun"
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
+	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/fleet"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/job"
-	"github.com/evalrun/evalrun/internal/term"
-	"github.com/evalrun/evalrun/internal/typeset"
+	"github.com/evalrun/evalrun/internal/session"
+	"github.com/evalrun/evalrun/internal/text"
 )
 
 // serveOptions holds the flags of `evalrun-fleet serve`.
 type serveOptions struct {
-	job.Options
+	session.Options
 	fleet.ServeConfig
 	flags.LevelFlags
 }
@@ -87,7 +87,7 @@ func onlyThese(fs *pflag.FlagSet, cmd *cobra.Command, suites []string) error {
 		}
 	})
 	if len(others) > 0 {
-		return exit.BadInput("--resume takes the suites and flags of the run: leave out %s", strings.Join(others, ", "))
+		return eval.BadInput("--resume takes the suites and flags of the run: leave out %s", strings.Join(others, ", "))
 	}
 	return nil
 }
@@ -116,8 +116,8 @@ func serve(cmd *cobra.Command, suites []string, o *serveOptions, global *flags.G
 	if result.Resume != "" {
 		fmt.Fprintf(os.Stderr, "to continue: %s\n", diag.CleanLine(again(cmd, result)))
 	}
-	if result.Exit != exit.CodeOK {
-		return exit.With(result.Exit, errSaid)
+	if result.Exit != eval.CodeOK {
+		return eval.With(result.Exit, errSaid)
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func again(cmd *cobra.Command, result *evalrun.Result) string {
 	words := []string{"evalrun-fleet serve --resume" + strings.TrimPrefix(result.Resume, "evalrun resume")}
 	for _, name := range []string{"listen", "host", "tls-cert", "tls-key", "tls-ca", "nats", "nats-creds"} {
 		if f := cmd.Flags().Lookup(name); f.Changed {
-			words = append(words, "--"+name, typeset.ShellWord(f.Value.String()))
+			words = append(words, "--"+name, text.ShellWord(f.Value.String()))
 		}
 	}
 	return strings.Join(words, " ")

@@ -8,16 +8,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun"
+	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/fleet"
-	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/job"
+	"github.com/evalrun/evalrun/internal/session"
 )
 
 // workOptions holds the flags of `evalrun-fleet work`.
 type workOptions struct {
-	job.Options
+	session.Options
 	url, creds string
 	places     int
 	wait       time.Duration
@@ -54,7 +54,7 @@ func work(cmd *cobra.Command, o *workOptions) error {
 
 func (o *workOptions) config() (cfg fleet.WorkerConfig, err error) {
 	if o.places < 1 || o.places > fleet.MaxPlaces {
-		return cfg, exit.BadInput("--concurrency takes a number from 1 to %d", fleet.MaxPlaces)
+		return cfg, eval.BadInput("--concurrency takes a number from 1 to %d", fleet.MaxPlaces)
 	}
 	creds := &fleet.Creds{}
 	path := o.creds
@@ -70,7 +70,7 @@ func (o *workOptions) config() (cfg fleet.WorkerConfig, err error) {
 		o.url = creds.URL
 	}
 	if o.url == "" {
-		return cfg, exit.BadInput("name the address that `evalrun-fleet serve` prints by --nats URL")
+		return cfg, eval.BadInput("name the address that `evalrun-fleet serve` prints by --nats URL")
 	}
 	return fleet.WorkerConfig{
 		Creds: creds, URL: o.url, Places: o.places, Version: version, Wait: o.wait, Leave: catch(),

@@ -1,0 +1,219 @@
+// Helps people write suites. It writes a first suite (First) and project file, imports suites
+// from promptfoo and checks files for editors. It prints JSON Schemas, the kinds of scorers and the pages of the
+// documentation.
+
+package main
+
+import (
+	_ "embed" // the first suite
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/expr"
+	"github.com/evalrun/evalrun/internal/lazy"
+	"github.com/evalrun/evalrun/internal/session"
+	"github.com/evalrun/evalrun/internal/wirejson"
+)
+
+//go:embed first.yaml
+var firstSuite string
+
+// The defaults of First.
+const (
+	FirstModel  = "svc-pro"
+	FirstPrompt = "What is the capital of {{.country}}? Answer in one word."
+	FirstName   = "first"
+)
+
+// First configures the suite that `evalrun init` writes. Empty fields have defaults.
+type First struct {
+	Model, Prompt, Name string
+}
+
+// Emulated reports whether the emulator has the model.
+func (f *First) Emulated() bool { return f.Model == "" || wire.NamedModel(f.Model) != nil }
+
+// Write writes the suite to a new file, and removes the file if the suite does not load.
+func (f *First) Write(path string, getenv func(string) string) error {
+	f.Model = strings.TrimPrefix(f.Model, "models/")
+	text, err := f.text(path)
+	if err != nil {
+		return err
+	}
+	if err := writeNew(path, text); err != nil {
+		return err
+	}
+	l, err := session.Load([]string{path}, session.Options{}, getenv)
+	if err == nil {
+		err = l.Bad()
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}
+
+// InTheWay returns the error for a file that exists already.
+func InTheWay(path string) error {
+	return eval.BadInput("%s exists already; name another file: evalrun init FILE", path)
+}
+
+// maxFirstPrompt bounds the prompt, in bytes, so that it stays readable in the suite.
+const maxFirstPrompt = 2000
+
+const oneLine lazy.Regex = `^[^\pC]*$`
+
+// check refuses values that do not fit on a line of the suite.
+func (f *First) check() error {
+	named := wire.NamedModel(f.Model)
+	switch {
+	case f.Model != "" && !oneLine.Matches(f.Model):
+		return eval.BadInput("invalid model name %q: write it in one line, such as svc-pro", f.Model)
+	case named != nil && !named.Supports(wire.MethodGenerate):
+		return eval.BadInput(
+			"the model %s does not answer prompts; it supports %s: name another one, such as svc-pro", f.Model,
+			strings.Join(named.SupportedGenerationMethods, ", "),
+		)
+	case len(f.Prompt) > maxFirstPrompt || !oneLine.Matches(f.Prompt):
+		return eval.BadInput(
+			"the prompt is longer than %d bytes or has several lines: write it to a file, and name the file in the suite "+
+				"(`file:` instead of `text:`)",
+			maxFirstPrompt,
+		)
+	}
+	return nil
+}
+
+// text returns the suite. For the default prompt it has cases whose answers the emulator knows. For another
+// prompt, its cases check what is true of every good answer, and show where to add more.
+func (f *First) text(path string) (string, error) {
+	if err := f.check(); err != nil {
+		return "", err
+	}
+	text := strings.ReplaceAll(firstSuite, "suite.yaml", filepath.ToSlash(filepath.Base(path)))
+	if f.Model != "" {
+		text = strings.Replace(text, "model: "+FirstModel, "model: "+quoteYAML(f.Model), 1)
+	}
+	if f.Name != "" {
+		text = strings.Replace(text, "name: "+FirstName, "name: "+quoteYAML(f.Name), 1)
+	}
+	if f.Prompt == "" {
+		return text, nil
+	}
+	vars, err := f.vars()
+	if err != nil {
+		return "", err
+	}
+	head, _, _ := strings.Cut(text, "prompts:")
+	head = strings.Replace(head, "description: One-word answers stay one word.\n", "", 1)
+	head = strings.Replace(head, ", maxOutputTokens: 64", "", 1)
+	return head + fmt.Sprintf(ownCases, quoteYAML(f.Prompt), strings.Join(vars, ", ")), nil
+}
+
+// vars returns the lines for the variables of the prompt, with placeholders.
+func (f *First) vars() ([]string, error) {
+	parsed, err := expr.Parse(f.Prompt)
+	if err != nil {
+		return nil, eval.BadInput("the prompt: %w (`evalrun help suite#prompts`)", err)
+	}
+	var vars []string
+	seen := map[string]bool{}
+	for _, f := range parsed.Fields() {
+		if !seen[f.Name] {
+			seen[f.Name] = true
+			vars = append(vars, quoteYAML(f.Name)+": "+quoteYAML("put a real "+f.Name+" here"))
+		}
+	}
+	return vars, nil
+}
+
+// ownCases follows the targets when the user gives a prompt.
+const ownCases = `prompts:                            # templates; every target is sent every prompt
+  - name: own
+    text: %s
+
+defaults:                           # holds for every case
+  scorers:
+    - finishReason: STOP            # the answer came to its end
+    - length: {min: 1, max: 20000}  # characters
+
+cases:                              # variables, and what the answer must satisfy
+  - name: one
+    vars: {%s}
+    scorers: []
+    # - contains: what a good answer holds
+    # - not: {contains: what none may hold}
+    # ` + "`evalrun scorers`" + ` lists what else there is
+
+gate:                               # what the exit code says: 0 the gate holds, 1 it does not
+  passRate: {min: 0.9}
+`
+
+// quoteYAML quotes a text as a YAML scalar.
+func quoteYAML(text string) string {
+	out, err := wirejson.Marshal(text)
+	if err != nil { // a string always encodes
+		panic(err)
+	}
+	return string(out)
+}
+
+// writeNew fails when the file exists.
+func writeNew(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return InTheWay(path)
+	}
+	if err != nil {
+		return eval.BadInput("the suite cannot be written: %w", err)
+	}
+	if _, err := f.WriteString(text); err != nil {
+		return errors.Join(err, f.Close(), os.Remove(path))
+	}
+	return f.Close()
+}
+
+// SchemaFile is the name of the schema in the first line of a suite. The schema is committed with the
+// suite.
+const SchemaFile = "suite.schema.json"
+
+// WriteSchema writes the schema for editors. there reports that the file existed; then it stays as it is.
+func WriteSchema(path string) (there bool, err error) {
+	if there, err = writeOnce(path, string(schemaPage("suite"))); err != nil {
+		err = eval.BadInput("the schema for editors cannot be written: %w", err)
+	}
+	return there, err
+}
+
+// WriteProject writes a project file next to a suite. there reports that it existed; then it stays as it
+// is.
+func WriteProject(suite string) (path string, there bool, err error) {
+	path = filepath.Join(filepath.Dir(suite), session.FileName)
+	text := "# What `evalrun run` runs in this folder and below. Check it:  evalrun validate\nsuites:\n  - " +
+		quoteYAML(filepath.Base(suite)) + "\n"
+	if there, err = writeOnce(path, text); err != nil {
+		err = eval.BadInput("the project file cannot be written: %w", err)
+	}
+	return path, there, err
+}
+
+// writeOnce writes a file unless it exists.
+func writeOnce(path, text string) (there bool, err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if _, err := f.WriteString(text); err != nil {
+		return false, errors.Join(err, f.Close())
+	}
+	return false, f.Close()
+}

@@ -1,0 +1,145 @@
+package flags
+
+import (
+	"iter"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/session"
+	"github.com/evalrun/evalrun/reports"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// CompleteSelection completes the flags that select trials, from the recorded runs and from the suites on
+// the command line.
+func CompleteSelection(cmd *cobra.Command) {
+	for _, flag := range []string{"failed-in", "changed-since"} {
+		completeFlag(cmd, flag, func(cmd *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
+			return CompleteRuns(cmd, nil, text)
+		})
+	}
+	for flag, names := range map[string]func(*suite.Suite) iter.Seq[string]{"case": suiteCases, "tag": suiteTags, "arm": suiteArms} {
+		completeFlag(cmd, flag, func(_ *cobra.Command, files []string, text string) ([]string, cobra.ShellCompDirective) {
+			l, err := session.Load(files, session.Options{}, os.Getenv)
+			if err != nil || l.Diags.HasErrors() { // completion ignores problems; the command itself reports them
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return offered(text, ofAll(l.Suites, names)), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+}
+
+// ofAll yields the names in all suites.
+func ofAll(suites []*suite.Suite, names func(*suite.Suite) iter.Seq[string]) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, s := range suites {
+			for name := range names(s) {
+				if !yield(name) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil { // fails only for an unknown flag
+		panic(err)
+	}
+}
+
+func suiteCases(s *suite.Suite) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for c := range s.Outlines() {
+			if !yield(c.Name) {
+				return
+			}
+		}
+	}
+}
+
+func suiteTags(s *suite.Suite) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for c := range s.Outlines() {
+			for _, tag := range c.Tags {
+				if !yield(tag) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func suiteArms(s *suite.Suite) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, arm := range s.Arms() {
+			if !yield(arm.Name()) {
+				return
+			}
+		}
+	}
+}
+
+// maxOffered bounds the names offered to the shell; a longer list is no help.
+const maxOffered = 500
+
+// offered returns the distinct names with a prefix. It omits names with control characters.
+func offered(text string, names iter.Seq[string]) []string {
+	var out []string
+	seen := map[string]bool{}
+	for name := range names {
+		if !strings.HasPrefix(name, text) || seen[name] || diag.CleanLine(name) != name {
+			continue
+		}
+		seen[name] = true
+		if out = append(out, name); len(out) == maxOffered {
+			break
+		}
+	}
+	return out
+}
+
+// CompleteFormats completes the value of -o with the names of report formats.
+func CompleteFormats(cmd *cobra.Command) {
+	err := cmd.RegisterFlagCompletionFunc("report", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var out []string
+		for _, f := range reports.Formats() {
+			out = append(out, f.Name+"\t"+f.Summary)
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	})
+	if err != nil { // fails only for an unknown flag
+		panic(err)
+	}
+}
+
+// CompleteRuns completes the first argument with the names of recorded runs.
+func CompleteRuns(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return append(rundir.At("").IDs(), "latest", "latest~1"), cobra.ShellCompDirectiveDefault
+}
+
+// CompleteCases completes the first argument with a run, and the second with a case of that run.
+func CompleteCases(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+	if len(args) != 1 {
+		return CompleteRuns(cmd, args, text)
+	}
+	doc, err := rundir.At("").Open(args[0])
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer doc.Close() //nolint:errcheck // only read
+	return offered(text, func(yield func(string) bool) {
+		for row := range doc.Rows() {
+			if !yield(row.Case) {
+				return
+			}
+		}
+	}), cobra.ShellCompDirectiveNoFileComp
+}

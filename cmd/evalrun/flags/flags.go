@@ -1,0 +1,281 @@
+// Package flags binds the choices of a command to the flags that several commands share, completes them in a shell, and
+// makes the options of package evalrun of them.
+package flags
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/session"
+	"github.com/evalrun/evalrun/reports"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Service adds the flags that say where the service is and how to authenticate.
+func Service(fs *pflag.FlagSet, f *session.Options) {
+	Address(fs, f)
+	fs.StringVar(
+		(*string)(&f.Auth), "auth", "",
+		"authenticate by `KIND`: apiKey, apiKeyQuery or oauth (EVALRUN_AUTH; default apiKey); the key itself is EVALRUN_API_KEY",
+	)
+	Project(fs, f)
+	fs.StringVar(&f.ScopeBase, "auth-scope-base", "", "`PREFIX` of the deployment's OAuth scopes (EVALRUN_AUTH_SCOPE_BASE)")
+	fs.StringVar(&f.Emulator, "emulator", "", "use the built-in emulator; answers come from the file `SCRIPT`")
+	fs.Lookup("emulator").NoOptDefVal = eval.DemoScript
+	Services(fs, f)
+	Seed(fs, f)
+}
+
+// Services adds the flags for the named services of suites.
+func Services(fs *pflag.FlagSet, f *session.Options) {
+	fs.Var(&servicesFlag{&f.Services}, "service", "address of the service NAME of the suites (repeatable)")
+	AllowEnv(fs, f)
+}
+
+// AllowEnv adds the flag that lets suites read keys from further variables of the environment.
+func AllowEnv(fs *pflag.FlagSet, f *session.Options) {
+	fs.StringArrayVar(
+		&f.AllowEnv, "allow-env", nil,
+		"let suites take a key from the variable `NAME`, even if it is not EVALRUN_* or *_API_KEY (repeatable)",
+	)
+}
+
+// Seed adds the flag for the seed of all random draws.
+func Seed(fs *pflag.FlagSet, f *session.Options) {
+	fs.Uint64Var(&f.Seed, "seed", 0, "draw --sample and the emulator's answers from seed `N` (default 0)")
+}
+
+// Address adds the flags for the address of the service.
+func Address(fs *pflag.FlagSet, f *session.Options) {
+	fs.StringVar(&f.BaseURL, "base-url", "", "send requests to the service at `URL` (EVALRUN_BASE_URL, service.baseUrl)")
+	fs.StringVar(
+		&f.APIVersion,
+		"api-version",
+		"",
+		"use `VERSION` v1 or v1beta (EVALRUN_API_VERSION, service.apiVersion; default v1)",
+	)
+	fs.StringVar(
+		&f.HeaderPrefix,
+		"header-prefix",
+		"",
+		"begin the service's headers with `PREFIX` (EVALRUN_HEADER_PREFIX; default x-svc)",
+	)
+}
+
+// Project adds the flag for the cloud project.
+func Project(fs *pflag.FlagSet, f *session.Options) {
+	fs.StringVar(
+		&f.Project,
+		"project",
+		"",
+		"cloud project `ID`, with oauth (EVALRUN_PROJECT; default the one of the client secrets file)",
+	)
+}
+
+// Limits adds the flags that bound requests, tokens, money and time.
+func Limits(fs *pflag.FlagSet, f *session.Options) {
+	fs.VarP(&boundedInt{&f.Concurrency, suite.MaxConcurrency}, "concurrency", "j", "keep `N` calls in progress at once (default 8)")
+	Positive(fs, &f.RPM, "rpm", "send at most `N` requests per minute")
+	Positive(fs, &f.TPM, "tpm", "send at most `N` tokens per minute")
+	Positive(fs, &f.BudgetTokens, "budget-tokens", "spend at most `N` tokens")
+	Positive(fs, &f.BudgetCalls, "budget-calls", "make at most `N` calls, retries included")
+	fs.Var((*positiveFloat)(&f.BudgetMoney), "budget-money", "spend at most this `AMOUNT`, in the currency of the price list")
+	fs.Var((*Duration)(&f.BudgetTime), "budget-time", "stop sending requests after this long")
+	fs.StringVar(&f.Prices, "prices", "", "take the price of each model's tokens from a YAML `FILE` (default the suite's)")
+	Attempts(fs, f)
+}
+
+// NoLedger adds the flag that goes without the ledger of an earlier run.
+func NoLedger(fs *pflag.FlagSet, f *session.Options) {
+	fs.BoolVar(&f.Ledger.None, "no-ledger", false, "send without the ledger that granted the calls of the run")
+}
+
+// Ledger adds the flags for the ledger that the process shares with others.
+func Ledger(fs *pflag.FlagSet, f *session.Options) {
+	fs.StringVar(&f.Ledger.URL, "ledger", "", "have calls granted by the team's ledger at `URL` (EVALRUN_LEDGER)")
+	fs.StringVar(&f.Ledger.CA, "ledger-ca", "", "trust the certificates in the `FILE` for the ledger")
+	fs.Var((*Duration)(&f.Ledger.Wait), "ledger-wait", "end the run when the ledger is away for this long (default 10m)")
+}
+
+// Attempts adds the flags about the attempts of one call.
+func Attempts(fs *pflag.FlagSet, f *session.Options) {
+	fs.Var(&boundedInt{&f.Attempts, suite.MaxAttempts}, "attempts", "try each call at most `N` times (default 5)")
+	fs.Var((*Duration)(&f.Timeout), "timeout", "end each attempt after this long, body included (default 60s)")
+}
+
+// Failures adds the flags that end a failing run. more is "more " where failures of an earlier run do not
+// count.
+func Failures(fs *pflag.FlagSet, p *int, more string) {
+	fs.Var((*failFast)(p), "fail-fast", "stop sending requests after the first "+more+"trial that fails")
+	fs.Lookup("fail-fast").NoOptDefVal = "true"
+	Positive(fs, p, "max-failures", "stop sending requests after `N` "+more+"failed trials")
+}
+
+// Select adds the flags that select trials.
+func Select(fs *pflag.FlagSet, f *session.Options) {
+	fs.Var(&boundedInt{&f.Repeats, suite.MaxRepeats}, "repeats", "run each case `N` times (overrides the suite)")
+	MaxTrials(fs, &f.MaxTrials)
+	Cases(fs, &f.Cases)
+	fs.StringArrayVar(&f.Tags, "tag", nil, "select cases with a tag that matches `GLOB` (repeatable)")
+	Arms(fs, &f.Arms)
+	fs.StringVar(
+		&f.FailedIn, "failed-in", "", "select what failed or ended in an error in `RUN` (without SUITE: its suites, --var and --repeats)",
+	)
+	fs.StringVar(&f.ChangedSince, "changed-since", "", "select what changed since `RUN`: prompt, target, variables or scorers")
+	Positive(fs, &f.Sample, "sample", "run a random sample of `N` cases per suite (reproducible with --seed)")
+	fs.Var((*shardFlag)(&f.Shard), "shard", "run the I-th of N parts (evalrun merge joins the runs)")
+	f.Vars = map[string]string{}
+	fs.Var(Vars(f.Vars), "var", "set the variable NAME of every case (repeatable)")
+}
+
+// MaxTrials adds the flag that allows more trials than usual.
+func MaxTrials(fs *pflag.FlagSet, p *int) {
+	Positive(fs, p, "max-trials", fmt.Sprintf("refuse suites with more than `N` trials (default %d)", suite.DefaultMaxTrials))
+}
+
+// Cases adds the flag that selects cases by name.
+func Cases(fs *pflag.FlagSet, p *[]string) {
+	fs.StringArrayVar(p, "case", nil, "select cases whose name matches `GLOB` (repeatable)")
+}
+
+// Arms adds the flag that selects arms by name.
+func Arms(fs *pflag.FlagSet, p *[]string) {
+	fs.StringArrayVar(p, "arm", nil, "select arms (target/prompt) that match `GLOB` (repeatable)")
+}
+
+// Outcomes adds the flag that selects trials by outcome.
+func Outcomes(fs *pflag.FlagSet, p *[]eval.Outcome) {
+	fs.Func("outcome", "select trials with this `OUTCOME`: pass, fail, error or skip (repeatable)", func(text string) error {
+		known := []string{string(eval.Pass), string(eval.Fail), string(eval.Err), string(eval.Skip)}
+		for word := range strings.SplitSeq(text, ",") {
+			if !slices.Contains(known, word) {
+				return eval.BadInput("there is no outcome %q; %s", word, diag.DidYouMean(word, known))
+			}
+			*p = append(*p, eval.Outcome(word))
+		}
+		return nil
+	})
+	fs.BoolFunc("failed", "select trials that failed (--outcome fail)", func(string) error {
+		*p = append(*p, eval.Fail)
+		return nil
+	})
+}
+
+// Out adds the flags about the run directory.
+func Out(fs *pflag.FlagSet, f *session.Options) {
+	OutDir(fs, f)
+	fs.BoolVar(&f.NoContent, "no-content", false, "keep prompts and answers out of all files, but not hashes, lengths and scores")
+}
+
+// OutDir adds the flag that names the run directory.
+func OutDir(fs *pflag.FlagSet, f *session.Options) {
+	fs.StringVar(&f.Out, "out", "", "write the run into `DIR` (default .evalrun/runs/ID)")
+}
+
+// Gate adds the flags that override rules of the gate.
+func Gate(fs *pflag.FlagSet, f *session.Options) {
+	fs.Var(&optionalShare{&f.MinPassRate}, "min-pass-rate", "require this pass rate of each arm (overrides the suites)")
+	fs.Var(&optionalShare{&f.MaxErrors}, "max-errors", "allow this share of errors (overrides the suites)")
+	fs.Var(&optionalShare{&f.MaxBlocked}, "max-blocked", "allow this share of blocked answers (overrides the suites)")
+	fs.BoolVar(&f.AllowEmpty, "allow-empty", false, "accept an empty selection")
+}
+
+// Reports adds the flag for reports and where to write them.
+func Reports(fs *pflag.FlagSet, f *session.Options) {
+	fs.StringArrayVarP(&f.Reports, "report", "o", nil,
+		"write a report as `FORMAT[=FILE]`: "+strings.Join(reports.Names(), ", ")+
+			"; without FILE to standard output (default table; repeatable)")
+}
+
+// JSON adds --json to a command that lists something, and -o json, as reports of runs have it. The long
+// name of -o cannot be `report` here, because project files have a key of that name.
+func JSON(fs *pflag.FlagSet, p *bool) {
+	fs.BoolVar(p, "json", false, "print JSON")
+	fs.VarP((*jsonFormat)(p), "format", "o", "print as table or json")
+	fs.Lookup("format").Hidden = true
+}
+
+// Untrusted adds the flags for suites whose authors must not choose where the key is sent.
+func Untrusted(fs *pflag.FlagSet, f *session.Options) {
+	fs.BoolVar(
+		&f.Untrusted, "untrusted", false,
+		"treat the suite as untrusted: it cannot name the service, read the environment, start programs or call other hosts",
+	)
+	fs.Var((*allow)(&f.Allow), "allow",
+		"with --untrusted, let the suite use `WHAT`: program, http=HOST[,HOST] or services=HOST[:KEYENV] (repeatable)")
+}
+
+// Trust adds the flag that accepts a run of somebody else.
+func Trust(fs *pflag.FlagSet, f *session.Options) {
+	fs.BoolVar(&f.Trust, "trust", false, "trust a run that you did not make: send your key to its address and start its programs")
+}
+
+// Rule adds the flags that decide a comparison.
+func Rule(fs *pflag.FlagSet, r *eval.RuleOptions) {
+	fs.Var((*shareFlag)(&r.Margin), "margin", "allow the rate to be lower by this much, such as 0.05")
+	fs.Var((*errorRate)(&r.Alpha), "alpha", "one-sided error rate of a verdict, 0.2 at most (default 0.05)")
+	action := (*string)(&r.OnInconclusive)
+	fs.StringVar(action, "on-inconclusive", "", "`ACTION` when there are too few cases: fail, warn or pass (default fail)")
+	fs.Var(&optionalShare{&r.MinPaired}, "min-paired", "require this share of the baseline's cases in the comparison (default 0.9)")
+	fs.StringArrayVar(&r.AllowRemoved, "allow-removed", nil, "accept that suites or arms matching `GLOB` were removed (repeatable)")
+	fs.StringArrayVar(&r.Metrics, "metric", nil, "require that the metric `NAME[=MARGIN]` is not worse (default pass; repeatable)")
+}
+
+// Baseline adds the flags that compare a run with a baseline.
+func Baseline(fs *pflag.FlagSet, f *session.Options) {
+	Against(fs, f)
+	fs.StringVar(
+		&f.Interleave, "interleave", "",
+		"run an earlier version of a suite (in git) side by side and compare with it: `SUITE@REF`",
+	)
+	fs.BoolVar(&f.Rule.StopEarly, "stop-early", false, "stop sending requests when the verdict is known")
+}
+
+// Race adds the flag that lets the arms of a suite race.
+func Race(fs *pflag.FlagSet, f *session.Options) {
+	fs.Var((*raceFlag)(&f.Race), "race", "stop sending cases to arms that cannot be the best by `METRIC` (default pass)")
+	fs.Lookup("race").NoOptDefVal = eval.MetricPass
+}
+
+// Against adds the flags for the baseline of a comparison and its rule.
+func Against(fs *pflag.FlagSet, f *session.Options) {
+	fs.Var(&baselineFlag{&f.Baseline}, "baseline", "compare with `RUN`: a named baseline, a run, or an exported file")
+	fs.Var(&noBaselineFlag{&f.Baseline}, "no-baseline", "skip the comparison that the suite's gate has")
+	fs.Lookup("no-baseline").NoOptDefVal = "true"
+	Rule(fs, &f.Rule)
+}
+
+// EmbeddingModel adds the flag for the model that makes vectors.
+func EmbeddingModel(fs *pflag.FlagSet, model *string) {
+	fs.StringVar(model, "model", wire.DefaultEmbeddingModel, "make the vectors with the model `NAME`")
+}
+
+// WithTable adds "table" to the values of -o, unless another report goes to standard output.
+func WithTable(formats []string) []string {
+	if ToStandard(formats) {
+		return formats
+	}
+	return append(slices.Clone(formats), "table")
+}
+
+// Tabled reports whether the table goes to standard output.
+func Tabled(formats []string) bool {
+	return slices.ContainsFunc(WithTable(formats), func(format string) bool {
+		return format == "table" || format == "table="+files.Standard
+	})
+}
+
+// ToStandard reports whether a value of -o goes to standard output.
+func ToStandard(formats []string) bool {
+	return slices.ContainsFunc(formats, func(format string) bool {
+		_, path, named := strings.Cut(format, "=")
+		return !named || path == files.Standard
+	})
+}

@@ -1,0 +1,191 @@
+package flags
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/session"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// all are the flags of a run.
+func all() (*pflag.FlagSet, *session.Options) {
+	var f session.Options
+	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	for _, bind := range []func(*pflag.FlagSet, *session.Options){Service, Limits, Select, Out, Gate, Reports, Untrusted, Trust, Baseline} {
+		bind(fs, &f)
+	}
+	return fs, &f
+}
+
+// Each flag sets its own choice, and no other. A run that continues may have other limits and reports, and goes to the same place;
+// by all other flags it differs.
+func TestEachFlagSetsItsChoice(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]func(f *session.Options){
+		"--base-url=http://x":             func(f *session.Options) { f.BaseURL = "http://x" },
+		"--api-version=v1beta":            func(f *session.Options) { f.APIVersion = "v1beta" },
+		"--header-prefix=x-own":           func(f *session.Options) { f.HeaderPrefix = "x-own" },
+		"--auth=oauth":                    func(f *session.Options) { f.Auth = "oauth" },
+		"--project=p":                     func(f *session.Options) { f.Project = "p" },
+		"--auth-scope-base=b":             func(f *session.Options) { f.ScopeBase = "b" },
+		"--emulator":                      func(f *session.Options) { f.Emulator = eval.DemoScript },
+		"--emulator=own.yaml":             func(f *session.Options) { f.Emulator = "own.yaml" },
+		"--seed=7":                        func(f *session.Options) { f.Seed = 7 },
+		"--concurrency=3":                 func(f *session.Options) { f.Concurrency = 3 },
+		"-j 3":                            func(f *session.Options) { f.Concurrency = 3 },
+		"--rpm=60":                        func(f *session.Options) { f.RPM = 60 },
+		"--tpm=600":                       func(f *session.Options) { f.TPM = 600 },
+		"--budget-tokens=5":               func(f *session.Options) { f.BudgetTokens = 5 },
+		"--budget-calls=6":                func(f *session.Options) { f.BudgetCalls = 6 },
+		"--budget-money=0.5":              func(f *session.Options) { f.BudgetMoney = 0.5 },
+		"--budget-time=2m":                func(f *session.Options) { f.BudgetTime = 2 * time.Minute },
+		"--prices=p.yaml":                 func(f *session.Options) { f.Prices = "p.yaml" },
+		"--attempts=2":                    func(f *session.Options) { f.Attempts = 2 },
+		"--timeout=500ms":                 func(f *session.Options) { f.Timeout = 500 * time.Millisecond },
+		"--repeats=4":                     func(f *session.Options) { f.Repeats = 4 },
+		"--case=a --case=b,c":             func(f *session.Options) { f.Cases = []string{"a", "b,c"} },
+		"--tag=a":                         func(f *session.Options) { f.Tags = []string{"a"} },
+		"--arm=t/*":                       func(f *session.Options) { f.Arms = []string{"t/*"} },
+		"--failed-in=night":               func(f *session.Options) { f.FailedIn = "night" },
+		"--changed-since=night":           func(f *session.Options) { f.ChangedSince = "night" },
+		"--sample=9":                      func(f *session.Options) { f.Sample = 9 },
+		"--shard=2/3":                     func(f *session.Options) { f.Shard = eval.Shard{Index: 2, Of: 3} },
+		"--var=a=1 --var=b=x=y --var=a=2": func(f *session.Options) { f.Vars = map[string]string{"a": "2", "b": "x=y"} },
+		"--out=dir":                       func(f *session.Options) { f.Out = "dir" },
+		"--no-content":                    func(f *session.Options) { f.NoContent = true },
+		"--min-pass-rate=0":               func(f *session.Options) { f.MinPassRate = new(0.0) },
+		"--max-errors=1":                  func(f *session.Options) { f.MaxErrors = new(1.0) },
+		"--max-blocked=0.5":               func(f *session.Options) { f.MaxBlocked = new(0.5) },
+		"--allow-empty":                   func(f *session.Options) { f.AllowEmpty = true },
+		"-o json --report junit=x.xml":    func(f *session.Options) { f.Reports = []string{"json", "junit=x.xml"} },
+		"--untrusted":                     func(f *session.Options) { f.Untrusted = true },
+		"--trust":                         func(f *session.Options) { f.Trust = true },
+		"--untrusted --allow=program --allow http=a,b": func(f *session.Options) { f.Untrusted, f.Allow = true, []string{"program", "http=a,b"} },
+		"--baseline=main":          func(f *session.Options) { f.Baseline = eval.NamedBaseline("main") },
+		"--no-baseline":            func(f *session.Options) { f.Baseline = eval.NoBaseline{} },
+		"--interleave=s.yaml@HEAD": func(f *session.Options) { f.Interleave = "s.yaml@HEAD" },
+		"--stop-early":             func(f *session.Options) { f.Rule.StopEarly = true },
+		"--margin=0.05":            func(f *session.Options) { f.Rule.Margin = 0.05 },
+		"--alpha=0.1":              func(f *session.Options) { f.Rule.Alpha = 0.1 },
+		"--on-inconclusive=warn":   func(f *session.Options) { f.Rule.OnInconclusive = "warn" },
+		"--min-paired=0":           func(f *session.Options) { f.Rule.MinPaired = new(0.0) },
+		"--allow-removed=old":      func(f *session.Options) { f.Rule.AllowRemoved = []string{"old"} },
+		"--metric=tone=0.1":        func(f *session.Options) { f.Rule.Metrics = []string{"tone=0.1"} },
+	} {
+		fs, got := all()
+		expect.OK(t, fs.Parse(strings.Fields(text)))
+		expected := &session.Options{}
+		expected.Vars = map[string]string{}
+		want(expected)
+		expect.Same(t, text, got.Options, expected.Options)
+		expect.Same(t, text+": trust", got.Trust, expected.Trust)
+		may := pflag.NewFlagSet("continued", pflag.ContinueOnError)
+		for _, bind := range []func(*pflag.FlagSet, *session.Options){Limits, Reports, OutDir, Trust} {
+			bind(may, &session.Options{})
+		}
+		var differing []string
+		fs.Visit(func(f *pflag.Flag) {
+			if may.Lookup(f.Name) == nil {
+				differing = append(differing, "--"+f.Name)
+			}
+		})
+		expect.Same(t, text+": differing from none", eval.Differing(&got.Options, &eval.Options{}), differing)
+		expect.Same(t, text+": differing from itself", eval.Differing(&got.Options, &got.Options), nil)
+	}
+}
+
+// Values out of range are refused, and say what is taken.
+func TestValuesOutOfRangeAreRefused(t *testing.T) {
+	t.Parallel()
+	const above = "it takes a whole number above zero"
+	for flag, want := range map[string]string{
+		"--concurrency=0":      above,
+		"--concurrency=many":   above,
+		"--rpm=-1":             above,
+		"--sample=1.5":         above,
+		"--budget-tokens=3e3":  above,
+		"--rpm=3000000000":     "it takes at most 2147483647",
+		"--budget-money=0":     "it takes a number above zero",
+		"--budget-money=NaN":   "it takes a number above zero",
+		"--budget-money=+Inf":  "it takes a number above zero",
+		"--timeout=0s":         "it takes a time above zero, such as 500ms or 2s",
+		"--timeout=5":          "it takes a time above zero, such as 500ms or 2s",
+		"--budget-time=-1h":    "it takes a time above zero, such as 500ms or 2s",
+		"--shard=0/4":          "it takes a part of a whole, such as 1/4",
+		"--shard=5/4":          "it takes a part of a whole, such as 1/4",
+		"--shard=":             "it takes a part of a whole, such as 1/4",
+		"--var=name":           "write it as NAME=VALUE",
+		"--var==value":         "write it as NAME=VALUE",
+		"--margin=0":           "0 is not a number above 0 and below 1, such as 0.05",
+		"--margin=1":           "1 is not a number above 0 and below 1, such as 0.05",
+		"--margin=5%":          "5% is not a number above 0 and below 1, such as 0.05",
+		"--alpha=NaN":          "NaN is not a number above 0 and below 1, such as 0.05",
+		"--min-pass-rate=1.01": "1.01 is not a number from 0 to 1",
+		"--max-errors=-0.1":    "-0.1 is not a number from 0 to 1",
+		"--max-blocked=NaN":    "NaN is not a number from 0 to 1",
+		fmt.Sprint("--concurrency=", suite.MaxConcurrency+1): fmt.Sprint("it takes at most ", suite.MaxConcurrency),
+		fmt.Sprint("--attempts=", suite.MaxAttempts+1):       fmt.Sprint("it takes at most ", suite.MaxAttempts),
+		fmt.Sprint("--repeats=", suite.MaxRepeats+1):         fmt.Sprint("it takes at most ", suite.MaxRepeats),
+	} {
+		fs, _ := all()
+		if err := fs.Parse([]string{flag}); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", flag, err, want)
+		}
+	}
+}
+
+// A flag that was not given shows no default in the help but the one that it names.
+func TestFlagsThatAreNotGivenAreEmpty(t *testing.T) {
+	t.Parallel()
+	fs, _ := all()
+	fs.VisitAll(func(f *pflag.Flag) {
+		if value := f.Value.String(); !slices.Contains([]string{"", "0", "false", "[]"}, value) {
+			t.Errorf("--%s: got the default %q, want none", f.Name, value)
+		}
+		if f.Usage == "" || f.Value.Type() == "" {
+			t.Errorf("--%s: got no help, want some", f.Name)
+		}
+	})
+	var model string
+	EmbeddingModel(fs, &model)
+	expect.Same(t, "the embedding model", model, "embedding-001")
+}
+
+// The table goes to standard output where nothing else does.
+func TestTheTableIsTheDefaultReport(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ given, want []string }{
+		"nothing":         {nil, []string{"table"}},
+		"a file":          {[]string{"json=out.json"}, []string{"json=out.json", "table"}},
+		"standard output": {[]string{"json=x", "junit"}, []string{"json=x", "junit"}},
+		"a dash":          {[]string{"json=-"}, []string{"json=-"}},
+	} {
+		given := slices.Clone(test.given)
+		expect.Same(t, name, WithTable(given), test.want)
+		expect.Same(t, name+": what was given", given, test.given)
+	}
+}
+
+// A shell is offered names with the prefix, each once, none that it could not take, and not too many.
+func TestAShellIsOfferedEachNameOnce(t *testing.T) {
+	t.Parallel()
+	names := []string{"alpha", "beta", "alpha", "al\x1b[2Jpha", "alp\nha", "also"}
+	expect.Same(t, "with a prefix", offered("al", slices.Values(names)), []string{"alpha", "also"})
+	expect.Same(t, "without", offered("", slices.Values(names)), []string{"alpha", "beta", "also"})
+	count := 0
+	many := offered("", func(yield func(string) bool) {
+		for ; yield(fmt.Sprint(count)); count++ {
+		}
+	})
+	expect.Same(t, "of endless names", [2]int{len(many), count}, [2]int{maxOffered, maxOffered - 1})
+}

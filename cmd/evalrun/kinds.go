@@ -1,0 +1,93 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/evalrun/evalrun/cmd/evalrun/term"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/scorers"
+)
+
+// Kinds returns the names of all scorer kinds.
+func Kinds() []string { return scorers.Builtin().Names() }
+
+// WriteKinds writes the name, summary and an example of each scorer kind.
+func WriteKinds(w io.Writer) error {
+	p := term.Printer{W: w}
+	for _, k := range scorers.Builtin() {
+		p.Printf("%-13s %s\n              %s\n", k.Name, k.Summary, strings.ReplaceAll(k.Example, "\n", "\n              "))
+	}
+	return p.Err
+}
+
+// KindDescription describes a scorer kind in JSON.
+type KindDescription struct {
+	Kind    string   `json:"kind"`
+	Summary string   `json:"summary"`
+	Doc     string   `json:"doc"`
+	Limits  string   `json:"limits"`
+	Example string   `json:"example"` // YAML, one entry of a list of scorers
+	Options []string `json:"options"` // further keys of the entry
+}
+
+// DescribeKinds describes the named scorer kinds, or all of them if names is empty.
+func DescribeKinds(names []string) ([]KindDescription, error) {
+	if len(names) == 0 {
+		names = Kinds()
+	}
+	var out []KindDescription
+	for _, name := range names {
+		k, err := kind(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, KindDescription{k.Name, k.Summary, k.Doc, k.Limits, k.Example, append([]string{}, k.Options...)})
+	}
+	return out, nil
+}
+
+func kind(name string) (*scorers.Kind, error) {
+	table := scorers.Builtin()
+	k := table.Lookup(name)
+	if k == nil {
+		hint := cmp.Or(diag.DidYouMean(name, table.Names()), "`evalrun scorers` lists the kinds")
+		return nil, eval.BadInput("there is no scorer kind %q; %s", name, hint)
+	}
+	return k, nil
+}
+
+// ExplainKind writes the documentation, limits and an example of a scorer kind.
+func ExplainKind(w io.Writer, name string) error {
+	k, err := kind(name)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(
+		w, "%s: %s\n\n%s\n\nKnown limits:\n%s\n\nscorers:\n  %s\n", k.Name, k.Summary, fill(k.Doc, 80), fill(k.Limits, 80),
+		strings.ReplaceAll(k.Example, "\n", "\n  "),
+	)
+	return err
+}
+
+func fill(text string, width int) string {
+	var b strings.Builder
+	column := 0
+	for _, word := range strings.Fields(text) {
+		switch {
+		case column == 0:
+		case column+1+len(word) > width:
+			b.WriteByte('\n')
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		fmt.Fprint(&b, word)
+		column += len(word)
+	}
+	return b.String()
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/docs"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/lazy"
+)
+
+// PageTitles lists the pages of the documentation, each as NAME, a tab, and its title.
+func PageTitles() []string {
+	var out []string
+	for _, p := range docs.Pages() {
+		out = append(out, p.Name+"\t"+p.Title)
+	}
+	return out
+}
+
+// PageList lists the pages under the headings of their parts.
+func PageList() string {
+	var b strings.Builder
+	part := ""
+	for _, p := range docs.Pages() {
+		if p.Part != part {
+			part = p.Part
+			fmt.Fprintf(&b, "\n%s%s:\n", strings.ToUpper(part[:1]), part[1:])
+		}
+		fmt.Fprintf(&b, "  %-16s %s\n", p.Name, p.Title)
+	}
+	return strings.TrimPrefix(b.String(), "\n")
+}
+
+// pageComment matches an HTML comment and the empty line after it. Such comments are for editors of the
+// page.
+const pageComment lazy.Regex = `(?m)^<!--(?s:.*?)-->\n\n?`
+
+// Page returns the Markdown of a PAGE, or of one section, PAGE#SECTION. It returns "" for an unknown page,
+// and an error for an unknown section.
+func Page(topic string) (text string, err error) {
+	name, anchor, cut := strings.Cut(topic, "#")
+	page := docs.Find(name)
+	if page == nil {
+		return "", nil
+	}
+	text = page.Text
+	if cut {
+		text = page.Section(anchor)
+	}
+	if text == "" {
+		return "", eval.BadInput(
+			"the page %s has no section %q; %s", name, anchor,
+			cmp.Or(diag.DidYouMean(anchor, page.Anchors()), "`evalrun help "+name+"` shows all of it"),
+		)
+	}
+	return pageComment.Regexp().ReplaceAllString(text, ""), nil
+}
+
+// PageSection returns the Markdown of the section with a heading, and names other pages on the subject. It
+// returns "" when no page has the heading.
+func PageSection(heading string) string {
+	page := docs.WithSection(docs.Anchor(heading))
+	if page == nil {
+		return ""
+	}
+	text := page.Section(docs.Anchor(heading)) + fmt.Sprintf("\n`evalrun help %s` shows the whole page.", page.Name)
+	others := slices.DeleteFunc(docs.About(heading), func(name string) bool { return name == page.Name })
+	if len(others) > 0 {
+		text += " Other pages about it: " + strings.Join(others, ", ") + "."
+	}
+	return text + "\n"
+}
+
+// NearPages names the pages that an unknown name may mean; "" if there are none.
+func NearPages(name string) string {
+	var names []string
+	for _, p := range docs.Pages() {
+		names = append(names, p.Name)
+	}
+	if part := slices.IndexFunc(names, func(page string) bool { return len(name) > 3 && strings.Contains(page, name) }); part >= 0 {
+		return fmt.Sprintf("did you mean `%s`?", names[part])
+	}
+	if near := diag.Nearest(name, names, 1); len(near) > 0 {
+		return fmt.Sprintf("did you mean `%s`?", near[0])
+	}
+	if found := docs.About(name); len(found) > 0 {
+		return "pages about it: " + strings.Join(found, ", ")
+	}
+	return ""
+}

@@ -1,0 +1,361 @@
+package runs
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/evalrun/evalrun"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/session"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// folder is a user's folder with a suite and runs of it.
+type folder struct {
+	*testing.T
+	at rundir.Dir
+}
+
+func newFolder(t *testing.T, suiteText string) *folder {
+	t.Helper()
+	f := &folder{T: t, at: rundir.At(t.TempDir())}
+	f.write("s.yaml", suiteText)
+	return f
+}
+
+func (f *folder) write(name, text string) {
+	f.Helper()
+	path := f.at.Join(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		f.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// run records answers as a run, one a line as --answers takes them.
+func (f *folder) run(out, answers string, o evalrun.Options) {
+	f.Helper()
+	f.write(out+".jsonl", answers)
+	o.Dir, o.Suites, o.Out, o.NoHistory = f.at.Abs(""), []string{"s.yaml"}, out, true
+	o.Sources.Answers, o.Getenv = out+".jsonl", func(string) string { return "" }
+	j, err := evalrun.Load(f.Context(), o)
+	if err == nil {
+		_, err = evalrun.Run(f.Context(), j)
+	}
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+// offered compares the answers of a run with the expected ones.
+func (f *folder) offered(run string, selection eval.SelectionOptions) (*Acceptance, error) {
+	flags := session.Options{Dir: f.at, Options: eval.Options{SelectionOptions: selection}}
+	l, err := LoadAccepting(run, nil, flags, func(string) string { return "" })
+	if err == nil {
+		_, err = l.Settle()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return NewAcceptance(l)
+}
+
+// all is offered where nothing goes wrong and nothing is selected.
+func (f *folder) all(run string) *Acceptance {
+	f.Helper()
+	a, err := f.offered(run, eval.SelectionOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return a
+}
+
+// tree is every file below the folder that is not part of a run, with its text.
+func (f *folder) tree() map[string]string {
+	f.Helper()
+	out := map[string]string{}
+	below := os.DirFS(f.at.Abs(""))
+	err := fs.WalkDir(below, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && strings.HasPrefix(name, "run") {
+			return fs.SkipDir
+		}
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		data, err := fs.ReadFile(below, name)
+		out[name] = string(data)
+		return err
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return out
+}
+
+// capitals has two cases with a file each.
+const capitals = `version: 1   # a comment that stays
+name: s
+targets: [{name: t, model: svc-pro}]
+prompts: [{name: p, text: "capital of {{.c}}"}]
+defaults: {scorers: [{snapshot: true}]}
+cases: [{name: france, vars: {c: France}}, {name: spain, vars: {c: Spain}}]
+`
+
+const parisMadrid = `{"case":"france","text":"Paris"}` + "\n" + `{"case":"spain","text":"Madrid\nof course"}`
+
+// Accepting an answer writes its file and no other; the suite and its neighbours stay as they are to the byte.
+func TestAcceptWritesTheChosenAnswerOnly(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, capitals)
+	f.write("expected/README", "# kept by hand\n")
+	f.run("run", parisMadrid, evalrun.Options{})
+	want := f.tree()
+	a := f.all("run")
+	if diff := cmp.Diff(want, f.tree()); diff != "" {
+		t.Fatalf("looking: files (-want, as before, +after):\n%s", diff)
+	}
+	if len(a.Proposals) != 2 || a.Compared != 2 || a.Changed != 0 {
+		t.Fatalf("%+v, want two proposals", a)
+	}
+	spain := a.Proposals[1]
+	wanted := &Proposal{
+		File: "expected/s/spain/t.p.txt", Folder: "expected",
+		Offers: []*Offer{{Text: "Madrid\nof course", From: []AnsweredCase{{Suite: "s", Case: "spain", Arm: "t/p", Answers: 1, Different: 1}}}},
+	}
+	if diff := cmp.Diff(wanted, spain, cmpopts.IgnoreUnexported(Proposal{})); diff != "" {
+		t.Errorf("proposal (-want +got):\n%s", diff)
+	}
+	if err := spain.Accept(spain.Offers[0]); err != nil {
+		t.Fatal(err)
+	}
+	want["expected/s/spain/t.p.txt"] = "Madrid\nof course\n"
+	if diff := cmp.Diff(want, f.tree()); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if left := f.all("run"); len(left.Proposals) != 1 || left.Proposals[0].File != "expected/s/france/t.p.txt" || left.Compared != 2 {
+		t.Errorf("left are %+v, want france alone", left)
+	}
+}
+
+// What is expected and what came instead are both shown, and accepting replaces the file as a whole.
+func TestAcceptReplacesAnExpectedAnswer(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, capitals)
+	f.write("expected/s/france/t.p.txt", "Paris, which is a long answer\r\n")
+	f.write("expected/s/spain/t.p.txt", "Madrid\r\nof course\r\n") // the line breaks of an editor are no change
+	f.run("run", parisMadrid, evalrun.Options{})
+	a := f.all("run")
+	if len(a.Proposals) != 1 {
+		t.Fatalf("%d proposals, want france alone", len(a.Proposals))
+	}
+	p := a.Proposals[0]
+	if p.Was == nil || *p.Was != "Paris, which is a long answer" || p.Offers[0].Text != "Paris" || p.Offers[0].Expected {
+		t.Errorf("%+v with %+v, want Paris instead of the long answer", p, p.Offers[0])
+	}
+	if err := p.Accept(p.Offers[0]); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.tree()["expected/s/france/t.p.txt"]; got != "Paris\n" {
+		t.Errorf("the file is %q, want Paris and a line break", got)
+	}
+	if left := f.all("run"); len(left.Proposals) != 0 {
+		t.Errorf("left are %+v, want none", left.Proposals)
+	}
+}
+
+// An expected answer that is replaced keeps its permissions, whatever the umask is.
+func TestAcceptKeepsPermissions(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []fs.FileMode{0o600, 0o664} {
+		f := newFolder(t, capitals)
+		f.write("expected/s/france/t.p.txt", "Lyon\n")
+		path := f.at.Join("expected/s/france/t.p.txt")
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		f.run("run", parisMadrid, evalrun.Options{})
+		for _, p := range f.all("run").Proposals {
+			if err := p.Accept(p.Offers[0]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode() != mode || f.tree()["expected/s/france/t.p.txt"] != "Paris\n" {
+			t.Errorf("the file has %s, want %s and Paris", info.Mode(), mode)
+		}
+	}
+}
+
+// Of repeats the most frequent answer is offered, of equally frequent ones the first, with how many there were.
+func TestAcceptOffersTheMostFrequentAnswer(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, strings.Replace(capitals, "defaults: {", "defaults: {repeats: 4, ", 1))
+	var answers strings.Builder
+	for name, texts := range map[string][]string{
+		"france": {"Lyon", "Paris", "Nice", "Paris"}, "spain": {"Toledo", "Madrid", "Madrid", "Toledo"},
+	} {
+		for i, text := range texts {
+			answers.WriteString(`{"case":"` + name + `","text":"` + text + `","repeat":` + string(rune('1'+i)) + "}\n")
+		}
+	}
+	f.run("run", answers.String(), evalrun.Options{})
+	got := map[string]AnsweredCase{}
+	for _, p := range f.all("run").Proposals {
+		if len(p.Offers) != 1 {
+			t.Errorf("%s: %d offers, want one", p.File, len(p.Offers))
+		}
+		got[p.Offers[0].Text] = p.Offers[0].From[0]
+	}
+	want := map[string]AnsweredCase{
+		"Paris":  {Suite: "s", Case: "france", Arm: "t/p", Answers: 4, Different: 3},
+		"Toledo": {Suite: "s", Case: "spain", Arm: "t/p", Answers: 4, Different: 2},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Cases that share a file and differ are a conflict: one proposal that says whose each answer is, and which one the file holds.
+func TestAcceptOffersBothSidesOfAConflict(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, strings.Replace(capitals, "snapshot: true", "snapshot: shared.txt", 1))
+	f.write("expected/shared.txt", "Paris\n")
+	f.run("run", parisMadrid, evalrun.Options{})
+	a := f.all("run")
+	if len(a.Proposals) != 1 || a.Compared != 2 {
+		t.Fatalf("%+v, want one proposal of two answers", a)
+	}
+	source := func(name string) []AnsweredCase {
+		return []AnsweredCase{{Suite: "s", Case: name, Arm: "t/p", Answers: 1, Different: 1}}
+	}
+	want := []*Offer{{Text: "Paris", Expected: true, From: source("france")}, {Text: "Madrid\nof course", From: source("spain")}}
+	if diff := cmp.Diff(want, a.Proposals[0].Offers); diff != "" {
+		t.Errorf("offers (-want +got):\n%s", diff)
+	}
+	// A selection of one side is no conflict, and that side is expected already.
+	one, err := f.offered("run", eval.SelectionOptions{Cases: []string{"fr*"}})
+	if err != nil || len(one.Proposals) != 0 || one.Compared != 1 {
+		t.Errorf("of france: %+v, %v, want nothing to accept", one, err)
+	}
+}
+
+// Errors, blocked and empty answers, and answers to another request are never offered.
+func TestAcceptOffersNoAnswerThatIsNone(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, capitals)
+	f.run("run-blocked", `{"case":"france","text":"Par","finishReason":"SAFETY"}`+"\n"+`{"case":"spain","text":" \n"}`, evalrun.Options{})
+	f.run("run-missing", `{"case":"france","text":"Paris"}`, evalrun.Options{})
+	for run, want := range map[string]int{"run-blocked": 0, "run-missing": 1} {
+		if a := f.all(run); len(a.Proposals) != want {
+			t.Errorf("%s: %d proposals, want %d", run, len(a.Proposals), want)
+		}
+	}
+	f.run("run", parisMadrid, evalrun.Options{})
+	f.write("s.yaml", strings.Replace(capitals, "c: Spain", "c: Portugal", 1))
+	if a := f.all("run"); len(a.Proposals) != 1 || a.Proposals[0].Offers[0].Text != "Paris" || a.Changed != 1 {
+		t.Errorf("%+v, want Paris alone, and one changed trial", a)
+	}
+}
+
+// What cannot be looked at is bad input that says why.
+func TestAcceptRefusesWithTheReason(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, capitals)
+	f.run("run", parisMadrid, evalrun.Options{})
+	f.run("run-private", parisMadrid, evalrun.Options{NoContent: true})
+	running, err := journal.Create(f.at.Join("run-now"), &eval.Run{
+		ID: "now", CommandOptions: &eval.RunOptions{},
+		Suites: []eval.RunSuite{{Name: "s", File: "s.yaml", Dir: f.at.Abs(""), Copy: "suites/0/s.yaml"}},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer running.Close()
+	for _, test := range []struct {
+		run       string
+		selection eval.SelectionOptions
+		says      string
+	}{
+		{"nothing", eval.SelectionOptions{}, "nothing"},
+		{"run-private", eval.SelectionOptions{}, "--no-content"},
+		{"run-now", eval.SelectionOptions{}, "run-now"},
+		{"run", eval.SelectionOptions{Cases: []string{"franse"}}, "`france`"},
+		{"run", eval.SelectionOptions{Cases: []string{"france"}, Arms: []string{"u/*"}}, "u/*"},
+	} {
+		_, err := f.offered(test.run, test.selection)
+		if eval.Of(err) != eval.CodeBadInput || err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s, %+v: exit %d with %v, want bad input with %q", test.run, test.selection, eval.Of(err), err, test.says)
+		}
+	}
+}
+
+// No link leads an accepted answer out of the suite's folder, and a failure leaves neither a part of a file nor a temporary one.
+func TestAcceptWritesInsideTheFolderOrNothing(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", suite.MaxExpectedBytes)
+	for name, test := range map[string]struct {
+		prepare func(f *folder, outside string) error
+		text    string
+	}{
+		"a link of the folder":  {func(f *folder, outside string) error { return os.Symlink(outside, f.at.Join("expected")) }, "x"},
+		"a link in the folder":  {func(f *folder, outside string) error { return os.Symlink(outside, f.at.Join("expected/s")) }, "x"},
+		"a file for the folder": {func(f *folder, _ string) error { return os.WriteFile(f.at.Join("expected/s"), nil, 0o600) }, "x"},
+		"a folder for the file": {
+			func(f *folder, _ string) error { return os.MkdirAll(f.at.Join("expected/s/france/t.p.txt/x"), 0o755) }, "x",
+		},
+		"a very long answer": {func(*folder, string) error { return nil }, long},
+	} {
+		f, outside := newFolder(t, capitals), t.TempDir()
+		if name != "a link of the folder" {
+			f.write("expected/keep", "kept\n")
+		}
+		if err := test.prepare(f, outside); err != nil {
+			t.Fatal(err)
+		}
+		before := f.tree()
+		p := &Proposal{File: "expected/s/france/t.p.txt", dir: f.at.Abs(""), name: "expected/s/france/t.p.txt"}
+		if err := p.Accept(&Offer{Text: test.text}); eval.Of(err) != eval.CodeIncomplete || !strings.Contains(err.Error(), p.File) {
+			t.Errorf("%s: exit %d with %v, want exit %d that names the file", name, eval.Of(err), err, eval.CodeIncomplete)
+		}
+		expect.Same(t, name+": files", f.tree(), before)
+		if entries, err := os.ReadDir(outside); err != nil || len(entries) != 0 {
+			t.Errorf("%s: %v outside, %v, want nothing", name, entries, err)
+		}
+	}
+}
+
+// Names of cases cannot choose where a file is.
+func TestAcceptTakesNoPathFromNames(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, strings.Replace(capitals, "name: france", `name: "../../../france"`, 1))
+	f.run("run", strings.Replace(parisMadrid, `"france"`, `"../../../france"`, 1), evalrun.Options{})
+	before := f.tree()
+	for _, p := range f.all("run").Proposals {
+		if err := p.Accept(p.Offers[0]); err != nil {
+			t.Error(err)
+		}
+	}
+	after := f.tree()
+	for name := range after {
+		if _, was := before[name]; !was && !strings.HasPrefix(name, "expected/s/") {
+			t.Errorf("got %s, want no file outside of expected/s", name)
+		}
+	}
+	if n := len(after) - len(before); n != 2 {
+		t.Errorf("%d files were written, want 2", n)
+	}
+}

@@ -1,0 +1,246 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/evalrun/evalrun/cmd/evalrun/term"
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/gate"
+	"github.com/evalrun/evalrun/internal/judging"
+	"github.com/evalrun/evalrun/internal/session"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/reports"
+)
+
+// CompareRequest says how to compare two runs or two arms.
+type CompareRequest struct {
+	Rule eval.RuleOptions
+	Arms []string // empty, or the arms of base and head
+
+	Preferences bool // a judge states preferences, which are one more metric
+	ByJudge     judging.ByJudge
+}
+
+// CompareResult is the result of Compare.
+type CompareResult struct {
+	found *compare.Comparison
+	rule  *eval.BaselineRule
+}
+
+// Exit returns the exit code of the comparison.
+func (c *CompareResult) Exit() int { return gate.Exit(c.found, c.rule) }
+
+// Write writes the comparison for people.
+func (c *CompareResult) Write(screen term.Screen) error {
+	return reports.Comparison(screen, c.found, layout(screen))
+}
+
+// WriteJSON writes the comparison for programs.
+func (c *CompareResult) WriteJSON(w io.Writer) error { return reports.ComparisonJSON(w, c.found) }
+
+// Compare compares two runs, or two arms of one run. names are one or two names that OpenBaseline accepts.
+func (f Folder) Compare(ctx context.Context, names []string, o CompareRequest) (*CompareResult, error) {
+	rule, err := gate.RuleOf(o.Rule)
+	if err != nil {
+		return nil, err
+	}
+	what := gate.Comparing{
+		Base:  names[0],
+		Head:  names[len(names)-1],
+		Rules: func(string) *eval.BaselineRule { return rule },
+	}
+	if len(o.Arms) == 2 {
+		what.HeadArm, what.BaseOf = o.Arms[1], func(string) string { return o.Arms[0] }
+	}
+	if o.Preferences {
+		return f.prefer(ctx, names, o, what, rule)
+	}
+	base, head, err := f.readTwo(names, o)
+	if err != nil {
+		return nil, err
+	}
+	defer base.Close() //nolint:errcheck // only read
+	defer head.Close() //nolint:errcheck // only read
+	c, err := gate.CompareRead(base, head, what)
+	return &CompareResult{c, rule}, err
+}
+
+// prefer compares the answers of two runs by a judge as well.
+func (f Folder) prefer(
+	ctx context.Context, names []string, o CompareRequest, what gate.Comparing, rule *eval.BaselineRule,
+) (*CompareResult, error) {
+	base, head, err := f.openTwo(names)
+	if err != nil {
+		return nil, err
+	}
+	defer base.Close() //nolint:errcheck // only read
+	defer head.Close() //nolint:errcheck // only read
+	if err := o.checkArms(names, base, head); err != nil {
+		return nil, err
+	}
+	if rule != nil && len(o.Rule.Metrics) == 0 {
+		rule.Metrics = append(rule.Metrics, eval.MetricMargin{Name: eval.MetricPreference, Margin: o.Rule.Margin})
+	}
+	judge, err := judging.New(ctx, base, head, o.ByJudge)
+	if err != nil {
+		return nil, err
+	}
+	defer judge.Close()
+	c, err := judge.Compare(ctx, what)
+	return &CompareResult{c, rule}, err
+}
+
+// checkArms requires that the runs have the two arms. Comparing a run with itself needs two arms.
+func (o *CompareRequest) checkArms(names []string, base, head *journal.Document) error {
+	switch arms := gate.ArmNames(head); {
+	case len(o.Arms) == 2:
+		return cmp.Or(gate.CheckArm(base, o.Arms[0]), gate.CheckArm(head, o.Arms[1]))
+	case len(o.Arms) == 0 && len(names) == 2:
+		return nil
+	case len(o.Arms) > 0:
+		return eval.BadInput("--arms takes two: --arms BASE-ARM HEAD-ARM; the run has %s", listed(arms))
+	case len(arms) < 2:
+		return eval.BadInput(
+			"compare takes two runs, since this one has only the arm %s: evalrun compare BASE %s", listed(arms), names[0],
+		)
+	default:
+		return eval.BadInput(
+			"compare takes two runs, or one with two of its arms (%s): evalrun compare %s --arms %s %s --margin 0.05; which arm is best: "+
+				"evalrun compare %s --rank", listed(arms), names[0], arms[0], arms[1], names[0],
+		)
+	}
+}
+
+// maxArmNames bounds the arms that an error lists.
+const maxArmNames = 6
+
+func listed(arms []string) string {
+	if more := len(arms) - maxArmNames; more > 0 {
+		return strings.Join(arms[:maxArmNames], ", ") + fmt.Sprintf(" and %d more", more)
+	}
+	return strings.Join(arms, ", ")
+}
+
+// PreferenceResult is a ranking of arms by the preferences of a judge.
+type PreferenceResult struct{ found *compare.Preferences }
+
+// Exit returns 0 if every suite has a ranking.
+func (p *PreferenceResult) Exit() int {
+	if p.found.By.Incomplete != "" ||
+		slices.ContainsFunc(p.found.Suites, func(s compare.SuitePreferences) bool { return s.Why != "" }) {
+		return eval.CodeIncomplete
+	}
+	return 0
+}
+
+// Write writes the ranking for people.
+func (p *PreferenceResult) Write(screen term.Screen) error {
+	return reports.Preferences(screen, p.found, layout(screen))
+}
+
+// WriteJSON writes the ranking for programs.
+func (p *PreferenceResult) WriteJSON(w io.Writer) error { return reports.PreferencesJSON(w, p.found) }
+
+// RankByPreference ranks the arms of a run by what a judge prefers. OpenBaseline explains name.
+func (f Folder) RankByPreference(ctx context.Context, name string, o CompareRequest) (*PreferenceResult, error) {
+	d, err := f.OpenBaseline(name)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close() //nolint:errcheck // only read
+	for _, arm := range o.Arms {
+		if err := gate.CheckArm(d, arm); err != nil {
+			return nil, err
+		}
+	}
+	judge, err := judging.New(ctx, d, d, o.ByJudge)
+	if err != nil {
+		return nil, err
+	}
+	defer judge.Close()
+	prices, err := session.PricesOf(d, o.ByJudge.Options, o.ByJudge.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	found, err := judge.Rank(ctx, judging.RankRequest{Name: name, Alpha: o.Rule.Alpha, Arms: o.Arms, Prices: prices})
+	return &PreferenceResult{found}, err
+}
+
+// openTwo opens both runs. A single name is used for both sides.
+func (f Folder) openTwo(names []string) (base, head *journal.Document, err error) {
+	return both(f, names, f.OpenBaseline)
+}
+
+// readTwo reads both runs for a comparison, without the parts that it does not need. A single name is used
+// for both sides.
+func (f Folder) readTwo(names []string, o CompareRequest) (base, head *gate.RunSides, err error) {
+	read := func(name string) (*gate.RunSides, error) {
+		d, err := f.OpenBaseline(name)
+		if err != nil {
+			return nil, err
+		}
+		r, err := gate.Read(d)
+		if err != nil {
+			_ = d.Close() // the first error is the one to report
+		}
+		d.Release()
+		return r, err
+	}
+	if base, head, err = both(f, names, read); err != nil {
+		return nil, nil, err
+	}
+	if err = o.checkArms(names, base.Document, head.Document); err != nil {
+		base.Close() //nolint:errcheck // only read
+		head.Close() //nolint:errcheck // only read
+	}
+	return base, head, err
+}
+
+// both opens two runs concurrently, because opening takes half the time of a comparison. Large runs are
+// opened one after the other, to keep the peak of memory low.
+func both[T interface{ Close() error }](f Folder, names []string, open func(string) (T, error)) (base, head T, err error) {
+	if len(names) == 1 {
+		base, err = open(names[0])
+		return base, base, err
+	}
+	var failed error
+	var opening sync.WaitGroup
+	opening.Go(func() { base, failed = open(names[0]) })
+	if f.isLarge(names[0]) {
+		opening.Wait()
+	}
+	head, err = open(names[1])
+	opening.Wait()
+	switch {
+	case failed != nil && err == nil:
+		_ = head.Close() // the first error is the one to report
+	case failed == nil && err != nil:
+		_ = base.Close() // the first error is the one to report
+	}
+	return base, head, cmp.Or(failed, err)
+}
+
+// largeRun is the size, in bytes, from which both opens runs one by one: some hundred thousand trials.
+const largeRun = 256 << 20
+
+// isLarge returns false for a run that cannot be found; opening it reports the error.
+func (f Folder) isLarge(name string) bool {
+	path, err := f.FindBaseline(name)
+	if err != nil {
+		return false
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		info, err = os.Stat(filepath.Join(path, journal.FileName))
+	}
+	return err == nil && info.Size() >= largeRun
+}

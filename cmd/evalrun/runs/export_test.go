@@ -1,0 +1,66 @@
+package runs
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun"
+	"github.com/evalrun/evalrun/eval"
+)
+
+const twoCases = `version: 1
+name: s
+targets: [{name: t, model: svc-pro}]
+prompts: [{name: p, text: "{{.x}}"}]
+defaults: {scorers: [{contains: secret}]}
+cases: [{name: france, vars: {x: a}}, {name: spain, vars: {x: b}}]
+`
+
+// An exported run has what a comparison needs and no answer, and can be opened like a run.
+func TestExportLeavesAnswersOut(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, twoCases)
+	f.run("run", `{"case":"france","text":"secret-france"}`+"\n"+`{"case":"spain","text":"secret-spain"}`+"\n", evalrun.Options{})
+	in := Folder{Dir: f.at}
+	if err := in.Export("run", "base.jsonl"); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(f.at.Join("base.jsonl"))
+	if err != nil || strings.Contains(string(text), "secret-") {
+		t.Errorf("%v: got an answer, want none in\n%s", err, text)
+	}
+	d, err := f.at.Open("base.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if d.Summary.Counts.Pass != 2 || d.Partial() {
+		t.Errorf("the export has %+v, want 2 passes", d.Summary.Counts)
+	}
+}
+
+// What cannot be a baseline is not exported.
+func TestExportRefusesWhatCannotBeABaseline(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, twoCases)
+	f.run("run", `{"case":"france","text":"a"}`+"\n"+`{"case":"spain","text":"b"}`+"\n", evalrun.Options{})
+	in := Folder{Dir: f.at}
+	for name, out := range map[string]string{"gone": "x.jsonl", "run": "gone/x.jsonl"} {
+		if err := in.Export(name, out); eval.Of(err) != eval.CodeBadInput || err == nil || !strings.Contains(err.Error(), "gone") {
+			t.Errorf("Export(%s, %s): exit %d with %v, want bad input", name, out, eval.Of(err), err)
+		}
+	}
+	text, err := os.ReadFile(f.at.Join("run/run.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(strings.TrimSpace(string(text)), "\n")
+	f.write("run/run.jsonl", strings.Join(lines[:len(lines)-1], "")) // without its end
+	if err := in.Export("run", "base.jsonl"); eval.Of(err) != eval.CodeBadInput {
+		t.Errorf("an incomplete run: exit %d with %v, want bad input", eval.Of(err), err)
+	}
+	if _, err := os.Stat(f.at.Join("base.jsonl")); err == nil {
+		t.Error("an incomplete run was exported, want none written")
+	}
+}

@@ -1,0 +1,164 @@
+// Posts a run where its change is reviewed: as one comment on a GitHub pull request or GitLab
+// merge request, or as one issue of the project. It finds its own comment or issue by a marker, and edits
+// it in place.
+//
+// It calls the REST APIs itself, because the client libraries would add more to the program than all
+// clients of models.
+
+package runs
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/lazy"
+)
+
+// Forge is a project on GitHub or GitLab, with a token.
+type Forge struct {
+	api api
+}
+
+// api has the requests that GitHub and GitLab implement differently.
+type api interface {
+	// viewer returns the login of the token's owner, "" if the token belongs to no person.
+	viewer(ctx context.Context) (string, error)
+	// thread returns the number of the pull or merge request of this job.
+	thread(ctx context.Context) (int, error)
+	// notes returns a page of the comments on a thread, and issues a page of the project's open issues.
+	// Callers stop at an empty page.
+	notes(ctx context.Context, thread, page int) ([]note, error)
+	issues(ctx context.Context, page int) ([]note, error)
+	// add and edit write a comment; open and change write an issue. Each returns its web page.
+	add(ctx context.Context, thread int, body string) (page string, err error)
+	edit(ctx context.Context, thread int, id int64, body string) (page string, err error)
+	open(ctx context.Context, title, body string) (page string, err error)
+	change(ctx context.Context, id int64, body string, closed bool) (page string, err error)
+	// fork returns whose numbers the job reports: the repository of the change if it is not this one, "" if it is.
+	fork() string
+}
+
+// note is a comment or an issue.
+type note struct {
+	id     int64
+	author string
+	bot    bool
+	body   string
+}
+
+// Find returns the forge of a CI job, from its environment. It returns an error outside a job, or without a
+// token.
+func Find(getenv func(string) string) (*Forge, error) {
+	switch {
+	case getenv("GITHUB_REPOSITORY") != "":
+		h, err := newGitHub(getenv)
+		return &Forge{h}, err
+	case getenv("CI_PROJECT_ID") != "":
+		l, err := newGitLab(getenv)
+		return &Forge{l}, err
+	}
+	return nil, eval.BadInput("this is not a job of GitHub Actions or GitLab CI: neither GITHUB_REPOSITORY nor CI_PROJECT_ID is set; " +
+		"`evalrun report RUN -o markdown` prints the comment")
+}
+
+// Posted is the result of posting a comment or an issue.
+type Posted struct {
+	Did  string // "created", "updated", "closed", or "" if nothing was to be done
+	Page string // address of the comment or issue
+}
+
+// Comment creates or edits the comment that begins with a marker. Number 0 is the pull or merge request of
+// this job.
+func (f *Forge) Comment(ctx context.Context, number int, marker, body string) (Posted, error) {
+	if number == 0 {
+		var err error
+		if number, err = f.api.thread(ctx); err != nil {
+			return Posted{}, err
+		}
+	}
+	body = withOwner(body, marker, f.api.fork())
+	old, err := f.own(ctx, marker, func(page int) ([]note, error) { return f.api.notes(ctx, number, page) })
+	switch {
+	case err != nil:
+		return Posted{}, err
+	case old == nil:
+		page, err := f.api.add(ctx, number, body)
+		return Posted{"created", page}, err
+	}
+	page, err := f.api.edit(ctx, number, old.id, body)
+	return Posted{"updated", page}, err
+}
+
+// withOwner says below the marker that a fork made the numbers of a comment.
+func withOwner(body, marker, fork string) string {
+	rest, marked := strings.CutPrefix(body, marker)
+	if fork == "" || !marked {
+		return body
+	}
+	return marker + "\n> These numbers are of " + fork +
+		". Its author controls the suite and the run; this repository has checked neither.\n" + rest
+}
+
+// forkOf names a repository that is not home; "" is one that was deleted.
+func forkOf(name, home string) string {
+	switch {
+	case strings.EqualFold(name, home):
+		return ""
+	case plainRepository.Matches(name):
+		return "the fork `" + name + "`"
+	}
+	return "a fork that was deleted"
+}
+
+const plainRepository lazy.Regex = `^[A-Za-z0-9._/-]{1,200}$`
+
+// Issue keeps one issue for a failing suite. The first failing run opens it, later ones update it, and a
+// passing run closes it. A passing run without an open issue does nothing.
+func (f *Forge) Issue(ctx context.Context, marker, title, body string, failing bool) (Posted, error) {
+	old, err := f.own(ctx, marker, func(page int) ([]note, error) { return f.api.issues(ctx, page) })
+	switch {
+	case err != nil:
+		return Posted{}, err
+	case old == nil && !failing:
+		return Posted{}, nil
+	case old == nil:
+		page, err := f.api.open(ctx, title, body)
+		return Posted{"created", page}, err
+	}
+	page, err := f.api.change(ctx, old.id, body, !failing)
+	if failing {
+		return Posted{"updated", page}, err
+	}
+	return Posted{"closed", page}, err
+}
+
+// maxPages bounds the search for a marker: 10,000 comments.
+const maxPages = 100
+
+// own returns the newest note of the token's owner that begins with a marker, nil if there is none. It
+// ignores markers in notes of others, because anybody can write one.
+func (f *Forge) own(ctx context.Context, marker string, pageOf func(int) ([]note, error)) (*note, error) {
+	me, err := f.api.viewer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found *note
+	for page := 1; page <= maxPages; page++ {
+		all, err := pageOf(page)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range slices.Backward(all) {
+			mine := n.author == me || me == "" && n.bot
+			if mine && strings.HasPrefix(n.body, marker) && (found == nil || n.id > found.id) {
+				found = &n
+			}
+		}
+		if len(all) < pageSize {
+			break
+		}
+	}
+	return found, nil
+}

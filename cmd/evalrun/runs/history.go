@@ -1,0 +1,295 @@
+package runs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/cmd/evalrun/term"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/journal/history"
+	"github.com/evalrun/evalrun/reports"
+)
+
+// HistoryOptions select what to show of the history.
+type HistoryOptions struct {
+	Suites, Arms, Cases, Metrics []string // globs
+	Limit                        int      // the newest runs
+	Named                        []string // selectors of runs, such as label:nightly; empty means all runs
+}
+
+// HistoryMetrics returns the names of the metrics that every run has.
+func HistoryMetrics() []string { return history.BuiltIn() }
+
+// History reads the trends that the options select. It returns nil if there is no history yet.
+func (f Folder) History(o HistoryOptions) (*History, error) {
+	s, err := f.OpenHistory()
+	if err != nil || s == nil {
+		return nil, err
+	}
+	defer s.Close() //nolint:errcheck // only read
+	h := emptyHistory()
+	h.store, h.o = s, o
+	h.Cases, h.Narrowed = o.Cases, len(o.Suites)+len(o.Arms) > 0
+	return h, h.read()
+}
+
+// WriteNoHistory says that the folder has no history yet, and how to begin one.
+func (f Folder) WriteNoHistory(screen term.Screen, asJSON bool) error {
+	if asJSON {
+		return screen.JSON(emptyHistory())
+	}
+	hint := "it begins with the next run"
+	if n := len(f.IDs()); n > 0 {
+		hint = "`evalrun history --rebuild` makes it from " + diag.Count(n, "run") + " below .evalrun/runs"
+	}
+	_, err := fmt.Fprintf(screen, "no history yet: %s\n", hint)
+	return err
+}
+
+func emptyHistory() *History {
+	return &History{Excerpt: history.Excerpt{Version: 1, Runs: []history.RunRecord{}, Trends: []history.ArmTrend{}}}
+}
+
+// History is the output of `evalrun history`, also as JSON.
+type History struct {
+	history.Excerpt
+
+	store *history.Store
+	o     HistoryOptions
+}
+
+// Write writes the history for people.
+func (h *History) Write(screen term.Screen) error {
+	return reports.History(screen, &h.Excerpt, layout(screen))
+}
+
+type armName struct{ suite, arm string }
+
+func (h *History) read() (err error) {
+	filter := history.RunFilter{Suites: eval.NewPatterns(h.o.Suites), Arms: eval.NewPatterns(h.o.Arms), Limit: h.o.Limit}
+	if filter.Choose, err = h.chosen(); err != nil {
+		return err
+	}
+	if h.Runs, err = h.store.Runs(filter); err != nil {
+		return err
+	}
+	if len(h.Runs) == 0 && len(h.o.Named) > 0 {
+		return eval.BadInput("no run in the history fits %s", strings.Join(h.o.Named, " "))
+	}
+	if err := h.checkNames(); err != nil {
+		return err
+	}
+	arms := armsOf(h.Runs)
+	metrics, err := h.metrics(arms)
+	if err != nil {
+		return err
+	}
+	for i, arm := range arms {
+		cases := []string{""}
+		if len(h.o.Cases) > 0 {
+			if cases, err = h.cases(arm); err != nil {
+				return err
+			}
+		}
+		for _, caseName := range cases {
+			if err := h.trends(arm, caseName, metrics[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return h.checkCases(arms)
+}
+
+// chosen returns a function that picks the runs that match the selectors; nil without selectors.
+func (h *History) chosen() (func([]history.RunRecord) []history.RunRecord, error) {
+	var selectors []rundir.Selector
+	for _, name := range h.o.Named {
+		s, ok := rundir.ParseSelector(name)
+		if !ok {
+			return nil, eval.BadInput(
+				"%s selects no runs: write latest:BRANCH, branch:B, label:L, name:N or commit:C; for a folder, evalrun history "+
+					"--rebuild %s",
+				name, name,
+			)
+		}
+		selectors = append(selectors, s)
+	}
+	if len(selectors) == 0 {
+		return nil, nil
+	}
+	return func(all []history.RunRecord) (out []history.RunRecord) {
+		at := func(i int) *eval.Run {
+			return &eval.Run{Name: all[i].Name, Commit: all[i].Commit, Branch: all[i].Branch, Labels: all[i].Labels}
+		}
+		for _, i := range rundir.Choose(selectors, len(all), at) {
+			out = append(out, all[i])
+		}
+		return out
+	}, nil
+}
+
+// armsOf lists the arms of runs, those of the newest run first.
+func armsOf(runs []history.RunRecord) []armName {
+	var out []armName
+	for i := range slices.Backward(runs) {
+		for j := range runs[i].Arms {
+			if one := (armName{runs[i].Arms[j].Suite, runs[i].Arms[j].Arm}); !slices.Contains(out, one) {
+				out = append(out, one)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(x, y armName) int { return strings.Compare(x.suite, y.suite) })
+	return out
+}
+
+// checkNames returns an error for a pattern that matches no suite or arm, since a typo must not look like
+// an empty history.
+func (h *History) checkNames() error {
+	fits := func(runs []history.RunRecord) error {
+		var suites, arms []string
+		for _, one := range armsOf(runs) {
+			suites, arms = append(suites, one.suite), append(arms, one.arm)
+		}
+		if err := unknown("suite", h.o.Suites, suites); err != nil {
+			return err
+		}
+		return unknown("arm", h.o.Arms, arms)
+	}
+	if fits(h.Runs) == nil {
+		return nil
+	}
+	all, err := h.store.Runs(history.RunFilter{})
+	if err == nil {
+		if err = fits(all); err == nil && len(h.Runs) == 0 {
+			err = eval.BadInput(
+				"no run in the history has an arm that fits %s in a suite that fits %s", strings.Join(h.o.Arms, " or "),
+				strings.Join(h.o.Suites, " or "),
+			)
+		}
+	}
+	return err
+}
+
+// unknown returns an error for a pattern that matches nothing.
+func unknown(what string, patterns, known []string) error {
+	for _, p := range patterns {
+		if !slices.ContainsFunc(known, eval.Pattern(p).Match) {
+			slices.Sort(known)
+			hint := diag.DidYouMean(p, slices.Compact(known))
+			if hint != "" {
+				hint = "; " + hint
+			}
+			return eval.BadInput("the history has no %s %q%s", what, p, hint)
+		}
+	}
+	return nil
+}
+
+// metrics returns the metrics to show for each arm.
+func (h *History) metrics(arms []armName) ([][]string, error) {
+	out := make([][]string, len(arms))
+	var known []string
+	for i, arm := range arms {
+		named, err := h.store.Metrics(arm.suite, arm.arm, 0)
+		if err != nil {
+			return nil, err
+		}
+		all := history.BuiltIn()
+		for _, name := range named {
+			all = append(all, history.NamedMetric(name))
+		}
+		known = append(known, all...)
+		out[i] = slices.DeleteFunc(all, func(m string) bool { return !eval.NewPatterns(h.o.Metrics).Match(m) })
+	}
+	if len(arms) == 0 {
+		return out, nil
+	}
+	return out, unknown("metric", h.o.Metrics, slices.Clone(known))
+}
+
+// cases returns the cases of an arm that match the patterns. A name without a star counts even if no recent
+// run has the case.
+func (h *History) cases(arm armName) ([]string, error) {
+	var out []string
+	for _, p := range h.o.Cases {
+		fitting := []string{p}
+		if strings.Contains(p, "*") {
+			all, err := h.store.Cases(arm.suite, arm.arm, h.o.Limit)
+			if err != nil {
+				return nil, err
+			}
+			fitting = slices.DeleteFunc(all, func(name string) bool { return !eval.Pattern(p).Match(name) })
+		}
+		for _, name := range fitting {
+			if !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	return out, nil
+}
+
+func (h *History) trends(arm armName, caseName string, metrics []string) error {
+	for _, metric := range metrics {
+		points, err := h.store.Trend(history.Query{
+			Suite: arm.suite, Arm: arm.arm, Case: caseName, Metric: metric,
+			Limit: h.limit(),
+		})
+		if err != nil {
+			return err
+		}
+		points = h.ofRuns(points)
+		if len(points) == 0 {
+			continue
+		}
+		c := history.ArmTrend{Suite: arm.suite, Arm: arm.arm, Case: caseName, Metric: metric, Level: 0.9}
+		for _, p := range points {
+			c.Points = append(c.Points, history.PointRecord{
+				Run: p.RunID, StartedAt: p.StartedAt, Emulator: p.Emulator, Value: p.Value, N: p.N, Interval: p.Interval,
+			})
+		}
+		h.Trends = append(h.Trends, c)
+	}
+	return nil
+}
+
+// limit returns how many of the newest runs a trend has. Selected runs have no limit.
+func (h *History) limit() int {
+	if len(h.o.Named) > 0 {
+		return 0
+	}
+	return h.o.Limit
+}
+
+// ofRuns keeps the points of the selected runs.
+func (h *History) ofRuns(points []history.Point) []history.Point {
+	if len(h.o.Named) == 0 {
+		return points
+	}
+	return slices.DeleteFunc(points, func(p history.Point) bool {
+		return !slices.ContainsFunc(h.Runs, func(r history.RunRecord) bool { return r.ID == p.RunID })
+	})
+}
+
+// checkCases returns an error for a pattern that matches no case.
+func (h *History) checkCases(arms []armName) error {
+	var shown []string
+	for i := range h.Trends {
+		shown = append(shown, h.Trends[i].Case)
+	}
+	if unknown("case", h.o.Cases, shown) == nil {
+		return nil
+	}
+	var known []string
+	for _, arm := range arms {
+		names, err := h.store.Cases(arm.suite, arm.arm, 0)
+		if err != nil {
+			return err
+		}
+		known = append(known, names...)
+	}
+	return unknown("case", h.o.Cases, known)
+}

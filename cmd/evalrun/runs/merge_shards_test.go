@@ -1,0 +1,163 @@
+package runs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+)
+
+// shard records a shard of a plan of six trials, with every other trial.
+func (f inFolder) shard(name string, index int, outcomes string, change func(*eval.Run), end *eval.End) {
+	f.t.Helper()
+	f.record(name, func(r *eval.Run) {
+		r.Plan.Shard = &eval.ShardOf{Index: index, Of: 2, Plan: "plan", Trials: 6}
+		r.Plan.Arms = []string{"t/p"}
+		r.CommandOptions.Shard = eval.Shard{Index: index, Of: 2}
+		if change != nil {
+			change(r)
+		}
+	}, end, letters(outcomes, "t/p", index-1, 2)...)
+}
+
+// spent ends a shard that has spent something.
+func spent(calls, tokens int, finished string) *eval.End {
+	return &eval.End{
+		Reason: eval.EndCompleted, FinishedAt: finished, Spent: &eval.Spent{Attempts: calls, Tokens: tokens, Money: 0.5, Currency: "USD"},
+	}
+}
+
+// Merged shards are one run: trials in the order of the plan, costs added up, the gate applied.
+func TestMergedShardsAreOneRun(t *testing.T) {
+	t.Parallel()
+	f := newRunFolder(t)
+	model := func(name, at string) func(*eval.Run) {
+		return func(r *eval.Run) {
+			r.Models, r.StartedAt = []eval.Model{{Name: name, APIVersion: "v1"}, {Name: "both", APIVersion: "v1"}}, at
+			r.Suites[0].Gate = &eval.GateConfig{PassRateMin: new(0.9)}
+		}
+	}
+	f.shard("two", 2, "pfp", model("b", "2026-01-02T00:00:00Z"), spent(3, 21, "2026-01-02T00:05:00Z"))
+	f.shard("one", 1, "ppp", model("a", "2026-01-01T00:00:00Z"), spent(4, 22, "2026-01-01T00:05:00Z"))
+	out, shown := screen()
+	m, err := f.Merge([]string{"two", "one"}, Merging{Out: "whole", Screen: out, Getenv: noVariables})
+	expect.OK(t, err)
+	expect.Same(t, "exit, by a gate of 90 %", m.Exit, eval.CodeFailed)
+	expect.Same(t, "counts", m.End.Counts, eval.Counts{Pass: 5, Fail: 1})
+	expect.Same(t, "the end", m.End.FinishedAt, "2026-01-02T00:05:00Z")
+	if shown.Len() != 0 {
+		t.Errorf("no report was wanted, got %s", shown)
+	}
+
+	d, err := f.Open("whole")
+	expect.OK(t, err)
+	t.Cleanup(func() { _ = d.Close() }) // it was only read
+	var order []int
+	for r, err := range d.Trials() {
+		expect.OK(t, err)
+		order = append(order, r.N)
+	}
+	expect.Same(t, "the order of the trials", order, []int{0, 1, 2, 3, 4, 5})
+	expect.Same(t, "trials and shard", [2]any{d.Run.Plan.Trials, d.Run.Plan.Shard}, [2]any{6, (*eval.ShardOf)(nil)})
+	expect.Same(t, "the flag", d.Run.Options().Shard, eval.Shard{})
+	expect.Same(t, "the beginning", d.Run.StartedAt, "2026-01-01T00:00:00Z")
+	var models []string
+	for _, one := range d.Run.Models {
+		models = append(models, one.Name)
+	}
+	expect.Same(t, "models", models, []string{"b", "both", "a"})
+	expect.Same(t, "partial", d.Partial(), false)
+	expect.Same(t, "money", [2]any{d.End.Spent.Money, d.End.Spent.Currency}, [2]any{1.0, "USD"})
+}
+
+// Shards that do not belong together are refused before anything is written.
+func TestShardsThatDoNotBelongTogetherAreRefused(t *testing.T) {
+	t.Parallel()
+	change := func(c func(*eval.Run)) func(f inFolder) {
+		return func(f inFolder) { f.shard("two", 2, "ppp", c, completed()) }
+	}
+	for name, test := range map[string]struct {
+		second func(f inFolder)
+		names  []string
+		want   string // DIR is the folder
+	}{
+		"no shard": {
+			second: change(func(r *eval.Run) { r.Plan.Shard = nil }),
+			want:   "two is not a shard: it was run without --shard",
+		},
+		"another plan": {
+			second: change(func(r *eval.Run) { r.Plan.Shard.Plan = "other" }),
+			want:   "two is a shard of another plan than DIR/one: the suites, the variables or the selection differ",
+		},
+		"other parts": {
+			second: change(func(r *eval.Run) { r.Plan.Shard.Of = 3 }),
+			want:   "two is a shard of another plan than DIR/one: the suites, the variables or the selection differ",
+		},
+		"another service": {
+			second: change(func(r *eval.Run) { r.Service.BaseURL = "http://127.0.0.1:9" }), want: "two used another service than DIR/one",
+		},
+		"the emulator": {second: change(func(r *eval.Run) { r.Emulator = true }), want: "two used another service than DIR/one"},
+		"a recording":  {second: change(func(r *eval.Run) { r.Replay = "tape" }), want: "two used another service than DIR/one"},
+		"another gate": {
+			second: change(func(r *eval.Run) { r.Suites[0].Gate = &eval.GateConfig{ErrorsMax: new(0.5)} }),
+			want:   "two has another gate than DIR/one",
+		},
+		"an interrupted one": {
+			second: func(f inFolder) { f.shard("two", 2, "pp", nil, &eval.End{Reason: eval.EndInterrupted}) },
+			want:   "two is not complete; to continue: evalrun resume two",
+		},
+		"one that comes twice": {
+			second: change(nil), names: []string{"one", "two", "one"}, want: "one and one are both shard 1/2",
+		},
+		"one that is missing": {second: change(nil), names: []string{"two"}, want: "shards are missing: 1/2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newRunFolder(t)
+			f.shard("one", 1, "ppp", nil, completed())
+			test.second(f)
+			names := test.names
+			if names == nil {
+				names = []string{"one", "two"}
+			}
+			out, _ := screen()
+			_, err := f.Merge(names, Merging{Out: "whole", Screen: out, Getenv: noVariables})
+			expect.Same(t, "exit code", eval.Of(err), eval.CodeBadInput)
+			expect.Same(t, "message", strings.ReplaceAll(fmt.Sprint(err), f.Abs(""), "DIR"), test.want)
+			if _, err := os.Stat(f.Join("whole")); err == nil {
+				t.Error("there is a run directory, want none")
+			}
+		})
+	}
+}
+
+// Copies of the suites are in the merged run.
+func TestAMergedRunHasTheCopiesOfItsSuites(t *testing.T) {
+	t.Parallel()
+	f := newRunFolder(t)
+	f.shard("one", 1, "ppp", nil, completed())
+	f.shard("two", 2, "ppp", nil, completed())
+	dir := filepath.Join(f.Join("one"), "suites", "s", "deep")
+	expect.OK(t, os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "s.yaml"), []byte("version: 1\n"), 0o600))
+	files, err := copied(f.Join("one"))
+	expect.OK(t, err)
+	expect.Same(t, "files", files, map[string][]byte{"suites/s/deep/s.yaml": []byte("version: 1\n")})
+	none, err := copied(f.Join("two"))
+	expect.OK(t, err)
+	expect.Same(t, "files of a run without", len(none), 0)
+}
+
+// A place that is taken is refused.
+func TestMergingOverARunIsRefused(t *testing.T) {
+	t.Parallel()
+	f := newRunFolder(t)
+	f.shard("one", 1, "ppp", nil, completed())
+	f.shard("two", 2, "ppp", nil, completed())
+	out, _ := screen()
+	_, err := f.Merge([]string{"one", "two"}, Merging{Out: "one", Screen: out, Getenv: noVariables})
+	expect.Same(t, "exit code", eval.Of(err), eval.CodeBadInput)
+}

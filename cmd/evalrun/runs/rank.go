@@ -1,0 +1,59 @@
+package runs
+
+import (
+	"cmp"
+	"io"
+
+	"github.com/evalrun/evalrun/cmd/evalrun/term"
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/gate"
+	"github.com/evalrun/evalrun/internal/session"
+	"github.com/evalrun/evalrun/reports"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Rankings has the ranking of each suite of a run.
+type Rankings struct {
+	run string
+	all []compare.Ranking
+}
+
+// Exit returns 0 if every suite has a ranking.
+func (r *Rankings) Exit() int {
+	for i := range r.all {
+		if r.all[i].Why != "" {
+			return eval.CodeIncomplete
+		}
+	}
+	return eval.CodeOK
+}
+
+// Write writes the rankings for people.
+func (r *Rankings) Write(screen term.Screen) error {
+	return reports.Rankings(screen, r.all, layout(screen))
+}
+
+// WriteJSON writes the rankings for programs.
+func (r *Rankings) WriteJSON(w io.Writer) error { return reports.RankingsJSON(w, r.run, r.all) }
+
+// Rank ranks the arms of a run by the first metric of the options, or else by the pass rate.
+func (f Folder) Rank(name string, o CompareRequest) (*Rankings, error) {
+	doc, err := f.OpenBaseline(name)
+	if err != nil {
+		return nil, err
+	}
+	defer doc.Close() //nolint:errcheck // it was only read
+	by := gate.RankBy{Metric: eval.MetricPass, Alpha: cmp.Or(o.Rule.Alpha, eval.DefaultAlpha), Arms: o.Arms}
+	if len(o.Rule.Metrics) > 0 {
+		by.Metric = o.Rule.Metrics[0]
+	}
+	if by.Prices, err = session.PricesOf(doc, o.ByJudge.Options, o.ByJudge.Getenv); err != nil {
+		return nil, err
+	}
+	if by.Alpha > suite.MaxAlpha {
+		return nil, eval.BadInput("--alpha %g: a ranking that is wrong so often says nothing; %g at most", by.Alpha, suite.MaxAlpha)
+	}
+	all, err := gate.Rank(doc, by)
+	return &Rankings{doc.Run.ID, all}, err
+}

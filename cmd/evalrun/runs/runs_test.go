@@ -1,0 +1,218 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/gate"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// contains reports each text that is not in what was written.
+func contains(t *testing.T, got string, want ...string) {
+	t.Helper()
+	for _, text := range want {
+		expect.Contains(t, "the text", got, text)
+	}
+}
+
+// A report goes to the screen or to its file, with the gate applied; unknown runs and formats are bad input.
+func TestAReportGoesToTheScreenOrItsFile(t *testing.T) {
+	t.Parallel()
+	f := newRunFolder(t)
+	f.record(
+		"night",
+		func(r *eval.Run) { r.Suites[0].Gate = &eval.GateConfig{PassRateMin: new(0.9)} },
+		completed(),
+		letters("pf", "t/p", 0, 1)...)
+	out, shown := screen()
+	expect.OK(t, f.Report("night", []string{"table", "json=out.json"}, out, false))
+	contains(t, shown.String(), "c01", "passRate")
+	data, err := os.ReadFile(f.Join("out.json"))
+	expect.OK(t, err)
+	var report struct {
+		Gate journal.Gate `json:"gate"`
+	}
+	expect.OK(t, json.Unmarshal(data, &report))
+	expect.Same(t, "exit of the gate", report.Gate.Exit, eval.CodeFailed)
+	for name, test := range map[string][2]string{"a run": {"day", "table"}, "a format": {"night", "tabel"}} {
+		err := f.Report(test[0], []string{test[1]}, out, false)
+		expect.Same(t, "exit code of an unknown "+name, eval.Of(err), eval.CodeBadInput)
+	}
+}
+
+// Show takes globs of cases and arms, and names the nearest case where none fits.
+func TestShowFindsCasesByGlobs(t *testing.T) {
+	t.Parallel()
+	f := newRunFolder(t)
+	trials := append(letters("pf", "t/p", 0, 1), letters("pp", "t/q", 2, 1)...)
+	f.record("night", nil, completed(), trials...)
+	out, shown := screen()
+	expect.OK(t, f.Show("night", ShowOptions{Case: "c0*", Arms: []string{"t/p"}}, out, false))
+	contains(t, shown.String(), "answer 0", "answer 1")
+	if strings.Contains(shown.String(), "answer 2") {
+		t.Errorf("got another arm, want one alone:\n%s", shown)
+	}
+	for want, err := range map[string]error{
+		"the run has no case \"c0\"; did you mean `c00`?": f.Show("night", ShowOptions{Case: "c0"}, out, false),
+		`no case fits "c00" on an arm that fits x or y; arms are named target/prompt, and * matches any characters`: f.Show(
+			"night", ShowOptions{Case: "c00", Arms: []string{"x", "y"}}, out, false,
+		),
+	} {
+		expect.Same(t, "exit code", eval.Of(err), eval.CodeBadInput)
+		contains(t, fmt.Sprint(err), want)
+	}
+	out, shown = screen()
+	expect.OK(t, f.List("night", ShowOptions{}, out))
+	contains(t, shown.String(), "c00", "c01", "c02", "c03")
+}
+
+// An export is a baseline in one file, without any answer.
+func TestAnExportIsABaselineWithoutAnswers(t *testing.T) {
+	t.Parallel()
+	f := newRunFolder(t)
+	f.record("night", nil, completed(), letters(strings.Repeat("p", 60), "t/p", 0, 1)...)
+	f.record("broken", nil, &eval.End{Reason: eval.EndInterrupted}, letters("p", "t/p", 0, 1)...)
+	expect.OK(t, f.Export("night", "main.jsonl"))
+	data, err := os.ReadFile(f.Join("main.jsonl"))
+	expect.OK(t, err)
+	if strings.Contains(string(data), "answer 1") {
+		t.Error("the export quotes an answer, want none in it")
+	}
+	c, err := f.Compare(context.Background(), []string{"main.jsonl", "night"}, CompareRequest{Rule: eval.RuleOptions{Margin: 0.05}})
+	expect.OK(t, err)
+	expect.Same(t, "a run with its own export", c.found.Verdict, eval.Invalid)
+	out, shown := screen()
+	expect.OK(t, f.ReportBaseline("main.jsonl", []string{"table"}, out))
+	contains(t, shown.String(), "60")
+	err = f.Export("broken", "x.jsonl")
+	expect.Same(t, "a run that is not complete", fmt.Sprint(err),
+		"the run "+f.Join("broken")+" is not complete; a baseline that lacks trials compares with nothing")
+	expect.Same(t, "exit code of a folder that is not there", eval.Of(f.Export("night", "no/such/folder.jsonl")), eval.CodeBadInput)
+	expect.Same(t, "exit code of a run that is not there", eval.Of(f.Export("day", "x.jsonl")), eval.CodeBadInput)
+}
+
+// Two runs compare by a margin; arms of one compare by their names.
+func TestRunsAreComparedByAMarginAndArmsByName(t *testing.T) {
+	t.Parallel()
+	f := newRunFolder(t)
+	good, bad := strings.Repeat("p", 60), strings.Repeat("f", 12)+strings.Repeat("p", 48)
+	f.record("main", nil, completed(), letters(good, "t/p", 0, 1)...)
+	f.record("worse", nil, completed(), letters(bad, "t/p", 0, 1)...)
+	f.record("arms", nil, completed(), append(letters(good, "t/a", 0, 1), letters(bad, "t/b", 60, 1)...)...)
+	margin := eval.RuleOptions{Margin: 0.05}
+	for name, test := range map[string]struct {
+		names []string
+		o     CompareRequest
+		want  eval.Verdict
+		exit  int
+	}{
+		"a worse run":     {[]string{"main", "worse"}, CompareRequest{Rule: margin}, eval.Regressed, eval.CodeFailed},
+		"a better one":    {[]string{"worse", "main"}, CompareRequest{Rule: margin}, eval.Improved, eval.CodeOK},
+		"estimates alone": {[]string{"main", "worse"}, CompareRequest{}, "", eval.CodeOK},
+		"a worse arm": {
+			[]string{"arms"},
+			CompareRequest{Rule: margin, Arms: []string{"t/a", "t/b"}},
+			eval.Regressed,
+			eval.CodeFailed,
+		},
+		"the same arm": {
+			[]string{"arms"},
+			CompareRequest{Rule: margin, Arms: []string{"t/a", "t/a"}},
+			eval.Invalid,
+			eval.CodeIncomplete,
+		},
+		"an arm of another run": {
+			[]string{"main", "arms"},
+			CompareRequest{Rule: margin, Arms: []string{"t/p", "t/b"}},
+			eval.Regressed,
+			eval.CodeFailed,
+		},
+		"a run and itself": {[]string{"main", "main"}, CompareRequest{Rule: margin}, eval.Invalid, eval.CodeIncomplete},
+		"a metric that is not": {
+			[]string{"main", "worse"},
+			CompareRequest{Rule: eval.RuleOptions{Metrics: []string{"x=0.1"}}},
+			eval.Invalid,
+			eval.CodeIncomplete,
+		},
+		"inconclusive, a pass": {
+			[]string{"main", "worse"},
+			CompareRequest{Rule: eval.RuleOptions{Margin: 0.2, OnInconclusive: "pass"}},
+			eval.Regressed,
+			eval.CodeFailed,
+		},
+		"blocked, none are lost": {
+			[]string{"main", "worse"},
+			CompareRequest{Rule: eval.RuleOptions{Metrics: []string{"blocked=0.05"}}},
+			eval.NotWorse,
+			eval.CodeOK,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, err := f.Compare(context.Background(), test.names, test.o)
+			expect.OK(t, err)
+			expect.Same(t, "verdict and exit", [2]any{c.found.Verdict, c.Exit()}, [2]any{test.want, test.exit})
+			out, shown := screen()
+			expect.OK(t, c.Write(out))
+			contains(t, shown.String(), "s")
+			var read compare.Comparison
+			out, shown = screen()
+			expect.OK(t, c.WriteJSON(out), json.Unmarshal(shown.Bytes(), &read))
+			expect.Same(t, "the verdict in JSON", read.Verdict, test.want)
+			expect.Same(t, "the name of the base", read.Base.Name, test.names[0])
+		})
+	}
+}
+
+// What cannot be compared is bad input.
+func TestWhatCannotBeComparedIsBadInput(t *testing.T) {
+	t.Parallel()
+	f := newRunFolder(t)
+	f.record("main", nil, completed(), letters("pp", "t/p", 0, 1)...)
+	for name, test := range map[string]struct {
+		names []string
+		o     CompareRequest
+	}{
+		"base":   {[]string{"gone", "main"}, CompareRequest{}},
+		"head":   {[]string{"main", "gone"}, CompareRequest{}},
+		"both":   {[]string{"gone", "gone too"}, CompareRequest{}},
+		"an arm": {[]string{"main"}, CompareRequest{Arms: []string{"t/p", "t/x"}}},
+		"margin": {[]string{"main"}, CompareRequest{Rule: eval.RuleOptions{Metrics: []string{"pass"}}}},
+	} {
+		_, err := f.Compare(context.Background(), test.names, test.o)
+		expect.Same(t, "exit code without "+name, eval.Of(err), eval.CodeBadInput)
+	}
+}
+
+// A self-test says how often the gate errs, and what to do where it holds up too many.
+func TestSelfTestsSayHowOftenTheGateErrs(t *testing.T) {
+	t.Parallel()
+	one := gate.ArmSelfTest{Suite: "s", Arm: "t/p", Margin: 0.05, Alpha: 0.05, SelfTest: compare.SelfTest{
+		Units: 60, Draws: 2000, FalseAlarms: 0.031, Flips: 0.2, Smallest: 0.15,
+		Verdicts: map[eval.Verdict]float64{eval.NotWorse: 0.5, eval.Improved: 0.25, eval.Inconclusive: 0.219},
+	}}
+	fine := one
+	fine.Suite, fine.Verdicts = "fine\x1b[2J", map[eval.Verdict]float64{eval.NotWorse: 0.8}
+	out, shown := screen()
+	expect.OK(t, SelfTests{one, fine}.Write(out))
+	contains(
+		t, shown.String(),
+		"s on t/p: 2000 comparisons of 60 cases with themselves, margin 0.05\n",
+		"  false alarms (regressed): 3.1 %, where 5.0 % are allowed\n",
+		"  not worse or improved: 75.0 %, cannot tell: 21.9 %\n",
+		"  20.0 % of the cases flip between two repeats; the smallest loss seen with a power of 80 % is 0.150\n",
+		"  the gate holds up 25 % of the candidates that changed nothing: add cases, or bear a larger margin\n",
+	)
+	expect.Same(t, "gates that hold up too many", strings.Count(shown.String(), "the gate holds up"), 1)
+	if strings.Contains(shown.String(), "\x1b") {
+		t.Errorf("got %q, want the name of a suite without commands", shown)
+	}
+}

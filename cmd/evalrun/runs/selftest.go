@@ -1,0 +1,56 @@
+package runs
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/evalrun/evalrun/cmd/evalrun/term"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/gate"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// SelfTests has, for each arm, how often its gate would be wrong.
+type SelfTests []gate.ArmSelfTest
+
+// SelfTest compares a run with itself by the gate of a suite.
+func (f Folder) SelfTest(s *suite.Suite, name string, o *eval.WithDefaults) (SelfTests, error) {
+	doc, err := f.OpenBaseline(name)
+	if err != nil {
+		return nil, err
+	}
+	defer doc.Close() //nolint:errcheck // only read
+	return gate.SelfTest(s, doc, o)
+}
+
+// Write writes the tests for people.
+func (t SelfTests) Write(w io.Writer) error {
+	p := term.Printer{W: w}
+	for i := range t {
+		writeSelfTest(&p, &t[i])
+	}
+	return p.Err
+}
+
+// enoughPower is the share of unchanged candidates that a gate should pass.
+const enoughPower = 0.8
+
+func writeSelfTest(p *term.Printer, t *gate.ArmSelfTest) {
+	p.Printf("%s\n", diag.CleanLine(
+		fmt.Sprintf("%s on %s: %d comparisons of %d cases with themselves, margin %g", t.Suite, t.Arm, t.Draws, t.Units, t.Margin),
+	))
+	p.Printf("  false alarms (regressed): %.1f %%, where %.1f %% are allowed\n", 100*t.FalseAlarms, 100*t.Alpha)
+	fine := t.Verdicts[eval.NotWorse] + t.Verdicts[eval.Improved]
+	p.Printf("  not worse or improved: %.1f %%, cannot tell: %.1f %%\n", 100*fine, 100*t.Verdicts[eval.Inconclusive])
+	p.Printf(
+		"  %.1f %% of the cases flip between two repeats; the smallest loss seen with a power of 80 %% is %.3f\n",
+		100*t.Flips, t.Smallest,
+	)
+	if fine < enoughPower {
+		p.Printf(
+			"  the gate holds up %.0f %% of the candidates that changed nothing: add cases, or bear a larger margin\n",
+			100*(1-fine),
+		)
+	}
+}

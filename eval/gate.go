@@ -1,0 +1,163 @@
+package eval
+
+import (
+	"encoding/json"
+
+	"github.com/evalrun/evalrun/internal/wirejson"
+)
+
+// GateConfig are the rules of a suite's gate. A rule that is nil, or empty, decides nothing, except for errors.
+type GateConfig struct {
+	PassRateMin *float64 `json:"passRateMin,omitempty"`
+	// ErrorsMax is the largest share of errors among the trials that ran. Nil allows none, and is written as 0.
+	ErrorsMax  *float64  `json:"errorsMax"`
+	BlockedMax *float64  `json:"blockedMax,omitempty"` // share of the trials that ran
+	Means      []MeanMin `json:"means,omitempty"`
+	// Classification are the least values of metrics of the suite's classification.
+	Classification []MeanMin `json:"classification,omitempty"`
+	LatencyP95Ms   *float64  `json:"latencyP95Ms,omitempty"` // of scored trials
+	// MaxQuarantined is the largest share of cases that may be in quarantine.
+	MaxQuarantined *float64      `json:"maxQuarantined,omitempty"`
+	Baseline       *BaselineRule `json:"baseline,omitempty"`
+	Best           *BestRule     `json:"best,omitempty"`
+}
+
+// MostErrors is ErrorsMax, or the default.
+func (g *GateConfig) MostErrors() float64 {
+	if g.ErrorsMax == nil {
+		return 0
+	}
+	return *g.ErrorsMax
+}
+
+// MarshalJSON writes the share of errors in any case, as every version has done.
+func (g GateConfig) MarshalJSON() ([]byte, error) {
+	type plain GateConfig
+	g.ErrorsMax = new(g.MostErrors())
+	return wirejson.Marshal(plain(g))
+}
+
+// UnmarshalJSON reads the share 0 as nil, which means the same: files do not say whether a suite states it.
+func (g *GateConfig) UnmarshalJSON(data []byte) error {
+	type plain GateConfig
+	err := json.Unmarshal(data, (*plain)(g))
+	if g.MostErrors() == 0 {
+		g.ErrorsMax = nil
+	}
+	return err
+}
+
+// BestRule wants an arm in the set of the best: the arms that cannot be ruled out as the best of the suite.
+type BestRule struct {
+	Arm    string  `json:"arm"`
+	Sole   bool    `json:"sole,omitempty"` // it has to be alone in the set
+	Metric string  `json:"metric"`
+	Alpha  float64 `json:"alpha"` // error rate of the set
+}
+
+// RaceBy returns the metric on which the arms of a suite race, and the error rate of the race. By default
+// both come from the gate's rule about the best arm, so that the arms that stay are its set. Without a race
+// the metric is "". The receiver is nil for a suite without a gate.
+func (g *GateConfig) RaceBy(o *Options) (metric string, alpha float64) {
+	metric, alpha = o.Race, o.Rule.Alpha
+	if g != nil && g.Best != nil && metric != "" {
+		if alpha == 0 {
+			alpha = g.Best.Alpha
+		}
+		if metric == MetricPass {
+			metric = g.Best.Metric
+		}
+	}
+	if alpha == 0 {
+		alpha = DefaultAlpha
+	}
+	return metric, alpha
+}
+
+// MeanMin is the least mean of a named metric.
+type MeanMin struct {
+	Metric string  `json:"metric"`
+	Min    float64 `json:"min"`
+}
+
+// BaselineRule compares a run with a baseline.
+type BaselineRule struct {
+	Against Base `json:"-"` // nil where the arms to compare are named elsewhere
+	// Alpha is the one-sided error rate of a decision.
+	Alpha          float64        `json:"alpha"`
+	OnInconclusive OnInconclusive `json:"onInconclusive"`
+	Metrics        []MetricMargin `json:"metrics"`
+	StopEarly      bool           `json:"stopEarly,omitempty"`
+	// MinPaired is the least share of the baseline's cases that a verdict takes; nil is 0.9.
+	MinPaired *float64 `json:"minPaired,omitempty"`
+	// AllowRemoved are patterns of suites and arms that the baseline may have alone.
+	AllowRemoved []string `json:"allowRemoved,omitempty"`
+}
+
+// LeastPaired is MinPaired, or the default.
+func (b *BaselineRule) LeastPaired() float64 {
+	if b.MinPaired == nil {
+		return 0.9
+	}
+	return *b.MinPaired
+}
+
+// RunID is the id of the other run with which a run is compared, "" for none.
+func (b *BaselineRule) RunID() string {
+	run, _ := b.Against.(BaseRun)
+	return run.ID
+}
+
+// plainRule is a rule without its methods.
+type plainRule BaselineRule
+
+// writtenRule is a rule in run files, where the kind of Against is known by its key.
+type writtenRule struct {
+	Run    string `json:"run,omitempty"`
+	Arm    string `json:"arm,omitempty"`
+	Suffix string `json:"suffix,omitempty"`
+	Path   string `json:"path,omitempty"`
+	RunID  string `json:"runId,omitempty"`
+	plainRule
+}
+
+// MarshalJSON writes the base of the rule under the keys of its kind.
+func (b BaselineRule) MarshalJSON() ([]byte, error) {
+	w := writtenRule{plainRule: plainRule(b)}
+	switch base := b.Against.(type) {
+	case BaseRun:
+		w.Run, w.Path, w.RunID = base.Name, base.Path, base.ID
+	case BaseArm:
+		w.Arm = base.Name
+	case BaseVersion:
+		w.Suffix = base.Suffix
+	}
+	return wirejson.Marshal(w)
+}
+
+// UnmarshalJSON reads a rule of a run file. Without a base it is about a run without a name.
+func (b *BaselineRule) UnmarshalJSON(data []byte) error {
+	w := writtenRule{plainRule: plainRule(*b)}
+	err := json.Unmarshal(data, &w)
+	*b = BaselineRule(w.plainRule)
+	switch {
+	case w.Suffix != "":
+		b.Against = BaseVersion{Suffix: w.Suffix}
+	case w.Arm != "":
+		b.Against = BaseArm{Name: w.Arm}
+	default:
+		b.Against = BaseRun{Name: w.Run, Path: w.Path, ID: w.RunID}
+	}
+	return err
+}
+
+// MetricMargin is a metric that is not to get worse, with how much worse still counts as not worse: a difference, or
+// of latency and tokens the largest ratio.
+type MetricMargin struct {
+	Name   string  `json:"name"`
+	Margin float64 `json:"margin"`
+	// Cap bounds the value of a case, in milliseconds or tokens; 0: five times the baseline's median.
+	Cap float64 `json:"cap,omitempty"`
+	// Strict makes a ratio with too few cases inconclusive instead of advisory.
+	Strict bool `json:"strict,omitempty"`
+}

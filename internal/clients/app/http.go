@@ -1,0 +1,166 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+)
+
+// HTTPConfig configures the client of an endpoint.
+type HTTPConfig struct {
+	Name        string // of the target, for errors
+	Reading     eval.Reading
+	TLS         *tls.Config // Optional
+	Secrets     []string    // masked in everything that is returned
+	UserAgent   string      // Optional
+	Connections int         // Optional: idle connections to keep; should be at least the concurrency
+}
+
+// HTTPClient calls an endpoint. It is safe for concurrent use.
+type HTTPClient struct {
+	conn      *wire.Conn
+	read      *Reader
+	userAgent string
+}
+
+// NewHTTP returns a client without opening a connection. The expressions of the reading must have been
+// checked.
+func NewHTTP(cfg HTTPConfig) *HTTPClient {
+	transport := wire.Transport(cfg.Connections, http.ProxyFromEnvironment)
+	if cfg.TLS != nil {
+		transport.TLSClientConfig = cfg.TLS.Clone()
+	}
+	return &HTTPClient{
+		conn: wire.New(wire.Config{
+			Authenticator: open{}, Secrets: cfg.Secrets, Transport: transport, Peer: "the target `" + cfg.Name + "`", Verbatim: true,
+		}),
+		read: NewReader(cfg.Reading), userAgent: cfg.UserAgent,
+	}
+}
+
+// open needs no login, because the credentials of an endpoint are in its headers.
+type open struct{}
+
+func (open) Authenticate(*http.Request) (string, error)  { return "", nil }
+func (open) Renew(context.Context, string) (bool, error) { return false, nil }
+
+// Close closes idle connections.
+func (h *HTTPClient) Close() { h.conn.Close() }
+
+// Generate calls the endpoint once.
+func (h *HTTPClient) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	ctx, release := h.conn.Lease(ctx)
+	defer release()
+	sent, err := call.To.Render(&eval.Input{
+		Vars:     call.Vars,
+		System:   call.System,
+		Messages: wire.Messages(call.Contents),
+		Trial:    call.TrialName,
+		Attempt:  call.Timing.Attempts,
+	})
+	if err != nil {
+		return nil, &eval.Error{
+			Kind:    eval.KindTransport,
+			Message: h.conn.Secrets().OutOf("the request cannot be made: " + err.Error()),
+			Retry:   eval.RetryNever,
+			Unsent:  true,
+		}
+	}
+	to, ok := sent.Payload.(*eval.HTTP)
+	if !ok {
+		return nil, fmt.Errorf("the request is %T, and not one for an endpoint", sent.Payload)
+	}
+	request := func(ctx context.Context) (*http.Request, error) { return h.request(ctx, call, to) }
+	resp, err := h.answer(ctx, call, request)
+	if err != nil {
+		return nil, unshownError(err, h.conn.Secrets())
+	}
+	return unshown(resp, h.conn.Secrets()), nil
+}
+
+// answer sends a request and reads what comes back.
+func (h *HTTPClient) answer(
+	ctx context.Context, call *eval.Call, request func(context.Context) (*http.Request, error),
+) (*eval.Response, error) {
+	if h.read.stream {
+		out := &assembly{Reader: h.read}
+		if err := h.conn.Stream(ctx, request, &call.Timing, out); err != nil {
+			return nil, said(err)
+		}
+		return out.response()
+	}
+	req, err := request(ctx)
+	if err != nil {
+		return nil, err
+	}
+	started := time.Now()
+	body, mediaType, err := h.conn.Fetch(req)
+	call.Timing.LatencyMs = eval.Milliseconds(time.Since(started))
+	if err != nil {
+		return nil, err
+	}
+	return h.read.body(body, mediaType)
+}
+
+// said turns an error event of a stream without a status into the application's own error.
+func said(err error) error {
+	var e *eval.Error
+	if !errors.As(err, &e) || e.Kind != eval.KindStatus || e.Status != 0 {
+		return err
+	}
+	own := *e
+	own.Kind = eval.KindApp
+	return &own
+}
+
+func (h *HTTPClient) request(ctx context.Context, call *eval.Call, sent *eval.HTTP) (*http.Request, error) {
+	var body io.Reader
+	if sent.Body != "" {
+		body = strings.NewReader(sent.Body)
+	}
+	req, err := http.NewRequestWithContext(ctx, sent.Method, sent.URL, body)
+	if err != nil {
+		return nil, h.conn.Unsendable(err)
+	}
+	for _, header := range sent.Headers {
+		req.Header.Add(header.Name, header.Value)
+	}
+	h.identify(call, req.Header)
+	return req, nil
+}
+
+// identify adds the headers of every request, unless the suite sets them itself. Traceparent has a trace
+// that the application may continue (W3C Trace Context). By Idempotency-Key it recognizes another attempt
+// of the same request.
+func (h *HTTPClient) identify(call *eval.Call, to http.Header) {
+	set := func(name, value string) {
+		if value != "" && to[name] == nil {
+			to[name] = []string{value}
+		}
+	}
+	var span [8]byte
+	_, _ = rand.Read(span[:]) // never fails
+	number := 1
+	if call.Live { // each turn of the conversation is another request of the trial
+		number = (len(call.Contents) + 1) / 2
+	}
+	accept := "application/json, text/plain;q=0.9, */*;q=0.8"
+	if h.read.stream {
+		accept = "text/event-stream"
+	}
+	set("User-Agent", h.userAgent)
+	set("Accept", accept)
+	set("Traceparent", "00-"+eval.TraceID(call.TrialName)+"-"+hex.EncodeToString(span[:])+"-01")
+	set("Idempotency-Key", call.TrialName+"-"+strconv.Itoa(number))
+}

@@ -1,0 +1,188 @@
+package app
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/wirejson"
+)
+
+// MaxProgramOutput bounds the standard output of a program under test, in bytes.
+const MaxProgramOutput = wire.MaxResponseBytes
+
+// ProgramConfig configures a program under test.
+type ProgramConfig struct {
+	Shown   string // as messages name it
+	Path    string // of its file; "" when this machine has none
+	Args    []string
+	Env     []string      // names of private variables that it may read
+	Keys    []string      // names of variables with API keys, which it must not get
+	Timeout time.Duration // for one call
+	// Folder returns the working folder for a call. Its error is for people.
+	Folder func(*eval.Call) (string, error)
+}
+
+// ProgramClient runs a program once per call.
+type ProgramClient struct {
+	cfg    ProgramConfig
+	hidden *wire.Secrets // masks the values of Env
+}
+
+// NewProgram returns a Program. It starts nothing.
+func NewProgram(cfg ProgramConfig) *ProgramClient {
+	return &ProgramClient{cfg, wire.OfVariables(cfg.Env)}
+}
+
+// Generate runs the program once. When ctx is done, it ends the program and every process that it started.
+func (p *ProgramClient) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	sent, err := call.To.Render(&eval.Input{
+		Vars:     call.Vars,
+		System:   call.System,
+		Messages: wire.Messages(call.Contents),
+		Trial:    call.TrialName,
+		Attempt:  call.Timing.Attempts,
+	})
+	if err != nil {
+		return nil, eval.Errorf(eval.KindProgram, "the input of the program %q cannot be made: %s", p.cfg.Shown, err)
+	}
+	run, ok := sent.Payload.(*eval.ProgramRun)
+	if !ok {
+		return nil, fmt.Errorf("the request is %T, and not one for a program", sent.Payload)
+	}
+	if p.cfg.Path == "" {
+		return nil, eval.Errorf(eval.KindProgram, "the program %q cannot be run: the suite does not come from a folder", p.cfg.Shown)
+	}
+	dir, err := p.cfg.Folder(call)
+	if err != nil {
+		return nil, eval.Errorf(eval.KindProgram, "the program %q cannot be run: %s", p.cfg.Shown, err)
+	}
+	command := files.Invocation{
+		Path: p.cfg.Path, Args: p.cfg.Args, Dir: dir, Pass: p.cfg.Env, Keys: p.cfg.Keys,
+		Input: append(run.Input, '\n'), MaxOutput: MaxProgramOutput, Timeout: p.cfg.Timeout, Stop: ctx.Done(),
+	}
+	began := time.Now()
+	out, err := command.Output()
+	call.Timing.LatencyMs = eval.Milliseconds(time.Since(began))
+	if err != nil {
+		return nil, p.failed(err)
+	}
+	a, err := readOutput(out, p.hidden)
+	if err != nil {
+		return nil, unshownError(err, p.hidden)
+	}
+	return unshown(a.response(), p.hidden), nil
+}
+
+// failed returns the error for a program that gave no output.
+func (p *ProgramClient) failed(err error) error {
+	kind := eval.KindProgram
+	switch {
+	case errors.Is(err, files.ErrStopped):
+		kind = eval.KindCanceled
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		kind = eval.KindTimeout
+	}
+	return eval.Errorf(kind, "the program %q %s", p.cfg.Shown, p.hidden.OutOf(err.Error()))
+}
+
+// outputKeys are the keys that make an object an answer. An object without any of them is the text of the
+// answer.
+var outputKeys = []string{"text", "toolCalls", "usage", "error", "finishReason"}
+
+// readOutput reads the output of a program: an object with one of outputKeys, or else a text, without line
+// breaks at its end.
+func readOutput(out []byte, hidden *wire.Secrets) (*answer, error) {
+	out = bytes.TrimPrefix(out, []byte("\xEF\xBB\xBF"))
+	switch {
+	case len(bytes.TrimSpace(out)) == 0:
+		return nil, eval.Errorf(eval.KindMalformed, `the program wrote nothing; an answer without words is {"text": ""}`)
+	case bytes.TrimSpace(out)[0] == '{' && wirejson.Deeper(out, wirejson.MaxDepth): // whether it is an answer cannot be read
+		return nil, eval.Errorf(
+			eval.KindMalformed, "what the program wrote nests deeper than %d levels: %s", wirejson.MaxDepth, hidden.OutOf(wire.Excerpt(out)),
+		)
+	case !utf8.Valid(out):
+		return nil, eval.Errorf(eval.KindMalformed, "what the program wrote is not UTF-8: %s", hidden.OutOf(wire.Excerpt(out)))
+	}
+	f, isAnswer := objectOf(out)
+	if err := misspelled(f); err != nil {
+		return nil, err
+	}
+	if isAnswer {
+		return readAnswer(hidden.OutOfAnswer(out))
+	}
+	return &answer{text: strings.TrimRight(string(out), "\r\n")}, nil
+}
+
+// objectOf returns nil for output that is not an object. isAnswer says whether the object has one of
+// outputKeys.
+func objectOf(out []byte) (f wire.Fields, isAnswer bool) {
+	if bytes.TrimSpace(out)[0] != '{' || json.Unmarshal(out, &f) != nil {
+		return nil, false
+	}
+	for _, key := range outputKeys {
+		if _, ok := f[key]; ok {
+			return f, true
+		}
+	}
+	return f, false
+}
+
+// misspelled returns an error for an object with a key such as `tool_calls`. If it were read as a text, or
+// the key were ignored, the answer would have no calls, and the scorer `toolCalls: none` would pass.
+func misspelled(f wire.Fields) error {
+	for _, found := range slices.Sorted(maps.Keys(f)) {
+		for _, key := range outputKeys {
+			if found != key && strings.EqualFold(strings.NewReplacer("_", "", "-", "").Replace(found), key) {
+				const message = `the answer has the key %q; write %q, or the whole object as {"text": "..."}`
+				return eval.Errorf(eval.KindMalformed, message, found, key)
+			}
+		}
+	}
+	return nil
+}
+
+// readAnswer reads an object with outputKeys.
+func readAnswer(raw []byte) (a *answer, err error) {
+	f := wire.Fields{}
+	if err := wire.Decode(raw, &f); err != nil { // it may have too many values or levels
+		return nil, err
+	}
+	if said := errorOf(f["error"]); said != "" {
+		return nil, saidError(said)
+	}
+	a = &answer{text: textOf(f["text"]), reason: textOf(f["finishReason"])}
+	if len(f) > 1 || isNull(f["text"]) {
+		a.raw = compact(raw)
+	}
+	if _, listed := f["toolCalls"]; isNull(f["text"]) && !listed && a.reason == "" {
+		return nil, eval.Errorf(eval.KindMalformed, "the answer has neither `text` nor `toolCalls`: %s", wire.Excerpt(raw))
+	}
+	var inCalls, inUsage error
+	a.calls, inCalls = readCalls(f["toolCalls"])
+	a.usage, inUsage = readUsage(f["usage"])
+	return a, cmp.Or(inCalls, inUsage)
+}
+
+// maxSaid bounds how much of an application's message an error quotes, in code points.
+const maxSaid = 1000
+
+// saidError returns the error of an application that reports its own failure.
+func saidError(said string) error {
+	if utf8.RuneCountInString(said) > maxSaid {
+		said = string([]rune(said)[:maxSaid]) + "..."
+	}
+	return eval.Errorf(eval.KindApp, "the application says: %s", said)
+}

@@ -1,0 +1,125 @@
+package app
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/wirejson"
+)
+
+// assembly joins the events of a stream into an answer.
+type assembly struct {
+	*Reader
+	text   strings.Builder
+	all    extracted // everything but the texts
+	found  bool      // there was a text, possibly an empty one
+	ending wire.StreamEnd
+	events []json.RawMessage
+	kept   int // bytes
+}
+
+// Add adds the data of an event and reports whether it had text.
+func (a *assembly) Add(data []byte) (text bool, err error) {
+	if !utf8.Valid(data) {
+		return false, eval.Errorf(eval.KindMalformed, "the stream is not UTF-8: %s", wire.Excerpt(data))
+	}
+	v, err := wire.DecodeAny(data)
+	if err != nil {
+		return a.plain(data, err)
+	}
+	if err := a.keep(a.asKept(v, data)); err != nil {
+		return false, err
+	}
+	p, err := a.piece(v, data)
+	if err != nil {
+		return false, err
+	}
+	if a.answer == nil {
+		p.texts = []string{string(data)}
+	}
+	if len(p.texts) == 0 && len(p.calls) == 0 && a.failure == nil && wire.IsError(data) {
+		return false, eval.Errorf(eval.KindApp, "the stream holds an error: %s", wire.Excerpt(data))
+	}
+	return a.take(&p)
+}
+
+// asKept returns an event in the form in which it is recorded; see unquoted. An event that is itself the
+// text of the answer keeps its spaces.
+func (a *assembly) asKept(v any, data []byte) json.RawMessage {
+	if _, isText := v.(string); isText || a.answer == nil {
+		return wirejson.AppendString(nil, string(data))
+	}
+	return compact(data)
+}
+
+// plain adds an event that is not JSON; err says why it is not.
+func (a *assembly) plain(data []byte, err error) (text bool, _ error) {
+	if a.answer != nil {
+		return false, a.answer.error("needs JSON in every event (%s)", err)
+	}
+	if err := a.keep(wirejson.AppendString(nil, string(data))); err != nil {
+		return false, err
+	}
+	return a.take(&extracted{texts: []string{string(data)}})
+}
+
+func (a *assembly) take(p *extracted) (text bool, err error) {
+	for _, one := range p.texts {
+		a.text.WriteString(one)
+		text = text || one != ""
+	}
+	a.found = a.found || len(p.texts) > 0
+	a.all.calls, a.all.called = append(a.all.calls, p.calls...), a.all.called || p.called
+	if before, _ := finish(a.all.reason); p.reason != "" && !eval.IsBlock(before) {
+		a.all.reason = p.reason
+	}
+	if p.usage != nil {
+		a.all.usage = p.usage
+	}
+	return text, a.ending.Add(text || len(p.calls) > 0, p.reason != "", a.text.Len())
+}
+
+func (a *assembly) keep(event json.RawMessage) error {
+	const each = 24 // overhead of an event, in bytes
+	if a.kept += len(event) + each; a.kept > wire.MaxResponseBytes {
+		return eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge)
+	}
+	a.events = append(a.events, event)
+	return nil
+}
+
+// Finished reports whether the application said why the answer ended.
+func (a *assembly) Finished() bool { return a.all.reason != "" }
+
+// response returns the answer after the end of the stream. When the events cannot be read as an answer, the
+// error keeps them.
+func (a *assembly) response() (*eval.Response, error) {
+	raw, err := wirejson.Marshal(a.events)
+	if err != nil { // each event is JSON
+		panic(err)
+	}
+	resp, err := a.whole(raw)
+	return resp, keeping(err, raw)
+}
+
+func (a *assembly) whole(raw json.RawMessage) (*eval.Response, error) {
+	events := strconv.Itoa(len(a.events))
+	switch {
+	case len(a.events) == 0:
+		return nil, eval.Errorf(eval.KindMalformed, "the stream has no events")
+	case a.answer != nil && !a.found && !a.all.endsInCalls():
+		return nil, a.answer.error("finds nothing in the %s events of the stream, such as %s", events, wire.Excerpt(a.events[0]))
+	case a.calls != nil && !a.all.called:
+		return nil, a.calls.error("finds nothing in the %s events of the stream", events)
+	case a.reason != nil && a.all.reason == "":
+		return nil, a.reason.error("finds nothing in the %s events of the stream", events)
+	}
+	if err := a.ending.Check(a.text.String()); err != nil {
+		return nil, err
+	}
+	return a.all.response(a.text.String(), raw), nil
+}

@@ -1,0 +1,446 @@
+package generative
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+)
+
+const canary = "canary/key+with=odd&signs-0123456789"
+
+func newClient(t *testing.T, h http.HandlerFunc, change func(*Config)) *Client {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	cfg := Config{BaseURL: server.URL, Key: canary}
+	if change != nil {
+		change(&cfg)
+	}
+	c := New(cfg)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func ask(t *testing.T, c *Client) (*eval.Response, *eval.Error) {
+	t.Helper()
+	call := &eval.Call{Request: eval.Request{Model: "svc-pro", Contents: []eval.Content{{Role: "user", Parts: []eval.Part{
+		eval.TextPart{Text: "hi"},
+	}}}}}
+	resp, err := c.Generate(context.Background(), call)
+	if err == nil {
+		return resp, nil
+	}
+	var e *eval.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("%T: %v, want %T", err, err, e)
+	}
+	return nil, e
+}
+
+// What is sent is what the specification shows.
+func TestRequestIsSentAsSpecified(t *testing.T) {
+	t.Parallel()
+	var got *http.Request
+	var body []byte
+	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
+		got = r
+		body, _ = io.ReadAll(r.Body)
+		fmt.Fprint(w, `{"candidates":[{"content":{"parts":[{"text":"ok"}]}}]}`)
+	}, func(c *Config) { c.HeaderPrefix = "x-brand" })
+	zero, limit := 0.0, 5
+	call := &eval.Call{TrialID: "t", Request: eval.Request{
+		Model: "svc-pro", APIVersion: "v1beta",
+		Contents: []eval.Content{
+			{
+				Role: "user",
+				Parts: []eval.Part{
+					eval.TextPart{Text: "a <b> & \"c\"\n"},
+					eval.ImagePart{Image: &eval.Image{MIMEType: "image/png", Data: []byte{0xff, 0xfe, 0xfd, 0xfc}}},
+				},
+			},
+			{Role: "model", Parts: []eval.Part{eval.TextPart{Text: "ready"}}},
+		},
+		GenerationConfig: &eval.GenerationConfig{Temperature: &zero, MaxOutputTokens: &limit, StopSequences: []string{"\n"}},
+		SafetySettings:   []eval.SafetySetting{{Category: "HARM_CATEGORY_HARASSMENT", Threshold: "BLOCK_ONLY_HIGH"}},
+	}}
+	if _, err := c.Generate(context.Background(), call); err != nil {
+		t.Fatal(err)
+	}
+	if got.URL.Path != "/v1beta/models/svc-pro:generateContent" || got.Header.Get("x-brand-api-key") != canary ||
+		got.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("%s with %v, want the path of svc-pro, the key and the content type", got.URL, got.Header)
+	}
+	if got.Header.Get(wire.TrialHeader) != "" {
+		t.Errorf("the trial header is %q, want it for the own emulator alone", got.Header.Get(wire.TrialHeader))
+	}
+	want := `{"contents":[{"role":"user","parts":[{"text":"a <b> & \"c\"\n"},{"inline_data":{"mime_type":"image/png",` +
+		`"data":"//79/A=="}}]},` +
+		`{"role":"model","parts":[{"text":"ready"}]}],"generationConfig":{"temperature":0,"maxOutputTokens":5,"stopSequences":["\n"]},` +
+		`"safetySettings":[{"category":"HARM_CATEGORY_HARASSMENT","threshold":"BLOCK_ONLY_HIGH"}]}`
+	if d := cmp.Diff(want, string(body)); d != "" {
+		t.Errorf("the body (-want +got):\n%s", d)
+	}
+	if call.Timing.LatencyMs <= 0 {
+		t.Errorf("latency %v ms, want more than 0", call.Timing.LatencyMs)
+	}
+	if _, err := c.CountTokens(context.Background(), call); err == nil || !strings.HasPrefix(string(body), `{"contents":[`) ||
+		strings.Contains(string(body), "safety") {
+		t.Errorf("%v after %s, want an error after contents without safety settings", err, body)
+	}
+}
+
+func TestModelNamesAreOnePathSegment(t *testing.T) {
+	t.Parallel()
+	var path string
+	c := newClient(t, func(_ http.ResponseWriter, r *http.Request) { path = r.URL.EscapedPath() }, nil)
+	_, _ = c.Generate(context.Background(), &eval.Call{Request: eval.Request{Model: "../../x?y#z"}})
+	if path != "/v1/models/..%2F..%2Fx%3Fy%23z:generateContent" {
+		t.Errorf("%s, want the name of the model escaped", path)
+	}
+}
+
+// A 101 that switches to another protocol is an error, and ends without a wait.
+func TestSwitchingProtocolsIsAnError(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		t.Cleanup(func() { conn.Close() })
+		fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	}, nil)
+	if _, e := ask(t, c); e == nil || e.Kind != eval.KindMalformed || !strings.Contains(e.Message, "101") {
+		t.Errorf("%v, want %s with the status 101", e, eval.KindMalformed)
+	}
+}
+
+// What is odd and harmless is taken.
+func TestHarmlessOdditiesAreAccepted(t *testing.T) {
+	t.Parallel()
+	good := `{"candidates":[{"content":{"parts":[{"text":"fine"}]},"finishReason":"STOP"}]`
+	for _, body := range []string{
+		"\xEF\xBB\xBF" + good + "}", good + `,"error":null}`,
+		good + `,"promptFeedback":null,"usageMetadata":null}`,
+	} {
+		resp, e := ask(t, newClient(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }, nil))
+		if e != nil || resp.Text() != "fine" {
+			t.Errorf("%q: %v, want the text `fine`", body, e)
+		}
+	}
+}
+
+// Every way in which an answer can be wrong is an error of a kind, with a cause, and never
+// a panic or a pass.
+func TestUselessAnswersAreErrorsOfAKind(t *testing.T) {
+	t.Parallel()
+	faults{
+		"html":               {text(200, "<html>Bad gateway</html>"), eval.KindMalformed, "not JSON: <html>"},
+		"empty":              {text(200, ""), eval.KindMalformed, "empty"},
+		"null":               {text(200, "null"), "", ""},
+		"cut":                {text(200, `{"candidates": [{"content": {"parts": [{"te`), eval.KindTruncated, "cut off after"},
+		"array":              {text(200, `[]`), eval.KindMalformed, "shape"},
+		"candidates text":    {text(200, `{"candidates": "none"}`), eval.KindMalformed, "candidates"},
+		"parts object":       {text(200, `{"candidates": [{"content": {"parts": {"text": "x"}}}]}`), eval.KindMalformed, "content"},
+		"text number":        {text(200, `{"candidates": [{"content": {"parts": [{"text": 5}]}}]}`), eval.KindMalformed, "parts"},
+		"ratings text":       {text(200, `{"candidates": [{"safetyRatings": "low"}]}`), eval.KindMalformed, "safetyRatings"},
+		"deep":               {text(200, strings.Repeat(`{"a":`, 20000)+"1"+strings.Repeat("}", 20000)), eval.KindMalformed, ""},
+		"two values":         {text(200, `{} {}`), eval.KindMalformed, ""},
+		"error in 200":       {text(200, `{"error": {"code": 500, "message": "boom", "status": "INTERNAL"}}`), eval.KindStatus, "boom"},
+		"error array in 200": {text(200, `[{"error": {"code": 503, "message": "busy"}}]`), eval.KindStatus, "busy"},
+	}.run(t)
+}
+
+func TestErrorStatusesBecomeErrors(t *testing.T) {
+	t.Parallel()
+	faults{
+		"500 html":  {text(500, "<html>"+strings.Repeat("x", 1000)), eval.KindStatus, "500: <html>xxx"},
+		"500 empty": {text(500, ""), eval.KindStatus, "500: Internal Server Error"},
+		"400 object": {
+			text(400, `{"error": {"code": 400, "message": "no", "status": "INVALID_ARGUMENT"}}`), eval.KindStatus,
+			"400 INVALID_ARGUMENT: no",
+		},
+		"400 array": {
+			text(400, `[{"error": {"code": 400, "message": "no", "status": "INVALID_ARGUMENT"}}]`), eval.KindStatus,
+			"400 INVALID_ARGUMENT: no",
+		},
+		"400 text":      {text(400, `{"error": "plain"}`), eval.KindStatus, "400: plain"},
+		"400 message":   {text(400, `{"message": "plain"}`), eval.KindStatus, "400: plain"},
+		"400 odd types": {text(400, `{"error": {"code": "x", "message": "odd", "details": {}}}`), eval.KindStatus, "400 x: odd"},
+		"401":           {text(401, `{}`), eval.KindAuth, "401"},
+		"403":           {text(403, `{"error": {"message": "API not enabled"}}`), eval.KindAuth, "API not enabled"},
+		"key invalid":   {text(400, `{"error": {"message": "bad key", "details": [{"reason": "API_KEY_INVALID"}]}}`), eval.KindAuth, "bad key"},
+		"429":           {text(429, `{"error": {"message": "slow down", "status": "RESOURCE_EXHAUSTED"}}`), eval.KindQuota, "slow down"},
+		"400, wait long": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "3600")
+			w.WriteHeader(400)
+			fmt.Fprint(w, `{"error": {"message": "bad"}}`)
+		}, eval.KindStatus, "bad"},
+	}.run(t)
+}
+
+func TestBrokenAnswersAreErrors(t *testing.T) {
+	t.Parallel()
+	faults{
+		"encoded": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "br")
+			fmt.Fprint(w, "\x0b\x02\x80")
+		}, eval.KindMalformed, `encoded as "br"`},
+		"many values": {text(200, `{"candidates": [`+strings.Repeat(`{"a":1},`, 200_000)+`{}]}`), eval.KindTooLarge, "values"},
+		"too large":   {text(200, `{"candidates": "`+strings.Repeat("x", wire.MaxResponseBytes)+`"}`), eval.KindTooLarge, "larger than"},
+		"gzip bomb":   {zipped(64 << 20), eval.KindTooLarge, "larger than"},
+		"not gzip": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			fmt.Fprint(w, `{"candidates": []}`)
+		}, eval.KindMalformed, "gzip"},
+		"length": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "1000")
+			fmt.Fprint(w, `{"candidates":`)
+		}, eval.KindTruncated, "cut off"},
+		"reset": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, eval.KindTransport, "127.0.0.1"},
+		"many headers": {func(w http.ResponseWriter, _ *http.Request) {
+			for i := range 40_000 {
+				w.Header().Set(fmt.Sprintf("X-%d", i), strings.Repeat("y", 30))
+			}
+		}, eval.KindTransport, ""},
+	}.run(t)
+}
+
+// faults are what services send instead of answers, and the errors that come of it; "" is an answer without candidates.
+type faults map[string]struct {
+	serve http.HandlerFunc
+	kind  eval.ErrorKind
+	text  string
+}
+
+func (all faults) run(t *testing.T) {
+	t.Helper()
+	for name, test := range all {
+		t.Run(name, func(t *testing.T) {
+			resp, e := ask(t, newClient(t, test.serve, nil))
+			if test.kind == "" {
+				if e != nil || len(resp.Candidates) != 0 {
+					t.Errorf("%+v %v, want no candidate and no error", resp, e)
+				}
+				return
+			}
+			if e == nil {
+				t.Fatalf("%+v without an error, want %s", resp, test.kind)
+			}
+			if e.Kind != test.kind || !strings.Contains(e.Error(), test.text) || len(e.Message) > 1000 {
+				t.Errorf("%s: %.200s; want %s: %s", e.Kind, e, test.kind, test.text)
+			}
+		})
+	}
+}
+
+// text answers with a status and a body.
+func text(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		fmt.Fprint(w, body)
+	}
+}
+
+// zipped answers with white space that is small while it is compressed.
+func zipped(size int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		for range size >> 20 {
+			_, _ = z.Write(bytes.Repeat([]byte(" "), 1<<20))
+		}
+		_ = z.Close()
+	}
+}
+
+func TestDeadlineCoversTheBody(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, `{"candidates":`)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}, nil)
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	_, err := c.Generate(ctx, &eval.Call{Request: eval.Request{Model: "m"}})
+	var e *eval.Error
+	if !errors.As(err, &e) || e.Kind != eval.KindTimeout {
+		t.Errorf("got %v, want %s", err, eval.KindTimeout)
+	}
+}
+
+func TestErrorsSayHowLongToWait(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		header, body string
+		least        time.Duration
+		permanent    bool
+	}{
+		"seconds":   {"7", "", 7 * time.Second, false},
+		"date":      {time.Now().Add(90 * time.Second).UTC().Format(http.TimeFormat), "", 80 * time.Second, false},
+		"garbage":   {"soon", "", 0, false},
+		"RetryInfo": {"", `{"error":{"details":[{"@type":"x/google.rpc.RetryInfo","retryDelay":"46.5s"}]}}`, 46 * time.Second, false},
+		"snake":     {"", `{"error":{"details":[{"retry_delay":"46s"}]}}`, 46 * time.Second, false},
+		"long":      {"", `{"error":{"details":[{"retryDelay":"36000s"}]}}`, 10 * time.Hour, true},
+		"per day":   {"", `{"error":{"details":[{"violations":[{"quotaId":"GenerateRequestsPerDayPerProject"}]}]}}`, 0, true},
+		"limit 0":   {"", `{"error":{"details":[{"violations":[{"quotaId":"x","quotaValue":"0"}]}]}}`, 0, true},
+	} {
+		_, e := ask(t, newClient(t, func(w http.ResponseWriter, _ *http.Request) {
+			if test.header != "" {
+				w.Header().Set("Retry-After", test.header)
+			}
+			w.WriteHeader(429)
+			fmt.Fprint(w, test.body)
+		}, nil))
+		if e.RetryAfter < test.least || e.RetryAfter > test.least+15*time.Second || (e.Retry == eval.RetryNever) != test.permanent {
+			t.Errorf("%s: wait %s, retry %v, want at least %s, and never: %t", name, e.RetryAfter, e.Retry, test.least, test.permanent)
+		}
+	}
+}
+
+// A redirect is an error: Go would send the key's header and the prompt along.
+func TestRedirectsAreErrors(t *testing.T) {
+	t.Parallel()
+	reached := false
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
+	defer other.Close()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		for _, inQuery := range []bool{false, true} {
+			c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, other.URL+"/take?"+r.URL.RawQuery, status)
+			}, func(c *Config) { c.KeyInQuery = inQuery })
+			_, e := ask(t, c)
+			if e == nil || e.Kind != eval.KindStatus || e.Retry != eval.RetryNever || !strings.Contains(e.Message, other.URL+"/take") {
+				t.Errorf("%d: %v, want a permanent %s that names %s/take", status, e, eval.KindStatus, other.URL)
+			}
+			noKey(t, e.Error())
+		}
+	}
+	if reached {
+		t.Error("a redirect was followed, want an error instead")
+	}
+}
+
+func noKey(t *testing.T, text string) {
+	t.Helper()
+	for _, form := range []string{
+		canary, url.QueryEscape(canary), url.PathEscape(canary),
+		strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(canary)), "="),
+	} {
+		if strings.Contains(text, form) {
+			t.Errorf("%s has the key as %s, want it masked", text, form)
+		}
+	}
+}
+
+// The key shows nowhere, whatever fails and wherever the service echoes it.
+func TestKeyNeverShows(t *testing.T) {
+	t.Parallel()
+	echo := func(status int) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(status)
+			fmt.Fprintf(w, `{"error": {"message": "key %s, url %s, header %v"}}`, canary, r.URL, r.Header)
+		}
+	}
+	handlers := map[string]http.HandlerFunc{
+		"400": echo(400), "403": echo(403), "500": echo(500), "200": echo(200),
+		"html":  func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "<p>", r.URL, r.Header) },
+		"reset": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	}
+	for name, h := range handlers {
+		for _, inQuery := range []bool{false, true} {
+			_, e := ask(t, newClient(t, h, func(c *Config) { c.KeyInQuery = inQuery }))
+			if e == nil {
+				t.Fatalf("%s: no error, want one", name)
+			}
+			noKey(t, e.Error())
+		}
+	}
+	for _, base := range []string{"http://127.0.0.1:1", "http://nowhere.invalid", "http://[::1]:1"} {
+		_, e := ask(t, New(Config{BaseURL: base, Key: canary, KeyInQuery: true}))
+		noKey(t, e.Error())
+	}
+	resp, e := ask(t, newClient(t, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"candidates":[{"content":{"parts":[{"text":"your key is %s"}]}}]}`, canary)
+	}, nil))
+	if e != nil {
+		t.Fatal(e)
+	}
+	noKey(t, resp.Text())
+}
+
+func TestCountTokensReadsTheTotal(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]int{
+		`{"totalTokens":7}`: 7, `{"total_tokens":7}`: 7, `{"totalTokens":0,"x":1}`: 0, `{}`: -1,
+		`{"totalTokens":-1}`: -1, `{"totalTokens":9223372036854775807}`: -1, `{"totalTokens":"7"}`: 7,
+		`{"totalTokens":"x"}`: -1, `{"totalTokens":7,"error":{"message":"no"}}`: -1, ``: -1,
+	} {
+		var path, sent string
+		c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
+			data, _ := io.ReadAll(r.Body)
+			path, sent = r.URL.Path, string(data)
+			fmt.Fprint(w, body)
+		}, nil)
+		got, err := c.CountTokens(context.Background(), &eval.Call{
+			Request: eval.Request{
+				Model:          "svc-pro",
+				APIVersion:     "v1beta",
+				Contents:       []eval.Content{{Parts: []eval.Part{eval.TextPart{Text: "hi"}}}},
+				SafetySettings: []eval.SafetySetting{{}},
+			},
+		})
+		if (err == nil) != (want >= 0) || err == nil && got != want {
+			t.Errorf("%s: %d %v, want %d", body, got, err, want)
+		}
+		if path != "/v1beta/models/svc-pro:countTokens" || sent != `{"contents":[{"parts":[{"text":"hi"}]}]}` {
+			t.Errorf("%s to %s, want the contents to countTokens", sent, path)
+		}
+	}
+}
+
+// A list that never ends is given up.
+func TestEndlessModelPagesAreGivenUp(t *testing.T) {
+	t.Parallel()
+	n := 0
+	c := newClient(t, func(w http.ResponseWriter, _ *http.Request) {
+		n++
+		fmt.Fprintf(w, `{"models":[{"name":"models/a"}],"nextPageToken":"%d"}`, n)
+	}, nil)
+	if _, err := c.Models(context.Background(), "v1"); eval.AsError(err).Kind != eval.KindTooLarge || n != maxPages {
+		t.Errorf("%v after %d pages, want %s after %d", err, n, eval.KindTooLarge, maxPages)
+	}
+}
+
+func TestModelPagesAreFollowed(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Query().Get("pageToken") {
+		case "":
+			fmt.Fprint(w, `{"models":[{"name":"models/a","input_token_limit":5}],"nextPageToken":"p 2"}`)
+		case "p 2":
+			fmt.Fprint(w, `{"models":[{"name":"models/b"}]}`)
+		}
+	}, nil)
+	models, err := c.Models(context.Background(), "v1")
+	if err != nil || len(models) != 2 || models[0].InputTokenLimit != 5 || models[1].ID() != "b" {
+		t.Errorf("%+v %v, want 2 models: one with the limit 5, and b", models, err)
+	}
+}

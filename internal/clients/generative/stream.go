@@ -1,0 +1,269 @@
+package generative
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/wirejson"
+)
+
+// stream requests an answer in chunks and joins them.
+func (c *Client) stream(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	var out assembly
+	request := func(ctx context.Context) (*http.Request, error) {
+		return c.request(ctx, call, wire.MethodStream, requestBody(&call.Request))
+	}
+	if err := c.conn.Stream(ctx, request, &call.Timing, &out); err != nil {
+		return nil, err
+	}
+	return out.response()
+}
+
+type assembly struct {
+	head       eval.Response // everything except the candidates
+	candidates map[int]*growing
+	kept       int // approximate bytes
+}
+
+// growing is a candidate to which later chunks may add.
+type growing struct {
+	eval.Candidate
+	text   strings.Builder
+	ending wire.StreamEnd
+	parts  []json.RawMessage
+	marks  []markedPart
+	more   bool                       // there is more than text, a finish reason and ratings
+	fields map[string]json.RawMessage // of the candidate, without its content; later values replace earlier ones
+	rated  []eval.SafetyRating        // the latest ratings, unless they are among the fields
+}
+
+// Add adds a chunk and reports whether it had text.
+func (a *assembly) Add(data []byte) (text bool, err error) {
+	chunk, err := parse(data)
+	if err != nil {
+		return false, err
+	}
+	for i := range chunk.Candidates {
+		c := &chunk.Candidates[i]
+		if slices.Contains(chunk.indexes[:i], chunk.indexes[i]) {
+			return text, eval.Errorf(eval.KindMalformed, "two candidates have the index %d: %s", chunk.indexes[i], wire.Excerpt(data))
+		}
+		text = text || !eval.Is(c.Text)
+		g := a.candidate(chunk.indexes[i])
+		other := isOther(a.head.Extra["responseId"], chunk.Extra["responseId"])
+		if other && c.Text != "" && g.text.Len() > 0 {
+			return text, wire.SecondReply()
+		}
+		again := other
+		var call json.RawMessage
+		if chunk.found != nil {
+			call = firstCall(chunk.found[i].marks)
+			again = again || call != nil && bytes.Equal(call, firstCall(g.marks))
+			a.note(g, &chunk.found[i])
+		}
+		if err := a.grow(g, c); err != nil {
+			return text, err
+		}
+		if err := g.ending.Add(c.Text != "" || call != nil, ends(c.FinishReason) && !again, g.text.Len()); err != nil {
+			return text, err
+		}
+	}
+	a.head.ModelVersion = cmp.Or(chunk.ModelVersion, a.head.ModelVersion)
+	a.head.Usage = later(a.head.Usage, chunk.Usage)
+	a.head.PromptFeedback = joined(a.head.PromptFeedback, chunk.PromptFeedback)
+	a.head.Extra, err = a.keep(a.head.Extra, chunk.Extra)
+	return text, err
+}
+
+// isOther reports whether the ids of two chunks are those of different responses.
+func isOther(before, id json.RawMessage) bool {
+	return !wire.IsEmpty(before) && !wire.IsEmpty(id) && !bytes.Equal(before, id)
+}
+
+// note records everything of a candidate except its text, which grow adds.
+func (a *assembly) note(g *growing, f *found) {
+	g.more = g.more || f.more
+	for _, m := range f.marks {
+		m.at += g.text.Len()
+		g.marks = append(g.marks, m)
+		a.kept += 2*len(m.raw) + 100
+	}
+	if g.fields == nil {
+		g.fields = map[string]json.RawMessage{}
+	}
+	for name, value := range f.fields {
+		if name != "content" {
+			a.kept += len(value) - len(g.fields[name])
+			g.fields[name] = value
+		}
+	}
+}
+
+func (a *assembly) grow(g *growing, c *eval.Candidate) error {
+	g.text.WriteString(c.Text)
+	a.kept += len(c.Text)
+	g.end(c.FinishReason)
+	if len(c.SafetyRatings) > 0 {
+		g.rated = c.SafetyRatings
+	}
+	g.SafetyRatings = worst(g.SafetyRatings, c.SafetyRatings)
+	if len(g.SafetyRatings) > maxRatings || len(a.candidates) > maxCandidates {
+		return eval.Errorf(eval.KindTooLarge, "the stream has more than %d candidates, or ratings of one", maxCandidates)
+	}
+	if raw, ok := c.Extra["parts"]; ok { // parts other than text
+		var parts []json.RawMessage
+		if json.Unmarshal(raw, &parts) == nil {
+			g.parts = append(g.parts, parts...)
+			a.kept += len(raw) + 24*len(parts)
+		}
+		delete(c.Extra, "parts")
+	}
+	var err error
+	g.Extra, err = a.keep(g.Extra, c.Extra)
+	return err
+}
+
+// end sets the finish reason, unless an earlier chunk reported a block.
+func (g *growing) end(reason string) {
+	if g.Block() == "" && (g.FinishReason == "" || ends(reason)) {
+		g.FinishReason = reason
+	}
+}
+
+// candidate returns the candidate with an index, and adds a new one for a new index.
+func (a *assembly) candidate(index int) *growing {
+	g := a.candidates[index]
+	if g == nil {
+		if a.candidates == nil {
+			a.candidates = map[int]*growing{}
+		}
+		g = &growing{}
+		a.candidates[index] = g
+		a.kept += 200
+	}
+	return g
+}
+
+// keep adds unknown members; later values replace earlier ones.
+func (a *assembly) keep(soFar, more eval.Extra) (eval.Extra, error) {
+	for name, value := range more {
+		if soFar == nil {
+			soFar = eval.Extra{}
+		}
+		a.kept += len(name) + len(value) - len(soFar[name])
+		soFar[name] = value
+	}
+	if a.kept > wire.MaxResponseBytes {
+		return nil, eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge)
+	}
+	return soFar, nil
+}
+
+// unspecified is the finish reason of an unfinished candidate.
+const unspecified = "FINISH_REASON_UNSPECIFIED"
+
+func ends(reason string) bool { return reason != "" && reason != unspecified }
+
+// Finished reports whether every candidate has a finish reason, or the prompt was blocked. Only this
+// distinguishes a complete stream of events from a cut one, since events have no closing bracket.
+func (a *assembly) Finished() bool {
+	if a.head.PromptBlock() != "" {
+		return true
+	}
+	for _, g := range a.candidates {
+		if !ends(g.FinishReason) {
+			return false
+		}
+	}
+	return len(a.candidates) > 0
+}
+
+// response returns the answer so far, with candidates in the order of their indexes.
+func (a *assembly) response() (*eval.Response, error) {
+	out := a.head
+	indexes := make([]int, 0, len(a.candidates))
+	for i := range a.candidates {
+		indexes = append(indexes, i)
+	}
+	slices.Sort(indexes)
+	out.Candidates = make([]eval.Candidate, 0, len(indexes))
+	for _, i := range indexes {
+		g := a.candidates[i]
+		c := g.Candidate
+		c.Text = g.text.String()
+		if err := g.ending.Check(c.Text); err != nil {
+			return nil, err
+		}
+		if len(g.parts) > 0 {
+			if c.Extra == nil {
+				c.Extra = eval.Extra{}
+			}
+			c.Extra["parts"] = must(wirejson.Marshal(g.parts))
+		}
+		c.Pieces = pieces(g.marks, c.Text)
+		if g.more {
+			c.Raw = g.raw(i, c.Text)
+		}
+		endInCalls(&c)
+		out.Candidates = append(out.Candidates, c)
+	}
+	return blocked(&out), nil
+}
+
+// raw returns the candidate as an answer without a stream would have it.
+func (g *growing) raw(index int, text string) json.RawMessage {
+	fields := maps.Clone(g.fields)
+	if g.FinishReason != "" {
+		fields["finishReason"] = wirejson.AppendString(nil, g.FinishReason)
+	}
+	if index > 0 {
+		fields["index"] = strconv.AppendInt(nil, int64(index), 10)
+	}
+	if fields["safetyRatings"] == nil && g.rated != nil {
+		fields["safetyRatings"] = must(wirejson.Marshal(g.rated))
+	}
+	b := rawParts(body(`{"content":{"parts":`), g.marks, text)
+	b = append(b, `,"role":"model"}`...)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		b = append(body(b).member(name), compact(fields[name])...)
+	}
+	return append(b, '}')
+}
+
+// worst merges the ratings of chunks. It keeps the higher of two ratings of a category: what was rated high
+// in the middle of an answer was in the answer. A rating that is not on the scale cannot be compared, so
+// the later one counts.
+func worst(soFar, more []eval.SafetyRating) []eval.SafetyRating {
+	for _, r := range more {
+		i := slices.IndexFunc(soFar, func(k eval.SafetyRating) bool { return k.Category == r.Category })
+		switch {
+		case i < 0:
+			soFar = append(soFar, r)
+			continue
+		case r.Level() < 0 || soFar[i].Level() < 0 || r.Level() > soFar[i].Level():
+			soFar[i].Probability = r.Probability
+		}
+		soFar[i].Blocked = soFar[i].Blocked || r.Blocked
+		soFar[i].Extra = soFar[i].Extra.Join(r.Extra)
+	}
+	return soFar
+}
+
+func joined(soFar, more *eval.PromptFeedback) *eval.PromptFeedback {
+	if soFar == nil || more == nil {
+		return cmp.Or(more, soFar)
+	}
+	soFar.BlockReason = cmp.Or(soFar.BlockReason, more.BlockReason)
+	soFar.SafetyRatings = worst(soFar.SafetyRatings, more.SafetyRatings)
+	soFar.Extra = soFar.Extra.Join(more.Extra)
+	return soFar
+}

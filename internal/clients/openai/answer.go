@@ -1,0 +1,190 @@
+package openai
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+)
+
+// Larger answers are refused.
+const (
+	maxChoices = 1000
+	maxCalls   = 10_000 // in one choice
+)
+
+// ParseResponse decodes a chat completion: a complete one, or a recorded stream of server-sent events. It
+// keeps fields that it does not know. The error is an *eval.Error.
+func ParseResponse(data []byte) (*eval.Response, error) {
+	if wire.IsEvents(data) {
+		out := newAssembly(nil)
+		if err := wire.ReadEvents(data, out); err != nil {
+			return nil, err
+		}
+		return out.Response()
+	}
+	f, err := wire.DecodeAnswer(data, "choices")
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := f["choices"]; !ok {
+		return nil, eval.Errorf(eval.KindMalformed, "the answer is not a chat completion: it has no `choices`: %s",
+			wire.Excerpt(data))
+	}
+	a := newAssembly(nil)
+	a.whole = true
+	if _, err := a.take(f, data); err != nil {
+		return nil, err
+	}
+	return a.Response()
+}
+
+// assembly joins the chunks of an answer. A complete answer is one chunk.
+type assembly struct {
+	wanted  int // how many choices the request wants
+	whole   bool
+	model   string
+	usage   *eval.Usage
+	extra   wire.MergedValue
+	choices map[int]*choice
+	chunk   chunk
+}
+
+// chunk identifies a chunk. Some servers give each chunk another id.
+type chunk struct {
+	number int
+	id     wire.Word
+}
+
+func newAssembly(call *eval.Call) *assembly {
+	a := &assembly{wanted: 1, choices: map[int]*choice{}}
+	if call != nil && call.GenerationConfig != nil {
+		_ = wire.Read(call.GenerationConfig.Extra["candidateCount"], &a.wanted) // checked with the suite
+	}
+	return a
+}
+
+// Add adds a chunk and reports whether it had text.
+func (a *assembly) Add(data []byte) (text bool, err error) {
+	f, err := wire.DecodeAnswer(data, "choices", "usage")
+	if err != nil {
+		return false, err
+	}
+	return a.take(f, data)
+}
+
+func (a *assembly) take(f wire.Fields, data []byte) (text bool, err error) {
+	var choices []json.RawMessage
+	var model string
+	if err := cmp.Or(f.Take("choices", &choices), f.Take("model", &model)); err != nil {
+		return false, wire.Misshapen(err, data)
+	}
+	a.chunk = chunk{number: a.chunk.number + 1}
+	_ = wire.Read(f["id"], &a.chunk.id) // one of another type identifies nothing
+	a.model = cmp.Or(model, a.model)
+	var usage wire.Fields
+	if f.Take("usage", &usage) == nil && usage != nil {
+		a.usage = cmp.Or(readUsage(usage), a.usage)
+	}
+	for _, name := range []string{"object", "obfuscation", "p"} { // constant, or padding
+		delete(f, name)
+	}
+	for name, value := range f {
+		a.extra.Member(name).Set(value)
+	}
+	for i, raw := range choices {
+		said, err := a.choice(i, raw)
+		if err != nil {
+			return text, wire.Misshapen(err, data)
+		}
+		text = text || said
+	}
+	return text, nil
+}
+
+// choice adds a choice, or a part of one.
+func (a *assembly) choice(place int, raw json.RawMessage) (text bool, err error) {
+	f := wire.Fields{}
+	if err := wire.Read(raw, &f); err != nil {
+		return false, &wire.ShapeError{Field: "choices", Found: wire.KindOf(raw)}
+	}
+	if len(f) == 0 {
+		return false, nil
+	}
+	if wire.HasError(f["error"]) {
+		return false, wire.ErrorIn(raw)
+	}
+	index := wire.LenientInt(0)
+	if a.whole { // one that is missing is that of its place
+		index = wire.LenientInt(place)
+	}
+	if err := f.Take("index", &index); err != nil {
+		return false, err
+	}
+	c := a.choices[int(index)]
+	switch {
+	case c != nil && a.whole:
+		return false, eval.Errorf(eval.KindMalformed, "two choices have the index %d", index)
+	case c == nil && len(a.choices) >= maxChoices:
+		return false, eval.Errorf(eval.KindTooLarge, "the answer has more than %d choices", maxChoices)
+	case c == nil:
+		c = &choice{}
+		a.choices[int(index)] = c
+	}
+	if a.whole {
+		c.raw = raw
+	}
+	if text, err = c.add(f); err != nil {
+		return text, err
+	}
+	return text, c.follow(a.chunk, text)
+}
+
+// Finished reports whether all requested choices have a finish reason. Usage may still follow.
+func (a *assembly) Finished() bool {
+	for _, c := range a.choices {
+		if c.reason == "" {
+			return false
+		}
+	}
+	return len(a.choices) >= max(1, a.wanted)
+}
+
+// Response returns the answer so far, with choices in the order of their indexes.
+func (a *assembly) Response() (*eval.Response, error) {
+	out := &eval.Response{ModelVersion: a.model, Usage: a.usage, Candidates: make([]eval.Candidate, 0, len(a.choices))}
+	extra := a.extra.Members()
+	out.Extra = eval.NewExtra(extra)
+	indexes := make([]int, 0, len(a.choices))
+	for i := range a.choices {
+		indexes = append(indexes, i)
+	}
+	slices.Sort(indexes)
+	for _, i := range indexes {
+		c, err := a.choices[i].candidate(i)
+		if err != nil {
+			return nil, err
+		}
+		out.Candidates = append(out.Candidates, c)
+	}
+	return out, nil
+}
+
+// readUsage returns nil when the record has no plausible number.
+func readUsage(f wire.Fields) *eval.Usage {
+	var c wire.TokenCounts
+	wire.TakeCount(f, &c.Input, "prompt_tokens")
+	known := wire.TakeCount(f, &c.Output, "completion_tokens")
+	wire.TakeCount(f, &c.Total, "total_tokens")
+	wire.TakeDetail(f, "prompt_tokens_details", &c.Cached, "cached_tokens")
+	wire.TakeDetail(f, "completion_tokens_details", &c.Reasoning, "reasoning_tokens")
+	if c.Cached == 0 {
+		wire.TakeCount(f, &c.Cached, "prompt_cache_hit_tokens")
+	}
+	if c.Reasoning > 0 && c.Total == c.Input+c.Output+c.Reasoning { // some servers count thoughts apart from the output
+		c.Output += c.Reasoning
+	}
+	return c.Usage(known, f)
+}

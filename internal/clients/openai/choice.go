@@ -1,0 +1,380 @@
+package openai
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/wirejson"
+)
+
+// choice is one of the answers. Later chunks may continue it.
+type choice struct {
+	pieces  wire.Pieces
+	calls   []*growing
+	reason  string
+	ending  wire.StreamEnd
+	refusal strings.Builder
+	thought string // the name of the member with thoughts
+	listed  bool   // content is a list of parts
+	deltas  bool   // some text came in a delta
+	last    chunk  // the last one with an id
+	spoke   int    // the number of the last chunk with text
+	before  int    // the length of the text with that chunk
+	shared  bool   // two chunks have the same id
+
+	message wire.MergedValue // members of the message that are read nowhere else
+	rest    wire.MergedValue // those of the choice
+	raw     json.RawMessage
+}
+
+// growing is a call to which later chunks add arguments.
+type growing struct {
+	*eval.FunctionCall
+	index *int
+	args  strings.Builder
+	rest  wire.MergedValue // members that are read nowhere else
+}
+
+// add adds a choice, or a part of one, and reports whether it had text.
+func (c *choice) add(f wire.Fields) (text bool, err error) {
+	var reason wire.Word
+	var said wire.Fields
+	if err := f.Take("finish_reason", &reason); err != nil {
+		return false, err
+	}
+	c.reason = wire.LaterReason(c.reason, string(reason))
+	name := "message"
+	if raw, streamed := f["delta"]; streamed && string(raw) != "null" { // some servers repeat the whole message in every chunk
+		name = "delta"
+		delete(f, "message")
+	}
+	if err := f.Take(name, &said); err != nil {
+		return false, err
+	}
+	for name, raw := range f {
+		c.rest.Member(name).Add(raw)
+	}
+	calls := !wire.IsEmpty(said["tool_calls"]) || !wire.IsEmpty(said["function_call"])
+	if text, err = c.say(said); err != nil {
+		return text, err
+	}
+	if text && c.deltas && name == "message" {
+		return text, wire.SecondReply()
+	}
+	c.deltas = c.deltas || text && name == "delta"
+	return text, c.ending.Add(text || calls, reason != "", len(c.pieces.Text()))
+}
+
+// follow finds a second reply by the chunk of a piece. Another id is a sign only after chunks that share one, or if the
+// text repeats itself.
+func (c *choice) follow(now chunk, text bool) error {
+	before := c.last
+	if now.id != "" {
+		c.last = now
+	}
+	other := text && c.spoke > 0 && before.id != "" && now.id != "" && now.id != before.id
+	if text && c.spoke == now.number || other && c.shared {
+		return wire.SecondReply()
+	}
+	c.shared = c.shared || now.id != "" && now.id == before.id
+	if other {
+		c.ending.Suspect(c.before)
+	}
+	if text {
+		c.spoke, c.before = now.number, len(c.pieces.Text())
+	}
+	return nil
+}
+
+// say adds a message, or a part of one.
+func (c *choice) say(m wire.Fields) (text bool, err error) {
+	delete(m, "role")
+	c.think(m)
+	if text, err = c.content(m); err != nil {
+		return text, err
+	}
+	var refusal string
+	if err := m.Take("refusal", &refusal); err != nil {
+		return text, err
+	}
+	c.refusal.WriteString(refusal)
+	c.pieces.Grow(len(refusal))
+	if err := c.takeCalls(m); err != nil {
+		return text, err
+	}
+	for name, raw := range m {
+		c.message.Member(name).Add(raw)
+		c.pieces.Grow(len(raw))
+	}
+	return text, c.pieces.Size()
+}
+
+// think reads thoughts, which servers send under several names. Some send the same thoughts under two
+// names, so only the first one counts.
+func (c *choice) think(m wire.Fields) {
+	for _, name := range []string{"reasoning_content", "reasoning", "reasoning_text"} {
+		var thought string
+		if wire.Read(m[name], &thought) != nil || thought == "" {
+			continue
+		}
+		if c.thought == "" {
+			c.thought = name
+		}
+		if c.thought == name {
+			c.pieces.AddThought(thought)
+			delete(m, name)
+		}
+	}
+}
+
+// content reads the content of a message: a text, or a list of parts.
+func (c *choice) content(m wire.Fields) (text bool, err error) {
+	raw := m["content"]
+	delete(m, "content")
+	if len(raw) == 0 || string(raw) == "null" {
+		return false, nil
+	}
+	var said string
+	if wire.Read(raw, &said) == nil {
+		c.pieces.AddText(said)
+		if c.listed && said != "" {
+			c.list(said)
+		}
+		return said != "", nil
+	}
+	var parts []json.RawMessage
+	if wire.Read(raw, &parts) != nil {
+		return false, &wire.ShapeError{Field: "content", Found: wire.KindOf(raw)}
+	}
+	if before := c.pieces.Text(); !c.listed && before != "" {
+		c.list(before)
+	}
+	c.listed = true
+	for _, part := range parts {
+		said, err := c.part(part)
+		if err != nil {
+			return text, err
+		}
+		text = text || said
+	}
+	c.message.Member("content").Add(raw)
+	return text, nil
+}
+
+// list adds a text to content that is a list of parts, to keep the raw message in that form.
+func (c *choice) list(text string) {
+	c.message.Member("content").Add(wire.Encode([]map[string]string{{"type": "text", "text": text}}))
+}
+
+func (c *choice) part(raw json.RawMessage) (text bool, err error) {
+	var p struct {
+		Type     string          `json:"type"`
+		Text     *string         `json:"text"`
+		Refusal  string          `json:"refusal"`
+		Thinking json.RawMessage `json:"thinking"`
+	}
+	var plain string
+	switch {
+	case wire.Read(raw, &plain) == nil:
+		c.pieces.AddText(plain)
+		return plain != "", nil
+	case wire.Read(raw, &p) != nil:
+		return false, &wire.ShapeError{Field: "content", Found: wire.KindOf(raw)}
+	case p.Thinking != nil:
+		c.pieces.AddThought(thoughts(p.Thinking))
+	case p.Type == "refusal":
+		c.refusal.WriteString(p.Refusal)
+	case p.Text != nil:
+		c.pieces.AddText(*p.Text)
+		return *p.Text != "", nil
+	default:
+		c.pieces.AddOther(raw)
+	}
+	return false, nil
+}
+
+// thoughts returns the thoughts in a part: a text, or a list of texts.
+func thoughts(raw json.RawMessage) string {
+	var text string
+	if wire.Read(raw, &text) == nil {
+		return text
+	}
+	var list []struct {
+		Text string `json:"text"`
+	}
+	if wire.Read(raw, &list) != nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, one := range list {
+		b.WriteString(one.Text)
+	}
+	return b.String()
+}
+
+// takeCalls adds calls or parts of them, and the older single function_call.
+func (c *choice) takeCalls(m wire.Fields) error {
+	var all []wire.Fields
+	if err := m.Take("tool_calls", &all); err != nil {
+		return err
+	}
+	for _, f := range all {
+		if err := c.takeCall(f); err != nil {
+			return err
+		}
+	}
+	if old := m["function_call"]; !wire.IsEmpty(old) {
+		index := 0
+		err := c.grow(&index, wire.Fields{"function": old})
+		delete(m, "function_call")
+		return err
+	}
+	return nil
+}
+
+func (c *choice) takeCall(f wire.Fields) error {
+	var index *wire.LenientInt
+	if err := f.Take("index", &index); err != nil {
+		return err
+	}
+	return c.grow((*int)(index), f)
+}
+
+// grow adds a call, or a part of one.
+func (c *choice) grow(index *int, f wire.Fields) error {
+	var id, name wire.Word
+	var function wire.Fields
+	if err := f.Take("id", &id); err != nil {
+		return err
+	}
+	if _, ok := f["function"]; !ok && len(f) > 1 { // a tool of another kind
+		c.pieces.AddOther(wire.Encode(f))
+		return nil
+	}
+	if err := f.Take("function", &function); err != nil {
+		return err
+	}
+	if err := function.Take("name", &name); err != nil {
+		return err
+	}
+	if len(c.calls) >= maxCalls {
+		return eval.Errorf(eval.KindTooLarge, "the answer has more than %d calls", maxCalls)
+	}
+	g := c.callOf(index, string(id), string(name))
+	if g.Name == "" {
+		g.Name = string(name)
+	}
+	if g.ID == "" {
+		g.ID = string(id)
+	}
+	args := wire.ArgumentsIn(function["arguments"])
+	g.args.WriteString(args)
+	c.pieces.Grow(len(args))
+	for name, raw := range f {
+		g.rest.Member(name).Set(raw)
+		c.pieces.Grow(len(raw))
+	}
+	return nil
+}
+
+// callOf finds the call that a part continues, or begins a new one. Servers identify the call by an index,
+// by an id, or not at all. With the same index, a part with a name and another id begins a new call.
+func (c *choice) callOf(index *int, id, name string) *growing {
+	for _, g := range slices.Backward(c.calls) {
+		same := index == nil || g.index != nil && *g.index == *index
+		switch {
+		case !same:
+			continue
+		case id != "" && g.ID != "" && id != g.ID && (name != "" || index == nil):
+		case index == nil && id == "" && name != "":
+		default:
+			return g
+		}
+		if index != nil {
+			break
+		}
+	}
+	g := &growing{FunctionCall: &eval.FunctionCall{}, index: index}
+	c.calls = append(c.calls, g)
+	c.pieces.AddCall(g.FunctionCall)
+	return g
+}
+
+// candidate returns the choice after the last chunk.
+func (c *choice) candidate(index int) (eval.Candidate, error) {
+	var out eval.Candidate
+	for _, g := range c.calls {
+		if g.Name == "" {
+			return out, eval.Errorf(eval.KindMalformed, "a call in the answer names no function")
+		}
+		g.Args = wire.Arguments(g.args.String())
+	}
+	if c.refusal.Len() > 0 {
+		c.pieces.AddOther(wire.Object("type", wire.Quoted("refusal"), "refusal", wire.Quoted(c.refusal.String())))
+	}
+	c.pieces.Fill(&out)
+	if err := cmp.Or(c.ending.Check(out.Text), wire.End(&out, c.reason)); err != nil {
+		return out, err
+	}
+	if c.refusal.Len() > 0 {
+		wire.Refuse(&out)
+	}
+	rest := c.rest.Members()
+	out.Extra = eval.NewExtra(rest)
+	if out.Pieces != nil || len(rest) > 0 || c.message.JSON() != nil {
+		out.Raw = c.asItCame(index, out.Text, rest)
+	}
+	return out, nil
+}
+
+// asItCame returns the choice as JSON. A streamed choice is rebuilt from its parts.
+func (c *choice) asItCame(index int, text string, rest map[string]json.RawMessage) json.RawMessage {
+	if c.raw != nil {
+		return wire.Compact(c.raw)
+	}
+	out := wirejson.OpenObject(`{"message":{"role":"assistant"`)
+	out = append(wire.AppendMembers(out, c.messageAsItCame(text)), '}')
+	if c.reason != "" {
+		out = append(out.Member("finish_reason"), wire.Quoted(c.reason)...)
+	}
+	out = append(out.Member("index"), wire.Encode(index)...)
+	return json.RawMessage(append(wire.AppendMembers(out, rest), '}'))
+}
+
+func (c *choice) messageAsItCame(text string) map[string]json.RawMessage {
+	message := c.message.Members()
+	if message["content"] == nil {
+		message["content"] = json.RawMessage("null")
+		if text != "" {
+			message["content"] = wire.Quoted(text)
+		}
+	}
+	if thought := c.pieces.Thoughts(); thought != "" && c.thought != "" {
+		message[c.thought] = wire.Quoted(thought)
+	}
+	if c.refusal.Len() > 0 {
+		message["refusal"] = wire.Quoted(c.refusal.String())
+	}
+	if len(c.calls) > 0 {
+		message["tool_calls"] = c.callsAsTheyCame()
+	}
+	return message
+}
+
+func (c *choice) callsAsTheyCame() json.RawMessage {
+	list := make([]json.RawMessage, len(c.calls))
+	for i, g := range c.calls {
+		members := g.rest.Members()
+		members["type"] = wire.Quoted("function")
+		if g.ID != "" {
+			members["id"] = wire.Quoted(g.ID)
+		}
+		members["function"] = wire.Object("name", wire.Quoted(g.Name), "arguments", wire.Quoted(g.args.String()))
+		list[i] = json.RawMessage(append(wire.AppendMembers(wirejson.OpenObject("{"), members), '}'))
+	}
+	return wire.Encode(list)
+}

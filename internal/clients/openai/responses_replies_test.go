@@ -1,0 +1,35 @@
+package openai
+
+import (
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
+	"github.com/evalrun/evalrun/internal/testing/replies"
+)
+
+const planted = "sk-canary-0123456789"
+
+func fetch(t *testing.T, transport *replies.Canned, stream bool) (*eval.Response, error) {
+	t.Helper()
+	c := NewResponses(wire.Account{BaseURL: "http://service.invalid/v1", Key: planted, Transport: transport})
+	return c.Generate(t.Context(), &eval.Call{Request: eval.Request{Model: "m", Stream: stream}})
+}
+
+// Every recorded reply of Responses is read as its index says.
+func TestRecordedResponsesReadAsIndexed(t *testing.T) {
+	t.Parallel()
+	replies.HoldAll(t, 24, fetch, ParseResponses, "responses")
+}
+
+// A stream that is damaged is an error, and never another answer.
+func TestDamagedResponsesStreamsAreErrors(t *testing.T) {
+	t.Parallel()
+	replies.HoldFaults(t, fetch, "responses")
+}
+
+// FuzzParseResponses checks that whatever comes is an error of some kind, or an answer.
+func FuzzParseResponses(f *testing.F) {
+	replies.Fuzz(f, ParseResponses, hostile.Strings(), "responses")
+}

@@ -1,0 +1,221 @@
+package wire
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+	"sync"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// OpenAI returns the protocol of chat completions, which many servers speak.
+func OpenAI() Protocol { return openai() }
+
+var openai = sync.OnceValue(func() Protocol {
+	return Protocol{
+		Name: "openai", check: checkOpenAI, write: writeOpenAI,
+		ofPrompt: map[string]string{
+			"messages": "write it as a prompt", "tools": "use `tools` of the prompt", "tool_choice": "use `toolChoice` of the prompt",
+		},
+		owned: map[string]string{
+			"model": "use `model`", "stream": "use `stream` of the target",
+			"temperature": "use `generationConfig.temperature`", "top_p": "use `generationConfig.topP`",
+			"max_tokens":            "use `generationConfig.maxOutputTokens`, with `maxTokensField: max_tokens` at the service",
+			"max_completion_tokens": "use `generationConfig.maxOutputTokens`", "stop": "use `generationConfig.stopSequences`",
+			"n": "use `generationConfig.candidateCount`", "seed": "use `generationConfig.seed`",
+			"presence_penalty":  "use `generationConfig.presencePenalty`",
+			"frequency_penalty": "use `generationConfig.frequencyPenalty`",
+		},
+		published: []string{
+			"audio", "logit_bias", "logprobs", "metadata", "modalities", "parallel_tool_calls", "prediction", "prompt_cache_key",
+			"prompt_cache_retention", "reasoning_effort", "response_format", "safety_identifier", "service_tier", "store",
+			"stream_options", "top_logprobs", "user", "verbosity", "web_search_options",
+			// extensions of other servers
+			"chat_template_kwargs", "enable_thinking", "guided_json", "include_reasoning", "keep_alive", "min_p", "models",
+			"plugins", "provider", "reasoning", "reasoning_format", "repetition_penalty", "route", "safe_prompt", "thinking",
+			"top_a", "top_k", "transforms",
+		},
+	}
+})
+
+func checkOpenAI(c *checking) {
+	c.common()
+	c.lacks(c.config.TopK != nil, "topK", "write `top_k` in `extra` of the target if the server knows it")
+	c.format(true)
+	c.thinkingByLevel(false)
+	c.parts(acceptedFiles{
+		images: func(string) bool { return true },
+		data:   func(mime string) bool { return mime == pdf || audioFormat(mime) != "" },
+		types:  "images, PDF, and audio as wav or mp3",
+	})
+}
+
+const pdf = "application/pdf"
+
+// audioFormat returns the protocol's name of an audio type, "" if it has none.
+func audioFormat(mime string) string {
+	switch mime {
+	case "audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave":
+		return "wav"
+	case "audio/mpeg", "audio/mp3":
+		return "mp3"
+	}
+	return ""
+}
+
+func writeOpenAI(m *members, r *eval.Request, o Options) {
+	m.add("model", quote(r.Model))
+	m.add("messages", list(messagesOpenAI(r)))
+	m.sampling()
+	m.add(cmp.Or(o.MaxTokensField, "max_completion_tokens"), optional(m.config.MaxOutputTokens))
+	if len(m.config.StopSequences) > 0 {
+		m.add("stop", encode(m.config.StopSequences))
+	}
+	if n := m.config.candidates; n != nil && *n > 1 {
+		m.add("n", encode(*n))
+	}
+	m.add("seed", m.config.seed)
+	m.add("presence_penalty", m.config.presence)
+	m.add("frequency_penalty", m.config.frequency)
+	m.add("response_format", formatOpenAI(&m.config))
+	if t := m.config.thinking; t != nil {
+		m.add("reasoning_effort", optional(t.Level))
+	}
+	m.add("tools", toolsOpenAI(r.Tools))
+	m.add("tool_choice", choice(r.ToolChoice, func(name string) json.RawMessage {
+		return typed("function", field{"function", object(field{"name", quote(name)})})
+	}))
+	if r.Stream {
+		m.add("stream", json.RawMessage("true"))
+		m.add("stream_options", json.RawMessage(`{"include_usage":true}`))
+	}
+}
+
+// choice writes a tool choice in OpenAI's form. named writes the choice of one function.
+func choice(c *eval.Choice, named func(name string) json.RawMessage) json.RawMessage {
+	switch {
+	case c == nil:
+		return nil
+	case c.Name != "":
+		return named(c.Name)
+	}
+	return quote(string(c.Mode))
+}
+
+func formatOpenAI(s *decodedConfig) json.RawMessage {
+	switch {
+	case s.schema != nil:
+		return typed("json_schema", field{"json_schema", object(schemaFields(s)...)})
+	case s.wantsJSON():
+		return typed("json_object")
+	}
+	return nil
+}
+
+// schemaFields writes the schema for an answer. The vendor can only enforce a closed schema, so only those
+// are strict.
+func schemaFields(s *decodedConfig) []field {
+	out := []field{{"name", quote("response")}, {"schema", s.schema}}
+	if closed(s.schema) {
+		out = append(out, field{"strict", json.RawMessage("true")})
+	}
+	return out
+}
+
+func toolsOpenAI(tools []eval.Declaration) json.RawMessage {
+	if len(tools) == 0 {
+		return nil
+	}
+	out := make([]json.RawMessage, len(tools))
+	for i := range tools {
+		out[i] = typed("function", field{"function", encode(&tools[i])})
+	}
+	return list(out)
+}
+
+func messagesOpenAI(r *eval.Request) []json.RawMessage {
+	var out []json.RawMessage
+	if r.System != "" {
+		out = append(out, object(field{"role", quote("system")}, field{"content", quote(r.System)}))
+	}
+	for i := range r.Contents {
+		out = append(out, turnOpenAI(&r.Contents[i])...)
+	}
+	return out
+}
+
+// turnOpenAI writes a turn as messages. Each result of a call is a message of its own. Recorded messages of
+// the model are sent back unchanged.
+func turnOpenAI(c *eval.Content) []json.RawMessage {
+	if joined, ok := textOf(c); ok {
+		return []json.RawMessage{object(field{"role", role(c)}, field{"content", quote(joined)})}
+	}
+	var out, content []json.RawMessage
+	for _, p := range c.Parts {
+		if raw, ok := p.(eval.RawPart); ok && isMessage(raw.Raw) {
+			out = append(out, raw.Raw)
+			continue
+		}
+		if back, ok := p.(eval.ResultPart); ok {
+			out = append(out, resultOpenAI(back.Result))
+			continue
+		}
+		content = append(content, partOpenAI(p))
+	}
+	if content != nil {
+		out = append(out, object(field{"role", role(c)}, field{"content", list(content)}))
+	}
+	return out
+}
+
+// isMessage reports whether a raw part is a complete message.
+func isMessage(raw json.RawMessage) bool {
+	var m struct {
+		Role string `json:"role"`
+	}
+	return json.Unmarshal(raw, &m) == nil && m.Role != ""
+}
+
+// resultOpenAI writes the result of a call. Servers that give calls no ids match results by name.
+func resultOpenAI(r *eval.CallResult) json.RawMessage {
+	fields := []field{{"role", quote("tool")}, {"tool_call_id", quote(r.ID)}}
+	if r.ID == "" {
+		fields = append(fields, field{"name", quote(r.Name)})
+	}
+	return object(append(fields, field{"content", resultText(r)})...)
+}
+
+// resultText returns a result as text. For a failed call it is a JSON object with the error.
+func resultText(r *eval.CallResult) json.RawMessage {
+	if r.Failed {
+		return quote(string(r.Response()))
+	}
+	return quote(r.Text)
+}
+
+func partOpenAI(p eval.Part) json.RawMessage {
+	switch p := p.(type) {
+	case eval.RawPart:
+		return p.Raw
+	case eval.ImagePart:
+		return typed("image_url", field{"image_url", object(field{"url", dataURL(p.Image)})})
+	case eval.DataPart:
+		if strings.HasPrefix(p.Data.MIMEType, "audio/") {
+			return typed("input_audio", field{"input_audio", object(
+				field{"data", inBase64(p.Data)}, field{"format", quote(audioFormat(p.Data.MIMEType))},
+			)})
+		}
+		return typed("file", field{"file", object(field{"filename", fileName(p.Data)}, field{"file_data", dataURL(p.Data)})})
+	case eval.TextPart:
+		return typed("text", field{"text", quote(p.Text)})
+	case eval.ResultPart: // a message, and not content
+	}
+	return nil
+}
+
+// EmbedBody returns the body of a request for embeddings.
+func EmbedBody(call *eval.EmbedCall) []byte {
+	return object(field{"model", quote(call.Model)}, field{"input", encode(call.Texts)},
+		field{"encoding_format", quote("float")})
+}

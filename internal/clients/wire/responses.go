@@ -1,0 +1,163 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+	"sync"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Responses returns the protocol of OpenAI's Responses API.
+func Responses() Protocol { return responses() }
+
+var responses = sync.OnceValue(func() Protocol {
+	return Protocol{
+		Name: "responses", check: checkResponses, write: writeResponses,
+		ofPrompt: map[string]string{
+			"input": "write it as a prompt", "instructions": "use `system` of the prompt",
+			"tool_choice": "use `toolChoice` of the prompt",
+		},
+		owned: map[string]string{
+			"model": "use `model`", "stream": "use `stream` of the target",
+			"temperature": "use `generationConfig.temperature`", "top_p": "use `generationConfig.topP`",
+			"max_output_tokens": "use `generationConfig.maxOutputTokens`",
+			"background":        "remove it: evalrun wants the answer to a call right away",
+		},
+		published: []string{
+			"context_management", "conversation", "include", "max_tool_calls", "metadata", "parallel_tool_calls",
+			"previous_response_id", "prompt", "prompt_cache_key", "prompt_cache_retention", "reasoning", "safety_identifier",
+			"service_tier", "store", "stream_options", "text", "tools", "top_logprobs", "truncation", "user",
+			// extensions of other servers
+			"frequency_penalty", "models", "plugins", "presence_penalty", "provider", "top_k",
+		},
+	}
+})
+
+func checkResponses(c *checking) {
+	c.common()
+	c.lacks(c.config.TopK != nil, "topK", "remove it")
+	c.lacks(len(c.config.StopSequences) > 0, "stopSequences", "remove them, or use the protocol openai")
+	c.lacks(c.config.seed != nil, "seed", "remove it, or use the protocol openai")
+	c.lacks(c.config.presence != nil, "presencePenalty", "remove it, or use the protocol openai")
+	c.lacks(c.config.frequency != nil, "frequencyPenalty", "remove it, or use the protocol openai")
+	c.oneCandidate()
+	c.format(true)
+	c.thinkingByLevel(true)
+	c.parts(acceptedFiles{
+		images: func(string) bool { return true },
+		data:   func(mime string) bool { return mime == pdf },
+		types:  "images and PDF",
+	})
+}
+
+func writeResponses(m *members, r *eval.Request, _ Options) {
+	m.add("model", quote(r.Model))
+	if r.System != "" {
+		m.add("instructions", quote(r.System))
+	}
+	m.add("input", list(itemsResponses(r)))
+	m.sampling()
+	m.add("max_output_tokens", optional(m.config.MaxOutputTokens))
+	m.add("text", formatResponses(&m.config))
+	m.add("reasoning", reasoningResponses(m.config.thinking))
+	m.add("tools", toolsResponses(r.Tools))
+	m.add("tool_choice", choice(r.ToolChoice,
+		func(name string) json.RawMessage { return typed("function", field{"name", quote(name)}) }))
+	if r.Stream {
+		m.add("stream", json.RawMessage("true"))
+	}
+}
+
+func formatResponses(s *decodedConfig) json.RawMessage {
+	switch {
+	case s.schema != nil:
+		return object(field{"format", typed("json_schema", schemaFields(s)...)})
+	case s.wantsJSON():
+		return object(field{"format", typed("json_object")})
+	}
+	return nil
+}
+
+func reasoningResponses(t *decodedThinking) json.RawMessage {
+	if t == nil {
+		return nil
+	}
+	fields := []field{{"effort", optional(t.Level)}}
+	if t.Include != nil && *t.Include {
+		fields = append(fields, field{"summary", quote("auto")})
+	}
+	if out := object(fields...); string(out) != "{}" {
+		return out
+	}
+	return nil
+}
+
+// toolsResponses sets strict to false, because the protocol requires closed schemas by default.
+func toolsResponses(tools []eval.Declaration) json.RawMessage {
+	if len(tools) == 0 {
+		return nil
+	}
+	out := make([]json.RawMessage, len(tools))
+	for i, t := range tools {
+		out[i] = typed("function", append(named(&t), field{"parameters", parametersOr(t.Parameters)},
+			field{"strict", json.RawMessage("false")})...)
+	}
+	return list(out)
+}
+
+func itemsResponses(r *eval.Request) []json.RawMessage {
+	var out []json.RawMessage
+	for i := range r.Contents {
+		out = append(out, turnResponses(&r.Contents[i])...)
+	}
+	return out
+}
+
+// turnResponses writes a turn as items. Each result of a call is an item. Recorded items of the model are
+// sent back unchanged.
+func turnResponses(c *eval.Content) []json.RawMessage {
+	if joined, ok := textOf(c); ok {
+		return []json.RawMessage{object(field{"role", role(c)}, field{"content", quote(joined)})}
+	}
+	var out, content []json.RawMessage
+	for _, p := range c.Parts {
+		if raw, ok := p.(eval.RawPart); ok && !isContent(typeOf(raw.Raw)) {
+			out = append(out, raw.Raw)
+			continue
+		}
+		if back, ok := p.(eval.ResultPart); ok {
+			out = append(out, typed("function_call_output", field{"call_id", quote(back.Result.ID)},
+				field{"output", resultText(back.Result)}))
+			continue
+		}
+		content = append(content, partResponses(p, c.Role == eval.RoleModel))
+	}
+	if content != nil {
+		out = append(out, object(field{"role", role(c)}, field{"content", list(content)}))
+	}
+	return out
+}
+
+// isContent distinguishes the types inside a message from types of items.
+func isContent(kind string) bool {
+	return strings.HasPrefix(kind, "input_") || kind == "output_text" || kind == "refusal"
+}
+
+func partResponses(p eval.Part, ofModel bool) json.RawMessage {
+	switch p := p.(type) {
+	case eval.RawPart:
+		return p.Raw
+	case eval.ImagePart:
+		return typed("input_image", field{"image_url", dataURL(p.Image)})
+	case eval.DataPart:
+		return typed("input_file", field{"filename", fileName(p.Data)}, field{"file_data", dataURL(p.Data)})
+	case eval.TextPart:
+		if ofModel {
+			return typed("output_text", field{"text", quote(p.Text)})
+		}
+		return typed("input_text", field{"text", quote(p.Text)})
+	case eval.ResultPart: // an item, and not content
+	}
+	return nil
+}

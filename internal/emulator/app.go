@@ -1,0 +1,227 @@
+package emulator
+
+import (
+	"crypto/subtle"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/evalrun/evalrun/internal/clients/wire"
+)
+
+// App is a small HTTP application for trying out http targets. It answers without a model: capitals of some
+// countries, orders that it looks up, the last question of a chat, and otherwise the question itself.
+// Other paths misbehave. Use NewApp.
+type App struct {
+	key    string
+	mux    *http.ServeMux
+	names  []string // of the endpoints, in order
+	served map[string]*atomic.Int64
+	chats  keptChats
+	stop   chan struct{}
+}
+
+// maxAppBody bounds the body of a request to the application, in bytes.
+const maxAppBody = 1 << 20
+
+// NewApp returns the application. It requires the key as a bearer token; "" accepts every request.
+func NewApp(key string) *App {
+	a := &App{key: key, mux: http.NewServeMux(), served: map[string]*atomic.Int64{}, stop: make(chan struct{})}
+	a.chats.open = map[string]*keptChat{}
+	a.mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { reply(w, map[string]string{"status": "ok"}) })
+	a.mux.HandleFunc("GET /stats", func(w http.ResponseWriter, _ *http.Request) { reply(w, a.Stats()) })
+	a.handle("/chat", a.answering(chat))
+	a.handle("/stream", a.answering(streamed))
+	a.handle("/text", a.answering(plainText))
+	a.handle("/fail/{status}", failAs)
+	a.handle("/fail/app", func(w http.ResponseWriter, _ *http.Request) { reply(w, appError("the order service is down")) })
+	a.handle("/hang", a.hang)
+	a.handle("/redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/chat", http.StatusFound) })
+	a.handle("/empty", func(http.ResponseWriter, *http.Request) {})
+	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		refuse(
+			w,
+			http.StatusNotFound,
+			fmt.Sprintf("there is no %s %s here; there is POST %s", r.Method, r.URL.Path, strings.Join(a.names, ", ")),
+		)
+	})
+	return a
+}
+
+// handle registers a handler for POST requests with the key, and counts them.
+func (a *App) handle(path string, next http.HandlerFunc) {
+	n := new(atomic.Int64)
+	a.names, a.served[path] = append(a.names, path), n
+	a.mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+		n.Add(1)
+		token, ok := bearer(r)
+		if a.key != "" && (!ok || subtle.ConstantTimeCompare([]byte(token), []byte(a.key)) != 1) {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			refuse(w, http.StatusUnauthorized, "send the header Authorization: Bearer KEY with the key of --key")
+			return
+		}
+		next(w, r)
+	})
+}
+
+// ServeHTTP implements http.Handler.
+func (a *App) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+
+// Stats returns the number of requests by endpoint, including refused ones.
+func (a *App) Stats() map[string]int64 {
+	out := map[string]int64{}
+	for name, n := range a.served {
+		out[name] = n.Load()
+	}
+	return out
+}
+
+// Served lists the endpoints that were used, with the number of requests.
+func (a *App) Served() []string {
+	var out []string
+	for _, name := range a.names {
+		if n := a.served[name].Load(); n > 0 {
+			out = append(out, fmt.Sprintf("%s %d", name, n))
+		}
+	}
+	return out
+}
+
+// AppServer is an App that listens on an address of this machine.
+type AppServer struct {
+	*App
+	URL       string
+	Warning   string // that other machines can reach it; "" when only this one can
+	listening *listening
+}
+
+// Start serves a on addr, such as 127.0.0.1:0.
+func (a *App) Start(addr string) (*AppServer, error) {
+	l, err := listen(a, "the application", addr)
+	if err != nil {
+		return nil, err
+	}
+	return &AppServer{App: a, URL: l.url, Warning: l.warning, listening: l}, nil
+}
+
+// Close ends the server and all requests, including hanging ones.
+func (s *AppServer) Close() { s.listening.close(s.stop) }
+
+// appReply is the body of an answer. Without its text, it is the last event of a stream.
+type appReply struct {
+	Reply *appText  `json:"reply,omitempty"`
+	Steps []appStep `json:"steps"`
+	Usage struct {
+		Input  int `json:"inputTokens"`
+		Output int `json:"outputTokens"`
+	} `json:"usage"`
+}
+
+type appText struct {
+	Text string `json:"text"`
+}
+
+// appStep is a lookup that the application made for an answer.
+type appStep struct {
+	Name string            `json:"name"`
+	Args map[string]string `json:"args"`
+}
+
+type wireAppError struct {
+	Error struct {
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+func appError(message string) (out wireAppError) {
+	out.Error.Message = message
+	return out
+}
+
+func refuse(w http.ResponseWriter, status int, message string) {
+	w.Header().Set("Content-Type", jsonType)
+	w.WriteHeader(status)
+	writeJSON(w, appError(message))
+}
+
+// answering reads a question and answers it; next writes the answer.
+func (a *App) answering(next func(w http.ResponseWriter, e exchange, out appReply)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxAppBody))
+		if err != nil {
+			refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body cannot be read, or has more than %d bytes", maxAppBody))
+			return
+		}
+		q, problem := readQuestion(body)
+		if problem != "" {
+			refuse(w, http.StatusBadRequest, problem)
+			return
+		}
+		q.key = r.Header.Get("Idempotency-Key")
+		before, e := a.chats.ask(q)
+		next(w, e, e.wire(before))
+	}
+}
+
+// wire returns the answer with its usage. The input includes the conversation before.
+func (e exchange) wire(before []exchange) (out appReply) {
+	out.Reply, out.Steps = &appText{e.reply}, e.steps
+	in := len(e.question)
+	for _, b := range before {
+		in += len(b.question) + len(b.reply)
+	}
+	out.Usage.Input, out.Usage.Output = wire.Tokens(in), wire.Tokens(len(e.reply))
+	return out
+}
+
+func chat(w http.ResponseWriter, _ exchange, out appReply) { reply(w, out) }
+
+func plainText(w http.ResponseWriter, e exchange, _ appReply) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, e.reply) // the client may have gone
+}
+
+// streamed sends an event for each word, and a last one with the steps and the usage.
+func streamed(w http.ResponseWriter, e exchange, out appReply) {
+	s := newStreamWriter(w, events, nil)
+	for _, word := range strings.SplitAfter(e.reply, " ") {
+		s.chunk(`{"delta":` + quoted(word) + `}`)
+	}
+	out.Reply = nil
+	last, err := json.Marshal(out)
+	if err != nil { // texts and numbers always encode
+		panic(err)
+	}
+	s.chunk(string(last))
+	s.end()
+}
+
+// failAs replies with the status in the path, as proxies do: with a page of HTML, and with Retry-After
+// where that is usual.
+func failAs(w http.ResponseWriter, r *http.Request) {
+	status, err := strconv.Atoi(r.PathValue("status"))
+	if err != nil || status < 400 || status > 599 {
+		refuse(w, http.StatusNotFound, "/fail/STATUS takes a status from 400 to 599")
+		return
+	}
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, "<!DOCTYPE html><html><body><h1>%d %s</h1></body></html>\n", status, http.StatusText(status))
+}
+
+// hang never replies. It ends when the client goes away, which net/http only notices once the body is read.
+func (a *App) hang(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, maxAppBody))
+	select {
+	case <-r.Context().Done():
+	case <-a.stop:
+	}
+	panic(http.ErrAbortHandler)
+}

@@ -1,0 +1,203 @@
+// Runs a program once: without a shell, with bounds on its time and on what it writes, and without what
+// evalrun keeps secret. Whatever it started ends with it.
+
+package files
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// maxOutput bounds what a program may write to its standard output, in bytes, where Invocation.MaxOutput does not.
+	maxOutput = 1 << 20
+	// maxComplaint bounds what is kept of its standard error: the end of it.
+	maxComplaint = 4 << 10
+	// lingering is how long the output may stay open after the program has ended.
+	lingering = time.Second
+)
+
+// Invocation is a program with what it is given.
+type Invocation struct {
+	Path  string // of the file
+	Args  []string
+	Dir   string   // in which it runs
+	Env   []string // NAME=VALUE, in addition to the environment of evalrun
+	Pass  []string // names of variables that evalrun keeps to itself otherwise; see environment
+	Keys  []string // names of variables that hold keys
+	Input []byte
+	// MaxOutput bounds its standard output in bytes; 0: maxOutput.
+	MaxOutput int
+	// Timeout is the longest it may run.
+	Timeout time.Duration
+	// Stop ends it early when it is closed. Optional.
+	Stop <-chan struct{}
+}
+
+// ErrStopped is the error of a program that was ended by Invocation.Stop.
+var ErrStopped = errors.New("was abandoned when the run was stopped")
+
+// Failure is why a program gave no output.
+type Failure struct {
+	Err       error  // what happened, such as "ended with exit status 1"
+	Complaint string // the end of its standard error
+}
+
+func (f *Failure) Error() string {
+	if f.Complaint == "" {
+		return f.Err.Error() + "; its standard error is empty"
+	}
+	return f.Err.Error() + "; its standard error: " + f.Complaint
+}
+
+// Unwrap returns the underlying error.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Output runs the program to its end and returns what it wrote, next to an error too. The error is a *Failure.
+func (c *Invocation) Output() ([]byte, error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	timer := time.AfterFunc(c.Timeout, func() { cancel(late(c.Timeout)) })
+	defer timer.Stop()
+	go func() {
+		select {
+		case <-c.Stop:
+			cancel(ErrStopped)
+		case <-ctx.Done():
+		}
+	}()
+	most := cmp.Or(c.MaxOutput, maxOutput)
+	out := &output{most: most, full: func() { cancel(fmt.Errorf("wrote more than %d bytes", most)) }}
+	complaint := &tail{}
+	cmd := exec.CommandContext(ctx, c.Path, c.Args...) //nolint:gosec // which program runs is the suite's choice
+	cmd.Dir, cmd.Env = c.Dir, c.environ()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(c.Input), out, complaint
+	cmd.WaitDelay = lingering
+	ownGroup(cmd)
+	err := cmd.Run()
+	if cmd.Process != nil {
+		_ = endGroup(cmd) // ends processes that it left running
+	}
+	if err = ended(err, context.Cause(ctx)); err != nil {
+		return out.kept.Bytes(), &Failure{err, complaint.String()}
+	}
+	return out.kept.Bytes(), nil
+}
+
+// environ is the environment of the program. Its PWD is where it runs, as programs expect.
+func (c *Invocation) environ() []string {
+	env := environment(os.Environ(), c.Keys, c.Pass)
+	if c.Dir != "" && runtime.GOOS != "windows" {
+		env = append(env, "PWD="+c.Dir)
+	}
+	return append(env, c.Env...)
+}
+
+// ended says in words how a program ended, nil when it did as it should. cause is why it was killed, if it was.
+func ended(err, cause error) error {
+	var exit *exec.ExitError
+	var start *os.PathError
+	switch {
+	case cause != nil:
+		return cause
+	case err == nil:
+		return nil
+	case errors.As(err, &exit) && exit.Exited():
+		return fmt.Errorf("ended with exit status %d", exit.ExitCode())
+	case errors.As(err, &exit):
+		return fmt.Errorf("died: %s", exit.ProcessState)
+	case errors.Is(err, exec.ErrWaitDelay):
+		return errors.New("left a process behind that holds its output open")
+	case errors.As(err, &start):
+		return fmt.Errorf("cannot be started: %w", start.Err)
+	}
+	return fmt.Errorf("cannot be run: %w", err)
+}
+
+// late is the error of a program that ran for too long.
+type late time.Duration
+
+func (l late) Error() string { return fmt.Sprintf("did not end within %s", time.Duration(l)) }
+
+// Is reports that it is a timeout, by the name that package os has for one.
+func (late) Is(target error) bool { return target == os.ErrDeadlineExceeded }
+
+// environment returns the part of an environment that programs get: all but the variables of evalrun
+// (EVALRUN_...), which include its key, and those with the names in keys. Variables that pass names are
+// always included.
+func environment(all, keys, pass []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return IsPrivate(name, keys) && !has(pass, name)
+	})
+}
+
+// IsPrivate reports whether programs do not get a variable unless the suite passes it on.
+func IsPrivate(name string, keys []string) bool {
+	return strings.HasPrefix(strings.ToUpper(name), "EVALRUN_") || has(keys, name)
+}
+
+// IsName reports whether a text can be the name of an environment variable.
+func IsName(name string) bool {
+	for i, r := range name {
+		letter := r == '_' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// has reports whether a variable is among some. Windows takes two spellings for one variable.
+func has(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(one string) bool {
+		return one == name || runtime.GOOS == "windows" && strings.EqualFold(one, name)
+	})
+}
+
+// output keeps what is written, up to a number of bytes.
+type output struct {
+	kept bytes.Buffer // not embedded: its ReadFrom knows no bound
+	most int
+	full func()
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	if o.kept.Len()+len(p) > o.most {
+		o.full()
+		return len(p), nil
+	}
+	return o.kept.Write(p)
+}
+
+// tail keeps the end of what is written.
+type tail struct {
+	kept []byte
+	cut  bool
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p[max(0, len(p)-maxComplaint-1):]...)
+	if extra := len(t.kept) - maxComplaint; extra > 0 {
+		t.kept = append(t.kept[:0], t.kept[extra:]...)
+		t.cut = true
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	text := strings.TrimSpace(strings.ToValidUTF8(string(t.kept), "\ufffd"))
+	if t.cut {
+		return "…" + text
+	}
+	return text
+}

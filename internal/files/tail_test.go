@@ -1,0 +1,98 @@
+package files
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/google/go-cmp/cmp"
+)
+
+// However a program writes its complaint, the end of it is kept, and a mark says that it was longer.
+func TestTheEndOfAComplaintIsKept(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		var all strings.Builder
+		var kept tail
+		for range random.IntN(12) {
+			part := strings.Repeat(string(rune('a'+random.IntN(26))), random.IntN(2*maxComplaint))
+			all.WriteString(part)
+			if n, err := kept.Write([]byte(part)); n != len(part) || err != nil {
+				t.Fatalf("got %d of %d bytes, want all: %v", n, len(part), err)
+			}
+		}
+		want := all.String()
+		if len(want) > maxComplaint {
+			want = "…" + want[len(want)-maxComplaint:]
+		}
+		if diff := cmp.Diff(want, kept.String()); diff != "" {
+			t.Errorf("of %d bytes (-want +got):\n%s", all.Len(), diff)
+		}
+	}
+}
+
+func TestAComplaintIsValidText(t *testing.T) {
+	t.Parallel()
+	var kept tail
+	text := strings.Repeat("日本", maxComplaint) + "\xff\n"
+	if _, err := kept.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if got := kept.String(); !utf8.ValidString(got) || !strings.HasPrefix(got, "…") || strings.HasSuffix(got, "\n") {
+		t.Errorf("got %q..., want the tail, in whole characters without a line break", got[:20])
+	}
+}
+
+func TestAFailureSaysWhatTheProgramSaid(t *testing.T) {
+	t.Parallel()
+	died := errors.New("ended with exit status 3")
+	for want, f := range map[string]*Failure{
+		"ended with exit status 3; its standard error: no such file": {died, "no such file"},
+		"ended with exit status 3; its standard error is empty":      {died, ""},
+	} {
+		if got := f.Error(); got != want || !errors.Is(f, died) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Variables of evalrun, the key among them, stay with evalrun in whatever case they are written.
+func TestProgramsDoNotGetVariablesOfEvalrun(t *testing.T) {
+	t.Parallel()
+	all := []string{
+		"PATH=/bin", "EVALRUN_API_KEY=x", "evalrun_api_key=x", "Evalrun_Trust_Key=x", "MY_EVALRUN_API_KEY=y",
+		"EVALRUNNER=z", "EVALRUN_=x", "=C:=C:\\",
+	}
+	before := append([]string{}, all...)
+	want := []string{"PATH=/bin", "MY_EVALRUN_API_KEY=y", "EVALRUNNER=z", "=C:=C:\\"}
+	if diff := cmp.Diff(want, environment(all, nil, nil)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	expect.Same(t, "the environment after", all, before)
+}
+
+// What a suite passes on by name, a program gets; what holds a key, it does not get without.
+func TestVariablesArePassedOnByName(t *testing.T) {
+	t.Parallel()
+	all := []string{"PATH=/bin", "EVALRUN_API_KEY=x", "EVALRUN_BASE_URL=u", "VENDOR_API_KEY=y", "OTHER_API_KEY=z", "EMPTY"}
+	got := environment(all, []string{"VENDOR_API_KEY", "OTHER_API_KEY"}, []string{"EVALRUN_API_KEY", "OTHER_API_KEY", "UNSET"})
+	want := []string{"PATH=/bin", "EVALRUN_API_KEY=x", "OTHER_API_KEY=z", "EMPTY"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestIsNameAcceptsOnlyNamesOfVariables(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"A": true, "_": true, "a_1": true, "EVALRUN_API_KEY": true, "": false, "1A": false, "A-B": false, "A=B": false, "É": false, "A B": false,
+	} {
+		if got := IsName(name); got != want {
+			t.Errorf("%q: got %t, want %t", name, got, want)
+		}
+	}
+}

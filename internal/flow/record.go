@@ -1,0 +1,344 @@
+// Keeps answers in a folder that people commit and review. Each case has a readable file
+// with sorted answers: the request as sent, and the answer as received. Errors are not recorded.
+//
+// The usual order to replay: Open, then Recordings.Answer. To record: Open, Recordings.Put for each result,
+// Recordings.Save.
+//
+// A Cache has the same answers in another form: one file for each request, for this machine alone.
+
+package flow
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/lazy"
+	"github.com/evalrun/evalrun/internal/wirejson"
+)
+
+// version is the version of the file format.
+const version = 1
+
+// maxFile bounds the files that are read, in bytes.
+const maxFile = 64 << 20
+
+// StoredAnswer is the recorded answer of one trial.
+type StoredAnswer struct {
+	ID       string         `json:"id"` // of the trial: a hash of its request
+	Arm      string         `json:"arm"`
+	Model    string         `json:"model"`
+	Repeat   int            `json:"repeat"`
+	Request  *eval.Request  `json:"request,omitempty"`
+	Response *eval.Response `json:"response"`
+	Usage    *eval.Usage    `json:"usage,omitempty"`
+	Timing   *ScoredTiming  `json:"timing,omitempty"`
+	// Turns are the answers of a trial with several calls.
+	Turns []RecordedCall `json:"turns,omitempty"`
+	// Judgements are the replies of judges about the answer.
+	Judgements []eval.Judgement `json:"judgements,omitempty"`
+
+	results []eval.CallResult // of an answer that is a turn
+}
+
+// RecordedCall is the answer of one call in a trial with several.
+type RecordedCall struct {
+	Response eval.Response `json:"response"`
+	// Results are the suite's results for function calls of the model; nil for an answer without calls.
+	Results []eval.CallResult `json:"results,omitempty"`
+	Usage   eval.Usage        `json:"usage"`
+	Timing  ScoredTiming      `json:"timing"`
+}
+
+// ScoredTiming is the timing of an answer that scorers use.
+type ScoredTiming struct {
+	LatencyMs float64 `json:"latencyMs"`
+	eval.StreamTiming
+}
+
+// Replay returns the recorded answer and sets the timing of call.
+func (a *StoredAnswer) Replay(call *eval.Call) *eval.Response {
+	if a.Timing != nil {
+		call.Timing.LatencyMs, call.Timing.StreamTiming = a.Timing.LatencyMs, a.Timing.StreamTiming
+	}
+	call.Results = a.results
+	out := *a.Response
+	out.Usage = a.Usage
+	return &out
+}
+
+// caseFile is the JSON of one case.
+type caseFile struct {
+	Version int            `json:"version"`
+	Suite   string         `json:"suite"`
+	Case    string         `json:"case"`
+	Answers []StoredAnswer `json:"answers"`
+}
+
+// Recordings is a folder of recorded answers.
+type Recordings struct {
+	dir      string
+	files    map[string]*caseFile // by path below dir
+	changed  map[string]bool
+	byID     map[string]*StoredAnswer
+	Models   []eval.Model         // metadata of models
+	mu       sync.Mutex           // guards the vectors
+	vectors  map[string][]float64 // all, for writing
+	replayed map[string][]float64 // those to answer from
+}
+
+const (
+	modelsFile  = "models.json"
+	vectorsFile = "vectors.json"
+)
+
+// Open reads the folder. A missing folder is an empty store, and so is "".
+func Open(dir string) (*Recordings, error) {
+	s := &Recordings{
+		dir:      dir,
+		files:    map[string]*caseFile{},
+		changed:  map[string]bool{},
+		byID:     map[string]*StoredAnswer{},
+		vectors:  map[string][]float64{},
+		replayed: map[string][]float64{},
+	}
+	if dir == "" {
+		return s, nil
+	}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".json" {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		return s.read(filepath.ToSlash(name))
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	maps.Copy(s.replayed, s.vectors)
+	return s, err
+}
+
+func (s *Recordings) read(name string) error {
+	path := filepath.Join(s.dir, filepath.FromSlash(name))
+	data, err := files.ReadFile(path, maxFile)
+	if err == nil {
+		err = s.decode(name, data)
+	} else if !errors.Is(err, files.ErrNotFile) && !errors.Is(err, files.ErrTooLarge) {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("%s is not a file of recorded answers: %w", path, err)
+	}
+	return nil
+}
+
+// decode takes in the content of a file.
+func (s *Recordings) decode(name string, data []byte) error {
+	switch name {
+	case modelsFile:
+		return json.Unmarshal(data, &s.Models)
+	case vectorsFile:
+		err := json.Unmarshal(data, &s.vectors)
+		if s.vectors == nil { // the file is the JSON value null
+			s.vectors = map[string][]float64{}
+		}
+		return err
+	}
+	return s.decodeCase(name, data)
+}
+
+// decodeCase takes in the answers to a case.
+func (s *Recordings) decodeCase(name string, data []byte) error {
+	if err := wirejson.CheckDepth(data, wirejson.MaxPartDepth); err != nil {
+		return err
+	}
+	var compact bytes.Buffer // parts of answers that are kept as they came go into lines of run files
+	if json.Compact(&compact, data) == nil {
+		data = compact.Bytes()
+	}
+	f := &caseFile{}
+	err := json.Unmarshal(data, f)
+	if err == nil && (f.Version > version || f.Version < 1) {
+		err = fmt.Errorf("version %d; this evalrun reads 1 to %d", f.Version, version)
+	}
+	s.files[name] = f
+	for i := range f.Answers {
+		if f.Answers[i].Response == nil {
+			return fmt.Errorf("answer %d has no response", i+1)
+		}
+		s.know(new(f.Answers[i])) // a copy, since Put moves those of the file while others are read
+	}
+	return err
+}
+
+// know makes an answer available to Answer. In a trial with several calls, each call has its own id.
+func (s *Recordings) know(a *StoredAnswer) {
+	s.byID[a.ID] = a
+	s.readJudgements(a.Judgements)
+	trial, before := eval.Trial{ID: a.ID}, []eval.AnsweredCall(nil)
+	for i := range a.Turns {
+		t := &a.Turns[i]
+		id := trial.CallID(before)
+		s.byID[id] = &StoredAnswer{ID: id, Response: &t.Response, Usage: &t.Usage, Timing: &t.Timing, results: t.Results}
+		before = append(before, eval.AnsweredCall{Response: t.Response, Results: t.Results})
+	}
+}
+
+// Forget drops the answers that were read. Later ones still replace them in the files.
+func (s *Recordings) Forget() {
+	clear(s.byID)
+	clear(s.replayed)
+}
+
+// Answer returns the answer of a trial, nil if none was recorded.
+func (s *Recordings) Answer(trialID string) *StoredAnswer { return s.byID[trialID] }
+
+// Vector returns the embedding of a text, nil if none was recorded.
+func (s *Recordings) Vector(model, text string) []float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.replayed[vectorKey(model, text)]
+}
+
+// PutVector records the embedding of a text.
+func (s *Recordings) PutVector(model, text string, v []float64) {
+	key := vectorKey(model, text)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.vectors[key], s.replayed[key] = v, v
+}
+
+func vectorKey(model, text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return model + " " + hex.EncodeToString(sum[:16])
+}
+
+// Put records the answer of a trial. It replaces an earlier one of the same arm and repeat. It ignores a
+// trial without an answer.
+func (s *Recordings) Put(r *eval.Result) {
+	if r.Response == nil || r.Err() != nil && r.Err().Kind != eval.KindUnscored && r.Err().Kind != eval.KindScorer {
+		return
+	}
+	name := fileName(r.Suite, r.Case)
+	f := s.files[name]
+	if f == nil {
+		f = &caseFile{Version: version, Suite: r.Suite, Case: r.Case}
+		s.files[name] = f
+	}
+	a := newAnswer(r)
+	f.Answers = slices.DeleteFunc(f.Answers, func(old StoredAnswer) bool { return old.Arm == a.Arm && old.Repeat == a.Repeat })
+	f.Answers = append(f.Answers, a)
+	s.changed[name] = true
+}
+
+func newAnswer(r *eval.Result) StoredAnswer {
+	a := StoredAnswer{
+		ID:         r.ID,
+		Arm:        r.Arm,
+		Model:      r.Model,
+		Repeat:     r.Repeat,
+		Request:    r.Request,
+		Response:   r.Response,
+		Usage:      r.Usage,
+		Judgements: judgements(r.Judgements),
+	}
+	if r.Timing != nil {
+		a.Timing = &ScoredTiming{r.Timing.LatencyMs, r.Timing.StreamTiming}
+	}
+	for _, t := range r.Calls {
+		a.Turns = append(a.Turns, RecordedCall{t.Response, t.Results, t.Usage, ScoredTiming{t.Timing.LatencyMs, t.Timing.StreamTiming}})
+	}
+	return a
+}
+
+// Check returns an error if nothing could be stored, so that the user learns it before paying for answers.
+// It writes a temporary file into the folder, or into the nearest folder above that exists.
+func (s *Recordings) Check() error {
+	dir := s.dir
+	for {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) || filepath.Dir(dir) == dir {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	return files.Probe(dir)
+}
+
+// Save writes the changed files, each atomically.
+func (s *Recordings) Save() error {
+	for name := range s.changed {
+		f := s.files[name]
+		slices.SortFunc(f.Answers, func(a, b StoredAnswer) int { return cmp.Or(cmp.Compare(a.Arm, b.Arm), a.Repeat-b.Repeat) })
+		if err := s.write(name, f); err != nil {
+			return err
+		}
+	}
+	clear(s.changed)
+	if err := s.write(modelsFile, s.Models); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	vectors := maps.Clone(s.vectors)
+	s.mu.Unlock()
+	if len(vectors) == 0 {
+		return nil
+	}
+	return s.write(vectorsFile, vectors)
+}
+
+func (s *Recordings) write(name string, v any) error {
+	path := filepath.Join(s.dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	plain, err := wirejson.Marshal(v)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(json.RawMessage(plain)); err != nil {
+		return err
+	}
+	return files.Write(path, 0o644, func(w io.Writer) error { _, err := io.WriteString(w, b.String()); return err })
+}
+
+// unsafe matches characters to replace in file names.
+const unsafe lazy.Regex = `[^A-Za-z0-9]+`
+
+// plainSuite matches suite names that can be folder names unchanged.
+const plainSuite lazy.Regex = `^[A-Za-z0-9_-]+$`
+
+// fileName returns the file for the answers of a case. The name is readable, and unique to the case.
+func fileName(suite, name string) string {
+	if !plainSuite.Matches(suite) { // for example `..`
+		sum := sha256.Sum256([]byte(suite))
+		suite = strings.Trim(unsafe.Regexp().ReplaceAllString(suite, "-")+"-"+hex.EncodeToString(sum[:4]), "-")
+	}
+	readable := strings.Trim(unsafe.Regexp().ReplaceAllString(name, "-"), "-")
+	if len(readable) > 60 {
+		readable = readable[:60]
+	}
+	sum := sha256.Sum256([]byte(name))
+	return suite + "/" + strings.TrimPrefix(readable+"-"+hex.EncodeToString(sum[:4]), "-") + ".json"
+}

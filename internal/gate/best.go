@@ -1,0 +1,242 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// RankBy says how to rank the arms of a run.
+type RankBy struct {
+	Suite  string          // the only one to rank; "" ranks all that have two arms
+	Metric string          // pass, blocked, or a named metric
+	Alpha  float64         // error rate of the set of the best
+	Arms   []string        // the arms to rank, none for all
+	Prices *eval.PriceList // nil shows tokens only
+}
+
+// takes reports whether an arm of a suite is to be ranked.
+func (o *RankBy) takes(s *journal.SuiteSummary, side *compare.Side) bool {
+	return side.Suite == s.Name && (len(o.Arms) == 0 || slices.Contains(o.Arms, side.Arm)) && hasArm(s, side.Arm)
+}
+
+// Rank ranks the arms of a run, suite by suite. It returns an error for a metric or an arm that the run
+// lacks.
+func Rank(d *journal.Document, o RankBy) ([]compare.Ranking, error) {
+	for _, arm := range o.Arms {
+		if err := CheckArm(d, arm); err != nil {
+			return nil, err
+		}
+	}
+	sides, err := sidesOf(d)
+	if err != nil {
+		return nil, err
+	}
+	if err := rankedBy(sides, o.Metric); err != nil {
+		return nil, err
+	}
+	var out []compare.Ranking
+	for i := range d.Summary.Suites {
+		s := &d.Summary.Suites[i]
+		if o.Suite != "" && s.Name != o.Suite {
+			continue
+		}
+		arms := slices.DeleteFunc(slices.Clone(sides), func(side *compare.Side) bool { return !o.takes(s, side) })
+		if len(arms) > 1 || o.Suite != "" && len(arms) > 0 {
+			out = append(out, rankSuite(d, s, arms, o))
+		}
+	}
+	if len(out) == 0 {
+		return nil, eval.BadInput("the run %s has no suite with two arms, so there is nothing to rank", d.Run.ID)
+	}
+	return out, nil
+}
+
+// hasArm reports whether the suite itself has an arm, rather than an earlier version that ran next to it.
+func hasArm(s *journal.SuiteSummary, arm string) bool {
+	return slices.ContainsFunc(s.Arms, func(a journal.ArmSummary) bool { return a.Name == arm }) &&
+		!strings.Contains(arm, "@")
+}
+
+// rankedBy returns the error for a metric by which arms cannot be ranked, with the ones by which they can.
+func rankedBy(sides []*compare.Side, metric string) error {
+	known := []string{eval.MetricPass, eval.MetricBlocked}
+	for _, s := range sides {
+		for _, name := range s.Metrics {
+			if !slices.Contains(known, name) {
+				known = append(known, name)
+			}
+		}
+	}
+	switch {
+	case slices.Contains(known, metric):
+		return nil
+	case overCases(metric):
+		return eval.BadInput(
+			"arms are not ranked by %s, which single cases do not have; --metric takes %s", metric, strings.Join(known, ", "),
+		)
+	case eval.IsRatio(metric):
+		return eval.BadInput(
+			"arms are not ranked by %s: a ranking shows it next to each arm; --metric takes %s", metric, strings.Join(known, ", "),
+		)
+	}
+	return eval.BadInput(
+		"the run has no metric %s to rank by, which each case has a value of between 0 and 1; %s", metric, diag.DidYouMean(metric, known),
+	)
+}
+
+// overCases reports whether a metric is about all cases together: of a classification, or a share of the
+// latencies.
+func overCases(metric string) bool {
+	of, _, single := strings.Cut(metric, ".")
+	if single {
+		return of == eval.MetricLatency || slices.Contains(
+			[]string{eval.Precision, eval.Recall, eval.F1}, of,
+		)
+	}
+	return slices.Contains(eval.Overall(), metric)
+}
+
+// rankSuite ranks the arms of one suite. After a race it only says which arms stayed, because the arms were
+// not sent the same cases.
+func rankSuite(d *journal.Document, s *journal.SuiteSummary, arms []*compare.Side, o RankBy) compare.Ranking {
+	var r compare.Ranking
+	raced, errors := raceIn(d, s.Name), optionsFor(nil, d, s.Name).MaxErrors
+	if len(raced) > 0 || d.Run.Options().Race != "" && len(arms) > 1 { // the race has used up the error rate
+		metric, alpha := gateConfig(d, s.Name).RaceBy(d.Run.Options())
+		r = compare.RankRaced(arms, raced, compare.RankOptions{Metric: metric, Alpha: alpha, MaxErrors: errors})
+		r.Race.Saved = notSent(s, raced)
+		switch {
+		case o.Metric != metric:
+			r.Refuse("the arms raced on " + metric + ", and were not sent the same cases: rank by that")
+		case len(o.Arms) > 0:
+			r.Refuse("a race is about all of its arms: leave out --arms")
+		}
+	} else {
+		r = compare.Rank(arms, compare.RankOptions{
+			Metric: o.Metric, Alpha: o.Alpha, MaxErrors: errors, Seed: comparisonSeed,
+		})
+	}
+	if why := Unrankable(d, s.Name); why != "" && (len(raced) == 0 || why != unequal) {
+		r.Refuse(why)
+	}
+	for i := range r.Arms {
+		at := slices.IndexFunc(arms, func(s *compare.Side) bool { return s.Arm == r.Arms[i].Arm })
+		r.Arms[i].Taken = TakenBy(d, arms[at], o.Prices)
+	}
+	return r
+}
+
+// unequal says why only the race itself can rank arms that raced.
+const unequal = "the arms raced, and were not sent the same cases"
+
+// Unrankable says why a run cannot rank the arms of a suite, whatever their results, "" if it can. It
+// cannot if it is a shard, if its cases were selected by outcome, or if some arms were sent fewer cases.
+func Unrankable(d *journal.Document, suite string) string {
+	if shard := d.Run.Plan.Shard; shard != nil {
+		return fmt.Sprintf("this is shard %d of %d: merge them first", shard.Index, shard.Of)
+	}
+	if why := chosenByOutcome("the run", d); why != "" {
+		return why
+	}
+	for _, stop := range d.Stops {
+		of := stop.Stopped()
+		if of.Suite != suite {
+			continue
+		}
+		switch stop.(type) {
+		case *eval.RaceExit:
+			return unequal
+		case *eval.KnownVerdict, *eval.BaseExit:
+			return fmt.Sprintf("%s stopped early, when its verdict was known: the arms were not sent the same cases", of.Arm)
+		}
+	}
+	return ""
+}
+
+// notSent returns how many trials of arms that left a race were not sent. Answers that came too late were
+// sent, though they are not used.
+func notSent(s *journal.SuiteSummary, left map[string]int) (n int) {
+	for i := range s.Arms {
+		if _, gone := left[s.Arms[i].Name]; gone {
+			n += s.Arms[i].Counts.Skip
+		}
+	}
+	return n
+}
+
+// raceIn returns the arms of a suite that left a race, with the number of units after which each left.
+func raceIn(d *journal.Document, suite string) map[string]int {
+	out := map[string]int{}
+	for _, stop := range d.Stops {
+		if left, ok := stop.(*eval.RaceExit); ok && left.Suite == suite {
+			out[left.Arm] = left.Units
+		}
+	}
+	return out
+}
+
+// best applies the rule about the arm that must be among the best.
+func (r *rulings) best(rule *eval.BestRule) {
+	g := journal.GateRule{Suite: r.suite.Name, RuleName: journal.RuleBest, Arm: rule.Arm, Limit: rule.Alpha}
+	verdict, code := eval.Invalid, eval.CodeIncomplete
+	all, err := Rank(r.doc, RankBy{Suite: r.suite.Name, Metric: rule.Metric, Alpha: rule.Alpha})
+	switch {
+	case err != nil:
+		g.Why = err.Error()
+	case all[0].Why != "":
+		g.Why = all[0].Why
+	case !slices.ContainsFunc(all[0].Arms, func(a compare.RankedArm) bool { return a.Arm == rule.Arm }):
+		g.Why = "the run has no trials of it"
+	case !slices.Contains(all[0].Best(), rule.Arm):
+		verdict, code = eval.Regressed, eval.CodeFailed
+		g.Why = "it is ruled out: the best is " + oneOf(all[0].Best())
+	case rule.Sole && len(all[0].Best()) > 1:
+		verdict, code = eval.Inconclusive, eval.CodeInconclusive
+		g.Why = fmt.Sprintf("it is one of %d arms that may be the best: %s", len(all[0].Best()), few(all[0].Best()))
+	default:
+		verdict, code = eval.NotWorse, eval.CodeOK
+		g.Standing = journal.RuleHolds
+		g.Why = "the best is " + oneOf(all[0].Best())
+	}
+	g.Found = journal.RuleVerdict(verdict)
+	r.rules, r.codes = append(r.rules, g), append(r.codes, code)
+	r.ranked = all
+}
+
+// oneOf lists the set of the best.
+func oneOf(arms []string) string {
+	if len(arms) == 1 {
+		return arms[0]
+	}
+	return "one of " + few(arms)
+}
+
+// fewArms bounds the arms that a rule lists; rankings have all.
+const fewArms = 6
+
+func few(arms []string) string {
+	if more := len(arms) - fewArms; more > 0 {
+		return strings.Join(arms[:fewArms], ", ") + fmt.Sprintf(" and %d more", more)
+	}
+	return strings.Join(arms, ", ")
+}
+
+// afterRace returns the ranking of a suite whose arms raced without a rule about the best.
+func afterRace(d *journal.Document, suite string) []compare.Ranking {
+	o := d.Run.Options()
+	if o.Race == "" || len(raceIn(d, suite)) == 0 {
+		return nil
+	}
+	metric, alpha := gateConfig(d, suite).RaceBy(o)
+	all, err := Rank(d, RankBy{Suite: suite, Metric: metric, Alpha: alpha})
+	if err != nil { // the metric is nowhere, since nothing was judged
+		return nil
+	}
+	return all
+}

@@ -1,0 +1,415 @@
+package gate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/text"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// Comparing says what to compare and which verdicts to give.
+type Comparing struct {
+	Suite string // "" compares all
+	// Gate means that the run's own rule applies: an arm that is missing in the baseline is invalid, and
+	// not just reported.
+	Gate bool
+	// NoContent leaves answers out.
+	NoContent bool
+	// BaseOf returns the arm with which an arm is compared, "" for none; nil compares arms of the same
+	// name.
+	BaseOf func(head string) string
+	// HeadArm is the only arm to compare; "" compares all.
+	HeadArm string
+	// Rules returns the rule of a suite. A suite without a rule gets estimates only.
+	Rules func(suite string) *eval.BaselineRule
+	// Base and Head are the user's names of the runs.
+	Base, Head string
+
+	// Prefer lets a judge prefer answers of an arm or of its baseline; nil without a judge.
+	Prefer func(base, head *compare.Side) (*compare.ArmPreference, error)
+}
+
+// leastMaxErrors is the share of errors that every comparison accepts.
+const leastMaxErrors = 0.01
+
+// comparisonSeed makes tests that draw samples give the same verdict for the same data.
+const comparisonSeed = 1
+
+// RunSides is a run with its arms in the form that comparisons need.
+type RunSides struct {
+	*journal.Document
+	sides []*compare.Side
+}
+
+// Read reads the arms of a run.
+func Read(d *journal.Document) (*RunSides, error) {
+	sides, err := sidesOf(d)
+	return &RunSides{d, sides}, err
+}
+
+// Compare compares a run with a baseline, suite by suite and arm by arm. It returns an error if a run file
+// cannot be read.
+func Compare(base, head *journal.Document, what Comparing) (*compare.Comparison, error) {
+	before, after, err := readBoth(base, head)
+	if err != nil {
+		return nil, err
+	}
+	return CompareRead(before, after, what)
+}
+
+// CompareRead compares runs that were already read. Both documents may have been released, unless a judge
+// prefers answers.
+func CompareRead(baseRead, headRead *RunSides, what Comparing) (*compare.Comparison, error) {
+	base := baseRead.Document
+	head := headRead.Document
+	before := baseRead.sides
+	after := headRead.sides
+	c := &compare.Comparison{
+		Base: compare.Compared{Run: base.Run.ID, Name: what.Base, StartedAt: base.Run.StartedAt},
+		Head: compare.Compared{Run: head.Run.ID, Name: what.Head, StartedAt: head.Run.StartedAt},
+		Arms: []compare.ArmComparison{},
+	}
+	var err error
+	c.Warnings = driftOf(base, head)
+	if sameAnswers(&base.Run, &head.Run) {
+		anyScorers(before...)
+		anyScorers(after...)
+		c.Warnings = append(c.Warnings, "both sides are the same answers, scored at two times: what changed are the scorers")
+	}
+	pairs := armPairs(before, after, what)
+	for _, p := range pairs {
+		var preference *compare.ArmPreference
+		if what.Prefer != nil && p.base != nil {
+			if preference, err = what.Prefer(p.base, p.head); err != nil {
+				return nil, err
+			}
+		}
+		arm := compareArm(p, base, head, what, c)
+		if preference != nil {
+			o := optionsFor(what.Rules(arm.Suite), head, arm.Suite)
+			preference.MeasureLean(p.base, p.head, o)
+			addPreference(&arm, preference, o)
+		}
+		c.Arms = append(c.Arms, arm)
+	}
+	if what.Gate && what.BaseOf != nil {
+		c.Arms = append(c.Arms, lostInVersion(before, pairs, what)...)
+	} else {
+		c.Arms = append(c.Arms, lostArms(before, pairs, head, what)...)
+	}
+	slices.SortStableFunc(c.Arms, func(a, b compare.ArmComparison) int {
+		return cmp.Compare(place(c.Arms, a.Suite), place(c.Arms, b.Suite))
+	})
+	c.Verdict = decideAll(c.Arms, what, head)
+	if len(c.Arms) == 0 {
+		c.Why, c.Verdict = "no arm is in both: "+notPaired(before, after), eval.Invalid
+	}
+	return c, fillFlips(c, base, head, what.NoContent)
+}
+
+// readBoth reads both runs concurrently, because reading takes most of the time of a comparison.
+func readBoth(base, head *journal.Document) (before, after *RunSides, err error) {
+	if head == base {
+		before, err = Read(base)
+		return before, before, err
+	}
+	var failed error
+	var reading sync.WaitGroup
+	reading.Go(func() { before, failed = Read(base) })
+	after, err = Read(head)
+	reading.Wait()
+	return before, after, errors.Join(failed, err)
+}
+
+func compareArm(p armPair, base, head *journal.Document, what Comparing, c *compare.Comparison) compare.ArmComparison {
+	if p.base == nil {
+		return compare.ArmComparison{
+			Suite:   p.head.Suite,
+			HeadArm: p.head.Arm,
+			Metrics: []compare.MetricComparison{},
+			Why:     "the arm is not in the baseline, which has " + strings.Join(p.others, ", "),
+		}
+	}
+	if b, h := p.base.Versions, p.head.Versions; len(b) > 0 && len(h) > 0 && !slices.Equal(b, h) {
+		c.Warnings = append(c.Warnings, fmt.Sprintf(
+			"%s on %s: answers of %s are compared with answers of %s", p.head.Suite, p.head.Arm, strings.Join(h, ", "),
+			strings.Join(b, ", "),
+		))
+	}
+	rule := what.Rules(p.head.Suite)
+	o := optionsFor(rule, head, p.head.Suite)
+	if base != head { // an arm of the run itself has the same selection
+		o.Selected = selectedBy(head, p.head)
+	}
+	stop := head.StopOf(p.head.Suite, p.head.Arm)
+	if known, ok := stop.(*eval.KnownVerdict); ok && p.answeredBy(known, rule, base, head) {
+		o.EarlyVerdict = known
+	}
+	arm := compare.Compare(p.base, p.head, o)
+	arm.Why = cmp.Or(byOutcome(base, head), arm.Why)
+	if base != head && base.StopOf(p.base.Suite, p.base.Arm) != nil {
+		arm.Why = cmp.Or(arm.Why, "the baseline stopped early, once its own verdict was known: it did not run all of its cases")
+	}
+	if o.EarlyVerdict == nil {
+		arm.Why = cmp.Or(arm.Why, cutShort(stop))
+	}
+	explainVersions(c, &arm)
+	if n := compare.PairedByIDAlone(p.base, p.head); n > 0 {
+		c.Warnings = append(c.Warnings, fmt.Sprintf(
+			"%s on %s: the baseline does not record variables, so %s with an `id:` of its own %s paired by that alone", p.head.Suite,
+			p.head.Arm, diag.Count(n, "case"), map[bool]string{true: "is", false: "are"}[n == 1],
+		))
+	}
+	return arm
+}
+
+// answeredBy reports whether an early stop is about this pair and these margins.
+func (p *armPair) answeredBy(stop *eval.KnownVerdict, rule *eval.BaselineRule, base, head *journal.Document) bool {
+	if rule == nil || !slices.Equal(stop.Metrics, rule.Metrics) {
+		return false
+	}
+	return stop.Base == base.Run.ID || base == head && stop.Base == p.base.Arm
+}
+
+// cutShort says why the arm of a comparison did not run all of its cases, "" if it did. The stop is not about this
+// comparison.
+func cutShort(stop eval.ArmStop) string {
+	const others = "the run stopped early, once %s known, and did not run all of its cases: another comparison cannot use it"
+	switch stop := stop.(type) {
+	case *eval.RaceExit:
+		return fmt.Sprintf("the arm left a race after %d of %d cases: it did not run all of them", stop.Units, stop.Of)
+	case *eval.KnownVerdict:
+		return fmt.Sprintf(others, "its verdict against "+stop.Base+" was")
+	case *eval.BaseExit:
+		return fmt.Sprintf(others, "the verdicts against this arm were")
+	}
+	return ""
+}
+
+// byOutcome says that a side was selected by its outcomes, "" if none was.
+func byOutcome(base, head *journal.Document) string {
+	return cmp.Or(chosenByOutcome("the baseline", base), chosenByOutcome("the run", head))
+}
+
+// chosenByOutcome says that a run was selected by its outcomes, "" if it was not. Cases that failed once
+// pass more often the next time, whatever was changed.
+func chosenByOutcome(name string, d *journal.Document) string {
+	switch {
+	case d.Run.Options().FailedIn != "":
+		return name + " ran only what had failed before (--failed-in): such cases pass more often the next time, whatever changed"
+	case d.End != nil && d.End.Reason == eval.EndMaxFailures:
+		return name + " ended after too many failures (--max-failures): what it ran was chosen by its outcomes"
+	}
+	return ""
+}
+
+// optionsFor returns the options for comparing a suite.
+func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) compare.Options {
+	o := compare.Options{Alpha: eval.DefaultAlpha, MaxErrors: leastMaxErrors, Seed: comparisonSeed}
+	if g := gateConfig(head, suite); g != nil {
+		o.MaxErrors = max(o.MaxErrors, g.MostErrors())
+	}
+	if rule != nil {
+		o.Margins = rule.Metrics
+		o.Alpha = rule.Alpha
+		o.MinPaired = rule.LeastPaired()
+		if rule.StopEarly { // the share of alpha for the final tests
+			o.Alpha -= rule.Alpha * compare.EarlyShare
+		}
+	}
+	return o
+}
+
+// addPreference adds a judge's preference to the comparison of an arm. A verdict needs nearly all pairs, because
+// pairs that a judge leaves unscored differ from the others.
+func addPreference(arm *compare.ArmComparison, preference *compare.ArmPreference, o compare.Options) {
+	arm.Preference = preference
+	for i := range arm.Metrics {
+		m := &arm.Metrics[i]
+		if m.Name != eval.MetricPreference {
+			continue
+		}
+		if m.N > 0 {
+			preference.Share, preference.Interval = &m.Head, &[2]float64{m.Base + m.Interval[0], m.Base + m.Interval[1]}
+		}
+		if m.Gated {
+			arm.Why = cmp.Or(arm.Why, preference.Unreliable)
+		}
+		if share := float64(preference.Unjudged) / float64(max(1, preference.Pairs)); m.Gated && share > o.MaxErrors {
+			arm.Why = cmp.Or(arm.Why, fmt.Sprintf("%.1f %% of the pairs could not be judged, more than %g %%", 100*share, 100*o.MaxErrors))
+		}
+	}
+}
+
+// decideAll gives verdicts suite by suite, since each suite has its own rule.
+func decideAll(arms []compare.ArmComparison, what Comparing, head *journal.Document) (whole eval.Verdict) {
+	for from := 0; from < len(arms); {
+		to := from
+		for to < len(arms) && arms[to].Suite == arms[from].Suite {
+			to++
+		}
+		suite := arms[from].Suite
+		o := optionsFor(what.Rules(suite), head, suite)
+		whole = compare.Worse(whole, compare.Decide(arms[from:to], o))
+		compare.Advise(arms[from:to], o)
+		from = to
+	}
+	return whole
+}
+
+// armPair is an arm with its counterpart in the baseline, nil if there is none. others are the arms of the
+// baseline.
+type armPair struct {
+	base, head *compare.Side
+	others     []string
+}
+
+// armPairs pairs the arms of each suite: by the given names, by equal names, or, if each side has only one
+// arm, with each other.
+func armPairs(before, after []*compare.Side, what Comparing) []armPair {
+	var out []armPair
+	for _, h := range after {
+		switch {
+		case what.Suite != "" && h.Suite != what.Suite:
+			continue
+		case what.HeadArm != "" && h.Arm != what.HeadArm:
+			continue
+		case what.BaseOf != nil && what.BaseOf(h.Arm) == "":
+			continue
+		}
+		candidates := ofSuite(before, h.Suite)
+		if len(candidates) == 0 && !what.Gate {
+			continue // a comparison covers only suites of both runs
+		}
+		pair := armPair{base: partner(candidates, h, len(ofSuite(after, h.Suite)) == 1, what), head: h}
+		for _, c := range candidates {
+			pair.others = append(pair.others, c.Arm)
+		}
+		out = append(out, pair)
+	}
+	return out
+}
+
+func ofSuite(sides []*compare.Side, suite string) (found []*compare.Side) {
+	for _, s := range sides {
+		if s.Suite == suite {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// partner returns the side of the baseline for an arm, nil for none. alone says that the arm is the only
+// one of its suite.
+func partner(candidates []*compare.Side, h *compare.Side, alone bool, what Comparing) *compare.Side {
+	arm := h.Arm
+	switch {
+	case what.BaseOf != nil:
+		arm = what.BaseOf(h.Arm)
+	case alone && len(candidates) == 1:
+		return candidates[0]
+	}
+	if i := slices.IndexFunc(candidates, func(s *compare.Side) bool { return s.Arm == arm }); i >= 0 {
+		return candidates[i]
+	}
+	return nil
+}
+
+func notPaired(before, after []*compare.Side) string {
+	list := func(sides []*compare.Side) string {
+		var names []string
+		for _, s := range sides {
+			names = append(names, s.Suite+" on "+s.Arm)
+		}
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("the baseline has %s, the run %s", list(before), list(after))
+}
+
+// otherVersions lists the models whose versions differ between the sides.
+func otherVersions(base, head []eval.Model) (out []string) {
+	for _, h := range head {
+		for _, b := range base {
+			if b.Name == h.Name && b.APIVersion == h.APIVersion && b.Service == h.Service && b.Version != h.Version {
+				out = append(out, fmt.Sprintf(
+					"the model %s was of version %s and is of version %s now: a difference may be its doing", h.ID(), b.Version, h.Version,
+				))
+			}
+		}
+	}
+	return out
+}
+
+// driftOf lists the models, services and versions of evalrun that differ between the sides. Differences in
+// results may come from them instead of the prompt.
+func driftOf(base, head *journal.Document) []string {
+	out := otherVersions(base.Run.Models, head.Run.Models)
+	if base.Run.Emulator != head.Run.Emulator {
+		out = append(out, "one side was answered by evalrun's emulator, the other by a service")
+	}
+	if words := toolsOf(base, head); words != "" {
+		out = append(out, words)
+	}
+	return out
+}
+
+// shownFlips bounds the changed cases whose answers are included.
+const shownFlips = 20
+
+// fillFlips adds the trial ids of changed cases, and the answers of the first ones.
+func fillFlips(c *compare.Comparison, base, head *journal.Document, noContent bool) (err error) {
+	for i := range c.Arms {
+		for j := range c.Arms[i].Flips {
+			f := &c.Arms[i].Flips[j]
+			shown := j < shownFlips && !noContent
+			if f.BaseTrial, f.BaseAnswer, err = flipped(base, f.BaseAt, shown); err != nil {
+				return err
+			}
+			if f.HeadTrial, f.HeadAnswer, err = flipped(head, f.HeadAt, shown); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// flipped returns the id of a trial, and its answer if that is shown.
+func flipped(d *journal.Document, at int64, shown bool) (id, answer string, err error) {
+	switch {
+	case at == 0:
+		return "", "", nil
+	case !shown:
+		id, err = d.IDAt(at)
+		return id, "", err
+	}
+	r, err := d.TrialAt(at)
+	switch {
+	case err != nil:
+		return "", "", err
+	case r.Response == nil:
+		return r.ID, "", nil
+	}
+	if reason := r.Response.Blocked(); reason != "" && r.Response.Text() == "" {
+		return r.ID, "(blocked: " + reason + ")", nil
+	}
+	return r.ID, text.Answer(r.Response), nil
+}
+
+// sameAnswers reports whether two runs judge the same answers.
+func sameAnswers(a, b *eval.Run) bool { return a.ID != b.ID && a.AnswersOf() == b.AnswersOf() }
+
+// anyScorers pairs cases even if their scorers differ. Two runs on the same answers differ only in how
+// these are judged.
+func anyScorers(sides ...*compare.Side) {
+	for _, s := range sides {
+		s.Cases.IgnoreScorers()
+	}
+}

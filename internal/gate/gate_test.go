@@ -1,0 +1,130 @@
+package gate
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/testrun"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// outcomes makes a run of a suite with a gate, a trial for each letter: p, f, e or s.
+func outcomes(t *testing.T, gate *eval.GateConfig, letters string, end *eval.End) *journal.Document {
+	t.Helper()
+	dir := t.TempDir()
+	run := eval.Run{ID: "r", Plan: eval.RunPlan{Trials: len(letters)}, Suites: []eval.RunSuite{{Name: "s", Gate: gate}}}
+	w, err := journal.Create(dir, &run, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[rune]eval.Outcome{'p': eval.Pass, 'f': eval.Fail, 'e': eval.Err, 's': eval.Skip}
+	for n, letter := range letters {
+		value := float64(n%2) / 2
+		r := &eval.Result{
+			Trial:  eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), CaseID: fmt.Sprint(n), Suite: "s", Case: fmt.Sprint(n), Arm: "t/p", Repeat: 1},
+			Ending: testrun.Ending(kinds[letter]), Timing: &eval.Timing{LatencyMs: float64(100 * (n + 1))},
+			Scores: []eval.Score{{Scorer: "contains", Name: "tone", Grade: eval.Graded{Value: value}}},
+		}
+		if r.Outcome() == eval.Err {
+			r.Ending = eval.Errored{Error: eval.Errorf(eval.KindStatus, "no")}
+		}
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Finish(end); err != nil {
+		t.Fatal(err)
+	}
+	d, err := journal.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// The exit code is that of the worst rule; rules that have nothing to apply to make the run incomplete.
+func TestApplyTakesTheWorstRule(t *testing.T) {
+	t.Parallel()
+	share := func(v float64) *float64 { return &v }
+	completed := &eval.End{Reason: eval.EndCompleted}
+	for name, test := range map[string]struct {
+		gate    *eval.GateConfig
+		letters string
+		end     *eval.End
+		want    int
+		broken  string // the rule that does not hold
+	}{
+		"no gate, all pass":      {nil, "ppp", completed, eval.CodeOK, ""},
+		"no gate, a failure":     {nil, "pfe", completed, eval.CodeFailed, ""},
+		"no gate, an error":      {nil, "ppe", completed, eval.CodeIncomplete, ""},
+		"pass rate":              {&eval.GateConfig{PassRateMin: share(0.6)}, "ppf", completed, eval.CodeOK, ""},
+		"pass rate, not reached": {&eval.GateConfig{PassRateMin: share(0.7)}, "ppf", completed, eval.CodeFailed, "passRate"},
+		"19 of 20 are 0.95":      {&eval.GateConfig{PassRateMin: share(0.95)}, "pppppppppppppppppppf", completed, eval.CodeOK, ""},
+		"errors":                 {&eval.GateConfig{ErrorsMax: new(0.4)}, "ppe", completed, eval.CodeOK, ""},
+		"too many errors":        {&eval.GateConfig{ErrorsMax: new(0.3)}, "ppe", completed, eval.CodeIncomplete, "errors"},
+		"a mean":                 {&eval.GateConfig{Means: []eval.MeanMin{{Metric: "tone", Min: 0.2}}}, "pppp", completed, eval.CodeOK, ""},
+		"a mean, too low": {
+			&eval.GateConfig{Means: []eval.MeanMin{{Metric: "tone", Min: 0.3}}}, "pppp", completed, eval.CodeFailed, "mean tone",
+		},
+		"a metric without a value": {
+			&eval.GateConfig{Means: []eval.MeanMin{{Metric: "none", Min: 0.3}}}, "pp", completed, eval.CodeIncomplete, "mean none",
+		},
+		"latency":           {&eval.GateConfig{LatencyP95Ms: new(10_000.0)}, "pp", completed, eval.CodeOK, ""},
+		"latency, too long": {&eval.GateConfig{LatencyP95Ms: new(50.0)}, "pp", completed, eval.CodeFailed, "latency p95"},
+		"nothing judged":    {&eval.GateConfig{PassRateMin: share(0.5), ErrorsMax: new(1.0)}, "ee", completed, eval.CodeIncomplete, "passRate"},
+		"not complete":      {&eval.GateConfig{PassRateMin: share(0.5)}, "pps", &eval.End{Reason: eval.EndBudget}, eval.CodeIncomplete, ""},
+		"a failure and a signal": {
+			nil, "pfs", &eval.End{Reason: eval.EndInterrupted, Signal: "interrupt"}, eval.CodeInterrupted, "",
+		},
+		"a baseline that is gone": {
+			&eval.GateConfig{Baseline: &eval.BaselineRule{
+				Against: eval.BaseRun{Name: "gone", Path: "/nowhere/run.jsonl"},
+				Metrics: []eval.MetricMargin{{Name: eval.MetricPass, Margin: 0.1}},
+			}}, "pp", completed, eval.CodeIncomplete, "baseline",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := outcomes(t, test.gate, test.letters, test.end)
+			Apply(d)
+			if d.Gate().Exit != test.want {
+				t.Errorf("exit %d, want %d; rules %+v", d.Gate().Exit, test.want, d.Gate().Rules)
+			}
+			for _, r := range d.Gate().Rules {
+				if broken := string(r.RuleName) == test.broken; r.Standing.Holds() == broken {
+					t.Errorf("the rule %s holds: %v, want %v", r.RuleName, r.Standing.Holds(), !broken)
+				}
+			}
+		})
+	}
+}
+
+// Options replace the rule of a suite; a gate without a margin is refused.
+func TestRuleOfLetsOptionsReplaceTheRule(t *testing.T) {
+	t.Parallel()
+	rule, err := RuleOf(eval.RuleOptions{Margin: 0.05, Metrics: []string{"pass", "tone=0.1", "latency=1.2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "[{pass 0.05 0 false} {tone 0.1 0 false} {latency 1.2 0 true}]"
+	if got := fmt.Sprint(rule.Metrics); got != want || rule.Alpha != eval.DefaultAlpha || rule.OnInconclusive != eval.OnFail {
+		t.Errorf("%s at %g, %s, want %s at the defaults", got, rule.Alpha, rule.OnInconclusive, want)
+	}
+	if rule, err := RuleOf(eval.RuleOptions{}); rule != nil || err != nil {
+		t.Errorf("without a margin: got the rule %+v, %v, want none", rule, err)
+	}
+	for _, bad := range []eval.RuleOptions{
+		{Metrics: []string{"tone"}},
+		{Margin: 0.1, Metrics: []string{"latency"}},
+		{Margin: 0.1, Metrics: []string{"tone=1.5"}},
+		{Margin: 0.1, Metrics: []string{"tone", "tone"}},
+		{Margin: 0.1, Alpha: 0.9},
+		{Margin: 0.1, OnInconclusive: "shrug"},
+	} {
+		if _, err := RuleOf(bad); eval.Of(err) != eval.CodeBadInput {
+			t.Errorf("%+v is taken: %v, want exit code %d", bad, err, eval.CodeBadInput)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package gate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// ArmOutlook is what the comparison of an arm with a baseline can be expected to show.
+type ArmOutlook struct {
+	Suite, Arm      string
+	Base            string // the arm of the same run with which it is compared; "" if the baseline is another run
+	StopEarly       bool
+	compare.Outlook                        // for the pass rate, if the gate compares it
+	Ratios          []compare.RatioOutlook `json:"ratios,omitempty"`
+}
+
+// outlook covers the metrics about which something is known before the run.
+func (arm *armPreview) outlook(suite string, rule *eval.BaselineRule) ArmOutlook {
+	out := ArmOutlook{Suite: suite, Arm: arm.name, Base: rule.Against.ArmFor(arm.name), StopEarly: rule.StopEarly}
+	for _, m := range rule.Metrics {
+		switch {
+		case m.Name == eval.MetricPass:
+			out.Outlook = compare.NewOutlook(arm.Effective, m, rule.Alpha, arm.Single, rule.StopEarly)
+		case eval.IsRatio(m.Name):
+			if ratio, ok := compare.NewRatioOutlook(m, arm.base, rule.Alpha); ok {
+				out.Ratios = append(out.Ratios, ratio)
+			}
+		}
+	}
+	out.Units, out.Alpha = arm.Effective, rule.Alpha
+	return out
+}
+
+// Outlooks returns the outlooks of the arms of a plan whose suites compare their pass rates. problems has
+// the baselines that the run could not use.
+func Outlooks(c *Checks, suites []*suite.Suite) (out []ArmOutlook, problems []string, err error) {
+	for _, one := range suites {
+		rule, err := effective(one, c.Options)
+		if err != nil {
+			return nil, nil, err
+		}
+		if rule == nil || c.Options.NoBaseline() {
+			continue
+		}
+		var base map[string]*compare.Side
+		if other, elsewhere := rule.Against.(eval.BaseRun); elsewhere {
+			if base, err = c.plannedBase(other.Name, one.Name); err != nil { // all cases count
+				problems = append(
+					problems,
+					fmt.Sprintf("a run would stop before it sends a request: %s is to be compared, and %s", one.Name, err),
+				)
+			}
+		}
+		for _, arm := range c.previews(one.Name, rule, base) {
+			if o := arm.outlook(one.Name, rule); len(o.Rows)+len(o.Ratios) > 0 {
+				out = append(out, o)
+			}
+		}
+	}
+	return out, problems, nil
+}
+
+// plannedBase reads the arms of a suite in a baseline.
+func (c *Checks) plannedBase(name, suite string) (map[string]*compare.Side, error) {
+	path, err := c.Dir.FindBaseline(name)
+	if err != nil {
+		return nil, err
+	}
+	base, err := baseSides(path, suite)
+	if err == nil && len(base) == 0 {
+		err = fmt.Errorf("the baseline %s has no suite %s", name, suite)
+	}
+	return base, err
+}
+
+// ArmSelfTest is the self-test of an arm.
+type ArmSelfTest struct {
+	Suite  string  `json:"suite"`
+	Arm    string  `json:"arm"`
+	Margin float64 `json:"margin"`
+	Alpha  float64 `json:"alpha"`
+	compare.SelfTest
+}
+
+// selfTestDraws is the number of simulated comparisons in a self-test.
+const selfTestDraws = 2000
+
+// SelfTest compares each arm of a run with itself, by the rule of the suite or of the options. Cases need
+// two scored repeats.
+func SelfTest(s *suite.Suite, d *journal.Document, o *eval.WithDefaults) ([]ArmSelfTest, error) {
+	rule, err := effective(s, o)
+	if err == nil && rule == nil {
+		rule, err = RuleOf(o.Rule)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if rule == nil {
+		return nil, eval.BadInput("%s has no gate with a baseline, so there is no margin to test: --margin 0.05", s.Name)
+	}
+	at := slices.IndexFunc(rule.Metrics, func(m eval.MetricMargin) bool { return m.Name == eval.MetricPass })
+	if at < 0 {
+		return nil, eval.BadInput("the gate of %s does not compare the pass rate, which is what a self-test looks at", s.Name)
+	}
+	outcomes, order, err := repeatsOf(s.Name, d)
+	if err != nil {
+		return nil, err
+	}
+	out := []ArmSelfTest{}
+	for _, arm := range order {
+		steady := outcomes[arm][:0]
+		for _, repeats := range outcomes[arm] {
+			if len(repeats) >= 2 {
+				steady = append(steady, repeats)
+			}
+		}
+		if len(steady) == 0 {
+			return nil, eval.BadInput(
+				"no case of %s on %s was scored twice in %s; record repeats first: evalrun run SUITE --repeats 5", s.Name, arm,
+				d.Run.ID,
+			)
+		}
+		alpha := cmp.Or(rule.Alpha, eval.DefaultAlpha)
+		out = append(out, ArmSelfTest{
+			Suite:    s.Name,
+			Arm:      arm,
+			Margin:   rule.Metrics[at].Margin,
+			Alpha:    alpha,
+			SelfTest: compare.NewSelfTest(steady, rule.Metrics[at], alpha, selfTestDraws, comparisonSeed),
+		})
+	}
+	if len(out) == 0 {
+		return nil, eval.BadInput("the run %s has no suite %s", d.Run.ID, s.Name)
+	}
+	return out, nil
+}
+
+// repeatsOf reads which repeats of each case passed, by arm.
+func repeatsOf(suite string, d *journal.Document) (outcomes map[string][][]bool, order []string, err error) {
+	outcomes = map[string][][]bool{}
+	places := map[string]int{}
+	for f, err := range d.Facts() {
+		if err != nil {
+			return nil, nil, eval.BadInput("the run cannot be read: %w", err)
+		}
+		if f.Suite != suite || f.Quarantined || f.Outcome != eval.Pass && f.Outcome != eval.Fail {
+			continue
+		}
+		if _, known := outcomes[f.Arm]; !known {
+			order = append(order, f.Arm)
+		}
+		key := strings.Join([]string{f.Arm, f.CaseID, f.Case}, "\x00")
+		place, known := places[key]
+		if !known {
+			place = len(outcomes[f.Arm])
+			places[key] = place
+			outcomes[f.Arm] = append(outcomes[f.Arm], nil)
+		}
+		outcomes[f.Arm][place] = append(outcomes[f.Arm][place], f.Outcome == eval.Pass)
+	}
+	return outcomes, order, nil
+}

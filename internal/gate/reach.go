@@ -1,0 +1,375 @@
+package gate
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/stats"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Checks checks the gates of a run before anything is sent.
+type Checks struct {
+	Options *eval.WithDefaults
+	Dir     rundir.Dir // where baselines are named
+	Plan    *runner.Plan
+	// Answers is the run that got the answers, if they are scored again; "" otherwise.
+	Answers string
+	Notice  func(string)
+}
+
+// Gates returns the gates of suites in their order, with the overrides of the options. It returns an error
+// if there is no baseline, or too few cases to ever show what a gate requires.
+func (c *Checks) Gates(suites []*suite.Suite) ([]*eval.GateConfig, error) {
+	if err := c.checkRaces(suites); err != nil {
+		return nil, err
+	}
+	var gates []*eval.GateConfig
+	compares := false
+	for _, one := range suites {
+		rule, err := c.rule(one)
+		if err != nil {
+			return nil, err
+		}
+		gate := configured(one.Gate, rule, c.Options)
+		gates = append(gates, gate)
+		compares = compares || gate != nil && gate.Baseline != nil
+	}
+	r := c.Options.Rule
+	ruled := r.Margin > 0 || r.StopEarly || r.OnInconclusive != "" || r.MinPaired != nil || len(r.Metrics)+len(r.AllowRemoved) > 0
+	if !compares && ruled {
+		c.Notice("warning: nothing is compared, since there is no baseline: --baseline NAME")
+	}
+	if compares && c.Options.Rule.StopEarly && c.Plan.Shard() != nil {
+		c.Notice("warning: a shard does not stop early; its cases are compared when all shards are merged")
+	}
+	return gates, nil
+}
+
+// rule is the checked baseline rule of a suite, nil where nothing is compared.
+func (c *Checks) rule(s *suite.Suite) (*eval.BaselineRule, error) {
+	rule, err := effective(s, c.Options)
+	if err != nil || rule == nil {
+		return nil, err
+	}
+	if err := checkMetrics(s, rule); err != nil || c.Options.NoBaseline() {
+		return rule, err
+	}
+	return rule, c.baseline(s, rule)
+}
+
+// configured is the gate of a suite with what the options say instead, and their defaults where it says nothing; nil
+// when none of them has a rule.
+func configured(own *eval.GateConfig, baseline *eval.BaselineRule, o *eval.WithDefaults) *eval.GateConfig {
+	d := &o.Defaults
+	g := &eval.GateConfig{}
+	if own != nil {
+		*g = *own
+	}
+	rules := []*float64{o.MinPassRate, o.MaxErrors, o.MaxBlocked, d.MinPassRate, d.MaxErrors, d.MaxBlocked}
+	if baseline == nil && !slices.ContainsFunc(rules, func(rule *float64) bool { return rule != nil }) {
+		return own
+	}
+	g.Baseline = cmp.Or(baseline, g.Baseline)
+	g.PassRateMin = cmp.Or(o.MinPassRate, g.PassRateMin, d.MinPassRate)
+	g.BlockedMax = cmp.Or(o.MaxBlocked, g.BlockedMax, d.MaxBlocked)
+	g.ErrorsMax = cmp.Or(o.MaxErrors, g.ErrorsMax, d.MaxErrors)
+	return g
+}
+
+// checkMetrics says which metric of a rule no scorer of the suite has.
+func checkMetrics(s *suite.Suite, rule *eval.BaselineRule) error {
+	known, open := s.Metrics()
+	for _, m := range rule.Metrics {
+		if !open && !slices.Contains(known, m.Name) {
+			return eval.BadInput("%s has no metric %s; %s", s.Name, m.Name, diag.DidYouMean(m.Name, known))
+		}
+	}
+	return nil
+}
+
+// baseline finds the baseline of a suite.
+func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
+	suite := one.Name
+	var base map[string]*compare.Side // of another run
+	if err := stopsEarly(one, rule); err != nil {
+		return err
+	}
+	switch against := rule.Against.(type) {
+	case eval.BaseVersion:
+		if arm := c.lostArm(one, rule, against); arm != "" {
+			return eval.Incomplete("%s; --no-baseline runs without", lostWhy(suite, arm))
+		}
+	case eval.BaseArm:
+		if names := c.Plan.ArmNames(); len(names) > 0 && !slices.Contains(names, against.Name) {
+			return eval.BadInput(
+				"the gate of %s compares with the arm %s, which is not in this run; %s", suite, against.Name,
+				diag.DidYouMean(against.Name, names),
+			)
+		}
+	case eval.BaseRun:
+		found, sides, err := c.another(suite, against.Name)
+		if err != nil {
+			return err
+		}
+		rule.Against, base = found, sides
+	}
+	if c.Plan.Shard() != nil { // merging compares
+		return nil
+	}
+	if len(c.previews(suite, rule, nil)) == 0 && c.Plan.Size() > 0 {
+		return eval.BadInput(
+			"the gate of %s compares with %s, and the run has no other arm; --no-baseline runs without", suite, rule.Against.Title(),
+		)
+	}
+	return c.reach(suite, rule, base)
+}
+
+// stopsEarly says which metric of a rule needs all trials, if the rule stops before.
+func stopsEarly(one *suite.Suite, rule *eval.BaselineRule) error {
+	if !rule.StopEarly {
+		return nil
+	}
+	for _, m := range rule.Metrics {
+		why := ""
+		switch {
+		case eval.IsRatio(m.Name):
+			why = "ratios are judged at the end"
+		case one.OfAllCases(m.Name):
+			why = "it takes all cases"
+		default:
+			continue
+		}
+		return eval.BadInput("the gate of %s stops early, which does not go with %s: %s", one.Name, m.Name, why)
+	}
+	return nil
+}
+
+// lostArm is an arm of the earlier version that has nothing of the suite to compare it with; "" when there is none.
+func (c *Checks) lostArm(one *suite.Suite, rule *eval.BaselineRule, earlier eval.BaseVersion) string {
+	arms := eval.NewPatterns(c.Options.Arms)
+	for _, a := range one.RemovedArms() {
+		name := earlier.Current(a.Name())
+		if a.Matches(arms) && !allowsRemoved(rule, one.Name, name) {
+			return name
+		}
+	}
+	var names []string
+	for _, a := range c.Plan.Arms() {
+		if a.Suite == one.Name {
+			names = append(names, a.Name())
+		}
+	}
+	for _, name := range names {
+		arm := earlier.Current(name)
+		if earlier.Includes(name) && !slices.Contains(names, arm) && !allowsRemoved(rule, one.Name, arm) {
+			return arm
+		}
+	}
+	return ""
+}
+
+// another finds the run with which a suite is compared, and reads the suite's arms.
+func (c *Checks) another(suite, name string) (found eval.BaseRun, sides map[string]*compare.Side, err error) {
+	path, err := c.Dir.FindBaseline(name)
+	if err != nil {
+		return found, nil, eval.Incomplete("%s is to be compared (--no-baseline runs without), and %w", suite, err)
+	}
+	d, err := journal.Open(path)
+	if err != nil {
+		return found, nil, eval.Incomplete(
+			"%s is to be compared (--no-baseline runs without), and the baseline %s cannot be read: %w", suite, name, err,
+		)
+	}
+	defer d.Close() //nolint:errcheck // it was only read
+	problem := ""
+	switch {
+	case d.Running:
+		problem = "is still in progress"
+	case d.Partial():
+		problem = "is not complete"
+	case d.Summary.Counts.Ran() == 0:
+		problem = "is blank: no trial ran"
+	case d.Raced():
+		problem = "has arms that left a race"
+	case len(d.Stops) > 0:
+		problem = "stopped early, once its own verdict was known"
+	case !slices.ContainsFunc(d.Summary.Suites, func(s journal.SuiteSummary) bool { return s.Name == suite }):
+		problem = "has no suite " + suite
+	}
+	if problem != "" {
+		return found, nil, eval.Incomplete("the baseline %s %s; --no-baseline runs without", name, problem)
+	}
+	sides, err = baseSides(path, suite)
+	if err == nil && c.Answers != "" && c.Answers == d.Run.AnswersOf() { // what changed is how the same answers are scored
+		anyScorers(slices.Collect(maps.Values(sides))...)
+	}
+	return eval.BaseRun{Name: name, Path: c.Dir.Abs(path), ID: d.Run.ID}, sides, err
+}
+
+// reach returns an error if the cases could never show what the gate requires, not even if no case differs.
+func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*compare.Side) error {
+	alpha := rule.Alpha
+	if rule.StopEarly {
+		alpha -= alpha * compare.EarlyShare
+	}
+	for _, arm := range c.previews(suite, rule, base) {
+		if arm.Units == 0 && base != nil {
+			return eval.Incomplete(
+				"%s on %s: no case is in the baseline as it is now (variables, scorers)%s; name a new baseline, or --no-baseline runs without",
+				suite, arm.name, arm.rescore(rule),
+			)
+		}
+		if why := arm.Why(rule.LeastPaired()); why != "" {
+			return eval.Incomplete("%s on %s: %s%s; --no-baseline runs without", suite, arm.name, why, arm.rescore(rule))
+		}
+		for _, r := range arm.outlook(suite, rule).Ratios {
+			c.Notice(fmt.Sprintf("%s on %s: %s of a case count %.0f at most", suite, arm.name, r.Metric, r.Cap))
+		}
+		for _, m := range rule.Metrics {
+			if text := arm.tooFew(suite, m, alpha); text != "" && rule.OnInconclusive == eval.OnFail {
+				return eval.BadInput("%s; --no-baseline or --on-inconclusive warn runs all the same", text)
+			} else if text != "" {
+				c.Notice("warning: " + text)
+			}
+		}
+	}
+	return nil
+}
+
+// tooFew says that the units of an arm can never show that a metric is not worse, "" when they can.
+func (arm *armPreview) tooFew(suite string, m eval.MetricMargin, alpha float64) string {
+	need := stats.MinCasesConstant(alpha, m.Margin)
+	if eval.IsRatio(m.Name) || arm.Effective >= need {
+		return ""
+	}
+	what := diag.Count(arm.Effective, "case")
+	if arm.Clustered {
+		what = fmt.Sprintf("%d independent units (by the share of the largest cluster)", arm.Effective)
+	}
+	metric := "pass rate"
+	if m.Name != eval.MetricPass {
+		metric = m.Name
+	}
+	text := fmt.Sprintf(
+		"%s on %s: %s can never show that the %s is not worse by a margin of %g; you need %d without a single flip",
+		suite, arm.name, what, metric, m.Margin, need,
+	)
+	if n := len(arm.Duplicates); n > 0 {
+		text += fmt.Sprintf("; %s with the same request as another, which counts once", diag.Count(duplicates(arm.Duplicates), "case"))
+	}
+	if n := len(arm.Added) + len(arm.Changed); n > 0 {
+		text += fmt.Sprintf("; %d more are not in the baseline as they are now (variables, scorers)", n)
+	}
+	return text + fmt.Sprintf(
+		". Add cases, or state a larger margin: %d are enough for %.2g",
+		arm.Effective,
+		leastMargin(arm.Effective, alpha),
+	)
+}
+
+// duplicates is how many cases have the request of another one.
+func duplicates(groups [][]string) (n int) {
+	for _, names := range groups {
+		n += len(names) - 1
+	}
+	return n
+}
+
+// leastMargin is the smallest margin, in hundredths, that a number of units can show.
+func leastMargin(units int, alpha float64) float64 {
+	for hundredths := 1; hundredths < 100; hundredths++ {
+		if margin := float64(hundredths) / 100; stats.MinCasesConstant(alpha, margin) <= units {
+			return margin
+		}
+	}
+	return 1
+}
+
+// armPreview is the part of an arm of a plan that is compared.
+type armPreview struct {
+	name string
+	base *compare.Side // nil: the baseline does not have the arm
+	compare.Preview
+}
+
+// rescore says, after a reason, that scorers of the baseline mean something else now; "" when they do not.
+func (arm *armPreview) rescore(rule *eval.BaselineRule) string {
+	words := arm.Rescore(rule.RunID(), "")
+	if words == "" {
+		return ""
+	}
+	return "; " + words
+}
+
+// previews pair the arms of a plan with those of a baseline, or, where base is nil, with other arms of the plan.
+func (c *Checks) previews(suite string, rule *eval.BaselineRule, base map[string]*compare.Side) []*armPreview {
+	_, elsewhere := rule.Against.(eval.BaseRun)
+	planned, order := plannedSides(c.Plan, suite, time.Now().UTC().Format(time.RFC3339))
+	var out []*armPreview
+	for _, name := range order {
+		if rule.Against.Includes(name) {
+			continue
+		}
+		head, p := planned[name], &armPreview{name: name}
+		switch {
+		case !elsewhere:
+			p.base = planned[rule.Against.ArmFor(name)]
+		case base[name] == nil && len(base) == 1 && len(order) == 1:
+			for _, only := range base {
+				p.base = only
+			}
+		default:
+			p.base = base[name]
+		}
+		if p.base == nil { // nothing is known: all trials count
+			p.base = head
+		}
+		var wanted func(*compare.CaseTotals) bool
+		if elsewhere {
+			wanted = selected(&c.Options.Options, head)
+		}
+		p.Preview = compare.NewPreview(p.base, head, wanted)
+		out = append(out, p)
+	}
+	return out
+}
+
+// plannedSides are the arms of a suite as a plan has them at a time, and their order.
+func plannedSides(plan *runner.Plan, suite, at string) (sides map[string]*compare.Side, order []string) {
+	sides = map[string]*compare.Side{}
+	for t := range plan.Trials() {
+		if t.Suite != suite {
+			continue
+		}
+		s, known := sides[t.Arm]
+		if !known {
+			s = &compare.Side{Suite: suite, Arm: t.Arm}
+			sides[t.Arm] = s
+			order = append(order, t.Arm)
+		}
+		if !s.Cases.EndsWith(t.Case, t.CaseID) {
+			s.Cases.Add(&compare.CaseTotals{
+				Name:        t.Case,
+				ID:          t.CaseID,
+				Scorers:     t.ScorersHash,
+				Cluster:     t.Cluster,
+				Vars:        t.VarsHash,
+				Request:     t.RequestHash,
+				Tags:        t.Tags,
+				Quarantined: t.Quarantine.Holds(at),
+			})
+		}
+		s.Cases.Update(s.Cases.Len()-1, func(c *compare.CaseTotals) { c.Ran++ })
+	}
+	return sides, order
+}

@@ -1,0 +1,303 @@
+package gate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// effective is the baseline rule of a suite's gate, with what the options say instead; nil when nothing is compared.
+func effective(s *suite.Suite, o *eval.WithDefaults) (*eval.BaselineRule, error) {
+	var rule eval.BaselineRule
+	_, ref := s.BaseVersion()
+	switch g := s.Gate; {
+	case g != nil && g.Baseline != nil:
+		rule = *g.Baseline
+		rule.Metrics = slices.Clone(rule.Metrics)
+	case o.BaselineName() == "" && ref == "" && o.Defaults.BaselineName() == "":
+		return nil, nil
+	}
+	switch {
+	case ref != "":
+		rule.Against = eval.BaseVersion{Suffix: "@" + ref}
+	case o.BaselineName() != "":
+		rule.Against = eval.BaseRun{Name: o.BaselineName()}
+	case rule.Against == nil:
+		rule.Against = eval.BaseRun{Name: o.Defaults.BaselineName()}
+	}
+	err := override(&rule, withDefaults(o.Rule, &rule, o.Defaults.Rule))
+	if o.Rescore != "" { // stopping early would save nothing
+		rule.StopEarly = false
+	}
+	return &rule, err
+}
+
+// withDefaults are the options for a rule, with defaults where neither they nor the rule of the suite say anything.
+func withDefaults(o eval.RuleOptions, rule *eval.BaselineRule, d eval.RuleOptions) eval.RuleOptions {
+	if rule.Alpha == 0 {
+		o.Alpha = cmp.Or(o.Alpha, d.Alpha)
+	}
+	if rule.OnInconclusive == "" {
+		o.OnInconclusive = cmp.Or(o.OnInconclusive, d.OnInconclusive)
+	}
+	if rule.MinPaired == nil {
+		o.MinPaired = cmp.Or(o.MinPaired, d.MinPaired)
+	}
+	if len(rule.Metrics) == 0 {
+		o.Margin = cmp.Or(o.Margin, d.Margin)
+		if len(o.Metrics) == 0 {
+			o.Metrics = d.Metrics
+		}
+	}
+	if len(rule.AllowRemoved)+len(o.AllowRemoved) == 0 {
+		o.AllowRemoved = d.AllowRemoved
+	}
+	o.StopEarly = o.StopEarly || d.StopEarly
+	return o
+}
+
+// override replaces parts of a rule by what the options say, and checks the result.
+func override(rule *eval.BaselineRule, r eval.RuleOptions) error {
+	if r.OnInconclusive != "" &&
+		!slices.Contains([]eval.OnInconclusive{eval.OnFail, eval.OnWarn, eval.OnPass}, r.OnInconclusive) {
+		return eval.BadInput("--on-inconclusive takes fail, warn or pass")
+	}
+	if r.Alpha > suite.MaxAlpha {
+		return eval.BadInput("--alpha %g: a verdict that is wrong so often says nothing; %g at most", r.Alpha, suite.MaxAlpha)
+	}
+	rule.Alpha = cmp.Or(r.Alpha, rule.Alpha, eval.DefaultAlpha)
+	rule.OnInconclusive = cmp.Or(r.OnInconclusive, rule.OnInconclusive, eval.OnFail)
+	rule.StopEarly = rule.StopEarly || r.StopEarly
+	rule.MinPaired = cmp.Or(r.MinPaired, rule.MinPaired)
+	rule.AllowRemoved = slices.Concat(rule.AllowRemoved, r.AllowRemoved)
+	if r.Margin > 0 {
+		for i := range rule.Metrics {
+			if !eval.IsRatio(rule.Metrics[i].Name) {
+				rule.Metrics[i].Margin = r.Margin
+			}
+		}
+		if len(rule.Metrics) == 0 && len(r.Metrics) == 0 {
+			rule.Metrics = []eval.MetricMargin{{Name: eval.MetricPass, Margin: r.Margin}}
+		}
+	}
+	if len(r.Metrics) > 0 {
+		rule.Metrics = nil
+	}
+	for _, text := range r.Metrics {
+		one, err := metricMargin(text, r.Margin)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(rule.Metrics, func(m eval.MetricMargin) bool { return m.Name == one.Name }) {
+			return eval.BadInput("--metric %s is given twice: leave one out", one.Name)
+		}
+		rule.Metrics = append(rule.Metrics, one)
+	}
+	if len(rule.Metrics) == 0 {
+		return eval.BadInput(
+			"a gate with a baseline needs a margin: --margin 0.05 lets the pass rate be 5 points lower; there is no default (`evalrun help " +
+				"verdicts#the-five-verdicts`)",
+		)
+	}
+	return nil
+}
+
+// metricMargin reads a value of --metric: NAME, with the given margin, or NAME=MARGIN.
+func metricMargin(text string, margin float64) (eval.MetricMargin, error) {
+	name := text
+	value := ""
+	own := false
+	if at := strings.LastIndexByte(text, '='); at >= 0 { // the name of a class may have one
+		name = text[:at]
+		value = text[at+1:]
+		own = true
+	}
+	one := eval.MetricMargin{Name: name, Margin: margin}
+	ratio := eval.IsRatio(name)
+	if own {
+		v, err := strconv.ParseFloat(value, 64)
+		if inRange := v > 0 && v <= eval.MaxRatio; err != nil || !inRange || ratio != (v > 1) || v == 1 {
+			return one, eval.BadInput("--metric %s: a margin lies between 0 and 1, a limit of latency or tokens is larger than 1", text)
+		}
+		one.Margin = v
+	}
+	if one.Margin == 0 || ratio && !own {
+		return one, eval.BadInput(
+			"--metric %s has no margin: --metric %s=0.05, or for latency and tokens a limit such as 1.1", text, name,
+		)
+	}
+	return one, nil
+}
+
+// withBaseline compares each suite of a run with the baseline that its gate names. It returns nil when none names one,
+// and with notCompared when --no-baseline was given.
+func withBaseline(d *journal.Document) (whole *compare.Comparison, notCompared bool) {
+	options := d.Run.Options()
+	for i := range d.Run.Suites {
+		one := &d.Run.Suites[i]
+		if one.Gate == nil || one.Gate.Baseline == nil || d.Run.Plan.Shard != nil || d.Running {
+			continue
+		}
+		if options.NoBaseline() {
+			return nil, true
+		}
+		if whole == nil {
+			whole = &compare.Comparison{
+				Head: compare.Compared{Run: d.Run.ID, StartedAt: d.Run.StartedAt},
+				Arms: []compare.ArmComparison{},
+			}
+		}
+		merge(whole, compareSuite(d, one.Name, one.Gate.Baseline, options.NoContent))
+	}
+	return whole, false
+}
+
+// merge adds the comparison of another suite.
+func merge(whole, one *compare.Comparison) {
+	switch {
+	case whole.Base.Name == "":
+		whole.Base = one.Base
+	case !slices.Contains(strings.Split(whole.Base.Name, ", "), one.Base.Name):
+		whole.Base = compare.Compared{Name: whole.Base.Name + ", " + one.Base.Name}
+	}
+	for i := range one.Arms {
+		a := &one.Arms[i]
+		if !slices.ContainsFunc(whole.Arms, func(o compare.ArmComparison) bool { return o.Suite == a.Suite && o.HeadArm == a.HeadArm }) {
+			whole.Arms = append(whole.Arms, *a) // a suite that was lost is reported once
+		}
+	}
+	for _, warning := range one.Warnings {
+		if !slices.Contains(whole.Warnings, warning) {
+			whole.Warnings = append(whole.Warnings, warning)
+		}
+	}
+	whole.Verdict = compare.Worse(whole.Verdict, one.Verdict)
+}
+
+// compareSuite compares a suite with its baseline. Whatever is wrong makes its arms invalid.
+func compareSuite(d *journal.Document, suite string, rule *eval.BaselineRule, noContent bool) *compare.Comparison {
+	c, err := compareWith(d, suite, rule, noContent)
+	if err == nil {
+		return c
+	}
+	c = &compare.Comparison{Base: compare.Compared{Name: rule.Against.Title()}, Verdict: eval.Invalid}
+	for _, s := range d.Summary.Suites {
+		for i := range s.Arms {
+			if s.Name == suite && !rule.Against.Includes(s.Arms[i].Name) {
+				c.Arms = append(
+					c.Arms,
+					compare.ArmComparison{
+						Suite:   suite,
+						HeadArm: s.Arms[i].Name,
+						Verdict: eval.Invalid,
+						Why:     err.Error(),
+						Metrics: []compare.MetricComparison{},
+					},
+				)
+			}
+		}
+	}
+	return c
+}
+
+func compareWith(d *journal.Document, suite string, rule *eval.BaselineRule, noContent bool) (*compare.Comparison, error) {
+	what := Comparing{
+		Suite:     suite,
+		Gate:      true,
+		NoContent: noContent,
+		Rules:     func(string) *eval.BaselineRule { return rule },
+		Base:      rule.Against.Title(),
+		Head:      d.Run.ID,
+	}
+	other, elsewhere := rule.Against.(eval.BaseRun)
+	if !elsewhere {
+		what.BaseOf = func(arm string) string {
+			if rule.Against.Includes(arm) {
+				return ""
+			}
+			return rule.Against.ArmFor(arm)
+		}
+		return Compare(d, d, what)
+	}
+	base, err := journal.Open(cmp.Or(other.Path, other.Name))
+	if err != nil {
+		return nil, fmt.Errorf("the baseline %s cannot be read: %w", other.Name, err)
+	}
+	defer base.Close() //nolint:errcheck // it was only read
+	switch {
+	case base.Run.ID == d.Run.ID:
+		return nil, errors.New("the baseline is the run itself")
+	case other.ID != "" && base.Run.ID != other.ID:
+		return nil, fmt.Errorf("%s is another run now: %s, and %s when this run began", other.Path, base.Run.ID, other.ID)
+	}
+	return Compare(base, d, what)
+}
+
+// RuleOf is the rule that options state; nil when they state none.
+func RuleOf(r eval.RuleOptions) (*eval.BaselineRule, error) {
+	if r.Margin == 0 && len(r.Metrics) == 0 {
+		if r.Alpha != 0 || r.OnInconclusive != "" || r.MinPaired != nil || len(r.AllowRemoved) > 0 {
+			return nil, eval.BadInput(
+				"--alpha, --on-inconclusive, --min-paired and --allow-removed are for a verdict, which takes a margin: add --margin 0.05",
+			)
+		}
+		return nil, nil
+	}
+	rule := &eval.BaselineRule{}
+	err := override(rule, r)
+	for i := range rule.Metrics {
+		rule.Metrics[i].Strict = eval.IsRatio(rule.Metrics[i].Name)
+	}
+	return rule, err
+}
+
+// Exit is the exit code of a comparison by a rule, nil for none.
+func Exit(c *compare.Comparison, rule *eval.BaselineRule) int {
+	var codes []int
+	if c.Preferences != nil && c.Preferences.Incomplete != "" {
+		codes = append(codes, eval.CodeIncomplete)
+	}
+	if rule == nil {
+		if c.Verdict != "" { // invalid: without a rule there are estimates, and no verdict
+			codes = append(codes, verdictExit(c.Verdict, eval.OnFail))
+		}
+		return eval.Worst(codes...)
+	}
+	for i := range c.Arms {
+		codes = append(codes, verdictExit(c.Arms[i].Verdict, rule.OnInconclusive))
+	}
+	if c.Why != "" {
+		codes = append(codes, eval.CodeIncomplete)
+	}
+	return eval.Worst(codes...)
+}
+
+// ArmNames are the names of the arms of a run, each once.
+func ArmNames(d *journal.Document) (names []string) {
+	for _, s := range d.Summary.Suites {
+		for i := range s.Arms {
+			if name := s.Arms[i].Name; !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// CheckArm says that a run has no such arm.
+func CheckArm(d *journal.Document, arm string) error {
+	names := ArmNames(d)
+	if slices.Contains(names, arm) {
+		return nil
+	}
+	return eval.BadInput("the run %s has no arm %s; %s", d.Run.ID, arm, diag.DidYouMean(arm, names))
+}

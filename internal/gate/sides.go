@@ -1,0 +1,220 @@
+package gate
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// sidesOf reads the arms of a run, in one pass.
+func sidesOf(d *journal.Document) ([]*compare.Side, error) {
+	r := &sideReader{doc: d, by: map[[2]string]*sideInReading{}}
+	for f, err := range d.Facts() {
+		if err != nil {
+			return nil, err
+		}
+		r.add(f)
+	}
+	var out []*compare.Side
+	for _, s := range r.order {
+		s.close()
+		s.Versions = s.versions
+		out = append(out, &s.Side)
+	}
+	return out, nil
+}
+
+type sideReader struct {
+	doc   *journal.Document
+	by    map[[2]string]*sideInReading
+	order []*sideInReading
+}
+
+type sideInReading struct {
+	compare.Side
+	last       compare.CaseTotals // whose trials are still coming
+	trials     int                // that came
+	versions   []string
+	categories map[string]int
+	metrics    map[string]int
+	pairs      map[*eval.Pair]int // of the document, each the same whenever it comes
+}
+
+// add adds a trial. The trials of a case on an arm are adjacent, except for those of other arms between
+// them.
+func (r *sideReader) add(f *journal.Facts) {
+	s, ok := r.by[[2]string{f.Suite, f.Arm}]
+	if !ok {
+		s = &sideInReading{
+			Side: compare.Side{
+				Run: r.doc.Run.ID, Suite: f.Suite, Arm: f.Arm, Partial: r.doc.Partial(), Classes: classesOf(r.doc, f.Suite),
+			},
+			categories: map[string]int{},
+			metrics:    map[string]int{},
+			pairs:      map[*eval.Pair]int{},
+		}
+		s.Cases.Grow(casesOn(r.doc, f.Suite, f.Arm))
+		r.by[[2]string{f.Suite, f.Arm}] = s
+		r.order = append(r.order, s)
+	}
+	if s.trials == 0 || s.last.Name != f.Case || s.last.ID != f.CaseID {
+		s.close()
+		s.last = compare.CaseTotals{
+			Name:        f.Case,
+			ID:          f.CaseID,
+			Scorers:     f.ScorersHash,
+			Cluster:     f.Cluster,
+			Vars:        f.VarsHash,
+			Request:     f.RequestHash,
+			Tags:        append(s.last.Tags[:0], f.Tags...),
+			Quarantined: f.Quarantined,
+			Metrics:     s.last.Metrics[:0],
+			Classes:     s.last.Classes[:0],
+		}
+	}
+	s.trials++
+	if f.Unused || f.SkippedEarly {
+		s.last.Unused++
+		return
+	}
+	s.trial(&s.last, f)
+}
+
+// close adds the last case, whose trials have all come.
+func (s *sideInReading) close() {
+	if s.trials > 0 {
+		s.Cases.Add(&s.last)
+	}
+	s.trials = 0
+}
+
+// casesOn is how many cases an arm has, if no two of them have one name.
+func casesOn(d *journal.Document, suite, arm string) int {
+	for i := range d.Summary.Suites {
+		s := &d.Summary.Suites[i]
+		at := slices.IndexFunc(s.Arms, func(a journal.ArmSummary) bool { return a.Name == arm })
+		if s.Name == suite && at >= 0 {
+			return s.Arms[at].Cases.Tests
+		}
+	}
+	return 0
+}
+
+func (s *sideInReading) trial(c *compare.CaseTotals, f *journal.Facts) {
+	if c.TrialAt == 0 || f.Outcome == eval.Fail && c.Failed == 0 {
+		c.TrialAt = f.At
+	}
+	switch f.Outcome {
+	case eval.Pass:
+		c.Passed++
+	case eval.Fail:
+		c.Failed++
+	case eval.Err:
+		c.Errors++
+	case eval.Skip:
+		return
+	}
+	if c.Ran++; f.Outcome == eval.Err {
+		return
+	}
+	if f.Blocked != "" {
+		c.Blocked++
+	}
+	c.LatencyMs.Add(f.LatencyMs)
+	c.Tokens.Add(float64(f.Tokens))
+	s.scores(c, f.Scores)
+	s.class(c, f.Class)
+	if v := f.ModelVersion; v != "" && !slices.Contains(s.versions, v) && len(s.versions) < maxVersions {
+		s.versions = append(s.versions, v)
+	}
+	s.ratings(f.Ratings)
+}
+
+// scores adds up named metrics, whose places are the same for all cases.
+func (s *sideInReading) scores(c *compare.CaseTotals, scores []journal.NamedScore) {
+	for _, score := range scores {
+		at, ok := s.metrics[score.Name] // names are kept by the index
+		if !ok {
+			at = len(s.Metrics)
+			s.metrics[score.Name] = at
+			s.Metrics = append(s.Metrics, score.Name)
+		}
+		for len(c.Metrics) <= at {
+			c.Metrics = append(c.Metrics, compare.Sum{})
+		}
+		c.Metrics[at].Add(score.Value)
+	}
+}
+
+// class counts how a trial was classified.
+func (s *sideInReading) class(c *compare.CaseTotals, p *eval.Pair) {
+	if p == nil {
+		return
+	}
+	at, known := s.pairs[p]
+	if !known {
+		at = len(s.ClassPairs)
+		s.pairs[p] = at
+		s.ClassPairs = append(s.ClassPairs, *p)
+	}
+	for i := range c.Classes {
+		if c.Classes[i].Pair == at {
+			c.Classes[i].N++
+			return
+		}
+	}
+	c.Classes = append(c.Classes, compare.ClassCount{Pair: at, N: 1})
+}
+
+// classesOf are the classes of a suite as the run has them.
+func classesOf(d *journal.Document, suite string) []string {
+	for i := range d.Run.Suites {
+		if rs := &d.Run.Suites[i]; rs.Name == suite {
+			return rs.Classes
+		}
+	}
+	return nil
+}
+
+// ratings counts how the categories of an answer were rated.
+func (s *sideInReading) ratings(ratings []eval.SafetyRating) {
+	for _, rating := range ratings {
+		at, ok := s.categories[rating.Category]
+		if !ok {
+			if at = len(s.Categories); at >= maxCategories {
+				continue
+			}
+			s.categories[rating.Category] = at
+			s.Categories = append(s.Categories, compare.Category{Name: rating.Category})
+		}
+		k := &s.Categories[at]
+		k.Rated++
+		if rating.Level() >= slices.Index(eval.Probabilities, "MEDIUM") {
+			k.High++
+		}
+		if rating.Blocked {
+			k.Blocked++
+		}
+	}
+}
+
+// What a service can make up is bounded.
+const (
+	maxVersions   = 16
+	maxCategories = 64
+)
+
+// Sides are the arms of a run, suite by suite, as a comparison reads them, without those of an earlier version that
+// ran next to them.
+func Sides(d *journal.Document) ([]*compare.Side, error) {
+	all, err := sidesOf(d)
+	return slices.DeleteFunc(all, func(s *compare.Side) bool { return strings.Contains(s.Arm, "@") }), err
+}
+
+// PreferenceOptions are how a judge's preferences between arms of a suite are compared: without a margin.
+func PreferenceOptions(d *journal.Document, suite string) compare.Options {
+	return optionsFor(nil, d, suite)
+}

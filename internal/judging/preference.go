@@ -1,0 +1,232 @@
+// Lets a judge prefer one of the answers of two runs or two arms, pair by pair. Its
+// preferences become one more metric of the comparison.
+//
+// The usual order: New, then PairJudge.Compare, then PairJudge.Close.
+
+package judging
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/gate"
+	"github.com/evalrun/evalrun/internal/session"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// ByJudge says which judge prefers answers, by which criteria, and how to reach it.
+type ByJudge struct {
+	Judge    string // "" if there is only one
+	Criteria string // "" uses the judge's own
+	Suite    string // the file with the judge; "" means the suites of the run
+	Options  session.Options
+
+	Getenv  func(string) string
+	Connect func(*session.Job) (*session.Session, error)
+}
+
+// PairJudge is a judge for the answers of two runs or two arms. The caller closes it.
+type PairJudge struct {
+	session    *session.Session
+	config     runner.Config // for questions to the judge
+	plan       *runner.Plan
+	question   *scorers.PreferenceQuestion
+	base, head *journal.Document
+	total      compare.PreferenceTotals
+}
+
+// New finds the judge and connects to its service, by default that of the head run. It only requests the
+// metadata of the judge's model.
+func New(ctx context.Context, base, head *journal.Document, by ByJudge) (*PairJudge, error) {
+	for _, d := range []*journal.Document{base, head} {
+		if d.Run.CommandOptions == nil || d.Run.CommandOptions.NoContent {
+			return nil, eval.BadInput("%s keeps no answers between which a judge could choose", d.Run.ID)
+		}
+	}
+	l, err := by.load(head)
+	if err == nil {
+		err = l.Bad()
+	}
+	if err != nil {
+		return nil, err
+	}
+	judge, err := by.find(l.Suites)
+	if err != nil {
+		return nil, err
+	}
+	l.AddJudge(judge)
+	l.Options.Cache = !l.Options.Untrusted // so that repeated comparisons send the same pair to the same judge once
+	j, err := l.SettleLike(head, "comparing by a judge")
+	if err != nil {
+		return nil, err
+	}
+	session, err := by.Connect(j)
+	if err != nil {
+		return nil, err
+	}
+	c := &PairJudge{
+		session: session, config: session.JudgeConfig(), base: base, head: head,
+		plan:     runner.NewPlan(nil, scorers.Builtin(), runner.Filter{}, j.Settings.Service.APIVersion),
+		question: scorers.NewPreferenceQuestion(judge, cmp.Or(by.Criteria, judge.Criteria)),
+	}
+	c.total = compare.PreferenceTotals{
+		Judge:           judge.Name,
+		PreferenceJudge: compare.PreferenceJudge{Model: judge.Model.ID, Criteria: c.question.Criteria()},
+	}
+	if err := session.CheckJudge(ctx, c.plan, judge); err != nil {
+		session.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Compare compares both sides, with the judge's preference as one more metric.
+func (c *PairJudge) Compare(ctx context.Context, what gate.Comparing) (*compare.Comparison, error) {
+	what.Prefer = func(base, head *compare.Side) (*compare.ArmPreference, error) { return c.arm(ctx, base, head) }
+	out, err := gate.Compare(c.base, c.head, what)
+	if err != nil {
+		return nil, err
+	}
+	return out, c.finish(out)
+}
+
+// Close closes the connection to the service.
+func (c *PairJudge) Close() { c.session.Close() }
+
+// load reads the suites with the judge.
+func (by *ByJudge) load(head *journal.Document) (*session.Loaded, error) {
+	if by.Suite != "" {
+		return session.Load([]string{by.Suite}, by.Options, by.Getenv)
+	}
+	return session.LoadCopies(head, by.Options, by.Getenv)
+}
+
+// find returns the named judge. Without a name it returns the only judge, or the only one with the key `choose`.
+func (by *ByJudge) find(suites []*suite.Suite) (*suite.Judge, error) {
+	all, names := judgesOf(suites)
+	if len(all) == 0 {
+		return nil, eval.BadInput(
+			"there is no judge to choose: add `judges: [{name: judge, model: svc-pro}]` to the suite, and name the suite by --suite FILE",
+		)
+	}
+	if by.Judge != "" {
+		if i := slices.Index(names, by.Judge); i >= 0 {
+			return all[i], nil
+		}
+		return nil, eval.BadInput("there is no judge %s; %s", by.Judge, diag.DidYouMean(by.Judge, names))
+	}
+	if len(all) == 1 {
+		return all[0], nil
+	}
+	meant := slices.DeleteFunc(slices.Clone(all), func(j *suite.Judge) bool { return !j.Prefers })
+	if len(meant) == 1 {
+		return meant[0], nil
+	}
+	return nil, eval.BadInput("there are %d judges: name one by --choose=NAME: %s", len(all), strings.Join(names, ", "))
+}
+
+func judgesOf(suites []*suite.Suite) (all []*suite.Judge, names []string) {
+	for _, s := range suites {
+		for _, j := range s.Judges {
+			all, names = append(all, j), append(names, j.Name)
+		}
+	}
+	return all, names
+}
+
+// arm lets the judge prefer the answers of an arm or those of the baseline. It records in each
+// case how far head is preferred.
+func (c *PairJudge) arm(ctx context.Context, base, head *compare.Side) (*compare.ArmPreference, error) {
+	places := compare.Pairs(base, head)
+	cases := make([][2]*compare.CaseTotals, len(places))
+	for i, at := range places {
+		b, h := base.Cases.At(at[0]), head.Cases.At(at[1])
+		cases[i] = [2]*compare.CaseTotals{&b, &h}
+	}
+	r := pairReader{judge: c}
+	if r.err = r.find(cases, base, head); r.err != nil {
+		return nil, r.err
+	}
+	out := &compare.ArmPreference{}
+	c.session.Notice(diag.CleanLine(fmt.Sprintf("choosing between %s of %s on %s and %s, by the judge %s: up to %d calls",
+		diag.Count(len(r.places), "pair"), head.Suite, base.Arm, head.Arm, c.total.Judge, 2*len(r.places))))
+	for one := range c.plan.Prefer(ctx, c.config, c.question, r.pairs()) {
+		c.take(&one, out, &r)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for i, at := range places {
+		head.Cases.Update(at[1], func(one *compare.CaseTotals) { *one = *cases[i][1] })
+	}
+	c.total.Join(&out.PairCounts)
+	return out, r.err
+}
+
+// take records the preference for a pair.
+func (c *PairJudge) take(one *runner.PairPreference, out *compare.ArmPreference, r *pairReader) {
+	at := &r.places[one.Index]
+	if one.Same {
+		out.Same++
+	}
+	if one.Preferred == "" {
+		out.AddUnjudged(one.Why)
+	} else {
+		out.AddJudged(worth[one.Preferred])
+		at.head.HeadPreferred.Add(worth[one.Preferred])
+		out.AddPlaces(at.head, one.Firsts, one.Seconds)
+		if !one.Same {
+			out.AddTurned(at.head, one.Contradicts())
+		}
+	}
+	for i := range one.Judgements {
+		j := &one.Judgements[i]
+		if c.total.Attempts += j.Attempts; j.Attempts > 0 && j.Usage != nil {
+			c.total.Tokens += j.Usage.TotalTokens
+		}
+		c.record(at, i, j)
+	}
+	if e := one.Err; e != nil {
+		c.total.Incomplete = cmp.Or(c.total.Incomplete, e.Error())
+		if e.Kind == eval.KindBudget || e.Kind == eval.KindAuth { // the remaining pairs would fail too
+			c.config.Stop.Now(e.Message)
+		}
+	}
+}
+
+// worth is how much a preference counts for head.
+var worth = map[scorers.Preference]float64{scorers.Win: 1, scorers.Tie: 0.5, scorers.Loss: 0}
+
+// record keeps a reply for --record.
+func (c *PairJudge) record(at *pairPlace, i int, j *eval.Judgement) {
+	if j.Error != nil {
+		return
+	}
+	c.session.KeepReply(&eval.Result{
+		Trial: eval.Trial{
+			ID:     j.ID,
+			Suite:  at.suite,
+			Case:   at.head.Name,
+			Arm:    "choose " + j.Judge + ": " + at.arms,
+			Model:  j.Model,
+			Repeat: 10*at.repeat + i,
+		},
+		Response: j.Response(), Usage: j.Usage, Timing: &eval.Timing{LatencyMs: j.LatencyMs},
+	})
+}
+
+// finish adds the totals of the judge to the comparison.
+func (c *PairJudge) finish(to *compare.Comparison) error {
+	c.total.Emulator = c.session.Emulated()
+	to.Preferences = &c.total
+	return c.session.FinishReplies(c.plan.Models)
+}

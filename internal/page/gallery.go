@@ -1,0 +1,147 @@
+// Makes the pages about several runs: the list of runs, their numbers, and the trends of
+// their metrics. internal/site serves such pages, and internal/site writes them to files.
+
+package page
+
+import (
+	"embed"
+	"html/template"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+//go:embed html
+var runsFiles embed.FS
+
+// RunsStyle returns the CSS that these pages need in addition to page.Style.
+func RunsStyle() string { return runsAsset("gallery.css") }
+
+// Scripts returns the scripts for page.Program that draw the list of runs and the trends. They expect these
+// functions from the caller: get reads data by name, runAddress and comparisonsAddress return addresses,
+// and growing says whether runs may be added.
+func Scripts() []string {
+	return []string{runsAsset("runs.js"), runsAsset("trends.js"), runsAsset("show.js")}
+}
+
+var shell = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(runsFiles, "html/shell.html")) })
+
+// RunsSource is a page before its program draws it.
+type RunsSource struct {
+	Name  string // which page the program draws
+	Title string
+	Maker string // that made it: the end of the title in the browser
+	Area  string // what the links lead through, for people who do not see them
+	Links []RunsLink
+	Style string // addresses of style and program
+	Code  string
+	// Policy is the content security policy in the page; "" if the server sends it as a header.
+	Policy string
+	// Data is the address of the blocks of a run; "" on pages about several runs. Head is the address of
+	// the head block if it is elsewhere, and Root that of the site; only pages in files have them.
+	Data, Head, Root string
+	Who              string // the person who labels; "" if labels are not possible
+}
+
+// RunsLink is a link in the navigation.
+type RunsLink struct {
+	Name, Title, Address string
+}
+
+// Draw writes the page as HTML.
+func (p *RunsSource) Draw(w io.Writer) error { return shell().Execute(w, p) }
+
+func runsAsset(name string) string {
+	data, err := runsFiles.ReadFile("html/" + name)
+	if err != nil { // the template is embedded in the program
+		panic(err)
+	}
+	return string(data)
+}
+
+// ListedRun is a run in the list, as its header describes it.
+type ListedRun struct {
+	Key       string   `json:"key"` // its name in addresses
+	ID        string   `json:"id"`
+	Suites    []string `json:"suites"`
+	Marks     []string `json:"marks"` // name, branch and labels
+	StartedAt string   `json:"startedAt"`
+	Emulator  bool     `json:"emulator"`
+	Planned   int      `json:"planned"` // trials
+}
+
+// NewListedRun makes a list entry of the header of a run.
+func NewListedRun(key string, header *eval.Run) ListedRun {
+	r := ListedRun{
+		Key:       key,
+		ID:        header.ID,
+		Suites:    []string{},
+		Marks:     header.Marks(),
+		StartedAt: header.StartedAt,
+		Emulator:  header.Emulator,
+		Planned:   header.Plan.Trials,
+	}
+	for i := range header.Suites {
+		r.Suites = append(r.Suites, header.Suites[i].Name)
+	}
+	return r
+}
+
+// Title returns the names of the suites.
+func (r *ListedRun) Title() string { return strings.Join(r.Suites, ", ") }
+
+// RunList is the data of the list of runs, for pages in files.
+type RunList struct {
+	Runs    []ListedRun           `json:"runs"`
+	Numbers map[string]RunFigures `json:"numbers"` // by key
+}
+
+// RunPhase is how far a run came, in the word that the list shows.
+type RunPhase string
+
+// The phases of a run.
+const (
+	Complete    RunPhase = "complete"
+	Incomplete  RunPhase = "incomplete"
+	Interrupted RunPhase = "interrupted"
+	InProgress  RunPhase = "in progress"
+)
+
+// RunFigures has the numbers of a run in the list.
+type RunFigures struct {
+	eval.Counts
+	PassRate *float64 `json:"passRate"`
+	Phase    RunPhase `json:"state"`
+	Reason   string   `json:"reason,omitempty"`
+	Exit     *int     `json:"exit"` // of the gate; nil while the run is in progress, or if no gate was applied
+	Problem  string   `json:"problem,omitempty"`
+}
+
+// Unreadable returns the summary of a run that cannot be read.
+func Unreadable(err error) RunFigures { return RunFigures{Phase: Incomplete, Problem: err.Error()} }
+
+// Summarize returns the numbers of a run.
+func Summarize(d *journal.Document) RunFigures {
+	out := RunFigures{Counts: d.Summary.Counts, Phase: Complete}
+	if rate, ok := d.Summary.PassRate(); ok {
+		out.PassRate = &rate
+	}
+	switch {
+	case d.Running:
+		out.Phase = InProgress
+		return out
+	case d.End == nil:
+		out.Phase, out.Reason = Interrupted, "killed"
+	case d.End.Reason == eval.EndInterrupted:
+		out.Phase, out.Reason = Interrupted, string(d.End.Reason)
+	case d.Partial():
+		out.Phase, out.Reason = Incomplete, string(d.End.Reason)
+	}
+	if d.Gate() != nil {
+		out.Exit = new(d.Gate().Exit)
+	}
+	return out
+}

@@ -1,0 +1,165 @@
+package page
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/journal/history"
+)
+
+// Bounds of the page of trends.
+const (
+	trendRuns  = 50  // only the newest
+	mostTrends = 500 // one for each metric of an arm
+)
+
+// Trend is a metric of an arm over several runs.
+type Trend struct {
+	Suite  string       `json:"suite"`
+	Arm    string       `json:"arm"`
+	Metric string       `json:"metric"`
+	Points []TrendPoint `json:"points"`
+}
+
+// TrendPoint is the value of a metric in one run.
+type TrendPoint struct {
+	Run       string      `json:"run"`
+	Key       string      `json:"key,omitempty"` // of the run, if it is in the list
+	StartedAt string      `json:"startedAt"`
+	Commit    string      `json:"commit,omitempty"`
+	Emulator  bool        `json:"emulator"`
+	Value     float64     `json:"value"`
+	N         int         `json:"n"`
+	Interval  *[2]float64 `json:"interval"`
+}
+
+// Trends collects the trends of all metrics.
+type Trends struct {
+	keys    map[string]string // of listed runs, by id
+	added   map[string]bool   // ids of the runs that were added
+	commits map[string]string // of these runs, by id
+	trends  []*Trend
+	more    int // trends beyond the bound
+}
+
+// NewTrends returns Trends without runs. keys has the keys of listed runs by id.
+func NewTrends(keys map[string]string) *Trends {
+	return &Trends{keys: keys, added: map[string]bool{}, commits: map[string]string{}, trends: []*Trend{}}
+}
+
+// TakeRuns adds runs that Take has not added, through a history in memory. ids has the newest run first,
+// and open opens the run with an index. Runs that cannot be opened are skipped. Runs in progress have no
+// numbers yet, and shards are parts of other runs, so both are skipped too.
+func (t *Trends) TakeRuns(ids []string, open func(i int) (*journal.Document, error)) error {
+	store, err := history.InMemory()
+	if err != nil {
+		return err
+	}
+	defer store.Close() //nolint:errcheck // in memory only
+	for i, id := range ids[:min(len(ids), trendRuns)] {
+		if t.added[id] {
+			continue
+		}
+		d, err := open(i)
+		if err != nil {
+			continue // the list shows the problem
+		}
+		if !d.Running {
+			err = store.Summarize(d)
+		}
+		_ = d.Close() // only read
+		if err != nil {
+			return err
+		}
+	}
+	return t.Take(store)
+}
+
+// Take adds the newest runs of a history.
+func (t *Trends) Take(store *history.Store) error {
+	runs, err := store.Runs(history.RunFilter{Limit: trendRuns})
+	if err != nil {
+		return err
+	}
+	for i := range runs {
+		t.added[runs[i].ID], t.commits[runs[i].ID] = true, runs[i].Commit
+	}
+	seen := map[[2]string]bool{}
+	for i := range slices.Backward(runs) {
+		for j := range runs[i].Arms {
+			a := &runs[i].Arms[j]
+			if arm := [2]string{a.Suite, a.Arm}; !seen[arm] {
+				seen[arm] = true
+				if err := t.arm(store, a.Suite, a.Arm); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (t *Trends) arm(store *history.Store, suite, arm string) error {
+	named, err := store.Metrics(suite, arm, trendRuns)
+	if err != nil {
+		return err
+	}
+	metrics := history.BuiltIn()
+	for _, name := range named {
+		metrics = append(metrics, history.NamedMetric(name))
+	}
+	for _, metric := range metrics {
+		points, err := store.Trend(history.Query{Suite: suite, Arm: arm, Metric: metric, Limit: trendRuns})
+		if err != nil {
+			return err
+		}
+		if len(points) > 0 {
+			t.add(&Trend{Suite: suite, Arm: arm, Metric: metric}, points)
+		}
+	}
+	return nil
+}
+
+func (t *Trends) add(c *Trend, points []history.Point) {
+	at := slices.IndexFunc(t.trends, func(one *Trend) bool {
+		return one.Suite == c.Suite && one.Arm == c.Arm && one.Metric == c.Metric
+	})
+	switch {
+	case at >= 0:
+		c = t.trends[at]
+	case len(t.trends) == mostTrends:
+		t.more++
+		return
+	default:
+		t.trends = append(t.trends, c)
+	}
+	for _, p := range points {
+		c.Points = append(c.Points, TrendPoint{
+			Run: p.RunID, Key: t.keys[p.RunID], StartedAt: p.StartedAt, Commit: t.commits[p.RunID], Emulator: p.Emulator,
+			Value: p.Value, N: p.N, Interval: p.Interval,
+		})
+	}
+}
+
+// Shown is the data of the page of trends.
+type Shown struct {
+	Trends  []*Trend `json:"courses"`
+	More    int      `json:"more"`    // trends beyond the bound
+	Warning string   `json:"warning"` // why the history could not be read
+}
+
+// Shown returns the data. warning says why a history could not be read; "" if it could.
+func (t *Trends) Shown(warning string) Shown { return Shown{t.sorted(), t.more, warning} }
+
+// sorted keeps the newest points of each trend, the newest last.
+func (t *Trends) sorted() []*Trend {
+	for _, c := range t.trends {
+		slices.SortStableFunc(c.Points, func(a, b TrendPoint) int {
+			return cmp.Or(cmp.Compare(a.StartedAt, b.StartedAt), cmp.Compare(a.Run, b.Run))
+		})
+		c.Points = c.Points[max(0, len(c.Points)-trendRuns):]
+	}
+	slices.SortStableFunc(t.trends, func(a, b *Trend) int { return cmp.Compare(a.Suite, b.Suite) })
+	return t.trends
+}

@@ -1,0 +1,236 @@
+// Reads answers from elsewhere, which are scored without a service.
+
+package session
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/runner"
+)
+
+// answerLine is one answer that was made elsewhere: a line of --answers.
+type answerLine struct {
+	Suite        string         `json:"suite"` // Optional: any
+	Case         string         `json:"case"`  // Required
+	Arm          string         `json:"arm"`   // Optional: any
+	Repeat       int            `json:"repeat"`
+	Text         *string        `json:"text"` // this, or toolCalls, or both; or response; or turns
+	ToolCalls    []givenCall    `json:"toolCalls"`
+	FinishReason string         `json:"finishReason"`
+	Response     *givenResponse `json:"response"`
+	Usage        *givenUsage    `json:"usage"`
+	Turns        []string       `json:"turns"` // of a live chat: the answers to its turns
+}
+
+// Answers holds answers that were made elsewhere. They are scored without a service.
+type Answers struct {
+	file  string
+	lines []answerLine
+	by    map[string][]int // lines by case
+	used  []bool
+}
+
+// maxAnswerLine is the longest line, in bytes.
+const maxAnswerLine = 32 << 20
+
+// ReadAnswers reads a file of JSON lines. All problems are reported at once.
+func ReadAnswers(path string) (*Answers, error) {
+	file, err := files.Input(path)
+	if err != nil {
+		return nil, eval.BadInput("the answers cannot be read: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	a := &Answers{file: path, by: map[string][]int{}}
+	var problems []error
+	in := bufio.NewScanner(file)
+	in.Buffer(nil, maxAnswerLine)
+	for number := 1; in.Scan(); number++ {
+		line := bytes.TrimSpace(bytes.TrimPrefix(in.Bytes(), []byte("\xEF\xBB\xBF")))
+		if len(line) == 0 {
+			continue
+		}
+		one, err := newAnswerLine(line)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s:%d: %w", path, number, err))
+			continue
+		}
+		a.by[one.Case] = append(a.by[one.Case], len(a.lines))
+		a.lines = append(a.lines, one)
+	}
+	if err := in.Err(); errors.Is(err, bufio.ErrTooLong) {
+		problems = append(problems, fmt.Errorf("%s: a line has more than %d bytes", path, maxAnswerLine))
+	} else if err != nil {
+		problems = append(problems, fmt.Errorf("%s: %w", path, err))
+	}
+	if len(problems) > 0 {
+		return nil, eval.With(eval.CodeBadInput, errors.Join(problems...))
+	}
+	a.used = make([]bool, len(a.lines))
+	return a, nil
+}
+
+func newAnswerLine(line []byte) (one answerLine, err error) {
+	if err := wirejson.CheckDepth(line, wirejson.MaxPartDepth); err != nil {
+		return one, fmt.Errorf("not an answer: %w", err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&one); err != nil {
+		return one, fmt.Errorf("not an answer: %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return one, errors.New("more than one JSON value in a line")
+	}
+	if err := one.check(); err != nil {
+		return one, err
+	}
+	switch {
+	case one.ToolCalls != nil:
+		one.Response = &givenResponse{one.calling()}
+	case one.Text != nil:
+		one.Response = &givenResponse{answeringFile(*one.Text, cmp.Or(one.FinishReason, "STOP"))}
+	case one.Turns != nil:
+		one.Response = &givenResponse{answeringFile(one.Turns[len(one.Turns)-1], "STOP")}
+	}
+	return one, nil
+}
+
+func (l *answerLine) check() error {
+	switch {
+	case l.Case == "":
+		return errors.New("`case` is missing")
+	case l.Repeat < 0:
+		return errors.New("`repeat` counts from 1")
+	case l.forms() != 1:
+		return errors.New("an answer has one of `text` and `response`, or, in a live chat, `turns`; `toolCalls` go with `text` or instead of it")
+	case l.Turns != nil && len(l.Turns) == 0:
+		return errors.New("`turns` is empty")
+	case l.Text == nil && l.ToolCalls == nil && l.FinishReason != "":
+		return errors.New("`finishReason` goes with `text` or `toolCalls`; in a `response` it is a part of the candidate")
+	}
+	return checkCalls(l.ToolCalls)
+}
+
+// forms counts the forms in which the answer is written.
+func (l *answerLine) forms() int {
+	n := 0
+	for _, given := range []bool{l.Text != nil || l.ToolCalls != nil, l.Response != nil, l.Turns != nil} {
+		if given {
+			n++
+		}
+	}
+	return n
+}
+
+// checkTurns compares the form of an answer with the trial: a live chat takes an answer to every turn, any other
+// trial one.
+func (l *answerLine) checkTurns(t *runner.Planned) error {
+	switch {
+	case t.Request.Live && len(l.Turns) != t.Request.UserTurns():
+		return fmt.Errorf("%s is a live chat: `turns` takes its %d answers", runner.Describe(&t.Trial), t.Request.UserTurns())
+	case !t.Request.Live && l.Turns != nil:
+		return fmt.Errorf("%s is not a live chat: `text` or `response` takes its answer, and not `turns`", runner.Describe(&t.Trial))
+	}
+	return nil
+}
+
+// result converts the line to a recorded answer.
+func (l *answerLine) result() *eval.Result {
+	r := &eval.Result{Response: &l.Response.Response, Usage: l.Response.Usage}
+	if l.Usage != nil {
+		r.Usage = &l.Usage.Usage
+	}
+	for _, text := range l.Turns {
+		r.Calls = append(r.Calls, eval.AnsweredCall{Response: answeringFile(text, "STOP"), Usage: eval.Usage{Source: eval.UsageEstimated}})
+	}
+	return r
+}
+
+// fits reports whether a line is the answer to a trial. A line without a repeat is the first one.
+func (l *answerLine) fits(t *eval.Trial) bool {
+	return l.Case == t.Case && max(1, l.Repeat) == t.Repeat &&
+		(l.Suite == "" || l.Suite == t.Suite) && (l.Arm == "" || l.Arm == t.Arm)
+}
+
+// Check compares the answers with the plan: one that belongs to no trial is a problem.
+func (a *Answers) Check(plan *runner.Plan) error {
+	var cases []string
+	var problems []error
+	for t := range plan.Trials() {
+		if t.First {
+			cases = append(cases, t.Case)
+		}
+		if judges := t.Judges(); len(judges) > 0 {
+			return eval.BadInput(
+				"%s: the answers are scored without a service, and case `%s` wants the judge `%s`: leave that scorer out", a.file,
+				t.Case, judges[0].Name,
+			)
+		}
+		lines := a.take(&t.Trial)
+		if len(lines) > 1 {
+			return eval.BadInput("%s: two lines answer %s: remove one, or give each its `repeat`", a.file, runner.Describe(&t.Trial))
+		}
+		for _, l := range lines {
+			if err := l.checkTurns(t); err != nil {
+				problems = append(problems, fmt.Errorf("%s: %w", a.file, err))
+			}
+		}
+	}
+	if problems = append(problems, a.unused(cases)...); len(problems) > 0 {
+		return eval.With(eval.CodeBadInput, errors.Join(problems...))
+	}
+	return nil
+}
+
+// take marks the lines that answer a trial as used: one, if the file is right.
+func (a *Answers) take(t *eval.Trial) []*answerLine {
+	var out []*answerLine
+	for _, i := range a.by[t.Case] {
+		if a.lines[i].fits(t) {
+			a.used[i] = true
+			out = append(out, &a.lines[i])
+		}
+	}
+	return out
+}
+
+// unused reports the lines that answer no trial of the given cases.
+func (a *Answers) unused(cases []string) []error {
+	var out []error
+	for i, used := range a.used {
+		if used {
+			continue
+		}
+		l := &a.lines[i]
+		what := fmt.Sprintf("%s: no trial of the plan is case `%s`, repeat %d", a.file, l.Case, max(1, l.Repeat))
+		if l.Arm != "" {
+			what += " on " + l.Arm
+		}
+		if hint := diag.DidYouMean(l.Case, cases); !slices.Contains(cases, l.Case) && hint != "" {
+			what += "; " + hint
+		}
+		out = append(out, errors.New(what))
+	}
+	return out
+}
+
+// Earlier returns the answer to a trial.
+func (a *Answers) Earlier(t *runner.Planned) runner.EarlierTrial {
+	for _, i := range a.by[t.Case] {
+		if l := &a.lines[i]; l.fits(&t.Trial) {
+			return runner.AnsweredTrial{Result: l.result()}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/app"
+	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// routed sends calls of applications to their own services, and all others to the service of the models.
+type routed struct {
+	flow.Service
+	applications map[eval.RequestMaker]flow.Service
+}
+
+func (r routed) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	switch {
+	case call.To == nil:
+		return r.Service.Generate(ctx, call)
+	case call.Earlier == eval.EarlierRequired:
+		return nil, eval.Errorf(eval.KindReplayMiss, "some earlier answers of the chat are missing")
+	}
+	return r.applications[call.To.RequestMaker].Generate(ctx, call)
+}
+
+// absent is the service of a run in which no model is called.
+type absent struct {
+	offline
+	refusing
+}
+
+// applications returns the targets that are applications, each with separate decorators, so that a
+// throttled one does not delay the others.
+func (s *Session) applications() map[eval.RequestMaker]flow.Service {
+	out := map[eval.RequestMaker]flow.Service{}
+	for name, t := range s.NamedTargets {
+		if to := t.App(); to != nil {
+			out[to] = targeted{s.wayToTarget(to, t.Name), name}
+		}
+	}
+	return out
+}
+
+// targeted says in each call which application it is for.
+type targeted struct {
+	flow.Service
+	name string
+}
+
+func (t targeted) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	call.To.Name = t.name
+	return t.Service.Generate(ctx, call)
+}
+
+// checkPlace refuses a run directory inside a workspace.
+func (s *Session) checkPlace(dir string) error {
+	for t := range s.Targets {
+		p, ok := t.Of.(*suite.Program)
+		if !ok {
+			continue
+		}
+		if err := CheckRun(dir, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wayToTarget wires an application with its decorators. A program keeps its own time, and runs where no service has to be
+// spared: only budgets apply to it.
+func (s *Session) wayToTarget(of suite.Application, name string) flow.Service {
+	limits := &s.Settings.Limits
+	to := way{peer: "the target `" + name + "`", timeout: limits.Timeout, concurrency: limits.Concurrency, counts: true}
+	switch a := of.(type) {
+	case *suite.Program:
+		return flow.Retry(s.placed(s.limiter.Budget(flow.By(s.executor, ""))), s.retryPolicy(to))
+	case *suite.HTTPTarget:
+		to.timeout = cmp.Or(a.Timeout, to.timeout)
+	case *suite.EchoTarget:
+	}
+	return s.decorated(to)
+}
+
+// endpoint makes the client of an HTTP endpoint.
+func (s *Session) endpoint(name string, of *suite.HTTPTarget) attempter {
+	one := app.NewHTTP(app.HTTPConfig{
+		Name:        name,
+		Reading:     of.Reading,
+		TLS:         of.TLS,
+		Secrets:     s.secrets(),
+		UserAgent:   "evalrun/" + s.Version,
+		Connections: s.Settings.Limits.Concurrency,
+	})
+	s.endpoints = append(s.endpoints, one)
+	return one
+}
+
+// program makes the client that runs a program.
+func (s *Session) program(p *suite.Program) attempter {
+	path, _ := p.Path() // checkVariables reports a missing one where a run calls it
+	return app.NewProgram(app.ProgramConfig{
+		Shown: p.String(), Path: path, Args: p.Args, Env: p.Env, Keys: s.KeyVariables(), Timeout: p.Timeout,
+		Folder: func(call *eval.Call) (string, error) { return s.workspaces.Of(p, call) },
+	})
+}
+
+// reader returns what reads given answers of applications. It is nil if all answers are given in their final form.
+func (s *Session) reader() runner.AnswerReader {
+	if _, final := s.Settings.Source.(eval.FromFile); final {
+		return nil
+	}
+	readers := endpointReaders{}
+	for t := range s.Targets {
+		if e, ok := t.Of.(*suite.HTTPTarget); ok {
+			readers[e] = app.NewReader(e.Reading)
+		}
+	}
+	return readers
+}
+
+// endpointReaders read the answers of endpoints. Those of other applications are final.
+type endpointReaders map[eval.RequestMaker]*app.Reader
+
+func (readers endpointReaders) Reread(to eval.RequestMaker, resp *eval.Response) (*eval.Response, error) {
+	if r := readers[to]; r != nil {
+		return r.Reread(resp)
+	}
+	return resp, nil
+}
+
+// secrets are the secrets of all applications, since an answer of one may contain another's.
+func (s *Session) secrets() []string {
+	var out []string
+	for t := range s.Targets {
+		if e, ok := t.Of.(*suite.HTTPTarget); ok {
+			out = append(out, e.Secrets...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// checkVariables wants the variables of the environment that requests to applications need. Where requests are sent,
+// it wants all of them, and programs too. Else it wants only the ones in addresses, which are a part of a trial's
+// identity.
+func (s *Session) checkVariables(sends bool) error {
+	missing := map[string]string{}
+	for _, arm := range s.CalledArms() {
+		to := arm.Target.App()
+		if to == nil {
+			continue
+		}
+		if p, ok := to.(*suite.Program); ok && sends {
+			if _, err := p.Path(); err != nil {
+				missing[err.Error()] = fmt.Sprintf("%s, and the target `%s` needs it", err, arm.Target.Name)
+			}
+		}
+		for name, pos := range to.Unset(!sends) {
+			if missing[name] == "" {
+				missing[name] = fmt.Sprintf(
+					"the environment variable %s is not set, and the target `%s` needs it (%s)", name, arm.Target.Name, pos,
+				)
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return eval.BadInput("%s", strings.Join(slices.Sorted(maps.Values(missing)), "; "))
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+)
+
+// named looks at a named service: what opens it, and whether it answers.
+func (d *Doctor) named(ctx context.Context, j *Job, one *Named) {
+	if !d.opens(one) {
+		d.warning("service", fmt.Sprintf("`%s` was not checked", one.Name), "settle the problems above first", "")
+		return
+	}
+	session, err := ConnectTo(j, one.Name, d.Version, func(text string) {
+		d.warning("service", strings.TrimPrefix(text, "warning: "), "", "")
+	})
+	if err != nil {
+		d.problem("service", eval.Of(err), err.Error(), "", "")
+		return
+	}
+	defer session.Close()
+	if one.NoMetadata {
+		d.ok("service", "`%s` is %s, and was not checked: the suite has `metadata: false`", one.Name, one.URL)
+		return
+	}
+	d.lists(ctx, session, one)
+}
+
+// opens reports whether there is what opens a service. It reports only the length of a key.
+func (d *Doctor) opens(one *Named) bool {
+	if d.Options.Emulator != "" {
+		return true
+	}
+	fine := true
+	for variable, pos := range one.Unset() {
+		fine = false
+		d.problem(
+			"service", eval.CodeBadInput, fmt.Sprintf("`%s` needs the environment variable %s (%s), which is not set", one.Name,
+				variable, pos),
+			"export "+variable+"=...", "services#keys-of-a-service",
+		)
+	}
+	switch key := one.Key(); {
+	case one.KeyEnv == "":
+	case key == "":
+		fine = false
+		d.problem(
+			"key", eval.CodeBadInput, fmt.Sprintf("%s is not set, and it holds the key of the service `%s`", one.KeyEnv,
+				one.Name),
+			"export "+one.KeyEnv+"=... (never a flag or a file: it would show)", "services#keys-of-a-service",
+		)
+	default:
+		d.ok("key", "%s is set, %s, for the service `%s`", one.KeyEnv, diag.Count(utf8.RuneCountInString(key), "character"),
+			one.Name)
+	}
+	return fine
+}
+
+// lists gets the models of a service, and reports models of the suites that are not among them.
+func (d *Doctor) lists(ctx context.Context, session *Session, one *Named) {
+	started := time.Now()
+	models, err := session.Models(ctx)
+	switch e := eval.AsError(err); {
+	case e == nil:
+	case e.NotFound():
+		d.warning(
+			"service", fmt.Sprintf("`%s` (%s) reports no metadata of models: %s", one.Name, one.URL, e.Message),
+			"runs work without it, if the address is right; `metadata: false` at the service does not ask for it",
+			"services#keys-of-a-service",
+		)
+		return
+	default:
+		d.problem(
+			"service", eval.CodeIncomplete, err.Error(),
+			"look at the address, the key, and whether a proxy or a firewall is in between",
+			"install#check-the-set-up",
+		)
+		return
+	}
+	text := fmt.Sprintf("`%s` (%s) answers in %s", one.Name, one.URL, time.Since(started).Round(time.Millisecond))
+	if session.Emulated() {
+		text = fmt.Sprintf("`%s` is evalrun's emulator: no model is behind it", one.Name)
+	}
+	d.ok("service", "%s; it lists %s", text, diag.Count(len(models), "model"))
+	for _, id := range modelsOf(session, one.Name) {
+		if slices.ContainsFunc(models, func(m eval.Model) bool { return m.ID() == id }) {
+			continue
+		}
+		if _, err := session.Model(ctx, id); err != nil { // some are there without being listed
+			d.problem("models", eval.Of(err), err.Error(), "`evalrun models --suite FILE` lists them",
+				"suite#rules-of-known-models")
+		}
+	}
+}
+
+// modelsOf are the models of a service that the suites test.
+func modelsOf(session *Session, name string) []string {
+	var out []string
+	for _, s := range session.Suites {
+		for _, t := range s.Targets {
+			if m := t.Model(); m != nil && m.Service != nil && m.Service.Name == name && !slices.Contains(out, m.ID) {
+				out = append(out, m.ID)
+			}
+		}
+	}
+	return out
+}

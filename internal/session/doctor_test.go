@@ -1,0 +1,106 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+)
+
+// answered is what a service answers, and what the check-up makes of it.
+type answeredDoctor struct {
+	name    string
+	answer  http.HandlerFunc
+	exit    int
+	says    []string // beginnings of checks: state name: text
+	without string
+}
+
+var answers = []answeredDoctor{
+	{
+		"a clock that is wrong", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Date", time.Now().Add(-2*time.Hour).UTC().Format(http.TimeFormat))
+			_, _ = w.Write([]byte(`{"models":[{"name":"models/m"}]}`))
+		}, eval.CodeOK, []string{"warning clock: the clock of this machine is", "ok models: the service lists 1"}, "",
+	},
+	{
+		"no models", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"models":[]}`)) },
+		eval.CodeOK,
+		[]string{"warning models: the service lists none", "ok clock:"},
+		"",
+	},
+	{
+		"a refusal that shows the key", func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = w.Write([]byte(`{"error":{"code":403,"message":"bad key ` + r.Header.Get("x-svc-api-key") + `"}}`))
+		}, eval.CodeIncomplete, []string{"problem service:"}, "ok models",
+	},
+	{
+		"no metadata", http.NotFound, eval.CodeOK, []string{"warning service: http://127.0.0.1"}, "ok models",
+	},
+	{
+		"an error with status 200", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(`{"error":{"code":503,"message":"closed on Sundays"}}`))
+		}, eval.CodeIncomplete, []string{"problem service:"}, "ok models",
+	},
+	{
+		"an empty object", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{}`)) },
+		eval.CodeIncomplete,
+		[]string{"problem service:"},
+		"ok models",
+	},
+	{
+		"null", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`null`)) },
+		eval.CodeIncomplete,
+		[]string{"problem service:"},
+		"ok models",
+	},
+	{
+		"something else than the service", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`<html>`)) },
+		eval.CodeIncomplete,
+		[]string{"problem service:"},
+		"ok models",
+	},
+}
+
+func TestDoctorSaysWhatItFinds(t *testing.T) {
+	for _, test := range answers {
+		t.Run(test.name, test.check)
+	}
+}
+
+func (test answeredDoctor) check(t *testing.T) {
+	const key = "sesame-sesame-sesame"
+	server := httptest.NewServer(test.answer)
+	defer server.Close()
+	t.Chdir(t.TempDir())
+	env := map[string]string{
+		"EVALRUN_API_KEY":  key,
+		"EVALRUN_BASE_URL": server.URL,
+		"HTTP_PROXY":       "http://me:" + key + "@[::1]:1",
+		"https_proxy":      "http://" + key + "@ x",
+	}
+	d := Doctor{Getenv: func(name string) string { return env[name] }, Version: "test"}
+	found := d.Examine(context.Background())
+	var report strings.Builder
+	for _, c := range found.Checks {
+		fmt.Fprintf(&report, "%s %s: %s | %s\n", c.State, c.Name, c.Text, c.Advice)
+	}
+	for _, want := range append(
+		test.says, "ok key: EVALRUN_API_KEY is set, 20 characters", "warning proxy: HTTPS_PROXY is not an address",
+		"ok proxy: HTTP_PROXY is http://[::1]:1 with", "ok emulator:", "ok runs:",
+	) {
+		expect.Contains(t, "the report", report.String(), want)
+	}
+	if found.Exit != test.exit || strings.Contains(report.String(), "sesame") ||
+		test.without != "" && strings.Contains(report.String(), test.without) {
+		t.Errorf("exit %d, want %d:\n%s", found.Exit, test.exit, &report)
+	}
+	expect.Same(t, "source of the address", found.Settings[0].From, "EVALRUN_BASE_URL")
+}

@@ -1,0 +1,164 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/runner"
+)
+
+// BoundTime ends the calls of a session that carries out no plan once its budget of time is spent.
+func (s *Session) BoundTime() {
+	if limit := s.Settings.Limits.BudgetTime; limit > 0 {
+		time.AfterFunc(limit, func() {
+			reason := fmt.Sprintf("the budget of %s is spent", limit)
+			s.Notice(reason)
+			s.stop.Now(reason)
+		})
+	}
+}
+
+// Embedded is a text with its vector.
+type Embedded struct {
+	Text   string    `json:"text"`
+	Model  string    `json:"model"`
+	Values []float64 `json:"values"`
+}
+
+// Embed yields the vectors of texts in their order, and at last an error if there is one. A text that the model does
+// not take is found before the first of them is sent.
+func (s *Session) Embed(ctx context.Context, model string, texts []Text) iter.Seq2[Embedded, error] {
+	return func(yield func(Embedded, error) bool) {
+		if err := s.checkTexts(ctx, model, texts); err != nil {
+			yield(Embedded{}, err)
+			return
+		}
+		for len(texts) > 0 {
+			n := batchOf(texts)
+			call := &eval.EmbedCall{Model: model, APIVersion: s.Settings.Service.APIVersion}
+			for _, t := range texts[:n] {
+				call.Texts = append(call.Texts, t.Text)
+			}
+			values, err := s.service.Embed(ctx, call)
+			if err != nil {
+				yield(Embedded{}, s.Refused(err))
+				return
+			}
+			for i, v := range values {
+				if !yield(Embedded{call.Texts[i], model, v}, nil) {
+					return
+				}
+			}
+			texts = texts[n:]
+		}
+	}
+}
+
+// checkTexts compares the texts with the limits in the model's metadata.
+func (s *Session) checkTexts(ctx context.Context, model string, texts []Text) error {
+	m, err := s.service.Model(ctx, s.Settings.Service.APIVersion, model)
+	switch e := eval.AsError(err); {
+	case e == nil:
+	case e.NotFound():
+		if err, unlisted := s.noModel(ctx, model, wire.MethodEmbed, e); !unlisted {
+			return err
+		}
+		s.Notice("the service reports no metadata of models; limits of " + model + " are those of the specification, if it names the model")
+		m = wire.NamedModel(model)
+	case e.Kind == eval.KindAuth || e.Kind == eval.KindTransport || e.Kind == eval.KindCanceled:
+		return s.Refused(err)
+	default:
+		s.Notice(
+			"no metadata of the model " + model + " (" + e.Error() + "); the limits in the specification are taken, as far as it names the model",
+		)
+		m = wire.NamedModel(model)
+	}
+	if m != nil && !m.Supports(wire.MethodEmbed) {
+		return eval.BadInput(
+			"the model %s does not support %s; it supports %v", model, wire.MethodEmbed, m.SupportedGenerationMethods,
+		)
+	}
+	for _, t := range texts {
+		n := wire.Tokens(len(t.Text))
+		switch {
+		case !utf8.ValidString(t.Text):
+			return eval.BadInput("%s: the text is not UTF-8", t.Where)
+		case m != nil && m.InputTokenLimit > 0 && n > m.InputTokenLimit:
+			return eval.BadInput(
+				"%s: a text of %d bytes, about %d tokens, is too long to be embedded: %s takes at most %d tokens", t.Where,
+				len(t.Text), n, model, m.InputTokenLimit,
+			)
+		}
+	}
+	return nil
+}
+
+// Model is the metadata of one model. One that the service does not have is bad input, with the
+// names that come near.
+func (s *Session) Model(ctx context.Context, id string) (*eval.Model, error) {
+	source, version := s.described()
+	m, err := source.Model(ctx, version, id)
+	switch e := eval.AsError(err); {
+	case e == nil:
+		return m, nil
+	case e.NotFound():
+		err, _ := s.noModel(ctx, id, "", e)
+		return nil, err
+	}
+	return nil, s.Refused(err)
+}
+
+// Models lists the models of the service, by name.
+func (s *Session) Models(ctx context.Context) ([]eval.Model, error) {
+	source, version := s.described()
+	models, err := source.Models(ctx, version)
+	if err != nil {
+		return nil, s.Refused(err)
+	}
+	slices.SortFunc(models, func(a, b eval.Model) int { return cmp.Compare(a.Name, b.Name) })
+	return models, nil
+}
+
+// described is the source of metadata about models, and the version of its interface: the unnamed service, or the only
+// one of the session.
+func (s *Session) described() (source runner.ModelSource, apiVersion string) {
+	if s.Only == nil || *s.Only == "" {
+		return s.service, s.Settings.Service.APIVersion
+	}
+	if s.Settings.Services[*s.Only].HasVersions() {
+		apiVersion = wire.APIVersions[0]
+	}
+	return s.service.Of(*s.Only), apiVersion
+}
+
+// noModel is the error for a model that the service does not have; method, if any, is the method it was needed for. The
+// result unlisted says that nothing is known of it, since the service lists no models.
+func (s *Session) noModel(ctx context.Context, id, method string, e *eval.Error) (err error, unlisted bool) {
+	source, version := s.described()
+	who := runner.Served("")
+	if s.Only != nil {
+		who = runner.Served(*s.Only)
+	}
+	missing := runner.Missing(ctx, source, runner.ModelUse{APIVersion: version, ID: id, Method: method}, e)
+	if missing.Unlisted {
+		return eval.Incomplete("%s reports no metadata of models%s", who, missing.Words()), true
+	}
+	return eval.BadInput("%s has no model %s%s; %s", who, id, missing.Words(), missing.Hint), false
+}
+
+// batchOf is how many of the texts go into one call.
+func batchOf(texts []Text) int {
+	n, size := 0, 0
+	for n < len(texts) && n < wire.MaxEmbedTexts && (n == 0 || size+len(texts[n].Text) <= wire.MaxEmbedBytes) {
+		size += len(texts[n].Text)
+		n++
+	}
+	return n
+}

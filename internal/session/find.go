@@ -1,0 +1,116 @@
+package session
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/files"
+)
+
+// maxFile bounds a project file, in bytes.
+const maxFile = 1 << 20
+
+// Find returns the project file of a folder: its own, or that of the nearest folder above it. It searches
+// up to the root of the repository or the home folder. Outside both it looks only in dir, because files
+// further up may belong to others. It returns "" when there is none.
+func Find(dir, home string) string {
+	for _, at := range within(dir, home) {
+		path := filepath.Join(at, FileName)
+		if _, err := os.Lstat(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// within lists dir and the folders above it that Find searches.
+func within(dir, home string) []string {
+	out := []string{dir}
+	for at := dir; ; at = filepath.Dir(at) {
+		if at != dir {
+			out = append(out, at)
+		}
+		if _, err := os.Lstat(filepath.Join(at, files.Repository)); err == nil || home != "" && same(at, home) {
+			return out
+		}
+		if filepath.Dir(at) == at {
+			return out[:1]
+		}
+	}
+}
+
+// same follows links, so that a home folder is recognized under another path.
+func same(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// ReadProject reads a project file. A file that Find found must belong to the user, since its author chooses where
+// the key is sent; Read warns when other users may change it. A file that the user named is not checked.
+func ReadProject(path, shown string, named bool, diags *diag.List) (*File, error) {
+	in, err := files.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && named:
+		return nil, eval.BadInput("there is no project file %s", shown)
+	case err != nil:
+		return nil, eval.BadInput("the project file %s cannot be read: %w; --no-config runs without", shown, err)
+	}
+	defer in.Close() //nolint:errcheck // only read
+	info, err := in.Stat()
+	if err != nil {
+		return nil, eval.BadInput("the project file %s cannot be read: %w", shown, err)
+	}
+	if !named {
+		if err := own(path, shown, info, diags); err != nil {
+			return nil, err
+		}
+	}
+	text, err := files.ReadFile(path, maxFile)
+	if err != nil {
+		return nil, eval.BadInput("the project file %s cannot be read: %w", shown, err)
+	}
+	return LoadProject(path, shown, text, diags), nil
+}
+
+// own returns an error for a file of another user. It only warns of a file that others may change or
+// replace, because some CI runners check out all files that way and suites are no safer there.
+func own(path, shown string, info fs.FileInfo, diags *diag.List) error {
+	const elsewhere = "and it could send your key elsewhere"
+	if !owned(info) {
+		return eval.BadInput(
+			"the project file %s belongs to another user, %s: --config %[1]s uses it, --no-config runs without", shown, elsewhere,
+		)
+	}
+	pos := diag.Pos{File: shown, Line: 1, Col: 1}
+	if changeable(info) {
+		diags.Warnf(pos, "run `chmod go-w "+shown+"`", "other users may change the project file (%s), %s", info.Mode(), elsewhere)
+		return nil
+	}
+	dirs := []string{filepath.Dir(path)}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		dirs = append(dirs, filepath.Dir(real))
+	}
+	for i, dir := range dirs {
+		folder, err := os.Stat(dir)
+		if err != nil || !replaceable(folder) {
+			continue
+		}
+		if i == 0 { // the path as the user would type it
+			dir = filepath.Dir(shown)
+		}
+		diags.Warnf(
+			pos, "run `chmod go-w "+dir+"`", "other users may replace the project file, since they may change its folder %s (%s), %s",
+			dir, folder.Mode(), elsewhere,
+		)
+		return nil
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package session
+
+import (
+	"cmp"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// header is the first line of the run file: all that resume, rescore and reports must know without the suites and options. What the
+// environment or a file of the machine could change later is written out.
+func (s *Session) header(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run {
+	now := time.Now().UTC()
+	run := &eval.Run{
+		ID:             rundir.NewID(now),
+		StartedAt:      now.Format(time.RFC3339Nano),
+		Tool:           "evalrun " + s.Version,
+		CommandOptions: s.KeptOptions(),
+		RandomSeed:     cmp.Or(s.Options.Seed, randomSeed()),
+		Plan:           planned(plan),
+		Service:        s.Settings.Service,
+		Services:       s.runServices(),
+		Emulator:       s.Emulated(),
+		Models:         plan.Models,
+		Ledger:         s.shared.noted(),
+		Prices:         s.keptPrices(),
+		Cache:          s.Options.Caches() && !s.offline(),
+	}
+	if run.Models == nil {
+		run.Models = []eval.Model{} // the run file has a list, not null
+	}
+	switch from := s.Settings.Source.(type) {
+	case eval.FromFile:
+		run.Replay = from.Path
+	case eval.FromRecords:
+		run.Replay = from.Dir
+	case eval.FromService, eval.FromRun:
+		if s.Options.Emulator != "" {
+			run.Service.BaseURL = emulated // its address is another one each time
+		}
+	}
+	s.Identify(run)
+	s.answering.recordSource(run)
+	for i, one := range plan.Suites {
+		run.Suites = append(run.Suites, s.runSuite(i, one, gates[i]))
+	}
+	return run
+}
+
+// keptPrices are the prices as JSON, nil without any.
+func (s *Session) keptPrices() json.RawMessage {
+	if s.Settings.Prices == nil {
+		return nil
+	}
+	prices, _ := json.Marshal(s.Settings.Prices) // names and finite numbers always encode
+	return prices
+}
+
+func planned(plan *runner.Plan) eval.RunPlan {
+	return eval.RunPlan{
+		Trials:  plan.Size(),
+		Arms:    plan.ArmNames(),
+		Targets: plan.Targets(),
+		Shard:   plan.Shard(),
+	}
+}
+
+// runSuite is the suite at a place of the plan, as the run file names it.
+func (s *Session) runSuite(i int, one *suite.Suite, gate *eval.GateConfig) eval.RunSuite {
+	out := eval.RunSuite{
+		Name:    one.Name,
+		File:    one.File,
+		Hash:    one.Hash(),
+		Gate:    gate,
+		Copy:    CopyDir(i) + one.FileName(),
+		Dir:     s.Dir(i),
+		Classes: one.Classes(),
+	}
+	s.NoteEarlier(one, &out)
+	return out
+}
+
+// randomSeed orders the schedule of a run without a seed, so that nightly runs do not always begin with the same cases.
+func randomSeed() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:])                        // it never fails
+	return binary.LittleEndian.Uint64(b[:]) >> 11 // JSON numbers are good for 53 bits
+}

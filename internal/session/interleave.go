@@ -1,0 +1,149 @@
+package session
+
+import (
+	"cmp"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// checkout is the temporary folder in which the programs of an earlier version run. It exists only during a run.
+type checkout struct {
+	of      *suite.Suite
+	version files.Git
+	dir     string
+}
+
+// versionOf identifies a version of a suite in git.
+type versionOf struct {
+	base  string    // name of the suite file in its folder
+	shown string    // path of the suite file as the user wrote it
+	ref   string    // revision as the user wrote it
+	git   files.Git // files of the commit that ref resolves to
+}
+
+// earlier loads a version of a suite from the git repository that contains it.
+func (l *Loaded) earlier(v versionOf, opts suite.Options) (*suite.Suite, error) {
+	commit, err := v.git.Commit()
+	if err != nil {
+		return nil, eval.BadInput("--interleave: %w", err)
+	}
+	v.git.Ref = commit
+	return l.loadEarlier(v.git, v, opts)
+}
+
+// loadEarlier loads a version of a suite from files. Its problems are one error, since committed files cannot be repaired.
+func (l *Loaded) loadEarlier(sources fs.FS, v versionOf, opts suite.Options) (*suite.Suite, error) {
+	dir := files.ScratchName()
+	opts.Dir = dir
+	if v.git.Dir != "" {
+		prefix, _ := v.git.Prefix() // a run can be resumed without the repository as long as no program is needed
+		opts.Dir = filepath.Join(dir, prefix)
+	}
+	opts.Ref = v.ref
+	opts.Shown = filepath.ToSlash(v.shown) + "@" + v.ref
+	var diags diag.List
+	s := suite.Load(sources, v.base, l.table(), opts, &diags)
+	if diags.HasErrors() {
+		return nil, eval.BadInput("--interleave: the version %s of %s cannot be used: %w", v.ref, v.shown, diags.Err())
+	}
+	l.checkouts = append(l.checkouts, checkout{s, v.git, dir})
+	return s, nil
+}
+
+// signed reports whether the user's own key signed a run. It is called before vet: filters that a repository configures
+// are programs, and reading an earlier version would start them.
+func signed(d *journal.Document, getenv func(string) string) bool {
+	keys, err := rundir.Load(getenv)
+	return err == nil && keys.Signed(d)
+}
+
+// isForeign reports whether somebody else made a run, and the user does not trust it.
+func (f *Options) isForeign(name string, getenv func(string) string) (bool, error) {
+	if f.Trust {
+		return false, nil
+	}
+	doc, err := f.Dir.Open(name)
+	if err != nil {
+		return true, err
+	}
+	defer doc.Close() //nolint:errcheck // it was only read
+	return !signed(doc, getenv), nil
+}
+
+// CheckOut makes the folders in which the programs of earlier versions run. The caller deletes them with remove.
+func (j *Job) CheckOut() (remove func(), err error) {
+	files.SweepScratch()
+	var made []func()
+	remove = func() {
+		for _, one := range made {
+			one()
+		}
+	}
+	for _, c := range j.checkouts {
+		if len(programsIn(c.of)) == 0 {
+			continue
+		}
+		one, err := files.Claim(c.dir)
+		if err == nil {
+			made = append(made, one)
+			err = c.version.Checkout(c.dir)
+		}
+		if err != nil {
+			remove()
+			return nil, eval.BadInput("--interleave: the programs of %s cannot be checked out: %w", c.of.File, err)
+		}
+	}
+	return remove, nil
+}
+
+// NoteEarlier records the commit and hash of the earlier version that runs next to a suite, if there is one.
+func (j *Job) NoteEarlier(s *suite.Suite, to *eval.RunSuite) {
+	base, _ := s.BaseVersion()
+	for _, c := range j.checkouts {
+		if c.of == base {
+			to.EarlierCommit, to.EarlierHash = c.version.Ref, base.Hash()
+		}
+	}
+}
+
+// earlierAtStart loads the earlier version of the i-th suite from the copy that the run made when it began. It is nil for
+// a suite without one. The repository completes the copy in a run of the user's own.
+func (r *Resumption) earlierAtStart(l *Loaded, i int, own bool, opts suite.Options) (*suite.Suite, error) {
+	one := &r.doc.Run.Suites[i]
+	file, ref, err := r.Options.Interleaved()
+	if err != nil || file != one.File {
+		return nil, err
+	}
+	copies, err := copiesIn(r.Dir, earlierDir(i))
+	if err != nil {
+		return nil, eval.BadInput(
+			"the run cannot be resumed: its copy of the version %s of %s is gone: %w", ref, one.Name, err,
+		)
+	}
+	v := versionOf{
+		base:  filepath.Base(one.Copy),
+		shown: one.File,
+		ref:   ref,
+		git:   files.Git{Ref: cmp.Or(one.EarlierCommit, ref), Filtered: !r.Options.Untrusted},
+	}
+	opts.Expected = files.FS(copies)
+	files := files.Overlay{opts.Expected}
+	if own {
+		v.git.Dir = one.Dir
+		files = append(files, v.git)
+	}
+	s, err := l.loadEarlier(files, v, opts)
+	if err == nil && one.EarlierHash != "" && s.Hash() != one.EarlierHash && !r.untrusted {
+		err = eval.BadInput(
+			"the run cannot be resumed: its copy of the version %s of %s is not the one with which it began", ref, one.Name,
+		)
+	}
+	return s, err
+}

@@ -1,0 +1,210 @@
+package session
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/text"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// repeated are the options of a resume that the run file does not record: the next resume takes them again.
+func (f *Options) repeated() []eval.Flag {
+	out := slices.DeleteFunc(f.Flags(), func(o eval.Flag) bool {
+		return o.Role != eval.Bounds && o.Role != eval.Serves || o.Name == "--service" || o.Name == "--max-failures"
+	})
+	out = append(
+		out,
+		eval.Flag{Name: "--trust", Value: f.Trust},
+		eval.Flag{Name: "--ledger-wait", Value: f.Ledger.Wait},
+		eval.Flag{Name: "--no-ledger", Value: f.Ledger.None},
+	)
+	for _, name := range slices.Sorted(maps.Keys(f.Services)) {
+		out = append(out, eval.Flag{Name: "--service", Value: name + ".baseUrl=" + f.Services[name]})
+	}
+	return out
+}
+
+// ResumeCommand is the command that continues a run which had these options in its last session, a resume or the first one.
+// It has no secrets: values of variables that the run does not keep are left to the reader.
+func (f Options) ResumeCommand(run *eval.Run, dir string, resumed bool) string {
+	was := Options{Options: *run.Options(), Dir: f.Dir}
+	if resumed && f.Untrusted { // the service of the run did not count
+		was.ServiceOptions, was.Allow, was.Untrusted = eval.ServiceOptions{}, nil, false
+	}
+	f.Absolute()
+	words := []string{"evalrun", "resume", dir}
+	if !f.Ledger.None {
+		words = append(words, run.Ledger.Flags()...)
+	}
+	before := was.repeated()
+	for i, o := range f.repeated() {
+		if !o.Given() || i < len(before) && !o.Changes(before[i]) {
+			continue
+		}
+		switch v := o.Value.(type) {
+		case bool:
+			words = append(words, o.Name)
+		case []string:
+			for _, one := range v {
+				words = append(words, o.Name, one)
+			}
+		default:
+			words = append(words, o.Name, fmt.Sprint(v))
+		}
+	}
+	body := text.ShellWords(words)
+	if was.NoContent {
+		for _, name := range slices.Sorted(maps.Keys(f.Vars)) {
+			body += " --var " + text.ShellWord(name) + "=<value>"
+		}
+	}
+	return body
+}
+
+// changed is the flag of the first option with one of these roles that differs, "" if none does.
+func changed(given, was *eval.Options, roles ...eval.Role) string {
+	before := was.Flags()
+	for i, o := range given.Flags() {
+		if slices.Contains(roles, o.Role) && o.Changes(before[i]) {
+			return o.Name
+		}
+	}
+	return ""
+}
+
+// checkKept refuses options that differ from those with which the run began.
+func (r *Resumption) checkKept(given Options) error {
+	was := r.begun
+	was.Out, was.Name, was.Labels = r.Dir, r.doc.Run.Name, r.doc.Run.Labels
+	if was.NoContent { // what variables hold is not in the file
+		given.Vars = nil
+	}
+	for _, o := range []*Options{&given, &was} {
+		o.Absolute()
+		if o.Out != "" {
+			o.Out = o.Dir.Abs(o.Out)
+		}
+	}
+	for _, name := range []*string{&given.FailedIn, &given.ChangedSince} { // the file has ids
+		if run, err := journal.Header(given.Dir.Path(*name)); *name != "" && err == nil {
+			*name = run.ID
+		}
+	}
+	given.Reports = nil // each resume writes its own
+	if flag := changed(&given.Options, &was.Options, eval.Selects, eval.Keeps, eval.Writes); flag != "" {
+		return eval.BadInput(
+			"%s differs from what the run %s began with, and a resume keeps that: leave it out, or begin another run", flag, r.Dir,
+		)
+	}
+	return nil
+}
+
+// CheckSources refuses other suites, and another project file, than those with which the run began.
+func (r *Resumption) CheckSources(suites []string, projectFile string) error {
+	var was []string
+	for _, one := range r.doc.Run.Suites {
+		was = append(was, one.File)
+	}
+	if len(suites) > 0 && !slices.Equal(suites, was) {
+		return eval.BadInput(
+			"the run %s is of %s, and a resume keeps its suites: name no others, or begin another run", r.Dir, strings.Join(was, ", "),
+		)
+	}
+	if file := r.doc.Run.ProjectFile; projectFile != "" && r.Options.Dir.Abs(projectFile) != file {
+		return eval.BadInput("the run %s keeps its project file (%s): leave %s out, or begin another run",
+			r.Dir, cmp.Or(file, "none"), projectFile)
+	}
+	return nil
+}
+
+// checkService refuses another service than that of the run: all answers of a run come from one.
+func (r *Resumption) checkService(given *Options) error {
+	if r.untrusted { // the service is the user's own
+		return nil
+	}
+	was := &r.doc.Run.Service
+	for _, one := range []struct{ flag, value, before string }{
+		{"--base-url", strings.TrimRight(given.BaseURL, "/"), was.BaseURL},
+		{"--api-version", given.APIVersion, was.APIVersion},
+		{"--header-prefix", given.HeaderPrefix, was.HeaderPrefix},
+		{"--auth", string(given.Auth), string(was.Auth)},
+		{"--project", given.Project, was.Project},
+		{"--auth-scope-base", strings.TrimRight(given.ScopeBase, "/"), was.AuthScopeBase},
+	} {
+		verb := "uses"
+		if one.flag == "--base-url" {
+			verb = "sends to"
+		}
+		if one.value != "" && one.value != one.before {
+			return eval.BadInput("the run %s %s %s, and %s says %s: leave it out, or add --untrusted to send elsewhere",
+				r.Dir, verb, cmp.Or(one.before, "none"), one.flag, one.value)
+		}
+	}
+	return r.sameServices(given.Services)
+}
+
+// sameServices refuses addresses of named services that differ from those of the run. given holds addresses by name.
+func (r *Resumption) sameServices(given map[string]string) error {
+	for name, url := range given {
+		was, known := r.doc.Run.Services[name]
+		if !known {
+			return eval.BadInput("--service %s.baseUrl: the run %s has no service %s: leave it out", name, r.Dir, name)
+		}
+		if strings.TrimRight(url, "/") != was.BaseURL {
+			return eval.BadInput(
+				"the run %s sends to %s as the service `%s`, and --service says %s: "+
+					"leave it out, or add --untrusted to send elsewhere",
+				r.Dir, was.BaseURL, name, url,
+			)
+		}
+	}
+	return nil
+}
+
+// merge applies what a resume can choose to the options of the run: limits, permissions, and for an untrusted run the service.
+func (r *Resumption) merge(f *Options) {
+	to := &r.Options
+	to.Concurrency = cmp.Or(f.Concurrency, to.Concurrency)
+	to.RPM = cmp.Or(f.RPM, to.RPM)
+	to.TPM = cmp.Or(f.TPM, to.TPM)
+	to.BudgetTokens = cmp.Or(f.BudgetTokens, to.BudgetTokens)
+	to.BudgetCalls = cmp.Or(f.BudgetCalls, to.BudgetCalls)
+	to.BudgetMoney = cmp.Or(f.BudgetMoney, to.BudgetMoney)
+	to.BudgetTime = cmp.Or(f.BudgetTime, to.BudgetTime)
+	to.Prices = cmp.Or(f.Prices, to.Prices)
+	to.Attempts = cmp.Or(f.Attempts, to.Attempts)
+	to.Timeout = cmp.Or(f.Timeout, to.Timeout)
+	to.MaxFailures = f.MaxFailures
+	if to.NoContent {
+		to.Vars = f.Vars
+	}
+	if r.untrusted {
+		to.Allow = f.Allow
+		to.Untrusted = true
+		to.Record = ""
+		to.ReplayOr = ""
+		to.Cache = false
+		to.ServiceOptions = f.ServiceOptions // the script stays the run's own
+		return
+	}
+	to.Allow = slices.Concat(to.Allow, f.Allow)
+	to.AllowEnv = slices.Concat(to.AllowEnv, f.AllowEnv)
+	if to.Emulator == "" { // keep the service of the run
+		service := r.doc.Run.Service
+		to.BaseURL = service.BaseURL
+		to.APIVersion = service.APIVersion
+		to.HeaderPrefix = service.HeaderPrefix
+		to.Auth = service.Auth
+		to.Project = service.Project
+		to.ScopeBase = service.AuthScopeBase
+		to.Services = map[string]string{}
+		for name, was := range r.doc.Run.Services {
+			to.Services[name] = was.BaseURL
+		}
+	}
+}

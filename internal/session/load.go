@@ -1,0 +1,229 @@
+// Package session prepares runs and carries them out. It merges options, the project file, the environment and suites, connects
+// to services, and runs, resumes and rescores.
+//
+// The usual order is Load, Loaded.Settle, Connect, Session.Plan, Session.Run. To rescore a run, begin with LoadRescored; to
+// resume one, with Reopen; to use a judge of a recorded run, with LoadCopies.
+package session
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Loaded holds suites, which may have problems, and the options of a command. Settle turns it into a Job.
+type Loaded struct{ inputs }
+
+// Job holds suites without problems and the settings to run them with. It can be planned, and connected to its services.
+type Job struct {
+	inputs
+	Settings Settings
+	Only     *string // name of the one service to call, "" for the unnamed one; nil for all that the plan needs
+}
+
+// inputs is the part that Loaded and Job share: the suites, and the options and environment of the command.
+type inputs struct {
+	Files
+	Suites  []*suite.Suite
+	Options Options
+	Getenv  func(string) string
+
+	copied    bool           // the suites come from the copies in a run directory
+	chosen    []*suite.Judge // judges to call although no scorer names them
+	dirs      []string       // absolute folder of each suite
+	checkouts []checkout     // of the suites' earlier versions, with --interleave
+	kinds     scorers.Table  // kinds of scorers; nil for the built-in ones
+	rescored  rescored
+}
+
+// Dir returns the absolute folder of the i-th suite.
+func (r *inputs) Dir(i int) string { return r.dirs[i] }
+
+// Bad returns the problems of the files as a *BadFiles, or nil.
+func (r *inputs) Bad() error {
+	if r.Diags.HasErrors() {
+		return &BadFiles{&r.Files}
+	}
+	return nil
+}
+
+// table returns the kinds of scorers that the suites can use.
+func (r *inputs) table() scorers.Table {
+	if r.kinds == nil {
+		return scorers.Builtin()
+	}
+	return r.kinds
+}
+
+// NoSuites returns a Loaded without suites, for commands that need a service only.
+func NoSuites(options Options, getenv func(string) string) *Loaded {
+	return &Loaded{inputs{Files: Files{sources: map[string][]byte{}}, Options: options, Getenv: getenv}}
+}
+
+// Load reads the suites in files, which may be empty. Problems in the suites go to Diags; the error is for invalid options
+// and for files that cannot be read.
+func Load(files []string, options Options, getenv func(string) string) (*Loaded, error) {
+	if options.Untrusted {
+		options.Dir = options.Dir.Untrusted()
+	}
+	l := NoSuites(options, getenv)
+	opts := options.ofSuites(getenv)
+	opts.Race = options.Race != "" && !options.NoBaseline()
+	if err := cmp.Or(options.checkAllow(), options.CheckRace()); err != nil {
+		return nil, err
+	}
+	opts.Services = l.projectServices(opts)
+	var err error
+	if l.kinds, err = scorers.Builtin().With(options.ScorerTable); err != nil {
+		return nil, eval.BadInput("%w", err)
+	}
+	names, trials := map[string]string{}, 0
+	interleave, ref, err := options.interleavedAmong(files)
+	if err != nil {
+		return nil, err
+	}
+	for i, file := range files {
+		refOf := ""
+		if file == interleave {
+			refOf = ref
+		}
+		var s *suite.Suite
+		if options.copies != nil {
+			s, err = l.loadCopy(i, opts)
+		} else {
+			s, err = l.load(options.Dir, file, refOf, opts)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if other, twice := names[s.Name]; twice && s.Name != "" {
+			l.Diags.Errorf(diag.Pos{File: file}, "rename one of them", "the suite name `%s` is taken by %s", s.Name, other)
+		}
+		names[s.Name] = file
+		l.Suites = append(l.Suites, s)
+		trials += s.Planned()
+		if problem, hint := suite.TooMany(trials, options.MaxTrials); problem != "" && !l.Diags.HasErrors() {
+			return nil, eval.BadInput("the suites have %s together: %s", problem, hint)
+		}
+	}
+	return l, nil
+}
+
+// load loads a suite, and its earlier version when ref names one.
+func (l *Loaded) load(in rundir.Dir, file, ref string, opts suite.Options) (*suite.Suite, error) {
+	if file == standard {
+		return l.standardInput(in, opts)
+	}
+	path := in.Join(file)
+	if err := l.Options.unlinked(file); err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		folder, _ := os.ReadDir(filepath.Dir(path)) // only for the hint
+		return nil, eval.BadInput("there is no file %s%s", file, diag.NearestFile(filepath.Base(path), folder))
+	case err != nil:
+		return nil, eval.BadInput("%s cannot be read: %w", file, err)
+	case info.IsDir():
+		return nil, eval.BadInput("%s is a folder; name the suite files in it", file)
+	}
+	// The root confines everything that the suite names, symbolic links included.
+	// The suite itself is the user's word, and may be a link to somewhere else if it is trusted.
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, eval.BadInput("%s cannot be read: %w", file, err)
+	}
+	dir, err := filepath.Abs(filepath.Dir(real))
+	if err != nil {
+		return nil, eval.BadInput("%s cannot be read: %w", file, err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, eval.BadInput("%s cannot be read: %w", file, err)
+	}
+	l.dirs = append(l.dirs, dir)
+	if ref != "" {
+		v := versionOf{
+			base:  filepath.Base(real),
+			shown: file,
+			ref:   ref,
+			git:   files.Git{Dir: dir, Ref: ref, Filtered: !l.Options.Untrusted},
+		}
+		if opts.Base, err = l.earlier(v, opts); err != nil {
+			return nil, err
+		}
+	}
+	opts.Dir = dir // programs run there
+	return l.take(l.Options.noting(root, file, l.Options.Untrusted), filepath.Base(real), file, opts), nil
+}
+
+// standardInput loads the suite on standard input. The working directory counts as its folder.
+func (l *Loaded) standardInput(in rundir.Dir, opts suite.Options) (*suite.Suite, error) {
+	text, err := files.ReadInput(standard, maxInput)
+	if err != nil {
+		return nil, eval.BadInput("the suite cannot be read: %w", err)
+	}
+	dir := in.Abs("")
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, eval.BadInput("%s cannot be read: %w", dir, err)
+	}
+	l.dirs = append(l.dirs, dir)
+	opts.Dir = dir
+	files := files.With{FS: l.Options.noting(root, standard, l.Options.Untrusted), Name: standard, Text: text}
+	return l.take(files, standard, standard, opts), nil
+}
+
+// ofSuites are the options with which suites are loaded.
+func (f *Options) ofSuites(getenv func(string) string) suite.Options {
+	return suite.Options{
+		Vars:           f.Vars,
+		Repeats:        f.Repeats,
+		DefaultRepeats: f.ByProject().Repeats,
+		MaxTrials:      f.MaxTrials,
+		Getenv:         getenv,
+		Untrusted:      f.Untrusted,
+		Allow:          f.Allow,
+		OwnBaseline:    f.ownBaseline(),
+		AllowEnv:       f.AllowEnv,
+		Can:            Can,
+	}
+}
+
+// interleavedAmong is Interleaved, whose file must be one of the suites.
+func (f *Options) interleavedAmong(files []string) (file, ref string, err error) {
+	file, ref, err = f.Interleaved()
+	if err == nil && file != "" && !slices.Contains(files, file) {
+		err = eval.BadInput("--interleave names %s, which is not among the suites of this command: name it with them", file)
+	}
+	return file, ref, err
+}
+
+// take loads the suite in the file base of fsys; messages name it shown. It keeps the sources to quote them.
+func (l *Loaded) take(fsys fs.FS, base, shown string, opts suite.Options) *suite.Suite {
+	opts.Shown = filepath.ToSlash(shown)
+	s := suite.Load(fsys, base, l.table(), opts, &l.Diags)
+	for name, text := range s.Sources() {
+		if bytes.HasPrefix(text, []byte("\x1f\x8b")) { // gzip: no lines to show
+			continue
+		}
+		if name == base {
+			l.sources[s.File] = text
+		} else {
+			l.sources[s.Shown(name)] = text
+		}
+	}
+	return s
+}

@@ -1,0 +1,155 @@
+package session
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/rundir"
+)
+
+// Load reports every problem of every suite at once, with its place and a fix, and sends nothing.
+func TestLoadReportsAllProblemsWithPlaceAndFix(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.write("a.yaml", `version: 1
+name: a
+targets: [{name: t, modle: svc-pro}]
+prompts: [{name: p, text: "say {{.wrod}}"}]
+cases:
+  - name: one
+    vars: {word: x}
+    scorers: [{contain: x}]
+  - {name: none}
+`)
+	s.write("sub/b.yaml", `version: 1
+name: b
+targets: [{name: t, model: svc-pro}]
+prompts: [{name: p, file: gone.tmpl}]
+cases: [{name: one, scorers: [{regex: "("}]}]
+`)
+	l, err := Load([]string{"a.yaml", "sub/b.yaml"}, Options{Dir: s.at}, s.getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var places []string
+	for _, d := range l.Diags.Sorted() {
+		places = append(places, d.Pos.String())
+	}
+	for _, want := range []string{"a.yaml:3:21", "a.yaml:4:34", "a.yaml:8:16", "a.yaml:9:12", "sub/b.yaml:4:27", "sub/b.yaml:5:39"} {
+		if !slices.Contains(places, want) {
+			t.Errorf("problems at %v, want one at %s", places, want)
+		}
+	}
+	s.refused(l.Bad())
+	_, err = l.Settle()
+	s.refused(err)
+	var shown bytes.Buffer
+	if err := l.WriteProblems(&shown, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"`model`", "`word`", "`contains`", "gone.tmpl", // what was meant
+		"    3 | targets: [{name: t, modle: svc-pro}]\n      |                     ^\n", // where, in its line
+	} {
+		if !bytes.Contains(shown.Bytes(), []byte(want)) {
+			t.Errorf("got\n%s\nwant it to contain %q", &shown, want)
+		}
+	}
+	if n := s.calls(); n != 0 {
+		t.Errorf("%d calls were made, want none", n)
+	}
+}
+
+// A file that cannot be a suite is bad input, and the message names it.
+func TestLoadRefusesWhatIsNoFile(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.write("folder/a.yaml", fourSuite)
+	s.write("b.yaml", fourSuite)
+	for file, says := range map[string]string{"gone.yaml": "gone.yaml", "folder": "folder"} {
+		_, err := s.settle(Options{}, file)
+		s.refused(err, says)
+	}
+	_, err := s.settle(Options{}, "b.yaml", "folder/a.yaml")
+	s.refused(err, "`s`", "folder/a.yaml", "b.yaml")
+	_, err = s.settle(Options{Options: eval.Options{GateOptions: eval.GateOptions{Interleave: "other.yaml@main"}}}, "b.yaml")
+	s.refused(err, "other.yaml")
+	_, err = s.settle(Options{Options: eval.Options{GateOptions: eval.GateOptions{Interleave: "b.yaml@--output=x"}}}, "b.yaml")
+	s.refused(err, "SUITE@REF")
+}
+
+// A suite reads files of its own folder only. The folder of a linked suite is that of the target.
+func TestLoadStaysInTheFolderOfTheSuite(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	suite := func(file string) string {
+		return "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, file: " + file + "}]\n" +
+			"cases: [{name: c, scorers: [{contains: x}]}]\n"
+	}
+	s.write("secret.tmpl", "secret")
+	s.write("real/in.tmpl", "inside")
+	s.write("real/in.yaml", suite("in.tmpl"))
+	s.write("real/up.yaml", suite("../secret.tmpl"))
+	s.write("real/link.yaml", suite("link.tmpl"))
+	s.write("real/absolute.yaml", suite(s.at.Join("secret.tmpl")))
+	for link, target := range map[string]string{"linked.yaml": "real/in.yaml", "real/link.tmpl": "../secret.tmpl"} {
+		if err := os.Symlink(target, s.at.Join(link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j, err := s.settle(Options{}, "linked.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := rundir.At(s.at.Join("real")).Abs(""); j.Dir(0) != want {
+		t.Errorf("the folder of a linked suite is %s, want %s", j.Dir(0), want)
+	}
+	for _, file := range []string{"real/up.yaml", "real/link.yaml", "real/absolute.yaml"} {
+		_, err := s.settle(Options{}, file)
+		s.refused(err, file+":4:27")
+	}
+}
+
+// --var wins over the variables of cases, and is no part of their identity.
+func TestVariablesOfFlagsWinAndLeaveCasesTheSame(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.write("s.yaml", fourSuite)
+	prompts := func(vars map[string]string) (texts, ids []string) {
+		j, err := s.settle(Options{Options: eval.Options{Vars: vars, SelectionOptions: eval.SelectionOptions{Repeats: 1}}}, "s.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for trial := range j.Plan().Trials() {
+			texts, ids = append(texts, trial.Request.Contents[0].Parts[0].(eval.TextPart).Text), append(ids, trial.CaseID)
+		}
+		return texts, ids
+	}
+	texts, ids := prompts(nil)
+	changed, same := prompts(map[string]string{"w": "flag"})
+	if diff := cmp.Diff([]string{"say x1", "say x2", "say b3", "say x4"}, texts); diff != "" {
+		t.Errorf("prompts without --var (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"say flag", "say flag", "say flag", "say flag"}, changed); diff != "" {
+		t.Errorf("prompts with --var (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(ids, same); diff != "" {
+		t.Errorf("identities of cases without and with --var (-without +with), want no difference:\n%s", diff)
+	}
+}
+
+// A dangling link is bad input.
+func TestLoadRefusesADanglingLink(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	if err := os.Symlink("nowhere.yaml", s.at.Join("link.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.settle(Options{}, "link.yaml")
+	s.refused(err, "link.yaml")
+}

@@ -1,0 +1,242 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/oauth"
+)
+
+// LoginWait is the default time that a login waits for the browser.
+const LoginWait = oauth.DefaultWait
+
+// LoginOptions configure a login.
+type LoginOptions struct {
+	Secrets  string   // path of the client secrets file
+	Redirect string   // redirect address; "" is the one of the client
+	Scopes   []string // names or identifiers; empty means the retriever's
+	Wait     time.Duration
+
+	Notice func(text string)          // for problems that do not end the login
+	Show   func(address string)       // shows the address to open
+	Open   func(address string) error // opens it; nil leaves that to the user
+	Pasted io.Reader                  // where the user pastes the last address; optional
+}
+
+// ReadyLogin is a login that is ready to run.
+type ReadyLogin struct {
+	oauth oauth.Login
+	store *oauth.LoginFile
+}
+
+// NewLogin checks the options for the service that a job has settled on. It opens no browser.
+func NewLogin(service *eval.RunService, o LoginOptions) (*ReadyLogin, error) {
+	client, err := oauth.ReadClient(o.Secrets)
+	if err == nil && o.Redirect != "" {
+		err = client.Redirect(o.Redirect)
+	}
+	if err != nil {
+		return nil, eval.BadInput("%w", err)
+	}
+	if service.Project != "" {
+		client.Project = service.Project
+	}
+	names, err := scopeNames(o.Scopes)
+	if err != nil {
+		return nil, err
+	}
+	scopes, err := loginScopes(service.AuthScopeBase, names)
+	if err != nil {
+		return nil, err
+	}
+	store, err := oauth.UserStore()
+	if err == nil {
+		err = store.Check()
+	}
+	if err != nil {
+		return nil, eval.Incomplete("%w", err)
+	}
+	return &ReadyLogin{store: store, oauth: oauth.Login{
+		Client: client,
+		Scopes: scopes,
+		Wait:   o.Wait,
+		Notice: o.Notice,
+		Show:   o.Show,
+		Open:   o.Open,
+		Pasted: o.Pasted,
+		Keep:   store.Keep,
+	}}, nil
+}
+
+// LoggedIn is the result of a login.
+type LoggedIn struct {
+	File    string   // the file that now has the login
+	Missing []string // scopes that the server did not grant
+	Renewed bool     // there is a refresh token, so the login outlives its access token
+}
+
+// Run logs in. A failure is exit 4: the person or the server refused, or no reply came in time.
+func (l *ReadyLogin) Run(ctx context.Context) (*LoggedIn, error) {
+	token, err := l.oauth.Run(ctx)
+	var coded *eval.CodedError
+	switch {
+	case errors.As(err, &coded):
+		return nil, err
+	case err != nil:
+		return nil, eval.With(eval.CodeIncomplete, err)
+	}
+	return &LoggedIn{File: l.store.Path, Missing: token.Missing(l.oauth.Scopes), Renewed: token.RefreshToken != ""}, nil
+}
+
+// scopeNames expands the short names of scopes and rejects unknown ones. Whole identifiers stay as they are.
+func scopeNames(given []string) ([]string, error) {
+	var out []string
+	for _, name := range given {
+		if name == "retriever" {
+			name = oauth.ScopeRetriever
+		}
+		known := []string{oauth.ScopeRetriever, oauth.ScopeCloudPlatform}
+		if !oauth.IsScope(name) && !slices.Contains(known, name) {
+			return nil, eval.BadInput(
+				"there is no scope %q; %s; a scope of another kind is given by its whole identifier", name,
+				diag.DidYouMean(name, append(known, "retriever")),
+			)
+		}
+		out = append(out, name)
+	}
+	return out, nil
+}
+
+// loginScopes returns the identifiers of the scopes to request.
+func loginScopes(base string, names []string) ([]string, error) {
+	if len(names) == 0 {
+		names = []string{oauth.ScopeRetriever}
+	}
+	var out []string
+	for _, name := range names {
+		if base == "" && !oauth.IsScope(name) {
+			return nil, eval.BadInput(
+				"the scope %s needs the prefix of the deployment's scopes: give it by --auth-scope-base, EVALRUN_AUTH_SCOPE_BASE or "+
+					"service.authScopeBase",
+				name,
+			)
+		}
+		if scope := oauth.Scope(base, name); !slices.Contains(out, scope) {
+			out = append(out, scope)
+		}
+	}
+	return out, nil
+}
+
+// LoginStatus describes a login. It never contains a token.
+type LoginStatus struct {
+	ClientID     string    `json:"clientId"`
+	Project      string    `json:"project"`
+	Scopes       []string  `json:"scopes"`
+	Expiry       time.Time `json:"expiry,omitzero"`
+	RefreshToken bool      `json:"refreshToken"` // whether there is a refresh token
+	File         string    `json:"file"`
+	Service      string    `json:"service,omitempty"` // the service on which the login was tried
+	Models       int       `json:"models,omitempty"`  // how many models it listed
+	Problem      string    `json:"problem,omitempty"` // why the service refused the login
+}
+
+// CheckLogin returns an error when no login is stored or it cannot be read.
+func CheckLogin() error {
+	store, err := oauth.UserStore()
+	if err == nil {
+		_, err = store.Load()
+	}
+	if err != nil {
+		return eval.Incomplete("%w", err)
+	}
+	return nil
+}
+
+// NewLoginStatus describes the stored login and tries it on the service of a job. If that fails, the reason
+// is in the Problem of the status. A job without an address is not tried. Without a stored login there is
+// no status.
+func NewLoginStatus(
+	ctx context.Context, j *Job, connect func(*Job) (*Session, error),
+) (s *LoginStatus, problem, err error) {
+	store, err := oauth.UserStore()
+	if err != nil {
+		return nil, nil, eval.Incomplete("%w", err)
+	}
+	out := &LoginStatus{File: store.Path, Service: j.Settings.Service.BaseURL, Project: j.Settings.Service.Project}
+	if out.Service != "" {
+		if out.Models, problem = countModels(ctx, j, connect); problem != nil {
+			out.Problem = problem.Error()
+		}
+	}
+	login, err := store.Load() // connecting may have refreshed it
+	if err != nil {
+		return nil, nil, eval.Incomplete("%w", err)
+	}
+	out.ClientID = login.Client.ID
+	out.Scopes = login.Scopes
+	out.Expiry = login.Expiry
+	out.RefreshToken = login.RefreshToken != ""
+	if out.Project == "" {
+		out.Project = login.Client.Project
+	}
+	return out, problem, nil
+}
+
+func countModels(ctx context.Context, j *Job, connect func(*Job) (*Session, error)) (int, error) {
+	session, err := connect(j)
+	if err != nil {
+		return 0, err
+	}
+	defer session.Close()
+	models, err := session.Models(ctx)
+	return len(models), err
+}
+
+// Logout is what ForgetLogin did.
+type Logout int
+
+// What ForgetLogin did. The login is gone in all cases but the first.
+const (
+	LogoutFailed    Logout = iota // the login may still be there: the error says why
+	LogoutNone                    // there was no login
+	LogoutDamaged                 // the file could not be read, so nothing was sent to the server
+	LogoutUnrevoked               // the server did not revoke it: the error says why, or no endpoint is known
+	LogoutRevoked                 // the server revoked it
+)
+
+// ForgetLogin deletes the stored login and revokes it at endpoint, or else at the client's own endpoint.
+func ForgetLogin(ctx context.Context, endpoint string) (Logout, error) {
+	store, err := oauth.UserStore()
+	if err != nil {
+		return LogoutFailed, eval.Incomplete("%w", err)
+	}
+	if endpoint != "" {
+		if err := oauth.CheckEndpoint(endpoint); err != nil {
+			return LogoutFailed, eval.BadInput("--revoke-url %w", err)
+		}
+	}
+	login, err := store.Forget(ctx)
+	switch {
+	case errors.Is(err, oauth.ErrNoLogin):
+		return LogoutNone, nil
+	case err != nil:
+		return LogoutFailed, eval.Incomplete("%w", err)
+	case login == nil:
+		return LogoutDamaged, nil
+	}
+	endpoint = cmp.Or(endpoint, login.Client.RevokeURL)
+	if endpoint == "" {
+		return LogoutUnrevoked, nil
+	}
+	if err := login.Revoke(ctx, endpoint); err != nil {
+		return LogoutUnrevoked, eval.Incomplete("the server did not revoke it: %w; revoke it in your account there", err)
+	}
+	return LogoutRevoked, nil
+}

@@ -1,0 +1,247 @@
+package session
+
+import (
+	"cmp"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Options are the settings of one command. A run file has those of eval.Options; the other fields concern this process alone.
+type Options struct {
+	eval.Options
+	Dir         rundir.Dir    // the folder that relative paths refer to
+	ScorerTable scorers.Table // kinds of scorers that a Go program adds to the built-in ones
+
+	// Trust allows a run that somebody else made to receive the key at its address and to start its programs.
+	Trust bool
+	// Reading is called with the path of each file before a suite reads it. Optional.
+	Reading func(suite, path string)
+	// Listing is called with each glob before a suite expands it; matches returns the files that match now. Optional.
+	Listing func(suite, glob string, matches func() []string)
+	// Executor makes the attempts of calls; nil means that this process makes them.
+	Executor flow.Executor
+	// Ledger names the ledger of limits that this process shares with others. Run files never record it.
+	Ledger LedgerOptions
+	// NoHistory leaves the run out of the history.
+	NoHistory bool
+
+	ProjectFile *File     // the project file in use; nil without one
+	advice      diag.List // warnings about the project file
+
+	foreign bool                // paths in the project file come from a run that somebody else made
+	copies  *eval.Run           // the run of Rescore if its copies are read instead of the suite files; nil otherwise
+	getenv  func(string) string // set with ProjectFile
+}
+
+// LedgerOptions name the ledger of limits that a process shares with others.
+type LedgerOptions struct {
+	URL  string        // "" means EVALRUN_LEDGER, and no ledger if that is not set
+	CA   string        // file of additional certificates to trust
+	Wait time.Duration // how long it may be unreachable; 0 means the default
+	None bool          // use none, whatever the environment and a run to resume name
+
+	// Lost is called when the ledger will grant nothing more. Without it, the run ends. Optional.
+	Lost func(reason string)
+}
+
+// settle takes the address from the environment if the options have none. "" is no ledger then.
+func (o LedgerOptions) settle(getenv func(string) string) (LedgerOptions, error) {
+	named := o.URL != "" || o.CA != "" || o.Wait != 0
+	switch {
+	case o.None && named:
+		return o, eval.BadInput("--no-ledger sends without grants, and --ledger URL has calls granted: choose one")
+	case o.None:
+		return o, nil
+	}
+	if o.URL = cmp.Or(o.URL, strings.TrimSpace(getenv("EVALRUN_LEDGER"))); o.URL == "" && named {
+		return o, eval.BadInput("--ledger-ca and --ledger-wait are for --ledger URL, which is missing")
+	}
+	return o, nil
+}
+
+// ByProject returns the defaults of the project file, or zero options without one.
+func (f *Options) ByProject() *eval.Options {
+	if f.ProjectFile == nil {
+		return &eval.Options{}
+	}
+	return &f.ProjectFile.Defaults
+}
+
+// UseLogin chooses the login of `evalrun auth login` instead of a key.
+func (f *Options) UseLogin() { f.Auth = eval.AuthOAuth }
+
+// WithDefaults returns the options together with the defaults of the project file.
+func (f *Options) WithDefaults() *eval.WithDefaults {
+	return &eval.WithDefaults{Options: f.Options, Defaults: *f.ByProject()}
+}
+
+// Absolute makes the paths among the options absolute, so that the run can be resumed from any working directory.
+func (f *Options) Absolute() {
+	for _, path := range []*string{&f.Prices, &f.Record, &f.Replay, &f.ReplayOr, &f.Answers, &f.Rescore, &f.Emulator} {
+		if *path == "" || *path == standard || path == &f.Emulator && *path == eval.DemoScript {
+			continue
+		}
+		*path = f.Dir.Abs(*path)
+	}
+}
+
+// ownBaseline reports whether options choose the baseline, or choose none.
+func (f *Options) ownBaseline() bool { return f.BaselineName() != "" || f.NoBaseline() }
+
+// CheckRace returns an error for a flag that cannot be combined with --race.
+func (f *Options) CheckRace() error {
+	d := f.ByProject()
+	for _, other := range []struct {
+		name  string
+		given bool
+		why   string
+	}{
+		{
+			"--shard",
+			f.Shard != eval.Shard{},
+			"a race needs the answers of all arms to a case, and a shard has some of them",
+		},
+		{
+			"--stop-early",
+			f.Rule.StopEarly || d.Rule.StopEarly,
+			"a race ends by itself, arm by arm",
+		},
+		{
+			"--baseline",
+			f.BaselineName() != "" || d.BaselineName() != "" && !f.NoBaseline(),
+			"arms that leave a race have nothing to compare",
+		},
+		{
+			"--interleave",
+			f.Interleave != "",
+			"arms that leave a race have nothing to compare",
+		},
+	} {
+		if f.Race != "" && other.given {
+			return eval.BadInput("--race does not go with %s: %s", other.name, other.why)
+		}
+	}
+	return nil
+}
+
+// source is where the options say that answers come from.
+func (f *Options) source() (eval.Source, error) {
+	from, err := f.Source()
+	if err != nil {
+		return nil, eval.BadInput("%w", err)
+	}
+	switch {
+	case f.NoContent && f.Cache:
+		return nil, eval.BadInput("--no-content keeps answers out of files, and --cache keeps them: choose one")
+	case f.NoContent && f.Record+f.ReplayOr != "":
+		return nil, eval.BadInput("--no-content keeps answers out of files, and recording keeps them: choose one")
+	}
+	return from, nil
+}
+
+// checkAllow refuses unknown permissions in --allow, and --allow without --untrusted: trusted suites may do anything already.
+func (f *Options) checkAllow() error {
+	for _, value := range f.Allow {
+		if err := suite.CheckAllow(value); err != nil {
+			return eval.BadInput("--allow %s: %w", value, err)
+		}
+	}
+	if len(f.Allow) > 0 && !f.Untrusted {
+		return eval.BadInput("--allow lifts what --untrusted refuses: add --untrusted, or leave --allow out")
+	}
+	return nil
+}
+
+// allowLike keeps the suites of an untrusted run untrusted, with the permissions that it began with. Options that say
+// --untrusted themselves replace those permissions.
+func (f *Options) allowLike(begun *eval.Options) {
+	if !f.Untrusted && begun.Untrusted {
+		f.Untrusted, f.Allow = true, slices.Concat(begun.Allow, f.Allow)
+	}
+}
+
+// standard is the file name for standard input and standard output.
+const standard = files.Standard
+
+// maxInput is the largest file, in bytes, that a command line may name as a suite or a price list.
+const maxInput = 64 << 20
+
+// unlinked returns an error if a link is on the way to a file that the user named. The author of an untrusted suite could
+// have made the link.
+func (f *Options) unlinked(name string) error {
+	if !f.Untrusted || name == "" || name == standard {
+		return nil
+	}
+	link := files.Link(f.Dir.Abs(""), f.Dir.Join(name))
+	if link == "" { // a folder of recorded answers has many files
+		_ = filepath.WalkDir(f.Dir.Join(name), func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.Type()&fs.ModeSymlink != 0 {
+				link = path
+				return fs.SkipAll
+			}
+			return nil
+		})
+	}
+	if link == "" {
+		return nil
+	}
+	return eval.BadInput(
+		"%s cannot be used with --untrusted: %s is a link, which the author of the suite could lead to any file; name the file itself",
+		name, f.shown(link),
+	)
+}
+
+// Caches reports whether the answers in the cache count. Those of an untrusted suite could come with it.
+func (f *Options) Caches() bool { return f.Cache && !f.Untrusted }
+
+// namedFiles returns an error for the files that the options name, as unlinked does.
+func (f *Options) namedFiles() error {
+	script := f.Emulator
+	if script == eval.DemoScript {
+		script = ""
+	}
+	return cmp.Or(
+		f.unlinked(f.Prices), f.unlinked(script), f.unlinked(f.Answers), f.unlinked(f.Replay), f.unlinked(f.ReplayOr), f.unlinked(f.Record),
+	)
+}
+
+// noting is the file system of a suite's folder. It reports what the suite reads and lists to Reading and Listing. A plain
+// one, for an untrusted suite, has no links and no files such as .env.
+func (f *Options) noting(root *os.Root, suite string, plain bool) fs.FS {
+	switch {
+	case f.Reading == nil && plain:
+		return files.Plain(root)
+	case f.Reading == nil:
+		return files.FS(root)
+	}
+	path := func(name string) string { return filepath.Join(root.Name(), filepath.FromSlash(name)) }
+	notes := files.Notes{
+		Read:  func(name string) { f.Reading(suite, path(name)) },
+		List:  func(string, func() []string) {},
+		Plain: plain,
+	}
+	if f.Listing != nil {
+		notes.List = func(glob string, matches func() []string) {
+			f.Listing(suite, path(glob), func() []string {
+				names := matches()
+				for i := range names {
+					names[i] = path(names[i])
+				}
+				return names
+			})
+		}
+	}
+	return files.Noting(root, notes)
+}

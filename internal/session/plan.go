@@ -1,0 +1,194 @@
+package session
+
+import (
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Plan lists the selected trials. It calls no service.
+func (j *Job) Plan() *runner.Plan {
+	return j.plan(&j.Options, j.places(), j.Settings.Service.APIVersion)
+}
+
+// CalledArms returns the arms that the selected trials call. It is cheaper than a Plan, since it does not divide the trials
+// into shards.
+func (j *Job) CalledArms() []runner.PlannedArm {
+	return runner.CalledArms(j.Suites, filterOf(&j.Options, j.places()))
+}
+
+// places returns the places of the selected trials, or nil when all are selected.
+func (j *Job) places() *eval.Places {
+	if j.Settings.Selection == nil {
+		return nil
+	}
+	return j.Settings.Selection.Places
+}
+
+func (r *inputs) plan(f *Options, places *eval.Places, apiVersion string) *runner.Plan {
+	p := runner.NewPlan(r.Suites, r.table(), filterOf(f, places), apiVersion)
+	p.Uncounted = r.uncounted()
+	return p
+}
+
+func filterOf(f *Options, places *eval.Places) runner.Filter {
+	return runner.Filter{
+		Cases:  eval.NewPatterns(f.Cases),
+		Tags:   eval.NewPatterns(f.Tags),
+		Arms:   eval.NewPatterns(f.Arms),
+		Shard:  f.Shard,
+		Places: places,
+	}
+}
+
+// uncounted returns the names of services that cannot count tokens.
+func (r *inputs) uncounted() map[string]bool {
+	names := map[string]bool{}
+	for _, s := range r.Suites {
+		for _, named := range s.AllServices() {
+			if !Can(named.Protocol, wire.MethodCountTokens) {
+				names[named.Name] = true
+			}
+		}
+	}
+	return names
+}
+
+// used returns the names of the services that the plan calls for models under test, judges and embeddings. "" is the
+// unnamed service.
+func (j *Job) used() []string { return j.calling(true) }
+
+// Called returns the names of the services that this job calls: only Only if that is set, and when it rescores, only those
+// of judges and embeddings.
+func (j *Job) Called() []string {
+	if j.Only != nil {
+		return []string{*j.Only}
+	}
+	_, rescored := j.Settings.Rescored()
+	return j.calling(!rescored)
+}
+
+// calling returns the names of the services for judges and embeddings, and for models under test if those are called.
+func (j *Job) calling(underTest bool) []string {
+	names := map[string]bool{}
+	add := func(s *suite.NamedService) {
+		name, _ := s.Identity()
+		names[name] = true
+	}
+	for _, s := range j.Suites {
+		for _, version := range s.Versions() {
+			if version.Embeds() {
+				add(version.Embedding.Service)
+			}
+			for _, judge := range version.CalledJudges() {
+				add(judge.Model.Service)
+			}
+		}
+	}
+	for _, judge := range j.chosen {
+		add(judge.Model.Service)
+	}
+	if underTest && slices.ContainsFunc(slices.Collect(j.Targets), func(t *suite.Target) bool { return t.Model() != nil }) {
+		for _, a := range j.CalledArms() {
+			if m := a.Target.Model(); m != nil {
+				add(m.Service)
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// NeedsService reports whether the unnamed service is needed. Without suites it is.
+func (j *Job) NeedsService() bool { return len(j.Suites) == 0 || slices.Contains(j.used(), "") }
+
+// AtOnce returns how many calls of the plan may be in progress at once. Each service has its own limit; a concurrency
+// that the user set caps their sum.
+func (j *Job) AtOnce() int {
+	limits := &j.Settings.Limits
+	sum := 0
+	for _, name := range j.used() {
+		if own, named := limits.Services[name]; named {
+			sum += own.Concurrency
+		} else {
+			sum += limits.Concurrency
+		}
+	}
+	isApp := func(t *suite.Target) bool { return t.App() != nil }
+	if !slices.Contains(j.used(), "") && slices.ContainsFunc(slices.Collect(j.Targets), isApp) {
+		sum += limits.Concurrency
+	}
+	if j.Settings.Capped || sum == 0 {
+		return limits.Concurrency
+	}
+	return sum
+}
+
+// MostAtOnce returns an upper bound for the calls in progress at once: the limits of all services, and the workers of
+// application programs.
+func (j *Job) MostAtOnce(limits *suite.Limits) int {
+	most := limits.Concurrency
+	for _, own := range limits.Services {
+		most += own.Concurrency
+	}
+	for t := range j.Targets {
+		if p, ok := t.Of.(*suite.Program); ok {
+			most += p.Workers(limits.Concurrency, runtime.GOMAXPROCS(0))
+		}
+	}
+	return most
+}
+
+// AddJudge adds a judge to call although no scorer of the suites names it.
+func (l *Loaded) AddJudge(judge *suite.Judge) { l.chosen = append(l.chosen, judge) }
+
+// NamedTargets yields the targets of all suites and of their earlier versions. The names are unique, and the same in every
+// process that loads the same suites.
+func (j *Job) NamedTargets(yield func(name string, t *suite.Target) bool) {
+	for i, s := range j.Suites {
+		for v, version := range s.Versions() {
+			for _, t := range version.Targets {
+				if !yield(fmt.Sprintf("%d.%d/%s", i, v, t.Name), t) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Targets yields the targets of all suites and of their earlier versions.
+func (j *Job) Targets(yield func(*suite.Target) bool) {
+	for _, t := range j.NamedTargets {
+		if !yield(t) {
+			return
+		}
+	}
+}
+
+// KeyVariables returns the names of environment variables that hold keys of services. Programs do not get them.
+func (j *Job) KeyVariables() []string {
+	var names []string
+	for _, s := range j.Suites {
+		for _, version := range s.Versions() {
+			names = append(names, version.KeyVariables()...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Named returns the named services that this job calls, sorted by name.
+func (j *Job) Named() []*Named {
+	var services []*Named
+	for _, name := range j.Called() {
+		if s := j.Settings.Services[name]; s != nil {
+			services = append(services, s)
+		}
+	}
+	return services
+}

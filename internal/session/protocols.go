@@ -1,0 +1,147 @@
+// Connects to named services: it has the client for each protocol, what the client can do,
+// and the credentials of the service. Those are a key, headers, or a token that a program prints (Printed).
+// Its calls are single attempts without limits.
+
+package session
+
+import (
+	"context"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/anthropic"
+	"github.com/evalrun/evalrun/internal/clients/generative"
+	"github.com/evalrun/evalrun/internal/clients/openai"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/runner"
+)
+
+// protocols is the only table of this package that depends on protocols.
+var protocols = map[eval.ProtocolName]protocol{
+	eval.Generative: {(*generative.Client)(nil), "", func(c *Contact) Speaker {
+		return generative.New(generative.Config{
+			BaseURL: c.URL, HeaderPrefix: c.HeaderPrefix, Key: c.Key, TokenSource: c.TokenSource, Path: c.Path, Headers: c.headers(),
+			Secrets: c.Secrets(), UserAgent: c.UserAgent, Connections: c.Connections, ToEmulator: c.ToEmulator,
+		})
+	}},
+	eval.OpenAI:    {(*openai.Client)(nil), "/v1", func(c *Contact) Speaker { return openai.New(c.account()) }},
+	eval.Responses: {(*openai.ResponsesClient)(nil), "/v1", func(c *Contact) Speaker { return openai.NewResponses(c.account()) }},
+	eval.Anthropic: {(*anthropic.Client)(nil), "", func(c *Contact) Speaker { return anthropic.New(c.account()) }},
+}
+
+// protocol says how to connect to services of one protocol.
+type protocol struct {
+	// can shows, by the interfaces that it implements, what the client can do. It is nil and never called.
+	can Speaker
+	// base is the path of the protocol at the emulator.
+	base string
+	// connect returns a client without opening a connection.
+	connect func(*Contact) Speaker
+}
+
+// Speaker is a client of any protocol. Some also implement other interfaces of package runner.
+type Speaker interface {
+	runner.Generator
+	Emulated() bool
+	Skew() (skew time.Duration, ok bool)
+	Close()
+}
+
+// Connect returns a client of the service without opening a connection.
+func (c *Contact) Connect() Speaker { return protocols[c.Protocol].connect(c) }
+
+// EmulatorPath returns the path of a protocol at the emulator.
+func EmulatorPath(protocol eval.ProtocolName) string { return protocols[protocol].base }
+
+// Can reports whether a protocol has a method.
+func Can(name eval.ProtocolName, method string) (ok bool) {
+	switch method {
+	case wire.MethodCountTokens:
+		_, ok = protocols[name].can.(runner.TokenCounter)
+	case wire.MethodEmbed:
+		_, ok = protocols[name].can.(runner.Embedder)
+	}
+	return ok
+}
+
+// AsService makes a client a flow.Service. Methods that the client lacks are errors, without a request.
+// With noMetadata it describes no models.
+func AsService(one Speaker, noMetadata bool) flow.Service { return speakerService{one, noMetadata} }
+
+// speakerService implements flow.Service.
+type speakerService struct {
+	Speaker
+	bare bool // request no metadata of models
+}
+
+func (a speakerService) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
+	if c, ok := a.Speaker.(runner.TokenCounter); ok {
+		return c.CountTokens(ctx, call)
+	}
+	return 0, cannot("count tokens")
+}
+
+func (a speakerService) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {
+	if c, ok := a.Speaker.(runner.Embedder); ok {
+		return c.Embed(ctx, call)
+	}
+	return nil, cannot("make embeddings")
+}
+
+// Model requests a model's metadata. It allows for keys that may call models but not read their metadata.
+func (a speakerService) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {
+	source, ok := a.Speaker.(runner.ModelSource)
+	if !ok || a.bare {
+		return nil, &eval.Error{
+			Kind: eval.KindReplayMiss, Unsent: true, Retry: eval.RetryNever,
+			Message: "the service does not describe its models",
+		}
+	}
+	m, err := source.Model(ctx, apiVersion, id)
+	return m, permitted(err)
+}
+
+// Models lists the models. Without metadata it returns an error.
+func (a speakerService) Models(ctx context.Context, apiVersion string) ([]eval.Model, error) {
+	source, ok := a.Speaker.(runner.ModelSource)
+	if !ok || a.bare {
+		e := cannot("list its models")
+		e.Status = notFound
+		return nil, e
+	}
+	models, err := source.Models(ctx, apiVersion)
+	return models, permitted(err)
+}
+
+// HTTP statuses.
+const (
+	forbiddenModel = 403
+	notFound       = 404
+)
+
+// permitted rewrites a 403 about models, because a key that may not list models may still call them.
+func permitted(err error) error {
+	e := eval.AsError(err)
+	if e == nil || e.Status != forbiddenModel {
+		return err
+	}
+	out := *e
+	out.Kind = eval.KindStatus
+	return &out
+}
+
+// cannot returns the error for a method that the protocol lacks.
+func cannot(what string) *eval.Error {
+	return &eval.Error{
+		Kind: eval.KindStatus, Unsent: true, Retry: eval.RetryNever,
+		Message: "the protocol of the service cannot " + what,
+	}
+}
+
+func (c *Contact) account() wire.Account {
+	return wire.Account{
+		BaseURL: c.URL, Key: c.Key, TokenSource: c.TokenSource, Path: c.Path, Headers: c.headers(), Secrets: c.Secrets(),
+		UserAgent: c.UserAgent, Connections: c.Connections, ToEmulator: c.ToEmulator, MaxTokensField: c.MaxTokensField,
+	}
+}

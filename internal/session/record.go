@@ -1,0 +1,185 @@
+package session
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// recorder keeps answers for a replay: a *recording, or unrecorded for a session that keeps none.
+type recorder interface {
+	// around answers from records, and calls next, the service with the name, for the rest.
+	around(next flow.Service, of string) flow.Service
+	// know keeps what is known of models.
+	know(models []eval.Model)
+	// keep keeps an answer, or the reply of a judge that chose between answers. It is written soon, so that it outlives
+	// the process.
+	keep(r *eval.Result)
+	// keepRun writes the answers of a run.
+	keepRun(dir string) error
+	// finish writes what was kept.
+	finish() error
+}
+
+// unrecorded keeps nothing.
+type unrecorded struct{}
+
+func (unrecorded) around(next flow.Service, _ string) flow.Service { return next }
+func (unrecorded) know([]eval.Model)                               {}
+func (unrecorded) keep(*eval.Result)                               {}
+func (unrecorded) keepRun(string) error                            { return nil }
+func (unrecorded) finish() error                                   { return nil }
+
+// recording is a folder in which answers are kept.
+type recording struct {
+	*flow.Recordings
+	dir    string
+	notice func(string)
+
+	mu   sync.Mutex    // guards the recordings
+	next *time.Timer   // until the next writing; nil when nothing waits for it
+	wait time.Duration // from an answer to that
+}
+
+// An answer waits for leastWait, or for waitShare times as long as the last writing took. That bounds the work, since the
+// file of a case is written as a whole.
+const (
+	leastWait = 50 * time.Millisecond
+	waitShare = 10
+)
+
+// openRecorder opens the folder in which answers are kept, if there is to be one.
+func (s *Session) openRecorder(from eval.FromService) (recorder, error) {
+	if from.Record == "" {
+		return unrecorded{}, nil
+	}
+	store, err := openStore(from.Record)
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Check(); err != nil {
+		return nil, eval.BadInput("answers cannot be recorded: %w", err)
+	}
+	if !from.Reuse { // recorded answers are replaced
+		store.Forget()
+	}
+	return &recording{Recordings: store, dir: from.Record, notice: s.Notice, wait: leastWait}, nil
+}
+
+func openStore(dir string) (*flow.Recordings, error) {
+	store, err := flow.Open(dir)
+	if err != nil {
+		return nil, eval.BadInput("the recorded answers cannot be read: %w", err)
+	}
+	return store, nil
+}
+
+// recordedAnswers opens the folder of --replay.
+func recordedAnswers(dir string) (*flow.Recordings, error) {
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a folder", dir)
+	}
+	if err != nil {
+		return nil, eval.BadInput("there are no recorded answers: %w; --record %s records them", err, dir)
+	}
+	return openStore(dir)
+}
+
+// offline reports whether every answer is there already, those of judges too, so that nothing is sent.
+func (s *Session) offline() bool {
+	switch s.Settings.Source.(type) {
+	case eval.FromRecords, eval.FromFile:
+		return true
+	case eval.FromService, eval.FromRun:
+	}
+	return false
+}
+
+// Record keeps the answers of a run in the folder that the options name for it. It does nothing when they name none.
+func (s *Session) Record(runDir string) (err error) { return s.recorder.keepRun(runDir) }
+
+// around answers what is recorded, sends the rest to next, and records vectors on the way.
+func (r *recording) around(next flow.Service, of string) flow.Service {
+	return flow.Replay(r.Recordings, next, of)
+}
+
+func (r *recording) know(models []eval.Model) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, m := range models {
+		r.Models = slices.DeleteFunc(r.Models, func(old eval.Model) bool { return sameModel(&old, &m) })
+		r.Models = append(r.Models, m)
+	}
+	slices.SortFunc(r.Models, func(a, b eval.Model) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Service, b.Service))
+	})
+	r.writeSoon()
+}
+
+func (r *recording) keep(t *eval.Result) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Put(t)
+	r.writeSoon()
+}
+
+func (r *recording) writeSoon() {
+	if r.next == nil {
+		r.next = time.AfterFunc(r.wait, func() { _ = r.write() }) // keepRun and finish write again, and report errors
+	}
+}
+
+// write writes what waits.
+func (r *recording) write() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next == nil {
+		return nil
+	}
+	r.next.Stop()
+	r.next = nil
+	begun := time.Now()
+	err := r.Save()
+	r.wait = max(leastWait, waitShare*time.Since(begun))
+	return err
+}
+
+func (r *recording) keepRun(dir string) error {
+	d, err := journal.Open(dir)
+	if err != nil {
+		return eval.Incomplete("the answers cannot be recorded: %w", err)
+	}
+	defer d.Close() //nolint:errcheck // it was only read
+	for t, err := range d.Trials() {
+		if err != nil {
+			return eval.Incomplete("the answers cannot be recorded: %w", err)
+		}
+		r.keep(t)
+	}
+	r.know(d.Run.Models)
+	if err := r.write(); err != nil {
+		return eval.Incomplete("the answers cannot be recorded: %w", err)
+	}
+	r.notice("recorded: " + r.dir)
+	return nil
+}
+
+// sameModel reports whether two records are of one model of one service.
+func sameModel(a, b *eval.Model) bool {
+	return a.Name == b.Name && a.APIVersion == b.APIVersion && a.Service == b.Service
+}
+
+func (r *recording) finish() error {
+	if err := r.write(); err != nil {
+		return eval.Incomplete("the replies of the judge cannot be recorded: %w", err)
+	}
+	return nil
+}

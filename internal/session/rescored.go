@@ -1,0 +1,256 @@
+package session
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/text"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// rescored keeps the user's own choices for a job that rescores a run, before the settings of that run fill the gaps.
+type rescored struct {
+	within     string     // path of the run if it ran a selection, so that new cases stay out; otherwise ""
+	ownService ownService // from options and environment
+	given      eval.Options
+	ownSuites  bool         // the user named the suites
+	ledger     *eval.Ledger // granted the calls of the run; nil without one
+}
+
+// LoadRescored loads a job that rescores a run, with the suites in files, or else the current files of the run's suites.
+// Selection, variables and service are those of the run.
+func LoadRescored(name string, files []string, f Options, getenv func(string) string) (*Loaded, error) {
+	run, err := rescorable(f.Dir, name)
+	if err != nil {
+		return nil, err
+	}
+	begun := *run.Options()
+	if flag := f.changesSelection(run, &begun); flag != "" {
+		return nil, eval.BadInput("%s differs from what the run %s began with, and a rescore keeps that: leave it out", flag, name)
+	}
+	f.Rescore = f.Dir.Path(name)
+	kept := rescored{ownService: f.own(), given: f.Options, ownSuites: len(files) > 0, ledger: run.Ledger}
+	f.AllowEnv = slices.Concat(begun.AllowEnv, f.AllowEnv)
+	f.Cases = begun.Cases
+	f.Tags = begun.Tags
+	f.Arms = begun.Arms
+	f.Shard = begun.Shard
+	f.Repeats = begun.Repeats
+	f.MaxTrials = begun.MaxTrials
+	f.Vars = begun.Vars
+	if begun.Selected != nil {
+		kept.within = f.Rescore
+	}
+	f.raceLike(run, &begun)
+	foreign, err := f.isForeign(name, getenv)
+	if err != nil {
+		return nil, err
+	}
+	if f.Untrusted { // the service is the user's own
+		f.APIVersion = cmp.Or(f.APIVersion, run.Service.APIVersion)
+	} else {
+		f.serviceOf(run, &begun)
+	}
+	f.allowLike(&begun)
+	switch {
+	case kept.ownSuites:
+	case foreign:
+		files, err = f.copiesOf(run, &begun)
+	default:
+		files, err = f.suitesOf(run, &begun)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l, err := Load(files, f, getenv)
+	if err != nil {
+		return nil, err
+	}
+	l.rescored = kept
+	l.sendLike(begun.Services)
+	return l, nil
+}
+
+// granted returns an error for a rescore that calls judges, or embeds texts, without the ledger that granted the calls of its
+// run.
+func (j *Job) granted() error {
+	by, s := j.rescored.ledger, &j.Settings
+	calls := j.Options.AskJudges || slices.ContainsFunc(j.Suites, (*suite.Suite).Embeds)
+	if by == nil || s.Ledger.URL != "" || s.Ledger.None || !calls {
+		return nil
+	}
+	return eval.BadInput(
+		"a ledger grants the calls of the run %s: add %s, or --no-ledger to send without grants",
+		j.Options.Rescore, text.ShellWords(by.Flags()),
+	)
+}
+
+// changesSelection is the flag by which the options select other trials than those of a run, "" if none does.
+func (f *Options) changesSelection(run *eval.Run, begun *eval.Options) string {
+	if begun.Race != "" { // the race is run again
+		race := eval.Options{GateOptions: eval.GateOptions{Race: f.Race}, Seed: f.Seed}
+		was := eval.Options{GateOptions: eval.GateOptions{Race: begun.Race}, Seed: run.RandomSeed}
+		if flag := changed(&race, &was, eval.Keeps); flag != "" {
+			return flag
+		}
+	}
+	return changed(&f.Options, begun, eval.Selects)
+}
+
+// raceLike repeats the race of a run on its recorded answers, with their current scores. It keeps the order of cases,
+// because an arm that left the race has answers to the first cases of that order only.
+func (f *Options) raceLike(run *eval.Run, begun *eval.Options) {
+	if begun.Race == "" {
+		return
+	}
+	f.Race = begun.Race
+	f.Seed = run.RandomSeed
+	if begun.NoBaseline() {
+		f.Baseline = cmp.Or(f.Baseline, begun.Baseline)
+	}
+	f.Rule.Alpha = cmp.Or(f.Rule.Alpha, begun.Rule.Alpha)
+}
+
+// sendLike gives named services the addresses that they had in a run, unless options give other ones. The map begun has
+// those addresses by name. Services that the suites no longer have are left out.
+func (l *Loaded) sendLike(begun map[string]string) {
+	for _, s := range l.Suites {
+		for _, named := range s.AllServices() {
+			url := begun[named.Name]
+			if url == "" || l.Options.Services[named.Name] != "" || l.Options.Untrusted || l.Options.Emulator != "" {
+				continue
+			}
+			if l.Options.Services == nil {
+				l.Options.Services = map[string]string{}
+			}
+			l.Options.Services[named.Name] = url
+		}
+	}
+}
+
+// rescorable reads the header of a run, and returns an error if the header shows that the run cannot be rescored.
+func rescorable(dir rundir.Dir, name string) (*eval.Run, error) {
+	run, err := journal.Header(dir.Path(name))
+	switch {
+	case errors.Is(err, journal.ErrNoRun):
+		return nil, dir.NoRun(name)
+	case err != nil:
+		return nil, eval.BadInput("the run cannot be read: %w", err)
+	case run.CommandOptions == nil:
+		return nil, eval.BadInput("%s was exported, without the answers: rescore the run itself", name)
+	case run.UnreadableOptions() != nil:
+		return nil, eval.BadInput("the run cannot be rescored: its flags cannot be read: %w", run.UnreadableOptions())
+	case run.CommandOptions.NoContent:
+		return nil, eval.BadInput("%s was run with --no-content: it keeps no answers that could be scored again", name)
+	}
+	return run, nil
+}
+
+// copiesOf makes Load read the copies in a run that somebody else made, whose header could name any files. It returns the
+// names of the suites.
+func (f *Options) copiesOf(run *eval.Run, begun *eval.Options) (files []string, err error) {
+	if begun.Interleave != "" {
+		return nil, eval.BadInput(
+			"the run %s was not signed by you, and its header names a version of a suite in git: name the suite by --suite FILE, or add --trust",
+			run.ID,
+		)
+	}
+	f.copies = run
+	for _, one := range run.Suites {
+		files = append(files, one.File)
+	}
+	return files, nil
+}
+
+// suitesOf returns the current suite files of a run. If one of them ran next to an earlier version, it sets Interleave, so
+// that this version is loaded again.
+func (f *Options) suitesOf(run *eval.Run, begun *eval.Options) (files []string, err error) {
+	for _, one := range run.Suites {
+		file := suiteFile(f.Dir, one)
+		if _, err := os.Stat(f.Dir.Join(file)); err != nil {
+			return nil, eval.BadInput("the suite %s is not where it was: %w; name it by --suite FILE", one.Name, err)
+		}
+		files = append(files, file)
+		if was, ref, err := begun.Interleaved(); err == nil && was == one.File {
+			f.Interleave = file + "@" + ref
+			if f.Rule.Margin == 0 && len(f.Rule.Metrics) == 0 {
+				f.Rule.Margin, f.Rule.Metrics = begun.Rule.Margin, begun.Rule.Metrics
+			}
+		}
+	}
+	if len(files) == 0 {
+		return nil, eval.BadInput("no suite is named")
+	}
+	return files, nil
+}
+
+// LikeFailed completes a command without a suite from the run of --failed-in: its current suite files, its variables and
+// repeats, and whether its suites are untrusted.
+func (f *Options) LikeFailed(getenv func(string) string) (files []string, err error) {
+	run, err := journal.Header(f.Dir.Path(f.FailedIn))
+	switch {
+	case errors.Is(err, journal.ErrNoRun):
+		return nil, f.Dir.NoRun(f.FailedIn)
+	case err != nil:
+		return nil, eval.BadInput("the run cannot be read: %w", err)
+	}
+	if foreign, err := f.isForeign(f.FailedIn, getenv); err != nil || foreign {
+		return nil, cmp.Or(err, eval.BadInput("the run %s was not signed by you, so its header could name any file: name the suite", f.FailedIn))
+	}
+	begun := run.Options()
+	f.allowLike(begun)
+	f.Repeats = cmp.Or(f.Repeats, begun.Repeats)
+	f.MaxTrials = cmp.Or(f.MaxTrials, begun.MaxTrials)
+	for name, value := range begun.Vars {
+		if _, given := f.Vars[name]; !given {
+			if f.Vars == nil {
+				f.Vars = map[string]string{}
+			}
+			f.Vars[name] = value
+		}
+	}
+	for _, one := range run.Suites {
+		file := suiteFile(f.Dir, one)
+		if _, err := os.Stat(f.Dir.Join(file)); err != nil {
+			return nil, eval.BadInput(
+				"the suite %s of the run %s is not where it was: %w; name the suite", one.Name, f.FailedIn, err,
+			)
+		}
+		files = append(files, file)
+	}
+	return files, nil
+}
+
+// serviceOf uses the service of a run where flags give none. Only embeddings, and judges with --ask-judges, are sent to it.
+func (f *Options) serviceOf(run *eval.Run, begun *eval.Options) {
+	f.APIVersion = cmp.Or(f.APIVersion, run.Service.APIVersion) // part of every request
+	if f.BaseURL != "" || f.Emulator != "" {
+		return
+	}
+	if f.Emulator = begun.Emulator; f.Emulator != "" {
+		f.Seed = cmp.Or(f.Seed, begun.Seed)
+		return
+	}
+	s := run.Service
+	f.BaseURL = s.BaseURL
+	f.HeaderPrefix = cmp.Or(f.HeaderPrefix, s.HeaderPrefix)
+	f.Auth = cmp.Or(f.Auth, s.Auth)
+	f.Project = cmp.Or(f.Project, s.Project)
+	f.ScopeBase = cmp.Or(f.ScopeBase, s.AuthScopeBase)
+}
+
+// suiteFile returns the path of a run's suite: as the user wrote it if that still leads to the file, and absolute
+// otherwise.
+func suiteFile(dir rundir.Dir, one eval.RunSuite) string {
+	there := filepath.Join(one.Dir, filepath.Base(one.Copy))
+	if real, err := filepath.EvalSymlinks(dir.Join(one.File)); err == nil && dir.Abs(real) == there {
+		return one.File
+	}
+	return there
+}

@@ -1,0 +1,276 @@
+package session
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/text"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Resumption is a run to continue. It holds the run directory; Close it.
+type Resumption struct {
+	Dir string
+	// Options are those of the caller, and what the run recorded replaces them.
+	Options     Options
+	RetryErrors bool // also repeat the errors of a completed run
+
+	doc       *journal.Document
+	journal   *journal.Writer
+	trust     bool // --trust: accept a run that somebody else made
+	untrusted bool // --untrusted: use the user's own service, not the run's
+	own       ownService
+	begun     Options // options that the run began with
+	given     eval.Options
+	workers   int // calls that ran at once
+}
+
+// Reopen opens a run to continue it, with the caller's options. What the run recorded replaces them, except for limits and
+// permissions. An option that contradicts the record is an error. retryErrors also repeats the errors of a completed run.
+// It fails while another process writes to the run.
+func Reopen(name string, options Options, retryErrors bool) (_ *Resumption, err error) {
+	dir := options.Dir.Path(name)
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		dir = filepath.Dir(dir)
+	}
+	w, doc, err := journal.Resume(dir)
+	switch {
+	case errors.Is(err, journal.ErrNoRun):
+		return nil, options.Dir.NoRun(name)
+	case err != nil:
+		return nil, eval.BadInput("the run cannot be resumed: %w", err)
+	}
+	r := &Resumption{
+		Dir:         dir,
+		Options:     options,
+		RetryErrors: retryErrors,
+		doc:         doc,
+		journal:     w,
+		trust:       options.Trust,
+		untrusted:   options.Untrusted,
+		own:         options.own(),
+	}
+	defer func() {
+		if err != nil {
+			r.Close()
+		}
+	}()
+	if err := rundir.Intact(doc); err != nil {
+		return nil, err
+	}
+	if err := doc.Run.UnreadableOptions(); err != nil {
+		return nil, eval.BadInput("the run cannot be resumed: its flags cannot be read: %w", err)
+	}
+	r.Options.Options = *doc.Run.Options()
+	if o := &r.Options; o.Answers != "" { // versions before 0.2 took such a file whatever else was given
+		o.Record, o.Replay, o.ReplayOr = "", "", ""
+	}
+	if !options.Untrusted {
+		if err := r.Options.projectOf(&doc.Run, dir); err != nil {
+			return nil, err
+		}
+	}
+	if r.Options.MaxTrials == 0 { // versions before 0.2 had no bound
+		r.Options.MaxTrials = max(doc.Run.Plan.Trials, suite.DefaultMaxTrials)
+	}
+	r.begun = r.Options
+	r.given = options.Options
+	if err := cmp.Or(r.checkService(&options), r.checkKept(options)); err != nil {
+		return nil, err
+	}
+	r.merge(&options)
+	return r, r.Options.checkAllow()
+}
+
+// Close releases the run. It may be called again.
+func (r *Resumption) Close() {
+	if r.journal != nil {
+		_ = r.journal.Close() // nothing was written since
+		r.journal = nil
+	}
+	if r.doc != nil {
+		_ = r.doc.Close() // it was only read
+		r.doc = nil
+	}
+}
+
+// Finished reports whether no trial is left to run.
+func (r *Resumption) Finished() bool {
+	return !r.doc.Partial() && (!r.RetryErrors || r.doc.Summary.Counts.Error == 0)
+}
+
+// SoFar returns the recorded run. The Resumption closes it.
+func (r *Resumption) SoFar() *journal.Document { return r.doc }
+
+// Writer hands over the writer of the run. The caller closes it.
+func (r *Resumption) Writer() *journal.Writer {
+	w := r.journal
+	r.journal = nil
+	return w
+}
+
+// Workers is the number of calls that ran at once, as far as the run file or its settings say. Settle sets it.
+func (r *Resumption) Workers() int { return r.workers }
+
+// Document hands over the recorded run, for a report, and closes the rest. The caller closes it.
+func (r *Resumption) Document() *journal.Document {
+	d := r.doc
+	r.doc = nil
+	r.Close()
+	return d
+}
+
+// Load loads the suites from the copies that the run made when it began. Images, which are not copied, come from the
+// folders of the suites if the user signed the run or gave --trust.
+func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
+	r.Options.foreign = !r.trust && !signed(r.doc, getenv)
+	if err := r.vetPrices(); err != nil {
+		return nil, err
+	}
+	if r.Options.NoContent {
+		return r.loadFiles(getenv)
+	}
+	// A program of the suite can read any file, so --allow program reads the folder that it starts in.
+	own := !r.Options.foreign || r.untrusted && suite.AllowsPrograms(r.Options.Allow)
+	l := NoSuites(r.Options, getenv)
+	var err error
+	if l.kinds, err = scorers.Builtin().With(r.Options.ScorerTable); err != nil {
+		return nil, eval.BadInput("%w", err)
+	}
+	services := l.projectServices(suite.Options{Getenv: getenv, AllowEnv: r.Options.AllowEnv, Can: Can})
+	for i, recorded := range r.doc.Run.Suites {
+		copies, err := copiesIn(r.Dir, CopyDir(i))
+		if err != nil {
+			return nil, eval.BadInput("the run cannot be resumed: its copy of the suite %s is gone: %w", recorded.Name, err)
+		}
+		dir := ""
+		if own {
+			dir = recorded.Dir
+		}
+		l.dirs = append(l.dirs, dir)
+		opts := r.Options.ofSuites(getenv)
+		opts.Services = services
+		if opts.Base, err = r.earlierAtStart(l, i, own, opts); err != nil {
+			return nil, err
+		}
+		opts.Dir = dir
+		opts.Expected = files.FS(copies)
+		s := l.take(l.Options.overFolder(copies, dir, recorded.File), filepath.Base(recorded.Copy), recorded.File, opts)
+		if l.Suites = append(l.Suites, s); !l.Diags.HasErrors() {
+			err = r.unchanged(s, &recorded)
+		} else if !own {
+			l.Diags.Warnf(
+				diag.Pos{File: filepath.ToSlash(recorded.File)}, "add --trust to read the other files of the suite, such as images",
+				"the run was not signed by you, so only the files that it copied are read",
+			)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// unchanged returns an error for a suite that differs from the recorded one. Untrusted, the copy counts as it is.
+func (r *Resumption) unchanged(s *suite.Suite, recorded *eval.RunSuite) error {
+	switch {
+	case s.Hash() == recorded.Hash:
+	case !s.KeepsData():
+		return eval.BadInput(
+			"the run cannot be resumed: the data files of the suite %s have changed since it began, "+
+				"and they were too many or too large to be copied",
+			recorded.Name,
+		)
+	case !r.untrusted:
+		return eval.BadInput(
+			"the run cannot be resumed: %s is not the copy of the suite %s with which it began; "+
+				"restore it, or run the suite again",
+			filepath.Join(r.Dir, filepath.FromSlash(recorded.Copy)), recorded.Name,
+		)
+	}
+	return nil
+}
+
+// loadFiles loads the suites from their original files, since a run with --no-content keeps no copies. The files must be
+// unchanged.
+func (r *Resumption) loadFiles(getenv func(string) string) (*Loaded, error) {
+	if r.Options.foreign {
+		return nil, eval.BadInput(
+			"the run cannot be resumed: it has no copies of its suites, and the files that it names could be any: add --trust to read them",
+		)
+	}
+	var files []string
+	flags := r.Options
+	interleaved, ref, err := flags.Interleaved()
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range r.doc.Run.Suites {
+		file := filepath.Join(one.Dir, filepath.Base(one.Copy))
+		files = append(files, file)
+		if one.File == interleaved {
+			flags.Interleave = file + "@" + ref
+		}
+	}
+	l, err := Load(files, flags, getenv)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range l.Suites {
+		one := &r.doc.Run.Suites[i]
+		base, _ := s.BaseVersion()
+		if s.Hash() != one.Hash || base != nil && one.EarlierHash != "" && base.Hash() != one.EarlierHash {
+			return nil, eval.BadInput(
+				"the suite %s has changed since the run began, and a run with --no-content keeps no copy of it: "+
+					"restore the file, or run the suite again",
+				files[i],
+			)
+		}
+	}
+	return l, nil
+}
+
+// Settle settles the job of a resumed run, and checks that the run can be trusted. What the run has spent counts towards
+// its budgets.
+func (r *Resumption) Settle(l *Loaded) (*Job, error) {
+	j, err := l.Settle()
+	if err != nil {
+		return nil, err
+	}
+	s := &j.Settings
+	r.own = r.own.settle(j.Getenv)
+	if err := r.vet(j, s); err != nil {
+		return nil, err
+	}
+	if by := r.doc.Run.Ledger; by != nil && s.Ledger.URL == "" && !s.Ledger.None {
+		return nil, eval.BadInput(
+			"a ledger grants the calls of the run %[1]s: continue it by `evalrun %[2]s`, or add --no-ledger to send without grants",
+			r.Dir, text.ShellWords(append([]string{"resume", r.Dir}, by.Flags()...)),
+		)
+	}
+	s.Spent = r.doc.Spent
+	s.Before = r.doc.LastCalls()
+	r.workers = r.doc.Workers()
+	if r.workers == 0 {
+		begun := *l
+		begun.Options = r.begun
+		if settings, err := begun.settings(); err == nil {
+			r.workers = j.MostAtOnce(&settings.Limits)
+		}
+	}
+	if r.doc.End == nil && !r.doc.Booked() && s.Limits.BudgetCalls > 0 {
+		s.Spent.Attempts += r.workers // calls that were in progress may have been sent, and the file does not list them
+	}
+	for model, u := range r.doc.Unpriced {
+		s.Spent.Money += s.Prices.Of(model, &u)
+	}
+	return j, nil
+}

@@ -1,0 +1,434 @@
+// Carries out a job, from the first call to the run file. It opens the way to services and
+// applications, puts limits, retries and caches around it, and runs a plan into a journal. It continues runs and
+// scores their answers again too, and gets the vectors of texts (Session.Embed).
+//
+// The consumer loop in this file is the one place that appends to the journal, moves the progress and decides to stop.
+//
+// The usual order: Connect, Session.Plan, Session.Run; for a run that is continued, session.NewTodo and Session.Resume
+// after the plan.
+
+package session
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/internal/gate"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/runner"
+)
+
+// drainTime is how long calls in progress may take after the first signal.
+const drainTime = 30 * time.Second
+
+// Progress watches a run.
+type Progress interface {
+	// Start reports how many trials there are.
+	Start(trials int)
+	// Done reports one finished trial and the total spend.
+	Done(r *eval.Result, spent eval.Spent)
+	// Finish is called when no more results come.
+	Finish()
+}
+
+// Run carries out the plan into a new run directory and returns that. Signals end it early: the
+// first one stops and drains, the second abandons.
+func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress, signals <-chan os.Signal) (dir string, err error) {
+	gates, err := s.checks(plan).Gates(s.Suites)
+	if err != nil {
+		return "", err
+	}
+	removeCheckouts, err := s.CheckOut()
+	if err != nil {
+		return "", err
+	}
+	defer removeCheckouts()
+	run := s.header(plan, gates)
+	early, err := gate.NewEarly(run, plan)
+	if err != nil {
+		return "", err
+	}
+	if dir, err = s.Options.Dir.Make(s.Options.Out, run.ID); err != nil {
+		return "", err
+	}
+	if err := s.checkPlace(dir); err != nil {
+		return "", err
+	}
+	copies := s.Copies()
+	run.Copies = journal.CopiesOf(copies)
+	if err := s.sign(run, dir); err != nil {
+		return "", eval.BadInput("the run directory cannot be made: %w", err)
+	}
+	w, err := journal.Create(dir, run, copies)
+	if err != nil {
+		return "", eval.BadInput("the run directory cannot be made: %w", err)
+	}
+	if s.workspaces.Run, err = filepath.Abs(dir); err != nil {
+		return "", eval.BadInput("the run directory cannot be used: %w", err)
+	}
+	if !s.Options.NoHistory {
+		s.Options.Dir.ExpectRun(run, dir)
+	}
+	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted}, early: early}
+	from, _ := s.Settings.Rescored()
+	c.earlier = runner.EarlierRuns{RepeatUseless: from.AskJudges, Reader: s.reader()}
+	c.earlier.Trial = func(t *runner.Planned) runner.EarlierTrial {
+		known, _ := s.answers.known(t)
+		return known
+	}
+	s.retries.enter(running)
+	progress.Start(plan.Size())
+	defer s.noteEchoes()
+	return dir, c.carryOut(ctx, progress, signals)
+}
+
+// sign signs the header of a run that is about to be made in dir, unless answers or suites come from a run that is not trusted.
+func (s *Session) sign(run *eval.Run, dir string) error {
+	run.Signature = ""
+	if !s.answering.signs() {
+		return nil
+	}
+	err := s.Settings.Sign(run, dir)
+	if err == nil && run.Signature == "" {
+		s.Notice("warning: the run is not signed, since no key can be written to your configuration folder: EVALRUN_TRUST_KEY can hold one")
+	}
+	return err
+}
+
+func (s *Session) checks(plan *runner.Plan) *gate.Checks {
+	return &gate.Checks{
+		Options: s.Options.WithDefaults(),
+		Dir:     s.Options.Dir,
+		Plan:    plan,
+		Answers: s.answering.id(),
+		Notice:  s.Notice,
+	}
+}
+
+// carryOut runs the trials that are left and finishes the run file.
+func (c *consumer) carryOut(ctx context.Context, progress Progress, signals <-chan os.Signal) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	caught := eval.Catch(ctx, signals, func() { c.session.stopping(ctx, signals, cancel) })
+	if limit := c.session.Settings.Limits.BudgetTime; limit > 0 {
+		timer := time.AfterFunc(limit, func() { c.halt(eval.EndBudget, fmt.Sprintf("the budget of %s is spent", limit)) })
+		defer timer.Stop()
+	}
+	c.journal.Watch(func(err error) { // answers in progress could not be kept either
+		c.kept(err)
+		cancel()
+	})
+	c.consume(ctx, progress)
+	c.session.workspaces.Close()
+	progress.Finish()
+	if reasons := c.session.closed.all(); reasons != "" {
+		c.halt(eval.EndStopped, reasons)
+	}
+	if err := c.plan.Err(); err != nil && c.broken == nil {
+		c.broken = fmt.Errorf("a data file cannot be read any more, and its rows are missing: %w", err)
+	}
+	cancel()
+	if c.end.Signal = caught(); c.end.Signal != "" {
+		c.end.Reason, c.end.Message = eval.EndInterrupted, ""
+	}
+	return c.finish()
+}
+
+// stopping handles the first signal: no more calls. A second signal, or drainTime, abandons calls in progress.
+func (s *Session) stopping(ctx context.Context, signals <-chan os.Signal, cancel context.CancelFunc) {
+	s.stop.Now("interrupted")
+	s.Notice("stopping: no new calls, and up to " + drainTime.String() + " for calls in progress; once more to abandon them")
+	timer := time.NewTimer(drainTime)
+	defer timer.Stop()
+	select {
+	case <-signals:
+	case <-timer.C:
+	case <-ctx.Done():
+		return
+	}
+	cancel()
+}
+
+// consumer is the loop over the results.
+type consumer struct {
+	session  *Session
+	journal  *journal.Writer
+	plan     *runner.Plan
+	targets  []eval.RunTarget           // targets of the plan
+	earlier  runner.EarlierRuns         // what the run that is resumed or rescored left
+	early    *gate.Early                // stops arms whose verdict is known; nil when no gate does
+	last     func(*runner.Planned) bool // trials that are sent after all others; nil: none
+	unsent   []eval.Result              // results that deferUnsent keeps for the end of a race
+	end      eval.End
+	halting  sync.Mutex // held while the run is being stopped
+	failures int
+	cut      bool // a trial was skipped, or ended in an error, because of a budget or while the run was being stopped
+	broken   error
+}
+
+func (c *consumer) consume(ctx context.Context, progress Progress) {
+	s := c.session
+	c.targets = c.plan.Targets()
+	config := c.config()
+	s.limiter.Book(c.journal.Booked)
+	s.recorder.know(c.plan.Models)
+	for r, halt := range runner.Run(ctx, c.plan, config) {
+		if s.Options.NoContent {
+			r.Withhold()
+		}
+		if c.deferUnsent(&r) {
+			if c.broken != nil {
+				return
+			}
+			continue
+		}
+		if err := c.append(&r); err != nil {
+			c.broken = err // without a journal, further answers would be paid and lost
+			return
+		}
+		if c.early != nil {
+			if c.broken = c.early.Observe(&r, c.journal); c.broken != nil {
+				return
+			}
+		}
+		s.recorder.keep(&r)
+		c.done(&r, progress)
+		c.decide(&r, halt)
+	}
+	for i := range c.unsent {
+		c.writeDeferred(&c.unsent[i], progress)
+	}
+}
+
+// config says how the runner carries out the plan.
+func (c *consumer) config() runner.Config {
+	s := c.session
+	limits := &s.Settings.Limits
+	config := runner.Config{
+		Services: runner.Services{
+			Generator: s.service, Counter: s.service, Embedder: s.service,
+			Concurrency: limits.Concurrency, ByName: s.shares(),
+		},
+		Counting:    runner.CountingUnder(limits),
+		Stop:        s.stop,
+		Admission:   &admission{s, c.early},
+		EarlierRuns: c.earlier,
+		Keeper:      c,
+		ScorerData:  runner.ScorerData{Prices: s.Settings.Prices, PeopleLabels: s.Settings.PeopleLabels},
+		Environment: runner.Environment{Keys: s.KeyVariables(), NameSalt: s.id, Workspaces: s.workspaces},
+	}
+	if c.early != nil {
+		config.Schedule = c.early.Schedule(c.plan)
+	} else if c.last != nil {
+		config.Schedule = inTwo(c.plan.Trials(), c.last)
+	}
+	return config
+}
+
+// admission lets trials run while what they call can be reached, their arm has no verdict, and the executor has room.
+type admission struct {
+	session *Session
+	early   *gate.Early // nil when no gate stops early
+}
+
+func (a *admission) Hold(t *runner.Planned, stop, done <-chan struct{}) {
+	if a.early != nil {
+		a.early.Hold(t, a.session.Settings.Limits.Concurrency, stop, done)
+	}
+}
+
+func (a *admission) Skip(t *runner.Planned) eval.Ending {
+	if reason := a.session.unreachable(t); reason != "" {
+		return eval.Skipped{Reason: reason}
+	}
+	if a.early != nil {
+		return a.early.Skip(t)
+	}
+	return nil
+}
+
+func (a *admission) Enter(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func()) {
+	return a.session.executor.Enter(ctx, stop)
+}
+
+// done counts a result that was written down.
+func (c *consumer) done(r *eval.Result, progress Progress) {
+	c.end.Counts.Add(r.Outcome())
+	_, skipped := r.Ending.(eval.Skipped)
+	c.cut = c.cut || skipped || r.Outcome() == eval.Err && c.session.stop.Reason() != ""
+	progress.Done(r, c.session.limiter.Spent())
+}
+
+// append writes a result down. Then it removes the folder that the trial's program worked in, unless it is kept.
+func (c *consumer) append(r *eval.Result) error {
+	kept, release := c.session.workspaces.Settle(c.session.id, r)
+	r.Workspace = kept
+	err := c.journal.Append(r)
+	if err == nil {
+		release()
+	}
+	return err
+}
+
+// inTwo yields the trials of a schedule with some of them after all others.
+func inTwo(trials iter.Seq[*runner.Planned], last func(*runner.Planned) bool) iter.Seq[*runner.Planned] {
+	return func(yield func(*runner.Planned) bool) {
+		held := false
+		for t := range trials {
+			if last(t) {
+				held = true
+			} else if !yield(t) {
+				return
+			}
+		}
+		if !held {
+			return
+		}
+		for t := range trials {
+			if last(t) && !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+// Writing marks a call as under way until its answer is written down.
+func (c *consumer) Writing(ctx context.Context) (calling context.Context, written func()) {
+	return flow.Writing(ctx)
+}
+
+// KeepAnswer writes down an answer that waits to be scored.
+func (c *consumer) KeepAnswer(r *eval.Result) { c.kept(c.journal.KeptAnswer(c.showable(r))) }
+
+// KeepCall writes down a call of an unfinished trial.
+func (c *consumer) KeepCall(r *eval.Result) { c.kept(c.journal.KeptCall(c.showable(r))) }
+
+// showable is what the run file may have of a result that is not settled yet: without prompts and answers by --no-content.
+func (c *consumer) showable(r *eval.Result) *eval.Result {
+	if !c.session.Options.NoContent {
+		return r
+	}
+	out := *r // the trial continues with the content
+	out.Withhold()
+	return &out
+}
+
+// KeepJudgement writes down what a judge replied about an answer that waits for others.
+func (c *consumer) KeepJudgement(trialID string, j *eval.Judgement) {
+	if c.session.Options.NoContent {
+		j.Withhold()
+	}
+	c.kept(c.journal.KeptJudgement(trialID, j))
+}
+
+// kept stops the run when something could not be written down: a crash would lose it, so no new call is made.
+func (c *consumer) kept(err error) {
+	if err != nil {
+		c.halt(eval.EndStopped, err.Error())
+	}
+}
+
+// decide stops the run when further calls are pointless.
+func (c *consumer) decide(r *eval.Result, halt runner.Halt) {
+	switch halt := halt.(type) {
+	case runner.SpentBudget:
+		c.cut = true
+		c.halt(eval.EndBudget, halt.Message)
+	case runner.JudgeTrouble:
+		c.decideOnError(nil, halt.Error)
+	case nil:
+		c.decideOnOutcome(r)
+	}
+}
+
+// decideOnOutcome counts failures up to their limit, and looks at the error of the trial itself.
+func (c *consumer) decideOnOutcome(r *eval.Result) {
+	switch r.Outcome() {
+	case eval.Fail:
+		if c.failures++; c.session.Options.MaxFailures > 0 && c.failures >= c.session.Options.MaxFailures {
+			c.halt(eval.EndMaxFailures, tooMany(c.session.Options.MaxFailures))
+		}
+	case eval.Err:
+		c.decideOnError(c.applicationOf(r), r.Err())
+	}
+}
+
+// tooMany says that a limit of failures is reached.
+func tooMany(limit int) string {
+	if limit == 1 {
+		return "1 trial failed (--fail-fast)"
+	}
+	return fmt.Sprintf("%d trials failed (--max-failures)", limit)
+}
+
+// applicationOf is the application that a trial calls, nil when that is a service.
+func (c *consumer) applicationOf(r *eval.Result) *eval.RunTarget {
+	i := slices.IndexFunc(c.targets, func(t eval.RunTarget) bool { return t.Suite == r.Suite && t.Name == r.Target && t.App != "" })
+	if i < 0 {
+		return nil
+	}
+	return &c.targets[i]
+}
+
+// decideOnError stops the run, or closes a service, after an error that would repeat with every further call. to is the
+// application that was called, nil for a service.
+func (c *consumer) decideOnError(to *eval.RunTarget, e *eval.Error) {
+	switch {
+	case c.session.closes(to, e):
+	case e.Kind == eval.KindAuth && to != nil:
+		c.halt(eval.EndStopped, fmt.Sprintf("the target `%s` refuses its requests: %s; look at its `headers`", to.Name, e))
+	case e.Kind == eval.KindAuth:
+		c.halt(eval.EndStopped, c.session.reasonOf(e.Service, e))
+	case e.Kind == eval.KindQuota && e.Retry == eval.RetryNever && to != nil:
+		c.halt(
+			eval.EndStopped,
+			fmt.Sprintf("the quota of the target `%s` is used up for longer than waiting makes sense: %s", to.Name, e),
+		)
+	case e.Kind == eval.KindQuota && e.Retry == eval.RetryNever:
+		c.halt(eval.EndStopped, fmt.Sprintf("the quota is used up for longer than waiting makes sense: %s", e))
+	case e.Kind == eval.KindTransport && e.Origin == eval.FromBreaker &&
+		(to == nil || len(c.targets) == 1): // trials of other targets can continue
+		c.halt(eval.EndStopped, e.Error())
+	}
+}
+
+// halt stops the run for a reason; only the first reason counts.
+func (c *consumer) halt(reason eval.EndReason, message string) {
+	c.halting.Lock()
+	defer c.halting.Unlock()
+	if c.session.stop.Reason() == "" {
+		c.end.Reason, c.end.Message = reason, message
+		c.session.stop.Now(message)
+	}
+}
+
+// finish writes the end of the run.
+func (c *consumer) finish() error {
+	if c.broken != nil {
+		_ = c.journal.Close() // it is broken already
+		return eval.Incomplete("the run stopped: %w", c.broken)
+	}
+	c.halting.Lock() // the time may be up just now
+	defer c.halting.Unlock()
+	if reached := c.end.Reason == eval.EndBudget || c.end.Reason == eval.EndMaxFailures; reached && !c.cut {
+		c.end.Reason, c.end.Message = eval.EndCompleted, "" // every trial was judged all the same
+	}
+	c.end.FinishedAt = time.Now().UTC().Format(time.RFC3339Nano)
+	spent := c.session.limiter.Spent()
+	c.end.Spent = &spent
+	if reason := c.session.shared.reason(); reason != "" && c.end.Message == "" {
+		c.end.Reason, c.end.Message = eval.EndStopped, reason
+	}
+	if err := c.journal.Finish(&c.end); err != nil {
+		return eval.Incomplete("the run file cannot be finished: %w", err)
+	}
+	return nil
+}

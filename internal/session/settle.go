@@ -1,0 +1,356 @@
+package session
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/gate"
+	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/scorers/labels"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Settings are the services and limits of a run, merged from options, environment, suites and the project file.
+type Settings struct {
+	Service eval.RunService
+	// Services are the named services, by name.
+	Services map[string]*Named
+	// Source is where answers come from.
+	Source eval.Source
+	Limits suite.Limits
+	Ledger LedgerOptions
+	Prices *eval.PriceList // nil without a price list
+	// PeopleLabels are people's labels of answers, by suite name, for the suites with a scorer that compares with them.
+	PeopleLabels map[string]*labels.File
+	key          string
+	Capped       bool           // the user set a concurrency, which then caps the calls to all services together
+	trust        *rundir.Keys   // keys to sign runs, and to check their signatures
+	Spent        eval.Spent     // what a resumed run has spent already
+	Before       []eval.Booking // the last calls of a resumed run, for limits per minute
+
+	// Selection holds the trials that --failed-in, --changed-since and --sample select; nil without these flags.
+	Selection *gate.Selection
+}
+
+// Rescored is the run whose answers are scored again; ok is false for answers from elsewhere.
+func (s *Settings) Rescored() (run eval.FromRun, ok bool) {
+	run, ok = s.Source.(eval.FromRun)
+	return run, ok
+}
+
+// Key is the API key, "" without one. It is a secret.
+func (s *Settings) Key() string { return s.key }
+
+// UseKey replaces the API key: an emulator has its own key, and a login needs none.
+func (s *Settings) UseKey(key string) { s.key = key }
+
+// emulatorURL is a placeholder for the embedded emulator's address until it listens on a port.
+const emulatorURL = "http://127.0.0.1"
+
+// Defaults of the limits.
+const (
+	defaultConcurrency = 8
+	otherConcurrency   = 512 // with an executor in other processes, which applies its own, lower limit
+	defaultTimeout     = 60 * time.Second
+	defaultAttempts    = 5
+	untrustedCalls     = 10_000 // of an untrusted suite, whose own budget can only be lower
+)
+
+// Settle merges options, environment, suites and the project file into the settings of a job. A flag wins over a variable, a
+// variable over the suites, and these over the project file. Suites must agree. For files with problems, the error is a
+// *BadFiles.
+func (l *Loaded) Settle() (*Job, error) {
+	if err := l.Bad(); err != nil {
+		return nil, err
+	}
+	s, err := l.settings()
+	if err != nil {
+		return nil, err
+	}
+	j := &Job{inputs: l.inputs, Settings: s}
+	return j, j.granted()
+}
+
+func (l *Loaded) settings() (Settings, error) {
+	f, getenv := l.Options, l.Getenv
+	m := merger{suites: l.Suites, defaults: f.ByProject(), usual: defaultConcurrency, untrusted: f.Untrusted}
+	if f.Executor != nil {
+		m.usual = otherConcurrency
+	}
+	if err := f.namedFiles(); err != nil {
+		return Settings{}, err
+	}
+	if f.Emulator != "" {
+		if f.BaseURL != "" {
+			return Settings{}, eval.BadInput("--emulator and --base-url name two services: choose one")
+		}
+		f.BaseURL = emulatorURL
+	}
+	s := Settings{Service: m.service(&f.ServiceOptions, getenv), Limits: m.limits(&f.LimitOptions)}
+	s.Capped = m.capped
+	s.key = strings.TrimSpace(getenv("EVALRUN_API_KEY"))
+	var err error
+	if s.Source, err = f.source(); err != nil {
+		return s, err
+	}
+	if s.Ledger, err = f.Ledger.settle(getenv); err != nil {
+		return s, err
+	}
+	if s.Services, err = m.services(&f, getenv); err != nil {
+		return s, err
+	}
+	s.Limits.Services = s.serviceLimits()
+	if s.trust, err = rundir.Load(getenv); err != nil {
+		return s, eval.BadInput("%w", err)
+	}
+	if s.Prices, err = m.prices(f.Prices); err != nil {
+		return s, err
+	}
+	if s.PeopleLabels, err = l.readLabels(); err != nil {
+		return s, err
+	}
+	if len(m.differ) > 0 {
+		return s, eval.BadInput(
+			"the suites of one run share one service and one ledger, but they differ in %s: "+
+				"run them one by one, make them agree, or settle it by flags",
+			strings.Join(m.differ, ", "),
+		)
+	}
+	if s.Limits.BudgetMoney > 0 && s.Prices == nil {
+		return s, eval.BadInput("a budget of money needs a price list: `prices: FILE` in the suite, or --prices FILE")
+	}
+	if err := s.check(); err != nil {
+		return s, err
+	}
+	s.Selection, err = gate.New(&f.Options, f.Dir, l.rescored.within, func() *runner.Plan {
+		f.Shard = eval.Shard{} // shards divide the selection, so it must not depend on them
+		return l.plan(&f, nil, s.Service.APIVersion)
+	})
+	return s, err
+}
+
+// readLabels reads people's labels of answers, by suite name, for the suites with a scorer that compares with them.
+func (l *Loaded) readLabels() (map[string]*labels.File, error) {
+	files := map[string]*labels.File{}
+	var problems []error
+	for _, s := range l.Suites {
+		for _, version := range s.Versions() {
+			if !version.TakesPeopleLabels() || files[s.Name] != nil {
+				continue
+			}
+			file, err := l.labelsOf(s.Name)
+			problems = append(problems, err)
+			files[s.Name] = file
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, eval.BadInput("%w", err)
+	}
+	return files, nil
+}
+
+// labelsOf reads people's labels of the answers to a suite.
+func (l *Loaded) labelsOf(name string) (*labels.File, error) {
+	path, err := labels.FileName(name)
+	if err == nil {
+		err = l.Options.unlinked(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	file, err := labels.Read(l.Options.Dir.Join("."), name)
+	if err == nil {
+		err = file.Err()
+	}
+	return file, err
+}
+
+// service settles the unnamed service: its address, and how callers authenticate.
+func (m *merger) service(o *eval.ServiceOptions, getenv func(string) string) eval.RunService {
+	// text settles one setting from its flag, its environment variable and the suites.
+	text := func(name, flag, variable string, of func(suite.UnnamedService) string) string {
+		given := cmp.Or(flag, getenv(variable))
+		return pick(m, "service."+name, given, func(s *suite.Suite) string { return of(s.Service) })
+	}
+	baseURL := func(s suite.UnnamedService) string { return s.BaseURL }
+	apiVersion := func(s suite.UnnamedService) string { return s.APIVersion }
+	headerPrefix := func(s suite.UnnamedService) string { return s.HeaderPrefix }
+	auth := func(s suite.UnnamedService) string { return string(s.Auth) }
+	cloudProject := func(s suite.UnnamedService) string { return s.Project }
+	scopeBase := func(s suite.UnnamedService) string { return s.AuthScopeBase }
+	r := eval.RunService{
+		BaseURL:       text("baseUrl", o.BaseURL, "EVALRUN_BASE_URL", baseURL),
+		APIVersion:    text("apiVersion", o.APIVersion, "EVALRUN_API_VERSION", apiVersion),
+		HeaderPrefix:  text("headerPrefix", o.HeaderPrefix, "EVALRUN_HEADER_PREFIX", headerPrefix),
+		Auth:          eval.AuthKind(text("auth", string(o.Auth), "EVALRUN_AUTH", auth)),
+		Project:       text("project", o.Project, "EVALRUN_PROJECT", cloudProject),
+		AuthScopeBase: text("authScopeBase", o.ScopeBase, "EVALRUN_AUTH_SCOPE_BASE", scopeBase),
+	}
+	d := m.defaults.ServiceOptions
+	r.BaseURL = strings.TrimRight(cmp.Or(r.BaseURL, d.BaseURL), "/")
+	r.APIVersion = cmp.Or(r.APIVersion, d.APIVersion, wire.APIVersions[0])
+	r.HeaderPrefix = cmp.Or(r.HeaderPrefix, d.HeaderPrefix, wire.DefaultHeaderPrefix)
+	r.Auth = cmp.Or(r.Auth, d.Auth, eval.AuthKey)
+	r.Project = cmp.Or(r.Project, d.Project)
+	r.AuthScopeBase = strings.TrimRight(cmp.Or(r.AuthScopeBase, d.ScopeBase), "/")
+	return r
+}
+
+// limits settles the limits of the calls.
+func (m *merger) limits(o *eval.LimitOptions) suite.Limits {
+	number := func(name string, flag int, of func(suite.Limits) int) int {
+		return pick(m, "limits."+name, flag, func(s *suite.Suite) int { return of(s.Limits) })
+	}
+	period := func(name string, flag time.Duration, of func(suite.Limits) time.Duration) time.Duration {
+		return pick(m, "limits."+name, flag, func(s *suite.Suite) time.Duration { return of(s.Limits) })
+	}
+	money := func(s *suite.Suite) float64 { return s.Limits.BudgetMoney }
+	countTokens := func(s *suite.Suite) suite.TokenCounting { return s.Limits.CountTokens }
+
+	var l suite.Limits
+	l.Concurrency = number("concurrency", o.Concurrency, func(l suite.Limits) int { return l.Concurrency })
+	l.RequestsPerMinute = number("requestsPerMinute", o.RPM, func(l suite.Limits) int { return l.RequestsPerMinute })
+	l.TokensPerMinute = number("tokensPerMinute", o.TPM, func(l suite.Limits) int { return l.TokensPerMinute })
+	l.BudgetTokens = number("budget.tokens", o.BudgetTokens, func(l suite.Limits) int { return l.BudgetTokens })
+	l.BudgetCalls = number("budget.calls", o.BudgetCalls, func(l suite.Limits) int { return l.BudgetCalls })
+	l.BudgetMoney = pick(m, "limits.budget.money", o.BudgetMoney, money)
+	l.BudgetTime = period("budget.time", o.BudgetTime, func(l suite.Limits) time.Duration { return l.BudgetTime })
+	l.Timeout = period("timeout", o.Timeout, func(l suite.Limits) time.Duration { return l.Timeout })
+	l.Attempts = number("attempts", o.Attempts, func(l suite.Limits) int { return l.Attempts })
+	l.CountTokens = pick(m, "limits.countTokens", "", countTokens)
+
+	d := &m.defaults.LimitOptions
+	m.capped = l.Concurrency+d.Concurrency > 0
+	l.Concurrency = cmp.Or(l.Concurrency, d.Concurrency, m.usual)
+	l.RequestsPerMinute = cmp.Or(l.RequestsPerMinute, d.RPM)
+	l.TokensPerMinute = cmp.Or(l.TokensPerMinute, d.TPM)
+	l.BudgetTokens = cmp.Or(l.BudgetTokens, d.BudgetTokens)
+	l.BudgetCalls = cmp.Or(l.BudgetCalls, d.BudgetCalls)
+	if m.untrusted && o.BudgetCalls == 0 {
+		l.BudgetCalls = min(cmp.Or(l.BudgetCalls, untrustedCalls), untrustedCalls)
+	}
+	l.BudgetMoney = cmp.Or(l.BudgetMoney, d.BudgetMoney)
+	l.BudgetTime = cmp.Or(l.BudgetTime, d.BudgetTime)
+	l.Timeout = cmp.Or(l.Timeout, d.Timeout, defaultTimeout)
+	l.Attempts = cmp.Or(l.Attempts, d.Attempts, defaultAttempts)
+	l.CountTokens = cmp.Or(l.CountTokens, suite.CountAuto)
+	l.Models = m.models()
+	return l
+}
+
+// prices returns the price list of a run: from the flag, from the suites, which must agree, or from the project file. It
+// is nil without one.
+func (m *merger) prices(file string) (*eval.PriceList, error) {
+	if file != "" {
+		return readPrices(file)
+	}
+	var list *eval.PriceList
+	for _, s := range m.suites {
+		switch {
+		case s.Prices == nil:
+		case list == nil:
+			list = s.Prices
+		case !reflect.DeepEqual(list, s.Prices):
+			m.differ = append(m.differ, "prices")
+		}
+	}
+	if list == nil && m.defaults.Prices != "" {
+		return readPrices(m.defaults.Prices)
+	}
+	return list, nil
+}
+
+func readPrices(file string) (*eval.PriceList, error) {
+	src, err := files.ReadInput(file, maxInput)
+	if err != nil {
+		return nil, eval.BadInput("the price list cannot be read: %w", err)
+	}
+	files := &Files{sources: map[string][]byte{file: src}}
+	p := suite.LoadPrices(file, src, &files.Diags)
+	if files.Diags.HasErrors() {
+		return nil, &BadFiles{files}
+	}
+	return p, nil
+}
+
+func (s *Settings) check() error {
+	switch {
+	case !slices.Contains(wire.APIVersions, s.Service.APIVersion):
+		return eval.BadInput("the API version is v1 or v1beta, not %q", s.Service.APIVersion)
+	case !slices.Contains(eval.AuthKinds(), string(s.Service.Auth)):
+		return eval.BadInput("the way to authenticate is %s, not %q", strings.Join(eval.AuthKinds(), " or "), s.Service.Auth)
+	case !suite.HeaderPrefix.MatchString(s.Service.HeaderPrefix):
+		return eval.BadInput("%q is not the beginning of a header name", s.Service.HeaderPrefix)
+	case s.Service.Project != "" && !suite.Project.MatchString(s.Service.Project):
+		return eval.BadInput("%q is not the id of a cloud project", s.Service.Project)
+	case s.Service.AuthScopeBase != "" && wire.CheckScopeBase(s.Service.AuthScopeBase) != "":
+		return eval.BadInput("%s", wire.CheckScopeBase(s.Service.AuthScopeBase))
+	case strings.ContainsFunc(s.key, unicode.IsControl):
+		return eval.BadInput("EVALRUN_API_KEY holds a line break or another control character")
+	case s.Service.BaseURL != "":
+		if problem := wire.CheckBaseURL(s.Service.BaseURL); problem != "" {
+			return eval.BadInput("%s", problem)
+		}
+	}
+	return nil
+}
+
+// merger settles settings from options, suites and the project file, and collects those in which suites differ.
+type merger struct {
+	suites   []*suite.Suite
+	defaults *eval.Options // of the project file
+	differ   []string      // keys in which suites differ
+	capped   bool          // the user set a concurrency
+	usual    int           // default concurrency
+
+	untrusted bool // the suites are
+}
+
+// models merges the limits of models. Suites that limit the same model must agree.
+func (m *merger) models() []suite.ModelLimits {
+	var all []suite.ModelLimits
+	for _, s := range m.suites {
+		for _, limits := range s.Limits.Models {
+			i := slices.IndexFunc(all, func(known suite.ModelLimits) bool { return known.Model == limits.Model })
+			switch {
+			case i < 0:
+				all = append(all, limits)
+			case all[i] != limits:
+				m.differ = append(m.differ, "limits.models."+limits.Model)
+			}
+		}
+	}
+	return all
+}
+
+// pick returns the given value, or else the one that the suites set. If they set several, it notes the name in m.differ.
+func pick[T comparable](m *merger, name string, given T, of func(*suite.Suite) T) T {
+	var zero T
+	if given != zero {
+		return given
+	}
+	set := map[T]bool{}
+	for _, s := range m.suites {
+		if v := of(s); v != zero {
+			set[v] = true
+		}
+	}
+	values := slices.Collect(maps.Keys(set))
+	if len(values) > 1 {
+		m.differ = append(m.differ, name)
+	}
+	if len(values) == 0 {
+		return zero
+	}
+	return values[0]
+}

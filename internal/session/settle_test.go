@@ -1,0 +1,129 @@
+package session
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// suiteOf writes a suite of one case with further keys, and gives its path.
+func suiteOf(t *testing.T, name, keys string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name+".yaml")
+	text := "version: 1\nname: " + name + "\n" + keys +
+		"\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, text: hi}]\ncases: [{name: c, scorers: [{equals: hi}]}]\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// settled loads and settles suites.
+func settled(t *testing.T, o eval.Options, env map[string]string, files ...string) (*Job, error) {
+	t.Helper()
+	l, err := Load(files, Options{Options: o}, func(name string) string { return env[name] })
+	if err == nil {
+		err = l.Bad()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.Settle()
+}
+
+// A flag wins over a variable, a variable over the suites, and they over the defaults.
+func TestSettlePrefersFlagsThenVariablesThenSuites(t *testing.T) {
+	t.Parallel()
+	suite := suiteOf(t, "a", "service: {baseUrl: 'https://suite.example/', auth: apiKeyQuery}\nlimits: {concurrency: 3, timeout: 5s}")
+	plain := suiteOf(t, "b", "")
+	env := map[string]string{"EVALRUN_BASE_URL": "https://variable.example", "EVALRUN_API_KEY": " secret "}
+	for name, test := range map[string]struct {
+		options     eval.Options
+		env         map[string]string
+		file        string
+		url         string
+		auth        eval.AuthKind
+		concurrency int
+		timeout     time.Duration
+	}{
+		"defaults": {file: plain, auth: "apiKey", concurrency: 8, timeout: time.Minute},
+		"suite":    {file: suite, url: "https://suite.example", auth: "apiKeyQuery", concurrency: 3, timeout: 5 * time.Second},
+		"variable": {env: env, file: suite, url: "https://variable.example", auth: "apiKeyQuery", concurrency: 3, timeout: 5 * time.Second},
+		"flag": {
+			options: eval.Options{
+				ServiceOptions: eval.ServiceOptions{BaseURL: "https://flag.example", Auth: "apiKey"},
+				LimitOptions:   eval.LimitOptions{Concurrency: 5, Timeout: time.Second},
+			},
+			env: env, file: suite, url: "https://flag.example", auth: "apiKey", concurrency: 5, timeout: time.Second,
+		},
+		"emulator": {
+			options: eval.Options{Emulator: eval.DemoScript},
+			env:     env, file: suite, url: emulatorURL, auth: "apiKeyQuery", concurrency: 3, timeout: 5 * time.Second,
+		},
+	} {
+		j, err := settled(t, test.options, test.env, test.file)
+		if err != nil {
+			t.Errorf("%s: %v, want no error", name, err)
+			continue
+		}
+		s := &j.Settings
+		if s.Service.BaseURL != test.url || s.Service.Auth != test.auth || s.Limits.Concurrency != test.concurrency ||
+			s.Limits.Timeout != test.timeout {
+			t.Errorf("%s: %s, %s, %d calls at once, %s; want %s, %s, %d, %s", name, s.Service.BaseURL, s.Service.Auth, s.Limits.Concurrency,
+				s.Limits.Timeout, test.url, test.auth, test.concurrency, test.timeout)
+		}
+		if want := strings.TrimSpace(test.env["EVALRUN_API_KEY"]); s.Key() != want {
+			t.Errorf("%s: the key is %q, want %q", name, s.Key(), want)
+		}
+	}
+}
+
+// What cannot be settled is bad input that says what differs.
+func TestSettleRefusesWhatDiffers(t *testing.T) {
+	t.Parallel()
+	for says, test := range map[string]struct {
+		options eval.Options
+		env     map[string]string
+		keys    [2]string
+	}{
+		"differ in service.baseUrl": {keys: [2]string{"service: {baseUrl: 'https://a.example'}", "service: {baseUrl: 'https://b.example'}"}},
+		"differ in limits.attempts": {keys: [2]string{"limits: {attempts: 2}", "limits: {attempts: 3}"}},
+		"choose one": {options: eval.Options{
+			Emulator: "demo", ServiceOptions: eval.ServiceOptions{BaseURL: "https://a.example"},
+		}},
+		"v1 or v1beta":         {options: eval.Options{ServiceOptions: eval.ServiceOptions{APIVersion: "v2"}}},
+		"needs a price list":   {options: eval.Options{LimitOptions: eval.LimitOptions{BudgetMoney: 1}}},
+		"control character":    {env: map[string]string{"EVALRUN_API_KEY": "a\nb"}},
+		"it takes at least 16": {env: map[string]string{"EVALRUN_TRUST_KEY": "short"}},
+	} {
+		_, err := settled(t, test.options, test.env, suiteOf(t, "a", test.keys[0]), suiteOf(t, "b", test.keys[1]))
+		if eval.Of(err) != eval.CodeBadInput || err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("got exit %d with %v, want bad input with %q", eval.Of(err), err, says)
+		}
+	}
+}
+
+// The hint names the filter that selects nothing, and what it could have meant.
+func TestTheHintNamesTheFilterThatSelectsNothing(t *testing.T) {
+	t.Parallel()
+	file := suiteOf(t, "a", "")
+	for want, o := range map[string]eval.SelectionOptions{
+		": --case d fits none":    {Cases: []string{"d"}},
+		": --arm t/q fits none":   {Arms: []string{"t/q"}},
+		": --tag x fits none":     {Tags: []string{"x"}},
+		"did you mean t/p?":       {Arms: []string{"t/pp"}},
+		": --arm none* fits none": {Cases: []string{"c"}, Arms: []string{"none*"}},
+	} {
+		j, err := settled(t, eval.Options{SelectionOptions: o}, nil, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := j.Plan().Size(); n != 0 || !strings.Contains(j.Hint(), want) {
+			t.Errorf("%+v selects %d trials with the hint %q, want none and %q", o, n, j.Hint(), want)
+		}
+	}
+}

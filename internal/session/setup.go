@@ -1,0 +1,82 @@
+// Prepares the services that runs use. It logs in to them, lists their models and checks the whole set-up,
+// and serves two that evalrun brings, the emulator and the ledger.
+//
+// A Requester connects to services and lists models. NewLogin, NewLoginStatus and ForgetLogin keep the login of a user.
+// Doctor.Examine is the check-up. Emulation.Start and LedgerService.Start serve.
+
+package session
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/runner"
+)
+
+// Requester calls services outside of runs.
+type Requester struct {
+	Version string       // of evalrun
+	Notice  func(string) // what people should know meanwhile
+}
+
+// Connect connects to the services of a job. The caller closes the session.
+func (c Requester) Connect(j *Job) (*Session, error) {
+	s, err := Connect(j, c.Version, c.Notice)
+	if err == nil {
+		s.BoundTime()
+	}
+	return s, err
+}
+
+// ServedModels lists the models of one service.
+type ServedModels struct {
+	Service string       `json:"service"` // "" for the service without a name
+	Models  []eval.Model `json:"models"`
+	// Err says why there are no models.
+	Err error `json:"-"`
+}
+
+// String returns the service and its number of models, for people.
+func (s *ServedModels) String() string {
+	return runner.Served(s.Service) + ": " + diag.Count(len(s.Models), "model")
+}
+
+// ModelsOf yields the models of every service that the suites name. If ids is not empty, it yields only
+// those models.
+func (c Requester) ModelsOf(ctx context.Context, j *Job, ids []string) iter.Seq[*ServedModels] {
+	names := slices.Sorted(maps.Keys(j.Settings.Services))
+	if j.NeedsService() {
+		names = append([]string{""}, names...)
+	}
+	return func(yield func(*ServedModels) bool) {
+		for _, name := range names {
+			one := &ServedModels{Service: name}
+			one.Models, one.Err = c.modelsAt(ctx, j, name, ids)
+			if !yield(one) {
+				return
+			}
+		}
+	}
+}
+
+// modelsAt are the models of one service.
+func (c Requester) modelsAt(ctx context.Context, j *Job, name string, ids []string) ([]eval.Model, error) {
+	session, err := ConnectTo(j, name, c.Version, c.Notice)
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close()
+	if len(ids) == 0 {
+		return session.Models(ctx)
+	}
+	m, err := session.Model(ctx, strings.TrimPrefix(ids[0], "models/"))
+	if err != nil {
+		return nil, err
+	}
+	return []eval.Model{*m}, nil
+}

@@ -1,0 +1,180 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/internal/ledger"
+	"github.com/evalrun/evalrun/runner"
+)
+
+// ledgerWait is how long a ledger may be away where nothing else is said.
+const ledgerWait = 10 * time.Minute
+
+// sharing is how a session shares limits with other processes: by the ledger of a *shared, or alone.
+type sharing interface {
+	// grants returns the ledger that grants calls; nil: calls need no grant.
+	grants() flow.Shared
+	// check finds out whether the ledger has limits for every model that the plan calls, before anything is sent.
+	check(ctx context.Context, p *runner.Plan) error
+	// around puts the attempts of a worker under the ledger. The limits of the run are the coordinator's.
+	around(next flow.Service, name string) flow.Service
+	// reason is why the ledger ended the run, "" while it has not.
+	reason() string
+	// noted is the ledger as run files have it, nil for none.
+	noted() *eval.Ledger
+	Close()
+}
+
+// alone is the sharing of a session whose limits are its own.
+type alone struct{}
+
+func (alone) grants() flow.Shared                             { return nil }
+func (alone) check(context.Context, *runner.Plan) error       { return nil }
+func (alone) around(next flow.Service, _ string) flow.Service { return next }
+func (alone) reason() string                                  { return "" }
+func (alone) noted() *eval.Ledger                             { return nil }
+func (alone) Close()                                          {}
+
+// sharedLedger is the ledger of several processes, as the calls of a session see it.
+type sharedLedger struct {
+	*ledger.Client
+	session *Session
+	tokens  bool // whether it limits tokens
+	note    *eval.Ledger
+
+	ending sync.Once
+	ended  string // why it ended the run, "" while it has not
+}
+
+// openLedger opens the ledger of the settings, if any.
+func (s *Session) openLedger() error {
+	o := s.Settings.Ledger
+	if o.URL == "" {
+		return nil
+	}
+	out := &sharedLedger{session: s}
+	var err error
+	out.note = &eval.Ledger{URL: o.URL}
+	if o.CA != "" {
+		out.note.CA = s.Options.Dir.Abs(o.CA)
+	}
+	out.Client, err = ledger.Dial(ledger.Options{
+		URL:    o.URL,
+		Token:  strings.TrimSpace(s.Getenv("EVALRUN_LEDGER_TOKEN")),
+		CA:     o.CA,
+		Wait:   cmp.Or(o.Wait, ledgerWait),
+		Notice: func(text string) { s.Notice(text) },
+		Lost:   out.end,
+	})
+	if err != nil {
+		return err
+	}
+	s.shared = out
+	return nil
+}
+
+func (s *sharedLedger) grants() flow.Shared { return s }
+
+func (s *sharedLedger) around(next flow.Service, name string) flow.Service {
+	s.tokens = true
+	of := s.session
+	return flow.NewLimiter(flow.LimiterConfig{Prices: of.Settings.Prices, Stop: of.stop.Done(), Shared: s}).LimitUncounted(next, name)
+}
+
+func (s *sharedLedger) reason() string      { return s.ended }
+func (s *sharedLedger) noted() *eval.Ledger { return s.note }
+
+// end lets no call begin any more, and says why.
+func (s *sharedLedger) end(reason string) {
+	s.ending.Do(func() {
+		if s.session.Options.Ledger.Lost != nil {
+			s.session.Options.Ledger.Lost(reason)
+			return
+		}
+		s.session.Notice(reason)
+		s.ended = reason
+		s.session.stop.Now(reason)
+	})
+}
+
+func (s *sharedLedger) check(ctx context.Context, p *runner.Plan) error {
+	of := s.session
+	var accounts []ledger.ModelAccount
+	for _, ref := range p.CalledModels(of.callsTargets()) {
+		accounts = append(accounts, of.account(ref.Service, ref.Model))
+	}
+	all, err := s.Check(ctx, accounts)
+	switch refused := (*ledger.Refused)(nil); {
+	case errors.As(err, &refused):
+		return eval.BadInput("%s", refused.Reason)
+	case err != nil && ctx.Err() == nil:
+		return eval.Incomplete("%s", of.stop.Reason())
+	case err != nil:
+		return eval.Incomplete("%w", err)
+	}
+	s.tokens = slices.ContainsFunc(all, func(n ledger.CallTerms) bool { return n.Tokens })
+	of.Settings.Limits.SharedTokens = s.tokens
+	for i, n := range all {
+		if n.Money && !of.Settings.Prices.Knows(accounts[i].Model) {
+			return eval.BadInput(
+				"the ledger has a budget of money for the %s, and no price list has its price: `prices: FILE` in the suite, or --prices FILE",
+				accounts[i],
+			)
+		}
+	}
+	return nil
+}
+
+// account is the account of calls to a model of a service.
+func (s *Session) account(name, model string) ledger.ModelAccount {
+	a := ledger.ModelAccount{Service: ledger.Address(s.Settings.Service.BaseURL), Model: model}
+	one := s.Settings.Services[name]
+	switch {
+	case s.Options.Emulator != "":
+		a.Service = emulated
+	case one == nil && s.oauth():
+		a.Key = ledger.Fingerprint("project " + s.Settings.Service.Project)
+	case one == nil:
+		a.Key = ledger.Fingerprint(s.Settings.Key())
+	default:
+		a.Service, a.Key = ledger.Address(one.URL), ledger.Fingerprint(one.Caller())
+	}
+	return a
+}
+
+// LimitsTokens reports whether the ledger limits tokens of any account that the run uses.
+func (s *sharedLedger) LimitsTokens() bool { return s.tokens }
+
+// Grant has a call granted.
+func (s *sharedLedger) Grant(ctx context.Context, call flow.Claim) (flow.Granted, error) {
+	g, err := s.Client.Grant(
+		ctx, s.session.account(call.Service, call.Model), ledger.Amount{
+			Calls:  call.Calls,
+			Tokens: call.Tokens,
+			Money:  call.Money,
+		},
+	)
+	var refused *ledger.Refused
+	switch {
+	case err == nil:
+		return g, nil
+	case errors.As(err, &refused) && refused.Budget:
+		return nil, eval.Errorf(eval.KindBudget, "%s", refused.Reason)
+	case errors.As(err, &refused):
+		s.end(refused.Reason)
+	}
+	if s.session.Options.Ledger.Lost != nil && ctx.Err() == nil {
+		return nil, &eval.Error{
+			Kind: eval.KindTransport, Origin: eval.FromProcess, Unsent: true, Message: "the ledger of the worker grants nothing",
+		}
+	}
+	return nil, eval.Errorf(eval.KindCanceled, "the run was stopped before this call")
+}

@@ -1,0 +1,284 @@
+package session
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/emulator"
+	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// siteKey is the API key of a site. It must never reach a file.
+const siteKey = "open-sesame-0123456789"
+
+// site is a user's folder with suites, and a service that counts its calls.
+type place struct {
+	*testing.T
+	at      rundir.Dir
+	service *emulator.Emulator
+	env     map[string]string
+
+	mu      sync.Mutex
+	notices []string
+}
+
+// newSite starts a service that answers by a script; "" echoes prompts.
+func newPlace(t *testing.T, script string) *place {
+	t.Helper()
+	var diags diag.List
+	s := &place{T: t, at: rundir.At(t.TempDir())}
+	rules := emulator.LoadScript("script.yaml", []byte(cmp.Or(script, "rules: []")), &diags)
+	s.service = emulator.New(emulator.Options{Key: siteKey, Script: rules})
+	if err := diags.Err(); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(s.service)
+	t.Cleanup(server.Close)
+	// With a shared key the runs are the user's own, and no key of this machine is read or made.
+	s.env = map[string]string{
+		"EVALRUN_BASE_URL": server.URL, "EVALRUN_API_KEY": siteKey, "EVALRUN_TRUST_KEY": "0123456789abcdef",
+	}
+	return s
+}
+
+// fourSuite has four cases. The service echoes their prompts, and an x passes.
+const fourTrials = `version: 1
+name: s
+targets: [{name: t, model: svc-pro}]
+prompts: [{name: p, text: "say {{.w}}"}]
+defaults: {scorers: [{contains: x}]}
+cases: [{name: one, vars: {w: x1}}, {name: two, vars: {w: x2}}, {name: three, vars: {w: b3}}, {name: four, vars: {w: x4}}]
+`
+
+// fourOutcomes are those of fourSuite.
+var fourOutcomes = map[string]eval.Outcome{"one#1": eval.Pass, "two#1": eval.Pass, "three#1": eval.Fail, "four#1": eval.Pass}
+
+func (s *place) getenv(name string) string { return s.env[name] }
+
+// notice collects the notices of a run, which come from several goroutines.
+func (s *place) notice(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notices = append(s.notices, text)
+}
+
+// write puts a file into the folder.
+func (s *place) write(name, text string) {
+	s.Helper()
+	path := s.at.Join(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		s.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// read is the text of a file in the folder.
+func (s *place) read(name string) string {
+	s.Helper()
+	data, err := os.ReadFile(s.at.Join(name))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return string(data)
+}
+
+// settle loads and settles suites, as every command does.
+func (s *place) settle(f Options, files ...string) (*Job, error) {
+	f.Dir, f.NoHistory = s.at, true
+	l, err := Load(files, f, s.getenv)
+	if err != nil {
+		return nil, err
+	}
+	return l.Settle()
+}
+
+// try runs suites.
+func (s *place) try(f Options, files ...string) error {
+	j, err := s.settle(f, files...)
+	if err == nil {
+		err = s.carryOut(j)
+	}
+	return err
+}
+
+// carryOut runs a job that is settled.
+func (s *place) carryOut(j *Job) error {
+	session, err := Connect(j, "test", s.notice)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	plan, err := session.Plan(s.Context())
+	if err != nil {
+		return err
+	}
+	_, err = session.Run(s.Context(), plan, unwatched{}, nil)
+	return err
+}
+
+// run runs suites into the directory out. An error fails the test.
+func (s *place) run(out string, o eval.Options, files ...string) {
+	s.Helper()
+	o.Out = out
+	if err := s.try(Options{Options: o}, files...); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// resume continues a run and returns what was left of it.
+func (s *place) resume(name string, f Options, retryErrors bool) (*Todo, error) {
+	f.Dir, f.NoHistory = s.at, true
+	r, err := Reopen(name, f, retryErrors)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if r.Finished() {
+		return &Todo{}, nil
+	}
+	l, err := r.Load(s.getenv)
+	if err != nil {
+		return nil, err
+	}
+	j, err := r.Settle(l)
+	if err != nil {
+		return nil, err
+	}
+	session, err := Connect(j, "test", s.notice)
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close()
+	plan, err := session.Plan(s.Context())
+	if err != nil {
+		return nil, err
+	}
+	todo, err := NewTodo(r, plan)
+	if err != nil {
+		return nil, err
+	}
+	return todo, session.Resume(s.Context(), todo, unwatched{}, nil)
+}
+
+// calls is how many calls of any method the service has had.
+func (s *place) calls() (n int64) {
+	for _, times := range s.service.Stats() {
+		n += times
+	}
+	return n
+}
+
+// generated is how many generate calls the service has had.
+func (s *place) generated() int64 { return s.service.Stats()[wire.MethodGenerate] }
+
+// open reads a run.
+func (s *place) open(name string) *journal.Document {
+	s.Helper()
+	d, err := s.at.Open(name)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _ = d.Close() })
+	return d
+}
+
+// outcomes are those of a run, by case and repeat.
+func (s *place) outcomes(name string) map[string]eval.Outcome {
+	s.Helper()
+	out := map[string]eval.Outcome{}
+	for r, err := range s.open(name).Trials() {
+		if err != nil {
+			s.Fatal(err)
+		}
+		key := fmt.Sprintf("%s#%d", r.Case, r.Repeat)
+		if out[key] != "" {
+			s.Errorf("%s has %s twice", name, key)
+		}
+		out[key] = r.Outcome()
+	}
+	return out
+}
+
+// texts are the answers of a run, by case.
+func (s *place) texts(name string) map[string]string {
+	s.Helper()
+	out := map[string]string{}
+	for r, err := range s.open(name).Trials() {
+		if err != nil {
+			s.Fatal(err)
+		}
+		if r.Response != nil {
+			out[r.Case] = r.Response.Text()
+		}
+	}
+	return out
+}
+
+// keep cuts a run file after some lines, as a kill does, and appends the torn line that the kill left.
+func (s *place) keep(run string, lines int, torn string) {
+	s.Helper()
+	name := filepath.Join(run, journal.FileName)
+	all := strings.SplitAfter(s.read(name), "\n")
+	if len(all) <= lines {
+		s.Fatalf("%s has %d lines, so that it cannot be cut after %d", name, len(all), lines)
+	}
+	s.write(name, strings.Join(all[:lines], "")+torn)
+}
+
+// reseal replaces a part of the header of a run, checksum and copy included.
+func (s *place) reseal(run, old, changed string) {
+	s.Helper()
+	name := filepath.Join(run, journal.FileName)
+	header, rest, _ := strings.Cut(s.read(name), "\n")
+	if !strings.Contains(header, old) {
+		s.Fatalf("no %s in %s", old, header)
+	}
+	body, _, _ := strings.Cut(strings.Replace(header, old, changed, 1), `,"crc"`)
+	header = fmt.Sprintf(`%s,"crc":"%08x"}`, body, crc32.Checksum([]byte(body), crc32.MakeTable(crc32.Castagnoli)))
+	s.write(name, header+"\n"+rest)
+	s.write(filepath.Join(run, "head.json"), header+"\n")
+}
+
+// refused fails the test unless an error has the exit code and its text has each of the names.
+func (s *place) refused(err error, code int, names ...string) {
+	s.Helper()
+	if err == nil || eval.Of(err) != code {
+		s.Errorf("got exit %d with %v, want exit %d", eval.Of(err), err, code)
+		return
+	}
+	text := err.Error()
+	if bad := (*BadFiles)(nil); errors.As(err, &bad) {
+		var b bytes.Buffer
+		if err := bad.WriteProblems(&b, false); err != nil {
+			s.Error(err)
+		}
+		text = b.String()
+	}
+	for _, name := range names {
+		if !strings.Contains(text, name) {
+			s.Errorf("got %q, want it to name %q", text, name)
+		}
+	}
+}
+
+// unwatched ignores the progress of a run.
+type unwatched struct{}
+
+func (unwatched) Start(int)                     {}
+func (unwatched) Done(*eval.Result, eval.Spent) {}
+func (unwatched) Finish()                       {}

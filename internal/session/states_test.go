@@ -1,0 +1,367 @@
+package session
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// ranFour is a site with a whole run of fourSuite in the directory run. One call at a time leaves nothing under way between two lines.
+func ranFour(t *testing.T) *place {
+	t.Helper()
+	s := newPlace(t, "")
+	s.write("s.yaml", fourTrials)
+	s.run("run", eval.Options{LimitOptions: eval.LimitOptions{Concurrency: 1}}, "s.yaml")
+	if diff := cmp.Diff(fourOutcomes, s.outcomes("run")); diff != "" {
+		t.Fatalf("outcomes (-want +got):\n%s", diff)
+	}
+	return s
+}
+
+// linesUntil is how many lines a run file has up to the given number of settled trials.
+func (s *place) linesUntil(run string, trials int) int {
+	s.Helper()
+	for i, line := range strings.Split(s.read(filepath.Join(run, journal.FileName)), "\n") {
+		if strings.HasPrefix(line, `{"type":"trial"`) {
+			trials--
+		}
+		if trials == 0 {
+			return i + 1
+		}
+	}
+	s.Fatalf("%s has fewer trials", run)
+	return 0
+}
+
+// Resuming a killed run sends what is missing and nothing that was judged, wherever the last line was cut.
+func TestResumeOfAKilledRunSendsOnlyWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	for name, torn := range map[string]string{
+		"between lines": "", "in a line": `{"type":"trial","n":2,"id":"abc","outc`, "in a character": "{\"type\":\"trial\",\"case\":\"\xe2\x82",
+	} {
+		for _, settled := range []int{1, 3} {
+			s := ranFour(t)
+			s.keep("run", s.linesUntil("run", settled), torn)
+			before := s.generated()
+			todo, err := s.resume("run", Options{}, false)
+			if err != nil {
+				t.Fatalf("%s after %d: %v, want no error", name, settled, err)
+			}
+			if todo.Settled != settled || todo.Settled+todo.Rescore+todo.Send != 4 {
+				t.Errorf("%s after %d: %+v, want %d settled of 4", name, settled, todo, settled)
+			}
+			if got := s.generated() - before; got != int64(todo.Send) || got > int64(4-settled) {
+				t.Errorf("%s after %d: %d generate calls, want %d", name, settled, got, todo.Send)
+			}
+			if diff := cmp.Diff(fourOutcomes, s.outcomes("run")); diff != "" {
+				t.Errorf("%s after %d: outcomes (-want +got):\n%s", name, settled, diff)
+			}
+			if s.open("run").Partial() {
+				t.Errorf("%s after %d: the run is not complete, want it complete", name, settled)
+			}
+		}
+	}
+}
+
+// A line that was damaged costs its own trial and no other: the run is incomplete until that is sent again.
+func TestResumeSendsADamagedTrialAgain(t *testing.T) {
+	t.Parallel()
+	s := ranFour(t)
+	name := filepath.Join("run", journal.FileName)
+	all := strings.SplitAfter(s.read(name), "\n")
+	at := s.linesUntil("run", 2) - 1
+	all[at] = strings.Replace(all[at], `"outcome":"pass"`, `"outcome":"fail"`, 1)
+	s.write(name, strings.Join(all, ""))
+	doc := s.open("run")
+	if !doc.Partial() || len(doc.Damaged) != 1 || doc.Len() != 3 {
+		t.Errorf("%d trials, %v, want 3 and one damaged line", doc.Len(), doc.Damaged)
+	}
+	before := s.generated()
+	if _, err := s.resume("run", Options{}, false); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(fourOutcomes, s.outcomes("run")); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+	if got := s.generated() - before; got > 1 {
+		t.Errorf("%d generate calls, want 1 at most", got)
+	}
+}
+
+// Resuming a complete run makes no call and leaves the file as it is, even with new limits.
+func TestResumeOfACompleteRunDoesNothing(t *testing.T) {
+	t.Parallel()
+	s := ranFour(t)
+	file, calls := s.read("run/run.jsonl"), s.calls()
+	s.write("s.yaml", "no suite any more")
+	for _, retryErrors := range []bool{false, true} { // there is no error to send again
+		two := eval.Options{LimitOptions: eval.LimitOptions{Concurrency: 2}}
+		if _, err := s.resume("run", Options{Options: two}, retryErrors); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(file, s.read("run/run.jsonl")); diff != "" {
+		t.Errorf("the run file (-before +after), want no difference:\n%s", diff)
+	}
+	if got := s.calls(); got != calls {
+		t.Errorf("%d calls were made, want none", got-calls)
+	}
+}
+
+// Errors of a complete run are sent again only with --errors; what was judged stays.
+func TestResumeSendsErrorsOfACompleteRunOnRequest(t *testing.T) {
+	t.Parallel()
+	s := newPlace(t, `rules: [{match: {text: "*b3*"}, reply: b3, faults: [{status: 400, first: 1}]}]`)
+	s.write("s.yaml", fourTrials)
+	s.run("run", eval.Options{}, "s.yaml")
+	if got := s.outcomes("run")["three#1"]; got != eval.Err {
+		t.Fatalf("three is %s, want an error", got)
+	}
+	before := s.generated()
+	if _, err := s.resume("run", Options{}, false); err != nil || s.generated() != before {
+		t.Errorf("without --errors: %v and %d calls, want none", err, s.generated()-before)
+	}
+	todo, err := s.resume("run", Options{}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(fourOutcomes, s.outcomes("run")); diff != "" || todo.Send != 1 || todo.Settled != 3 || s.generated() != before+1 {
+		t.Errorf("%+v and %d calls, want 1 of 4; outcomes (-want +got):\n%s", todo, s.generated()-before, diff)
+	}
+}
+
+// A run that cannot be resumed is refused with the reason. No call is made and the file stays as it is.
+func TestResumeRefusesAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*place)
+		flags  Options
+		says   []string
+	}{
+		"of a later version": {
+			change: func(s *place) { s.reseal("run", `"version":1`, `"version":999`) },
+			says:   []string{"999", "reads up to"},
+		},
+		"of no version": {change: func(s *place) { s.reseal("run", `"version":1`, `"version":0`) }, says: []string{"version 0"}},
+		"with another copy of the suite": {
+			change: func(s *place) { s.write("run/suites/0/s.yaml", strings.Replace(fourTrials, "x4", "x5", 1)) },
+			says:   []string{"s.yaml"},
+		},
+		"without its copy of the suite": {
+			change: func(s *place) {
+				if err := os.RemoveAll(s.at.Join("run/suites")); err != nil {
+					s.Fatal(err)
+				}
+			},
+			says: []string{"s.yaml"},
+		},
+		"to another address": {
+			flags: Options{Options: eval.Options{ServiceOptions: eval.ServiceOptions{BaseURL: "https://elsewhere.example"}}},
+			says:  []string{"https://elsewhere.example", "--untrusted"},
+		},
+		"of another user": {
+			change: func(s *place) { s.env["EVALRUN_TRUST_KEY"], s.env["EVALRUN_BASE_URL"] = "fedcba9876543210", "" },
+			says:   []string{"--trust", "http://127.0.0.1"},
+		},
+		"whose address was changed": {
+			change: func(s *place) { s.reseal("run", `"baseUrl":"http://127.0.0.1`, `"baseUrl":"http://127.0.0.2`) },
+			says:   []string{"--trust", "http://127.0.0.2"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := ranFour(t)
+			s.keep("run", s.linesUntil("run", 2), "")
+			if test.change != nil {
+				test.change(s)
+			}
+			file, calls := s.read("run/run.jsonl"), s.calls()
+			_, err := s.resume("run", test.flags, false)
+			s.refused(err, eval.CodeBadInput, test.says...)
+			if diff := cmp.Diff(file, s.read("run/run.jsonl")); diff != "" {
+				t.Errorf("the run file (-before +after), want no difference:\n%s", diff)
+			}
+			if got := s.calls(); got != calls {
+				t.Errorf("%d calls were made, want none", got-calls)
+			}
+		})
+	}
+}
+
+// A name without a run is bad input that names the newest one.
+func TestResumeOfNothingNamesTheLatestRun(t *testing.T) {
+	t.Parallel()
+	s := newPlace(t, "")
+	s.write("s.yaml", fourTrials)
+	_, err := s.resume("nothing", Options{}, false)
+	s.refused(err, eval.CodeBadInput, "nothing")
+	s.run("", eval.Options{}, "s.yaml")
+	_, err = s.resume("nothing", Options{}, false)
+	s.refused(err, eval.CodeBadInput, "nothing", s.at.IDs()[0])
+	if _, err := s.resume("latest", Options{}, false); err != nil {
+		t.Errorf("latest: %v, want no error", err)
+	}
+}
+
+// Only one process at a time continues a run.
+func TestResumeOfARunInProgressIsRefused(t *testing.T) {
+	t.Parallel()
+	s := ranFour(t)
+	s.keep("run", s.linesUntil("run", 2), "")
+	first, err := Reopen("run", Options{Dir: s.at}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.resume("run", Options{}, false)
+	s.refused(err, eval.CodeBadInput)
+	first.Close()
+	if _, err := s.resume("run/run.jsonl", Options{}, false); err != nil { // the file names its directory
+		t.Errorf("once the first has let go: %v, want no error", err)
+	}
+}
+
+// New limits win over those of the run, and those over the suite's.
+func TestResumeTakesNewLimits(t *testing.T) {
+	t.Parallel()
+	s := newPlace(t, "")
+	s.write("s.yaml", strings.Replace(fourTrials, "\ntargets", "\nlimits: {timeout: 7s, attempts: 2}\ntargets", 1))
+	s.run("run", eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 2, Concurrency: 1, Attempts: 3}}, "s.yaml")
+	more := eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 100, Concurrency: 5}}
+	r, err := Reopen("run", Options{Dir: s.at, Options: more}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	l, err := r.Load(s.getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := r.Settle(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := suite.Limits{Concurrency: 5, BudgetCalls: 100, Timeout: 7 * time.Second, Attempts: 3, CountTokens: suite.CountAuto}
+	if diff := cmp.Diff(want, j.Settings.Limits); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What a run has spent counts when it is resumed.
+func TestResumeCountsWhatWasSpent(t *testing.T) {
+	t.Parallel()
+	s := newPlace(t, "")
+	s.write("s.yaml", fourTrials)
+	s.run("run", eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 2, Concurrency: 1}}, "s.yaml")
+	if end := s.open("run").End; end.Reason != eval.EndBudget || s.generated() != 2 {
+		t.Fatalf("the run ended for %s after %d calls, want the budget and 2", end.Reason, s.generated())
+	}
+	if todo, err := s.resume("run", Options{}, false); err != nil || todo.Settled != 2 || s.generated() != 2 {
+		t.Errorf("with the same budget: %+v, %v and %d calls in all, want 2", todo, err, s.generated())
+	}
+	more := Options{Options: eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 3}}}
+	if _, err := s.resume("run", more, false); err != nil || s.generated() != 3 {
+		t.Errorf("with a budget of 3: %v and %d calls in all, want 3", err, s.generated())
+	}
+	more.BudgetCalls = 100
+	if _, err := s.resume("run", more, false); err != nil || s.generated() != 4 {
+		t.Errorf("with a budget of 100: %v and %d calls in all, want 4", err, s.generated())
+	}
+	doc := s.open("run")
+	if diff := cmp.Diff(fourOutcomes, s.outcomes("run")); diff != "" || doc.Spent.Attempts != 4 {
+		t.Errorf("%d calls in the run file, want 4; outcomes (-want +got):\n%s", doc.Spent.Attempts, diff)
+	}
+}
+
+// A resumed run uses the suite as it was when the run began.
+func TestResumeUsesTheSuiteOfTheRun(t *testing.T) {
+	t.Parallel()
+	s := ranFour(t)
+	s.keep("run", s.linesUntil("run", 3), "")
+	s.write("s.yaml", strings.NewReplacer("x4", "b4", "contains: x", "contains: b").Replace(fourTrials))
+	if _, err := s.resume("run", Options{}, false); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(fourOutcomes, s.outcomes("run")); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+	// Without content there is no copy, so that a suite that has changed cannot be continued.
+	s.write("s.yaml", fourTrials)
+	s.run("private", eval.Options{NoContent: true, LimitOptions: eval.LimitOptions{Concurrency: 1}}, "s.yaml")
+	s.keep("private", s.linesUntil("private", 3), "")
+	s.write("s.yaml", strings.Replace(fourTrials, "x4", "b4", 1))
+	_, err := s.resume("private", Options{}, false)
+	s.refused(err, eval.CodeBadInput, "s.yaml", "--no-content")
+	s.write("s.yaml", fourTrials)
+	if _, err := s.resume("private", Options{}, false); err != nil {
+		t.Errorf("with the suite as it was: %v, want no error", err)
+	}
+	if diff := cmp.Diff(fourOutcomes, s.outcomes("private")); diff != "" {
+		t.Errorf("outcomes without content (-want +got):\n%s", diff)
+	}
+}
+
+// An answer that could not be scored is scored again and not generated again.
+func TestResumeScoresAKeptAnswer(t *testing.T) {
+	t.Parallel()
+	s := newPlace(t, "")
+	s.write("s.yaml", strings.Replace(fourTrials, "{contains: x}", "{similar: {to: say x1, min: 0.1}}", 1))
+	// One call is one answer. Of several, some may be scored in time: vectors are requested after a moment.
+	s.run("run", eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 1, Concurrency: 1}}, "s.yaml")
+	if c := s.open("run").Summary.Counts; c.Error != 1 || c.Pass > 0 {
+		t.Fatalf("%+v, want an answer that no budget is left to score", c)
+	}
+	generated := s.generated()
+	todo, err := s.resume("run", Options{Options: eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 100}}}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := s.open("run").Summary.Counts; s.generated() != 4 || todo.Rescore != int(generated) || c.Pass+c.Fail != 4 {
+		t.Errorf("%+v, %+v and %d generate calls in all, want 4 judged trials and 4 calls", todo, c, s.generated())
+	}
+}
+
+// A live chat continues with the turn that is missing, after a spent budget and after a kill.
+func TestResumeContinuesAChatWithItsNextTurn(t *testing.T) {
+	t.Parallel()
+	s := newPlace(t, "")
+	s.write("chat.yaml", `version: 1
+name: chat
+targets: [{name: t, model: svc-pro}]
+prompts: [{name: p, live: true, turns: [{user: one}, {user: two}, {user: three}]}]
+cases: [{name: c, scorers: [{contains: three}]}]
+`)
+	before := s.generated()
+	s.run("chat", eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 2}}, "chat.yaml")
+	if got := s.outcomes("chat")["c#1"]; got != eval.Err || s.generated() != before+2 {
+		t.Fatalf("the chat is %s after %d calls, want an error after 2 turns", got, s.generated()-before)
+	}
+	more := eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 100}}
+	if _, err := s.resume("chat", Options{Options: more}, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.outcomes("chat")["c#1"]; got != eval.Pass || s.generated() != before+3 {
+		t.Errorf("the chat is %s after %d calls in all, want a pass after 3", got, s.generated()-before)
+	}
+	s.run("killed", eval.Options{}, "chat.yaml")
+	lines := strings.SplitAfter(s.read("killed/run.jsonl"), "\n")
+	second := slices.IndexFunc(lines, func(line string) bool {
+		return strings.HasPrefix(line, `{"type":"answer"`) && strings.Contains(line, `"turn":2`)
+	})
+	s.keep("killed", second+1, "")
+	before = s.generated()
+	if _, err := s.resume("killed", Options{}, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.outcomes("killed")["c#1"]; got != eval.Pass || s.generated() != before+1 {
+		t.Errorf("the killed chat is %s after %d more calls, want a pass after 1", got, s.generated()-before)
+	}
+}

@@ -1,0 +1,252 @@
+// Has the folders in which the programs of trials work: each trial gets a copy of the workspace that
+// its suite names. A copy is in the run directory until the outcome of its trial is known, and longer where the suite
+// keeps it.
+
+package session
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// workspacesDir is where the copies of workspaces are, inside the run directory.
+const workspacesDir = "workspaces"
+
+// Folders are the folders of a run. Calls and results come from several goroutines.
+type Folders struct {
+	Run string // the run directory, absolute; "" before there is one
+
+	keeping bool     // whether any is kept: one may hold what the program was sent
+	resumed bool     // whether earlier sessions of the run may have left some
+	left    []string // those of them that may be needed
+
+	mu       sync.Mutex
+	open     map[string]opened // by the name of the trial
+	removing sync.WaitGroup
+	removers chan struct{} // holds a token for each removal in progress
+}
+
+// opened is the workspace of a trial that is under way.
+type opened struct {
+	name string // in workspacesDir
+	of   *suite.Program
+}
+
+// NewFolders has no folders. keeping says whether any outlives its trial: a folder may hold what the program was sent.
+func NewFolders(keeping bool) *Folders {
+	return &Folders{keeping: keeping, open: map[string]opened{}, removers: make(chan struct{}, runtime.GOMAXPROCS(0))}
+}
+
+// CheckRun refuses a run directory inside the workspace of a program: each copy would hold the copies before it.
+func CheckRun(dir string, of *suite.Program) error {
+	if of.Workspace != "" && isWithin(dir, filepath.Join(of.Dir, filepath.FromSlash(of.Workspace))) {
+		return eval.BadInput(
+			"the run directory would be inside the workspace %s, and each trial gets a copy of that: name another with --out", of.Workspace,
+		)
+	}
+	return nil
+}
+
+// isWithin reports whether a path is a folder or inside it. The end of the path need not exist.
+func isWithin(name, folder string) bool {
+	name, err := filepath.Abs(name)
+	info, failed := os.Stat(folder)
+	if err != nil || failed != nil {
+		return false
+	}
+	for ; ; name = filepath.Dir(name) {
+		if one, err := os.Stat(name); err == nil && os.SameFile(one, info) {
+			return true
+		}
+		if name == filepath.Dir(name) {
+			return false
+		}
+	}
+}
+
+func (w *Folders) path(name string) string { return filepath.Join(w.Run, workspacesDir, name) }
+
+// Of is the folder in which a program works for a call. All calls of a trial share it; each attempt of the first one
+// gets a fresh copy.
+func (w *Folders) Of(p *suite.Program, call *eval.Call) (string, error) {
+	if p.Workspace == "" {
+		return p.Dir, nil
+	}
+	w.mu.Lock()
+	one, known := w.open[call.TrialName]
+	if !known {
+		one = opened{call.TrialID + "-" + call.TrialName[:8], p}
+		w.open[call.TrialName] = one
+	}
+	w.mu.Unlock()
+	dir := w.path(one.name)
+	if known && !isFirst(call) {
+		return dir, nil
+	}
+	if err := errors.Join(files.Remove(dir), os.MkdirAll(dir, 0o755)); err != nil {
+		return "", fmt.Errorf("the workspace cannot be made: %w", err)
+	}
+	return dir, fill(p, dir)
+}
+
+// Folder is the workspace of a trial that is under way, "" where it has none.
+func (w *Folders) Folder(trialName string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if one, known := w.open[trialName]; known {
+		return w.path(one.name)
+	}
+	return ""
+}
+
+// Adopt gives a trial the workspace that an earlier session of the run left for it, if it still exists: the
+// answer has only to be scored now.
+func (w *Folders) Adopt(trialName string, p *suite.Program, earlier *eval.Result) {
+	name := path.Base(earlier.Workspace)
+	earlier.Workspace = ""
+	if p == nil || p.Workspace == "" {
+		return
+	}
+	for _, one := range w.left {
+		if one == name || name == "." && strings.HasPrefix(one, earlier.ID+"-") {
+			w.mu.Lock()
+			w.open[trialName] = opened{one, p}
+			w.mu.Unlock()
+			earlier.Workspace = w.path(one)
+			return
+		}
+	}
+}
+
+// isFirst reports whether a call is the first one of its trial.
+func isFirst(call *eval.Call) bool { return !call.Live || len(call.Contents) == 1 }
+
+// fill copies the workspace of a program in the state in which the suite was read.
+func fill(p *suite.Program, to string) error {
+	folder, err := os.OpenRoot(p.Dir)
+	if err != nil {
+		return fmt.Errorf("the suite's folder is gone: %w", err)
+	}
+	defer folder.Close() //nolint:errcheck // it was only read
+	root, err := folder.OpenRoot(filepath.FromSlash(p.Workspace))
+	if err != nil {
+		return fmt.Errorf("the workspace %s is gone: %w", p.Workspace, err)
+	}
+	defer root.Close() //nolint:errcheck // as above
+	digest, err := files.Copy(files.FS(root), to)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the workspace %s cannot be copied: %w", p.Workspace, err)
+	case digest != p.WorkspaceDigest:
+		return fmt.Errorf("the workspace %s has changed since the suite was read: run the suite again", p.Workspace)
+	}
+	return nil
+}
+
+// Settle decides which workspace of a trial is kept, as a path inside the run directory, "" for none. The function
+// release removes what is not kept; call it when the result is written down.
+func (w *Folders) Settle(salt string, r *eval.Result) (kept string, release func()) {
+	w.mu.Lock()
+	var one opened
+	known := len(w.open) > 0 // a hash for each trial of a model would only be looked for in vain
+	if known {
+		name := runner.TrialName(salt, r.N)
+		one, known = w.open[name]
+		delete(w.open, name)
+	}
+	w.mu.Unlock()
+	if !known {
+		return "", func() {}
+	}
+	if w.keeping && one.of.Keeps(r.Outcome() == eval.Pass) {
+		kept = path.Join(workspacesDir, one.name)
+	}
+	return kept, func() {
+		if kept == "" {
+			w.remove(one.name)
+		}
+		if w.resumed {
+			w.removeOlder(r.ID, one.name)
+		}
+	}
+}
+
+func (w *Folders) remove(name string) {
+	w.removing.Go(func() {
+		w.removers <- struct{}{}
+		defer func() { <-w.removers }()
+		_ = files.Remove(w.path(name)) // what is left only takes up space
+	})
+}
+
+// removeOlder removes what earlier sessions of the run have kept of a trial that has a new result.
+func (w *Folders) removeOlder(trialID, current string) {
+	for _, name := range w.names() {
+		if strings.HasPrefix(name, trialID+"-") && name != current {
+			w.remove(name)
+		}
+	}
+}
+
+// names are the workspaces that are there.
+func (w *Folders) names() []string {
+	entries, err := os.ReadDir(w.path(""))
+	if err != nil { // mostly there are none
+		return nil
+	}
+	var out []string
+	for _, entry := range entries {
+		out = append(out, entry.Name())
+	}
+	return out
+}
+
+// Resume removes what a killed session of the run has left: workspaces of trials that were under way. What cannot be
+// removed takes room, and no more: no trial works in it again.
+func (w *Folders) Resume(d *journal.Document) {
+	w.resumed = true
+	names := w.names()
+	if len(names) == 0 {
+		return
+	}
+	kept := map[string]bool{}
+	for t, err := range d.Trials() {
+		if err != nil { // it is sent again
+			continue
+		}
+		kept[path.Base(t.Workspace)] = true
+	}
+	for _, name := range names {
+		id, _, _ := strings.Cut(name, "-")
+		waiting := d.Pending(id)
+		if kept[name] || waiting != nil && waiting.Response != nil { // the answer is scored in a moment
+			w.left = append(w.left, name)
+		} else {
+			w.remove(name)
+		}
+	}
+}
+
+// Close removes what trials have left that came to no result.
+func (w *Folders) Close() {
+	w.mu.Lock()
+	for trialName, one := range w.open {
+		delete(w.open, trialName)
+		w.remove(one.name)
+	}
+	w.mu.Unlock()
+	w.removing.Wait()
+	_ = os.Remove(w.path("")) // which fails unless it is empty
+}

@@ -1,0 +1,143 @@
+package site
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/gate"
+	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/page"
+)
+
+// mostComparisons bounds the comparisons of a site, since n runs of a suite have n(n-1)/2 pairs.
+const mostComparisons = 100
+
+type comparison struct {
+	Base string        `json:"base"` // keys of the two runs
+	Head string        `json:"head"`
+	Why  string        `json:"why,omitempty"` // why the whole comparison is invalid
+	Arms []comparedArm `json:"arms"`
+}
+
+type comparedArm struct {
+	Suite   string       `json:"suite"`
+	Arm     string       `json:"arm"`
+	Verdict eval.Verdict `json:"verdict,omitempty"`
+	Changes string       `json:"changes"` // for people
+}
+
+// runPair is two runs of the same suite, the older one first.
+type runPair struct{ base, head *published }
+
+// pairs lists the runs to compare. Neighbours come first, as most readers want those, and among them the
+// newest.
+func (s *site) pairs() (out []runPair) {
+	for distance := 1; distance < len(s.runs); distance++ {
+		for i := 0; i+distance < len(s.runs); i++ {
+			p := runPair{s.runs[i+distance], s.runs[i]}
+			if slices.ContainsFunc(p.head.Suites, func(name string) bool { return slices.Contains(p.base.Suites, name) }) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// compareAll compares the runs of each suite with one another. The comparison of a run with its baseline is
+// on the page of the run.
+func (s *site) compareAll() ([]comparison, error) {
+	all := s.pairs()
+	if s.out.LeftOut = len(all) - mostComparisons; s.out.LeftOut > 0 {
+		all = all[:mostComparisons]
+	}
+	s.out.LeftOut, s.out.Comparisons = max(0, s.out.LeftOut), len(all)
+	out := []comparison{}
+	for _, p := range all {
+		one, err := s.compare(p)
+		if err != nil {
+			return nil, fmt.Errorf("%s against %s: %w", p.head.ID, p.base.ID, err)
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// compare compares two runs and writes the page of the comparison.
+func (s *site) compare(p runPair) (comparison, error) {
+	base, err := s.open(p.base)
+	if err != nil {
+		return comparison{}, err
+	}
+	defer base.Close() //nolint:errcheck // it was only read
+	head, err := s.open(p.head)
+	if err != nil {
+		return comparison{}, err
+	}
+	defer head.Close() //nolint:errcheck // the same
+	what := gate.Comparing{
+		Base: p.base.ID, Head: p.head.ID, Rules: func(string) *eval.BaselineRule { return nil },
+		NoContent: base.Run.Options().NoContent || head.Run.Options().NoContent,
+	}
+	if s.options.Margin > 0 {
+		rule, err := gate.RuleOf(eval.RuleOptions{Margin: s.options.Margin})
+		if err != nil {
+			return comparison{}, err
+		}
+		what.Rules = func(string) *eval.BaselineRule { return rule }
+	}
+	c, err := gate.Compare(base, head, what)
+	if err != nil {
+		return comparison{}, err
+	}
+	block, err := page.ComparedHead(head, c)
+	if err != nil {
+		return comparison{}, err
+	}
+	points, err := page.PointsBlock(c)
+	if err != nil && !errors.Is(err, page.ErrNoBlock) {
+		return comparison{}, err
+	}
+	return brief(p, c), s.writeComparison(p, block, points)
+}
+
+// writeComparison writes the page of the head run with another head block, and the points of the comparison
+// if there are any.
+func (s *site) writeComparison(p runPair, block, points []byte) error {
+	own, err := s.to.newParcel()
+	if err == nil {
+		err = own.block("head", block)
+	}
+	if err == nil && points != nil {
+		err = own.block("points", points)
+	}
+	if err != nil {
+		return err
+	}
+	dir, err := own.done()
+	if err != nil {
+		return err
+	}
+	const root = "../"
+	drawn := s.page("run", fmt.Sprintf("%s against %s", p.head.ID, p.base.ID), root)
+	drawn.Data, drawn.Head = root+p.head.data+"/", root+dir+"/"
+	return s.to.page(comparisonPage(p.base.Key, p.head.Key), drawn.Draw)
+}
+
+// comparisonPage returns the path of a comparison. comparisons.js computes the same path.
+func comparisonPage(base, head string) string {
+	return path.Join(comparisonsDir, base+"--"+head+".html")
+}
+
+// brief returns the list entry of a comparison.
+func brief(p runPair, c *compare.Comparison) comparison {
+	out := comparison{Base: p.base.Key, Head: p.head.Key, Why: c.Why, Arms: []comparedArm{}}
+	for i := range c.Arms {
+		a := &c.Arms[i]
+		out.Arms = append(out.Arms, comparedArm{a.Suite, a.HeadArm, a.Verdict, overview.ComparisonWordsOf(a).Changes})
+	}
+	return out
+}

@@ -1,0 +1,111 @@
+package site
+
+import (
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/scorers/labels"
+)
+
+// mostLabelFiles bounds the suites on the page of labels.
+const mostLabelFiles = 200
+
+// labelSums sums up the labels of one suite.
+type labelSums struct {
+	Suite   string `json:"suite"`
+	Answers int    `json:"answers"`
+	Pass    int    `json:"pass"`
+	Fail    int    `json:"fail"`
+	Split   int    `json:"split"` // answers with equal numbers of pass and fail labels
+	// Divided lists the first mostDivided answers of Split.
+	Divided []divided `json:"divided"`
+	// People counts the answers that each person labelled.
+	People     []labeller               `json:"people"`
+	Agreements []labels.PeopleAgreement `json:"agreements"`
+	Problem    string                   `json:"problem"`
+}
+
+// mostDivided bounds the answers that the page lists for a suite.
+const mostDivided = 100
+
+type divided struct {
+	Case string `json:"case"`
+	Arm  string `json:"arm"`
+}
+
+type labeller struct {
+	Who     string `json:"who"`
+	Answers int    `json:"answers"`
+	Pass    int    `json:"pass"`
+}
+
+// listLabels answers with labelSums for each suite in the folder that has labels.
+func (s *Server) listLabels(w http.ResponseWriter, r *http.Request) {
+	end, ok := s.begin(r.Context())
+	if !ok {
+		return
+	}
+	defer end()
+	dir := s.options.Dir.Abs("")
+	paths, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*"+labels.Suffix))
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	out := []labelSums{}
+	for _, path := range paths[:min(len(paths), mostLabelFiles)] {
+		out = append(out, newLabelFile(dir, strings.TrimSuffix(filepath.Base(path), labels.Suffix)))
+	}
+	answer(w, map[string]any{"files": out, "more": len(paths) - len(out), "who": s.labelling.who})
+}
+
+// escapeGlob makes a glob that matches the path literally.
+func escapeGlob(path string) string {
+	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(path)
+}
+
+func newLabelFile(dir, suite string) labelSums {
+	out := labelSums{Suite: suite, People: []labeller{}, Divided: []divided{}, Agreements: []labels.PeopleAgreement{}}
+	file, err := labels.Read(dir, suite)
+	if err != nil {
+		out.Problem = err.Error()
+		return out
+	}
+	if err := file.Err(); err != nil {
+		out.Problem = err.Error()
+	}
+	for _, who := range file.People() {
+		out.People = append(out.People, labeller{Who: who})
+	}
+	for _, k := range file.Answers() {
+		out.count(file.Of(k))
+	}
+	out.Agreements = append(out.Agreements, file.Agreements()...)
+	return out
+}
+
+func (f *labelSums) count(all []labels.Label) {
+	f.Answers++
+	switch labels.Decide(all) {
+	case labels.Pass:
+		f.Pass++
+	case labels.Fail:
+		f.Fail++
+	default:
+		if f.Split++; f.Split <= mostDivided {
+			f.Divided = append(f.Divided, divided{all[0].Case, all[0].Arm})
+		}
+	}
+	for _, l := range all {
+		who := &f.People[slices.IndexFunc(f.People, func(p labeller) bool { return p.Who == l.Who })]
+		if l.Label == labels.None {
+			continue
+		}
+		who.Answers++
+		if l.Label == labels.Pass {
+			who.Pass++
+		}
+	}
+}

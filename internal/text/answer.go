@@ -1,0 +1,99 @@
+// Puts a single trial into words: its answer with its calls, its turns, its tokens, and why it did not
+// pass. It also finds what of its request the suite gave. All reports use the same words; package overview has those about
+// whole runs.
+//
+// The texts are not made safe for a terminal.
+
+package text
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Bounds of an answer's calls in a report.
+const (
+	maxCalls = 20
+	maxArgs  = 300 // bytes of the arguments of one call
+)
+
+// Answer returns the first candidate of a response as text: its text, and a line for each call. It returns
+// "" without either.
+func Answer(r *eval.Response) string {
+	if len(r.Candidates) == 0 {
+		return ""
+	}
+	return Candidate(&r.Candidates[0])
+}
+
+// Candidate returns the text of a candidate, and a line for each call.
+func Candidate(c *eval.Candidate) string {
+	var lines []string
+	if c.Text != "" {
+		lines = append(lines, c.Text)
+	}
+	return strings.Join(append(lines, CallLines(c.FunctionCalls())...), "\n")
+}
+
+// CallLines returns lines of the form `calls NAME ARGUMENTS`. Beyond maxCalls, one line counts the rest.
+func CallLines(calls []eval.FunctionCall) []string {
+	var out []string
+	for i := range calls[:min(len(calls), maxCalls)] {
+		out = append(out, "calls "+Call(&calls[i], maxArgs))
+	}
+	if more := len(calls) - maxCalls; more > 0 {
+		out = append(out, "and "+diag.Count(more, "more call"))
+	}
+	return out
+}
+
+// Call returns a call on one line. most bounds the arguments, in bytes.
+func Call(c *eval.FunctionCall, most int) string {
+	if len(c.Args) == 0 {
+		return c.Name
+	}
+	return c.Name + " " + short(c.Args, most)
+}
+
+// short cuts JSON to a number of bytes.
+func short(data json.RawMessage, most int) string {
+	if len(data) <= most {
+		return string(data)
+	}
+	return CutText(string(data), most) + "..."
+}
+
+// Finish returns the finish reason of a candidate. The service's own word follows if it differs:
+// "TOOL_CALLS (STOP)".
+func Finish(c *eval.Candidate) string {
+	if c.VendorReason == "" || c.VendorReason == c.FinishReason {
+		return c.FinishReason
+	}
+	return fmt.Sprintf("%s (%s)", c.FinishReason, c.VendorReason)
+}
+
+// Tokens returns the usage of a trial, such as "9 prompt (4 cached) + 5 output (3 reasoning) = 14
+// (service)".
+func Tokens(r *eval.Result) string {
+	u, source := r.Usage, string(r.Usage.Source)
+	if r.Request != nil && r.Request.App != nil && r.Usage.Source == eval.UsageService {
+		source = "application"
+	}
+	part := func(n int, what string, of int, kind string) string {
+		text := fmt.Sprintf("%d %s", n, what)
+		if of > 0 {
+			text += fmt.Sprintf(" (%d %s)", of, kind)
+		}
+		return text
+	}
+	text := part(u.PromptTokens, "prompt", u.CachedTokens, "cached")
+	if u.ToolUseTokens > 0 {
+		text += fmt.Sprintf(" + %d tool use", u.ToolUseTokens)
+	}
+	text += " + " + part(u.OutputTokens, "output", u.ReasoningTokens, "reasoning")
+	return fmt.Sprintf("%s = %d (%s)", text, u.TotalTokens, source)
+}

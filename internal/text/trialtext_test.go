@@ -1,0 +1,164 @@
+package text
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
+)
+
+func text(role, s string) eval.Content {
+	return eval.Content{Role: role, Parts: []eval.Part{eval.TextPart{Text: s}}}
+}
+
+func answered(finish string, results ...eval.CallResult) eval.AnsweredCall {
+	return eval.AnsweredCall{Response: eval.Response{Candidates: []eval.Candidate{{Text: "t", FinishReason: finish}}}, Results: results}
+}
+
+// own and back are what a step adds to a request: the model's turn, and the results of its calls.
+var (
+	own  = eval.Content{Role: eval.RoleModel, Parts: []eval.Part{eval.RawPart{Raw: json.RawMessage(`{}`)}}}
+	back = eval.Content{Role: eval.RoleUser, Parts: []eval.Part{eval.ResultPart{Result: &eval.CallResult{Name: "f"}}}}
+)
+
+// What the suite gives of a request is kept apart from what the trial added to it.
+func TestSuiteContentsAreKeptFromThoseOfTheTrial(t *testing.T) {
+	t.Parallel()
+	step, last := answered("TOOL_CALLS", eval.CallResult{Name: "f"}), answered("STOP")
+	user, shot, more := text("user", "a"), text("model", "b"), text("user", "c")
+	withheld := eval.Content{Role: eval.RoleUser, Parts: []eval.Part{eval.TextPart{Withheld: &eval.Withheld{}}}}
+	list := func(all ...eval.Content) []eval.Content { return all }
+	for name, test := range map[string]struct {
+		contents, want []eval.Content
+		turns          []eval.AnsweredCall
+		live           bool
+	}{
+		"one call":  {contents: list(user, shot, more), want: list(user, shot, more)},
+		"a loop":    {contents: list(user, own, back), want: list(user), turns: []eval.AnsweredCall{step, last}},
+		"two steps": {contents: list(user, own, back, own, back), want: list(user), turns: []eval.AnsweredCall{step, step, last}},
+		"examples and a loop": {
+			contents: list(user, shot, more, own, back), want: list(user, shot, more), turns: []eval.AnsweredCall{step, last},
+		},
+		"not kept":               {contents: list(user, own, withheld), want: list(user), turns: []eval.AnsweredCall{step, last}},
+		"broke off after a step": {contents: list(user, own, back), want: list(user), turns: []eval.AnsweredCall{step}},
+		"broke off before the results were sent": {
+			contents: list(user, own, back), want: list(user), turns: []eval.AnsweredCall{step, step},
+		},
+		"examples, and nothing was sent again": {
+			contents: list(user, shot, more), want: list(user, shot, more), turns: []eval.AnsweredCall{step},
+		},
+		"a chat": {contents: list(user, shot, more), want: list(user, more), turns: []eval.AnsweredCall{last, last}, live: true},
+		"a chat with a step": {
+			contents: list(user, own, back, shot, more), want: list(user, more), turns: []eval.AnsweredCall{step, last, last}, live: true,
+		},
+		"a chat, a step last": {
+			contents: list(user, shot, more, own, back), want: list(user, more), turns: []eval.AnsweredCall{last, step, last}, live: true,
+		},
+	} {
+		r := &eval.Result{Request: &eval.Request{Contents: test.contents, Live: test.live}, Calls: test.turns}
+		if diff := cmp.Diff(test.want, SuiteContents(r)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if got := SuiteContents(&eval.Result{}); got != nil {
+		t.Errorf("no request: %v, want none", got)
+	}
+}
+
+// Calls are named as the errors of a trial name them.
+func TestCallsAreNamedAsInErrors(t *testing.T) {
+	t.Parallel()
+	step, last := answered("TOOL_CALLS", eval.CallResult{Name: "f"}), answered("STOP")
+	for name, test := range map[string]struct {
+		live  bool
+		turns []eval.AnsweredCall
+		want  string
+	}{
+		"a chat":             {true, []eval.AnsweredCall{last, last}, "turn 1|turn 2"},
+		"a loop":             {false, []eval.AnsweredCall{step, step, last}, "step 1|step 2|step 3"},
+		"a chat with a step": {true, []eval.AnsweredCall{last, step, last}, "turn 1, step 1|turn 2, step 1|turn 2, step 2"},
+		"broken off":         {false, []eval.AnsweredCall{step}, "step 1"},
+	} {
+		got := strings.Join(TurnNames(&eval.Result{Request: &eval.Request{Live: test.live}, Calls: test.turns}), "|")
+		if got != test.want {
+			t.Errorf("%s: got %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+// An answer in words has its text and its calls; long arguments and many calls are cut.
+func TestAnswersInWordsAreCut(t *testing.T) {
+	t.Parallel()
+	call := func(args string) eval.Piece {
+		return eval.CallPiece{Call: &eval.FunctionCall{Name: "f", Args: json.RawMessage(args)}}
+	}
+	many := make([]eval.Piece, 25)
+	for i := range many {
+		many[i] = call("")
+	}
+	for name, test := range map[string]struct {
+		c    eval.Candidate
+		want string
+	}{
+		"text":   {eval.Candidate{Text: "a", Pieces: []eval.Piece{eval.ReasoningPiece{Reasoning: "r"}, eval.TextPiece{Text: "a"}}}, "a"},
+		"a call": {eval.Candidate{Pieces: []eval.Piece{call(`{"a":1}`)}}, `calls f {"a":1}`},
+		"both":   {eval.Candidate{Text: "a", Pieces: []eval.Piece{eval.TextPiece{Text: "a"}, call("")}}, "a\ncalls f"},
+		"long arguments": {
+			eval.Candidate{Pieces: []eval.Piece{call(`"` + strings.Repeat("x", 400) + `"`)}}, `calls f "` + strings.Repeat("x", 299) + "...",
+		},
+		"many":    {eval.Candidate{Pieces: many}, strings.Repeat("calls f\n", 20) + "and 5 more calls"},
+		"nothing": {},
+	} {
+		if got := Answer(&eval.Response{Candidates: []eval.Candidate{test.c}}); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+	if got := Answer(&eval.Response{}); got != "" {
+		t.Errorf("no candidate: got %q, want nothing", got)
+	}
+}
+
+// Usage names what it has, and who reported it.
+func TestTokensInWordsNameTheirSource(t *testing.T) {
+	t.Parallel()
+	plain := eval.Usage{PromptTokens: 5, OutputTokens: 2, TotalTokens: 7, Source: eval.UsageService}
+	rich := plain
+	rich.CachedTokens, rich.ReasoningTokens, rich.ToolUseTokens, rich.TotalTokens = 4, 1, 3, 10
+	for want, r := range map[string]*eval.Result{
+		"5 prompt + 2 output = 7 (service)":                                        {Usage: &plain},
+		"5 prompt (4 cached) + 3 tool use + 2 output (1 reasoning) = 10 (service)": {Usage: &rich},
+		"5 prompt + 2 output = 7 (application)": {
+			Usage: &plain, Request: &eval.Request{App: &eval.Rendered{Payload: eval.EchoRun{}}},
+		},
+	} {
+		if got := Tokens(r); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// The account of a trial names each scorer that failed, or the error, or why it was not sent.
+func TestWhyATrialDidNotPass(t *testing.T) {
+	t.Parallel()
+	scores := []eval.Score{
+		{Scorer: "equals", Name: "exact", Reason: "expected x"},
+		{Scorer: "contains", Grade: eval.Graded{Value: 1, Passed: true}, Reason: "it does"},
+		{Scorer: "regex", Name: "regex", Reason: "no match"},
+	}
+	for want, r := range map[string]*eval.Result{
+		"":                              {Ending: eval.Passed{}, Scores: scores},
+		"the budget is spent":           {Ending: eval.Skipped{Reason: "the budget is spent"}},
+		"timeout: after 60s":            {Ending: eval.Errored{Error: eval.Errorf(eval.KindTimeout, "after 60s")}},
+		"the run file does not say why": {Ending: eval.Errored{}},
+		"exact (equals): expected x; regex: no match": {Ending: eval.Failed{}, Scores: scores},
+		"the weighted mean of the scores is below the threshold": {
+			Ending: eval.Failed{}, Scores: []eval.Score{{Scorer: "contains", Grade: eval.Graded{Value: 1, Passed: true}}},
+		},
+	} {
+		expect.Same(t, "why", Why(r), want)
+	}
+}

@@ -1,0 +1,66 @@
+// Package text puts trials into words, and gives texts the form in which people read them.
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// CutText is the beginning of a text that is longer than most bytes.
+func CutText(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "")
+}
+
+// Sentence begins a text with a capital letter.
+func Sentence(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// SomeNames lists the first of some names, and counts the others.
+func SomeNames(names []string, most int) string {
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Tone says by a colour how good something is. Its value is the number of the colour in a terminal; all can be
+// read on light and dark ground.
+type Tone string
+
+// The tones.
+const (
+	Good    Tone = "32" // green
+	Bad     Tone = "31" // red
+	Alarm   Tone = "35" // magenta: an error, so that it is unknown how good
+	Neutral Tone = "36" // cyan: undecided
+)
+
+// ToneOf returns the tone of an outcome.
+func ToneOf(outcome eval.Outcome) Tone {
+	switch outcome {
+	case eval.Pass:
+		return Good
+	case eval.Fail:
+		return Bad
+	case eval.Err:
+		return Alarm
+	}
+	return Neutral
+}
+
+// Paint puts a text into the colour of a tone, where colours are wanted.
+func Paint(color bool, tone Tone, s string) string {
+	if !color || s == "" {
+		return s
+	}
+	return "\x1b[" + string(tone) + "m" + s + "\x1b[0m"
+}

@@ -1,0 +1,101 @@
+package yaml
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/google/go-cmp/cmp"
+)
+
+// decoded is the schema as an editor reads it.
+func decoded(t *testing.T, doc []byte) map[string]any {
+	t.Helper()
+	var out map[string]any
+	if err := json.Unmarshal(doc, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestADocumentNamesItsDraftAndItsParts(t *testing.T) {
+	t.Parallel()
+	block := Block{Need: []string{"a"}, Keys: []Key{{Name: "a", Is: Ref("part"), Doc: "What a is."}, {Name: "b", Is: Int(1, 5)}}}
+	got := decoded(t, Document("A file", block.Shape(), map[string]Shape{"part": Text}))
+	want := map[string]any{
+		"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A file", "type": "object", "additionalProperties": false,
+		"required": []any{"a"},
+		"properties": map[string]any{
+			"a": map[string]any{"$ref": "#/$defs/part", "description": "What a is."},
+			"b": map[string]any{"type": "integer", "minimum": 1.0, "maximum": 5.0},
+		},
+		"$defs": map[string]any{
+			"part":     map[string]any{"type": []any{"string", "number", "boolean"}},
+			"template": map[string]any{"type": "string", "pattern": `\{\{`, "description": "a text with a template"},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Schemas are files of the repository: the same tables give the same bytes.
+func TestADocumentIsTheSameEachTime(t *testing.T) {
+	t.Parallel()
+	document := func() string {
+		block := Block{
+			Some: []string{"x", "y"},
+			Keys: []Key{{Name: "x", Is: Matching("^[a-z0-9]+$")}, {Name: "y", Is: Word("1", "b")}, {Name: "z", Is: Bool}},
+		}
+		return string(Document("t", Templates(block.Shape()), map[string]Shape{"a": Text, "b": Duration, "c": List(Ref("a"))}))
+	}
+	first := document()
+	for range 20 {
+		expect.Same(t, "the document, written again", document(), first)
+	}
+}
+
+// Bounds that are there only because numbers have an end are not shown.
+func TestBoundsOfNumbersThemselvesAreNotShown(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		is   Shape
+		want Schema
+	}{
+		"both":     {Int(-3, 7), Schema{"type": "integer", "minimum": -3.0, "maximum": 7.0}},
+		"at least": {Int(0, 1<<31-1), Schema{"type": "integer", "minimum": 0.0}},
+		"at most":  {Number(-1<<31, 2.5), Schema{"type": "number", "maximum": 2.5}},
+		"neither":  {Number(-1e300, 1e300), Schema{"type": "number"}},
+		"with template": {
+			Templates(Int(1, 2)),
+			Schema{"anyOf": []Schema{{"type": "integer", "minimum": 1.0, "maximum": 2.0}, {"$ref": "#/$defs/template"}}},
+		},
+	} {
+		if diff := cmp.Diff(test.want, test.is(false)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// A block that is narrowed, or shown, is not changed for others.
+func TestBlocksAreNotShared(t *testing.T) {
+	t.Parallel()
+	block := Block{Need: []string{"a"}, Keys: []Key{{Name: "a", Is: Text}, {Name: "b", Is: Text}, {Name: "c", Is: Text}}}
+	narrow := block.Only("c", "a", "unknown")
+	if diff := cmp.Diff([]string{"a", "c"}, narrow.Names()); diff != "" || len(narrow.Need) > 0 {
+		t.Errorf("%v must be there (-want +got):\n%s", narrow.Need, diff)
+	}
+	shown := block.Shape()(false)
+	shown["properties"].(Schema)["d"] = Schema{}
+	Some(block.Shape())(false)["minProperties"] = 7
+	if names := block.Names(); !slices.Equal(names, []string{"a", "b", "c"}) {
+		t.Errorf("got %q, want the keys in their order", names)
+	}
+	if diff := cmp.Diff(Schema{"type": "object", "properties": Schema{
+		"a": Schema{"type": []string{"string", "number", "boolean"}}, "b": Schema{"type": []string{"string", "number", "boolean"}},
+		"c": Schema{"type": []string{"string", "number", "boolean"}},
+	}, "additionalProperties": false, "required": []string{"a"}}, block.Shape()(false)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

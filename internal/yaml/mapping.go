@@ -1,0 +1,146 @@
+package yaml
+
+import (
+	"iter"
+	"slices"
+	"strings"
+)
+
+// Entry is a key of a mapping with its value.
+type Entry struct {
+	Key   Node
+	Value Node
+}
+
+// Name returns the text of the key.
+func (e Entry) Name() string { return e.Key.resolve().Value }
+
+// Map is a mapping whose keys were checked.
+type Map struct {
+	Node
+	entries []Entry
+	hints   []string // hints for unknown keys
+}
+
+// Misspells reports whether an unknown key of the mapping may be a misspelling of one of keys. The hints are texts for people,
+// and quote the keys that they suggest: the tables of hints name them nowhere else, so that no hint can miss a key.
+func (m Map) Misspells(keys ...string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool {
+		return slices.ContainsFunc(m.hints, func(hint string) bool {
+			return strings.Contains(hint, "`"+key+"`") || strings.Contains(hint, "`"+key+":")
+		})
+	})
+}
+
+// ReportUnknown reports an unknown key, with a hint.
+func (m *Map) ReportUnknown(e Entry, known []string) {
+	hint := hint(e.Name(), known)
+	m.hints = append(m.hints, hint)
+	e.Key.Errorf(hint, "unknown key `%s`", e.Name())
+}
+
+// Map checks that the value is a mapping with scalar keys, without duplicates and unknown keys. If known is
+// empty, all keys are allowed.
+func (n Node) Map(known ...string) Map {
+	m := Map{Node: n}
+	if n.IsZero() {
+		return m
+	}
+	if !n.IsMapping() {
+		n.expected("a mapping")
+		return m
+	}
+	m.entries = n.entries()
+	if len(known) == 0 {
+		return m
+	}
+	for _, e := range m.entries {
+		if !slices.Contains(known, e.Name()) {
+			m.ReportUnknown(e, known)
+		}
+	}
+	return m
+}
+
+// entries includes merged mappings (`<<`). A key of the mapping itself replaces a merged one.
+func (n Node) entries() []Entry {
+	content := n.resolve().Content
+	own := make([]Entry, 0, len(content)/2)
+	first := make(map[string]int, len(content)/2)
+	var merged []Node
+	for i := 0; i+1 < len(content); i += 2 {
+		key, value := Node{content[i], n.d}, Node{content[i+1], n.d}
+		if !key.IsScalar() {
+			key.expected("a key")
+			continue
+		}
+		if key.resolve().Tag == "!!merge" {
+			merged = append(merged, value.Items()...)
+			continue
+		}
+		name := key.resolve().Value
+		if line, twice := first[name]; twice {
+			key.Errorf("remove one of them", "duplicate key `%s`, first on line %d", name, line)
+			continue
+		}
+		first[name] = key.Pos().Line
+		own = append(own, Entry{key, value})
+	}
+	return append(own, inherited(merged, first)...)
+}
+
+// inherited returns the entries of merged mappings whose keys are new.
+func inherited(merged []Node, first map[string]int) []Entry {
+	var out []Entry
+	for _, m := range merged {
+		if !m.IsMapping() {
+			m.Errorf("such as `<<: *base`", "`<<` takes a mapping, found %s", m.Describe())
+			continue
+		}
+		for _, e := range m.entries() {
+			if _, taken := first[e.Name()]; !taken {
+				first[e.Name()] = e.Key.Pos().Line
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+// Entries yields the entries in the order of the file.
+func (m Map) Entries() iter.Seq[Entry] { return slices.Values(m.entries) }
+
+// Len returns the number of keys.
+func (m Map) Len() int { return len(m.entries) }
+
+// Get returns the value of a key; the zero Node if the key is missing.
+func (m Map) Get(key string) Node {
+	for _, e := range m.entries {
+		if e.Name() == key {
+			return e.Value
+		}
+	}
+	return Node{}
+}
+
+// Key returns the node of a key itself; the zero Node if it is missing.
+func (m Map) Key(key string) Node {
+	for _, e := range m.entries {
+		if e.Name() == key {
+			return e.Key
+		}
+	}
+	return Node{}
+}
+
+// Has reports whether the mapping has a key.
+func (m Map) Has(key string) bool { return !m.Get(key).IsZero() }
+
+// Need is Get for a required key. It reports a missing key, unless an unknown key may be its misspelling.
+func (m Map) Need(key string) Node {
+	v := m.Get(key)
+	if v.IsZero() && m.IsMapping() && !m.Misspells(key) {
+		m.Errorf("add `"+key+": ...`", "the key `%s` is missing", key)
+	}
+	return v
+}
