@@ -124,9 +124,10 @@ consumers: build
 	sh test/junit-consumers/run.sh $(BIN)
 
 # Runs that are killed two hundred times, with answers, judges, embeddings, live chats, budgets and limits, and merges that are; make
-# test does it six times.
+# test does it six times. Then the fleet, whose calls are counted by the key that they bear.
 torture:
 	EVALRUN_TORTURE_KILLS=200 $(GO) test -count=1 -run 'TestKilled' -v -timeout 60m ./cmd/evalrun
+	$(MAKE) fleet-test
 
 # Long load: 5,000 attempts against a service broken in every way, 200,000 trials watched for leaks, the recorded replies five hundred
 # times each, indented and with fields that nobody knows, hostile replies of all protocols twenty times each, too little memory in

@@ -127,7 +127,7 @@ type LedgerOptions struct {
 	Lost func(reason string)
 }
 
-// jobOptions are the options as package job takes them.
+// jobOptions are the options as internal/session takes them.
 func (o *Options) jobOptions() session.Options {
 	f := session.Options{
 		Options: eval.Options{
