@@ -155,8 +155,8 @@ func (c *Coordinator) took(r *seat, w *member, e *sentError) {
 	w.answered++
 	w.failed = e != nil
 	r.failed.Store(w.failed)
-	if w.failed && e.Lost && w.places > 0 {
-		w.places = 0
+	if w.failed && e.Lost && !w.useless { // once, also for a worker that has left by itself since
+		w.useless, w.places = true, 0
 		c.notice("a worker gets no more calls: " + e.Message)
 	}
 	c.serve()

@@ -58,6 +58,7 @@ type member struct {
 	heard        bool            // it has answered a probe
 	answered     int             // calls
 	failed       bool            // its last answer is an error
+	useless      bool            // it can make no more calls, such as without a key that the service accepts
 	granted      bool            // a ledger grants its calls, for which they may wait
 	there        context.Context // done when the worker is gone
 	gone         func()
