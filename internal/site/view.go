@@ -152,7 +152,7 @@ func program() string {
 	for _, name := range []string{"live", "compare", "label", "view"} {
 		more = append(more, asset(name+".js"))
 	}
-	return page.Program(asset("load.js"), more...)
+	return page.Program(asset("view_load.js"), more...)
 }
 
 func asset(name string) string {
