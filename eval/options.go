@@ -8,10 +8,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
@@ -129,14 +129,14 @@ func (o *GateOptions) Interleaved() (file, ref string, err error) {
 		return "", "", nil
 	}
 	at := strings.LastIndexByte(o.Interleave, '@')
-	if at <= 0 || !plainRef.Matches(o.Interleave[at+1:]) {
+	if at <= 0 || !plainRef.MatchString(o.Interleave[at+1:]) {
 		return "", "", fmt.Errorf("--interleave takes SUITE@REF, such as suite.yaml@main, and not %s", o.Interleave)
 	}
 	return o.Interleave[:at], o.Interleave[at+1:], nil
 }
 
 // plainRef is a version that git cannot take for an option or a range.
-const plainRef lazy.Regex = `^[A-Za-z0-9_][A-Za-z0-9_./~^-]*$`
+var plainRef = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./~^-]*$`)
 
 // Narrows reports whether a filter is given.
 func (o *SelectionOptions) Narrows() bool {

@@ -1,9 +1,9 @@
 package eval
 
 import (
+	"regexp"
 	"slices"
-
-	"github.com/evalrun/evalrun/internal/lazy"
+	"sync"
 )
 
 // withoutContent replaces texts that may contain parts of prompts or answers.
@@ -130,10 +130,12 @@ func (r *Response) withheld() Response {
 }
 
 // identifier matches the service's own words. Other texts in their place may quote a prompt.
-const identifier lazy.Regex = `^[A-Za-z0-9_.-]{0,64}$`
+var identifier = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_.-]{0,64}$`)
+})
 
 func word(s string) string {
-	if identifier.Matches(s) {
+	if identifier().MatchString(s) {
 		return s
 	}
 	return withoutContent

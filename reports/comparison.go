@@ -189,7 +189,7 @@ func (t *screen) fold(header []string, rows [][]string) ([]string, [][]string) {
 		for c := range header {
 			widest := displaywidth.String(header[c])
 			for _, r := range rows {
-				widest = max(widest, displaywidth.String(ansi.Regexp().ReplaceAllString(r[c], "")))
+				widest = max(widest, displaywidth.String(ansi.ReplaceAllString(r[c], "")))
 			}
 			width += widest + 2
 		}

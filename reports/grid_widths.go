@@ -27,7 +27,7 @@ func (in *standIns) hide(cells []string) []string {
 		if !strings.ContainsFunc(cell, func(r rune) bool { return r >= utf8.RuneSelf }) {
 			continue
 		}
-		width := displaywidth.String(ansi.Regexp().ReplaceAllString(cell, ""))
+		width := displaywidth.String(ansi.ReplaceAllString(cell, ""))
 		if mark := firstMark + len(*in); width > 0 && mark <= lastMark {
 			out[i] = strings.Repeat(string(rune(mark)), width)
 			*in = append(*in, cell)

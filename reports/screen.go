@@ -3,13 +3,13 @@ package reports
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
@@ -29,13 +29,13 @@ type screen struct {
 
 func (t *screen) line(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if plain := ansi.Regexp().ReplaceAllString(text, ""); displaywidth.String(plain) > t.o.Width {
+	if plain := ansi.ReplaceAllString(text, ""); displaywidth.String(plain) > t.o.Width {
 		text = displaywidth.TruncateString(plain, t.o.Width, "...")
 	}
 	t.out.WriteString(text + "\n")
 }
 
-const ansi lazy.Regex = "\x1b\\[[0-9;]*m"
+var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 func (t *screen) paint(tone text.Tone, s string) string {
 	return text.Paint(t.o.Color, tone, s)

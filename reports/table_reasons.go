@@ -3,6 +3,7 @@ package reports
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -10,7 +11,6 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
@@ -159,7 +159,7 @@ func (g *grouping) group(a *journal.Failing, k trouble, reason string) *reasonGr
 	key := fmt.Sprintf("%v\x00%s", k, general(reason))
 	one := g.byReason[key]
 	if one == nil && len(g.all) < maxKnown {
-		parts := particular.Regexp().FindAllStringIndex(reason, -1)
+		parts := particular.FindAllStringIndex(reason, -1)
 		one = &reasonGroup{trouble: k, reason: reason, varies: make([]bool, len(parts)), place: a.Place}
 		g.byReason[key] = one
 		g.all = append(g.all, one)
@@ -169,8 +169,8 @@ func (g *grouping) group(a *journal.Failing, k trouble, reason string) *reasonGr
 
 func (o *reasonGroup) add(e *example) {
 	if e.reason != o.reason {
-		mine := particular.Regexp().FindAllString(o.reason, -1)
-		for i, part := range particular.Regexp().FindAllString(e.reason, -1) { // as many, since the text between them is equal
+		mine := particular.FindAllString(o.reason, -1)
+		for i, part := range particular.FindAllString(e.reason, -1) { // as many, since the text between them is equal
 			o.varies[i] = o.varies[i] || part != mine[i]
 		}
 	}
@@ -268,11 +268,11 @@ const maxSaid = 2000
 
 // particular matches the parts of a reason that vary between cases: quoted texts, cut or not, and numbers. A reason may come
 // from a custom scorer or a service, so that its text is all there is.
-const particular lazy.Regex = `"(?:[^"\\]|\\.)*"(?:\.\.\.)?|[0-9]+(?:\.[0-9]+)?`
+var particular = regexp.MustCompile(`"(?:[^"\\]|\\.)*"(?:\.\.\.)?|[0-9]+(?:\.[0-9]+)?`)
 
 // general is a reason without its particular parts.
 func general(reason string) string {
-	return particular.Regexp().ReplaceAllStringFunc(reason, func(part string) string {
+	return particular.ReplaceAllStringFunc(reason, func(part string) string {
 		if strings.HasPrefix(part, `"`) {
 			return `"..."`
 		}
@@ -361,7 +361,7 @@ func (o *reasonGroup) words() string {
 		return o.who + ": a reason of its own for each"
 	}
 	at := -1
-	return particular.Regexp().ReplaceAllStringFunc(o.reason, func(part string) string {
+	return particular.ReplaceAllStringFunc(o.reason, func(part string) string {
 		if at++; o.varies[at] {
 			return general(part)
 		}
@@ -376,7 +376,7 @@ func (o *reasonGroup) own(e *example) string {
 		return e.reason
 	}
 	var parts []string
-	for i, part := range particular.Regexp().FindAllString(e.reason, -1) {
+	for i, part := range particular.FindAllString(e.reason, -1) {
 		if o.varies[i] {
 			parts = append(parts, part)
 		}

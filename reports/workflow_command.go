@@ -2,10 +2,10 @@ package reports
 
 import (
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // GitHub shows ten errors and ten warnings per step; further ones are counted.
@@ -15,14 +15,14 @@ const (
 )
 
 // position splits file:line:col and file:line.
-const position lazy.Regex = `^(.*?):(\d{1,9})(?::(\d{1,9}))?$`
+var position = regexp.MustCompile(`^(.*?):(\d{1,9})(?::(\d{1,9}))?$`)
 
 // command is a workflow command. No text in it can end it or begin another.
 func command(level, title, at, message string) string {
 	var properties []string
 	if at != "" {
 		file, line, col := at, "", ""
-		if m := position.Regexp().FindStringSubmatch(at); m != nil {
+		if m := position.FindStringSubmatch(at); m != nil {
 			file, line, col = m[1], m[2], m[3]
 		}
 		properties = append(properties, "file="+property(path.Clean(strings.ReplaceAll(file, `\`, "/"))))

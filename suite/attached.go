@@ -3,6 +3,7 @@ package suite
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -11,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -62,13 +62,13 @@ func isMedia(mimeType string) bool {
 	return kind == "image" || kind == "audio" || kind == "video" || mimeType == "application/pdf"
 }
 
-const mediaType lazy.Regex = `^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+$`
+var mediaType = regexp.MustCompile(`^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+$`)
 
 // mediaTypeOf reads the type that a suite gives a file. It reports invalid types, and types of images.
 func mediaTypeOf(n yaml.Node) yaml.Node {
 	switch given := n.Str(); {
 	case n.IsZero():
-	case !mediaType.Matches(given):
+	case !mediaType.MatchString(given):
 		if n.IsScalar() && !n.IsNull() {
 			n.Errorf("such as audio/mpeg or application/pdf", "`%s` is not a media type", given)
 		}

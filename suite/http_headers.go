@@ -3,6 +3,7 @@ package suite
 import (
 	"fmt"
 	"iter"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -10,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/expr"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -22,7 +22,7 @@ type httpHeader struct {
 	data   bool // contains variables of the case, or the prompt
 }
 
-const headerName lazy.Regex = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
+var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 // ownHeaders are the headers that belong to the connection.
 func ownHeaders() []string {
@@ -86,7 +86,7 @@ func headersOf(n yaml.Node) iter.Seq2[yaml.Entry, string] {
 				seen[name] = e.Key.Pos()
 			}
 			switch {
-			case !headerName.Matches(e.Name()):
+			case !headerName.MatchString(e.Name()):
 				e.Key.Errorf("letters, digits and - are allowed", "`%s` is not the name of a header", diag.CleanLine(e.Name()))
 			case slices.Contains(ownHeaders(), name):
 				e.Key.Errorf("remove it", "evalrun sets the header `%s` itself", e.Name())
@@ -128,7 +128,7 @@ func (l *loader) keepSecret(h *HTTPTarget, one *httpHeader, env map[string]strin
 	case one.secret:
 		value := expand(one.value.text, env)
 		h.Secrets = append(h.Secrets, credentials(value)...)
-		if !envRef.Matches(one.value.text) {
+		if !envRef.MatchString(one.value.text) {
 			l.suspect(
 				one.value.node, appTokenHint,
 				"a secret does not belong in a suite: take `%s` from the environment", one.name,

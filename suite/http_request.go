@@ -69,7 +69,7 @@ func (l *loader) in(d *expr.Dialect, n yaml.Node) source {
 func (l *loader) environment(missing *[]unset, n yaml.Node, inURL bool) (values map[string]string) {
 	values = map[string]string{}
 	text := n.Str()
-	for _, at := range envRef.Regexp().FindAllStringSubmatchIndex(text, -1) {
+	for _, at := range envRef.FindAllStringSubmatchIndex(text, -1) {
 		name := text[at[2]:at[3]]
 		switch {
 		case !strings.HasPrefix(name, "EVALRUN_"):
@@ -114,5 +114,5 @@ func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 // expand inserts the values of environment variables into a text.
 func expand(text string, values map[string]string) string {
-	return envRef.Regexp().ReplaceAllStringFunc(text, func(ref string) string { return values[ref] })
+	return envRef.ReplaceAllStringFunc(text, func(ref string) string { return values[ref] })
 }

@@ -11,10 +11,10 @@ import (
 // The tables of keys. Both the loader and the JSON Schema take the keys of a block from here, so both know the same
 // keys.
 
-func aName() yaml.Shape { return yaml.Matching(plainName.Regexp().String()) }
+func aName() yaml.Shape { return yaml.Matching(plainName.String()) }
 
 // aModel is the id of a model. The loader also checks that models of the unnamed service use fewer characters.
-func aModel() yaml.Shape { return yaml.Matching(anyModelID.Regexp().String()) }
+func aModel() yaml.Shape { return yaml.Matching(anyModelID.String()) }
 
 // ofService is the key that names a service.
 func ofService() yaml.Key {
@@ -50,7 +50,7 @@ func suiteBlock() yaml.Block {
 			},
 			{
 				Name: "services",
-				Is:   yaml.Named(plainName.Regexp().String(), servicesBlock().Shape()),
+				Is:   yaml.Named(plainName.String(), servicesBlock().Shape()),
 				Doc:  "Services by name, of any vendor, for `service` of targets, judges and `embedding`.",
 			},
 			{Name: "stream", Is: yaml.Bool, Doc: "Whether targets stream their answers by default."},
@@ -64,7 +64,7 @@ func suiteBlock() yaml.Block {
 			},
 			{
 				Name: "scorerSets",
-				Is:   yaml.Named(plainName.Regexp().String(), yaml.Filled(scorerItem())),
+				Is:   yaml.Named(plainName.String(), yaml.Filled(scorerItem())),
 				Doc:  "Named lists of scorers, for `- use: NAME` in a list of scorers.",
 			},
 			{
@@ -80,7 +80,7 @@ func suiteBlock() yaml.Block {
 			},
 			{
 				Name: "metrics",
-				Is:   yaml.Some(yaml.Named(plainName.Regexp().String(), yaml.Text)),
+				Is:   yaml.Some(yaml.Named(plainName.String(), yaml.Text)),
 				Doc:  "Metrics computed from named scorers, such as `f1: 2*precision*recall/(precision+recall)`.",
 			},
 			{Name: "limits", Is: limitsBlock().Shape(), Doc: "How fast evalrun sends requests, and when the run stops."},
@@ -108,7 +108,7 @@ func partBlock() yaml.Block {
 }
 
 // fromEnvironment is a text of the service block that names a variable of the environment.
-func fromEnvironment() yaml.Shape { return yaml.Matching(envRef.Regexp().String()) }
+func fromEnvironment() yaml.Shape { return yaml.Matching(envRef.String()) }
 
 func webAddress() yaml.Shape { return yaml.Either(yaml.Matching(`^https?://`), fromEnvironment()) }
 
@@ -250,7 +250,7 @@ func partOfPrompt() yaml.Block {
 				Doc: "One part in the words of the protocol, sent as it is; texts in it may be templates.",
 			},
 			{
-				Name: "mimeType", Is: yaml.Matching(mediaType.Regexp().String()),
+				Name: "mimeType", Is: yaml.Matching(mediaType.String()),
 				Doc: "The type that the file must have. Only needed where its bytes do not show it.",
 			},
 			{Name: "resize", Is: yaml.Bool, Doc: "Whether the image is made smaller when the prompt would be too large."},

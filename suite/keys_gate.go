@@ -95,7 +95,7 @@ func pricesBlock() yaml.Block {
 		Need: []string{"currency", "models"},
 		Keys: []yaml.Key{
 			{Name: "currency", Is: yaml.Text, Doc: "What the numbers are, such as EUR."},
-			{Name: "models", Is: yaml.Some(yaml.Named(modelID.Regexp().String(), priceBlock().Shape())), Doc: "Prices by the ids of models."},
+			{Name: "models", Is: yaml.Some(yaml.Named(modelID.String(), priceBlock().Shape())), Doc: "Prices by the ids of models."},
 		},
 	}
 }
@@ -128,7 +128,7 @@ func limitsBlock() yaml.Block {
 			Is:   yaml.WordShape(CountAlways, CountAuto, CountNever),
 			Doc:  "When the service counts the tokens of a prompt; auto when not given.",
 		},
-		{Name: "models", Is: yaml.Named(anyModelID.Regexp().String(), modelLimits().Shape()), Doc: "Limits of single models."},
+		{Name: "models", Is: yaml.Named(anyModelID.String(), modelLimits().Shape()), Doc: "Limits of single models."},
 	}}
 }
 

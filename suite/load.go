@@ -2,22 +2,22 @@ package suite
 
 import (
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-const (
-	plainName lazy.Regex = `^[A-Za-z0-9._-]+$`
-	modelID   lazy.Regex = `^[A-Za-z0-9][A-Za-z0-9._-]*$`
+var (
+	plainName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+	modelID   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 	// anyModelID matches the model ids of named services, which may come from any vendor.
-	anyModelID lazy.Regex = `^[A-Za-z0-9@][A-Za-z0-9._:/@+-]*$`
-	envRef     lazy.Regex = `\$\{env:([^}]*)\}`
+	anyModelID = regexp.MustCompile(`^[A-Za-z0-9@][A-Za-z0-9._:/@+-]*$`)
+	envRef     = regexp.MustCompile(`\$\{env:([^}]*)\}`)
 )
 
 // loader walks the file from top to bottom.
@@ -88,7 +88,7 @@ func nameOf(n yaml.Node) string {
 		return ""
 	}
 	name := n.Str()
-	if n.IsScalar() && !n.IsNull() && !plainName.Matches(name) {
+	if n.IsScalar() && !n.IsNull() && !plainName.MatchString(name) {
 		n.Errorf("letters, digits, `.`, `_` and `-` are allowed", "`%s` is not a name", name)
 	}
 	return name
@@ -97,9 +97,9 @@ func nameOf(n yaml.Node) string {
 func apiVersion(n yaml.Node) string { return n.Word(wire.APIVersions...) }
 
 func checkModelID(n yaml.Node) {
-	if n.IsScalar() && !n.IsNull() && !modelID.Matches(n.Str()) {
+	if n.IsScalar() && !n.IsNull() && !modelID.MatchString(n.Str()) {
 		id := strings.TrimPrefix(n.Str(), "models/")
-		if !modelID.Matches(id) {
+		if !modelID.MatchString(id) {
 			id = "svc-pro"
 		}
 		n.Errorf("write the model's id, without `models/`: "+id, "`%s` is not a model id", n.Str())
@@ -112,7 +112,7 @@ func checkModel(n yaml.Node, of *NamedService) {
 		checkModelID(n)
 		return
 	}
-	if n.IsScalar() && !n.IsNull() && !anyModelID.Matches(n.Str()) {
+	if n.IsScalar() && !n.IsNull() && !anyModelID.MatchString(n.Str()) {
 		n.Errorf("such as gpt-4o-mini, llama3.2:3b or vendor/model", "`%s` is not a model id", diag.CleanLine(n.Str()))
 	}
 }
@@ -245,7 +245,7 @@ func (l *loader) limits(n yaml.Node) {
 	}
 	l.checkCounting(m.Get("countTokens"))
 	for e := range m.Get("models").Map().Entries() {
-		if !anyModelID.Matches(e.Name()) {
+		if !anyModelID.MatchString(e.Name()) {
 			checkModelID(e.Key)
 		}
 		one := e.Value.Map(modelLimits().Names()...)

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf16"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -61,11 +61,11 @@ func positionIn(file string, src []byte, offset int) diag.Pos {
 }
 
 // surrogates matches a pair of JSON escapes for one character, for which YAML has a single escape.
-const surrogates lazy.Regex = `\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`
+var surrogates = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
 
 // asYAML turns JSON into YAML: it replaces tabs, which occur between values only, and pairs of surrogates.
 func asYAML(src []byte) []byte {
-	return surrogates.Regexp().ReplaceAllFunc(bytes.ReplaceAll(src, []byte("\t"), []byte(" ")), func(pair []byte) []byte {
+	return surrogates.ReplaceAllFunc(bytes.ReplaceAll(src, []byte("\t"), []byte(" ")), func(pair []byte) []byte {
 		high, _ := strconv.ParseUint(string(pair[2:6]), 16, 16)
 		low, _ := strconv.ParseUint(string(pair[8:12]), 16, 16)
 		return []byte(string(utf16.DecodeRune(rune(high), rune(low))))

@@ -1,11 +1,12 @@
 package suite
 
 import (
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -17,7 +18,9 @@ const (
 )
 
 // toolName matches the names of functions that all protocols accept.
-const toolName lazy.Regex = `^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`
+var toolName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
+})
 
 // toolKeys are the keys of a prompt about functions that the model may call.
 func toolKeys() []yaml.Key {
@@ -31,7 +34,7 @@ func toolKeys() []yaml.Key {
 			Doc: "Whether the model calls a function: auto, none, required, or {name: N} for one of them.",
 		},
 		{
-			Name: "toolResults", Is: yaml.Some(yaml.Named(toolName.Regexp().String(), toolResultBlock().Shape())),
+			Name: "toolResults", Is: yaml.Some(yaml.Named(toolName().String(), toolResultBlock().Shape())),
 			Doc: "What evalrun answers to calls, by the name of the function. The model is then called again.",
 		},
 		{
@@ -49,7 +52,7 @@ func toolBlock() yaml.Block {
 	return yaml.Block{
 		Need: []string{"name"},
 		Keys: []yaml.Key{
-			{Name: "name", Is: yaml.Matching(toolName.Regexp().String()), Doc: "The function's name."},
+			{Name: "name", Is: yaml.Matching(toolName().String()), Doc: "The function's name."},
 			{Name: "description", Is: yaml.Text, Doc: "What it does, for the model."},
 			{Name: "parameters", Is: yaml.MapShape(yaml.Any), Doc: "A JSON Schema of its arguments, an object; none when not given."},
 		},
@@ -66,7 +69,7 @@ func toolFileBlock() yaml.Block {
 func toolNamed() yaml.Block {
 	return yaml.Block{
 		Need: []string{"name"},
-		Keys: []yaml.Key{{Name: "name", Is: yaml.Matching(toolName.Regexp().String()), Doc: "The function that is called."}},
+		Keys: []yaml.Key{{Name: "name", Is: yaml.Matching(toolName().String()), Doc: "The function that is called."}},
 	}
 }
 
@@ -149,7 +152,7 @@ func isToolName(n yaml.Node) bool {
 	if !n.IsScalar() || n.IsNull() { // already reported
 		return false
 	}
-	if toolName.Matches(n.Str()) {
+	if toolName().MatchString(n.Str()) {
 		return true
 	}
 	n.Errorf(

@@ -11,12 +11,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/expr"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/session"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
@@ -67,20 +68,22 @@ func InTheWay(path string) error {
 // maxFirstPrompt bounds the prompt, in bytes, so that it stays readable in the suite.
 const maxFirstPrompt = 2000
 
-const oneLine lazy.Regex = `^[^\pC]*$`
+var oneLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[^\pC]*$`)
+})
 
 // check refuses values that do not fit on a line of the suite.
 func (f *First) check() error {
 	named := wire.NamedModel(f.Model)
 	switch {
-	case f.Model != "" && !oneLine.Matches(f.Model):
+	case f.Model != "" && !oneLine().MatchString(f.Model):
 		return eval.BadInput("invalid model name %q: write it in one line, such as svc-pro", f.Model)
 	case named != nil && !named.Supports(wire.MethodGenerate):
 		return eval.BadInput(
 			"the model %s does not answer prompts; it supports %s: name another one, such as svc-pro", f.Model,
 			strings.Join(named.SupportedGenerationMethods, ", "),
 		)
-	case len(f.Prompt) > maxFirstPrompt || !oneLine.Matches(f.Prompt):
+	case len(f.Prompt) > maxFirstPrompt || !oneLine().MatchString(f.Prompt):
 		return eval.BadInput(
 			"the prompt is longer than %d bytes or has several lines: write it to a file, and name the file in the suite "+
 				"(`file:` instead of `text:`)",

@@ -3,13 +3,13 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/docs"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // PageTitles lists the pages of the documentation, each as NAME, a tab, and its title.
@@ -37,7 +37,7 @@ func PageList() string {
 
 // pageComment matches an HTML comment and the empty line after it. Such comments are for editors of the
 // page.
-const pageComment lazy.Regex = `(?m)^<!--(?s:.*?)-->\n\n?`
+var pageComment = regexp.MustCompile(`(?m)^<!--(?s:.*?)-->\n\n?`)
 
 // Page returns the Markdown of a PAGE, or of one section, PAGE#SECTION. It returns "" for an unknown page,
 // and an error for an unknown section.
@@ -57,7 +57,7 @@ func Page(topic string) (text string, err error) {
 			cmp.Or(diag.DidYouMean(anchor, page.Anchors()), "`evalrun help "+name+"` shows all of it"),
 		)
 	}
-	return pageComment.Regexp().ReplaceAllString(text, ""), nil
+	return pageComment.ReplaceAllString(text, ""), nil
 }
 
 // PageSection returns the Markdown of the section with a heading, and names other pages on the subject. It

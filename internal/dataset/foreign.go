@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/gabriel-vasile/mimetype"
 )
 
@@ -32,7 +33,9 @@ func (f *Foreign) Error() string {
 func (f *Foreign) In(name string) *Foreign { return &Foreign{name, f.format} }
 
 // plainName matches names that need no quotes in a shell command.
-const plainName lazy.Regex = `^[\pL\pN_./-]+$`
+var plainName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[\pL\pN_./-]+$`)
+})
 
 // Hint returns a command that converts the file.
 func (f *Foreign) Hint() string {
@@ -44,7 +47,7 @@ func (f *Foreign) Hint() string {
 		name += strings.Fields(f.endings)[0]
 		rename = "rename it to " + name + ", then "
 	}
-	if !plainName.Matches(name) || strings.HasPrefix(name, "-") {
+	if !plainName().MatchString(name) || strings.HasPrefix(name, "-") {
 		name = "FILE"
 	}
 	command := strings.NewReplacer("FILE", name, "STEM", strings.TrimSuffix(name, path.Ext(name)), "FOLDER",

@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // question is the content of a request to the application.
@@ -173,10 +172,12 @@ func (s *keptChats) forget() {
 	delete(s.open, oldest)
 }
 
-const (
-	capitalQuestion lazy.Regex = `(?i)\bcapital of (\p{L}+)`
-	orderQuestion   lazy.Regex = `(?i)\border (?:number |no\.? ?|# ?)?([a-z]?[0-9]+)\b`
-	beforeQuestion  lazy.Regex = `(?i)\bwhat did i ask\b.*\bbefore\b`
+var (
+	capitalQuestion = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\bcapital of (\p{L}+)`)
+	})
+	orderQuestion  = regexp.MustCompile(`(?i)\border (?:number |no\.? ?|# ?)?([a-z]?[0-9]+)\b`)
+	beforeQuestion = regexp.MustCompile(`(?i)\bwhat did i ask\b.*\bbefore\b`)
 )
 
 var capitals = map[string]string{
@@ -194,15 +195,15 @@ var orders = map[string]string{
 // answerTo is deterministic: the same question after the same conversation has the same answer.
 func answerTo(text string, before []exchange) exchange {
 	e := exchange{question: text, reply: text, steps: []appStep{}}
-	if m := capitalQuestion.Regexp().FindStringSubmatch(text); m != nil && capitals[strings.ToLower(m[1])] != "" {
+	if m := capitalQuestion().FindStringSubmatch(text); m != nil && capitals[strings.ToLower(m[1])] != "" {
 		e.reply = capitals[strings.ToLower(m[1])]
-	} else if m := orderQuestion.Regexp().FindStringSubmatch(text); m != nil {
+	} else if m := orderQuestion.FindStringSubmatch(text); m != nil {
 		id := strings.ToUpper(m[1])
 		e.steps = append(e.steps, appStep{"get_order", map[string]string{"id": id}})
 		if e.reply = orders[id]; e.reply == "" {
 			e.reply = "I cannot find order " + id + "."
 		}
-	} else if beforeQuestion.Matches(text) {
+	} else if beforeQuestion.MatchString(text) {
 		e.reply = "This is your first question."
 		if n := len(before); n > 0 {
 			e.reply = fmt.Sprintf("Your last question: %s", before[n-1].question)

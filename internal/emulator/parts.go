@@ -5,12 +5,13 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 type content struct {
@@ -134,7 +135,9 @@ func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "nu
 func isObject(raw json.RawMessage) bool { return bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) }
 
 // functionName matches valid names of functions.
-const functionName lazy.Regex = `^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$`
+var functionName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$`)
+})
 
 // checkCalls requires one function response for each call, directly after the calls.
 func (r *request) checkCalls() *problem {

@@ -101,7 +101,7 @@ func checkDeclaration(at string, raw json.RawMessage) (name string, p *problem) 
 	switch {
 	case d.Name == "":
 		return "", badRequest("%s.name is required", at)
-	case !functionName.Matches(d.Name):
+	case !functionName().MatchString(d.Name):
 		return "", badRequest("%s.name: %q is not a name: letters, digits and _ . : - after a letter or _, at most 64", at, d.Name)
 	case !isSet(d.Parameters):
 		return d.Name, nil

@@ -14,12 +14,12 @@ import (
 	"fmt"
 	"iter"
 	"math/big"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/itchyny/gojq"
 
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -95,7 +95,7 @@ func expressionOf(query *gojq.Query) (out *Code, err error) {
 // bounded.
 func (e *Code) OnlyPicks() bool { return e.onlyPicks }
 
-const undefinedName lazy.Regex = `not defined: (\$?[\w:@]+)`
+var undefinedName = regexp.MustCompile(`not defined: (\$?[\w:@]+)`)
 
 // located finds the position of an error in an expression.
 func queryErrorAt(source string, err error) *QueryError {
@@ -103,7 +103,7 @@ func queryErrorAt(source string, err error) *QueryError {
 	var wrong *gojq.ParseError
 	if errors.As(err, &wrong) {
 		offset = min(wrong.Offset-len(wrong.Token), len(source)-1)
-	} else if m := undefinedName.Regexp().FindStringSubmatch(err.Error()); m != nil {
+	} else if m := undefinedName.FindStringSubmatch(err.Error()); m != nil {
 		offset = strings.Index(source, m[1])
 	}
 	return &QueryError{max(0, offset), err.Error()}

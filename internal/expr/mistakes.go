@@ -4,20 +4,23 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/expr-lang/expr/file"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-const (
-	unknownName lazy.Regex = `^unknown name (.+)$`
-	identifier  lazy.Regex = `^[\pL_][\pL\pN_]*$`
-	wrongKind   lazy.Regex = `^interface conversion: interface \{\} is (.+), not (.+)$`
-	noField     lazy.Regex = `^type .+ has no (?:field|method) (.+)$`
+var (
+	unknownName = regexp.MustCompile(`^unknown name (.+)$`)
+	identifier  = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[\pL_][\pL\pN_]*$`)
+	})
+	wrongKind = regexp.MustCompile(`^interface conversion: interface \{\} is (.+), not (.+)$`)
+	noField   = regexp.MustCompile(`^type .+ has no (?:field|method) (.+)$`)
 )
 
 // located converts an error of expr-lang. Its positions count characters, ours bytes.
@@ -27,11 +30,11 @@ func syntaxErrorAt(text string, env any, err error) *SyntaxError {
 		return &SyntaxError{Message: err.Error()}
 	}
 	out := &SyntaxError{Offset: byteOf(text, at.From), Message: strings.ToValidUTF8(at.Message, "\uFFFD")}
-	if m := unknownName.Regexp().FindStringSubmatch(at.Message); m != nil {
+	if m := unknownName.FindStringSubmatch(at.Message); m != nil {
 		out.unknownName(text, m[1], env)
-	} else if m := wrongKind.Regexp().FindStringSubmatch(at.Message); m != nil {
+	} else if m := wrongKind.FindStringSubmatch(at.Message); m != nil {
 		out.Message = fmt.Sprintf("expected %s, found %s", kindNamed(m[2]), kindNamed(m[1]))
-	} else if m := noField.Regexp().FindStringSubmatch(at.Message); m != nil {
+	} else if m := noField.FindStringSubmatch(at.Message); m != nil {
 		out.unknownField(text, m[1], env)
 	}
 	return out
@@ -44,7 +47,7 @@ func (e *SyntaxError) unknownName(text, name string, env any) {
 	}
 	names := namesIn(reflect.ValueOf(env), 1)
 	e.Message, e.Hint = fmt.Sprintf("there is no `%s` here", name), diag.DidYouMean(name, names)
-	if near := diag.Nearest(name, names, 1); len(near) > 0 && !identifier.Matches(near[0]) {
+	if near := diag.Nearest(name, names, 1); len(near) > 0 && !identifier().MatchString(near[0]) {
 		e.Hint = fmt.Sprintf("did you mean `$env[%q]`?", near[0])
 	}
 }

@@ -5,12 +5,12 @@ package expr
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"text/template"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // Bounds of one rendering: bytes written, number of writes, and bytes that its functions read and write.
@@ -46,7 +46,7 @@ const (
 
 // slipOf recognizes a slip by the message, because text/template has no error types.
 func slipOf(message string) (slip Slip, name string) {
-	switch m := undefinedFunction.Regexp().FindStringSubmatch(message); {
+	switch m := undefinedFunction.FindStringSubmatch(message); {
 	case m != nil:
 		return SlipNoDot, m[1]
 	case strings.HasPrefix(message, "bad character U+007D"):
@@ -58,7 +58,7 @@ func slipOf(message string) (slip Slip, name string) {
 	return SlipNone, ""
 }
 
-const undefinedFunction lazy.Regex = `^function "(.*)" not defined$`
+var undefinedFunction = regexp.MustCompile(`^function "(.*)" not defined$`)
 
 func (e *TemplateError) Error() string { return e.Message }
 
@@ -157,7 +157,7 @@ func (w *work) join(sep string, list eval.Array) (string, error) {
 // HasActions reports whether rendering text would change it.
 func HasActions(text string) bool { return strings.Contains(text, "{{") }
 
-const parseError lazy.Regex = `^template: \x00:(\d+):(?:(\d+):)? (?s)(.*)$`
+var parseError = regexp.MustCompile(`^template: \x00:(\d+):(?:(\d+):)? (?s)(.*)$`)
 
 // Parse parses a template. The error is an *Error.
 func Parse(text string) (*Template, error) { return new(Dialect).Parse(text) }
@@ -169,7 +169,7 @@ func (d *Dialect) Parse(text string) (*Template, error) {
 		out.text = d.literal(text)
 		return out, nil
 	}
-	if found := block.Regexp().FindAllStringIndex(text, maxBlocks+1); len(found) > maxBlocks {
+	if found := block.FindAllStringIndex(text, maxBlocks+1); len(found) > maxBlocks {
 		return nil, &TemplateError{Offset: found[maxBlocks][0], Message: fmt.Sprintf("more than %d blocks, such as if and range", maxBlocks)}
 	}
 	t, err := template.New(rootName).Option("missingkey=error").Funcs((&work{}).functions()).Funcs(comparisons).Funcs(
@@ -195,7 +195,7 @@ func (d *Dialect) Parse(text string) (*Template, error) {
 // overflows ends the process.
 const maxBlocks = 10_000
 
-const block lazy.Regex = `\{\{-?\s*(if|range|with|block|define|else)\b`
+var block = regexp.MustCompile(`\{\{-?\s*(if|range|with|block|define|else)\b`)
 
 // Fields lists the uses of variables at the top level, in the order of the text.
 func (t *Template) Fields() []Field { return t.fields }
@@ -293,14 +293,14 @@ func (w *boundedOutput) Write(p []byte) (int, error) {
 	return w.b.Write(p)
 }
 
-const (
-	execPrefix lazy.Regex = `^executing "\\x00" at <.*?>: (?s)(.*)$`
-	noEntry    lazy.Regex = `map has no entry for key "(.*)"$`
+var (
+	execPrefix = regexp.MustCompile(`^executing "\\x00" at <.*?>: (?s)(.*)$`)
+	noEntry    = regexp.MustCompile(`map has no entry for key "(.*)"$`)
 )
 
 // located converts an error of text/template to an *Error with an offset.
 func templateErrorAt(text string, err error) *TemplateError {
-	m := parseError.Regexp().FindStringSubmatch(err.Error())
+	m := parseError.FindStringSubmatch(err.Error())
 	if m == nil {
 		return &TemplateError{Message: err.Error()}
 	}
@@ -309,7 +309,7 @@ func templateErrorAt(text string, err error) *TemplateError {
 	if strings.Contains(message, "unclosed action") {
 		offset = max(strings.LastIndex(text, "{{"), 0)
 	}
-	if e := execPrefix.Regexp().FindStringSubmatch(message); e != nil {
+	if e := execPrefix.FindStringSubmatch(message); e != nil {
 		message = strings.TrimPrefix(strings.TrimPrefix(e[1], "error calling "+templatePairs+": "),
 			"error calling "+itemsName+": ")
 	}
@@ -318,7 +318,7 @@ func templateErrorAt(text string, err error) *TemplateError {
 	if missing, ok := errors.AsType[*missingError](err); ok {
 		return &TemplateError{Offset: missing.offset, Message: missing.message, Missing: missing.name, Inside: true}
 	}
-	if k := noEntry.Regexp().FindStringSubmatch(message); k != nil {
+	if k := noEntry.FindStringSubmatch(message); k != nil {
 		out.Missing = k[1]
 		out.Message = fmt.Sprintf("there is no variable `%s`", k[1])
 	}

@@ -6,11 +6,11 @@ package files
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // Head is the commit and branch that a folder has checked out. It is zero for a folder without a
@@ -100,11 +100,13 @@ func firstLine(path string) string {
 	return strings.TrimSpace(line)
 }
 
-const commitHash lazy.Regex = `^([0-9a-f]{40}|[0-9a-f]{64})$`
+var commitHash = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+})
 
 // commit is the name of a commit, "" for any other text.
 func commit(id string) string {
-	if commitHash.Matches(id) {
+	if commitHash().MatchString(id) {
 		return id
 	}
 	return ""

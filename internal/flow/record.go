@@ -21,13 +21,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
@@ -324,18 +324,18 @@ func (s *Recordings) write(name string, v any) error {
 }
 
 // unsafe matches characters to replace in file names.
-const unsafe lazy.Regex = `[^A-Za-z0-9]+`
+var unsafe = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
 // plainSuite matches suite names that can be folder names unchanged.
-const plainSuite lazy.Regex = `^[A-Za-z0-9_-]+$`
+var plainSuite = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // fileName returns the file for the answers of a case. The name is readable, and unique to the case.
 func fileName(suite, name string) string {
-	if !plainSuite.Matches(suite) { // for example `..`
+	if !plainSuite.MatchString(suite) { // for example `..`
 		sum := sha256.Sum256([]byte(suite))
-		suite = strings.Trim(unsafe.Regexp().ReplaceAllString(suite, "-")+"-"+hex.EncodeToString(sum[:4]), "-")
+		suite = strings.Trim(unsafe.ReplaceAllString(suite, "-")+"-"+hex.EncodeToString(sum[:4]), "-")
 	}
-	readable := strings.Trim(unsafe.Regexp().ReplaceAllString(name, "-"), "-")
+	readable := strings.Trim(unsafe.ReplaceAllString(name, "-"), "-")
 	if len(readable) > 60 {
 		readable = readable[:60]
 	}

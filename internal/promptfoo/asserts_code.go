@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // code has the types whose value is code.
@@ -78,20 +77,20 @@ func (c *converter) authored(v src, base string) (string, bool) {
 	return name, ok
 }
 
-const (
-	anyTag    lazy.Regex = `\{\{|\{%`
-	simpleTag lazy.Regex = `\{\{-?\s*(\w+)((?:\.\w+)*)\s*(?:\|\s*(?:dump|tojson)\s*)?-?\}\}`
+var (
+	anyTag    = regexp.MustCompile(`\{\{|\{%`)
+	simpleTag = regexp.MustCompile(`\{\{-?\s*(\w+)((?:\.\w+)*)\s*(?:\|\s*(?:dump|tojson)\s*)?-?\}\}`)
 )
 
 // templatesInCode lets the shim fill in variables that the code contains as templates.
 func (c *converter) templatesInCode(args *mapping, v src) string {
 	rest := v.text()
-	found := simpleTag.Regexp().FindAllStringSubmatch(rest, -1)
-	rest = simpleTag.Regexp().ReplaceAllString(rest, "")
+	found := simpleTag.FindAllStringSubmatch(rest, -1)
+	rest = simpleTag.ReplaceAllString(rest, "")
 	if len(found) == 0 {
 		return ""
 	}
-	if anyTag.Matches(rest) {
+	if anyTag.MatchString(rest) {
 		return "the code has templates that a shim cannot fill in; use `context.vars` in it"
 	}
 	for _, m := range found {

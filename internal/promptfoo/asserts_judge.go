@@ -3,10 +3,9 @@ package promptfoo
 import (
 	"cmp"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // Models that promptfoo uses if the configuration names none.
@@ -74,7 +73,7 @@ func (c *converter) judge(s src) string {
 			id = t.names[0]
 		}
 	}
-	if isScript(id) || notGraders.Matches(id) || agents.Matches(id) {
+	if isScript(id) || notGraders.MatchString(id) || agents.MatchString(id) {
 		s.todo("a judge is a model of a service; put the program behind an endpoint that speaks the protocol of OpenAI")
 		c.tail.note("TODO: the judge " + id + ": a judge is a model of a service")
 		return ""
@@ -89,7 +88,7 @@ func (c *converter) judge(s src) string {
 }
 
 // notGraders matches providers that are not models of a service.
-const notGraders lazy.Regex = `^(exec:|https?(:|$)|echo$)`
+var notGraders = regexp.MustCompile(`^(exec:|https?(:|$)|echo$)`)
 
 func (c *converter) judgeOf(a src, sc *scope) string {
 	if p := a.get("provider"); !p.IsZero() {

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 type diagList = diag.List
@@ -92,23 +92,23 @@ func (c *converter) keep(name string, data []byte, depth int) {
 	}
 }
 
-const (
-	jsImport lazy.Regex = `(?:from|import|require\(|import\()\s*\(?["'](\.{1,2}/[^"']+)["']`
-	pyImport lazy.Regex = `(?m)^\s*(?:from\s+([\w.]+)\s+import|import\s+([\w.]+))`
-	dataFile lazy.Regex = `["'](\.{1,2}/[\w./-]+\.(?:json|ya?ml|csv|txt|md))["']`
+var (
+	jsImport = regexp.MustCompile(`(?:from|import|require\(|import\()\s*\(?["'](\.{1,2}/[^"']+)["']`)
+	pyImport = regexp.MustCompile(`(?m)^\s*(?:from\s+([\w.]+)\s+import|import\s+([\w.]+))`)
+	dataFile = regexp.MustCompile(`["'](\.{1,2}/[\w./-]+\.(?:json|ya?ml|csv|txt|md))["']`)
 )
 
 // imports lists the files that code may import, as paths to try from the configuration's folder.
 func imports(name string, data []byte) (out []string) {
 	dir := path.Dir(name)
 	if language(name) == python {
-		for _, m := range pyImport.Regexp().FindAllSubmatch(data, -1) {
+		for _, m := range pyImport.FindAllSubmatch(data, -1) {
 			module := strings.ReplaceAll(strings.Trim(string(m[1])+string(m[2]), "."), ".", "/")
 			out = append(out, path.Join(dir, module+".py"), path.Join(dir, module, "__init__.py"), module+".py")
 		}
 		return out
 	}
-	for _, m := range append(jsImport.Regexp().FindAllSubmatch(data, -1), dataFile.Regexp().FindAllSubmatch(data, -1)...) {
+	for _, m := range append(jsImport.FindAllSubmatch(data, -1), dataFile.FindAllSubmatch(data, -1)...) {
 		ref := path.Join(dir, string(m[1]))
 		out = append(out, ref)
 		for _, ending := range scriptEndings {

@@ -5,12 +5,12 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/expr"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -221,11 +221,11 @@ func (c *converter) missingVariables() {
 	}
 }
 
-const notName lazy.Regex = `[^A-Za-z0-9._-]+`
+var notName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 // plainName makes an unused name of letters, digits, `.`, `_` and `-`.
 func plainName(text, fallback string, taken func(string) bool) string {
-	base := strings.Trim(notName.Regexp().ReplaceAllString(text, "-"), "-.")
+	base := strings.Trim(notName.ReplaceAllString(text, "-"), "-.")
 	base = strings.Trim(cut(base, 40), "-.")
 	if base == "" {
 		base = fallback

@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -247,8 +247,8 @@ func rowTags(header []string, cells map[string]string) (tags []string) {
 
 // filledIn replaces variables by the cells of the row.
 func filledIn(text string, cells map[string]string) string {
-	return simple.Regexp().ReplaceAllStringFunc(text, func(m string) string {
-		if value, ok := cells[simple.Regexp().FindStringSubmatch(m)[1]]; ok {
+	return simple.ReplaceAllStringFunc(text, func(m string) string {
+		if value, ok := cells[simple.FindStringSubmatch(m)[1]]; ok {
 			return value
 		}
 		return m
@@ -256,7 +256,7 @@ func filledIn(text string, cells map[string]string) string {
 }
 
 // inCell matches an assertion in a cell: not-, type, (threshold): value.
-const inCell lazy.Regex = `(?s)^(not-)?([a-z][a-z0-9-]*)(?:\((\d+(?:\.\d+)?)\))?(?::(.*))?$`
+var inCell = regexp.MustCompile(`(?s)^(not-)?([a-z][a-z0-9-]*)(?:\((\d+(?:\.\d+)?)\))?(?::(.*))?$`)
 
 // withThreshold lists types whose threshold is 0.75 if the cell has none.
 var withThreshold = []string{
@@ -281,7 +281,7 @@ func assertionOf(cell string) map[string]any {
 			return map[string]any{"type": kind, "value": cell}
 		}
 	}
-	m := inCell.Regexp().FindStringSubmatch(cell)
+	m := inCell.FindStringSubmatch(cell)
 	if m == nil || !knownType(m[2]) {
 		return map[string]any{"type": "equals", "value": cell}
 	}

@@ -3,14 +3,15 @@ package promptfoo
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // yamlValue is a value of the suite: a *mapping, a *sequence, a textValue or a literal. The suite is written as text,
@@ -246,22 +247,26 @@ func flowPart(v yamlValue) (string, bool) {
 
 // flowText quotes more characters than scalar, because braces and commas end a scalar in flow style.
 func flowText(s string) string {
-	if plainInFlow.Matches(s) {
+	if plainInFlow().MatchString(s) {
 		return scalar(s)
 	}
 	return quoted(s)
 }
 
-const (
-	plainInFlow lazy.Regex = `^[\p{L}\p{N} _./*-]+$`
-	plain       lazy.Regex = `^[\p{L}_./][\p{L}\p{N} _./,;()'"!?$%&+=*<>|\[\]~^-]*$`
+var (
+	plainInFlow = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[\p{L}\p{N} _./*-]+$`)
+	})
+	plain = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[\p{L}_./][\p{L}\p{N} _./,;()'"!?$%&+=*<>|\[\]~^-]*$`)
+	})
 	// taken matches plain scalars that some version of YAML does not read as texts.
-	taken lazy.Regex = `(?i)^([~.]|null|true|false|yes|no|on|off|y|n|[-+.]?(inf|nan)|\.(inf|nan))$`
+	taken = regexp.MustCompile(`(?i)^([~.]|null|true|false|yes|no|on|off|y|n|[-+.]?(inf|nan)|\.(inf|nan))$`)
 )
 
 // scalar writes a text on one line, unquoted if that is safe.
 func scalar(s string) string {
-	if plain.Matches(s) && !taken.Matches(s) && !strings.HasSuffix(s, " ") && s[0] != '.' {
+	if plain().MatchString(s) && !taken.MatchString(s) && !strings.HasSuffix(s, " ") && s[0] != '.' {
 		return s
 	}
 	return quoted(s)

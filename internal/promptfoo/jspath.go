@@ -1,29 +1,28 @@
 package promptfoo
 
 import (
+	"regexp"
 	"strings"
-
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // This file converts JavaScript that only picks a part of a value to jq.
 
-const (
-	arrow    lazy.Regex = `(?s)^\(?\s*(\w+)(?:\s*,\s*\w+)*\s*\)?\s*=>\s*(.+)$`
-	outputIn lazy.Regex = `(?s)^\(?\{\s*output:\s*([^,{}]+?)\s*(?:,[^{}]*)?\}\)?$`
-	pathStep lazy.Regex = `^(?:\?\.\s*|\.)?(?:([A-Za-z_$][\w$]*)|\[\s*(-?\d+|"[^"\\]*"|'[^'\\]*')\s*\])`
-	jqPlain  lazy.Regex = `^[A-Za-z_]\w*$`
+var (
+	arrow    = regexp.MustCompile(`(?s)^\(?\s*(\w+)(?:\s*,\s*\w+)*\s*\)?\s*=>\s*(.+)$`)
+	outputIn = regexp.MustCompile(`(?s)^\(?\{\s*output:\s*([^,{}]+?)\s*(?:,[^{}]*)?\}\)?$`)
+	pathStep = regexp.MustCompile(`^(?:\?\.\s*|\.)?(?:([A-Za-z_$][\w$]*)|\[\s*(-?\d+|"[^"\\]*"|'[^'\\]*')\s*\])`)
+	jqPlain  = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 )
 
 // responsePath converts a transform of a response to jq.
 func responsePath(code string) (jq string, ok bool) {
 	root := "json"
 	code = strings.TrimSuffix(strings.TrimSpace(code), ";")
-	if m := arrow.Regexp().FindStringSubmatch(code); m != nil {
+	if m := arrow.FindStringSubmatch(code); m != nil {
 		root, code = m[1], strings.TrimSpace(m[2])
 	}
 	code = strings.TrimSpace(strings.TrimPrefix(code, "return "))
-	if m := outputIn.Regexp().FindStringSubmatch(code); m != nil {
+	if m := outputIn.FindStringSubmatch(code); m != nil {
 		code = m[1]
 	}
 	jq, ok = alternatives(code, root)
@@ -50,11 +49,11 @@ func alternatives(code, root string) (string, bool) {
 	return strings.Join(out, " // "), true
 }
 
-const stringified lazy.Regex = `^JSON\.stringify\(\s*(\w+)\s*(?:,[^()]*)?\)$`
+var stringified = regexp.MustCompile(`^JSON\.stringify\(\s*(\w+)\s*(?:,[^()]*)?\)$`)
 
 // jqPath converts one path to jq.
 func jqPath(code, root string) (string, bool) {
-	if m := stringified.Regexp().FindStringSubmatch(code); m != nil {
+	if m := stringified.FindStringSubmatch(code); m != nil {
 		return ".", m[1] == root
 	}
 	if len(code) > 1 && (code[0] == '"' || code[0] == '\'') && strings.IndexByte(code[1:], code[0]) == len(code)-2 {
@@ -66,7 +65,7 @@ func jqPath(code, root string) (string, bool) {
 	}
 	out := ""
 	for rest != "" {
-		m := pathStep.Regexp().FindStringSubmatch(rest)
+		m := pathStep.FindStringSubmatch(rest)
 		if m == nil || m[1] != "" && !strings.HasPrefix(strings.TrimPrefix(rest, "?"), ".") {
 			return "", false
 		}
@@ -81,7 +80,7 @@ func jqPath(code, root string) (string, bool) {
 
 func jqStep(name, key string) string {
 	switch {
-	case name != "" && jqPlain.Matches(name):
+	case name != "" && jqPlain.MatchString(name):
 		return "." + name
 	case name != "":
 		return "[" + quoted(name) + "]"
@@ -91,27 +90,27 @@ func jqStep(name, key string) string {
 	return "[" + key + "]"
 }
 
-const (
-	trimmed lazy.Regex = `^(?:String\(output\)|output)\.trim\(\)$`
-	parsed  lazy.Regex = `^JSON\.parse\(\s*output(?:\.trim\(\))?\s*\)`
+var (
+	trimmed = regexp.MustCompile(`^(?:String\(output\)|output)\.trim\(\)$`)
+	parsed  = regexp.MustCompile(`^JSON\.parse\(\s*output(?:\.trim\(\))?\s*\)`)
 )
 
 // selection converts a transform that only picks a part of the answer to a `select`; nil if it does more.
 func selection(code string) yamlValue {
 	code = strings.TrimSuffix(strings.TrimSpace(code), ";")
-	if trimmed.Matches(code) {
+	if trimmed.MatchString(code) {
 		return one("regex", textValue(`(?s)^\s*(.*?)\s*$`))
 	}
-	if loc := parsed.Regexp().FindStringIndex(code); loc != nil {
+	if loc := parsed.FindStringIndex(code); loc != nil {
 		if jq, ok := jqPath("output"+code[loc[1]:], "output"); ok {
 			return one("jq", textValue(jq))
 		}
 		return nil
 	}
-	if jq, ok := jqPath(code, "output"); ok && jq != "." && !jsMethod.Matches(code) {
+	if jq, ok := jqPath(code, "output"); ok && jq != "." && !jsMethod.MatchString(code) {
 		return one("jq", textValue(jq))
 	}
 	return nil
 }
 
-const jsMethod lazy.Regex = `\.(length|trim|split|match|replace|slice|toString|toLowerCase|toUpperCase)\b`
+var jsMethod = regexp.MustCompile(`\.(length|trim|split|match|replace|slice|toString|toLowerCase|toUpperCase)\b`)

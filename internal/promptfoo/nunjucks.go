@@ -4,10 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // dialect has what templates in one place offer besides variables.
@@ -55,7 +54,7 @@ type templatePiece struct {
 	left, right bool // whether the tag trims white space before and after it
 }
 
-const rawBlock lazy.Regex = `(?s)^\{%-?\s*(raw|verbatim)\s*-?%\}(.*?)\{%-?\s*end(?:raw|verbatim)\s*-?%\}`
+var rawBlock = regexp.MustCompile(`(?s)^\{%-?\s*(raw|verbatim)\s*-?%\}(.*?)\{%-?\s*end(?:raw|verbatim)\s*-?%\}`)
 
 // split splits a template into pieces. An unclosed tag makes all of it text, as in promptfoo.
 func split(text string) (out []templatePiece, err error) {
@@ -72,7 +71,7 @@ func split(text string) (out []templatePiece, err error) {
 		if at > 0 {
 			out, rest = append(out, templatePiece{text: rest[:at]}), rest[at:]
 		}
-		if m := rawBlock.Regexp().FindStringSubmatch(rest); m != nil {
+		if m := rawBlock.FindStringSubmatch(rest); m != nil {
 			out, rest = append(out, templatePiece{text: m[2]}), rest[len(m[0]):]
 			continue
 		}
@@ -254,9 +253,9 @@ func (t *translator) choice(p templatePiece, e *nunjucksExpr) error {
 	return nil
 }
 
-const (
-	forLoop    lazy.Regex = `(?s)^for\s+(\w+)(?:\s*,\s*(\w+))?\s+in\s+(.+)$`
-	assignment lazy.Regex = `(?s)^set\s+(\w+)\s*=\s*(.+)$`
+var (
+	forLoop    = regexp.MustCompile(`(?s)^for\s+(\w+)(?:\s*,\s*(\w+))?\s+in\s+(.+)$`)
+	assignment = regexp.MustCompile(`(?s)^set\s+(\w+)\s*=\s*(.+)$`)
 )
 
 func (t *translator) statement(p templatePiece) error {
@@ -348,7 +347,7 @@ func (t *translator) truth(e *nunjucksExpr) (string, error) {
 
 // loop translates {% for x in list %} and {% for key, value in mapping %}.
 func (t *translator) loop(p templatePiece) error {
-	m := forLoop.Regexp().FindStringSubmatch(p.text)
+	m := forLoop.FindStringSubmatch(p.text)
 	if m == nil {
 		return fmt.Errorf("`{%% %s %%}` has no counterpart", p.text)
 	}
@@ -369,7 +368,7 @@ func (t *translator) loop(p templatePiece) error {
 }
 
 func (t *translator) assign(p templatePiece) error {
-	m := assignment.Regexp().FindStringSubmatch(p.text)
+	m := assignment.FindStringSubmatch(p.text)
 	if m == nil {
 		return fmt.Errorf("`{%% %s %%}` has no counterpart", p.text)
 	}

@@ -3,10 +3,9 @@ package promptfoo
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // nunjucksExpr is a nunjucks expression. op is name, text, number, bool, member, index, filter, call, list,
@@ -38,15 +37,15 @@ func (e *nunjucksExpr) hasText() bool {
 	return e.op == "+" && slices.ContainsFunc(e.args, (*nunjucksExpr).hasText)
 }
 
-const nunjucksToken lazy.Regex = `^\s*("(?:\\.|[^"\\])*"|` +
-	`'(?:\\.|[^'\\])*'|[0-9]+(?:\.[0-9]+)?|[A-Za-z_$][\w$]*|===|!==|==|!=|<=|>=|//|\*\*|[-+*/%~<>()\[\]{},:.|=])`
+var nunjucksToken = regexp.MustCompile(`^\s*("(?:\\.|[^"\\])*"|` +
+	`'(?:\\.|[^'\\])*'|[0-9]+(?:\.[0-9]+)?|[A-Za-z_$][\w$]*|===|!==|==|!=|<=|>=|//|\*\*|[-+*/%~<>()\[\]{},:.|=])`)
 
 // maxTokens bounds an expression.
 const maxTokens = 2000
 
 func tokens(text string) (out []string, err error) {
 	for strings.TrimSpace(text) != "" {
-		m := nunjucksToken.Regexp().FindStringSubmatch(text)
+		m := nunjucksToken.FindStringSubmatch(text)
 		if m == nil || len(out) > maxTokens {
 			return nil, fmt.Errorf("promptfoo cannot read `%s` as a template either", strings.TrimSpace(text))
 		}
@@ -236,7 +235,7 @@ func (p *parser) primary() (*nunjucksExpr, error) {
 		return &nunjucksExpr{op: "bool", name: word}, nil
 	case word == "none" || word == "null" || word == "undefined":
 		return &nunjucksExpr{op: "text"}, nil
-	case identifier.Matches(word):
+	case identifier.MatchString(word):
 		return &nunjucksExpr{op: "name", name: word}, nil
 	}
 	return nil, fmt.Errorf("`%s` has no counterpart in a template", word)

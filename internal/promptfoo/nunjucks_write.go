@@ -3,11 +3,10 @@ package promptfoo
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // variable returns evalrun's expression for a name: a variable of the case, of a loop, or of {% set %}.
@@ -49,13 +48,13 @@ func (t *translator) loopVariable(field string) (string, error) {
 	return "", fmt.Errorf("`loop.%s` has no counterpart", field)
 }
 
-const identifier lazy.Regex = `^[A-Za-z_]\w*$`
+var identifier = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 
 // expression writes an expression in evalrun's syntax, with parentheses if it has several words.
 func (t *translator) expression(e *nunjucksExpr) (string, error) {
 	switch e.op {
 	case "name":
-		if !identifier.Matches(e.name) {
+		if !identifier.MatchString(e.name) {
 			return "", fmt.Errorf("a variable named %q cannot be in a template", e.name)
 		}
 		return t.variable(e.name), nil

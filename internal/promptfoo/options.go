@@ -2,9 +2,8 @@ package promptfoo
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
-
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // options reads evaluateOptions and commandLineOptions.
@@ -103,7 +102,7 @@ func duration(ms float64) string {
 }
 
 // formula matches expressions that mean the same in promptfoo and in evalrun.
-const formula lazy.Regex = `^[\w\s.+*/()-]+$`
+var formula = regexp.MustCompile(`^[\w\s.+*/()-]+$`)
 
 // derived reads derivedMetrics.
 func (c *converter) derived(s src) {
@@ -111,7 +110,7 @@ func (c *converter) derived(s src) {
 	for _, item := range s.items() {
 		name, value := item.get("name"), item.get("value")
 		as := plainName(name.text(), "metric", func(n string) bool { return c.metrics.get(n) != nil })
-		if !formula.Matches(value.text()) {
+		if !formula.MatchString(value.text()) {
 			why := "an expression over named scorers may have + - * / and parentheses"
 			item.todo("%s", why)
 			c.metrics.note(fmt.Sprintf("TODO: the metric %s: %s", name.text(), why))

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -64,7 +63,7 @@ func (c *converter) promptItem(s src) {
 }
 
 // filePrompt matches what promptfoo reads as a file name.
-const filePrompt lazy.Regex = `\.(cjs|cts|j2|js|json|jsonl|md|mjs|mts|py|ts|txt|yml|yaml|csv)(:\w+)?$`
+var filePrompt = regexp.MustCompile(`\.(cjs|cts|j2|js|json|jsonl|md|mjs|mts|py|ts|txt|yml|yaml|csv)(:\w+)?$`)
 
 // promptText adds an inline prompt, or the prompts of a file. It returns the last one, nil if there is
 // none.
@@ -74,7 +73,7 @@ func (c *converter) promptText(s src, text, label string) *prompt {
 		c.promptTODO(text, "an import fetches nothing; save the prompt in a file")
 		return nil
 	}
-	if strings.Contains(text, "\n") || !strings.HasPrefix(text, "file://") && !filePrompt.Matches(text) {
+	if strings.Contains(text, "\n") || !strings.HasPrefix(text, "file://") && !filePrompt.MatchString(text) {
 		p := &prompt{label: label, text: text, at: s, names: []string{text}}
 		c.prompts = append(c.prompts, p)
 		s.ok("as a prompt")
@@ -187,15 +186,15 @@ func (p *prompt) chat() (turns []chatTurn, ok bool) {
 }
 
 // bare matches a template in place of a JSON value, such as "content": {{question | dump}}.
-const bare lazy.Regex = `(?m)(:\s*)\{\{-?\s*([^{}]*?)\s*(?:\|\s*(?:dump|tojson)\s*(?:\(\s*\))?\s*)?-?\}\}(\s*[,}\]\n])`
+var bare = regexp.MustCompile(`(?m)(:\s*)\{\{-?\s*([^{}]*?)\s*(?:\|\s*(?:dump|tojson)\s*(?:\(\s*\))?\s*)?-?\}\}(\s*[,}\]\n])`)
 
 // quoteTemplates quotes such templates, so that the prompt becomes valid JSON.
 func quoteTemplates(text string) string {
 	if json.Valid([]byte(text)) {
 		return text
 	}
-	return bare.Regexp().ReplaceAllStringFunc(text, func(m string) string {
-		parts := bare.Regexp().FindStringSubmatch(m)
+	return bare.ReplaceAllStringFunc(text, func(m string) string {
+		parts := bare.FindStringSubmatch(m)
 		return parts[1] + quoted("{{ "+parts[2]+" }}") + parts[3]
 	})
 }

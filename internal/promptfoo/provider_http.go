@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -46,7 +46,7 @@ func (c *converter) http(t *target, id string) {
 func (c *converter) url(t *target, config src, id string) (string, bool) {
 	if s := config.get("url"); !s.IsZero() {
 		text, ok := c.text(s, inHeader)
-		if ok && !absolute.Matches(text) {
+		if ok && !absolute.MatchString(text) {
 			s.todo("a suite names the whole address, such as https://host/path")
 			return "", false
 		}
@@ -59,7 +59,7 @@ func (c *converter) url(t *target, config src, id string) (string, bool) {
 	return "", false
 }
 
-const absolute lazy.Regex = `^(https?://|\$\{env:)`
+var absolute = regexp.MustCompile(`^(https?://|\$\{env:)`)
 
 // query adds queryParams to an address.
 func (c *converter) query(config src, address string) string {
@@ -162,11 +162,11 @@ func bodyOf(s src) src {
 	return s
 }
 
-const quotedPrompt lazy.Regex = `"\{\{(prompt|\.\w+)\}\}"`
+var quotedPrompt = regexp.MustCompile(`"\{\{(prompt|\.\w+)\}\}"`)
 
 // jsonInText makes templates in a JSON text write their values as JSON.
 func jsonInText(text string) string {
-	return quotedPrompt.Regexp().ReplaceAllString(text, `{{$1 | json}}`)
+	return quotedPrompt.ReplaceAllString(text, `{{$1 | json}}`)
 }
 
 func (c *converter) header(s src, name string) (string, bool) {

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // target is a provider as a target of the suite.
@@ -150,11 +149,11 @@ func (c *converter) oneProvider(s src, id string) {
 	c.targets = append(c.targets, t)
 }
 
-const anyTemplate lazy.Regex = `\{\{.*?\}\}`
+var anyTemplate = regexp.MustCompile(`\{\{.*?\}\}`)
 
 // shortID returns the distinctive part of an id: the model, or the file.
 func shortID(id string) string {
-	id = anyTemplate.Regexp().ReplaceAllString(id, "")
+	id = anyTemplate.ReplaceAllString(id, "")
 	if strings.HasPrefix(id, "exec:") { // flags, addresses and assignments may contain secrets
 		words := strings.Fields(id)
 		end := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") || strings.ContainsAny(w, "=@") })
@@ -168,7 +167,7 @@ func shortID(id string) string {
 		return strings.TrimSuffix(path.Base(id), path.Ext(id))
 	}
 	if strings.Contains(id, "://") { // it may contain a password
-		id, _, _ = strings.Cut(userInAddress.Regexp().ReplaceAllString(id, "$1"), "?")
+		id, _, _ = strings.Cut(userInAddress.ReplaceAllString(id, "$1"), "?")
 	}
 	if strings.Contains(id, "://") || !strings.Contains(id, ":") {
 		return strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(id, "webhook:"), "https://"), "http://")
@@ -247,7 +246,7 @@ func (c *converter) dispatch(t *target, id string) bool {
 		c.http(t, id)
 	case strings.HasPrefix(id, "webhook:"):
 		c.webhook(t, strings.TrimPrefix(id, "webhook:"))
-	case agents.Matches(id):
+	case agents.MatchString(id):
 		c.agent(t, id)
 	default:
 		c.model(t, id)

@@ -5,22 +5,20 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-const (
-	unicodeEscape lazy.Regex = `\\\\|\\u\{([0-9A-Fa-f]{1,6})\}|` +
-		`\\u([dD][89abAB][0-9A-Fa-f]{2})\\u([dD][c-fC-F][0-9A-Fa-f]{2})|\\u([0-9A-Fa-f]{4})`
-	jsGroup lazy.Regex = `\(\?<([A-Za-z_]\w*)>`
+var (
+	unicodeEscape = regexp.MustCompile(`\\\\|\\u\{([0-9A-Fa-f]{1,6})\}|` +
+		`\\u([dD][89abAB][0-9A-Fa-f]{2})\\u([dD][c-fC-F][0-9A-Fa-f]{2})|\\u([0-9A-Fa-f]{4})`)
+	jsGroup = regexp.MustCompile(`\(\?<([A-Za-z_]\w*)>`)
 )
 
 // toRE2 converts a JavaScript regular expression to RE2. ok is false for features that RE2 lacks, such as
 // lookahead.
 func toRE2(in string) (out, note string, ok bool) {
 	out = convertEscapes(in)
-	out = jsGroup.Regexp().ReplaceAllString(out, "(?P<$1>")
-	probe := strings.NewReplacer("{{", "", "}}", "").Replace(templateAction.Regexp().ReplaceAllString(out, "x"))
+	out = jsGroup.ReplaceAllString(out, "(?P<$1>")
+	probe := strings.NewReplacer("{{", "", "}}", "").Replace(templateAction.ReplaceAllString(out, "x"))
 	if _, err := regexp.Compile(probe); err != nil {
 		return "", "", false
 	}
@@ -31,12 +29,12 @@ func toRE2(in string) (out, note string, ok bool) {
 	return out, note, true
 }
 
-const templateAction lazy.Regex = `\{\{.*?\}\}`
+var templateAction = regexp.MustCompile(`\{\{.*?\}\}`)
 
 // convertEscapes converts escapes that RE2 writes differently.
 func convertEscapes(in string) string {
-	in = unicodeEscape.Regexp().ReplaceAllStringFunc(in, func(m string) string {
-		p := unicodeEscape.Regexp().FindStringSubmatch(m)
+	in = unicodeEscape.ReplaceAllStringFunc(in, func(m string) string {
+		p := unicodeEscape.FindStringSubmatch(m)
 		switch {
 		case m == `\\`:
 			return m

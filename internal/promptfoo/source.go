@@ -17,7 +17,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -102,7 +101,7 @@ func plainJSON(data []byte) []byte {
 		return data
 	}
 	data = bytes.ReplaceAll(data, []byte("\t"), []byte(" "))
-	return surrogates.Regexp().ReplaceAllFunc(data, func(m []byte) []byte {
+	return surrogates.ReplaceAllFunc(data, func(m []byte) []byte {
 		if m[1] == '\\' { // an escaped backslash
 			return m
 		}
@@ -114,7 +113,7 @@ func plainJSON(data []byte) []byte {
 	})
 }
 
-const surrogates lazy.Regex = `\\\\|\\u[dD][89a-fA-F][0-9a-fA-F]{2}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?`
+var surrogates = regexp.MustCompile(`\\\\|\\u[dD][89a-fA-F][0-9a-fA-F]{2}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?`)
 
 // clean returns a reference as a path below the folder.
 func clean(ref string) (string, error) {

@@ -1,9 +1,8 @@
 package promptfoo
 
 import (
+	"regexp"
 	"strings"
-
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // plainValue copies a value without templates.
@@ -48,7 +47,7 @@ func copied(s src, text func(at src, text string) yamlValue) yamlValue {
 	case s.IsZero() || s.IsNull():
 		return literal("null")
 	case s.IsNumber():
-		if own, _ := s.lastKeys(); s.inConfig() && secretNumbers.Matches(own) {
+		if own, _ := s.lastKeys(); s.inConfig() && secretNumbers.MatchString(own) {
 			return text(s, s.Written())
 		}
 		return literal(jsText(s.Node))
@@ -59,7 +58,7 @@ func copied(s src, text func(at src, text string) yamlValue) yamlValue {
 }
 
 // secretNumbers matches the names of numbers that are secret.
-const secretNumbers lazy.Regex = `(?i)(?:passw(?:or)?d|passcode|pwd|secret|pin|api_?key)$` //nolint:gosec // names, no credential
+var secretNumbers = regexp.MustCompile(`(?i)(?:passw(?:or)?d|passcode|pwd|secret|pin|api_?key)$`) //nolint:gosec // names, no credential
 
 // escapedValue escapes texts, for places where evalrun reads templates and promptfoo does not.
 func escapedValue(s src) yamlValue {
@@ -78,4 +77,4 @@ func (c *converter) rendered(s src, d dialect) (yamlValue, bool) {
 }
 
 // envExpression matches a value that is only an environment variable.
-const envExpression lazy.Regex = `^\s*\{\{\s*env\.(\w+)\s*\}\}\s*$`
+var envExpression = regexp.MustCompile(`^\s*\{\{\s*env\.(\w+)\s*\}\}\s*$`)

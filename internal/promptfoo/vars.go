@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -152,13 +152,13 @@ func (c *converter) typedFile() {
 	}
 }
 
-const simple lazy.Regex = `\{\{\s*(\w+)\s*\}\}`
+var simple = regexp.MustCompile(`\{\{\s*(\w+)\s*\}\}`)
 
 // nested fills in other variables of the test.
 func (c *converter) nested(s src, text string, vars map[string]string) string {
 	missing := false
-	out := simple.Regexp().ReplaceAllStringFunc(text, func(m string) string {
-		value, ok := vars[simple.Regexp().FindStringSubmatch(m)[1]]
+	out := simple.ReplaceAllStringFunc(text, func(m string) string {
+		value, ok := vars[simple.FindStringSubmatch(m)[1]]
 		if !ok {
 			missing = true
 			return m
@@ -168,7 +168,7 @@ func (c *converter) nested(s src, text string, vars map[string]string) string {
 	switch {
 	case !missing && !strings.Contains(out, "{%"):
 		s.differs("other variables are filled in: what a variable holds is data here, and never a template")
-	case simple.Regexp().ReplaceAllString(text, "") == text || strings.Contains(text, "{%") || strings.Contains(text, "|"):
+	case simple.ReplaceAllString(text, "") == text || strings.Contains(text, "{%") || strings.Contains(text, "|"):
 		s.differs("what a variable holds is data here, and never a template: the braces stay")
 	default: // promptfoo leaves a value with a missing variable unchanged
 		s.differs("the braces stay, as promptfoo leaves them when it knows no such variable")

@@ -1,11 +1,11 @@
 package promptfoo
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // vendor says where the models of a provider's prefix are.
@@ -109,10 +109,10 @@ var notModels = []string{
 }
 
 // agents matches providers that are programs with a model inside.
-const agents lazy.Regex = `^(anthropic:claude-(agent-sdk|code)|openai:(codex-sdk|codex-app-server|agents|chatkit|assistant)|` +
+var agents = regexp.MustCompile(`^(anthropic:claude-(agent-sdk|code)|openai:(codex-sdk|codex-app-server|agents|chatkit|assistant)|` +
 	`opencode|openinterpreter|openclaw|a2a|mcp|n8n|slack|bedrock-agent|` +
 	`promptfoo:(simulated-user|manual-input|browser)|browser|ws:|wss:|websocket|sequence|` +
-	`package:|ruby:|golang:)`
+	`package:|ruby:|golang:)`)
 
 // vendorModel is a model at a vendor.
 type vendorModel struct {
@@ -156,10 +156,10 @@ func serviceName(prefix string) string {
 }
 
 // reasoning matches models to which promptfoo sends neither temperature nor a limit by default.
-const reasoning lazy.Regex = `(^|/)(gpt-5|o1|o3|o4)`
+var reasoning = regexp.MustCompile(`(^|/)(gpt-5|o1|o3|o4)`)
 
 // noSampling matches models that refuse sampling parameters.
-const noSampling lazy.Regex = `claude-(opus-(4-[7-9]|[5-9])|sonnet-[5-9]|haiku-[5-9]|fable|mythos)`
+var noSampling = regexp.MustCompile(`claude-(opus-(4-[7-9]|[5-9])|sonnet-[5-9]|haiku-[5-9]|fable|mythos)`)
 
 // defaultModels are promptfoo's models for an id without one.
 var defaultModels = map[string]string{

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +18,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -64,7 +64,7 @@ func checkBaselineName(name string) error {
 	if name == latest {
 		return eval.BadInput("invalid baseline name: latest is the newest run below %s; choose another one, such as main", Runs)
 	}
-	if !baselineName.Matches(name) {
+	if !baselineName.MatchString(name) {
 		return eval.BadInput("invalid baseline name %q: use letters, digits, dot, dash and underscore", name)
 	}
 	return nil
@@ -188,7 +188,7 @@ func (d Dir) baselineHint(name string, named map[string]Baseline) string {
 	case isFile:
 		folder, _ := os.ReadDir(filepath.Dir(path)) // an unreadable folder gives no hint
 		return diag.NearestFile(filepath.Base(path), folder) + "; files are looked for from the working directory on"
-	case !baselineName.Matches(name):
+	case !baselineName.MatchString(name):
 		return "; `evalrun history` lists the runs"
 	case len(named) == 0:
 		return "; no baseline has a name yet: evalrun baseline set " + name + " RUN (`evalrun help compare#gate-on-a-baseline`)"
@@ -197,7 +197,7 @@ func (d Dir) baselineHint(name string, named map[string]Baseline) string {
 }
 
 // baselineName matches valid names of baselines.
-const baselineName lazy.Regex = `^[A-Za-z0-9._-]+$`
+var baselineName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
 // maxFile bounds the small files of a folder, in bytes.
 const maxFile = 64 << 20

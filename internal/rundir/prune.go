@@ -6,13 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -131,7 +131,7 @@ func (d Dir) candidates(root *os.Root, out *Pruned) []withHeader {
 		switch {
 		case !entry.IsDir():
 			why = "it is not a folder"
-		case !readable && newID.Matches(entry.Name()) && journal.IsRemains(filepath.Join(root.Name(), entry.Name())):
+		case !readable && newID.MatchString(entry.Name()) && journal.IsRemains(filepath.Join(root.Name(), entry.Name())):
 			why = out.pruneRemains(root, entry.Name())
 		case !readable:
 			why = "it holds no run that can be read"
@@ -149,7 +149,7 @@ func (d Dir) candidates(root *os.Root, out *Pruned) []withHeader {
 }
 
 // newID matches the names that NewID makes.
-const newID lazy.Regex = `^[0-9]{8}-[0-9]{6}\.[0-9]{3}-[0-9a-f]{6}$`
+var newID = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}\.[0-9]{3}-[0-9a-f]{6}$`)
 
 // pruneRemains deletes a folder in which a run was to be, and says why it stays if that fails.
 func (p *Pruned) pruneRemains(root *os.Root, id string) (why string) {

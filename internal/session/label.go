@@ -3,11 +3,10 @@ package session
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // Bounds in bytes.
@@ -17,7 +16,7 @@ const (
 )
 
 // labelKey matches a label without a value, or the key of a label.
-const labelKey lazy.Regex = `^[A-Za-z0-9][A-Za-z0-9._/-]*$`
+var labelKey = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
 
 // CheckName returns an error for an invalid name of a run.
 func CheckName(name string) error {
@@ -30,7 +29,7 @@ func CheckName(name string) error {
 // CheckLabel returns an error for an invalid label.
 func CheckLabel(key, value string) error {
 	switch problem := unshown(value, maxLabel); {
-	case len(key) > maxLabel || !labelKey.Matches(key):
+	case len(key) > maxLabel || !labelKey.MatchString(key):
 		return fmt.Errorf("invalid label %q: use letters, digits, dot, dash, underscore and slash, %d at most", key, maxLabel)
 	case value != "" && problem != "":
 		return fmt.Errorf("the value of the label %s %s", key, problem)

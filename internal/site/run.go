@@ -6,12 +6,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/gate"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/page"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
@@ -24,11 +24,11 @@ type published struct {
 }
 
 // plainID matches ids that can be used in a path unchanged.
-const plainID lazy.Regex = `^[a-z0-9][a-z0-9._-]{0,99}$`
+var plainID = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,99}$`)
 
 // keyOf returns the name of a run in paths: its id, or a hash if the id has special characters.
 func publishedKey(id string) string {
-	if plainID.Matches(id) && !strings.Contains(id, "..") {
+	if plainID.MatchString(id) && !strings.Contains(id, "..") {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))

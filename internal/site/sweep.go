@@ -6,20 +6,22 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // What publish writes. The marker proves nothing, since it may come with a checkout: a file is replaced or deleted only if its name and
 // its content are those of a site.
-const (
-	pageNames lazy.Regex = `^(?:(?:index|trends|compare)|(?:runs|comparisons)/[^/]+)\.html(?:\.new)?$`
-	dataNames lazy.Regex = `^data/(?:[0-9a-f]{16}|new-[a-z2-7]{26})(?:/[a-z]+)?$`
-	blockName lazy.Regex = `^(?:[a-z]+|[0-9a-f]+)\.js$`
+var (
+	pageNames = regexp.MustCompile(`^(?:(?:index|trends|compare)|(?:runs|comparisons)/[^/]+)\.html(?:\.new)?$`)
+	dataNames = regexp.MustCompile(`^data/(?:[0-9a-f]{16}|new-[a-z2-7]{26})(?:/[a-z]+)?$`)
+	blockName = regexp.MustCompile(`^(?:[a-z]+|[0-9a-f]+)\.js$`)
+)
 
+const (
 	pageSign   = "; trusted-types evalrun\">" // the end of policy in the head of a page
 	blockStart = `evalrun("`
 	headBytes  = 4 << 10
@@ -32,13 +34,13 @@ func (f *folder) ours(name string) bool {
 		return false
 	}
 	switch dir, base := path.Split(name); {
-	case pageNames.Matches(name):
+	case pageNames.MatchString(name):
 		return info.Size() == 0 && strings.HasSuffix(name, newSuffix) || strings.Contains(f.head(name), pageSign)
-	case !dataNames.Matches(path.Clean(dir)):
+	case !dataNames.MatchString(path.Clean(dir)):
 		return false
 	case base == styleFile || base == programFile:
 		return f.isAsset(path.Clean(dir), base)
-	case blockName.Matches(base):
+	case blockName.MatchString(base):
 		head := f.head(name)
 		return strings.HasPrefix(head, blockStart) || strings.HasPrefix(blockStart, head)
 	}
@@ -82,7 +84,7 @@ func (f *folder) sweep(top string) error {
 			return err
 		case entry.IsDir() && f.fresh[name]:
 			return fs.SkipDir
-		case entry.IsDir() && (name == top || dataNames.Matches(name)):
+		case entry.IsDir() && (name == top || dataNames.MatchString(name)):
 			dirs = append(dirs, name)
 			return nil
 		case f.fresh[name]:

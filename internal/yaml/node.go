@@ -2,6 +2,7 @@ package yaml
 
 import (
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // renderedTag marks a scalar that a template produced. It was a string in the file, but is allowed where a
@@ -92,7 +92,7 @@ func (n Node) IsNumber() bool {
 		return false
 	}
 	y := n.resolve()
-	return y.Tag == "!!int" || y.Tag == "!!float" || y.Tag == renderedTag && decimal.Matches(y.Value)
+	return y.Tag == "!!int" || y.Tag == "!!float" || y.Tag == renderedTag && decimal.MatchString(y.Value)
 }
 
 func (n Node) resolve() *yaml.Node {
@@ -192,7 +192,7 @@ func (n Node) Word(known ...string) string {
 	return s
 }
 
-const decimal lazy.Regex = `^[+-]?(0|[1-9][0-9]*)$`
+var decimal = regexp.MustCompile(`^[+-]?(0|[1-9][0-9]*)$`)
 
 // Int returns a whole number between lo and hi.
 func (n Node) Int(lo, hi int) int {
@@ -204,7 +204,7 @@ func (n Node) Int(lo, hi int) int {
 		return 0
 	}
 	text := n.resolve().Value
-	if !decimal.Matches(text) {
+	if !decimal.MatchString(text) {
 		n.Errorf("write it in decimal, without leading zeros", "`%s` is not a whole number", text)
 		return 0
 	}
@@ -244,10 +244,10 @@ func finite(text string) (v float64, ok bool) {
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0, false
 	}
-	return v, jsonNumber.Matches(text) || decimalPoint.Matches(text)
+	return v, jsonNumber.MatchString(text) || decimalPoint.MatchString(text)
 }
 
-const decimalPoint lazy.Regex = `^[+-]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`
+var decimalPoint = regexp.MustCompile(`^[+-]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
 
 func between(lo, hi float64) string {
 	show := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

@@ -16,7 +16,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // Bounds that stop a hostile file within a second.
@@ -177,16 +176,16 @@ func (d *doc) errorf(n *yaml.Node, hint, format string, args ...any) {
 	d.diags.Errorf(d.pos(n), hint, format, args...)
 }
 
-const (
-	yamlLine   lazy.Regex = `^yaml: (?:line (\d+): )?`
-	anchorName lazy.Regex = `unknown anchor '(.*)' referenced`
-	badScalar  lazy.Regex = "(?:^|[\\s\\[{,:-])([@`%&*!|>\t])"
-	twoColons  lazy.Regex = `:\s.*?(:)(?:\s|$)`
+var (
+	yamlLine   = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+	anchorName = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
+	badScalar  = regexp.MustCompile("(?:^|[\\s\\[{,:-])([@`%&*!|>\t])")
+	twoColons  = regexp.MustCompile(`:\s.*?(:)(?:\s|$)`)
 )
 
 // syntaxError finds the position, because yaml.v3 reports the line wrongly or not at all.
 func (d *doc) syntaxError(src []byte, err error) {
-	message := strings.TrimSpace(yamlLine.Regexp().ReplaceAllString(err.Error(), ""))
+	message := strings.TrimSpace(yamlLine.ReplaceAllString(err.Error(), ""))
 	line, text := faultyLine(src, err)
 	at, hint := faultyByte(message, text)
 	if at < 0 {
@@ -196,11 +195,11 @@ func (d *doc) syntaxError(src []byte, err error) {
 	d.diags.Errorf(pos, hint, "not valid YAML: %s", message)
 }
 
-const quotedText lazy.Regex = `"(?:\\.|[^"\\])*"|'[^']*'`
+var quotedText = regexp.MustCompile(`"(?:\\.|[^"\\])*"|'[^']*'`)
 
 // unquoted replaces quoted text by spaces of the same length.
 func unquoted(line string) string {
-	return quotedText.Regexp().ReplaceAllStringFunc(line, func(text string) string { return strings.Repeat(" ", len(text)) })
+	return quotedText.ReplaceAllStringFunc(line, func(text string) string { return strings.Repeat(" ", len(text)) })
 }
 
 // faultyByte returns the column of an error, -1 if unknown, and a hint. It depends on the messages of
@@ -211,9 +210,9 @@ func faultyByte(message, text string) (at int, hint string) {
 	case strings.Contains(unquoted(text), "{{") && says("did not find"):
 		return strings.Index(unquoted(text), "{{"), "quote a text that begins with {{"
 	case says("mapping values are not allowed"):
-		return groupIn(twoColons.Regexp(), text), "quote a text that holds a colon; or is the line indented too far?"
+		return groupIn(twoColons, text), "quote a text that holds a colon; or is the line indented too far?"
 	case says("cannot start any token"):
-		return groupIn(badScalar.Regexp(), text), "indent with spaces, not tabs; quote a text that begins with @, % or `"
+		return groupIn(badScalar, text), "indent with spaces, not tabs; quote a text that begins with @, % or `"
 	case says("unknown anchor"):
 		return aliasIn(message, text), "quote a text that begins with *, or define the anchor before its use"
 	case says("control characters"), says("UTF-8"):
@@ -236,7 +235,7 @@ func groupIn(r *regexp.Regexp, text string) int {
 
 // aliasIn returns the offset of an alias that the message says has no anchor.
 func aliasIn(message, text string) int {
-	if m := anchorName.Regexp().FindStringSubmatch(message); m != nil {
+	if m := anchorName.FindStringSubmatch(message); m != nil {
 		return strings.Index(text, "*"+m[1])
 	}
 	return -1
@@ -277,7 +276,7 @@ const maxReparsed = 8 << 20
 // two, the faulty line is the first one from which on every prefix of the file is faulty.
 func faultyLine(src []byte, err error) (int, string) {
 	reported := 1
-	if m := yamlLine.Regexp().FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
 		reported, _ = strconv.Atoi(m[1])
 	}
 	lines := bytes.SplitAfter(src, []byte("\n"))

@@ -2,15 +2,16 @@ package yaml
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"gopkg.in/yaml.v3"
+
+	"github.com/evalrun/evalrun/eval"
 )
 
-const jsonNumber lazy.Regex = `^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`
+var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
 // JSON appends the value as JSON, with texts and numbers as they are written. Octal numbers and .inf, which
 // JSON lacks, are errors or texts. Dates are texts.
@@ -50,7 +51,7 @@ func (n Node) scalarJSON(dst []byte) []byte {
 		return append(dst, strings.ToLower(y.Value)...)
 	case "!!int", "!!float":
 		text := strings.TrimPrefix(y.Value, "+")
-		if !jsonNumber.Matches(text) {
+		if !jsonNumber.MatchString(text) {
 			n.Errorf("quote it when it is a text", "`%s` is not a number that JSON knows", y.Value)
 			return appendString(dst, y.Value)
 		}

@@ -36,7 +36,7 @@ func scalar(y *yaml.Node) eval.Value {
 		return eval.Null(y.Value)
 	case y.Tag == "!!bool":
 		return eval.Boolean(y.Value)
-	case (y.Tag == "!!int" || y.Tag == "!!float") && jsonNumber.Matches(y.Value):
+	case (y.Tag == "!!int" || y.Tag == "!!float") && jsonNumber.MatchString(y.Value):
 		return eval.Number(y.Value)
 	}
 	return y.Value

@@ -4,10 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
-
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // application identifies the file as a history of evalrun: "evlr".
@@ -174,7 +173,7 @@ var schemas = sync.OnceValues(func() (out []string, err error) {
 })
 
 // sqlComment matches comments, which the schema keeps and earlier versions worded differently.
-const sqlComment lazy.Regex = `--[^\n]*`
+var sqlComment = regexp.MustCompile(`--[^\n]*`)
 
 // schemaOf describes the tables, indexes, triggers and views of a file.
 func schemaOf(db *sql.DB) (string, error) {
@@ -192,7 +191,7 @@ func schemaOf(db *sql.DB) (string, error) {
 		if err := rows.Scan(&kind, &name, &table, &text); err != nil {
 			return "", err
 		}
-		text = strings.Join(strings.Fields(sqlComment.Regexp().ReplaceAllString(text, "")), " ")
+		text = strings.Join(strings.Fields(sqlComment.ReplaceAllString(text, "")), " ")
 		fmt.Fprintf(&b, "%q %q %q %q\n", kind, name, table, text)
 	}
 	return b.String(), rows.Err()

@@ -10,14 +10,15 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // Values of Label.Label. None is for a comment alone. Without a comment, it takes back the person's earlier label.
@@ -68,7 +69,7 @@ func KeyOf(r *eval.Result) (AnswerKey, bool) {
 // FileName returns the name of the file with the labels of a suite. It returns an error for an invalid
 // name, which a run file from somebody else may contain.
 func FileName(suite string) (string, error) {
-	if !suiteName.Matches(suite) || len(suite) > maxSuite {
+	if !suiteName.MatchString(suite) || len(suite) > maxSuite {
 		return "", fmt.Errorf("%q is not the name of a suite: letters, digits, dot, dash and underscore, %d at most", suite, maxSuite)
 	}
 	return suite + Suffix, nil
@@ -77,9 +78,11 @@ func FileName(suite string) (string, error) {
 // maxSuite leaves room for the suffix in the name of a file.
 const maxSuite = 200
 
-const (
-	suiteName lazy.Regex = `^[A-Za-z0-9._-]+$`
-	hashText  lazy.Regex = `^[0-9a-f]{64}$`
+var (
+	suiteName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+	hashText  = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[0-9a-f]{64}$`)
+	})
 )
 
 // CheckWho returns an error if a person cannot have this name.
@@ -112,7 +115,7 @@ func (l *Label) Check() error {
 		return fmt.Errorf("`arm` is missing")
 	case l.Repeat < 1:
 		return fmt.Errorf("`repeat` counts from 1")
-	case !hashText.Matches(l.AnswerHash):
+	case !hashText().MatchString(l.AnswerHash):
 		return fmt.Errorf("`answerHash` is not a SHA-256 hash of 64 hexadecimal digits")
 	case !slices.Contains([]string{Pass, Fail, None}, l.Label):
 		return fmt.Errorf("the label %q is neither pass nor fail, nor empty", l.Label)

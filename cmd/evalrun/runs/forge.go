@@ -9,11 +9,12 @@ package runs
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // Forge is a project on GitHub or GitLab, with a token.
@@ -106,13 +107,15 @@ func forkOf(name, home string) string {
 	switch {
 	case strings.EqualFold(name, home):
 		return ""
-	case plainRepository.Matches(name):
+	case plainRepository().MatchString(name):
 		return "the fork `" + name + "`"
 	}
 	return "a fork that was deleted"
 }
 
-const plainRepository lazy.Regex = `^[A-Za-z0-9._/-]{1,200}$`
+var plainRepository = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9._/-]{1,200}$`)
+})
 
 // Issue keeps one issue for a failing suite. The first failing run opens it, later ones update it, and a
 // passing run closes it. A passing run without an open issue does nothing.

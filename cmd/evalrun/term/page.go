@@ -2,12 +2,12 @@ package term
 
 import (
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // Page renders Markdown for a terminal. It wraps lines at the width of the screen, underlines headings,
@@ -40,7 +40,7 @@ type pageWriter struct {
 	fenced bool
 }
 
-const itemPrefix lazy.Regex = `^(\s*)([-*]|\d+\.)\s+`
+var itemPrefix = regexp.MustCompile(`^(\s*)([-*]|\d+\.)\s+`)
 
 func (p *pageWriter) line(line string) {
 	trimmed := strings.TrimSpace(line)
@@ -62,9 +62,9 @@ func (p *pageWriter) line(line string) {
 		p.heading(line)
 	case strings.HasPrefix(trimmed, "|"):
 		p.row(trimmed)
-	case itemPrefix.Matches(line):
+	case itemPrefix.MatchString(line):
 		p.flush()
-		p.prefix = itemPrefix.Regexp().FindString(line)
+		p.prefix = itemPrefix.FindString(line)
 		p.text = []string{line[len(p.prefix):]}
 	case strings.HasPrefix(trimmed, "!["):
 		// pictures cannot be shown
@@ -124,18 +124,18 @@ func (p *pageWriter) paint(text, code string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-const (
-	markedLink lazy.Regex = `\[([^\]]*)\]\(([^)]*)\)`
-	pageLink   lazy.Regex = `^(?:\.\./)?(?:[a-z-]+/)?([a-z0-9-]+)\.md(#[^)]*)?$`
-	strong     lazy.Regex = `\*\*([^*]+)\*\*`
+var (
+	markedLink = regexp.MustCompile(`\[([^\]]*)\]\(([^)]*)\)`)
+	pageLink   = regexp.MustCompile(`^(?:\.\./)?(?:[a-z-]+/)?([a-z0-9-]+)\.md(#[^)]*)?$`)
+	strong     = regexp.MustCompile(`\*\*([^*]+)\*\*`)
 )
 
 // unmarked removes marks of Markdown, except those of code, which make it visible. A link to a page becomes
 // the name of the page.
 func unmarked(text string) string {
-	text = markedLink.Regexp().ReplaceAllStringFunc(text, func(link string) string {
-		m := markedLink.Regexp().FindStringSubmatch(link)
-		switch page := pageLink.Regexp().FindStringSubmatch(m[2]); {
+	text = markedLink.ReplaceAllStringFunc(text, func(link string) string {
+		m := markedLink.FindStringSubmatch(link)
+		switch page := pageLink.FindStringSubmatch(m[2]); {
 		case page != nil && !strings.EqualFold(m[1], page[1]):
 			return m[1] + " (see " + page[1] + page[2] + ")"
 		case strings.Contains(m[2], "://"):
@@ -143,5 +143,5 @@ func unmarked(text string) string {
 		}
 		return m[1]
 	})
-	return strong.Regexp().ReplaceAllString(text, "$1")
+	return strong.ReplaceAllString(text, "$1")
 }

@@ -9,12 +9,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // Client calls the service. It is safe for concurrent use.
@@ -66,19 +66,19 @@ func (c *Client) explain(e *eval.Error) *eval.Response {
 }
 
 // Patterns of messages about a token-limit field that the server does not accept.
-const (
-	wantsOldField lazy.Regex = `(?i)(unrecognized|unsupported|unknown|not permitted|extra_forbidden|` +
-		`extra inputs|not support)`
-	wantsNewField lazy.Regex = `(?i)'?max_tokens'?.*max_completion_tokens`
+var (
+	wantsOldField = regexp.MustCompile(`(?i)(unrecognized|unsupported|unknown|not permitted|extra_forbidden|` +
+		`extra inputs|not support)`)
+	wantsNewField = regexp.MustCompile(`(?i)'?max_tokens'?.*max_completion_tokens`)
 )
 
 // fix returns advice for a message of the service, "" when there is none.
 func (c *Client) fix(message string) string {
 	old := c.maxTokensField == "max_tokens"
 	switch {
-	case old && wantsNewField.Matches(message):
+	case old && wantsNewField.MatchString(message):
 		return "remove `maxTokensField: max_tokens` from the service"
-	case !old && strings.Contains(message, "max_completion_tokens") && wantsOldField.Matches(message):
+	case !old && strings.Contains(message, "max_completion_tokens") && wantsOldField.MatchString(message):
 		return "set `maxTokensField: max_tokens` at the service"
 	case strings.Contains(message, "v1/responses"):
 		return "set `protocol: responses` at the service"

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // maxExcerpt bounds how much of an unexpected body an error quotes, in code points.
@@ -221,10 +221,10 @@ func (b *errorBody) fill(e *eval.Error) {
 }
 
 // notEnabled matches messages about an API that is not enabled in a project.
-const notEnabled lazy.Regex = `(?i)\bAPI\b.*(not enabled|is disabled|not been used)`
+var notEnabled = regexp.MustCompile(`(?i)\bAPI\b.*(not enabled|is disabled|not been used)`)
 
 func (b *errorBody) disabled() bool {
-	return notEnabled.Matches(b.Message) ||
+	return notEnabled.MatchString(b.Message) ||
 		slices.ContainsFunc(b.Details, func(d errorDetail) bool { return d.reason == "SERVICE_DISABLED" })
 }
 

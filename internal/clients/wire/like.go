@@ -1,15 +1,14 @@
 package wire
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
-
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // vendors matches keys and tokens by their vendors' prefixes. The rest must be long or mixed enough to
 // exclude words.
-const vendors lazy.Regex = `^(?:` + forms + `)$`
+var vendors = regexp.MustCompile(`^(?:` + forms + `)$`)
 
 const forms = `(?:sk|rk|pk)[-_][A-Za-z0-9_-]*[0-9A-Z][A-Za-z0-9_-]{7,}|(?:sk|rk|pk)[-_][A-Za-z0-9_-]{16,}|` +
 	`gh[oprsu]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|` +
@@ -17,24 +16,24 @@ const forms = `(?:sk|rk|pk)[-_][A-Za-z0-9_-]*[0-9A-Z][A-Za-z0-9_-]{7,}|(?:sk|rk|
 	`(?:hf|gsk|r8|npm|fw)_[A-Za-z0-9]{16,}|(?:xai|pplx|nvapi|tvly)-[\w-]{16,}|SG\.[\w-]{16,}\.[\w-]{16,}`
 
 // inFiles matches keys with the prefix of a vendor inside a text.
-const inFiles lazy.Regex = `\b(?:` + forms + `)`
+var inFiles = regexp.MustCompile(`\b(?:` + forms + `)`)
 
 // OutOfFile masks keys with the prefix of a vendor, and nothing that only looks random.
-func OutOfFile(text string) string { return inFiles.Regexp().ReplaceAllLiteralString(text, hidden) }
+func OutOfFile(text string) string { return inFiles.ReplaceAllLiteralString(text, hidden) }
 
 // scheme matches the value of a header with credentials.
-const scheme lazy.Regex = `(?i)^(?:bearer|basic|token)\s+\S{8,}$`
+var scheme = regexp.MustCompile(`(?i)^(?:bearer|basic|token)\s+\S{8,}$`)
 
 // IsKey reports whether a text has the form of a key or token: the prefix of a vendor, or an authorization
 // scheme.
-func IsKey(text string) bool { return vendors.Matches(text) || scheme.Matches(text) }
+func IsKey(text string) bool { return vendors.MatchString(text) || scheme.MatchString(text) }
 
 // identifiers look random but are not secret: UUIDs and account ids.
-const identifiers lazy.Regex = `^(?:(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:org|proj|ws|wrkspc|acct|user)[-_]\w+)$`
+var identifiers = regexp.MustCompile(`^(?:(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:org|proj|ws|wrkspc|acct|user)[-_]\w+)$`)
 
 // MayBeKey guesses whether a text is random, as keys are and names are not.
 func MayBeKey(text string) bool {
-	return wholeWord.Matches(text) && isRandom(text, 20) && !identifiers.Matches(text)
+	return wholeWord.MatchString(text) && isRandom(text, 20) && !identifiers.MatchString(text)
 }
 
 // isRandom reports whether letters, capitals and digits alternate more often than in names. Texts shorter
@@ -65,28 +64,29 @@ func isRandom(text string, least int) bool {
 	return all >= least && letters > 0 && digits > 0 && turns*5 >= all
 }
 
-const (
-	wholeWord lazy.Regex = `^[\w.+/=~-]+$`
+var (
+	wholeWord = regexp.MustCompile(`^[\w.+/=~-]+$`)
 	// words matches candidates for keys in prose. It includes slashes, which base64 keys contain; the parts
 	// of paths are names.
-	words lazy.Regex = `[\w.+/=~-]+`
+	words = regexp.MustCompile(`[\w.+/=~-]+`)
 	// named matches values whose names say that they are secret.
-	keyed lazy.Regex = `(?i)((?:token|key|secret|password|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?|\b(?:bearer|basic)\s+)` +
-		`([^\s"',;]{8,})`
-	plainWord lazy.Regex = `^[a-z_-]+[.:)]*$`
+	keyed = regexp.MustCompile(
+		`(?i)((?:token|key|secret|password|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?|\b(?:bearer|basic)\s+)` +
+			`([^\s"',;]{8,})`)
+	plainWord = regexp.MustCompile(`^[a-z_-]+[.:)]*$`)
 )
 
 // OutOfProse masks everything in a text that looks like a key, such as in the errors of a program. It keeps
 // names and paths.
 func OutOfProse(text string) string {
-	text = keyed.Regexp().ReplaceAllStringFunc(text, func(found string) string {
-		m := keyed.Regexp().FindStringSubmatch(found)
-		if plainWord.Matches(m[2]) { // for example invalid_grant
+	text = keyed.ReplaceAllStringFunc(text, func(found string) string {
+		m := keyed.FindStringSubmatch(found)
+		if plainWord.MatchString(m[2]) { // for example invalid_grant
 			return found
 		}
 		return m[1] + hidden
 	})
-	return words.Regexp().ReplaceAllStringFunc(text, func(word string) string {
+	return words.ReplaceAllStringFunc(text, func(word string) string {
 		if !strings.Contains(word, "/") || isPath(word) {
 			return hideIn(word, "/")
 		}
@@ -116,7 +116,7 @@ func hideIn(word, by string) string {
 		} else {
 			name += "="
 		}
-		if core := strings.TrimRight(value, "."); vendors.Matches(core) || isRandom(core, 16) {
+		if core := strings.TrimRight(value, "."); vendors.MatchString(core) || isRandom(core, 16) {
 			parts[i] = name + hidden + value[len(core):]
 		}
 	}

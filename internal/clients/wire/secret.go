@@ -14,12 +14,13 @@ import (
 	"html"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/internal/files"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
@@ -131,17 +132,19 @@ var (
 
 // references escapes punctuation by number, as many HTML encoders do.
 func references(key, format string) string {
-	return punctuation.Regexp().ReplaceAllStringFunc(key, func(mark string) string { return characters(mark, format) })
+	return punctuation().ReplaceAllStringFunc(key, func(mark string) string { return characters(mark, format) })
 }
 
-const punctuation lazy.Regex = `[^\pL\pN_.~-]`
+var punctuation = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[^\pL\pN_.~-]`)
+})
 
 // lowerDigits writes percent escapes with lower-case digits.
 func lowerDigits(escaped string) string {
-	return percentEscape.Regexp().ReplaceAllStringFunc(escaped, strings.ToLower)
+	return percentEscape.ReplaceAllStringFunc(escaped, strings.ToLower)
 }
 
-const percentEscape lazy.Regex = `%[0-9A-F]{2}`
+var percentEscape = regexp.MustCompile(`%[0-9A-F]{2}`)
 
 // base64At returns the part of the key's base64 form that does not depend on its surroundings, when the key
 // is at an offset of a longer text.

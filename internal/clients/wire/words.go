@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // statusOf has the HTTP status that vendors send with their words for errors. In a stream, the word comes
@@ -21,12 +21,12 @@ var statusOf = map[string]int{
 	"overloaded_error": 529,
 }
 
-const (
-	spentPhrase lazy.Regex = `(?i)credit balance is too low|insufficient (balance|credits?|funds)|` +
-		`exceeded your current quota`
-	tooLongPhrase lazy.Regex = `(?i)(maximum|max|exceed\w*|available) (the )?(available )?(model'?s )?context|` +
+var (
+	spentPhrase = regexp.MustCompile(`(?i)credit balance is too low|insufficient (balance|credits?|funds)|` +
+		`exceeded your current quota`)
+	tooLongPhrase = regexp.MustCompile(`(?i)(maximum|max|exceed\w*|available) (the )?(available )?(model'?s )?context|` +
 		`context (length|window) (exceeded|of this model)|` +
-		`(prompt|input|request) (is )?too (long|large)|too many (input |prompt )?tokens|reduce the length of`
+		`(prompt|input|request) (is )?too (long|large)|too many (input |prompt )?tokens|reduce the length of`)
 )
 
 // classify derives the kind of an error from the vendor's words.
@@ -44,9 +44,9 @@ func (b *errorBody) classify(e *eval.Error) {
 	}
 	switch {
 	case e.Status >= 500:
-	case said(spentWords), spentPhrase.Matches(b.Message) && b.Words != nil:
+	case said(spentWords), spentPhrase.MatchString(b.Message) && b.Words != nil:
 		e.Kind, e.Retry = eval.KindQuota, eval.RetryNever
-	case said(tooLongWords), tooLongPhrase.Matches(b.Message) && e.Status != 401 && e.Status != 403:
+	case said(tooLongWords), tooLongPhrase.MatchString(b.Message) && e.Status != 401 && e.Status != 403:
 		e.Kind = eval.KindOverLimit
 	case e.Status == 0 && said([]string{"ratelimitreached", "too_many_requests", "429"}):
 		e.Kind = eval.KindQuota
