@@ -17,9 +17,8 @@ func combinators() []Kind {
 			Name:    "not",
 			Summary: "the scorer inside does not pass",
 			Version: 2,
-			Doc: "Takes one scorer. It passes when the scorer inside read the answer, compared it and did not pass. An answer " +
-				"without text, or one that cannot be read, stays a failure, and unscored stays unscored (see [What a score " +
-				"says](#what-a-score-says)). The value is 1 minus the value inside.",
+			Doc: "Takes one scorer. Passes when the scorer inside read the answer, compared it and did not pass. An answer without text, " +
+				"or one that cannot be read, stays a failure, and unscored stays unscored. The value is 1 minus the value inside.",
 			Example: "- not: {contains: \"as an AI\"}",
 			takes:   yaml.Either(aNested(), yaml.Filled(aNested())),
 			compile: compileNot,

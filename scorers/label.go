@@ -12,14 +12,13 @@ import (
 func labelKind() Kind {
 	return Kind{
 		Name: "label", Summary: "people labelled the answer as pass",
-		Doc: "`label: true` takes the labels that people gave with `evalrun view --label`, out of `SUITE.labels.jsonl` in " +
-			"the working folder. It passes when more people say pass than fail. An answer without a label is unscored, " +
-			"and so is one about which as many say pass as fail. `{by, people}` counts the labels of the people in " +
-			"`by` alone, and scores answers that at least `people` of them labelled (default 1). A label is about one " +
-			"text: it counts again when the same arm gives the same answer to the same case, and not when one letter " +
-			"differs. That makes it a scorer for `evalrun rescore`, recorded answers and models that repeat " +
-			"themselves. Of an answer of several candidates, turns or tool calls it is about the whole, so `candidate` " +
-			"and `turn` change nothing.",
+		Doc: "`label: true` takes the labels that people gave with `evalrun view --label`, from `SUITE.labels.jsonl` in " +
+			"the working folder. It passes when more people say pass than fail. An answer without a label, or with as " +
+			"many passes as failures, is unscored. `{by, people}` counts only the labels of the people in `by`, and only " +
+			"answers that at least `people` of them labelled (default 1).\n\n" +
+			"A label belongs to one text: it counts again when the same arm gives the same answer to the same case. That " +
+			"suits `evalrun rescore`, recorded answers and models that repeat themselves. It is about the whole answer, " +
+			"so `candidate` and `turn` change nothing.",
 		Example: "- label: {by: [Ada, Ben]}", takes: yaml.Either(yaml.Word("true"), labelKeys().Shape()), compile: compileLabel,
 	}
 }

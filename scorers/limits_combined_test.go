@@ -65,9 +65,8 @@ func truthFigures(t *testing.T) string {
 			try("- not: {any: "+list+"}", denial(best, strings.Contains(both, "n")))
 		}
 	}
-	return fmt.Sprintf("In `not`, `all` and `any`, %s combinations come out as `evalrun help "+
-		"scorers#what-a-score-says` has it, with %d false passes. They combine a pass, a failure, an unreadable "+
-		"answer and an unscored one.", n, falsePasses)
+	return fmt.Sprintf("In `not`, `all` and `any`, %s combinations of a pass, a failure, an unreadable answer and an unscored one come "+
+		"out as `evalrun help scorers#what-a-score-says` has it, with %d false passes.", n, falsePasses)
 }
 
 // denial is what `not` makes of an outcome.

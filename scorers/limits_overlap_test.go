@@ -180,7 +180,7 @@ func meaning(t *testing.T) string {
 		missed.add(!passes(t, "- rouge: {type: L, min: 0.7, to: "+quoted(pair[0])+"}", pair[1]))
 	}
 	return fmt.Sprintf("Shared words are not meaning. %s sentences that say the opposite in nearly the same words "+
-		"reach a ROUGE-L of 0.7. Of sentences that say the same in other words, %s do not reach it. An answer times "+
+		"reach a ROUGE-L of 0.7. Of sentences that say the same in other words, %s do not reach it.\nAn answer times "+
 		"its references may have %s bytes, and the references %s; beyond that it is unscored.",
 		wrong, missed, grouped(scorers.MaxCompared), grouped(scorers.MaxReferences))
 }

@@ -72,7 +72,7 @@ func atBounds(entry string, made func(n int) *scorers.Answer, more string) func(
 				n.add(isScored(s) && s.Passed() == want)
 			}
 		}
-		return fmt.Sprintf("It is exact: %s values below, at and above a bound are scored as they should be. %s", n, more)
+		return fmt.Sprintf("It is exact: %s values below, at and above a bound are scored as they should be.\n%s", n, more)
 	}
 }
 

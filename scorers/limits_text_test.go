@@ -38,10 +38,9 @@ func lookalikes(entry, how string) func(t *testing.T) string {
 			trimmed.add(passes(t, "- {"+one+", ignoreCase: true, trim: true}", pair[1]))
 			compatible.add(passes(t, "- {"+one+", ignoreCase: true, trim: true, normalize: nfkc}", pair[1]))
 		}
-		return fmt.Sprintf("It compares characters, not what a reader sees. There were %d pairs that look the same "+
-			"or mean the same (quotes, dashes, letters of other scripts, invisible characters). Of these%s, it "+
-			"takes %d for the same, with `ignoreCase` and `trim` %d, and with `normalize: nfkc` as well %d.",
-			plain.all, how, plain.right, trimmed.right, compatible.right)
+		return fmt.Sprintf("It compares characters, not what a reader sees. Of %d pairs that look or mean the same (quotes, dashes, "+
+			"letters of other scripts, invisible characters)%s, it takes %d for the same, %d with `ignoreCase` and `trim`, and %d "+
+			"with `normalize: nfkc` too.", plain.all, how, plain.right, trimmed.right, compatible.right)
 	}
 }
 

@@ -18,10 +18,8 @@ const (
 	maxCompared = 2 << 20
 )
 
-const referencesDoc = "Takes `to`, a text or several, and `min`, the least value from 0 to 1. The best text counts, " +
-	"and the reason names it. A `threshold` next to the kind may replace `min`. "
-
-const boundsDoc = "The references may have 256 kB in all; an answer of more than 2 MB, times the number of references, is unscored."
+const referencesDoc = "Takes `to` (a text or several; the best counts, and the reason names it) and `min`, the least value from 0 to 1, " +
+	"or a `threshold` next to the kind. "
 
 func share() yaml.Shape { return yaml.Number(0, 1) }
 

@@ -11,9 +11,9 @@ import (
 func chrfKind() Kind {
 	return Kind{
 		Name: "chrf", Summary: "the answer shares runs of characters with a translation (chrF, chrF++)",
-		Doc: referencesDoc + "The value is sacreBLEU's sentence chrF divided by 100: `charOrder` (6), `wordOrder` (0; 2 is chrF++), `beta` " +
-			"(2: recall counts twice as much), `lowercase: false`, `whitespace: false`, " +
-			"`epsSmoothing: false`. Works in every script; nothing is normalized. " + boundsDoc,
+		Doc: referencesDoc + "The value is sacreBLEU's sentence chrF divided by 100, in any script, without Unicode normalization: " +
+			"`charOrder` (6), `wordOrder` (0; 2 is chrF++), `beta` (2: recall counts twice as much), `lowercase: false`, " +
+			"`whitespace: false`, `epsSmoothing: false`.",
 		Example: "- chrf: {to: \"Die Katze saß auf der Matte.\", min: 0.5}", takes: chrfKeys().Shape(), compile: compileChrF,
 	}
 }

@@ -12,12 +12,10 @@ func levenshteinKind() Kind {
 	return Kind{
 		Name: "levenshtein", Summary: "the answer is within an edit distance of a text", Options: textOptions(),
 		Version: 2,
-		Doc: "Takes `{to, max}`: the Levenshtein distance d in Unicode code points (after NFC) must be at most `max`. The " +
-			"value is 1 - d / length of the longer text; with `ratio: 0.9` among the arguments or `threshold:` next to the " +
-			"kind, instead of `max`, the value must reach that. `definition: indel` makes the value python-Levenshtein's " +
-			"`ratio`, in which replacing a character costs 2; the default is `length`. `to` may list several texts, and the " +
-			"nearest counts. A text of more than 20,000 characters is not compared: it fails where its length alone is too " +
-			"far off, and is unscored otherwise. " +
+		Doc: "Takes `to` (a text or several; the nearest counts) and `max`, the largest edit distance in Unicode code " +
+			"points (after NFC). Instead of `max`, `ratio: 0.9` or a `threshold` next to the kind bounds the value: 1 - " +
+			"distance / length of the longer text. `definition: indel` makes the value python-Levenshtein's `ratio`, in " +
+			"which replacing a character costs 2 (default `length`). " +
 			textOptionsDoc,
 		Example: "- levenshtein: {to: Andorra la Vella, max: 2}", takes: levenshteinKeys().Shape(),
 		compile: compileLevenshtein,

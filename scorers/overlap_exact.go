@@ -11,9 +11,8 @@ func exactMatchKind() Kind {
 	return Kind{
 		Name: "exactMatch", Summary: "the answer is a right answer but for case, punctuation and articles (SQuAD)",
 		Version: 2,
-		Doc: "Takes a text or a list of texts. Both sides are normalized as SQuAD's official script does: lower case, no ASCII punctuation, " +
-			"no a, an, the, white space as one space. Passes when the whole answer is " +
-			"one of them. Made for English: `Vitamin A` matches `vitamin`.",
+		Doc: "Takes a text or a list of texts. Passes when the whole answer is one of them, normalized as for `tokenF1`. " +
+			"Made for English: `Vitamin A` matches `vitamin`.",
 		Example: "- exactMatch: [the Eiffel Tower, La tour Eiffel]", takes: texts(), compile: compileExactMatch,
 	}
 }

@@ -10,9 +10,8 @@ import (
 func gleuKind() Kind {
 	return Kind{
 		Name: "gleu", Summary: "the answer shares runs of words with a text, in both directions (GLEU)",
-		Doc: referencesDoc + "The value is that of NLTK's sentence_gleu over words between white space: shared runs of 1 to `maxOrder` (4) " +
-			"words divided by those of the longer text. Upper and lower case differ and " +
-			"punctuation belongs to its word. " + boundsDoc,
+		Doc: referencesDoc + "The value is NLTK's sentence_gleu over words between white space: shared runs of 1 to `maxOrder` (4) words " +
+			"divided by those of the longer text. Case counts, and punctuation belongs to its word.",
 		Example: "- gleu: {to: \"The cat sat on the mat.\", min: 0.4}", takes: gleuKeys().Shape(), compile: compileGLEU,
 	}
 }

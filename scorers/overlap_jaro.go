@@ -10,8 +10,7 @@ func jaroWinklerKind() Kind {
 		Name: "jaroWinkler", Summary: "the answer is spelled nearly like a text: for names and short texts", Options: textOptions(),
 		Version: 2,
 		Doc: referencesDoc + "The value is the Jaro similarity in Unicode code points, raised by 0.1 for each of the first 4 code points " +
-			"that agree, as Winkler's. A text of more than 20,000 characters " +
-			"is not compared: it fails where its length alone is too far off, and is unscored otherwise. " +
+			"that agree, as Winkler's. " +
 			textOptionsDoc,
 		Example: "- jaroWinkler: {to: Reykjavik, min: 0.9}\n  ignoreCase: true", takes: jaroWinklerKeys().Shape(), compile: compileJaroWinkler,
 	}

@@ -10,13 +10,12 @@ import (
 func rougeKind() Kind {
 	return Kind{
 		Name: "rouge", Summary: "the answer shares words with a text (ROUGE)",
-		Doc: referencesDoc + "`type` is 1 (words; the default), 2, 3 or 4 (runs of N words), L (longest common " +
-			"subsequence) or Lsum (the same, line by line). `measure` is f (default), precision or recall. " +
-			"`definition: unicode` (default) finds words by the Unicode standard (UAX #29), in any script, case " +
-			"folded; Chinese, Japanese and Thai count mostly by character. `definition: rouge-score` does as " +
-			"Python's rouge-score: words of a-z and 0-9 only, so that a text in another script scores 0; `stem: " +
-			"true` then cuts English endings (Porter). ROUGE sees words, not meaning: a wrong number costs one " +
-			"word. " + boundsDoc,
+		Doc: referencesDoc + "`type` is 1 (words; the default), 2, 3 or 4 (runs of N words), L (longest common subsequence) or Lsum (L " +
+			"line by line). `measure` is f (default), precision or recall.\n\n" +
+			"`definition: unicode` (default) finds words by the Unicode standard (UAX #29), in any script, case folded; " +
+			"Chinese, Japanese and Thai count mostly by character. `definition: rouge-score` does as Python's " +
+			"rouge-score: words of a-z and 0-9 only, so a text in another script scores 0; `stem: true` then cuts " +
+			"English endings (Porter).",
 		Example: "- rouge: {to: \"The old bridge was closed at dawn.\", type: L, min: 0.6}", takes: rougeKeys().Shape(), compile: compileRouge,
 	}
 }

@@ -8,9 +8,9 @@ func tokenF1Kind() Kind {
 	return Kind{
 		Name: "tokenF1", Summary: "the answer shares words with a short right answer (SQuAD F1)",
 		Version: 2,
-		Doc: referencesDoc + "Both sides are normalized as SQuAD's official script does: lower case, no ASCII " +
-			"punctuation, no a, an, the, split at white space. The value is F1 over the words, whatever their " +
-			"order. It is made for English; a text without spaces is one word. " + boundsDoc,
+		Doc: referencesDoc + "The value is F1 over words, whatever their order. Both sides are normalized as SQuAD's official script " +
+			"does: lower case, no ASCII punctuation, no a, an, the, split at white space. Made for English; a text " +
+			"without spaces is one word.",
 		Example: "- tokenF1: {to: [Andorra la Vella, the city of Andorra la Vella], min: 0.7}", takes: overlapKeys().Shape(),
 		compile: compileTokenF1,
 	}

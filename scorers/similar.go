@@ -12,12 +12,11 @@ func similarKind() Kind {
 	return Kind{
 		Name: "similar", Summary: "the answer means about the same as a text, by the cosine of their embeddings",
 		Version: 2,
-		Doc: "Takes `to`, a text or several (the nearest counts), and `min`, the least cosine similarity from -1 to " +
-			"1. The value is the cosine, 0 where that is negative; instead of `min` a `threshold` next to the kind " +
-			"may say from which value it passes. The vectors come from the suite's `embedding: {model: " +
-			"embedding-001}`, in batches over trials; what a text was embedded to is remembered. A zero vector, or " +
-			"a service that gives no vectors, is an error and never a score. How near texts are that mean the same " +
-			"depends on the model: look at the scores of good and bad answers before choosing `min`.",
+		Doc: "Takes `to` (a text or several; the nearest counts) and `min`, the least cosine similarity from -1 to 1, or " +
+			"a `threshold` next to the kind. The value is the cosine, 0 where that is negative. The vectors come from " +
+			"the suite's `embedding: {model: embedding-001}`, in batches, and each text is embedded once. A zero vector, " +
+			"or a service that gives no vectors, is an error and never a score. Choose `min` by the scores of good and " +
+			"bad answers of your model.",
 		Example: "- similar: {to: \"The capital of France is Paris.\", min: 0.8}", takes: similarKeys().Shape(), compile: compileSimilar,
 	}
 }

@@ -5,10 +5,9 @@ import "github.com/evalrun/evalrun/diag"
 func stepsKind() Kind {
 	return Kind{
 		Name: "steps", Summary: "the answer took this number of calls of the model",
-		Doc: "Takes `{max}` (and `min`), or the largest number alone. A step is one call of the model, and " +
-			"`maxSteps` bounds them. Where the suite answers tool calls (`toolResults`), each answer with calls is " +
-			"a step and the last answer is one more. In a live chat the steps of all turns count, or those of the " +
-			"`turn` that is chosen. An answer of one call, and one of an application, is one step.",
+		Doc: "Takes `{max}` (and `min`), or the largest number alone. A step is one call of the model: with " +
+			"`toolResults`, each answer with calls is a step and the last answer is one more. In a live chat the steps " +
+			"of all turns count, or those of the chosen `turn`. `maxSteps` of a prompt bounds them.",
 		Example: "- steps: {max: 4}", takes: countBounds(), compile: compileSteps,
 	}
 }

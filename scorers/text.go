@@ -44,8 +44,7 @@ func textKinds() []Kind {
 		{
 			Name: "regex", Summary: "a regular expression (RE2) matches somewhere in the answer", Options: textOptions(),
 			Version: 2,
-			Doc: "Takes an expression in RE2 syntax, which runs in linear time. It matches anywhere; anchor it with `^` and `$`, or `(?m)` for " +
-				"lines. " +
+			Doc: "Takes an expression in RE2 syntax. It matches anywhere; anchor it with `^` and `$`, or `(?m)` for lines. " +
 				textOptionsDoc,
 			Example: "- regex: '(?i)\\bla vella\\b'", takes: yaml.Text, compile: compileRegex,
 		},

@@ -9,8 +9,8 @@ import (
 func toolErrorsKind() Kind {
 	return Kind{
 		Name: "toolErrors", Summary: "this number of tool calls ended in an error",
-		Doc: "Takes `{max}` (and `min`), or the largest number alone. What counts are the results that the suite gave to the model as an " +
-			"error: a command of `toolResults` that failed, or a template that could not be filled in.",
+		Doc: "Takes `{max}` (and `min`), or the largest number alone. It counts results that the suite gave to the model " +
+			"as an error: a command of `toolResults` that failed, or a template that could not be filled in.",
 		Example: "- toolErrors: {max: 0}", takes: countBounds(), compile: compileToolErrors,
 	}
 }

@@ -18,11 +18,11 @@ func xmlKind() Kind {
 		Name: "xml", Summary: "the answer is well-formed XML, with these elements",
 		Version: 2,
 		Doc: "`xml: wellFormed` passes when the whole answer, but for white space around it, is one well-formed XML " +
-			"document. `xml: {required: [PATHS]}` wants elements in it too: `order/items/item` is the path from the " +
-			"root, by local names whatever the namespace; `*` is one element, and `order/@id` is an attribute. The " +
-			"value is the share of the paths that are there. `fence: true` reads the first fenced block (```) of " +
-			"the answer, when there is one. A document type (`<!DOCTYPE`) fails: nothing is loaded and no entity is " +
-			"expanded but `&lt;` and its like. Nothing is checked against a schema.",
+			"document. `xml: {required: [PATHS]}` also requires elements: `order/items/item` is a path from the root, by " +
+			"local names whatever the namespace; `*` is one element, and `order/@id` an attribute. The value is the " +
+			"share of the paths that are there. `fence: true` reads the first fenced block (```) of the answer, when " +
+			"there is one. A document type (`<!DOCTYPE`) fails, and only the predefined entities, such as `&lt;`, are " +
+			"expanded. Nothing is checked against a schema.",
 		Example: "- xml: {required: [order/id, order/items/item]}",
 		takes:   yaml.Either(yaml.Word("wellFormed"), yaml.Some(xmlKeys().Shape())), compile: compileXML,
 	}

@@ -206,7 +206,8 @@ func TestServicePageNamesTestsThatExist(t *testing.T) {
 
 // The rules that hold for every scorer are on the page once.
 const (
-	itemDoc = "A scorer checks an answer. It is an item of a `scorers` list: its kind with arguments.\n\n" +
+	itemDoc = "A scorer checks an answer. It is an item of a `scorers` list: its kind with arguments. `evalrun scorers KIND` prints " +
+		"the section of a kind with its [known limits](#known-limits).\n\n" +
 		"| key next to the kind | value |\n|---|---|\n" +
 		"| `name` | makes the score a metric in reports |\n" +
 		"| `weight` | in the weighted mean of a case with a `threshold` (1) |\n" +
@@ -215,9 +216,12 @@ const (
 		"| `arms` | globs of the arms that it judges (all) |\n" +
 		"| `candidate` | `first`, `all`, or a number from 0 |\n" +
 		"| `turn` | in a [live chat](../how-to/live-chats.md): a number from 1, `last`, or `all` |\n" +
-		"| `select`, `partial`, `onError` | see below |\n\n"
+		"| `select`, `partial`, `onError` | see below |\n" +
+		"| `ignoreCase`, `trim` | text options. `true`: full Unicode case folding; without white space around the answer (false) |\n" +
+		"| `normalize` | text option: `nfc`, `nfkc` or `none`, on both sides (nfc) |\n\n"
 
 	selectDoc = "## Select a part of the answer\n\n" +
+		"```yaml\n- equals: Paris\n  select: [{fence: json}, {jq: .capital}]\n```\n\n" +
 		"`select` is next to a scorer that looks at text, or next to `not`, `all` and `any` for all scorers inside.\n\n" +
 		"| value | selects |\n|---|---|\n" +
 		"| `{jq: .items[0].name}` | from the answer as JSON. A text gives its characters, other values their JSON, several results one a " +
@@ -229,22 +233,20 @@ const (
 		"| `{json: first}`, `last`, `all` | JSON objects or arrays in the text, fenced or not; " +
 		"those inside others and those before `(`, as in links, do not count |\n" +
 		"| `[{fence: json}, {jq: .name}]` | several, one after the other; only the first may be `response` |\n\n" +
-		"An answer without such a part fails, and `not:` does not turn that into a pass. A jq expression is bounded: more than a million " +
-		"steps, ten seconds or 4 MiB, or an answer nested deeper than 500, is unscored. So is a calculation without a finite " +
-		"result, even inside `try`. The suite may not use `infinite`, numbers beyond a float64, or `nan` in a calculation. Under " +
-		"`--untrusted` an expression may only be a path, such as `.items[].name`.\n\n" +
-		"```yaml\n- equals: Paris\n  select: [{fence: json}, {jq: .capital}]\n```\n\n"
+		"An answer without such a part fails, and `not:` does not turn that into a pass. A jq expression of more than a million steps, " +
+		"ten seconds or 4 MiB, on an answer nested deeper than 500, or without a finite result, is unscored. The suite may not use " +
+		"`infinite`, numbers beyond a float64, or `nan` in a calculation. Under `--untrusted` an expression may only be a path, such as " +
+		"`.items[].name`.\n\n"
 
 	partialDoc = "## Blocked and cut answers\n\n" +
-		"An answer that was blocked after some text (finish reason SAFETY, say) fails in every scorer that looks at text. `not:` does not " +
-		"turn that into a pass, because the part that came is no answer. `partial: allow`, next to such a scorer or next to `not`, `all` " +
-		"and `any`, scores that part. An answer that was cut at its limit of tokens is scored, and marked as cut in reports.\n\n" +
-		"```yaml\n- contains: Once upon a time\n  partial: allow\n```\n\n"
+		"```yaml\n- contains: Once upon a time\n  partial: allow\n```\n\n" +
+		"An answer that was blocked after some text (finish reason SAFETY, say) fails in every scorer that looks at text, also inside " +
+		"`not`. `partial: allow`, next to such a scorer or next to `not`, `all` and `any`, scores the part that came. An answer that was " +
+		"cut at its limit of tokens is scored, and marked as cut in reports.\n\n"
 
 	// outcomesDoc is the rule that all scorers and combinators follow; TestLimitsAreWhatTheFileSays tries all combinations.
 	outcomesDoc = "## What a score says\n\n" +
-		"A score passes or fails, with a value from 0 to 1 (yes or no is 1 or 0), or it is unscored: the trial is then an " +
-		"error.\n\n" +
+		"A score passes or fails, with a value from 0 to 1, or it is unscored: the trial is then an error.\n\n" +
 		"| the answer | the score | inside `not` |\n|---|---|---|\n" +
 		"| was read and compared | a pass or a failure | the other one |\n" +
 		"| has no text, was blocked, or has no part that `select` selects | a failure | a failure |\n" +
@@ -254,21 +256,52 @@ const (
 		"| was not checked to the end, for a bound of time, memory, steps or size | unscored | unscored |\n" +
 		"| made the scorer itself fail, such as a program of `exec` that crashes or takes too long | an error of the trial " +
 		"| an error of the trial |\n\n" +
-		"- White space, zero-width characters and other invisible ones are no text: an answer of nothing else is an " +
-		"empty one. An answer that consists of tool calls has no text either: [toolCalls](#toolcalls) looks at these.\n" +
+		"- An answer of nothing but white space and invisible characters is empty. One that consists of tool calls has no text either: " +
+		"[toolCalls](#toolcalls) looks at these.\n" +
 		"- `json: valid` and `xml: wellFormed` check whether an answer can be read, so `not` of them passes when it cannot.\n" +
 		"- `all` fails when one scorer fails; otherwise it is unscored when one is. `any` passes when one passes; otherwise " +
 		"it is unscored when one is. Inside `not` both fail when what fails in them cannot be read.\n\n" +
 		"## Checks without a result\n\n" +
+		"```yaml\n- exec: [./check.sh]\n  onError: fail\n```\n\n" +
 		"`onError`, next to every scorer, decides what a check without a result is. Scorers inside inherit it, and may have their own. " +
 		"Where it is set, it is a part of `scorersHash`.\n\n" +
 		"| `onError` | a scorer that fails itself is |\n|---|---|\n" +
 		"| not set | an error of the trial |\n" +
 		"| `fail` | a failure, which `not` keeps |\n" +
 		"| `unscored` | unscored, so that other scorers still count |\n\n" +
-		"A judge or an embedding that cannot be reached makes the trial an error in any case.\n\n" +
-		"```yaml\n- exec: [./check.sh]\n  onError: fail\n```\n"
+		"A judge or an embedding that cannot be reached makes the trial an error in any case.\n"
+
+	limitsDoc = "\n## Known limits\n\nMeasured by the tests.\n\n| kinds | measured |\n|---|---|\n"
+
+	// textOptionsDoc is what the terminal says of the options that the page has in its first table.
+	textOptionsDoc = "Options next to it: `ignoreCase: true` (full Unicode case folding), `trim: true` (white " +
+		"space around the answer), `normalize: nfc | nfkc | none` (default nfc, on both sides)."
 )
+
+// limitsTable is scorers/limits.txt as rows of a table: each line once, with the kinds that have it.
+func limitsTable(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../scorers/limits.txt")
+	expect.OK(t, err)
+	var lines []string
+	kinds, kind := map[string][]string{}, ""
+	for line := range strings.Lines(string(text)) {
+		switch line = strings.TrimSpace(line); {
+		case strings.HasPrefix(line, "## "):
+			kind = "`" + line[3:] + "`"
+		case line != "":
+			if kinds[line] == nil {
+				lines = append(lines, line)
+			}
+			kinds[line] = append(kinds[line], kind)
+		}
+	}
+	var b strings.Builder
+	for _, line := range lines {
+		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(kinds[line], ", "), line)
+	}
+	return b.String()
+}
 
 // wrapped wraps the paragraphs and items of Markdown at 100 columns.
 func wrapped(markdown string) string {
@@ -299,9 +332,11 @@ func TestScorersPageIsMadeFromTheTableOfKinds(t *testing.T) {
 	b.WriteString("# Scorers\n\n<!-- Made from the table of kinds: make golden. -->\n\n")
 	b.WriteString(itemDoc + selectDoc + partialDoc + outcomesDoc)
 	for _, k := range scorers.Builtin() {
-		fmt.Fprintf(&b, "\n## %s\n\n%s%s.\n\n%s\n\n```yaml\n%s\n```\n\n**Known limits.** %s\n", k.Name, strings.ToUpper(k.Summary[:1]),
-			k.Summary[1:], k.Doc, k.Example, k.Limits)
+		about := strings.ReplaceAll(k.Doc, textOptionsDoc, "Takes text options.")
+		fmt.Fprintf(&b, "\n## %s\n\n%s%s.\n\n```yaml\n%s\n```\n\n%s\n", k.Name, strings.ToUpper(k.Summary[:1]),
+			k.Summary[1:], k.Example, about)
 	}
+	b.WriteString(limitsDoc + limitsTable(t))
 	const page = "../../docs/reference/scorers.md"
 	if *update {
 		if err := os.WriteFile(page, []byte(wrapped(b.String())), 0o644); err != nil {

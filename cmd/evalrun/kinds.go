@@ -73,21 +73,15 @@ func ExplainKind(w io.Writer, name string) error {
 	return err
 }
 
+// fill wraps each line of a text.
 func fill(text string, width int) string {
-	var b strings.Builder
-	column := 0
-	for _, word := range strings.Fields(text) {
-		switch {
-		case column == 0:
-		case column+1+len(word) > width:
-			b.WriteByte('\n')
-			column = 0
-		default:
-			b.WriteByte(' ')
-			column++
+	var out []string
+	for line := range strings.SplitSeq(text, "\n") {
+		indent := ""
+		if strings.HasPrefix(line, "- ") {
+			indent = "  "
 		}
-		fmt.Fprint(&b, word)
-		column += len(word)
+		out = append(out, strings.Join(diag.Wrap(line, width-len(indent)), "\n"+indent))
 	}
-	return b.String()
+	return strings.Join(out, "\n")
 }
