@@ -20,7 +20,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/gate"
-	"github.com/evalrun/evalrun/internal/output"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/session"
 	"github.com/evalrun/evalrun/journal"
@@ -181,7 +180,7 @@ func (o *Options) emit(e Event) {
 // Job is suites with the settings by which they run.
 type Job struct {
 	options Options
-	outputs []output.Output
+	outputs []reports.Output
 	job     *session.Job
 	part    bool // Options.Selection.Selected names single trials
 	resumed bool // by Resume
@@ -190,7 +189,7 @@ type Job struct {
 // Load reads and checks suites, and settles the service and the limits: options win over the environment, the
 // environment over the suites. It sends nothing. The error lists every problem with file, line, column and a hint.
 func Load(_ context.Context, o Options) (*Job, error) {
-	outputs, err := output.Parse(rundir.At(o.Dir), o.Reports)
+	outputs, err := reports.ParseOutputs(o.Reports, rundir.At(o.Dir).Join)
 	if err != nil {
 		return nil, err
 	}

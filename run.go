@@ -8,11 +8,11 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/gate"
-	"github.com/evalrun/evalrun/internal/output"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/session"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -50,7 +50,7 @@ func Run(ctx context.Context, j *Job) (*Result, error) {
 // scorers and hooks are those of the options alone. For a complete run it sends nothing and applies the gate again.
 func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 	options := o.jobOptions()
-	outputs, err := output.Parse(options.Dir, o.Reports)
+	outputs, err := reports.ParseOutputs(o.Reports, options.Dir.Join)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +230,7 @@ func (j *Job) report(in rundir.Dir, doc *journal.Document) (*Result, error) {
 	o.emit(ReportsDue{result})
 	layout := o.Layout
 	layout.Latest, layout.Folder = in.IsLatest(doc.Dir), in.Abs("")
-	written, err := output.Write(doc, j.outputs, stdout, layout)
+	written, err := reports.WriteOutputs(doc, j.outputs, stdout, layout)
 	result.Reports = written
 	if !o.NoHistory {
 		if problem := in.Remember(doc); problem != nil { // nothing depends on it

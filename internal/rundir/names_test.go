@@ -1,8 +1,6 @@
 package rundir
 
 import (
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -334,40 +332,4 @@ func TestHistoryCatchesUpWithAKilledRun(t *testing.T) {
 		t.Errorf("runs in the history that was made again (-want +got):\n%s", diff)
 	}
 	badInput(t, d.RebuildHistory([]string{"nowhere"}, func(string) {}), "nowhere")
-}
-
-// A file is replaced as a whole: a report that breaks off leaves the old one, and no other file.
-func TestWriteFileReplacesAsAWhole(t *testing.T) {
-	t.Parallel()
-	d := At(t.TempDir())
-	path := d.Join("report.xml")
-	broken := errors.New("broken off")
-	for _, test := range []struct {
-		text string
-		err  error
-		want string
-	}{{"one", nil, "one"}, {"two, and then", broken, "one"}, {"three", nil, "three"}} {
-		err := WriteFile(path, func(w io.Writer) error {
-			_, err := io.WriteString(w, test.text)
-			return errors.Join(err, test.err)
-		})
-		if !errors.Is(err, test.err) {
-			t.Errorf("%q: %v, want %v", test.text, err, test.err)
-		}
-		if got, err := os.ReadFile(path); err != nil || string(got) != test.want {
-			t.Errorf("after %q the file is %q, %v, want %q", test.text, got, err, test.want)
-		}
-	}
-	entries, err := os.ReadDir(d.Abs(""))
-	if err != nil || len(entries) != 1 {
-		t.Errorf("%v, %v, want the report alone", entries, err)
-	}
-	for name, want := range map[string]string{"report.xml": "", "new": "", "gone/new": "no folder", ".": "it is a folder"} {
-		if err := Writable(filepath.Join(d.Abs(""), name)); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("Writable(%s) = %v, want %q", name, err, want)
-		}
-	}
-	if entries, err := os.ReadDir(d.Abs("")); err != nil || len(entries) != 1 {
-		t.Errorf("trying: got %v, %v, want one file", entries, err)
-	}
 }

@@ -161,7 +161,7 @@ func (d Dir) Check(named string) error {
 	if !info.IsDir() {
 		return eval.BadInput("the run directory cannot be made: %s is not a folder; name another one with --out", at)
 	}
-	if err := Writable(filepath.Join(at, ".evalrun-probe")); err != nil {
+	if err := files.Writable(filepath.Join(at, ".evalrun-probe")); err != nil {
 		return eval.BadInput("the run directory cannot be made in %s: %w", at, err)
 	}
 	return nil

@@ -17,7 +17,6 @@ import (
 	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
-	"github.com/evalrun/evalrun/internal/output"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
@@ -45,7 +44,7 @@ type Merging struct {
 // Merge joins the shards of one plan into a run, applies its gate and writes reports. If an error occurs
 // after the run was written, it returns a result too.
 func (f Folder) Merge(shards []string, o Merging) (*Merged, error) {
-	outputs, err := output.Parse(f.Dir, o.Formats)
+	outputs, err := reports.ParseOutputs(o.Formats, f.Join)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +61,7 @@ func (f Folder) Merge(shards []string, o Merging) (*Merged, error) {
 	}
 	defer doc.Close() //nolint:errcheck // only read
 	o.Layout.Width, o.Layout.Color = o.Screen.Width, o.Screen.Color
-	written, err := output.Write(doc, outputs, o.Screen, o.Layout)
+	written, err := reports.WriteOutputs(doc, outputs, o.Screen, o.Layout)
 	return &Merged{Name: dir, Exit: doc.Gate().Exit, End: doc.End, Reports: written, Problem: f.Remember(doc)}, err
 }
 

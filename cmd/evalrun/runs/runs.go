@@ -14,7 +14,6 @@ import (
 	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/gate"
 	"github.com/evalrun/evalrun/internal/judging"
-	"github.com/evalrun/evalrun/internal/output"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
@@ -44,7 +43,7 @@ func layout(screen term.Screen) reports.Options {
 
 // Report writes reports of a run. Each of formats is FORMAT=PATH, or FORMAT for the screen.
 func (f Folder) Report(name string, formats []string, screen term.Screen, verbose bool) error {
-	outputs, err := output.Parse(f.Dir, formats)
+	outputs, err := reports.ParseOutputs(formats, f.Join)
 	if err != nil {
 		return err
 	}
@@ -55,7 +54,7 @@ func (f Folder) Report(name string, formats []string, screen term.Screen, verbos
 	defer doc.Close() //nolint:errcheck // only read
 	options := layout(screen)
 	options.Verbose, options.Latest, options.Folder = verbose, f.IsLatest(doc.Dir), f.Abs("")
-	_, err = output.Write(doc, outputs, screen, options)
+	_, err = reports.WriteOutputs(doc, outputs, screen, options)
 	return err
 }
 
@@ -79,9 +78,9 @@ func (f Folder) ReportBaseline(name string, formats []string, screen term.Screen
 	if info, err := os.Stat(path); err == nil && info.IsDir() || filepath.Base(path) == journal.FileName {
 		gate.ApplyIn(f.Dir, doc)
 	}
-	outputs, err := output.Parse(f.Dir, formats)
+	outputs, err := reports.ParseOutputs(formats, f.Join)
 	if err == nil {
-		_, err = output.Write(doc, outputs, screen, layout(screen))
+		_, err = reports.WriteOutputs(doc, outputs, screen, layout(screen))
 	}
 	return err
 }
@@ -306,10 +305,10 @@ func (f Folder) Export(name, out string) error {
 	if out == files.Standard {
 		return d.Export(os.Stdout)
 	}
-	if err := rundir.Writable(f.Join(out)); err != nil {
+	if err := files.Writable(f.Join(out)); err != nil {
 		return eval.BadInput("%s cannot be written: %w", out, err)
 	}
-	if err := rundir.WriteFile(f.Join(out), d.Export); err != nil {
+	if err := files.WriteAny(f.Join(out), d.Export); err != nil {
 		return eval.Incomplete("%s cannot be written: %w", out, err)
 	}
 	return nil

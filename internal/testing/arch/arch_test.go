@@ -14,7 +14,7 @@ var ladder = strings.Fields(`
 	cmd/evalrun cmd/evalrun/runs cmd/evalrun/flags cmd/evalrun/term
 	evaltest
 	evalrun
-	internal/output internal/site
+	internal/site
 	internal/judging internal/session internal/gate runner internal/flow
 	reports internal/page internal/overview
 	internal/promptfoo

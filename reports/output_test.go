@@ -1,4 +1,4 @@
-package output
+package reports
 
 import (
 	"io"
@@ -13,11 +13,10 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/reports"
 )
 
-// parsed are outputs as FORMAT or FORMAT=PATH, paths from the folder on.
-func parsed(t *testing.T, in rundir.Dir, out []Output) (all []string) {
+// outputNames are outputs as FORMAT or FORMAT=PATH, paths from the folder on.
+func outputNames(t *testing.T, in rundir.Dir, out []Output) (all []string) {
 	t.Helper()
 	for _, o := range out {
 		text := o.Format.Name
@@ -34,7 +33,7 @@ func parsed(t *testing.T, in rundir.Dir, out []Output) (all []string) {
 }
 
 // -o takes a format for standard output once, and a path for each of the others; - is standard output.
-func TestParseTakesFormatsAndPaths(t *testing.T) {
+func TestOutputsTakeFormatsAndPaths(t *testing.T) {
 	t.Parallel()
 	in := rundir.At(t.TempDir())
 	if err := os.Mkdir(in.Join("sub"), 0o755); err != nil {
@@ -47,11 +46,11 @@ func TestParseTakesFormatsAndPaths(t *testing.T) {
 		{[]string{"junit=sub/out.xml", "table", "csv=a=b.csv"}, []string{"junit=sub/out.xml", "table", "csv=a=b.csv"}},
 		{[]string{"json=" + in.Join("x.json"), "json"}, []string{"json=x.json", "json"}},
 	} {
-		got, err := Parse(in, test.values)
+		got, err := ParseOutputs(test.values, in.Join)
 		if err != nil {
 			t.Errorf("%v: %v, want no error", test.values, err)
 		}
-		if diff := cmp.Diff(test.want, parsed(t, in, got)); diff != "" {
+		if diff := cmp.Diff(test.want, outputNames(t, in, got)); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", test.values, diff)
 		}
 	}
@@ -61,7 +60,7 @@ func TestParseTakesFormatsAndPaths(t *testing.T) {
 }
 
 // A slip in -o is bad input that says what to write instead, before a run begins.
-func TestParseSaysWhatWasMeant(t *testing.T) {
+func TestOutputsSayWhatWasMeant(t *testing.T) {
 	t.Parallel()
 	in := rundir.At(t.TempDir())
 	if err := os.WriteFile(in.Join("file"), nil, 0o600); err != nil {
@@ -85,7 +84,7 @@ func TestParseSaysWhatWasMeant(t *testing.T) {
 		"JSON":                "`json`",
 		"junit=ok.xml|=x.xml": `""`,
 	} {
-		_, err := Parse(in, strings.Split(value, "|"))
+		_, err := ParseOutputs(strings.Split(value, "|"), in.Join)
 		if eval.Of(err) != eval.CodeBadInput || err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("-o %s: exit %d with %v, want bad input with %q", value, eval.Of(err), err, says)
 		}
@@ -147,14 +146,14 @@ func TestWriteLosesNoOtherReport(t *testing.T) {
 		"a full disk":          {failing{syscall.ENOSPC}, false, eval.CodeIncomplete, []string{"sub/a.json", "b.csv"}},
 		"a folder that is not": {io.Discard, true, eval.CodeIncomplete, []string{"b.csv"}},
 	} {
-		outputs, err := Parse(in, values)
+		outputs, err := ParseOutputs(values, in.Join)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if test.gone {
 			outputs[1].Path = in.Join("gone/a.json")
 		}
-		written, err := Write(d, outputs, test.stdout, reports.Options{})
+		written, err := WriteOutputs(d, outputs, test.stdout, Options{})
 		if eval.Of(err) != test.code {
 			t.Errorf("%s: exit %d with %v, want %d", name, eval.Of(err), err, test.code)
 		}

@@ -1,5 +1,4 @@
-// Package output parses the values of -o and writes reports to files and standard output.
-package output
+package reports
 
 import (
 	"bufio"
@@ -13,32 +12,30 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
-	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/reports"
 )
 
 // Output is a report and its destination.
 type Output struct {
-	Format *reports.Format
+	Format *Format
 	Path   string // "" is standard output
 }
 
-// Parse parses the values of -o and checks that every path can be written.
-func Parse(in rundir.Dir, values []string) ([]Output, error) {
+// ParseOutputs parses the values of -o and checks that every path can be written. place makes a path of the user one of this process.
+func ParseOutputs(values []string, place func(string) string) ([]Output, error) {
 	var out []Output
 	stdout := ""
 	for _, v := range values {
 		name, path, hasPath := strings.Cut(v, "=")
-		f, err := format(name)
+		f, err := formatNamed(name)
 		switch {
 		case err != nil:
 			return nil, err
 		case hasPath && path == "":
 			return nil, eval.BadInput("-o %s names no file after the =, such as %[1]sFILE", v)
 		case hasPath && path != files.Standard:
-			path = in.Join(path)
-			if err := rundir.Writable(path); err != nil {
+			path = place(path)
+			if err := files.Writable(path); err != nil {
 				return nil, eval.BadInput("the report %s cannot be written: %w", path, err)
 			}
 		case stdout != "":
@@ -53,22 +50,22 @@ func Parse(in rundir.Dir, values []string) ([]Output, error) {
 	return out, nil
 }
 
-// format returns the report format with a name. For a file name, its error suggests the format of the
+// formatNamed returns the report format with a name. For a file name, its error suggests the format of the
 // extension.
-func format(name string) (*reports.Format, error) {
-	if f := reports.Lookup(name); f != nil {
+func formatNamed(name string) (*Format, error) {
+	if f := Lookup(name); f != nil {
 		return f, nil
 	}
 	if strings.Contains(name, ".") {
 		return nil, eval.BadInput("-o takes a format, and a path after it: -o %s=%s", likely(name), name)
 	}
-	return nil, eval.BadInput("there is no report format %q; %s", name, diag.DidYouMean(name, reports.Names()))
+	return nil, eval.BadInput("there is no report format %q; %s", name, diag.DidYouMean(name, Names()))
 }
 
 // likely returns the format that the extension of a file suggests.
 func likely(file string) string {
 	ending := strings.TrimPrefix(filepath.Ext(file), ".")
-	for _, f := range reports.Formats() {
+	for _, f := range Formats() {
 		if ending != "" && (f.Ending == ending || f.Name == ending) {
 			return f.Name
 		}
@@ -76,16 +73,16 @@ func likely(file string) string {
 	return "json"
 }
 
-// Write writes the reports and returns the paths. Files come first, so that a closed pipe on standard
+// WriteOutputs writes the reports and returns the paths. Files come first, so that a closed pipe on standard
 // output cannot prevent them.
-func Write(d *journal.Document, outputs []Output, stdout io.Writer, o reports.Options) ([]string, error) {
+func WriteOutputs(d *journal.Document, outputs []Output, stdout io.Writer, o Options) ([]string, error) {
 	var written []string
 	var failed []error
 	for _, out := range outputs {
 		if out.Path == "" {
 			continue
 		}
-		err := rundir.WriteFile(out.Path, func(w io.Writer) error { return out.Format.Write(w, d, reports.Options{Verbose: o.Verbose}) })
+		err := files.WriteAny(out.Path, func(w io.Writer) error { return out.Format.Write(w, d, Options{Verbose: o.Verbose}) })
 		if failed = append(failed, seenEnough(err, "the report "+out.Path)); err == nil {
 			written = append(written, fmt.Sprintf("%s: %s", out.Format.Name, out.Path))
 		}
@@ -101,7 +98,7 @@ func Write(d *journal.Document, outputs []Output, stdout io.Writer, o reports.Op
 }
 
 // onStandardOutput adds a guard for formats that need one.
-func onStandardOutput(f *reports.Format, stdout io.Writer) io.Writer {
+func onStandardOutput(f *Format, stdout io.Writer) io.Writer {
 	if f.Guard {
 		return &guard{w: stdout, atStart: true}
 	}

@@ -1,4 +1,4 @@
-package output
+package reports
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/hostile"
 )
 
-// FuzzParse holds that two values of -o without a path are refused as bad input.
-func FuzzParse(f *testing.F) {
+// FuzzParseOutputs holds that two values of -o without a path are refused as bad input.
+func FuzzParseOutputs(f *testing.F) {
 	for _, s := range append(hostile.Strings(), "json", "json=", "junit=x.xml", "out.xml", "a.b=c", "table") {
 		f.Add(s, "table")
 	}
@@ -20,7 +20,7 @@ func FuzzParse(f *testing.F) {
 		if hasPath(a) || hasPath(b) {
 			return // a path would be tried
 		}
-		out, err := Parse(rundir.At(""), []string{a, b})
+		out, err := ParseOutputs([]string{a, b}, rundir.At("").Join)
 		if err != nil {
 			var coded *eval.CodedError
 			if !errors.As(err, &coded) || coded.Code != eval.CodeBadInput {

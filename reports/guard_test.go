@@ -1,4 +1,4 @@
-package output
+package reports
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/testing/hostile"
-	"github.com/evalrun/evalrun/reports"
 )
 
 // taken is what a log takes for a command.
@@ -50,13 +49,13 @@ func TestGuardStopsCommandsOfCI(t *testing.T) {
 // Formats for programs have no text at the start of a line, and are not changed.
 func TestFormatsForProgramsAreNotGuarded(t *testing.T) {
 	t.Parallel()
-	for _, f := range reports.Formats() {
+	for _, f := range Formats() {
 		var b bytes.Buffer
 		if got := onStandardOutput(&f, &b) != &b; got != f.Guard {
 			t.Errorf("%s: guarded is %t, want %t", f.Name, got, f.Guard)
 		}
 	}
-	if reports.Lookup("json").Guard || !reports.Lookup("markdown").Guard {
-		t.Errorf("guarded: json %t, markdown %t; want only markdown", reports.Lookup("json").Guard, reports.Lookup("markdown").Guard)
+	if Lookup("json").Guard || !Lookup("markdown").Guard {
+		t.Errorf("guarded: json %t, markdown %t; want only markdown", Lookup("json").Guard, Lookup("markdown").Guard)
 	}
 }

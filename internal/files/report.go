@@ -1,4 +1,4 @@
-package rundir
+package files
 
 import (
 	"bufio"
@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-
-	"github.com/evalrun/evalrun/internal/files"
 )
 
 // Writable returns an error if a file could not be written. It does not change the file.
@@ -21,7 +19,7 @@ func Writable(path string) error {
 			return nil
 		}
 	}
-	err := files.Probe(filepath.Dir(path))
+	err := Probe(filepath.Dir(path))
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("there is no folder %s", filepath.Dir(path))
 	}
@@ -32,9 +30,9 @@ func Writable(path string) error {
 	return err
 }
 
-// WriteFile replaces a file atomically, through a temporary file next to it. It writes directly to pipes
-// and other special files.
-func WriteFile(path string, write func(io.Writer) error) error {
+// WriteAny replaces a file atomically, through a temporary file next to it. It writes directly to pipes
+// and other special
+func WriteAny(path string, write func(io.Writer) error) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
@@ -42,7 +40,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 		}
 		return errors.Join(buffered(file, write), file.Close())
 	}
-	return files.Write(path, 0o644, write)
+	return Write(path, 0o644, write)
 }
 
 func buffered(file *os.File, write func(io.Writer) error) error {
