@@ -75,7 +75,7 @@ func (l *loader) tooMany() bool {
 	}
 	for _, root := range l.roots {
 		cases := root.Get("cases").WithDiags(&ignored)
-		if !cases.IsSequence() || cases.IsCut() {
+		if !cases.IsSequence() {
 			continue
 		}
 		for _, item := range cases.Seq() {

@@ -17,12 +17,11 @@ import (
 // caseDef is the definition of a case, of the cases of a data file, or of the defaults, as written in the suite.
 type caseDef struct {
 	settings
-	node     yaml.Map // see freeze
+	node     yaml.Map // zero after the check
 	at       diag.Pos // position for messages: the name, or else the definition
 	name     source   // its template is nil when the rows name the cases
 	vars     []yaml.Map
-	values   []eval.Member         // values of vars
-	base     eval.Dict             // values merged over those of the defaults; see finish
+	base     eval.Dict             // values of vars, over those of the defaults
 	open     map[string]*rendering // settings that contain templates, by key
 	arms     eval.Patterns
 	isolated *eval.Quarantine
@@ -90,7 +89,7 @@ func (l *loader) caseDef(m yaml.Map) caseDef {
 		}
 	}
 	def.isolated = l.quarantine(m.Get("quarantine"))
-	def.scorers = l.ownScorers(m.Get("scorers"))
+	def.scorers = [][]*scorerDef{l.scorerList(m.Get("scorers"), nil)}
 	return def
 }
 
@@ -132,42 +131,43 @@ func (l *loader) readDefaults() {
 	l.withClassification()
 }
 
-// readCases reads the cases and checks them. With thrift, it checks each before it reads the next one.
+// readCases reads the cases, and then checks them.
 func (l *loader) readCases() {
 	c := newChecker(l)
-	l.table.usual = l.newExpansion(&caseDef{})
-	if l.thrift.sharing {
-		l.shared = newShared()
-	}
 	keys := caseBlock().Names()
 	for item := range l.items("cases", "there are no cases", "write at least one") {
-		def := l.readCase(item, keys)
-		if def == nil {
-			continue
-		}
-		l.noteMetrics(def)
-		if !l.thrift.sharing {
+		if def := l.readCase(item, keys); def != nil {
+			l.noteMetrics(def)
 			l.table.defs = append(l.table.defs, def)
-			continue
 		}
-		if known := l.shared.known(def); known != nil && def.isUsual() && def.rows == nil && def.grid == nil {
-			def.every = known.every
-		}
+	}
+	known := map[string]*caseDef{}
+	for _, def := range l.table.defs {
 		c.definition(def)
-		l.table.defs = append(l.table.defs, def.freeze(l.shared))
 		if l.table.over {
 			return
 		}
-	}
-	if !l.thrift.sharing {
-		for _, kept := range l.table.defs {
-			c.definition(kept.thaw(&l.table.defaults))
-			if l.table.over {
-				return
-			}
-		}
+		def.shareScorers(known)
+		def.node, def.vars = yaml.Map{}, nil // the values are in base
 	}
 	c.finish()
+}
+
+// maxLists is the most lists of scorers that cases share.
+const maxLists = 256
+
+// shareScorers replaces the scorers of a checked definition by those of an earlier one whose list reads the same. Often
+// thousands of cases have one list: it is kept once, and compiled once.
+func (def *caseDef) shareScorers(known map[string]*caseDef) {
+	if def.every == nil || def.alone {
+		return
+	}
+	list := string(def.node.Get("scorers").Signature(nil))
+	if first := known[list]; first != nil {
+		def.scorers, def.every = first.scorers, first.every
+	} else if len(known) < maxLists {
+		known[list] = def
+	}
 }
 
 // readCase reads an item of the list of cases, nil when it is invalid.
@@ -195,10 +195,7 @@ func (l *loader) readCase(item yaml.Node, keys []string) *caseDef {
 	if v := m.Get("inheritScorers"); !v.IsZero() {
 		def.alone = !v.Bool()
 	}
-	for e := range def.vars[0].Entries() {
-		def.values = append(def.values, eval.Member{Name: e.Name(), Value: eval.Written(e.Value.Value())})
-	}
-	def.finish(&l.table.defaults)
+	def.base = merged(l.table.defaults.base, values(def.vars[0]))
 	return &def
 }
 
@@ -207,15 +204,6 @@ func (l *loader) caseName(n yaml.Node) source {
 		n.Errorf("such as `capital of France`", "a case name must not be empty")
 	}
 	return l.template(n)
-}
-
-// finish sets the variables that all cases of the definition share.
-func (def *caseDef) finish(defaults *caseDef) {
-	def.base = make(eval.Dict, len(defaults.base)+len(def.values))
-	maps.Copy(def.base, defaults.base)
-	for _, m := range def.values {
-		def.base[m.Name] = m.Value
-	}
 }
 
 // variant distinguishes the cases of a definition: by a row, and a combination of `each` and `matrix`.

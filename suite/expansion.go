@@ -14,7 +14,6 @@ import (
 type expansion struct {
 	*Suite
 	def    *caseDef
-	at     diag.Pos // position of the definition
 	arms   []Arm
 	set    settings // settings without templates
 	open   []templatedSetting
@@ -31,26 +30,7 @@ type templatedSetting struct {
 }
 
 func (s *Suite) expansion(def *caseDef) *expansion {
-	if !def.isUsual() {
-		return s.newExpansion(def)
-	}
-	x := *s.table.usual
-	x.def = def
-	x.at = def.at
-	x.shared = def.every
-	if x.shared == nil || def.rows != nil {
-		x.layers = s.table.layers(def)
-	}
-	return &x
-}
-
-// isUsual reports whether a definition sets only its name, its variables and its scorers.
-func (def *caseDef) isUsual() bool {
-	return def.given == nil && def.arms == nil && def.isolated == nil && !def.alone
-}
-
-func (s *Suite) newExpansion(def *caseDef) *expansion {
-	x := &expansion{Suite: s, def: def, at: def.at, set: def.settings}
+	x := &expansion{Suite: s, def: def, set: def.settings, shared: def.every}
 	arms := def.arms
 	if arms == nil {
 		arms = s.table.defaults.arms
@@ -117,7 +97,7 @@ func (x *expansion) outline(v variant, diags *diag.List) *Case {
 		}
 	}
 	c := &Case{
-		Pos:  x.at,
+		Pos:  x.def.at,
 		vars: vars,
 		many: x.def.rows != nil || x.def.grid != nil,
 	}

@@ -71,7 +71,7 @@ func (in *includer) open(item yaml.Node, name string) (part yaml.Map, ok bool) {
 	}
 	shown := in.Shown(name)
 	in.diags.AddInclude(shown, item.Pos())
-	root, ok := in.thrift.cutting.Parse(shown, src, in.diags)
+	root, ok := yaml.Parse(shown, src, in.diags)
 	if !ok {
 		return part, false
 	}
@@ -94,7 +94,7 @@ func (l *loader) items(key, none, hint string) iter.Seq[yaml.Node] {
 				continue
 			}
 			last = list
-			for item := range list.Each() {
+			for _, item := range list.Seq() {
 				if n++; !yield(item) {
 					return
 				}

@@ -32,9 +32,7 @@ type loader struct {
 	stream     bool                     // default of `stream` for targets
 	sets       map[string]*scorerSet
 	classified *scorerDef // the scorer that the `classification` block adds
-	thrift     thrift
-	shared     *sharedScorers // nil when equal scorers are not shared
-	unspoken   []string       // parts of prompts that a protocol cannot express and that were reported
+	unspoken   []string   // parts of prompts that a protocol cannot express and that were reported
 }
 
 func (l *loader) load(root yaml.Node) {

@@ -182,15 +182,6 @@ func invalidUTF8(text string) int {
 // nothing is an empty template, in place of one that cannot be parsed.
 func nothing() *expr.Template { return &expr.Template{} }
 
-// literally returns the source of a text without actions, which never fails.
-func literally(text string) source {
-	t, err := expr.Parse(text)
-	if err != nil { // it has no actions
-		panic(err)
-	}
-	return source{t: t, text: text}
-}
-
 func parse(s source, diags *diag.List) *expr.Template { return parseIn(&expr.Dialect{}, s, diags) }
 
 // parseIn parses a template in a dialect.

@@ -46,9 +46,6 @@ func (x *expansion) scorer(d *scorerDef, c *Case, diags *diag.List) *Scorer {
 	if d.broken || d.fixed != nil {
 		return d.fixed
 	}
-	if d.packed != nil {
-		return x.compiled(d.packed.Node().WithDiags(diags))
-	}
 	values := d.values(c)
 	known := x.remembered(d)
 	key := ""

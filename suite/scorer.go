@@ -223,7 +223,7 @@ type rendering struct {
 
 // rendering parses the templates in a value.
 func (l *loader) rendering(n yaml.Node) rendering {
-	r := rendering{node: n, templates: map[string]source{}}
+	r := rendering{node: n}
 	n.EachText(func(at yaml.Node, text string) {
 		if !expr.HasActions(text) {
 			return
@@ -232,6 +232,9 @@ func (l *loader) rendering(n yaml.Node) rendering {
 		before := l.diags.Len()
 		s.t = parseIn(&expr.Dialect{Values: true}, s, l.diags)
 		r.broken = r.broken || l.diags.Len() > before
+		if r.templates == nil {
+			r.templates = map[string]source{}
+		}
 		if _, twice := r.templates[text]; !twice {
 			r.texts = append(r.texts, text)
 		}
@@ -264,10 +267,6 @@ type scorerDef struct {
 	fixed  *Scorer // the scorer, if the entry has no template
 	shared bool    // comes from a set
 	noted  bool    // its name was recorded
-	common bool    // several cases share it
-	// packed is the compact form of a fixed one, in place of all other fields. A type of its own would be one more case
-	// wherever they are read.
-	packed *yaml.Packed
 }
 
 func (l *loader) scorerDef(n yaml.Node) *scorerDef {

@@ -67,7 +67,7 @@ func (l *loader) scorerList(n yaml.Node, within []string) []*scorerDef {
 		if item.IsMapping() && item.Map().Has(useKey) {
 			one = l.fromSets(item, within)
 		} else {
-			one = append(one, l.ownScorer(item, out))
+			one = append(one, l.scorerDef(item))
 		}
 		for _, d := range one {
 			if !slices.Contains(out, d) {

@@ -21,6 +21,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expr"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // Suite is a checked suite file.
@@ -323,6 +324,29 @@ func Load(fsys fs.FS, path string, kinds Kinds, opts Options, diags *diag.List) 
 	if opts.Now.IsZero() {
 		opts.Now = time.Now()
 	}
-	o := origin{files: newFiles(fsys, path), kinds: kinds, opts: opts}
-	return o.load(cmp.Or(opts.Shown, path), lean(), diags)
+	s := &Suite{File: cmp.Or(opts.Shown, path), origin: origin{files: newFiles(fsys, path), kinds: kinds, opts: opts}}
+	src, err := s.files.text(s.files.suite)
+	if err != nil {
+		diags.Errorf(diag.Pos{File: s.File}, "", "%s", err)
+		return s
+	}
+	if root, ok := yaml.Parse(s.File, src, diags); ok {
+		s.load(root, diags)
+	}
+	return s
+}
+
+// load reads and checks the file with the given root.
+func (s *Suite) load(root yaml.Node, diags *diag.List) {
+	s.loading = &loading{}
+	s.loading.budget.Grow(templateBase)
+	l := loader{Suite: s, diags: diags}
+	l.load(root)
+	s.loading = nil
+	s.files.freeze()
+	if diags.HasErrors() {
+		s.table.trials = nil
+	} else if s.opts.Base != nil {
+		s.table.pairing = newPairing(s)
+	}
 }

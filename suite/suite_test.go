@@ -396,3 +396,23 @@ func BenchmarkLoad(b *testing.B) {
 		})
 	}
 }
+
+// A problem at the end of a long suite has its own place.
+func TestProblemsInLongSuitesHaveTheirPlaces(t *testing.T) {
+	t.Parallel()
+	suiteOf := func(last string) string {
+		return "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: \"{{.q}}\"}]\ncases:\n" +
+			numbered("  - {name: case %[1]d, vars: {q: %[1]d}, scorers: [{contains: Paris}, {not: {contains: London %[1]d}}]}\n", 2999) +
+			"  - {name: last, vars: {q: x}, scorers: [" + last + "]}\n"
+	}
+	for last, want := range map[string]string{
+		"{contians: x}":                  "s.yaml:3005:43: unknown scorer kind `contians`",
+		"{contains: \"{{.nothing}}\"}":   "s.yaml:3005:56: case `last` has no variable `nothing`",
+		"{contains: Paris}, {contains: ": "s.yaml:3005:3: not valid YAML: did not find expected node content",
+	} {
+		_, diags := fromText(suiteOf(last), suite.Options{})
+		if err := diags.Err(); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", last, err, want)
+		}
+	}
+}

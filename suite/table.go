@@ -11,8 +11,7 @@ import (
 // over the cases run at the same time.
 type caseTable struct {
 	defaults caseDef
-	defs     []keptCase // in the order of the file
-	usual    *expansion // for definitions without scorers and settings
+	defs     []*caseDef // in the order of the file
 	count    int        // number of cases
 	numbered bool       // rows share a name, so some get a number
 	// trials of each arm; nil when Load found an error. See Suite.Trials.
@@ -56,8 +55,7 @@ func (s *Suite) Outlines() iter.Seq[*Case] { return s.each((*expansion).outline)
 func (s *Suite) each(expand func(*expansion, variant, *diag.List) *Case) iter.Seq[*Case] {
 	return func(yield func(*Case) bool) {
 		names := newCaseNames()
-		for _, kept := range s.table.defs {
-			def := kept.thaw(&s.table.defaults)
+		for _, def := range s.table.defs {
 			var ignored diag.List // Load has reported everything
 			x := s.expansion(def)
 			for v := range s.variants(def, &ignored) {

@@ -315,9 +315,6 @@ func (n Node) Seq() []Node {
 		n.expected("a list")
 		return nil
 	}
-	if c := n.cut(); c != nil {
-		return slices.Collect(c.each(n.d))
-	}
 	items := n.resolve().Content
 	out := make([]Node, len(items))
 	for i, item := range items {

@@ -33,52 +33,33 @@ type doc struct {
 	starts []int // offsets of the lines; computed when first needed
 	diags  *diag.List
 	at     *diag.Pos // position of everything in it, see Node.At; nil: positions are in the file
-	cut    *cut      // the list that was cut; nil: the file was parsed as a whole
 }
 
 // Parse parses one YAML document. It adds problems to diags, and returns false if there is no value to
 // read.
 func Parse(file string, src []byte, diags *diag.List) (Node, bool) {
-	d := &doc{file: file, src: src, diags: diags}
-	if src, ok := d.bounded(); ok {
-		return d.parse(src)
-	}
-	return Node{}, false
-}
-
-// bounded returns the source to parse. It returns false, after reporting it, if the file is too large.
-func (d *doc) bounded() (src []byte, ok bool) {
-	top := diag.Pos{File: d.file}
-	if n := len(d.src); n > MaxFileBytes {
-		d.diags.Errorf(
-			top, "split it, or keep the cases in a data file", "the file has %d bytes; at most %d are read", n, MaxFileBytes,
-		)
-		return nil, false
-	}
-	if n := bytes.Count(d.src, []byte("\n")) + bytes.Count(d.src, []byte(",")); n > maxEntries {
-		d.diags.Errorf(
-			top, "split it, or keep the cases in a data file", "the file has %d lines and commas; at most %d are read",
-			n, maxEntries,
-		)
-		return nil, false
-	}
-	return withoutDirective(d.src), true
-}
-
-func (d *doc) parse(src []byte) (Node, bool) {
-	top := diag.Pos{File: d.file}
-	root, err := decode(src)
-	if errors.Is(err, io.EOF) {
-		d.diags.Errorf(top, "`evalrun init` writes a first suite", "the file is empty")
+	const tooLong, none = "split it, or keep the cases in a data file", "`evalrun init` writes a first suite"
+	fail := func(hint, format string, args ...any) (Node, bool) {
+		diags.Errorf(diag.Pos{File: file}, hint, format, args...)
 		return Node{}, false
 	}
-	if err != nil {
+	if n := len(src); n > MaxFileBytes {
+		return fail(tooLong, "the file has %d bytes; at most %d are read", n, MaxFileBytes)
+	}
+	if n := bytes.Count(src, []byte("\n")) + bytes.Count(src, []byte(",")); n > maxEntries {
+		return fail(tooLong, "the file has %d lines and commas; at most %d are read", n, maxEntries)
+	}
+	d := &doc{file: file, src: src, diags: diags}
+	src = withoutDirective(src)
+	root, err := decode(src)
+	switch {
+	case errors.Is(err, io.EOF):
+		return fail(none, "the file is empty")
+	case err != nil:
 		d.syntaxError(src, err)
 		return Node{}, false
-	}
-	if root.Kind != yaml.DocumentNode || len(root.Content) == 0 {
-		d.diags.Errorf(top, "`evalrun init` writes a first suite", "the file holds no YAML document")
-		return Node{}, false
+	case root.Kind != yaml.DocumentNode || len(root.Content) == 0:
+		return fail(none, "the file holds no YAML document")
 	}
 	c := nodeChecker{doc: d}
 	if !c.check(root.Content[0], 0, false) {
@@ -127,18 +108,13 @@ func decode(src []byte) (root *yaml.Node, err error) {
 type nodeChecker struct {
 	*doc
 	aliased int
-	cut     bool // it checks a piece of a file, in which aliases must not refer to other pieces
-	below   int  // lines before the piece
 }
 
 func (c *nodeChecker) check(n *yaml.Node, depth int, inAlias bool) bool {
 	if inAlias {
 		c.aliased++
 	}
-	n.Line += c.below
 	switch {
-	case c.cut && (n.Kind == yaml.AliasNode || n.Anchor != ""):
-		return false
 	case depth > maxDepth:
 		c.errorf(n, "make it flatter", "nested deeper than %d levels", maxDepth)
 		return false

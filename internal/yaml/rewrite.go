@@ -107,10 +107,23 @@ func (n Node) Under(key string) Node {
 
 // EachText calls f for each text in the value, except keys.
 func (n Node) EachText(f func(n Node, text string)) {
-	n.Rewrite(func(at Node, text string) eval.Value {
-		f(at, text)
-		return text
-	})
+	if n.IsZero() {
+		return
+	}
+	switch y := n.resolve(); y.Kind {
+	case yaml.ScalarNode:
+		if y.Tag == "!!str" {
+			f(n, y.Value)
+		}
+	case yaml.SequenceNode:
+		for _, item := range y.Content {
+			Node{item, n.d}.EachText(f)
+		}
+	case yaml.MappingNode:
+		for i := 1; i < len(y.Content); i += 2 {
+			Node{y.Content[i], n.d}.EachText(f)
+		}
+	}
 }
 
 func appendString(dst []byte, s string) []byte {

@@ -1,7 +1,7 @@
 package yaml
 
 import (
-	"encoding/binary"
+	"fmt"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -95,21 +95,10 @@ func (n Node) Signature(dst []byte) []byte {
 	if n.IsZero() {
 		return append(dst, 0)
 	}
-	return signature(dst, n.resolve())
-}
-
-func signature(dst []byte, y *yaml.Node) []byte {
-	for y.Kind == yaml.AliasNode {
-		y = y.Alias
-	}
-	dst = append(dst, byte(y.Kind)) //nolint:gosec // kinds are small
-	dst = binary.AppendUvarint(dst, uint64(len(y.Tag)))
-	dst = append(dst, y.Tag...)
-	dst = binary.AppendUvarint(dst, uint64(len(y.Value)))
-	dst = append(dst, y.Value...)
-	dst = binary.AppendUvarint(dst, uint64(len(y.Content)))
+	y := n.resolve()
+	dst = fmt.Appendf(dst, "%d %s %q %d\n", y.Kind, y.Tag, y.Value, len(y.Content))
 	for _, child := range y.Content {
-		dst = signature(dst, child)
+		dst = Node{child, n.d}.Signature(dst)
 	}
 	return dst
 }
