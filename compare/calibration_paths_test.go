@@ -142,10 +142,10 @@ type outcome struct {
 	used    float64
 }
 
-// early is the verdict of a run with stopEarly. EarlyShare of the error rate is for looking early, at units in the
+// early is the verdict of a run with stopEarly. earlyShare of the error rate is for looking early, at units in the
 // order of the schedule, and the rest for the tests at the end.
 func (p path) early(g eval.MetricMargin) outcome {
-	s := NewSequential([]eval.MetricMargin{g}, nominal, 1)
+	s := NewEarlyStop([]eval.MetricMargin{g}, nominal, 1)
 	base, head := p.sides()
 	largest := 1
 	for from := 0; from < p.cases(); from = p.unit(from) {
@@ -161,11 +161,11 @@ func (p path) early(g eval.MetricMargin) outcome {
 		}
 		d, _ := unit.Mean()
 		if stop := s.Feed(Unit{[]float64{d}, []float64{d}, float64(p.requests(from)) / float64(largest)}); stop != nil {
-			return outcome{p.first(to).fixed(g, nominal*(1-EarlyShare), stop), float64(to) / float64(p.cases())}
+			return outcome{p.first(to).fixed(g, nominal*(1-earlyShare), stop), float64(to) / float64(p.cases())}
 		}
 		from = to
 	}
-	return outcome{p.fixed(g, nominal*(1-EarlyShare), nil), 1}
+	return outcome{p.fixed(g, nominal*(1-earlyShare), nil), 1}
 }
 
 // unit is where the unit of a case ends: cases of one cluster, or of one request, follow each other.

@@ -16,7 +16,7 @@ const sizeBound = 0.0505
 // exactSizes are the sizes that are enumerated: the smallest that the program accepts at each margin, with an early
 // stop and without, and larger ones. The last ones are only in the long form.
 func exactSizes(margin float64) []int {
-	least, early := stats.MinCasesConstant(nominal, margin), stats.MinCasesConstant(nominal*(1-EarlyShare), margin)
+	least, early := stats.MinCasesConstant(nominal, margin), stats.MinCasesConstant(nominal*(1-earlyShare), margin)
 	sizes := []int{least, early}
 	if margin < 0.05 && !calibrating() {
 		return sizes[:1]
@@ -184,7 +184,7 @@ var sequentialRows = []sequentialRow{
 	{200, 0.10, 0.10, 0.15, 0.043, 0.955, 0.002, 0.95, 0},
 }
 
-// TestSequentialRatesHoldTheirLevel is the table "Measured" of section A3, through Sequential, Compare and Decide as a run combines
+// TestSequentialRatesHoldTheirLevel is the table "Measured" of section A3, through EarlyStop, Compare and Decide as a run combines
 // them. Looking after every case and testing at the end must together err no more often than alpha. They must also
 // save enough calls.
 func TestSequentialRatesHoldTheirLevel(t *testing.T) {

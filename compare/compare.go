@@ -76,6 +76,20 @@ func (c *CaseTotals) PassRate() (float64, bool) {
 	return Sum{float64(c.Passed), c.Passed + c.Failed}.Mean()
 }
 
+// Of is the case's total for a metric.
+func (c *CaseTotals) Of(s *Side, metric string) Sum {
+	switch metric {
+	case eval.MetricPass:
+		return Sum{float64(c.Passed), c.Passed + c.Failed}
+	case eval.MetricBlocked:
+		return Sum{float64(c.Blocked), c.answered()}
+	}
+	if at := slices.Index(s.Metrics, metric); at >= 0 && at < len(c.Metrics) {
+		return c.Metrics[at]
+	}
+	return Sum{}
+}
+
 // answered is the number of repeats with an answer, or blocked.
 func (c *CaseTotals) answered() int { return c.Ran - c.Errors }
 

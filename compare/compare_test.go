@@ -209,7 +209,7 @@ func TestSequentialStopsAgreeWithAnotherProgram(t *testing.T) {
 				return 0
 			}
 		}
-		s := NewSequential([]eval.MetricMargin{passMargin(v.Margin)}, v.Alpha/EarlyShare, 1)
+		s := NewEarlyStop([]eval.MetricMargin{passMargin(v.Margin)}, v.Alpha/earlyShare, 1)
 		for i := range v.N {
 			stop := s.Feed(one(next(i)))
 			if stop == nil {

@@ -42,10 +42,7 @@ func NewOutlook(units int, m eval.MetricMargin, alpha float64, single, early boo
 	// outlookFlips range from a model that hardly varies to one that varies a lot.
 	outlookFlips := []float64{0.05, 0.1, 0.2}
 
-	end := alpha
-	if early {
-		end -= alpha * EarlyShare
-	}
+	end := FinalAlpha(alpha, early)
 	o := Outlook{Units: units, Margin: m.Margin, Alpha: alpha, Reach: stats.MinCasesConstant(end, m.Margin)}
 	tables := stats.NewNotWorseTables(units, m.Margin, end)
 	for _, flips := range outlookFlips {
@@ -74,7 +71,7 @@ func expectedShare(units int, m eval.MetricMargin, alpha, flips float64) float64
 	rng := rand.New(rand.NewPCG(1, math.Float64bits(flips))) //nolint:gosec // a simulation
 	run := 0
 	for range paths {
-		s := NewSequential([]eval.MetricMargin{m}, alpha, 1)
+		s := NewEarlyStop([]eval.MetricMargin{m}, alpha, 1)
 		for n := range units {
 			d := 0.0
 			switch u := rng.Float64(); {

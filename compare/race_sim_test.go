@@ -39,7 +39,7 @@ func (f *field) simulate(races, n int) (out simulatedRaces) {
 			luck := rand.NewPCG(random.Uint64(), 0)
 			common := random.Float64() < f.share
 			for i, mean := range f.means {
-				if !r.In(i) {
+				if r.left[i] {
 					continue
 				}
 				own := random

@@ -10,7 +10,7 @@ import (
 )
 
 // ran feeds a race with one case a unit until an arm has left or the cases are used up.
-func ran(r *Race, cases [][]float64) (left []Leaving) {
+func ran(r *Race, cases [][]float64) (left []RaceExit) {
 	for _, scores := range cases {
 		unit := make([][]float64, len(scores))
 		for i := range scores {
@@ -68,7 +68,7 @@ func TestTheEValueIsThatOfItsDefinition(t *testing.T) {
 		}
 		for i := range arms {
 			leaves := e[i]-1/alpha >= lack
-			at := slices.IndexFunc(left, func(l Leaving) bool { return l.Arm == i })
+			at := slices.IndexFunc(left, func(l RaceExit) bool { return l.Arm == i })
 			if leaves != (at >= 0) {
 				t.Fatalf("unit %d: arm %d with e-value %v, the others lacking %v: left %v, want the opposite", unit, i, e[i], lack, at >= 0)
 			}
@@ -138,7 +138,7 @@ func TestAUnitIsAMeanOfItsCommonCases(t *testing.T) {
 		want := one.Feed([][]float64{{0.5}, {0}}, 1)
 		expect.Same(t, "who leaves", got, want)
 	}
-	expect.Same(t, "arm 1 is in the race", one.In(1), false)
+	expect.Same(t, "arm 1 has left", one.left[1], true)
 }
 
 // An arm that an earlier session took out leaves after the same unit, whatever this one knows of it.
@@ -146,10 +146,10 @@ func TestWhatWasWrittenDownStays(t *testing.T) {
 	t.Parallel()
 	for _, scores := range [][]float64{{1, 1, 0}, {1, 0, 0}, {1, 0, 1}} {
 		r := NewRace(3, 0.05)
-		r.Fix(1, 20)
+		r.Resume(1, 20)
 		for unit, one := range constant(60, scores...) {
 			left := ran(r, [][]float64{one})
-			fixed := slices.ContainsFunc(left, func(l Leaving) bool { return l.Arm == 1 })
+			fixed := slices.ContainsFunc(left, func(l RaceExit) bool { return l.Arm == 1 })
 			if fixed != (unit == 19) {
 				t.Errorf("scores %v: arm 1 left after unit %d: got %v, want it after the last alone", scores, unit+1, fixed)
 			}
@@ -161,8 +161,8 @@ func TestWhatWasWrittenDownStays(t *testing.T) {
 func TestOneArmAlwaysStays(t *testing.T) {
 	t.Parallel()
 	r := NewRace(2, 0.05)
-	r.Fix(0, 3)
-	r.Fix(1, 3)
+	r.Resume(0, 3)
+	r.Resume(1, 3)
 	ran(r, constant(10, 1, 0))
-	expect.Same(t, "arms in the race", []bool{r.In(0), r.In(1)}, []bool{true, false})
+	expect.Same(t, "arms that left", r.left, []bool{false, true})
 }

@@ -219,11 +219,8 @@ func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) c
 	}
 	if rule != nil {
 		o.Margins = rule.Metrics
-		o.Alpha = rule.Alpha
+		o.Alpha = compare.FinalAlpha(rule.Alpha, rule.StopEarly)
 		o.MinPaired = rule.LeastPaired()
-		if rule.StopEarly { // the share of alpha for the final tests
-			o.Alpha -= rule.Alpha * compare.EarlyShare
-		}
 	}
 	return o
 }

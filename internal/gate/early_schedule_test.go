@@ -73,7 +73,7 @@ func TestRunsThatDoNotStopEarlyAreNotWatched(t *testing.T) {
 		"--no-baseline":   {&eval.GateConfig{Baseline: rule}, without, plan},
 		"one of its part": {&eval.GateConfig{Baseline: rule}, eval.Options{}, shard},
 	} {
-		q, err := NewEarly(&eval.Run{
+		q, err := NewSequential(&eval.Run{
 			Suites: []eval.RunSuite{{Name: "s", Gate: test.gate}}, CommandOptions: &eval.RunOptions{Options: test.options},
 		}, test.plan)
 		expect.OK(t, err)
@@ -159,6 +159,17 @@ func TestHoldKeepsSendingCloseToWhatIsComplete(t *testing.T) {
 	close(stop)
 	w.Hold(order[49], 10, stop, nil) // returns, since the run stops
 	w.Hold(order[18], 10, nil, nil)  // returns, since it is near
+}
+
+// A trial that was skipped, since its model cannot be reached, holds nothing back: its result will not come.
+func TestASkippedTrialHoldsNothingBack(t *testing.T) {
+	t.Parallel()
+	_, plan := load(t, earlySuite(50, "p", nil), runner.Filter{})
+	w := watch(t, plan, &eval.GateConfig{Baseline: baselineOf(t, plan, 0.1, passing)}, 5)
+	results := w.judge(passing)
+	results[0].Ending = eval.Skipped{Reason: "the model cannot be reached"}
+	w.take(results[:1])
+	w.Hold(slices.Collect(w.Schedule(plan))[49], 10, nil, nil) // returns
 }
 
 // A gate's pass rate that cannot be reached any more ends the arm without a verdict.

@@ -40,7 +40,7 @@ func earlySuite(cases int, prompts string, of func(n int) string) string {
 
 // watched is a run that is watched for its verdict.
 type watched struct {
-	*Early
+	*Sequential
 	t    *testing.T
 	run  *eval.Run
 	plan *runner.Plan
@@ -58,7 +58,7 @@ func watch(t *testing.T, plan *runner.Plan, gate *eval.GateConfig, seed uint64) 
 	}
 	w := &watched{t: t, run: run, plan: plan, dir: t.TempDir()}
 	var err error
-	w.Early, err = NewEarly(run, plan)
+	w.Sequential, err = NewSequential(run, plan)
 	expect.OK(t, err)
 	w.out, err = journal.Create(w.dir, run, nil)
 	expect.OK(t, err)
@@ -172,7 +172,7 @@ func directly(
 			q.head.Add(score(r.Outcome()))
 		}
 	}
-	test := compare.NewSequential(rule.Metrics, rule.Alpha, 1)
+	test := compare.NewEarlyStop(rule.Metrics, rule.Alpha, 1)
 	for _, key := range order {
 		var all, worst compare.Sum
 		for _, name := range slices.Sorted(maps.Keys(units[key])) {

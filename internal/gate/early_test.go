@@ -18,16 +18,16 @@ func BenchmarkSequentialGate(b *testing.B) {
 	defer w.Close()
 	const cases = 1 << 16
 	trials := make([]eval.Trial, cases)
-	start := func() *Early {
-		rule := &eval.BaselineRule{Alpha: 1e-300, Metrics: []eval.MetricMargin{{Name: eval.MetricPass, Margin: 0.01}}}
-		suite := &watchedSuite{rule: rule, arms: map[string]*watchedArm{}, closed: map[string]bool{}}
-		a := &watchedArm{suite: "s", arm: "t/p", by: map[string]*unit{}}
+	start := func() *Sequential {
+		rule := &eval.BaselineRule{Alpha: 1e-300, Metrics: []eval.MetricMargin{{Name: eval.MetricPass, Margin: 0.01}}, Against: eval.BaseRun{}}
+		suite := &watchedSuite{name: "s", rule: rule, arms: map[string]*watchedArm{}, closed: map[string]bool{}}
+		a := &watchedArm{arm: "t/p", by: map[string]*unit{}}
 		suite.arms[a.arm] = a
-		q := &Early{suites: map[string]*watchedSuite{"s": suite}, moved: make(chan struct{})}
+		q := &Sequential{suites: map[string]*watchedSuite{"s": suite}, moved: make(chan struct{})}
 		for n := range trials {
 			t := &trials[n]
 			*t = eval.Trial{N: n, ID: hexID(n), CaseID: hexID(n), Suite: "s", Case: hexID(n), Arm: "t/p", Repeat: 1}
-			u := &unit{rank: uint64(n), key: q.unitKey(t), pending: 1, cases: map[string]*unitCase{}}
+			u := &unit{rank: uint64(n), key: suite.keyOf(t), pending: 1, cases: map[string]*unitCase{}}
 			u.of(suite, t).base[0] = compare.Sum{Total: 1, N: 1}
 			a.by[u.key] = u
 			a.units = append(a.units, u)

@@ -218,10 +218,7 @@ func (c *Checks) another(suite, name string) (found eval.BaseRun, sides map[stri
 
 // reach returns an error if the cases could never show what the gate requires, not even if no case differs.
 func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*compare.Side) error {
-	alpha := rule.Alpha
-	if rule.StopEarly {
-		alpha -= alpha * compare.EarlyShare
-	}
+	alpha := compare.FinalAlpha(rule.Alpha, rule.StopEarly)
 	for _, arm := range c.previews(suite, rule, base) {
 		if arm.Units == 0 && base != nil {
 			return eval.Incomplete(

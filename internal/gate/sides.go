@@ -201,6 +201,26 @@ func (s *sideInReading) ratings(ratings []eval.SafetyRating) {
 	}
 }
 
+// baseSides reads the arms of a suite in a baseline.
+func baseSides(path, suite string) (map[string]*compare.Side, error) {
+	d, err := journal.Open(path)
+	if err != nil {
+		return nil, eval.Incomplete("the baseline cannot be read: %w", err)
+	}
+	defer d.Close() //nolint:errcheck // it was only read
+	sides, err := sidesOf(d)
+	if err != nil {
+		return nil, eval.Incomplete("the baseline cannot be read: %w", err)
+	}
+	out := map[string]*compare.Side{}
+	for _, s := range sides {
+		if s.Suite == suite {
+			out[s.Arm] = s
+		}
+	}
+	return out, nil
+}
+
 // What a service can make up is bounded.
 const (
 	maxVersions   = 16

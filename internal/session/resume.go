@@ -35,7 +35,7 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 	if err := w.Resumed(&note); err != nil {
 		return eval.Incomplete("the run cannot be resumed: %w", errors.Join(err, w.Close()))
 	}
-	early, err := gate.NewEarly(&doc.Run, plan)
+	early, err := gate.NewSequential(&doc.Run, plan)
 	if err == nil && early != nil {
 		err = early.Replay(doc, todo.Stays, w)
 	}

@@ -52,7 +52,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	}
 	defer removeCheckouts()
 	run := s.header(plan, gates)
-	early, err := gate.NewEarly(run, plan)
+	early, err := gate.NewSequential(run, plan)
 	if err != nil {
 		return "", err
 	}
@@ -164,7 +164,7 @@ type consumer struct {
 	plan     *runner.Plan
 	targets  []eval.RunTarget           // targets of the plan
 	earlier  runner.EarlierRuns         // what the run that is resumed or rescored left
-	early    *gate.Early                // stops arms whose verdict is known; nil when no gate does
+	early    *gate.Sequential           // stops arms whose verdict is known; nil when no gate does
 	last     func(*runner.Planned) bool // trials that are sent after all others; nil: none
 	unsent   []eval.Result              // results that deferUnsent keeps for the end of a race
 	end      eval.End
@@ -236,7 +236,7 @@ func (c *consumer) config() runner.Config {
 // admission lets trials run while what they call can be reached, their arm has no verdict, and the executor has room.
 type admission struct {
 	session *Session
-	early   *gate.Early // nil when no gate stops early
+	early   *gate.Sequential // nil when no gate stops early
 }
 
 func (a *admission) Hold(t *runner.Planned, stop, done <-chan struct{}) {

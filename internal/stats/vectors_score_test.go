@@ -138,8 +138,9 @@ func checkStop(t *testing.T, v stopVector) {
 	b := NewBetting(v.Margin, v.Phi, v.J)
 	limit := math.Log(1 / v.Alpha)
 	verdict := "none"
-	for b.N() < v.N && verdict == "none" {
-		d := next(b.N())
+	n := 0
+	for ; n < v.N && verdict == "none"; n++ {
+		d := next(n)
 		b.Add(d, d, 1)
 		if b.LogNI() >= limit {
 			verdict = "not_worse"
@@ -147,7 +148,7 @@ func checkStop(t *testing.T, v stopVector) {
 			verdict = "regressed"
 		}
 	}
-	expect.Same(t, "cases at the stop", b.N(), v.StopAt)
+	expect.Same(t, "cases at the stop", n, v.StopAt)
 	expect.Same(t, "verdict", verdict, v.Verdict)
 	near(t, "log e, non-inferiority", b.LogNI(), v.LogNI)
 	near(t, "log e, failure", b.LogFail(), v.LogFail)

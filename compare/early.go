@@ -2,15 +2,22 @@ package compare
 
 import (
 	"math"
-	"slices"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// EarlyShare is the share of alpha for looking early. The rest is for the final tests, so that together
+// earlyShare is the share of alpha for looking early. The rest is for the final tests, so that together
 // they err at most as often as alpha.
-const EarlyShare = 0.2
+const earlyShare = 0.2
+
+// FinalAlpha is the part of a gate's alpha for the final tests: all of it, unless the gate stops early.
+func FinalAlpha(alpha float64, stopEarly bool) float64 {
+	if stopEarly {
+		return alpha - alpha*earlyShare
+	}
+	return alpha
+}
 
 // bets is the number of mixed bets of the e-processes. failPart is the share of the margin that a loss must
 // exceed to be reported early (docs/explanation/verdicts.md).
@@ -19,11 +26,10 @@ const (
 	failPart = 0.5
 )
 
-// Sequential watches an arm while its units come in the order of the schedule, and reports when the verdict is
-// known. It depends only on the units that it was fed.
-//
-// Source: betting e-processes, Waudby-Smith and Ramdas 2024; docs/explanation/verdicts.md.
-type Sequential struct {
+// EarlyStop compares an arm with its baseline while units come in an order fixed before, and reports when the verdict is
+// known: by two e-processes for each metric (stats.Betting). It depends only on the units that it was fed.
+// docs/explanation/verdicts.md has its error rates.
+type EarlyStop struct {
 	metrics  []eval.MetricMargin
 	bets     []*stats.Betting
 	alpha    float64 // error spent on looking early
@@ -31,9 +37,9 @@ type Sequential struct {
 	fed      int
 }
 
-// NewSequential watches the metrics of an arm. alpha is the gate's, verdicts the number of metrics over all arms.
-func NewSequential(metrics []eval.MetricMargin, alpha float64, verdicts int) *Sequential {
-	s := &Sequential{metrics: metrics, alpha: alpha * EarlyShare, verdicts: verdicts}
+// NewEarlyStop watches the metrics of an arm. alpha is the gate's, verdicts the number of metrics over all arms.
+func NewEarlyStop(metrics []eval.MetricMargin, alpha float64, verdicts int) *EarlyStop {
+	s := &EarlyStop{metrics: metrics, alpha: alpha * earlyShare, verdicts: verdicts}
 	for _, m := range metrics {
 		s.bets = append(s.bets, stats.NewBetting(m.Margin, failPart, bets))
 	}
@@ -48,7 +54,7 @@ type Unit struct {
 }
 
 // Feed adds the next unit. It returns a stop when the verdict is known, else nil.
-func (s *Sequential) Feed(u Unit) *eval.KnownVerdict {
+func (s *EarlyStop) Feed(u Unit) *eval.KnownVerdict {
 	s.fed++
 	for i := range s.metrics {
 		d, worst := u.Differences[i], u.Worst[i]
@@ -76,18 +82,4 @@ func (s *Sequential) Feed(u Unit) *eval.KnownVerdict {
 	}
 	stop.Verdict = eval.NotWorse
 	return stop
-}
-
-// Of is the case's total for a metric.
-func (c *CaseTotals) Of(s *Side, metric string) Sum {
-	switch metric {
-	case eval.MetricPass:
-		return Sum{float64(c.Passed), c.Passed + c.Failed}
-	case eval.MetricBlocked:
-		return Sum{float64(c.Blocked), c.answered()}
-	}
-	if at := slices.Index(s.Metrics, metric); at >= 0 && at < len(c.Metrics) {
-		return c.Metrics[at]
-	}
-	return Sum{}
 }
