@@ -11,15 +11,18 @@ import (
 // successesPerStep is how many answers let one more call run at once again.
 const successesPerStep = 10
 
-// Adaptive keeps the number of calls in progress within what the service bears, a model at a time. It halves the bound
-// when the service reports too many calls (429, 503), and adds one after ten answers, up to the declared concurrency.
+// Adapt keeps the number of calls in progress within what the service bears, a model at a time. It halves the bound
+// when the service reports too many calls (429, 503), and adds one after ten answers, up to most.
 // It is the additive increase, multiplicative decrease of TCP (Chiu and Jain, 1989).
-type Adaptive struct {
-	most  int
-	stop  <-chan struct{}
-	waits *Waits
+func Adapt(next Service, most int, waits *Waits) Service {
+	a := &adaptive{most: most, waits: waits, gates: map[string]*gate{}}
+	return each{next, a.do}
+}
 
-	mu    sync.Mutex
+type adaptive struct {
+	most  int
+	waits *Waits
+	mu    sync.Mutex       // guards the gates
 	gates map[string]*gate // by model
 }
 
@@ -34,87 +37,52 @@ type gate struct {
 	changed   chan struct{} // closed and replaced when there may be room
 }
 
-// NewAdaptive makes a bound of at most `most` calls for each model.
-func NewAdaptive(most int, stop <-chan struct{}, waits *Waits) *Adaptive {
-	return &Adaptive{most: most, stop: stop, waits: waits, gates: map[string]*gate{}}
-}
-
-// Bound puts every attempt of next under the bound.
-func (a *Adaptive) Bound(next Service) Service { return adapted{next, a} }
-
-type adapted struct {
-	Service
-	bound *Adaptive
-}
-
-func (s adapted) Generate(ctx context.Context, call *eval.Call) (out *eval.Response, err error) {
-	err = s.bound.do(ctx, call.Model, &call.Timing, func() error {
-		out, err = s.Service.Generate(ctx, call)
-		return err
-	})
-	return out, err
-}
-
-func (s adapted) Embed(ctx context.Context, call *eval.EmbedCall) (out [][]float64, err error) {
-	err = s.bound.do(ctx, call.Model, &call.Timing, func() error {
-		out, err = s.Service.Embed(ctx, call)
-		return err
-	})
-	return out, err
-}
-
-func (a *Adaptive) do(ctx context.Context, model string, timing *eval.Timing, attempt func() error) error {
-	g, err := a.enter(ctx, model, timing)
+func (a *adaptive) do(ctx context.Context, at *attempt) error {
+	if at.method != generate && at.method != embed {
+		return at.send(ctx)
+	}
+	g, err := a.enter(ctx, at)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	err = attempt()
+	err = at.send(ctx)
 	a.leave(g, eval.AsError(err), began)
 	return err
 }
 
-func (a *Adaptive) enter(ctx context.Context, model string, timing *eval.Timing) (*gate, error) {
+func (a *adaptive) enter(ctx context.Context, at *attempt) (*gate, error) {
+	defer queued(at.timing, time.Now())
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	g := a.gates[at.model]
+	if g == nil {
+		g = &gate{limit: a.most, changed: make(chan struct{})}
+		a.gates[at.model] = g
+	}
 	for {
-		a.mu.Lock()
-		g := a.gates[model]
-		if g == nil {
-			g = &gate{limit: a.most, changed: make(chan struct{})}
-			a.gates[model] = g
-		}
-		left := time.Until(g.paused)
-		if g.running < g.limit && left <= 0 {
+		left, what := time.Until(g.paused), "an overloaded service"
+		switch {
+		case left > 0:
+			what = "the pause that the service requested"
+		case g.running < g.limit:
 			g.running++
-			a.mu.Unlock()
 			return g, nil
 		}
 		g.waiters++
 		changed := g.changed
 		a.mu.Unlock()
-		ok := a.wait(ctx, timing, left, changed)
+		waited := a.waits.wait(ctx, what, left, changed)
 		a.mu.Lock()
 		g.waiters--
-		a.mu.Unlock()
-		if !ok {
+		if !waited {
 			return nil, errStopped()
 		}
 	}
 }
 
-// wait waits until there may be room, or until a pause is over.
-func (a *Adaptive) wait(ctx context.Context, timing *eval.Timing, d time.Duration, changed <-chan struct{}) bool {
-	started := time.Now()
-	defer func() { timing.QueuedMs += eval.Milliseconds(time.Since(started)) }()
-	what := "an overloaded service"
-	if d > 0 {
-		what = "the pause that the service requested"
-	}
-	defer a.waits.begin(what, d)()
-	return pause(ctx, a.stop, d, changed)
-}
-
 // leave gives the place of a call free and takes note of how it went.
-func (a *Adaptive) leave(g *gate, e *eval.Error, began time.Time) {
+func (a *adaptive) leave(g *gate, e *eval.Error, began time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	g.running--

@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -18,32 +17,23 @@ const (
 	breakerOpens = 3
 )
 
-// BreakerConfig says who learns of the waiting and who ends it.
-type BreakerConfig struct {
-	// Peer is who is called, as people know it. Optional, default: the service
-	Peer string
-	// Stop ends waiting and forbids further calls once it is closed. Optional.
-	Stop <-chan struct{}
-	// Waits shows who waits. Required.
-	Waits *Waits
-	// Notice is called when the circuit opens. Required.
-	Notice func(text string)
+// Protect guards every attempt of next with a circuit breaker, a model at a time (Nygard, Release It!, 2nd edition,
+// section 5.2). It keeps workers from calling an unreachable model again and again, and holds up no other model. peer is
+// the service as people know it; notice is called when the circuit opens.
+func Protect(next Service, peer string, waits *Waits, notice func(text string)) Service {
+	b := &breaker{peer: peer, waits: waits, notice: notice, circuits: map[string]*circuit{}}
+	return each{next, b.do}
 }
 
-// Breaker is a circuit breaker over all attempts of a run to one service, a model at a time (Nygard, Release It!, 2nd
-// edition, section 5.2). It keeps workers from calling an unreachable model again and again, and holds up no other
-// model.
-type Breaker struct {
-	cfg      BreakerConfig
-	mu       sync.Mutex
+type breaker struct {
+	peer     string
+	waits    *Waits
+	notice   func(text string)
+	mu       sync.Mutex          // guards the circuits
 	circuits map[string]*circuit // by model
 }
 
-// circuit is the breaker of one model.
 type circuit struct {
-	*BreakerConfig
-
-	mu      sync.Mutex
 	fails   int       // attempts in a row without an answer
 	opens   int       // times that it opened without an answer in between
 	until   time.Time // open until then; zero: closed
@@ -51,159 +41,108 @@ type circuit struct {
 	changed chan struct{} // closed and replaced when it closes, opens, or a probe ends
 }
 
-// NewBreaker makes a Breaker whose circuits are closed.
-func NewBreaker(cfg BreakerConfig) *Breaker {
-	cfg.Peer = cmp.Or(cfg.Peer, "the service")
-	return &Breaker{cfg: cfg, circuits: map[string]*circuit{}}
-}
-
-func (b *Breaker) of(model string) *circuit {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	c := b.circuits[model]
-	if c == nil {
-		c = &circuit{BreakerConfig: &b.cfg, changed: make(chan struct{})}
-		b.circuits[model] = c
+func (b *breaker) do(ctx context.Context, a *attempt) error {
+	if a.method == describe {
+		return a.send(ctx)
 	}
-	return c
-}
-
-// Protect guards every attempt of next with the breaker.
-func (b *Breaker) Protect(next Service) Service { return protected{next, b} }
-
-type protected struct {
-	Service
-	breaker *Breaker
-}
-
-func (p protected) Generate(ctx context.Context, call *eval.Call) (out *eval.Response, err error) {
-	err = p.breaker.of(call.Model).do(ctx, &call.Timing, func() error {
-		out, err = p.Service.Generate(ctx, call)
-		return err
-	})
-	return out, err
-}
-
-func (p protected) CountTokens(ctx context.Context, call *eval.Call) (out int, err error) {
-	err = p.breaker.of(call.Model).do(ctx, &call.Timing, func() error {
-		out, err = p.Service.CountTokens(ctx, call)
-		return err
-	})
-	return out, err
-}
-
-func (p protected) Embed(ctx context.Context, call *eval.EmbedCall) (out [][]float64, err error) {
-	err = p.breaker.of(call.Model).do(ctx, &call.Timing, func() error {
-		out, err = p.Service.Embed(ctx, call)
-		return err
-	})
-	return out, err
-}
-
-func (b *circuit) do(ctx context.Context, timing *eval.Timing, attempt func() error) error {
-	probe, err := b.enter(ctx, timing)
+	c, probe, err := b.enter(ctx, a)
 	if err != nil {
 		return err
 	}
-	err = attempt()
-	b.leave(eval.AsError(err), probe)
+	err = a.send(ctx)
+	b.leave(c, eval.AsError(err), probe)
 	return err
 }
 
 // enter waits while the circuit is open. It is true for the one attempt that probes.
-func (b *circuit) enter(ctx context.Context, timing *eval.Timing) (probe bool, err error) {
-	started := time.Now()
-	defer func() { timing.QueuedMs += eval.Milliseconds(time.Since(started)) }()
+func (b *breaker) enter(ctx context.Context, a *attempt) (c *circuit, probe bool, err error) {
+	defer queued(a.timing, time.Now())
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if c = b.circuits[a.model]; c == nil {
+		c = &circuit{changed: make(chan struct{})}
+		b.circuits[a.model] = c
+	}
 	for {
-		b.mu.Lock()
 		now := time.Now()
 		switch {
-		case b.opens >= breakerOpens:
-			b.mu.Unlock()
-			return false, b.gone()
-		case b.until.IsZero():
-			b.mu.Unlock()
-			return false, nil
-		case !b.probing && !now.Before(b.until):
-			b.probing = true
-			b.mu.Unlock()
-			return true, nil
+		case c.opens >= breakerOpens:
+			return nil, false, b.gone()
+		case c.until.IsZero():
+			return c, false, nil
+		case !c.probing && !now.Before(c.until):
+			c.probing = true
+			return c, true, nil
 		}
-		wait, changed := b.until.Sub(now), b.changed
+		wait, changed := c.until.Sub(now), c.changed
 		b.mu.Unlock()
-		end := b.Waits.begin(b.Peer+" to answer again", wait)
-		waited := pause(ctx, b.Stop, wait, changed) // without a time while a probe is under way
-		if end(); !waited {
-			return false, errStopped()
+		waited := b.waits.wait(ctx, b.peer+" to answer again", wait, changed) // without a time while a probe is under way
+		b.mu.Lock()
+		if !waited {
+			return nil, false, errStopped()
 		}
 	}
 }
 
-func (b *circuit) gone() error {
+func (b *breaker) gone() error {
 	return &eval.Error{
 		Kind:   eval.KindTransport,
 		Retry:  eval.RetryNever,
 		Unsent: true,
 		Origin: eval.FromBreaker,
-		Message: fmt.Sprintf("%s gave no answer for %d attempts, and none after waiting %s twice", b.Peer, breakerLimit,
+		Message: fmt.Sprintf("%s gave no answer for %d attempts, and none after waiting %s twice", b.peer, breakerLimit,
 			breakerPause),
 	}
 }
 
 // leave takes note of how an attempt went.
-func (b *circuit) leave(e *eval.Error, probe bool) {
+func (b *breaker) leave(c *circuit, e *eval.Error, probe bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if probe {
-		b.probing = false
+		c.probing = false
 	}
 	switch {
-	case saysNothing(e):
+	case isSilent(e):
 		if probe {
-			b.change()
+			c.change()
 		}
-	case e == nil || !unanswered(e):
-		b.answered()
-	default:
-		b.missed(e, probe)
+	case e == nil || e.Kind != eval.KindTransport && e.Kind != eval.KindTimeout:
+		c.answered()
+	case c.missed(probe) && c.opens < breakerOpens:
+		b.notice(fmt.Sprintf("%d attempts in a row got no answer (%s); nothing is sent for %s", c.fails, e, breakerPause))
 	}
 }
 
-// saysNothing reports whether the end of an attempt says nothing of the service.
-func saysNothing(e *eval.Error) bool {
+// isSilent reports whether the end of an attempt does not depend on the service.
+func isSilent(e *eval.Error) bool {
 	return e != nil && (e.Kind == eval.KindCanceled || e.Kind == eval.KindBudget || e.Origin == eval.FromLogin ||
 		e.Unsent && e.Retry == eval.RetryNever)
 }
 
 // answered closes the circuit.
-func (b *circuit) answered() {
-	b.fails, b.opens = 0, 0
-	if !b.until.IsZero() {
-		b.until = time.Time{}
-		b.change()
+func (c *circuit) answered() {
+	c.fails, c.opens = 0, 0
+	if !c.until.IsZero() {
+		c.until = time.Time{}
+		c.change()
 	}
 }
 
-// missed counts an attempt without an answer, and opens the circuit when there were too many, or when it was the probe.
-func (b *circuit) missed(e *eval.Error, probe bool) {
-	b.fails++
-	if !probe && (!b.until.IsZero() || b.fails < breakerLimit) {
-		return
+// missed counts an attempt without an answer. It opens the circuit when there were too many, or when it was the probe,
+// and reports whether it did.
+func (c *circuit) missed(probe bool) (opened bool) {
+	c.fails++
+	if !probe && (!c.until.IsZero() || c.fails < breakerLimit) {
+		return false
 	}
-	b.opens++
-	b.until = time.Now().Add(breakerPause)
-	b.change()
-	if b.opens < breakerOpens {
-		b.Notice(fmt.Sprintf("%d attempts in a row got no answer (%s); nothing is sent for %s", b.fails, e, breakerPause))
-	}
+	c.opens++
+	c.until = time.Now().Add(breakerPause)
+	c.change()
+	return true
 }
 
-// unanswered reports whether nothing at all came back.
-func unanswered(e *eval.Error) bool {
-	return e.Kind == eval.KindTransport || e.Kind == eval.KindTimeout
-}
-
-func (b *circuit) change() {
-	close(b.changed)
-	b.changed = make(chan struct{})
+func (c *circuit) change() {
+	close(c.changed)
+	c.changed = make(chan struct{})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/rates"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
@@ -13,10 +14,10 @@ import (
 func TestBudgetsAloneApplyToPrograms(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		limiter := NewLimiter(LimiterConfig{Rates: Rates{RequestsPerMinute: 1, TokensPerMinute: 10}, Concurrency: 1, BudgetCalls: 5})
+		limiter := NewLimiter(LimiterConfig{Rates: rates.Rates{RequestsPerMinute: 1, TokensPerMinute: 10}, Concurrency: 1, BudgetCalls: 5})
 		var booked []eval.Booking
 		limiter.Book(func(b eval.Booking) error { booked = append(booked, b); return nil })
-		if !limiter.enter(t.Context(), limiter.slots) { // a call to the service is under way
+		if !limiter.takeSlot(t.Context(), &meteredCall{slot: true}) { // a call to the service is under way
 			t.Fatal("got no slot, want one")
 		}
 		usage := &eval.Usage{PromptTokens: 50, OutputTokens: 50, TotalTokens: 100, Source: eval.UsageService}
@@ -36,9 +37,9 @@ func TestBudgetsAloneApplyToPrograms(t *testing.T) {
 		expect.Same(t, "time spent waiting", time.Since(began), 0)
 		expect.Same(t, "what is spent", limiter.Spent(), eval.Spent{Attempts: 3, Tokens: 200, BudgetCalls: 5})
 		expect.Same(t, "bookings", len(booked), 3)
-		limiter.leave(peer{})
+		limiter.leave(&meteredCall{slot: true})
 
-		service := limiter.Limit(&fake{generate: func(int, *eval.Call) (*eval.Response, error) { return &eval.Response{Usage: usage}, nil }}, "")
+		service := limiter.Limit(&fake{generate: func(int, *eval.Call) (*eval.Response, error) { return &eval.Response{Usage: usage}, nil }}, "", true)
 		_, err := service.Generate(t.Context(), &eval.Call{})
 		expect.OK(t, err)
 		expect.Same(t, "time that the service waits for what programs have used", time.Since(began), 0)
@@ -50,8 +51,8 @@ func TestBudgetsAloneApplyToPrograms(t *testing.T) {
 			t.Errorf("got %v, want that the budget is spent", err)
 		}
 
-		resumed := NewLimiter(LimiterConfig{Rates: Rates{RequestsPerMinute: 1}, Before: booked[:3]})
-		_, err = resumed.Limit(&fake{}, "").Generate(t.Context(), &eval.Call{})
+		resumed := NewLimiter(LimiterConfig{Rates: rates.Rates{RequestsPerMinute: 1}, Before: booked[:3]})
+		_, err = resumed.Limit(&fake{}, "", true).Generate(t.Context(), &eval.Call{})
 		expect.OK(t, err)
 		expect.Same(t, "time that a resumed run waits for programs", time.Since(began), 0)
 	})
@@ -62,9 +63,9 @@ func TestNoProgramStartsInAStoppedRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		stop := make(chan struct{})
-		limiter := NewLimiter(LimiterConfig{BudgetTokens: 100, Stop: stop})
-		held, err := limiter.afford(t.Context(), &eval.Timing{}, amount{tokens: 80})
-		expect.OK(t, err)
+		limiter := NewLimiter(LimiterConfig{BudgetTokens: 100, Waits: NewWaits(stop)})
+		held := &meteredCall{cost: rates.Amount{Calls: 1, Tokens: 80}}
+		expect.OK(t, limiter.admit(t.Context(), held, &eval.Timing{}))
 		waited := make(chan error)
 		go func() {
 			_, err := limiter.Budget(&fake{}).Generate(t.Context(), &eval.Call{PromptTokens: 50})
@@ -77,7 +78,7 @@ func TestNoProgramStartsInAStoppedRun(t *testing.T) {
 				t.Errorf("got %v, want that the run was stopped", err)
 			}
 		}
-		limiter.settle(held, amount{})
+		limiter.settle(held, rates.Amount{}, 0)
 	})
 }
 

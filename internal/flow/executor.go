@@ -1,7 +1,9 @@
 package flow
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
@@ -40,99 +42,69 @@ func (b by) Models(ctx context.Context, apiVersion string) ([]eval.Model, error)
 	return b.Executor.Models(ctx, b.name, apiVersion)
 }
 
-// Allowing says to an executor how long each attempt may take, where that is made in another process.
-func Allowing(next Service, timeout time.Duration) Service { return allowing{next, timeout} }
+type allowedKey struct{}
 
-type allowing struct {
-	Service
-	timeout time.Duration
+// Allow says how long an attempt may take that another process makes: waiting for a grant there does not count.
+func Allow(ctx context.Context, timeout time.Duration) context.Context {
+	return context.WithValue(ctx, allowedKey{}, timeout)
 }
 
-func (a allowing) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	return a.Service.Generate(Allow(ctx, a.timeout), call)
+// Allowed is how long an attempt may take; 0: it was not said.
+func Allowed(ctx context.Context) time.Duration {
+	timeout, _ := ctx.Value(allowedKey{}).(time.Duration)
+	return timeout
 }
 
-func (a allowing) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
-	return a.Service.CountTokens(Allow(ctx, a.timeout), call)
+// Allowing is Allow for each attempt of next, which another process makes.
+func Allowing(next Service, timeout time.Duration) Service {
+	return each{next, func(ctx context.Context, a *attempt) error { return a.send(Allow(ctx, timeout)) }}
 }
 
-func (a allowing) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {
-	return a.Service.Embed(Allow(ctx, a.timeout), call)
-}
-
-func (a allowing) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {
-	return a.Service.Model(Allow(ctx, a.timeout), apiVersion, id)
-}
-
-func (a allowing) Models(ctx context.Context, apiVersion string) ([]eval.Model, error) {
-	return a.Service.Models(Allow(ctx, a.timeout), apiVersion)
+// Deadline bounds each attempt, body included. With 0 the bound set by Allow applies, if any.
+func Deadline(next Service, timeout time.Duration) Service {
+	return each{next, func(ctx context.Context, a *attempt) error {
+		timeout := cmp.Or(timeout, Allowed(ctx))
+		if timeout > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, timeout)
+			defer cancel()
+		}
+		err := a.send(ctx)
+		e := eval.AsError(err)
+		if e == nil || e.Kind != eval.KindTimeout {
+			return err
+		}
+		if e.Origin != eval.FromLogin {
+			e.Message = "no complete answer within " + timeout.String()
+		}
+		if a.timing.Chunks > 0 {
+			e.Message += fmt.Sprintf("; %d chunks of the stream had come", a.timing.Chunks)
+		}
+		return err
+	}}
 }
 
 // Placed has every attempt of next wait for room at the executor. It repeats an attempt when the process that made it
-// is gone. That says nothing about the service, so that neither the breaker nor the number of attempts counts it.
+// is gone. That does not depend on the service, so neither the breaker nor the number of attempts counts it.
 // next has the limiter in it, which admits each attempt.
 func Placed(next Service, executor Executor, stop <-chan struct{}) Service {
-	return placed{next, executor, stop}
-}
-
-type placed struct {
-	next     Service
-	executor Executor
-	stop     <-chan struct{}
-}
-
-func (p placed) Generate(ctx context.Context, call *eval.Call) (out *eval.Response, err error) {
-	err = p.do(ctx, func(ctx context.Context) error {
-		out, err = p.next.Generate(ctx, call)
-		return err
-	})
-	return out, err
-}
-
-func (p placed) CountTokens(ctx context.Context, call *eval.Call) (n int, err error) {
-	err = p.do(ctx, func(ctx context.Context) error {
-		n, err = p.next.CountTokens(ctx, call)
-		return err
-	})
-	return n, err
-}
-
-func (p placed) Embed(ctx context.Context, call *eval.EmbedCall) (out [][]float64, err error) {
-	err = p.do(ctx, func(ctx context.Context) error {
-		out, err = p.next.Embed(ctx, call)
-		return err
-	})
-	return out, err
-}
-
-func (p placed) Model(ctx context.Context, apiVersion, id string) (m *eval.Model, err error) {
-	err = p.do(ctx, func(ctx context.Context) error {
-		m, err = p.next.Model(ctx, apiVersion, id)
-		return err
-	})
-	return m, err
-}
-
-func (p placed) Models(ctx context.Context, apiVersion string) (all []eval.Model, err error) {
-	err = p.do(ctx, func(ctx context.Context) error {
-		all, err = p.next.Models(ctx, apiVersion)
-		return err
-	})
-	return all, err
-}
-
-func (p placed) do(ctx context.Context, attempt func(context.Context) error) error {
-	for {
-		calling, leave := p.executor.Enter(ctx, p.stop)
-		err := attempt(calling)
-		leave()
-		if e := eval.AsError(err); e == nil || e.Origin != eval.FromProcess || ctx.Err() != nil {
-			return err
+	return each{next, func(ctx context.Context, a *attempt) error {
+		for {
+			calling, leave := executor.Enter(ctx, stop)
+			err := a.send(calling)
+			leave()
+			if e := eval.AsError(err); e == nil || e.Origin != eval.FromProcess || ctx.Err() != nil || isClosed(stop) {
+				return err
+			}
 		}
-		select {
-		case <-p.stop:
-			return err
-		default:
-		}
+	}}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }

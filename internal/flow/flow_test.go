@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/rates"
 )
 
 // fake is a service that answers from a function.
@@ -146,7 +147,7 @@ func TestStopEndsWaiting(t *testing.T) {
 			close(stop)
 		}()
 		started := time.Now()
-		_, err := Retry(f, RetryPolicy{Attempts: 5, Stop: stop}).Generate(t.Context(), &eval.Call{})
+		_, err := Retry(f, RetryPolicy{Attempts: 5, Waits: NewWaits(stop)}).Generate(t.Context(), &eval.Call{})
 		if e := eval.AsError(err); e == nil || e.Kind != eval.KindQuota || len(f.times) != 1 || time.Since(started) != time.Second {
 			t.Errorf("%v after %s, %d attempts, want %s after 1 s and one attempt", err, time.Since(started), len(f.times), eval.KindQuota)
 		}
@@ -184,9 +185,9 @@ func TestRequestsPerMinuteAreNeverExceeded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
-		l := NewLimiter(LimiterConfig{Rates: Rates{RequestsPerMinute: 60}})
+		l := NewLimiter(LimiterConfig{Rates: rates.Rates{RequestsPerMinute: 60}})
 		started := time.Now()
-		run(t, l.Limit(f, ""), 181, 16, eval.Call{})
+		run(t, l.Limit(f, "", true), 181, 16, eval.Call{})
 		if took := time.Since(started); took < 180*time.Second || took > 181*time.Second {
 			t.Errorf("181 calls at 60 a minute took %s, want 180 to 181 s", took)
 		}
@@ -215,15 +216,15 @@ func TestTokensPerMinuteAreReservedAndSettled(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			return &eval.Response{Usage: &eval.Usage{TotalTokens: 20}}, nil
 		}}
-		l := NewLimiter(LimiterConfig{Rates: Rates{TokensPerMinute: 1000}})
+		l := NewLimiter(LimiterConfig{Rates: rates.Rates{TokensPerMinute: 1000}})
 		started := time.Now()
-		run(t, l.Limit(f, ""), 150, 8, eval.Call{PromptTokens: 10, OutputLimit: 90})
+		run(t, l.Limit(f, "", true), 150, 8, eval.Call{PromptTokens: 10, OutputLimit: 90})
 		if took := time.Since(started); took < 2*time.Minute || took > 3*time.Minute+10*time.Second {
 			t.Errorf("150 calls of 20 tokens at 1000 a minute took %s, want 2m to 3m10s", took)
 		}
 		checkWindow(t, f.times, 1000, func(int) int { return 20 })
-		if got := l.Spent(); got.Tokens != 3000 || got.Attempts != 150 || l.reserved.tokens != 0 {
-			t.Errorf("%+v, %d reserved, want 3000 tokens, 150 calls and nothing reserved", got, l.reserved.tokens)
+		if got := l.Spent(); got.Tokens != 3000 || got.Attempts != 150 || l.budget.Reserved.Tokens != 0 {
+			t.Errorf("%+v, %d reserved, want 3000 tokens, 150 calls and nothing reserved", got, l.budget.Reserved.Tokens)
 		}
 	})
 }
@@ -231,8 +232,8 @@ func TestTokensPerMinuteAreReservedAndSettled(t *testing.T) {
 func TestOneCallLargerThanTheRateStillRuns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := NewLimiter(LimiterConfig{Rates: Rates{TokensPerMinute: 10}})
-		if errs := run(t, l.Limit(&fake{}, ""), 3, 3, eval.Call{PromptTokens: 50}); errs != nil {
+		l := NewLimiter(LimiterConfig{Rates: rates.Rates{TokensPerMinute: 10}})
+		if errs := run(t, l.Limit(&fake{}, "", true), 3, 3, eval.Call{PromptTokens: 50}); errs != nil {
 			t.Errorf("%v, want no error", errs)
 		}
 	})
@@ -243,7 +244,7 @@ func TestBudgetsRefuseFurtherCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		l := NewLimiter(LimiterConfig{BudgetCalls: 7})
-		errs := run(t, l.Limit(f, ""), 20, 8, eval.Call{})
+		errs := run(t, l.Limit(f, "", true), 20, 8, eval.Call{})
 		if len(f.times) != 7 || len(errs) != 13 || eval.AsError(errs[0]).Kind != eval.KindBudget {
 			t.Errorf("%d calls, errors %v, want 7 and 13 of the kind %s", len(f.times), errs, eval.KindBudget)
 		}
@@ -255,7 +256,7 @@ func TestBudgetsRefuseFurtherCalls(t *testing.T) {
 			return &eval.Response{Usage: &eval.Usage{TotalTokens: 30}}, nil
 		}}
 		l := NewLimiter(LimiterConfig{BudgetTokens: 1000})
-		errs := run(t, l.Limit(f, ""), 50, 8, eval.Call{PromptTokens: 10, OutputLimit: 90})
+		errs := run(t, l.Limit(f, "", true), 50, 8, eval.Call{PromptTokens: 10, OutputLimit: 90})
 		if len(f.times) != 31 || len(errs) != 19 || l.Spent().Tokens != 930 {
 			t.Errorf("%d calls, %d errors, %+v, want 31, 19 and 930 tokens", len(f.times), len(errs), l.Spent())
 		}
@@ -288,7 +289,7 @@ func TestUsageIsCountedWhenItMatters(t *testing.T) {
 	} {
 		f := &fake{generate: answer}
 		l := NewLimiter(test.cfg)
-		resp, err := l.Limit(f, "").Generate(t.Context(), &eval.Call{PromptTokens: 7})
+		resp, err := l.Limit(f, "", true).Generate(t.Context(), &eval.Call{PromptTokens: 7})
 		if err != nil || !reflect.DeepEqual(*resp.Usage, test.want) || f.count != test.counts {
 			t.Errorf("%+v: %+v, %d counts, %v, want %+v and %d", test.cfg, resp.Usage, f.count, err, test.want, test.counts)
 		}
@@ -321,7 +322,7 @@ func (hanging) Generate(ctx context.Context, _ *eval.Call) (*eval.Response, erro
 // Counting what an answer cost must not wait behind workers that wait for that very answer to be settled.
 func TestCountingPassesWaiting(t *testing.T) {
 	t.Parallel()
-	for _, cfg := range []LimiterConfig{{BudgetTokens: 500, CountOutput: true}, {Rates: Rates{TokensPerMinute: 200}, CountOutput: true}} {
+	for _, cfg := range []LimiterConfig{{BudgetTokens: 500, CountOutput: true}, {Rates: rates.Rates{TokensPerMinute: 200}, CountOutput: true}} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &fake{generate: func(int, *eval.Call) (*eval.Response, error) {
 				time.Sleep(100 * time.Millisecond)
@@ -329,7 +330,7 @@ func TestCountingPassesWaiting(t *testing.T) {
 			}}
 			l := NewLimiter(cfg)
 			started := time.Now()
-			if errs := run(t, l.Limit(f, ""), 5, 5, eval.Call{PromptTokens: 20, OutputLimit: 64}); errs != nil {
+			if errs := run(t, l.Limit(f, "", true), 5, 5, eval.Call{PromptTokens: 20, OutputLimit: 64}); errs != nil {
 				t.Errorf("%v, want no error", errs)
 			}
 			if took := time.Since(started); took > time.Second {
@@ -347,7 +348,7 @@ func TestTheLastRealErrorStays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLimiter(LimiterConfig{BudgetCalls: 1})
-		s := Retry(l.Limit(&fake{generate: failing(eval.KindStatus, 503)}, ""), RetryPolicy{Attempts: 5})
+		s := Retry(l.Limit(&fake{generate: failing(eval.KindStatus, 503)}, "", true), RetryPolicy{Attempts: 5})
 		_, err := s.Generate(t.Context(), &eval.Call{})
 		if e := eval.AsError(err); e == nil || e.Status != 503 {
 			t.Errorf("got %v, want status 503", err)
@@ -362,7 +363,7 @@ func TestABudgetIsSpentWithoutReservation(t *testing.T) {
 		return &eval.Response{Usage: &eval.Usage{TotalTokens: 400}}, nil
 	}}
 	l := NewLimiter(LimiterConfig{BudgetTokens: 500})
-	errs := run(t, l.Limit(f, ""), 10, 1, eval.Call{})
+	errs := run(t, l.Limit(f, "", true), 10, 1, eval.Call{})
 	if len(f.times) != 2 || len(errs) != 8 {
 		t.Errorf("%d calls, %d errors, want 2 and 8", len(f.times), len(errs))
 	}
@@ -373,7 +374,7 @@ func TestEmbeddingsAreLimited(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
 	l := NewLimiter(LimiterConfig{BudgetTokens: 10, BudgetCalls: 5})
-	s := Retry(l.Limit(Deadline(f, time.Second), ""), RetryPolicy{Attempts: 3})
+	s := Retry(l.Limit(Deadline(f, time.Second), "", true), RetryPolicy{Attempts: 3})
 	for range 3 {
 		_, err := s.Embed(t.Context(), &eval.EmbedCall{Texts: []string{"12345678", "1"}})
 		if n := l.Spent(); n.Tokens > 10 || (err != nil) != (n.Tokens == 9 && len(f.times) == 3) {
@@ -394,8 +395,8 @@ func TestACallKeepsItsSlotUntilItIsWritten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
-		limiter := NewLimiter(LimiterConfig{Concurrency: 1, Rates: Rates{TokensPerMinute: 1_000_000}, CountOutput: true})
-		s := limiter.Limit(f, "")
+		limiter := NewLimiter(LimiterConfig{Concurrency: 1, Rates: rates.Rates{TokensPerMinute: 1_000_000}, CountOutput: true})
+		s := limiter.Limit(f, "", true)
 		ctx, written := Writing(t.Context())
 		if _, err := s.Generate(ctx, &eval.Call{Request: eval.Request{Model: "m"}}); err != nil {
 			t.Fatal(err)

@@ -2,24 +2,23 @@ package flow
 
 import (
 	"context"
+	"time"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/rates"
 )
 
-// Limit puts every attempt of next, the service of a name, through the limiter.
-func (l *Limiter) Limit(next Service, name string) Service { return limited{next, l, name, true} }
-
-// LimitUncounted is Limit for a service that cannot count tokens.
-func (l *Limiter) LimitUncounted(next Service, name string) Service {
-	return limited{next, l, name, false}
+// Limit puts every attempt of next, the service of a name, through the limiter. counts: the service can count tokens.
+func (l *Limiter) Limit(next Service, name string, counts bool) Service {
+	return limited{next, l, name, counts}
 }
 
 type limited struct {
 	Service
 	limiter *Limiter
 	name    string // of the service
-	counts  bool   // the service can count tokens
+	counts  bool
 }
 
 // Budget puts every attempt of next through the budgets of the limiter alone. It is for what runs on this machine: that
@@ -32,43 +31,42 @@ type budgeted struct {
 }
 
 func (s budgeted) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	held, err := s.limiter.afford(ctx, &call.Timing, s.limiter.price("", &eval.Usage{PromptTokens: call.PromptTokens}))
-	if err != nil {
+	l := s.limiter
+	c := &meteredCall{cost: l.price("", &eval.Usage{PromptTokens: call.PromptTokens})}
+	if err := l.admit(ctx, c, &call.Timing); err != nil {
 		return nil, err
 	}
 	resp, err := s.Service.Generate(ctx, call)
 	if err != nil {
-		s.limiter.settle(held, costOf(eval.AsError(err), held.reserved))
+		l.fail(c, eval.AsError(err))
 		return nil, err
 	}
 	resp.Usage = wire.Usage(call, resp)
-	s.limiter.settle(held, s.limiter.price("", resp.Usage))
+	l.settle(c, l.price("", resp.Usage), 0)
 	return resp, nil
 }
 
 func (s limited) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	to := peer{call.Service, call.Model}
-	held, err := s.limiter.acquire(
-		ctx, to, &call.Timing,
-		s.limiter.price(call.Model, &eval.Usage{PromptTokens: call.PromptTokens, OutputTokens: call.OutputLimit}),
-	)
-	if err != nil {
+	l, to := s.limiter, peer{call.Service, call.Model}
+	cost := l.price(call.Model, &eval.Usage{PromptTokens: call.PromptTokens, OutputTokens: call.OutputLimit})
+	c := &meteredCall{to: to, slot: true, meters: l.metersOf(to), cost: cost}
+	if err := l.admit(ctx, c, &call.Timing); err != nil {
 		return nil, err
 	}
 	resp, err := s.Service.Generate(ctx, call)
 	if err != nil {
-		s.limiter.leave(to)
-		s.limiter.fail(held, eval.AsError(err))
+		l.leave(c)
+		l.fail(c, eval.AsError(err))
 		return nil, err
 	}
 	if resp.Usage == nil || resp.Usage.Source == "" {
 		resp.Usage = s.usage(ctx, call, resp)
 	}
-	s.limiter.settle(held, s.limiter.price(call.Model, resp.Usage))
+	l.settle(c, l.price(call.Model, resp.Usage), 0)
 	if p, _ := ctx.Value(heldSlotKey{}).(*heldSlot); p != nil {
-		p.leave = func() { s.limiter.leave(to) }
+		p.leave = func() { l.leave(c) }
 	} else {
-		s.limiter.leave(to)
+		l.leave(c)
 	}
 	return resp, nil
 }
@@ -90,16 +88,17 @@ func Writing(ctx context.Context) (calling context.Context, written func()) {
 	}
 }
 
-// costOf is the assumed cost of a failed attempt: nothing when the service
-// refused or was not reached, all of the reservation when it may have answered.
-func costOf(e *eval.Error, reserved amount) amount {
+// fail settles a call that failed, and holds up all processes for as long as the service wants. It costs nothing when the
+// service refused or was not reached, and all that was reserved when the service may have answered.
+func (l *Limiter) fail(c *meteredCall, e *eval.Error) {
+	cost := rates.Amount{}
 	switch e.Kind {
 	case eval.KindTransport, eval.KindTimeout, eval.KindTruncated, eval.KindMalformed, eval.KindTooLarge, eval.KindCanceled:
 		if !e.Unsent {
-			return reserved
+			cost = c.cost
 		}
 	}
-	return amount{}
+	l.settle(c, cost, e.RetryAfter)
 }
 
 func (s limited) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
@@ -107,62 +106,110 @@ func (s limited) CountTokens(ctx context.Context, call *eval.Call) (int, error) 
 }
 
 // count counts tokens, with a slot or for a caller that has one.
-func (s limited) count(ctx context.Context, call *eval.Call, slot bool) (int, error) {
+func (s limited) count(ctx context.Context, call *eval.Call, slot bool) (n int, err error) {
 	to := peer{call.Service, call.Model}
-	held, err := s.limiter.admit(ctx, to, &call.Timing, amount{}, slot)
-	if err != nil {
-		return 0, err
-	}
-	n, err := s.Service.CountTokens(ctx, call)
-	if slot {
-		s.limiter.leave(to)
-	}
-	if err != nil {
-		s.limiter.fail(held, eval.AsError(err))
-		return 0, err
-	}
-	s.limiter.settle(held, amount{})
-	return n, nil
+	c := &meteredCall{to: to, slot: slot, meters: s.limiter.metersOf(to), cost: rates.Amount{Calls: 1}}
+	err = s.limiter.send(ctx, c, &call.Timing, func() error {
+		n, err = s.Service.CountTokens(ctx, call)
+		return err
+	})
+	return n, err
 }
 
 // Embed costs what its texts are estimated to be: the answer has no usage.
-func (s limited) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {
-	cost := s.limiter.price(call.Model, &eval.Usage{PromptTokens: wire.Texts(call.Texts)})
+func (s limited) Embed(ctx context.Context, call *eval.EmbedCall) (out [][]float64, err error) {
 	to := peer{call.Service, call.Model}
-	held, err := s.limiter.acquire(ctx, to, &call.Timing, cost)
+	cost := s.limiter.price(call.Model, &eval.Usage{PromptTokens: wire.Texts(call.Texts)})
+	c := &meteredCall{to: to, slot: true, meters: s.limiter.metersOf(to), cost: cost}
+	err = s.limiter.send(ctx, c, &call.Timing, func() error {
+		out, err = s.Service.Embed(ctx, call)
+		return err
+	})
+	return out, err
+}
+
+// send makes a call whose cost is known before.
+func (l *Limiter) send(ctx context.Context, c *meteredCall, timing *eval.Timing, attempt func() error) error {
+	if err := l.admit(ctx, c, timing); err != nil {
+		return err
+	}
+	err := attempt()
+	l.leave(c)
+	if err != nil {
+		l.fail(c, eval.AsError(err))
+		return err
+	}
+	l.settle(c, c.cost, 0)
+	return nil
+}
+
+// Model requests metadata, which counts for the rates of the shared ledger, and for no budget.
+func (s limited) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {
+	if s.limiter.cfg.Shared == nil {
+		return s.Service.Model(ctx, apiVersion, id)
+	}
+	settle, err := s.limiter.granted(ctx, peer{s.name, id}, rates.Amount{})
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.Service.Embed(ctx, call)
-	s.limiter.leave(to)
-	if err != nil {
-		s.limiter.fail(held, eval.AsError(err))
-		return nil, err
+	m, err := s.Service.Model(ctx, apiVersion, id)
+	var pause time.Duration
+	if e := eval.AsError(err); e != nil {
+		pause = e.RetryAfter
 	}
-	s.limiter.settle(held, cost)
-	return v, nil
+	settle(0, 0, pause)
+	return m, err
 }
 
 // usage counts or estimates what the service did not report of an answer's cost.
 func (s limited) usage(ctx context.Context, call *eval.Call, resp *eval.Response) *eval.Usage {
 	u := wire.Usage(call, resp)
-	if call.To == nil && s.limiter.cfg.CountOutput && s.counts && s.limiter.limitsTokens(peer{call.Service, call.Model}) &&
-		u.OutputTokens > 0 {
-		ask := &eval.Call{TrialID: call.TrialID, Request: eval.Request{
-			Model: call.Model, APIVersion: call.APIVersion, Service: call.Service, Protocol: call.Protocol,
-		}}
-		for _, c := range resp.Candidates {
-			if len(c.Pieces) > 0 { // calls and other parts can only be estimated
-				return u
-			}
-			if c.Text != "" {
-				ask.Contents = append(ask.Contents, eval.Content{Role: eval.RoleUser, Parts: []eval.Part{eval.TextPart{Text: c.Text}}})
-			}
+	if call.To != nil || !s.limiter.cfg.CountOutput || !s.counts || u.OutputTokens == 0 ||
+		!s.limiter.limitsTokens(peer{call.Service, call.Model}) {
+		return u
+	}
+	output := &eval.Call{TrialID: call.TrialID, Request: eval.Request{
+		Model: call.Model, APIVersion: call.APIVersion, Service: call.Service, Protocol: call.Protocol,
+	}}
+	for _, c := range resp.Candidates {
+		if len(c.Pieces) > 0 { // calls and other parts can only be estimated
+			return u
 		}
-		if n, err := s.count(ctx, ask, false); err == nil { // without it the estimate remains
-			u.OutputTokens, u.Source = n, eval.UsageCounted
-			u.TotalTokens = u.PromptTokens + u.OutputTokens + u.ToolUseTokens
+		if c.Text != "" {
+			output.Contents = append(output.Contents,
+				eval.Content{Role: eval.RoleUser, Parts: []eval.Part{eval.TextPart{Text: c.Text}}})
 		}
 	}
+	if n, err := s.count(ctx, output, false); err == nil { // without it the estimate remains
+		u.OutputTokens, u.Source = n, eval.UsageCounted
+		u.TotalTokens = u.PromptTokens + u.OutputTokens + u.ToolUseTokens
+	}
 	return u
+}
+
+// Shared is a ledger whose limits several processes keep together.
+type Shared interface {
+	// Grant waits until a call of at most this cost may be sent. The error is an *eval.Error: of kind budget if it never
+	// may, and of kind canceled if the run ends first.
+	Grant(ctx context.Context, service, model string, cost rates.Amount) (Settle, error)
+	// LimitsTokens reports whether it matters how many tokens a call costs.
+	LimitsTokens() bool
+}
+
+// Settle reports the cost of a call that was granted, and how long the service wants no further calls.
+type Settle func(tokens int, money float64, retryAfter time.Duration)
+
+// granted has a call granted by the shared ledger.
+func (l *Limiter) granted(ctx context.Context, to peer, cost rates.Amount) (Settle, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // waiting ends with the run
+		select {
+		case <-l.cfg.Waits.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	defer l.cfg.Waits.begin("the ledger", 0)()
+	return l.cfg.Shared.Grant(ctx, to.service, to.model, cost)
 }

@@ -7,46 +7,41 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/rates"
 )
 
 // LimiterConfig are the limits that a Limiter keeps. Zero is unlimited.
 type LimiterConfig struct {
-	Rates
-	Concurrency  int              // calls in progress at once, of all models and kinds together
-	Models       map[string]Rates // additional rates by model; each service with the model has them separately
-	Services     map[string]Share // by service; "" is the unnamed service, with applications
-	BudgetCalls  int              // HTTP attempts, except those for metadata
+	rates.Rates
+	Concurrency  int                    // calls in progress at once, of all models and kinds together
+	Models       map[string]rates.Rates // additional rates by model; each service with the model has them separately
+	Services     map[string]Share       // by service; "" is the unnamed service, with applications
+	BudgetCalls  int                    // HTTP attempts, except those for metadata
 	BudgetTokens int
 	BudgetMoney  float64         // in the currency of Prices
 	Prices       *eval.PriceList // optional
 	// CountOutput has the service count the tokens of an answer that reports no usage, if tokens are limited.
 	CountOutput bool
-	// Stop ends waiting and forbids further calls once it is closed. Optional.
-	Stop <-chan struct{}
-	// Waits shows which calls wait. Optional.
-	Waits *Waits
-	// Spent is the spend of earlier sessions of a resumed run.
-	Spent eval.Spent
-	// Shared is the ledger of several processes. Optional.
-	Shared Shared
-	// Before are the last calls of a resumed run. Those of the last minute count towards the rates.
-	Before []eval.Booking
+	Waits       *Waits         // optional
+	Spent       eval.Spent     // by earlier sessions of a resumed run
+	Before      []eval.Booking // the last calls of a resumed run; those of the last minute count towards the rates
+	Shared      Shared         // the ledger of several processes; optional
 }
 
 // Share limits the calls to one service, in addition to the limits on all calls.
 type Share struct {
-	Rates
+	rates.Rates
 	Concurrency int // calls in progress at once
 }
 
 // limited reports whether any limit is set.
 func (c *LimiterConfig) limited() bool {
-	limited := c.Rates != Rates{} || c.BudgetCalls > 0 || c.BudgetTokens > 0 || c.BudgetMoney > 0
+	limited := c.Rates != rates.Rates{} || c.BudgetCalls > 0 || c.BudgetTokens > 0 || c.BudgetMoney > 0
 	for _, r := range c.Models {
-		limited = limited || r != Rates{}
+		limited = limited || r != rates.Rates{}
 	}
 	for _, s := range c.Services {
-		limited = limited || s.Rates != Rates{}
+		limited = limited || s.Rates != rates.Rates{}
 	}
 	return limited
 }
@@ -62,35 +57,45 @@ type Limiter struct {
 	meter  *meter                   // rates of all calls
 	meters map[peer]*meter          // rates of services and of their models
 
-	mu       sync.Mutex
-	changed  chan struct{} // closed and replaced whenever a call is settled
-	waiters  int           // how many calls wait for changed
-	calls    int           // attempts so far
-	spent    amount        // by settled calls
-	reserved amount        // for calls in progress
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced whenever a call is settled
+	waiters int           // how many calls wait for changed
+	budget  rates.Budget
 }
 
 // peer is a model of a service, or the whole service if model is "".
 type peer struct{ service, model string }
 
-// amount is the cost of calls.
-type amount struct {
-	tokens int
-	money  float64
+type meter struct {
+	rates.Meter
+	turn chan struct{} // held by the one caller that waits for room, so that no other overtakes it
 }
 
-func (a *amount) add(b amount) { a.tokens += b.tokens; a.money += b.money }
-func (a *amount) sub(b amount) { a.tokens -= b.tokens; a.money -= b.money }
+func newMeter(r rates.Rates) *meter {
+	return &meter{rates.Meter{Rates: r}, make(chan struct{}, 1)}
+}
 
 // NewLimiter makes a Limiter.
 func NewLimiter(cfg LimiterConfig) *Limiter {
+	if cfg.Waits == nil {
+		cfg.Waits = NewWaits(nil)
+	}
+	spent := rates.Amount{
+		Calls: max(0, cfg.Spent.Attempts), Tokens: max(0, cfg.Spent.Tokens), Money: max(0, cfg.Spent.Money),
+	}
 	l := &Limiter{
-		cfg: cfg, calls: max(0, cfg.Spent.Attempts), spent: amount{max(0, cfg.Spent.Tokens), max(0, cfg.Spent.Money)},
-		shares: map[string]chan struct{}{}, meter: newMeter(cfg.Rates), meters: map[peer]*meter{},
+		cfg: cfg, shares: map[string]chan struct{}{}, meter: newMeter(cfg.Rates), meters: map[peer]*meter{},
 		changed: make(chan struct{}),
+		budget: rates.Budget{
+			Most:    rates.Amount{Calls: cfg.BudgetCalls, Tokens: cfg.BudgetTokens, Money: cfg.BudgetMoney},
+			Granted: spent, Settled: spent,
+		},
+	}
+	if cfg.Prices != nil {
+		l.budget.Currency = cfg.Prices.Currency
 	}
 	for name, share := range cfg.Services {
-		if share.Rates != (Rates{}) {
+		if share.Rates != (rates.Rates{}) {
 			l.meters[peer{service: name}] = newMeter(share.Rates)
 		}
 		if share.Concurrency > 0 {
@@ -103,7 +108,8 @@ func NewLimiter(cfg LimiterConfig) *Limiter {
 	for _, b := range cfg.Before {
 		if at, err := time.Parse(time.RFC3339Nano, b.At); err == nil && !b.Local {
 			for _, m := range l.metersOf(peer{b.Service, b.Model}) {
-				m.recall(at, b.Tokens)
+				m.NotBefore(at.Add(m.Interval()))
+				m.Count(&rates.Tokens{At: at, N: b.Tokens})
 			}
 		}
 	}
@@ -122,10 +128,10 @@ func (l *Limiter) Book(write func(eval.Booking) error) {
 func (l *Limiter) Spent() eval.Spent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := eval.Spent{Attempts: l.calls, Tokens: l.spent.tokens}
+	out := eval.Spent{Attempts: l.budget.Granted.Calls, Tokens: l.budget.Settled.Tokens}
 	out.BudgetCalls, out.BudgetTokens = l.cfg.BudgetCalls, l.cfg.BudgetTokens
 	if p := l.cfg.Prices; p != nil {
-		out.Money = l.spent.money
+		out.Money = l.budget.Settled.Money
 		out.BudgetMoney = l.cfg.BudgetMoney
 		out.Currency = p.Currency
 	}
@@ -135,7 +141,7 @@ func (l *Limiter) Spent() eval.Spent {
 // limitsTokens reports whether it matters how many tokens a call costs.
 func (l *Limiter) limitsTokens(to peer) bool {
 	return l.cfg.BudgetTokens > 0 || l.cfg.BudgetMoney > 0 || l.cfg.Shared != nil && l.cfg.Shared.LimitsTokens() ||
-		slices.ContainsFunc(l.metersOf(to), func(m *meter) bool { return m.tokens > 0 })
+		slices.ContainsFunc(l.metersOf(to), func(m *meter) bool { return m.TokensPerMinute > 0 })
 }
 
 // metersOf are the meters that count a call: that of all calls, and those of the service and of its model which have
@@ -164,119 +170,92 @@ const mostTokens = 1 << 40
 
 // price is the cost of a call with a usage: at least one token, since no call is free. A number that cannot be true, from
 // a service or another process, refills no budget.
-func (l *Limiter) price(model string, u *eval.Usage) amount {
+func (l *Limiter) price(model string, u *eval.Usage) rates.Amount {
 	possible := func(n int) int { return min(max(0, n), mostTokens) }
 	c := eval.Usage{
 		PromptTokens: possible(u.PromptTokens), OutputTokens: possible(u.OutputTokens),
 		CachedTokens: possible(u.CachedTokens), ToolUseTokens: possible(u.ToolUseTokens),
 	}
-	return amount{max(1, possible(u.TotalTokens), c.PromptTokens+c.OutputTokens), l.cfg.Prices.Of(model, &c)}
-}
-
-// acquire takes a slot when a call of at most this cost can be made, and counts it. The error is of kind
-// budget if it never can, and of kind canceled if the run ends first.
-func (l *Limiter) acquire(ctx context.Context, to peer, timing *eval.Timing, cost amount) (*meteredCall, error) {
-	return l.admit(ctx, to, timing, cost, true)
-}
-
-// admit is acquire, with a slot or for a caller that has one.
-func (l *Limiter) admit(ctx context.Context, to peer, timing *eval.Timing, cost amount, slot bool) (*meteredCall, error) {
-	if isClosed(l.cfg.Stop) {
-		return nil, errStopped()
+	return rates.Amount{
+		Calls:  1,
+		Tokens: max(1, possible(u.TotalTokens), c.PromptTokens+c.OutputTokens),
+		Money:  l.cfg.Prices.Of(model, &c),
 	}
-	defer queued(timing, time.Now())
-	held, err := l.admitHere(ctx, to, cost, slot)
-	if err == nil && l.cfg.Shared != nil && to.model != "" { // last, so that the call leaves when it is granted; applications have no model
-		if held.shared, err = l.granted(ctx, to, 1, cost); err != nil {
-			l.undo(held)
-			if slot {
-				l.leave(to)
-			}
+}
+
+// meteredCall is a call that waits for room, and then is in the books until it is settled.
+type meteredCall struct {
+	to     peer
+	slot   bool         // it takes a slot; false: it runs on this machine, or its caller has one
+	meters []*meter     // whose rates it counts for; none if it runs on this machine
+	cost   rates.Amount // at most
+	tokens rates.Tokens // that count for the last minute
+	shared Settle       // reports the cost to the ledger of several processes; nil without one
+}
+
+// admit waits until a call can be made, and books it. The error is of kind budget if it never can, and of kind canceled
+// if the run ends first.
+func (l *Limiter) admit(ctx context.Context, c *meteredCall, timing *eval.Timing) error {
+	if l.cfg.Waits.stopped() || ctx.Err() != nil {
+		return errStopped()
+	}
+	defer func(since time.Time) {
+		queued(timing, since)
+		if timing.StartedAt.IsZero() {
+			timing.StartedAt = time.Now().UTC()
+		}
+	}(time.Now())
+	if err := l.admitHere(ctx, c); err != nil {
+		return err
+	}
+	if l.cfg.Shared != nil && c.to.model != "" { // last, so that the call leaves when it is granted; applications have no model
+		var err error
+		if c.shared, err = l.granted(ctx, c.to, c.cost); err != nil {
+			l.end(c, func() { l.budget.Return(c.cost); c.tokens.N = 0 })
+			l.leave(c)
+			return err
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
 	timing.Attempts++
-	return held, nil
+	return nil
 }
 
 // admitHere is admit by the limits of this process.
-func (l *Limiter) admitHere(ctx context.Context, to peer, cost amount, slot bool) (*meteredCall, error) {
-	meters := l.metersOf(to)
-	if cost.tokens > 0 {
+func (l *Limiter) admitHere(ctx context.Context, c *meteredCall) error {
+	if c.cost.Tokens > 0 && len(c.meters) > 0 {
 		// Calls without tokens pass the calls that wait for tokens: one of them may be what lets an answer be settled,
 		// and so ends the waiting.
-		turn := meters[len(meters)-1].turn // a model that waits for its own limit holds up no other
+		turn := c.meters[len(c.meters)-1].turn // a model that waits for its own limit holds up no other
 		if !l.enter(ctx, turn) {
-			return nil, errStopped()
+			return errStopped()
 		}
 		defer func() { <-turn }()
 	}
-	for _, own := range meters[1:] { // before a slot is taken, which calls to other models may use
-		if !l.paced(ctx, own) {
-			return nil, errStopped()
+	for _, own := range c.meters { // before a slot is taken, which calls to other models may use
+		if own != l.meter && !l.paced(ctx, own) {
+			return errStopped()
 		}
 	}
 	for {
-		if held, err := l.attempt(ctx, to, meters, cost, slot); held != nil || err != nil {
-			return held, err
+		if !l.takeSlot(ctx, c) {
+			return errStopped()
 		}
-	}
-}
-
-// afford waits until the budgets have room for a call that takes no slot and counts for no rate, and counts it.
-func (l *Limiter) afford(ctx context.Context, timing *eval.Timing, cost amount) (*meteredCall, error) {
-	if isClosed(l.cfg.Stop) || ctx.Err() != nil {
-		return nil, errStopped()
-	}
-	defer queued(timing, time.Now())
-	for {
-		held, room, err := l.try(peer{}, nil, cost)
-		if held != nil {
-			timing.Attempts++
+		if len(c.meters) > 0 && !l.paced(ctx, l.meter) { // with a slot, so that the call leaves when its time has come
+			l.leave(c)
+			return errStopped()
 		}
-		if held != nil || err != nil {
-			return held, err
+		room, err := l.try(c)
+		if err == nil && room == nil {
+			return nil
+		}
+		l.leave(c)
+		if err != nil {
+			return err
 		}
 		if err := l.await(ctx, room); err != nil {
-			return nil, err
+			return err
 		}
 	}
-}
-
-// queued fills in how long a call has waited since it began to, and when it leaves.
-func queued(timing *eval.Timing, since time.Time) {
-	timing.QueuedMs += eval.Milliseconds(time.Since(since))
-	if timing.StartedAt.IsZero() {
-		timing.StartedAt = time.Now().UTC()
-	}
-}
-
-// attempt books a call. With neither a call nor an error it has waited for room, and the caller tries again.
-func (l *Limiter) attempt(ctx context.Context, to peer, meters []*meter, cost amount, slot bool) (*meteredCall, error) {
-	if slot && !l.takeSlot(ctx, to) {
-		return nil, errStopped()
-	}
-	held, room, err := l.pacedTry(ctx, to, meters, cost) // with a slot, so that the call leaves when its time has come
-	if held != nil {
-		return held, nil
-	}
-	if slot {
-		l.leave(to)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return nil, l.await(ctx, room)
-}
-
-// pacedTry is try, once the meter of all calls lets the next one through.
-func (l *Limiter) pacedTry(ctx context.Context, to peer, meters []*meter, cost amount) (*meteredCall, limiterWait, error) {
-	if !l.paced(ctx, l.meter) {
-		return nil, limiterWait{}, errStopped()
-	}
-	return l.try(to, meters, cost)
 }
 
 // limiterWait says what a call waits for until it has room.
@@ -286,102 +265,81 @@ type limiterWait struct {
 }
 
 // await waits for room. The caller counts as a waiter until then.
-func (l *Limiter) await(ctx context.Context, r limiterWait) error {
+func (l *Limiter) await(ctx context.Context, r *limiterWait) error {
 	why := "tokens per minute"
 	if r.wait == 0 {
 		why = "the part of the budget that calls in progress reserve"
 	}
-	slept := l.sleep(ctx, why, r.wait, r.changed)
+	waited := l.cfg.Waits.wait(ctx, why, r.wait, r.changed)
 	l.mu.Lock()
 	l.waiters--
 	l.mu.Unlock()
-	if !slept {
+	if !waited {
 		return errStopped()
 	}
 	return nil
 }
 
-func errStopped() error {
-	return eval.Errorf(eval.KindCanceled, "the run was stopped before this call")
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
 // paced waits until the meter allows the next call. It returns false if the run ends first.
 func (l *Limiter) paced(ctx context.Context, m *meter) bool {
-	if m.interval == 0 {
+	if m.RequestsPerMinute == 0 {
 		return true
 	}
 	l.mu.Lock()
 	now := time.Now()
-	at := m.next
-	if at.Before(now) {
-		at = now
-	}
-	m.next = at.Add(m.interval)
+	m.NotBefore(now)
+	at := m.Next
+	m.Pace(now)
 	l.mu.Unlock()
-	return l.sleep(ctx, "requests per minute", at.Sub(now), nil)
+	return l.cfg.Waits.wait(ctx, "requests per minute", at.Sub(now), nil)
 }
 
-// try books the call when there is room for it. Otherwise it says what to wait for, and the caller counts as a waiter
+// try books the call when there is room for it. Otherwise it returns what to wait for, and the caller counts as a waiter
 // from then on.
-func (l *Limiter) try(to peer, meters []*meter, cost amount) (*meteredCall, limiterWait, error) {
+func (l *Limiter) try(c *meteredCall) (*limiterWait, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	affordable, err := l.affords(cost)
-	if err != nil {
-		return nil, limiterWait{}, err
+	if why := l.budget.Refusal(c.cost); why != "" {
+		return nil, eval.Errorf(eval.KindBudget, "%s", why)
 	}
-	var wait time.Duration
-	if affordable {
-		wait = longWait(meters, cost.tokens, now)
-	}
-	if !affordable || wait != 0 {
+	if !l.budget.Fits(c.cost) {
 		l.waiters++
-		return nil, limiterWait{wait, l.changed}, nil
+		return &limiterWait{0, l.changed}, nil
 	}
-	held := &meteredCall{to: to, at: now, reserved: cost, tokens: cost.tokens}
-	if err := l.written(held, cost, l.calls+1, len(meters) == 0); err != nil {
-		return nil, limiterWait{}, err
-	}
-	for _, m := range meters {
-		m.take(held)
-	}
-	l.calls++
-	l.reserved.add(cost)
-	return held, limiterWait{}, nil
-}
-
-// longWait is how long the first meter without room for a call has it wait.
-func longWait(meters []*meter, tokens int, now time.Time) time.Duration {
-	for _, m := range meters {
-		if wait := m.wait(tokens, now); wait != 0 {
-			return wait
+	for _, m := range c.meters {
+		if at, _ := m.Room(c.cost.Tokens, 0, now); !at.IsZero() {
+			l.waiters++
+			return &limiterWait{at.Sub(now), l.changed}, nil
 		}
 	}
-	return 0
+	c.tokens = rates.Tokens{At: now, N: c.cost.Tokens}
+	if err := l.written(c, c.cost); err != nil {
+		return nil, err
+	}
+	for _, m := range c.meters {
+		m.Count(&c.tokens)
+	}
+	l.budget.Take(c.cost)
+	return nil, nil
 }
 
-// written has a call written down at a cost that is about to be booked. calls are the attempts with it.
-func (l *Limiter) written(held *meteredCall, cost amount, calls int, local bool) error {
+// written has a call written down at a cost that is about to be booked.
+func (l *Limiter) written(c *meteredCall, cost rates.Amount) error {
 	if l.book == nil {
 		return nil
 	}
 	b := eval.Booking{
-		At: held.at.UTC().Format(time.RFC3339Nano), Model: held.to.model, Service: held.to.service, Tokens: cost.tokens,
-		Local: local,
+		At: c.tokens.At.UTC().Format(time.RFC3339Nano), Model: c.to.model, Service: c.to.service, Tokens: cost.Tokens,
+		Local: len(c.meters) == 0,
 	}
-	b.Spent = eval.Spent{Attempts: calls, Tokens: l.spent.tokens + l.reserved.tokens + cost.tokens}
+	of := &l.budget
+	b.Spent = eval.Spent{
+		Attempts: of.Granted.Calls + cost.Calls,
+		Tokens:   of.Settled.Tokens + of.Reserved.Tokens + cost.Tokens,
+	}
 	if p := l.cfg.Prices; p != nil {
-		b.Spent.Money, b.Spent.Currency = l.spent.money+l.reserved.money+cost.money, p.Currency
+		b.Spent.Money, b.Spent.Currency = of.Settled.Money+of.Reserved.Money+cost.Money, p.Currency
 	}
 	if err := l.book(b); err != nil {
 		return eval.Errorf(eval.KindCanceled, "the call could not be written down: %s", err)
@@ -389,36 +347,74 @@ func (l *Limiter) written(held *meteredCall, cost amount, calls int, local bool)
 	return nil
 }
 
-// settle records the actual cost of a call and returns the rest of its reservation.
-func (l *Limiter) settle(held *meteredCall, cost amount) {
-	if held.shared != nil {
-		held.shared.Settle(cost.tokens, cost.money, held.pause)
+// settle records the actual cost of a call, and returns the rest of its reservation. pause is how long the service wants
+// no further calls, of any process.
+func (l *Limiter) settle(c *meteredCall, cost rates.Amount, pause time.Duration) {
+	if c.shared != nil {
+		c.shared(cost.Tokens, cost.Money, pause)
 	}
+	l.end(c, func() {
+		if more := cost.Tokens - c.cost.Tokens; more > 0 && len(c.meters) > 0 { // the next process has to know the last minute
+			_ = l.written(c, rates.Amount{Tokens: more}) // the next call fails for the same reason
+		}
+		cost.Calls = c.cost.Calls
+		l.budget.Settle(c.cost, cost)
+		c.tokens.N = cost.Tokens
+	})
+}
+
+// end changes the books at the end of a call.
+func (l *Limiter) end(c *meteredCall, book func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if more := cost.tokens - held.tokens; more > 0 && len(held.meters) > 0 { // the next process has to know the last minute
-		_ = l.written(held, amount{tokens: more}, l.calls, false) // the next call fails for the same reason
-	}
-	l.reserved.sub(held.reserved)
-	l.spent.add(cost)
-	for _, m := range held.meters {
-		m.inWindow += cost.tokens - held.tokens
-	}
-	held.tokens = cost.tokens
+	book()
 	if l.waiters > 0 { // usually none
 		close(l.changed)
 		l.changed = make(chan struct{})
 	}
 }
 
-// sleep waits for d, or for a change if d is 0 or a channel is given. It returns false if the run ends
-// first.
-func (l *Limiter) sleep(ctx context.Context, why string, d time.Duration, changed <-chan struct{}) bool {
-	if d <= 0 && changed == nil {
+// enter takes a slot when one is free, or a turn in the same way. It returns false if the run ends first.
+func (l *Limiter) enter(ctx context.Context, slots chan struct{}) bool {
+	if slots == nil {
 		return true
 	}
-	if l.cfg.Waits != nil {
-		defer l.cfg.Waits.begin(why, d)()
+	select {
+	case slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+	case <-l.cfg.Waits.stop:
 	}
-	return pause(ctx, l.cfg.Stop, d, changed)
+	return false
+}
+
+// takeSlot takes a slot of the service, and then one of all. Others may use the latter until then. It
+// returns false if the run ends first.
+func (l *Limiter) takeSlot(ctx context.Context, c *meteredCall) bool {
+	if !c.slot {
+		return true
+	}
+	own := l.shares[c.to.service]
+	if !l.enter(ctx, own) {
+		return false
+	}
+	if l.enter(ctx, l.slots) {
+		return true
+	}
+	if own != nil {
+		<-own
+	}
+	return false
+}
+
+// leave gives the slot back.
+func (l *Limiter) leave(c *meteredCall) {
+	if !c.slot {
+		return
+	}
+	for _, slots := range []chan struct{}{l.slots, l.shares[c.to.service]} {
+		if slots != nil {
+			<-slots
+		}
+	}
 }

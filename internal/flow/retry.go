@@ -17,19 +17,6 @@ const (
 	maxBackoff   = 60 * time.Second
 )
 
-// RetryPolicy says how often an attempt is repeated.
-type RetryPolicy struct {
-	Attempts int // at most, the first included
-	// Stop ends waiting and forbids further attempts once it is closed. Optional.
-	Stop <-chan struct{}
-	// Notice is called before each wait. Optional.
-	Notice func(err *eval.Error, attempt, most int, wait time.Duration)
-	// Quota bounds the retries of all calls together. Optional.
-	Quota *RetryQuota
-	// Waits shows who waits. Optional.
-	Waits *Waits
-}
-
 // Quota of retries over a run, as AWS's clients keep it: a bucket from which each retry takes and to which each
 // answer gives. When the service has trouble for long, calls fail at once instead of making it worse.
 const (
@@ -38,92 +25,75 @@ const (
 	quotaThrottle = 5 // of a 429, where the service itself requests a retry
 )
 
-// RetryQuota bounds the retries of a run.
-type RetryQuota struct {
-	mu   sync.Mutex
-	left int
+// RetryPolicy says how often an attempt is repeated.
+type RetryPolicy struct {
+	Attempts int // at most, the first included
+	// Notice is called before each wait. Optional.
+	Notice func(err *eval.Error, attempt, most int, wait time.Duration)
+	Waits  *Waits // optional
 }
 
-// NewRetryQuota makes a full bucket.
-func NewRetryQuota() *RetryQuota { return &RetryQuota{left: quotaSize} }
+// Retry repeats attempts after transient failures. It never repeats a request because of what its result says: blocks,
+// empty texts and failed scores are results. A quota bounds the retries of all calls together.
+func Retry(next Service, p RetryPolicy) Service {
+	if p.Waits == nil {
+		p.Waits = NewWaits(nil)
+	}
+	return each{next, (&retry{policy: p, quota: quotaSize}).do}
+}
+
+type retry struct {
+	policy RetryPolicy
+	mu     sync.Mutex
+	quota  int // that is left
+}
 
 // take pays for a retry after e; false when there is not enough left.
-func (q *RetryQuota) take(e *eval.Error) bool {
-	if q == nil {
-		return true
-	}
+func (r *retry) take(e *eval.Error) bool {
 	cost := quotaRetry
 	if e.Status == 429 {
 		cost = quotaThrottle
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.left < cost {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.quota < cost {
 		return false
 	}
-	q.left -= cost
+	r.quota -= cost
 	return true
 }
 
 // give returns to the quota what a success without retries earns.
-func (q *RetryQuota) give() {
-	if q == nil {
-		return
+func (r *retry) give() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.quota < quotaSize {
+		r.quota++
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.left = min(quotaSize, q.left+1)
 }
 
-// Retry repeats attempts after transient failures. It never repeats a request because of what its result says: blocks,
-// empty texts and failed scores are results.
-func Retry(next Service, p RetryPolicy) Service { return retry{next, p} }
-
-type retry struct {
-	next   Service
-	policy RetryPolicy
-}
-
-func (r retry) Generate(ctx context.Context, call *eval.Call) (out *eval.Response, err error) {
-	policy := r
-	policy.policy.Attempts = cmp.Or(call.Attempts, r.policy.Attempts)
-	err = policy.do(ctx, &call.Timing, func() error {
-		out, err = r.next.Generate(ctx, call)
-		return err
-	})
-	return out, err
-}
-
-func (r retry) CountTokens(ctx context.Context, call *eval.Call) (out int, err error) {
-	err = r.do(ctx, &call.Timing, func() error {
-		out, err = r.next.CountTokens(ctx, call)
-		return err
-	})
-	return out, err
-}
-
-func (r retry) Embed(ctx context.Context, call *eval.EmbedCall) (out [][]float64, err error) {
-	err = r.do(ctx, &call.Timing, func() error {
-		out, err = r.next.Embed(ctx, call)
-		return err
-	})
-	return out, err
-}
-
-func (r retry) Model(ctx context.Context, apiVersion, id string) (out *eval.Model, err error) {
-	err = r.do(ctx, &eval.Timing{}, func() error {
-		out, err = r.next.Model(ctx, apiVersion, id)
-		return described(err)
-	})
-	return out, err
-}
-
-func (r retry) Models(ctx context.Context, apiVersion string) (out []eval.Model, err error) {
-	err = r.do(ctx, &eval.Timing{}, func() error {
-		out, err = r.next.Models(ctx, apiVersion)
-		return described(err)
-	})
-	return out, err
+func (r *retry) do(ctx context.Context, a *attempt) error {
+	var before error // why the attempt before failed
+	for n := 1; ; n++ {
+		err := a.send(ctx)
+		if err == nil {
+			if n == 1 {
+				r.give()
+			}
+			return nil
+		}
+		if a.method == describe {
+			err = described(err)
+		}
+		e := eval.AsError(err)
+		if before != nil && (e.Kind == eval.KindCanceled || e.Kind == eval.KindBudget) {
+			return before // there was no further attempt
+		}
+		before = err
+		if !r.waitToRetry(ctx, a, e, n) {
+			return err
+		}
+	}
 }
 
 // described makes a malformed answer about models final: a server without metadata answers every address with the same
@@ -137,37 +107,18 @@ func described(err error) error {
 	return err
 }
 
-func (r retry) do(ctx context.Context, timing *eval.Timing, attempt func() error) error {
-	var before error // why the attempt before failed
-	for n := 1; ; n++ {
-		err := attempt()
-		if err == nil {
-			if n == 1 {
-				r.policy.Quota.give()
-			}
-			return nil
-		}
-		e := eval.AsError(err)
-		if before != nil && (e.Kind == eval.KindCanceled || e.Kind == eval.KindBudget) {
-			return before // there was no further attempt
-		}
-		before = err
-		if !r.waitToRetry(ctx, timing, e, n) {
-			return err
-		}
-	}
-}
-
 // waitToRetry waits for the next attempt; false when there is none.
-func (r retry) waitToRetry(ctx context.Context, timing *eval.Timing, e *eval.Error, n int) bool {
-	if n >= r.policy.Attempts || !passing(e) || r.stopped() || !r.policy.Quota.take(e) {
+func (r *retry) waitToRetry(ctx context.Context, a *attempt, e *eval.Error, n int) bool {
+	most := cmp.Or(a.most, r.policy.Attempts)
+	if n >= most || !passing(e) || r.policy.Waits.stopped() || !r.take(e) {
 		return false
 	}
 	wait := backoff(n-1, e.RetryAfter)
 	if r.policy.Notice != nil {
-		r.policy.Notice(e, n, r.policy.Attempts, wait)
+		r.policy.Notice(e, n, most, wait)
 	}
-	return r.sleep(ctx, timing, wait)
+	defer queued(a.timing, time.Now())
+	return r.policy.Waits.wait(ctx, "another try", wait, nil)
 }
 
 // passing reports whether a later attempt may go better.
@@ -206,23 +157,4 @@ func backoff(n int, least time.Duration) time.Duration {
 		wait = max(wait, least+rand.N(least/10+1)) //nolint:gosec // as above
 	}
 	return wait
-}
-
-// sleep waits and counts the wait. It returns false if the run ends first.
-func (r retry) sleep(ctx context.Context, timing *eval.Timing, d time.Duration) bool {
-	started := time.Now()
-	defer func() { timing.QueuedMs += eval.Milliseconds(time.Since(started)) }()
-	if r.policy.Waits != nil {
-		defer r.policy.Waits.begin("another try", d)()
-	}
-	return pause(ctx, r.policy.Stop, d, nil)
-}
-
-func (r retry) stopped() bool {
-	select {
-	case <-r.policy.Stop:
-		return true
-	default:
-		return false
-	}
 }

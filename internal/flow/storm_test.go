@@ -9,19 +9,16 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/rates"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // chain is everything between a trial and an attempt, as a session puts it together.
 func chain(f Service, workers int, stop chan struct{}) (Service, *Waits) {
-	waits := NewWaits()
-	limiter := NewLimiter(LimiterConfig{Waits: waits, Stop: stop})
-	breaker := NewBreaker(BreakerConfig{Waits: waits, Stop: stop, Notice: func(string) {}})
-	adaptive := NewAdaptive(workers, stop, waits)
-	return Retry(
-		breaker.Protect(adaptive.Bound(limiter.Limit(f, ""))),
-		RetryPolicy{Attempts: 5, Quota: NewRetryQuota(), Waits: waits, Stop: stop},
-	), waits
+	waits := NewWaits(stop)
+	s := NewLimiter(LimiterConfig{Waits: waits}).Limit(f, "", true)
+	s = Protect(Adapt(s, workers, waits), "the service", waits, func(string) {})
+	return Retry(s, RetryPolicy{Attempts: 5, Waits: waits}), waits
 }
 
 // askAll runs trials with several workers and returns the errors.
@@ -186,8 +183,9 @@ func TestConcurrencyAdaptsToTheService(t *testing.T) {
 			}
 			return &eval.Response{}, nil
 		}}
-		// Without a quota of retries, which would end the first storm with errors.
-		s := Retry(NewAdaptive(64, nil, NewWaits()).Bound(f), RetryPolicy{Attempts: 8})
+		// With more retries than the quota, which would end the first storm with errors.
+		retries := &retry{policy: RetryPolicy{Attempts: 8, Waits: NewWaits(nil)}, quota: 1 << 20}
+		s := each{Adapt(f, 64, NewWaits(nil)), retries.do}
 		if errs := askAll(t, s, 1000, 64); len(errs) > 0 {
 			t.Errorf("%d errors, want none; the first: %v", len(errs), errs[0])
 		}
@@ -202,8 +200,8 @@ func TestAModelAtItsLimitHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
-		l := NewLimiter(LimiterConfig{Models: map[string]Rates{"slow": {RequestsPerMinute: 60}, "small": {TokensPerMinute: 100}}})
-		s := l.Limit(f, "")
+		l := NewLimiter(LimiterConfig{Models: map[string]rates.Rates{"slow": {RequestsPerMinute: 60}, "small": {TokensPerMinute: 100}}})
+		s := l.Limit(f, "", true)
 		ask := func(model string, n int) time.Duration {
 			started := time.Now()
 			for range n {
@@ -228,7 +226,7 @@ func TestAModelAtItsLimitHoldsUpNoOther(t *testing.T) {
 // The quota of retries is spent by failures and filled by answers.
 func TestRetryQuotaIsSpentByFailures(t *testing.T) {
 	t.Parallel()
-	q := NewRetryQuota()
+	q := &retry{quota: quotaSize}
 	n := 0
 	for q.take(&eval.Error{Status: 503}) {
 		n++
@@ -239,9 +237,6 @@ func TestRetryQuotaIsSpentByFailures(t *testing.T) {
 	}
 	if !q.take(&eval.Error{Status: 429}) {
 		t.Error("no retry of a 429, want one")
-	}
-	if (*RetryQuota)(nil).take(&eval.Error{}) != true {
-		t.Error("no retry without a quota, want one")
 	}
 }
 

@@ -2,16 +2,20 @@ package flow
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/evalrun/evalrun/eval"
 )
 
-// Waits keeps account of who waits, for what, and until when, for people who watch a run.
+// Waits knows who waits, for what, and until when, for people who watch a run. It ends all waiting when the run stops.
 type Waits struct {
+	stop    <-chan struct{}
 	mu      sync.Mutex
 	reasons map[string]*waiting
 }
@@ -21,11 +25,38 @@ type waiting struct {
 	until time.Time // the latest that is known
 }
 
-// NewWaits makes an empty account.
-func NewWaits() *Waits { return &Waits{reasons: map[string]*waiting{}} }
+// NewWaits makes Waits in which nobody waits. Closing stop ends waiting and forbids further attempts; nil: the run never
+// stops.
+func NewWaits(stop <-chan struct{}) *Waits { return &Waits{stop: stop, reasons: map[string]*waiting{}} }
 
-// begin notes that somebody waits for d, or for something that has no time when d is 0. The function
-// that it returns ends the waiting.
+func (w *Waits) stopped() bool { return isClosed(w.stop) }
+
+// wait waits for d, or for a change if a channel is given; with neither it does not wait. It returns false if the run
+// ends first.
+func (w *Waits) wait(ctx context.Context, what string, d time.Duration, changed <-chan struct{}) bool {
+	if d <= 0 && changed == nil {
+		return true
+	}
+	defer w.begin(what, d)()
+	var over <-chan time.Time
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-over:
+	case <-changed:
+	case <-ctx.Done():
+		return false
+	case <-w.stop:
+		return false
+	}
+	return true
+}
+
+// begin notes that a call waits for d, or for something that has no time when d is 0. The function that it returns ends
+// the waiting.
 func (w *Waits) begin(what string, d time.Duration) (end func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,4 +94,13 @@ func (w *Waits) String() string {
 		out = append(out, text)
 	}
 	return strings.Join(out, ", ")
+}
+
+// queued adds to a call's time of waiting.
+func queued(timing *eval.Timing, since time.Time) {
+	timing.QueuedMs += eval.Milliseconds(time.Since(since))
+}
+
+func errStopped() error {
+	return eval.Errorf(eval.KindCanceled, "the run was stopped before this call")
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/evalrun/evalrun/internal/rates"
 )
 
 // book has the accounts and the open grants. Every change is an event in the file of the ledger. Applying
@@ -68,7 +70,7 @@ func newBook(limits []AccountLimits) *book {
 func (b *book) account(name ModelAccount) *account {
 	a := b.accounts[name]
 	if a == nil {
-		a = &account{Balance: Balance{ModelAccount: name}, limits: find(b.limits, name)}
+		a = newAccount(name, find(b.limits, name))
 		b.accounts[name] = a
 	}
 	return a
@@ -100,32 +102,29 @@ func (b *book) apply(e *bookEvent) {
 			return
 		}
 		delete(b.grants, e.ID)
+		g.of.release(g.cost)
 		if e.Type == returned {
-			g.of.giveBack(g.cost)
-		} else {
-			g.of.settle(g.cost, e.Cost, e.At)
+			g.of.budget.Return(g.cost)
+			return
 		}
+		g.of.budget.Settle(g.cost, e.Cost)
+		g.of.meter.Count(&rates.Tokens{At: e.At, N: e.Cost.Tokens})
 	case refused:
-		b.account(*e.Account).Refused.add(e.Cost)
+		b.account(*e.Account).refused.Add(e.Cost)
 	case paused:
 		a := b.account(*e.Account)
 		if e.Until.After(a.held) {
 			a.held = e.Until
 		}
 	case paced:
-		a := b.account(*e.Account)
-		if e.Until.After(a.next) {
-			a.next = e.Until
-		}
+		b.account(*e.Account).meter.NotBefore(e.Until)
 	case balanced: // earlier versions had several accounts for the spellings of one address
 		a := b.account(e.Balance.ModelAccount)
-		a.Granted.add(e.Balance.Granted)
-		a.Settled.add(e.Balance.Settled)
-		a.Refused.add(e.Balance.Refused)
+		a.budget.Granted.Add(e.Balance.Granted)
+		a.budget.Settled.Add(e.Balance.Settled)
+		a.refused.Add(e.Balance.Refused)
 	case used:
-		a := b.account(*e.Account)
-		a.window = append(a.window, spent{e.At, e.Cost.Tokens})
-		a.inWindow += e.Cost.Tokens
+		b.account(*e.Account).meter.Count(&rates.Tokens{At: e.At, N: e.Cost.Tokens})
 	}
 }
 
@@ -222,7 +221,7 @@ func (b *book) try(ask *GrantRequest) (wait accountWait, changed <-chan struct{}
 		return accountWait{}, nil, 0, noEntry(ask.Account)
 	}
 	a := b.account(ask.Account)
-	if why := a.refusal(ask.Cost); why != "" {
+	if why := a.budget.Refusal(ask.Cost); why != "" {
 		b.record(&bookEvent{Type: refused, At: now, Account: &ask.Account, Cost: ask.Cost})
 		return accountWait{}, nil, 0, &refusal{Budget: true, Account: ask.Account, reason: "the ledger of the team: " + why}
 	}
@@ -235,23 +234,6 @@ func (b *book) try(ask *GrantRequest) (wait accountWait, changed <-chan struct{}
 	place = b.record(&bookEvent{Type: granted, At: now, ID: ask.ID, Owner: ask.Owner, Account: &ask.Account, Cost: ask.Cost})
 	b.leaveQueue(a, ask.ID) // before the file is safe, so that both grants can be written together
 	return accountWait{}, nil, place, nil
-}
-
-// turn reports whether a call is next. Calls with tokens keep their order, so that small ones cannot
-// overtake a large one forever. Other calls do not wait, because settling an answer may need one.
-func (a *account) turn(ask *GrantRequest) bool {
-	if !takesPlace(ask.Cost) {
-		return true
-	}
-	if a.place(ask.ID) < 0 {
-		a.queue = append(a.queue, ask)
-	}
-	return a.queue[0].ID == ask.ID
-}
-
-// place returns the place of a call in the queue, -1 without one.
-func (a *account) place(id string) int {
-	return slices.IndexFunc(a.queue, func(other *GrantRequest) bool { return other.ID == id })
 }
 
 // leave removes a call from the queue.
@@ -297,7 +279,7 @@ func (b *book) settleOne(s *Settlement, now time.Time) {
 	b.heard[g.owner] = now
 	if s.RetryAfter > 0 {
 		until := now.Add(time.Duration(s.RetryAfter) * time.Millisecond)
-		b.record(&bookEvent{Type: paused, At: now, Account: &g.of.ModelAccount, Until: until})
+		b.record(&bookEvent{Type: paused, At: now, Account: &g.of.name, Until: until})
 	}
 	if s.Unsent {
 		b.record(&bookEvent{Type: returned, At: now, ID: s.ID})
@@ -354,7 +336,7 @@ func (b *book) balances() []Balance {
 	defer b.mu.Unlock()
 	out := make([]Balance, 0, len(b.accounts))
 	for _, a := range b.accounts {
-		out = append(out, a.Balance)
+		out = append(out, a.balance())
 	}
 	slices.SortFunc(out, func(x, y Balance) int { return strings.Compare(x.String(), y.String()) })
 	return out
@@ -363,22 +345,22 @@ func (b *book) balances() []Balance {
 // events returns the fewest events that lead to this book.
 func (b *book) events(now time.Time) (out []*bookEvent) {
 	for _, a := range b.accounts {
-		whole := a.Balance
-		whole.Granted.sub(a.reserved) // the events of its grants follow
+		whole := a.balance()
+		whole.Granted.Sub(a.budget.Reserved) // the events of its grants follow
 		out = append(out, &bookEvent{Type: balanced, At: now, Balance: &whole})
 		if a.held.After(now) {
-			out = append(out, &bookEvent{Type: paused, At: now, Account: &a.ModelAccount, Until: a.held})
+			out = append(out, &bookEvent{Type: paused, At: now, Account: &a.name, Until: a.held})
 		}
-		if a.next.After(now) {
-			out = append(out, &bookEvent{Type: paced, At: now, Account: &a.ModelAccount, Until: a.next})
+		if a.meter.Next.After(now) {
+			out = append(out, &bookEvent{Type: paced, At: now, Account: &a.name, Until: a.meter.Next})
 		}
-		a.forget(now)
-		for _, one := range a.window {
-			out = append(out, &bookEvent{Type: used, At: one.at, Account: &a.ModelAccount, Cost: Amount{Tokens: one.tokens}})
+		a.meter.Forget(now)
+		for _, one := range a.meter.Window {
+			out = append(out, &bookEvent{Type: used, At: one.At, Account: &a.name, Cost: Amount{Tokens: one.N}})
 		}
 	}
 	for id, g := range b.grants {
-		out = append(out, &bookEvent{Type: granted, At: now, ID: id, Owner: g.owner, Account: &g.of.ModelAccount, Cost: g.cost})
+		out = append(out, &bookEvent{Type: granted, At: now, ID: id, Owner: g.owner, Account: &g.of.name, Cost: g.cost})
 	}
 	return out
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/rates"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
@@ -74,13 +75,13 @@ func TestRatesAreUsedAndKept(t *testing.T) {
 		latency time.Duration
 		counts  bool // tokens before each call
 	}{
-		"requests":         {AccountLimits{RequestsPerMinute: 300}, 100 * time.Millisecond, false},
-		"few requests":     {AccountLimits{RequestsPerMinute: 20}, 100 * time.Millisecond, false},
-		"many requests":    {AccountLimits{RequestsPerMinute: 1000}, 50 * time.Millisecond, false},
-		"tokens":           {AccountLimits{TokensPerMinute: 20_000}, 200 * time.Millisecond, false},
-		"both":             {AccountLimits{RequestsPerMinute: 300, TokensPerMinute: 20_000}, 200 * time.Millisecond, false},
-		"slow, and tokens": {AccountLimits{TokensPerMinute: 20_000}, 1500 * time.Millisecond, false},
-		"counted":          {AccountLimits{RequestsPerMinute: 300, TokensPerMinute: 20_000}, 100 * time.Millisecond, true},
+		"requests":         {AccountLimits{Rates: rates.Rates{RequestsPerMinute: 300}}, 100 * time.Millisecond, false},
+		"few requests":     {AccountLimits{Rates: rates.Rates{RequestsPerMinute: 20}}, 100 * time.Millisecond, false},
+		"many requests":    {AccountLimits{Rates: rates.Rates{RequestsPerMinute: 1000}}, 50 * time.Millisecond, false},
+		"tokens":           {AccountLimits{Rates: rates.Rates{TokensPerMinute: 20_000}}, 200 * time.Millisecond, false},
+		"both":             {AccountLimits{Rates: rates.Rates{RequestsPerMinute: 300, TokensPerMinute: 20_000}}, 200 * time.Millisecond, false},
+		"slow, and tokens": {AccountLimits{Rates: rates.Rates{TokensPerMinute: 20_000}}, 1500 * time.Millisecond, false},
+		"counted":          {AccountLimits{Rates: rates.Rates{RequestsPerMinute: 300, TokensPerMinute: 20_000}}, 100 * time.Millisecond, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -271,7 +272,7 @@ func TestRetryAfterHoldsAll(t *testing.T) {
 // A large call is not overtaken by small ones for ever, and calls without tokens pass it.
 func TestCallsKeepTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBook([]AccountLimits{{service: "*", model: "*", key: "*", TokensPerMinute: 100}})
+		b := newBook([]AccountLimits{{service: "*", model: "*", key: "*", Rates: rates.Rates{TokensPerMinute: 100}}})
 		b.file = unwritten()
 		_, err := b.grant(t.Context(), ask("p", 0, call(60)))
 		expect.OK(t, err, b.settle(t.Context(), []Settlement{{ID: "p-0", Tokens: 60}}))
@@ -295,14 +296,14 @@ func TestCallsKeepTheirTurn(t *testing.T) {
 
 func TestAClockThatIsSetBackDelaysNoCall(t *testing.T) {
 	dir := t.TempDir()
-	limits := AccountLimits{RequestsPerMinute: 60, TokensPerMinute: 100}
+	limits := AccountLimits{Rates: rates.Rates{RequestsPerMinute: 60, TokensPerMinute: 100}}
 	b := openBook(t, dir, limits)
 	b.now = func() time.Time { return time.Now().Add(time.Hour) }
 	_, err := b.grant(t.Context(), ask("p", 1, call(90)))
 	expect.OK(t, err, b.settle(t.Context(), []Settlement{{ID: "p-1", Tokens: 90, RetryAfter: 1000}}))
 	b = openBook(t, killedCopy(t, dir), limits)
 	a := b.account(someModel)
-	for _, at := range []time.Time{a.next, a.held, a.window[0].at} {
+	for _, at := range []time.Time{a.meter.Next, a.held, a.meter.Window[0].At} {
 		if late := time.Until(at); late > 2*time.Second {
 			t.Errorf("calls wait %s after the clock was set back: want at most 2 s", late)
 		}
@@ -361,14 +362,14 @@ func TestFingerprintsHideTheKey(t *testing.T) {
 
 // A request that was sent before the ledger was started again counts for the rate.
 func TestPaceSurvivesARestart(t *testing.T) {
-	dir, limits := t.TempDir(), AccountLimits{RequestsPerMinute: 1}
+	dir, limits := t.TempDir(), AccountLimits{Rates: rates.Rates{RequestsPerMinute: 1}}
 	b := openBook(t, dir, limits)
 	_, err := b.grant(t.Context(), ask("p", 1, call(1)))
 	expect.OK(t, err, b.settle(t.Context(), []Settlement{{ID: "p-1", Tokens: 1}}))
 	for range 2 { // read as it is, and as it was rewritten
 		dir = killedCopy(t, dir)
 		b = openBook(t, dir, limits)
-		if wait := time.Until(b.account(someModel).next); wait < 50*time.Second {
+		if wait := time.Until(b.account(someModel).meter.Next); wait < 50*time.Second {
 			t.Errorf("the next request may be sent in %s, want a minute", wait)
 		}
 	}
@@ -396,7 +397,7 @@ func TestASleepOfTheLedgerKillsNoProcess(t *testing.T) {
 // A call whose request is repeated keeps its place; one whose process died or that was given up loses it.
 func TestCallsKeepTheirPlaceBetweenRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBook([]AccountLimits{{service: "*", model: "*", key: "*", TokensPerMinute: 100}})
+		b := newBook([]AccountLimits{{service: "*", model: "*", key: "*", Rates: rates.Rates{TokensPerMinute: 100}}})
 		b.file = unwritten()
 		_, err := b.grant(t.Context(), ask("p", 0, call(100)))
 		expect.OK(t, err, b.settle(t.Context(), []Settlement{{ID: "p-0", Tokens: 100}}))
@@ -432,7 +433,7 @@ func TestFilesOfEarlyVersionsAreRead(t *testing.T) {
 		`"cost":{"calls":1,"tokens":5,"money":0}}
 `
 	expect.OK(t, os.WriteFile(filepath.Join(dir, fileName), []byte(early), 0o600))
-	want := []Balance{{ModelAccount{"https://svc", "k", "m"}, Amount{4, 15, 0.5}, Amount{3, 9, 0.5}, Amount{Calls: 1}}}
+	want := []Balance{{ModelAccount{"https://svc", "k", "m"}, Amount{Calls: 4, Tokens: 15, Money: 0.5}, Amount{Calls: 3, Tokens: 9, Money: 0.5}, Amount{Calls: 1}}}
 	expect.Same(t, "balances", openBook(t, dir, AccountLimits{}).balances(), want)
 	expect.Same(t, "balances with checksums", openBook(t, killedCopy(t, dir), AccountLimits{}).balances(), want)
 }
@@ -544,7 +545,7 @@ func TestDamageInTheFileIsReported(t *testing.T) {
 // The file is rewritten when it has grown, and says the same.
 func TestFileIsRewritten(t *testing.T) {
 	dir := t.TempDir()
-	b := openBook(t, dir, AccountLimits{RequestsPerMinute: 1 << 30})
+	b := openBook(t, dir, AccountLimits{Rates: rates.Rates{RequestsPerMinute: 1 << 30}})
 	b.file.most, b.file.least = 20_000, 20_000
 	var all sync.WaitGroup
 	for w := range 4 {

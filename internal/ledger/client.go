@@ -115,7 +115,7 @@ func (c *Client) Check(ctx context.Context, accounts []ModelAccount) ([]CallTerm
 	return out, c.insist(ctx, "check", accounts, &out)
 }
 
-// Grant is permission to send a call. The caller must settle or return it.
+// Grant is permission to send a call. The caller must settle it.
 type Grant struct {
 	of *Client
 	id string
@@ -147,9 +147,6 @@ func (g *Grant) Settle(tokens int, money float64, retryAfter time.Duration) {
 	pause := min(max(0, retryAfter), mostPause)
 	g.of.queue(Settlement{ID: g.id, Tokens: tokens, Money: money, RetryAfter: pause.Milliseconds()})
 }
-
-// Return reports that the call was not sent.
-func (g *Grant) Return() { g.of.queue(Settlement{ID: g.id, Unsent: true}) }
 
 // Close settles the remaining grants, within lastTry, and ends the client. The ledger counts the others as
 // spent.

@@ -12,6 +12,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"time"
+
+	"github.com/evalrun/evalrun/internal/rates"
 )
 
 // ModelAccount is a key at a service and a model, to which limits apply. Several runs can share it.
@@ -42,23 +44,7 @@ func Fingerprint(key string) string {
 }
 
 // Amount is a cost.
-type Amount struct {
-	Calls  int     `json:"calls"` // HTTP attempts, except those for metadata
-	Tokens int     `json:"tokens"`
-	Money  float64 `json:"money"` // in the currency of the price lists
-}
-
-func (a *Amount) add(b Amount) {
-	a.Calls += b.Calls
-	a.Tokens += b.Tokens
-	a.Money += b.Money
-}
-
-func (a *Amount) sub(b Amount) {
-	a.Calls -= b.Calls
-	a.Tokens -= b.Tokens
-	a.Money -= b.Money
-}
+type Amount = rates.Amount
 
 // Larger numbers cannot be true, and sums of smaller ones stay in range.
 const (
@@ -68,7 +54,7 @@ const (
 )
 
 // isPossible reports whether calls can cost this: a negative cost would refill a budget.
-func (a *Amount) isPossible() bool {
+func isPossible(a Amount) bool {
 	return a.Calls >= 0 && a.Calls <= mostCount && a.Tokens >= 0 && a.Tokens <= mostCount && a.Money >= 0 && a.Money <= mostMoney
 }
 
@@ -89,7 +75,7 @@ type GrantRequest struct {
 }
 
 func (a *GrantRequest) isWhole() bool {
-	return a.ID != "" && a.Owner != "" && a.Cost.isPossible()
+	return a.ID != "" && a.Owner != "" && isPossible(a.Cost)
 }
 
 // Settlement ends a grant.
@@ -104,8 +90,7 @@ type Settlement struct {
 }
 
 func (s *Settlement) isWhole() bool {
-	cost := Amount{Tokens: s.Tokens, Money: s.Money}
-	return s.ID != "" && cost.isPossible() && s.RetryAfter >= 0 && s.RetryAfter <= mostPause.Milliseconds()
+	return s.ID != "" && isPossible(Amount{Tokens: s.Tokens, Money: s.Money}) && s.RetryAfter >= 0 && s.RetryAfter <= mostPause.Milliseconds()
 }
 
 // CallTerms says what a process must know about a call before it is granted.

@@ -6,15 +6,15 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/rates"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // AccountLimits apply to each account that an entry of the limits file matches, separately. Zero is unlimited.
 type AccountLimits struct {
-	RequestsPerMinute int
-	TokensPerMinute   int
-	Concurrency       int // calls in progress at once, without calls to count tokens
-	Budget            Amount
+	rates.Rates
+	Concurrency int // calls in progress at once, without calls to count tokens
+	Budget      Amount
 
 	service, model, key eval.Pattern
 }
@@ -68,7 +68,10 @@ func entryOf(n yaml.Node) AccountLimits {
 	}
 	l := AccountLimits{
 		service: eval.Pattern(addressOf(string(globOf(m.Get("service"))))), model: globOf(m.Get("model")), key: globOf(m.Get("key")),
-		RequestsPerMinute: whole(m.Get("requestsPerMinute")), TokensPerMinute: whole(m.Get("tokensPerMinute")),
+		Rates: rates.Rates{
+			RequestsPerMinute: whole(m.Get("requestsPerMinute")),
+			TokensPerMinute:   whole(m.Get("tokensPerMinute")),
+		},
 		Concurrency: whole(m.Get("concurrency")),
 	}
 	if budget := m.Get("budget"); !budget.IsZero() {

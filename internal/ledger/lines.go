@@ -13,6 +13,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/rates"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -115,7 +116,7 @@ func wholeLines(data []byte, atEOF bool) (advance int, line []byte, err error) {
 
 // whole reports whether an event has the fields that its type needs, and possible numbers.
 func (e *bookEvent) whole() bool {
-	if !e.Cost.isPossible() {
+	if !isPossible(e.Cost) {
 		return false
 	}
 	switch e.Type {
@@ -124,10 +125,10 @@ func (e *bookEvent) whole() bool {
 	case settled, returned:
 		return e.ID != ""
 	case balanced:
-		return e.Balance != nil && min(e.Balance.Granted.least(), e.Balance.Settled.least(), e.Balance.Refused.least()) >= -dust
+		return e.Balance != nil && min(least(e.Balance.Granted), least(e.Balance.Settled), least(e.Balance.Refused)) >= -rates.Dust
 	}
 	return false
 }
 
 // least returns the least of the numbers; sums of fractions can be a little below zero.
-func (a *Amount) least() float64 { return math.Min(a.Money, float64(min(a.Calls, a.Tokens))) }
+func least(a Amount) float64 { return math.Min(a.Money, float64(min(a.Calls, a.Tokens))) }

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/evalrun/evalrun/internal/rates"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
@@ -172,7 +173,7 @@ func TestGivingUpLeavesNothing(t *testing.T) {
 		}
 		cancel()
 	}
-	first.Return()
+	c.queue(Settlement{ID: first.id, Unsent: true})
 	second, err := c.Grant(t.Context(), someModel, call(1))
 	expect.OK(t, err)
 	second.Settle(1, 0, 0)
@@ -248,7 +249,7 @@ func TestImpossibleSettlementsRefillNothing(t *testing.T) {
 	expect.OK(t, err)
 	defer s.Close()
 	c := dial(t, Options{URL: s.URL})
-	g, err := c.Grant(t.Context(), someModel, Amount{1, 90, 0.9})
+	g, err := c.Grant(t.Context(), someModel, Amount{Calls: 1, Tokens: 90, Money: 0.9})
 	expect.OK(t, err)
 	for cost, want := range map[string]int{
 		`"tokens":-1000`: 400, `"money":-5`: 400, `"money":1e999`: 400, `"money":NaN`: 400, `"money":1e300`: 400,
@@ -295,7 +296,7 @@ func TestAccountsAreReturnedAsJSON(t *testing.T) {
 	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: anyAccount(AccountLimits{}), State: t.TempDir(), Notice: func(string) {}})
 	expect.OK(t, err)
 	defer s.Close()
-	g, err := dial(t, Options{URL: s.URL}).Grant(t.Context(), someModel, Amount{1, 20, 0.5})
+	g, err := dial(t, Options{URL: s.URL}).Grant(t.Context(), someModel, Amount{Calls: 1, Tokens: 20, Money: 0.5})
 	expect.OK(t, err)
 	g.Settle(12, 0.25, 0)
 	for s.Balances()[0].Settled.Calls == 0 {
@@ -373,7 +374,7 @@ func certificate(t *testing.T) (cert, key string) {
 
 // No entry for an account is said at once, with its name.
 func TestAnAccountWithoutAnEntryIsNamed(t *testing.T) {
-	limits := anyAccount(AccountLimits{TokensPerMinute: 5, Budget: Amount{Money: 1}})
+	limits := anyAccount(AccountLimits{Rates: rates.Rates{TokensPerMinute: 5}, Budget: Amount{Money: 1}})
 	limits[0].model = "svc-*"
 	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: limits, State: t.TempDir(), Notice: func(string) {}})
 	expect.OK(t, err)

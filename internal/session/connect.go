@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/internal/rates"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -71,6 +72,7 @@ func ConnectTo(j *Job, name, version string, notice func(string)) (*Session, err
 
 // newSession makes a session that is not connected: every part is its stand-in.
 func newSession(j *Job, version string, notice func(string)) *Session {
+	stop := runner.NewStop()
 	s := &Session{
 		Job:     j,
 		Version: version,
@@ -82,8 +84,8 @@ func newSession(j *Job, version string, notice func(string)) *Session {
 
 		limiter: flow.NewLimiter(flow.LimiterConfig{}),
 		shared:  alone{},
-		waits:   flow.NewWaits(),
-		stop:    runner.NewStop(),
+		waits:   flow.NewWaits(stop.Done()),
+		stop:    stop,
 
 		recorder:  unrecorded{},
 		answers:   unanswered{},
@@ -176,13 +178,12 @@ func (s *Session) Counter() runner.TokenCounter { return s.service }
 func (s *Session) wire() {
 	settings := s.Settings
 	limits := settings.Limits
-	models := map[string]flow.Rates{}
+	models := map[string]rates.Rates{}
 	for _, m := range limits.Models {
-		models[m.Model] = flow.Rates{RequestsPerMinute: m.RequestsPerMinute, TokensPerMinute: m.TokensPerMinute}
+		models[m.Model] = rates.Rates{RequestsPerMinute: m.RequestsPerMinute, TokensPerMinute: m.TokensPerMinute}
 	}
-	s.waits = flow.NewWaits()
 	config := flow.LimiterConfig{
-		Rates:        flow.Rates{RequestsPerMinute: limits.RequestsPerMinute, TokensPerMinute: limits.TokensPerMinute},
+		Rates:        rates.Rates{RequestsPerMinute: limits.RequestsPerMinute, TokensPerMinute: limits.TokensPerMinute},
 		Models:       models,
 		Concurrency:  limits.Concurrency,
 		BudgetCalls:  limits.BudgetCalls,
@@ -193,7 +194,6 @@ func (s *Session) wire() {
 		Before:       settings.Before,
 		Spent:        settings.Spent,
 		Shared:       s.shared.grants(),
-		Stop:         s.stop.Done(),
 		Waits:        s.waits,
 	}
 	divide(&settings, &config)
@@ -246,7 +246,7 @@ func divide(s *Settings, c *flow.LimiterConfig) {
 	c.Services = map[string]flow.Share{"": {Concurrency: s.Limits.Concurrency}}
 	for name, own := range s.Limits.Services {
 		c.Services[name] = flow.Share{
-			Rates:       flow.Rates{RequestsPerMinute: own.RequestsPerMinute, TokensPerMinute: own.TokensPerMinute},
+			Rates:       rates.Rates{RequestsPerMinute: own.RequestsPerMinute, TokensPerMinute: own.TokensPerMinute},
 			Concurrency: own.Concurrency,
 		}
 	}
@@ -278,23 +278,16 @@ func (w way) prefix() string {
 
 // decorated puts the decorators of one peer around the executor.
 func (s *Session) decorated(to way) flow.Service {
-	limit := s.limiter.Limit
-	if !to.counts {
-		limit = s.limiter.LimitUncounted
-	}
-	breaker := flow.NewBreaker(flow.BreakerConfig{
-		Peer:   to.peer,
-		Stop:   s.stop.Done(),
-		Waits:  s.waits,
-		Notice: func(text string) { s.Notice(to.prefix() + text) },
-	})
-	adaptive := flow.NewAdaptive(to.concurrency, s.stop.Done(), s.waits)
-	attempt := flow.Deadline(flow.By(s.executor, to.name), to.timeout)
+	next := flow.By(s.executor, to.name)
 	if s.Options.Executor != nil {
-		attempt = flow.Allowing(flow.By(s.executor, to.name), to.timeout)
+		next = flow.Allowing(next, to.timeout)
+	} else {
+		next = flow.Deadline(next, to.timeout)
 	}
-	limited := limit(attempt, to.name)
-	return flow.Retry(breaker.Protect(adaptive.Bound(s.placed(limited))), s.retryPolicy(to))
+	next = s.placed(s.limiter.Limit(next, to.name, to.counts))
+	next = flow.Adapt(next, to.concurrency, s.waits)
+	next = flow.Protect(next, to.peer, s.waits, func(text string) { s.Notice(to.prefix() + text) })
+	return flow.Retry(next, s.retryPolicy(to))
 }
 
 // placed makes every attempt wait until the executor has room for it.
@@ -302,15 +295,9 @@ func (s *Session) placed(next flow.Service) flow.Service {
 	return flow.Placed(next, s.executor, s.stop.Done())
 }
 
-// retryPolicy makes the retry policy of one peer, with its own quota.
+// retryPolicy is the retry policy of one peer.
 func (s *Session) retryPolicy(to way) flow.RetryPolicy {
-	return flow.RetryPolicy{
-		Attempts: s.Settings.Limits.Attempts,
-		Quota:    flow.NewRetryQuota(),
-		Stop:     s.stop.Done(),
-		Notice:   s.retrying(to),
-		Waits:    s.waits,
-	}
+	return flow.RetryPolicy{Attempts: s.Settings.Limits.Attempts, Notice: s.retrying(to), Waits: s.waits}
 }
 
 // Skew is how far the service's clock is ahead of this machine's; ok is false when the service gave no time.

@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/ledger"
+	"github.com/evalrun/evalrun/internal/rates"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -86,7 +87,7 @@ func (s *sharedLedger) grants() flow.Shared { return s }
 func (s *sharedLedger) around(next flow.Service, name string) flow.Service {
 	s.tokens = true
 	of := s.session
-	return flow.NewLimiter(flow.LimiterConfig{Prices: of.Settings.Prices, Stop: of.stop.Done(), Shared: s}).LimitUncounted(next, name)
+	return flow.NewLimiter(flow.LimiterConfig{Prices: of.Settings.Prices, Waits: of.waits, Shared: s}).Limit(next, name, false)
 }
 
 func (s *sharedLedger) reason() string      { return s.ended }
@@ -154,18 +155,12 @@ func (s *Session) account(name, model string) ledger.ModelAccount {
 func (s *sharedLedger) LimitsTokens() bool { return s.tokens }
 
 // Grant has a call granted.
-func (s *sharedLedger) Grant(ctx context.Context, call flow.Claim) (flow.Granted, error) {
-	g, err := s.Client.Grant(
-		ctx, s.session.account(call.Service, call.Model), ledger.Amount{
-			Calls:  call.Calls,
-			Tokens: call.Tokens,
-			Money:  call.Money,
-		},
-	)
+func (s *sharedLedger) Grant(ctx context.Context, service, model string, cost rates.Amount) (flow.Settle, error) {
+	g, err := s.Client.Grant(ctx, s.session.account(service, model), cost)
 	var refused *ledger.Refused
 	switch {
 	case err == nil:
-		return g, nil
+		return g.Settle, nil
 	case errors.As(err, &refused) && refused.Budget:
 		return nil, eval.Errorf(eval.KindBudget, "%s", refused.Reason)
 	case errors.As(err, &refused):

@@ -24,7 +24,7 @@ var ladder = strings.Fields(`
 	internal/emulator internal/ledger
 	internal/clients/app internal/clients/generative internal/clients/openai internal/clients/anthropic internal/clients/oauth
 	internal/clients/wire
-	internal/expr internal/yaml internal/text internal/files
+	internal/expr internal/yaml internal/text internal/files internal/rates
 	compare internal/stats
 	eval internal/textmetric internal/wirejson
 	internal/lazy diag docs

@@ -1,11 +1,3 @@
-// Keeps answers in a folder that people commit and review. Each case has a readable file
-// with sorted answers: the request as sent, and the answer as received. Errors are not recorded.
-//
-// The usual order to replay: Open, then Recordings.Answer. To record: Open, Recordings.Put for each result,
-// Recordings.Save.
-//
-// A Cache has the same answers in another form: one file for each request, for this machine alone.
-
 package flow
 
 import (
@@ -89,7 +81,13 @@ type caseFile struct {
 	Answers []StoredAnswer `json:"answers"`
 }
 
-// Recordings is a folder of recorded answers.
+// Recordings is a folder of answers that people commit and review. Each case has a readable file with sorted answers: the
+// request as sent, and the answer as received. Errors are not recorded.
+//
+// The usual order to replay: Open, then Recordings.Answer. To record: Open, Recordings.Put for each result,
+// Recordings.Save.
+//
+// A Cache has the same answers in another form: one file for each request, for this machine alone.
 type Recordings struct {
 	dir      string
 	files    map[string]*caseFile // by path below dir
@@ -267,6 +265,35 @@ func newAnswer(r *eval.Result) StoredAnswer {
 		a.Turns = append(a.Turns, RecordedCall{t.Response, t.Results, t.Usage, ScoredTiming{t.Timing.LatencyMs, t.Timing.StreamTiming}})
 	}
 	return a
+}
+
+// readJudgements stores the replies of judges by the ids of their questions.
+func (s *Recordings) readJudgements(all []eval.Judgement) {
+	for i := range all {
+		j := &all[i]
+		if j.Error == nil {
+			s.byID[j.ID] = &StoredAnswer{
+				ID:       j.ID,
+				Model:    j.Model,
+				Repeat:   j.Repeat,
+				Response: j.Response(),
+				Usage:    j.Usage,
+				Timing:   &ScoredTiming{LatencyMs: j.LatencyMs},
+			}
+		}
+	}
+}
+
+// judgements returns the judgements for a recording. It removes which of several equal questions was sent:
+// that depends on the order of answers, and would make recordings differ.
+func judgements(all []eval.Judgement) []eval.Judgement {
+	out := slices.DeleteFunc(slices.Clone(all), func(j eval.Judgement) bool { return j.Error != nil })
+	for i := range out {
+		out[i].Cached = false // the id is a hash of the question
+		out[i].Attempts = 0
+		out[i].Prompt = ""
+	}
+	return out
 }
 
 // Check returns an error if nothing could be stored, so that the user learns it before paying for answers.
