@@ -19,8 +19,6 @@ import (
 	"time"
 
 	"github.com/itchyny/gojq"
-
-	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // MaxSource bounds an expression, in bytes. Callers check it.
@@ -49,9 +47,12 @@ type QueryError struct {
 
 func (e *QueryError) Error() string { return e.Message }
 
-// Report adds the problem to the diagnostics of n, the value with the expression. shown prepares a message
+// Report adds the problem at n, the value with the expression, such as a yaml.Node. shown prepares a message
 // for printing.
-func (e *QueryError) Report(n yaml.Node, shown func(string) string) {
+func (e *QueryError) Report(n interface {
+	ErrorfAt(offset int, hint, format string, args ...any)
+}, shown func(string) string,
+) {
 	n.ErrorfAt(e.Offset, "the language is that of jq, such as .items[0].name", "not a jq expression: %s", shown(e.Message))
 }
 
