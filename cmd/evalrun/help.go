@@ -75,7 +75,10 @@ func flagError(cmd *cobra.Command, err error) error {
 // as git does it: `help` shows the page, and --help the flags.
 func (a *app) helpCommand(help *cobra.Command) {
 	help.Use, help.Short = "help [COMMAND|PAGE[#SECTION]]", "Help about a command, or a page of the documentation"
-	help.Long = "Shows the help of a command, a page of the documentation, or one section of it:\n\n" + PageList()
+	help.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		listPages(cmd)
+		cmd.Root().HelpFunc()(cmd, args)
+	})
 	help.Example = "  evalrun help run\n  evalrun help verdicts\n  evalrun help running#exit-codes"
 	help.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var out []string
@@ -90,6 +93,11 @@ func (a *app) helpCommand(help *cobra.Command) {
 		return append(out, PageTitles()...), cobra.ShellCompDirectiveNoFileComp
 	}
 	help.Run, help.RunE = nil, func(cmd *cobra.Command, args []string) error { return a.help(cmd.Root(), args) }
+}
+
+// listPages adds the pages to the text of the help command. Other commands do not read them at their start.
+func listPages(help *cobra.Command) {
+	help.Long = "Shows the help of a command, a page of the documentation, or one section of it:\n\n" + PageList()
 }
 
 func (a *app) help(root *cobra.Command, args []string) error {

@@ -42,6 +42,9 @@ func writeManual(cmd *cobra.Command, dir string) (int, error) {
 	n := 1
 	for _, sub := range cmd.Commands() {
 		if sub.IsAvailableCommand() || sub.Name() == "help" {
+			if sub.Name() == "help" {
+				listPages(sub)
+			}
 			more, err := writeManual(sub, dir)
 			if n += more; err != nil {
 				return n, err
