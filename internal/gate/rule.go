@@ -2,16 +2,11 @@ package gate
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/evalrun/evalrun/compare"
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -138,110 +133,6 @@ func metricMargin(text string, margin float64) (eval.MetricMargin, error) {
 	return one, nil
 }
 
-// withBaseline compares each suite of a run with the baseline that its gate names. It returns nil when none names one,
-// and with notCompared when --no-baseline was given.
-func withBaseline(d *journal.Document) (whole *compare.Comparison, notCompared bool) {
-	options := d.Run.Options()
-	for i := range d.Run.Suites {
-		one := &d.Run.Suites[i]
-		if one.Gate == nil || one.Gate.Baseline == nil || d.Run.Plan.Shard != nil || d.Running {
-			continue
-		}
-		if options.NoBaseline() {
-			return nil, true
-		}
-		if whole == nil {
-			whole = &compare.Comparison{
-				Head: compare.Compared{Run: d.Run.ID, StartedAt: d.Run.StartedAt},
-				Arms: []compare.ArmComparison{},
-			}
-		}
-		merge(whole, compareSuite(d, one.Name, one.Gate.Baseline, options.NoContent))
-	}
-	return whole, false
-}
-
-// merge adds the comparison of another suite.
-func merge(whole, one *compare.Comparison) {
-	switch {
-	case whole.Base.Name == "":
-		whole.Base = one.Base
-	case !slices.Contains(strings.Split(whole.Base.Name, ", "), one.Base.Name):
-		whole.Base = compare.Compared{Name: whole.Base.Name + ", " + one.Base.Name}
-	}
-	for i := range one.Arms {
-		a := &one.Arms[i]
-		if !slices.ContainsFunc(whole.Arms, func(o compare.ArmComparison) bool { return o.Suite == a.Suite && o.HeadArm == a.HeadArm }) {
-			whole.Arms = append(whole.Arms, *a) // a suite that was lost is reported once
-		}
-	}
-	for _, warning := range one.Warnings {
-		if !slices.Contains(whole.Warnings, warning) {
-			whole.Warnings = append(whole.Warnings, warning)
-		}
-	}
-	whole.Verdict = compare.Worse(whole.Verdict, one.Verdict)
-}
-
-// compareSuite compares a suite with its baseline. Whatever is wrong makes its arms invalid.
-func compareSuite(d *journal.Document, suite string, rule *eval.BaselineRule, noContent bool) *compare.Comparison {
-	c, err := compareWith(d, suite, rule, noContent)
-	if err == nil {
-		return c
-	}
-	c = &compare.Comparison{Base: compare.Compared{Name: rule.Against.Title()}, Verdict: eval.Invalid}
-	for _, s := range d.Summary.Suites {
-		for i := range s.Arms {
-			if s.Name == suite && !rule.Against.Includes(s.Arms[i].Name) {
-				c.Arms = append(
-					c.Arms,
-					compare.ArmComparison{
-						Suite:   suite,
-						HeadArm: s.Arms[i].Name,
-						Verdict: eval.Invalid,
-						Why:     err.Error(),
-						Metrics: []compare.MetricComparison{},
-					},
-				)
-			}
-		}
-	}
-	return c
-}
-
-func compareWith(d *journal.Document, suite string, rule *eval.BaselineRule, noContent bool) (*compare.Comparison, error) {
-	what := Comparing{
-		Suite:     suite,
-		Gate:      true,
-		NoContent: noContent,
-		Rules:     func(string) *eval.BaselineRule { return rule },
-		Base:      rule.Against.Title(),
-		Head:      d.Run.ID,
-	}
-	other, elsewhere := rule.Against.(eval.BaseRun)
-	if !elsewhere {
-		what.BaseOf = func(arm string) string {
-			if rule.Against.Includes(arm) {
-				return ""
-			}
-			return rule.Against.ArmFor(arm)
-		}
-		return Compare(d, d, what)
-	}
-	base, err := journal.Open(cmp.Or(other.Path, other.Name))
-	if err != nil {
-		return nil, fmt.Errorf("the baseline %s cannot be read: %w", other.Name, err)
-	}
-	defer base.Close() //nolint:errcheck // it was only read
-	switch {
-	case base.Run.ID == d.Run.ID:
-		return nil, errors.New("the baseline is the run itself")
-	case other.ID != "" && base.Run.ID != other.ID:
-		return nil, fmt.Errorf("%s is another run now: %s, and %s when this run began", other.Path, base.Run.ID, other.ID)
-	}
-	return Compare(base, d, what)
-}
-
 // RuleOf is the rule that options state; nil when they state none.
 func RuleOf(r eval.RuleOptions) (*eval.BaselineRule, error) {
 	if r.Margin == 0 && len(r.Metrics) == 0 {
@@ -258,46 +149,4 @@ func RuleOf(r eval.RuleOptions) (*eval.BaselineRule, error) {
 		rule.Metrics[i].Strict = eval.IsRatio(rule.Metrics[i].Name)
 	}
 	return rule, err
-}
-
-// Exit is the exit code of a comparison by a rule, nil for none.
-func Exit(c *compare.Comparison, rule *eval.BaselineRule) int {
-	var codes []int
-	if c.Preferences != nil && c.Preferences.Incomplete != "" {
-		codes = append(codes, eval.CodeIncomplete)
-	}
-	if rule == nil {
-		if c.Verdict != "" { // invalid: without a rule there are estimates, and no verdict
-			codes = append(codes, verdictExit(c.Verdict, eval.OnFail))
-		}
-		return eval.Worst(codes...)
-	}
-	for i := range c.Arms {
-		codes = append(codes, verdictExit(c.Arms[i].Verdict, rule.OnInconclusive))
-	}
-	if c.Why != "" {
-		codes = append(codes, eval.CodeIncomplete)
-	}
-	return eval.Worst(codes...)
-}
-
-// ArmNames are the names of the arms of a run, each once.
-func ArmNames(d *journal.Document) (names []string) {
-	for _, s := range d.Summary.Suites {
-		for i := range s.Arms {
-			if name := s.Arms[i].Name; !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
-}
-
-// CheckArm says that a run has no such arm.
-func CheckArm(d *journal.Document, arm string) error {
-	names := ArmNames(d)
-	if slices.Contains(names, arm) {
-		return nil
-	}
-	return eval.BadInput("the run %s has no arm %s; %s", d.Run.ID, arm, diag.DidYouMean(arm, names))
 }

@@ -14,7 +14,7 @@ func TestOnlyKnownVerdictsPass(t *testing.T) {
 		eval.Improved: eval.CodeOK, eval.NotWorse: eval.CodeOK, eval.Regressed: eval.CodeFailed,
 		eval.Inconclusive: eval.CodeInconclusive, eval.Invalid: eval.CodeIncomplete, "": eval.CodeIncomplete, "better": eval.CodeIncomplete,
 	} {
-		if got := verdictExit(v, eval.OnFail); got != want || holdsUp(v, eval.OnFail) != (want == eval.CodeOK) {
+		if standing, got := decided(v, eval.OnFail); got != want || standing.Holds() != (want == eval.CodeOK) {
 			t.Errorf("%q: exit %d, want %d", v, got, want)
 		}
 		c := &compare.Comparison{Arms: []compare.ArmComparison{{Verdict: v}}}
@@ -22,7 +22,7 @@ func TestOnlyKnownVerdictsPass(t *testing.T) {
 			t.Errorf("comparison with %q: exit %d, want %d", v, got, want)
 		}
 	}
-	if got := verdictExit("", eval.OnPass); got != eval.CodeIncomplete {
+	if _, got := decided("", eval.OnPass); got != eval.CodeIncomplete {
 		t.Errorf("no verdict, where inconclusive ones pass: exit %d, want %d", got, eval.CodeIncomplete)
 	}
 	if got := Exit(&compare.Comparison{}, nil); got != eval.CodeOK {

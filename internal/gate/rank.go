@@ -183,30 +183,26 @@ func raceIn(d *journal.Document, suite string) map[string]int {
 
 // best applies the rule about the arm that must be among the best.
 func (r *rulings) best(rule *eval.BestRule) {
-	g := journal.GateRule{Suite: r.suite.Name, RuleName: journal.RuleBest, Arm: rule.Arm, Limit: rule.Alpha}
-	verdict, code := eval.Invalid, eval.CodeIncomplete
+	found := journal.GateRule{RuleName: journal.RuleBest, Arm: rule.Arm, Limit: rule.Alpha}
+	verdict := eval.Invalid
 	all, err := Rank(r.doc, RankBy{Suite: r.suite.Name, Metric: rule.Metric, Alpha: rule.Alpha})
+	r.ranked = append(r.ranked, all...)
 	switch {
 	case err != nil:
-		g.Why = err.Error()
+		found.Why = err.Error()
 	case all[0].Why != "":
-		g.Why = all[0].Why
+		found.Why = all[0].Why
 	case !slices.ContainsFunc(all[0].Arms, func(a compare.RankedArm) bool { return a.Arm == rule.Arm }):
-		g.Why = "the run has no trials of it"
+		found.Why = "the run has no trials of it"
 	case !slices.Contains(all[0].Best(), rule.Arm):
-		verdict, code = eval.Regressed, eval.CodeFailed
-		g.Why = "it is ruled out: the best is " + oneOf(all[0].Best())
+		verdict, found.Why = eval.Regressed, "it is ruled out: the best is "+oneOf(all[0].Best())
 	case rule.Sole && len(all[0].Best()) > 1:
-		verdict, code = eval.Inconclusive, eval.CodeInconclusive
-		g.Why = fmt.Sprintf("it is one of %d arms that may be the best: %s", len(all[0].Best()), few(all[0].Best()))
+		verdict = eval.Inconclusive
+		found.Why = fmt.Sprintf("it is one of %d arms that may be the best: %s", len(all[0].Best()), few(all[0].Best()))
 	default:
-		verdict, code = eval.NotWorse, eval.CodeOK
-		g.Standing = journal.RuleHolds
-		g.Why = "the best is " + oneOf(all[0].Best())
+		verdict, found.Why = eval.NotWorse, "the best is "+oneOf(all[0].Best())
 	}
-	g.Found = journal.RuleVerdict(verdict)
-	r.rules, r.codes = append(r.rules, g), append(r.codes, code)
-	r.ranked = all
+	r.verdict(found, verdict, eval.OnFail)
 }
 
 // oneOf lists the set of the best.
@@ -239,4 +235,70 @@ func afterRace(d *journal.Document, suite string) []compare.Ranking {
 		return nil
 	}
 	return all
+}
+
+// TakenBy returns the average cost of a trial of an arm, without the calls of judges. prices is nil without
+// a price list.
+func TakenBy(d *journal.Document, arm *compare.Side, prices *eval.PriceList) compare.Taken {
+	t := compare.Taken{Cost: costOf(d, arm, prices)}
+	var tokens compare.Sum
+	for _, c := range arm.Cases.AllUnnamed() {
+		if !c.Quarantined {
+			tokens.Total, tokens.N = tokens.Total+c.Tokens.Total, tokens.N+c.Tokens.N
+		}
+	}
+	if x, ok := tokens.Mean(); ok && x > 0 {
+		t.Tokens = &x
+	}
+	if v, ok := d.LatencyQuantile(arm.Suite, arm.Arm, 0.5); ok {
+		t.LatencyP50Ms = &v
+	}
+	if v, ok := d.LatencyQuantile(arm.Suite, arm.Arm, 0.95); ok {
+		t.LatencyP95Ms = &v
+	}
+	return t
+}
+
+// costOf is the mean cost of the arm's scored trials; nil where the list does not name the model of one, or its tokens are unknown.
+func costOf(d *journal.Document, arm *compare.Side, prices *eval.PriceList) *float64 {
+	if prices == nil {
+		return nil
+	}
+	var cost compare.Sum
+	for i := range d.Len() {
+		k := d.Indexed(i)
+		if k.Suite != arm.Suite || k.Arm != arm.Arm || k.Outcome != eval.Pass && k.Outcome != eval.Fail {
+			continue
+		}
+		r, err := d.Trial(i)
+		if err != nil || r.Usage == nil || !prices.Knows(r.Model) {
+			return nil
+		}
+		cost.Add(prices.Of(r.Model, r.Usage))
+	}
+	if x, ok := cost.Mean(); ok {
+		return &x
+	}
+	return nil
+}
+
+// ArmNames are the names of the arms of a run, each once.
+func ArmNames(d *journal.Document) (names []string) {
+	for _, s := range d.Summary.Suites {
+		for i := range s.Arms {
+			if name := s.Arms[i].Name; !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// CheckArm says that a run has no such arm.
+func CheckArm(d *journal.Document, arm string) error {
+	names := ArmNames(d)
+	if slices.Contains(names, arm) {
+		return nil
+	}
+	return eval.BadInput("the run %s has no arm %s; %s", d.Run.ID, arm, diag.DidYouMean(arm, names))
 }

@@ -1,0 +1,207 @@
+package gate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// withBaseline compares each suite of a run with the baseline that its gate names. It returns nil when none names one,
+// and with notCompared when --no-baseline was given.
+func withBaseline(d *journal.Document) (whole *compare.Comparison, notCompared bool) {
+	options := d.Run.Options()
+	for i := range d.Run.Suites {
+		one := &d.Run.Suites[i]
+		if one.Gate == nil || one.Gate.Baseline == nil || d.Run.Plan.Shard != nil || d.Running {
+			continue
+		}
+		if options.NoBaseline() {
+			return nil, true
+		}
+		if whole == nil {
+			whole = &compare.Comparison{
+				Head: compare.Compared{Run: d.Run.ID, StartedAt: d.Run.StartedAt},
+				Arms: []compare.ArmComparison{},
+			}
+		}
+		merge(whole, compareSuite(d, one.Name, one.Gate.Baseline, options.NoContent))
+	}
+	return whole, false
+}
+
+// merge adds the comparison of another suite.
+func merge(whole, one *compare.Comparison) {
+	switch {
+	case whole.Base.Name == "":
+		whole.Base = one.Base
+	case !slices.Contains(strings.Split(whole.Base.Name, ", "), one.Base.Name):
+		whole.Base = compare.Compared{Name: whole.Base.Name + ", " + one.Base.Name}
+	}
+	for i := range one.Arms {
+		a := &one.Arms[i]
+		if !slices.ContainsFunc(whole.Arms, func(o compare.ArmComparison) bool { return o.Suite == a.Suite && o.HeadArm == a.HeadArm }) {
+			whole.Arms = append(whole.Arms, *a) // a suite that was lost is reported once
+		}
+	}
+	for _, warning := range one.Warnings {
+		if !slices.Contains(whole.Warnings, warning) {
+			whole.Warnings = append(whole.Warnings, warning)
+		}
+	}
+	whole.Verdict = compare.Worse(whole.Verdict, one.Verdict)
+}
+
+// compareSuite compares a suite with its baseline. Whatever is wrong makes its arms invalid.
+func compareSuite(d *journal.Document, suite string, rule *eval.BaselineRule, noContent bool) *compare.Comparison {
+	c, err := compareWith(d, suite, rule, noContent)
+	if err == nil {
+		return c
+	}
+	c = &compare.Comparison{Base: compare.Compared{Name: rule.Against.Title()}, Verdict: eval.Invalid}
+	for _, s := range d.Summary.Suites {
+		for i := range s.Arms {
+			if s.Name == suite && !rule.Against.Includes(s.Arms[i].Name) {
+				c.Arms = append(
+					c.Arms,
+					compare.ArmComparison{
+						Suite:   suite,
+						HeadArm: s.Arms[i].Name,
+						Verdict: eval.Invalid,
+						Why:     err.Error(),
+						Metrics: []compare.MetricComparison{},
+					},
+				)
+			}
+		}
+	}
+	return c
+}
+
+func compareWith(d *journal.Document, suite string, rule *eval.BaselineRule, noContent bool) (*compare.Comparison, error) {
+	what := Comparing{
+		Suite:     suite,
+		Gate:      true,
+		NoContent: noContent,
+		Rules:     func(string) *eval.BaselineRule { return rule },
+		Base:      rule.Against.Title(),
+		Head:      d.Run.ID,
+	}
+	other, elsewhere := rule.Against.(eval.BaseRun)
+	if !elsewhere {
+		what.BaseOf = func(arm string) string {
+			if rule.Against.Includes(arm) {
+				return ""
+			}
+			return rule.Against.ArmFor(arm)
+		}
+		return Compare(d, d, what)
+	}
+	base, err := journal.Open(cmp.Or(other.Path, other.Name))
+	if err != nil {
+		return nil, fmt.Errorf("the baseline %s cannot be read: %w", other.Name, err)
+	}
+	defer base.Close() //nolint:errcheck // it was only read
+	switch {
+	case base.Run.ID == d.Run.ID:
+		return nil, errors.New("the baseline is the run itself")
+	case other.ID != "" && base.Run.ID != other.ID:
+		return nil, fmt.Errorf("%s is another run now: %s, and %s when this run began", other.Path, base.Run.ID, other.ID)
+	}
+	return Compare(base, d, what)
+}
+
+// lostArms are the arms and suites that only the baseline has, where a verdict is wanted: leaving out what fails must
+// not pass a gate. Arms that the run leaves out by --arm, --case, --tag or --sample are not lost, nor are arms that
+// the rule allows.
+func lostArms(before []*compare.Side, pairs []armPair, head *journal.Document, what Comparing) []compare.ArmComparison {
+	if what.BaseOf != nil || what.HeadArm != "" || len(before) > 0 && before[0].Run == head.Run.ID {
+		return nil
+	}
+	var out []compare.ArmComparison
+	arms := eval.NewPatterns(head.Run.Options().Arms)
+	for _, b := range before {
+		paired := slices.ContainsFunc(pairs, func(p armPair) bool { return p.base == b })
+		elsewhere := what.Suite != "" && b.Suite != what.Suite && hasSuite(head, b.Suite) // compared by its own rule
+		if paired || elsewhere || !arms.Match(b.Arm) {
+			continue
+		}
+		if rule := what.Rules(b.Suite); rule == nil || allowsRemoved(rule, b.Suite, b.Arm) {
+			continue
+		}
+		if wanted := selectedBy(head, b); wanted != nil && !takes(b, wanted) {
+			continue
+		}
+		out = append(out, lostArm(b.Suite, b.Arm, b.Arm))
+	}
+	return out
+}
+
+// takes reports whether some case of a side is wanted.
+func takes(s *compare.Side, wanted func(*compare.CaseTotals) bool) bool {
+	for _, c := range s.Cases.All() {
+		if wanted(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// lostInVersion are the arms of an earlier version, which ran next to the suite, without a case of the suite to
+// compare them with.
+func lostInVersion(before []*compare.Side, pairs []armPair, what Comparing) (out []compare.ArmComparison) {
+	for _, b := range before {
+		rule := what.Rules(b.Suite)
+		if b.Suite != what.Suite || rule == nil {
+			continue
+		}
+		earlier, interleaved := rule.Against.(eval.BaseVersion)
+		if !interleaved || !earlier.Includes(b.Arm) {
+			continue
+		}
+		arm := earlier.Current(b.Arm)
+		if !allowsRemoved(rule, b.Suite, arm) && !slices.ContainsFunc(pairs, func(p armPair) bool { return p.base == b }) {
+			out = append(out, lostArm(b.Suite, arm, b.Arm))
+		}
+	}
+	return out
+}
+
+func hasSuite(d *journal.Document, name string) bool {
+	return slices.ContainsFunc(d.Run.Suites, func(s eval.RunSuite) bool { return s.Name == name })
+}
+
+// allowsRemoved reports whether a rule allows the run to lack an arm, or its suite.
+func allowsRemoved(rule *eval.BaselineRule, suite, arm string) bool {
+	allowed := eval.NewPatterns(rule.AllowRemoved)
+	return len(allowed) > 0 && (allowed.Match(suite) || allowed.Match(arm))
+}
+
+// lostArm is the comparison of an arm that only the baseline has, where it is called baseArm.
+func lostArm(suite, arm, baseArm string) compare.ArmComparison {
+	return compare.ArmComparison{
+		Suite:   suite,
+		BaseArm: baseArm,
+		HeadArm: arm,
+		Metrics: []compare.MetricComparison{},
+		Verdict: eval.Invalid,
+		Why:     lostWhy(suite, arm),
+	}
+}
+
+func lostWhy(suite, arm string) string {
+	return fmt.Sprintf(
+		"the baseline has %s on %s, and the run has not: `allowRemoved: [%q]`, or --allow-removed, accepts it",
+		suite, arm, arm,
+	)
+}
+
+// place returns the index of the first arm of a suite.
+func place(arms []compare.ArmComparison, suite string) int {
+	return slices.IndexFunc(arms, func(a compare.ArmComparison) bool { return a.Suite == suite })
+}
