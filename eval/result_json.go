@@ -1,8 +1,6 @@
 package eval
 
 import (
-	"encoding/json"
-
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
@@ -51,12 +49,9 @@ func (r *Result) written() *writtenResult {
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
-func (r *Result) UnmarshalJSON(data []byte) error { return r.DecodeJSON(data, json.Unmarshal) }
-
-// DecodeJSON is UnmarshalJSON with a decoder of the caller.
-func (r *Result) DecodeJSON(data []byte, decode func([]byte, any) error) error {
+func (r *Result) UnmarshalJSON(data []byte) error {
 	var w writtenResult
-	err := decode(data, &w)
+	err := wirejson.DecodeAnyCase(data, &w)
 	*r = w.result()
 	return err
 }

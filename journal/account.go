@@ -3,10 +3,10 @@ package journal
 import (
 	"encoding/json"
 	"iter"
-
-	"github.com/tidwall/gjson"
+	"slices"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Failing says why a trial did not pass. It is read without the request and the answer, which make up most of a line.
@@ -41,28 +41,16 @@ func (d *Document) Accounts(row Row) iter.Seq2[*Failing, error] {
 	}
 }
 
-func (a *Failing) scan(data []byte) (err error) {
-	gjson.ParseBytes(data).ForEach(func(key, v gjson.Result) bool {
-		switch key.Str {
-		case "repeat":
-			a.Repeat = int(v.Int())
-		case "error":
-			err = json.Unmarshal([]byte(v.Raw), &a.Error)
-		case "judgements":
-			a.HasReplies = len(v.Array()) > 0
-		case "scores":
-			v.ForEach(func(_, score gjson.Result) bool {
-				if score.Get("passed").Bool() {
-					return true
-				}
-				var s eval.Score
-				err = json.Unmarshal([]byte(score.Raw), &s)
-				a.Scores = append(a.Scores, s)
-				return err == nil
-			})
-		}
-		return err == nil
-	})
+func (a *Failing) scan(data []byte) error {
+	var s struct {
+		Repeat     int               `json:"repeat"`
+		Error      *eval.Error       `json:"error"`
+		Scores     []eval.Score      `json:"scores"`
+		Judgements []json.RawMessage `json:"judgements"`
+	}
+	err := wirejson.Decode(data, &s)
+	a.Repeat, a.Error, a.HasReplies = s.Repeat, s.Error, len(s.Judgements) > 0
+	a.Scores = slices.DeleteFunc(s.Scores, eval.Score.Passed)
 	a.fillCauses()
 	return err
 }

@@ -3,9 +3,8 @@ package journal
 import (
 	"runtime"
 
-	"github.com/tidwall/gjson"
-
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Release frees the index, which takes most of the memory of a large run. From then on Trials, Facts, Find and all other
@@ -33,5 +32,12 @@ func (d *Document) TrialAt(at int64) (*eval.Result, error) {
 // IDAt is the id of the trial at Facts.At.
 func (d *Document) IDAt(at int64) (string, error) {
 	data, err := d.file.lineFrom(at)
-	return gjson.GetBytes(data, "id").String(), err
+	if err != nil {
+		return "", err
+	}
+	var trial struct {
+		ID string `json:"id"`
+	}
+	err = wirejson.Decode(data, &trial)
+	return trial.ID, err
 }

@@ -1,9 +1,8 @@
 package journal
 
 import (
-	"encoding/json"
-
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Booked writes a call that is about to be sent.
@@ -13,7 +12,7 @@ func (w *Writer) Booked(b eval.Booking) error { return w.write("call", b) }
 // include calls in progress.
 func (d *Document) booked(data []byte) error {
 	var b eval.Booking
-	if err := json.Unmarshal(data, &b); err != nil {
+	if err := wirejson.DecodeAnyCase(data, &b); err != nil {
 		return err
 	}
 	d.Spent.Attempts, d.Spent.Tokens = max(d.Spent.Attempts, b.Spent.Attempts), max(d.Spent.Tokens, b.Spent.Tokens)

@@ -194,9 +194,6 @@ func (d *Document) at(p linePosition) (*eval.Result, error) {
 
 func decodeTrial(data []byte) (*eval.Result, error) {
 	var r eval.Result
-	if isPlain(data) && r.DecodeJSON(data, wirejson.DecodeAnyCase) == nil {
-		return &r, nil
-	}
 	if err := r.UnmarshalJSON(data); err != nil {
 		return nil, err
 	}

@@ -4,11 +4,9 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"strings"
-
-	"github.com/tidwall/gjson"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Facts are the parts of a trial that comparing and counting need: everything but the prompt and the answers. The slices
@@ -45,14 +43,14 @@ func (d *Document) Facts() iter.Seq2[*Facts, error] {
 		for i := range d.index.entries {
 			e := &d.index.entries[i]
 			data, err := w.line(e)
+			if err == nil {
+				err = f.scan(data)
+			}
 			if err != nil {
 				if !yield(nil, err) {
 					return
 				}
 				continue
-			}
-			if !f.scanFast(data) {
-				f.scan(data)
 			}
 			k := d.Indexed(i)
 			f.N = k.N
@@ -74,68 +72,48 @@ func (d *Document) Facts() iter.Seq2[*Facts, error] {
 	}
 }
 
+// scannedFacts are what the index does not keep.
+type scannedFacts struct {
+	ID          string        `json:"id"`
+	CaseID      string        `json:"caseId"`
+	ScorersHash string        `json:"scorersHash"`
+	VarsHash    string        `json:"varsHash"`
+	RequestHash string        `json:"requestHash"`
+	Cluster     string        `json:"cluster"`
+	Repeat      int           `json:"repeat"`
+	Tags        []string      `json:"tags"`
+	Response    ratedResponse `json:"response"`
+}
+
+type ratedResponse struct {
+	ModelVersion   string               `json:"modelVersion"`
+	PromptFeedback *eval.PromptFeedback `json:"promptFeedback"`
+	Candidates     []struct {
+		FinishReason  string              `json:"finishReason"`
+		SafetyRatings []eval.SafetyRating `json:"safetyRatings"`
+	} `json:"candidates"`
+}
+
 // scan reads what the index does not keep.
-func (f *Facts) scan(data []byte) {
-	f.empty()
-	gjson.ParseBytes(data).ForEach(func(key, v gjson.Result) bool {
-		if text, _ := f.text(key.Str, &Facts{}); text != nil {
-			*text = strings.Clone(v.String())
-			return true
-		}
-		switch key.Str {
-		case "repeat":
-			f.Repeat = int(v.Int())
-		case "tags":
-			v.ForEach(func(_, tag gjson.Result) bool {
-				f.Tags = append(f.Tags, strings.Clone(tag.String()))
-				return true
-			})
-		case "response":
-			v.ForEach(f.response)
-		}
-		return true
-	})
-}
-
-// response reads blocks and ratings of an answer.
-func (f *Facts) response(key, v gjson.Result) bool {
-	switch key.Str {
-	case "modelVersion":
-		f.ModelVersion = strings.Clone(v.String())
-	case "promptFeedback":
-		if reason := v.Get("blockReason").String(); reason != "" {
-			f.Blocked = strings.Clone(reason)
-			v.Get("safetyRatings").ForEach(f.rating)
-		}
-	case "candidates":
-		v.ForEach(func(_, c gjson.Result) bool {
-			c.ForEach(f.candidate)
-			return true
-		})
+func (f *Facts) scan(data []byte) error {
+	var s scannedFacts
+	err := wirejson.Decode(data, &s)
+	*f = Facts{
+		ID: s.ID, CaseID: s.CaseID, ScorersHash: s.ScorersHash, VarsHash: s.VarsHash, RequestHash: s.RequestHash,
+		Cluster: s.Cluster, Repeat: s.Repeat, Tags: s.Tags, ModelVersion: s.Response.ModelVersion,
+		Ratings: f.Ratings[:0], Scores: f.Scores[:0],
 	}
-	return true
-}
-
-// candidate reads a block and the ratings of one candidate.
-func (f *Facts) candidate(key, v gjson.Result) bool {
-	switch key.Str {
-	case "finishReason":
-		if reason := v.String(); f.Blocked == "" && eval.IsBlock(reason) {
-			f.Blocked = strings.Clone(reason)
-		}
-	case "safetyRatings":
-		v.ForEach(f.rating)
+	prompt := eval.Response{PromptFeedback: s.Response.PromptFeedback}
+	if f.Blocked = prompt.PromptBlock(); f.Blocked != "" {
+		f.Ratings = append(f.Ratings, prompt.PromptFeedback.SafetyRatings...)
 	}
-	return true
-}
-
-func (f *Facts) rating(_, v gjson.Result) bool {
-	f.Ratings = append(f.Ratings, eval.SafetyRating{
-		Category:    strings.Clone(v.Get("category").String()),
-		Probability: strings.Clone(v.Get("probability").String()),
-		Blocked:     v.Get("blocked").Bool(),
-	})
-	return true
+	for _, c := range s.Response.Candidates {
+		if f.Blocked == "" && eval.IsBlock(c.FinishReason) {
+			f.Blocked = c.FinishReason
+		}
+		f.Ratings = append(f.Ratings, c.SafetyRatings...)
+	}
+	return err
 }
 
 // LatencyQuantile is the q-quantile, by nearest rank, of service times in milliseconds; false when there are none. It

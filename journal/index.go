@@ -93,13 +93,13 @@ func newTrialID(s string) trialID {
 }
 
 // hexID reads the id of a trial as evalrun writes it.
-func hexID[T string | []byte](s T) (id trialID, ok bool) {
+func hexID(s string) (id trialID, ok bool) {
 	if len(s) != 16 {
 		return 0, false
 	}
 	for i := range len(s) {
 		switch b := s[i]; {
-		case isDigit(b):
+		case b >= '0' && b <= '9':
 			id = id<<4 | trialID(b-'0')
 		case b >= 'a' && b <= 'f':
 			id = id<<4 | trialID(b-'a'+10)
@@ -141,32 +141,19 @@ func clip(n int) uint32 { return uint32(max(0, min(n, 1<<32-1))) }
 // add adds a trial whose line has length bytes from offset.
 func (x *index) add(r *scannedTrial, offset int64, length int, f flags) {
 	e := entry{
-		offset: offset, length: clip(length), n: clip(r.n), id: r.id,
-		caseName: x.names.place(r.caseName), shape: x.shapeOf(shape{r.suite, r.arm, r.outcome, r.errorKind}),
-		prompt: clip(r.usage.PromptTokens), output: clip(r.usage.OutputTokens), total: clip(r.usage.TotalTokens),
-		latencyMs: float32(r.latencyMs), flags: f | r.flags(), more: x.moreOf(r),
+		offset: offset, length: clip(length), n: clip(r.N), id: r.id,
+		caseName: x.names.place(r.Case), shape: x.shapeOf(shape{r.Suite, r.Arm, r.Outcome, r.Error.Kind}),
+		prompt: clip(r.Usage.PromptTokens), output: clip(r.Usage.OutputTokens), total: clip(r.Usage.TotalTokens),
+		latencyMs: float32(r.Timing.LatencyMs), flags: f | r.flags(), more: x.moreOf(r),
 	}
-	if r.odd {
+	if _, hex := hexID(r.ID); !hex {
 		if x.odd == nil {
 			x.odd = map[trialID]string{}
 		}
-		x.odd[e.id] = strings.Clone(r.oddID)
+		x.odd[e.id] = strings.Clone(r.ID)
 	}
-	x.clustered = x.clustered || r.clustered
+	x.clustered = x.clustered || r.Cluster != ""
 	x.entries = append(x.entries, e)
-}
-
-// flags are the flags that the line has.
-func (r *scannedTrial) flags() (f flags) {
-	for _, one := range []struct {
-		is   bool
-		flag flags
-	}{{r.blocked, isBlocked}, {r.stopped, isSkippedEarly}, {r.partlyBlocked, isPartlyBlocked}, {r.cut, isCut}} {
-		if one.is {
-			f |= one.flag
-		}
-	}
-	return f
 }
 
 // shapeOf returns the index of a shape, which is usually that of the previous trial.
@@ -190,16 +177,17 @@ func (x *index) shapeOf(s shape) uint32 {
 
 // moreOf keeps the metrics of a trial and the counts of its judges, and returns their place.
 func (x *index) moreOf(r *scannedTrial) uint32 {
-	if len(r.metrics) == 0 && r.judging == (JudgeRequests{}) && r.class.Expected == "" {
-		return 0
+	m := more{firstMetric: clip(len(x.metrics)), class: x.classes.place(r.class())}
+	for name, value := range r.metrics {
+		x.metrics = append(x.metrics, metric{x.names.at(x.names.place(name)), value})
+		m.metrics++
 	}
-	m := more{firstMetric: clip(len(x.metrics)), metrics: clip(len(r.metrics)), class: x.classes.place(r.class)}
-	for _, one := range r.metrics {
-		x.metrics = append(x.metrics, metric{x.names.at(x.names.place(one.name)), one.value})
-	}
-	if r.judging != (JudgeRequests{}) {
-		x.judging = append(x.judging, r.judging)
+	if judging := r.judging(); judging != (JudgeRequests{}) {
+		x.judging = append(x.judging, judging)
 		m.judging = clip(len(x.judging))
+	}
+	if m.metrics == 0 && m.judging == 0 && m.class == 0 {
+		return 0
 	}
 	x.more = append(x.more, m)
 	return clip(len(x.more))

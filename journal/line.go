@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -44,8 +43,12 @@ type line struct {
 // crcTail is the length of `,"crc":"XXXXXXXX"}`.
 const crcTail = len(`,"crc":"00000000"}`)
 
-// trialKind is the type of the line of a trial.
-const trialKind = "trial"
+// Types of lines that are scanned.
+const (
+	trialKind     = "trial"
+	answerKind    = "answer"
+	judgementKind = "judgement"
+)
 
 const (
 	typePrefix = `{"type":"`
@@ -63,9 +66,6 @@ func frame(body []byte) (l line, ok bool) {
 	seq, err := strconv.Atoi(string(body[at+len(seqPrefix):]))
 	if err != nil || seq < 0 {
 		return l, false
-	}
-	if string(rest[:end]) == trialKind { // as most are
-		return line{trialKind, &seq}, true
 	}
 	return line{string(rest[:end]), &seq}, true
 }
@@ -100,39 +100,32 @@ func appendChecksum(b, body []byte) []byte {
 
 // check verifies a line, without its line break.
 func check(data []byte) (line, error) {
-	body, err := summed(data)
-	if err != nil {
-		return line{}, err
+	l, err := ends(data)
+	if err == nil && !wirejson.Valid(data) { // no version of evalrun writes that
+		err = errNotJSON
 	}
-	l, framed := frame(body)
-	return checkJSON(data, l, framed)
+	return l, err
 }
 
-// summed is the body of a line whose checksum fits.
-func summed(data []byte) (body []byte, err error) {
+var errNotJSON = errors.New("the line is not JSON")
+
+// ends verifies the checksum of a line and reads its type and number. Unless this package wrote the line, it is decoded.
+func ends(data []byte) (l line, err error) {
 	if len(data) <= crcTail {
-		return nil, errors.New("the line is too short")
+		return l, errors.New("the line is too short")
 	}
 	body, tail := data[:len(data)-crcTail], data[len(data)-crcTail:]
 	if want := appendChecksum(make([]byte, 0, crcTail), body); !bytes.Equal(tail, want) {
-		return nil, errors.New("the checksum does not fit")
+		return l, errors.New("the checksum does not fit")
 	}
-	return body, nil
-}
-
-// checkJSON verifies that a line is JSON, and reads what is at its ends unless frame could.
-func checkJSON(data []byte, l line, framed bool) (line, error) {
 	if err := wirejson.CheckDepth(data, wirejson.MaxDepth); err != nil {
 		return l, fmt.Errorf("the line is %w", err)
 	}
-	if !wirejson.Valid(data) { // no version of evalrun writes that
-		return l, errors.New("the line is not JSON")
-	}
-	if framed {
+	if l, ok := frame(body); ok {
 		return l, nil
 	}
-	if err := json.Unmarshal(data, &l); err != nil {
-		return l, errors.New("the line is not JSON")
+	if wirejson.DecodeAnyCase(data, &l) != nil {
+		return l, errNotJSON
 	}
 	if l.Seq == nil {
 		return l, errors.New("the line has no sequence number")

@@ -2,8 +2,8 @@ package journal
 
 import (
 	"hash/fnv"
-
-	"github.com/tidwall/gjson"
+	"io"
+	"strings"
 
 	"github.com/evalrun/evalrun/eval"
 )
@@ -39,14 +39,14 @@ type unsettledCall struct {
 
 // KeptAnswer writes the answer of a trial that is not settled yet.
 func (w *Writer) KeptAnswer(r *eval.Result) error {
-	return w.write("answer", &unsettledAnswer{r.ID, r.N, r.Model, r.Request, r.Response, r.Calls, r.Usage, r.Timing, r.TraceID})
+	return w.write(answerKind, &unsettledAnswer{r.ID, r.N, r.Model, r.Request, r.Response, r.Calls, r.Usage, r.Timing, r.TraceID})
 }
 
 // KeptCall writes the last answered call of a trial that has further calls to come.
 func (w *Writer) KeptCall(r *eval.Result) error {
 	n := len(r.Calls)
 	last := &r.Calls[n-1]
-	return w.write("answer", &unsettledCall{r.ID, r.N, r.Model, n, r.Request, &last.Response, last.Results, &last.Usage, &last.Timing})
+	return w.write(answerKind, &unsettledCall{r.ID, r.N, r.Model, n, r.Request, &last.Response, last.Results, &last.Usage, &last.Timing})
 }
 
 // judgementLine is a reply of a judge about the answer of a trial that is not settled yet.
@@ -57,7 +57,7 @@ type judgementLine struct {
 
 // KeptJudgement writes what a judge replied about the answer of a trial that is not settled yet.
 func (w *Writer) KeptJudgement(trialID string, j *eval.Judgement) error {
-	return w.write("judgement", judgementLine{trialID, *j})
+	return w.write(judgementKind, judgementLine{trialID, *j})
 }
 
 // pending locates the lines of an unsettled trial: its answer or its calls so far, and the replies of judges.
@@ -108,10 +108,10 @@ func minus(a, b eval.Usage) eval.Usage {
 }
 
 func (r *scannedTrial) paid() paid {
-	p := paid{model: r.model, attempts: r.attempts, usage: r.usage}
-	if len(r.startedAt) > 0 {
+	p := paid{model: r.Model, attempts: r.Timing.Attempts, usage: r.Usage.Usage}
+	if r.Timing.StartedAt != "" {
 		h := fnv.New64a()
-		_, _ = h.Write(r.startedAt)
+		_, _ = io.WriteString(h, r.Timing.StartedAt)
 		p.began = h.Sum64()
 	}
 	return p
@@ -161,11 +161,11 @@ func (p *pending) take(turn int, now paid, line linePosition) {
 
 // settle records that a trial has its line, and returns the cost that was not counted before.
 func (u *unsettled) settle(r *scannedTrial) paid {
-	delete(u.pending, r.id)
 	all := r.paid()
+	delete(u.pending, r.id)
 	rest := all.since(u.counted[r.id])
 	delete(u.counted, r.id)
-	if r.errorKind != "" && r.answered && all.began != 0 { // it may be scored again, or its chat continue
+	if r.Error.Kind != "" && all.began != 0 { // it may be scored again, or its chat continue
 		u.count(r.id, all)
 	}
 	return rest
@@ -193,25 +193,22 @@ func (u *unsettled) rests(yield func(paid) bool) {
 	}
 }
 
-// keptAnswer reads the line of an answer. If a trial with several calls was answered completely, its line
+// keptAnswer takes up the scanned line of an answer. If a trial with several calls was answered completely, its line
 // has their answers.
-func (d *Document) keptAnswer(data []byte, at int64) {
-	r := &d.file.scratch
-	r.scan(data)
-	turn := int(gjson.GetBytes(data, "turn").Int())
-	d.unsettled.of(r.id).take(turn, r.paid(), linePosition{at, clip(len(data))})
+func (d *Document) keptAnswer(line linePosition) {
+	r := &d.file.trial
+	now := r.paid()
+	now.model = strings.Clone(now.model)
+	d.unsettled.of(r.id).take(r.Turn, now, line)
 }
 
-// keptJudgement reads the line of a judge's reply and counts its cost. The line of the trial marks the
+// keptJudgement takes up the scanned line of a judge's reply and counts its cost. The line of the trial marks the
 // reply as noted, so that it does not count twice.
-func (d *Document) keptJudgement(data []byte, at int64) {
-	var one scannedTrial
-	one.judgement(gjson.Result{}, gjson.ParseBytes(data))
-	for _, j := range one.judges {
-		d.spend(j.model, j.attempts, j.usage)
-	}
-	p := d.unsettled.of(newTrialID(gjson.GetBytes(data, "trial").String()))
-	p.judgements = append(p.judgements, linePosition{at, clip(len(data))})
+func (d *Document) keptJudgement(line linePosition) {
+	j := &d.file.judgement
+	d.spendJudge(&j.scannedJudgement)
+	p := d.unsettled.of(newTrialID(j.Trial))
+	p.judgements = append(p.judgements, line)
 }
 
 // spendPending adds the cost of answers whose trials are not settled.

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // read builds the index in one pass.
@@ -64,7 +64,7 @@ func (d *Document) line(number int, data []byte) error {
 	at := d.file.whole
 	ended := bytes.HasSuffix(data, []byte("\n"))
 	data = bytes.TrimSuffix(data, []byte("\n"))
-	l, scanned, problem := d.file.check(data)
+	l, problem := d.file.check(data)
 	if problem != nil {
 		if err := d.damagedLine(number, ended, problem); err != nil {
 			return err
@@ -82,10 +82,6 @@ func (d *Document) line(number int, data []byte) error {
 		d.damaged("line %d: sequence number %d where %d is due", number, *l.Seq, d.file.next)
 	}
 	d.file.next = max(d.file.next, *l.Seq+1)
-	if scanned {
-		d.trial(len(data), at)
-		return nil
-	}
 	if err := d.take(l.Type, data, at); err != nil {
 		return fmt.Errorf("line %d: %w", number, err)
 	}
@@ -158,21 +154,20 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 		return d.ended(data)
 	case "resume":
 		var r Resumed
-		if err := json.Unmarshal(data, &r); err != nil {
+		if err := wirejson.DecodeAnyCase(data, &r); err != nil {
 			return err
 		}
 		d.resumed(&r)
 	case "stop":
 		return d.stopped(data)
 	case trialKind:
-		d.file.scratch.scan(data)
 		d.trial(len(data), at)
 	case "call":
 		return d.booked(data)
-	case "answer":
-		d.keptAnswer(data, at)
-	case "judgement":
-		d.keptJudgement(data, at)
+	case answerKind:
+		d.keptAnswer(linePosition{at, clip(len(data))})
+	case judgementKind:
+		d.keptJudgement(linePosition{at, clip(len(data))})
 	}
 	return nil
 }
@@ -186,7 +181,7 @@ func (d *Document) resumed(r *Resumed) {
 }
 
 func (d *Document) header(data []byte) error {
-	if err := json.Unmarshal(data, &d.Run); err != nil {
+	if err := wirejson.DecodeAnyCase(data, &d.Run); err != nil {
 		return err
 	}
 	if d.Run.Version < 1 {
@@ -201,7 +196,7 @@ func (d *Document) header(data []byte) error {
 // ended reads the last line of a finished run.
 func (d *Document) ended(data []byte) error {
 	d.End = &eval.End{}
-	if err := json.Unmarshal(data, d.End); err != nil {
+	if err := wirejson.DecodeAnyCase(data, d.End); err != nil {
 		return err
 	}
 	d.sessions.until = parseTime(d.End.FinishedAt)
@@ -225,16 +220,15 @@ func (d *Document) stopped(data []byte) error {
 
 // trial adds the trial of a scanned line.
 func (d *Document) trial(length int, at int64) {
-	r := &d.file.scratch
+	r := &d.file.trial
 	d.End = nil // a resumed run
 	d.sessions.answered(r)
 	d.spendOn(r)
-	q := eval.Quarantine{Until: r.until}
 	var f flags
-	if r.until != "" && q.Holds(d.Run.StartedAt) {
+	if r.Quarantine.Until != "" && r.Quarantine.Holds(d.Run.StartedAt) {
 		f |= isQuarantined
 	}
-	if d.StopOf(r.suite, r.arm) != nil {
+	if d.StopOf(r.Suite, r.Arm) != nil {
 		f |= isUnused
 	}
 	d.index.add(r, at, length, f)
@@ -245,10 +239,17 @@ func (d *Document) trial(length int, at int64) {
 func (d *Document) spendOn(r *scannedTrial) {
 	cost := d.unsettled.settle(r)
 	d.spend(cost.model, cost.attempts, cost.usage)
-	for _, j := range r.judges {
-		if !j.noted {
-			d.spend(j.model, j.attempts, j.usage)
+	for i := range r.Judgements {
+		if j := &r.Judgements[i]; !j.Noted {
+			d.spendJudge(j)
 		}
+	}
+}
+
+// spendJudge adds the cost of a reply of a judge.
+func (d *Document) spendJudge(j *scannedJudgement) {
+	if !j.Cached {
+		d.spend(j.Model, j.Attempts, j.Usage.Usage)
 	}
 }
 

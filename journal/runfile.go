@@ -3,9 +3,11 @@ package journal
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
+	"fmt"
 	"io"
 	"os"
+
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // runFile is an open run file, and how far it is read: the first whole bytes, which are lines lines, damaged ones
@@ -20,8 +22,9 @@ type runFile struct {
 	over    bool // the rest of the file does not count
 	// unhealed says that something was damaged, and that the run has not been resumed since.
 	unhealed bool
-	// scratch is the trial of the line in hand; reused for every line.
-	scratch scannedTrial
+	// trial and judgement are the line in hand; reused for every line.
+	trial     scannedTrial
+	judgement scannedReply
 }
 
 // measure notes the current size.
@@ -39,18 +42,27 @@ func (f *runFile) head() io.Reader { return io.NewSectionReader(f, 0, f.whole) }
 // rest reads what follows them.
 func (f *runFile) rest() io.Reader { return io.NewSectionReader(f, f.whole, f.size-f.whole) }
 
-// check verifies a line. The line of a trial is scanned in the same pass, if it has the usual form.
-func (f *runFile) check(data []byte) (l line, scanned bool, problem error) {
-	body, err := summed(data)
-	if err != nil {
-		return l, false, err
+// check verifies a line, and scans a line of a trial.
+func (f *runFile) check(data []byte) (l line, problem error) {
+	l, problem = ends(data)
+	if problem != nil {
+		return l, problem
 	}
-	l, framed := frame(body)
-	if framed && l.Type == trialKind && f.scratch.scanFast(data) {
-		return l, true, nil
+	switch l.Type {
+	case trialKind, answerKind:
+		problem = f.trial.scan(data)
+	case judgementKind:
+		f.judgement = scannedReply{}
+		problem = wirejson.Scan(data, &f.judgement)
+	default:
+		if !wirejson.Valid(data) {
+			return l, errNotJSON
+		}
 	}
-	l, err = checkJSON(data, l, framed)
-	return l, false, err
+	if problem != nil {
+		problem = fmt.Errorf("%w: %w", errNotJSON, problem)
+	}
+	return l, problem
 }
 
 // pass takes up a line, whose length is without its line break.
@@ -80,7 +92,7 @@ func (f *runFile) decode(p linePosition, v any) error {
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(data, v)
+	return wirejson.DecodeAnyCase(data, v)
 }
 
 // lineFrom reads the line that begins at an offset.

@@ -1,69 +1,112 @@
 package journal
 
 import (
-	"strings"
-	"time"
-
-	"github.com/tidwall/gjson"
+	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// scannedTrial is the part of a trial's line that the index reads. Its strings are parts of a copy of the line, so they must be
-// cloned to be kept.
+// scannedTrial is the part of a trial's line that the index reads. Prompts and answers, most of a line, are passed over.
+// Its texts share the memory of the line, so they must be cloned to be kept.
 type scannedTrial struct {
-	n                           int
-	id                          trialID
-	odd                         bool
-	oddID                       string // the id, if it is odd: evalrun did not write it
-	suite, caseName, arm, model string
-	outcome, errorKind          string
-	until                       string // last day of the quarantine
-	blocked                     bool   // the answer, or its prompt
-	partlyBlocked, cut          bool   // after some text; by the limit of tokens
-	answered                    bool   // whether there is an answer, or a turn of a chat
-	stopped                     bool   // not sent, since the verdict was known
-	clustered                   bool   // it belongs to a cluster
-	usage                       eval.Usage
-	attempts                    int
-	latencyMs                   float64
-	startedAt                   []byte    // when the first attempt was made
-	started                     time.Time // startedAt, zero when it is no valid time
-	metrics                     []metric
-	class                       eval.Pair // without a label: there is no classification
-	judging                     JudgeRequests
-	judges                      []judgeUsage // costs of the calls to judges
-	last                        texts        // texts of the last line, to share them
+	line
+	id         trialID            // of ID
+	N          int                `json:"n"`
+	ID         string             `json:"id"`
+	Suite      string             `json:"suite"`
+	Case       string             `json:"case"`
+	Arm        string             `json:"arm"`
+	Model      string             `json:"model"`
+	Outcome    string             `json:"outcome"`
+	Cluster    string             `json:"cluster"`
+	SkipReason string             `json:"skipReason"`
+	Quarantine eval.Quarantine    `json:"quarantine"`
+	Error      scannedError       `json:"error"`
+	Usage      scannedUsage       `json:"usage"`
+	Timing     scannedTiming      `json:"timing"`
+	Response   scannedResponse    `json:"response"`
+	Turns      []scannedResponse  `json:"turns"`
+	Turn       int                `json:"turn"` // in the line of a call: its number
+	Scores     []scannedScore     `json:"scores"`
+	Metrics    map[string]float64 `json:"metrics"`
+	Judgements []scannedJudgement `json:"judgements"`
 }
 
-// scan reads a line without decoding what is between, the prompts and answers, which are most of it. That the
-// line is JSON was checked before.
-func (r *scannedTrial) scan(data []byte) {
-	r.empty()
-	r.setID("")
-	gjson.ParseBytes(data).ForEach(func(key, v gjson.Result) bool {
-		switch key.Str {
-		case "n":
-			r.n = int(v.Int())
-		case "id":
-			r.setID(v.String())
-		case "skipReason":
-			r.stopped = needless(eval.Skip.Ending(nil, v.Str))
-		case "quarantine":
-			r.until = v.Get("until").String()
-		case "error":
-			r.errorKind = v.Get("kind").String()
-		case "cluster":
-			r.clustered = v.String() != ""
-		default:
-			if text := r.text(key.Str); text != nil {
-				*text = v.String()
-			} else {
-				r.part(key.Str, v)
-			}
-		}
-		return true
-	})
+type scannedError struct {
+	Kind string `json:"kind"`
+}
+
+type scannedTiming struct {
+	StartedAt string  `json:"startedAt"` // of the first attempt
+	LatencyMs float64 `json:"latencyMs"`
+	Attempts  int     `json:"attempts"`
+}
+
+type scannedScore struct {
+	Name  string      `json:"name"`
+	Value json.Number `json:"value"` // "" where there is none
+	Class eval.Pair   `json:"class"`
+}
+
+// scannedUsage leaves the members alone that are not added up.
+type scannedUsage struct {
+	eval.Usage
+	Source json.RawMessage `json:"source"`
+	Extra  json.RawMessage `json:"extra"`
+}
+
+type scannedResponse struct {
+	PromptFeedback struct {
+		BlockReason string `json:"blockReason"`
+	} `json:"promptFeedback"`
+	Candidates []struct {
+		Text         string        `json:"text"`
+		FinishReason string        `json:"finishReason"`
+		Withheld     eval.Withheld `json:"withheld"`
+	} `json:"candidates"`
+}
+
+// scannedJudgement is what a judge replied.
+type scannedJudgement struct {
+	Model    string       `json:"model"`
+	Usage    scannedUsage `json:"usage"`
+	Attempts int          `json:"attempts"`
+	Cached   bool         `json:"cached"` // another trial requested the reply: it has cost nothing
+	Noted    bool         `json:"noted"`  // a separate line counts it
+	Error    *struct{}    `json:"error"`
+}
+
+// scannedReply is the line of a judge's reply about a trial that is not settled yet.
+type scannedReply struct {
+	Trial string `json:"trial"`
+	scannedJudgement
+}
+
+// scan reads a line.
+func (r *scannedTrial) scan(data []byte) error {
+	scores := r.Scores[:cap(r.Scores)]
+	clear(scores)
+	candidates := r.Response.Candidates[:cap(r.Response.Candidates)]
+	clear(candidates)
+	*r = scannedTrial{Scores: scores[:0], Response: scannedResponse{Candidates: candidates[:0]}}
+	err := wirejson.Scan(data, r)
+	r.id = newTrialID(r.ID)
+	return err
+}
+
+// flags are the flags that the line has.
+func (r *scannedTrial) flags() (f flags) {
+	if needless(eval.Skip.Ending(nil, r.SkipReason)) {
+		f |= isSkippedEarly
+	}
+	f |= r.Response.flags()
+	for i := range r.Turns {
+		f |= r.Turns[i].flags() & isCut
+	}
+	return f
 }
 
 // needless reports whether a trial did not have to run. Such trials are missing from no rule, and a run without them is
@@ -72,139 +115,63 @@ func needless(e eval.Ending) bool {
 	return e == eval.SkippedDecided{} || e == eval.SkippedRuledOut{}
 }
 
-func (r *scannedTrial) setID(s string) {
-	_, hex := hexID(s)
-	r.id = newTrialID(s)
-	r.odd = !hex
-	r.oddID = s
-}
-
-// text is the field for a text of the line, nil for a key that has no text.
-func (r *scannedTrial) text(key string) *string {
-	switch key {
-	case "suite":
-		return &r.suite
-	case "case":
-		return &r.caseName
-	case "arm":
-		return &r.arm
-	case "model":
-		return &r.model
-	case "outcome":
-		return &r.outcome
+func (r *scannedResponse) flags() (f flags) {
+	prompt := eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: r.PromptFeedback.BlockReason}}
+	if prompt.PromptBlock() != "" {
+		return isBlocked
 	}
-	return nil
-}
-
-// part reads a nested object of the line.
-func (r *scannedTrial) part(key string, v gjson.Result) {
-	switch key {
-	case "scores":
-		v.ForEach(r.score)
-	case "metrics":
-		v.ForEach(r.derived)
-	case "usage":
-		v.ForEach(r.tokens)
-	case "judgements":
-		v.ForEach(r.judgement)
-	case "timing":
-		r.attempts, r.latencyMs = int(v.Get("attempts").Int()), v.Get("latencyMs").Float()
-		at := v.Get("startedAt").String()
-		r.startedAt, r.started = append(r.startedAt[:0], at...), parseTime(at)
-	case "response":
-		r.blocked, r.partlyBlocked = blocked(v)
-		r.answer(v)
-	case "turns":
-		r.answer(v)
-	}
-}
-
-// answer notes that the trial has an answer, or turns of a chat, and whether it was cut.
-func (r *scannedTrial) answer(v gjson.Result) {
-	r.answered = true
-	r.cut = r.cut || strings.Contains(v.Raw, cutMark)
-}
-
-// mayBeBlocked looks for a text that every block has: most answers do not have it, and are not read further.
-func mayBeBlocked(raw string) bool {
-	if strings.Contains(raw, `"blockReason"`) {
-		return true
-	}
-	for rest := raw; ; {
-		at := strings.Index(rest, `"finishReason":"`)
-		if at < 0 {
-			return false
+	for i := range r.Candidates {
+		c := &r.Candidates[i]
+		whole := eval.Candidate{Text: c.Text, FinishReason: c.FinishReason, Withheld: &c.Withheld}
+		if whole.FinishReason == eval.CutReason {
+			f |= isCut
 		}
-		rest = rest[at+len(`"finishReason":"`):]
-		if reason, _, ok := strings.Cut(rest, `"`); ok && eval.IsBlock(reason) {
-			return true
+		if whole.Block() != "" {
+			f |= isBlocked
+		}
+		if whole.PartlyBlocked() != "" {
+			f |= isPartlyBlocked
+		}
+	}
+	return f
+}
+
+// metrics yields the named scores that have a value.
+func (r *scannedTrial) metrics(yield func(name string, value float64) bool) {
+	for i := range r.Scores {
+		s := &r.Scores[i]
+		if value, err := s.Value.Float64(); err == nil && s.Name != "" && !yield(s.Name, value) {
+			return
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
+		if !yield(name, r.Metrics[name]) {
+			return
 		}
 	}
 }
 
-// score adds a named score that has a value.
-func (r *scannedTrial) score(_, v gjson.Result) bool {
-	var m metric
-	isNumber := false
-	v.ForEach(func(key, v gjson.Result) bool {
-		switch key.Str {
-		case "name":
-			m.name = v.String()
-		case "value":
-			m.value, isNumber = v.Float(), v.Type == gjson.Number
-		case "class":
-			r.class = eval.Pair{Expected: v.Get("label").String(), Answer: v.Get("answer").String()}
+// class is the classification of the trial; without a label there is none.
+func (r *scannedTrial) class() (p eval.Pair) {
+	for i := range r.Scores {
+		if class := r.Scores[i].Class; class.Expected != "" {
+			p = class
 		}
-		return true
-	})
-	if m.name != "" && isNumber {
-		r.metrics = append(r.metrics, m)
 	}
-	return true
+	return p
 }
 
-func (r *scannedTrial) derived(name, v gjson.Result) bool {
-	if v.Type == gjson.Number && name.String() != "" {
-		r.metrics = append(r.metrics, metric{name.String(), v.Float()})
-	}
-	return true
-}
-
-func (r *scannedTrial) tokens(key, v gjson.Result) bool {
-	switch key.Str {
-	case "promptTokens":
-		r.usage.PromptTokens = int(v.Int())
-	case "outputTokens":
-		r.usage.OutputTokens = int(v.Int())
-	case "totalTokens":
-		r.usage.TotalTokens = int(v.Int())
-	case "cachedTokens":
-		r.usage.CachedTokens = int(v.Int())
-	case "toolUseTokens":
-		r.usage.ToolUseTokens = int(v.Int())
-	}
-	return true
-}
-
-// cutMark appears in the line of a trial whose answer reached its limit of tokens. Inside a text, its
-// quotes would be escaped.
-const cutMark = `"finishReason":"` + eval.CutReason + `"`
-
-// blocked reports whether the answer or its prompt was blocked, and whether the answer has some text
-// anyway.
-func blocked(response gjson.Result) (found, partly bool) {
-	if !mayBeBlocked(response.Raw) {
-		return false, false
-	}
-	if reason := response.Get("promptFeedback.blockReason").String(); reason != "" {
-		return (&eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: reason}}).Blocked() != "", false
-	}
-	response.Get("candidates").ForEach(func(_, c gjson.Result) bool {
-		if eval.IsBlock(c.Get("finishReason").String()) {
-			found = true
-			partly = partly || !eval.Is(c.Get("text").String()) || c.Get("withheld.bytes").Int() > 0
+// judging counts the requests to judges.
+func (r *scannedTrial) judging() (all JudgeRequests) {
+	for i := range r.Judgements {
+		j := &r.Judgements[i]
+		if j.Error == nil {
+			all.Replies++
 		}
-		return true
-	})
-	return found, partly
+		if !j.Cached {
+			all.Attempts += j.Attempts
+			all.Tokens.add(j.Usage.Usage)
+		}
+	}
+	return all
 }

@@ -38,11 +38,11 @@ func (s *sessions) resume(r *Resumed, started time.Time) {
 
 // answered records that a trial came.
 func (s *sessions) answered(r *scannedTrial) {
-	at := r.started
+	at := parseTime(r.Timing.StartedAt)
 	if at.IsZero() {
 		return
 	}
-	if at = at.Add(time.Duration(r.latencyMs * float64(time.Millisecond))); at.After(s.until) {
+	if at = at.Add(time.Duration(r.Timing.LatencyMs * float64(time.Millisecond))); at.After(s.until) {
 		s.until = at
 	}
 }

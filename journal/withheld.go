@@ -3,11 +3,11 @@ package journal
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // WriteWithheld writes the run file as --no-content would have kept it: without prompts, answers, and words that may
@@ -56,9 +56,12 @@ func (w *lineWriter) withheld(data []byte) error {
 func withoutContent(kind string, data []byte) (any, error) {
 	switch kind {
 	case trialKind:
-		r, err := decoded[eval.Result](data)
+		r, err := decodeTrial(data)
+		if err != nil {
+			return nil, err
+		}
 		r.Withhold()
-		return r, err
+		return r, nil
 	case "stop":
 		return eval.Read(data)
 	case "resume":
@@ -71,5 +74,5 @@ func withoutContent(kind string, data []byte) (any, error) {
 
 func decoded[T any](data []byte) (*T, error) {
 	record := new(T)
-	return record, json.Unmarshal(data, record)
+	return record, wirejson.DecodeAnyCase(data, record)
 }

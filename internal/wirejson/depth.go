@@ -1,6 +1,9 @@
 package wirejson
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+)
 
 const (
 	// MaxDepth is the deepest nesting that is decoded, as in encoding/json. The fast decoders recurse without a bound, and a
@@ -21,6 +24,9 @@ func CheckDepth(data []byte, levels int) error {
 // Deeper reports whether lists and objects nest deeper than a number of levels. In a text that is not JSON it counts
 // at least as far as a decoder reads.
 func Deeper(data []byte, levels int) bool {
+	if bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{")) <= levels { // as in most texts
+		return false
+	}
 	depth := 0
 	for i := 0; i < len(data); i++ {
 		switch data[i] {

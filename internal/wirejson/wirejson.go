@@ -75,6 +75,11 @@ func Decode(data []byte, v any) error {
 	return decode(data, v, fastjson.DontMatchCaseInsensitiveStructFields)
 }
 
+// Scan is Decode for texts that are needed no longer than data, whose memory they share.
+func Scan(data []byte, v any) error {
+	return decode(data, v, fastjson.DontMatchCaseInsensitiveStructFields|fastjson.ZeroCopy)
+}
+
 // DecodeAnyCase is Decode with keys in any case, as json.Unmarshal takes them.
 func DecodeAnyCase(data []byte, v any) error { return decode(data, v, 0) }
 
