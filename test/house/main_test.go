@@ -4,7 +4,9 @@ import "testing"
 
 func TestDepthIsTheLongestWay(t *testing.T) {
 	t.Parallel()
-	all := []*pkg{{ImportPath: "a"}, {ImportPath: "b", Imports: []string{"a"}}, {ImportPath: "c"}, {ImportPath: "d", Imports: []string{"c", "b"}}}
+	all := []*pkg{
+		{ImportPath: "a"}, {ImportPath: "b", Imports: []string{"a"}}, {ImportPath: "c"}, {ImportPath: "d", Imports: []string{"c", "b"}},
+	}
 	if got := depth(all); got != 3 {
 		t.Errorf("got %d, want 3", got)
 	}
