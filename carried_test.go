@@ -17,67 +17,65 @@ import (
 	"github.com/evalrun/evalrun/scorers"
 )
 
-// What becomes of an option that Resume or a rescore gets, and that the run did not begin with.
+// What becomes of an option that a resume or a rescore gets, and that the run did not begin with.
 const (
 	carried = ""        // it counts
-	process = "process" // it is of this package alone, and counts
+	alone   = "process" // it is of the calling process alone, and counts
 )
 
-// resumed has what Resume does with each field of Options: carried, process, or a word of the error that refuses it. The same
-// with rescored, where it differs.
+// resumed has what a resume does with each field of Options: carried, alone, or a word of the error that refuses it. rescored has
+// the same where it differs. A field without a line fails the test.
 var (
 	resumed = map[string]string{
-		"Dir": process, "RetryErrors": process, "Version": process, "Reports": process, "Stdout": process, "Layout": process,
-		"Progress": process, "Interrupt": process, "Getenv": process,
+		"Dir": alone, "RetryErrors": alone, "Version": alone, "Stdout": alone, "Layout": alone, "Progress": alone, "Interrupt": alone,
+		"Getenv": alone, "ProjectFound": alone,
+		"Reports": alone, // each session writes its own
 
 		"Suites": "keeps its suites", "ProjectFile": "keeps its project file",
-		"Vars": "--var", "Seed": "--seed", "Scorers": carried, "Emulator": "--emulator", "Executor": carried,
-		"Untrusted": carried, "Allow": "--allow", "Trust": carried,
-		"Out": "--out", "Name": "--name", "Labels": "--label", "NoContent": "--no-content", "NoHistory": carried,
-		"Reading": carried, "Listing": carried,
-
-		"Selection.Repeats": "--repeats", "Selection.MaxTrials": "--max-trials",
-		"Selection.Cases": "--case", "Selection.Tags": "--tag", "Selection.Arms": "--arm",
-		"Selection.FailedIn": "--failed-in", "Selection.ChangedSince": "--changed-since", "Selection.Sample": "--sample",
-		"Selection.Selected": "selection of trials", "Selection.Shard": "--shard", "Selection.AllowEmpty": "--allow-empty",
-
-		"Gate.Baseline": "--baseline", "Gate.Interleave": "--interleave", "Gate.Race": "--race", "Gate.MinPassRate": "--min-pass-rate",
-		"Gate.MaxErrors": "--max-errors", "Gate.MaxBlocked": "--max-blocked", "Gate.Rule.Margin": "--margin", "Gate.Rule.Alpha": "--alpha",
-		"Gate.Rule.OnInconclusive": "--on-inconclusive", "Gate.Rule.Metrics": "--metric", "Gate.Rule.StopEarly": "--stop-early",
-		"Gate.Rule.MinPaired": "--min-paired", "Gate.Rule.AllowRemoved": "--allow-removed",
-
-		"Service.BaseURL": "--base-url", "Service.APIVersion": "--api-version", "Service.HeaderPrefix": "--header-prefix",
-		"Service.Auth": "--auth", "Service.Project": "--project", "Service.ScopeBase": "--auth-scope-base",
-		"Service.Services": "--service",
-		"Service.AllowEnv": carried,
-
-		"Sources.Record": "--record", "Sources.Replay": "--replay", "Sources.ReplayOr": "--replay-or-record", "Sources.Cache": "--cache",
-		"Sources.Answers": "--answers", "Sources.Rescore": "a run to rescore", "Sources.AskJudges": "--ask-judges",
-
-		"Limits.Concurrency": carried, "Limits.RPM": carried, "Limits.TPM": carried, "Limits.BudgetTokens": carried,
-		"Limits.BudgetCalls": carried, "Limits.BudgetMoney": carried, "Limits.BudgetTime": carried, "Limits.Prices": carried,
-		"Limits.Attempts": carried, "Limits.Timeout": carried, "Limits.MaxFailures": carried,
-
+		"Scorers": carried, "Executor": carried, "Trust": carried, "NoHistory": carried, "Reading": carried, "Listing": carried,
 		"Ledger.URL": carried, "Ledger.CA": carried, "Ledger.Wait": carried, "Ledger.None": carried, "Ledger.Lost": carried,
+
+		"Vars": "--var", "Seed": "--seed", "Emulator": "--emulator", "Untrusted": carried, "Allow": "--allow",
+		"Out": "--out", "Name": "--name", "Labels": "--label", "NoContent": "--no-content",
+
+		"Repeats": "--repeats", "MaxTrials": "--max-trials", "Cases": "--case", "Tags": "--tag", "Arms": "--arm",
+		"FailedIn": "--failed-in", "ChangedSince": "--changed-since", "Sample": "--sample", "Selected": "selection of trials",
+		"Shard": "--shard", "AllowEmpty": "--allow-empty",
+
+		"Baseline": "--baseline", "Interleave": "--interleave", "Race": "--race", "MinPassRate": "--min-pass-rate",
+		"MaxErrors": "--max-errors", "MaxBlocked": "--max-blocked", "Rule.Margin": "--margin", "Rule.Alpha": "--alpha",
+		"Rule.OnInconclusive": "--on-inconclusive", "Rule.Metrics": "--metric", "Rule.StopEarly": "--stop-early",
+		"Rule.MinPaired": "--min-paired", "Rule.AllowRemoved": "--allow-removed",
+
+		"BaseURL": "--base-url", "APIVersion": "--api-version", "HeaderPrefix": "--header-prefix", "Auth": "--auth",
+		"Project": "--project", "ScopeBase": "--auth-scope-base", "Services": "--service", "AllowEnv": carried,
+
+		"Record": "--record", "Replay": "--replay", "ReplayOr": "--replay-or-record", "Cache": "--cache", "Answers": "--answers",
+		"Rescore": "a run to rescore", "AskJudges": "--ask-judges",
+
+		"Concurrency": carried, "RPM": carried, "TPM": carried, "BudgetTokens": carried, "BudgetCalls": carried, "BudgetMoney": carried,
+		"BudgetTime": carried, "Prices": carried, "Attempts": carried, "Timeout": carried, "MaxFailures": carried,
 	}
 	rescored = map[string]string{
-		"Suites": process, "ProjectFile": process, "Gate.Interleave": "--interleave",
-		"Vars": "--var", "Selection.Repeats": "--repeats", "Selection.MaxTrials": "--max-trials",
-		"Selection.Cases": "--case", "Selection.Tags": "--tag", "Selection.Arms": "--arm",
-		"Selection.Shard": "--shard",
+		"Suites": alone, "Interleave": "--interleave",
+		"Vars": "--var", "Repeats": "--repeats", "MaxTrials": "--max-trials", "Cases": "--case", "Tags": "--tag", "Arms": "--arm",
+		"Shard": "--shard",
 
-		"Sources.Rescore": process, "Sources.Record": "leave out the options", "Sources.Replay": "leave out the options",
-		"Sources.ReplayOr": "leave out the options", "Sources.Answers": "leave out the options",
+		"Rescore": alone, "Record": "leave out the options", "Replay": "leave out the options", "ReplayOr": "leave out the options",
+		"Answers": "leave out the options",
 
 		"Allow": "--allow",
 	}
 )
 
-// leaves yields the fields of a struct by their paths, those of this module's structs one by one.
+// leaves yields the fields of a struct by their paths, those of this module's structs one by one, and embedded ones by their
+// own names.
 func leaves(v reflect.Value, path string, yield func(path string, field reflect.Value)) {
 	for i := range v.NumField() {
 		at, field := strings.TrimPrefix(path+"."+v.Type().Field(i).Name, "."), v.Field(i)
 		switch of := v.Type().Field(i).Type; {
+		case v.Type().Field(i).Anonymous:
+			leaves(field, path, yield)
 		case !v.Type().Field(i).IsExported():
 		case of.Kind() == reflect.Struct && of != reflect.TypeFor[eval.Shard]() && at != "Layout":
 			leaves(field, at, yield)
@@ -96,8 +94,8 @@ func fill(field reflect.Value) {
 	case reflect.TypeFor[eval.Shard]():
 		field.Set(reflect.ValueOf(eval.Shard{Index: 1, Of: 2}))
 		return
-	case reflect.TypeFor[Executor]():
-		field.Set(reflect.ValueOf(struct{ Executor }{}))
+	case reflect.TypeFor[eval.Executor]():
+		field.Set(reflect.ValueOf(struct{ eval.Executor }{}))
 		return
 	case reflect.TypeFor[scorers.Kind]():
 		field.Set(reflect.ValueOf(scorers.New("x", func(string) (scorers.Func, error) { return nil, nil })))
@@ -138,10 +136,10 @@ func sample(path string) (o Options) {
 }
 
 // lost lists the fields of the options of a job that were given and are not in effect.
-func lost(given, got session.Options) (out []string) {
+func lost(given *Options, got session.Options) (out []string) {
 	effective := map[string]reflect.Value{}
 	leaves(reflect.ValueOf(got), "", func(at string, field reflect.Value) { effective[at] = field })
-	leaves(reflect.ValueOf(given), "", func(at string, field reflect.Value) {
+	leaves(reflect.ValueOf(settings(given)), "", func(at string, field reflect.Value) {
 		switch now := effective[at]; {
 		case field.IsZero() || at == "Dir":
 		case (field.Kind() == reflect.Func || field.Kind() == reflect.Slice) && field.Pointer() == now.Pointer():
@@ -165,12 +163,12 @@ func check(t *testing.T, table map[string]string, try func(o *Options) (session.
 		switch {
 		case !known:
 			t.Errorf("Options.%s: got no line in the table of this test, want what becomes of it", at)
-		case want == process && err == nil:
+		case want == alone && err == nil:
 		case want == carried && err == nil:
-			if forgotten := lost(o.jobOptions(), got); forgotten != nil {
+			if forgotten := lost(&o, got); forgotten != nil {
 				t.Errorf("Options.%s: %s", at, strings.Join(forgotten, ", "))
 			}
-		case want == process || want == carried:
+		case want == alone || want == carried:
 			t.Errorf("Options.%s: got %v, want no error", at, err)
 		case err == nil || !strings.Contains(err.Error(), want) || ExitCode(err) != 2:
 			t.Errorf("Options.%s: got %v, want exit 2 and %q", at, err, want)
@@ -191,12 +189,12 @@ func TestResumeCarriesEveryOptionOrRefusesIt(t *testing.T) {
 	expect.OK(t, err, w.Close())
 	check(t, maps.Clone(resumed), func(o *Options) (session.Options, error) {
 		o.Dir = dir
-		r, err := session.Reopen("run", o.jobOptions(), o.RetryErrors)
+		r, err := session.Reopen("run", settings(o))
 		if err != nil {
 			return session.Options{}, err
 		}
 		defer r.Close()
-		return r.Options, r.CheckSources(o.Suites, o.ProjectFile)
+		return r.Options, r.CheckSources()
 	})
 }
 
@@ -207,20 +205,30 @@ func TestRescoreCarriesEveryOptionOrRefusesIt(t *testing.T) {
 	suite := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\n" +
 		"cases: [{name: c, scorers: [{contains: x}]}]\n"
 	expect.OK(t, os.WriteFile(filepath.Join(dir, "s.yaml"), []byte(suite), 0o600))
+	expect.OK(t, os.WriteFile(filepath.Join(dir, "evalrun.yaml"), []byte("suites: [s.yaml]"), 0o600))
 	run := eval.Run{ID: "one", CommandOptions: &eval.RunOptions{}}
 	run.Suites = []eval.RunSuite{{Name: "s", File: "s.yaml", Copy: "s.yaml", Dir: dir}}
 	w, err := journal.Create(filepath.Join(dir, "run"), &run, nil)
 	expect.OK(t, err, w.Close())
 	table := maps.Clone(resumed)
 	for at, what := range table {
-		if what != process {
+		if what != alone {
 			table[at] = carried
 		}
 	}
 	maps.Copy(table, rescored)
 	check(t, table, func(o *Options) (session.Options, error) {
-		o.Dir, o.Trust = dir, true // the run has no signature
-		l, err := session.LoadRescored("run", nil, o.jobOptions(), func(string) string { return "" })
+		if o.Rescore != "" {
+			return settings(o), nil // the run that is rescored
+		}
+		o.Dir, o.Trust, o.Rescore = dir, true, filepath.Join(dir, "run") // the run has no signature
+		if o.Suites != nil {
+			o.Suites = []string{"s.yaml"}
+		}
+		if o.ProjectFile != "" {
+			o.ProjectFile = "evalrun.yaml"
+		}
+		l, err := session.Load(settings(o))
 		if err == nil {
 			_, err = l.Options.Source()
 		}
@@ -230,3 +238,5 @@ func TestRescoreCarriesEveryOptionOrRefusesIt(t *testing.T) {
 		return l.Options, nil
 	})
 }
+
+func settings(o *Options) session.Options { return session.OptionsOf(o.Options, o.Caller) }

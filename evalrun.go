@@ -12,9 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"os"
-	"time"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
@@ -24,152 +21,27 @@ import (
 	"github.com/evalrun/evalrun/internal/session"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
-	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Options say what to run and how. All are optional but Suites. Resume takes the suites, the selection, the sources and the
-// gate of the run itself, and refuses others.
+// Options say what to run and how. All are optional but Suites. A run file records the options of package eval. Resume takes
+// these from the run itself, and refuses others, except for limits, reports and permissions. Those of runner.Caller are of this
+// process alone: whoever resumes or rescores a run brings its own.
 type Options struct {
-	// What runs.
+	eval.Options
+	runner.Caller
 
-	// Dir is the folder in which relative paths begin and which has .evalrun, with runs, history and cache. "" is the
-	// working directory.
-	Dir string
-	// Suites are suite files. They may be left out with Sources.Rescore, which takes the suites of that run, and with
-	// ProjectFile, which takes the suites that it names.
-	Suites []string
-	// ProjectFile names a project file. Its settings apply where the options, the environment and the suites set nothing.
-	// "" is none, and untrusted suites take none. Its settings of reports, the run directory and recorded answers are for
-	// the command alone.
-	ProjectFile string
-	// Selection selects trials. Selection.Selected lists places of Trials. Such a part says nothing about the whole: it is
-	// not compared with a baseline, and Result.Open applies no gate to it.
-	Selection eval.SelectionOptions
-	// Vars replace variables of every case.
-	Vars map[string]string
-	// Seed makes the sample and the emulator reproducible.
-	Seed uint64
-	// Scorers are custom kinds, in addition to the built-in ones.
-	Scorers []scorers.Kind
-	// Gate replaces rules of the suites' gates.
-	Gate eval.GateOptions
-	// RetryErrors makes Resume send the errors of a complete run again. Run ignores it.
-	RetryErrors bool
-
-	// Where answers come from, and what they may cost.
-
-	Service eval.ServiceOptions
-	// Emulator is a script that answers instead of a service: eval.DemoScript or a file.
-	Emulator string
-	Sources  eval.SourceOptions
-	Limits   eval.LimitOptions
-	Ledger   LedgerOptions
-	// Executor makes the attempts of calls, for example in other processes. nil: this process makes them.
-	Executor Executor
-
-	// What is allowed.
-
-	// Untrusted suites can neither choose the service, nor read the environment, nor start programs, nor call other hosts.
-	Untrusted bool
-	// Allow lifts single restrictions of Untrusted, as --allow does: `program`, `http=HOST`, `services=HOST:KEYENV`.
-	Allow []string
-	// Trust allows a run that somebody else made to name the service and start programs, when it is resumed or rescored.
-	Trust bool
-
-	// What is written.
-
-	// Out is the run directory; "" makes a new one below .evalrun/runs.
-	Out string
-	// Name and Labels of the run help to find it later. A label without a value has the value "".
-	Name   string
-	Labels map[string]string
-	// Version is recorded in the run file and sent as user agent.
-	Version string
-	// NoContent keeps prompts and answers out of all files.
-	NoContent bool
-	// NoHistory leaves the run out of the history of Dir.
-	NoHistory bool
-	// Reports are written when the run has ended. Each is FORMAT=PATH, or FORMAT to write it to Stdout.
-	Reports []string
 	// Stdout takes the reports without a path. nil discards them.
 	Stdout io.Writer
 	// Layout is how reports on Stdout look.
 	Layout reports.Options
-
-	// What a program around the run sees and does.
-
 	// Progress receives each Event, from one goroutine at a time except for notices.
 	Progress func(Event)
-	// Interrupt ends a run early. After the first value no new call is made, and calls in progress may finish; the second
-	// value abandons them. Canceling the context abandons them at once. Either way Resume continues the run.
-	Interrupt <-chan os.Signal
-	// Getenv replaces os.Getenv for the EVALRUN_* variables.
-	Getenv func(name string) string
-	// Reading receives the name of a suite file and the path of each file that the suite is about to read, from any goroutine.
-	Reading func(suite, path string)
-	// Listing receives the name of a suite file, a glob of files that the suite is about to list, and a function. The
-	// function lists the paths that match the glob now. It needs Reading.
-	Listing func(suite, glob string, matches func() []string)
 }
 
-// LedgerOptions name the server (`evalrun ledger`) whose limits this process shares with others. They are never part of
-// a run file. The token of the ledger is in EVALRUN_LEDGER_TOKEN.
-type LedgerOptions struct {
-	URL  string        // "" takes the address in EVALRUN_LEDGER, if any
-	CA   string        // a file with certificates to trust in addition
-	Wait time.Duration // how long the ledger may be away before the run ends; 0 for ten minutes
-	None bool          // use none, although EVALRUN_LEDGER or the run to resume names one
-
-	// Lost is for an Executor, which has no run to end. It is called once, when the ledger was away for Wait or grants
-	// nothing to this process. From then on calls fail with an error that is Unsent and eval.FromProcess. Optional.
-	Lost func(reason string)
-}
-
-// jobOptions are the options as internal/session takes them.
-func (o *Options) jobOptions() session.Options {
-	f := session.Options{
-		Options: eval.Options{
-			ServiceOptions:   o.Service,
-			LimitOptions:     o.Limits,
-			SelectionOptions: o.Selection,
-			SourceOptions:    o.Sources,
-			GateOptions:      o.Gate,
-			Emulator:         o.Emulator,
-			Name:             o.Name,
-			Labels:           maps.Clone(o.Labels),
-			Vars:             o.Vars,
-			Seed:             o.Seed,
-			Out:              o.Out,
-			Reports:          o.Reports,
-			Untrusted:        o.Untrusted,
-			Allow:            o.Allow,
-			NoContent:        o.NoContent,
-		},
-		Dir:         rundir.At(o.Dir),
-		Ledger:      session.LedgerOptions(o.Ledger),
-		Executor:    o.Executor,
-		ScorerTable: o.Scorers,
-		Trust:       o.Trust,
-		NoHistory:   o.NoHistory,
-		Reading:     o.Reading,
-		Listing:     o.Listing,
-	}
-	if f.Selected != nil {
-		f.Baseline = eval.NoBaseline{}
-	}
-	for _, path := range []*string{&f.Prices, &f.Record, &f.Replay, &f.ReplayOr, &f.Answers, &f.Ledger.CA} {
-		*path = f.Dir.Join(*path)
-	}
-	return f
-}
-
-func (o *Options) getenv() func(string) string {
-	if o.Getenv != nil {
-		return o.Getenv
-	}
-	return os.Getenv
-}
+// LedgerOptions name the server whose limits this process shares with others.
+type LedgerOptions = runner.LedgerOptions
 
 func (o *Options) emit(e Event) {
 	if o.Progress != nil {
@@ -182,39 +54,23 @@ type Job struct {
 	options Options
 	outputs []reports.Output
 	job     *session.Job
-	part    bool // Options.Selection.Selected names single trials
 	resumed bool // by Resume
 }
 
 // Load reads and checks suites, and settles the service and the limits: options win over the environment, the
 // environment over the suites. It sends nothing. The error lists every problem with file, line, column and a hint.
 func Load(_ context.Context, o Options) (*Job, error) {
-	outputs, err := reports.ParseOutputs(o.Reports, rundir.At(o.Dir).Join)
+	options := session.OptionsOf(o.Options, o.Caller)
+	outputs, err := reports.ParseOutputs(o.Reports, options.In().Join)
+	if err == nil && options.Rescore == "" {
+		if err = options.TakeSuites(); err == nil && len(options.Suites) == 0 {
+			err = eval.BadInput("no suite is named")
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := o.Selection.Shard.Check(); err != nil {
-		return nil, eval.BadInput("%w", err)
-	}
-	options := o.jobOptions()
-	chosen := session.ProjectSource{File: o.ProjectFile, None: o.ProjectFile == "", Getenv: o.getenv()}
-	if err := options.UseProject(chosen, o.Suites); err != nil {
-		return nil, err
-	}
-	if len(o.Suites) == 0 && options.Rescore == "" {
-		if o.Suites, err = options.ProjectSuites(); err != nil {
-			return nil, err
-		}
-	}
-	var l *session.Loaded
-	switch {
-	case options.Rescore != "":
-		l, err = session.LoadRescored(options.Rescore, o.Suites, options, o.getenv())
-	case len(o.Suites) == 0:
-		err = eval.BadInput("no suite is named")
-	default:
-		l, err = session.Load(o.Suites, options, o.getenv())
-	}
+	l, err := session.Load(options)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +78,7 @@ func Load(_ context.Context, o Options) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Job{options: o, outputs: outputs, job: j, part: o.Selection.Selected != nil}, nil
+	return &Job{options: o, outputs: outputs, job: j}, nil
 }
 
 // Suites are the suites of the job, read-only.

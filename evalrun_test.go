@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/reports"
+	"github.com/evalrun/evalrun/runner"
 )
 
 // write puts files into a new folder.
@@ -27,6 +28,9 @@ func write(t *testing.T, files map[string]string) string {
 	return dir
 }
 
+// withKey is an environment with nothing but a key.
+func withKey(name string) string { return map[string]string{"EVALRUN_API_KEY": "k"}[name] }
+
 // Runs in several folders run at once, and each keeps to its own: relative suites, scripts, reports, run directories
 // and history.
 func TestRunsInSeveralFoldersKeepApart(t *testing.T) {
@@ -37,8 +41,10 @@ func TestRunsInSeveralFoldersKeepApart(t *testing.T) {
 		dir := write(t, map[string]string{"suite.yaml": capitals, "script.yaml": script})
 		running.Go(func() {
 			job, err := evalrun.Load(t.Context(), evalrun.Options{
-				Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Reports: []string{"json=report.json"},
-				Sources: eval.SourceOptions{Record: "answers"},
+				Caller: runner.Caller{Dir: dir, Suites: []string{"suite.yaml"}},
+				Options: eval.Options{
+					Emulator: "script.yaml", Reports: []string{"json=report.json"}, SourceOptions: eval.SourceOptions{Record: "answers"},
+				},
 			})
 			if err != nil {
 				t.Error(err)
@@ -78,7 +84,10 @@ func runsHere(t *testing.T) (names []string) {
 func TestLoadReportsProblems(t *testing.T) {
 	t.Parallel()
 	dir := write(t, map[string]string{"bad.yaml": strings.ReplaceAll(capitals, "equals", "equal")})
-	_, err := evalrun.Load(t.Context(), evalrun.Options{Dir: dir, Suites: []string{"bad.yaml"}, Emulator: eval.DemoScript})
+	_, err := evalrun.Load(t.Context(), evalrun.Options{
+		Caller:  runner.Caller{Dir: dir, Suites: []string{"bad.yaml"}},
+		Options: eval.Options{Emulator: eval.DemoScript},
+	})
 	if evalrun.ExitCode(err) != 2 {
 		t.Fatalf("exit %d with %v, want 2", evalrun.ExitCode(err), err)
 	}
@@ -101,8 +110,8 @@ func TestAnInterruptedRunCanBeResumed(t *testing.T) {
 	interrupt := make(chan os.Signal, 1)
 	var once sync.Once // a second interrupt gives up the trial that is being sent
 	options := evalrun.Options{
-		Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Out: "run", Interrupt: interrupt,
-		Selection: eval.SelectionOptions{Repeats: 50},
+		Caller:  runner.Caller{Dir: dir, Suites: []string{"suite.yaml"}, Interrupt: interrupt},
+		Options: eval.Options{Emulator: "script.yaml", Out: "run", SelectionOptions: eval.SelectionOptions{Repeats: 50}},
 		Progress: func(e evalrun.Event) {
 			if _, ok := e.(evalrun.TrialDone); ok {
 				once.Do(func() { interrupt <- os.Interrupt })
@@ -135,7 +144,10 @@ func TestAnInterruptedRunCanBeResumed(t *testing.T) {
 func TestComparingARunWithItselfIsAnOutcome(t *testing.T) {
 	t.Parallel()
 	dir := write(t, map[string]string{"suite.yaml": capitals, "script.yaml": script})
-	job, err := evalrun.Load(t.Context(), evalrun.Options{Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Out: "run"})
+	job, err := evalrun.Load(t.Context(), evalrun.Options{
+		Caller:  runner.Caller{Dir: dir, Suites: []string{"suite.yaml"}},
+		Options: eval.Options{Emulator: "script.yaml", Out: "run"},
+	})
 	expect.OK(t, err)
 	if _, err := evalrun.Run(t.Context(), job); err != nil {
 		t.Fatal(err)
@@ -157,7 +169,8 @@ func TestInvalidShardsAreRefused(t *testing.T) {
 	dir := write(t, map[string]string{"suite.yaml": capitals})
 	for _, s := range []eval.Shard{{Index: 9, Of: 4}, {Of: 4}, {Index: 1}, {Index: -1, Of: -1}, {Index: 1, Of: 10_001}} {
 		_, err := evalrun.Load(t.Context(), evalrun.Options{
-			Dir: dir, Suites: []string{"suite.yaml"}, Emulator: eval.DemoScript, Selection: eval.SelectionOptions{Shard: s},
+			Caller:  runner.Caller{Dir: dir, Suites: []string{"suite.yaml"}},
+			Options: eval.Options{Emulator: eval.DemoScript, SelectionOptions: eval.SelectionOptions{Shard: s}},
 		})
 		if err == nil || evalrun.ExitCode(err) != 2 || !strings.Contains(err.Error(), "I from 1 to N") {
 			t.Errorf("%+v: got %v, want exit 2 and the form of a shard", s, err)
@@ -182,17 +195,23 @@ func TestErrorsSayWhatIsWrong(t *testing.T) {
 		exit    int
 		says    string
 	}{
-		"no suite":       {evalrun.Options{}, 2, "no suite is named"},
-		"no such suite":  {evalrun.Options{Suites: []string{"none.yaml"}}, 2, "there is no file none.yaml"},
-		"no such format": {evalrun.Options{Suites: []string{"suite.yaml"}, Reports: []string{"jsn=x"}}, 2, "did you mean `json`"},
-		"no service":     {evalrun.Options{Suites: []string{"suite.yaml"}, Getenv: none}, 2, "no service is configured"},
+		"no suite":      {evalrun.Options{}, 2, "no suite is named"},
+		"no such suite": {evalrun.Options{Caller: runner.Caller{Suites: []string{"none.yaml"}}}, 2, "there is no file none.yaml"},
+		"no such format": {evalrun.Options{
+			Caller:  runner.Caller{Suites: []string{"suite.yaml"}},
+			Options: eval.Options{Reports: []string{"jsn=x"}},
+		}, 2, "did you mean `json`"},
+		"no service": {evalrun.Options{Caller: runner.Caller{Suites: []string{"suite.yaml"}, Getenv: none}}, 2, "no service is configured"},
 		"nothing selected": {
-			evalrun.Options{Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Selection: eval.SelectionOptions{Cases: []string{"frnace"}}},
+			evalrun.Options{
+				Caller:  runner.Caller{Suites: []string{"suite.yaml"}},
+				Options: eval.Options{Emulator: "script.yaml", SelectionOptions: eval.SelectionOptions{Cases: []string{"frnace"}}},
+			},
 			4, "did you mean france",
 		},
 		"a dead service": {evalrun.Options{
-			Suites: []string{"suite.yaml"}, Service: eval.ServiceOptions{BaseURL: "http://127.0.0.1:1"}, Limits: eval.LimitOptions{Attempts: 1},
-			Getenv: func(name string) string { return map[string]string{"EVALRUN_API_KEY": "k"}[name] },
+			Caller:  runner.Caller{Suites: []string{"suite.yaml"}, Getenv: withKey},
+			Options: eval.Options{ServiceOptions: eval.ServiceOptions{BaseURL: "http://127.0.0.1:1"}, LimitOptions: eval.LimitOptions{Attempts: 1}},
 		}, 4, "does not answer"},
 	} {
 		if err := load(test.options); evalrun.ExitCode(err) != test.exit || err == nil || !strings.Contains(err.Error(), test.says) {
@@ -200,12 +219,15 @@ func TestErrorsSayWhatIsWrong(t *testing.T) {
 		}
 	}
 	err := load(
-		evalrun.Options{Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Selection: eval.SelectionOptions{Tags: []string{"x"}}},
+		evalrun.Options{
+			Caller:  runner.Caller{Suites: []string{"suite.yaml"}},
+			Options: eval.Options{Emulator: "script.yaml", SelectionOptions: eval.SelectionOptions{Tags: []string{"x"}}},
+		},
 	)
 	if !errors.Is(err, evalrun.ErrNothing) {
 		t.Errorf("an empty selection: %v, want ErrNothing", err)
 	}
-	if _, err := evalrun.Resume(t.Context(), "none", evalrun.Options{Dir: dir}); evalrun.ExitCode(err) != 2 {
+	if _, err := evalrun.Resume(t.Context(), "none", evalrun.Options{Caller: runner.Caller{Dir: dir}}); evalrun.ExitCode(err) != 2 {
 		t.Errorf("resuming what is not there: %v, want exit code 2", err)
 	}
 }
@@ -218,7 +240,8 @@ func TestACanceledRunCanBeResumed(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	options := evalrun.Options{
-		Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Out: "run", Selection: eval.SelectionOptions{Repeats: 50},
+		Caller:  runner.Caller{Dir: dir, Suites: []string{"suite.yaml"}},
+		Options: eval.Options{Emulator: "script.yaml", Out: "run", SelectionOptions: eval.SelectionOptions{Repeats: 50}},
 		Progress: func(e evalrun.Event) {
 			if _, ok := e.(evalrun.TrialDone); ok {
 				cancel()
@@ -243,9 +266,9 @@ func TestEventsReportEveryRetry(t *testing.T) {
 	dir := write(t, map[string]string{"suite.yaml": capitals})
 	retries := 0
 	job, err := evalrun.Load(t.Context(), evalrun.Options{
-		Dir: dir, Suites: []string{"suite.yaml"}, Service: eval.ServiceOptions{BaseURL: "http://127.0.0.1:1"},
-		Limits: eval.LimitOptions{Attempts: 2},
-		Layout: reports.Options{Verbose: true}, Getenv: func(name string) string { return map[string]string{"EVALRUN_API_KEY": "k"}[name] },
+		Caller:  runner.Caller{Dir: dir, Suites: []string{"suite.yaml"}, Getenv: withKey},
+		Options: eval.Options{ServiceOptions: eval.ServiceOptions{BaseURL: "http://127.0.0.1:1"}, LimitOptions: eval.LimitOptions{Attempts: 2}},
+		Layout:  reports.Options{Verbose: true},
 		Progress: func(e evalrun.Event) {
 			if _, ok := e.(evalrun.RetryPlanned); ok {
 				retries++
@@ -260,7 +283,8 @@ func TestEventsReportEveryRetry(t *testing.T) {
 	dir = write(t, map[string]string{"suite.yaml": capitals, "script.yaml": script})
 	var kinds []string
 	job, err = evalrun.Load(t.Context(), evalrun.Options{
-		Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml",
+		Caller:   runner.Caller{Dir: dir, Suites: []string{"suite.yaml"}},
+		Options:  eval.Options{Emulator: "script.yaml"},
 		Progress: func(e evalrun.Event) { kinds = append(kinds, fmt.Sprintf("%T", e)) },
 	})
 	expect.OK(t, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/runner"
 )
 
 // capitals is a suite whose last case fails: the answer is Tokyo.
@@ -49,7 +50,8 @@ func Example() {
 	defer os.RemoveAll(dir)
 	ctx := context.Background()
 	job, err := evalrun.Load(ctx, evalrun.Options{
-		Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Reports: []string{"junit=junit.xml"},
+		Caller:  runner.Caller{Dir: dir, Suites: []string{"suite.yaml"}},
+		Options: eval.Options{Emulator: "script.yaml", Reports: []string{"junit=junit.xml"}},
 		Progress: func(e evalrun.Event) {
 			if done, ok := e.(evalrun.TrialDone); ok && done.Result.Outcome() != eval.Pass {
 				fmt.Println(done.Result.Case, done.Result.Outcome())
@@ -75,8 +77,8 @@ func ExampleResume() {
 	defer os.RemoveAll(dir)
 	ctx := context.Background()
 	options := evalrun.Options{
-		Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Out: "run",
-		Limits: eval.LimitOptions{BudgetCalls: 1, Concurrency: 1},
+		Caller:  runner.Caller{Dir: dir, Suites: []string{"suite.yaml"}},
+		Options: eval.Options{Emulator: "script.yaml", Out: "run", LimitOptions: eval.LimitOptions{BudgetCalls: 1, Concurrency: 1}},
 	}
 	job, err := evalrun.Load(ctx, options)
 	if err != nil {
@@ -87,7 +89,7 @@ func ExampleResume() {
 		log.Fatal(err)
 	}
 	fmt.Println("exit", result.Exit, "after", result.Counts.Ran(), "trial")
-	options.Limits = eval.LimitOptions{BudgetCalls: 100}
+	options.LimitOptions = eval.LimitOptions{BudgetCalls: 100}
 	if result, err = evalrun.Resume(ctx, "run", options); err != nil {
 		log.Fatal(err)
 	}
@@ -103,7 +105,10 @@ func ExampleCompare() {
 	defer os.RemoveAll(dir)
 	ctx := context.Background()
 	for _, out := range []string{"before", "after"} {
-		job, err := evalrun.Load(ctx, evalrun.Options{Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Out: out})
+		job, err := evalrun.Load(ctx, evalrun.Options{
+			Caller:  runner.Caller{Dir: dir, Suites: []string{"suite.yaml"}},
+			Options: eval.Options{Emulator: "script.yaml", Out: out},
+		})
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -124,7 +129,10 @@ func ExampleReport() {
 	dir := folder()
 	defer os.RemoveAll(dir)
 	ctx := context.Background()
-	job, err := evalrun.Load(ctx, evalrun.Options{Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml"})
+	job, err := evalrun.Load(ctx, evalrun.Options{
+		Caller:  runner.Caller{Dir: dir, Suites: []string{"suite.yaml"}},
+		Options: eval.Options{Emulator: "script.yaml"},
+	})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -13,12 +13,13 @@ import (
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 )
 
 // counted counts the answers that an executor is sent for.
 type counted struct {
-	evalrun.Executor
+	eval.Executor
 	calls atomic.Int64
 }
 
@@ -39,12 +40,10 @@ func TestResumeTakesWhatItsCallerBrings(t *testing.T) {
 	})
 	var read atomic.Int64
 	options := evalrun.Options{
-		Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Out: "run", NoHistory: true,
-		Limits: eval.LimitOptions{BudgetCalls: 1},
-		Scorers: []scorers.Kind{scorers.New("anything", func(bool) (scorers.Func, error) {
+		Caller: runner.Caller{Dir: dir, Suites: []string{"suite.yaml"}, NoHistory: true, Scorers: []scorers.Kind{scorers.New("anything", func(bool) (scorers.Func, error) {
 			return func(*scorers.Answer) scorers.Finding { return scorers.Pass("it is something") }, nil
-		})},
-		Reading: func(string, string) { read.Add(1) },
+		})}, Reading: func(string, string) { read.Add(1) }},
+		Options: eval.Options{Emulator: "script.yaml", Out: "run", LimitOptions: eval.LimitOptions{BudgetCalls: 1}},
 	}
 	job, err := evalrun.Load(t.Context(), options)
 	expect.OK(t, err)
@@ -61,7 +60,7 @@ func TestResumeTakesWhatItsCallerBrings(t *testing.T) {
 	expect.Contains(t, "the command", result.Resume, "evalrun resume "+result.Name)
 	expect.Same(t, "calls", by.calls.Load(), 1)
 	read.Store(0)
-	options.Limits.BudgetCalls = 3
+	options.BudgetCalls = 3
 	result, err = evalrun.Resume(t.Context(), "run", options)
 	if err != nil || result.Exit != 0 || result.Counts.Pass != 3 || result.Resume != "" {
 		t.Fatalf("got %+v, %v, want 3 passes and nothing to resume", result, err)
@@ -80,8 +79,11 @@ func TestResumeTakesWhatItsCallerBrings(t *testing.T) {
 		!strings.Contains(err.Error(), "keeps its project file (none): leave evalrun.yaml out, or begin another run") {
 		t.Errorf("a project file: got %v, want exit 2 and what the run keeps", err)
 	}
-	rescore := evalrun.Options{Dir: dir, Sources: eval.SourceOptions{Rescore: "run"}}
-	rescore.Selection.Cases = []string{"a"}
+	rescore := evalrun.Options{
+		Caller:  runner.Caller{Dir: dir},
+		Options: eval.Options{SourceOptions: eval.SourceOptions{Rescore: "run"}},
+	}
+	rescore.Cases = []string{"a"}
 	const keeps = "--case differs from what the run run began with, and a rescore keeps that: leave it out"
 	if _, err := evalrun.Load(t.Context(), rescore); evalrun.ExitCode(err) != 2 || !strings.Contains(err.Error(), keeps) {
 		t.Errorf("a rescore of one case: got %v, want exit 2 and %q", err, keeps)

@@ -35,7 +35,7 @@ func Run(ctx context.Context, j *Job) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if plan.Size() == 0 && !o.Selection.AllowEmpty && (plan.Shard() == nil || plan.Shard().Trials == 0) {
+	if plan.Size() == 0 && !o.AllowEmpty && (plan.Shard() == nil || plan.Shard().Trials == 0) {
 		return nil, j.nothing()
 	}
 	dir, err := session.Run(ctx, plan, &watch{o, session}, o.Interrupt)
@@ -49,31 +49,29 @@ func Run(ctx context.Context, j *Job) (*Result, error) {
 // from the run, and options that contradict them are an error. Limits in the options win. The ledger, the executor, custom
 // scorers and hooks are those of the options alone. For a complete run it sends nothing and applies the gate again.
 func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
-	options := o.jobOptions()
-	outputs, err := reports.ParseOutputs(o.Reports, options.Dir.Join)
+	options := session.OptionsOf(o.Options, o.Caller)
+	outputs, err := reports.ParseOutputs(o.Reports, options.In().Join)
 	if err != nil {
 		return nil, err
 	}
-	if o.Untrusted {
-		options.Dir = options.Dir.Untrusted()
-	}
-	if err := o.checkLinks(options.Dir, options.Dir.Path(dir)); err != nil {
+	in := options.In()
+	if err := o.checkLinks(in, in.Path(dir)); err != nil {
 		return nil, err
 	}
-	r, err := session.Reopen(dir, options, o.RetryErrors)
+	r, err := session.Reopen(dir, options)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	if err := r.CheckSources(o.Suites, o.ProjectFile); err != nil {
+	if err := r.CheckSources(); err != nil {
 		return nil, err
 	}
 	o.emit(RunOpened{})
-	j := &Job{options: o, outputs: outputs, part: o.Selection.Selected != nil, resumed: true}
+	j := &Job{options: o, outputs: outputs, resumed: true}
 	if r.Finished() {
 		doc := r.Document()
-		gate.ApplyIn(options.Dir, doc)
-		return j.report(options.Dir, doc)
+		gate.ApplyIn(in, doc)
+		return j.report(in, doc)
 	}
 	if err := j.reload(r); err != nil {
 		return nil, err
@@ -89,10 +87,10 @@ func (j *Job) checkPlaces() error {
 		_, path, _ := strings.Cut(report, "=")
 		written = append(written, path)
 	}
-	if err := j.options.checkLinks(f.Dir, written...); err != nil {
+	if err := j.options.checkLinks(f.In(), written...); err != nil {
 		return err
 	}
-	return f.Dir.Check(f.Out)
+	return f.In().Check(f.Out)
 }
 
 // Continues returns an error, bad input, if a run did not begin with the suites and options of the job. Limits and reports
@@ -110,7 +108,7 @@ func (o *Options) checkLinks(in rundir.Dir, written ...string) error {
 
 // reload reads the suites of a run again and settles their service and limits.
 func (j *Job) reload(r *session.Resumption) error {
-	l, err := r.Load(j.options.getenv())
+	l, err := r.Load()
 	if err == nil {
 		j.job, err = r.Settle(l)
 	}
@@ -190,7 +188,7 @@ func (j *Job) end(session *session.Session, dir string, broken error) (*Result, 
 	if broken == nil {
 		broken = session.Record(dir)
 	}
-	in := j.job.Options.Dir
+	in := j.job.Options.In()
 	o.emit(RunEnded{})
 	doc, err := rundir.At("").Open(dir)
 	o.emit(RunRead{})
@@ -220,11 +218,11 @@ func (j *Job) report(in rundir.Dir, doc *journal.Document) (*Result, error) {
 		Headline: overview.HeadlineOf(doc).String(),
 		Counts:   doc.Summary.Counts,
 		End:      doc.End,
-		part:     j.part,
+		part:     o.Selected != nil,
 		in:       in,
 	}
 	if !doc.End.Completed() {
-		options := o.jobOptions()
+		options := session.OptionsOf(o.Options, o.Caller)
 		result.Resume = options.ResumeCommand(&doc.Run, doc.Dir, j.resumed)
 	}
 	o.emit(ReportsDue{result})

@@ -1,7 +1,9 @@
 // Package evaltest runs suites from Go tests: each case on an arm is a subtest.
 //
 //	func TestPrompts(t *testing.T) {
-//		evaltest.Run(t, "testdata/suite.yaml", evaltest.Options{Record: "testdata/answers"})
+//		var o evaltest.Options
+//		o.Record = "testdata/answers"
+//		evaltest.Run(t, "testdata/suite.yaml", o)
 //	}
 //
 // A subtest is named SUITE/CASE/TARGET/PROMPT, and -run and -skip choose among them as among all others: `go test -run
@@ -20,47 +22,25 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
 
 // Demo is the value of Options.Emulator for the script that evalrun brings.
 const Demo = eval.DemoScript
 
-// Options say where answers come from, which trials run and within which limits. They mean what the flags of `evalrun
-// run` of the same names mean. They win over the EVALRUN_* variables, which win over the suite. The zero Options use
-// the service that these name. The key is never an option: it is in EVALRUN_API_KEY. All fields are optional.
+// Options are those of package evalrun, which mean what the flags of `evalrun run` mean. They win over the EVALRUN_* variables,
+// which win over the suite. The zero Options use the service that these name. The key is never an option: it is in
+// EVALRUN_API_KEY. All fields are optional; Suites is the argument of Run.
+//
+// With Record, answers are kept in a folder, from which -short takes them. Out is a folder in which each run gets a directory of
+// its own, which is kept. Without it the run directory is in the test's artifacts (go test -artifacts), or else a temporary one,
+// which is kept when the test fails.
 type Options struct {
-	Emulator string // answers come from the embedded emulator: a file with a script, or Demo
-	Replay   string // answers come from this folder of recorded ones; a trial without one is an error
-	Record   string // answers are kept in this folder, from which -short takes them
-
-	BaseURL, APIVersion, HeaderPrefix, Project string
-	Auth                                       eval.AuthKind
-
-	Cases, Tags, Arms []string          // globs
-	Repeats           int               // of each case, whatever the suite says
-	Vars              map[string]string // win over the variables of cases
-	Seed              uint64
-
-	Concurrency, Attempts     int
-	BudgetCalls, BudgetTokens int
-	Timeout                   time.Duration // of one attempt
-
-	Baseline eval.BaselineOption // for the gate to compare with; nil is the suite's own
-
-	// Scorers are custom kinds that the suite can name, made by scorers.New.
-	Scorers []scorers.Kind
-	// Out is a folder in which each run gets a directory of its own, which is kept. Without it the run directory is in the
-	// test's artifacts (go test -artifacts), or else a temporary one, which is kept when the test fails.
-	Out string
-	// Getenv replaces os.Getenv for the EVALRUN_* variables.
-	Getenv func(name string) string
+	evalrun.Options
 	// Report is called when the run has ended: for a custom report, or checks of numbers. t is the test of the suite.
 	// The gate is applied, unless -run or -skip chose only a part. The document is closed afterwards. Without a trial
 	// that ran it is not called.
@@ -86,7 +66,12 @@ func Run(t *testing.T, file string, o Options) {
 		t.Fatal(err)
 	}
 	log := t
-	options.Progress = func(e evalrun.Event) { show(log, e) }
+	options.Progress = func(e evalrun.Event) {
+		show(log, e)
+		if o.Progress != nil {
+			o.Progress(e)
+		}
+	}
 	job, err := evalrun.Load(t.Context(), options)
 	if err != nil {
 		t.Fatal(words(err))
@@ -108,13 +93,13 @@ func Run(t *testing.T, file string, o Options) {
 // needAnswers ends a test that has nowhere to get answers from.
 func needAnswers(t *testing.T, job *evalrun.Job, o *evalrun.Options) {
 	t.Helper()
-	if testing.Short() && o.Emulator == "" && o.Sources.Replay == "" {
+	if testing.Short() && o.Emulator == "" && o.Replay == "" {
 		t.Skip(
 			"-short sends no requests: record answers with Options.Record, which -short then replays, name a folder of recorded ones in " +
 				"Options.Replay, or use Options.Emulator",
 		)
 	}
-	if job.NeedsService() && job.Service().BaseURL == "" && o.Sources.Replay == "" {
+	if job.NeedsService() && job.Service().BaseURL == "" && o.Replay == "" {
 		t.Fatal(
 			"no service is configured: set EVALRUN_BASE_URL (and the key in EVALRUN_API_KEY), Options.BaseURL or service.baseUrl in the " +
 				"suite; without a service, set Options.Emulator (such as evaltest.Demo) or Options.Replay",
@@ -124,28 +109,15 @@ func needAnswers(t *testing.T, job *evalrun.Job, o *evalrun.Options) {
 
 // options returns the options of package evalrun. With -short, recorded answers are replayed.
 func (o *Options) options(file string) (evalrun.Options, error) {
-	f := evalrun.Options{
-		Suites: []string{file}, Emulator: o.Emulator,
-		Service: eval.ServiceOptions{
-			BaseURL: o.BaseURL, APIVersion: o.APIVersion, HeaderPrefix: o.HeaderPrefix, Auth: o.Auth, Project: o.Project,
-		},
-		Limits: eval.LimitOptions{
-			Concurrency:  o.Concurrency,
-			Attempts:     o.Attempts,
-			BudgetCalls:  o.BudgetCalls,
-			BudgetTokens: o.BudgetTokens,
-			Timeout:      o.Timeout,
-		},
-		Selection: eval.SelectionOptions{Cases: o.Cases, Tags: o.Tags, Arms: o.Arms, Repeats: o.Repeats},
-		Sources:   eval.SourceOptions{Replay: o.Replay, Record: o.Record},
-		Gate:      eval.GateOptions{Baseline: o.Baseline},
-		Vars:      o.Vars, Seed: o.Seed, Scorers: o.Scorers, Getenv: o.Getenv, Version: version(), NoHistory: true,
-	}
+	f := o.Options
+	f.Suites, f.NoHistory, f.Version = []string{file}, true, cmp.Or(o.Version, version())
 	if testing.Short() && f.Emulator == "" {
-		f.Sources.Replay, f.Sources.Record = cmp.Or(o.Replay, o.Record), ""
+		f.Replay, f.Record = cmp.Or(o.Replay, o.Record), ""
 	}
 	switch {
-	case f.Emulator != "" && f.Sources.Replay != "":
+	case len(o.Suites) > 0:
+		return f, errors.New("evaltest: Options.Suites is the argument of Run: leave it out")
+	case f.Emulator != "" && f.Replay != "":
 		return f, errors.New("evaltest: Options.Emulator and Options.Replay are two places for answers to come from: choose one")
 	case o.Timeout < 0:
 		return f, fmt.Errorf("evaltest: Options.Timeout is %s, and takes a time above zero", o.Timeout)
@@ -162,6 +134,8 @@ func (o *Options) bounds() error {
 		{"Repeats", o.Repeats, suite.MaxRepeats},
 		{"Concurrency", o.Concurrency, suite.MaxConcurrency},
 		{"Attempts", o.Attempts, suite.MaxAttempts},
+		{"RPM", o.RPM, maxBudget},
+		{"TPM", o.TPM, maxBudget},
 		{"BudgetCalls", o.BudgetCalls, maxBudget},
 		{"BudgetTokens", o.BudgetTokens, maxBudget},
 	} {

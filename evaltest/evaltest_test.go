@@ -345,17 +345,18 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 	})
 	var trials []int
 	for _, emulator := range []string{"testdata/fixture/script.yaml", evaltest.Demo} {
-		evaltest.Run(t, "testdata/fixture/passing.yaml", evaltest.Options{
-			Emulator: emulator, Scorers: []scorers.Kind{longer}, Repeats: 20, Arms: []string{"pro/*"}, Vars: map[string]string{"country": "France"},
-			Report: func(t *testing.T, d *journal.Document) {
-				trials = append(trials, d.Len())
-				for r, err := range d.Trials() {
-					if err != nil || len(r.Scores) != 1 || r.Scores[0].Grade != (eval.Graded{Value: 0.5, Passed: true}) {
-						t.Errorf("%+v %v, want one score of 0.5", r, err)
-					}
+		var o evaltest.Options
+		o.Emulator, o.Scorers, o.Repeats, o.Arms = emulator, []scorers.Kind{longer}, 20, []string{"pro/*"}
+		o.Vars = map[string]string{"country": "France"}
+		o.Report = func(t *testing.T, d *journal.Document) {
+			trials = append(trials, d.Len())
+			for r, err := range d.Trials() {
+				if err != nil || len(r.Scores) != 1 || r.Scores[0].Grade != (eval.Graded{Value: 0.5, Passed: true}) {
+					t.Errorf("%+v %v, want one score of 0.5", r, err)
 				}
-			},
-		})
+			}
+		}
+		evaltest.Run(t, "testdata/fixture/passing.yaml", o)
 	}
 	if !slices.Equal(trials, []int{40, 40}) {
 		t.Errorf("%v trials, want 40 and 40", trials)

@@ -22,15 +22,14 @@ import (
 // In a test, with answers that are recorded for `go test -short`, and a look at the numbers of the run.
 func ExampleRun() {
 	var t *testing.T // of func TestPrompts(t *testing.T)
-	evaltest.Run(t, "testdata/suite.yaml", evaltest.Options{
-		Record:      "testdata/answers",
-		BudgetCalls: 100,
-		Report: func(t *testing.T, d *journal.Document) {
-			if rate, ok := d.Summary.Suites[0].Arms[0].PassRate(); ok && rate < 0.9 {
-				t.Errorf("the pass rate is %.2f, want at least 0.90", rate)
-			}
-		},
-	})
+	var o evaltest.Options
+	o.Record, o.BudgetCalls = "testdata/answers", 100
+	o.Report = func(t *testing.T, d *journal.Document) {
+		if rate, ok := d.Summary.Suites[0].Arms[0].PassRate(); ok && rate < 0.9 {
+			t.Errorf("the pass rate is %.2f, want at least 0.90", rate)
+		}
+	}
+	evaltest.Run(t, "testdata/suite.yaml", o)
 }
 
 // Two runs; the second has another prompt.

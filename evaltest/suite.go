@@ -91,7 +91,7 @@ func (s *suiteTest) narrow() bool {
 		}
 	}
 	if s.whole = n == len(s.cells) && (s.gate == nil || s.gate.selected); !s.whole {
-		s.load.Selection.Selected = places
+		s.load.Selected = places
 	}
 	return n > 0
 }

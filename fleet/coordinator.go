@@ -25,7 +25,7 @@ const (
 	absentFor  = time.Second     // while probes have no subscriber
 )
 
-// Coordinator is an evalrun.Executor whose attempts are made by workers. Each worker has a number of
+// Coordinator is an eval.Executor whose attempts are made by workers. Each worker has a number of
 // places. A trial keeps its place until its result is written, so a process that dies loses at most the
 // calls that had a place.
 type Coordinator struct {

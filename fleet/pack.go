@@ -82,7 +82,7 @@ type zipped struct {
 func (p *packer) pack(o *evalrun.Options) ([]byte, error) {
 	var out bytes.Buffer
 	z := &zipped{zip.NewWriter(&out), map[string]bool{}}
-	h := packHead{Seed: o.Seed, Vars: o.Vars, Repeats: o.Selection.Repeats, Trials: o.Selection.MaxTrials, Project: o.ProjectFile != ""}
+	h := packHead{Seed: o.Seed, Vars: o.Vars, Repeats: o.Repeats, Trials: o.MaxTrials, Project: o.ProjectFile != ""}
 	h.Ledger = hasLedger(o)
 	for i, name := range o.Suites {
 		if name == "-" {

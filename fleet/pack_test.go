@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/runner"
 )
 
 // folder is a folder with files, by their names with slashes.
@@ -53,11 +54,10 @@ func packed(t *testing.T, p *packer, o *evalrun.Options) []byte {
 // options are those of a run of suites, with all that goes into a pack.
 func options(dir string, suites ...string) *evalrun.Options {
 	o := &evalrun.Options{
-		Seed: math.MaxUint64, Vars: map[string]string{"city": "ירושלים", "quote": "\"'{{"},
-		ProjectFile: filepath.Join(dir, "evalrun.yaml"),
-		Emulator:    filepath.Join(dir, "script.yaml"), Getenv: func(string) string { return "" },
+		Caller:  runner.Caller{ProjectFile: filepath.Join(dir, "evalrun.yaml"), Getenv: func(string) string { return "" }},
+		Options: eval.Options{Seed: math.MaxUint64, Vars: map[string]string{"city": "ירושלים", "quote": "\"'{{"}, Emulator: filepath.Join(dir, "script.yaml")},
 	}
-	o.Selection.Repeats = 3
+	o.Repeats = 3
 	for _, name := range suites {
 		o.Suites = append(o.Suites, filepath.Join(dir, filepath.FromSlash(name)))
 	}
@@ -98,15 +98,15 @@ func TestASuiteWithAGlobOfDataFilesIsPackedAndLoaded(t *testing.T) {
 	})
 	p := newPacker()
 	o := &evalrun.Options{
-		Suites: []string{filepath.Join(dir, "s.yaml")}, Emulator: eval.DemoScript, NoHistory: true, Reading: p.note,
-		Getenv: func(string) string { return "" },
+		Caller:  runner.Caller{Suites: []string{filepath.Join(dir, "s.yaml")}, NoHistory: true, Reading: p.note, Getenv: func(string) string { return "" }},
+		Options: eval.Options{Emulator: eval.DemoScript},
 	}
 	_, err := evalrun.Load(t.Context(), *o)
 	expect.OK(t, err)
 	to := t.TempDir()
 	h, err := unpackTo(to, packed(t, p, o))
 	expect.OK(t, err)
-	worker := evalrun.Options{Getenv: func(string) string { return "" }}
+	worker := evalrun.Options{Caller: runner.Caller{Getenv: func(string) string { return "" }}}
 	expect.OK(t, h.apply(&worker, to))
 	_, err = evalrun.Load(t.Context(), worker)
 	expect.OK(t, err)
@@ -174,7 +174,9 @@ func TestHeadSaysThatTheCoordinatorSharesALedger(t *testing.T) {
 		h, err := unpackTo(t.TempDir(), packed(t, newPacker(), o))
 		expect.OK(t, err)
 		expect.Same(t, "ledger by "+name, h.Ledger, true)
-		worker := &evalrun.Options{Ledger: o.Ledger, Getenv: func(name string) string { return "value of " + name }}
+		worker := &evalrun.Options{
+			Caller: runner.Caller{Ledger: o.Ledger, Getenv: func(name string) string { return "value of " + name }},
+		}
 		expect.OK(t, h.apply(worker, "dir"))
 		expect.Same(t, "ledger of the worker", worker.Ledger.URL, "")
 		expect.Same(t, "its variable", worker.Getenv(ledgerVariable), "")
@@ -195,14 +197,14 @@ func TestHeadAddsToTheOptionsOfAWorker(t *testing.T) {
 		"a project":           {packHead{Suites: []string{"a.yaml"}, Project: true}, false, "", filepath.Join("dir", "project", "evalrun.yaml")},
 		"an untrusted worker": {packHead{Suites: []string{"a.yaml"}, Project: true}, true, "", ""},
 	} {
-		o := &evalrun.Options{Untrusted: test.untrusted}
+		o := &evalrun.Options{Options: eval.Options{Untrusted: test.untrusted}}
 		test.h.Seed, test.h.Repeats, test.h.Vars = 7, 2, map[string]string{"a": "b"}
 		expect.OK(t, test.h.apply(o, "dir"))
 		expect.Same(t, "suites of "+name, o.Suites, []string{filepath.Join("dir", "0", "a.yaml")})
 		expect.Same(t, "emulator of "+name, o.Emulator, test.emulator)
 		expect.Same(t, "project file of "+name, o.ProjectFile, test.project)
 		expect.Same(t, "history of "+name, o.NoHistory, true)
-		expect.Same(t, "choices of "+name, [2]any{o.Seed, o.Selection.Repeats}, [2]any{uint64(7), 2})
+		expect.Same(t, "choices of "+name, [2]any{o.Seed, o.Repeats}, [2]any{uint64(7), 2})
 		expect.Same(t, "variables of "+name, o.Vars, test.h.Vars)
 	}
 }
@@ -211,10 +213,10 @@ func TestHeadAddsToTheOptionsOfAWorker(t *testing.T) {
 func TestAWorkerTakesOneScript(t *testing.T) {
 	t.Parallel()
 	h := packHead{Emulator: scriptName}
-	err := h.apply(&evalrun.Options{Emulator: eval.DemoScript}, "dir")
+	err := h.apply(&evalrun.Options{Options: eval.Options{Emulator: eval.DemoScript}}, "dir")
 	expect.Same(t, "why", fmt.Sprint(err), "the run has a script for the emulator: leave out --emulator here")
 	h.Emulator = eval.DemoScript
-	expect.OK(t, h.apply(&evalrun.Options{Emulator: eval.DemoScript}, "dir"))
+	expect.OK(t, h.apply(&evalrun.Options{Options: eval.Options{Emulator: eval.DemoScript}}, "dir"))
 }
 
 // archive is a zip archive of files.

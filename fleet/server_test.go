@@ -16,6 +16,7 @@ import (
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/runner"
 )
 
 // started is a server on this machine for new credentials.
@@ -174,8 +175,8 @@ func TestServingRefusesWhatItCannotUse(t *testing.T) {
 		config := test.config
 		config.Print, config.Notice = func(string) {}, func(string) {}
 		config.Options = evalrun.Options{
-			Suites: []string{filepath.Join(dir, "s.yaml")}, Emulator: eval.DemoScript, NoHistory: true, Version: "v1",
-			Getenv: func(string) string { return "" },
+			Caller:  runner.Caller{Suites: []string{filepath.Join(dir, "s.yaml")}, NoHistory: true, Version: "v1", Getenv: func(string) string { return "" }},
+			Options: eval.Options{Emulator: eval.DemoScript},
 		}
 		if test.out != "" {
 			config.Options.Out = filepath.Join(dir, test.out)

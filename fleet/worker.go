@@ -31,7 +31,7 @@ type Worker struct {
 	shelf   *shelf
 	hash    string // of the loaded pack
 	granted bool   // a ledger grants the calls
-	execute evalrun.Executor
+	execute eval.Executor
 	open    sync.WaitGroup     // calls in progress
 	hears   *nats.Subscription // for new calls; nil before the first
 
@@ -246,7 +246,7 @@ func (h *packHead) apply(o *evalrun.Options, dir string) error {
 	}
 	o.Vars = h.Vars
 	o.Seed = h.Seed
-	o.Selection.Repeats, o.Selection.MaxTrials = h.Repeats, h.Trials
+	o.Repeats, o.MaxTrials = h.Repeats, h.Trials
 	o.NoHistory = true
 	if h.Ledger { // the coordinator gets the grants
 		o.Ledger = evalrun.LedgerOptions{}

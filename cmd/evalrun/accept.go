@@ -9,18 +9,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/cmd/evalrun/runs"
 	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/session"
 )
 
 // acceptOptions are the flags of `evalrun accept`.
 type acceptOptions struct {
-	session.Options
-	suites   []string
+	evalrun.Options
 	yes      bool
 	showOnly bool
 }
@@ -50,7 +49,7 @@ func (a *app) acceptCommand() *cobra.Command {
 	flags.Cases(fs, &o.Cases)
 	flags.Arms(fs, &o.Arms)
 	fs.StringArrayVar(
-		&o.suites, "suite", nil,
+		&o.Suites, "suite", nil,
 		"accept the answers for the suite `FILE` (default the run's suites as they are now; repeatable)",
 	)
 	flags.Untrusted(fs, &o.Options)
@@ -65,7 +64,8 @@ func (a *app) accept(run string, o acceptOptions) error {
 	if err := runs.AcceptedByPerson(a.getenv); err != nil {
 		return err
 	}
-	l, err := a.loaded(runs.LoadAccepting(run, o.suites, o.Options, a.getenv))
+	o.Rescore = run
+	l, err := a.loaded(runs.LoadAccepting(a.settings(&o.Options)))
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/cmd/evalrun/runs"
 	"github.com/evalrun/evalrun/cmd/evalrun/term"
@@ -155,18 +156,24 @@ func (a *app) screen() term.Screen {
 	return term.Screen{Writer: a.out, Width: a.outWidth, Color: a.color(a.outWidth)}
 }
 
+// settings are options as package session takes them.
+func (a *app) settings(o *evalrun.Options) session.Options {
+	o.Getenv = a.getenv
+	return session.OptionsOf(o.Options, o.Caller)
+}
+
 // job is load with the settings settled.
-func (a *app) job(files []string, options session.Options) (*session.Job, error) {
-	l, err := a.load(files, options)
+func (a *app) job(o *evalrun.Options) (*session.Job, error) {
+	l, err := a.load(o)
 	if err != nil {
 		return nil, err
 	}
 	return l.Settle()
 }
 
-// load reads suites and prints problems and warnings; a problem is an error.
-func (a *app) load(files []string, options session.Options) (*session.Loaded, error) {
-	return a.loaded(session.Load(files, options, a.getenv))
+// load reads suites, as Run does, and prints problems and warnings; a problem is an error.
+func (a *app) load(o *evalrun.Options) (*session.Loaded, error) {
+	return a.loaded(session.Load(a.settings(o)))
 }
 
 func (a *app) loaded(l *session.Loaded, err error) (*session.Loaded, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/cli/browser"
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/diag"
@@ -37,7 +38,7 @@ func (a *app) authCommand() *cobra.Command {
 
 // loginOptions are the flags of `evalrun auth login`.
 type loginOptions struct {
-	session.Options
+	evalrun.Options
 	secrets   string
 	redirect  string
 	scopes    []string
@@ -81,9 +82,9 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 				"oauth#once-in-the-cloud-console`",
 		)
 	}
-	var own session.Options // only the settings of the deployment that a login needs
-	own.ScopeBase, own.Project = o.ScopeBase, o.Project
-	j, err := a.job(suites, own)
+	var own evalrun.Options // only the settings of the deployment that a login needs
+	own.ScopeBase, own.Project, own.Suites = o.ScopeBase, o.Project, suites
+	j, err := a.job(&own)
 	if err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ func (a *app) printLogin(granted *session.LoggedIn) {
 
 // statusOptions are the flags of `evalrun auth status`.
 type statusOptions struct {
-	session.Options
+	evalrun.Options
 	json bool
 }
 
@@ -167,8 +168,8 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 	if err := session.CheckLogin(); err != nil {
 		return err
 	}
-	o.UseLogin()
-	j, err := a.job(nil, o.Options)
+	o.Auth = eval.AuthOAuth
+	j, err := a.job(&o.Options)
 	if err != nil {
 		return err
 	}

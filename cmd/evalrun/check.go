@@ -24,17 +24,17 @@ func Problems(found *diag.List) *Checked { return &Checked{problems: *found} }
 
 // Check checks suites together with the flags for running them. The result has all problems. An error that
 // belongs to no file is returned as well.
-func Check(files []string, f session.Options, getenv func(string) string) (*Checked, error) {
-	c := &Checked{files: files}
-	err := c.check(f, getenv)
+func Check(f session.Options) (*Checked, error) {
+	c := &Checked{files: f.Suites}
+	err := c.check(f)
 	if err != nil {
 		c.problems.Errorf(diag.Pos{}, "", "%s", err)
 	}
 	return c, err
 }
 
-func (c *Checked) check(f session.Options, getenv func(string) string) error {
-	l, err := session.Load(c.files, f, getenv)
+func (c *Checked) check(f session.Options) error {
+	l, err := session.Load(f)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/cmd/evalrun/runs"
 	"github.com/evalrun/evalrun/cmd/evalrun/term"
@@ -22,6 +23,7 @@ type compareOptions struct {
 	choose string // a judge, anyJudge, or "" for none
 	rank   bool   // all arms of one run
 
+	judge   evalrun.Options
 	judging *pflag.FlagSet // flags that --choose needs
 }
 
@@ -71,7 +73,7 @@ func chooseFlags(all *pflag.FlagSet, o *compareOptions) {
 	all.Lookup("choose").NoOptDefVal = anyJudge
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	o.judging = fs
-	flags.Trust(fs, &o.ByJudge.Options)
+	flags.Trust(fs, &o.judge)
 	fs.StringVar(
 		&o.ByJudge.Criteria, "criteria", "",
 		"with --choose, `TEXT` that says what makes an answer better (default the judge's in the suite)",
@@ -82,7 +84,7 @@ func chooseFlags(all *pflag.FlagSet, o *compareOptions) {
 		"",
 		"with --choose, take the judge from the suite `FILE` (default that of HEAD, as it was)",
 	)
-	f := &o.ByJudge.Options
+	f := &o.judge
 	flags.Service(fs, f)
 	flags.Limits(fs, f)
 	flags.Ledger(fs, f)
@@ -152,7 +154,7 @@ func (a *app) compare(ctx context.Context, args []string, o compareOptions) erro
 		return err
 	}
 	o.Preferences = o.choose != ""
-	o.ByJudge.Getenv = a.getenv
+	o.ByJudge.Options = a.settings(&o.judge)
 	o.ByJudge.Connect = a.caller().Connect
 	if o.choose != anyJudge {
 		o.ByJudge.Judge = o.choose

@@ -18,8 +18,8 @@ func (a *app) countCommand() *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
 		Use: "count [SUITE...]", Short: "Let the service count the tokens of the prompts", Args: suites,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.count(ctx, args, o) })
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.count(ctx, &o) })
 		},
 	}
 	flags.Service(cmd.Flags(), &o.Options)
@@ -32,8 +32,8 @@ func (a *app) countCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) count(ctx context.Context, files []string, o planOptions) error {
-	j, err := a.job(files, o.Options)
+func (a *app) count(ctx context.Context, o *planOptions) error {
+	j, err := a.job(&o.Options)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/diag"
@@ -14,7 +15,7 @@ import (
 
 // doctorOptions are the flags of `evalrun doctor`.
 type doctorOptions struct {
-	session.Options
+	evalrun.Options
 	json bool
 }
 
@@ -27,8 +28,8 @@ func (a *app) doctorCommand() *cobra.Command {
 			"list of models and nothing that costs. It shows no secret.\n\n" +
 			"It exits 0 when all is well, 2 when the configuration is wrong, 4 when the service cannot be used.",
 		Example: "  evalrun doctor\n  evalrun doctor suite.yaml --base-url https://service.example",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.doctor(ctx, args, o) })
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.doctor(ctx, o) })
 		},
 	}
 	flags.Service(cmd.Flags(), &o.Options)
@@ -42,11 +43,9 @@ func (a *app) doctorCommand() *cobra.Command {
 }
 
 // doctor is `evalrun doctor` from top to bottom.
-func (a *app) doctor(ctx context.Context, suites []string, o doctorOptions) error {
+func (a *app) doctor(ctx context.Context, o doctorOptions) error {
 	examined := session.Doctor{
-		Suites:  suites,
-		Options: o.Options,
-		Getenv:  a.getenv,
+		Options: a.settings(&o.Options),
 		Version: buildVersion(),
 		Width:   a.outWidth,
 		Color:   a.color(a.outWidth),

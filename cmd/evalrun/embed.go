@@ -6,13 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/internal/session"
 )
 
 // embedOptions are the flags of `evalrun embed`.
 type embedOptions struct {
-	session.Options
+	evalrun.Options
 	model string
 	whole bool
 }
@@ -40,7 +41,7 @@ func (a *app) embed(ctx context.Context, files []string, o embedOptions) error {
 	if err != nil {
 		return err
 	}
-	j, err := a.job(nil, o.Options)
+	j, err := a.job(&o.Options)
 	if err != nil {
 		return err
 	}

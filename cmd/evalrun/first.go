@@ -50,7 +50,9 @@ func (f *First) Write(path string, getenv func(string) string) error {
 	if err := writeNew(path, text); err != nil {
 		return err
 	}
-	l, err := session.Load([]string{path}, session.Options{}, getenv)
+	var o session.Options
+	o.Suites, o.Getenv = []string{path}, getenv
+	l, err := session.Load(o)
 	if err == nil {
 		err = l.Bad()
 	}

@@ -130,11 +130,12 @@ func checked(t *testing.T, text string, change func(*session.Options)) (c *Check
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "s.yaml")
 	expect.OK(t, os.WriteFile(file, []byte(text), 0o600))
-	f := session.Options{}
+	var f session.Options
+	f.Suites, f.Getenv = []string{file}, nothing
 	if change != nil {
 		change(&f)
 	}
-	c, err = Check([]string{file}, f, nothing)
+	c, err = Check(f)
 	return c, file, err
 }
 

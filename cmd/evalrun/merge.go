@@ -23,7 +23,7 @@ func (a *app) mergeCommand() *cobra.Command {
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			merging := runs.Merging{Out: o.Out, Formats: flags.WithTable(o.Reports), Screen: a.screen(), Getenv: a.getenv}
-			o.Layout(&merging.Layout, o.Reports)
+			o.Arrange(&merging.Layout, o.Reports)
 			merged, err := a.runs.Merge(args, merging)
 			if merged == nil {
 				return err

@@ -18,13 +18,12 @@ import (
 
 func (a *app) modelsCommand() *cobra.Command {
 	var o planOptions
-	var of []string
 	cmd := &cobra.Command{
 		Use: "models [NAME]", Short: "List the service's models", Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.interruptible(cmd.Context(), func(ctx context.Context) error {
-				if len(of) > 0 {
-					return a.modelsOfSuites(ctx, of, args, o)
+				if len(o.Suites) > 0 {
+					return a.modelsOfSuites(ctx, args, o)
 				}
 				return a.models(ctx, args, o)
 			})
@@ -32,14 +31,14 @@ func (a *app) modelsCommand() *cobra.Command {
 	}
 	flags.Service(cmd.Flags(), &o.Options)
 	flags.Attempts(cmd.Flags(), &o.Options)
-	cmd.Flags().StringArrayVar(&of, "suite", nil, "list the models of the services of the suite `FILE` (repeatable)")
+	cmd.Flags().StringArrayVar(&o.Suites, "suite", nil, "list the models of the services of the suite `FILE` (repeatable)")
 	flags.JSON(cmd.Flags(), &o.json)
 	flags.Config(cmd, &o.Options)
 	return cmd
 }
 
 func (a *app) models(ctx context.Context, args []string, o planOptions) error {
-	j, err := a.job(nil, o.Options)
+	j, err := a.job(&o.Options)
 	if err != nil {
 		return err
 	}
@@ -70,8 +69,8 @@ func (a *app) models(ctx context.Context, args []string, o planOptions) error {
 
 // modelsOfSuites lists the models of every service that suites name, or only those with an id. A service that cannot be
 // reached does not hide the models of the others.
-func (a *app) modelsOfSuites(ctx context.Context, files, ids []string, o planOptions) error {
-	j, err := a.job(files, o.Options)
+func (a *app) modelsOfSuites(ctx context.Context, ids []string, o planOptions) error {
+	j, err := a.job(&o.Options)
 	if err != nil {
 		return err
 	}

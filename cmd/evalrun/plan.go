@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/diag"
@@ -20,7 +21,7 @@ import (
 
 // planOptions are the flags of `evalrun plan` and `evalrun count`.
 type planOptions struct {
-	session.Options
+	evalrun.Options
 	count, json bool
 }
 
@@ -28,8 +29,8 @@ func (a *app) planCommand() *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
 		Use: "plan [SUITE...]", Short: "Show what a run would send, and what it may cost", Args: suites,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.showPlan(ctx, args, o) })
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.showPlan(ctx, &o) })
 		},
 	}
 	flags.Service(cmd.Flags(), &o.Options)
@@ -45,8 +46,8 @@ func (a *app) planCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error {
-	j, err := a.job(files, o.Options)
+func (a *app) showPlan(ctx context.Context, o *planOptions) error {
+	j, err := a.job(&o.Options)
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 		return j.Nothing("")
 	}
 	f.Concurrency = j.AtOnce()
-	if err := f.Outlooks(plan, o.WithDefaults(), a.runs.Dir, j.Suites); err != nil {
+	if err := f.Outlooks(plan, j.Options.WithDefaults(), a.runs.Dir, j.Suites); err != nil {
 		return err
 	}
 	if o.json {

@@ -109,8 +109,8 @@ func configuration(name string) (string, error) {
 // problemsOf returns what `evalrun validate` finds in a suite, and the number of its trials.
 func problemsOf(file string, maxTrials int, getenv func(string) string) (out []string, trials int) {
 	var o session.Options
-	o.MaxTrials = maxTrials
-	checked, err := Check([]string{file}, o, getenv)
+	o.MaxTrials, o.Suites, o.Getenv = maxTrials, []string{file}, getenv
+	checked, err := Check(o)
 	var bad *session.BadFiles
 	if err != nil && !errors.As(err, &bad) && len(checked.problems.Sorted()) == 0 {
 		return []string{err.Error()}, checked.trials

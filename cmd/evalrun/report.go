@@ -6,13 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/session"
 )
 
 func (a *app) reportCommand() *cobra.Command {
-	var f session.Options
+	var f evalrun.Options
 	verbose := false
 	cmd := &cobra.Command{
 		Use: "report RUN", Short: "Report a run, finished or not", Args: exactly(1),

@@ -8,14 +8,8 @@ import (
 	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 )
 
-// rescoreOptions are the flags of `evalrun rescore`.
-type rescoreOptions struct {
-	runOptions
-	suites []string
-}
-
 func (a *app) rescoreCommand() *cobra.Command {
-	var o rescoreOptions
+	var o runOptions
 	cmd := &cobra.Command{
 		Use: "rescore RUN", Short: "Score the answers of a run again, by the current scorers", Args: exactly(1),
 		Long: "Scores the recorded answers of a run by the current scorers of its suites, into a new run that names its\n" +
@@ -29,7 +23,7 @@ func (a *app) rescoreCommand() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.StringArrayVar(
-		&o.suites, "suite", nil, "take the scorers from the suite `FILE` (default the run's suites as they are now; repeatable)",
+		&o.Suites, "suite", nil, "take the scorers from the suite `FILE` (default the run's suites as they are now; repeatable)",
 	)
 	fs.BoolVar(&o.AskJudges, "ask-judges", false, "call judges where a reply is missing, as after a change of a rubric")
 	flags.Service(fs, &o.Options)
@@ -51,7 +45,7 @@ func (a *app) rescoreCommand() *cobra.Command {
 }
 
 // rescore is `evalrun rescore`: a run whose answers are there already.
-func (a *app) rescore(ctx context.Context, name string, o rescoreOptions) error {
+func (a *app) rescore(ctx context.Context, name string, o runOptions) error {
 	o.Rescore = name
-	return a.run(ctx, o.suites, o.runOptions)
+	return a.run(ctx, o)
 }

@@ -11,14 +11,8 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-// resumeOptions are the flags of `evalrun resume`.
-type resumeOptions struct {
-	runOptions
-	errors bool
-}
-
 func (a *app) resumeCommand() *cobra.Command {
-	var o resumeOptions
+	var o runOptions
 	cmd := &cobra.Command{
 		Use: "resume RUN", Short: "Continue a run that was interrupted", Args: exactly(1),
 		Long: "Runs the missing trials, and again the trials that ended in an error. `resume` never repeats a judged trial.\n" +
@@ -38,7 +32,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	o.Vars = map[string]string{}
 	fs.Var(flags.Vars(o.Vars), "var", "set the variable NAME again, since a run with --no-content does not keep it (repeatable)")
 	flags.Failures(fs, &o.MaxFailures, "more ")
-	fs.BoolVar(&o.errors, "errors", false, "run the errors of a complete run again")
+	fs.BoolVar(&o.RetryErrors, "errors", false, "run the errors of a complete run again")
 	o.AddLevel(fs, verboseHelp)
 	flags.CompleteFormats(cmd)
 	cmd.ValidArgsFunction = flags.CompleteRuns
@@ -46,14 +40,12 @@ func (a *app) resumeCommand() *cobra.Command {
 }
 
 // resume is `evalrun resume` from top to bottom.
-func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
+func (a *app) resume(ctx context.Context, name string, o runOptions) error {
 	signals, release := a.signals()
 	defer release()
-	shown := a.shown(o.runOptions, release)
-	options := a.options(nil, o.runOptions, signals)
-	options.RetryErrors, options.Progress = o.errors, shown.event
-	result, err := evalrun.Resume(ctx, name, options)
-	return a.ended(result, err, o.runOptions)
+	shown := a.shown(o, release)
+	result, err := evalrun.Resume(ctx, name, a.options(&o, shown, signals))
+	return a.ended(result, err, o)
 }
 
 // showTodo says what a resumed run will do.

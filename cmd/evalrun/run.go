@@ -19,7 +19,7 @@ import (
 
 // runOptions are the flags of `evalrun run`.
 type runOptions struct {
-	session.Options
+	evalrun.Options
 	flags.LevelFlags
 	dryRun, open, watch bool
 }
@@ -50,14 +50,15 @@ func (a *app) runCommand() *cobra.Command {
 			}
 			switch {
 			case o.watch && a.watching == nil:
-				if err := o.checkWatch(args); err != nil {
+				if err := a.checkWatch(&o); err != nil {
 					return err
 				}
 				return a.watch(cmd.Context(), o.Level())
 			case o.dryRun:
-				return a.dryRun(args, o)
+				return a.dryRun(&o)
 			}
-			return a.run(cmd.Context(), a.watches(args, &o), o)
+			a.watches(&o)
+			return a.run(cmd.Context(), o)
 		},
 	}
 	fs := cmd.Flags()
@@ -91,28 +92,30 @@ func (a *app) runCommand() *cobra.Command {
 // verboseHelp is the help of -v.
 const verboseHelp = "report each trial and retry as it ends, and print arms, cases and settings"
 
-func (a *app) options(files []string, o runOptions, signals <-chan os.Signal) evalrun.Options {
-	options := flags.RunOptions(files, &o.Options)
+// options are the flags together with what the command brings: where reports go, how they look, and who watches. Without -o
+// there is the table.
+func (a *app) options(o *runOptions, shown *shown, signals <-chan os.Signal) evalrun.Options {
+	options := o.Options
+	options.Reports = flags.WithTable(o.Reports)
 	options.Stdout = a.out
 	options.Getenv = a.getenv
 	options.Version = buildVersion()
 	options.Interrupt = signals
+	options.Progress = shown.event
 	if a.watching != nil {
 		options.Reading, options.Listing = a.watching.note, a.watching.list
 	}
 	options.Layout.Width, options.Layout.Color = a.outWidth, a.color(a.outWidth)
-	o.Layout(&options.Layout, o.Reports)
+	o.Arrange(&options.Layout, o.Reports)
 	return options
 }
 
 // run is `evalrun run` from top to bottom.
-func (a *app) run(ctx context.Context, files []string, o runOptions) error {
+func (a *app) run(ctx context.Context, o runOptions) error {
 	signals, release := a.signals()
 	defer release()
 	shown := a.shown(o, release)
-	options := a.options(files, o, signals)
-	options.Progress = shown.event
-	j, err := evalrun.Load(ctx, options)
+	j, err := evalrun.Load(ctx, a.options(&o, shown, signals))
 	if err != nil {
 		return err
 	}
@@ -235,8 +238,8 @@ func (a *app) ended(r *evalrun.Result, err error, o runOptions) error {
 	return exitWith(r.Exit)
 }
 
-func (a *app) dryRun(files []string, o runOptions) error {
-	j, err := a.job(files, o.Options)
+func (a *app) dryRun(o *runOptions) error {
+	j, err := a.job(&o.Options)
 	if err != nil {
 		return err
 	}

@@ -3,14 +3,14 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/session"
 )
 
 // selfTestOptions are the flags of `evalrun selftest`.
 type selfTestOptions struct {
-	session.Options
+	evalrun.Options
 	against string
 	json    bool
 }
@@ -24,7 +24,10 @@ func (a *app) selfTestCommand() *cobra.Command {
 			"candidate. The two differ by chance alone.",
 		Example: "  evalrun run suite.yaml --repeats 5 --no-baseline\n  evalrun selftest suite.yaml --against latest",
 		Args:    exactly(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.selfTest(args[0], o) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.Suites = args
+			return a.selfTest(o)
+		},
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&o.against, "against", "", "use the repeats of `RUN` (required)")
@@ -35,15 +38,15 @@ func (a *app) selfTestCommand() *cobra.Command {
 }
 
 // selfTest is `evalrun selftest` from top to bottom.
-func (a *app) selfTest(file string, o selfTestOptions) error {
+func (a *app) selfTest(o selfTestOptions) error {
 	if o.against == "" {
 		return eval.BadInput("say which run has the repeats: --against RUN")
 	}
-	l, err := a.load([]string{file}, o.Options)
+	l, err := a.load(&o.Options)
 	if err != nil {
 		return err
 	}
-	tests, err := a.runs.SelfTest(l.Suites[0], o.against, o.WithDefaults())
+	tests, err := a.runs.SelfTest(l.Suites[0], o.against, l.Options.WithDefaults())
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -15,16 +16,16 @@ import (
 func (a *app) validateCommand() *cobra.Command {
 	validateFormats := []string{"text", "json", "github"}
 
-	var f session.Options
+	var f evalrun.Options
 	var format string
 	cmd := &cobra.Command{
 		Use: "validate [SUITE...]", Short: "Check suites without a request", Args: suites,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(*cobra.Command, []string) error {
 			switch format {
 			case "text":
-				return a.validate(args, f)
+				return a.validate(&f)
 			case "json", "github":
-				return a.annotate(args, f, format)
+				return a.annotate(&f, format)
 			}
 			return eval.BadInput("there is no format %q; %s", format, diag.DidYouMean(format, validateFormats))
 		},
@@ -57,16 +58,16 @@ func (a *app) annotated(err error, format string) error {
 
 // annotate writes what is wrong with suites for programs, to standard output; that nothing is, too. A problem without a
 // file is there and on standard error.
-func (a *app) annotate(files []string, f session.Options, format string) error {
-	checked, err := Check(files, f, a.getenv)
+func (a *app) annotate(f *evalrun.Options, format string) error {
+	checked, err := Check(a.settings(f))
 	if err == nil && checked.Bad() {
 		err = exitWith(eval.CodeBadInput)
 	}
 	return errors.Join(err, checked.Write(a.out, format))
 }
 
-func (a *app) validate(files []string, f session.Options) error {
-	j, err := a.job(files, f)
+func (a *app) validate(f *evalrun.Options) error {
+	j, err := a.job(f)
 	if err != nil {
 		return err
 	}

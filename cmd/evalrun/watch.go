@@ -119,20 +119,24 @@ func (w *watching) wait(ctx context.Context, signals <-chan os.Signal) (files ma
 
 // watches prepares a run for --watch: it records the suites and the files that they read, and turns on the
 // cache. The emulator needs no cache, because it costs nothing and its script may have changed.
-func (a *app) watches(suites []string, o *runOptions) []string {
+func (a *app) watches(o *runOptions) {
 	w := a.watching
 	if w == nil {
-		return suites
+		return
 	}
-	all := suites
-	suites = w.narrowed(suites)
-	if o.ProjectFile != nil {
-		w.note("", o.ProjectFile.Path)
-		if of, _ := o.ProjectSuites(); slices.Equal(of, all) { // a suite that is added there is a new one of this command
-			w.list("", o.ProjectFile.Path, func() []string {
-				found, _ := o.ProjectSuites() // the next run reports what is wrong
-				return found
-			})
+	all := o.Suites
+	o.Suites = w.narrowed(all)
+	if o.ProjectFile != "" {
+		w.note("", o.ProjectFile)
+		found := a.settings(&o.Options)
+		found.Suites = nil
+		ofProject := func() []string {
+			one := found
+			_ = one.TakeSuites() // the next run reports what is wrong
+			return one.Suites
+		}
+		if slices.Equal(ofProject(), all) { // a suite that is added there is a new one of this command
+			w.list("", o.ProjectFile, ofProject)
 		}
 	}
 	for _, path := range []string{o.Prices, o.Emulator, o.Answers} {
@@ -142,11 +146,10 @@ func (a *app) watches(suites []string, o *runOptions) []string {
 	}
 	o.Cache = o.Emulator == ""
 	o.open = o.open && w.runs == 1
-	return suites
 }
 
 // checkWatch wants flags that go with --watch.
-func (o *runOptions) checkWatch(suites []string) error {
+func (a *app) checkWatch(o *runOptions) error {
 	switch {
 	case o.dryRun:
 		return eval.BadInput("--watch runs suites, and --dry-run does not: choose one")
@@ -154,8 +157,12 @@ func (o *runOptions) checkWatch(suites []string) error {
 		return eval.BadInput("--watch keeps answers in the cache, and --no-content keeps them out of files: choose one")
 	case o.Out != "" && !strings.Contains(o.Out, "{id}"):
 		return eval.BadInput("--watch makes a run of each change: write {id} into --out, as in --out %s/{id}", o.Out)
-	case slices.Contains(suites, "-"):
+	case slices.Contains(o.Suites, "-"):
 		return eval.BadInput("--watch needs files: a suite on standard input cannot change")
 	}
-	return o.CheckRace()
+	settings := a.settings(&o.Options)
+	if err := settings.UseProject(); err != nil {
+		return err
+	}
+	return settings.CheckRace()
 }

@@ -9,28 +9,11 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Executor makes single attempts of calls, in this process or in others. Its errors are of type *eval.Error.
-type Executor interface {
-	// Enter waits until there is room for a call, and gives the context with which it is made. Calls of a context that has
-	// room already share that. leave gives the room back. When stop is closed or ctx is done, Enter returns at once.
-	Enter(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func())
-	// Generate calls the model of a service, or the application call.To. It records the times of the
-	// attempt in call.Timing.
-	Generate(ctx context.Context, call *eval.Call) (*eval.Response, error)
-	CountTokens(ctx context.Context, call *eval.Call) (int, error)
-	Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error)
-	// Model and Models describe models of a service by its name, "" being the unnamed one.
-	Model(ctx context.Context, service, apiVersion, id string) (*eval.Model, error)
-	Models(ctx context.Context, service, apiVersion string) ([]eval.Model, error)
-	// Emulated reports whether an emulator answers.
-	Emulated() bool
-}
-
 // By is the service with a name whose attempts an executor makes; "" is the unnamed service, and applications.
-func By(executor Executor, name string) Service { return by{executor, name} }
+func By(executor eval.Executor, name string) Service { return by{executor, name} }
 
 type by struct {
-	Executor
+	eval.Executor
 	name string
 }
 
@@ -87,7 +70,7 @@ func Deadline(next Service, timeout time.Duration) Service {
 // Placed has every attempt of next wait for room at the executor. It repeats an attempt when the process that made it
 // is gone. That does not depend on the service, so neither the breaker nor the number of attempts counts it.
 // next has the limiter in it, which admits each attempt.
-func Placed(next Service, executor Executor, stop <-chan struct{}) Service {
+func Placed(next Service, executor eval.Executor, stop <-chan struct{}) Service {
 	return each{next, func(ctx context.Context, a *attempt) error {
 		for {
 			calling, leave := executor.Enter(ctx, stop)

@@ -16,6 +16,7 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/testing/testrun"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/runner"
 )
 
 // judge is a model that prefers as rules says, in this process, and keeps what it was sent.
@@ -117,11 +118,11 @@ func (b *bench) write(name, text string) {
 
 // by is how the judge is reached.
 func (b *bench) by() judging.ByJudge {
+	env := map[string]string{"EVALRUN_BASE_URL": "http://127.0.0.1:1", "EVALRUN_TRUST_KEY": "0123456789abcdef"}
+	caller := runner.Caller{Dir: b.Abs(""), Executor: b.judge, Trust: true, NoHistory: true}
+	caller.Getenv = func(name string) string { return env[name] }
 	return judging.ByJudge{
-		Suite: "judges.yaml", Options: session.Options{Dir: b.Dir, Executor: b.judge, Trust: true, NoHistory: true},
-		Getenv: func(name string) string {
-			return map[string]string{"EVALRUN_BASE_URL": "http://127.0.0.1:1", "EVALRUN_TRUST_KEY": "0123456789abcdef"}[name]
-		},
+		Suite: "judges.yaml", Options: session.Options{Caller: caller},
 		Connect: func(j *session.Job) (*session.Session, error) {
 			return session.Connect(j, "test", func(text string) {
 				b.mu.Lock()

@@ -29,9 +29,7 @@ type ByJudge struct {
 	Criteria string // "" uses the judge's own
 	Suite    string // the file with the judge; "" means the suites of the run
 	Options  session.Options
-
-	Getenv  func(string) string
-	Connect func(*session.Job) (*session.Session, error)
+	Connect  func(*session.Job) (*session.Session, error)
 }
 
 // PairJudge is a judge for the answers of two runs or two arms. The caller closes it.
@@ -105,9 +103,10 @@ func (c *PairJudge) Close() { c.session.Close() }
 // load reads the suites with the judge.
 func (by *ByJudge) load(head *journal.Document) (*session.Loaded, error) {
 	if by.Suite != "" {
-		return session.Load([]string{by.Suite}, by.Options, by.Getenv)
+		by.Options.Suites = []string{by.Suite}
+		return session.Load(by.Options)
 	}
-	return session.LoadCopies(head, by.Options, by.Getenv)
+	return session.LoadCopies(head, by.Options)
 }
 
 // find returns the named judge. Without a name it returns the only judge, or the only one with the key `choose`.

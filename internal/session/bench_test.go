@@ -88,8 +88,9 @@ func benchSession(b *testing.B, url string, trials, concurrency int, scorers str
 		LimitOptions:   eval.LimitOptions{Concurrency: concurrency},
 		Out:            filepath.Join(b.TempDir(), "run"),
 	}}
-	getenv := func(name string) string { return map[string]string{"EVALRUN_API_KEY": "bench"}[name] }
-	l, err := Load([]string{benchSuite(b, trials, scorers)}, flags, getenv)
+	flags.Getenv = func(name string) string { return map[string]string{"EVALRUN_API_KEY": "bench"}[name] }
+	flags.Suites = []string{benchSuite(b, trials, scorers)}
+	l, err := Load(flags)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -277,11 +278,11 @@ func BenchmarkResume(b *testing.B) {
 	}
 	getenv := func(name string) string { return map[string]string{"EVALRUN_API_KEY": "bench"}[name] }
 	for b.Loop() {
-		r, err := Reopen(dir, Options{}, false)
+		r, err := Reopen(dir, Options{Caller: runner.Caller{Getenv: getenv}})
 		if err != nil {
 			b.Fatal(err)
 		}
-		l, err := r.Load(getenv)
+		l, err := r.Load()
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // held lists the files in a folder of the site that this process has open.
-func (s *place) held(folder string) (all []string) {
+func (s *site) held(folder string) (all []string) {
 	s.Helper()
 	real, err := filepath.EvalSymlinks(s.at.Join(folder))
 	if err != nil {
@@ -32,24 +32,24 @@ func (s *place) held(folder string) (all []string) {
 // A rescore that is refused after it opened the run lets go of the run file.
 func TestRefusedRescoreClosesTheRun(t *testing.T) {
 	t.Parallel()
-	similar := strings.Replace(fourTrials, "{contains: x}", "{similar: {to: x, min: 0.5}}", 1)
+	similar := strings.Replace(fourSuite, "{contains: x}", "{similar: {to: x, min: 0.5}}", 1)
 	for name, test := range map[string]struct {
-		change func(s *place)
+		change func(s *site)
 		flags  Options
 		says   string
 	}{
 		"no script": {
-			change: func(s *place) { s.write("s.yaml", similar) },
+			change: func(s *site) { s.write("s.yaml", similar) },
 			flags:  Options{Options: eval.Options{Emulator: "gone.yaml"}}, says: "gone.yaml",
 		},
 		"a run of another user": {
-			change: func(s *place) {
+			change: func(s *site) {
 				s.env["EVALRUN_TRUST_KEY"] = "fedcba9876543210"
 				expect.OK(s.T, os.RemoveAll(s.at.Join("run/suites")))
 			},
 			says: "--trust",
 		},
-		"a changed copy": {change: func(s *place) { s.write("run/suites/0/s.yaml", similar) }, says: "restore the file"},
+		"a changed copy": {change: func(s *site) { s.write("run/suites/0/s.yaml", similar) }, says: "restore the file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -30,7 +30,7 @@ type Session struct {
 	link     link            // to the unnamed service
 	links    map[string]link // to the named services, by name
 	emulator standIn         // answers instead of services, if there is one
-	executor flow.Executor   // makes one attempt of a call
+	executor eval.Executor   // makes one attempt of a call
 	service  *routes         // executor with retries, limits, caches and records around it
 	closed   closings        // services and models that are called no more in this run
 
@@ -235,7 +235,7 @@ func (s *Session) cached(next flow.Service, who string) flow.Service {
 	if s.Options.Emulator != "" {
 		who = "emulator " + s.emulator.script() + " " + strconv.FormatUint(s.Options.Seed, 10)
 	}
-	return flow.Cache(flow.AnswerCache{Dir: s.Options.Dir.Cache(), Service: who}, next, func(text string) { s.Notice(text) })
+	return flow.Cache(flow.AnswerCache{Dir: s.Options.In().Cache(), Service: who}, next, func(text string) { s.Notice(text) })
 }
 
 // divide gives each service its share of the limits. Without named services, all limits belong to the only one.

@@ -14,7 +14,7 @@ import (
 )
 
 // files lists what is in the folder of a site.
-func (s *place) files() (all []string) {
+func (s *site) files() (all []string) {
 	s.Helper()
 	err := filepath.WalkDir(s.at.Abs(""), func(path string, _ fs.DirEntry, err error) error {
 		all = append(all, path)
@@ -57,9 +57,9 @@ func TestConnectRefusesAndLeavesNothingBehind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newPlace(t, "")
+			s := newSite(t, "")
 			delete(s.env, test.unset)
-			s.write("s.yaml", fourTrials)
+			s.write("s.yaml", fourSuite)
 			s.write("bad.yaml", "rules:\n  - {replyy: x}\n")
 			s.write("answers.jsonl", `{"case":"one","text":"a"}`+"\n"+`{"text":"a"}`)
 			o := test.options
@@ -85,8 +85,8 @@ func TestConnectRefusesAndLeavesNothingBehind(t *testing.T) {
 // Connecting alone makes no call, and the job of the caller stays what it was.
 func TestConnectMakesNoCall(t *testing.T) {
 	t.Parallel()
-	s := newPlace(t, "")
-	s.write("s.yaml", fourTrials)
+	s := newSite(t, "")
+	s.write("s.yaml", fourSuite)
 	for _, emulated := range []string{"", eval.DemoScript} {
 		j, err := s.settle(Options{Options: eval.Options{Emulator: emulated}}, "s.yaml")
 		if err != nil {
@@ -119,9 +119,9 @@ func TestPlainHTTPIsAWarning(t *testing.T) {
 	for url, want := range map[string]int{
 		"http://service.example": 1, "https://service.example": 0, "http://127.0.0.1:9": 0, "http://localhost:9": 0,
 	} {
-		s := newPlace(t, "")
+		s := newSite(t, "")
 		s.env["EVALRUN_BASE_URL"] = url
-		s.write("s.yaml", fourTrials)
+		s.write("s.yaml", fourSuite)
 		j, err := s.settle(Options{}, "s.yaml")
 		if err != nil {
 			t.Fatal(err)
@@ -138,7 +138,7 @@ func TestPlainHTTPIsAWarning(t *testing.T) {
 }
 
 // planned connects to a service and plans; the error is that of Session.Plan.
-func (s *place) planned(o eval.Options, files ...string) error {
+func (s *site) planned(o eval.Options, files ...string) error {
 	s.Helper()
 	j, err := s.settle(Options{Options: o}, files...)
 	if err != nil {
@@ -156,16 +156,16 @@ func (s *place) planned(o eval.Options, files ...string) error {
 // A plan that the service cannot run is refused before a generate call: exit 2 for the input, exit 4 for the service.
 func TestPlanRefusesBeforeTheFirstAnswer(t *testing.T) {
 	t.Parallel()
-	s := newPlace(t, "")
-	s.write("s.yaml", fourTrials)
-	s.write("model.yaml", strings.Replace(fourTrials, "svc-pro", "svc-prro", 1))
-	s.write("method.yaml", strings.Replace(fourTrials, "svc-pro", "embedding-001", 1))
+	s := newSite(t, "")
+	s.write("s.yaml", fourSuite)
+	s.write("model.yaml", strings.Replace(fourSuite, "svc-pro", "svc-prro", 1))
+	s.write("method.yaml", strings.Replace(fourSuite, "svc-pro", "embedding-001", 1))
 	s.refused(s.planned(eval.Options{}, "model.yaml"), eval.CodeBadInput, "model.yaml:3:", "svc-prro", "svc-pro")
 	s.refused(s.planned(eval.Options{}, "method.yaml"), eval.CodeBadInput, "method.yaml:3:", "embedding-001")
 	s.write("prices.yaml", "currency: USD\nmodels: {other: {input: 1, output: 2}}\n")
 	money := eval.Options{LimitOptions: eval.LimitOptions{BudgetMoney: 1, Prices: s.at.Join("prices.yaml")}}
 	s.refused(s.planned(money, "s.yaml"), eval.CodeBadInput, "svc-pro")
-	s.write("cost.yaml", strings.Replace(fourTrials, "contains: x", "cost: {max: 1}", 1))
+	s.write("cost.yaml", strings.Replace(fourSuite, "contains: x", "cost: {max: 1}", 1))
 	s.refused(s.planned(eval.Options{}, "cost.yaml"), eval.CodeBadInput, "cost.yaml:5:", "--prices")
 	if n := s.generated(); n != 0 {
 		t.Errorf("%d generate calls, want none", n)

@@ -14,19 +14,19 @@ import (
 )
 
 // LoadCopies loads the suites of a run from the copies in its directory, so that their judges can be used.
-func LoadCopies(of *journal.Document, options Options, getenv func(string) string) (*Loaded, error) {
-	l := NoSuites(options, getenv)
+func LoadCopies(of *journal.Document, options Options) (*Loaded, error) {
+	l := NoSuites(options)
 	l.copied = true
 	begun := of.Run.Options()
 	options.allowLike(begun)
-	own := options.Trust || signed(of, getenv)
+	own := options.Trust || options.signed(of)
 	l.Options.foreign = !own
 	if !options.Untrusted {
 		if err := l.Options.projectOf(&of.Run, filepath.Dir(of.Path())); err != nil {
 			return nil, err
 		}
 	}
-	services := l.projectServices(suite.Options{Getenv: getenv, AllowEnv: options.AllowEnv, Can: Can})
+	services := l.projectServices(suite.Options{Getenv: options.Env, AllowEnv: options.AllowEnv, Can: Can})
 	for i, recorded := range of.Run.Suites {
 		copies, err := copiesIn(filepath.Dir(of.Path()), CopyDir(i))
 		if err != nil {
@@ -39,7 +39,7 @@ func LoadCopies(of *journal.Document, options Options, getenv func(string) strin
 			dir = recorded.Dir
 		}
 		l.dirs = append(l.dirs, dir)
-		opts := options.ofSuites(getenv)
+		opts := options.ofSuites()
 		opts.Vars, opts.Repeats, opts.MaxTrials = begun.Vars, begun.Repeats, begun.MaxTrials
 		opts.OwnBaseline, opts.Dir, opts.Services = true, dir, services
 		l.Suites = append(l.Suites, l.take(l.Options.overFolder(copies, dir, recorded.File), filepath.Base(recorded.Copy), recorded.File, opts))
@@ -96,10 +96,10 @@ func (f *Options) overFolder(copies *os.Root, dir, suite string) fs.FS {
 
 // PricesOf returns the price list for the calls of a recorded run: the one of the options, or else of the run's suites.
 // It is nil when neither has one, and when the run keeps no copies of its suites.
-func PricesOf(d *journal.Document, options Options, getenv func(string) string) (*eval.PriceList, error) {
+func PricesOf(d *journal.Document, options Options) (*eval.PriceList, error) {
 	m := merger{defaults: options.ByProject()}
 	if options.Prices == "" {
-		l, err := LoadCopies(d, options, getenv)
+		l, err := LoadCopies(d, options)
 		if err != nil || l.Bad() != nil {
 			return nil, nil //nolint:nilerr // tokens are shown instead
 		}
@@ -114,7 +114,7 @@ func (l *Loaded) SettleLike(d *journal.Document, doing string) (*Job, error) {
 	f := &l.Options
 	own, given := f.own(), f.Options
 	vetted := f.Trust || f.Emulator != "" // serviceOf may set f.Emulator from the run
-	if l.Getenv("EVALRUN_BASE_URL") == "" {
+	if f.Env("EVALRUN_BASE_URL") == "" {
 		f.serviceOf(&d.Run, d.Run.Options())
 	}
 	j, err := l.Settle()
@@ -127,7 +127,7 @@ func (l *Loaded) SettleLike(d *journal.Document, doing string) (*Job, error) {
 	}
 	c := claims{run: d, files: f.files(&given)}
 	if f.Emulator == "" {
-		c.address = s.elsewhere(own.settle(j.Getenv))
+		c.address = s.elsewhere(own.settle(f))
 	}
 	if j.copied && f.Emulator == "" {
 		calls := j.Called()
@@ -150,8 +150,8 @@ func earlierDir(i int) string { return fmt.Sprintf("suites/%d.earlier/", i) }
 // suites and their earlier versions. With --no-content it is the project file alone.
 func (j *Job) Copies() map[string][]byte {
 	copies := map[string][]byte{}
-	if j.Options.ProjectFile != nil {
-		copies[projectCopy] = j.Options.ProjectFile.Text
+	if j.Options.project != nil {
+		copies[projectCopy] = j.Options.project.Text
 	}
 	if j.Options.NoContent {
 		return copies
@@ -181,13 +181,13 @@ func (j *Job) Identify(run *eval.Run) {
 	for key, value := range f.Labels {
 		run.Labels[key] = value
 	}
-	dir := f.Dir.Abs("")
+	dir := f.In().Abs("")
 	if len(j.dirs) > 0 && !j.copied {
 		dir = j.dirs[0]
 	}
 	head := files.Of(dir)
 	run.Commit, run.Branch = head.Commit, head.Branch
-	if f.ProjectFile != nil {
-		run.ProjectFile, run.ProjectHash = f.ProjectFile.Path, f.ProjectFile.Hash()
+	if f.project != nil {
+		run.ProjectFile, run.ProjectHash = f.project.Path, f.project.Hash()
 	}
 }

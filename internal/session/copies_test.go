@@ -8,6 +8,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/runner"
 )
 
 // begun makes a run of s.yaml in the directory run, killed before its first trial.
@@ -34,13 +35,12 @@ func (s *site) begun(f Options) string {
 
 // resumed reads that run again as far as its settings.
 func (s *site) resumed(f Options) (*Job, error) {
-	f.Dir = s.at
-	r, err := Reopen("run", f, false)
+	r, err := Reopen("run", s.given(f))
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	l, err := r.Load(s.getenv)
+	l, err := r.Load()
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (s *site) resumed(f Options) (*Job, error) {
 // A run is continued with its own suites, service and flags; limits that are given now win.
 func TestAResumedRunIsAsItBegan(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
 	service := s.env["EVALRUN_BASE_URL"]
 	var f Options
@@ -68,24 +68,24 @@ func TestAResumedRunIsAsItBegan(t *testing.T) {
 
 	now.BaseURL = "https://other.example"
 	_, err = s.resumed(now)
-	s.refused(err, service, "https://other.example", "--untrusted")
+	s.bad(err, service, "https://other.example", "--untrusted")
 }
 
 // A copy that was changed is not the suite of the run.
 func TestAChangedCopyIsRefused(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
 	s.begun(Options{})
 	s.write("run/suites/0/s.yaml", strings.Replace(fourSuite, "x1", "y1", 1))
 	_, err := s.resumed(Options{})
-	s.refused(err, "suites/0/s.yaml has changed since the run began")
+	s.bad(err, "suites/0/s.yaml has changed since the run began")
 }
 
 // A run of somebody else is continued or used only where it does nothing that needs trust, or where the user trusts it.
 func TestRunsOfOthersNeedTrust(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSite(t, "")
 	s.write("s.yaml", strings.Replace(fourSuite, "contains: x", "exec: {command: [./check]}", 1))
 	s.write("check", "")
 	expect.OK(t, os.Chmod(s.at.Join("check"), 0o700))
@@ -93,23 +93,23 @@ func TestRunsOfOthersNeedTrust(t *testing.T) {
 	theirs := s.env["EVALRUN_BASE_URL"]
 	s.env["EVALRUN_TRUST_KEY"] = "another-key-of-16" // so the run was not signed by this user
 	_, err := s.resumed(Options{})
-	s.refused(err, "was signed by somebody else", "start the program", "--trust")
-	_, err = s.resumed(Options{Trust: true})
+	s.bad(err, "was signed by somebody else", "start the program", "--trust")
+	_, err = s.resumed(Options{Caller: runner.Caller{Trust: true}})
 	expect.OK(t, err)
 
 	doc, err := journal.Open(dir)
 	expect.OK(t, err)
 	defer doc.Close()
 	judging := func(f Options) error {
-		l, err := LoadCopies(doc, f, s.getenv)
+		l, err := LoadCopies(doc, s.given(f))
 		expect.OK(t, err)
 		_, err = l.SettleLike(doc, "comparing by a judge")
 		return err
 	}
 	expect.OK(t, judging(Options{}))
 	delete(s.env, "EVALRUN_BASE_URL")
-	s.refused(judging(Options{}), "comparing by a judge", theirs)
-	expect.OK(t, judging(Options{Trust: true}))
+	s.bad(judging(Options{}), "comparing by a judge", theirs)
+	expect.OK(t, judging(Options{Caller: runner.Caller{Trust: true}}))
 	s.env["EVALRUN_TRUST_KEY"] = "0123456789abcdef"
 	expect.OK(t, judging(Options{}))
 }
@@ -117,28 +117,26 @@ func TestRunsOfOthersNeedTrust(t *testing.T) {
 // A run is scored again with its suites as they are now, its selection and its variables.
 func TestARescoreTakesTheSuitesAsTheyAreNow(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
 	var f Options
 	f.Cases = []string{"one", "two"}
 	s.begun(f)
 	s.write("s.yaml", strings.Replace(fourSuite, "contains: x", "contains: b", 1))
-	l, err := LoadRescored("run", nil, Options{Dir: s.at}, s.getenv)
+	l, err := s.rescored("run", Options{})
 	expect.OK(t, err, l.Bad())
 	j, err := l.Settle()
 	expect.OK(t, err)
 	expect.Same(t, "trials", j.Plan().Size(), 2)
 	expect.Same(t, "run", j.Options.Rescore, s.at.Join("run"))
-	_, err = LoadRescored("gone", nil, Options{Dir: s.at}, s.getenv)
-	s.refused(err, "gone")
-	failed := Options{Dir: s.at}
+	_, err = s.rescored("gone", Options{})
+	s.bad(err, "gone")
+	failed := s.given(Options{})
 	failed.FailedIn = "run"
-	files, err := failed.LikeFailed(s.getenv)
-	expect.OK(t, err)
-	expect.Same(t, "suites of --failed-in", files, []string{"s.yaml"})
+	expect.OK(t, failed.LikeFailed())
+	expect.Same(t, "suites of --failed-in", failed.Suites, []string{"s.yaml"})
 	expect.OK(t, os.Remove(s.at.Join("s.yaml")))
-	_, err = failed.LikeFailed(s.getenv)
-	s.refused(err, "is not where it was")
-	_, err = LoadRescored("run", nil, Options{Dir: s.at}, s.getenv)
-	s.refused(err, "is not where it was", "--suite FILE")
+	s.bad(failed.LikeFailed(), "is not where it was")
+	_, err = s.rescored("run", Options{})
+	s.bad(err, "is not where it was", "--suite FILE")
 }

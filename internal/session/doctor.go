@@ -56,9 +56,7 @@ type Checkup struct {
 // Doctor examines a set-up: which settings apply, where each comes from, and whether the services can be used with
 // them. It lists models, and makes no call that costs.
 type Doctor struct {
-	Suites  []string // files; may be empty
 	Options Options
-	Getenv  func(string) string
 	Version string // of evalrun
 	Width   int    // of the terminal, 0 without one
 	Color   bool
@@ -151,19 +149,20 @@ func (d *Doctor) problem(name string, code int, text, advice, page string) {
 
 // suites loads the suites. It ignores the service settings of a suite with problems.
 func (d *Doctor) suites() *Loaded {
-	none := NoSuites(d.Options, d.Getenv)
-	if len(d.Suites) == 0 {
+	none := NoSuites(d.Options)
+	l, err := Load(d.Options)
+	if err != nil {
+		d.problem("suites", eval.CodeBadInput, err.Error(), "", "suite")
 		return none
 	}
-	l, err := Load(d.Suites, d.Options, d.Getenv)
+	d.Options = l.Options // with the project file
 	switch {
-	case err != nil:
-		d.problem("suites", eval.CodeBadInput, err.Error(), "", "suite")
+	case len(l.Suites) == 0:
 		return none
 	case l.Bad() != nil:
 		d.problem(
-			"suites", eval.CodeBadInput, "there are problems in "+strings.Join(d.Suites, ", "),
-			"`evalrun validate "+strings.Join(d.Suites, " ")+"` shows them", "suite",
+			"suites", eval.CodeBadInput, "there are problems in "+strings.Join(d.Options.Suites, ", "),
+			"`evalrun validate "+strings.Join(d.Options.Suites, " ")+"` shows them", "suite",
 		)
 		return none
 	}
@@ -201,12 +200,12 @@ func (d *Doctor) sources(j *Job) []Setting {
 			s.value, from = "evalrun's emulator", "--emulator"
 		case s.given != "":
 			from = s.flag
-		case d.Getenv(variable) != "":
+		case d.Options.Env(variable) != "":
 			from = variable
 		case file >= 0:
 			from = "service." + s.name + " in " + j.Suites[file].File
 		case d.ofProject(s.name) != "":
-			from = s.name + " in " + f.ProjectFile.Shown()
+			from = s.name + " in " + f.project.Shown()
 		case s.value == "":
 			from = "not set"
 		}
@@ -217,10 +216,10 @@ func (d *Doctor) sources(j *Job) []Setting {
 
 // ofProject is what the project file says of a setting.
 func (d *Doctor) ofProject(setting string) string {
-	if d.Options.ProjectFile == nil {
+	if d.Options.project == nil {
 		return ""
 	}
-	o := &d.Options.ProjectFile.Defaults
+	o := &d.Options.project.Defaults
 	return map[string]string{
 		"baseUrl":       o.BaseURL,
 		"apiVersion":    o.APIVersion,
@@ -266,11 +265,10 @@ func (d *Doctor) terminal() {
 
 // emulator starts the embedded emulator and sends it a request, as --emulator does.
 func (d *Doctor) emulator(ctx context.Context) {
-	flags := Options{Options: eval.Options{
-		Emulator:     eval.DemoScript,
-		LimitOptions: eval.LimitOptions{Attempts: 1, Timeout: doctorTimeout},
-	}}
-	j, err := NoSuites(flags, func(string) string { return "" }).Settle()
+	var alone Options
+	alone.Emulator, alone.Attempts, alone.Timeout = eval.DemoScript, 1, doctorTimeout
+	alone.Getenv = func(string) string { return "" }
+	j, err := NoSuites(alone).Settle()
 	var session *Session
 	if err == nil {
 		session, err = Connect(j, d.Version, func(string) {})

@@ -17,15 +17,21 @@ import (
 	"github.com/evalrun/evalrun/internal/emulator"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/runner"
 )
 
 // goodKey is the one that the service of these tests takes.
 const goodKey = "open-sesame-0123456789"
 
+// doctorOf examines a suite of a folder.
+func doctorOf(dir rundir.Dir, suite string) *Doctor {
+	return &Doctor{Options: Options{Caller: runner.Caller{Dir: dir.Abs(""), Suites: []string{suite}}}}
+}
+
 // examine looks at a set-up with an environment.
 func examine(t *testing.T, d *Doctor, env map[string]string) *Checkup {
 	t.Helper()
-	d.Getenv, d.Version = func(name string) string { return env[name] }, "test"
+	d.Options.Getenv, d.Version = func(name string) string { return env[name] }, "test"
 	found := d.Examine(t.Context())
 	var all strings.Builder
 	for _, c := range found.Checks {
@@ -131,7 +137,7 @@ func TestTheCheckupCallsNoModel(t *testing.T) {
 	server := httptest.NewServer(service)
 	defer server.Close()
 	dir, file := suiteFor(t, "", "svc-pro")
-	found := examine(t, &Doctor{Suites: []string{file}, Options: Options{Dir: dir}}, map[string]string{
+	found := examine(t, doctorOf(dir, file), map[string]string{
 		"EVALRUN_BASE_URL": server.URL, "EVALRUN_API_KEY": goodKey,
 	})
 	if found.Exit != eval.CodeOK || found.the("models", OK) == nil {
@@ -148,7 +154,7 @@ func TestTheCheckupCallsNoModel(t *testing.T) {
 func TestModelsOfSuitesAreLookedUp(t *testing.T) {
 	t.Parallel()
 	dir, file := suiteFor(t, "", "svc-prro")
-	found := examine(t, &Doctor{Suites: []string{file}, Options: Options{Dir: dir}}, map[string]string{
+	found := examine(t, doctorOf(dir, file), map[string]string{
 		"EVALRUN_BASE_URL": serve(t, plainly), "EVALRUN_API_KEY": goodKey,
 	})
 	c := found.the("models", Problem)
@@ -166,8 +172,9 @@ func TestSettingsSayWhereTheyComeFrom(t *testing.T) {
 	url := serve(t, plainly)
 	service := "service: {baseUrl: 'https://suite.example', apiVersion: v1beta, headerPrefix: x-suite, project: suite}"
 	dir, file := suiteFor(t, service, "svc-pro")
-	flags := Options{Dir: dir, Options: eval.Options{ServiceOptions: eval.ServiceOptions{BaseURL: url}}}
-	found := examine(t, &Doctor{Suites: []string{file}, Options: flags}, map[string]string{
+	doctor := doctorOf(dir, file)
+	doctor.Options.BaseURL = url
+	found := examine(t, doctor, map[string]string{
 		"EVALRUN_BASE_URL": "https://variable.example", "EVALRUN_HEADER_PREFIX": "x-svc", "EVALRUN_API_KEY": goodKey,
 	})
 	want := []Setting{
@@ -188,7 +195,7 @@ func TestABadSuiteHidesNothingElse(t *testing.T) {
 	t.Parallel()
 	dir, file := suiteFor(t, "service: {baseUrl: 'https://suite.example'}\ntypo: 1", "svc-pro")
 	for name, missing := range map[string]bool{file: false, "gone.yaml": true} {
-		found := examine(t, &Doctor{Suites: []string{name}, Options: Options{Dir: dir}}, nil)
+		found := examine(t, doctorOf(dir, name), nil)
 		c := found.the("suites", Problem)
 		if c == nil || !strings.Contains(c.Text, name) || !missing && !strings.Contains(c.Advice, "evalrun validate "+name) {
 			t.Errorf("%s: %+v, want a problem with its name", name, c)
@@ -205,7 +212,7 @@ func TestBadInputIsTheExitOfSeveralProblems(t *testing.T) {
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
 	dir, _ := suiteFor(t, "", "svc-pro")
-	found := examine(t, &Doctor{Suites: []string{"gone.yaml"}, Options: Options{Dir: dir}}, map[string]string{
+	found := examine(t, doctorOf(dir, "gone.yaml"), map[string]string{
 		"EVALRUN_BASE_URL": closed.URL, "EVALRUN_API_KEY": goodKey,
 	})
 	if found.the("suites", Problem) == nil || found.the("service", Problem) == nil || found.Exit != eval.CodeBadInput {

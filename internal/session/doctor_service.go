@@ -89,7 +89,7 @@ func (d *Doctor) login(j *Job) bool {
 func (d *Doctor) proxies() {
 	var found []string
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"} {
-		value := cmp.Or(d.Getenv(name), d.Getenv(strings.ToLower(name)))
+		value := cmp.Or(d.Options.Env(name), d.Options.Env(strings.ToLower(name)))
 		switch {
 		case value == "":
 		case name == "NO_PROXY":

@@ -11,6 +11,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/runner"
 )
 
 // answered is what a service answers, and what the check-up makes of it.
@@ -86,7 +87,7 @@ func (test answeredDoctor) check(t *testing.T) {
 		"HTTP_PROXY":       "http://me:" + key + "@[::1]:1",
 		"https_proxy":      "http://" + key + "@ x",
 	}
-	d := Doctor{Getenv: func(name string) string { return env[name] }, Version: "test"}
+	d := Doctor{Options: Options{Caller: runner.Caller{Getenv: func(name string) string { return env[name] }}}, Version: "test"}
 	found := d.Examine(context.Background())
 	var report strings.Builder
 	for _, c := range found.Checks {

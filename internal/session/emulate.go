@@ -53,7 +53,7 @@ func (s *Session) startEmulator() error {
 	if len(s.calls) == 0 && len(s.Suites) > 0 {
 		return nil
 	}
-	script, err := ReadScript(s.Options.Dir, s.Options.Emulator)
+	script, err := ReadScript(s.Options.In(), s.Options.Emulator)
 	if err != nil {
 		return err
 	}

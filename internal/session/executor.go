@@ -64,7 +64,7 @@ func (s *Session) openHere() (*here, error) {
 // Executor opens the way to the services and applications of a job that was loaded and settled, without limits,
 // retries and records: for attempts that another process wants made. Programs run in copies of their workspaces below
 // dir. Close the session.
-func Executor(j *Job, version, dir string, notice func(string)) (flow.Executor, *Session, error) {
+func Executor(j *Job, version, dir string, notice func(string)) (eval.Executor, *Session, error) {
 	own := *j
 	s := newSession(&own, version, notice)
 	s.workspaces.Run = dir
@@ -180,7 +180,7 @@ func unknown(what, name string) *eval.Error {
 }
 
 // elsewhere is the link of a session whose attempts other processes make.
-type elsewhere struct{ executor flow.Executor }
+type elsewhere struct{ executor eval.Executor }
 
 func (e elsewhere) Emulated() bool                    { return e.executor.Emulated() }
 func (elsewhere) Skew() (skew time.Duration, ok bool) { return 0, false }

@@ -59,22 +59,22 @@ func (l *Loaded) loadEarlier(sources fs.FS, v versionOf, opts suite.Options) (*s
 
 // signed reports whether the user's own key signed a run. It is called before vet: filters that a repository configures
 // are programs, and reading an earlier version would start them.
-func signed(d *journal.Document, getenv func(string) string) bool {
-	keys, err := rundir.Load(getenv)
+func (f *Options) signed(d *journal.Document) bool {
+	keys, err := rundir.Load(f.Env)
 	return err == nil && keys.Signed(d)
 }
 
 // isForeign reports whether somebody else made a run, and the user does not trust it.
-func (f *Options) isForeign(name string, getenv func(string) string) (bool, error) {
+func (f *Options) isForeign(name string) (bool, error) {
 	if f.Trust {
 		return false, nil
 	}
-	doc, err := f.Dir.Open(name)
+	doc, err := f.In().Open(name)
 	if err != nil {
 		return true, err
 	}
 	defer doc.Close() //nolint:errcheck // it was only read
-	return !signed(doc, getenv), nil
+	return !f.signed(doc), nil
 }
 
 // CheckOut makes the folders in which the programs of earlier versions run. The caller deletes them with remove.

@@ -10,6 +10,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/runner"
 )
 
 // repeated are the options of a resume that the run file does not record: the next resume takes them again.
@@ -32,7 +33,7 @@ func (f *Options) repeated() []eval.Flag {
 // ResumeCommand is the command that continues a run which had these options in its last session, a resume or the first one.
 // It has no secrets: values of variables that the run does not keep are left to the reader.
 func (f Options) ResumeCommand(run *eval.Run, dir string, resumed bool) string {
-	was := Options{Options: *run.Options(), Dir: f.Dir}
+	was := Options{Options: *run.Options(), Caller: runner.Caller{Dir: f.Dir}}
 	if resumed && f.Untrusted { // the service of the run did not count
 		was.ServiceOptions, was.Allow, was.Untrusted = eval.ServiceOptions{}, nil, false
 	}
@@ -87,11 +88,11 @@ func (r *Resumption) checkKept(given Options) error {
 	for _, o := range []*Options{&given, &was} {
 		o.Absolute()
 		if o.Out != "" {
-			o.Out = o.Dir.Abs(o.Out)
+			o.Out = o.In().Abs(o.Out)
 		}
 	}
 	for _, name := range []*string{&given.FailedIn, &given.ChangedSince} { // the file has ids
-		if run, err := journal.Header(given.Dir.Path(*name)); *name != "" && err == nil {
+		if run, err := journal.Header(given.In().Path(*name)); *name != "" && err == nil {
 			*name = run.ID
 		}
 	}
@@ -105,19 +106,20 @@ func (r *Resumption) checkKept(given Options) error {
 }
 
 // CheckSources refuses other suites, and another project file, than those with which the run began.
-func (r *Resumption) CheckSources(suites []string, projectFile string) error {
+func (r *Resumption) CheckSources() error {
 	var was []string
 	for _, one := range r.doc.Run.Suites {
 		was = append(was, one.File)
 	}
-	if len(suites) > 0 && !slices.Equal(suites, was) {
+	f := &r.Options
+	if len(f.Suites) > 0 && !slices.Equal(f.Suites, was) {
 		return eval.BadInput(
 			"the run %s is of %s, and a resume keeps its suites: name no others, or begin another run", r.Dir, strings.Join(was, ", "),
 		)
 	}
-	if file := r.doc.Run.ProjectFile; projectFile != "" && r.Options.Dir.Abs(projectFile) != file {
+	if file := r.doc.Run.ProjectFile; f.ProjectFile != "" && f.In().Abs(f.ProjectFile) != file {
 		return eval.BadInput("the run %s keeps its project file (%s): leave %s out, or begin another run",
-			r.Dir, cmp.Or(file, "none"), projectFile)
+			r.Dir, cmp.Or(file, "none"), f.ProjectFile)
 	}
 	return nil
 }

@@ -213,8 +213,9 @@ func leakSession(t *testing.T, url string, cases int) (*Session, *runner.Plan) {
 		LimitOptions:   eval.LimitOptions{Concurrency: leakWorkers, Attempts: 1, Timeout: leakTimeout},
 		Out:            filepath.Join(t.TempDir(), "run"),
 	}}
-	getenv := func(name string) string { return map[string]string{"EVALRUN_API_KEY": "leak"}[name] }
-	l, err := Load([]string{leakSuite(t, cases)}, flags, getenv)
+	flags.Getenv = func(name string) string { return map[string]string{"EVALRUN_API_KEY": "leak"}[name] }
+	flags.Suites = []string{leakSuite(t, cases)}
+	l, err := Load(flags)
 	if err != nil {
 		t.Fatal(err)
 	}

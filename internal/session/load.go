@@ -17,7 +17,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
-	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -37,7 +36,6 @@ type inputs struct {
 	Files
 	Suites  []*suite.Suite
 	Options Options
-	Getenv  func(string) string
 
 	copied    bool           // the suites come from the copies in a run directory
 	chosen    []*suite.Judge // judges to call although no scorer names them
@@ -67,33 +65,44 @@ func (r *inputs) table() scorers.Table {
 }
 
 // NoSuites returns a Loaded without suites, for commands that need a service only.
-func NoSuites(options Options, getenv func(string) string) *Loaded {
-	return &Loaded{inputs{Files: Files{sources: map[string][]byte{}}, Options: options, Getenv: getenv}}
+func NoSuites(options Options) *Loaded {
+	return &Loaded{inputs{Files: Files{sources: map[string][]byte{}}, Options: options}}
 }
 
-// Load reads the suites in files, which may be empty. Problems in the suites go to Diags; the error is for invalid options
-// and for files that cannot be read.
-func Load(files []string, options Options, getenv func(string) string) (*Loaded, error) {
-	if options.Untrusted {
-		options.Dir = options.Dir.Untrusted()
+// Load reads the project file and the suites, of which there may be none, or the run to rescore. Every command and program
+// loads by it. Problems in the suites go to Diags; the error is for invalid options and for files that cannot be read.
+func Load(options Options) (*Loaded, error) {
+	if err := options.Shard.Check(); err != nil {
+		return nil, eval.BadInput("%w", err)
 	}
-	l := NoSuites(options, getenv)
-	opts := options.ofSuites(getenv)
+	if err := options.UseProject(); err != nil {
+		return nil, err
+	}
+	if options.Rescore != "" {
+		return loadRescored(options)
+	}
+	return loadFiles(options)
+}
+
+// loadFiles reads the suites in files.
+func loadFiles(options Options) (*Loaded, error) {
+	l := NoSuites(options)
+	opts := options.ofSuites()
 	opts.Race = options.Race != "" && !options.NoBaseline()
 	if err := cmp.Or(options.checkAllow(), options.CheckRace()); err != nil {
 		return nil, err
 	}
 	opts.Services = l.projectServices(opts)
 	var err error
-	if l.kinds, err = scorers.Builtin().With(options.ScorerTable); err != nil {
+	if l.kinds, err = scorers.Builtin().With(options.Scorers); err != nil {
 		return nil, eval.BadInput("%w", err)
 	}
 	names, trials := map[string]string{}, 0
-	interleave, ref, err := options.interleavedAmong(files)
+	interleave, ref, err := options.interleavedAmong()
 	if err != nil {
 		return nil, err
 	}
-	for i, file := range files {
+	for i, file := range options.Suites {
 		refOf := ""
 		if file == interleave {
 			refOf = ref
@@ -102,7 +111,7 @@ func Load(files []string, options Options, getenv func(string) string) (*Loaded,
 		if options.copies != nil {
 			s, err = l.loadCopy(i, opts)
 		} else {
-			s, err = l.load(options.Dir, file, refOf, opts)
+			s, err = l.load(file, refOf, opts)
 		}
 		if err != nil {
 			return nil, err
@@ -121,11 +130,11 @@ func Load(files []string, options Options, getenv func(string) string) (*Loaded,
 }
 
 // load loads a suite, and its earlier version when ref names one.
-func (l *Loaded) load(in rundir.Dir, file, ref string, opts suite.Options) (*suite.Suite, error) {
+func (l *Loaded) load(file, ref string, opts suite.Options) (*suite.Suite, error) {
 	if file == standard {
-		return l.standardInput(in, opts)
+		return l.standardInput(opts)
 	}
-	path := in.Join(file)
+	path := l.Options.In().Join(file)
 	if err := l.Options.unlinked(file); err != nil {
 		return nil, err
 	}
@@ -170,12 +179,12 @@ func (l *Loaded) load(in rundir.Dir, file, ref string, opts suite.Options) (*sui
 }
 
 // standardInput loads the suite on standard input. The working directory counts as its folder.
-func (l *Loaded) standardInput(in rundir.Dir, opts suite.Options) (*suite.Suite, error) {
+func (l *Loaded) standardInput(opts suite.Options) (*suite.Suite, error) {
 	text, err := files.ReadInput(standard, maxInput)
 	if err != nil {
 		return nil, eval.BadInput("the suite cannot be read: %w", err)
 	}
-	dir := in.Abs("")
+	dir := l.Options.In().Abs("")
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, eval.BadInput("%s cannot be read: %w", dir, err)
@@ -187,13 +196,13 @@ func (l *Loaded) standardInput(in rundir.Dir, opts suite.Options) (*suite.Suite,
 }
 
 // ofSuites are the options with which suites are loaded.
-func (f *Options) ofSuites(getenv func(string) string) suite.Options {
+func (f *Options) ofSuites() suite.Options {
 	return suite.Options{
 		Vars:           f.Vars,
 		Repeats:        f.Repeats,
 		DefaultRepeats: f.ByProject().Repeats,
 		MaxTrials:      f.MaxTrials,
-		Getenv:         getenv,
+		Getenv:         f.Env,
 		Untrusted:      f.Untrusted,
 		Allow:          f.Allow,
 		OwnBaseline:    f.ownBaseline(),
@@ -203,9 +212,9 @@ func (f *Options) ofSuites(getenv func(string) string) suite.Options {
 }
 
 // interleavedAmong is Interleaved, whose file must be one of the suites.
-func (f *Options) interleavedAmong(files []string) (file, ref string, err error) {
+func (f *Options) interleavedAmong() (file, ref string, err error) {
 	file, ref, err = f.Interleaved()
-	if err == nil && file != "" && !slices.Contains(files, file) {
+	if err == nil && file != "" && !slices.Contains(f.Suites, file) {
 		err = eval.BadInput("--interleave names %s, which is not among the suites of this command: name it with them", file)
 	}
 	return file, ref, err

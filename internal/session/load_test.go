@@ -15,7 +15,7 @@ import (
 // Load reports every problem of every suite at once, with its place and a fix, and sends nothing.
 func TestLoadReportsAllProblemsWithPlaceAndFix(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSite(t, "")
 	s.write("a.yaml", `version: 1
 name: a
 targets: [{name: t, modle: svc-pro}]
@@ -32,7 +32,7 @@ targets: [{name: t, model: svc-pro}]
 prompts: [{name: p, file: gone.tmpl}]
 cases: [{name: one, scorers: [{regex: "("}]}]
 `)
-	l, err := Load([]string{"a.yaml", "sub/b.yaml"}, Options{Dir: s.at}, s.getenv)
+	l, err := Load(s.given(Options{}, "a.yaml", "sub/b.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,9 +45,9 @@ cases: [{name: one, scorers: [{regex: "("}]}]
 			t.Errorf("problems at %v, want one at %s", places, want)
 		}
 	}
-	s.refused(l.Bad())
+	s.bad(l.Bad())
 	_, err = l.Settle()
-	s.refused(err)
+	s.bad(err)
 	var shown bytes.Buffer
 	if err := l.WriteProblems(&shown, false); err != nil {
 		t.Fatal(err)
@@ -68,25 +68,25 @@ cases: [{name: one, scorers: [{regex: "("}]}]
 // A file that cannot be a suite is bad input, and the message names it.
 func TestLoadRefusesWhatIsNoFile(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSite(t, "")
 	s.write("folder/a.yaml", fourSuite)
 	s.write("b.yaml", fourSuite)
 	for file, says := range map[string]string{"gone.yaml": "gone.yaml", "folder": "folder"} {
 		_, err := s.settle(Options{}, file)
-		s.refused(err, says)
+		s.bad(err, says)
 	}
 	_, err := s.settle(Options{}, "b.yaml", "folder/a.yaml")
-	s.refused(err, "`s`", "folder/a.yaml", "b.yaml")
+	s.bad(err, "`s`", "folder/a.yaml", "b.yaml")
 	_, err = s.settle(Options{Options: eval.Options{GateOptions: eval.GateOptions{Interleave: "other.yaml@main"}}}, "b.yaml")
-	s.refused(err, "other.yaml")
+	s.bad(err, "other.yaml")
 	_, err = s.settle(Options{Options: eval.Options{GateOptions: eval.GateOptions{Interleave: "b.yaml@--output=x"}}}, "b.yaml")
-	s.refused(err, "SUITE@REF")
+	s.bad(err, "SUITE@REF")
 }
 
 // A suite reads files of its own folder only. The folder of a linked suite is that of the target.
 func TestLoadStaysInTheFolderOfTheSuite(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSite(t, "")
 	suite := func(file string) string {
 		return "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, file: " + file + "}]\n" +
 			"cases: [{name: c, scorers: [{contains: x}]}]\n"
@@ -111,14 +111,14 @@ func TestLoadStaysInTheFolderOfTheSuite(t *testing.T) {
 	}
 	for _, file := range []string{"real/up.yaml", "real/link.yaml", "real/absolute.yaml"} {
 		_, err := s.settle(Options{}, file)
-		s.refused(err, file+":4:27")
+		s.bad(err, file+":4:27")
 	}
 }
 
 // --var wins over the variables of cases, and is no part of their identity.
 func TestVariablesOfFlagsWinAndLeaveCasesTheSame(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
 	prompts := func(vars map[string]string) (texts, ids []string) {
 		j, err := s.settle(Options{Options: eval.Options{Vars: vars, SelectionOptions: eval.SelectionOptions{Repeats: 1}}}, "s.yaml")
@@ -146,10 +146,10 @@ func TestVariablesOfFlagsWinAndLeaveCasesTheSame(t *testing.T) {
 // A dangling link is bad input.
 func TestLoadRefusesADanglingLink(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSite(t, "")
 	if err := os.Symlink("nowhere.yaml", s.at.Join("link.yaml")); err != nil {
 		t.Fatal(err)
 	}
 	_, err := s.settle(Options{}, "link.yaml")
-	s.refused(err, "link.yaml")
+	s.bad(err, "link.yaml")
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // shards runs a suite in `of` parts, into directories by their numbers.
-func (s *place) shards(of int, prefix string, o eval.Options) (names []string) {
+func (s *site) shards(of int, prefix string, o eval.Options) (names []string) {
 	s.Helper()
 	for i := 1; i <= of; i++ {
 		o.Shard = eval.Shard{Index: i, Of: of}
@@ -29,12 +29,12 @@ func (s *place) shards(of int, prefix string, o eval.Options) (names []string) {
 var Merge func(dir rundir.Dir, shards []string, out string, getenv func(string) string) (string, error)
 
 // merge joins shards and returns the run directory.
-func (s *place) merge(shards []string, out string) (string, error) {
+func (s *site) merge(shards []string, out string) (string, error) {
 	return Merge(s.at, shards, out, s.getenv)
 }
 
 // trialsOfRun are the trials of a run in the order of the plan, without what differs from run to run.
-func (s *place) trialsOfRun(name string) (out []string) {
+func (s *site) trialsOfRun(name string) (out []string) {
 	s.Helper()
 	for r, err := range s.open(name).Trials() {
 		if err != nil {
@@ -48,8 +48,8 @@ func (s *place) trialsOfRun(name string) (out []string) {
 // The shards of a plan, in any order, are the run without shards: each trial once, in the order of the plan, and paid once.
 func TestMergeIsTheRunWithoutShards(t *testing.T) {
 	t.Parallel()
-	s := newPlace(t, "")
-	s.write("s.yaml", fourTrials)
+	s := newSite(t, "")
+	s.write("s.yaml", fourSuite)
 	repeats := eval.Options{SelectionOptions: eval.SelectionOptions{Repeats: 3}}
 	s.run("whole", repeats, "s.yaml")
 	shards := s.shards(3, "shard", repeats)
@@ -88,8 +88,8 @@ func TestMergeIsTheRunWithoutShards(t *testing.T) {
 // The lines of a merged run are in the order of the plan.
 func TestMergeWritesInTheOrderOfThePlan(t *testing.T) {
 	t.Parallel()
-	s := newPlace(t, "")
-	s.write("s.yaml", fourTrials)
+	s := newSite(t, "")
+	s.write("s.yaml", fourSuite)
 	names := s.shards(3, "shard", eval.Options{SelectionOptions: eval.SelectionOptions{Repeats: 3}})
 	if _, err := s.merge(names, "merged"); err != nil {
 		t.Fatal(err)
@@ -107,8 +107,8 @@ func TestMergeWritesInTheOrderOfThePlan(t *testing.T) {
 // Runs that are not the shards of one plan are refused. No directory is made.
 func TestMergeRefusesWhatDoesNotFit(t *testing.T) {
 	t.Parallel()
-	s := newPlace(t, "")
-	s.write("s.yaml", fourTrials)
+	s := newSite(t, "")
+	s.write("s.yaml", fourSuite)
 	s.run("whole", eval.Options{}, "s.yaml")
 	s.shards(2, "a", eval.Options{})
 	s.shards(3, "three", eval.Options{})
@@ -116,7 +116,7 @@ func TestMergeRefusesWhatDoesNotFit(t *testing.T) {
 	half := 0.5
 	s.shards(2, "gate", eval.Options{GateOptions: eval.GateOptions{MinPassRate: &half}})
 	s.shards(2, "budget", eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 1, Concurrency: 1}})
-	other := newPlace(t, "")
+	other := newSite(t, "")
 	other.at, other.env["EVALRUN_TRUST_KEY"] = s.at, s.env["EVALRUN_TRUST_KEY"]
 	other.shards(2, "other", eval.Options{})
 	for _, test := range []struct {
@@ -150,10 +150,10 @@ func TestMergeRefusesWhatDoesNotFit(t *testing.T) {
 // A shard whose copy of the suite was changed is refused.
 func TestMergeRefusesAChangedCopy(t *testing.T) {
 	t.Parallel()
-	s := newPlace(t, "")
-	s.write("s.yaml", fourTrials)
+	s := newSite(t, "")
+	s.write("s.yaml", fourSuite)
 	names := s.shards(2, "a", eval.Options{})
-	s.write("a2/suites/0/s.yaml", strings.Replace(fourTrials, "x1", "x9", 1))
+	s.write("a2/suites/0/s.yaml", strings.Replace(fourSuite, "x1", "x9", 1))
 	_, err := s.merge(names, "merged")
 	s.refused(err, eval.CodeBadInput, "s.yaml")
 }
@@ -161,8 +161,8 @@ func TestMergeRefusesAChangedCopy(t *testing.T) {
 // A merged run is signed only when all of its shards are the user's own.
 func TestMergeSignsOnlyOwnShards(t *testing.T) {
 	t.Parallel()
-	s := newPlace(t, "")
-	s.write("s.yaml", fourTrials)
+	s := newSite(t, "")
+	s.write("s.yaml", fourSuite)
 	names := s.shards(2, "a", eval.Options{})
 	if _, err := s.merge(names, "own"); err != nil {
 		t.Fatal(err)

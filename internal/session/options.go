@@ -3,61 +3,65 @@ package session
 import (
 	"cmp"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
-	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/rundir"
-	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Options are the settings of one command. A run file has those of eval.Options; the other fields concern this process alone.
+// Options are the options of a run, with what loading adds to them: what a run file records, and what its caller brings.
 type Options struct {
 	eval.Options
-	Dir         rundir.Dir    // the folder that relative paths refer to
-	ScorerTable scorers.Table // kinds of scorers that a Go program adds to the built-in ones
+	runner.Caller
 
-	// Trust allows a run that somebody else made to receive the key at its address and to start its programs.
-	Trust bool
-	// Reading is called with the path of each file before a suite reads it. Optional.
-	Reading func(suite, path string)
-	// Listing is called with each glob before a suite expands it; matches returns the files that match now. Optional.
-	Listing func(suite, glob string, matches func() []string)
-	// Executor makes the attempts of calls; nil means that this process makes them.
-	Executor flow.Executor
-	// Ledger names the ledger of limits that this process shares with others. Run files never record it.
-	Ledger LedgerOptions
-	// NoHistory leaves the run out of the history.
-	NoHistory bool
+	project *File     // the project file in use; nil without one
+	advice  diag.List // warnings about the project file
 
-	ProjectFile *File     // the project file in use; nil without one
-	advice      diag.List // warnings about the project file
-
-	foreign bool                // paths in the project file come from a run that somebody else made
-	copies  *eval.Run           // the run of Rescore if its copies are read instead of the suite files; nil otherwise
-	getenv  func(string) string // set with ProjectFile
+	foreign bool      // paths in the project file come from a run that somebody else made
+	copies  *eval.Run // the run of Rescore if its copies are read instead of the suite files; nil otherwise
 }
 
-// LedgerOptions name the ledger of limits that a process shares with others.
-type LedgerOptions struct {
-	URL  string        // "" means EVALRUN_LEDGER, and no ledger if that is not set
-	CA   string        // file of additional certificates to trust
-	Wait time.Duration // how long it may be unreachable; 0 means the default
-	None bool          // use none, whatever the environment and a run to resume name
-
-	// Lost is called when the ledger will grant nothing more. Without it, the run ends. Optional.
-	Lost func(reason string)
+// OptionsOf returns options as Load and Reopen take them.
+func OptionsOf(recorded eval.Options, caller runner.Caller) Options {
+	f := Options{Options: recorded, Caller: caller}
+	f.Labels = maps.Clone(f.Labels)
+	if f.Selected != nil { // a part of a run is not compared
+		f.Baseline = eval.NoBaseline{}
+	}
+	dir := rundir.At(f.Dir)
+	for _, path := range []*string{&f.Prices, &f.Record, &f.Replay, &f.ReplayOr, &f.Answers, &f.Ledger.CA} {
+		*path = dir.Join(*path)
+	}
+	return f
 }
 
-// settle takes the address from the environment if the options have none. "" is no ledger then.
-func (o LedgerOptions) settle(getenv func(string) string) (LedgerOptions, error) {
+// In is the folder that relative paths refer to.
+func (f *Options) In() rundir.Dir {
+	if f.Untrusted {
+		return rundir.At(f.Dir).Untrusted()
+	}
+	return rundir.At(f.Dir)
+}
+
+// Env is the value of a variable of the environment.
+func (f *Options) Env(name string) string {
+	if f.Getenv == nil {
+		return os.Getenv(name)
+	}
+	return f.Getenv(name)
+}
+
+// ledger are the options of the ledger, with the address of the environment if they have none. "" is no ledger then.
+func (f *Options) ledger() (runner.LedgerOptions, error) {
+	o := f.Ledger
 	named := o.URL != "" || o.CA != "" || o.Wait != 0
 	switch {
 	case o.None && named:
@@ -65,7 +69,7 @@ func (o LedgerOptions) settle(getenv func(string) string) (LedgerOptions, error)
 	case o.None:
 		return o, nil
 	}
-	if o.URL = cmp.Or(o.URL, strings.TrimSpace(getenv("EVALRUN_LEDGER"))); o.URL == "" && named {
+	if o.URL = cmp.Or(o.URL, strings.TrimSpace(f.Env("EVALRUN_LEDGER"))); o.URL == "" && named {
 		return o, eval.BadInput("--ledger-ca and --ledger-wait are for --ledger URL, which is missing")
 	}
 	return o, nil
@@ -73,10 +77,10 @@ func (o LedgerOptions) settle(getenv func(string) string) (LedgerOptions, error)
 
 // ByProject returns the defaults of the project file, or zero options without one.
 func (f *Options) ByProject() *eval.Options {
-	if f.ProjectFile == nil {
+	if f.project == nil {
 		return &eval.Options{}
 	}
-	return &f.ProjectFile.Defaults
+	return &f.project.Defaults
 }
 
 // UseLogin chooses the login of `evalrun auth login` instead of a key.
@@ -93,7 +97,7 @@ func (f *Options) Absolute() {
 		if *path == "" || *path == standard || path == &f.Emulator && *path == eval.DemoScript {
 			continue
 		}
-		*path = f.Dir.Abs(*path)
+		*path = f.In().Abs(*path)
 	}
 }
 
@@ -184,9 +188,9 @@ func (f *Options) unlinked(name string) error {
 	if !f.Untrusted || name == "" || name == standard {
 		return nil
 	}
-	link := files.Link(f.Dir.Abs(""), f.Dir.Join(name))
+	link := files.Link(f.In().Abs(""), f.In().Join(name))
 	if link == "" { // a folder of recorded answers has many files
-		_ = filepath.WalkDir(f.Dir.Join(name), func(path string, entry fs.DirEntry, err error) error {
+		_ = filepath.WalkDir(f.In().Join(name), func(path string, entry fs.DirEntry, err error) error {
 			if err == nil && entry.Type()&fs.ModeSymlink != 0 {
 				link = path
 				return fs.SkipAll

@@ -5,12 +5,13 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/runner"
 )
 
 // Flags that a race makes meaningless are refused by their names, whether a flag or the project file gives them.
 func TestARaceRefusesFlagsThatItMakesMeaningless(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSite(t, "")
 	race := func(change func(o *eval.Options)) *Options {
 		var f Options
 		f.Race = "pass"
@@ -23,7 +24,7 @@ func TestARaceRefusesFlagsThatItMakesMeaningless(t *testing.T) {
 		"--baseline":   func(o *eval.Options) { o.Baseline = eval.NamedBaseline("main") },
 		"--interleave": func(o *eval.Options) { o.Interleave = "s.yaml@main" },
 	} {
-		s.refused(race(change).CheckRace(), "--race", says)
+		s.bad(race(change).CheckRace(), "--race", says)
 		f := race(change)
 		f.Race = ""
 		expect.OK(t, f.CheckRace())
@@ -31,8 +32,8 @@ func TestARaceRefusesFlagsThatItMakesMeaningless(t *testing.T) {
 	byProject := &File{}
 	byProject.Defaults.Baseline = eval.NamedBaseline("main")
 	f := race(func(*eval.Options) {})
-	f.ProjectFile = byProject
-	s.refused(f.CheckRace(), "--baseline")
+	f.project = byProject
+	s.bad(f.CheckRace(), "--baseline")
 	f.Baseline = eval.NoBaseline{}
 	expect.OK(t, f.CheckRace())
 }
@@ -40,12 +41,12 @@ func TestARaceRefusesFlagsThatItMakesMeaningless(t *testing.T) {
 // --allow lifts what --untrusted refuses, and nothing else.
 func TestAllowIsForUntrustedSuites(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
 	_, err := s.settle(Options{Options: eval.Options{Allow: []string{"program"}}}, "s.yaml")
-	s.refused(err, "--allow", "--untrusted")
+	s.bad(err, "--allow", "--untrusted")
 	_, err = s.settle(Options{Options: eval.Options{Untrusted: true, Allow: []string{"progam"}}}, "s.yaml")
-	s.refused(err, "--allow progam")
+	s.bad(err, "--allow progam")
 	_, err = s.settle(Options{Options: eval.Options{Untrusted: true, Allow: []string{"program"}}}, "s.yaml")
 	expect.OK(t, err)
 }
@@ -53,8 +54,8 @@ func TestAllowIsForUntrustedSuites(t *testing.T) {
 // A run is resumed from any folder: its paths are absolute, and what is no path stays.
 func TestPathsOfARunAreAbsolute(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
-	f := Options{Dir: s.at}
+	s := newSite(t, "")
+	f := s.given(Options{})
 	f.Prices, f.Answers, f.Emulator = "prices.yaml", standard, eval.DemoScript
 	f.Absolute()
 	got := []string{f.Prices, f.Answers, f.Emulator, f.Record}
@@ -64,12 +65,12 @@ func TestPathsOfARunAreAbsolute(t *testing.T) {
 // What reads a suite can watch which files it reads.
 func TestReadingIsReported(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSite(t, "")
 	s.write("in/p.tmpl", "hi")
 	s.write("in/s.yaml", "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, file: p.tmpl}]\n"+
 		"cases: [{name: c, scorers: [{contains: x}]}]\n")
 	read := map[string]bool{}
-	_, err := s.settle(Options{Reading: func(_, path string) { read[path] = true }}, "in/s.yaml")
+	_, err := s.settle(Options{Caller: runner.Caller{Reading: func(_, path string) { read[path] = true }}}, "in/s.yaml")
 	expect.OK(t, err)
 	expect.Same(t, "files", read, map[string]bool{s.at.Abs("in/s.yaml"): true, s.at.Abs("in/p.tmpl"): true})
 }

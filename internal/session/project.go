@@ -12,37 +12,52 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// ProjectSource says which project file a command uses.
-type ProjectSource struct {
-	File string // path that the user gave; "" to search for one
-	None bool   // use none
-	// Getenv replaces os.Getenv for variables in the services of the file. Optional.
-	Getenv func(string) string
+// FindProject uses the nearest project file at or above the folder of the options, unless the suites are untrusted. A file
+// that is named as a suite is a suite, even if it has the name of a project file.
+func (f *Options) FindProject() {
+	if f.Untrusted {
+		return
+	}
+	home, _ := os.UserHomeDir() // without a home, the search ends at the root
+	if path := Find(f.In().Abs(""), home); path != "" && !f.amongSuites(path) {
+		f.ProjectFile, f.ProjectFound = path, true
+	}
 }
 
-// UseProject reads the project file that the user named, or else the nearest one at or above the working directory. Its
-// settings are defaults: options, environment and suites win over them. A file among suites, which the command names, is a
-// suite even if it has the name of a project file.
-func (f *Options) UseProject(c ProjectSource, suites []string) error {
+// UseProject reads the project file. Its settings are defaults: options, environment and suites win over them.
+func (f *Options) UseProject() error {
 	if err := f.checkIdentity(); err != nil {
 		return err
 	}
-	switch named := c.File != ""; {
-	case c.None && named:
-		return eval.BadInput("--config names a project file, and --no-config uses none: choose one")
-	case f.Untrusted && named:
+	switch {
+	case f.ProjectFile == "" || f.project != nil:
+		return nil
+	case f.Untrusted:
 		return eval.BadInput("--untrusted uses no project file: leave --config out, and give by flags what the file says")
-	case c.None || f.Untrusted:
-		return nil
-	case named:
-		return f.readProject(f.Dir.Abs(c.File), c, suites)
 	}
-	home, _ := os.UserHomeDir() // without a home, the search ends at the root
-	path := Find(f.Dir.Abs(""), home)
-	if path == "" || f.amongSuites(path, suites) {
-		return nil
+	path := f.In().Abs(f.ProjectFile)
+	files := &Files{sources: map[string][]byte{}}
+	file, err := ReadProject(path, f.shown(path), !f.ProjectFound, &files.Diags)
+	if err != nil {
+		return err
 	}
-	return f.readProject(path, c, suites)
+	files.sources[file.Shown()] = file.Text
+	if files.Diags.HasErrors() {
+		if len(f.Suites) == 0 && len(file.Suites) > 0 {
+			file.SuiteFiles(&files.Diags)
+		}
+		return f.badProject(file, files)
+	}
+	f.project, f.advice = file, files.Diags
+	for key, value := range file.Labels {
+		if _, given := f.Labels[key]; !given {
+			if f.Labels == nil {
+				f.Labels = map[string]string{}
+			}
+			f.Labels[key] = value
+		}
+	}
+	return nil
 }
 
 // checkIdentity checks the name and the labels of the run.
@@ -61,76 +76,52 @@ func (f *Options) checkIdentity() error {
 }
 
 // amongSuites reports whether a file is one of the suites that the command names.
-func (f *Options) amongSuites(path string, suites []string) bool {
+func (f *Options) amongSuites(path string) bool {
 	info, err := os.Stat(path)
-	for _, name := range suites {
-		if one, problem := os.Stat(f.Dir.Join(name)); err == nil && problem == nil && os.SameFile(info, one) {
+	for _, name := range f.Suites {
+		if one, problem := os.Stat(f.In().Join(name)); err == nil && problem == nil && os.SameFile(info, one) {
 			return true
 		}
 	}
 	return false
 }
 
-// readProject reads a project file and takes its settings.
-func (f *Options) readProject(path string, c ProjectSource, suites []string) error {
-	files := &Files{sources: map[string][]byte{}}
-	shown := f.shown(path)
-	file, err := ReadProject(path, shown, c.File != "", &files.Diags)
-	if err != nil {
-		return err
-	}
-	files.sources[shown] = file.Text
-	if f.getenv = c.Getenv; f.getenv == nil {
-		f.getenv = os.Getenv
-	}
-	if files.Diags.HasErrors() {
-		if len(suites) == 0 && len(file.Suites) > 0 {
-			file.SuiteFiles(&files.Diags)
-		}
-		return f.badProject(file, files)
-	}
-	f.ProjectFile = file
-	f.advice = files.Diags
-	for key, value := range file.Labels {
-		if _, given := f.Labels[key]; !given {
-			if f.Labels == nil {
-				f.Labels = map[string]string{}
-			}
-			f.Labels[key] = value
-		}
-	}
-	return nil
-}
-
 // badProject is the error for a project file with problems, including those of its services.
 func (f *Options) badProject(file *File, files *Files) error {
-	f.servicesIn(file, suite.Options{Getenv: f.getenv, AllowEnv: f.AllowEnv, Can: Can}, &files.Diags)
+	f.servicesIn(file, suite.Options{Getenv: f.Env, AllowEnv: f.AllowEnv, Can: Can}, &files.Diags)
 	return &BadFiles{files}
 }
 
 // shown makes a path relative to the working directory if it can.
 func (f *Options) shown(path string) string {
-	if rel, err := filepath.Rel(f.Dir.Abs(""), path); err == nil {
+	if rel, err := filepath.Rel(f.In().Abs(""), path); err == nil {
 		return rel
 	}
 	return path
 }
 
-// ProjectSuites returns the suite files of the project file in use, relative to the working directory. Without a project
-// file there are none.
-func (f *Options) ProjectSuites() ([]string, error) {
-	if f.ProjectFile == nil {
-		return nil, nil
+// TakeSuites takes the suites of the project file, relative to the working directory, if none is named.
+func (f *Options) TakeSuites() error {
+	if err := f.UseProject(); err != nil || f.project == nil || len(f.Suites) > 0 {
+		return err
 	}
-	files := &Files{sources: map[string][]byte{f.ProjectFile.Shown(): f.ProjectFile.Text}}
-	found := f.ProjectFile.SuiteFiles(&files.Diags)
+	files := &Files{sources: map[string][]byte{f.project.Shown(): f.project.Text}}
+	f.Suites = f.project.SuiteFiles(&files.Diags)
 	if files.Diags.HasErrors() {
-		return nil, f.badProject(f.ProjectFile, files)
+		return f.badProject(f.project, files)
 	}
-	for i := range found {
-		found[i] = f.shown(found[i])
+	for i := range f.Suites {
+		f.Suites[i] = f.shown(f.Suites[i])
 	}
-	return found, nil
+	return nil
+}
+
+// Presets are the defaults that the project file in use has for flags, and the name of the file in messages.
+func (f *Options) Presets() (file string, flags []Flag) {
+	if f.project == nil {
+		return "", nil
+	}
+	return f.project.Shown(), f.project.Flags
 }
 
 // projectOf uses the project file that a run began with, from its copy in the run directory dir.
@@ -155,14 +146,14 @@ func (f *Options) projectOf(run *eval.Run, dir string) error {
 	if f.foreign {
 		file.Defaults.Prices = "" // its path is of another machine, or of any file of this one
 	}
-	f.ProjectFile = file
+	f.project = file
 	return nil
 }
 
 // projectServices returns the named services of the project file in use. Their problems, and warnings about the file, go
 // to the job's Diags.
 func (l *Loaded) projectServices(opts suite.Options) []*suite.NamedService {
-	file := l.Options.ProjectFile
+	file := l.Options.project
 	if file == nil {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // holding lists the files of a run in which a text is.
-func (s *place) holding(run, text string) (names []string) {
+func (s *site) holding(run, text string) (names []string) {
 	s.Helper()
 	below := os.DirFS(s.at.Join(run))
 	err := fs.WalkDir(below, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -35,11 +35,11 @@ func (s *place) holding(run, text string) (names []string) {
 // The key is in no file of a run, even if the service repeats it. With --no-content prompts, answers and variables are not either.
 func TestRunKeepsSecretsOutOfFiles(t *testing.T) {
 	t.Parallel()
-	s := newPlace(t, `rules:
+	s := newSite(t, `rules:
   - {match: {text: "*b3*"}, faults: [{status: 400, message: "no `+siteKey+` here"}]}
   - {reply: "answer-42 {{.prompt}}"}
 `)
-	s.write("s.yaml", fourTrials)
+	s.write("s.yaml", fourSuite)
 	s.run("open", eval.Options{}, "s.yaml")
 	s.run("private", eval.Options{NoContent: true, Vars: map[string]string{"w": "x-variable"}}, "s.yaml")
 	for _, run := range []string{"open", "private"} {
@@ -55,7 +55,7 @@ func TestRunKeepsSecretsOutOfFiles(t *testing.T) {
 	if names := s.holding("open", "answer-42"); len(names) != 1 {
 		t.Errorf("with content the answers are in %v, want the run file", names)
 	}
-	if diff := cmp.Diff(fourTrials, s.read("open/suites/0/s.yaml")); diff != "" {
+	if diff := cmp.Diff(fourSuite, s.read("open/suites/0/s.yaml")); diff != "" {
 		t.Errorf("the copy of the suite (-want +got):\n%s", diff)
 	}
 }
@@ -64,8 +64,8 @@ func TestRunKeepsSecretsOutOfFiles(t *testing.T) {
 func TestRunNeverOverrunsABudgetOfCalls(t *testing.T) {
 	t.Parallel()
 	for _, concurrency := range []int{1, 8} {
-		s := newPlace(t, `rules: [{match: {regex: '[13]'}, reply: x, faults: [{malformed: true, first: 1}]}]`)
-		s.write("s.yaml", fourTrials)
+		s := newSite(t, `rules: [{match: {regex: '[13]'}, reply: x, faults: [{malformed: true, first: 1}]}]`)
+		s.write("s.yaml", fourSuite)
 		s.run("run", eval.Options{
 			LimitOptions:     eval.LimitOptions{BudgetCalls: 5, Concurrency: concurrency},
 			SelectionOptions: eval.SelectionOptions{Repeats: 3},
@@ -94,8 +94,8 @@ func TestRunEndsEarlyWithItsReason(t *testing.T) {
 		"a lost key": {`rules: [{reply: x, faults: [{status: 401}]}]`, eval.LimitOptions{}, eval.EndStopped, "EVALRUN_API_KEY", 3},
 		"no access":  {`rules: [{reply: x, faults: [{status: 403}]}]`, eval.LimitOptions{}, eval.EndStopped, "EVALRUN_API_KEY", 3},
 	} {
-		s := newPlace(t, test.script)
-		s.write("s.yaml", fourTrials)
+		s := newSite(t, test.script)
+		s.write("s.yaml", fourSuite)
 		test.limits.Concurrency = 1
 		s.run("run", eval.Options{LimitOptions: test.limits, SelectionOptions: eval.SelectionOptions{Repeats: 5}}, "s.yaml")
 		doc := s.open("run")
@@ -124,8 +124,8 @@ func (p *interrupting) Done(*eval.Result, eval.Spent) {
 // A signal leaves a whole run file. Resuming it sends the rest and nothing that was judged.
 func TestRunThatIsInterruptedCanBeResumed(t *testing.T) {
 	t.Parallel()
-	s := newPlace(t, `rules: [{match: {text: "*"}, reply: "{{.prompt}}", latency: 1ms}]`)
-	s.write("s.yaml", fourTrials)
+	s := newSite(t, `rules: [{match: {text: "*"}, reply: "{{.prompt}}", latency: 1ms}]`)
+	s.write("s.yaml", fourSuite)
 	many := eval.SelectionOptions{Repeats: 50}
 	j, err := s.settle(Options{Options: eval.Options{
 		Out: "run", SelectionOptions: many, LimitOptions: eval.LimitOptions{Concurrency: 2},
@@ -179,8 +179,8 @@ func TestRunRefusesADirectoryWithARun(t *testing.T) {
 // Replaying gives the recorded run without a service. A request without a recorded answer is an error and not a call.
 func TestReplayMakesNoCall(t *testing.T) {
 	t.Parallel()
-	s := newPlace(t, "")
-	s.write("s.yaml", fourTrials)
+	s := newSite(t, "")
+	s.write("s.yaml", fourSuite)
 	recorded := eval.Options{Out: "run", SourceOptions: eval.SourceOptions{Record: s.at.Join("rec")}}
 	j, err := s.settle(Options{Options: recorded}, "s.yaml")
 	if err != nil {
@@ -209,7 +209,7 @@ func TestReplayMakesNoCall(t *testing.T) {
 	if diff := cmp.Diff(s.trialsOfRun("run"), s.trialsOfRun("same")); diff != "" {
 		t.Errorf("trials (-recorded +replayed), want no difference:\n%s", diff)
 	}
-	s.write("s.yaml", strings.Replace(fourTrials, "x4", "x5", 1))
+	s.write("s.yaml", strings.Replace(fourSuite, "x4", "x5", 1))
 	s.run("missed", replay, "s.yaml")
 	want := map[string]eval.Outcome{"one#1": eval.Pass, "two#1": eval.Pass, "three#1": eval.Fail, "four#1": eval.Err}
 	if diff := cmp.Diff(want, s.outcomes("missed")); diff != "" {

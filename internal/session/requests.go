@@ -26,7 +26,7 @@ type plannedRequest struct {
 // WriteRequests writes the requests of a job's plan as JSON lines. Repeats have one line, and secrets are left out. It
 // writes nothing for arms that cannot race: a run would end with the same error before it sends anything.
 func WriteRequests(w io.Writer, j *Job, plan *runner.Plan) error {
-	checks := &gate.Checks{Options: j.Options.WithDefaults(), Dir: j.Options.Dir, Plan: plan}
+	checks := &gate.Checks{Options: j.Options.WithDefaults(), Dir: j.Options.In(), Plan: plan}
 	if _, err := checks.Races(j.Suites); err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func (s *Session) openRescored(from eval.FromRun) (*rescoredRun, error) {
 			)
 		}
 	}
-	doc, err := s.Options.Dir.Open(from.Run)
+	doc, err := s.Options.In().Open(from.Run)
 	if err != nil {
 		return nil, err
 	}

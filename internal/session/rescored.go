@@ -23,10 +23,11 @@ type rescored struct {
 	ledger     *eval.Ledger // granted the calls of the run; nil without one
 }
 
-// LoadRescored loads a job that rescores a run, with the suites in files, or else the current files of the run's suites.
+// loadRescored loads a job that rescores the run of Rescore, with Suites, or else the current files of the run's suites.
 // Selection, variables and service are those of the run.
-func LoadRescored(name string, files []string, f Options, getenv func(string) string) (*Loaded, error) {
-	run, err := rescorable(f.Dir, name)
+func loadRescored(f Options) (*Loaded, error) {
+	name := f.Rescore
+	run, err := rescorable(f.In(), name)
 	if err != nil {
 		return nil, err
 	}
@@ -34,8 +35,8 @@ func LoadRescored(name string, files []string, f Options, getenv func(string) st
 	if flag := f.changesSelection(run, &begun); flag != "" {
 		return nil, eval.BadInput("%s differs from what the run %s began with, and a rescore keeps that: leave it out", flag, name)
 	}
-	f.Rescore = f.Dir.Path(name)
-	kept := rescored{ownService: f.own(), given: f.Options, ownSuites: len(files) > 0, ledger: run.Ledger}
+	f.Rescore = f.In().Path(name)
+	kept := rescored{ownService: f.own(), given: f.Options, ownSuites: len(f.Suites) > 0, ledger: run.Ledger}
 	f.AllowEnv = slices.Concat(begun.AllowEnv, f.AllowEnv)
 	f.Cases = begun.Cases
 	f.Tags = begun.Tags
@@ -48,7 +49,7 @@ func LoadRescored(name string, files []string, f Options, getenv func(string) st
 		kept.within = f.Rescore
 	}
 	f.raceLike(run, &begun)
-	foreign, err := f.isForeign(name, getenv)
+	foreign, err := f.isForeign(name)
 	if err != nil {
 		return nil, err
 	}
@@ -61,14 +62,14 @@ func LoadRescored(name string, files []string, f Options, getenv func(string) st
 	switch {
 	case kept.ownSuites:
 	case foreign:
-		files, err = f.copiesOf(run, &begun)
+		f.Suites, err = f.copiesOf(run, &begun)
 	default:
-		files, err = f.suitesOf(run, &begun)
+		f.Suites, err = f.suitesOf(run, &begun)
 	}
 	if err != nil {
 		return nil, err
 	}
-	l, err := Load(files, f, getenv)
+	l, err := loadFiles(f)
 	if err != nil {
 		return nil, err
 	}
@@ -172,8 +173,8 @@ func (f *Options) copiesOf(run *eval.Run, begun *eval.Options) (files []string, 
 // that this version is loaded again.
 func (f *Options) suitesOf(run *eval.Run, begun *eval.Options) (files []string, err error) {
 	for _, one := range run.Suites {
-		file := suiteFile(f.Dir, one)
-		if _, err := os.Stat(f.Dir.Join(file)); err != nil {
+		file := suiteFile(f.In(), one)
+		if _, err := os.Stat(f.In().Join(file)); err != nil {
 			return nil, eval.BadInput("the suite %s is not where it was: %w; name it by --suite FILE", one.Name, err)
 		}
 		files = append(files, file)
@@ -190,18 +191,18 @@ func (f *Options) suitesOf(run *eval.Run, begun *eval.Options) (files []string, 
 	return files, nil
 }
 
-// LikeFailed completes a command without a suite from the run of --failed-in: its current suite files, its variables and
+// LikeFailed completes options without a suite from the run of --failed-in: its current suite files, its variables and
 // repeats, and whether its suites are untrusted.
-func (f *Options) LikeFailed(getenv func(string) string) (files []string, err error) {
-	run, err := journal.Header(f.Dir.Path(f.FailedIn))
+func (f *Options) LikeFailed() error {
+	run, err := journal.Header(f.In().Path(f.FailedIn))
 	switch {
 	case errors.Is(err, journal.ErrNoRun):
-		return nil, f.Dir.NoRun(f.FailedIn)
+		return f.In().NoRun(f.FailedIn)
 	case err != nil:
-		return nil, eval.BadInput("the run cannot be read: %w", err)
+		return eval.BadInput("the run cannot be read: %w", err)
 	}
-	if foreign, err := f.isForeign(f.FailedIn, getenv); err != nil || foreign {
-		return nil, cmp.Or(err, eval.BadInput("the run %s was not signed by you, so its header could name any file: name the suite", f.FailedIn))
+	if foreign, err := f.isForeign(f.FailedIn); err != nil || foreign {
+		return cmp.Or(err, eval.BadInput("the run %s was not signed by you, so its header could name any file: name the suite", f.FailedIn))
 	}
 	begun := run.Options()
 	f.allowLike(begun)
@@ -216,15 +217,15 @@ func (f *Options) LikeFailed(getenv func(string) string) (files []string, err er
 		}
 	}
 	for _, one := range run.Suites {
-		file := suiteFile(f.Dir, one)
-		if _, err := os.Stat(f.Dir.Join(file)); err != nil {
-			return nil, eval.BadInput(
+		file := suiteFile(f.In(), one)
+		if _, err := os.Stat(f.In().Join(file)); err != nil {
+			return eval.BadInput(
 				"the suite %s of the run %s is not where it was: %w; name the suite", one.Name, f.FailedIn, err,
 			)
 		}
-		files = append(files, file)
+		f.Suites = append(f.Suites, file)
 	}
-	return files, nil
+	return nil
 }
 
 // serviceOf uses the service of a run where flags give none. Only embeddings, and judges with --ask-judges, are sent to it.

@@ -9,12 +9,19 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/runner"
 )
 
+// rescored loads a run to score it again, by suites or by those of the run.
+func (s *site) rescored(run string, f Options, suites ...string) (*Loaded, error) {
+	f.Rescore = run
+	return Load(s.given(f, suites...))
+}
+
 // rescore scores the answers of a run again, by suites or by those of the run.
-func (s *place) rescore(run, out string, f Options, suites ...string) error {
-	f.Dir, f.Out, f.NoHistory = s.at, out, true
-	l, err := LoadRescored(run, suites, f, s.getenv)
+func (s *site) rescore(run, out string, f Options, suites ...string) error {
+	f.Out = out
+	l, err := s.rescored(run, f, suites...)
 	if err != nil {
 		return err
 	}
@@ -32,7 +39,7 @@ func TestRescoreKeepsAnswersAndMakesNoCall(t *testing.T) {
 	file, calls := s.read("run/run.jsonl"), s.calls()
 	delete(s.env, "EVALRUN_BASE_URL")
 	delete(s.env, "EVALRUN_API_KEY")
-	s.write("s.yaml", strings.Replace(fourTrials, "contains: x", "contains: b", 1))
+	s.write("s.yaml", strings.Replace(fourSuite, "contains: x", "contains: b", 1))
 	if err := s.rescore("run", "again", Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -64,12 +71,12 @@ func TestRescoreKeepsAnswersAndMakesNoCall(t *testing.T) {
 // Rescore takes the selection and the variables of the run, also with another suite file.
 func TestRescoreUsesSelectionAndVariablesOfTheRun(t *testing.T) {
 	t.Parallel()
-	s := newPlace(t, "")
-	s.write("s.yaml", fourTrials)
+	s := newSite(t, "")
+	s.write("s.yaml", fourSuite)
 	s.run("run", eval.Options{
 		Vars: map[string]string{"w": "flag"}, SelectionOptions: eval.SelectionOptions{Cases: []string{"t*"}, Repeats: 2},
 	}, "s.yaml")
-	s.write("other.yaml", strings.Replace(fourTrials, "contains: x", "contains: flag", 1))
+	s.write("other.yaml", strings.Replace(fourSuite, "contains: x", "contains: flag", 1))
 	if err := s.rescore("run", "again", Options{}, "other.yaml"); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +91,7 @@ func TestRescoreSkipsTrialsWithAnotherRequest(t *testing.T) {
 	t.Parallel()
 	s := ranFour(t)
 	calls := s.calls()
-	changed := strings.Replace(fourTrials, "x4", "x5", 1)
+	changed := strings.Replace(fourSuite, "x4", "x5", 1)
 	changed = strings.Replace(changed, "{name: two, vars: {w: x2}}", "{name: five, vars: {w: x6}}", 1)
 	s.write("s.yaml", changed)
 	if err := s.rescore("run", "again", Options{}); err != nil {
@@ -103,7 +110,7 @@ func TestRescoreSkipsTrialsWithAnotherRequest(t *testing.T) {
 			t.Errorf("notices: got\n%s\nwant them to contain %q", notices, want)
 		}
 	}
-	s.write("s.yaml", strings.Replace(fourTrials, "say", "tell", 1)) // nothing is as it was
+	s.write("s.yaml", strings.Replace(fourSuite, "say", "tell", 1)) // nothing is as it was
 	s.refused(s.rescore("run", "nothing", Options{}), eval.CodeBadInput, s.open("run").Run.ID, "4 have a different request")
 	if _, err := os.Stat(s.at.Join("nothing")); err == nil {
 		t.Error("there is a run directory of a rescore that was refused, want none")
@@ -116,8 +123,8 @@ func TestRescoreSkipsTrialsWithAnotherRequest(t *testing.T) {
 // An error without an answer stays that error.
 func TestRescoreKeepsErrorsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
-	s := newPlace(t, `rules: [{match: {text: "*b3*"}, reply: b3, faults: [{status: 400, message: bad b3}]}]`)
-	s.write("s.yaml", fourTrials)
+	s := newSite(t, `rules: [{match: {text: "*b3*"}, reply: b3, faults: [{status: 400, message: bad b3}]}]`)
+	s.write("s.yaml", fourSuite)
 	s.run("run", eval.Options{}, "s.yaml")
 	if err := s.rescore("run", "again", Options{}); err != nil {
 		t.Fatal(err)
@@ -142,12 +149,12 @@ func TestRescoreRefusesWithWhatToDo(t *testing.T) {
 	s.run("private", eval.Options{NoContent: true}, "s.yaml")
 	s.run("running", eval.Options{LimitOptions: eval.LimitOptions{Concurrency: 1}}, "s.yaml")
 	s.keep("running", s.linesUntil("running", 2), "")
-	writer, err := Reopen("running", Options{Dir: s.at}, false)
+	writer, err := Reopen("running", s.given(Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer writer.Close()
-	s.write("asks.yaml", strings.Replace(fourTrials, "{contains: x}", "{similar: {to: x, min: 0.5}}", 1))
+	s.write("asks.yaml", strings.Replace(fourSuite, "{contains: x}", "{similar: {to: x, min: 0.5}}", 1))
 	s.refused(s.rescore("nothing", "out", Options{}), eval.CodeBadInput, "nothing")
 	s.refused(s.rescore("private", "out", Options{}), eval.CodeBadInput, "private", "--no-content")
 	s.refused(s.rescore("running", "out", Options{}), eval.CodeBadInput, "running")
@@ -166,12 +173,12 @@ func TestRescoreRefusesWithWhatToDo(t *testing.T) {
 // The programs in a run of another user start only with --trust, never with --untrusted.
 func TestRescoreStartsNoProgramOfAnotherUser(t *testing.T) {
 	t.Parallel()
-	s := newPlace(t, "")
+	s := newSite(t, "")
 	s.write("mark.sh", "#!/bin/sh\ntouch \"$(dirname \"$0\")/started\"\necho '{\"value\": 1}'\n")
 	if err := os.Chmod(s.at.Join("mark.sh"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s.write("s.yaml", strings.Replace(fourTrials, "{contains: x}", "{exec: [./mark.sh]}", 1))
+	s.write("s.yaml", strings.Replace(fourSuite, "{contains: x}", "{exec: [./mark.sh]}", 1))
 	s.run("run", eval.Options{}, "s.yaml")
 	expect.OK(t, os.Remove(s.at.Join("started")))
 	s.env["EVALRUN_TRUST_KEY"] = "fedcba9876543210"
@@ -180,7 +187,7 @@ func TestRescoreStartsNoProgramOfAnotherUser(t *testing.T) {
 	if _, err := os.Stat(s.at.Join("started")); err == nil {
 		t.Fatal("the program was started, want it not started")
 	}
-	if err := s.rescore("run", "out", Options{Trust: true}); err != nil {
+	if err := s.rescore("run", "out", Options{Caller: runner.Caller{Trust: true}}); err != nil {
 		t.Errorf("with --trust: %v, want no error", err)
 	}
 	if _, err := os.Stat(s.at.Join("started")); err != nil {

@@ -20,12 +20,10 @@ import (
 type Resumption struct {
 	Dir string
 	// Options are those of the caller, and what the run recorded replaces them.
-	Options     Options
-	RetryErrors bool // also repeat the errors of a completed run
+	Options Options
 
 	doc       *journal.Document
 	journal   *journal.Writer
-	trust     bool // --trust: accept a run that somebody else made
 	untrusted bool // --untrusted: use the user's own service, not the run's
 	own       ownService
 	begun     Options // options that the run began with
@@ -34,29 +32,26 @@ type Resumption struct {
 }
 
 // Reopen opens a run to continue it, with the caller's options. What the run recorded replaces them, except for limits and
-// permissions. An option that contradicts the record is an error. retryErrors also repeats the errors of a completed run.
-// It fails while another process writes to the run.
-func Reopen(name string, options Options, retryErrors bool) (_ *Resumption, err error) {
-	dir := options.Dir.Path(name)
+// permissions. An option that contradicts the record is an error. It fails while another process writes to the run.
+func Reopen(name string, options Options) (_ *Resumption, err error) {
+	dir := options.In().Path(name)
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		dir = filepath.Dir(dir)
 	}
 	w, doc, err := journal.Resume(dir)
 	switch {
 	case errors.Is(err, journal.ErrNoRun):
-		return nil, options.Dir.NoRun(name)
+		return nil, options.In().NoRun(name)
 	case err != nil:
 		return nil, eval.BadInput("the run cannot be resumed: %w", err)
 	}
 	r := &Resumption{
-		Dir:         dir,
-		Options:     options,
-		RetryErrors: retryErrors,
-		doc:         doc,
-		journal:     w,
-		trust:       options.Trust,
-		untrusted:   options.Untrusted,
-		own:         options.own(),
+		Dir:       dir,
+		Options:   options,
+		doc:       doc,
+		journal:   w,
+		untrusted: options.Untrusted,
+		own:       options.own(),
 	}
 	defer func() {
 		if err != nil {
@@ -104,7 +99,7 @@ func (r *Resumption) Close() {
 
 // Finished reports whether no trial is left to run.
 func (r *Resumption) Finished() bool {
-	return !r.doc.Partial() && (!r.RetryErrors || r.doc.Summary.Counts.Error == 0)
+	return !r.doc.Partial() && (!r.Options.RetryErrors || r.doc.Summary.Counts.Error == 0)
 }
 
 // SoFar returns the recorded run. The Resumption closes it.
@@ -130,22 +125,22 @@ func (r *Resumption) Document() *journal.Document {
 
 // Load loads the suites from the copies that the run made when it began. Images, which are not copied, come from the
 // folders of the suites if the user signed the run or gave --trust.
-func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
-	r.Options.foreign = !r.trust && !signed(r.doc, getenv)
+func (r *Resumption) Load() (*Loaded, error) {
+	r.Options.foreign = !r.Options.Trust && !r.Options.signed(r.doc)
 	if err := r.vetPrices(); err != nil {
 		return nil, err
 	}
 	if r.Options.NoContent {
-		return r.loadFiles(getenv)
+		return r.loadFiles()
 	}
 	// A program of the suite can read any file, so --allow program reads the folder that it starts in.
 	own := !r.Options.foreign || r.untrusted && suite.AllowsPrograms(r.Options.Allow)
-	l := NoSuites(r.Options, getenv)
+	l := NoSuites(r.Options)
 	var err error
-	if l.kinds, err = scorers.Builtin().With(r.Options.ScorerTable); err != nil {
+	if l.kinds, err = scorers.Builtin().With(r.Options.Scorers); err != nil {
 		return nil, eval.BadInput("%w", err)
 	}
-	services := l.projectServices(suite.Options{Getenv: getenv, AllowEnv: r.Options.AllowEnv, Can: Can})
+	services := l.projectServices(suite.Options{Getenv: r.Options.Env, AllowEnv: r.Options.AllowEnv, Can: Can})
 	for i, recorded := range r.doc.Run.Suites {
 		copies, err := copiesIn(r.Dir, CopyDir(i))
 		if err != nil {
@@ -156,7 +151,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 			dir = recorded.Dir
 		}
 		l.dirs = append(l.dirs, dir)
-		opts := r.Options.ofSuites(getenv)
+		opts := r.Options.ofSuites()
 		opts.Services = services
 		if opts.Base, err = r.earlierAtStart(l, i, own, opts); err != nil {
 			return nil, err
@@ -201,26 +196,26 @@ func (r *Resumption) unchanged(s *suite.Suite, recorded *eval.RunSuite) error {
 
 // loadFiles loads the suites from their original files, since a run with --no-content keeps no copies. The files must be
 // unchanged.
-func (r *Resumption) loadFiles(getenv func(string) string) (*Loaded, error) {
+func (r *Resumption) loadFiles() (*Loaded, error) {
 	if r.Options.foreign {
 		return nil, eval.BadInput(
 			"the run cannot be resumed: it has no copies of its suites, and the files that it names could be any: add --trust to read them",
 		)
 	}
-	var files []string
 	flags := r.Options
+	flags.Suites = nil
 	interleaved, ref, err := flags.Interleaved()
 	if err != nil {
 		return nil, err
 	}
 	for _, one := range r.doc.Run.Suites {
 		file := filepath.Join(one.Dir, filepath.Base(one.Copy))
-		files = append(files, file)
+		flags.Suites = append(flags.Suites, file)
 		if one.File == interleaved {
 			flags.Interleave = file + "@" + ref
 		}
 	}
-	l, err := Load(files, flags, getenv)
+	l, err := loadFiles(flags)
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +226,7 @@ func (r *Resumption) loadFiles(getenv func(string) string) (*Loaded, error) {
 			return nil, eval.BadInput(
 				"the suite %s has changed since the run began, and a run with --no-content keeps no copy of it: "+
 					"restore the file, or run the suite again",
-				files[i],
+				flags.Suites[i],
 			)
 		}
 	}
@@ -246,7 +241,7 @@ func (r *Resumption) Settle(l *Loaded) (*Job, error) {
 		return nil, err
 	}
 	s := &j.Settings
-	r.own = r.own.settle(j.Getenv)
+	r.own = r.own.settle(&j.Options)
 	if err := r.vet(j, s); err != nil {
 		return nil, err
 	}

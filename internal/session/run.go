@@ -56,7 +56,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	if err != nil {
 		return "", err
 	}
-	if dir, err = s.Options.Dir.Make(s.Options.Out, run.ID); err != nil {
+	if dir, err = s.Options.In().Make(s.Options.Out, run.ID); err != nil {
 		return "", err
 	}
 	if err := s.checkPlace(dir); err != nil {
@@ -75,7 +75,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 		return "", eval.BadInput("the run directory cannot be used: %w", err)
 	}
 	if !s.Options.NoHistory {
-		s.Options.Dir.ExpectRun(run, dir)
+		s.Options.In().ExpectRun(run, dir)
 	}
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted}, early: early}
 	from, _ := s.Settings.Rescored()
@@ -106,7 +106,7 @@ func (s *Session) sign(run *eval.Run, dir string) error {
 func (s *Session) checks(plan *runner.Plan) *gate.Checks {
 	return &gate.Checks{
 		Options: s.Options.WithDefaults(),
-		Dir:     s.Options.Dir,
+		Dir:     s.Options.In(),
 		Plan:    plan,
 		Answers: s.answering.id(),
 		Notice:  s.Notice,

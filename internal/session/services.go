@@ -24,7 +24,7 @@ type Named struct {
 func (n *Named) Key() string { return n.key }
 
 // services settles the named services. Suites must define a service alike; --service replaces its address.
-func (m *merger) services(f *Options, getenv func(string) string) (map[string]*Named, error) {
+func (m *merger) services(f *Options) (map[string]*Named, error) {
 	out, err := m.defined(f.Services)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (m *merger) services(f *Options, getenv func(string) string) (map[string]*N
 		if named.KeyEnv == "" {
 			continue
 		}
-		named.key = strings.TrimSpace(getenv(named.KeyEnv))
+		named.key = strings.TrimSpace(f.Env(named.KeyEnv))
 		if strings.ContainsFunc(named.key, unicode.IsControl) {
 			return nil, eval.BadInput(
 				"%s, the key of the service `%s`, holds a line break or another control character", named.KeyEnv, named.Name,

@@ -23,7 +23,7 @@ const bothServices = `{a: {protocol: openai, baseUrl: "https://a.example/v1", ke
 // Named services are settled one by one: each with its address, its key, and its share of what may be in progress.
 func TestNamedServicesAreSettled(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSite(t, "")
 	s.env["A_API_KEY"] = " open "
 	s.write("s.yaml", namedSuite("s", bothServices))
 	var f Options
@@ -56,7 +56,7 @@ func TestNamedServicesAreSettled(t *testing.T) {
 // Named services that cannot be settled are bad input.
 func TestBadNamedServicesAreRefused(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSite(t, "")
 	s.write("none.yaml", fourSuite)
 	s.write("one.yaml", namedSuite("one", bothServices))
 	s.write("two.yaml", namedSuite("two",
@@ -79,11 +79,11 @@ func TestBadNamedServicesAreRefused(t *testing.T) {
 		"differ in `baseUrl`":   {Options{}, []string{"one.yaml", "two.yaml"}},
 	} {
 		_, err := s.settle(one.f, one.files...)
-		s.refused(err, says)
+		s.bad(err, says)
 	}
 	_, err := s.settle(moved("a", "https://x.example"), "one.yaml", "two.yaml") // the flag settles it
 	expect.OK(t, err)
 	s.env["A_API_KEY"] = "a\nb"
 	_, err = s.settle(Options{}, "one.yaml")
-	s.refused(err, "A_API_KEY", "control character")
+	s.bad(err, "A_API_KEY", "control character")
 }

@@ -28,7 +28,7 @@ type Settings struct {
 	// Source is where answers come from.
 	Source eval.Source
 	Limits suite.Limits
-	Ledger LedgerOptions
+	Ledger runner.LedgerOptions
 	Prices *eval.PriceList // nil without a price list
 	// PeopleLabels are people's labels of answers, by suite name, for the suites with a scorer that compares with them.
 	PeopleLabels map[string]*labels.File
@@ -82,7 +82,7 @@ func (l *Loaded) Settle() (*Job, error) {
 }
 
 func (l *Loaded) settings() (Settings, error) {
-	f, getenv := l.Options, l.Getenv
+	f := l.Options
 	m := merger{suites: l.Suites, defaults: f.ByProject(), usual: defaultConcurrency, untrusted: f.Untrusted}
 	if f.Executor != nil {
 		m.usual = otherConcurrency
@@ -96,21 +96,21 @@ func (l *Loaded) settings() (Settings, error) {
 		}
 		f.BaseURL = emulatorURL
 	}
-	s := Settings{Service: m.service(&f.ServiceOptions, getenv), Limits: m.limits(&f.LimitOptions)}
+	s := Settings{Service: m.service(&f), Limits: m.limits(&f.LimitOptions)}
 	s.Capped = m.capped
-	s.key = strings.TrimSpace(getenv("EVALRUN_API_KEY"))
+	s.key = strings.TrimSpace(f.Env("EVALRUN_API_KEY"))
 	var err error
 	if s.Source, err = f.source(); err != nil {
 		return s, err
 	}
-	if s.Ledger, err = f.Ledger.settle(getenv); err != nil {
+	if s.Ledger, err = f.ledger(); err != nil {
 		return s, err
 	}
-	if s.Services, err = m.services(&f, getenv); err != nil {
+	if s.Services, err = m.services(&f); err != nil {
 		return s, err
 	}
 	s.Limits.Services = s.serviceLimits()
-	if s.trust, err = rundir.Load(getenv); err != nil {
+	if s.trust, err = rundir.Load(f.Env); err != nil {
 		return s, eval.BadInput("%w", err)
 	}
 	if s.Prices, err = m.prices(f.Prices); err != nil {
@@ -132,7 +132,7 @@ func (l *Loaded) settings() (Settings, error) {
 	if err := s.check(); err != nil {
 		return s, err
 	}
-	s.Selection, err = gate.New(&f.Options, f.Dir, l.rescored.within, func() *runner.Plan {
+	s.Selection, err = gate.New(&f.Options, f.In(), l.rescored.within, func() *runner.Plan {
 		f.Shard = eval.Shard{} // shards divide the selection, so it must not depend on them
 		return l.plan(&f, nil, s.Service.APIVersion)
 	})
@@ -168,7 +168,7 @@ func (l *Loaded) labelsOf(name string) (*labels.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := labels.Read(l.Options.Dir.Join("."), name)
+	file, err := labels.Read(l.Options.In().Join("."), name)
 	if err == nil {
 		err = file.Err()
 	}
@@ -176,10 +176,10 @@ func (l *Loaded) labelsOf(name string) (*labels.File, error) {
 }
 
 // service settles the unnamed service: its address, and how callers authenticate.
-func (m *merger) service(o *eval.ServiceOptions, getenv func(string) string) eval.RunService {
+func (m *merger) service(o *Options) eval.RunService {
 	// text settles one setting from its flag, its environment variable and the suites.
 	text := func(name, flag, variable string, of func(suite.UnnamedService) string) string {
-		given := cmp.Or(flag, getenv(variable))
+		given := cmp.Or(flag, o.Env(variable))
 		return pick(m, "service."+name, given, func(s *suite.Suite) string { return of(s.Service) })
 	}
 	baseURL := func(s suite.UnnamedService) string { return s.BaseURL }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/runner"
 )
 
 // suiteOf writes a suite of one case with further keys, and gives its path.
@@ -25,7 +26,7 @@ func suiteOf(t *testing.T, name, keys string) string {
 // settled loads and settles suites.
 func settled(t *testing.T, o eval.Options, env map[string]string, files ...string) (*Job, error) {
 	t.Helper()
-	l, err := Load(files, Options{Options: o}, func(name string) string { return env[name] })
+	l, err := Load(Options{Options: o, Caller: runner.Caller{Suites: files, Getenv: func(name string) string { return env[name] }}})
 	if err == nil {
 		err = l.Bad()
 	}

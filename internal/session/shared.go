@@ -65,11 +65,11 @@ func (s *Session) openLedger() error {
 	var err error
 	out.note = &eval.Ledger{URL: o.URL}
 	if o.CA != "" {
-		out.note.CA = s.Options.Dir.Abs(o.CA)
+		out.note.CA = s.Options.In().Abs(o.CA)
 	}
 	out.Client, err = ledger.Dial(ledger.Options{
 		URL:    o.URL,
-		Token:  strings.TrimSpace(s.Getenv("EVALRUN_LEDGER_TOKEN")),
+		Token:  strings.TrimSpace(s.Options.Env("EVALRUN_LEDGER_TOKEN")),
 		CA:     o.CA,
 		Wait:   cmp.Or(o.Wait, ledgerWait),
 		Notice: func(text string) { s.Notice(text) },

@@ -25,7 +25,7 @@ import (
 const siteKey = "open-sesame-0123456789"
 
 // site is a user's folder with suites, and a service that counts its calls.
-type place struct {
+type site struct {
 	*testing.T
 	at      rundir.Dir
 	service *emulator.Emulator
@@ -36,10 +36,10 @@ type place struct {
 }
 
 // newSite starts a service that answers by a script; "" echoes prompts.
-func newPlace(t *testing.T, script string) *place {
+func newSite(t *testing.T, script string) *site {
 	t.Helper()
 	var diags diag.List
-	s := &place{T: t, at: rundir.At(t.TempDir())}
+	s := &site{T: t, at: rundir.At(t.TempDir())}
 	rules := emulator.LoadScript("script.yaml", []byte(cmp.Or(script, "rules: []")), &diags)
 	s.service = emulator.New(emulator.Options{Key: siteKey, Script: rules})
 	if err := diags.Err(); err != nil {
@@ -55,7 +55,7 @@ func newPlace(t *testing.T, script string) *place {
 }
 
 // fourSuite has four cases. The service echoes their prompts, and an x passes.
-const fourTrials = `version: 1
+const fourSuite = `version: 1
 name: s
 targets: [{name: t, model: svc-pro}]
 prompts: [{name: p, text: "say {{.w}}"}]
@@ -66,17 +66,17 @@ cases: [{name: one, vars: {w: x1}}, {name: two, vars: {w: x2}}, {name: three, va
 // fourOutcomes are those of fourSuite.
 var fourOutcomes = map[string]eval.Outcome{"one#1": eval.Pass, "two#1": eval.Pass, "three#1": eval.Fail, "four#1": eval.Pass}
 
-func (s *place) getenv(name string) string { return s.env[name] }
+func (s *site) getenv(name string) string { return s.env[name] }
 
 // notice collects the notices of a run, which come from several goroutines.
-func (s *place) notice(text string) {
+func (s *site) notice(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.notices = append(s.notices, text)
 }
 
 // write puts a file into the folder.
-func (s *place) write(name, text string) {
+func (s *site) write(name, text string) {
 	s.Helper()
 	path := s.at.Join(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -88,7 +88,7 @@ func (s *place) write(name, text string) {
 }
 
 // read is the text of a file in the folder.
-func (s *place) read(name string) string {
+func (s *site) read(name string) string {
 	s.Helper()
 	data, err := os.ReadFile(s.at.Join(name))
 	if err != nil {
@@ -97,10 +97,15 @@ func (s *place) read(name string) string {
 	return string(data)
 }
 
+// given are options for suites in the folder, with the environment of the site.
+func (s *site) given(f Options, suites ...string) Options {
+	f.Dir, f.NoHistory, f.Getenv, f.Suites = s.at.Abs(""), true, s.getenv, suites
+	return f
+}
+
 // settle loads and settles suites, as every command does.
-func (s *place) settle(f Options, files ...string) (*Job, error) {
-	f.Dir, f.NoHistory = s.at, true
-	l, err := Load(files, f, s.getenv)
+func (s *site) settle(f Options, files ...string) (*Job, error) {
+	l, err := Load(s.given(f, files...))
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +113,7 @@ func (s *place) settle(f Options, files ...string) (*Job, error) {
 }
 
 // try runs suites.
-func (s *place) try(f Options, files ...string) error {
+func (s *site) try(f Options, files ...string) error {
 	j, err := s.settle(f, files...)
 	if err == nil {
 		err = s.carryOut(j)
@@ -117,7 +122,7 @@ func (s *place) try(f Options, files ...string) error {
 }
 
 // carryOut runs a job that is settled.
-func (s *place) carryOut(j *Job) error {
+func (s *site) carryOut(j *Job) error {
 	session, err := Connect(j, "test", s.notice)
 	if err != nil {
 		return err
@@ -132,7 +137,7 @@ func (s *place) carryOut(j *Job) error {
 }
 
 // run runs suites into the directory out. An error fails the test.
-func (s *place) run(out string, o eval.Options, files ...string) {
+func (s *site) run(out string, o eval.Options, files ...string) {
 	s.Helper()
 	o.Out = out
 	if err := s.try(Options{Options: o}, files...); err != nil {
@@ -141,9 +146,9 @@ func (s *place) run(out string, o eval.Options, files ...string) {
 }
 
 // resume continues a run and returns what was left of it.
-func (s *place) resume(name string, f Options, retryErrors bool) (*Todo, error) {
-	f.Dir, f.NoHistory = s.at, true
-	r, err := Reopen(name, f, retryErrors)
+func (s *site) resume(name string, f Options, retryErrors bool) (*Todo, error) {
+	f.RetryErrors = retryErrors
+	r, err := Reopen(name, s.given(f))
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +156,7 @@ func (s *place) resume(name string, f Options, retryErrors bool) (*Todo, error) 
 	if r.Finished() {
 		return &Todo{}, nil
 	}
-	l, err := r.Load(s.getenv)
+	l, err := r.Load()
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +181,7 @@ func (s *place) resume(name string, f Options, retryErrors bool) (*Todo, error) 
 }
 
 // calls is how many calls of any method the service has had.
-func (s *place) calls() (n int64) {
+func (s *site) calls() (n int64) {
 	for _, times := range s.service.Stats() {
 		n += times
 	}
@@ -184,10 +189,10 @@ func (s *place) calls() (n int64) {
 }
 
 // generated is how many generate calls the service has had.
-func (s *place) generated() int64 { return s.service.Stats()[wire.MethodGenerate] }
+func (s *site) generated() int64 { return s.service.Stats()[wire.MethodGenerate] }
 
 // open reads a run.
-func (s *place) open(name string) *journal.Document {
+func (s *site) open(name string) *journal.Document {
 	s.Helper()
 	d, err := s.at.Open(name)
 	if err != nil {
@@ -198,7 +203,7 @@ func (s *place) open(name string) *journal.Document {
 }
 
 // outcomes are those of a run, by case and repeat.
-func (s *place) outcomes(name string) map[string]eval.Outcome {
+func (s *site) outcomes(name string) map[string]eval.Outcome {
 	s.Helper()
 	out := map[string]eval.Outcome{}
 	for r, err := range s.open(name).Trials() {
@@ -215,7 +220,7 @@ func (s *place) outcomes(name string) map[string]eval.Outcome {
 }
 
 // texts are the answers of a run, by case.
-func (s *place) texts(name string) map[string]string {
+func (s *site) texts(name string) map[string]string {
 	s.Helper()
 	out := map[string]string{}
 	for r, err := range s.open(name).Trials() {
@@ -230,7 +235,7 @@ func (s *place) texts(name string) map[string]string {
 }
 
 // keep cuts a run file after some lines, as a kill does, and appends the torn line that the kill left.
-func (s *place) keep(run string, lines int, torn string) {
+func (s *site) keep(run string, lines int, torn string) {
 	s.Helper()
 	name := filepath.Join(run, journal.FileName)
 	all := strings.SplitAfter(s.read(name), "\n")
@@ -241,7 +246,7 @@ func (s *place) keep(run string, lines int, torn string) {
 }
 
 // reseal replaces a part of the header of a run, checksum and copy included.
-func (s *place) reseal(run, old, changed string) {
+func (s *site) reseal(run, old, changed string) {
 	s.Helper()
 	name := filepath.Join(run, journal.FileName)
 	header, rest, _ := strings.Cut(s.read(name), "\n")
@@ -254,8 +259,14 @@ func (s *place) reseal(run, old, changed string) {
 	s.write(filepath.Join(run, "head.json"), header+"\n")
 }
 
+// bad fails the test unless an error is bad input and its text has each of the names.
+func (s *site) bad(err error, names ...string) {
+	s.Helper()
+	s.refused(err, eval.CodeBadInput, names...)
+}
+
 // refused fails the test unless an error has the exit code and its text has each of the names.
-func (s *place) refused(err error, code int, names ...string) {
+func (s *site) refused(err error, code int, names ...string) {
 	s.Helper()
 	if err == nil || eval.Of(err) != code {
 		s.Errorf("got exit %d with %v, want exit %d", eval.Of(err), err, code)

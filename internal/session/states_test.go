@@ -16,10 +16,10 @@ import (
 )
 
 // ranFour is a site with a whole run of fourSuite in the directory run. One call at a time leaves nothing under way between two lines.
-func ranFour(t *testing.T) *place {
+func ranFour(t *testing.T) *site {
 	t.Helper()
-	s := newPlace(t, "")
-	s.write("s.yaml", fourTrials)
+	s := newSite(t, "")
+	s.write("s.yaml", fourSuite)
 	s.run("run", eval.Options{LimitOptions: eval.LimitOptions{Concurrency: 1}}, "s.yaml")
 	if diff := cmp.Diff(fourOutcomes, s.outcomes("run")); diff != "" {
 		t.Fatalf("outcomes (-want +got):\n%s", diff)
@@ -28,7 +28,7 @@ func ranFour(t *testing.T) *place {
 }
 
 // linesUntil is how many lines a run file has up to the given number of settled trials.
-func (s *place) linesUntil(run string, trials int) int {
+func (s *site) linesUntil(run string, trials int) int {
 	s.Helper()
 	for i, line := range strings.Split(s.read(filepath.Join(run, journal.FileName)), "\n") {
 		if strings.HasPrefix(line, `{"type":"trial"`) {
@@ -120,8 +120,8 @@ func TestResumeOfACompleteRunDoesNothing(t *testing.T) {
 // Errors of a complete run are sent again only with --errors; what was judged stays.
 func TestResumeSendsErrorsOfACompleteRunOnRequest(t *testing.T) {
 	t.Parallel()
-	s := newPlace(t, `rules: [{match: {text: "*b3*"}, reply: b3, faults: [{status: 400, first: 1}]}]`)
-	s.write("s.yaml", fourTrials)
+	s := newSite(t, `rules: [{match: {text: "*b3*"}, reply: b3, faults: [{status: 400, first: 1}]}]`)
+	s.write("s.yaml", fourSuite)
 	s.run("run", eval.Options{}, "s.yaml")
 	if got := s.outcomes("run")["three#1"]; got != eval.Err {
 		t.Fatalf("three is %s, want an error", got)
@@ -143,21 +143,21 @@ func TestResumeSendsErrorsOfACompleteRunOnRequest(t *testing.T) {
 func TestResumeRefusesAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		change func(*place)
+		change func(*site)
 		flags  Options
 		says   []string
 	}{
 		"of a later version": {
-			change: func(s *place) { s.reseal("run", `"version":1`, `"version":999`) },
+			change: func(s *site) { s.reseal("run", `"version":1`, `"version":999`) },
 			says:   []string{"999", "reads up to"},
 		},
-		"of no version": {change: func(s *place) { s.reseal("run", `"version":1`, `"version":0`) }, says: []string{"version 0"}},
+		"of no version": {change: func(s *site) { s.reseal("run", `"version":1`, `"version":0`) }, says: []string{"version 0"}},
 		"with another copy of the suite": {
-			change: func(s *place) { s.write("run/suites/0/s.yaml", strings.Replace(fourTrials, "x4", "x5", 1)) },
+			change: func(s *site) { s.write("run/suites/0/s.yaml", strings.Replace(fourSuite, "x4", "x5", 1)) },
 			says:   []string{"s.yaml"},
 		},
 		"without its copy of the suite": {
-			change: func(s *place) {
+			change: func(s *site) {
 				if err := os.RemoveAll(s.at.Join("run/suites")); err != nil {
 					s.Fatal(err)
 				}
@@ -169,11 +169,11 @@ func TestResumeRefusesAndChangesNothing(t *testing.T) {
 			says:  []string{"https://elsewhere.example", "--untrusted"},
 		},
 		"of another user": {
-			change: func(s *place) { s.env["EVALRUN_TRUST_KEY"], s.env["EVALRUN_BASE_URL"] = "fedcba9876543210", "" },
+			change: func(s *site) { s.env["EVALRUN_TRUST_KEY"], s.env["EVALRUN_BASE_URL"] = "fedcba9876543210", "" },
 			says:   []string{"--trust", "http://127.0.0.1"},
 		},
 		"whose address was changed": {
-			change: func(s *place) { s.reseal("run", `"baseUrl":"http://127.0.0.1`, `"baseUrl":"http://127.0.0.2`) },
+			change: func(s *site) { s.reseal("run", `"baseUrl":"http://127.0.0.1`, `"baseUrl":"http://127.0.0.2`) },
 			says:   []string{"--trust", "http://127.0.0.2"},
 		},
 	} {
@@ -200,8 +200,8 @@ func TestResumeRefusesAndChangesNothing(t *testing.T) {
 // A name without a run is bad input that names the newest one.
 func TestResumeOfNothingNamesTheLatestRun(t *testing.T) {
 	t.Parallel()
-	s := newPlace(t, "")
-	s.write("s.yaml", fourTrials)
+	s := newSite(t, "")
+	s.write("s.yaml", fourSuite)
 	_, err := s.resume("nothing", Options{}, false)
 	s.refused(err, eval.CodeBadInput, "nothing")
 	s.run("", eval.Options{}, "s.yaml")
@@ -217,7 +217,7 @@ func TestResumeOfARunInProgressIsRefused(t *testing.T) {
 	t.Parallel()
 	s := ranFour(t)
 	s.keep("run", s.linesUntil("run", 2), "")
-	first, err := Reopen("run", Options{Dir: s.at}, false)
+	first, err := Reopen("run", s.given(Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,16 +232,16 @@ func TestResumeOfARunInProgressIsRefused(t *testing.T) {
 // New limits win over those of the run, and those over the suite's.
 func TestResumeTakesNewLimits(t *testing.T) {
 	t.Parallel()
-	s := newPlace(t, "")
-	s.write("s.yaml", strings.Replace(fourTrials, "\ntargets", "\nlimits: {timeout: 7s, attempts: 2}\ntargets", 1))
+	s := newSite(t, "")
+	s.write("s.yaml", strings.Replace(fourSuite, "\ntargets", "\nlimits: {timeout: 7s, attempts: 2}\ntargets", 1))
 	s.run("run", eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 2, Concurrency: 1, Attempts: 3}}, "s.yaml")
 	more := eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 100, Concurrency: 5}}
-	r, err := Reopen("run", Options{Dir: s.at, Options: more}, false)
+	r, err := Reopen("run", s.given(Options{Options: more}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	l, err := r.Load(s.getenv)
+	l, err := r.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,8 +258,8 @@ func TestResumeTakesNewLimits(t *testing.T) {
 // What a run has spent counts when it is resumed.
 func TestResumeCountsWhatWasSpent(t *testing.T) {
 	t.Parallel()
-	s := newPlace(t, "")
-	s.write("s.yaml", fourTrials)
+	s := newSite(t, "")
+	s.write("s.yaml", fourSuite)
 	s.run("run", eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 2, Concurrency: 1}}, "s.yaml")
 	if end := s.open("run").End; end.Reason != eval.EndBudget || s.generated() != 2 {
 		t.Fatalf("the run ended for %s after %d calls, want the budget and 2", end.Reason, s.generated())
@@ -286,7 +286,7 @@ func TestResumeUsesTheSuiteOfTheRun(t *testing.T) {
 	t.Parallel()
 	s := ranFour(t)
 	s.keep("run", s.linesUntil("run", 3), "")
-	s.write("s.yaml", strings.NewReplacer("x4", "b4", "contains: x", "contains: b").Replace(fourTrials))
+	s.write("s.yaml", strings.NewReplacer("x4", "b4", "contains: x", "contains: b").Replace(fourSuite))
 	if _, err := s.resume("run", Options{}, false); err != nil {
 		t.Fatal(err)
 	}
@@ -294,13 +294,13 @@ func TestResumeUsesTheSuiteOfTheRun(t *testing.T) {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
 	// Without content there is no copy, so that a suite that has changed cannot be continued.
-	s.write("s.yaml", fourTrials)
+	s.write("s.yaml", fourSuite)
 	s.run("private", eval.Options{NoContent: true, LimitOptions: eval.LimitOptions{Concurrency: 1}}, "s.yaml")
 	s.keep("private", s.linesUntil("private", 3), "")
-	s.write("s.yaml", strings.Replace(fourTrials, "x4", "b4", 1))
+	s.write("s.yaml", strings.Replace(fourSuite, "x4", "b4", 1))
 	_, err := s.resume("private", Options{}, false)
 	s.refused(err, eval.CodeBadInput, "s.yaml", "--no-content")
-	s.write("s.yaml", fourTrials)
+	s.write("s.yaml", fourSuite)
 	if _, err := s.resume("private", Options{}, false); err != nil {
 		t.Errorf("with the suite as it was: %v, want no error", err)
 	}
@@ -312,8 +312,8 @@ func TestResumeUsesTheSuiteOfTheRun(t *testing.T) {
 // An answer that could not be scored is scored again and not generated again.
 func TestResumeScoresAKeptAnswer(t *testing.T) {
 	t.Parallel()
-	s := newPlace(t, "")
-	s.write("s.yaml", strings.Replace(fourTrials, "{contains: x}", "{similar: {to: say x1, min: 0.1}}", 1))
+	s := newSite(t, "")
+	s.write("s.yaml", strings.Replace(fourSuite, "{contains: x}", "{similar: {to: say x1, min: 0.1}}", 1))
 	// One call is one answer. Of several, some may be scored in time: vectors are requested after a moment.
 	s.run("run", eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 1, Concurrency: 1}}, "s.yaml")
 	if c := s.open("run").Summary.Counts; c.Error != 1 || c.Pass > 0 {
@@ -332,7 +332,7 @@ func TestResumeScoresAKeptAnswer(t *testing.T) {
 // A live chat continues with the turn that is missing, after a spent budget and after a kill.
 func TestResumeContinuesAChatWithItsNextTurn(t *testing.T) {
 	t.Parallel()
-	s := newPlace(t, "")
+	s := newSite(t, "")
 	s.write("chat.yaml", `version: 1
 name: chat
 targets: [{name: t, model: svc-pro}]

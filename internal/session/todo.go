@@ -107,7 +107,7 @@ func (todo *Todo) Stays(k journal.IndexedTrial) bool {
 	case eval.Pass, eval.Fail:
 		return true
 	case eval.Err:
-		return !todo.run.RetryErrors && !todo.doc.Partial() || todo.doc.StopOf(k.Suite, k.Arm) != nil // a verdict that is final rests on it
+		return !todo.run.Options.RetryErrors && !todo.doc.Partial() || todo.doc.StopOf(k.Suite, k.Arm) != nil // a verdict that is final rests on it
 	}
 	return false
 }

@@ -48,10 +48,10 @@ func (f *Options) files(given *eval.Options) (out []string) {
 func (f *Options) own() ownService { return ownService{f.BaseURL, f.Auth, maps.Clone(f.Services)} }
 
 // settle completes o from the environment.
-func (o ownService) settle(getenv func(string) string) ownService {
+func (o ownService) settle(f *Options) ownService {
 	return ownService{
-		baseURL: strings.TrimRight(cmp.Or(o.baseURL, getenv("EVALRUN_BASE_URL")), "/"),
-		auth:    cmp.Or(o.auth, eval.AuthKind(getenv("EVALRUN_AUTH")), eval.AuthKey),
+		baseURL: strings.TrimRight(cmp.Or(o.baseURL, f.Env("EVALRUN_BASE_URL")), "/"),
+		auth:    cmp.Or(o.auth, eval.AuthKind(f.Env("EVALRUN_AUTH")), eval.AuthKey),
 		named:   o.named,
 	}
 }
@@ -201,7 +201,7 @@ func scorersPrograms(s *suite.Suite) []string {
 
 // vet refuses to resume a run that somebody else made if it would do anything that needs trust.
 func (r *Resumption) vet(j *Job, s *Settings) error {
-	if r.trust || s.trust.Signed(r.doc) {
+	if r.Options.Trust || s.trust.Signed(r.doc) {
 		return nil
 	}
 	c := claims{run: r.doc, files: r.Options.files(&r.given), untrusted: r.untrusted}
@@ -250,7 +250,7 @@ func (j *Job) VetAnswers(of *journal.Document, sends bool) error {
 		c.files = j.Options.files(&j.rescored.given)
 	}
 	if j.Options.Emulator == "" && sends {
-		own := j.rescored.ownService.settle(j.Getenv)
+		own := j.rescored.ownService.settle(&j.Options)
 		c.address = j.Settings.elsewhere(own)
 		if !j.rescored.ownSuites {
 			calls := j.Called()

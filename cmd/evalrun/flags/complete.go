@@ -2,7 +2,6 @@ package flags
 
 import (
 	"iter"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +10,7 @@ import (
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/session"
 	"github.com/evalrun/evalrun/reports"
+	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -24,7 +24,7 @@ func CompleteSelection(cmd *cobra.Command) {
 	}
 	for flag, names := range map[string]func(*suite.Suite) iter.Seq[string]{"case": suiteCases, "tag": suiteTags, "arm": suiteArms} {
 		completeFlag(cmd, flag, func(_ *cobra.Command, files []string, text string) ([]string, cobra.ShellCompDirective) {
-			l, err := session.Load(files, session.Options{}, os.Getenv)
+			l, err := session.Load(session.Options{Caller: runner.Caller{Suites: files}})
 			if err != nil || l.Diags.HasErrors() { // completion ignores problems; the command itself reports them
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}

@@ -9,17 +9,17 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/files"
-	"github.com/evalrun/evalrun/internal/session"
 	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/suite"
 )
 
 // Service adds the flags that say where the service is and how to authenticate.
-func Service(fs *pflag.FlagSet, f *session.Options) {
+func Service(fs *pflag.FlagSet, f *evalrun.Options) {
 	Address(fs, f)
 	fs.StringVar(
 		(*string)(&f.Auth), "auth", "",
@@ -34,13 +34,13 @@ func Service(fs *pflag.FlagSet, f *session.Options) {
 }
 
 // Services adds the flags for the named services of suites.
-func Services(fs *pflag.FlagSet, f *session.Options) {
+func Services(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.Var(&servicesFlag{&f.Services}, "service", "address of the service NAME of the suites (repeatable)")
 	AllowEnv(fs, f)
 }
 
 // AllowEnv adds the flag that lets suites read keys from further variables of the environment.
-func AllowEnv(fs *pflag.FlagSet, f *session.Options) {
+func AllowEnv(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.StringArrayVar(
 		&f.AllowEnv, "allow-env", nil,
 		"let suites take a key from the variable `NAME`, even if it is not EVALRUN_* or *_API_KEY (repeatable)",
@@ -48,12 +48,12 @@ func AllowEnv(fs *pflag.FlagSet, f *session.Options) {
 }
 
 // Seed adds the flag for the seed of all random draws.
-func Seed(fs *pflag.FlagSet, f *session.Options) {
+func Seed(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.Uint64Var(&f.Seed, "seed", 0, "draw --sample and the emulator's answers from seed `N` (default 0)")
 }
 
 // Address adds the flags for the address of the service.
-func Address(fs *pflag.FlagSet, f *session.Options) {
+func Address(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.StringVar(&f.BaseURL, "base-url", "", "send requests to the service at `URL` (EVALRUN_BASE_URL, service.baseUrl)")
 	fs.StringVar(
 		&f.APIVersion,
@@ -70,7 +70,7 @@ func Address(fs *pflag.FlagSet, f *session.Options) {
 }
 
 // Project adds the flag for the cloud project.
-func Project(fs *pflag.FlagSet, f *session.Options) {
+func Project(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.StringVar(
 		&f.Project,
 		"project",
@@ -80,7 +80,7 @@ func Project(fs *pflag.FlagSet, f *session.Options) {
 }
 
 // Limits adds the flags that bound requests, tokens, money and time.
-func Limits(fs *pflag.FlagSet, f *session.Options) {
+func Limits(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.VarP(&boundedInt{&f.Concurrency, suite.MaxConcurrency}, "concurrency", "j", "keep `N` calls in progress at once (default 8)")
 	Positive(fs, &f.RPM, "rpm", "send at most `N` requests per minute")
 	Positive(fs, &f.TPM, "tpm", "send at most `N` tokens per minute")
@@ -93,19 +93,19 @@ func Limits(fs *pflag.FlagSet, f *session.Options) {
 }
 
 // NoLedger adds the flag that goes without the ledger of an earlier run.
-func NoLedger(fs *pflag.FlagSet, f *session.Options) {
+func NoLedger(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.BoolVar(&f.Ledger.None, "no-ledger", false, "send without the ledger that granted the calls of the run")
 }
 
 // Ledger adds the flags for the ledger that the process shares with others.
-func Ledger(fs *pflag.FlagSet, f *session.Options) {
+func Ledger(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.StringVar(&f.Ledger.URL, "ledger", "", "have calls granted by the team's ledger at `URL` (EVALRUN_LEDGER)")
 	fs.StringVar(&f.Ledger.CA, "ledger-ca", "", "trust the certificates in the `FILE` for the ledger")
 	fs.Var((*Duration)(&f.Ledger.Wait), "ledger-wait", "end the run when the ledger is away for this long (default 10m)")
 }
 
 // Attempts adds the flags about the attempts of one call.
-func Attempts(fs *pflag.FlagSet, f *session.Options) {
+func Attempts(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.Var(&boundedInt{&f.Attempts, suite.MaxAttempts}, "attempts", "try each call at most `N` times (default 5)")
 	fs.Var((*Duration)(&f.Timeout), "timeout", "end each attempt after this long, body included (default 60s)")
 }
@@ -119,7 +119,7 @@ func Failures(fs *pflag.FlagSet, p *int, more string) {
 }
 
 // Select adds the flags that select trials.
-func Select(fs *pflag.FlagSet, f *session.Options) {
+func Select(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.Var(&boundedInt{&f.Repeats, suite.MaxRepeats}, "repeats", "run each case `N` times (overrides the suite)")
 	MaxTrials(fs, &f.MaxTrials)
 	Cases(fs, &f.Cases)
@@ -169,18 +169,18 @@ func Outcomes(fs *pflag.FlagSet, p *[]eval.Outcome) {
 }
 
 // Out adds the flags about the run directory.
-func Out(fs *pflag.FlagSet, f *session.Options) {
+func Out(fs *pflag.FlagSet, f *evalrun.Options) {
 	OutDir(fs, f)
 	fs.BoolVar(&f.NoContent, "no-content", false, "keep prompts and answers out of all files, but not hashes, lengths and scores")
 }
 
 // OutDir adds the flag that names the run directory.
-func OutDir(fs *pflag.FlagSet, f *session.Options) {
+func OutDir(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.StringVar(&f.Out, "out", "", "write the run into `DIR` (default .evalrun/runs/ID)")
 }
 
 // Gate adds the flags that override rules of the gate.
-func Gate(fs *pflag.FlagSet, f *session.Options) {
+func Gate(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.Var(&optionalShare{&f.MinPassRate}, "min-pass-rate", "require this pass rate of each arm (overrides the suites)")
 	fs.Var(&optionalShare{&f.MaxErrors}, "max-errors", "allow this share of errors (overrides the suites)")
 	fs.Var(&optionalShare{&f.MaxBlocked}, "max-blocked", "allow this share of blocked answers (overrides the suites)")
@@ -188,7 +188,7 @@ func Gate(fs *pflag.FlagSet, f *session.Options) {
 }
 
 // Reports adds the flag for reports and where to write them.
-func Reports(fs *pflag.FlagSet, f *session.Options) {
+func Reports(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.StringArrayVarP(&f.Reports, "report", "o", nil,
 		"write a report as `FORMAT[=FILE]`: "+strings.Join(reports.Names(), ", ")+
 			"; without FILE to standard output (default table; repeatable)")
@@ -203,7 +203,7 @@ func JSON(fs *pflag.FlagSet, p *bool) {
 }
 
 // Untrusted adds the flags for suites whose authors must not choose where the key is sent.
-func Untrusted(fs *pflag.FlagSet, f *session.Options) {
+func Untrusted(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.BoolVar(
 		&f.Untrusted, "untrusted", false,
 		"treat the suite as untrusted: it cannot name the service, read the environment, start programs or call other hosts",
@@ -213,7 +213,7 @@ func Untrusted(fs *pflag.FlagSet, f *session.Options) {
 }
 
 // Trust adds the flag that accepts a run of somebody else.
-func Trust(fs *pflag.FlagSet, f *session.Options) {
+func Trust(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.BoolVar(&f.Trust, "trust", false, "trust a run that you did not make: send your key to its address and start its programs")
 }
 
@@ -229,7 +229,7 @@ func Rule(fs *pflag.FlagSet, r *eval.RuleOptions) {
 }
 
 // Baseline adds the flags that compare a run with a baseline.
-func Baseline(fs *pflag.FlagSet, f *session.Options) {
+func Baseline(fs *pflag.FlagSet, f *evalrun.Options) {
 	Against(fs, f)
 	fs.StringVar(
 		&f.Interleave, "interleave", "",
@@ -239,13 +239,13 @@ func Baseline(fs *pflag.FlagSet, f *session.Options) {
 }
 
 // Race adds the flag that lets the arms of a suite race.
-func Race(fs *pflag.FlagSet, f *session.Options) {
+func Race(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.Var((*raceFlag)(&f.Race), "race", "stop sending cases to arms that cannot be the best by `METRIC` (default pass)")
 	fs.Lookup("race").NoOptDefVal = eval.MetricPass
 }
 
 // Against adds the flags for the baseline of a comparison and its rule.
-func Against(fs *pflag.FlagSet, f *session.Options) {
+func Against(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.Var(&baselineFlag{&f.Baseline}, "baseline", "compare with `RUN`: a named baseline, a run, or an exported file")
 	fs.Var(&noBaselineFlag{&f.Baseline}, "no-baseline", "skip the comparison that the suite's gate has")
 	fs.Lookup("no-baseline").NoOptDefVal = "true"

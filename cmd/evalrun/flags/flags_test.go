@@ -10,18 +10,18 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/session"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/suite"
 )
 
 // all are the flags of a run.
-func all() (*pflag.FlagSet, *session.Options) {
-	var f session.Options
+func all() (*pflag.FlagSet, *evalrun.Options) {
+	var f evalrun.Options
 	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	for _, bind := range []func(*pflag.FlagSet, *session.Options){Service, Limits, Select, Out, Gate, Reports, Untrusted, Trust, Baseline} {
+	for _, bind := range []func(*pflag.FlagSet, *evalrun.Options){Service, Limits, Select, Out, Gate, Reports, Untrusted, Trust, Baseline} {
 		bind(fs, &f)
 	}
 	return fs, &f
@@ -31,67 +31,67 @@ func all() (*pflag.FlagSet, *session.Options) {
 // by all other flags it differs.
 func TestEachFlagSetsItsChoice(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]func(f *session.Options){
-		"--base-url=http://x":             func(f *session.Options) { f.BaseURL = "http://x" },
-		"--api-version=v1beta":            func(f *session.Options) { f.APIVersion = "v1beta" },
-		"--header-prefix=x-own":           func(f *session.Options) { f.HeaderPrefix = "x-own" },
-		"--auth=oauth":                    func(f *session.Options) { f.Auth = "oauth" },
-		"--project=p":                     func(f *session.Options) { f.Project = "p" },
-		"--auth-scope-base=b":             func(f *session.Options) { f.ScopeBase = "b" },
-		"--emulator":                      func(f *session.Options) { f.Emulator = eval.DemoScript },
-		"--emulator=own.yaml":             func(f *session.Options) { f.Emulator = "own.yaml" },
-		"--seed=7":                        func(f *session.Options) { f.Seed = 7 },
-		"--concurrency=3":                 func(f *session.Options) { f.Concurrency = 3 },
-		"-j 3":                            func(f *session.Options) { f.Concurrency = 3 },
-		"--rpm=60":                        func(f *session.Options) { f.RPM = 60 },
-		"--tpm=600":                       func(f *session.Options) { f.TPM = 600 },
-		"--budget-tokens=5":               func(f *session.Options) { f.BudgetTokens = 5 },
-		"--budget-calls=6":                func(f *session.Options) { f.BudgetCalls = 6 },
-		"--budget-money=0.5":              func(f *session.Options) { f.BudgetMoney = 0.5 },
-		"--budget-time=2m":                func(f *session.Options) { f.BudgetTime = 2 * time.Minute },
-		"--prices=p.yaml":                 func(f *session.Options) { f.Prices = "p.yaml" },
-		"--attempts=2":                    func(f *session.Options) { f.Attempts = 2 },
-		"--timeout=500ms":                 func(f *session.Options) { f.Timeout = 500 * time.Millisecond },
-		"--repeats=4":                     func(f *session.Options) { f.Repeats = 4 },
-		"--case=a --case=b,c":             func(f *session.Options) { f.Cases = []string{"a", "b,c"} },
-		"--tag=a":                         func(f *session.Options) { f.Tags = []string{"a"} },
-		"--arm=t/*":                       func(f *session.Options) { f.Arms = []string{"t/*"} },
-		"--failed-in=night":               func(f *session.Options) { f.FailedIn = "night" },
-		"--changed-since=night":           func(f *session.Options) { f.ChangedSince = "night" },
-		"--sample=9":                      func(f *session.Options) { f.Sample = 9 },
-		"--shard=2/3":                     func(f *session.Options) { f.Shard = eval.Shard{Index: 2, Of: 3} },
-		"--var=a=1 --var=b=x=y --var=a=2": func(f *session.Options) { f.Vars = map[string]string{"a": "2", "b": "x=y"} },
-		"--out=dir":                       func(f *session.Options) { f.Out = "dir" },
-		"--no-content":                    func(f *session.Options) { f.NoContent = true },
-		"--min-pass-rate=0":               func(f *session.Options) { f.MinPassRate = new(0.0) },
-		"--max-errors=1":                  func(f *session.Options) { f.MaxErrors = new(1.0) },
-		"--max-blocked=0.5":               func(f *session.Options) { f.MaxBlocked = new(0.5) },
-		"--allow-empty":                   func(f *session.Options) { f.AllowEmpty = true },
-		"-o json --report junit=x.xml":    func(f *session.Options) { f.Reports = []string{"json", "junit=x.xml"} },
-		"--untrusted":                     func(f *session.Options) { f.Untrusted = true },
-		"--trust":                         func(f *session.Options) { f.Trust = true },
-		"--untrusted --allow=program --allow http=a,b": func(f *session.Options) { f.Untrusted, f.Allow = true, []string{"program", "http=a,b"} },
-		"--baseline=main":          func(f *session.Options) { f.Baseline = eval.NamedBaseline("main") },
-		"--no-baseline":            func(f *session.Options) { f.Baseline = eval.NoBaseline{} },
-		"--interleave=s.yaml@HEAD": func(f *session.Options) { f.Interleave = "s.yaml@HEAD" },
-		"--stop-early":             func(f *session.Options) { f.Rule.StopEarly = true },
-		"--margin=0.05":            func(f *session.Options) { f.Rule.Margin = 0.05 },
-		"--alpha=0.1":              func(f *session.Options) { f.Rule.Alpha = 0.1 },
-		"--on-inconclusive=warn":   func(f *session.Options) { f.Rule.OnInconclusive = "warn" },
-		"--min-paired=0":           func(f *session.Options) { f.Rule.MinPaired = new(0.0) },
-		"--allow-removed=old":      func(f *session.Options) { f.Rule.AllowRemoved = []string{"old"} },
-		"--metric=tone=0.1":        func(f *session.Options) { f.Rule.Metrics = []string{"tone=0.1"} },
+	for text, want := range map[string]func(f *evalrun.Options){
+		"--base-url=http://x":             func(f *evalrun.Options) { f.BaseURL = "http://x" },
+		"--api-version=v1beta":            func(f *evalrun.Options) { f.APIVersion = "v1beta" },
+		"--header-prefix=x-own":           func(f *evalrun.Options) { f.HeaderPrefix = "x-own" },
+		"--auth=oauth":                    func(f *evalrun.Options) { f.Auth = "oauth" },
+		"--project=p":                     func(f *evalrun.Options) { f.Project = "p" },
+		"--auth-scope-base=b":             func(f *evalrun.Options) { f.ScopeBase = "b" },
+		"--emulator":                      func(f *evalrun.Options) { f.Emulator = eval.DemoScript },
+		"--emulator=own.yaml":             func(f *evalrun.Options) { f.Emulator = "own.yaml" },
+		"--seed=7":                        func(f *evalrun.Options) { f.Seed = 7 },
+		"--concurrency=3":                 func(f *evalrun.Options) { f.Concurrency = 3 },
+		"-j 3":                            func(f *evalrun.Options) { f.Concurrency = 3 },
+		"--rpm=60":                        func(f *evalrun.Options) { f.RPM = 60 },
+		"--tpm=600":                       func(f *evalrun.Options) { f.TPM = 600 },
+		"--budget-tokens=5":               func(f *evalrun.Options) { f.BudgetTokens = 5 },
+		"--budget-calls=6":                func(f *evalrun.Options) { f.BudgetCalls = 6 },
+		"--budget-money=0.5":              func(f *evalrun.Options) { f.BudgetMoney = 0.5 },
+		"--budget-time=2m":                func(f *evalrun.Options) { f.BudgetTime = 2 * time.Minute },
+		"--prices=p.yaml":                 func(f *evalrun.Options) { f.Prices = "p.yaml" },
+		"--attempts=2":                    func(f *evalrun.Options) { f.Attempts = 2 },
+		"--timeout=500ms":                 func(f *evalrun.Options) { f.Timeout = 500 * time.Millisecond },
+		"--repeats=4":                     func(f *evalrun.Options) { f.Repeats = 4 },
+		"--case=a --case=b,c":             func(f *evalrun.Options) { f.Cases = []string{"a", "b,c"} },
+		"--tag=a":                         func(f *evalrun.Options) { f.Tags = []string{"a"} },
+		"--arm=t/*":                       func(f *evalrun.Options) { f.Arms = []string{"t/*"} },
+		"--failed-in=night":               func(f *evalrun.Options) { f.FailedIn = "night" },
+		"--changed-since=night":           func(f *evalrun.Options) { f.ChangedSince = "night" },
+		"--sample=9":                      func(f *evalrun.Options) { f.Sample = 9 },
+		"--shard=2/3":                     func(f *evalrun.Options) { f.Shard = eval.Shard{Index: 2, Of: 3} },
+		"--var=a=1 --var=b=x=y --var=a=2": func(f *evalrun.Options) { f.Vars = map[string]string{"a": "2", "b": "x=y"} },
+		"--out=dir":                       func(f *evalrun.Options) { f.Out = "dir" },
+		"--no-content":                    func(f *evalrun.Options) { f.NoContent = true },
+		"--min-pass-rate=0":               func(f *evalrun.Options) { f.MinPassRate = new(0.0) },
+		"--max-errors=1":                  func(f *evalrun.Options) { f.MaxErrors = new(1.0) },
+		"--max-blocked=0.5":               func(f *evalrun.Options) { f.MaxBlocked = new(0.5) },
+		"--allow-empty":                   func(f *evalrun.Options) { f.AllowEmpty = true },
+		"-o json --report junit=x.xml":    func(f *evalrun.Options) { f.Reports = []string{"json", "junit=x.xml"} },
+		"--untrusted":                     func(f *evalrun.Options) { f.Untrusted = true },
+		"--trust":                         func(f *evalrun.Options) { f.Trust = true },
+		"--untrusted --allow=program --allow http=a,b": func(f *evalrun.Options) { f.Untrusted, f.Allow = true, []string{"program", "http=a,b"} },
+		"--baseline=main":          func(f *evalrun.Options) { f.Baseline = eval.NamedBaseline("main") },
+		"--no-baseline":            func(f *evalrun.Options) { f.Baseline = eval.NoBaseline{} },
+		"--interleave=s.yaml@HEAD": func(f *evalrun.Options) { f.Interleave = "s.yaml@HEAD" },
+		"--stop-early":             func(f *evalrun.Options) { f.Rule.StopEarly = true },
+		"--margin=0.05":            func(f *evalrun.Options) { f.Rule.Margin = 0.05 },
+		"--alpha=0.1":              func(f *evalrun.Options) { f.Rule.Alpha = 0.1 },
+		"--on-inconclusive=warn":   func(f *evalrun.Options) { f.Rule.OnInconclusive = "warn" },
+		"--min-paired=0":           func(f *evalrun.Options) { f.Rule.MinPaired = new(0.0) },
+		"--allow-removed=old":      func(f *evalrun.Options) { f.Rule.AllowRemoved = []string{"old"} },
+		"--metric=tone=0.1":        func(f *evalrun.Options) { f.Rule.Metrics = []string{"tone=0.1"} },
 	} {
 		fs, got := all()
 		expect.OK(t, fs.Parse(strings.Fields(text)))
-		expected := &session.Options{}
+		expected := &evalrun.Options{}
 		expected.Vars = map[string]string{}
 		want(expected)
 		expect.Same(t, text, got.Options, expected.Options)
 		expect.Same(t, text+": trust", got.Trust, expected.Trust)
 		may := pflag.NewFlagSet("continued", pflag.ContinueOnError)
-		for _, bind := range []func(*pflag.FlagSet, *session.Options){Limits, Reports, OutDir, Trust} {
-			bind(may, &session.Options{})
+		for _, bind := range []func(*pflag.FlagSet, *evalrun.Options){Limits, Reports, OutDir, Trust} {
+			bind(may, &evalrun.Options{})
 		}
 		var differing []string
 		fs.Visit(func(f *pflag.Flag) {

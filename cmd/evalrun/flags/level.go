@@ -28,8 +28,8 @@ func (l *LevelFlags) Level() term.Level {
 	return term.Usual
 }
 
-// Layout applies the flags to the layout of the reports that formats (-o) name. A report that -o sends to
+// Arrange applies the flags to the layout of the reports that formats (-o) name. A report that -o sends to
 // standard output is complete there, also under -q.
-func (l *LevelFlags) Layout(layout *reports.Options, formats []string) {
+func (l *LevelFlags) Arrange(layout *reports.Options, formats []string) {
 	layout.Verbose, layout.Quiet = l.Verbose, l.Quiet && !ToStandard(formats)
 }

@@ -32,7 +32,7 @@ func TestQuietAndVerboseAreALevelAndALayout(t *testing.T) {
 		level.AddLevel(fs, "more")
 		expect.OK(t, fs.Parse(test.args))
 		layout := reports.Options{}
-		level.Layout(&layout, test.formats)
+		level.Arrange(&layout, test.formats)
 		if level.Level() != test.level {
 			t.Errorf("%q: got the level %d, want %d", test.args, level.Level(), test.level)
 		}

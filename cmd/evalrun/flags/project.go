@@ -1,28 +1,28 @@
 package flags
 
 import (
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/session"
 )
 
 // Identity adds the flags for the name and the labels of a run, by which it can be found later.
-func Identity(fs *pflag.FlagSet, f *session.Options) {
+func Identity(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.Var((*runName)(&f.Name), "name", "name the run; name:NAME finds it again")
 	f.Labels = map[string]string{}
 	fs.Var(labels(f.Labels), "label", "label the run: WORD or KEY=VALUE; label:WORD finds it again (repeatable)")
 }
 
 // Config makes the values of the project file the defaults of a command's flags.
-func Config(cmd *cobra.Command, f *session.Options) {
-	c, run := configFlags(cmd), cmd.RunE
+func Config(cmd *cobra.Command, f *evalrun.Options) {
+	none, run := configFlags(cmd, f), cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := useProject(cmd, f, *c, nil); err != nil {
+		if _, err := useProject(cmd, f, *none); err != nil {
 			return err
 		}
 		return run(cmd, args)
@@ -31,47 +31,54 @@ func Config(cmd *cobra.Command, f *session.Options) {
 
 // ConfigSuites is Config for a command whose arguments are suites. Without arguments it uses the suites of
 // the run of --failed-in, or else those of the project file.
-func ConfigSuites(cmd *cobra.Command, f *session.Options) {
-	c := configFlags(cmd)
-	run := cmd.RunE
-	check := cmd.Args
+func ConfigSuites(cmd *cobra.Command, f *evalrun.Options) {
+	none, run, check := configFlags(cmd, f), cmd.RunE, cmd.Args
 	cmd.Args = cobra.ArbitraryArgs // checked once the suites are known
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var err error
+		f.Suites = args
 		if len(args) == 0 && f.FailedIn != "" {
-			if args, err = f.LikeFailed(os.Getenv); err != nil {
+			failed := session.OptionsOf(f.Options, f.Caller)
+			if err := failed.LikeFailed(); err != nil {
 				return err
 			}
+			f.Options, f.Suites = failed.Options, failed.Suites
 		}
-		err = useProject(cmd, f, *c, args)
-		if err == nil && len(args) == 0 {
-			args, err = f.ProjectSuites()
+		options, err := useProject(cmd, f, *none)
+		if err == nil {
+			err = options.TakeSuites()
 		}
+		f.Suites = options.Suites
 		if err == nil && check != nil {
-			err = check(cmd, args)
+			err = check(cmd, f.Suites)
 		}
 		if err != nil {
 			return err
 		}
-		return run(cmd, args)
+		return run(cmd, f.Suites)
 	}
 }
 
-// configFlags adds the flags that choose a project file.
-func configFlags(cmd *cobra.Command) *session.ProjectSource {
-	var c session.ProjectSource
-	cmd.Flags().StringVar(&c.File, "config", "",
+// configFlags adds the flags that choose a project file, and returns whether none is used.
+func configFlags(cmd *cobra.Command, f *evalrun.Options) (none *bool) {
+	cmd.Flags().StringVar(&f.ProjectFile, "config", "",
 		"use the project file `FILE` (default "+session.FileName+" of this folder or one above it)")
-	cmd.Flags().BoolVar(&c.None, "no-config", false, "use no project file")
-	return &c
+	return cmd.Flags().Bool("no-config", false, "use no project file")
 }
 
 // useProject reads the project file and sets flags that were not given.
-func useProject(cmd *cobra.Command, f *session.Options, c session.ProjectSource, suites []string) error {
-	if err := f.UseProject(c, suites); err != nil {
-		return err
+func useProject(cmd *cobra.Command, f *evalrun.Options, none bool) (session.Options, error) {
+	options := session.OptionsOf(f.Options, f.Caller)
+	switch named := f.ProjectFile != ""; {
+	case none && named:
+		return options, eval.BadInput("--config names a project file, and --no-config uses none: choose one")
+	case !none && !named:
+		options.FindProject()
+		f.ProjectFile, f.ProjectFound = options.ProjectFile, options.ProjectFound
 	}
-	return preset(cmd.Flags(), f.ProjectFile)
+	if err := options.UseProject(); err != nil {
+		return options, err
+	}
+	return options, preset(cmd.Flags(), &options)
 }
 
 // replaced reports whether a flag on the command line replaces the project file's value for this one.
@@ -86,18 +93,16 @@ func replaced(fs *pflag.FlagSet, name string) bool {
 }
 
 // preset sets flags that were not given to the values of the project file.
-func preset(fs *pflag.FlagSet, file *session.File) error {
-	if file == nil {
-		return nil
-	}
-	for _, one := range file.Flags {
+func preset(fs *pflag.FlagSet, options *session.Options) error {
+	file, presets := options.Presets()
+	for _, one := range presets {
 		flag := fs.Lookup(one.Name)
 		if flag == nil || flag.Changed || replaced(fs, one.Name) {
 			continue
 		}
 		for _, value := range one.Values {
 			if err := flag.Value.Set(value); err != nil {
-				return eval.BadInput("%s: --%s %s: %w", file.Shown(), one.Name, value, err)
+				return eval.BadInput("%s: --%s %s: %w", file, one.Name, value, err)
 			}
 		}
 	}

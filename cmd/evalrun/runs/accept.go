@@ -74,12 +74,12 @@ func (p *Proposal) Diff(w io.Writer, o *Offer, color bool) error {
 	return term.Diff(w, p.Was, &o.Text, color)
 }
 
-// LoadAccepting loads a job for NewAcceptance: the named suites, or else the suites of the run as they are
-// now. The flags select cases and arms.
-func LoadAccepting(name string, files []string, f session.Options, getenv func(string) string) (*session.Loaded, error) {
+// LoadAccepting loads a job for NewAcceptance of the run to rescore: the named suites, or else the suites of the run as they
+// are now. The options select cases and arms.
+func LoadAccepting(f session.Options) (*session.Loaded, error) {
 	cases, arms := f.Cases, f.Arms
 	f.Cases, f.Arms = nil, nil
-	l, err := session.LoadRescored(name, files, f, getenv)
+	l, err := session.Load(f)
 	if err == nil && l.Copied() {
 		return nil, eval.BadInput("the run was not signed by you, so its header could name any folder: name the suite by --suite FILE")
 	}
@@ -93,7 +93,7 @@ func LoadAccepting(name string, files []string, f session.Options, getenv func(s
 // NewAcceptance compares the answers of a run with the expected ones of its suites.
 func NewAcceptance(l *session.Loaded) (*Acceptance, error) {
 	f := &l.Options
-	doc, err := f.Dir.Open(f.Rescore)
+	doc, err := f.In().Open(f.Rescore)
 	if err != nil {
 		return nil, err
 	}

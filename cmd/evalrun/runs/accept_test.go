@@ -48,7 +48,7 @@ func (f *folder) run(out, answers string, o evalrun.Options) {
 	f.Helper()
 	f.write(out+".jsonl", answers)
 	o.Dir, o.Suites, o.Out, o.NoHistory = f.at.Abs(""), []string{"s.yaml"}, out, true
-	o.Sources.Answers, o.Getenv = out+".jsonl", func(string) string { return "" }
+	o.Answers, o.Getenv = out+".jsonl", func(string) string { return "" }
 	j, err := evalrun.Load(f.Context(), o)
 	if err == nil {
 		_, err = evalrun.Run(f.Context(), j)
@@ -60,8 +60,9 @@ func (f *folder) run(out, answers string, o evalrun.Options) {
 
 // offered compares the answers of a run with the expected ones.
 func (f *folder) offered(run string, selection eval.SelectionOptions) (*Acceptance, error) {
-	flags := session.Options{Dir: f.at, Options: eval.Options{SelectionOptions: selection}}
-	l, err := LoadAccepting(run, nil, flags, func(string) string { return "" })
+	flags := session.Options{Options: eval.Options{SelectionOptions: selection}}
+	flags.Dir, flags.Rescore, flags.Getenv = f.at.Abs(""), run, func(string) string { return "" }
+	l, err := LoadAccepting(flags)
 	if err == nil {
 		_, err = l.Settle()
 	}
@@ -276,7 +277,7 @@ func TestAcceptRefusesWithTheReason(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, capitals)
 	f.run("run", parisMadrid, evalrun.Options{})
-	f.run("run-private", parisMadrid, evalrun.Options{NoContent: true})
+	f.run("run-private", parisMadrid, evalrun.Options{Options: eval.Options{NoContent: true}})
 	running, err := journal.Create(f.at.Join("run-now"), &eval.Run{
 		ID: "now", CommandOptions: &eval.RunOptions{},
 		Suites: []eval.RunSuite{{Name: "s", File: "s.yaml", Dir: f.at.Abs(""), Copy: "suites/0/s.yaml"}},

@@ -167,7 +167,7 @@ func (f Folder) RankByPreference(ctx context.Context, name string, o CompareRequ
 		return nil, err
 	}
 	defer judge.Close()
-	prices, err := session.PricesOf(d, o.ByJudge.Options, o.ByJudge.Getenv)
+	prices, err := session.PricesOf(d, o.ByJudge.Options)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func TestARunInProgressIsRefused(t *testing.T) {
 	w, err := journal.Create(f.Join("now"), &run, nil)
 	expect.OK(t, err)
 	l := &session.Loaded{}
-	l.Options.Dir, l.Options.Rescore = f.Dir, "now"
+	l.Options.Dir, l.Options.Rescore = f.Abs(""), "now"
 	_, err = NewAcceptance(l)
 	expect.Contains(t, "accept", fmt.Sprint(err), "now is still in progress: accept its answers when it finishes")
 	env := map[string]string{"CI_PROJECT_ID": "9", "GITLAB_TOKEN": "t", "CI_API_V4_URL": "http://127.0.0.1:1"}
@@ -35,7 +35,7 @@ func TestARankingIsNotWrongTooOften(t *testing.T) {
 	f := newRunFolder(t)
 	f.record("one", nil, completed(), letters("pp", "a", 0, 1)...)
 	o := CompareRequest{}
-	o.ByJudge.Getenv = func(string) string { return "" }
+	o.ByJudge.Options.Getenv = func(string) string { return "" }
 	o.Rule.Alpha = 0.5
 	_, err := f.Rank("one", o)
 	expect.Contains(t, "rank", fmt.Sprint(err), "--alpha 0.5: a ranking that is wrong so often says nothing; 0.2 at most")

@@ -48,7 +48,7 @@ func (f Folder) Rank(name string, o CompareRequest) (*Rankings, error) {
 	if len(o.Rule.Metrics) > 0 {
 		by.Metric = o.Rule.Metrics[0]
 	}
-	if by.Prices, err = session.PricesOf(doc, o.ByJudge.Options, o.ByJudge.Getenv); err != nil {
+	if by.Prices, err = session.PricesOf(doc, o.ByJudge.Options); err != nil {
 		return nil, err
 	}
 	if by.Alpha > suite.MaxAlpha {

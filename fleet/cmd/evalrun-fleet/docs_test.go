@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/fleet"
+	"github.com/evalrun/evalrun/runner"
 )
 
 var shown = regexp.MustCompile("(?ms)^```sh\n(.*?)^```")
@@ -83,7 +84,10 @@ func TestAWorkerOfAnotherVersionGetsNothing(t *testing.T) {
 	}
 	err = fleet.Work(t.Context(), fleet.WorkerConfig{
 		Creds: creds, URL: coordinator.url, Places: 1, Version: "v9", Notice: func(string) {},
-		Options: evalrun.Options{Untrusted: true, Getenv: b.getenv, Version: "v9"},
+		Options: evalrun.Options{
+			Caller:  runner.Caller{Getenv: b.getenv, Version: "v9"},
+			Options: eval.Options{Untrusted: true},
+		},
 	})
 	if eval.Of(err) != eval.CodeBadInput || !strings.Contains(err.Error(), "evalrun-fleet development, and this worker is v9") {
 		t.Errorf("exit %d: %v, want 2 and both versions", eval.Of(err), err)

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/runner"
 )
 
 // asProgram makes a process of the test binary the program itself.
@@ -329,7 +331,10 @@ func (b *box) judged(run string) map[string]string {
 // alone runs a suite in one process, as the command evalrun does.
 func (b *box) alone(out string, change func(*evalrun.Options), suites ...string) *evalrun.Result {
 	b.t.Helper()
-	o := evalrun.Options{Dir: b.dir, Suites: suites, Out: out, NoHistory: true, Seed: 7, Getenv: b.getenv}
+	o := evalrun.Options{
+		Caller:  runner.Caller{Dir: b.dir, Suites: suites, NoHistory: true, Getenv: b.getenv},
+		Options: eval.Options{Out: out, Seed: 7},
+	}
 	if change != nil {
 		change(&o)
 	}

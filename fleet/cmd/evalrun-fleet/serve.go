@@ -14,13 +14,12 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/fleet"
-	"github.com/evalrun/evalrun/internal/session"
 	"github.com/evalrun/evalrun/internal/text"
 )
 
 // serveOptions holds the flags of `evalrun-fleet serve`.
 type serveOptions struct {
-	session.Options
+	evalrun.Options
 	fleet.ServeConfig
 	flags.LevelFlags
 }
@@ -133,13 +132,14 @@ func again(cmd *cobra.Command, result *evalrun.Result) string {
 	return strings.Join(words, " ")
 }
 
-// options converts the flags to options of package evalrun.
+// options are the flags together with what this command brings. Without -o there is the table.
 func (o *serveOptions) options(suites []string) evalrun.Options {
-	out := flags.RunOptions(suites, &o.Options)
+	out := o.Options
+	out.Suites, out.Reports = suites, flags.WithTable(o.Reports)
 	out.Stdout = &term.Visible{W: os.Stdout}
 	out.Getenv = os.Getenv
 	out.Version = version
-	o.Layout(&out.Layout, o.Reports)
+	o.Arrange(&out.Layout, o.Reports)
 	return out
 }
 

@@ -12,12 +12,11 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/fleet"
-	"github.com/evalrun/evalrun/internal/session"
 )
 
 // workOptions holds the flags of `evalrun-fleet work`.
 type workOptions struct {
-	session.Options
+	evalrun.Options
 	url, creds string
 	places     int
 	wait       time.Duration
@@ -72,12 +71,10 @@ func (o *workOptions) config() (cfg fleet.WorkerConfig, err error) {
 	if o.url == "" {
 		return cfg, eval.BadInput("name the address that `evalrun-fleet serve` prints by --nats URL")
 	}
+	o.Untrusted, o.Getenv, o.Version = !o.Trust, os.Getenv, version
 	return fleet.WorkerConfig{
 		Creds: creds, URL: o.url, Places: o.places, Version: version, Wait: o.wait, Leave: catch(),
-		Notice: func(text string) { fmt.Fprintln(os.Stderr, diag.CleanLine(text)) },
-		Options: evalrun.Options{
-			Service: o.ServiceOptions, Emulator: o.Emulator, Ledger: evalrun.LedgerOptions(o.Ledger), Untrusted: !o.Trust, Allow: o.Allow,
-			Trust: o.Trust, Getenv: os.Getenv, Version: version,
-		},
+		Notice:  func(text string) { fmt.Fprintln(os.Stderr, diag.CleanLine(text)) },
+		Options: o.Options,
 	}, nil
 }
