@@ -26,7 +26,6 @@ type Application interface {
 // EchoTarget answers with the prompt.
 type EchoTarget struct{ _ byte } // two echoes are two applications, which values without a size need not be
 
-// applicationForms are the keys of a target that make it an application.
 func applicationForms() []string { return []string{"http", "program", "echo"} }
 
 // targetForms lists the keys that say what kind of target it is. A target has exactly one of them.
@@ -56,7 +55,6 @@ func (l *loader) application(m yaml.Map) Application {
 	return l.applicationOf(form, m.Get(form))
 }
 
-// applicationOf reads the block of one form.
 func (l *loader) applicationOf(form string, n yaml.Node) Application {
 	switch form {
 	case "http":
@@ -70,7 +68,6 @@ func (l *loader) applicationOf(form string, n yaml.Node) Application {
 	return &EchoTarget{}
 }
 
-// targetForm returns the key of targetForms that the target has, or "".
 func (l *loader) targetForm(m yaml.Map) string {
 	form := ""
 	for _, name := range targetForms() {

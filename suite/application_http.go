@@ -87,7 +87,6 @@ func tlsBlock() yaml.Block {
 	}}
 }
 
-// http reads an http block.
 func (l *loader) endpoint(n yaml.Node) *HTTPTarget {
 	m := n.Map(httpBlock().Names()...)
 	h := &HTTPTarget{method: methodPost, url: httpURL{sent: source{t: nothing(), node: n}}}
@@ -179,7 +178,6 @@ func (h *HTTPTarget) Render(in *eval.Input) (*eval.Rendered, error) {
 	return out, first
 }
 
-// sources yields every template of the request.
 func (h *HTTPTarget) sources(yield func(source) bool) {
 	if !yield(h.url.sent) {
 		return

@@ -92,7 +92,6 @@ func programBlock() yaml.Block {
 	}
 }
 
-// program reads the block of a program.
 func (l *loader) program(n yaml.Node) *Program {
 	m := n.Map(programBlock().Names()...)
 	p := &Program{Dir: l.opts.Dir, Timeout: programTimeout, Concurrency: m.Get("concurrency").Int(1, MaxConcurrency)}
@@ -113,7 +112,6 @@ func (l *loader) program(n yaml.Node) *Program {
 	return p
 }
 
-// command reads the command line.
 func (l *loader) command(p *Program, n yaml.Node) {
 	if n.IsZero() {
 		return
@@ -152,7 +150,6 @@ func (l *loader) find(p *Program, at yaml.Node, name string) {
 	}
 }
 
-// workspace reads `workspace` and `keep`.
 func (l *loader) workspace(p *Program, m yaml.Map) {
 	p.keep = cmp.Or(yaml.WordOf(m.Get("keep"), keepNone, keepFailed, keepAll), keepNone)
 	n := m.Get("workspace")

@@ -80,7 +80,6 @@ func mediaTypeOf(n yaml.Node) yaml.Node {
 	return yaml.Node{}
 }
 
-// file reads the file of a part other than an image. It is nil after a problem.
 func (one dataInTurn) file(name string, c *Case, files *sourceFiles, diags *diag.List, load bool) *eval.Image {
 	fail := func(hint, format string, args ...any) *eval.Image {
 		diags.Errorf(one.source.node.Pos(), hint, "case `%s`: %s", c.Name, fmt.Sprintf(format, args...))
@@ -110,7 +109,6 @@ func (one dataInTurn) file(name string, c *Case, files *sourceFiles, diags *diag
 	return &found.Image
 }
 
-// words describes the type found in the bytes.
 func (a *attached) words() string {
 	found, _, _ := strings.Cut(a.detected.String(), ";")
 	return found
@@ -146,7 +144,6 @@ func (a *attached) mayBe(mimeType string) bool {
 	return !isMedia(mimeType) || !a.isText()
 }
 
-// isText reports whether the bytes are any kind of text.
 func (a *attached) isText() bool {
 	for m := a.detected; m != nil; m = m.Parent() {
 		if m.Is("text/plain") {

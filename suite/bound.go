@@ -96,7 +96,6 @@ func (l *loader) tooMany() bool {
 	return false
 }
 
-// countArms returns the number of arms that makeArms makes.
 func (l *loader) countArms() (n int) {
 	for _, t := range l.Targets {
 		for _, p := range l.Prompts {
@@ -116,7 +115,6 @@ func constant(n yaml.Node) int {
 	return n.Int(1, MaxRepeats)
 }
 
-// combinations counts what `each` and `matrix` of a definition make.
 func combinations(m yaml.Map) int {
 	n := 1
 	if each := m.Get("each"); each.IsSequence() {

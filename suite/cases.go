@@ -60,7 +60,6 @@ func (s *settings) set(key string, n yaml.Node) {
 	}
 }
 
-// fill copies the settings that s does not have.
 func (s *settings) fill(from settings) {
 	if !s.hasTags {
 		s.tags, s.hasTags = from.tags, from.hasTags
@@ -93,7 +92,6 @@ func (l *loader) caseDef(m yaml.Map) caseDef {
 	return def
 }
 
-// opens records a setting with templates in it.
 func (def *caseDef) opens(key string, r *rendering) {
 	if def.open == nil {
 		def.open = map[string]*rendering{}
@@ -131,7 +129,6 @@ func (l *loader) readDefaults() {
 	l.withClassification()
 }
 
-// readCases reads the cases, and then checks them.
 func (l *loader) readCases() {
 	c := newChecker(l)
 	keys := caseBlock().Names()
@@ -170,7 +167,6 @@ func (def *caseDef) shareScorers(known map[string]*caseDef) {
 	}
 }
 
-// readCase reads an item of the list of cases, nil when it is invalid.
 func (l *loader) readCase(item yaml.Node, keys []string) *caseDef {
 	m := item.Map(keys...)
 	if !item.IsMapping() {

@@ -33,7 +33,6 @@ func (s *Suite) scorersOf(r *row, diags *diag.List) []*scorerDef {
 	return out
 }
 
-// scorerCell returns the cell of a row in the column of scorers.
 func (s *Suite) scorerCell(r *row, diags *diag.List) string {
 	value, there := r.vars[r.of.scorers]
 	if !there && r.of.isTable() { // which no other row has either
@@ -50,7 +49,6 @@ func (s *Suite) scorerCell(r *row, diags *diag.List) string {
 	return eval.JSON(value)
 }
 
-// scorersIn reads the scorers of a cell: one, or a list of them.
 func (s *Suite) scorersIn(root yaml.Node) []*scorerDef {
 	if root.IsSequence() && len(root.Seq()) == 0 {
 		root.Errorf("leave the cell empty when there is none", "the list of scorers is empty")

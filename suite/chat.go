@@ -31,7 +31,6 @@ func (l *loader) chat(n yaml.Node, live bool) []turn {
 	return c.turns
 }
 
-// chat holds the turns read so far.
 type chat struct {
 	*loader
 	live    bool
@@ -39,7 +38,6 @@ type chat struct {
 	unknown bool // the last role is invalid, and was reported
 }
 
-// last returns the role of the last turn, or "".
 func (c *chat) last() string {
 	if len(c.turns) == 0 {
 		return ""

@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-// newChecker returns a checker for the cases of a suite.
 func newChecker(l *loader) *checker {
 	l.used = map[string]bool{}
 	l.table.trials = map[Arm]int{}
@@ -61,7 +60,6 @@ const (
 	maxRepeated = 1000 // repetitions of them in further rows
 )
 
-// definition checks all cases that a definition makes.
 func (l *checker) definition(def *caseDef) {
 	whole := l.diags
 	var own diag.List
@@ -164,7 +162,6 @@ func (l *checker) noRows(def *caseDef) {
 	l.diags.Errorf(def.rows.node.Pos(), "add a row, or remove the dataset", "there are no rows, so there would be no case")
 }
 
-// try reports problems that scorers have with the variables of the case.
 func (c *Case) try(diags *diag.List) {
 	for _, sc := range c.Scorers {
 		for _, try := range sc.Needs.Tries {
@@ -305,7 +302,6 @@ type caseNames struct {
 
 func newCaseNames() *caseNames { return &caseNames{map[uint64]int{}, maphash.MakeSeed()} }
 
-// take marks a name as taken, and reports whether it was taken before.
 func (n *caseNames) take(name string) (twice bool) {
 	h := maphash.String(n.seed, name)
 	if _, twice = n.taken[h]; !twice {
@@ -314,7 +310,6 @@ func (n *caseNames) take(name string) (twice bool) {
 	return twice
 }
 
-// number appends a number to the name of a case if the name is taken.
 func (n *caseNames) number(c *Case) (numbered bool) {
 	name := c.Name
 	h := maphash.String(n.seed, name)

@@ -111,7 +111,6 @@ func (l *loader) withClassification() {
 	}
 }
 
-// noClassification reports a classification in a list of scorers.
 func noClassification(n yaml.Node) (found bool) {
 	for e := range n.Map().Entries() {
 		if e.Name() == yaml.ClassificationKind {
@@ -122,14 +121,12 @@ func noClassification(n yaml.Node) (found bool) {
 	return found
 }
 
-// checkScoreName reports a scorer or a metric that takes the name of a metric of the classification.
 func (l *loader) checkScoreName(n yaml.Node, name string) {
 	if _, taken := eval.ParseMetric(name, l.metricNames.classes); taken && l.classified != nil {
 		n.Errorf("choose another name", "the classification has a metric `%s`", name)
 	}
 }
 
-// checkEarly reports a metric of all cases in a gate that stops early.
 func (l *loader) checkEarly(n yaml.Node, metric string) {
 	if b := l.Gate.Baseline; b != nil && b.StopEarly && l.OfAllCases(metric) {
 		n.Errorf(
@@ -139,7 +136,6 @@ func (l *loader) checkEarly(n yaml.Node, metric string) {
 	}
 }
 
-// checkClassMetrics reports rules of the gate about metrics that the classification does not have.
 func (l *loader) checkClassMetrics(rules yaml.Node) {
 	if rules.IsZero() || !rules.IsMapping() || l.loading.misspelled.classification {
 		return

@@ -81,7 +81,6 @@ func (s *Suite) PassedVariables(source node) []string {
 	return names
 }
 
-// commandWords reads a program and its arguments.
 func commandWords(n yaml.Node, of string) (words []string, ok bool) {
 	items := n.Items()
 	for _, item := range items {
@@ -104,7 +103,6 @@ func commandWords(n yaml.Node, of string) (words []string, ok bool) {
 	return nil, false
 }
 
-// findProgram finds the file of a program, and reports a missing one.
 func (s *Suite) findProgram(at yaml.Node, name string) (string, error) {
 	path, err := s.Program(name)
 	if err == nil {
@@ -114,7 +112,6 @@ func (s *Suite) findProgram(at yaml.Node, name string) (string, error) {
 	return "", err
 }
 
-// commandIdentity returns a command with the digests of the files that it names.
 func (s *Suite) commandIdentity(words []string) string {
 	var b strings.Builder
 	for i, word := range words {

@@ -37,12 +37,10 @@ func configBlock() yaml.Block {
 	}}
 }
 
-// maxCandidates is how many answers the service gives to a call at most.
 const maxCandidates = 8
 
 func penalty() yaml.Shape { return yaml.Number(-2, 2) }
 
-// schemaShape is a schema, or the name of a file with one.
 func schemaShape() yaml.Shape {
 	return yaml.When("file", schemaFile().Shape(), yaml.MapShape(yaml.Any))
 }
@@ -51,7 +49,6 @@ func schemaFile() yaml.Block {
 	return fileBlock("A JSON or YAML file of the suite's folder with the schema.")
 }
 
-// thinkingShape is a mapping with some keys that are known.
 func thinkingShape(templates bool) yaml.Schema {
 	out := yaml.Block{Keys: []yaml.Key{
 		{Name: "thinkingBudget", Is: yaml.Int(-1, math.MaxInt32), Doc: "The most tokens to think with; -1 leaves it to the model."},
@@ -198,7 +195,6 @@ func (l *loader) mappingIn(file yaml.Node) json.RawMessage {
 	return root.JSON(nil)
 }
 
-// configExtra are the fields of a generation config that evalrun does not know.
 func configExtra(config yaml.Map) eval.Extra {
 	var out eval.Extra
 	for e := range config.Get("extra").Map().Entries() {
@@ -218,14 +214,12 @@ func configExtra(config yaml.Map) eval.Extra {
 	return out
 }
 
-// requestFields are those at the top level of a request.
 type requestFields struct {
 	ofPrompt  map[string]string // that evalrun writes from the prompt, each with the key of a suite for it
 	owned     map[string]string // the others that evalrun writes
 	published []string          // the others that the protocol is known to have
 }
 
-// fieldsOf are the fields of the protocol that a service speaks.
 func fieldsOf(of *NamedService) requestFields {
 	if p, other := of.spoken(); other {
 		ofPrompt, owned := p.Owned()

@@ -36,7 +36,6 @@ type rows struct {
 	chosen    map[int]bool // indices of the rows that sample chose
 }
 
-// row is one row of a data file.
 type row struct {
 	of   *rows
 	vars eval.Dict
@@ -90,7 +89,6 @@ func (r *row) lacksScorers() bool {
 	return !there
 }
 
-// rows reads the keys of a case about its data file; nil without one.
 func (l *loader) rows(m yaml.Map) *rows {
 	n := m.Get("dataset")
 	if n.IsZero() {
@@ -127,7 +125,6 @@ func (l *loader) rows(m yaml.Map) *rows {
 	return r
 }
 
-// checkSelection reports keys that exclude each other.
 func (r *rows) checkSelection(m yaml.Map) {
 	if r.limit > 0 && r.sample > 0 {
 		m.Key("sample").Errorf("keep one of them", "`limit` takes the first rows and `sample` some of all rows")
@@ -154,7 +151,6 @@ func separator(n yaml.Node) rune {
 // maxSample is the largest sample, in rows. The indices of chosen rows are kept in memory.
 const maxSample = 10_000_000
 
-// dataFiles returns the files that `dataset` names, by a path or a glob.
 func (l *loader) dataFiles(n yaml.Node) []string {
 	if n.IsMapping() {
 		n.Errorf("write `dataset: FILE`, and its other keys next to it", "expected the name of a file, found a mapping")
@@ -178,7 +174,6 @@ func (l *loader) dataFiles(n yaml.Node) []string {
 	return names
 }
 
-// selected yields the rows that `where`, `limit` and `sample` select.
 func (s *Suite) selected(r *rows, diags *diag.List) iter.Seq[*row] {
 	return func(yield func(*row) bool) {
 		left := r.limit
@@ -256,7 +251,6 @@ func (s *Suite) all(r *rows, diags *diag.List) iter.Seq[*row] {
 	}
 }
 
-// unreadable reports a data file, or a row of it, that cannot be read.
 func (s *Suite) unreadable(r *rows, file string, err error, diags *diag.List) {
 	var e *dataset.LineError
 	var foreign *dataset.Foreign
@@ -270,7 +264,6 @@ func (s *Suite) unreadable(r *rows, file string, err error, diags *diag.List) {
 	}
 }
 
-// file yields the rows of one file.
 func (s *Suite) file(r *rows, name string, diags *diag.List) iter.Seq2[*row, error] {
 	shown := s.Shown(name)
 	at := func(line, col int) diag.Pos { return diag.Pos{File: shown, Line: line, Col: col} }
@@ -325,7 +318,6 @@ func (s *Suite) yamlRows(r *rows, name string, diags *diag.List) iter.Seq2[*row,
 	}
 }
 
-// fileRow makes a row from a whole file: its path, its name, and its text if it is a text file.
 func (s *Suite) fileRow(name string, format dataset.FileFormat) (eval.Dict, error) {
 	base := path.Base(name)
 	vars := eval.Dict{"file": name, "name": strings.TrimSuffix(base, path.Ext(base))}

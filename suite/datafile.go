@@ -24,7 +24,6 @@ import (
 // from disk each time, and the suite's hash covers the part that was read.
 const maxKept = 64 << 20
 
-// data tracks the data files of a suite.
 type data struct {
 	loaded  bool              // the suite is loaded, and the maps below are final
 	kept    int64             // bytes
@@ -52,7 +51,6 @@ type stamp struct {
 
 func (s stamp) same(o stamp) bool { return s.size == o.size && s.time.Equal(o.time) }
 
-// stamp returns the stamp of a file, and false when it does not exist.
 func (f *sourceFiles) stamp(name string) (stamp, bool) {
 	_, info, err := f.stat(name)
 	if err != nil {
@@ -61,7 +59,6 @@ func (f *sourceFiles) stamp(name string) (stamp, bool) {
 	return stamp{info.Size(), info.ModTime()}, true
 }
 
-// note records the stamp of a data file before it is first read.
 func (f *sourceFiles) note(name string) {
 	if _, known := f.data.stamps[name]; known || f.data.loaded {
 		return
@@ -81,13 +78,11 @@ func (f *sourceFiles) unchanged() bool {
 	return true
 }
 
-// check returns an error if a file cannot be opened.
 func (f *sourceFiles) check(name string) error {
 	_, _, err := f.stat(name)
 	return err
 }
 
-// stream opens a data file.
 func (f *sourceFiles) stream(name string) (io.ReadCloser, error) {
 	_, info, err := f.stat(name)
 	if err != nil {
@@ -136,7 +131,6 @@ func (f *sourceFiles) row(name string) ([]byte, error) {
 	return text, nil
 }
 
-// keeps decides whether a data file is kept in memory.
 func (f *sourceFiles) keeps(name string, size int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -150,7 +144,6 @@ func (f *sourceFiles) keeps(name string, size int64) bool {
 	return true
 }
 
-// hashed hashes a file while it is read.
 type hashed struct {
 	fs.File
 	hash  hash.Hash
@@ -170,7 +163,6 @@ func (h *hashed) Close() error {
 	return h.File.Close()
 }
 
-// head returns the first bytes of a file.
 func (f *sourceFiles) head(name string) ([]byte, error) {
 	file, _, err := f.open(name)
 	if err != nil {
@@ -180,7 +172,6 @@ func (f *sourceFiles) head(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, dataset.HeadBytes))
 }
 
-// broken records that a row could not be read.
 func (f *sourceFiles) broken(name string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -254,7 +245,6 @@ func (f *sourceFiles) listing(root string, g eval.Pattern) {
 	}
 }
 
-// matching returns the files below a folder that match, without hidden ones.
 func matching(fsys fs.FS, root string, g eval.Pattern) (out []string, err error) {
 	err = fs.WalkDir(fsys, root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {

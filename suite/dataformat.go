@@ -20,10 +20,8 @@ const (
 	formatFile dataset.FileFormat = "file" // each file is a row with its path
 )
 
-// packedEnding is the ending of files compressed with gzip.
 const packedEnding = ".gz"
 
-// unpackedName removes packedEnding.
 func unpackedName(name string) string {
 	if strings.EqualFold(path.Ext(name), packedEnding) {
 		return name[:len(name)-len(packedEnding)]
@@ -53,17 +51,14 @@ func (r *rows) formatOf(file string) dataset.FileFormat {
 
 func isTable(f dataset.FileFormat) bool { return f == dataset.CSV || f == dataset.TSV }
 
-// isTable reports whether all rows of a file have the same columns.
 func (r *rows) isTable() bool { return isTable(r.formatOf(r.files[0])) }
 
-// options returns the options to read a file with.
 func (r *rows) options(name string, format dataset.FileFormat) dataset.Options {
 	return dataset.Options{
 		Format: format, Separator: r.separator, Columns: r.columns, RowPath: r.path, Packed: unpackedName(name) != name,
 	}
 }
 
-// columnNames reads the names of columns for tables without a header.
 func columnNames(n yaml.Node) []string {
 	if n.IsZero() {
 		return nil
@@ -129,7 +124,6 @@ func (l *loader) refused(r *rows, file string) bool {
 	return err != nil
 }
 
-// checkKeys reports keys that have no meaning for the format of a file.
 func (r *rows) checkKeys(m yaml.Map) {
 	for _, file := range r.files {
 		format := r.formatOf(file)
@@ -148,7 +142,6 @@ func (r *rows) checkKeys(m yaml.Map) {
 	}
 }
 
-// refuseName reports a file whose name shows a format that cannot be read.
 func refuseName(n yaml.Node, file string) bool {
 	inner := unpackedName(file)
 	if foreign := dataset.ForeignName(file); foreign != nil {
@@ -166,7 +159,6 @@ func refuseName(n yaml.Node, file string) bool {
 	return true
 }
 
-// refuseFile reports a file of a format that cannot be read.
 func refuseFile(n yaml.Node, foreign *dataset.Foreign) {
 	n.Errorf(foreign.Hint()+"; `format: file` makes one case of the file itself", "%s", foreign)
 }

@@ -154,7 +154,6 @@ func (n nameSet) has(hash uint64) bool {
 	return ok
 }
 
-// casePairing knows the case names of both versions.
 type casePairing struct {
 	seed      maphash.Seed
 	own, base nameSet
@@ -173,7 +172,6 @@ func newPairing(s *Suite) *casePairing {
 
 func (b *casePairing) hash(c *Case) uint64 { return maphash.String(b.seed, c.Name) }
 
-// next reports which of the next two cases to yield.
 func (b *casePairing) next(own, base *Case, before nameSet) (takeOwn, takeBase bool) {
 	switch {
 	case own == nil || base == nil:

@@ -23,7 +23,6 @@ type expansion struct {
 	shared []*Scorer // scorers that all cases share; nil if unknown or if they differ
 }
 
-// templatedSetting is a setting with templates in it.
 type templatedSetting struct {
 	key string
 	*rendering
@@ -55,10 +54,8 @@ func (s *Suite) expansion(def *caseDef) *expansion {
 	return x
 }
 
-// tagged joins the tags of the suite and those of a case.
 func (s *Suite) tagged(own []string) []string { return slices.Clip(slices.Concat(s.Tags, own)) }
 
-// expand makes the Case of a definition.
 func (x *expansion) expand(v variant, diags *diag.List) *Case {
 	c := x.outline(v, diags)
 	c.Scorers = x.scorers(v, c, diags)

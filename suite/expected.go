@@ -102,13 +102,11 @@ func (s *Suite) readExpected(name string) error {
 	return nil
 }
 
-// expectations records the files of expected answers that a suite uses.
 type expectations struct {
 	byFolded map[string]string // names by their lower-case form
 	reported map[diag.Pos]bool // positions of scorers with a problem
 }
 
-// checkExpected reads the expected answers for a case on an arm.
 func (l *checker) checkExpected(c *Case, arm Arm) {
 	if !slices.ContainsFunc(c.Scorers, func(sc *Scorer) bool { return len(sc.Needs.Snapshots) > 0 }) {
 		return

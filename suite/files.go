@@ -59,7 +59,6 @@ func (f *sourceFiles) text(name string) ([]byte, error) {
 	return data, nil
 }
 
-// tooManyBytes is the error for a file above the limit.
 type tooManyBytes struct {
 	name        string
 	size, limit int64
@@ -92,7 +91,6 @@ func (f *sourceFiles) stat(name string) (clean string, info fs.FileInfo, err err
 	return clean, info, nil
 }
 
-// open opens a regular file.
 func (f *sourceFiles) open(name string) (fs.File, fs.FileInfo, error) {
 	clean, info, err := f.stat(name)
 	if err != nil {
@@ -105,7 +103,6 @@ func (f *sourceFiles) open(name string) (fs.File, fs.FileInfo, error) {
 	return file, info, nil
 }
 
-// folder returns the digest of a folder below the suite's folder.
 func (f *sourceFiles) folder(name string) (string, error) {
 	if name == "." || !fs.ValidPath(name) || strings.ContainsAny(name, "\x00\\") {
 		return "", errors.New("it is not below the suite's folder")
@@ -127,7 +124,6 @@ func (f *sourceFiles) folder(name string) (string, error) {
 	return files.Digest(below)
 }
 
-// read reads a regular file of at most limit bytes.
 func (f *sourceFiles) read(name string, limit int64) ([]byte, error) {
 	file, info, err := f.open(name)
 	if err != nil {

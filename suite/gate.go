@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-// gate reads the rules of the gate.
 func (l *loader) gate(n yaml.Node) {
 	if n.IsZero() {
 		return
@@ -114,7 +113,6 @@ func (l *loader) checkGateArm(rule yaml.Node, arm string) {
 	}
 }
 
-// noteMetrics records the names of the scorers of a definition.
 func (l *loader) noteMetrics(def *caseDef) {
 	l.metricNames.open = l.metricNames.open || def.rows != nil && def.rows.scorers != ""
 	for _, layer := range def.scorers {
@@ -142,7 +140,6 @@ func (l *loader) noteMetric(m yaml.Map) {
 	}
 }
 
-// checkMetrics reports metrics of the gate that the suite does not have.
 func (l *loader) checkMetrics(gate yaml.Node) {
 	if !gate.IsMapping() {
 		return
@@ -179,7 +176,6 @@ func checkNamed(n yaml.Node, name string, known []string) {
 	}
 }
 
-// checkRanked reports a metric that cannot rank arms.
 func checkRanked(n yaml.Node, of []string) {
 	if !n.IsScalar() {
 		return
@@ -192,7 +188,6 @@ func checkRanked(n yaml.Node, of []string) {
 	checkNamed(n, name, by)
 }
 
-// gateMetrics yields the metrics that a baseline rule names.
 func gateMetrics(rule yaml.Node, check func(n yaml.Node, name string)) {
 	for b := range rule.Map().Entries() {
 		switch {
@@ -250,7 +245,6 @@ func baseline(n yaml.Node) (b *eval.BaselineRule, arm string) {
 	return b, arm
 }
 
-// errorRate reads the error rate of verdicts.
 func errorRate(n yaml.Node) float64 {
 	alpha := n.Float(0, MaxAlpha)
 	if alpha == 0 && strings.Trim(n.Written(), "0.") == "" {
@@ -261,7 +255,6 @@ func errorRate(n yaml.Node) float64 {
 	return alpha
 }
 
-// checkCompared reports a rule without a run or an arm to compare with, or with both.
 func checkCompared(n yaml.Node, m yaml.Map, run, arm string) {
 	if strings.TrimSpace(run) == "" && arm == "" && !m.Misspells("run", "arm") {
 		n.Errorf(
@@ -288,7 +281,6 @@ func sharedMargin(n yaml.Node, m yaml.Map) float64 {
 	return 0
 }
 
-// checkGated reports metrics that the rule cannot judge.
 func checkGated(m yaml.Map, b *eval.BaselineRule) {
 	for _, g := range b.Metrics {
 		if b.StopEarly && eval.IsRatio(g.Name) {
@@ -300,7 +292,6 @@ func checkGated(m yaml.Map, b *eval.BaselineRule) {
 	}
 }
 
-// marginOf reads a margin, a difference of rates or scores.
 func marginOf(n yaml.Node) float64 {
 	margin := n.Float(0, 1)
 	if text := n.Written(); n.IsScalar() && (strings.Trim(text, "0.") == "" || margin == 1) {
@@ -355,7 +346,6 @@ func gated(m yaml.Map, margin float64) []eval.MetricMargin {
 	return out
 }
 
-// ratio reads the limit of latency or tokens.
 func ratio(metric string, n yaml.Node) eval.MetricMargin {
 	m := n.Map(ratioBlock().Names()...)
 	limit := m.Need("limit")

@@ -9,7 +9,6 @@ import (
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-// combination is one set of variables that `each` and `matrix` produce.
 type combination struct {
 	vars  eval.Dict
 	names []string // in the order of the file
@@ -93,7 +92,6 @@ func times(before []combination, e yaml.Entry) []combination {
 	return out
 }
 
-// maxShown is the most characters of a value in the name of a case.
 const maxShown = 40
 
 // shortened formats a value on one line for the name of a case.

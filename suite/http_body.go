@@ -24,7 +24,6 @@ type bodyPart struct {
 	isText bool   // the template is the whole body, a text
 }
 
-// maxBody is the largest body, in bytes.
 const maxBody = expr.MaxOutput
 
 func (l *loader) httpBody(h *HTTPTarget, n yaml.Node) (b httpBody) {
@@ -49,7 +48,6 @@ func (l *loader) httpBody(h *HTTPTarget, n yaml.Node) (b httpBody) {
 	return b
 }
 
-// bodyWriter turns a mapping into parts.
 type bodyWriter struct {
 	*loader
 	dialect *expr.Dialect
@@ -91,7 +89,6 @@ func (w *bodyWriter) mapping(n yaml.Node) {
 	w.close('{', '}', i)
 }
 
-// comma writes the separator before the i-th item.
 func comma(opening byte, i int) byte {
 	if i == 0 {
 		return opening

@@ -9,7 +9,6 @@ import (
 	"github.com/evalrun/evalrun/internal/expr"
 )
 
-// checkRequest renders the request to an endpoint for a case, and reports its problems.
 func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
 	h, ok := arm.Target.Of.(*HTTPTarget)
 	if !ok {
@@ -62,7 +61,6 @@ func (h *HTTPTarget) unsaid(p *Prompt) (what, hint string) {
 	return "", ""
 }
 
-// usesVariables reports whether the request contains variables of the case.
 func (h *HTTPTarget) usesVariables() bool {
 	for s := range h.sources {
 		if s.t != nil && (len(s.t.Fields()) > 0 || s.t.UsesAll()) {

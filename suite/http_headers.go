@@ -14,7 +14,6 @@ import (
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-// httpHeader is a header of a request.
 type httpHeader struct {
 	name   string
 	value  source
@@ -36,7 +35,6 @@ func secretHeaders() []string {
 	return []string{"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key"}
 }
 
-// suspicion is the certainty that a text is a secret.
 type suspicion int
 
 const (
@@ -56,7 +54,6 @@ func looksSecret(value string) suspicion {
 	return not
 }
 
-// appTokenHint shows where to put the secret of an application.
 const appTokenHint = "such as \"${env:EVALRUN_APP_TOKEN}\"" //nolint:gosec // it names a variable
 
 // suspect warns about a value that may be a secret, without showing its line.

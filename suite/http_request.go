@@ -42,7 +42,6 @@ func (h *HTTPTarget) rendered(in *eval.Input) *rendered {
 	}}}
 }
 
-// text renders a template.
 func (r *rendered) text(s source) (string, bool) {
 	out, err := s.t.RenderData(r.data, r.budget)
 	return out, r.fine(s, err)
@@ -101,7 +100,6 @@ func (l *loader) environment(missing *[]unset, n yaml.Node, inURL bool) (values 
 	return values
 }
 
-// serviceKey is the environment variable with the key of the unnamed service.
 const serviceKey = "EVALRUN_API_KEY"
 
 // ownSecret reports whether a variable holds a secret of evalrun that no service needs: the key that signs runs, or the
@@ -112,7 +110,6 @@ func ownSecret(name string) bool {
 
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
-// expand inserts the values of environment variables into a text.
 func expand(text string, values map[string]string) string {
 	return envRef.ReplaceAllStringFunc(text, func(ref string) string { return values[ref] })
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-// maxPEM is the largest file of certificates, in bytes.
 const maxPEM = 1 << 20
 
 // tls reads the certificates of an endpoint; nil without any.

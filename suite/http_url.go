@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-// httpURL is the address of a request.
 type httpURL struct {
 	sent   source
 	shown  source // without secrets; its template is nil when it equals sent
@@ -20,7 +19,6 @@ type httpURL struct {
 	secret bool   // path or query contain an environment variable
 }
 
-// httpURL reads the address of an endpoint.
 func (l *loader) httpURL(h *HTTPTarget, n yaml.Node) (u httpURL) {
 	if n.IsZero() || !n.IsScalar() || n.IsNull() || n.InBraces() {
 		n.Str() // which reports what it is
@@ -111,8 +109,6 @@ func (a address) literal(env map[string]string) func(string) string {
 	}
 }
 
-// hideURL records the secrets of an address: environment variables in its path and its query. If a variable holds the
-// host, the values of the query in it are secret.
 func (h *HTTPTarget) hideURL(a address, env map[string]string) (secret bool) {
 	hide := func(texts ...string) {
 		for _, text := range texts {

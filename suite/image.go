@@ -36,13 +36,11 @@ func imageHint(err error) string {
 // maxSource is the largest image file to resize, in bytes.
 const maxSource = 64 << 20
 
-// wish is an image that a prompt shows.
 type wish struct {
 	name  string // as written in the suite
 	limit int    // most bytes to send, for an image to resize; 0 sends it unchanged
 }
 
-// stored is an image in memory.
 type stored struct {
 	eval.Image        // with Data only if it was resized
 	sourceType string // media type of the file
@@ -142,7 +140,6 @@ func (f *sourceFiles) resize(img *stored, limit int, load bool) error {
 	return nil
 }
 
-// mayDecode reports whether an image of this many pixels may be decoded to be checked.
 func (f *sourceFiles) mayDecode(pixels int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

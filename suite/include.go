@@ -48,7 +48,6 @@ func (in *includer) visit(m yaml.Map, chain []string) {
 	}
 }
 
-// checkIncluded reports keys that an included file cannot have.
 func checkIncluded(part yaml.Map) {
 	included, whole := partBlock().Names(), suiteBlock().Names()
 	for e := range part.Entries() {
@@ -62,7 +61,6 @@ func checkIncluded(part yaml.Map) {
 	}
 }
 
-// open reads and checks a file that item includes.
 func (in *includer) open(item yaml.Node, name string) (part yaml.Map, ok bool) {
 	src, err := in.files.text(name)
 	if err != nil {

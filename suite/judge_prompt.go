@@ -24,10 +24,8 @@ type ownChoice struct {
 	Value float64
 }
 
-// maxJudgeChoices is the most words that a judge can choose from.
 const maxJudgeChoices = 100
 
-// judgePrompt reads `template` and `choices` of a judge; nil without both.
 func (l *loader) judgePrompt(m yaml.Map) *ownPrompt {
 	file := m.Get("template")
 	if file.IsZero() {

@@ -36,7 +36,6 @@ type JudgeUse struct {
 	EachCandidate, EachTurn bool
 }
 
-// judges reads the judges of all files.
 func (l *loader) judges() {
 	names := map[string]diag.Pos{}
 	for _, root := range l.roots {
@@ -154,7 +153,6 @@ func (s *Suite) CalledJudges() []*Judge {
 	return slices.DeleteFunc(slices.Clone(s.Judges), func(j *Judge) bool { return !j.used })
 }
 
-// checkJudges warns about unused judges.
 func (l *loader) checkJudges() {
 	if l.diags.HasErrors() {
 		return

@@ -16,7 +16,6 @@ func aName() yaml.Shape { return yaml.Matching(plainName.String()) }
 // aModel is the id of a model. The loader also checks that models of the unnamed service use fewer characters.
 func aModel() yaml.Shape { return yaml.Matching(anyModelID.String()) }
 
-// ofService is the key that names a service.
 func ofService() yaml.Key {
 	return yaml.Key{
 		Name: "service", Is: aName(),
@@ -386,7 +385,6 @@ func quarantineBlock() yaml.Block {
 	}
 }
 
-// useBlock is an item of a list of scorers that adds the scorers of sets.
 func useBlock() yaml.Block {
 	return yaml.Block{
 		Need: []string{useKey},

@@ -7,7 +7,6 @@ import (
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-// atLeast and atMost are rules of a gate with one number.
 func atLeast() yaml.Block {
 	return yaml.Block{Need: []string{"min"}, Keys: []yaml.Key{{Name: "min", Is: share()}}}
 }

@@ -5,7 +5,6 @@ import (
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-// servicesBlock is one of the named services.
 func servicesBlock() yaml.Block {
 	return yaml.Block{
 		Need: []string{"baseUrl"},

@@ -53,13 +53,11 @@ func turnPick(n yaml.Node) TurnPick {
 	return picked
 }
 
-// beginsWithImage reports whether the first turn shows an image.
 func (p *Prompt) beginsWithImage() bool {
 	first := Prompt{turns: p.turns[:1]}
 	return first.hasImage()
 }
 
-// checkTurns reports scorers that name a turn that the arm does not have.
 func (l *loader) checkTurns(c *Case, arm Arm) {
 	if slices.Contains(l.broken, arm.Prompt) {
 		return
@@ -78,7 +76,6 @@ func (l *loader) checkTurns(c *Case, arm Arm) {
 	}
 }
 
-// checkTurn checks that a prompt has the turn of a number.
 func (l *loader) checkTurn(at diag.Pos, number int, arm Arm) {
 	p, name := arm.Prompt, arm.Prompt.Name
 	switch {

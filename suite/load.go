@@ -80,7 +80,6 @@ func (l *loader) load(root yaml.Node) {
 	l.checkMetrics(m.Get("gate"))
 }
 
-// nameOf reads the name of a suite, target or prompt.
 func nameOf(n yaml.Node) string {
 	if n.IsZero() {
 		return ""
@@ -104,7 +103,6 @@ func checkModelID(n yaml.Node) {
 	}
 }
 
-// checkModel checks the id of a model of a service.
 func checkModel(n yaml.Node, of *NamedService) {
 	if of.Speaks() == eval.Generative {
 		checkModelID(n)
@@ -139,7 +137,6 @@ func (l *loader) embedding(root yaml.Map) {
 	l.Embedding = Embedding{Model: model.Str(), APIVersion: apiVersion(m.Get("apiVersion")), Service: of, Pos: model.Pos()}
 }
 
-// unique reports a duplicate name.
 func unique(seen map[string]diag.Pos, name yaml.Node, what string) bool {
 	if !name.IsScalar() {
 		return false
@@ -258,7 +255,6 @@ func (l *loader) limits(n yaml.Node) {
 	}
 }
 
-// values reads a set of variables.
 func values(m yaml.Map) eval.Dict {
 	out := eval.Dict{}
 	for e := range m.Entries() {

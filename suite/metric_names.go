@@ -15,7 +15,6 @@ type metricNames struct {
 	classes []string // classes of the `classification` block; nil without one
 }
 
-// take adds the name of a scorer. The name may be a template.
 func (n *metricNames) take(scorer string) {
 	n.open = n.open || expr.HasActions(scorer)
 	if !slices.Contains(builtInMetrics(), scorer) && !slices.Contains(n.scorers, scorer) {

@@ -44,7 +44,6 @@ func (m *DerivedMetric) Of(scores []eval.Score) (value float64, ok bool, err err
 	return value, true, nil
 }
 
-// lacks reports whether a score that the metric needs is missing.
 func (m *DerivedMetric) lacks(scores map[string]any) bool {
 	return slices.ContainsFunc(m.program.Reads(), func(r expr.Read) bool {
 		_, there := scores[r.Path[0]]

@@ -33,7 +33,6 @@ func (u *misspelled) noteCase(m yaml.Map) {
 	u.metrics = u.metrics || m.Misspells("dataset", "name", "scorers")
 }
 
-// noteScorer records a key of a scorer.
 func (u *misspelled) noteScorer(key string) {
 	if u.scorerKeys == nil {
 		u.scorerKeys = map[string]bool{}

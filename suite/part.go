@@ -6,7 +6,6 @@ import (
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-// part is a piece of a turn.
 type part interface {
 	// form is the key for the content, one of partForms.
 	form() string
@@ -38,7 +37,6 @@ type dataInTurn struct {
 	mimeType yaml.Node
 }
 
-// rawInTurn is a part as the protocol writes it.
 type rawInTurn struct{ rendering rendering }
 
 func (textInTurn) form() string  { return "text" }
@@ -72,7 +70,6 @@ func (l *loader) parts(n yaml.Node) []part {
 	return out
 }
 
-// partForm returns the key of partForms that a part has; "" when it has none or several.
 func partForm(m yaml.Map) string {
 	given := ""
 	for _, form := range partForms() {
@@ -91,7 +88,6 @@ func partForm(m yaml.Map) string {
 	return given
 }
 
-// checkPartSiblings reports keys for files on a part that is not a file.
 func checkPartSiblings(m yaml.Map, form string) {
 	if m.Has("mimeType") && form != "image" && form != "data" {
 		m.Key("mimeType").Errorf("move it there, or remove it", "mimeType belongs to an image, or to data")
@@ -189,7 +185,6 @@ func (one imageInTurn) wishWithin(name string, limit int) wish {
 	return wish{name: name}
 }
 
-// picture reads the image of a part. It is nil after a problem.
 func (one imageInTurn) picture(w wish, c *Case, files *sourceFiles, diags *diag.List, load bool) *stored {
 	img, err := files.image(w, load)
 	if err != nil {

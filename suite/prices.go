@@ -36,7 +36,6 @@ func LoadPrices(shown string, src []byte, diags *diag.List) *eval.PriceList {
 	return p
 }
 
-// prices reads the price list that the suite names.
 func (l *loader) prices(n yaml.Node) {
 	if n.IsZero() {
 		return

@@ -40,7 +40,6 @@ func (s *Suite) Program(name string) (string, error) {
 	return filepath.Join(s.opts.Dir, filepath.FromSlash(path.Clean(name))), nil
 }
 
-// programHint is the hint for an error of Program; "" for none.
 func (s *Suite) programHint(name string, err error) string {
 	switch {
 	case errors.Is(err, errNotExecutable):

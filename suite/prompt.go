@@ -46,7 +46,6 @@ type source struct {
 	text string
 }
 
-// hasImage reports whether the prompt shows an image.
 func (p *Prompt) hasImage() bool {
 	for one := range p.eachPart {
 		if _, image := one.(imageInTurn); image {
@@ -56,7 +55,6 @@ func (p *Prompt) hasImage() bool {
 	return false
 }
 
-// isChat reports whether the prompt has several turns.
 func (p *Prompt) isChat() bool { return len(p.turns) > 1 }
 
 func (l *loader) prompts() {
@@ -92,7 +90,6 @@ func (l *loader) prompts() {
 
 func promptForms() []string { return []string{"text", "file", "turns", "parts"} }
 
-// turns reads the content of a prompt, which has one of four forms.
 func (l *loader) turns(m yaml.Map) []turn {
 	form := formOf(m)
 	if form == "" {
@@ -117,7 +114,6 @@ func (l *loader) turns(m yaml.Map) []turn {
 	return single(l.textPart(body))
 }
 
-// formOf returns the key that holds the content of a prompt.
 func formOf(m yaml.Map) string {
 	given := slices.DeleteFunc(promptForms(), func(form string) bool { return !m.Has(form) })
 	switch len(given) {
@@ -141,7 +137,6 @@ func single(parts ...part) []turn { return []turn{{eval.RoleUser, parts}} }
 
 func (l *loader) textPart(n yaml.Node) part { return textInTurn{l.template(n)} }
 
-// template parses the template in a scalar.
 func (l *loader) template(n yaml.Node) source {
 	s := source{node: n, text: n.Str()}
 	s.t = parse(s, l.diags)
@@ -184,7 +179,6 @@ func nothing() *expr.Template { return &expr.Template{} }
 
 func parse(s source, diags *diag.List) *expr.Template { return parseIn(&expr.Dialect{}, s, diags) }
 
-// parseIn parses a template in a dialect.
 func parseIn(d *expr.Dialect, s source, diags *diag.List) *expr.Template {
 	t, err := d.Parse(s.text)
 	if err != nil {
@@ -208,7 +202,6 @@ func parseIn(d *expr.Dialect, s source, diags *diag.List) *expr.Template {
 	return t
 }
 
-// pos returns the position of a byte offset in the template.
 func (s source) pos(offset int) diag.Pos {
 	if s.file == "" {
 		return s.node.Offset(offset)
@@ -218,7 +211,6 @@ func (s source) pos(offset int) diag.Pos {
 	return diag.Pos{File: s.file, Line: 1 + strings.Count(before, "\n"), Col: 1 + len([]rune(before[lineStart:]))}
 }
 
-// render renders the template for a case. A problem goes to diags.
 func (s source) render(c *Case, diags *diag.List) (string, bool) {
 	text, err := s.t.RenderWithin(c.vars, c.budget)
 	if err == nil {
@@ -258,7 +250,6 @@ func (s source) evaluate(c *Case) (eval.Value, error) {
 	return fmt.Sprint(v), nil
 }
 
-// report adds a problem of the template for a case, at its position.
 func (s source) report(c *Case, e *expr.TemplateError, diags *diag.List) {
 	switch {
 	case errors.Is(e, expr.ErrBudget): // reported once for the suite
@@ -269,7 +260,6 @@ func (s source) report(c *Case, e *expr.TemplateError, diags *diag.List) {
 	}
 }
 
-// missing reports an undefined variable, with a hint.
 func (c *Case) missing(name string, at diag.Pos, diags *diag.List) {
 	if c.vague {
 		return
@@ -285,7 +275,6 @@ func (c *Case) missing(name string, at diag.Pos, diags *diag.List) {
 	diags.Errorf(at, hint, "case `%s` has no variable `%s`", c.Name, name)
 }
 
-// names returns the sorted keys of a map.
 func names[V any](vars map[string]V) []string { return slices.Sorted(maps.Keys(vars)) }
 
 // render makes the contents for a case, and reports false after a problem. Without load, images are checked but their data
@@ -360,7 +349,6 @@ func (p *Prompt) share(contents []eval.Content) int {
 	return resizedBytes
 }
 
-// eachPart yields every part of the prompt.
 func (p *Prompt) eachPart(yield func(part) bool) {
 	for _, t := range p.turns {
 		for _, part := range t.parts {

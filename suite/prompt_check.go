@@ -62,7 +62,6 @@ func sizeOver(prompt eval.Request) int {
 	return encodedSize(prompt.Contents) + len(prompt.System)
 }
 
-// saysNothing reports whether a turn has neither a text to read nor a file.
 func saysNothing(c eval.Content) bool {
 	return !slices.ContainsFunc(c.Parts, func(p eval.Part) bool {
 		text, ok := p.(eval.TextPart)

@@ -64,7 +64,6 @@ func (x *expansion) scorer(d *scorerDef, c *Case, diags *diag.List) *Scorer {
 	return sc
 }
 
-// remembered returns the cache of an entry.
 func (x *expansion) remembered(d *scorerDef) *remembered {
 	known := x.made[d]
 	if known == nil {
@@ -106,7 +105,6 @@ func (r *rendering) values(c *Case) []eval.Value {
 	return out
 }
 
-// fill replaces the templates with values.
 func (r *rendering) fill(values []eval.Value) yaml.Node {
 	return r.node.Rewrite(func(_ yaml.Node, text string) eval.Value {
 		if i := slices.Index(r.texts, text); i >= 0 {

@@ -119,7 +119,6 @@ func parseScorer(n yaml.Node, kinds Kinds, nested bool) *Scorer {
 	return s
 }
 
-// noMapping reports a scorer that is not a mapping.
 func noMapping(n yaml.Node, kinds Kinds) {
 	if !n.IsScalar() || n.IsNull() {
 		n.Map()
@@ -129,7 +128,6 @@ func noMapping(n yaml.Node, kinds Kinds) {
 	n.Errorf(hint, "expected a mapping, found %s", n.Describe())
 }
 
-// kindOf finds the key of an entry that names its kind.
 func kindOf(m yaml.Map, kinds Kinds, allowed *yaml.Block) string {
 	kind := ""
 	for e := range m.Entries() {
@@ -221,7 +219,6 @@ type rendering struct {
 	broken    bool
 }
 
-// rendering parses the templates in a value.
 func (l *loader) rendering(n yaml.Node) rendering {
 	r := rendering{node: n}
 	n.EachText(func(at yaml.Node, text string) {
@@ -243,7 +240,6 @@ func (l *loader) rendering(n yaml.Node) rendering {
 	return r
 }
 
-// render renders the templates for a case.
 func (r *rendering) render(c *Case, diags *diag.List) (out yaml.Node, ok bool) {
 	if ok = !r.broken; !ok {
 		return out, false
@@ -261,7 +257,6 @@ func (r *rendering) render(c *Case, diags *diag.List) (out yaml.Node, ok bool) {
 	return out.WithDiags(diags), ok
 }
 
-// scorerDef is an entry of a list of scorers as written in the file.
 type scorerDef struct {
 	rendering
 	fixed  *Scorer // the scorer, if the entry has no template

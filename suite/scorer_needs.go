@@ -10,7 +10,6 @@ type scorerNeeds struct {
 	prices       map[string]diag.Pos // the first scorer that needs prices, by the name of the arm that it scores
 }
 
-// note adds the needs of a scorer.
 func (n *scorerNeeds) note(of *Needs) {
 	if len(of.References) > 0 && !n.embeddings {
 		n.embeddings = true
@@ -25,7 +24,6 @@ func (n *scorerNeeds) note(of *Needs) {
 	}
 }
 
-// notePrices adds the scorers of a case that score an arm.
 func (n *scorerNeeds) notePrices(c *Case, arm Arm) {
 	for _, sc := range c.ScorersFor(arm) {
 		if !sc.Needs.Price {

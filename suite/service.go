@@ -50,7 +50,6 @@ func (l *loader) untrustedService(m yaml.Map) {
 	l.Service.APIVersion = apiVersion(m.Get("apiVersion"))
 }
 
-// checkAddress reports what is wrong with the base URL u, which is written at n.
 func (l *loader) checkAddress(n yaml.Node, u string) {
 	switch problem := wire.CheckBaseURL(u); {
 	case problem != "" && strings.ContainsAny(u, "@?#"): // a password or a key

@@ -96,7 +96,6 @@ func (s *NamedService) DiffersFrom(other *NamedService) string {
 	return ""
 }
 
-// definition returns the settings of the service by the keys of its block, to compare them.
 func (s *NamedService) definition() map[string]string {
 	login := ""
 	if s.Login != nil {
@@ -121,7 +120,6 @@ func (s *Suite) KeyVariables() []string {
 	return out
 }
 
-// findService finds a service of the suite by name; nil when there is none.
 func (s *Suite) findService(name string) *NamedService {
 	i := slices.IndexFunc(s.Services, func(one *NamedService) bool { return one.Name == name })
 	if i < 0 {
@@ -168,7 +166,6 @@ func LoadServices(files fs.FS, source node, opts Options, diags *diag.List) []*N
 	return l.Services
 }
 
-// services reads the named services.
 func (l *loader) services(n yaml.Node) {
 	for e := range n.Map().Entries() {
 		if !plainName.MatchString(e.Name()) {
@@ -254,7 +251,6 @@ func (l *loader) serviceText(s *NamedService, n yaml.Node) string {
 	return expand(n.Str(), values)
 }
 
-// keyVariable reads the name of the environment variable that holds a key.
 func (l *loader) keyVariable(n yaml.Node) string {
 	name := n.Str()
 	switch {
@@ -284,7 +280,6 @@ func keyVariableName(name string) bool {
 	return strings.HasPrefix(name, "EVALRUN_") || strings.HasSuffix(name, "_API_KEY")
 }
 
-// login reads the program that prints tokens.
 func (l *loader) login(s *NamedService, m yaml.Map) {
 	n := m.Get("auth")
 	auth := n.Map(loginBlock().Names()...)
@@ -303,7 +298,6 @@ func (l *loader) login(s *NamedService, m yaml.Map) {
 // headerHint shows where to put the secret of a header.
 const headerHint = "take it from the environment, such as \"${env:EVALRUN_TOKEN}\""
 
-// serviceHeaders reads the headers of every request.
 func (l *loader) serviceHeaders(s *NamedService, n yaml.Node) []eval.Header {
 	var out []eval.Header
 	for e, name := range headersOf(n) {
@@ -330,7 +324,6 @@ func (l *loader) serviceHeaders(s *NamedService, n yaml.Node) []eval.Header {
 	return out
 }
 
-// serviceLimits reads the limits of one service.
 func serviceLimits(n yaml.Node) Limits {
 	m, own := n.Map(), serviceLimitsBlock().Names()
 	for e := range m.Entries() {
@@ -365,7 +358,6 @@ func (s *Suite) AllServices() []*NamedService {
 	return out
 }
 
-// usedServices returns the names of services in use.
 func (l *loader) usedServices() []string {
 	used := map[string]bool{}
 	for _, t := range l.Targets {
@@ -384,7 +376,6 @@ func (l *loader) usedServices() []string {
 	return slices.Sorted(maps.Keys(used))
 }
 
-// checkServices warns about unused services.
 func (l *loader) checkServices() {
 	if l.diags.HasErrors() {
 		return

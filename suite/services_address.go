@@ -35,7 +35,6 @@ func (s *NamedService) requestPath() string {
 	}[s.Protocol]
 }
 
-// checkServiceAddress reports an invalid base URL.
 func (l *loader) checkServiceAddress(s *NamedService, n yaml.Node) {
 	if s.BaseURL == "" {
 		return

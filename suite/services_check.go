@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-// spoken returns the protocol of a service, if it is not the generative one.
 func (s *NamedService) spoken() (wire.Protocol, bool) { return wire.Named(s.Speaks()) }
 
 // refusals returns the parts of a request that the protocol of a service cannot express.
@@ -100,7 +99,6 @@ func (l *loader) checkCounting(at yaml.Node) {
 	}
 }
 
-// checkEmbeds reports a service that cannot make embeddings.
 func (l *loader) checkEmbeds(n yaml.Node, of *NamedService) {
 	if of == nil || of.Protocol == "" || l.opts.Can == nil || l.opts.Can(of.Protocol, wire.MethodEmbed) {
 		return

@@ -78,7 +78,6 @@ func (l *loader) scorerList(n yaml.Node, within []string) []*scorerDef {
 	return out
 }
 
-// fromSets returns the scorers of the sets that an item names.
 func (l *loader) fromSets(item yaml.Node, within []string) []*scorerDef {
 	m := item.Map()
 	for e := range m.Entries() {
@@ -107,7 +106,6 @@ func (l *loader) fromSets(item yaml.Node, within []string) []*scorerDef {
 	return out
 }
 
-// unusedSets warns about sets that no list of scorers uses.
 func (l *loader) unusedSets() {
 	for _, name := range names(l.sets) {
 		if set := l.sets[name]; !set.used && !l.diags.HasErrors() {

@@ -30,7 +30,6 @@ type unstreamed struct {
 	targets []string
 }
 
-// streamKey describes the setting that makes the target stream; "" when it cannot.
 func (t *Target) streamKey() string {
 	switch t.Of.(type) {
 	case *ConfiguredModel:

@@ -232,7 +232,6 @@ type Case struct {
 	vague  bool         // a misspelled key may hide variables, so undefined ones are not reported
 }
 
-// armNames returns the names that globs of arms can match.
 func (s *Suite) armNames() []string {
 	var names []string
 	for _, a := range s.arms {
@@ -294,7 +293,6 @@ func (s *Suite) FileName() string { return s.files.suite }
 // Shown returns the name for messages of a file in the suite's folder.
 func (s *Suite) Shown(name string) string { return shownWith(s.File, name) }
 
-// shownWith returns the path of name in the folder of other.
 func shownWith(other, name string) string {
 	return other[:strings.LastIndexByte(other, '/')+1] + name
 }
@@ -336,7 +334,6 @@ func Load(fsys fs.FS, path string, kinds Kinds, opts Options, diags *diag.List) 
 	return s
 }
 
-// load reads and checks the file with the given root.
 func (s *Suite) load(root yaml.Node, diags *diag.List) {
 	s.loading = &loading{}
 	s.loading.budget.Grow(templateBase)

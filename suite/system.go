@@ -56,7 +56,6 @@ func (p *Prompt) rendered(c *Case, files *sourceFiles, diags *diag.List, load bo
 	return out, ok && fine
 }
 
-// uses records the variables that the prompt uses.
 func (p *Prompt) uses(u *usage) {
 	if p.system != nil {
 		u.template(p.system.t)

@@ -55,7 +55,6 @@ func jsonSlip(src []byte) (offset int, ok bool) {
 	return 0, err == nil
 }
 
-// positionIn returns the position of a byte in a file.
 func positionIn(file string, src []byte, offset int) diag.Pos {
 	return source{file: file, text: string(src)}.pos(offset)
 }

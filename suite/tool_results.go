@@ -68,7 +68,6 @@ func (a *ToolAnswer) Text(args eval.Object, vars eval.Dict) (string, error) {
 	return "", fmt.Errorf("the result cannot be made of the arguments: %s", e.Message)
 }
 
-// results reads `toolResults`; nil without it.
 func (t *toolReader) results(m yaml.Map) *ToolResults {
 	n, limit := m.Get("toolResults"), m.Get("maxSteps")
 	steps := limit.Int(1, maxSteps)
@@ -92,7 +91,6 @@ func (t *toolReader) results(m yaml.Map) *ToolResults {
 	return out
 }
 
-// checkSteps reports a live chat with more turns than steps.
 func (t *toolReader) checkSteps(m yaml.Map, r *ToolResults) {
 	turns := len(t.prompt.turns)
 	if !t.prompt.Live || turns <= r.MaxSteps || r.MaxSteps == 0 {
@@ -108,7 +106,6 @@ func (t *toolReader) checkSteps(m yaml.Map, r *ToolResults) {
 	)
 }
 
-// answer reads one entry.
 func (t *toolReader) answer(n yaml.Node) *ToolAnswer {
 	m := n.Map(toolResultBlock().Names()...)
 	if !n.IsMapping() {
@@ -155,7 +152,6 @@ func (t *ToolResults) templates() iter.Seq[source] {
 	}
 }
 
-// check reports variables that the case does not have.
 func (t *ToolResults) check(c *Case, diags *diag.List) {
 	for text := range t.templates() {
 		for _, f := range text.t.Fields() {
@@ -193,7 +189,6 @@ func (t *ToolResults) Hash(c *Case) string {
 	return hex.EncodeToString(h.Sum(nil))[:32]
 }
 
-// writeVars writes the variables of a case that the template uses.
 func (s source) writeVars(w io.Writer, vars eval.Dict) {
 	if s.t.UsesAll() {
 		fmt.Fprintf(w, "%s\n", vars)

@@ -22,7 +22,6 @@ var toolName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
 })
 
-// toolKeys are the keys of a prompt about functions that the model may call.
 func toolKeys() []yaml.Key {
 	return []yaml.Key{
 		{
@@ -88,7 +87,6 @@ func toolResultBlock() yaml.Block {
 	}
 }
 
-// tooling reads the keys of a prompt about functions that the model may call.
 func (l *loader) tooling(m yaml.Map, p *Prompt) {
 	t := toolReader{loader: l, prompt: p, names: map[string]diag.Pos{}}
 	for _, key := range []string{"toolChoice", "toolResults", "maxSteps"} {
@@ -106,7 +104,6 @@ func (l *loader) tooling(m yaml.Map, p *Prompt) {
 	t.advise(m)
 }
 
-// toolReader reads the tools of one prompt.
 type toolReader struct {
 	*loader
 	prompt     *Prompt
@@ -147,7 +144,6 @@ func (t *toolReader) declaration(n yaml.Node) {
 	}
 }
 
-// isToolName checks a name, and reports one that no protocol accepts.
 func isToolName(n yaml.Node) bool {
 	if !n.IsScalar() || n.IsNull() { // already reported
 		return false
@@ -161,7 +157,6 @@ func isToolName(n yaml.Node) bool {
 	return false
 }
 
-// isParameters checks a schema of arguments, and reports anything else.
 func isParameters(n yaml.Node) bool {
 	if !n.IsMapping() {
 		n.Errorf(
@@ -196,7 +191,6 @@ func (t *toolReader) choice(n yaml.Node) {
 	}
 }
 
-// declares checks that `tools` declares a name, and reports a missing one.
 func (t *toolReader) declares(name yaml.Node) bool {
 	if t.undeclared || !name.IsScalar() || name.IsNull() {
 		return false

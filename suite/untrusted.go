@@ -113,7 +113,6 @@ func (s *Suite) allowsKey(name string, at *url.URL, key string) bool {
 	return false
 }
 
-// covers reports whether an address is at the permit's host.
 func (p permit) covers(at *url.URL) bool {
 	host, port := strings.ToLower(at.Hostname()), at.Port()
 	if port == "" {

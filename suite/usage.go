@@ -21,7 +21,6 @@ type VariableUse struct {
 	Known []string
 }
 
-// checkVariables reports variables that the case's scorers need and the case does not have.
 func (c *Case) checkVariables(diags *diag.List) {
 	for _, sc := range c.Scorers {
 		for _, v := range sc.Needs.Variables {
@@ -75,7 +74,6 @@ func (l *loader) named(def *caseDef, c *Case) (used map[string]bool, all bool) {
 	return u.names, u.all
 }
 
-// usage collects the variables in use.
 type usage struct {
 	names map[string]bool
 	all   bool // something uses every variable
@@ -164,7 +162,6 @@ func (l *loader) checkUnusedDefaults() {
 	}
 }
 
-// checkVars warns about --var for unused variables.
 func (l *loader) checkVars() {
 	if l.used["."] || l.diags.HasErrors() {
 		return

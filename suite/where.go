@@ -31,7 +31,6 @@ func (f *filter) compile(first *row, diags *diag.List) {
 	}
 }
 
-// readWhere reads the expression of `where`, which selects rows.
 func (l *checker) readWhere(r *rows) {
 	if r.where == nil {
 		return
@@ -42,7 +41,6 @@ func (l *checker) readWhere(r *rows) {
 	}
 }
 
-// takes reports whether the expression selects a row.
 func (f *filter) takes(r *row) (bool, error) {
 	if f == nil {
 		return true, nil
@@ -85,7 +83,6 @@ func lacks(v eval.Value, path []string) bool {
 	return false
 }
 
-// filtered yields the rows that `where` selects.
 func (s *Suite) filtered(r *rows, diags *diag.List) iter.Seq[*row] {
 	return func(yield func(*row) bool) {
 		for one := range s.all(r, diags) {

@@ -9,7 +9,6 @@ import (
 	"slices"
 )
 
-// chunk is a part of an image file: a PNG chunk, a WebP chunk or a JPEG segment.
 type chunk struct {
 	name string // for JPEG, the marker, such as "\xE1"
 	data []byte
@@ -63,7 +62,6 @@ func jpegSegments(data []byte) iter.Seq[chunk] {
 	}
 }
 
-// animated reports whether an image has several frames.
 func animated(data []byte, mimeType string) bool {
 	switch mimeType {
 	case "image/png": // acTL comes before IDAT, if at all
@@ -76,7 +74,6 @@ func animated(data []byte, mimeType string) bool {
 	return false
 }
 
-// firstChunk returns the first chunk with one of the names.
 func firstChunk(chunks iter.Seq[chunk], names ...string) (chunk, bool) {
 	for c := range chunks {
 		if slices.Contains(names, c.name) {

@@ -148,7 +148,6 @@ func (s *countedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// row marks the beginning of the next row.
 func (s *countedReader) row() { s.mark = s.read }
 
 // lineAt returns the line of an offset. Offsets must not decrease, because it forgets earlier lines.

@@ -101,7 +101,6 @@ func IsText(head []byte) bool {
 	return true
 }
 
-// format is a format that evalrun does not read.
 type format struct {
 	is      string
 	endings string // extensions
@@ -154,7 +153,6 @@ func python(library, expression string) string {
 
 func pandas(format string) string { return python("pandas", "pandas.read_"+format+"('FILE')") }
 
-// ofPrograms lists formats in which programs store values.
 func ofPrograms() []format {
 	return []format{
 		{

@@ -32,7 +32,6 @@ func lines(in *countedReader, rows *expr.Rows, yield func(DataRow, error) bool) 
 	}
 }
 
-// oneLine yields the rows of a line.
 func oneLine(text []byte, line int, rows *expr.Rows, yield func(DataRow, error) bool) bool {
 	if rows != nil {
 		return documentOf(text, line, rows, yield)
@@ -58,7 +57,6 @@ func readLine(r *bufio.Reader, row []byte, line int) ([]byte, error) {
 	}
 }
 
-// list reads a JSON list of objects, one object at a time.
 func list(in *countedReader, yield func(DataRow, error) bool) {
 	in.lines = true
 	dec := json.NewDecoder(in)
@@ -89,7 +87,6 @@ func list(in *countedReader, yield func(DataRow, error) bool) {
 	}
 }
 
-// endOfList refuses anything after the list.
 func endOfList(in *countedReader, dec *json.Decoder) error {
 	if _, err := dec.Token(); err != nil {
 		return syntax(in, dec, err)
@@ -103,7 +100,6 @@ func endOfList(in *countedReader, dec *json.Decoder) error {
 const notAList = "when a list inside it holds the rows, write `rows: .data[]` with its path; one object a line is a " +
 	"file named .jsonl"
 
-// syntax turns an error of the decoder into one with a line.
 func syntax(in *countedReader, dec *json.Decoder, err error) error {
 	var bad *json.SyntaxError
 	var known *LineError

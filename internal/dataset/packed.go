@@ -9,7 +9,6 @@ import (
 	"io"
 )
 
-// gzipMagic is the beginning of a gzip stream.
 const gzipMagic = "\x1f\x8b"
 
 // A few bytes of gzip can unpack to gigabytes. So every window of output must use at least a maxRatio-th of

@@ -18,7 +18,6 @@ import (
 // because members around a row may follow it.
 const maxDocument = 256 << 20
 
-// document is a JSON document from which an expression selects rows.
 type document struct {
 	text  string
 	rows  *expr.Rows
@@ -60,7 +59,6 @@ func documentOf(text []byte, line int, rows *expr.Rows, yield func(DataRow, erro
 	return d.read()
 }
 
-// check returns an error for a document that is not JSON.
 func (d *document) check(text []byte) error {
 	var bad *json.SyntaxError
 	switch {
@@ -150,7 +148,6 @@ func (d *document) noKey(here gjson.Result, keys, names []string) bool {
 	return d.yield(DataRow{}, e)
 }
 
-// maxKeys bounds the keys in a hint.
 const maxKeys = 10
 
 // item runs the expression on a value; in is the object around it.
@@ -179,7 +176,6 @@ func (d *document) item(v gjson.Result, in *treeNode) bool {
 	return true
 }
 
-// failed explains a failed run of the expression.
 func (d *document) failed(line int, err error) error {
 	var bound expr.BoundError
 	if errors.As(err, &bound) {
@@ -193,7 +189,6 @@ func (d *document) failed(line int, err error) error {
 	return &LineError{Line: line, Message: "`rows` fails here: " + err.Error(), Hint: hint}
 }
 
-// row converts a result of the expression to a row.
 func (d *document) row(v any, t *tree, line int) (DataRow, error) {
 	made, ok := v.(map[string]any)
 	if !ok {

@@ -48,13 +48,11 @@ func table(in *countedReader, o Options, yield func(DataRow, error) bool) {
 	}
 }
 
-// columnNames are the names of the cells.
 type columnNames struct {
 	names []string
 	given bool // from Options: the table has no header
 }
 
-// header reads the record with the names of the columns.
 func header(r *csv.Reader) ([]string, error) {
 	names, err := r.Read()
 	if errors.Is(err, io.EOF) {

@@ -125,7 +125,6 @@ type appText struct {
 	Text string `json:"text"`
 }
 
-// appStep is a lookup that the application made for an answer.
 type appStep struct {
 	Name string            `json:"name"`
 	Args map[string]string `json:"args"`

@@ -10,7 +10,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// completions implements form for chat completions.
 type completions struct {
 	usage bool // a stream ends with the usage
 }

@@ -108,7 +108,6 @@ func (e enum) threshold() string {
 
 var responseTypes = []string{"text/plain", "application/json", "text/x.enum", "application/xml", "application/yaml"}
 
-// bounds are inclusive bounds of a setting.
 type bounds struct {
 	name   string
 	value  *float64 // nil: not set
@@ -138,7 +137,6 @@ func (c *config) check() *problem {
 	return c.checkForm()
 }
 
-// checkForm validates the settings for the format of the answer.
 func (c *config) checkForm() *problem {
 	const at = "generationConfig.responseSchema"
 	switch {

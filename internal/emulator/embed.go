@@ -89,7 +89,6 @@ func embed(r *embedRequest, m *eval.Model) (wireEmbedding, *problem) {
 	return wireEmbedding{normal(v)}, nil
 }
 
-// check validates a request to the model.
 func (r *embedRequest) check(m *eval.Model) *problem {
 	if r.Content == nil || len(r.Content.Parts) == 0 {
 		return badRequest("content.parts is required")
@@ -136,7 +135,6 @@ func vectorOf(text string) []float64 {
 	return v
 }
 
-// normal scales a vector to length 1.
 func normal(v []float64) []float64 {
 	sum := 0.0
 	for _, x := range v {

@@ -74,7 +74,6 @@ func (e *Emulator) shared(own http.HandlerFunc, other func(http.ResponseWriter, 
 	}
 }
 
-// openModels requires a valid key for a request about models.
 func (e *Emulator) openModels(in answerWriter, next func(http.ResponseWriter, *http.Request, answerWriter)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if p := e.checkOtherKey(r); p != nil {
@@ -228,7 +227,6 @@ func (q *convertedRequest) say(role string, parts ...wirePart) {
 
 func textPart(text string) wirePart { return wirePart{Text: &text} }
 
-// instruct adds to the system text.
 func (q *convertedRequest) instruct(text string) {
 	if text == "" {
 		return
@@ -320,7 +318,6 @@ func (l *stringOrList) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(l))
 }
 
-// created is the time of every answer, fixed so that answers are deterministic.
 const created = 1767225600
 
 func encoded(v any) json.RawMessage {

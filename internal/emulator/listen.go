@@ -45,7 +45,6 @@ func listen(h http.Handler, what, addr string) (*listening, error) {
 	return l, nil
 }
 
-// close ends the server and all requests. stop ends requests that hang.
 func (l *listening) close(stop chan struct{}) {
 	l.once.Do(func() {
 		close(stop)

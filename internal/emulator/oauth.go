@@ -205,7 +205,6 @@ func (g *consentGrant) refuse(w http.ResponseWriter, r *http.Request, code, desc
 	g.redirectWith(w, r, url.Values{"error": {code}, "error_description": {description}})
 }
 
-// grant issues a code.
 func (a *authServer) grant(w http.ResponseWriter, r *http.Request, g *consentGrant) {
 	code := newToken("code-")
 	a.mu.Lock()
@@ -215,7 +214,6 @@ func (a *authServer) grant(w http.ResponseWriter, r *http.Request, g *consentGra
 	g.redirectWith(w, r, url.Values{"code": {code}, "scope": {g.scope}})
 }
 
-// decide handles the buttons of the consent page.
 func (a *authServer) decide(w http.ResponseWriter, r *http.Request) {
 	ticket := r.PostFormValue("ticket")
 	a.mu.Lock()
@@ -250,7 +248,6 @@ func refuseToken(w http.ResponseWriter, status int, code, description string) {
 	}{code, description})
 }
 
-// token exchanges a code or a refresh token.
 func (a *authServer) token(w http.ResponseWriter, r *http.Request) {
 	if !authentic(r) {
 		refuseToken(w, http.StatusUnauthorized, "invalid_client", "the client or its secret is not known")
@@ -340,7 +337,6 @@ func (a *authServer) revoke(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// good reports whether an access token is valid.
 func (a *authServer) good(token string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -220,7 +220,6 @@ func (c content) checkSignatures(i int) *problem {
 	return nil
 }
 
-// checkSize refuses a prompt that is too large.
 func (r *request) checkSize() *problem {
 	size, images := 0, 0
 	for _, c := range r.Contents {

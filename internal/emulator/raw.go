@@ -58,7 +58,6 @@ func (r *rawReply) framed(s *streamWriter) []string {
 	return out
 }
 
-// raw sends the literal reply of a rule, or the part of it that a fault leaves.
 func (e *Emulator) raw(w http.ResponseWriter, r *http.Request, rule *rule, f *fault, q *query) {
 	switch {
 	case q.stream && rule.raw.chunks != nil && (f == nil || f.inStream()):

@@ -63,7 +63,6 @@ func (r *rule) readReplies(m yaml.Map) {
 	}
 }
 
-// readReply reads an answer. text is the key of its text.
 func readReply(m yaml.Map, text string) weighted {
 	out := weighted{weight: 1}
 	if v := m.Get(text); !v.IsZero() {

@@ -45,7 +45,6 @@ func readJSON(r *http.Request, into any) ([]byte, *problem) {
 	return body, decode(wirejson.CamelKeys(body), into)
 }
 
-// readBody reads a body, which may be compressed.
 func readBody(r *http.Request) ([]byte, *problem) {
 	var in io.Reader = r.Body
 	if strings.EqualFold(r.Header.Get("Content-Encoding"), "gzip") {

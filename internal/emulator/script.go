@@ -179,12 +179,10 @@ func (s *Script) find(req *request, model, prompt string) int {
 // saysAny reports whether the rule matches all prompts.
 func (r *rule) saysAny() bool { return (r.text == nil || *r.text == "*") && r.re == nil }
 
-// says reports whether the rule matches a prompt.
 func (r *rule) says(prompt string) bool {
 	return (r.text == nil || r.text.Match(prompt)) && (r.re == nil || r.re.MatchString(prompt))
 }
 
-// fits reports whether the rule matches the images, turns and results of a request.
 func (r *rule) fits(req *request) bool {
 	return (r.image == nil || *r.image == (req.images() > 0)) && (r.turns == 0 || r.turns == len(req.Contents)) &&
 		(r.step == 0 || r.step == req.step()) && (r.system == nil || r.system.Match(req.system())) && r.results.fits(req)

@@ -34,7 +34,6 @@ func (g Git) Commit() (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// git runs git in a folder. env is added to its environment.
 func git(dir string, env []string, args ...string) ([]byte, error) {
 	cmd := exec.Command("git", append([]string{"-C", dir}, args...)...) //nolint:gosec // callers pass no user input as an option
 	var complaint bytes.Buffer
@@ -251,7 +250,6 @@ func (g Git) Checkout(dir string) error {
 	return nil
 }
 
-// memoryFile is a file in memory, with its own fs.FileInfo.
 type memoryFile struct {
 	*bytes.Reader
 	name string

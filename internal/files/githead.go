@@ -104,7 +104,6 @@ var commitHash = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 })
 
-// commit is the name of a commit, "" for any other text.
 func commit(id string) string {
 	if commitHash().MatchString(id) {
 		return id

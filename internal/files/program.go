@@ -123,7 +123,6 @@ func ended(err, cause error) error {
 	return fmt.Errorf("cannot be run: %w", err)
 }
 
-// late is the error of a program that ran for too long.
 type late time.Duration
 
 func (l late) Error() string { return fmt.Sprintf("did not end within %s", time.Duration(l)) }

@@ -110,7 +110,6 @@ type noting struct {
 	notes Notes
 }
 
-// Listing notes a glob.
 func (n noting) Listing(glob string, matches func() []string) { n.notes.List(glob, matches) }
 
 type confined struct {
@@ -140,7 +139,6 @@ func (c confined) check(op, name string) error {
 	return nil
 }
 
-// Open opens a regular file or a folder.
 func (c confined) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
@@ -160,7 +158,6 @@ func (c confined) Open(name string) (fs.File, error) {
 	return out, nil
 }
 
-// Stat looks at a file of any kind.
 func (c confined) Stat(name string) (fs.FileInfo, error) {
 	if err := c.check("stat", name); err != nil {
 		return nil, err
@@ -169,13 +166,10 @@ func (c confined) Stat(name string) (fs.FileInfo, error) {
 	return fs.Stat(c.all, name)
 }
 
-// Lstat looks at a file of any kind, links included.
 func (c confined) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(c.all, name) }
 
-// ReadLink is where a link leads.
 func (c confined) ReadLink(name string) (string, error) { return fs.ReadLink(c.all, name) }
 
-// ReadDir lists a folder.
 func (c confined) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err := c.check("readdir", name); err != nil {
 		return nil, err

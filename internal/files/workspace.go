@@ -54,7 +54,6 @@ type sink interface {
 	link(name, target string) error
 }
 
-// folderWalker goes through a folder.
 type folderWalker struct {
 	fsys    fs.FS
 	sink    sink
@@ -199,14 +198,12 @@ func explain(name string, err error) error {
 	return fmt.Errorf("%s in it cannot be copied: %w", name, err)
 }
 
-// nothing is the sink of a digest.
 type nothing struct{}
 
 func (nothing) folder(string) error                              { return nil }
 func (nothing) file(string, fs.FileMode) (io.WriteCloser, error) { return nil, nil }
 func (nothing) link(string, string) error                        { return nil }
 
-// folderSink is the sink of a copy.
 type folderSink string
 
 func (f folderSink) path(name string) string {

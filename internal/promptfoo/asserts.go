@@ -27,7 +27,6 @@ type scope struct {
 	typed    []string        // variables of the test that are numbers or booleans
 }
 
-// scorer is an assertion before it is written to the suite.
 type scorer struct {
 	kind    string
 	value   yamlValue
@@ -131,14 +130,12 @@ func (c *converter) assertion(to *sequence, a src, sc *scope) {
 	to.add(m, comments...)
 }
 
-// lost writes a TODO in place of an assertion.
 func (c *converter) lost(to *sequence, a src, kind, why string) {
 	a.todo("%s", why)
 	a.get("type").todo("%s", why)
 	to.note(fmt.Sprintf("TODO: `%s`: %s", diag.CleanLine(kind), why))
 }
 
-// block returns the scorer as an item of a list.
 func (s *scorer) block() *mapping {
 	m := one(s.kind, s.value)
 	m.entries = append(m.entries, s.options...)
@@ -185,7 +182,6 @@ func (c *converter) metricName(text string, sc *scope) string {
 	return name
 }
 
-// assertionSet converts an assert-set to `all` or `any`.
 func (c *converter) assertionSet(to *sequence, a src, sc *scope) {
 	inner := &sequence{}
 	in := *sc
@@ -308,7 +304,6 @@ func minimal(weights []float64, threshold float64) (out [][]int) {
 	return out
 }
 
-// changesOf returns the transforms between the answer and an assertion.
 func (c *converter) changesOf(a src, sc *scope) []change {
 	out := slices.Clone(sc.changes)
 	if t := a.get("transform"); !t.IsZero() {
@@ -333,7 +328,6 @@ func (c *converter) targetChanges() bool {
 	return slices.ContainsFunc(c.targets, func(t *target) bool { return len(t.changes) > 0 })
 }
 
-// converted converts an assertion; the text says why it cannot.
 func (c *converter) converted(base string, not bool, a src, sc *scope) (*scorer, string) {
 	changes := c.changesOf(a, sc)
 	if code[base] {

@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// code has the types whose value is code.
 var code = map[string]bool{"javascript": true, "python": true}
 
 // inShim has the types that the JavaScript shim implements, for answers that code transforms first.

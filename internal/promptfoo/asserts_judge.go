@@ -57,7 +57,6 @@ func (j *judges) addTo(out *mapping) {
 	}
 }
 
-// judge makes a judge of a provider that grades.
 func (c *converter) judge(s src) string {
 	if of := s.get("text"); !of.IsZero() { // an object with one provider for each use
 		if e := s.get("embedding"); !e.IsZero() {
@@ -191,7 +190,6 @@ func (c *converter) judged(m *mapping, a src, sc *scope, least, note string) *sc
 	return &scorer{kind: "judge", value: m, note: note}
 }
 
-// ownPrompt makes a judge with the author's prompt.
 func (c *converter) ownPrompt(s src, judge string, m *mapping) (string, bool) {
 	i := slices.IndexFunc(c.judges.all, func(j *mapping) bool { return j.text("name") == judge })
 	if m.get("rubric") == nil || i < 0 {
@@ -218,7 +216,6 @@ func (c *converter) ownPrompt(s src, judge string, m *mapping) (string, bool) {
 	return c.judges.add(block), true
 }
 
-// rubricTexts joins the messages of a judge's prompt.
 func (c *converter) rubricTexts(items []src) (string, bool) {
 	var parts []string
 	for _, item := range items {

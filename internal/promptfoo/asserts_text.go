@@ -254,7 +254,6 @@ func (c *converter) isXML(not bool, a src) (*scorer, string) {
 	return &scorer{kind: "xml", value: one("required", texts(required...)), not: not}, ""
 }
 
-// threshold returns the threshold of an assertion, or promptfoo's default.
 func threshold(a src, byDefault string) literal {
 	if t := a.get("threshold"); !t.IsZero() {
 		if _, ok := number(t); ok {

@@ -118,7 +118,6 @@ func imports(name string, data []byte) (out []string) {
 	return out
 }
 
-// copyFile copies a file that the suite refers to.
 func (c *converter) copyFile(s src, ref string) (string, bool) {
 	name, data, err := c.source.read(ref)
 	if err != nil {

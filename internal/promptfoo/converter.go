@@ -95,7 +95,6 @@ func (c *converter) config(top src) {
 	top.rest(configKeys...)
 }
 
-// describe reads the description, tags and metadata.
 func (c *converter) describe(top src) {
 	if d := top.get("description"); !d.IsZero() {
 		c.head.set("description", textValue(d.text()))
@@ -112,7 +111,6 @@ func (c *converter) describe(top src) {
 	}
 }
 
-// tagOf makes a tag from a key and its value.
 func tagOf(key, value string) string {
 	out := strings.ReplaceAll(key+":"+value, ",", ";") // commas separate the tags in a column
 	return strings.TrimSpace(diag.CleanLine(cut(out, 80)))
@@ -134,7 +132,6 @@ var apart = map[string]string{
 	"tracing":         "evalrun sends a traceparent with every attempt; spans are not collected",
 }
 
-// setApart reports these keys.
 func (c *converter) setApart(top src) {
 	for _, key := range slices.Sorted(maps.Keys(apart)) {
 		why := apart[key]
@@ -275,7 +272,6 @@ func (c *converter) suite(config string) []byte {
 	return []byte(w.String())
 }
 
-// addBlock adds a mapping. An empty one only leaves its comments.
 func addBlock(out *mapping, key string, m *mapping) {
 	switch {
 	case !m.empty():

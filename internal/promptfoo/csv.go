@@ -235,7 +235,6 @@ func (c *converter) cellAssertion(to *sequence, sc *scope, cell assertionCell) {
 	}
 }
 
-// rowTags returns the tags from the metadata columns of a row.
 func rowTags(header []string, cells map[string]string) (tags []string) {
 	for _, h := range header {
 		if key, is := strings.CutPrefix(h, "__metadata:"); is && strings.TrimSpace(cells[h]) != "" {

@@ -62,7 +62,6 @@ func (m *mapping) get(key string) yamlValue {
 	return nil
 }
 
-// text returns the text of a key; "" if it is missing or no text.
 func (m *mapping) text(key string) string {
 	text, _ := m.get(key).(textValue)
 	return string(text)

@@ -65,7 +65,6 @@ func (l *fates) set(path string, s status, note string) {
 	l.byPath[path] = fate{s, cmp.Or(note, was.note)}
 }
 
-// src is a value of the source and its path.
 type src struct {
 	yaml.Node
 	path  string
@@ -161,7 +160,6 @@ func (s src) why() []string {
 	return nil
 }
 
-// seen reports whether the key has a status.
 func (s src) seen() bool {
 	_, there := s.fates.byPath[s.path]
 	return there
@@ -239,7 +237,6 @@ func (l *fates) add(n fateLine) {
 	l.lines = append(l.lines, n)
 }
 
-// counts returns the number of lines by status.
 func (l *fates) counts() map[status]int {
 	out := map[status]int{}
 	for _, n := range l.lines {
@@ -281,7 +278,6 @@ func (n fateLine) below(of fateLine) bool {
 		(strings.HasPrefix(n.path, of.path+".") || strings.HasPrefix(n.path, of.path+"["))
 }
 
-// words returns the line for the report.
 func (n fateLine) words() string {
 	out := fmt.Sprintf("- `%s`", strings.ReplaceAll(diag.CleanLine(n.path), "`", "'"))
 	if n.at > 0 {

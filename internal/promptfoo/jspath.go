@@ -51,7 +51,6 @@ func alternatives(code, root string) (string, bool) {
 
 var stringified = regexp.MustCompile(`^JSON\.stringify\(\s*(\w+)\s*(?:,[^()]*)?\)$`)
 
-// jqPath converts one path to jq.
 func jqPath(code, root string) (string, bool) {
 	if m := stringified.FindStringSubmatch(code); m != nil {
 		return ".", m[1] == root

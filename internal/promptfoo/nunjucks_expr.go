@@ -40,7 +40,6 @@ func (e *nunjucksExpr) hasText() bool {
 var nunjucksToken = regexp.MustCompile(`^\s*("(?:\\.|[^"\\])*"|` +
 	`'(?:\\.|[^'\\])*'|[0-9]+(?:\.[0-9]+)?|[A-Za-z_$][\w$]*|===|!==|==|!=|<=|>=|//|\*\*|[-+*/%~<>()\[\]{},:.|=])`)
 
-// maxTokens bounds an expression.
 const maxTokens = 2000
 
 func tokens(text string) (out []string, err error) {

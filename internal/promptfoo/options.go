@@ -6,7 +6,6 @@ import (
 	"strconv"
 )
 
-// options reads evaluateOptions and commandLineOptions.
 func (c *converter) options(s src) {
 	c.limit(s.get("maxConcurrency"), "concurrency", func(n float64) yamlValue { return integer(max(1, int(n))) })
 	c.limit(s.get("timeoutMs"), "timeout", func(n float64) yamlValue { return literal(duration(n)) })
@@ -93,7 +92,6 @@ func number(s src) (float64, bool) {
 	return n, err == nil
 }
 
-// duration writes milliseconds as suites write durations.
 func duration(ms float64) string {
 	if ms >= 1000 && ms == float64(int64(ms/1000))*1000 {
 		return fmt.Sprintf("%ds", int64(ms/1000))
@@ -104,7 +102,6 @@ func duration(ms float64) string {
 // formula matches expressions that mean the same in promptfoo and in evalrun.
 var formula = regexp.MustCompile(`^[\w\s.+*/()-]+$`)
 
-// derived reads derivedMetrics.
 func (c *converter) derived(s src) {
 	s.listed("as `metrics`")
 	for _, item := range s.items() {

@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// pricesFile is the price list of the suite.
 const pricesFile = "prices.yaml"
 
 // listed has list prices in USD per million tokens of prompt and answer. They are for `cost` assertions of

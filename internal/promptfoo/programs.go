@@ -49,7 +49,6 @@ func language(file string) string {
 // too.
 const markedObjects = "marked"
 
-// script makes a target of a provider in JavaScript or Python.
 func (c *converter) script(t *target, id string) {
 	file, function := scriptOf(id)
 	name, ok := c.copyCode(t.at, file)

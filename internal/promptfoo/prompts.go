@@ -20,7 +20,6 @@ type prompt struct {
 	comments []string
 }
 
-// readPrompts reads `prompts` in all its forms.
 func (c *converter) readPrompts(s src) {
 	switch {
 	case s.IsZero() || s.IsNull():
@@ -150,7 +149,6 @@ func splitPrompts(name, text string) (out []string) {
 	return []string{text}
 }
 
-// chatTurn is a message of a chat.
 type chatTurn struct {
 	role string
 	text string
@@ -319,7 +317,6 @@ func (c *converter) textPrompts(all *sequence, p *prompt, to []*target) {
 	}
 }
 
-// affixed adds the prefix and the suffix of the default test.
 func (c *converter) affixed(text string) string {
 	return c.defaults.prefix + text + c.defaults.suffix
 }
@@ -394,7 +391,6 @@ func (c *converter) addTurn(p *prompt, out *sequence, last, role string, value y
 	return role
 }
 
-// content converts the content of a message: a text, or parts.
 func (c *converter) content(p *prompt, t chatTurn) (yamlValue, bool) {
 	if !t.raw.IsSequence() {
 		text, ok := c.template(p.at, t.text, dialect{})

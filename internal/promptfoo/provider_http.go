@@ -17,7 +17,6 @@ var inRequest = dialect{functions: map[string]string{"prompt": "prompt", "messag
 
 var inHeader = dialect{functions: inRequest.functions, env: envRef}
 
-// http makes a target of an HTTP endpoint.
 func (c *converter) http(t *target, id string) {
 	config := t.at.get("config")
 	block := &mapping{}
@@ -61,7 +60,6 @@ func (c *converter) url(t *target, config src, id string) (string, bool) {
 
 var absolute = regexp.MustCompile(`^(https?://|\$\{env:)`)
 
-// query adds queryParams to an address.
 func (c *converter) query(config src, address string) string {
 	for _, e := range config.get("queryParams").entries() {
 		value, ok := c.text(e.src, inHeader)
@@ -85,7 +83,6 @@ func (c *converter) query(config src, address string) string {
 	return address
 }
 
-// requestParts reads method, headers, body and the other parts of a request.
 func (c *converter) requestParts(t *target, block *mapping, config src) {
 	method, body := config.get("method"), config.get("body")
 	switch m := strings.ToUpper(method.text()); {
@@ -236,7 +233,6 @@ func (c *converter) certificates(block *mapping, s src) {
 	s.differs("as `http.tls`")
 }
 
-// rawRequest parses a complete HTTP request.
 func (c *converter) rawRequest(block *mapping, s src, https src) (address string, ok bool) {
 	head, body, _ := strings.Cut(strings.ReplaceAll(s.text(), "\r\n", "\n"), "\n\n")
 	lines := strings.Split(strings.TrimSpace(head), "\n")

@@ -57,7 +57,6 @@ var knownConfig = []string{
 	"audioInputCost", "audioOutputCost", "apiVersion", "guardrailIdentifier", "inferenceProfileArn", "dataSources", "deployment_id",
 }
 
-// service finds or adds the service of a model.
 func (c *converter) service(t *target, p vendorModel, config src) string {
 	block := &mapping{}
 	block.set("protocol", textValue(p.protocol))

@@ -10,7 +10,6 @@ import (
 	"strings"
 )
 
-// target is a provider as a target of the suite.
 type target struct {
 	name     string
 	names    []string // by which the source refers to it: its id and its label
@@ -26,7 +25,6 @@ type target struct {
 	changes  []string // files with transforms of its answer, in order
 }
 
-// services are the services of the suite by name.
 type services map[string]*mapping
 
 // add returns the name of a service, and adds one that is new.
@@ -188,7 +186,6 @@ func (c *converter) promptFilter(t *target, s src) {
 	}
 }
 
-// providerFile reads providers from a separate file.
 func (c *converter) providerFile(s src, id string) {
 	file, ok := c.load(s, id)
 	if !ok {
@@ -292,7 +289,6 @@ func (c *converter) restOfConfig(t *target, why string) {
 	t.at.get("config").ok("")
 }
 
-// change records a transform of the answer of a target.
 func (c *converter) change(t *target, s src) {
 	if s.IsZero() {
 		return

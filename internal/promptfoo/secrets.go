@@ -46,7 +46,6 @@ func (l *secrets) variable(name, value, path string) string {
 
 const apiKeyEnding = "_API_KEY"
 
-// names lists the variables, sorted.
 func (l *secrets) names() (out []string) {
 	for _, v := range l.variables {
 		out = append(out, v.name)

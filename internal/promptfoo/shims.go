@@ -23,7 +23,6 @@ type shims struct{ used []string }
 
 func newShims() *shims { return &shims{} }
 
-// use returns the path of a shim in the suite's folder.
 func (s *shims) use(name string) string {
 	if !slices.Contains(s.used, name) {
 		s.used = append(s.used, name)

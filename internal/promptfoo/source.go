@@ -26,7 +26,6 @@ const (
 	maxMatches = 10_000
 )
 
-// configSource is the configuration and the folder with all files that may be read.
 type configSource struct {
 	config   []byte
 	root     *os.Root
@@ -34,7 +33,6 @@ type configSource struct {
 	problems *Problems
 }
 
-// open reads the configuration and opens its folder.
 func open(name string, problems *Problems) (*configSource, error) {
 	if slices.Contains(scriptEndings, path.Ext(name)) {
 		return nil, eval.BadInput(
@@ -124,7 +122,6 @@ func clean(ref string) (string, error) {
 	return name, nil
 }
 
-// read reads a file below the folder.
 func (s *configSource) read(ref string) (name string, data []byte, err error) {
 	if name, err = clean(ref); err != nil {
 		return "", nil, err

@@ -17,7 +17,6 @@ type testCase struct {
 	comments []string
 }
 
-// defaults has the content of `defaultTest`.
 type defaults struct {
 	vars      mapping
 	scorers   sequence
@@ -80,7 +79,6 @@ func (c *converter) defaultOptions(s src) {
 	}
 }
 
-// share reads a number from 0 to 1.
 func (c *converter) share(s src, what string) yamlValue {
 	n, ok := number(s)
 	if !ok || n < 0 || n > 1 {
@@ -91,7 +89,6 @@ func (c *converter) share(s src, what string) yamlValue {
 	return literal(s.text())
 }
 
-// tests reads `tests` in all its forms.
 func (c *converter) tests(s src) {
 	s.listed("as `cases`")
 	for _, item := range s.items() {

@@ -65,7 +65,6 @@ func escapedValue(s src) yamlValue {
 	return valueOf(s, func(_ src, text string) yamlValue { return textValue(escapeText(text)) })
 }
 
-// rendered translates the templates in a value.
 func (c *converter) rendered(s src, d dialect) (yamlValue, bool) {
 	fine := true
 	out := valueOf(s, func(at src, text string) yamlValue {

@@ -43,7 +43,6 @@ func (c *converter) variables(s src, with *mapping, whole bool) (vars, matrix *m
 	return vars, matrix
 }
 
-// variableFiles reads variables from the files in `vars`.
 func (c *converter) variableFiles(s src, vars *mapping, has map[string]bool) {
 	for _, item := range s.items() {
 		files, err := c.source.match(item.text())
@@ -176,7 +175,6 @@ func (c *converter) nested(s src, text string, vars map[string]string) string {
 	return out
 }
 
-// scalars returns the variables that are texts or numbers.
 func scalars(s src) map[string]string {
 	out := map[string]string{}
 	for _, e := range s.entries() {
@@ -222,7 +220,6 @@ func compactJSON(s src) string {
 	return string(out)
 }
 
-// options are the options of a test or of defaultTest.
 type options struct {
 	changes []change
 	judge   string

@@ -114,7 +114,6 @@ var agents = regexp.MustCompile(`^(anthropic:claude-(agent-sdk|code)|openai:(cod
 	`promptfoo:(simulated-user|manual-input|browser)|browser|ws:|wss:|websocket|sequence|` +
 	`package:|ruby:|golang:)`)
 
-// vendorModel is a model at a vendor.
 type vendorModel struct {
 	vendor
 	name  string // of the service

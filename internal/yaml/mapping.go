@@ -89,7 +89,6 @@ func (n Node) entries() []Entry {
 	return append(own, inherited(merged, first)...)
 }
 
-// inherited returns the entries of merged mappings whose keys are new.
 func inherited(merged []Node, first map[string]int) []Entry {
 	var out []Entry
 	for _, m := range merged {

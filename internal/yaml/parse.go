@@ -201,7 +201,6 @@ func faultyByte(message, text string) (at int, hint string) {
 	return -1, ""
 }
 
-// groupIn returns the offset of the first group of a pattern, -1 without a match.
 func groupIn(r *regexp.Regexp, text string) int {
 	if m := r.FindStringSubmatchIndex(text); m != nil {
 		return m[2]

@@ -73,7 +73,6 @@ func nthIndex(text, word string, n int) int {
 	}
 }
 
-// advance moves a position past a text.
 func advance(pos diag.Pos, text string) diag.Pos {
 	if lines := strings.Count(text, "\n"); lines > 0 {
 		pos.Line += lines
