@@ -43,47 +43,38 @@ func httpMethods() []string {
 }
 
 func httpBlock() yaml.Block {
-	expression := func(name, doc string) yaml.Key { return yaml.Key{Name: name, Is: yaml.Text, Doc: doc} }
+	expression := func(name, doc string) yaml.Key { return key(name, yaml.Text, doc) }
 	return yaml.Block{
 		Need: []string{"url"},
 		Keys: []yaml.Key{
-			{Name: "method", Is: yaml.Word(httpMethods()...), Doc: "POST when not given."},
-			{
-				Name: "url",
-				Is:   webAddress(),
-				Doc:  "The address of the endpoint. Variables are allowed in its path and its query, and are percent-encoded.",
-			},
-			{
-				Name: "headers",
-				Is:   yaml.MapShape(yaml.Text),
-				Doc:  "Headers by their names. A value that names ${env:EVALRUN_...} is secret.",
-			},
-			{
-				Name: "body",
-				Is:   yaml.Any,
-				Doc:  "A mapping, sent as JSON, or a text. `{{prompt}}` is the prompt, `{{messages}}` the conversation, `{{system}}` the system text.",
-			},
+			key("method", yaml.Word(httpMethods()...), "POST when not given."),
+			key(
+				"url", webAddress(),
+				"The address of the endpoint. Variables are allowed in its path and its query, and are percent-encoded.",
+			),
+			key("headers", yaml.MapShape(yaml.Text), "Headers by their names. A value that names ${env:EVALRUN_...} is secret."),
+			key(
+				"body", yaml.Any,
+				"A mapping, sent as JSON, or a text. `{{prompt}}` is the prompt, `{{messages}}` the conversation, `{{system}}` the "+
+					"system text.",
+			),
 			expression("answer", "jq over the response, which gives the text. A text response needs none."),
 			expression("toolCalls", "jq over the response, which gives the tool calls: a list of {name, args}."),
 			expression("finishReason", "jq over the response, which gives why the answer ended, such as STOP."),
 			expression("usage", "jq over the response, which gives an object with inputTokens and outputTokens."),
 			expression("error", "jq over the response, which gives what went wrong; null when nothing did."),
-			{
-				Name: "stream",
-				Is:   yaml.Word(streamSSE),
-				Doc:  "sse: the answer is a stream of server-sent events; `answer` is applied to each event.",
-			},
-			{Name: "timeout", Is: yaml.Duration, Doc: "How long one attempt may take, instead of `limits.timeout`."},
-			{Name: "tls", Is: tlsBlock().Shape(), Doc: "Certificates, PEM files of the suite's folder."},
+			key("stream", yaml.Word(streamSSE), "sse: the answer is a stream of server-sent events; `answer` is applied to each event."),
+			key("timeout", yaml.Duration, "How long one attempt may take, instead of `limits.timeout`."),
+			key("tls", tlsBlock().Shape(), "Certificates, PEM files of the suite's folder."),
 		},
 	}
 }
 
 func tlsBlock() yaml.Block {
 	return yaml.Block{Keys: []yaml.Key{
-		{Name: "cert", Is: yaml.Text, Doc: "The certificate that evalrun shows, for mutual TLS."},
-		{Name: "key", Is: yaml.Text, Doc: "The private key of `cert`."},
-		{Name: "ca", Is: yaml.Text, Doc: "The authorities that the endpoint's certificate may be from, instead of the system's."},
+		key("cert", yaml.Text, "The certificate that evalrun shows, for mutual TLS."),
+		key("key", yaml.Text, "The private key of `cert`."),
+		key("ca", yaml.Text, "The authorities that the endpoint's certificate may be from, instead of the system's."),
 	}}
 }
 

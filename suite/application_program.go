@@ -66,28 +66,25 @@ func programBlock() yaml.Block {
 	return yaml.Block{
 		Need: []string{"command"},
 		Keys: []yaml.Key{
-			{Name: "command", Is: yaml.OneOrMore(yaml.Text), Doc: "The program and its arguments, plain texts. There is no shell."},
-			{
-				Name: "workspace",
-				Is:   yaml.Text,
-				Doc:  "A folder of the suite's folder. Each trial runs in a fresh copy of it; without one the program runs in the suite's folder.",
-			},
-			{
-				Name: "keep",
-				Is:   yaml.WordShape(keepNone, keepFailed, keepAll),
-				Doc:  "Which copies are kept in the run directory: none when not given, failed (of trials that did not pass), or all.",
-			},
-			{Name: "timeout", Is: yaml.Duration, Doc: "How long one call may take: 120s when not given, 24h at most."},
-			{
-				Name: "env",
-				Is:   yaml.OneOrList(yaml.Text),
-				Doc:  "Names of variables that the program gets although it gets none that hold keys or begin with EVALRUN_.",
-			},
-			{
-				Name: "concurrency",
-				Is:   yaml.Int(1, MaxConcurrency),
-				Doc:  "How many calls may be under way at once: `limits.concurrency`, but no more than there are processors, when not given.",
-			},
+			key("command", yaml.OneOrMore(yaml.Text), "The program and its arguments, plain texts. There is no shell."),
+			key(
+				"workspace", yaml.Text,
+				"A folder of the suite's folder. Each trial runs in a fresh copy of it; without one the program runs in the suite's "+
+					"folder.",
+			),
+			key(
+				"keep", yaml.WordShape(keepNone, keepFailed, keepAll),
+				"Which copies are kept in the run directory: none when not given, failed (of trials that did not pass), or all.",
+			),
+			key("timeout", yaml.Duration, "How long one call may take: 120s when not given, 24h at most."),
+			key(
+				"env", yaml.OneOrList(yaml.Text),
+				"Names of variables that the program gets although it gets none that hold keys or begin with EVALRUN_.",
+			),
+			key(
+				"concurrency", yaml.Int(1, MaxConcurrency),
+				"How many calls may be under way at once: `limits.concurrency`, but no more than there are processors, when not given.",
+			),
 		},
 	}
 }

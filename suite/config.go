@@ -18,22 +18,22 @@ import (
 // configBlock holds the keys of eval.GenerationConfig, tailKeys, and `extra`.
 func configBlock() yaml.Block {
 	return yaml.Block{Keys: []yaml.Key{
-		{Name: "stopSequences", Is: yaml.List(yaml.Text), Doc: "Texts at which the answer ends."},
-		{Name: "temperature", Is: yaml.Number(0, math.MaxFloat64), Doc: "How freely tokens are drawn; 0 takes the likeliest."},
-		{Name: "maxOutputTokens", Is: whole(), Doc: "The most tokens that an answer may have."},
-		{Name: "topP", Is: share(), Doc: "Tokens are drawn from the likeliest that reach this probability together."},
-		{Name: "topK", Is: yaml.Int(0, math.MaxInt32), Doc: "Tokens are drawn from this many of the likeliest."},
-		{Name: "candidateCount", Is: yaml.Int(1, maxCandidates), Doc: "How many answers a call brings."},
-		{Name: "seed", Is: yaml.Int(math.MinInt, math.MaxInt), Doc: "The same seed draws the same tokens, as far as the service can."},
-		{Name: "presencePenalty", Is: penalty(), Doc: "Above 0, tokens that the answer already has become less likely."},
-		{Name: "frequencyPenalty", Is: penalty(), Doc: "Above 0, tokens become less likely with each time that the answer has them."},
-		{Name: "responseMimeType", Is: yaml.Text, Doc: "The type of the answer, such as application/json."},
-		{
-			Name: "responseSchema", Is: yaml.Some(schemaShape()),
-			Doc: "The schema of an answer in JSON, or {file: NAME}, a JSON or YAML file of the suite's folder.",
-		},
-		{Name: "thinkingConfig", Is: yaml.Some(thinkingShape), Doc: "How the model thinks; other keys are sent as they are."},
-		{Name: "extra", Is: yaml.MapShape(yaml.Any), Doc: "Fields that evalrun does not know, sent as they are."},
+		key("stopSequences", yaml.List(yaml.Text), "Texts at which the answer ends."),
+		key("temperature", yaml.Number(0, math.MaxFloat64), "How freely tokens are drawn; 0 takes the likeliest."),
+		key("maxOutputTokens", whole(), "The most tokens that an answer may have."),
+		key("topP", share(), "Tokens are drawn from the likeliest that reach this probability together."),
+		key("topK", yaml.Int(0, math.MaxInt32), "Tokens are drawn from this many of the likeliest."),
+		key("candidateCount", yaml.Int(1, maxCandidates), "How many answers a call brings."),
+		key("seed", yaml.Int(math.MinInt, math.MaxInt), "The same seed draws the same tokens, as far as the service can."),
+		key("presencePenalty", penalty(), "Above 0, tokens that the answer already has become less likely."),
+		key("frequencyPenalty", penalty(), "Above 0, tokens become less likely with each time that the answer has them."),
+		key("responseMimeType", yaml.Text, "The type of the answer, such as application/json."),
+		key(
+			"responseSchema", yaml.Some(schemaShape()),
+			"The schema of an answer in JSON, or {file: NAME}, a JSON or YAML file of the suite's folder.",
+		),
+		key("thinkingConfig", yaml.Some(thinkingShape), "How the model thinks; other keys are sent as they are."),
+		key("extra", yaml.MapShape(yaml.Any), "Fields that evalrun does not know, sent as they are."),
 	}}
 }
 
@@ -51,8 +51,8 @@ func schemaFile() yaml.Block {
 
 func thinkingShape(templates bool) yaml.Schema {
 	out := yaml.Block{Keys: []yaml.Key{
-		{Name: "thinkingBudget", Is: yaml.Int(-1, math.MaxInt32), Doc: "The most tokens to think with; -1 leaves it to the model."},
-		{Name: "includeThoughts", Is: yaml.Bool, Doc: "Whether the answer has what the model thought."},
+		key("thinkingBudget", yaml.Int(-1, math.MaxInt32), "The most tokens to think with; -1 leaves it to the model."),
+		key("includeThoughts", yaml.Bool, "Whether the answer has what the model thought."),
 	}}.Shape()(templates)
 	delete(out, "additionalProperties")
 	return out

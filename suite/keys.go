@@ -2,6 +2,7 @@ package suite
 
 import (
 	"math"
+	"slices"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
@@ -11,16 +12,17 @@ import (
 // The tables of keys. Both the loader and the JSON Schema take the keys of a block from here, so both know the same
 // keys.
 
+func key(name string, is yaml.Shape, doc string) yaml.Key {
+	return yaml.Key{Name: name, Is: is, Doc: doc}
+}
+
 func aName() yaml.Shape { return yaml.Matching(plainName.String()) }
 
 // aModel is the id of a model. The loader also checks that models of the unnamed service use fewer characters.
 func aModel() yaml.Shape { return yaml.Matching(anyModelID.String()) }
 
 func ofService() yaml.Key {
-	return yaml.Key{
-		Name: "service", Is: aName(),
-		Doc: "The name of the service that has the model; the one of `service` when not given.",
-	}
+	return key("service", aName(), "The name of the service that has the model; the one of `service` when not given.")
 }
 
 func share() yaml.Shape { return yaml.Number(0, 1) }
@@ -33,58 +35,50 @@ func suiteBlock() yaml.Block {
 	return yaml.Block{
 		Need: []string{"version", "name"},
 		Keys: []yaml.Key{
-			{Name: "version", Is: yaml.Word("1"), Doc: "Always 1."},
-			{Name: "name", Is: aName(), Doc: "The suite's name: letters, digits, `.`, `_` and `-`."},
-			{
-				Name: "include",
-				Is:   yaml.OneOrList(yaml.Text),
-				Doc:  "Other files of the suite's folder whose targets, prompts, judges, scorerSets, defaults and cases belong to the suite.",
-			},
-			{Name: "description", Is: yaml.Text, Doc: "What the suite is for."},
-			{Name: "tags", Is: yaml.OneOrList(yaml.Text), Doc: "Tags of every case, for --tag."},
-			{
-				Name: "service",
-				Is:   serviceBlock().Shape(),
-				Doc:  "Where the service is. Each key is also a flag and an EVALRUN_* variable: flag before variable before file.",
-			},
-			{
-				Name: "services",
-				Is:   yaml.Named(plainName.String(), servicesBlock().Shape()),
-				Doc:  "Services by name, of any vendor, for `service` of targets, judges and `embedding`.",
-			},
-			{Name: "stream", Is: yaml.Bool, Doc: "Whether targets stream their answers by default."},
-			{Name: "targets", Is: yaml.List(targetBlock().Shape()), Doc: "Models with their settings: the things under test."},
-			{Name: "prompts", Is: yaml.List(promptBlock().Shape()), Doc: "The prompts under test."},
-			{Name: "embedding", Is: embeddingBlock().Shape(), Doc: "The model behind the scorer `similar`."},
-			{
-				Name: "judges",
-				Is:   yaml.Filled(judgeBlock().Shape()),
-				Doc:  "Models that judge answers for the scorer `judge`. They are not under test.",
-			},
-			{
-				Name: "scorerSets",
-				Is:   yaml.Named(plainName.String(), yaml.Filled(scorerItem())),
-				Doc:  "Named lists of scorers, for `- use: NAME` in a list of scorers.",
-			},
-			{
-				Name: "defaults",
-				Is:   defaultsBlock().Shape(),
-				Doc:  "Merged into every case. A case's own value wins; scorers add up, and one of the same name replaces.",
-			},
-			{Name: "cases", Is: yaml.List(caseBlock().Shape()), Doc: "Sets of variables with what the answer must satisfy."},
-			{
-				Name: "classification",
-				Is:   yaml.Classification.Shape(),
-				Doc:  "The right class of every case, and which one an answer names: a confusion matrix and its metrics.",
-			},
-			{
-				Name: "metrics",
-				Is:   yaml.Some(yaml.Named(plainName.String(), yaml.Text)),
-				Doc:  "Metrics computed from named scorers, such as `f1: 2*precision*recall/(precision+recall)`.",
-			},
-			{Name: "limits", Is: limitsBlock().Shape(), Doc: "How fast evalrun sends requests, and when the run stops."},
-			{Name: "prices", Is: yaml.Text, Doc: "A price list, a YAML file of the suite's folder."},
-			{Name: "gate", Is: yaml.Some(gateBlock().Shape()), Doc: "The rules that turn outcomes and verdicts into an exit code."},
+			key("version", yaml.Word("1"), "Always 1."),
+			key("name", aName(), "The suite's name: letters, digits, `.`, `_` and `-`."),
+			key(
+				"include", yaml.OneOrList(yaml.Text),
+				"Other files of the suite's folder whose targets, prompts, judges, scorerSets, defaults and cases belong to the suite.",
+			),
+			key("description", yaml.Text, "What the suite is for."),
+			key("tags", yaml.OneOrList(yaml.Text), "Tags of every case, for --tag."),
+			key(
+				"service", serviceBlock().Shape(),
+				"Where the service is. Each key is also a flag and an EVALRUN_* variable: flag before variable before file.",
+			),
+			key(
+				"services", yaml.Named(plainName.String(), servicesBlock().Shape()),
+				"Services by name, of any vendor, for `service` of targets, judges and `embedding`.",
+			),
+			key("stream", yaml.Bool, "Whether targets stream their answers by default."),
+			key("targets", yaml.List(targetBlock().Shape()), "Models with their settings: the things under test."),
+			key("prompts", yaml.List(promptBlock().Shape()), "The prompts under test."),
+			key("embedding", embeddingBlock().Shape(), "The model behind the scorer `similar`."),
+			key(
+				"judges", yaml.Filled(judgeBlock().Shape()),
+				"Models that judge answers for the scorer `judge`. They are not under test.",
+			),
+			key(
+				"scorerSets", yaml.Named(plainName.String(), yaml.Filled(scorerItem())),
+				"Named lists of scorers, for `- use: NAME` in a list of scorers.",
+			),
+			key(
+				"defaults", defaultsBlock().Shape(),
+				"Merged into every case. A case's own value wins; scorers add up, and one of the same name replaces.",
+			),
+			key("cases", yaml.List(caseBlock().Shape()), "Sets of variables with what the answer must satisfy."),
+			key(
+				"classification", yaml.Classification.Shape(),
+				"The right class of every case, and which one an answer names: a confusion matrix and its metrics.",
+			),
+			key(
+				"metrics", yaml.Some(yaml.Named(plainName.String(), yaml.Text)),
+				"Metrics computed from named scorers, such as `f1: 2*precision*recall/(precision+recall)`.",
+			),
+			key("limits", limitsBlock().Shape(), "How fast evalrun sends requests, and when the run stops."),
+			key("prices", yaml.Text, "A price list, a YAML file of the suite's folder."),
+			key("gate", yaml.Some(gateBlock().Shape()), "The rules that turn outcomes and verdicts into an exit code."),
 		},
 	}
 }
@@ -93,16 +87,7 @@ func suiteBlock() yaml.Block {
 // requests go and what it may cost.
 func partBlock() yaml.Block {
 	return suiteBlock().Only(
-		"version",
-		"name",
-		"description",
-		"include",
-		"targets",
-		"prompts",
-		"judges",
-		"scorerSets",
-		"defaults",
-		"cases",
+		"version", "name", "description", "include", "targets", "prompts", "judges", "scorerSets", "defaults", "cases",
 	)
 }
 
@@ -113,25 +98,22 @@ func webAddress() yaml.Shape { return yaml.Either(yaml.Matching(`^https?://`), f
 
 func serviceBlock() yaml.Block {
 	return yaml.Block{Keys: []yaml.Key{
-		{Name: "baseUrl", Is: webAddress(), Doc: "Where the service is, without the version: https://..."},
-		{
-			Name: "apiVersion",
-			Is:   yaml.Either(yaml.Word(wire.APIVersions...), fromEnvironment()),
-			Doc:  "The version of the interface; v1 when not given.",
-		},
-		{
-			Name: "headerPrefix",
-			Is:   yaml.Either(yaml.Matching(HeaderPrefix.String()), fromEnvironment()),
-			Doc:  "The beginning of the service's header names: x-svc gives x-svc-api-key.",
-		},
-		{
-			Name: "auth",
-			Is:   yaml.Either(yaml.Word(eval.AuthKinds()...), fromEnvironment()),
-			Doc: "How to authenticate: a key in a header (apiKey, the default) or in the query, or oauth. The key itself " +
-				"belongs in EVALRUN_API_KEY.",
-		},
-		{Name: "project", Is: yaml.Either(yaml.Matching(Project.String()), fromEnvironment()), Doc: "The cloud project that pays, with oauth."},
-		{Name: "authScopeBase", Is: webAddress(), Doc: "The beginning of the scopes' identifiers, for `evalrun auth login`."},
+		key("baseUrl", webAddress(), "Where the service is, without the version: https://..."),
+		key(
+			"apiVersion", yaml.Either(yaml.Word(wire.APIVersions...), fromEnvironment()),
+			"The version of the interface; v1 when not given.",
+		),
+		key(
+			"headerPrefix", yaml.Either(yaml.Matching(HeaderPrefix.String()), fromEnvironment()),
+			"The beginning of the service's header names: x-svc gives x-svc-api-key.",
+		),
+		key(
+			"auth", yaml.Either(yaml.Word(eval.AuthKinds()...), fromEnvironment()),
+			"How to authenticate: a key in a header (apiKey, the default) or in the query, or oauth. The key itself belongs in "+
+				"EVALRUN_API_KEY.",
+		),
+		key("project", yaml.Either(yaml.Matching(Project.String()), fromEnvironment()), "The cloud project that pays, with oauth."),
+		key("authScopeBase", webAddress(), "The beginning of the scopes' identifiers, for `evalrun auth login`."),
 	}}
 }
 
@@ -139,24 +121,18 @@ func targetBlock() yaml.Block {
 	return yaml.Block{
 		Need: []string{"name"}, One: targetForms(),
 		Keys: []yaml.Key{
-			{Name: "name", Is: aName(), Doc: "The target's name; with a prompt's it makes the name of an arm, `target/prompt`."},
-			{Name: "model", Is: aModel(), Doc: "The model's id, without `models/`."},
+			key("name", aName(), "The target's name; with a prompt's it makes the name of an arm, `target/prompt`."),
+			key("model", aModel(), "The model's id, without `models/`."),
 			ofService(),
-			{Name: "http", Is: httpBlock().Shape(), Doc: "An HTTP endpoint, such as that of your own application."},
-			{Name: "program", Is: programBlock().Shape(), Doc: "A program that reads the prompt as JSON and writes the answer."},
-			{Name: "echo", Is: yaml.Bool, Doc: "true: the answer is the rendered prompt, without a service."},
-			{Name: "attempts", Is: yaml.Int(1, MaxAttempts), Doc: "How often a call is sent at most; `limits.attempts` when not given."},
-			{Name: "apiVersion", Is: yaml.Word(wire.APIVersions...), Doc: "The version of the interface for this target."},
-			{Name: "stream", Is: yaml.Bool, Doc: "Whether answers are streamed, with the time to the first token."},
-			{Name: "generationConfig", Is: configBlock().Shape(), Doc: "As the service has it. What is not given is not sent."},
-			{
-				Name: "safetySettings", Is: yaml.List(safetyBlock().Shape()),
-				Doc: "The probability from which the service blocks, by category.",
-			},
-			{
-				Name: "extra", Is: yaml.MapShape(yaml.Any),
-				Doc: "Fields at the top level of every request, sent as they are, such as `cachedContent`.",
-			},
+			key("http", httpBlock().Shape(), "An HTTP endpoint, such as that of your own application."),
+			key("program", programBlock().Shape(), "A program that reads the prompt as JSON and writes the answer."),
+			key("echo", yaml.Bool, "true: the answer is the rendered prompt, without a service."),
+			key("attempts", yaml.Int(1, MaxAttempts), "How often a call is sent at most; `limits.attempts` when not given."),
+			key("apiVersion", yaml.Word(wire.APIVersions...), "The version of the interface for this target."),
+			key("stream", yaml.Bool, "Whether answers are streamed, with the time to the first token."),
+			key("generationConfig", configBlock().Shape(), "As the service has it. What is not given is not sent."),
+			key("safetySettings", yaml.List(safetyBlock().Shape()), "The probability from which the service blocks, by category."),
+			key("extra", yaml.MapShape(yaml.Any), "Fields at the top level of every request, sent as they are, such as `cachedContent`."),
 		},
 	}
 }
@@ -165,43 +141,37 @@ func judgeBlock() yaml.Block {
 	return yaml.Block{
 		Need: []string{"name", "model"},
 		Keys: []yaml.Key{
-			{Name: "name", Is: aName(), Doc: "The judge's name, for scorers to choose among several judges."},
-			{Name: "model", Is: aModel(), Doc: "The model's id, without `models/`."},
+			key("name", aName(), "The judge's name, for scorers to choose among several judges."),
+			key("model", aModel(), "The model's id, without `models/`."),
 			ofService(),
-			{Name: "apiVersion", Is: yaml.Word(wire.APIVersions...), Doc: "The version of the interface for this judge."},
-			{Name: "generationConfig", Is: configBlock().Shape(), Doc: "As the service has it. What is not given is not sent."},
-			{
-				Name: "safetySettings", Is: yaml.List(safetyBlock().Shape()),
-				Doc: "The probability from which the service blocks, by category.",
-			},
-			{
-				Name: "extra", Is: yaml.MapShape(yaml.Any),
-				Doc: "Fields at the top level of every request, sent as they are, such as `cachedContent`.",
-			},
-			{Name: "choose", Is: chooseBlock().Shape(), Doc: "Lets `evalrun compare --choose` use this judge, and says by what it chooses."},
-			{
-				Name: "template", Is: yaml.Text,
-				Doc: "A file of the suite's folder with a prompt of your own, a template over `answer`, `question`, " +
-					"`conversation` and variables.",
-			},
-			{
-				Name: "choices", Is: yaml.Some(yaml.MapShape(share())),
-				Doc: "With `template`: the words among which the judge chooses, and what each is worth.",
-			},
+			key("apiVersion", yaml.Word(wire.APIVersions...), "The version of the interface for this judge."),
+			key("generationConfig", configBlock().Shape(), "As the service has it. What is not given is not sent."),
+			key("safetySettings", yaml.List(safetyBlock().Shape()), "The probability from which the service blocks, by category."),
+			key("extra", yaml.MapShape(yaml.Any), "Fields at the top level of every request, sent as they are, such as `cachedContent`."),
+			key("choose", chooseBlock().Shape(), "Lets `evalrun compare --choose` use this judge, and says by what it chooses."),
+			key(
+				"template", yaml.Text,
+				"A file of the suite's folder with a prompt of your own, a template over `answer`, `question`, `conversation` and "+
+					"variables.",
+			),
+			key(
+				"choices", yaml.Some(yaml.MapShape(share())),
+				"With `template`: the words among which the judge chooses, and what each is worth.",
+			),
 		},
 	}
 }
 
 func chooseBlock() yaml.Block {
-	return yaml.Block{Keys: []yaml.Key{{Name: "criteria", Is: yaml.Text, Doc: "What makes one answer better than another."}}}
+	return yaml.Block{Keys: []yaml.Key{key("criteria", yaml.Text, "What makes one answer better than another.")}}
 }
 
 func safetyBlock() yaml.Block {
 	return yaml.Block{
 		Need: []string{"category", "threshold"},
 		Keys: []yaml.Key{
-			{Name: "category", Is: yaml.Suggesting(wire.Categories...)},
-			{Name: "threshold", Is: yaml.Suggesting(wire.Thresholds...)},
+			key("category", yaml.Suggesting(wire.Categories...), ""),
+			key("threshold", yaml.Suggesting(wire.Thresholds...), ""),
 		},
 	}
 }
@@ -210,14 +180,14 @@ func promptBlock() yaml.Block {
 	return yaml.Block{
 		Need: []string{"name"}, One: promptForms(),
 		Keys: append([]yaml.Key{
-			{Name: "name", Is: aName(), Doc: "The prompt's name; with a target's it makes the name of an arm, `target/prompt`."},
-			{Name: "targets", Is: globList(), Doc: "Globs of the targets that get this prompt; all when not given."},
-			{Name: "text", Is: yaml.Text, Doc: "The text to send. `{{.country}}` is the variable `country` of the case."},
-			{Name: "file", Is: yaml.Text, Doc: "A file of the suite's folder with the text."},
-			{Name: "turns", Is: yaml.Filled(turnBlock().Shape()), Doc: "A chat: turns of user and model, the user's last."},
-			{Name: "parts", Is: yaml.Filled(partOfPrompt().Shape()), Doc: "Texts, images, other files, and parts in the words of the protocol."},
-			{Name: "system", Is: systemShape(), Doc: "The system text that goes with every call: a template, or {file: NAME}."},
-			{Name: "live", Is: yaml.Bool, Doc: "With `turns`: only the user's are listed, and the model's own replies go in between."},
+			key("name", aName(), "The prompt's name; with a target's it makes the name of an arm, `target/prompt`."),
+			key("targets", globList(), "Globs of the targets that get this prompt; all when not given."),
+			key("text", yaml.Text, "The text to send. `{{.country}}` is the variable `country` of the case."),
+			key("file", yaml.Text, "A file of the suite's folder with the text."),
+			key("turns", yaml.Filled(turnBlock().Shape()), "A chat: turns of user and model, the user's last."),
+			key("parts", yaml.Filled(partOfPrompt().Shape()), "Texts, images, other files, and parts in the words of the protocol."),
+			key("system", systemShape(), "The system text that goes with every call: a template, or {file: NAME}."),
+			key("live", yaml.Bool, "With `turns`: only the user's are listed, and the model's own replies go in between."),
 		}, toolKeys()...),
 	}
 }
@@ -226,8 +196,8 @@ func turnBlock() yaml.Block {
 	return yaml.Block{
 		One: []string{eval.RoleUser, eval.RoleModel},
 		Keys: []yaml.Key{
-			{Name: eval.RoleUser, Is: turnShape(), Doc: "What the user says: a text, or a list of parts."},
-			{Name: eval.RoleModel, Is: turnShape(), Doc: "What the model has said: a text, or a list of parts."},
+			key(eval.RoleUser, turnShape(), "What the user says: a text, or a list of parts."),
+			key(eval.RoleModel, turnShape(), "What the model has said: a text, or a list of parts."),
 		},
 	}
 }
@@ -238,21 +208,21 @@ func partOfPrompt() yaml.Block {
 	return yaml.Block{
 		One: partForms(),
 		Keys: []yaml.Key{
-			{Name: "text", Is: yaml.Text, Doc: "A text, which may be a template."},
-			{Name: "image", Is: yaml.Text, Doc: "An image of the suite's folder; the name may be a template."},
-			{
-				Name: "data", Is: yaml.Text,
-				Doc: "An audio, video or PDF file of the suite's folder, or any other with `mimeType`; the name may be a template.",
-			},
-			{
-				Name: "raw", Is: yaml.Some(yaml.MapShape(yaml.Any)),
-				Doc: "One part in the words of the protocol, sent as it is; texts in it may be templates.",
-			},
-			{
-				Name: "mimeType", Is: yaml.Matching(mediaType.String()),
-				Doc: "The type that the file must have. Only needed where its bytes do not show it.",
-			},
-			{Name: "resize", Is: yaml.Bool, Doc: "Whether the image is made smaller when the prompt would be too large."},
+			key("text", yaml.Text, "A text, which may be a template."),
+			key("image", yaml.Text, "An image of the suite's folder; the name may be a template."),
+			key(
+				"data", yaml.Text,
+				"An audio, video or PDF file of the suite's folder, or any other with `mimeType`; the name may be a template.",
+			),
+			key(
+				"raw", yaml.Some(yaml.MapShape(yaml.Any)),
+				"One part in the words of the protocol, sent as it is; texts in it may be templates.",
+			),
+			key(
+				"mimeType", yaml.Matching(mediaType.String()),
+				"The type that the file must have. Only needed where its bytes do not show it.",
+			),
+			key("resize", yaml.Bool, "Whether the image is made smaller when the prompt would be too large."),
 		},
 	}
 }
@@ -261,87 +231,48 @@ func embeddingBlock() yaml.Block {
 	return yaml.Block{
 		Need: []string{"model"},
 		Keys: []yaml.Key{
-			{Name: "model", Is: aModel(), Doc: "The model's id; " + wire.DefaultEmbeddingModel + " when there is no such block."},
+			key("model", aModel(), "The model's id; "+wire.DefaultEmbeddingModel+" when there is no such block."),
 			ofService(),
-			{Name: "apiVersion", Is: yaml.Word(wire.APIVersions...), Doc: "The version of the interface for this model."},
+			key("apiVersion", yaml.Word(wire.APIVersions...), "The version of the interface for this model."),
 		},
 	}
 }
 
-// Keys that cases and defaults share.
-func caseVars() yaml.Key {
-	return yaml.Key{
-		Name: "vars",
-		Is:   yaml.MapShape(yaml.Any),
-		Doc:  "Variables for templates: texts as they are written, lists and mappings.",
+// caseKeys are the keys that cases and defaults share.
+func caseKeys() []yaml.Key {
+	return []yaml.Key{
+		key("vars", yaml.MapShape(yaml.Any), "Variables for templates: texts as they are written, lists and mappings."),
+		key("tags", yaml.OneOrList(yaml.Text), "For --tag."),
+		key("arms", globList(), "Globs of the arms (`target/prompt`) that run; all when not given."),
+		key(
+			"cluster", yaml.Text,
+			"Cases of the same cluster are not independent of each other, which verdicts take into account.",
+		),
+		key("repeats", yaml.Templates(yaml.Int(1, MaxRepeats)), "How often each arm runs; 1 when not given."),
+		key(
+			"threshold", yaml.Templates(share()),
+			"The weighted mean of the scores from which a trial passes. Without it every scorer must pass.",
+		),
+		key("quarantine", quarantineBlock().Shape(), "Why the case does not count in the gate, and until when."),
+		key("scorers", yaml.Ref("scorers"), "What the answer must satisfy."),
 	}
 }
 
-func caseTags() yaml.Key {
-	return yaml.Key{Name: "tags", Is: yaml.OneOrList(yaml.Text), Doc: "For --tag."}
-}
-
-func caseArms() yaml.Key {
-	return yaml.Key{Name: "arms", Is: globList(), Doc: "Globs of the arms (`target/prompt`) that run; all when not given."}
-}
-
-func caseCluster() yaml.Key {
-	return yaml.Key{
-		Name: "cluster",
-		Is:   yaml.Text,
-		Doc:  "Cases of the same cluster are not independent of each other, which verdicts take into account.",
-	}
-}
-
-func caseRepeats() yaml.Key {
-	return yaml.Key{
-		Name: "repeats",
-		Is:   yaml.Templates(yaml.Int(1, MaxRepeats)),
-		Doc:  "How often each arm runs; 1 when not given.",
-	}
-}
-
-func caseThreshold() yaml.Key {
-	return yaml.Key{
-		Name: "threshold",
-		Is:   yaml.Templates(share()),
-		Doc:  "The weighted mean of the scores from which a trial passes. Without it every scorer must pass.",
-	}
-}
-
-func caseQuarantine() yaml.Key {
-	return yaml.Key{
-		Name: "quarantine",
-		Is:   quarantineBlock().Shape(),
-		Doc:  "Why the case does not count in the gate, and until when.",
-	}
-}
-
-func caseScorers() yaml.Key {
-	return yaml.Key{Name: "scorers", Is: yaml.Ref("scorers"), Doc: "What the answer must satisfy."}
-}
-
-func defaultsBlock() yaml.Block {
-	return yaml.Block{
-		Keys: []yaml.Key{caseRepeats(), caseVars(), caseTags(), caseArms(), caseCluster(), caseThreshold(), caseQuarantine(), caseScorers()},
-	}
-}
+func defaultsBlock() yaml.Block { return yaml.Block{Keys: caseKeys()} }
 
 func caseBlock() yaml.Block {
 	return yaml.Block{
 		Some: []string{"name", "dataset"},
-		Keys: append([]yaml.Key{
-			caseVars(), caseTags(), caseArms(), caseCluster(), caseRepeats(), caseThreshold(), caseQuarantine(), caseScorers(),
-			{Name: "name", Is: yaml.Text, Doc: "One line, which may be a template. With a dataset: of each row."},
-			{Name: "id", Is: yaml.Text, Doc: "What makes the case the same in another run; a hash of its variables and images when not given."},
-			{Name: "inheritScorers", Is: yaml.Bool, Doc: "false: the scorers of the defaults do not apply."},
-			{Name: "each", Is: yaml.Filled(yaml.MapShape(yaml.Any)), Doc: "A list of sets of variables; each set makes a case."},
-			{
-				Name: "matrix",
-				Is:   yaml.Some(yaml.MapShape(yaml.Filled(yaml.Any))),
-				Doc:  "Variables with lists of values, whose combinations make a case each.",
-			},
-		}, datasetKeys...),
+		Keys: slices.Concat(caseKeys(), []yaml.Key{
+			key("name", yaml.Text, "One line, which may be a template. With a dataset: of each row."),
+			key("id", yaml.Text, "What makes the case the same in another run; a hash of its variables and images when not given."),
+			key("inheritScorers", yaml.Bool, "false: the scorers of the defaults do not apply."),
+			key("each", yaml.Filled(yaml.MapShape(yaml.Any)), "A list of sets of variables; each set makes a case."),
+			key(
+				"matrix", yaml.Some(yaml.MapShape(yaml.Filled(yaml.Any))),
+				"Variables with lists of values, whose combinations make a case each.",
+			),
+		}, datasetKeys),
 	}
 }
 
@@ -349,38 +280,28 @@ func datasetFormats() []string { return []string{"csv", "tsv", "jsonl", "json", 
 
 // datasetKeys lists the keys of a case that comes from a data file. Every case is searched for them.
 var datasetKeys = []yaml.Key{
-	{
-		Name: "dataset",
-		Is:   yaml.Text,
-		Doc: "A file of the suite's folder (.csv .tsv .jsonl .json, also with .gz, or .yaml), or a glob of files: one " +
-			"case a row.",
-	},
-	{Name: "format", Is: yaml.Word(datasetFormats()...), Doc: "The format of the dataset, when its name does not show it."},
-	{Name: "separator", Is: yaml.Text, Doc: "The character between the cells of a .csv file, if not a comma."},
-	{
-		Name: "columns",
-		Is:   yaml.OneOrMore(yaml.Text),
-		Doc:  "The names of the columns of a .csv or .tsv file without a header.",
-	},
-	{
-		Name: "rows",
-		Is:   yaml.Text,
-		Doc:  "jq that selects the rows of a .json file, or of each line of a .jsonl file, such as `.data[].items[]`.",
-	},
-	{Name: "where", Is: yaml.Text, Doc: "Which rows are cases."},
-	{Name: "limit", Is: whole(), Doc: "How many rows to take, from the first on."},
-	{Name: "sample", Is: yaml.Int(1, maxSample), Doc: "How many rows to draw, by `seed`."},
-	{Name: "seed", Is: yaml.Int(0, math.MaxInt32), Doc: "Another seed draws another sample."},
-	{Name: "scorerColumn", Is: yaml.Text, Doc: "The column with scorers of the row, such as `contains: Paris`."},
+	key(
+		"dataset", yaml.Text,
+		"A file of the suite's folder (.csv .tsv .jsonl .json, also with .gz, or .yaml), or a glob of files: one case a row.",
+	),
+	key("format", yaml.Word(datasetFormats()...), "The format of the dataset, when its name does not show it."),
+	key("separator", yaml.Text, "The character between the cells of a .csv file, if not a comma."),
+	key("columns", yaml.OneOrMore(yaml.Text), "The names of the columns of a .csv or .tsv file without a header."),
+	key("rows", yaml.Text, "jq that selects the rows of a .json file, or of each line of a .jsonl file, such as `.data[].items[]`."),
+	key("where", yaml.Text, "Which rows are cases."),
+	key("limit", whole(), "How many rows to take, from the first on."),
+	key("sample", yaml.Int(1, maxSample), "How many rows to draw, by `seed`."),
+	key("seed", yaml.Int(0, math.MaxInt32), "Another seed draws another sample."),
+	key("scorerColumn", yaml.Text, "The column with scorers of the row, such as `contains: Paris`."),
 }
 
 func quarantineBlock() yaml.Block {
 	return yaml.Block{
 		Need: []string{"reason", "owner", "until"},
 		Keys: []yaml.Key{
-			{Name: "reason", Is: yaml.Text, Doc: "Why."},
-			{Name: "owner", Is: yaml.Text, Doc: "Who is responsible."},
-			{Name: "until", Is: yaml.Matching(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`), Doc: "The last day, such as 2027-01-31."},
+			key("reason", yaml.Text, "Why."),
+			key("owner", yaml.Text, "Who is responsible."),
+			key("until", yaml.Matching(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`), "The last day, such as 2027-01-31."),
 		},
 	}
 }
@@ -388,7 +309,7 @@ func quarantineBlock() yaml.Block {
 func useBlock() yaml.Block {
 	return yaml.Block{
 		Need: []string{useKey},
-		Keys: []yaml.Key{{Name: useKey, Is: yaml.OneOrList(yaml.Text), Doc: "The names of scorer sets."}},
+		Keys: []yaml.Key{key(useKey, yaml.OneOrList(yaml.Text), "The names of scorer sets.")},
 	}
 }
 

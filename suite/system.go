@@ -10,7 +10,7 @@ import (
 
 // fileBlock is a mapping that names a file of the suite's folder with the content.
 func fileBlock(doc string) yaml.Block {
-	return yaml.Block{Need: []string{"file"}, Keys: []yaml.Key{{Name: "file", Is: yaml.Text, Doc: doc}}}
+	return yaml.Block{Need: []string{"file"}, Keys: []yaml.Key{key("file", yaml.Text, doc)}}
 }
 
 func systemShape() yaml.Shape {

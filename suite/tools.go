@@ -24,22 +24,19 @@ var toolName = sync.OnceValue(func() *regexp.Regexp {
 
 func toolKeys() []yaml.Key {
 	return []yaml.Key{
-		{
-			Name: "tools", Is: yaml.Either(yaml.Filled(toolBlock().Shape()), toolFileBlock().Shape()),
-			Doc: "The functions that the model may call: a list, or a file with one.",
-		},
-		{
-			Name: "toolChoice", Is: yaml.Either(yaml.Word(toolModes()...), toolNamed().Shape()),
-			Doc: "Whether the model calls a function: auto, none, required, or {name: N} for one of them.",
-		},
-		{
-			Name: "toolResults", Is: yaml.Some(yaml.Named(toolName().String(), toolResultBlock().Shape())),
-			Doc: "What evalrun answers to calls, by the name of the function. The model is then called again.",
-		},
-		{
-			Name: "maxSteps", Is: yaml.Int(1, maxSteps),
-			Doc: "How often the model is called in a trial at most; 8 when not given.",
-		},
+		key(
+			"tools", yaml.Either(yaml.Filled(toolBlock().Shape()), toolFileBlock().Shape()),
+			"The functions that the model may call: a list, or a file with one.",
+		),
+		key(
+			"toolChoice", yaml.Either(yaml.Word(toolModes()...), toolNamed().Shape()),
+			"Whether the model calls a function: auto, none, required, or {name: N} for one of them.",
+		),
+		key(
+			"toolResults", yaml.Some(yaml.Named(toolName().String(), toolResultBlock().Shape())),
+			"What evalrun answers to calls, by the name of the function. The model is then called again.",
+		),
+		key("maxSteps", yaml.Int(1, maxSteps), "How often the model is called in a trial at most; 8 when not given."),
 	}
 }
 
@@ -51,9 +48,9 @@ func toolBlock() yaml.Block {
 	return yaml.Block{
 		Need: []string{"name"},
 		Keys: []yaml.Key{
-			{Name: "name", Is: yaml.Matching(toolName().String()), Doc: "The function's name."},
-			{Name: "description", Is: yaml.Text, Doc: "What it does, for the model."},
-			{Name: "parameters", Is: yaml.MapShape(yaml.Any), Doc: "A JSON Schema of its arguments, an object; none when not given."},
+			key("name", yaml.Matching(toolName().String()), "The function's name."),
+			key("description", yaml.Text, "What it does, for the model."),
+			key("parameters", yaml.MapShape(yaml.Any), "A JSON Schema of its arguments, an object; none when not given."),
 		},
 	}
 }
@@ -61,14 +58,14 @@ func toolBlock() yaml.Block {
 func toolFileBlock() yaml.Block {
 	return yaml.Block{
 		Need: []string{"file"},
-		Keys: []yaml.Key{{Name: "file", Is: yaml.Text, Doc: "A JSON or YAML file of the suite's folder with the list."}},
+		Keys: []yaml.Key{key("file", yaml.Text, "A JSON or YAML file of the suite's folder with the list.")},
 	}
 }
 
 func toolNamed() yaml.Block {
 	return yaml.Block{
 		Need: []string{"name"},
-		Keys: []yaml.Key{{Name: "name", Is: yaml.Matching(toolName().String()), Doc: "The function that is called."}},
+		Keys: []yaml.Key{key("name", yaml.Matching(toolName().String()), "The function that is called.")},
 	}
 }
 
@@ -76,13 +73,13 @@ func toolResultBlock() yaml.Block {
 	return yaml.Block{
 		One: []string{"text", "command"},
 		Keys: []yaml.Key{
-			{Name: "text", Is: yaml.Text, Doc: "The result: a template over the arguments, `{{.args.id}}`, and the variables of the case."},
-			{Name: "command", Is: yaml.OneOrMore(yaml.Text), Doc: "A program that gets the arguments as JSON and writes the result."},
-			{Name: "timeout", Is: yaml.Duration, Doc: "How long the program may run: 10s when not given, at most 10m."},
-			{
-				Name: "env", Is: yaml.OneOrList(yaml.Text),
-				Doc: "Names of variables that the program gets although it gets no key and nothing of evalrun.",
-			},
+			key("text", yaml.Text, "The result: a template over the arguments, `{{.args.id}}`, and the variables of the case."),
+			key("command", yaml.OneOrMore(yaml.Text), "A program that gets the arguments as JSON and writes the result."),
+			key("timeout", yaml.Duration, "How long the program may run: 10s when not given, at most 10m."),
+			key(
+				"env", yaml.OneOrList(yaml.Text),
+				"Names of variables that the program gets although it gets no key and nothing of evalrun.",
+			),
 		},
 	}
 }
