@@ -58,23 +58,30 @@ func thinkingShape(templates bool) yaml.Schema {
 	return out
 }
 
+func optionalFloat(n yaml.Node, lo, hi float64) *float64 {
+	if n.IsZero() {
+		return nil
+	}
+	return new(n.Float(lo, hi))
+}
+
+func optionalInt(n yaml.Node, lo, hi int) *int {
+	if n.IsZero() {
+		return nil
+	}
+	return new(n.Int(lo, hi))
+}
+
 func (l *loader) generationConfig(n yaml.Node) *eval.GenerationConfig {
 	if n.IsZero() {
 		return nil
 	}
 	m := n.Map(configBlock().Names()...)
-	var c eval.GenerationConfig
-	if v := m.Get("temperature"); !v.IsZero() {
-		c.Temperature = new(v.Float(0, math.MaxFloat64))
-	}
-	if v := m.Get("topP"); !v.IsZero() {
-		c.TopP = new(v.Float(0, 1))
-	}
-	if v := m.Get("topK"); !v.IsZero() {
-		c.TopK = new(v.Int(0, math.MaxInt32))
-	}
-	if v := m.Get("maxOutputTokens"); !v.IsZero() {
-		c.MaxOutputTokens = new(v.Int(1, math.MaxInt32))
+	c := eval.GenerationConfig{
+		Temperature:     optionalFloat(m.Get("temperature"), 0, math.MaxFloat64),
+		TopP:            optionalFloat(m.Get("topP"), 0, 1),
+		TopK:            optionalInt(m.Get("topK"), 0, math.MaxInt32),
+		MaxOutputTokens: optionalInt(m.Get("maxOutputTokens"), 1, math.MaxInt32),
 	}
 	for _, item := range m.Get("stopSequences").Seq() {
 		c.StopSequences = append(c.StopSequences, item.Str())

@@ -2,11 +2,14 @@ package suite
 
 import (
 	"cmp"
+	"encoding/binary"
+	"iter"
 	"maps"
 	"slices"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // expansion makes the cases of a definition one after the other, and shares what they have in common. It is not safe for
@@ -175,4 +178,187 @@ func (x *expansion) layer(layer []*scorerDef, out []*Scorer, c *Case, diags *dia
 		out = append(out, sc)
 	}
 	return out
+}
+
+// caseTable has the definitions of cases, and what Load counted while it made each case once. Load alone writes it: walks
+// over the cases run at the same time.
+type caseTable struct {
+	defaults caseDef
+	defs     []*caseDef // in the order of the file
+	count    int        // number of cases
+	numbered bool       // rows share a name, so some get a number
+	// trials of each arm; nil when Load found an error. See Suite.Trials.
+	trials  map[Arm]int
+	planned int  // trials of all arms, up to math.MaxInt
+	over    bool // they are more than allowed
+	// pairing has the names in this and the earlier version; nil without an earlier version, or when Load found an error.
+	pairing *casePairing
+}
+
+// layers returns the scorers of the defaults and of the definition. A scorer of a set that two layers use is kept in the
+// later one only.
+func (t *caseTable) layers(def *caseDef) [][]*scorerDef {
+	layers := def.scorers
+	if !def.alone {
+		layers = slices.Concat(t.defaults.scorers, def.scorers)
+	}
+	out := make([][]*scorerDef, len(layers))
+	for i, layer := range layers {
+		later := slices.Concat(layers[i+1:]...)
+		for _, d := range layer {
+			if !slices.Contains(later, d) {
+				out[i] = append(out[i], d)
+			}
+		}
+	}
+	return out
+}
+
+// CaseCount is the number of cases.
+func (s *Suite) CaseCount() int { return s.table.count }
+
+// Cases yields the cases in the order of the file, each expanded as it is yielded. Scorers without templates are the
+// same pointers from case to case. Check Err afterwards: if it is not nil, cases are missing.
+func (s *Suite) Cases() iter.Seq[*Case] { return s.each((*expansion).expand) }
+
+// Outlines yields the cases without scorers, and without an ID unless the suite gives one. It is faster than Cases, for
+// callers that only count and filter.
+func (s *Suite) Outlines() iter.Seq[*Case] { return s.each((*expansion).outline) }
+
+func (s *Suite) each(expand func(*expansion, variant, *diag.List) *Case) iter.Seq[*Case] {
+	return func(yield func(*Case) bool) {
+		names := newCaseNames()
+		for _, def := range s.table.defs {
+			var ignored diag.List // Load has reported everything
+			x := s.expansion(def)
+			for v := range s.variants(def, &ignored) {
+				c := expand(x, v, &ignored)
+				if s.table.numbered {
+					names.number(c)
+				}
+				if !yield(c) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// maxRendered is the most scorers to keep for an entry with templates.
+const maxRendered = 256
+
+// remembered caches the scorers made from an entry with templates, by the rendered texts: rows often share a few labels.
+type remembered struct {
+	by   map[string]*Scorer
+	hits int
+	off  bool // the texts rarely repeat
+}
+
+func (r *remembered) get(key string) *Scorer {
+	sc := r.by[key]
+	if sc != nil {
+		r.hits++
+	}
+	return sc
+}
+
+func (r *remembered) keep(key string, sc *Scorer) {
+	if len(r.by) >= maxRendered {
+		r.off = r.hits < maxRendered
+		r.by, r.hits = nil, 0
+	}
+	if r.off {
+		return
+	}
+	if r.by == nil {
+		r.by = map[string]*Scorer{}
+	}
+	r.by[key] = sc
+}
+
+// scorer returns the scorer of an entry for a case; nil after a problem.
+func (x *expansion) scorer(d *scorerDef, c *Case, diags *diag.List) *Scorer {
+	if d.broken || d.fixed != nil {
+		return d.fixed
+	}
+	values := d.values(c)
+	known := x.remembered(d)
+	key := ""
+	if !known.off {
+		key = keyOf(values)
+	}
+	if sc := known.get(key); sc != nil {
+		return sc
+	}
+	var own diag.List
+	sc := x.filled(d, values, c, &own)
+	if sc != nil && key != "" && own.Len() == 0 {
+		known.keep(key, sc)
+	}
+	c.pass(&own, diags)
+	return sc
+}
+
+func (x *expansion) remembered(d *scorerDef) *remembered {
+	known := x.made[d]
+	if known == nil {
+		known = &remembered{}
+		if x.made == nil {
+			x.made = map[*scorerDef]*remembered{}
+		}
+		x.made[d] = known
+	}
+	return known
+}
+
+// filled makes the scorer of an entry from the values of its templates, which are nil when one of them has an error.
+func (x *expansion) filled(d *scorerDef, values []eval.Value, c *Case, diags *diag.List) *Scorer {
+	var entry yaml.Node
+	if values != nil {
+		entry = d.fill(values).WithDiags(diags)
+	} else if n, ok := d.render(c, diags); ok {
+		entry = n
+	} else {
+		return nil
+	}
+	if arms := entry.Map().Get("arms"); !arms.IsZero() {
+		globs(arms, "arm", x.armNames())
+	}
+	return x.compiled(entry)
+}
+
+// values evaluates the templates of a rendering for a case, in order; nil when one has an error.
+func (r *rendering) values(c *Case) []eval.Value {
+	out := make([]eval.Value, len(r.texts))
+	for i, text := range r.texts {
+		v, err := r.templates[text].evaluate(c)
+		if err != nil {
+			return nil
+		}
+		out[i] = v
+	}
+	return out
+}
+
+func (r *rendering) fill(values []eval.Value) yaml.Node {
+	return r.node.Rewrite(func(_ yaml.Node, text string) eval.Value {
+		if i := slices.Index(r.texts, text); i >= 0 {
+			return values[i]
+		}
+		return text
+	})
+}
+
+// keyOf returns a cache key for values that are short texts; "" for others.
+func keyOf(values []eval.Value) string {
+	const most = 1 << 10
+	var key []byte
+	for _, v := range values {
+		text, ok := v.(string)
+		if !ok || len(key)+len(text) > most {
+			return ""
+		}
+		key = append(binary.AppendUvarint(key, uint64(len(text))), text...)
+	}
+	return string(key)
 }

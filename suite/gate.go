@@ -27,9 +27,7 @@ func (l *loader) gate(n yaml.Node) {
 	if rule := m.Get("latency"); !rule.IsZero() {
 		g.LatencyP95Ms = new(eval.Milliseconds(rule.Map(percentileBlock().Names()...).Need("p95").Duration()))
 	}
-	if rule := m.Get("maxQuarantined"); !rule.IsZero() {
-		g.MaxQuarantined = new(rule.Float(0, 1))
-	}
+	g.MaxQuarantined = optionalFloat(m.Get("maxQuarantined"), 0, 1)
 	l.gateBaseline(m.Get("baseline"))
 	l.gateBest(m.Get("best"))
 	if n.IsNull() || n.IsMapping() && m.Len() == 0 {
@@ -83,9 +81,8 @@ func (l *loader) gateBest(n yaml.Node) {
 		return
 	}
 	m := n.Map(bestBlock().Names()...)
-	best := &eval.BestRule{Arm: m.Need("arm").Str(), Metric: eval.MetricPass, Alpha: eval.DefaultAlpha}
-	if v := m.Get("sole"); !v.IsZero() {
-		best.Sole = v.Bool()
+	best := &eval.BestRule{
+		Arm: m.Need("arm").Str(), Metric: eval.MetricPass, Alpha: eval.DefaultAlpha, Sole: m.Get("sole").Bool(),
 	}
 	if v := m.Get("metric"); !v.IsZero() {
 		best.Metric = v.Str()
@@ -228,15 +225,9 @@ func baseline(n yaml.Node) (b *eval.BaselineRule, arm string) {
 	if v := m.Get("alpha"); !v.IsZero() {
 		b.Alpha = errorRate(v)
 	}
-	if v := m.Get("onInconclusive"); !v.IsZero() {
-		b.OnInconclusive = yaml.WordOf(v, eval.OnFail, eval.OnWarn, eval.OnPass)
-	}
-	if v := m.Get("stopEarly"); !v.IsZero() {
-		b.StopEarly = v.Bool()
-	}
-	if v := m.Get("minPaired"); !v.IsZero() {
-		b.MinPaired = new(v.Float(0, 1))
-	}
+	b.OnInconclusive = yaml.WordOf(m.Get("onInconclusive"), eval.OnFail, eval.OnWarn, eval.OnPass)
+	b.StopEarly = m.Get("stopEarly").Bool()
+	b.MinPaired = optionalFloat(m.Get("minPaired"), 0, 1)
 	for _, item := range m.Get("allowRemoved").Seq() {
 		b.AllowRemoved = append(b.AllowRemoved, item.Str())
 	}
@@ -349,12 +340,9 @@ func gated(m yaml.Map, margin float64) []eval.MetricMargin {
 func ratio(metric string, n yaml.Node) eval.MetricMargin {
 	m := n.Map(ratioBlock().Names()...)
 	limit := m.Need("limit")
-	out := eval.MetricMargin{Name: metric, Margin: limit.Float(0, eval.MaxRatio)}
+	out := eval.MetricMargin{Name: metric, Margin: limit.Float(0, eval.MaxRatio), Strict: m.Get("strict").Bool()}
 	if limit.IsNumber() && out.Margin <= 1 {
 		limit.Errorf("such as 1.1, for at most a tenth more", "a limit of a ratio is larger than 1")
-	}
-	if v := m.Get("strict"); !v.IsZero() {
-		out.Strict = v.Bool()
 	}
 	switch v := m.Get("cap"); {
 	case v.IsZero():

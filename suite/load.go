@@ -1,7 +1,9 @@
 package suite
 
 import (
+	"iter"
 	"math"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -230,13 +232,11 @@ func (l *loader) limits(n yaml.Node) {
 		TokensPerMinute:   positive(m, "tokensPerMinute"),
 		BudgetTokens:      positive(budget, "tokens"),
 		BudgetCalls:       positive(budget, "calls"),
+		BudgetMoney:       budget.Get("money").Float(1e-9, math.MaxInt32),
 		BudgetTime:        budget.Get("time").Duration(),
 		Timeout:           m.Get("timeout").Duration(),
 		Attempts:          m.Get("attempts").Int(1, MaxAttempts),
 		CountTokens:       yaml.WordOf(m.Get("countTokens"), CountAlways, CountAuto, CountNever),
-	}
-	if v := budget.Get("money"); !v.IsZero() {
-		l.Limits.BudgetMoney = v.Float(1e-9, math.MaxInt32)
 	}
 	l.checkCounting(m.Get("countTokens"))
 	for e := range m.Get("models").Map().Entries() {
@@ -261,4 +261,141 @@ func values(m yaml.Map) eval.Dict {
 		out[e.Name()] = eval.Written(e.Value.Value())
 	}
 	return out
+}
+
+// include reads the files that a suite includes, directly or through others, each once and before the file that
+// includes it.
+func (l *loader) include(root yaml.Map) []yaml.Map {
+	in := includer{loader: l, taken: map[string]bool{}}
+	in.visit(root, []string{l.files.suite})
+	return in.out
+}
+
+type includer struct {
+	*loader
+	taken map[string]bool
+	out   []yaml.Map
+}
+
+// visit reads the files that a file includes. chain lists the files from the suite to this one, to find circles.
+func (in *includer) visit(m yaml.Map, chain []string) {
+	for _, item := range m.Get("include").Items() {
+		name := path.Clean(item.Str())
+		if item.Str() == "" {
+			continue
+		}
+		if i := slices.Index(chain, name); i >= 0 {
+			item.Errorf(
+				"one of them does not need the other", "the files include each other in a circle: %s",
+				strings.Join(append(chain[i:], name), " > "),
+			)
+			return
+		}
+		if in.taken[name] {
+			continue
+		}
+		in.taken[name] = true
+		if part, ok := in.open(item, name); ok {
+			in.visit(part, append(chain[:len(chain):len(chain)], name))
+			in.out = append(in.out, part)
+		}
+	}
+}
+
+func checkIncluded(part yaml.Map) {
+	included, whole := partBlock().Names(), suiteBlock().Names()
+	for e := range part.Entries() {
+		switch {
+		case slices.Contains(included, e.Name()):
+		case slices.Contains(whole, e.Name()):
+			e.Key.Errorf("move it into the suite", "`%s` is not taken from a file that is included", e.Name())
+		default:
+			part.ReportUnknown(e, included)
+		}
+	}
+}
+
+func (in *includer) open(item yaml.Node, name string) (part yaml.Map, ok bool) {
+	src, err := in.files.text(name)
+	if err != nil {
+		item.Errorf("", "%s", err)
+		return part, false
+	}
+	shown := in.Shown(name)
+	in.diags.AddInclude(shown, item.Pos())
+	root, ok := yaml.Parse(shown, src, in.diags)
+	if !ok {
+		return part, false
+	}
+	part = root.Map()
+	checkIncluded(part)
+	if v := part.Get("version"); !v.IsZero() && v.Str() != "1" {
+		v.Errorf("write `version: 1`", "this evalrun reads suites of version 1, not %s", v.Str())
+	}
+	return part, true
+}
+
+// items yields the items of a list, the ones of included files first. A list without items in any file is an error.
+func (l *loader) items(key, none, hint string) iter.Seq[yaml.Node] {
+	return func(yield func(yaml.Node) bool) {
+		var last yaml.Node
+		n := 0
+		for _, root := range l.roots {
+			list := root.Get(key)
+			if list.IsZero() {
+				continue
+			}
+			last = list
+			for _, item := range list.Seq() {
+				if n++; !yield(item) {
+					return
+				}
+			}
+		}
+		switch {
+		case last.IsZero() && slices.ContainsFunc(l.roots, func(root yaml.Map) bool { return root.Misspells(key) }):
+		case last.IsZero():
+			l.roots[len(l.roots)-1].Need(key)
+		case last.IsSequence() && n == 0:
+			last.Errorf(hint, "%s", none)
+		}
+	}
+}
+
+// LoadPrices reads a price list. Problems go to diags.
+func LoadPrices(shown string, src []byte, diags *diag.List) *eval.PriceList {
+	p := &eval.PriceList{Models: map[string]eval.Price{}}
+	root, ok := yaml.Parse(shown, src, diags)
+	if !ok {
+		return p
+	}
+	m := root.Map(pricesBlock().Names()...)
+	p.Currency = m.Need("currency").Str()
+	models := m.Need("models")
+	for e := range models.Map().Entries() {
+		checkModelID(e.Key)
+		one := e.Value.Map(priceBlock().Names()...)
+		p.Models[e.Name()] = eval.Price{
+			Input:  one.Need("input").Float(0, math.MaxInt32),
+			Output: one.Need("output").Float(0, math.MaxInt32),
+			Cached: optionalFloat(one.Get("cached"), 0, math.MaxInt32),
+		}
+	}
+	if models.IsMapping() && len(p.Models) == 0 {
+		models.Errorf("such as `svc-pro: {input: 0.5, output: 1.5}`, per million tokens", "the price list names no model")
+	}
+	return p
+}
+
+func (l *loader) prices(n yaml.Node) {
+	if n.IsZero() {
+		return
+	}
+	name := n.Str()
+	src, err := l.files.text(name)
+	if err != nil {
+		n.Errorf("", "%s", err)
+		return
+	}
+	l.Prices = LoadPrices(l.Shown(name), src, l.diags)
 }

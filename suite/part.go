@@ -1,6 +1,8 @@
 package suite
 
 import (
+	"strings"
+
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/yaml"
@@ -196,4 +198,141 @@ func (one imageInTurn) picture(w wish, c *Case, files *sourceFiles, diags *diag.
 		return nil
 	}
 	return img
+}
+
+// chat reads a list of turns: user and model alternate, and the user has the last one. A live chat lists only the user's.
+func (l *loader) chat(n yaml.Node, live bool) []turn {
+	c := chat{loader: l, live: live}
+	items, keys := n.Seq(), turnBlock().Names()
+	for _, item := range items {
+		m := item.Map(keys...)
+		if !item.IsMapping() {
+			continue
+		}
+		if m.Len() != 1 {
+			item.Errorf("one list item a turn: `- user: ...`", "a turn is one of user and model, found %d keys", m.Len())
+			continue
+		}
+		for e := range m.Entries() {
+			c.read(e)
+		}
+	}
+	switch {
+	case len(items) == 0 && n.IsSequence():
+		n.Errorf("such as `- user: Hello`", "there are no turns")
+	case c.last() == eval.RoleModel && !c.unknown:
+		items[len(items)-1].Errorf("end with the turn that the model shall answer", "the last turn is the user's")
+	}
+	return c.turns
+}
+
+type chat struct {
+	*loader
+	live    bool
+	turns   []turn
+	unknown bool // the last role is invalid, and was reported
+}
+
+func (c *chat) last() string {
+	if len(c.turns) == 0 {
+		return ""
+	}
+	return c.turns[len(c.turns)-1].role
+}
+
+func (c *chat) read(e yaml.Entry) {
+	role := e.Name()
+	if role != eval.RoleUser && role != eval.RoleModel {
+		c.unknown = true
+		return
+	}
+	if !c.fits(e, role) {
+		return
+	}
+	t := turn{role: role}
+	if e.Value.IsSequence() {
+		t.parts = c.parts(e.Value)
+	} else {
+		t.parts = []part{c.textPart(e.Value)}
+	}
+	c.turns = append(c.turns, t)
+}
+
+// fits checks that a role is next in turn, and in a live chat that it is the user's.
+func (c *chat) fits(e yaml.Entry, role string) bool {
+	if c.live {
+		if role == eval.RoleModel {
+			e.Key.Errorf("remove it: the model's own reply comes there", "a live chat lists the turns of the user alone")
+		}
+		return role == eval.RoleUser
+	}
+	if c.last() == role {
+		e.Key.Errorf(
+			"join the two, or add the turn between them", "turns alternate between user and model; this is the second `%s` in a row", role,
+		)
+	}
+	if len(c.turns) == 0 && role == eval.RoleModel {
+		e.Key.Errorf("begin with `- user: ...`", "the first turn is the user's")
+	}
+	return true
+}
+
+// fileBlock is a mapping that names a file of the suite's folder with the content.
+func fileBlock(doc string) yaml.Block {
+	return yaml.Block{Need: []string{"file"}, Keys: []yaml.Key{key("file", yaml.Text, doc)}}
+}
+
+func systemShape() yaml.Shape {
+	return yaml.Either(yaml.Text, systemFile().Shape())
+}
+
+func systemFile() yaml.Block { return fileBlock("A file of the suite's folder with the text.") }
+
+// system reads the system text of a prompt: a template, or the name of a file with one. It is nil without one.
+func (l *loader) system(n yaml.Node) *source {
+	if n.IsZero() {
+		return nil
+	}
+	before := l.diags.Len()
+	s := l.systemSource(n)
+	if l.diags.Len() == before && s.t.IsConstant() && strings.TrimSpace(s.text) == "" {
+		n.Errorf("leave the key out for a prompt without one", "the system text is empty")
+	}
+	return &s
+}
+
+func (l *loader) systemSource(n yaml.Node) source {
+	if !n.IsMapping() {
+		return l.template(n)
+	}
+	if file := n.Map(fileBlock("").Names()...).Need("file"); !file.IsZero() {
+		return l.fileTemplate(file)
+	}
+	return source{t: nothing(), node: n}
+}
+
+// rendered renders the prompt for a case, and reports false after a problem. Without load, it leaves out the bytes of
+// files.
+func (p *Prompt) rendered(c *Case, files *sourceFiles, diags *diag.List, load bool) (out eval.Request, ok bool) {
+	ok = true
+	if p.system != nil {
+		if out.System, ok = p.system.render(c, diags); strings.TrimSpace(out.System) == "" { // a case may have none
+			out.System = ""
+		}
+	}
+	contents, fine := p.render(c, files, diags, load)
+	out.Contents = contents
+	return out, ok && fine
+}
+
+func (p *Prompt) uses(u *usage) {
+	if p.system != nil {
+		u.template(p.system.t)
+	}
+	for one := range p.eachPart {
+		u.template(one.written().t)
+		if raw, ok := one.(rawInTurn); ok {
+			u.rendering(&raw.rendering)
+		}
+	}
 }

@@ -2,8 +2,10 @@ package suite
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -110,9 +112,7 @@ func parseScorer(n yaml.Node, kinds Kinds, nested bool) *Scorer {
 		if v := m.Get("weight"); !v.IsZero() {
 			s.Weight = v.Float(0, yaml.MaxWeight)
 		}
-		if v := m.Get("threshold"); !v.IsZero() {
-			s.Threshold = new(v.Float(0, 1))
-		}
+		s.Threshold = optionalFloat(m.Get("threshold"), 0, 1)
 	}
 	s.Candidate = candidate(m.Get("candidate"))
 	s.Turn = turnPick(m.Get("turn"))
@@ -302,4 +302,119 @@ func (s *Suite) compiled(n yaml.Node) *Scorer {
 		s.needs.note(&sc.Needs)
 	}
 	return sc
+}
+
+// scorerNeeds are the needs of all scorers together, as far as a run must know them before its first call. Load notes them;
+// after Load nothing new is found, so that concurrent walks over the cases only read.
+type scorerNeeds struct {
+	embeddings   bool
+	peopleLabels bool
+	prices       map[string]diag.Pos // the first scorer that needs prices, by the name of the arm that it scores
+}
+
+func (n *scorerNeeds) note(of *Needs) {
+	if len(of.References) > 0 && !n.embeddings {
+		n.embeddings = true
+	}
+	if of.PeopleLabels && !n.peopleLabels {
+		n.peopleLabels = true
+	}
+	for _, j := range of.Judges {
+		if !j.used {
+			j.used = true
+		}
+	}
+}
+
+func (n *scorerNeeds) notePrices(c *Case, arm Arm) {
+	for _, sc := range c.ScorersFor(arm) {
+		if !sc.Needs.Price {
+			continue
+		}
+		if _, noted := n.prices[arm.Name()]; !noted {
+			n.prices[arm.Name()] = sc.At()
+		}
+	}
+}
+
+// Embeds reports whether a scorer of the suite compares embeddings.
+func (s *Suite) Embeds() bool { return s.needs.embeddings }
+
+// TakesPeopleLabels reports whether a scorer compares with people's labels.
+func (s *Suite) TakesPeopleLabels() bool { return s.needs.peopleLabels }
+
+// NeedsPrice reports whether a scorer of the arm needs prices, and the position of that scorer. The caller checks whether
+// there is a price, since flags can name the price list.
+func (s *Suite) NeedsPrice(arm Arm) (at diag.Pos, needed bool) {
+	for _, version := range s.Versions() {
+		if at, needed = version.needs.prices[arm.Name()]; needed {
+			break
+		}
+	}
+	return at, needed
+}
+
+// Reserved reports whether a key has another meaning in an entry of a `scorers` list, so that no kind can have its name.
+func Reserved(key string) bool {
+	return key == useKey || yaml.SiblingKeys.Has(key)
+}
+
+// foreignKinds maps checks of other tools to the equivalent kind of scorer and an example. Names close to evalrun's own
+// need no entry.
+var foreignKinds = []struct{ words, kind, hint string }{
+	{"is-json", "json", "write `json: valid`, or `jsonSchema: ...` with a schema"},
+	{"contains-json", "json", "write `json: valid` with `select: {json: first}` next to it"},
+	{"is-valid-openai-tools-call is-valid-openai-function-call is-valid-function-call tool-call-f1", "toolCalls", "write `toolCalls: ...`"},
+	{"is-xml", "xml", "write `xml: wellFormed`"},
+	{"is-refusal", "refusal", "write `refusal: true`"},
+	{"icontains", "contains", "write `contains: ...` with `ignoreCase: true` next to it"},
+	{"icontains-any", "containsAny", "write `containsAny: [...]` with `ignoreCase: true` next to it"},
+	{"icontains-all", "containsAll", "write `containsAll: [...]` with `ignoreCase: true` next to it"},
+	{"exact exact-string", "equals", "write `equals: ...`"},
+	{"includes include substring", "contains", "write `contains: ...`"},
+	{"matches pattern match", "regex", "write `regex: ...`"},
+	{"llm-rubric model-graded-qa model-graded llm-judge llm-as-a-judge rubric", "judge", "write `judge: {rubric: ...}`"},
+	{"g-eval", "judge", "write `judge: {steps: ...}`"},
+	{"factuality model-graded-factuality factual-correctness", "judge", "write `judge: {factuality: {reference: ...}}`"},
+	{"model-graded-closedqa closedqa", "judge", "write `judge: {closedQA: {criteria: ...}}`"},
+	{"answer-relevance answer-relevancy", "judge", "write `judge: {relevance: {}}`"},
+	{"context-faithfulness faithfulness hallucination", "judge", "write `judge: {faithfulness: ...}`"},
+	{"context-recall contextual-recall", "judge", "write `judge: {contextRecall: ...}`"},
+	{"similarity cosine semantic-similarity embedding-similarity", "similar", "write `similar: ...`"},
+	{"numeric numeric-equals", "number", "write `number: ...`"},
+	{"word-count", "length", "write `length: {words: {max: ...}}`"},
+	{"moderation guardrails", "safety", "write `safety: ...` or `blocked: false`"},
+	{"javascript lambda", "expr", "write `expr: ...`, or `exec: ...` for a program"},
+	{"python ruby webhook", "exec", "write `exec: ...`, a program in any language"},
+	{"assert-set", "all", "write `all: [...]`"},
+	{"select-best", "judge", "use `evalrun compare --choose`"},
+}
+
+// kindInType returns the hint for a scorer that names its kind under `type`; "" for others.
+func kindInType(slip yaml.Entry, known []string) string {
+	if slip.Name() != "type" || !slip.Value.IsScalar() {
+		return ""
+	}
+	kind := slip.Value.Str()
+	if hint := foreignKind(kind, known); hint != "" {
+		return hint
+	}
+	if near := diag.Nearest(kind, known, 1); len(near) > 0 {
+		kind = near[0]
+	}
+	return fmt.Sprintf("the kind is the key, as in `%s: ...`", kind)
+}
+
+// foreignKind returns the hint for a scorer of another tool; "" for other words.
+func foreignKind(word string, known []string) string {
+	word = strings.ToLower(strings.ReplaceAll(word, "_", "-"))
+	if inner, negated := strings.CutPrefix(word, "not-"); negated {
+		return "write `not: {...}` around the scorer for `" + inner + "`"
+	}
+	for _, f := range foreignKinds {
+		if slices.Contains(strings.Fields(f.words), word) && slices.Contains(known, f.kind) {
+			return f.hint
+		}
+	}
+	return ""
 }
