@@ -171,7 +171,7 @@ func (w *classWorld) sides(rng *rand.Rand, n int, lost float64) (base, head *Sid
 			if w.clusters > 0 {
 				c.Cluster = fmt.Sprint(cluster)
 			}
-			s.Cases.Add(&c)
+			s.Cases = append(s.Cases, &c)
 		}
 	}
 	return base, head
@@ -227,7 +227,7 @@ func (w *classWorld) rates(name string, n int, margin, lost float64, draws int) 
 }
 
 func classMetricOf(base, head *Side, o Options, name string) MetricComparison {
-	m := newMeasure(o, scoredPairs(base, head))
+	m := newMeasure(o, pairUp(base, head, nil).scored)
 	m.testsOnly = true
 	return m.metric(name, base, head)
 }

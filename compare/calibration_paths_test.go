@@ -66,12 +66,11 @@ func (c *CaseTotals) judge(passed bool) {
 }
 
 // casesOf collects the given cases.
-func casesOf(all ...CaseTotals) Cases {
-	var c Cases
+func casesOf(all ...CaseTotals) (out []*CaseTotals) {
 	for i := range all {
-		c.Add(&all[i])
+		out = append(out, &all[i])
 	}
-	return c
+	return out
 }
 
 // flip records a pair: 1 gained, -1 regressed, 0 passed on both sides.
@@ -113,7 +112,7 @@ func (p path) fixed(g eval.MetricMargin, alpha float64, stop *eval.KnownVerdict)
 	}
 	base, head := p.sides()
 	o := Options{Alpha: alpha, Margins: []eval.MetricMargin{g}, MaxErrors: 0.01, Seed: 1}
-	m := newMeasure(o, scoredPairs(base, head))
+	m := newMeasure(o, pairUp(base, head, nil).scored)
 	m.testsOnly = true
 	one := m.metric(g.Name, base, head)
 	one.Gated, one.Margin = true, &g.Margin

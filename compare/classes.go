@@ -64,13 +64,13 @@ func (m *measure) classified(c *MetricComparison, base, head *Side, margin float
 
 // expecting is the measure restricted to cases with one expected class. Their accuracy is its recall.
 func (m *measure) expecting(k *classing, class int) *measure {
-	var at []caseIndexes
-	for i, p := range m.pairs.each {
+	var expecting []pair
+	for _, p := range m.pairs {
 		if expected, ok := k.expected(p); ok && expected == class {
-			at = append(at, m.pairs.at[i])
+			expecting = append(expecting, p)
 		}
 	}
-	part := newMeasure(m.Options, m.pairs.of(at))
+	part := newMeasure(m.Options, expecting)
 	part.worst, part.testsOnly = m.worst, m.testsOnly
 	return part
 }
@@ -140,13 +140,13 @@ type classUnit struct {
 // case is measured.
 func (m *measure) classUnits(k *classing, turned func(expected int) int) []classUnit {
 	cases := m.classifiedCases()
-	units := make([]classUnit, m.groups.requests())
-	for i, p := range m.pairs.each {
+	units := make([]classUnit, len(m.groups.unit))
+	for i, p := range m.pairs {
 		if !m.isClassified(p) {
 			continue
 		}
-		request := m.groups.requestOf(i)
-		u, mass := &units[m.groups.unitOf(request)], 1/float64(cases[request])
+		request := m.groups.request[i]
+		u, mass := &units[m.groups.unit[request]], 1/float64(cases[request])
 		u.mass += mass
 		u.base = append(u.base, cells(p.base, k.base, mass)...)
 		answered := mass
@@ -164,10 +164,10 @@ func (m *measure) classUnits(k *classing, turned func(expected int) int) []class
 
 // classifiedCases counts the cases of each request that have a classification.
 func (m *measure) classifiedCases() []int {
-	cases := make([]int, m.groups.requests())
-	for i, p := range m.pairs.each {
+	cases := make([]int, len(m.groups.unit))
+	for i, p := range m.pairs {
 		if m.isClassified(p) {
-			cases[m.groups.requestOf(i)]++
+			cases[m.groups.request[i]]++
 		}
 	}
 	return cases

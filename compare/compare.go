@@ -23,7 +23,7 @@ type Side struct {
 	Run, Suite, Arm string
 	Partial         bool // the run is not complete
 	Metrics         []string
-	Cases           Cases // in the order of the plan
+	Cases           []*CaseTotals // in the order of the plan
 	Categories      []Category
 	Versions        []string // of the models that answered, as the service reports them
 	// Classes are the classes of the suite's classification, and ClassPairs the distinct classifications of its cases;
@@ -120,7 +120,7 @@ type Options struct {
 func Compare(base, head *Side, o Options) ArmComparison {
 	p := pairUp(base, head, o.Selected)
 	p.MinPaired = o.MinPaired
-	scored := p.pairs(p.scored)
+	scored := p.scored
 	c := ArmComparison{
 		EarlyVerdict: o.EarlyVerdict,
 		Suite:        head.Suite,
@@ -132,8 +132,8 @@ func Compare(base, head *Side, o Options) ArmComparison {
 	}
 	m := newMeasure(o, scored)
 	c.Cases.Units = m.units(eval.MetricPass, base, head).n
-	c.Cases.CallsPerCase, c.Cases.TokensPerCase = costs(&scored)
-	c.Cases.Duplicates = m.groups.duplicates(&scored)
+	c.Cases.CallsPerCase, c.Cases.TokensPerCase = costs(scored)
+	c.Cases.Duplicates = m.groups.duplicates(scored)
 	for _, metric := range o.metricsOf(base, head, m.hasPreferences()) {
 		one := m.metric(metric, base, head)
 		if g, gated := o.gatedAs(metric); gated {
@@ -166,8 +166,8 @@ func Compare(base, head *Side, o Options) ArmComparison {
 // reason why nothing got worse.
 func (m *measure) withErrors(c *MetricComparison, paired *paired, base, head *Side) {
 	ofBase, ofHead := m.values(c.Name, base, head)
-	all := paired.pairs(paired.scored, paired.errored)
-	for _, p := range all.each {
+	all := slices.Concat(paired.scored, paired.errored)
+	for _, p := range all {
 		c.HeadErrors += p.head.Errors
 		_, before := ofBase(p.base)
 		if _, now := ofHead(p.head); before && !now && p.head.Errors == 0 && !eval.IsRatio(c.Name) && c.Name != eval.MetricPreference {
@@ -184,12 +184,12 @@ func (m *measure) withErrors(c *MetricComparison, paired *paired, base, head *Si
 }
 
 // costs are the mean number of calls and tokens per case.
-func costs(pairs *pairs) (calls, tokens float64) {
-	for _, p := range pairs.each {
+func costs(pairs []pair) (calls, tokens float64) {
+	for _, p := range pairs {
 		calls += float64(p.head.Ran)
 		tokens += p.head.Tokens.Total
 	}
-	n := float64(max(1, len(pairs.at)))
+	n := float64(max(1, len(pairs)))
 	return calls / n, tokens / n
 }
 
@@ -265,7 +265,7 @@ func tooFew(p *Pairing, minPaired float64) string {
 }
 
 func errorsOf(s *Side) (out Sum) {
-	for _, c := range s.Cases.AllUnnamed() {
+	for _, c := range s.Cases {
 		if !c.Quarantined {
 			out.Total += float64(c.Errors)
 			out.N += c.Ran

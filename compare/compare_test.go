@@ -27,26 +27,16 @@ func side(run string, repeats int, passed ...int) *Side {
 			c.LatencyMs.Add(100)
 			c.Tokens.Add(10)
 		}
-		s.Cases.Add(&c)
+		s.Cases = append(s.Cases, &c)
 	}
 	return s
 }
 
 // updateAll changes the cases of a side.
 func updateAll(s *Side, one func(i int, c *CaseTotals)) {
-	for i := range s.Cases.Len() {
-		s.Cases.Update(i, func(c *CaseTotals) { one(i, c) })
+	for i, c := range s.Cases {
+		one(i, c)
 	}
-}
-
-// reverse turns the order of the cases.
-func reverse(s *Side) {
-	var turned Cases
-	for i := range s.Cases.Len() {
-		c := s.Cases.At(s.Cases.Len() - 1 - i)
-		turned.Add(&c)
-	}
-	s.Cases = turned
 }
 
 // flipped makes two sides of n cases, with gained and lost ones.
@@ -228,16 +218,16 @@ func TestSequentialStopsAgreeWithAnotherProgram(t *testing.T) {
 func TestCasesArePairedByTheirRequests(t *testing.T) {
 	t.Parallel()
 	base, head := side("base", 1, 1, 1, 1, 1, 1), side("head", 1, 1, 0, 1, 1, 1)
-	reverse(base)                                                             // the place does not matter
-	head.Cases.Update(0, func(c *CaseTotals) { c.Name = "renamed" })          // nor does the name
-	head.Cases.Update(2, func(c *CaseTotals) { c.ID = "other variables" })    // another case of the same name
-	base.Cases.Update(1, func(c *CaseTotals) { c.Scorers = "scorers" })       // passing means
-	head.Cases.Update(3, func(c *CaseTotals) { c.Scorers = "other scorers" }) // something else
-	head.Cases.Update(4, func(c *CaseTotals) { c.Passed, c.Errors = 0, 1 })
-	head.Cases.Add(&CaseTotals{Name: "new", ID: "new", Passed: 1, Ran: 1})
-	head.Cases.Add(&CaseTotals{Name: "sick", ID: "sick", Passed: 1, Ran: 1, Quarantined: true})
-	base.Cases.Add(&CaseTotals{Name: "old", ID: "old", Passed: 1, Ran: 1})
-	base.Cases.Add(&CaseTotals{Name: "sick", ID: "sick", Failed: 1, Ran: 1})
+	slices.Reverse(base.Cases)              // the place does not matter
+	head.Cases[0].Name = "renamed"          // nor does the name
+	head.Cases[2].ID = "other variables"    // another case of the same name
+	base.Cases[1].Scorers = "scorers"       // passing means
+	head.Cases[3].Scorers = "other scorers" // something else
+	head.Cases[4].Passed, head.Cases[4].Errors = 0, 1
+	head.Cases = append(head.Cases, &CaseTotals{Name: "new", ID: "new", Passed: 1, Ran: 1})
+	head.Cases = append(head.Cases, &CaseTotals{Name: "sick", ID: "sick", Passed: 1, Ran: 1, Quarantined: true})
+	base.Cases = append(base.Cases, &CaseTotals{Name: "old", ID: "old", Passed: 1, Ran: 1})
+	base.Cases = append(base.Cases, &CaseTotals{Name: "sick", ID: "sick", Failed: 1, Ran: 1})
 	p := Compare(base, head, options(0.05)).Cases
 	got := fmt.Sprint(p.Paired, p.Units, p.Changed, p.Added, p.Removed, p.Unscored, p.Quarantined)
 	if want := "3 2 [case 2 case 3] [new] [old] [case 4] [sick]"; got != want {
@@ -250,10 +240,10 @@ func TestEqualCasesArePairedByNameThenOrder(t *testing.T) {
 	t.Parallel()
 	base, head := side("base", 1, 1, 0, 1), side("head", 1, 1, 0, 1)
 	for i := range 3 {
-		base.Cases.Update(i, func(c *CaseTotals) { c.ID = "same" })
-		head.Cases.Update(i, func(c *CaseTotals) { c.ID = "same" })
+		base.Cases[i].ID = "same"
+		head.Cases[i].ID = "same"
 	}
-	reverse(head)
+	slices.Reverse(head.Cases)
 	a := Compare(base, head, options(0.05))
 	expect.Same(t, "paired cases", a.Cases.Paired, 3)
 	expect.Same(t, "flips", len(a.Flips), 0)
@@ -274,7 +264,7 @@ func TestWhatIsNotComparableIsInvalid(t *testing.T) {
 		},
 		"5.0 % of the trials of the run are errors, more than 1 %": func(_, head *Side) {
 			for i := range 5 {
-				head.Cases.Update(i, func(c *CaseTotals) { c.Passed, c.Errors = 0, 1 })
+				head.Cases[i].Passed, head.Cases[i].Errors = 0, 1
 			}
 		},
 	} {
@@ -311,7 +301,7 @@ func TestSwappingTheSidesMirrorsTheVerdict(t *testing.T) {
 	t.Parallel()
 	base, head := flipped(200, 5, 25)
 	a := decided(base, head, options(0.05, passMargin(0.05)))
-	reverse(head)
+	slices.Reverse(head.Cases)
 	b := decided(base, head, options(0.05, passMargin(0.05)))
 	expect.Same(t, "verdict", a.Verdict, b.Verdict)
 	expect.Same(t, "p of not worse", *a.Metrics[0].PNonInferior, *b.Metrics[0].PNonInferior)

@@ -12,7 +12,7 @@ import (
 // MeasureLean measures position bias over the cases of an arm: the interval of the judge's preference for the first
 // place, and whether it contradicts itself in most pairs.
 func (c *ArmPreference) MeasureLean(base, head *Side, o Options) {
-	m := newMeasure(o, scoredPairs(base, head))
+	m := newMeasure(o, pairUp(base, head, nil).scored)
 	c.Level = 1 - 2*o.Alpha
 	if first := m.shares(func(c *CaseTotals) (float64, bool) { return c.First.Mean() }); len(first.head) > 0 {
 		c.FirstPlace.Interval = &[2]float64{first.atLeast(o.Alpha), first.atMost(o.Alpha)}

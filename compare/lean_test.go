@@ -12,7 +12,7 @@ func judged(cases, contradicted, repeats int, cluster string) (base, head *Side,
 	base, head, preference = &Side{Run: "b"}, &Side{Run: "h"}, &ArmPreference{}
 	for i := range cases {
 		c := CaseTotals{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Cluster: cluster, Passed: repeats, Ran: repeats}
-		base.Cases.Add(&c)
+		base.Cases = append(base.Cases, &c)
 		for range repeats {
 			preference.AddJudged(0.5)
 			preference.AddTurned(&c, i < contradicted)
@@ -20,7 +20,7 @@ func judged(cases, contradicted, repeats int, cluster string) (base, head *Side,
 				preference.AddPlaces(&c, 2, 0)
 			}
 		}
-		head.Cases.Add(&c)
+		head.Cases = append(head.Cases, &c)
 	}
 	return base, head, preference
 }
@@ -63,8 +63,8 @@ func TestFirstPlaceIntervalIsOverCases(t *testing.T) {
 	expect.Same(t, "ten cases, always the first", fmt.Sprintf("%.4f %.4f", got[0], got[1]), "0.7411 1.0000")
 
 	base, head, preference := judged(10, 0, 1, "")
-	for i := range head.Cases.Len() {
-		head.Cases.Update(i, func(c *CaseTotals) { preference.AddPlaces(c, 1, 1) })
+	for _, c := range head.Cases {
+		preference.AddPlaces(c, 1, 1)
 	}
 	got = interval(base, head, preference)
 	expect.Same(t, "ten cases, no preference", got[0] < 0.5 && got[1] > 0.5 && got[0] > 0.2 && got[1] < 0.8, true)

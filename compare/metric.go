@@ -12,7 +12,7 @@ import (
 // measure computes metrics over pairs.
 type measure struct {
 	Options
-	pairs     pairs
+	pairs     []pair
 	groups    groups
 	worst     bool // errors of head count as their worst value
 	advisory  bool // one of many results, which no rule uses
@@ -20,8 +20,8 @@ type measure struct {
 	testsOnly bool // skip the intervals, which take most of the time
 }
 
-func newMeasure(o Options, pairs pairs) *measure {
-	return &measure{Options: o, pairs: pairs, groups: groupsOf(&pairs)}
+func newMeasure(o Options, pairs []pair) *measure {
+	return &measure{Options: o, pairs: pairs, groups: groupsOf(pairs)}
 }
 
 // gatedAs is the gate's margin for a metric, false when it is not gated.
@@ -247,19 +247,19 @@ const fewestInSlice = 5
 // slices compares the pass rate among the cases with each tag. They are many and were not planned: what is
 // significant after Benjamini-Hochberg is a hint, not a verdict.
 func (m *measure) slices() []Slice {
-	byTag := map[string][]caseIndexes{}
-	for _, at := range m.pairs.at {
-		for _, tag := range m.pairs.head.common(int(at.head)).Tags {
-			byTag[tag] = append(byTag[tag], at)
+	byTag := map[string][]pair{}
+	for _, p := range m.pairs {
+		for _, tag := range p.head.Tags {
+			byTag[tag] = append(byTag[tag], p)
 		}
 	}
 	var out []Slice
 	var ps []float64
-	for tag, at := range byTag {
-		if len(at) < fewestInSlice {
+	for tag, tagged := range byTag {
+		if len(tagged) < fewestInSlice {
 			continue
 		}
-		part := newMeasure(Options{Alpha: m.Alpha, Seed: m.Seed}, m.pairs.of(at))
+		part := newMeasure(Options{Alpha: m.Alpha, Seed: m.Seed}, tagged)
 		part.advisory = true
 		c := part.metric(eval.MetricPass, nil, nil)
 		out = append(out, Slice{Tag: tag, N: c.N, Estimate: c.Estimate, Interval: c.Interval, P: *c.PWorse})
@@ -283,14 +283,14 @@ const mostRepeats = 100
 //
 // Source: Miller 2024, arXiv 2411.00640; docs/explanation/verdicts.md.
 func (m *measure) neededRepeats(margin float64) NeededRepeats {
-	if margin == 0 || len(m.pairs.at) < 2 {
+	if margin == 0 || len(m.pairs) < 2 {
 		return NeededRepeats{}
 	}
 	var within, repeats float64
 	var d []float64
-	for at, p := range m.pairs.each {
+	for _, p := range m.pairs {
 		var sides [2]float64
-		if m.pairs.clustered(at) {
+		if p.clustered() {
 			return NeededRepeats{}
 		}
 		for i, c := range []*CaseTotals{p.base, p.head} {
@@ -305,7 +305,7 @@ func (m *measure) neededRepeats(margin float64) NeededRepeats {
 		}
 		d = append(d, sides[1]-sides[0])
 	}
-	n := float64(len(m.pairs.at))
+	n := float64(len(m.pairs))
 	within /= n // summed over both sides
 	s := stats.NewSample(d)
 	between := max(0, s.SD*s.SD-within/(repeats/(2*n)))

@@ -24,12 +24,12 @@ type PointMetric struct {
 
 // points collects the metrics that each case has on its own; nil when there are too many cases.
 func (m *measure) points(metrics []MetricComparison, base, head *Side) *Points {
-	if len(m.pairs.at) == 0 || len(m.pairs.at) > mostPoints {
+	if len(m.pairs) == 0 || len(m.pairs) > mostPoints {
 		return nil
 	}
 	out := &Points{}
-	for _, at := range m.pairs.at {
-		out.Cases = append(out.Cases, m.pairs.head.names.at(int(at.head)))
+	for _, p := range m.pairs {
+		out.Cases = append(out.Cases, p.head.Name)
 	}
 	for i := range metrics {
 		name := metrics[i].Name
@@ -38,7 +38,7 @@ func (m *measure) points(metrics []MetricComparison, base, head *Side) *Points {
 		}
 		ofBase, ofHead := m.pointValues(name, base, head)
 		one := PointMetric{Name: name}
-		for _, p := range m.pairs.each {
+		for _, p := range m.pairs {
 			one.Base, one.Head = append(one.Base, orNaN(ofBase(p.base))), append(one.Head, orNaN(ofHead(p.head)))
 		}
 		out.Metrics = append(out.Metrics, one)

@@ -6,17 +6,17 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Pairs are the index pairs {base, head} of the cases that Compare compares.
-func Pairs(base, head *Side) (out [][2]int) {
-	for _, at := range scoredPairs(base, head).at {
-		out = append(out, [2]int{int(at.base), int(at.head)})
+// Pairs are the cases of base and head that Compare compares.
+func Pairs(base, head *Side) (out [][2]*CaseTotals) {
+	for _, p := range pairUp(base, head, nil).scored {
+		out = append(out, [2]*CaseTotals{p.base, p.head})
 	}
 	return out
 }
 
 // hasPreferences reports whether a judge has a preference for any pair.
 func (m *measure) hasPreferences() bool {
-	return slices.ContainsFunc(m.pairs.at, func(at caseIndexes) bool { return m.pairs.head.common(int(at.head)).HeadPreferred.N > 0 })
+	return slices.ContainsFunc(m.pairs, func(p pair) bool { return p.head.HeadPreferred.N > 0 })
 }
 
 // indifferent is the value of a case when neither answer is preferred.

@@ -14,11 +14,11 @@ func preferredSides(cluster func(i int) string, cases ...[]float64) (base, head 
 	base, head = &Side{Run: "a", Suite: "s", Arm: "x"}, &Side{Run: "b", Suite: "s", Arm: "x"}
 	for i, repeats := range cases {
 		c := CaseTotals{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Passed: 1, Ran: 1, Cluster: cluster(i)}
-		base.Cases.Add(&c)
+		base.Cases = append(base.Cases, &c)
 		for _, v := range repeats {
 			c.HeadPreferred.Add(v)
 		}
-		head.Cases.Add(&c)
+		head.Cases = append(head.Cases, &c)
 	}
 	return base, head
 }

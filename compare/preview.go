@@ -20,24 +20,23 @@ type Preview struct {
 func NewPreview(base, head *Side, selected func(*CaseTotals) bool) Preview {
 	p := pairUp(base, head, selected)
 	all := p.all()
-	g := groupsOf(&all)
+	g := groupsOf(all)
 	out := Preview{Pairing: p.Pairing, Single: true}
 	sizes := map[int]int{}
 	largest := 0
-	for request := range g.requests() {
-		unit := g.unitOf(request)
+	for _, unit := range g.unit {
 		sizes[unit]++
 		largest = max(largest, sizes[unit])
 	}
-	for _, pair := range all.each {
+	for _, pair := range all {
 		out.Single = out.Single && pair.head.Ran == 1
 	}
 	out.Units, out.Clustered = len(sizes), largest > 1
 	out.Single = out.Single && !out.Clustered
 	if largest > 0 {
-		out.Effective = int(math.Floor(float64(g.requests())/float64(largest) + 1e-9))
+		out.Effective = int(math.Floor(float64(len(g.unit))/float64(largest) + 1e-9))
 	}
-	out.Duplicates = g.duplicates(&all)
+	out.Duplicates = g.duplicates(all)
 	return out
 }
 
@@ -63,7 +62,7 @@ func Units(heads, bases []*Side) map[string]string {
 		names[at] = append(names[at], name)
 	}
 	for i, s := range slices.Concat(heads, bases) {
-		for _, c := range s.Cases.All() {
+		for _, c := range s.Cases {
 			if c.Cluster != "" {
 				note(c, "cluster\x00"+c.Cluster)
 			}

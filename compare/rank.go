@@ -78,7 +78,7 @@ func byMean(r *Ranking) {
 func place(s *Side, metric string) RankedArm {
 	a := RankedArm{Arm: s.Arm}
 	var mean Sum
-	for _, c := range s.Cases.AllUnnamed() {
+	for _, c := range s.Cases {
 		if c.Quarantined {
 			continue
 		}
@@ -135,7 +135,7 @@ func (k *ranker) bounds(r *Ranking) [][]float64 {
 		for j := i + 1; j < len(k.arms); j++ {
 			head := k.arms[j]
 			p := pairUp(base, head, nil)
-			u := k.units(p.pairs(p.scored), base, head, false)
+			u := k.units(p.scored, base, head, false)
 			out[i][j] = min(k.atLeast(u, -1), k.withErrors(head, base))
 			out[j][i] = min(k.atLeast(u, 1), k.withErrors(base, head))
 			r.Cases, r.Units = max(r.Cases, len(p.scored)), min(r.Units, len(u.d))
@@ -150,11 +150,11 @@ func (k *ranker) withErrors(base, head *Side) float64 {
 		return 1
 	}
 	p := pairUp(base, head, nil)
-	return k.atLeast(k.units(p.pairs(p.scored, p.errored), base, head, true), 1)
+	return k.atLeast(k.units(slices.Concat(p.scored, p.errored), base, head, true), 1)
 }
 
 // units are the units of two arms, where more is better. worst puts each error of head at its worst.
-func (k *ranker) units(pairs pairs, base, head *Side, worst bool) units {
+func (k *ranker) units(pairs []pair, base, head *Side, worst bool) units {
 	m := newMeasure(Options{Alpha: k.level, Seed: k.Seed}, pairs)
 	m.worst = worst
 	u := m.units(k.Metric, base, head)
@@ -222,8 +222,8 @@ func RankRaced(arms []*Side, left map[string]int, o RankOptions) Ranking {
 		a.Left = left[s.Arm]
 		a.Best = a.Left == 0
 		r.Arms = append(r.Arms, a)
-		r.Cases = max(r.Cases, s.Cases.Len())
-		for _, c := range s.Cases.AllUnnamed() {
+		r.Cases = max(r.Cases, len(s.Cases))
+		for _, c := range s.Cases {
 			r.Race.Planned += c.Ran + c.Unused
 			r.Race.Saved += c.Unused
 		}

@@ -73,7 +73,7 @@ func (d drawing) sides(r *rand.Rand) []*compare.Side {
 			if d.scores {
 				c.Metrics = []compare.Sum{{Total: d.score(r, u < mean, mean), N: 1}}
 			}
-			out[a].Cases.Add(&c)
+			out[a].Cases = append(out[a].Cases, &c)
 		}
 	}
 	return out
@@ -218,13 +218,13 @@ func TestTooLittleDataGivesNoRanking(t *testing.T) {
 	if got := compare.Rank(sides, o); len(got.Best()) != 1 {
 		t.Fatalf("got %+v, want the better arm alone", got)
 	}
-	sides[0].Cases.Update(0, func(c *compare.CaseTotals) { c.Errors, c.Ran = 9, 10 })
+	sides[0].Cases[0].Errors, sides[0].Cases[0].Ran = 9, 10
 	if got := compare.Rank(sides, o); got.Why == "" {
 		t.Error("an arm with many errors was ranked, want no ranking")
 	}
 	o.MaxErrors = 1
 	for i := range 30 { // the better arm's own errors: it could be the worse one
-		sides[1].Cases.Update(i, func(c *compare.CaseTotals) { c.Passed, c.Errors = 0, 1 })
+		sides[1].Cases[i].Passed, sides[1].Cases[i].Errors = 0, 1
 	}
 	got := compare.Rank(sides, o)
 	expect.Same(t, "the best, of whom one has errors in half of its cases", len(got.Best()), 2)

@@ -25,7 +25,7 @@ func amount(metric string, c *CaseTotals) Sum {
 // baseline. 0 means that the baseline has no value.
 func defaultCap(metric string, base *Side) float64 {
 	var all []float64
-	for _, c := range base.Cases.AllUnnamed() {
+	for _, c := range base.Cases {
 		if v, ok := amount(metric, c).Mean(); ok && !c.Quarantined {
 			all = append(all, v)
 		}
@@ -82,7 +82,7 @@ const mostHidden = 0.25
 // hidden is the share of the baseline's amounts above the cap.
 func (m *measure) hidden(metric string, most float64) float64 {
 	var whole, seen float64
-	for _, p := range m.pairs.each {
+	for _, p := range m.pairs {
 		if v, ok := amount(metric, p.base).Mean(); ok {
 			whole += v
 			seen += min(v, most)
@@ -139,7 +139,7 @@ func NewRatioOutlook(g eval.MetricMargin, base *Side, alpha float64) (RatioOutlo
 		out.Cap = defaultCap(g.Name, base)
 	}
 	var all Sum
-	for _, c := range base.Cases.AllUnnamed() {
+	for _, c := range base.Cases {
 		if v, ok := amount(g.Name, c).Mean(); ok {
 			all.Add(min(v, out.Cap))
 		}

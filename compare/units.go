@@ -12,82 +12,37 @@ type value func(*CaseTotals) (float64, bool)
 // groups maps pairs to requests, and requests to units. Cases that send the same request are repeats of it. The
 // requests of a cluster depend on each other, so a cluster is one independent unit, weighted by its number of requests.
 type groups struct {
-	pairs   int
-	request []uint32 // request number by pair; nil where each pair is a unit
-	unit    []uint32 // unit number by request; nil where each pair is a unit
-}
-
-// apart reports whether each pair is a unit.
-func (g *groups) apart() bool { return g.unit == nil }
-
-func (g *groups) requests() int {
-	if g.apart() {
-		return g.pairs
-	}
-	return len(g.unit)
-}
-
-func (g *groups) requestOf(pair int) int {
-	if g.apart() {
-		return pair
-	}
-	return int(g.request[pair])
-}
-
-func (g *groups) unitOf(request int) int {
-	if g.apart() {
-		return request
-	}
-	return int(g.unit[request])
+	request []int // request number by pair
+	unit    []int // unit number by request
+	apart   bool  // each pair is a unit
 }
 
 // groupsOf numbers requests and units in order of appearance. A cluster on either side counts.
-func groupsOf(p *pairs) groups {
-	g := groups{pairs: len(p.at), request: make([]uint32, len(p.at))}
-	sent := func(i int) [2]key {
-		return [2]key{p.base.requests.at(int(p.at[i].base)), p.head.requests.at(int(p.at[i].head))}
-	}
-	requests := newFinder(len(p.at), sent) // by the requests of both sides
-	u := newUnion(len(p.at))
+func groupsOf(pairs []pair) groups {
+	g := groups{request: make([]int, len(pairs))}
+	requests := make(map[[2]string]int, len(pairs)) // by the requests of both sides
+	u := newUnion(len(pairs))
 	turned := false // whether the requests of some pair differ
-	for i, at := range p.at {
-		both := sent(i)
-		if both[0] == (key{}) || both[1] == (key{}) {
-			g.request[i] = u.add()
-		} else if slot := requests.slot(both); *slot > 0 {
-			g.request[i] = g.request[*slot-1]
-		} else {
-			g.request[i], *slot = u.add(), fromOne(i)
+	for i, p := range pairs {
+		both := [2]string{p.base.Request, p.head.Request}
+		at, known := requests[both]
+		if !known || both[0] == "" || both[1] == "" {
+			at = u.add()
+			requests[both] = at
 		}
+		g.request[i] = at
 		turned = turned || both[0] != both[1]
-		u.join(g.request[i], cluster(p.base.clusters.at(int(at.base))))
-		u.join(g.request[i], cluster(p.head.clusters.at(int(at.head))))
+		u.join(at, cluster(p.base.Cluster))
+		u.join(at, cluster(p.head.Cluster))
 	}
-	if turned {
-		p.joinRequests(&u, g.request)
+	if turned { // requests that are the same on head's side depend on each other
+		for i, p := range pairs {
+			u.join(g.request[i], request(p.head.Request))
+		}
 	}
-	if u.joined == 0 && len(u.parent) == len(p.at) {
-		return groups{pairs: len(p.at)}
-	}
+	g.apart = u.joined == 0 && len(u.parent) == len(pairs)
 	g.unit = u.numbers()
 	return g
-}
-
-// joinRequests joins requests that are the same on head's side. numbers has the request number of each pair.
-func (p *pairs) joinRequests(u *union, numbers []uint32) {
-	sent := func(i int) key { return p.head.requests.at(int(p.at[i].head)) }
-	first := newFinder(len(p.at), sent)
-	for i := range p.at {
-		request := sent(i)
-		if request == (key{}) {
-			continue
-		}
-		if slot := first.slot(request); *slot > 0 {
-			u.unite(numbers[*slot-1], numbers[i])
-		} else {
-			*slot = fromOne(i)
-		}
-	}
 }
 
 // cluster and request make unit names in separate namespaces.
@@ -102,7 +57,7 @@ func named(what, name string) string {
 }
 
 // connected numbers the sets of items that share a name, directly or through other items.
-func connected(names [][]string) (out []int) {
+func connected(names [][]string) []int {
 	u := newUnion(len(names))
 	for i := range names {
 		at := u.add()
@@ -110,31 +65,28 @@ func connected(names [][]string) (out []int) {
 			u.join(at, name)
 		}
 	}
-	for _, set := range u.numbers() {
-		out = append(out, int(set))
-	}
-	return out
+	return u.numbers()
 }
 
 // union is a union-find of items that share a name.
 type union struct {
-	parent []uint32
-	first  map[string]uint32 // first item with a name
-	joined int               // number of items joined to an earlier one
+	parent []int
+	first  map[string]int // first item with a name
+	joined int            // number of items joined to an earlier one
 }
 
 // newUnion makes room for n items.
-func newUnion(n int) union { return union{parent: make([]uint32, 0, n)} }
+func newUnion(n int) union { return union{parent: make([]int, 0, n)} }
 
 // add adds an item and returns its number.
-func (u *union) add() uint32 {
-	item := fromOne(len(u.parent)) - 1
+func (u *union) add() int {
+	item := len(u.parent)
 	u.parent = append(u.parent, item)
 	return item
 }
 
 // root is the first item of the set, which identifies it.
-func (u *union) root(i uint32) uint32 {
+func (u *union) root(i int) int {
 	for u.parent[i] != i {
 		u.parent[i] = u.parent[u.parent[i]]
 		i = u.parent[i]
@@ -143,14 +95,14 @@ func (u *union) root(i uint32) uint32 {
 }
 
 // join merges an item with all items of the same name; "" is ignored.
-func (u *union) join(i uint32, name string) {
+func (u *union) join(i int, name string) {
 	if name == "" {
 		return
 	}
 	at, known := u.first[name]
 	if !known {
 		if u.first == nil {
-			u.first = map[string]uint32{}
+			u.first = map[string]int{}
 		}
 		u.first[name] = i
 		return
@@ -159,7 +111,7 @@ func (u *union) join(i uint32, name string) {
 }
 
 // unite merges the sets of two items.
-func (u *union) unite(one, other uint32) {
+func (u *union) unite(one, other int) {
 	if a, b := u.root(one), u.root(other); a != b {
 		u.parent[max(a, b)] = min(a, b)
 		u.joined++
@@ -167,11 +119,11 @@ func (u *union) unite(one, other uint32) {
 }
 
 // numbers gives each item the number of its set, in order of appearance.
-func (u *union) numbers() []uint32 {
-	out := make([]uint32, len(u.parent))
-	sets := uint32(0)
+func (u *union) numbers() []int {
+	out := make([]int, len(u.parent))
+	sets := 0
 	for i := range u.parent {
-		if r := u.root(uint32(i)); int(r) != i {
+		if r := u.root(i); r != i {
 			out[i] = out[r]
 			continue
 		}
@@ -182,18 +134,14 @@ func (u *union) numbers() []uint32 {
 }
 
 // duplicates lists the names of cases that share a request.
-func (g *groups) duplicates(pairs *pairs) (out [][]string) {
-	if g.requests() == g.pairs {
-		return nil
-	}
-	byRequest := map[int][]string{}
+func (g *groups) duplicates(pairs []pair) (out [][]string) {
+	byRequest := make([][]string, len(g.unit))
 	var order []int
-	for i, at := range pairs.at {
-		request := g.requestOf(i)
-		if len(byRequest[request]) == 1 {
+	for i, p := range pairs {
+		request := g.request[i]
+		if byRequest[request] = append(byRequest[request], p.head.Name); len(byRequest[request]) == 2 {
 			order = append(order, request)
 		}
-		byRequest[request] = append(byRequest[request], pairs.head.names.at(int(at.head)))
 	}
 	for _, r := range order {
 		out = append(out, byRequest[r])
@@ -226,29 +174,29 @@ const (
 func (m *measure) unitsOf(ofBase, ofHead value, keep kept) units {
 	u := units{binary: true, keep: keep}
 	var requests, all both
-	if m.groups.apart() {
-		u.reserve(len(m.pairs.at))
+	if m.groups.apart {
+		u.reserve(len(m.pairs))
 	} else {
-		requests.of, all.of = make([]sums, m.groups.requests()), make([]sums, m.groups.requests())
+		requests.of, all.of = make([]sums, len(m.groups.unit)), make([]sums, len(m.groups.unit))
 	}
-	for i, p := range m.pairs.each {
+	for i, p := range m.pairs {
 		b, okBase := ofBase(p.base)
 		h, okHead := ofHead(p.head)
 		if !okBase || !okHead {
 			continue
 		}
 		u.repeats = u.repeats || max(p.base.Passed+p.base.Failed, p.head.Passed+p.head.Failed+p.head.Errors) > 1
-		if m.groups.apart() {
+		if m.groups.apart {
 			u.count(b, h)
 			u.add(b, h, 1)
 		} else {
-			requests.add(m.groups.requestOf(i), b, h)
+			requests.add(m.groups.request[i], b, h)
 		}
 	}
 	for _, r := range requests.order {
 		b, h := requests.of[r].means()
 		u.count(b, h)
-		u.clustered = all.add(m.groups.unitOf(r), b, h) > 1 || u.clustered
+		u.clustered = all.add(m.groups.unit[r], b, h) > 1 || u.clustered
 	}
 	for _, at := range all.order {
 		b, h := all.of[at].means()

@@ -11,7 +11,7 @@ func versioned(run string, scorers ...string) *Side {
 	s := &Side{Run: run}
 	for i, hash := range scorers {
 		name := string(rune('a' + i))
-		s.Cases.Add(&CaseTotals{Name: name, ID: name, Scorers: hash, Passed: 1, Ran: 1})
+		s.Cases = append(s.Cases, &CaseTotals{Name: name, ID: name, Scorers: hash, Passed: 1, Ran: 1})
 	}
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
@@ -228,8 +229,11 @@ func addUnit(sides map[[2]string]*compare.Side, f *journal.Facts) {
 		s = &compare.Side{}
 		sides[key] = s
 	}
-	if s.Cases.EndsWith(f.Case, f.CaseID) {
+	if n := len(s.Cases); n > 0 && s.Cases[n-1].Name == f.Case && s.Cases[n-1].ID == f.CaseID {
 		return
 	}
-	s.Cases.Add(&compare.CaseTotals{Name: f.Case, ID: f.CaseID, Request: f.RequestHash, Cluster: f.Cluster, Quarantined: f.Quarantined})
+	s.Cases = append(s.Cases, &compare.CaseTotals{
+		Name: strings.Clone(f.Case), ID: strings.Clone(f.CaseID), Request: strings.Clone(f.RequestHash),
+		Cluster: strings.Clone(f.Cluster), Quarantined: f.Quarantined,
+	})
 }

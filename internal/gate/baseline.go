@@ -144,7 +144,7 @@ func lostArms(before []*compare.Side, pairs []armPair, head *journal.Document, w
 
 // takes reports whether some case of a side is wanted.
 func takes(s *compare.Side, wanted func(*compare.CaseTotals) bool) bool {
-	for _, c := range s.Cases.All() {
+	for _, c := range s.Cases {
 		if wanted(c) {
 			return true
 		}

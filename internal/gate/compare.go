@@ -430,6 +430,8 @@ func sameAnswers(a, b *eval.Run) bool { return a.ID != b.ID && a.AnswersOf() == 
 // these are judged.
 func anyScorers(sides ...*compare.Side) {
 	for _, s := range sides {
-		s.Cases.IgnoreScorers()
+		for _, c := range s.Cases {
+			c.Scorers = ""
+		}
 	}
 }

@@ -305,8 +305,8 @@ func TestPreferencesWithMostPairsUnjudgedAreInvalid(t *testing.T) {
 	for unjudged, want := range map[int]string{0: "", 1: "", 2: "2.0 % of the pairs could not be judged, more than 1 %"} {
 		what := byRule(rule)
 		what.Prefer = func(_, head *compare.Side) (*compare.ArmPreference, error) {
-			for i := range head.Cases.Len() {
-				head.Cases.Update(i, func(c *compare.CaseTotals) { c.HeadPreferred.Add(1) })
+			for _, c := range head.Cases {
+				c.HeadPreferred.Add(1)
 			}
 			return &compare.ArmPreference{PairCounts: compare.PairCounts{Pairs: 100, Unjudged: unjudged}}, nil
 		}

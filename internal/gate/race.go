@@ -82,7 +82,7 @@ func (c *Checks) casesOf(name string) int {
 	sides, _ := plannedSides(c.Plan, name, "")
 	cases := map[string]bool{}
 	for _, s := range sides {
-		for _, c := range s.Cases.All() {
+		for _, c := range s.Cases {
 			cases[c.Key()] = true
 		}
 	}

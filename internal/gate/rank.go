@@ -242,7 +242,7 @@ func afterRace(d *journal.Document, suite string) []compare.Ranking {
 func TakenBy(d *journal.Document, arm *compare.Side, prices *eval.PriceList) compare.Taken {
 	t := compare.Taken{Cost: costOf(d, arm, prices)}
 	var tokens compare.Sum
-	for _, c := range arm.Cases.AllUnnamed() {
+	for _, c := range arm.Cases {
 		if !c.Quarantined {
 			tokens.Total, tokens.N = tokens.Total+c.Tokens.Total, tokens.N+c.Tokens.N
 		}

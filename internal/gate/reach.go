@@ -354,8 +354,10 @@ func plannedSides(plan *runner.Plan, suite, at string) (sides map[string]*compar
 			sides[t.Arm] = s
 			order = append(order, t.Arm)
 		}
-		if !s.Cases.EndsWith(t.Case, t.CaseID) {
-			s.Cases.Add(&compare.CaseTotals{
+		last := len(s.Cases) - 1
+		if last < 0 || s.Cases[last].Name != t.Case || s.Cases[last].ID != t.CaseID {
+			last++
+			s.Cases = append(s.Cases, &compare.CaseTotals{
 				Name:        t.Case,
 				ID:          t.CaseID,
 				Scorers:     t.ScorersHash,
@@ -366,7 +368,7 @@ func plannedSides(plan *runner.Plan, suite, at string) (sides map[string]*compar
 				Quarantined: t.Quarantine.Holds(at),
 			})
 		}
-		s.Cases.Update(s.Cases.Len()-1, func(c *compare.CaseTotals) { c.Ran++ })
+		s.Cases[last].Ran++
 	}
 	return sides, order
 }

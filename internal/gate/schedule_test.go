@@ -13,7 +13,7 @@ func TestUnitsDependOnTheOrderOfTheArms(t *testing.T) {
 	arm := func(names ...string) *compare.Side {
 		s := &compare.Side{}
 		for _, name := range names {
-			s.Cases.Add(&compare.CaseTotals{Name: name, ID: name, Cluster: "one"})
+			s.Cases = append(s.Cases, &compare.CaseTotals{Name: name, ID: name, Cluster: "one"})
 		}
 		return s
 	}

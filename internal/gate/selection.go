@@ -207,11 +207,11 @@ func selected(o *eval.Options, side *compare.Side) func(*compare.CaseTotals) boo
 
 // lastSampled is the largest lot of the cases of an arm, nil where all ran.
 func lastSampled(o *eval.Options, side *compare.Side) *uint64 {
-	if o.Sample == 0 || side.Cases.Len() < o.Sample {
+	if o.Sample == 0 || len(side.Cases) < o.Sample {
 		return nil
 	}
 	var last uint64
-	for _, c := range side.Cases.All() {
+	for _, c := range side.Cases {
 		last = max(last, Lot(o.Seed, side.Suite, c.ID))
 	}
 	return &last

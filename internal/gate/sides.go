@@ -20,8 +20,6 @@ func sidesOf(d *journal.Document) ([]*compare.Side, error) {
 	}
 	var out []*compare.Side
 	for _, s := range r.order {
-		s.close()
-		s.Versions = s.versions
 		out = append(out, &s.Side)
 	}
 	return out, nil
@@ -35,9 +33,7 @@ type sideReader struct {
 
 type sideInReading struct {
 	compare.Side
-	last       compare.CaseTotals // whose trials are still coming
-	trials     int                // that came
-	versions   []string
+	last       *compare.CaseTotals // whose trials are still coming
 	categories map[string]int
 	metrics    map[string]int
 	pairs      map[*eval.Pair]int // of the document, each the same whenever it comes
@@ -56,39 +52,45 @@ func (r *sideReader) add(f *journal.Facts) {
 			metrics:    map[string]int{},
 			pairs:      map[*eval.Pair]int{},
 		}
-		s.Cases.Grow(casesOn(r.doc, f.Suite, f.Arm))
+		s.Cases = make([]*compare.CaseTotals, 0, casesOn(r.doc, f.Suite, f.Arm))
+		s.last = &compare.CaseTotals{}
 		r.by[[2]string{f.Suite, f.Arm}] = s
 		r.order = append(r.order, s)
 	}
-	if s.trials == 0 || s.last.Name != f.Case || s.last.ID != f.CaseID {
-		s.close()
-		s.last = compare.CaseTotals{
-			Name:        f.Case,
-			ID:          f.CaseID,
-			Scorers:     f.ScorersHash,
-			Cluster:     f.Cluster,
-			Vars:        f.VarsHash,
-			Request:     f.RequestHash,
-			Tags:        append(s.last.Tags[:0], f.Tags...),
-			Quarantined: f.Quarantined,
-			Metrics:     s.last.Metrics[:0],
-			Classes:     s.last.Classes[:0],
-		}
+	if len(s.Cases) == 0 || s.last.Name != f.Case || s.last.ID != f.CaseID {
+		s.begin(f)
 	}
-	s.trials++
 	if f.Unused || f.SkippedEarly {
 		s.last.Unused++
 		return
 	}
-	s.trial(&s.last, f)
+	s.trial(s.last, f)
 }
 
-// close adds the last case, whose trials have all come.
-func (s *sideInReading) close() {
-	if s.trials > 0 {
-		s.Cases.Add(&s.last)
+// begin adds a case. Its texts are copied, since they are parts of a longer line, and shared with the case before where they
+// are the same.
+func (s *sideInReading) begin(f *journal.Facts) {
+	before := s.last
+	same := func(text, before string) string {
+		if text == before {
+			return before
+		}
+		return strings.Clone(text)
 	}
-	s.trials = 0
+	c := &compare.CaseTotals{
+		Name:        strings.Clone(f.Case),
+		ID:          strings.Clone(f.CaseID),
+		Scorers:     same(f.ScorersHash, before.Scorers),
+		Cluster:     same(f.Cluster, before.Cluster),
+		Request:     strings.Clone(f.RequestHash),
+		Tags:        before.Tags,
+		Quarantined: f.Quarantined,
+	}
+	c.Vars = same(f.VarsHash, c.ID)
+	if !slices.Equal(c.Tags, f.Tags) {
+		c.Tags = slices.Clone(f.Tags)
+	}
+	s.last, s.Cases = c, append(s.Cases, c)
 }
 
 // casesOn is how many cases an arm has, if no two of them have one name.
@@ -127,8 +129,8 @@ func (s *sideInReading) trial(c *compare.CaseTotals, f *journal.Facts) {
 	c.Tokens.Add(float64(f.Tokens))
 	s.scores(c, f.Scores)
 	s.class(c, f.Class)
-	if v := f.ModelVersion; v != "" && !slices.Contains(s.versions, v) && len(s.versions) < maxVersions {
-		s.versions = append(s.versions, v)
+	if v := f.ModelVersion; v != "" && !slices.Contains(s.Versions, v) && len(s.Versions) < maxVersions {
+		s.Versions = append(s.Versions, v)
 	}
 	s.ratings(f.Ratings)
 }

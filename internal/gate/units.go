@@ -117,7 +117,7 @@ func (q *Sequential) expect(t *runner.Planned) {
 		if at < 0 {
 			return
 		}
-		if b := m.side.Cases.At(at); b.SameAs(t.ScorersHash, t.VarsHash, false) {
+		if b := m.side.Cases[at]; b.SameAs(t.ScorersHash, t.VarsHash, false) {
 			for i, metric := range s.rule.Metrics {
 				c.base[i] = b.Of(m.side, metric.Name)
 			}
@@ -213,15 +213,15 @@ func (s *watchedSuite) sides(planned map[string]*compare.Side, order []string) (
 		same := partners(planned[arm], head)
 		renamed := &compare.Side{}
 		s.partners[arm] = map[string]string{}
-		for i, c := range planned[arm].Cases.All() {
+		for i, c := range planned[arm].Cases {
 			at, found := same[i]
 			if !found {
 				continue
 			}
-			h := head.Cases.At(at)
+			h, own := head.Cases[at], *c
 			s.partners[arm][c.Key()] = h.Key()
-			c.ID, c.Name = h.ID, h.Name
-			renamed.Cases.Add(c)
+			own.ID, own.Name = h.ID, h.Name
+			renamed.Cases = append(renamed.Cases, &own)
 		}
 		bases = append(bases, renamed)
 	}
@@ -232,12 +232,12 @@ func (s *watchedSuite) sides(planned map[string]*compare.Side, order []string) (
 func partners(base, head *compare.Side) map[int]int {
 	pairs := map[int]int{}
 	m := compare.NewMatcher(base)
-	for i, h := range head.Cases.All() {
+	for i, h := range head.Cases {
 		b := m.Match(h.ID, h.Name)
 		if b < 0 {
 			continue
 		}
-		if c := base.Cases.At(b); c.SameAs(h.Scorers, h.Vars, h.Quarantined) {
+		if c := base.Cases[b]; c.SameAs(h.Scorers, h.Vars, h.Quarantined) {
 			pairs[b] = i
 		}
 	}

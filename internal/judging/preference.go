@@ -145,14 +145,8 @@ func judgesOf(suites []*suite.Suite) (all []*suite.Judge, names []string) {
 // arm lets the judge prefer the answers of an arm or those of the baseline. It records in each
 // case how far head is preferred.
 func (c *PairJudge) arm(ctx context.Context, base, head *compare.Side) (*compare.ArmPreference, error) {
-	places := compare.Pairs(base, head)
-	cases := make([][2]*compare.CaseTotals, len(places))
-	for i, at := range places {
-		b, h := base.Cases.At(at[0]), head.Cases.At(at[1])
-		cases[i] = [2]*compare.CaseTotals{&b, &h}
-	}
 	r := pairReader{judge: c}
-	if r.err = r.find(cases, base, head); r.err != nil {
+	if r.err = r.find(compare.Pairs(base, head), base, head); r.err != nil {
 		return nil, r.err
 	}
 	out := &compare.ArmPreference{}
@@ -163,9 +157,6 @@ func (c *PairJudge) arm(ctx context.Context, base, head *compare.Side) (*compare
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
-	}
-	for i, at := range places {
-		head.Cases.Update(at[1], func(one *compare.CaseTotals) { *one = *cases[i][1] })
 	}
 	c.total.Join(&out.PairCounts)
 	return out, r.err

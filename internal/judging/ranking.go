@@ -48,7 +48,7 @@ func (c *PairJudge) Rank(ctx context.Context, what RankRequest) (*compare.Prefer
 			at = len(suites)
 			suites = append(
 				suites,
-				&rankedSuite{name: s.Suite, judge: c, reader: pairReader{judge: c}, caseCache: map[[2]int]*compare.CaseTotals{}},
+				&rankedSuite{name: s.Suite, judge: c, reader: pairReader{judge: c}},
 			)
 		}
 		suites[at].sides = append(suites[at].sides, s)
@@ -80,11 +80,10 @@ type rankedSuite struct {
 	sides  []*compare.Side
 	reader pairReader
 
-	caseCache map[[2]int]*compare.CaseTotals // by arm and index
-	cases     []*compare.CaseTotals          // over all arms
-	onArms    [][]*compare.CaseTotals        // of each of these cases, by arm
-	between   [][3]int                       // for each pair of answers: the case and the two arms
-	errored   []errored
+	cases   []*compare.CaseTotals   // over all arms
+	onArms  [][]*compare.CaseTotals // of each of these cases, by arm
+	between [][3]int                // for each pair of answers: the case and the two arms
+	errored []errored
 }
 
 // errored is a case with errors on one arm and an answer on another.
@@ -148,8 +147,7 @@ func (s *rankedSuite) find() error {
 	for i, base := range s.sides {
 		for j := i + 1; j < len(s.sides); j++ {
 			head, names := s.sides[j], base.Arm+", "+s.sides[j].Arm
-			for _, both := range compare.Pairs(base, head) {
-				pair := [2]*compare.CaseTotals{s.caseAt(i, both[0]), s.caseAt(j, both[1])}
+			for _, pair := range compare.Pairs(base, head) {
 				at := s.caseOf(indexes, pair)
 				b := trials[i][caseKey{base.Suite, base.Arm, pair[0].Name, pair[0].ID}]
 				h := trials[j][caseKey{head.Suite, head.Arm, pair[1].Name, pair[1].ID}]
@@ -174,42 +172,32 @@ func (s *rankedSuite) find() error {
 
 // findErrors finds the cases with errors on one arm and answers on others.
 func (s *rankedSuite) findErrors(indexes map[[2]string]int) {
-	type on struct{ arm, at int }
+	type on struct {
+		arm int
+		of  *compare.CaseTotals
+	}
 	answered, failed := map[[2]string][]on{}, map[[2]string][]on{}
 	for arm, side := range s.sides {
-		for at, c := range side.Cases.All() {
+		for _, c := range side.Cases {
 			key := [2]string{c.Name, c.ID}
 			if _, ok := c.PassRate(); ok && !c.Quarantined {
-				answered[key] = append(answered[key], on{arm, at})
+				answered[key] = append(answered[key], on{arm, c})
 			}
 			if c.Errors > 0 && !c.Quarantined {
-				failed[key] = append(failed[key], on{arm, at})
+				failed[key] = append(failed[key], on{arm, c})
 			}
 		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(failed), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 		for _, f := range failed[key] {
-			c := s.caseAt(f.arm, f.at)
 			for _, a := range answered[key] {
 				if a.arm != f.arm {
-					at := s.caseOf(indexes, [2]*compare.CaseTotals{c, s.caseAt(a.arm, a.at)})
-					s.errored = append(s.errored, errored{at, f.arm, a.arm, float64(c.Errors) / float64(c.Ran)})
+					at := s.caseOf(indexes, [2]*compare.CaseTotals{f.of, a.of})
+					s.errored = append(s.errored, errored{at, f.arm, a.arm, float64(f.of.Errors) / float64(f.of.Ran)})
 				}
 			}
 		}
 	}
-}
-
-// caseAt returns the same pointer for the same case each time.
-func (s *rankedSuite) caseAt(arm, place int) *compare.CaseTotals {
-	key := [2]int{arm, place}
-	c, known := s.caseCache[key]
-	if !known {
-		one := s.sides[arm].Cases.At(place)
-		c = &one
-		s.caseCache[key] = c
-	}
-	return c
 }
 
 // caseOf returns the index of a case that two arms share.
@@ -250,10 +238,7 @@ func (s *rankedSuite) calls() (int, error) {
 func (s *rankedSuite) result(
 	counts *compare.ArmPreference, preferred []scorers.Preference, alpha float64, why string,
 ) *compare.SuitePreferences {
-	pooled := &compare.Side{Suite: s.name}
-	for _, c := range s.cases {
-		pooled.Cases.Add(c)
-	}
+	pooled := &compare.Side{Suite: s.name, Cases: s.cases}
 	o := gate.PreferenceOptions(s.judge.head, s.name)
 	counts.MeasureLean(pooled, pooled, o)
 	out := &compare.SuitePreferences{Suite: s.name, AnswerPairs: counts.PairCounts, Invalid: cmp.Or(why, counts.Unreliable)}
@@ -343,7 +328,7 @@ func (s *rankedSuite) judged(preferred []scorers.Preference) []compare.CasePrefe
 func (s *rankedSuite) errors() (out []string) {
 	for _, side := range s.sides {
 		errors, trials := 0, 0
-		for _, c := range side.Cases.AllUnnamed() {
+		for _, c := range side.Cases {
 			errors, trials = errors+c.Errors, trials+c.Ran
 		}
 		if errors > 0 {
