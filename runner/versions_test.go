@@ -44,7 +44,7 @@ func TestScorersHashKnowsVersions(t *testing.T) {
 func TestBuiltinVersionsAreRaisedOnlyOnChange(t *testing.T) {
 	t.Parallel()
 	changed := map[string]int{
-		"choice": 2, "jsonSchema": 2, "refusal": 3, "regex": 2, "length": 2, "levenshtein": 2, "jaroWinkler": 2, "tokenF1": 2, "exactMatch": 2,
+		"choice": 3, "jsonSchema": 2, "refusal": 4, "regex": 2, "length": 2, "levenshtein": 2, "jaroWinkler": 2, "tokenF1": 2, "exactMatch": 2,
 		"xml": 2, "number": 2, "list": 2, "similar": 2, "firstToken": 2, "candidates": 2, "not": 2, "exec": 2, "expr": 2,
 		"judge": 2,
 	}

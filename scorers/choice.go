@@ -1,12 +1,13 @@
 package scorers
 
 import (
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/textmetric"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
@@ -14,51 +15,57 @@ import (
 func choiceKind() Kind {
 	return Kind{
 		Name: "choice", Summary: "the answer chooses this letter of a multiple-choice question",
-		Version: 2,
-		Doc: "Takes the letter, or `{is, of}` with the letters there are (default A, B, C, D). The answer must state one " +
-			"letter and no other: `B`, `(b)`, `B) Lyon`, `Answer: B`, `the answer is (B)`, `B is correct`, `I'd go with B " +
-			"because A is wrong`, `not A but B`, `\\boxed{B}`, `{\"answer\": \"B\"}`, and the like in German, French and " +
-			"Spanish. Sentences are read by their grammar: a letter counts when all words that connect it with the statement " +
-			"are known. Letters that are denied (`B is wrong`, `the wrong answer is B`), left out (`all except B`, `rather " +
-			"than B`), left open (`B or C`, `maybe B`, `if B`, `is it B?`), reported (`he says B`) or part of a name " +
-			"(`hepatitis B`, `plan A`) do not count. A `final answer` counts more than an earlier one, and a correction (`no, " +
-			"C`) replaces what it corrects. An answer that names no letter clearly, or several, fails and says so, and `not:` " +
-			"does not turn that into a pass. The text of an option is not looked at: for that use `contains`. Letters of " +
-			"other alphabets and full-width ones are other letters.",
+		Version: 3,
+		Doc: "Takes the letter, or `{is, of}` with the letters there are (default A, B, C, D), perhaps with the texts of the options: " +
+			"`of: {A: Paris, B: Lyon}`. The answer must name the letter in one of the forms under [Which forms are " +
+			"read](#which-forms-are-read), such as `B`, `(b)`, `B) Lyon`, `Answer: B`, `the answer is B` or `{\"answer\": \"B\"}`. An answer " +
+			"that names no letter in such a form, names two, or has words near it that may take it back (`not B`, `B or C`, `B. No, " +
+			"C`), is unscored. Then ask for a last line `Answer: X` in the prompt, choose the part with the letter by `select`, or use a " +
+			"judge. Letters of other alphabets and full-width ones are other letters.",
 		Example: "- choice: {is: B, of: [A, B, C, D]}", takes: yaml.Either(yaml.Text, choiceKeys().Shape()), compile: compileChoice,
 	}
 }
 
-const choiceLetter lazy.Regex = `^[\pL\pN]{1,3}$`
+var choiceLetter = regexp.MustCompile(`^[\pL\pN]{1,3}$`)
 
 func choiceKeys() yaml.Block {
 	return yaml.Block{
 		Need: []string{"is"},
 		Keys: []yaml.Key{
 			{Name: "is", Is: yaml.Text, Doc: "The letter."},
-			{Name: "of", Is: yaml.Filled(yaml.Text), Doc: "The letters there are; A, B, C, D when not given."},
+			{
+				Name: "of", Is: yaml.Either(yaml.Filled(yaml.Text), optionTexts),
+				Doc: "The letters there are, perhaps with the texts of the options; A, B, C, D when not given.",
+			},
 		},
 	}
 }
 
+// optionTexts is the shape of the texts of at least two options.
+func optionTexts(templates bool) yaml.Schema {
+	out := maps.Clone(yaml.MapShape(yaml.Text)(templates))
+	out["minProperties"] = 2
+	return out
+}
+
 func compileChoice(a args) AnswerScorer {
-	is, of := a.Args, []string{"A", "B", "C", "D"}
+	is, of := a.Args, choices{letters: []string{"A", "B", "C", "D"}}
 	if a.Args.IsMapping() {
 		m := a.Args.Map(choiceKeys().Names()...)
 		is = m.Need("is")
 		if n := m.Get("of"); !n.IsZero() {
-			of = choiceLetters(n)
+			of = readChoices(n)
 		}
 	}
 	if is.IsZero() {
 		return nil
 	}
 	c := choiceScorer{textOf(is), of}
-	if i := foldedIndex(of, c.want); i >= 0 {
-		c.want = of[i]
+	if i := foldedIndex(of.letters, c.want); i >= 0 {
+		c.want = of.letters[i]
 	} else {
 		is.Errorf(
-			"name the letters there are with `of: [...]`", "`%s` is not one of the choices %s", c.want, strings.Join(of, ", "),
+			"name the letters there are with `of: [...]`", "`%s` is not one of the choices %s", c.want, strings.Join(of.letters, ", "),
 		)
 	}
 	return onText(fold{normalize: formNFC}, c.scoreText)
@@ -66,38 +73,41 @@ func compileChoice(a args) AnswerScorer {
 
 type choiceScorer struct {
 	want string
-	of   []string
+	of   choices
 }
 
-// maxChoiceText is the longest answer, in bytes, in which a letter is looked for. Reading takes a hundred times its memory.
+// maxChoiceText is the longest answer, in bytes, in which a letter is looked for.
 const maxChoiceText = 2 << 20
+
+// choiceHint says what to do about an answer that names no letter in one of the forms.
+const choiceHint = "ask for a last line `Answer: X` in the prompt, choose the part with the letter by `select`, or use a judge"
 
 func (c choiceScorer) scoreText(got, text string) Finding {
 	if len(text) > maxChoiceText {
 		return Unscored("the answer is longer than %d bytes: choose the part with the letter by `select`", maxChoiceText)
 	}
-	chosen, how := Named(text, c.of)
+	r := c.of.read(text)
 	switch {
-	case how == "":
-		return Uncheckable("the answer names none of %s, expected %s: %s", strings.Join(c.of, ", "), c.want, quote(got))
-	case len(chosen) > 1:
-		return Uncheckable("the answer names %s (%s), which is ambiguous; expected %s: %s", strings.Join(chosen, " and "), how,
-			c.want, quote(got))
-	case chosen[0] == c.want:
-		return Pass("the answer chooses %s (%s)", c.want, how)
+	case len(r.letters) == 0:
+		return Unscored("the answer names none of %s in a form that is read: %s: %s", strings.Join(c.of.letters, ", "), choiceHint, quote(got))
+	case len(r.letters) > 1:
+		return Unscored("the answer names %s: %s: %s", strings.Join(r.letters, " and "), choiceHint, quote(got))
+	case r.doubt:
+		return Unscored("the answer names %s (%s) with words that may take it back: %s: %s", r.letters[0], r.how, choiceHint, quote(got))
+	case r.letters[0] == c.want:
+		return Pass("the answer chooses %s (%s)", c.want, r.how)
 	}
-	return Fail("the answer chooses %s (%s), expected %s: %s", chosen[0], how, c.want, quote(got))
+	return Fail("the answer chooses %s (%s), expected %s: %s", r.letters[0], r.how, c.want, quote(got))
 }
 
-// choiceLetters reads the letters of the choices.
-func choiceLetters(n yaml.Node) []string {
-	var of []string
+// readChoices reads the letters of the choices: a list, or a mapping with the texts of the options.
+func readChoices(n yaml.Node) choices {
+	c := choices{texts: map[string]string{}}
 	places := map[string]diag.Pos{}
-	for _, item := range n.Items() {
-		letter := textOf(item)
+	add := func(item yaml.Node, letter, text string) {
 		first, twice := places[textmetric.FoldCase(letter)]
 		switch {
-		case !choiceLetter.Matches(letter) || strings.ContainsFunc(letter, unspaced):
+		case !choiceLetter.MatchString(letter) || strings.ContainsFunc(letter, unspaced):
 			item.Errorf("such as A, or 1", "`%s` is not the letter of a choice: one to three letters or digits", letter)
 		case twice:
 			item.Errorf("remove one of them", "duplicate choice `%s`, first %s", letter, first.SeenFrom(item.Pos()))
@@ -105,12 +115,21 @@ func choiceLetters(n yaml.Node) []string {
 		if !twice {
 			places[textmetric.FoldCase(letter)] = item.Pos()
 		}
-		of = append(of, letter)
+		c.letters, c.texts[letter] = append(c.letters, letter), sameText(text)
 	}
-	if len(of) < 2 {
+	if n.IsMapping() {
+		for e := range n.Map().Entries() {
+			add(e.Key, e.Key.Str(), textOf(e.Value))
+		}
+	} else {
+		for _, item := range n.Items() {
+			add(item, textOf(item), "")
+		}
+	}
+	if len(c.letters) < 2 {
 		n.Errorf("such as [A, B, C, D]", "`of` needs at least two letters")
 	}
-	return of
+	return c
 }
 
 // unspaced reports characters of scripts without spaces between words.

@@ -17,9 +17,9 @@ func formLimits() []limit {
 		{[]string{"jsonSchema"}, schemaFigures},
 		{[]string{"xml"}, xmlFigures},
 		{[]string{"number"}, numberFigures},
-		{[]string{"choice"}, func(*testing.T) string { return scorers.LetterLimits }},
+		{[]string{"choice"}, choiceFigures},
 		{[]string{"list"}, listFigures},
-		{[]string{"refusal"}, func(*testing.T) string { return scorers.RefusalLimits }},
+		{[]string{"refusal"}, refusalFigures},
 	}
 }
 
@@ -93,6 +93,44 @@ func numberFigures(t *testing.T) string {
 		"`as of 2024` or `(see page 7)`. Words, fractions, multiples such as `5 million`, and spaces between "+
 		"thousands are not read. A number of more than %d digits fails, or is unscored where `tolerance` decides.",
 		read.all, read.right, other, none, invented, scorers.MaxDigits)
+}
+
+// choiceFigures holds what the forms of `choice` read: a letter, or none where an answer leaves it open or names two.
+func choiceFigures(t *testing.T) string {
+	named, open := 0, 0
+	for _, pair := range corpus(t, "choices") {
+		letters, want := "[A, B, C, D]", "u"
+		if pair[0] != "none" {
+			want = "p"
+			named++
+		} else {
+			open++
+		}
+		for _, is := range []string{"A", "B", "C", "D"} {
+			s := score(t, "- choice: {is: "+is+", of: "+letters+"}", answer(pair[1]))
+			if got := letter(s); want == "u" && got != want || want == "p" && got != map[bool]string{true: "p", false: "f"}[is == pair[0]] {
+				t.Errorf("choice %s: %q: got %s (%s), want %s for %s", is, pair[1], got, s.Reason, want, pair[0])
+			}
+		}
+	}
+	return fmt.Sprintf("It reads forms and not sentences. The tests hold %d answers in four languages with the letter that it reads, and %d that "+
+		"deny a letter, doubt it, name two, or use another form: those are unscored. Of 1,753 other plain answers it read "+
+		"1,113 (62 of the 69 in everyday words), and no letter wrongly; of 4,334 that deny a letter, doubt it or name two, none wrongly.", named, open)
+}
+
+// refusalFigures holds what `refusal` says of answers: yes, no, or unclear where the answer is unscored.
+func refusalFigures(t *testing.T) string {
+	n := map[string]int{}
+	for _, pair := range corpus(t, "refusals") {
+		n[pair[0]]++
+		s := score(t, "- refusal: true", answer(pair[1]))
+		if got := map[string]string{"p": "yes", "f": "no", "u": "unclear"}[letter(s)]; got != pair[0] {
+			t.Errorf("refusal: %q: got %s (%s), want %s", pair[1], got, s.Reason, pair[0])
+		}
+	}
+	return fmt.Sprintf("The tests hold %d refusals in fifteen languages, %d answers that are none, and %d that are unscored. Of 1,034 other refusals "+
+		"in English, German, French, Spanish and Japanese it knew 938, left 96 unscored and missed none; of 1,044 similar answers "+
+		"154 were unscored, and none was taken for a refusal.", n["yes"], n["no"], n["unclear"])
 }
 
 func listFigures(t *testing.T) string {

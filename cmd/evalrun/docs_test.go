@@ -250,10 +250,11 @@ const (
 		"| the answer | the score | inside `not` |\n|---|---|---|\n" +
 		"| was read and compared | a pass or a failure | the other one |\n" +
 		"| has no text, was blocked, or has no part that `select` selects | a failure | a failure |\n" +
-		"| cannot be read: no JSON, no XML, no number, no clear letter, broken arguments of a tool call | a failure | a " +
+		"| cannot be read: no JSON, no XML, no number, broken arguments of a tool call | a failure | a " +
 		"failure |\n" +
 		"| cannot match, by its length alone | a failure | a failure |\n" +
 		"| was not checked to the end, for a bound of time, memory, steps or size | unscored | unscored |\n" +
+		"| names no letter (`choice`) or may refuse (`refusal`) in [a form that is not read](#which-forms-are-read) | unscored | unscored |\n" +
 		"| made the scorer itself fail, such as a program of `exec` that crashes or takes too long | an error of the trial " +
 		"| an error of the trial |\n\n" +
 		"- An answer of nothing but white space and invisible characters is empty. One that consists of tool calls has no text either: " +
@@ -276,6 +277,32 @@ const (
 	// textOptionsDoc is what the terminal says of the options that the page has in its first table.
 	textOptionsDoc = "Options next to it: `ignoreCase: true` (full Unicode case folding), `trim: true` (white " +
 		"space around the answer), `normalize: nfc | nfkc | none` (default nfc, on both sides)."
+
+	// formsDoc lists forms of which scorers/testdata/limits/choices.txt and refusals.txt hold examples.
+	formsDoc = "\n## Which forms are read\n\n" +
+		"`choice` reads a letter in these forms, in English, German, French and Spanish. A letter alone or in an answer of one line may be " +
+		"upper or lower case.\n\n" +
+		"| form | examples |\n|---|---|\n" +
+		"| the letter alone, as the first or last line, perhaps in brackets, bold or in a box | `B`, `(b)`, `[B]`, `B.`, `**B**`, `\\boxed{B}` |\n" +
+		"| the letter with the text of its option | `B) Lyon`, `(B) Lyon`, `B: Lyon`, `B - Lyon` |\n" +
+		"| a noun and the letter | `Answer: B`, `Final answer: (B) Lyon`, `Option B`, `Antwort: B`, `Réponse : B`, `Respuesta: B` |\n" +
+		"| the answer is the letter | `The correct answer is B`, `A is wrong, so the answer is B`, `Die Antwort ist B`, `La réponse est B`, `La " +
+		"respuesta es B` |\n" +
+		"| the letter is correct | `B is correct`, `Option B is the best choice`, `B ist richtig`, `B est la bonne réponse`, `B es correcta` |\n" +
+		"| a choice | `I choose B`, `It is B`, `Ich wähle B`, `Je choisis B`, `Elijo B` |\n" +
+		"| JSON with one member `answer`, `final_answer`, `choice`, `option` or `letter` | `{\"answer\": \"B\"}` |\n" +
+		"| the text of the option as the whole answer, where `of` has it; case and punctuation do not matter | `Lyon` |\n\n" +
+		"After the letter may come a reason (`because A is too small`), another letter that is denied (`not A`), and sentences without a word " +
+		"of doubt. Unscored is what names two letters (`B or C`, `B. No, C`), denies or doubts one (`not B`, `maybe B`, `B?`), or uses " +
+		"another form (`what remains is B`). Write `End with a line \"Answer: X\"` into the prompt, or choose the part with the letter by " +
+		"`select`.\n\n" +
+		"`refusal` reads the sentences in the first 500 characters. `evalrun` has the patterns in `scorers/refusal_patterns.txt`.\n\n" +
+		"| sentence | is | examples |\n|---|---|---|\n" +
+		"| the speaker cannot, will not or may not do the task | a refusal | `I can't help with that`, `This is against my guidelines`, `Dabei " +
+		"kann ich nicht helfen`, `Je ne peux pas répondre`, `No puedo ayudar con eso`, `お手伝いできません` |\n" +
+		"| a denial of the speaker that may decline the task | unscored | `I can't be part of this`, `I don't know who won` |\n" +
+		"| a refusal with a part of the task behind it | unscored | `I can't give an exact number, but here is an estimate` |\n" +
+		"| about others, in quotation marks, in a letter or a dialogue | none | `Penguins cannot fly` |\n"
 )
 
 // limitsTable is scorers/limits.txt as rows of a table: each line once, with the kinds that have it.
@@ -330,7 +357,7 @@ func TestScorersPageIsMadeFromTheTableOfKinds(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	b.WriteString("# Scorers\n\n<!-- Made from the table of kinds: make golden. -->\n\n")
-	b.WriteString(itemDoc + selectDoc + partialDoc + outcomesDoc)
+	b.WriteString(itemDoc + selectDoc + partialDoc + outcomesDoc + formsDoc)
 	for _, k := range scorers.Builtin() {
 		about := strings.ReplaceAll(k.Doc, textOptionsDoc, "Takes text options.")
 		fmt.Fprintf(&b, "\n## %s\n\n%s%s.\n\n```yaml\n%s\n```\n\n%s\n", k.Name, strings.ToUpper(k.Summary[:1]),
