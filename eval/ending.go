@@ -127,6 +127,14 @@ func (c *Counts) Add(o Outcome) {
 	}
 }
 
+// Plus adds up two tallies.
+func (c Counts) Plus(o Counts) Counts {
+	return Counts{c.Pass + o.Pass, c.Fail + o.Fail, c.Error + o.Error, c.Skip + o.Skip}
+}
+
+// Judged is the number of outcomes that are a verdict.
+func (c Counts) Judged() int { return c.Pass + c.Fail }
+
 // Total is the number of outcomes counted.
 func (c Counts) Total() int { return c.Pass + c.Fail + c.Error + c.Skip }
 

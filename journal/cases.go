@@ -3,25 +3,52 @@ package journal
 import (
 	"iter"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 )
+
+// Sums adds up trials.
+type Sums struct {
+	Counts    eval.Counts
+	LatencyMs float64 // of the trials that were scored
+	Tokens    Tokens
+	Metered   int // trials that report tokens
+}
+
+// Add adds the sums of other trials.
+func (s *Sums) Add(o *Sums) {
+	s.Counts = s.Counts.Plus(o.Counts)
+	s.LatencyMs += o.LatencyMs
+	s.Tokens.add(o.Tokens)
+	s.Metered += o.Metered
+}
 
 // CaseSums is one case on one arm in numbers, its repeats added up.
 type CaseSums struct {
 	Suite, Case, Arm string
-	Counts           eval.Counts
-	Rated            eval.Counts // of the trials that count for a gate: not in quarantine, and sent before the verdict was known
-	LatencyMs        float64     // of the trials that were scored, added up
-	Tokens           Tokens
-	Metered          int         // trials that report tokens
-	Metrics          []MetricSum // in the order of their first trials
+	Sums
+	Rated   eval.Counts // of the trials that count for a gate: not in quarantine, and sent before the verdict was known
+	Metrics MetricSums
 }
 
-// MetricSum adds up a named score over the trials of a cell that have it.
+// MetricSums adds up named scores, in the order in which they first come.
+type MetricSums []MetricSum
+
+// MetricSum is a named score over the trials or cases that have it.
 type MetricSum struct {
 	Name string
-	Sum  float64
-	N    int // trials
+	compare.Sum
+}
+
+// Add adds a value of a named score.
+func (all *MetricSums) Add(name string, value float64) {
+	for i := range *all {
+		if one := &(*all)[i]; one.Name == name {
+			one.Sum.Add(value)
+			return
+		}
+	}
+	*all = append(*all, MetricSum{name, compare.Sum{Total: value, N: 1}})
 }
 
 // CaseSums yields every case on every arm in the order of the plan, from the index alone, without reading a
@@ -61,7 +88,7 @@ func (c *CaseSums) add(r *digest) {
 	if r.flags&(isQuarantined|isUnused) == 0 {
 		c.Rated.Add(r.outcome)
 	}
-	c.Tokens.add(r.usage)
+	c.Tokens.add(tokensOf(r.usage))
 	if r.usage.TotalTokens > 0 {
 		c.Metered++
 	}
@@ -69,18 +96,6 @@ func (c *CaseSums) add(r *digest) {
 		c.LatencyMs += r.latencyMs
 	}
 	for _, m := range r.metrics {
-		c.metric(m.name, m.value)
+		c.Metrics.Add(m.name, m.value)
 	}
-}
-
-// metric adds up a named score.
-func (c *CaseSums) metric(name string, value float64) {
-	for i := range c.Metrics {
-		if c.Metrics[i].Name == name {
-			c.Metrics[i].Sum += value
-			c.Metrics[i].N++
-			return
-		}
-	}
-	c.Metrics = append(c.Metrics, MetricSum{name, value, 1})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
@@ -199,14 +200,13 @@ func TestCellsAddUpRepeats(t *testing.T) {
 	three := Tokens{Prompt: 2, Output: 1, Total: 3}
 	expect.Same(t, "cells", got, []CaseSums{
 		{
-			Suite: "s", Case: "a", Arm: "t/p", Counts: eval.Counts{Pass: 1, Fail: 1, Error: 1}, Rated: eval.Counts{Pass: 1, Fail: 1, Error: 1},
-			LatencyMs: 20, Tokens: Tokens{4, 2, 6}, Metered: 2, Metrics: []MetricSum{{"tone", 0.5, 2}},
+			"s", "a", "t/p",
+			Sums{eval.Counts{Pass: 1, Fail: 1, Error: 1}, 20, Tokens{4, 2, 6}, 2},
+			eval.Counts{Pass: 1, Fail: 1, Error: 1},
+			MetricSums{{"tone", compare.Sum{Total: 0.5, N: 2}}},
 		},
-		{
-			Suite: "s", Case: "a", Arm: "t/q", Counts: eval.Counts{Pass: 1}, Rated: eval.Counts{Pass: 1}, LatencyMs: 5, Tokens: three,
-			Metered: 1,
-		},
-		{Suite: "s", Case: "b", Arm: "t/p", Counts: eval.Counts{Pass: 1}, LatencyMs: 1, Tokens: three, Metered: 1},
+		{"s", "a", "t/q", Sums{eval.Counts{Pass: 1}, 5, three, 1}, eval.Counts{Pass: 1}, nil},
+		{"s", "b", "t/p", Sums{eval.Counts{Pass: 1}, 1, three, 1}, eval.Counts{}, nil},
 	}, cmpopts.EquateEmpty())
 }
 

@@ -10,7 +10,5 @@ type JudgeRequests struct {
 func (j *JudgeRequests) add(other JudgeRequests) {
 	j.Replies += other.Replies
 	j.Attempts += other.Attempts
-	j.Tokens.Prompt += other.Tokens.Prompt
-	j.Tokens.Output += other.Tokens.Output
-	j.Tokens.Total += other.Tokens.Total
+	j.Tokens.add(other.Tokens)
 }

@@ -170,7 +170,7 @@ func (r *scannedTrial) judging() (all JudgeRequests) {
 		}
 		if !j.Cached {
 			all.Attempts += j.Attempts
-			all.Tokens.add(j.Usage.Usage)
+			all.Tokens.add(tokensOf(j.Usage.Usage))
 		}
 	}
 	return all

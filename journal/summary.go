@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 )
 
@@ -30,10 +31,12 @@ type Tokens struct {
 	Total  int `json:"total"`
 }
 
-func (t *Tokens) add(u eval.Usage) {
-	t.Prompt += u.PromptTokens
-	t.Output += u.OutputTokens
-	t.Total += u.TotalTokens
+func tokensOf(u eval.Usage) Tokens { return Tokens{u.PromptTokens, u.OutputTokens, u.TotalTokens} }
+
+func (t *Tokens) add(o Tokens) {
+	t.Prompt += o.Prompt
+	t.Output += o.Output
+	t.Total += o.Total
 }
 
 // CaseCounts tallies cases on arms, the repeats of each folded into one: the
@@ -97,7 +100,7 @@ type ArmSummary struct {
 	passSum float64 // sum of their pass rates
 	// MeanLatencyMs is over the trials that were scored.
 	MeanLatencyMs float64
-	Metrics       []MeanScore // by name
+	Metrics       MetricSums // over the cases that have them, repeats averaged inside; by name
 	// Classification is the confusion matrix of the suite's classification, nil without one.
 	Classification *eval.Matrix
 	Unclassified   int // trials that could not be scored, and are not in the matrix
@@ -135,7 +138,7 @@ func (a *ArmSummary) PassRate() (float64, bool) {
 func (a *ArmSummary) Mean(metric string) (float64, bool) {
 	for i := range a.Metrics {
 		if a.Metrics[i].Name == metric {
-			return a.Metrics[i].Mean, true
+			return a.Metrics[i].Mean()
 		}
 	}
 	return 0, false
@@ -153,13 +156,6 @@ func (s *Summary) PassRate() (float64, bool) {
 		}
 	}
 	return sum / float64(max(1, scored)), scored > 0
-}
-
-// MeanScore is a named score over the cases that have it, repeats averaged inside.
-type MeanScore struct {
-	Name string
-	Mean float64
-	N    int // cases
 }
 
 // summarize adds up an index in the order of the plan.
@@ -194,7 +190,7 @@ func summarize(x *index, run *eval.Run) Summary {
 
 func (s *Summary) add(r *digest) {
 	s.Counts.Add(r.outcome)
-	s.Tokens.add(r.usage)
+	s.Tokens.add(tokensOf(r.usage))
 	if r.flags&isSkippedEarly != 0 {
 		s.SkippedEarly++
 	}
@@ -213,11 +209,7 @@ func (t *summaryTally) summary(name string, arms []string) SuiteSummary {
 		Quarantined: t.quarantined, Cases: t.cases, Earlier: t.earlier,
 	}
 	for i := range out.Arms {
-		c := &out.Arms[i].Counts
-		out.Counts.Pass += c.Pass
-		out.Counts.Fail += c.Fail
-		out.Counts.Error += c.Error
-		out.Counts.Skip += c.Skip
+		out.Counts = out.Counts.Plus(out.Arms[i].Counts)
 	}
 	return out
 }
@@ -238,15 +230,9 @@ type armTally struct {
 	counts          eval.Counts
 	rated           eval.Counts // of the case's trials that count for the gate
 	quarantined     bool
-	sums            map[string]*sum // of the case's metrics
-	metrics         map[string]*sum
-	latency         sum
+	sums            MetricSums // of the case
+	latency         compare.Sum
 	classes         classTally
-}
-
-type sum struct {
-	value float64
-	n     int
 }
 
 func newTally() *summaryTally { return &summaryTally{byArm: map[string]*armTally{}} }
@@ -274,7 +260,7 @@ func (t *summaryTally) add(r *digest) {
 func (t *summaryTally) ofArm(name string) *armTally {
 	a, ok := t.byArm[name]
 	if !ok {
-		a = &armTally{arm: ArmSummary{Name: name}, sums: map[string]*sum{}, metrics: map[string]*sum{}, classes: newClassTally(t.classes)}
+		a = &armTally{arm: ArmSummary{Name: name}, classes: newClassTally(t.classes)}
 		t.byArm[name] = a
 	}
 	return a
@@ -290,20 +276,19 @@ func (a *armTally) add(r *digest) {
 	}
 	a.arm.Counts.Add(r.outcome)
 	a.counts.Add(r.outcome)
-	a.arm.Tokens.add(r.usage)
+	a.arm.Tokens.add(tokensOf(r.usage))
 	if r.flags&(isQuarantined|isUnused) != 0 {
 		return
 	}
 	a.rated.Add(r.outcome)
 	if r.outcome == eval.Pass || r.outcome == eval.Fail {
-		a.latency.value += r.latencyMs
-		a.latency.n++
+		a.latency.Add(r.latencyMs)
 	}
 	for _, m := range r.metrics {
 		if r.outcome == eval.Err && r.class != nil && m.name == eval.Accuracy {
 			continue // it is not in the matrix
 		}
-		addTo(a.sums, m.name, m.value)
+		a.sums.Add(m.name, m.value)
 	}
 	a.classes.add(r)
 }
@@ -319,26 +304,16 @@ func (r *RepeatCounts) add(c eval.Counts) {
 	}
 }
 
-func addTo(sums map[string]*sum, name string, value float64) {
-	s, ok := sums[name]
-	if !ok {
-		s = &sum{}
-		sums[name] = s
-	}
-	s.value += value
-	s.n++
-}
-
 // closeCase adds the case that was added up to its arm.
 func (a *armTally) closeCase() {
 	if a.counts.Total() == 0 {
 		return
 	}
-	if scored := a.rated.Pass + a.rated.Fail; scored > 0 {
+	if scored := a.rated.Judged(); scored > 0 {
 		a.arm.Scored++
 		a.arm.passSum += float64(a.rated.Pass) / float64(scored)
 	}
-	if a.counts.Pass+a.counts.Fail > 1 {
+	if a.counts.Judged() > 1 {
 		a.arm.Repeats.add(a.counts)
 	}
 	outcome := Fold(a.counts)
@@ -347,10 +322,11 @@ func (a *armTally) closeCase() {
 	}
 	a.arm.Cases.count(outcome)
 	a.counts, a.rated = eval.Counts{}, eval.Counts{}
-	for name, s := range a.sums {
-		addTo(a.metrics, name, s.value/float64(s.n))
+	for _, m := range a.sums {
+		mean, _ := m.Mean()
+		a.arm.Metrics.Add(m.Name, mean)
 	}
-	clear(a.sums)
+	a.sums = a.sums[:0]
 	a.classes.closeCase()
 }
 
@@ -360,11 +336,8 @@ func (t *summaryTally) arms(order []string) []ArmSummary {
 	for _, a := range t.byArm {
 		a.closeCase()
 		a.arm.Classification, a.arm.Unclassified = a.classes.matrix, a.classes.errors
-		a.arm.MeanLatencyMs = a.latency.value / float64(max(1, a.latency.n))
-		for name, s := range a.metrics {
-			a.arm.Metrics = append(a.arm.Metrics, MeanScore{name, s.value / float64(s.n), s.n})
-		}
-		slices.SortFunc(a.arm.Metrics, func(x, y MeanScore) int { return cmp.Compare(x.Name, y.Name) })
+		a.arm.MeanLatencyMs, _ = a.latency.Mean()
+		slices.SortFunc(a.arm.Metrics, func(x, y MetricSum) int { return cmp.Compare(x.Name, y.Name) })
 		out = append(out, a.arm)
 	}
 	place := func(name string) int {

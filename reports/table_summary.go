@@ -54,8 +54,9 @@ func (t *table) metrics() {
 	for _, s := range t.d.Summary.Suites {
 		for _, a := range s.Arms {
 			for _, m := range a.Metrics {
-				lo, hi := overview.Interval(m.Mean, m.N)
-				t.wrapped(" ", fmt.Sprintf("%s on %s: mean %.3f, 90 %% interval %.3f-%.3f, n=%d", m.Name, a.Name, m.Mean, lo, hi, m.N))
+				mean, _ := m.Mean()
+				lo, hi := overview.Interval(mean, m.N)
+				t.wrapped(" ", fmt.Sprintf("%s on %s: mean %.3f, 90 %% interval %.3f-%.3f, n=%d", m.Name, a.Name, mean, lo, hi, m.N))
 			}
 		}
 	}

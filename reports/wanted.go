@@ -41,14 +41,10 @@ func (w Wanted) countsOn(d *journal.Document, row journal.Row) (c eval.Counts) {
 	for i := range d.Summary.Suites[at].Arms {
 		name := d.Summary.Suites[at].Arms[i].Name
 		if cell, ok := row.On(name); ok && w.Arms.Match(name) {
-			c = sum(c, cell.Counts)
+			c = c.Plus(cell.Counts)
 		}
 	}
 	return c
-}
-
-func sum(a, b eval.Counts) eval.Counts {
-	return eval.Counts{Pass: a.Pass + b.Pass, Fail: a.Fail + b.Fail, Error: a.Error + b.Error, Skip: a.Skip + b.Skip}
 }
 
 // tallied is the count of an outcome.

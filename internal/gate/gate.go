@@ -267,7 +267,7 @@ func (r *rulings) missing() {
 // unjudged adds the suites in which no trial outside of quarantine passed or failed. A suite in quarantine is one only when
 // nothing else in the run was judged.
 func (r *rulings) unjudged() {
-	judged := func(s journal.SuiteSummary) bool { return s.Gated.Pass+s.Gated.Fail > 0 }
+	judged := func(s journal.SuiteSummary) bool { return s.Gated.Judged() > 0 }
 	nothing := !slices.ContainsFunc(r.doc.Summary.Suites, judged)
 	for _, s := range r.doc.Summary.Suites {
 		why := fmt.Sprintf("nothing was judged: %s, %d in error, outside of quarantine", diag.Count(s.Gated.Ran(), "trial"), s.Gated.Error)

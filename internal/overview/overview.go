@@ -189,8 +189,9 @@ func newArmFigures(suite string, a *journal.ArmSummary) ArmFigures {
 	}
 	out.Classification = a.Classified()
 	for _, m := range a.Metrics {
-		lo, hi := Interval(m.Mean, m.N)
-		out.Metrics[m.Name] = MetricFigure{m.Mean, m.N, [2]float64{lo, hi}}
+		mean, _ := m.Mean()
+		lo, hi := Interval(mean, m.N)
+		out.Metrics[m.Name] = MetricFigure{mean, m.N, [2]float64{lo, hi}}
 	}
 	return out
 }

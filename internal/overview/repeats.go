@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
@@ -37,25 +38,23 @@ func RepeatsOf(d *journal.Document, suite string, arm *journal.ArmSummary) *Repe
 			continue
 		}
 		if cell, ok := row.On(arm.Name); ok {
-			s.add(cell.Counts.Pass+cell.Counts.Fail, cell.Counts.Pass)
+			s.add(cell.Counts.Judged(), cell.Counts.Pass)
 		}
 	}
 	r := &Repeats{RepeatCounts: arm.Repeats}
-	if m := s.majority.value(); m != nil {
-		r.Majority = *m
-	}
+	r.Majority, _ = s.majority.Mean()
 	for k := range s.most {
-		r.AtLeastK = append(r.AtLeastK, s.atLeast[k].value())
-		r.PassAtK = append(r.PassAtK, s.at[k].value())
-		r.PassHatK = append(r.PassHatK, s.hat[k].value())
+		r.AtLeastK = append(r.AtLeastK, mean(s.atLeast[k]))
+		r.PassAtK = append(r.PassAtK, mean(s.at[k]))
+		r.PassHatK = append(r.PassHatK, mean(s.hat[k]))
 	}
 	return r
 }
 
 // repeatShares accumulates the fields of Repeats case by case.
 type repeatShares struct {
-	majority         mean
-	atLeast, at, hat [mostK]mean
+	majority         compare.Sum
+	atLeast, at, hat [mostK]compare.Sum
 	most             int // scored repeats of a case, up to mostK
 }
 
@@ -64,15 +63,15 @@ func (s *repeatShares) add(n, c int) {
 	if n == 0 {
 		return
 	}
-	s.majority.add(share(2*c > n))
+	s.majority.Add(share(2*c > n))
 	s.most = min(mostK, max(s.most, n))
 	for k := 1; k <= min(n, mostK); k++ {
-		s.atLeast[k-1].add(share(c >= k))
+		s.atLeast[k-1].Add(share(c >= k))
 		if v, ok := stats.PassAtK(n, c, k); ok {
-			s.at[k-1].add(v)
+			s.at[k-1].Add(v)
 		}
 		if v, ok := stats.PassHatK(n, c, k); ok {
-			s.hat[k-1].add(v)
+			s.hat[k-1].Add(v)
 		}
 	}
 }
@@ -98,20 +97,10 @@ func share(yes bool) float64 {
 	return 0
 }
 
-type mean struct {
-	sum float64
-	n   int
-}
-
-func (m *mean) add(x float64) {
-	m.sum += x
-	m.n++
-}
-
-func (m *mean) value() *float64 {
-	if m.n == 0 {
-		return nil
+// mean is nil when there are no values.
+func mean(s compare.Sum) *float64 {
+	if v, ok := s.Mean(); ok {
+		return &v
 	}
-	v := m.sum / float64(m.n)
-	return &v
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/journal"
@@ -162,10 +163,10 @@ type adder struct {
 }
 
 type total struct {
-	sum         journal.CaseSums
-	rates       float64
-	judged, ran int
-	means       []journal.MetricSum
+	journal.Sums
+	rates compare.Sum // pass rates of the cases with one
+	ran   int         // cases with a trial that ran
+	means journal.MetricSums
 }
 
 func newAdder(tx *sql.Tx, run int64, buckets int) (*adder, error) {
@@ -219,19 +220,9 @@ func (a *adder) learn(c *journal.CaseSums) error {
 
 // add takes up a cell.
 func (t *total) add(c *journal.CaseSums) {
-	s := &t.sum
-	s.Counts.Pass += c.Counts.Pass
-	s.Counts.Fail += c.Counts.Fail
-	s.Counts.Error += c.Counts.Error
-	s.Counts.Skip += c.Counts.Skip
-	s.LatencyMs += c.LatencyMs
-	s.Tokens.Prompt += c.Tokens.Prompt
-	s.Tokens.Output += c.Tokens.Output
-	s.Tokens.Total += c.Tokens.Total
-	s.Metered += c.Metered
-	if judged := c.Rated.Pass + c.Rated.Fail; judged > 0 {
-		t.judged++
-		t.rates += float64(c.Rated.Pass) / float64(judged)
+	t.Add(&c.Sums)
+	if judged := c.Rated.Judged(); judged > 0 {
+		t.rates.Add(float64(c.Rated.Pass) / float64(judged))
 	}
 	if c.Counts.Ran() > 0 {
 		t.ran++
@@ -240,34 +231,22 @@ func (t *total) add(c *journal.CaseSums) {
 		return
 	}
 	for _, m := range c.Metrics {
-		t.metric(m.Name, m.Sum/float64(m.N))
+		mean, _ := m.Mean()
+		t.means.Add(m.Name, mean)
 	}
-}
-
-// metric adds the mean of a case.
-func (t *total) metric(name string, mean float64) {
-	for i := range t.means {
-		if t.means[i].Name == name {
-			t.means[i].Sum += mean
-			t.means[i].N++
-			return
-		}
-	}
-	t.means = append(t.means, journal.MetricSum{Name: name, Sum: mean, N: 1})
 }
 
 // sums inserts the sums of all arms.
 func (a *adder) sums() error {
 	for _, key := range a.order {
 		t := a.totals[key]
-		s := &t.sum
-		err := a.total.add(a.run, key[0], key[1], s.Counts.Pass, s.Counts.Fail, s.Counts.Error, s.Counts.Skip,
-			s.LatencyMs, s.Tokens.Prompt, s.Tokens.Output, s.Tokens.Total, s.Metered, t.rates, t.judged, t.ran)
+		err := a.total.add(a.run, key[0], key[1], t.Counts.Pass, t.Counts.Fail, t.Counts.Error, t.Counts.Skip,
+			t.LatencyMs, t.Tokens.Prompt, t.Tokens.Output, t.Tokens.Total, t.Metered, t.rates.Total, t.rates.N, t.ran)
 		if err != nil {
 			return err
 		}
 		for _, m := range t.means {
-			if err := a.mean.add(a.run, key[0], key[1], a.words.ids[m.Name], m.Sum, m.N); err != nil {
+			if err := a.mean.add(a.run, key[0], key[1], a.words.ids[m.Name], m.Total, m.N); err != nil {
 				return err
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -15,7 +17,6 @@ import (
 // about a cell. So a row has many cells: those in one bucket, by a hash of the name of the case. Finding a
 // case reads one bucket per run. A large run has several parts of each bucket, because it is never in
 // memory as a whole.
-// a whole.
 
 // inBucket is the number of trials per bucket. mostBuckets bounds the buckets of a run.
 const (
@@ -35,19 +36,15 @@ func hashOf(caseName string) int64 {
 
 // storedSums is the stored form of a journal.CaseSums.
 type storedSums struct {
-	place                   int // of the case in the run
-	caseName                []byte
-	pass, fail, error, skip int
-	latency                 float64
-	prompt, output, tokens  int
-	metered                 int
-	metrics                 []cellMetric
+	place    int // of the case in the run
+	caseName []byte
+	journal.Sums
+	metrics []cellMetric
 }
 
 type cellMetric struct {
 	name int64 // in the table word
-	sum  float64
-	n    int
+	compare.Sum
 }
 
 // appendCell encodes a cell. names has the numbers of metric names.
@@ -59,7 +56,7 @@ func appendCell(b []byte, place int, c *journal.CaseSums, names map[string]int64
 	b = appendInts(b, c.Tokens.Prompt, c.Tokens.Output, c.Tokens.Total, c.Metered, len(c.Metrics))
 	for _, m := range c.Metrics {
 		b = binary.AppendUvarint(b, uint64(names[m.Name])) //nolint:gosec // row numbers
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(m.Sum))
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(m.Total))
 		b = appendInts(b, m.N)
 	}
 	return b
@@ -97,12 +94,13 @@ type cellReader struct {
 func (r *cellReader) cell(c *storedSums) {
 	c.place = r.int()
 	c.caseName = r.bytes(r.int())
-	c.pass, c.fail, c.error, c.skip = r.int(), r.int(), r.int(), r.int()
-	c.latency = r.float()
-	c.prompt, c.output, c.tokens, c.metered = r.int(), r.int(), r.int(), r.int()
+	c.Counts = eval.Counts{Pass: r.int(), Fail: r.int(), Error: r.int(), Skip: r.int()}
+	c.LatencyMs = r.float()
+	c.Tokens = journal.Tokens{Prompt: r.int(), Output: r.int(), Total: r.int()}
+	c.Metered = r.int()
 	c.metrics = c.metrics[:0]
 	for n := r.int(); n > 0 && !r.bad; n-- {
-		c.metrics = append(c.metrics, cellMetric{int64(r.int()), r.float(), r.int()})
+		c.metrics = append(c.metrics, cellMetric{int64(r.int()), compare.Sum{Total: r.float(), N: r.int()}})
 	}
 }
 

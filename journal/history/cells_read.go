@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
+
+	"github.com/evalrun/evalrun/compare"
 )
 
 // inCells adds the points of a case from runs with buckets, newest first.
@@ -97,15 +99,14 @@ func (c *trendRow) add(one *storedSums, metric int64, named bool) {
 	if named {
 		for _, m := range one.metrics {
 			if m.name == metric {
-				c.sum += m.sum
-				c.n += m.n
+				c.value.Total += m.Total
+				c.value.N += m.N
 			}
 		}
 		return
 	}
-	c.pass, c.fail, c.error = c.pass+one.pass, c.fail+one.fail, c.error+one.error
-	c.latency, c.tokens, c.metered = c.latency+one.latency, c.tokens+one.tokens, c.metered+one.metered
-	c.sum, c.n, c.units = float64(c.pass), c.pass+c.fail, c.pass+c.fail+c.error
+	c.Add(&one.Sums)
+	c.value, c.units = compare.Sum{Total: float64(c.Counts.Pass), N: c.Counts.Judged()}, c.Counts.Ran()
 }
 
 // casesInCells adds the cases of runs with buckets.

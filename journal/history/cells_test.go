@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/journal"
@@ -21,8 +22,7 @@ import (
 // numbers are those of a cell, as they come back.
 func numbers(c *storedSums) string {
 	return fmt.Sprintf(
-		"%d %q %d %d %d %d %g %d %d %d %d %v",
-		c.place, c.caseName, c.pass, c.fail, c.error, c.skip, c.latency, c.prompt, c.output, c.tokens, c.metered, c.metrics,
+		"%d %q %v %g %v %d %v", c.place, c.caseName, c.Counts, c.LatencyMs, c.Tokens, c.Metered, c.metrics,
 	)
 }
 
@@ -32,10 +32,13 @@ func TestCellsComeBack(t *testing.T) {
 	words := map[string]int64{"tone": 7, "": 1 << 40}
 	all := []journal.CaseSums{
 		{},
-		{Case: "größe \x00", Counts: eval.Counts{Pass: 1, Fail: 2, Error: 3, Skip: 400}, LatencyMs: 12.25, Metered: 5},
 		{
-			Case: "b", Tokens: journal.Tokens{Prompt: 1 << 33, Output: 2, Total: 3},
-			Metrics: []journal.MetricSum{{Name: "tone", Sum: -0.5, N: 2}, {N: 1}},
+			Case: "größe \x00",
+			Sums: journal.Sums{Counts: eval.Counts{Pass: 1, Fail: 2, Error: 3, Skip: 400}, LatencyMs: 12.25, Metered: 5},
+		},
+		{
+			Case: "b", Sums: journal.Sums{Tokens: journal.Tokens{Prompt: 1 << 33, Output: 2, Total: 3}},
+			Metrics: journal.MetricSums{{Name: "tone", Sum: compare.Sum{Total: -0.5, N: 2}}, {Sum: compare.Sum{N: 1}}},
 		},
 	}
 	var data []byte
@@ -45,8 +48,8 @@ func TestCellsComeBack(t *testing.T) {
 	var got []string
 	expect.OK(t, cellsIn(data, func(c *storedSums) { got = append(got, numbers(c)) }))
 	expect.Same(t, "cells", got, []string{
-		`0 "" 0 0 0 0 0 0 0 0 0 []`, `1 "größe \x00" 1 2 3 400 12.25 0 0 0 5 []`,
-		`2 "b" 0 0 0 0 0 8589934592 2 3 0 [{7 -0.5 2} {1099511627776 0 1}]`,
+		`0 "" {0 0 0 0} 0 {0 0 0} 0 []`, `1 "größe \x00" {1 2 3 400} 12.25 {0 0 0} 5 []`,
+		`2 "b" {0 0 0 0} 0 {8589934592 2 3} 0 [{7 {-0.5 2}} {1099511627776 {0 1}}]`,
 	})
 	random := rand.New(rand.NewPCG(19, 2))
 	failed := 0
@@ -120,9 +123,10 @@ func asBefore(t *testing.T, s *Store, run int64) {
 				execute(t, s, "INSERT OR IGNORE INTO word (text) VALUES (?)", caseName)
 				const word = "(SELECT id FROM word WHERE text = ?)"
 				execute(t, s, "INSERT INTO cell VALUES (?,?,?,"+word+",?,?,?,?,?,?,?,?,?)", r.run, r.suite, r.arm, caseName,
-					c.pass, c.fail, c.error, c.skip, c.latency, c.prompt, c.output, c.tokens, c.metered)
+					c.Counts.Pass, c.Counts.Fail, c.Counts.Error, c.Counts.Skip, c.LatencyMs,
+					c.Tokens.Prompt, c.Tokens.Output, c.Tokens.Total, c.Metered)
 				for _, m := range metrics {
-					execute(t, s, "INSERT INTO score VALUES (?,?,?,"+word+",?,?,?)", r.run, r.suite, r.arm, caseName, m.name, m.sum, m.n)
+					execute(t, s, "INSERT INTO score VALUES (?,?,?,"+word+",?,?,?)", r.run, r.suite, r.arm, caseName, m.name, m.Total, m.N)
 				}
 			}
 		}))

@@ -61,8 +61,7 @@ type ArmRecord struct {
 func (r *RunRecord) Counts() eval.Counts {
 	var c eval.Counts
 	for i := range r.Arms {
-		a := &r.Arms[i].Counts
-		c = eval.Counts{Pass: c.Pass + a.Pass, Fail: c.Fail + a.Fail, Error: c.Error + a.Error, Skip: c.Skip + a.Skip}
+		c = c.Plus(r.Arms[i].Counts)
 	}
 	return c
 }

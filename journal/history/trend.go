@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/internal/stats"
+	"github.com/evalrun/evalrun/journal"
 )
 
 // The metrics of every arm. Other names are those of named scorers. A scorer with one of these names is
@@ -70,8 +72,8 @@ func (s *Store) Trend(q Query) ([]Point, error) {
 	found, err := collect(s, func(rows *sql.Rows, p *trendPoint) error {
 		var c trendRow
 		err := rows.Scan(
-			&p.RunID, &p.StartedAt, &p.Emulator, &p.started, &c.pass, &c.fail, &c.error, &c.latency, &c.tokens, &c.metered, &c.sum, &c.n,
-			&c.units,
+			&p.RunID, &p.StartedAt, &p.Emulator, &p.started, &c.Counts.Pass, &c.Counts.Fail, &c.Counts.Error, &c.LatencyMs,
+			&c.Tokens.Total, &c.Metered, &c.value.Total, &c.value.N, &c.units,
 		)
 		if err == nil {
 			c.point(&p.Point, q.Metric, isNamed)
@@ -129,27 +131,27 @@ func trendOf(q *Query, named string, isNamed bool) (statement string, args []any
 	return statement, append(args, sqlLimit(q.Limit))
 }
 
-// trendRow is a row of the result: counts of trials, a sum of values over n units, and the units that ran.
+// trendRow is a row of the result.
 type trendRow struct {
-	pass, fail, error, tokens, metered int
-	latency, sum                       float64
-	n, units                           int
+	journal.Sums
+	value compare.Sum // over units: cases, or trials of a single case
+	units int         // that ran
 }
 
 // point computes the value of a metric.
 func (c *trendRow) point(p *Point, metric string, named bool) {
-	judged := c.pass + c.fail
+	judged := c.Counts.Judged()
 	switch {
 	case named || metric == MetricPass:
-		p.set(c.sum, c.n, c.n)
+		p.set(c.value.Total, c.value.N, c.value.N)
 		p.bound()
 	case metric == MetricErrors:
-		p.set(float64(c.error), judged+c.error, c.units)
+		p.set(float64(c.Counts.Error), c.Counts.Ran(), c.units)
 		p.bound()
 	case metric == MetricLatency:
-		p.set(c.latency, judged, judged)
+		p.set(c.LatencyMs, judged, judged)
 	case metric == MetricTokens:
-		p.set(float64(c.tokens), c.metered, c.metered)
+		p.set(float64(c.Tokens.Total), c.Metered, c.Metered)
 	}
 }
 
