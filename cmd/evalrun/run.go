@@ -44,6 +44,8 @@ func (a *app) runCommand() *cobra.Command {
 			"  evalrun run suite.yaml --case 'refund-*' -v\n" +
 			"  evalrun run suite.yaml --baseline main --margin 0.05\n" +
 			"  evalrun run --failed-in latest -o html=report.html",
+		Annotations: map[string]string{flags.Usual: "case tag failed-in repeats var base-url emulator concurrency budget-calls " +
+			"max-failures min-pass-rate baseline margin report verbose watch dry-run out cache record replay"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.checkRaced(args); err != nil {
 				return err

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/diag"
@@ -40,10 +41,17 @@ func (a *app) usage(cmd *cobra.Command) error {
 		u.text(cmd.Long)
 	}
 	u.commands(cmd)
-	for _, g := range flags.Grouped(cmd.LocalFlags()) {
-		u.flags(g)
+	all := flags.Grouped(cmd.LocalFlags())
+	if cmd.Annotations[flags.Usual] == "" || a.global.Help.All {
+		for _, g := range append(all, flags.Common(cmd)) {
+			u.flags(g, flags.Phrase)
+		}
+	} else {
+		for _, g := range flags.OnlyUsual(cmd, all) {
+			u.flags(g, flags.Brief)
+		}
+		u.line("\n`" + cmd.CommandPath() + " --help=all` lists all flags, with their defaults")
 	}
-	u.flags(flags.Common(cmd))
 	_, err := fmt.Fprint(a.out, u.out.String())
 	return err
 }
@@ -115,7 +123,7 @@ func (u *usageWriter) commands(cmd *cobra.Command) {
 	group("Commands", "")
 }
 
-func (u *usageWriter) flags(g flags.Group) {
+func (u *usageWriter) flags(g flags.Group, phrase func(*pflag.Flag) string) {
 	if len(g.Flags) == 0 {
 		return
 	}
@@ -129,7 +137,7 @@ func (u *usageWriter) flags(g flags.Group) {
 		column = 0
 	}
 	for _, f := range g.Flags {
-		u.entry("  "+flags.Named(f), flags.Phrase(f), column)
+		u.entry("  "+flags.Named(f), phrase(f), column)
 	}
 }
 

@@ -27,12 +27,17 @@ func commands() (out []*cobra.Command) {
 	return out
 }
 
-// helpOf is the help of a command on a terminal.
+// helpOf is the help of a command on a terminal, with every flag.
 func helpOf(t *testing.T, c *cobra.Command, width int) string {
+	t.Helper()
+	return printed(t, c, width, "--help=all")
+}
+
+func printed(t *testing.T, c *cobra.Command, width int, help string) string {
 	t.Helper()
 	var out bytes.Buffer
 	a := &app{out: &out, err: &out, outWidth: width, getenv: func(string) string { return "" }}
-	expect.Same(t, c.CommandPath()+": exit code", a.main(t.Context(), append(strings.Fields(c.CommandPath())[1:], "--help")), 0)
+	expect.Same(t, c.CommandPath()+": exit code", a.main(t.Context(), append(strings.Fields(c.CommandPath())[1:], help)), 0)
 	return regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(out.String(), "")
 }
 
@@ -85,6 +90,29 @@ func TestRunHelpHasGroupsAndExamples(t *testing.T) {
 	if examples, first := strings.Index(text, "Examples:"), strings.Index(text, "Selection:"); examples < 0 || first < examples {
 		t.Errorf("got the examples after the selection, want them first:\n%s", text)
 	}
+}
+
+// Help of run shows the flags that people use on one screen, and says how to see the others.
+func TestRunHelpFitsAScreen(t *testing.T) {
+	t.Parallel()
+	cmd, _, err := (&app{}).root().Find([]string{"run"})
+	expect.OK(t, err)
+	text := printed(t, cmd, 80, "-h")
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if last := lines[len(lines)-1]; len(lines) > 50 || !strings.Contains(last, "evalrun run --help=all") {
+		t.Errorf("got %d lines and last %q, want at most 50 and how to list all flags", len(lines), last)
+	}
+	all := helpOf(t, cmd, 80)
+	for name := range strings.FieldsSeq(cmd.Annotations[flags.Usual]) {
+		if cmd.Flags().Lookup(name) == nil || !strings.Contains(text, "--"+name) {
+			t.Errorf("--%s is not in the short help", name)
+		}
+	}
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden && !strings.Contains(all, "--"+f.Name) {
+			t.Errorf("--%s is not in the help with all flags", f.Name)
+		}
+	})
 }
 
 // A flag has a phrase without a full stop, and a value in words, not a type of Go.

@@ -110,12 +110,13 @@ func Attempts(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.Var((*Duration)(&f.Timeout), "timeout", "end each attempt after this long, body included (default 60s)")
 }
 
-// Failures adds the flags that end a failing run. more is "more " where failures of an earlier run do not
-// count.
+// Failures adds the flag that ends a failing run, and --fail-fast, which is --max-failures 1. more is "more " where failures
+// of an earlier run do not count.
 func Failures(fs *pflag.FlagSet, p *int, more string) {
-	fs.Var((*failFast)(p), "fail-fast", "stop sending requests after the first "+more+"trial that fails")
+	fs.Var((*failFast)(p), "fail-fast", "the same as --max-failures 1")
 	fs.Lookup("fail-fast").NoOptDefVal = "true"
-	Positive(fs, p, "max-failures", "stop sending requests after `N` "+more+"failed trials")
+	fs.Lookup("fail-fast").Hidden = true
+	Positive(fs, p, "max-failures", "stop sending requests after `N` "+more+"failed trials (--max-failures 1: after the first)")
 }
 
 // Select adds the flags that select trials.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,7 @@ import (
 // Global holds the flags of all commands.
 type Global struct {
 	Color     Color
+	Help      Help
 	directory string
 	entered   bool // a second command of this process must not change the directory again
 }
@@ -26,6 +28,7 @@ func (g *Global) Add(root *cobra.Command) {
 	fs := root.PersistentFlags()
 	fs.Var(&g.Color, "color", "use colours `WHEN`: auto, always or never (default auto; also NO_COLOR, FORCE_COLOR)")
 	fs.StringVarP(&g.directory, "directory", "C", "", "run as if started in `DIR`")
+	fs.VarPF(&g.Help, helpFlag, "h", "show this help; --help=all lists every flag").NoOptDefVal = "true"
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return cmp.Or(notEmpty(cmd), g.enter()) }
 }
 
@@ -50,6 +53,25 @@ func (g *Global) enter() error {
 		return eval.BadInput("-C %s: %w", g.directory, path.Err)
 	}
 	return err
+}
+
+// Help is the value of --help, a switch that also accepts "all".
+type Help struct{ given, All bool }
+
+func (h *Help) String() string { return strconv.FormatBool(h.given) }
+
+// Type makes the flag a switch.
+func (h *Help) Type() string { return "bool" }
+
+// Set accepts what a switch accepts, and all.
+func (h *Help) Set(s string) (err error) {
+	if h.All = s == "all"; h.All {
+		s = "true"
+	}
+	if h.given, err = strconv.ParseBool(s); err != nil {
+		return fmt.Errorf("it takes nothing, or all for every flag")
+	}
+	return nil
 }
 
 // Color is the value of --color; "" means auto.

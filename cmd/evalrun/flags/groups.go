@@ -15,11 +15,35 @@ var groups = []struct{ title, flags string }{
 	{"Service", "base-url emulator service auth project api-version header-prefix auth-scope-base allow-env " +
 		"count model ask-judges untrusted allow trust config no-config"},
 	{"Limits", "concurrency rpm tpm budget-calls budget-tokens budget-money budget-time prices attempts timeout " +
-		"fail-fast max-failures ledger ledger-ca ledger-wait no-ledger"},
+		"max-failures ledger ledger-ca ledger-wait no-ledger"},
 	{"Gate", "min-pass-rate max-errors max-blocked allow-empty baseline no-baseline interleave stop-early race margin alpha " +
 		"on-inconclusive min-paired allow-removed metric"},
 	{"Reports", "report quiet verbose open watch dry-run json format out name label no-content"},
 	{"Recording", "cache record replay replay-or-record answers"},
+}
+
+// Usual is the annotation of a command that names the flags that people use, where there are many others.
+const Usual = "usual"
+
+// OnlyUsual leaves only the usual flags of a command in groups.
+func OnlyUsual(cmd *cobra.Command, all []Group) (out []Group) {
+	usual := strings.Fields(cmd.Annotations[Usual])
+	for _, g := range all {
+		g.Flags = slices.DeleteFunc(g.Flags, func(f *pflag.Flag) bool { return !slices.Contains(usual, f.Name) })
+		if len(g.Flags) > 0 {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// Brief is the beginning of the help text of a flag, without its details.
+func Brief(f *pflag.Flag) string {
+	phrase := Phrase(f)
+	for _, mark := range []string{" (", "; ", ": ", ", "} {
+		phrase, _, _ = strings.Cut(phrase, mark)
+	}
+	return phrase
 }
 
 // helpFlag is listed with the flags of all commands, because every command has it.
@@ -66,7 +90,11 @@ func Grouped(fs *pflag.FlagSet) []Group {
 func Common(cmd *cobra.Command) Group {
 	cmd.InitDefaultHelpFlag()
 	out := Group{Title: "All commands"}
-	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { out.Flags = append(out.Flags, f) })
+	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != helpFlag {
+			out.Flags = append(out.Flags, f)
+		}
+	})
 	return Group{out.Title, append(out.Flags, cmd.Flags().Lookup(helpFlag))}
 }
 
