@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/evaltest"
 	"github.com/evalrun/evalrun/internal/clients/generative"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/emulator"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
@@ -92,7 +93,7 @@ func carryOut(dir, prompt string) (*journal.Document, error) {
 		return nil, err
 	}
 	defer server.Close()
-	client := generative.New(generative.Config{BaseURL: server.URL, Key: "any"})
+	client := generative.New(wire.Server{BaseURL: server.URL, Key: "any"})
 	defer client.Close()
 
 	plan := runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/clients/generative"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/emulator"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
@@ -41,7 +42,7 @@ cases:
 		return
 	}
 	defer server.Close()
-	client := generative.New(generative.Config{BaseURL: server.URL, Key: "any"})
+	client := generative.New(wire.Server{BaseURL: server.URL, Key: "any"})
 	defer client.Close()
 
 	plan := runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1")

@@ -44,10 +44,10 @@ func start(t *testing.T, script string, opts emulator.Options) *emulator.Server 
 // all are the clients of the four protocols at one server.
 func all(url string) map[string]generator {
 	return map[string]generator{
-		"generative": generative.New(generative.Config{BaseURL: url, Key: key}),
-		"openai":     openai.New(wire.Account{BaseURL: url + "/v1", Key: key}),
-		"responses":  openai.NewResponses(wire.Account{BaseURL: url + "/v1", Key: key}),
-		"anthropic":  anthropic.New(wire.Account{BaseURL: url, Key: key}),
+		"generative": generative.New(wire.Server{BaseURL: url, Key: key}),
+		"openai":     openai.New(wire.Server{BaseURL: url + "/v1", Key: key}),
+		"responses":  openai.NewResponses(wire.Server{BaseURL: url + "/v1", Key: key}),
+		"anthropic":  anthropic.New(wire.Server{BaseURL: url, Key: key}),
 	}
 }
 
@@ -217,9 +217,9 @@ func TestEachProtocolListsModelsInItsForm(t *testing.T) {
 		}
 	}
 	refused := map[string]generator{
-		"openai":    openai.New(wire.Account{BaseURL: server.URL, Key: "another"}),
-		"responses": openai.NewResponses(wire.Account{BaseURL: server.URL}),
-		"anthropic": anthropic.New(wire.Account{BaseURL: server.URL, Key: "another"}),
+		"openai":    openai.New(wire.Server{BaseURL: server.URL, Key: "another"}),
+		"responses": openai.NewResponses(wire.Server{BaseURL: server.URL}),
+		"anthropic": anthropic.New(wire.Server{BaseURL: server.URL, Key: "another"}),
 	}
 	for name, c := range refused {
 		if _, err := c.Generate(t.Context(), &eval.Call{Request: asking("x", true)}); err == nil || eval.AsError(err).Status != 401 {
@@ -239,7 +239,7 @@ func TestFilesVectorsAndCountsAreServed(t *testing.T) {
 		expect.OK(t, err)
 		expect.Same(t, name, got.Text(), "1 image, 1 turn")
 	}
-	own := openai.New(wire.Account{BaseURL: server.URL})
+	own := openai.New(wire.Server{BaseURL: server.URL})
 	same, err := own.Embed(t.Context(), &eval.EmbedCall{Model: "embedding-001", Texts: []string{"a b", "a b", "c"}})
 	expect.OK(t, err)
 	expect.Same(t, "vectors of one text", same[0], same[1])
@@ -247,7 +247,7 @@ func TestFilesVectorsAndCountsAreServed(t *testing.T) {
 	models, err := own.Models(t.Context(), "")
 	expect.OK(t, err)
 	expect.Same(t, "models without a key", len(models), 7)
-	n, err := anthropic.New(wire.Account{BaseURL: server.URL}).
+	n, err := anthropic.New(wire.Server{BaseURL: server.URL}).
 		CountTokens(t.Context(), &eval.Call{Request: asking("12345678", false)})
 	expect.OK(t, err)
 	expect.Same(t, "the tokens", n, 2)

@@ -9,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/generative"
 	"github.com/evalrun/evalrun/internal/clients/oauth"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/flow"
 )
 
@@ -83,9 +84,9 @@ func (s *Session) dial() (dialed, error) {
 	case len(s.Suites) > 0 && !slices.Contains(s.calls, ""):
 		return absent{refusing: noModel}, nil
 	case s.Options.Emulator != "":
-		config := s.clientConfig()
-		config.ToEmulator = true
-		return byEmulator{byKey{generative.New(config)}}, nil
+		server := s.server()
+		server.ToEmulator = true
+		return byEmulator{byKey{generative.New(server)}}, nil
 	case s.Settings.Service.BaseURL == "":
 		return nil, eval.BadInput(
 			"no service is configured: set --base-url, EVALRUN_BASE_URL or service.baseUrl, or try it out with --emulator; " +
@@ -99,13 +100,13 @@ func (s *Session) dial() (dialed, error) {
 				"or log in and use --auth oauth; `evalrun doctor` checks the whole set-up",
 		)
 	}
-	return byKey{generative.New(s.clientConfig())}, nil
+	return byKey{generative.New(s.server())}, nil
 }
 
-// clientConfig configures a client of the unnamed service.
-func (s *Session) clientConfig() generative.Config {
+// server is the server of the unnamed service.
+func (s *Session) server() wire.Server {
 	service := &s.Settings.Service
-	return generative.Config{
+	return wire.Server{
 		BaseURL: service.BaseURL, HeaderPrefix: service.HeaderPrefix, APIVersion: service.APIVersion,
 		Key: s.Settings.Key(), KeyInQuery: service.Auth == eval.AuthKeyQuery, Project: service.Project,
 		UserAgent: "evalrun/" + s.Version, Connections: s.Settings.Limits.Concurrency,
@@ -141,7 +142,7 @@ func (s *Session) useLogin() (dialed, error) {
 	}
 	s.Settings.UseKey("")
 	tokens := oauth.NewAccessTokens(store, s.Notice)
-	config := s.clientConfig()
-	config.TokenSource = tokens
-	return byLogin{generative.New(config), tokens}, nil
+	server := s.server()
+	server.TokenSource = tokens
+	return byLogin{generative.New(server), tokens}, nil
 }

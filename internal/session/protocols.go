@@ -19,15 +19,10 @@ import (
 
 // protocols is the only table of this package that depends on protocols.
 var protocols = map[eval.ProtocolName]protocol{
-	eval.Generative: {(*generative.Client)(nil), "", func(c *Contact) Speaker {
-		return generative.New(generative.Config{
-			BaseURL: c.URL, HeaderPrefix: c.HeaderPrefix, Key: c.Key, TokenSource: c.TokenSource, Path: c.Path, Headers: c.headers(),
-			Secrets: c.Secrets(), UserAgent: c.UserAgent, Connections: c.Connections, ToEmulator: c.ToEmulator,
-		})
-	}},
-	eval.OpenAI:    {(*openai.Client)(nil), "/v1", func(c *Contact) Speaker { return openai.New(c.account()) }},
-	eval.Responses: {(*openai.ResponsesClient)(nil), "/v1", func(c *Contact) Speaker { return openai.NewResponses(c.account()) }},
-	eval.Anthropic: {(*anthropic.Client)(nil), "", func(c *Contact) Speaker { return anthropic.New(c.account()) }},
+	eval.Generative: {(*generative.Client)(nil), "", func(c *Contact) Speaker { return generative.New(c.server()) }},
+	eval.OpenAI:    {(*openai.Client)(nil), "/v1", func(c *Contact) Speaker { return openai.New(c.server()) }},
+	eval.Responses: {(*openai.ResponsesClient)(nil), "/v1", func(c *Contact) Speaker { return openai.NewResponses(c.server()) }},
+	eval.Anthropic: {(*anthropic.Client)(nil), "", func(c *Contact) Speaker { return anthropic.New(c.server()) }},
 }
 
 // protocol says how to connect to services of one protocol.
@@ -139,9 +134,10 @@ func cannot(what string) *eval.Error {
 	}
 }
 
-func (c *Contact) account() wire.Account {
-	return wire.Account{
-		BaseURL: c.URL, Key: c.Key, TokenSource: c.TokenSource, Path: c.Path, Headers: c.headers(), Secrets: c.Secrets(),
-		UserAgent: c.UserAgent, Connections: c.Connections, ToEmulator: c.ToEmulator, MaxTokensField: c.MaxTokensField,
+func (c *Contact) server() wire.Server {
+	return wire.Server{
+		BaseURL: c.URL, HeaderPrefix: c.HeaderPrefix, Key: c.Key, TokenSource: c.TokenSource, Path: c.Path,
+		Headers: c.headers(), Secrets: c.Secrets(), UserAgent: c.UserAgent, Connections: c.Connections,
+		ToEmulator: c.ToEmulator, MaxTokensField: c.MaxTokensField,
 	}
 }

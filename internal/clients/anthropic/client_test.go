@@ -101,7 +101,7 @@ func TestThoughtsTextAndCallsKeepTheirOrder(t *testing.T) {
 		next := (&eval.Request{Model: "m"}).After([]eval.AnsweredCall{turn})
 		var sent string
 		canned := &replies.Canned{Body: []byte(body), Seen: func(_ *http.Request, b []byte) { sent = string(b) }}
-		_, err = New(wire.Account{BaseURL: "http://service.invalid", Transport: canned}).Generate(t.Context(), &eval.Call{Request: next})
+		_, err = New(wire.Server{BaseURL: "http://service.invalid", Transport: canned}).Generate(t.Context(), &eval.Call{Request: next})
 		expect.OK(t, err)
 		if !strings.Contains(same(t, sent), same(t, content)) {
 			t.Errorf("got %s, want %s in it", sent, content)
@@ -145,7 +145,7 @@ func TestRequestsAreSent(t *testing.T) {
 		Seen: func(r *http.Request, b []byte) { seen, sent = r, string(b) },
 	}
 	call := &eval.Call{Request: eval.Request{Model: "m", System: "s"}, TrialID: "t1"}
-	c := New(wire.Account{BaseURL: "https://service.invalid/", Key: canary, ToEmulator: true, Transport: canned})
+	c := New(wire.Server{BaseURL: "https://service.invalid/", Key: canary, ToEmulator: true, Transport: canned})
 	_, err := c.Generate(t.Context(), call)
 	expect.OK(t, err)
 	header := func(name string) string { return seen.Header.Get(name) }
@@ -156,7 +156,7 @@ func TestRequestsAreSent(t *testing.T) {
 	expect.OK(t, err)
 	expect.Same(t, "the tokens", n, 7)
 	expect.Same(t, "what is counted", seen.URL.Path+sent, `/v1/messages/count_tokens{"model":"m","system":"s","messages":[]}`)
-	c = New(wire.Account{BaseURL: "http://service.invalid", Headers: http.Header{"anthropic-version": {"2099-01-01"}}, Transport: canned})
+	c = New(wire.Server{BaseURL: "http://service.invalid", Headers: http.Header{"anthropic-version": {"2099-01-01"}}, Transport: canned})
 	_, err = c.Generate(t.Context(), call)
 	expect.OK(t, err)
 	expect.Same(t, "another version", header("Anthropic-Version"), "2099-01-01")
@@ -172,7 +172,7 @@ func TestModelsAreListedPageByPage(t *testing.T) {
 			canned.Body = []byte(`{"data":[{"id":"b","max_input_tokens":200000,"max_tokens":8192}],"has_more":false,"last_id":"b"}`)
 		}
 	}
-	got, err := New(wire.Account{BaseURL: "http://service.invalid", Transport: canned}).Models(t.Context(), "")
+	got, err := New(wire.Server{BaseURL: "http://service.invalid", Transport: canned}).Models(t.Context(), "")
 	expect.OK(t, err)
 	expect.Same(
 		t,
@@ -181,7 +181,7 @@ func TestModelsAreListedPageByPage(t *testing.T) {
 		[]eval.Model{{Name: "a", DisplayName: "A"}, {Name: "b", InputTokenLimit: 200000, OutputTokenLimit: 8192}},
 	)
 	endless := &replies.Canned{Body: []byte(`{"data":[],"has_more":true,"last_id":"a"}`)}
-	if _, err := New(wire.Account{BaseURL: "http://service.invalid", Transport: endless}).Models(t.Context(), ""); err == nil {
+	if _, err := New(wire.Server{BaseURL: "http://service.invalid", Transport: endless}).Models(t.Context(), ""); err == nil {
 		t.Error("a list without end is no error, want one")
 	}
 }

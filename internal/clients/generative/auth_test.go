@@ -54,7 +54,7 @@ func TestBearerRequestsCarryTheTokenAndNoKey(t *testing.T) {
 			return
 		}
 		fmt.Fprintf(w, `{"candidates":[{"content":{"parts":[{"text":"you sent %s"}]},"finishReason":"STOP"}]}`, r.Header.Get("Authorization"))
-	}, func(cfg *Config) {
+	}, func(cfg *wire.Server) {
 		cfg.TokenSource, cfg.Project, cfg.Key, cfg.HeaderPrefix = tokens, "my-project", "", "x-other"
 	})
 	_, e := ask(t, c)
@@ -88,7 +88,7 @@ func TestKeyAndPasswordStayOutOfProxiesAndErrors(t *testing.T) {
 	u.User = url.UserPassword("user", "canary-password")
 	tr := wire.Transport(1, http.ProxyURL(u))
 	ask := func(base string, inQuery bool) *eval.Error {
-		c := New(Config{BaseURL: base, Key: "canary-key-0123456789", KeyInQuery: inQuery, Transport: tr})
+		c := New(wire.Server{BaseURL: base, Key: "canary-key-0123456789", KeyInQuery: inQuery, Transport: tr})
 		_, err := c.Generate(context.Background(), &eval.Call{Request: eval.Request{Model: "m"}})
 		return eval.AsError(err)
 	}
@@ -103,8 +103,8 @@ func TestKeyAndPasswordStayOutOfProxiesAndErrors(t *testing.T) {
 		t.Errorf("%+v, the proxy saw %q, want an error, and no key anywhere", e, seen)
 	}
 	t.Setenv("HTTPS_PROXY", "http://user:canary-password@proxy.invalid:1")
-	c := New(Config{BaseURL: "https://service.invalid", Key: "k"})
-	if got := c.conn.Secrets().OutOf("proxyconnect http://user:canary-password@proxy.invalid:1: no"); strings.Contains(got, "canary") {
+	c := New(wire.Server{BaseURL: "https://service.invalid", Key: "k"})
+	if got := c.Secrets().OutOf("proxyconnect http://user:canary-password@proxy.invalid:1: no"); strings.Contains(got, "canary") {
 		t.Errorf("got %v, want the password masked", got)
 	}
 }

@@ -21,7 +21,7 @@ func requestBody(r *eval.Request) []byte {
 	b = wire.Append(b.member("contents"), r.Contents)
 	b = b.config(r)
 	if len(r.SafetySettings) > 0 {
-		b = must(wirejson.Append(b.member("safetySettings"), r.SafetySettings))
+		b = append(b.member("safetySettings"), wire.Encode(r.SafetySettings)...)
 	}
 	b = b.instructions(r)
 	for _, name := range slices.Sorted(maps.Keys(r.Extra)) {
@@ -34,7 +34,7 @@ func (b body) config(r *eval.Request) body {
 	if r.GenerationConfig == nil {
 		return b
 	}
-	return must(r.GenerationConfig.AppendJSON(b.member("generationConfig")))
+	return append(b.member("generationConfig"), wire.Encode(r.GenerationConfig)...)
 }
 
 func (b body) instructions(r *eval.Request) body {

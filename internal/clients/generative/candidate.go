@@ -1,7 +1,6 @@
 package generative
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -14,26 +13,12 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// found holds a candidate as the service sent it.
+// found is a candidate as the service sent it, or a piece of one.
 type found struct {
 	fields wire.Fields     // by name
 	raw    json.RawMessage // the whole candidate
-	marks  []markedPart    // the parts that are more than text
-	more   bool            // there is more than text, a finish reason, an index and ratings
-}
-
-// markedPart is a part that is more than text, with its position in the text of the candidate.
-type markedPart struct {
-	at, size int             // bytes of text before the part, and in it
-	piece    eval.Piece      // nil for a text that has something else with it, such as a signature
-	raw      json.RawMessage // the part as the service sent it
-	joins    bool            // a thought and nothing else, which may be joined with its neighbours
-}
-
-// UnmarshalJSON only stores the candidate; fill reads it.
-func (f *found) UnmarshalJSON(data []byte) error {
-	f.raw = slices.Clone(data)
-	return json.Unmarshal(data, &f.fields)
+	parts  []answerPart
+	more   bool // there is more than text, a finish reason, an index and ratings
 }
 
 // fill reads the candidate, and records in f what it has besides text.
@@ -41,54 +26,43 @@ func (f *found) fill(out *eval.Candidate, index *int) error {
 	rest := maps.Clone(f.fields)
 	var content wire.Fields
 	var reason wire.Word
-	var rated []wireRating
 	var place wire.LenientInt
-	if err := cmp.Or(
-		rest.Take("content", &content), rest.Take("finishReason", &reason), rest.Take("safetyRatings", &rated), rest.Take("index", &place),
-	); err != nil {
+	err := cmp.Or(rest.Take("content", &content), rest.Take("finishReason", &reason))
+	rated, inRatings := takeRatings(rest)
+	if err := cmp.Or(err, inRatings, rest.Take("index", &place)); err != nil {
 		return err
 	}
 	*index = int(place)
 	if len(rated) > maxRatings {
 		return &wire.ShapeError{Field: "safetyRatings", Found: fmt.Sprintf("%d of them", len(rated))}
 	}
-	out.FinishReason, out.SafetyRatings = string(reason), ratings(rated)
+	out.FinishReason, out.SafetyRatings = string(reason), rated
 	var parts []json.RawMessage
 	if err := content.Take("parts", &parts); err != nil {
 		return err
 	}
 	delete(content, "role")
-	text, others, err := f.read(parts)
-	if err != nil {
-		return err
-	}
-	out.Text = text
-	f.more = len(f.marks)+len(rest)+len(content) > 0 || slices.ContainsFunc(rated, func(r wireRating) bool { return r.extra != nil })
-	if len(others) > 0 {
-		rest["parts"] = must(wirejson.Marshal(others))
+	f.more = len(rest)+len(content) > 0 || slices.ContainsFunc(rated, func(r eval.SafetyRating) bool { return r.Extra != nil })
+	for _, raw := range parts {
+		p, err := newPart(raw)
+		if err != nil {
+			return err
+		}
+		f.parts = append(f.parts, p)
+		f.more = f.more || !p.isPlain()
+		out.Text += p.said()
 	}
 	out.Extra = eval.NewExtra(rest)
 	return nil
 }
 
-// read joins the texts of the parts, except thoughts, and lists the other parts.
-func (f *found) read(parts []json.RawMessage) (string, []json.RawMessage, error) {
-	var text strings.Builder
-	var others []json.RawMessage
-	for _, raw := range parts {
-		p, err := newPart(raw)
-		if err != nil {
-			return "", nil, err
-		}
-		if p.text == nil || p.thought {
-			others = append(others, raw)
-		}
-		if !p.isPlain() {
-			f.marks = append(f.marks, p.mark(text.Len()))
-		}
-		text.WriteString(p.said())
+// call returns the first call of a function, nil if there is none.
+func (f *found) call() json.RawMessage {
+	i := slices.IndexFunc(f.parts, func(p answerPart) bool { return p.call != nil })
+	if i < 0 {
+		return nil
 	}
-	return text.String(), others, nil
+	return f.parts[i].raw
 }
 
 type answerPart struct {
@@ -99,26 +73,12 @@ type answerPart struct {
 	more    int // members besides text and thought
 }
 
-var textKeys = map[string]bool{"text": true}
-
 func newPart(raw json.RawMessage) (answerPart, error) {
 	p := answerPart{raw: raw}
-	known := struct {
-		Text    **string `json:"text"`
-		Thought *bool    `json:"thought"`
-	}{&p.text, &p.thought}
-	if err := json.Unmarshal(raw, &known); err != nil {
+	var f wire.Fields
+	if cmp.Or(wire.Read(raw, &f), f.Take("text", &p.text), f.Take("thought", &p.thought)) != nil {
 		return p, &wire.ShapeError{Field: "parts", Found: wire.KindOf(raw)}
 	}
-	if wirejson.HasOnlyKeys(raw, textKeys) {
-		return p, nil
-	}
-	var f wire.Fields
-	if json.Unmarshal(raw, &f) != nil { // null
-		return p, nil
-	}
-	delete(f, "text")
-	delete(f, "thought")
 	p.more = len(f)
 	var call wire.Fields
 	err := f.Take("functionCall", &call)
@@ -140,7 +100,7 @@ func newCall(f wire.Fields) (*eval.FunctionCall, error) {
 		return nil, &wire.ShapeError{Field: "functionCall.name", Found: "nothing"}
 	}
 	if args != nil {
-		c.Args = compact(given)
+		c.Args = wire.Compact(given)
 	}
 	return &c, nil
 }
@@ -155,46 +115,77 @@ func (p *answerPart) said() string {
 
 func (p *answerPart) isPlain() bool { return p.text != nil && !p.thought && p.more == 0 }
 
-// mark makes a mark for the part; at is the length of the text before it.
-func (p *answerPart) mark(at int) markedPart {
-	m := markedPart{at: at, size: len(p.said()), raw: p.raw}
+// gathered are the parts of a candidate.
+type gathered struct {
+	pieces wire.Pieces
+	others []json.RawMessage // all but texts
+}
+
+func (g *gathered) add(p *answerPart) {
+	if p.text == nil || p.thought {
+		g.others = append(g.others, p.raw)
+	}
 	switch {
 	case p.call != nil:
-		m.piece = eval.CallPiece{Call: p.call}
+		g.pieces.AddCall(p.call)
 	case p.text != nil && p.thought:
-		m.piece, m.joins = eval.ReasoningPiece{Reasoning: *p.text}, p.more == 0
+		g.pieces.AddThought(*p.text)
 	case p.text == nil && !p.thought && p.more > 0:
-		m.piece = eval.OtherPiece{Other: compact(p.raw)}
+		g.pieces.AddOther(p.raw)
 	}
-	return m
+	g.pieces.AddText(p.said())
 }
 
-// firstCall returns the first call of functions, nil if there is none.
-func firstCall(marks []markedPart) json.RawMessage {
-	i := slices.IndexFunc(marks, func(m markedPart) bool { _, is := m.piece.(eval.CallPiece); return is })
-	if i < 0 {
-		return nil
+// fill sets what the parts say of a candidate that is complete.
+func (g *gathered) fill(c *eval.Candidate) {
+	g.pieces.Fill(c)
+	if len(g.others) > 0 {
+		if c.Extra == nil {
+			c.Extra = eval.Extra{}
+		}
+		c.Extra["parts"] = wire.Encode(g.others)
 	}
-	return marks[i].raw
+	endInCalls(c)
 }
 
-// callsReason is the finish reason of an answer that ends in calls of functions. The service has none of
-// its own for that.
-const callsReason = "TOOL_CALLS"
+// rawParts are the parts of a streamed candidate as JSON. Neighbours that are only text, or only thought, are joined.
+type rawParts struct {
+	done  []json.RawMessage
+	run   strings.Builder // a text or thought that may continue
+	think bool            // run is a thought
+}
 
-// endInCalls sets callsReason on an answer that ends in calls. Another reason of the service than
-// "complete" stays.
+func (r *rawParts) add(p *answerPart) {
+	if p.text == nil || p.more > 0 {
+		r.end()
+		r.done = append(r.done, wire.Compact(p.raw))
+		return
+	}
+	if r.think != p.thought {
+		r.end()
+		r.think = p.thought
+	}
+	r.run.WriteString(*p.text)
+}
+
+// end adds the pending text or thought before another part.
+func (r *rawParts) end() {
+	if r.run.Len() == 0 {
+		return
+	}
+	one := wirejson.AppendString([]byte(`{"text":`), r.run.String())
+	if r.think {
+		one = append(one, `,"thought":true`...)
+	}
+	r.done = append(r.done, append(one, '}'))
+	r.run.Reset()
+}
+
+// endInCalls sets evalrun's own reason on an answer that ends in calls of functions: the service has none for that. Another
+// reason of the service than "complete" stays.
 func endInCalls(c *eval.Candidate) {
 	if !c.EndsInCall() || !slices.Contains([]string{"", "STOP", unspecified}, c.FinishReason) {
 		return
 	}
-	c.FinishReason, c.VendorReason = callsReason, c.FinishReason
-}
-
-func compact(raw json.RawMessage) json.RawMessage {
-	var b bytes.Buffer
-	if err := json.Compact(&b, raw); err != nil { // decoded before
-		panic(err)
-	}
-	return b.Bytes()
+	c.FinishReason, c.VendorReason = wire.CallsReason, c.FinishReason
 }

@@ -23,11 +23,11 @@ import (
 
 const canary = "canary/key+with=odd&signs-0123456789"
 
-func newClient(t *testing.T, h http.HandlerFunc, change func(*Config)) *Client {
+func newClient(t *testing.T, h http.HandlerFunc, change func(*wire.Server)) *Client {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	cfg := Config{BaseURL: server.URL, Key: canary}
+	cfg := wire.Server{BaseURL: server.URL, Key: canary}
 	if change != nil {
 		change(&cfg)
 	}
@@ -61,7 +61,7 @@ func TestRequestIsSentAsSpecified(t *testing.T) {
 		got = r
 		body, _ = io.ReadAll(r.Body)
 		fmt.Fprint(w, `{"candidates":[{"content":{"parts":[{"text":"ok"}]}}]}`)
-	}, func(c *Config) { c.HeaderPrefix = "x-brand" })
+	}, func(c *wire.Server) { c.HeaderPrefix = "x-brand" })
 	zero, limit := 0.0, 5
 	call := &eval.Call{TrialID: "t", Request: eval.Request{
 		Model: "svc-pro", APIVersion: "v1beta",
@@ -325,7 +325,7 @@ func TestRedirectsAreErrors(t *testing.T) {
 		for _, inQuery := range []bool{false, true} {
 			c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, other.URL+"/take?"+r.URL.RawQuery, status)
-			}, func(c *Config) { c.KeyInQuery = inQuery })
+			}, func(c *wire.Server) { c.KeyInQuery = inQuery })
 			_, e := ask(t, c)
 			if e == nil || e.Kind != eval.KindStatus || e.Retry != eval.RetryNever || !strings.Contains(e.Message, other.URL+"/take") {
 				t.Errorf("%d: %v, want a permanent %s that names %s/take", status, e, eval.KindStatus, other.URL)
@@ -366,7 +366,7 @@ func TestKeyNeverShows(t *testing.T) {
 	}
 	for name, h := range handlers {
 		for _, inQuery := range []bool{false, true} {
-			_, e := ask(t, newClient(t, h, func(c *Config) { c.KeyInQuery = inQuery }))
+			_, e := ask(t, newClient(t, h, func(c *wire.Server) { c.KeyInQuery = inQuery }))
 			if e == nil {
 				t.Fatalf("%s: no error, want one", name)
 			}
@@ -374,7 +374,7 @@ func TestKeyNeverShows(t *testing.T) {
 		}
 	}
 	for _, base := range []string{"http://127.0.0.1:1", "http://nowhere.invalid", "http://[::1]:1"} {
-		_, e := ask(t, New(Config{BaseURL: base, Key: canary, KeyInQuery: true}))
+		_, e := ask(t, New(wire.Server{BaseURL: base, Key: canary, KeyInQuery: true}))
 		noKey(t, e.Error())
 	}
 	resp, e := ask(t, newClient(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -424,8 +424,8 @@ func TestEndlessModelPagesAreGivenUp(t *testing.T) {
 		n++
 		fmt.Fprintf(w, `{"models":[{"name":"models/a"}],"nextPageToken":"%d"}`, n)
 	}, nil)
-	if _, err := c.Models(context.Background(), "v1"); eval.AsError(err).Kind != eval.KindTooLarge || n != maxPages {
-		t.Errorf("%v after %d pages, want %s after %d", err, n, eval.KindTooLarge, maxPages)
+	if _, err := c.Models(context.Background(), "v1"); eval.AsError(err).Kind != eval.KindTooLarge || n != wire.MaxPages {
+		t.Errorf("%v after %d pages, want %s after %d", err, n, eval.KindTooLarge, wire.MaxPages)
 	}
 }
 

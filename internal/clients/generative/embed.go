@@ -2,8 +2,6 @@ package generative
 
 import (
 	"context"
-	"encoding/json"
-	"time"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
@@ -13,23 +11,17 @@ import (
 // Embed returns one vector per text, all of the same length. It uses embedContent for one text and
 // batchEmbedContents for several.
 func (c *Client) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {
-	ctx, release := c.conn.Lease(ctx)
-	defer release()
 	method, body := wire.MethodEmbedBatch, embedBatchBody(call)
 	if len(call.Texts) == 1 {
 		method, body = wire.MethodEmbed, appendEmbedRequest(nil, call.Model, call.Texts[0])
 	}
-	req, err := c.post(ctx, call.APIVersion, call.Model, method, body)
+	var answer embeddings
+	q := wire.Question{URL: c.method(call.APIVersion, call.Model, method), Body: body, Timing: &call.Timing}
+	data, err := c.Ask(ctx, q, &answer)
 	if err != nil {
 		return nil, err
 	}
-	started := time.Now()
-	data, err := c.conn.Do(req)
-	call.Timing.LatencyMs = eval.Milliseconds(time.Since(started))
-	if err != nil {
-		return nil, err
-	}
-	return parseVectors(data, len(call.Texts))
+	return answer.vectors(data, len(call.Texts))
 }
 
 func appendEmbedRequest(b []byte, model, text string) []byte {
@@ -56,19 +48,14 @@ type embedding struct {
 	Values []*float64 `json:"values"`
 }
 
-// parseVectors reads the reply of either method; n is the number of texts in the request.
-func parseVectors(data []byte, n int) ([][]float64, error) {
-	var answer struct {
-		Embedding  *embedding      `json:"embedding"`
-		Embeddings []embedding     `json:"embeddings"`
-		Error      json.RawMessage `json:"error"`
-	}
-	if err := wire.Decode(data, &answer); err != nil {
-		return nil, err
-	}
-	if answer.Error != nil && string(answer.Error) != "null" {
-		return nil, wire.ErrorIn(data)
-	}
+// embeddings is the reply of either method.
+type embeddings struct {
+	Embedding  *embedding  `json:"embedding"`
+	Embeddings []embedding `json:"embeddings"`
+}
+
+// vectors reads the embeddings of n texts; data is the reply, for messages.
+func (answer *embeddings) vectors(data []byte, n int) ([][]float64, error) {
 	if answer.Embedding != nil && len(answer.Embeddings) == 0 {
 		answer.Embeddings = []embedding{*answer.Embedding}
 	}

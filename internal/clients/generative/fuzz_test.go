@@ -29,7 +29,7 @@ func FuzzVectors(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte, n int) {
 		n = 1 + max(0, n)%3
-		got, err := parseVectors(data, n)
+		got, err := readVectors(data, n)
 		if err != nil {
 			if e := eval.AsError(err); e == nil || e.Kind == "" || got != nil {
 				t.Errorf("got %v, %v; want no response and an error of a kind", got, err)
@@ -49,10 +49,16 @@ func FuzzVectors(f *testing.F) {
 		text, err := json.Marshal(reread)
 		expect.OK(t, err)
 		expect.Same(t, "the number of vectors", len(got), n)
-		second, err := parseVectors(text, n)
+		second, err := readVectors(text, n)
 		expect.OK(t, err)
 		expect.Same(t, "the vectors, read again", second, got)
 	})
+}
+
+// readVectors reads n vectors from a reply.
+func readVectors(data []byte, n int) ([][]float64, error) {
+	c := New(wire.Server{BaseURL: "http://service.invalid", Transport: canned(data)})
+	return c.Embed(context.Background(), &eval.EmbedCall{Texts: make([]string, n)})
 }
 
 // checkVector wants a vector of n numbers.
@@ -78,7 +84,7 @@ func FuzzModels(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c := New(Config{BaseURL: "http://service.invalid", Key: canary, Transport: canned(data)})
+		c := New(wire.Server{BaseURL: "http://service.invalid", Key: canary, Transport: canned(data)})
 		models, err := c.Models(context.Background(), "v1")
 		var e *eval.Error
 		if err != nil && (!errors.As(err, &e) || e.Kind == "" || len(models) > 0) {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
@@ -15,67 +14,28 @@ import (
 
 // Answers beyond these bounds are refused.
 const (
-	maxAnswer     = 100_000 // JSON values
 	maxCandidates = 1000
 	maxRatings    = 1000
 )
 
-type wireRating struct {
-	Category    wire.Word `json:"category"`
-	Probability wire.Word `json:"probability"`
-	Blocked     bool      `json:"blocked"`
-	extra       eval.Extra
-}
-
-// UnmarshalJSON keeps fields that evalrun does not know.
-func (r *wireRating) UnmarshalJSON(data []byte) error {
-	f := wire.Fields{}
-	if err := json.Unmarshal(data, &f); err != nil {
-		return err
+// takeRatings reads ratings. It keeps fields that evalrun does not know.
+func takeRatings(f wire.Fields) ([]eval.SafetyRating, error) {
+	var list []json.RawMessage
+	if err := f.Take("safetyRatings", &list); err != nil || len(list) == 0 {
+		return nil, err
 	}
-	if err := cmp.Or(f.Take("category", &r.Category), f.Take("probability", &r.Probability), f.Take("blocked", &r.Blocked)); err != nil {
-		return err
+	out := make([]eval.SafetyRating, len(list))
+	for i, raw := range list {
+		var one wire.Fields
+		var category, probability wire.Word
+		r := &out[i]
+		if err := cmp.Or(wire.Read(raw, &one), one.Take("category", &category), one.Take("probability", &probability),
+			one.Take("blocked", &r.Blocked)); err != nil {
+			return nil, &wire.ShapeError{Field: "safetyRatings", Found: "an array"}
+		}
+		r.Category, r.Probability, r.Extra = string(category), string(probability), eval.NewExtra(one)
 	}
-	r.extra = eval.NewExtra(f)
-	return nil
-}
-
-// plainRating is a rating without unknown fields.
-type plainRating struct {
-	Category    wire.Word `json:"category"`
-	Probability wire.Word `json:"probability"`
-	Blocked     bool      `json:"blocked"`
-}
-
-func ratings(in []wireRating) []eval.SafetyRating {
-	if len(in) == 0 {
-		return nil
-	}
-	out := make([]eval.SafetyRating, 0, len(in))
-	for _, r := range in {
-		out = append(out, eval.SafetyRating{
-			Category:    string(r.Category),
-			Probability: string(r.Probability),
-			Blocked:     r.Blocked,
-			Extra:       r.extra,
-		})
-	}
-	return out
-}
-
-func plainRatings(in []plainRating) []eval.SafetyRating {
-	if len(in) == 0 {
-		return nil
-	}
-	out := make([]eval.SafetyRating, 0, len(in))
-	for _, r := range in {
-		out = append(out, eval.SafetyRating{
-			Category:    string(r.Category),
-			Probability: string(r.Probability),
-			Blocked:     r.Blocked,
-		})
-	}
-	return out
+	return out, nil
 }
 
 // readFeedback reads what the service reports about the prompt. It keeps unknown fields.
@@ -84,11 +44,12 @@ func readFeedback(f wire.Fields) (*eval.PromptFeedback, error) {
 		return nil, nil
 	}
 	var reason wire.Word
-	var rated []wireRating
-	if err := cmp.Or(f.Take("blockReason", &reason), f.Take("safetyRatings", &rated)); err != nil {
+	err := f.Take("blockReason", &reason)
+	rated, inRatings := takeRatings(f)
+	if err := cmp.Or(err, inRatings); err != nil {
 		return nil, err
 	}
-	return &eval.PromptFeedback{BlockReason: string(reason), SafetyRatings: ratings(rated), Extra: eval.NewExtra(f)}, nil
+	return &eval.PromptFeedback{BlockReason: string(reason), SafetyRatings: rated, Extra: eval.NewExtra(f)}, nil
 }
 
 // ParseResponse decodes a reply of generateContent. It keeps fields and enum values that it does not know.
@@ -134,11 +95,10 @@ func ParseReply(data []byte) (*eval.Response, error) {
 	if !whole.Finished() {
 		return nil, eval.Errorf(eval.KindTruncated, "the stream ends before its answer does")
 	}
-	return whole.response()
+	return whole.Response()
 }
 
-// parsed is an answer, or a chunk of one, with the indexes and the raw contents of its candidates. The
-// contents are nil if there is only text.
+// parsed is an answer, or a chunk of one, with the indexes and the raw contents of its candidates.
 type parsed struct {
 	*eval.Response
 	indexes []int
@@ -146,110 +106,20 @@ type parsed struct {
 }
 
 func parse(data []byte) (parsed, error) {
-	if wire.TooMany(data, maxAnswer) {
-		return parsed{}, eval.Errorf(eval.KindTooLarge, "the answer has more than %d values: %s", maxAnswer, wire.Excerpt(data))
-	}
-	if out, ok := parsePlain(data); ok {
-		return out, nil
-	}
-	return parseCarefully(data)
-}
-
-func parseCarefully(data []byte) (parsed, error) {
-	f := wire.Fields{}
-	if err := wire.Decode(data, &f); err != nil {
-		if wire.IsError(data) { // streams wrap errors in an array
-			return parsed{}, wire.ErrorIn(data)
-		}
+	f, err := wire.DecodeAnswer(data, "candidates", "promptFeedback", "usageMetadata")
+	if err != nil {
 		return parsed{}, err
 	}
-	if wire.HasError(f["error"]) || f.IsBareError("candidates", "promptFeedback", "usageMetadata") {
-		return parsed{}, wire.ErrorIn(data)
-	}
-	delete(f, "error")
 	out := parsed{Response: &eval.Response{}}
 	if err := out.fill(f); err != nil {
-		return parsed{}, eval.Errorf(eval.KindMalformed, "%s: %s", err, wire.Excerpt(data))
+		return parsed{}, wire.Misshapen(err, data)
 	}
 	return out, nil
 }
 
-// plainKeys are the keys of the answers that parsePlain can read.
-var plainKeys = map[string]bool{
-	"candidates": true, "content": true, "parts": true, "text": true, "role": true, "finishReason": true, "index": true,
-	"safetyRatings": true, "category": true, "probability": true, "promptFeedback": true, "blockReason": true, "modelVersion": true,
-	"usageMetadata": true, "promptTokenCount": true, "candidatesTokenCount": true, "totalTokenCount": true,
-}
-
-type plainResponse struct {
-	Candidates     []plainCandidate `json:"candidates"`
-	PromptFeedback *struct {
-		BlockReason   wire.Word     `json:"blockReason"`
-		SafetyRatings []plainRating `json:"safetyRatings"`
-	} `json:"promptFeedback"`
-	UsageMetadata *wireUsage `json:"usageMetadata"`
-	ModelVersion  string     `json:"modelVersion"`
-}
-
-type plainCandidate struct {
-	Content struct {
-		Parts []struct {
-			Text *string `json:"text"`
-		} `json:"parts"`
-	} `json:"content"`
-	FinishReason  *string       `json:"finishReason"`
-	Index         int           `json:"index"`
-	SafetyRatings []plainRating `json:"safetyRatings"`
-}
-
-// parsePlain is a fast path for the most common answers: one candidate, only text parts, no unknown field.
-// It returns false for all others, and for invalid ones, whose problem the slow path explains.
-func parsePlain(data []byte) (out parsed, ok bool) {
-	if wire.Decodable(data) != nil || !wirejson.HasOnlyKeys(data, plainKeys) {
-		return out, false
-	}
-	var w plainResponse
-	if wirejson.Decode(data, &w) != nil || len(w.Candidates) != 1 {
-		return out, false
-	}
-	c := &w.Candidates[0]
-	text, ok := c.text()
-	if !ok {
-		return out, false
-	}
-	out = parsed{&eval.Response{
-		Candidates:   []eval.Candidate{{Text: text, SafetyRatings: plainRatings(c.SafetyRatings)}},
-		ModelVersion: w.ModelVersion,
-		Usage:        w.UsageMetadata.usage(),
-	}, []int{c.Index}, nil}
-	if c.FinishReason != nil {
-		out.Candidates[0].FinishReason = *c.FinishReason
-	}
-	if f := w.PromptFeedback; f != nil {
-		out.PromptFeedback = &eval.PromptFeedback{BlockReason: string(f.BlockReason), SafetyRatings: plainRatings(f.SafetyRatings)}
-	}
-	return out, true
-}
-
-// text joins the parts of a candidate. It returns false when a part is not text, or the candidate may be an
-// empty object.
-func (c *plainCandidate) text() (string, bool) {
-	if c.FinishReason == nil && len(c.Content.Parts) == 0 {
-		return "", false
-	}
-	var text strings.Builder
-	for _, p := range c.Content.Parts {
-		if p.Text == nil {
-			return "", false
-		}
-		text.WriteString(*p.Text)
-	}
-	return text.String(), true
-}
-
 // fill reads the known members of f and keeps the others.
 func (out *parsed) fill(f wire.Fields) error {
-	var candidates []found
+	var candidates []json.RawMessage
 	var feedback, usage wire.Fields
 	if err := cmp.Or(
 		f.Take("candidates", &candidates),
@@ -275,18 +145,26 @@ func (out *parsed) fill(f wire.Fields) error {
 }
 
 // fillCandidates reads the candidates and their indexes.
-func (out *parsed) fillCandidates(candidates []found) error {
-	candidates = slices.DeleteFunc(candidates, func(c found) bool { return len(c.fields) == 0 }) // null and {} are not candidates
-	out.Candidates = make([]eval.Candidate, len(candidates))
-	if len(candidates) > maxCandidates {
-		return &wire.ShapeError{Field: "candidates", Found: fmt.Sprintf("%d of them", len(candidates))}
+func (out *parsed) fillCandidates(list []json.RawMessage) error {
+	out.found = make([]found, 0, len(list))
+	for _, raw := range list {
+		f := found{raw: raw}
+		if wire.Read(raw, &f.fields) != nil {
+			return &wire.ShapeError{Field: "candidates", Found: "an array"}
+		}
+		if len(f.fields) > 0 { // null and {} are not candidates
+			out.found = append(out.found, f)
+		}
 	}
-	out.indexes, out.found = make([]int, len(candidates)), candidates
+	if len(out.found) > maxCandidates {
+		return &wire.ShapeError{Field: "candidates", Found: fmt.Sprintf("%d of them", len(out.found))}
+	}
+	out.Candidates, out.indexes = make([]eval.Candidate, len(out.found)), make([]int, len(out.found))
 	given := false
-	for i := range candidates {
-		_, has := candidates[i].fields["index"]
+	for i := range out.found {
+		_, has := out.found[i].fields["index"]
 		given = given || has
-		if err := candidates[i].fill(&out.Candidates[i], &out.indexes[i]); err != nil {
+		if err := out.found[i].fill(&out.Candidates[i], &out.indexes[i]); err != nil {
 			return err
 		}
 	}
@@ -302,11 +180,14 @@ func (out *parsed) fillCandidates(candidates []found) error {
 func (out *parsed) finish() {
 	for i := range out.found {
 		c, f := &out.Candidates[i], &out.found[i]
-		c.Pieces = pieces(f.marks, c.Text)
-		if f.more {
-			c.Raw = compact(f.raw)
+		var parts gathered
+		for k := range f.parts {
+			parts.add(&f.parts[k])
 		}
-		endInCalls(c)
+		parts.fill(c)
+		if f.more {
+			c.Raw = wire.Compact(f.raw)
+		}
 	}
 }
 

@@ -3,30 +3,15 @@ package generative
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"maps"
-	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
-
-// stream requests an answer in chunks and joins them.
-func (c *Client) stream(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	var out assembly
-	request := func(ctx context.Context) (*http.Request, error) {
-		return c.request(ctx, call, wire.MethodStream, requestBody(&call.Request))
-	}
-	if err := c.conn.Stream(ctx, request, &call.Timing, &out); err != nil {
-		return nil, err
-	}
-	return out.response()
-}
 
 type assembly struct {
 	head       eval.Response // everything except the candidates
@@ -37,10 +22,10 @@ type assembly struct {
 // growing is a candidate to which later chunks may add.
 type growing struct {
 	eval.Candidate
-	text   strings.Builder
+	gathered
+	raws   rawParts
+	call   json.RawMessage // the first call of a function
 	ending wire.StreamEnd
-	parts  []json.RawMessage
-	marks  []markedPart
 	more   bool                       // there is more than text, a finish reason and ratings
 	fields map[string]json.RawMessage // of the candidate, without its content; later values replace earlier ones
 	rated  []eval.SafetyRating        // the latest ratings, unless they are among the fields
@@ -60,20 +45,17 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 		text = text || !eval.Is(c.Text)
 		g := a.candidate(chunk.indexes[i])
 		other := isOther(a.head.Extra["responseId"], chunk.Extra["responseId"])
-		if other && c.Text != "" && g.text.Len() > 0 {
+		if other && c.Text != "" && g.pieces.Text() != "" {
 			return text, wire.SecondReply()
 		}
-		again := other
-		var call json.RawMessage
-		if chunk.found != nil {
-			call = firstCall(chunk.found[i].marks)
-			again = again || call != nil && bytes.Equal(call, firstCall(g.marks))
-			a.note(g, &chunk.found[i])
-		}
+		f := &chunk.found[i]
+		call := f.call()
+		again := other || call != nil && bytes.Equal(call, g.call)
+		a.note(g, f)
 		if err := a.grow(g, c); err != nil {
 			return text, err
 		}
-		if err := g.ending.Add(c.Text != "" || call != nil, ends(c.FinishReason) && !again, g.text.Len()); err != nil {
+		if err := g.ending.Add(c.Text != "" || call != nil, ends(c.FinishReason) && !again, len(g.pieces.Text())); err != nil {
 			return text, err
 		}
 	}
@@ -89,13 +71,19 @@ func isOther(before, id json.RawMessage) bool {
 	return !wire.IsEmpty(before) && !wire.IsEmpty(id) && !bytes.Equal(before, id)
 }
 
-// note records everything of a candidate except its text, which grow adds.
+// note records the parts of a candidate, and its fields as they came.
 func (a *assembly) note(g *growing, f *found) {
 	g.more = g.more || f.more
-	for _, m := range f.marks {
-		m.at += g.text.Len()
-		g.marks = append(g.marks, m)
-		a.kept += 2*len(m.raw) + 100
+	for i := range f.parts {
+		p := &f.parts[i]
+		g.add(p)
+		g.raws.add(p)
+		if a.kept += len(p.said()); !p.isPlain() {
+			a.kept += 3*len(p.raw) + 124
+		}
+	}
+	if g.call == nil {
+		g.call = f.call()
 	}
 	if g.fields == nil {
 		g.fields = map[string]json.RawMessage{}
@@ -109,8 +97,6 @@ func (a *assembly) note(g *growing, f *found) {
 }
 
 func (a *assembly) grow(g *growing, c *eval.Candidate) error {
-	g.text.WriteString(c.Text)
-	a.kept += len(c.Text)
 	g.end(c.FinishReason)
 	if len(c.SafetyRatings) > 0 {
 		g.rated = c.SafetyRatings
@@ -118,14 +104,6 @@ func (a *assembly) grow(g *growing, c *eval.Candidate) error {
 	g.SafetyRatings = worst(g.SafetyRatings, c.SafetyRatings)
 	if len(g.SafetyRatings) > maxRatings || len(a.candidates) > maxCandidates {
 		return eval.Errorf(eval.KindTooLarge, "the stream has more than %d candidates, or ratings of one", maxCandidates)
-	}
-	if raw, ok := c.Extra["parts"]; ok { // parts other than text
-		var parts []json.RawMessage
-		if json.Unmarshal(raw, &parts) == nil {
-			g.parts = append(g.parts, parts...)
-			a.kept += len(raw) + 24*len(parts)
-		}
-		delete(c.Extra, "parts")
 	}
 	var err error
 	g.Extra, err = a.keep(g.Extra, c.Extra)
@@ -146,7 +124,7 @@ func (a *assembly) candidate(index int) *growing {
 		if a.candidates == nil {
 			a.candidates = map[int]*growing{}
 		}
-		g = &growing{}
+		g = &growing{raws: rawParts{done: []json.RawMessage{}}}
 		a.candidates[index] = g
 		a.kept += 200
 	}
@@ -187,8 +165,8 @@ func (a *assembly) Finished() bool {
 	return len(a.candidates) > 0
 }
 
-// response returns the answer so far, with candidates in the order of their indexes.
-func (a *assembly) response() (*eval.Response, error) {
+// Response returns the answer so far, with candidates in the order of their indexes.
+func (a *assembly) Response() (*eval.Response, error) {
 	out := a.head
 	indexes := make([]int, 0, len(a.candidates))
 	for i := range a.candidates {
@@ -199,28 +177,20 @@ func (a *assembly) response() (*eval.Response, error) {
 	for _, i := range indexes {
 		g := a.candidates[i]
 		c := g.Candidate
-		c.Text = g.text.String()
-		if err := g.ending.Check(c.Text); err != nil {
+		if err := g.ending.Check(g.pieces.Text()); err != nil {
 			return nil, err
 		}
-		if len(g.parts) > 0 {
-			if c.Extra == nil {
-				c.Extra = eval.Extra{}
-			}
-			c.Extra["parts"] = must(wirejson.Marshal(g.parts))
-		}
-		c.Pieces = pieces(g.marks, c.Text)
+		g.fill(&c)
 		if g.more {
-			c.Raw = g.raw(i, c.Text)
+			c.Raw = g.raw(i)
 		}
-		endInCalls(&c)
 		out.Candidates = append(out.Candidates, c)
 	}
 	return blocked(&out), nil
 }
 
 // raw returns the candidate as an answer without a stream would have it.
-func (g *growing) raw(index int, text string) json.RawMessage {
+func (g *growing) raw(index int) json.RawMessage {
 	fields := maps.Clone(g.fields)
 	if g.FinishReason != "" {
 		fields["finishReason"] = wirejson.AppendString(nil, g.FinishReason)
@@ -229,12 +199,13 @@ func (g *growing) raw(index int, text string) json.RawMessage {
 		fields["index"] = strconv.AppendInt(nil, int64(index), 10)
 	}
 	if fields["safetyRatings"] == nil && g.rated != nil {
-		fields["safetyRatings"] = must(wirejson.Marshal(g.rated))
+		fields["safetyRatings"] = wire.Encode(g.rated)
 	}
-	b := rawParts(body(`{"content":{"parts":`), g.marks, text)
+	g.raws.end()
+	b := append([]byte(`{"content":{"parts":`), wire.Encode(g.raws.done)...)
 	b = append(b, `,"role":"model"}`...)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		b = append(body(b).member(name), compact(fields[name])...)
+		b = append(body(b).member(name), wire.Compact(fields[name])...)
 	}
 	return append(b, '}')
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
@@ -310,7 +311,7 @@ func FuzzStream(f *testing.F) {
 	}
 	f.Add([]byte("[" + chunk("a", "") + "," + chunk("b", stop) + "]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c := New(Config{BaseURL: "http://service.invalid", Transport: canned(data)})
+		c := New(wire.Server{BaseURL: "http://service.invalid", Transport: canned(data)})
 		resp, err := c.Generate(context.Background(), streamCall())
 		var e *eval.Error
 		if (resp == nil) == (err == nil) || err != nil && !errors.As(err, &e) {
@@ -368,7 +369,7 @@ func BenchmarkStream(b *testing.B) {
 	b.Run("decoding alone", func(b *testing.B) {
 		for b.Loop() {
 			for range n {
-				var r plainResponse
+				var r any
 				expect.OK(b, json.Unmarshal([]byte(one), &r))
 			}
 		}
@@ -377,7 +378,7 @@ func BenchmarkStream(b *testing.B) {
 	for name, data := range map[string][]byte{"array": array.Bytes(), "events": events.Bytes()} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
-			c := New(Config{BaseURL: "http://service.invalid", Key: canary, Transport: canned(data)})
+			c := New(wire.Server{BaseURL: "http://service.invalid", Key: canary, Transport: canned(data)})
 			for b.Loop() {
 				if _, err := c.Generate(context.Background(), streamCall()); err != nil {
 					b.Fatal(err)

@@ -1,7 +1,7 @@
-// Package openai is a client for chat completions, the protocol of OpenAI that many servers speak. One call
-// is one attempt: retries, limits and deadlines are decorators in internal/flow.
+// Package openai has clients for the protocols of OpenAI: chat completions, which many servers speak, and the Responses
+// API. One call is one attempt: retries, limits and deadlines are decorators in internal/flow.
 //
-// The client bounds what it reads, follows no redirect, and masks the key in every error. All failures are
+// A client bounds what it reads, follows no redirect, and masks the key in every error. All failures are
 // of type *eval.Error. It accepts many variants of answers, because servers differ.
 package openai
 
@@ -11,33 +11,19 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 )
 
 // Client calls the service. It is safe for concurrent use.
-type Client struct {
-	caller         *wire.Caller
-	path           string
-	maxTokensField string
-}
+type Client struct{ *wire.Caller }
 
 // New returns a client without opening a connection.
-func New(a wire.Account) *Client {
-	return &Client{path: cmp.Or(a.Path, "chat/completions"), maxTokensField: a.MaxTokensField, caller: wire.NewCaller(a, "")}
+func New(s wire.Server) *Client {
+	s.Path = cmp.Or(s.Path, "chat/completions")
+	return &Client{wire.NewCaller(s, "", false)}
 }
-
-// Close closes idle connections.
-func (c *Client) Close() { c.caller.Close() }
-
-// Emulated reports whether an answer came from evalrun's emulator.
-func (c *Client) Emulated() bool { return c.caller.Emulated() }
-
-// Skew returns how far the clock of the service is ahead of this machine's, to the second, from the Date
-// header of the last answer. It returns false when no answer had one. Proxies may have set the header.
-func (c *Client) Skew() (time.Duration, bool) { return c.caller.Skew() }
 
 // Check reports, in one error, all parts of a request that the protocol cannot express.
 func Check(r *eval.Request) error { return wire.OpenAI().Check(r) }
@@ -46,10 +32,10 @@ func Check(r *eval.Request) error { return wire.OpenAI().Check(r) }
 // attempt in call.Timing.
 func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	if err := Check(&call.Request); err != nil {
-		return nil, c.caller.Unsendable(err)
+		return nil, c.Unsendable(err)
 	}
-	body := wire.OpenAI().Body(&call.Request, wire.Options{MaxTokensField: c.maxTokensField})
-	return c.caller.Post(ctx, call, c.caller.URL(c.path, call.Model), body, wire.AnswerFormat{
+	body := wire.OpenAI().Body(&call.Request, wire.Options{MaxTokensField: c.Server.MaxTokensField})
+	return c.Post(ctx, call, c.URL(c.Server.Path, call.Model), body, wire.AnswerFormat{
 		Parse: ParseResponse, Stream: func() wire.Assembly { return newAssembly(call) }, Explain: c.explain,
 	})
 }
@@ -74,7 +60,7 @@ var (
 
 // fix returns advice for a message of the service, "" when there is none.
 func (c *Client) fix(message string) string {
-	old := c.maxTokensField == "max_tokens"
+	old := c.Server.MaxTokensField == "max_tokens"
 	switch {
 	case old && wantsNewField.MatchString(message):
 		return "remove `maxTokensField: max_tokens` from the service"
@@ -90,26 +76,24 @@ func (c *Client) fix(message string) string {
 
 // Models lists all models. The base address includes the API version.
 func (c *Client) Models(ctx context.Context, _ string) ([]eval.Model, error) {
-	return c.caller.Models(ctx, "models")
+	return c.Caller.Models(ctx, "models")
 }
 
 // Model returns the metadata of one model. An unknown model is an error with status 404.
 func (c *Client) Model(ctx context.Context, _, id string) (*eval.Model, error) {
-	return c.caller.Model(ctx, "models", id)
+	return c.Caller.Model(ctx, "models", id)
 }
 
 // Embed returns one vector per text, all of the same length.
 func (c *Client) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {
-	started := time.Now()
 	var answer struct {
 		Data []struct {
 			Index     *int       `json:"index"`
 			Embedding []*float64 `json:"embedding"`
 		} `json:"data"`
 	}
-	err := c.caller.Ask(ctx, c.caller.URL("embeddings", call.Model), wire.EmbedBody(call), &answer)
-	call.Timing.LatencyMs = eval.Milliseconds(time.Since(started))
-	if err != nil {
+	q := wire.Question{URL: c.URL("embeddings", call.Model), Body: wire.EmbedBody(call), Timing: &call.Timing}
+	if _, err := c.Ask(ctx, q, &answer); err != nil {
 		return nil, err
 	}
 	lists := make([][]*float64, len(call.Texts))

@@ -155,7 +155,7 @@ func TestErrorsComeWithAFix(t *testing.T) {
 	} {
 		body, err := json.Marshal(map[string]any{"error": map[string]any{"message": message}})
 		expect.OK(t, err)
-		c := New(wire.Account{
+		c := New(wire.Server{
 			BaseURL: "http://service.invalid", MaxTokensField: want.field, Transport: &replies.Canned{Status: 400, Body: body},
 		})
 		_, err = c.Generate(t.Context(), &eval.Call{Request: eval.Request{Model: "m"}})
@@ -237,7 +237,7 @@ func TestRequestsAreSent(t *testing.T) {
 		Seen: func(r *http.Request, _ []byte) { seen = r },
 	}
 	one := &eval.Call{Request: eval.Request{Model: "org/m"}, TrialID: "t1"}
-	c := New(wire.Account{
+	c := New(wire.Server{
 		BaseURL: "https://service.invalid/v1/", Key: canary, Headers: http.Header{"x-team": {"red"}}, UserAgent: "evalrun/1", ToEmulator: true,
 		Transport: canned,
 	})
@@ -248,7 +248,7 @@ func TestRequestsAreSent(t *testing.T) {
 		seen.Method, seen.URL.String(), seen.Header.Get("Authorization"), seen.Header.Get("X-Team"), seen.UserAgent(),
 		seen.Header.Get("X-Evalrun-Trial"),
 	}, []string{"POST", "https://service.invalid/v1/chat/completions", "Bearer " + canary, "red", "evalrun/1", "t1"})
-	c = New(wire.Account{BaseURL: "http://service.invalid", Path: "deployments/{model}/chat?version=1", Transport: canned})
+	c = New(wire.Server{BaseURL: "http://service.invalid", Path: "deployments/{model}/chat?version=1", Transport: canned})
 	_, err = c.Generate(t.Context(), one)
 	expect.OK(t, err)
 	expect.Same(
@@ -259,7 +259,7 @@ func TestRequestsAreSent(t *testing.T) {
 	)
 	access := &tokens{"access-0123456789"}
 	c = New(
-		wire.Account{
+		wire.Server{
 			BaseURL:     "http://service.invalid",
 			TokenSource: access,
 			Transport:   &replies.Canned{Status: 401, Body: []byte("access-0123456789"), Seen: canned.Seen},
@@ -298,7 +298,7 @@ func TestAKeySpreadOverPiecesDoesNotShow(t *testing.T) {
 func TestWhatCannotBeExpressedIsNotSent(t *testing.T) {
 	t.Parallel()
 	sent := 0
-	c := New(wire.Account{BaseURL: "http://service.invalid", Transport: &replies.Canned{Seen: func(*http.Request, []byte) { sent++ }}})
+	c := New(wire.Server{BaseURL: "http://service.invalid", Transport: &replies.Canned{Seen: func(*http.Request, []byte) { sent++ }}})
 	_, err := c.Generate(t.Context(), &eval.Call{Request: eval.Request{GenerationConfig: &eval.GenerationConfig{TopK: new(5)}}})
 	if e := eval.AsError(err); e == nil || e.Retry != eval.RetryNever || !strings.Contains(e.Message, "topK") || sent > 0 {
 		t.Errorf("got %v after %d requests, want an error that names topK", err, sent)
@@ -315,7 +315,7 @@ func TestModelsAreListedWithTheirLimits(t *testing.T) {
 		},
 		`[{"id":"c","context_length":null},{"object":"x"}]`: {{Name: "c"}}, `{"data":[]}`: nil,
 	} {
-		c := New(wire.Account{BaseURL: "http://service.invalid", Transport: &replies.Canned{Body: []byte(body)}})
+		c := New(wire.Server{BaseURL: "http://service.invalid", Transport: &replies.Canned{Body: []byte(body)}})
 		got, err := c.Models(t.Context(), "")
 		expect.OK(t, err)
 		expect.Same(t, body, got, want)
@@ -323,13 +323,13 @@ func TestModelsAreListedWithTheirLimits(t *testing.T) {
 	for body, kind := range map[string]eval.ErrorKind{
 		`{}`: eval.KindMalformed, `{"error":{"message":"x","code":500}}`: eval.KindStatus, `5`: eval.KindMalformed,
 	} {
-		c := New(wire.Account{BaseURL: "http://service.invalid", Transport: &replies.Canned{Body: []byte(body)}})
+		c := New(wire.Server{BaseURL: "http://service.invalid", Transport: &replies.Canned{Body: []byte(body)}})
 		if _, err := c.Models(t.Context(), ""); err == nil || eval.AsError(err).Kind != kind {
 			t.Errorf("%s: got %v, want an error of kind %s", body, err, kind)
 		}
 	}
 	c := New(
-		wire.Account{
+		wire.Server{
 			BaseURL:   "http://service.invalid",
 			Transport: &replies.Canned{Status: 404, Body: []byte(`{"error":{"message":"no such model"}}`)},
 		},
@@ -352,7 +352,7 @@ func TestEmbedReturnsVectorsInTheOrderOfTheTexts(t *testing.T) {
 	} {
 		var sent string
 		c := New(
-			wire.Account{
+			wire.Server{
 				BaseURL: "http://service.invalid/v1",
 				Transport: &replies.Canned{Body: []byte(body), Seen: func(r *http.Request, b []byte) {
 					sent = r.URL.Path + string(b)

@@ -13,7 +13,7 @@ const canary = "sk-canary-0123456789"
 
 func ask(t *testing.T, transport *replies.Canned, stream bool) (*eval.Response, error) {
 	t.Helper()
-	c := New(wire.Account{BaseURL: "http://service.invalid/v1", Key: canary, Transport: transport})
+	c := New(wire.Server{BaseURL: "http://service.invalid/v1", Key: canary, Transport: transport})
 	return c.Generate(t.Context(), &eval.Call{Request: eval.Request{Model: "m", Stream: stream}})
 }
 

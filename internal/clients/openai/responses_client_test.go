@@ -117,7 +117,7 @@ func TestItemsGoBackAsTheyCame(t *testing.T) {
 	var sent string
 	var seen *http.Request
 	canned := &replies.Canned{Body: []byte(`{"output":[]}`), Seen: func(r *http.Request, b []byte) { seen, sent = r, string(b) }}
-	c := NewResponses(wire.Account{BaseURL: "http://service.invalid/v1", Key: planted, Transport: canned})
+	c := NewResponses(wire.Server{BaseURL: "http://service.invalid/v1", Key: planted, Transport: canned})
 	_, err = c.Generate(t.Context(), &eval.Call{Request: (&eval.Request{Model: "m"}).After([]eval.AnsweredCall{turn})})
 	expect.OK(t, err)
 	expect.Same(t, "the request", sent, `{"model":"m","input":[`+items+`,{"type":"function_call_output","call_id":"1","output":"ok"}]}`)

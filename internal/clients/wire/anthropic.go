@@ -83,13 +83,13 @@ func (c *checking) thinkingByBudget() {
 }
 
 func writeAnthropic(m *members, r *eval.Request, _ Options) {
-	m.add("model", quote(r.Model))
-	m.add("max_tokens", encode(m.config.maxTokens(defaultMaxToken)))
+	m.add("model", Quoted(r.Model))
+	m.add("max_tokens", Encode(m.config.maxTokens(defaultMaxToken)))
 	promptAnthropic(m, r)
 	m.sampling()
 	m.add("top_k", optional(m.config.TopK))
 	if len(m.config.StopSequences) > 0 {
-		m.add("stop_sequences", encode(m.config.StopSequences))
+		m.add("stop_sequences", Encode(m.config.StopSequences))
 	}
 	if r.Stream {
 		m.add("stream", json.RawMessage("true"))
@@ -100,7 +100,7 @@ func writeAnthropic(m *members, r *eval.Request, _ Options) {
 func CountBody(r *eval.Request) []byte {
 	m := newMembers(r)
 	m.extra = nil
-	m.add("model", quote(r.Model))
+	m.add("model", Quoted(r.Model))
 	promptAnthropic(m, r)
 	return m.body()
 }
@@ -108,7 +108,7 @@ func CountBody(r *eval.Request) []byte {
 // promptAnthropic writes the members that count as prompt.
 func promptAnthropic(m *members, r *eval.Request) {
 	if r.System != "" {
-		m.add("system", quote(r.System))
+		m.add("system", Quoted(r.System))
 	}
 	m.add("messages", list(messagesAnthropic(r)))
 	m.add("tools", toolsAnthropic(r.Tools))
@@ -124,7 +124,7 @@ func outputAnthropic(s *decodedConfig) json.RawMessage {
 		fields = append(fields, field{"format", typed("json_schema", field{"schema", s.schema})})
 	}
 	if s.thinking != nil && s.thinking.Level != nil {
-		fields = append(fields, field{"effort", quote(*s.thinking.Level)})
+		fields = append(fields, field{"effort", Quoted(*s.thinking.Level)})
 	}
 	if fields == nil {
 		return nil
@@ -138,7 +138,7 @@ func thinkingAnthropic(t *decodedThinking) json.RawMessage {
 	}
 	var display []field
 	if t.Include != nil && !*t.Include {
-		display = []field{{"display", quote("omitted")}}
+		display = []field{{"display", Quoted("omitted")}}
 	}
 	switch n := *t.Budget; {
 	case n == 0:
@@ -146,7 +146,7 @@ func thinkingAnthropic(t *decodedThinking) json.RawMessage {
 	case n < 0:
 		return typed("adaptive", display...)
 	default:
-		return typed("enabled", append([]field{{"budget_tokens", encode(n)}}, display...)...)
+		return typed("enabled", append([]field{{"budget_tokens", Encode(n)}}, display...)...)
 	}
 }
 
@@ -163,9 +163,9 @@ func toolsAnthropic(tools []eval.Declaration) json.RawMessage {
 
 // named writes the name and the description of a function.
 func named(t *eval.Declaration) []field {
-	out := []field{{"name", quote(t.Name)}}
+	out := []field{{"name", Quoted(t.Name)}}
 	if t.Description != "" {
-		out = append(out, field{"description", quote(t.Description)})
+		out = append(out, field{"description", Quoted(t.Description)})
 	}
 	return out
 }
@@ -175,7 +175,7 @@ func choiceAnthropic(c *eval.Choice) json.RawMessage {
 	case c == nil:
 		return nil
 	case c.Name != "":
-		return typed("tool", field{"name", quote(c.Name)})
+		return typed("tool", field{"name", Quoted(c.Name)})
 	case c.Mode == eval.Required:
 		return typed("any")
 	}
@@ -188,7 +188,7 @@ func messagesAnthropic(r *eval.Request) []json.RawMessage {
 		c := &r.Contents[i]
 		content, ok := textOf(c)
 		if ok {
-			out[i] = object(field{"role", role(c)}, field{"content", quote(content)})
+			out[i] = object(field{"role", role(c)}, field{"content", Quoted(content)})
 			continue
 		}
 		out[i] = object(field{"role", role(c)}, field{"content", list(blocksAnthropic(c))})
@@ -216,17 +216,17 @@ func blockAnthropic(p eval.Part) json.RawMessage {
 	case eval.DataPart:
 		return typed("document", field{"source", sourceAnthropic(p.Data)})
 	case eval.ResultPart:
-		fields := []field{{"tool_use_id", quote(p.Result.ID)}, {"content", quote(p.Result.Text)}}
+		fields := []field{{"tool_use_id", Quoted(p.Result.ID)}, {"content", Quoted(p.Result.Text)}}
 		if p.Result.Failed {
 			fields = append(fields, field{"is_error", json.RawMessage("true")})
 		}
 		return typed("tool_result", fields...)
 	case eval.TextPart:
-		return typed("text", field{"text", quote(p.Text)})
+		return typed("text", field{"text", Quoted(p.Text)})
 	}
 	return nil
 }
 
 func sourceAnthropic(file *eval.Image) json.RawMessage {
-	return typed("base64", field{"media_type", quote(file.MIMEType)}, field{"data", inBase64(file)})
+	return typed("base64", field{"media_type", Quoted(file.MIMEType)}, field{"data", inBase64(file)})
 }

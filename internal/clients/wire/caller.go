@@ -13,55 +13,97 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
+// Server says how a vendor's client reaches a service: address, credentials and headers.
+type Server struct {
+	BaseURL     string      // Required. Without a trailing slash or with one
+	Key         string      // Optional: sent where the protocol wants it
+	TokenSource TokenSource // Optional: access tokens, sent as bearer tokens instead of a key
+	// Headers are sent with every request. Optional.
+	Headers http.Header
+	// Secrets are further texts to mask in errors, such as values of headers. Optional.
+	Secrets []string
+	// Path replaces the protocol's path below BaseURL; {model} and, in the service's own protocol, {method} stand for both.
+	// BaseURL must then include the version. Optional.
+	Path        string
+	UserAgent   string // Optional
+	Connections int    // Optional: idle connections to keep; should be at least the concurrency
+	ToEmulator  bool   // Optional: tell evalrun's emulator which trial a request belongs to
+	// MaxTokensField names the field with the limit of output tokens, for chat-completions servers that do
+	// not know max_completion_tokens. Optional; other protocols ignore it.
+	MaxTokensField string
+	// Transport replaces the HTTP transport. Optional.
+	Transport http.RoundTripper
+
+	// Only the service's own protocol has these. All are optional.
+	HeaderPrefix string // default x-svc: gives x-svc-api-key and x-svc-user-project
+	KeyInQuery   bool   // send the key as ?key= instead of in the header
+	Project      string // the cloud project in whose name requests with a TokenSource are made
+	APIVersion   string // where a request names none; default v1
+}
+
+// TokenSource hands out access tokens. Its errors are *eval.Error.
+type TokenSource interface {
+	// Token returns a token that has not expired.
+	Token(ctx context.Context) (string, error)
+	// Renew replaces a token that the service refused. It returns false when the token is new, so that
+	// another one would not help.
+	Renew(ctx context.Context, refused string) (bool, error)
+}
+
 // Caller sends calls to a vendor.
 type Caller struct {
 	*Conn
-	account   Account
+	Server Server
+
 	keyHeader string
-	base      string
 }
 
-// NewCaller returns a Caller without opening a connection. It sends the key in the header keyHeader, or as
-// a bearer token if that is "".
-func NewCaller(a Account, keyHeader string) *Caller {
-	c := &Caller{account: a, keyHeader: keyHeader, base: strings.TrimRight(a.BaseURL, "/")}
+// NewCaller returns a Caller without opening a connection. It sends the key in the header keyHeader, or as a bearer token
+// if that is "". With camelKeys it writes the names of keys in replies in camelCase.
+func NewCaller(s Server, keyHeader string, camelKeys bool) *Caller {
+	s.BaseURL = strings.TrimRight(s.BaseURL, "/")
+	c := &Caller{Server: s, keyHeader: keyHeader}
 	c.Conn = New(Config{
-		Authenticator: c, Secrets: append([]string{a.Key}, a.Secrets...), UserAgent: a.UserAgent, Connections: a.Connections,
-		Transport: a.Transport,
-		KeepKeys:  true,
+		Authenticator: c, Secrets: append([]string{s.Key}, s.Secrets...), UserAgent: s.UserAgent, Connections: s.Connections,
+		Transport: s.Transport,
+		KeepKeys:  !camelKeys,
 	})
 	return c
 }
 
 // Renew implements Authenticator.
 func (c *Caller) Renew(ctx context.Context, refused string) (bool, error) {
-	return c.account.TokenSource.Renew(ctx, refused)
+	return c.Server.TokenSource.Renew(ctx, refused)
 }
 
 // Authenticate adds the headers, and either the key or an access token.
 func (c *Caller) Authenticate(req *http.Request) (token string, err error) {
-	for name, values := range c.account.Headers {
+	for name, values := range c.Server.Headers {
 		req.Header[http.CanonicalHeaderKey(name)] = values
 	}
 	switch {
-	case c.account.TokenSource != nil:
-		if token, err = c.account.TokenSource.Token(req.Context()); err != nil {
+	case c.Server.TokenSource != nil:
+		if token, err = c.Server.TokenSource.Token(req.Context()); err != nil {
 			return "", err
 		}
 		c.Hide(token)
 		req.Header.Set("Authorization", "Bearer "+token)
-	case c.account.Key == "":
+	case c.Server.Key == "":
+	case c.Server.KeyInQuery:
+		q := req.URL.Query()
+		q.Set("key", c.Server.Key)
+		req.URL.RawQuery = q.Encode()
 	case c.keyHeader == "":
-		req.Header.Set("Authorization", "Bearer "+c.account.Key)
+		req.Header.Set("Authorization", "Bearer "+c.Server.Key)
 	default:
-		req.Header.Set(c.keyHeader, c.account.Key)
+		req.Header.Set(c.keyHeader, c.Server.Key)
 	}
 	return token, nil
 }
 
 // URL returns the address of a path below the base. Paths with {model} are for gateways.
 func (c *Caller) URL(path, model string) string {
-	return c.base + "/" + strings.TrimLeft(strings.ReplaceAll(path, "{model}", url.PathEscape(model)), "/")
+	return c.Server.BaseURL + "/" + strings.TrimLeft(strings.ReplaceAll(path, "{model}", url.PathEscape(model)), "/")
 }
 
 // AnswerFormat says how to read the answers of a protocol.
@@ -85,7 +127,7 @@ type Assembly interface {
 func (c *Caller) Post(ctx context.Context, call *eval.Call, at string, body []byte, form AnswerFormat) (*eval.Response, error) {
 	ctx, release := c.Lease(ctx)
 	defer release()
-	request := func(ctx context.Context) (*http.Request, error) { return c.request(ctx, call, at, body) }
+	request := func(ctx context.Context) (*http.Request, error) { return c.request(ctx, at, body, call.TrialID) }
 	resp, err := c.post(ctx, call, request, form)
 	if err != nil && form.Explain != nil {
 		e := *eval.AsError(err)
@@ -127,14 +169,21 @@ func (c *Caller) post(
 	return form.Parse(data)
 }
 
-func (c *Caller) request(ctx context.Context, call *eval.Call, at string, body []byte) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, bytes.NewReader(body))
+// request makes a request; without a body it is a GET. trialID is sent to an emulator alone.
+func (c *Caller) request(ctx context.Context, at string, body []byte, trialID string) (*http.Request, error) {
+	method := http.MethodPost
+	if body == nil {
+		method = http.MethodGet
+	}
+	req, err := http.NewRequestWithContext(ctx, method, at, bytes.NewReader(body))
 	if err != nil {
 		return nil, c.Unsendable(err)
 	}
-	req.Header.Set("Content-Type", "application/json")
-	if c.account.ToEmulator && call.TrialID != "" {
-		req.Header.Set(TrialHeader, call.TrialID)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.Server.ToEmulator && trialID != "" {
+		req.Header.Set(TrialHeader, trialID)
 	}
 	return req, nil
 }
@@ -155,30 +204,38 @@ func pathOf(address string) string {
 	return u.Path
 }
 
-// Ask sends a request that is not a call of a model, and decodes the reply into v.
-func (c *Caller) Ask(ctx context.Context, at string, body []byte, v any) error {
+// Question is a request that is not a call of a model.
+type Question struct {
+	URL     string
+	Body    []byte       // nil: it is a GET
+	TrialID string       // to which it belongs, for an emulator; optional
+	Timing  *eval.Timing // gets the latency; optional
+}
+
+// Ask sends a question, decodes the reply into v, and returns it.
+func (c *Caller) Ask(ctx context.Context, q Question, v any) ([]byte, error) {
 	ctx, release := c.Lease(ctx)
 	defer release()
-	method := http.MethodPost
-	if body == nil {
-		method = http.MethodGet
-	}
-	req, err := http.NewRequestWithContext(ctx, method, at, bytes.NewReader(body))
+	req, err := c.request(ctx, q.URL, q.Body, q.TrialID)
 	if err != nil {
-		return c.Unsendable(err)
+		return nil, err
 	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
+	started := time.Now()
 	data, err := c.Do(req)
+	if q.Timing != nil {
+		q.Timing.LatencyMs = eval.Milliseconds(time.Since(started))
+	}
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if err := Decodable(data); err != nil {
+		return nil, err
 	}
 	var f Fields
 	if json.Unmarshal(data, &f) == nil && (HasError(f["error"]) || f.IsBareError("data", "id", "input_tokens")) {
-		return ErrorIn(data)
+		return nil, ErrorIn(data)
 	}
-	return Decode(data, v)
+	return data, Decode(data, v)
 }
 
 // maxAnswer bounds the JSON values of an answer to a prompt.

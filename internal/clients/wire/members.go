@@ -52,19 +52,8 @@ func optional[T any](v *T) json.RawMessage {
 	if v == nil {
 		return nil
 	}
-	return encode(*v)
+	return Encode(*v)
 }
-
-// encode panics on an error: its values always encode.
-func encode(v any) json.RawMessage {
-	data, err := wirejson.Append(nil, v)
-	if err != nil {
-		panic(err)
-	}
-	return data
-}
-
-func quote(text string) json.RawMessage { return wirejson.AppendString(nil, text) }
 
 func list(values []json.RawMessage) json.RawMessage {
 	out := []byte{'['}
@@ -95,11 +84,11 @@ func object(fields ...field) json.RawMessage {
 
 // typed writes an object whose first member is its type.
 func typed(kind string, fields ...field) json.RawMessage {
-	return object(append([]field{{"type", quote(kind)}}, fields...)...)
+	return object(append([]field{{"type", Quoted(kind)}}, fields...)...)
 }
 
 func dataURL(file *eval.Image) json.RawMessage {
-	out := quote("data:" + file.MIMEType + ";base64,")
+	out := Quoted("data:" + file.MIMEType + ";base64,")
 	out = out[:len(out)-1]
 	return append(base64.StdEncoding.AppendEncode(out, file.Data), '"')
 }
@@ -115,7 +104,7 @@ func fileName(file *eval.Image) json.RawMessage {
 	if name == "" {
 		name = "file"
 	}
-	return quote(name)
+	return Quoted(name)
 }
 
 // text joins the parts of a turn. It returns false if a part is not text.
@@ -138,9 +127,9 @@ func isText(p eval.Part) bool {
 // role returns the role of a turn, as these protocols name it.
 func role(c *eval.Content) json.RawMessage {
 	if c.Role == eval.RoleModel {
-		return quote("assistant")
+		return Quoted("assistant")
 	}
-	return quote("user")
+	return Quoted("user")
 }
 
 // typeOf returns the `type` of a raw part.

@@ -55,24 +55,17 @@ func (m *MergedValue) Member(name string) *MergedValue {
 	return m.members[name]
 }
 
-func arrayOf(items []json.RawMessage) json.RawMessage {
-	out := []byte{'['}
-	for i, raw := range items {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, Compact(raw)...)
-	}
-	return append(out, ']')
-}
-
 // JSON returns the value, nil if all pieces were null or empty.
 func (m *MergedValue) JSON() json.RawMessage {
 	switch {
 	case m.last != nil:
 		return Compact(m.last)
 	case len(m.list) > 0:
-		return arrayOf(m.list)
+		items := make([]json.RawMessage, len(m.list))
+		for i, raw := range m.list {
+			items[i] = Compact(raw)
+		}
+		return list(items)
 	}
 	out := wirejson.OpenObject("{")
 	for _, name := range slices.Sorted(maps.Keys(m.members)) {
@@ -111,7 +104,7 @@ func Quoted(text string) json.RawMessage { return wirejson.AppendString(nil, tex
 
 // Encode panics on an error: its values always encode.
 func Encode(v any) json.RawMessage {
-	data, err := wirejson.Marshal(v)
+	data, err := wirejson.Append(nil, v)
 	if err != nil {
 		panic(err)
 	}

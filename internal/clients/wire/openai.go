@@ -65,15 +65,15 @@ func audioFormat(mime string) string {
 }
 
 func writeOpenAI(m *members, r *eval.Request, o Options) {
-	m.add("model", quote(r.Model))
+	m.add("model", Quoted(r.Model))
 	m.add("messages", list(messagesOpenAI(r)))
 	m.sampling()
 	m.add(cmp.Or(o.MaxTokensField, "max_completion_tokens"), optional(m.config.MaxOutputTokens))
 	if len(m.config.StopSequences) > 0 {
-		m.add("stop", encode(m.config.StopSequences))
+		m.add("stop", Encode(m.config.StopSequences))
 	}
 	if n := m.config.candidates; n != nil && *n > 1 {
-		m.add("n", encode(*n))
+		m.add("n", Encode(*n))
 	}
 	m.add("seed", m.config.seed)
 	m.add("presence_penalty", m.config.presence)
@@ -84,7 +84,7 @@ func writeOpenAI(m *members, r *eval.Request, o Options) {
 	}
 	m.add("tools", toolsOpenAI(r.Tools))
 	m.add("tool_choice", choice(r.ToolChoice, func(name string) json.RawMessage {
-		return typed("function", field{"function", object(field{"name", quote(name)})})
+		return typed("function", field{"function", object(field{"name", Quoted(name)})})
 	}))
 	if r.Stream {
 		m.add("stream", json.RawMessage("true"))
@@ -100,7 +100,7 @@ func choice(c *eval.Choice, named func(name string) json.RawMessage) json.RawMes
 	case c.Name != "":
 		return named(c.Name)
 	}
-	return quote(string(c.Mode))
+	return Quoted(string(c.Mode))
 }
 
 func formatOpenAI(s *decodedConfig) json.RawMessage {
@@ -116,7 +116,7 @@ func formatOpenAI(s *decodedConfig) json.RawMessage {
 // schemaFields writes the schema for an answer. The vendor can only enforce a closed schema, so only those
 // are strict.
 func schemaFields(s *decodedConfig) []field {
-	out := []field{{"name", quote("response")}, {"schema", s.schema}}
+	out := []field{{"name", Quoted("response")}, {"schema", s.schema}}
 	if closed(s.schema) {
 		out = append(out, field{"strict", json.RawMessage("true")})
 	}
@@ -129,7 +129,7 @@ func toolsOpenAI(tools []eval.Declaration) json.RawMessage {
 	}
 	out := make([]json.RawMessage, len(tools))
 	for i := range tools {
-		out[i] = typed("function", field{"function", encode(&tools[i])})
+		out[i] = typed("function", field{"function", Encode(&tools[i])})
 	}
 	return list(out)
 }
@@ -137,7 +137,7 @@ func toolsOpenAI(tools []eval.Declaration) json.RawMessage {
 func messagesOpenAI(r *eval.Request) []json.RawMessage {
 	var out []json.RawMessage
 	if r.System != "" {
-		out = append(out, object(field{"role", quote("system")}, field{"content", quote(r.System)}))
+		out = append(out, object(field{"role", Quoted("system")}, field{"content", Quoted(r.System)}))
 	}
 	for i := range r.Contents {
 		out = append(out, turnOpenAI(&r.Contents[i])...)
@@ -149,7 +149,7 @@ func messagesOpenAI(r *eval.Request) []json.RawMessage {
 // the model are sent back unchanged.
 func turnOpenAI(c *eval.Content) []json.RawMessage {
 	if joined, ok := textOf(c); ok {
-		return []json.RawMessage{object(field{"role", role(c)}, field{"content", quote(joined)})}
+		return []json.RawMessage{object(field{"role", role(c)}, field{"content", Quoted(joined)})}
 	}
 	var out, content []json.RawMessage
 	for _, p := range c.Parts {
@@ -179,9 +179,9 @@ func isMessage(raw json.RawMessage) bool {
 
 // resultOpenAI writes the result of a call. Servers that give calls no ids match results by name.
 func resultOpenAI(r *eval.CallResult) json.RawMessage {
-	fields := []field{{"role", quote("tool")}, {"tool_call_id", quote(r.ID)}}
+	fields := []field{{"role", Quoted("tool")}, {"tool_call_id", Quoted(r.ID)}}
 	if r.ID == "" {
-		fields = append(fields, field{"name", quote(r.Name)})
+		fields = append(fields, field{"name", Quoted(r.Name)})
 	}
 	return object(append(fields, field{"content", resultText(r)})...)
 }
@@ -189,9 +189,9 @@ func resultOpenAI(r *eval.CallResult) json.RawMessage {
 // resultText returns a result as text. For a failed call it is a JSON object with the error.
 func resultText(r *eval.CallResult) json.RawMessage {
 	if r.Failed {
-		return quote(string(r.Response()))
+		return Quoted(string(r.Response()))
 	}
-	return quote(r.Text)
+	return Quoted(r.Text)
 }
 
 func partOpenAI(p eval.Part) json.RawMessage {
@@ -203,12 +203,12 @@ func partOpenAI(p eval.Part) json.RawMessage {
 	case eval.DataPart:
 		if strings.HasPrefix(p.Data.MIMEType, "audio/") {
 			return typed("input_audio", field{"input_audio", object(
-				field{"data", inBase64(p.Data)}, field{"format", quote(audioFormat(p.Data.MIMEType))},
+				field{"data", inBase64(p.Data)}, field{"format", Quoted(audioFormat(p.Data.MIMEType))},
 			)})
 		}
 		return typed("file", field{"file", object(field{"filename", fileName(p.Data)}, field{"file_data", dataURL(p.Data)})})
 	case eval.TextPart:
-		return typed("text", field{"text", quote(p.Text)})
+		return typed("text", field{"text", Quoted(p.Text)})
 	case eval.ResultPart: // a message, and not content
 	}
 	return nil
@@ -216,6 +216,6 @@ func partOpenAI(p eval.Part) json.RawMessage {
 
 // EmbedBody returns the body of a request for embeddings.
 func EmbedBody(call *eval.EmbedCall) []byte {
-	return object(field{"model", quote(call.Model)}, field{"input", encode(call.Texts)},
-		field{"encoding_format", quote("float")})
+	return object(field{"model", Quoted(call.Model)}, field{"input", Encode(call.Texts)},
+		field{"encoding_format", Quoted("float")})
 }

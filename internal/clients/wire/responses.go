@@ -52,9 +52,9 @@ func checkResponses(c *checking) {
 }
 
 func writeResponses(m *members, r *eval.Request, _ Options) {
-	m.add("model", quote(r.Model))
+	m.add("model", Quoted(r.Model))
 	if r.System != "" {
-		m.add("instructions", quote(r.System))
+		m.add("instructions", Quoted(r.System))
 	}
 	m.add("input", list(itemsResponses(r)))
 	m.sampling()
@@ -63,7 +63,7 @@ func writeResponses(m *members, r *eval.Request, _ Options) {
 	m.add("reasoning", reasoningResponses(m.config.thinking))
 	m.add("tools", toolsResponses(r.Tools))
 	m.add("tool_choice", choice(r.ToolChoice,
-		func(name string) json.RawMessage { return typed("function", field{"name", quote(name)}) }))
+		func(name string) json.RawMessage { return typed("function", field{"name", Quoted(name)}) }))
 	if r.Stream {
 		m.add("stream", json.RawMessage("true"))
 	}
@@ -85,7 +85,7 @@ func reasoningResponses(t *decodedThinking) json.RawMessage {
 	}
 	fields := []field{{"effort", optional(t.Level)}}
 	if t.Include != nil && *t.Include {
-		fields = append(fields, field{"summary", quote("auto")})
+		fields = append(fields, field{"summary", Quoted("auto")})
 	}
 	if out := object(fields...); string(out) != "{}" {
 		return out
@@ -118,7 +118,7 @@ func itemsResponses(r *eval.Request) []json.RawMessage {
 // sent back unchanged.
 func turnResponses(c *eval.Content) []json.RawMessage {
 	if joined, ok := textOf(c); ok {
-		return []json.RawMessage{object(field{"role", role(c)}, field{"content", quote(joined)})}
+		return []json.RawMessage{object(field{"role", role(c)}, field{"content", Quoted(joined)})}
 	}
 	var out, content []json.RawMessage
 	for _, p := range c.Parts {
@@ -127,7 +127,7 @@ func turnResponses(c *eval.Content) []json.RawMessage {
 			continue
 		}
 		if back, ok := p.(eval.ResultPart); ok {
-			out = append(out, typed("function_call_output", field{"call_id", quote(back.Result.ID)},
+			out = append(out, typed("function_call_output", field{"call_id", Quoted(back.Result.ID)},
 				field{"output", resultText(back.Result)}))
 			continue
 		}
@@ -154,9 +154,9 @@ func partResponses(p eval.Part, ofModel bool) json.RawMessage {
 		return typed("input_file", field{"filename", fileName(p.Data)}, field{"file_data", dataURL(p.Data)})
 	case eval.TextPart:
 		if ofModel {
-			return typed("output_text", field{"text", quote(p.Text)})
+			return typed("output_text", field{"text", Quoted(p.Text)})
 		}
-		return typed("input_text", field{"text", quote(p.Text)})
+		return typed("input_text", field{"text", Quoted(p.Text)})
 	case eval.ResultPart: // an item, and not content
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 // Model returns the metadata of one model. An unknown model is an error with status 404.
 func (c *Caller) Model(ctx context.Context, path, id string) (*eval.Model, error) {
 	var raw json.RawMessage
-	if err := c.Ask(ctx, c.URL(path, "")+"/"+url.PathEscape(id), nil, &raw); err != nil {
+	if _, err := c.Ask(ctx, Question{URL: c.URL(path, "") + "/" + url.PathEscape(id)}, &raw); err != nil {
 		return nil, err
 	}
 	m, ok := readModel(raw)
@@ -22,16 +22,16 @@ func (c *Caller) Model(ctx context.Context, path, id string) (*eval.Model, error
 	return &m, nil
 }
 
-// maxPages bounds the pages of a list of models.
-const maxPages = 100
+// MaxPages bounds the pages of a list of models.
+const MaxPages = 100
 
-// Models lists all models, page by page. More than maxPages pages are an error.
+// Models lists all models, page by page. More than MaxPages pages are an error.
 func (c *Caller) Models(ctx context.Context, path string) ([]eval.Model, error) {
 	var out []eval.Model
 	at := c.URL(path, "")
-	for range maxPages {
+	for range MaxPages {
 		var page modelList
-		if err := c.Ask(ctx, at, nil, &page); err != nil {
+		if _, err := c.Ask(ctx, Question{URL: at}, &page); err != nil {
 			return nil, err
 		}
 		for _, raw := range page.Data {
@@ -44,7 +44,7 @@ func (c *Caller) Models(ctx context.Context, path string) ([]eval.Model, error) 
 		}
 		at = c.URL(path, "") + "?after_id=" + url.QueryEscape(page.LastID)
 	}
-	return nil, eval.Errorf(eval.KindTooLarge, "the list of models has more than %d pages", maxPages)
+	return nil, eval.Errorf(eval.KindTooLarge, "the list of models has more than %d pages", MaxPages)
 }
 
 // modelList is a list of models, or a page of it.
