@@ -20,9 +20,9 @@ import (
 // protocols is the only table of this package that depends on protocols.
 var protocols = map[eval.ProtocolName]protocol{
 	eval.Generative: {(*generative.Client)(nil), "", func(c *Contact) Speaker { return generative.New(c.server()) }},
-	eval.OpenAI:    {(*openai.Client)(nil), "/v1", func(c *Contact) Speaker { return openai.New(c.server()) }},
-	eval.Responses: {(*openai.ResponsesClient)(nil), "/v1", func(c *Contact) Speaker { return openai.NewResponses(c.server()) }},
-	eval.Anthropic: {(*anthropic.Client)(nil), "", func(c *Contact) Speaker { return anthropic.New(c.server()) }},
+	eval.OpenAI:     {(*openai.Client)(nil), "/v1", func(c *Contact) Speaker { return openai.New(c.server()) }},
+	eval.Responses:  {(*openai.ResponsesClient)(nil), "/v1", func(c *Contact) Speaker { return openai.NewResponses(c.server()) }},
+	eval.Anthropic:  {(*anthropic.Client)(nil), "", func(c *Contact) Speaker { return anthropic.New(c.server()) }},
 }
 
 // protocol says how to connect to services of one protocol.
