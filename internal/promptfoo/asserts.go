@@ -27,6 +27,14 @@ type scope struct {
 	typed    []string        // variables of the test that are numbers or booleans
 }
 
+// assertion is an assertion of the source.
+type assertion struct {
+	src
+	base string // its type without `not-`
+	not  bool
+	in   *scope
+}
+
 type scorer struct {
 	kind    string
 	value   yamlValue
@@ -107,7 +115,7 @@ func (c *converter) assertion(to *sequence, a src, sc *scope) {
 	case kind == "":
 		todo = "an assertion without a type"
 	default:
-		made, todo = c.converted(base, not, a, sc)
+		made, todo = c.converted(assertion{a, base, not, sc})
 	}
 	if made == nil {
 		c.lost(to, a, kind, todo)
@@ -328,87 +336,38 @@ func (c *converter) targetChanges() bool {
 	return slices.ContainsFunc(c.targets, func(t *target) bool { return len(t.changes) > 0 })
 }
 
-func (c *converter) converted(base string, not bool, a src, sc *scope) (*scorer, string) {
-	changes := c.changesOf(a, sc)
-	if code[base] {
-		return c.codeScorer(base, not, a, sc, changes)
+func (c *converter) converted(a assertion) (*scorer, string) {
+	changes := c.changesOf(a.src, a.in)
+	kind, known := assertionKinds[a.base]
+	switch ofTargets := c.targetChanges(); {
+	case !known:
+		return nil, "promptfoo knows no such type either"
+	case kind.code:
+		return c.codeScorer(a, changes)
+	case kind.scorer == nil:
+		return nil, kind.lost
+	case len(changes) == 0 && !ofTargets:
+		return kind.scorer(c, a)
+	case len(changes) == 1 && changes[0].choice != nil && !ofTargets:
+		return c.selected(a, changes[0])
+	case kind.inShim:
+		return c.shimmed(a, changes)
 	}
-	if len(changes) > 0 || c.targetChanges() {
-		switch {
-		case len(changes) == 1 && changes[0].choice != nil && !c.targetChanges():
-			return c.selected(base, not, a, sc, changes[0])
-		case inShim[base]:
-			return c.shimmed(base, not, a, changes)
-		}
-	}
-	made, todo := c.native(base, not, a, sc)
-	if made != nil && !made.plain && (len(changes) > 0 || c.targetChanges()) {
+	made, todo := kind.scorer(c, a)
+	if made != nil && !made.plain {
 		made.note = cmp.Or(made.note, "it looks at the answer as it came: a transform in JavaScript has no counterpart here")
 	}
 	return made, todo
 }
 
 // selected makes a scorer for a part of the answer.
-func (c *converter) selected(base string, not bool, a src, sc *scope, ch change) (*scorer, string) {
-	made, todo := c.native(base, not, a, sc)
+func (c *converter) selected(a assertion, ch change) (*scorer, string) {
+	made, todo := assertionKinds[a.base].scorer(c, a)
 	if made != nil && !made.plain && made.kind != "exec" {
 		if slices.ContainsFunc(made.options, func(p keyValue) bool { return p.key == "select" }) {
-			return c.shimmed(base, not, a, []change{ch})
+			return c.shimmed(a, []change{ch})
 		}
 		made.options = append(made.options, keyValue{key: "select", value: ch.choice})
 	}
 	return made, todo
-}
-
-// native converts an assertion to a scorer that needs no program.
-func (c *converter) native(base string, not bool, a src, sc *scope) (*scorer, string) {
-	if f, ok := textKinds[base]; ok {
-		return f(c, not, a)
-	}
-	if f, ok := judgeKinds[base]; ok {
-		made, todo := f(c, a, sc)
-		if made != nil {
-			made.not = not
-		}
-		return made, todo
-	}
-	if why, ok := noCounterpart[base]; ok {
-		return nil, why
-	}
-	return nil, "promptfoo knows no such type either"
-}
-
-// noCounterpart has the assertion types that a suite cannot express, with the closest alternative.
-var noCounterpart = map[string]string{
-	"classifier":                 "classifiers of other services are not called; an `exec` scorer can call one",
-	"moderation":                 "moderation of other services is not called; `safety` reads the service's own ratings",
-	"perplexity":                 "log probabilities are not read",
-	"perplexity-score":           "log probabilities are not read",
-	"webhook":                    "an `exec` scorer can call it",
-	"guardrails":                 "`blocked` reads what the service itself blocks",
-	"ruby":                       "an `exec` scorer can run it",
-	"select-best":                "`evalrun compare --choose` compares answers",
-	"max-score":                  "`evalrun compare` compares arms",
-	"human":                      "a person's verdict has no place in a suite; `evalrun judge-check` compares judges with people",
-	"meteor":                     "try `chrf`, `rouge` or `tokenF1`",
-	"pi":                         "try `judge: {rubric: ...}`",
-	"search-rubric":              "a judge does not search; try `judge: {rubric: ...}`",
-	"agent-rubric":               "a judge has no tools; try `judge: {rubric: ..., sees: conversation}`",
-	"conversation-relevance":     "try `judge: {relevance: {}, sees: conversation}`",
-	"is-sql":                     "an `exec` scorer can parse it",
-	"contains-sql":               "an `exec` scorer can parse it",
-	"is-html":                    "an `exec` scorer can parse it; well-formed XML is `xml`",
-	"contains-html":              "an `exec` scorer can parse it",
-	"contains-xml":               "`xml` wants the whole answer, or a fenced block with `fence: true`",
-	"skill-used":                 "the skills of an agent are not recorded; `toolCalls` sees its calls",
-	"similar:dot":                "`similar` is the cosine",
-	"similar:euclidean":          "`similar` is the cosine",
-	"trajectory:goal-success":    "try `judge: {rubric: ..., sees: conversation}`",
-	"trajectory:step-count":      "`steps` counts calls of the model, not spans",
-	"trajectory:tool-args-match": "`toolCalls` compares calls that the answer has",
-	"trajectory:tool-sequence":   "`toolCalls` compares calls that the answer has",
-	"trajectory:tool-used":       "`toolCalls` compares calls that the answer has",
-	"trace-error-spans":          "spans are not collected",
-	"trace-span-count":           "spans are not collected",
-	"trace-span-duration":        "spans are not collected",
 }

@@ -3,7 +3,6 @@ package promptfoo
 import (
 	"cmp"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -72,7 +71,7 @@ func (c *converter) judge(s src) string {
 			id = t.names[0]
 		}
 	}
-	if isScript(id) || notGraders.MatchString(id) || agents.MatchString(id) {
+	if isScript(id) || notGraders().MatchString(id) || agents().MatchString(id) {
 		s.todo("a judge is a model of a service; put the program behind an endpoint that speaks the protocol of OpenAI")
 		c.tail.note("TODO: the judge " + id + ": a judge is a model of a service")
 		return ""
@@ -87,7 +86,7 @@ func (c *converter) judge(s src) string {
 }
 
 // notGraders matches providers that are not models of a service.
-var notGraders = regexp.MustCompile(`^(exec:|https?(:|$)|echo$)`)
+var notGraders = pattern(`^(exec:|https?(:|$)|echo$)`)
 
 func (c *converter) judgeOf(a src, sc *scope) string {
 	if p := a.get("provider"); !p.IsZero() {
@@ -133,20 +132,8 @@ func (c *converter) embedding(s src) {
 	c.tail.note("TODO: `" + s.path + "`: name the model in `embedding`")
 }
 
-// judgeKinds has the types that a model grades.
-var judgeKinds = map[string]func(c *converter, a src, sc *scope) (*scorer, string){
-	"llm-rubric": rubric("", ""), "g-eval": rubric("0.7", "promptfoo grades in steps and on a scale of 10"),
-	"factuality": (*converter).factuality, "model-graded-factuality": (*converter).factuality,
-	"model-graded-closedqa": closedQA,
-	"answer-relevance": question("relevance", func(*converter, src) (yamlValue, string) { return &mapping{}, "" },
-		"a judge grades; promptfoo compares embeddings of questions made from the answer"),
-	"context-faithfulness": question("faithfulness", faithful, "a judge grades the whole answer; promptfoo counts statements"),
-	"context-recall":       question("contextRecall", recall, "the judge's statements are counted; promptfoo counts sentences"),
-	"context-relevance":    question("rubric", relevant, "a judge grades by a rubric; promptfoo counts sentences"),
-}
-
-func rubric(least, note string) func(c *converter, a src, sc *scope) (*scorer, string) {
-	return func(c *converter, a src, sc *scope) (*scorer, string) {
+func rubric(least, note string) toScorer {
+	return func(c *converter, a assertion) (*scorer, string) {
 		value := a.get("value")
 		var texts []string
 		for _, item := range value.items() {
@@ -160,19 +147,19 @@ func rubric(least, note string) func(c *converter, a src, sc *scope) (*scorer, s
 			return nil, "there is no rubric"
 		}
 		m := one("rubric", textValue(strings.Join(texts, "\n")))
-		return c.judged(m, a, sc, least, note), ""
+		return c.judged(m, a, least, note), ""
 	}
 }
 
 // judged completes a judge's scorer with its name and threshold.
-func (c *converter) judged(m *mapping, a src, sc *scope, least, note string) *scorer {
-	name := c.judgeOf(a, sc)
+func (c *converter) judged(m *mapping, a assertion, least, note string) *scorer {
+	name := c.judgeOf(a.src, a.in)
 	if name != "" {
 		a.get("provider").ok("as the judge " + name)
 	}
 	own := a.get("rubricPrompt")
 	if own.IsZero() {
-		own = sc.prompt
+		own = a.in.prompt
 	}
 	if !own.IsZero() {
 		if with, ok := c.ownPrompt(own, name, m); ok {
@@ -184,10 +171,10 @@ func (c *converter) judged(m *mapping, a src, sc *scope, least, note string) *sc
 	if name != "" {
 		m.set("judge", textValue(name))
 	}
-	if t := threshold(a, least); t != "" {
+	if t := threshold(a.src, least); t != "" {
 		m.set("min", t)
 	}
-	return &scorer{kind: "judge", value: m, note: note}
+	return &scorer{kind: "judge", value: m, note: note, not: a.not}
 }
 
 func (c *converter) ownPrompt(s src, judge string, m *mapping) (string, bool) {
@@ -254,17 +241,13 @@ func (c *converter) rubricText(s src) (string, bool) {
 }
 
 // question makes a scorer for a judge whose question promptfoo fixes.
-func question(
-	kind string,
-	value func(c *converter, a src) (yamlValue, string),
-	note string,
-) func(c *converter, a src, sc *scope) (*scorer, string) {
-	return func(c *converter, a src, sc *scope) (*scorer, string) {
-		v, why := value(c, a)
+func question(kind string, value func(c *converter, a src) (yamlValue, string), note string) toScorer {
+	return func(c *converter, a assertion) (*scorer, string) {
+		v, why := value(c, a.src)
 		if why != "" {
 			return nil, why
 		}
-		return c.judged(one(kind, v), a, sc, "0", note), ""
+		return c.judged(one(kind, v), a, "0", note), ""
 	}
 }
 
@@ -297,16 +280,16 @@ func relevant(c *converter, a src) (yamlValue, string) {
 	return textValue("The context is needed to answer the question. Context: " + context), why
 }
 
-func closedQA(c *converter, a src, sc *scope) (*scorer, string) {
+func closedQA(c *converter, a assertion) (*scorer, string) {
 	text, why := c.expected(a.get("value"))
 	if why != "" {
 		return nil, why
 	}
-	return c.judged(one("closedQA", one("criteria", textValue(text))), a, sc, "", ""), ""
+	return c.judged(one("closedQA", one("criteria", textValue(text))), a, "", ""), ""
 }
 
 // factuality uses promptfoo's values for the choices.
-func (c *converter) factuality(a src, sc *scope) (*scorer, string) {
+func (c *converter) factuality(a assertion) (*scorer, string) {
 	text, why := c.expected(a.get("value"))
 	if why != "" {
 		return nil, why
@@ -327,5 +310,5 @@ func (c *converter) factuality(a src, sc *scope) (*scorer, string) {
 		out.set(key, literal(values[key]))
 	}
 	m := one("factuality", one("reference", textValue(text)).set("values", out))
-	return c.judged(m, a, sc, "", ""), ""
+	return c.judged(m, a, "", ""), ""
 }

@@ -35,7 +35,7 @@ func (c *converter) expected(s src) (string, string) {
 }
 
 func text(kind string, fold bool) toScorer {
-	return func(c *converter, not bool, a src) (*scorer, string) {
+	return func(c *converter, a assertion) (*scorer, string) {
 		value, why := c.expected(a.get("value"))
 		if why != "" {
 			return nil, why
@@ -43,18 +43,18 @@ func text(kind string, fold bool) toScorer {
 		if value == "" {
 			return nil, "the value is empty, which promptfoo refuses too"
 		}
-		return &scorer{kind: kind, value: textValue(value), options: ignoreCase(fold), not: not}, ""
+		return &scorer{kind: kind, value: textValue(value), options: ignoreCase(fold), not: a.not}, ""
 	}
 }
 
 // several converts a list of texts, or a text with commas.
 func several(kind string, fold bool) toScorer {
-	return func(c *converter, not bool, a src) (*scorer, string) {
+	return func(c *converter, a assertion) (*scorer, string) {
 		v := a.get("value")
 		out := &sequence{}
 		switch {
 		case v.IsScalar() && (strings.Contains(v.text(), "{{") || strings.HasPrefix(v.text(), "file://")):
-			return c.shimmed(strings.TrimPrefix(a.get("type").text(), "not-"), not, a, nil)
+			return c.shimmed(a, nil)
 		case v.IsScalar():
 			for _, part := range commaSeparated(v.text()) {
 				out.add(textValue(part))
@@ -72,7 +72,7 @@ func several(kind string, fold bool) toScorer {
 		if out.empty() {
 			return nil, "the list of texts is empty"
 		}
-		return &scorer{kind: kind, value: out, options: ignoreCase(fold), not: not}, ""
+		return &scorer{kind: kind, value: out, options: ignoreCase(fold), not: a.not}, ""
 	}
 }
 
@@ -91,42 +91,42 @@ func commaSeparated(s string) (out []string) {
 	return out
 }
 
-func (c *converter) equals(not bool, a src) (*scorer, string) {
+func (c *converter) equals(a assertion) (*scorer, string) {
 	v := a.get("value")
 	if v.IsMapping() || v.IsSequence() {
-		return orNoJSON(&scorer{kind: "json", value: one("equals", escapedValue(v)), not: not}), ""
+		return orNoJSON(&scorer{kind: "json", value: one("equals", escapedValue(v)), not: a.not}), ""
 	}
 	value, why := c.expected(v)
 	if why != "" {
 		return nil, why
 	}
-	return &scorer{kind: "equals", value: textValue(value), not: not}, ""
+	return &scorer{kind: "equals", value: textValue(value), not: a.not}, ""
 }
 
-func (c *converter) regex(not bool, a src) (*scorer, string) {
+func (c *converter) regex(a assertion) (*scorer, string) {
 	value, why := c.expected(a.get("value"))
 	if why != "" {
 		return nil, why
 	}
 	out, note, ok := toRE2(value)
 	if !ok {
-		return c.shimmed("regex", not, a, nil)
+		return c.shimmed(a, nil)
 	}
-	return &scorer{kind: "regex", value: textValue(out), not: not, note: note}, ""
+	return &scorer{kind: "regex", value: textValue(out), not: a.not, note: note}, ""
 }
 
 // isJSON makes `json: valid`, or a scorer with a schema.
-func (c *converter) isJSON(not bool, a src) (*scorer, string) {
+func (c *converter) isJSON(a assertion) (*scorer, string) {
 	schema, file, why := c.schema(a.get("value"))
 	switch {
 	case why != "":
 		return nil, why
 	case file != "":
-		return orNoJSON(&scorer{kind: "jsonSchema", value: one("file", textValue(file)), not: not}), ""
+		return orNoJSON(&scorer{kind: "jsonSchema", value: one("file", textValue(file)), not: a.not}), ""
 	case schema == nil:
-		return &scorer{kind: "json", value: textValue("valid"), not: not}, ""
+		return &scorer{kind: "json", value: textValue("valid"), not: a.not}, ""
 	}
-	return orNoJSON(&scorer{kind: "jsonSchema", value: one("schema", schema), not: not}), ""
+	return orNoJSON(&scorer{kind: "jsonSchema", value: one("schema", schema), not: a.not}), ""
 }
 
 // orNoJSON makes a negated JSON check pass for answers that are not JSON, as in promptfoo.
@@ -138,15 +138,15 @@ func orNoJSON(s *scorer) *scorer {
 }
 
 // containsJSON checks the JSON values in an answer. One of them must match the schema.
-func (c *converter) containsJSON(not bool, a src) (*scorer, string) {
+func (c *converter) containsJSON(a assertion) (*scorer, string) {
 	schema, file, why := c.schema(a.get("value"))
 	switch {
 	case why != "":
 		return nil, why
 	case file != "":
 		return nil, "write the schema into the suite: " + file
-	case schema == nil && not: // a missing part fails, and `not` does not make that pass
-		return c.shimmed("contains-json", not, a, nil)
+	case schema == nil && a.not: // a missing part fails, and `not` does not make that pass
+		return c.shimmed(a, nil)
 	case schema == nil:
 		schema = one("type", textValue("object"))
 	}
@@ -156,12 +156,12 @@ func (c *converter) containsJSON(not bool, a src) (*scorer, string) {
 		kind:    "jsonSchema",
 		value:   one("schema", some),
 		options: []keyValue{{key: "select", value: one("json", textValue("all"))}},
-		not:     not,
+		not:     a.not,
 	}
-	if !not {
+	if !a.not {
 		return made, ""
 	}
-	none, _ := c.shimmed("contains-json", true, src{fates: newFates(c.fates.secrets)}, nil)
+	none, _ := c.shimmed(assertion{src: src{fates: newFates(c.fates.secrets)}, base: "contains-json", not: true}, nil)
 	return &scorer{
 		kind:  "any",
 		value: listOf([]yamlValue{made.block(), none.block()}),
@@ -235,12 +235,12 @@ func withoutDraft(m *mapping) (*mapping, string) {
 	return out, draft
 }
 
-func (c *converter) isXML(not bool, a src) (*scorer, string) {
+func (c *converter) isXML(a assertion) (*scorer, string) {
 	v := a.get("value")
 	var required []string
 	switch {
 	case v.IsZero() || v.IsNull():
-		return &scorer{kind: "xml", value: textValue("wellFormed"), not: not}, ""
+		return &scorer{kind: "xml", value: textValue("wellFormed"), not: a.not}, ""
 	case v.IsScalar():
 		required = commaSeparated(v.text())
 	default:
@@ -251,7 +251,7 @@ func (c *converter) isXML(not bool, a src) (*scorer, string) {
 	for i, p := range required {
 		required[i] = strings.ReplaceAll(p, ".", "/")
 	}
-	return &scorer{kind: "xml", value: one("required", texts(required...)), not: not}, ""
+	return &scorer{kind: "xml", value: one("required", texts(required...)), not: a.not}, ""
 }
 
 func threshold(a src, byDefault string) literal {
@@ -263,93 +263,56 @@ func threshold(a src, byDefault string) literal {
 	return literal(byDefault)
 }
 
-func (c *converter) levenshtein(not bool, a src) (*scorer, string) {
+func (c *converter) levenshtein(a assertion) (*scorer, string) {
 	value, why := c.expected(a.get("value"))
 	if why != "" {
 		return nil, why
 	}
-	return &scorer{kind: "levenshtein", value: new(mapping).set("to", textValue(value)).set("max", threshold(a, "5")), not: not}, ""
+	return &scorer{kind: "levenshtein", value: new(mapping).set("to", textValue(value)).set("max", threshold(a.src, "5")), not: a.not}, ""
 }
 
-// overlap makes a scorer that compares words with references.
-func (c *converter) overlap(kind, byDefault string, not bool, a src, more ...keyValue) (*scorer, string) {
-	v := a.get("value")
-	var to yamlValue
-	if v.IsSequence() {
-		all := &sequence{}
-		for _, item := range v.items() {
-			text, why := c.expected(item)
+// overlap makes a scorer that compares the answer with references. byDefault is promptfoo's threshold.
+func overlap(kind, byDefault, note string, more ...keyValue) toScorer {
+	return func(c *converter, a assertion) (*scorer, string) {
+		var to yamlValue
+		if v := a.get("value"); v.IsSequence() {
+			all := &sequence{}
+			for _, item := range v.items() {
+				text, why := c.expected(item)
+				if why != "" {
+					return nil, why
+				}
+				all.add(textValue(text))
+			}
+			to = all
+		} else {
+			text, why := c.expected(v)
 			if why != "" {
 				return nil, why
 			}
-			all.add(textValue(text))
+			to = textValue(text)
 		}
-		to = all
-	} else {
-		text, why := c.expected(v)
-		if why != "" {
-			return nil, why
+		value := new(mapping).set("to", to)
+		value.entries = append(value.entries, more...)
+		if kind == "similar" {
+			c.embedding(a.get("provider"))
 		}
-		to = textValue(text)
+		return &scorer{kind: kind, value: value.set("min", threshold(a.src, byDefault)), not: a.not, note: note}, ""
 	}
-	value := new(mapping).set("to", to)
-	value.entries = append(value.entries, more...)
-	return &scorer{kind: kind, value: value.set("min", threshold(a, byDefault)), not: not}, ""
 }
 
-func (c *converter) rouge(not bool, a src) (*scorer, string) {
-	made, why := c.overlap("rouge", "0.75", not, a)
-	if made != nil {
-		made.note = "words are found by the rules of Unicode; promptfoo uses those of the Penn Treebank, so that scores may differ slightly"
-	}
-	return made, why
-}
-
-func (c *converter) bleu(not bool, a src) (*scorer, string) {
-	made, why := c.overlap(
-		"bleu",
-		"0.5",
-		not,
-		a,
-		keyValue{key: "tokenize", value: textValue("none")},
-		keyValue{key: "lowercase", value: literal("true")},
-		keyValue{key: "effectiveOrder", value: literal("true")},
-		keyValue{key: "smoothing", value: textValue("none")},
-	)
-	if made != nil {
-		made.note = "an answer that shares no run of four words with the reference scores 0; promptfoo gives it a little more"
-	}
-	return made, why
-}
-
-func (c *converter) gleu(not bool, a src) (*scorer, string) {
-	made, why := c.overlap("gleu", "0.5", not, a)
-	if made != nil {
-		made.note = "upper and lower case differ here"
-	}
-	return made, why
-}
-
-func (c *converter) similar(not bool, a src) (*scorer, string) {
-	made, why := c.overlap("similar", "0.75", not, a)
-	if made != nil {
-		c.embedding(a.get("provider"))
-	}
-	return made, why
-}
-
-func (c *converter) latency(not bool, a src) (*scorer, string) {
+func (c *converter) latency(a assertion) (*scorer, string) {
 	ms, ok := number(a.get("threshold"))
 	if !ok || ms <= 0 {
 		return nil, "it needs a threshold above 0, in milliseconds"
 	}
 	return &scorer{
-		kind: "latency", value: one("max", literal(duration(ms))), not: not, plain: true,
+		kind: "latency", value: one("max", literal(duration(ms))), not: a.not, plain: true,
 		note: "the time of the attempt that was answered; retries and waiting do not count",
 	}, ""
 }
 
-func (c *converter) words(not bool, a src) (*scorer, string) {
+func (c *converter) words(a assertion) (*scorer, string) {
 	v := a.get("value")
 	limits := &mapping{}
 	if v.IsScalar() {
@@ -366,10 +329,10 @@ func (c *converter) words(not bool, a src) (*scorer, string) {
 	if limits.empty() {
 		return nil, "it needs a number of words"
 	}
-	return &scorer{kind: "length", value: one("words", limits), not: not}, ""
+	return &scorer{kind: "length", value: one("words", limits), not: a.not}, ""
 }
 
-func (c *converter) finishReason(not bool, a src) (*scorer, string) {
+func (c *converter) finishReason(a assertion) (*scorer, string) {
 	word := strings.ToLower(a.get("value").text())
 	known := map[string]string{
 		"stop": "STOP", "end_turn": "STOP", "stop_sequence": "STOP", "length": "MAX_TOKENS", "max_tokens": "MAX_TOKENS",
@@ -382,24 +345,24 @@ func (c *converter) finishReason(not bool, a src) (*scorer, string) {
 	if reason == "" {
 		return nil, "it needs a reason"
 	}
-	return &scorer{kind: "finishReason", value: textValue(reason), not: not, plain: true}, ""
+	return &scorer{kind: "finishReason", value: textValue(reason), not: a.not, plain: true}, ""
 }
 
-func (c *converter) refusal(not bool, _ src) (*scorer, string) {
+func (c *converter) refusal(a assertion) (*scorer, string) {
 	return &scorer{
-		kind: "refusal", value: literal(fmt.Sprint(!not)),
+		kind: "refusal", value: literal(fmt.Sprint(!a.not)),
 		note: "evalrun has its own list of the ways to decline; an empty answer is neither",
 	}, ""
 }
 
-func (c *converter) toolsCall(not bool, _ src) (*scorer, string) {
+func (c *converter) toolsCall(a assertion) (*scorer, string) {
 	return &scorer{
-		kind: "toolCalls", value: textValue("none"), not: !not, plain: true,
+		kind: "toolCalls", value: textValue("none"), not: !a.not, plain: true,
 		note: "it looks whether tools are called; their arguments are not checked against the schema",
 	}, ""
 }
 
-func (c *converter) toolF1(not bool, a src) (*scorer, string) {
+func (c *converter) toolF1(a assertion) (*scorer, string) {
 	names := commaSeparated(a.get("value").text())
 	for _, item := range a.get("value").items() {
 		if a.get("value").IsSequence() {
@@ -414,5 +377,5 @@ func (c *converter) toolF1(not bool, a src) (*scorer, string) {
 		calls.add(one("name", textValue(name)))
 	}
 	value := new(mapping).set("calls", calls).set("mode", textValue("unordered")).set("args", textValue("ignore"))
-	return &scorer{kind: "toolCalls", value: value, not: not, plain: true}, ""
+	return &scorer{kind: "toolCalls", value: value, not: a.not, plain: true}, ""
 }

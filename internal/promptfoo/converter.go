@@ -5,7 +5,6 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -134,10 +133,8 @@ var apart = map[string]string{
 
 func (c *converter) setApart(top src) {
 	for _, key := range slices.Sorted(maps.Keys(apart)) {
-		why := apart[key]
 		if s := top.get(key); !s.IsZero() {
-			s.todo("%s", why)
-			c.tail.note(fmt.Sprintf("TODO: `%s`: %s", key, why))
+			c.lose(s, "`"+key+"`", apart[key])
 		}
 	}
 	if s := top.get("outputPath"); !s.IsZero() {
@@ -148,6 +145,12 @@ func (c *converter) setApart(top src) {
 	top.get("writeLatestResults").differs("every run is kept in its directory")
 	top.get("metadata").differs("labels of runs are flags")
 	top.get("$schema").ignored("for editors")
+}
+
+// lose marks a value as not expressible, and leaves a comment at the end of the suite.
+func (c *converter) lose(s src, what, why string) {
+	s.todo("%s", why)
+	c.tail.note("TODO: " + what + ": " + why)
 }
 
 // outputFlags returns the -o flags for `outputPath`.
@@ -218,17 +221,20 @@ func (c *converter) missingVariables() {
 	}
 }
 
-var notName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+var notName = pattern(`[^A-Za-z0-9._-]+`)
 
 // plainName makes an unused name of letters, digits, `.`, `_` and `-`.
 func plainName(text, fallback string, taken func(string) bool) string {
-	base := strings.Trim(notName.ReplaceAllString(text, "-"), "-.")
+	base := strings.Trim(notName().ReplaceAllString(text, "-"), "-.")
 	base = strings.Trim(cut(base, 40), "-.")
 	if base == "" {
 		base = fallback
 	}
 	return numbered(base, "-", taken)
 }
+
+// free takes any name.
+func free(string) bool { return false }
 
 // numbered adds a number to a name that is taken.
 func numbered(base, before string, taken func(string) bool) string {
@@ -250,7 +256,7 @@ func (c *converter) suite(config string) []byte {
 	out := new(
 		mapping,
 	).set("version", integer(1)).
-		set("name", textValue(plainName(c.suiteName(config), "imported", func(string) bool { return false })))
+		set("name", textValue(plainName(c.suiteName(config), "imported", free)))
 	out.entries = append(out.entries, c.head.entries...)
 	c.addServices(out)
 	c.addTargets(out)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,8 +27,7 @@ func magic(column string) bool { return strings.HasPrefix(column, "__") }
 func (c *converter) csvTests(s src, name string) {
 	t, err := c.table(name)
 	if err != nil {
-		s.todo("%s", err)
-		c.tail.note("TODO: tests of " + name + ": " + err.Error())
+		c.lose(s, "tests of "+name, err.Error())
 		return
 	}
 	rows, columns := c.convertTable(t)
@@ -211,7 +209,7 @@ type assertionCell struct {
 func (c *converter) cellAssertion(to *sequence, sc *scope, cell assertionCell) {
 	made := assertionOf(cell.text)
 	for key, value := range made {
-		if text, is := value.(string); is && key == "value" && !code[fmt.Sprint(made["type"])] { // a cell is not a template
+		if text, is := value.(string); is && key == "value" && !assertionKinds[fmt.Sprint(made["type"])].code { // a cell is not a template
 			value = filledIn(text, cell.row)
 		}
 		cell.config[key] = value
@@ -246,8 +244,8 @@ func rowTags(header []string, cells map[string]string) (tags []string) {
 
 // filledIn replaces variables by the cells of the row.
 func filledIn(text string, cells map[string]string) string {
-	return simple.ReplaceAllStringFunc(text, func(m string) string {
-		if value, ok := cells[simple.FindStringSubmatch(m)[1]]; ok {
+	return simple().ReplaceAllStringFunc(text, func(m string) string {
+		if value, ok := cells[simple().FindStringSubmatch(m)[1]]; ok {
 			return value
 		}
 		return m
@@ -255,7 +253,7 @@ func filledIn(text string, cells map[string]string) string {
 }
 
 // inCell matches an assertion in a cell: not-, type, (threshold): value.
-var inCell = regexp.MustCompile(`(?s)^(not-)?([a-z][a-z0-9-]*)(?:\((\d+(?:\.\d+)?)\))?(?::(.*))?$`)
+var inCell = pattern(`(?s)^(not-)?([a-z][a-z0-9-]*)(?:\((\d+(?:\.\d+)?)\))?(?::(.*))?$`)
 
 // withThreshold lists types whose threshold is 0.75 if the cell has none.
 var withThreshold = []string{
@@ -280,8 +278,8 @@ func assertionOf(cell string) map[string]any {
 			return map[string]any{"type": kind, "value": cell}
 		}
 	}
-	m := inCell.FindStringSubmatch(cell)
-	if m == nil || !knownType(m[2]) {
+	m := inCell().FindStringSubmatch(cell)
+	if m == nil || !hasKind(m[2]) {
 		return map[string]any{"type": "equals", "value": cell}
 	}
 	out := map[string]any{"type": m[1] + m[2]}
@@ -299,13 +297,6 @@ func assertionOf(cell string) map[string]any {
 		out["threshold"] = limit
 	}
 	return out
-}
-
-func knownType(name string) bool {
-	_, text := textKinds[name]
-	_, graded := judgeKinds[name]
-	_, none := noCounterpart[name]
-	return text || graded || none || code[name]
 }
 
 // dataFile writes a table. A table without magic columns is copied unchanged.
@@ -345,4 +336,9 @@ func (c *converter) lineTests(s src, name string) {
 		c.test(test, nil)
 		c.fates.account(test)
 	}
+}
+
+func hasKind(name string) bool {
+	_, known := assertionKinds[name]
+	return known
 }

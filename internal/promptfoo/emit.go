@@ -253,19 +253,20 @@ func flowText(s string) string {
 }
 
 var (
-	plainInFlow = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[\p{L}\p{N} _./*-]+$`)
-	})
-	plain = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[\p{L}_./][\p{L}\p{N} _./,;()'"!?$%&+=*<>|\[\]~^-]*$`)
-	})
+	plainInFlow = pattern(`^[\p{L}\p{N} _./*-]+$`)
+	plain       = pattern(`^[\p{L}_./][\p{L}\p{N} _./,;()'"!?$%&+=*<>|\[\]~^-]*$`)
 	// taken matches plain scalars that some version of YAML does not read as texts.
-	taken = regexp.MustCompile(`(?i)^([~.]|null|true|false|yes|no|on|off|y|n|[-+.]?(inf|nan)|\.(inf|nan))$`)
+	taken = pattern(`(?i)^([~.]|null|true|false|yes|no|on|off|y|n|[-+.]?(inf|nan)|\.(inf|nan))$`)
 )
+
+// pattern compiles an expression when it is first used: most commands import nothing.
+func pattern(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
 
 // scalar writes a text on one line, unquoted if that is safe.
 func scalar(s string) string {
-	if plain().MatchString(s) && !taken.MatchString(s) && !strings.HasSuffix(s, " ") && s[0] != '.' {
+	if plain().MatchString(s) && !taken().MatchString(s) && !strings.HasSuffix(s, " ") && s[0] != '.' {
 		return s
 	}
 	return quoted(s)

@@ -1,9 +1,23 @@
 package promptfoo
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/yaml"
 )
 
 // This file converts programs of the author that are targets.
@@ -124,4 +138,215 @@ func splitCommand(line string) (out []string) {
 		}
 	}
 	return out
+}
+
+// maxFile bounds each file, and maxMatches the files that a glob matches.
+const (
+	maxFile    = yaml.MaxFileBytes
+	maxMatches = 10_000
+)
+
+type configSource struct {
+	config   []byte
+	root     *os.Root
+	files    fs.FS
+	problems *Problems
+}
+
+func open(name string, problems *Problems) (*configSource, error) {
+	if slices.Contains(scriptEndings, path.Ext(name)) {
+		return nil, eval.BadInput(
+			"%s is a program, and an import runs nothing; print it as JSON and import that: %s",
+			diag.CleanLine(
+				name,
+			),
+			`node -e "import('./`+filepath.Base(
+				name,
+			)+`').then(m => console.log(JSON.stringify(m.default)))" > promptfooconfig.json`,
+		)
+	}
+	data, err := files.ReadFile(name, maxFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, eval.BadInput("%s: no such file; name the configuration: evalrun import promptfoo FILE", diag.CleanLine(name))
+	case errors.Is(err, files.ErrTooLarge):
+		return nil, eval.BadInput(
+			"%s has more than %d MiB; keep the tests in a file of their own",
+			diag.CleanLine(name),
+			maxFile>>20,
+		)
+	case err != nil:
+		return nil, eval.BadInput("the configuration cannot be read: %w", err)
+	}
+	root, err := os.OpenRoot(filepath.Dir(name))
+	if err != nil {
+		return nil, eval.BadInput("the configuration's folder cannot be read: %w", err)
+	}
+	return &configSource{config: data, root: root, files: files.FS(root), problems: problems}, nil
+}
+
+func (s *configSource) close() { _ = s.root.Close() } // only read
+
+// scriptEndings are extensions of files that only a program can read.
+var scriptEndings = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"}
+
+func (s *configSource) parse(name string, data []byte) (yaml.Node, bool) {
+	if s.problems.Sources == nil {
+		s.problems.Sources = map[string][]byte{}
+	}
+	s.problems.Sources[name] = data
+	return yaml.Parse(name, plainJSON(data), &s.problems.Diags)
+}
+
+// parseLine parses a line of JSON, and moves its problems to that line.
+func (s *configSource) parseLine(name string, line int, file, text []byte) (yaml.Node, bool) {
+	var found diag.List
+	node, ok := yaml.Parse(name, plainJSON(text), &found)
+	for _, problem := range found.Sorted() {
+		problem.Pos.Line = line
+		s.problems.Diags.Add(problem)
+	}
+	if len(found.Sorted()) > 0 {
+		s.problems.Sources[name] = file
+	}
+	return node.WithDiags(&s.problems.Diags), ok
+}
+
+// plainJSON rewrites JSON that is not YAML: YAML allows neither tabs between values nor surrogate pairs of
+// escapes. Lines stay the same.
+func plainJSON(data []byte) []byte {
+	if !json.Valid(data) {
+		return data
+	}
+	data = bytes.ReplaceAll(data, []byte("\t"), []byte(" "))
+	return surrogates().ReplaceAllFunc(data, func(m []byte) []byte {
+		if m[1] == '\\' { // an escaped backslash
+			return m
+		}
+		var text string
+		if json.Unmarshal(append(append([]byte{'"'}, m...), '"'), &text) != nil {
+			return m
+		}
+		return []byte(text)
+	})
+}
+
+var surrogates = pattern(`\\\\|\\u[dD][89a-fA-F][0-9a-fA-F]{2}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?`)
+
+// clean returns a reference as a path below the folder.
+func clean(ref string) (string, error) {
+	name := path.Clean(strings.ReplaceAll(strings.TrimPrefix(ref, "file://"), `\`, "/"))
+	if path.IsAbs(name) || !filepath.IsLocal(filepath.FromSlash(name)) {
+		return "", fmt.Errorf("%s is outside of the configuration's folder; copy it below that folder and import again", ref)
+	}
+	return name, nil
+}
+
+func (s *configSource) read(ref string) (name string, data []byte, err error) {
+	if name, err = clean(ref); err != nil {
+		return "", nil, err
+	}
+	info, err := fs.Stat(s.files, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil, fmt.Errorf("there is no file %s", name)
+	case err != nil:
+		return "", nil, fmt.Errorf("%s cannot be read, or a link leads out of the folder", name)
+	case !info.Mode().IsRegular():
+		return "", nil, fmt.Errorf("%s is not a regular file", name)
+	case info.Size() > maxFile:
+		return "", nil, fmt.Errorf("%s has more than %d MiB", name, maxFile>>20)
+	}
+	if data, err = fs.ReadFile(s.files, name); err != nil {
+		return "", nil, fmt.Errorf("%s cannot be read", name)
+	}
+	return name, data, nil
+}
+
+// match lists the files of a reference, which may be a glob, sorted.
+func (s *configSource) match(ref string) ([]string, error) {
+	name, err := clean(ref)
+	if err == nil && name == "." {
+		err = errors.New("the name of a file is missing")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info, err := fs.Stat(s.files, name); err == nil && info.IsDir() {
+		name = path.Join(name, "*")
+	}
+	if !strings.ContainsAny(name, "*?[{") {
+		return []string{name}, nil
+	}
+	found, err := s.glob(name)
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("no file matches %s", name)
+	}
+	return found, err
+}
+
+// glob matches as promptfoo does: `**` crosses folders, `*` does not.
+func (s *configSource) glob(pattern string) (found []string, err error) {
+	fixed, _, _ := strings.Cut(pattern, "*")
+	from := path.Dir(fixed + "x")
+	matches, err := globPattern(pattern)
+	if err != nil {
+		return nil, err
+	}
+	err = fs.WalkDir(s.files, from, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, files.ErrDeep):
+			return fmt.Errorf("%s: %w", pattern, files.ErrDeep)
+		case err != nil:
+			return nil //nolint:nilerr // unreadable files do not match
+		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git"):
+			return fs.SkipDir
+		case d.Type().IsRegular() && matches.MatchString(name):
+			found = append(found, name)
+		}
+		if len(found) > maxMatches {
+			return fmt.Errorf("%s matches more than %d files", pattern, maxMatches)
+		}
+		return nil
+	})
+	slices.Sort(found)
+	return found, err
+}
+
+func globPattern(pattern string) (*regexp.Regexp, error) {
+	quoted := regexp.QuoteMeta(pattern)
+	for _, r := range [][2]string{
+		{`\*\*/`, "(?:.*/)?"}, {`\*\*`, ".*"}, {`\*`, "[^/]*"}, {`\?`, "[^/]"}, {`\{`, "(?:"}, {`\}`, ")"}, {",", "|"}, {`\[`, "["}, {`\]`, "]"},
+	} {
+		quoted = strings.ReplaceAll(quoted, r[0], r[1])
+	}
+	out, err := regexp.Compile("^" + quoted + "$")
+	if err != nil {
+		return nil, fmt.Errorf("the pattern %s cannot be read", pattern)
+	}
+	return out, nil
+}
+
+// jsText returns a scalar as JavaScript prints it: 1.0 is 1.
+func jsText(n yaml.Node) string {
+	written := n.Written()
+	if !n.IsNumber() {
+		return written
+	}
+	v, err := strconv.ParseFloat(strings.ReplaceAll(written, "_", ""), 64)
+	if whole, wrong := strconv.ParseInt(written, 0, 64); err != nil && wrong == nil { // 0x1f, 0o17, 0b11
+		v, err = float64(whole), nil
+	}
+	switch {
+	case err != nil && strings.HasSuffix(strings.ToLower(written), ".inf"):
+		return strings.TrimSuffix(strings.Trim(written, "+.iInNfF"), ".") + "Infinity"
+	case err != nil:
+		return written
+	case v == 0: // also -0
+		return "0"
+	}
+	if v >= 1e21 || v <= -1e21 || v != 0 && v < 1e-6 && v > -1e-6 {
+		return strings.Replace(strconv.FormatFloat(v, 'g', -1, 64), "e-0", "e-", 1)
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
 }

@@ -62,17 +62,16 @@ func (c *converter) promptItem(s src) {
 }
 
 // filePrompt matches what promptfoo reads as a file name.
-var filePrompt = regexp.MustCompile(`\.(cjs|cts|j2|js|json|jsonl|md|mjs|mts|py|ts|txt|yml|yaml|csv)(:\w+)?$`)
+var filePrompt = pattern(`\.(cjs|cts|j2|js|json|jsonl|md|mjs|mts|py|ts|txt|yml|yaml|csv)(:\w+)?$`)
 
 // promptText adds an inline prompt, or the prompts of a file. It returns the last one, nil if there is
 // none.
 func (c *converter) promptText(s src, text, label string) *prompt {
 	if strings.Contains(text, "://") && !strings.HasPrefix(text, "file://") && !strings.ContainsAny(text, " \n") {
-		s.todo("an import fetches nothing; save the prompt in a file")
-		c.promptTODO(text, "an import fetches nothing; save the prompt in a file")
+		c.losePrompt(s, text, "an import fetches nothing; save the prompt in a file")
 		return nil
 	}
-	if strings.Contains(text, "\n") || !strings.HasPrefix(text, "file://") && !filePrompt.MatchString(text) {
+	if strings.Contains(text, "\n") || !strings.HasPrefix(text, "file://") && !filePrompt().MatchString(text) {
 		p := &prompt{label: label, text: text, at: s, names: []string{text}}
 		c.prompts = append(c.prompts, p)
 		s.ok("as a prompt")
@@ -81,22 +80,19 @@ func (c *converter) promptText(s src, text, label string) *prompt {
 	return c.promptFiles(s, text, label)
 }
 
-func (c *converter) promptTODO(what, why string) {
-	c.tail.note("TODO: the prompt " + cut(strings.Join(strings.Fields(what), " "), 80) + ": " + why)
+func (c *converter) losePrompt(s src, what, why string) {
+	c.lose(s, "the prompt "+cut(strings.Join(strings.Fields(what), " "), 80), why)
 }
 
 func (c *converter) promptFiles(s src, ref, label string) (last *prompt) {
 	file := strings.TrimPrefix(ref, "file://")
 	if name, _, _ := strings.Cut(file, ":"); language(name) != "" || strings.HasPrefix(ref, "exec:") {
-		const why = "a program makes it, and an import runs nothing; write what it makes as a prompt here"
-		s.todo("%s", why)
-		c.promptTODO(ref, why)
+		c.losePrompt(s, ref, "a program makes it, and an import runs nothing; write what it makes as a prompt here")
 		return nil
 	}
 	files, err := c.source.match(file)
 	if err != nil {
-		s.todo("%s", err)
-		c.promptTODO(ref, err.Error())
+		c.losePrompt(s, ref, err.Error())
 		return nil
 	}
 	for _, name := range files {
@@ -114,8 +110,7 @@ func (c *converter) promptFiles(s src, ref, label string) (last *prompt) {
 func (c *converter) promptFile(s src, name, label string) (last *prompt) {
 	_, data, err := c.source.read(name)
 	if err != nil {
-		s.todo("%s", err)
-		c.promptTODO(name, err.Error())
+		c.losePrompt(s, name, err.Error())
 		return nil
 	}
 	parts, base := splitPrompts(name, string(data)), strings.TrimSuffix(path.Base(name), path.Ext(name))
@@ -184,15 +179,15 @@ func (p *prompt) chat() (turns []chatTurn, ok bool) {
 }
 
 // bare matches a template in place of a JSON value, such as "content": {{question | dump}}.
-var bare = regexp.MustCompile(`(?m)(:\s*)\{\{-?\s*([^{}]*?)\s*(?:\|\s*(?:dump|tojson)\s*(?:\(\s*\))?\s*)?-?\}\}(\s*[,}\]\n])`)
+var bare = pattern(`(?m)(:\s*)\{\{-?\s*([^{}]*?)\s*(?:\|\s*(?:dump|tojson)\s*(?:\(\s*\))?\s*)?-?\}\}(\s*[,}\]\n])`)
 
 // quoteTemplates quotes such templates, so that the prompt becomes valid JSON.
 func quoteTemplates(text string) string {
 	if json.Valid([]byte(text)) {
 		return text
 	}
-	return bare.ReplaceAllStringFunc(text, func(m string) string {
-		parts := bare.FindStringSubmatch(m)
+	return bare().ReplaceAllStringFunc(text, func(m string) string {
+		parts := bare().FindStringSubmatch(m)
 		return parts[1] + quoted("{{ "+parts[2]+" }}") + parts[3]
 	})
 }

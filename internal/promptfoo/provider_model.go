@@ -20,8 +20,7 @@ func (c *converter) model(t *target, id string) {
 		t.block.set("apiVersion", textValue("v1beta"))
 	}
 	if p.why != "" {
-		t.comments = append(t.comments, "TODO: "+p.why)
-		t.at.todo("%s", p.why)
+		t.lose(p.why)
 	}
 	g := &generation{config: &mapping{}, extra: &mapping{}, protocol: p.protocol}
 	c.generation(t, g, config)
@@ -44,9 +43,7 @@ func (c *converter) modelName(t *target, model string) string {
 	if !strings.Contains(model, "{{") {
 		return model
 	}
-	const why = "a suite names its models: write the model out"
-	t.at.todo(why)
-	t.comments = append(t.comments, "TODO: "+why)
+	t.lose("a suite names its models: write the model out")
 	return "TODO"
 }
 
@@ -146,7 +143,7 @@ func (c *converter) key(p vendorModel, config src) string {
 	}
 	if s := config.get("apiKey"); !s.IsZero() {
 		name = cmp.Or(name, strings.ToUpper(notEnv.Replace(p.name))+"_API_KEY")
-		if m := envExpression.FindStringSubmatch(s.text()); m != nil {
+		if m := envExpression().FindStringSubmatch(s.text()); m != nil {
 			name = m[1]
 			s.ok("as `keyEnv` of the service")
 		} else {
@@ -278,9 +275,7 @@ func (c *converter) special(t *target, g *generation, e keyed) {
 			plainValue(e.src),
 		)
 		e.ok("as `generationConfig`")
-	case "inputCost", "outputCost":
-		c.price(t, e)
-	case "cost":
+	case "inputCost", "outputCost", "cost":
 		c.price(t, e)
 	}
 }
@@ -359,12 +354,12 @@ func (c *converter) safety(s src) yamlValue {
 
 // defaults adds the settings that promptfoo sends by default.
 func (g *generation) defaults(p vendorModel) {
-	if !p.defaults || p.protocol != eval.Anthropic && reasoning.MatchString(p.model) {
+	if !p.defaults || p.protocol != eval.Anthropic && reasoning().MatchString(p.model) {
 		return
 	}
 	var why []string
 	if g.config.get("temperature") == nil && g.config.get("topP") == nil && g.config.get("thinkingConfig") == nil &&
-		!noSampling.MatchString(p.model) {
+		!noSampling().MatchString(p.model) {
 		why = []string{"promptfoo sends what follows where the configuration says nothing"}
 		g.config.set("temperature", integer(0), why...)
 	}

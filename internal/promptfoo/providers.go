@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -131,9 +130,7 @@ func (c *converter) oneProvider(s src, id string) {
 		label.ok("as the target " + t.name)
 		c.promptFilter(t, s.get("prompts"))
 	}
-	if !c.dispatch(t, id) {
-		return
-	}
+	c.dispatch(t, id)
 	if s.IsMapping() {
 		c.change(t, s.get("transform"))
 		if d := s.get("delay"); !d.IsZero() {
@@ -147,11 +144,11 @@ func (c *converter) oneProvider(s src, id string) {
 	c.targets = append(c.targets, t)
 }
 
-var anyTemplate = regexp.MustCompile(`\{\{.*?\}\}`)
+var anyTemplate = pattern(`\{\{.*?\}\}`)
 
 // shortID returns the distinctive part of an id: the model, or the file.
 func shortID(id string) string {
-	id = anyTemplate.ReplaceAllString(id, "")
+	id = anyTemplate().ReplaceAllString(id, "")
 	if strings.HasPrefix(id, "exec:") { // flags, addresses and assignments may contain secrets
 		words := strings.Fields(id)
 		end := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") || strings.ContainsAny(w, "=@") })
@@ -165,7 +162,7 @@ func shortID(id string) string {
 		return strings.TrimSuffix(path.Base(id), path.Ext(id))
 	}
 	if strings.Contains(id, "://") { // it may contain a password
-		id, _, _ = strings.Cut(userInAddress.ReplaceAllString(id, "$1"), "?")
+		id, _, _ = strings.Cut(userInAddress().ReplaceAllString(id, "$1"), "?")
 	}
 	if strings.Contains(id, "://") || !strings.Contains(id, ":") {
 		return strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(id, "webhook:"), "https://"), "http://")
@@ -229,8 +226,7 @@ func (c *converter) nest(outer, name string) error {
 	return nil
 }
 
-// dispatch converts a provider by the kind of its id. It returns false if no target is left.
-func (c *converter) dispatch(t *target, id string) bool {
+func (c *converter) dispatch(t *target, id string) {
 	switch {
 	case id == "echo" || strings.HasPrefix(id, "echo:"):
 		t.block.set("echo", literal("true"))
@@ -243,12 +239,11 @@ func (c *converter) dispatch(t *target, id string) bool {
 		c.http(t, id)
 	case strings.HasPrefix(id, "webhook:"):
 		c.webhook(t, strings.TrimPrefix(id, "webhook:"))
-	case agents.MatchString(id):
+	case agents().MatchString(id):
 		c.agent(t, id)
 	default:
 		c.model(t, id)
 	}
-	return true
 }
 
 // agent makes a placeholder for a provider that is a program with a model inside. It fails until the user
@@ -261,9 +256,14 @@ func (c *converter) agent(t *target, id string) {
 	)
 	c.files["shims/"+standIn(t.name)] = []byte(standInScript(id))
 	t.block.set("program", new(mapping).set("command", texts("sh", "shims/"+standIn(t.name))))
+	t.lose(why)
+	c.restOfConfig(t, "goes to the agent; see its target")
+}
+
+// lose marks the target as incomplete, with a comment at its block.
+func (t *target) lose(why string) {
 	t.comments = append(t.comments, "TODO: "+why)
 	t.at.todo("%s", why)
-	c.restOfConfig(t, "goes to the agent; see its target")
 }
 
 func standIn(name string) string { return name + ".sh" }

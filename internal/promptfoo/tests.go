@@ -100,8 +100,7 @@ func (c *converter) tests(s src) {
 			c.testFiles(item, item.text())
 		case !item.get("path").IsZero():
 			const why = "a program makes these tests, and an import runs nothing; save what it makes as YAML and name that file"
-			item.todo(why)
-			c.tail.note("TODO: tests of " + item.get("path").text() + ": " + why)
+			c.lose(item, "tests of "+item.get("path").text(), why)
 		case item.IsMapping():
 			c.test(item, nil)
 		default:
@@ -126,8 +125,7 @@ func (c *converter) testFiles(s src, ref string) {
 		}
 	}
 	if why != "" {
-		s.todo("%s", why)
-		c.tail.note("TODO: tests of " + diag.CleanLine(ref) + ": " + why)
+		c.lose(s, "tests of "+diag.CleanLine(ref), why)
 		return
 	}
 	s.ok("read from " + strings.Join(files, ", "))
@@ -291,7 +289,7 @@ func matches(pattern, name string) bool {
 
 func (c *converter) promptNames(s src) (out []string) {
 	for _, item := range s.items() {
-		out = append(out, plainName(item.text(), "prompt", func(string) bool { return false })+"*")
+		out = append(out, plainName(item.text(), "prompt", free)+"*")
 		item.ok("as `arms`")
 	}
 	s.ok("as `arms`")
