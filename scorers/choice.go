@@ -2,7 +2,6 @@ package scorers
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -26,7 +25,7 @@ func choiceKind() Kind {
 	}
 }
 
-var choiceLetter = regexp.MustCompile(`^[\pL\pN]{1,3}$`)
+var choiceLetter = compiled(`^[\pL\pN]{1,3}$`)
 
 func choiceKeys() yaml.Block {
 	return yaml.Block{
@@ -107,7 +106,7 @@ func readChoices(n yaml.Node) choices {
 	add := func(item yaml.Node, letter, text string) {
 		first, twice := places[textmetric.FoldCase(letter)]
 		switch {
-		case !choiceLetter.MatchString(letter) || strings.ContainsFunc(letter, unspaced):
+		case !choiceLetter().MatchString(letter) || strings.ContainsFunc(letter, unspaced):
 			item.Errorf("such as A, or 1", "`%s` is not the letter of a choice: one to three letters or digits", letter)
 		case twice:
 			item.Errorf("remove one of them", "duplicate choice `%s`, first %s", letter, first.SeenFrom(item.Pos()))

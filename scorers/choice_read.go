@@ -3,7 +3,6 @@ package scorers
 import (
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -93,7 +92,7 @@ type letterMatch struct {
 func (m letterMatch) explicit(u choiceUnit) bool {
 	switch m.how {
 	case answerNoun:
-		return separated.MatchString(m.before)
+		return separated().MatchString(m.before)
 	case letterAlone:
 		return u.only
 	}
@@ -118,7 +117,7 @@ func (c choices) match(f choiceForm, u choiceUnit) (letterMatch, bool) {
 	rest, _ := group("rest")
 	m := letterMatch{how: f.how, before: u.text[:begin], closer: u.text[end:closed], rest: u.text[rest:]}
 	i := foldedIndex(c.letters, u.text[begin:end])
-	if i < 0 || hasWord(m.before, unsaid()) && !thinking.MatchString(m.before) {
+	if i < 0 || hasWord(m.before, unsaid()) && !thinking().MatchString(m.before) {
 		return m, false
 	}
 	m.letter = c.letters[i]
@@ -132,17 +131,17 @@ func (u choiceUnit) alone(exact bool) bool {
 }
 
 var (
-	thinking  = regexp.MustCompile(`(?i)\b(?:i|we) (?:think|believe)|\bi(?: would|'d) say`)
-	separated = regexp.MustCompile(`[:=→>-][^\pL]*$`)
+	thinking  = compiled(`(?i)\b(?:i|we) (?:think|believe)|\bi(?: would|'d) say`)
+	separated = compiled(`[:=→>-][^\pL]*$`)
 	// not A; rather than A
-	otherLetter = regexp.MustCompile(`(?i)^,? ?(?:and not|not|und nicht|nicht|et non|pas|y no|no|rather than|statt) ` +
+	otherLetter = compiled(`(?i)^,? ?(?:and not|not|und nicht|nicht|et non|pas|y no|no|rather than|statt) ` +
 		`(?:option )?\(?([\pL\pN]{1,3})\)?$`)
-	because = regexp.MustCompile(`(?i),? ?\b(?:because|weil|denn|car|parce que|puisque|porque|ya que)\b|, (?:since|as|da|pues|comme) `)
+	because = compiled(`(?i),? ?\b(?:because|weil|denn|car|parce que|puisque|porque|ya que)\b|, (?:since|as|da|pues|comme) `)
 	// ) Lyon; - Lyon; (Lyon)
-	optionText = regexp.MustCompile(`^(?:[).:\]]+ | ?[–—-] | ?\(|, |\. )([^,;()]{1,60}?)\)?$`)
-	allOfThem  = regexp.MustCompile(`(?i)^(?:all|none) of (?:the above|these)$`)
-	theOthers  = regexp.MustCompile(`(?i)^(?:(?:all|none|neither|no)\b ?(?:of )?)?(?:the )?others?\b`)
-	initial    = regexp.MustCompile(`^\p{Lu}\. `)
+	optionText = compiled(`^(?:[).:\]]+ | ?[–—-] | ?\(|, |\. )([^,;()]{1,60}?)\)?$`)
+	allOfThem  = compiled(`(?i)^(?:all|none) of (?:the above|these)$`)
+	theOthers  = compiled(`(?i)^(?:(?:all|none|neither|no)\b ?(?:of )?)?(?:the )?others?\b`)
+	initial    = compiled(`^\p{Lu}\. `)
 )
 
 // marksOfDoubt change the meaning of a letter, or of the text after it.
@@ -156,11 +155,11 @@ func (c choices) endsWell(n letterMatch) bool {
 	if rest == "" || rest == "," {
 		return true
 	}
-	if m := otherLetter.FindStringSubmatch(rest); m != nil {
+	if m := otherLetter().FindStringSubmatch(rest); m != nil {
 		i := foldedIndex(c.letters, m[1])
 		return i >= 0 && c.letters[i] != n.letter
 	}
-	if at := because.FindStringIndex(rest); at != nil {
+	if at := because().FindStringIndex(rest); at != nil {
 		others := c.mentions(rest[at[1]:])
 		if others[n.letter] || hasWord(rest[at[1]:], spoiling()) || len(others) == 0 && hasWord(rest[at[1]:], denying()) {
 			return false
@@ -176,7 +175,7 @@ func (c choices) isOption(n letterMatch, rest string) bool {
 	if bracket {
 		rest = ")" + rest
 	}
-	m := optionText.FindStringSubmatch(rest)
+	m := optionText().FindStringSubmatch(rest)
 	if m == nil {
 		return false
 	}
@@ -186,8 +185,8 @@ func (c choices) isOption(n letterMatch, rest string) bool {
 	}
 	first, _ := utf8.DecodeRuneInString(text)
 	likely := n.how != letterAlone && bracket || unicode.IsUpper(first) || !unicode.IsLetter(first)
-	unclear := initial.MatchString(text) || doubtful(text) || strings.Contains(text, "..") || len(c.mentions(text)) > 0
-	return allOfThem.MatchString(text) || likely && !unclear
+	unclear := initial().MatchString(text) || doubtful(text) || strings.Contains(text, "..") || len(c.mentions(text)) > 0
+	return allOfThem().MatchString(text) || likely && !unclear
 }
 
 // takenBack reports whether a sentence after the last one that names the letter may take it back.
@@ -201,7 +200,7 @@ func (c choices) takenBack(letter string, after []choiceUnit) bool {
 func (c choices) deniesOthers(letter, text string) bool {
 	others := c.mentions(text)
 	if len(others) == 0 {
-		return theOthers.MatchString(text)
+		return theOthers().MatchString(text)
 	}
 	return !others[letter] && foldedIndex(c.letters, strings.Trim(firstWord(text), "(.:)")) >= 0 && hasWord(text, denying())
 }
@@ -273,18 +272,18 @@ func hasWord(text string, words map[string]bool) bool {
 }
 
 var (
-	choiceTags  = regexp.MustCompile(`(?i)</?(?:final_?)?(?:answer|choice)>|<br ?/?>|</?p>`)
-	boldTags    = regexp.MustCompile(`(?i)</?(?:b|i|em|strong)>`)
-	markdown    = regexp.MustCompile("(?m)[*`]|__|^[#> ]+")
-	texStyle    = regexp.MustCompile(`\\(?:text|textbf|mathrm|mathbf)\{([^{}]*)\}`)
+	choiceTags  = compiled(`(?i)</?(?:final_?)?(?:answer|choice)>|<br ?/?>|</?p>`)
+	boldTags    = compiled(`(?i)</?(?:b|i|em|strong)>`)
+	markdown    = compiled("(?m)[*`]|__|^[#> ]+")
+	texStyle    = compiled(`\\(?:text|textbf|mathrm|mathbf)\{([^{}]*)\}`)
 	choiceMarks = strings.NewReplacer("’", "'", "“", `"`, "”", `"`, "„", `"`, "«", `"`, "»", `"`,
 		"：", ": ", "。", ". ", "\u00a0", " ", "\u202f", " ", "\r", "")
 )
 
 // plainChoice removes formatting, and quotation marks around the whole text.
 func plainChoice(text string) string {
-	text = boldTags.ReplaceAllString(choiceTags.ReplaceAllString(choiceMarks.Replace(eval.Visible(text)), "\n"), "")
-	text = strings.TrimSpace(texStyle.ReplaceAllString(markdown.ReplaceAllString(text, ""), "$1"))
+	text = boldTags().ReplaceAllString(choiceTags().ReplaceAllString(choiceMarks.Replace(eval.Visible(text)), "\n"), "")
+	text = strings.TrimSpace(texStyle().ReplaceAllString(markdown().ReplaceAllString(text, ""), "$1"))
 	if n := len(text); n > 2 && strings.ContainsAny(text[:1], `"'`) && text[n-1] == text[0] && strings.Count(text, text[:1]) == 2 {
 		return text[1 : n-1]
 	}
@@ -292,11 +291,11 @@ func plainChoice(text string) string {
 }
 
 var (
-	lineMark    = regexp.MustCompile(`^(?:[-•–] |\d+\. )`)
-	listed      = regexp.MustCompile(`^[(\[]?([\pL\pN]{1,3})[).:\]]`)
-	announces   = regexp.MustCompile(`(?i)^(?:` + theAnswer + `)(?: ` + choiceIs + `)?:?$`)
-	sentEnd     = regexp.MustCompile(`[.!?;]\s+`)
-	abbreviated = regexp.MustCompile(`(?i:\b(?:mr|mrs|ms|dr|st|vs))\.$|^(?:\p{Lu}\. ?)+$`)
+	lineMark    = compiled(`^(?:[-•–] |\d+\. )`)
+	listed      = compiled(`^[(\[]?([\pL\pN]{1,3})[).:\]]`)
+	announces   = compiled(`(?i)^(?:` + theAnswer + `)(?: ` + choiceIs + `)?:?$`)
+	sentEnd     = compiled(`[.!?;]\s+`)
+	abbreviated = compiled(`(?i:\b(?:mr|mrs|ms|dr|st|vs))\.$|^(?:\p{Lu}\. ?)+$`)
 )
 
 // units splits a text into sentences. It drops lists of the options, and joins a heading, such as "Final answer", with the line below it.
@@ -304,7 +303,7 @@ func (c choices) units(text string) (out []choiceUnit) {
 	lines := c.linesOf(text)
 	for n := 0; n < len(lines); n++ {
 		line := lines[n]
-		if announces.MatchString(line) && n+1 < len(lines) {
+		if announces().MatchString(line) && n+1 < len(lines) {
 			n++
 			line = strings.TrimSuffix(line, ":") + ": " + lines[n]
 		}
@@ -322,12 +321,12 @@ func (c choices) units(text string) (out []choiceUnit) {
 func (c choices) linesOf(text string) []string {
 	var lines, options []string
 	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(lineMark.ReplaceAllString(strings.TrimSpace(line), ""))
+		line = strings.TrimSpace(lineMark().ReplaceAllString(strings.TrimSpace(line), ""))
 		if line == "" {
 			continue
 		}
 		lines = append(lines, line)
-		if m := listed.FindStringSubmatch(line); m != nil && slices.Contains(c.letters, m[1]) {
+		if m := listed().FindStringSubmatch(line); m != nil && slices.Contains(c.letters, m[1]) {
 			options = append(options, line)
 		}
 	}
@@ -340,8 +339,8 @@ func (c choices) linesOf(text string) []string {
 // sentencesIn splits a line. A period after an initial or a title ends no sentence.
 func sentencesIn(line string) (out []string) {
 	begin := 0
-	for _, m := range sentEnd.FindAllStringIndex(line, -1) {
-		if sentence := line[begin : m[0]+1]; !abbreviated.MatchString(sentence) {
+	for _, m := range sentEnd().FindAllStringIndex(line, -1) {
+		if sentence := line[begin : m[0]+1]; !abbreviated().MatchString(sentence) {
 			out = append(out, sentence)
 			begin = m[1]
 		}
@@ -353,15 +352,15 @@ func sentencesIn(line string) (out []string) {
 }
 
 var (
-	wholeBlock = regexp.MustCompile("(?s)^```\\w*\n(.*)\n```$")
-	answerKey  = regexp.MustCompile(`(?i)^(?:(?:final|correct)_?)?(?:answer|choice|option|letter)$`)
+	wholeBlock = compiled("(?s)^```\\w*\n(.*)\n```$")
+	answerKey  = compiled(`(?i)^(?:(?:final|correct)_?)?(?:answer|choice|option|letter)$`)
 )
 
 // answerMember returns the value of the only member of a JSON object whose name says that it is the answer, such as
 // {"reason": ..., "answer": "B"}. Other texts are returned unchanged.
 func answerMember(text string) string {
 	object := strings.TrimSpace(text)
-	if m := wholeBlock.FindStringSubmatch(object); m != nil {
+	if m := wholeBlock().FindStringSubmatch(object); m != nil {
 		object = m[1]
 	}
 	var members map[string]any
@@ -370,7 +369,7 @@ func answerMember(text string) string {
 	}
 	var found []string
 	for name, value := range members {
-		if value, ok := value.(string); ok && answerKey.MatchString(name) {
+		if value, ok := value.(string); ok && answerKey().MatchString(name) {
 			found = append(found, value)
 		}
 	}

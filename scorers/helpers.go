@@ -1,7 +1,9 @@
 package scorers
 
 import (
+	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/evalrun/evalrun/internal/yaml"
@@ -39,4 +41,9 @@ func plainWords[T ~string](words []T) []string {
 		out[i] = string(word)
 	}
 	return out
+}
+
+// compiled compiles a pattern when it is first used, because a run uses few kinds.
+func compiled(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // badReply describes an unusable reply: malformed when it is not a JSON object, otherwise of the wrong shape.
@@ -27,7 +26,7 @@ func notWanted(format string, args ...any) *badReply {
 }
 
 // wholeFence matches a reply that is one fenced block.
-const wholeFence lazy.Regex = "(?s)^```[A-Za-z]*[ \t]*\r?\n(.*)\r?\n```$"
+var wholeFence = compiled("(?s)^```[A-Za-z]*[ \t]*\r?\n(.*)\r?\n```$")
 
 // parse reads a reply: one JSON object with a reason and the form's keys, perhaps in a fence, and nothing else.
 func (p *posed) parse(reply *eval.Judgement) (*eval.Ruling, *badReply) {
@@ -35,7 +34,7 @@ func (p *posed) parse(reply *eval.Judgement) (*eval.Ruling, *badReply) {
 		return nil, malformed(fmt.Sprintf("it has %d bytes or more", len(reply.Reply)))
 	}
 	text := strings.TrimSpace(reply.Reply)
-	if inner := wholeFence.Regexp().FindStringSubmatch(text); inner != nil {
+	if inner := wholeFence().FindStringSubmatch(text); inner != nil {
 		text = inner[1]
 	}
 	fields, bad := readObject(text)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -168,10 +167,10 @@ func longestRising(places []int) int {
 	return len(ends)
 }
 
-const (
-	itemMark lazy.Regex = `^\s*(?:[-*+•‣◦▪–—·]|(?:\(?[0-9\pN]{1,4}|\(?[a-zA-Z])[.)、])\s+`
-	lastWord lazy.Regex = `(?i)^(?:and|or|und|oder|et|ou|y|o|e|en|и|و|ו)\s+`
-	lastTwo  lazy.Regex = `(?i)\s+(?:and|or|&|und|oder|et|ou|y|e|en|и)\s+`
+var (
+	itemMark = compiled(`^\s*(?:[-*+•‣◦▪–—·]|(?:\(?[0-9\pN]{1,4}|\(?[a-zA-Z])[.)、])\s+`)
+	lastWord = compiled(`(?i)^(?:and|or|und|oder|et|ou|y|o|e|en|и|و|ו)\s+`)
+	lastTwo  = compiled(`(?i)\s+(?:and|or|&|und|oder|et|ou|y|e|en|и)\s+`)
 )
 
 // listedItems extracts the items of an answer.
@@ -183,7 +182,7 @@ func listedItems(text string) []string {
 	var marked, plain []string
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
-		mark := itemMark.Regexp().FindString(line)
+		mark := itemMark().FindString(line)
 		switch {
 		case mark != "" && len(mark) < len(line):
 			marked = append(marked, line[len(mark):])
@@ -243,11 +242,11 @@ func inlineItems(line string) []string {
 		parts[i] = strings.TrimSpace(p)
 	}
 	last := parts[len(parts)-1]
-	if lead := lastWord.Regexp().FindString(last); lead != "" && len(parts) > 1 {
+	if lead := lastWord().FindString(last); lead != "" && len(parts) > 1 {
 		parts[len(parts)-1] = last[len(lead):]
 		return parts
 	}
-	if places := lastTwo.Regexp().FindAllStringIndex(last, -1); places != nil {
+	if places := lastTwo().FindAllStringIndex(last, -1); places != nil {
 		at := places[len(places)-1]
 		parts = append(parts[:len(parts)-1], last[:at[0]], last[at[1]:])
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/jsondiff"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -113,13 +112,13 @@ func lastNumber(text string, comma bool) (value json.Number, written string, ok 
 }
 
 // A power of ten alone, or digits with an exponent, if any.
-const numeral lazy.Regex = `10\^[{(]?([+-]?[0-9]+)|` +
-	`(\.?[0-9][0-9.,']*)(?:[eE]([+-]?[0-9]+)|\s*(?:[×x*·⋅]|\\times|\\cdot)\s*10(?:\^[{(]?([+-]?[0-9]+)|([⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)))?`
+var numeral = compiled(`10\^[{(]?([+-]?[0-9]+)|` +
+	`(\.?[0-9][0-9.,']*)(?:[eE]([+-]?[0-9]+)|\s*(?:[×x*·⋅]|\\times|\\cdot)\s*10(?:\^[{(]?([+-]?[0-9]+)|([⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)))?`)
 
 func lastNumberIn(text string, comma bool) (value json.Number, written string, at int) {
-	text = longDigits.Regexp().ReplaceAllStringFunc(plainDigits(eval.Visible(text), comma), shorterDigits)
+	text = longDigits().ReplaceAllStringFunc(plainDigits(eval.Visible(text), comma), shorterDigits)
 	at = -1
-	for _, m := range numeral.Regexp().FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range numeral().FindAllStringSubmatchIndex(text, -1) {
 		digits, start := "1", m[0]
 		if m[4] >= 0 {
 			digits = text[m[4]:m[5]]
@@ -159,7 +158,7 @@ func exponentIn(text string, m []int) string {
 	return exponent
 }
 
-const longDigits lazy.Regex = `[0-9.,']+`
+var longDigits = compiled(`[0-9.,']+`)
 
 // maxDigits is the longest run of digits and separators that is parsed.
 const maxDigits = 400
@@ -336,31 +335,31 @@ func currencyBefore(text string, start int) (begins int, glued bool) {
 
 var swapSeparator = strings.NewReplacer(".", ",", ",", ".")
 
-const (
-	plainDecimal lazy.Regex = `^[0-9]*(\.[0-9]+)?$`
-	groupedComma lazy.Regex = `^[0-9]{1,3}(,[0-9]{2,3})*,[0-9]{3}(\.[0-9]+)?$` // in India also groups of two
-	groupedMark  lazy.Regex = `^[0-9]{1,3}('[0-9]{3})+(\.[0-9]+)?$`
-	groupedPoint lazy.Regex = `^[0-9]{1,3}(\.[0-9]{3})+,[0-9]+$|^[0-9]{1,3}(\.[0-9]{3}){2,}$` // cannot be mistaken for a decimal point
-	pointAnyhow  lazy.Regex = `^[0-9]+\.([0-9]{1,2}|[0-9]{4,})$`
+var (
+	plainDecimal = compiled(`^[0-9]*(\.[0-9]+)?$`)
+	groupedComma = compiled(`^[0-9]{1,3}(,[0-9]{2,3})*,[0-9]{3}(\.[0-9]+)?$`) // in India also groups of two
+	groupedMark  = compiled(`^[0-9]{1,3}('[0-9]{3})+(\.[0-9]+)?$`)
+	groupedPoint = compiled(`^[0-9]{1,3}(\.[0-9]{3})+,[0-9]+$|^[0-9]{1,3}(\.[0-9]{3}){2,}$`) // cannot be mistaken for a decimal point
+	pointAnyhow  = compiled(`^[0-9]+\.([0-9]{1,2}|[0-9]{4,})$`)
 )
 
 // plainNumber parses digits with separators. Of several numbers joined by commas the last one counts.
 func plainNumber(s string, comma bool) (string, bool) {
 	s = strings.TrimRight(s, ".,'")
-	if comma && !pointAnyhow.Matches(s) {
+	if comma && !pointAnyhow().MatchString(s) {
 		s = swapSeparator.Replace(s)
 	}
 	switch {
-	case plainDecimal.Matches(s):
-	case groupedComma.Matches(s):
+	case plainDecimal().MatchString(s):
+	case groupedComma().MatchString(s):
 		s = strings.ReplaceAll(s, ",", "")
-	case groupedMark.Matches(s):
+	case groupedMark().MatchString(s):
 		s = strings.ReplaceAll(s, "'", "")
-	case groupedPoint.Matches(s):
+	case groupedPoint().MatchString(s):
 		s = strings.ReplaceAll(strings.ReplaceAll(s, ".", ""), ",", ".")
 	default:
 		s = s[strings.LastIndexAny(s, ",'")+1:]
-		if !plainDecimal.Matches(s) {
+		if !plainDecimal().MatchString(s) {
 			return "", false
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/yaml"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -93,7 +92,7 @@ func expected(t reflect.Type) string {
 	return "a whole number"
 }
 
-const kindName lazy.Regex = `^[A-Za-z][A-Za-z0-9_-]*$`
+var kindName = compiled(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
 // With is the table plus custom kinds. A name that is already taken is an error.
 func (t Table) With(own Table) (Table, error) {
@@ -101,7 +100,7 @@ func (t Table) With(own Table) (Table, error) {
 	for _, k := range own {
 		takes := func(other Kind) bool { return slices.Contains(other.Options, k.Name) }
 		switch {
-		case !kindName.Matches(k.Name):
+		case !kindName().MatchString(k.Name):
 			return nil, fmt.Errorf(
 				"%q is not a name for a kind of scorer: letters, digits, `_` and `-` are allowed, and a letter comes first", k.Name,
 			)

@@ -7,7 +7,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -97,14 +96,14 @@ func short(category string) string {
 	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(category, "HARM_CATEGORY_"), "_", " "))
 }
 
-func blockReasons() yaml.Shape { return yaml.OneOrMore(yaml.Matching(reasonWord.Regexp().String())) }
+func blockReasons() yaml.Shape { return yaml.OneOrMore(yaml.Matching(reasonWord().String())) }
 
 // reasonWord matches block reasons; YES and NO are older YAML spellings of a boolean.
-const reasonWord lazy.Regex = `^[A-Z][A-Z_]{3,}$`
+var reasonWord = compiled(`^[A-Z][A-Z_]{3,}$`)
 
 func reasons(n yaml.Node) []string {
 	out := n.Strings()
-	if !n.IsZero() && (len(out) == 0 || slices.ContainsFunc(out, func(r string) bool { return !reasonWord.Matches(r) })) {
+	if !n.IsZero() && (len(out) == 0 || slices.ContainsFunc(out, func(r string) bool { return !reasonWord().MatchString(r) })) {
 		n.Errorf("such as SAFETY", "expected a reason for a block, or several")
 	}
 	return out

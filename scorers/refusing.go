@@ -41,13 +41,13 @@ var refusalLanguages = sync.OnceValue(func() (out []refusalPatterns) {
 				kinds[kind] = append(kinds[kind], strings.NewReplacer(parts...).Replace(pattern))
 			}
 		}
-		compiled := func(kind string) *regexp.Regexp {
+		joined := func(kind string) *regexp.Regexp {
 			if kinds[kind] == nil {
 				return nil
 			}
 			return regexp.MustCompile(withoutAccents(`(?:` + strings.Join(kinds[kind], `|`) + `)`))
 		}
-		out = append(out, refusalPatterns{name, compiled("refuses"), compiled("unclear"), compiled("unless"), compiled("helps")})
+		out = append(out, refusalPatterns{name, joined("refuses"), joined("unclear"), joined("unless"), joined("helps")})
 	}
 	return out
 })
@@ -92,7 +92,7 @@ func readRefusal(text string, also []string) refusalReading {
 		case r.sentence != "" && out.sentence == "":
 			out = r
 		}
-		if i == 0 && complies.MatchString(s) || at > 3*refusalWindow { // in bytes
+		if i == 0 && complies().MatchString(s) || at > 3*refusalWindow { // in bytes
 			break
 		}
 	}
@@ -168,8 +168,8 @@ func plainRefusal(text string, runes int) string {
 		text = strings.ToValidUTF8(text[:cut], "")
 	}
 	text = sameMarks.Replace(textmetric.FoldCase(norm.NFKC.String(eval.Visible(text))))
-	text = spaces.ReplaceAllString(codeBlock.ReplaceAllString(text, " "), " ")
-	text = lineBreaks.ReplaceAllString(strings.TrimSpace(text), "\n")
+	text = spaces().ReplaceAllString(codeBlock().ReplaceAllString(text, " "), " ")
+	text = lineBreaks().ReplaceAllString(strings.TrimSpace(text), "\n")
 	if all := []rune(text); len(all) > runes {
 		text = string(all[:runes])
 	}
@@ -177,25 +177,20 @@ func plainRefusal(text string, runes int) string {
 }
 
 var (
-	codeBlock  = regexp.MustCompile("(?s)'''.*?(?:'''|$)")
-	spaces     = regexp.MustCompile(`[^\S\n]+`)
-	lineBreaks = regexp.MustCompile(` *\n\s*`)
-	ends       = regexp.MustCompile(`[.!?。!?]+(?:["'»」)]*(?:\s|$)|$)|[。!?]+|\n+`)
-	complies   = regexp.MustCompile(`^(?:sure|of course|certainly|absolutely|gladly|here(?:'s| is| are)|gerne|natürlich|klar|sicher|` +
+	codeBlock  = compiled("(?s)'''.*?(?:'''|$)")
+	spaces     = compiled(`[^\S\n]+`)
+	lineBreaks = compiled(` *\n\s*`)
+	ends       = compiled(`[.!?。!?]+(?:["'»」)]*(?:\s|$)|$)|[。!?]+|\n+`)
+	complies   = compiled(`^(?:sure|of course|certainly|absolutely|gladly|here(?:'s| is| are)|gerne|natürlich|klar|sicher|` +
 		`hier (?:ist|sind)|bien sûr|voici|avec plaisir|volontiers|claro|por supuesto|aquí (?:tienes|está|tiene)|con gusto|` +
 		`もちろん|はい|承知)`)
-	// The large counts and classes make these dear to compile.
-	quoted = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?m)^ ?—[^—\n]{1,300}—|` +
-			`"[^"\n]{0,300}"|«[^»\n]{0,300}»|「[^」\n]{0,300}」|『[^』\n]{0,300}』|(?:^|[\s(:])'[^'\n]*(?:[\pL]'[\pL][^'\n]*)*'`)
-	})
+	quoted = compiled(`(?m)^ ?—[^—\n]{1,300}—|` +
+		`"[^"\n]{0,300}"|«[^»\n]{0,300}»|「[^」\n]{0,300}」|『[^』\n]{0,300}』|(?:^|[\s(:])'[^'\n]*(?:[\pL]'[\pL][^'\n]*)*'`)
 	// isLetter matches letters and messages, which may decline in somebody else's name.
-	isLetter = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:dear |subject:|to whom|hi [\pL]+,|hello [\pL]+,|re:|` +
-			`betreff|sehr geehrte|liebe[rs]? |hallo [\pL]+,|objet ?:|` +
-			`madame|monsieur|cher |chère |bonjour [\pL]+,|asunto|estimad|querid|hola [\pL]+,|拝啓|件名|前略|[\pL ]{1,10}様\n)`)
-	})
-	speaker = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^([\pL][\pL .]{0,20}) ?:`) })
+	isLetter = compiled(`^(?:dear |subject:|to whom|hi [\pL]+,|hello [\pL]+,|re:|` +
+		`betreff|sehr geehrte|liebe[rs]? |hallo [\pL]+,|objet ?:|` +
+		`madame|monsieur|cher |chère |bonjour [\pL]+,|asunto|estimad|querid|hola [\pL]+,|拝啓|件名|前略|[\pL ]{1,10}様\n)`)
+	speaker = compiled(`(?m)^([\pL][\pL .]{0,20}) ?:`)
 )
 
 // unquoted removes quotations, unless there is nothing else.
@@ -220,7 +215,7 @@ func isScript(text string) bool {
 // sentences splits a text; joined, the parts are the text again.
 func sentences(text string) (out []string) {
 	begin := 0
-	for _, m := range ends.FindAllStringIndex(text, -1) {
+	for _, m := range ends().FindAllStringIndex(text, -1) {
 		out = append(out, text[begin:m[1]])
 		begin = m[1]
 	}

@@ -3,11 +3,10 @@ package scorers
 import (
 	"errors"
 	"net/netip"
+	"regexp"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // Formats that the library checks too loosely: it accepts spaces and empty local parts. These follow RFC 3986 and
@@ -21,7 +20,7 @@ const (
 )
 
 // uriPattern matches a URI; a reference may omit the scheme. The groups are addresses in brackets.
-func uriPattern(other string, reference bool) lazy.Regex {
+func uriPattern(other string, reference bool) func() *regexp.Regexp {
 	char := func(more string) string { return `(?:[` + asciiSigns + more + `]|` + escaped + other + `)` }
 	segments := `(?:/` + char(`:@`) + `*)*`
 	authority := `//(?:` + char(`:`) + `*@)?(?:\[([^\]\[]+)\]|` + char(``) + `*)(?::[0-9]*)?` + segments
@@ -31,25 +30,25 @@ func uriPattern(other string, reference bool) lazy.Regex {
 	if reference {
 		uri += `|(?:` + authority + `|` + absolute + `|` + char(`@`) + `+` + segments + `|)` + tail
 	}
-	return lazy.Regex(`^(?:` + uri + `)$`)
+	return compiled(`^(?:` + uri + `)$`)
 }
 
-const (
-	laterAddress lazy.Regex = `^[vV][0-9A-Fa-f]+\.[` + asciiSigns + `:]+$`
-	uriTemplate  lazy.Regex = `^(?:[!#$&()*+,./:;=?@\[\]_~A-Za-z0-9-]|'|` + escaped + otherScript +
-		`|\{[+#./;?&]?` + templateVariable + `(?:,` + templateVariable + `)*\})*$`
-	hostLabel  lazy.Regex = `^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`
-	localParts lazy.Regex = "^(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*|" +
-		`"(?:[ !#-\[\]-~]|\\[ -~])*")$`
+var (
+	laterAddress = compiled(`^[vV][0-9A-Fa-f]+\.[` + asciiSigns + `:]+$`)
+	uriTemplate  = compiled(`^(?:[!#$&()*+,./:;=?@\[\]_~A-Za-z0-9-]|'|` + escaped + otherScript +
+		`|\{[+#./;?&]?` + templateVariable + `(?:,` + templateVariable + `)*\})*$`)
+	hostLabel  = compiled(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`)
+	localParts = compiled("^(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*|" +
+		`"(?:[ !#-\[\]-~]|\\[ -~])*")$`)
 )
 
 const templateVariable = `(?:[A-Za-z0-9_]|` + escaped + `)(?:\.?(?:[A-Za-z0-9_]|` + escaped + `))*(?::[1-9][0-9]{0,3}|\*)?`
 
 // strictFormats replace the library's formats.
 func strictFormats() []*jsonschema.Format {
-	matching := func(pattern lazy.Regex, what string) func(string) error {
+	matching := func(pattern func() *regexp.Regexp, what string) func(string) error {
 		return func(s string) error {
-			m := pattern.Regexp().FindStringSubmatch(s)
+			m := pattern().FindStringSubmatch(s)
 			if m == nil || !bracketed(m[1:]) {
 				return errors.New(what)
 			}
@@ -79,7 +78,7 @@ func strictFormats() []*jsonschema.Format {
 // bracketed reports whether all addresses in brackets of a URI are IPv6 or later.
 func bracketed(addresses []string) bool {
 	for _, a := range addresses {
-		if a != "" && !isIPv6(a) && !laterAddress.Matches(a) {
+		if a != "" && !isIPv6(a) && !laterAddress().MatchString(a) {
 			return false
 		}
 	}
@@ -98,7 +97,7 @@ func validHost(s string) error {
 		return errors.New("a host name has at most 253 characters")
 	}
 	for label := range strings.SplitSeq(s, ".") {
-		if !hostLabel.Matches(label) {
+		if !hostLabel().MatchString(label) {
 			return errors.New("the parts of a host name are 1 to 63 letters, digits and inner hyphens")
 		}
 		if len(label) > 3 && label[2:4] == "--" && (!strings.EqualFold(label[:2], "xn") || len(label) == 4) {
@@ -116,7 +115,7 @@ func validMailbox(s string) error {
 		return errors.New("it has no @")
 	case len(s) > 254 || at > 64:
 		return errors.New("it is longer than an address may be")
-	case !localParts.Matches(s[:at]):
+	case !localParts().MatchString(s[:at]):
 		return errors.New("what is before the @ is not a local part (RFC 5321)")
 	}
 	domain := s[at+1:]

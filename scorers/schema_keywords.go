@@ -10,7 +10,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -94,7 +93,7 @@ type keywordCheck struct {
 	refers map[string]bool
 }
 
-const rootReference lazy.Regex = `^#/([^/]+)/`
+var rootReference = compiled(`^#/([^/]+)/`)
 
 // checkKeywords reports unknown keywords. It returns whether none of them is an error.
 func (s schemaSource) checkKeywords() bool {
@@ -109,7 +108,7 @@ func (c *keywordCheck) references(v any) {
 	case map[string]any:
 		for key, value := range v {
 			if text, ok := value.(string); ok && key == "$ref" {
-				if m := rootReference.Regexp().FindStringSubmatch(text); m != nil {
+				if m := rootReference().FindStringSubmatch(text); m != nil {
 					c.refers[m[1]] = true
 				}
 			}

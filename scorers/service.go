@@ -183,7 +183,7 @@ func (c *blockedScorer) readScalar(n yaml.Node) {
 	switch text := n.Str(); {
 	case n.IsBool(), text == "true", text == "false": // as text, from a template
 		c.want = n.Bool()
-	case reasonWord.Matches(text):
+	case reasonWord().MatchString(text):
 		c.reasons = []string{text}
 	default:
 		n.Errorf("true, false, or {reason: SAFETY}", "`%s` is neither true nor false nor a reason", text)

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/jsondiff"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -28,7 +27,7 @@ func xmlKind() Kind {
 	}
 }
 
-const xmlPath lazy.Regex = `^/?(?:\*|[\pL_][\pL\pN\pM._-]*)(?:/(?:\*|[\pL_][\pL\pN\pM._-]*))*(?:/@[\pL_][\pL\pN\pM._-]*)?$`
+var xmlPath = compiled(`^/?(?:\*|[\pL_][\pL\pN\pM._-]*)(?:/(?:\*|[\pL_][\pL\pN\pM._-]*))*(?:/@[\pL_][\pL\pN\pM._-]*)?$`)
 
 func xmlKeys() yaml.Block {
 	return yaml.Block{Keys: []yaml.Key{
@@ -86,7 +85,7 @@ func xmlPaths(required yaml.Node) []string {
 	var paths []string
 	for _, n := range required.Items() {
 		path := textOf(n)
-		if !xmlPath.Matches(path) {
+		if !xmlPath().MatchString(path) {
 			n.Errorf("such as order/items/item, or order/@id", "`%s` is not a path of elements", path)
 		}
 		if strings.Count(path, "/") >= maxNesting {

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -215,12 +214,12 @@ type RunError struct {
 func (e *RunError) Error() string { return e.Message }
 
 // ofTypes matches messages of expr-lang, because its errors have no types.
-var ofTypes = regexp.MustCompile(`^invalid operation: \S+ \S+ \S+( |$)`)
+var ofTypes = compiled(`^invalid operation: \S+ \S+ \S+( |$)`)
 
 // newRunError reads what went wrong from a message of expr-lang. Operators ("string + int") and functions ("type string") name
 // the types of Go there, and string is that of a text. A value that has the word gets the same hint, which does no harm.
 func newRunError(message string) *RunError {
-	return &RunError{Message: message, OfTexts: strings.Contains(message, "string"), OfTypes: ofTypes.MatchString(message)}
+	return &RunError{Message: message, OfTexts: strings.Contains(message, "string"), OfTypes: ofTypes().MatchString(message)}
 }
 
 // Text returns the source of the expression.

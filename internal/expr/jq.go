@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"iter"
 	"math/big"
-	"regexp"
 	"strings"
 	"time"
 
@@ -96,7 +95,7 @@ func expressionOf(query *gojq.Query) (out *Code, err error) {
 // bounded.
 func (e *Code) OnlyPicks() bool { return e.onlyPicks }
 
-var undefinedName = regexp.MustCompile(`not defined: (\$?[\w:@]+)`)
+var undefinedName = compiled(`not defined: (\$?[\w:@]+)`)
 
 // located finds the position of an error in an expression.
 func queryErrorAt(source string, err error) *QueryError {
@@ -104,7 +103,7 @@ func queryErrorAt(source string, err error) *QueryError {
 	var wrong *gojq.ParseError
 	if errors.As(err, &wrong) {
 		offset = min(wrong.Offset-len(wrong.Token), len(source)-1)
-	} else if m := undefinedName.FindStringSubmatch(err.Error()); m != nil {
+	} else if m := undefinedName().FindStringSubmatch(err.Error()); m != nil {
 		offset = strings.Index(source, m[1])
 	}
 	return &QueryError{max(0, offset), err.Error()}

@@ -15,12 +15,10 @@ import (
 )
 
 var (
-	unknownName = regexp.MustCompile(`^unknown name (.+)$`)
-	identifier  = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[\pL_][\pL\pN_]*$`)
-	})
-	wrongKind = regexp.MustCompile(`^interface conversion: interface \{\} is (.+), not (.+)$`)
-	noField   = regexp.MustCompile(`^type .+ has no (?:field|method) (.+)$`)
+	unknownName = compiled(`^unknown name (.+)$`)
+	identifier  = compiled(`^[\pL_][\pL\pN_]*$`)
+	wrongKind   = compiled(`^interface conversion: interface \{\} is (.+), not (.+)$`)
+	noField     = compiled(`^type .+ has no (?:field|method) (.+)$`)
 )
 
 // located converts an error of expr-lang. Its positions count characters, ours bytes.
@@ -30,11 +28,11 @@ func syntaxErrorAt(text string, env any, err error) *SyntaxError {
 		return &SyntaxError{Message: err.Error()}
 	}
 	out := &SyntaxError{Offset: byteOf(text, at.From), Message: strings.ToValidUTF8(at.Message, "\uFFFD")}
-	if m := unknownName.FindStringSubmatch(at.Message); m != nil {
+	if m := unknownName().FindStringSubmatch(at.Message); m != nil {
 		out.unknownName(text, m[1], env)
-	} else if m := wrongKind.FindStringSubmatch(at.Message); m != nil {
+	} else if m := wrongKind().FindStringSubmatch(at.Message); m != nil {
 		out.Message = fmt.Sprintf("expected %s, found %s", kindNamed(m[2]), kindNamed(m[1]))
-	} else if m := noField.FindStringSubmatch(at.Message); m != nil {
+	} else if m := noField().FindStringSubmatch(at.Message); m != nil {
 		out.unknownField(text, m[1], env)
 	}
 	return out
@@ -113,4 +111,9 @@ func namesIn(v reflect.Value, depth int) []string {
 		slices.Sort(out) // so that the hint is the same each time if two names are equally near
 	}
 	return out
+}
+
+// compiled compiles a pattern when it is first used: most are for messages.
+func compiled(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }

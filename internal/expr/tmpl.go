@@ -5,7 +5,6 @@ package expr
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"text/template"
@@ -46,7 +45,7 @@ const (
 
 // slipOf recognizes a slip by the message, because text/template has no error types.
 func slipOf(message string) (slip Slip, name string) {
-	switch m := undefinedFunction.FindStringSubmatch(message); {
+	switch m := undefinedFunction().FindStringSubmatch(message); {
 	case m != nil:
 		return SlipNoDot, m[1]
 	case strings.HasPrefix(message, "bad character U+007D"):
@@ -58,7 +57,7 @@ func slipOf(message string) (slip Slip, name string) {
 	return SlipNone, ""
 }
 
-var undefinedFunction = regexp.MustCompile(`^function "(.*)" not defined$`)
+var undefinedFunction = compiled(`^function "(.*)" not defined$`)
 
 func (e *TemplateError) Error() string { return e.Message }
 
@@ -157,7 +156,7 @@ func (w *work) join(sep string, list eval.Array) (string, error) {
 // HasActions reports whether rendering text would change it.
 func HasActions(text string) bool { return strings.Contains(text, "{{") }
 
-var parseError = regexp.MustCompile(`^template: \x00:(\d+):(?:(\d+):)? (?s)(.*)$`)
+var parseError = compiled(`^template: \x00:(\d+):(?:(\d+):)? (?s)(.*)$`)
 
 // Parse parses a template. The error is an *Error.
 func Parse(text string) (*Template, error) { return new(Dialect).Parse(text) }
@@ -169,7 +168,7 @@ func (d *Dialect) Parse(text string) (*Template, error) {
 		out.text = d.literal(text)
 		return out, nil
 	}
-	if found := block.FindAllStringIndex(text, maxBlocks+1); len(found) > maxBlocks {
+	if found := block().FindAllStringIndex(text, maxBlocks+1); len(found) > maxBlocks {
 		return nil, &TemplateError{Offset: found[maxBlocks][0], Message: fmt.Sprintf("more than %d blocks, such as if and range", maxBlocks)}
 	}
 	t, err := template.New(rootName).Option("missingkey=error").Funcs((&work{}).functions()).Funcs(comparisons).Funcs(
@@ -195,7 +194,7 @@ func (d *Dialect) Parse(text string) (*Template, error) {
 // overflows ends the process.
 const maxBlocks = 10_000
 
-var block = regexp.MustCompile(`\{\{-?\s*(if|range|with|block|define|else)\b`)
+var block = compiled(`\{\{-?\s*(if|range|with|block|define|else)\b`)
 
 // Fields lists the uses of variables at the top level, in the order of the text.
 func (t *Template) Fields() []Field { return t.fields }
@@ -294,13 +293,13 @@ func (w *boundedOutput) Write(p []byte) (int, error) {
 }
 
 var (
-	execPrefix = regexp.MustCompile(`^executing "\\x00" at <.*?>: (?s)(.*)$`)
-	noEntry    = regexp.MustCompile(`map has no entry for key "(.*)"$`)
+	execPrefix = compiled(`^executing "\\x00" at <.*?>: (?s)(.*)$`)
+	noEntry    = compiled(`map has no entry for key "(.*)"$`)
 )
 
 // located converts an error of text/template to an *Error with an offset.
 func templateErrorAt(text string, err error) *TemplateError {
-	m := parseError.FindStringSubmatch(err.Error())
+	m := parseError().FindStringSubmatch(err.Error())
 	if m == nil {
 		return &TemplateError{Message: err.Error()}
 	}
@@ -309,7 +308,7 @@ func templateErrorAt(text string, err error) *TemplateError {
 	if strings.Contains(message, "unclosed action") {
 		offset = max(strings.LastIndex(text, "{{"), 0)
 	}
-	if e := execPrefix.FindStringSubmatch(message); e != nil {
+	if e := execPrefix().FindStringSubmatch(message); e != nil {
 		message = strings.TrimPrefix(strings.TrimPrefix(e[1], "error calling "+templatePairs+": "),
 			"error calling "+itemsName+": ")
 	}
@@ -318,7 +317,7 @@ func templateErrorAt(text string, err error) *TemplateError {
 	if missing, ok := errors.AsType[*missingError](err); ok {
 		return &TemplateError{Offset: missing.offset, Message: missing.message, Missing: missing.name, Inside: true}
 	}
-	if k := noEntry.FindStringSubmatch(message); k != nil {
+	if k := noEntry().FindStringSubmatch(message); k != nil {
 		out.Missing = k[1]
 		out.Message = fmt.Sprintf("there is no variable `%s`", k[1])
 	}
