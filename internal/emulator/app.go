@@ -1,14 +1,18 @@
 package emulator
 
 import (
+	"context"
 	"crypto/subtle"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/evalrun/evalrun/internal/clients/wire"
 )
@@ -17,10 +21,9 @@ import (
 // countries, orders that it looks up, the last question of a chat, and otherwise the question itself.
 // Other paths misbehave. Use NewApp.
 type App struct {
+	served // by endpoint
 	key    string
 	mux    *http.ServeMux
-	names  []string // of the endpoints, in order
-	served map[string]*atomic.Int64
 	chats  keptChats
 	stop   chan struct{}
 }
@@ -30,7 +33,7 @@ const maxAppBody = 1 << 20
 
 // NewApp returns the application. It requires the key as a bearer token; "" accepts every request.
 func NewApp(key string) *App {
-	a := &App{key: key, mux: http.NewServeMux(), served: map[string]*atomic.Int64{}, stop: make(chan struct{})}
+	a := &App{key: key, mux: http.NewServeMux(), served: newServed(), stop: make(chan struct{})}
 	a.chats.open = map[string]*keptChat{}
 	a.mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { reply(w, map[string]string{"status": "ok"}) })
 	a.mux.HandleFunc("GET /stats", func(w http.ResponseWriter, _ *http.Request) { reply(w, a.Stats()) })
@@ -43,11 +46,8 @@ func NewApp(key string) *App {
 	a.handle("/redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/chat", http.StatusFound) })
 	a.handle("/empty", func(http.ResponseWriter, *http.Request) {})
 	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(
-			w,
-			http.StatusNotFound,
-			fmt.Sprintf("there is no %s %s here; there is POST %s", r.Method, r.URL.Path, strings.Join(a.names, ", ")),
-		)
+		message := fmt.Sprintf("there is no %s %s here; there is POST %s", r.Method, r.URL.Path, strings.Join(a.names, ", "))
+		refuse(w, http.StatusNotFound, message)
 	})
 	return a
 }
@@ -55,7 +55,7 @@ func NewApp(key string) *App {
 // handle registers a handler for POST requests with the key, and counts them.
 func (a *App) handle(path string, next http.HandlerFunc) {
 	n := new(atomic.Int64)
-	a.names, a.served[path] = append(a.names, path), n
+	a.names, a.n[path] = append(a.names, path), n
 	a.mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
 		n.Add(1)
 		token, ok := bearer(r)
@@ -70,26 +70,6 @@ func (a *App) handle(path string, next http.HandlerFunc) {
 
 // ServeHTTP implements http.Handler.
 func (a *App) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
-
-// Stats returns the number of requests by endpoint, including refused ones.
-func (a *App) Stats() map[string]int64 {
-	out := map[string]int64{}
-	for name, n := range a.served {
-		out[name] = n.Load()
-	}
-	return out
-}
-
-// Served lists the endpoints that were used, with the number of requests.
-func (a *App) Served() []string {
-	var out []string
-	for _, name := range a.names {
-		if n := a.served[name].Load(); n > 0 {
-			out = append(out, fmt.Sprintf("%s %d", name, n))
-		}
-	}
-	return out
-}
 
 // AppServer is an App that listens on an address of this machine.
 type AppServer struct {
@@ -130,21 +110,12 @@ type appStep struct {
 	Args map[string]string `json:"args"`
 }
 
-type wireAppError struct {
-	Error struct {
-		Message string `json:"message"`
-	} `json:"error"`
-}
-
-func appError(message string) (out wireAppError) {
-	out.Error.Message = message
-	return out
+func appError(message string) any {
+	return map[string]any{"error": map[string]string{"message": message}}
 }
 
 func refuse(w http.ResponseWriter, status int, message string) {
-	w.Header().Set("Content-Type", jsonType)
-	w.WriteHeader(status)
-	writeJSON(w, appError(message))
+	failWith(w, status, appError(message))
 }
 
 // answering reads a question and answers it; next writes the answer.
@@ -223,4 +194,46 @@ func (a *App) hang(w http.ResponseWriter, r *http.Request) {
 	case <-a.stop:
 	}
 	panic(http.ErrAbortHandler)
+}
+
+// listening is a handler that is served on an address of this machine.
+type listening struct {
+	url     string
+	warning string
+	http    *http.Server
+	done    chan struct{}
+	once    sync.Once
+}
+
+// listen serves h on addr, to requests for a name of this machine. what names it in messages.
+func listen(h http.Handler, what, addr string) (*listening, error) {
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot listen on %s: %w", what, addr, err)
+	}
+	hosts := wire.NewHosts(addr, listener.Addr())
+	l := &listening{url: "http://" + listener.Addr().String(), done: make(chan struct{})}
+	if !hosts.Local {
+		l.warning = "anyone who reaches this address can use " + what + "; without --listen only this machine can"
+	}
+	l.http = &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !hosts.Allow(r.Host) {
+			http.Error(w, "this is not a host name of "+what+": use "+l.url+", or name it with --listen", http.StatusMisdirectedRequest)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})}
+	go func() {
+		defer close(l.done)
+		_ = l.http.Serve(listener) // close ends it; if it ends before, callers get no reply
+	}()
+	return l, nil
+}
+
+func (l *listening) close(stop chan struct{}) {
+	l.once.Do(func() {
+		close(stop)
+		_ = l.http.Close() // open connections are dropped on purpose
+		<-l.done
+	})
 }

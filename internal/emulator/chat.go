@@ -395,17 +395,6 @@ func (completions) endless() string {
 }
 
 func (completions) malformed(how string) string {
-	return misshaped(
-		how,
-		`{"choices": [}`,
-		`{"choices": "none"}`,
-		`{"choices": []}`,
-		strings.TrimSpace(
-			string(
-				encoded(
-					map[string]any{"error": openAIError(&problem{Status: 500, Message: "this fault comes from the emulator's script"})},
-				),
-			),
-		),
-	)
+	failure := encoded(map[string]any{"error": openAIError(&problem{Status: 500, Message: scriptedFault})})
+	return misshaped(how, `{"choices": [}`, `{"choices": "none"}`, `{"choices": []}`, strings.TrimSpace(string(failure)))
 }

@@ -14,6 +14,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -49,7 +50,7 @@ type Emulator struct {
 	opts   Options
 	models []eval.Model
 	mux    *http.ServeMux
-	served map[string]*atomic.Int64
+	served
 	echoed atomic.Int64
 	draws  draws
 	auth   *authServer
@@ -65,6 +66,8 @@ func Methods() []string {
 	}
 }
 
+const noModel = "No model is behind this name: evalrun's emulator answers from a script."
+
 // New returns an emulator.
 func New(opts Options) *Emulator {
 	if opts.HeaderPrefix == "" {
@@ -77,15 +80,12 @@ func New(opts Options) *Emulator {
 		opts:   opts,
 		auth:   newAuthServer(opts.Consent, opts.TokenLifetime, opts.Project),
 		mux:    http.NewServeMux(),
-		served: map[string]*atomic.Int64{},
+		served: newServed(Methods()...),
 		stop:   make(chan struct{}),
 	}
 	for _, m := range wire.NamedModels() {
-		m.Description = "No model is behind this name: evalrun's emulator answers from a script."
+		m.Description = noModel
 		e.models = append(e.models, m)
-	}
-	for _, m := range Methods() {
-		e.served[m] = new(atomic.Int64)
 	}
 	e.draws.seen = map[uint64]uint64{}
 	e.auth.register(e.mux)
@@ -119,21 +119,35 @@ func allowOrigin(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Stats returns the number of calls by method.
-func (e *Emulator) Stats() map[string]int64 {
+// served counts requests by what they were for.
+type served struct {
+	names []string // in order
+	n     map[string]*atomic.Int64
+}
+
+func newServed(names ...string) served {
+	out := served{names, map[string]*atomic.Int64{}}
+	for _, name := range names {
+		out.n[name] = new(atomic.Int64)
+	}
+	return out
+}
+
+// Stats returns the number of requests by method or endpoint, including refused ones.
+func (s *served) Stats() map[string]int64 {
 	out := map[string]int64{}
-	for name, n := range e.served {
+	for name, n := range s.n {
 		out[name] = n.Load()
 	}
 	return out
 }
 
-// Served lists the methods that were called, each with how often.
-func (e *Emulator) Served() []string {
+// Served lists the methods or endpoints that were used, each with how often.
+func (s *served) Served() []string {
 	var out []string
-	for _, method := range Methods() {
-		if n := e.served[method].Load(); n > 0 {
-			out = append(out, fmt.Sprintf("%s %d", method, n))
+	for _, name := range s.names {
+		if n := s.n[name].Load(); n > 0 {
+			out = append(out, fmt.Sprintf("%s %d", name, n))
 		}
 	}
 	return out
@@ -186,9 +200,7 @@ func fail(w http.ResponseWriter, p *problem) {
 			Domain: "service.invalid",
 		}}
 	}
-	w.Header().Set("Content-Type", jsonType)
-	w.WriteHeader(p.Status)
-	writeJSON(w, body)
+	failWith(w, p.Status, body)
 }
 
 func reply(w http.ResponseWriter, v any) {
@@ -254,13 +266,8 @@ func (e *Emulator) checkToken(token, project string) *problem {
 const defaultPage = 50
 
 func (e *Emulator) listModels(w http.ResponseWriter, r *http.Request) {
-	e.served["models"].Add(1)
-	models := slices.Clone(e.models)
-	for _, alias := range sortedKeys(e.opts.Alias) {
-		if m := e.model(alias); m != nil {
-			models = append(models, *m)
-		}
-	}
+	e.n["models"].Add(1)
+	models := e.allModels()
 	from, to, p := pageOf(r.URL.Query(), len(models))
 	if p != nil {
 		fail(w, p)
@@ -294,7 +301,7 @@ func pageOf(query url.Values, n int) (from, to int, p *problem) {
 }
 
 func (e *Emulator) getModel(w http.ResponseWriter, r *http.Request) {
-	e.served["models"].Add(1)
+	e.n["models"].Add(1)
 	m := e.model(r.PathValue("id"))
 	if m == nil {
 		fail(w, notFound("models/%s is not found", r.PathValue("id")))
@@ -303,12 +310,23 @@ func (e *Emulator) getModel(w http.ResponseWriter, r *http.Request) {
 	reply(w, m)
 }
 
+// allModels lists the models, and then the aliases by name.
+func (e *Emulator) allModels() []eval.Model {
+	out := slices.Clone(e.models)
+	for _, alias := range slices.Sorted(maps.Keys(e.opts.Alias)) {
+		if m := e.model(alias); m != nil {
+			out = append(out, *m)
+		}
+	}
+	return out
+}
+
+// real returns the id of the model behind an alias.
+func (e *Emulator) real(id string) string { return cmp.Or(e.opts.Alias[id], id) }
+
 // model returns a model by id or alias. The result has the name of the request.
 func (e *Emulator) model(id string) *eval.Model {
-	real := id
-	if to, ok := e.opts.Alias[id]; ok {
-		real = to
-	}
+	real := e.real(id)
 	i := slices.IndexFunc(e.models, func(m eval.Model) bool { return m.ID() == real })
 	switch {
 	case i < 0 && e.opts.AnyModel:
@@ -324,8 +342,7 @@ func (e *Emulator) model(id string) *eval.Model {
 // anyModel returns a model that is known only by name.
 func anyModel(id string) *eval.Model {
 	return &eval.Model{
-		Name: "models/" + id, Version: "001", DisplayName: id, Description: "No model is behind this name: evalrun's emulator answers from a " +
-			"script.",
+		Name: "models/" + id, Version: "001", DisplayName: id, Description: noModel,
 		InputTokenLimit: 1 << 20, OutputTokenLimit: 1 << 16,
 		SupportedGenerationMethods: []string{wire.MethodGenerate, wire.MethodCountTokens, wire.MethodEmbed},
 	}
@@ -357,16 +374,12 @@ func (e *Emulator) post(w http.ResponseWriter, r *http.Request) {
 		fail(w, notFound("models/%s does not support %s", id, method))
 		return
 	}
-	if n, ok := e.served[method]; ok {
+	if n, ok := e.n[method]; ok {
 		n.Add(1)
 	}
 	switch method {
 	case wire.MethodGenerate, wire.MethodStream:
-		real := id
-		if to, ok := e.opts.Alias[id]; ok {
-			real = to
-		}
-		e.generate(w, r, m, real, method == wire.MethodStream)
+		e.generate(w, r, m, e.real(id), method == wire.MethodStream)
 	case wire.MethodCountTokens:
 		e.countTokens(w, r, m)
 	case wire.MethodEmbed:
@@ -397,12 +410,3 @@ func (e *Emulator) Start(addr string) (*Server, error) {
 
 // Close ends the server and all requests, including hanging ones.
 func (s *Server) Close() { s.listening.close(s.stop) }
-
-func sortedKeys(m map[string]string) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
-}

@@ -64,11 +64,11 @@ func (f *fault) words() string {
 	if f.message != "" {
 		return f.message
 	}
-	return "this fault comes from the emulator's script"
+	return scriptedFault
 }
 
 func readFault(n yaml.Node) fault {
-	m := n.Map(faultBlock.Names()...)
+	m := n.Map(faultBlock().Names()...)
 	f := fault{message: m.Get("message").Str(), first: int64(m.Get("first").Int(1, math.MaxInt32)), after: -1}
 	if v := m.Get("after"); !v.IsZero() {
 		f.after = v.Int(0, math.MaxInt32)

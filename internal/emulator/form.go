@@ -3,7 +3,6 @@ package emulator
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -80,7 +79,7 @@ func (e *Emulator) openModels(in answerWriter, next func(http.ResponseWriter, *h
 			in.fail(w, p)
 			return
 		}
-		e.served["models"].Add(1)
+		e.n["models"].Add(1)
 		next(w, r, in)
 	}
 }
@@ -117,12 +116,7 @@ func otherModel(m *eval.Model, in answerWriter) json.RawMessage {
 }
 
 func (e *Emulator) listOther(w http.ResponseWriter, _ *http.Request, in answerWriter) {
-	all := slices.Clone(e.models)
-	for _, alias := range sortedKeys(e.opts.Alias) {
-		if m := e.model(alias); m != nil {
-			all = append(all, *m)
-		}
-	}
+	all := e.allModels()
 	data := make([]json.RawMessage, len(all))
 	for i := range all {
 		data[i] = otherModel(&all[i], in)
@@ -184,7 +178,7 @@ func (e *Emulator) readOther(r *http.Request, method string,
 	if p := e.checkOtherKey(r); p != nil {
 		return nil, p
 	}
-	e.served[method].Add(1)
+	e.n[method].Add(1)
 	body, p := readBody(r)
 	if p != nil {
 		return nil, p
@@ -206,11 +200,7 @@ func (e *Emulator) modelOf(id string) (m *eval.Model, real string, p *problem) {
 	if m == nil || !supports(m, wire.MethodGenerate) {
 		return nil, "", notFound("the model %q does not exist, or does not support this protocol", id)
 	}
-	real = id
-	if to, ok := e.opts.Alias[id]; ok {
-		real = to
-	}
-	return m, real, nil
+	return m, e.real(id), nil
 }
 
 // say adds parts to the conversation. It joins adjacent turns of one side.

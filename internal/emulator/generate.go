@@ -129,13 +129,9 @@ func (e *Emulator) serve(w http.ResponseWriter, r *http.Request, q *query) {
 	}
 	answer, err := e.answer(q, rule, rng)
 	if err != nil {
-		q.form.fail(
-			w,
-			&problem{
-				http.StatusNotImplemented, "UNIMPLEMENTED", "the emulator's script cannot make an answer: " + err.Error(),
-				"",
-			},
-		)
+		q.form.fail(w, &problem{
+			http.StatusNotImplemented, "UNIMPLEMENTED", "the emulator's script cannot make an answer: " + err.Error(), "",
+		})
 		return
 	}
 	f := rule.fault(rng, n)

@@ -11,129 +11,141 @@ import (
 
 // The keys of a script. Both the reader and the JSON Schema use these tables.
 
-var scriptBlock = yaml.Block{Keys: []yaml.Key{
-	{
-		Name: "rules",
-		Is:   yaml.List(ruleBlock.Shape()),
-		Doc:  "The first rule that matches answers; without a match comes a deterministic echo.",
-	},
-	{Name: "usage", Is: yaml.Bool, Doc: "Whether answers carry usageMetadata."},
-	{
-		Name: "unknownFields",
-		Is:   yaml.Number(0, 1),
-		Doc:  "The share of answers that are indented and carry fields that the specification does not name.",
-	},
-	{
-		Name: "requestFields",
-		Is:   yaml.OneOrList(yaml.Text),
-		Doc: "Top-level fields that a request may have in addition to the service's own; every other one is refused. " +
-			"Without the list all are accepted.",
-	},
-}}
-
-var ruleBlock = yaml.Block{Keys: []yaml.Key{
-	{Name: "match", Is: matchBlock.Shape(), Doc: "All that are given must hold; without `match` the rule answers everything."},
-	{Name: "reply", Is: yaml.Text, Doc: "The text of the answer; a template with " + listed(replyVariables) + "."},
-	{Name: "toolCalls", Is: yaml.List(callBlock.Shape()), Doc: "Functions that the answer calls, after the text if there is one."},
-	{Name: "reasoning", Is: yaml.Text, Doc: "A thought before the answer, a template; calls are then signed."},
-	{Name: "replies", Is: yaml.List(replyBlock.Shape()), Doc: "The emulator draws one of these answers."},
-	{
-		Name: "raw",
-		Is:   yaml.Either(yaml.Text, yaml.MapShape(yaml.Any), yaml.List(yaml.Either(yaml.Text, yaml.MapShape(yaml.Any)))),
-		Doc:  "The literal reply: a text is sent as it is, a mapping is the JSON of the reply, a list has the chunks of a stream.",
-	},
-	{Name: "finishReason", Is: yaml.Suggesting(slices.Concat([]string{"STOP", eval.CutReason, "OTHER"}, emptyReasons)...)},
-	{Name: "safetyRatings", Is: yaml.List(ratingBlock.Shape()), Doc: "They block when the request's threshold says so."},
-	{Name: "usage", Is: usageBlock.Shape(), Doc: "Counts that usageMetadata carries in addition; it is then sent."},
-	{
-		Name: "unknownFields",
-		Is:   yaml.Number(0, 1),
-		Doc:  "The share of this rule's answers that carry unknown fields, instead of the script's.",
-	},
-	{Name: "blockReason", Is: yaml.Text, Doc: "The prompt itself is blocked: no candidates."},
-	{Name: "latency", Is: yaml.Either(yaml.Duration, latencyBlock.Shape()), Doc: "How long the answer takes, or its distribution."},
-	{Name: "stream", Is: streamBlock.Shape(), Doc: "How a streamed answer comes."},
-	{Name: "faults", Is: yaml.List(faultBlock.Shape()), Doc: "What goes wrong."},
-}}
-
-var matchBlock = yaml.Block{Keys: []yaml.Key{
-	{Name: "model", Is: yaml.Text, Doc: "A glob of models."},
-	{Name: "text", Is: yaml.Text, Doc: "A glob of the question: the last user turn that is more than results of functions."},
-	{Name: "regex", Is: yaml.Text, Doc: "A regular expression (RE2) in the question."},
-	{Name: "image", Is: yaml.Bool, Doc: "Whether there is an image."},
-	{Name: "turns", Is: yaml.Int(1, math.MaxInt16), Doc: "How many turns there are."},
-	{Name: "system", Is: yaml.Text, Doc: "A glob of the system instruction."},
-	{
-		Name: "step",
-		Is:   yaml.Int(1, math.MaxInt16),
-		Doc:  "Which answer to the question this is: 1 before there are results of functions, 2 after the first ones.",
-	},
-	{Name: "result", Is: yaml.Text, Doc: "A glob of functions; one of them has a result in the last turn."},
-	{Name: "resultText", Is: yaml.Text, Doc: "A glob of that result as JSON."},
-}}
-
-var callBlock = yaml.Block{
-	Need: []string{"name"},
-	Keys: []yaml.Key{
-		{Name: "name", Is: yaml.Text, Doc: "The function."},
-		{Name: "args", Is: yaml.MapShape(yaml.Any), Doc: "Its arguments; texts in them are templates."},
-		{Name: "id", Is: yaml.Text, Doc: "The id of the call, which its result must carry too."},
-	},
+func key(name string, is yaml.Shape, doc string) yaml.Key {
+	return yaml.Key{Name: name, Is: is, Doc: doc}
 }
 
-var usageBlock = yaml.Block{Keys: []yaml.Key{
-	{Name: "cachedContentTokenCount", Is: yaml.Int(0, math.MaxInt32), Doc: "Tokens of the prompt that came from a cache."},
-	{Name: "toolUsePromptTokenCount", Is: yaml.Int(0, math.MaxInt32), Doc: "Tokens of results of the service's own tools."},
-}}
-
-var replyBlock = yaml.Block{
-	Some: []string{"text", "toolCalls"},
-	Keys: []yaml.Key{
-		{Name: "text", Is: yaml.Text, Doc: "The text of the answer."},
-		{Name: "toolCalls", Is: yaml.List(callBlock.Shape()), Doc: "Functions that the answer calls."},
-		{Name: "reasoning", Is: yaml.Text, Doc: "A thought before the answer."},
-		{Name: "weight", Is: yaml.Number(1e-9, 1e9), Doc: "How often it is drawn, relative to the others (default 1)."},
-	},
+func scriptBlock() yaml.Block {
+	return yaml.Block{Keys: []yaml.Key{
+		key("rules", yaml.List(ruleBlock().Shape()), "The first rule that matches answers; without a match comes a deterministic echo."),
+		key("usage", yaml.Bool, "Whether answers carry usageMetadata."),
+		key(
+			"unknownFields", yaml.Number(0, 1),
+			"The share of answers that are indented and carry fields that the specification does not name.",
+		),
+		key(
+			"requestFields", yaml.OneOrList(yaml.Text),
+			"Top-level fields that a request may have in addition to the service's own; every other one is refused. Without the "+
+				"list all are accepted.",
+		),
+	}}
 }
 
-var ratingBlock = yaml.Block{
-	Need: []string{"category", "probability"},
-	Keys: []yaml.Key{
-		{Name: "category", Is: yaml.Suggesting(wire.Categories...)},
-		{Name: "probability", Is: yaml.Suggesting(eval.Probabilities...)},
-	},
+func ruleBlock() yaml.Block {
+	return yaml.Block{Keys: []yaml.Key{
+		key("match", matchBlock().Shape(), "All that are given must hold; without `match` the rule answers everything."),
+		key("reply", yaml.Text, "The text of the answer; a template with "+listed(replyVariables)+"."),
+		key("toolCalls", yaml.List(callBlock().Shape()), "Functions that the answer calls, after the text if there is one."),
+		key("reasoning", yaml.Text, "A thought before the answer, a template; calls are then signed."),
+		key("replies", yaml.List(replyBlock().Shape()), "The emulator draws one of these answers."),
+		key(
+			"raw", yaml.Either(yaml.Text, yaml.MapShape(yaml.Any), yaml.List(yaml.Either(yaml.Text, yaml.MapShape(yaml.Any)))),
+			"The literal reply: a text is sent as it is, a mapping is the JSON of the reply, a list has the chunks of a stream.",
+		),
+		key("finishReason", yaml.Suggesting(slices.Concat([]string{"STOP", eval.CutReason, "OTHER"}, emptyReasons)...), ""),
+		key("safetyRatings", yaml.List(ratingBlock().Shape()), "They block when the request's threshold says so."),
+		key("usage", usageBlock().Shape(), "Counts that usageMetadata carries in addition; it is then sent."),
+		key("unknownFields", yaml.Number(0, 1), "The share of this rule's answers that carry unknown fields, instead of the script's."),
+		key("blockReason", yaml.Text, "The prompt itself is blocked: no candidates."),
+		key("latency", yaml.Either(yaml.Duration, latencyBlock().Shape()), "How long the answer takes, or its distribution."),
+		key("stream", streamBlock().Shape(), "How a streamed answer comes."),
+		key("faults", yaml.List(faultBlock().Shape()), "What goes wrong."),
+	}}
 }
 
-var streamBlock = yaml.Block{Keys: []yaml.Key{
-	{Name: "chunks", Is: yaml.Int(1, 1_000_000), Doc: "In how many pieces."},
-	{Name: "gap", Is: yaml.Duration, Doc: "The time between two of them."},
-}}
+func matchBlock() yaml.Block {
+	return yaml.Block{Keys: []yaml.Key{
+		key("model", yaml.Text, "A glob of models."),
+		key("text", yaml.Text, "A glob of the question: the last user turn that is more than results of functions."),
+		key("regex", yaml.Text, "A regular expression (RE2) in the question."),
+		key("image", yaml.Bool, "Whether there is an image."),
+		key("turns", yaml.Int(1, math.MaxInt16), "How many turns there are."),
+		key("system", yaml.Text, "A glob of the system instruction."),
+		key(
+			"step", yaml.Int(1, math.MaxInt16),
+			"Which answer to the question this is: 1 before there are results of functions, 2 after the first ones.",
+		),
+		key("result", yaml.Text, "A glob of functions; one of them has a result in the last turn."),
+		key("resultText", yaml.Text, "A glob of that result as JSON."),
+	}}
+}
 
-var latencyBlock = yaml.Block{
-	Need: []string{"p50", "p99"},
-	Keys: []yaml.Key{
-		{Name: "p50", Is: yaml.Duration, Doc: "The median."},
-		{Name: "p99", Is: yaml.Duration, Doc: "What one answer in a hundred exceeds."},
-	},
+func callBlock() yaml.Block {
+	return yaml.Block{
+		Need: []string{"name"},
+		Keys: []yaml.Key{
+			key("name", yaml.Text, "The function."),
+			key("args", yaml.MapShape(yaml.Any), "Its arguments; texts in them are templates."),
+			key("id", yaml.Text, "The id of the call, which its result must carry too."),
+		},
+	}
+}
+
+func usageBlock() yaml.Block {
+	return yaml.Block{Keys: []yaml.Key{
+		key("cachedContentTokenCount", yaml.Int(0, math.MaxInt32), "Tokens of the prompt that came from a cache."),
+		key("toolUsePromptTokenCount", yaml.Int(0, math.MaxInt32), "Tokens of results of the service's own tools."),
+	}}
+}
+
+func replyBlock() yaml.Block {
+	return yaml.Block{
+		Some: []string{"text", "toolCalls"},
+		Keys: []yaml.Key{
+			key("text", yaml.Text, "The text of the answer."),
+			key("toolCalls", yaml.List(callBlock().Shape()), "Functions that the answer calls."),
+			key("reasoning", yaml.Text, "A thought before the answer."),
+			key("weight", yaml.Number(1e-9, 1e9), "How often it is drawn, relative to the others (default 1)."),
+		},
+	}
+}
+
+func ratingBlock() yaml.Block {
+	return yaml.Block{
+		Need: []string{"category", "probability"},
+		Keys: []yaml.Key{
+			key("category", yaml.Suggesting(wire.Categories...), ""),
+			key("probability", yaml.Suggesting(eval.Probabilities...), ""),
+		},
+	}
+}
+
+func streamBlock() yaml.Block {
+	return yaml.Block{Keys: []yaml.Key{
+		key("chunks", yaml.Int(1, 1_000_000), "In how many pieces."),
+		key("gap", yaml.Duration, "The time between two of them."),
+	}}
+}
+
+func latencyBlock() yaml.Block {
+	return yaml.Block{
+		Need: []string{"p50", "p99"},
+		Keys: []yaml.Key{
+			key("p50", yaml.Duration, "The median."),
+			key("p99", yaml.Duration, "What one answer in a hundred exceeds."),
+		},
+	}
 }
 
 var malformations = []string{"json", "html", "empty", "type", "none", "error"}
 
-var faultBlock = yaml.Block{
-	Some: []string{"status", "hang", "cut", "endless", "malformed"},
-	Keys: []yaml.Key{
-		{Name: "status", Is: yaml.Int(400, 599), Doc: "An HTTP status."},
-		{Name: "message", Is: yaml.Text, Doc: "The message of the error."},
-		{Name: "retryAfter", Is: yaml.Duration, Doc: "When to try again."},
-		{Name: "hang", Is: yaml.Bool, Doc: "The answer never comes."},
-		{Name: "cut", Is: yaml.Bool, Doc: "The connection breaks within the answer."},
-		{Name: "endless", Is: yaml.Either(yaml.Bool, yaml.Duration), Doc: "The answer never ends; a duration is the time between two pieces."},
-		{Name: "after", Is: yaml.Int(0, math.MaxInt32), Doc: "The fault comes after N chunks of a stream."},
-		{Name: "malformed", Is: yaml.Either(yaml.Bool, yaml.Word(malformations...)), Doc: "What is wrong with the answer."},
-		{Name: "rate", Is: yaml.Number(0, 1), Doc: "The share of requests that it hits."},
-		{Name: "first", Is: yaml.Int(1, math.MaxInt32), Doc: "It hits only the first N requests."},
-	},
+func faultBlock() yaml.Block {
+	return yaml.Block{
+		Some: []string{"status", "hang", "cut", "endless", "malformed"},
+		Keys: []yaml.Key{
+			key("status", yaml.Int(400, 599), "An HTTP status."),
+			key("message", yaml.Text, "The message of the error."),
+			key("retryAfter", yaml.Duration, "When to try again."),
+			key("hang", yaml.Bool, "The answer never comes."),
+			key("cut", yaml.Bool, "The connection breaks within the answer."),
+			key("endless", yaml.Either(yaml.Bool, yaml.Duration), "The answer never ends; a duration is the time between two pieces."),
+			key("after", yaml.Int(0, math.MaxInt32), "The fault comes after N chunks of a stream."),
+			key("malformed", yaml.Either(yaml.Bool, yaml.Word(malformations...)), "What is wrong with the answer."),
+			key("rate", yaml.Number(0, 1), "The share of requests that it hits."),
+			key("first", yaml.Int(1, math.MaxInt32), "It hits only the first N requests."),
+		},
+	}
 }
 
 // Shape returns the schema of scripts.
-func Shape(templates bool) yaml.Schema { return scriptBlock.Shape()(templates) }
+func Shape(templates bool) yaml.Schema { return scriptBlock().Shape()(templates) }

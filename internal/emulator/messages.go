@@ -377,18 +377,9 @@ func (messages) endless() string {
 }
 
 func (messages) malformed(how string) string {
+	failure := encoded(anthropicError(&problem{Status: http.StatusInternalServerError, Message: scriptedFault}))
 	return misshaped(
-		how,
-		`{"type": "message", "content": [}`,
-		`{"type": "message", "role": "assistant", "content": 5}`,
-		`{"type": "message", "role": "assistant", "content": [], "stop_reason": null}`,
-		string(
-			encoded(
-				anthropicError(&problem{
-					Status:  http.StatusInternalServerError,
-					Message: "this fault comes from the emulator's script",
-				}),
-			),
-		),
+		how, `{"type": "message", "content": [}`, `{"type": "message", "role": "assistant", "content": 5}`,
+		`{"type": "message", "role": "assistant", "content": [], "stop_reason": null}`, string(failure),
 	)
 }

@@ -129,12 +129,8 @@ func (a *authServer) authorize(w http.ResponseWriter, r *http.Request) {
 		page(w, http.StatusUnauthorized, "There is no client "+q.Get("client_id")+" here.", "")
 		return
 	case !loopbackRedirect(g.redirect):
-		page(
-			w,
-			http.StatusBadRequest,
-			"The redirect address must be http://127.0.0.1, http://[::1] or http://localhost, with any port.",
-			"",
-		)
+		const text = "The redirect address must be http://127.0.0.1, http://[::1] or http://localhost, with any port."
+		page(w, http.StatusBadRequest, text, "")
 		return
 	}
 	if code, why := g.problem(q); code != "" {
@@ -239,13 +235,8 @@ type tokenAnswer struct {
 }
 
 func refuseToken(w http.ResponseWriter, status int, code, description string) {
-	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	writeJSON(w, struct {
-		Error       string `json:"error"`
-		Description string `json:"error_description"`
-	}{code, description})
+	failWith(w, status, map[string]string{"error": code, "error_description": description})
 }
 
 func (a *authServer) token(w http.ResponseWriter, r *http.Request) {

@@ -221,19 +221,14 @@ func (c content) checkSignatures(i int) *problem {
 }
 
 func (r *request) checkSize() *problem {
-	size, images := 0, 0
-	for _, c := range r.Contents {
-		for _, p := range c.Parts {
-			size += p.bytes()
-			if p.InlineData != nil {
-				size += len(p.InlineData.Data)
-			}
-			if p.InlineData.isImage() {
-				images++
-			}
+	size := 0
+	for p := range r.parts {
+		size += p.bytes()
+		if p.InlineData != nil {
+			size += len(p.InlineData.Data)
 		}
 	}
-	switch {
+	switch images := r.images(); {
 	case images > wire.MaxImages:
 		return badRequest("%d images; at most %d are allowed", images, wire.MaxImages)
 	case size > wire.MaxPromptBytes:
@@ -269,26 +264,31 @@ func isBase64(data string) bool {
 	return err == nil
 }
 
-// media counts the pieces of inline data, including images.
-func (r *request) media() int {
-	n := 0
+// parts yields the parts of all turns.
+func (r *request) parts(yield func(*wirePart) bool) {
 	for _, c := range r.Contents {
-		for _, p := range c.Parts {
-			if p.InlineData != nil {
-				n++
+		for i := range c.Parts {
+			if !yield(&c.Parts[i]) {
+				return
 			}
+		}
+	}
+}
+
+// media counts the pieces of inline data, including images.
+func (r *request) media() (n int) {
+	for p := range r.parts {
+		if p.InlineData != nil {
+			n++
 		}
 	}
 	return n
 }
 
-func (r *request) images() int {
-	n := 0
-	for _, c := range r.Contents {
-		for _, p := range c.Parts {
-			if p.InlineData.isImage() {
-				n++
-			}
+func (r *request) images() (n int) {
+	for p := range r.parts {
+		if p.InlineData.isImage() {
+			n++
 		}
 	}
 	return n

@@ -51,7 +51,7 @@ func (r *rule) readReplies(m yaml.Map) {
 		r.replies = []weighted{readReply(m, "reply")}
 	}
 	for _, item := range m.Get("replies").Seq() {
-		w := item.Map(replyBlock.Names()...)
+		w := item.Map(replyBlock().Names()...)
 		if item.IsMapping() && !w.Has("text") && !w.Has("toolCalls") {
 			item.Errorf("", "an answer has text, toolCalls or both")
 		}
@@ -72,7 +72,7 @@ func readReply(m yaml.Map, text string) weighted {
 		out.thought = replyTemplate(v)
 	}
 	for _, item := range m.Get("toolCalls").Seq() {
-		call := item.Map(callBlock.Names()...)
+		call := item.Map(callBlock().Names()...)
 		out.calls = append(out.calls, scriptedCall{
 			id:   call.Get("id").Str(),
 			name: call.Need("name").Str(),
@@ -99,7 +99,7 @@ func readUsage(n yaml.Node) *extraUsage {
 	if n.IsZero() {
 		return nil
 	}
-	m := n.Map(usageBlock.Names()...)
+	m := n.Map(usageBlock().Names()...)
 	return &extraUsage{m.Get("cachedContentTokenCount").Int(0, math.MaxInt32), m.Get("toolUsePromptTokenCount").Int(0, math.MaxInt32)}
 }
 

@@ -145,10 +145,8 @@ func (r *request) joinModelTurns() {
 // 4, rounded up, and 258 per piece of inline data.
 func (r *request) tokens() int {
 	bytes := len(r.system())
-	for _, c := range r.Contents {
-		for i := range c.Parts {
-			bytes += c.Parts[i].bytes()
-		}
+	for p := range r.parts {
+		bytes += p.bytes()
 	}
 	for _, t := range r.Tools {
 		for _, raw := range t.FunctionDeclarations {

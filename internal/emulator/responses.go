@@ -222,13 +222,11 @@ func (f responses) finished(a *outcome) map[string]any {
 func (f responses) whole(a *outcome) []byte { return a.wholly(f.finished(a)) }
 
 // numbered collects events with sequence numbers.
-type numbered struct {
-	out []string
-}
+type numbered []string
 
 func (n *numbered) add(name string, fields map[string]any) {
-	fields["sequence_number"] = len(n.out)
-	n.out = append(n.out, named(name, fields))
+	fields["sequence_number"] = len(*n)
+	*n = append(*n, named(name, fields))
 }
 
 func (f responses) pieces(a *outcome, n int) []string {
@@ -240,7 +238,7 @@ func (f responses) pieces(a *outcome, n int) []string {
 		f.itemPieces(&out, i, one, n)
 	}
 	out.add("response."+whole["status"].(string), map[string]any{"response": whole})
-	return grouped(out.out)
+	return grouped(out)
 }
 
 func (responses) itemPieces(out *numbered, index int, one map[string]any, n int) {
@@ -345,15 +343,11 @@ func (e *Emulator) embeddings(w http.ResponseWriter, r *http.Request) {
 		completions{}.fail(w, p)
 		return
 	}
-	e.served[servedEmbeddings].Add(1)
+	e.n[servedEmbeddings].Add(1)
 	n := (len(strings.Join(in.Input, "")) + 3) / 4
-	reply(
-		w,
-		map[string]any{
-			"object": "list", "model": m.ID(), "data": data,
-			"usage": map[string]int{"prompt_tokens": n, "total_tokens": n},
-		},
-	)
+	reply(w, map[string]any{
+		"object": "list", "model": m.ID(), "data": data, "usage": map[string]int{"prompt_tokens": n, "total_tokens": n},
+	})
 }
 
 // inFormat returns a vector as numbers, or as the base64 of 32-bit floats, which OpenAI's libraries

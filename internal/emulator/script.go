@@ -1,13 +1,17 @@
 package emulator
 
 import (
+	"bytes"
 	"crypto/sha256"
 	_ "embed" // the demo script
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -71,7 +75,7 @@ func LoadScript(file string, src []byte, diags *diag.List) *Script {
 	if !ok {
 		return s
 	}
-	m := root.Map(scriptBlock.Names()...)
+	m := root.Map(scriptBlock().Names()...)
 	s.usage = m.Get("usage").Bool()
 	s.unknownFields = m.Get("unknownFields").Float(0, 1)
 	if v := m.Get("requestFields"); !v.IsZero() {
@@ -84,7 +88,7 @@ func LoadScript(file string, src []byte, diags *diag.List) *Script {
 }
 
 func readRule(n yaml.Node) *rule {
-	m := n.Map(ruleBlock.Names()...)
+	m := n.Map(ruleBlock().Names()...)
 	r := &rule{
 		finishReason: m.Get("finishReason").Str(),
 		blockReason:  m.Get("blockReason").Str(),
@@ -100,14 +104,14 @@ func readRule(n yaml.Node) *rule {
 		r.unknownFields = new(v.Float(0, 1))
 	}
 	for _, item := range m.Get("safetyRatings").Seq() {
-		w := item.Map(ratingBlock.Names()...)
+		w := item.Map(ratingBlock().Names()...)
 		r.ratings = append(r.ratings, eval.SafetyRating{
 			Category:    w.Need("category").Str(),
 			Probability: w.Need("probability").Str(),
 		})
 	}
 	r.readLatency(m.Get("latency"))
-	stream := m.Get("stream").Map(streamBlock.Names()...)
+	stream := m.Get("stream").Map(streamBlock().Names()...)
 	r.chunks, r.gap = stream.Get("chunks").Int(1, 1_000_000), stream.Get("gap").Duration()
 	for _, item := range m.Get("faults").Seq() {
 		r.faults = append(r.faults, readFault(item))
@@ -116,13 +120,8 @@ func readRule(n yaml.Node) *rule {
 }
 
 func (r *rule) readMatch(n yaml.Node) {
-	m := n.Map(matchBlock.Names()...)
-	if v := m.Get("model"); !v.IsZero() {
-		r.model = new(eval.Pattern(v.Str()))
-	}
-	if v := m.Get("text"); !v.IsZero() {
-		r.text = new(eval.Pattern(v.Str()))
-	}
+	m := n.Map(matchBlock().Names()...)
+	r.model, r.text, r.system = readGlob(m.Get("model")), readGlob(m.Get("text")), readGlob(m.Get("system"))
 	if v := m.Get("regex"); !v.IsZero() {
 		re, err := regexp.Compile(v.Str())
 		if err != nil {
@@ -133,16 +132,20 @@ func (r *rule) readMatch(n yaml.Node) {
 	if v := m.Get("image"); !v.IsZero() {
 		r.image = new(v.Bool())
 	}
-	if v := m.Get("system"); !v.IsZero() {
-		r.system = new(eval.Pattern(v.Str()))
-	}
 	r.turns, r.step = m.Get("turns").Int(1, math.MaxInt16), m.Get("step").Int(1, math.MaxInt16)
-	r.results = readResultMatch(m)
+	r.results = resultMatch{readGlob(m.Get("result")), readGlob(m.Get("resultText"))}
+}
+
+func readGlob(n yaml.Node) *eval.Pattern {
+	if n.IsZero() {
+		return nil
+	}
+	return new(eval.Pattern(n.Str()))
 }
 
 func (r *rule) readLatency(n yaml.Node) {
 	if n.IsMapping() {
-		m := n.Map(latencyBlock.Names()...)
+		m := n.Map(latencyBlock().Names()...)
 		r.median, r.tail = m.Need("p50").Duration(), m.Need("p99").Duration()
 		if r.tail > 0 && r.tail < r.median {
 			m.Get("p99").Errorf("", "p99 is below p50")
@@ -208,4 +211,115 @@ func (r *rule) latency(rng *rand.Rand) time.Duration {
 	}
 	sigma := math.Log(float64(r.tail)/float64(r.median)) / z99
 	return time.Duration(float64(r.median) * math.Exp(sigma*rng.NormFloat64()))
+}
+
+// resultMatch says which function result a rule matches. Without patterns it matches requests with and
+// without results.
+type resultMatch struct{ name, text *eval.Pattern }
+
+// fits reports whether the last turn of a request has a matching result.
+func (m resultMatch) fits(req *request) bool {
+	return m.name == nil && m.text == nil || slices.ContainsFunc(req.lastResults(), m.matches)
+}
+
+func (m resultMatch) matches(f functionResponse) bool {
+	if m.name != nil && !m.name.Match(f.Name) {
+		return false
+	}
+	if m.text == nil {
+		return true
+	}
+	var b bytes.Buffer
+	return json.Compact(&b, f.Response) == nil && m.text.Match(b.String())
+}
+
+// values returns the matching result, empty if there is none, and the latest result of each function.
+func (m resultMatch) values(req *request) (result eval.Value, results eval.Dict) {
+	result, results = eval.Object{}, eval.Dict{}
+	for _, c := range req.Contents {
+		for _, f := range c.responses() {
+			results[f.Name] = valueOf(f.Response)
+		}
+	}
+	last := req.lastResults()
+	if i := slices.IndexFunc(last, m.matches); i >= 0 {
+		result = valueOf(last[i].Response)
+	}
+	return result, results
+}
+
+// valueOf converts JSON to a value for templates.
+func valueOf(data []byte) eval.Value {
+	v, err := eval.ParseValue(data)
+	if err != nil {
+		return eval.Null("")
+	}
+	return v
+}
+
+// rawReply is a literal reply of the script.
+type rawReply struct {
+	body   string
+	chunks []rawChunk // nil: the body is sent unchanged, streamed or not
+}
+
+type rawChunk struct {
+	text string
+	json bool // made from YAML, so that it can be put on one line
+}
+
+// readRaw reads a literal reply. A text is sent unchanged, a mapping becomes JSON, and a list has the
+// chunks of a stream, each a mapping or a text.
+func readRaw(n yaml.Node) *rawReply {
+	switch {
+	case n.IsZero():
+		return nil
+	case n.IsMapping():
+		body := string(n.JSON(nil))
+		return &rawReply{body, []rawChunk{{body, true}}}
+	case n.IsSequence():
+		out := &rawReply{}
+		var texts []string
+		for _, item := range n.Seq() {
+			chunk := rawChunk{json: item.IsMapping()}
+			if chunk.json {
+				chunk.text = string(item.JSON(nil))
+			} else {
+				chunk.text = item.Str()
+			}
+			out.chunks, texts = append(out.chunks, chunk), append(texts, chunk.text)
+		}
+		out.body = jsonArray.open + strings.Join(texts, jsonArray.between) + jsonArray.finished
+		return out
+	}
+	if text := n.Str(); text != "" {
+		return &rawReply{body: text}
+	}
+	return nil
+}
+
+func (r *rawReply) framed(s *streamWriter) []string {
+	out := make([]string, len(r.chunks))
+	for i, c := range r.chunks {
+		if out[i] = c.text; c.json && s.framing != jsonArray {
+			out[i] = s.form.raw(oneLine(c.text))
+		}
+	}
+	return out
+}
+
+func (e *Emulator) raw(w http.ResponseWriter, r *http.Request, rule *rule, f *fault, q *query) {
+	switch {
+	case q.stream && rule.raw.chunks != nil && (f == nil || f.inStream()):
+		s := newStreamWriter(w, q.form.framing(r), q.form)
+		e.stream(s, r, rule, f, rule.raw.framed(s))
+	case f != nil:
+		e.misbehave(w, r, f, q.form, []byte(rule.raw.body))
+	default:
+		w.Header().Set("Content-Type", jsonType)
+		if body := strings.TrimSpace(rule.raw.body); body != "" && !strings.ContainsAny(body[:1], "{[") {
+			w.Header().Set("Content-Type", events.contentType)
+		}
+		_, _ = w.Write([]byte(rule.raw.body))
+	}
 }

@@ -152,16 +152,18 @@ func (d *doc) errorf(n *yaml.Node, hint, format string, args ...any) {
 	d.diags.Errorf(d.pos(n), hint, format, args...)
 }
 
-var (
-	yamlLine   = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
-	anchorName = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
-	badScalar  = regexp.MustCompile("(?:^|[\\s\\[{,:-])([@`%&*!|>\t])")
-	twoColons  = regexp.MustCompile(`:\s.*?(:)(?:\s|$)`)
+// Patterns of syntax errors. They are compiled for an error only.
+const (
+	yamlLine   = `^yaml: (?:line (\d+): )?`
+	anchorName = `unknown anchor '(.*)' referenced`
+	badScalar  = "(?:^|[\\s\\[{,:-])([@`%&*!|>\t])"
+	twoColons  = `:\s.*?(:)(?:\s|$)`
+	quotedText = `"(?:\\.|[^"\\])*"|'[^']*'`
 )
 
 // syntaxError finds the position, because yaml.v3 reports the line wrongly or not at all.
 func (d *doc) syntaxError(src []byte, err error) {
-	message := strings.TrimSpace(yamlLine.ReplaceAllString(err.Error(), ""))
+	message := strings.TrimSpace(regexp.MustCompile(yamlLine).ReplaceAllString(err.Error(), ""))
 	line, text := faultyLine(src, err)
 	at, hint := faultyByte(message, text)
 	if at < 0 {
@@ -171,11 +173,9 @@ func (d *doc) syntaxError(src []byte, err error) {
 	d.diags.Errorf(pos, hint, "not valid YAML: %s", message)
 }
 
-var quotedText = regexp.MustCompile(`"(?:\\.|[^"\\])*"|'[^']*'`)
-
 // unquoted replaces quoted text by spaces of the same length.
 func unquoted(line string) string {
-	return quotedText.ReplaceAllStringFunc(line, func(text string) string { return strings.Repeat(" ", len(text)) })
+	return regexp.MustCompile(quotedText).ReplaceAllStringFunc(line, func(text string) string { return strings.Repeat(" ", len(text)) })
 }
 
 // faultyByte returns the column of an error, -1 if unknown, and a hint. It depends on the messages of
@@ -201,8 +201,8 @@ func faultyByte(message, text string) (at int, hint string) {
 	return -1, ""
 }
 
-func groupIn(r *regexp.Regexp, text string) int {
-	if m := r.FindStringSubmatchIndex(text); m != nil {
+func groupIn(pattern, text string) int {
+	if m := regexp.MustCompile(pattern).FindStringSubmatchIndex(text); m != nil {
 		return m[2]
 	}
 	return -1
@@ -210,7 +210,7 @@ func groupIn(r *regexp.Regexp, text string) int {
 
 // aliasIn returns the offset of an alias that the message says has no anchor.
 func aliasIn(message, text string) int {
-	if m := anchorName.FindStringSubmatch(message); m != nil {
+	if m := regexp.MustCompile(anchorName).FindStringSubmatch(message); m != nil {
 		return strings.Index(text, "*"+m[1])
 	}
 	return -1
@@ -251,7 +251,7 @@ const maxReparsed = 8 << 20
 // two, the faulty line is the first one from which on every prefix of the file is faulty.
 func faultyLine(src []byte, err error) (int, string) {
 	reported := 1
-	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
+	if m := regexp.MustCompile(yamlLine).FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
 		reported, _ = strconv.Atoi(m[1])
 	}
 	lines := bytes.SplitAfter(src, []byte("\n"))
