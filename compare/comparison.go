@@ -159,8 +159,9 @@ type MetricVerdict struct {
 	Advice string `json:"advice,omitempty"`
 	// MoreCases is the number of additional cases for a power of 80 %, 0 when there are enough.
 	MoreCases int `json:"moreCases,omitempty"`
-	// Repeats says how many repeats of each case would replace more cases.
-	Repeats NeededRepeats `json:"repeats,omitzero"`
+	// Repeats is the number of repeats of each case that would replace more cases, noRepeatsEnough when no number does; 0
+	// where cases ran once or belong to clusters.
+	Repeats int `json:"repeats,omitempty"`
 }
 
 // Asymptotic are Tango's interval and test, and McNemar's mid-p.

@@ -274,29 +274,33 @@ func (m *measure) slices() []Slice {
 	return out
 }
 
-// mostRepeats is the largest number of repeats per case that is worth suggesting.
-const mostRepeats = 100
+// mostRepeats is the largest number of repeats per case that is worth suggesting, and noRepeatsEnough what is said instead
+// of a larger one.
+const (
+	mostRepeats     = 100
+	noRepeatsEnough = -1
+)
 
 // neededRepeats is the number of repeats per case, on both sides, that would show with a power of 80 % that an
 // unchanged pass rate is not worse. It depends on the variance between cases and between repeats: var_d = w^2 +
 // sA^2/K + sB^2/K.
 //
 // Source: Miller 2024, arXiv 2411.00640; docs/explanation/verdicts.md.
-func (m *measure) neededRepeats(margin float64) NeededRepeats {
+func (m *measure) neededRepeats(margin float64) int {
 	if margin == 0 || len(m.pairs) < 2 {
-		return NeededRepeats{}
+		return 0
 	}
 	var within, repeats float64
 	var d []float64
 	for _, p := range m.pairs {
 		var sides [2]float64
 		if p.clustered() {
-			return NeededRepeats{}
+			return 0
 		}
 		for i, c := range []*CaseTotals{p.base, p.head} {
 			k := float64(c.Passed + c.Failed)
 			if k < 2 {
-				return NeededRepeats{}
+				return 0
 			}
 			rate, _ := c.PassRate()
 			sides[i] = rate
@@ -312,10 +316,35 @@ func (m *measure) neededRepeats(margin float64) NeededRepeats {
 	z := stats.NormalQuantile(1-m.Alpha) + stats.NormalQuantile(power)
 	most := margin * margin * n / (z * z) // the variance that the margin leaves for repeats
 	if between >= most {
-		return NeededRepeats{noneEnough: true}
+		return noRepeatsEnough
 	}
 	if k := math.Ceil(within / (most - between)); k <= mostRepeats {
-		return NeededRepeats{number: max(2, int(k))}
+		return max(2, int(k))
 	}
-	return NeededRepeats{noneEnough: true}
+	return noRepeatsEnough
+}
+
+// hasPreferences reports whether a judge has a preference for any pair.
+func (m *measure) hasPreferences() bool {
+	return slices.ContainsFunc(m.pairs, func(p pair) bool { return p.head.HeadPreferred.N > 0 })
+}
+
+// indifferent is the value of a case when neither answer is preferred.
+const indifferent = 0.5
+
+// preference compares the share of preferences for head, 1 for all repeats of a case and 0 for none, with indifference.
+// The differences span half the range of other metrics, so differences and margin are doubled for the tests.
+func (m *measure) preference(c *MetricComparison, margin float64) {
+	u := m.units(eval.MetricPreference, nil, nil)
+	c.N, c.Base, c.Estimate = u.n, indifferent, u.mean(u.d)
+	_, c.Head = u.means()
+	c.Gained, c.Regressed = u.gained, u.regressed
+	if c.N == 0 {
+		return
+	}
+	u.d = scaledBy(2, u.d)
+	m.scores(c, u, 2*margin, moreIsBetter)
+	if c.Interval != nil {
+		c.Interval[0], c.Interval[1] = c.Interval[0]/2, c.Interval[1]/2
+	}
 }

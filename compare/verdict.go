@@ -237,9 +237,9 @@ func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 			"if nothing changed",
 		need, m.MoreCases, more*a.Cases.CallsPerCase, more*a.Cases.TokensPerCase, of, 100*power,
 	)
-	if n := m.Repeats.Number(); n > 0 {
+	if n := m.Repeats; n > 0 {
 		m.Advice += fmt.Sprintf("; so would %d repeats of each case", n)
-	} else if m.Repeats.NoneEnough() {
+	} else if n == noRepeatsEnough {
 		m.Advice += "; more repeats cannot resolve this, more cases can"
 	}
 }

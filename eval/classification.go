@@ -1,20 +1,9 @@
-// Measures answers that choose one of several classes: it counts how often each
-// class was answered for each expected one, and computes metrics from these counts. It reads no files and knows
-// nothing of runs.
-//
-// The usual order: New, Find for the class that an answer names, Add for each answer, then Report, or Value
-// for a single metric.
-//
-// Definitions are those of scikit-learn (precision_recall_fscore_support with zero_division=0,
-// accuracy_score) and of Cohen, A coefficient of agreement for nominal scales, Educational and
-// Psychological Measurement 20, 1960. An answer outside of the classes is wrong: it counts against the
-// recall of the expected class, and against no precision.
-
 package eval
 
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // Pair is an answered class with the expected one, which suites call the label.
@@ -25,6 +14,10 @@ type Pair struct {
 }
 
 // Matrix is a confusion matrix: how often each class was answered for each expected one. The zero Matrix has no classes.
+// An answer outside of the classes is wrong: it counts against the recall of the expected class, and against no precision.
+//
+// Definitions are those of scikit-learn (precision_recall_fscore_support with zero_division=0, accuracy_score) and of Cohen,
+// A coefficient of agreement for nominal scales, Educational and Psychological Measurement 20, 1960.
 type Matrix struct {
 	// Classes are in the order of the suite.
 	Classes []string `json:"classes"`
@@ -124,4 +117,262 @@ func (m *Matrix) Confusions(n int) (out []Confusion) {
 	}
 	slices.SortStableFunc(out, func(a, b Confusion) int { return cmp.Compare(b.Count, a.Count) })
 	return out[:min(n, len(out))]
+}
+
+// The metrics over all classes. Macro averages count each class that is the expected class of some case once; weighted averages
+// count it as often as it is expected. The weighted recall is the accuracy.
+const (
+	Accuracy          = "accuracy"
+	Kappa             = "kappa" // Cohen's
+	MacroPrecision    = "macroPrecision"
+	MacroRecall       = "macroRecall"
+	MacroF1           = "macroF1"
+	WeightedPrecision = "weightedPrecision"
+	WeightedRecall    = "weightedRecall"
+	WeightedF1        = "weightedF1"
+)
+
+// The metrics of one class: their names go before it, as in recall.refund.
+const (
+	Precision = "precision"
+	Recall    = "recall"
+	F1        = "f1"
+)
+
+// Overall are the names of the metrics over all classes.
+func Overall() []string {
+	return []string{Accuracy, MacroF1, WeightedF1, Kappa, MacroPrecision, MacroRecall, WeightedPrecision, WeightedRecall}
+}
+
+// Names are the names of all metrics for these classes.
+func Names(classes []string) []string {
+	out := Overall()
+	for _, of := range []string{Precision, Recall, F1} {
+		for _, class := range classes {
+			out = append(out, of+"."+class)
+		}
+	}
+	return out
+}
+
+// OtherAnswers is the name in reports of answers outside of the classes.
+const OtherAnswers = "(other)"
+
+// Metric names a metric of a confusion matrix.
+type Metric struct {
+	Name  string // of Overall, or Precision, Recall or F1
+	Class int    // index of its class, -1 for a metric over all classes
+}
+
+// ParseMetric reads the name of a metric. ok is false when there is no such metric, or no such class.
+func ParseMetric(name string, classes []string) (m Metric, ok bool) {
+	of, class, single := strings.Cut(name, ".")
+	if !single {
+		return Metric{name, -1}, slices.Contains(Overall(), name)
+	}
+	m = Metric{of, slices.Index(classes, class)}
+	return m, m.Class >= 0 && (of == Precision || of == Recall || of == F1)
+}
+
+// Margins are the sums of a matrix that all metrics need. They are cheap to update.
+type Margins struct {
+	Right    []float64 // by class: answers that are the expected class
+	Support  []float64 // by class: cases that expect it
+	Answered []float64 // by class: answers of this class
+	Total    float64
+}
+
+// NewMargins are the margins of an empty matrix of n classes.
+func NewMargins(n int) Margins {
+	all := make([]float64, 3*n)
+	return Margins{Right: all[:n:n], Support: all[n : 2*n : 2*n], Answered: all[2*n:]}
+}
+
+// Add counts an answer, by the indexes of the expected and the answered class. Any other index is outside of the classes. A
+// negative weight removes answers.
+func (g *Margins) Add(expected, answer int, weight float64) {
+	g.Total += weight
+	g.Support[expected] += weight
+	if answer < 0 || answer >= len(g.Answered) {
+		return
+	}
+	g.Answered[answer] += weight
+	if expected == answer {
+		g.Right[expected] += weight
+	}
+}
+
+// noWeight is below the weight of any answer. Sums of fractions are not exact, so a sum below it counts as 0.
+const noWeight = 1e-9
+
+// Value computes a metric. It returns false when the metric is undefined. It is undefined without cases,
+// and for a class with neither cases nor answers. So is the recall of a class without cases, and kappa when
+// all expected and answered classes are one. The precision of a class that has cases but no answers is 0.
+func (g *Margins) Value(m Metric) (value float64, ok bool) {
+	if m.Class >= 0 {
+		return g.ofClass(m)
+	}
+	if g.Total < noWeight {
+		return 0, false
+	}
+	switch m.Name {
+	case Accuracy, WeightedRecall:
+		return sum(g.Right) / g.Total, true
+	case Kappa:
+		return g.kappa()
+	case MacroPrecision:
+		return g.average(Precision, false), true
+	case MacroRecall:
+		return g.average(Recall, false), true
+	case MacroF1:
+		return g.average(F1, false), true
+	case WeightedPrecision:
+		return g.average(Precision, true), true
+	case WeightedF1:
+		return g.average(F1, true), true
+	}
+	return 0, false
+}
+
+// ofClass is a metric of one class, false when it is undefined.
+func (g *Margins) ofClass(m Metric) (value float64, ok bool) {
+	if g.Support[m.Class] < noWeight && (m.Name == Recall || g.Answered[m.Class] < noWeight) {
+		return 0, false
+	}
+	return g.of(m.Name, m.Class), true
+}
+
+// of is a metric of one class, 0 for a division by 0.
+func (g *Margins) of(name string, class int) float64 {
+	right := g.Right[class]
+	support := g.Support[class]
+	answered := g.Answered[class]
+	switch name {
+	case Precision:
+		return ratio(right, answered)
+	case Recall:
+		return ratio(right, support)
+	}
+	return ratio(2*right, support+answered)
+}
+
+// average is the mean of a metric over the classes that are the expected class of some case. weighted weighs them by cases.
+func (g *Margins) average(name string, weighted bool) float64 {
+	var total, weights float64
+	for class, support := range g.Support {
+		if support < noWeight {
+			continue
+		}
+		weight := 1.0
+		if weighted {
+			weight = support
+		}
+		total += weight * g.of(name, class)
+		weights += weight
+	}
+	return ratio(total, weights)
+}
+
+// kappa is the agreement of expected and answered classes beyond chance. Answers outside of the classes agree with nothing.
+func (g *Margins) kappa() (value float64, ok bool) {
+	chance := 0.0
+	for class := range g.Support {
+		chance += g.Support[class] / g.Total * g.Answered[class] / g.Total
+	}
+	if 1-chance < noWeight {
+		return 0, false
+	}
+	return (sum(g.Right)/g.Total - chance) / (1 - chance), true
+}
+
+func ratio(part, whole float64) float64 {
+	if whole < noWeight {
+		return 0
+	}
+	return part / whole
+}
+
+func sum(x []float64) (out float64) {
+	for _, v := range x {
+		out += v
+	}
+	return out
+}
+
+// Report is a matrix with all its metrics, for programs.
+type Report struct {
+	// Cases counts the cases in the matrix; repeats of a case count once.
+	Cases float64 `json:"cases"`
+	// Other counts the answers outside of the classes.
+	Other    float64 `json:"other"`
+	Accuracy float64 `json:"accuracy"`
+	// Kappa is nil when it is undefined: all expected and answered classes are one.
+	Kappa    *float64 `json:"kappa"`
+	Macro    Average  `json:"macro"`
+	Weighted Average  `json:"weighted"`
+	Classes  []Class  `json:"classes"`
+	// Matrix has a row for each expected class and a column for each answer, in the order of Classes. Its last
+	// column is for answers outside of the classes.
+	Matrix [][]float64 `json:"matrix"`
+	// Errors counts trials that could not be judged. The caller sets it, because they are not in the
+	// matrix.
+	Errors int `json:"errors"`
+}
+
+// Average has the means over the classes that are the expected class of some case.
+type Average struct {
+	Precision float64 `json:"precision"`
+	Recall    float64 `json:"recall"`
+	F1        float64 `json:"f1"`
+}
+
+// Class has the metrics of one class.
+type Class struct {
+	Class     string  `json:"class"`
+	Support   float64 `json:"support"`  // cases that expect it
+	Answered  float64 `json:"answered"` // answers of this class
+	Precision float64 `json:"precision"`
+	Recall    float64 `json:"recall"`
+	F1        float64 `json:"f1"`
+	// Undefined names metrics that are 0 because of a division by 0.
+	Undefined []string `json:"undefined,omitempty"`
+}
+
+// Report computes all metrics.
+func (m *Matrix) Report() Report {
+	g := m.Margins()
+	out := Report{
+		Cases: g.Total, Other: g.Total - sum(g.Answered), Matrix: m.Counts, Classes: []Class{},
+		Macro:    Average{g.average(Precision, false), g.average(Recall, false), g.average(F1, false)},
+		Weighted: Average{g.average(Precision, true), g.average(Recall, true), g.average(F1, true)},
+	}
+	if out.Other < noWeight {
+		out.Other = 0
+	}
+	out.Accuracy, _ = g.Value(Metric{Accuracy, -1})
+	if kappa, ok := g.Value(Metric{Kappa, -1}); ok {
+		out.Kappa = &kappa
+	}
+	for i, class := range m.Classes {
+		out.Classes = append(out.Classes, g.class(i, class))
+	}
+	return out
+}
+
+// class computes the metrics of one class.
+func (g *Margins) class(i int, name string) Class {
+	out := Class{
+		Class: name, Support: g.Support[i], Answered: g.Answered[i],
+		Precision: g.of(Precision, i), Recall: g.of(Recall, i), F1: g.of(F1, i),
+	}
+	if out.Answered < noWeight {
+		out.Undefined = append(out.Undefined, Precision)
+	}
+	if out.Support < noWeight {
+		out.Undefined = append(out.Undefined, Recall)
+	}
+	if len(out.Undefined) == 2 {
+		out.Undefined = append(out.Undefined, F1)
+	}
+	return out
 }

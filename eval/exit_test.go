@@ -1,9 +1,12 @@
 package eval
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"syscall"
 	"testing"
 )
 
@@ -52,5 +55,43 @@ func TestOfSignalHasACodeForEachSignal(t *testing.T) {
 		if got := OfSignal(name); got != want {
 			t.Errorf("OfSignal(%s) = %d, want %d", name, got, want)
 		}
+	}
+}
+
+// A signal ends the context and means an exit code; without one the code is 0.
+func TestUntilEndsTheContextAtASignal(t *testing.T) {
+	t.Parallel()
+	for want, sig := range map[int]os.Signal{CodeOK: nil, CodeInterrupted: os.Interrupt, CodeTerminated: syscall.SIGTERM} {
+		signals := make(chan os.Signal, 1)
+		if sig != nil {
+			signals <- sig
+		}
+		ctx, end := Until(t.Context(), signals)
+		if sig != nil {
+			<-ctx.Done()
+		}
+		if got := end(); got != want || ctx.Err() == nil {
+			t.Errorf("%v: code %d and context %v, want code %d and a context that has ended", sig, got, ctx.Err(), want)
+		}
+	}
+}
+
+// What a signal is answered with has ended once caught returns, and a missing source of signals is no signal.
+func TestCatchHasEndedOnceItReturns(t *testing.T) {
+	t.Parallel()
+	signals := make(chan os.Signal, 1)
+	signals <- os.Interrupt
+	done := false
+	caught := Catch(t.Context(), signals, func() { done = true })
+	for range 2 {
+		if name := caught(); name != os.Interrupt.String() || !done {
+			t.Errorf("got %q with its action done: %v, want the interrupt and true", name, done)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	caught = Catch(ctx, nil, func() { t.Error("got an action, want none without a signal") })
+	cancel()
+	if name := caught(); name != "" {
+		t.Errorf("got %q, want none without a signal", name)
 	}
 }

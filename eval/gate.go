@@ -2,6 +2,7 @@ package eval
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
@@ -160,4 +161,151 @@ type MetricMargin struct {
 	Cap float64 `json:"cap,omitempty"`
 	// Strict makes a ratio with too few cases inconclusive instead of advisory.
 	Strict bool `json:"strict,omitempty"`
+}
+
+// Verdict is the result of comparing a metric. The zero Verdict is none: the suite has no margin.
+type Verdict string
+
+// The verdicts.
+const (
+	Improved     Verdict = "improved"     // better than the baseline
+	NotWorse     Verdict = "not_worse"    // by less than the margin worse, if at all
+	Regressed    Verdict = "regressed"    // worse than the baseline
+	Inconclusive Verdict = "inconclusive" // too few cases to tell
+	Invalid      Verdict = "invalid"      // not comparable
+)
+
+// DefaultAlpha is the one-sided error rate of a decision when none is given.
+const DefaultAlpha = 0.05
+
+// The metrics that every comparison has, in addition to the named ones of scorers.
+const (
+	MetricPass    = "pass"
+	MetricBlocked = "blocked"
+	MetricLatency = "latency"
+	MetricTokens  = "tokens"
+	// MetricPreference is a judge's preference for the answers of head. Only comparisons by a judge have it.
+	MetricPreference = "choose"
+)
+
+// IsRatio reports whether a metric is compared as a ratio, head to base.
+func IsRatio(metric string) bool { return metric == MetricLatency || metric == MetricTokens }
+
+// MaxRatio is the largest ratio of latency or tokens that a gate may allow.
+const MaxRatio = 100
+
+// OnInconclusive is what an inconclusive comparison makes of the gate.
+type OnInconclusive string
+
+// The values of OnInconclusive; "" is not set.
+const (
+	OnFail OnInconclusive = "fail"
+	OnWarn OnInconclusive = "warn"
+	OnPass OnInconclusive = "pass"
+)
+
+// Base is what the arms of a run are compared with: a BaseRun, a BaseArm or a BaseVersion.
+type Base interface {
+	// Title is the base as the user named it.
+	Title() string
+	// ArmFor is the arm of the run itself with which an arm is compared, "" for a base in another run.
+	ArmFor(arm string) string
+	// Includes reports whether an arm of the run itself is there to be compared with.
+	Includes(arm string) bool
+	sealed()
+}
+
+// BaseRun is another run.
+type BaseRun struct {
+	Name string // a named baseline, a run, or a file that was exported
+	// Path is where the run was found when this one began, and ID is its id. Both are "" before that.
+	Path string
+	ID   string
+}
+
+// BaseArm is an arm of the run itself.
+type BaseArm struct{ Name string }
+
+// BaseVersion is an earlier version of the suite, whose arms run next to the suite's own.
+type BaseVersion struct {
+	Suffix string // of the names of its arms: @ and the version as git names it
+}
+
+// Title is the name.
+func (b BaseRun) Title() string { return b.Name }
+
+// Title is the arm.
+func (b BaseArm) Title() string { return b.Name }
+
+// Title is the version as git names it.
+func (b BaseVersion) Title() string { return strings.TrimPrefix(b.Suffix, "@") }
+
+// ArmFor is "": the arm is in the other run.
+func (BaseRun) ArmFor(string) string { return "" }
+
+// ArmFor is the same arm for all others.
+func (b BaseArm) ArmFor(string) string { return b.Name }
+
+// ArmFor is the arm in its earlier version.
+func (b BaseVersion) ArmFor(arm string) string { return arm + b.Suffix }
+
+// Includes is false: no arm of this run is in another one.
+func (BaseRun) Includes(string) bool { return false }
+
+// Includes reports whether the arm is this one.
+func (b BaseArm) Includes(arm string) bool { return arm == b.Name }
+
+// Includes reports whether the arm is one of the earlier version.
+func (b BaseVersion) Includes(arm string) bool { return strings.HasSuffix(arm, b.Suffix) }
+
+// Current is the name that an arm of the earlier version has in the suite.
+func (b BaseVersion) Current(arm string) string { return strings.TrimSuffix(arm, b.Suffix) }
+
+func (BaseRun) sealed()     {}
+func (BaseArm) sealed()     {}
+func (BaseVersion) sealed() {}
+
+// BaselineOption is what options say of the baseline: a NamedBaseline or NoBaseline. Nil leaves it to the suites.
+type BaselineOption interface{ baseline() }
+
+// NamedBaseline is the name of a baseline, a run, or an exported file.
+type NamedBaseline string
+
+// NoBaseline compares nothing, whatever the suites say.
+type NoBaseline struct{}
+
+func (NamedBaseline) baseline() {}
+func (NoBaseline) baseline()    {}
+
+// BaselineName is the baseline that the options name, "" for none.
+func (o *GateOptions) BaselineName() string {
+	name, _ := o.Baseline.(NamedBaseline)
+	return string(name)
+}
+
+// NoBaseline reports whether the options leave out the comparison.
+func (o *GateOptions) NoBaseline() bool {
+	_, none := o.Baseline.(NoBaseline)
+	return none
+}
+
+// writtenBaseline is a BaselineOption in run files.
+type writtenBaseline struct {
+	Name string `json:"baseline,omitempty"`
+	None bool   `json:"noBaseline,omitempty"`
+}
+
+func (o *GateOptions) writtenBaseline() writtenBaseline {
+	return writtenBaseline{o.BaselineName(), o.NoBaseline()}
+}
+
+// read is the baseline of a run file. None wins, as in version 0.1, which wrote both.
+func (w writtenBaseline) read() BaselineOption {
+	switch {
+	case w.None:
+		return NoBaseline{}
+	case w.Name != "":
+		return NamedBaseline(w.Name)
+	}
+	return nil
 }

@@ -235,3 +235,54 @@ type Spent struct {
 	BudgetMoney float64 `json:"budgetMoney,omitempty"`
 	Currency    string  `json:"currency,omitempty"`
 }
+
+// RunTarget is a target of a run, as its suite gave it.
+type RunTarget struct {
+	Suite            string            `json:"suite"`
+	Name             string            `json:"name"`
+	Model            string            `json:"model"`
+	APIVersion       string            `json:"apiVersion"`
+	Stream           bool              `json:"stream,omitempty"`
+	GenerationConfig *GenerationConfig `json:"generationConfig,omitempty"`
+	SafetySettings   []SafetySetting   `json:"safetySettings,omitempty"`
+	// App describes an application for people: `POST http://127.0.0.1:8080/chat`, `python3 agent.py`,
+	// `echo`. It is "" for a model.
+	App string `json:"app,omitempty"`
+	// Service is the name of the service that has the model, "" for the unnamed one.
+	Service string `json:"service,omitempty"`
+}
+
+// Target finds a target, nil in runs that name none.
+func (r *Run) Target(suite, name string) *RunTarget {
+	for i := range r.Plan.Targets {
+		if t := &r.Plan.Targets[i]; t.Suite == suite && t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// Model finds the metadata of the target's model, nil when there are none.
+func (r *Run) Model(t *RunTarget) *Model {
+	for i := range r.Models {
+		if m := &r.Models[i]; m.ID() == t.Model && m.APIVersion == t.APIVersion && m.Service == t.Service {
+			return m
+		}
+	}
+	return nil
+}
+
+// Booking is a call as the ledger books it before it is sent. Where limits are set, the run file has a line for each:
+// whatever kills the process, the next one knows what may have been spent, and when. A call that took more tokens than were
+// reserved has a second line of the same time, with the rest.
+type Booking struct {
+	At    string `json:"at"` // RFC 3339, UTC
+	Model string `json:"model"`
+	// Service is the name of the service that is called, "" for the unnamed one.
+	Service string `json:"service,omitempty"`
+	Tokens  int    `json:"tokens"` // that are reserved for the call
+	// Local says that it is a run of a program on this machine, to which no rate applies.
+	Local bool `json:"local,omitempty"`
+	// Spent are the totals with this call and all others that are under way, at what is reserved for them.
+	Spent Spent `json:"spent"`
+}

@@ -76,7 +76,7 @@ type EarlierRuns struct {
 // AnswerReader reads an earlier answer of an application again, since the suite may have changed how. The error is an
 // *eval.Error.
 type AnswerReader interface {
-	Reread(to eval.RequestMaker, resp *eval.Response) (*eval.Response, error)
+	ReadAgain(to eval.RequestMaker, resp *eval.Response) (*eval.Response, error)
 }
 
 // Keeper writes down answers and replies before their trial is settled. A worker that may have to write down an answer
@@ -118,3 +118,55 @@ type Workspaces interface {
 	// Folder returns the folder of a trial, by the trial's name; "" for none.
 	Folder(trialName string) string
 }
+
+// Generator sends a call to a model. The error is an *eval.Error.
+type Generator interface {
+	Generate(ctx context.Context, call *eval.Call) (*eval.Response, error)
+}
+
+// TokenCounter requests the number of tokens of the contents of a call. The error is an *eval.Error.
+type TokenCounter interface {
+	CountTokens(ctx context.Context, call *eval.Call) (int, error)
+}
+
+// ModelSource returns metadata of models. The error is an *eval.Error.
+type ModelSource interface {
+	Model(ctx context.Context, apiVersion, id string) (*eval.Model, error)
+	Models(ctx context.Context, apiVersion string) ([]eval.Model, error)
+}
+
+// ModelSources find the source of metadata for the models of a service. As a ModelSource it is that of the unnamed
+// service.
+type ModelSources interface {
+	ModelSource
+	// Of is the source of a named service.
+	Of(service string) ModelSource
+	// Lost records that a named service refuses metadata, or cannot be reached. It reports whether the plan makes sense
+	// without it.
+	Lost(service string, err *eval.Error) bool
+}
+
+// Embedder turns texts into vectors, in their order and all of one length. The error is an *eval.Error.
+type Embedder interface {
+	Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error)
+}
+
+// EarlierTrial is what earlier runs have of a trial: a SettledTrial, a FinalResult, an AnsweredTrial or a BegunTrial.
+type EarlierTrial interface{ earlierTrial() }
+
+// SettledTrial is neither sent nor yielded.
+type SettledTrial struct{}
+
+// FinalResult is yielded as it is.
+type FinalResult struct{ Result *eval.Result }
+
+// AnsweredTrial only has to be scored. The workspace of its result is an absolute path.
+type AnsweredTrial struct{ Result *eval.Result }
+
+// BegunTrial has the calls of a live chat that were answered before the run broke off.
+type BegunTrial struct{ Calls []eval.AnsweredCall }
+
+func (SettledTrial) earlierTrial()  {}
+func (FinalResult) earlierTrial()   {}
+func (AnsweredTrial) earlierTrial() {}
+func (BegunTrial) earlierTrial()    {}

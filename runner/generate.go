@@ -47,11 +47,11 @@ func (r *run) read(t *Planned, resp *eval.Response) (*eval.Response, error) {
 	if t.to == nil || r.EarlierRuns.Reader == nil {
 		return resp, nil
 	}
-	return r.EarlierRuns.Reader.Reread(t.to, resp)
+	return r.EarlierRuns.Reader.ReadAgain(t.to, resp)
 }
 
-// reread is read for all earlier answers of a trial.
-func (r *run) reread(t *Planned, earlier *eval.Result) (*eval.Result, error) {
+// readAgain is read for all earlier answers of a trial.
+func (r *run) readAgain(t *Planned, earlier *eval.Result) (*eval.Result, error) {
 	out := *earlier
 	resp, err := r.read(t, earlier.Response)
 	if err != nil {

@@ -1,10 +1,14 @@
 package runner
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -113,4 +117,38 @@ func (p *Plan) CalledModels(underTest bool) []ModelRef {
 func refOf(m *suite.ConfiguredModel) ModelRef {
 	name, _ := m.Service.Identity()
 	return ModelRef{name, m.ID}
+}
+
+// Describe names a trial for people: suite, case, arm and, among several, the repeat.
+func Describe(t *eval.Trial) string {
+	s := DescribeCase(t)
+	if t.Repeat > 1 {
+		s += fmt.Sprintf(" (repeat %d)", t.Repeat)
+	}
+	return s
+}
+
+// DescribeCase names what all repeats of a trial have in common: suite, case and arm.
+func DescribeCase(t *eval.Trial) string {
+	return strings.TrimSpace(fmt.Sprintf("%s / %s on %s", t.Suite, t.Case, t.Arm))
+}
+
+// ComparesSnapshots reports whether a scorer of the trial compares the answer with one that was accepted.
+func (t *Planned) ComparesSnapshots() bool {
+	return slices.ContainsFunc(t.scorers, func(s *scorers.Compiled) bool { return len(s.Snapshots()) > 0 })
+}
+
+// SnapshotChecks are the parts of a recorded answer that snapshot scorers compare.
+func (t *Planned) SnapshotChecks(earlier *eval.Result) ([]scorers.SnapshotCheck, error) {
+	a := &scoring{trial: t, result: eval.Result{Trial: t.Trial}}
+	a.recorded(earlier)
+	for _, s := range t.scorers {
+		if len(s.Snapshots()) == 0 {
+			continue
+		}
+		if _, err := s.Score(&a.answer); err != nil {
+			return nil, err
+		}
+	}
+	return a.answer.Context.SnapshotChecks, nil
 }

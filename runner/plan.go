@@ -29,7 +29,7 @@ type Filter struct {
 	Arms  eval.Patterns
 	// Places are the places of the only trials to take, a case of an arm with all of its repeats; nil takes all.
 	Places *eval.Places
-	Shard  Shard // the zero Shard is everything
+	Shard  eval.Shard // the zero Shard is everything
 }
 
 func (f Filter) takes(c *suite.Case) bool {

@@ -196,7 +196,7 @@ func (r *run) keepAnswer(a *scoring) {
 // score gets an answer and scores it. It returns false when embeddings or judges are needed first.
 func (r *run) score(ctx context.Context, a *scoring, earlier *eval.Result) bool {
 	if earlier != nil {
-		known, err := r.reread(a.trial, earlier)
+		known, err := r.readAgain(a.trial, earlier)
 		if a.recorded(known); err != nil {
 			a.failed(eval.AsError(err))
 			return true

@@ -100,7 +100,7 @@ func TestTheFirstRepeatLeadsTheOthers(t *testing.T) {
 	for _, of := range []int{1, 2, 3} {
 		for i := range of {
 			seen := map[string]bool{}
-			for tr := range plan(t, twoArms, runner.Filter{Shard: runner.Shard{Index: i + 1, Of: of}}).Trials() {
+			for tr := range plan(t, twoArms, runner.Filter{Shard: eval.Shard{Index: i + 1, Of: of}}).Trials() {
 				name := tr.Case + " on " + tr.Arm
 				if tr.First == seen[name] {
 					t.Errorf("shard %d/%d: got First %v for repeat %d of %s, want it for the first alone", i+1, of, tr.First, tr.Repeat, name)

@@ -47,5 +47,6 @@ func (a *app) judgeCheck(run string, o judgeCheckOptions) error {
 			return err
 		}
 	}
-	return report.Write(a.out)
+	_, err = fmt.Fprint(a.out, report.Text())
+	return err
 }

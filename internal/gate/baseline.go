@@ -92,8 +92,8 @@ func compareWith(d *journal.Document, suite string, rule *eval.BaselineRule, noC
 		Base:      rule.Against.Title(),
 		Head:      d.Run.ID,
 	}
-	other, elsewhere := rule.Against.(eval.BaseRun)
-	if !elsewhere {
+	other, isRun := rule.Against.(eval.BaseRun)
+	if !isRun {
 		what.BaseOf = func(arm string) string {
 			if rule.Against.Includes(arm) {
 				return ""
@@ -127,8 +127,8 @@ func lostArms(before []*compare.Side, pairs []armPair, head *journal.Document, w
 	arms := eval.NewPatterns(head.Run.Options().Arms)
 	for _, b := range before {
 		paired := slices.ContainsFunc(pairs, func(p armPair) bool { return p.base == b })
-		elsewhere := what.Suite != "" && b.Suite != what.Suite && hasSuite(head, b.Suite) // compared by its own rule
-		if paired || elsewhere || !arms.Match(b.Arm) {
+		ownRule := what.Suite != "" && b.Suite != what.Suite && hasSuite(head, b.Suite)
+		if paired || ownRule || !arms.Match(b.Arm) {
 			continue
 		}
 		if rule := what.Rules(b.Suite); rule == nil || allowsRemoved(rule, b.Suite, b.Arm) {

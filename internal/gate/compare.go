@@ -95,7 +95,7 @@ func CompareRead(baseRead, headRead *RunSides, what Comparing) (*compare.Compari
 		arm := compareArm(p, base, head, what, c)
 		if preference != nil {
 			o := optionsFor(what.Rules(arm.Suite), head, arm.Suite)
-			preference.MeasureLean(p.base, p.head, o)
+			preference.MeasureBias(p.base, p.head, o)
 			addPreference(&arm, preference, o)
 		}
 		c.Arms = append(c.Arms, arm)
@@ -304,14 +304,14 @@ func ofSuite(sides []*compare.Side, suite string) (found []*compare.Side) {
 	return found
 }
 
-// partner returns the side of the baseline for an arm, nil for none. alone says that the arm is the only
-// one of its suite.
-func partner(candidates []*compare.Side, h *compare.Side, alone bool, what Comparing) *compare.Side {
+// partner returns the side of the baseline for an arm, nil for none. onlyArm says that its suite has
+// no other.
+func partner(candidates []*compare.Side, h *compare.Side, onlyArm bool, what Comparing) *compare.Side {
 	arm := h.Arm
 	switch {
 	case what.BaseOf != nil:
 		arm = what.BaseOf(h.Arm)
-	case alone && len(candidates) == 1:
+	case onlyArm && len(candidates) == 1:
 		return candidates[0]
 	}
 	if i := slices.IndexFunc(candidates, func(s *compare.Side) bool { return s.Arm == arm }); i >= 0 {

@@ -338,3 +338,13 @@ func TestVersionsAndCategoriesOfASideAreBounded(t *testing.T) {
 	)
 	expect.Same(t, "a category", sides[0].Categories[1], compare.Category{Name: "category 1", Rated: 1, High: 1})
 }
+
+// Runs of 0.1 do not record the hash of variables: cases with an id of their own are counted, those whose id is the hash are not.
+func TestCasesPairedByIDAloneAreCounted(t *testing.T) {
+	t.Parallel()
+	old := &compare.Side{Cases: []*compare.CaseTotals{{ID: "own"}, {ID: "hash"}, {ID: "gone"}}}
+	recorded := &compare.Side{Cases: []*compare.CaseTotals{{ID: "own", Vars: "a"}, {ID: "hash", Vars: "hash"}}}
+	head := &compare.Side{Cases: []*compare.CaseTotals{{ID: "own", Vars: "a"}, {ID: "hash", Vars: "hash"}, {ID: "new", Vars: "b"}}}
+	expect.Same(t, "cases against an old run", compare.PairedByIDAlone(old, head), 1)
+	expect.Same(t, "cases against a new run", compare.PairedByIDAlone(recorded, head), 0)
+}

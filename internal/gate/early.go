@@ -22,13 +22,13 @@ func stopping(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) (*watchedSui
 		name:     one.Name,
 		rule:     g.Baseline,
 		min:      g.PassRateMin,
-		alone:    armsOf(plan, one.Name) == 1,
+		oneArm:   armsOf(plan, one.Name) == 1,
 		arms:     map[string]*watchedArm{},
 		matchers: map[string]*sideMatcher{},
 		closed:   map[string]bool{},
 		partners: map[string]map[string]string{},
 	}
-	if other, elsewhere := s.rule.Against.(eval.BaseRun); elsewhere {
+	if other, isRun := s.rule.Against.(eval.BaseRun); isRun {
 		base, err := baseSides(other.Path, one.Name)
 		if err != nil {
 			return nil, err

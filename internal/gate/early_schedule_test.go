@@ -58,7 +58,7 @@ func TestRunsThatDoNotStopEarlyAreNotWatched(t *testing.T) {
 	t.Parallel()
 	text := earlySuite(8, "p", nil)
 	_, plan := load(t, text, runner.Filter{})
-	_, shard := load(t, text, runner.Filter{Shard: runner.Shard{Index: 1, Of: 2}})
+	_, shard := load(t, text, runner.Filter{Shard: eval.Shard{Index: 1, Of: 2}})
 	rule := passRule(0.1)
 	rule.StopEarly = true
 	without := eval.Options{GateOptions: eval.GateOptions{Baseline: eval.NoBaseline{}}}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/runner"
@@ -81,6 +82,28 @@ func TestTheEarlyStopPairsAsTheComparisonDoes(t *testing.T) {
 	for own, base := range map[string]string{"same": "same", "renamed": "before", "weak": "weak", "edited": "edited"} {
 		if at := slices.Index(order, own+"@t/p"); at < 0 || order[at+1] != base+"@t/p@main" {
 			t.Errorf("after %[1]s: got %[3]v, want %[2]s of main", own, base, order)
+		}
+	}
+}
+
+// The first case of a unit, on which the schedule depends, is that of the first arm, not that of whichever arm comes first out of a map.
+func TestUnitsDependOnTheOrderOfTheArms(t *testing.T) {
+	t.Parallel()
+	arm := func(names ...string) *compare.Side {
+		s := &compare.Side{}
+		for _, name := range names {
+			s.Cases = append(s.Cases, &compare.CaseTotals{Name: name, ID: name, Cluster: "one"})
+		}
+		return s
+	}
+	a, b := arm("x", "both"), arm("y", "both")
+	first, second := compare.Units([]*compare.Side{a, b}, nil), compare.Units([]*compare.Side{b, a}, nil)
+	if maps.Equal(first, second) {
+		t.Errorf("got %v in two orders, want two schedules: the test sees nothing", first)
+	}
+	for range 20 {
+		if second := compare.Units([]*compare.Side{a, b}, nil); !maps.Equal(second, first) {
+			t.Errorf("got %v, want %v as before", second, first)
 		}
 	}
 }

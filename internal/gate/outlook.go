@@ -50,7 +50,7 @@ func Outlooks(c *Checks, suites []*suite.Suite) (out []ArmOutlook, problems []st
 			continue
 		}
 		var base map[string]*compare.Side
-		if other, elsewhere := rule.Against.(eval.BaseRun); elsewhere {
+		if other, isRun := rule.Against.(eval.BaseRun); isRun {
 			if base, err = c.plannedBase(other.Name, one.Name); err != nil { // all cases count
 				problems = append(
 					problems,

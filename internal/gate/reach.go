@@ -310,7 +310,7 @@ func (arm *armPreview) rescore(rule *eval.BaselineRule) string {
 
 // previews pair the arms of a plan with those of a baseline, or, where base is nil, with other arms of the plan.
 func (c *Checks) previews(suite string, rule *eval.BaselineRule, base map[string]*compare.Side) []*armPreview {
-	_, elsewhere := rule.Against.(eval.BaseRun)
+	_, isRun := rule.Against.(eval.BaseRun)
 	planned, order := plannedSides(c.Plan, suite, time.Now().UTC().Format(time.RFC3339))
 	var out []*armPreview
 	for _, name := range order {
@@ -319,7 +319,7 @@ func (c *Checks) previews(suite string, rule *eval.BaselineRule, base map[string
 		}
 		head, p := planned[name], &armPreview{name: name}
 		switch {
-		case !elsewhere:
+		case !isRun:
 			p.base = planned[rule.Against.ArmFor(name)]
 		case base[name] == nil && len(base) == 1 && len(order) == 1:
 			for _, only := range base {
@@ -332,7 +332,7 @@ func (c *Checks) previews(suite string, rule *eval.BaselineRule, base map[string
 			p.base = head
 		}
 		var wanted func(*compare.CaseTotals) bool
-		if elsewhere {
+		if isRun {
 			wanted = selected(&c.Options.Options, head)
 		}
 		p.Preview = compare.NewPreview(p.base, head, wanted)

@@ -37,7 +37,7 @@ type watchedSuite struct {
 	race     bool
 	min      *float64                 // least pass rate, if the gate has that rule too
 	base     map[string]*compare.Side // of the baseline, by arm; nil if the baseline runs in the same run
-	alone    bool                     // the suite has one arm
+	oneArm   bool                     // the suite has one arm
 	matchers map[string]*sideMatcher
 	closed   map[string]bool              // arms whose used trials the journal has
 	together map[string]string            // by case, the first case of its unit, if that has several

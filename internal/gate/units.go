@@ -181,7 +181,7 @@ func (s *watchedSuite) matcher(arm string) *sideMatcher {
 		return m
 	}
 	base := s.base[arm]
-	if base == nil && len(s.base) == 1 && s.alone {
+	if base == nil && len(s.base) == 1 && s.oneArm {
 		for base = range maps.Values(s.base) {
 		}
 	}

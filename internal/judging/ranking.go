@@ -240,7 +240,7 @@ func (s *rankedSuite) result(
 ) *compare.SuitePreferences {
 	pooled := &compare.Side{Suite: s.name, Cases: s.cases}
 	o := gate.PreferenceOptions(s.judge.head, s.name)
-	counts.MeasureLean(pooled, pooled, o)
+	counts.MeasureBias(pooled, pooled, o)
 	out := &compare.SuitePreferences{Suite: s.name, AnswerPairs: counts.PairCounts, Invalid: cmp.Or(why, counts.Unreliable)}
 	if share, of := s.unjudged(preferred); share > o.MaxErrors {
 		out.Invalid = cmp.Or(out.Invalid, fmt.Sprintf(

@@ -129,7 +129,7 @@ func (s *Session) reader() runner.AnswerReader {
 // endpointReaders read the answers of endpoints. Those of other applications are final.
 type endpointReaders map[eval.RequestMaker]*app.Reader
 
-func (readers endpointReaders) Reread(to eval.RequestMaker, resp *eval.Response) (*eval.Response, error) {
+func (readers endpointReaders) ReadAgain(to eval.RequestMaker, resp *eval.Response) (*eval.Response, error) {
 	if r := readers[to]; r != nil {
 		return r.Reread(resp)
 	}

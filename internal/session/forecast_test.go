@@ -87,7 +87,7 @@ func TestForecastAddsUpArmsAndRepeats(t *testing.T) {
 }
 
 // shardOf adds up the part of a suite that a shard has, within the default limits.
-func shardOf(t *testing.T, text string, shard runner.Shard) *Forecast {
+func shardOf(t *testing.T, text string, shard eval.Shard) *Forecast {
 	t.Helper()
 	limits := suite.Limits{Concurrency: 8, Attempts: 5, CountTokens: suite.CountAuto}
 	f, err := NewForecast(t.Context(), filtered(t, text, runner.Filter{Shard: shard}), &limits, dollar, nil)
@@ -105,7 +105,7 @@ func TestForecastOfAShardLeavesOutItsMissingArm(t *testing.T) {
 		for _, a := range shardOf(t, `targets: [{name: one, model: svc-pro}, {name: two, model: svc-pro}]
 prompts: [{name: p, text: abcd}]
 cases: [{name: c, scorers: [{contains: x}]}]
-`, runner.Shard{Index: i + 1, Of: 4}).Arms {
+`, eval.Shard{Index: i + 1, Of: 4}).Arms {
 			if a.Trials == 0 {
 				t.Errorf("shard %d: got the arm %s without a trial, want one or no arm", i+1, a.Arm)
 			}
@@ -124,7 +124,7 @@ func TestForecastsOfShardsAddUp(t *testing.T) {
 	for _, of := range []int{1, 2, 3, 5, 12} {
 		sum := &Forecast{}
 		for i := range of {
-			f := shardOf(t, twoArms, runner.Shard{Index: i + 1, Of: of})
+			f := shardOf(t, twoArms, eval.Shard{Index: i + 1, Of: of})
 			sum.Trials += f.Trials
 			sum.GenerateCalls += f.GenerateCalls
 			sum.MostGenerateCalls += f.MostGenerateCalls
@@ -149,7 +149,7 @@ func TestEachShardReportsALongPromptOnce(t *testing.T) {
 		f := shardOf(t, `targets: [{name: t, model: svc-pro}]
 prompts: [{name: p, text: "`+long+`"}]
 cases: [{name: c, repeats: 5, scorers: [{contains: x}]}]
-`, runner.Shard{Index: i + 1, Of: 4})
+`, eval.Shard{Index: i + 1, Of: 4})
 		if want := min(1, f.Trials); len(f.Problems) != want {
 			t.Errorf("shard %d with %d trials: problems %q, want %d", i+1, f.Trials, f.Problems, want)
 		}

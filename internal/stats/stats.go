@@ -13,7 +13,9 @@
 // variance is needed, and to arguments out of range.
 package stats
 
-import "math"
+import (
+	"math"
+)
 
 // Z95 is the 95 % point of the standard normal distribution: both bounds of a two-sided 90 %
 // interval are one-sided 95 % bounds.
@@ -44,3 +46,6 @@ func inside(x, lo, hi float64) bool { return x > lo && x < hi }
 // finite reports whether v is a measurement: not NaN, and so small that a sum of its cubes fits into a
 // float64.
 func finite(v float64) bool { return math.Abs(v) <= 1e100 }
+
+// MinAlpha is the least error rate of a verdict. No realistic number of cases could show a smaller one.
+const MinAlpha = 1e-6

@@ -1,0 +1,228 @@
+package compare
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/evalrun/evalrun/internal/wirejson"
+)
+
+// Ranking orders the arms of a suite by a metric, and says which of them may be the best.
+type Ranking struct {
+	Suite  string `json:"suite"`
+	Metric string `json:"metric"`
+	// Alpha bounds the error of the set of the best, and of all intervals together.
+	Alpha float64 `json:"alpha"`
+	Cases int     `json:"cases"` // most cases on which any two arms were compared
+	Units int     `json:"units"` // fewest independent units among them
+	// Needs is the number of units below which no arm could ever be ruled out. With fewer there is no ranking.
+	Needs int `json:"needs"`
+	// Why says why there is no ranking; "" when there is one.
+	Why string `json:"why,omitempty"`
+	// Arms are in order, the best mean first; without a ranking they are in the order of the plan.
+	Arms []RankedArm `json:"arms"`
+	// Race says how a race ended; nil when there was none, or when this ranking is not about it.
+	Race *Raced `json:"race,omitempty"`
+}
+
+// Best is the set of the best: the arms that cannot be ruled out, in order. A truly best arm is in it with probability
+// 1 - Alpha or more. It is empty without a ranking.
+func (r *Ranking) Best() []string {
+	best := []string{}
+	for i := range r.Arms {
+		if r.Arms[i].Best {
+			best = append(best, r.Arms[i].Arm)
+		}
+	}
+	return best
+}
+
+type plainRanking Ranking
+
+// MarshalJSON writes the set of the best as a list, too.
+func (r Ranking) MarshalJSON() ([]byte, error) {
+	return wirejson.Marshal(struct {
+		plainRanking
+		Best []string `json:"best"`
+		Race *Raced   `json:"race,omitempty"` // after Best
+	}{plainRanking(r), r.Best(), r.Race})
+}
+
+// Raced is the result of a race: arms leave it once they cannot be the best.
+type Raced struct {
+	Planned int `json:"planned"` // trials of all arms
+	Saved   int `json:"saved"`   // trials that were not needed
+}
+
+// RankedArm is an arm of a ranking.
+type RankedArm struct {
+	Arm  string   `json:"arm"`
+	Mean *float64 `json:"mean"` // of the metric over the arm's scored cases; nil when none was scored
+	// Interval is a confidence interval for the arm's mean minus the best of the other means. The intervals
+	// hold for all arms together with probability 1 - Alpha or more. It begins at 0 for an arm that is
+	// alone in the set of the best, and ends at 0 for one that is ruled out. nil without a ranking.
+	Interval *[2]float64 `json:"interval"`
+	Best     bool        `json:"best"` // it is in the set of the best
+	Cases    int         `json:"cases"`
+	Errors   int         `json:"errors"`
+	// Left is how many cases an arm had run when it left a race; 0: it stayed.
+	Left int `json:"left,omitempty"`
+
+	Taken
+}
+
+// Taken is the average cost of a trial of an arm, nil where unknown.
+type Taken struct {
+	Cost         *float64 `json:"cost"` // money by a price list, in its currency
+	Tokens       *float64 `json:"tokens"`
+	LatencyP50Ms *float64 `json:"latencyP50Ms"` // of scored trials
+	LatencyP95Ms *float64 `json:"latencyP95Ms"`
+}
+
+// Needs is the number of independent units below which no arm can be ruled out at all. Suppose that another arm
+// did better on every unit: for two equal arms that has a chance of 2^-n or more, and it may happen to any of k-1
+// arms.
+func Needs(arms int, alpha float64) int {
+	if arms < 2 {
+		return 1
+	}
+	return int(math.Ceil(math.Log2(float64(arms-1) / alpha)))
+}
+
+// Level is the one-sided error rate of each comparison of an arm with another. By Bonferroni, all k-1 comparisons
+// of an arm hold together with an error of alpha.
+func Level(arms int, alpha float64) float64 { return alpha / float64(max(1, arms-1)) }
+
+// Refuse removes the set of the best and the intervals, and says why.
+func (r *Ranking) Refuse(why string) {
+	r.Why = why
+	for i := range r.Arms {
+		r.Arms[i].Best, r.Arms[i].Interval = false, nil
+	}
+}
+
+// Order fills in the set of the best and the intervals, and puts the arms into order. lower(i, j) bounds the mean of
+// arm i less that of arm j from below, with the error of Level; arms are numbered as in r.Arms.
+//
+// Only the comparisons with the truly best arm have to hold for both results, so that k-1 bounds are enough, and not k(k-1)/2.
+//
+// Source: Hsu 1984, "Constrained simultaneous confidence intervals for multiple comparisons with the best", Annals of Statistics
+// 12(3), with bounds of pairs instead of a common standard error.
+func (r *Ranking) Order(lower func(i, j int) float64) {
+	k := len(r.Arms)
+	above := make([]float64, k) // the bound, from above, of an arm less the best of the others
+	for i := range r.Arms {
+		above[i] = math.Inf(1)
+		for j := range k {
+			if j != i {
+				above[i] = min(above[i], -lower(j, i))
+			}
+		}
+		r.Arms[i].Best = above[i] >= 0
+	}
+	if !slices.ContainsFunc(r.Arms, func(a RankedArm) bool { return a.Best }) {
+		r.Refuse("each arm is worse than another one on the cases that both have: no arm can be the best of all")
+		return
+	}
+	for i := range r.Arms {
+		below := 0.0 // of an arm that is alone in the set; of others it is the least distance to one in the set
+		for j := range k {
+			if j != i && r.Arms[j].Best {
+				below = min(below, lower(i, j))
+			}
+		}
+		r.Arms[i].Interval = &[2]float64{below, max(0, above[i])}
+	}
+	slices.SortStableFunc(r.Arms, func(a, b RankedArm) int { return cmp.Compare(zeroIfNil(b.Mean), zeroIfNil(a.Mean)) })
+}
+
+// value sorts unknown values last.
+func zeroIfNil(x *float64) float64 {
+	if x == nil {
+		return math.Inf(-1)
+	}
+	return *x
+}
+
+// Cheap is the arm that costs least among the arms that may be the best.
+type Cheap struct {
+	Arm     string  `json:"arm"`
+	Ratio   float64 `json:"ratio"`   // of its cost to that of Against
+	Against string  `json:"against"` // the first arm in order; the dearest one where the first is the cheapest
+	By      string  `json:"by"`      // what is compared: cost or tokens
+}
+
+// ByCost and ByTokens are what arms are compared by: money where all of them have a price, and tokens otherwise.
+const (
+	ByCost   = "cost"
+	ByTokens = "tokens"
+)
+
+// Priced is an arm with what it takes.
+type Priced struct {
+	Arm  string
+	Best bool // it may be the best
+	Taken
+}
+
+// Cheapest is the cheapest of the arms that may be the best; nil for fewer than two, and where they cost the same or
+// it is unknown what they cost. The arms are in order, the best first.
+func Cheapest(arms []Priced) *Cheap {
+	best := slices.DeleteFunc(slices.Clone(arms), func(a Priced) bool { return !a.Best })
+	for _, by := range []string{ByCost, ByTokens} {
+		if c, known := cheapest(best, by); known {
+			return c
+		}
+	}
+	return nil
+}
+
+// cheapest compares by one of both; false where an arm has none.
+func cheapest(best []Priced, by string) (found *Cheap, known bool) {
+	if len(best) < 2 {
+		return nil, false
+	}
+	costs := make([]float64, len(best))
+	least, most := 0, 0
+	for i, a := range best {
+		cost := a.Cost
+		if by == ByTokens {
+			cost = a.Tokens
+		}
+		if cost == nil || *cost <= 0 {
+			return nil, false
+		}
+		costs[i] = *cost
+		if costs[i] < costs[least] {
+			least = i
+		}
+		if costs[i] > costs[most] {
+			most = i
+		}
+	}
+	against := 0
+	if costs[least] == costs[0] {
+		least, against = 0, most
+	}
+	if costs[least] == costs[against] {
+		return nil, true
+	}
+	return &Cheap{best[least].Arm, costs[least] / costs[against], best[against].Arm, by}, true
+}
+
+// Priced are the arms with what they take, in order.
+func (r *Ranking) Priced() (out []Priced) {
+	for _, a := range r.Arms {
+		out = append(out, Priced{a.Arm, a.Best, a.Taken})
+	}
+	return out
+}
+
+// Priced are the arms with what they take, in order.
+func (p *PreferenceRanking) Priced() (out []Priced) {
+	for _, a := range p.Arms {
+		out = append(out, Priced{a.Arm, a.Best, a.Taken})
+	}
+	return out
+}

@@ -1,0 +1,87 @@
+package compare
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/wirejson"
+)
+
+// JSON has the best arms as a list after the arms, also where there are none.
+func TestJSONListsTheBest(t *testing.T) {
+	t.Parallel()
+	r := Ranking{
+		Suite: "s", Metric: "pass", Alpha: 0.05, Cases: 9, Units: 8, Needs: 5, Race: &Raced{Planned: 18, Saved: 2},
+		Arms: []RankedArm{{Arm: "a", Best: true, Interval: &[2]float64{-1, 2}}, {Arm: "b", Best: true}, {Arm: "c", Left: 5}},
+	}
+	expect.Same(t, "a ranking", marshal(t, r), ""+
+		`{"suite":"s","metric":"pass","alpha":0.05,"cases":9,"units":8,"needs":5,"arms":[{"arm":"a","mean":null,"interv`+
+		`al":[-1,2],"best":true,"cases":0,"errors":0,"cost":null,"tokens":null,"latencyP50Ms":null,"latencyP95Ms":null}`+
+		`,{"arm":"b","mean":null,"interval":null,"best":true,"cases":0,"errors":0,"cost":null,"tokens":null,"latencyP50`+
+		`Ms":null,"latencyP95Ms":null},{"arm":"c","mean":null,"interval":null,"best":false,"cases":0,"errors":0,"left":`+
+		`5,"cost":null,"tokens":null,"latencyP50Ms":null,"latencyP95Ms":null}],"best":["a","b"],"race":{"planned":18,"s`+
+		`aved":2}}`)
+	r.Refuse("too few")
+	r.Race, r.Arms = nil, r.Arms[:1]
+	expect.Same(t, "none", marshal(t, r), ""+
+		`{"suite":"s","metric":"pass","alpha":0.05,"cases":9,"units":8,"needs":5,"why":"too few","arms":[{"arm":"a","me`+
+		`an":null,"interval":null,"best":false,"cases":0,"errors":0,"cost":null,"tokens":null,"latencyP50Ms":null,"late`+
+		`ncyP95Ms":null}],"best":[]}`)
+	p := PreferenceRanking{Arms: []PreferredArm{{Arm: "a"}, {Arm: "b", Best: true, Group: 1}}, Level: 0.95, Units: 8}
+	expect.Same(t, "a ranking by preference", marshal(t, p), ""+
+		`{"arms":[{"arm":"a","strength":null,"preference":null,"interval":null,"best":false,"group":0,"wins":0,"losses"`+
+		`:0,"ties":0,"cost":null,"tokens":null,"latencyP50Ms":null,"latencyP95Ms":null},{"arm":"b","strength":null,"pre`+
+		`ference":null,"interval":null,"best":true,"group":1,"wins":0,"losses":0,"ties":0,"cost":null,"tokens":null,"la`+
+		`tencyP50Ms":null,"latencyP95Ms":null}],"best":["b"],"level":0.95,"units":8,"ties":0,"pairs":null}`)
+	p.Refuse("too few")
+	p.Arms = p.Arms[:1]
+	expect.Same(t, "none by preference", marshal(t, p), ""+
+		`{"arms":[{"arm":"a","strength":null,"preference":null,"interval":null,"best":false,"group":0,"wins":0,"losses"`+
+		`:0,"ties":0,"cost":null,"tokens":null,"latencyP50Ms":null,"latencyP95Ms":null}],"best":[],"level":0.95,"units"`+
+		`:8,"ties":0,"pairs":null,"why":"too few"}`)
+	var read PreferenceRanking
+	expect.OK(t, json.Unmarshal([]byte(marshal(t, p)), &read))
+	expect.Same(t, "what was read", read, p)
+}
+
+func marshal(t *testing.T, v json.Marshaler) string {
+	t.Helper()
+	data, err := wirejson.Marshal(v)
+	expect.OK(t, err)
+	return string(data)
+}
+
+// The cheapest of the best is compared by money where all have a price, with the first in order, or with the dearest where it is the first.
+func TestCheapestComparesByMoneyWhereAllHaveAPrice(t *testing.T) {
+	t.Parallel()
+	arm := func(name string, best bool, cost, tokens float64) Priced {
+		p := Priced{Arm: name, Best: best}
+		if cost > 0 {
+			p.Cost = &cost
+		}
+		if tokens > 0 {
+			p.Tokens = &tokens
+		}
+		return p
+	}
+	for name, c := range map[string]struct {
+		arms []Priced
+		want *Cheap
+	}{
+		"money": {
+			[]Priced{arm("long", true, 4, 100), arm("short", true, 1, 100), arm("bad", false, 0.1, 1)},
+			&Cheap{"short", 0.25, "long", ByCost},
+		},
+		"first": {
+			[]Priced{arm("short", true, 1, 100), arm("mid", true, 2, 100), arm("long", true, 4, 1)},
+			&Cheap{"short", 0.25, "long", ByCost},
+		},
+		"no price":      {[]Priced{arm("long", true, 4, 100), arm("short", true, 0, 50)}, &Cheap{"short", 0.5, "long", ByTokens}},
+		"the same cost": {[]Priced{arm("a", true, 4, 100), arm("b", true, 4, 50)}, nil},
+		"one":           {[]Priced{arm("a", true, 4, 100), arm("b", false, 1, 50)}, nil},
+		"unknown":       {[]Priced{arm("a", true, 0, 0), arm("b", true, 1, 50)}, nil},
+	} {
+		expect.Same(t, name, Cheapest(c.arms), c.want)
+	}
+}
