@@ -153,10 +153,10 @@ type Cheap struct {
 	By      string  `json:"by"`      // what is compared: cost or tokens
 }
 
-// ByCost and ByTokens are what arms are compared by: money where all of them have a price, and tokens otherwise.
+// byCost and byTokens are what arms are compared by: money where all of them have a price, and tokens otherwise.
 const (
-	ByCost   = "cost"
-	ByTokens = "tokens"
+	byCost   = "cost"
+	byTokens = "tokens"
 )
 
 // Priced is an arm with what it takes.
@@ -170,7 +170,7 @@ type Priced struct {
 // it is unknown what they cost. The arms are in order, the best first.
 func Cheapest(arms []Priced) *Cheap {
 	best := slices.DeleteFunc(slices.Clone(arms), func(a Priced) bool { return !a.Best })
-	for _, by := range []string{ByCost, ByTokens} {
+	for _, by := range []string{byCost, byTokens} {
 		if c, known := cheapest(best, by); known {
 			return c
 		}
@@ -187,7 +187,7 @@ func cheapest(best []Priced, by string) (found *Cheap, known bool) {
 	least, most := 0, 0
 	for i, a := range best {
 		cost := a.Cost
-		if by == ByTokens {
+		if by == byTokens {
 			cost = a.Tokens
 		}
 		if cost == nil || *cost <= 0 {

@@ -93,9 +93,9 @@ type PreferredPair struct {
 	Ties   float64 `json:"ties"`
 }
 
-// LeastUnits is the least number of independent units for a ranking of arms. With fewer, a sign test at alpha over
+// leastUnits is the least number of independent units for a ranking of arms. With fewer, a sign test at alpha over
 // the other arms could not rule out even an arm that lost every comparison to the best.
-func LeastUnits(arms int, alpha float64) int {
+func leastUnits(arms int, alpha float64) int {
 	return max(5, int(math.Ceil(math.Log2(float64(max(1, arms-1))/alpha))))
 }
 
@@ -120,7 +120,7 @@ func RankByPreference(arms []string, judged []CasePreference, o PreferenceOption
 		out.Separated = append(out.Separated, sub.separated(arms)...)
 		out.Arms = append(out.Arms, sub.ranked(arms, i+1, o)...)
 	}
-	least := LeastUnits(len(arms), o.Alpha)
+	least := leastUnits(len(arms), o.Alpha)
 	switch {
 	case len(groups) > 1:
 		out.Why = "no judged pair connects " + connectedBy(groups, arms) + ": there is no ranking across them"
@@ -184,7 +184,7 @@ func (t *comparisonTally) ranked(names []string, group int, o PreferenceOptions)
 	for i := range out {
 		out[i].Strength, out[i].Preference = &f.theta[i], &field[i]
 	}
-	if len(t.units) >= LeastUnits(len(names), o.Alpha) {
+	if len(t.units) >= leastUnits(len(names), o.Alpha) {
 		b := t.bootstrap(f, o.Seed)
 		intervals, best := b.intervals(o.Alpha), b.best(o.Alpha)
 		for i := range out {

@@ -71,13 +71,13 @@ func TestCheapestComparesByMoneyWhereAllHaveAPrice(t *testing.T) {
 	}{
 		"money": {
 			[]Priced{arm("long", true, 4, 100), arm("short", true, 1, 100), arm("bad", false, 0.1, 1)},
-			&Cheap{"short", 0.25, "long", ByCost},
+			&Cheap{"short", 0.25, "long", byCost},
 		},
 		"first": {
 			[]Priced{arm("short", true, 1, 100), arm("mid", true, 2, 100), arm("long", true, 4, 1)},
-			&Cheap{"short", 0.25, "long", ByCost},
+			&Cheap{"short", 0.25, "long", byCost},
 		},
-		"no price":      {[]Priced{arm("long", true, 4, 100), arm("short", true, 0, 50)}, &Cheap{"short", 0.5, "long", ByTokens}},
+		"no price":      {[]Priced{arm("long", true, 4, 100), arm("short", true, 0, 50)}, &Cheap{"short", 0.5, "long", byTokens}},
 		"the same cost": {[]Priced{arm("a", true, 4, 100), arm("b", true, 4, 50)}, nil},
 		"one":           {[]Priced{arm("a", true, 4, 100), arm("b", false, 1, 50)}, nil},
 		"unknown":       {[]Priced{arm("a", true, 0, 0), arm("b", true, 1, 50)}, nil},

@@ -69,7 +69,7 @@ func TestManyAreCounted(t *testing.T) {
 	if err := (Renderer{}).Render(&b, &l); err != nil {
 		t.Fatal(err)
 	}
-	expect.Same(t, "lines", strings.Count(b.String(), "\n"), MaxShown+2)
+	expect.Same(t, "lines", strings.Count(b.String(), "\n"), maxShown+2)
 }
 
 func TestCountUsesThePluralWhereNeeded(t *testing.T) {

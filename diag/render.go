@@ -8,8 +8,8 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// MaxShown is how many diagnostics Render prints before it only counts.
-const MaxShown = 50
+// maxShown is how many diagnostics Render prints before it only counts.
+const maxShown = 50
 
 // maxSourceLine is how much of a source line is shown, in code points.
 const maxSourceLine = 120
@@ -33,7 +33,7 @@ func (r Renderer) Render(w io.Writer, l *List) error {
 	var b strings.Builder
 	for i, d := range items {
 		d.Private = private[d.line()] // a line that one must not show, the others must not show either
-		if i == MaxShown {
+		if i == maxShown {
 			fmt.Fprintf(&b, "... and %d more\n", len(items)-i)
 			break
 		}

@@ -43,9 +43,9 @@ const (
 	maxNumbers = 8 << 20
 )
 
-// MaxWaiting bounds the answers of a run that wait for vectors, and also the answers that wait for judges. They are in
+// maxWaiting bounds the answers of a run that wait for vectors, and also the answers that wait for judges. They are in
 // the run file by then.
-const MaxWaiting = 1024
+const maxWaiting = 1024
 
 // vectors gets the vectors of texts from the service: in batches over trials, each text once while it
 // is remembered. A batch leaves when it is full, after batchDelay, or when nothing more is

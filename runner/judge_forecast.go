@@ -48,7 +48,7 @@ func (p *Plan) JudgeCosts(t *Planned) []JudgeCost {
 	return out
 }
 
-// JudgePrompt is a judge's prompt before the trial has an answer: AnswerPlace takes the answer's place.
+// JudgePrompt is a judge's prompt before the trial has an answer: answerPlace takes the answer's place.
 type JudgePrompt struct {
 	Judge            string                 `json:"judge"`
 	Service          string                 `json:"service,omitempty"` // "" for the unnamed one
@@ -59,8 +59,8 @@ type JudgePrompt struct {
 	Prompt           string                 `json:"prompt"`
 }
 
-// AnswerPlace is the text used instead of an answer that is not there yet.
-const AnswerPlace = "(the answer)"
+// answerPlace is the text used instead of an answer that is not there yet.
+const answerPlace = "(the answer)"
 
 // JudgePrompts are the prompts of the judges of a trial. Repeats have one prompt.
 func (p *Plan) JudgePrompts(t *Planned) []JudgePrompt {
@@ -69,7 +69,7 @@ func (p *Plan) JudgePrompts(t *Planned) []JudgePrompt {
 		service, _ := use.Model.Service.Identity()
 		one := JudgePrompt{
 			Judge: use.Name, Service: service, Model: use.Model.ID, APIVersion: p.configuredKey(&use.Model).apiVersion, Calls: 1,
-			GenerationConfig: coolly(use.Model.GenerationConfig), Prompt: use.Prompt(&t.Request, t.vars, AnswerPlace),
+			GenerationConfig: coolly(use.Model.GenerationConfig), Prompt: use.Prompt(&t.Request, t.vars, answerPlace),
 		}
 		same := func(o JudgePrompt) bool { return o.Judge == one.Judge && o.Prompt == one.Prompt }
 		if i := slices.IndexFunc(out, same); i >= 0 {

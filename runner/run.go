@@ -13,7 +13,7 @@ import (
 // Run sends every trial of the plan and yields the results as they come, each with why the run may have to stop. The caller
 // stops it, by Config.Stop. Each model has Services.Concurrency workers, so
 // that a model that has to wait holds up no other. A worker continues once its result is taken, or once its answer is kept to
-// wait for judges or embeddings; at most MaxWaiting answers wait for each of them. Canceling ctx, or leaving the loop,
+// wait for judges or embeddings; at most maxWaiting answers wait for each of them. Canceling ctx, or leaving the loop,
 // abandons calls in progress. No goroutine outlives the loop.
 func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq2[eval.Result, Halt] {
 	return func(yield func(eval.Result, Halt) bool) {

@@ -189,7 +189,7 @@ func (r *run) waiting(a *scoring) chan struct{} {
 	defer r.pooling.Unlock()
 	pool := r.pools[of]
 	if pool == nil {
-		pool = make(chan struct{}, MaxWaiting)
+		pool = make(chan struct{}, maxWaiting)
 		r.pools[of] = pool
 	}
 	return pool

@@ -86,7 +86,7 @@ func TestACaseThatEscapesTheFilterIsMissed(t *testing.T) {
 // byLot are cases in the order in which --sample draws them.
 func byLot(trials []*eval.Result, seed uint64) []*eval.Result {
 	slices.SortFunc(trials, func(a, b *eval.Result) int {
-		x, y := Lot(seed, a.Suite, a.CaseID), Lot(seed, b.Suite, b.CaseID)
+		x, y := lot(seed, a.Suite, a.CaseID), lot(seed, b.Suite, b.CaseID)
 		switch {
 		case x < y:
 			return -1

@@ -161,7 +161,7 @@ func sample(cases []planned, n int, seed uint64) []planned {
 		if i > 0 && cases[i-1].ordinal == c.ordinal {
 			continue
 		}
-		suites[c.suite] = append(suites[c.suite], drawn{Lot(seed, c.suite, c.caseID), c.ordinal})
+		suites[c.suite] = append(suites[c.suite], drawn{lot(seed, c.suite, c.caseID), c.ordinal})
 	}
 	in := map[int]bool{}
 	for _, cases := range suites {
@@ -175,8 +175,8 @@ func sample(cases []planned, n int, seed uint64) []planned {
 	return slices.DeleteFunc(cases, func(c planned) bool { return !in[c.ordinal] })
 }
 
-// Lot is the place of a case in a sample, which keeps the cases with the least.
-func Lot(seed uint64, suite, caseID string) uint64 {
+// lot is the place of a case in a sample, which keeps the cases with the least.
+func lot(seed uint64, suite, caseID string) uint64 {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s", seed, suite, caseID))
 	return binary.BigEndian.Uint64(sum[:])
 }
@@ -201,7 +201,7 @@ func selected(o *eval.Options, side *compare.Side) func(*compare.CaseTotals) boo
 		case len(tags) > 0 && !slices.ContainsFunc(c.Tags, tags.Match):
 			return false
 		}
-		return last == nil || Lot(o.Seed, side.Suite, c.ID) <= *last
+		return last == nil || lot(o.Seed, side.Suite, c.ID) <= *last
 	}
 }
 
@@ -212,7 +212,7 @@ func lastSampled(o *eval.Options, side *compare.Side) *uint64 {
 	}
 	var last uint64
 	for _, c := range side.Cases {
-		last = max(last, Lot(o.Seed, side.Suite, c.ID))
+		last = max(last, lot(o.Seed, side.Suite, c.ID))
 	}
 	return &last
 }

@@ -318,11 +318,9 @@ func newAgreement(k checkKey, pairs []labelled, choices bool) Agreement {
 	slices.Sort(c.Words)
 	c.Words = slices.Compact(c.Words)
 	people, said := c.confuse(pairs)
-	if kappa, ok := stats.CohenKappa(people, said, stats.Unweighted); ok {
-		c.Kappa = &kappa
-		by := chance(people, said, len(c.Words))
-		beyond := func(agreement float64) float64 { return max(-1, (agreement-by)/(1-by)) }
-		c.KappaInterval = &[2]float64{beyond(c.Agreement.Interval[0]), beyond(c.Agreement.Interval[1])}
+	if kappa, ok := stats.CohenKappa(people, said); ok {
+		c.Kappa = &kappa.Value
+		c.KappaInterval = &[2]float64{kappa.Of(c.Agreement.Interval[0]), kappa.Of(c.Agreement.Interval[1])}
 	}
 	if !choices {
 		of := func(word string) Proportion {
@@ -346,24 +344,6 @@ func (c *Agreement) confuse(pairs []labelled) (people, said []int) {
 		people, said = append(people, a), append(said, b)
 	}
 	return people, said
-}
-
-// chance returns the agreement of two independent raters with these frequencies, as Cohen's kappa needs it.
-func chance(a, b []int, words int) float64 {
-	sum := 0.0
-	for w := range words {
-		inA, inB := 0, 0
-		for i := range a {
-			if a[i] == w {
-				inA++
-			}
-			if b[i] == w {
-				inB++
-			}
-		}
-		sum += float64(inA) * float64(inB) / float64(len(a)) / float64(len(a))
-	}
-	return sum
 }
 
 // People is the agreement of two people on the answers to a suite, in this run and others.

@@ -1,61 +1,37 @@
 package stats
 
-import (
-	"math"
-	"slices"
-)
-
-// Weight says how much a disagreement between two categories counts in CohenKappa.
-type Weight int
-
-// The weights of a disagreement between the i-th and j-th category: 1, |i-j| and (i-j)^2.
-const (
-	Unweighted Weight = iota
-	Linear
-	Quadratic
-)
-
-func (w Weight) of(i, j int) float64 {
-	switch distance := math.Abs(float64(i - j)); {
-	case distance == 0:
-		return 0
-	case w == Linear:
-		return distance
-	case w == Quadratic:
-		return distance * distance
-	}
-	return 1
+// Kappa is the agreement of two raters beyond chance.
+type Kappa struct {
+	Value  float64 // 1 complete, 0 as by chance
+	chance float64 // the agreement by chance
 }
 
-// CohenKappa is the agreement of two raters beyond chance: 1 complete, 0 as by chance. The categories are the labels
-// that occur, in ascending order. For Linear and Quadratic their position is the scale (as in scikit-learn), so
-// labels that do not occur take no room. False when chance alone would agree always (one category), without ratings,
-// or for different numbers of them. Source: Cohen 1960; weighted: Cohen, Psychological Bulletin 70, 1968.
-func CohenKappa(a, b []int, w Weight) (float64, bool) {
+// Of is the kappa of another share of agreement, such as a bound of an interval. The agreement by chance is taken as known.
+func (k Kappa) Of(agreement float64) float64 { return max(-1, (agreement-k.chance)/(1-k.chance)) }
+
+// CohenKappa compares the labels that two raters gave. It is false when chance alone would agree always (one label),
+// without ratings, or for different numbers of them. Source: Cohen 1960.
+func CohenKappa(a, b []int) (Kappa, bool) {
 	if len(a) != len(b) || len(a) == 0 {
-		return 0, false
+		return Kappa{}, false
 	}
-	labels := slices.Concat(a, b)
-	slices.Sort(labels)
-	labels = slices.Compact(labels)
-	countA, countB := make([]float64, len(labels)), make([]float64, len(labels))
-	var seen, chance float64
+	countA, countB, agree := map[int]int{}, map[int]int{}, 0
 	for i := range a {
-		ia, _ := slices.BinarySearch(labels, a[i])
-		ib, _ := slices.BinarySearch(labels, b[i])
-		countA[ia]++
-		countB[ib]++
-		seen += w.of(ia, ib)
-	}
-	for i, x := range countA {
-		for j, y := range countB {
-			chance += w.of(i, j) * x * y / float64(len(a))
+		countA[a[i]]++
+		countB[b[i]]++
+		if a[i] == b[i] {
+			agree++
 		}
 	}
-	if chance == 0 {
-		return 0, false
+	pairs, equal := len(a)*len(a), 0
+	for label, n := range countA {
+		equal += n * countB[label]
 	}
-	return 1 - seen/chance, true
+	if equal == pairs {
+		return Kappa{}, false
+	}
+	n, chance := float64(len(a)), float64(equal)/float64(pairs)
+	return Kappa{1 - (n-float64(agree))/(n*(1-chance)), chance}, true
 }
 
 // FleissKappa is the agreement of several raters beyond chance: 1 complete, 0 as by chance. Each row counts, for one

@@ -102,21 +102,17 @@ func cases(n float64) int {
 	return max(1, int(math.Ceil(n-1e-9)))
 }
 
-// NonInferiorityPlan describes a paired pass/fail comparison to come. Alpha is one-sided,
-// Discordance the share of cases whose result differs, TrueDiff the expected B - A.
-type NonInferiorityPlan struct{ Alpha, Power, Discordance, Margin, TrueDiff float64 }
-
-// SampleSizeNonInferiority is the number of paired cases that show non-inferiority within Margin with probability
-// Power. It is (z_{1-alpha}+z_power)^2*psi/(margin+diff)^2, rounded up. The share psi bounds the variance of a
-// difference of 0 and +-1 from above. A margin that the expected loss uses up: MaxInt32. Source: normal approximation
-// (Nam 1997, to first order); section A2.
-func SampleSizeNonInferiority(p NonInferiorityPlan) int {
-	distance := p.Margin + p.TrueDiff
+// sampleSize is the number of paired cases that show non-inferiority within margin with probability power, when the expected
+// difference is diff. It is (z_{1-alpha}+z_power)^2*psi/(margin+diff)^2, rounded up. The share psi of cases whose result
+// differs bounds the variance of a difference of 0 and +-1 from above. A margin that the expected loss uses up: MaxInt32.
+// Source: normal approximation (Nam 1997, to first order); section A2.
+func sampleSize(alpha, power, psi, margin, diff float64) int {
+	distance := margin + diff
 	if !(distance > 0) {
 		return manyCases
 	}
-	z := zSum(p.Alpha, p.Power)
-	return cases(z * z * max(0, p.Discordance) / (distance * distance))
+	z := zSum(alpha, power)
+	return cases(z * z * max(0, psi) / (distance * distance))
 }
 
 // MDE is the minimum detectable effect, a difference of rates or scores in [0,1]. It is what n paired cases detect
@@ -174,8 +170,5 @@ func Discordance(n, gained, regressed int) float64 {
 // below minCasesWithoutFlip. For a candidate that looks worse or better by diff, pass the distance |margin+diff|.
 // Source: section A2, "how many more".
 func CasesNeeded(variance, margin, alpha, power float64) int {
-	return max(
-		SampleSizeNonInferiority(NonInferiorityPlan{Alpha: alpha, Power: power, Discordance: variance, Margin: margin}),
-		minCasesWithoutFlip(alpha, margin),
-	)
+	return max(sampleSize(alpha, power, variance, margin, 0), minCasesWithoutFlip(alpha, margin))
 }

@@ -260,7 +260,7 @@ func planVectors() map[string]func(*testing.T, json.RawMessage) {
 	}
 	return map[string]func(*testing.T, json.RawMessage){
 		"sample_size_noninferiority": each(func(t *testing.T, v plan) {
-			same(t, SampleSizeNonInferiority(NonInferiorityPlan{v.Alpha, v.Power, v.Discordance, v.Margin, v.TrueDiff}), v.N)
+			same(t, sampleSize(v.Alpha, v.Power, v.Discordance, v.Margin, v.TrueDiff), v.N)
 		}),
 		"mde": each(func(t *testing.T, v plan) {
 			near(t, "mde", MDE(v.N, v.Alpha, v.Power, v.Discordance), v.MDE)

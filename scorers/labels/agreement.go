@@ -53,11 +53,9 @@ func (f *File) agreement(one, other string) PeopleAgreement {
 		return a
 	}
 	a.Interval[0], a.Interval[1] = stats.Wilson(float64(a.Agree)/float64(a.Answers), float64(a.Cases), stats.Z95)
-	if kappa, ok := stats.CohenKappa(first, second, stats.Unweighted); ok {
-		a.Kappa = &kappa
-		chance := chanceOf(first, second)
-		beyond := func(share float64) float64 { return max(-1, (share-chance)/(1-chance)) }
-		a.KappaInterval = &[2]float64{beyond(a.Interval[0]), beyond(a.Interval[1])}
+	if kappa, ok := stats.CohenKappa(first, second); ok {
+		a.Kappa = &kappa.Value
+		a.KappaInterval = &[2]float64{kappa.Of(a.Interval[0]), kappa.Of(a.Interval[1])}
 	}
 	return a
 }
@@ -77,17 +75,4 @@ func number(word string) int {
 		return 1
 	}
 	return 0
-}
-
-// chanceOf returns the agreement by chance: that of two independent people who pass as many answers as these two.
-func chanceOf(one, other []int) float64 {
-	share := func(all []int) float64 {
-		sum := 0
-		for _, n := range all {
-			sum += n
-		}
-		return float64(sum) / float64(len(all))
-	}
-	p, q := share(one), share(other)
-	return p*q + (1-p)*(1-q)
 }
