@@ -139,7 +139,7 @@ func sample(path string) (o Options) {
 func lost(given *Options, got session.Options) (out []string) {
 	effective := map[string]reflect.Value{}
 	leaves(reflect.ValueOf(got), "", func(at string, field reflect.Value) { effective[at] = field })
-	leaves(reflect.ValueOf(settings(given)), "", func(at string, field reflect.Value) {
+	leaves(reflect.ValueOf(given.settings()), "", func(at string, field reflect.Value) {
 		switch now := effective[at]; {
 		case field.IsZero() || at == "Dir":
 		case (field.Kind() == reflect.Func || field.Kind() == reflect.Slice) && field.Pointer() == now.Pointer():
@@ -189,7 +189,7 @@ func TestResumeCarriesEveryOptionOrRefusesIt(t *testing.T) {
 	expect.OK(t, err, w.Close())
 	check(t, maps.Clone(resumed), func(o *Options) (session.Options, error) {
 		o.Dir = dir
-		r, err := session.Reopen("run", settings(o))
+		r, err := session.Reopen("run", o.settings())
 		if err != nil {
 			return session.Options{}, err
 		}
@@ -219,7 +219,7 @@ func TestRescoreCarriesEveryOptionOrRefusesIt(t *testing.T) {
 	maps.Copy(table, rescored)
 	check(t, table, func(o *Options) (session.Options, error) {
 		if o.Rescore != "" {
-			return settings(o), nil // the run that is rescored
+			return o.settings(), nil // the run that is rescored
 		}
 		o.Dir, o.Trust, o.Rescore = dir, true, filepath.Join(dir, "run") // the run has no signature
 		if o.Suites != nil {
@@ -228,7 +228,7 @@ func TestRescoreCarriesEveryOptionOrRefusesIt(t *testing.T) {
 		if o.ProjectFile != "" {
 			o.ProjectFile = "evalrun.yaml"
 		}
-		l, err := session.Load(settings(o))
+		l, err := session.Load(o.settings())
 		if err == nil {
 			_, err = l.Options.Source()
 		}
@@ -238,5 +238,3 @@ func TestRescoreCarriesEveryOptionOrRefusesIt(t *testing.T) {
 		return l.Options, nil
 	})
 }
-
-func settings(o *Options) session.Options { return session.OptionsOf(o.Options, o.Caller) }

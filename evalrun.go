@@ -43,6 +43,11 @@ type Options struct {
 // LedgerOptions name the server whose limits this process shares with others.
 type LedgerOptions = runner.LedgerOptions
 
+// settings are options as package session takes them.
+func (o *Options) settings() session.Options {
+	return session.OptionsOf(o.Options, o.Caller, reports.Names())
+}
+
 func (o *Options) emit(e Event) {
 	if o.Progress != nil {
 		o.Progress(e)
@@ -60,7 +65,7 @@ type Job struct {
 // Load reads and checks suites, and settles the service and the limits: options win over the environment, the
 // environment over the suites. It sends nothing. The error lists every problem with file, line, column and a hint.
 func Load(_ context.Context, o Options) (*Job, error) {
-	options := session.OptionsOf(o.Options, o.Caller)
+	options := o.settings()
 	outputs, err := reports.ParseOutputs(o.Reports, options.In().Join)
 	if err == nil && options.Rescore == "" {
 		if err = options.TakeSuites(); err == nil && len(options.Suites) == 0 {

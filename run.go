@@ -49,7 +49,7 @@ func Run(ctx context.Context, j *Job) (*Result, error) {
 // from the run, and options that contradict them are an error. Limits in the options win. The ledger, the executor, custom
 // scorers and hooks are those of the options alone. For a complete run it sends nothing and applies the gate again.
 func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
-	options := session.OptionsOf(o.Options, o.Caller)
+	options := o.settings()
 	outputs, err := reports.ParseOutputs(o.Reports, options.In().Join)
 	if err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func (j *Job) report(in rundir.Dir, doc *journal.Document) (*Result, error) {
 		in:       in,
 	}
 	if !doc.End.Completed() {
-		options := session.OptionsOf(o.Options, o.Caller)
+		options := o.settings()
 		result.Resume = options.ResumeCommand(&doc.Run, doc.Dir, j.resumed)
 	}
 	o.emit(ReportsDue{result})

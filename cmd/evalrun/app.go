@@ -159,7 +159,7 @@ func (a *app) screen() term.Screen {
 // settings are options as package session takes them.
 func (a *app) settings(o *evalrun.Options) session.Options {
 	o.Getenv = a.getenv
-	return session.OptionsOf(o.Options, o.Caller)
+	return flags.Settings(o)
 }
 
 // job is load with the settings settled.

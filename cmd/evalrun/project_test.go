@@ -45,7 +45,7 @@ func TestAProjectFileKnowsTheFlagsOfRun(t *testing.T) {
 			return
 		}
 		var diags diag.List
-		session.LoadProject("/x/evalrun.yaml", "evalrun.yaml", []byte("suites: a\n"+key+": x\n"), &diags)
+		session.LoadProject("/x/evalrun.yaml", "evalrun.yaml", []byte("suites: a\n"+key+": x\n"), nil, &diags)
 		if err := diags.Err(); err == nil || !strings.Contains(err.Error(), "is chosen for each run") {
 			t.Errorf("--%s: got %v for the key %s, want a key or the reason why it is none", f.Name, err, key)
 		}
@@ -73,7 +73,7 @@ name: n
 `
 	expect.OK(t, os.WriteFile(filepath.Join(dir, session.FileName), []byte(text), 0o600))
 	var diags diag.List
-	file := session.LoadProject(filepath.Join(dir, session.FileName), session.FileName, []byte(text), &diags)
+	file := session.LoadProject(filepath.Join(dir, session.FileName), session.FileName, []byte(text), nil, &diags)
 	expect.OK(t, diags.Err())
 	cmd := (&app{}).runCommand()
 	want := map[string]string{

@@ -17,8 +17,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Session is a job with everything wired that its calls need. Close it. A part that a session does not need has a
-// stand-in that does nothing, so no field is nil once Connect has returned.
+// Session is a job with everything wired that its calls need. Close it. Methods of
+// the parts that a session does not need do nothing on nil.
 type Session struct {
 	*Job
 	Version string       // of evalrun
@@ -29,21 +29,21 @@ type Session struct {
 	calls    []string        // names of the services that the plan calls
 	link     link            // to the unnamed service
 	links    map[string]link // to the named services, by name
-	emulator standIn         // answers instead of services, if there is one
+	emulator *embedded       // answers instead of services; nil without one
 	executor eval.Executor   // makes one attempt of a call
 	service  *routes         // executor with retries, limits, caches and records around it
 	closed   closings        // services and models that are called no more in this run
 
 	// Limits and waiting.
 	limiter *flow.Limiter
-	shared  sharing // limits shared with other processes
+	shared  *sharedLedger // limits shared with other processes; nil without a ledger
 	waits   *flow.Waits
 	stop    *runner.Stop
 
 	// Answers that are there already, and those to keep.
-	recorder  recorder     // keeps answers for a replay
-	answers   answerSource // has answers that need no call
-	answering answeringRun // the run that got the answers
+	recorder *recording   // keeps answers for a replay; nil keeps none
+	answers  answerSource // has answers that need no call; nil without any
+	rescores *rescoredRun // the run whose answers are scored again; nil without one
 
 	// Applications.
 	id         string                 // part of the names of their sessions
@@ -70,7 +70,7 @@ func ConnectTo(j *Job, name, version string, notice func(string)) (*Session, err
 	return Connect(&only, version, notice)
 }
 
-// newSession makes a session that is not connected: every part is its stand-in.
+// newSession makes a session that is not connected.
 func newSession(j *Job, version string, notice func(string)) *Session {
 	stop := runner.NewStop()
 	s := &Session{
@@ -78,18 +78,12 @@ func newSession(j *Job, version string, notice func(string)) *Session {
 		Version: version,
 		Notice:  notice,
 
-		link:     offline{},
-		links:    map[string]link{},
-		emulator: unemulated{},
+		link:  offline{},
+		links: map[string]link{},
 
 		limiter: flow.NewLimiter(flow.LimiterConfig{}),
-		shared:  alone{},
 		waits:   flow.NewWaits(stop.Done()),
 		stop:    stop,
-
-		recorder:  unrecorded{},
-		answers:   unanswered{},
-		answering: ownAnswers{},
 
 		id:         rand.Text(),
 		workspaces: NewFolders(!j.Options.NoContent),
@@ -125,7 +119,7 @@ func (s *Session) scoreAgain(from eval.FromRun) error {
 	if err != nil {
 		return err
 	}
-	s.answering, s.answers = o, o
+	s.rescores, s.answers = o, o
 	if !s.embeds() && !s.callsJudges() {
 		way, err := o.judgeOffline()
 		s.service = s.through(way)
@@ -207,7 +201,7 @@ func (s *Session) wire() {
 		if s.Options.Caches() {
 			next = s.cached(next, address)
 		}
-		return s.recorder.around(s.answering.around(next, of), of)
+		return s.recorder.around(s.rescores.around(next, of), of)
 	})
 }
 
@@ -233,7 +227,7 @@ func (s *Session) wayTo(name string) (next flow.Service, address string) {
 // cached keeps the answers of a service across runs. Answers of an emulator are kept until its script or seed changes.
 func (s *Session) cached(next flow.Service, who string) flow.Service {
 	if s.Options.Emulator != "" {
-		who = "emulator " + s.emulator.script() + " " + strconv.FormatUint(s.Options.Seed, 10)
+		who = "emulator " + s.emulator.sum + " " + strconv.FormatUint(s.Options.Seed, 10)
 	}
 	return flow.Cache(flow.AnswerCache{Dir: s.Options.In().Cache(), Service: who}, next, func(text string) { s.Notice(text) })
 }
@@ -326,9 +320,15 @@ func (s *Session) Close() {
 	for _, client := range s.endpoints {
 		client.Close()
 	}
-	s.shared.Close()
-	s.emulator.Close()
-	s.answering.close()
+	if s.shared != nil {
+		s.shared.Close()
+	}
+	if s.emulator != nil {
+		s.emulator.Close()
+	}
+	if s.rescores != nil {
+		_ = s.rescores.doc.Close() // it was only read
+	}
 	_ = s.recorder.finish() // what a run that broke off left; why it did is the error to report
 }
 
@@ -357,8 +357,10 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	if err := s.Bad(); err != nil {
 		return nil, err
 	}
-	if err := s.answers.Check(p); err != nil {
-		return nil, err
+	if s.answers != nil {
+		if err := s.answers.Check(p); err != nil {
+			return nil, err
+		}
 	}
 	return p, s.priced(p)
 }

@@ -28,47 +28,54 @@ func LoadCopies(of *journal.Document, options Options) (*Loaded, error) {
 	}
 	services := l.projectServices(suite.Options{Getenv: options.Env, AllowEnv: options.AllowEnv, Can: Can})
 	for i, recorded := range of.Run.Suites {
-		copies, err := copiesIn(filepath.Dir(of.Path()), CopyDir(i))
+		opts := options.ofSuites()
+		opts.Vars, opts.Repeats, opts.MaxTrials = begun.Vars, begun.Repeats, begun.MaxTrials
+		opts.OwnBaseline, opts.Services = true, services
+		if own {
+			opts.Dir = recorded.Dir
+		}
+		s, err := l.loadCopy(filepath.Dir(of.Path()), i, &recorded, opts)
 		if err != nil {
 			return nil, eval.BadInput(
 				"%s has no copy of its suite, which names the judge: name one with --suite FILE", of.Run.ID,
 			)
 		}
-		dir := ""
-		if own {
-			dir = recorded.Dir
-		}
-		l.dirs = append(l.dirs, dir)
-		opts := options.ofSuites()
-		opts.Vars, opts.Repeats, opts.MaxTrials = begun.Vars, begun.Repeats, begun.MaxTrials
-		opts.OwnBaseline, opts.Dir, opts.Services = true, dir, services
-		l.Suites = append(l.Suites, l.take(l.Options.overFolder(copies, dir, recorded.File), filepath.Base(recorded.Copy), recorded.File, opts))
+		l.Suites = append(l.Suites, s)
 	}
 	return l, nil
 }
 
-// loadCopy loads the i-th suite of the run that Options.copies names from the copy in the run's directory.
-func (l *Loaded) loadCopy(i int, opts suite.Options) (*suite.Suite, error) {
-	run := l.Options.copies
-	one := &run.Suites[i]
-	copies, err := copiesIn(l.Options.Rescore, CopyDir(i))
+// loadCopy loads the i-th suite of a run from the copies in the run's directory, with its other files from opts.Dir, which
+// may be "".
+func (l *Loaded) loadCopy(run string, i int, recorded *eval.RunSuite, opts suite.Options) (*suite.Suite, error) {
+	copies, err := copiesIn(run, CopyDir(i))
+	if err != nil {
+		return nil, err
+	}
+	l.dirs = append(l.dirs, opts.Dir)
+	opts.Expected = files.FS(copies)
+	return l.take(l.Options.overFolder(copies, opts.Dir, recorded.File), filepath.Base(recorded.Copy), recorded.File, opts), nil
+}
+
+// loadForeign loads the i-th suite of the run that Options.copies names, which somebody else made.
+func (l *Loaded) loadForeign(i int, opts suite.Options) (*suite.Suite, error) {
+	one := &l.Options.copies.Suites[i]
+	if l.Options.Untrusted && suite.AllowsPrograms(l.Options.Allow) { // they start in the folder, and can read any file
+		opts.Dir = one.Dir
+	}
+	s, err := l.loadCopy(l.Options.Rescore, i, one, opts)
 	if err != nil {
 		return nil, eval.BadInput(
 			"the run %s was not signed by you, and it has no copy of its suite: name the suite by --suite FILE, or add --trust",
 			l.Options.Rescore,
 		)
 	}
-	if l.Options.Untrusted && suite.AllowsPrograms(l.Options.Allow) { // they start in the folder, and can read any file
-		opts.Dir = one.Dir
-	}
 	l.copied = true
-	l.dirs = append(l.dirs, opts.Dir)
-	opts.Expected = files.FS(copies)
 	l.Diags.Warnf(
 		diag.Pos{File: filepath.ToSlash(one.File)}, "--suite FILE uses another file",
 		"the run was not signed by you, so the copy of the suite in it is used",
 	)
-	return l.take(l.Options.overFolder(copies, opts.Dir, one.File), filepath.Base(one.Copy), one.File, opts), nil
+	return s, nil
 }
 
 // Copied reports whether the suites come from the copies in a run directory.

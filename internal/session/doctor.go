@@ -172,62 +172,28 @@ func (d *Doctor) suites() *Loaded {
 
 // sources lists the effective settings and where each comes from.
 func (d *Doctor) sources(j *Job) []Setting {
-	service := j.Settings.Service
 	f := &d.Options
 	var out []Setting
-	for _, s := range []struct {
-		name, value, flag, given string
-		of                       func(*suite.Suite) string
-	}{
-		{"baseUrl", service.BaseURL, "--base-url", f.BaseURL, func(s *suite.Suite) string { return s.Service.BaseURL }},
-		{"apiVersion", service.APIVersion, "--api-version", f.APIVersion, func(s *suite.Suite) string { return s.Service.APIVersion }},
-		{"headerPrefix", service.HeaderPrefix, "--header-prefix", f.HeaderPrefix, func(s *suite.Suite) string { return s.Service.HeaderPrefix }},
-		{
-			"auth", string(service.Auth), "--auth", string(f.Auth),
-			func(s *suite.Suite) string { return string(s.Service.Auth) },
-		},
-		{"project", service.Project, "--project", f.Project, func(s *suite.Suite) string { return s.Service.Project }},
-		{
-			"authScopeBase", service.AuthScopeBase, "--auth-scope-base", f.ScopeBase,
-			func(s *suite.Suite) string { return s.Service.AuthScopeBase },
-		},
-	} {
-		variable := "EVALRUN_" + strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(s.flag, "--"), "-", "_"))
-		file := slices.IndexFunc(j.Suites, func(one *suite.Suite) bool { return s.of(one) != "" })
-		from := "default"
+	for _, s := range unnamedService() {
+		file := slices.IndexFunc(j.Suites, func(one *suite.Suite) bool { return s.suite(&one.Service) != "" })
+		value, from := *s.run(&j.Settings.Service), "default"
 		switch {
 		case s.name == "baseUrl" && f.Emulator != "":
-			s.value, from = "evalrun's emulator", "--emulator"
-		case s.given != "":
+			value, from = "evalrun's emulator", "--emulator"
+		case *s.option(&f.ServiceOptions) != "":
 			from = s.flag
-		case d.Options.Env(variable) != "":
-			from = variable
+		case f.Env(s.variable()) != "":
+			from = s.variable()
 		case file >= 0:
 			from = "service." + s.name + " in " + j.Suites[file].File
-		case d.ofProject(s.name) != "":
+		case *s.option(&f.ByProject().ServiceOptions) != "":
 			from = s.name + " in " + f.project.Shown()
-		case s.value == "":
+		case value == "":
 			from = "not set"
 		}
-		out = append(out, Setting{s.name, s.value, from})
+		out = append(out, Setting{s.name, value, from})
 	}
 	return out
-}
-
-// ofProject is what the project file says of a setting.
-func (d *Doctor) ofProject(setting string) string {
-	if d.Options.project == nil {
-		return ""
-	}
-	o := &d.Options.project.Defaults
-	return map[string]string{
-		"baseUrl":       o.BaseURL,
-		"apiVersion":    o.APIVersion,
-		"headerPrefix":  o.HeaderPrefix,
-		"auth":          string(o.Auth),
-		"project":       o.Project,
-		"authScopeBase": o.ScopeBase,
-	}[setting]
 }
 
 // runFolder tries to write where runs are kept, in the folder above when that is not there yet.

@@ -120,63 +120,38 @@ func (h *here) Generate(ctx context.Context, call *eval.Call) (*eval.Response, e
 	if call.To != nil {
 		one, known := h.targets[call.To.Name]
 		if !known {
-			return nil, unknown("application", call.To.Name)
+			return nil, refusing("the suites have no application " + call.To.Name).err()
 		}
 		call.To.RequestMaker = one.to // a call from another process only has the name
 		return one.Generate(ctx, call)
 	}
-	to, err := h.of(call.Service)
-	if err != nil {
-		return nil, err
-	}
-	return to.Generate(ctx, call)
+	return h.of(call.Service).Generate(ctx, call)
 }
 
 func (h *here) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
-	to, err := h.of(call.Service)
-	if err != nil {
-		return 0, err
-	}
-	return to.CountTokens(ctx, call)
+	return h.of(call.Service).CountTokens(ctx, call)
 }
 
 func (h *here) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {
-	to, err := h.of(call.Service)
-	if err != nil {
-		return nil, err
-	}
-	return to.Embed(ctx, call)
+	return h.of(call.Service).Embed(ctx, call)
 }
 
 func (h *here) Model(ctx context.Context, service, apiVersion, id string) (*eval.Model, error) {
-	to, err := h.of(service)
-	if err != nil {
-		return nil, err
-	}
-	return to.Model(ctx, apiVersion, id)
+	return h.of(service).Model(ctx, apiVersion, id)
 }
 
 func (h *here) Models(ctx context.Context, service, apiVersion string) ([]eval.Model, error) {
-	to, err := h.of(service)
-	if err != nil {
-		return nil, err
-	}
-	return to.Models(ctx, apiVersion)
+	return h.of(service).Models(ctx, apiVersion)
 }
 
 func (h *here) Emulated() bool { return h.session.Emulated() }
 
-// of is the service of a name.
-func (h *here) of(name string) (flow.Service, error) {
+// of is the service of a name. Only another process can name one that the suites do not have.
+func (h *here) of(name string) flow.Service {
 	if to := h.services[name]; to != nil {
-		return to, nil
+		return to
 	}
-	return nil, unknown("service", name)
-}
-
-// unknown is the error of a call to what the suites do not have. It can only come from another process.
-func unknown(what, name string) *eval.Error {
-	return &eval.Error{Kind: eval.KindTransport, Retry: eval.RetryNever, Unsent: true, Message: "the suites have no " + what + " " + name}
+	return refusing("the suites have no service " + name)
 }
 
 // elsewhere is the link of a session whose attempts other processes make.

@@ -109,7 +109,7 @@ func loadFiles(options Options) (*Loaded, error) {
 		}
 		var s *suite.Suite
 		if options.copies != nil {
-			s, err = l.loadCopy(i, opts)
+			s, err = l.loadForeign(i, opts)
 		} else {
 			s, err = l.load(file, refOf, opts)
 		}

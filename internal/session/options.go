@@ -22,6 +22,7 @@ type Options struct {
 	eval.Options
 	runner.Caller
 
+	formats []string  // names of report formats; nil: those in a project file are not checked
 	project *File     // the project file in use; nil without one
 	advice  diag.List // warnings about the project file
 
@@ -29,9 +30,9 @@ type Options struct {
 	copies  *eval.Run // the run of Rescore if its copies are read instead of the suite files; nil otherwise
 }
 
-// OptionsOf returns options as Load and Reopen take them.
-func OptionsOf(recorded eval.Options, caller runner.Caller) Options {
-	f := Options{Options: recorded, Caller: caller}
+// OptionsOf returns options as Load and Reopen take them. formats are the names of report formats, which a project file may have.
+func OptionsOf(recorded eval.Options, caller runner.Caller, formats []string) Options {
+	f := Options{Options: recorded, Caller: caller, formats: formats}
 	f.Labels = maps.Clone(f.Labels)
 	if f.Selected != nil { // a part of a run is not compared
 		f.Baseline = eval.NoBaseline{}

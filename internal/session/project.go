@@ -37,7 +37,7 @@ func (f *Options) UseProject() error {
 	}
 	path := f.In().Abs(f.ProjectFile)
 	files := &Files{sources: map[string][]byte{}}
-	file, err := ReadProject(path, f.shown(path), !f.ProjectFound, &files.Diags)
+	file, err := f.readProject(path, f.shown(path), &files.Diags)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (f *Options) projectOf(run *eval.Run, dir string) error {
 		return eval.BadInput("the run cannot be used: its copy of the project file cannot be read: %w", err)
 	}
 	var diags diag.List
-	file := LoadProject(run.ProjectFile, copied, text, &diags)
+	file := LoadProject(run.ProjectFile, copied, text, f.formats, &diags)
 	if file.Hash() != run.ProjectHash || diags.HasErrors() {
 		return eval.BadInput("the run cannot be used: %s is not the copy of the project file with which it began", copied)
 	}

@@ -6,6 +6,7 @@ package session
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
@@ -15,6 +16,7 @@ import (
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/suite"
 )
 
 // protocols is the only table of this package that depends on protocols.
@@ -140,4 +142,39 @@ func (c *Contact) server() wire.Server {
 		Headers: c.headers(), Secrets: c.Secrets(), UserAgent: c.UserAgent, Connections: c.Connections,
 		ToEmulator: c.ToEmulator, MaxTokensField: c.MaxTokensField,
 	}
+}
+
+// Contact has the address of a named service and its credentials.
+type Contact struct {
+	*suite.NamedService
+	URL         string // its address
+	Key         string
+	TokenSource wire.TokenSource // nil: there is a key, or nothing
+	UserAgent   string
+	Connections int
+	ToEmulator  bool
+}
+
+// headers returns the headers that every request has.
+func (c *Contact) headers() map[string][]string {
+	out := map[string][]string{}
+	for _, h := range c.Headers {
+		out[h.Name] = []string{h.Value}
+	}
+	return out
+}
+
+// Secrets returns the values of secret headers, to be masked.
+func (c *Contact) Secrets() []string {
+	var out []string
+	for _, h := range c.Headers {
+		if h.Secret && h.Value != "" {
+			out = append(out, h.Value)
+			_, last, found := strings.Cut(h.Value, " ") // the token of "Bearer ..."
+			if found {
+				out = append(out, strings.TrimSpace(last))
+			}
+		}
+	}
+	return out
 }

@@ -81,7 +81,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	from, _ := s.Settings.Rescored()
 	c.earlier = runner.EarlierRuns{RepeatUseless: from.AskJudges, Reader: s.reader()}
 	c.earlier.Trial = func(t *runner.Planned) runner.EarlierTrial {
-		known, _ := s.answers.known(t)
+		known, _ := s.known(t)
 		return known
 	}
 	s.retries.enter(running)
@@ -93,7 +93,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 // sign signs the header of a run that is about to be made in dir, unless answers or suites come from a run that is not trusted.
 func (s *Session) sign(run *eval.Run, dir string) error {
 	run.Signature = ""
-	if !s.answering.signs() {
+	if s.rescores != nil && !s.rescores.trusted {
 		return nil
 	}
 	err := s.Settings.Sign(run, dir)
@@ -104,13 +104,11 @@ func (s *Session) sign(run *eval.Run, dir string) error {
 }
 
 func (s *Session) checks(plan *runner.Plan) *gate.Checks {
-	return &gate.Checks{
-		Options: s.Options.WithDefaults(),
-		Dir:     s.Options.In(),
-		Plan:    plan,
-		Answers: s.answering.id(),
-		Notice:  s.Notice,
+	c := &gate.Checks{Options: s.Options.WithDefaults(), Dir: s.Options.In(), Plan: plan, Notice: s.Notice}
+	if s.rescores != nil {
+		c.Answers = s.rescores.doc.Run.AnswersOf()
 	}
+	return c
 }
 
 // carryOut runs the trials that are left and finishes the run file.

@@ -175,76 +175,37 @@ func (l *Loaded) labelsOf(name string) (*labels.File, error) {
 	return file, err
 }
 
-// service settles the unnamed service: its address, and how callers authenticate.
-func (m *merger) service(o *Options) eval.RunService {
-	// text settles one setting from its flag, its environment variable and the suites.
-	text := func(name, flag, variable string, of func(suite.UnnamedService) string) string {
-		given := cmp.Or(flag, o.Env(variable))
-		return pick(m, "service."+name, given, func(s *suite.Suite) string { return of(s.Service) })
-	}
-	baseURL := func(s suite.UnnamedService) string { return s.BaseURL }
-	apiVersion := func(s suite.UnnamedService) string { return s.APIVersion }
-	headerPrefix := func(s suite.UnnamedService) string { return s.HeaderPrefix }
-	auth := func(s suite.UnnamedService) string { return string(s.Auth) }
-	cloudProject := func(s suite.UnnamedService) string { return s.Project }
-	scopeBase := func(s suite.UnnamedService) string { return s.AuthScopeBase }
-	r := eval.RunService{
-		BaseURL:       text("baseUrl", o.BaseURL, "EVALRUN_BASE_URL", baseURL),
-		APIVersion:    text("apiVersion", o.APIVersion, "EVALRUN_API_VERSION", apiVersion),
-		HeaderPrefix:  text("headerPrefix", o.HeaderPrefix, "EVALRUN_HEADER_PREFIX", headerPrefix),
-		Auth:          eval.AuthKind(text("auth", string(o.Auth), "EVALRUN_AUTH", auth)),
-		Project:       text("project", o.Project, "EVALRUN_PROJECT", cloudProject),
-		AuthScopeBase: text("authScopeBase", o.ScopeBase, "EVALRUN_AUTH_SCOPE_BASE", scopeBase),
-	}
-	d := m.defaults.ServiceOptions
-	r.BaseURL = strings.TrimRight(cmp.Or(r.BaseURL, d.BaseURL), "/")
-	r.APIVersion = cmp.Or(r.APIVersion, d.APIVersion, wire.APIVersions[0])
-	r.HeaderPrefix = cmp.Or(r.HeaderPrefix, d.HeaderPrefix, wire.DefaultHeaderPrefix)
-	r.Auth = cmp.Or(r.Auth, d.Auth, eval.AuthKey)
-	r.Project = cmp.Or(r.Project, d.Project)
-	r.AuthScopeBase = strings.TrimRight(cmp.Or(r.AuthScopeBase, d.ScopeBase), "/")
-	return r
-}
-
 // limits settles the limits of the calls.
 func (m *merger) limits(o *eval.LimitOptions) suite.Limits {
-	number := func(name string, flag int, of func(suite.Limits) int) int {
-		return pick(m, "limits."+name, flag, func(s *suite.Suite) int { return of(s.Limits) })
+	d := &m.defaults.LimitOptions
+	number := func(name string, flag, byProject int, of func(*suite.Limits) int) int {
+		return cmp.Or(pick(m, "limits."+name, flag, func(s *suite.Suite) int { return of(&s.Limits) }), byProject)
 	}
-	period := func(name string, flag time.Duration, of func(suite.Limits) time.Duration) time.Duration {
-		return pick(m, "limits."+name, flag, func(s *suite.Suite) time.Duration { return of(s.Limits) })
+	period := func(name string, flag, byProject time.Duration, of func(*suite.Limits) time.Duration) time.Duration {
+		return cmp.Or(pick(m, "limits."+name, flag, func(s *suite.Suite) time.Duration { return of(&s.Limits) }), byProject)
 	}
 	money := func(s *suite.Suite) float64 { return s.Limits.BudgetMoney }
 	countTokens := func(s *suite.Suite) suite.TokenCounting { return s.Limits.CountTokens }
-
-	var l suite.Limits
-	l.Concurrency = number("concurrency", o.Concurrency, func(l suite.Limits) int { return l.Concurrency })
-	l.RequestsPerMinute = number("requestsPerMinute", o.RPM, func(l suite.Limits) int { return l.RequestsPerMinute })
-	l.TokensPerMinute = number("tokensPerMinute", o.TPM, func(l suite.Limits) int { return l.TokensPerMinute })
-	l.BudgetTokens = number("budget.tokens", o.BudgetTokens, func(l suite.Limits) int { return l.BudgetTokens })
-	l.BudgetCalls = number("budget.calls", o.BudgetCalls, func(l suite.Limits) int { return l.BudgetCalls })
-	l.BudgetMoney = pick(m, "limits.budget.money", o.BudgetMoney, money)
-	l.BudgetTime = period("budget.time", o.BudgetTime, func(l suite.Limits) time.Duration { return l.BudgetTime })
-	l.Timeout = period("timeout", o.Timeout, func(l suite.Limits) time.Duration { return l.Timeout })
-	l.Attempts = number("attempts", o.Attempts, func(l suite.Limits) int { return l.Attempts })
-	l.CountTokens = pick(m, "limits.countTokens", "", countTokens)
-
-	d := &m.defaults.LimitOptions
-	m.capped = l.Concurrency+d.Concurrency > 0
-	l.Concurrency = cmp.Or(l.Concurrency, d.Concurrency, m.usual)
-	l.RequestsPerMinute = cmp.Or(l.RequestsPerMinute, d.RPM)
-	l.TokensPerMinute = cmp.Or(l.TokensPerMinute, d.TPM)
-	l.BudgetTokens = cmp.Or(l.BudgetTokens, d.BudgetTokens)
-	l.BudgetCalls = cmp.Or(l.BudgetCalls, d.BudgetCalls)
+	l := suite.Limits{
+		Concurrency:       number("concurrency", o.Concurrency, d.Concurrency, func(l *suite.Limits) int { return l.Concurrency }),
+		RequestsPerMinute: number("requestsPerMinute", o.RPM, d.RPM, func(l *suite.Limits) int { return l.RequestsPerMinute }),
+		TokensPerMinute:   number("tokensPerMinute", o.TPM, d.TPM, func(l *suite.Limits) int { return l.TokensPerMinute }),
+		BudgetTokens:      number("budget.tokens", o.BudgetTokens, d.BudgetTokens, func(l *suite.Limits) int { return l.BudgetTokens }),
+		BudgetCalls:       number("budget.calls", o.BudgetCalls, d.BudgetCalls, func(l *suite.Limits) int { return l.BudgetCalls }),
+		BudgetMoney:       cmp.Or(pick(m, "limits.budget.money", o.BudgetMoney, money), d.BudgetMoney),
+		BudgetTime:        period("budget.time", o.BudgetTime, d.BudgetTime, func(l *suite.Limits) time.Duration { return l.BudgetTime }),
+		Timeout:           period("timeout", o.Timeout, d.Timeout, func(l *suite.Limits) time.Duration { return l.Timeout }),
+		Attempts:          number("attempts", o.Attempts, d.Attempts, func(l *suite.Limits) int { return l.Attempts }),
+		CountTokens:       cmp.Or(pick(m, "limits.countTokens", "", countTokens), suite.CountAuto),
+		Models:            m.models(),
+	}
+	m.capped = l.Concurrency > 0
+	l.Concurrency = cmp.Or(l.Concurrency, m.usual)
+	l.Timeout = cmp.Or(l.Timeout, defaultTimeout)
+	l.Attempts = cmp.Or(l.Attempts, defaultAttempts)
 	if m.untrusted && o.BudgetCalls == 0 {
 		l.BudgetCalls = min(cmp.Or(l.BudgetCalls, untrustedCalls), untrustedCalls)
 	}
-	l.BudgetMoney = cmp.Or(l.BudgetMoney, d.BudgetMoney)
-	l.BudgetTime = cmp.Or(l.BudgetTime, d.BudgetTime)
-	l.Timeout = cmp.Or(l.Timeout, d.Timeout, defaultTimeout)
-	l.Attempts = cmp.Or(l.Attempts, d.Attempts, defaultAttempts)
-	l.CountTokens = cmp.Or(l.CountTokens, suite.CountAuto)
-	l.Models = m.models()
 	return l
 }
 

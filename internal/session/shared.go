@@ -19,32 +19,7 @@ import (
 // ledgerWait is how long a ledger may be away where nothing else is said.
 const ledgerWait = 10 * time.Minute
 
-// sharing is how a session shares limits with other processes: by the ledger of a *shared, or alone.
-type sharing interface {
-	// grants returns the ledger that grants calls; nil: calls need no grant.
-	grants() flow.Shared
-	// check finds out whether the ledger has limits for every model that the plan calls, before anything is sent.
-	check(ctx context.Context, p *runner.Plan) error
-	// around puts the attempts of a worker under the ledger. The limits of the run are the coordinator's.
-	around(next flow.Service, name string) flow.Service
-	// reason is why the ledger ended the run, "" while it has not.
-	reason() string
-	// noted is the ledger as run files have it, nil for none.
-	noted() *eval.Ledger
-	Close()
-}
-
-// alone is the sharing of a session whose limits are its own.
-type alone struct{}
-
-func (alone) grants() flow.Shared                             { return nil }
-func (alone) check(context.Context, *runner.Plan) error       { return nil }
-func (alone) around(next flow.Service, _ string) flow.Service { return next }
-func (alone) reason() string                                  { return "" }
-func (alone) noted() *eval.Ledger                             { return nil }
-func (alone) Close()                                          {}
-
-// sharedLedger is the ledger of several processes, as the calls of a session see it.
+// sharedLedger is the ledger that a session shares with other processes, as its calls see it; nil: its limits are its own.
 type sharedLedger struct {
 	*ledger.Client
 	session *Session
@@ -82,16 +57,39 @@ func (s *Session) openLedger() error {
 	return nil
 }
 
-func (s *sharedLedger) grants() flow.Shared { return s }
+// grants returns the ledger that grants calls; nil: calls need no grant.
+func (s *sharedLedger) grants() flow.Shared {
+	if s == nil {
+		return nil
+	}
+	return s
+}
 
+// around puts the attempts of a worker under the ledger. The limits of the run are the coordinator's.
 func (s *sharedLedger) around(next flow.Service, name string) flow.Service {
+	if s == nil {
+		return next
+	}
 	s.tokens = true
 	of := s.session
 	return flow.NewLimiter(flow.LimiterConfig{Prices: of.Settings.Prices, Waits: of.waits, Shared: s}).Limit(next, name, false)
 }
 
-func (s *sharedLedger) reason() string      { return s.ended }
-func (s *sharedLedger) noted() *eval.Ledger { return s.note }
+// reason is why the ledger ended the run, "" while it has not.
+func (s *sharedLedger) reason() string {
+	if s == nil {
+		return ""
+	}
+	return s.ended
+}
+
+// noted is the ledger as run files have it, nil for none.
+func (s *sharedLedger) noted() *eval.Ledger {
+	if s == nil {
+		return nil
+	}
+	return s.note
+}
 
 // end lets no call begin any more, and says why.
 func (s *sharedLedger) end(reason string) {
@@ -106,7 +104,11 @@ func (s *sharedLedger) end(reason string) {
 	})
 }
 
+// check finds out whether the ledger has limits for every model that the plan calls, before anything is sent.
 func (s *sharedLedger) check(ctx context.Context, p *runner.Plan) error {
+	if s == nil {
+		return nil
+	}
 	of := s.session
 	var accounts []ledger.ModelAccount
 	for _, ref := range p.CalledModels(of.callsTargets()) {

@@ -9,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/session"
+	"github.com/evalrun/evalrun/reports"
 )
 
 // Identity adds the flags for the name and the labels of a run, by which it can be found later.
@@ -16,6 +17,11 @@ func Identity(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.Var((*runName)(&f.Name), "name", "name the run; name:NAME finds it again")
 	f.Labels = map[string]string{}
 	fs.Var(labels(f.Labels), "label", "label the run: WORD or KEY=VALUE; label:WORD finds it again (repeatable)")
+}
+
+// Settings are options as package session takes them.
+func Settings(f *evalrun.Options) session.Options {
+	return session.OptionsOf(f.Options, f.Caller, reports.Names())
 }
 
 // Config makes the values of the project file the defaults of a command's flags.
@@ -37,7 +43,7 @@ func ConfigSuites(cmd *cobra.Command, f *evalrun.Options) {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		f.Suites = args
 		if len(args) == 0 && f.FailedIn != "" {
-			failed := session.OptionsOf(f.Options, f.Caller)
+			failed := Settings(f)
 			if err := failed.LikeFailed(); err != nil {
 				return err
 			}
@@ -67,7 +73,7 @@ func configFlags(cmd *cobra.Command, f *evalrun.Options) (none *bool) {
 
 // useProject reads the project file and sets flags that were not given.
 func useProject(cmd *cobra.Command, f *evalrun.Options, none bool) (session.Options, error) {
-	options := session.OptionsOf(f.Options, f.Caller)
+	options := Settings(f)
 	switch named := f.ProjectFile != ""; {
 	case none && named:
 		return options, eval.BadInput("--config names a project file, and --no-config uses none: choose one")

@@ -53,9 +53,10 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// ReadProject reads a project file. A file that Find found must belong to the user, since its author chooses where
-// the key is sent; Read warns when other users may change it. A file that the user named is not checked.
-func ReadProject(path, shown string, named bool, diags *diag.List) (*File, error) {
+// readProject reads a project file. A file that was found must belong to the user, since its author chooses where
+// the key is sent; readProject warns when other users may change it. A file that the user named is not checked.
+func (f *Options) readProject(path, shown string, diags *diag.List) (*File, error) {
+	named := !f.ProjectFound
 	in, err := files.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && named:
@@ -77,7 +78,7 @@ func ReadProject(path, shown string, named bool, diags *diag.List) (*File, error
 	if err != nil {
 		return nil, eval.BadInput("the project file %s cannot be read: %w", shown, err)
 	}
-	return LoadProject(path, shown, text, diags), nil
+	return LoadProject(path, shown, text, f.formats, diags), nil
 }
 
 // own returns an error for a file of another user. It only warns of a file that others may change or

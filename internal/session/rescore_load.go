@@ -238,12 +238,7 @@ func (f *Options) serviceOf(run *eval.Run, begun *eval.Options) {
 		f.Seed = cmp.Or(f.Seed, begun.Seed)
 		return
 	}
-	s := run.Service
-	f.BaseURL = s.BaseURL
-	f.HeaderPrefix = cmp.Or(f.HeaderPrefix, s.HeaderPrefix)
-	f.Auth = cmp.Or(f.Auth, s.Auth)
-	f.Project = cmp.Or(f.Project, s.Project)
-	f.ScopeBase = cmp.Or(f.ScopeBase, s.AuthScopeBase)
+	f.useService(&run.Service, true)
 }
 
 // suiteFile returns the path of a run's suite: as the user wrote it if that still leads to the file, and absolute

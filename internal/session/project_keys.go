@@ -13,7 +13,6 @@ import (
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/internal/yaml"
-	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -317,8 +316,8 @@ func (f *File) reports(n yaml.Node) {
 	for _, item := range n.Items() {
 		value := item.Str()
 		format, path, named := strings.Cut(value, "=")
-		if value != "" && reports.Lookup(format) == nil {
-			item.Errorf(diag.DidYouMean(format, reports.Names()), "there is no report format `%s`", format)
+		if value != "" && f.formats != nil && !slices.Contains(f.formats, format) {
+			item.Errorf(diag.DidYouMean(format, f.formats), "there is no report format `%s`", format)
 		}
 		if named {
 			value = format + "=" + f.path(item, path)

@@ -129,22 +129,15 @@ func (r *Resumption) checkService(given *Options) error {
 	if r.untrusted { // the service is the user's own
 		return nil
 	}
-	was := &r.doc.Run.Service
-	for _, one := range []struct{ flag, value, before string }{
-		{"--base-url", strings.TrimRight(given.BaseURL, "/"), was.BaseURL},
-		{"--api-version", given.APIVersion, was.APIVersion},
-		{"--header-prefix", given.HeaderPrefix, was.HeaderPrefix},
-		{"--auth", string(given.Auth), string(was.Auth)},
-		{"--project", given.Project, was.Project},
-		{"--auth-scope-base", strings.TrimRight(given.ScopeBase, "/"), was.AuthScopeBase},
-	} {
+	for _, s := range unnamedService() {
 		verb := "uses"
-		if one.flag == "--base-url" {
+		if s.flag == "--base-url" {
 			verb = "sends to"
 		}
-		if one.value != "" && one.value != one.before {
+		value, before := s.trimmed(*s.option(&given.ServiceOptions)), *s.run(&r.doc.Run.Service)
+		if value != "" && value != before {
 			return eval.BadInput("the run %s %s %s, and %s says %s: leave it out, or add --untrusted to send elsewhere",
-				r.Dir, verb, cmp.Or(one.before, "none"), one.flag, one.value)
+				r.Dir, verb, cmp.Or(before, "none"), s.flag, value)
 		}
 	}
 	return r.sameServices(given.Services)
@@ -197,13 +190,7 @@ func (r *Resumption) merge(f *Options) {
 	to.Allow = slices.Concat(to.Allow, f.Allow)
 	to.AllowEnv = slices.Concat(to.AllowEnv, f.AllowEnv)
 	if to.Emulator == "" { // keep the service of the run
-		service := r.doc.Run.Service
-		to.BaseURL = service.BaseURL
-		to.APIVersion = service.APIVersion
-		to.HeaderPrefix = service.HeaderPrefix
-		to.Auth = service.Auth
-		to.Project = service.Project
-		to.ScopeBase = service.AuthScopeBase
+		to.useService(&r.doc.Run.Service, false)
 		to.Services = map[string]string{}
 		for name, was := range r.doc.Run.Services {
 			to.Services[name] = was.BaseURL

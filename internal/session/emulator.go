@@ -1,40 +1,30 @@
 package session
 
 import (
+	"errors"
+	"io/fs"
+
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/emulator"
+	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/rundir"
 )
 
 // emulatorKey is the key with which a session talks to its own emulator.
 const emulatorKey = "the-embedded-emulator"
 
-// standIn answers instead of services: the *embedded emulator, or unemulated when the services answer.
-type standIn interface {
-	// answersFor redirects a contact to the emulator. It returns false when the service answers itself.
-	answersFor(c *Contact) bool
-	// script is the hash of the emulator's script.
-	script() string
-	// Echoed is how many prompts the script had no reply for.
-	Echoed() int64
-	Close()
-}
-
-// unemulated is the stand-in of a session without one.
-type unemulated struct{}
-
-func (unemulated) answersFor(*Contact) bool { return false }
-func (unemulated) script() string           { return "" }
-func (unemulated) Echoed() int64            { return 0 }
-func (unemulated) Close()                   {}
-
-// embedded is an emulator that the session runs.
+// embedded is an emulator that the session runs, which answers instead of services; nil: the services answer.
 type embedded struct {
 	*emulator.Server
 	sum, headerPrefix string
 }
 
+// answersFor redirects a contact to the emulator. It returns false when the service answers itself.
 func (e *embedded) answersFor(c *Contact) bool {
+	if e == nil {
+		return false
+	}
 	own := *c.NamedService
 	own.Headers = nil
 	own.Path = ""
@@ -45,8 +35,6 @@ func (e *embedded) answersFor(c *Contact) bool {
 	c.ToEmulator = true
 	return true
 }
-
-func (e *embedded) script() string { return e.sum }
 
 // startEmulator starts the emulator that answers for every service, if one is called.
 func (s *Session) startEmulator() error {
@@ -78,11 +66,35 @@ func (s *Session) startEmulator() error {
 
 // noteEchoes reports prompts that the built-in script does not know and echoed. An author of a script knows what it echoes.
 func (s *Session) noteEchoes() {
-	if s.Options.Emulator != eval.DemoScript {
+	if s.Options.Emulator != eval.DemoScript || s.emulator == nil {
 		return
 	}
 	if n := s.emulator.Echoed(); n > 0 {
 		s.Notice("the emulator echoed " + diag.Count(int(n), "prompt") +
 			" that it has no reply for; --emulator=FILE names a script of yours (evalrun help emulator)")
 	}
+}
+
+// maxScript bounds the scripts of emulators, in bytes.
+const maxScript = 64 << 20
+
+// ReadScript reads an emulator script; eval.DemoScript is the one that evalrun brings.
+func ReadScript(dir rundir.Dir, path string) (*emulator.Script, error) {
+	if path == eval.DemoScript {
+		return emulator.DemoScript(), nil
+	}
+	src, err := files.ReadInput(dir.Join(path), maxScript)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, eval.BadInput("the emulator's script cannot be read: there is no file %s", path)
+	}
+	if err != nil {
+		return nil, eval.BadInput("the emulator's script cannot be read: %w", err)
+	}
+	f := &Files{}
+	f.Keep(path, src)
+	script := emulator.LoadScript(path, src, &f.Diags)
+	if f.Diags.HasErrors() {
+		return nil, &BadFiles{Files: f}
+	}
+	return script, nil
 }

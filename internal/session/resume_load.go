@@ -8,7 +8,6 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
@@ -142,23 +141,18 @@ func (r *Resumption) Load() (*Loaded, error) {
 	}
 	services := l.projectServices(suite.Options{Getenv: r.Options.Env, AllowEnv: r.Options.AllowEnv, Can: Can})
 	for i, recorded := range r.doc.Run.Suites {
-		copies, err := copiesIn(r.Dir, CopyDir(i))
-		if err != nil {
-			return nil, eval.BadInput("the run cannot be resumed: its copy of the suite %s is gone: %w", recorded.Name, err)
-		}
-		dir := ""
-		if own {
-			dir = recorded.Dir
-		}
-		l.dirs = append(l.dirs, dir)
 		opts := r.Options.ofSuites()
 		opts.Services = services
 		if opts.Base, err = r.earlierAtStart(l, i, own, opts); err != nil {
 			return nil, err
 		}
-		opts.Dir = dir
-		opts.Expected = files.FS(copies)
-		s := l.take(l.Options.overFolder(copies, dir, recorded.File), filepath.Base(recorded.Copy), recorded.File, opts)
+		if own {
+			opts.Dir = recorded.Dir
+		}
+		s, err := l.loadCopy(r.Dir, i, &recorded, opts)
+		if err != nil {
+			return nil, eval.BadInput("the run cannot be resumed: its copy of the suite %s is gone: %w", recorded.Name, err)
+		}
 		if l.Suites = append(l.Suites, s); !l.Diags.HasErrors() {
 			err = r.unchanged(s, &recorded)
 		} else if !own {

@@ -134,7 +134,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add("suites: a\nrecord: ../x\nlabels: {a: b}\nreport: json=../x")
 	f.Fuzz(func(t *testing.T, text string) {
 		var diags diag.List
-		file := LoadProject("/folder/"+FileName, FileName, []byte(text), &diags)
+		file := LoadProject("/folder/"+FileName, FileName, []byte(text), nil, &diags)
 		if diags.HasErrors() {
 			return
 		}

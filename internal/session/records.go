@@ -11,33 +11,10 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/runner"
 )
 
-// recorder keeps answers for a replay: a *recording, or unrecorded for a session that keeps none.
-type recorder interface {
-	// around answers from records, and calls next, the service with the name, for the rest.
-	around(next flow.Service, of string) flow.Service
-	// know keeps what is known of models.
-	know(models []eval.Model)
-	// keep keeps an answer, or the reply of a judge that chose between answers. It is written soon, so that it outlives
-	// the process.
-	keep(r *eval.Result)
-	// keepRun writes the answers of a run.
-	keepRun(dir string) error
-	// finish writes what was kept.
-	finish() error
-}
-
-// unrecorded keeps nothing.
-type unrecorded struct{}
-
-func (unrecorded) around(next flow.Service, _ string) flow.Service { return next }
-func (unrecorded) know([]eval.Model)                               {}
-func (unrecorded) keep(*eval.Result)                               {}
-func (unrecorded) keepRun(string) error                            { return nil }
-func (unrecorded) finish() error                                   { return nil }
-
-// recording is a folder in which answers are kept.
+// recording is a folder in which answers are kept for a replay; nil keeps none.
 type recording struct {
 	*flow.Recordings
 	dir    string
@@ -56,9 +33,9 @@ const (
 )
 
 // openRecorder opens the folder in which answers are kept, if there is to be one.
-func (s *Session) openRecorder(from eval.FromService) (recorder, error) {
+func (s *Session) openRecorder(from eval.FromService) (*recording, error) {
 	if from.Record == "" {
-		return unrecorded{}, nil
+		return nil, nil //nolint:nilnil // nothing is recorded
 	}
 	store, err := openStore(from.Record)
 	if err != nil {
@@ -108,10 +85,17 @@ func (s *Session) Record(runDir string) (err error) { return s.recorder.keepRun(
 
 // around answers what is recorded, sends the rest to next, and records vectors on the way.
 func (r *recording) around(next flow.Service, of string) flow.Service {
+	if r == nil {
+		return next
+	}
 	return flow.Replay(r.Recordings, next, of)
 }
 
+// know keeps what is known of models.
 func (r *recording) know(models []eval.Model) {
+	if r == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, m := range models {
@@ -124,7 +108,11 @@ func (r *recording) know(models []eval.Model) {
 	r.writeSoon()
 }
 
+// keep keeps an answer, or the reply of a judge that chose between answers. It is written soon, so that it outlives the process.
 func (r *recording) keep(t *eval.Result) {
+	if r == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Put(t)
@@ -152,7 +140,11 @@ func (r *recording) write() error {
 	return err
 }
 
+// keepRun writes the answers of a run.
 func (r *recording) keepRun(dir string) error {
+	if r == nil {
+		return nil
+	}
 	d, err := journal.Open(dir)
 	if err != nil {
 		return eval.Incomplete("the answers cannot be recorded: %w", err)
@@ -177,9 +169,44 @@ func sameModel(a, b *eval.Model) bool {
 	return a.Name == b.Name && a.APIVersion == b.APIVersion && a.Service == b.Service
 }
 
+// finish writes what was kept.
 func (r *recording) finish() error {
+	if r == nil {
+		return nil
+	}
 	if err := r.write(); err != nil {
 		return eval.Incomplete("the replies of the judge cannot be recorded: %w", err)
 	}
 	return nil
+}
+
+// answerSource is where answers come from that need not be sent for: a file of --answers, or a *rescoredRun.
+type answerSource interface {
+	// Check compares the answers with the plan before anything is written.
+	Check(plan *runner.Plan) error
+	// known returns the answer or result of a trial; false says that the trial must be sent.
+	known(t *runner.Planned) (runner.EarlierTrial, bool)
+}
+
+// known is what is there of a trial already; false says that the trial must be sent.
+func (s *Session) known(t *runner.Planned) (runner.EarlierTrial, bool) {
+	if s.answers == nil {
+		return nil, false
+	}
+	return s.answers.known(t)
+}
+
+// fromFile is a file with answers that were made elsewhere.
+type fromFile struct{ *Answers }
+
+func (f fromFile) known(t *runner.Planned) (runner.EarlierTrial, bool) { return f.Earlier(t), true }
+
+// readAnswers takes the answers of a file, and returns records without any: what is not in the file is missed.
+func (s *Session) readAnswers(path string) (*flow.Recordings, error) {
+	given, err := ReadAnswers(path)
+	if err != nil {
+		return nil, err
+	}
+	s.answers = fromFile{given}
+	return flow.Open("")
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// rescoredRun is a run whose answers are scored again.
+// rescoredRun is a run whose answers are scored again; nil: the run gets its answers itself.
 type rescoredRun struct {
 	from    eval.FromRun
 	doc     *journal.Document
@@ -50,7 +50,7 @@ func (s *Session) openRescored(from eval.FromRun) (*rescoredRun, error) {
 	}
 	o := &rescoredRun{from: from, doc: doc, notice: s.Notice}
 	if err := s.admit(o); err != nil {
-		o.close()
+		_ = doc.Close() // it was only read
 		return nil, err
 	}
 	var files []string
@@ -97,11 +97,11 @@ func (o *rescoredRun) recordSource(run *eval.Run) {
 	run.Cache = was.Cache
 }
 
-func (o *rescoredRun) id() string  { return o.doc.Run.AnswersOf() }
-func (o *rescoredRun) signs() bool { return o.trusted }
-func (o *rescoredRun) close()      { _ = o.doc.Close() } // it was only read
-
+// around answers from the run where it can, and calls the service, by its name, for the rest.
 func (o *rescoredRun) around(next flow.Service, of string) flow.Service {
+	if o == nil {
+		return next
+	}
 	return rescoring{next, o.doc.Run.Models, o.from.AskJudges, of}
 }
 

@@ -49,7 +49,7 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 		if todo.IsSettled(t) {
 			return runner.SettledTrial{}
 		}
-		if known, given := s.answers.known(t); given {
+		if known, given := s.known(t); given {
 			todo.AddReplies(t, known)
 			return known
 		}

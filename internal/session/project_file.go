@@ -36,8 +36,9 @@ type File struct {
 	// Labels are added to the labels that flags give.
 	Labels map[string]string
 
-	shown string     // the name in messages
-	diags *diag.List // set while the file is read
+	shown   string     // the name in messages
+	formats []string   // of reports
+	diags   *diag.List // set while the file is read
 }
 
 // Glob is a pattern and its position in the file.
@@ -52,9 +53,9 @@ type Flag struct {
 	Values []string // several for a flag that can be repeated
 }
 
-// LoadProject parses the text of a project file. It adds problems to diags, under the name shown.
-func LoadProject(path, shown string, text []byte, diags *diag.List) *File {
-	f := &File{Path: path, Text: text, shown: shown, diags: diags}
+// LoadProject parses the text of a project file, in which reports have these formats; nil: any. It adds problems to diags, under the name shown.
+func LoadProject(path, shown string, text []byte, formats []string, diags *diag.List) *File {
+	f := &File{Path: path, Text: text, shown: shown, formats: formats, diags: diags}
 	root, ok := yaml.Parse(shown, text, diags)
 	if !ok {
 		return f
