@@ -1,8 +1,6 @@
 package generative
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -114,23 +112,6 @@ func TestModelNamesAreOnePathSegment(t *testing.T) {
 	}
 }
 
-// A 101 that switches to another protocol is an error, and ends without a wait.
-func TestSwitchingProtocolsIsAnError(t *testing.T) {
-	t.Parallel()
-	c := newClient(t, func(w http.ResponseWriter, _ *http.Request) {
-		conn, _, err := w.(http.Hijacker).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		t.Cleanup(func() { conn.Close() })
-		fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
-	}, nil)
-	if _, e := ask(t, c); e == nil || e.Kind != eval.KindMalformed || !strings.Contains(e.Message, "101") {
-		t.Errorf("%v, want %s with the status 101", e, eval.KindMalformed)
-	}
-}
-
 // What is odd and harmless is taken.
 func TestHarmlessOdditiesAreAccepted(t *testing.T) {
 	t.Parallel()
@@ -164,61 +145,6 @@ func TestUselessAnswersAreErrorsOfAKind(t *testing.T) {
 		"two values":         {text(200, `{} {}`), eval.KindMalformed, ""},
 		"error in 200":       {text(200, `{"error": {"code": 500, "message": "boom", "status": "INTERNAL"}}`), eval.KindStatus, "boom"},
 		"error array in 200": {text(200, `[{"error": {"code": 503, "message": "busy"}}]`), eval.KindStatus, "busy"},
-	}.run(t)
-}
-
-func TestErrorStatusesBecomeErrors(t *testing.T) {
-	t.Parallel()
-	faults{
-		"500 html":  {text(500, "<html>"+strings.Repeat("x", 1000)), eval.KindStatus, "500: <html>xxx"},
-		"500 empty": {text(500, ""), eval.KindStatus, "500: Internal Server Error"},
-		"400 object": {
-			text(400, `{"error": {"code": 400, "message": "no", "status": "INVALID_ARGUMENT"}}`), eval.KindStatus,
-			"400 INVALID_ARGUMENT: no",
-		},
-		"400 array": {
-			text(400, `[{"error": {"code": 400, "message": "no", "status": "INVALID_ARGUMENT"}}]`), eval.KindStatus,
-			"400 INVALID_ARGUMENT: no",
-		},
-		"400 text":      {text(400, `{"error": "plain"}`), eval.KindStatus, "400: plain"},
-		"400 message":   {text(400, `{"message": "plain"}`), eval.KindStatus, "400: plain"},
-		"400 odd types": {text(400, `{"error": {"code": "x", "message": "odd", "details": {}}}`), eval.KindStatus, "400 x: odd"},
-		"401":           {text(401, `{}`), eval.KindAuth, "401"},
-		"403":           {text(403, `{"error": {"message": "API not enabled"}}`), eval.KindAuth, "API not enabled"},
-		"key invalid":   {text(400, `{"error": {"message": "bad key", "details": [{"reason": "API_KEY_INVALID"}]}}`), eval.KindAuth, "bad key"},
-		"429":           {text(429, `{"error": {"message": "slow down", "status": "RESOURCE_EXHAUSTED"}}`), eval.KindQuota, "slow down"},
-		"400, wait long": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Retry-After", "3600")
-			w.WriteHeader(400)
-			fmt.Fprint(w, `{"error": {"message": "bad"}}`)
-		}, eval.KindStatus, "bad"},
-	}.run(t)
-}
-
-func TestBrokenAnswersAreErrors(t *testing.T) {
-	t.Parallel()
-	faults{
-		"encoded": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Encoding", "br")
-			fmt.Fprint(w, "\x0b\x02\x80")
-		}, eval.KindMalformed, `encoded as "br"`},
-		"many values": {text(200, `{"candidates": [`+strings.Repeat(`{"a":1},`, 200_000)+`{}]}`), eval.KindTooLarge, "values"},
-		"too large":   {text(200, `{"candidates": "`+strings.Repeat("x", wire.MaxResponseBytes)+`"}`), eval.KindTooLarge, "larger than"},
-		"gzip bomb":   {zipped(64 << 20), eval.KindTooLarge, "larger than"},
-		"not gzip": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Encoding", "gzip")
-			fmt.Fprint(w, `{"candidates": []}`)
-		}, eval.KindMalformed, "gzip"},
-		"length": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Length", "1000")
-			fmt.Fprint(w, `{"candidates":`)
-		}, eval.KindTruncated, "cut off"},
-		"reset": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, eval.KindTransport, "127.0.0.1"},
-		"many headers": {func(w http.ResponseWriter, _ *http.Request) {
-			for i := range 40_000 {
-				w.Header().Set(fmt.Sprintf("X-%d", i), strings.Repeat("y", 30))
-			}
-		}, eval.KindTransport, ""},
 	}.run(t)
 }
 
@@ -258,18 +184,6 @@ func text(status int, body string) http.HandlerFunc {
 	}
 }
 
-// zipped answers with white space that is small while it is compressed.
-func zipped(size int) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Encoding", "gzip")
-		z := gzip.NewWriter(w)
-		for range size >> 20 {
-			_, _ = z.Write(bytes.Repeat([]byte(" "), 1<<20))
-		}
-		_ = z.Close()
-	}
-}
-
 func TestDeadlineCoversTheBody(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
@@ -283,58 +197,6 @@ func TestDeadlineCoversTheBody(t *testing.T) {
 	var e *eval.Error
 	if !errors.As(err, &e) || e.Kind != eval.KindTimeout {
 		t.Errorf("got %v, want %s", err, eval.KindTimeout)
-	}
-}
-
-func TestErrorsSayHowLongToWait(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		header, body string
-		least        time.Duration
-		permanent    bool
-	}{
-		"seconds":   {"7", "", 7 * time.Second, false},
-		"date":      {time.Now().Add(90 * time.Second).UTC().Format(http.TimeFormat), "", 80 * time.Second, false},
-		"garbage":   {"soon", "", 0, false},
-		"RetryInfo": {"", `{"error":{"details":[{"@type":"x/google.rpc.RetryInfo","retryDelay":"46.5s"}]}}`, 46 * time.Second, false},
-		"snake":     {"", `{"error":{"details":[{"retry_delay":"46s"}]}}`, 46 * time.Second, false},
-		"long":      {"", `{"error":{"details":[{"retryDelay":"36000s"}]}}`, 10 * time.Hour, true},
-		"per day":   {"", `{"error":{"details":[{"violations":[{"quotaId":"GenerateRequestsPerDayPerProject"}]}]}}`, 0, true},
-		"limit 0":   {"", `{"error":{"details":[{"violations":[{"quotaId":"x","quotaValue":"0"}]}]}}`, 0, true},
-	} {
-		_, e := ask(t, newClient(t, func(w http.ResponseWriter, _ *http.Request) {
-			if test.header != "" {
-				w.Header().Set("Retry-After", test.header)
-			}
-			w.WriteHeader(429)
-			fmt.Fprint(w, test.body)
-		}, nil))
-		if e.RetryAfter < test.least || e.RetryAfter > test.least+15*time.Second || (e.Retry == eval.RetryNever) != test.permanent {
-			t.Errorf("%s: wait %s, retry %v, want at least %s, and never: %t", name, e.RetryAfter, e.Retry, test.least, test.permanent)
-		}
-	}
-}
-
-// A redirect is an error: Go would send the key's header and the prompt along.
-func TestRedirectsAreErrors(t *testing.T) {
-	t.Parallel()
-	reached := false
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
-	defer other.Close()
-	for _, status := range []int{301, 302, 303, 307, 308} {
-		for _, inQuery := range []bool{false, true} {
-			c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
-				http.Redirect(w, r, other.URL+"/take?"+r.URL.RawQuery, status)
-			}, func(c *wire.Server) { c.KeyInQuery = inQuery })
-			_, e := ask(t, c)
-			if e == nil || e.Kind != eval.KindStatus || e.Retry != eval.RetryNever || !strings.Contains(e.Message, other.URL+"/take") {
-				t.Errorf("%d: %v, want a permanent %s that names %s/take", status, e, eval.KindStatus, other.URL)
-			}
-			noKey(t, e.Error())
-		}
-	}
-	if reached {
-		t.Error("a redirect was followed, want an error instead")
 	}
 }
 

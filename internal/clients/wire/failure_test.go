@@ -325,6 +325,13 @@ func TestSkewIsTheClockOfTheAnswer(t *testing.T) {
 		if skew, ok := c.Skew(); !ok || skew != 5*time.Minute {
 			t.Errorf("got %s, %v, want 5m0s", skew, ok)
 		}
+		odd := cannedConn(canned{header: header("Date", "yesterday"), body: strings.NewReader("{}")})
+		if _, e := do(t, odd, t.Context()); e != nil {
+			t.Fatal(e)
+		}
+		if skew, ok := odd.Skew(); ok {
+			t.Errorf("of an invalid date: %s, want no skew", skew)
+		}
 	})
 }
 
