@@ -18,13 +18,14 @@ import (
 // Cache answers a request from an earlier run with the same request, to the letter, and keeps new answers. When
 // several workers want one answer at once, it sends one request. Errors are not kept. notice gets a warning when
 // answers cannot be kept.
-func Cache(cache AnswerCache, next Service, notice func(string)) Service {
-	return &caching{Service: next, cache: cache, notice: notice, under: map[string]*underway{}}
+// dir has one file per trial id; who is the service, since the answers of others are not used.
+func Cache(dir, who string, next Service, notice func(string)) Service {
+	return &caching{Service: next, cache: answerCache{dir, who}, notice: notice, under: map[string]*underway{}}
 }
 
 type caching struct {
 	Service
-	cache  AnswerCache
+	cache  answerCache
 	notice func(string)
 	warned sync.Once
 
@@ -67,7 +68,7 @@ func (c *caching) Generate(ctx context.Context, call *eval.Call) (*eval.Response
 }
 
 func (c *caching) generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	if a := c.cache.Answer(call.TrialID); a != nil && call.Earlier != eval.EarlierRefused {
+	if a := c.cache.answer(call.TrialID); a != nil && call.Earlier != eval.EarlierRefused {
 		return a.Replay(call), nil
 	}
 	resp, err := c.Service.Generate(ctx, call)
@@ -80,9 +81,9 @@ func (c *caching) generate(ctx context.Context, call *eval.Call) (*eval.Response
 	return resp, nil
 }
 
-// AnswerCache keeps answers across runs, one file per trial id. It ignores damaged files and failed writes,
+// answerCache keeps answers across runs, one file per trial id. It ignores damaged files and failed writes,
 // because it only saves calls.
-type AnswerCache struct {
+type answerCache struct {
 	Dir     string
 	Service string // the answers of other services are not used
 }
@@ -92,20 +93,20 @@ type cached struct {
 	SHA256 string          `json:"sha256"` // hex, of the answer
 }
 
-func (c AnswerCache) path(trialID string) string {
+func (c answerCache) path(trialID string) string {
 	sum := sha256.Sum256([]byte(c.Service + "\n" + trialID))
 	name := hex.EncodeToString(sum[:16])
 	return filepath.Join(c.Dir, name[:2], name+".json")
 }
 
-// Answer returns the answer of a trial, nil if the cache has none.
-func (c AnswerCache) Answer(trialID string) *StoredAnswer {
+// answer returns the answer of a trial, nil if the cache has none.
+func (c answerCache) answer(trialID string) *storedAnswer {
 	data, err := files.ReadFile(c.path(trialID), maxFile)
 	if err != nil || wirejson.Deeper(data, wirejson.MaxPartDepth) {
 		return nil
 	}
 	var file cached
-	var a StoredAnswer
+	var a storedAnswer
 	if json.Unmarshal(data, &file) != nil || sumOf(file.Answer) != file.SHA256 ||
 		json.Unmarshal(file.Answer, &a) != nil || a.ID != trialID ||
 		a.Response == nil {
@@ -115,13 +116,13 @@ func (c AnswerCache) Answer(trialID string) *StoredAnswer {
 }
 
 // Put stores the answer of a trial. It does not store blocks, because the service may answer another time.
-func (c AnswerCache) Put(trialID string, resp *eval.Response, timing *eval.Timing) error {
+func (c answerCache) Put(trialID string, resp *eval.Response, timing *eval.Timing) error {
 	if len(resp.Candidates) == 0 || resp.Blocked() != "" {
 		return nil
 	}
-	kept := StoredAnswer{
+	kept := storedAnswer{
 		ID: trialID, Response: resp, Usage: resp.Usage,
-		Timing: &ScoredTiming{timing.LatencyMs, timing.StreamTiming},
+		Timing: &scoredTiming{timing.LatencyMs, timing.StreamTiming},
 	}
 	answer, err := wirejson.Marshal(kept)
 	if err != nil {

@@ -36,7 +36,7 @@ func TestCacheRequestsOnceForAllCallers(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 		return answers[call.TrialID]()
 	}}
-	s := Cache(AnswerCache{Dir: dir}, f, func(text string) { t.Errorf("got the notice %q, want none", text) })
+	s := Cache(dir, "", f, func(text string) { t.Errorf("got the notice %q, want none", text) })
 	ask := func(id string) (*eval.Response, error) { return s.Generate(t.Context(), &eval.Call{TrialID: id}) }
 	var wg sync.WaitGroup
 	for range 64 {
@@ -74,7 +74,7 @@ func damage(t *testing.T, dir string) {
 		bad := append([]byte{}, data...)
 		bad[at] ^= 1
 		expect.OK(t, os.WriteFile(files[0], bad, 0o600))
-		if a := (AnswerCache{Dir: dir}).Answer("good"); a != nil && a.Response.Text() != "fine" {
+		if a := (answerCache{Dir: dir}).answer("good"); a != nil && a.Response.Text() != "fine" {
 			t.Errorf("byte %d: got %+v, want fine or nothing", at, a.Response)
 		}
 	}

@@ -49,13 +49,13 @@ func FuzzStoreFile(f *testing.F) {
 			return
 		}
 		for id, a := range s.byID {
-			if a.ID != id || s.Answer(id).Replay(&eval.Call{}) == nil {
+			if a.ID != id || s.answer(id).Replay(&eval.Call{}) == nil {
 				t.Errorf("%q: %+v, want an answer that replays", id, a)
 			}
 		}
-		s.PutVector("m", "text", []float64{1})
+		s.putVector("m", "text", []float64{1})
 		s.Put(result("new", "x/p", 1, "text"))
-		if f := s.files[fileName("s", "new")]; f == nil || len(f.Answers) == 0 || len(s.Vector("m", "text")) != 1 {
+		if f := s.files[fileName("s", "new")]; f == nil || len(f.Answers) == 0 || len(s.vector("m", "text")) != 1 {
 			t.Error("the answer or the vector that was put is missing, want both")
 		}
 	})
@@ -84,48 +84,48 @@ func FuzzPut(f *testing.F) {
 		r := result(b, a, 1, b)
 		r.Suite, r.ID = a, "0123456789abcdef"
 		s.Put(r)
-		s.PutVector(a, b, []float64{1, 0.5})
+		s.putVector(a, b, []float64{1, 0.5})
 		expect.OK(t, s.Save())
 		want := string([]rune(b)) // as JSON can hold it
-		if s, err = Open(dir); err != nil || s.Answer(r.ID) == nil {
+		if s, err = Open(dir); err != nil || s.answer(r.ID) == nil {
 			t.Fatalf("got %v, want an answer", err)
 		}
-		expect.Same(t, "the text", s.Answer(r.ID).Response.Text(), want)
-		expect.Same(t, "the arm", s.Answer(r.ID).Arm, string([]rune(a)))
-		fuzzCache(t, AnswerCache{Dir: filepath.Join(dir, "cache"), Service: a}, b, r)
+		expect.Same(t, "the text", s.answer(r.ID).Response.Text(), want)
+		expect.Same(t, "the arm", s.answer(r.ID).Arm, string([]rune(a)))
+		fuzzCache(t, answerCache{Dir: filepath.Join(dir, "cache"), Service: a}, b, r)
 	})
 }
 
 // fuzzCache puts the answer to a key into a cache, which must give it back, and to no other key or service.
-func fuzzCache(t *testing.T, c AnswerCache, key string, r *eval.Result) {
+func fuzzCache(t *testing.T, c answerCache, key string, r *eval.Result) {
 	t.Helper()
 	expect.OK(t, c.Put(key, r.Response, r.Timing))
 	want := string([]rune(key))
-	if got := c.Answer(key); key == want && (got == nil || got.Response.Text() != want || got.Timing.LatencyMs != 5) {
+	if got := c.answer(key); key == want && (got == nil || got.Response.Text() != want || got.Timing.LatencyMs != 5) {
 		t.Errorf("%+v, want nothing, or %s after 5 ms", got, want)
 	}
-	if (AnswerCache{Dir: c.Dir, Service: c.Service + "x"}).Answer(key) != nil || c.Answer(key+"x") != nil {
+	if (answerCache{Dir: c.Dir, Service: c.Service + "x"}).answer(key) != nil || c.answer(key+"x") != nil {
 		t.Error("got the answer of another service or key, want none")
 	}
 }
 
 // FuzzCacheFile checks that a file of the cache is no answer, or one of its trial with the checksum it has.
 func FuzzCacheFile(f *testing.F) {
-	good, err := wirejson.Marshal(StoredAnswer{ID: "id", Response: &eval.Response{}})
+	good, err := wirejson.Marshal(storedAnswer{ID: "id", Response: &eval.Response{}})
 	expect.OK(f, err)
 	for _, s := range append(hostile.Strings()[:20], string(good), `{"id":"other","response":{}}`, `{"id":"id"}`, "null") {
 		f.Add([]byte(s), true)
 	}
 	f.Add([]byte(`{"answer":`+string(good)+`,"sha256":""}`), false)
 	f.Fuzz(func(t *testing.T, data []byte, sealed bool) {
-		c := AnswerCache{Dir: t.TempDir(), Service: "s"}
+		c := answerCache{Dir: t.TempDir(), Service: "s"}
 		if sealed && json.Valid(data) {
 			file, err := wirejson.Marshal(cached{data, sumOf(data)})
 			expect.OK(t, err)
 			data = file
 		}
 		place(t, c.path("id"), data)
-		if a := c.Answer("id"); a != nil &&
+		if a := c.answer("id"); a != nil &&
 			(a.ID != "id" || a.Replay(&eval.Call{}) == nil || !sealed && !strings.Contains(string(data), `"sha256"`) && !json.Valid(data)) {
 			t.Errorf("%+v, want the answer of id that replays", a)
 		}

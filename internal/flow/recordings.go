@@ -29,8 +29,8 @@ const version = 1
 // maxFile bounds the files that are read, in bytes.
 const maxFile = 64 << 20
 
-// StoredAnswer is the recorded answer of one trial.
-type StoredAnswer struct {
+// storedAnswer is the recorded answer of one trial.
+type storedAnswer struct {
 	ID       string         `json:"id"` // of the trial: a hash of its request
 	Arm      string         `json:"arm"`
 	Model    string         `json:"model"`
@@ -38,32 +38,32 @@ type StoredAnswer struct {
 	Request  *eval.Request  `json:"request,omitempty"`
 	Response *eval.Response `json:"response"`
 	Usage    *eval.Usage    `json:"usage,omitempty"`
-	Timing   *ScoredTiming  `json:"timing,omitempty"`
+	Timing   *scoredTiming  `json:"timing,omitempty"`
 	// Turns are the answers of a trial with several calls.
-	Turns []RecordedCall `json:"turns,omitempty"`
+	Turns []recordedCall `json:"turns,omitempty"`
 	// Judgements are the replies of judges about the answer.
 	Judgements []eval.Judgement `json:"judgements,omitempty"`
 
 	results []eval.CallResult // of an answer that is a turn
 }
 
-// RecordedCall is the answer of one call in a trial with several.
-type RecordedCall struct {
+// recordedCall is the answer of one call in a trial with several.
+type recordedCall struct {
 	Response eval.Response `json:"response"`
 	// Results are the suite's results for function calls of the model; nil for an answer without calls.
 	Results []eval.CallResult `json:"results,omitempty"`
 	Usage   eval.Usage        `json:"usage"`
-	Timing  ScoredTiming      `json:"timing"`
+	Timing  scoredTiming      `json:"timing"`
 }
 
-// ScoredTiming is the timing of an answer that scorers use.
-type ScoredTiming struct {
+// scoredTiming is the timing of an answer that scorers use.
+type scoredTiming struct {
 	LatencyMs float64 `json:"latencyMs"`
 	eval.StreamTiming
 }
 
 // Replay returns the recorded answer and sets the timing of call.
-func (a *StoredAnswer) Replay(call *eval.Call) *eval.Response {
+func (a *storedAnswer) Replay(call *eval.Call) *eval.Response {
 	if a.Timing != nil {
 		call.Timing.LatencyMs, call.Timing.StreamTiming = a.Timing.LatencyMs, a.Timing.StreamTiming
 	}
@@ -78,7 +78,7 @@ type caseFile struct {
 	Version int            `json:"version"`
 	Suite   string         `json:"suite"`
 	Case    string         `json:"case"`
-	Answers []StoredAnswer `json:"answers"`
+	Answers []storedAnswer `json:"answers"`
 }
 
 // Recordings is a folder of answers that people commit and review. Each case has a readable file with sorted answers: the
@@ -92,7 +92,7 @@ type Recordings struct {
 	dir      string
 	files    map[string]*caseFile // by path below dir
 	changed  map[string]bool
-	byID     map[string]*StoredAnswer
+	byID     map[string]*storedAnswer
 	Models   []eval.Model         // metadata of models
 	mu       sync.Mutex           // guards the vectors
 	vectors  map[string][]float64 // all, for writing
@@ -110,7 +110,7 @@ func Open(dir string) (*Recordings, error) {
 		dir:      dir,
 		files:    map[string]*caseFile{},
 		changed:  map[string]bool{},
-		byID:     map[string]*StoredAnswer{},
+		byID:     map[string]*storedAnswer{},
 		vectors:  map[string][]float64{},
 		replayed: map[string][]float64{},
 	}
@@ -188,14 +188,14 @@ func (s *Recordings) decodeCase(name string, data []byte) error {
 }
 
 // know makes an answer available to Answer. In a trial with several calls, each call has its own id.
-func (s *Recordings) know(a *StoredAnswer) {
+func (s *Recordings) know(a *storedAnswer) {
 	s.byID[a.ID] = a
 	s.readJudgements(a.Judgements)
 	trial, before := eval.Trial{ID: a.ID}, []eval.AnsweredCall(nil)
 	for i := range a.Turns {
 		t := &a.Turns[i]
 		id := trial.CallID(before)
-		s.byID[id] = &StoredAnswer{ID: id, Response: &t.Response, Usage: &t.Usage, Timing: &t.Timing, results: t.Results}
+		s.byID[id] = &storedAnswer{ID: id, Response: &t.Response, Usage: &t.Usage, Timing: &t.Timing, results: t.Results}
 		before = append(before, eval.AnsweredCall{Response: t.Response, Results: t.Results})
 	}
 }
@@ -206,18 +206,18 @@ func (s *Recordings) Forget() {
 	clear(s.replayed)
 }
 
-// Answer returns the answer of a trial, nil if none was recorded.
-func (s *Recordings) Answer(trialID string) *StoredAnswer { return s.byID[trialID] }
+// answer returns the answer of a trial, nil if none was recorded.
+func (s *Recordings) answer(trialID string) *storedAnswer { return s.byID[trialID] }
 
-// Vector returns the embedding of a text, nil if none was recorded.
-func (s *Recordings) Vector(model, text string) []float64 {
+// vector returns the embedding of a text, nil if none was recorded.
+func (s *Recordings) vector(model, text string) []float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.replayed[vectorKey(model, text)]
 }
 
-// PutVector records the embedding of a text.
-func (s *Recordings) PutVector(model, text string, v []float64) {
+// putVector records the embedding of a text.
+func (s *Recordings) putVector(model, text string, v []float64) {
 	key := vectorKey(model, text)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,13 +242,13 @@ func (s *Recordings) Put(r *eval.Result) {
 		s.files[name] = f
 	}
 	a := newAnswer(r)
-	f.Answers = slices.DeleteFunc(f.Answers, func(old StoredAnswer) bool { return old.Arm == a.Arm && old.Repeat == a.Repeat })
+	f.Answers = slices.DeleteFunc(f.Answers, func(old storedAnswer) bool { return old.Arm == a.Arm && old.Repeat == a.Repeat })
 	f.Answers = append(f.Answers, a)
 	s.changed[name] = true
 }
 
-func newAnswer(r *eval.Result) StoredAnswer {
-	a := StoredAnswer{
+func newAnswer(r *eval.Result) storedAnswer {
+	a := storedAnswer{
 		ID:         r.ID,
 		Arm:        r.Arm,
 		Model:      r.Model,
@@ -259,10 +259,10 @@ func newAnswer(r *eval.Result) StoredAnswer {
 		Judgements: judgements(r.Judgements),
 	}
 	if r.Timing != nil {
-		a.Timing = &ScoredTiming{r.Timing.LatencyMs, r.Timing.StreamTiming}
+		a.Timing = &scoredTiming{r.Timing.LatencyMs, r.Timing.StreamTiming}
 	}
 	for _, t := range r.Calls {
-		a.Turns = append(a.Turns, RecordedCall{t.Response, t.Results, t.Usage, ScoredTiming{t.Timing.LatencyMs, t.Timing.StreamTiming}})
+		a.Turns = append(a.Turns, recordedCall{t.Response, t.Results, t.Usage, scoredTiming{t.Timing.LatencyMs, t.Timing.StreamTiming}})
 	}
 	return a
 }
@@ -272,13 +272,13 @@ func (s *Recordings) readJudgements(all []eval.Judgement) {
 	for i := range all {
 		j := &all[i]
 		if j.Error == nil {
-			s.byID[j.ID] = &StoredAnswer{
+			s.byID[j.ID] = &storedAnswer{
 				ID:       j.ID,
 				Model:    j.Model,
 				Repeat:   j.Repeat,
 				Response: j.Response(),
 				Usage:    j.Usage,
-				Timing:   &ScoredTiming{LatencyMs: j.LatencyMs},
+				Timing:   &scoredTiming{LatencyMs: j.LatencyMs},
 			}
 		}
 	}
@@ -313,7 +313,7 @@ func (s *Recordings) Check() error {
 func (s *Recordings) Save() error {
 	for name := range s.changed {
 		f := s.files[name]
-		slices.SortFunc(f.Answers, func(a, b StoredAnswer) int { return cmp.Or(cmp.Compare(a.Arm, b.Arm), a.Repeat-b.Repeat) })
+		slices.SortFunc(f.Answers, func(a, b storedAnswer) int { return cmp.Or(cmp.Compare(a.Arm, b.Arm), a.Repeat-b.Repeat) })
 		if err := s.write(name, f); err != nil {
 			return err
 		}

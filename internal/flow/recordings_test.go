@@ -57,20 +57,20 @@ func TestFilesAreSorted(t *testing.T) {
 	s, err := Open(filepath.Join(dirs[0], "deep"))
 	expect.OK(t, err)
 	for _, r := range all {
-		if a := s.Answer(r.ID); a == nil || a.Response.Text() != r.Response.Text() || a.Timing.LatencyMs != 5 {
+		if a := s.answer(r.ID); a == nil || a.Response.Text() != r.Response.Text() || a.Timing.LatencyMs != 5 {
 			t.Errorf("%s: %+v, want %q after 5 ms", r.ID, a, r.Response.Text())
 		}
 	}
-	if s.Answer("another") != nil || s.Vector("f", "text") != nil {
+	if s.answer("another") != nil || s.vector("f", "text") != nil {
 		t.Error("got an answer or a vector that was not put, want none")
 	}
-	expect.Same(t, "the vector", s.Vector("e", "text"), []float64{1, 0.5})
+	expect.Same(t, "the vector", s.vector("e", "text"), []float64{1, 0.5})
 	// A new answer replaces the old one to the same arm and repeat.
 	s.Put(result("a/b ü", "x/p", 1, "anew"))
 	expect.OK(t, s.Save())
 	s, err = Open(filepath.Join(dirs[0], "deep"))
 	expect.OK(t, err)
-	if s.Answer(all[0].ID) != nil || s.Answer("a/b üx/panew") == nil {
+	if s.answer(all[0].ID) != nil || s.answer("a/b üx/panew") == nil {
 		t.Error("got the old answer, or no new one; want the new one alone")
 	}
 }
@@ -83,7 +83,7 @@ func putAll(t *testing.T, dir string, all []*eval.Result) {
 	for _, r := range all {
 		s.Put(r)
 	}
-	s.PutVector("e", "text", []float64{1, 0.5})
+	s.putVector("e", "text", []float64{1, 0.5})
 	expect.OK(t, s.Save())
 }
 
@@ -111,7 +111,7 @@ func TestBrokenFilesAreNamed(t *testing.T) {
 			t.Errorf("%q: %v, want one that names the file x.json", text, err)
 		}
 	}
-	if s, err := Open(filepath.Join(t.TempDir(), "nothing")); err != nil || s.Answer("x") != nil {
+	if s, err := Open(filepath.Join(t.TempDir(), "nothing")); err != nil || s.answer("x") != nil {
 		t.Errorf("got %v, want no answer and no error", err)
 	}
 }
@@ -136,7 +136,7 @@ func TestTurnsAreAnsweredByThemselves(t *testing.T) {
 	}
 	for i, turn := range r.Calls {
 		call := &eval.Call{}
-		a := s.Answer(r.CallID(r.Calls[:i]))
+		a := s.answer(r.CallID(r.Calls[:i]))
 		if a == nil {
 			t.Fatalf("turn %d: got no answer, want one", i+1)
 		}
@@ -145,7 +145,7 @@ func TestTurnsAreAnsweredByThemselves(t *testing.T) {
 		}
 	}
 	r.Calls[0].Candidates[0].Text = "something else"
-	if s.Answer(r.CallID(r.Calls[:1])) != nil {
+	if s.answer(r.CallID(r.Calls[:1])) != nil {
 		t.Error("a turn is answered after another reply than the recorded one")
 	}
 }
@@ -169,7 +169,7 @@ func TestStepsAreAnsweredByThemselves(t *testing.T) {
 	s, err = Open(dir)
 	expect.OK(t, err)
 	for i, turn := range r.Calls {
-		a := s.Answer(r.CallID(r.Calls[:i]))
+		a := s.answer(r.CallID(r.Calls[:i]))
 		if a == nil {
 			t.Fatalf("call %d: got no answer, want one", i+1)
 		}
@@ -178,7 +178,7 @@ func TestStepsAreAnsweredByThemselves(t *testing.T) {
 		expect.Same(t, "the results", replayed.Results, turn.Results)
 	}
 	r.Calls[0].Results[0].Text = "y"
-	if s.Answer(r.CallID(r.Calls[:1])) != nil {
+	if s.answer(r.CallID(r.Calls[:1])) != nil {
 		t.Error("a call is answered after another result than the recorded one")
 	}
 }
@@ -237,8 +237,8 @@ func TestJudgementsAreRecorded(t *testing.T) {
 	s, err = Open(dir)
 	expect.OK(t, err)
 	call := &eval.Call{}
-	fine, blocked := s.Answer("fine"), s.Answer("blocked")
-	if fine == nil || blocked == nil || s.Answer("failed") != nil || s.Answer(r.ID) == nil {
+	fine, blocked := s.answer("fine"), s.answer("blocked")
+	if fine == nil || blocked == nil || s.answer("failed") != nil || s.answer(r.ID) == nil {
 		t.Fatalf("%+v %+v, want both kept, and neither the failed one nor another", fine, blocked)
 	}
 	reply := fine.Replay(call)
@@ -247,7 +247,7 @@ func TestJudgementsAreRecorded(t *testing.T) {
 	expect.Same(t, "its time", call.Timing.LatencyMs, 9)
 	expect.Same(t, "its attempts", call.Timing.Attempts, 0)
 	expect.Same(t, "the block", blocked.Replay(call).Blocked(), "SAFETY")
-	if s.Forget(); s.Answer("fine") != nil {
+	if s.Forget(); s.answer("fine") != nil {
 		t.Error("got an answer after Forget, want none")
 	}
 }

@@ -22,7 +22,7 @@ type replay struct {
 }
 
 func (r *replay) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	a := r.store.Answer(call.TrialID)
+	a := r.store.answer(call.TrialID)
 	switch {
 	case (a == nil || call.Earlier == eval.EarlierRefused) && r.next != nil:
 		return r.next.Generate(ctx, call)
@@ -48,7 +48,7 @@ func NeverCalled(judge, why string) *eval.Error {
 
 // CountTokens estimates, because there is no service to count. No limit depends on the number in a replay.
 func (r *replay) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
-	if r.next != nil && r.store.Answer(call.TrialID) == nil {
+	if r.next != nil && r.store.answer(call.TrialID) == nil {
 		return r.next.CountTokens(ctx, call)
 	}
 	return wire.Request(&call.Request), nil
@@ -59,7 +59,7 @@ func (r *replay) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, 
 	rest := &eval.EmbedCall{Model: call.Model, APIVersion: call.APIVersion, Service: call.Service}
 	var places []int
 	for i, text := range call.Texts {
-		if out[i] = r.store.Vector(r.recorded(call.Model), text); out[i] == nil {
+		if out[i] = r.store.vector(r.recorded(call.Model), text); out[i] == nil {
 			rest.Texts, places = append(rest.Texts, text), append(places, i)
 		}
 	}
@@ -76,7 +76,7 @@ func (r *replay) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, 
 	}
 	for i, v := range vectors {
 		out[places[i]] = v
-		r.store.PutVector(r.recorded(call.Model), rest.Texts[i], v)
+		r.store.putVector(r.recorded(call.Model), rest.Texts[i], v)
 	}
 	return out, nil
 }

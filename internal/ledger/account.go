@@ -23,7 +23,7 @@ type account struct {
 	most    int             // calls in progress at once; 0 is unlimited
 	open    int             // how many open grants count for that
 	held    time.Time       // the service wants no call before
-	queue   []*GrantRequest // calls that wait for tokens, in order of arrival
+	queue   []*grantRequest // calls that wait for tokens, in order of arrival
 }
 
 // newAccount makes an account; without limits if the entry is nil, for what the file of the ledger has of it.
@@ -93,7 +93,7 @@ func (a *account) release(cost Amount) {
 
 // turn reports whether a call is next. Calls with tokens keep their order, so that small ones cannot
 // overtake a large one forever. Other calls do not wait, because settling an answer may need one.
-func (a *account) turn(ask *GrantRequest) bool {
+func (a *account) turn(ask *grantRequest) bool {
 	if !takesPlace(ask.Cost) {
 		return true
 	}
@@ -105,5 +105,5 @@ func (a *account) turn(ask *GrantRequest) bool {
 
 // place returns the place of a call in the queue, -1 without one.
 func (a *account) place(id string) int {
-	return slices.IndexFunc(a.queue, func(other *GrantRequest) bool { return other.ID == id })
+	return slices.IndexFunc(a.queue, func(other *grantRequest) bool { return other.ID == id })
 }

@@ -164,7 +164,7 @@ func (b *book) needs(a ModelAccount) (CallTerms, error) {
 
 // grant waits until a call may be sent and the grant is in the file. It returns a *refusal, or the error of
 // ctx with what the call waited for. After a deadline the call keeps its place in the queue.
-func (b *book) grant(ctx context.Context, ask *GrantRequest) (waited string, err error) {
+func (b *book) grant(ctx context.Context, ask *grantRequest) (waited string, err error) {
 	defer func() {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			b.leave(ask)
@@ -206,7 +206,7 @@ func pause(ctx context.Context, d time.Duration, timed bool, changed <-chan stru
 }
 
 // try grants a call if there is room for it. Otherwise it returns what to wait for.
-func (b *book) try(ask *GrantRequest) (wait accountWait, changed <-chan struct{}, place int64, err error) {
+func (b *book) try(ask *grantRequest) (wait accountWait, changed <-chan struct{}, place int64, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()
@@ -237,7 +237,7 @@ func (b *book) try(ask *GrantRequest) (wait accountWait, changed <-chan struct{}
 }
 
 // leave removes a call from the queue.
-func (b *book) leave(ask *GrantRequest) {
+func (b *book) leave(ask *grantRequest) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if a := b.accounts[ask.Account]; a != nil {
@@ -254,7 +254,7 @@ func (b *book) leaveQueue(a *account, id string) {
 
 // settle records the end of grants, and returns once it is in the file. It ignores grants that are not
 // open: they have expired, or were settled before.
-func (b *book) settle(ctx context.Context, all []Settlement) error {
+func (b *book) settle(ctx context.Context, all []settlement) error {
 	b.mu.Lock()
 	now := b.now()
 	for i := range all {
@@ -265,7 +265,7 @@ func (b *book) settle(ctx context.Context, all []Settlement) error {
 	return b.file.wait(ctx, b.file.end())
 }
 
-func (b *book) settleOne(s *Settlement, now time.Time) {
+func (b *book) settleOne(s *settlement, now time.Time) {
 	g := b.grants[s.ID]
 	if g == nil && s.Unsent {
 		b.left[s.ID] = now
@@ -319,7 +319,7 @@ func (b *book) expire() {
 	}
 	for _, a := range b.accounts {
 		waiting := len(a.queue)
-		a.queue = slices.DeleteFunc(a.queue, func(ask *GrantRequest) bool { return dead(ask.Owner) })
+		a.queue = slices.DeleteFunc(a.queue, func(ask *grantRequest) bool { return dead(ask.Owner) })
 		any = any || len(a.queue) < waiting
 	}
 	for _, seen := range []map[string]time.Time{b.heard, b.left} {

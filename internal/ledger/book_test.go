@@ -41,8 +41,8 @@ var someModel = ModelAccount{Service: "https://svc", Key: Fingerprint("k"), Mode
 func call(tokens int) Amount { return Amount{Calls: 1, Tokens: tokens} }
 
 // ask is a request for a grant of a process.
-func ask(owner string, n int, cost Amount) *GrantRequest {
-	return &GrantRequest{ID: fmt.Sprintf("%s-%d", owner, n), Owner: owner, Account: someModel, Cost: cost}
+func ask(owner string, n int, cost Amount) *grantRequest {
+	return &grantRequest{ID: fmt.Sprintf("%s-%d", owner, n), Owner: owner, Account: someModel, Cost: cost}
 }
 
 // sent is a call as the service sees it.
@@ -109,7 +109,7 @@ func TestRatesAreUsedAndKept(t *testing.T) {
 						note(&arrived, used)
 						time.Sleep(time.Duration(float64(test.latency) * (0.5 + rng.Float64())))
 						note(&left, used)
-						expect.OK(t, b.settle(ctx, []Settlement{{ID: one.ID, Tokens: used}}))
+						expect.OK(t, b.settle(ctx, []settlement{{ID: one.ID, Tokens: used}}))
 						return true
 					}
 					workers.Go(func() {
@@ -169,7 +169,7 @@ func TestKilledLedgerForgetsNothing(t *testing.T) {
 		_, err := b.grant(t.Context(), ask("p", n, call(100)))
 		expect.OK(t, err)
 	}
-	expect.OK(t, b.settle(t.Context(), []Settlement{{ID: "p-0", Tokens: 40}, {ID: "p-1", Unsent: true}, {ID: "p-2", Tokens: 120}}))
+	expect.OK(t, b.settle(t.Context(), []settlement{{ID: "p-0", Tokens: 40}, {ID: "p-1", Unsent: true}, {ID: "p-2", Tokens: 120}}))
 	before := b.balances()
 
 	killed := t.TempDir() // the file as it is, without an orderly end, and half a line of what was never answered
@@ -194,7 +194,7 @@ func TestKilledLedgerForgetsNothing(t *testing.T) {
 		_, err := b.grant(t.Context(), ask("q", 21, call(1)))
 		over <- err
 	}()
-	expect.OK(t, b.settle(t.Context(), []Settlement{{ID: "q-10", Unsent: true}}), <-over)
+	expect.OK(t, b.settle(t.Context(), []settlement{{ID: "q-10", Unsent: true}}), <-over)
 }
 
 func killedCopy(t *testing.T, dir string) string {
@@ -212,7 +212,7 @@ func TestGrantsAreNotDoubled(t *testing.T) {
 		_, err := b.grant(t.Context(), ask("p", 1, call(5)))
 		expect.OK(t, err)
 	}
-	expect.OK(t, b.settle(t.Context(), []Settlement{{ID: "p-1", Tokens: 3}, {ID: "p-1", Tokens: 3}, {ID: "unknown", Tokens: 9}}))
+	expect.OK(t, b.settle(t.Context(), []settlement{{ID: "p-1", Tokens: 3}, {ID: "p-1", Tokens: 3}, {ID: "unknown", Tokens: 9}}))
 	got := b.balances()[0]
 	expect.Same(t, "granted", got.Granted, call(5))
 	expect.Same(t, "settled", got.Settled, call(3))
@@ -256,7 +256,7 @@ func TestRetryAfterHoldsAll(t *testing.T) {
 		b := newBook([]AccountLimits{{service: "*", model: "*", key: "*"}})
 		b.file = unwritten()
 		_, err := b.grant(t.Context(), ask("p", 1, call(1)))
-		expect.OK(t, err, b.settle(t.Context(), []Settlement{{ID: "p-1", RetryAfter: 3000}}))
+		expect.OK(t, err, b.settle(t.Context(), []settlement{{ID: "p-1", RetryAfter: 3000}}))
 		began := time.Now()
 		other := ask("q", 2, call(1))
 		other.Account.Model = "another"
@@ -275,14 +275,14 @@ func TestCallsKeepTheirTurn(t *testing.T) {
 		b := newBook([]AccountLimits{{service: "*", model: "*", key: "*", Rates: rates.Rates{TokensPerMinute: 100}}})
 		b.file = unwritten()
 		_, err := b.grant(t.Context(), ask("p", 0, call(60)))
-		expect.OK(t, err, b.settle(t.Context(), []Settlement{{ID: "p-0", Tokens: 60}}))
+		expect.OK(t, err, b.settle(t.Context(), []settlement{{ID: "p-0", Tokens: 60}}))
 		var mu sync.Mutex
 		var order []string
 		var all sync.WaitGroup
 		for i, cost := range []Amount{call(90), call(10), call(0), call(10)} {
 			all.Go(func() {
 				_, err := b.grant(t.Context(), ask("p", i+1, cost))
-				expect.OK(t, err, b.settle(t.Context(), []Settlement{{ID: fmt.Sprintf("p-%d", i+1), Tokens: cost.Tokens}}))
+				expect.OK(t, err, b.settle(t.Context(), []settlement{{ID: fmt.Sprintf("p-%d", i+1), Tokens: cost.Tokens}}))
 				mu.Lock()
 				defer mu.Unlock()
 				order = append(order, fmt.Sprint(cost.Tokens))
@@ -300,7 +300,7 @@ func TestAClockThatIsSetBackDelaysNoCall(t *testing.T) {
 	b := openBook(t, dir, limits)
 	b.now = func() time.Time { return time.Now().Add(time.Hour) }
 	_, err := b.grant(t.Context(), ask("p", 1, call(90)))
-	expect.OK(t, err, b.settle(t.Context(), []Settlement{{ID: "p-1", Tokens: 90, RetryAfter: 1000}}))
+	expect.OK(t, err, b.settle(t.Context(), []settlement{{ID: "p-1", Tokens: 90, RetryAfter: 1000}}))
 	b = openBook(t, killedCopy(t, dir), limits)
 	a := b.account(someModel)
 	for _, at := range []time.Time{a.meter.Next, a.held, a.meter.Window[0].At} {
@@ -365,7 +365,7 @@ func TestPaceSurvivesARestart(t *testing.T) {
 	dir, limits := t.TempDir(), AccountLimits{Rates: rates.Rates{RequestsPerMinute: 1}}
 	b := openBook(t, dir, limits)
 	_, err := b.grant(t.Context(), ask("p", 1, call(1)))
-	expect.OK(t, err, b.settle(t.Context(), []Settlement{{ID: "p-1", Tokens: 1}}))
+	expect.OK(t, err, b.settle(t.Context(), []settlement{{ID: "p-1", Tokens: 1}}))
 	for range 2 { // read as it is, and as it was rewritten
 		dir = killedCopy(t, dir)
 		b = openBook(t, dir, limits)
@@ -400,17 +400,17 @@ func TestCallsKeepTheirPlaceBetweenRequests(t *testing.T) {
 		b := newBook([]AccountLimits{{service: "*", model: "*", key: "*", Rates: rates.Rates{TokensPerMinute: 100}}})
 		b.file = unwritten()
 		_, err := b.grant(t.Context(), ask("p", 0, call(100)))
-		expect.OK(t, err, b.settle(t.Context(), []Settlement{{ID: "p-0", Tokens: 100}}))
-		poll := func(one *GrantRequest, wait time.Duration) error {
+		expect.OK(t, err, b.settle(t.Context(), []settlement{{ID: "p-0", Tokens: 100}}))
+		poll := func(one *grantRequest, wait time.Duration) error {
 			ctx, cancel := context.WithTimeout(t.Context(), wait)
 			defer cancel()
 			_, err := b.grant(ctx, one)
 			return err
 		}
-		for _, one := range []*GrantRequest{ask("dead", 1, call(90)), ask("gone", 1, call(90)), ask("p", 1, call(90)), ask("q", 1, call(90))} {
+		for _, one := range []*grantRequest{ask("dead", 1, call(90)), ask("gone", 1, call(90)), ask("p", 1, call(90)), ask("q", 1, call(90))} {
 			expect.Same(t, "the first request", errors.Is(poll(one, longPoll), context.DeadlineExceeded), true)
 		}
-		expect.OK(t, b.settle(t.Context(), []Settlement{{ID: "gone-1", Unsent: true}}))
+		expect.OK(t, b.settle(t.Context(), []settlement{{ID: "gone-1", Unsent: true}}))
 		for range 30 {
 			time.Sleep(time.Second)
 			b.hear("p")
@@ -555,7 +555,7 @@ func TestFileIsRewritten(t *testing.T) {
 				_, err := b.grant(t.Context(), one)
 				expect.OK(t, err)
 				if n%10 > 0 {
-					expect.OK(t, b.settle(t.Context(), []Settlement{{ID: one.ID, Tokens: 1}}))
+					expect.OK(t, b.settle(t.Context(), []settlement{{ID: one.ID, Tokens: 1}}))
 				}
 			}
 		})

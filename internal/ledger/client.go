@@ -42,7 +42,7 @@ type Client struct {
 
 	mu      sync.Mutex
 	away    time.Time // start of the current outage; zero if there is none
-	settled []Settlement
+	settled []settlement
 	work    chan struct{} // has a token while there is something to settle
 }
 
@@ -124,14 +124,14 @@ type Grant struct {
 // Grant waits, however long, until the ledger grants a call. It returns a *Refused, errLost, or the error
 // of ctx.
 func (c *Client) Grant(ctx context.Context, account ModelAccount, cost Amount) (*Grant, error) {
-	ask := GrantRequest{ID: rand.Text(), Owner: c.owner, Account: account, Cost: cost}
+	ask := grantRequest{ID: rand.Text(), Owner: c.owner, Account: account, Cost: cost}
 	for {
 		var got granting
 		err := c.insist(ctx, "grants", &ask, &got)
 		if err != nil {
 			var r *Refused
 			if !errors.As(err, &r) { // the ledger may be granting it now
-				c.queue(Settlement{ID: ask.ID, Unsent: true})
+				c.queue(settlement{ID: ask.ID, Unsent: true})
 			}
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func (c *Client) Grant(ctx context.Context, account ModelAccount, cost Amount) (
 // pause.
 func (g *Grant) Settle(tokens int, money float64, retryAfter time.Duration) {
 	pause := min(max(0, retryAfter), mostPause)
-	g.of.queue(Settlement{ID: g.id, Tokens: tokens, Money: money, RetryAfter: pause.Milliseconds()})
+	g.of.queue(settlement{ID: g.id, Tokens: tokens, Money: money, RetryAfter: pause.Milliseconds()})
 }
 
 // Close settles the remaining grants, within lastTry, and ends the client. The ledger counts the others as
@@ -156,7 +156,7 @@ func (c *Client) Close() {
 	c.http.CloseIdleConnections()
 }
 
-func (c *Client) queue(s Settlement) {
+func (c *Client) queue(s settlement) {
 	c.mu.Lock()
 	c.settled = append(c.settled, s)
 	c.mu.Unlock()

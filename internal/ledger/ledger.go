@@ -66,20 +66,20 @@ type Balance struct {
 	Refused Amount `json:"refused"` // what the budgets turned away
 }
 
-// GrantRequest is a request for a grant.
-type GrantRequest struct {
+// grantRequest is a request for a grant.
+type grantRequest struct {
 	ID      string       `json:"id"`    // chosen by the process; the same one gets the same grant again
 	Owner   string       `json:"owner"` // the process
 	Account ModelAccount `json:"account"`
 	Cost    Amount       `json:"cost"` // at most; no call and no tokens for metadata
 }
 
-func (a *GrantRequest) isWhole() bool {
+func (a *grantRequest) isWhole() bool {
 	return a.ID != "" && a.Owner != "" && isPossible(a.Cost)
 }
 
-// Settlement ends a grant.
-type Settlement struct {
+// settlement ends a grant.
+type settlement struct {
 	ID     string  `json:"id"`
 	Tokens int     `json:"tokens"` // actual cost
 	Money  float64 `json:"money"`
@@ -89,7 +89,7 @@ type Settlement struct {
 	RetryAfter int64 `json:"retryAfterMs,omitempty"`
 }
 
-func (s *Settlement) isWhole() bool {
+func (s *settlement) isWhole() bool {
 	return s.ID != "" && isPossible(Amount{Tokens: s.Tokens, Money: s.Money}) && s.RetryAfter >= 0 && s.RetryAfter <= mostPause.Milliseconds()
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"net"
 	"net/http"
@@ -69,17 +70,12 @@ func Start(c Config) (*Server, error) {
 	}
 	s.http = &http.Server{
 		Handler: s.handler(), TLSConfig: secure, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		ErrorLog: log.New(discard{}, "", 0), BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog: log.New(io.Discard, "", 0), BaseContext: func(net.Listener) context.Context { return ctx },
 	}
-	go s.serve(listener, secure != nil)
+	go s.serve(listener)
 	go s.sweep(ctx)
 	return s, nil
 }
-
-// discard drops net/http's messages about broken connections.
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // security returns the TLS configuration, nil for plain http. A ledger that other machines reach needs a
 // token and a certificate.
@@ -138,9 +134,9 @@ func urlOf(given string, at net.Addr, secure bool) string {
 	return scheme + net.JoinHostPort(host, port)
 }
 
-func (s *Server) serve(l net.Listener, secure bool) {
+func (s *Server) serve(l net.Listener) {
 	defer close(s.done)
-	if secure {
+	if s.secure != nil {
 		_ = s.http.ServeTLS(l, "", "") // Close ends it
 		return
 	}
@@ -197,19 +193,12 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		bears := strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(shown), []byte(s.config.Token)) == 1
 		switch {
 		case !s.allows(r.Host):
-			answer(
-				w,
-				http.StatusMisdirectedRequest,
-				errorReply{Error: fmt.Sprintf("the ledger has no host name %q: use %s, or name it in --listen or the certificate", r.Host, s.URL)},
-			)
+			fail(w, http.StatusMisdirectedRequest,
+				"the ledger has no host name %q: use %s, or name it in --listen or the certificate", r.Host, s.URL)
 		case s.config.Token != "" && !bears:
-			answer(
-				w,
-				http.StatusUnauthorized,
-				errorReply{Error: "the token is missing or wrong: set EVALRUN_LEDGER_TOKEN to that of the ledger"},
-			)
+			fail(w, http.StatusUnauthorized, "the token is missing or wrong: set EVALRUN_LEDGER_TOKEN to that of the ledger")
 		case r.Header.Get("Origin") != "":
-			answer(w, http.StatusForbidden, errorReply{Error: "the ledger does not serve pages of browsers"})
+			fail(w, http.StatusForbidden, "the ledger does not serve pages of browsers")
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -228,12 +217,16 @@ func answer(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body) // the client may have gone
 }
 
+func fail(w http.ResponseWriter, status int, format string, args ...any) {
+	answer(w, status, errorReply{Error: fmt.Sprintf(format, args...)})
+}
+
 // taking decodes the body of a request.
 func taking[T any](serve func(http.ResponseWriter, *http.Request, T)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var body T
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostBody)).Decode(&body); err != nil {
-			answer(w, http.StatusBadRequest, errorReply{Error: "the request is not what the ledger expects: " + err.Error()})
+			fail(w, http.StatusBadRequest, "the request is not what the ledger expects: %s", err)
 			return
 		}
 		serve(w, r, body)
@@ -264,13 +257,9 @@ type granting struct {
 	Waits   string `json:"waits,omitempty"` // what the call waits for; the client sends the request again
 }
 
-func (s *Server) grant(w http.ResponseWriter, r *http.Request, ask GrantRequest) {
+func (s *Server) grant(w http.ResponseWriter, r *http.Request, ask grantRequest) {
 	if !ask.isWhole() {
-		answer(
-			w,
-			http.StatusBadRequest,
-			errorReply{Error: "the request is not what the ledger expects: a grant has an id, an owner and a possible cost"},
-		)
+		fail(w, http.StatusBadRequest, "the request is not what the ledger expects: a grant has an id, an owner and a possible cost")
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), longPoll)
@@ -286,13 +275,9 @@ func (s *Server) grant(w http.ResponseWriter, r *http.Request, ask GrantRequest)
 	}
 }
 
-func (s *Server) settle(w http.ResponseWriter, r *http.Request, all []Settlement) {
-	if i := slices.IndexFunc(all, func(s Settlement) bool { return !s.isWhole() }); i >= 0 {
-		answer(
-			w,
-			http.StatusBadRequest,
-			errorReply{Error: fmt.Sprintf("the settlement %q needs an id, and a cost that is neither negative nor too large", all[i].ID)},
-		)
+func (s *Server) settle(w http.ResponseWriter, r *http.Request, all []settlement) {
+	if i := slices.IndexFunc(all, func(s settlement) bool { return !s.isWhole() }); i >= 0 {
+		fail(w, http.StatusBadRequest, "the settlement %q needs an id, and a cost that is neither negative nor too large", all[i].ID)
 		return
 	}
 	if err := s.book.settle(r.Context(), all); err != nil {
@@ -307,7 +292,7 @@ func refuse(w http.ResponseWriter, err error) {
 	var r *refusal
 	switch {
 	case !errors.As(err, &r):
-		answer(w, http.StatusServiceUnavailable, errorReply{Error: err.Error()})
+		fail(w, http.StatusServiceUnavailable, "%s", err)
 	case r.Budget:
 		answer(w, http.StatusForbidden, errorReply{r.reason, &r.Account})
 	default:

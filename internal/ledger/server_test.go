@@ -173,7 +173,7 @@ func TestGivingUpLeavesNothing(t *testing.T) {
 		}
 		cancel()
 	}
-	c.queue(Settlement{ID: first.id, Unsent: true})
+	c.queue(settlement{ID: first.id, Unsent: true})
 	second, err := c.Grant(t.Context(), someModel, call(1))
 	expect.OK(t, err)
 	second.Settle(1, 0, 0)
@@ -261,12 +261,12 @@ func TestImpossibleSettlementsRefillNothing(t *testing.T) {
 	expect.Same(t, "settled", s.Balances()[0].Settled, Amount{})
 	var said notes
 	other := dial(t, Options{URL: s.URL, Notice: said.add})
-	other.queue(Settlement{ID: "x", Tokens: -1})
+	other.queue(settlement{ID: "x", Tokens: -1})
 	for said.String() == "" {
 		time.Sleep(10 * time.Millisecond)
 	}
 	expect.Contains(t, "said", said.String(), "the ledger refuses what calls cost")
-	other.queue(Settlement{ID: g.id, Tokens: 90, Money: 0.9}) // which the refused one does not hold up
+	other.queue(settlement{ID: g.id, Tokens: 90, Money: 0.9}) // which the refused one does not hold up
 	for s.Balances()[0].Settled.Calls == 0 {
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -229,7 +229,7 @@ func (s *Session) cached(next flow.Service, who string) flow.Service {
 	if s.Options.Emulator != "" {
 		who = "emulator " + s.emulator.sum + " " + strconv.FormatUint(s.Options.Seed, 10)
 	}
-	return flow.Cache(flow.AnswerCache{Dir: s.Options.In().Cache(), Service: who}, next, func(text string) { s.Notice(text) })
+	return flow.Cache(s.Options.In().Cache(), who, next, func(text string) { s.Notice(text) })
 }
 
 // divide gives each service its share of the limits. Without named services, all limits belong to the only one.

@@ -31,17 +31,10 @@ func New(s wire.Server) *Client {
 	return &Client{wire.NewCaller(s, "X-Api-Key", false)}
 }
 
-// Check reports, in one error, all parts of a request that the protocol cannot express.
-func Check(r *eval.Request) error { return wire.Anthropic().Check(r) }
-
 // Generate sends the call to the model once, as a stream if the call wants one. It records the times of the
 // attempt in call.Timing.
 func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	if err := Check(&call.Request); err != nil {
-		return nil, c.Unsendable(err)
-	}
-	body := wire.Anthropic().Body(&call.Request, wire.Options{})
-	return c.Post(ctx, call, c.URL(c.Server.Path, call.Model), body, wire.AnswerFormat{
+	return c.Caller.Generate(ctx, call, wire.Anthropic(), wire.AnswerFormat{
 		Parse: ParseResponse, Stream: func() wire.Assembly { return &assembly{} }, Explain: explain,
 	})
 }

@@ -12,11 +12,8 @@ import (
 	"github.com/evalrun/evalrun/internal/clients/wire"
 )
 
-// A larger number of tokens cannot be true, and a longer list of tool calls is refused.
-const (
-	maxTokens = 1 << 40
-	maxCalls  = 10_000
-)
+// maxCalls bounds a list of tool calls.
+const maxCalls = 10_000
 
 // answer is the answer of an application, with the parts that it gave.
 type answer struct {
@@ -75,16 +72,12 @@ func finish(word string) (reason, vendor string) {
 func textOf(raw json.RawMessage) string {
 	var text *string
 	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {
-		return deref(text)
+		if text == nil {
+			return ""
+		}
+		return *text
 	}
 	return string(compact(raw))
-}
-
-func deref(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
 }
 
 // errorOf returns the text of the `error` of an answer, for an object its message. It returns "" for null,
@@ -217,7 +210,7 @@ func takeTokens(f wire.Fields, name string, to **int) error {
 		return nil
 	}
 	var n wire.LenientInt
-	if f.Take(name, &n) != nil || n < 0 || n > maxTokens {
+	if f.Take(name, &n) != nil || !wire.ArePossible(int(n)) {
 		return misshapen("usage."+name, "a number of tokens, from 0", raw)
 	}
 	*to = new(int(n))

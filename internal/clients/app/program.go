@@ -20,8 +20,8 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// MaxProgramOutput bounds the standard output of a program under test, in bytes.
-const MaxProgramOutput = wire.MaxResponseBytes
+// maxProgramOutput bounds the standard output of a program under test, in bytes.
+const maxProgramOutput = wire.MaxResponseBytes
 
 // ProgramConfig configures a program under test.
 type ProgramConfig struct {
@@ -71,7 +71,7 @@ func (p *ProgramClient) Generate(ctx context.Context, call *eval.Call) (*eval.Re
 	}
 	command := files.Invocation{
 		Path: p.cfg.Path, Args: p.cfg.Args, Dir: dir, Pass: p.cfg.Env, Keys: p.cfg.Keys,
-		Input: append(run.Input, '\n'), MaxOutput: MaxProgramOutput, Timeout: p.cfg.Timeout, Stop: ctx.Done(),
+		Input: append(run.Input, '\n'), MaxOutput: maxProgramOutput, Timeout: p.cfg.Timeout, Stop: ctx.Done(),
 	}
 	began := time.Now()
 	out, err := command.Output()

@@ -59,81 +59,61 @@ func (r *Reader) first() *jqQuery {
 	return nil
 }
 
-// values returns the results for a reply as JSON, without nulls.
-func (e *jqQuery) values(v any, data []byte) ([]json.RawMessage, error) {
-	out, _, err := e.run(v, data)
+// texts returns the results for a reply as `jq -r` prints them, without nulls.
+func (e *jqQuery) texts(v any, data []byte) (out []string, err error) {
+	_, err = e.each(v, data, func(value any, room *int) error {
+		text, err := expr.Line(value, room)
+		out = append(out, text)
+		return err
+	})
 	return out, err
 }
 
-// texts returns the results for a reply as `jq -r` prints them, without nulls.
-func (e *jqQuery) texts(v any, data []byte) ([]string, error) {
-	var out []string
+// values returns the results for a reply as JSON, without nulls, and whether there was a null.
+func (e *jqQuery) values(v any, data []byte) (out []json.RawMessage, nulls bool, err error) {
+	nulls, err = e.each(v, data, func(value any, room *int) error {
+		one, err := expr.JSON(value, room)
+		if err == nil && *room >= 0 {
+			err = wire.Decodable(one) // an expression can nest deeper than its input
+		}
+		out = append(out, one)
+		return err
+	})
+	return out, nulls, err
+}
+
+// each passes the results for a reply to write, which takes what it needs off the room. It leaves out nulls, and reports
+// whether there was one. Without an expression there are no results.
+func (e *jqQuery) each(v any, data []byte, write func(value any, room *int) error) (nulls bool, err error) {
+	if e == nil {
+		return false, nil
+	}
 	room := wire.MaxResponseBytes
 	for value, err := range e.compiled.Run(v) {
-		if err = e.failed(err, data); err != nil {
-			return nil, err
-		}
-		if isNothing(value) {
+		var bound expr.BoundError
+		switch {
+		case errors.As(err, &bound):
+			return nulls, e.error("%s", string(bound))
+		case err != nil:
+			return nulls, e.error("does not fit the response (%s): %s", wire.Excerpt([]byte(err.Error())), wire.Excerpt(data))
+		case isNothing(value):
+			nulls = true
 			continue
 		}
-		text, err := expr.Line(value, &room)
-		if err = e.written(err, room); err != nil {
-			return nil, err
+		if err := write(value, &room); err != nil {
+			return nulls, e.error("gives a value that cannot be written: %s", err)
 		}
-		out = append(out, text)
+		if room < 0 {
+			return nulls, eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge)
+		}
 	}
-	return out, nil
+	return nulls, nil
 }
 
 // isNothing counts NaN as null: JSON has no number for it, and it would be written as an empty text.
 func isNothing(v any) bool {
 	f, number := v.(float64)
 	return v == nil || number && math.IsNaN(f)
-}
-
-// failed wraps an error of jq; nil stays nil.
-func (e *jqQuery) failed(err error, data []byte) error {
-	var bound expr.BoundError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &bound):
-		return e.error("%s", string(bound))
-	}
-	return e.error("does not fit the response (%s): %s", wire.Excerpt([]byte(err.Error())), wire.Excerpt(data))
-}
-
-func (e *jqQuery) written(err error, room int) error {
-	switch {
-	case err != nil:
-		return e.error("gives a value that cannot be written: %s", err)
-	case room < 0:
-		return eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge)
-	}
-	return nil
-}
-
-// run returns the values, and whether there was a null among them.
-func (e *jqQuery) run(v any, data []byte) (out []json.RawMessage, nulls bool, err error) {
-	room := wire.MaxResponseBytes
-	for value, err := range e.compiled.Run(v) {
-		if err = e.failed(err, data); err != nil {
-			return nil, false, err
-		}
-		if isNothing(value) {
-			nulls = true
-			continue
-		}
-		one, err := expr.JSON(value, &room)
-		if err == nil && room >= 0 {
-			err = wire.Decodable(one) // an expression can nest deeper than its input
-		}
-		if err = e.written(err, room); err != nil {
-			return nil, false, err
-		}
-		out = append(out, one)
-	}
-	return out, nulls, nil
 }
 
 // error returns an error that is permanent, because another attempt would have the same result.
@@ -306,7 +286,7 @@ func (r *Reader) piece(v any, data []byte) (p extracted, err error) {
 	if err = r.failed(v, data); err != nil {
 		return p, err
 	}
-	if p.texts, err = r.texts(v, data); err != nil {
+	if p.texts, err = r.answer.texts(v, data); err != nil {
 		return p, err
 	}
 	if p.calls, p.called, err = r.toolCalls(v, data); err != nil {
@@ -321,10 +301,7 @@ func (r *Reader) piece(v any, data []byte) (p extracted, err error) {
 
 // failed returns the error that the application reports, nil when it reports none.
 func (r *Reader) failed(v any, data []byte) error {
-	if r.failure == nil {
-		return nil
-	}
-	values, err := r.failure.values(v, data)
+	values, _, err := r.failure.values(v, data)
 	if err != nil {
 		return err
 	}
@@ -336,20 +313,13 @@ func (r *Reader) failed(v any, data []byte) error {
 	return nil
 }
 
-func (r *Reader) texts(v any, data []byte) ([]string, error) {
-	if r.answer == nil {
-		return nil, nil
-	}
-	return r.answer.texts(v, data)
-}
-
 // toolCalls accepts a list of calls or single calls. found says that the expression had a result, possibly
 // an empty list.
 func (r *Reader) toolCalls(v any, data []byte) (calls []eval.FunctionCall, found bool, err error) {
 	if r.calls == nil {
 		return nil, false, nil
 	}
-	values, nulls, err := r.calls.run(v, data)
+	values, nulls, err := r.calls.values(v, data)
 	if err != nil {
 		return nil, false, err
 	}
@@ -369,10 +339,7 @@ func (r *Reader) toolCalls(v any, data []byte) (calls []eval.FunctionCall, found
 
 // finished returns the word for why the answer ended, "" when the reply has none.
 func (r *Reader) finished(v any, data []byte) (string, error) {
-	if r.reason == nil {
-		return "", nil
-	}
-	values, err := r.reason.values(v, data)
+	values, _, err := r.reason.values(v, data)
 	if err != nil || len(values) == 0 {
 		return "", err
 	}
@@ -385,10 +352,7 @@ func (r *Reader) finished(v any, data []byte) (string, error) {
 
 // used returns the usage in the reply, nil when it has none.
 func (r *Reader) used(v any, data []byte) (*eval.Usage, error) {
-	if r.usage == nil {
-		return nil, nil
-	}
-	values, err := r.usage.values(v, data)
+	values, _, err := r.usage.values(v, data)
 	if err != nil || len(values) == 0 {
 		return nil, err
 	}

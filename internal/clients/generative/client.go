@@ -60,7 +60,7 @@ func (c *Client) CountTokens(ctx context.Context, call *eval.Call) (int, error) 
 	if err != nil {
 		return 0, err
 	}
-	if out.TotalTokens == nil || implausible(int(*out.TotalTokens)) {
+	if out.TotalTokens == nil || !wire.ArePossible(int(*out.TotalTokens)) {
 		return 0, eval.Errorf(eval.KindMalformed, "the answer to countTokens has no valid totalTokens: %s", wire.Excerpt(data))
 	}
 	return int(*out.TotalTokens), nil

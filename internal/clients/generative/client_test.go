@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 const canary = "canary/key+with=odd&signs-0123456789"
@@ -304,5 +307,133 @@ func TestModelPagesAreFollowed(t *testing.T) {
 	models, err := c.Models(context.Background(), "v1")
 	if err != nil || len(models) != 2 || models[0].InputTokenLimit != 5 || models[1].ID() != "b" {
 		t.Errorf("%+v %v, want 2 models: one with the limit 5, and b", models, err)
+	}
+}
+
+// login hands out tokens, each until it is refused.
+type login struct {
+	mu      sync.Mutex
+	n       int
+	renewed int
+	err     error
+}
+
+func (l *login) Token(context.Context) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return fmt.Sprintf("canary-token-%d", l.n), l.err
+}
+
+func (l *login) Renew(_ context.Context, refused string) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if refused == fmt.Sprintf("canary-token-%d", l.n) {
+		l.n++
+		l.renewed++
+	}
+	return true, nil
+}
+
+// With a login, requests carry the token and the project and no key. A token that is refused is
+// replaced, and the error says so.
+func TestBearerRequestsCarryTheTokenAndNoKey(t *testing.T) {
+	t.Parallel()
+	tokens := &login{}
+	var got http.Header
+	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
+		got = r.Header
+		if r.Header.Get("Authorization") != "Bearer canary-token-1" {
+			w.WriteHeader(401)
+			fmt.Fprintf(w, `{"error":{"code":401,"message":"bad token %s","status":"UNAUTHENTICATED"}}`, r.Header.Get("Authorization"))
+			return
+		}
+		fmt.Fprintf(w, `{"candidates":[{"content":{"parts":[{"text":"you sent %s"}]},"finishReason":"STOP"}]}`, r.Header.Get("Authorization"))
+	}, func(cfg *wire.Server) {
+		cfg.TokenSource, cfg.Project, cfg.Key, cfg.HeaderPrefix = tokens, "my-project", "", "x-other"
+	})
+	_, e := ask(t, c)
+	if e == nil || e.Kind != eval.KindAuth || e.Retry != eval.RetryWithLogin || strings.Contains(e.Error(), "canary") {
+		t.Errorf("%+v, want a renewed token and %s, without the key", e, eval.KindAuth)
+	}
+	expect.Same(t, "renewals", tokens.renewed, 1)
+	resp, e := ask(t, c)
+	if e != nil {
+		t.Fatal(e)
+	}
+	expect.Same(t, "the answer", resp.Text(), "you sent Bearer [key]")
+	expect.Same(t, "the project", got.Get("X-Other-User-Project"), "my-project")
+	expect.Same(t, "the key", got.Get("X-Other-Api-Key")+got.Get("X-Svc-Api-Key"), "")
+	tokens.err = eval.Errorf(eval.KindAuth, "log in again")
+	if _, e := ask(t, c); e == nil || e.Kind != eval.KindAuth || e.Retry == eval.RetryWithLogin {
+		t.Errorf("%+v, want %s, and no renewed token", e, eval.KindAuth)
+	}
+}
+
+// A service whose API is not enabled says where to enable it, in a recorded reply.
+func TestAPINotEnabledSaysWhereToEnableIt(t *testing.T) {
+	t.Parallel()
+	recorded, err := os.ReadFile("testdata/unary-failure-generativelanguage-api-not-enabled.json")
+	expect.OK(t, err)
+	c := newClient(t, text(403, string(recorded)), nil)
+	const want = "enable it at https://console.developers.google.com/apis/api/generativelanguage.googleapis.com/overview?project=12345678,"
+	if _, e := ask(t, c); e == nil || e.Kind != eval.KindAuth || !strings.Contains(e.Message, want) {
+		t.Errorf("%v, want %s", e, want)
+	}
+}
+
+// One text goes by embedContent, several by batchEmbedContents, as the specification shows.
+func TestEmbedSendsOneOrManyTexts(t *testing.T) {
+	t.Parallel()
+	var path, body string
+	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
+		data, _ := io.ReadAll(r.Body)
+		path, body = r.URL.Path, string(data)
+		if strings.HasSuffix(path, ":embedContent") {
+			fmt.Fprint(w, `{"embedding":{"values":[1,-0.5]}}`)
+		} else {
+			fmt.Fprint(w, `{"embeddings":[{"values":[1,2]},{"values":[3,4e-3]}]}`)
+		}
+	}, nil)
+	got, err := c.Embed(context.Background(), &eval.EmbedCall{Model: "embedding-001", Texts: []string{"a <b>"}})
+	expect.OK(t, err)
+	expect.Same(t, "one vector", got, [][]float64{{1, -0.5}})
+	expect.Same(t, "the path", path, "/v1/models/embedding-001:embedContent")
+	expect.Same(t, "the body", body, `{"model":"models/embedding-001","content":{"parts":[{"text":"a <b>"}]}}`)
+	call := &eval.EmbedCall{Model: "embedding-001", APIVersion: "v1beta", Texts: []string{"a", "b"}}
+	got, err = c.Embed(context.Background(), call)
+	expect.OK(t, err)
+	expect.Same(t, "two vectors", got, [][]float64{{1, 2}, {3, 0.004}})
+	if call.Timing.LatencyMs <= 0 {
+		t.Errorf("got %v, want a latency", call.Timing)
+	}
+	want := `{"requests":[{"model":"models/embedding-001","content":{"parts":[{"text":"a"}]}},` +
+		`{"model":"models/embedding-001","content":{"parts":[{"text":"b"}]}}]}`
+	expect.Same(t, "the path", path, "/v1beta/models/embedding-001:batchEmbedContents")
+	expect.Same(t, "the body", body, want)
+}
+
+// An answer without one vector for each text is an error.
+func TestEmbedFaultsAreErrors(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ body, text string }{
+		"too few":       {`{"embeddings":[{"values":[1]}]}`, "1 embeddings came for 2 texts"},
+		"too many":      {`{"embeddings":[{"values":[1]},{"values":[1]},{"values":[1]}]}`, "3 embeddings came for 2 texts"},
+		"none":          {`{}`, "0 embeddings came"},
+		"single form":   {`{"embedding":{"values":[1]}}`, "1 embeddings came"},
+		"NaN":           {`{"embeddings":[{"values":[1]},{"values":["NaN"]}]}`, "unexpected shape"},
+		"bare NaN":      {`{"embeddings":[{"values":[1]},{"values":[NaN]}]}`, "not JSON"},
+		"null":          {`{"embeddings":[{"values":[1]},{"values":[null]}]}`, "embedding 2 of 2 is not a list of numbers"},
+		"no values":     {`{"embeddings":[{"values":[1]},{}]}`, "embedding 2 of 2 is not a list of numbers"},
+		"infinite":      {`{"embeddings":[{"values":[1]},{"values":[1e999]}]}`, ""},
+		"other lengths": {`{"embeddings":[{"values":[1]},{"values":[1,2]}]}`, "embedding 2 has 2 values and the first one 1"},
+		"text":          {`{"embeddings":"none"}`, "unexpected shape"},
+		"empty":         {``, "empty"},
+		"error":         {`{"error":{"code":400,"message":"too long","status":"INVALID_ARGUMENT"}}`, "too long"},
+	} {
+		c := newClient(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, test.body) }, nil)
+		got, err := c.Embed(context.Background(), &eval.EmbedCall{Model: "m", Texts: []string{"a", "b"}})
+		if e := eval.AsError(err); e == nil || !strings.Contains(e.Message, test.text) || e.Kind != eval.KindMalformed && name != "error" {
+			t.Errorf("%s: %v %v, want %s with %q", name, got, err, eval.KindMalformed, test.text)
+		}
 	}
 }

@@ -1,68 +1,42 @@
 package generative
 
 import (
-	"slices"
-
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 )
 
-// A larger number of tokens cannot be true.
-const maxTokens = 1 << 40
-
-func implausible(n int) bool { return n < 0 || n > maxTokens }
-
-// wireUsage is the service's usage record. The total includes all the others, except cached tokens, which
-// are part of the prompt.
-type wireUsage struct {
-	Prompt     wire.LenientInt  `json:"promptTokenCount"`
-	Candidates *wire.LenientInt `json:"candidatesTokenCount"`
-	Thoughts   wire.LenientInt  `json:"thoughtsTokenCount"`
-	Cached     wire.LenientInt  `json:"cachedContentTokenCount"`
-	ToolUse    wire.LenientInt  `json:"toolUsePromptTokenCount"`
-	Total      wire.LenientInt  `json:"totalTokenCount"`
-}
-
-// readUsage returns nil when the record has no plausible number. It keeps unknown fields.
+// readUsage returns nil when the record has no plausible number. It keeps unknown fields. The total includes all the others,
+// except cached tokens, which are part of the prompt. The source is "" when the number of output tokens is missing, as in
+// chunks before the last.
 func readUsage(f wire.Fields) *eval.Usage {
-	var w wireUsage
+	var prompt, thoughts, cached, toolUse, total wire.LenientInt
+	var candidates *wire.LenientInt
 	for name, to := range map[string]any{
-		"promptTokenCount": &w.Prompt, "candidatesTokenCount": &w.Candidates, "thoughtsTokenCount": &w.Thoughts,
-		"cachedContentTokenCount": &w.Cached, "toolUsePromptTokenCount": &w.ToolUse, "totalTokenCount": &w.Total,
+		"promptTokenCount": &prompt, "candidatesTokenCount": &candidates, "thoughtsTokenCount": &thoughts,
+		"cachedContentTokenCount": &cached, "toolUsePromptTokenCount": &toolUse, "totalTokenCount": &total,
 	} {
 		if f.Take(name, to) != nil {
 			return nil
 		}
 	}
-	u := w.usage()
-	if u != nil {
-		u.Extra = eval.NewExtra(f)
-	}
-	return u
-}
-
-// usage sums up the record. Its source is "" when the number of output tokens is missing, as in chunks
-// before the last.
-func (w *wireUsage) usage() *eval.Usage {
-	if w == nil || w.Prompt == 0 && w.Total == 0 {
+	if prompt == 0 && total == 0 {
 		return nil
 	}
 	u := &eval.Usage{
-		PromptTokens: int(w.Prompt), OutputTokens: int(w.Thoughts), CachedTokens: int(w.Cached), ToolUseTokens: int(w.ToolUse),
-		ReasoningTokens: int(w.Thoughts), Source: eval.UsageService,
+		PromptTokens: int(prompt), OutputTokens: int(thoughts), CachedTokens: int(cached), ToolUseTokens: int(toolUse),
+		ReasoningTokens: int(thoughts), Source: eval.UsageService, Extra: eval.NewExtra(f),
 	}
 	input := u.PromptTokens + u.ToolUseTokens
 	switch {
-	case w.Candidates != nil:
-		u.OutputTokens += int(*w.Candidates)
-	case int(w.Total) > input:
-		u.OutputTokens = int(w.Total) - input
+	case candidates != nil:
+		u.OutputTokens += int(*candidates)
+	case int(total) > input:
+		u.OutputTokens = int(total) - input
 	default:
 		u.Source = ""
 	}
-	u.TotalTokens = max(int(w.Total), input+u.OutputTokens)
-	counts := []int{u.PromptTokens, u.OutputTokens, u.ReasoningTokens, u.CachedTokens, u.ToolUseTokens, u.TotalTokens}
-	if slices.ContainsFunc(counts, implausible) {
+	u.TotalTokens = max(int(total), input+u.OutputTokens)
+	if !wire.ArePossible(u.PromptTokens, u.OutputTokens, u.ReasoningTokens, u.CachedTokens, u.ToolUseTokens, u.TotalTokens) {
 		return nil
 	}
 	return u

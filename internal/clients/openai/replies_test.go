@@ -33,3 +33,28 @@ func TestDamagedStreamsAreErrors(t *testing.T) {
 func FuzzParseResponse(f *testing.F) {
 	replies.Fuzz(f, ParseResponse, hostile.Strings(), "openai", "compatible")
 }
+
+const planted = "sk-canary-0123456789"
+
+func fetch(t *testing.T, transport *replies.Canned, stream bool) (*eval.Response, error) {
+	t.Helper()
+	c := NewResponses(wire.Server{BaseURL: "http://service.invalid/v1", Key: planted, Transport: transport})
+	return c.Generate(t.Context(), &eval.Call{Request: eval.Request{Model: "m", Stream: stream}})
+}
+
+// Every recorded reply of Responses is read as its index says.
+func TestRecordedResponsesReadAsIndexed(t *testing.T) {
+	t.Parallel()
+	replies.HoldAll(t, 24, fetch, ParseResponses, "responses")
+}
+
+// A stream that is damaged is an error, and never another answer.
+func TestDamagedResponsesStreamsAreErrors(t *testing.T) {
+	t.Parallel()
+	replies.HoldFaults(t, fetch, "responses")
+}
+
+// FuzzParseResponses checks that whatever comes is an error of some kind, or an answer.
+func FuzzParseResponses(f *testing.F) {
+	replies.Fuzz(f, ParseResponses, hostile.Strings(), "responses")
+}

@@ -86,7 +86,7 @@ func (c *Caller) Authenticate(req *http.Request) (token string, err error) {
 		if token, err = c.Server.TokenSource.Token(req.Context()); err != nil {
 			return "", err
 		}
-		c.Hide(token)
+		c.hide(token)
 		req.Header.Set("Authorization", "Bearer "+token)
 	case c.Server.Key == "":
 	case c.Server.KeyInQuery:
@@ -116,11 +116,20 @@ type AnswerFormat struct {
 	Explain func(e *eval.Error) *eval.Response
 }
 
-// Assembly is an Assembler with a response at the end of the stream.
+// Assembly is an assembler with a response at the end of the stream.
 type Assembly interface {
-	Assembler
+	assembler
 	// Response returns the answer, or an error if it is incomplete.
 	Response() (*eval.Response, error)
+}
+
+// Generate sends the call in a protocol once, unless that cannot express it, and reads the answer.
+func (c *Caller) Generate(ctx context.Context, call *eval.Call, p Protocol, form AnswerFormat) (*eval.Response, error) {
+	if err := p.Check(&call.Request); err != nil {
+		return nil, c.Unsendable(err)
+	}
+	body := p.Body(&call.Request, Options{MaxTokensField: c.Server.MaxTokensField})
+	return c.Post(ctx, call, c.URL(c.Server.Path, call.Model), body, form)
 }
 
 // Post sends the request of a call once and reads the answer. It records the timing of the call.
@@ -141,7 +150,7 @@ func (c *Caller) Post(ctx context.Context, call *eval.Call, at string, body []by
 		return nil, err
 	}
 	for i := range resp.Candidates {
-		c.HideIn(&resp.Candidates[i])
+		c.hideKeys(&resp.Candidates[i])
 	}
 	return resp, nil
 }
@@ -232,7 +241,7 @@ func (c *Caller) Ask(ctx context.Context, q Question, v any) ([]byte, error) {
 		return nil, err
 	}
 	var f Fields
-	if json.Unmarshal(data, &f) == nil && (HasError(f["error"]) || f.IsBareError("data", "id", "input_tokens")) {
+	if json.Unmarshal(data, &f) == nil && (HasError(f["error"]) || f.isBareError("data", "id", "input_tokens")) {
 		return nil, ErrorIn(data)
 	}
 	return data, Decode(data, v)
@@ -254,7 +263,7 @@ func DecodeAnswer(data []byte, answer ...string) (Fields, error) {
 		}
 		return nil, err
 	}
-	if HasError(f["error"]) || f.IsBareError(answer...) {
+	if HasError(f["error"]) || f.isBareError(answer...) {
 		return nil, ErrorIn(data)
 	}
 	delete(f, "error")

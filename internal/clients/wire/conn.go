@@ -360,9 +360,9 @@ func retryAfter(h http.Header) time.Duration {
 // Secrets returns the keys, tokens and proxy passwords to mask.
 func (c *Conn) Secrets() *Secrets { return c.hidden.Load() }
 
-// HideIn masks secrets in a candidate whose texts and arguments were joined from pieces, since the key may be split across
+// hideKeys masks secrets in a candidate whose texts and arguments were joined from pieces, since the key may be split across
 // them.
-func (c *Conn) HideIn(one *eval.Candidate) {
+func (c *Conn) hideKeys(one *eval.Candidate) {
 	hidden := c.Secrets()
 	one.Text = hidden.OutOfText(one.Text)
 	for i := range one.Pieces {
@@ -393,8 +393,8 @@ func (c *Conn) cleaned(e *eval.Error) *eval.Error {
 // contain an older one.
 const maxHidden = 12
 
-// Hide adds keys or tokens to mask.
-func (c *Conn) Hide(texts ...string) {
+// hide adds keys or tokens to mask.
+func (c *Conn) hide(texts ...string) {
 	known := func(text string) bool { return slices.Contains(c.hidden.Load().Keys(), text) }
 	if !slices.ContainsFunc(texts, func(text string) bool { return !known(text) }) {
 		return

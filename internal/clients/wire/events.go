@@ -10,7 +10,7 @@ import (
 )
 
 // onlyEvents returns an error if text is anything but events that add no text to a complete answer.
-func onlyEvents(text []byte, out Assembler) error {
+func onlyEvents(text []byte, out assembler) error {
 	e := newEventChunks(&bounded{}, bytes.NewReader(text))
 	for {
 		data, err := e.next()

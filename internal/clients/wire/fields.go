@@ -3,6 +3,8 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
@@ -23,9 +25,9 @@ func (f Fields) Take(name string, v any) error {
 	return nil
 }
 
-// IsBareError reports whether the object is an error without an `error` member around it, as some servers
+// isBareError reports whether the object is an error without an `error` member around it, as some servers
 // send it. Such an object has members of an error, and none of answer.
-func (f Fields) IsBareError(answer ...string) bool {
+func (f Fields) isBareError(answer ...string) bool {
 	for _, name := range answer {
 		if _, ok := f[name]; ok {
 			return false
@@ -88,4 +90,123 @@ func assign(to *string, raw []byte) bool {
 		*to = text
 	}
 	return ok
+}
+
+// MergedValue is a JSON value that arrives in pieces: lists grow, objects are merged, and other values replace
+// earlier ones.
+type MergedValue struct {
+	last    json.RawMessage
+	list    []json.RawMessage
+	members map[string]*MergedValue
+}
+
+// Add adds a piece. null changes nothing.
+func (m *MergedValue) Add(raw json.RawMessage) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || string(raw) == "null" {
+		return
+	}
+	var list []json.RawMessage
+	var members map[string]json.RawMessage
+	switch {
+	case raw[0] == '[' && json.Unmarshal(raw, &list) == nil:
+		m.list = append(m.list, list...)
+	case raw[0] == '{' && json.Unmarshal(raw, &members) == nil:
+		for name, value := range members {
+			m.Member(name).Add(value)
+		}
+	default:
+		m.last = raw
+	}
+}
+
+// Set replaces the value. null changes nothing.
+func (m *MergedValue) Set(raw json.RawMessage) {
+	if string(raw) != "null" {
+		m.last = raw
+	}
+}
+
+// Member returns the value of a member; a new one is empty.
+func (m *MergedValue) Member(name string) *MergedValue {
+	if m.members == nil {
+		m.members = map[string]*MergedValue{}
+	}
+	if m.members[name] == nil {
+		m.members[name] = &MergedValue{}
+	}
+	return m.members[name]
+}
+
+// JSON returns the value, nil if all pieces were null or empty.
+func (m *MergedValue) JSON() json.RawMessage {
+	switch {
+	case m.last != nil:
+		return Compact(m.last)
+	case len(m.list) > 0:
+		items := make([]json.RawMessage, len(m.list))
+		for i, raw := range m.list {
+			items[i] = Compact(raw)
+		}
+		return list(items)
+	}
+	out := wirejson.OpenObject("{")
+	for _, name := range slices.Sorted(maps.Keys(m.members)) {
+		if value := m.members[name].JSON(); value != nil {
+			out = append(out.Member(name), value...)
+		}
+	}
+	if len(out) == 1 {
+		return nil
+	}
+	return json.RawMessage(append(out, '}'))
+}
+
+// Members returns the members of an object that are not empty.
+func (m *MergedValue) Members() map[string]json.RawMessage {
+	out := make(map[string]json.RawMessage, len(m.members))
+	for name, member := range m.members {
+		if value := member.JSON(); !IsEmpty(value) {
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// IsEmpty reports whether a value is null, or an empty text, list or object.
+func IsEmpty(raw json.RawMessage) bool {
+	switch string(bytes.TrimSpace(raw)) {
+	case "", "null", `""`, "[]", "{}":
+		return true
+	}
+	return false
+}
+
+// Quoted returns a text as a JSON string.
+func Quoted(text string) json.RawMessage { return wirejson.AppendString(nil, text) }
+
+// Encode panics on an error: its values always encode.
+func Encode(v any) json.RawMessage {
+	data, err := wirejson.Append(nil, v)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+// Object returns an object. more continues with pairs of names and values.
+func Object(name string, value json.RawMessage, more ...any) json.RawMessage {
+	out := append(wirejson.OpenObject("{").Member(name), value...)
+	for i := 0; i+1 < len(more); i += 2 {
+		out = append(out.Member(more[i].(string)), more[i+1].(json.RawMessage)...)
+	}
+	return json.RawMessage(append(out, '}'))
+}
+
+// AppendMembers appends members, sorted by name.
+func AppendMembers(out wirejson.OpenObject, members map[string]json.RawMessage) wirejson.OpenObject {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		out = append(out.Member(name), members[name]...)
+	}
+	return out
 }

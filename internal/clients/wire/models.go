@@ -1,56 +1,94 @@
 package wire
 
 import (
-	"slices"
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/url"
 
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Methods of the service by their names in eval.Model.SupportedGenerationMethods.
-const (
-	MethodGenerate    = "generateContent"
-	MethodStream      = "streamGenerateContent"
-	MethodCountTokens = "countTokens"
-	MethodEmbed       = "embedContent"
-	MethodEmbedBatch  = "batchEmbedContents"
-)
-
-// NamedModels are the seven models that the service's specification names, with the limits and sampling defaults it
-// gives: what is known of them without a request.
-func NamedModels() []eval.Model {
-	model := func(id string, in, out int, methods ...string) eval.Model {
-		return eval.Model{
-			Name:                       "models/" + id,
-			Version:                    "001",
-			DisplayName:                id,
-			InputTokenLimit:            in,
-			OutputTokenLimit:           out,
-			SupportedGenerationMethods: methods,
-		}
+// Model returns the metadata of one model. An unknown model is an error with status 404.
+func (c *Caller) Model(ctx context.Context, path, id string) (*eval.Model, error) {
+	var raw json.RawMessage
+	if _, err := c.Ask(ctx, Question{URL: c.URL(path, "") + "/" + url.PathEscape(id)}, &raw); err != nil {
+		return nil, err
 	}
-	sampling := func(m eval.Model, temperature, topP float64, topK int) eval.Model {
-		m.Temperature = new(temperature)
-		m.TopP = new(topP)
-		m.TopK = new(topK)
-		return m
+	m, ok := readModel(raw)
+	if !ok {
+		return nil, eval.Errorf(eval.KindMalformed, "the answer is not a model: %s", Excerpt(raw))
 	}
-	return []eval.Model{
-		sampling(model("chat-bison-001", 4096, 1024, "generateMessage", "countMessageTokens"), 0.25, 0.95, 40),
-		sampling(model("text-bison-001", 8196, 1024, "generateText", "countTextTokens", "createTunedTextModel"), 0.7, 0.95, 40),
-		model("embedding-gecko-001", 1024, 1, "embedText", "countTextTokens"),
-		sampling(model("svc-pro", 30720, 2048, MethodGenerate, MethodCountTokens), 0.9, 1, 1),
-		sampling(model("svc-pro-vision", 12288, 4096, MethodGenerate, MethodCountTokens), 0.4, 1, 32),
-		model("embedding-001", 2048, 1, MethodEmbed),
-		sampling(model("aqa", 7168, 1024, "generateAnswer"), 0.2, 1, 40),
-	}
+	return &m, nil
 }
 
-// NamedModel is the entry of NamedModels with the given id, nil when it is not
-// among them.
-func NamedModel(id string) *eval.Model {
-	models := NamedModels()
-	if i := slices.IndexFunc(models, func(m eval.Model) bool { return m.ID() == id }); i >= 0 {
-		return &models[i]
+// MaxPages bounds the pages of a list of models.
+const MaxPages = 100
+
+// Models lists all models, page by page. More than MaxPages pages are an error.
+func (c *Caller) Models(ctx context.Context, path string) ([]eval.Model, error) {
+	var out []eval.Model
+	at := c.URL(path, "")
+	for range MaxPages {
+		var page modelList
+		if _, err := c.Ask(ctx, Question{URL: at}, &page); err != nil {
+			return nil, err
+		}
+		for _, raw := range page.Data {
+			if m, ok := readModel(raw); ok {
+				out = append(out, m)
+			}
+		}
+		if !page.HasMore || page.LastID == "" {
+			return out, nil
+		}
+		at = c.URL(path, "") + "?after_id=" + url.QueryEscape(page.LastID)
 	}
+	return nil, eval.Errorf(eval.KindTooLarge, "the list of models has more than %d pages", MaxPages)
+}
+
+// modelList is a list of models, or a page of it.
+type modelList struct {
+	Data    []json.RawMessage `json:"data"`
+	HasMore bool              `json:"has_more"`
+	LastID  string            `json:"last_id"`
+}
+
+// UnmarshalJSON also accepts the plain array of some servers.
+func (l *modelList) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
+		return json.Unmarshal(data, &l.Data)
+	}
+	type plain modelList
+	var known struct {
+		plain
+		Data *[]json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal(data, &known); err != nil {
+		return err
+	}
+	if known.Data == nil {
+		return &ShapeError{"data", "nothing"}
+	}
+	*l = modelList(known.plain)
+	l.Data = *known.Data
 	return nil
+}
+
+// readModel reads a model, whose limits have many names among servers.
+func readModel(raw json.RawMessage) (m eval.Model, ok bool) {
+	f := Fields{}
+	if json.Unmarshal(raw, &f) != nil || f.Take("id", &m.Name) != nil || m.Name == "" {
+		return m, false
+	}
+	_ = f.Take("display_name", &m.DisplayName) // of another type: left empty, as are the others
+	var in, out LenientInt
+	TakeCount(f, &in, "context_length", "context_window", "max_model_len", "max_context_length", "max_input_tokens")
+	var provider Fields
+	_ = f.Take("top_provider", &provider)
+	if !TakeCount(provider, &out, "max_completion_tokens") {
+		TakeCount(f, &out, "max_completion_tokens", "max_output_tokens", "max_tokens")
+	}
+	m.InputTokenLimit, m.OutputTokenLimit = in.Limit(), out.Limit()
+	return m, true
 }

@@ -1,12 +1,18 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"html/template"
+	"math/rand/v2"
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
@@ -55,5 +61,152 @@ func disguises(key string) map[string]string {
 		"lower percent": strings.ToLower(percent.String()), "hex": fmt.Sprintf("%x", key),
 		"base64": base64.StdEncoding.EncodeToString([]byte(key)), "base64 at 1": base64.StdEncoding.EncodeToString([]byte(":" + key)),
 		"base64 of a pair": base64.StdEncoding.EncodeToString([]byte("us:" + key + "xyz")),
+	}
+}
+
+const alphabet = `abcXYZ0189-_./+=&"<>\ %é`
+
+// newKey is a key of 12 to 40 characters.
+func newKey(random *rand.Rand) string {
+	letters := []rune(alphabet)
+	var b strings.Builder
+	for range 12 + random.IntN(28) {
+		b.WriteRune(letters[random.IntN(len(letters))])
+	}
+	return b.String()
+}
+
+// A key does not show in whatever way another program wrote it into an error.
+func TestNoFormOfAKeyShowsInErrors(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		key := newKey(random)
+		s := NewSecrets(key)
+		inJSON, err := json.Marshal(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain := new(bytes.Buffer)
+		encoder := json.NewEncoder(plain)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(key); err != nil {
+			t.Fatal(err)
+		}
+		for name, form := range map[string]string{
+			"itself": key, "query": url.QueryEscape(key), "path": url.PathEscape(key), "JSON": strings.Trim(string(inJSON), `"`),
+			"component": strings.ReplaceAll(url.QueryEscape(key), "+", "%20"), "slashes in JSON": strings.ReplaceAll(key, "/", `\/`),
+			"path of slashes":   strings.NewReplacer("+", "%20", "%2F", "/").Replace(url.QueryEscape(key)),
+			"JSON without HTML": strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(plain.String()), `"`), `"`),
+			"Go":                fmt.Sprintf("%q", key), "hex": hex.EncodeToString([]byte(key)), "HEX": fmt.Sprintf("%X", key),
+			"basic": base64.StdEncoding.EncodeToString([]byte("user:" + key)), "basic for addresses": base64.URLEncoding.EncodeToString(
+				[]byte(":" + key),
+			),
+		} {
+			got := s.OutOf("Get \"https://x.invalid/" + form + "\": refused")
+			if strings.Contains(got, form) || !strings.Contains(got, "[key]") || !strings.HasPrefix(got, "Get ") ||
+				!strings.HasSuffix(got, ": refused") {
+				t.Errorf("%s of %q: %q, want [key] instead of the key, and the rest kept", name, key, got)
+			}
+		}
+	}
+}
+
+// An answer in which the key is taken out is the same JSON otherwise.
+func TestAnswersStayJSON(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 300 {
+		key := newKey(random)
+		in := map[string]any{"text": "before " + key + " after", "other": "é\n\"\\ \u2028 /", "n": 1.5, "list": []any{key, nil, true}}
+		want := map[string]any{"text": "before [key] after", "other": "é\n\"\\ \u2028 /", "n": 1.5, "list": []any{"[key]", nil, true}}
+		data, err := json.Marshal(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		escaped := escapeAll(data)
+		for name, data := range map[string][]byte{"as it is": data, "all escaped": escaped} {
+			var got map[string]any
+			if err := json.Unmarshal(NewSecrets(key).OutOfAnswer(data), &got); err != nil {
+				t.Errorf("%s, %q: %v, want no error", name, key, err)
+				continue
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s, %q (-want +got):\n%s", name, key, diff)
+			}
+		}
+	}
+}
+
+// escapeAll writes the ASCII letters of a JSON text's strings as escapes, which means the same.
+func escapeAll(data []byte) []byte {
+	var out bytes.Buffer
+	inString := false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case inString && c == '\\':
+			n := 2
+			if data[i+1] == 'u' {
+				n = 6
+			}
+			out.Write(data[i : i+n])
+			i += n - 1
+		case c == '"':
+			inString = !inString
+			out.WriteByte(c)
+		case inString && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9'):
+			fmt.Fprintf(&out, `\u%04x`, c)
+		default:
+			out.WriteByte(c)
+		}
+	}
+	return out.Bytes()
+}
+
+// Short keys may be words of an answer; no key at all changes nothing.
+func TestWordsOfAnswersStay(t *testing.T) {
+	t.Parallel()
+	const answer = `{"text":"the key is short \u0041\/ \"x\""}`
+	for _, keys := range [][]string{nil, {""}, {"key"}, {"short"}, {"the", "is", "text"}} {
+		s := NewSecrets(keys...)
+		if diff := cmp.Diff(answer, string(s.OutOfAnswer([]byte(answer)))); diff != "" {
+			t.Errorf("%q in an answer (-want +got):\n%s", keys, diff)
+		}
+		if diff := cmp.Diff(answer, s.OutOfText(answer)); diff != "" {
+			t.Errorf("%q in a text (-want +got):\n%s", keys, diff)
+		}
+	}
+	expect.Same(t, "in an error", NewSecrets("short").OutOf("a short key"), "a [key] key")
+}
+
+// Where one key is the beginning of another, nothing of the longer one is left.
+func TestTheLongestKeyGoesFirst(t *testing.T) {
+	t.Parallel()
+	for _, keys := range [][]string{{"secret-one", "secret-one-and-more"}, {"secret-one-and-more", "secret-one"}} {
+		expect.Same(t, fmt.Sprintf("%q", keys), NewSecrets(keys...).OutOf("x secret-one-and-more y secret-one z"), "x [key] y [key] z")
+	}
+}
+
+func TestPasswordsOfProxiesAreFound(t *testing.T) {
+	for name, test := range map[string]struct {
+		address string
+		want    []string
+	}{
+		"a password":          {"http://user:pass-word@proxy.invalid:3128", []string{"pass-word"}},
+		"one that is escaped": {"http://user:p%40ss@proxy.invalid", []string{"p%40ss", "p@ss"}},
+		"an @ inside":         {"http://user:p@ss@proxy.invalid", []string{"p@ss"}},
+		"a user alone":        {"http://token@proxy.invalid", []string{"token"}},
+		"no scheme":           {"user:pass-word@proxy.invalid:3128", []string{"pass-word"}},
+		"neither":             {"http://proxy.invalid:3128", nil},
+		"no proxy":            {"", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, variable := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
+				t.Setenv(variable, test.address)
+			}
+			if diff := cmp.Diff(test.want, OfProxies()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.address, diff)
+			}
+		})
 	}
 }

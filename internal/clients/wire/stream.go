@@ -24,8 +24,8 @@ const maxStreamBytes = 256 << 20
 // reused.
 const lingering = 100 * time.Millisecond
 
-// Assembler joins the pieces of a streamed answer.
-type Assembler interface {
+// assembler joins the pieces of a streamed answer.
+type assembler interface {
 	// Add adds a piece and reports whether it had text.
 	Add(data []byte) (text bool, err error)
 	// Finished reports whether the answer is complete.
@@ -35,7 +35,7 @@ type Assembler interface {
 // Stream sends the request that request makes, and passes the pieces of the reply to out. It fills in
 // timing.
 func (c *Conn) Stream(
-	given context.Context, request func(context.Context) (*http.Request, error), timing *eval.Timing, out Assembler,
+	given context.Context, request func(context.Context) (*http.Request, error), timing *eval.Timing, out assembler,
 ) error {
 	ctx, cancel := context.WithCancel(given)
 	defer cancel()
@@ -77,7 +77,7 @@ func (c *Conn) Stream(
 type streamReading struct {
 	conn     *Conn
 	in       chunks
-	out      Assembler
+	out      assembler
 	clock    *stopwatch
 	patience *time.Timer // ends a stream that does not end itself
 }
@@ -117,7 +117,7 @@ func overdue(given, own context.Context) bool { return own.Err() != nil && given
 
 // trailing reads what follows the end of a stream, because a server that fails late reports the error
 // there. It does not wait.
-func (c *Conn) trailing(in chunks, out Assembler, cancel context.CancelFunc) error {
+func (c *Conn) trailing(in chunks, out assembler, cancel context.CancelFunc) error {
 	timer := time.AfterFunc(lingering, cancel)
 	defer timer.Stop()
 	rest, _ := io.ReadAll(io.LimitReader(in.rest(), maxTrailing)) // a broken connection does no harm now
@@ -132,7 +132,7 @@ const maxTrailing = 64 << 10
 
 // stray returns the error for unexpected text, or the error of the service in it. After a stream of events, which out joined,
 // there may be comments and events that add no text.
-func stray(text []byte, out Assembler) error {
+func stray(text []byte, out assembler) error {
 	var known *eval.Error
 	text = bytes.TrimSpace(text)
 	switch {
@@ -339,4 +339,45 @@ func (j *jsonChunks) brackets() error {
 	}
 	j.closed = true
 	return io.EOF
+}
+
+// StreamEnd finds a second reply in the stream of an answer. Some servers send a finish reason with every piece. So text
+// after one is a second reply only if the stream also has text without one, or repeats itself.
+type StreamEnd struct {
+	open  bool  // some text came without a finish reason
+	ended bool  // there was a finish reason
+	ends  []int // lengths of the text where it may have ended
+}
+
+// Add notes a piece: whether it says something, and whether it has a finish reason. length is that of the text with it.
+func (e *StreamEnd) Add(says, ends bool, length int) error {
+	if says && e.ended && (e.open || !ends) {
+		return SecondReply()
+	}
+	e.open = e.open || says && !ends
+	if ends {
+		e.ended = true
+		e.ends = append(e.ends, length)
+	}
+	return nil
+}
+
+// Suspect notes that the answer may have ended at a length, without a finish reason.
+func (e *StreamEnd) Suspect(length int) {
+	e.ends = append(e.ends, length)
+}
+
+// Check returns an error for a text that repeats what it was where it may have ended.
+func (e *StreamEnd) Check(text string) error {
+	for _, end := range e.ends {
+		if end > 0 && end < len(text) && len(text)%end == 0 && text[end:] == text[:len(text)-end] {
+			return SecondReply()
+		}
+	}
+	return nil
+}
+
+// SecondReply returns the error for a stream with more than one reply.
+func SecondReply() error {
+	return eval.Errorf(eval.KindMalformed, "the stream has more text after the end of its answer: a second reply, or the same again")
 }
