@@ -219,7 +219,7 @@ var (
 
 func commands(binary string) (s surface, err error) {
 	var texts []string
-	for _, args := range []string{"--help", "run --help", "run --help", "schema"} {
+	for _, args := range []string{"--help", "run --help", "run --help=all", "schema"} {
 		text, err := output(binary, strings.Fields(args)...)
 		if err != nil {
 			return s, err
