@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/evalrun/evalrun/internal/testing/expect"
@@ -261,48 +259,6 @@ func fewestPairs(want, got []any) int {
 		}
 	}
 	return len(rest)
-}
-
-// The operations of a minimal patch by position are as many as those of fast-json-patch, which compares lists by
-// position as well.
-func TestDifferencesAreAsManyAsThoseOfFastJSONPatch(t *testing.T) {
-	t.Parallel()
-	data, err := os.ReadFile("testdata/json_patch.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var in struct {
-		Cases []struct {
-			A, B  json.RawMessage
-			Patch []struct{ Op, Path string } `json:"fast_json_patch_compare"`
-		}
-	}
-	if err := json.Unmarshal(data, &in); err != nil || len(in.Cases) < 8 {
-		t.Fatalf("%d cases: %v, want at least 8", len(in.Cases), err)
-	}
-	unescape := strings.NewReplacer("~1", "/", "~0", "~")
-	for _, c := range in.Cases {
-		t.Run(fmt.Sprintf("%s and %s", c.A, c.B), func(t *testing.T) {
-			t.Parallel()
-			d, _ := Rules{}.Compare(decoded(t, string(c.A)), decoded(t, string(c.B)), 1000)
-			want, got := []string{}, []string{}
-			for _, op := range c.Patch {
-				var path []string
-				for segment := range strings.SplitSeq(strings.TrimPrefix(op.Path, "/"), "/") {
-					path = append(path, unescape.Replace(segment))
-				}
-				want = append(want, fmt.Sprintf("%q", path))
-			}
-			for _, one := range d.Differences {
-				got = append(got, fmt.Sprintf("%q", one.Path))
-			}
-			slices.Sort(want)
-			slices.Sort(got)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("paths (-want +got):\n%s", diff)
-			}
-		})
-	}
 }
 
 func TestPointersMatchWholePaths(t *testing.T) {
