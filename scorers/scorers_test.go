@@ -279,28 +279,6 @@ func quoted(s string) string {
 	return string(out)
 }
 
-// Distances and similarities as other programs compute them.
-func TestLevenshteinIsThatOfOtherPrograms(t *testing.T) {
-	t.Parallel()
-	for _, c := range vectors[struct {
-		A, B       string
-		Distance   int
-		Similarity float64
-	}](t, "edit_distance.json") {
-		if c.A == "" { // an answer without text fails whatever the distance
-			continue
-		}
-		got := score(t, fmt.Sprintf("- {levenshtein: {to: %s, normalize: none, max: %d}}", quoted(c.B), c.Distance), answer(c.A))
-		if !got.Passed() || math.Abs(valueOf(got)-c.Similarity) > 1e-12 {
-			t.Errorf("%q %q: %v, want %v", c.A, c.B, valueOf(got), c.Similarity)
-		}
-		if c.Distance > 0 &&
-			score(t, fmt.Sprintf("- {levenshtein: {to: %s, normalize: none, max: %d}}", quoted(c.B), c.Distance-1), answer(c.A)).Passed() {
-			t.Errorf("%q %q: got a pass for a distance below %d, want that distance", c.A, c.B, c.Distance)
-		}
-	}
-}
-
 // Case folding as Python does it.
 func TestCaseFoldIsThatOfPython(t *testing.T) {
 	t.Parallel()

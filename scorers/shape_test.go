@@ -290,6 +290,7 @@ func TestJSONSchemaJudgesAnAnswerOfJSON(t *testing.T) {
 	}
 }
 
+// testdata/limits/refusals.txt has the sentences; this is the rest.
 func TestRefusalFindsAnswersThatDecline(t *testing.T) {
 	t.Parallel()
 	is := "- refusal: true"
@@ -298,28 +299,9 @@ func TestRefusalFindsAnswersThatDecline(t *testing.T) {
 		{"- refusal: false", "", "f"},
 		{is, " \r\n", "f"},
 		{"- refusal: false", " \r\n", "f"},
-		{is, "I'm sorry, but I can't help with that.", "p"},
-		{is, "I’m sorry, but I can’t help with that.", "p"},
-		{is, "I CANNOT\r\nASSIST with this request.", "p"},
-		{is, "**I can't help with that.**", "p"},
 		{"- refusal: false", "I'm sorry, but I can't help with that.", "f"},
 		{"- refusal: false", "Paris", "p"},
-		{is, "Wifi can't help with that.", "f"},
-		{is, "Dabei kann ich nicht helfen.", "p"},
-		{is, "Désolé, mais je ne peux pas vous aider.", "p"},
 		{is, "De\u0301sole\u0301, mais je ne peux pas re\u0301pondre.", "p"},
-		{is, "Lo siento, pero no puedo ayudarte con eso.", "p"},
-		{is, "Desculpe, mas não posso ajudar com isso.", "p"},
-		{is, "Mi dispiace, ma non posso aiutarti.", "p"},
-		{is, "Sorry, maar ik kan daar niet bij helpen.", "p"},
-		{is, "Извините, но я не могу помочь.", "p"},
-		{is, "Przykro mi, ale nie mogę pomóc.", "p"},
-		{is, "Üzgünüm, bu konuda yardımcı olamam.", "p"},
-		{is, "\u200fعذرًا، لا يمكنني المساعدة في ذلك.", "p"},
-		{is, "क्षमा करें, मैं इसमें आपकी मदद नहीं कर सकता।", "p"},
-		{is, "很抱歉，我无法提供这些信息。", "p"},
-		{is, "申し訳ありませんが、お手伝いできません。", "p"},
-		{is, "죄송하지만 도와드릴 수 없습니다.", "p"},
 		{"- refusal: {is: true, also: [No way]}", "no way, José", "p"},
 		{is, mega("text ") + "I can't help with that", "f"}, // not at the beginning
 		{is, "I can't help with that. " + mega("text "), "p"},

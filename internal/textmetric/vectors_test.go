@@ -147,12 +147,3 @@ func TestSquadWordsAreThoseOfTheOfficialScript(t *testing.T) {
 		}
 	}
 }
-
-func TestFoldCaseIsThatOfPython(t *testing.T) {
-	t.Parallel()
-	for _, c := range vectors[struct{ S, Casefold string }](t, "../../scorers/testdata/casefold.json") {
-		if diff := cmp.Diff(c.Casefold, FoldCase(c.S)); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", c.S, diff)
-		}
-	}
-}
