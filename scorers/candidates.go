@@ -48,7 +48,7 @@ func compileCandidates(a args) AnswerScorer {
 		return candidateCount(span{min: &n, max: &n})
 	}
 	m := a.Args.Map(candidatesKeys().Names()...)
-	s := spanOf(m)
+	s := spanOf(m, natural)
 	counted := s.min != nil || s.max != nil
 	if !counted && !m.Has("agreement") {
 		a.Args.Errorf("such as {min: 2, agreement: {min: 0.8}}", "`candidates` needs min, max or agreement")

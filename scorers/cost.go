@@ -18,20 +18,6 @@ func costKind() Kind {
 	}
 }
 
-// amountsOf reads min and max as decimal numbers.
-func amountsOf(m yaml.Map) span {
-	var s span
-	for key, end := range map[string]**float64{"min": &s.min, "max": &s.max} {
-		if v := m.Get(key); !v.IsZero() {
-			*end = new(v.Float(0, math.MaxInt32))
-		}
-	}
-	if s.min != nil && s.max != nil && *s.min > *s.max {
-		m.Get("max").Errorf("swap them", "`max` is below `min`: nothing can pass")
-	}
-	return s
-}
-
 // amount shows a value with six digits, however small.
 func amount(v float64) string {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
@@ -53,16 +39,7 @@ func costKeys() yaml.Block {
 
 func compileCost(a args) AnswerScorer {
 	a.needs.Price = true
-	var s span
-	if a.Args.IsMapping() {
-		m := a.Args.Map(costKeys().Names()...)
-		s = amountsOf(m)
-		if s.min == nil && s.max == nil {
-			a.Args.Errorf("such as {max: 0.002}", "`cost` needs max or min")
-		}
-	} else {
-		s.max = new(a.Args.Float(0, math.MaxInt32))
-	}
+	_, s := a.bounds(costKeys(), "{max: 0.002}", func(n yaml.Node) float64 { return n.Float(0, math.MaxInt32) })
 	return Func(func(a *Answer) Finding {
 		if a.Context == nil || a.Context.Prices == nil {
 			return Unscored("there is no price list: `prices: FILE` in the suite, or --prices FILE")

@@ -21,7 +21,7 @@ func decoded(t *testing.T, text string) (v any) {
 	return v
 }
 
-// The diff holds exactly what makes one value of the other, as other programs see it. Without arrays, which other programs shift and we compare by position, it is as long as theirs.
+// Without arrays, which other programs shift and evalrun compares by position, the diff is as long as theirs.
 func TestJSONDiffsAgreeWithOtherPrograms(t *testing.T) {
 	t.Parallel()
 	for _, c := range vectors[struct {

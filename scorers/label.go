@@ -1,6 +1,7 @@
 package scorers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -65,9 +66,7 @@ func (c *labelScorer) read(m yaml.Map, a args) {
 		}
 		c.by = append(c.by, name)
 	}
-	if v := m.Get("people"); !v.IsZero() {
-		c.people = v.Int(1, maxLabellers)
-	}
+	c.people = cmp.Or(m.Get("people").Int(1, maxLabellers), c.people)
 	switch {
 	case m.Len() == 0:
 		a.Args.Errorf("`label: true` takes the labels of everybody", "`label` needs `by` or `people`")

@@ -1,6 +1,7 @@
 package scorers
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -78,10 +79,7 @@ func (a args) lengthSpans() map[string]span {
 		}
 	}
 	if m.Has("min") || m.Has("max") {
-		unit := "characters"
-		if u := m.Get("unit"); !u.IsZero() {
-			unit = u.Word(lengthUnits()...)
-		}
+		unit := cmp.Or(m.Get("unit").Word(lengthUnits()...), "characters")
 		if _, twice := spans[unit]; twice {
 			bound := m.Key("min")
 			if !m.Has("min") {
@@ -92,7 +90,7 @@ func (a args) lengthSpans() map[string]span {
 				"the bounds of %s are given twice: also `%s` %s", unit, bound.Str(), bound.Pos().SeenFrom(m.Key(unit).Pos()),
 			)
 		}
-		spans[unit] = spanOf(m)
+		spans[unit] = spanOf(m, natural)
 	}
 	unknown := slices.ContainsFunc(slices.Collect(m.Entries()), func(e yaml.Entry) bool { return !slices.Contains(keys, e.Name()) })
 	if m.IsMapping() && len(spans) == 0 && !unknown {
@@ -111,7 +109,7 @@ func unitSpan(n yaml.Node, unit string) span {
 	if m.IsMapping() && m.Len() == 0 {
 		n.Errorf("such as {max: 5}", "`%s` needs min, max or both", unit)
 	}
-	return spanOf(m)
+	return spanOf(m, natural)
 }
 
 func count(unit, text string) int {

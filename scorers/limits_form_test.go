@@ -113,9 +113,10 @@ func choiceFigures(t *testing.T) string {
 			}
 		}
 	}
-	return fmt.Sprintf("It reads forms and not sentences. The tests hold %d answers in four languages with the letter that it reads, and %d that "+
-		"deny a letter, doubt it, name two, or use another form: those are unscored. Of 1,753 other plain answers it read "+
-		"1,113 (62 of the 69 in everyday words), and no letter wrongly; of 4,334 that deny a letter, doubt it or name two, none wrongly.", named, open)
+	return fmt.Sprintf("It reads forms and not sentences. The tests hold %d answers in four languages with the letter that it reads, and %d "+
+		"that deny a letter, doubt it, name two, or use another form: those are unscored. Of 1,753 other plain answers it read "+
+		"1,113 (62 of the 69 in everyday words), and no letter wrongly; of 4,334 that deny a letter, doubt it or name two, none wrongly.",
+		named, open)
 }
 
 // refusalFigures holds what `refusal` says of answers: yes, no, or unclear where the answer is unscored.
@@ -128,8 +129,8 @@ func refusalFigures(t *testing.T) string {
 			t.Errorf("refusal: %q: got %s (%s), want %s", pair[1], got, s.Reason, pair[0])
 		}
 	}
-	return fmt.Sprintf("The tests hold %d refusals in fifteen languages, %d answers that are none, and %d that are unscored. Of 1,034 other refusals "+
-		"in English, German, French, Spanish and Japanese it knew 938, left 96 unscored and missed none; of 1,044 similar answers "+
+	return fmt.Sprintf("The tests hold %d refusals in fifteen languages, %d answers that are none, and %d that are unscored. Of 1,034 other "+
+		"refusals in English, German, French, Spanish and Japanese it knew 938, left 96 unscored and missed none; of 1,044 similar answers "+
 		"154 were unscored, and none was taken for a refusal.", n["yes"], n["no"], n["unclear"])
 }
 

@@ -1,6 +1,7 @@
 package scorers
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -45,17 +46,12 @@ func compileBLEU(a args) AnswerScorer {
 	}
 	m := a.Args.Map(bleuKeys().Names()...)
 	r, ok := a.overlapRule(m)
-	b := textmetric.BLEU{Tokenize: "13a", Smoothing: "exp", Effective: true, Lowercase: m.Get("lowercase").Bool()}
-	if n := m.Get("tokenize"); !n.IsZero() {
-		b.Tokenize = n.Word(sacrebleuTokenizers()...)
+	b := textmetric.BLEU{
+		Tokenize:  cmp.Or(m.Get("tokenize").Word(sacrebleuTokenizers()...), "13a"),
+		Smoothing: cmp.Or(m.Get("smoothing").Word(sacrebleuSmoothings()...), "exp"),
+		Effective: !m.Has("effectiveOrder") || m.Get("effectiveOrder").Bool(), Lowercase: m.Get("lowercase").Bool(),
 	}
-	if n := m.Get("smoothing"); !n.IsZero() {
-		b.Smoothing = n.Word(sacrebleuSmoothings()...)
-	}
-	if n := m.Get("effectiveOrder"); !n.IsZero() {
-		b.Effective = n.Bool()
-	}
-	if !ok || !textmetric.IsTokenizer(b.Tokenize) {
+	if !ok {
 		return nil
 	}
 	return againstAll(
@@ -106,12 +102,9 @@ func nltkKeys() yaml.Block {
 func compileNLTKBLEU(a args) AnswerScorer {
 	m := a.Args.Map(nltkKeys().Names()...)
 	r, ok := a.overlapRule(m)
-	b := textmetric.NLTKBLEU{Order: textmetric.BLEUOrder, Smoothing: "method0", Lowercase: m.Get("lowercase").Bool()}
-	if n := m.Get("smoothing"); !n.IsZero() {
-		b.Smoothing = n.Word(nltkSmoothings()...)
-	}
-	if n := m.Get("maxOrder"); !n.IsZero() {
-		b.Order = n.Int(1, 9)
+	b := textmetric.NLTKBLEU{
+		Order:     cmp.Or(m.Get("maxOrder").Int(1, 9), textmetric.BLEUOrder),
+		Smoothing: cmp.Or(m.Get("smoothing").Word(nltkSmoothings()...), "method0"), Lowercase: m.Get("lowercase").Bool(),
 	}
 	if !ok {
 		return nil

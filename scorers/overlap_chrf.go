@@ -1,6 +1,7 @@
 package scorers
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -33,27 +34,14 @@ func compileChrF(a args) AnswerScorer {
 	m := a.Args.Map(chrfKeys().Names()...)
 	r, ok := a.overlapRule(m)
 	c := textmetric.ChrF{
-		Chars: 6, Beta: 2, Lowercase: m.Get("lowercase").Bool(),
-		Whitespace: m.Get("whitespace").Bool(), Eps: m.Get("epsSmoothing").Bool(),
-	}
-	if n := m.Get("charOrder"); !n.IsZero() {
-		c.Chars = n.Int(1, 9)
-	}
-	if n := m.Get("wordOrder"); !n.IsZero() {
-		c.Words = n.Int(0, 4)
-	}
-	if n := m.Get("beta"); !n.IsZero() {
-		c.Beta = n.Float(0.1, 10)
+		Chars: cmp.Or(m.Get("charOrder").Int(1, 9), 6), Words: m.Get("wordOrder").Int(0, 4), Beta: cmp.Or(m.Get("beta").Float(0.1, 10), 2),
+		Lowercase: m.Get("lowercase").Bool(), Whitespace: m.Get("whitespace").Bool(), Eps: m.Get("epsSmoothing").Bool(),
 	}
 	if !ok {
 		return nil
 	}
 	index := func() []textmetric.ChrFText { return mapped(r.refs, c.Reference) }
-	name := "chrF"
-	if c.Words > 0 {
-		name += strings.Repeat("+", c.Words)
-	}
-	what := fmt.Sprintf("%s (sacrebleu, characters %d, words %d, beta %g)", name, c.Chars, c.Words, c.Beta)
+	what := fmt.Sprintf("chrF%s (sacrebleu, characters %d, words %d, beta %g)", strings.Repeat("+", c.Words), c.Chars, c.Words, c.Beta)
 	return compileOverlap(r, index, func(refs []textmetric.ChrFText, got string) Finding {
 		t := c.Cut(got)
 		return r.each(got, func(i int) (float64, string) { return c.Score(t, refs[i]), what })

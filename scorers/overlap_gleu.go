@@ -1,6 +1,7 @@
 package scorers
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/evalrun/evalrun/internal/textmetric"
@@ -23,10 +24,7 @@ func gleuKeys() yaml.Block {
 func compileGLEU(a args) AnswerScorer {
 	m := a.Args.Map(gleuKeys().Names()...)
 	r, ok := a.overlapRule(m)
-	order := 4
-	if n := m.Get("maxOrder"); !n.IsZero() {
-		order = n.Int(1, 9)
-	}
+	order := cmp.Or(m.Get("maxOrder").Int(1, 9), 4)
 	if !ok {
 		return nil
 	}

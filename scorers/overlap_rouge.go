@@ -1,6 +1,7 @@
 package scorers
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/evalrun/evalrun/internal/textmetric"
@@ -72,15 +73,10 @@ func compileRouge(a args) AnswerScorer {
 
 // rougeOf reads the variant of ROUGE.
 func rougeOf(m yaml.Map) textmetric.Rouge {
-	g := textmetric.Rouge{Kind: "1", Measure: "f", Definition: "unicode", Stem: m.Get("stem").Bool()}
-	if n := m.Get("type"); !n.IsZero() {
-		g.Kind = n.Word(rougeTypes()...)
-	}
-	if n := m.Get("measure"); !n.IsZero() {
-		g.Measure = n.Word(rougeMeasures()...)
-	}
-	if n := m.Get("definition"); !n.IsZero() {
-		g.Definition = n.Word(rougeDefinitions()...)
+	g := textmetric.Rouge{
+		Kind:    cmp.Or(m.Get("type").Word(rougeTypes()...), "1"),
+		Measure: cmp.Or(m.Get("measure").Word(rougeMeasures()...), "f"), Stem: m.Get("stem").Bool(),
+		Definition: cmp.Or(m.Get("definition").Word(rougeDefinitions()...), "unicode"),
 	}
 	if g.Stem && g.Definition == "unicode" {
 		m.Key("stem").Errorf("write `definition: rouge-score` next to it", "`stem` cuts English endings only")

@@ -65,7 +65,7 @@ func compileSchema(a args) AnswerScorer {
 		src.errorf("", "the schema holds %s", why)
 		return nil
 	}
-	src.warnOfFormats()
+	src.warnOfFormats(src.doc)
 	known := src.checkKeywords()
 	first, err := newValidator(src.doc)
 	if err != nil {

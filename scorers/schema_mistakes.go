@@ -173,32 +173,33 @@ func at(n yaml.Node, path []string) yaml.Node {
 	return n
 }
 
-// keyed is the first value whose key and value pass the test, or the root.
+// keyed is the first scalar value whose key and value pass the test, or the root.
 func keyed(root yaml.Node, test func(key, value string) bool) yaml.Node {
-	found := root
-	eachKeyed(root, func(key string, value yaml.Node) bool {
-		if !test(key, value.Written()) {
-			return true
-		}
-		found = value
-		return false
-	})
-	return found
-}
-
-// eachKeyed calls f for all keys with scalar values, until it returns false.
-func eachKeyed(n yaml.Node, f func(key string, value yaml.Node) bool) bool {
-	switch {
-	case n.IsMapping():
-		for e := range n.Map().Entries() {
-			if e.Value.IsScalar() && !f(e.Name(), e.Value) || !eachKeyed(e.Value, f) {
-				return false
+	var find func(n yaml.Node) yaml.Node
+	find = func(n yaml.Node) (found yaml.Node) {
+		switch {
+		case n.IsMapping():
+			for e := range n.Map().Entries() {
+				if e.Value.IsScalar() && test(e.Name(), e.Value.Written()) {
+					return e.Value
+				}
+				if found = find(e.Value); !found.IsZero() {
+					return found
+				}
+			}
+		case n.IsSequence():
+			for _, item := range n.Seq() {
+				if found = find(item); !found.IsZero() {
+					return found
+				}
 			}
 		}
-	case n.IsSequence():
-		return !slices.ContainsFunc(n.Seq(), func(item yaml.Node) bool { return !eachKeyed(item, f) })
+		return found
 	}
-	return true
+	if found := find(root); !found.IsZero() {
+		return found
+	}
+	return root
 }
 
 func formats() []string {
@@ -208,41 +209,21 @@ func formats() []string {
 	)
 }
 
-func (s schemaSource) warnOfFormats() {
-	if s.file != "" {
-		s.warnOfFormatsIn(s.doc)
-		return
-	}
-	eachKeyed(s.node, func(key string, value yaml.Node) bool {
-		if key == "format" {
-			s.warnOfFormat(value, value.Written())
-		}
-		return true
-	})
-}
-
-func (s schemaSource) warnOfFormat(n yaml.Node, format string) {
-	if !slices.Contains(formats(), format) {
-		n.Warnf(
-			"known are "+strings.Join(formats(), ", "), "%sthe format `%s` is not known and not checked",
-			s.prefix(), visibleText(format),
-		)
-	}
-}
-
-// warnOfFormatsIn checks the formats of a schema from a file, in the order of its keys.
-func (s schemaSource) warnOfFormatsIn(v any) {
+// warnOfFormats warns of unknown formats in a part of the schema.
+func (s schemaSource) warnOfFormats(v any, path ...string) {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			if format, ok := v[key].(string); ok && key == "format" {
-				s.warnOfFormat(s.node, format)
+			inside := append(slices.Clip(path), key)
+			if format, ok := v[key].(string); ok && key == "format" && !slices.Contains(formats(), format) {
+				at(s.node, inside).Warnf("known are "+strings.Join(formats(), ", "), "%sthe format `%s` is not known and not checked",
+					s.prefix(), visibleText(format))
 			}
-			s.warnOfFormatsIn(v[key])
+			s.warnOfFormats(v[key], inside...)
 		}
 	case []any:
-		for _, item := range v {
-			s.warnOfFormatsIn(item)
+		for i, item := range v {
+			s.warnOfFormats(item, append(slices.Clip(path), strconv.Itoa(i))...)
 		}
 	}
 }

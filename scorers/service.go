@@ -1,6 +1,7 @@
 package scorers
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -220,15 +221,11 @@ func blockOf(a *Answer) (reason, by string) {
 }
 
 func compileChunks(a args) AnswerScorer {
-	var s span
+	least := 1
 	if a.Args.IsMapping() {
-		s = spanOf(a.Args.Map(boundsKeys().Names()...))
-		if s.min == nil && s.max == nil {
-			a.Args.Errorf("such as {min: 2}", "`chunks` needs max or min")
-		}
-	} else {
-		s.max = new(float64(a.Args.Int(1, math.MaxInt32)))
+		least = 0
 	}
+	_, s := a.bounds(boundsKeys(), "{min: 2}", func(n yaml.Node) float64 { return float64(n.Int(least, math.MaxInt32)) })
 	return Func(func(a *Answer) Finding {
 		n := a.Timing.Chunks
 		switch {
@@ -251,20 +248,8 @@ func tokensKeys() yaml.Block {
 }
 
 func compileTokens(a args) AnswerScorer {
-	var s span
-	of := "output"
-	if a.Args.IsMapping() {
-		m := a.Args.Map(tokensKeys().Names()...)
-		s = spanOf(m)
-		if v := m.Get("of"); !v.IsZero() {
-			of = v.Word("output", "prompt", "total")
-		}
-		if s.min == nil && s.max == nil {
-			a.Args.Errorf("such as {max: 64}", "`tokens` needs max or min")
-		}
-	} else {
-		s.max = new(float64(a.Args.Int(0, math.MaxInt32)))
-	}
+	m, s := a.bounds(tokensKeys(), "{max: 64}", natural)
+	of := cmp.Or(m.Get("of").Word("output", "prompt", "total"), "output")
 	return Func(func(a *Answer) Finding {
 		got := map[string]int{"output": a.Usage.OutputTokens, "prompt": a.Usage.PromptTokens, "total": a.Usage.TotalTokens}[of]
 		text := fmt.Sprintf("%d %s tokens (%s)", got, of, a.Usage.Source)

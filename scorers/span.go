@@ -30,18 +30,33 @@ func (s span) String() string {
 }
 
 // spanOf reads min and max of a mapping.
-func spanOf(m yaml.Map) span {
+func spanOf(m yaml.Map, read func(yaml.Node) float64) span {
 	var s span
 	if v := m.Get("min"); !v.IsZero() {
-		s.min = new(float64(v.Int(0, math.MaxInt32)))
+		s.min = new(read(v))
 	}
 	if v := m.Get("max"); !v.IsZero() {
-		s.max = new(float64(v.Int(0, math.MaxInt32)))
+		s.max = new(read(v))
 	}
 	if s.min != nil && s.max != nil && *s.min > *s.max {
 		m.Get("max").Errorf("swap them", "`max` is below `min`: nothing can pass")
 	}
 	return s
+}
+
+// natural reads a number for spanOf.
+func natural(n yaml.Node) float64 { return float64(n.Int(0, math.MaxInt32)) }
+
+// bounds reads a span, either as a mapping with these keys or as its largest number. such is an example for a mapping without ends.
+func (a args) bounds(keys yaml.Block, such string, read func(yaml.Node) float64) (m yaml.Map, s span) {
+	if !a.Args.IsMapping() {
+		return m, span{max: new(read(a.Args))}
+	}
+	m = a.Args.Map(keys.Names()...)
+	if s = spanOf(m, read); s.min == nil && s.max == nil {
+		a.Args.Errorf("such as "+such, "`%s` needs max or min", a.Kind)
+	}
+	return m, s
 }
 
 // boundsKeys are the keys of an integer range.
@@ -59,14 +74,8 @@ func naturalNumber() yaml.Shape { return yaml.Int(0, math.MaxInt32) }
 
 func countBounds() yaml.Shape { return yaml.Either(naturalNumber(), boundsKeys().Shape()) }
 
-// countOf reads the bounds of a count: a mapping, or just the maximum.
+// countOf reads the bounds of a count.
 func countOf(a args) span {
-	if !a.Args.IsMapping() {
-		return span{max: new(float64(a.Args.Int(0, math.MaxInt32)))}
-	}
-	s := spanOf(a.Args.Map(boundsKeys().Names()...))
-	if s.min == nil && s.max == nil {
-		a.Args.Errorf("such as {max: 3}", "`%s` needs max or min", a.Kind)
-	}
+	_, s := a.bounds(boundsKeys(), "{max: 3}", natural)
 	return s
 }

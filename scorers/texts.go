@@ -1,6 +1,7 @@
 package scorers
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -45,11 +46,10 @@ type fold struct {
 }
 
 func (a args) fold() fold {
-	f := fold{ignoreCase: a.option("ignoreCase").Bool(), trim: a.option("trim").Bool(), normalize: formNFC}
-	if n := a.option("normalize"); !n.IsZero() {
-		f.normalize = readWord(n, unicodeForms())
+	return fold{
+		ignoreCase: a.option("ignoreCase").Bool(), trim: a.option("trim").Bool(),
+		normalize: cmp.Or(readWord(a.option("normalize"), unicodeForms()), formNFC),
 	}
-	return f
 }
 
 func (f fold) text(s string) string {

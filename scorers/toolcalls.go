@@ -1,6 +1,7 @@
 package scorers
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -98,12 +99,8 @@ func compileToolCalls(a args) AnswerScorer {
 	if !a.Args.IsMapping() {
 		return nil
 	}
-	c := toolCallsScorer{mode: callsExact, args: argsExact}
-	if v := m.Get("mode"); !v.IsZero() {
-		c.mode = readWord(v, callModes())
-	}
-	if v := m.Get("args"); !v.IsZero() {
-		c.args = readWord(v, argModes())
+	c := toolCallsScorer{
+		mode: cmp.Or(readWord(m.Get("mode"), callModes()), callsExact), args: cmp.Or(readWord(m.Get("args"), argModes()), argsExact),
 	}
 	c.read(m.Need("calls"), a.needs)
 	return c

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/itchyny/gojq"
 )
@@ -56,12 +57,19 @@ func growing() []string {
 }
 
 // bound rewrites a query so that its growing steps are metered.
-func bound(q *gojq.Query) { boundValue(reflect.ValueOf(q), own(q)) }
+func bound(q *gojq.Query) {
+	hidden := own(q)
+	eachPart(q, func(part any) { boundNode(part, hidden) })
+}
 
 // own returns the functions that the query itself defines, which hide the built-in ones.
 func own(q *gojq.Query) []string {
 	var out []string
-	eachPart(reflect.ValueOf(q), func(f *gojq.FuncDef) { out = append(out, f.Name) })
+	eachPart(q, func(part any) {
+		if f, ok := part.(*gojq.FuncDef); ok {
+			out = append(out, f.Name)
+		}
+	})
 	return out
 }
 
@@ -69,8 +77,12 @@ func own(q *gojq.Query) []string {
 // result, where it counts as null, but not in a query that calculates, compares or calls.
 func constant(q *gojq.Query) (out string) {
 	nan, used := false, false
-	eachPart(reflect.ValueOf(q), func(t *gojq.Term) {
+	eachPart(q, func(part any) {
+		t, ok := part.(*gojq.Term)
 		switch {
+		case !ok:
+			q, ok := part.(*gojq.Query)
+			used = used || ok && !slices.Contains([]gojq.Operator{0, gojq.OpPipe, gojq.OpComma, gojq.OpAlt}, q.Op)
 		case t.Type == gojq.TermTypeNumber:
 			if _, err := strconv.ParseFloat(t.Number, 64); err != nil {
 				out = t.Number
@@ -84,33 +96,10 @@ func constant(q *gojq.Query) (out string) {
 			used = true
 		}
 	})
-	eachPart(reflect.ValueOf(q), func(q *gojq.Query) {
-		used = used || !slices.Contains([]gojq.Operator{0, gojq.OpPipe, gojq.OpComma, gojq.OpAlt}, q.Op)
-	})
 	if nan && used {
 		return "nan"
 	}
 	return out
-}
-
-// boundValue visits the parts of a query, the innermost first.
-func boundValue(v reflect.Value, own []string) {
-	switch v.Kind() {
-	case reflect.Pointer:
-		if v.IsNil() {
-			return
-		}
-		boundValue(v.Elem(), own)
-		boundNode(v.Interface(), own)
-	case reflect.Struct:
-		for i := range v.NumField() {
-			boundValue(v.Field(i), own)
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			boundValue(v.Index(i), own)
-		}
-	}
 }
 
 // boundNode adds the meter to one part of a query.
@@ -129,26 +118,27 @@ func boundNode(node any, own []string) {
 	}
 }
 
-// each finds the parts of one type in a query.
-func eachPart[Part any](v reflect.Value, found func(*Part)) {
-	switch v.Kind() {
-	case reflect.Pointer:
-		if v.IsNil() {
-			return
-		}
-		if part, ok := v.Interface().(*Part); ok {
-			found(part)
-		}
-		eachPart(v.Elem(), found)
-	case reflect.Struct:
-		for i := range v.NumField() {
-			eachPart(v.Field(i), found)
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			eachPart(v.Index(i), found)
+// eachPart visits the parts of a query as pointers, the innermost first.
+func eachPart(q *gojq.Query, found func(part any)) {
+	var visit func(v reflect.Value)
+	visit = func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.Pointer:
+			if !v.IsNil() {
+				visit(v.Elem())
+				found(v.Interface())
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				visit(v.Field(i))
+			}
+		case reflect.Slice:
+			for i := range v.Len() {
+				visit(v.Index(i))
+			}
 		}
 	}
+	visit(reflect.ValueOf(q))
 }
 
 // calculating lists functions that may give infinity or NaN for finite numbers.
@@ -212,14 +202,8 @@ func boundOperator(q *gojq.Query) {
 	before := *q
 	switch q.Op {
 	case gojq.OpAdd, gojq.OpSub, gojq.OpMul, gojq.OpDiv, gojq.OpMod:
-		*q = *queryCall(operators[q.Op].name, meterQuery(), before.Left, before.Right)
-	case gojq.OpAssign,
-		gojq.OpModify,
-		gojq.OpUpdateAdd,
-		gojq.OpUpdateSub,
-		gojq.OpUpdateMul,
-		gojq.OpUpdateDiv,
-		gojq.OpUpdateMod,
+		*q = *queryCall(operators()[q.Op].name, meterQuery(), before.Left, before.Right)
+	case gojq.OpAssign, gojq.OpModify, gojq.OpUpdateAdd, gojq.OpUpdateSub, gojq.OpUpdateMul, gojq.OpUpdateDiv, gojq.OpUpdateMod,
 		gojq.OpUpdateAlt:
 		paths := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeArray, Array: &gojq.Array{Query: queryCall("path", before.Left)}}}
 		*q = *pipe(queryCall("__fits", paths), pipe(weigh(), pipe(&before, queryCall("__finite", meterQuery()))))
@@ -281,7 +265,7 @@ func compile(q *gojq.Query) (*gojq.Code, error) {
 			return v
 		}),
 	}
-	for _, o := range operators {
+	for _, o := range operators() {
 		options = append(options, gojq.WithFunction(o.name, 3, 3, o.run))
 	}
 	return gojq.Compile(q, options...)
@@ -294,13 +278,15 @@ type operator struct {
 	cost func(l, r any) int
 }
 
-var operators = map[gojq.Operator]operator{
-	gojq.OpAdd: {"__sum", binary("$l + $r"), sumOf},
-	gojq.OpSub: {"__difference", binary("$l - $r"), sumOf},
-	gojq.OpMul: {"__product", binary("$l * $r"), product},
-	gojq.OpDiv: {"__quotient", binary("$l / $r"), sumOf},
-	gojq.OpMod: {"__remainder", binary("$l % $r"), sumOf},
-}
+var operators = sync.OnceValue(func() map[gojq.Operator]operator {
+	return map[gojq.Operator]operator{
+		gojq.OpAdd: {"__sum", binary("$l + $r"), sumOf},
+		gojq.OpSub: {"__difference", binary("$l - $r"), sumOf},
+		gojq.OpMul: {"__product", binary("$l * $r"), product},
+		gojq.OpDiv: {"__quotient", binary("$l / $r"), sumOf},
+		gojq.OpMod: {"__remainder", binary("$l % $r"), sumOf},
+	}
+})
 
 // run has the arguments meter, left and right.
 func (o operator) run(_ any, args []any) any {
@@ -384,15 +370,10 @@ func tooFar(paths any) bool {
 	for _, p := range list {
 		steps, _ := p.([]any)
 		for _, step := range steps {
-			switch n := step.(type) {
-			case int:
-				if n > maxIndex {
-					return true
-				}
-			case float64:
-				if n > maxIndex {
-					return true
-				}
+			n, whole := step.(int)
+			f, _ := step.(float64)
+			if whole && n > maxIndex || f > maxIndex {
+				return true
 			}
 		}
 	}
