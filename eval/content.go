@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
@@ -81,44 +80,23 @@ type wireConfig struct {
 }
 
 // MarshalJSON writes the config in the form that is sent, with extra fields last, sorted by name.
-func (c GenerationConfig) MarshalJSON() ([]byte, error) { return c.AppendJSON(make([]byte, 0, 64)) }
+func (c GenerationConfig) MarshalJSON() ([]byte, error) { return c.AppendJSON(nil) }
 
-// AppendJSON is MarshalJSON at the end of dst: every request has a config.
+// AppendJSON is MarshalJSON at the end of dst.
 func (c *GenerationConfig) AppendJSON(dst []byte) ([]byte, error) {
 	opening := len(dst)
-	dst = append(dst, '{')
-	field := func(name string) {
+	dst, err := wirejson.Append(dst, wireConfig{c.Temperature, c.TopP, c.TopK, c.MaxOutputTokens, c.StopSequences})
+	if err != nil || len(c.Extra) == 0 {
+		return dst, err
+	}
+	dst = dst[:len(dst)-1] // the closing brace
+	for _, name := range slices.Sorted(maps.Keys(c.Extra)) {
 		if len(dst) > opening+1 {
 			dst = append(dst, ',')
 		}
-		dst = append(wirejson.AppendString(dst, name), ':')
+		dst = append(append(wirejson.AppendString(dst, name), ':'), c.Extra[name]...)
 	}
-	var err error
-	if c.Temperature != nil {
-		field("temperature")
-		dst, err = wirejson.Append(dst, *c.Temperature)
-	}
-	if c.TopP != nil && err == nil {
-		field("topP")
-		dst, err = wirejson.Append(dst, *c.TopP)
-	}
-	if c.TopK != nil {
-		field("topK")
-		dst = strconv.AppendInt(dst, int64(*c.TopK), 10)
-	}
-	if c.MaxOutputTokens != nil {
-		field("maxOutputTokens")
-		dst = strconv.AppendInt(dst, int64(*c.MaxOutputTokens), 10)
-	}
-	if len(c.StopSequences) > 0 && err == nil {
-		field("stopSequences")
-		dst, err = wirejson.Append(dst, c.StopSequences)
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Extra)) {
-		field(name)
-		dst = append(dst, c.Extra[name]...)
-	}
-	return append(dst, '}'), err
+	return append(dst, '}'), nil
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.

@@ -1,6 +1,3 @@
-// Says which arms stopped before all of their cases ran, and has their line in run files. The verdict on an arm
-// was known, an arm left a race, or all verdicts against an arm were known: more results could not change these.
-
 package eval
 
 import (
@@ -72,17 +69,17 @@ type writtenStop struct {
 	Unused  []string           `json:"extra,omitempty"`
 }
 
-// Read reads the line of a run file.
-func Read(data []byte) (ArmStop, error) {
+// ReadStop reads the line of a run file.
+func ReadStop(data []byte) (ArmStop, error) {
 	var w writtenStop
 	if err := json.Unmarshal(data, &w); err != nil {
 		return nil, err
 	}
 	switch {
 	case w.Race:
-		return new(w.raceExit()), nil
+		return &RaceExit{w.stoppedArm(), w.Metric, w.Base, w.LogE[w.Metric], w.Alpha}, nil
 	case w.Verdict == "":
-		return new(w.baseExit()), nil
+		return &BaseExit{w.stoppedArm()}, nil
 	}
 	return new(w.knownVerdict()), nil
 }
@@ -94,12 +91,6 @@ func (w *writtenStop) stoppedArm() StoppedArm {
 func (w *writtenStop) knownVerdict() KnownVerdict {
 	return KnownVerdict{w.stoppedArm(), w.Verdict, w.Metric, w.LogE, w.Alpha, w.Base, w.Metrics}
 }
-
-func (w *writtenStop) raceExit() RaceExit {
-	return RaceExit{w.stoppedArm(), w.Metric, w.Base, w.LogE[w.Metric], w.Alpha}
-}
-
-func (w *writtenStop) baseExit() BaseExit { return BaseExit{w.stoppedArm()} }
 
 // line has what all kinds write.
 func (a *StoppedArm) line() *writtenStop {
@@ -129,26 +120,10 @@ func (x RaceExit) MarshalJSON() ([]byte, error) { return wirejson.Marshal(x.writ
 // MarshalJSON writes the line of a run file.
 func (x BaseExit) MarshalJSON() ([]byte, error) { return wirejson.Marshal(x.written()) }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads the verdict of a comparison in a report.
 func (v *KnownVerdict) UnmarshalJSON(data []byte) error {
 	w := v.written()
 	err := json.Unmarshal(data, w)
 	*v = w.knownVerdict()
-	return err
-}
-
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (x *RaceExit) UnmarshalJSON(data []byte) error {
-	w := x.written()
-	err := json.Unmarshal(data, w)
-	*x = w.raceExit()
-	return err
-}
-
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (x *BaseExit) UnmarshalJSON(data []byte) error {
-	w := x.written()
-	err := json.Unmarshal(data, w)
-	*x = w.baseExit()
 	return err
 }

@@ -209,7 +209,7 @@ func (d *Document) ended(data []byte) error {
 
 // stopped reads that an arm stopped.
 func (d *Document) stopped(data []byte) error {
-	stop, err := eval.Read(data)
+	stop, err := eval.ReadStop(data)
 	if err != nil {
 		return err
 	}

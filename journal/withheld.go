@@ -63,7 +63,7 @@ func withoutContent(kind string, data []byte) (any, error) {
 		r.Withhold()
 		return r, nil
 	case "stop":
-		return eval.Read(data)
+		return eval.ReadStop(data)
 	case "resume":
 		return decoded[Resumed](data)
 	case "end":

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"sync"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
@@ -16,7 +15,7 @@ func (r *run) promptTokens(ctx context.Context, t *Planned) (int, error) {
 	if !t.MustCount(r.Counting) {
 		return wire.Request(&t.Request), nil
 	}
-	n, err := r.counts.of(ctx, r.Services.Counter, t)
+	n, err := r.countTokens(ctx, t)
 	if err != nil {
 		if mayEstimate(eval.AsError(err).Kind) {
 			return wire.Request(&t.Request), nil // countTokens itself is not what is under test
@@ -57,49 +56,26 @@ func (t *Planned) MustCount(by Counting) bool {
 	return by.TokensMatter || limit > 0 && (wire.Files(t.Request.Contents) > 0 || wire.PromptBytes(&t.Request) > limit)
 }
 
-// counts remembers the token counts of recent prompts, so that repeats and arms that share a
-// prompt and a model are counted once. Repeats follow each other in the plan; older
-// counts are forgotten.
-type counts struct {
-	mu       sync.Mutex
-	byPrompt map[string]*count
-	order    []string
-}
-
-type count struct {
-	done chan struct{}
-	n    int
-	err  error
-}
-
+// maxCounts bounds the token counts of recent prompts that are remembered, so that repeats and arms that share a prompt and a
+// model are counted once. Repeats follow each other in the plan.
 const maxCounts = 8192
 
-func newCounts() *counts { return &counts{byPrompt: map[string]*count{}} }
-
-func (c *counts) of(ctx context.Context, counter TokenCounter, t *Planned) (int, error) {
+// countTokens counts the tokens of a prompt, once for equal prompts.
+func (r *run) countTokens(ctx context.Context, t *Planned) (int, error) {
 	only := countedPart(&t.Request)
 	id := identity(&only)
 	key := string(id[:])
-	c.mu.Lock()
-	known, ok := c.byPrompt[key]
-	if !ok {
-		known = &count{done: make(chan struct{})}
-		c.remember(key, known)
+	one, first := r.counts.take(key)
+	if first {
+		var err error
+		one.value, err = r.Services.Counter.CountTokens(ctx, &eval.Call{Request: only, TrialID: t.ID})
+		one.err = eval.AsError(err)
+		r.counts.settle(key, one)
 	}
-	c.mu.Unlock()
-	if !ok {
-		known.n, known.err = counter.CountTokens(ctx, &eval.Call{Request: only, TrialID: t.ID})
-		if known.err != nil {
-			c.forget(key)
-		}
-		close(known.done)
+	if err := one.wait(ctx); err != nil {
+		return 0, err
 	}
-	select {
-	case <-known.done:
-		return known.n, known.err
-	case <-ctx.Done():
-		return 0, eval.Errorf(eval.KindCanceled, "canceled")
-	}
+	return one.value, nil
 }
 
 // countedPart is the part of a request that is sent to be counted: the contents if there is nothing else, and otherwise
@@ -116,19 +92,4 @@ func countedPart(r *eval.Request) eval.Request {
 		only.GenerationConfig = r.GenerationConfig
 	}
 	return only
-}
-
-func (c *counts) remember(key string, n *count) {
-	c.byPrompt[key] = n
-	c.order = append(c.order, key)
-	if len(c.order) > maxCounts {
-		delete(c.byPrompt, c.order[0])
-		c.order = c.order[1:]
-	}
-}
-
-func (c *counts) forget(key string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.byPrompt, key)
 }

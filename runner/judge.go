@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"sync"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
@@ -15,43 +14,31 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// replies holds the replies of judges. A question is sent once in a run, however many answers need it: the others wait
-// for the reply.
-type replies struct {
-	mu         sync.Mutex
-	byQuestion map[string]*reply
-	order      []string
-}
-
-// reply is a requested reply. Once done is closed, it is there, or err says why not.
-type reply struct {
-	done   chan struct{}
-	value  eval.Judgement
-	err    *eval.Error
+// judgeReply is the reply of a judge. A question is sent once in a run, however many answers need it.
+type judgeReply struct {
+	eval.Judgement
 	before bool // it comes from an earlier run
 }
 
-// maxReplies bounds the replies that are remembered; older ones are forgotten.
+// maxReplies bounds the replies that are remembered.
 const maxReplies = 4096
 
 // newReplies begins with the replies that are known from before, as far as there is room.
-func newReplies(before iter.Seq[eval.Judgement]) *replies {
-	r := &replies{byQuestion: map[string]*reply{}}
+func newReplies(before iter.Seq[eval.Judgement]) *memo[judgeReply] {
+	r := newMemo[judgeReply](maxReplies)
 	if before == nil {
 		return r
 	}
 	for j := range before {
-		if len(r.byQuestion) == maxReplies {
+		if len(r.byKey) == maxReplies {
 			break
 		}
 		if !usable(&j) {
 			continue
 		}
 		if one, first := r.take(j.ID); first {
-			one.value = j
-			one.err = nil
-			one.before = true
-			close(one.done)
+			one.value = judgeReply{j, true}
+			r.settle(j.ID, one)
 		}
 	}
 	return r
@@ -60,44 +47,15 @@ func newReplies(before iter.Seq[eval.Judgement]) *replies {
 // usable reports whether a judgement from before holds a reply.
 func usable(j *eval.Judgement) bool { return j.Error == nil && j.Withheld == nil }
 
-// take finds a reply, or makes the place for it; first says that the caller has to get it.
-func (r *replies) take(id string) (one *reply, first bool) {
+// forget drops a reply from before, so that the next worker that takes it has to get it.
+func forget(r *memo[judgeReply], id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if one, ok := r.byQuestion[id]; ok {
-		return one, false
-	}
-	one = &reply{done: make(chan struct{}), err: eval.Errorf(eval.KindScorer, "the call to the judge failed")} // until it has not
-	r.byQuestion[id] = one
-	r.order = append(r.order, id)
-	if len(r.order) > maxReplies {
-		delete(r.byQuestion, r.order[0])
-		r.order = r.order[1:]
-	}
-	return one, true
-}
-
-// settle releases the workers that wait for the reply. What failed may be sent again.
-func (r *replies) settle(id string, one *reply) {
-	if one.err != nil {
-		r.mu.Lock()
-		if r.byQuestion[id] == one {
-			delete(r.byQuestion, id)
-		}
-		r.mu.Unlock()
-	}
-	close(one.done)
-}
-
-// forget drops a reply from before, so that the next one who takes it has to get it.
-func (r *replies) forget(id string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if one, ok := r.byQuestion[id]; ok {
+	if one, ok := r.byKey[id]; ok {
 		select {
 		case <-one.done:
-			if one.before {
-				delete(r.byQuestion, id)
+			if one.value.before {
+				delete(r.byKey, id)
 			}
 		default: // it is under way
 		}
@@ -181,18 +139,13 @@ func (r *run) ruling(ctx context.Context, a *scoring, q *scorers.Question) (eval
 	if first {
 		return r.firstRuling(ctx, a, q, t, one)
 	}
-	select {
-	case <-one.done:
-	case <-ctx.Done():
-		return eval.Judgement{}, eval.Errorf(eval.KindCanceled, "canceled")
+	if err := one.wait(ctx); err != nil {
+		return eval.Judgement{}, err
 	}
-	if one.err != nil {
-		return eval.Judgement{}, one.err
-	}
-	if one.before {
+	if one.value.before {
 		a.known(q, t.ID)
 	}
-	j := one.value
+	j := one.value.Judgement
 	j.Judge = q.Judge.Name
 	j.Cached = true
 	j.Attempts = 0
@@ -201,14 +154,16 @@ func (r *run) ruling(ctx context.Context, a *scoring, q *scorers.Question) (eval
 }
 
 // firstRuling calls the judge, and writes down what it replied.
-func (r *run) firstRuling(ctx context.Context, a *scoring, q *scorers.Question, t *Planned, one *reply) (eval.Judgement, *eval.Error) {
+func (r *run) firstRuling(
+	ctx context.Context, a *scoring, q *scorers.Question, t *Planned, one *memoEntry[judgeReply],
+) (eval.Judgement, *eval.Error) {
 	ctx, written := r.writing(ctx)
 	defer written()
 	r.askJudge(ctx, t, q, one, a.resent[t.ID])
-	if one.before {
+	if one.value.before {
 		a.known(q, t.ID)
 	}
-	j := one.value
+	j := one.value.Judgement
 	if r.Keeper != nil && j.Attempts > 0 {
 		kept := j
 		r.Keeper.KeepJudgement(a.trial.ID, &kept)
@@ -218,13 +173,14 @@ func (r *run) firstRuling(ctx context.Context, a *scoring, q *scorers.Question, 
 }
 
 // askJudge makes the call.
-func (r *run) askJudge(ctx context.Context, t *Planned, q *scorers.Question, one *reply, repeat bool) {
+func (r *run) askJudge(ctx context.Context, t *Planned, q *scorers.Question, one *memoEntry[judgeReply], repeat bool) {
 	defer r.replies.settle(t.ID, one)
+	one.err = eval.Errorf(eval.KindScorer, "the call to the judge failed") // until it has not
 	if r.Stop.Reason() != "" {
 		one.err = eval.Errorf(eval.KindCanceled, "the run was stopped")
 		return
 	}
-	j := &one.value
+	j := &one.value.Judgement
 	*j = eval.Judgement{ID: t.ID, Judge: q.Judge.Name, Model: q.Judge.Model.ID, Repeat: q.Repeat}
 	call := &eval.Call{Request: t.Request, TrialID: t.ID, Judge: q.Judge.Name, OutputLimit: t.OutputLimit()}
 	if repeat {
@@ -232,7 +188,7 @@ func (r *run) askJudge(ctx context.Context, t *Planned, q *scorers.Question, one
 	}
 	one.err = eval.AsError(r.callJudge(ctx, t, call, j))
 	j.Attempts, j.LatencyMs = call.Timing.Attempts, call.Timing.LatencyMs
-	one.before = one.err == nil && j.Attempts == 0 && !repeat
+	one.value.before = one.err == nil && j.Attempts == 0 && !repeat
 	if one.err != nil {
 		reported := *one.err
 		if reported.Kind == eval.KindCanceled { // it was sent, and may have cost something
@@ -341,7 +297,7 @@ func (r *run) doubt(a *scoring) bool {
 			continue
 		}
 		found = true
-		r.replies.forget(id)
+		forget(r.replies, id)
 		delete(a.before, key)
 		delete(a.kept, id)
 		delete(a.answer.Context.Judgements.Known, key)

@@ -218,7 +218,6 @@ func (p *Plan) walk() *walk {
 	return &walk{
 		plan:     p,
 		compiled: map[*suite.Scorer]*compiledScorer{},
-		rests:    map[suite.Arm]rest{},
 		models:   map[*suite.Target]*eval.Model{},
 		seen:     map[[16]byte]int{},
 	}
@@ -241,7 +240,6 @@ type walk struct {
 	n        int
 	compiled map[*suite.Scorer]*compiledScorer // scorers that are the same for every case
 	judging  compiledList
-	rests    map[suite.Arm]rest // ends of the JSON of requests, by arm
 	models   map[*suite.Target]*eval.Model
 	seen     map[[16]byte]int  // how many trials so far have the same request, repeats aside
 	whole    func(*eval.Trial) // called with every trial, those of other shards too; optional
@@ -262,7 +260,7 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 	c := cell.Case
 	a := cell.Arm
 	request, problem := w.plan.request(cell)
-	base := w.identity(a, &request)
+	base := identity(&request)
 	equal := w.seen[base]
 	w.seen[base]++
 	first := w.n

@@ -34,7 +34,7 @@ func (p *Plan) Prefer(
 ) iter.Seq[PairPreference] {
 	return func(yield func(PairPreference) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		r := &run{Config: cfg, plan: p, counts: newCounts(), replies: newReplies(nil)}
+		r := &run{Config: cfg, plan: p, counts: newMemo[int](maxCounts), replies: newReplies(nil)}
 		type indexedPair struct {
 			index int
 			pair  scorers.AnswerPair

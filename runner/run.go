@@ -22,7 +22,7 @@ func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq2[eval.Result, Hal
 		r := &run{
 			Config:   cfg,
 			plan:     plan,
-			counts:   newCounts(),
+			counts:   newMemo[int](maxCounts),
 			results:  make(chan delivery, cfg.Services.Concurrency),
 			scoring:  make(chan struct{}, cpus),
 			programs: make(chan struct{}, programsPerCPU*cpus),
@@ -51,7 +51,7 @@ func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq2[eval.Result, Hal
 type run struct {
 	Config
 	plan    *Plan
-	counts  *counts
+	counts  *memo[int]
 	results chan delivery // to the consumer
 
 	// scoring holds a token for each answer that is being scored. More at once would only delay reading answers.
@@ -62,7 +62,7 @@ type run struct {
 	vectors   *vectors
 	comparing sync.WaitGroup // answers that wait for judges or vectors
 
-	replies *replies // of judges
+	replies *memo[judgeReply]
 	pooling sync.Mutex
 	// pools hold a token for each answer that waits for a judge or for vectors, by the model of the judge or the vectors.
 	pools map[ModelRef]chan struct{}

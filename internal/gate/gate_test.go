@@ -6,43 +6,19 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/testing/testrun"
 	"github.com/evalrun/evalrun/journal"
 )
 
-// outcomes makes a run of a suite with a gate, a trial for each letter: p, f, e or s.
+// outcomes makes a run of a suite with a gate, a trial for each letter, with scores of 0 and 0.5 in turn, and slower each.
 func outcomes(t *testing.T, gate *eval.GateConfig, letters string, end *eval.End) *journal.Document {
 	t.Helper()
-	dir := t.TempDir()
-	run := eval.Run{ID: "r", Plan: eval.RunPlan{Trials: len(letters)}, Suites: []eval.RunSuite{{Name: "s", Gate: gate}}}
-	w, err := journal.Create(dir, &run, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kinds := map[rune]eval.Outcome{'p': eval.Pass, 'f': eval.Fail, 'e': eval.Err, 's': eval.Skip}
-	for n, letter := range letters {
-		value := float64(n%2) / 2
-		r := &eval.Result{
-			Trial:  eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), CaseID: fmt.Sprint(n), Suite: "s", Case: fmt.Sprint(n), Arm: "t/p", Repeat: 1},
-			Ending: testrun.Ending(kinds[letter]), Timing: &eval.Timing{LatencyMs: float64(100 * (n + 1))},
-			Scores: []eval.Score{{Scorer: "contains", Name: "tone", Grade: eval.Graded{Value: value}}},
-		}
-		if r.Outcome() == eval.Err {
-			r.Ending = eval.Errored{Error: eval.Errorf(eval.KindStatus, "no")}
-		}
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Finish(end); err != nil {
-		t.Fatal(err)
-	}
-	d, err := journal.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { d.Close() })
-	return d
+	n := 0
+	trials := row(letters, func(r *eval.Result) {
+		r.Timing = &eval.Timing{LatencyMs: float64(100 * (n + 1))}
+		r.Scores = []eval.Score{{Scorer: "contains", Name: "tone", Grade: eval.Graded{Value: float64(n%2) / 2}}}
+		n++
+	})
+	return endedRun(t, "r", func(r *eval.Run) { r.Suites[0].Gate = gate }, end, trials...)
 }
 
 // The exit code is that of the worst rule; rules that have nothing to apply to make the run incomplete.

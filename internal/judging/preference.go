@@ -241,8 +241,8 @@ type pairReader struct {
 	of     *compare.CaseTotals
 }
 
-// caseKey identifies a case on an arm.
-type caseKey struct{ suite, arm, name, id string }
+// caseKey identifies a case of an arm.
+type caseKey struct{ name, id string }
 
 // find pairs the repeats of cases by their numbers.
 func (r *pairReader) find(cases [][2]*compare.CaseTotals, base, head *compare.Side) error {
@@ -255,18 +255,23 @@ func (r *pairReader) find(cases [][2]*compare.CaseTotals, base, head *compare.Si
 		return err
 	}
 	for _, pair := range cases {
-		b := before[caseKey{base.Suite, base.Arm, pair[0].Name, pair[0].ID}]
-		h := after[caseKey{head.Suite, head.Arm, pair[1].Name, pair[1].ID}]
-		for repeat := 1; repeat < min(len(b), len(h)); repeat++ {
-			if b[repeat] > 0 && h[repeat] > 0 {
-				r.places = append(
-					r.places,
-					pairPlace{pair[0], pair[1], head.Suite, base.Arm + ", " + head.Arm, repeat, [2]int{b[repeat] - 1, h[repeat] - 1}},
-				)
-			}
-		}
+		r.places = append(r.places, bothAnswered(before, after, pair)...)
+	}
+	for i := range r.places {
+		r.places[i].suite, r.places[i].arms = head.Suite, base.Arm+", "+head.Arm
 	}
 	return nil
+}
+
+// bothAnswered are the repeats of a case that both sides answered.
+func bothAnswered(before, after map[caseKey][]int, pair [2]*compare.CaseTotals) (out []pairPlace) {
+	b, h := before[caseKey{pair[0].Name, pair[0].ID}], after[caseKey{pair[1].Name, pair[1].ID}]
+	for repeat := 1; repeat < min(len(b), len(h)); repeat++ {
+		if b[repeat] > 0 && h[repeat] > 0 {
+			out = append(out, pairPlace{base: pair[0], head: pair[1], repeat: repeat, at: [2]int{b[repeat] - 1, h[repeat] - 1}})
+		}
+	}
+	return out
 }
 
 // trialsOf returns the indexes of an arm's answers plus one, by case and repeat.
@@ -286,7 +291,7 @@ func trialsOf(d *journal.Document, side *compare.Side) (map[caseKey][]int, error
 		if !ok {
 			continue
 		}
-		key := caseKey{side.Suite, side.Arm, f.Case, strings.Clone(f.CaseID)}
+		key := caseKey{f.Case, strings.Clone(f.CaseID)}
 		repeats := out[key]
 		for len(repeats) <= f.Repeat {
 			repeats = append(repeats, 0)

@@ -149,13 +149,9 @@ func (s *rankedSuite) find() error {
 			head, names := s.sides[j], base.Arm+", "+s.sides[j].Arm
 			for _, pair := range compare.Pairs(base, head) {
 				at := s.caseOf(indexes, pair)
-				b := trials[i][caseKey{base.Suite, base.Arm, pair[0].Name, pair[0].ID}]
-				h := trials[j][caseKey{head.Suite, head.Arm, pair[1].Name, pair[1].ID}]
-				for repeat := 1; repeat < min(len(b), len(h)); repeat++ {
-					if b[repeat] > 0 && h[repeat] > 0 {
-						p := pairPlace{pair[0], s.cases[at], s.name, names, repeat, [2]int{b[repeat] - 1, h[repeat] - 1}}
-						places = append(places, pairOnArms{[3]int{at, i, j}, p})
-					}
+				for _, p := range bothAnswered(trials[i], trials[j], pair) {
+					p.head, p.suite, p.arms = s.cases[at], s.name, names
+					places = append(places, pairOnArms{[3]int{at, i, j}, p})
 				}
 			}
 		}
@@ -329,7 +325,8 @@ func (s *rankedSuite) errors() (out []string) {
 	for _, side := range s.sides {
 		errors, trials := 0, 0
 		for _, c := range side.Cases {
-			errors, trials = errors+c.Errors, trials+c.Ran
+			errors += c.Errors
+			trials += c.Ran
 		}
 		if errors > 0 {
 			out = append(out, fmt.Sprintf(
