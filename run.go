@@ -157,7 +157,7 @@ func (o *Options) plan(ctx context.Context, session *session.Session) (*runner.P
 	ctx, end := eval.Until(ctx, o.Interrupt)
 	plan, err := session.Plan(ctx)
 	if code := end(); code != eval.CodeOK {
-		return nil, eval.With(code, errors.New("interrupted before the first call"))
+		return nil, eval.WithCode(code, errors.New("interrupted before the first call"))
 	}
 	return plan, err
 }
@@ -198,7 +198,7 @@ func (j *Job) end(session *session.Session, dir string, broken error) (*Result, 
 	gate.ApplyIn(in, doc)
 	result, err := j.report(in, doc) // if the run broke off, what it has is reported all the same
 	if broken != nil {
-		result.Exit = eval.Worst(result.Exit, eval.Of(broken))
+		result.Exit = eval.WorstCode(result.Exit, eval.Of(broken))
 	}
 	return result, errors.Join(broken, err)
 }
@@ -236,8 +236,8 @@ func (j *Job) report(in rundir.Dir, doc *journal.Document) (*Result, error) {
 		}
 	}
 	if err != nil {
-		result.Exit = eval.Worst(result.Exit, eval.CodeIncomplete)
-		err = eval.With(result.Exit, err)
+		result.Exit = eval.WorstCode(result.Exit, eval.CodeIncomplete)
+		err = eval.WithCode(result.Exit, err)
 	}
 	return result, err
 }

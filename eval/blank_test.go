@@ -33,11 +33,11 @@ var nothing = map[string]string{
 func TestTextsThatShowNothingAreBlank(t *testing.T) {
 	t.Parallel()
 	for name, text := range nothing {
-		if !Is(text) {
+		if !IsBlank(text) {
 			t.Errorf("%s: %+q shows something, want it blank", name, text)
 		}
 		for _, visible := range []string{"a", ".", "\u0301", "\u0600", "\ufffd", "😀", "한", "\xff", "\ue000", "\ufffc"} {
-			if got := text + visible + text; Is(got) {
+			if got := text + visible + text; IsBlank(got) {
 				t.Errorf("%s: %+q is blank, want it to show %q", name, got, visible)
 			}
 		}
@@ -80,8 +80,8 @@ func FuzzVisible(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if Is(text) != (strings.TrimFunc(Visible(text), space) == "") || Visible(Visible(text)) != Visible(text) {
-			t.Errorf("%+q: blank %v, visible %+q, want blank where nothing is visible", text, Is(text), Visible(text))
+		if IsBlank(text) != (strings.TrimFunc(Visible(text), space) == "") || Visible(Visible(text)) != Visible(text) {
+			t.Errorf("%+q: blank %v, visible %+q, want blank where nothing is visible", text, IsBlank(text), Visible(text))
 		}
 	})
 }

@@ -144,8 +144,8 @@ func Overall() []string {
 	return []string{Accuracy, MacroF1, WeightedF1, Kappa, MacroPrecision, MacroRecall, WeightedPrecision, WeightedRecall}
 }
 
-// Names are the names of all metrics for these classes.
-func Names(classes []string) []string {
+// ClassMetrics are the names of all metrics for these classes.
+func ClassMetrics(classes []string) []string {
 	out := Overall()
 	for _, of := range []string{Precision, Recall, F1} {
 		for _, class := range classes {

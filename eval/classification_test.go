@@ -57,7 +57,7 @@ func TestKappaIsThatOfCohensTables(t *testing.T) {
 func TestMetricsOfNothingAreUndefined(t *testing.T) {
 	t.Parallel()
 	empty := eval.NewMatrix([]string{"a", "b"})
-	for _, name := range eval.Names(empty.Classes) {
+	for _, name := range eval.ClassMetrics(empty.Classes) {
 		if v, ok := empty.Value(name); ok {
 			t.Errorf("%s of nothing is %v, want undefined", name, v)
 		}
@@ -123,7 +123,7 @@ func TestMetricsKeepTheirLawsOnDrawnMatrices(t *testing.T) {
 	for range 300 {
 		m := drawn(rng)
 		other := changed(m, rng.Perm(len(m.Classes)), 0.25+rng.Float64())
-		for _, name := range eval.Names(m.Classes) {
+		for _, name := range eval.ClassMetrics(m.Classes) {
 			v, ok := m.Value(name)
 			w, okToo := other.Value(name)
 			if ok != okToo || math.Abs(v-w) > 1e-9 {
@@ -186,7 +186,7 @@ func TestMetricsAreParsedByName(t *testing.T) {
 		_, ok := eval.ParseMetric(name, classes)
 		expect.Same(t, name, ok, want)
 	}
-	for _, name := range eval.Names(classes) {
+	for _, name := range eval.ClassMetrics(classes) {
 		if _, ok := eval.ParseMetric(name, classes); !ok {
 			t.Errorf("%q is among the names: got no metric of it, want one", name)
 		}

@@ -39,8 +39,8 @@ func Incomplete(format string, args ...any) error {
 	return &CodedError{CodeIncomplete, fmt.Errorf(format, args...)}
 }
 
-// With gives an error an exit code.
-func With(code int, err error) error { return &CodedError{code, err} }
+// WithCode gives an error an exit code.
+func WithCode(code int, err error) error { return &CodedError{code, err} }
 
 // Of is the exit code that an error means: CodeOK for nil, its own, or else CodeBadInput.
 func Of(err error) int {
@@ -54,17 +54,17 @@ func Of(err error) int {
 	return CodeBadInput
 }
 
-// OfSignal is the exit code of a command that a signal ended, by the signal's name. SIGHUP, from a terminal that goes
+// SignalCode is the exit code of a command that a signal ended, by the signal's name. SIGHUP, from a terminal that goes
 // away, counts as SIGTERM.
-func OfSignal(name string) int {
+func SignalCode(name string) int {
 	if name == syscall.SIGTERM.String() || name == syscall.SIGHUP.String() {
 		return CodeTerminated
 	}
 	return CodeInterrupted
 }
 
-// Worst is the code that counts among several.
-func Worst(codes ...int) int {
+// WorstCode is the code that counts among several.
+func WorstCode(codes ...int) int {
 	// severity orders the codes: the first of several wins.
 	severity := [...]int{CodeInterrupted, CodeTerminated, CodeFailed, CodeIncomplete, CodeInconclusive, CodeOK}
 
@@ -105,7 +105,7 @@ func Until(ctx context.Context, signals <-chan os.Signal) (until context.Context
 	return until, func() int {
 		cancel()
 		if name := caught(); name != "" {
-			return OfSignal(name)
+			return SignalCode(name)
 		}
 		return CodeOK
 	}

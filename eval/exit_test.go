@@ -20,7 +20,7 @@ func TestOfIsTheCodeOfAnError(t *testing.T) {
 		{errors.New("plain"), CodeBadInput},
 		{BadInput("no file %s", "a"), CodeBadInput},
 		{fmt.Errorf("suite a: %w", Incomplete("no answer: %w", fs.ErrNotExist)), CodeIncomplete},
-		{With(CodeFailed, fs.ErrExist), CodeFailed},
+		{WithCode(CodeFailed, fs.ErrExist), CodeFailed},
 	} {
 		if got := Of(test.err); got != test.want {
 			t.Errorf("Of(%v) = %d, want %d", test.err, got, test.want)
@@ -43,7 +43,7 @@ func TestWorstIsTheMostSeriousCode(t *testing.T) {
 		{[]int{CodeIncomplete, CodeFailed}, CodeFailed},
 		{[]int{CodeFailed, CodeTerminated, CodeInterrupted}, CodeInterrupted},
 	} {
-		if got := Worst(test.codes...); got != test.want {
+		if got := WorstCode(test.codes...); got != test.want {
 			t.Errorf("Worst(%v) = %d, want %d", test.codes, got, test.want)
 		}
 	}
@@ -52,7 +52,7 @@ func TestWorstIsTheMostSeriousCode(t *testing.T) {
 func TestOfSignalHasACodeForEachSignal(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int{"interrupt": CodeInterrupted, "terminated": CodeTerminated, "hangup": CodeTerminated} {
-		if got := OfSignal(name); got != want {
+		if got := SignalCode(name); got != want {
 			t.Errorf("OfSignal(%s) = %d, want %d", name, got, want)
 		}
 	}

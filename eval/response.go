@@ -107,7 +107,7 @@ func (c *Candidate) Block() string {
 
 // PartlyBlocked is the reason for which the candidate was blocked after some of its text, "" when it was not.
 func (c *Candidate) PartlyBlocked() string {
-	if Is(c.Text) && (c.Withheld == nil || c.Withheld.Bytes == 0) {
+	if IsBlank(c.Text) && (c.Withheld == nil || c.Withheld.Bytes == 0) {
 		return ""
 	}
 	return c.Block()
@@ -115,7 +115,7 @@ func (c *Candidate) PartlyBlocked() string {
 
 // HasContent reports whether there is a visible text, or a part other than a thought.
 func (c *Candidate) HasContent() bool {
-	if !Is(c.Text) || c.Withheld != nil && c.Withheld.Bytes > 0 {
+	if !IsBlank(c.Text) || c.Withheld != nil && c.Withheld.Bytes > 0 {
 		return true
 	}
 	if c.ShowsMore() {

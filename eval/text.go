@@ -44,8 +44,8 @@ func Find(classes []string, text string) int {
 	return slices.IndexFunc(classes, func(class string) bool { return Fold(class) == folded })
 }
 
-// Is reports whether a text shows nothing: it is empty, or has only white space and characters that cannot be seen.
-func Is(text string) bool { return !strings.ContainsFunc(text, shows) }
+// IsBlank reports whether a text shows nothing: it is empty, or has only white space and characters that cannot be seen.
+func IsBlank(text string) bool { return !strings.ContainsFunc(text, shows) }
 
 func shows(r rune) bool { return !space(r) && !Hidden(r) }
 

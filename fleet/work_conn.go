@@ -59,7 +59,7 @@ func (w *Worker) dial(ctx context.Context, options ...nats.Option) (*nats.Conn, 
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case sig := <-w.config.Leave:
-			return nil, eval.With(eval.OfSignal(sig.String()), errors.New("interrupted"))
+			return nil, eval.WithCode(eval.SignalCode(sig.String()), errors.New("interrupted"))
 		case <-time.After(reconnected):
 		}
 	}

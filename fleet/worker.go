@@ -99,7 +99,7 @@ func Work(ctx context.Context, cfg WorkerConfig) error {
 	defer w.conn.Close()
 	dir, remove, err := files.Scratch()
 	if err != nil {
-		return eval.With(eval.CodeIncomplete, err)
+		return eval.WithCode(eval.CodeIncomplete, err)
 	}
 	defer remove()
 	return worked(w.work(ctx, dir))
@@ -127,7 +127,7 @@ func (w *Worker) work(ctx context.Context, dir string) error {
 		case <-w.done:
 			return nil
 		case sig := <-w.config.Leave:
-			return w.leave(eval.With(eval.OfSignal(sig.String()), errors.New("interrupted")), cancel)
+			return w.leave(eval.WithCode(eval.SignalCode(sig.String()), errors.New("interrupted")), cancel)
 		case reason := <-w.lost:
 			return w.leave(eval.Incomplete("%s: other workers have to make the calls", reason), cancel)
 		case <-ctx.Done():
@@ -219,7 +219,7 @@ func (w *Worker) load(ctx context.Context, dir string, to *welcome) error {
 	}
 	h, err := unpackTo(dir, pack)
 	if err != nil {
-		return eval.With(eval.CodeIncomplete, err)
+		return eval.WithCode(eval.CodeIncomplete, err)
 	}
 	o := w.config.Options
 	if err := h.apply(&o, dir); err != nil {
@@ -294,7 +294,7 @@ func (w *Worker) listen(ctx context.Context) error {
 	} {
 		s, err := w.conn.Subscribe(w.creds.down(w.id, name), handle)
 		if err != nil {
-			return eval.With(eval.CodeIncomplete, err)
+			return eval.WithCode(eval.CodeIncomplete, err)
 		}
 		if name == "call" {
 			w.hears = s

@@ -153,7 +153,7 @@ func (a *scoring) follow() (following, error) {
 		return done, nil
 	case a.turnsLeft() == 0:
 		return done, nil
-	case eval.Is(last.Text()):
+	case eval.IsBlank(last.Text()):
 		return done, a.during(n, eval.Errorf(
 			eval.KindNoCandidates, "the answer has no text (finish reason %s), so the chat cannot continue",
 			last.Candidates[0].FinishReason,

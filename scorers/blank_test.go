@@ -19,7 +19,7 @@ func blanks() []string {
 		strings.Repeat("\u200b ", 50_000),
 	}
 	for _, s := range hostile.Strings() {
-		if s != "" && eval.Is(s) {
+		if s != "" && eval.IsBlank(s) {
 			out = append(out, s)
 		}
 	}

@@ -105,7 +105,7 @@ func mostGiven(all []eval.Candidate, by string) (most int, text string) {
 		if by != "exact" {
 			key = loose(key)
 		}
-		if eval.Is(key) {
+		if eval.IsBlank(key) {
 			continue
 		}
 		if votes[key]++; votes[key] > most {

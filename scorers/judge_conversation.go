@@ -17,7 +17,7 @@ const shownConversation = "The texts named system, user, model, " +
 
 // onlyCalls reports whether an answer consists of tool calls, which a judge of the conversation can still judge.
 func onlyCalls(c *eval.Candidate) bool {
-	return c != nil && eval.Is(c.Text) && c.Block() == "" && len(c.FunctionCalls()) > 0
+	return c != nil && eval.IsBlank(c.Text) && c.Block() == "" && len(c.FunctionCalls()) > 0
 }
 
 // conversationParts are the messages and calls before the answer, and the answer's own calls, each in its own

@@ -297,7 +297,7 @@ func TestInjectionStaysInItsFence(t *testing.T) {
 	plain, _ := judged(t, c, answer("x"), `{"reason": "no", "choice": "disagrees"}`)
 	expect.Same(t, "hostile answers, which the page of the scorer counts", len(attacks()), 92)
 	for _, text := range attacks() {
-		if eval.Is(text) {
+		if eval.IsBlank(text) {
 			continue
 		}
 		s, questions := judged(t, c, answer(text), `{"reason": "no", "choice": "disagrees"}`)
@@ -390,7 +390,7 @@ func FuzzJudgeFence(f *testing.F) {
 	}
 	c := compile(f, "- judge: {closedQA: {reference: x, question: q}}")
 	f.Fuzz(func(t *testing.T, text string) {
-		if eval.Is(text) {
+		if eval.IsBlank(text) {
 			return
 		}
 		_, questions := judged(t, c, answer(text), `{"reason": "x", "choice": "yes"}`)

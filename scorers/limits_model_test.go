@@ -46,7 +46,7 @@ func fenceFigures(t *testing.T) string {
 	c := compile(t, "- judge: {closedQA: {reference: x, question: q}}")
 	var n tally
 	for _, text := range attacks() {
-		if eval.Is(text) {
+		if eval.IsBlank(text) {
 			continue
 		}
 		_, questions := judged(t, c, answer(text), `{"reason": "no", "choice": "no"}`)

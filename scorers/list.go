@@ -84,7 +84,7 @@ func (c *listScorer) read(items yaml.Node) {
 		} else {
 			places[key] = n.Pos()
 		}
-		if eval.Is(key) {
+		if eval.IsBlank(key) {
 			n.Errorf("remove it", "an empty item is never listed")
 		}
 		c.place[key] = len(c.items)
@@ -124,7 +124,7 @@ func (c *listScorer) compare(items []string) (places []int, missing, others []st
 	seen := map[string]bool{}
 	for _, item := range items {
 		key := c.key(item)
-		if seen[key] || eval.Is(key) {
+		if seen[key] || eval.IsBlank(key) {
 			continue
 		}
 		seen[key] = true
@@ -186,7 +186,7 @@ func listedItems(text string) []string {
 		switch {
 		case mark != "" && len(mark) < len(line):
 			marked = append(marked, line[len(mark):])
-		case !eval.Is(line) && !leadsIn(line):
+		case !eval.IsBlank(line) && !leadsIn(line):
 			plain = append(plain, line)
 		}
 	}

@@ -53,7 +53,7 @@ func (a args) references(n yaml.Node) []string {
 	for _, item := range n.Items() {
 		text := textOf(item)
 		switch {
-		case !eval.Is(text):
+		case !eval.IsBlank(text):
 			out = append(out, text)
 			size += len(text)
 		case item.IsScalar() && !item.IsNull():

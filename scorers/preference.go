@@ -82,7 +82,7 @@ func (c *PairRuling) Contradicts() bool { return c.Firsts == 2 || c.Seconds == 2
 // Prefer rules on a pair from the available replies. While replies are missing, there is no preference yet.
 func (q *PreferenceQuestion) Prefer(p AnswerPair, replies *Judgements) PairRuling {
 	switch {
-	case eval.Is(p.Base.Answer) || eval.Is(p.Head.Answer):
+	case eval.IsBlank(p.Base.Answer) || eval.IsBlank(p.Head.Answer):
 		return PairRuling{Why: "one of the answers has no text"}
 	case p.Base.Answer == p.Head.Answer:
 		return PairRuling{Preferred: Tie, Same: true}

@@ -191,7 +191,7 @@ func (p *boundedRegexp) selectGroup(text string, at int, name string) (string, *
 	switch {
 	case m == nil:
 		return missing("the selection /%s/ does not match %s", written(p.re.String()), quote(text))
-	case m[2*at] == m[2*at+1] || eval.Is(text[m[2*at]:m[2*at+1]]): // an empty group selects nothing either
+	case m[2*at] == m[2*at+1] || eval.IsBlank(text[m[2*at]:m[2*at+1]]): // an empty group selects nothing either
 		return missing("the selection, %s, is empty in %s", name, quote(text[m[0]:m[1]]))
 	}
 	return text[m[2*at]:m[2*at+1]], nil
@@ -221,7 +221,7 @@ func fenceSelector(n yaml.Node) *selector {
 		switch {
 		case !ok:
 			return missing("the answer has %s: %s", none, quote(text))
-		case eval.Is(block):
+		case eval.IsBlank(block):
 			return missing("%s of the answer is empty", name)
 		}
 		return block, nil

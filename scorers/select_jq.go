@@ -64,7 +64,7 @@ func runJQ(name string, expression *expr.Code, value any, text string) (string, 
 		}
 		lines = append(lines, line)
 	}
-	if out := strings.Join(lines, "\n"); !eval.Is(out) {
+	if out := strings.Join(lines, "\n"); !eval.IsBlank(out) {
 		return out, nil
 	}
 	return missing("%s finds nothing in %s", name, quote(text))

@@ -37,7 +37,7 @@ func compileSimilar(a args) AnswerScorer {
 		return nil
 	}
 	for _, n := range m.Need("to").Items() {
-		if text := textOf(n); eval.Is(text) {
+		if text := textOf(n); eval.IsBlank(text) {
 			n.Errorf("write a text with words", "a text that shows nothing has no meaning to compare with")
 		} else {
 			a.needs.References = append(a.needs.References, text)

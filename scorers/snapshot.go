@@ -58,7 +58,7 @@ func (c snapshotScorer) Score(a *Answer) Finding {
 	if want, ok := c.home.Expected(s.File); ok {
 		s.Accepted = &AcceptedAnswer{want, s.Folded == c.fold.text(want)}
 	}
-	acceptable := !eval.Is(s.Got) && a.Candidate.Block() == ""
+	acceptable := !eval.IsBlank(s.Got) && a.Candidate.Block() == ""
 	switch {
 	case acceptable:
 		a.Context.SnapshotChecks = append(a.Context.SnapshotChecks, s)

@@ -99,7 +99,7 @@ func (a args) wantedTexts(list bool) []string {
 // checkBlank reports a text without visible characters where it has no effect.
 func (a args) checkBlank(n yaml.Node, text string) {
 	switch {
-	case !eval.Is(text) || !n.IsScalar() || n.IsNull():
+	case !eval.IsBlank(text) || !n.IsScalar() || n.IsNull():
 		return
 	case a.Kind == "equals":
 		n.Warnf(
@@ -153,7 +153,7 @@ func noText(a *Answer) (Finding, bool) {
 	case a.Candidate.PartlyBlocked() != "" && !a.Partial:
 		return Uncheckable("the answer was blocked (%s) after %s of text; `partial: allow` scores those", a.Candidate.Block(),
 			diag.Count(utf8.RuneCountInString(a.Candidate.Text), "character")), true
-	case !eval.Is(a.Candidate.Text):
+	case !eval.IsBlank(a.Candidate.Text):
 		return Finding{}, false
 	}
 	return Uncheckable("the answer has no text%s", whyEmpty(a.Candidate)), true

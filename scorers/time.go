@@ -18,7 +18,7 @@ func compileFirstToken(a args) AnswerScorer {
 		if a.Timing.Chunks == 0 {
 			return Unscored("the answer was not streamed: set `stream: true` on the target")
 		}
-		if f, none := noText(a); none && (a.Timing.FirstTokenMs == 0 || a.Candidate == nil || eval.Is(a.Candidate.Text)) {
+		if f, none := noText(a); none && (a.Timing.FirstTokenMs == 0 || a.Candidate == nil || eval.IsBlank(a.Candidate.Text)) {
 			return f
 		}
 		return within(a.Timing.FirstTokenMs)

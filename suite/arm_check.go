@@ -171,7 +171,7 @@ func sizeOver(prompt eval.Request) int {
 func saysNothing(c eval.Content) bool {
 	return !slices.ContainsFunc(c.Parts, func(p eval.Part) bool {
 		text, ok := p.(eval.TextPart)
-		return !ok || !eval.Is(text.Text)
+		return !ok || !eval.IsBlank(text.Text)
 	})
 }
 

@@ -129,7 +129,7 @@ func (n *metricNames) ofClasses() []string {
 	if n.classes == nil {
 		return nil
 	}
-	return eval.Names(n.classes)
+	return eval.ClassMetrics(n.classes)
 }
 
 // Metrics returns the names of metrics that a gate can compare: those of every comparison, named scorers, derived metrics,
@@ -222,7 +222,7 @@ func (l *loader) readClasses(n yaml.Node) {
 		key := eval.Fold(class)
 		first, twice := folded[key]
 		switch {
-		case eval.Is(class):
+		case eval.IsBlank(class):
 			item.Errorf("answers outside of the classes have their own column", "a class needs a name")
 		case class == eval.OtherAnswers:
 			item.Errorf("such as `other`", "`(other)` is the column of answers outside of the classes")

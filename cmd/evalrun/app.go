@@ -107,7 +107,7 @@ func exitWith(code int) error {
 	if code == eval.CodeOK {
 		return nil
 	}
-	return eval.With(code, errSaid)
+	return eval.WithCode(code, errSaid)
 }
 
 // explain prints what went wrong.

@@ -91,7 +91,7 @@ func (a *app) importPromptfoo(config string, o importOptions) error {
 		p.Printf("try it:    evalrun run %s --emulator  # without a model: most answers are echoes, and may fail\n", file)
 	}
 	if p.Err == nil && o.strict && im.Inexpressible > 0 {
-		return eval.With(
+		return eval.WithCode(
 			eval.CodeFailed,
 			fmt.Errorf("keys that a suite cannot express: %d; see %s", im.Inexpressible, diag.CleanLine(im.Report)),
 		)

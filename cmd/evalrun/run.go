@@ -201,7 +201,7 @@ func (a *app) interruptible(ctx context.Context, command func(context.Context) e
 	ctx, signaled := eval.Until(ctx, signals)
 	err := command(ctx)
 	if code := signaled(); code != eval.CodeOK {
-		return eval.With(code, errors.New("interrupted"))
+		return eval.WithCode(code, errors.New("interrupted"))
 	}
 	return err
 }

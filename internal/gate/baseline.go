@@ -119,53 +119,30 @@ func compareWith(d *journal.Document, suite string, rule *eval.BaselineRule, noC
 // lostArms are the arms and suites that only the baseline has, where a verdict is wanted: leaving out what fails must
 // not pass a gate. Arms that the run leaves out by --arm, --case, --tag or --sample are not lost, nor are arms that
 // the rule allows.
-func lostArms(before []*compare.Side, pairs []armPair, head *journal.Document, what Comparing) []compare.ArmComparison {
-	if what.BaseOf != nil || what.HeadArm != "" || len(before) > 0 && before[0].Run == head.Run.ID {
-		return nil
-	}
-	var out []compare.ArmComparison
+func lostArms(before []*compare.Side, pairs []armPair, head *journal.Document, what Comparing) (out []compare.ArmComparison) {
 	arms := eval.NewPatterns(head.Run.Options().Arms)
 	for _, b := range before {
-		paired := slices.ContainsFunc(pairs, func(p armPair) bool { return p.base == b })
-		ownRule := what.Suite != "" && b.Suite != what.Suite && hasSuite(head, b.Suite)
-		if paired || ownRule || !arms.Match(b.Arm) {
-			continue
-		}
-		if rule := what.Rules(b.Suite); rule == nil || allowsRemoved(rule, b.Suite, b.Arm) {
-			continue
-		}
-		if wanted := selectedBy(head, b); wanted != nil && !takes(b, wanted) {
-			continue
-		}
-		out = append(out, lostArm(b.Suite, b.Arm, b.Arm))
-	}
-	return out
-}
-
-// takes reports whether some case of a side is wanted.
-func takes(s *compare.Side, wanted func(*compare.CaseTotals) bool) bool {
-	for _, c := range s.Cases {
-		if wanted(c) {
-			return true
-		}
-	}
-	return false
-}
-
-// lostInVersion are the arms of an earlier version, which ran next to the suite, without a case of the suite to
-// compare them with.
-func lostInVersion(before []*compare.Side, pairs []armPair, what Comparing) (out []compare.ArmComparison) {
-	for _, b := range before {
 		rule := what.Rules(b.Suite)
-		if b.Suite != what.Suite || rule == nil {
+		if rule == nil || slices.ContainsFunc(pairs, func(p armPair) bool { return p.base == b }) {
 			continue
 		}
-		earlier, interleaved := rule.Against.(eval.BaseVersion)
-		if !interleaved || !earlier.Includes(b.Arm) {
+		arm := b.Arm
+		switch earlier, interleaved := rule.Against.(eval.BaseVersion); {
+		case what.Gate && what.BaseOf != nil: // an arm of an earlier version that ran next to the suite, without a case to compare it with
+			if b.Suite != what.Suite || !interleaved || !earlier.Includes(b.Arm) {
+				continue
+			}
+			arm = earlier.Current(b.Arm)
+		case what.BaseOf != nil || what.HeadArm != "" || b.Run == head.Run.ID || !arms.Match(b.Arm):
 			continue
+		case what.Suite != "" && b.Suite != what.Suite && hasSuite(head, b.Suite): // compared by its own rule
+			continue
+		default:
+			if wanted := selectedBy(head.Run.Options(), b); wanted != nil && !slices.ContainsFunc(b.Cases, wanted) {
+				continue
+			}
 		}
-		arm := earlier.Current(b.Arm)
-		if !allowsRemoved(rule, b.Suite, arm) && !slices.ContainsFunc(pairs, func(p armPair) bool { return p.base == b }) {
+		if !allowsRemoved(rule, b.Suite, arm) {
 			out = append(out, lostArm(b.Suite, arm, b.Arm))
 		}
 	}

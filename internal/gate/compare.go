@@ -100,11 +100,7 @@ func CompareRead(baseRead, headRead *RunSides, what Comparing) (*compare.Compari
 		}
 		c.Arms = append(c.Arms, arm)
 	}
-	if what.Gate && what.BaseOf != nil {
-		c.Arms = append(c.Arms, lostInVersion(before, pairs, what)...)
-	} else {
-		c.Arms = append(c.Arms, lostArms(before, pairs, head, what)...)
-	}
+	c.Arms = append(c.Arms, lostArms(before, pairs, head, what)...)
 	slices.SortStableFunc(c.Arms, func(a, b compare.ArmComparison) int {
 		return cmp.Compare(place(c.Arms, a.Suite), place(c.Arms, b.Suite))
 	})
@@ -147,7 +143,7 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 	rule := what.Rules(p.head.Suite)
 	o := optionsFor(rule, head, p.head.Suite)
 	if base != head { // an arm of the run itself has the same selection
-		o.Selected = selectedBy(head, p.head)
+		o.Selected = selectedBy(head.Run.Options(), p.head)
 	}
 	stop := head.StopOf(p.head.Suite, p.head.Arm)
 	if known, ok := stop.(*eval.KnownVerdict); ok && p.answeredBy(known, rule, base, head) {

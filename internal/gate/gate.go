@@ -42,9 +42,9 @@ func Apply(d *journal.Document) {
 	}
 	out.missing()
 	if d.End != nil && d.End.Signal != "" {
-		out.codes = append(out.codes, eval.OfSignal(d.End.Signal))
+		out.codes = append(out.codes, eval.SignalCode(d.End.Signal))
 	}
-	out.gate.Exit = eval.Worst(out.codes...)
+	out.gate.Exit = eval.WorstCode(out.codes...)
 	d.Decision = &journal.Decision{Gate: out.gate, Comparison: comparison, Ranking: out.ranked, NotCompared: notCompared}
 }
 
@@ -259,7 +259,7 @@ func (r *rulings) missing() {
 			}
 		}
 	}
-	if eval.Worst(r.codes...) == eval.CodeOK {
+	if eval.WorstCode(r.codes...) == eval.CodeOK {
 		r.unjudged()
 	}
 }
@@ -301,5 +301,5 @@ func Exit(c *compare.Comparison, rule *eval.BaselineRule) int {
 	case c.Verdict != "": // invalid: without a rule there are estimates, and no verdict
 		add(c.Verdict, eval.OnFail)
 	}
-	return eval.Worst(codes...)
+	return eval.WorstCode(codes...)
 }

@@ -333,7 +333,7 @@ func (c *Checks) previews(suite string, rule *eval.BaselineRule, base map[string
 		}
 		var wanted func(*compare.CaseTotals) bool
 		if isRun {
-			wanted = selected(&c.Options.Options, head)
+			wanted = selectedBy(&c.Options.Options, head)
 		}
 		p.Preview = compare.NewPreview(p.base, head, wanted)
 		out = append(out, p)

@@ -28,9 +28,6 @@ type Selection struct {
 // ArmCase names a case of an arm.
 type ArmCase struct{ Suite, Case, Arm string }
 
-// ArmCaseOf is the case of an arm.
-func ArmCaseOf(suite, caseName, arm string) ArmCase { return ArmCase{suite, caseName, arm} }
-
 // trialFilter takes the cases of arms when it takes one of their repeats.
 type trialFilter struct {
 	takes   func(*eval.Trial) bool
@@ -38,10 +35,10 @@ type trialFilter struct {
 	left    int    // what it and those before it have taken
 }
 
-// New applies the filters that look at more than names; nil when none is given. A resumed run knows its selection.
+// NewSelection applies the filters that look at more than names; nil when none is given. A resumed run knows its selection.
 // recordedOnly is a run whose trials alone can be selected, "" without. plan is the plan by names alone, in one
 // piece.
-func New(f *eval.Options, dir rundir.Dir, recordedOnly string, plan func() *runner.Plan) (*Selection, error) {
+func NewSelection(f *eval.Options, dir rundir.Dir, recordedOnly string, plan func() *runner.Plan) (*Selection, error) {
 	out := &Selection{Places: f.Selected, FailedIn: f.FailedIn, ChangedSince: f.ChangedSince, Sample: f.Sample}
 	if f.Selected != nil {
 		return out, nil
@@ -184,11 +181,7 @@ func lot(seed uint64, suite, caseID string) uint64 {
 // selectedBy says which cases of a baseline a run has to cover: --case, --tag and --sample take them by their names
 // and tags in the baseline. A case that was deleted or edited counts as one that the run has to cover. The result nil
 // is all of them.
-func selectedBy(head *journal.Document, side *compare.Side) func(*compare.CaseTotals) bool {
-	return selected(head.Run.Options(), side)
-}
-
-func selected(o *eval.Options, side *compare.Side) func(*compare.CaseTotals) bool {
+func selectedBy(o *eval.Options, side *compare.Side) func(*compare.CaseTotals) bool {
 	names, tags := eval.NewPatterns(o.Cases), eval.NewPatterns(o.Tags)
 	last := lastSampled(o, side)
 	if len(names) == 0 && len(tags) == 0 && last == nil {

@@ -126,7 +126,7 @@ func ranWith(t *testing.T, in rundir.Dir, name string, outcomes map[string]eval.
 // selected are the trials that options leave of the cases: each case of an arm with the number of its repeats.
 func selectedPlaces(t *testing.T, in rundir.Dir, cases string, o eval.SelectionOptions) (left string, s *Selection) {
 	t.Helper()
-	s, err := New(&eval.Options{SelectionOptions: o}, in, "", func() *runner.Plan { return planOf(t, cases, nil) })
+	s, err := NewSelection(&eval.Options{SelectionOptions: o}, in, "", func() *runner.Plan { return planOf(t, cases, nil) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,13 +222,14 @@ func TestKnownSelectionsNeedNoOtherRun(t *testing.T) {
 	var places eval.Places
 	places.Add(0, 2)
 	known := &eval.Options{SelectionOptions: eval.SelectionOptions{Selected: &places, FailedIn: "gone", Sample: 1}}
-	if s, err := New(known, in, "", plan); err != nil || s.Places != &places || s.FailedIn != "gone" {
+	if s, err := NewSelection(known, in, "", plan); err != nil || s.Places != &places || s.FailedIn != "gone" {
 		t.Errorf("%+v, %v, want the known places", s, err)
 	}
-	if s, err := New(&eval.Options{SelectionOptions: eval.SelectionOptions{Cases: []string{"a"}}}, in, "", plan); err != nil || s != nil {
+	o := &eval.Options{SelectionOptions: eval.SelectionOptions{Cases: []string{"a"}}}
+	if s, err := NewSelection(o, in, "", plan); err != nil || s != nil {
 		t.Errorf("without a filter: %+v, %v, want none", s, err)
 	}
-	_, err := New(&eval.Options{SelectionOptions: eval.SelectionOptions{FailedIn: "gone"}}, in, "", plan)
+	_, err := NewSelection(&eval.Options{SelectionOptions: eval.SelectionOptions{FailedIn: "gone"}}, in, "", plan)
 	if eval.Of(err) != eval.CodeBadInput || err == nil || !strings.Contains(err.Error(), "--failed-in") {
 		t.Errorf("a run that is gone: exit %d with %v, want bad input that names the flag", eval.Of(err), err)
 	}

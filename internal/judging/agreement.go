@@ -371,7 +371,7 @@ func CheckPeople(d *journal.Document, files []*labels.File) (*AgreementReport, e
 		c.people.bySuite[f.Suite()] = f
 	}
 	if err := errors.Join(problems...); err != nil {
-		return nil, eval.With(eval.CodeBadInput, err)
+		return nil, eval.WithCode(eval.CodeBadInput, err)
 	}
 	if err := c.read(d); err != nil {
 		return nil, err

@@ -184,7 +184,7 @@ func alike(text string, n int) answers {
 // pairJudge is the judge of two runs.
 func (b *bench) pairJudge(base, head *journal.Document, by judging.ByJudge) *judging.PairJudge {
 	b.Helper()
-	c, err := judging.New(b.Context(), base, head, by)
+	c, err := judging.NewPairJudge(b.Context(), base, head, by)
 	expect.OK(b, err)
 	b.Cleanup(c.Close)
 	return c

@@ -61,7 +61,7 @@ func (l *labelFile) err() error {
 	for i, m := range l.problems {
 		all[i] = fmt.Errorf("%s:%d: %s", l.file, m.line, m.why)
 	}
-	return eval.With(eval.CodeBadInput, errors.Join(all...))
+	return eval.WithCode(eval.CodeBadInput, errors.Join(all...))
 }
 
 // maxLabels bounds a file of labels, in bytes.

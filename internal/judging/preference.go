@@ -43,9 +43,9 @@ type PairJudge struct {
 	total      compare.PreferenceTotals
 }
 
-// New finds the judge and connects to its service, by default that of the head run. It only requests the
+// NewPairJudge finds the judge and connects to its service, by default that of the head run. It only requests the
 // metadata of the judge's model.
-func New(ctx context.Context, base, head *journal.Document, by ByJudge) (*PairJudge, error) {
+func NewPairJudge(ctx context.Context, base, head *journal.Document, by ByJudge) (*PairJudge, error) {
 	for _, d := range []*journal.Document{base, head} {
 		if d.Run.CommandOptions == nil || d.Run.CommandOptions.NoContent {
 			return nil, eval.BadInput("%s keeps no answers between which a judge could choose", d.Run.ID)

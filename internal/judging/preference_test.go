@@ -230,7 +230,7 @@ func TestTheJudgeIsFoundOrTheErrorSaysWhatToName(t *testing.T) {
 		by := b.by()
 		by.Judge = test.named
 		d := b.run("r", alike("x", 1))
-		c, err := judging.New(t.Context(), d, d, by)
+		c, err := judging.NewPairJudge(t.Context(), d, d, by)
 		if test.want != "" {
 			expect.Contains(t, name, fmt.Sprint(err), test.want)
 			expect.Same(t, "exit code of "+name, eval.Of(err), eval.CodeBadInput)

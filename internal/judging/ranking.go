@@ -220,7 +220,7 @@ func (s *rankedSuite) caseOf(indexes map[[2]string]int, pair [2]*compare.CaseTot
 func (s *rankedSuite) calls() (int, error) {
 	questions := map[[32]byte]bool{}
 	for p := range s.reader.pairs() {
-		if eval.Is(p.Base.Answer) || eval.Is(p.Head.Answer) || p.Base.Answer == p.Head.Answer {
+		if eval.IsBlank(p.Base.Answer) || eval.IsBlank(p.Head.Answer) || p.Base.Answer == p.Head.Answer {
 			continue
 		}
 		sides := []string{p.Base.Question + "\x00" + p.Base.Answer, p.Head.Question + "\x00" + p.Head.Answer}

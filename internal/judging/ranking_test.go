@@ -16,7 +16,7 @@ import (
 )
 
 func newError(b *bench, base, head *journal.Document) error {
-	c, err := judging.New(b.Context(), base, head, b.by())
+	c, err := judging.NewPairJudge(b.Context(), base, head, b.by())
 	if err == nil {
 		c.Close()
 	}

@@ -74,7 +74,7 @@ func ReadAnswers(path string) (*Answers, error) {
 		problems = append(problems, fmt.Errorf("%s: %w", path, err))
 	}
 	if len(problems) > 0 {
-		return nil, eval.With(eval.CodeBadInput, errors.Join(problems...))
+		return nil, eval.WithCode(eval.CodeBadInput, errors.Join(problems...))
 	}
 	a.used = make([]bool, len(a.lines))
 	return a, nil
@@ -188,7 +188,7 @@ func (a *Answers) Check(plan *runner.Plan) error {
 		}
 	}
 	if problems = append(problems, a.unused(cases)...); len(problems) > 0 {
-		return eval.With(eval.CodeBadInput, errors.Join(problems...))
+		return eval.WithCode(eval.CodeBadInput, errors.Join(problems...))
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (s *Session) startEmulator() error {
 	)
 	server, err := e.Start("127.0.0.1:0")
 	if err != nil {
-		return eval.With(eval.CodeIncomplete, err)
+		return eval.WithCode(eval.CodeIncomplete, err)
 	}
 	s.emulator = &embedded{server, script.Sum(), s.Settings.Service.HeaderPrefix}
 	s.Settings.Service.BaseURL = server.URL

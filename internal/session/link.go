@@ -121,11 +121,11 @@ func (s *Session) oauth() bool { return s.Settings.Service.Auth == eval.AuthOAut
 func (s *Session) useLogin() (dialed, error) {
 	store, err := oauth.UserStore()
 	if err != nil {
-		return nil, eval.With(eval.CodeIncomplete, err)
+		return nil, eval.WithCode(eval.CodeIncomplete, err)
 	}
 	login, err := store.Load()
 	if err != nil {
-		return nil, eval.With(eval.CodeIncomplete, err)
+		return nil, eval.WithCode(eval.CodeIncomplete, err)
 	}
 	service := &s.Settings.Service
 	if service.Project == "" {

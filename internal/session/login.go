@@ -89,7 +89,7 @@ func (l *ReadyLogin) Run(ctx context.Context) (*LoggedIn, error) {
 	case errors.As(err, &coded):
 		return nil, err
 	case err != nil:
-		return nil, eval.With(eval.CodeIncomplete, err)
+		return nil, eval.WithCode(eval.CodeIncomplete, err)
 	}
 	return &LoggedIn{File: l.store.Path, Missing: token.Missing(l.oauth.Scopes), Renewed: token.RefreshToken != ""}, nil
 }

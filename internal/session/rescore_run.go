@@ -118,10 +118,10 @@ func (o *rescoredRun) Check(plan *runner.Plan) error {
 			there = map[gate.ArmCase]bool{}
 			for i := range o.doc.Len() {
 				k := o.doc.Indexed(i)
-				there[gate.ArmCaseOf(k.Suite, k.Case, k.Arm)] = true
+				there[gate.ArmCase{Suite: k.Suite, Case: k.Case, Arm: k.Arm}] = true
 			}
 		}
-		if there[gate.ArmCaseOf(t.Suite, t.Case, t.Arm)] {
+		if there[gate.ArmCase{Suite: t.Suite, Case: t.Case, Arm: t.Arm}] {
 			changed++
 		} else {
 			added++

@@ -132,7 +132,7 @@ func (l *Loaded) settings() (Settings, error) {
 	if err := s.check(); err != nil {
 		return s, err
 	}
-	s.Selection, err = gate.New(&f.Options, f.In(), l.rescored.within, func() *runner.Plan {
+	s.Selection, err = gate.NewSelection(&f.Options, f.In(), l.rescored.within, func() *runner.Plan {
 		f.Shard = eval.Shard{} // shards divide the selection, so it must not depend on them
 		return l.plan(&f, nil, s.Service.APIVersion)
 	})

@@ -141,7 +141,7 @@ func casesIn(d *journal.Document) map[gate.ArmCase]bool {
 	there := map[gate.ArmCase]bool{}
 	for i := range d.Len() {
 		k := d.Indexed(i)
-		there[gate.ArmCaseOf(k.Suite, k.Case, k.Arm)] = true
+		there[gate.ArmCase{Suite: k.Suite, Case: k.Case, Arm: k.Arm}] = true
 	}
 	return there
 }
@@ -193,7 +193,7 @@ func (g *gathering) take(t *runner.Planned) error {
 	if earlier || !t.ComparesSnapshots() {
 		return nil
 	}
-	name := gate.ArmCaseOf(t.Suite, t.Case, t.Arm)
+	name := gate.ArmCase{Suite: t.Suite, Case: t.Case, Arm: t.Arm}
 	place, ok := gate.FindTrial(g.doc, &t.Trial)
 	if !ok {
 		if g.there[name] {

@@ -22,7 +22,7 @@ func given(k *keptFile, caseName string, answers ...string) {
 		if k.was != nil {
 			check.Accepted = &scorers.AcceptedAnswer{Text: *k.was, Same: strings.EqualFold(text, *k.was)}
 		}
-		k.add(gate.ArmCaseOf("s", caseName, "t/p"), check)
+		k.add(gate.ArmCase{Suite: "s", Case: caseName, Arm: "t/p"}, check)
 	}
 }
 

@@ -90,7 +90,7 @@ func (f Folder) prefer(
 	if rule != nil && len(o.Rule.Metrics) == 0 {
 		rule.Metrics = append(rule.Metrics, eval.MetricMargin{Name: eval.MetricPreference, Margin: o.Rule.Margin})
 	}
-	judge, err := judging.New(ctx, base, head, o.ByJudge)
+	judge, err := judging.NewPairJudge(ctx, base, head, o.ByJudge)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (f Folder) RankByPreference(ctx context.Context, name string, o CompareRequ
 			return nil, err
 		}
 	}
-	judge, err := judging.New(ctx, d, d, o.ByJudge)
+	judge, err := judging.NewPairJudge(ctx, d, d, o.ByJudge)
 	if err != nil {
 		return nil, err
 	}

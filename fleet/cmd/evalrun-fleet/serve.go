@@ -116,7 +116,7 @@ func serve(cmd *cobra.Command, suites []string, o *serveOptions, global *flags.G
 		fmt.Fprintf(os.Stderr, "to continue: %s\n", diag.CleanLine(again(cmd, result)))
 	}
 	if result.Exit != eval.CodeOK {
-		return eval.With(result.Exit, errSaid)
+		return eval.WithCode(result.Exit, errSaid)
 	}
 	return nil
 }

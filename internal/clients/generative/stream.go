@@ -42,7 +42,7 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 		if slices.Contains(chunk.indexes[:i], chunk.indexes[i]) {
 			return text, eval.Errorf(eval.KindMalformed, "two candidates have the index %d: %s", chunk.indexes[i], wire.Excerpt(data))
 		}
-		text = text || !eval.Is(c.Text)
+		text = text || !eval.IsBlank(c.Text)
 		g := a.candidate(chunk.indexes[i])
 		other := isOther(a.head.Extra["responseId"], chunk.Extra["responseId"])
 		if other && c.Text != "" && g.pieces.Text() != "" {
