@@ -24,17 +24,13 @@ func execKind() Kind {
 		Doc: "Takes a list of the program and its arguments, the program alone, or `{command, args, timeout, env}`. " +
 			"`./check.sh` is an executable file of the suite's folder; a name without a slash, such as `python3`, is " +
 			"looked up in PATH. There is no shell. The program runs in the suite's folder, once for each answer.\n\n" +
-			"- Standard input is a JSON object: `version` (1), `answer` (the candidate's text, \"\" when blocked), " +
-			"`candidate`, `finishReason`, `safetyRatings`, `candidates`, `promptFeedback`, `suite`, `case`, `arm`, " +
-			"`model`, `repeat`, `vars`, `request`, `usage`, `timing`, `args` as the suite gives them, `toolCalls` of the " +
-			"whole trial (`name` and `args`), `steps` (the number of calls of the model), `turns` (these calls, where " +
-			"there were several), and `workspace`, the folder of a program under test as long as it exists.\n" +
+			"- Standard input is a JSON object that begins with `version` (1) and `answer`, the candidate's text. " +
+			"`evalrun help program-protocol#scorers` has its other keys.\n" +
 			"- Standard output is true, false, a number from 0 to 1, or `{\"score\": 0.8, \"passed\": true, \"reason\": " +
-			"\"...\"}`; `score` may also be true or false, and other keys do not matter. Without `passed` a number passes " +
-			"when it is 1. A `threshold` next to the kind decides in any case. `\"score\": null` is unscored.\n" +
+			"\"...\"}`. Without `passed` a number passes when it is 1. A `threshold` next to the kind decides in any case. " +
+			"`\"score\": null` is unscored.\n" +
 			"- It must end with exit status 0 within `timeout` (10s; at most 10m) and write at most 1 MiB. Everything " +
-			"else makes the trial an error of kind `scorer`, which shows the end of its standard error. Processes that " +
-			"it started end with it.\n" +
+			"else makes the trial an error of kind `scorer`.\n" +
 			"- Its environment has no keys and no variables of evalrun (EVALRUN_...). `env` adds names with values, or " +
 			"lists private variables to pass on.\n\n" +
 			"The files of the suite's folder that the command names are a part of the scorer. With `--untrusted` it " +

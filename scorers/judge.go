@@ -7,23 +7,17 @@ func judgeKind() Kind {
 		Name: "judge", Summary: "a model that the suite names under `judges:` finds the answer good", Version: 2,
 		Doc: "Takes one of nine questions.\n\n" +
 			"- By a number from 0 to 1, or on `scale: [1, 5]`: `rubric: TEXT`, `faithfulness: {context}`, `relevance: " +
-			"{}`, and `steps: {steps, criteria}` (1 to 5).\n" +
-			"- By a choice: `factuality: {reference}` with `same` (1), `differsHarmlessly` (1), `superset` (0.6), " +
-			"`subset` (0.4), `disagrees` (0), and `closedQA: {criteria, reference}` with `yes` (1) or `no` (0). `values: " +
-			"{subset: 0.8}` replaces values.\n" +
-			"- By counting what the judge lists, as in RAGAS: `contextRecall: {reference, context}`, `contextPrecision: " +
-			"{reference, context}`, `answerCorrectness: {reference, similarity}`.\n\n" +
+			"{}`, `steps: {steps, criteria}` (1 to 5).\n" +
+			"- By a choice: `factuality: {reference}` and `closedQA: {criteria, reference}`. `values: {subset: 0.8}` " +
+			"replaces what a choice is worth.\n" +
+			"- By counting what the judge lists: `contextRecall: {reference, context}`, `contextPrecision: {reference, " +
+			"context}`, `answerCorrectness: {reference, similarity}`.\n\n" +
 			"A judge with a `template` has its own question, and `with: {name: TEXT}` gives it texts. The value must be " +
-			"at least 0.5, `min`, or the `threshold` next to the kind.\n\n" +
-			"- `question: TEXT` replaces the last turn of the user. `sees: conversation` also shows the system prompt, " +
-			"all turns, tool calls and their results.\n" +
-			"- `judge: NAME` chooses among several judges. `panel: [a, b, c]` uses several, with `combine: majority` " +
-			"(the choice of most, or the lower median; more than half must pass the answer) or `combine: mean`.\n" +
-			"- `repeats: N` sends the question N times. The value is the mean of the numbers, or that of the most " +
-			"frequent choice (of several the lowest).\n\n" +
-			"A reply that is not one JSON object of the requested shape is requested once more. After that, and for a " +
-			"block or a judge that cannot be called, the score is unscored. `evalrun help judge-questions` has all keys " +
-			"and rules.",
+			"at least 0.5, `min`, or the `threshold` next to the kind. `judge: NAME` chooses among several judges, and " +
+			"`panel: [a, b, c]` with `combine: majority | mean` uses several. `repeats: N` sends the question N times. " +
+			"`question: TEXT` replaces the last turn of the user. `sees: conversation` shows all turns and tool calls.\n\n" +
+			"A reply that does not count is requested once more. After that, and for a block or a judge that cannot be " +
+			"called, the score is unscored. `evalrun help judge-questions` has all keys and rules.",
 		Example: "- judge:\n    rubric: The answer names the capital of France and nothing else.\n    repeats: 3\n  threshold: 0.8",
 		takes:   judgeShape(), compile: compileJudge,
 	}
