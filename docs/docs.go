@@ -52,14 +52,18 @@ func readPages() []Page {
 	return out
 }
 
+// moved are former pages, by the page that has their text now.
+var moved = map[string]string{"decide": "page"}
+
 // Find returns the page with a name, or nil. A name may be written as a path: suite, suite.md, docs/reference/suite.md.
 func Find(name string) *Page {
 	folder, file := path.Split(name)
 	if folder = strings.TrimPrefix(folder, "docs/"); folder != "" && !slices.Contains(append(Parts, "ci"), path.Clean(folder)) {
 		return nil // ci was the folder of two pages in evalrun 0.2
 	}
+	name = strings.TrimSuffix(file, ".md")
 	for _, p := range Pages() {
-		if p.Name == strings.TrimSuffix(file, ".md") {
+		if p.Name == cmp.Or(moved[name], name) {
 			return &p
 		}
 	}

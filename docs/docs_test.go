@@ -38,6 +38,9 @@ func TestFindTakesAnyNameOfAPage(t *testing.T) {
 	if p := Find("ci/github"); p == nil || p.Name != "github" {
 		t.Errorf("ci/github: got %v, want the page github", Find("ci/github"))
 	}
+	if p := Find("how-to/decide"); p == nil || p.Name != "page" {
+		t.Errorf("how-to/decide: got %v, want the page that has its text now", p)
+	}
 	for _, name := range []string{"", "nonsense", "../README", "docs", "docs/", "reference", "reference/", "../reference/suite.md"} {
 		if p := Find(name); p != nil {
 			t.Errorf("%q: got the page %s, want none", name, p.Name)
