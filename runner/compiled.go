@@ -71,14 +71,14 @@ func (w *walk) compileAll(s *suite.Suite, c *suite.Case, a suite.Arm) (out score
 	for _, spec := range c.ScorersFor(a) {
 		one := w.compile(s, spec)
 		text = append(text, one.hashed...)
-		for _, named := range one.Snapshots() {
+		for _, named := range one.Needs().Snapshots {
 			always = false
 			expected, there := s.Expected(
 				suite.ExpectedFile(named, &eval.Trial{Suite: s.Name, Case: c.Name, Target: a.Target.Name, Prompt: a.Prompt.Name}),
 			)
 			text = fmt.Appendf(text, "expected %t %q\n", there, expected)
 		}
-		out.compiled, versions = append(out.compiled, one.Compiled), append(versions, one.Versions()...)
+		out.compiled, versions = append(out.compiled, one.Compiled), append(versions, one.Needs().Versions...)
 	}
 	if c.Threshold != nil {
 		text = fmt.Appendf(text, "threshold %g", *c.Threshold)
@@ -111,13 +111,13 @@ func (w *walk) compile(s *suite.Suite, spec *suite.Scorer) *compiledScorer {
 func hashedScorer(s *suite.Suite, spec *suite.Scorer, compiled *scorers.Compiled) []byte {
 	var h bytes.Buffer
 	h.Write(spec.JSON())
-	if len(compiled.References()) > 0 {
+	if len(compiled.Needs().References) > 0 {
 		fmt.Fprintf(&h, "embedding %s %s", s.Embedding.APIVersion, s.Embedding.Model)
 		if name, protocol := s.Embedding.Service.Identity(); name != "" {
 			fmt.Fprintf(&h, "service %s %s", name, protocol)
 		}
 	}
-	for _, j := range compiled.Judges() {
+	for _, j := range compiled.Needs().Judges {
 		request := requestTo(&j.Model, j.Model.APIVersion)
 		id := identity(&request)
 		h.Write(id[:])
@@ -125,7 +125,7 @@ func hashedScorer(s *suite.Suite, spec *suite.Scorer, compiled *scorers.Compiled
 			fmt.Fprintf(&h, "template %q choices %v", own.Text(), own.Choices)
 		}
 	}
-	for _, program := range compiled.Programs() {
+	for _, program := range compiled.Needs().Programs {
 		fmt.Fprintf(&h, "program %s\n", program)
 	}
 	return h.Bytes()

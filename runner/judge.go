@@ -310,7 +310,7 @@ func (r *run) doubt(a *scoring) bool {
 	a.answer.Context.Judgements.Useless = nil
 	for i := range a.scores {
 		_, scored := a.scores[i].Value() // with `onError: fail` a useless reply makes a failure, which has a value
-		a.settled[i] = a.settled[i] && (!found || scored && len(a.trial.scorers[i].Judges()) == 0)
+		a.settled[i] = a.settled[i] && (!found || scored && len(a.trial.scorers[i].Needs().Judges) == 0)
 	}
 	return found
 }

@@ -50,7 +50,7 @@ func (t *Planned) InputLimit() int {
 func (t *Planned) References() []string {
 	var out []string
 	for _, s := range t.scorers {
-		out = append(out, s.References()...)
+		out = append(out, s.Needs().References...)
 	}
 	return out
 }
@@ -59,7 +59,7 @@ func (t *Planned) References() []string {
 func (t *Planned) Judges() []suite.JudgeUse {
 	var out []suite.JudgeUse
 	for _, s := range t.scorers {
-		out = append(out, s.Judges()...)
+		out = append(out, s.Needs().Judges...)
 	}
 	return out
 }
@@ -135,7 +135,7 @@ func DescribeCase(t *eval.Trial) string {
 
 // ComparesSnapshots reports whether a scorer of the trial compares the answer with one that was accepted.
 func (t *Planned) ComparesSnapshots() bool {
-	return slices.ContainsFunc(t.scorers, func(s *scorers.Compiled) bool { return len(s.Snapshots()) > 0 })
+	return slices.ContainsFunc(t.scorers, func(s *scorers.Compiled) bool { return len(s.Needs().Snapshots) > 0 })
 }
 
 // SnapshotChecks are the parts of a recorded answer that snapshot scorers compare.
@@ -143,7 +143,7 @@ func (t *Planned) SnapshotChecks(earlier *eval.Result) ([]scorers.SnapshotCheck,
 	a := &scoring{trial: t, result: eval.Result{Trial: t.Trial}}
 	a.recorded(earlier)
 	for _, s := range t.scorers {
-		if len(s.Snapshots()) == 0 {
+		if len(s.Needs().Snapshots) == 0 {
 			continue
 		}
 		if _, err := s.Score(&a.answer); err != nil {

@@ -159,7 +159,7 @@ const programsPerCPU = 4
 // slots holds the tokens for scoring; each answer takes one. Programs have their own, so that they hold up only each
 // other.
 func (r *run) slots(a *scoring) chan struct{} {
-	if slices.ContainsFunc(a.trial.scorers, func(s *scorers.Compiled) bool { return len(s.Programs()) > 0 }) {
+	if slices.ContainsFunc(a.trial.scorers, func(s *scorers.Compiled) bool { return len(s.Needs().Programs) > 0 }) {
 		return r.programs
 	}
 	return r.scoring

@@ -254,7 +254,7 @@ func TestExecFilesArePartOfTheScorer(t *testing.T) {
 	t.Parallel()
 	dir := newFolder(t, map[string]string{"say.sh": saying, "data.txt": "x"})
 	programs := func() string {
-		return strings.Join(dir.compile(t, "- any: [exec: [./say.sh, data.txt, 'true'], exec: sh]").Programs(), "\n")
+		return strings.Join(dir.compile(t, "- any: [exec: [./say.sh, data.txt, 'true'], exec: sh]").Needs().Programs, "\n")
 	}
 	before := programs()
 	if !strings.Contains(before, `"data.txt"2d711642b7`) || !strings.HasSuffix(before, "\n\"sh\"") {

@@ -135,7 +135,7 @@ func TestPanelsDecideByTheVotesOfTheirJudges(t *testing.T) {
 			t.Errorf("%s: %s, agreement %v, %s; want %s, %v, %s", test.entry, got, *s.Judged.Agreement, s.Reason, test.want, test.agree, test.reason)
 		}
 		isWhole(t, s.Judged, len(test.says), len(questions))
-		expect.Same(t, "calls that are planned for", len(c.Judges()), len(questions))
+		expect.Same(t, "calls that are planned for", len(c.Needs().Judges), len(questions))
 	}
 }
 

@@ -131,7 +131,7 @@ func TestAnswerCorrectnessWeighsSimilarity(t *testing.T) {
 		if !isScored(s) || math.Abs(valueOf(s)-want) > 1e-9 || len(questions) != 1 {
 			t.Errorf("%q: %+v after %d, want %v after 1", option, s, len(questions), want)
 		}
-		if got := len(c.References()); (got == 0) != (option == ", similarity: 0") {
+		if got := len(c.Needs().References); (got == 0) != (option == ", similarity: 0") {
 			t.Errorf("%q: %d references, want them only where they count", option, got)
 		}
 	}

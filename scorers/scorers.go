@@ -256,21 +256,6 @@ func (t Table) is(other Table) bool { return len(t) > 0 && len(t) == len(other) 
 // Needs returns all that the scorer and its nested scorers need.
 func (c *Compiled) Needs() suite.Needs { return c.needs }
 
-// References are the texts whose embeddings the scorer compares with.
-func (c *Compiled) References() []string { return c.needs.References }
-
-// Judges has one entry for each call to a judge, not counting corrections of malformed replies.
-func (c *Compiled) Judges() []suite.JudgeUse { return c.needs.Judges }
-
-// Programs are the commands that the scorer runs, with digests of their files.
-func (c *Compiled) Programs() []string { return c.needs.Programs }
-
-// Versions are the kinds of the scorer and its nested ones that have changed their meaning, such as choice.2.
-func (c *Compiled) Versions() []string { return c.needs.Versions }
-
-// Snapshots are the files below expected/ that the scorer reads, in the form of suite.ExpectedFile.
-func (c *Compiled) Snapshots() []string { return c.needs.Snapshots }
-
 // Score scores an answer. A panic of the scorer becomes its error.
 func (c *Compiled) Score(a *Answer) (score eval.Score, err error) {
 	defer func() {

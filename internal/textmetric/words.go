@@ -69,9 +69,6 @@ func tokenizer(name string) func(string) []string {
 	return nil
 }
 
-// IsTokenizer reports whether sacreBLEU has a tokenizer with that name.
-func IsTokenizer(name string) bool { return tokenizer(name) != nil }
-
 // tokens13a splits as mteval-v13a does.
 func tokens13a(s string) []string {
 	s = strings.ReplaceAll(s, "<skipped>", "")

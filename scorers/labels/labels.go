@@ -34,7 +34,7 @@ const Suffix = ".labels.jsonl"
 // Limits of the texts that a person may write, in bytes.
 const (
 	MaxComment = 4000
-	MaxWho     = 100
+	maxWho     = 100
 )
 
 // Label is one person's label of an answer: a line of the file.
@@ -90,8 +90,8 @@ func CheckWho(who string) error {
 	switch {
 	case strings.TrimSpace(who) == "":
 		return fmt.Errorf("the name of the person is empty")
-	case len(who) > MaxWho:
-		return fmt.Errorf("the name of the person has more than %d bytes", MaxWho)
+	case len(who) > maxWho:
+		return fmt.Errorf("the name of the person has more than %d bytes", maxWho)
 	case !utf8.ValidString(who) || strings.ContainsFunc(who, unicode.IsControl):
 		return fmt.Errorf("the name of the person holds a line break or another control character")
 	}

@@ -15,7 +15,7 @@ func TestInvalidLabelsSayWhatTheirFieldsTake(t *testing.T) {
 	for want, change := range map[string]func(*Label){
 		`"a/b" is not the name of a suite: letters, digits, dot, dash and underscore, 200 at most`: func(l *Label) { l.Suite = "a/b" },
 		"the name of the person is empty":                                        func(l *Label) { l.Who = " " },
-		"the name of the person has more than 100 bytes":                         func(l *Label) { l.Who = strings.Repeat("x", MaxWho+1) },
+		"the name of the person has more than 100 bytes":                         func(l *Label) { l.Who = strings.Repeat("x", maxWho+1) },
 		"the name of the person holds a line break or another control character": func(l *Label) { l.Who = "a\nb" },
 		"`caseId` is missing":                                                    func(l *Label) { l.CaseID = "" },
 		"`arm` is missing":                                                       func(l *Label) { l.Arm = "" },
