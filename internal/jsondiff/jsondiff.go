@@ -3,56 +3,13 @@
 package jsondiff
 
 import (
-	"reflect"
+	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
-
-	"github.com/google/go-cmp/cmp"
 )
 
-// jsonArray is a JSON array by index. As a slice, go-cmp would align it, which takes time exponential in the
-// nesting. JSON Pointers only have indexes anyway.
-type jsonArray map[int]any
-
 type object = map[string]any
-
-// positional converts the arrays of a JSON value to lists.
-func positional(v any) any {
-	switch v := v.(type) {
-	case []any:
-		out := make(jsonArray, len(v))
-		for i, item := range v {
-			out[i] = positional(item)
-		}
-		return out
-	case object:
-		out := make(object, len(v))
-		for key, item := range v {
-			out[key] = positional(item)
-		}
-		return out
-	}
-	return v
-}
-
-// arrays reverses positional.
-func arrays(v any) any {
-	switch v := v.(type) {
-	case jsonArray:
-		out := make([]any, len(v))
-		for i := range out {
-			out[i] = arrays(v[i])
-		}
-		return out
-	case object:
-		out := make(object, len(v))
-		for key, item := range v {
-			out[key] = arrays(item)
-		}
-		return out
-	}
-	return v
-}
 
 // Rules say how to compare two values.
 type Rules struct {
@@ -103,34 +60,28 @@ const MaxDifferences = 20
 // Compare compares two values. It returns no diff if got has more than maxFields fields. fields is the
 // number of fields in got.
 func (r Rules) Compare(want, got any, maxFields int) (d *Diff, fields int) {
-	left, right := positional(want), positional(got)
-	if fields = r.fields(nil, right); fields > maxFields {
+	if fields = r.Fields(got); fields > maxFields {
 		return nil, fields
 	}
+	c := &comparison{rules: r, same: Within(r.Tolerance)}
 	if r.Unordered {
-		p := &pairing{rules: r, same: Within(r.Tolerance), left: maxPairing}
-		right = p.fit(nil, left, right).value
+		p := &pairing{rules: r, same: c.same, left: maxPairing}
+		got = p.fit(nil, want, got).value
 	}
-	c := &diffReporter{rules: r}
-	ignored := func(p cmp.Path) bool { return r.Ignore.Match(pointer(p)) }
-	opts := cmp.Options{cmp.Reporter(c), cmp.Comparer(Within(r.Tolerance))}
-	if len(r.Ignore) > 0 {
-		opts = append(opts, cmp.FilterPath(ignored, cmp.Ignore()))
-	}
-	cmp.Equal(left, right, opts)
+	c.compare(nil, want, got)
 	return &c.Diff, fields
 }
 
 // Fields counts the values without others inside, except ignored ones.
-func (r Rules) Fields(v any) int { return r.fields(nil, positional(v)) }
+func (r Rules) Fields(v any) int { return r.fields(nil, v) }
 
 func (r Rules) fields(at []string, v any) int {
-	if len(r.Ignore) > 0 && r.Ignore.Match(at) {
+	if r.Ignore.Match(at) {
 		return 0
 	}
 	n := 0
 	switch v := v.(type) {
-	case jsonArray:
+	case []any:
 		for i, item := range v {
 			n += r.fields(append(at, strconv.Itoa(i)), item)
 		}
@@ -152,75 +103,89 @@ func orOne(fields, items int) int {
 	return fields
 }
 
-// diffReporter implements the Reporter of go-cmp.
-type diffReporter struct {
+// comparison collects the differences of two values.
+type comparison struct {
 	Diff
 	rules Rules
-	path  cmp.Path
+	same  func(a, b json.Number) bool
 }
 
-// pointer converts a path of go-cmp to a JSON Pointer.
-func pointer(p cmp.Path) []string {
-	var out []string
-	for _, step := range p {
-		if s, ok := step.(cmp.MapIndex); ok {
-			key := s.Key()
-			if key.Kind() == reflect.Int {
-				out = append(out, strconv.FormatInt(key.Int(), 10))
-			} else {
-				out = append(out, key.String())
-			}
+// compare compares the values at a path. Lists are compared item by item, and either side may be Missing.
+func (c *comparison) compare(at []string, want, got any) {
+	if c.rules.Ignore.Match(at) {
+		return
+	}
+	switch w := want.(type) {
+	case object:
+		if g, ok := got.(object); ok {
+			c.objects(at, w, g)
+			return
+		}
+	case []any:
+		if g, ok := got.([]any); ok {
+			c.lists(at, w, g)
+			return
+		}
+	default:
+		if sameScalar(want, got, c.same) {
+			c.Equal++
+			return
 		}
 	}
-	return out
+	c.differ(at, want, got)
 }
 
-// PushStep implements cmp.Reporter. It counts empty lists and objects, which Report does not see as fields.
-func (c *diffReporter) PushStep(s cmp.PathStep) {
-	c.path = append(c.path, s)
-	want, got := s.Values()
-	if empty(want) && empty(got) && want.Type() == got.Type() && !c.rules.Ignore.Match(pointer(c.path)) {
+func (c *comparison) objects(at []string, want, got object) {
+	keys := slices.Concat(slices.Collect(maps.Keys(want)), slices.Collect(maps.Keys(got)))
+	slices.Sort(keys)
+	if len(keys) == 0 {
 		c.Equal++
+	}
+	for _, key := range slices.Compact(keys) {
+		c.compare(append(at, key), member(want, key), member(got, key))
 	}
 }
 
-func empty(v reflect.Value) bool { return v.Kind() == reflect.Map && v.Len() == 0 }
-
-// PopStep implements cmp.Reporter.
-func (c *diffReporter) PopStep() { c.path = c.path[:len(c.path)-1] }
-
-// Report implements cmp.Reporter.
-func (c *diffReporter) Report(r cmp.Result) {
-	switch {
-	case r.ByIgnore():
-		return
-	case r.Equal():
+func (c *comparison) lists(at []string, want, got []any) {
+	if len(want)+len(got) == 0 {
 		c.Equal++
-		return
 	}
-	place := pointer(c.path)
-	d := Difference{place, Missing{}, Missing{}}
-	fields := 1
-	want, got := c.path.Last().Values()
-	if want.IsValid() {
-		part := valueOf(want)
-		fields, d.Want = max(fields, c.rules.fields(place, part)), part
+	for i := range max(len(want), len(got)) {
+		c.compare(append(at, strconv.Itoa(i)), item(want, i), item(got, i))
 	}
-	if got.IsValid() {
-		part := valueOf(got)
-		fields, d.Got = max(fields, c.rules.fields(place, part)), part
+}
+
+func member(o object, key string) any {
+	if v, there := o[key]; there {
+		return v
 	}
-	c.Unequal += fields
+	return Missing{}
+}
+
+func item(list []any, i int) any {
+	if i < len(list) {
+		return list[i]
+	}
+	return Missing{}
+}
+
+// sameScalar compares values of which the first is neither an object nor a list.
+func sameScalar(want, got any, same func(a, b json.Number) bool) bool {
+	w, ok := want.(json.Number)
+	if ok {
+		g, ok := got.(json.Number)
+		return ok && same(w, g)
+	}
+	switch got.(type) {
+	case object, []any:
+		return false
+	}
+	return want == got
+}
+
+func (c *comparison) differ(at []string, want, got any) {
+	c.Unequal += max(1, c.rules.fields(at, want), c.rules.fields(at, got))
 	if c.Total++; c.Total <= MaxDifferences {
-		d.Want, d.Got = arrays(d.Want), arrays(d.Got)
-		c.Differences = append(c.Differences, d)
+		c.Differences = append(c.Differences, Difference{slices.Clone(at), want, got})
 	}
-}
-
-// valueOf returns nil for null.
-func valueOf(v reflect.Value) any {
-	if v.Kind() == reflect.Interface && v.IsNil() {
-		return nil
-	}
-	return v.Interface()
 }
