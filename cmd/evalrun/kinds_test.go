@@ -39,18 +39,19 @@ func TestKindsAreExplained(t *testing.T) {
 	expect.Same(t, "message", fmt.Sprint(err), "there is no scorer kind \"contain\"; did you mean `contains`?")
 }
 
-// Lines are filled up to the width, and no word is lost.
+// Lines are filled up to the width, points of a list are indented, and no word is lost.
 func TestFillLosesNoWord(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"":                     "",
-		"a  b\n c":             "a b c",
-		"aaa bbb ccc":          "aaa bbb\nccc",
-		"aaaaaaaaaaaa b":       "aaaaaaaaaaaa\nb",
-		"aaaa bbb c dddd eeee": "aaaa bbb\nc dddd\neeee",
-		"exactly8 x":           "exactly8\nx",
+		"":                               "",
+		"a  b c":                         "a b c",
+		"a\nb":                           "a\nb",
+		"aaa bbb ccc ddd eee fff ggg":    "aaa bbb ccc ddd eee fff\nggg",
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaa b": "aaaaaaaaaaaaaaaaaaaaaaaaaaaa\nb",
+		"exactly twenty-four char x":     "exactly twenty-four char\nx",
+		"- aaa bbb ccc ddd eeee fff":     "- aaa bbb ccc ddd eeee\n  fff",
 	} {
-		expect.Same(t, text, fill(text, 8), want)
+		expect.Same(t, text, fill(text, 24), want)
 	}
 }
 

@@ -123,7 +123,7 @@ type gathered struct {
 
 func (g *gathered) add(p *answerPart) {
 	if p.text == nil || p.thought {
-		g.others = append(g.others, p.raw)
+		g.others = append(g.others, wire.Compact(p.raw))
 	}
 	switch {
 	case p.call != nil:
