@@ -253,9 +253,7 @@ func (c *converter) suite(config string) []byte {
 		) + " by `evalrun import promptfoo`; " + ReportFile + " has a line for each of its keys.",
 		"TODO marks what a suite cannot express; other comments say what differs.",
 	})
-	out := new(
-		mapping,
-	).set("version", integer(1)).
+	out := new(mapping).set("version", integer(1)).
 		set("name", textValue(plainName(c.suiteName(config), "imported", free)))
 	out.entries = append(out.entries, c.head.entries...)
 	c.addServices(out)

@@ -157,9 +157,7 @@ func open(name string, problems *Problems) (*configSource, error) {
 	if slices.Contains(scriptEndings, path.Ext(name)) {
 		return nil, eval.BadInput(
 			"%s is a program, and an import runs nothing; print it as JSON and import that: %s",
-			diag.CleanLine(
-				name,
-			),
+			diag.CleanLine(name),
 			`node -e "import('./`+filepath.Base(
 				name,
 			)+`').then(m => console.log(JSON.stringify(m.default)))" > promptfooconfig.json`,
