@@ -46,6 +46,11 @@ func TestReadGivesTheRowsOfEachFormat(t *testing.T) {
 		{"numbers stay as written", dataset.CSV, "a\n010\n1.10\n", "2 {\"a\":\"010\"}\n3 {\"a\":\"1.10\"}\n"},
 		{"header alone", dataset.CSV, "a,b\n", ""},
 		{"empty", dataset.CSV, "", "! line 1: the file is empty\n"},
+		{"empty lines alone", dataset.CSV, "\ufeff\n\n", "! line 1: the file is empty\n"},
+		{
+			"lines in cells and between rows", dataset.CSV, "a,b\n\n1,\"x\n\ny\"\n\n2,z\n",
+			"3 {\"a\":\"1\",\"b\":\"x\\n\\ny\"}\n7 {\"a\":\"2\",\"b\":\"z\"}\n",
+		},
 		{"tabs", dataset.TSV, "a\tb\n1,2\t3\n", "2 {\"a\":\"1,2\",\"b\":\"3\"}\n"},
 		{"ragged rows are told and passed over", dataset.CSV, "a,b\n1\n1,2\n1,2,3\n", "! line 2: the row has 1 cells, and the header names 2 " +
 			"columns\n3 {\"a\":\"1\",\"b\":\"2\"}\n! line 4: the row has 3 cells, and the header names 2 columns\n"},
@@ -70,9 +75,19 @@ func TestReadGivesTheRowsOfEachFormat(t *testing.T) {
 				"! line 4: the key \"a\" appears twice in an object\n! line 5: this is not JSON\n6 {\"a\":\"3\"}\n",
 		},
 		{"no lines", dataset.JSONLines, "", ""},
+		{"empty lines", dataset.JSONLines, "\ufeff\n\r\n\n", ""},
+		{
+			"more bad lines", dataset.JSONLines, "\"x\"\nnull\n{'a':1}\n{\"a\":1,}\n// {\"a\":1}\n" +
+				"{\"a\":\"\xff\"}\n{\"a\":{\"b\":1,\"b\":2}}\n{\"a\":7}",
+			"! line 1: a row is an object: {\"column\": \"value\"}\n! line 2: a row is an object: {\"column\": \"value\"}\n" +
+				"! line 3: this is not JSON\n! line 4: this is not JSON\n! line 5: this is not JSON\n! line 6: the text is not UTF-8\n" +
+				"! line 7: the key \"b\" appears twice in an object\n8 {\"a\":\"7\"}\n",
+		},
 
 		{"list", dataset.JSON, "[\n {\"a\": 1},\n\n {\"a\":\n 2}]\n", "2 {\"a\":\"1\"}\n4 {\"a\":\"2\"}\n"},
 		{"empty list", dataset.JSON, "[]", ""},
+		{"lists over lines", dataset.JSON, "[\n{\"a\":\n1},\n\n{}, {}]", "2 {\"a\":\"1\"}\n5 {}\n5 {}\n"},
+		{"white space alone", dataset.JSON, "\n\n", "! line 1: the file is empty\n"},
 		{"no list", dataset.JSON, "{\"a\": 1}", "! line 1: the file is not a list of objects\n"},
 		{"no JSON", dataset.JSON, "[{\"a\": 1},\n{\"a\": x}]", "1 {\"a\":\"1\"}\n! line 2: this is not JSON\n"},
 		{"cut", dataset.JSON, "[{\"a\": 1},\n{\"a\"", "1 {\"a\":\"1\"}\n! line 2: the file ends in the middle of the list\n"},

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -135,99 +134,6 @@ func TestTheFormOfAFileChangesNoRow(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestRowsSayWhereTheyBegin(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		format dataset.FileFormat
-		text   string
-		want   []int
-	}{
-		"cells of several lines":   {dataset.CSV, "a,b\n1,\"x\n\ny\"\n2,z\n", []int{2, 5}},
-		"empty lines between rows": {dataset.CSV, "a,b\n\n1,x\n\n\n2,z\n", []int{3, 6}},
-		"CRLF":                     {dataset.CSV, "a,b\r\n1,\"x\r\ny\"\r\n2,z\r\n", []int{2, 4}},
-		"lines of objects":         {dataset.JSONLines, "\n{}\n\r\n{}\n", []int{2, 4}},
-		"objects over lines":       {dataset.JSON, "[\n{\"a\":\n1},\n\n{}, {}]", []int{2, 5, 5}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var got []int
-			for row, err := range dataset.Read(strings.NewReader(test.text), dataset.Options{Format: test.format}) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				got = append(got, row.Line)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("%q (-want +got):\n%s", test.text, diff)
-			}
-		})
-	}
-}
-
-// A bad line is named, and the lines around it are read.
-func TestABadLineIsNamedAndTheOthersAreRead(t *testing.T) {
-	t.Parallel()
-	for name, bad := range map[string]string{
-		"cut":                `{"a":`,
-		"a list":             `[1]`,
-		"a text":             `"x"`,
-		"null":               `null`,
-		"two objects":        `{"a":1} {"a":2}`,
-		"a key twice":        `{"a":1,"a":2}`,
-		"a key twice inside": `{"a":{"b":1,"b":2}}`,
-		"single quotes":      `{'a':1}`,
-		"a comma too many":   `{"a":1,}`,
-		"not UTF-8":          "{\"a\":\"\xff\"}",
-		"nesting":            `{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`,
-		"a comment":          `// {"a":1}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var lines, problems []int
-			in := strings.NewReader("{\"a\":1}\n\n" + bad + "\r\n{\"a\":3}\n")
-			for row, err := range dataset.Read(in, dataset.Options{Format: dataset.JSONLines}) {
-				var e *dataset.LineError
-				switch {
-				case errors.As(err, &e):
-					problems = append(problems, e.Line)
-				case err != nil:
-					t.Fatal(err)
-				default:
-					lines = append(lines, row.Line)
-				}
-			}
-			if diff := cmp.Diff([][]int{{1, 4}, {3}}, [][]int{lines, problems}); diff != "" {
-				t.Errorf("lines of rows and of problems (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// A file without rows is empty or has none: it never makes a row of nothing.
-func TestFilesWithoutRowsGiveNoRow(t *testing.T) {
-	t.Parallel()
-	for _, format := range []dataset.FileFormat{dataset.CSV, dataset.TSV, dataset.JSONLines, dataset.JSON} {
-		for _, text := range []string{"", "\ufeff", "\n\n", "\r\n"} {
-			n, problems := 0, 0
-			for row, err := range dataset.Read(strings.NewReader(text), dataset.Options{Format: format}) {
-				var e *dataset.LineError
-				switch {
-				case err == nil:
-					n++
-					t.Errorf("%s of %q: got the row %v, want an error", format, text, row)
-				case errors.As(err, &e) && e.Line >= 1:
-					problems++
-				default:
-					t.Errorf("%s of %q: got %v, want an error with its line", format, text, err)
-				}
-			}
-			if format != dataset.JSONLines && problems != 1 || format == dataset.JSONLines && problems != 0 {
-				t.Errorf("%s of %q: got %d problems, want one that ends it, or none for JSON lines", format, text, problems)
-			}
-		}
 	}
 }
 

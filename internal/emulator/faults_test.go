@@ -44,20 +44,6 @@ func TestTwoKindsInOneFaultAreRefused(t *testing.T) {
 	}
 }
 
-func TestEveryFurtherKindOfAFaultIsReported(t *testing.T) {
-	t.Parallel()
-	got, _ := problemsOfFault("{cut: true, hang: true, status: 500}")
-	const hint = " (keep one of them, or make two faults of them)"
-	want := "3:21 a fault is one thing, found `cut` and `hang`" + hint + "3:33 a fault is one thing, found `cut` and `status`" + hint
-	expect.Same(t, "the problems", got, want)
-}
-
-func TestOnlyAStatusHasATimeToRetryAfter(t *testing.T) {
-	t.Parallel()
-	got, _ := problemsOfFault("{hang: true, retryAfter: 2s}")
-	expect.Same(t, "the problem", got, "3:22 `retryAfter` is a header of answers with a status of errors (leave it out, or give a `status`)")
-}
-
 func TestAFaultIsOneKindAndWhenItComes(t *testing.T) {
 	t.Parallel()
 	for fault, want := range map[string]faultKind{
@@ -78,10 +64,23 @@ func TestAFaultIsOneKindAndWhenItComes(t *testing.T) {
 	}
 }
 
-func TestAFaultWithoutAKindIsRefused(t *testing.T) {
+func TestFaultsAreRefusedAtTheirPlace(t *testing.T) {
 	t.Parallel()
-	for _, fault := range []string{"{}", "{first: 1}", "{hang: false}", "{malformed: false}", "{endless: false, cut: false}"} {
+	const (
+		twice = " (keep one of them, or make two faults of them)"
+		none  = "3:9 a fault is one of status, hang, cut, endless and malformed ()"
+	)
+	for fault, want := range map[string]string{
+		"{cut: true, hang: true, status: 500}": "3:21 a fault is one thing, found `cut` and `hang`" + twice +
+			"3:33 a fault is one thing, found `cut` and `status`" + twice,
+		"{hang: true, retryAfter: 2s}": "3:22 `retryAfter` is a header of answers with a status of errors (leave it out, or give a `status`)",
+		"{}":                           none,
+		"{first: 1}":                   none,
+		"{hang: false}":                none,
+		"{malformed: false}":           none,
+		"{endless: false, cut: false}": none,
+	} {
 		got, _ := problemsOfFault(fault)
-		expect.Same(t, fault, got, "3:9 a fault is one of status, hang, cut, endless and malformed ()")
+		expect.Same(t, fault, got, want)
 	}
 }

@@ -1,7 +1,6 @@
 package files
 
 import (
-	"errors"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -44,19 +43,6 @@ func TestAComplaintIsValidText(t *testing.T) {
 	}
 	if got := kept.String(); !utf8.ValidString(got) || !strings.HasPrefix(got, "…") || strings.HasSuffix(got, "\n") {
 		t.Errorf("got %q..., want the tail, in whole characters without a line break", got[:20])
-	}
-}
-
-func TestAFailureSaysWhatTheProgramSaid(t *testing.T) {
-	t.Parallel()
-	died := errors.New("ended with exit status 3")
-	for want, f := range map[string]*Failure{
-		"ended with exit status 3; its standard error: no such file": {died, "no such file"},
-		"ended with exit status 3; its standard error is empty":      {died, ""},
-	} {
-		if got := f.Error(); got != want || !errors.Is(f, died) {
-			t.Errorf("got %q, want %q", got, want)
-		}
 	}
 }
 
