@@ -14,7 +14,7 @@ import (
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-func (s *NamedService) spoken() (wire.Protocol, bool) { return wire.Named(s.Speaks()) }
+func (s *NamedService) spoken() (wire.Protocol, bool) { return wire.Named(s.speaks()) }
 
 // refusals returns the parts of a request that the protocol of a service cannot express.
 func (s *NamedService) refusals(r *eval.Request) wire.Refusals {

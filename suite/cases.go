@@ -132,9 +132,8 @@ func (l *loader) readDefaults() {
 
 func (l *loader) readCases() {
 	c := newChecker(l)
-	keys := caseBlock().Names()
-	for item := range l.items("cases", "there are no cases", "write at least one") {
-		if def := l.readCase(item, keys); def != nil {
+	for m := range l.items("cases", caseBlock(), "there are no cases", "write at least one") {
+		if def := l.readCase(m); def != nil {
 			l.noteMetrics(def)
 			l.table.defs = append(l.table.defs, def)
 		}
@@ -168,11 +167,7 @@ func (def *caseDef) shareScorers(known map[string]*caseDef) {
 	}
 }
 
-func (l *loader) readCase(item yaml.Node, keys []string) *caseDef {
-	m := item.Map(keys...)
-	if !item.IsMapping() {
-		return nil
-	}
+func (l *loader) readCase(m yaml.Map) *caseDef {
 	l.loading.misspelled.noteCase(m)
 	def := l.caseDef(m)
 	def.rows = l.rows(m)

@@ -352,7 +352,7 @@ func (l *loader) checkArm(a Arm) {
 	case model == nil:
 		l.checkTexts(a)
 		l.checkSaid(a)
-	case model.Service.Speaks() != eval.Generative:
+	case model.Service.speaks() != eval.Generative:
 	case model.ID == "svc-pro-vision":
 		l.checkVision(a, image)
 	case model.ID == "svc-pro" && image:

@@ -72,7 +72,7 @@ func (l *loader) judgeOf(m yaml.Map) *Judge {
 			criteria.Errorf("say by what answers are chosen, or leave the key out", "the text is empty")
 		}
 	}
-	if model.IsScalar() && j.Model.ID == "svc-pro-vision" && j.Model.Service.Speaks() == eval.Generative {
+	if model.IsScalar() && j.Model.ID == "svc-pro-vision" && j.Model.Service.speaks() == eval.Generative {
 		model.Errorf(
 			"such as svc-pro",
 			"svc-pro-vision takes prompts with an image, and a judge (`%s`) is given text alone", j.Name,
@@ -81,8 +81,8 @@ func (l *loader) judgeOf(m yaml.Map) *Judge {
 	return j
 }
 
-// SameModel reports whether both judges have the same model and settings. Their prompts may differ.
-func (j *Judge) SameModel(like *Judge) bool {
+// sameModel reports whether both judges have the same model and settings. Their prompts may differ.
+func (j *Judge) sameModel(like *Judge) bool {
 	placeless := func(m ConfiguredModel) ConfiguredModel {
 		m.Pos, m.MaxOutputPos = diag.Pos{}, diag.Pos{}
 		return m
@@ -111,7 +111,7 @@ func (j *Judge) unfit(panel []*Judge) (problem, hint string) {
 		switch {
 		case other == j:
 			return fmt.Sprintf("the judge `%s` is in the panel twice", j.Name), "`repeats` calls one judge several times"
-		case other.SameModel(j) && other.Own.Text() == j.Own.Text():
+		case other.sameModel(j) && other.Own.Text() == j.Own.Text():
 			return fmt.Sprintf("the judges `%s` and `%s` are the same model with the same settings", other.Name, j.Name),
 				"one call would serve for both: give one another model, or use `repeats`"
 		case (other.Own == nil) != (j.Own == nil) || j.Own != nil && !slices.Equal(j.Own.Choices, other.Own.Choices):

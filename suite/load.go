@@ -106,7 +106,7 @@ func checkModelID(n yaml.Node) {
 }
 
 func checkModel(n yaml.Node, of *NamedService) {
-	if of.Speaks() == eval.Generative {
+	if of.speaks() == eval.Generative {
 		checkModelID(n)
 		return
 	}
@@ -335,11 +335,11 @@ func (in *includer) open(item yaml.Node, name string) (part yaml.Map, ok bool) {
 	return part, true
 }
 
-// items yields the items of a list, the ones of included files first. A list without items in any file is an error.
-func (l *loader) items(key, none, hint string) iter.Seq[yaml.Node] {
-	return func(yield func(yaml.Node) bool) {
+// items yields the mappings of a list, those of included files first. A list without items in any file is an error.
+func (l *loader) items(key string, block yaml.Block, none, hint string) iter.Seq[yaml.Map] {
+	return func(yield func(yaml.Map) bool) {
 		var last yaml.Node
-		n := 0
+		n, keys := 0, block.Names()
 		for _, root := range l.roots {
 			list := root.Get(key)
 			if list.IsZero() {
@@ -347,7 +347,8 @@ func (l *loader) items(key, none, hint string) iter.Seq[yaml.Node] {
 			}
 			last = list
 			for _, item := range list.Seq() {
-				if n++; !yield(item) {
+				n++
+				if m := item.Map(keys...); item.IsMapping() && !yield(m) {
 					return
 				}
 			}

@@ -63,11 +63,7 @@ func (l *loader) prompts() {
 	for i, t := range l.Targets {
 		targets[i] = t.Name
 	}
-	for item := range l.items("prompts", "there are no prompts", "write at least one") {
-		m := item.Map(promptBlock().Names()...)
-		if !item.IsMapping() {
-			continue
-		}
+	for m := range l.items("prompts", promptBlock(), "there are no prompts", "write at least one") {
 		name := m.Need("name")
 		before := l.diags.Len()
 		p := &Prompt{

@@ -123,7 +123,7 @@ func (s *NamedService) CheckAddress(url string) string {
 	switch problem := wire.CheckAddress(url); {
 	case problem != "":
 		return problem
-	case s.SendsSecrets() && wire.PlainHTTP(url):
+	case s.sendsSecrets() && wire.PlainHTTP(url):
 		return "the key would travel in the clear to " + url
 	case s.HasVersions() && wire.CheckBaseURL(url) != "":
 		return wire.CheckBaseURL(url) + "; or name another `protocol`"

@@ -51,8 +51,8 @@ func (s *NamedService) Unset() map[string]diag.Pos {
 	return out
 }
 
-// Speaks returns the protocol of the service. For nil, the unnamed service, it is eval.Generative.
-func (s *NamedService) Speaks() eval.ProtocolName {
+// speaks returns the protocol of the service. For nil, the unnamed service, it is eval.Generative.
+func (s *NamedService) speaks() eval.ProtocolName {
 	if s == nil {
 		return eval.Generative
 	}
@@ -69,7 +69,7 @@ func (s *NamedService) Identity() (name string, protocol eval.ProtocolName) {
 
 // NamedModel returns the specification of a model of the service; nil when there is none.
 func (s *NamedService) NamedModel(id string) *eval.Model {
-	if s.Speaks() != eval.Generative {
+	if s.speaks() != eval.Generative {
 		return nil
 	}
 	return wire.NamedModel(id)
@@ -80,8 +80,8 @@ func (s *NamedService) HasVersions() bool {
 	return s == nil || s.Protocol == eval.Generative && s.Path == ""
 }
 
-// SendsSecrets reports whether requests carry a key, a token, or a secret header.
-func (s *NamedService) SendsSecrets() bool {
+// sendsSecrets reports whether requests carry a key, a token, or a secret header.
+func (s *NamedService) sendsSecrets() bool {
 	return s.KeyEnv != "" || s.Login != nil || slices.ContainsFunc(s.Headers, func(h eval.Header) bool { return h.Secret })
 }
 

@@ -47,11 +47,7 @@ func (t *Target) App() Application {
 
 func (l *loader) targets() {
 	names := map[string]diag.Pos{}
-	for item := range l.items("targets", "there are no targets", "name at least one model") {
-		m := item.Map(targetBlock().Names()...)
-		if !item.IsMapping() {
-			continue
-		}
+	for m := range l.items("targets", targetBlock(), "there are no targets", "name at least one model") {
 		name := m.Need("name")
 		if t := l.target(m, nameOf(name)); unique(names, name, "target") {
 			l.Targets = append(l.Targets, t)
