@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -200,3 +201,9 @@ func (t *tail) String() string {
 	}
 	return text
 }
+
+// ReservedName matches names that Windows reads as devices, with any extension.
+var ReservedName = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9]) *(\.|$)`)
+
+// PlainLines is a text whose lines end in a line feed alone: git may have changed that.
+func PlainLines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }

@@ -3,13 +3,17 @@
 package files
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // ErrNotFile is wrapped by the errors of anything but a regular file.
@@ -187,4 +191,112 @@ func notDeep(op, name string) error {
 	}
 	top, _, _ := strings.Cut(name, "/")
 	return &fs.PathError{Op: op, Path: top + "/...", Err: ErrDeep}
+}
+
+// Link returns the first link on the way to a file, "" without one. The way begins at the folder base if the file is below
+// it, and at the root otherwise. There, links of the system count only if they lead out of their own folder, such as
+// /tmp -> /private/tmp does not; the file itself is never a link.
+func Link(base, name string) string {
+	at := base
+	rest := name
+	if filepath.IsAbs(name) {
+		var below bool
+		if rest, below = strings.CutPrefix(name, strings.TrimRight(base, separator)+separator); !below {
+			at = filepath.VolumeName(name) + separator
+			rest = strings.TrimPrefix(name, at)
+		}
+	}
+	outside := at != base
+	elements := strings.FieldsFunc(rest, func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) }) //nolint:gosec // ASCII
+	for i, element := range elements {
+		if element == ".." { // a link before it would have been found
+			at = filepath.Dir(at)
+			continue
+		}
+		at = filepath.Join(at, element)
+		info, err := os.Lstat(at)
+		switch {
+		case err != nil:
+			return "" // nothing is there yet
+		case info.Mode()&fs.ModeSymlink == 0:
+		case !outside || i == len(elements)-1 || LeadsOut(filepath.Dir(at), at):
+			return at
+		}
+	}
+	return ""
+}
+
+const separator = string(filepath.Separator)
+
+// LeadsOut reports whether a link leads out of a folder, or nowhere.
+func LeadsOut(folder, link string) bool {
+	real, err := filepath.EvalSymlinks(link)
+	if err != nil {
+		return true
+	}
+	if folder, err = filepath.EvalSymlinks(folder); err != nil {
+		return true
+	}
+	rel, err := filepath.Rel(folder, real)
+	return err != nil || !filepath.IsLocal(rel)
+}
+
+// Standard is the name that stands for standard input.
+const Standard = "-"
+
+// taken says that standard input has a reader.
+var taken atomic.Bool
+
+// Input opens a regular file that a user named, or standard input for "-", which has one reader.
+func Input(name string) (io.ReadCloser, error) {
+	if name != Standard {
+		return Open(name)
+	}
+	if taken.Swap(true) {
+		return nil, errors.New("standard input can be read only once, and something else is read from it already")
+	}
+	return io.NopCloser(os.Stdin), nil
+}
+
+// ReadInput reads what Input opens, at most limit bytes of it.
+func ReadInput(name string, limit int64) ([]byte, error) {
+	in, err := Input(name)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close() //nolint:errcheck // it was only read
+	return readAll(in, name, limit)
+}
+
+// MaxPEM bounds a file of certificates or credentials, in bytes.
+const MaxPEM = 1 << 20
+
+// KeyPair reads a certificate and its key, in PEM form.
+func KeyPair(cert, key string) (tls.Certificate, error) {
+	public, err := ReadFile(cert, MaxPEM)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	private, err := ReadFile(key, MaxPEM)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(public, private)
+}
+
+func readAll(in io.Reader, name string, limit int64) ([]byte, error) {
+	tooLarge := fmt.Errorf("%s has more than %d bytes: %w", name, limit, ErrTooLarge)
+	if file, ok := in.(interface{ Stat() (os.FileInfo, error) }); ok { // spares the memory for what is refused anyway
+		if info, err := file.Stat(); err == nil && info.Size() > limit {
+			return nil, tooLarge
+		}
+	}
+	data, err := io.ReadAll(io.LimitReader(in, limit+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case int64(len(data)) > limit: // it has grown
+		return nil, tooLarge
+	}
+	return data, nil
 }

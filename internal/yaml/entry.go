@@ -69,3 +69,27 @@ var SelectStep = Block{
 		{Name: "json", Is: Word("first", "last", "all"), Doc: "The objects and arrays in a text; all of them as one array."},
 	},
 }
+
+// ClassificationKind is the kind of the scorer that the block `classification` of a suite adds to every case. Lists of
+// scorers cannot name it.
+const ClassificationKind = "classification"
+
+// Classification are the keys of the block.
+var Classification = Block{
+	Need: []string{"label", "classes"},
+	Keys: []Key{
+		{Name: "label", Is: Text, Doc: "The right class of a case: a template such as `{{.intent}}`."},
+		{
+			Name: "answer", Is: OneOrMore(SelectStep.Shape()),
+			Doc: "Which part of the answer is the class, as in `select` of a scorer; the whole answer when not given.",
+		},
+		{Name: "classes", Is: Filled(Text), Doc: "All classes, in the order of the confusion matrix."},
+	},
+}
+
+// Names that the template of a judge can use in addition to variables. They win over variables of the case.
+const (
+	JudgeAnswer       = "answer"
+	JudgeQuestion     = "question"
+	JudgeConversation = "conversation"
+)

@@ -16,3 +16,6 @@ func ownGroup(cmd *exec.Cmd) {
 
 // endGroup ends whatever is left of the group.
 func endGroup(cmd *exec.Cmd) error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+
+// nonBlocking keeps the opening of a pipe from waiting for a writer.
+const nonBlocking = syscall.O_NONBLOCK

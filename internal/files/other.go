@@ -18,3 +18,6 @@ func ownGroup(cmd *exec.Cmd) {
 
 // endGroup does nothing here: once the program has ended, the tree of what it started is not known any more.
 func endGroup(*exec.Cmd) error { return nil }
+
+// nonBlocking is 0 on systems without named pipes among files.
+const nonBlocking = 0
