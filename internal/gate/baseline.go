@@ -117,36 +117,47 @@ func compareWith(d *journal.Document, suite string, rule *eval.BaselineRule, noC
 }
 
 // lostArms are the arms and suites that only the baseline has, where a verdict is wanted: leaving out what fails must
-// not pass a gate. Arms that the run leaves out by --arm, --case, --tag or --sample are not lost, nor are arms that
-// the rule allows.
+// not pass a gate. Arms that the rule allows are not lost.
 func lostArms(before []*compare.Side, pairs []armPair, head *journal.Document, what Comparing) (out []compare.ArmComparison) {
-	arms := eval.NewPatterns(head.Run.Options().Arms)
+	find := lostFromRun
+	switch {
+	case what.BaseOf != nil && what.Gate:
+		find = lostFromVersion
+	case what.BaseOf != nil || what.HeadArm != "":
+		return nil
+	}
 	for _, b := range before {
 		rule := what.Rules(b.Suite)
 		if rule == nil || slices.ContainsFunc(pairs, func(p armPair) bool { return p.base == b }) {
 			continue
 		}
-		arm := b.Arm
-		switch earlier, interleaved := rule.Against.(eval.BaseVersion); {
-		case what.Gate && what.BaseOf != nil: // an arm of an earlier version that ran next to the suite, without a case to compare it with
-			if b.Suite != what.Suite || !interleaved || !earlier.Includes(b.Arm) {
-				continue
-			}
-			arm = earlier.Current(b.Arm)
-		case what.BaseOf != nil || what.HeadArm != "" || b.Run == head.Run.ID || !arms.Match(b.Arm):
-			continue
-		case what.Suite != "" && b.Suite != what.Suite && hasSuite(head, b.Suite): // compared by its own rule
-			continue
-		default:
-			if wanted := selectedBy(head.Run.Options(), b); wanted != nil && !slices.ContainsFunc(b.Cases, wanted) {
-				continue
-			}
-		}
-		if !allowsRemoved(rule, b.Suite, arm) {
+		if arm := find(b, rule, head, what.Suite); arm != "" && !allowsRemoved(rule, b.Suite, arm) {
 			out = append(out, lostArm(b.Suite, arm, b.Arm))
 		}
 	}
 	return out
+}
+
+// lostFromRun is the arm of another run, "" if the run leaves it out by --arm, --case, --tag or --sample, or compares its
+// suite by another rule.
+func lostFromRun(b *compare.Side, _ *eval.BaselineRule, head *journal.Document, suite string) string {
+	o := head.Run.Options()
+	switch wanted := selectedBy(o, b); {
+	case b.Run == head.Run.ID, !eval.NewPatterns(o.Arms).Match(b.Arm):
+	case suite != "" && b.Suite != suite && hasSuite(head, b.Suite):
+	case wanted == nil || slices.ContainsFunc(b.Cases, wanted):
+		return b.Arm
+	}
+	return ""
+}
+
+// lostFromVersion is the current name of an arm of an earlier version, which ran next to the suite, without a case of the
+// suite to compare it with.
+func lostFromVersion(b *compare.Side, rule *eval.BaselineRule, _ *journal.Document, suite string) string {
+	if earlier, ok := rule.Against.(eval.BaseVersion); ok && b.Suite == suite && earlier.Includes(b.Arm) {
+		return earlier.Current(b.Arm)
+	}
+	return ""
 }
 
 func hasSuite(d *journal.Document, name string) bool {
