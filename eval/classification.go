@@ -124,10 +124,10 @@ func (m *Matrix) Confusions(n int) (out []Confusion) {
 const (
 	Accuracy          = "accuracy"
 	Kappa             = "kappa" // Cohen's
-	MacroPrecision    = "macroPrecision"
-	MacroRecall       = "macroRecall"
+	macroPrecision    = "macroPrecision"
+	macroRecall       = "macroRecall"
 	MacroF1           = "macroF1"
-	WeightedPrecision = "weightedPrecision"
+	weightedPrecision = "weightedPrecision"
 	WeightedRecall    = "weightedRecall"
 	WeightedF1        = "weightedF1"
 )
@@ -141,7 +141,7 @@ const (
 
 // Overall are the names of the metrics over all classes.
 func Overall() []string {
-	return []string{Accuracy, MacroF1, WeightedF1, Kappa, MacroPrecision, MacroRecall, WeightedPrecision, WeightedRecall}
+	return []string{Accuracy, MacroF1, WeightedF1, Kappa, macroPrecision, macroRecall, weightedPrecision, WeightedRecall}
 }
 
 // ClassMetrics are the names of all metrics for these classes.
@@ -220,13 +220,13 @@ func (g *Margins) Value(m Metric) (value float64, ok bool) {
 		return sum(g.Right) / g.Total, true
 	case Kappa:
 		return g.kappa()
-	case MacroPrecision:
+	case macroPrecision:
 		return g.average(Precision, false), true
-	case MacroRecall:
+	case macroRecall:
 		return g.average(Recall, false), true
 	case MacroF1:
 		return g.average(F1, false), true
-	case WeightedPrecision:
+	case weightedPrecision:
 		return g.average(Precision, true), true
 	case WeightedF1:
 		return g.average(F1, true), true

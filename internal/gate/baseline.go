@@ -144,7 +144,7 @@ func lostFromRun(b *compare.Side, _ *eval.BaselineRule, head *journal.Document, 
 	o := head.Run.Options()
 	switch wanted := selectedBy(o, b); {
 	case b.Run == head.Run.ID, !eval.NewPatterns(o.Arms).Match(b.Arm):
-	case suite != "" && b.Suite != suite && hasSuite(head, b.Suite):
+	case suite != "" && b.Suite != suite && runSuite(head, b.Suite) != nil:
 	case wanted == nil || slices.ContainsFunc(b.Cases, wanted):
 		return b.Arm
 	}
@@ -158,10 +158,6 @@ func lostFromVersion(b *compare.Side, rule *eval.BaselineRule, _ *journal.Docume
 		return earlier.Current(b.Arm)
 	}
 	return ""
-}
-
-func hasSuite(d *journal.Document, name string) bool {
-	return slices.ContainsFunc(d.Run.Suites, func(s eval.RunSuite) bool { return s.Name == name })
 }
 
 // allowsRemoved reports whether a rule allows the run to lack an arm, or its suite.

@@ -50,11 +50,20 @@ func Apply(d *journal.Document) {
 
 // gateConfig are the rules of a suite of the run, nil when it states none.
 func gateConfig(d *journal.Document, suite string) *eval.GateConfig {
-	at := slices.IndexFunc(d.Run.Suites, func(rs eval.RunSuite) bool { return rs.Name == suite })
-	if at < 0 {
-		return nil
+	if s := runSuite(d, suite); s != nil {
+		return s.Gate
 	}
-	return d.Run.Suites[at].Gate
+	return nil
+}
+
+// runSuite is a suite of the run, nil when it has none of that name.
+func runSuite(d *journal.Document, name string) *eval.RunSuite {
+	for i := range d.Run.Suites {
+		if s := &d.Run.Suites[i]; s.Name == name {
+			return s
+		}
+	}
+	return nil
 }
 
 // rulings are the rules that were applied, and the exit codes that follow.
@@ -254,7 +263,7 @@ func (r *rulings) missing() {
 	}
 	if r.comparison != nil {
 		for i := range r.comparison.Arms {
-			if a := &r.comparison.Arms[i]; !hasSuite(r.doc, a.Suite) {
+			if a := &r.comparison.Arms[i]; runSuite(r.doc, a.Suite) == nil {
 				r.verdict(journal.GateRule{Suite: a.Suite, RuleName: journal.RuleBaseline, Arm: a.HeadArm, Why: a.Why}, a.Verdict, eval.OnFail)
 			}
 		}

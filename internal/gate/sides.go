@@ -46,11 +46,14 @@ func (r *sideReader) add(f *journal.Facts) {
 	if !ok {
 		s = &sideInReading{
 			Side: compare.Side{
-				Run: r.doc.Run.ID, Suite: f.Suite, Arm: f.Arm, Partial: r.doc.Partial(), Classes: classesOf(r.doc, f.Suite),
+				Run: r.doc.Run.ID, Suite: f.Suite, Arm: f.Arm, Partial: r.doc.Partial(),
 			},
 			categories: map[string]int{},
 			metrics:    map[string]int{},
 			pairs:      map[*eval.Pair]int{},
+		}
+		if rs := runSuite(r.doc, f.Suite); rs != nil {
+			s.Classes = rs.Classes
 		}
 		s.Cases = make([]*compare.CaseTotals, 0, casesOn(r.doc, f.Suite, f.Arm))
 		s.last = &compare.CaseTotals{}
@@ -169,16 +172,6 @@ func (s *sideInReading) class(c *compare.CaseTotals, p *eval.Pair) {
 		}
 	}
 	c.Classes = append(c.Classes, compare.ClassCount{Pair: at, N: 1})
-}
-
-// classesOf are the classes of a suite as the run has them.
-func classesOf(d *journal.Document, suite string) []string {
-	for i := range d.Run.Suites {
-		if rs := &d.Run.Suites[i]; rs.Name == suite {
-			return rs.Classes
-		}
-	}
-	return nil
 }
 
 // ratings counts how the categories of an answer were rated.
