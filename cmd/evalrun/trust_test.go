@@ -198,8 +198,8 @@ func TestSharedTrustSignsRunsOfSeveralMachines(t *testing.T) {
 	}
 }
 
-// What was rescored from a run of others is not the user's own either.
-func TestRescoredFromOthersIsNotTrusted(t *testing.T) {
+// What was rescored or merged from a run of others is not the user's own either.
+func TestRunsMadeFromThoseOfOthersAreNotTrusted(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, nil, map[string]string{"suite.yaml": oneCase})
 	b.exits(1, "run", "suite.yaml", "--emulator", "--out", "run")
@@ -209,7 +209,14 @@ func TestRescoredFromOthersIsNotTrusted(t *testing.T) {
 	}
 	b.exits(1, "rescore", "foreign", "--out", "derived")
 	b.exits(1, "rescore", "foreign", "--out", "vouched", "--trust")
-	for name, signed := range map[string]bool{"own": true, "derived": false, "vouched": true} {
+	b.exits(0, "run", "suite.yaml", "--emulator", "--shard", "1/2", "--out", "one")
+	b.exits(0, "run", "suite.yaml", "--emulator", "--shard", "2/2", "--out", "two")
+	if err := os.CopyFS(b.path("other"), os.DirFS(b.path("two"))); err != nil {
+		t.Fatal(err)
+	}
+	b.exits(1, "merge", "one", "two", "--out", "merged")
+	b.exits(1, "merge", "one", "other", "--out", "mixed")
+	for name, signed := range map[string]bool{"own": true, "derived": false, "vouched": true, "merged": true, "mixed": false} {
 		if got := strings.Contains(b.read(name+"/run.jsonl"), `"signature"`); got != signed {
 			t.Errorf("%s: signed is %t, want %t", name, got, signed)
 		}

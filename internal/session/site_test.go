@@ -180,6 +180,26 @@ func (s *site) resume(name string, f Options, retryErrors bool) (*Todo, error) {
 	return todo, session.Resume(s.Context(), todo, unwatched{}, nil)
 }
 
+// rescored loads a run to score it again, by suites or by those of the run.
+func (s *site) rescored(run string, f Options, suites ...string) (*Loaded, error) {
+	f.Rescore = run
+	return Load(s.given(f, suites...))
+}
+
+// rescore scores the answers of a run again, by suites or by those of the run.
+func (s *site) rescore(run, out string, f Options, suites ...string) error {
+	f.Out = out
+	l, err := s.rescored(run, f, suites...)
+	if err != nil {
+		return err
+	}
+	j, err := l.Settle()
+	if err != nil {
+		return err
+	}
+	return s.carryOut(j)
+}
+
 // calls is how many calls of any method the service has had.
 func (s *site) calls() (n int64) {
 	for _, times := range s.service.Stats() {
@@ -215,21 +235,6 @@ func (s *site) outcomes(name string) map[string]eval.Outcome {
 			s.Errorf("%s has %s twice", name, key)
 		}
 		out[key] = r.Outcome()
-	}
-	return out
-}
-
-// texts are the answers of a run, by case.
-func (s *site) texts(name string) map[string]string {
-	s.Helper()
-	out := map[string]string{}
-	for r, err := range s.open(name).Trials() {
-		if err != nil {
-			s.Fatal(err)
-		}
-		if r.Response != nil {
-			out[r.Case] = r.Response.Text()
-		}
 	}
 	return out
 }

@@ -97,48 +97,6 @@ func TestResumeSendsADamagedTrialAgain(t *testing.T) {
 	}
 }
 
-// Resuming a complete run makes no call and leaves the file as it is, even with new limits.
-func TestResumeOfACompleteRunDoesNothing(t *testing.T) {
-	t.Parallel()
-	s := ranFour(t)
-	file, calls := s.read("run/run.jsonl"), s.calls()
-	s.write("s.yaml", "no suite any more")
-	for _, retryErrors := range []bool{false, true} { // there is no error to send again
-		two := eval.Options{LimitOptions: eval.LimitOptions{Concurrency: 2}}
-		if _, err := s.resume("run", Options{Options: two}, retryErrors); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if diff := cmp.Diff(file, s.read("run/run.jsonl")); diff != "" {
-		t.Errorf("the run file (-before +after), want no difference:\n%s", diff)
-	}
-	if got := s.calls(); got != calls {
-		t.Errorf("%d calls were made, want none", got-calls)
-	}
-}
-
-// Errors of a complete run are sent again only with --errors; what was judged stays.
-func TestResumeSendsErrorsOfACompleteRunOnRequest(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, `rules: [{match: {text: "*b3*"}, reply: b3, faults: [{status: 400, first: 1}]}]`)
-	s.write("s.yaml", fourSuite)
-	s.run("run", eval.Options{}, "s.yaml")
-	if got := s.outcomes("run")["three#1"]; got != eval.Err {
-		t.Fatalf("three is %s, want an error", got)
-	}
-	before := s.generated()
-	if _, err := s.resume("run", Options{}, false); err != nil || s.generated() != before {
-		t.Errorf("without --errors: %v and %d calls, want none", err, s.generated()-before)
-	}
-	todo, err := s.resume("run", Options{}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(fourOutcomes, s.outcomes("run")); diff != "" || todo.Send != 1 || todo.Settled != 3 || s.generated() != before+1 {
-		t.Errorf("%+v and %d calls, want 1 of 4; outcomes (-want +got):\n%s", todo, s.generated()-before, diff)
-	}
-}
-
 // A run that cannot be resumed is refused with the reason. No call is made and the file stays as it is.
 func TestResumeRefusesAndChangesNothing(t *testing.T) {
 	t.Parallel()
@@ -252,80 +210,6 @@ func TestResumeTakesNewLimits(t *testing.T) {
 	want := suite.Limits{Concurrency: 5, BudgetCalls: 100, Timeout: 7 * time.Second, Attempts: 3, CountTokens: suite.CountAuto}
 	if diff := cmp.Diff(want, j.Settings.Limits); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// What a run has spent counts when it is resumed.
-func TestResumeCountsWhatWasSpent(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "")
-	s.write("s.yaml", fourSuite)
-	s.run("run", eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 2, Concurrency: 1}}, "s.yaml")
-	if end := s.open("run").End; end.Reason != eval.EndBudget || s.generated() != 2 {
-		t.Fatalf("the run ended for %s after %d calls, want the budget and 2", end.Reason, s.generated())
-	}
-	if todo, err := s.resume("run", Options{}, false); err != nil || todo.Settled != 2 || s.generated() != 2 {
-		t.Errorf("with the same budget: %+v, %v and %d calls in all, want 2", todo, err, s.generated())
-	}
-	more := Options{Options: eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 3}}}
-	if _, err := s.resume("run", more, false); err != nil || s.generated() != 3 {
-		t.Errorf("with a budget of 3: %v and %d calls in all, want 3", err, s.generated())
-	}
-	more.BudgetCalls = 100
-	if _, err := s.resume("run", more, false); err != nil || s.generated() != 4 {
-		t.Errorf("with a budget of 100: %v and %d calls in all, want 4", err, s.generated())
-	}
-	doc := s.open("run")
-	if diff := cmp.Diff(fourOutcomes, s.outcomes("run")); diff != "" || doc.Spent.Attempts != 4 {
-		t.Errorf("%d calls in the run file, want 4; outcomes (-want +got):\n%s", doc.Spent.Attempts, diff)
-	}
-}
-
-// A resumed run uses the suite as it was when the run began.
-func TestResumeUsesTheSuiteOfTheRun(t *testing.T) {
-	t.Parallel()
-	s := ranFour(t)
-	s.keep("run", s.linesUntil("run", 3), "")
-	s.write("s.yaml", strings.NewReplacer("x4", "b4", "contains: x", "contains: b").Replace(fourSuite))
-	if _, err := s.resume("run", Options{}, false); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(fourOutcomes, s.outcomes("run")); diff != "" {
-		t.Errorf("outcomes (-want +got):\n%s", diff)
-	}
-	// Without content there is no copy, so that a suite that has changed cannot be continued.
-	s.write("s.yaml", fourSuite)
-	s.run("private", eval.Options{NoContent: true, LimitOptions: eval.LimitOptions{Concurrency: 1}}, "s.yaml")
-	s.keep("private", s.linesUntil("private", 3), "")
-	s.write("s.yaml", strings.Replace(fourSuite, "x4", "b4", 1))
-	_, err := s.resume("private", Options{}, false)
-	s.refused(err, eval.CodeBadInput, "s.yaml", "--no-content")
-	s.write("s.yaml", fourSuite)
-	if _, err := s.resume("private", Options{}, false); err != nil {
-		t.Errorf("with the suite as it was: %v, want no error", err)
-	}
-	if diff := cmp.Diff(fourOutcomes, s.outcomes("private")); diff != "" {
-		t.Errorf("outcomes without content (-want +got):\n%s", diff)
-	}
-}
-
-// An answer that could not be scored is scored again and not generated again.
-func TestResumeScoresAKeptAnswer(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "")
-	s.write("s.yaml", strings.Replace(fourSuite, "{contains: x}", "{similar: {to: say x1, min: 0.1}}", 1))
-	// One call is one answer. Of several, some may be scored in time: vectors are requested after a moment.
-	s.run("run", eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 1, Concurrency: 1}}, "s.yaml")
-	if c := s.open("run").Summary.Counts; c.Error != 1 || c.Pass > 0 {
-		t.Fatalf("%+v, want an answer that no budget is left to score", c)
-	}
-	generated := s.generated()
-	todo, err := s.resume("run", Options{Options: eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 100}}}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c := s.open("run").Summary.Counts; s.generated() != 4 || todo.Rescore != int(generated) || c.Pass+c.Fail != 4 {
-		t.Errorf("%+v, %+v and %d generate calls in all, want 4 judged trials and 4 calls", todo, c, s.generated())
 	}
 }
 
