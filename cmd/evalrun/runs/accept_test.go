@@ -15,7 +15,6 @@ import (
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/session"
 	"github.com/evalrun/evalrun/internal/testing/expect"
-	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -272,38 +271,6 @@ func TestAcceptOffersNoAnswerThatIsNone(t *testing.T) {
 	}
 }
 
-// What cannot be looked at is bad input that says why.
-func TestAcceptRefusesWithTheReason(t *testing.T) {
-	t.Parallel()
-	f := newFolder(t, capitals)
-	f.run("run", parisMadrid, evalrun.Options{})
-	f.run("run-private", parisMadrid, evalrun.Options{Options: eval.Options{NoContent: true}})
-	running, err := journal.Create(f.at.Join("run-now"), &eval.Run{
-		ID: "now", CommandOptions: &eval.RunOptions{},
-		Suites: []eval.RunSuite{{Name: "s", File: "s.yaml", Dir: f.at.Abs(""), Copy: "suites/0/s.yaml"}},
-	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer running.Close()
-	for _, test := range []struct {
-		run       string
-		selection eval.SelectionOptions
-		says      string
-	}{
-		{"nothing", eval.SelectionOptions{}, "nothing"},
-		{"run-private", eval.SelectionOptions{}, "--no-content"},
-		{"run-now", eval.SelectionOptions{}, "run-now"},
-		{"run", eval.SelectionOptions{Cases: []string{"franse"}}, "`france`"},
-		{"run", eval.SelectionOptions{Cases: []string{"france"}, Arms: []string{"u/*"}}, "u/*"},
-	} {
-		_, err := f.offered(test.run, test.selection)
-		if eval.Of(err) != eval.CodeBadInput || err == nil || !strings.Contains(err.Error(), test.says) {
-			t.Errorf("%s, %+v: exit %d with %v, want bad input with %q", test.run, test.selection, eval.Of(err), err, test.says)
-		}
-	}
-}
-
 // No link leads an accepted answer out of the suite's folder, and a failure leaves neither a part of a file nor a temporary one.
 func TestAcceptWritesInsideTheFolderOrNothing(t *testing.T) {
 	t.Parallel()
@@ -336,27 +303,5 @@ func TestAcceptWritesInsideTheFolderOrNothing(t *testing.T) {
 		if entries, err := os.ReadDir(outside); err != nil || len(entries) != 0 {
 			t.Errorf("%s: %v outside, %v, want nothing", name, entries, err)
 		}
-	}
-}
-
-// Names of cases cannot choose where a file is.
-func TestAcceptTakesNoPathFromNames(t *testing.T) {
-	t.Parallel()
-	f := newFolder(t, strings.Replace(capitals, "name: france", `name: "../../../france"`, 1))
-	f.run("run", strings.Replace(parisMadrid, `"france"`, `"../../../france"`, 1), evalrun.Options{})
-	before := f.tree()
-	for _, p := range f.all("run").Proposals {
-		if err := p.Accept(p.Offers[0]); err != nil {
-			t.Error(err)
-		}
-	}
-	after := f.tree()
-	for name := range after {
-		if _, was := before[name]; !was && !strings.HasPrefix(name, "expected/s/") {
-			t.Errorf("got %s, want no file outside of expected/s", name)
-		}
-	}
-	if n := len(after) - len(before); n != 2 {
-		t.Errorf("%d files were written, want 2", n)
 	}
 }

@@ -3,7 +3,6 @@ package runs
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -133,22 +132,6 @@ func TestShardsThatDoNotBelongTogetherAreRefused(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Copies of the suites are in the merged run.
-func TestAMergedRunHasTheCopiesOfItsSuites(t *testing.T) {
-	t.Parallel()
-	f := newRunFolder(t)
-	f.shard("one", 1, "ppp", nil, completed())
-	f.shard("two", 2, "ppp", nil, completed())
-	dir := filepath.Join(f.Join("one"), "suites", "s", "deep")
-	expect.OK(t, os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "s.yaml"), []byte("version: 1\n"), 0o600))
-	files, err := copied(f.Join("one"))
-	expect.OK(t, err)
-	expect.Same(t, "files", files, map[string][]byte{"suites/s/deep/s.yaml": []byte("version: 1\n")})
-	none, err := copied(f.Join("two"))
-	expect.OK(t, err)
-	expect.Same(t, "files of a run without", len(none), 0)
 }
 
 // A place that is taken is refused.

@@ -74,31 +74,6 @@ func TestShowFindsCasesByGlobs(t *testing.T) {
 	contains(t, shown.String(), "c00", "c01", "c02", "c03")
 }
 
-// An export is a baseline in one file, without any answer.
-func TestAnExportIsABaselineWithoutAnswers(t *testing.T) {
-	t.Parallel()
-	f := newRunFolder(t)
-	f.record("night", nil, completed(), letters(strings.Repeat("p", 60), "t/p", 0, 1)...)
-	f.record("broken", nil, &eval.End{Reason: eval.EndInterrupted}, letters("p", "t/p", 0, 1)...)
-	expect.OK(t, f.Export("night", "main.jsonl"))
-	data, err := os.ReadFile(f.Join("main.jsonl"))
-	expect.OK(t, err)
-	if strings.Contains(string(data), "answer 1") {
-		t.Error("the export quotes an answer, want none in it")
-	}
-	c, err := f.Compare(context.Background(), []string{"main.jsonl", "night"}, CompareRequest{Rule: eval.RuleOptions{Margin: 0.05}})
-	expect.OK(t, err)
-	expect.Same(t, "a run with its own export", c.found.Verdict, eval.Invalid)
-	out, shown := screen()
-	expect.OK(t, f.ReportBaseline("main.jsonl", []string{"table"}, out))
-	contains(t, shown.String(), "60")
-	err = f.Export("broken", "x.jsonl")
-	expect.Same(t, "a run that is not complete", fmt.Sprint(err),
-		"the run "+f.Join("broken")+" is not complete; a baseline that lacks trials compares with nothing")
-	expect.Same(t, "exit code of a folder that is not there", eval.Of(f.Export("night", "no/such/folder.jsonl")), eval.CodeBadInput)
-	expect.Same(t, "exit code of a run that is not there", eval.Of(f.Export("day", "x.jsonl")), eval.CodeBadInput)
-}
-
 // Two runs compare by a margin; arms of one compare by their names.
 func TestRunsAreComparedByAMarginAndArmsByName(t *testing.T) {
 	t.Parallel()
