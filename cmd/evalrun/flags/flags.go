@@ -81,12 +81,12 @@ func Project(fs *pflag.FlagSet, f *evalrun.Options) {
 
 // Limits adds the flags that bound requests, tokens, money and time.
 func Limits(fs *pflag.FlagSet, f *evalrun.Options) {
-	fs.VarP(&boundedInt{&f.Concurrency, suite.MaxConcurrency}, "concurrency", "j", "keep `N` calls in progress at once (default 8)")
+	fs.VarP(boundedInt(&f.Concurrency, suite.MaxConcurrency), "concurrency", "j", "keep `N` calls in progress at once (default 8)")
 	Positive(fs, &f.RPM, "rpm", "send at most `N` requests per minute")
 	Positive(fs, &f.TPM, "tpm", "send at most `N` tokens per minute")
 	Positive(fs, &f.BudgetTokens, "budget-tokens", "spend at most `N` tokens")
 	Positive(fs, &f.BudgetCalls, "budget-calls", "make at most `N` calls, retries included")
-	fs.Var((*positiveFloat)(&f.BudgetMoney), "budget-money", "spend at most this `AMOUNT`, in the currency of the price list")
+	fs.Var(value[float64]{&f.BudgetMoney, "N", positiveFloat}, "budget-money", "spend at most this `AMOUNT`, in the currency of the price list")
 	fs.Var((*Duration)(&f.BudgetTime), "budget-time", "stop sending requests after this long")
 	fs.StringVar(&f.Prices, "prices", "", "take the price of each model's tokens from a YAML `FILE` (default the suite's)")
 	Attempts(fs, f)
@@ -106,7 +106,7 @@ func Ledger(fs *pflag.FlagSet, f *evalrun.Options) {
 
 // Attempts adds the flags about the attempts of one call.
 func Attempts(fs *pflag.FlagSet, f *evalrun.Options) {
-	fs.Var(&boundedInt{&f.Attempts, suite.MaxAttempts}, "attempts", "try each call at most `N` times (default 5)")
+	fs.Var(boundedInt(&f.Attempts, suite.MaxAttempts), "attempts", "try each call at most `N` times (default 5)")
 	fs.Var((*Duration)(&f.Timeout), "timeout", "end each attempt after this long, body included (default 60s)")
 }
 
@@ -121,7 +121,7 @@ func Failures(fs *pflag.FlagSet, p *int, more string) {
 
 // Select adds the flags that select trials.
 func Select(fs *pflag.FlagSet, f *evalrun.Options) {
-	fs.Var(&boundedInt{&f.Repeats, suite.MaxRepeats}, "repeats", "run each case `N` times (overrides the suite)")
+	fs.Var(boundedInt(&f.Repeats, suite.MaxRepeats), "repeats", "run each case `N` times (overrides the suite)")
 	MaxTrials(fs, &f.MaxTrials)
 	Cases(fs, &f.Cases)
 	fs.StringArrayVar(&f.Tags, "tag", nil, "select cases with a tag that matches `GLOB` (repeatable)")
@@ -131,7 +131,7 @@ func Select(fs *pflag.FlagSet, f *evalrun.Options) {
 	)
 	fs.StringVar(&f.ChangedSince, "changed-since", "", "select what changed since `RUN`: prompt, target, variables or scorers")
 	Positive(fs, &f.Sample, "sample", "run a random sample of `N` cases per suite (reproducible with --seed)")
-	fs.Var((*shardFlag)(&f.Shard), "shard", "run the I-th of N parts (evalrun merge joins the runs)")
+	fs.Var(value[eval.Shard]{&f.Shard, "I/N", shardOf}, "shard", "run the I-th of N parts (evalrun merge joins the runs)")
 	f.Vars = map[string]string{}
 	fs.Var(Vars(f.Vars), "var", "set the variable NAME of every case (repeatable)")
 }
@@ -220,8 +220,8 @@ func Trust(fs *pflag.FlagSet, f *evalrun.Options) {
 
 // Rule adds the flags that decide a comparison.
 func Rule(fs *pflag.FlagSet, r *eval.RuleOptions) {
-	fs.Var((*shareFlag)(&r.Margin), "margin", "allow the rate to be lower by this much, such as 0.05")
-	fs.Var((*errorRate)(&r.Alpha), "alpha", "one-sided error rate of a verdict, 0.2 at most (default 0.05)")
+	fs.Var(value[float64]{&r.Margin, "RATE", share}, "margin", "allow the rate to be lower by this much, such as 0.05")
+	fs.Var(value[float64]{&r.Alpha, "RATE", errorRate}, "alpha", "one-sided error rate of a verdict, 0.2 at most (default 0.05)")
 	action := (*string)(&r.OnInconclusive)
 	fs.StringVar(action, "on-inconclusive", "", "`ACTION` when there are too few cases: fail, warn or pass (default fail)")
 	fs.Var(&optionalShare{&r.MinPaired}, "min-paired", "require this share of the baseline's cases in the comparison (default 0.9)")
@@ -241,7 +241,7 @@ func Baseline(fs *pflag.FlagSet, f *evalrun.Options) {
 
 // Race adds the flag that lets the arms of a suite race.
 func Race(fs *pflag.FlagSet, f *evalrun.Options) {
-	fs.Var((*raceFlag)(&f.Race), "race", "stop sending cases to arms that cannot be the best by `METRIC` (default pass)")
+	fs.Var(value[string]{&f.Race, "METRIC", raceMetric}, "race", "stop sending cases to arms that cannot be the best by `METRIC` (default pass)")
 	fs.Lookup("race").NoOptDefVal = eval.MetricPass
 }
 

@@ -14,7 +14,7 @@ import (
 
 // Identity adds the flags for the name and the labels of a run, by which it can be found later.
 func Identity(fs *pflag.FlagSet, f *evalrun.Options) {
-	fs.Var((*runName)(&f.Name), "name", "name the run; name:NAME finds it again")
+	fs.Var(value[string]{&f.Name, "NAME", runName}, "name", "name the run; name:NAME finds it again")
 	f.Labels = map[string]string{}
 	fs.Var(labels(f.Labels), "label", "label the run: WORD or KEY=VALUE; label:WORD finds it again (repeatable)")
 }
@@ -115,17 +115,7 @@ func preset(fs *pflag.FlagSet, options *session.Options) error {
 	return nil
 }
 
-type runName string
-
-func (n *runName) String() string { return string(*n) }
-func (n *runName) Type() string   { return "NAME" }
-func (n *runName) Set(s string) error {
-	if err := session.CheckName(s); err != nil {
-		return err
-	}
-	*n = runName(s)
-	return nil
-}
+func runName(text string) (string, error) { return text, session.CheckName(text) }
 
 type labels map[string]string
 

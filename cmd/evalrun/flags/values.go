@@ -15,22 +15,35 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-type positiveFloat float64
+// value is a flag whose text a function reads. A zero value shows no default.
+type value[T comparable] struct {
+	to   *T
+	word string // the placeholder in help
+	read func(text string) (T, error)
+}
 
-func (p *positiveFloat) String() string {
-	if *p == 0 {
+func (v value[T]) String() string {
+	var zero T
+	if v.to == nil || *v.to == zero {
 		return ""
 	}
-	return strconv.FormatFloat(float64(*p), 'g', -1, 64)
+	return fmt.Sprint(*v.to)
 }
-func (p *positiveFloat) Type() string { return "N" }
-func (p *positiveFloat) Set(s string) error {
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(v > 0) || v > math.MaxInt32 {
-		return fmt.Errorf("it takes a number above zero")
+func (v value[T]) Type() string { return v.word }
+func (v value[T]) Set(text string) error {
+	read, err := v.read(text)
+	if err == nil {
+		*v.to = read
 	}
-	*p = positiveFloat(v)
-	return nil
+	return err
+}
+
+func positiveFloat(text string) (float64, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v > 0) || v > math.MaxInt32 {
+		return 0, fmt.Errorf("it takes a number above zero")
+	}
+	return v, nil
 }
 
 // Duration is a flag value for a time above zero.
@@ -97,18 +110,12 @@ func (f *noBaselineFlag) Set(s string) error {
 	return nil
 }
 
-// shardFlag has the form I/N.
-type shardFlag eval.Shard
-
-func (f *shardFlag) String() string { return eval.Shard(*f).String() }
-func (f *shardFlag) Type() string   { return "I/N" }
-func (f *shardFlag) Set(s string) error {
-	var shard eval.Shard
-	if err := shard.UnmarshalText([]byte(s)); err != nil || shard.Of == 0 {
-		return fmt.Errorf("it takes a part of a whole, such as 1/4")
+// shardOf reads I/N.
+func shardOf(text string) (shard eval.Shard, err error) {
+	if err := shard.UnmarshalText([]byte(text)); err != nil || shard.Of == 0 {
+		return shard, fmt.Errorf("it takes a part of a whole, such as 1/4")
 	}
-	*f = shardFlag(shard)
-	return nil
+	return shard, nil
 }
 
 // Vars is a flag value of the form NAME=VALUE, for a flag that can be repeated.
@@ -165,32 +172,21 @@ func (a *allow) Set(s string) error {
 
 // Positive adds a flag for a whole number above zero.
 func Positive(fs *pflag.FlagSet, p *int, name, usage string) {
-	fs.Var(&boundedInt{p, math.MaxInt32}, name, usage)
+	fs.Var(boundedInt(p, math.MaxInt32), name, usage)
 }
 
 // boundedInt accepts whole numbers from 1 to most.
-type boundedInt struct {
-	p    *int
-	most int
-}
-
-func (b *boundedInt) String() string {
-	if b.p == nil || *b.p == 0 {
-		return ""
-	}
-	return strconv.Itoa(*b.p)
-}
-func (b *boundedInt) Type() string { return "N" }
-func (b *boundedInt) Set(s string) error {
-	v, err := strconv.Atoi(s)
-	if err != nil || v < 1 {
-		return fmt.Errorf("it takes a whole number above zero")
-	}
-	if v > b.most {
-		return fmt.Errorf("it takes at most %d", b.most)
-	}
-	*b.p = v
-	return nil
+func boundedInt(p *int, most int) pflag.Value {
+	return value[int]{p, "N", func(text string) (int, error) {
+		v, err := strconv.Atoi(text)
+		switch {
+		case err != nil || v < 1:
+			return 0, fmt.Errorf("it takes a whole number above zero")
+		case v > most:
+			return 0, fmt.Errorf("it takes at most %d", most)
+		}
+		return v, nil
+	}}
 }
 
 // jsonFormat accepts table and json for -o, and sets the value of --json.
@@ -224,41 +220,27 @@ func (f *failFast) Set(s string) error {
 	return nil
 }
 
-// shareFlag is a number between 0 and 1, exclusive.
-type shareFlag float64
-
-func (s *shareFlag) String() string {
-	if *s == 0 {
-		return ""
-	}
-	return strconv.FormatFloat(float64(*s), 'g', -1, 64)
-}
-func (s *shareFlag) Type() string { return "RATE" }
-func (s *shareFlag) Set(text string) error {
+// share reads a number between 0 and 1, exclusive.
+func share(text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v > 0 && v < 1) {
-		return fmt.Errorf("%s is not a number above 0 and below 1, such as 0.05", text)
+		return 0, fmt.Errorf("%s is not a number above 0 and below 1, such as 0.05", text)
 	}
-	*s = shareFlag(v)
-	return nil
+	return v, nil
 }
 
-// errorRate is the share of verdicts that may be wrong.
-type errorRate float64
-
-func (r *errorRate) String() string { return (*shareFlag)(r).String() }
-func (r *errorRate) Type() string   { return "RATE" }
-func (r *errorRate) Set(text string) error {
-	if err := (*shareFlag)(r).Set(text); err != nil {
-		return err
-	}
+// errorRate reads the share of verdicts that may be wrong.
+func errorRate(text string) (float64, error) {
+	v, err := share(text)
 	switch {
-	case *r < stats.MinAlpha:
-		return fmt.Errorf("%s is too small an error rate: %g at least", text, stats.MinAlpha)
-	case *r > suite.MaxAlpha:
-		return fmt.Errorf("what is wrong as often as %s says nothing: %g at most", text, suite.MaxAlpha)
+	case err != nil:
+		return 0, err
+	case v < stats.MinAlpha:
+		return 0, fmt.Errorf("%s is too small an error rate: %g at least", text, stats.MinAlpha)
+	case v > suite.MaxAlpha:
+		return 0, fmt.Errorf("what is wrong as often as %s says nothing: %g at most", text, suite.MaxAlpha)
 	}
-	return nil
+	return v, nil
 }
 
 // optionalShare is a number from 0 to 1. Its nil distinguishes a flag that was not given from 0.
@@ -307,19 +289,15 @@ func (a *Age) Set(s string) error {
 // maxAge bounds an age in its unit, so that its time cannot overflow.
 const maxAge = 10_000
 
-type raceFlag string
-
-func (r *raceFlag) String() string { return string(*r) }
-func (r *raceFlag) Type() string   { return "METRIC" }
-func (r *raceFlag) Set(s string) error {
-	switch s {
+// raceMetric reads the metric of a race; the flag alone is "true".
+func raceMetric(text string) (string, error) {
+	switch text {
 	case "":
-		return fmt.Errorf("it takes the name of a metric, or nothing for the pass rate")
+		return "", fmt.Errorf("it takes the name of a metric, or nothing for the pass rate")
 	case "true":
-		s = eval.MetricPass
+		return eval.MetricPass, nil
 	case "false":
-		s = ""
+		return "", nil
 	}
-	*r = raceFlag(s)
-	return nil
+	return text, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/hostile"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -21,19 +22,19 @@ func FuzzFlags(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		var n, n2 int
-		if takes(t, text, &boundedInt{&n, suite.MaxConcurrency}, &boundedInt{&n2, suite.MaxConcurrency}) {
+		if takes(t, text, boundedInt(&n, suite.MaxConcurrency), boundedInt(&n2, suite.MaxConcurrency)) {
 			same(t, n, n2, n >= 1 && n <= suite.MaxConcurrency)
 		}
-		var x, x2 positiveFloat
-		if takes(t, text, &x, &x2) {
+		var x, x2 float64
+		if takes(t, text, value[float64]{&x, "N", positiveFloat}, value[float64]{&x2, "N", positiveFloat}) {
 			same(t, x, x2, x > 0 && x <= math.MaxInt32)
 		}
 		var d, d2 Duration
 		if takes(t, text, &d, &d2) {
 			same(t, d, d2, time.Duration(d) > 0)
 		}
-		var s, s2 shardFlag
-		if takes(t, text, &s, &s2) {
+		var s, s2 eval.Shard
+		if takes(t, text, value[eval.Shard]{&s, "I/N", shardOf}, value[eval.Shard]{&s2, "I/N", shardOf}) {
 			same(t, s, s2, s.Of > 0)
 		}
 	})
