@@ -112,7 +112,7 @@ func (c *Coordinator) send(ctx context.Context, m *call) (*wireAnswer, error) {
 	switch {
 	case errors.Is(err, errForeign): // others make the calls of a worker that is none
 		c.late.Add(1)
-		c.took(r, w, &sentError{Error: eval.Error{Message: err.Error()}, Lost: true})
+		c.took(r, w, &sentError{Error: eval.Error{Message: err.Error()}, Origin: eval.FromProcess})
 		return nil, lost(false)
 	case err != nil:
 		return nil, c.unanswered(ctx, waiting, w, m, err)
@@ -155,7 +155,7 @@ func (c *Coordinator) took(r *seat, w *member, e *sentError) {
 	w.answered++
 	w.failed = e != nil
 	r.failed.Store(w.failed)
-	if w.failed && e.Lost && !w.useless { // once, also for a worker that has left by itself since
+	if w.failed && e.Origin == eval.FromProcess && !w.useless { // once, also for a worker that has left by itself since
 		w.useless, w.places = true, 0
 		c.notice("a worker gets no more calls: " + e.Message)
 	}

@@ -272,7 +272,7 @@ func callThatFailed(t *testing.T) {
 	expect.Same(t, "worker after a failure", <-moved, "good")
 	leave()
 	expect.Same(t, "places at the end", busy(c), map[string]int{"broken": 0, "good": 0})
-	c.took(r, good, &sentError{Lost: true})
+	c.took(r, good, &sentError{Origin: eval.FromProcess})
 	expect.Same(t, "a worker that can make no calls takes them", c.takes(good), false)
 }
 

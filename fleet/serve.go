@@ -17,6 +17,7 @@ import (
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
@@ -185,7 +186,7 @@ func (f *serving) embed() error {
 		certificate = &pair
 	case f.cfg.TLSCert+f.cfg.TLSKey != "":
 		return eval.BadInput("--tls-cert and --tls-key go together: give both")
-	case !loopback(host):
+	case !wire.IsLoopback(host):
 		return eval.BadInput("%s is not of this machine alone: give a certificate by --tls-cert and --tls-key", listen)
 	}
 	if f.cfg.TLSCA != "" {

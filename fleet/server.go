@@ -94,9 +94,3 @@ func address(s *server.Server, host string, secure bool) string {
 	}
 	return u.String()
 }
-
-// loopback reports whether only this machine can reach an address.
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}

@@ -9,7 +9,7 @@ import (
 )
 
 // Protocol is the version of the messages between a coordinator and its workers.
-const Protocol = 1
+const Protocol = 2
 
 // Methods of calls.
 const (
@@ -63,11 +63,9 @@ type wireAnswer struct {
 type sentError struct {
 	eval.Error
 	RetryAfter time.Duration  `json:"retryAfter,omitempty"`
-	Permanent  bool           `json:"permanent,omitempty"`
-	Renewed    bool           `json:"renewed,omitempty"`
-	OfLogin    bool           `json:"ofLogin,omitempty"`
+	Retry      eval.Retry     `json:"retry,omitempty"`
+	Origin     eval.Origin    `json:"origin,omitempty"` // eval.FromProcess: another worker must make the call
 	Unsent     bool           `json:"unsent,omitempty"`
-	Lost       bool           `json:"lost,omitempty"` // another worker must make the call
 	Answer     *eval.Response `json:"answer,omitempty"`
 	Usage      *eval.Usage    `json:"usage,omitempty"` // of Answer
 }
@@ -173,11 +171,9 @@ func failed(err error) *sentError {
 	out := &sentError{
 		Error:      *e,
 		RetryAfter: e.RetryAfter,
-		Permanent:  e.Retry == eval.RetryNever,
-		Renewed:    e.Retry == eval.RetryWithLogin,
-		OfLogin:    e.Origin == eval.FromLogin,
+		Retry:      e.Retry,
+		Origin:     e.Origin,
 		Unsent:     e.Unsent,
-		Lost:       e.Origin == eval.FromProcess,
 		Answer:     e.Answer,
 	}
 	if e.Answer != nil {
@@ -192,21 +188,7 @@ func (f *sentError) err() error {
 		return nil
 	}
 	e := f.Error
-	e.RetryAfter = f.RetryAfter
-	switch {
-	case f.Permanent:
-		e.Retry = eval.RetryNever
-	case f.Renewed:
-		e.Retry = eval.RetryWithLogin
-	}
-	switch {
-	case f.OfLogin:
-		e.Origin = eval.FromLogin
-	case f.Lost:
-		e.Origin = eval.FromProcess
-	}
-	e.Answer = f.Answer
-	e.Unsent = f.Unsent
+	e.RetryAfter, e.Retry, e.Origin, e.Unsent, e.Answer = f.RetryAfter, f.Retry, f.Origin, f.Unsent, f.Answer
 	if e.Answer != nil {
 		e.Answer.Usage = f.Usage
 	}

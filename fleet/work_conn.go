@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 )
 
 func newID() string { return strings.ToLower(rand.Text()[:12]) }
@@ -114,7 +115,7 @@ func checkURL(text string) error {
 		return eval.BadInput("%q is no address of a fleet, such as nats://127.0.0.1:4222 or tls://fleet.example:4222", text)
 	case u.User != nil:
 		return eval.BadInput("the address of a fleet holds no secret: name the file of credentials by --creds")
-	case u.Scheme == "nats" && !loopback(u.Hostname()):
+	case u.Scheme == "nats" && !wire.IsLoopback(u.Hostname()):
 		return eval.BadInput("%s is not encrypted and not on this machine: use tls://", text)
 	}
 	return nil

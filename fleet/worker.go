@@ -322,10 +322,10 @@ func (w *Worker) begin(ctx context.Context, m *nats.Msg) {
 
 // refused leaves the calls to other workers once the service refuses the key of this one.
 func (w *Worker) refused(c *call, a *wireAnswer) {
-	if a.Error == nil || a.Error.Kind != eval.KindAuth || a.Error.Renewed || c.Target != "" {
+	if a.Error == nil || a.Error.Kind != eval.KindAuth || a.Error.Retry == eval.RetryWithLogin || c.Target != "" {
 		return
 	}
-	a.Error.Lost, a.Error.OfLogin = true, false
+	a.Error.Origin = eval.FromProcess
 	a.Error.Message = runner.Served(c.Service) + " refuses the key of a worker: " + a.Error.Error.Error()
 	if !w.out.Swap(true) {
 		w.lost <- a.Error.Message // buffered, and sent once

@@ -3,9 +3,7 @@ package oauth
 import (
 	"bufio"
 	"context"
-	"crypto/rand"
 	"crypto/subtle"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"html/template"
@@ -57,7 +55,7 @@ func (l *Login) Run(ctx context.Context) (*Token, error) {
 		return nil, fmt.Errorf("no port on 127.0.0.1 to listen on: %w", err)
 	}
 	a := &attempt{
-		Login: l, state: random(), verifier: oauth2.GenerateVerifier(), host: listener.Addr().String(),
+		Login: l, state: oauth2.GenerateVerifier(), verifier: oauth2.GenerateVerifier(), host: listener.Addr().String(),
 		answers: make(chan callbackAnswer), ended: make(chan struct{}),
 	}
 	if l.Client.host != "" {
@@ -81,12 +79,6 @@ func (l *Login) Run(ctx context.Context) (*Token, error) {
 	}()
 	a.begin()
 	return a.finish(ctx)
-}
-
-func random() string {
-	var b [32]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
 // attempt is a login in progress. It serves the callback.

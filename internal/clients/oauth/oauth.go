@@ -105,14 +105,9 @@ func (in *installed) client() (*Client, error) {
 		ID: in.ClientID, Secret: in.ClientSecret, Project: in.ProjectID,
 		AuthURL: in.AuthURI, TokenURL: in.TokenURI, RevokeURL: in.RevokeURI, path: redirectPath(in.RedirectURIs),
 	}
-	for name, u := range map[string]string{"auth_uri": c.AuthURL, "token_uri": c.TokenURL} {
-		if problem := checkEndpoint(u); problem != "" {
-			return nil, fmt.Errorf("`installed.%s` %s", name, problem)
-		}
-	}
-	if c.RevokeURL != "" {
-		if problem := checkEndpoint(c.RevokeURL); problem != "" {
-			return nil, fmt.Errorf("`installed.revoke_uri` %s", problem)
+	for name, u := range map[string]string{"auth_uri": c.AuthURL, "token_uri": c.TokenURL, "revoke_uri": c.RevokeURL} {
+		if err := CheckEndpoint(u); err != nil && (u != "" || name != "revoke_uri") {
+			return nil, fmt.Errorf("`installed.%s` %w", name, err)
 		}
 	}
 	return c, nil
@@ -150,24 +145,16 @@ func (c *Client) Redirect(uri string) error {
 
 // CheckEndpoint returns an error when secrets must not be sent to an address.
 func CheckEndpoint(address string) error {
-	if problem := checkEndpoint(address); problem != "" {
-		return errors.New(problem)
+	u, err := url.Parse(address)
+	switch {
+	case address == "":
+		return errors.New("is missing")
+	case err != nil || u.Host == "" || u.Fragment != "" || u.Scheme != "https" && u.Scheme != "http":
+		return errors.New("is not an address")
+	case u.Scheme == "http" && !wire.IsLoopback(u.Hostname()):
+		return errors.New("is not encrypted: it must begin with https://")
 	}
 	return nil
-}
-
-// checkEndpoint says why secrets must not be sent to an address, "" when they may.
-func checkEndpoint(raw string) string {
-	u, err := url.Parse(raw)
-	switch {
-	case raw == "":
-		return "is missing"
-	case err != nil || u.Host == "" || u.Fragment != "" || u.Scheme != "https" && u.Scheme != "http":
-		return "is not an address"
-	case u.Scheme == "http" && !wire.IsLoopback(u.Hostname()):
-		return "is not encrypted: it must begin with https://"
-	}
-	return ""
 }
 
 func (c *Client) config(redirect string, scopes []string) *oauth2.Config {

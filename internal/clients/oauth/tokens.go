@@ -3,6 +3,7 @@ package oauth
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -215,8 +216,8 @@ func passing(status int) bool {
 
 // Revoke ends the login at the authorization server (RFC 7009).
 func (t *Token) Revoke(ctx context.Context, endpoint string) error {
-	if problem := checkEndpoint(endpoint); problem != "" {
-		return errors.New("the address for revocation " + problem)
+	if err := CheckEndpoint(endpoint); err != nil {
+		return fmt.Errorf("the address for revocation %w", err)
 	}
 	token, hint := t.RefreshToken, "refresh_token"
 	if token == "" {

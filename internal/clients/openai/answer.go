@@ -18,27 +18,15 @@ const (
 // ParseResponse decodes a chat completion: a complete one, or a recorded stream of server-sent events. It
 // keeps fields that it does not know. The error is an *eval.Error.
 func ParseResponse(data []byte) (*eval.Response, error) {
-	if wire.IsEvents(data) {
-		out := newAssembly(nil)
-		if err := wire.ReadEvents(data, out); err != nil {
+	read := func(f wire.Fields) (*eval.Response, error) {
+		a := newAssembly(nil)
+		a.whole = true
+		if _, err := a.take(f, data); err != nil {
 			return nil, err
 		}
-		return out.Response()
+		return a.Response()
 	}
-	f, err := wire.DecodeAnswer(data, "choices")
-	if err != nil {
-		return nil, err
-	}
-	if _, ok := f["choices"]; !ok {
-		return nil, eval.Errorf(eval.KindMalformed, "the answer is not a chat completion: it has no `choices`: %s",
-			wire.Excerpt(data))
-	}
-	a := newAssembly(nil)
-	a.whole = true
-	if _, err := a.take(f, data); err != nil {
-		return nil, err
-	}
-	return a.Response()
+	return wire.ParseKept(data, newAssembly(nil), &wire.Whole{Noun: "a chat completion", Field: "choices", Read: read})
 }
 
 // assembly joins the chunks of an answer. A complete answer is one chunk.

@@ -17,12 +17,25 @@ import (
 )
 
 // Client calls the service. It is safe for concurrent use.
-type Client struct{ *wire.Caller }
+type Client struct{ models }
+
+// models has what both protocols have of models, at the same paths.
+type models struct{ *wire.Caller }
+
+// Models lists all models. The base address includes the API version.
+func (c models) Models(ctx context.Context, _ string) ([]eval.Model, error) {
+	return c.Caller.Models(ctx, "models")
+}
+
+// Model returns the metadata of one model. An unknown model is an error with status 404.
+func (c models) Model(ctx context.Context, _, id string) (*eval.Model, error) {
+	return c.Caller.Model(ctx, "models", id)
+}
 
 // New returns a client without opening a connection.
 func New(s wire.Server) *Client {
 	s.Path = cmp.Or(s.Path, "chat/completions")
-	return &Client{wire.NewCaller(s, "", false)}
+	return &Client{models{wire.NewCaller(s, "", false)}}
 }
 
 // Generate sends the call to the model once, as a stream if the call wants one. It records the times of the
@@ -65,16 +78,6 @@ func (c *Client) fix(message string) string {
 		return "name a chat model: the protocol openai has chat completions alone"
 	}
 	return ""
-}
-
-// Models lists all models. The base address includes the API version.
-func (c *Client) Models(ctx context.Context, _ string) ([]eval.Model, error) {
-	return c.Caller.Models(ctx, "models")
-}
-
-// Model returns the metadata of one model. An unknown model is an error with status 404.
-func (c *Client) Model(ctx context.Context, _, id string) (*eval.Model, error) {
-	return c.Caller.Model(ctx, "models", id)
 }
 
 // Embed returns one vector per text, all of the same length.

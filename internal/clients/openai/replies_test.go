@@ -34,11 +34,9 @@ func FuzzParseResponse(f *testing.F) {
 	replies.Fuzz(f, ParseResponse, hostile.Strings(), "openai", "compatible")
 }
 
-const planted = "sk-canary-0123456789"
-
 func fetch(t *testing.T, transport *replies.Canned, stream bool) (*eval.Response, error) {
 	t.Helper()
-	c := NewResponses(wire.Server{BaseURL: "http://service.invalid/v1", Key: planted, Transport: transport})
+	c := NewResponses(wire.Server{BaseURL: "http://service.invalid/v1", Key: canary, Transport: transport})
 	return c.Generate(t.Context(), &eval.Call{Request: eval.Request{Model: "m", Stream: stream}})
 }
 

@@ -13,12 +13,12 @@ import (
 )
 
 // ResponsesClient calls a service that has OpenAI's Responses API. It is safe for concurrent use.
-type ResponsesClient struct{ *wire.Caller }
+type ResponsesClient struct{ models }
 
 // NewResponses returns a client without opening a connection.
 func NewResponses(s wire.Server) *ResponsesClient {
 	s.Path = cmp.Or(s.Path, "responses")
-	return &ResponsesClient{wire.NewCaller(s, "", false)}
+	return &ResponsesClient{models{wire.NewCaller(s, "", false)}}
 }
 
 // Generate sends the call to the model once, as a stream if the call wants one. It records the times of the
@@ -38,16 +38,6 @@ func explain(e *eval.Error) *eval.Response {
 		e.Message += "; set `protocol: openai` at the service"
 	}
 	return nil
-}
-
-// Models lists all models, at the same path as chat completions. The base address includes the API version.
-func (c *ResponsesClient) Models(ctx context.Context, _ string) ([]eval.Model, error) {
-	return c.Caller.Models(ctx, "models")
-}
-
-// Model returns the metadata of one model. An unknown model is an error with status 404.
-func (c *ResponsesClient) Model(ctx context.Context, _, id string) (*eval.Model, error) {
-	return c.Caller.Model(ctx, "models", id)
 }
 
 // ParseResponses decodes a response: a complete one, or a recorded stream of server-sent events. It keeps

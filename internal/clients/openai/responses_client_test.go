@@ -117,11 +117,11 @@ func TestItemsGoBackAsTheyCame(t *testing.T) {
 	var sent string
 	var seen *http.Request
 	canned := &replies.Canned{Body: []byte(`{"output":[]}`), Seen: func(r *http.Request, b []byte) { seen, sent = r, string(b) }}
-	c := NewResponses(wire.Server{BaseURL: "http://service.invalid/v1", Key: planted, Transport: canned})
+	c := NewResponses(wire.Server{BaseURL: "http://service.invalid/v1", Key: canary, Transport: canned})
 	_, err = c.Generate(t.Context(), &eval.Call{Request: (&eval.Request{Model: "m"}).After([]eval.AnsweredCall{turn})})
 	expect.OK(t, err)
 	expect.Same(t, "the request", sent, `{"model":"m","input":[`+items+`,{"type":"function_call_output","call_id":"1","output":"ok"}]}`)
-	expect.Same(t, "where it goes", seen.URL.Path+seen.Header.Get("Authorization"), "/v1/responsesBearer "+planted)
+	expect.Same(t, "where it goes", seen.URL.Path+seen.Header.Get("Authorization"), "/v1/responsesBearer "+canary)
 }
 
 // A model of the other protocol is an error that says so.

@@ -1,6 +1,3 @@
-// Writes the contents of a request in the form that is sent to the service or to an application,
-// and counts their bytes, texts, images and files.
-
 package wire
 
 import (

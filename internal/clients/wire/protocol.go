@@ -1,6 +1,3 @@
-// Writes requests in the protocols of other vendors, and finds what these cannot express.
-// The service's own protocol is in package payload.
-
 package wire
 
 import (

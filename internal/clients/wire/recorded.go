@@ -8,8 +8,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// IsEvents reports whether a recorded reply is a stream of server-sent events.
-func IsEvents(data []byte) bool {
+// isEvents reports whether a recorded reply is a stream of server-sent events.
+func isEvents(data []byte) bool {
 	return beginsEvent(bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")), " \t\r\n"))
 }
 
@@ -24,8 +24,8 @@ type Whole struct {
 // ParseKept decodes a recorded answer: a complete one, or a stream of server-sent events, which stream
 // joins. The error is an *eval.Error.
 func ParseKept(data []byte, stream Assembly, whole *Whole) (*eval.Response, error) {
-	if IsEvents(data) {
-		if err := ReadEvents(data, stream); err != nil {
+	if isEvents(data) {
+		if err := readEvents(data, stream); err != nil {
 			return nil, err
 		}
 		return stream.Response()
@@ -45,8 +45,8 @@ func ParseKept(data []byte, stream Assembly, whole *Whole) (*eval.Response, erro
 	return out, nil
 }
 
-// ReadEvents reads a recorded stream. It returns the same *eval.Error as a live stream.
-func ReadEvents(data []byte, out assembler) error {
+// readEvents reads a recorded stream. It returns the same *eval.Error as a live stream.
+func readEvents(data []byte, out assembler) error {
 	in := newEventChunks(&bounded{all: len(data)}, bytes.NewReader(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))))
 	for n := 0; ; n++ {
 		chunk, err := in.next()

@@ -1,7 +1,3 @@
-// Finds and masks keys, tokens and passwords. A Set masks known ones in texts that are shown or
-// stored: it recognizes them as they are, escaped, in hexadecimal and in base64. IsKey, MayBeKey and OutOfProse
-// find texts that look like keys.
-
 package wire
 
 import (
