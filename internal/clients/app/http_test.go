@@ -3,7 +3,6 @@ package app_test
 import (
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/app"
-	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
@@ -95,10 +93,6 @@ func statusFaults() map[string]httpFault {
 			failing(500, `{"error": {"message": "no luck with `+canary+`"}}`), text, 0,
 			eval.KindStatus, `^500: no luck with \[key\]$`,
 		},
-		"a text with 400": {failing(400, "say please"), text, 0, eval.KindStatus, "^400: say please$"},
-		"401":             {failing(401, `{"error":"bad token"}`), text, 0, eval.KindAuth, "^401: bad token$"},
-		"403":             {failing(403, ""), text, 0, eval.KindAuth, "^403: Forbidden$"},
-		"429":             {failing(429, "slow down"), text, 0, eval.KindQuota, "^429: slow down$"},
 		"a redirect": {
 			func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, "https://evil.example/"+canary, http.StatusFound)
@@ -156,18 +150,6 @@ func bodyFaults() map[string]httpFault {
 			says("application/json", "["+strings.Repeat("1,", 600_000)+"1]"), text, 0,
 			eval.KindTooLarge, "more than 500000 values",
 		},
-		"too much": {
-			says("text/plain", strings.Repeat("x", wire.MaxResponseBytes+1)),
-			eval.Reading{},
-			0,
-			eval.KindTooLarge, "larger than",
-		},
-		"a bomb":            {zipped(strings.Repeat("x", 64<<20), true), eval.Reading{}, 0, eval.KindTooLarge, "larger than"},
-		"gzip that is none": {zipped("hello, this is no gzip", false), eval.Reading{}, 0, eval.KindMalformed, "gzip"},
-		"another encoding": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Encoding", "br")
-			_, _ = io.WriteString(w, "hello")
-		}, eval.Reading{}, 0, eval.KindMalformed, `encoded as "br"`},
 		"headers without end": {func(w http.ResponseWriter, _ *http.Request) {
 			for i := range 30_000 {
 				w.Header().Set(fmt.Sprintf("X-%d", i), strings.Repeat("x", 40))
@@ -271,22 +253,6 @@ func cut(after string) http.HandlerFunc {
 	}
 }
 
-// zipped is a handler that says its answer is gzip, which it is or is not.
-func zipped(body string, is bool) http.HandlerFunc {
-	var b bytes.Buffer
-	b.WriteString(body)
-	if is {
-		b.Reset()
-		w := gzip.NewWriter(&b)
-		_, _ = io.WriteString(w, body)
-		_ = w.Close()
-	}
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Encoding", "gzip")
-		_, _ = w.Write(b.Bytes())
-	}
-}
-
 // A closed port, and a name that does not exist, are errors before anything left.
 func TestADeadHTTPEndpointIsAnError(t *testing.T) {
 	t.Parallel()
@@ -314,17 +280,6 @@ func TestAnEndpointTakesRequestsOfItsKindAlone(t *testing.T) {
 	const want = "the request is eval.EchoRun, and not one for an endpoint"
 	if resp != nil || err == nil || err.Error() != want {
 		t.Errorf("got %v, %v, want the error %s", resp, err, want)
-	}
-}
-
-// How long to wait is the endpoint's to say.
-func TestTheHTTPEndpointSaysHowLongToWait(t *testing.T) {
-	t.Parallel()
-	for _, status := range []int{429, 503} {
-		_, _, err := called(t, serving(t, failing(status, "")), text, time.Minute)
-		if err.RetryAfter != 7*time.Second {
-			t.Errorf("%d: got %s, want 7s", status, err.RetryAfter)
-		}
 	}
 }
 
