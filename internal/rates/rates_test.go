@@ -22,11 +22,13 @@ func TestABudgetRefusesOrHasNoRoom(t *testing.T) {
 		"counting tokens": {Budget{Most: Amount{Calls: 2}, Granted: Amount{Calls: 2}}, Amount{Calls: 1}, "the budget of 2 calls is spent", false},
 		"tokens reserved": {Budget{Most: Amount{Tokens: 10}, Reserved: Amount{Tokens: 6}}, Amount{1, 5, 0}, "", false},
 		"tokens spent": {
-			Budget{Most: Amount{Tokens: 10}, Settled: Amount{Tokens: 6}}, Amount{1, 5, 0},
+			Budget{Most: Amount{Tokens: 10}, Settled: Amount{Tokens: 6}},
+			Amount{1, 5, 0},
 			"the budget of 10 tokens is spent: 4 are left, and the call may cost 5", false,
 		},
 		"money in a currency": {
-			Budget{Most: Amount{Money: 0.3}, Currency: "EUR", Settled: Amount{Money: 0.1 + 0.2}}, Amount{1, 1, 0.5},
+			Budget{Most: Amount{Money: 0.3}, Currency: "EUR", Settled: Amount{Money: 0.1 + 0.2}},
+			Amount{1, 1, 0.5},
 			"the budget of 0.3 EUR is spent: 0.0000 are left, and the call may cost 0.5000", false,
 		},
 	} {
