@@ -16,10 +16,7 @@ const maxListed = 200
 // CaseList writes outcome and name of each case with a wanted trial, failed cases first, up to a limit.
 func CaseList(w io.Writer, d *journal.Document, wanted Wanted, o Options) error {
 	o.Verbose = true // include passed cases
-	if o.Width <= 0 {
-		o.Width = defaultWidth
-	}
-	t := screen{d: d, o: o}
+	t := newScreen(d, o)
 	for i := range d.Summary.Suites {
 		s := &d.Summary.Suites[i]
 		rows, _ := t.order(s)
@@ -37,8 +34,7 @@ func CaseList(w io.Writer, d *journal.Document, wanted Wanted, o Options) error 
 	case t.out.Len() == 0:
 		t.line("no such trial: %s", outcomes(c))
 	}
-	_, err := w.Write(t.out.Bytes())
-	return err
+	return t.writeTo(w)
 }
 
 // caseNames lists the first wanted cases, and counts the rest.

@@ -171,7 +171,7 @@ func (t *screen) classifications(most int) {
 func (t *screen) classification(c *classified) {
 	header, rows, whole := t.fitting(c)
 	if rows != nil {
-		t.render(t.grid(), header, rows)
+		t.grid(plain(header...), rows)
 	}
 	if !whole {
 		t.classList(c)
@@ -191,7 +191,7 @@ func (t *screen) classList(c *classified) {
 	rows, left := c.classRows(func(class string) string {
 		return displaywidth.TruncateString(diag.CleanLine(class), 2*maxClassColumn, "...")
 	})
-	t.render(t.grid(), classHeader(), rows)
+	t.grid(plain(classHeader()...), rows)
 	if left > 0 {
 		t.line(" %s with a higher F1 not listed", diag.Count(left, "more class"))
 	}
@@ -213,7 +213,7 @@ func (t *screen) fitting(c *classified) (header []string, rows [][]string, whole
 		headings, names []string
 		whole           bool
 	}{{names, names, true}, {letters, lettered, true}, {letters, lettered, false}} {
-		if header, rows = c.matrixRows(way.headings, way.names, way.whole); tooWide(header, rows) <= t.o.Width {
+		if header, rows = c.matrixRows(way.headings, way.names, way.whole); total(gridWidths(plain(header...), rows)) <= t.o.Width {
 			return header, rows, way.whole
 		}
 	}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clipperhouse/displaywidth"
-
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -24,13 +22,9 @@ const (
 
 // Comparison writes a comparison of two runs for people: the verdicts, a line per metric, and the cases that changed.
 func Comparison(w io.Writer, c *compare.Comparison, o Options) error {
-	if o.Width <= 0 {
-		o.Width = defaultWidth
-	}
-	t := screen{o: o}
+	t := newScreen(nil, o)
 	t.comparison(c)
-	_, err := w.Write(trimLines(t.out.Bytes()))
-	return err
+	return t.writeTo(w)
 }
 
 // ComparisonJSON writes a comparison as one JSON object.
@@ -155,8 +149,15 @@ func (t *screen) metricTable(metrics []compare.MetricComparison) {
 	if len(levels) == 1 {
 		interval = overview.Level(&metrics[0]) + " interval"
 	}
-	header, rows := t.fold([]string{"metric", "base", "head", "difference", interval, "n", "verdict"}, body)
-	t.render(t.grid(), header, rows)
+	t.grid([]gridColumn{
+		{Header: "metric"},
+		{Header: "base", Optional: 1},
+		{Header: "head", Optional: 2},
+		{Header: "difference"},
+		{Header: interval},
+		{Header: "n", Optional: 3},
+		{Header: "verdict"},
+	}, body)
 	if len(levels) > 1 {
 		t.paragraph("levels of the intervals: " + strings.Join(levels, ", "))
 	}
@@ -177,31 +178,6 @@ func levelsOf(metrics []compare.MetricComparison) (out []string) {
 		out = append(out, fmt.Sprintf("%s (%s)", level, strings.Join(names[level], ", ")))
 	}
 	return out
-}
-
-// fold removes columns until the rest fits.
-func (t *screen) fold(header []string, rows [][]string) ([]string, [][]string) {
-	// foldable are the columns that may be removed, in this order: n, head, base.
-	foldable := []int{5, 2, 1}
-
-	for _, column := range foldable {
-		width := 0
-		for c := range header {
-			widest := displaywidth.String(header[c])
-			for _, r := range rows {
-				widest = max(widest, displaywidth.String(ansi.ReplaceAllString(r[c], "")))
-			}
-			width += widest + 2
-		}
-		if width <= t.o.Width {
-			break
-		}
-		header = slices.Delete(slices.Clone(header), column, column+1)
-		for i := range rows {
-			rows[i] = slices.Delete(rows[i], column, column+1)
-		}
-	}
-	return header, rows
 }
 
 func some(names []string) string { return text.SomeNames(names, maxNames) }

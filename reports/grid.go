@@ -1,14 +1,10 @@
 package reports
 
 import (
-	"bytes"
+	"slices"
+	"strings"
 
 	"github.com/clipperhouse/displaywidth"
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/renderer"
-	"github.com/olekukonko/tablewriter/tw"
-
-	"github.com/evalrun/evalrun/diag"
 )
 
 type gridColumn struct {
@@ -19,62 +15,81 @@ type gridColumn struct {
 	Least int
 }
 
-// drawGrid draws a table in the style of the reports, at most width terminal columns wide (0: 100). It first cuts
-// wide columns, then drops optional ones. Texts are cleaned for display.
-func drawGrid(width int, columns []gridColumn, rows [][]string) []byte {
-	if width <= 0 {
-		width = defaultWidth
+// grid writes a table at most as wide as the screen, if its columns allow that. It drops optional columns until cutting
+// texts is enough. The cells are clean, and may be painted.
+func (t *screen) grid(columns []gridColumn, rows [][]string) {
+	widths := gridWidths(columns, rows)
+	for at := expendable(columns); at >= 0 && total(widths)-saving(columns, widths) > t.o.Width; at = expendable(columns) {
+		columns, rows = withoutColumn(columns, rows, at)
+		widths = gridWidths(columns, rows)
 	}
-	header, cells := cleanTable(columns, rows)
-	for at := expendable(columns); at >= 0; at = expendable(columns) {
-		if tooWide(header, cells)-saving(columns, columnWidths(header, cells)) <= width {
+	for extra := total(widths) - t.o.Width; extra > 0; extra-- {
+		at := widest(columns, widths)
+		if at < 0 {
 			break
 		}
-		columns = without(columns, at)
-		header = without(header, at)
-		for i := range cells {
-			cells[i] = without(cells[i], at)
+		widths[at]--
+	}
+	header := make([]string, len(columns))
+	for i, c := range columns {
+		header[i] = c.Header
+	}
+	t.row(widths, header)
+	t.out.WriteString(strings.Repeat("─", total(widths)) + "\n")
+	for _, row := range rows {
+		t.row(widths, row)
+	}
+}
+
+func (t *screen) row(widths []int, cells []string) {
+	var line strings.Builder
+	for i, cell := range cells {
+		if shownWidth(cell) > widths[i] {
+			cell = displaywidth.TruncateString(cell, widths[i], "...")
+		}
+		line.WriteString(" " + cell + strings.Repeat(" ", widths[i]-shownWidth(cell)+1))
+	}
+	t.out.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+}
+
+// plain are columns that always stay as they are.
+func plain(headers ...string) []gridColumn {
+	columns := make([]gridColumn, len(headers))
+	for i, header := range headers {
+		columns[i].Header = header
+	}
+	return columns
+}
+
+func shownWidth(cell string) int { return displaywidth.String(ansi.ReplaceAllString(cell, "")) }
+
+func gridWidths(columns []gridColumn, rows [][]string) []int {
+	out := make([]int, len(columns))
+	for i, c := range columns {
+		out[i] = displaywidth.String(c.Header)
+		for _, row := range rows {
+			out[i] = max(out[i], shownWidth(row[i]))
 		}
 	}
-	cut(columns, header, cells, tooWide(header, cells)-width)
-	t := screen{o: Options{Width: width}}
-	t.render(t.grid(), header, cells)
-	return trimLines(bytes.TrimRight(t.out.Bytes(), "\n"))
+	return out
 }
 
-// cleanTable is the header and the cells, cleaned for display.
-func cleanTable(columns []gridColumn, rows [][]string) (header []string, cells [][]string) {
-	header = make([]string, 0, len(columns))
-	for _, c := range columns {
-		header = append(header, diag.CleanLine(c.Header))
+// total is the width of a table.
+func total(widths []int) (n int) {
+	for _, w := range widths {
+		n += w + 2
 	}
-	cells = make([][]string, len(rows))
-	for i, row := range rows {
-		for _, text := range row {
-			cells[i] = append(cells[i], diag.CleanLine(text))
-		}
-	}
-	return header, cells
+	return n
 }
 
-// tooWide is the width of the table.
-func tooWide(header []string, rows [][]string) int {
-	total := 0
-	for _, w := range columnWidths(header, rows) {
-		total += w + 2
-	}
-	return total
-}
-
-// saving is how much narrower the table can get by cutting.
-func saving(columns []gridColumn, widths []int) int {
-	total := 0
+// saving is how much narrower a table can get by cutting.
+func saving(columns []gridColumn, widths []int) (n int) {
 	for i, c := range columns {
 		if c.Least > 0 {
-			total += max(0, widths[i]-c.Least)
+			n += max(0, widths[i]-c.Least)
 		}
 	}
-	return total
+	return n
 }
 
 // expendable is the index of the column to drop next, -1 when all must stay.
@@ -88,28 +103,12 @@ func expendable(columns []gridColumn) int {
 	return at
 }
 
-// without is a copy of a list without one item.
-func without[T any](list []T, at int) []T {
-	return append(append([]T(nil), list[:at]...), list[at+1:]...)
-}
-
-// cut cuts texts in columns that allow it, until the table is narrower by extra.
-func cut(columns []gridColumn, header []string, rows [][]string, extra int) {
-	widths := columnWidths(header, rows)
-	for ; extra > 0; extra-- {
-		at := widest(columns, widths)
-		if at < 0 {
-			break
-		}
-		widths[at]--
+func withoutColumn(columns []gridColumn, rows [][]string, at int) ([]gridColumn, [][]string) {
+	rows = slices.Clone(rows)
+	for i, row := range rows {
+		rows[i] = slices.Delete(slices.Clone(row), at, at+1)
 	}
-	for _, row := range append([][]string{header}, rows...) {
-		for i := range row {
-			if displaywidth.String(row[i]) > widths[i] {
-				row[i] = displaywidth.TruncateString(row[i], widths[i], "...")
-			}
-		}
-	}
+	return slices.Delete(slices.Clone(columns), at, at+1), rows
 }
 
 // widest is the index of the widest column that may be cut, -1 for none.
@@ -121,50 +120,4 @@ func widest(columns []gridColumn, widths []int) int {
 		}
 	}
 	return at
-}
-
-// grid makes an empty table in the style of the reports.
-func (t *screen) grid() *tablewriter.Table {
-	return tablewriter.NewTable(&t.out,
-		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
-			Borders: tw.Border{Left: tw.Off, Right: tw.Off, Top: tw.Off, Bottom: tw.Off},
-			Symbols: tw.NewSymbols(tw.StyleLight),
-			Settings: tw.Settings{
-				Separators: tw.Separators{BetweenColumns: tw.Off, BetweenRows: tw.Off},
-				Lines:      tw.Lines{ShowHeaderLine: tw.On},
-			},
-		})),
-		tablewriter.WithHeaderAutoFormat(tw.Off), tablewriter.WithHeaderAlignment(tw.AlignLeft), tablewriter.WithRowAlignment(tw.AlignLeft),
-		tablewriter.WithHeaderAutoWrap(tw.WrapNone), tablewriter.WithRowAutoWrap(tw.WrapNone), tablewriter.WithTrimSpace(tw.Off),
-	)
-}
-
-func (t *screen) render(g *tablewriter.Table, header []string, rows [][]string) {
-	var in standIns
-	begin := t.out.Len()
-	g.Header(in.hide(header))
-	for _, r := range rows {
-		if err := g.Append(in.hide(r)); err != nil { // rows of strings always fit
-			panic(err)
-		}
-	}
-	if err := g.Render(); err != nil { // it writes to a buffer
-		panic(err)
-	}
-	if len(in) > 0 {
-		drawn := string(t.out.Bytes()[begin:])
-		t.out.Truncate(begin)
-		in.show(&t.out, drawn)
-	}
-}
-
-func columnWidths(header []string, rows [][]string) []int {
-	out := make([]int, len(header))
-	for c := range header {
-		out[c] = displaywidth.String(header[c])
-		for _, r := range rows {
-			out[c] = max(out[c], displaywidth.String(r[c]))
-		}
-	}
-	return out
 }

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -23,19 +22,14 @@ const (
 
 // History writes an excerpt of the history for people: a line per run, and the trend of each metric.
 func History(w io.Writer, e *history.Excerpt, o Options) error {
-	if o.Width <= 0 {
-		o.Width = defaultWidth
-	}
-	h := historyTable{e: e, width: o.Width}
+	h := historyTable{newScreen(nil, o), e}
 	h.draw()
-	_, err := h.out.WriteTo(w)
-	return err
+	return h.writeTo(w)
 }
 
 type historyTable struct {
-	e     *history.Excerpt
-	width int
-	out   bytes.Buffer
+	screen
+	e *history.Excerpt
 }
 
 func (h *historyTable) draw() {
@@ -78,7 +72,7 @@ func (h *historyTable) notes(more int) {
 		if i == 0 {
 			h.out.WriteString("\n")
 		}
-		for _, line := range diag.Wrap(diag.CleanLine(note), h.width) {
+		for _, line := range diag.Wrap(diag.CleanLine(note), h.o.Width) {
 			h.out.WriteString(line + "\n")
 		}
 	}
@@ -109,7 +103,10 @@ func (h *historyTable) runs() {
 		}
 		rows = append(
 			rows,
-			[]string{run.ID, when(run.StartedAt), suitesOf(run), trials, rate, fmt.Sprint(c.Error), fmt.Sprint(run.Tokens()), noteOf(run)},
+			[]string{
+				diag.CleanLine(run.ID), when(run.StartedAt), suitesOf(run), trials, rate, fmt.Sprint(c.Error), fmt.Sprint(run.Tokens()),
+				noteOf(run),
+			},
 		)
 	}
 	if !slices.ContainsFunc(rows, func(r []string) bool { return r[len(r)-1] != "" }) {
@@ -118,8 +115,7 @@ func (h *historyTable) runs() {
 			rows[i] = rows[i][:len(columns)]
 		}
 	}
-	h.out.Write(drawGrid(h.width, columns, rows))
-	h.out.WriteString("\n")
+	h.grid(columns, rows)
 }
 
 func suitesOf(run *history.RunRecord) string {
@@ -134,7 +130,7 @@ func suitesOf(run *history.RunRecord) string {
 			names = append(names, s.Name)
 		}
 	}
-	return strings.Join(names, ", ")
+	return diag.CleanLine(strings.Join(names, ", "))
 }
 
 // noteOf says what is special about a run.
@@ -156,14 +152,14 @@ func noteOf(run *history.RunRecord) string {
 	default:
 		notes = append(notes, string(run.Reason))
 	}
-	return strings.Join(notes, ", ")
+	return diag.CleanLine(strings.Join(notes, ", "))
 }
 
 // when formats a time of a run file, to the minute.
 func when(at string) string {
 	t, err := time.Parse(time.RFC3339Nano, at)
 	if err != nil {
-		return at
+		return diag.CleanLine(at)
 	}
 	return t.UTC().Format("2006-01-02 15:04")
 }
@@ -201,7 +197,7 @@ func (h *historyTable) group(g trendGroup) {
 	if h.out.Len() > 0 {
 		h.out.WriteString("\n")
 	}
-	h.out.WriteString(displaywidth.TruncateString(diag.CleanLine(g.title), h.width, "...") + "\n")
+	h.line("%s", diag.CleanLine(g.title))
 	columns := []gridColumn{
 		{
 			Header: "metric",
@@ -212,7 +208,7 @@ func (h *historyTable) group(g trendGroup) {
 	used := 0
 	for _, c := range g.trends {
 		last := &c.Points[len(c.Points)-1]
-		row := []string{c.Metric, "", trendValue(c.Metric, c.Points[0].Value), trendValue(c.Metric, last.Value), boundsOf(c.Metric, last)}
+		row := []string{diag.CleanLine(c.Metric), "", trendValue(c.Metric, c.Points[0].Value), trendValue(c.Metric, last.Value), boundsOf(c.Metric, last)}
 		rest = append(rest, row)
 	}
 	for i := range columns {
@@ -227,12 +223,11 @@ func (h *historyTable) group(g trendGroup) {
 			used += widest + 2
 		}
 	}
-	room := max(len("trend"), h.width-used-2)
+	room := max(len("trend"), h.o.Width-used-2)
 	for i, c := range g.trends {
 		rest[i][1] = sparkline(c.Points, room)
 	}
-	h.out.Write(drawGrid(h.width, columns, rest))
-	h.out.WriteString("\n")
+	h.grid(columns, rest)
 	if g.single {
 		h.points(g.trends[0])
 	}
@@ -243,17 +238,16 @@ func (h *historyTable) points(c *history.ArmTrend) {
 	columns := []gridColumn{
 		{Header: "run", Least: idWidth},
 		{Header: "when (UTC)", Optional: 1},
-		{Header: c.Metric, Least: 8},
+		{Header: diag.CleanLine(c.Metric), Least: 8},
 		{Header: "90 % interval", Optional: 2},
 	}
 	var rows [][]string
 	for i := range c.Points {
 		p := &c.Points[i]
-		rows = append(rows, []string{p.Run, when(p.StartedAt), trendValue(c.Metric, p.Value), boundsOf(c.Metric, p)})
+		rows = append(rows, []string{diag.CleanLine(p.Run), when(p.StartedAt), trendValue(c.Metric, p.Value), boundsOf(c.Metric, p)})
 	}
 	h.out.WriteString("\n")
-	h.out.Write(drawGrid(h.width, columns, rows))
-	h.out.WriteString("\n")
+	h.grid(columns, rows)
 }
 
 // trendValue formats a value in the unit of its metric.

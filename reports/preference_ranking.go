@@ -15,17 +15,13 @@ import (
 
 // Preferences writes for people how a judge's preferences rank the arms of a run, with a table per suite.
 func Preferences(w io.Writer, p *compare.Preferences, o Options) error {
-	if o.Width <= 0 {
-		o.Width = defaultWidth
-	}
-	t := screen{o: o}
+	t := newScreen(nil, o)
 	t.line("%s", diag.CleanLine(sideName(&p.Run)+" ranked by preference"))
 	for i := range p.Suites {
 		t.preferences(&p.Suites[i])
 	}
 	t.preferenceJudge(p.By.Judge, &p.By.PreferenceJudge, &p.By.PreferenceCalls)
-	_, err := w.Write(trimLines(t.out.Bytes()))
-	return err
+	return t.writeTo(w)
 }
 
 // PreferencesJSON writes a ranking by preferences as one JSON object.
@@ -58,8 +54,7 @@ func (t *screen) preferences(s *compare.SuitePreferences) {
 
 // ranked shows the arms in order, and the preferences between each two.
 func (t *screen) ranked(p *compare.PreferenceRanking) {
-	t.out.Write(drawGrid(t.o.Width, preferenceColumns(p), preferenceRows(p)))
-	t.out.WriteString("\n")
+	t.grid(preferenceColumns(p), preferenceRows(p))
 	best := p.Best()
 	switch {
 	case p.Why != "":
@@ -111,7 +106,7 @@ func preferenceRows(p *compare.PreferenceRanking) (rows [][]string) {
 			interval = fmt.Sprintf("%.1f to %.1f", 100*a.Interval[0], 100*a.Interval[1])
 		}
 		rows = append(rows, []string{
-			mark, fmt.Sprint(i + 1), a.Arm, preferred, interval, strength, amountOfCases(a.Wins), amountOfCases(a.Losses), amountOfCases(a.Ties),
+			mark, fmt.Sprint(i + 1), diag.CleanLine(a.Arm), preferred, interval, strength, amountOfCases(a.Wins), amountOfCases(a.Losses), amountOfCases(a.Ties),
 		})
 		rows[i] = append(rows[i], taken.cells(&a.Taken)...)
 	}

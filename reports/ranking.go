@@ -13,18 +13,14 @@ import (
 
 // Rankings writes rankings of a run for people, with a table per suite.
 func Rankings(w io.Writer, all []compare.Ranking, o Options) error {
-	if o.Width <= 0 {
-		o.Width = defaultWidth
-	}
-	t := screen{o: o}
+	t := newScreen(nil, o)
 	for i := range all {
 		if i > 0 {
 			t.out.WriteString("\n")
 		}
 		t.ranking(&all[i])
 	}
-	_, err := w.Write(trimLines(t.out.Bytes()))
-	return err
+	return t.writeTo(w)
 }
 
 // RankingsJSON writes rankings of a run as one JSON object.
@@ -64,8 +60,7 @@ func (t *screen) ranking(r *compare.Ranking) {
 	if r.Why != "" {
 		t.wrapped("  ", r.Why)
 	}
-	t.out.Write(drawGrid(t.o.Width, rankingColumns(r), rankingRows(r)))
-	t.out.WriteString("\n")
+	t.grid(rankingColumns(r), rankingRows(r))
 	for _, line := range rankingWords(r) {
 		t.wrapped("  ", line)
 	}
@@ -80,7 +75,7 @@ func rankingColumns(r *compare.Ranking) []gridColumn {
 		{Header: ""},
 		{Header: "#"},
 		{Header: "arm", Least: 20},
-		{Header: r.Metric},
+		{Header: diag.CleanLine(r.Metric)},
 		{Header: interval},
 	}
 	columns = append(columns, newTakenTable(r.Priced()).columns()...)
@@ -113,7 +108,7 @@ func rankingRows(r *compare.Ranking) (rows [][]string) {
 			interval = diag.Count(a.Left, "unit")
 		}
 		row := []string{
-			mark, place, a.Arm, numberOr(a.Mean, "%.3f"), interval,
+			mark, place, diag.CleanLine(a.Arm), numberOr(a.Mean, "%.3f"), interval,
 		}
 		row = append(row, taken.cells(&a.Taken)...)
 		if withErrors(r) {

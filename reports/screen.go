@@ -3,6 +3,7 @@ package reports
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 
@@ -25,6 +26,20 @@ type screen struct {
 	out bytes.Buffer
 
 	failures overview.Failures // how the run's failures did in the baseline
+}
+
+// newScreen is a screen of the width of the options; d is nil when it shows no single run.
+func newScreen(d *journal.Document, o Options) screen {
+	if o.Width <= 0 {
+		o.Width = defaultWidth
+	}
+	return screen{d: d, o: o}
+}
+
+// writeTo writes what is on the screen, without trailing spaces.
+func (t *screen) writeTo(w io.Writer) error {
+	_, err := w.Write(trimLines(t.out.Bytes()))
+	return err
 }
 
 func (t *screen) line(format string, args ...any) {

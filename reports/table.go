@@ -29,10 +29,7 @@ type table struct {
 // run's location, the next command, and the headline as the last line. A verbose table adds arms, cases, slow and
 // costly trials, cost and settings. A quiet one is only the last line.
 func Table(w io.Writer, d *journal.Document, o Options) error {
-	if o.Width <= 0 {
-		o.Width = defaultWidth
-	}
-	t := table{screen: screen{d: d, o: o}}
+	t := table{screen: newScreen(d, o)}
 	if !o.Quiet {
 		t.failures = overview.NewFailures(d)
 		body := t.short
@@ -46,8 +43,7 @@ func Table(w io.Writer, d *journal.Document, o Options) error {
 		t.next()
 	}
 	t.summary()
-	_, err := w.Write(trimLines(t.out.Bytes()))
-	return err
+	return t.writeTo(w)
 }
 
 // full writes all of a table except its end.
@@ -126,7 +122,7 @@ func (t *table) matrix(rows []journal.Row, arms []journal.ArmSummary) bool {
 		}
 		body = append(body, cells)
 	}
-	t.render(t.grid(), header, body)
+	t.grid(plain(header...), body)
 	return true
 }
 
@@ -221,7 +217,7 @@ func (t *table) list(rows []journal.Row, arms []journal.ArmSummary) {
 			t.paint(text.ToneOf(line.outcome), line.cells[2]), displaywidth.TruncateString(line.reason, max(0, reason), "..."),
 		}, several, reason >= 12))
 	}
-	t.render(t.grid(), pick([]string{"case", "arm", "outcome", "reason"}, several, reason >= 12), shown)
+	t.grid(plain(pick([]string{"case", "arm", "outcome", "reason"}, several, reason >= 12)...), shown)
 }
 
 // listLine is a line about a case on an arm: case, arm, outcome.

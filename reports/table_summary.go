@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/clipperhouse/displaywidth"
-
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
@@ -23,30 +21,19 @@ func (t *table) arms() {
 			rows = append(rows, row)
 		}
 	}
-	header := []string{"arm", "pass", "fail", "error", "skip", "pass rate", "90 % interval", "tokens", "latency"}
-	t.render(t.grid(), t.narrow(header, rows), rows)
+	t.grid([]gridColumn{
+		{Header: "arm", Least: 16},
+		{Header: "pass"},
+		{Header: "fail"},
+		{Header: "error"},
+		{Header: "skip", Optional: 1},
+		{Header: "pass rate", Optional: 2},
+		{Header: "90 % interval", Optional: 3},
+		{Header: "tokens", Optional: 4},
+		{Header: "latency", Optional: 5},
+	}, rows)
 	t.metrics()
 	t.out.WriteString("\n")
-}
-
-// narrow narrows the rows of arms until they fit: it drops columns from the right, then cuts names.
-func (t *table) narrow(header []string, rows [][]string) []string {
-	const optional = 5
-	n := len(header)
-	for n > len(header)-optional && tooWide(header[:n], rows) > t.o.Width {
-		n--
-	}
-	room := 0
-	if extra := tooWide(header[:n], rows) - t.o.Width; extra > 0 {
-		room = max(6, columnWidths(header[:1], rows)[0]-extra)
-	}
-	for i, r := range rows {
-		if room > 0 {
-			r[0] = displaywidth.TruncateString(r[0], room, "...")
-		}
-		rows[i] = r[:n]
-	}
-	return header[:n]
 }
 
 // metrics lists the means of named scorers.
