@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/text"
-	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Limits of a comparison; the rest is counted.
@@ -25,16 +24,6 @@ func Comparison(w io.Writer, c *compare.Comparison, o Options) error {
 	t := newScreen(nil, o)
 	t.comparison(c)
 	return t.writeTo(w)
-}
-
-// ComparisonJSON writes a comparison as one JSON object.
-func ComparisonJSON(w io.Writer, c *compare.Comparison) error {
-	data, err := wirejson.Marshal(c)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s\n", data)
-	return err
 }
 
 var verdictTones = map[eval.Verdict]text.Tone{

@@ -10,7 +10,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/text"
-	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Preferences writes for people how a judge's preferences rank the arms of a run, with a table per suite.
@@ -22,16 +21,6 @@ func Preferences(w io.Writer, p *compare.Preferences, o Options) error {
 	}
 	t.preferenceJudge(p.By.Judge, &p.By.PreferenceJudge, &p.By.PreferenceCalls)
 	return t.writeTo(w)
-}
-
-// PreferencesJSON writes a ranking by preferences as one JSON object.
-func PreferencesJSON(w io.Writer, p *compare.Preferences) error {
-	data, err := wirejson.Marshal(p)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s\n", data)
-	return err
 }
 
 func (t *screen) preferences(s *compare.SuitePreferences) {

@@ -8,7 +8,6 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/text"
-	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Rankings writes rankings of a run for people, with a table per suite.
@@ -21,16 +20,6 @@ func Rankings(w io.Writer, all []compare.Ranking, o Options) error {
 		t.ranking(&all[i])
 	}
 	return t.writeTo(w)
-}
-
-// RankingsJSON writes rankings of a run as one JSON object.
-func RankingsJSON(w io.Writer, run string, all []compare.Ranking) error {
-	data, err := wirejson.Marshal(map[string]any{"run": run, "ranking": all})
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s\n", data)
-	return err
 }
 
 // rankings shows the run's rankings, when a gate or a race is about the best arm.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"slices"
 	"strings"
 
@@ -187,13 +186,13 @@ func (a *app) rank(ctx context.Context, run string, o compareOptions) error {
 // compared writes the comparison, and ends with its exit code.
 func (a *app) compared(c interface {
 	Write(screen term.Screen) error
-	WriteJSON(w io.Writer) error
+	WriteJSON(screen term.Screen) error
 	Exit() int
 }, json bool,
 ) error {
 	write := func() error { return c.Write(a.screen()) }
 	if json {
-		write = func() error { return c.WriteJSON(a.out) }
+		write = func() error { return c.WriteJSON(a.screen()) }
 	}
 	if err := write(); err != nil {
 		return err

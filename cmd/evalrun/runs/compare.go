@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,7 +44,7 @@ func (c *CompareResult) Write(screen term.Screen) error {
 }
 
 // WriteJSON writes the comparison for programs.
-func (c *CompareResult) WriteJSON(w io.Writer) error { return reports.ComparisonJSON(w, c.found) }
+func (c *CompareResult) WriteJSON(screen term.Screen) error { return screen.JSON(c.found) }
 
 // Compare compares two runs, or two arms of one run. names are one or two names that OpenBaseline accepts.
 func (f Folder) Compare(ctx context.Context, names []string, o CompareRequest) (*CompareResult, error) {
@@ -148,7 +147,7 @@ func (p *PreferenceResult) Write(screen term.Screen) error {
 }
 
 // WriteJSON writes the ranking for programs.
-func (p *PreferenceResult) WriteJSON(w io.Writer) error { return reports.PreferencesJSON(w, p.found) }
+func (p *PreferenceResult) WriteJSON(screen term.Screen) error { return screen.JSON(p.found) }
 
 // RankByPreference ranks the arms of a run by what a judge prefers. OpenBaseline explains name.
 func (f Folder) RankByPreference(ctx context.Context, name string, o CompareRequest) (*PreferenceResult, error) {

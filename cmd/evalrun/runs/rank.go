@@ -2,7 +2,6 @@ package runs
 
 import (
 	"cmp"
-	"io"
 
 	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/compare"
@@ -35,7 +34,9 @@ func (r *Rankings) Write(screen term.Screen) error {
 }
 
 // WriteJSON writes the rankings for programs.
-func (r *Rankings) WriteJSON(w io.Writer) error { return reports.RankingsJSON(w, r.run, r.all) }
+func (r *Rankings) WriteJSON(screen term.Screen) error {
+	return screen.JSON(map[string]any{"run": r.run, "ranking": r.all})
+}
 
 // Rank ranks the arms of a run by the first metric of the options, or else by the pass rate.
 func (f Folder) Rank(name string, o CompareRequest) (*Rankings, error) {
