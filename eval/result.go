@@ -252,6 +252,16 @@ type RunTarget struct {
 	Service string `json:"service,omitempty"`
 }
 
+// Suite finds a suite; it is empty when the run has none of that name.
+func (r *Run) Suite(name string) *RunSuite {
+	for i := range r.Suites {
+		if s := &r.Suites[i]; s.Name == name {
+			return s
+		}
+	}
+	return &RunSuite{}
+}
+
 // Target finds a target, nil in runs that name none.
 func (r *Run) Target(suite, name string) *RunTarget {
 	for i := range r.Plan.Targets {

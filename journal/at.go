@@ -11,7 +11,7 @@ import (
 // methods that look at trials find none; the header, the summary, TrialAt and IDAt remain.
 func (d *Document) Release() {
 	large := len(d.index.entries) >= largeIndex
-	d.index.release()
+	d.index = newIndex()
 	if large { // else the next run is read while this one is still in memory
 		runtime.GC()
 	}

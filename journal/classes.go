@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
@@ -37,15 +36,6 @@ func (x *index) classOf(e *entry) *eval.Pair {
 		return nil
 	}
 	return &x.classes.all[x.more[e.more-1].class-1]
-}
-
-// classesOf are the classes of a suite as the run has them.
-func classesOf(run *eval.Run, suite string) []string {
-	at := slices.IndexFunc(run.Suites, func(rs eval.RunSuite) bool { return rs.Name == suite })
-	if at < 0 {
-		return nil
-	}
-	return run.Suites[at].Classes
 }
 
 // Classified is the report of the suite's classification; nil without one.

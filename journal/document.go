@@ -44,9 +44,6 @@ type Document struct {
 	sessions  sessions
 }
 
-// Clustered reports whether some cases belong to clusters.
-func (d *Document) Clustered() bool { return d.index.clustered }
-
 // Partial reports whether trials of the plan are missing, were skipped, or can no longer be
 // read.
 func (d *Document) Partial() bool {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
 	"github.com/evalrun/evalrun/eval"
 )
@@ -16,11 +15,11 @@ import (
 // be there, be of at most `most` bytes, and be the same by its hash. Of an image that was resized the whole file is
 // read.
 func (d *Document) Image(suite string, img *eval.Image, most int64) ([]byte, error) {
-	at := slices.IndexFunc(d.Run.Suites, func(s eval.RunSuite) bool { return s.Name == suite })
-	if at < 0 || d.Run.Suites[at].Dir == "" {
+	dir := d.Run.Suite(suite).Dir
+	if dir == "" {
 		return nil, errors.New("the run does not say where its images are")
 	}
-	data, err := readBelow(d.Run.Suites[at].Dir, img.Path, most)
+	data, err := readBelow(dir, img.Path, most)
 	if err != nil {
 		return nil, err
 	}

@@ -27,8 +27,6 @@ type index struct {
 	judging []JudgeRequests // for trials with questions to judges
 	classes classes
 	odd     map[trialID]string // full ids that are not in evalrun's form
-	// clustered says that some trial belongs to a cluster.
-	clustered bool
 	finding   *sync.Mutex
 	byID      []uint32 // places of entries in the order of their ids, once one was looked for; guarded by finding
 }
@@ -47,13 +45,6 @@ type entry struct {
 }
 
 func newIndex() index { return index{finding: &sync.Mutex{}} }
-
-// release frees the memory, and keeps what was found in all trials.
-func (x *index) release() {
-	clustered := x.clustered
-	*x = newIndex()
-	x.clustered = clustered
-}
 
 // position is where the line of the trial is.
 func (e *entry) position() linePosition { return linePosition{e.offset, e.length} }
@@ -152,7 +143,6 @@ func (x *index) add(r *scannedTrial, offset int64, length int, f flags) {
 		}
 		x.odd[e.id] = strings.Clone(r.ID)
 	}
-	x.clustered = x.clustered || r.Cluster != ""
 	x.entries = append(x.entries, e)
 }
 

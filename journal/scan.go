@@ -21,7 +21,6 @@ type scannedTrial struct {
 	Arm        string             `json:"arm"`
 	Model      string             `json:"model"`
 	Outcome    string             `json:"outcome"`
-	Cluster    string             `json:"cluster"`
 	SkipReason string             `json:"skipReason"`
 	Quarantine eval.Quarantine    `json:"quarantine"`
 	Error      scannedError       `json:"error"`

@@ -24,6 +24,27 @@ type Summary struct {
 	Suites       []SuiteSummary // in the order of the plan
 }
 
+// Suite finds a suite; it is empty when the run has no trial of it.
+func (s *Summary) Suite(name string) *SuiteSummary {
+	for i := range s.Suites {
+		if one := &s.Suites[i]; one.Name == name {
+			return one
+		}
+	}
+	return &SuiteSummary{}
+}
+
+// Arms yields the arms of all suites, each with its suite.
+func (s *Summary) Arms(yield func(*SuiteSummary, *ArmSummary) bool) {
+	for i := range s.Suites {
+		for j := range s.Suites[i].Arms {
+			if !yield(&s.Suites[i], &s.Suites[i].Arms[j]) {
+				return
+			}
+		}
+	}
+}
+
 // Tokens add up the usage of trials.
 type Tokens struct {
 	Prompt int `json:"prompt"`
@@ -148,12 +169,9 @@ func (a *ArmSummary) Mean(metric string) (float64, bool) {
 // was scored.
 func (s *Summary) PassRate() (float64, bool) {
 	sum, scored := 0.0, 0
-	for i := range s.Suites {
-		for j := range s.Suites[i].Arms {
-			a := &s.Suites[i].Arms[j]
-			sum += a.passSum
-			scored += a.Scored
-		}
+	for _, a := range s.Arms {
+		sum += a.passSum
+		scored += a.Scored
 	}
 	return sum / float64(max(1, scored)), scored > 0
 }
@@ -172,7 +190,7 @@ func summarize(x *index, run *eval.Run) Summary {
 		t, ok := suites[r.suite]
 		if !ok {
 			t = newTally()
-			t.classes = classesOf(run, r.suite)
+			t.classes = run.Suite(r.suite).Classes
 			suites[r.suite] = t
 			order = append(order, r.suite)
 		}

@@ -29,12 +29,9 @@ type classified struct {
 }
 
 func classifiedArms(d *journal.Document) (out []classified) {
-	for i := range d.Summary.Suites {
-		s := &d.Summary.Suites[i]
-		for j := range s.Arms {
-			if a := &s.Arms[j]; a.Classification != nil {
-				out = append(out, classified{s.Name, a.Name, a.Classified(), a.Classification.Confusions(maxConfusions)})
-			}
+	for s, a := range d.Summary.Arms {
+		if a.Classification != nil {
+			out = append(out, classified{s.Name, a.Name, a.Classified(), a.Classification.Confusions(maxConfusions)})
 		}
 	}
 	return out

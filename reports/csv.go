@@ -55,11 +55,9 @@ func CSV(w io.Writer, d *journal.Document, _ Options) error {
 // metricNames are the named scorers of a run, in alphabetical order.
 func metricNames(d *journal.Document) []string {
 	var out []string
-	for _, s := range d.Summary.Suites {
-		for i := range s.Arms {
-			for _, m := range s.Arms[i].Metrics {
-				out = append(out, m.Name)
-			}
+	for _, a := range d.Summary.Arms {
+		for _, m := range a.Metrics {
+			out = append(out, m.Name)
 		}
 	}
 	slices.Sort(out)

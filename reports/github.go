@@ -174,7 +174,7 @@ func (g *github) casesOf(wanted eval.Outcome, rank int) error {
 
 // standing is how a failed case did in the baseline.
 func (g *github) standing(row journal.Row) overview.Standing {
-	return g.failures.OfRow(row, g.arms(row.Suite))
+	return g.failures.OfRow(row, g.d.Summary.Suite(row.Suite).Arms)
 }
 
 // caseName is the annotation of a case, with one line per arm.
@@ -207,7 +207,7 @@ func (g *github) caseName(row journal.Row, level string) (string, error) {
 		word = "could not be judged"
 	}
 	return command(
-		level, fmt.Sprintf("%s: %s (%s)", row.Case, word, tally(row.Counts)), cmp.Or(at, g.file(row.Suite)),
+		level, fmt.Sprintf("%s: %s (%s)", row.Case, word, tally(row.Counts)), cmp.Or(at, g.d.Run.Suite(row.Suite).File),
 		strings.Join(lines, "\n"),
 	), nil
 }
@@ -226,7 +226,7 @@ func failedWords(s overview.Standing) string {
 // unpassed yields a case on each arm where it failed or could not be scored, with the name of the arm.
 func (g *github) unpassed(row journal.Row) iter.Seq2[journal.Row, string] {
 	return func(yield func(journal.Row, string) bool) {
-		for _, arm := range g.arms(row.Suite) {
+		for _, arm := range g.d.Summary.Suite(row.Suite).Arms {
 			cell, ok := row.On(arm.Name)
 			outcome := journal.Fold(cell.Counts)
 			if ok && (outcome == eval.Fail || outcome == eval.Err) && !yield(cell, arm.Name) {
@@ -244,22 +244,4 @@ func (g *github) first(cell journal.Row, outcome eval.Outcome) (*eval.Result, er
 		}
 	}
 	return nil, fmt.Errorf("case %s has changed while it was read", cell.Case)
-}
-
-func (g *github) arms(suite string) []journal.ArmSummary {
-	for i := range g.d.Summary.Suites {
-		if g.d.Summary.Suites[i].Name == suite {
-			return g.d.Summary.Suites[i].Arms
-		}
-	}
-	return nil
-}
-
-func (g *github) file(suite string) string {
-	for i := range g.d.Run.Suites {
-		if g.d.Run.Suites[i].Name == suite {
-			return g.d.Run.Suites[i].File
-		}
-	}
-	return ""
 }

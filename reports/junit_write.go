@@ -58,16 +58,14 @@ func writeJUnit(w io.Writer, d *journal.Document, _ Options, accepts func(suite,
 	j.enc = xml.NewEncoder(j.out)
 	j.print(xml.Header + "<testsuites>")
 	id := 0
-	for _, s := range d.Summary.Suites {
-		for i := range s.Arms {
-			if s.Arms[i].Cases.Tests == 0 {
-				continue
-			}
-			if err := j.suite(id, s.Name, &s.Arms[i]); err != nil {
-				return err
-			}
-			id++
+	for s, a := range d.Summary.Arms {
+		if a.Cases.Tests == 0 {
+			continue
 		}
+		if err := j.suite(id, s.Name, a); err != nil {
+			return err
+		}
+		id++
 	}
 	if len(j.gate.Of("", "")) > 0 { // about the run as a whole
 		if err := j.suite(id, "", &journal.ArmSummary{}); err != nil {

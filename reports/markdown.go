@@ -215,19 +215,17 @@ func (m *markdown) arms() {
 		"| arm | pass | fail | error | skip | pass rate | 90 %% interval | tokens | latency |\n|---|--:|--:|--:|--:|--:|---|--:|--:|\n",
 	)
 	shown, left := 0, 0
-	for _, s := range m.d.Summary.Suites {
-		for i := range s.Arms {
-			row := armRow(&s.Arms[i])
-			row[0] = cellCode(s.Arms[i].Name)
-			if several {
-				row[0] = cellCode(s.Name) + " " + row[0]
-			}
-			if !table || shown == maxMdArms || !m.add("| %s |\n", strings.Join(row, " | ")) {
-				left++
-				continue
-			}
-			shown++
+	for s, a := range m.d.Summary.Arms {
+		row := armRow(a)
+		row[0] = cellCode(a.Name)
+		if several {
+			row[0] = cellCode(s.Name) + " " + row[0]
 		}
+		if !table || shown == maxMdArms || !m.add("| %s |\n", strings.Join(row, " | ")) {
+			left++
+			continue
+		}
+		shown++
 	}
 	m.add("\n")
 	m.missing(left, "arm")
@@ -304,18 +302,14 @@ type armCell struct {
 
 // cells yields the cases on arms that have this outcome and count.
 func (m *markdown) cells(outcome eval.Outcome) func(func(armCell) bool) {
-	arms := map[string][]journal.ArmSummary{}
-	for _, s := range m.d.Summary.Suites {
-		arms[s.Name] = s.Arms
-	}
 	return func(yield func(armCell) bool) {
 		for row := range m.d.Rows() {
 			if row.Counts.Pass == row.Counts.Total() || row.Quarantined() {
 				continue
 			}
-			for i := range arms[row.Suite] {
-				cell, ok := row.On(arms[row.Suite][i].Name)
-				if ok && journal.Fold(cell.Counts) == outcome && !yield(armCell{cell, arms[row.Suite][i].Name}) {
+			for _, arm := range m.d.Summary.Suite(row.Suite).Arms {
+				cell, ok := row.On(arm.Name)
+				if ok && journal.Fold(cell.Counts) == outcome && !yield(armCell{cell, arm.Name}) {
 					return
 				}
 			}

@@ -18,7 +18,7 @@ import (
 const (
 	adviceMargin  = 0.05
 	adviceRepeats = 5
-	mostCounted   = 100_000 // trials; in larger runs no cluster is large enough to matter
+	mostCounted   = 10_000 // trials; in larger runs no cluster is large enough to matter
 )
 
 // comparing suggests commands that compare arms, or the run with the next one, unless it was compared already. A
@@ -36,7 +36,7 @@ func (t *table) comparing(run string) []suggestion {
 		return nil
 	}
 	need := stats.MinCasesConstant(eval.DefaultAlpha, adviceMargin)
-	if units := t.units(need); units < need {
+	if units := t.units(); units < need {
 		return t.fewCases(run, units, need)
 	}
 	var all []suggestion
@@ -124,11 +124,9 @@ func (t *table) fewCases(run string, units, need int) []suggestion {
 
 // repeated reports whether cases were scored more than once.
 func (t *table) repeated() bool {
-	for _, s := range t.d.Summary.Suites {
-		for i := range s.Arms {
-			if r := s.Arms[i].Repeats; r.StablePass+r.StableFail+r.Flaky > 0 {
-				return true
-			}
+	for _, a := range t.d.Summary.Arms {
+		if a.Repeats != (journal.RepeatCounts{}) {
+			return true
 		}
 	}
 	return false
@@ -144,14 +142,11 @@ func (t *table) ungated() bool {
 	return true
 }
 
-// units is the number of independent cases of a comparison, on the arm with the fewest. Without clusters it stops
-// counting at enough. Quarantined cases do not count. A cluster counts once, and so do cases with the same request.
-func (t *table) units(enough int) int {
+// units is the number of independent cases of a comparison, on the arm with the fewest. Quarantined cases do not count. A
+// cluster counts once, and so do cases with the same request.
+func (t *table) units() int {
 	if t.d.Len() > mostCounted {
 		return mostCounted
-	}
-	if !t.d.Clustered() {
-		return t.requests(enough)
 	}
 	sides := map[[2]string]*compare.Side{}
 	for f, err := range t.d.Facts() {
@@ -165,60 +160,6 @@ func (t *table) units(enough int) int {
 		least = min(least, compare.NewPreview(s, s, nil).Effective)
 	}
 	return least
-}
-
-// requests is units for a run without clusters, where every request is a unit. It reads no more trials than
-// necessary.
-func (t *table) requests(enough int) int {
-	arms, reached := t.armRequests(), 0
-	for f, err := range t.d.Facts() {
-		if err != nil {
-			return 0
-		}
-		if arms[[2]string{f.Suite, f.Arm}].add(f) != enough {
-			continue
-		}
-		if reached++; reached == len(arms) {
-			return enough
-		}
-	}
-	least := mostCounted
-	for _, a := range arms {
-		least = min(least, a.n)
-	}
-	return least
-}
-
-// armRequests counts the requests of an arm.
-type armRequests struct {
-	n        int
-	hashes   map[string]bool
-	name, id string // of the last case
-}
-
-// armRequests returns zero counts for the arms of all suites.
-func (t *table) armRequests() map[[2]string]*armRequests {
-	arms := map[[2]string]*armRequests{}
-	for i := range t.d.Summary.Suites {
-		s := &t.d.Summary.Suites[i]
-		for j := range s.Arms {
-			arms[[2]string{s.Name, s.Arms[j].Name}] = &armRequests{hashes: map[string]bool{}}
-		}
-	}
-	return arms
-}
-
-// add counts the case of a trial. It returns the number of requests if the case is a new one, else 0.
-func (a *armRequests) add(f *journal.Facts) int {
-	if f.Case == a.name && f.CaseID == a.id && a.n > 0 || f.Quarantined || a.hashes[f.RequestHash] {
-		return 0
-	}
-	a.name, a.id = f.Case, f.CaseID
-	if f.RequestHash != "" { // otherwise equal cases are unknown
-		a.hashes[f.RequestHash] = true
-	}
-	a.n++
-	return a.n
 }
 
 // addUnit counts the case of a trial.

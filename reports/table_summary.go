@@ -12,14 +12,12 @@ import (
 // arms draws a line per arm of every suite.
 func (t *table) arms() {
 	var rows [][]string
-	for _, s := range t.d.Summary.Suites {
-		for i := range s.Arms {
-			row := armRow(&s.Arms[i])
-			if len(t.d.Summary.Suites) > 1 {
-				row[0] = diag.CleanLine(s.Name) + ": " + row[0]
-			}
-			rows = append(rows, row)
+	for s, a := range t.d.Summary.Arms {
+		row := armRow(a)
+		if len(t.d.Summary.Suites) > 1 {
+			row[0] = diag.CleanLine(s.Name) + ": " + row[0]
 		}
+		rows = append(rows, row)
 	}
 	t.grid([]gridColumn{
 		{Header: "arm", Least: 16},
@@ -38,13 +36,11 @@ func (t *table) arms() {
 
 // metrics lists the means of named scorers.
 func (t *table) metrics() {
-	for _, s := range t.d.Summary.Suites {
-		for _, a := range s.Arms {
-			for _, m := range a.Metrics {
-				mean, _ := m.Mean()
-				lo, hi := overview.Interval(mean, m.N)
-				t.wrapped(" ", fmt.Sprintf("%s on %s: mean %.3f, 90 %% interval %.3f-%.3f, n=%d", m.Name, a.Name, mean, lo, hi, m.N))
-			}
+	for _, a := range t.d.Summary.Arms {
+		for _, m := range a.Metrics {
+			mean, _ := m.Mean()
+			lo, hi := overview.Interval(mean, m.N)
+			t.wrapped(" ", fmt.Sprintf("%s on %s: mean %.3f, 90 %% interval %.3f-%.3f, n=%d", m.Name, a.Name, mean, lo, hi, m.N))
 		}
 	}
 }
@@ -120,11 +116,9 @@ const manyQuarantined = 0.05
 
 // repeats shows how steady repeated cases are.
 func (t *table) repeats() {
-	for _, s := range t.d.Summary.Suites {
-		for i := range s.Arms {
-			if r := overview.RepeatsOf(t.d, s.Name, &s.Arms[i]); r != nil {
-				t.wrapped("", fmt.Sprintf("%s on %s: %s", s.Name, s.Arms[i].Name, r))
-			}
+	for s, a := range t.d.Summary.Arms {
+		if r := overview.RepeatsOf(t.d, s.Name, a); r != nil {
+			t.wrapped("", fmt.Sprintf("%s on %s: %s", s.Name, a.Name, r))
 		}
 	}
 }

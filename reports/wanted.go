@@ -34,13 +34,8 @@ func (w Wanted) Row(d *journal.Document, row journal.Row) (c eval.Counts, ok boo
 
 // countsOn counts the outcomes of a case on the selected arms.
 func (w Wanted) countsOn(d *journal.Document, row journal.Row) (c eval.Counts) {
-	at := slices.IndexFunc(d.Summary.Suites, func(s journal.SuiteSummary) bool { return s.Name == row.Suite })
-	if at < 0 {
-		return c
-	}
-	for i := range d.Summary.Suites[at].Arms {
-		name := d.Summary.Suites[at].Arms[i].Name
-		if cell, ok := row.On(name); ok && w.Arms.Match(name) {
+	for _, arm := range d.Summary.Suite(row.Suite).Arms {
+		if cell, ok := row.On(arm.Name); ok && w.Arms.Match(arm.Name) {
 			c = c.Plus(cell.Counts)
 		}
 	}

@@ -45,19 +45,15 @@ func NewGateCases(d *journal.Document) GateCases {
 	g := GateCases{Unapplied: d.Gate() == nil}
 	if d.Partial() {
 		why := cmp.Or(Progress(d), "not every trial of the plan was judged")
-		g.add(&journal.GateRule{RuleName: RuleComplete, Why: why}, nil)
+		g.add(&journal.GateRule{RuleName: RuleComplete, Why: why}, &journal.SuiteSummary{})
 	}
 	for i := range d.Summary.Suites {
-		if s := &d.Summary.Suites[i]; g.Unapplied && statesGate(d, s.Name) {
+		if s := &d.Summary.Suites[i]; g.Unapplied && d.Run.Suite(s.Name).Gate != nil {
 			g.add(&journal.GateRule{Suite: s.Name, Why: NotApplied}, s)
 		}
 	}
 	for _, rule := range Rules(d) {
-		var of *journal.SuiteSummary
-		if at := slices.IndexFunc(d.Summary.Suites, func(s journal.SuiteSummary) bool { return s.Name == rule.Suite }); at >= 0 {
-			of = &d.Summary.Suites[at]
-		}
-		if !rule.Standing.Holds() && (of == nil || !shown(&rule, of)) {
+		if of := d.Summary.Suite(rule.Suite); !rule.Standing.Holds() && !shown(&rule, of) {
 			g.add(&rule, of)
 		}
 	}
@@ -67,7 +63,7 @@ func NewGateCases(d *journal.Document) GateCases {
 // add adds a rule to the arm that it is about. A rule about a whole suite belongs to its first arm.
 func (g *GateCases) add(rule *journal.GateRule, s *journal.SuiteSummary) {
 	owner := [2]string{}
-	if s != nil && len(s.Arms) > 0 {
+	if len(s.Arms) > 0 {
 		owner = [2]string{s.Name, s.Arms[max(0, armAt(s, rule.Arm))].Name}
 	}
 	g.rules = append(g.rules, *rule)
@@ -144,17 +140,13 @@ func Ungated(d *journal.Document) (out []string) {
 	for i := range d.Summary.Suites {
 		s := &d.Summary.Suites[i]
 		judged := slices.ContainsFunc(d.Gate().Rules, func(r journal.GateRule) bool { return r.Suite == s.Name && aboutFailures(&r) })
-		if statesGate(d, s.Name) && !judged && s.Gated.Fail > 0 {
+		if d.Run.Suite(s.Name).Gate != nil && !judged && s.Gated.Fail > 0 {
 			out = append(out, fmt.Sprintf(
 				"%s: no rule of the gate is about the %s; `passRate: {min: 0.9}` is one", s.Name, diag.Count(s.Gated.Fail, "failed trial"),
 			))
 		}
 	}
 	return out
-}
-
-func statesGate(d *journal.Document, suite string) bool {
-	return slices.ContainsFunc(d.Run.Suites, func(r eval.RunSuite) bool { return r.Name == suite && r.Gate != nil })
 }
 
 // aboutFailures reports whether failing cases can break a rule, or the rule replaces one that they could

@@ -112,14 +112,11 @@ func New(d *journal.Document) Overview {
 	if d.Gate() == nil {
 		out.NotApplied = NotApplied
 	}
-	for _, one := range d.Summary.Suites {
-		for i := range one.Arms {
-			a := &one.Arms[i]
-			arm := newArmFigures(one.Name, a)
-			arm.describe(&d.Run)
-			arm.Repeats = RepeatsOf(d, one.Name, a)
-			out.Arms = append(out.Arms, arm)
-		}
+	for s, a := range d.Summary.Arms {
+		arm := newArmFigures(s.Name, a)
+		arm.describe(&d.Run)
+		arm.Repeats = RepeatsOf(d, s.Name, a)
+		out.Arms = append(out.Arms, arm)
 	}
 	return out
 }
