@@ -3,10 +3,12 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 
 	"github.com/gofrs/flock"
@@ -195,4 +197,62 @@ func decodeTrial(data []byte) (*eval.Result, error) {
 		return nil, err
 	}
 	return &r, nil
+}
+
+// Release frees the index, which takes most of the memory of a large run. From then on Trials, Facts, Find and all other
+// methods that look at trials find none; the header, the summary, TrialAt and IDAt remain.
+func (d *Document) Release() {
+	large := len(d.index.entries) >= largeIndex
+	d.index = newIndex()
+	if large { // else the next run is read while this one is still in memory
+		runtime.GC()
+	}
+}
+
+// largeIndex is the number of trials from which freeing an index is worth a garbage collection.
+const largeIndex = 1 << 18
+
+// TrialAt reads the trial at Facts.At.
+func (d *Document) TrialAt(at int64) (*eval.Result, error) {
+	data, err := d.file.lineFrom(at)
+	if err != nil {
+		return nil, err
+	}
+	return decodeTrial(data)
+}
+
+// IDAt is the id of the trial at Facts.At.
+func (d *Document) IDAt(at int64) (string, error) {
+	data, err := d.file.lineFrom(at)
+	if err != nil {
+		return "", err
+	}
+	var trial struct {
+		ID string `json:"id"`
+	}
+	err = wirejson.Decode(data, &trial)
+	return trial.ID, err
+}
+
+// Header reads the header of a run file alone; path is as in Open.
+func Header(path string) (*eval.Run, error) {
+	file, path, err := openRun(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	data, err := readLine(newReader(file), maxHeader)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	d := &Document{Dir: filepath.Dir(path)}
+	if len(data) > 0 {
+		if err := d.line(1, data); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	if d.Run.Version == 0 {
+		return nil, fmt.Errorf("%s: %w", path, errNoHeader)
+	}
+	return &d.Run, nil
 }

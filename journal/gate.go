@@ -2,7 +2,9 @@ package journal
 
 import (
 	"encoding/json"
+	"strings"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
@@ -99,3 +101,73 @@ const (
 
 // Holds reports whether the rule counts as holding.
 func (s RuleStanding) Holds() bool { return s != RuleBroken }
+
+// RuleName is the name of a rule of a gate, as reports write it. That of a rule about a metric ends with the metric.
+type RuleName string
+
+// The rules that are about no metric by name.
+const (
+	RulePassRate    RuleName = "passRate"
+	RuleLatency     RuleName = "latency p95"
+	RuleErrors      RuleName = "errors"
+	RuleBlocked     RuleName = "blocked"
+	RuleQuarantined RuleName = "maxQuarantined"
+	RuleBaseline    RuleName = "baseline"
+	RuleBest        RuleName = "best"
+	RuleJudged      RuleName = "judged" // of every suite: something in it passed or failed
+)
+
+const (
+	ruleMean           = "mean "
+	ruleClassification = "classification "
+)
+
+// RuleMean names the rule about the mean of a metric.
+func RuleMean(metric string) RuleName { return RuleName(ruleMean + metric) }
+
+// RuleClassification names the rule about a metric of the classification.
+func RuleClassification(metric string) RuleName { return RuleName(ruleClassification + metric) }
+
+// IsClassification reports whether the rule is about a metric of the classification.
+func (n RuleName) IsClassification() bool { return strings.HasPrefix(string(n), ruleClassification) }
+
+// IsLeast reports whether the limit of the rule is the least value that holds, rather than the most.
+func (n RuleName) IsLeast() bool {
+	return n == RulePassRate || strings.HasPrefix(string(n), ruleMean) || n.IsClassification()
+}
+
+// Decision is what a run came to by the rules of its suites.
+type Decision struct {
+	Gate       Gate                // what the rules came to
+	Comparison *compare.Comparison // with the baseline of the gate; nil when there is none
+	Ranking    []compare.Ranking   // of the arms of suites whose gate or race is about the best arm
+	// NotCompared says that a gate has a baseline, and that --no-baseline was given. There is no Comparison then.
+	NotCompared bool
+}
+
+// Gate is what the rules came to; nil when no gate was applied.
+func (d *Document) Gate() *Gate {
+	if d.Decision == nil {
+		return nil
+	}
+	return &d.Decision.Gate
+}
+
+// Comparison compares the run with the baseline of its gate; nil when there is none, or no gate was applied.
+func (d *Document) Comparison() *compare.Comparison {
+	if d.Decision == nil {
+		return nil
+	}
+	return d.Decision.Comparison
+}
+
+// NotCompared reports whether the gate has a baseline with which --no-baseline kept the run from being compared.
+func (d *Document) NotCompared() bool { return d.Decision != nil && d.Decision.NotCompared }
+
+// Ranking orders the arms of the suites whose gate or race is about the best arm; nil when no gate was applied.
+func (d *Document) Ranking() []compare.Ranking {
+	if d.Decision == nil {
+		return nil
+	}
+	return d.Decision.Ranking
+}

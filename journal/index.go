@@ -27,8 +27,8 @@ type index struct {
 	judging []JudgeRequests // for trials with questions to judges
 	classes classes
 	odd     map[trialID]string // full ids that are not in evalrun's form
-	finding   *sync.Mutex
-	byID      []uint32 // places of entries in the order of their ids, once one was looked for; guarded by finding
+	finding *sync.Mutex
+	byID    []uint32 // places of entries in the order of their ids, once one was looked for; guarded by finding
 }
 
 // entry is one trial.

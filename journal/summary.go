@@ -367,3 +367,16 @@ func (t *summaryTally) arms(order []string) []ArmSummary {
 	slices.SortFunc(out, func(a, b ArmSummary) int { return cmp.Or(place(a.Name)-place(b.Name), cmp.Compare(a.Name, b.Name)) })
 	return out
 }
+
+// JudgeRequests counts requests to judges, apart from requests to the models under test.
+type JudgeRequests struct {
+	Replies  int    `json:"replies"` // on which scores are based
+	Attempts int    `json:"calls"`   // HTTP attempts: fewer than replies where several answers share a question
+	Tokens   Tokens `json:"tokens"`
+}
+
+func (j *JudgeRequests) add(other JudgeRequests) {
+	j.Replies += other.Replies
+	j.Attempts += other.Attempts
+	j.Tokens.add(other.Tokens)
+}

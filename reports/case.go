@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -151,4 +152,28 @@ func (c *caseReport) score(s eval.Score) {
 		}
 	}
 	c.rulings(s.Judged)
+}
+
+// rulings shows each ruling of a panel, or of a judge with several repeats.
+func (c *caseReport) rulings(j *eval.Judged) {
+	if j == nil || len(j.Rulings) < 2 {
+		return
+	}
+	nth := map[string]int{}
+	for _, r := range j.Rulings {
+		judge := cmp.Or(r.Judge, j.Judge)
+		nth[judge]++
+		c.note("    ", "judge %s, repeat %d: %s (%.3g): %s", judge, nth[judge], r.Choice, r.Value, r.Reason)
+	}
+}
+
+// judgePrompts shows the prompts to judges, each text once.
+func (c *caseReport) judgePrompts(all []eval.Judgement) {
+	for _, j := range all {
+		if j.Prompt == "" {
+			continue
+		}
+		c.printf("  the judge %s was sent\n", diag.CleanLine(j.Judge))
+		c.block("prompt", j.Prompt)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/text"
@@ -187,4 +188,83 @@ func flipBody(f *compare.Flip) string {
 		return fenced("", f.BaseAnswer+f.HeadAnswer)
 	}
 	return fenced("diff", strings.Join(answerDiff(f.BaseAnswer, f.HeadAnswer), "\n"))
+}
+
+// ranking writes the arms in their order.
+func (m *markdown) ranking(r *compare.Ranking) {
+	title := "### Ranked by " + code(r.Metric)
+	if len(m.d.Summary.Suites) > 1 {
+		title += " in " + code(r.Suite)
+	}
+	m.add("%s\n\n", title)
+	if r.Why != "" {
+		m.add("No ranking: %s\n\n", code(r.Why))
+		return
+	}
+	var head, dashes []string
+	for _, c := range rankingColumns(r) {
+		head, dashes = append(head, c.Header), append(dashes, "---")
+	}
+	table := m.add("| %s |\n| %s |\n", strings.Join(head, " | "), strings.Join(dashes, " | "))
+	left := 0
+	for _, row := range rankingRows(r) {
+		row[2] = cellCode(row[2])
+		row[0] = strings.ReplaceAll(row[0], "*", "best")
+		if !table || left > 0 || !m.add("| %s |\n", strings.Join(row, " | ")) {
+			left++
+		}
+	}
+	m.add("\n")
+	for _, line := range rankingWords(r) {
+		m.add("%s\n\n", code(strings.TrimPrefix(line, "* ")))
+	}
+	m.missing(left, "arm")
+}
+
+// classifications adds the classification of each arm.
+func (m *markdown) classifications() {
+	left := 0
+	for _, c := range classifiedArms(m.d) {
+		if !m.add("%s on %s: %s.\n\n", cellCode(c.suite), cellCode(c.arm), c.figures()) {
+			left++
+			continue
+		}
+		if c.Cases > 0 && !m.add("%s", c.markdown()) {
+			left++
+		}
+	}
+	m.missing(left, "classification")
+}
+
+// markdown is the matrix of an arm, or its classes and largest confusions.
+func (c *classified) markdown() string {
+	var names []string
+	for i := range c.Classes {
+		names = append(names, cellCode(c.Classes[i].Class))
+	}
+	header, rows := c.matrixRows(names, names, true)
+	notes := ""
+	if len(c.Classes) > matrixClasses {
+		header = classHeader()
+		left := 0
+		if rows, left = c.classRows(cellCode); left > 0 {
+			notes = diag.Count(left, "more class") + " with a higher F1 not listed\n"
+		}
+		for _, one := range c.confusions {
+			notes += "- " + confusionWords(one, cellCode) + "\n"
+		}
+	}
+	if marked := c.marked(); marked != "" {
+		notes += strings.Replace(marked, "*", `\*`, 1) + "\n"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "| %s |\n|---|%s\n", strings.Join(header, " | "), strings.Repeat("--:|", len(header)-1))
+	for _, row := range rows {
+		fmt.Fprintf(&b, "| %s |\n", strings.ReplaceAll(strings.Join(row, " | "), "0*", `0\*`))
+	}
+	b.WriteString("\n")
+	if notes != "" {
+		b.WriteString(notes + "\n")
+	}
+	return b.String()
 }

@@ -7,9 +7,15 @@
 package reports
 
 import (
+	"bufio"
+	"encoding/json"
 	"io"
 	"slices"
 
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/page"
+	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -72,4 +78,58 @@ func Names() []string {
 		out = append(out, f.Name)
 	}
 	return out
+}
+
+// HTML writes the run as one page that needs neither a server nor a network.
+func HTML(w io.Writer, d *journal.Document, _ Options) error { return page.Write(w, d) }
+
+// JSON writes the whole run as one JSON object, with one trial per line.
+func JSON(w io.Writer, d *journal.Document, _ Options) error {
+	head, err := wirejson.Marshal(overview.New(d))
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w)
+	_, _ = out.Write(head[:len(head)-1]) // write errors surface in Flush
+	_, _ = out.WriteString(",\"trials\":[")
+	first := true
+	for line, err := range d.Lines() {
+		if err != nil {
+			return err
+		}
+		if !first {
+			_ = out.WriteByte(',')
+		}
+		first = false
+		_ = out.WriteByte('\n')
+		_, _ = out.Write(line)
+	}
+	_, _ = out.WriteString("\n]}\n")
+	return out.Flush()
+}
+
+// isOfModel reports whether the answer in a line of the run file comes from a model. Applications run next to an
+// emulator too.
+func isOfModel(run *eval.Run, line []byte) bool {
+	if !overview.HasApps(run) {
+		return true
+	}
+	var of struct{ Suite, Target string }
+	return json.Unmarshal(line, &of) != nil || overview.AppOf(run, of.Suite, of.Target) == ""
+}
+
+// JSONLines writes one trial per line, in plan order. Each line says whether its answer comes from the emulator.
+func JSONLines(w io.Writer, d *journal.Document, _ Options) error {
+	out := bufio.NewWriter(w)
+	for line, err := range d.Lines() {
+		if err != nil {
+			return err
+		}
+		if d.Run.Emulator && isOfModel(&d.Run, line) {
+			line = append(line[:len(line)-1], `,"emulator":true}`...)
+		}
+		_, _ = out.Write(line) // write errors surface in Flush
+		_ = out.WriteByte('\n')
+	}
+	return out.Flush()
 }

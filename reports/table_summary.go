@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/evalrun/evalrun/diag"
@@ -184,4 +185,32 @@ func (t *table) took() string {
 		return fmt.Sprintf("%.0f s", d.Seconds())
 	}
 	return d.Round(time.Second).String()
+}
+
+// judging shows the cost of judges, and how far they agree with themselves and with each other.
+func (t *screen) judging() {
+	j := overview.JudgingOf(t.d)
+	if j == nil {
+		return
+	}
+	t.line("judging: %s, %d tokens in addition", diag.Count(j.Attempts, "call"), j.Tokens.Total)
+	for _, a := range j.Agreement {
+		text := fmt.Sprintf(
+			"%s on %s: %d replies of the judge %s to each of %s agree on %.1f %%", a.Scorer, a.Arm, a.Repeats, a.Judge,
+			diag.Count(a.Answers, "answer"), 100*a.Agreement,
+		)
+		if a.Panel > 0 {
+			text = fmt.Sprintf(
+				"%s on %s: the %d judges %s agree on %.1f %% over %s", a.Scorer, a.Arm, a.Panel, a.Judge, 100*a.Agreement,
+				diag.Count(a.Answers, "answer"),
+			)
+		}
+		if len(t.d.Run.Suites) > 1 {
+			text = a.Suite + ": " + text
+		}
+		if a.Kappa != nil {
+			text += fmt.Sprintf(", kappa %.3f", math.Round(1000**a.Kappa)/1000+0) // adding 0 avoids -0.000
+		}
+		t.wrapped("", text)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -105,4 +106,55 @@ func plainBytes(s string) int {
 		}
 	}
 	return len(s)
+}
+
+// OpenObject is a JSON object that is being written: it begins as "{".
+type OpenObject []byte
+
+// Member begins a member of the object, whose value follows.
+func (o OpenObject) Member(name string) OpenObject {
+	if o[len(o)-1] != '{' {
+		o = append(o, ',')
+	}
+	return append(AppendString(o, name), ':')
+}
+
+const (
+	// MaxDepth is the deepest nesting that is decoded, as in encoding/json. The fast decoders recurse without a bound, and a
+	// stack that overflows ends the process.
+	MaxDepth = 10_000
+	// MaxPartDepth is the deepest nesting of what becomes a part of a line of a run file, which must be readable again.
+	MaxPartDepth = MaxDepth / 2
+)
+
+// CheckDepth returns an error for a text that nests deeper than a number of levels.
+func CheckDepth(data []byte, levels int) error {
+	if Deeper(data, levels) {
+		return fmt.Errorf("nested deeper than %d levels", levels)
+	}
+	return nil
+}
+
+// Deeper reports whether lists and objects nest deeper than a number of levels. In a text that is not JSON it counts
+// at least as far as a decoder reads.
+func Deeper(data []byte, levels int) bool {
+	if bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{")) <= levels { // as in most texts
+		return false
+	}
+	depth := 0
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '"':
+			if i = endOfString(data, i+1); i < 0 {
+				return false
+			}
+		case '{', '[':
+			if depth++; depth > levels {
+				return true
+			}
+		case '}', ']':
+			depth--
+		}
+	}
+	return false
 }

@@ -1,0 +1,210 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/text"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// ruleWords describes a rule that was applied, and its result.
+func ruleWords(r journal.GateRule) string {
+	// bestWords are verdicts on an arm that has to be among the best.
+	bestWords := map[eval.Verdict]string{
+		eval.NotWorse: "among the best", eval.Regressed: "NOT THE BEST", eval.Inconclusive: "CANNOT TELL YET whether it is the best",
+	}
+
+	bound := "at most"
+	if r.RuleName.IsLeast() {
+		bound = "at least"
+	}
+	where := r.Suite
+	if r.Arm != "" {
+		where += " on " + r.Arm
+	}
+	switch r.RuleName {
+	case journal.RuleBest:
+		return fmt.Sprintf("%s: %s: %s", where, cmp.Or(bestWords[r.Verdict()], "NO RANKING"), r.Why)
+	case journal.RuleJudged:
+		return where + ": " + r.Why
+	case overview.RuleComplete:
+		return r.Why
+	}
+	if r.Verdict() != "" {
+		text := fmt.Sprintf("%s: %s against the baseline", where, verdictWords[r.Verdict()])
+		if r.Why != "" {
+			text += ": " + r.Why
+		}
+		return text
+	}
+	found := "nothing could be judged"
+	if value, ok := r.Found.(journal.RuleValue); ok {
+		found = fmt.Sprintf("it is %.4g", value)
+	}
+	return fmt.Sprintf("%s: %s %s %.4g; %s", where, r.RuleName, bound, r.Limit, found)
+}
+
+func allHold(n int) string {
+	if n == 1 {
+		return "1 rule holds"
+	}
+	return fmt.Sprintf("%d rules hold", n)
+}
+
+var verdictWords = map[eval.Verdict]string{
+	eval.Improved: "improved", eval.NotWorse: "not worse", eval.Regressed: "REGRESSED", eval.Inconclusive: "CANNOT TELL YET",
+	eval.Invalid: "NOT COMPARABLE",
+}
+
+// sideName is the user's name for a run, with its id.
+func sideName(c *compare.Compared) string {
+	switch {
+	case c.Name == "":
+		return c.Run
+	case c.Run == "" || c.Run == c.Name:
+		return c.Name
+	}
+	return c.Name + " (" + c.Run + ")"
+}
+
+// flipNote says how much evidence one changed case is.
+func flipNote(f *compare.Flip) string {
+	switch {
+	case f.SingleSample:
+		return " (one sample each: no evidence by itself)"
+	case f.P == nil:
+		return " (few samples: weak evidence)"
+	}
+	return fmt.Sprintf(" (p %.3g over all cases)", *f.P)
+}
+
+// verdictLines are what a reader must know next to the verdict of a rule about a baseline: the compared cases, and
+// the figures of each metric. Other rules have none.
+func verdictLines(d *journal.Document, r *journal.GateRule) []string {
+	if r.Verdict() == "" || d.Comparison() == nil {
+		return nil
+	}
+	var out []string
+	for i := range d.Comparison().Arms {
+		a := &d.Comparison().Arms[i]
+		if a.Suite != r.Suite || a.HeadArm != r.Arm {
+			continue
+		}
+		words := overview.ComparisonWordsOf(a)
+		if words.Changes != "" {
+			out = append(out, words.Changes)
+		}
+		out = append(out, words.Cases...)
+		for k := range a.Metrics {
+			if m := &a.Metrics[k]; m.Gated {
+				out = append(out, metricFigures(m), overview.MetricWords(m))
+			}
+		}
+	}
+	return out
+}
+
+// metricFigures are base, head and difference of a metric on one line.
+func metricFigures(m *compare.MetricComparison) string {
+	row := metricRow(m) // metric, base, head, difference, interval, n, verdict
+	return fmt.Sprintf(
+		"%s: base %s, head %s, difference %s, %s interval %s: %s", row[0], row[1], row[2], row[3], overview.Level(m), row[4], row[6],
+	)
+}
+
+// tally describes the outcomes of a case's repeats: "2 of 3 passed, 1 failed".
+func tally(c eval.Counts) string {
+	out := fmt.Sprintf("%d of %d passed", c.Pass, c.Total())
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{c.Fail, "failed"}, {c.Error, "could not be judged"}, {c.Skip, "skipped"}} {
+		if part.n > 0 {
+			out += fmt.Sprintf(", %d %s", part.n, part.what)
+		}
+	}
+	return out
+}
+
+// account describes one trial with its answer.
+func account(b *strings.Builder, r *eval.Result, repeats int) {
+	if repeats > 1 {
+		fmt.Fprintf(b, "repeat %d\n", r.Repeat)
+	}
+	if r.Err() != nil {
+		fmt.Fprintf(b, "%s: %s\n", r.Err().Kind, r.Err())
+	}
+	for _, lead := range leads(r) {
+		fmt.Fprintf(b, "%s\n", lead)
+	}
+	for i := range r.Scores {
+		accountScore(b, &r.Scores[i])
+	}
+	earlier := r.Calls
+	if r.Response != nil { // the response of the last turn
+		earlier = earlier[:max(0, len(earlier)-1)]
+	}
+	names := text.TurnNames(r)
+	for i := range earlier {
+		accountTurn(b, names[i], &earlier[i])
+	}
+	if r.Response != nil {
+		accountAnswer(b, r.Response)
+	}
+	b.WriteString("\n")
+}
+
+// accountTurn describes the answer of a turn of a chat, or of a step with its tool results.
+func accountTurn(b *strings.Builder, name string, t *eval.AnsweredCall) {
+	fmt.Fprintf(b, "answer in %s:\n%s\n", name, text.Answer(&t.Response))
+	for i := range t.Results {
+		one := &t.Results[i]
+		mark := "result of"
+		if one.Failed {
+			mark = "FAILED"
+		}
+		fmt.Fprintf(b, "%s %s\n", mark, shorten(resultText(one), maxResult))
+	}
+}
+
+// maxResult bounds the result of a tool call, in code points.
+const maxResult = 300
+
+func accountScore(b *strings.Builder, s *eval.Score) {
+	mark := "passed"
+	_, scored := s.Value()
+	switch {
+	case !scored:
+		mark = "unscored"
+	case !s.Passed():
+		mark = "FAILED"
+	}
+	fmt.Fprintf(b, "%-8s %s: %s\n", mark, text.ScoreName(*s), s.Reason)
+	if s.Diff != "" {
+		fmt.Fprintf(b, "%s\n", s.Diff)
+	}
+}
+
+func accountAnswer(b *strings.Builder, r *eval.Response) {
+	for i, c := range r.Candidates {
+		fmt.Fprintf(b, "answer %d (%s):\n%s\n", i, c.FinishReason, text.Candidate(&c))
+	}
+	if reason := r.PromptBlock(); reason != "" {
+		fmt.Fprintf(b, "the prompt was blocked: %s\n", reason)
+	}
+}
+
+// shorten cuts a text to n code points, with a note.
+func shorten(s string, n int) string {
+	if len(s) <= n || utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	runes := []rune(s)
+	return fmt.Sprintf("%s\n... %d more characters", string(runes[:n]), len(runes)-n)
+}
