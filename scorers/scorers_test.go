@@ -172,24 +172,6 @@ func TestJSONScorerComparesValues(t *testing.T) {
 	})
 }
 
-func TestAllAnyAndNotCombineWhatTheirPartsSay(t *testing.T) {
-	t.Parallel()
-	mega := strings.Repeat("0123456789abcdef", 1<<16)
-	checkShapes(t, []shapeTest{
-		{"- not: {levenshtein: {to: a, max: 2}}", mega, "f"},
-		{"- not: {levenshtein: {to: a, ratio: 0.00000001}}", mega, "u"},
-		{"- not: {contains: x}", "abc", "p"},
-		{"- not: {contains: a}", "abc", "f"},
-		{"- not: {contains: a}", "", "f"},
-		{"- not: {any: [{contains: a}, {contains: b}]}", "", "f"},
-		{"- not: {not: {contains: a}}", "", "f"},
-		{"- all: [{contains: a}, {contains: b}]", "ab", "p"},
-		{"- all: [{contains: a}, {contains: z}]", "ab", "f"},
-		{"- any: [{contains: z}, {not: {contains: z}}]", "ab", "p"},
-		{"- any: [{contains: z}, {all: [{contains: a}, {contains: y}]}]", "ab", "f"},
-	})
-}
-
 // The value of all is the least, that of any the largest, over what was scored, in whatever order.
 func TestCombinedValuesAreLeastOrLargest(t *testing.T) {
 	t.Parallel()
