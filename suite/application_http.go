@@ -334,7 +334,7 @@ func (l *loader) in(d *expr.Dialect, n yaml.Node) source {
 func (l *loader) environment(missing *[]unset, n yaml.Node, inURL bool) (values map[string]string) {
 	values = map[string]string{}
 	text := n.Str()
-	for _, at := range envRef.FindAllStringSubmatchIndex(text, -1) {
+	for _, at := range envRef().FindAllStringSubmatchIndex(text, -1) {
 		name := text[at[2]:at[3]]
 		switch {
 		case !strings.HasPrefix(name, "EVALRUN_"):
@@ -377,5 +377,5 @@ func ownSecret(name string) bool {
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 func expand(text string, values map[string]string) string {
-	return envRef.ReplaceAllStringFunc(text, func(ref string) string { return values[ref] })
+	return envRef().ReplaceAllStringFunc(text, func(ref string) string { return values[ref] })
 }

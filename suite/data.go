@@ -92,7 +92,7 @@ func (r *row) lacksScorers() bool {
 func (l *loader) rows(m yaml.Map) *rows {
 	n := m.Get("dataset")
 	if n.IsZero() {
-		for _, key := range datasetKeys {
+		for _, key := range datasetKeys() {
 			if m.Has(key.Name) {
 				m.Key(key.Name).Errorf("write it next to `dataset: FILE`", "`%s` is about a dataset, and the case has none",
 					key.Name)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -44,14 +43,14 @@ func ExpectedFile(named string, t *eval.Trial) string {
 const maxSafeName = 80
 
 var (
-	unsafeCharacter = regexp.MustCompile(`[^A-Za-z0-9._-]`)
-	looksHashed     = regexp.MustCompile(`-[0-9a-f]{12}$`)
+	unsafeCharacter = pattern(`[^A-Za-z0-9._-]`)
+	looksHashed     = pattern(`-[0-9a-f]{12}$`)
 )
 
 // safeName turns a name into the name of a file or folder that every file system accepts. Different names give different
 // results: a changed name gets a hash, and so does a name that looks as if it had one.
 func safeName(name string) string {
-	safe := []byte(unsafeCharacter.ReplaceAllLiteralString(name, "_"))
+	safe := []byte(unsafeCharacter().ReplaceAllLiteralString(name, "_"))
 	safe = safe[:min(len(safe), maxSafeName)]
 	for _, i := range []int{0, len(safe) - 1} { // "." and "..", hidden files, and a final dot, which Windows drops
 		if i >= 0 && i < len(safe) && safe[i] == '.' {
@@ -61,7 +60,7 @@ func safeName(name string) string {
 	if files.ReservedName.Match(safe) {
 		safe = append([]byte("_"), safe...)
 	}
-	if string(safe) == name && name != "" && !looksHashed.MatchString(name) {
+	if string(safe) == name && name != "" && !looksHashed().MatchString(name) {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))

@@ -3,7 +3,6 @@ package suite
 import (
 	"fmt"
 	"iter"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -22,7 +21,7 @@ type httpHeader struct {
 	data   bool // contains variables of the case, or the prompt
 }
 
-var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+var headerName = pattern("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 // ownHeaders are the headers that belong to the connection.
 func ownHeaders() []string {
@@ -84,7 +83,7 @@ func headersOf(n yaml.Node) iter.Seq2[yaml.Entry, string] {
 				seen[name] = e.Key.Pos()
 			}
 			switch {
-			case !headerName.MatchString(e.Name()):
+			case !headerName().MatchString(e.Name()):
 				e.Key.Errorf("letters, digits and - are allowed", "`%s` is not the name of a header", diag.CleanLine(e.Name()))
 			case slices.Contains(ownHeaders(), name):
 				e.Key.Errorf("remove it", "evalrun sets the header `%s` itself", e.Name())
@@ -126,7 +125,7 @@ func (l *loader) keepSecret(h *HTTPTarget, one *httpHeader, env map[string]strin
 	case one.secret:
 		value := expand(one.value.text, env)
 		h.Secrets = append(h.Secrets, credentials(value)...)
-		if !envRef.MatchString(one.value.text) {
+		if !envRef().MatchString(one.value.text) {
 			l.suspect(
 				one.value.node, appTokenHint,
 				"a secret does not belong in a suite: take `%s` from the environment", one.name,

@@ -76,7 +76,7 @@ func addressOf(written string) address {
 	if i := strings.Index(written, "://"); i >= 0 {
 		at = i + len("://")
 	}
-	for _, ref := range envRef.FindAllStringIndex(written, -1) {
+	for _, ref := range envRef().FindAllStringIndex(written, -1) {
 		if ref[0] <= at { // the slashes may be in its value
 			at = max(at, ref[1])
 		}

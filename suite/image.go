@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -266,13 +265,13 @@ func isMedia(mimeType string) bool {
 	return kind == "image" || kind == "audio" || kind == "video" || mimeType == "application/pdf"
 }
 
-var mediaType = regexp.MustCompile(`^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+$`)
+var mediaType = pattern(`^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+$`)
 
 // mediaTypeOf reads the type that a suite gives a file. It reports invalid types, and types of images.
 func mediaTypeOf(n yaml.Node) yaml.Node {
 	switch given := n.Str(); {
 	case n.IsZero():
-	case !mediaType.MatchString(given):
+	case !mediaType().MatchString(given):
 		if n.IsScalar() && !n.IsNull() {
 			n.Errorf("such as audio/mpeg or application/pdf", "`%s` is not a media type", given)
 		}

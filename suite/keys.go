@@ -3,6 +3,7 @@ package suite
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
@@ -16,10 +17,10 @@ func key(name string, is yaml.Shape, doc string) yaml.Key {
 	return yaml.Key{Name: name, Is: is, Doc: doc}
 }
 
-func aName() yaml.Shape { return yaml.Matching(plainName.String()) }
+func aName() yaml.Shape { return yaml.Matching(plainName().String()) }
 
 // aModel is the id of a model. The loader also checks that models of the unnamed service use fewer characters.
-func aModel() yaml.Shape { return yaml.Matching(anyModelID.String()) }
+func aModel() yaml.Shape { return yaml.Matching(anyModelID().String()) }
 
 func ofService() yaml.Key {
 	return key("service", aName(), "The name of the service that has the model; the one of `service` when not given.")
@@ -48,7 +49,7 @@ func suiteBlock() yaml.Block {
 				"Where the service is. Each key is also a flag and an EVALRUN_* variable: flag before variable before file.",
 			),
 			key(
-				"services", yaml.Named(plainName.String(), servicesBlock().Shape()),
+				"services", yaml.Named(plainName().String(), servicesBlock().Shape()),
 				"Services by name, of any vendor, for `service` of targets, judges and `embedding`.",
 			),
 			key("stream", yaml.Bool, "Whether targets stream their answers by default."),
@@ -60,7 +61,7 @@ func suiteBlock() yaml.Block {
 				"Models that judge answers for the scorer `judge`. They are not under test.",
 			),
 			key(
-				"scorerSets", yaml.Named(plainName.String(), yaml.Filled(scorerItem())),
+				"scorerSets", yaml.Named(plainName().String(), yaml.Filled(scorerItem())),
 				"Named lists of scorers, for `- use: NAME` in a list of scorers.",
 			),
 			key(
@@ -73,7 +74,7 @@ func suiteBlock() yaml.Block {
 				"The right class of every case, and which one an answer names: a confusion matrix and its metrics.",
 			),
 			key(
-				"metrics", yaml.Some(yaml.Named(plainName.String(), yaml.Text)),
+				"metrics", yaml.Some(yaml.Named(plainName().String(), yaml.Text)),
 				"Metrics computed from named scorers, such as `f1: 2*precision*recall/(precision+recall)`.",
 			),
 			key("limits", limitsBlock().Shape(), "How fast evalrun sends requests, and when the run stops."),
@@ -92,7 +93,7 @@ func partBlock() yaml.Block {
 }
 
 // fromEnvironment is a text of the service block that names a variable of the environment.
-func fromEnvironment() yaml.Shape { return yaml.Matching(envRef.String()) }
+func fromEnvironment() yaml.Shape { return yaml.Matching(envRef().String()) }
 
 func webAddress() yaml.Shape { return yaml.Either(yaml.Matching(`^https?://`), fromEnvironment()) }
 
@@ -219,7 +220,7 @@ func partOfPrompt() yaml.Block {
 				"One part in the words of the protocol, sent as it is; texts in it may be templates.",
 			),
 			key(
-				"mimeType", yaml.Matching(mediaType.String()),
+				"mimeType", yaml.Matching(mediaType().String()),
 				"The type that the file must have. Only needed where its bytes do not show it.",
 			),
 			key("resize", yaml.Bool, "Whether the image is made smaller when the prompt would be too large."),
@@ -272,28 +273,30 @@ func caseBlock() yaml.Block {
 				"matrix", yaml.Some(yaml.MapShape(yaml.Filled(yaml.Any))),
 				"Variables with lists of values, whose combinations make a case each.",
 			),
-		}, datasetKeys),
+		}, datasetKeys()),
 	}
 }
 
 func datasetFormats() []string { return []string{"csv", "tsv", "jsonl", "json", "yaml", "file"} }
 
 // datasetKeys lists the keys of a case that comes from a data file. Every case is searched for them.
-var datasetKeys = []yaml.Key{
-	key(
-		"dataset", yaml.Text,
-		"A file of the suite's folder (.csv .tsv .jsonl .json, also with .gz, or .yaml), or a glob of files: one case a row.",
-	),
-	key("format", yaml.Word(datasetFormats()...), "The format of the dataset, when its name does not show it."),
-	key("separator", yaml.Text, "The character between the cells of a .csv file, if not a comma."),
-	key("columns", yaml.OneOrMore(yaml.Text), "The names of the columns of a .csv or .tsv file without a header."),
-	key("rows", yaml.Text, "jq that selects the rows of a .json file, or of each line of a .jsonl file, such as `.data[].items[]`."),
-	key("where", yaml.Text, "Which rows are cases."),
-	key("limit", whole(), "How many rows to take, from the first on."),
-	key("sample", yaml.Int(1, maxSample), "How many rows to draw, by `seed`."),
-	key("seed", yaml.Int(0, math.MaxInt32), "Another seed draws another sample."),
-	key("scorerColumn", yaml.Text, "The column with scorers of the row, such as `contains: Paris`."),
-}
+var datasetKeys = sync.OnceValue(func() []yaml.Key {
+	return []yaml.Key{
+		key(
+			"dataset", yaml.Text,
+			"A file of the suite's folder (.csv .tsv .jsonl .json, also with .gz, or .yaml), or a glob of files: one case a row.",
+		),
+		key("format", yaml.Word(datasetFormats()...), "The format of the dataset, when its name does not show it."),
+		key("separator", yaml.Text, "The character between the cells of a .csv file, if not a comma."),
+		key("columns", yaml.OneOrMore(yaml.Text), "The names of the columns of a .csv or .tsv file without a header."),
+		key("rows", yaml.Text, "jq that selects the rows of a .json file, or of each line of a .jsonl file, such as `.data[].items[]`."),
+		key("where", yaml.Text, "Which rows are cases."),
+		key("limit", whole(), "How many rows to take, from the first on."),
+		key("sample", yaml.Int(1, maxSample), "How many rows to draw, by `seed`."),
+		key("seed", yaml.Int(0, math.MaxInt32), "Another seed draws another sample."),
+		key("scorerColumn", yaml.Text, "The column with scorers of the row, such as `contains: Paris`."),
+	}
+})
 
 func quarantineBlock() yaml.Block {
 	return yaml.Block{

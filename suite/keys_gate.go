@@ -92,7 +92,7 @@ func pricesBlock() yaml.Block {
 		Need: []string{"currency", "models"},
 		Keys: []yaml.Key{
 			key("currency", yaml.Text, "What the numbers are, such as EUR."),
-			key("models", yaml.Some(yaml.Named(modelID.String(), priceBlock().Shape())), "Prices by the ids of models."),
+			key("models", yaml.Some(yaml.Named(modelID().String(), priceBlock().Shape())), "Prices by the ids of models."),
 		},
 	}
 }
@@ -123,7 +123,7 @@ func limitsBlock() yaml.Block {
 			"countTokens", yaml.WordShape(CountAlways, CountAuto, CountNever),
 			"When the service counts the tokens of a prompt; auto when not given.",
 		),
-		key("models", yaml.Named(anyModelID.String(), modelLimits().Shape()), "Limits of single models."),
+		key("models", yaml.Named(anyModelID().String(), modelLimits().Shape()), "Limits of single models."),
 	}}
 }
 

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -15,12 +16,17 @@ import (
 )
 
 var (
-	plainName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
-	modelID   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+	plainName = pattern(`^[A-Za-z0-9._-]+$`)
+	modelID   = pattern(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 	// anyModelID matches the model ids of named services, which may come from any vendor.
-	anyModelID = regexp.MustCompile(`^[A-Za-z0-9@][A-Za-z0-9._:/@+-]*$`)
-	envRef     = regexp.MustCompile(`\$\{env:([^}]*)\}`)
+	anyModelID = pattern(`^[A-Za-z0-9@][A-Za-z0-9._:/@+-]*$`)
+	envRef     = pattern(`\$\{env:([^}]*)\}`)
 )
+
+// pattern compiles an expression when it is first used.
+func pattern(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
 
 // loader walks the file from top to bottom.
 type loader struct {
@@ -87,7 +93,7 @@ func nameOf(n yaml.Node) string {
 		return ""
 	}
 	name := n.Str()
-	if n.IsScalar() && !n.IsNull() && !plainName.MatchString(name) {
+	if n.IsScalar() && !n.IsNull() && !plainName().MatchString(name) {
 		n.Errorf("letters, digits, `.`, `_` and `-` are allowed", "`%s` is not a name", name)
 	}
 	return name
@@ -96,9 +102,9 @@ func nameOf(n yaml.Node) string {
 func apiVersion(n yaml.Node) string { return n.Word(wire.APIVersions...) }
 
 func checkModelID(n yaml.Node) {
-	if n.IsScalar() && !n.IsNull() && !modelID.MatchString(n.Str()) {
+	if n.IsScalar() && !n.IsNull() && !modelID().MatchString(n.Str()) {
 		id := strings.TrimPrefix(n.Str(), "models/")
-		if !modelID.MatchString(id) {
+		if !modelID().MatchString(id) {
 			id = "svc-pro"
 		}
 		n.Errorf("write the model's id, without `models/`: "+id, "`%s` is not a model id", n.Str())
@@ -110,7 +116,7 @@ func checkModel(n yaml.Node, of *NamedService) {
 		checkModelID(n)
 		return
 	}
-	if n.IsScalar() && !n.IsNull() && !anyModelID.MatchString(n.Str()) {
+	if n.IsScalar() && !n.IsNull() && !anyModelID().MatchString(n.Str()) {
 		n.Errorf("such as gpt-4o-mini, llama3.2:3b or vendor/model", "`%s` is not a model id", diag.CleanLine(n.Str()))
 	}
 }
@@ -240,7 +246,7 @@ func (l *loader) limits(n yaml.Node) {
 	}
 	l.checkCounting(m.Get("countTokens"))
 	for e := range m.Get("models").Map().Entries() {
-		if !anyModelID.MatchString(e.Name()) {
+		if !anyModelID().MatchString(e.Name()) {
 			checkModelID(e.Key)
 		}
 		one := e.Value.Map(modelLimits().Names()...)

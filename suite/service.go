@@ -73,7 +73,7 @@ var HeaderPrefix = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
 
 // envWord is like env, for a key with a few allowed words.
 func (l *loader) envWord(n yaml.Node, known []string) string {
-	if n.IsZero() || !n.IsScalar() || !envRef.MatchString(n.Str()) {
+	if n.IsZero() || !n.IsScalar() || !envRef().MatchString(n.Str()) {
 		return n.Word(known...)
 	}
 	word := l.env(n)
@@ -89,12 +89,12 @@ func (l *loader) env(n yaml.Node) string {
 	if n.IsZero() {
 		return ""
 	}
-	if l.opts.Untrusted && envRef.MatchString(n.Str()) {
+	if l.opts.Untrusted && envRef().MatchString(n.Str()) {
 		n.Errorf("write the value", "an untrusted suite cannot read the environment")
 		return ""
 	}
-	return envRef.ReplaceAllStringFunc(n.Str(), func(ref string) string {
-		name := envRef.FindStringSubmatch(ref)[1]
+	return envRef().ReplaceAllStringFunc(n.Str(), func(ref string) string {
+		name := envRef().FindStringSubmatch(ref)[1]
 		if !strings.HasPrefix(name, "EVALRUN_") {
 			n.Errorf("rename the variable", "only environment variables that begin with EVALRUN_ can be used, not `%s`", name)
 			return ""

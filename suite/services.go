@@ -168,7 +168,7 @@ func LoadServices(files fs.FS, source node, opts Options, diags *diag.List) []*N
 
 func (l *loader) services(n yaml.Node) {
 	for e := range n.Map().Entries() {
-		if !plainName.MatchString(e.Name()) {
+		if !plainName().MatchString(e.Name()) {
 			e.Key.Errorf("letters, digits, `.`, `_` and `-` are allowed", "`%s` is not a name", diag.CleanLine(e.Name()))
 			continue
 		}
@@ -302,7 +302,7 @@ func (l *loader) serviceHeaders(s *NamedService, n yaml.Node) []eval.Header {
 	var out []eval.Header
 	for e, name := range headersOf(n) {
 		text := l.serviceText(s, e.Value)
-		secret := envRef.MatchString(e.Value.Written())
+		secret := envRef().MatchString(e.Value.Written())
 		switch {
 		case !e.Value.IsScalar() || e.Value.IsNull():
 			continue

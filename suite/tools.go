@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf16"
 
 	"github.com/evalrun/evalrun/diag"
@@ -24,9 +22,7 @@ const (
 )
 
 // toolName matches the names of functions that all protocols accept.
-var toolName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
-})
+var toolName = pattern(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
 
 func toolKeys() []yaml.Key {
 	return []yaml.Key{
@@ -271,11 +267,11 @@ func positionIn(file string, src []byte, offset int) diag.Pos {
 }
 
 // surrogates matches a pair of JSON escapes for one character, for which YAML has a single escape.
-var surrogates = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
+var surrogates = pattern(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
 
 // asYAML turns JSON into YAML: it replaces tabs, which occur between values only, and pairs of surrogates.
 func asYAML(src []byte) []byte {
-	return surrogates.ReplaceAllFunc(bytes.ReplaceAll(src, []byte("\t"), []byte(" ")), func(pair []byte) []byte {
+	return surrogates().ReplaceAllFunc(bytes.ReplaceAll(src, []byte("\t"), []byte(" ")), func(pair []byte) []byte {
 		high, _ := strconv.ParseUint(string(pair[2:6]), 16, 16)
 		low, _ := strconv.ParseUint(string(pair[8:12]), 16, 16)
 		return []byte(string(utf16.DecodeRune(rune(high), rune(low))))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -26,7 +25,7 @@ func permitNames() []string { return []string{permitProgram, permitHTTP, permitS
 type permit struct{ name, host, key string }
 
 // keyOfHost matches the variable in HOST:KEYENV and HOST:PORT:KEYENV.
-var keyOfHost = regexp.MustCompile(`:([A-Z_][A-Z0-9_]*)$`)
+var keyOfHost = pattern(`:([A-Z_][A-Z0-9_]*)$`)
 
 // CheckAllow returns an error for an invalid value of --allow. Examples of valid ones are `program` and `http=HOST,HOST`.
 func CheckAllow(value string) error {
@@ -54,7 +53,7 @@ func permits(value string) ([]permit, error) {
 			given = true
 		}
 		key := ""
-		if found := keyOfHost.FindStringSubmatch(host); found != nil && name == permitServices {
+		if found := keyOfHost().FindStringSubmatch(host); found != nil && name == permitServices {
 			key, host = found[1], strings.TrimSuffix(host, found[0])
 		}
 		if err := checkPermit(name, host, given); err != nil {
