@@ -224,7 +224,17 @@ func (a *app) root() *cobra.Command {
 		}
 	})
 	a.global.Add(root)
-	root.AddCommand(
+	root.AddCommand(a.commands()...)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	a.amendOwn(root)
+	group(root)
+	return root
+}
+
+// commands are the commands of evalrun, in any order.
+func (a *app) commands() []*cobra.Command {
+	return []*cobra.Command{
 		a.runCommand(),
 		a.resumeCommand(),
 		a.rescoreCommand(),
@@ -256,10 +266,12 @@ func (a *app) root() *cobra.Command {
 		a.doctorCommand(),
 		a.manCommand(),
 		a.versionCommand(),
-	)
-	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd()
-	for _, c := range root.Commands() { // cobra's own take whatever comes
+	}
+}
+
+// amendOwn makes cobra's own commands refuse words that they do not know, and gives help the pages of the documentation.
+func (a *app) amendOwn(root *cobra.Command) {
+	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
 			c.Args, c.RunE = cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
 				if len(args) > 0 {
@@ -272,8 +284,6 @@ func (a *app) root() *cobra.Command {
 			a.helpCommand(c)
 		}
 	}
-	group(root)
-	return root
 }
 
 func unknownCommand(root *cobra.Command, name string) error {

@@ -84,9 +84,6 @@ func (f *Options) ByProject() *eval.Options {
 	return &f.project.Defaults
 }
 
-// UseLogin chooses the login of `evalrun auth login` instead of a key.
-func (f *Options) UseLogin() { f.Auth = eval.AuthOAuth }
-
 // WithDefaults returns the options together with the defaults of the project file.
 func (f *Options) WithDefaults() *eval.WithDefaults {
 	return &eval.WithDefaults{Options: f.Options, Defaults: *f.ByProject()}

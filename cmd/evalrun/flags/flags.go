@@ -86,7 +86,8 @@ func Limits(fs *pflag.FlagSet, f *evalrun.Options) {
 	Positive(fs, &f.TPM, "tpm", "send at most `N` tokens per minute")
 	Positive(fs, &f.BudgetTokens, "budget-tokens", "spend at most `N` tokens")
 	Positive(fs, &f.BudgetCalls, "budget-calls", "make at most `N` calls, retries included")
-	fs.Var(value[float64]{&f.BudgetMoney, "N", positiveFloat}, "budget-money", "spend at most this `AMOUNT`, in the currency of the price list")
+	money := value[float64]{&f.BudgetMoney, "N", positiveFloat}
+	fs.Var(money, "budget-money", "spend at most this `AMOUNT`, in the currency of the price list")
 	fs.Var((*Duration)(&f.BudgetTime), "budget-time", "stop sending requests after this long")
 	fs.StringVar(&f.Prices, "prices", "", "take the price of each model's tokens from a YAML `FILE` (default the suite's)")
 	Attempts(fs, f)
@@ -241,7 +242,8 @@ func Baseline(fs *pflag.FlagSet, f *evalrun.Options) {
 
 // Race adds the flag that lets the arms of a suite race.
 func Race(fs *pflag.FlagSet, f *evalrun.Options) {
-	fs.Var(value[string]{&f.Race, "METRIC", raceMetric}, "race", "stop sending cases to arms that cannot be the best by `METRIC` (default pass)")
+	metric := value[string]{&f.Race, "METRIC", raceMetric}
+	fs.Var(metric, "race", "stop sending cases to arms that cannot be the best by `METRIC` (default pass)")
 	fs.Lookup("race").NoOptDefVal = eval.MetricPass
 }
 
