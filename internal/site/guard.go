@@ -2,11 +2,13 @@ package site
 
 import (
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"net/netip"
 
 	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/page"
 )
 
 // policy matches that of the HTML report, except that style, program and data come from this server.
@@ -90,16 +92,27 @@ func refuse(w http.ResponseWriter, code int, why string) {
 	_, _ = w.Write([]byte(why + "\n")) //nolint:gosec // plain text, which no browser takes for markup
 }
 
-func answer(w http.ResponseWriter, v any) {
-	data, err := json.Marshal(v)
-	if err != nil {
+// answer replies with a value, or with the error that there was instead.
+func answer(w http.ResponseWriter, v any, err error) {
+	var data []byte
+	if err == nil {
+		data, err = json.Marshal(v)
+	}
+	answerJSON(w, data, err)
+}
+
+func answerJSON(w http.ResponseWriter, data []byte, err error) {
+	switch {
+	case errors.Is(err, errOld):
+		refuse(w, http.StatusConflict, err.Error())
+		return
+	case errors.Is(err, errNoTrial), errors.Is(err, page.ErrNoBlock):
+		refuse(w, http.StatusNotFound, err.Error())
+		return
+	case err != nil:
 		refuse(w, http.StatusInternalServerError, err.Error())
 		return
 	}
-	answerJSON(w, data)
-}
-
-func answerJSON(w http.ResponseWriter, data []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(data) //nolint:gosec // JSON, which no browser takes for markup
 }

@@ -98,7 +98,7 @@ func (s *Server) giveToken(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	l.code = ""
-	answer(w, map[string]string{"token": l.token})
+	answer(w, map[string]string{"token": l.token}, nil)
 }
 
 // opinion is a label in the JSON that the page shows.
@@ -127,13 +127,8 @@ func (s *Server) answerOf(w http.ResponseWriter, r *http.Request) (result *eval.
 	opened := s.opened.take(one)
 	defer s.opened.leave(opened)
 	result, closed, err := s.labelled(r, opened)
-	switch {
-	case errors.Is(err, errOld):
-		refuse(w, http.StatusConflict, err.Error())
-	case errors.Is(err, errNoTrial):
-		refuse(w, http.StatusNotFound, err.Error())
-	case err != nil:
-		refuse(w, http.StatusInternalServerError, err.Error())
+	if err != nil {
+		answer(w, nil, err)
 	}
 	return result, closed, err == nil
 }
@@ -193,7 +188,7 @@ func (l *labelling) closedRun(d *journal.Document) string {
 
 func (s *Server) readLabels(w http.ResponseWriter, r *http.Request) {
 	if result, closed, ok := s.answerOf(w, r); ok {
-		answer(w, s.opinionsOf(result, closed))
+		answer(w, s.opinionsOf(result, closed), nil)
 	}
 }
 
@@ -254,7 +249,7 @@ func (s *Server) writeLabel(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusInternalServerError, "the label was not written: "+err.Error())
 		return
 	}
-	answer(w, s.opinionsOf(result, closed))
+	answer(w, s.opinionsOf(result, closed), nil)
 }
 
 func readSent(body io.Reader) (*sent, error) {
@@ -323,20 +318,16 @@ func (s *Server) listLabelled(w http.ResponseWriter, r *http.Request) {
 	opened := s.opened.take(one)
 	defer s.opened.leave(opened)
 	if err := s.use(r.Context(), opened); err != nil {
-		refuse(w, http.StatusInternalServerError, err.Error())
+		answer(w, nil, err)
 		return
 	}
 	defer opened.mu.Unlock()
 	if of := r.URL.Query().Get("of"); of != "" && of != opened.epoch {
-		refuse(w, http.StatusConflict, errOld.Error())
+		answer(w, nil, errOld)
 		return
 	}
 	out, err := s.labelling.labelled(opened.doc, s.options.Dir.Abs(""))
-	if err != nil {
-		refuse(w, http.StatusInternalServerError, err.Error())
-		return
-	}
-	answer(w, out)
+	answer(w, out, err)
 }
 
 // labelled reads all trials, because equal answers share their labels.

@@ -51,14 +51,14 @@ func (s *Server) listLabels(w http.ResponseWriter, r *http.Request) {
 	dir := s.options.Dir.Abs("")
 	paths, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*"+labels.Suffix))
 	if err != nil {
-		refuse(w, http.StatusInternalServerError, err.Error())
+		answer(w, nil, err)
 		return
 	}
 	out := []labelSums{}
 	for _, path := range paths[:min(len(paths), mostLabelFiles)] {
 		out = append(out, newLabelFile(dir, strings.TrimSuffix(filepath.Base(path), labels.Suffix)))
 	}
-	answer(w, map[string]any{"files": out, "more": len(paths) - len(out), "who": s.labelling.who})
+	answer(w, map[string]any{"files": out, "more": len(paths) - len(out), "who": s.labelling.who}, nil)
 }
 
 // escapeGlob makes a glob that matches the path literally.

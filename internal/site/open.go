@@ -206,18 +206,12 @@ func (s *Server) block(w http.ResponseWriter, r *http.Request) {
 	defer s.opened.leave(opened)
 	data, mark, err := s.read(r, opened, r.PathValue("block"))
 	switch {
-	case errors.Is(err, errOld):
-		refuse(w, http.StatusConflict, err.Error())
 	case errors.Is(err, page.ErrNoBlock) && strings.HasPrefix(r.PathValue("block"), "image/"):
-		answerJSON(w, []byte("null"))
-	case errors.Is(err, page.ErrNoBlock):
-		refuse(w, http.StatusNotFound, err.Error())
-	case err != nil:
-		refuse(w, http.StatusInternalServerError, err.Error())
-	default:
+		data, err = []byte("null"), nil
+	case err == nil:
 		w.Header().Set(markHeader, mark)
-		answerJSON(w, data)
 	}
+	answerJSON(w, data, err)
 }
 
 var errOld = errors.New("the run has changed: reload the page")

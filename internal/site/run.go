@@ -188,9 +188,6 @@ func (s *Server) trends(w http.ResponseWriter, r *http.Request) {
 		_ = store.Close() // only read
 	}
 	open := func(i int) (*journal.Document, error) { return rundir.At("").Open(all[i].path) }
-	if err := t.TakeRuns(ids, open); err != nil {
-		refuse(w, http.StatusInternalServerError, err.Error())
-		return
-	}
-	answer(w, t.Shown(warning))
+	err := t.TakeRuns(ids, open)
+	answer(w, t.Shown(warning), err)
 }

@@ -135,7 +135,7 @@ func (s *Server) found(w http.ResponseWriter, key string) (*viewedRun, bool) {
 	return r, r != nil
 }
 
-func (s *Server) listRuns(w http.ResponseWriter, _ *http.Request) { answer(w, s.runs.list()) }
+func (s *Server) listRuns(w http.ResponseWriter, _ *http.Request) { answer(w, s.runs.list(), nil) }
 
 // summary has a stamp, so that it is made again when its run file has changed.
 type summary struct {
@@ -168,7 +168,7 @@ func (s *Server) summary(w http.ResponseWriter, r *http.Request) {
 		s.runs.summaries[one.Key] = known
 		s.runs.mu.Unlock()
 	}
-	answer(w, known)
+	answer(w, known, nil)
 }
 
 // summarize reads all trials of a run.

@@ -1,7 +1,6 @@
 package site
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -109,19 +108,11 @@ func (s *Server) comparisonBlock(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c, err := s.compare(r, base, head, margin)
-	if err != nil {
-		refuse(w, http.StatusInternalServerError, err.Error())
-		return
+	var data []byte
+	if err == nil {
+		data, err = s.comparedBlock(r, head, c, name)
 	}
-	data, err := s.comparedBlock(r, head, c, name)
-	switch {
-	case errors.Is(err, page.ErrNoBlock):
-		refuse(w, http.StatusNotFound, err.Error())
-	case err != nil:
-		refuse(w, http.StatusInternalServerError, err.Error())
-	default:
-		answerJSON(w, data)
-	}
+	answerJSON(w, data, err)
 }
 
 func (s *Server) comparedBlock(r *http.Request, head *viewedRun, c *compare.Comparison, name string) ([]byte, error) {
