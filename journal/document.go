@@ -168,7 +168,7 @@ func (d *Document) Lines() iter.Seq2[[]byte, error] {
 }
 
 // json is the JSON of a trial, without the type, number and checksum of its line.
-func (d *Document) json(p linePosition) ([]byte, error) {
+func (d *Document) json(p Mark) ([]byte, error) {
 	data, err := d.file.lineAt(p)
 	if err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func (d *Document) json(p linePosition) ([]byte, error) {
 	return wirejson.Marshal(r)
 }
 
-func (d *Document) at(p linePosition) (*eval.Result, error) {
+func (d *Document) at(p Mark) (*eval.Result, error) {
 	data, err := d.file.lineAt(p)
 	if err != nil {
 		return nil, err

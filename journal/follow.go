@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Mark is the place of a trial in the run file. It is valid as long as the document is open, whatever Follow finds.
+// Mark is the place of a line, mostly of a trial, in the run file. It is valid as long as the document is open, whatever Follow finds.
 type Mark struct {
 	offset int64
 	length uint32
@@ -23,7 +23,7 @@ func (m Mark) Bytes() int { return int(m.length) }
 func (d *Document) Marks() iter.Seq[Mark] {
 	return func(yield func(Mark) bool) {
 		for i := range d.index.entries {
-			if e := &d.index.entries[i]; !yield(Mark{e.offset, e.length}) {
+			if e := &d.index.entries[i]; !yield(e.position()) {
 				return
 			}
 		}
@@ -32,7 +32,7 @@ func (d *Document) Marks() iter.Seq[Mark] {
 
 // Marked reads a trial.
 func (d *Document) Marked(m Mark) (*eval.Result, error) {
-	return d.at(linePosition(m))
+	return d.at(m)
 }
 
 // ErrReplaced is returned by Follow when another file has replaced the run file.
@@ -81,7 +81,7 @@ func (d *Document) Follow() (News, error) {
 // marks are the places of the trials from a place in the index on.
 func (x *index) marks(from int) (out []Mark) {
 	for _, e := range x.entries[from:] {
-		out = append(out, Mark{e.offset, e.length})
+		out = append(out, e.position())
 	}
 	return out
 }

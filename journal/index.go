@@ -47,7 +47,7 @@ type entry struct {
 func newIndex() index { return index{finding: &sync.Mutex{}} }
 
 // position is where the line of the trial is.
-func (e *entry) position() linePosition { return linePosition{e.offset, e.length} }
+func (e *entry) position() Mark { return Mark{e.offset, e.length} }
 
 // shape is a combination of values that many trials share.
 type shape struct{ suite, arm, outcome, errorKind string }

@@ -165,9 +165,9 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 	case "call":
 		return d.booked(data)
 	case answerKind:
-		d.keptAnswer(linePosition{at, clip(len(data))})
+		d.keptAnswer(Mark{at, clip(len(data))})
 	case judgementKind:
-		d.keptJudgement(linePosition{at, clip(len(data))})
+		d.keptJudgement(Mark{at, clip(len(data))})
 	}
 	return nil
 }

@@ -80,14 +80,14 @@ func (f *runFile) end() {
 }
 
 // lineAt reads a line.
-func (f *runFile) lineAt(p linePosition) ([]byte, error) {
+func (f *runFile) lineAt(p Mark) ([]byte, error) {
 	data := make([]byte, p.length)
 	_, err := f.ReadAt(data, p.offset)
 	return data, err
 }
 
 // decode reads the record of a line.
-func (f *runFile) decode(p linePosition, v any) error {
+func (f *runFile) decode(p Mark, v any) error {
 	data, err := f.lineAt(p)
 	if err != nil {
 		return err

@@ -67,14 +67,9 @@ func trimLines(b []byte) []byte {
 
 // outcomes counts each outcome that occurs.
 func outcomes(c eval.Counts) string {
-	var out []string
-	for _, one := range []struct {
-		n    int
-		what string
-	}{{c.Fail, "failed"}, {c.Error, "could not be judged"}, {c.Skip, "skipped"}, {c.Pass, "passed"}} {
-		if one.n > 0 {
-			out = append(out, fmt.Sprintf("%d %s", one.n, one.what))
-		}
+	out := unpassed(c)
+	if c.Pass > 0 {
+		out = append(out, fmt.Sprintf("%d passed", c.Pass))
 	}
 	return strings.Join(out, ", ")
 }

@@ -120,13 +120,17 @@ func metricFigures(m *compare.MetricComparison) string {
 
 // tally describes the outcomes of a case's repeats: "2 of 3 passed, 1 failed".
 func tally(c eval.Counts) string {
-	out := fmt.Sprintf("%d of %d passed", c.Pass, c.Total())
+	return strings.Join(append([]string{fmt.Sprintf("%d of %d passed", c.Pass, c.Total())}, unpassed(c)...), ", ")
+}
+
+// unpassed counts each outcome that occurs, except passes.
+func unpassed(c eval.Counts) (out []string) {
 	for _, part := range []struct {
 		n    int
 		what string
 	}{{c.Fail, "failed"}, {c.Error, "could not be judged"}, {c.Skip, "skipped"}} {
 		if part.n > 0 {
-			out += fmt.Sprintf(", %d %s", part.n, part.what)
+			out = append(out, fmt.Sprintf("%d %s", part.n, part.what))
 		}
 	}
 	return out
