@@ -9,7 +9,6 @@ package diag
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -156,11 +155,6 @@ func (l *List) Merge(other List) {
 	for file, at := range other.included {
 		l.AddInclude(file, at)
 	}
-}
-
-// Clone is an independent copy of the list.
-func (l *List) Clone() List {
-	return List{items: slices.Clone(l.items), seen: maps.Clone(l.seen), included: maps.Clone(l.included)}
 }
 
 // HasErrors reports whether any item is an error.
