@@ -123,9 +123,9 @@ func classSide(run string, classes []string) *Side {
 func classCase(i, label, answer, k int) CaseTotals {
 	c := CaseTotals{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Ran: 1, Classes: []ClassCount{{Pair: label*(k+1) + answer, N: 1}}}
 	if answer == label {
-		c.Passed, c.Metrics = 1, []Sum{{1, 1}}
+		c.Passed, c.Metrics = 1, []eval.Sum{{Total: 1, N: 1}}
 	} else {
-		c.Failed, c.Metrics = 1, []Sum{{0, 1}}
+		c.Failed, c.Metrics = 1, []eval.Sum{{Total: 0, N: 1}}
 	}
 	return c
 }

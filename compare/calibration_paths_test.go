@@ -82,7 +82,7 @@ func (p path) flip(i, d int) {
 // score records a pair of scores of the metric that scored names.
 func (p path) score(i int, base, head float64) {
 	p.flip(i, 0)
-	p.base[i].Metrics, p.head[i].Metrics = []Sum{{base, 1}}, []Sum{{head, 1}}
+	p.base[i].Metrics, p.head[i].Metrics = []eval.Sum{{Total: base, N: 1}}, []eval.Sum{{Total: head, N: 1}}
 }
 
 // scored is the metric of paths with scores.
@@ -152,7 +152,7 @@ func (p path) early(g eval.MetricMargin) outcome {
 	}
 	for from := 0; from < p.cases(); {
 		to := p.unit(from)
-		var unit Sum
+		var unit eval.Sum
 		for i := from; i < to; i++ {
 			b, _ := p.base[i].Of(base, g.Name).Mean()
 			h, _ := p.head[i].Of(head, g.Name).Mean()

@@ -62,8 +62,8 @@ func explosions(share, times float64) func(path, int, *rand.Rand) {
 	return func(p path, i int, rng *rand.Rand) {
 		p.flip(i, 0)
 		tokens := func() float64 { return 95 + 10*rng.Float64() }
-		p.base[i].Tokens = Sum{tokens(), 1}
-		p.head[i].Tokens = Sum{tokens(), 1}
+		p.base[i].Tokens = eval.Sum{Total: tokens(), N: 1}
+		p.head[i].Tokens = eval.Sum{Total: tokens(), N: 1}
 		if rng.Float64() < share {
 			p.head[i].Tokens.Total *= times
 		}

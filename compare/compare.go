@@ -42,59 +42,41 @@ type CaseTotals struct {
 	Passed, Failed, Errors     int
 	Ran, Blocked               int
 	Unused                     int // trials that did not run, or were left out, because the verdict was known early
-	LatencyMs, Tokens          Sum
-	Metrics                    []Sum // in the order of Side.Metrics
-	HeadPreferred              Sum   // a judge's preferences over the other side: 1 won, 0.5 tie, 0 lost
-	Contradicted               Sum   // over pairs of different answers: 1 where the preference changed with their order
-	First                      Sum   // over the judge's rulings for one answer: 1 where it preferred the first
+	LatencyMs, Tokens          eval.Sum
+	Metrics                    []eval.Sum // in the order of Side.Metrics
+	HeadPreferred              eval.Sum   // a judge's preferences over the other side: 1 won, 0.5 tie, 0 lost
+	Contradicted               eval.Sum   // over pairs of different answers: 1 where the preference changed with their order
+	First                      eval.Sum   // over the judge's rulings for one answer: 1 where it preferred the first
 	Classes                    []ClassCount
 	TrialAt                    int64 // offset in the run file of a failed trial, else of the first; 0: not known
 }
 
-// Sum is a total over N trials.
-type Sum struct {
-	Total float64
-	N     int
-}
-
-// Add adds one trial.
-func (s *Sum) Add(x float64) {
-	s.Total += x
-	s.N++
-}
-
-// Mean is the average, false when N is 0.
-func (s Sum) Mean() (float64, bool) {
-	if s.N == 0 {
-		return 0, false
-	}
-	return s.Total / float64(s.N), true
-}
-
 // PassRate is the share of scored repeats that passed, false when none was scored.
 func (c *CaseTotals) PassRate() (float64, bool) {
-	return Sum{float64(c.Passed), c.Passed + c.Failed}.Mean()
+	return eval.Sum{Total: float64(c.Passed), N: c.Passed + c.Failed}.Mean()
 }
 
 // Of is the case's total for a metric.
-func (c *CaseTotals) Of(s *Side, metric string) Sum {
+func (c *CaseTotals) Of(s *Side, metric string) eval.Sum {
 	switch metric {
 	case eval.MetricPass:
-		return Sum{float64(c.Passed), c.Passed + c.Failed}
+		return eval.Sum{Total: float64(c.Passed), N: c.Passed + c.Failed}
 	case eval.MetricBlocked:
-		return Sum{float64(c.Blocked), c.answered()}
+		return eval.Sum{Total: float64(c.Blocked), N: c.answered()}
 	}
 	if at := slices.Index(s.Metrics, metric); at >= 0 && at < len(c.Metrics) {
 		return c.Metrics[at]
 	}
-	return Sum{}
+	return eval.Sum{}
 }
 
 // answered is the number of repeats with an answer, or blocked.
 func (c *CaseTotals) answered() int { return c.Ran - c.Errors }
 
 // blockRate is the share of answered repeats that were blocked.
-func (c *CaseTotals) blockRate() (float64, bool) { return Sum{float64(c.Blocked), c.answered()}.Mean() }
+func (c *CaseTotals) blockRate() (float64, bool) {
+	return eval.Sum{Total: float64(c.Blocked), N: c.answered()}.Mean()
+}
 
 // Category counts the answers of an arm by their rating in a safety category.
 type Category struct {
@@ -236,7 +218,7 @@ func tooManyErrors(base, head *Side, most float64) string {
 	before, after := errorsOf(base), errorsOf(head)
 	for _, side := range []struct {
 		name string
-		Sum
+		eval.Sum
 	}{{"the baseline", before}, {"the run", after}} {
 		if share, ok := side.Mean(); ok && share > most {
 			return fmt.Sprintf("%.1f %% of the trials of %s are errors, more than %g %%", 100*share, side.name, 100*most)
@@ -251,7 +233,7 @@ func tooManyErrors(base, head *Side, most float64) string {
 // tooFew explains that too few cases of the baseline are compared, and which flag accepts that; "" when there are
 // enough.
 func tooFew(p *Pairing, minPaired float64) string {
-	share, ok := Sum{float64(p.Compared), p.Of}.Mean()
+	share, ok := eval.Sum{Total: float64(p.Compared), N: p.Of}.Mean()
 	switch {
 	case !ok && minPaired > 0 && p.Unselected > 0:
 		return "--case, --tag and --sample take none of the cases of the baseline, by their names and tags there"
@@ -264,7 +246,7 @@ func tooFew(p *Pairing, minPaired float64) string {
 	)
 }
 
-func errorsOf(s *Side) (out Sum) {
+func errorsOf(s *Side) (out eval.Sum) {
 	for _, c := range s.Cases {
 		if !c.Quarantined {
 			out.Total += float64(c.Errors)

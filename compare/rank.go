@@ -77,7 +77,7 @@ func byMean(r *Ranking) {
 // place is the entry of an arm, without intervals.
 func place(s *Side, metric string) RankedArm {
 	a := RankedArm{Arm: s.Arm}
-	var mean Sum
+	var mean eval.Sum
 	for _, c := range s.Cases {
 		if c.Quarantined {
 			continue

@@ -71,7 +71,7 @@ func (d drawing) sides(r *rand.Rand) []*compare.Side {
 				c.Failed = 1
 			}
 			if d.scores {
-				c.Metrics = []compare.Sum{{Total: d.score(r, u < mean, mean), N: 1}}
+				c.Metrics = []eval.Sum{{Total: d.score(r, u < mean, mean), N: 1}}
 			}
 			out[a].Cases = append(out[a].Cases, &c)
 		}

@@ -14,7 +14,7 @@ import (
 const capFactor = 5
 
 // amount is the milliseconds or tokens of a case.
-func amount(metric string, c *CaseTotals) Sum {
+func amount(metric string, c *CaseTotals) eval.Sum {
 	if metric == eval.MetricLatency {
 		return c.LatencyMs
 	}
@@ -107,7 +107,7 @@ func (m *measure) capped(metric string, most float64) (ofBase, ofHead value) {
 		if !m.worst || c.Errors == 0 {
 			return min(v, most), ok
 		}
-		return Sum{float64(s.N)*min(v, most) + float64(c.Errors)*most, s.N + c.Errors}.Mean()
+		return eval.Sum{Total: float64(s.N)*min(v, most) + float64(c.Errors)*most, N: s.N + c.Errors}.Mean()
 	}
 }
 
@@ -138,7 +138,7 @@ func NewRatioOutlook(g eval.MetricMargin, base *Side, alpha float64) (RatioOutlo
 	if out.Cap == 0 {
 		out.Cap = defaultCap(g.Name, base)
 	}
-	var all Sum
+	var all eval.Sum
 	for _, c := range base.Cases {
 		if v, ok := amount(g.Name, c).Mean(); ok {
 			all.Add(min(v, out.Cap))

@@ -33,7 +33,7 @@ func TestMoreBlocksLatencyAndTokensAreWorse(t *testing.T) {
 	t.Parallel()
 	base, head := flipped(200, 0, 0)
 	updateAll(head, func(i int, c *CaseTotals) {
-		c.LatencyMs, c.Tokens = Sum{200 + float64(i%7), 1}, Sum{20 + float64(i%3), 1}
+		c.LatencyMs, c.Tokens = eval.Sum{Total: 200 + float64(i%7), N: 1}, eval.Sum{Total: 20 + float64(i%3), N: 1}
 		if i%4 == 0 {
 			c.Blocked = 1
 		}
@@ -58,8 +58,8 @@ func TestMoreBlocksLatencyAndTokensAreWorse(t *testing.T) {
 func TestUnmeasuredRatiosAreNeitherFasterNorSlower(t *testing.T) {
 	t.Parallel()
 	base, head := flipped(200, 0, 0)
-	updateAll(base, func(_ int, c *CaseTotals) { c.LatencyMs = Sum{200, 1} })
-	updateAll(head, func(_ int, c *CaseTotals) { c.LatencyMs = Sum{0, 1} })
+	updateAll(base, func(_ int, c *CaseTotals) { c.LatencyMs = eval.Sum{Total: 200, N: 1} })
+	updateAll(head, func(_ int, c *CaseTotals) { c.LatencyMs = eval.Sum{Total: 0, N: 1} })
 	for _, sides := range [][2]*Side{{base, head}, {head, base}} {
 		a := decided(sides[0], sides[1], options(0.05, eval.MetricMargin{Name: eval.MetricLatency, Margin: 1.1}))
 		at := slices.IndexFunc(a.Metrics, func(m MetricComparison) bool { return m.Name == eval.MetricLatency })
@@ -74,8 +74,12 @@ func TestSidesMakeTheRatio(t *testing.T) {
 	t.Parallel()
 	base, head := flipped(60, 0, 0)
 	uneven := func(i int) float64 { return float64(1 + i*i) }
-	updateAll(base, func(i int, c *CaseTotals) { c.LatencyMs, c.Tokens = Sum{uneven(i), 1}, Sum{uneven(i), 1} })
-	updateAll(head, func(i int, c *CaseTotals) { c.LatencyMs, c.Tokens = Sum{900 / uneven(i), 1}, Sum{900 / uneven(i), 1} })
+	updateAll(base, func(i int, c *CaseTotals) {
+		c.LatencyMs, c.Tokens = eval.Sum{Total: uneven(i), N: 1}, eval.Sum{Total: uneven(i), N: 1}
+	})
+	updateAll(head, func(i int, c *CaseTotals) {
+		c.LatencyMs, c.Tokens = eval.Sum{Total: 900 / uneven(i), N: 1}, eval.Sum{Total: 900 / uneven(i), N: 1}
+	})
 	a := decided(
 		base, head,
 		options(0.05, eval.MetricMargin{Name: eval.MetricLatency, Margin: 1.1}, eval.MetricMargin{Name: eval.MetricTokens, Margin: 1.1}),

@@ -213,7 +213,7 @@ func (m *measure) units(metric string, base, head *Side) units {
 }
 
 // sums are totals of a request, or of a unit.
-type sums struct{ base, head Sum }
+type sums struct{ base, head eval.Sum }
 
 func (s *sums) means() (base, head float64) {
 	base, _ = s.base.Mean()
@@ -291,16 +291,16 @@ func (m *measure) values(metric string, base, head *Side) (ofBase, ofHead value)
 	switch metric {
 	case eval.MetricPass:
 		return (*CaseTotals).PassRate, func(c *CaseTotals) (float64, bool) {
-			return Sum{float64(c.Passed), c.Passed + c.Failed + errors(c)}.Mean()
+			return eval.Sum{Total: float64(c.Passed), N: c.Passed + c.Failed + errors(c)}.Mean()
 		}
 	case eval.MetricBlocked:
 		return (*CaseTotals).blockRate, func(c *CaseTotals) (float64, bool) {
-			return Sum{float64(c.Blocked + errors(c)), c.answered() + errors(c)}.Mean()
+			return eval.Sum{Total: float64(c.Blocked + errors(c)), N: c.answered() + errors(c)}.Mean()
 		}
 	case eval.MetricPreference:
 		return func(*CaseTotals) (float64, bool) { return indifferent, true }, func(c *CaseTotals) (float64, bool) {
 			if m.worst {
-				return Sum{c.HeadPreferred.Total, max(c.HeadPreferred.N, c.Ran)}.Mean()
+				return eval.Sum{Total: c.HeadPreferred.Total, N: max(c.HeadPreferred.N, c.Ran)}.Mean()
 			}
 			return c.HeadPreferred.Mean()
 		}
@@ -311,14 +311,14 @@ func (m *measure) values(metric string, base, head *Side) (ofBase, ofHead value)
 		if m.worst && s.N == 0 { // scored, but without a value of the metric
 			return 0, true
 		}
-		return Sum{s.Total, s.N + errors(c)}.Mean()
+		return eval.Sum{Total: s.Total, N: s.N + errors(c)}.Mean()
 	}
 }
 
 // named is the case's total of the named metric with this index.
-func (c *CaseTotals) named(at int) Sum {
+func (c *CaseTotals) named(at int) eval.Sum {
 	if at < 0 || at >= len(c.Metrics) {
-		return Sum{}
+		return eval.Sum{}
 	}
 	return c.Metrics[at]
 }

@@ -3,7 +3,6 @@ package journal
 import (
 	"iter"
 
-	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 )
 
@@ -37,7 +36,7 @@ type MetricSums []MetricSum
 // MetricSum is a named score over the trials or cases that have it.
 type MetricSum struct {
 	Name string
-	compare.Sum
+	eval.Sum
 }
 
 // Add adds a value of a named score.
@@ -48,7 +47,7 @@ func (all *MetricSums) Add(name string, value float64) {
 			return
 		}
 	}
-	*all = append(*all, MetricSum{name, compare.Sum{Total: value, N: 1}})
+	*all = append(*all, MetricSum{name, eval.Sum{Total: value, N: 1}})
 }
 
 // CaseSums yields every case on every arm in the order of the plan, from the index alone, without reading a

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
@@ -203,7 +202,7 @@ func TestCellsAddUpRepeats(t *testing.T) {
 			"s", "a", "t/p",
 			Sums{eval.Counts{Pass: 1, Fail: 1, Error: 1}, 20, Tokens{4, 2, 6}, 2},
 			eval.Counts{Pass: 1, Fail: 1, Error: 1},
-			MetricSums{{"tone", compare.Sum{Total: 0.5, N: 2}}},
+			MetricSums{{"tone", eval.Sum{Total: 0.5, N: 2}}},
 		},
 		{"s", "a", "t/q", Sums{eval.Counts{Pass: 1}, 5, three, 1}, eval.Counts{Pass: 1}, nil},
 		{"s", "b", "t/p", Sums{eval.Counts{Pass: 1}, 1, three, 1}, eval.Counts{}, nil},

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/wirejson"
@@ -120,7 +119,7 @@ func TestResultsAreReadInTheOrderOfThePlan(t *testing.T) {
 	}
 	expect.Same(t, "cases of the arm", arm.Cases, CaseCounts{3, 1, 0, 1})
 	expect.Same(t, "cases", d.Summary.Cases, arm.Cases)
-	expect.Same(t, "metrics", arm.Metrics, MetricSums{{"metric", compare.Sum{Total: 1.5, N: 3}}})
+	expect.Same(t, "metrics", arm.Metrics, MetricSums{{"metric", eval.Sum{Total: 1.5, N: 3}}})
 	if d.End.Reason != eval.EndCompleted || !d.Partial() {
 		t.Errorf("ended %q, partial %t, want %q and true: it has skips", d.End.Reason, d.Partial(), eval.EndCompleted)
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 )
 
@@ -249,7 +248,7 @@ type armTally struct {
 	rated           eval.Counts // of the case's trials that count for the gate
 	quarantined     bool
 	sums            MetricSums // of the case
-	latency         compare.Sum
+	latency         eval.Sum
 	classes         classTally
 }
 

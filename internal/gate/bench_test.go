@@ -6,7 +6,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
@@ -143,7 +142,7 @@ func BenchmarkSequentialGate(b *testing.B) {
 			t := &trials[n]
 			*t = eval.Trial{N: n, ID: hexID(n), CaseID: hexID(n), Suite: "s", Case: hexID(n), Arm: "t/p", Repeat: 1}
 			u := &unit{rank: uint64(n), key: suite.keyOf(t), pending: 1, cases: map[string]*unitCase{}}
-			u.of(suite, t).base[0] = compare.Sum{Total: 1, N: 1}
+			u.of(suite, t).base[0] = eval.Sum{Total: 1, N: 1}
 			a.by[u.key] = u
 			a.units = append(a.units, u)
 		}

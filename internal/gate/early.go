@@ -115,8 +115,8 @@ func (u *unit) differences(metrics []eval.MetricMargin, worst bool) []float64 {
 	d := make([]float64, len(metrics))
 	keys := slices.Sorted(maps.Keys(u.cases)) // sums of floats depend on their order
 	for i := range d {
-		sums := map[string]*compare.Sum{}
-		var order []*compare.Sum
+		sums := map[string]*eval.Sum{}
+		var order []*eval.Sum
 		for _, key := range keys {
 			c := u.cases[key]
 			b, okBase := c.base[i].Mean()
@@ -125,7 +125,7 @@ func (u *unit) differences(metrics []eval.MetricMargin, worst bool) []float64 {
 				continue
 			}
 			if sums[c.request] == nil {
-				sums[c.request] = &compare.Sum{}
+				sums[c.request] = &eval.Sum{}
 				order = append(order, sums[c.request])
 			}
 			sums[c.request].Add(h - b)
@@ -137,7 +137,7 @@ func (u *unit) differences(metrics []eval.MetricMargin, worst bool) []float64 {
 
 // of returns head's sum for the i-th metric. When worst is set, each result without a value counts as the worst:
 // 1 for blocked answers, 0 for other metrics.
-func (c *unitCase) of(metric string, i int, worst bool) compare.Sum {
+func (c *unitCase) of(metric string, i int, worst bool) eval.Sum {
 	s := c.head[i]
 	if missing := c.results - s.N; worst && missing > 0 {
 		if metric == eval.MetricBlocked {
@@ -149,8 +149,8 @@ func (c *unitCase) of(metric string, i int, worst bool) compare.Sum {
 }
 
 // meanOf returns the mean of means, NaN without any.
-func meanOf(sums []*compare.Sum) float64 {
-	var whole compare.Sum
+func meanOf(sums []*eval.Sum) float64 {
+	var whole eval.Sum
 	for _, s := range sums {
 		mean, _ := s.Mean()
 		whole.Add(mean)

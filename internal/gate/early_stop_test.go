@@ -144,7 +144,7 @@ func directly(
 	unitOf func(*eval.Trial) string,
 	rule *eval.BaselineRule,
 ) *eval.KnownVerdict {
-	type request struct{ base, head, worst compare.Sum }
+	type request struct{ base, head, worst eval.Sum }
 	units := map[string]map[string]*request{}
 	var order []string
 	score := func(o eval.Outcome) float64 {
@@ -174,7 +174,7 @@ func directly(
 	}
 	test := compare.NewEarlyStop(rule.Metrics, rule.Alpha, 1)
 	for _, key := range order {
-		var all, worst compare.Sum
+		var all, worst eval.Sum
 		for _, name := range slices.Sorted(maps.Keys(units[key])) {
 			b, _ := units[key][name].base.Mean()
 			if h, ok := units[key][name].head.Mean(); ok {

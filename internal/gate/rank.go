@@ -241,7 +241,7 @@ func afterRace(d *journal.Document, suite string) []compare.Ranking {
 // a price list.
 func TakenBy(d *journal.Document, arm *compare.Side, prices *eval.PriceList) compare.Taken {
 	t := compare.Taken{Cost: costOf(d, arm, prices)}
-	var tokens compare.Sum
+	var tokens eval.Sum
 	for _, c := range arm.Cases {
 		if !c.Quarantined {
 			tokens.Total, tokens.N = tokens.Total+c.Tokens.Total, tokens.N+c.Tokens.N
@@ -264,7 +264,7 @@ func costOf(d *journal.Document, arm *compare.Side, prices *eval.PriceList) *flo
 	if prices == nil {
 		return nil
 	}
-	var cost compare.Sum
+	var cost eval.Sum
 	for i := range d.Len() {
 		k := d.Indexed(i)
 		if k.Suite != arm.Suite || k.Arm != arm.Arm || k.Outcome != eval.Pass && k.Outcome != eval.Fail {

@@ -148,7 +148,7 @@ func (s *sideInReading) scores(c *compare.CaseTotals, scores []journal.NamedScor
 			s.Metrics = append(s.Metrics, score.Name)
 		}
 		for len(c.Metrics) <= at {
-			c.Metrics = append(c.Metrics, compare.Sum{})
+			c.Metrics = append(c.Metrics, eval.Sum{})
 		}
 		c.Metrics[at].Add(score.Value)
 	}

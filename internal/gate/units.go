@@ -30,8 +30,8 @@ type unit struct {
 // unitCase sums up a case for each metric, base and head, and how many of its repeats passed.
 type unitCase struct {
 	request    string // its request, or the pair of both sides: cases with the same one count once
-	base, head []compare.Sum
-	passed     compare.Sum
+	base, head []eval.Sum
+	passed     eval.Sum
 	results    int // of head, including errors
 }
 
@@ -163,7 +163,7 @@ func (u *unit) of(s *watchedSuite, t *eval.Trial) *unitCase {
 	c, ok := u.cases[key]
 	if !ok {
 		n := len(s.rule.Metrics)
-		c = &unitCase{base: make([]compare.Sum, n), head: make([]compare.Sum, n)}
+		c = &unitCase{base: make([]eval.Sum, n), head: make([]eval.Sum, n)}
 		u.cases[key] = c
 	}
 	return c

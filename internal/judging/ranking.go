@@ -261,7 +261,7 @@ func (s *rankedSuite) result(
 
 // unjudged returns the largest share of unjudged pairs of any arm, and that arm.
 func (s *rankedSuite) unjudged(preferred []scorers.Preference) (share float64, arm string) {
-	missing := make([]compare.Sum, len(s.sides))
+	missing := make([]eval.Sum, len(s.sides))
 	for place, key := range s.between {
 		for _, at := range key[1:] {
 			if preferred[place] == "" {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -54,8 +54,8 @@ func RepeatsOf(d *journal.Document, suite string, arm *journal.ArmSummary) *Repe
 
 // repeatShares accumulates the fields of Repeats case by case.
 type repeatShares struct {
-	majority         compare.Sum
-	atLeast, at, hat [mostK]compare.Sum
+	majority         eval.Sum
+	atLeast, at, hat [mostK]eval.Sum
 	most             int // scored repeats of a case, up to mostK
 }
 
@@ -99,7 +99,7 @@ func share(yes bool) float64 {
 }
 
 // mean is nil when there are no values.
-func mean(s compare.Sum) *float64 {
+func mean(s eval.Sum) *float64 {
 	if v, ok := s.Mean(); ok {
 		return &v
 	}

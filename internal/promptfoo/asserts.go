@@ -338,7 +338,7 @@ func (c *converter) targetChanges() bool {
 
 func (c *converter) converted(a assertion) (*scorer, string) {
 	changes := c.changesOf(a.src, a.in)
-	kind, known := assertionKinds[a.base]
+	kind, known := assertionKinds()[a.base]
 	switch ofTargets := c.targetChanges(); {
 	case !known:
 		return nil, "promptfoo knows no such type either"
@@ -362,7 +362,7 @@ func (c *converter) converted(a assertion) (*scorer, string) {
 
 // selected makes a scorer for a part of the answer.
 func (c *converter) selected(a assertion, ch change) (*scorer, string) {
-	made, todo := assertionKinds[a.base].scorer(c, a)
+	made, todo := assertionKinds()[a.base].scorer(c, a)
 	if made != nil && !made.plain && made.kind != "exec" {
 		if slices.ContainsFunc(made.options, func(p keyValue) bool { return p.key == "select" }) {
 			return c.shimmed(a, []change{ch})

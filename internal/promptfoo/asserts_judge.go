@@ -71,7 +71,7 @@ func (c *converter) judge(s src) string {
 			id = t.names[0]
 		}
 	}
-	if isScript(id) || notGraders().MatchString(id) || agents().MatchString(id) {
+	if isScript(id) || notGraders.matches(id) || agents.matches(id) {
 		s.todo("a judge is a model of a service; put the program behind an endpoint that speaks the protocol of OpenAI")
 		c.tail.note("TODO: the judge " + id + ": a judge is a model of a service")
 		return ""
@@ -86,7 +86,7 @@ func (c *converter) judge(s src) string {
 }
 
 // notGraders matches providers that are not models of a service.
-var notGraders = pattern(`^(exec:|https?(:|$)|echo$)`)
+var notGraders = pattern{expression: `^(exec:|https?(:|$)|echo$)`}
 
 func (c *converter) judgeOf(a src, sc *scope) string {
 	if p := a.get("provider"); !p.IsZero() {

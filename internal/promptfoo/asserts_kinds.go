@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // toScorer converts an assertion to a scorer of evalrun, or says why there is none.
@@ -19,91 +20,93 @@ type assertionKind struct {
 	lost   string // why there is no scorer, with the closest alternative
 }
 
-// assertionKinds has every assertion type of promptfoo.
-var assertionKinds = map[string]assertionKind{
-	"javascript": {code: true},
-	"python":     {code: true},
+// assertionKinds has every assertion type of promptfoo. Other commands do not make it.
+var assertionKinds = sync.OnceValue(func() map[string]assertionKind {
+	return map[string]assertionKind{
+		"javascript": {code: true},
+		"python":     {code: true},
 
-	"equals":        {scorer: (*converter).equals, inShim: true},
-	"contains":      {scorer: text("contains", false), inShim: true},
-	"icontains":     {scorer: text("contains", true), inShim: true},
-	"starts-with":   {scorer: text("startsWith", false), inShim: true},
-	"contains-all":  {scorer: several("containsAll", false), inShim: true},
-	"contains-any":  {scorer: several("containsAny", false), inShim: true},
-	"icontains-all": {scorer: several("containsAll", true), inShim: true},
-	"icontains-any": {scorer: several("containsAny", true), inShim: true},
-	"regex":         {scorer: (*converter).regex, inShim: true},
-	"is-json":       {scorer: (*converter).isJSON, inShim: true},
-	"contains-json": {scorer: (*converter).containsJSON, inShim: true},
-	"is-xml":        {scorer: (*converter).isXML},
-	"levenshtein":   {scorer: (*converter).levenshtein, inShim: true},
-	"rouge-n": {scorer: overlap(
-		"rouge", "0.75",
-		"words are found by the rules of Unicode; promptfoo uses those of the Penn Treebank, so that scores may differ slightly",
-	)},
-	"bleu": {scorer: overlap(
-		"bleu", "0.5", "an answer that shares no run of four words with the reference scores 0; promptfoo gives it a little more",
-		keyValue{key: "tokenize", value: textValue("none")}, keyValue{key: "lowercase", value: literal("true")},
-		keyValue{key: "effectiveOrder", value: literal("true")}, keyValue{key: "smoothing", value: textValue("none")},
-	)},
-	"gleu":                          {scorer: overlap("gleu", "0.5", "upper and lower case differ here")},
-	"similar":                       {scorer: overlap("similar", "0.75", "")},
-	"similar:cosine":                {scorer: overlap("similar", "0.75", "")},
-	"latency":                       {scorer: (*converter).latency},
-	"cost":                          {scorer: (*converter).cost},
-	"word-count":                    {scorer: (*converter).words, inShim: true},
-	"finish-reason":                 {scorer: (*converter).finishReason},
-	"is-refusal":                    {scorer: (*converter).refusal},
-	"is-valid-openai-tools-call":    {scorer: (*converter).toolsCall},
-	"is-valid-openai-function-call": {scorer: (*converter).toolsCall},
-	"is-valid-function-call":        {scorer: (*converter).toolsCall},
-	"tool-call-f1":                  {scorer: (*converter).toolF1},
+		"equals":        {scorer: (*converter).equals, inShim: true},
+		"contains":      {scorer: text("contains", false), inShim: true},
+		"icontains":     {scorer: text("contains", true), inShim: true},
+		"starts-with":   {scorer: text("startsWith", false), inShim: true},
+		"contains-all":  {scorer: several("containsAll", false), inShim: true},
+		"contains-any":  {scorer: several("containsAny", false), inShim: true},
+		"icontains-all": {scorer: several("containsAll", true), inShim: true},
+		"icontains-any": {scorer: several("containsAny", true), inShim: true},
+		"regex":         {scorer: (*converter).regex, inShim: true},
+		"is-json":       {scorer: (*converter).isJSON, inShim: true},
+		"contains-json": {scorer: (*converter).containsJSON, inShim: true},
+		"is-xml":        {scorer: (*converter).isXML},
+		"levenshtein":   {scorer: (*converter).levenshtein, inShim: true},
+		"rouge-n": {scorer: overlap(
+			"rouge", "0.75",
+			"words are found by the rules of Unicode; promptfoo uses those of the Penn Treebank, so that scores may differ slightly",
+		)},
+		"bleu": {scorer: overlap(
+			"bleu", "0.5", "an answer that shares no run of four words with the reference scores 0; promptfoo gives it a little more",
+			keyValue{key: "tokenize", value: textValue("none")}, keyValue{key: "lowercase", value: literal("true")},
+			keyValue{key: "effectiveOrder", value: literal("true")}, keyValue{key: "smoothing", value: textValue("none")},
+		)},
+		"gleu":                          {scorer: overlap("gleu", "0.5", "upper and lower case differ here")},
+		"similar":                       {scorer: overlap("similar", "0.75", "")},
+		"similar:cosine":                {scorer: overlap("similar", "0.75", "")},
+		"latency":                       {scorer: (*converter).latency},
+		"cost":                          {scorer: (*converter).cost},
+		"word-count":                    {scorer: (*converter).words, inShim: true},
+		"finish-reason":                 {scorer: (*converter).finishReason},
+		"is-refusal":                    {scorer: (*converter).refusal},
+		"is-valid-openai-tools-call":    {scorer: (*converter).toolsCall},
+		"is-valid-openai-function-call": {scorer: (*converter).toolsCall},
+		"is-valid-function-call":        {scorer: (*converter).toolsCall},
+		"tool-call-f1":                  {scorer: (*converter).toolF1},
 
-	"llm-rubric":              {scorer: rubric("", "")},
-	"g-eval":                  {scorer: rubric("0.7", "promptfoo grades in steps and on a scale of 10")},
-	"factuality":              {scorer: (*converter).factuality},
-	"model-graded-factuality": {scorer: (*converter).factuality},
-	"model-graded-closedqa":   {scorer: closedQA},
-	"answer-relevance": {scorer: question(
-		"relevance", func(*converter, src) (yamlValue, string) { return &mapping{}, "" },
-		"a judge grades; promptfoo compares embeddings of questions made from the answer",
-	)},
-	"context-faithfulness": {scorer: question("faithfulness", faithful, "a judge grades the whole answer; promptfoo counts statements")},
-	"context-recall":       {scorer: question("contextRecall", recall, "the judge's statements are counted; promptfoo counts sentences")},
-	"context-relevance":    {scorer: question("rubric", relevant, "a judge grades by a rubric; promptfoo counts sentences")},
+		"llm-rubric":              {scorer: rubric("", "")},
+		"g-eval":                  {scorer: rubric("0.7", "promptfoo grades in steps and on a scale of 10")},
+		"factuality":              {scorer: (*converter).factuality},
+		"model-graded-factuality": {scorer: (*converter).factuality},
+		"model-graded-closedqa":   {scorer: closedQA},
+		"answer-relevance": {scorer: question(
+			"relevance", func(*converter, src) (yamlValue, string) { return &mapping{}, "" },
+			"a judge grades; promptfoo compares embeddings of questions made from the answer",
+		)},
+		"context-faithfulness": {scorer: question("faithfulness", faithful, "a judge grades the whole answer; promptfoo counts statements")},
+		"context-recall":       {scorer: question("contextRecall", recall, "the judge's statements are counted; promptfoo counts sentences")},
+		"context-relevance":    {scorer: question("rubric", relevant, "a judge grades by a rubric; promptfoo counts sentences")},
 
-	"classifier":                 {lost: "classifiers of other services are not called; an `exec` scorer can call one"},
-	"moderation":                 {lost: "moderation of other services is not called; `safety` reads the service's own ratings"},
-	"perplexity":                 {lost: "log probabilities are not read"},
-	"perplexity-score":           {lost: "log probabilities are not read"},
-	"webhook":                    {lost: "an `exec` scorer can call it"},
-	"guardrails":                 {lost: "`blocked` reads what the service itself blocks"},
-	"ruby":                       {lost: "an `exec` scorer can run it"},
-	"select-best":                {lost: "`evalrun compare --choose` compares answers"},
-	"max-score":                  {lost: "`evalrun compare` compares arms"},
-	"human":                      {lost: "a person's verdict has no place in a suite; `evalrun judge-check` compares judges with people"},
-	"meteor":                     {lost: "try `chrf`, `rouge` or `tokenF1`"},
-	"pi":                         {lost: "try `judge: {rubric: ...}`"},
-	"search-rubric":              {lost: "a judge does not search; try `judge: {rubric: ...}`"},
-	"agent-rubric":               {lost: "a judge has no tools; try `judge: {rubric: ..., sees: conversation}`"},
-	"conversation-relevance":     {lost: "try `judge: {relevance: {}, sees: conversation}`"},
-	"is-sql":                     {lost: "an `exec` scorer can parse it"},
-	"contains-sql":               {lost: "an `exec` scorer can parse it"},
-	"is-html":                    {lost: "an `exec` scorer can parse it; well-formed XML is `xml`"},
-	"contains-html":              {lost: "an `exec` scorer can parse it"},
-	"contains-xml":               {lost: "`xml` wants the whole answer, or a fenced block with `fence: true`"},
-	"skill-used":                 {lost: "the skills of an agent are not recorded; `toolCalls` sees its calls"},
-	"similar:dot":                {lost: "`similar` is the cosine"},
-	"similar:euclidean":          {lost: "`similar` is the cosine"},
-	"trajectory:goal-success":    {lost: "try `judge: {rubric: ..., sees: conversation}`"},
-	"trajectory:step-count":      {lost: "`steps` counts calls of the model, not spans"},
-	"trajectory:tool-args-match": {lost: "`toolCalls` compares calls that the answer has"},
-	"trajectory:tool-sequence":   {lost: "`toolCalls` compares calls that the answer has"},
-	"trajectory:tool-used":       {lost: "`toolCalls` compares calls that the answer has"},
-	"trace-error-spans":          {lost: "spans are not collected"},
-	"trace-span-count":           {lost: "spans are not collected"},
-	"trace-span-duration":        {lost: "spans are not collected"},
-}
+		"classifier":                 {lost: "classifiers of other services are not called; an `exec` scorer can call one"},
+		"moderation":                 {lost: "moderation of other services is not called; `safety` reads the service's own ratings"},
+		"perplexity":                 {lost: "log probabilities are not read"},
+		"perplexity-score":           {lost: "log probabilities are not read"},
+		"webhook":                    {lost: "an `exec` scorer can call it"},
+		"guardrails":                 {lost: "`blocked` reads what the service itself blocks"},
+		"ruby":                       {lost: "an `exec` scorer can run it"},
+		"select-best":                {lost: "`evalrun compare --choose` compares answers"},
+		"max-score":                  {lost: "`evalrun compare` compares arms"},
+		"human":                      {lost: "a person's verdict has no place in a suite; `evalrun judge-check` compares judges with people"},
+		"meteor":                     {lost: "try `chrf`, `rouge` or `tokenF1`"},
+		"pi":                         {lost: "try `judge: {rubric: ...}`"},
+		"search-rubric":              {lost: "a judge does not search; try `judge: {rubric: ...}`"},
+		"agent-rubric":               {lost: "a judge has no tools; try `judge: {rubric: ..., sees: conversation}`"},
+		"conversation-relevance":     {lost: "try `judge: {relevance: {}, sees: conversation}`"},
+		"is-sql":                     {lost: "an `exec` scorer can parse it"},
+		"contains-sql":               {lost: "an `exec` scorer can parse it"},
+		"is-html":                    {lost: "an `exec` scorer can parse it; well-formed XML is `xml`"},
+		"contains-html":              {lost: "an `exec` scorer can parse it"},
+		"contains-xml":               {lost: "`xml` wants the whole answer, or a fenced block with `fence: true`"},
+		"skill-used":                 {lost: "the skills of an agent are not recorded; `toolCalls` sees its calls"},
+		"similar:dot":                {lost: "`similar` is the cosine"},
+		"similar:euclidean":          {lost: "`similar` is the cosine"},
+		"trajectory:goal-success":    {lost: "try `judge: {rubric: ..., sees: conversation}`"},
+		"trajectory:step-count":      {lost: "`steps` counts calls of the model, not spans"},
+		"trajectory:tool-args-match": {lost: "`toolCalls` compares calls that the answer has"},
+		"trajectory:tool-sequence":   {lost: "`toolCalls` compares calls that the answer has"},
+		"trajectory:tool-used":       {lost: "`toolCalls` compares calls that the answer has"},
+		"trace-error-spans":          {lost: "spans are not collected"},
+		"trace-span-count":           {lost: "spans are not collected"},
+		"trace-span-duration":        {lost: "spans are not collected"},
+	}
+})
 
 // codeScorer makes a scorer that runs an assertion in JavaScript or Python through a shim.
 func (c *converter) codeScorer(a assertion, changes []change) (*scorer, string) {
@@ -165,19 +168,19 @@ func (c *converter) authored(v src, base string) (string, bool) {
 }
 
 var (
-	anyTag    = pattern(`\{\{|\{%`)
-	simpleTag = pattern(`\{\{-?\s*(\w+)((?:\.\w+)*)\s*(?:\|\s*(?:dump|tojson)\s*)?-?\}\}`)
+	anyTag    = pattern{expression: `\{\{|\{%`}
+	simpleTag = pattern{expression: `\{\{-?\s*(\w+)((?:\.\w+)*)\s*(?:\|\s*(?:dump|tojson)\s*)?-?\}\}`}
 )
 
 // templatesInCode lets the shim fill in variables that the code contains as templates.
 func (c *converter) templatesInCode(args *mapping, v src) string {
 	rest := v.text()
-	found := simpleTag().FindAllStringSubmatch(rest, -1)
-	rest = simpleTag().ReplaceAllString(rest, "")
+	found := simpleTag.regexp().FindAllStringSubmatch(rest, -1)
+	rest = simpleTag.regexp().ReplaceAllString(rest, "")
 	if len(found) == 0 {
 		return ""
 	}
-	if anyTag().MatchString(rest) {
+	if anyTag.matches(rest) {
 		return "the code has templates that a shim cannot fill in; use `context.vars` in it"
 	}
 	for _, m := range found {

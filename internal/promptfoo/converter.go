@@ -221,11 +221,11 @@ func (c *converter) missingVariables() {
 	}
 }
 
-var notName = pattern(`[^A-Za-z0-9._-]+`)
+var notName = pattern{expression: `[^A-Za-z0-9._-]+`}
 
 // plainName makes an unused name of letters, digits, `.`, `_` and `-`.
 func plainName(text, fallback string, taken func(string) bool) string {
-	base := strings.Trim(notName().ReplaceAllString(text, "-"), "-.")
+	base := strings.Trim(notName.regexp().ReplaceAllString(text, "-"), "-.")
 	base = strings.Trim(cut(base, 40), "-.")
 	if base == "" {
 		base = fallback

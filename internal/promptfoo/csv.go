@@ -209,7 +209,7 @@ type assertionCell struct {
 func (c *converter) cellAssertion(to *sequence, sc *scope, cell assertionCell) {
 	made := assertionOf(cell.text)
 	for key, value := range made {
-		if text, is := value.(string); is && key == "value" && !assertionKinds[fmt.Sprint(made["type"])].code { // a cell is not a template
+		if text, is := value.(string); is && key == "value" && !assertionKinds()[fmt.Sprint(made["type"])].code { // a cell is not a template
 			value = filledIn(text, cell.row)
 		}
 		cell.config[key] = value
@@ -244,8 +244,8 @@ func rowTags(header []string, cells map[string]string) (tags []string) {
 
 // filledIn replaces variables by the cells of the row.
 func filledIn(text string, cells map[string]string) string {
-	return simple().ReplaceAllStringFunc(text, func(m string) string {
-		if value, ok := cells[simple().FindStringSubmatch(m)[1]]; ok {
+	return simple.regexp().ReplaceAllStringFunc(text, func(m string) string {
+		if value, ok := cells[simple.regexp().FindStringSubmatch(m)[1]]; ok {
 			return value
 		}
 		return m
@@ -253,7 +253,7 @@ func filledIn(text string, cells map[string]string) string {
 }
 
 // inCell matches an assertion in a cell: not-, type, (threshold): value.
-var inCell = pattern(`(?s)^(not-)?([a-z][a-z0-9-]*)(?:\((\d+(?:\.\d+)?)\))?(?::(.*))?$`)
+var inCell = pattern{expression: `(?s)^(not-)?([a-z][a-z0-9-]*)(?:\((\d+(?:\.\d+)?)\))?(?::(.*))?$`}
 
 // withThreshold lists types whose threshold is 0.75 if the cell has none.
 var withThreshold = []string{
@@ -278,7 +278,7 @@ func assertionOf(cell string) map[string]any {
 			return map[string]any{"type": kind, "value": cell}
 		}
 	}
-	m := inCell().FindStringSubmatch(cell)
+	m := inCell.regexp().FindStringSubmatch(cell)
 	if m == nil || !hasKind(m[2]) {
 		return map[string]any{"type": "equals", "value": cell}
 	}
@@ -339,6 +339,6 @@ func (c *converter) lineTests(s src, name string) {
 }
 
 func hasKind(name string) bool {
-	_, known := assertionKinds[name]
+	_, known := assertionKinds()[name]
 	return known
 }

@@ -246,27 +246,36 @@ func flowPart(v yamlValue) (string, bool) {
 
 // flowText quotes more characters than scalar, because braces and commas end a scalar in flow style.
 func flowText(s string) string {
-	if plainInFlow().MatchString(s) {
+	if plainInFlow.matches(s) {
 		return scalar(s)
 	}
 	return quoted(s)
 }
 
 var (
-	plainInFlow = pattern(`^[\p{L}\p{N} _./*-]+$`)
-	plain       = pattern(`^[\p{L}_./][\p{L}\p{N} _./,;()'"!?$%&+=*<>|\[\]~^-]*$`)
+	plainInFlow = pattern{expression: `^[\p{L}\p{N} _./*-]+$`}
+	plain       = pattern{expression: `^[\p{L}_./][\p{L}\p{N} _./,;()'"!?$%&+=*<>|\[\]~^-]*$`}
 	// taken matches plain scalars that some version of YAML does not read as texts.
-	taken = pattern(`(?i)^([~.]|null|true|false|yes|no|on|off|y|n|[-+.]?(inf|nan)|\.(inf|nan))$`)
+	taken = pattern{expression: `(?i)^([~.]|null|true|false|yes|no|on|off|y|n|[-+.]?(inf|nan)|\.(inf|nan))$`}
 )
 
-// pattern compiles an expression when it is first used: most commands import nothing.
-func pattern(expression string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+// pattern is a regular expression that is compiled when it is first used: most commands import nothing.
+type pattern struct {
+	expression string
+	once       sync.Once
+	compiled   *regexp.Regexp
 }
+
+func (p *pattern) regexp() *regexp.Regexp {
+	p.once.Do(func() { p.compiled = regexp.MustCompile(p.expression) })
+	return p.compiled
+}
+
+func (p *pattern) matches(s string) bool { return p.regexp().MatchString(s) }
 
 // scalar writes a text on one line, unquoted if that is safe.
 func scalar(s string) string {
-	if plain().MatchString(s) && !taken().MatchString(s) && !strings.HasSuffix(s, " ") && s[0] != '.' {
+	if plain.matches(s) && !taken.matches(s) && !strings.HasSuffix(s, " ") && s[0] != '.' {
 		return s
 	}
 	return quoted(s)

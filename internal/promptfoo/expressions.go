@@ -10,17 +10,17 @@ import (
 )
 
 var (
-	unicodeEscape = pattern(`\\\\|\\u\{([0-9A-Fa-f]{1,6})\}|` +
-		`\\u([dD][89abAB][0-9A-Fa-f]{2})\\u([dD][c-fC-F][0-9A-Fa-f]{2})|\\u([0-9A-Fa-f]{4})`)
-	jsGroup = pattern(`\(\?<([A-Za-z_]\w*)>`)
+	unicodeEscape = pattern{expression: `\\\\|\\u\{([0-9A-Fa-f]{1,6})\}|` +
+		`\\u([dD][89abAB][0-9A-Fa-f]{2})\\u([dD][c-fC-F][0-9A-Fa-f]{2})|\\u([0-9A-Fa-f]{4})`}
+	jsGroup = pattern{expression: `\(\?<([A-Za-z_]\w*)>`}
 )
 
 // toRE2 converts a JavaScript regular expression to RE2. ok is false for features that RE2 lacks, such as
 // lookahead.
 func toRE2(in string) (out, note string, ok bool) {
 	out = convertEscapes(in)
-	out = jsGroup().ReplaceAllString(out, "(?P<$1>")
-	probe := strings.NewReplacer("{{", "", "}}", "").Replace(templateAction().ReplaceAllString(out, "x"))
+	out = jsGroup.regexp().ReplaceAllString(out, "(?P<$1>")
+	probe := strings.NewReplacer("{{", "", "}}", "").Replace(templateAction.regexp().ReplaceAllString(out, "x"))
 	if _, err := regexp.Compile(probe); err != nil {
 		return "", "", false
 	}
@@ -31,12 +31,12 @@ func toRE2(in string) (out, note string, ok bool) {
 	return out, note, true
 }
 
-var templateAction = pattern(`\{\{.*?\}\}`)
+var templateAction = pattern{expression: `\{\{.*?\}\}`}
 
 // convertEscapes converts escapes that RE2 writes differently.
 func convertEscapes(in string) string {
-	in = unicodeEscape().ReplaceAllStringFunc(in, func(m string) string {
-		p := unicodeEscape().FindStringSubmatch(m)
+	in = unicodeEscape.regexp().ReplaceAllStringFunc(in, func(m string) string {
+		p := unicodeEscape.regexp().FindStringSubmatch(m)
 		switch {
 		case m == `\\`:
 			return m
@@ -55,21 +55,21 @@ func convertEscapes(in string) string {
 // This file converts JavaScript that only picks a part of a value to jq.
 
 var (
-	arrow    = pattern(`(?s)^\(?\s*(\w+)(?:\s*,\s*\w+)*\s*\)?\s*=>\s*(.+)$`)
-	outputIn = pattern(`(?s)^\(?\{\s*output:\s*([^,{}]+?)\s*(?:,[^{}]*)?\}\)?$`)
-	pathStep = pattern(`^(?:\?\.\s*|\.)?(?:([A-Za-z_$][\w$]*)|\[\s*(-?\d+|"[^"\\]*"|'[^'\\]*')\s*\])`)
-	jqPlain  = pattern(`^[A-Za-z_]\w*$`)
+	arrow    = pattern{expression: `(?s)^\(?\s*(\w+)(?:\s*,\s*\w+)*\s*\)?\s*=>\s*(.+)$`}
+	outputIn = pattern{expression: `(?s)^\(?\{\s*output:\s*([^,{}]+?)\s*(?:,[^{}]*)?\}\)?$`}
+	pathStep = pattern{expression: `^(?:\?\.\s*|\.)?(?:([A-Za-z_$][\w$]*)|\[\s*(-?\d+|"[^"\\]*"|'[^'\\]*')\s*\])`}
+	jqPlain  = pattern{expression: `^[A-Za-z_]\w*$`}
 )
 
 // responsePath converts a transform of a response to jq.
 func responsePath(code string) (jq string, ok bool) {
 	root := "json"
 	code = strings.TrimSuffix(strings.TrimSpace(code), ";")
-	if m := arrow().FindStringSubmatch(code); m != nil {
+	if m := arrow.regexp().FindStringSubmatch(code); m != nil {
 		root, code = m[1], strings.TrimSpace(m[2])
 	}
 	code = strings.TrimSpace(strings.TrimPrefix(code, "return "))
-	if m := outputIn().FindStringSubmatch(code); m != nil {
+	if m := outputIn.regexp().FindStringSubmatch(code); m != nil {
 		code = m[1]
 	}
 	jq, ok = alternatives(code, root)
@@ -96,10 +96,10 @@ func alternatives(code, root string) (string, bool) {
 	return strings.Join(out, " // "), true
 }
 
-var stringified = pattern(`^JSON\.stringify\(\s*(\w+)\s*(?:,[^()]*)?\)$`)
+var stringified = pattern{expression: `^JSON\.stringify\(\s*(\w+)\s*(?:,[^()]*)?\)$`}
 
 func jqPath(code, root string) (string, bool) {
-	if m := stringified().FindStringSubmatch(code); m != nil {
+	if m := stringified.regexp().FindStringSubmatch(code); m != nil {
 		return ".", m[1] == root
 	}
 	if len(code) > 1 && (code[0] == '"' || code[0] == '\'') && strings.IndexByte(code[1:], code[0]) == len(code)-2 {
@@ -111,7 +111,7 @@ func jqPath(code, root string) (string, bool) {
 	}
 	out := ""
 	for rest != "" {
-		m := pathStep().FindStringSubmatch(rest)
+		m := pathStep.regexp().FindStringSubmatch(rest)
 		if m == nil || m[1] != "" && !strings.HasPrefix(strings.TrimPrefix(rest, "?"), ".") {
 			return "", false
 		}
@@ -126,7 +126,7 @@ func jqPath(code, root string) (string, bool) {
 
 func jqStep(name, key string) string {
 	switch {
-	case name != "" && jqPlain().MatchString(name):
+	case name != "" && jqPlain.matches(name):
 		return "." + name
 	case name != "":
 		return "[" + quoted(name) + "]"
@@ -137,29 +137,29 @@ func jqStep(name, key string) string {
 }
 
 var (
-	trimmed = pattern(`^(?:String\(output\)|output)\.trim\(\)$`)
-	parsed  = pattern(`^JSON\.parse\(\s*output(?:\.trim\(\))?\s*\)`)
+	trimmed = pattern{expression: `^(?:String\(output\)|output)\.trim\(\)$`}
+	parsed  = pattern{expression: `^JSON\.parse\(\s*output(?:\.trim\(\))?\s*\)`}
 )
 
 // selection converts a transform that only picks a part of the answer to a `select`; nil if it does more.
 func selection(code string) yamlValue {
 	code = strings.TrimSuffix(strings.TrimSpace(code), ";")
-	if trimmed().MatchString(code) {
+	if trimmed.matches(code) {
 		return one("regex", textValue(`(?s)^\s*(.*?)\s*$`))
 	}
-	if loc := parsed().FindStringIndex(code); loc != nil {
+	if loc := parsed.regexp().FindStringIndex(code); loc != nil {
 		if jq, ok := jqPath("output"+code[loc[1]:], "output"); ok {
 			return one("jq", textValue(jq))
 		}
 		return nil
 	}
-	if jq, ok := jqPath(code, "output"); ok && jq != "." && !jsMethod().MatchString(code) {
+	if jq, ok := jqPath(code, "output"); ok && jq != "." && !jsMethod.matches(code) {
 		return one("jq", textValue(jq))
 	}
 	return nil
 }
 
-var jsMethod = pattern(`\.(length|trim|split|match|replace|slice|toString|toLowerCase|toUpperCase)\b`)
+var jsMethod = pattern{expression: `\.(length|trim|split|match|replace|slice|toString|toLowerCase|toUpperCase)\b`}
 
 // variable returns evalrun's expression for a name: a variable of the case, of a loop, or of {% set %}.
 func (t *translator) variable(name string) string {
@@ -200,13 +200,13 @@ func (t *translator) loopVariable(field string) (string, error) {
 	return "", fmt.Errorf("`loop.%s` has no counterpart", field)
 }
 
-var identifier = pattern(`^[A-Za-z_]\w*$`)
+var identifier = pattern{expression: `^[A-Za-z_]\w*$`}
 
 // expression writes an expression in evalrun's syntax, with parentheses if it has several words.
 func (t *translator) expression(e *nunjucksExpr) (string, error) {
 	switch e.op {
 	case "name":
-		if !identifier().MatchString(e.name) {
+		if !identifier.matches(e.name) {
 			return "", fmt.Errorf("a variable named %q cannot be in a template", e.name)
 		}
 		return t.variable(e.name), nil

@@ -53,7 +53,7 @@ type templatePiece struct {
 	left, right bool // whether the tag trims white space before and after it
 }
 
-var rawBlock = pattern(`(?s)^\{%-?\s*(raw|verbatim)\s*-?%\}(.*?)\{%-?\s*end(?:raw|verbatim)\s*-?%\}`)
+var rawBlock = pattern{expression: `(?s)^\{%-?\s*(raw|verbatim)\s*-?%\}(.*?)\{%-?\s*end(?:raw|verbatim)\s*-?%\}`}
 
 // split splits a template into pieces. An unclosed tag makes all of it text, as in promptfoo.
 func split(text string) (out []templatePiece, err error) {
@@ -70,7 +70,7 @@ func split(text string) (out []templatePiece, err error) {
 		if at > 0 {
 			out, rest = append(out, templatePiece{text: rest[:at]}), rest[at:]
 		}
-		if m := rawBlock().FindStringSubmatch(rest); m != nil {
+		if m := rawBlock.regexp().FindStringSubmatch(rest); m != nil {
 			out, rest = append(out, templatePiece{text: m[2]}), rest[len(m[0]):]
 			continue
 		}
@@ -253,8 +253,8 @@ func (t *translator) choice(p templatePiece, e *nunjucksExpr) error {
 }
 
 var (
-	forLoop    = pattern(`(?s)^for\s+(\w+)(?:\s*,\s*(\w+))?\s+in\s+(.+)$`)
-	assignment = pattern(`(?s)^set\s+(\w+)\s*=\s*(.+)$`)
+	forLoop    = pattern{expression: `(?s)^for\s+(\w+)(?:\s*,\s*(\w+))?\s+in\s+(.+)$`}
+	assignment = pattern{expression: `(?s)^set\s+(\w+)\s*=\s*(.+)$`}
 )
 
 func (t *translator) statement(p templatePiece) error {
@@ -346,7 +346,7 @@ func (t *translator) truth(e *nunjucksExpr) (string, error) {
 
 // loop translates {% for x in list %} and {% for key, value in mapping %}.
 func (t *translator) loop(p templatePiece) error {
-	m := forLoop().FindStringSubmatch(p.text)
+	m := forLoop.regexp().FindStringSubmatch(p.text)
 	if m == nil {
 		return fmt.Errorf("`{%% %s %%}` has no counterpart", p.text)
 	}
@@ -367,7 +367,7 @@ func (t *translator) loop(p templatePiece) error {
 }
 
 func (t *translator) assign(p templatePiece) error {
-	m := assignment().FindStringSubmatch(p.text)
+	m := assignment.regexp().FindStringSubmatch(p.text)
 	if m == nil {
 		return fmt.Errorf("`{%% %s %%}` has no counterpart", p.text)
 	}

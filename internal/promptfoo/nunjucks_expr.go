@@ -36,14 +36,14 @@ func (e *nunjucksExpr) hasText() bool {
 	return e.op == "+" && slices.ContainsFunc(e.args, (*nunjucksExpr).hasText)
 }
 
-var nunjucksToken = pattern(`^\s*("(?:\\.|[^"\\])*"|` +
-	`'(?:\\.|[^'\\])*'|[0-9]+(?:\.[0-9]+)?|[A-Za-z_$][\w$]*|===|!==|==|!=|<=|>=|//|\*\*|[-+*/%~<>()\[\]{},:.|=])`)
+var nunjucksToken = pattern{expression: `^\s*("(?:\\.|[^"\\])*"|` +
+	`'(?:\\.|[^'\\])*'|[0-9]+(?:\.[0-9]+)?|[A-Za-z_$][\w$]*|===|!==|==|!=|<=|>=|//|\*\*|[-+*/%~<>()\[\]{},:.|=])`}
 
 const maxTokens = 2000
 
 func tokens(text string) (out []string, err error) {
 	for strings.TrimSpace(text) != "" {
-		m := nunjucksToken().FindStringSubmatch(text)
+		m := nunjucksToken.regexp().FindStringSubmatch(text)
 		if m == nil || len(out) > maxTokens {
 			return nil, fmt.Errorf("promptfoo cannot read `%s` as a template either", strings.TrimSpace(text))
 		}
@@ -233,7 +233,7 @@ func (p *parser) primary() (*nunjucksExpr, error) {
 		return &nunjucksExpr{op: "bool", name: word}, nil
 	case word == "none" || word == "null" || word == "undefined":
 		return &nunjucksExpr{op: "text"}, nil
-	case identifier().MatchString(word):
+	case identifier.matches(word):
 		return &nunjucksExpr{op: "name", name: word}, nil
 	}
 	return nil, fmt.Errorf("`%s` has no counterpart in a template", word)

@@ -217,7 +217,7 @@ func plainJSON(data []byte) []byte {
 		return data
 	}
 	data = bytes.ReplaceAll(data, []byte("\t"), []byte(" "))
-	return surrogates().ReplaceAllFunc(data, func(m []byte) []byte {
+	return surrogates.regexp().ReplaceAllFunc(data, func(m []byte) []byte {
 		if m[1] == '\\' { // an escaped backslash
 			return m
 		}
@@ -229,7 +229,7 @@ func plainJSON(data []byte) []byte {
 	})
 }
 
-var surrogates = pattern(`\\\\|\\u[dD][89a-fA-F][0-9a-fA-F]{2}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?`)
+var surrogates = pattern{expression: `\\\\|\\u[dD][89a-fA-F][0-9a-fA-F]{2}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?`}
 
 // clean returns a reference as a path below the folder.
 func clean(ref string) (string, error) {

@@ -62,7 +62,7 @@ func (c *converter) promptItem(s src) {
 }
 
 // filePrompt matches what promptfoo reads as a file name.
-var filePrompt = pattern(`\.(cjs|cts|j2|js|json|jsonl|md|mjs|mts|py|ts|txt|yml|yaml|csv)(:\w+)?$`)
+var filePrompt = pattern{expression: `\.(cjs|cts|j2|js|json|jsonl|md|mjs|mts|py|ts|txt|yml|yaml|csv)(:\w+)?$`}
 
 // promptText adds an inline prompt, or the prompts of a file. It returns the last one, nil if there is
 // none.
@@ -71,7 +71,7 @@ func (c *converter) promptText(s src, text, label string) *prompt {
 		c.losePrompt(s, text, "an import fetches nothing; save the prompt in a file")
 		return nil
 	}
-	if strings.Contains(text, "\n") || !strings.HasPrefix(text, "file://") && !filePrompt().MatchString(text) {
+	if strings.Contains(text, "\n") || !strings.HasPrefix(text, "file://") && !filePrompt.matches(text) {
 		p := &prompt{label: label, text: text, at: s, names: []string{text}}
 		c.prompts = append(c.prompts, p)
 		s.ok("as a prompt")
@@ -179,15 +179,15 @@ func (p *prompt) chat() (turns []chatTurn, ok bool) {
 }
 
 // bare matches a template in place of a JSON value, such as "content": {{question | dump}}.
-var bare = pattern(`(?m)(:\s*)\{\{-?\s*([^{}]*?)\s*(?:\|\s*(?:dump|tojson)\s*(?:\(\s*\))?\s*)?-?\}\}(\s*[,}\]\n])`)
+var bare = pattern{expression: `(?m)(:\s*)\{\{-?\s*([^{}]*?)\s*(?:\|\s*(?:dump|tojson)\s*(?:\(\s*\))?\s*)?-?\}\}(\s*[,}\]\n])`}
 
 // quoteTemplates quotes such templates, so that the prompt becomes valid JSON.
 func quoteTemplates(text string) string {
 	if json.Valid([]byte(text)) {
 		return text
 	}
-	return bare().ReplaceAllStringFunc(text, func(m string) string {
-		parts := bare().FindStringSubmatch(m)
+	return bare.regexp().ReplaceAllStringFunc(text, func(m string) string {
+		parts := bare.regexp().FindStringSubmatch(m)
 		return parts[1] + quoted("{{ "+parts[2]+" }}") + parts[3]
 	})
 }

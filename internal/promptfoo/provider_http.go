@@ -44,7 +44,7 @@ func (c *converter) http(t *target, id string) {
 func (c *converter) url(t *target, config src, id string) (string, bool) {
 	if s := config.get("url"); !s.IsZero() {
 		text, ok := c.text(s, inHeader)
-		if ok && !absolute().MatchString(text) {
+		if ok && !absolute.matches(text) {
 			s.todo("a suite names the whole address, such as https://host/path")
 			return "", false
 		}
@@ -57,7 +57,7 @@ func (c *converter) url(t *target, config src, id string) (string, bool) {
 	return "", false
 }
 
-var absolute = pattern(`^(https?://|\$\{env:)`)
+var absolute = pattern{expression: `^(https?://|\$\{env:)`}
 
 func (c *converter) query(config src, address string) string {
 	for _, e := range config.get("queryParams").entries() {
@@ -158,11 +158,11 @@ func bodyOf(s src) src {
 	return s
 }
 
-var quotedPrompt = pattern(`"\{\{(prompt|\.\w+)\}\}"`)
+var quotedPrompt = pattern{expression: `"\{\{(prompt|\.\w+)\}\}"`}
 
 // jsonInText makes templates in a JSON text write their values as JSON.
 func jsonInText(text string) string {
-	return quotedPrompt().ReplaceAllString(text, `{{$1 | json}}`)
+	return quotedPrompt.regexp().ReplaceAllString(text, `{{$1 | json}}`)
 }
 
 func (c *converter) header(s src, name string) (string, bool) {

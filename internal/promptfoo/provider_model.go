@@ -143,7 +143,7 @@ func (c *converter) key(p vendorModel, config src) string {
 	}
 	if s := config.get("apiKey"); !s.IsZero() {
 		name = cmp.Or(name, strings.ToUpper(notEnv.Replace(p.name))+"_API_KEY")
-		if m := envExpression().FindStringSubmatch(s.text()); m != nil {
+		if m := envExpression.regexp().FindStringSubmatch(s.text()); m != nil {
 			name = m[1]
 			s.ok("as `keyEnv` of the service")
 		} else {
@@ -354,12 +354,12 @@ func (c *converter) safety(s src) yamlValue {
 
 // defaults adds the settings that promptfoo sends by default.
 func (g *generation) defaults(p vendorModel) {
-	if !p.defaults || p.protocol != eval.Anthropic && reasoning().MatchString(p.model) {
+	if !p.defaults || p.protocol != eval.Anthropic && reasoning.matches(p.model) {
 		return
 	}
 	var why []string
 	if g.config.get("temperature") == nil && g.config.get("topP") == nil && g.config.get("thinkingConfig") == nil &&
-		!noSampling().MatchString(p.model) {
+		!noSampling.matches(p.model) {
 		why = []string{"promptfoo sends what follows where the configuration says nothing"}
 		g.config.set("temperature", integer(0), why...)
 	}

@@ -144,11 +144,11 @@ func (c *converter) oneProvider(s src, id string) {
 	c.targets = append(c.targets, t)
 }
 
-var anyTemplate = pattern(`\{\{.*?\}\}`)
+var anyTemplate = pattern{expression: `\{\{.*?\}\}`}
 
 // shortID returns the distinctive part of an id: the model, or the file.
 func shortID(id string) string {
-	id = anyTemplate().ReplaceAllString(id, "")
+	id = anyTemplate.regexp().ReplaceAllString(id, "")
 	if strings.HasPrefix(id, "exec:") { // flags, addresses and assignments may contain secrets
 		words := strings.Fields(id)
 		end := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") || strings.ContainsAny(w, "=@") })
@@ -162,7 +162,7 @@ func shortID(id string) string {
 		return strings.TrimSuffix(path.Base(id), path.Ext(id))
 	}
 	if strings.Contains(id, "://") { // it may contain a password
-		id, _, _ = strings.Cut(userInAddress().ReplaceAllString(id, "$1"), "?")
+		id, _, _ = strings.Cut(userInAddress.regexp().ReplaceAllString(id, "$1"), "?")
 	}
 	if strings.Contains(id, "://") || !strings.Contains(id, ":") {
 		return strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(id, "webhook:"), "https://"), "http://")
@@ -239,7 +239,7 @@ func (c *converter) dispatch(t *target, id string) {
 		c.http(t, id)
 	case strings.HasPrefix(id, "webhook:"):
 		c.webhook(t, strings.TrimPrefix(id, "webhook:"))
-	case agents().MatchString(id):
+	case agents.matches(id):
 		c.agent(t, id)
 	default:
 		c.model(t, id)

@@ -57,9 +57,9 @@ func (l *secrets) names() (out []string) {
 const minMasked = 8
 
 // bearer matches a header with credentials in code, such as that of a check in JavaScript.
-var bearer = pattern(`(?i)(authorization["']?\s*[:,=]\s*["'` + "`" + `]?(?:bearer|basic|token)\s+)[^\s"'` + "`" + `${}]{6,}`)
+var bearer = pattern{expression: `(?i)(authorization["']?\s*[:,=]\s*["'` + "`" + `]?(?:bearer|basic|token)\s+)[^\s"'` + "`" + `${}]{6,}`}
 
-var privateKey = pattern(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)
+var privateKey = pattern{expression: `(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`}
 
 // outOf masks what is left of secrets in a file: values found elsewhere, and what looks like a key of a vendor.
 func (l *secrets) outOf(text string) string {
@@ -69,8 +69,8 @@ func (l *secrets) outOf(text string) string {
 	}
 	found = slices.DeleteFunc(found, func(value string) bool { return len(value) < minMasked })
 	out := wire.OutOfFile(wire.NewSecrets(found...).OutOfText(text))
-	out = privateKey().ReplaceAllString(out, "[key]")
-	out = bearer().ReplaceAllString(out, "${1}[key]")
+	out = privateKey.regexp().ReplaceAllString(out, "[key]")
+	out = bearer.regexp().ReplaceAllString(out, "${1}[key]")
 	l.masked = l.masked || out != text
 	return out
 }
@@ -94,22 +94,24 @@ func (l *secrets) section() string {
 
 var (
 	// secretNames matches names of values that are secret, in lower case and without punctuation.
-	secretNames = pattern(
-		`(?:key|token|secrets?|secretvalue|passw(?:or)?d|passphrase|passcode|pwd|cookies?|session|authorization|` +
-			`credentials?|bearer|jwt|connectionstring|apikeys?|accesskeyid|sessionid)$|^(?:auth|pat|pin|dsn)$`)
+	secretNames = pattern{
+		expression: `(?:key|token|secrets?|secretvalue|passw(?:or)?d|passphrase|passcode|pwd|cookies?|session|authorization|` +
+			`credentials?|bearer|jwt|connectionstring|apikeys?|accesskeyid|sessionid)$|^(?:auth|pat|pin|dsn)$`,
+	}
 	// plainNames are names like them whose values are no secrets.
-	plainNames = pattern(
-		`(?:cache|primary|sort|group|partition|foreign|public|answer|output|input|response|result|row|idempotency|` +
-			`metric|json|prompt|label|sessionname)key$|(?:eos|bos|pad|stop|end|start|unk|sep|mask)token$`)
-	notWord = pattern(`[^a-z0-9]+`)
+	plainNames = pattern{
+		expression: `(?:cache|primary|sort|group|partition|foreign|public|answer|output|input|response|result|row|idempotency|` +
+			`metric|json|prompt|label|sessionname)key$|(?:eos|bos|pad|stop|end|start|unk|sep|mask)token$`,
+	}
+	notWord = pattern{expression: `[^a-z0-9]+`}
 	// scheme matches the first word of a header with credentials.
-	scheme = pattern(`^[A-Za-z][A-Za-z-]*$`)
+	scheme = pattern{expression: `^[A-Za-z][A-Za-z-]*$`}
 )
 
 // isSecretName reports whether the value of a key, header or parameter is secret.
 func isSecretName(name string) bool {
-	plain := notWord().ReplaceAllString(strings.ToLower(name), "")
-	return secretNames().MatchString(plain) && !plainNames().MatchString(plain)
+	plain := notWord.regexp().ReplaceAllString(strings.ToLower(name), "")
+	return secretNames.matches(plain) && !plainNames.matches(plain)
 }
 
 // looksSecret judges a value by its form.
@@ -134,13 +136,13 @@ func (s src) hide(name, value string) string {
 func secretName(name string) string { return variableName("APP_" + name) }
 
 // inConfig reports whether a value is a setting of a provider, and not data of a prompt or a test.
-func (s src) inConfig() bool { return configPath().MatchString(s.path) }
+func (s src) inConfig() bool { return configPath.matches(s.path) }
 
-var configPath = pattern(`(?:^|[.\] ])(?:config|headers|extra_headers|auth|request|body|env)(?:[.\[]|$)`)
+var configPath = pattern{expression: `(?:^|[.\] ])(?:config|headers|extra_headers|auth|request|body|env)(?:[.\[]|$)`}
 
 // lastKeys returns the key of a value and the key around it.
 func (s src) lastKeys() (own, outer string) {
-	words := strings.FieldsFunc(pathIndex().ReplaceAllString(s.path, ""), func(r rune) bool { return r == '.' || r == ' ' })
+	words := strings.FieldsFunc(pathIndex.regexp().ReplaceAllString(s.path, ""), func(r rune) bool { return r == '.' || r == ' ' })
 	if n := len(words); n > 1 {
 		return words[n-1], words[n-2]
 	} else if n == 1 {
@@ -150,9 +152,9 @@ func (s src) lastKeys() (own, outer string) {
 }
 
 var (
-	pathIndex = pattern(`\[\d+\]`)
+	pathIndex = pattern{expression: `\[\d+\]`}
 	// allSecret matches mappings whose values are all secret.
-	allSecret = pattern(`(?i)^(?:cookies|secrets|tokens|credentials|passwords|api_?keys)$`) //nolint:gosec // names, no credential
+	allSecret = pattern{expression: `(?i)^(?:cookies|secrets|tokens|credentials|passwords|api_?keys)$`} //nolint:gosec // names, no credential
 )
 
 // withoutSecret returns the text of a setting without its secrets, and whether it had any.
@@ -161,7 +163,7 @@ func (s src) withoutSecret(text string) (string, bool) {
 		return text, false
 	}
 	own, outer := s.lastKeys()
-	if !isPlaceholder(text) && (isSecretName(own) || allSecret().MatchString(own) || allSecret().MatchString(outer) || looksSecret(text)) {
+	if !isPlaceholder(text) && (isSecretName(own) || allSecret.matches(own) || allSecret.matches(outer) || looksSecret(text)) {
 		return s.hide(own, text), true
 	}
 	clean := withoutSecrets(s, s.hidePairs(text))
@@ -169,12 +171,12 @@ func (s src) withoutSecret(text string) (string, bool) {
 }
 
 // pair matches a name and its value in JSON, in a form, or in a header.
-var pair = pattern(`([A-Za-z][\w-]*)(\\*["']\s*:\s*\\*["']|=["']?|:\s*(?i:bearer|basic|token)\s+)([^\s"'&,;{}$\\]+)`)
+var pair = pattern{expression: `([A-Za-z][\w-]*)(\\*["']\s*:\s*\\*["']|=["']?|:\s*(?i:bearer|basic|token)\s+)([^\s"'&,;{}$\\]+)`}
 
 // hidePairs replaces the values of secret names inside a text.
 func (s src) hidePairs(text string) string {
-	return pair().ReplaceAllStringFunc(text, func(m string) string {
-		p := pair().FindStringSubmatch(m)
+	return pair.regexp().ReplaceAllStringFunc(text, func(m string) string {
+		p := pair.regexp().FindStringSubmatch(m)
 		if !isSecretName(p[1]) && !looksSecret(p[3]) {
 			return m
 		}
@@ -225,7 +227,7 @@ func (s src) hideHeader(name, text string) string {
 		return text
 	}
 	word, rest, two := strings.Cut(strings.TrimSpace(text), " ")
-	if two && scheme().MatchString(word) && !strings.Contains(rest, " ") {
+	if two && scheme.matches(word) && !strings.Contains(rest, " ") {
 		return word + " " + s.hide(name, rest)
 	}
 	return s.hide(name, text)
@@ -233,25 +235,25 @@ func (s src) hideHeader(name, text string) string {
 
 // Possible secrets in an address: a user with a password, and the values of parameters.
 var (
-	userInAddress = pattern(`(\w+://)[^/?#\s"']*@`)
-	parameter     = pattern(`([?&])([^=&#\s]+)=([^&#\s"']+)`)
-	inAddress     = pattern(`(?i)^(?:sig|code|sid)$`) // secret names of parameters, and usual words elsewhere
+	userInAddress = pattern{expression: `(\w+://)[^/?#\s"']*@`}
+	parameter     = pattern{expression: `([?&])([^=&#\s]+)=([^&#\s"']+)`}
+	inAddress     = pattern{expression: `(?i)^(?:sig|code|sid)$`} // secret names of parameters, and usual words elsewhere
 )
 
 // withoutSecrets removes literal secrets from an address.
 func withoutSecrets(s src, address string) string {
-	if userInAddress().MatchString(address) {
+	if userInAddress.matches(address) {
 		s.differs("a secret is never in a suite: send the user and the password in a header, and revoke what was committed")
-		for _, m := range userInAddress().FindAllString(address, -1) {
+		for _, m := range userInAddress.regexp().FindAllString(address, -1) {
 			_, user, _ := strings.Cut(strings.TrimSuffix(m, "@"), "://")
 			s.fates.secrets.forget(user)
 		}
-		address = userInAddress().ReplaceAllString(address, "$1")
+		address = userInAddress.regexp().ReplaceAllString(address, "$1")
 	}
-	return parameter().ReplaceAllStringFunc(address, func(m string) string {
-		p := parameter().FindStringSubmatch(m)
+	return parameter.regexp().ReplaceAllStringFunc(address, func(m string) string {
+		p := parameter.regexp().FindStringSubmatch(m)
 		name, err := url.QueryUnescape(p[2])
-		isSecret := inAddress().MatchString(name) || isSecretName(name) || looksSecret(p[3])
+		isSecret := inAddress.matches(name) || isSecretName(name) || looksSecret(p[3])
 		if err != nil || !isSecret || strings.ContainsAny(p[3], "{}$") {
 			return m
 		}
@@ -281,7 +283,7 @@ func (s src) hideWords(words []string) {
 		case looksSecret(word):
 			words[i] = s.hide("ARGUMENT", word)
 		default:
-			if name, value, is := strings.Cut(word, ":"); is && scheme().MatchString(name) && isSecretName(name) && !strings.HasPrefix(value, "//") {
+			if name, value, is := strings.Cut(word, ":"); is && scheme.matches(name) && isSecretName(name) && !strings.HasPrefix(value, "//") {
 				word = name + ": " + s.hideHeader(name, strings.TrimSpace(value))
 			}
 			words[i] = withoutSecrets(s, s.hidePairs(word))
@@ -289,12 +291,12 @@ func (s src) hideWords(words []string) {
 	}
 }
 
-var variableReference = pattern(`\$\{env:(\w+)\}`)
+var variableReference = pattern{expression: `\$\{env:(\w+)\}`}
 
 // passes lists the variables that texts refer to in the `env` of a program, whose shim fills them in.
 func (m *mapping) passes(all ...string) {
 	var names []string
-	for _, m := range variableReference().FindAllStringSubmatch(strings.Join(all, "\n"), -1) {
+	for _, m := range variableReference.regexp().FindAllStringSubmatch(strings.Join(all, "\n"), -1) {
 		if files.IsPrivate(m[1], nil) && !slices.Contains(names, m[1]) {
 			names = append(names, m[1])
 		}

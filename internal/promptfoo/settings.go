@@ -107,14 +107,14 @@ func duration(ms float64) string {
 }
 
 // formula matches expressions that mean the same in promptfoo and in evalrun.
-var formula = pattern(`^[\w\s.+*/()-]+$`)
+var formula = pattern{expression: `^[\w\s.+*/()-]+$`}
 
 func (c *converter) derived(s src) {
 	s.listed("as `metrics`")
 	for _, item := range s.items() {
 		name, value := item.get("name"), item.get("value")
 		as := plainName(name.text(), "metric", func(n string) bool { return c.metrics.get(n) != nil })
-		if !formula().MatchString(value.text()) {
+		if !formula.matches(value.text()) {
 			why := "an expression over named scorers may have + - * / and parentheses"
 			item.todo("%s", why)
 			c.metrics.note(fmt.Sprintf("TODO: the metric %s: %s", name.text(), why))
@@ -168,7 +168,7 @@ func copied(s src, text func(at src, text string) yamlValue) yamlValue {
 	case s.IsZero() || s.IsNull():
 		return literal("null")
 	case s.IsNumber():
-		if own, _ := s.lastKeys(); s.inConfig() && secretNumbers().MatchString(own) {
+		if own, _ := s.lastKeys(); s.inConfig() && secretNumbers.matches(own) {
 			return text(s, s.Written())
 		}
 		return literal(jsText(s.Node))
@@ -179,7 +179,7 @@ func copied(s src, text func(at src, text string) yamlValue) yamlValue {
 }
 
 // secretNumbers matches the names of numbers that are secret.
-var secretNumbers = pattern(`(?i)(?:passw(?:or)?d|passcode|pwd|secret|pin|api_?key)$`) //nolint:gosec // names, no credential
+var secretNumbers = pattern{expression: `(?i)(?:passw(?:or)?d|passcode|pwd|secret|pin|api_?key)$`} //nolint:gosec // names, no credential
 
 // escapedValue escapes texts, for places where evalrun reads templates and promptfoo does not.
 func escapedValue(s src) yamlValue {
@@ -197,7 +197,7 @@ func (c *converter) rendered(s src, d dialect) (yamlValue, bool) {
 }
 
 // envExpression matches a value that is only an environment variable.
-var envExpression = pattern(`^\s*\{\{\s*env\.(\w+)\s*\}\}\s*$`)
+var envExpression = pattern{expression: `^\s*\{\{\s*env\.(\w+)\s*\}\}\s*$`}
 
 //go:embed shims
 var shimFiles embed.FS
@@ -330,22 +330,22 @@ func (c *converter) keep(name string, data []byte, depth int) {
 }
 
 var (
-	jsImport = pattern(`(?:from|import|require\(|import\()\s*\(?["'](\.{1,2}/[^"']+)["']`)
-	pyImport = pattern(`(?m)^\s*(?:from\s+([\w.]+)\s+import|import\s+([\w.]+))`)
-	dataFile = pattern(`["'](\.{1,2}/[\w./-]+\.(?:json|ya?ml|csv|txt|md))["']`)
+	jsImport = pattern{expression: `(?:from|import|require\(|import\()\s*\(?["'](\.{1,2}/[^"']+)["']`}
+	pyImport = pattern{expression: `(?m)^\s*(?:from\s+([\w.]+)\s+import|import\s+([\w.]+))`}
+	dataFile = pattern{expression: `["'](\.{1,2}/[\w./-]+\.(?:json|ya?ml|csv|txt|md))["']`}
 )
 
 // imports lists the files that code may import, as paths to try from the configuration's folder.
 func imports(name string, data []byte) (out []string) {
 	dir := path.Dir(name)
 	if language(name) == python {
-		for _, m := range pyImport().FindAllSubmatch(data, -1) {
+		for _, m := range pyImport.regexp().FindAllSubmatch(data, -1) {
 			module := strings.ReplaceAll(strings.Trim(string(m[1])+string(m[2]), "."), ".", "/")
 			out = append(out, path.Join(dir, module+".py"), path.Join(dir, module, "__init__.py"), module+".py")
 		}
 		return out
 	}
-	for _, m := range append(jsImport().FindAllSubmatch(data, -1), dataFile().FindAllSubmatch(data, -1)...) {
+	for _, m := range append(jsImport.regexp().FindAllSubmatch(data, -1), dataFile.regexp().FindAllSubmatch(data, -1)...) {
 		ref := path.Join(dir, string(m[1]))
 		out = append(out, ref)
 		for _, ending := range scriptEndings {

@@ -150,13 +150,13 @@ func (c *converter) typedFile() {
 	}
 }
 
-var simple = pattern(`\{\{\s*(\w+)\s*\}\}`)
+var simple = pattern{expression: `\{\{\s*(\w+)\s*\}\}`}
 
 // nested fills in other variables of the test.
 func (c *converter) nested(s src, text string, vars map[string]string) string {
 	missing := false
-	out := simple().ReplaceAllStringFunc(text, func(m string) string {
-		value, ok := vars[simple().FindStringSubmatch(m)[1]]
+	out := simple.regexp().ReplaceAllStringFunc(text, func(m string) string {
+		value, ok := vars[simple.regexp().FindStringSubmatch(m)[1]]
 		if !ok {
 			missing = true
 			return m
@@ -166,7 +166,7 @@ func (c *converter) nested(s src, text string, vars map[string]string) string {
 	switch {
 	case !missing && !strings.Contains(out, "{%"):
 		s.differs("other variables are filled in: what a variable holds is data here, and never a template")
-	case simple().ReplaceAllString(text, "") == text || strings.Contains(text, "{%") || strings.Contains(text, "|"):
+	case simple.regexp().ReplaceAllString(text, "") == text || strings.Contains(text, "{%") || strings.Contains(text, "|"):
 		s.differs("what a variable holds is data here, and never a template: the braces stay")
 	default: // promptfoo leaves a value with a missing variable unchanged
 		s.differs("the braces stay, as promptfoo leaves them when it knows no such variable")

@@ -65,10 +65,10 @@ var notModels = []string{
 }
 
 // agents matches providers that are programs with a model inside.
-var agents = pattern(`^(anthropic:claude-(agent-sdk|code)|openai:(codex-sdk|codex-app-server|agents|chatkit|assistant)|` +
+var agents = pattern{expression: `^(anthropic:claude-(agent-sdk|code)|openai:(codex-sdk|codex-app-server|agents|chatkit|assistant)|` +
 	`opencode|openinterpreter|openclaw|a2a|mcp|n8n|slack|bedrock-agent|` +
 	`promptfoo:(simulated-user|manual-input|browser)|browser|ws:|wss:|websocket|sequence|` +
-	`package:|ruby:|golang:)`)
+	`package:|ruby:|golang:)`}
 
 type vendorModel struct {
 	vendor
@@ -110,10 +110,10 @@ func serviceName(prefix string) string {
 }
 
 // reasoning matches models to which promptfoo sends neither temperature nor a limit by default.
-var reasoning = pattern(`(^|/)(gpt-5|o1|o3|o4)`)
+var reasoning = pattern{expression: `(^|/)(gpt-5|o1|o3|o4)`}
 
 // noSampling matches models that refuse sampling parameters.
-var noSampling = pattern(`claude-(opus-(4-[7-9]|[5-9])|sonnet-[5-9]|haiku-[5-9]|fable|mythos)`)
+var noSampling = pattern{expression: `claude-(opus-(4-[7-9]|[5-9])|sonnet-[5-9]|haiku-[5-9]|fable|mythos)`}
 
 // defaultModels are promptfoo's models for an id without one.
 var defaultModels = map[string]string{

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/journal"
@@ -164,8 +163,8 @@ type adder struct {
 
 type total struct {
 	journal.Sums
-	rates compare.Sum // pass rates of the cases with one
-	ran   int         // cases with a trial that ran
+	rates eval.Sum // pass rates of the cases with one
+	ran   int      // cases with a trial that ran
 	means journal.MetricSums
 }
 

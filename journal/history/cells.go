@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -44,7 +43,7 @@ type storedSums struct {
 
 type cellMetric struct {
 	name int64 // in the table word
-	compare.Sum
+	eval.Sum
 }
 
 // appendCell encodes a cell. names has the numbers of metric names.
@@ -100,7 +99,7 @@ func (r *cellReader) cell(c *storedSums) {
 	c.Metered = r.int()
 	c.metrics = c.metrics[:0]
 	for n := r.int(); n > 0 && !r.bad; n-- {
-		c.metrics = append(c.metrics, cellMetric{int64(r.int()), compare.Sum{Total: r.float(), N: r.int()}})
+		c.metrics = append(c.metrics, cellMetric{int64(r.int()), eval.Sum{Total: r.float(), N: r.int()}})
 	}
 }
 

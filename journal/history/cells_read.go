@@ -6,7 +6,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
 )
 
 // inCells adds the points of a case from runs with buckets, newest first.
@@ -106,7 +106,7 @@ func (c *trendRow) add(one *storedSums, metric int64, named bool) {
 		return
 	}
 	c.Add(&one.Sums)
-	c.value, c.units = compare.Sum{Total: float64(c.Counts.Pass), N: c.Counts.Judged()}, c.Counts.Ran()
+	c.value, c.units = eval.Sum{Total: float64(c.Counts.Pass), N: c.Counts.Judged()}, c.Counts.Ran()
 }
 
 // casesInCells adds the cases of runs with buckets.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/journal"
@@ -38,7 +37,7 @@ func TestCellsComeBack(t *testing.T) {
 		},
 		{
 			Case: "b", Sums: journal.Sums{Tokens: journal.Tokens{Prompt: 1 << 33, Output: 2, Total: 3}},
-			Metrics: journal.MetricSums{{Name: "tone", Sum: compare.Sum{Total: -0.5, N: 2}}, {Sum: compare.Sum{N: 1}}},
+			Metrics: journal.MetricSums{{Name: "tone", Sum: eval.Sum{Total: -0.5, N: 2}}, {Sum: eval.Sum{N: 1}}},
 		},
 	}
 	var data []byte

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -134,8 +134,8 @@ func trendOf(q *Query, named string, isNamed bool) (statement string, args []any
 // trendRow is a row of the result.
 type trendRow struct {
 	journal.Sums
-	value compare.Sum // over units: cases, or trials of a single case
-	units int         // that ran
+	value eval.Sum // over units: cases, or trials of a single case
+	units int      // that ran
 }
 
 // point computes the value of a metric.
