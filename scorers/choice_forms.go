@@ -92,7 +92,7 @@ const doubtWords = `not cannot no nope non nor never none neither wrong wrongly 
 
 // Words that spoil a reason for a letter.
 const spoilingWords = `but however though if unless aber mais pero wenn si except joke no doubt supposedly maybe long
-	say says said knows`
+	say says said knows correct right richtig correcta correcte`
 
 // Words that take a letter back in a longer sentence after it, which may be its explanation.
 const takingBackWords = `wrong incorrect false or maybe perhaps possibly probably might could if unless doubt unsure sure certain guess wait
