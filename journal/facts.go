@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wirejson"
@@ -30,6 +31,8 @@ type Facts struct {
 	Scores                                  []NamedScore        // the scores with names and values
 	// Class is the expected and the actual class, nil without a classification.
 	Class *eval.Pair
+
+	scanned scannedFacts // room for the next trial
 }
 
 // NamedScore is the value of a named scorer.
@@ -91,32 +94,72 @@ type scannedFacts struct {
 type ratedResponse struct {
 	ModelVersion   string               `json:"modelVersion"`
 	PromptFeedback *eval.PromptFeedback `json:"promptFeedback"`
-	Candidates     []struct {
-		FinishReason  string              `json:"finishReason"`
-		SafetyRatings []eval.SafetyRating `json:"safetyRatings"`
-	} `json:"candidates"`
+	Candidates     []ratedCandidate     `json:"candidates"`
+}
+
+type ratedCandidate struct {
+	FinishReason  string              `json:"finishReason"`
+	SafetyRatings []eval.SafetyRating `json:"safetyRatings"`
+}
+
+// empty forgets the last trial, but keeps the room of the slices.
+func (s *scannedFacts) empty() {
+	candidates := s.Response.Candidates[:cap(s.Response.Candidates)]
+	for i := range candidates {
+		ratings := candidates[i].SafetyRatings[:cap(candidates[i].SafetyRatings)]
+		clear(ratings)
+		candidates[i] = ratedCandidate{SafetyRatings: ratings[:0]}
+	}
+	*s = scannedFacts{Response: ratedResponse{Candidates: candidates[:0]}}
 }
 
 // scan reads what the index does not keep.
 func (f *Facts) scan(data []byte) error {
-	var s scannedFacts
-	err := wirejson.Decode(data, &s)
+	s := &f.scanned
+	s.empty()
+	err := wirejson.Scan(data, s)
+	id := again(f.CaseID, s.CaseID)
 	*f = Facts{
-		ID: s.ID, CaseID: s.CaseID, ScorersHash: s.ScorersHash, VarsHash: s.VarsHash, RequestHash: s.RequestHash,
-		Cluster: s.Cluster, Repeat: s.Repeat, Tags: s.Tags, ModelVersion: s.Response.ModelVersion,
-		Ratings: f.Ratings[:0], Scores: f.Scores[:0],
+		ID: strings.Clone(s.ID), CaseID: id, ScorersHash: again(f.ScorersHash, s.ScorersHash), VarsHash: again(id, s.VarsHash),
+		RequestHash: again(f.RequestHash, s.RequestHash), Cluster: again(f.Cluster, s.Cluster), Repeat: s.Repeat,
+		ModelVersion: again(f.ModelVersion, s.Response.ModelVersion),
+		Tags:         f.Tags[:0], Ratings: f.Ratings[:0], Scores: f.Scores[:0], scanned: *s,
+	}
+	for _, tag := range s.Tags {
+		f.Tags = append(f.Tags, strings.Clone(tag))
 	}
 	prompt := eval.Response{PromptFeedback: s.Response.PromptFeedback}
 	if f.Blocked = prompt.PromptBlock(); f.Blocked != "" {
-		f.Ratings = append(f.Ratings, prompt.PromptFeedback.SafetyRatings...)
+		f.rate(prompt.PromptFeedback.SafetyRatings)
+		f.Blocked = strings.Clone(f.Blocked)
 	}
 	for _, c := range s.Response.Candidates {
 		if f.Blocked == "" && eval.IsBlock(c.FinishReason) {
-			f.Blocked = c.FinishReason
+			f.Blocked = strings.Clone(c.FinishReason)
 		}
-		f.Ratings = append(f.Ratings, c.SafetyRatings...)
+		f.rate(c.SafetyRatings)
 	}
 	return err
+}
+
+// rate adds ratings. Their texts are mostly those of the last trial's rating at the same place.
+func (f *Facts) rate(ratings []eval.SafetyRating) {
+	for _, r := range ratings {
+		var last eval.SafetyRating
+		if all := f.Ratings[:cap(f.Ratings)]; len(f.Ratings) < len(all) {
+			last = all[len(f.Ratings)]
+		}
+		r.Category, r.Probability = again(last.Category, r.Category), again(last.Probability, r.Probability)
+		f.Ratings = append(f.Ratings, r)
+	}
+}
+
+// again is a copy of a text whose memory will be used for another: the last such text, if it is the same.
+func again(last, text string) string {
+	if last == text {
+		return last
+	}
+	return strings.Clone(text)
 }
 
 // LatencyQuantile is the q-quantile, by nearest rank, of service times in milliseconds; false when there are none. It
