@@ -31,8 +31,6 @@ type Facts struct {
 	Scores                                  []NamedScore        // the scores with names and values
 	// Class is the expected and the actual class, nil without a classification.
 	Class *eval.Pair
-
-	scanned scannedFacts // room for the next trial
 }
 
 // NamedScore is the value of a named scorer.
@@ -45,12 +43,13 @@ type NamedScore struct {
 func (d *Document) Facts() iter.Seq2[*Facts, error] {
 	return func(yield func(*Facts, error) bool) {
 		var f Facts
+		var scanned scannedFacts
 		w := window{file: d.file.File}
 		for i := range d.index.entries {
 			e := &d.index.entries[i]
 			data, err := w.line(e)
 			if err == nil {
-				err = f.scan(data)
+				err = f.scan(data, &scanned)
 			}
 			if err != nil {
 				if !yield(nil, err) {
@@ -113,9 +112,8 @@ func (s *scannedFacts) empty() {
 	*s = scannedFacts{Response: ratedResponse{Candidates: candidates[:0]}}
 }
 
-// scan reads what the index does not keep.
-func (f *Facts) scan(data []byte) error {
-	s := &f.scanned
+// scan reads what the index does not keep; s is room for it.
+func (f *Facts) scan(data []byte, s *scannedFacts) error {
 	s.empty()
 	err := wirejson.Scan(data, s)
 	id := again(f.CaseID, s.CaseID)
@@ -123,7 +121,7 @@ func (f *Facts) scan(data []byte) error {
 		ID: strings.Clone(s.ID), CaseID: id, ScorersHash: again(f.ScorersHash, s.ScorersHash), VarsHash: again(id, s.VarsHash),
 		RequestHash: again(f.RequestHash, s.RequestHash), Cluster: again(f.Cluster, s.Cluster), Repeat: s.Repeat,
 		ModelVersion: again(f.ModelVersion, s.Response.ModelVersion),
-		Tags:         f.Tags[:0], Ratings: f.Ratings[:0], Scores: f.Scores[:0], scanned: *s,
+		Tags:         f.Tags[:0], Ratings: f.Ratings[:0], Scores: f.Scores[:0],
 	}
 	for _, tag := range s.Tags {
 		f.Tags = append(f.Tags, strings.Clone(tag))

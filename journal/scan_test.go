@@ -47,7 +47,7 @@ func sameScans(t testing.TB, data []byte) bool {
 	var scanned scannedTrial
 	expect.OK(t, scanned.scan(commonLine(t))) // what the last line left must not show
 	var facts Facts
-	errs := []error{scanned.scan(data), facts.scan(data)}
+	errs := []error{scanned.scan(data), facts.scan(data, &scannedFacts{})}
 	if !json.Valid(data) {
 		if slices.Contains(errs, nil) {
 			t.Fatalf("got no error, want one for what is not JSON: %s", data)
