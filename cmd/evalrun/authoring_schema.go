@@ -12,13 +12,13 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Schemas lists the kinds of files that have a JSON Schema.
-var Schemas = []string{"suite", "part", "project", "prices", "script"}
+// schemas lists the kinds of files that have a JSON Schema.
+var schemas = []string{"suite", "part", "project", "prices", "script"}
 
 // Schema returns the JSON Schema for a kind of file.
 func Schema(what string) ([]byte, error) {
-	if !slices.Contains(Schemas, what) {
-		return nil, eval.BadInput("there is no schema of %q; %s", what, diag.DidYouMean(what, Schemas))
+	if !slices.Contains(schemas, what) {
+		return nil, eval.BadInput("there is no schema of %q; %s", what, diag.DidYouMean(what, schemas))
 	}
 	return schemaPage(what), nil
 }

@@ -9,23 +9,23 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
-// Checked is the result of checking suites.
-type Checked struct {
+// checkedSuites is the result of checking suites.
+type checkedSuites struct {
 	files    []string
 	problems diag.List
 	trials   int // of all suites
 }
 
 // Bad reports whether there is a problem that prevents a run.
-func (c *Checked) Bad() bool { return c.problems.HasErrors() }
+func (c *checkedSuites) Bad() bool { return c.problems.HasErrors() }
 
-// Problems returns a Checked with problems that another package found.
-func Problems(found *diag.List) *Checked { return &Checked{problems: *found} }
+// onlyProblems returns a Checked with problems that another package found.
+func onlyProblems(found *diag.List) *checkedSuites { return &checkedSuites{problems: *found} }
 
-// Check checks suites together with the flags for running them. The result has all problems. An error that
+// checkSuites checks suites together with the flags for running them. The result has all problems. An error that
 // belongs to no file is returned as well.
-func Check(f session.Options) (*Checked, error) {
-	c := &Checked{files: f.Suites}
+func checkSuites(f session.Options) (*checkedSuites, error) {
+	c := &checkedSuites{files: f.Suites}
 	err := c.check(f)
 	if err != nil {
 		c.problems.Errorf(diag.Pos{}, "", "%s", err)
@@ -33,7 +33,7 @@ func Check(f session.Options) (*Checked, error) {
 	return c, err
 }
 
-func (c *Checked) check(f session.Options) error {
+func (c *checkedSuites) check(f session.Options) error {
 	l, err := session.Load(f)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (c *Checked) check(f session.Options) error {
 }
 
 // Write writes the problems in the format json, for editors, or github, for annotations.
-func (c *Checked) Write(w io.Writer, format string) error {
+func (c *checkedSuites) Write(w io.Writer, format string) error {
 	if format == "github" {
 		return reports.DiagnosticsGitHub(w, &c.problems)
 	}

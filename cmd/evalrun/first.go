@@ -27,9 +27,9 @@ var firstSuite string
 
 // The defaults of First.
 const (
-	FirstModel  = "svc-pro"
-	FirstPrompt = "What is the capital of {{.country}}? Answer in one word."
-	FirstName   = "first"
+	firstModel  = "svc-pro"
+	firstPrompt = "What is the capital of {{.country}}? Answer in one word."
+	firstName   = "first"
 )
 
 // First configures the suite that `evalrun init` writes. Empty fields have defaults.
@@ -62,8 +62,8 @@ func (f *First) Write(path string, getenv func(string) string) error {
 	return nil
 }
 
-// InTheWay returns the error for a file that exists already.
-func InTheWay(path string) error {
+// inTheWay returns the error for a file that exists already.
+func inTheWay(path string) error {
 	return eval.BadInput("%s exists already; name another file: evalrun init FILE", path)
 }
 
@@ -103,10 +103,10 @@ func (f *First) text(path string) (string, error) {
 	}
 	text := strings.ReplaceAll(firstSuite, "suite.yaml", filepath.ToSlash(filepath.Base(path)))
 	if f.Model != "" {
-		text = strings.Replace(text, "model: "+FirstModel, "model: "+quoteYAML(f.Model), 1)
+		text = strings.Replace(text, "model: "+firstModel, "model: "+quoteYAML(f.Model), 1)
 	}
 	if f.Name != "" {
-		text = strings.Replace(text, "name: "+FirstName, "name: "+quoteYAML(f.Name), 1)
+		text = strings.Replace(text, "name: "+firstName, "name: "+quoteYAML(f.Name), 1)
 	}
 	if f.Prompt == "" {
 		return text, nil
@@ -173,7 +173,7 @@ func quoteYAML(text string) string {
 func writeNew(path, text string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return InTheWay(path)
+		return inTheWay(path)
 	}
 	if err != nil {
 		return eval.BadInput("the suite cannot be written: %w", err)
@@ -184,21 +184,21 @@ func writeNew(path, text string) error {
 	return f.Close()
 }
 
-// SchemaFile is the name of the schema in the first line of a suite. The schema is committed with the
+// schemaFile is the name of the schema in the first line of a suite. The schema is committed with the
 // suite.
-const SchemaFile = "suite.schema.json"
+const schemaFile = "suite.schema.json"
 
-// WriteSchema writes the schema for editors. there reports that the file existed; then it stays as it is.
-func WriteSchema(path string) (there bool, err error) {
+// writeSchema writes the schema for editors. there reports that the file existed; then it stays as it is.
+func writeSchema(path string) (there bool, err error) {
 	if there, err = writeOnce(path, string(schemaPage("suite"))); err != nil {
 		err = eval.BadInput("the schema for editors cannot be written: %w", err)
 	}
 	return there, err
 }
 
-// WriteProject writes a project file next to a suite. there reports that it existed; then it stays as it
+// writeProject writes a project file next to a suite. there reports that it existed; then it stays as it
 // is.
-func WriteProject(suite string) (path string, there bool, err error) {
+func writeProject(suite string) (path string, there bool, err error) {
 	path = filepath.Join(filepath.Dir(suite), session.FileName)
 	text := "# What `evalrun run` runs in this folder and below. Check it:  evalrun validate\nsuites:\n  - " +
 		quoteYAML(filepath.Base(suite)) + "\n"

@@ -90,14 +90,14 @@ func (a *app) helpCommand(help *cobra.Command) {
 				out = append(out, c.Name()+"\t"+c.Short)
 			}
 		}
-		return append(out, PageTitles()...), cobra.ShellCompDirectiveNoFileComp
+		return append(out, pageTitles()...), cobra.ShellCompDirectiveNoFileComp
 	}
 	help.Run, help.RunE = nil, func(cmd *cobra.Command, args []string) error { return a.help(cmd.Root(), args) }
 }
 
 // listPages adds the pages to the text of the help command. Other commands do not read them at their start.
 func listPages(help *cobra.Command) {
-	help.Long = "Shows the help of a command, a page of the documentation, or one section of it:\n\n" + PageList()
+	help.Long = "Shows the help of a command, a page of the documentation, or one section of it:\n\n" + pageList()
 }
 
 func (a *app) help(root *cobra.Command, args []string) error {
@@ -108,7 +108,7 @@ func (a *app) help(root *cobra.Command, args []string) error {
 	command := err == nil && target != root && len(rest) == 0
 	var text string
 	if len(args) == 1 {
-		if text, err = Page(args[0]); err != nil {
+		if text, err = pageText(args[0]); err != nil {
 			return err
 		}
 	}
@@ -122,12 +122,12 @@ func (a *app) help(root *cobra.Command, args []string) error {
 		return target.Help()
 	}
 	if len(args) == 1 {
-		text = PageSection(args[0])
+		text = pageSection(args[0])
 	}
 	if text != "" {
 		return term.Page(a.screen(), text)
 	}
-	if hint := NearPages(args[0]); hint != "" {
+	if hint := nearPages(args[0]); hint != "" {
 		return eval.BadInput("there is no command or page %q; %s", args[0], hint)
 	}
 	return unknownCommand(root, args[0])

@@ -58,7 +58,7 @@ func (a *app) importPromptfooCommand() *cobra.Command {
 	}
 	cmd.Flags().
 		StringVar(&o.out, "out", "",
-			"write the suite into `DIR`, empty or new (default "+ImportFolder+" next to the configuration)")
+			"write the suite into `DIR`, empty or new (default "+importFolder+" next to the configuration)")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "exit 1 if the suite cannot express a key")
 	flags.MaxTrials(cmd.Flags(), &o.trials)
 	return cmd
@@ -66,7 +66,7 @@ func (a *app) importPromptfooCommand() *cobra.Command {
 
 // importPromptfoo is `evalrun import promptfoo` from top to bottom.
 func (a *app) importPromptfoo(config string, o importOptions) error {
-	im, err := ImportPromptfoo(config, o.out, o.trials, a.getenv)
+	im, err := convertPromptfoo(config, o.out, o.trials, a.getenv)
 	if err != nil {
 		return err
 	}

@@ -38,9 +38,9 @@ func (a *app) initCommand() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&o.Model, "model", "", "test the model `NAME` (default "+FirstModel+")")
+	fs.StringVar(&o.Model, "model", "", "test the model `NAME` (default "+firstModel+")")
 	fs.StringVar(&o.Prompt, "prompt", "", "test the prompt `TEXT`; {{.name}} is a variable of each case")
-	fs.StringVar(&o.Name, "name", "", "call the suite `NAME` (default "+FirstName+")")
+	fs.StringVar(&o.Name, "name", "", "call the suite `NAME` (default "+firstName+")")
 	fs.BoolVarP(&o.yes, "yes", "y", false, "take the defaults without questions")
 	fs.BoolVar(&o.project, "project-file", false,
 		"write a project file too, so that evalrun run needs no suite")
@@ -50,7 +50,7 @@ func (a *app) initCommand() *cobra.Command {
 // init is `evalrun init` from top to bottom.
 func (a *app) init(path string, o initOptions) error {
 	if _, err := os.Lstat(path); err == nil { // before somebody takes the trouble to answer
-		return InTheWay(path)
+		return inTheWay(path)
 	}
 	if !o.yes && o.Model == "" && o.Prompt == "" && term.Interactive(a.in) {
 		if err := a.askFirst(&o.First); err != nil {
@@ -62,7 +62,7 @@ func (a *app) init(path string, o initOptions) error {
 	}
 	p := term.Printer{W: a.out}
 	p.Printf("wrote %s\n", diag.CleanLine(path))
-	if err := a.initSchema(filepath.Join(filepath.Dir(path), SchemaFile)); err != nil {
+	if err := a.initSchema(filepath.Join(filepath.Dir(path), schemaFile)); err != nil {
 		return err
 	}
 	if o.project {
@@ -74,7 +74,7 @@ func (a *app) init(path string, o initOptions) error {
 	if o.Emulated() {
 		p.Printf("try it:    evalrun run %s --emulator\n", diag.CleanLine(file))
 	} else {
-		p.Printf("the emulator has no model %s; it has %s\n", diag.CleanLine(o.Model), FirstModel)
+		p.Printf("the emulator has no model %s; it has %s\n", diag.CleanLine(o.Model), firstModel)
 	}
 	p.Printf("for real:  export EVALRUN_API_KEY=...; evalrun run %s --base-url https://...\n", diag.CleanLine(file))
 	return p.Err
@@ -99,8 +99,8 @@ func (a *app) askFirst(o *First) error {
 		answer              *string
 		question, byDefault string
 	}{
-		{&o.Model, "Which model?", FirstModel},
-		{&o.Prompt, "Which prompt? {{.name}} stands for what differs from case to case.\n", FirstPrompt},
+		{&o.Model, "Which model?", firstModel},
+		{&o.Prompt, "Which prompt? {{.name}} stands for what differs from case to case.\n", firstPrompt},
 	} {
 		if _, err := fmt.Fprintf(a.err, "%s [%s] ", q.question, q.byDefault); err != nil {
 			return err
@@ -118,7 +118,7 @@ func (a *app) askFirst(o *First) error {
 
 // initProject writes the project file next to a suite, unless there is one.
 func (a *app) initProject(suite string) error {
-	path, there, err := WriteProject(suite)
+	path, there, err := writeProject(suite)
 	switch {
 	case err != nil:
 		return err
@@ -132,7 +132,7 @@ func (a *app) initProject(suite string) error {
 
 // initSchema writes the schema for editors, unless there is a file of that name.
 func (a *app) initSchema(path string) error {
-	there, err := WriteSchema(path)
+	there, err := writeSchema(path)
 	switch {
 	case err != nil:
 		return err

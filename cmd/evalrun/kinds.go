@@ -12,11 +12,11 @@ import (
 	"github.com/evalrun/evalrun/scorers"
 )
 
-// Kinds returns the names of all scorer kinds.
-func Kinds() []string { return scorers.Builtin().Names() }
+// kindNames returns the names of all scorer kinds.
+func kindNames() []string { return scorers.Builtin().Names() }
 
-// WriteKinds writes the name, summary and an example of each scorer kind.
-func WriteKinds(w io.Writer) error {
+// writeKinds writes the name, summary and an example of each scorer kind.
+func writeKinds(w io.Writer) error {
 	p := term.Printer{W: w}
 	for _, k := range scorers.Builtin() {
 		p.Printf("%-13s %s\n              %s\n", k.Name, k.Summary, strings.ReplaceAll(k.Example, "\n", "\n              "))
@@ -24,8 +24,8 @@ func WriteKinds(w io.Writer) error {
 	return p.Err
 }
 
-// KindDescription describes a scorer kind in JSON.
-type KindDescription struct {
+// kindDescription describes a scorer kind in JSON.
+type kindDescription struct {
 	Kind    string   `json:"kind"`
 	Summary string   `json:"summary"`
 	Doc     string   `json:"doc"`
@@ -34,18 +34,18 @@ type KindDescription struct {
 	Options []string `json:"options"` // further keys of the entry
 }
 
-// DescribeKinds describes the named scorer kinds, or all of them if names is empty.
-func DescribeKinds(names []string) ([]KindDescription, error) {
+// describeKinds describes the named scorer kinds, or all of them if names is empty.
+func describeKinds(names []string) ([]kindDescription, error) {
 	if len(names) == 0 {
-		names = Kinds()
+		names = kindNames()
 	}
-	var out []KindDescription
+	var out []kindDescription
 	for _, name := range names {
 		k, err := kind(name)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, KindDescription{k.Name, k.Summary, k.Doc, k.Limits, k.Example, append([]string{}, k.Options...)})
+		out = append(out, kindDescription{k.Name, k.Summary, k.Doc, k.Limits, k.Example, append([]string{}, k.Options...)})
 	}
 	return out, nil
 }
@@ -60,8 +60,8 @@ func kind(name string) (*scorers.Kind, error) {
 	return k, nil
 }
 
-// ExplainKind writes the documentation, limits and an example of a scorer kind.
-func ExplainKind(w io.Writer, name string) error {
+// explainKind writes the documentation, limits and an example of a scorer kind.
+func explainKind(w io.Writer, name string) error {
 	k, err := kind(name)
 	if err != nil {
 		return err

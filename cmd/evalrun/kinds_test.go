@@ -18,11 +18,11 @@ import (
 func TestKindsAreExplained(t *testing.T) {
 	t.Parallel()
 	var list bytes.Buffer
-	expect.OK(t, WriteKinds(&list))
-	for _, name := range Kinds() {
+	expect.OK(t, writeKinds(&list))
+	for _, name := range kindNames() {
 		expect.Contains(t, "the list", "\n"+list.String(), "\n"+name+" ")
 		var one bytes.Buffer
-		expect.OK(t, ExplainKind(&one, name))
+		expect.OK(t, explainKind(&one, name))
 		if !strings.HasPrefix(one.String(), name+": ") || !strings.Contains(one.String(), "\nscorers:\n  ") {
 			t.Errorf("got the explanation\n%s\nwant it to begin with the name and to have an example", &one)
 		}
@@ -34,7 +34,7 @@ func TestKindsAreExplained(t *testing.T) {
 			}
 		}
 	}
-	err := ExplainKind(&list, "contain")
+	err := explainKind(&list, "contain")
 	expect.Same(t, "exit code", eval.Of(err), eval.CodeBadInput)
 	expect.Same(t, "message", fmt.Sprint(err), "there is no scorer kind \"contain\"; did you mean `contains`?")
 }
@@ -59,7 +59,7 @@ func TestFillLosesNoWord(t *testing.T) {
 func TestSchemasAreJSON(t *testing.T) {
 	t.Parallel()
 	titles := map[string]string{}
-	for _, name := range Schemas {
+	for _, name := range schemas {
 		text, err := Schema(name)
 		expect.OK(t, err)
 		var read struct {
@@ -85,8 +85,8 @@ func TestSchemasAreJSON(t *testing.T) {
 // The schema is written next to a suite once, and a file of that name is left alone.
 func TestTheSchemaReplacesNoFile(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), SchemaFile)
-	there, err := WriteSchema(path)
+	path := filepath.Join(t.TempDir(), schemaFile)
+	there, err := writeSchema(path)
 	expect.OK(t, err)
 	expect.Same(t, "there before", there, false)
 	text, err := os.ReadFile(path)
@@ -96,12 +96,12 @@ func TestTheSchemaReplacesNoFile(t *testing.T) {
 	expect.Same(t, "text", string(text), string(want))
 
 	expect.OK(t, os.WriteFile(path, []byte("mine"), 0o600))
-	there, err = WriteSchema(path)
+	there, err = writeSchema(path)
 	expect.OK(t, err)
 	text, err = os.ReadFile(path)
 	expect.OK(t, err)
 	expect.Same(t, "there, with its text", []any{there, string(text)}, []any{true, "mine"})
-	_, err = WriteSchema(filepath.Join(path, "below", "a", "file"))
+	_, err = writeSchema(filepath.Join(path, "below", "a", "file"))
 	expect.Same(t, "exit code where it cannot be", eval.Of(err), eval.CodeBadInput)
 }
 
@@ -127,7 +127,7 @@ func TestAFirstSuiteHasTheVariablesOfItsPrompt(t *testing.T) {
 }
 
 // checked checks a suite of this text.
-func checked(t *testing.T, text string, change func(*session.Options)) (c *Checked, file string, err error) {
+func checked(t *testing.T, text string, change func(*session.Options)) (c *checkedSuites, file string, err error) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "s.yaml")
 	expect.OK(t, os.WriteFile(file, []byte(text), 0o600))
@@ -136,14 +136,14 @@ func checked(t *testing.T, text string, change func(*session.Options)) (c *Check
 	if change != nil {
 		change(&f)
 	}
-	c, err = Check(f)
+	c, err = checkSuites(f)
 	return c, file, err
 }
 
 const goodSuite = "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, text: x}]\n" +
 	"cases: [{name: c, scorers: [{equals: x}]}]\n"
 
-// Problems of a suite have their positions; others have none, and are errors too.
+// onlyProblems of a suite have their positions; others have none, and are errors too.
 func TestCheckingASuiteGivesProblemsTheirPositions(t *testing.T) {
 	t.Parallel()
 	c, _, err := checked(t, goodSuite, nil)

@@ -99,7 +99,7 @@ func manualPage(cmd *cobra.Command) string {
 	} else {
 		fmt.Fprintf(
 			&b, ".SH PAGES\nShown by\n.BR \"evalrun help\" :\n.PP\n.nf\n%s\n.fi\n",
-			roff(strings.TrimRight(PageList(), "\n")),
+			roff(strings.TrimRight(pageList(), "\n")),
 		)
 	}
 	return b.String()

@@ -12,8 +12,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// PageTitles lists the pages of the documentation, each as NAME, a tab, and its title.
-func PageTitles() []string {
+// pageTitles lists the pages of the documentation, each as NAME, a tab, and its title.
+func pageTitles() []string {
 	var out []string
 	for _, p := range docs.Pages() {
 		out = append(out, p.Name+"\t"+p.Title)
@@ -21,8 +21,8 @@ func PageTitles() []string {
 	return out
 }
 
-// PageList lists the pages under the headings of their parts.
-func PageList() string {
+// pageList lists the pages under the headings of their parts.
+func pageList() string {
 	var b strings.Builder
 	part := ""
 	for _, p := range docs.Pages() {
@@ -39,9 +39,9 @@ func PageList() string {
 // page.
 var pageComment = regexp.MustCompile(`(?m)^<!--(?s:.*?)-->\n\n?`)
 
-// Page returns the Markdown of a PAGE, or of one section, PAGE#SECTION. It returns "" for an unknown page,
+// pageText returns the Markdown of a PAGE, or of one section, PAGE#SECTION. It returns "" for an unknown page,
 // and an error for an unknown section.
-func Page(topic string) (text string, err error) {
+func pageText(topic string) (text string, err error) {
 	name, anchor, cut := strings.Cut(topic, "#")
 	page := docs.Find(name)
 	if page == nil {
@@ -60,9 +60,9 @@ func Page(topic string) (text string, err error) {
 	return pageComment.ReplaceAllString(text, ""), nil
 }
 
-// PageSection returns the Markdown of the section with a heading, and names other pages on the subject. It
+// pageSection returns the Markdown of the section with a heading, and names other pages on the subject. It
 // returns "" when no page has the heading.
-func PageSection(heading string) string {
+func pageSection(heading string) string {
 	page := docs.WithSection(docs.Anchor(heading))
 	if page == nil {
 		return ""
@@ -75,8 +75,8 @@ func PageSection(heading string) string {
 	return text + "\n"
 }
 
-// NearPages names the pages that an unknown name may mean; "" if there are none.
-func NearPages(name string) string {
+// nearPages names the pages that an unknown name may mean; "" if there are none.
+func nearPages(name string) string {
 	var names []string
 	for _, p := range docs.Pages() {
 		names = append(names, p.Name)

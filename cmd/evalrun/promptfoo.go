@@ -16,12 +16,12 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// ImportFolder is the default folder of an import. It is next to the configuration, so that the author's
+// importFolder is the default folder of an import. It is next to the configuration, so that the author's
 // code finds its modules.
-const ImportFolder = "evalrun"
+const importFolder = "evalrun"
 
-// Imported is the result of an import.
-type Imported struct {
+// importResult is the result of an import.
+type importResult struct {
 	Suite         string   // its path
 	Report        string   // its path
 	Summary       string   // the number of keys by result
@@ -31,16 +31,16 @@ type Imported struct {
 	Inexpressible int      // keys that a suite cannot express
 }
 
-// ImportPromptfoo converts a promptfoo configuration into a suite in dir. config defaults to the
-// configuration in the current folder, and dir to ImportFolder next to it. Invalid YAML is a *session.BadFiles,
+// convertPromptfoo converts a promptfoo configuration into a suite in dir. config defaults to the
+// configuration in the current folder, and dir to importFolder next to it. Invalid YAML is a *session.BadFiles,
 // and then nothing is written. A suite with more than maxTrials is an error; 0 is suite.DefaultMaxTrials.
-func ImportPromptfoo(config, dir string, maxTrials int, getenv func(string) string) (*Imported, error) {
+func convertPromptfoo(config, dir string, maxTrials int, getenv func(string) string) (*importResult, error) {
 	config, err := configuration(config)
 	if err != nil {
 		return nil, err
 	}
 	if dir == "" {
-		dir = filepath.Join(filepath.Dir(config), ImportFolder)
+		dir = filepath.Join(filepath.Dir(config), importFolder)
 	}
 	if link := files.Link(rundir.At("").Abs(""), config); link != "" {
 		return nil, eval.BadInput("%s is a link, and an import reads the files next to its configuration: name the file itself", link)
@@ -62,7 +62,7 @@ func ImportPromptfoo(config, dir string, maxTrials int, getenv func(string) stri
 	if err := im.Write(dir); err != nil {
 		return nil, err
 	}
-	out := &Imported{
+	out := &importResult{
 		Suite: filepath.Join(dir, promptfoo.SuiteFile), Report: filepath.Join(dir, promptfoo.ReportFile),
 		Summary: im.Summary(), Needs: im.Needs(), Variables: im.Variables(), Inexpressible: im.Inexpressible(),
 	}
@@ -110,7 +110,7 @@ func configuration(name string) (string, error) {
 func problemsOf(file string, maxTrials int, getenv func(string) string) (out []string, trials int) {
 	var o session.Options
 	o.MaxTrials, o.Suites, o.Getenv = maxTrials, []string{file}, getenv
-	checked, err := Check(o)
+	checked, err := checkSuites(o)
 	var bad *session.BadFiles
 	if err != nil && !errors.As(err, &bad) && len(checked.problems.Sorted()) == 0 {
 		return []string{err.Error()}, checked.trials

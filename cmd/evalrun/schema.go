@@ -8,7 +8,7 @@ func (a *app) schemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "schema [suite|part|project|prices|script]", Short: "Print the JSON Schema of a file, for editors",
 		Args:      atMost(1),
-		ValidArgs: Schemas,
+		ValidArgs: schemas,
 		Long: "Prints the JSON Schema (draft 2020-12) of a suite, of a part that suites include, of a project file, of a " +
 			"price list,\nor of a script for the emulator. An editor with a YAML language server checks and completes a " +
 			"file that begins with\n\n" +

@@ -75,7 +75,7 @@ func allows(t testing.TB, s *jsonschema.Schema, doc []byte) error {
 // TestSchemasAreMadeFromTheTablesOfKeys keeps the schemas of docs/schemas what the tables of keys say.
 func TestSchemasAreMadeFromTheTablesOfKeys(t *testing.T) {
 	t.Parallel()
-	for _, what := range Schemas {
+	for _, what := range schemas {
 		validator(t, what)
 		file := "../../docs/schemas/" + what + ".schema.json"
 		if *update {

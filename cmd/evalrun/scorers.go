@@ -15,16 +15,16 @@ func (a *app) scorersCommand() *cobra.Command {
 		ValidArgsFunction: completeKinds,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if json {
-				described, err := DescribeKinds(args)
+				described, err := describeKinds(args)
 				if err != nil {
 					return err
 				}
 				return a.screen().JSON(described)
 			}
 			if len(args) == 0 {
-				return WriteKinds(a.out)
+				return writeKinds(a.out)
 			}
-			return ExplainKind(a.out, args[0])
+			return explainKind(a.out, args[0])
 		},
 	}
 	flags.JSON(cmd.Flags(), &json)
@@ -36,7 +36,7 @@ func completeKinds(_ *cobra.Command, args []string, text string) (kinds []string
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	for _, kind := range Kinds() {
+	for _, kind := range kindNames() {
 		if strings.HasPrefix(kind, text) {
 			kinds = append(kinds, kind)
 		}

@@ -53,13 +53,13 @@ func (a *app) annotated(err error, format string) error {
 	if format == "text" || !errors.As(err, &bad) {
 		return err
 	}
-	return errors.Join(exitWith(eval.CodeBadInput), Problems(&bad.Diags).Write(a.out, format))
+	return errors.Join(exitWith(eval.CodeBadInput), onlyProblems(&bad.Diags).Write(a.out, format))
 }
 
 // annotate writes what is wrong with suites for programs, to standard output; that nothing is, too. A problem without a
 // file is there and on standard error.
 func (a *app) annotate(f *evalrun.Options, format string) error {
-	checked, err := Check(a.settings(f))
+	checked, err := checkSuites(a.settings(f))
 	if err == nil && checked.Bad() {
 		err = exitWith(eval.CodeBadInput)
 	}

@@ -17,10 +17,10 @@ import (
 	"github.com/evalrun/evalrun/internal/clients/wire"
 )
 
-// App is a small HTTP application for trying out http targets. It answers without a model: capitals of some
+// app is a small HTTP application for trying out http targets. It answers without a model: capitals of some
 // countries, orders that it looks up, the last question of a chat, and otherwise the question itself.
 // Other paths misbehave. Use NewApp.
-type App struct {
+type app struct {
 	served // by endpoint
 	key    string
 	mux    *http.ServeMux
@@ -32,8 +32,8 @@ type App struct {
 const maxAppBody = 1 << 20
 
 // NewApp returns the application. It requires the key as a bearer token; "" accepts every request.
-func NewApp(key string) *App {
-	a := &App{key: key, mux: http.NewServeMux(), served: newServed(), stop: make(chan struct{})}
+func NewApp(key string) *app {
+	a := &app{key: key, mux: http.NewServeMux(), served: newServed(), stop: make(chan struct{})}
 	a.chats.open = map[string]*keptChat{}
 	a.mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { reply(w, map[string]string{"status": "ok"}) })
 	a.mux.HandleFunc("GET /stats", func(w http.ResponseWriter, _ *http.Request) { reply(w, a.Stats()) })
@@ -53,7 +53,7 @@ func NewApp(key string) *App {
 }
 
 // handle registers a handler for POST requests with the key, and counts them.
-func (a *App) handle(path string, next http.HandlerFunc) {
+func (a *app) handle(path string, next http.HandlerFunc) {
 	n := new(atomic.Int64)
 	a.names, a.n[path] = append(a.names, path), n
 	a.mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
@@ -69,23 +69,23 @@ func (a *App) handle(path string, next http.HandlerFunc) {
 }
 
 // ServeHTTP implements http.Handler.
-func (a *App) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+func (a *app) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
 
 // AppServer is an App that listens on an address of this machine.
 type AppServer struct {
-	*App
+	*app
 	URL       string
 	Warning   string // that other machines can reach it; "" when only this one can
 	listening *listening
 }
 
 // Start serves a on addr, such as 127.0.0.1:0.
-func (a *App) Start(addr string) (*AppServer, error) {
+func (a *app) Start(addr string) (*AppServer, error) {
 	l, err := listen(a, "the application", addr)
 	if err != nil {
 		return nil, err
 	}
-	return &AppServer{App: a, URL: l.url, Warning: l.warning, listening: l}, nil
+	return &AppServer{app: a, URL: l.url, Warning: l.warning, listening: l}, nil
 }
 
 // Close ends the server and all requests, including hanging ones.
@@ -119,7 +119,7 @@ func refuse(w http.ResponseWriter, status int, message string) {
 }
 
 // answering reads a question and answers it; next writes the answer.
-func (a *App) answering(next func(w http.ResponseWriter, e exchange, out appReply)) http.HandlerFunc {
+func (a *app) answering(next func(w http.ResponseWriter, e exchange, out appReply)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxAppBody))
 		if err != nil {
@@ -187,7 +187,7 @@ func failAs(w http.ResponseWriter, r *http.Request) {
 }
 
 // hang never replies. It ends when the client goes away, which net/http only notices once the body is read.
-func (a *App) hang(w http.ResponseWriter, r *http.Request) {
+func (a *app) hang(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, maxAppBody))
 	select {
 	case <-r.Context().Done():

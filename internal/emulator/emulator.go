@@ -57,8 +57,8 @@ type Emulator struct {
 	stop   chan struct{}
 }
 
-// Methods lists the methods that Stats counts, in order.
-func Methods() []string {
+// methods lists the methods that Stats counts, in order.
+func methods() []string {
 	return []string{
 		wire.MethodGenerate, wire.MethodStream, wire.MethodCountTokens,
 		wire.MethodEmbed, wire.MethodEmbedBatch, "models",
@@ -80,7 +80,7 @@ func New(opts Options) *Emulator {
 		opts:   opts,
 		auth:   newAuthServer(opts.Consent, opts.TokenLifetime, opts.Project),
 		mux:    http.NewServeMux(),
-		served: newServed(Methods()...),
+		served: newServed(methods()...),
 		stop:   make(chan struct{}),
 	}
 	for _, m := range wire.NamedModels() {

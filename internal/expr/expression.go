@@ -32,23 +32,23 @@ const (
 	maxNesting = 2 // of loops, such as filter and map
 )
 
-// Want is the type of result that an expression must have.
-type Want int
+// resultType is the type of result that an expression must have.
+type resultType int
 
 // The types of results.
 const (
-	Truth  Want = iota + 1 // true or false
+	Truth  resultType = iota + 1 // true or false
 	Grade                  // true, false or a number
 	Number                 // a number
 )
 
-func (w Want) String() string {
-	return map[Want]string{Truth: "true or false", Grade: "true, false or a number", Number: "a number"}[w]
+func (w resultType) String() string {
+	return map[resultType]string{Truth: "true or false", Grade: "true, false or a number", Number: "a number"}[w]
 }
 
 // takes reports whether a value of the type can be converted to w. For `any`, that is known only at run
 // time.
-func (w Want) takes(t reflect.Type) bool {
+func (w resultType) takes(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Interface:
 		return true
@@ -85,7 +85,7 @@ type Read struct {
 type Expression struct {
 	text     string
 	env      any
-	want     Want
+	want     resultType
 	reads    []Read
 	machines sync.Pool // of *machine
 }
@@ -94,7 +94,7 @@ type Expression struct {
 // a map[string]any of samples, where nil means any type. Other names are errors. The keys in a
 // map[string]any value are checked only at run time. A `let` may hide a name of env, so that a new name in
 // an environment breaks no existing expression. The error is a *SyntaxError.
-func Compile(text string, env any, want Want) (p *Expression, err error) {
+func Compile(text string, env any, want resultType) (p *Expression, err error) {
 	defer func() {
 		if r := recover(); r != nil { // a bug in the library is an error at its place at worst
 			p, err = nil, &SyntaxError{Message: fmt.Sprintf("the expression cannot be read: %v", r)}
@@ -187,7 +187,7 @@ func (p *Expression) Run(env any) (any, error) {
 }
 
 // result converts a result to a bool or a float64.
-func (w Want) result(out any) (any, error) {
+func (w resultType) result(out any) (any, error) {
 	switch v := reflect.ValueOf(out); {
 	case !v.IsValid():
 		return nil, fmt.Errorf("it gives nothing, not %s", w)

@@ -92,7 +92,7 @@ func TestErrorsSayWhereAndWhatToDo(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		text    string
-		want    Want
+		want    resultType
 		offset  int
 		message string
 		hint    string

@@ -38,17 +38,17 @@ type Code struct {
 	on        string // the name of its input in messages, such as "this answer"
 }
 
-// QueryError is a problem in an expression. Offset is its position in bytes.
-type QueryError struct {
+// queryError is a problem in an expression. Offset is its position in bytes.
+type queryError struct {
 	Offset  int
 	Message string
 }
 
-func (e *QueryError) Error() string { return e.Message }
+func (e *queryError) Error() string { return e.Message }
 
 // Report adds the problem at n, the value with the expression, such as a yaml.Node. shown prepares a message
 // for printing.
-func (e *QueryError) Report(n interface {
+func (e *queryError) Report(n interface {
 	ErrorfAt(offset int, hint, format string, args ...any)
 }, shown func(string) string,
 ) {
@@ -56,7 +56,7 @@ func (e *QueryError) Report(n interface {
 }
 
 // CompileJQ compiles an expression of at most MaxSource bytes.
-func CompileJQ(source string) (*Code, *QueryError) {
+func CompileJQ(source string) (*Code, *queryError) {
 	query, bad := parseQuery(source)
 	if bad != nil {
 		return nil, bad
@@ -70,7 +70,7 @@ func CompileJQ(source string) (*Code, *QueryError) {
 
 // parse also compiles the query, because problems are to be reported in the user's text, before bound
 // rewrites it.
-func parseQuery(source string) (*gojq.Query, *QueryError) {
+func parseQuery(source string) (*gojq.Query, *queryError) {
 	query, err := gojq.Parse(source)
 	if err == nil {
 		_, err = gojq.Compile(query)
@@ -79,7 +79,7 @@ func parseQuery(source string) (*gojq.Query, *QueryError) {
 		return nil, queryErrorAt(source, err)
 	}
 	if c := constant(query); c != "" {
-		return nil, &QueryError{max(0, strings.Index(source, c)), "has no finite result: " + c}
+		return nil, &queryError{max(0, strings.Index(source, c)), "has no finite result: " + c}
 	}
 	return query, nil
 }
@@ -98,7 +98,7 @@ func (e *Code) OnlyPicks() bool { return e.onlyPicks }
 var undefinedName = compiled(`not defined: (\$?[\w:@]+)`)
 
 // located finds the position of an error in an expression.
-func queryErrorAt(source string, err error) *QueryError {
+func queryErrorAt(source string, err error) *queryError {
 	offset := 0
 	var wrong *gojq.ParseError
 	if errors.As(err, &wrong) {
@@ -106,7 +106,7 @@ func queryErrorAt(source string, err error) *QueryError {
 	} else if m := undefinedName().FindStringSubmatch(err.Error()); m != nil {
 		offset = strings.Index(source, m[1])
 	}
-	return &QueryError{max(0, offset), err.Error()}
+	return &queryError{max(0, offset), err.Error()}
 }
 
 // stepped is a context that ends after left calls of Done. gojq calls Done once per step.

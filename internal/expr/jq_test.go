@@ -118,9 +118,9 @@ func TestConstantsAreFinite(t *testing.T) {
 		`nan`:                       "",
 		`.a // nan, [nan]`:          "",
 	} {
-		for _, compile := range []func(string) *QueryError{
-			func(s string) *QueryError { _, bad := CompileJQ(s); return bad },
-			func(s string) *QueryError { _, bad := CompileRows(s); return bad },
+		for _, compile := range []func(string) *queryError{
+			func(s string) *queryError { _, bad := CompileJQ(s); return bad },
+			func(s string) *queryError { _, bad := CompileRows(s); return bad },
 		} {
 			got := ""
 			if bad := compile(source); bad != nil {

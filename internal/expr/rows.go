@@ -17,7 +17,7 @@ type Rows struct {
 }
 
 // CompileRows compiles an expression of at most MaxSource bytes.
-func CompileRows(source string) (*Rows, *QueryError) {
+func CompileRows(source string) (*Rows, *queryError) {
 	all, bad := CompileJQ(source)
 	if bad != nil {
 		return nil, bad

@@ -28,23 +28,23 @@ type TemplateError struct {
 	Message string
 	Missing string // the missing variable, if that is the problem
 	Inside  bool   // a part of the variable is missing
-	Slip    Slip   // the probable cause
+	Slip    templateSlip   // the probable cause
 	Name    string // of the function, for SlipNoDot
 }
 
-// Slip is a common slip in templates, for which there is a hint.
-type Slip int
+// templateSlip is a common slip in templates, for which there is a hint.
+type templateSlip int
 
 // The slips that Parse recognizes.
 const (
-	SlipNone      Slip = iota
+	slipNone      templateSlip = iota
 	SlipNoDot          // {{name}} for {{.name}}
 	SlipOneBrace       // } for }}
 	SlipDelimiter      // {{ meant as text
 )
 
 // slipOf recognizes a slip by the message, because text/template has no error types.
-func slipOf(message string) (slip Slip, name string) {
+func slipOf(message string) (slip templateSlip, name string) {
 	switch m := undefinedFunction().FindStringSubmatch(message); {
 	case m != nil:
 		return SlipNoDot, m[1]
@@ -54,7 +54,7 @@ func slipOf(message string) (slip Slip, name string) {
 		strings.HasPrefix(message, "unrecognized"):
 		return SlipDelimiter, ""
 	}
-	return SlipNone, ""
+	return slipNone, ""
 }
 
 var undefinedFunction = compiled(`^function "(.*)" not defined$`)

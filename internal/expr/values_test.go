@@ -16,7 +16,7 @@ func columns() map[string]any {
 	}
 }
 
-func run(t *testing.T, text string, want Want) (any, error) {
+func run(t *testing.T, text string, want resultType) (any, error) {
 	t.Helper()
 	p, err := Compile(text, Open{}, want) // what the names are is known when it runs
 	if err != nil {
@@ -100,7 +100,7 @@ func TestTheWantedTypeIsChecked(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		text string
-		want Want
+		want resultType
 		ok   bool
 	}{
 		{"yes", Truth, true},

@@ -13,9 +13,9 @@ import (
 	"unicode/utf8"
 )
 
-// Head is the commit and branch that a folder has checked out. It is zero for a folder without a
+// head is the commit and branch that a folder has checked out. It is zero for a folder without a
 // repository, and when the repository's files cannot be read.
-type Head struct {
+type head struct {
 	Commit string // in hexadecimal digits; "" before the first commit
 	Branch string // "" for a commit without a branch
 }
@@ -24,7 +24,7 @@ type Head struct {
 const Repository = ".git"
 
 // Of returns the Head of the nearest repository at or above a folder.
-func Of(dir string) Head {
+func Of(dir string) head {
 	for at, err := filepath.Abs(dir); err == nil; at = filepath.Dir(at) {
 		if info, err := os.Stat(filepath.Join(at, Repository)); err == nil {
 			return readGit(filepath.Join(at, Repository), info.IsDir())
@@ -33,28 +33,28 @@ func Of(dir string) Head {
 			break
 		}
 	}
-	return Head{}
+	return head{}
 }
 
 // read reads the head of a repository: a folder, or the file of a worktree or a submodule, which says where that is.
-func readGit(at string, isFolder bool) Head {
+func readGit(at string, isFolder bool) head {
 	if !isFolder {
 		to, ok := strings.CutPrefix(firstLine(at), "gitdir: ")
 		if !ok {
-			return Head{}
+			return head{}
 		}
 		at = below(filepath.Dir(at), to)
 	}
 	line := firstLine(filepath.Join(at, "HEAD"))
 	ref, symbolic := strings.CutPrefix(line, "ref: ")
 	if !symbolic {
-		return Head{Commit: commit(line)}
+		return head{Commit: commit(line)}
 	}
 	branch, ok := strings.CutPrefix(ref, "refs/heads/")
 	if !ok || !filepath.IsLocal(filepath.FromSlash(ref)) || !plain(branch) || branch == unknown {
-		return Head{}
+		return head{}
 	}
-	return Head{Commit: resolve(at, ref), Branch: branch}
+	return head{Commit: resolve(at, ref), Branch: branch}
 }
 
 // unknown is the branch that a repository names whose references are in files of another form.

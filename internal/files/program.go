@@ -47,13 +47,13 @@ type Invocation struct {
 // ErrStopped is the error of a program that was ended by Invocation.Stop.
 var ErrStopped = errors.New("was abandoned when the run was stopped")
 
-// Failure is why a program gave no output.
-type Failure struct {
+// failure is why a program gave no output.
+type failure struct {
 	Err       error  // what happened, such as "ended with exit status 1"
 	Complaint string // the end of its standard error
 }
 
-func (f *Failure) Error() string {
+func (f *failure) Error() string {
 	if f.Complaint == "" {
 		return f.Err.Error() + "; its standard error is empty"
 	}
@@ -61,7 +61,7 @@ func (f *Failure) Error() string {
 }
 
 // Unwrap returns the underlying error.
-func (f *Failure) Unwrap() error { return f.Err }
+func (f *failure) Unwrap() error { return f.Err }
 
 // Output runs the program to its end and returns what it wrote, next to an error too. The error is a *Failure.
 func (c *Invocation) Output() ([]byte, error) {
@@ -89,7 +89,7 @@ func (c *Invocation) Output() ([]byte, error) {
 		_ = endGroup(cmd) // ends processes that it left running
 	}
 	if err = ended(err, context.Cause(ctx)); err != nil {
-		return out.kept.Bytes(), &Failure{err, complaint.String()}
+		return out.kept.Bytes(), &failure{err, complaint.String()}
 	}
 	return out.kept.Bytes(), nil
 }

@@ -23,7 +23,7 @@ func apply(t *testing.T, want any, d *Diff) any {
 	return shortened(value)
 }
 
-func put(t *testing.T, v any, path []string, d Difference) any {
+func put(t *testing.T, v any, path []string, d difference) any {
 	t.Helper()
 	if len(path) == 0 {
 		expect.Same(t, fmt.Sprintf("what the difference expects at %q", d.Path), v, d.Want)

@@ -39,14 +39,14 @@ func fits(pattern, path []string) bool {
 
 // Diff is the difference of two values.
 type Diff struct {
-	Differences []Difference // the first MaxDifferences of Total
+	Differences []difference // the first MaxDifferences of Total
 	Total       int
 	Equal       int // equal fields: values without others inside
 	Unequal     int
 }
 
-// Difference is a path at which two values differ.
-type Difference struct {
+// difference is a path at which two values differ.
+type difference struct {
 	Path      []string
 	Want, Got any // Missing on a side without a value
 }
@@ -186,6 +186,6 @@ func sameScalar(want, got any, same func(a, b json.Number) bool) bool {
 func (c *comparison) differ(at []string, want, got any) {
 	c.Unequal += max(1, c.rules.fields(at, want), c.rules.fields(at, got))
 	if c.Total++; c.Total <= MaxDifferences {
-		c.Differences = append(c.Differences, Difference{slices.Clone(at), want, got})
+		c.Differences = append(c.Differences, difference{slices.Clone(at), want, got})
 	}
 }

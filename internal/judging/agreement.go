@@ -17,19 +17,19 @@ import (
 
 // AgreementReport is the result of Check and CheckPeople.
 type AgreementReport struct {
-	Judges   []Agreement `json:"judges"`
+	Judges   []agreement `json:"judges"`
 	Unjudged int         `json:"untold"` // labelled answers that no judge scored, or that the run lacks
 	// Divided counts answers with equal numbers of pass and fail labels, and NotInRun labelled answers
 	// that are not in the run. People is the agreement between people. All three are only set for labels
 	// from evalrun view.
 	Divided  int      `json:"divided,omitempty"`
 	NotInRun int      `json:"elsewhere,omitempty"`
-	People   []People `json:"people,omitempty"`
+	People   []twoPeople `json:"people,omitempty"`
 }
 
-// Agreement is the agreement of a judge with people. Intervals are at 90 %. They count cases, because
+// agreement is the agreement of a judge with people. Intervals are at 90 %. They count cases, because
 // answers to the same case are not independent.
-type Agreement struct {
+type agreement struct {
 	Suite  string `json:"suite"`
 	Scorer string `json:"scorer"` // its name, or its kind
 	Judge  string `json:"judge"`  // for a panel, the names of its judges: a, b, c
@@ -38,23 +38,23 @@ type Agreement struct {
 	// answers.
 	Answers int `json:"answers"`
 	Cases   int `json:"cases"`
-	// Agreement is the share of answers on which both agree.
-	Agreement Proportion `json:"agreement"`
+	// agreement is the share of answers on which both agree.
+	Agreement wilsonShare `json:"agreement"`
 	// Kappa is Cohen's kappa, the agreement beyond chance; nil if both always give the same single label.
 	// The interval treats the agreement by chance as known.
 	Kappa         *float64    `json:"kappa"`
 	KappaInterval *[2]float64 `json:"kappaInterval"`
 	// FalsePass is the share of the answers with the label fail that the judge passed; FalseFail is the
 	// reverse. Both are nil for labels that are choices.
-	FalsePass *Proportion `json:"falsePass,omitempty"`
-	FalseFail *Proportion `json:"falseFail,omitempty"`
+	FalsePass *wilsonShare `json:"falsePass,omitempty"`
+	FalseFail *wilsonShare `json:"falseFail,omitempty"`
 	// Confusion counts answers by label and by the judge's word, in the order of Words.
 	Words     []string `json:"words"`
 	Confusion [][]int  `json:"confusion"`
 }
 
-// Proportion is a share with its Wilson interval.
-type Proportion struct {
+// wilsonShare is a share with its Wilson interval.
+type wilsonShare struct {
 	Part     int        `json:"part"`
 	Of       int        `json:"of"`
 	Share    *float64   `json:"share"` // nil if Of is 0
@@ -62,8 +62,8 @@ type Proportion struct {
 }
 
 // newProportion counts the pairs for which part is true. The interval counts cases instead of pairs.
-func newProportion(pairs []labelled, part func(labelled) bool) Proportion {
-	p := Proportion{Of: len(pairs), Interval: [2]float64{0, 1}}
+func newProportion(pairs []labelled, part func(labelled) bool) wilsonShare {
+	p := wilsonShare{Of: len(pairs), Interval: [2]float64{0, 1}}
 	cases := map[string]bool{}
 	for _, one := range pairs {
 		cases[one.caseName] = true
@@ -305,8 +305,8 @@ func (c *labelCheck) unmatched(d *journal.Document) {
 	}
 }
 
-func newAgreement(k checkKey, pairs []labelled, choices bool) Agreement {
-	c := Agreement{Suite: k.suite, Scorer: k.scorer, Judge: k.judge, Panel: k.panel, Answers: len(pairs)}
+func newAgreement(k checkKey, pairs []labelled, choices bool) agreement {
+	c := agreement{Suite: k.suite, Scorer: k.scorer, Judge: k.judge, Panel: k.panel, Answers: len(pairs)}
 	agree := func(p labelled) bool { return p.people == p.said }
 	c.Agreement = newProportion(pairs, agree)
 	cases := map[string]bool{}
@@ -323,7 +323,7 @@ func newAgreement(k checkKey, pairs []labelled, choices bool) Agreement {
 		c.KappaInterval = &[2]float64{kappa.Of(c.Agreement.Interval[0]), kappa.Of(c.Agreement.Interval[1])}
 	}
 	if !choices {
-		of := func(word string) Proportion {
+		of := func(word string) wilsonShare {
 			other := func(p labelled) bool { return p.people != word }
 			return newProportion(slices.DeleteFunc(slices.Clone(pairs), other), func(p labelled) bool { return !agree(p) })
 		}
@@ -333,7 +333,7 @@ func newAgreement(k checkKey, pairs []labelled, choices bool) Agreement {
 }
 
 // confuse counts the pairs by their words, and returns the index of each word.
-func (c *Agreement) confuse(pairs []labelled) (people, said []int) {
+func (c *agreement) confuse(pairs []labelled) (people, said []int) {
 	c.Confusion = make([][]int, len(c.Words))
 	for i := range c.Confusion {
 		c.Confusion[i] = make([]int, len(c.Words))
@@ -346,8 +346,8 @@ func (c *Agreement) confuse(pairs []labelled) (people, said []int) {
 	return people, said
 }
 
-// People is the agreement of two people on the answers to a suite, in this run and others.
-type People struct {
+// twoPeople is the agreement of two people on the answers to a suite, in this run and others.
+type twoPeople struct {
 	Suite string `json:"suite"`
 	labels.PeopleAgreement
 }
@@ -391,7 +391,7 @@ func CheckPeople(d *journal.Document, files []*labels.File) (*AgreementReport, e
 			}
 		}
 		for _, a := range f.Agreements() {
-			out.People = append(out.People, People{f.Suite(), a})
+			out.People = append(out.People, twoPeople{f.Suite(), a})
 		}
 	}
 	return out, nil

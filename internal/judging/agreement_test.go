@@ -93,7 +93,7 @@ func confused(t *testing.T, words []string, counts [][]int) (*journal.Document, 
 }
 
 // isWilson holds that an interval is Wilson's for a share of n: its bounds are where the share is just z standard errors away.
-func isWilson(t *testing.T, what string, p Proportion, n int) {
+func isWilson(t *testing.T, what string, p wilsonShare, n int) {
 	t.Helper()
 	const z = 1.6448536269514722 // 95 % of the standard normal distribution
 	for _, bound := range p.Interval {
@@ -120,14 +120,14 @@ func TestCheckMeasuresPassAndFail(t *testing.T) {
 	}
 	got := report.Judges[0]
 	kappa := 2 * float64(a*d-b*c) / float64((a+b)*(b+d)+(a+c)*(c+d))
-	want := Agreement{
+	want := agreement{
 		Suite: "s", Scorer: "tone", Judge: "judge of tone", Answers: 20, Cases: 20,
-		Agreement: Proportion{Part: a + d, Of: 20, Share: new(15. / 20)}, Kappa: &kappa,
-		FalsePass: &Proportion{Part: b, Of: a + b, Share: new(2. / 8)}, FalseFail: &Proportion{Part: c, Of: c + d, Share: new(3. / 12)},
+		Agreement: wilsonShare{Part: a + d, Of: 20, Share: new(15. / 20)}, Kappa: &kappa,
+		FalsePass: &wilsonShare{Part: b, Of: a + b, Share: new(2. / 8)}, FalseFail: &wilsonShare{Part: c, Of: c + d, Share: new(3. / 12)},
 		Words: []string{failWord, passWord}, Confusion: [][]int{{a, b}, {c, d}},
 	}
 	ignored := cmp.Options{
-		cmpopts.IgnoreFields(Proportion{}, "Interval"), cmpopts.IgnoreFields(Agreement{}, "KappaInterval"), cmpopts.EquateApprox(0, 1e-12),
+		cmpopts.IgnoreFields(wilsonShare{}, "Interval"), cmpopts.IgnoreFields(agreement{}, "KappaInterval"), cmpopts.EquateApprox(0, 1e-12),
 	}
 	if diff := cmp.Diff(want, got, ignored); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

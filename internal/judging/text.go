@@ -33,7 +33,7 @@ func (r *AgreementReport) Text() string {
 // fewCases is the number of cases below which the report warns that much remains open.
 const fewCases = 50
 
-func writeAgreement(p *strings.Builder, c *Agreement) {
+func writeAgreement(p *strings.Builder, c *agreement) {
 	who := "judge"
 	if c.Panel {
 		who = "panel"
@@ -64,20 +64,20 @@ func writeKappa(p *strings.Builder, kappa *float64, interval *[2]float64) {
 	fmt.Fprintf(p, "  Cohen's kappa: %.3f, 90 %% interval %.3f to %.3f\n", *kappa, interval[0], interval[1])
 }
 
-func writePeople(p *strings.Builder, a *People) {
+func writePeople(p *strings.Builder, a *twoPeople) {
 	fmt.Fprintf(p, "%s\n", diag.CleanLine(fmt.Sprintf(
 		"people in %s, %s and %s: %s of %s that both labelled", a.Suite, a.One, a.Other, diag.Count(a.Answers, "answer"),
 		diag.Count(a.Cases, "case"),
 	)))
 	fmt.Fprintf(
 		p, "  agreement: %s\n",
-		proportion(&Proportion{a.Agree, a.Answers, new(float64(a.Agree) / float64(a.Answers)), a.Interval}),
+		proportion(&wilsonShare{a.Agree, a.Answers, new(float64(a.Agree) / float64(a.Answers)), a.Interval}),
 	)
 	writeKappa(p, a.Kappa, a.KappaInterval)
 }
 
 // writeConfusion writes a table with a row for each label and a column for each word of the judge.
-func writeConfusion(p *strings.Builder, c *Agreement) {
+func writeConfusion(p *strings.Builder, c *agreement) {
 	const corner = "people \\ judge"
 	width := displaywidth.String(corner)
 	for _, w := range c.Words {
@@ -100,7 +100,7 @@ func writeConfusion(p *strings.Builder, c *Agreement) {
 	}
 }
 
-func proportion(p *Proportion) string {
+func proportion(p *wilsonShare) string {
 	if p.Share == nil {
 		return "of none, so nothing is known"
 	}

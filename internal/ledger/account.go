@@ -19,7 +19,7 @@ type account struct {
 	name    ModelAccount
 	budget  rates.Budget
 	meter   rates.Meter
-	refused Amount
+	refused amount
 	most    int             // calls in progress at once; 0 is unlimited
 	open    int             // how many open grants count for that
 	held    time.Time       // the service wants no call before
@@ -27,7 +27,7 @@ type account struct {
 }
 
 // newAccount makes an account; without limits if the entry is nil, for what the file of the ledger has of it.
-func newAccount(name ModelAccount, limits *AccountLimits) *account {
+func newAccount(name ModelAccount, limits *accountLimits) *account {
 	a := &account{name: name, meter: rates.Meter{PaceGuard: paceGuard, WindowGuard: windowGuard}}
 	if limits != nil {
 		a.budget.Most, a.meter.Rates, a.most = limits.Budget, limits.Rates, limits.Concurrency
@@ -35,20 +35,20 @@ func newAccount(name ModelAccount, limits *AccountLimits) *account {
 	return a
 }
 
-func (a *account) balance() Balance {
-	return Balance{a.name, a.budget.Granted, a.budget.Settled, a.refused}
+func (a *account) balance() accountBalance {
+	return accountBalance{a.name, a.budget.Granted, a.budget.Settled, a.refused}
 }
 
 // grant is a call that a process may send.
 type grant struct {
 	owner string
 	of    *account
-	cost  Amount
+	cost  amount
 }
 
 // takesPlace reports whether a call counts for the concurrency. Requests to count tokens do not, because
 // settling another call may need one.
-func takesPlace(cost Amount) bool { return cost.Tokens > 0 }
+func takesPlace(cost amount) bool { return cost.Tokens > 0 }
 
 // accountWait says what a call waits for: a time or, if that is zero, the end of another grant. why is "" if the
 // call need not wait.
@@ -57,7 +57,7 @@ type accountWait struct {
 	at  time.Time
 }
 
-func (a *account) roomFor(cost Amount, now time.Time) accountWait {
+func (a *account) roomFor(cost amount, now time.Time) accountWait {
 	switch {
 	case a.held.After(now):
 		return accountWait{"the service, which wants a pause", a.held}
@@ -76,7 +76,7 @@ func (a *account) roomFor(cost Amount, now time.Time) accountWait {
 }
 
 // take adds an open grant.
-func (a *account) take(cost Amount, now time.Time) {
+func (a *account) take(cost amount, now time.Time) {
 	a.budget.Take(cost)
 	a.meter.Pace(now)
 	if takesPlace(cost) {
@@ -85,7 +85,7 @@ func (a *account) take(cost Amount, now time.Time) {
 }
 
 // release frees the place of a grant that ended.
-func (a *account) release(cost Amount) {
+func (a *account) release(cost amount) {
 	if takesPlace(cost) {
 		a.open--
 	}

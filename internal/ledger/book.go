@@ -16,7 +16,7 @@ import (
 // book has the accounts and the open grants. Every change is an event in the file of the ledger. Applying
 // the same events again leads to the same book.
 type book struct {
-	limits []AccountLimits
+	limits []accountLimits
 	file   *ledgerFile
 	now    func() time.Time
 
@@ -35,9 +35,9 @@ type bookEvent struct {
 	ID      string        `json:"id,omitempty"` // of a grant
 	Owner   string        `json:"owner,omitempty"`
 	Account *ModelAccount `json:"account,omitempty"`
-	Cost    Amount        `json:"cost,omitzero"`
+	Cost    amount        `json:"cost,omitzero"`
 	Until   time.Time     `json:"until,omitzero"`
-	Balance *Balance      `json:"balance,omitempty"` // settled grants only
+	Balance *accountBalance      `json:"balance,omitempty"` // settled grants only
 }
 
 type eventKind string
@@ -53,7 +53,7 @@ const (
 	paced    eventKind = "pace" // earliest time of the next request
 )
 
-func newBook(limits []AccountLimits) *book {
+func newBook(limits []accountLimits) *book {
 	return &book{
 		limits:   limits,
 		now:      time.Now,
@@ -285,7 +285,7 @@ func (b *book) settleOne(s *settlement, now time.Time) {
 		b.record(&bookEvent{Type: returned, At: now, ID: s.ID})
 		return
 	}
-	b.record(&bookEvent{Type: settled, At: now, ID: s.ID, Cost: Amount{Calls: g.cost.Calls, Tokens: s.Tokens, Money: s.Money}})
+	b.record(&bookEvent{Type: settled, At: now, ID: s.ID, Cost: amount{Calls: g.cost.Calls, Tokens: s.Tokens, Money: s.Money}})
 }
 
 // hear records a sign of life of a process.
@@ -331,14 +331,14 @@ func (b *book) expire() {
 }
 
 // balances returns the state of all accounts, sorted by name.
-func (b *book) balances() []Balance {
+func (b *book) balances() []accountBalance {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	out := make([]Balance, 0, len(b.accounts))
+	out := make([]accountBalance, 0, len(b.accounts))
 	for _, a := range b.accounts {
 		out = append(out, a.balance())
 	}
-	slices.SortFunc(out, func(x, y Balance) int { return strings.Compare(x.String(), y.String()) })
+	slices.SortFunc(out, func(x, y accountBalance) int { return strings.Compare(x.String(), y.String()) })
 	return out
 }
 
@@ -356,7 +356,7 @@ func (b *book) events(now time.Time) (out []*bookEvent) {
 		}
 		a.meter.Forget(now)
 		for _, one := range a.meter.Window {
-			out = append(out, &bookEvent{Type: used, At: one.At, Account: &a.name, Cost: Amount{Tokens: one.N}})
+			out = append(out, &bookEvent{Type: used, At: one.At, Account: &a.name, Cost: amount{Tokens: one.N}})
 		}
 	}
 	for id, g := range b.grants {

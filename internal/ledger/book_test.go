@@ -20,7 +20,7 @@ import (
 )
 
 // book opens a book in a folder, which is as after a kill where it was used before.
-func openBook(t *testing.T, dir string, limits ...AccountLimits) *book {
+func openBook(t *testing.T, dir string, limits ...accountLimits) *book {
 	t.Helper()
 	for i := range limits {
 		l := &limits[i]
@@ -38,10 +38,10 @@ func openBook(t *testing.T, dir string, limits ...AccountLimits) *book {
 
 var someModel = ModelAccount{Service: "https://svc", Key: Fingerprint("k"), Model: "svc-pro"}
 
-func call(tokens int) Amount { return Amount{Calls: 1, Tokens: tokens} }
+func call(tokens int) amount { return amount{Calls: 1, Tokens: tokens} }
 
 // ask is a request for a grant of a process.
-func ask(owner string, n int, cost Amount) *grantRequest {
+func ask(owner string, n int, cost amount) *grantRequest {
 	return &grantRequest{ID: fmt.Sprintf("%s-%d", owner, n), Owner: owner, Account: someModel, Cost: cost}
 }
 
@@ -71,21 +71,21 @@ func most(all []sent, of func(sent) int) (greatest int) {
 func TestRatesAreUsedAndKept(t *testing.T) {
 	const minutes = 5
 	for name, test := range map[string]struct {
-		limits  AccountLimits
+		limits  accountLimits
 		latency time.Duration
 		counts  bool // tokens before each call
 	}{
-		"requests":         {AccountLimits{Rates: rates.Rates{RequestsPerMinute: 300}}, 100 * time.Millisecond, false},
-		"few requests":     {AccountLimits{Rates: rates.Rates{RequestsPerMinute: 20}}, 100 * time.Millisecond, false},
-		"many requests":    {AccountLimits{Rates: rates.Rates{RequestsPerMinute: 1000}}, 50 * time.Millisecond, false},
-		"tokens":           {AccountLimits{Rates: rates.Rates{TokensPerMinute: 20_000}}, 200 * time.Millisecond, false},
-		"both":             {AccountLimits{Rates: rates.Rates{RequestsPerMinute: 300, TokensPerMinute: 20_000}}, 200 * time.Millisecond, false},
-		"slow, and tokens": {AccountLimits{Rates: rates.Rates{TokensPerMinute: 20_000}}, 1500 * time.Millisecond, false},
-		"counted":          {AccountLimits{Rates: rates.Rates{RequestsPerMinute: 300, TokensPerMinute: 20_000}}, 100 * time.Millisecond, true},
+		"requests":         {accountLimits{Rates: rates.Rates{RequestsPerMinute: 300}}, 100 * time.Millisecond, false},
+		"few requests":     {accountLimits{Rates: rates.Rates{RequestsPerMinute: 20}}, 100 * time.Millisecond, false},
+		"many requests":    {accountLimits{Rates: rates.Rates{RequestsPerMinute: 1000}}, 50 * time.Millisecond, false},
+		"tokens":           {accountLimits{Rates: rates.Rates{TokensPerMinute: 20_000}}, 200 * time.Millisecond, false},
+		"both":             {accountLimits{Rates: rates.Rates{RequestsPerMinute: 300, TokensPerMinute: 20_000}}, 200 * time.Millisecond, false},
+		"slow, and tokens": {accountLimits{Rates: rates.Rates{TokensPerMinute: 20_000}}, 1500 * time.Millisecond, false},
+		"counted":          {accountLimits{Rates: rates.Rates{RequestsPerMinute: 300, TokensPerMinute: 20_000}}, 100 * time.Millisecond, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBook([]AccountLimits{test.limits})
+				b := newBook([]accountLimits{test.limits})
 				b.limits[0].service, b.limits[0].model, b.limits[0].key = "*", "*", "*"
 				b.file = unwritten()
 				var mu sync.Mutex
@@ -100,7 +100,7 @@ func TestRatesAreUsedAndKept(t *testing.T) {
 				var workers sync.WaitGroup
 				for w := range 16 {
 					owner, rng := fmt.Sprint(w%4), rand.New(rand.NewPCG(1, uint64(w)))
-					take := func(n int, cost Amount, used int) bool {
+					take := func(n int, cost amount, used int) bool {
 						one := ask(fmt.Sprint(owner, "-", w), n, cost)
 						if _, err := b.grant(ctx, one); err != nil {
 							return false
@@ -114,7 +114,7 @@ func TestRatesAreUsedAndKept(t *testing.T) {
 					}
 					workers.Go(func() {
 						for n := 0; ; n += 2 {
-							if test.counts && !take(n, Amount{Calls: 1}, 0) {
+							if test.counts && !take(n, amount{Calls: 1}, 0) {
 								return
 							}
 							used := 60 + rng.IntN(8)
@@ -132,7 +132,7 @@ func TestRatesAreUsedAndKept(t *testing.T) {
 }
 
 // checkRate wants no minute with more than the limits, and most of one of them used.
-func checkRate(t *testing.T, l AccountLimits, arrived, left []sent, minutes float64) {
+func checkRate(t *testing.T, l accountLimits, arrived, left []sent, minutes float64) {
 	t.Helper()
 	for way, all := range map[string][]sent{"arrived": arrived, "left": left} {
 		requests, tokens := most(all, func(sent) int { return 1 }), most(all, func(s sent) int { return s.tokens })
@@ -163,7 +163,7 @@ func unwritten() *ledgerFile { return &ledgerFile{moved: make(chan struct{}), sa
 // A ledger that was killed knows every grant that it answered.
 func TestKilledLedgerForgetsNothing(t *testing.T) {
 	dir := t.TempDir()
-	limits := AccountLimits{Budget: Amount{Calls: 10, Tokens: 1000}}
+	limits := accountLimits{Budget: amount{Calls: 10, Tokens: 1000}}
 	b := openBook(t, dir, limits)
 	for n := range 6 {
 		_, err := b.grant(t.Context(), ask("p", n, call(100)))
@@ -207,7 +207,7 @@ func killedCopy(t *testing.T, dir string) string {
 
 // The same id gets the same grant: its answer may have been lost with the ledger.
 func TestGrantsAreNotDoubled(t *testing.T) {
-	b := openBook(t, t.TempDir(), AccountLimits{})
+	b := openBook(t, t.TempDir(), accountLimits{})
 	for range 3 {
 		_, err := b.grant(t.Context(), ask("p", 1, call(5)))
 		expect.OK(t, err)
@@ -221,7 +221,7 @@ func TestGrantsAreNotDoubled(t *testing.T) {
 // What a dead process had is spent: its calls may have been made. One that lives keeps its grants.
 func TestGrantsOfTheDeadAreSpent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBook([]AccountLimits{{service: "*", model: "*", key: "*", Concurrency: 2}})
+		b := newBook([]accountLimits{{service: "*", model: "*", key: "*", Concurrency: 2}})
 		b.file = unwritten()
 		for _, owner := range []string{"dead", "alive"} {
 			_, err := b.grant(t.Context(), ask(owner, 1, call(7)))
@@ -253,7 +253,7 @@ func TestGrantsOfTheDeadAreSpent(t *testing.T) {
 // A pause that the service wants of one process holds up all processes of the account, and no other account.
 func TestRetryAfterHoldsAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBook([]AccountLimits{{service: "*", model: "*", key: "*"}})
+		b := newBook([]accountLimits{{service: "*", model: "*", key: "*"}})
 		b.file = unwritten()
 		_, err := b.grant(t.Context(), ask("p", 1, call(1)))
 		expect.OK(t, err, b.settle(t.Context(), []settlement{{ID: "p-1", RetryAfter: 3000}}))
@@ -272,14 +272,14 @@ func TestRetryAfterHoldsAll(t *testing.T) {
 // A large call is not overtaken by small ones for ever, and calls without tokens pass it.
 func TestCallsKeepTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBook([]AccountLimits{{service: "*", model: "*", key: "*", Rates: rates.Rates{TokensPerMinute: 100}}})
+		b := newBook([]accountLimits{{service: "*", model: "*", key: "*", Rates: rates.Rates{TokensPerMinute: 100}}})
 		b.file = unwritten()
 		_, err := b.grant(t.Context(), ask("p", 0, call(60)))
 		expect.OK(t, err, b.settle(t.Context(), []settlement{{ID: "p-0", Tokens: 60}}))
 		var mu sync.Mutex
 		var order []string
 		var all sync.WaitGroup
-		for i, cost := range []Amount{call(90), call(10), call(0), call(10)} {
+		for i, cost := range []amount{call(90), call(10), call(0), call(10)} {
 			all.Go(func() {
 				_, err := b.grant(t.Context(), ask("p", i+1, cost))
 				expect.OK(t, err, b.settle(t.Context(), []settlement{{ID: fmt.Sprintf("p-%d", i+1), Tokens: cost.Tokens}}))
@@ -296,7 +296,7 @@ func TestCallsKeepTheirTurn(t *testing.T) {
 
 func TestAClockThatIsSetBackDelaysNoCall(t *testing.T) {
 	dir := t.TempDir()
-	limits := AccountLimits{Rates: rates.Rates{RequestsPerMinute: 60, TokensPerMinute: 100}}
+	limits := accountLimits{Rates: rates.Rates{RequestsPerMinute: 60, TokensPerMinute: 100}}
 	b := openBook(t, dir, limits)
 	b.now = func() time.Time { return time.Now().Add(time.Hour) }
 	_, err := b.grant(t.Context(), ask("p", 1, call(90)))
@@ -362,7 +362,7 @@ func TestFingerprintsHideTheKey(t *testing.T) {
 
 // A request that was sent before the ledger was started again counts for the rate.
 func TestPaceSurvivesARestart(t *testing.T) {
-	dir, limits := t.TempDir(), AccountLimits{Rates: rates.Rates{RequestsPerMinute: 1}}
+	dir, limits := t.TempDir(), accountLimits{Rates: rates.Rates{RequestsPerMinute: 1}}
 	b := openBook(t, dir, limits)
 	_, err := b.grant(t.Context(), ask("p", 1, call(1)))
 	expect.OK(t, err, b.settle(t.Context(), []settlement{{ID: "p-1", Tokens: 1}}))
@@ -378,7 +378,7 @@ func TestPaceSurvivesARestart(t *testing.T) {
 // A ledger that slept knows nothing of signs of life meanwhile: processes have a lifetime from then on.
 func TestASleepOfTheLedgerKillsNoProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBook([]AccountLimits{{service: "*", model: "*", key: "*"}})
+		b := newBook([]accountLimits{{service: "*", model: "*", key: "*"}})
 		b.file = unwritten()
 		_, err := b.grant(t.Context(), ask("p", 1, call(7)))
 		expect.OK(t, err)
@@ -386,7 +386,7 @@ func TestASleepOfTheLedgerKillsNoProcess(t *testing.T) {
 		time.Sleep(10 * lifetime)
 		for began := time.Now(); time.Since(began) < lifetime; time.Sleep(time.Second) {
 			b.expire()
-			expect.Same(t, "settled", b.balances()[0].Settled, Amount{})
+			expect.Same(t, "settled", b.balances()[0].Settled, amount{})
 		}
 		time.Sleep(time.Second)
 		b.expire()
@@ -397,7 +397,7 @@ func TestASleepOfTheLedgerKillsNoProcess(t *testing.T) {
 // A call whose request is repeated keeps its place; one whose process died or that was given up loses it.
 func TestCallsKeepTheirPlaceBetweenRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBook([]AccountLimits{{service: "*", model: "*", key: "*", Rates: rates.Rates{TokensPerMinute: 100}}})
+		b := newBook([]accountLimits{{service: "*", model: "*", key: "*", Rates: rates.Rates{TokensPerMinute: 100}}})
 		b.file = unwritten()
 		_, err := b.grant(t.Context(), ask("p", 0, call(100)))
 		expect.OK(t, err, b.settle(t.Context(), []settlement{{ID: "p-0", Tokens: 100}}))
@@ -433,9 +433,9 @@ func TestFilesOfEarlyVersionsAreRead(t *testing.T) {
 		`"cost":{"calls":1,"tokens":5,"money":0}}
 `
 	expect.OK(t, os.WriteFile(filepath.Join(dir, fileName), []byte(early), 0o600))
-	want := []Balance{{ModelAccount{"https://svc", "k", "m"}, Amount{Calls: 4, Tokens: 15, Money: 0.5}, Amount{Calls: 3, Tokens: 9, Money: 0.5}, Amount{Calls: 1}}}
-	expect.Same(t, "balances", openBook(t, dir, AccountLimits{}).balances(), want)
-	expect.Same(t, "balances with checksums", openBook(t, killedCopy(t, dir), AccountLimits{}).balances(), want)
+	want := []accountBalance{{ModelAccount{"https://svc", "k", "m"}, amount{Calls: 4, Tokens: 15, Money: 0.5}, amount{Calls: 3, Tokens: 9, Money: 0.5}, amount{Calls: 1}}}
+	expect.Same(t, "balances", openBook(t, dir, accountLimits{}).balances(), want)
+	expect.Same(t, "balances with checksums", openBook(t, killedCopy(t, dir), accountLimits{}).balances(), want)
 }
 
 // An address has one account, however it is spelled.
@@ -464,7 +464,7 @@ func TestAddressesHaveOneSpelling(t *testing.T) {
 // A disk that hangs keeps no request for longer than a process waits for an answer.
 func TestADiskThatHangsIsReportedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBook(anyAccount(AccountLimits{Concurrency: 1}))
+		b := newBook(anyAccount(accountLimits{Concurrency: 1}))
 		b.file = &ledgerFile{moved: make(chan struct{}), work: make(chan struct{}, 1)} // which nothing writes
 		began := time.Now()
 		_, err := b.grant(t.Context(), ask("p", 1, call(1)))
@@ -490,7 +490,7 @@ func TestAStateThatIsGoneGrantsNothing(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			var said notes
-			b := newBook(anyAccount(AccountLimits{}))
+			b := newBook(anyAccount(accountLimits{}))
 			var err error
 			b.file, err = openFile(dir, b, said.add)
 			expect.OK(t, err)
@@ -516,7 +516,7 @@ func TestDamageInTheFileIsReported(t *testing.T) {
 	_, err := openFile(dir, newBook(nil), nil)
 	expect.Contains(t, "a damaged ledger", fmt.Sprint(err), fileName+
 		":2 is damaged: what was granted is not known; move the file away to begin with empty accounts")
-	b := openBook(t, t.TempDir(), AccountLimits{})
+	b := openBook(t, t.TempDir(), accountLimits{})
 	for n := range 3 {
 		_, err := b.grant(t.Context(), ask("p", n, call(100)))
 		expect.OK(t, err)
@@ -545,7 +545,7 @@ func TestDamageInTheFileIsReported(t *testing.T) {
 // The file is rewritten when it has grown, and says the same.
 func TestFileIsRewritten(t *testing.T) {
 	dir := t.TempDir()
-	b := openBook(t, dir, AccountLimits{Rates: rates.Rates{RequestsPerMinute: 1 << 30}})
+	b := openBook(t, dir, accountLimits{Rates: rates.Rates{RequestsPerMinute: 1 << 30}})
 	b.file.most, b.file.least = 20_000, 20_000
 	var all sync.WaitGroup
 	for w := range 4 {
@@ -562,8 +562,8 @@ func TestFileIsRewritten(t *testing.T) {
 	}
 	all.Wait()
 	before := b.balances()
-	expect.Same(t, "granted", before[0].Granted, Amount{Calls: 800, Tokens: 1600})
-	b = openBook(t, killedCopy(t, dir), AccountLimits{})
+	expect.Same(t, "granted", before[0].Granted, amount{Calls: 800, Tokens: 1600})
+	b = openBook(t, killedCopy(t, dir), accountLimits{})
 	expect.Same(t, "balances", b.balances(), before)
 	expect.Same(t, "open grants", len(b.grants), 80)
 	if !slices.ContainsFunc(b.events(time.Now()), func(e *bookEvent) bool { return e.Type == balanced }) {

@@ -115,15 +115,15 @@ func (c *Client) Check(ctx context.Context, accounts []ModelAccount) ([]CallTerm
 	return out, c.insist(ctx, "check", accounts, &out)
 }
 
-// Grant is permission to send a call. The caller must settle it.
-type Grant struct {
+// callGrant is permission to send a call. The caller must settle it.
+type callGrant struct {
 	of *Client
 	id string
 }
 
-// Grant waits, however long, until the ledger grants a call. It returns a *Refused, errLost, or the error
+// callGrant waits, however long, until the ledger grants a call. It returns a *Refused, errLost, or the error
 // of ctx.
-func (c *Client) Grant(ctx context.Context, account ModelAccount, cost Amount) (*Grant, error) {
+func (c *Client) Grant(ctx context.Context, account ModelAccount, cost amount) (*callGrant, error) {
 	ask := grantRequest{ID: rand.Text(), Owner: c.owner, Account: account, Cost: cost}
 	for {
 		var got granting
@@ -136,14 +136,14 @@ func (c *Client) Grant(ctx context.Context, account ModelAccount, cost Amount) (
 			return nil, err
 		}
 		if got.Granted {
-			return &Grant{c, ask.ID}, nil
+			return &callGrant{c, ask.ID}, nil
 		}
 	}
 }
 
 // Settle reports the cost of the call. retryAfter is how long the service wants no further calls, 0 for no
 // pause.
-func (g *Grant) Settle(tokens int, money float64, retryAfter time.Duration) {
+func (g *callGrant) Settle(tokens int, money float64, retryAfter time.Duration) {
 	pause := min(max(0, retryAfter), mostPause)
 	g.of.queue(settlement{ID: g.id, Tokens: tokens, Money: money, RetryAfter: pause.Milliseconds()})
 }

@@ -43,8 +43,8 @@ func Fingerprint(key string) string {
 	return hex.EncodeToString(sum.Sum(nil))[:16]
 }
 
-// Amount is a cost.
-type Amount = rates.Amount
+// amount is a cost.
+type amount = rates.Amount
 
 // Larger numbers cannot be true, and sums of smaller ones stay in range.
 const (
@@ -54,16 +54,16 @@ const (
 )
 
 // isPossible reports whether calls can cost this: a negative cost would refill a budget.
-func isPossible(a Amount) bool {
+func isPossible(a amount) bool {
 	return a.Calls >= 0 && a.Calls <= mostCount && a.Tokens >= 0 && a.Tokens <= mostCount && a.Money >= 0 && a.Money <= mostMoney
 }
 
-// Balance is the state of an account.
-type Balance struct {
+// accountBalance is the state of an account.
+type accountBalance struct {
 	ModelAccount
-	Granted Amount `json:"granted"` // so far, at what was reserved
-	Settled Amount `json:"settled"` // of that, what is over, at its cost; a grant that expired counts at what was reserved
-	Refused Amount `json:"refused"` // what the budgets turned away
+	Granted amount `json:"granted"` // so far, at what was reserved
+	Settled amount `json:"settled"` // of that, what is over, at its cost; a grant that expired counts at what was reserved
+	Refused amount `json:"refused"` // what the budgets turned away
 }
 
 // grantRequest is a request for a grant.
@@ -71,7 +71,7 @@ type grantRequest struct {
 	ID      string       `json:"id"`    // chosen by the process; the same one gets the same grant again
 	Owner   string       `json:"owner"` // the process
 	Account ModelAccount `json:"account"`
-	Cost    Amount       `json:"cost"` // at most; no call and no tokens for metadata
+	Cost    amount       `json:"cost"` // at most; no call and no tokens for metadata
 }
 
 func (a *grantRequest) isWhole() bool {
@@ -90,7 +90,7 @@ type settlement struct {
 }
 
 func (s *settlement) isWhole() bool {
-	return s.ID != "" && isPossible(Amount{Tokens: s.Tokens, Money: s.Money}) && s.RetryAfter >= 0 && s.RetryAfter <= mostPause.Milliseconds()
+	return s.ID != "" && isPossible(amount{Tokens: s.Tokens, Money: s.Money}) && s.RetryAfter >= 0 && s.RetryAfter <= mostPause.Milliseconds()
 }
 
 // CallTerms says what a process must know about a call before it is granted.

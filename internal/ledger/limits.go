@@ -10,25 +10,25 @@ import (
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-// AccountLimits apply to each account that an entry of the limits file matches, separately. Zero is unlimited.
-type AccountLimits struct {
+// accountLimits apply to each account that an entry of the limits file matches, separately. Zero is unlimited.
+type accountLimits struct {
 	rates.Rates
 	Concurrency int // calls in progress at once, without calls to count tokens
-	Budget      Amount
+	Budget      amount
 
 	service, model, key eval.Pattern
 }
 
-func (l *AccountLimits) matches(a ModelAccount) bool {
+func (l *accountLimits) matches(a ModelAccount) bool {
 	return l.service.Match(string(a.Service)) && l.model.Match(a.Model) && l.key.Match(a.Key)
 }
 
-func (l *AccountLimits) needs() CallTerms {
+func (l *accountLimits) needs() CallTerms {
 	return CallTerms{Tokens: l.TokensPerMinute > 0 || l.Budget.Tokens > 0, Money: l.Budget.Money > 0}
 }
 
 // find returns the first entry that matches an account, nil if none does.
-func find(all []AccountLimits, a ModelAccount) *AccountLimits {
+func find(all []accountLimits, a ModelAccount) *accountLimits {
 	for i := range all {
 		if all[i].matches(a) {
 			return &all[i]
@@ -38,7 +38,7 @@ func find(all []AccountLimits, a ModelAccount) *AccountLimits {
 }
 
 // ReadLimits reads a file of limits. path is its name in messages. Problems are added to diags.
-func ReadLimits(path string, src []byte, diags *diag.List) (out []AccountLimits) {
+func ReadLimits(path string, src []byte, diags *diag.List) (out []accountLimits) {
 	root, ok := yaml.Parse(path, src, diags)
 	if !ok {
 		return nil
@@ -58,7 +58,7 @@ func ReadLimits(path string, src []byte, diags *diag.List) (out []AccountLimits)
 }
 
 // entryOf reads an entry of the list.
-func entryOf(n yaml.Node) AccountLimits {
+func entryOf(n yaml.Node) accountLimits {
 	m := n.Map("service", "model", "key", "requestsPerMinute", "tokensPerMinute", "concurrency", "budget")
 	whole := func(n yaml.Node) int {
 		if n.IsZero() {
@@ -66,7 +66,7 @@ func entryOf(n yaml.Node) AccountLimits {
 		}
 		return n.Int(1, math.MaxInt32)
 	}
-	l := AccountLimits{
+	l := accountLimits{
 		service: eval.Pattern(addressOf(string(globOf(m.Get("service"))))), model: globOf(m.Get("model")), key: globOf(m.Get("key")),
 		Rates: rates.Rates{
 			RequestsPerMinute: whole(m.Get("requestsPerMinute")),
@@ -76,7 +76,7 @@ func entryOf(n yaml.Node) AccountLimits {
 	}
 	if budget := m.Get("budget"); !budget.IsZero() {
 		b := budget.Map("calls", "tokens", "money")
-		l.Budget = Amount{Calls: whole(b.Get("calls")), Tokens: whole(b.Get("tokens"))}
+		l.Budget = amount{Calls: whole(b.Get("calls")), Tokens: whole(b.Get("tokens"))}
 		if money := b.Get("money"); !money.IsZero() {
 			l.Budget.Money = money.Float(math.SmallestNonzeroFloat64, 1e12)
 		}

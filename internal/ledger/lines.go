@@ -131,4 +131,4 @@ func (e *bookEvent) whole() bool {
 }
 
 // least returns the least of the numbers; sums of fractions can be a little below zero.
-func least(a Amount) float64 { return math.Min(a.Money, float64(min(a.Calls, a.Tokens))) }
+func least(a amount) float64 { return math.Min(a.Money, float64(min(a.Calls, a.Tokens))) }

@@ -25,7 +25,7 @@ import (
 // Config configures a Server.
 type Config struct {
 	Listen  string // address; port 0 takes a free one
-	Limits  []AccountLimits
+	Limits  []accountLimits
 	State   string       // the folder of its file, which is made
 	Token   string       // that requests must show; "" for none, on this machine
 	Cert    string       // file with the certificate, "" for plain http on this machine
@@ -158,7 +158,7 @@ func (s *Server) sweep(ctx context.Context) {
 }
 
 // Balances returns the state of the accounts, sorted by name.
-func (s *Server) Balances() []Balance { return s.book.balances() }
+func (s *Server) Balances() []accountBalance { return s.book.balances() }
 
 // Close ends the server. Open grants stay open in its file.
 func (s *Server) Close() {

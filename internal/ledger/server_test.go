@@ -26,9 +26,9 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-func anyAccount(l AccountLimits) []AccountLimits {
+func anyAccount(l accountLimits) []accountLimits {
 	l.service, l.model, l.key = "*", "*", "*"
-	return []AccountLimits{l}
+	return []accountLimits{l}
 }
 
 // notes collects what people are shown.
@@ -69,7 +69,7 @@ func dial(t *testing.T, o Options) *Client {
 // While the ledger is away nothing is granted. When it is back, the process continues, and each grant counts once.
 func TestLedgerIsAwayForAWhile(t *testing.T) {
 	dir := t.TempDir()
-	config := Config{Listen: "127.0.0.1:0", Limits: anyAccount(AccountLimits{Budget: Amount{Calls: 3}}), State: dir, Notice: func(string) {}}
+	config := Config{Listen: "127.0.0.1:0", Limits: anyAccount(accountLimits{Budget: amount{Calls: 3}}), State: dir, Notice: func(string) {}}
 	s, err := Start(config)
 	expect.OK(t, err)
 	var said notes
@@ -94,7 +94,7 @@ func TestLedgerIsAwayForAWhile(t *testing.T) {
 	expect.OK(t, err)
 	defer s.Close()
 	expect.OK(t, <-got)
-	for want := (Amount{Calls: 1, Tokens: 4}); s.Balances()[0].Settled != want; time.Sleep(10 * time.Millisecond) {
+	for want := (amount{Calls: 1, Tokens: 4}); s.Balances()[0].Settled != want; time.Sleep(10 * time.Millisecond) {
 	}
 	_, err = c.Grant(t.Context(), someModel, call(10))
 	expect.OK(t, err)
@@ -124,7 +124,7 @@ func TestLedgerStaysAway(t *testing.T) {
 // A budget of calls is exact over many processes that ask at once.
 func TestBudgetIsExact(t *testing.T) {
 	s, err := Start(Config{
-		Listen: "127.0.0.1:0", Limits: anyAccount(AccountLimits{Budget: Amount{Calls: 100}}), State: t.TempDir(), Notice: func(string) {},
+		Listen: "127.0.0.1:0", Limits: anyAccount(accountLimits{Budget: amount{Calls: 100}}), State: t.TempDir(), Notice: func(string) {},
 	})
 	expect.OK(t, err)
 	defer s.Close()
@@ -159,7 +159,7 @@ func TestBudgetIsExact(t *testing.T) {
 
 // A process that gives up waiting leaves nothing granted behind.
 func TestGivingUpLeavesNothing(t *testing.T) {
-	limits := anyAccount(AccountLimits{Concurrency: 1})
+	limits := anyAccount(accountLimits{Concurrency: 1})
 	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: limits, State: t.TempDir(), Notice: func(string) {}})
 	expect.OK(t, err)
 	defer s.Close()
@@ -185,7 +185,7 @@ func TestGivingUpLeavesNothing(t *testing.T) {
 
 // The token guards every path.
 func TestATokenGuardsEveryPath(t *testing.T) {
-	limits := anyAccount(AccountLimits{})
+	limits := anyAccount(accountLimits{})
 	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: limits, State: t.TempDir(), Token: "right", Notice: func(string) {}})
 	expect.OK(t, err)
 	defer s.Close()
@@ -217,7 +217,7 @@ func TestATokenGuardsEveryPath(t *testing.T) {
 
 // A page of a browser gets nothing, nor does a request of another form.
 func TestStrangeRequestsGetNothing(t *testing.T) {
-	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: anyAccount(AccountLimits{}), State: t.TempDir(), Notice: func(string) {}})
+	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: anyAccount(accountLimits{}), State: t.TempDir(), Notice: func(string) {}})
 	expect.OK(t, err)
 	defer s.Close()
 	for body, want := range map[string]int{
@@ -244,12 +244,12 @@ func post(t *testing.T, url, body string) (status int) {
 
 // A cost that is negative or too large is refused, with all that came with it: it would refill the budget.
 func TestImpossibleSettlementsRefillNothing(t *testing.T) {
-	limits := anyAccount(AccountLimits{Budget: Amount{Tokens: 100, Money: 1}})
+	limits := anyAccount(accountLimits{Budget: amount{Tokens: 100, Money: 1}})
 	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: limits, State: t.TempDir(), Notice: func(string) {}})
 	expect.OK(t, err)
 	defer s.Close()
 	c := dial(t, Options{URL: s.URL})
-	g, err := c.Grant(t.Context(), someModel, Amount{Calls: 1, Tokens: 90, Money: 0.9})
+	g, err := c.Grant(t.Context(), someModel, amount{Calls: 1, Tokens: 90, Money: 0.9})
 	expect.OK(t, err)
 	for cost, want := range map[string]int{
 		`"tokens":-1000`: 400, `"money":-5`: 400, `"money":1e999`: 400, `"money":NaN`: 400, `"money":1e300`: 400,
@@ -258,7 +258,7 @@ func TestImpossibleSettlementsRefillNothing(t *testing.T) {
 	} {
 		expect.Same(t, cost, post(t, s.URL+"/v1/settlements", `[{"id":"`+g.id+`","tokens":1},{"id":"`+g.id+`",`+cost+`}]`), want)
 	}
-	expect.Same(t, "settled", s.Balances()[0].Settled, Amount{})
+	expect.Same(t, "settled", s.Balances()[0].Settled, amount{})
 	var said notes
 	other := dial(t, Options{URL: s.URL, Notice: said.add})
 	other.queue(settlement{ID: "x", Tokens: -1})
@@ -278,7 +278,7 @@ func TestImpossibleSettlementsRefillNothing(t *testing.T) {
 func TestOnlyTheNamesOfTheLedgerAreServed(t *testing.T) {
 	cert, key := certificate(t)
 	for _, c := range []Config{{Listen: "127.0.0.1:0"}, {Listen: ":0", Token: "x", Cert: cert, CertKey: key}} {
-		c.Limits, c.State, c.Notice = anyAccount(AccountLimits{}), t.TempDir(), func(string) {}
+		c.Limits, c.State, c.Notice = anyAccount(accountLimits{}), t.TempDir(), func(string) {}
 		s, err := Start(c)
 		expect.OK(t, err)
 		defer s.Close()
@@ -293,10 +293,10 @@ func TestOnlyTheNamesOfTheLedgerAreServed(t *testing.T) {
 
 // What GET /v1/accounts returns is what others build on.
 func TestAccountsAreReturnedAsJSON(t *testing.T) {
-	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: anyAccount(AccountLimits{}), State: t.TempDir(), Notice: func(string) {}})
+	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: anyAccount(accountLimits{}), State: t.TempDir(), Notice: func(string) {}})
 	expect.OK(t, err)
 	defer s.Close()
-	g, err := dial(t, Options{URL: s.URL}).Grant(t.Context(), someModel, Amount{Calls: 1, Tokens: 20, Money: 0.5})
+	g, err := dial(t, Options{URL: s.URL}).Grant(t.Context(), someModel, amount{Calls: 1, Tokens: 20, Money: 0.5})
 	expect.OK(t, err)
 	g.Settle(12, 0.25, 0)
 	for s.Balances()[0].Settled.Calls == 0 {
@@ -336,7 +336,7 @@ func TestOpenLedgersAreRefused(t *testing.T) {
 		}
 	}
 	s, err := Start(Config{
-		Listen: ":0", Token: "x", Cert: cert, CertKey: key, Limits: anyAccount(AccountLimits{}), State: t.TempDir(), Notice: func(string) {},
+		Listen: ":0", Token: "x", Cert: cert, CertKey: key, Limits: anyAccount(accountLimits{}), State: t.TempDir(), Notice: func(string) {},
 	})
 	expect.OK(t, err)
 	defer s.Close()
@@ -374,7 +374,7 @@ func certificate(t *testing.T) (cert, key string) {
 
 // No entry for an account is said at once, with its name.
 func TestAnAccountWithoutAnEntryIsNamed(t *testing.T) {
-	limits := anyAccount(AccountLimits{Rates: rates.Rates{TokensPerMinute: 5}, Budget: Amount{Money: 1}})
+	limits := anyAccount(accountLimits{Rates: rates.Rates{TokensPerMinute: 5}, Budget: amount{Money: 1}})
 	limits[0].model = "svc-*"
 	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: limits, State: t.TempDir(), Notice: func(string) {}})
 	expect.OK(t, err)
@@ -388,7 +388,7 @@ func TestAnAccountWithoutAnEntryIsNamed(t *testing.T) {
 	if !errors.As(err, &r) || r.Budget || !strings.Contains(r.Reason, "model other at https://svc") {
 		t.Errorf("%v, want a refusal that names the model and its address", err)
 	}
-	if slices.ContainsFunc(s.Balances(), func(b Balance) bool { return b.Model == "other" }) {
+	if slices.ContainsFunc(s.Balances(), func(b accountBalance) bool { return b.Model == "other" }) {
 		t.Error("got a balance of an account without an entry, want none")
 	}
 }

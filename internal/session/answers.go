@@ -33,8 +33,8 @@ type answerLine struct {
 	Turns        []string       `json:"turns"` // of a live chat: the answers to its turns
 }
 
-// Answers holds answers that were made elsewhere. They are scored without a service.
-type Answers struct {
+// givenAnswers holds answers that were made elsewhere. They are scored without a service.
+type givenAnswers struct {
 	file  string
 	lines []answerLine
 	by    map[string][]int // lines by case
@@ -44,14 +44,14 @@ type Answers struct {
 // maxAnswerLine is the longest line, in bytes.
 const maxAnswerLine = 32 << 20
 
-// ReadAnswers reads a file of JSON lines. All problems are reported at once.
-func ReadAnswers(path string) (*Answers, error) {
+// readGivenAnswers reads a file of JSON lines. All problems are reported at once.
+func readGivenAnswers(path string) (*givenAnswers, error) {
 	file, err := files.Input(path)
 	if err != nil {
 		return nil, eval.BadInput("the answers cannot be read: %w", err)
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	a := &Answers{file: path, by: map[string][]int{}}
+	a := &givenAnswers{file: path, by: map[string][]int{}}
 	var problems []error
 	in := bufio.NewScanner(file)
 	in.Buffer(nil, maxAnswerLine)
@@ -164,7 +164,7 @@ func (l *answerLine) fits(t *eval.Trial) bool {
 }
 
 // Check compares the answers with the plan: one that belongs to no trial is a problem.
-func (a *Answers) Check(plan *runner.Plan) error {
+func (a *givenAnswers) Check(plan *runner.Plan) error {
 	var cases []string
 	var problems []error
 	for t := range plan.Trials() {
@@ -194,7 +194,7 @@ func (a *Answers) Check(plan *runner.Plan) error {
 }
 
 // take marks the lines that answer a trial as used: one, if the file is right.
-func (a *Answers) take(t *eval.Trial) []*answerLine {
+func (a *givenAnswers) take(t *eval.Trial) []*answerLine {
 	var out []*answerLine
 	for _, i := range a.by[t.Case] {
 		if a.lines[i].fits(t) {
@@ -206,7 +206,7 @@ func (a *Answers) take(t *eval.Trial) []*answerLine {
 }
 
 // unused reports the lines that answer no trial of the given cases.
-func (a *Answers) unused(cases []string) []error {
+func (a *givenAnswers) unused(cases []string) []error {
 	var out []error
 	for i, used := range a.used {
 		if used {
@@ -226,7 +226,7 @@ func (a *Answers) unused(cases []string) []error {
 }
 
 // Earlier returns the answer to a trial.
-func (a *Answers) Earlier(t *runner.Planned) runner.EarlierTrial {
+func (a *givenAnswers) Earlier(t *runner.Planned) runner.EarlierTrial {
 	for _, i := range a.by[t.Case] {
 		if l := &a.lines[i]; l.fits(&t.Trial) {
 			return runner.AnsweredTrial{Result: l.result()}

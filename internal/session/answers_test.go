@@ -41,13 +41,13 @@ cases:
 	return runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1")
 }
 
-func readLines(t *testing.T, lines ...string) (*Answers, error) {
+func readLines(t *testing.T, lines ...string) (*givenAnswers, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.jsonl")
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return ReadAnswers(path)
+	return readGivenAnswers(path)
 }
 
 // Each line is the answer of its trial, in whichever form it is written; a trial without a line has none.
@@ -150,7 +150,7 @@ func TestReadReportsEveryLine(t *testing.T) {
 	}
 }
 
-// Answers that fit no trial, or two of them the same one, are bad input before anything is judged.
+// givenAnswers that fit no trial, or two of them the same one, are bad input before anything is judged.
 func TestCheckRefusesAnswersThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

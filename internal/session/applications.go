@@ -67,7 +67,7 @@ func (s *Session) checkPlace(dir string) error {
 		if !ok {
 			continue
 		}
-		if err := CheckRun(dir, p); err != nil {
+		if err := checkRun(dir, p); err != nil {
 			return err
 		}
 	}

@@ -40,14 +40,14 @@ type Session struct {
 	waits   *flow.Waits
 	stop    *runner.Stop
 
-	// Answers that are there already, and those to keep.
+	// givenAnswers that are there already, and those to keep.
 	recorder *recording   // keeps answers for a replay; nil keeps none
 	answers  answerSource // has answers that need no call; nil without any
 	rescores *rescoredRun // the run whose answers are scored again; nil without one
 
 	// Applications.
 	id         string                 // part of the names of their sessions
-	workspaces *Folders               // in which programs work
+	workspaces *folders               // in which programs work
 	endpoints  []interface{ Close() } // their clients
 }
 
@@ -62,9 +62,9 @@ func Connect(j *Job, version string, notice func(string)) (*Session, error) {
 	return s, nil
 }
 
-// ConnectTo is Connect for a single service; name is "" for the unnamed one. The other services may lack keys and
+// connectTo is Connect for a single service; name is "" for the unnamed one. The other services may lack keys and
 // addresses.
-func ConnectTo(j *Job, name, version string, notice func(string)) (*Session, error) {
+func connectTo(j *Job, name, version string, notice func(string)) (*Session, error) {
 	only := *j
 	only.Only = &name
 	return Connect(&only, version, notice)
@@ -86,7 +86,7 @@ func newSession(j *Job, version string, notice func(string)) *Session {
 		stop:    stop,
 
 		id:         rand.Text(),
-		workspaces: NewFolders(!j.Options.NoContent),
+		workspaces: newFolders(!j.Options.NoContent),
 	}
 	s.executor = &here{session: s}
 	return s
@@ -233,7 +233,7 @@ func (s *Session) cached(next flow.Service, who string) flow.Service {
 }
 
 // divide gives each service its share of the limits. Without named services, all limits belong to the only one.
-func divide(s *Settings, c *flow.LimiterConfig) {
+func divide(s *runSettings, c *flow.LimiterConfig) {
 	if len(s.Services) == 0 {
 		return
 	}

@@ -15,7 +15,7 @@ import (
 
 // LoadCopies loads the suites of a run from the copies in its directory, so that their judges can be used.
 func LoadCopies(of *journal.Document, options Options) (*Loaded, error) {
-	l := NoSuites(options)
+	l := noSuites(options)
 	l.copied = true
 	begun := of.Run.Options()
 	options.allowLike(begun)
@@ -48,7 +48,7 @@ func LoadCopies(of *journal.Document, options Options) (*Loaded, error) {
 // loadCopy loads the i-th suite of a run from the copies in the run's directory, with its other files from opts.Dir, which
 // may be "".
 func (l *Loaded) loadCopy(run string, i int, recorded *eval.RunSuite, opts suite.Options) (*suite.Suite, error) {
-	copies, err := copiesIn(run, CopyDir(i))
+	copies, err := copiesIn(run, copyDir(i))
 	if err != nil {
 		return nil, err
 	}
@@ -147,8 +147,8 @@ func (l *Loaded) SettleLike(d *journal.Document, doing string) (*Job, error) {
 	return j, nil
 }
 
-// CopyDir is the folder for copies of the i-th suite's files, relative to the run directory.
-func CopyDir(i int) string { return fmt.Sprintf("suites/%d/", i) }
+// copyDir is the folder for copies of the i-th suite's files, relative to the run directory.
+func copyDir(i int) string { return fmt.Sprintf("suites/%d/", i) }
 
 // earlierDir is the same for the earlier version of the i-th suite, with --interleave.
 func earlierDir(i int) string { return fmt.Sprintf("suites/%d.earlier/", i) }
@@ -165,7 +165,7 @@ func (j *Job) Copies() map[string][]byte {
 	}
 	for i, s := range j.Suites {
 		for name, data := range s.Sources() {
-			copies[CopyDir(i)+name] = data
+			copies[copyDir(i)+name] = data
 		}
 		if base, _ := s.BaseVersion(); base != nil {
 			for name, data := range base.Sources() {

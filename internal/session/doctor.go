@@ -39,8 +39,8 @@ type Check struct {
 	exit   int        // exit code that a problem leads to
 }
 
-// Setting is an effective setting of the service and its origin.
-type Setting struct {
+// setting is an effective setting of the service and its origin.
+type setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"` // "" if not set
 	From  string `json:"from"`
@@ -49,7 +49,7 @@ type Setting struct {
 // Checkup is the result of a Doctor.
 type Checkup struct {
 	Exit     int       `json:"exit"` // of the command: eval.CodeOK, eval.CodeBadInput or eval.CodeIncomplete
-	Settings []Setting `json:"settings,omitempty"`
+	Settings []setting `json:"settings,omitempty"`
 	Checks   []Check   `json:"checks"`
 }
 
@@ -149,7 +149,7 @@ func (d *Doctor) problem(name string, code int, text, advice, page string) {
 
 // suites loads the suites. It ignores the service settings of a suite with problems.
 func (d *Doctor) suites() *Loaded {
-	none := NoSuites(d.Options)
+	none := noSuites(d.Options)
 	l, err := Load(d.Options)
 	if err != nil {
 		d.problem("suites", eval.CodeBadInput, err.Error(), "", "suite")
@@ -171,9 +171,9 @@ func (d *Doctor) suites() *Loaded {
 }
 
 // sources lists the effective settings and where each comes from.
-func (d *Doctor) sources(j *Job) []Setting {
+func (d *Doctor) sources(j *Job) []setting {
 	f := &d.Options
-	var out []Setting
+	var out []setting
 	for _, s := range unnamedService() {
 		file := slices.IndexFunc(j.Suites, func(one *suite.Suite) bool { return s.suite(&one.Service) != "" })
 		value, from := *s.run(&j.Settings.Service), "default"
@@ -191,7 +191,7 @@ func (d *Doctor) sources(j *Job) []Setting {
 		case value == "":
 			from = "not set"
 		}
-		out = append(out, Setting{s.name, value, from})
+		out = append(out, setting{s.name, value, from})
 	}
 	return out
 }
@@ -234,7 +234,7 @@ func (d *Doctor) emulator(ctx context.Context) {
 	var alone Options
 	alone.Emulator, alone.Attempts, alone.Timeout = eval.DemoScript, 1, doctorTimeout
 	alone.Getenv = func(string) string { return "" }
-	j, err := NoSuites(alone).Settle()
+	j, err := noSuites(alone).Settle()
 	var session *Session
 	if err == nil {
 		session, err = Connect(j, d.Version, func(string) {})

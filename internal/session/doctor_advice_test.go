@@ -177,7 +177,7 @@ func TestSettingsSayWhereTheyComeFrom(t *testing.T) {
 	found := examine(t, doctor, map[string]string{
 		"EVALRUN_BASE_URL": "https://variable.example", "EVALRUN_HEADER_PREFIX": "x-svc", "EVALRUN_API_KEY": goodKey,
 	})
-	want := []Setting{
+	want := []setting{
 		{"baseUrl", url, "--base-url"},
 		{"apiVersion", "v1beta", "service.apiVersion in s.yaml"},
 		{"headerPrefix", "x-svc", "EVALRUN_HEADER_PREFIX"},

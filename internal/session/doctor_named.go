@@ -13,12 +13,12 @@ import (
 )
 
 // named looks at a named service: what opens it, and whether it answers.
-func (d *Doctor) named(ctx context.Context, j *Job, one *Named) {
+func (d *Doctor) named(ctx context.Context, j *Job, one *namedService) {
 	if !d.opens(one) {
 		d.warning("service", fmt.Sprintf("`%s` was not checked", one.Name), "settle the problems above first", "")
 		return
 	}
-	session, err := ConnectTo(j, one.Name, d.Version, func(text string) {
+	session, err := connectTo(j, one.Name, d.Version, func(text string) {
 		d.warning("service", strings.TrimPrefix(text, "warning: "), "", "")
 	})
 	if err != nil {
@@ -34,7 +34,7 @@ func (d *Doctor) named(ctx context.Context, j *Job, one *Named) {
 }
 
 // opens reports whether there is what opens a service. It reports only the length of a key.
-func (d *Doctor) opens(one *Named) bool {
+func (d *Doctor) opens(one *namedService) bool {
 	if d.Options.Emulator != "" {
 		return true
 	}
@@ -64,7 +64,7 @@ func (d *Doctor) opens(one *Named) bool {
 }
 
 // lists gets the models of a service, and reports models of the suites that are not among them.
-func (d *Doctor) lists(ctx context.Context, session *Session, one *Named) {
+func (d *Doctor) lists(ctx context.Context, session *Session, one *namedService) {
 	started := time.Now()
 	models, err := session.Models(ctx)
 	switch e := eval.AsError(err); {

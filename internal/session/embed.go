@@ -29,8 +29,8 @@ func (s *Session) BoundTime() {
 	}
 }
 
-// Embedded is a text with its vector.
-type Embedded struct {
+// embeddedText is a text with its vector.
+type embeddedText struct {
 	Text   string    `json:"text"`
 	Model  string    `json:"model"`
 	Values []float64 `json:"values"`
@@ -38,10 +38,10 @@ type Embedded struct {
 
 // Embed yields the vectors of texts in their order, and at last an error if there is one. A text that the model does
 // not take is found before the first of them is sent.
-func (s *Session) Embed(ctx context.Context, model string, texts []Text) iter.Seq2[Embedded, error] {
-	return func(yield func(Embedded, error) bool) {
+func (s *Session) Embed(ctx context.Context, model string, texts []textAt) iter.Seq2[embeddedText, error] {
+	return func(yield func(embeddedText, error) bool) {
 		if err := s.checkTexts(ctx, model, texts); err != nil {
-			yield(Embedded{}, err)
+			yield(embeddedText{}, err)
 			return
 		}
 		for len(texts) > 0 {
@@ -52,11 +52,11 @@ func (s *Session) Embed(ctx context.Context, model string, texts []Text) iter.Se
 			}
 			values, err := s.service.Embed(ctx, call)
 			if err != nil {
-				yield(Embedded{}, s.Refused(err))
+				yield(embeddedText{}, s.Refused(err))
 				return
 			}
 			for i, v := range values {
-				if !yield(Embedded{call.Texts[i], model, v}, nil) {
+				if !yield(embeddedText{call.Texts[i], model, v}, nil) {
 					return
 				}
 			}
@@ -66,7 +66,7 @@ func (s *Session) Embed(ctx context.Context, model string, texts []Text) iter.Se
 }
 
 // checkTexts compares the texts with the limits in the model's metadata.
-func (s *Session) checkTexts(ctx context.Context, model string, texts []Text) error {
+func (s *Session) checkTexts(ctx context.Context, model string, texts []textAt) error {
 	m, err := s.service.Model(ctx, s.Settings.Service.APIVersion, model)
 	switch e := eval.AsError(err); {
 	case e == nil:
@@ -158,7 +158,7 @@ func (s *Session) noModel(ctx context.Context, id, method string, e *eval.Error)
 }
 
 // batchOf is how many of the texts go into one call.
-func batchOf(texts []Text) int {
+func batchOf(texts []textAt) int {
 	n, size := 0, 0
 	for n < len(texts) && n < wire.MaxEmbedTexts && (n == 0 || size+len(texts[n].Text) <= wire.MaxEmbedBytes) {
 		size += len(texts[n].Text)
@@ -170,16 +170,16 @@ func batchOf(texts []Text) int {
 // maxTexts bounds a file of texts to embed, in bytes.
 const maxTexts = 64 << 20
 
-// Text is a text to embed and its place, for messages.
-type Text struct{ Where, Text string }
+// textAt is a text to embed and its place, for messages.
+type textAt struct{ Where, Text string }
 
 // ReadTexts reads what is to be embedded: the lines of files, or each as a whole. The file files.Standard is in; it
 // is read where no file is named.
-func ReadTexts(in io.Reader, sources []string, whole bool) ([]Text, error) {
+func ReadTexts(in io.Reader, sources []string, whole bool) ([]textAt, error) {
 	if len(sources) == 0 {
 		sources = []string{files.Standard}
 	}
-	var out []Text
+	var out []textAt
 	var names []string
 	for _, file := range sources {
 		data, err := readTexts(in, file)
@@ -193,13 +193,13 @@ func ReadTexts(in io.Reader, sources []string, whole bool) ([]Text, error) {
 		names = append(names, name)
 		if whole {
 			if text := string(data); strings.TrimSpace(text) != "" {
-				out = append(out, Text{Where: name, Text: text})
+				out = append(out, textAt{Where: name, Text: text})
 			}
 			continue
 		}
 		for i, line := range bytes.Split(data, []byte("\n")) {
 			if text := strings.TrimSuffix(string(line), "\r"); strings.TrimSpace(text) != "" {
-				out = append(out, Text{Where: fmt.Sprintf("%s:%d", name, i+1), Text: text})
+				out = append(out, textAt{Where: fmt.Sprintf("%s:%d", name, i+1), Text: text})
 			}
 		}
 	}

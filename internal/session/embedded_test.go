@@ -30,11 +30,11 @@ func (s *site) connected() *Session {
 func TestEmbedKeepsTheOrderOverBatches(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "")
-	var texts []Text
+	var texts []textAt
 	var want []string
 	for i := range 201 {
 		want = append(want, fmt.Sprintf("text %d", i))
-		texts = append(texts, Text{Where: "file", Text: want[i]})
+		texts = append(texts, textAt{Where: "file", Text: want[i]})
 	}
 	var got []string
 	vectors := map[string]int{}
@@ -59,7 +59,7 @@ func TestEmbedRefusesBeforeItSends(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "")
 	session := s.connected()
-	good := Text{Where: "a.txt:1", Text: "good"}
+	good := textAt{Where: "a.txt:1", Text: "good"}
 	for _, test := range []struct {
 		model string
 		bad   string
@@ -71,7 +71,7 @@ func TestEmbedRefusesBeforeItSends(t *testing.T) {
 		{"svc-pro", "fine", []string{"svc-pro", wire.MethodEmbed}},
 	} {
 		var refusal error
-		for _, err := range session.Embed(t.Context(), test.model, []Text{good, {Where: "a.txt:2", Text: test.bad}}) {
+		for _, err := range session.Embed(t.Context(), test.model, []textAt{good, {Where: "a.txt:2", Text: test.bad}}) {
 			if refusal = err; err == nil {
 				t.Errorf("%s: a vector came, want an error", test.model)
 			}

@@ -21,7 +21,7 @@ type embedded struct {
 }
 
 // answersFor redirects a contact to the emulator. It returns false when the service answers itself.
-func (e *embedded) answersFor(c *Contact) bool {
+func (e *embedded) answersFor(c *contact) bool {
 	if e == nil {
 		return false
 	}
@@ -30,7 +30,7 @@ func (e *embedded) answersFor(c *Contact) bool {
 	own.Path = ""
 	own.HeaderPrefix = e.headerPrefix
 	c.NamedService = &own
-	c.URL = e.URL + EmulatorPath(own.Protocol)
+	c.URL = e.URL + emulatorPath(own.Protocol)
 	c.Key = emulatorKey
 	c.ToEmulator = true
 	return true
@@ -41,7 +41,7 @@ func (s *Session) startEmulator() error {
 	if len(s.calls) == 0 && len(s.Suites) > 0 {
 		return nil
 	}
-	script, err := ReadScript(s.Options.In(), s.Options.Emulator)
+	script, err := readScript(s.Options.In(), s.Options.Emulator)
 	if err != nil {
 		return err
 	}
@@ -78,8 +78,8 @@ func (s *Session) noteEchoes() {
 // maxScript bounds the scripts of emulators, in bytes.
 const maxScript = 64 << 20
 
-// ReadScript reads an emulator script; eval.DemoScript is the one that evalrun brings.
-func ReadScript(dir rundir.Dir, path string) (*emulator.Script, error) {
+// readScript reads an emulator script; eval.DemoScript is the one that evalrun brings.
+func readScript(dir rundir.Dir, path string) (*emulator.Script, error) {
 	if path == eval.DemoScript {
 		return emulator.DemoScript(), nil
 	}

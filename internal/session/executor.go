@@ -51,7 +51,7 @@ func (s *Session) openHere() (*here, error) {
 	s.link = line
 	h := &here{s, map[string]flow.Service{"": line}, map[string]application{}}
 	for name, one := range s.Settings.Services {
-		h.services[name] = AsService(s.dialNamed(one), one.NoMetadata)
+		h.services[name] = asService(s.dialNamed(one), one.NoMetadata)
 	}
 	for name, t := range s.NamedTargets {
 		if to := t.App(); to != nil {

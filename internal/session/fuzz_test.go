@@ -40,7 +40,7 @@ func FuzzAnswers(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		a, err := ReadAnswers(path)
+		a, err := readGivenAnswers(path)
 		if err != nil {
 			isBadInput(t, err, path)
 			return

@@ -82,7 +82,7 @@ func (s *Session) runSuite(i int, one *suite.Suite, gate *eval.GateConfig) eval.
 		File:    one.File,
 		Hash:    one.Hash(),
 		Gate:    gate,
-		Copy:    CopyDir(i) + one.FileName(),
+		Copy:    copyDir(i) + one.FileName(),
 		Dir:     s.Dir(i),
 		Classes: one.Classes(),
 	}

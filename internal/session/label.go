@@ -26,8 +26,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckLabel returns an error for an invalid label.
-func CheckLabel(key, value string) error {
+// checkLabel returns an error for an invalid label.
+func checkLabel(key, value string) error {
 	switch problem := unshown(value, maxLabel); {
 	case len(key) > maxLabel || !labelKey.MatchString(key):
 		return fmt.Errorf("invalid label %q: use letters, digits, dot, dash, underscore and slash, %d at most", key, maxLabel)
@@ -40,7 +40,7 @@ func CheckLabel(key, value string) error {
 // ParseLabel parses a label from the command line: a word, or KEY=VALUE.
 func ParseLabel(text string) (key, value string, err error) {
 	key, value, named := strings.Cut(text, "=")
-	if err := CheckLabel(key, value); err != nil {
+	if err := checkLabel(key, value); err != nil {
 		return "", "", err
 	}
 	if named && value == "" {

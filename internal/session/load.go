@@ -27,7 +27,7 @@ type Loaded struct{ inputs }
 // Job holds suites without problems and the settings to run them with. It can be planned, and connected to its services.
 type Job struct {
 	inputs
-	Settings Settings
+	Settings runSettings
 	Only     *string // name of the one service to call, "" for the unnamed one; nil for all that the plan needs
 }
 
@@ -64,8 +64,8 @@ func (r *inputs) table() scorers.Table {
 	return r.kinds
 }
 
-// NoSuites returns a Loaded without suites, for commands that need a service only.
-func NoSuites(options Options) *Loaded {
+// noSuites returns a Loaded without suites, for commands that need a service only.
+func noSuites(options Options) *Loaded {
 	return &Loaded{inputs{Files: Files{sources: map[string][]byte{}}, Options: options}}
 }
 
@@ -86,7 +86,7 @@ func Load(options Options) (*Loaded, error) {
 
 // loadFiles reads the suites in files.
 func loadFiles(options Options) (*Loaded, error) {
-	l := NoSuites(options)
+	l := noSuites(options)
 	opts := options.ofSuites()
 	opts.Race = options.Race != "" && !options.NoBaseline()
 	if err := cmp.Or(options.checkAllow(), options.CheckRace()); err != nil {

@@ -29,14 +29,14 @@ type LoginOptions struct {
 	Pasted io.Reader                  // where the user pastes the last address; optional
 }
 
-// ReadyLogin is a login that is ready to run.
-type ReadyLogin struct {
+// readyLogin is a login that is ready to run.
+type readyLogin struct {
 	oauth oauth.Login
 	store *oauth.LoginFile
 }
 
 // NewLogin checks the options for the service that a job has settled on. It opens no browser.
-func NewLogin(service *eval.RunService, o LoginOptions) (*ReadyLogin, error) {
+func NewLogin(service *eval.RunService, o LoginOptions) (*readyLogin, error) {
 	client, err := oauth.ReadClient(o.Secrets)
 	if err == nil && o.Redirect != "" {
 		err = client.Redirect(o.Redirect)
@@ -62,7 +62,7 @@ func NewLogin(service *eval.RunService, o LoginOptions) (*ReadyLogin, error) {
 	if err != nil {
 		return nil, eval.Incomplete("%w", err)
 	}
-	return &ReadyLogin{store: store, oauth: oauth.Login{
+	return &readyLogin{store: store, oauth: oauth.Login{
 		Client: client,
 		Scopes: scopes,
 		Wait:   o.Wait,
@@ -82,7 +82,7 @@ type LoggedIn struct {
 }
 
 // Run logs in. A failure is exit 4: the person or the server refused, or no reply came in time.
-func (l *ReadyLogin) Run(ctx context.Context) (*LoggedIn, error) {
+func (l *readyLogin) Run(ctx context.Context) (*LoggedIn, error) {
 	token, err := l.oauth.Run(ctx)
 	var coded *eval.CodedError
 	switch {
@@ -199,12 +199,12 @@ func countModels(ctx context.Context, j *Job, connect func(*Job) (*Session, erro
 	return len(models), err
 }
 
-// Logout is what ForgetLogin did.
-type Logout int
+// logout is what ForgetLogin did.
+type logout int
 
 // What ForgetLogin did. The login is gone in all cases but the first.
 const (
-	LogoutFailed    Logout = iota // the login may still be there: the error says why
+	LogoutFailed    logout = iota // the login may still be there: the error says why
 	LogoutNone                    // there was no login
 	LogoutDamaged                 // the file could not be read, so nothing was sent to the server
 	LogoutUnrevoked               // the server did not revoke it: the error says why, or no endpoint is known
@@ -212,7 +212,7 @@ const (
 )
 
 // ForgetLogin deletes the stored login and revokes it at endpoint, or else at the client's own endpoint.
-func ForgetLogin(ctx context.Context, endpoint string) (Logout, error) {
+func ForgetLogin(ctx context.Context, endpoint string) (logout, error) {
 	store, err := oauth.UserStore()
 	if err != nil {
 		return LogoutFailed, eval.Incomplete("%w", err)

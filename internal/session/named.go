@@ -60,8 +60,8 @@ func (s *Session) checkServices() error {
 }
 
 type named struct {
-	Speaker
-	of *Named
+	speaker
+	of *namedService
 }
 
 // refusal explains an error by which the service refuses the caller.
@@ -79,8 +79,8 @@ func (n named) refusal(_ *eval.RunService, e *eval.Error) string {
 }
 
 // dialNamed opens the way to a named service.
-func (s *Session) dialNamed(one *Named) Speaker {
-	c := &Contact{
+func (s *Session) dialNamed(one *namedService) speaker {
+	c := &contact{
 		NamedService: one.NamedService, URL: one.URL, Key: one.Key(), UserAgent: "evalrun/" + s.Version,
 		Connections: s.Settings.Limits.Services[one.Name].Concurrency,
 	}

@@ -23,7 +23,7 @@ type Options struct {
 	runner.Caller
 
 	formats []string  // names of report formats; nil: those in a project file are not checked
-	project *File     // the project file in use; nil without one
+	project *projectFile     // the project file in use; nil without one
 	advice  diag.List // warnings about the project file
 
 	foreign bool      // paths in the project file come from a run that somebody else made

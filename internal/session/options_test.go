@@ -29,7 +29,7 @@ func TestARaceRefusesFlagsThatItMakesMeaningless(t *testing.T) {
 		f.Race = ""
 		expect.OK(t, f.CheckRace())
 	}
-	byProject := &File{}
+	byProject := &projectFile{}
 	byProject.Defaults.Baseline = eval.NamedBaseline("main")
 	f := race(func(*eval.Options) {})
 	f.project = byProject

@@ -184,9 +184,9 @@ func (j *Job) KeyVariables() []string {
 	return slices.Compact(names)
 }
 
-// Named returns the named services that this job calls, sorted by name.
-func (j *Job) Named() []*Named {
-	var services []*Named
+// namedService returns the named services that this job calls, sorted by name.
+func (j *Job) Named() []*namedService {
+	var services []*namedService
 	for _, name := range j.Called() {
 		if s := j.Settings.Services[name]; s != nil {
 			services = append(services, s)

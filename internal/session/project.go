@@ -19,7 +19,7 @@ func (f *Options) FindProject() {
 		return
 	}
 	home, _ := os.UserHomeDir() // without a home, the search ends at the root
-	if path := Find(f.In().Abs(""), home); path != "" && !f.amongSuites(path) {
+	if path := findProject(f.In().Abs(""), home); path != "" && !f.amongSuites(path) {
 		f.ProjectFile, f.ProjectFound = path, true
 	}
 }
@@ -68,7 +68,7 @@ func (f *Options) checkIdentity() error {
 		}
 	}
 	for key, value := range f.Labels {
-		if err := CheckLabel(key, value); err != nil {
+		if err := checkLabel(key, value); err != nil {
 			return eval.BadInput("%w", err)
 		}
 	}
@@ -87,7 +87,7 @@ func (f *Options) amongSuites(path string) bool {
 }
 
 // badProject is the error for a project file with problems, including those of its services.
-func (f *Options) badProject(file *File, files *Files) error {
+func (f *Options) badProject(file *projectFile, files *Files) error {
 	f.servicesIn(file, suite.Options{Getenv: f.Env, AllowEnv: f.AllowEnv, Can: Can}, &files.Diags)
 	return &BadFiles{files}
 }
@@ -117,7 +117,7 @@ func (f *Options) TakeSuites() error {
 }
 
 // Presets are the defaults that the project file in use has for flags, and the name of the file in messages.
-func (f *Options) Presets() (file string, flags []Flag) {
+func (f *Options) Presets() (file string, flags []flagDefault) {
 	if f.project == nil {
 		return "", nil
 	}
@@ -163,7 +163,7 @@ func (l *Loaded) projectServices(opts suite.Options) []*suite.NamedService {
 }
 
 // servicesIn returns the named services of a project file. Problems go to diags.
-func (f *Options) servicesIn(file *File, opts suite.Options, diags *diag.List) []*suite.NamedService {
+func (f *Options) servicesIn(file *projectFile, opts suite.Options, diags *diag.List) []*suite.NamedService {
 	if file.Services.IsZero() {
 		return nil
 	}

@@ -20,17 +20,17 @@ import (
 // FileName is the name of project files that evalrun finds by itself.
 const FileName = "evalrun.yaml"
 
-// File is the content of a project file.
-type File struct {
+// projectFile is the content of a project file.
+type projectFile struct {
 	Path string // absolute
 	Text []byte
 	// Suites are globs of suite files, relative to the folder of the project file. A glob with `!` in front
 	// excludes files.
-	Suites []Glob
+	Suites []globAt
 	// Defaults apply where flags, variables and suites set nothing.
 	Defaults eval.Options
 	// Flags are defaults of flags that suites have no key for, in the order of the file.
-	Flags []Flag
+	Flags []flagDefault
 	// Services is the node of the named services, for suite.LoadServices; zero if there are none.
 	Services yaml.Node
 	// Labels are added to the labels that flags give.
@@ -41,21 +41,21 @@ type File struct {
 	diags   *diag.List // set while the file is read
 }
 
-// Glob is a pattern and its position in the file.
-type Glob struct {
+// globAt is a pattern and its position in the file.
+type globAt struct {
 	Pattern string
 	At      diag.Pos
 }
 
-// Flag is the default of a flag.
-type Flag struct {
+// flagDefault is the default of a flag.
+type flagDefault struct {
 	Name   string   // the long name, without dashes
 	Values []string // several for a flag that can be repeated
 }
 
 // LoadProject parses the text of a project file, in which reports have these formats; nil: any. It adds problems to diags, under the name shown.
-func LoadProject(path, shown string, text []byte, formats []string, diags *diag.List) *File {
-	f := &File{Path: path, Text: text, shown: shown, formats: formats, diags: diags}
+func LoadProject(path, shown string, text []byte, formats []string, diags *diag.List) *projectFile {
+	f := &projectFile{Path: path, Text: text, shown: shown, formats: formats, diags: diags}
 	root, ok := yaml.Parse(shown, text, diags)
 	if !ok {
 		return f
@@ -98,19 +98,19 @@ func unknownKey(m *yaml.Map, e yaml.Entry) {
 }
 
 // Hash returns the SHA-256 digest of the file in hex.
-func (f *File) Hash() string {
+func (f *projectFile) Hash() string {
 	sum := sha256.Sum256(f.Text)
 	return hex.EncodeToString(sum[:])
 }
 
 // Shown returns the name of the file in messages.
-func (f *File) Shown() string { return f.shown }
+func (f *projectFile) Shown() string { return f.shown }
 
 // dir is the folder to which the paths in the file are relative.
-func (f *File) dir() string { return filepath.Dir(f.Path) }
+func (f *projectFile) dir() string { return filepath.Dir(f.Path) }
 
 // path reads a path below the folder of the file, and returns it relative to the working directory.
-func (f *File) path(n yaml.Node, name string) string {
+func (f *projectFile) path(n yaml.Node, name string) string {
 	native := filepath.FromSlash(name)
 	switch {
 	case name == "":

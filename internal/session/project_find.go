@@ -14,10 +14,10 @@ import (
 // maxFile bounds a project file, in bytes.
 const maxFile = 1 << 20
 
-// Find returns the project file of a folder: its own, or that of the nearest folder above it. It searches
+// findProject returns the project file of a folder: its own, or that of the nearest folder above it. It searches
 // up to the root of the repository or the home folder. Outside both it looks only in dir, because files
 // further up may belong to others. It returns "" when there is none.
-func Find(dir, home string) string {
+func findProject(dir, home string) string {
 	for _, at := range within(dir, home) {
 		path := filepath.Join(at, FileName)
 		if _, err := os.Lstat(path); err == nil {
@@ -55,7 +55,7 @@ func same(a, b string) bool {
 
 // readProject reads a project file. A file that was found must belong to the user, since its author chooses where
 // the key is sent; readProject warns when other users may change it. A file that the user named is not checked.
-func (f *Options) readProject(path, shown string, diags *diag.List) (*File, error) {
+func (f *Options) readProject(path, shown string, diags *diag.List) (*projectFile, error) {
 	named := !f.ProjectFound
 	in, err := files.Open(path)
 	switch {

@@ -58,7 +58,7 @@ func TestFindTakesTheNearestProjectFile(t *testing.T) {
 		if test.is != "" {
 			want = filepath.Join(dir, filepath.FromSlash(test.is))
 		}
-		if got := Find(filepath.Join(dir, filepath.FromSlash(test.from)), home); got != want {
+		if got := findProject(filepath.Join(dir, filepath.FromSlash(test.from)), home); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
@@ -86,9 +86,9 @@ func TestOnlyOwnFilesAreOwned(t *testing.T) {
 func suiteFiles(t *testing.T, dir string, globs ...string) (names []string, problems error) {
 	t.Helper()
 	var diags diag.List
-	f := &File{Path: filepath.Join(dir, FileName), shown: FileName}
+	f := &projectFile{Path: filepath.Join(dir, FileName), shown: FileName}
 	for _, g := range globs {
-		f.Suites = append(f.Suites, Glob{Pattern: g})
+		f.Suites = append(f.Suites, globAt{Pattern: g})
 	}
 	for _, path := range f.SuiteFiles(&diags) {
 		rel, err := filepath.Rel(dir, path)

@@ -19,7 +19,7 @@ import (
 // keyReader is a key of a project file with its reader.
 type keyReader struct {
 	yaml.Key
-	read func(f *File, n yaml.Node)
+	read func(f *projectFile, n yaml.Node)
 }
 
 const suitesKey = "suites"
@@ -56,21 +56,21 @@ func ownSettings() []keyReader {
 				Name: suitesKey, Is: yaml.OneOrMore(yaml.Text),
 				Doc: "Globs of the suites of the project, relative to this file. One that begins with `!` leaves files out.",
 			},
-			func(f *File, n yaml.Node) { f.globs(n) },
+			func(f *projectFile, n yaml.Node) { f.globs(n) },
 		},
 		{
 			yaml.Key{
 				Name: "services", Is: servicesShape,
 				Doc: "Services by name, for suites that name one which they do not have themselves.",
 			},
-			func(f *File, n yaml.Node) { f.Services = n },
+			func(f *projectFile, n yaml.Node) { f.Services = n },
 		},
 		{
 			yaml.Key{
 				Name: "labels", Is: yaml.Either(yaml.OneOrMore(yaml.Text), yaml.MapShape(yaml.Text)),
 				Doc: "Labels of every run: words, KEY=VALUE, or a mapping.",
 			},
-			func(f *File, n yaml.Node) { f.labels(n) },
+			func(f *projectFile, n yaml.Node) { f.labels(n) },
 		},
 	}
 }
@@ -83,7 +83,7 @@ func servicesShape(templates bool) yaml.Schema {
 
 // word reads one of a few words.
 func word[T ~string](name string, words []string, doc string, at func(*eval.Options) *T) keyReader {
-	return keyReader{yaml.Key{Name: name, Is: yaml.Word(words...), Doc: doc}, func(f *File, n yaml.Node) {
+	return keyReader{yaml.Key{Name: name, Is: yaml.Word(words...), Doc: doc}, func(f *projectFile, n yaml.Node) {
 		*at(&f.Defaults) = T(n.Word(words...))
 	}}
 }
@@ -123,13 +123,13 @@ func limitSettings() []keyReader {
 				Name: "budgetMoney", Is: yaml.Number(1e-9, math.MaxInt32),
 				Doc: "Money to spend at most, by the price list.",
 			},
-			func(f *File, n yaml.Node) { f.Defaults.BudgetMoney = n.Float(1e-9, math.MaxInt32) },
+			func(f *projectFile, n yaml.Node) { f.Defaults.BudgetMoney = n.Float(1e-9, math.MaxInt32) },
 		},
 		period("budgetTime", "Stop sending requests after this long.",
 			func(o *eval.Options) *time.Duration { return &o.BudgetTime }),
 		{
 			yaml.Key{Name: "prices", Is: yaml.Text, Doc: "A price list, a YAML file below the folder of this file."},
-			func(f *File, n yaml.Node) {
+			func(f *projectFile, n yaml.Node) {
 				if name := n.Str(); f.path(n, name) != "" {
 					f.Defaults.Prices = filepath.Join(f.dir(), filepath.FromSlash(name))
 				}
@@ -155,11 +155,11 @@ func gateSettings() []keyReader {
 			}),
 		{
 			yaml.Key{Name: "margin", Is: yaml.Number(0, 1), Doc: "How much lower a rate may be and still count as not worse."},
-			func(f *File, n yaml.Node) { f.Defaults.Rule.Margin = between(n, 1) },
+			func(f *projectFile, n yaml.Node) { f.Defaults.Rule.Margin = between(n, 1) },
 		},
 		{
 			yaml.Key{Name: "alpha", Is: yaml.Number(0, suite.MaxAlpha), Doc: "One-sided error rate of a verdict."},
-			func(f *File, n yaml.Node) {
+			func(f *projectFile, n yaml.Node) {
 				f.Defaults.Rule.Alpha = between(n, suite.MaxAlpha)
 				if alpha := f.Defaults.Rule.Alpha; alpha > 0 && alpha < stats.MinAlpha {
 					n.Errorf("such as 0.05", "an error rate below %g can never be shown", stats.MinAlpha)
@@ -168,7 +168,7 @@ func gateSettings() []keyReader {
 		},
 		{
 			yaml.Key{Name: "onInconclusive", Is: yaml.WordShape(outcomes...), Doc: "What an inconclusive verdict does."},
-			func(f *File, n yaml.Node) { f.Defaults.Rule.OnInconclusive = yaml.WordOf(n, outcomes...) },
+			func(f *projectFile, n yaml.Node) { f.Defaults.Rule.OnInconclusive = yaml.WordOf(n, outcomes...) },
 		},
 		share("minPaired", "The least share of the baseline's cases that must be compared.",
 			func(o *eval.Options) **float64 { return &o.Rule.MinPaired }),
@@ -178,7 +178,7 @@ func gateSettings() []keyReader {
 			func(o *eval.Options) *[]string { return &o.Rule.Metrics }),
 		{
 			yaml.Key{Name: "stopEarly", Is: yaml.Bool, Doc: "Whether to stop when the verdict is known."},
-			func(f *File, n yaml.Node) { f.Defaults.Rule.StopEarly = n.Bool() },
+			func(f *projectFile, n yaml.Node) { f.Defaults.Rule.StopEarly = n.Bool() },
 		},
 	}
 }
@@ -191,7 +191,7 @@ func flagSettings() []keyReader {
 				Name: "report", Is: yaml.OneOrMore(yaml.Text),
 				Doc: "FORMAT or FORMAT=PATH: reports of every run, where -o gives none.",
 			},
-			func(f *File, n yaml.Node) { f.reports(n) },
+			func(f *projectFile, n yaml.Node) { f.reports(n) },
 		},
 		folder("out", "out", "The run directory; `{id}` in it becomes the id of the run."),
 		folder("record", "record", "The folder in which answers are recorded."),
@@ -208,14 +208,14 @@ func flagSettings() []keyReader {
 				Name: "race", Is: yaml.Either(yaml.Bool, yaml.Text),
 				Doc: "Whether arms that cannot be the best are sent no more cases, or the metric that decides.",
 			},
-			func(f *File, n yaml.Node) { f.flag("race", n.Str()) },
+			func(f *projectFile, n yaml.Node) { f.flag("race", n.Str()) },
 		},
 		toggle("failFast", "fail-fast", "Whether to stop after the first failed trial."),
 		number("maxFailures", "max-failures", 1, "Stop after this many failed trials."),
 		number("seed", "seed", 0, "The seed of --sample."),
 		{
 			yaml.Key{Name: "name", Is: yaml.Text, Doc: "The name of runs."},
-			func(f *File, n yaml.Node) {
+			func(f *projectFile, n yaml.Node) {
 				name := n.Str()
 				if err := CheckName(name); err != nil {
 					n.Errorf("", "%s", err)
@@ -238,7 +238,7 @@ func unless(good bool, value, problem string) string {
 func checked(name string, is yaml.Shape, doc string, set func(*eval.Options, string),
 	problem func(string) string,
 ) keyReader {
-	return keyReader{yaml.Key{Name: name, Is: is, Doc: doc}, func(f *File, n yaml.Node) {
+	return keyReader{yaml.Key{Name: name, Is: is, Doc: doc}, func(f *projectFile, n yaml.Node) {
 		v := n.Str()
 		switch what := problem(v); {
 		case what == "" || v == "":
@@ -254,25 +254,25 @@ func checked(name string, is yaml.Shape, doc string, set func(*eval.Options, str
 }
 
 func whole(name string, most int, doc string, at func(*eval.Options) *int) keyReader {
-	return keyReader{yaml.Key{Name: name, Is: yaml.Int(1, most), Doc: doc}, func(f *File, n yaml.Node) {
+	return keyReader{yaml.Key{Name: name, Is: yaml.Int(1, most), Doc: doc}, func(f *projectFile, n yaml.Node) {
 		*at(&f.Defaults) = n.Int(1, most)
 	}}
 }
 
 func period(name, doc string, at func(*eval.Options) *time.Duration) keyReader {
-	return keyReader{yaml.Key{Name: name, Is: yaml.Duration, Doc: doc}, func(f *File, n yaml.Node) {
+	return keyReader{yaml.Key{Name: name, Is: yaml.Duration, Doc: doc}, func(f *projectFile, n yaml.Node) {
 		*at(&f.Defaults) = n.Duration()
 	}}
 }
 
 func share(name, doc string, at func(*eval.Options) **float64) keyReader {
-	return keyReader{yaml.Key{Name: name, Is: yaml.Number(0, 1), Doc: doc}, func(f *File, n yaml.Node) {
+	return keyReader{yaml.Key{Name: name, Is: yaml.Number(0, 1), Doc: doc}, func(f *projectFile, n yaml.Node) {
 		*at(&f.Defaults) = new(n.Float(0, 1))
 	}}
 }
 
 func texts(name, doc string, at func(*eval.Options) *[]string) keyReader {
-	return keyReader{yaml.Key{Name: name, Is: yaml.OneOrMore(yaml.Text), Doc: doc}, func(f *File, n yaml.Node) {
+	return keyReader{yaml.Key{Name: name, Is: yaml.OneOrMore(yaml.Text), Doc: doc}, func(f *projectFile, n yaml.Node) {
 		*at(&f.Defaults) = n.Strings()
 	}}
 }
@@ -287,31 +287,31 @@ func between(n yaml.Node, most float64) float64 {
 }
 
 // flag records the default of a flag.
-func (f *File) flag(name string, values ...string) {
-	f.Flags = append(f.Flags, Flag{name, values})
+func (f *projectFile) flag(name string, values ...string) {
+	f.Flags = append(f.Flags, flagDefault{name, values})
 }
 
 func folder(name, flag, doc string) keyReader {
 	return keyReader{
 		yaml.Key{Name: name, Is: yaml.Text, Doc: doc},
-		func(f *File, n yaml.Node) { f.flag(flag, f.path(n, n.Str())) },
+		func(f *projectFile, n yaml.Node) { f.flag(flag, f.path(n, n.Str())) },
 	}
 }
 
 func toggle(name, flag, doc string) keyReader {
-	return keyReader{yaml.Key{Name: name, Is: yaml.Bool, Doc: doc}, func(f *File, n yaml.Node) {
+	return keyReader{yaml.Key{Name: name, Is: yaml.Bool, Doc: doc}, func(f *projectFile, n yaml.Node) {
 		f.flag(flag, strconv.FormatBool(n.Bool()))
 	}}
 }
 
 func number(name, flag string, least int, doc string) keyReader {
-	return keyReader{yaml.Key{Name: name, Is: yaml.Int(least, math.MaxInt32), Doc: doc}, func(f *File, n yaml.Node) {
+	return keyReader{yaml.Key{Name: name, Is: yaml.Int(least, math.MaxInt32), Doc: doc}, func(f *projectFile, n yaml.Node) {
 		f.flag(flag, strconv.Itoa(n.Int(least, math.MaxInt32)))
 	}}
 }
 
 // reports reads the formats and files of -o.
-func (f *File) reports(n yaml.Node) {
+func (f *projectFile) reports(n yaml.Node) {
 	var out []string
 	for _, item := range n.Items() {
 		value := item.Str()
@@ -331,7 +331,7 @@ func (f *File) reports(n yaml.Node) {
 }
 
 // labels reads words, KEY=VALUE pairs, or a mapping.
-func (f *File) labels(n yaml.Node) {
+func (f *projectFile) labels(n yaml.Node) {
 	f.Labels = map[string]string{}
 	if n.IsMapping() {
 		for e := range n.Map().Entries() {
@@ -353,8 +353,8 @@ func (f *File) labels(n yaml.Node) {
 	}
 }
 
-func (f *File) label(n yaml.Node, key, value string) {
-	if err := CheckLabel(key, value); err != nil {
+func (f *projectFile) label(n yaml.Node, key, value string) {
+	if err := checkLabel(key, value); err != nil {
 		n.Errorf("such as nightly, or team=search", "%s", err)
 		return
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // globs reads the patterns of suite files.
-func (f *File) globs(n yaml.Node) {
+func (f *projectFile) globs(n yaml.Node) {
 	wanted := 0
 	for _, item := range n.Items() {
 		text := item.Str()
@@ -31,7 +31,7 @@ func (f *File) globs(n yaml.Node) {
 		case !filepath.IsLocal(filepath.FromSlash(pattern)):
 			item.Errorf("write it relative to the project file", "`%s` is not below the folder of the project file", pattern)
 		default:
-			f.Suites = append(f.Suites, Glob{text, item.Pos()})
+			f.Suites = append(f.Suites, globAt{text, item.Pos()})
 		}
 	}
 	if n.IsSequence() && wanted == 0 {
@@ -41,7 +41,7 @@ func (f *File) globs(n yaml.Node) {
 
 // SuiteFiles returns the absolute paths of the suites, in the order of the globs and then by name. Globs
 // without a match and files outside the folder of the project are problems in diags.
-func (f *File) SuiteFiles(diags *diag.List) []string {
+func (f *projectFile) SuiteFiles(diags *diag.List) []string {
 	wanted, left := f.parted()
 	var out []string
 	for _, g := range wanted {
@@ -66,7 +66,7 @@ func (f *File) SuiteFiles(diags *diag.List) []string {
 }
 
 // parted returns the globs of wanted files, and a function that says which files the `!` globs exclude.
-func (f *File) parted() (wanted []Glob, left func(name string) bool) {
+func (f *projectFile) parted() (wanted []globAt, left func(name string) bool) {
 	var out []string
 	for _, g := range f.Suites {
 		if pattern, leaves := strings.CutPrefix(g.Pattern, "!"); leaves {
@@ -79,7 +79,7 @@ func (f *File) parted() (wanted []Glob, left func(name string) bool) {
 }
 
 // matching returns the files that match a glob. Without a star the glob names one file.
-func (f *File) matching(g Glob, diags *diag.List) []string {
+func (f *projectFile) matching(g globAt, diags *diag.List) []string {
 	if !strings.Contains(g.Pattern, "*") {
 		name := path.Clean(filepath.ToSlash(g.Pattern))
 		info, err := os.Stat(filepath.Join(f.dir(), filepath.FromSlash(name)))
@@ -107,7 +107,7 @@ func (f *File) matching(g Glob, diags *diag.List) []string {
 }
 
 // siblings lists the files next to a missing one, for hints.
-func (f *File) siblings(name string) (out []string) {
+func (f *projectFile) siblings(name string) (out []string) {
 	entries, err := os.ReadDir(filepath.Join(f.dir(), filepath.FromSlash(path.Dir(name))))
 	if err != nil {
 		return nil
@@ -134,7 +134,7 @@ const mostFiles = 200_000
 // files lists the files below a folder, relative to the project file, in order. all is false when there are
 // more than mostFiles. It omits hidden files, node_modules, the project file, and run directories, which
 // contain copies of suites.
-func (f *File) files(folder string) (out []string, all bool) {
+func (f *projectFile) files(folder string) (out []string, all bool) {
 	top, all := filepath.Join(f.dir(), filepath.FromSlash(folder)), true
 	_ = filepath.WalkDir(top, func(at string, entry fs.DirEntry, err error) error {
 		switch {

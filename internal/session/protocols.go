@@ -21,24 +21,24 @@ import (
 
 // protocols is the only table of this package that depends on protocols.
 var protocols = map[eval.ProtocolName]protocol{
-	eval.Generative: {(*generative.Client)(nil), "", func(c *Contact) Speaker { return generative.New(c.server()) }},
-	eval.OpenAI:     {(*openai.Client)(nil), "/v1", func(c *Contact) Speaker { return openai.New(c.server()) }},
-	eval.Responses:  {(*openai.ResponsesClient)(nil), "/v1", func(c *Contact) Speaker { return openai.NewResponses(c.server()) }},
-	eval.Anthropic:  {(*anthropic.Client)(nil), "", func(c *Contact) Speaker { return anthropic.New(c.server()) }},
+	eval.Generative: {(*generative.Client)(nil), "", func(c *contact) speaker { return generative.New(c.server()) }},
+	eval.OpenAI:     {(*openai.Client)(nil), "/v1", func(c *contact) speaker { return openai.New(c.server()) }},
+	eval.Responses:  {(*openai.ResponsesClient)(nil), "/v1", func(c *contact) speaker { return openai.NewResponses(c.server()) }},
+	eval.Anthropic:  {(*anthropic.Client)(nil), "", func(c *contact) speaker { return anthropic.New(c.server()) }},
 }
 
 // protocol says how to connect to services of one protocol.
 type protocol struct {
 	// can shows, by the interfaces that it implements, what the client can do. It is nil and never called.
-	can Speaker
+	can speaker
 	// base is the path of the protocol at the emulator.
 	base string
 	// connect returns a client without opening a connection.
-	connect func(*Contact) Speaker
+	connect func(*contact) speaker
 }
 
-// Speaker is a client of any protocol. Some also implement other interfaces of package runner.
-type Speaker interface {
+// speaker is a client of any protocol. Some also implement other interfaces of package runner.
+type speaker interface {
 	runner.Generator
 	Emulated() bool
 	Skew() (skew time.Duration, ok bool)
@@ -46,10 +46,10 @@ type Speaker interface {
 }
 
 // Connect returns a client of the service without opening a connection.
-func (c *Contact) Connect() Speaker { return protocols[c.Protocol].connect(c) }
+func (c *contact) Connect() speaker { return protocols[c.Protocol].connect(c) }
 
-// EmulatorPath returns the path of a protocol at the emulator.
-func EmulatorPath(protocol eval.ProtocolName) string { return protocols[protocol].base }
+// emulatorPath returns the path of a protocol at the emulator.
+func emulatorPath(protocol eval.ProtocolName) string { return protocols[protocol].base }
 
 // Can reports whether a protocol has a method.
 func Can(name eval.ProtocolName, method string) (ok bool) {
@@ -62,25 +62,25 @@ func Can(name eval.ProtocolName, method string) (ok bool) {
 	return ok
 }
 
-// AsService makes a client a flow.Service. Methods that the client lacks are errors, without a request.
+// asService makes a client a flow.Service. Methods that the client lacks are errors, without a request.
 // With noMetadata it describes no models.
-func AsService(one Speaker, noMetadata bool) flow.Service { return speakerService{one, noMetadata} }
+func asService(one speaker, noMetadata bool) flow.Service { return speakerService{one, noMetadata} }
 
 // speakerService implements flow.Service.
 type speakerService struct {
-	Speaker
+	speaker
 	bare bool // request no metadata of models
 }
 
 func (a speakerService) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
-	if c, ok := a.Speaker.(runner.TokenCounter); ok {
+	if c, ok := a.speaker.(runner.TokenCounter); ok {
 		return c.CountTokens(ctx, call)
 	}
 	return 0, cannot("count tokens")
 }
 
 func (a speakerService) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {
-	if c, ok := a.Speaker.(runner.Embedder); ok {
+	if c, ok := a.speaker.(runner.Embedder); ok {
 		return c.Embed(ctx, call)
 	}
 	return nil, cannot("make embeddings")
@@ -88,7 +88,7 @@ func (a speakerService) Embed(ctx context.Context, call *eval.EmbedCall) ([][]fl
 
 // Model requests a model's metadata. It allows for keys that may call models but not read their metadata.
 func (a speakerService) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {
-	source, ok := a.Speaker.(runner.ModelSource)
+	source, ok := a.speaker.(runner.ModelSource)
 	if !ok || a.bare {
 		return nil, &eval.Error{
 			Kind: eval.KindReplayMiss, Unsent: true, Retry: eval.RetryNever,
@@ -101,7 +101,7 @@ func (a speakerService) Model(ctx context.Context, apiVersion, id string) (*eval
 
 // Models lists the models. Without metadata it returns an error.
 func (a speakerService) Models(ctx context.Context, apiVersion string) ([]eval.Model, error) {
-	source, ok := a.Speaker.(runner.ModelSource)
+	source, ok := a.speaker.(runner.ModelSource)
 	if !ok || a.bare {
 		e := cannot("list its models")
 		e.Status = notFound
@@ -136,7 +136,7 @@ func cannot(what string) *eval.Error {
 	}
 }
 
-func (c *Contact) server() wire.Server {
+func (c *contact) server() wire.Server {
 	return wire.Server{
 		BaseURL: c.URL, HeaderPrefix: c.HeaderPrefix, Key: c.Key, TokenSource: c.TokenSource, Path: c.Path,
 		Headers: c.headers(), Secrets: c.Secrets(), UserAgent: c.UserAgent, Connections: c.Connections,
@@ -144,8 +144,8 @@ func (c *Contact) server() wire.Server {
 	}
 }
 
-// Contact has the address of a named service and its credentials.
-type Contact struct {
+// contact has the address of a named service and its credentials.
+type contact struct {
 	*suite.NamedService
 	URL         string // its address
 	Key         string
@@ -156,7 +156,7 @@ type Contact struct {
 }
 
 // headers returns the headers that every request has.
-func (c *Contact) headers() map[string][]string {
+func (c *contact) headers() map[string][]string {
 	out := map[string][]string{}
 	for _, h := range c.Headers {
 		out[h.Name] = []string{h.Value}
@@ -165,7 +165,7 @@ func (c *Contact) headers() map[string][]string {
 }
 
 // Secrets returns the values of secret headers, to be masked.
-func (c *Contact) Secrets() []string {
+func (c *contact) Secrets() []string {
 	var out []string
 	for _, h := range c.Headers {
 		if h.Secret && h.Value != "" {

@@ -20,10 +20,10 @@ func TestWhatProtocolsCannotDoIsReported(t *testing.T) {
 	} {
 		expect.Same(t, string(name)+" counts", Can(name, wire.MethodCountTokens), one.counts)
 		expect.Same(t, string(name)+" embeds", Can(name, wire.MethodEmbed), one.embeds)
-		c := Contact{NamedService: &suite.NamedService{Name: "s", Protocol: name}, URL: "http://127.0.0.1:1"}
+		c := contact{NamedService: &suite.NamedService{Name: "s", Protocol: name}, URL: "http://127.0.0.1:1"}
 		client := c.Connect()
 		defer client.Close()
-		to := AsService(client, true)
+		to := asService(client, true)
 		var refused []error
 		if !one.counts {
 			_, err := to.CountTokens(t.Context(), &eval.Call{})
@@ -46,7 +46,7 @@ func TestWhatProtocolsCannotDoIsReported(t *testing.T) {
 // A secret header counts with the token behind its scheme, and only secret ones do.
 func TestSecretHeadersCountWithTheirToken(t *testing.T) {
 	t.Parallel()
-	c := Contact{NamedService: &suite.NamedService{Headers: []eval.Header{
+	c := contact{NamedService: &suite.NamedService{Headers: []eval.Header{
 		{Name: "authorization", Value: "Bearer hush", Secret: true}, {Name: "x-team", Value: "open"}, {Name: "x-empty", Secret: true},
 	}}}
 	expect.Same(t, "secrets", c.Secrets(), []string{"Bearer hush", "hush"})

@@ -197,13 +197,13 @@ func (s *Session) known(t *runner.Planned) (runner.EarlierTrial, bool) {
 }
 
 // fromFile is a file with answers that were made elsewhere.
-type fromFile struct{ *Answers }
+type fromFile struct{ *givenAnswers }
 
 func (f fromFile) known(t *runner.Planned) (runner.EarlierTrial, bool) { return f.Earlier(t), true }
 
 // readAnswers takes the answers of a file, and returns records without any: what is not in the file is missed.
 func (s *Session) readAnswers(path string) (*flow.Recordings, error) {
-	given, err := ReadAnswers(path)
+	given, err := readGivenAnswers(path)
 	if err != nil {
 		return nil, err
 	}

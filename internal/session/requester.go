@@ -33,8 +33,8 @@ func (c Requester) Connect(j *Job) (*Session, error) {
 	return s, err
 }
 
-// ServedModels lists the models of one service.
-type ServedModels struct {
+// servedModels lists the models of one service.
+type servedModels struct {
 	Service string       `json:"service"` // "" for the service without a name
 	Models  []eval.Model `json:"models"`
 	// Err says why there are no models.
@@ -42,20 +42,20 @@ type ServedModels struct {
 }
 
 // String returns the service and its number of models, for people.
-func (s *ServedModels) String() string {
+func (s *servedModels) String() string {
 	return runner.Served(s.Service) + ": " + diag.Count(len(s.Models), "model")
 }
 
 // ModelsOf yields the models of every service that the suites name. If ids is not empty, it yields only
 // those models.
-func (c Requester) ModelsOf(ctx context.Context, j *Job, ids []string) iter.Seq[*ServedModels] {
+func (c Requester) ModelsOf(ctx context.Context, j *Job, ids []string) iter.Seq[*servedModels] {
 	names := slices.Sorted(maps.Keys(j.Settings.Services))
 	if j.NeedsService() {
 		names = append([]string{""}, names...)
 	}
-	return func(yield func(*ServedModels) bool) {
+	return func(yield func(*servedModels) bool) {
 		for _, name := range names {
-			one := &ServedModels{Service: name}
+			one := &servedModels{Service: name}
 			one.Models, one.Err = c.modelsAt(ctx, j, name, ids)
 			if !yield(one) {
 				return
@@ -66,7 +66,7 @@ func (c Requester) ModelsOf(ctx context.Context, j *Job, ids []string) iter.Seq[
 
 // modelsAt are the models of one service.
 func (c Requester) modelsAt(ctx context.Context, j *Job, name string, ids []string) ([]eval.Model, error) {
-	session, err := ConnectTo(j, name, c.Version, c.Notice)
+	session, err := connectTo(j, name, c.Version, c.Notice)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Answers of a run that is still in progress are not scored again yet.
+// givenAnswers of a run that is still in progress are not scored again yet.
 func TestRescoreWaitsForTheEndOfARun(t *testing.T) {
 	t.Parallel()
 	var one Session

@@ -134,7 +134,7 @@ func (r *Resumption) Load() (*Loaded, error) {
 	}
 	// A program of the suite can read any file, so --allow program reads the folder that it starts in.
 	own := !r.Options.foreign || r.untrusted && suite.AllowsPrograms(r.Options.Allow)
-	l := NoSuites(r.Options)
+	l := noSuites(r.Options)
 	var err error
 	if l.kinds, err = scorers.Builtin().With(r.Options.Scorers); err != nil {
 		return nil, eval.BadInput("%w", err)

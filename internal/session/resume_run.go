@@ -15,7 +15,7 @@ import (
 )
 
 // Resume finishes a run. It returns when nothing is left to send, or when a signal ended it.
-func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, signals <-chan os.Signal) error {
+func (s *Session) Resume(ctx context.Context, todo *remainder, progress progressWatcher, signals <-chan os.Signal) error {
 	r, plan := todo.Run(), todo.Plan()
 	doc := r.SoFar()
 	removeCheckouts, err := s.CheckOut()
@@ -70,7 +70,7 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 
 // resumedProgress shows the spend since the run was resumed, to match the trials that it counts.
 type resumedProgress struct {
-	Progress
+	progressWatcher
 	before eval.Spent
 }
 
@@ -79,7 +79,7 @@ func (p *resumedProgress) Done(r *eval.Result, spent eval.Spent) {
 	spent.Attempts -= p.before.Attempts
 	spent.Tokens -= p.before.Tokens
 	spent.Money -= p.before.Money
-	p.Progress.Done(r, spent)
+	p.progressWatcher.Done(r, spent)
 }
 
 // moved warns about models that have changed since the run began.

@@ -7,7 +7,7 @@ import (
 )
 
 type lastSpent struct {
-	Progress
+	progressWatcher
 	spent eval.Spent
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// Todo is what a run to continue still has to do: its plan, compared with what is recorded.
-type Todo struct {
+// remainder is what a run to continue still has to do: its plan, compared with what is recorded.
+type remainder struct {
 	Send       int         // trials to run
 	Rescore    int         // recorded answers that only have to be scored again
 	Settled    int         // trials that stay unchanged
@@ -34,8 +34,8 @@ type trialSoFar struct {
 }
 
 // NewTodo compares a run with the plan of its job.
-func NewTodo(r *Resumption, plan *runner.Plan) (*Todo, error) {
-	todo := Todo{run: r, doc: r.SoFar(), plan: plan}
+func NewTodo(r *Resumption, plan *runner.Plan) (*remainder, error) {
+	todo := remainder{run: r, doc: r.SoFar(), plan: plan}
 	met := make([]bool, todo.doc.Len())
 	for t := range plan.Trials() {
 		if place, ok := todo.doc.Find(t.ID); ok {
@@ -81,13 +81,13 @@ func NewTodo(r *Resumption, plan *runner.Plan) (*Todo, error) {
 }
 
 // Run is the run to continue.
-func (todo *Todo) Run() *Resumption { return todo.run }
+func (todo *remainder) Run() *Resumption { return todo.run }
 
 // Plan is what the run was compared with.
-func (todo *Todo) Plan() *runner.Plan { return todo.plan }
+func (todo *remainder) Plan() *runner.Plan { return todo.plan }
 
 // find returns the record of a trial of the plan, never the record of another case with the same request.
-func (todo *Todo) find(t *runner.Planned) (k trialSoFar, ok bool) {
+func (todo *remainder) find(t *runner.Planned) (k trialSoFar, ok bool) {
 	place, ok := gate.FindTrial(todo.doc, &t.Trial)
 	if ok {
 		k = trialSoFar{todo.doc.Indexed(place), place}
@@ -96,13 +96,13 @@ func (todo *Todo) find(t *runner.Planned) (k trialSoFar, ok bool) {
 }
 
 // IsSettled reports whether a trial of the plan is recorded and stays unchanged.
-func (todo *Todo) IsSettled(t *runner.Planned) bool {
+func (todo *remainder) IsSettled(t *runner.Planned) bool {
 	k, ok := todo.find(t)
 	return ok && todo.Stays(k.IndexedTrial)
 }
 
 // Stays reports whether a recorded trial stays unchanged. A scored one always does.
-func (todo *Todo) Stays(k journal.IndexedTrial) bool {
+func (todo *remainder) Stays(k journal.IndexedTrial) bool {
 	switch k.Outcome {
 	case eval.Pass, eval.Fail:
 		return true
@@ -113,7 +113,7 @@ func (todo *Todo) Stays(k journal.IndexedTrial) bool {
 }
 
 // calls is how many calls may be left to make at most, retries aside.
-func (todo *Todo) calls() (n int) {
+func (todo *remainder) calls() (n int) {
 	for t := range todo.plan.Trials() {
 		if todo.IsSettled(t) {
 			continue
@@ -127,13 +127,13 @@ func (todo *Todo) calls() (n int) {
 
 // Kept returns what the run has recorded of a trial that is not settled: an answer that still has to be scored, the calls
 // of an interrupted trial, or nil.
-func (todo *Todo) Kept(t *runner.Planned) runner.EarlierTrial {
+func (todo *remainder) Kept(t *runner.Planned) runner.EarlierTrial {
 	known, _ := todo.kept(t)
 	return known
 }
 
 // kept is Kept, and how many answered calls of the trial are made again.
-func (todo *Todo) kept(t *runner.Planned) (known runner.EarlierTrial, restarted int) {
+func (todo *remainder) kept(t *runner.Planned) (known runner.EarlierTrial, restarted int) {
 	var result *eval.Result
 	var turns []eval.AnsweredCall
 	if k, ok := todo.find(t); ok {
@@ -176,7 +176,7 @@ func sent(calls []eval.AnsweredCall) (n int) {
 }
 
 // AddReplies adds to an answer from elsewhere what judges have said of it in the run so far.
-func (todo *Todo) AddReplies(t *runner.Planned, earlier runner.EarlierTrial) {
+func (todo *remainder) AddReplies(t *runner.Planned, earlier runner.EarlierTrial) {
 	if p, one := todo.doc.Pending(t.ID), resultOf(earlier); p != nil && one != nil {
 		one.Judgements = append(p.Judgements, one.Judgements...)
 	}
@@ -217,7 +217,7 @@ func isUnscored(t *eval.Result) bool {
 
 // answer returns the answer of a recorded trial, which only has to be scored again, or the answered calls of a trial that
 // takes several.
-func (todo *Todo) answer(k trialSoFar) (result *eval.Result, turns []eval.AnsweredCall) {
+func (todo *remainder) answer(k trialSoFar) (result *eval.Result, turns []eval.AnsweredCall) {
 	if k.Outcome != eval.Err {
 		return nil, nil
 	}
@@ -233,13 +233,13 @@ func (todo *Todo) answer(k trialSoFar) (result *eval.Result, turns []eval.Answer
 }
 
 // Failed reports whether a trial has failed before and is sent again, so that new ones come first.
-func (todo *Todo) Failed(t *runner.Planned) bool {
+func (todo *remainder) Failed(t *runner.Planned) bool {
 	k, ok := todo.find(t)
 	return ok && k.Outcome == eval.Err
 }
 
 // Replies yields the replies so far of judges.
-func (todo *Todo) Replies() iter.Seq[eval.Judgement] {
+func (todo *remainder) Replies() iter.Seq[eval.Judgement] {
 	return func(yield func(eval.Judgement) bool) {
 		more := true
 		todo.doc.PendingJudgements(func(j eval.Judgement) bool { more = yield(j); return more })

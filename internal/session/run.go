@@ -29,8 +29,8 @@ import (
 // drainTime is how long calls in progress may take after the first signal.
 const drainTime = 30 * time.Second
 
-// Progress watches a run.
-type Progress interface {
+// progressWatcher watches a run.
+type progressWatcher interface {
 	// Start reports how many trials there are.
 	Start(trials int)
 	// Done reports one finished trial and the total spend.
@@ -41,7 +41,7 @@ type Progress interface {
 
 // Run carries out the plan into a new run directory and returns that. Signals end it early: the
 // first one stops and drains, the second abandons.
-func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress, signals <-chan os.Signal) (dir string, err error) {
+func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress progressWatcher, signals <-chan os.Signal) (dir string, err error) {
 	gates, err := s.checks(plan).Gates(s.Suites)
 	if err != nil {
 		return "", err
@@ -112,7 +112,7 @@ func (s *Session) checks(plan *runner.Plan) *gate.Checks {
 }
 
 // carryOut runs the trials that are left and finishes the run file.
-func (c *consumer) carryOut(ctx context.Context, progress Progress, signals <-chan os.Signal) error {
+func (c *consumer) carryOut(ctx context.Context, progress progressWatcher, signals <-chan os.Signal) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	caught := eval.Catch(ctx, signals, func() { c.session.stopping(ctx, signals, cancel) })
@@ -172,7 +172,7 @@ type consumer struct {
 	broken   error
 }
 
-func (c *consumer) consume(ctx context.Context, progress Progress) {
+func (c *consumer) consume(ctx context.Context, progress progressWatcher) {
 	s := c.session
 	c.targets = c.plan.Targets()
 	config := c.config()
@@ -258,7 +258,7 @@ func (a *admission) Enter(ctx context.Context, stop <-chan struct{}) (calling co
 }
 
 // done counts a result that was written down.
-func (c *consumer) done(r *eval.Result, progress Progress) {
+func (c *consumer) done(r *eval.Result, progress progressWatcher) {
 	c.end.Counts.Add(r.Outcome())
 	_, skipped := r.Ending.(eval.Skipped)
 	c.cut = c.cut || skipped || r.Outcome() == eval.Err && c.session.stop.Reason() != ""

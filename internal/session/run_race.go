@@ -14,7 +14,7 @@ func (c *consumer) deferUnsent(r *eval.Result) bool {
 }
 
 // writeDeferred writes down a result that waited for the end of a race.
-func (c *consumer) writeDeferred(r *eval.Result, progress Progress) {
+func (c *consumer) writeDeferred(r *eval.Result, progress progressWatcher) {
 	if c.broken != nil {
 		return
 	}

@@ -38,7 +38,7 @@ func NewEmulation() Emulation {
 
 // Start starts the emulator. The caller closes it.
 func (e *Emulation) Start(dir rundir.Dir) (*emulator.Server, error) {
-	script, err := ReadScript(dir, e.Script)
+	script, err := readScript(dir, e.Script)
 	if err != nil {
 		return nil, err
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Named is a named service with its settled address and key.
-type Named struct {
+// namedService is a named service with its settled address and key.
+type namedService struct {
 	*suite.NamedService
 	// URL is "" when an environment variable in the address is not set.
 	URL string
@@ -21,10 +21,10 @@ type Named struct {
 }
 
 // Key is the API key, "" without one. It is a secret.
-func (n *Named) Key() string { return n.key }
+func (n *namedService) Key() string { return n.key }
 
 // services settles the named services. Suites must define a service alike; --service replaces its address.
-func (m *merger) services(f *Options) (map[string]*Named, error) {
+func (m *merger) services(f *Options) (map[string]*namedService, error) {
 	out, err := m.defined(f.Services)
 	if err != nil {
 		return nil, err
@@ -50,14 +50,14 @@ func (m *merger) services(f *Options) (map[string]*Named, error) {
 
 // defined collects the services that the suites define, by name. Suites may differ in the address of a service only if
 // --service replaces it; moved holds those by name.
-func (m *merger) defined(moved map[string]string) (map[string]*Named, error) {
-	out := map[string]*Named{}
+func (m *merger) defined(moved map[string]string) (map[string]*namedService, error) {
+	out := map[string]*namedService{}
 	from := map[string]string{} // the first file that defines a service, by name
 	for _, s := range m.suites {
 		for _, named := range s.AllServices() {
 			known := out[named.Name]
 			if known == nil {
-				out[named.Name] = &Named{NamedService: named, URL: named.BaseURL}
+				out[named.Name] = &namedService{NamedService: named, URL: named.BaseURL}
 				from[named.Name] = s.File
 				continue
 			}
@@ -74,7 +74,7 @@ func (m *merger) defined(moved map[string]string) (map[string]*Named, error) {
 }
 
 // redirect gives a named service another address, as --service does.
-func redirect(all map[string]*Named, name, url string, emulated bool) error {
+func redirect(all map[string]*namedService, name, url string, emulated bool) error {
 	named := all[name]
 	switch {
 	case named == nil && len(all) == 0:
@@ -93,7 +93,7 @@ func redirect(all map[string]*Named, name, url string, emulated bool) error {
 }
 
 // serviceLimits returns the limits of each named service. Its concurrency defaults to that of the run.
-func (s *Settings) serviceLimits() map[string]suite.Limits {
+func (s *runSettings) serviceLimits() map[string]suite.Limits {
 	if len(s.Services) == 0 {
 		return nil
 	}
@@ -108,8 +108,8 @@ func (s *Settings) serviceLimits() map[string]suite.Limits {
 
 // Caller identifies the caller to a named service: the key, the program that prints tokens, or a secret header. It is a
 // secret, and "" when the service needs none.
-func (n *Named) Caller() string {
-	switch headers := (&Contact{NamedService: n.NamedService}).Secrets(); {
+func (n *namedService) Caller() string {
+	switch headers := (&contact{NamedService: n.NamedService}).Secrets(); {
 	case n.key != "":
 		return n.key
 	case n.Login != nil:

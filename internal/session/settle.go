@@ -20,11 +20,11 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Settings are the services and limits of a run, merged from options, environment, suites and the project file.
-type Settings struct {
+// runSettings are the services and limits of a run, merged from options, environment, suites and the project file.
+type runSettings struct {
 	Service eval.RunService
 	// Services are the named services, by name.
-	Services map[string]*Named
+	Services map[string]*namedService
 	// Source is where answers come from.
 	Source eval.Source
 	Limits suite.Limits
@@ -43,16 +43,16 @@ type Settings struct {
 }
 
 // Rescored is the run whose answers are scored again; ok is false for answers from elsewhere.
-func (s *Settings) Rescored() (run eval.FromRun, ok bool) {
+func (s *runSettings) Rescored() (run eval.FromRun, ok bool) {
 	run, ok = s.Source.(eval.FromRun)
 	return run, ok
 }
 
 // Key is the API key, "" without one. It is a secret.
-func (s *Settings) Key() string { return s.key }
+func (s *runSettings) Key() string { return s.key }
 
 // UseKey replaces the API key: an emulator has its own key, and a login needs none.
-func (s *Settings) UseKey(key string) { s.key = key }
+func (s *runSettings) UseKey(key string) { s.key = key }
 
 // emulatorURL is a placeholder for the embedded emulator's address until it listens on a port.
 const emulatorURL = "http://127.0.0.1"
@@ -81,22 +81,22 @@ func (l *Loaded) Settle() (*Job, error) {
 	return j, j.granted()
 }
 
-func (l *Loaded) settings() (Settings, error) {
+func (l *Loaded) settings() (runSettings, error) {
 	f := l.Options
 	m := merger{suites: l.Suites, defaults: f.ByProject(), usual: defaultConcurrency, untrusted: f.Untrusted}
 	if f.Executor != nil {
 		m.usual = otherConcurrency
 	}
 	if err := f.namedFiles(); err != nil {
-		return Settings{}, err
+		return runSettings{}, err
 	}
 	if f.Emulator != "" {
 		if f.BaseURL != "" {
-			return Settings{}, eval.BadInput("--emulator and --base-url name two services: choose one")
+			return runSettings{}, eval.BadInput("--emulator and --base-url name two services: choose one")
 		}
 		f.BaseURL = emulatorURL
 	}
-	s := Settings{Service: m.service(&f), Limits: m.limits(&f.LimitOptions)}
+	s := runSettings{Service: m.service(&f), Limits: m.limits(&f.LimitOptions)}
 	s.Capped = m.capped
 	s.key = strings.TrimSpace(f.Env("EVALRUN_API_KEY"))
 	var err error
@@ -244,7 +244,7 @@ func readPrices(file string) (*eval.PriceList, error) {
 	return p, nil
 }
 
-func (s *Settings) check() error {
+func (s *runSettings) check() error {
 	switch {
 	case !slices.Contains(wire.APIVersions, s.Service.APIVersion):
 		return eval.BadInput("the API version is v1 or v1beta, not %q", s.Service.APIVersion)

@@ -146,7 +146,7 @@ func (s *site) run(out string, o eval.Options, files ...string) {
 }
 
 // resume continues a run and returns what was left of it.
-func (s *site) resume(name string, f Options, retryErrors bool) (*Todo, error) {
+func (s *site) resume(name string, f Options, retryErrors bool) (*remainder, error) {
 	f.RetryErrors = retryErrors
 	r, err := Reopen(name, s.given(f))
 	if err != nil {
@@ -154,7 +154,7 @@ func (s *site) resume(name string, f Options, retryErrors bool) (*Todo, error) {
 	}
 	defer r.Close()
 	if r.Finished() {
-		return &Todo{}, nil
+		return &remainder{}, nil
 	}
 	l, err := r.Load()
 	if err != nil {

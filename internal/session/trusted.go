@@ -107,7 +107,7 @@ func (c *claims) check(how string) error {
 }
 
 // elsewhere returns the settled address if it, or the way to authenticate, differs from the user's own; otherwise "".
-func (s *Settings) elsewhere(own ownService) string {
+func (s *runSettings) elsewhere(own ownService) string {
 	if s.Service.BaseURL == own.baseURL && s.Service.Auth == own.auth {
 		return ""
 	}
@@ -141,7 +141,7 @@ func endpointsOf(j *Job) []string {
 
 // servicesOf describes the named services among calls whose address no flag of the user gives. own holds the addresses
 // from options, by name.
-func servicesOf(s *Settings, own map[string]string, calls []string) []string {
+func servicesOf(s *runSettings, own map[string]string, calls []string) []string {
 	var out []string
 	for _, name := range calls {
 		if named := s.Services[name]; named != nil && own[name] != named.URL {
@@ -156,7 +156,7 @@ func servicesOf(s *Settings, own map[string]string, calls []string) []string {
 }
 
 // loginsOf returns the programs that print tokens for the named services among calls.
-func loginsOf(s *Settings, calls []string) []string {
+func loginsOf(s *runSettings, calls []string) []string {
 	var out []string
 	for _, name := range calls {
 		if named := s.Services[name]; named != nil && named.Login != nil {
@@ -200,7 +200,7 @@ func scorersPrograms(s *suite.Suite) []string {
 }
 
 // vet refuses to resume a run that somebody else made if it would do anything that needs trust.
-func (r *Resumption) vet(j *Job, s *Settings) error {
+func (r *Resumption) vet(j *Job, s *runSettings) error {
 	if r.Options.Trust || s.trust.Signed(r.doc) {
 		return nil
 	}
@@ -262,4 +262,4 @@ func (j *Job) VetAnswers(of *journal.Document, sends bool) error {
 }
 
 // Sign signs the header of a new run in dir with the user's key.
-func (s *Settings) Sign(run *eval.Run, dir string) error { return s.trust.SignRun(run, dir) }
+func (s *runSettings) Sign(run *eval.Run, dir string) error { return s.trust.SignRun(run, dir) }

@@ -24,8 +24,8 @@ import (
 // workspacesDir is where the copies of workspaces are, inside the run directory.
 const workspacesDir = "workspaces"
 
-// Folders are the folders of a run. Calls and results come from several goroutines.
-type Folders struct {
+// folders are the folders of a run. Calls and results come from several goroutines.
+type folders struct {
 	Run string // the run directory, absolute; "" before there is one
 
 	keeping bool     // whether any is kept: one may hold what the program was sent
@@ -44,13 +44,13 @@ type opened struct {
 	of   *suite.Program
 }
 
-// NewFolders has no folders. keeping says whether any outlives its trial: a folder may hold what the program was sent.
-func NewFolders(keeping bool) *Folders {
-	return &Folders{keeping: keeping, open: map[string]opened{}, removers: make(chan struct{}, runtime.GOMAXPROCS(0))}
+// newFolders has no folders. keeping says whether any outlives its trial: a folder may hold what the program was sent.
+func newFolders(keeping bool) *folders {
+	return &folders{keeping: keeping, open: map[string]opened{}, removers: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
-// CheckRun refuses a run directory inside the workspace of a program: each copy would hold the copies before it.
-func CheckRun(dir string, of *suite.Program) error {
+// checkRun refuses a run directory inside the workspace of a program: each copy would hold the copies before it.
+func checkRun(dir string, of *suite.Program) error {
 	if of.Workspace != "" && isWithin(dir, filepath.Join(of.Dir, filepath.FromSlash(of.Workspace))) {
 		return eval.BadInput(
 			"the run directory would be inside the workspace %s, and each trial gets a copy of that: name another with --out", of.Workspace,
@@ -76,11 +76,11 @@ func isWithin(name, folder string) bool {
 	}
 }
 
-func (w *Folders) path(name string) string { return filepath.Join(w.Run, workspacesDir, name) }
+func (w *folders) path(name string) string { return filepath.Join(w.Run, workspacesDir, name) }
 
 // Of is the folder in which a program works for a call. All calls of a trial share it; each attempt of the first one
 // gets a fresh copy.
-func (w *Folders) Of(p *suite.Program, call *eval.Call) (string, error) {
+func (w *folders) Of(p *suite.Program, call *eval.Call) (string, error) {
 	if p.Workspace == "" {
 		return p.Dir, nil
 	}
@@ -102,7 +102,7 @@ func (w *Folders) Of(p *suite.Program, call *eval.Call) (string, error) {
 }
 
 // Folder is the workspace of a trial that is under way, "" where it has none.
-func (w *Folders) Folder(trialName string) string {
+func (w *folders) Folder(trialName string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if one, known := w.open[trialName]; known {
@@ -113,7 +113,7 @@ func (w *Folders) Folder(trialName string) string {
 
 // Adopt gives a trial the workspace that an earlier session of the run left for it, if it still exists: the
 // answer has only to be scored now.
-func (w *Folders) Adopt(trialName string, p *suite.Program, earlier *eval.Result) {
+func (w *folders) Adopt(trialName string, p *suite.Program, earlier *eval.Result) {
 	name := path.Base(earlier.Workspace)
 	earlier.Workspace = ""
 	if p == nil || p.Workspace == "" {
@@ -157,7 +157,7 @@ func fill(p *suite.Program, to string) error {
 
 // Settle decides which workspace of a trial is kept, as a path inside the run directory, "" for none. The function
 // release removes what is not kept; call it when the result is written down.
-func (w *Folders) Settle(salt string, r *eval.Result) (kept string, release func()) {
+func (w *folders) Settle(salt string, r *eval.Result) (kept string, release func()) {
 	w.mu.Lock()
 	var one opened
 	known := len(w.open) > 0 // a hash for each trial of a model would only be looked for in vain
@@ -183,7 +183,7 @@ func (w *Folders) Settle(salt string, r *eval.Result) (kept string, release func
 	}
 }
 
-func (w *Folders) remove(name string) {
+func (w *folders) remove(name string) {
 	w.removing.Go(func() {
 		w.removers <- struct{}{}
 		defer func() { <-w.removers }()
@@ -192,7 +192,7 @@ func (w *Folders) remove(name string) {
 }
 
 // removeOlder removes what earlier sessions of the run have kept of a trial that has a new result.
-func (w *Folders) removeOlder(trialID, current string) {
+func (w *folders) removeOlder(trialID, current string) {
 	for _, name := range w.names() {
 		if strings.HasPrefix(name, trialID+"-") && name != current {
 			w.remove(name)
@@ -201,7 +201,7 @@ func (w *Folders) removeOlder(trialID, current string) {
 }
 
 // names are the workspaces that are there.
-func (w *Folders) names() []string {
+func (w *folders) names() []string {
 	entries, err := os.ReadDir(w.path(""))
 	if err != nil { // mostly there are none
 		return nil
@@ -215,7 +215,7 @@ func (w *Folders) names() []string {
 
 // Resume removes what a killed session of the run has left: workspaces of trials that were under way. What cannot be
 // removed takes room, and no more: no trial works in it again.
-func (w *Folders) Resume(d *journal.Document) {
+func (w *folders) Resume(d *journal.Document) {
 	w.resumed = true
 	names := w.names()
 	if len(names) == 0 {
@@ -240,7 +240,7 @@ func (w *Folders) Resume(d *journal.Document) {
 }
 
 // Close removes what trials have left that came to no result.
-func (w *Folders) Close() {
+func (w *folders) Close() {
 	w.mu.Lock()
 	for trialName, one := range w.open {
 		delete(w.open, trialName)

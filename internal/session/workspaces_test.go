@@ -17,7 +17,7 @@ import (
 
 // working is the program of a suite with a workspace of one file, whose copies it keeps as `keep` says. Workspaces are below
 // a run directory.
-func working(t *testing.T, keep string) (*Folders, *suite.Program) {
+func working(t *testing.T, keep string) (*folders, *suite.Program) {
 	t.Helper()
 	dir := t.TempDir()
 	expect.OK(t, os.MkdirAll(filepath.Join(dir, "fixture"), 0o755))
@@ -31,7 +31,7 @@ cases: [{name: c, scorers: [{contains: x}]}]
 	var diags diag.List
 	one := suite.Load(os.DirFS(dir), "s.yaml", scorers.Builtin(), suite.Options{Dir: dir}, &diags)
 	expect.OK(t, diags.Err())
-	w := NewFolders(true)
+	w := newFolders(true)
 	w.Run = t.TempDir()
 	p, _ := one.Targets[0].App().(*suite.Program)
 	return w, p

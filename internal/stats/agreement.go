@@ -1,19 +1,19 @@
 package stats
 
-// Kappa is the agreement of two raters beyond chance.
-type Kappa struct {
+// kappaAgreement is the agreement of two raters beyond chance.
+type kappaAgreement struct {
 	Value  float64 // 1 complete, 0 as by chance
 	chance float64 // the agreement by chance
 }
 
 // Of is the kappa of another share of agreement, such as a bound of an interval. The agreement by chance is taken as known.
-func (k Kappa) Of(agreement float64) float64 { return max(-1, (agreement-k.chance)/(1-k.chance)) }
+func (k kappaAgreement) Of(agreement float64) float64 { return max(-1, (agreement-k.chance)/(1-k.chance)) }
 
 // CohenKappa compares the labels that two raters gave. It is false when chance alone would agree always (one label),
 // without ratings, or for different numbers of them. Source: Cohen 1960.
-func CohenKappa(a, b []int) (Kappa, bool) {
+func CohenKappa(a, b []int) (kappaAgreement, bool) {
 	if len(a) != len(b) || len(a) == 0 {
-		return Kappa{}, false
+		return kappaAgreement{}, false
 	}
 	countA, countB, agree := map[int]int{}, map[int]int{}, 0
 	for i := range a {
@@ -28,10 +28,10 @@ func CohenKappa(a, b []int) (Kappa, bool) {
 		equal += n * countB[label]
 	}
 	if equal == pairs {
-		return Kappa{}, false
+		return kappaAgreement{}, false
 	}
 	n, chance := float64(len(a)), float64(equal)/float64(pairs)
-	return Kappa{1 - (n-float64(agree))/(n*(1-chance)), chance}, true
+	return kappaAgreement{1 - (n-float64(agree))/(n*(1-chance)), chance}, true
 }
 
 // FleissKappa is the agreement of several raters beyond chance: 1 complete, 0 as by chance. Each row counts, for one

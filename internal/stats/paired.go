@@ -2,25 +2,25 @@ package stats
 
 import "math"
 
-// McNemar holds the p-values of the sign test on the discordant pairs of a paired pass/fail
+// mcNemar holds the p-values of the sign test on the discordant pairs of a paired pass/fail
 // comparison: exact (conditional on their number) and mid-p, one-sided and two-sided.
 // Without a flip the exact ones are 1, the one-sided mid-p are 0.5 and MidTwoSided is 1.
-type McNemar struct{ Worse, Better, TwoSided, MidWorse, MidBetter, MidTwoSided float64 }
+type mcNemar struct{ Worse, Better, TwoSided, MidWorse, MidBetter, MidTwoSided float64 }
 
 // NewMcNemar tests regressed against gained flips: X ~ Bin(regressed+gained, 1/2), exact
 // P(X >= regressed), mid-p P(X > regressed) + P(X = regressed)/2. Negative counts give the
 // p-values of no flips.
-// Source: McNemar 1947; mid-p: Fagerland, Lydersen & Laake, BMC Med Res Methodol 13:91,
+// Source: mcNemar 1947; mid-p: Fagerland, Lydersen & Laake, BMC Med Res Methodol 13:91,
 // 2013; section A2. MidTwoSided is their 2*(smaller exact tail) - P(X = regressed), and
 // 1 - P(X = regressed)/2 for as many gained as regressed.
-func NewMcNemar(regressed, gained int) McNemar {
+func NewMcNemar(regressed, gained int) mcNemar {
 	if regressed < 0 || gained < 0 || regressed+gained == 0 {
-		return McNemar{1, 1, 1, 0.5, 0.5, 1}
+		return mcNemar{1, 1, 1, 0.5, 0.5, 1}
 	}
 	r, g := float64(regressed), float64(gained)
 	point := math.Exp(logChoose(regressed+gained, regressed) - (r+g)*math.Ln2)
 	atLeast := func(k, rest float64) float64 { return regIncBeta(0.5, k, rest+1) }
-	m := McNemar{Worse: atLeast(r, g), Better: atLeast(g, r)}
+	m := mcNemar{Worse: atLeast(r, g), Better: atLeast(g, r)}
 	m.TwoSided = min(1, 2*min(m.Worse, m.Better))
 	m.MidWorse = probability(m.Worse - point/2)
 	m.MidBetter = probability(m.Better - point/2)

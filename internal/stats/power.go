@@ -4,19 +4,19 @@ import (
 	"math"
 )
 
-// NotWorseTables are the outcomes of n paired cases that are called not worse within margin at one-sided alpha. The
+// notWorseTables are the outcomes of n paired cases that are called not worse within margin at one-sided alpha. The
 // test is the exact one for up to mostExact pairs, and Tango's above. None is called so where (1-margin)^n is above
 // alpha.
-type NotWorseTables struct {
+type notWorseTables struct {
 	n     int
 	tails tails
 }
 
 // NewNotWorseTables finds the least statistic that the exact test rejects at.
 // Source: section C4, C5, C9.
-func NewNotWorseTables(n int, margin, alpha float64) NotWorseTables {
+func NewNotWorseTables(n int, margin, alpha float64) notWorseTables {
 	if n <= 0 || !inside(margin, 0, 1) || n < MinCasesConstant(alpha, margin) {
-		return NotWorseTables{n: n}
+		return notWorseTables{n: n}
 	}
 	least := NormalQuantile(1 - alpha)
 	if n <= mostExact {
@@ -30,12 +30,12 @@ func NewNotWorseTables(n int, margin, alpha float64) NotWorseTables {
 		}
 		least = hi
 	}
-	return NotWorseTables{n, tangoTailsFrom(n, -margin, least)}
+	return notWorseTables{n, tangoTailsFrom(n, -margin, least)}
 }
 
 // Probability returns the probability of being called not worse when a share psi of the cases flips and the
 // difference of the pass rates is d.
-func (t NotWorseTables) Probability(d, psi float64) float64 {
+func (t notWorseTables) Probability(d, psi float64) float64 {
 	if t.tails == nil {
 		return 0
 	}

@@ -295,7 +295,7 @@ func TestNoInputGivesNumbersThatAreNotFinite(t *testing.T) {
 // TestNoEvidenceGivesUnknownValues: the values that stand for "unknown".
 func TestNoEvidenceGivesUnknownValues(t *testing.T) {
 	t.Parallel()
-	expect.Same(t, "of no flips", NewMcNemar(0, 0), McNemar{1, 1, 1, 0.5, 0.5, 1})
+	expect.Same(t, "of no flips", NewMcNemar(0, 0), mcNemar{1, 1, 1, 0.5, 0.5, 1})
 	constant := slices.Repeat([]float64{0.1 + 0.2 - 0.3}, 100)
 	if p := NonInferiorityT(constant, 0.05); p != 1 || UseT(constant) {
 		t.Errorf("t of constant scores: got %v, want 1", p)

@@ -2,8 +2,8 @@ package stats
 
 import "math"
 
-// Sample sums up the differences (or scores) of independent units.
-type Sample struct {
+// sample sums up the differences (or scores) of independent units.
+type sample struct {
 	N        int
 	Mean     float64
 	SD       float64 // with N-1; 0 for fewer than two units and for constant ones
@@ -15,8 +15,8 @@ type Sample struct {
 // as constant: a standard error made of rounding would prove anything. NaN,
 // infinities and sizes above 1e100 are not data: they are left out, and N counts the others.
 // Source: the usual estimators; g1 as in Joanes & Gill, The Statistician 47, 1998.
-func NewSample(d []float64) Sample {
-	var s Sample
+func NewSample(d []float64) sample {
+	var s sample
 	lo := math.Inf(1)
 	hi := math.Inf(-1)
 	sum := 0.0

@@ -29,12 +29,12 @@ func Service(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.StringVar(&f.ScopeBase, "auth-scope-base", "", "`PREFIX` of the deployment's OAuth scopes (EVALRUN_AUTH_SCOPE_BASE)")
 	fs.StringVar(&f.Emulator, "emulator", "", "use the built-in emulator; answers come from the file `SCRIPT`")
 	fs.Lookup("emulator").NoOptDefVal = eval.DemoScript
-	Services(fs, f)
+	services(fs, f)
 	Seed(fs, f)
 }
 
-// Services adds the flags for the named services of suites.
-func Services(fs *pflag.FlagSet, f *evalrun.Options) {
+// services adds the flags for the named services of suites.
+func services(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.Var(&servicesFlag{&f.Services}, "service", "address of the service NAME of the suites (repeatable)")
 	AllowEnv(fs, f)
 }
@@ -262,7 +262,7 @@ func EmbeddingModel(fs *pflag.FlagSet, model *string) {
 
 // WithTable adds "table" to the values of -o, unless another report goes to standard output.
 func WithTable(formats []string) []string {
-	if ToStandard(formats) {
+	if toStandard(formats) {
 		return formats
 	}
 	return append(slices.Clone(formats), "table")
@@ -275,8 +275,8 @@ func Tabled(formats []string) bool {
 	})
 }
 
-// ToStandard reports whether a value of -o goes to standard output.
-func ToStandard(formats []string) bool {
+// toStandard reports whether a value of -o goes to standard output.
+func toStandard(formats []string) bool {
 	return slices.ContainsFunc(formats, func(format string) bool {
 		_, path, named := strings.Cut(format, "=")
 		return !named || path == files.Standard

@@ -17,8 +17,8 @@ import (
 
 // Global holds the flags of all commands.
 type Global struct {
-	Color     Color
-	Help      Help
+	Color     color
+	Help      help
 	directory string
 	entered   bool // a second command of this process must not change the directory again
 }
@@ -55,16 +55,16 @@ func (g *Global) enter() error {
 	return err
 }
 
-// Help is the value of --help, a switch that also accepts "all".
-type Help struct{ given, All bool }
+// help is the value of --help, a switch that also accepts "all".
+type help struct{ given, All bool }
 
-func (h *Help) String() string { return strconv.FormatBool(h.given) }
+func (h *help) String() string { return strconv.FormatBool(h.given) }
 
 // Type makes the flag a switch.
-func (h *Help) Type() string { return "bool" }
+func (h *help) Type() string { return "bool" }
 
 // Set accepts what a switch accepts, and all.
-func (h *Help) Set(s string) (err error) {
+func (h *help) Set(s string) (err error) {
 	if h.All = s == "all"; h.All {
 		s = "true"
 	}
@@ -74,30 +74,30 @@ func (h *Help) Set(s string) (err error) {
 	return nil
 }
 
-// Color is the value of --color; "" means auto.
-type Color string
+// color is the value of --color; "" means auto.
+type color string
 
 const (
 	colorAuto, colorAlways, colorNever = "auto", "always", "never"
 )
 
-func (c *Color) String() string { return string(*c) }
+func (c *color) String() string { return string(*c) }
 
 // Type returns the placeholder of the value in help.
-func (c *Color) Type() string { return "WHEN" }
+func (c *color) Type() string { return "WHEN" }
 
 // Set accepts auto, always and never.
-func (c *Color) Set(s string) error {
+func (c *color) Set(s string) error {
 	if when := []string{colorAuto, colorAlways, colorNever}; !slices.Contains(when, s) {
 		return fmt.Errorf("it takes %s", strings.Join(when, ", "))
 	}
-	*c = Color(s)
+	*c = color(s)
 	return nil
 }
 
 // On reports whether to use colours. The flag counts first. Then NO_COLOR turns colours off, and
 // FORCE_COLOR or CLICOLOR_FORCE turns them on. Otherwise a terminal has colours unless TERM is dumb.
-func (c *Color) On(terminal bool, getenv func(string) string) bool {
+func (c *color) On(terminal bool, getenv func(string) string) bool {
 	switch {
 	case *c == colorAlways || *c == colorNever:
 		return *c == colorAlways

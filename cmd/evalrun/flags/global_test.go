@@ -9,7 +9,7 @@ import (
 func TestTheColorFlagWinsOverTheEnvironment(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		flag     Color
+		flag     color
 		env      string
 		terminal bool
 		want     bool
@@ -40,7 +40,7 @@ func TestTheColorFlagWinsOverTheEnvironment(t *testing.T) {
 			t.Errorf("--color=%s, %s, terminal %t: got %t, want %t", test.flag, test.env, test.terminal, got, test.want)
 		}
 	}
-	var c Color
+	var c color
 	if err := c.Set("sometimes"); err == nil || !strings.Contains(err.Error(), "auto, always, never") {
 		t.Errorf("got %v, want the values that it takes", err)
 	}

@@ -31,5 +31,5 @@ func (l *LevelFlags) Level() term.Level {
 // Arrange applies the flags to the layout of the reports that formats (-o) name. A report that -o sends to
 // standard output is complete there, also under -q.
 func (l *LevelFlags) Arrange(layout *reports.Options, formats []string) {
-	layout.Verbose, layout.Quiet = l.Verbose, l.Quiet && !ToStandard(formats)
+	layout.Verbose, layout.Quiet = l.Verbose, l.Quiet && !toStandard(formats)
 }

@@ -19,26 +19,26 @@ type Commenting struct {
 }
 
 // Comment posts a run as a comment on a pull or merge request, or as an issue.
-func (f Folder) Comment(ctx context.Context, name string, o Commenting) (Posted, error) {
+func (f Folder) Comment(ctx context.Context, name string, o Commenting) (posted, error) {
 	links, err := linksOf(o.Links)
 	if err != nil {
-		return Posted{}, err
+		return posted{}, err
 	}
-	at, err := Find(o.Getenv)
+	at, err := find(o.Getenv)
 	if err != nil {
-		return Posted{}, err
+		return posted{}, err
 	}
 	doc, err := f.open(name)
 	if err != nil {
-		return Posted{}, err
+		return posted{}, err
 	}
 	defer doc.Close() //nolint:errcheck // only read
 	if doc.Running {
-		return Posted{}, eval.BadInput("the run %s is still in progress; comment on it when it finishes", name)
+		return posted{}, eval.BadInput("the run %s is still in progress; comment on it when it finishes", name)
 	}
 	var body strings.Builder
 	if err := reports.Markdown(&body, doc, reports.Options{Links: links}); err != nil {
-		return Posted{}, err
+		return posted{}, err
 	}
 	marker := reports.Marker(&doc.Run)
 	if !o.Issue {

@@ -29,25 +29,25 @@ type CompareRequest struct {
 	ByJudge     judging.ByJudge
 }
 
-// CompareResult is the result of Compare.
-type CompareResult struct {
+// compareResult is the result of Compare.
+type compareResult struct {
 	found *compare.Comparison
 	rule  *eval.BaselineRule
 }
 
 // Exit returns the exit code of the comparison.
-func (c *CompareResult) Exit() int { return gate.Exit(c.found, c.rule) }
+func (c *compareResult) Exit() int { return gate.Exit(c.found, c.rule) }
 
 // Write writes the comparison for people.
-func (c *CompareResult) Write(screen term.Screen) error {
+func (c *compareResult) Write(screen term.Screen) error {
 	return reports.Comparison(screen, c.found, layout(screen))
 }
 
 // WriteJSON writes the comparison for programs.
-func (c *CompareResult) WriteJSON(screen term.Screen) error { return screen.JSON(c.found) }
+func (c *compareResult) WriteJSON(screen term.Screen) error { return screen.JSON(c.found) }
 
 // Compare compares two runs, or two arms of one run. names are one or two names that OpenBaseline accepts.
-func (f Folder) Compare(ctx context.Context, names []string, o CompareRequest) (*CompareResult, error) {
+func (f Folder) Compare(ctx context.Context, names []string, o CompareRequest) (*compareResult, error) {
 	rule, err := gate.RuleOf(o.Rule)
 	if err != nil {
 		return nil, err
@@ -70,13 +70,13 @@ func (f Folder) Compare(ctx context.Context, names []string, o CompareRequest) (
 	defer base.Close() //nolint:errcheck // only read
 	defer head.Close() //nolint:errcheck // only read
 	c, err := gate.CompareRead(base, head, what)
-	return &CompareResult{c, rule}, err
+	return &compareResult{c, rule}, err
 }
 
 // prefer compares the answers of two runs by a judge as well.
 func (f Folder) prefer(
 	ctx context.Context, names []string, o CompareRequest, what gate.Comparing, rule *eval.BaselineRule,
-) (*CompareResult, error) {
+) (*compareResult, error) {
 	base, head, err := f.openTwo(names)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (f Folder) prefer(
 	}
 	defer judge.Close()
 	c, err := judge.Compare(ctx, what)
-	return &CompareResult{c, rule}, err
+	return &compareResult{c, rule}, err
 }
 
 // checkArms requires that the runs have the two arms. Comparing a run with itself needs two arms.
@@ -129,11 +129,11 @@ func listed(arms []string) string {
 	return strings.Join(arms, ", ")
 }
 
-// PreferenceResult is a ranking of arms by the preferences of a judge.
-type PreferenceResult struct{ found *compare.Preferences }
+// preferenceResult is a ranking of arms by the preferences of a judge.
+type preferenceResult struct{ found *compare.Preferences }
 
 // Exit returns 0 if every suite has a ranking.
-func (p *PreferenceResult) Exit() int {
+func (p *preferenceResult) Exit() int {
 	if p.found.By.Incomplete != "" ||
 		slices.ContainsFunc(p.found.Suites, func(s compare.SuitePreferences) bool { return s.Why != "" }) {
 		return eval.CodeIncomplete
@@ -142,15 +142,15 @@ func (p *PreferenceResult) Exit() int {
 }
 
 // Write writes the ranking for people.
-func (p *PreferenceResult) Write(screen term.Screen) error {
+func (p *preferenceResult) Write(screen term.Screen) error {
 	return reports.Preferences(screen, p.found, layout(screen))
 }
 
 // WriteJSON writes the ranking for programs.
-func (p *PreferenceResult) WriteJSON(screen term.Screen) error { return screen.JSON(p.found) }
+func (p *preferenceResult) WriteJSON(screen term.Screen) error { return screen.JSON(p.found) }
 
 // RankByPreference ranks the arms of a run by what a judge prefers. OpenBaseline explains name.
-func (f Folder) RankByPreference(ctx context.Context, name string, o CompareRequest) (*PreferenceResult, error) {
+func (f Folder) RankByPreference(ctx context.Context, name string, o CompareRequest) (*preferenceResult, error) {
 	d, err := f.OpenBaseline(name)
 	if err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func (f Folder) RankByPreference(ctx context.Context, name string, o CompareRequ
 		return nil, err
 	}
 	found, err := judge.Rank(ctx, judging.RankRequest{Name: name, Alpha: o.Rule.Alpha, Arms: o.Arms, Prices: prices})
-	return &PreferenceResult{found}, err
+	return &preferenceResult{found}, err
 }
 
 // openTwo opens both runs. A single name is used for both sides.

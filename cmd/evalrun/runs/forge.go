@@ -17,8 +17,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Forge is a project on GitHub or GitLab, with a token.
-type Forge struct {
+// forgeProject is a project on GitHub or GitLab, with a token.
+type forgeProject struct {
 	api api
 }
 
@@ -49,47 +49,47 @@ type note struct {
 	body   string
 }
 
-// Find returns the forge of a CI job, from its environment. It returns an error outside a job, or without a
+// find returns the forge of a CI job, from its environment. It returns an error outside a job, or without a
 // token.
-func Find(getenv func(string) string) (*Forge, error) {
+func find(getenv func(string) string) (*forgeProject, error) {
 	switch {
 	case getenv("GITHUB_REPOSITORY") != "":
 		h, err := newGitHub(getenv)
-		return &Forge{h}, err
+		return &forgeProject{h}, err
 	case getenv("CI_PROJECT_ID") != "":
 		l, err := newGitLab(getenv)
-		return &Forge{l}, err
+		return &forgeProject{l}, err
 	}
 	return nil, eval.BadInput("this is not a job of GitHub Actions or GitLab CI: neither GITHUB_REPOSITORY nor CI_PROJECT_ID is set; " +
 		"`evalrun report RUN -o markdown` prints the comment")
 }
 
-// Posted is the result of posting a comment or an issue.
-type Posted struct {
+// posted is the result of posting a comment or an issue.
+type posted struct {
 	Did  string // "created", "updated", "closed", or "" if nothing was to be done
 	Page string // address of the comment or issue
 }
 
 // Comment creates or edits the comment that begins with a marker. Number 0 is the pull or merge request of
 // this job.
-func (f *Forge) Comment(ctx context.Context, number int, marker, body string) (Posted, error) {
+func (f *forgeProject) Comment(ctx context.Context, number int, marker, body string) (posted, error) {
 	if number == 0 {
 		var err error
 		if number, err = f.api.thread(ctx); err != nil {
-			return Posted{}, err
+			return posted{}, err
 		}
 	}
 	body = withOwner(body, marker, f.api.fork())
 	old, err := f.own(ctx, marker, func(page int) ([]note, error) { return f.api.notes(ctx, number, page) })
 	switch {
 	case err != nil:
-		return Posted{}, err
+		return posted{}, err
 	case old == nil:
 		page, err := f.api.add(ctx, number, body)
-		return Posted{"created", page}, err
+		return posted{"created", page}, err
 	}
 	page, err := f.api.edit(ctx, number, old.id, body)
-	return Posted{"updated", page}, err
+	return posted{"updated", page}, err
 }
 
 // withOwner says below the marker that a fork made the numbers of a comment.
@@ -119,22 +119,22 @@ var plainRepository = sync.OnceValue(func() *regexp.Regexp {
 
 // Issue keeps one issue for a failing suite. The first failing run opens it, later ones update it, and a
 // passing run closes it. A passing run without an open issue does nothing.
-func (f *Forge) Issue(ctx context.Context, marker, title, body string, failing bool) (Posted, error) {
+func (f *forgeProject) Issue(ctx context.Context, marker, title, body string, failing bool) (posted, error) {
 	old, err := f.own(ctx, marker, func(page int) ([]note, error) { return f.api.issues(ctx, page) })
 	switch {
 	case err != nil:
-		return Posted{}, err
+		return posted{}, err
 	case old == nil && !failing:
-		return Posted{}, nil
+		return posted{}, nil
 	case old == nil:
 		page, err := f.api.open(ctx, title, body)
-		return Posted{"created", page}, err
+		return posted{"created", page}, err
 	}
 	page, err := f.api.change(ctx, old.id, body, !failing)
 	if failing {
-		return Posted{"updated", page}, err
+		return posted{"updated", page}, err
 	}
-	return Posted{"closed", page}, err
+	return posted{"closed", page}, err
 }
 
 // maxPages bounds the search for a marker: 10,000 comments.
@@ -142,7 +142,7 @@ const maxPages = 100
 
 // own returns the newest note of the token's owner that begins with a marker, nil if there is none. It
 // ignores markers in notes of others, because anybody can write one.
-func (f *Forge) own(ctx context.Context, marker string, pageOf func(int) ([]note, error)) (*note, error) {
+func (f *forgeProject) own(ctx context.Context, marker string, pageOf func(int) ([]note, error)) (*note, error) {
 	me, err := f.api.viewer(ctx)
 	if err != nil {
 		return nil, err

@@ -28,14 +28,14 @@ func newThread(t *testing.T, key string) *thread {
 }
 
 // on finds a forge in the environment of a job.
-func (h *thread) on(env map[string]string) *Forge {
+func (h *thread) on(env map[string]string) *forgeProject {
 	h.t.Helper()
-	f, err := Find(func(name string) string { return strings.ReplaceAll(env[name], "URL", h.URL) })
+	f, err := find(func(name string) string { return strings.ReplaceAll(env[name], "URL", h.URL) })
 	expect.OK(h.t, err)
 	return f
 }
 
-func (h *thread) gitHub(event string) *Forge {
+func (h *thread) gitHub(event string) *forgeProject {
 	h.t.Helper()
 	path := filepath.Join(h.t.TempDir(), "event.json")
 	expect.OK(h.t, os.WriteFile(path, []byte(event), 0o600))
@@ -44,7 +44,7 @@ func (h *thread) gitHub(event string) *Forge {
 	})
 }
 
-func (h *thread) gitLab() *Forge {
+func (h *thread) gitLab() *forgeProject {
 	h.t.Helper()
 	return h.on(map[string]string{
 		"CI_PROJECT_ID": "9", "EVALRUN_GITLAB_TOKEN": "t", "CI_API_V4_URL": "URL", "CI_MERGE_REQUEST_IID": "5",
@@ -56,10 +56,10 @@ func (h *thread) gitLab() *Forge {
 func TestEachSuiteKeepsOneComment(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct {
-		forge func(*thread) *Forge
+		forge func(*thread) *forgeProject
 		edit  string
 	}{
-		"GitHub": {func(h *thread) *Forge {
+		"GitHub": {func(h *thread) *forgeProject {
 			return h.gitHub(`{"pull_request":{"number":5,"head":{"repo":{"full_name":"o/r"}}}}`)
 		}, "PATCH /repos/o/r/issues/comments/"},
 		"GitLab": {(*thread).gitLab, "PUT /projects/9/merge_requests/5/notes/"},
@@ -107,11 +107,11 @@ func TestAForksPullRequestIsFoundByItsCommit(t *testing.T) {
 func TestIssueFollowsTheVerdict(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct {
-		forge  func(*thread) *Forge
+		forge  func(*thread) *forgeProject
 		key    string
 		closed map[string]any
 	}{
-		"GitHub": {func(h *thread) *Forge { return h.gitHub(`{}`) }, "body", map[string]any{"state": "closed"}},
+		"GitHub": {func(h *thread) *forgeProject { return h.gitHub(`{}`) }, "body", map[string]any{"state": "closed"}},
 		"GitLab": {(*thread).gitLab, "description", map[string]any{"state_event": "close"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestForgeErrorsSayWhatToDo(t *testing.T) {
 			map[string]string{"GITHUB_REPOSITORY": "o/r", "GH_TOKEN": "t", "GITHUB_EVENT_PATH": "no such file"}, "GITHUB_EVENT_PATH",
 		},
 	} {
-		_, err := Find(func(key string) string { return c.env[key] })
+		_, err := find(func(key string) string { return c.env[key] })
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
@@ -191,7 +191,7 @@ func TestARedirectNeverTakesTheToken(t *testing.T) {
 	elsewhere := newThread(t, "body")
 	away := httptest.NewServer(http.RedirectHandler(elsewhere.URL+"/user", http.StatusFound))
 	defer away.Close()
-	f, err := Find(func(name string) string {
+	f, err := find(func(name string) string {
 		return map[string]string{"CI_PROJECT_ID": "9", "GITLAB_TOKEN": "t", "CI_API_V4_URL": away.URL}[name]
 	})
 	expect.OK(t, err)

@@ -23,8 +23,8 @@ type HistoryOptions struct {
 // HistoryMetrics returns the names of the metrics that every run has.
 func HistoryMetrics() []string { return history.BuiltIn() }
 
-// History reads the trends that the options select. It returns nil if there is no history yet.
-func (f Folder) History(o HistoryOptions) (*History, error) {
+// historyReport reads the trends that the options select. It returns nil if there is no history yet.
+func (f Folder) History(o HistoryOptions) (*historyReport, error) {
 	s, err := f.OpenHistory()
 	if err != nil || s == nil {
 		return nil, err
@@ -49,12 +49,12 @@ func (f Folder) WriteNoHistory(screen term.Screen, asJSON bool) error {
 	return err
 }
 
-func emptyHistory() *History {
-	return &History{Excerpt: history.Excerpt{Version: 1, Runs: []history.RunRecord{}, Trends: []history.ArmTrend{}}}
+func emptyHistory() *historyReport {
+	return &historyReport{Excerpt: history.Excerpt{Version: 1, Runs: []history.RunRecord{}, Trends: []history.ArmTrend{}}}
 }
 
-// History is the output of `evalrun history`, also as JSON.
-type History struct {
+// historyReport is the output of `evalrun history`, also as JSON.
+type historyReport struct {
 	history.Excerpt
 
 	store *history.Store
@@ -62,13 +62,13 @@ type History struct {
 }
 
 // Write writes the history for people.
-func (h *History) Write(screen term.Screen) error {
+func (h *historyReport) Write(screen term.Screen) error {
 	return reports.History(screen, &h.Excerpt, layout(screen))
 }
 
 type armName struct{ suite, arm string }
 
-func (h *History) read() (err error) {
+func (h *historyReport) read() (err error) {
 	filter := history.RunFilter{Suites: eval.NewPatterns(h.o.Suites), Arms: eval.NewPatterns(h.o.Arms), Limit: h.o.Limit}
 	if filter.Choose, err = h.chosen(); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (h *History) read() (err error) {
 }
 
 // chosen returns a function that picks the runs that match the selectors; nil without selectors.
-func (h *History) chosen() (func([]history.RunRecord) []history.RunRecord, error) {
+func (h *historyReport) chosen() (func([]history.RunRecord) []history.RunRecord, error) {
 	var selectors []rundir.Selector
 	for _, name := range h.o.Named {
 		s, ok := rundir.ParseSelector(name)
@@ -147,7 +147,7 @@ func armsOf(runs []history.RunRecord) []armName {
 
 // checkNames returns an error for a pattern that matches no suite or arm, since a typo must not look like
 // an empty history.
-func (h *History) checkNames() error {
+func (h *historyReport) checkNames() error {
 	fits := func(runs []history.RunRecord) error {
 		var suites, arms []string
 		for _, one := range armsOf(runs) {
@@ -189,7 +189,7 @@ func unknown(what string, patterns, known []string) error {
 }
 
 // metrics returns the metrics to show for each arm.
-func (h *History) metrics(arms []armName) ([][]string, error) {
+func (h *historyReport) metrics(arms []armName) ([][]string, error) {
 	out := make([][]string, len(arms))
 	var known []string
 	for i, arm := range arms {
@@ -212,7 +212,7 @@ func (h *History) metrics(arms []armName) ([][]string, error) {
 
 // cases returns the cases of an arm that match the patterns. A name without a star counts even if no recent
 // run has the case.
-func (h *History) cases(arm armName) ([]string, error) {
+func (h *historyReport) cases(arm armName) ([]string, error) {
 	var out []string
 	for _, p := range h.o.Cases {
 		fitting := []string{p}
@@ -232,7 +232,7 @@ func (h *History) cases(arm armName) ([]string, error) {
 	return out, nil
 }
 
-func (h *History) trends(arm armName, caseName string, metrics []string) error {
+func (h *historyReport) trends(arm armName, caseName string, metrics []string) error {
 	for _, metric := range metrics {
 		points, err := h.store.Trend(history.Query{
 			Suite: arm.suite, Arm: arm.arm, Case: caseName, Metric: metric,
@@ -257,7 +257,7 @@ func (h *History) trends(arm armName, caseName string, metrics []string) error {
 }
 
 // limit returns how many of the newest runs a trend has. Selected runs have no limit.
-func (h *History) limit() int {
+func (h *historyReport) limit() int {
 	if len(h.o.Named) > 0 {
 		return 0
 	}
@@ -265,7 +265,7 @@ func (h *History) limit() int {
 }
 
 // ofRuns keeps the points of the selected runs.
-func (h *History) ofRuns(points []history.Point) []history.Point {
+func (h *historyReport) ofRuns(points []history.Point) []history.Point {
 	if len(h.o.Named) == 0 {
 		return points
 	}
@@ -275,7 +275,7 @@ func (h *History) ofRuns(points []history.Point) []history.Point {
 }
 
 // checkCases returns an error for a pattern that matches no case.
-func (h *History) checkCases(arms []armName) error {
+func (h *historyReport) checkCases(arms []armName) error {
 	var shown []string
 	for i := range h.Trends {
 		shown = append(shown, h.Trends[i].Case)

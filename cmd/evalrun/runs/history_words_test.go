@@ -28,7 +28,7 @@ func remembered(t *testing.T) inFolder {
 }
 
 // trendsOf are the trends as NAME: the values of their points.
-func trendsOf(h *History) (out []string) {
+func trendsOf(h *historyReport) (out []string) {
 	for _, c := range h.Trends {
 		text := strings.TrimSpace(c.Case+" "+c.Metric) + ":"
 		for _, p := range c.Points {

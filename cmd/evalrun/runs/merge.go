@@ -23,8 +23,8 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
-// Merged is the result of Merge.
-type Merged struct {
+// merged is the result of Merge.
+type merged struct {
 	Name    string // of the run directory
 	Exit    int
 	End     *eval.End
@@ -43,7 +43,7 @@ type Merging struct {
 
 // Merge joins the shards of one plan into a run, applies its gate and writes reports. If an error occurs
 // after the run was written, it returns a result too.
-func (f Folder) Merge(shards []string, o Merging) (*Merged, error) {
+func (f Folder) Merge(shards []string, o Merging) (*merged, error) {
 	outputs, err := reports.ParseOutputs(o.Formats, f.Join)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (f Folder) Merge(shards []string, o Merging) (*Merged, error) {
 	defer doc.Close() //nolint:errcheck // only read
 	o.Layout.Width, o.Layout.Color = o.Screen.Width, o.Screen.Color
 	written, err := reports.WriteOutputs(doc, outputs, o.Screen, o.Layout)
-	return &Merged{Name: dir, Exit: doc.Gate().Exit, End: doc.End, Reports: written, Problem: f.Remember(doc)}, err
+	return &merged{Name: dir, Exit: doc.Gate().Exit, End: doc.End, Reports: written, Problem: f.Remember(doc)}, err
 }
 
 func (f Folder) merge(shards []string, o Merging) (dir string, err error) {

@@ -30,7 +30,7 @@ func spent(calls, tokens int, finished string) *eval.End {
 	}
 }
 
-// Merged shards are one run: trials in the order of the plan, costs added up, the gate applied.
+// merged shards are one run: trials in the order of the plan, costs added up, the gate applied.
 func TestMergedShardsAreOneRun(t *testing.T) {
 	t.Parallel()
 	f := newRunFolder(t)

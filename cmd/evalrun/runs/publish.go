@@ -11,23 +11,23 @@ import (
 // Publishing configures Publish.
 type Publishing = site.PublishOptions
 
-// Published is a site that was written.
-type Published struct{ site *site.Site }
+// published is a site that was written.
+type published struct{ site *site.Site }
 
 // Publish writes runs as a static site.
-func (f Folder) Publish(o Publishing) (*Published, error) {
+func (f Folder) Publish(o Publishing) (*published, error) {
 	site, err := site.Write(f.Dir, o)
 	if err != nil {
 		return nil, err
 	}
-	return &Published{site}, nil
+	return &published{site}, nil
 }
 
 // Index returns the path of the first page.
-func (p *Published) Index() string { return p.site.Index }
+func (p *published) Index() string { return p.site.Index }
 
 // Notices say what was published, and which prompts and answers readers can see.
-func (p *Published) Notices() []string {
+func (p *published) Notices() []string {
 	s := p.site
 	out := []string{fmt.Sprintf("published %s and %s", counted(s.Runs, "run"), counted(s.Comparisons, "comparison"))}
 	if s.LeftOut > 0 {

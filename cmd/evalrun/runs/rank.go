@@ -12,14 +12,14 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Rankings has the ranking of each suite of a run.
-type Rankings struct {
+// rankings has the ranking of each suite of a run.
+type rankings struct {
 	run string
 	all []compare.Ranking
 }
 
 // Exit returns 0 if every suite has a ranking.
-func (r *Rankings) Exit() int {
+func (r *rankings) Exit() int {
 	for i := range r.all {
 		if r.all[i].Why != "" {
 			return eval.CodeIncomplete
@@ -29,17 +29,17 @@ func (r *Rankings) Exit() int {
 }
 
 // Write writes the rankings for people.
-func (r *Rankings) Write(screen term.Screen) error {
+func (r *rankings) Write(screen term.Screen) error {
 	return reports.Rankings(screen, r.all, layout(screen))
 }
 
 // WriteJSON writes the rankings for programs.
-func (r *Rankings) WriteJSON(screen term.Screen) error {
+func (r *rankings) WriteJSON(screen term.Screen) error {
 	return screen.JSON(map[string]any{"run": r.run, "ranking": r.all})
 }
 
 // Rank ranks the arms of a run by the first metric of the options, or else by the pass rate.
-func (f Folder) Rank(name string, o CompareRequest) (*Rankings, error) {
+func (f Folder) Rank(name string, o CompareRequest) (*rankings, error) {
 	doc, err := f.OpenBaseline(name)
 	if err != nil {
 		return nil, err
@@ -56,5 +56,5 @@ func (f Folder) Rank(name string, o CompareRequest) (*Rankings, error) {
 		return nil, eval.BadInput("--alpha %g: a ranking that is wrong so often says nothing; %g at most", by.Alpha, suite.MaxAlpha)
 	}
 	all, err := gate.Rank(doc, by)
-	return &Rankings{doc.Run.ID, all}, err
+	return &rankings{doc.Run.ID, all}, err
 }

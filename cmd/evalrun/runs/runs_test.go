@@ -177,7 +177,7 @@ func TestSelfTestsSayHowOftenTheGateErrs(t *testing.T) {
 	fine := one
 	fine.Suite, fine.Verdicts = "fine\x1b[2J", map[eval.Verdict]float64{eval.NotWorse: 0.8}
 	out, shown := screen()
-	expect.OK(t, SelfTests{one, fine}.Write(out))
+	expect.OK(t, selfTests{one, fine}.Write(out))
 	contains(
 		t, shown.String(),
 		"s on t/p: 2000 comparisons of 60 cases with themselves, margin 0.05\n",

@@ -11,11 +11,11 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// SelfTests has, for each arm, how often its gate would be wrong.
-type SelfTests []gate.ArmSelfTest
+// selfTests has, for each arm, how often its gate would be wrong.
+type selfTests []gate.ArmSelfTest
 
 // SelfTest compares a run with itself by the gate of a suite.
-func (f Folder) SelfTest(s *suite.Suite, name string, o *eval.WithDefaults) (SelfTests, error) {
+func (f Folder) SelfTest(s *suite.Suite, name string, o *eval.WithDefaults) (selfTests, error) {
 	doc, err := f.OpenBaseline(name)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func (f Folder) SelfTest(s *suite.Suite, name string, o *eval.WithDefaults) (Sel
 }
 
 // Write writes the tests for people.
-func (t SelfTests) Write(w io.Writer) error {
+func (t selfTests) Write(w io.Writer) error {
 	p := term.Printer{W: w}
 	for i := range t {
 		writeSelfTest(&p, &t[i])

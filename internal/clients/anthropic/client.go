@@ -15,15 +15,15 @@ import (
 	"github.com/evalrun/evalrun/internal/clients/wire"
 )
 
-// Version is the protocol version that requests name, unless the server's headers set another one.
-const Version = "2023-06-01"
+// version is the protocol version that requests name, unless the server's headers set another one.
+const version = "2023-06-01"
 
 // Client calls the service. It is safe for concurrent use.
 type Client struct{ *wire.Caller }
 
 // New returns a client without opening a connection.
 func New(s wire.Server) *Client {
-	headers := http.Header{"Anthropic-Version": {Version}}
+	headers := http.Header{"Anthropic-Version": {version}}
 	for name, values := range s.Headers {
 		headers[http.CanonicalHeaderKey(name)] = values
 	}

@@ -151,7 +151,7 @@ func TestRequestsAreSent(t *testing.T) {
 	header := func(name string) string { return seen.Header.Get(name) }
 	expect.Same(t, "the request", []string{
 		seen.URL.String(), header("X-Api-Key"), header("Anthropic-Version"), header("Authorization"), header("X-Evalrun-Trial"),
-	}, []string{"https://service.invalid/v1/messages", canary, Version, "", "t1"})
+	}, []string{"https://service.invalid/v1/messages", canary, version, "", "t1"})
 	n, err := c.CountTokens(t.Context(), call)
 	expect.OK(t, err)
 	expect.Same(t, "the tokens", n, 7)

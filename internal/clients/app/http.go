@@ -27,8 +27,8 @@ type HTTPConfig struct {
 	Connections int         // Optional: idle connections to keep; should be at least the concurrency
 }
 
-// HTTPClient calls an endpoint. It is safe for concurrent use.
-type HTTPClient struct {
+// httpClient calls an endpoint. It is safe for concurrent use.
+type httpClient struct {
 	conn      *wire.Conn
 	read      *Reader
 	userAgent string
@@ -36,12 +36,12 @@ type HTTPClient struct {
 
 // NewHTTP returns a client without opening a connection. The expressions of the reading must have been
 // checked.
-func NewHTTP(cfg HTTPConfig) *HTTPClient {
+func NewHTTP(cfg HTTPConfig) *httpClient {
 	transport := wire.Transport(cfg.Connections, http.ProxyFromEnvironment)
 	if cfg.TLS != nil {
 		transport.TLSClientConfig = cfg.TLS.Clone()
 	}
-	return &HTTPClient{
+	return &httpClient{
 		conn: wire.New(wire.Config{
 			Authenticator: open{}, Secrets: cfg.Secrets, Transport: transport, Peer: "the target `" + cfg.Name + "`", Verbatim: true,
 		}),
@@ -56,10 +56,10 @@ func (open) Authenticate(*http.Request) (string, error)  { return "", nil }
 func (open) Renew(context.Context, string) (bool, error) { return false, nil }
 
 // Close closes idle connections.
-func (h *HTTPClient) Close() { h.conn.Close() }
+func (h *httpClient) Close() { h.conn.Close() }
 
 // Generate calls the endpoint once.
-func (h *HTTPClient) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+func (h *httpClient) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	ctx, release := h.conn.Lease(ctx)
 	defer release()
 	sent, err := call.To.Render(&eval.Input{
@@ -90,7 +90,7 @@ func (h *HTTPClient) Generate(ctx context.Context, call *eval.Call) (*eval.Respo
 }
 
 // answer sends a request and reads what comes back.
-func (h *HTTPClient) answer(
+func (h *httpClient) answer(
 	ctx context.Context, call *eval.Call, request func(context.Context) (*http.Request, error),
 ) (*eval.Response, error) {
 	if h.read.stream {
@@ -124,7 +124,7 @@ func said(err error) error {
 	return &own
 }
 
-func (h *HTTPClient) request(ctx context.Context, call *eval.Call, sent *eval.HTTP) (*http.Request, error) {
+func (h *httpClient) request(ctx context.Context, call *eval.Call, sent *eval.HTTP) (*http.Request, error) {
 	var body io.Reader
 	if sent.Body != "" {
 		body = strings.NewReader(sent.Body)
@@ -143,7 +143,7 @@ func (h *HTTPClient) request(ctx context.Context, call *eval.Call, sent *eval.HT
 // identify adds the headers of every request, unless the suite sets them itself. Traceparent has a trace
 // that the application may continue (W3C Trace Context). By Idempotency-Key it recognizes another attempt
 // of the same request.
-func (h *HTTPClient) identify(call *eval.Call, to http.Header) {
+func (h *httpClient) identify(call *eval.Call, to http.Header) {
 	set := func(name, value string) {
 		if value != "" && to[name] == nil {
 			to[name] = []string{value}

@@ -137,7 +137,7 @@ func FuzzTokenAnswer(f *testing.F) {
 		status.Store(int64(200 + max(0, code3)%400))
 		kind.Store(strings.ToValidUTF8(contentType, ""))
 		body.Store(data)
-		c := &Client{ID: "id", Secret: "canary-secret", TokenURL: server.URL}
+		c := &desktopClient{ID: "id", Secret: "canary-secret", TokenURL: server.URL}
 		answer, err := c.token(t.Context(), func(ctx context.Context, config *oauth2.Config) (*oauth2.Token, error) {
 			return config.Exchange(ctx, code)
 		}, "http://127.0.0.1:1", nil)
@@ -179,7 +179,7 @@ func FuzzCallback(f *testing.F) {
 	f.Fuzz(func(t *testing.T, query, pasted string) {
 		a := &attempt{
 			Login: &Login{
-				Client: &Client{},
+				Client: &desktopClient{},
 				Pasted: strings.NewReader(pasted),
 				Notice: func(string) {},
 			}, state: "the state of this login", host: "127.0.0.1:9",

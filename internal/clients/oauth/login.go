@@ -23,7 +23,7 @@ const DefaultWait = 120 * time.Second
 
 // Login is one attempt to log in.
 type Login struct {
-	Client *Client
+	Client *desktopClient
 	Scopes []string
 	// Show receives the address that the person must open. Required.
 	Show func(address string)
@@ -39,10 +39,10 @@ type Login struct {
 	Keep func(ctx context.Context, t *Token) error
 }
 
-// ErrDenied and ErrTimeout are reasons for which Run fails.
+// errDenied and errTimeout are reasons for which Run fails.
 var (
-	ErrDenied  = errors.New("access was denied in the browser")
-	ErrTimeout = errors.New("no answer came from the browser")
+	errDenied  = errors.New("access was denied in the browser")
+	errTimeout = errors.New("no answer came from the browser")
 )
 
 // Run guides the person through the login and returns the granted token.
@@ -130,13 +130,13 @@ func (a *attempt) finish(ctx context.Context) (*Token, error) {
 		if a.sawWrong() {
 			return nil, fmt.Errorf(
 				"%w within %s that belongs to this login: the one that came is of another login, perhaps in an older tab; try again",
-				ErrTimeout, a.Wait,
+				errTimeout, a.Wait,
 			)
 		}
 		return nil, fmt.Errorf(
 			"%w within %s: was the tab closed? Try again; if the page mentioned a redirect address, set the registered one with "+
 				"--redirect-uri",
-			ErrTimeout, a.Wait,
+			errTimeout, a.Wait,
 		)
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -152,7 +152,7 @@ func (a *attempt) sawWrong() bool {
 func (a *attempt) exchange(ctx context.Context, got callbackAnswer) (*Token, error) {
 	switch {
 	case got.refusal == "access_denied":
-		return nil, fmt.Errorf("%w: nothing was granted", ErrDenied)
+		return nil, fmt.Errorf("%w: nothing was granted", errDenied)
 	case got.refusal != "":
 		return nil, fmt.Errorf(
 			"the authorization server refuses: %w", a.Client.refusal(got.refusal, got.description, a.state, a.verifier),
@@ -167,7 +167,7 @@ func (a *attempt) exchange(ctx context.Context, got callbackAnswer) (*Token, err
 	}
 	if err != nil {
 		err = a.Client.explain(err, got.code, a.verifier, a.state)
-		var refused *Refusal
+		var refused *refusedError
 		if errors.As(err, &refused) && refused.Code == "invalid_grant" {
 			return nil, fmt.Errorf("the code was refused (%w): it may have expired or been used before; try again", err)
 		}

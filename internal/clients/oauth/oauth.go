@@ -29,8 +29,8 @@ import (
 	"github.com/evalrun/evalrun/internal/files"
 )
 
-// Client is an OAuth client for desktop applications, as described by a downloaded client secrets file.
-type Client struct {
+// desktopClient is an OAuth client for desktop applications, as described by a downloaded client secrets file.
+type desktopClient struct {
 	ID        string `json:"clientId"`
 	Secret    string `json:"clientSecret,omitempty"`
 	Project   string `json:"project,omitempty"` // the cloud project; "" when the file names none
@@ -47,7 +47,7 @@ type Client struct {
 const maxSecretsFile = 1 << 20
 
 // ReadClient reads a client secrets file. Its error says what is wrong with the file.
-func ReadClient(path string) (*Client, error) {
+func ReadClient(path string) (*desktopClient, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -68,7 +68,7 @@ func ReadClient(path string) (*Client, error) {
 	return c, nil
 }
 
-func parseClient(data []byte) (*Client, error) {
+func parseClient(data []byte) (*desktopClient, error) {
 	var file struct {
 		Installed *installed      `json:"installed"`
 		Web       json.RawMessage `json:"web"`
@@ -100,8 +100,8 @@ type installed struct {
 }
 
 // client checks that secrets may be sent to the endpoints.
-func (in *installed) client() (*Client, error) {
-	c := &Client{
+func (in *installed) client() (*desktopClient, error) {
+	c := &desktopClient{
 		ID: in.ClientID, Secret: in.ClientSecret, Project: in.ProjectID,
 		AuthURL: in.AuthURI, TokenURL: in.TokenURI, RevokeURL: in.RevokeURI, path: redirectPath(in.RedirectURIs),
 	}
@@ -134,7 +134,7 @@ func redirectPath(uris []string) string {
 
 // Redirect selects one of the registered loopback redirect URIs, for servers that compare the host or path
 // exactly. The port of uri is ignored: the callback uses a free one.
-func (c *Client) Redirect(uri string) error {
+func (c *desktopClient) Redirect(uri string) error {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "http" || u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1" || u.RawQuery != "" || u.Fragment != "" {
 		return fmt.Errorf("%q is not a redirect address on this machine, such as http://localhost/callback", uri)
@@ -157,7 +157,7 @@ func CheckEndpoint(address string) error {
 	return nil
 }
 
-func (c *Client) config(redirect string, scopes []string) *oauth2.Config {
+func (c *desktopClient) config(redirect string, scopes []string) *oauth2.Config {
 	// Without a style, the library tries both after a failure. That would present a code twice.
 	style := oauth2.AuthStyleInParams
 	if c.SecretInHeader {
@@ -183,7 +183,7 @@ func direct() *http.Client {
 // token sends a request to the token endpoint. Servers that want the secret by basic authentication report
 // an unknown client in various ways. So after such an error, token repeats the request once with basic
 // authentication.
-func (c *Client) token(
+func (c *desktopClient) token(
 	ctx context.Context,
 	ask func(context.Context, *oauth2.Config) (*oauth2.Token, error),
 	redirect string,
@@ -216,7 +216,7 @@ func wantsHeader(err error) bool {
 }
 
 // tokenHost returns the host of the token endpoint, for messages.
-func (c *Client) tokenHost() string {
+func (c *desktopClient) tokenHost() string {
 	u, err := url.Parse(c.TokenURL)
 	if err != nil { // checked by ReadClient
 		return "the authorization server"
@@ -224,13 +224,13 @@ func (c *Client) tokenHost() string {
 	return u.Host
 }
 
-// Refusal is an error reply of an authorization server.
-type Refusal struct {
+// refusedError is an error reply of an authorization server.
+type refusedError struct {
 	Code    string // as in RFC 6749, section 5.2, such as invalid_grant; or the HTTP status
 	Message string
 }
 
-func (e *Refusal) Error() string {
+func (e *refusedError) Error() string {
 	if e.Message == "" {
 		return e.Code
 	}
@@ -238,7 +238,7 @@ func (e *Refusal) Error() string {
 }
 
 // explain rewrites an error of an endpoint for people. It masks the values that were sent.
-func (c *Client) explain(err error, sent ...string) error {
+func (c *desktopClient) explain(err error, sent ...string) error {
 	var refused *oauth2.RetrieveError
 	var transport *url.Error
 	switch {
@@ -256,8 +256,8 @@ func (c *Client) explain(err error, sent ...string) error {
 	return errors.New("its answer does not follow the standard")
 }
 
-func (c *Client) refusal(code, description string, sent ...string) *Refusal {
-	return &Refusal{c.shown(code, sent), c.shown(description, sent)}
+func (c *desktopClient) refusal(code, description string, sent ...string) *refusedError {
+	return &refusedError{c.shown(code, sent), c.shown(description, sent)}
 }
 
 // maxMessage bounds the quoted message of an authorization server, in code points.
@@ -265,7 +265,7 @@ const maxMessage = 300
 
 // shown prepares a server's text for messages: it masks secrets and removes control characters and excess
 // length.
-func (c *Client) shown(text string, sent []string) string {
+func (c *desktopClient) shown(text string, sent []string) string {
 	text = c.hidden(sent).OutOf(text)
 	if runes := []rune(text); len(runes) > maxMessage {
 		text = string(runes[:maxMessage]) + "..."
@@ -274,7 +274,7 @@ func (c *Client) shown(text string, sent []string) string {
 }
 
 // hidden returns the secrets to mask: those of the client, of proxies, and those sent.
-func (c *Client) hidden(sent []string) *wire.Secrets {
+func (c *desktopClient) hidden(sent []string) *wire.Secrets {
 	all := slices.Concat(
 		sent, wire.OfProxies(),
 		[]string{c.Secret, c.ID + ":" + c.Secret, url.QueryEscape(c.ID) + ":" + url.QueryEscape(c.Secret)},
@@ -308,7 +308,7 @@ func IsScope(name string) bool {
 
 // Token is the result of a login.
 type Token struct {
-	Client       Client    `json:"client"`
+	Client       desktopClient    `json:"client"`
 	Scopes       []string  `json:"scopes"`
 	AccessToken  string    `json:"accessToken"`
 	RefreshToken string    `json:"refreshToken,omitempty"`

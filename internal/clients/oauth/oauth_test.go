@@ -21,7 +21,7 @@ import (
 )
 
 // authServer runs the emulator's authorization server and counts the requests to its token endpoint.
-func authServer(t *testing.T, o emulator.Options) (c *Client, requests *atomic.Int64) {
+func authServer(t *testing.T, o emulator.Options) (c *desktopClient, requests *atomic.Int64) {
 	t.Helper()
 	requests = new(atomic.Int64)
 	e := emulator.New(o)
@@ -46,7 +46,7 @@ func authServer(t *testing.T, o emulator.Options) (c *Client, requests *atomic.I
 var scopes = []string{"https://scopes.example/auth/generative-language.retriever"}
 
 // try logs in; visit gets the address that a person would open.
-func try(t *testing.T, c *Client, visit func(address string), change func(*Login)) (*Token, []string, error) {
+func try(t *testing.T, c *desktopClient, visit func(address string), change func(*Login)) (*Token, []string, error) {
 	t.Helper()
 	var mu sync.Mutex
 	var notices []string
@@ -286,8 +286,8 @@ func TestTheConsentPageAllowsOrDenies(t *testing.T) {
 	if token, _, err := try(t, c, press("allow"), nil); err != nil || token == nil {
 		t.Errorf("got %v, want a token", err)
 	}
-	if _, _, err := try(t, c, press("deny"), nil); !errors.Is(err, ErrDenied) {
-		t.Errorf("got %v, want %v", err, ErrDenied)
+	if _, _, err := try(t, c, press("deny"), nil); !errors.Is(err, errDenied) {
+		t.Errorf("got %v, want %v", err, errDenied)
 	}
 }
 
@@ -385,7 +385,7 @@ func TestSecretsStayOut(t *testing.T) {
 	defer server.Close()
 	s := &LoginFile{filepath.Join(t.TempDir(), "token.json")}
 	login := &Token{
-		Client:       Client{ID: "c", Secret: "canary secret/1", TokenURL: server.URL},
+		Client:       desktopClient{ID: "c", Secret: "canary secret/1", TokenURL: server.URL},
 		AccessToken:  "canary-access",
 		RefreshToken: "canary refresh&2",
 		Expiry:       time.Unix(1, 0),

@@ -239,7 +239,7 @@ func (t *Token) Revoke(ctx context.Context, endpoint string) error {
 }
 
 // revocation authenticates the client as the token endpoint wants it.
-func (c *Client) revocation(ctx context.Context, endpoint string, form url.Values) (*http.Request, error) {
+func (c *desktopClient) revocation(ctx context.Context, endpoint string, form url.Values) (*http.Request, error) {
 	if !c.SecretInHeader {
 		form.Set("client_id", c.ID)
 		if c.Secret != "" {

@@ -19,7 +19,7 @@ import (
 )
 
 // stored logs in and keeps it in a store of the test's.
-func stored(t *testing.T, c *Client) *LoginFile {
+func stored(t *testing.T, c *desktopClient) *LoginFile {
 	t.Helper()
 	token, _, err := try(t, c, func(a string) { browse(t, a) }, nil)
 	expect.OK(t, err)
@@ -123,7 +123,7 @@ func slowRefresh(t *testing.T) (s *LoginFile, arrived, answer chan struct{}) {
 		t,
 		s.Keep(
 			t.Context(),
-			&Token{Client: Client{ID: "c", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "used", Expiry: time.Unix(1, 0)},
+			&Token{Client: desktopClient{ID: "c", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "used", Expiry: time.Unix(1, 0)},
 		),
 	)
 	return s, arrived, answer
@@ -167,7 +167,7 @@ func TestLastWordWins(t *testing.T) {
 			return err
 		},
 		"login": func(s *LoginFile) error {
-			return s.Keep(t.Context(), &Token{Client: Client{ID: "another"}, AccessToken: "theirs"})
+			return s.Keep(t.Context(), &Token{Client: desktopClient{ID: "another"}, AccessToken: "theirs"})
 		},
 	} {
 		s, arrived, answer := slowRefresh(t)
@@ -210,7 +210,7 @@ func TestOddTokensAreRefused(t *testing.T) {
 			t,
 			s.Keep(
 				t.Context(),
-				&Token{Client: Client{ID: "c", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "r", Expiry: time.Unix(1, 0)},
+				&Token{Client: desktopClient{ID: "c", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "r", Expiry: time.Unix(1, 0)},
 			),
 		)
 		_, err := NewAccessTokens(s, func(string) {}).Token(t.Context())
@@ -273,7 +273,7 @@ func TestSecretIsSentInTheHeaderWhereWanted(t *testing.T) {
 		s.Keep(
 			t.Context(),
 			&Token{
-				Client:       Client{ID: "c", Secret: "s3cret", TokenURL: server.URL},
+				Client:       desktopClient{ID: "c", Secret: "s3cret", TokenURL: server.URL},
 				AccessToken:  "old",
 				RefreshToken: "r",
 				Expiry:       time.Unix(1, 0),
@@ -296,7 +296,7 @@ func TestStoreIsReadableByItsOwnerAlone(t *testing.T) {
 		t.Errorf("%v, want %v", err, ErrNoLogin)
 	}
 	expect.OK(t, os.MkdirAll(filepath.Dir(s.Path), 0o755))
-	token := &Token{Client: Client{ID: "c"}, Scopes: scopes, AccessToken: "a", RefreshToken: "r"}
+	token := &Token{Client: desktopClient{ID: "c"}, Scopes: scopes, AccessToken: "a", RefreshToken: "r"}
 	expect.OK(t, s.Keep(t.Context(), token))
 	for path, want := range map[string]os.FileMode{s.Path: 0o600, filepath.Dir(s.Path): 0o700} {
 		info, err := os.Stat(path)

@@ -82,7 +82,7 @@ func (c *checking) thinkingByBudget() {
 	}
 }
 
-func writeAnthropic(m *members, r *eval.Request, _ Options) {
+func writeAnthropic(m *members, r *eval.Request, _ options) {
 	m.add("model", Quoted(r.Model))
 	m.add("max_tokens", Encode(m.config.maxTokens(defaultMaxToken)))
 	promptAnthropic(m, r)

@@ -128,7 +128,7 @@ func (c *Caller) Generate(ctx context.Context, call *eval.Call, p Protocol, form
 	if err := p.Check(&call.Request); err != nil {
 		return nil, c.Unsendable(err)
 	}
-	body := p.Body(&call.Request, Options{MaxTokensField: c.Server.MaxTokensField})
+	body := p.Body(&call.Request, options{MaxTokensField: c.Server.MaxTokensField})
 	return c.Post(ctx, call, c.URL(c.Server.Path, call.Model), body, form)
 }
 
@@ -253,7 +253,7 @@ const maxAnswer = 100_000
 // DecodeAnswer decodes a JSON object that is an answer or a piece of one. It returns an error that the
 // object contains. answer lists members of an answer; a valid answer has at least one of them.
 func DecodeAnswer(data []byte, answer ...string) (Fields, error) {
-	if TooMany(data, maxAnswer) {
+	if tooMany(data, maxAnswer) {
 		return nil, eval.Errorf(eval.KindTooLarge, "the answer has more than %d values: %s", maxAnswer, Excerpt(data))
 	}
 	f := Fields{}

@@ -17,7 +17,7 @@ type checking struct {
 }
 
 func (c *checking) refuse(key, fix, format string, args ...any) {
-	c.found = append(c.found, Inexpressible{Key: key, Why: fmt.Sprintf(format, args...), Fix: fix})
+	c.found = append(c.found, inexpressible{Key: key, Why: fmt.Sprintf(format, args...), Fix: fix})
 }
 
 // lacks refuses a key of generationConfig that the protocol has no field for.

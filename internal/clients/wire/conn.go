@@ -38,7 +38,7 @@ const maxHeaderBytes = 1 << 20
 
 // Config configures a Conn.
 type Config struct {
-	Authenticator Authenticator
+	Authenticator authenticator
 	Secrets       []string          // masked in everything that is returned
 	UserAgent     string            // Optional
 	Connections   int               // Optional: idle connections to keep; should be at least the concurrency
@@ -52,8 +52,8 @@ type Config struct {
 	KeepKeys bool
 }
 
-// Authenticator adds credentials to a request.
-type Authenticator interface {
+// authenticator adds credentials to a request.
+type authenticator interface {
 	// Authenticate returns the access token that it added, "" if it added none that can be replaced.
 	Authenticate(req *http.Request) (token string, err error)
 	// Renew replaces a token that the service refused. It returns false when the token is new, so that

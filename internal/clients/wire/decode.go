@@ -38,7 +38,7 @@ func Decodable(data []byte) error {
 		return eval.Errorf(eval.KindMalformed, "the answer is empty")
 	case !utf8.Valid(data):
 		return eval.Errorf(eval.KindMalformed, "the answer is not UTF-8: %s", Excerpt(data))
-	case TooMany(data, maxValues):
+	case tooMany(data, maxValues):
 		return eval.Errorf(eval.KindTooLarge, "the answer has more than %d values: %s", maxValues, Excerpt(data))
 	case wirejson.Deeper(data, maxNesting):
 		return eval.Errorf(eval.KindMalformed, "the answer nests deeper than %d levels: %s", maxNesting, Excerpt(data))
@@ -69,9 +69,9 @@ const maxNesting = 200
 // hundred long vectors fit.
 const maxValues = 500_000
 
-// TooMany reports whether an answer has too many values, by its commas. It finds out which are inside texts
+// tooMany reports whether an answer has too many values, by its commas. It finds out which are inside texts
 // only if there are too many in all.
-func TooMany(data []byte, limit int) bool {
+func tooMany(data []byte, limit int) bool {
 	if bytes.Count(data, []byte(",")) <= limit {
 		return false
 	}

@@ -64,7 +64,7 @@ func audioFormat(mime string) string {
 	return ""
 }
 
-func writeOpenAI(m *members, r *eval.Request, o Options) {
+func writeOpenAI(m *members, r *eval.Request, o options) {
 	m.add("model", Quoted(r.Model))
 	m.add("messages", list(messagesOpenAI(r)))
 	m.sampling()

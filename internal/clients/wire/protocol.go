@@ -21,11 +21,11 @@ type Protocol struct {
 	owned     map[string]string
 	published []string
 	check     func(*checking)
-	write     func(*members, *eval.Request, Options)
+	write     func(*members, *eval.Request, options)
 }
 
-// Options are deviations of a service from its protocol.
-type Options struct {
+// options are deviations of a service from its protocol.
+type options struct {
 	// MaxTokensField is the field for maxOutputTokens in chat completions. Optional, default
 	// max_completion_tokens.
 	MaxTokensField string
@@ -53,7 +53,7 @@ func (p Protocol) Owned() (ofPrompt, others map[string]string) {
 func (p Protocol) Published() []string { return slices.Clip(p.published) }
 
 // Body returns the body of a request. It omits what Check refuses.
-func (p Protocol) Body(r *eval.Request, o Options) []byte {
+func (p Protocol) Body(r *eval.Request, o options) []byte {
 	m := newMembers(r)
 	p.write(m, r, o)
 	return m.body()
@@ -71,10 +71,10 @@ func (p Protocol) Check(r *eval.Request) error {
 }
 
 // Refusals lists everything in a request that a protocol cannot express.
-type Refusals []Inexpressible
+type Refusals []inexpressible
 
-// Inexpressible is a key of a suite that a protocol cannot express.
-type Inexpressible struct {
+// inexpressible is a key of a suite that a protocol cannot express.
+type inexpressible struct {
 	// Key is its path in the suite, such as generationConfig.topK; image, data and raw are parts of
 	// prompts.
 	Key string
@@ -83,7 +83,7 @@ type Inexpressible struct {
 	Fix string
 }
 
-func (r Inexpressible) String() string {
+func (r inexpressible) String() string {
 	if r.Fix == "" {
 		return r.Why
 	}

@@ -35,7 +35,7 @@ func (want bodies) check(t *testing.T, r *eval.Request) {
 			continue
 		}
 		expect.OK(t, p.Check(r))
-		expect.Same(t, string(p.Name), string(p.Body(r, Options{})), strings.ReplaceAll(want[i], "\n", ""))
+		expect.Same(t, string(p.Name), string(p.Body(r, options{})), strings.ReplaceAll(want[i], "\n", ""))
 	}
 }
 
@@ -91,7 +91,7 @@ func TestTheLimitMayHaveItsOldName(t *testing.T) {
 	r := plain()
 	r.GenerationConfig = &eval.GenerationConfig{MaxOutputTokens: new(64)}
 	expect.Same(
-		t, "openai", string(OpenAI().Body(&r, Options{MaxTokensField: "max_tokens"})),
+		t, "openai", string(OpenAI().Body(&r, options{MaxTokensField: "max_tokens"})),
 		`{"model":"m","messages":[{"role":"user","content":"Hi"}],"max_tokens":64}`,
 	)
 }
@@ -310,7 +310,7 @@ func FuzzBody(f *testing.F) {
 		r.GenerationConfig = &eval.GenerationConfig{StopSequences: []string{a}}
 		r.Contents[2].Parts[0].(eval.ResultPart).Result.Text = b
 		for _, p := range all() {
-			body := p.Body(&r, Options{})
+			body := p.Body(&r, options{})
 			var sent map[string]any
 			expect.OK(t, json.Unmarshal(body, &sent))
 			text, err := json.Marshal(string([]rune(b)))

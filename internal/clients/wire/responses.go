@@ -51,7 +51,7 @@ func checkResponses(c *checking) {
 	})
 }
 
-func writeResponses(m *members, r *eval.Request, _ Options) {
+func writeResponses(m *members, r *eval.Request, _ options) {
 	m.add("model", Quoted(r.Model))
 	if r.System != "" {
 		m.add("instructions", Quoted(r.System))

@@ -60,15 +60,15 @@ var reasons = map[string]string{
 	"max_output_tokens":             eval.CutReason,
 	"model_context_window_exceeded": eval.CutReason,
 	"tool_calls":                    CallsReason, "tool_call": CallsReason, "function_call": CallsReason,
-	"tool_use": CallsReason, "content_filter": Blocked, "refusal": Blocked, "sensitive": Blocked,
+	"tool_use": CallsReason, "content_filter": blocked, "refusal": blocked, "sensitive": blocked,
 }
 
 // Evalrun's own finish reasons.
 const (
 	// CallsReason is the finish reason of an answer that ends in calls of functions.
 	CallsReason = "TOOL_CALLS"
-	// Blocked is the finish reason of an answer that the vendor or the model withholds.
-	Blocked = "SAFETY"
+	// blocked is the finish reason of an answer that the vendor or the model withholds.
+	blocked = "SAFETY"
 	// other is the finish reason for unknown words.
 	other = "OTHER"
 )
@@ -114,7 +114,7 @@ func End(c *eval.Candidate, word string) error {
 
 // LaterReason returns which of two words of a stream counts: the later one, unless the earlier one is a block.
 func LaterReason(soFar, word string) string {
-	if word == "" || reasons[strings.ToLower(soFar)] == Blocked || eval.IsBlock(strings.ToUpper(soFar)) {
+	if word == "" || reasons[strings.ToLower(soFar)] == blocked || eval.IsBlock(strings.ToUpper(soFar)) {
 		return soFar
 	}
 	return word
@@ -123,7 +123,7 @@ func LaterReason(soFar, word string) string {
 // Refuse marks an answer as declined by the model or the vendor, which its finish reason may not show.
 func Refuse(c *eval.Candidate) {
 	if c.Block() == "" {
-		c.FinishReason = Blocked
+		c.FinishReason = blocked
 	}
 }
 
@@ -134,6 +134,6 @@ func BlockedPrompt(e *eval.Error) *eval.Response {
 		return nil
 	}
 	return &eval.Response{PromptFeedback: &eval.PromptFeedback{
-		BlockReason: Blocked, Extra: eval.NewExtra(map[string]json.RawMessage{"message": Quoted(e.Message)}),
+		BlockReason: blocked, Extra: eval.NewExtra(map[string]json.RawMessage{"message": Quoted(e.Message)}),
 	}}
 }

@@ -27,7 +27,7 @@ var ladder = strings.Fields(`
 	internal/expr internal/yaml internal/text internal/files internal/rates
 	compare internal/stats
 	eval internal/textmetric internal/wirejson
-	internal/lazy diag docs
+	diag docs
 `)
 
 // only says which packages may import something from outside the module.
