@@ -38,8 +38,8 @@ type resultType int
 // The types of results.
 const (
 	Truth  resultType = iota + 1 // true or false
-	Grade                  // true, false or a number
-	Number                 // a number
+	Grade                        // true, false or a number
+	Number                       // a number
 )
 
 func (w resultType) String() string {

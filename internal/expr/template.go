@@ -26,10 +26,10 @@ const rootName = "\x00"
 type TemplateError struct {
 	Offset  int
 	Message string
-	Missing string // the missing variable, if that is the problem
-	Inside  bool   // a part of the variable is missing
-	Slip    templateSlip   // the probable cause
-	Name    string // of the function, for SlipNoDot
+	Missing string       // the missing variable, if that is the problem
+	Inside  bool         // a part of the variable is missing
+	Slip    templateSlip // the probable cause
+	Name    string       // of the function, for SlipNoDot
 }
 
 // templateSlip is a common slip in templates, for which there is a hint.
@@ -38,9 +38,9 @@ type templateSlip int
 // The slips that Parse recognizes.
 const (
 	slipNone      templateSlip = iota
-	SlipNoDot          // {{name}} for {{.name}}
-	SlipOneBrace       // } for }}
-	SlipDelimiter      // {{ meant as text
+	SlipNoDot                  // {{name}} for {{.name}}
+	SlipOneBrace               // } for }}
+	SlipDelimiter              // {{ meant as text
 )
 
 // slipOf recognizes a slip by the message, because text/template has no error types.

@@ -22,8 +22,8 @@ type AgreementReport struct {
 	// Divided counts answers with equal numbers of pass and fail labels, and NotInRun labelled answers
 	// that are not in the run. People is the agreement between people. All three are only set for labels
 	// from evalrun view.
-	Divided  int      `json:"divided,omitempty"`
-	NotInRun int      `json:"elsewhere,omitempty"`
+	Divided  int         `json:"divided,omitempty"`
+	NotInRun int         `json:"elsewhere,omitempty"`
 	People   []twoPeople `json:"people,omitempty"`
 }
 

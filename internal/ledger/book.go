@@ -30,14 +30,14 @@ type book struct {
 }
 
 type bookEvent struct {
-	Type    eventKind     `json:"type"`
-	At      time.Time     `json:"at"`
-	ID      string        `json:"id,omitempty"` // of a grant
-	Owner   string        `json:"owner,omitempty"`
-	Account *ModelAccount `json:"account,omitempty"`
-	Cost    amount        `json:"cost,omitzero"`
-	Until   time.Time     `json:"until,omitzero"`
-	Balance *accountBalance      `json:"balance,omitempty"` // settled grants only
+	Type    eventKind       `json:"type"`
+	At      time.Time       `json:"at"`
+	ID      string          `json:"id,omitempty"` // of a grant
+	Owner   string          `json:"owner,omitempty"`
+	Account *ModelAccount   `json:"account,omitempty"`
+	Cost    amount          `json:"cost,omitzero"`
+	Until   time.Time       `json:"until,omitzero"`
+	Balance *accountBalance `json:"balance,omitempty"` // settled grants only
 }
 
 type eventKind string

@@ -22,9 +22,9 @@ type Options struct {
 	eval.Options
 	runner.Caller
 
-	formats []string  // names of report formats; nil: those in a project file are not checked
-	project *projectFile     // the project file in use; nil without one
-	advice  diag.List // warnings about the project file
+	formats []string     // names of report formats; nil: those in a project file are not checked
+	project *projectFile // the project file in use; nil without one
+	advice  diag.List    // warnings about the project file
 
 	foreign bool      // paths in the project file come from a run that somebody else made
 	copies  *eval.Run // the run of Rescore if its copies are read instead of the suite files; nil otherwise

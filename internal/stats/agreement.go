@@ -7,7 +7,9 @@ type kappaAgreement struct {
 }
 
 // Of is the kappa of another share of agreement, such as a bound of an interval. The agreement by chance is taken as known.
-func (k kappaAgreement) Of(agreement float64) float64 { return max(-1, (agreement-k.chance)/(1-k.chance)) }
+func (k kappaAgreement) Of(agreement float64) float64 {
+	return max(-1, (agreement-k.chance)/(1-k.chance))
+}
 
 // CohenKappa compares the labels that two raters gave. It is false when chance alone would agree always (one label),
 // without ratings, or for different numbers of them. Source: Cohen 1960.

@@ -308,12 +308,12 @@ func IsScope(name string) bool {
 
 // Token is the result of a login.
 type Token struct {
-	Client       desktopClient    `json:"client"`
-	Scopes       []string  `json:"scopes"`
-	AccessToken  string    `json:"accessToken"`
-	RefreshToken string    `json:"refreshToken,omitempty"`
-	ObtainedAt   time.Time `json:"obtainedAt"`
-	Expiry       time.Time `json:"expiry"` // zero: unknown
+	Client       desktopClient `json:"client"`
+	Scopes       []string      `json:"scopes"`
+	AccessToken  string        `json:"accessToken"`
+	RefreshToken string        `json:"refreshToken,omitempty"`
+	ObtainedAt   time.Time     `json:"obtainedAt"`
+	Expiry       time.Time     `json:"expiry"` // zero: unknown
 }
 
 // errToken marks errors about tokens that cannot be used.
