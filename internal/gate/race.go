@@ -30,7 +30,7 @@ func (c *Checks) Races(suites []*suite.Suite) (out []RaceOutlook, err error) {
 	}
 	o := c.Options.Options
 	if o.Rule.Alpha = cmp.Or(o.Rule.Alpha, c.Options.Defaults.Rule.Alpha); o.Rule.Alpha > suite.MaxAlpha {
-		return nil, eval.BadInput("--alpha %g: a race with this error rate is not informative; at most %g", o.Rule.Alpha, suite.MaxAlpha)
+		return nil, eval.BadInput("--alpha %g: a race with this error rate is not informative; use %g or less", o.Rule.Alpha, suite.MaxAlpha)
 	}
 	for _, one := range suites {
 		metric, alpha := one.Gate.RaceBy(&o)

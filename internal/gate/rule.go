@@ -67,7 +67,7 @@ func override(rule *eval.BaselineRule, r eval.RuleOptions) error {
 		return eval.BadInput("--on-inconclusive takes fail, warn or pass")
 	}
 	if r.Alpha > suite.MaxAlpha {
-		return eval.BadInput("--alpha %g: a verdict with this error rate is not informative; at most %g", r.Alpha, suite.MaxAlpha)
+		return eval.BadInput("--alpha %g: a verdict with this error rate is not informative; use %g or less", r.Alpha, suite.MaxAlpha)
 	}
 	rule.Alpha = cmp.Or(r.Alpha, rule.Alpha, eval.DefaultAlpha)
 	rule.OnInconclusive = cmp.Or(r.OnInconclusive, rule.OnInconclusive, eval.OnFail)

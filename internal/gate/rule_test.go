@@ -243,10 +243,10 @@ func TestComparisonsOfSeveralSuitesAreMerged(t *testing.T) {
 func TestAVerdictIsNotWrongTooOften(t *testing.T) {
 	t.Parallel()
 	err := override(&eval.BaselineRule{}, eval.RuleOptions{Alpha: 0.5})
-	expect.Contains(t, "a rule", fmt.Sprint(err), "--alpha 0.5: a verdict with this error rate is not informative; at most 0.2")
+	expect.Contains(t, "a rule", fmt.Sprint(err), "--alpha 0.5: a verdict with this error rate is not informative; use 0.2 or less")
 	s, plan := load(t, gateSuite, runner.Filter{})
 	o := &eval.WithDefaults{}
 	o.Race, o.Rule.Alpha = "pass", 0.5
 	_, err = (&Checks{Options: o, Plan: plan}).Races([]*suite.Suite{s})
-	expect.Contains(t, "a race", fmt.Sprint(err), "--alpha 0.5: a race with this error rate is not informative; at most 0.2")
+	expect.Contains(t, "a race", fmt.Sprint(err), "--alpha 0.5: a race with this error rate is not informative; use 0.2 or less")
 }

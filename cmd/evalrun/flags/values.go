@@ -238,7 +238,7 @@ func errorRate(text string) (float64, error) {
 	case v < stats.MinAlpha:
 		return 0, fmt.Errorf("%s is too small an error rate: %g at least", text, stats.MinAlpha)
 	case v > suite.MaxAlpha:
-		return 0, fmt.Errorf("what is wrong as often as %s says nothing: %g at most", text, suite.MaxAlpha)
+		return 0, fmt.Errorf("an error rate of %s is not informative: use %g or less", text, suite.MaxAlpha)
 	}
 	return v, nil
 }

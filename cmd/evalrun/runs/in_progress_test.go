@@ -38,5 +38,5 @@ func TestARankingIsNotWrongTooOften(t *testing.T) {
 	o.ByJudge.Options.Getenv = func(string) string { return "" }
 	o.Rule.Alpha = 0.5
 	_, err := f.Rank("one", o)
-	expect.Contains(t, "rank", fmt.Sprint(err), "--alpha 0.5: a ranking that is wrong so often says nothing; 0.2 at most")
+	expect.Contains(t, "rank", fmt.Sprint(err), "--alpha 0.5: a ranking with this error rate is not informative; use 0.2 or less")
 }

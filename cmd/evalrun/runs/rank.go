@@ -53,7 +53,7 @@ func (f Folder) Rank(name string, o CompareRequest) (*rankings, error) {
 		return nil, err
 	}
 	if by.Alpha > suite.MaxAlpha {
-		return nil, eval.BadInput("--alpha %g: a ranking that is wrong so often says nothing; %g at most", by.Alpha, suite.MaxAlpha)
+		return nil, eval.BadInput("--alpha %g: a ranking with this error rate is not informative; use %g or less", by.Alpha, suite.MaxAlpha)
 	}
 	all, err := gate.Rank(doc, by)
 	return &rankings{doc.Run.ID, all}, err

@@ -167,7 +167,7 @@ func TestWhatCannotBeComparedIsBadInput(t *testing.T) {
 	}
 }
 
-// A self-test says how often the gate errs, and what to do where it holds up too many.
+// A self-test says how often the gate errs, and what to do where it blocks too many.
 func TestSelfTestsSayHowOftenTheGateErrs(t *testing.T) {
 	t.Parallel()
 	one := gate.ArmSelfTest{Suite: "s", Arm: "t/p", Margin: 0.05, Alpha: 0.05, SelfTest: compare.SelfTest{
@@ -184,9 +184,9 @@ func TestSelfTestsSayHowOftenTheGateErrs(t *testing.T) {
 		"  false alarms (regressed): 3.1 %, where 5.0 % are allowed\n",
 		"  not worse or improved: 75.0 %, cannot tell: 21.9 %\n",
 		"  20.0 % of the cases flip between two repeats; the smallest loss seen with a power of 80 % is 0.150\n",
-		"  the gate holds up 25 % of the candidates that changed nothing: add cases, or bear a larger margin\n",
+		"  the gate blocks 25 % of unchanged candidates; add cases or use a larger margin\n",
 	)
-	expect.Same(t, "gates that hold up too many", strings.Count(shown.String(), "the gate holds up"), 1)
+	expect.Same(t, "gates that block too many", strings.Count(shown.String(), "the gate blocks"), 1)
 	if strings.Contains(shown.String(), "\x1b") {
 		t.Errorf("got %q, want the name of a suite without commands", shown)
 	}

@@ -49,7 +49,7 @@ func writeSelfTest(p *term.Printer, t *gate.ArmSelfTest) {
 	)
 	if fine < enoughPower {
 		p.Printf(
-			"  the gate holds up %.0f %% of the candidates that changed nothing: add cases, or bear a larger margin\n",
+			"  the gate blocks %.0f %% of unchanged candidates; add cases or use a larger margin\n",
 			100*(1-fine),
 		)
 	}
