@@ -38,11 +38,15 @@ func TestResumeTakesWhatItsCallerBrings(t *testing.T) {
 			"prompts: [{name: p, text: \"{{.x}}\"}]\ndefaults: {scorers: [{anything: true}]}\n" +
 			"cases: [{name: a, vars: {x: a}}, {name: b, vars: {x: b}}, {name: c, vars: {x: c}}]\n",
 	})
+	anything := scorers.New("anything", func(bool) (scorers.Func, error) {
+		return func(*scorers.Answer) scorers.Finding { return scorers.Pass("it is something") }, nil
+	})
 	var read atomic.Int64
 	options := evalrun.Options{
-		Caller: runner.Caller{Dir: dir, Suites: []string{"suite.yaml"}, NoHistory: true, Scorers: []scorers.Kind{scorers.New("anything", func(bool) (scorers.Func, error) {
-			return func(*scorers.Answer) scorers.Finding { return scorers.Pass("it is something") }, nil
-		})}, Reading: func(string, string) { read.Add(1) }},
+		Caller: runner.Caller{
+			Dir: dir, Suites: []string{"suite.yaml"}, NoHistory: true, Scorers: []scorers.Kind{anything},
+			Reading: func(string, string) { read.Add(1) },
+		},
 		Options: eval.Options{Emulator: "script.yaml", Out: "run", LimitOptions: eval.LimitOptions{BudgetCalls: 1}},
 	}
 	job, err := evalrun.Load(t.Context(), options)

@@ -382,7 +382,7 @@ func TestRecipesPinWhatTheyTake(t *testing.T) {
 	}
 }
 
-// An event of another repository, of a deleted one and of an unknown head is untrusted, whatever its name; those of this repository are not.
+// Events of another repository, of a deleted one and of an unknown head are untrusted; those of this repository are not.
 func TestActionDistrustsEveryEventOfAFork(t *testing.T) {
 	t.Parallel()
 	const pull, run, head, before = "github.event.pull_request.url", "github.event.workflow_run.url",

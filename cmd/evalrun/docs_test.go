@@ -272,7 +272,9 @@ const (
 		"| `unscored` | unscored, so that other scorers still count |\n\n" +
 		"A judge or an embedding that cannot be reached makes the trial an error in any case.\n"
 
-	limitsDoc = "\n## Known limits\n\nMeasured by the tests. `evalrun scorers KIND` also prints the figures of kinds that are exact.\n\n| kinds | measured |\n|---|---|\n"
+	limitsDoc = "\n## Known limits\n\n" +
+		"Measured by the tests. `evalrun scorers KIND` also prints the figures of kinds that are exact.\n\n" +
+		"| kinds | measured |\n|---|---|\n"
 
 	// textOptionsDoc is what the terminal says of the options that the page has in its first table.
 	textOptionsDoc = "Options next to it: `ignoreCase: true` (full Unicode case folding), `trim: true` (white " +
@@ -283,12 +285,14 @@ const (
 		"`choice` reads a letter in these forms, in English, German, French and Spanish. A letter alone or in an answer of one line may be " +
 		"upper or lower case.\n\n" +
 		"| form | examples |\n|---|---|\n" +
-		"| the letter alone, as the first or last line, perhaps in brackets, bold or in a box | `B`, `(b)`, `[B]`, `B.`, `**B**`, `\\boxed{B}` |\n" +
+		"| the letter alone, as the first or last line, perhaps in brackets, bold or in a box | " +
+		"`B`, `(b)`, `[B]`, `B.`, `**B**`, `\\boxed{B}` |\n" +
 		"| the letter with the text of its option | `B) Lyon`, `(B) Lyon`, `B: Lyon`, `B - Lyon` |\n" +
 		"| a noun and the letter | `Answer: B`, `Final answer: (B) Lyon`, `Option B`, `Antwort: B`, `Réponse : B`, `Respuesta: B` |\n" +
-		"| the answer is the letter | `The correct answer is B`, `A is wrong, so the answer is B`, `Die Antwort ist B`, `La réponse est B`, `La " +
-		"respuesta es B` |\n" +
-		"| the letter is correct | `B is correct`, `Option B is the best choice`, `B ist richtig`, `B est la bonne réponse`, `B es correcta` |\n" +
+		"| the answer is the letter | `The correct answer is B`, `A is wrong, so the answer is B`, `Die Antwort ist B`, " +
+		"`La réponse est B`, `La respuesta es B` |\n" +
+		"| the letter is correct | `B is correct`, `Option B is the best choice`, `B ist richtig`, " +
+		"`B est la bonne réponse`, `B es correcta` |\n" +
 		"| a choice | `I choose B`, `It is B`, `Ich wähle B`, `Je choisis B`, `Elijo B` |\n" +
 		"| JSON with one member `answer`, `final_answer`, `choice`, `option` or `letter` | `{\"answer\": \"B\"}` |\n" +
 		"| the text of the option as the whole answer, where `of` has it; case and punctuation do not matter | `Lyon` |\n\n" +
@@ -306,7 +310,8 @@ const (
 )
 
 // exact are figures that name no limit: all answers were scored as they should be.
-var exact = regexp.MustCompile(`^It is exact|^Of \d+ texts made|^Of (replies|expressions)|combinations|agrees? with [^.]* values\.$|pairs of reasons`)
+var exact = regexp.MustCompile(`^It is exact|^Of \d+ texts made|^Of (replies|expressions)|combinations|` +
+	`agrees? with [^.]* values\.$|pairs of reasons`)
 
 // limitsTable is scorers/limits.txt as rows of a table: each line once, with the kinds that have it.
 func limitsTable(t *testing.T) string {

@@ -60,7 +60,7 @@ type recording struct {
 	stream bool
 }
 
-// recordings reads the replies in internal/clients/generative/testdata. Each that came in one piece is there a second time, indented once more.
+// recordings reads the replies in internal/clients/generative/testdata; whole ones also in an indented form.
 func recordings(t *testing.T) []recording {
 	t.Helper()
 	files, err := filepath.Glob("../../internal/clients/generative/testdata/*-*.*")

@@ -57,7 +57,7 @@ func TestConnectRefusesAndLeavesNothingBehind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, "")
+			s := newSite(t)
 			delete(s.env, test.unset)
 			s.write("s.yaml", fourSuite)
 			s.write("bad.yaml", "rules:\n  - {replyy: x}\n")
@@ -85,7 +85,7 @@ func TestConnectRefusesAndLeavesNothingBehind(t *testing.T) {
 // Connecting alone makes no call, and the job of the caller stays what it was.
 func TestConnectMakesNoCall(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("s.yaml", fourSuite)
 	for _, emulated := range []string{"", eval.DemoScript} {
 		j, err := s.settle(Options{Options: eval.Options{Emulator: emulated}}, "s.yaml")
@@ -119,7 +119,7 @@ func TestPlainHTTPIsAWarning(t *testing.T) {
 	for url, want := range map[string]int{
 		"http://service.example": 1, "https://service.example": 0, "http://127.0.0.1:9": 0, "http://localhost:9": 0,
 	} {
-		s := newSite(t, "")
+		s := newSite(t)
 		s.env["EVALRUN_BASE_URL"] = url
 		s.write("s.yaml", fourSuite)
 		j, err := s.settle(Options{}, "s.yaml")
@@ -156,7 +156,7 @@ func (s *site) planned(o eval.Options, files ...string) error {
 // A plan that the service cannot run is refused before a generate call: exit 2 for the input, exit 4 for the service.
 func TestPlanRefusesBeforeTheFirstAnswer(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("s.yaml", fourSuite)
 	s.write("model.yaml", strings.Replace(fourSuite, "svc-pro", "svc-prro", 1))
 	s.write("method.yaml", strings.Replace(fourSuite, "svc-pro", "embedding-001", 1))

@@ -50,7 +50,7 @@ func (s *site) resumed(f Options) (*Job, error) {
 // A run is continued with its own suites, service and flags; limits that are given now win.
 func TestAResumedRunIsAsItBegan(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("s.yaml", fourSuite)
 	service := s.env["EVALRUN_BASE_URL"]
 	var f Options
@@ -74,7 +74,7 @@ func TestAResumedRunIsAsItBegan(t *testing.T) {
 // A copy that was changed is not the suite of the run.
 func TestAChangedCopyIsRefused(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("s.yaml", fourSuite)
 	s.begun(Options{})
 	s.write("run/suites/0/s.yaml", strings.Replace(fourSuite, "x1", "y1", 1))
@@ -85,7 +85,7 @@ func TestAChangedCopyIsRefused(t *testing.T) {
 // A run of somebody else is continued or used only where it does nothing that needs trust, or where the user trusts it.
 func TestRunsOfOthersNeedTrust(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("s.yaml", strings.Replace(fourSuite, "contains: x", "exec: {command: [./check]}", 1))
 	s.write("check", "")
 	expect.OK(t, os.Chmod(s.at.Join("check"), 0o700))
@@ -117,7 +117,7 @@ func TestRunsOfOthersNeedTrust(t *testing.T) {
 // A run is scored again with its suites as they are now, its selection and its variables.
 func TestARescoreTakesTheSuitesAsTheyAreNow(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("s.yaml", fourSuite)
 	var f Options
 	f.Cases = []string{"one", "two"}

@@ -29,7 +29,7 @@ func (s *site) connected() *Session {
 // Vectors come in the order of their texts, and a call has at most 100 of these.
 func TestEmbedKeepsTheOrderOverBatches(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	var texts []textAt
 	var want []string
 	for i := range 201 {
@@ -57,7 +57,7 @@ func TestEmbedKeepsTheOrderOverBatches(t *testing.T) {
 // A text that the model does not take is bad input that says where it is, before the first one is sent.
 func TestEmbedRefusesBeforeItSends(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	session := s.connected()
 	good := textAt{Where: "a.txt:1", Text: "good"}
 	for _, test := range []struct {
@@ -86,7 +86,7 @@ func TestEmbedRefusesBeforeItSends(t *testing.T) {
 // A model that is not there is bad input with the name that was meant; a service that refuses is not.
 func TestModelNamesTheNearest(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	session := s.connected()
 	if m, err := session.Model(t.Context(), "svc-pro"); err != nil || m.ID() != "svc-pro" {
 		t.Errorf("svc-pro: %v, %v, want the model and no error", m, err)

@@ -31,7 +31,7 @@ limits:
 // Each limit of a suite holds until its own flag is given, and no flag touches another limit.
 func TestEveryLimitOfAFlagWins(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("suite-prices.yaml", "currency: USD\nmodels: {svc-pro: {input: 1, output: 2}}\n")
 	s.write("flag-prices.yaml", "currency: EUR\nmodels: {svc-pro: {input: 3, output: 4}}\n")
 	s.write("s.yaml", limitedSuite("s", allLimits))
@@ -78,7 +78,7 @@ func TestEveryLimitOfAFlagWins(t *testing.T) {
 // Each setting of the service comes from its flag, else from its variable, else from the suite.
 func TestEverySettingOfTheServiceHasItsOwnPrecedence(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("s.yaml", limitedSuite("s", `service:
   {baseUrl: 'https://suite.example', apiVersion: v1, headerPrefix: x-suite, auth: apiKeyQuery, project: suite,
    authScopeBase: 'https://suite.example/auth/'}`))
@@ -125,7 +125,7 @@ func TestEverySettingOfTheServiceHasItsOwnPrecedence(t *testing.T) {
 // Suites of one run share their limits: one that sets none takes part, two that differ need a flag.
 func TestSuitesAgreeOrAFlagSettlesIt(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("none.yaml", limitedSuite("none", ""))
 	s.write("two.yaml", limitedSuite("two", "limits: {concurrency: 2, models: {svc-pro: {requestsPerMinute: 30}}}"))
 	s.write("three.yaml", limitedSuite("three", "limits: {concurrency: 3, models: {other: {requestsPerMinute: 5}}}"))
@@ -149,7 +149,7 @@ func TestSuitesAgreeOrAFlagSettlesIt(t *testing.T) {
 // A price list with problems is reported with their places, like a suite.
 func TestPriceListsReportPlaces(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("s.yaml", limitedSuite("s", ""))
 	s.write("p.yaml", "currency: USD\nmodels: {svc-pro: {inptu: 1, output: -2}}\n")
 	_, err := s.settle(Options{Options: eval.Options{LimitOptions: eval.LimitOptions{Prices: s.at.Join("p.yaml")}}}, "s.yaml")
@@ -161,7 +161,7 @@ func TestPriceListsReportPlaces(t *testing.T) {
 // Selected places are all that is left of a plan.
 func TestSelectedPlacesAreThePlan(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("s.yaml", fourSuite)
 	var places eval.Places
 	places.Add(1, 1)

@@ -15,7 +15,7 @@ import (
 // Load reports every problem of every suite at once, with its place and a fix, and sends nothing.
 func TestLoadReportsAllProblemsWithPlaceAndFix(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("a.yaml", `version: 1
 name: a
 targets: [{name: t, modle: svc-pro}]
@@ -68,7 +68,7 @@ cases: [{name: one, scorers: [{regex: "("}]}]
 // A file that cannot be a suite is bad input, and the message names it.
 func TestLoadRefusesWhatIsNoFile(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("folder/a.yaml", fourSuite)
 	s.write("b.yaml", fourSuite)
 	for file, says := range map[string]string{"gone.yaml": "gone.yaml", "folder": "folder"} {
@@ -86,7 +86,7 @@ func TestLoadRefusesWhatIsNoFile(t *testing.T) {
 // A suite reads files of its own folder only. The folder of a linked suite is that of the target.
 func TestLoadStaysInTheFolderOfTheSuite(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	suite := func(file string) string {
 		return "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, file: " + file + "}]\n" +
 			"cases: [{name: c, scorers: [{contains: x}]}]\n"
@@ -118,7 +118,7 @@ func TestLoadStaysInTheFolderOfTheSuite(t *testing.T) {
 // --var wins over the variables of cases, and is no part of their identity.
 func TestVariablesOfFlagsWinAndLeaveCasesTheSame(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("s.yaml", fourSuite)
 	prompts := func(vars map[string]string) (texts, ids []string) {
 		j, err := s.settle(Options{Options: eval.Options{Vars: vars, SelectionOptions: eval.SelectionOptions{Repeats: 1}}}, "s.yaml")
@@ -146,7 +146,7 @@ func TestVariablesOfFlagsWinAndLeaveCasesTheSame(t *testing.T) {
 // A dangling link is bad input.
 func TestLoadRefusesADanglingLink(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	if err := os.Symlink("nowhere.yaml", s.at.Join("link.yaml")); err != nil {
 		t.Fatal(err)
 	}

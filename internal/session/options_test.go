@@ -11,7 +11,7 @@ import (
 // Flags that a race makes meaningless are refused by their names, whether a flag or the project file gives them.
 func TestARaceRefusesFlagsThatItMakesMeaningless(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	race := func(change func(o *eval.Options)) *Options {
 		var f Options
 		f.Race = "pass"
@@ -41,7 +41,7 @@ func TestARaceRefusesFlagsThatItMakesMeaningless(t *testing.T) {
 // --allow lifts what --untrusted refuses, and nothing else.
 func TestAllowIsForUntrustedSuites(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("s.yaml", fourSuite)
 	_, err := s.settle(Options{Options: eval.Options{Allow: []string{"program"}}}, "s.yaml")
 	s.bad(err, "--allow", "--untrusted")
@@ -54,7 +54,7 @@ func TestAllowIsForUntrustedSuites(t *testing.T) {
 // A run is resumed from any folder: its paths are absolute, and what is no path stays.
 func TestPathsOfARunAreAbsolute(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	f := s.given(Options{})
 	f.Prices, f.Answers, f.Emulator = "prices.yaml", standard, eval.DemoScript
 	f.Absolute()
@@ -65,7 +65,7 @@ func TestPathsOfARunAreAbsolute(t *testing.T) {
 // What reads a suite can watch which files it reads.
 func TestReadingIsReported(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("in/p.tmpl", "hi")
 	s.write("in/s.yaml", "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, file: p.tmpl}]\n"+
 		"cases: [{name: c, scorers: [{contains: x}]}]\n")

@@ -53,7 +53,7 @@ type flagDefault struct {
 	Values []string // several for a flag that can be repeated
 }
 
-// LoadProject parses the text of a project file, in which reports have these formats; nil: any. It adds problems to diags, under the name shown.
+// LoadProject parses a project file. Reports must have one of the formats; nil allows any. Problems in diags bear the name shown.
 func LoadProject(path, shown string, text []byte, formats []string, diags *diag.List) *projectFile {
 	f := &projectFile{Path: path, Text: text, shown: shown, formats: formats, diags: diags}
 	root, ok := yaml.Parse(shown, text, diags)

@@ -27,7 +27,7 @@ func (s *site) use(f *Options, file string, suites ...string) error {
 // A project file holds where neither a flag nor a suite says anything, and names the suites of a command without any.
 func TestAProjectFileHoldsWhereNothingElseDoes(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write(FileName, projectText)
 	s.write("suites/a.yaml", fourSuite)
 	s.write("suites/not.yaml", fourSuite)
@@ -60,7 +60,7 @@ func TestAProjectFileHoldsWhereNothingElseDoes(t *testing.T) {
 // No project file is found where the suites are untrusted, and where it is a suite itself.
 func TestUntrustedSuitesUseNoProjectFile(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write(FileName, projectText)
 	for name, one := range map[string]struct {
 		f      Options
@@ -80,7 +80,7 @@ func TestUntrustedSuitesUseNoProjectFile(t *testing.T) {
 // What is wrong with a project file, or with what a command says of it, is bad input.
 func TestBadProjectFilesAreRefused(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("bad.yaml", "suites: [a.yaml]\nconcurency: 3\n")
 	s.write("empty.yaml", "suites: [gone/*.yaml]\n")
 	s.bad(s.use(&Options{}, "bad.yaml"), "bad.yaml:2:1", "`concurrency`")
@@ -100,7 +100,7 @@ func TestLoadingWarnsOfAFoundProjectFileThatOthersMayChange(t *testing.T) {
 		t.Log("files have no mode that says who may change them")
 		return
 	}
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write(FileName, projectText)
 	s.write("suites/a.yaml", fourSuite)
 	expect.OK(t, os.Chmod(s.at.Join(FileName), 0o666))

@@ -107,7 +107,8 @@ func (todo *remainder) Stays(k journal.IndexedTrial) bool {
 	case eval.Pass, eval.Fail:
 		return true
 	case eval.Err:
-		return !todo.run.Options.RetryErrors && !todo.doc.Partial() || todo.doc.StopOf(k.Suite, k.Arm) != nil // a verdict that is final rests on it
+		final := todo.doc.StopOf(k.Suite, k.Arm) != nil // its verdict rests on the trial
+		return final || !todo.run.Options.RetryErrors && !todo.doc.Partial()
 	}
 	return false
 }

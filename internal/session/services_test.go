@@ -23,7 +23,7 @@ const bothServices = `{a: {protocol: openai, baseUrl: "https://a.example/v1", ke
 // namedService services are settled one by one: each with its address, its key, and its share of what may be in progress.
 func TestNamedServicesAreSettled(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.env["A_API_KEY"] = " open "
 	s.write("s.yaml", namedSuite("s", bothServices))
 	var f Options
@@ -56,7 +56,7 @@ func TestNamedServicesAreSettled(t *testing.T) {
 // namedService services that cannot be settled are bad input.
 func TestBadNamedServicesAreRefused(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("none.yaml", fourSuite)
 	s.write("one.yaml", namedSuite("one", bothServices))
 	s.write("two.yaml", namedSuite("two",

@@ -2,7 +2,6 @@ package session
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -13,7 +12,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/emulator"
@@ -35,16 +33,11 @@ type site struct {
 	notices []string
 }
 
-// newSite starts a service that answers by a script; "" echoes prompts.
-func newSite(t *testing.T, script string) *site {
+// newSite starts a service that echoes prompts.
+func newSite(t *testing.T) *site {
 	t.Helper()
-	var diags diag.List
-	s := &site{T: t, at: rundir.At(t.TempDir())}
-	rules := emulator.LoadScript("script.yaml", []byte(cmp.Or(script, "rules: []")), &diags)
-	s.service = emulator.New(emulator.Options{Key: siteKey, Script: rules})
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
+	service := emulator.New(emulator.Options{Key: siteKey})
+	s := &site{T: t, at: rundir.At(t.TempDir()), service: service}
 	server := httptest.NewServer(s.service)
 	t.Cleanup(server.Close)
 	// With a shared key the runs are the user's own, and no key of this machine is read or made.
@@ -146,8 +139,7 @@ func (s *site) run(out string, o eval.Options, files ...string) {
 }
 
 // resume continues a run and returns what was left of it.
-func (s *site) resume(name string, f Options, retryErrors bool) (*remainder, error) {
-	f.RetryErrors = retryErrors
+func (s *site) resume(name string, f Options) (*remainder, error) {
 	r, err := Reopen(name, s.given(f))
 	if err != nil {
 		return nil, err

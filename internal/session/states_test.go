@@ -18,7 +18,7 @@ import (
 // ranFour is a site with a whole run of fourSuite in the directory run. One call at a time leaves nothing under way between two lines.
 func ranFour(t *testing.T) *site {
 	t.Helper()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("s.yaml", fourSuite)
 	s.run("run", eval.Options{LimitOptions: eval.LimitOptions{Concurrency: 1}}, "s.yaml")
 	if diff := cmp.Diff(fourOutcomes, s.outcomes("run")); diff != "" {
@@ -27,10 +27,10 @@ func ranFour(t *testing.T) *site {
 	return s
 }
 
-// linesUntil is how many lines a run file has up to the given number of settled trials.
-func (s *site) linesUntil(run string, trials int) int {
+// linesUntil is how many lines the file of the run "run" has up to the given number of settled trials.
+func (s *site) linesUntil(trials int) int {
 	s.Helper()
-	for i, line := range strings.Split(s.read(filepath.Join(run, journal.FileName)), "\n") {
+	for i, line := range strings.Split(s.read("run/run.jsonl"), "\n") {
 		if strings.HasPrefix(line, `{"type":"trial"`) {
 			trials--
 		}
@@ -38,7 +38,7 @@ func (s *site) linesUntil(run string, trials int) int {
 			return i + 1
 		}
 	}
-	s.Fatalf("%s has fewer trials", run)
+	s.Fatal("the run has fewer trials")
 	return 0
 }
 
@@ -50,9 +50,9 @@ func TestResumeOfAKilledRunSendsOnlyWhatIsMissing(t *testing.T) {
 	} {
 		for _, settled := range []int{1, 3} {
 			s := ranFour(t)
-			s.keep("run", s.linesUntil("run", settled), torn)
+			s.keep("run", s.linesUntil(settled), torn)
 			before := s.generated()
-			todo, err := s.resume("run", Options{}, false)
+			todo, err := s.resume("run", Options{})
 			if err != nil {
 				t.Fatalf("%s after %d: %v, want no error", name, settled, err)
 			}
@@ -78,7 +78,7 @@ func TestResumeSendsADamagedTrialAgain(t *testing.T) {
 	s := ranFour(t)
 	name := filepath.Join("run", journal.FileName)
 	all := strings.SplitAfter(s.read(name), "\n")
-	at := s.linesUntil("run", 2) - 1
+	at := s.linesUntil(2) - 1
 	all[at] = strings.Replace(all[at], `"outcome":"pass"`, `"outcome":"fail"`, 1)
 	s.write(name, strings.Join(all, ""))
 	doc := s.open("run")
@@ -86,7 +86,7 @@ func TestResumeSendsADamagedTrialAgain(t *testing.T) {
 		t.Errorf("%d trials, %v, want 3 and one damaged line", doc.Len(), doc.Damaged)
 	}
 	before := s.generated()
-	if _, err := s.resume("run", Options{}, false); err != nil {
+	if _, err := s.resume("run", Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(fourOutcomes, s.outcomes("run")); diff != "" {
@@ -138,12 +138,12 @@ func TestResumeRefusesAndChangesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := ranFour(t)
-			s.keep("run", s.linesUntil("run", 2), "")
+			s.keep("run", s.linesUntil(2), "")
 			if test.change != nil {
 				test.change(s)
 			}
 			file, calls := s.read("run/run.jsonl"), s.calls()
-			_, err := s.resume("run", test.flags, false)
+			_, err := s.resume("run", test.flags)
 			s.refused(err, eval.CodeBadInput, test.says...)
 			if diff := cmp.Diff(file, s.read("run/run.jsonl")); diff != "" {
 				t.Errorf("the run file (-before +after), want no difference:\n%s", diff)
@@ -158,14 +158,14 @@ func TestResumeRefusesAndChangesNothing(t *testing.T) {
 // A name without a run is bad input that names the newest one.
 func TestResumeOfNothingNamesTheLatestRun(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("s.yaml", fourSuite)
-	_, err := s.resume("nothing", Options{}, false)
+	_, err := s.resume("nothing", Options{})
 	s.refused(err, eval.CodeBadInput, "nothing")
 	s.run("", eval.Options{}, "s.yaml")
-	_, err = s.resume("nothing", Options{}, false)
+	_, err = s.resume("nothing", Options{})
 	s.refused(err, eval.CodeBadInput, "nothing", s.at.IDs()[0])
-	if _, err := s.resume("latest", Options{}, false); err != nil {
+	if _, err := s.resume("latest", Options{}); err != nil {
 		t.Errorf("latest: %v, want no error", err)
 	}
 }
@@ -174,15 +174,15 @@ func TestResumeOfNothingNamesTheLatestRun(t *testing.T) {
 func TestResumeOfARunInProgressIsRefused(t *testing.T) {
 	t.Parallel()
 	s := ranFour(t)
-	s.keep("run", s.linesUntil("run", 2), "")
+	s.keep("run", s.linesUntil(2), "")
 	first, err := Reopen("run", s.given(Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.resume("run", Options{}, false)
+	_, err = s.resume("run", Options{})
 	s.refused(err, eval.CodeBadInput)
 	first.Close()
-	if _, err := s.resume("run/run.jsonl", Options{}, false); err != nil { // the file names its directory
+	if _, err := s.resume("run/run.jsonl", Options{}); err != nil { // the file names its directory
 		t.Errorf("once the first has let go: %v, want no error", err)
 	}
 }
@@ -190,7 +190,7 @@ func TestResumeOfARunInProgressIsRefused(t *testing.T) {
 // New limits win over those of the run, and those over the suite's.
 func TestResumeTakesNewLimits(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("s.yaml", strings.Replace(fourSuite, "\ntargets", "\nlimits: {timeout: 7s, attempts: 2}\ntargets", 1))
 	s.run("run", eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 2, Concurrency: 1, Attempts: 3}}, "s.yaml")
 	more := eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 100, Concurrency: 5}}
@@ -216,7 +216,7 @@ func TestResumeTakesNewLimits(t *testing.T) {
 // A live chat continues with the turn that is missing, after a spent budget and after a kill.
 func TestResumeContinuesAChatWithItsNextTurn(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("chat.yaml", `version: 1
 name: chat
 targets: [{name: t, model: svc-pro}]
@@ -229,7 +229,7 @@ cases: [{name: c, scorers: [{contains: three}]}]
 		t.Fatalf("the chat is %s after %d calls, want an error after 2 turns", got, s.generated()-before)
 	}
 	more := eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 100}}
-	if _, err := s.resume("chat", Options{Options: more}, false); err != nil {
+	if _, err := s.resume("chat", Options{Options: more}); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.outcomes("chat")["c#1"]; got != eval.Pass || s.generated() != before+3 {
@@ -242,7 +242,7 @@ cases: [{name: c, scorers: [{contains: three}]}]
 	})
 	s.keep("killed", second+1, "")
 	before = s.generated()
-	if _, err := s.resume("killed", Options{}, false); err != nil {
+	if _, err := s.resume("killed", Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.outcomes("killed")["c#1"]; got != eval.Pass || s.generated() != before+1 {

@@ -43,9 +43,10 @@ func (f *folder) write(name, text string) {
 }
 
 // run records answers as a run, one a line as --answers takes them.
-func (f *folder) run(out, answers string, o evalrun.Options) {
+func (f *folder) run(out, answers string) {
 	f.Helper()
 	f.write(out+".jsonl", answers)
+	var o evalrun.Options
 	o.Dir, o.Suites, o.Out, o.NoHistory = f.at.Abs(""), []string{"s.yaml"}, out, true
 	o.Answers, o.Getenv = out+".jsonl", func(string) string { return "" }
 	j, err := evalrun.Load(f.Context(), o)
@@ -119,7 +120,7 @@ func TestAcceptWritesTheChosenAnswerOnly(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, capitals)
 	f.write("expected/README", "# kept by hand\n")
-	f.run("run", parisMadrid, evalrun.Options{})
+	f.run("run", parisMadrid)
 	want := f.tree()
 	a := f.all("run")
 	if diff := cmp.Diff(want, f.tree()); diff != "" {
@@ -154,7 +155,7 @@ func TestAcceptReplacesAnExpectedAnswer(t *testing.T) {
 	f := newFolder(t, capitals)
 	f.write("expected/s/france/t.p.txt", "Paris, which is a long answer\r\n")
 	f.write("expected/s/spain/t.p.txt", "Madrid\r\nof course\r\n") // the line breaks of an editor are no change
-	f.run("run", parisMadrid, evalrun.Options{})
+	f.run("run", parisMadrid)
 	a := f.all("run")
 	if len(a.Proposals) != 1 {
 		t.Fatalf("%d proposals, want france alone", len(a.Proposals))
@@ -184,7 +185,7 @@ func TestAcceptKeepsPermissions(t *testing.T) {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
-		f.run("run", parisMadrid, evalrun.Options{})
+		f.run("run", parisMadrid)
 		for _, p := range f.all("run").Proposals {
 			if err := p.Accept(p.Offers[0]); err != nil {
 				t.Fatal(err)
@@ -212,7 +213,7 @@ func TestAcceptOffersTheMostFrequentAnswer(t *testing.T) {
 			answers.WriteString(`{"case":"` + name + `","text":"` + text + `","repeat":` + string(rune('1'+i)) + "}\n")
 		}
 	}
-	f.run("run", answers.String(), evalrun.Options{})
+	f.run("run", answers.String())
 	got := map[string]AnsweredCase{}
 	for _, p := range f.all("run").Proposals {
 		if len(p.Offers) != 1 {
@@ -234,7 +235,7 @@ func TestAcceptOffersBothSidesOfAConflict(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, strings.Replace(capitals, "snapshot: true", "snapshot: shared.txt", 1))
 	f.write("expected/shared.txt", "Paris\n")
-	f.run("run", parisMadrid, evalrun.Options{})
+	f.run("run", parisMadrid)
 	a := f.all("run")
 	if len(a.Proposals) != 1 || a.Compared != 2 {
 		t.Fatalf("%+v, want one proposal of two answers", a)
@@ -257,14 +258,14 @@ func TestAcceptOffersBothSidesOfAConflict(t *testing.T) {
 func TestAcceptOffersNoAnswerThatIsNone(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, capitals)
-	f.run("run-blocked", `{"case":"france","text":"Par","finishReason":"SAFETY"}`+"\n"+`{"case":"spain","text":" \n"}`, evalrun.Options{})
-	f.run("run-missing", `{"case":"france","text":"Paris"}`, evalrun.Options{})
+	f.run("run-blocked", `{"case":"france","text":"Par","finishReason":"SAFETY"}`+"\n"+`{"case":"spain","text":" \n"}`)
+	f.run("run-missing", `{"case":"france","text":"Paris"}`)
 	for run, want := range map[string]int{"run-blocked": 0, "run-missing": 1} {
 		if a := f.all(run); len(a.Proposals) != want {
 			t.Errorf("%s: %d proposals, want %d", run, len(a.Proposals), want)
 		}
 	}
-	f.run("run", parisMadrid, evalrun.Options{})
+	f.run("run", parisMadrid)
 	f.write("s.yaml", strings.Replace(capitals, "c: Spain", "c: Portugal", 1))
 	if a := f.all("run"); len(a.Proposals) != 1 || a.Proposals[0].Offers[0].Text != "Paris" || a.Changed != 1 {
 		t.Errorf("%+v, want Paris alone, and one changed trial", a)
