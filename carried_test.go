@@ -85,7 +85,6 @@ func leaves(v reflect.Value, path string, yield func(path string, field reflect.
 	}
 }
 
-// fill gives a field a value that no run of this test began with.
 func fill(field reflect.Value) {
 	switch field.Type() {
 	case reflect.TypeFor[eval.BaselineOption]():
@@ -125,7 +124,6 @@ func fill(field reflect.Value) {
 	}
 }
 
-// sample is what fill makes of one field of Options.
 func sample(path string) (o Options) {
 	leaves(reflect.ValueOf(&o).Elem(), "", func(at string, field reflect.Value) {
 		if at == path {

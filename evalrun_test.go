@@ -18,7 +18,6 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// write puts files into a new folder.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -23,14 +23,12 @@ cases:
   - {name: japan, vars: {country: Japan}, scorers: [{equals: Kyoto}]}
 `
 
-// script answers instead of a model.
 const script = `
 rules:
   - {match: {text: "*France*"}, reply: Paris}
   - {match: {text: "*Japan*"}, reply: Tokyo}
 `
 
-// folder has the suite and the script.
 func folder() string {
 	dir, err := os.MkdirTemp("", "evalrun-*")
 	if err != nil {

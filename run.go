@@ -19,8 +19,7 @@ import (
 // ErrNothing is wrapped by the error of a job whose options select no trial. Selection.AllowEmpty allows such a job.
 var ErrNothing = errors.New("no trial is selected")
 
-// Run runs a job. A gate that does not hold is no error: Result.Exit says so. An error means that nothing was sent, or
-// that the run broke off. In the second case there is a Result as well, if there is a run file.
+// Run runs a job. After an error there is a Result if there is a run file. Result.Exit says whether the gate holds.
 func Run(ctx context.Context, j *Job) (*Result, error) {
 	o := &j.options
 	if err := j.checkPlaces(); err != nil {
@@ -93,8 +92,7 @@ func (j *Job) checkPlaces() error {
 	return f.In().Check(f.Out)
 }
 
-// Continues returns an error, bad input, if a run did not begin with the suites and options of the job. Limits and reports
-// may differ.
+// Continues returns an error, bad input, if a run began with other suites or options. Limits and reports may differ.
 func (j *Job) Continues(run *eval.Run) error { return j.job.Continues(run) }
 
 // checkLinks refuses or reports the links on the way to what is written.
@@ -106,7 +104,6 @@ func (o *Options) checkLinks(in rundir.Dir, written ...string) error {
 	return err
 }
 
-// reload reads the suites of a run again and settles their service and limits.
 func (j *Job) reload(r *session.Resumption) error {
 	l, err := r.Load()
 	if err == nil {
@@ -141,7 +138,6 @@ func (j *Job) resume(ctx context.Context, r *session.Resumption) (*Result, error
 	return j.end(opened, path, err)
 }
 
-// connect opens the way to the service.
 func (j *Job) connect() (*session.Session, error) {
 	o := &j.options
 	session, err := session.Connect(j.job, o.Version, func(text string) { o.emit(Notice{text}) })
@@ -162,7 +158,6 @@ func (o *Options) plan(ctx context.Context, session *session.Session) (*runner.P
 	return plan, err
 }
 
-// watch turns the progress of a run into events.
 type watch struct {
 	options *Options
 	session *session.Session

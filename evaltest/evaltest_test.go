@@ -269,7 +269,6 @@ func TestRunDirectoriesHoldTheWholeRun(t *testing.T) {
 	}
 }
 
-// runsIn are the run files below a folder.
 func runsIn(t *testing.T, dir string) []string {
 	t.Helper()
 	var found []string

@@ -20,7 +20,6 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// suiteTest is a suite as a test.
 type suiteTest struct {
 	t       *testing.T
 	suite   *suite.Suite
@@ -39,7 +38,6 @@ type cell struct {
 	place, repeats int // of its first trial in the plan, and how many there are
 }
 
-// run is the story of a suite: which subtests are selected, what becomes of them, and what they tell of it.
 func (s *suiteTest) run() {
 	s.t.Helper()
 	s.begin()
@@ -49,7 +47,6 @@ func (s *suiteTest) run() {
 	}
 }
 
-// begin begins the subtests. The selected ones then wait for their results.
 func (s *suiteTest) begin() {
 	s.t.Helper()
 	for t := range s.job.Trials {
@@ -80,7 +77,6 @@ func (s *suiteTest) end() {
 	}
 }
 
-// narrow narrows the run to the cells that are selected. It is false when none is.
 func (s *suiteTest) narrow() bool {
 	n := 0
 	places := &eval.Places{}
@@ -96,7 +92,6 @@ func (s *suiteTest) narrow() bool {
 	return n > 0
 }
 
-// ask carries the run out and has the subtests tell of it.
 func (s *suiteTest) ask() {
 	s.t.Helper()
 	dir, kept, err := s.directory()
@@ -126,7 +121,6 @@ func (s *suiteTest) ask() {
 	}
 }
 
-// directory is a new folder for the run, and whether it stays however the test ends.
 func (s *suiteTest) directory() (dir string, kept bool, err error) {
 	switch artifacts := flag.Lookup("test.artifacts"); {
 	case s.options.Out != "":

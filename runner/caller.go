@@ -8,8 +8,7 @@ import (
 	"github.com/evalrun/evalrun/scorers"
 )
 
-// Caller is what the process that starts, resumes or rescores a run brings, and what no run file records. The options that a run
-// file does record are eval.Options.
+// Caller is what the process that starts, resumes or rescores a run brings, and no run file records.
 type Caller struct {
 	// Dir is the folder in which relative paths begin and which has .evalrun, with runs, history and cache. "" is the
 	// working directory.

@@ -41,8 +41,7 @@ func (r *run) converse(ctx context.Context, a *scoring) error {
 	return nil
 }
 
-// restarts gives up the earlier answers of a chat that the application keeps itself, when the next answer
-// is not among them. The application no longer knows what was said.
+// restarts gives up the earlier answers of a chat that the application keeps when the next answer is not recorded.
 func (a *scoring) restarts(err error) bool {
 	e := eval.AsError(err)
 	if e == nil || e.Kind != eval.KindReplayMiss || a.afresh || !a.trial.KeepsChat() || len(a.result.Calls) == 0 {
@@ -162,8 +161,7 @@ func (a *scoring) follow() (following, error) {
 	return calling, nil
 }
 
-// turnsLeft is how many turns of the user come after the one to which the last answer belongs. The model has the last
-// word of it, or calls functions.
+// turnsLeft is how many turns of the user come after the one to which the last answer belongs.
 func (a *scoring) turnsLeft() int {
 	left := a.trial.Request.UserTurns()
 	for i := range a.result.Calls {
@@ -174,7 +172,6 @@ func (a *scoring) turnsLeft() int {
 	return left
 }
 
-// keepCall writes down the last answer of a trial that continues.
 func (r *run) keepCall(a *scoring) {
 	last := &a.result.Calls[len(a.result.Calls)-1]
 	if r.Keeper == nil || last.Timing.Attempts == 0 { // recorded and cached answers are somewhere else already
@@ -203,7 +200,6 @@ func (r *run) turn(ctx context.Context, a *scoring, t *Planned) (one eval.Answer
 	return one, err
 }
 
-// turn is the trial with the request of its next call, after the answered ones.
 func (t *Planned) turn(answered []eval.AnsweredCall) *Planned {
 	next := *t
 	next.Request, next.ID = t.Request.After(answered), t.CallID(answered)
@@ -282,7 +278,6 @@ func (a *scoring) at(k int) string {
 	return fmt.Sprintf("step %d", step)
 }
 
-// takeCalls takes over the answered calls of an earlier run.
 func (a *scoring) takeCalls(answered []eval.AnsweredCall) {
 	a.result.Calls = answered
 	a.result.Request = &a.trial.turn(answered[:max(0, len(answered)-1)]).Request

@@ -42,7 +42,6 @@ func (answer talk) service() *fake {
 	}}
 }
 
-// converse runs the one trial of the chat.
 func converse(t *testing.T, scorers string, cfg runner.Config) yieldedResult {
 	t.Helper()
 	out := yielded(t.Context(), t, plan(t, strings.Replace(liveChat, "SCORERS", scorers, 1), runner.Filter{}), cfg)

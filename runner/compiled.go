@@ -16,7 +16,6 @@ import (
 // maxCompiled bounds the compiled scorers that a walk remembers, and the variants of one list of scorers.
 const maxCompiled = 512
 
-// compiledScorer is a scorer, compiled, with what it adds to the hash of the scorers of a case.
 type compiledScorer struct {
 	*scorers.Compiled
 	hashed []byte
@@ -92,7 +91,6 @@ func (w *walk) compileAll(s *suite.Suite, c *suite.Case, a suite.Arm) (out score
 	return out, always
 }
 
-// compile compiles a scorer, once as long as there are not too many.
 func (w *walk) compile(s *suite.Suite, spec *suite.Scorer) *compiledScorer {
 	one, ok := w.compiled[spec]
 	if !ok {

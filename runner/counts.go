@@ -78,8 +78,7 @@ func (r *run) countTokens(ctx context.Context, t *Planned) (int, error) {
 	return one.value, nil
 }
 
-// countedPart is the part of a request that is sent to be counted: the contents if there is nothing else, and otherwise
-// the whole request with its generation config.
+// countedPart is what is counted: the contents if there is nothing else, and else the whole request.
 func countedPart(r *eval.Request) eval.Request {
 	only := eval.Request{
 		Model: r.Model, APIVersion: r.APIVersion, Service: r.Service, Protocol: r.Protocol,

@@ -76,7 +76,6 @@ type vector struct {
 	err   error
 }
 
-// embedBatch is a call that waits for more texts.
 type embedBatch struct {
 	model   EmbeddingModel
 	vectors []*vector
@@ -88,7 +87,6 @@ func newVectors(embedder Embedder) *vectors {
 	return &vectors{embedder: embedder, byKey: map[vectorKey]*list.Element{}, order: list.New(), open: map[EmbeddingModel]*embedBatch{}}
 }
 
-// of gets the vectors of texts.
 func (v *vectors) of(ctx context.Context, model EmbeddingModel, texts []string) (map[string][]float64, error) {
 	wanted := make([]*vector, len(texts))
 	for i, text := range texts {
@@ -176,7 +174,6 @@ func (v *vectors) call(ctx context.Context, b *embedBatch) {
 	}
 }
 
-// ask gets the vectors of texts in one call.
 func (v *vectors) ask(ctx context.Context, model EmbeddingModel, wanted []*vector) error {
 	call := &eval.EmbedCall{Model: model.Model, APIVersion: model.APIVersion, Service: model.Service}
 	for _, w := range wanted {

@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/internal/clients/wire"
 )
 
-// newCall is the call for the request of a trial, or of one turn of it.
 func (r *run) newCall(t *Planned) *eval.Call {
 	call := &eval.Call{Request: t.Request, TrialID: t.ID, OutputLimit: t.OutputLimit(), Attempts: t.attempts}
 	if t.to != nil {
@@ -94,7 +93,6 @@ func empty(resp *eval.Response) error {
 	return eval.Errorf(eval.KindNoCandidates, "the answer has no content (%s)", endingOf(&resp.Candidates[0]))
 }
 
-// endingOf says why a candidate ended.
 func endingOf(c *eval.Candidate) string {
 	why := "it has no finish reason"
 	if c.FinishReason != "" {
@@ -107,8 +105,7 @@ func endingOf(c *eval.Candidate) string {
 	return why
 }
 
-// TrialName returns the name that an application sees of a trial, which all its calls share. The trial has the index n in
-// the plan. The salt comes from the Environment: a run that is continued in another process uses other names.
+// TrialName is what an application sees of the n-th trial of a plan. Another process continues a run by another salt.
 func TrialName(salt string, n int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", salt, n))
 	return hex.EncodeToString(sum[:16])

@@ -37,7 +37,6 @@ func isHTTP(r *eval.Rendered) bool {
 	return ok
 }
 
-// hashedFiles are the parts with the hashes of their files only.
 func hashedFiles(parts []eval.Part) []eval.Part {
 	parts = slices.Clone(parts)
 	for i, p := range parts {

@@ -23,7 +23,6 @@ type judgeReply struct {
 // maxReplies bounds the replies that are remembered.
 const maxReplies = 4096
 
-// newReplies begins with the replies that are known from before, as far as there is room.
 func newReplies(before iter.Seq[eval.Judgement]) *memo[judgeReply] {
 	r := newMemo[judgeReply](maxReplies)
 	if before == nil {
@@ -44,7 +43,6 @@ func newReplies(before iter.Seq[eval.Judgement]) *memo[judgeReply] {
 	return r
 }
 
-// usable reports whether a judgement from before holds a reply.
 func usable(j *eval.Judgement) bool { return j.Error == nil && j.Withheld == nil }
 
 // forget drops a reply from before, so that the next worker that takes it has to get it.
@@ -172,7 +170,6 @@ func (r *run) firstRuling(
 	return j, one.err
 }
 
-// askJudge makes the call.
 func (r *run) askJudge(ctx context.Context, t *Planned, q *scorers.Question, one *memoEntry[judgeReply], repeat bool) {
 	defer r.replies.settle(t.ID, one)
 	one.err = eval.Errorf(eval.KindScorer, "the call to the judge failed") // until it has not
@@ -218,7 +215,6 @@ func (r *run) callJudge(ctx context.Context, t *Planned, call *eval.Call, j *eva
 	return nil
 }
 
-// requestTo makes a request to a model with its settings.
 func requestTo(m *suite.ConfiguredModel, apiVersion string) eval.Request {
 	name, protocol := m.Service.Identity()
 	return eval.Request{
@@ -232,8 +228,7 @@ func requestTo(m *suite.ConfiguredModel, apiVersion string) eval.Request {
 	}
 }
 
-// coolly is the configuration of a judge, with the temperature 0 where none is given: the same answer is to get the
-// same ruling.
+// coolly gives a judge the temperature 0 by default: the same answer is to get the same ruling.
 func coolly(c *eval.GenerationConfig) *eval.GenerationConfig {
 	if c == nil {
 		return &eval.GenerationConfig{Temperature: new(0.0)}

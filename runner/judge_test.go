@@ -185,7 +185,6 @@ type judgeFailure struct {
 	message string
 }
 
-// halt is why the run may have to stop.
 func (f *judgeFailure) halt() runner.Halt {
 	switch f.err.Kind {
 	case eval.KindBudget:

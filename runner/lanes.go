@@ -45,7 +45,6 @@ func laneOf(t *Planned) modelKey {
 	}
 }
 
-// workersOf is how many trials of a target may be under way at once.
 func (s *Services) workersOf(t *suite.Target) int {
 	switch of := t.Of.(type) {
 	case *suite.Program:
@@ -59,8 +58,6 @@ func (s *Services) workersOf(t *suite.Target) int {
 	return max(1, s.Concurrency)
 }
 
-// newFeeder makes a lane for each model of the plan, with as many workers as trials of a target may be under way at
-// once.
 func newFeeder(
 	plan *Plan, schedule iter.Seq[*Planned], admit func(*Planned) (assignment, bool), workers func(*suite.Target) int,
 ) *feeder {
@@ -125,7 +122,6 @@ func (f *feeder) put(ctx context.Context, l *lane, next assignment, place int) b
 	}
 }
 
-// starving reports whether a lane that this walk feeds is empty.
 func (f *feeder) starving() bool {
 	for _, l := range f.lanes {
 		if !l.detached && len(l.assignments) == 0 {

@@ -21,7 +21,6 @@ type modelKey struct {
 	app      suite.Application
 }
 
-// keyOf names a model of a service. apiVersion is the version in the request, "" for that of the run.
 func (p *Plan) keyOf(of *suite.NamedService, apiVersion, id string) modelKey {
 	if of == nil {
 		return modelKey{apiVersion: cmp.Or(apiVersion, p.APIVersion), id: id, protocol: eval.Generative}
@@ -63,7 +62,6 @@ func (p *Plan) key(t *suite.Target) modelKey {
 	return modelKey{app: t.App()}
 }
 
-// targets are the targets of the plan.
 func (p *Plan) targets() []*suite.Target {
 	var out []*suite.Target
 	for _, a := range p.arms {
@@ -92,7 +90,6 @@ func (p *Plan) Targets() []eval.RunTarget {
 	return out
 }
 
-// modelCheck requests the models of a plan.
 type modelCheck struct {
 	*Plan
 	source ModelSource
@@ -197,8 +194,7 @@ func (c *modelCheck) without(name string, e *eval.Error) bool {
 	return ok && e.Kind != eval.KindCanceled && all.Lost(name, e)
 }
 
-// specified returns the specification's description of a model for which the service gives no metadata, or
-// e if there is none.
+// specified returns the specification's description of a model without metadata, or e if there is none.
 func (c *modelCheck) specified(key modelKey, e *eval.Error) (*eval.Model, error) {
 	id := key.id
 	switch {
@@ -292,8 +288,6 @@ func (c *modelCheck) generating(ctx context.Context, of *suite.ConfiguredModel, 
 	return nil
 }
 
-// embedding checks the embedding model of a suite, and that it takes what answers are compared
-// with.
 func (c *modelCheck) embedding(ctx context.Context, s *suite.Suite) error {
 	model := c.embeddings[s]
 	key := c.keyOf(s.Embedding.Service, s.Embedding.APIVersion, s.Embedding.Model)
@@ -331,8 +325,7 @@ func (p *Plan) newEmbedding(s *suite.Suite) *EmbeddingModel {
 	return m
 }
 
-// model is the metadata of the target's model as the service gave it, or, before that, as the specification names it;
-// nil when nothing is known.
+// model is the metadata of the target's model from the service or else the specification; nil when unknown.
 func (p *Plan) model(t *suite.Target) *eval.Model { return p.modelOf(p.key(t)) }
 
 func (p *Plan) modelOf(key modelKey) *eval.Model {

@@ -113,7 +113,6 @@ func (p *Plan) CalledModels(underTest bool) []ModelRef {
 	return out
 }
 
-// refOf names a model.
 func refOf(m *suite.ConfiguredModel) ModelRef {
 	name, _ := m.Service.Identity()
 	return ModelRef{name, m.ID}

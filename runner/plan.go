@@ -223,7 +223,6 @@ func (p *Plan) walk() *walk {
 	}
 }
 
-// run yields the trials of the plan.
 func (w *walk) run(yield func(*Planned) bool) {
 	for _, s := range w.plan.Suites {
 		for cell := range s.Cells() {
@@ -234,7 +233,6 @@ func (w *walk) run(yield func(*Planned) bool) {
 	}
 }
 
-// walk is one pass over a plan.
 type walk struct {
 	plan     *Plan
 	n        int

@@ -77,7 +77,6 @@ func (p *Plan) Prefer(
 	}
 }
 
-// prefer sends the questions about one pair until nothing more is wanted.
 func (r *run) prefer(ctx context.Context, q *scorers.PreferenceQuestion, place int, pair scorers.AnswerPair) PairPreference {
 	a := &scoring{answer: scorers.Answer{Context: &scorers.Context{Judgements: scorers.Judgements{Known: map[string]*eval.Judgement{}}}}}
 	replies := &a.answer.Context.Judgements

@@ -75,8 +75,7 @@ type assignment struct {
 	turns   []eval.AnsweredCall // of a live chat, answered earlier
 }
 
-// delivery is a result on its way to the consumer. taken, if not nil, gets a value once the consumer has dealt with the
-// result; sending to it never blocks.
+// delivery is a result for the consumer, who sends to taken, which never blocks, when it is dealt with.
 type delivery struct {
 	result eval.Result
 	halt   Halt

@@ -291,7 +291,6 @@ func TestCountingIsOncePerPromptAndModel(t *testing.T) {
 	}
 }
 
-// source has metadata of models.
 type source struct {
 	models map[string]eval.Model
 	err    error

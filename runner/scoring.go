@@ -10,7 +10,6 @@ import (
 	"github.com/evalrun/evalrun/scorers"
 )
 
-// scoring is an answer that waits for its scores.
 type scoring struct {
 	trial   *Planned
 	answer  scorers.Answer
@@ -111,8 +110,7 @@ func (a *scoring) score() bool {
 	return true
 }
 
-// derive computes the derived metrics. A value outside 0 to 1 makes the trial an error, since its mean would have no
-// meaning.
+// derive computes the derived metrics. A value outside 0 to 1 is an error, since its mean has no meaning.
 func (a *scoring) derive() {
 	a.result.Metrics = nil
 	for _, m := range a.trial.derived {
@@ -156,8 +154,7 @@ func (t *Planned) shownVars() map[string]string {
 // programsPerCPU is how many answers may be scored by programs at once, for each CPU: programs may do nothing but wait.
 const programsPerCPU = 4
 
-// slots holds the tokens for scoring; each answer takes one. Programs have their own, so that they hold up only each
-// other.
+// slots limits scoring. Programs have their own slots, so that they hold up only each other.
 func (r *run) slots(a *scoring) chan struct{} {
 	if slices.ContainsFunc(a.trial.scorers, func(s *scorers.Compiled) bool { return len(s.Needs().Programs) > 0 }) {
 		return r.programs

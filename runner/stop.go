@@ -45,8 +45,7 @@ type Halt interface{ halt() }
 // SpentBudget says that the trial was skipped, or its answer not judged, because a budget is spent. No further call is made.
 type SpentBudget struct{ Message string }
 
-// JudgeTrouble is the error of a call to a judge. Its reason may affect other questions as well. The error of the result only
-// says that the answer could not be judged.
+// JudgeTrouble is the error of a call to a judge, which may affect other questions as well.
 type JudgeTrouble struct{ Error *eval.Error }
 
 func (SpentBudget) halt()  {}

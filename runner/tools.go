@@ -33,7 +33,6 @@ func (a *scoring) answers(c *eval.Candidate) bool {
 // toolCalls is the finish reason of an answer that ends in calls.
 const toolCalls = "TOOL_CALLS"
 
-// lastCalls returns the function calls in the last answer.
 func (a *scoring) lastCalls() []eval.FunctionCall {
 	return a.result.Calls[len(a.result.Calls)-1].FunctionCalls()
 }
@@ -81,7 +80,6 @@ func (r *run) answerCalls(ctx context.Context, a *scoring) error {
 	return nil
 }
 
-// answerCall is the result of one call. An *eval.Error ends the trial; any other error is for the model.
 func (r *run) answerCall(ctx context.Context, a *scoring, call *eval.FunctionCall) (string, error) {
 	args, err := arguments(call.Args)
 	if err != nil {
@@ -94,7 +92,6 @@ func (r *run) answerCall(ctx context.Context, a *scoring, call *eval.FunctionCal
 	return r.runTool(ctx, answer, call.Args)
 }
 
-// arguments are the arguments of a call, as templates use them.
 func arguments(raw json.RawMessage) (eval.Object, error) {
 	if len(raw) == 0 {
 		return nil, nil

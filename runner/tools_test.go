@@ -65,7 +65,6 @@ type tooled struct {
 	cfg                           runner.Config
 }
 
-// result carries the trial out.
 func (o tooled) result(ctx context.Context, t *testing.T) yieldedResult {
 	t.Helper()
 	if o.dir == "" {
@@ -119,7 +118,6 @@ func script(answers ...*eval.Response) *scripted {
 	return s
 }
 
-// keeper keeps what is written down.
 type keeper struct {
 	mu      sync.Mutex
 	answers []eval.Result

@@ -17,7 +17,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// acceptOptions are the flags of `evalrun accept`.
 type acceptOptions struct {
 	evalrun.Options
 	yes      bool
@@ -202,7 +201,6 @@ func (r *review) settle(p *runs.Proposal) error {
 	}
 }
 
-// source says who gave an answer.
 func source(s *runs.AnsweredCase) string {
 	out := diag.CleanLine(fmt.Sprintf("%s / %s on %s", s.Suite, s.Case, s.Arm))
 	if s.Different > 1 {
@@ -221,7 +219,6 @@ func (r *review) show(p *runs.Proposal, o *runs.Offer) {
 	_ = p.Diff(r.out, o, r.color(r.outWidth)) // a stream that is gone ends the program elsewhere
 }
 
-// write accepts an offer.
 func (r *review) write(p *runs.Proposal, o *runs.Offer) error {
 	if err := p.Accept(o); err != nil {
 		return err
@@ -253,7 +250,6 @@ func (r *review) ask(question string, words ...string) string {
 	}
 }
 
-// spelled is a word of an answer in full.
 func spelled(word string) string {
 	switch word {
 	case "y":
@@ -268,7 +264,6 @@ func spelled(word string) string {
 	return word
 }
 
-// end says what was done and what comes next.
 func (r *review) end(run string, proposed int) error {
 	fmt.Fprintln(r.out)
 	left := proposed - r.accepted

@@ -133,7 +133,6 @@ func withChecksum(t *testing.T, with map[string]string) map[string]string {
 	return all
 }
 
-// step is a step of a job or of an action.
 type step struct {
 	ID, If, Uses, Run, Shell string
 	With, Env                map[string]string
@@ -245,7 +244,6 @@ func (r *runner) holds(condition string) bool {
 	return true
 }
 
-// script runs a script, and takes down its outputs and what it adds to the path.
 func (r *runner) script(s *step) bool {
 	r.t.Helper()
 	at := func(name string) string { return filepath.Join(r.temp, "github-"+name) }

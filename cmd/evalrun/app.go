@@ -49,8 +49,7 @@ func buildVersion() string {
 	return versionOf(version, info)
 }
 
-// versionOf returns the version that the linker set, or else the version of the module (from `go install`),
-// or the commit.
+// versionOf returns the version that the linker set, or else that of the module (go install), or the commit.
 func versionOf(linked string, info *debug.BuildInfo) string {
 	if linked != "" || info == nil {
 		return cmp.Or(linked, "development")
@@ -140,7 +139,6 @@ func (a *app) color(width int) bool {
 	return a.global.Color.On(width > 0, a.getenv)
 }
 
-// errColumns is how wide standard error is now.
 func (a *app) errColumns() int {
 	if a.resized != nil {
 		if n := a.resized(); n > 0 {
@@ -162,7 +160,6 @@ func (a *app) settings(o *evalrun.Options) session.Options {
 	return flags.Settings(o)
 }
 
-// job is load with the settings settled.
 func (a *app) job(o *evalrun.Options) (*session.Job, error) {
 	l, err := a.load(o)
 	if err != nil {
@@ -232,7 +229,6 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// commands are the commands of evalrun, in any order.
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.runCommand(),

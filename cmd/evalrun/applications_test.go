@@ -49,7 +49,6 @@ func TestTheExampleOfApplicationsRunsAsItSays(t *testing.T) {
 	}
 }
 
-// startServer starts the application of the example and gives its address.
 func startServer(t *testing.T, dir string) string {
 	t.Helper()
 	binary := filepath.Join(dir, "server")

@@ -16,7 +16,6 @@ func suites(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// atMost wants no more arguments than that.
 func atMost(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > n {
@@ -26,7 +25,6 @@ func atMost(n int) cobra.PositionalArgs {
 	}
 }
 
-// exactly refuses any other number of arguments.
 func exactly(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {

@@ -36,7 +36,6 @@ func (a *app) authCommand() *cobra.Command {
 	return cmd
 }
 
-// loginOptions are the flags of `evalrun auth login`.
 type loginOptions struct {
 	evalrun.Options
 	secrets   string
@@ -108,7 +107,6 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 	})
 }
 
-// loginBy is the way to log in.
 func (a *app) loginBy(o loginOptions) session.LoginOptions {
 	by := session.LoginOptions{
 		Secrets: o.secrets, Redirect: o.redirect, Scopes: o.scopes, Wait: o.Timeout,
@@ -141,7 +139,6 @@ func (a *app) printLogin(granted *session.LoggedIn) {
 	fmt.Fprintf(a.err, "the login is kept in %s; use it by --auth oauth\n", granted.File)
 }
 
-// statusOptions are the flags of `evalrun auth status`.
 type statusOptions struct {
 	evalrun.Options
 	json bool

@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// schemas lists the kinds of files that have a JSON Schema.
 var schemas = []string{"suite", "part", "project", "prices", "script"}
 
 // Schema returns the JSON Schema for a kind of file.

@@ -20,7 +20,6 @@ type box struct {
 	out, errs string // of the last command
 }
 
-// newBox starts the service, if any, and makes the folder with the files.
 func newBox(t *testing.T, service http.Handler, files map[string]string) *box {
 	t.Helper()
 	b := &box{t: t, dir: t.TempDir(), evalrun: program(t)}
@@ -57,7 +56,6 @@ func (b *box) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// exits runs a command and wants an exit code.
 func (b *box) exits(want int, args ...string) {
 	b.t.Helper()
 	cmd := b.command(args...)
@@ -70,7 +68,6 @@ func (b *box) exits(want int, args ...string) {
 	}
 }
 
-// says wants words in what the last command printed.
 func (b *box) says(words ...string) {
 	b.t.Helper()
 	for _, w := range words {

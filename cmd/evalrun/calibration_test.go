@@ -36,7 +36,6 @@ const calibrationScript = `rules:
     reply: good
 `
 
-// calibrationSuite is the suite with a prompt and a gate. The cases are the same whatever the prompt, so that runs pair up.
 func calibrationSuite(prompt, baseline string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `version: 1
@@ -78,7 +77,6 @@ func newCalibration(t *testing.T, program string) *soak {
 	return s
 }
 
-// calibrationReport is what of a JSON report the calibration looks at.
 type calibrationReport struct {
 	Gate struct {
 		Exit int `json:"exit"`
@@ -130,7 +128,6 @@ func (s *soak) judged(suite, base, out string, flags ...string) calibrationRepor
 	return r
 }
 
-// ran counts the trials of a journal that ran, and their attempts.
 func (s *soak) ran(out string) (lines, attempts int) {
 	s.t.Helper()
 	data, err := os.ReadFile(filepath.Join(s.dir, out, "run.jsonl"))

@@ -162,7 +162,6 @@ func body(status int, encoding int, text string) func(http.ResponseWriter, *http
 	}
 }
 
-// aModel is metadata that every command takes.
 const aModel = `"name": "models/svc-pro", "version": "1", "displayName": ALL, "description": ALL,
 	"inputTokenLimit": 30720, "outputTokenLimit": 2048,
 	"supportedGenerationMethods": ["generateContent", "streamGenerateContent", "countTokens", "embedContent", "batchEmbedContents", QUOTED]`
@@ -183,7 +182,6 @@ type failure struct {
 	proxy  string // default: with user and password
 }
 
-// failures are the rows. The addresses are those of the hostile service, plain and by TLS.
 func failures(plainHost, tlsURL string) []failure {
 	out := []failure{
 		{name: "good answer", answer: body(200, 0, good)},

@@ -90,7 +90,6 @@ func TestCanariesAreInNoOutputOrFile(t *testing.T) {
 	t.Logf("%d failures, %d commands each", len(rows), len(canaryCommands))
 }
 
-// failRow runs all commands against one failure.
 func failRow(t *testing.T, evalrun string, f failure, id, host string) {
 	direct := cmp.Or(f.base, "http://"+host)
 	proxied := cmp.Or(f.base, "http://service.invalid")
@@ -195,7 +194,6 @@ func leaksBelow(t *testing.T, dir string) []string {
 	return out
 }
 
-// write makes a file below dir, for its owner alone.
 func write(t *testing.T, dir, name, text string) {
 	path := filepath.Join(dir, name)
 	err := os.MkdirAll(filepath.Dir(path), 0o700)

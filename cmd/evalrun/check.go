@@ -19,11 +19,9 @@ type checkedSuites struct {
 // Bad reports whether there is a problem that prevents a run.
 func (c *checkedSuites) Bad() bool { return c.problems.HasErrors() }
 
-// onlyProblems returns a Checked with problems that another package found.
 func onlyProblems(found *diag.List) *checkedSuites { return &checkedSuites{problems: *found} }
 
-// checkSuites checks suites together with the flags for running them. The result has all problems. An error that
-// belongs to no file is returned as well.
+// checkSuites checks suites together with the flags for running them. The error belongs to no file.
 func checkSuites(f session.Options) (*checkedSuites, error) {
 	c := &checkedSuites{files: f.Suites}
 	err := c.check(f)

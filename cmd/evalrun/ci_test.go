@@ -17,7 +17,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/forgetest"
 )
 
-// recipe is a workflow of GitHub.
 type recipe struct {
 	On          yaml.Node
 	Permissions map[string]string
@@ -35,7 +34,6 @@ func recipes(t *testing.T) string {
 	return path
 }
 
-// recipeOf reads a recipe, and takes its only job.
 func recipeOf(t *testing.T, name string) (r recipe, steps []step) {
 	t.Helper()
 	expect.OK(t, yaml.Unmarshal([]byte(readText(t, recipes(t), "github/"+name+".yml")), &r))

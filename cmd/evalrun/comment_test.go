@@ -16,7 +16,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// commentedRun is a folder with a run, for the command comment.
 func commentedRun(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -74,7 +73,6 @@ func TestCommentNeverShowsItsToken(t *testing.T) {
 	}
 }
 
-// echo replies with a status and a body, or with neither.
 func echo(reply string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var status int

@@ -15,7 +15,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// compareOptions are the flags of `evalrun compare`.
 type compareOptions struct {
 	runs.CompareRequest
 	json   bool
@@ -103,7 +102,6 @@ func twoArms(args []string) []string {
 	return slices.Concat(args[:at], []string{"--arms=" + args[at+1] + "," + args[at+2]}, args[at+3:])
 }
 
-// check wants flags and arguments that go together.
 func (o *compareOptions) check() error {
 	var given []string
 	o.judging.VisitAll(func(f *pflag.Flag) {
@@ -147,7 +145,6 @@ func (o *compareOptions) checkRank() error {
 	return nil
 }
 
-// compare is `evalrun compare` from top to bottom.
 func (a *app) compare(ctx context.Context, args []string, o compareOptions) error {
 	if err := o.check(); err != nil {
 		return err
@@ -183,7 +180,6 @@ func (a *app) rank(ctx context.Context, run string, o compareOptions) error {
 	return a.compared(p, o.json)
 }
 
-// compared writes the comparison, and ends with its exit code.
 func (a *app) compared(c interface {
 	Write(screen term.Screen) error
 	WriteJSON(screen term.Screen) error

@@ -44,7 +44,6 @@ func TestExamplesOfDatasetsPassRightAnswersOnly(t *testing.T) {
 	}
 }
 
-// executed runs a command of evalrun and gives its exit code and what it wrote.
 func executed(args ...string) (code int, out string) {
 	var b bytes.Buffer
 	a := &app{

@@ -13,7 +13,6 @@ import (
 	"github.com/evalrun/evalrun/internal/session"
 )
 
-// doctorOptions are the flags of `evalrun doctor`.
 type doctorOptions struct {
 	evalrun.Options
 	json bool
@@ -42,7 +41,6 @@ func (a *app) doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// doctor is `evalrun doctor` from top to bottom.
 func (a *app) doctor(ctx context.Context, o doctorOptions) error {
 	examined := session.Doctor{
 		Options: a.settings(&o.Options),

@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/internal/session"
 )
 
-// embedOptions are the flags of `evalrun embed`.
 type embedOptions struct {
 	evalrun.Options
 	model string

@@ -58,7 +58,6 @@ func (a *app) emulate(o session.Emulation) error {
 	return a.serveUntilSignal(server.URL, server.Warning, server.Served)
 }
 
-// emulateApp serves the application for tries.
 func (a *app) emulateApp(cmd *cobra.Command, o session.Emulation) error {
 	var useless []string
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -77,7 +76,6 @@ func (a *app) emulateApp(cmd *cobra.Command, o session.Emulation) error {
 	return a.serveUntilSignal(server.URL, server.Warning, server.Served)
 }
 
-// serveUntilSignal prints the address of a server and waits. When a signal ends it, it says what was served.
 func (a *app) serveUntilSignal(address, warning string, served func() []string) error {
 	signals, release := a.signals()
 	defer release()

@@ -142,7 +142,6 @@ func endpointSuite(rows []endpointFault, address string) string {
 	return b.String()
 }
 
-// basic is the header value for a password.
 func basic(password string) string {
 	r := http.Request{Header: http.Header{}}
 	r.SetBasicAuth("user", password)

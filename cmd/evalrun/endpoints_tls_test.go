@@ -21,7 +21,6 @@ import (
 	"time"
 )
 
-// authority signs certificates.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey

@@ -62,7 +62,6 @@ func (f *First) Write(path string, getenv func(string) string) error {
 	return nil
 }
 
-// inTheWay returns the error for a file that exists already.
 func inTheWay(path string) error {
 	return eval.BadInput("%s exists already; name another file: evalrun init FILE", path)
 }
@@ -74,7 +73,6 @@ var oneLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[^\pC]*$`)
 })
 
-// check refuses values that do not fit on a line of the suite.
 func (f *First) check() error {
 	named := wire.NamedModel(f.Model)
 	switch {
@@ -95,8 +93,7 @@ func (f *First) check() error {
 	return nil
 }
 
-// text returns the suite. For the default prompt it has cases whose answers the emulator knows. For another
-// prompt, its cases check what is true of every good answer, and show where to add more.
+// text returns the suite. Cases of the default prompt have answers that the emulator knows; others check what every good answer has.
 func (f *First) text(path string) (string, error) {
 	if err := f.check(); err != nil {
 		return "", err
@@ -121,7 +118,6 @@ func (f *First) text(path string) (string, error) {
 	return head + fmt.Sprintf(ownCases, quoteYAML(f.Prompt), strings.Join(vars, ", ")), nil
 }
 
-// vars returns the lines for the variables of the prompt, with placeholders.
 func (f *First) vars() ([]string, error) {
 	parsed, err := expr.Parse(f.Prompt)
 	if err != nil {
@@ -160,7 +156,6 @@ gate:                               # what the exit code says: 0 the gate holds,
   passRate: {min: 0.9}
 `
 
-// quoteYAML quotes a text as a YAML scalar.
 func quoteYAML(text string) string {
 	out, err := wirejson.Marshal(text)
 	if err != nil { // a string always encodes
@@ -184,8 +179,7 @@ func writeNew(path, text string) error {
 	return f.Close()
 }
 
-// schemaFile is the name of the schema in the first line of a suite. The schema is committed with the
-// suite.
+// schemaFile is the schema that the first line of a suite names. It is committed with the suite.
 const schemaFile = "suite.schema.json"
 
 // writeSchema writes the schema for editors. there reports that the file existed; then it stays as it is.
@@ -196,8 +190,7 @@ func writeSchema(path string) (there bool, err error) {
 	return there, err
 }
 
-// writeProject writes a project file next to a suite. there reports that it existed; then it stays as it
-// is.
+// writeProject writes a project file next to a suite; there reports that one existed, which stays as it is.
 func writeProject(suite string) (path string, there bool, err error) {
 	path = filepath.Join(filepath.Dir(suite), session.FileName)
 	text := "# What `evalrun run` runs in this folder and below. Check it:  evalrun validate\nsuites:\n  - " +
@@ -208,7 +201,6 @@ func writeProject(suite string) (path string, there bool, err error) {
 	return path, there, err
 }
 
-// writeOnce writes a file unless it exists.
 func writeOnce(path, text string) (there bool, err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {

@@ -22,9 +22,7 @@ func garbagePercent(live, scanned uint64) int {
 	return int(100 * garbage / live) //nolint:gosec // at most 300
 }
 
-// followHeap sets how much garbage there may be, and sets it again after each collection. Go's own setting
-// is a proportion of live data. With it, the small heap of a run would be collected too often, and the heap
-// of a large suite could grow to a multiple.
+// followHeap adjusts the garbage after each collection. Go's proportion is too small for a small heap and too large for a large one.
 func followHeap(getenv func(string) string) {
 	if getenv("GOGC") == "" && getenv("GOMEMLIMIT") == "" {
 		debug.SetGCPercent(garbagePercent(0, 0))

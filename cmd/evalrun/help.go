@@ -21,7 +21,6 @@ import (
 // in one process share it.
 func init() { cobra.EnableCommandSorting = false } //nolint:gochecknoinits // cobra has no other switch
 
-// group puts the commands into the order of the overview.
 func group(root *cobra.Command) {
 	place := map[string]int{}
 	for _, g := range overview {

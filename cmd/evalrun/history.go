@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-// historyOptions are the flags of `evalrun history`.
 type historyOptions struct {
 	runs.HistoryOptions
 	rebuild bool
@@ -42,7 +41,6 @@ func (a *app) historyCommand() *cobra.Command {
 	return cmd
 }
 
-// history runs `evalrun history`.
 func (a *app) history(dirs []string, o historyOptions) error {
 	if !o.rebuild {
 		o.Named = dirs

@@ -45,7 +45,6 @@ func newSpied(t *testing.T, files map[string]string) *spied {
 	return s
 }
 
-// calls returns how many answers the service gave.
 func (s *spied) calls() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +102,6 @@ func (s *spied) forge(name string, copies map[string]string, change func(*eval.R
 const plainSuite = "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: hello}]\n" +
 	"limits: {countTokens: never}\ncases: [{name: c, repeats: 4, scorers: [{equals: hi}]}]\n"
 
-// filePrompt is plainSuite with a prompt in a file.
 func filePrompt(file string) string {
 	return strings.Replace(plainSuite, "text: hello", "file: "+file, 1)
 }

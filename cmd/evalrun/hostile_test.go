@@ -154,7 +154,6 @@ var hostileProtocols = []hostileProtocol{
 
 func asEvents(events ...string) string { return "data: " + strings.Join(events, "\n\ndata: ") + "\n\n" }
 
-// streams are streamed replies.
 func (p *hostileProtocol) streams() []hostileReply {
 	reply := slices.Concat(p.text, p.end)
 	body, mark := asEvents(reply...), asEvents("[DONE]")
@@ -188,7 +187,6 @@ func (p *hostileProtocol) streams() []hostileReply {
 	return append(out, hostileReply{name: "deep, no event", body: body + "BOMB", want: "malformed"})
 }
 
-// whole are replies in one piece.
 func (p *hostileProtocol) whole() (out []hostileReply) {
 	for _, place := range append(p.places, "BOMB", `{"error":BOMB`) {
 		out = append(
@@ -199,7 +197,6 @@ func (p *hostileProtocol) whole() (out []hostileReply) {
 	return append(out, hostileReply{name: "a part", status: http.StatusPartialContent, body: p.text[0], want: "truncated"})
 }
 
-// hostileReplies are the replies of all protocols.
 func hostileReplies() (out []hostileReply) {
 	for _, p := range hostileProtocols {
 		for _, r := range p.streams() {

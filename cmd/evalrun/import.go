@@ -13,7 +13,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// importOptions are the flags of `evalrun import promptfoo`.
 type importOptions struct {
 	out    string
 	strict bool
@@ -64,7 +63,6 @@ func (a *app) importPromptfooCommand() *cobra.Command {
 	return cmd
 }
 
-// importPromptfoo is `evalrun import promptfoo` from top to bottom.
 func (a *app) importPromptfoo(config string, o importOptions) error {
 	im, err := convertPromptfoo(config, o.out, o.trials, a.getenv)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// verdicts are the outcomes of the cases of a run, by the names of the cases.
 func (b *box) verdicts(run string) map[string]string {
 	b.t.Helper()
 	b.exits(0, "report", run, "-o", "jsonl")

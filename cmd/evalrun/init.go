@@ -47,7 +47,6 @@ func (a *app) initCommand() *cobra.Command {
 	return cmd
 }
 
-// init is `evalrun init` from top to bottom.
 func (a *app) init(path string, o initOptions) error {
 	if _, err := os.Lstat(path); err == nil { // before somebody takes the trouble to answer
 		return inTheWay(path)
@@ -80,7 +79,6 @@ func (a *app) init(path string, o initOptions) error {
 	return p.Err
 }
 
-// quoteShell quotes a path for a shell, if needed.
 func quoteShell(path string) string {
 	if strings.ContainsFunc(path, func(r rune) bool { return !strings.ContainsRune("/._-", r) && !isWord(r) }) {
 		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
@@ -130,7 +128,6 @@ func (a *app) initProject(suite string) error {
 	return err
 }
 
-// initSchema writes the schema for editors, unless there is a file of that name.
 func (a *app) initSchema(path string) error {
 	there, err := writeSchema(path)
 	switch {

@@ -8,7 +8,6 @@ import (
 	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 )
 
-// judgeCheckOptions are the flags of `evalrun judge-check`.
 type judgeCheckOptions struct {
 	labels string
 	json   bool
@@ -33,7 +32,6 @@ func (a *app) judgeCheckCommand() *cobra.Command {
 	return cmd
 }
 
-// judgeCheck is `evalrun judge-check` from top to bottom.
 func (a *app) judgeCheck(run string, o judgeCheckOptions) error {
 	report, emulated, err := a.runs.CheckJudges(run, o.labels)
 	if err != nil {

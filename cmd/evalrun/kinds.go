@@ -12,10 +12,8 @@ import (
 	"github.com/evalrun/evalrun/scorers"
 )
 
-// kindNames returns the names of all scorer kinds.
 func kindNames() []string { return scorers.Builtin().Names() }
 
-// writeKinds writes the name, summary and an example of each scorer kind.
 func writeKinds(w io.Writer) error {
 	p := term.Printer{W: w}
 	for _, k := range scorers.Builtin() {
@@ -24,7 +22,6 @@ func writeKinds(w io.Writer) error {
 	return p.Err
 }
 
-// kindDescription describes a scorer kind in JSON.
 type kindDescription struct {
 	Kind    string   `json:"kind"`
 	Summary string   `json:"summary"`
@@ -73,7 +70,6 @@ func explainKind(w io.Writer, name string) error {
 	return err
 }
 
-// fill wraps each line of a text.
 func fill(text string, width int) string {
 	var out []string
 	for line := range strings.SplitSeq(text, "\n") {

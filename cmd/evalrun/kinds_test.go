@@ -126,7 +126,6 @@ func TestAFirstSuiteHasTheVariablesOfItsPrompt(t *testing.T) {
 	}
 }
 
-// checked checks a suite of this text.
 func checked(t *testing.T, text string, change func(*session.Options)) (c *checkedSuites, file string, err error) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "s.yaml")

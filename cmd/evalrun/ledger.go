@@ -30,7 +30,7 @@ func (a *app) ledgerCommand() *cobra.Command {
 	return cmd
 }
 
-// ledger is `evalrun ledger` from top to bottom. To be stopped is how it ends well.
+// A signal is how the ledger ends well.
 func (a *app) ledger(o session.LedgerService) error {
 	signals, release := a.signals()
 	defer release()

@@ -97,7 +97,6 @@ type theLedger struct {
 	url string
 }
 
-// startLedger starts a ledger with limits, for all commands of the box.
 func (b *box) startLedger(limits string) *theLedger {
 	b.t.Helper()
 	b.write("limits.yaml", "accounts: ["+limits+"]\n")
@@ -114,7 +113,6 @@ func (l *theLedger) start(address string) {
 	l.listen()
 }
 
-// listen starts the command, and reads the address.
 func (l *theLedger) listen() {
 	l.b.t.Helper()
 	out, err := l.cmd.StdoutPipe()
@@ -129,7 +127,6 @@ func (l *theLedger) kill() {
 	_ = l.cmd.Wait()
 }
 
-// restart kills the ledger, and starts it again after a while.
 func (l *theLedger) restart(after time.Duration) {
 	l.kill()
 	time.Sleep(after)

@@ -122,7 +122,6 @@ func TestShardsOnKubernetesShareALedger(t *testing.T) {
 	}
 }
 
-// numbers are lines with the numbers from 1.
 func numbers(n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -30,7 +30,6 @@ func (a *app) manCommand() *cobra.Command {
 	}
 }
 
-// writeManual writes the pages of a command and of all below it, and returns their number.
 func writeManual(cmd *cobra.Command, dir string) (int, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return 0, err
@@ -125,5 +124,4 @@ func roff(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// quoteRoff is a text as one argument of a macro.
 func quoteRoff(text string) string { return `"` + strings.ReplaceAll(roff(text), `"`, `\(dq`) + `"` }

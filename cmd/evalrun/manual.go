@@ -21,7 +21,6 @@ func pageTitles() []string {
 	return out
 }
 
-// pageList lists the pages under the headings of their parts.
 func pageList() string {
 	var b strings.Builder
 	part := ""
@@ -35,12 +34,10 @@ func pageList() string {
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
-// pageComment matches an HTML comment and the empty line after it. Such comments are for editors of the
-// page.
+// pageComment matches a comment for editors of the page, and the empty line after it.
 var pageComment = regexp.MustCompile(`(?m)^<!--(?s:.*?)-->\n\n?`)
 
-// pageText returns the Markdown of a PAGE, or of one section, PAGE#SECTION. It returns "" for an unknown page,
-// and an error for an unknown section.
+// pageText returns the Markdown of PAGE or PAGE#SECTION: "" for an unknown page, an error for an unknown section.
 func pageText(topic string) (text string, err error) {
 	name, anchor, cut := strings.Cut(topic, "#")
 	page := docs.Find(name)
@@ -60,8 +57,7 @@ func pageText(topic string) (text string, err error) {
 	return pageComment.ReplaceAllString(text, ""), nil
 }
 
-// pageSection returns the Markdown of the section with a heading, and names other pages on the subject. It
-// returns "" when no page has the heading.
+// pageSection returns the section with a heading, and names other pages on the subject; "" if no page has it.
 func pageSection(heading string) string {
 	page := docs.WithSection(docs.Anchor(heading))
 	if page == nil {

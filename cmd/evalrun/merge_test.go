@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// command runs evalrun in this process and wants an exit code.
 func command(t *testing.T, want int, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer

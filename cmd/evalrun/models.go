@@ -67,8 +67,7 @@ func (a *app) models(ctx context.Context, args []string, o planOptions) error {
 	return term.WriteModels(a.out, models, a.outWidth)
 }
 
-// modelsOfSuites lists the models of every service that suites name, or only those with an id. A service that cannot be
-// reached does not hide the models of the others.
+// modelsOfSuites lists the models of every service that suites name. One that cannot be reached does not hide the others.
 func (a *app) modelsOfSuites(ctx context.Context, ids []string, o planOptions) error {
 	j, err := a.job(&o.Options)
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-// open shows the HTML report of a run in the browser. It writes one into the run directory if none was written. A
-// browser that cannot be opened is a notice with the path.
+// open shows the HTML report of a run, and writes it first if needed. Without a browser, a notice has its path.
 func (a *app) open(r *evalrun.Result) error {
 	path := ""
 	for _, line := range r.Reports {
@@ -36,7 +35,6 @@ func (a *app) open(r *evalrun.Result) error {
 	return nil
 }
 
-// fileURL is the address of a file for a browser.
 func fileURL(path string) string {
 	if whole, err := filepath.Abs(path); err == nil {
 		path = whole

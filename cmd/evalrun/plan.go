@@ -19,7 +19,6 @@ import (
 	"github.com/evalrun/evalrun/internal/session"
 )
 
-// planOptions are the flags of `evalrun plan` and `evalrun count`.
 type planOptions struct {
 	evalrun.Options
 	count, json bool
@@ -134,7 +133,6 @@ func writeOutlook(p *term.Printer, g *session.GateOutlook) {
 	}
 }
 
-// writeGates writes all gates, and how often all of them hold together.
 func writeGates(p *term.Printer, gates []session.GateOutlook) {
 	together := map[float64]float64{}
 	for i := range gates {
@@ -176,7 +174,6 @@ func writeForecast(w io.Writer, f *session.Forecast) error {
 	return p.Err
 }
 
-// writeRaces writes what is known of races.
 func writeRaces(p *term.Printer, f *session.Forecast) {
 	for _, r := range f.Races {
 		p.Printf("race of %s on %s: all of this at most; an arm that cannot be the best leaves, after %d of %d cases at the earliest\n",
@@ -184,8 +181,7 @@ func writeRaces(p *term.Printer, f *session.Forecast) {
 	}
 }
 
-// writeArm writes the section of an arm. It names the suite and the API version only where the arms differ in
-// them.
+// writeArm writes the section of an arm, with its suite and API version only where arms differ in them.
 func writeArm(p *term.Printer, f *session.Forecast, arm *session.ArmForecast) {
 	if differ(f.Arms, func(a *session.ArmForecast) string { return a.Suite }) {
 		p.Printf("%s: ", diag.CleanLine(arm.Suite))
@@ -231,7 +227,6 @@ func differ(arms []session.ArmForecast, of func(*session.ArmForecast) string) bo
 	return slices.ContainsFunc(arms, func(a session.ArmForecast) bool { return of(&a) != of(&arms[0]) })
 }
 
-// models returns the arms that test models, not applications.
 func models(arms []session.ArmForecast) []session.ArmForecast {
 	return slices.DeleteFunc(slices.Clone(arms), func(a session.ArmForecast) bool { return a.App != "" })
 }

@@ -16,11 +16,9 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// importFolder is the default folder of an import. It is next to the configuration, so that the author's
-// code finds its modules.
+// importFolder is the default folder, next to the configuration, so that the author's code finds its modules.
 const importFolder = "evalrun"
 
-// importResult is the result of an import.
 type importResult struct {
 	Suite         string   // its path
 	Report        string   // its path
@@ -86,7 +84,6 @@ func badFiles(problems *promptfoo.Problems) error {
 	return &session.BadFiles{Files: bad}
 }
 
-// configuration returns the named file, or the configuration in the current folder.
 func configuration(name string) (string, error) {
 	if name != "" {
 		return name, nil

@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// pruneOptions are the flags of `evalrun prune`.
 type pruneOptions struct {
 	runs.Pruning
 	json bool
@@ -36,7 +35,6 @@ func (a *app) pruneCommand() *cobra.Command {
 	return cmd
 }
 
-// prune is `evalrun prune` from top to bottom.
 func (a *app) prune(o pruneOptions) error {
 	if o.Keep == 0 && o.Older == 0 {
 		return eval.BadInput("say which runs stay: --keep N, the newest, or --older AGE, or both")

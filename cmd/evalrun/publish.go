@@ -32,7 +32,6 @@ func (a *app) publishCommand() *cobra.Command {
 	return cmd
 }
 
-// publish is `evalrun publish` from top to bottom.
 func (a *app) publish(named []string, o runs.Publishing) error {
 	if len(named) == 0 {
 		return eval.BadInput("publish takes the runs to show: evalrun publish latest --out public")

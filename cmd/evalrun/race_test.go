@@ -48,7 +48,6 @@ func racing(l *ledger) http.Handler {
 	})
 }
 
-// raceSuite has four arms and 240 cases, in clusters and with repeats, and a judge where one is named.
 func raceSuite(judge string) string {
 	var s strings.Builder
 	s.WriteString("version: 1\nname: s\ntargets: [{name: t, model: m}, {name: u, model: n}]\n" +
@@ -62,7 +61,6 @@ func raceSuite(judge string) string {
 	return s.String()
 }
 
-// raceReport is what a JSON report says of a race.
 type raceReport struct {
 	Summary struct{ Trials, Pass, Fail, Error, Skip int }
 	Gate    struct{ Exit int }

@@ -52,7 +52,6 @@ func strange(body []byte, n int) []byte {
 	return out
 }
 
-// recording is a reply as it came.
 type recording struct {
 	model  string // also its name
 	body   []byte
@@ -201,7 +200,6 @@ func TestRecordedRepliesPassThroughEndpoints(t *testing.T) {
 	r.replayed()
 }
 
-// recordedRun is a run of recorded replies.
 type recordedRun struct {
 	*testing.T
 	all          []recording

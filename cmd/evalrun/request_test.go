@@ -45,7 +45,6 @@ func (h *heard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// got are the bodies of a method, sorted.
 func (h *heard) got(method string) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -44,7 +44,6 @@ func (a *app) rescoreCommand() *cobra.Command {
 	return cmd
 }
 
-// rescore is `evalrun rescore`: a run whose answers are there already.
 func (a *app) rescore(ctx context.Context, name string, o runOptions) error {
 	o.Rescore = name
 	return a.run(ctx, o)

@@ -39,7 +39,6 @@ func (a *app) resumeCommand() *cobra.Command {
 	return cmd
 }
 
-// resume is `evalrun resume` from top to bottom.
 func (a *app) resume(ctx context.Context, name string, o runOptions) error {
 	signals, release := a.signals()
 	defer release()
@@ -48,7 +47,6 @@ func (a *app) resume(ctx context.Context, name string, o runOptions) error {
 	return a.ended(result, err, o)
 }
 
-// showTodo says what a resumed run will do.
 func (a *app) showTodo(todo *evalrun.Todo) {
 	fmt.Fprintf(a.err, "%s to run, %d to score again, %d settled\n", diag.Count(todo.Send, "trial"), todo.Rescore, todo.Settled)
 	switch most := diag.Count(todo.Twice, "call"); {

@@ -136,7 +136,6 @@ func TestRescoreCallsJudgesUnderTheLedger(t *testing.T) {
 	}
 }
 
-// callers counts the calls of each key.
 type callers struct {
 	ledger
 	next http.Handler
@@ -149,7 +148,6 @@ func (c *callers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.next.ServeHTTP(w, r)
 }
 
-// of is how many calls there were with a key.
 func (c *callers) of(key string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

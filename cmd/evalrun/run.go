@@ -17,7 +17,6 @@ import (
 	"github.com/evalrun/evalrun/internal/session"
 )
 
-// runOptions are the flags of `evalrun run`.
 type runOptions struct {
 	evalrun.Options
 	flags.LevelFlags
@@ -91,11 +90,9 @@ func (a *app) runCommand() *cobra.Command {
 	return cmd
 }
 
-// verboseHelp is the help of -v.
 const verboseHelp = "report each trial and retry as it ends, and print arms, cases and settings"
 
-// options are the flags together with what the command brings: where reports go, how they look, and who watches. Without -o
-// there is the table.
+// options are the flags and what the command adds: where reports go, how they look, and who watches.
 func (a *app) options(o *runOptions, shown *shown, signals <-chan os.Signal) evalrun.Options {
 	options := o.Options
 	options.Reports = flags.WithTable(o.Reports)
@@ -112,7 +109,6 @@ func (a *app) options(o *runOptions, shown *shown, signals <-chan os.Signal) eva
 	return options
 }
 
-// run is `evalrun run` from top to bottom.
 func (a *app) run(ctx context.Context, o runOptions) error {
 	signals, release := a.signals()
 	defer release()
@@ -193,8 +189,7 @@ func (s *shown) event(e evalrun.Event) {
 	}
 }
 
-// interruptible runs a command that a signal ends. It returns when the command has put away what must not be
-// lost.
+// interruptible runs a command that a signal ends, and returns when nothing can be lost.
 func (a *app) interruptible(ctx context.Context, command func(context.Context) error) error {
 	signals, release := a.signals()
 	defer release()
@@ -206,8 +201,7 @@ func (a *app) interruptible(ctx context.Context, command func(context.Context) e
 	return err
 }
 
-// begin says where the run is before its reports are written, unless a table on standard output does. If the run ended
-// before its plan did, begin says why and how to continue it.
+// begin says where the run is, unless a table on standard output does. If the run ended before its plan, it says why.
 func (s *shown) begin(r *evalrun.Result) {
 	a := s.app
 	if why := r.End.StopReason(); why != "" {

@@ -36,7 +36,6 @@ func answersThenHangs(t *testing.T, answers int) http.Handler {
 	})
 }
 
-// until polls for at most 20 seconds.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for late := time.After(20 * time.Second); !holds(); {

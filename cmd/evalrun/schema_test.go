@@ -114,7 +114,6 @@ func TestSchemasAllowTheFilesOfTheRepository(t *testing.T) {
 	}
 }
 
-// filesOf reads the files that fit a pattern; there must be one.
 func filesOf(t *testing.T, pattern string) map[string][]byte {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -285,7 +284,6 @@ func nearby(t testing.TB) fstest.MapFS {
 	}
 }
 
-// loads loads a suite and returns its problems.
 func loads(files fstest.MapFS, text []byte) []diag.Diagnostic {
 	files["suite.yaml"] = &fstest.MapFile{Data: text}
 	var diags diag.List

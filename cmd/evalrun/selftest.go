@@ -8,7 +8,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// selfTestOptions are the flags of `evalrun selftest`.
 type selfTestOptions struct {
 	evalrun.Options
 	against string
@@ -37,7 +36,6 @@ func (a *app) selfTestCommand() *cobra.Command {
 	return cmd
 }
 
-// selfTest is `evalrun selftest` from top to bottom.
 func (a *app) selfTest(o selfTestOptions) error {
 	if o.against == "" {
 		return eval.BadInput("say which run has the repeats: --against RUN")

@@ -15,7 +15,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// vendor is a service that counts its requests.
 type vendor struct {
 	*httptest.Server
 	calls, keyed, looked atomic.Int64 // POST requests, those with the right key, and GET requests
@@ -64,7 +63,6 @@ func newVendor(t *testing.T, key string, reply func(w http.ResponseWriter, n int
 	return v
 }
 
-// answers has another reply from now on.
 func (v *vendor) answers(reply func(w http.ResponseWriter, n int64)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

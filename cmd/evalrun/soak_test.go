@@ -76,7 +76,6 @@ type soak struct {
 	server       *exec.Cmd
 }
 
-// newSoak writes the files and starts the emulator as a process of its own, so that what it keeps is not taken for the run's.
 func newSoak(t *testing.T, program, script, suite string) *soak {
 	t.Helper()
 	s := &soak{t: t, program: program, dir: t.TempDir()}
@@ -104,7 +103,6 @@ func newSoak(t *testing.T, program, script, suite string) *soak {
 	return s
 }
 
-// command is evalrun in the folder, with a key.
 func (s *soak) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(s.program, args...)
 	cmd.Dir = s.dir
@@ -122,7 +120,6 @@ func (s *soak) ends(cmd *exec.Cmd) (code int, said string) {
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
-// soakReport is what of a JSON report must balance.
 type soakReport struct {
 	Run struct {
 		Plan struct {

@@ -76,7 +76,6 @@ func TestKilledAgainAndAgainEachTrialIsJudgedOnce(t *testing.T) {
 	t.Logf("%d kills", killed)
 }
 
-// finish wants an exit code of a command.
 func (s *soak) finish(want int, args ...string) {
 	s.t.Helper()
 	if code, said := s.ends(s.command(args...)); code != want {

@@ -56,7 +56,6 @@ func (a *app) usage(cmd *cobra.Command) error {
 	return err
 }
 
-// usageWriter collects the help of a command.
 type usageWriter struct {
 	out   strings.Builder
 	width int
@@ -74,7 +73,6 @@ func (u *usageWriter) heading(title string) {
 	u.line("\n" + title)
 }
 
-// paragraph writes a text that is wrapped.
 func (u *usageWriter) paragraph(text string) {
 	for _, line := range diag.Wrap(text, u.width) {
 		u.line(line)
@@ -102,7 +100,6 @@ func (u *usageWriter) text(text string) {
 	flush()
 }
 
-// commands lists the commands below one, by groups where there are some.
 func (u *usageWriter) commands(cmd *cobra.Command) {
 	group := func(title, id string) {
 		headed := false
@@ -141,8 +138,7 @@ func (u *usageWriter) flags(g flags.Group, phrase func(*pflag.Flag) string) {
 	}
 }
 
-// entry writes a name and its description from a column on. The description is below the name if that is
-// too long or there is no column.
+// entry writes a name, and its description from a column on, or below where that does not fit.
 func (u *usageWriter) entry(name, phrase string, column int) {
 	const below = 8
 	if column == 0 {

@@ -14,7 +14,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// commands are all commands of the program.
 func commands() (out []*cobra.Command) {
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {

@@ -56,8 +56,7 @@ func (a *app) annotated(err error, format string) error {
 	return errors.Join(exitWith(eval.CodeBadInput), onlyProblems(&bad.Diags).Write(a.out, format))
 }
 
-// annotate writes what is wrong with suites for programs, to standard output; that nothing is, too. A problem without a
-// file is there and on standard error.
+// annotate writes problems in suites, or that there are none, to standard output for programs. One without a file is on both streams.
 func (a *app) annotate(f *evalrun.Options, format string) error {
 	checked, err := checkSuites(a.settings(f))
 	if err == nil && checked.Bad() {

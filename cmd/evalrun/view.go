@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// viewOptions are the flags of `evalrun view`.
 type viewOptions struct {
 	listen string
 	noOpen bool
@@ -41,7 +40,7 @@ func (a *app) viewCommand() *cobra.Command {
 	return cmd
 }
 
-// view is `evalrun view` from top to bottom. To be stopped is how it ends well.
+// A signal is how the viewer ends well.
 func (a *app) view(named []string, o viewOptions) error {
 	if o.as != "" && !o.label {
 		return eval.BadInput("--as names the person who labels: add --label")

@@ -50,7 +50,6 @@ func labelled(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// labeller is a person with a viewer.
 type labeller struct {
 	cmd           *exec.Cmd
 	origin, token string

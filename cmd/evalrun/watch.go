@@ -14,8 +14,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// pollEvery is how often evalrun looks at the files. A change counts when two looks in a row see the same: an editor may
-// replace several files.
+// pollEvery is how often files are looked at. A change counts after two equal looks: an editor may replace several files.
 const pollEvery = 200 * time.Millisecond
 
 // watching is the state of `run --watch` between its runs.
@@ -28,8 +27,7 @@ type watching struct {
 	runs   int
 }
 
-// watch runs suites, and runs the affected ones again when their files change, until a signal ends it. The
-// exit code is that of the last run.
+// watch runs suites, and again when their files change, until a signal. The exit code is that of the last run.
 func (a *app) watch(ctx context.Context, level term.Level) error {
 	signals, release := a.signals()
 	defer release()
@@ -117,8 +115,7 @@ func (w *watching) wait(ctx context.Context, signals <-chan os.Signal) (files ma
 	}
 }
 
-// watches prepares a run for --watch: it records the suites and the files that they read, and turns on the
-// cache. The emulator needs no cache, because it costs nothing and its script may have changed.
+// watches records the files that suites read, and turns on the cache, except for the emulator, whose script may change.
 func (a *app) watches(o *runOptions) {
 	w := a.watching
 	if w == nil {

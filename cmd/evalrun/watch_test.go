@@ -12,7 +12,6 @@ import (
 	"testing"
 )
 
-// watcher is a `run --watch` under way.
 type watcher struct {
 	*box
 	cmd   *exec.Cmd
@@ -34,7 +33,6 @@ func watchTwo(t *testing.T) *watcher {
 	}, "a.yaml", "b.yaml")
 }
 
-// watchFiles watches suites among files.
 func watchFiles(t *testing.T, files map[string]string, suites ...string) *watcher {
 	t.Helper()
 	w := &watcher{}
@@ -89,7 +87,6 @@ func (w *watcher) replace(name, text string) {
 	}
 }
 
-// ends interrupts the program and wants an exit code.
 func (w *watcher) ends(code int) {
 	w.t.Helper()
 	if err := w.cmd.Process.Signal(syscall.SIGINT); err != nil {

@@ -11,28 +11,24 @@ import (
 	"time"
 )
 
-// watched has the stamps of the files that suites read, at the time of reading. Files that every suite
-// reads are under "".
+// watched has the stamps of the files that suites read; "" has those that every suite reads.
 type watched struct {
 	mu sync.Mutex
 	by map[string]*watchedFiles
 }
 
-// watchedFiles has the files and globs that one suite reads.
 type watchedFiles struct {
 	files map[string]stamp
 	globs map[string]*listing
 }
 
-// listing is a glob, with the files that matched it.
 type listing struct {
 	matches func() []string
 	was, is map[string]bool
 	due     time.Time // of the next look
 }
 
-// look lists what matches. A glob that takes long, over many folders, is looked at less often: it never takes more than a
-// twentieth of the time.
+// look lists what matches, slow globs less often: looking takes at most a twentieth of the time.
 func (l *listing) look() map[string]bool {
 	begun := time.Now()
 	if begun.Before(l.due) {
@@ -46,8 +42,7 @@ func (l *listing) look() map[string]bool {
 	return l.is
 }
 
-// stamp is what the file system reports about a file without reading it. A folder has an empty stamp,
-// because adding a file to it does not change a suite.
+// stamp identifies the state of a file. A folder's is empty: adding a file to it does not change a suite.
 type stamp struct {
 	modified int64 // nanoseconds
 	size     int64
@@ -65,7 +60,6 @@ func stampOf(path string) stamp {
 	return stamp{modified: info.ModTime().UnixNano(), size: info.Size()}
 }
 
-// of returns the record of a suite's files, for adding to it.
 func (w *watched) of(suite string) *watchedFiles {
 	if w.by[suite] == nil {
 		w.by[suite] = &watchedFiles{map[string]stamp{}, map[string]*listing{}}
@@ -112,8 +106,7 @@ func (w *watched) begin(suites []string) map[string]*watchedFiles {
 	return before
 }
 
-// keep adds the files of an earlier run with their current stamps, because a suite that could not be read
-// did not open all of its files.
+// keep adds the files of an earlier run with current stamps: a suite that could not be read did not open all of its files.
 func (w *watched) keep(before map[string]*watchedFiles) {
 	for suite, was := range before {
 		for path := range was.files {
@@ -125,8 +118,7 @@ func (w *watched) keep(before map[string]*watchedFiles) {
 	}
 }
 
-// changes returns the files whose stamps changed, with the new ones, and the suites that read them; ""
-// means every suite.
+// changes returns the files whose stamps changed, with the new ones, and their suites; "" is every suite.
 func (w *watched) changes() (files map[string]stamp, suites map[string]bool) {
 	files, suites = map[string]stamp{}, map[string]bool{}
 	w.listed(files, suites)

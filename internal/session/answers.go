@@ -33,7 +33,6 @@ type answerLine struct {
 	Turns        []string       `json:"turns"` // of a live chat: the answers to its turns
 }
 
-// givenAnswers holds answers that were made elsewhere. They are scored without a service.
 type givenAnswers struct {
 	file  string
 	lines []answerLine
@@ -122,7 +121,6 @@ func (l *answerLine) check() error {
 	return checkCalls(l.ToolCalls)
 }
 
-// forms counts the forms in which the answer is written.
 func (l *answerLine) forms() int {
 	n := 0
 	for _, given := range []bool{l.Text != nil || l.ToolCalls != nil, l.Response != nil, l.Turns != nil} {
@@ -145,7 +143,6 @@ func (l *answerLine) checkTurns(t *runner.Planned) error {
 	return nil
 }
 
-// result converts the line to a recorded answer.
 func (l *answerLine) result() *eval.Result {
 	r := &eval.Result{Response: &l.Response.Response, Usage: l.Response.Usage}
 	if l.Usage != nil {

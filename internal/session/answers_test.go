@@ -189,7 +189,6 @@ func TestCheckRefusesAnswersThatDoNotFit(t *testing.T) {
 	}
 }
 
-// resultOf is the answer to a trial; nil where there is none.
 func resultOfAnswer(known runner.EarlierTrial) *eval.Result {
 	answered, _ := known.(runner.AnsweredTrial)
 	return answered.Result

@@ -37,8 +37,7 @@ type absent struct {
 	refusing
 }
 
-// applications returns the targets that are applications, each with separate decorators, so that a
-// throttled one does not delay the others.
+// applications returns applications with separate decorators, so that a throttled one does not delay the others.
 func (s *Session) applications() map[eval.RequestMaker]flow.Service {
 	out := map[eval.RequestMaker]flow.Service{}
 	for name, t := range s.NamedTargets {
@@ -60,7 +59,6 @@ func (t targeted) Generate(ctx context.Context, call *eval.Call) (*eval.Response
 	return t.Service.Generate(ctx, call)
 }
 
-// checkPlace refuses a run directory inside a workspace.
 func (s *Session) checkPlace(dir string) error {
 	for t := range s.Targets {
 		p, ok := t.Of.(*suite.Program)
@@ -74,8 +72,7 @@ func (s *Session) checkPlace(dir string) error {
 	return nil
 }
 
-// wayToTarget wires an application with its decorators. A program keeps its own time, and runs where no service has to be
-// spared: only budgets apply to it.
+// wayToTarget wires an application. A program keeps its own time and spares no service: only budgets apply to it.
 func (s *Session) wayToTarget(of suite.Application, name string) flow.Service {
 	limits := &s.Settings.Limits
 	to := way{peer: "the target `" + name + "`", timeout: limits.Timeout, concurrency: limits.Concurrency, counts: true}
@@ -89,7 +86,6 @@ func (s *Session) wayToTarget(of suite.Application, name string) flow.Service {
 	return s.decorated(to)
 }
 
-// endpoint makes the client of an HTTP endpoint.
 func (s *Session) endpoint(name string, of *suite.HTTPTarget) attempter {
 	one := app.NewHTTP(app.HTTPConfig{
 		Name:        name,
@@ -103,7 +99,6 @@ func (s *Session) endpoint(name string, of *suite.HTTPTarget) attempter {
 	return one
 }
 
-// program makes the client that runs a program.
 func (s *Session) program(p *suite.Program) attempter {
 	path, _ := p.Path() // checkVariables reports a missing one where a run calls it
 	return app.NewProgram(app.ProgramConfig{

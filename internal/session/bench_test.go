@@ -33,7 +33,6 @@ const benchAnswer = `{"candidates":[{"content":{"role":"model","parts":[{"text":
 const modelData = `{"name":"models/%s","inputTokenLimit":30720,"outputTokenLimit":2048,` +
 	`"supportedGenerationMethods":["generateContent","countTokens"]}`
 
-// benchServer answers after a delay.
 func benchServer(b *testing.B, delay time.Duration) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -56,7 +55,6 @@ const (
 		"{rouge: {to: \"Paris is the capital of France.\"}, threshold: 0.3}, {expr: 'len(answer) < 100 and usage.outputTokens < 64'}]"
 )
 
-// benchSuite is a suite of this many trials.
 func benchSuite(b *testing.B, trials int, scorers string) string {
 	path := filepath.Join(b.TempDir(), "bench.yaml")
 	text := fmt.Sprintf(`version: 1
@@ -81,7 +79,6 @@ func (silent) Start(int)                     {}
 func (silent) Done(*eval.Result, eval.Spent) {}
 func (silent) Finish()                       {}
 
-// session connects to a server with a suite of this many trials.
 func benchSession(b *testing.B, url string, trials, concurrency int, scorers string) (*Session, *runner.Plan) {
 	flags := Options{Options: eval.Options{
 		ServiceOptions: eval.ServiceOptions{BaseURL: url},

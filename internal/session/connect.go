@@ -17,8 +17,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Session is a job with everything wired that its calls need. Close it. Methods of
-// the parts that a session does not need do nothing on nil.
+// Session is a job with everything wired that its calls need. Close it.
 type Session struct {
 	*Job
 	Version string       // of evalrun
@@ -62,15 +61,13 @@ func Connect(j *Job, version string, notice func(string)) (*Session, error) {
 	return s, nil
 }
 
-// connectTo is Connect for a single service; name is "" for the unnamed one. The other services may lack keys and
-// addresses.
+// connectTo is Connect for one service; "" is the unnamed one. The others may lack keys and addresses.
 func connectTo(j *Job, name, version string, notice func(string)) (*Session, error) {
 	only := *j
 	only.Only = &name
 	return Connect(&only, version, notice)
 }
 
-// newSession makes a session that is not connected.
 func newSession(j *Job, version string, notice func(string)) *Session {
 	stop := runner.NewStop()
 	s := &Session{
@@ -153,8 +150,7 @@ func (s *Session) warned(url string) bool {
 	return slices.ContainsFunc(s.Suites, func(each *suite.Suite) bool { return each.Service.BaseURL == url })
 }
 
-// Emulated reports whether the session talks to an emulator: the embedded one, or one that said so
-// in an answer.
+// Emulated reports whether the embedded emulator answers, or an emulator that said so.
 func (s *Session) Emulated() bool {
 	for _, named := range s.links {
 		if named.Emulated() {
@@ -249,7 +245,6 @@ func divide(s *runSettings, c *flow.LimiterConfig) {
 	}
 }
 
-// way describes the peer of calls: the service, a named service or an application.
 type way struct {
 	peer        string // its name in messages
 	timeout     time.Duration
@@ -259,7 +254,6 @@ type way struct {
 	name        string // of a named service, "" otherwise
 }
 
-// theService is the peer name of the unnamed service.
 const theService = "the service"
 
 // prefix begins a notice about a peer other than the unnamed service.
@@ -284,12 +278,10 @@ func (s *Session) decorated(to way) flow.Service {
 	return flow.Retry(next, s.retryPolicy(to))
 }
 
-// placed makes every attempt wait until the executor has room for it.
 func (s *Session) placed(next flow.Service) flow.Service {
 	return flow.Placed(next, s.executor, s.stop.Done())
 }
 
-// retryPolicy is the retry policy of one peer.
 func (s *Session) retryPolicy(to way) flow.RetryPolicy {
 	return flow.RetryPolicy{Attempts: s.Settings.Limits.Attempts, Notice: s.retrying(to), Waits: s.waits}
 }

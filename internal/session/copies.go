@@ -45,8 +45,7 @@ func LoadCopies(of *journal.Document, options Options) (*Loaded, error) {
 	return l, nil
 }
 
-// loadCopy loads the i-th suite of a run from the copies in the run's directory, with its other files from opts.Dir, which
-// may be "".
+// loadCopy loads the i-th suite from the copies of a run, with its other files from opts.Dir, which may be "".
 func (l *Loaded) loadCopy(run string, i int, recorded *eval.RunSuite, opts suite.Options) (*suite.Suite, error) {
 	copies, err := copiesIn(run, copyDir(i))
 	if err != nil {
@@ -101,8 +100,7 @@ func (f *Options) overFolder(copies *os.Root, dir, suite string) fs.FS {
 	return over
 }
 
-// PricesOf returns the price list for the calls of a recorded run: the one of the options, or else of the run's suites.
-// It is nil when neither has one, and when the run keeps no copies of its suites.
+// PricesOf returns the price list of the options, or of the run's suites; nil without either, or without copies.
 func PricesOf(d *journal.Document, options Options) (*eval.PriceList, error) {
 	m := merger{defaults: options.ByProject()}
 	if options.Prices == "" {
@@ -147,7 +145,6 @@ func (l *Loaded) SettleLike(d *journal.Document, doing string) (*Job, error) {
 	return j, nil
 }
 
-// copyDir is the folder for copies of the i-th suite's files, relative to the run directory.
 func copyDir(i int) string { return fmt.Sprintf("suites/%d/", i) }
 
 // earlierDir is the same for the earlier version of the i-th suite, with --interleave.

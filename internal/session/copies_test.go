@@ -33,7 +33,6 @@ func (s *site) begun(f Options) string {
 	return dir
 }
 
-// resumed reads that run again as far as its settings.
 func (s *site) resumed(f Options) (*Job, error) {
 	r, err := Reopen("run", s.given(f))
 	if err != nil {

@@ -39,7 +39,6 @@ type Check struct {
 	exit   int        // exit code that a problem leads to
 }
 
-// setting is an effective setting of the service and its origin.
 type setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"` // "" if not set
@@ -92,7 +91,6 @@ func (d *Doctor) Examine(ctx context.Context) *Checkup {
 	return &d.out
 }
 
-// answering checks the service, unless the suites only test applications.
 func (d *Doctor) answering(ctx context.Context, j *Job) {
 	for _, one := range j.Named() {
 		d.named(ctx, j, one)
@@ -109,8 +107,7 @@ func (d *Doctor) answering(ctx context.Context, j *Job) {
 	}
 }
 
-// applications lists the applications that the suites test. It calls none of them, because a call may cost
-// money or have effects.
+// applications lists applications without a call, which may cost money or have effects.
 func (d *Doctor) applications(j *Job) {
 	var named []string
 	for _, s := range j.Suites {
@@ -170,7 +167,6 @@ func (d *Doctor) suites() *Loaded {
 	return l
 }
 
-// sources lists the effective settings and where each comes from.
 func (d *Doctor) sources(j *Job) []setting {
 	f := &d.Options
 	var out []setting

@@ -23,12 +23,10 @@ import (
 // goodKey is the one that the service of these tests takes.
 const goodKey = "open-sesame-0123456789"
 
-// doctorOf examines a suite of a folder.
 func doctorOf(dir rundir.Dir, suite string) *Doctor {
 	return &Doctor{Options: Options{Caller: runner.Caller{Dir: dir.Abs(""), Suites: []string{suite}}}}
 }
 
-// examine looks at a set-up with an environment.
 func examine(t *testing.T, d *Doctor, env map[string]string) *Checkup {
 	t.Helper()
 	d.Options.Getenv, d.Version = func(name string) string { return env[name] }, "test"
@@ -52,7 +50,6 @@ func (c *Checkup) the(name string, state CheckState) *Check {
 	return nil
 }
 
-// suiteFor writes a suite with a service block and a model.
 func suiteFor(t *testing.T, service, model string) (dir rundir.Dir, file string) {
 	t.Helper()
 	dir = rundir.At(t.TempDir())
@@ -75,7 +72,6 @@ func serve(t *testing.T, around func(w http.ResponseWriter, r *http.Request, nex
 
 func plainly(w http.ResponseWriter, r *http.Request, next http.Handler) { next.ServeHTTP(w, r) }
 
-// at sets the clock of a service.
 func at(shift time.Duration) func(http.ResponseWriter, *http.Request, http.Handler) {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		w.Header().Set("Date", time.Now().Add(shift).UTC().Format(http.TimeFormat))

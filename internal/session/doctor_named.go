@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// named looks at a named service: what opens it, and whether it answers.
 func (d *Doctor) named(ctx context.Context, j *Job, one *namedService) {
 	if !d.opens(one) {
 		d.warning("service", fmt.Sprintf("`%s` was not checked", one.Name), "settle the problems above first", "")
@@ -100,7 +99,6 @@ func (d *Doctor) lists(ctx context.Context, session *Session, one *namedService)
 	}
 }
 
-// modelsOf are the models of a service that the suites test.
 func modelsOf(session *Session, name string) []string {
 	var out []string
 	for _, s := range session.Suites {

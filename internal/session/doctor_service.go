@@ -15,7 +15,6 @@ import (
 	"github.com/evalrun/evalrun/internal/clients/oauth"
 )
 
-// addressed reports whether the service has an address.
 func (d *Doctor) addressed(j *Job) bool {
 	if j.Settings.Service.BaseURL == "" {
 		d.problem(
@@ -185,7 +184,6 @@ func aheadOr(skew time.Duration) string {
 	return "ahead of"
 }
 
-// models reports models of the suites that the service does not have.
 func (d *Doctor) models(ctx context.Context, session *Session, listed []eval.Model) {
 	var named, missing []string
 	for _, s := range session.Suites {

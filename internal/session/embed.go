@@ -29,15 +29,13 @@ func (s *Session) BoundTime() {
 	}
 }
 
-// embeddedText is a text with its vector.
 type embeddedText struct {
 	Text   string    `json:"text"`
 	Model  string    `json:"model"`
 	Values []float64 `json:"values"`
 }
 
-// Embed yields the vectors of texts in their order, and at last an error if there is one. A text that the model does
-// not take is found before the first of them is sent.
+// Embed yields the vectors of texts in order. A text that the model does not take is an error before the first is sent.
 func (s *Session) Embed(ctx context.Context, model string, texts []textAt) iter.Seq2[embeddedText, error] {
 	return func(yield func(embeddedText, error) bool) {
 		if err := s.checkTexts(ctx, model, texts); err != nil {
@@ -104,8 +102,7 @@ func (s *Session) checkTexts(ctx context.Context, model string, texts []textAt) 
 	return nil
 }
 
-// Model is the metadata of one model. One that the service does not have is bad input, with the
-// names that come near.
+// Model is the metadata of a model. An unknown one is bad input, with the nearest names.
 func (s *Session) Model(ctx context.Context, id string) (*eval.Model, error) {
 	source, version := s.described()
 	m, err := source.Model(ctx, version, id)
@@ -130,8 +127,7 @@ func (s *Session) Models(ctx context.Context) ([]eval.Model, error) {
 	return models, nil
 }
 
-// described is the source of metadata about models, and the version of its interface: the unnamed service, or the only
-// one of the session.
+// described is the source of metadata: the unnamed service, or the only one of the session, with its API version.
 func (s *Session) described() (source runner.ModelSource, apiVersion string) {
 	if s.Only == nil || *s.Only == "" {
 		return s.service, s.Settings.Service.APIVersion
@@ -142,8 +138,7 @@ func (s *Session) described() (source runner.ModelSource, apiVersion string) {
 	return s.service.Of(*s.Only), apiVersion
 }
 
-// noModel is the error for a model that the service does not have; method, if any, is the method it was needed for. The
-// result unlisted says that nothing is known of it, since the service lists no models.
+// noModel is the error for a missing model, or for a missing method. unlisted: the service lists no models.
 func (s *Session) noModel(ctx context.Context, id, method string, e *eval.Error) (err error, unlisted bool) {
 	source, version := s.described()
 	who := runner.Served("")
@@ -173,8 +168,7 @@ const maxTexts = 64 << 20
 // textAt is a text to embed and its place, for messages.
 type textAt struct{ Where, Text string }
 
-// ReadTexts reads what is to be embedded: the lines of files, or each as a whole. The file files.Standard is in; it
-// is read where no file is named.
+// ReadTexts reads texts to embed: the lines of files, or each whole. Without files it reads in.
 func ReadTexts(in io.Reader, sources []string, whole bool) ([]textAt, error) {
 	if len(sources) == 0 {
 		sources = []string{files.Standard}

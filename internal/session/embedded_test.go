@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/internal/clients/wire"
 )
 
-// connected is a session without suites.
 func (s *site) connected() *Session {
 	s.Helper()
 	j, err := s.settle(Options{})

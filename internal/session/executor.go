@@ -18,7 +18,6 @@ type here struct {
 	targets  map[string]application  // by name
 }
 
-// application is an application under test, and what calls it.
 type application struct {
 	attempter
 	to eval.RequestMaker
@@ -99,7 +98,6 @@ func (c caller) Generate(ctx context.Context, call *eval.Call) (*eval.Response, 
 	return c.attempter.Generate(ctx, call)
 }
 
-// attempterFor makes the client of an application.
 func (s *Session) attempterFor(of suite.Application, name string) attempter {
 	switch a := of.(type) {
 	case *suite.Program:

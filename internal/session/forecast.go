@@ -110,7 +110,6 @@ func (f *Forecast) Outlooks(plan *runner.Plan, o *eval.WithDefaults, in rundir.D
 	return nil
 }
 
-// gateOf adds up both sides of a comparison.
 func (f *Forecast) gateOf(arm *gate.ArmOutlook) GateOutlook {
 	g := GateOutlook{Suite: arm.Suite, Arm: arm.Arm, StopEarly: arm.StopEarly, Outlook: arm.Outlook, Ratios: arm.Ratios}
 	for _, a := range f.Arms {
@@ -217,7 +216,6 @@ func NewForecast(
 	return s.whole(), nil
 }
 
-// forecaster adds up the trials of a plan.
 type forecaster struct {
 	Forecast
 	plan   *runner.Plan
@@ -232,7 +230,6 @@ type forecaster struct {
 	unjudged bool // the cost of judging some answer is unknown
 }
 
-// embeddedTexts has the texts that one model embeds.
 type embeddedTexts struct {
 	texts   map[string]bool // reference texts
 	answers int
@@ -241,7 +238,6 @@ type embeddedTexts struct {
 
 type armKey struct{ suite, arm string }
 
-// trial adds a trial; first says that its prompt was counted for it.
 func (s *forecaster) trial(t *runner.Planned, tokens int, first bool) error {
 	s.generating(t, tokens)
 	s.counting(t, first)
@@ -258,7 +254,6 @@ func (s *forecaster) trial(t *runner.Planned, tokens int, first bool) error {
 	return nil
 }
 
-// generating adds the calls that get answers.
 func (s *forecaster) generating(t *runner.Planned, tokens int) {
 	key := armKey{t.Suite, t.Arm}
 	a, ok := s.arms[key]
@@ -291,7 +286,6 @@ func modelOf(t *runner.Planned) runner.ModelRef {
 	return runner.ModelRef{Service: t.Request.Service, Model: t.Model}
 }
 
-// counting adds the calls that count tokens.
 func (s *forecaster) counting(t *runner.Planned, first bool) {
 	counting := runner.CountingUnder(s.within)
 	turns := t.Request.UserTurns()
@@ -372,7 +366,6 @@ func (f *Forecast) arm(a *ArmForecast, target *suite.Target, attempts int) {
 	f.MaxOutputTokens += a.MaxOutputTokens
 }
 
-// judging adds the cost of judging an answer.
 func (s *forecaster) judging(all []runner.JudgeCost) {
 	for _, j := range all {
 		s.JudgeCalls += j.Calls
@@ -383,11 +376,9 @@ func (s *forecaster) judging(all []runner.JudgeCost) {
 	}
 }
 
-// calls returns the lowest number of calls.
 func (f *Forecast) calls() int { return f.GenerateCalls + f.AppCalls + f.CountCalls + f.EmbedCalls }
 
-// budgets compares the forecast with budgets. steps is the number of additional token counts for steps of
-// tool loops.
+// budgets compares the forecast with budgets. steps is the number of token counts for steps of tool loops.
 func (f *Forecast) budgets(l *suite.Limits, steps int) {
 	tokens := f.PromptTokens + f.ReplyTokens + f.MaxOutputTokens + f.EmbedTokens + f.JudgeTokens
 	if l.BudgetCalls > 0 && f.calls() > l.BudgetCalls {

@@ -17,7 +17,6 @@ import (
 // length and no two equal calls.
 type load struct{ calls, mostCalls, tokens, mostTokens int }
 
-// plus is the sum of two loads.
 func (l load) plus(o load) load {
 	return load{l.calls + o.calls, l.mostCalls + o.mostCalls, l.tokens + o.tokens, l.mostTokens + o.mostTokens}
 }
@@ -41,7 +40,6 @@ func (l load) spread(requests, tokens int) (least, most time.Duration) {
 // take adds what calls to a model take.
 func (s *forecaster) take(of runner.ModelRef, l load) { s.loads[of] = s.loads[of].plus(l) }
 
-// embeddings adds the calls that embed: batches that are full at least, and at most each of the texts by itself.
 func (s *forecaster) embeddings() (texts int) {
 	for of, e := range s.embedded {
 		own := e.answers + len(e.texts)
@@ -82,7 +80,6 @@ func minutes(n, perMinute int) time.Duration {
 	return time.Duration(float64(n) / float64(perMinute) * float64(time.Minute))
 }
 
-// plannedRequest is what a forecast shows about the trials of a case on an arm.
 type plannedRequest struct {
 	Suite      string        `json:"suite"`
 	Case       string        `json:"case"`

@@ -39,7 +39,6 @@ func filtered(t *testing.T, text string, filter runner.Filter) *runner.Plan {
 	return runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), filter, "v1")
 }
 
-// forecastOf adds up a suite within limits; the defaults are 8 calls at once and 5 attempts.
 func forecastOf(t *testing.T, text string, l suite.Limits, prices *eval.PriceList) *Forecast {
 	t.Helper()
 	l.Concurrency, l.Attempts = 8, 5
@@ -53,7 +52,6 @@ func forecastOf(t *testing.T, text string, l suite.Limits, prices *eval.PriceLis
 	return f
 }
 
-// near compares sums of money.
 var near = cmpopts.EquateApprox(0, 1e-12)
 
 // twoArms has 2 cases of 7 and 10 bytes, so 2 and 3 tokens, 3 times each on two arms. One arm has at most 100 tokens

@@ -15,7 +15,6 @@ import (
 	"github.com/evalrun/evalrun/internal/clients/openai"
 )
 
-// givenCall is a tool call in a file of answers.
 type givenCall struct {
 	ID   string          `json:"id"`
 	Name string          `json:"name"`
@@ -89,7 +88,6 @@ func (r *givenResponse) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// checkCalls reports a call without a name, and one whose arguments are not an object.
 func checkCalls(calls []givenCall) error {
 	for i, c := range calls {
 		if c.Name == "" {
@@ -104,7 +102,6 @@ func checkCalls(calls []givenCall) error {
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// calling is the answer with its tool calls.
 func (l *answerLine) calling() eval.Response {
 	calls, text := make([]eval.FunctionCall, len(l.ToolCalls)), ""
 	for i, c := range l.ToolCalls {

@@ -65,7 +65,6 @@ func isBadInput(t *testing.T, err error, path string) {
 	}
 }
 
-// fullLines counts the lines that are not blank.
 func fullLines(data []byte) int {
 	n := 0
 	for _, line := range bytes.Split(data, []byte("\n")) {

@@ -57,7 +57,6 @@ func (s *Session) header(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run 
 	return run
 }
 
-// keptPrices are the prices as JSON, nil without any.
 func (s *Session) keptPrices() json.RawMessage {
 	if s.Settings.Prices == nil {
 		return nil

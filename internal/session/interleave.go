@@ -20,7 +20,6 @@ type checkout struct {
 	dir     string
 }
 
-// versionOf identifies a version of a suite in git.
 type versionOf struct {
 	base  string    // name of the suite file in its folder
 	shown string    // path of the suite file as the user wrote it
@@ -64,7 +63,6 @@ func (f *Options) signed(d *journal.Document) bool {
 	return err == nil && keys.Signed(d)
 }
 
-// isForeign reports whether somebody else made a run, and the user does not trust it.
 func (f *Options) isForeign(name string) (bool, error) {
 	if f.Trust {
 		return false, nil

@@ -26,7 +26,6 @@ func CheckName(name string) error {
 	return nil
 }
 
-// checkLabel returns an error for an invalid label.
 func checkLabel(key, value string) error {
 	switch problem := unshown(value, maxLabel); {
 	case len(key) > maxLabel || !labelKey.MatchString(key):

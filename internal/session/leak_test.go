@@ -109,14 +109,12 @@ func serveHalfClosed(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.Copy(io.Discard, conn) // a client that forgets the connection hangs here, and shows in the counts
 }
 
-// serveReset breaks the connection in the middle of the body.
 func serveReset(w http.ResponseWriter, _ *http.Request) {
 	conn := leakHijack(w)
 	_ = conn.SetLinger(0)
 	_ = conn.Close()
 }
 
-// serveClosed ends the connection without a word.
 func serveClosed(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
 // leakFaultOf is the fault with which the i-th case and the j-th target meet.
@@ -205,7 +203,6 @@ func (l *leakWatch) Done(r *eval.Result, _ eval.Spent) {
 	l.seen[fault.name+" "+string(r.Err().Kind)]++
 }
 
-// leakSession connects as a command does. It retries requests for models, since they must be there.
 func leakSession(t *testing.T, url string, cases int) (*Session, *runner.Plan) {
 	t.Helper()
 	flags := Options{Options: eval.Options{

@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// limitedSuite is a suite of one case with further keys.
 func limitedSuite(name, keys string) string {
 	return "version: 1\nname: " + name + "\n" + keys +
 		"\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, text: hi}]\ncases: [{name: c, scorers: [{equals: hi}]}]\n"

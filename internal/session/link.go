@@ -38,14 +38,12 @@ func (offline) Skew() (skew time.Duration, ok bool)               { return 0, fa
 func (offline) refusal(at *eval.RunService, e *eval.Error) string { return byKey{}.refusal(at, e) }
 func (offline) Close()                                            {}
 
-// byKey is the link of a session with an API key.
 type byKey struct{ *generative.Client }
 
 func (byKey) refusal(at *eval.RunService, e *eval.Error) string {
 	return fmt.Sprintf("%s refuses the key in EVALRUN_API_KEY: %s; see `evalrun help running#environment`", at.BaseURL, e)
 }
 
-// byLogin is the link of a session with an OAuth login.
 type byLogin struct {
 	*generative.Client
 	tokens *oauth.AccessTokens
@@ -74,7 +72,6 @@ const (
 	forbidden    = 403
 )
 
-// byEmulator is the link of a session to its embedded emulator.
 type byEmulator struct{ byKey }
 
 func (byEmulator) Emulated() bool { return true }
@@ -104,7 +101,6 @@ func (s *Session) dial() (dialed, error) {
 	return byKey{generative.New(s.server())}, nil
 }
 
-// server is the server of the unnamed service.
 func (s *Session) server() wire.Server {
 	service := &s.Settings.Service
 	return wire.Server{

@@ -9,7 +9,6 @@ import (
 	"github.com/evalrun/evalrun/internal/flow"
 )
 
-// answering is an application.
 type answering struct{}
 
 func (answering) Generate(context.Context, *eval.Call) (*eval.Response, error) {

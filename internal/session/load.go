@@ -84,7 +84,6 @@ func Load(options Options) (*Loaded, error) {
 	return loadFiles(options)
 }
 
-// loadFiles reads the suites in files.
 func loadFiles(options Options) (*Loaded, error) {
 	l := noSuites(options)
 	opts := options.ofSuites()
@@ -129,7 +128,6 @@ func loadFiles(options Options) (*Loaded, error) {
 	return l, nil
 }
 
-// load loads a suite, and its earlier version when ref names one.
 func (l *Loaded) load(file, ref string, opts suite.Options) (*suite.Suite, error) {
 	if file == standard {
 		return l.standardInput(opts)
@@ -195,7 +193,6 @@ func (l *Loaded) standardInput(opts suite.Options) (*suite.Suite, error) {
 	return l.take(files, standard, standard, opts), nil
 }
 
-// ofSuites are the options with which suites are loaded.
 func (f *Options) ofSuites() suite.Options {
 	return suite.Options{
 		Vars:           f.Vars,

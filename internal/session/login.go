@@ -29,7 +29,6 @@ type LoginOptions struct {
 	Pasted io.Reader                  // where the user pastes the last address; optional
 }
 
-// readyLogin is a login that is ready to run.
 type readyLogin struct {
 	oauth oauth.Login
 	store *oauth.LoginFile
@@ -113,7 +112,6 @@ func scopeNames(given []string) ([]string, error) {
 	return out, nil
 }
 
-// loginScopes returns the identifiers of the scopes to request.
 func loginScopes(base string, names []string) ([]string, error) {
 	if len(names) == 0 {
 		names = []string{oauth.ScopeRetriever}
@@ -159,9 +157,7 @@ func CheckLogin() error {
 	return nil
 }
 
-// NewLoginStatus describes the stored login and tries it on the service of a job. If that fails, the reason
-// is in the Problem of the status. A job without an address is not tried. Without a stored login there is
-// no status.
+// NewLoginStatus describes the stored login, and tries it if the job has an address. It is nil without a login.
 func NewLoginStatus(
 	ctx context.Context, j *Job, connect func(*Job) (*Session, error),
 ) (s *LoginStatus, problem, err error) {
@@ -199,7 +195,6 @@ func countModels(ctx context.Context, j *Job, connect func(*Job) (*Session, erro
 	return len(models), err
 }
 
-// logout is what ForgetLogin did.
 type logout int
 
 // What ForgetLogin did. The login is gone in all cases but the first.

@@ -33,7 +33,6 @@ func (s *Session) runServices() map[string]eval.RunService {
 // emulated replaces the address of the service in the header of a run that an emulator answered.
 const emulated = "emulator"
 
-// checkServices wants the keys and the addresses of the named services that are called.
 func (s *Session) checkServices() error {
 	var missing []string
 	for _, name := range s.calls {
@@ -108,7 +107,6 @@ func (s *Session) warnUncounted(p *runner.Plan) {
 	}
 }
 
-// shares are how many trials of one model may run at once, by service.
 func (s *Session) shares() map[string]int {
 	out := map[string]int{}
 	for name, own := range s.Settings.Limits.Services {

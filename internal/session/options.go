@@ -174,7 +174,6 @@ func (f *Options) allowLike(begun *eval.Options) {
 	}
 }
 
-// standard is the file name for standard input and standard output.
 const standard = files.Standard
 
 // maxInput is the largest file, in bytes, that a command line may name as a suite or a price list.

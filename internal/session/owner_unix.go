@@ -32,8 +32,7 @@ func changeable(info fs.FileInfo) bool {
 	return !ok || mode&allWrite != 0 || mode&groupWrites != 0 && !isOwnGroup(stat.Gid)
 }
 
-// replaceable reports whether other users may replace the files of a folder. They may if the folder belongs
-// to another user than root, or if others may write to it and it has no sticky bit.
+// replaceable reports whether others may replace files of a folder: it is another user's, or others may write and it is not sticky.
 func replaceable(folder fs.FileInfo) bool {
 	stat, ok := folder.Sys().(*syscall.Stat_t)
 	if !ok || stat.Uid != 0 && !owned(folder) {
@@ -42,8 +41,7 @@ func replaceable(folder fs.FileInfo) bool {
 	return folder.Mode()&fs.ModeSticky == 0 && changeable(folder)
 }
 
-// isOwnGroup reports whether the user is the only member of a group. Many systems create such a group for
-// each user, and let it write to the user's files.
+// isOwnGroup reports whether the user is the only member of a group, which many systems make for each user.
 func isOwnGroup(gid uint32) bool {
 	me, err := user.Current()
 	if err != nil {
@@ -54,8 +52,7 @@ func isOwnGroup(gid uint32) bool {
 	return isPrivate(string(groups), id, me)
 }
 
-// isPrivate reports whether a group has the id or the name of a user and, in a list of groups, no other
-// member.
+// isPrivate reports whether a group has the id or name of a user and no other member.
 func isPrivate(groups, gid string, of *user.User) bool {
 	private := gid == of.Uid
 	for line := range strings.Lines(groups) {

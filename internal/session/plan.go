@@ -19,8 +19,7 @@ func (j *Job) Plan() *runner.Plan {
 	return j.plan(&j.Options, j.places(), j.Settings.Service.APIVersion)
 }
 
-// CalledArms returns the arms that the selected trials call. It is cheaper than a Plan, since it does not divide the trials
-// into shards.
+// CalledArms returns the arms that the selected trials call, without dividing the trials into shards as Plan does.
 func (j *Job) CalledArms() []runner.PlannedArm {
 	return runner.CalledArms(j.Suites, filterOf(&j.Options, j.places()))
 }
@@ -49,7 +48,6 @@ func filterOf(f *Options, places *eval.Places) runner.Filter {
 	}
 }
 
-// uncounted returns the names of services that cannot count tokens.
 func (r *inputs) uncounted() map[string]bool {
 	names := map[string]bool{}
 	for _, s := range r.Suites {
@@ -62,12 +60,10 @@ func (r *inputs) uncounted() map[string]bool {
 	return names
 }
 
-// used returns the names of the services that the plan calls for models under test, judges and embeddings. "" is the
-// unnamed service.
+// used returns the services that the plan calls for models, judges and embeddings; "" is the unnamed one.
 func (j *Job) used() []string { return j.calling(true) }
 
-// Called returns the names of the services that this job calls: only Only if that is set, and when it rescores, only those
-// of judges and embeddings.
+// Called returns the services that this job calls: Only if set; when it rescores, those of judges and embeddings.
 func (j *Job) Called() []string {
 	if j.Only != nil {
 		return []string{*j.Only}
@@ -109,8 +105,7 @@ func (j *Job) calling(underTest bool) []string {
 // NeedsService reports whether the unnamed service is needed. Without suites it is.
 func (j *Job) NeedsService() bool { return len(j.Suites) == 0 || slices.Contains(j.used(), "") }
 
-// AtOnce returns how many calls of the plan may be in progress at once. Each service has its own limit; a concurrency
-// that the user set caps their sum.
+// AtOnce returns how many calls may be in progress at once. A concurrency that the user set caps the sum of services.
 func (j *Job) AtOnce() int {
 	limits := &j.Settings.Limits
 	sum := 0
@@ -131,8 +126,7 @@ func (j *Job) AtOnce() int {
 	return sum
 }
 
-// MostAtOnce returns an upper bound for the calls in progress at once: the limits of all services, and the workers of
-// application programs.
+// MostAtOnce bounds the calls in progress at once: those of all services and the workers of programs.
 func (j *Job) MostAtOnce(limits *suite.Limits) int {
 	most := limits.Concurrency
 	for _, own := range limits.Services {
@@ -149,8 +143,7 @@ func (j *Job) MostAtOnce(limits *suite.Limits) int {
 // AddJudge adds a judge to call although no scorer of the suites names it.
 func (l *Loaded) AddJudge(judge *suite.Judge) { l.chosen = append(l.chosen, judge) }
 
-// NamedTargets yields the targets of all suites and of their earlier versions. The names are unique, and the same in every
-// process that loads the same suites.
+// NamedTargets yields the targets of all suites and earlier versions, by names that are the same in every process.
 func (j *Job) NamedTargets(yield func(name string, t *suite.Target) bool) {
 	for i, s := range j.Suites {
 		for v, version := range s.Versions() {
@@ -184,7 +177,7 @@ func (j *Job) KeyVariables() []string {
 	return slices.Compact(names)
 }
 
-// namedService returns the named services that this job calls, sorted by name.
+// Named returns the named services that this job calls, sorted by name.
 func (j *Job) Named() []*namedService {
 	var services []*namedService
 	for _, name := range j.Called() {

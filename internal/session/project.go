@@ -12,8 +12,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// FindProject uses the nearest project file at or above the folder of the options, unless the suites are untrusted. A file
-// that is named as a suite is a suite, even if it has the name of a project file.
+// FindProject uses the nearest project file at or above the folder, unless suites are untrusted or the file is named as a suite.
 func (f *Options) FindProject() {
 	if f.Untrusted {
 		return
@@ -60,7 +59,6 @@ func (f *Options) UseProject() error {
 	return nil
 }
 
-// checkIdentity checks the name and the labels of the run.
 func (f *Options) checkIdentity() error {
 	if f.Name != "" {
 		if err := CheckName(f.Name); err != nil {
@@ -162,7 +160,6 @@ func (l *Loaded) projectServices(opts suite.Options) []*suite.NamedService {
 	return l.Options.servicesIn(file, opts, &l.Diags)
 }
 
-// servicesIn returns the named services of a project file. Problems go to diags.
 func (f *Options) servicesIn(file *projectFile, opts suite.Options, diags *diag.List) []*suite.NamedService {
 	if file.Services.IsZero() {
 		return nil

@@ -20,7 +20,6 @@ import (
 // FileName is the name of project files that evalrun finds by itself.
 const FileName = "evalrun.yaml"
 
-// projectFile is the content of a project file.
 type projectFile struct {
 	Path string // absolute
 	Text []byte
@@ -41,13 +40,11 @@ type projectFile struct {
 	diags   *diag.List // set while the file is read
 }
 
-// globAt is a pattern and its position in the file.
 type globAt struct {
 	Pattern string
 	At      diag.Pos
 }
 
-// flagDefault is the default of a flag.
 type flagDefault struct {
 	Name   string   // the long name, without dashes
 	Values []string // several for a flag that can be repeated
@@ -106,7 +103,6 @@ func (f *projectFile) Hash() string {
 // Shown returns the name of the file in messages.
 func (f *projectFile) Shown() string { return f.shown }
 
-// dir is the folder to which the paths in the file are relative.
 func (f *projectFile) dir() string { return filepath.Dir(f.Path) }
 
 // path reads a path below the folder of the file, and returns it relative to the working directory.

@@ -27,7 +27,6 @@ func findProject(dir, home string) string {
 	return ""
 }
 
-// within lists dir and the folders above it that Find searches.
 func within(dir, home string) []string {
 	out := []string{dir}
 	for at := dir; ; at = filepath.Dir(at) {
@@ -81,8 +80,7 @@ func (f *Options) readProject(path, shown string, diags *diag.List) (*projectFil
 	return LoadProject(path, shown, text, f.formats, diags), nil
 }
 
-// own returns an error for a file of another user. It only warns of a file that others may change or
-// replace, because some CI runners check out all files that way and suites are no safer there.
+// own refuses a file of another user. Files that others may change are a warning: some CI runners check out that way.
 func own(path, shown string, info fs.FileInfo, diags *diag.List) error {
 	const elsewhere = "and it could send your key elsewhere"
 	if !owned(info) {

@@ -64,7 +64,6 @@ func TestFindTakesTheNearestProjectFile(t *testing.T) {
 	}
 }
 
-// theirs is a file of another user.
 type theirs struct{ fs.FileInfo }
 
 func (theirs) Sys() any           { return nil }

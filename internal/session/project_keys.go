@@ -24,8 +24,7 @@ type keyReader struct {
 
 const suitesKey = "suites"
 
-// settings lists the keys of a project file. Except for suites, services and labels, they are the flags of
-// `evalrun run` in camelCase.
+// settings lists the keys of a project file. Most are the flags of `evalrun run` in camelCase.
 func settings() []keyReader {
 	return slices.Concat(ownSettings(), serviceSettings(), limitSettings(), gateSettings(), flagSettings())
 }
@@ -39,8 +38,7 @@ func Shape(templates bool) yaml.Schema {
 	return b.Shape()(templates)
 }
 
-// chosenPerRun lists flags that a project file cannot set. They would narrow or lift something without a
-// trace on the command line.
+// chosenPerRun lists flags that a project file cannot set: nothing on the command line would show them.
 func chosenPerRun() []string {
 	return []string{
 		"case", "tag", "arm", "failedIn", "changedSince", "sample", "shard", "maxTrials", "var", "emulator", "answers", "untrusted",
@@ -286,7 +284,6 @@ func between(n yaml.Node, most float64) float64 {
 	return v
 }
 
-// flag records the default of a flag.
 func (f *projectFile) flag(name string, values ...string) {
 	f.Flags = append(f.Flags, flagDefault{name, values})
 }
@@ -310,7 +307,6 @@ func number(name, flag string, least int, doc string) keyReader {
 	}}
 }
 
-// reports reads the formats and files of -o.
 func (f *projectFile) reports(n yaml.Node) {
 	var out []string
 	for _, item := range n.Items() {

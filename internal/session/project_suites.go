@@ -14,7 +14,6 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// globs reads the patterns of suite files.
 func (f *projectFile) globs(n yaml.Node) {
 	wanted := 0
 	for _, item := range n.Items() {
@@ -39,8 +38,7 @@ func (f *projectFile) globs(n yaml.Node) {
 	}
 }
 
-// SuiteFiles returns the absolute paths of the suites, in the order of the globs and then by name. Globs
-// without a match and files outside the folder of the project are problems in diags.
+// SuiteFiles returns the absolute paths in the order of the globs and then by name. Problems go to diags.
 func (f *projectFile) SuiteFiles(diags *diag.List) []string {
 	wanted, left := f.parted()
 	var out []string
@@ -106,7 +104,6 @@ func (f *projectFile) matching(g globAt, diags *diag.List) []string {
 	return found
 }
 
-// siblings lists the files next to a missing one, for hints.
 func (f *projectFile) siblings(name string) (out []string) {
 	entries, err := os.ReadDir(filepath.Join(f.dir(), filepath.FromSlash(path.Dir(name))))
 	if err != nil {

@@ -48,7 +48,6 @@ type speaker interface {
 // Connect returns a client of the service without opening a connection.
 func (c *contact) Connect() speaker { return protocols[c.Protocol].connect(c) }
 
-// emulatorPath returns the path of a protocol at the emulator.
 func emulatorPath(protocol eval.ProtocolName) string { return protocols[protocol].base }
 
 // Can reports whether a protocol has a method.
@@ -66,7 +65,6 @@ func Can(name eval.ProtocolName, method string) (ok bool) {
 // With noMetadata it describes no models.
 func asService(one speaker, noMetadata bool) flow.Service { return speakerService{one, noMetadata} }
 
-// speakerService implements flow.Service.
 type speakerService struct {
 	speaker
 	bare bool // request no metadata of models
@@ -128,7 +126,6 @@ func permitted(err error) error {
 	return &out
 }
 
-// cannot returns the error for a method that the protocol lacks.
 func cannot(what string) *eval.Error {
 	return &eval.Error{
 		Kind: eval.KindStatus, Unsent: true, Retry: eval.RetryNever,
@@ -144,7 +141,6 @@ func (c *contact) server() wire.Server {
 	}
 }
 
-// contact has the address of a named service and its credentials.
 type contact struct {
 	*suite.NamedService
 	URL         string // its address
@@ -155,7 +151,6 @@ type contact struct {
 	ToEmulator  bool
 }
 
-// headers returns the headers that every request has.
 func (c *contact) headers() map[string][]string {
 	out := map[string][]string{}
 	for _, h := range c.Headers {

@@ -108,7 +108,7 @@ func (r *recording) know(models []eval.Model) {
 	r.writeSoon()
 }
 
-// keep keeps an answer, or the reply of a judge that chose between answers. It is written soon, so that it outlives the process.
+// keep keeps an answer, or a judge's reply, soon, so that it outlives the process.
 func (r *recording) keep(t *eval.Result) {
 	if r == nil {
 		return
@@ -125,7 +125,6 @@ func (r *recording) writeSoon() {
 	}
 }
 
-// write writes what waits.
 func (r *recording) write() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,7 +139,6 @@ func (r *recording) write() error {
 	return err
 }
 
-// keepRun writes the answers of a run.
 func (r *recording) keepRun(dir string) error {
 	if r == nil {
 		return nil
@@ -169,7 +167,6 @@ func sameModel(a, b *eval.Model) bool {
 	return a.Name == b.Name && a.APIVersion == b.APIVersion && a.Service == b.Service
 }
 
-// finish writes what was kept.
 func (r *recording) finish() error {
 	if r == nil {
 		return nil

@@ -46,8 +46,7 @@ func (s *servedModels) String() string {
 	return runner.Served(s.Service) + ": " + diag.Count(len(s.Models), "model")
 }
 
-// ModelsOf yields the models of every service that the suites name. If ids is not empty, it yields only
-// those models.
+// ModelsOf yields the models of every service that the suites name, or those of ids if not empty.
 func (c Requester) ModelsOf(ctx context.Context, j *Job, ids []string) iter.Seq[*servedModels] {
 	names := slices.Sorted(maps.Keys(j.Settings.Services))
 	if j.NeedsService() {
@@ -64,7 +63,6 @@ func (c Requester) ModelsOf(ctx context.Context, j *Job, ids []string) iter.Seq[
 	}
 }
 
-// modelsAt are the models of one service.
 func (c Requester) modelsAt(ctx context.Context, j *Job, name string, ids []string) ([]eval.Model, error) {
 	session, err := connectTo(j, name, c.Version, c.Notice)
 	if err != nil {

@@ -23,8 +23,7 @@ type rescored struct {
 	ledger     *eval.Ledger // granted the calls of the run; nil without one
 }
 
-// loadRescored loads a job that rescores the run of Rescore, with Suites, or else the current files of the run's suites.
-// Selection, variables and service are those of the run.
+// loadRescored loads a job that rescores a run, with Suites or the run's current suites. Selection and service are the run's.
 func loadRescored(f Options) (*Loaded, error) {
 	name := f.Rescore
 	run, err := rescorable(f.In(), name)
@@ -78,8 +77,7 @@ func loadRescored(f Options) (*Loaded, error) {
 	return l, nil
 }
 
-// granted returns an error for a rescore that calls judges, or embeds texts, without the ledger that granted the calls of its
-// run.
+// granted refuses a rescore that calls judges or embeds texts without the ledger of its run.
 func (j *Job) granted() error {
 	by, s := j.rescored.ledger, &j.Settings
 	calls := j.Options.AskJudges || slices.ContainsFunc(j.Suites, (*suite.Suite).Embeds)
@@ -135,7 +133,7 @@ func (l *Loaded) sendLike(begun map[string]string) {
 	}
 }
 
-// rescorable reads the header of a run, and returns an error if the header shows that the run cannot be rescored.
+// rescorable reads the header of a run, and refuses one that cannot be rescored.
 func rescorable(dir rundir.Dir, name string) (*eval.Run, error) {
 	run, err := journal.Header(dir.Path(name))
 	switch {
@@ -191,8 +189,7 @@ func (f *Options) suitesOf(run *eval.Run, begun *eval.Options) (files []string, 
 	return files, nil
 }
 
-// LikeFailed completes options without a suite from the run of --failed-in: its current suite files, its variables and
-// repeats, and whether its suites are untrusted.
+// LikeFailed completes options without a suite from the run of --failed-in.
 func (f *Options) LikeFailed() error {
 	run, err := journal.Header(f.In().Path(f.FailedIn))
 	switch {

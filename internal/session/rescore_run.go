@@ -28,7 +28,6 @@ type rescoredRun struct {
 	remedy  string // the command that runs the trials without an answer
 }
 
-// openRescored opens the run whose answers are scored again.
 func (s *Session) openRescored(from eval.FromRun) (*rescoredRun, error) {
 	if service := s.Settings.Service.BaseURL; s.Options.Emulator == "" && slices.Contains(s.calls, "") &&
 		(service == "" || !s.oauth() && s.Settings.Key() == "") {
@@ -61,8 +60,7 @@ func (s *Session) openRescored(from eval.FromRun) (*rescoredRun, error) {
 	return o, nil
 }
 
-// admit accepts a run that has ended and whose file is unchanged. The run must be the user's own, or must
-// not need trust.
+// admit accepts a run that has ended, is unchanged, and is the user's own or needs no trust.
 func (s *Session) admit(o *rescoredRun) error {
 	if o.doc.Running {
 		return eval.BadInput("%s is still in progress: rescore it when it finishes", o.from.Run)

@@ -30,8 +30,7 @@ type Resumption struct {
 	workers   int // calls that ran at once
 }
 
-// Reopen opens a run to continue it, with the caller's options. What the run recorded replaces them, except for limits and
-// permissions. An option that contradicts the record is an error. It fails while another process writes to the run.
+// Reopen locks a run to continue it. Options that contradict what the run recorded are an error, except limits and permissions.
 func Reopen(name string, options Options) (_ *Resumption, err error) {
 	dir := options.In().Path(name)
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
@@ -227,8 +226,7 @@ func (r *Resumption) loadFiles() (*Loaded, error) {
 	return l, nil
 }
 
-// Settle settles the job of a resumed run, and checks that the run can be trusted. What the run has spent counts towards
-// its budgets.
+// Settle settles the job of a resumed run, whose spending counts, and checks that it can be trusted.
 func (r *Resumption) Settle(l *Loaded) (*Job, error) {
 	j, err := l.Settle()
 	if err != nil {

@@ -30,8 +30,7 @@ func (f *Options) repeated() []eval.Flag {
 	return out
 }
 
-// ResumeCommand is the command that continues a run which had these options in its last session, a resume or the first one.
-// It has no secrets: values of variables that the run does not keep are left to the reader.
+// ResumeCommand is the command that continues a run with the options of its last session. Values that the run does not keep are left out.
 func (f Options) ResumeCommand(run *eval.Run, dir string, resumed bool) string {
 	was := Options{Options: *run.Options(), Caller: runner.Caller{Dir: f.Dir}}
 	if resumed && f.Untrusted { // the service of the run did not count

@@ -27,7 +27,6 @@ type remainder struct {
 	plan *runner.Plan
 }
 
-// trialSoFar is a trial of the run so far.
 type trialSoFar struct {
 	journal.IndexedTrial
 	place int // among the document's trials
@@ -126,8 +125,7 @@ func (todo *remainder) calls() (n int) {
 	return n
 }
 
-// Kept returns what the run has recorded of a trial that is not settled: an answer that still has to be scored, the calls
-// of an interrupted trial, or nil.
+// Kept returns what is recorded of a trial that is not settled: an answer to score, calls of an interrupted trial, or nil.
 func (todo *remainder) Kept(t *runner.Planned) runner.EarlierTrial {
 	known, _ := todo.kept(t)
 	return known

@@ -29,7 +29,6 @@ import (
 // drainTime is how long calls in progress may take after the first signal.
 const drainTime = 30 * time.Second
 
-// progressWatcher watches a run.
 type progressWatcher interface {
 	// Start reports how many trials there are.
 	Start(trials int)
@@ -39,8 +38,7 @@ type progressWatcher interface {
 	Finish()
 }
 
-// Run carries out the plan into a new run directory and returns that. Signals end it early: the
-// first one stops and drains, the second abandons.
+// Run carries out the plan into a new run directory. The first signal stops and drains, the second abandons.
 func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress progressWatcher, signals <-chan os.Signal) (dir string, err error) {
 	gates, err := s.checks(plan).Gates(s.Suites)
 	if err != nil {
@@ -155,7 +153,6 @@ func (s *Session) stopping(ctx context.Context, signals <-chan os.Signal, cancel
 	cancel()
 }
 
-// consumer is the loop over the results.
 type consumer struct {
 	session  *Session
 	journal  *journal.Writer
@@ -206,7 +203,6 @@ func (c *consumer) consume(ctx context.Context, progress progressWatcher) {
 	}
 }
 
-// config says how the runner carries out the plan.
 func (c *consumer) config() runner.Config {
 	s := c.session
 	limits := &s.Settings.Limits

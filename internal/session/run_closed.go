@@ -51,7 +51,6 @@ func (c *closings) none() bool {
 	return len(c.order) == 0
 }
 
-// all are the reasons, in their order.
 func (c *closings) all() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,7 +94,6 @@ func (s *Session) linkOf(name string) link {
 	return s.link
 }
 
-// allClosed reports whether nothing of the plan can be sent.
 func (s *Session) allClosed() bool {
 	return len(s.calls) > 0 && !slices.ContainsFunc(s.calls,
 		func(name string) bool { return s.closed.of(name, "") == "" }) &&

@@ -13,7 +13,6 @@ func (c *consumer) deferUnsent(r *eval.Result) bool {
 	return true
 }
 
-// writeDeferred writes down a result that waited for the end of a race.
 func (c *consumer) writeDeferred(r *eval.Result, progress progressWatcher) {
 	if c.broken != nil {
 		return

@@ -14,7 +14,6 @@ type retries struct {
 	named  []string     // peers that let a run wait before it begins
 }
 
-// phase is the progress of a session.
 type phase int
 
 const (

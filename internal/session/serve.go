@@ -65,8 +65,7 @@ func (e *Emulation) Start(dir rundir.Dir) (*emulator.Server, error) {
 	return server, nil
 }
 
-// StartApp starts the emulated HTTP application instead of the model service. It uses only Listen and Key.
-// The caller closes it.
+// StartApp starts the emulated HTTP application, by Listen and Key alone. The caller closes it.
 func (e *Emulation) StartApp() (*emulator.AppServer, error) {
 	server, err := emulator.NewApp(e.Key).Start(e.Listen)
 	if err != nil {
@@ -87,8 +86,7 @@ type LedgerService struct {
 	CertKey string
 }
 
-// Start serves the ledger. The caller closes it. notice gets what people should know meanwhile. The error of an invalid
-// file of limits is a *session.BadFiles.
+// Start serves the ledger. The caller closes it. Problems of the limits are a *session.BadFiles.
 func (o LedgerService) Start(dir rundir.Dir, getenv func(string) string, notice func(string)) (*ledger.Server, error) {
 	if o.Limits == "" {
 		return nil, eval.BadInput("--config FILE is missing: it has the limits of the accounts; see `evalrun help ledger`")

@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// namedService is a named service with its settled address and key.
 type namedService struct {
 	*suite.NamedService
 	// URL is "" when an environment variable in the address is not set.
@@ -106,8 +105,7 @@ func (s *runSettings) serviceLimits() map[string]suite.Limits {
 	return out
 }
 
-// Caller identifies the caller to a named service: the key, the program that prints tokens, or a secret header. It is a
-// secret, and "" when the service needs none.
+// Caller identifies the caller to a named service by its secret: a key, a token or a header; "" when none is needed.
 func (n *namedService) Caller() string {
 	switch headers := (&contact{NamedService: n.NamedService}).Secrets(); {
 	case n.key != "":

@@ -96,7 +96,6 @@ func consent(answer string) func(string) error {
 	}
 }
 
-// loggedIn logs in at the server.
 func (s *server) loggedIn(t *testing.T, revoke, answer string) (*LoggedIn, error) {
 	t.Helper()
 	service := &eval.RunService{AuthScopeBase: scopeBase, Project: "own"}

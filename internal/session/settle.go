@@ -175,7 +175,6 @@ func (l *Loaded) labelsOf(name string) (*labels.File, error) {
 	return file, err
 }
 
-// limits settles the limits of the calls.
 func (m *merger) limits(o *eval.LimitOptions) suite.Limits {
 	d := &m.defaults.LimitOptions
 	number := func(name string, flag, byProject int, of func(*suite.Limits) int) int {
@@ -266,7 +265,6 @@ func (s *runSettings) check() error {
 	return nil
 }
 
-// merger settles settings from options, suites and the project file, and collects those in which suites differ.
 type merger struct {
 	suites   []*suite.Suite
 	defaults *eval.Options // of the project file

@@ -23,7 +23,6 @@ func suiteOf(t *testing.T, name, keys string) string {
 	return path
 }
 
-// settled loads and settles suites.
 func settled(t *testing.T, o eval.Options, env map[string]string, files ...string) (*Job, error) {
 	t.Helper()
 	l, err := Load(Options{Options: o, Caller: runner.Caller{Suites: files, Getenv: func(name string) string { return env[name] }}})

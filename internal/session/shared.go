@@ -30,7 +30,6 @@ type sharedLedger struct {
 	ended  string // why it ended the run, "" while it has not
 }
 
-// openLedger opens the ledger of the settings, if any.
 func (s *Session) openLedger() error {
 	o := s.Settings.Ledger
 	if o.URL == "" {
@@ -136,7 +135,6 @@ func (s *sharedLedger) check(ctx context.Context, p *runner.Plan) error {
 	return nil
 }
 
-// account is the account of calls to a model of a service.
 func (s *Session) account(name, model string) ledger.ModelAccount {
 	a := ledger.ModelAccount{Service: ledger.Address(s.Settings.Service.BaseURL), Model: model}
 	one := s.Settings.Services[name]

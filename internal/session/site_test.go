@@ -56,7 +56,6 @@ defaults: {scorers: [{contains: x}]}
 cases: [{name: one, vars: {w: x1}}, {name: two, vars: {w: x2}}, {name: three, vars: {w: b3}}, {name: four, vars: {w: x4}}]
 `
 
-// fourOutcomes are those of fourSuite.
 var fourOutcomes = map[string]eval.Outcome{"one#1": eval.Pass, "two#1": eval.Pass, "three#1": eval.Fail, "four#1": eval.Pass}
 
 func (s *site) getenv(name string) string { return s.env[name] }
@@ -68,7 +67,6 @@ func (s *site) notice(text string) {
 	s.notices = append(s.notices, text)
 }
 
-// write puts a file into the folder.
 func (s *site) write(name, text string) {
 	s.Helper()
 	path := s.at.Join(name)
@@ -80,7 +78,6 @@ func (s *site) write(name, text string) {
 	}
 }
 
-// read is the text of a file in the folder.
 func (s *site) read(name string) string {
 	s.Helper()
 	data, err := os.ReadFile(s.at.Join(name))
@@ -96,7 +93,6 @@ func (s *site) given(f Options, suites ...string) Options {
 	return f
 }
 
-// settle loads and settles suites, as every command does.
 func (s *site) settle(f Options, files ...string) (*Job, error) {
 	l, err := Load(s.given(f, files...))
 	if err != nil {
@@ -105,7 +101,6 @@ func (s *site) settle(f Options, files ...string) (*Job, error) {
 	return l.Settle()
 }
 
-// try runs suites.
 func (s *site) try(f Options, files ...string) error {
 	j, err := s.settle(f, files...)
 	if err == nil {
@@ -114,7 +109,6 @@ func (s *site) try(f Options, files ...string) error {
 	return err
 }
 
-// carryOut runs a job that is settled.
 func (s *site) carryOut(j *Job) error {
 	session, err := Connect(j, "test", s.notice)
 	if err != nil {
@@ -129,7 +123,6 @@ func (s *site) carryOut(j *Job) error {
 	return err
 }
 
-// run runs suites into the directory out. An error fails the test.
 func (s *site) run(out string, o eval.Options, files ...string) {
 	s.Helper()
 	o.Out = out
@@ -192,7 +185,6 @@ func (s *site) rescore(run, out string, f Options, suites ...string) error {
 	return s.carryOut(j)
 }
 
-// calls is how many calls of any method the service has had.
 func (s *site) calls() (n int64) {
 	for _, times := range s.service.Stats() {
 		n += times
@@ -200,10 +192,8 @@ func (s *site) calls() (n int64) {
 	return n
 }
 
-// generated is how many generate calls the service has had.
 func (s *site) generated() int64 { return s.service.Stats()[wire.MethodGenerate] }
 
-// open reads a run.
 func (s *site) open(name string) *journal.Document {
 	s.Helper()
 	d, err := s.at.Open(name)
@@ -214,7 +204,6 @@ func (s *site) open(name string) *journal.Document {
 	return d
 }
 
-// outcomes are those of a run, by case and repeat.
 func (s *site) outcomes(name string) map[string]eval.Outcome {
 	s.Helper()
 	out := map[string]eval.Outcome{}

@@ -23,7 +23,6 @@ const (
 )
 
 // Printed hands out the tokens that a program prints, each for its lifetime. It is safe for concurrent use.
-// The caller closes it.
 type Printed struct {
 	of     *suite.NamedService
 	keys   []string // variables that the program must not get
@@ -154,7 +153,6 @@ func likeTokens(printed string) []string {
 // count.
 const minToken, maxTokens = 8, 32
 
-// failed returns the error for a program that printed no token.
 func (p *Printed) failed(why string) error {
 	return &eval.Error{
 		Kind: eval.KindAuth, Origin: eval.FromLogin, Unsent: true, Retry: eval.RetryNever,

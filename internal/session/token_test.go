@@ -21,7 +21,6 @@ type login struct {
 	*session.Printed
 }
 
-// newLogin makes a program of lines of a shell.
 func newLogin(t *testing.T, lifetime time.Duration, script string) login {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,7 +35,6 @@ func newLogin(t *testing.T, lifetime time.Duration, script string) login {
 	return login{dir, p}
 }
 
-// runs is how often the program ran.
 func (l *login) runs(t *testing.T) int {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(l.dir, "runs"))

@@ -44,7 +44,6 @@ func (f *Options) files(given *eval.Options) (out []string) {
 	return out
 }
 
-// own returns the service according to the options.
 func (f *Options) own() ownService { return ownService{f.BaseURL, f.Auth, maps.Clone(f.Services)} }
 
 // settle completes o from the environment.
@@ -155,7 +154,6 @@ func servicesOf(s *runSettings, own map[string]string, calls []string) []string 
 	return few(out)
 }
 
-// loginsOf returns the programs that print tokens for the named services among calls.
 func loginsOf(s *runSettings, calls []string) []string {
 	var out []string
 	for _, name := range calls {
@@ -181,7 +179,6 @@ func few(words []string) []string {
 	return out
 }
 
-// programsIn returns the commands that one suite starts.
 func programsIn(s *suite.Suite) []string { return append(s.Programs(), scorersPrograms(s)...) }
 
 // scorersPrograms returns the commands that the scorers of a suite start, each once.

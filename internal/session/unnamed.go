@@ -63,7 +63,6 @@ func unnamedService() []serviceSetting {
 	}
 }
 
-// variable is the environment variable of a setting, such as EVALRUN_BASE_URL.
 func (s *serviceSetting) variable() string {
 	return "EVALRUN_" + strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(s.flag, "--"), "-", "_"))
 }

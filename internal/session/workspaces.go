@@ -155,8 +155,7 @@ func fill(p *suite.Program, to string) error {
 	return nil
 }
 
-// Settle decides which workspace of a trial is kept, as a path inside the run directory, "" for none. The function
-// release removes what is not kept; call it when the result is written down.
+// Settle returns the path to keep of a trial's workspace, "" for none. Call release when the result is written down.
 func (w *folders) Settle(salt string, r *eval.Result) (kept string, release func()) {
 	w.mu.Lock()
 	var one opened

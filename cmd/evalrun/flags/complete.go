@@ -14,8 +14,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// CompleteSelection completes the flags that select trials, from the recorded runs and from the suites on
-// the command line.
+// CompleteSelection completes flags that select trials, from recorded runs and from the suites on the command line.
 func CompleteSelection(cmd *cobra.Command) {
 	for _, flag := range []string{"failed-in", "changed-since"} {
 		completeFlag(cmd, flag, func(cmd *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
@@ -33,7 +32,6 @@ func CompleteSelection(cmd *cobra.Command) {
 	}
 }
 
-// ofAll yields the names in all suites.
 func ofAll(suites []*suite.Suite, names func(*suite.Suite) iter.Seq[string]) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, s := range suites {

@@ -33,7 +33,6 @@ func Service(fs *pflag.FlagSet, f *evalrun.Options) {
 	Seed(fs, f)
 }
 
-// services adds the flags for the named services of suites.
 func services(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.Var(&servicesFlag{&f.Services}, "service", "address of the service NAME of the suites (repeatable)")
 	AllowEnv(fs, f)
@@ -111,8 +110,7 @@ func Attempts(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.Var((*Duration)(&f.Timeout), "timeout", "end each attempt after this long, body included (default 60s)")
 }
 
-// Failures adds the flag that ends a failing run, and --fail-fast, which is --max-failures 1. more is "more " where failures
-// of an earlier run do not count.
+// Failures adds --max-failures and --fail-fast, which is 1. more is "more " where failures of an earlier run do not count.
 func Failures(fs *pflag.FlagSet, p *int, more string) {
 	fs.Var((*failFast)(p), "fail-fast", "the same as --max-failures 1")
 	fs.Lookup("fail-fast").NoOptDefVal = "true"
@@ -196,8 +194,7 @@ func Reports(fs *pflag.FlagSet, f *evalrun.Options) {
 			"; without FILE to standard output (default table; repeatable)")
 }
 
-// JSON adds --json to a command that lists something, and -o json, as reports of runs have it. The long
-// name of -o cannot be `report` here, because project files have a key of that name.
+// JSON adds --json and -o json. The long name of -o cannot be `report` here: project files have a key of that name.
 func JSON(fs *pflag.FlagSet, p *bool) {
 	fs.BoolVar(p, "json", false, "print JSON")
 	fs.VarP((*jsonFormat)(p), "format", "o", "print as table or json")

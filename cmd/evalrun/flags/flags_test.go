@@ -16,7 +16,6 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// all are the flags of a run.
 func all() (*pflag.FlagSet, *evalrun.Options) {
 	var f evalrun.Options
 	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)

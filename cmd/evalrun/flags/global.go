@@ -42,7 +42,6 @@ func notEmpty(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// enter changes to the folder of -C.
 func (g *Global) enter() error {
 	if g.directory == "" || g.entered {
 		return nil
@@ -95,8 +94,7 @@ func (c *color) Set(s string) error {
 	return nil
 }
 
-// On reports whether to use colours. The flag counts first. Then NO_COLOR turns colours off, and
-// FORCE_COLOR or CLICOLOR_FORCE turns them on. Otherwise a terminal has colours unless TERM is dumb.
+// On reports whether to use colours: by the flag, then NO_COLOR, then FORCE_COLOR or CLICOLOR_FORCE, then TERM of a terminal.
 func (c *color) On(terminal bool, getenv func(string) string) bool {
 	switch {
 	case *c == colorAlways || *c == colorNever:

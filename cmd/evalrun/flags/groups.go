@@ -58,8 +58,7 @@ type Group struct {
 	Flags []*pflag.Flag
 }
 
-// Grouped returns the flags that help shows, in its order. If there are many, they are in groups, and flags
-// without a group come last.
+// Grouped returns the flags in the order of help. Many flags are in groups, and those without a group come last.
 func Grouped(fs *pflag.FlagSet) []Group {
 	var shown []*pflag.Flag
 	fs.VisitAll(func(f *pflag.Flag) {

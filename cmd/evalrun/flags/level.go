@@ -7,8 +7,7 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
-// LevelFlags are -q and -v. A run may have both, for example -v with `quiet: true` in the project file. It is then
-// quiet on the terminal, and its tables in files are verbose.
+// LevelFlags are -q and -v. With both, the terminal is quiet and tables in files are verbose.
 type LevelFlags struct{ Quiet, Verbose bool }
 
 // AddLevel adds both flags. verbose is the help of -v.
@@ -28,8 +27,7 @@ func (l *LevelFlags) Level() term.Level {
 	return term.Usual
 }
 
-// Arrange applies the flags to the layout of the reports that formats (-o) name. A report that -o sends to
-// standard output is complete there, also under -q.
+// Arrange applies the flags to the reports that formats (-o) name. A report on standard output is complete, also under -q.
 func (l *LevelFlags) Arrange(layout *reports.Options, formats []string) {
 	layout.Verbose, layout.Quiet = l.Verbose, l.Quiet && !toStandard(formats)
 }

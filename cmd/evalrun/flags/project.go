@@ -98,7 +98,6 @@ func replaced(fs *pflag.FlagSet, name string) bool {
 	})
 }
 
-// preset sets flags that were not given to the values of the project file.
 func preset(fs *pflag.FlagSet, options *session.Options) error {
 	file, presets := options.Presets()
 	for _, one := range presets {

@@ -110,7 +110,6 @@ func (f *noBaselineFlag) Set(s string) error {
 	return nil
 }
 
-// shardOf reads I/N.
 func shardOf(text string) (shard eval.Shard, err error) {
 	if err := shard.UnmarshalText([]byte(text)); err != nil || shard.Of == 0 {
 		return shard, fmt.Errorf("it takes a part of a whole, such as 1/4")
@@ -189,7 +188,6 @@ func boundedInt(p *int, most int) pflag.Value {
 	}}
 }
 
-// jsonFormat accepts table and json for -o, and sets the value of --json.
 type jsonFormat bool
 
 func (j *jsonFormat) String() string { return "" }
@@ -202,7 +200,6 @@ func (j *jsonFormat) Set(s string) error {
 	return nil
 }
 
-// failFast sets the limit of failures to 1.
 type failFast int
 
 func (f *failFast) String() string   { return strconv.FormatBool(*f == 1) }
@@ -220,7 +217,6 @@ func (f *failFast) Set(s string) error {
 	return nil
 }
 
-// share reads a number between 0 and 1, exclusive.
 func share(text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v > 0 && v < 1) {

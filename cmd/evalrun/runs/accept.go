@@ -74,8 +74,7 @@ func (p *Proposal) Diff(w io.Writer, o *Offer, color bool) error {
 	return term.Diff(w, p.Was, &o.Text, color)
 }
 
-// LoadAccepting loads a job for NewAcceptance of the run to rescore: the named suites, or else the suites of the run as they
-// are now. The options select cases and arms.
+// LoadAccepting loads the run to rescore for NewAcceptance, with the named suites or the current suites of the run.
 func LoadAccepting(f session.Options) (*session.Loaded, error) {
 	cases, arms := f.Cases, f.Arms
 	f.Cases, f.Arms = nil, nil
@@ -136,7 +135,6 @@ func onArms(arms []string) string {
 	return " on an arm that fits " + strings.Join(arms, " or ")
 }
 
-// casesIn returns the cases of a run, with their arms.
 func casesIn(d *journal.Document) map[gate.ArmCase]bool {
 	there := map[gate.ArmCase]bool{}
 	for i := range d.Len() {
@@ -146,7 +144,6 @@ func casesIn(d *journal.Document) map[gate.ArmCase]bool {
 	return there
 }
 
-// gathering collects the answers of a run by file.
 type gathering struct {
 	doc   *journal.Document
 	there map[gate.ArmCase]bool
@@ -166,7 +163,6 @@ func (g *gathering) any(filter runner.Filter) bool {
 	return false
 }
 
-// keptFile is a file with an expected answer, and the answers given for it.
 type keptFile struct {
 	suite   int
 	name    string
@@ -174,13 +170,11 @@ type keptFile struct {
 	sources []*giver
 }
 
-// giver is a case on an arm with its answers.
 type giver struct {
 	gate.ArmCase
 	given []*answerVariant
 }
 
-// answerVariant is a distinct answer and its count.
 type answerVariant struct {
 	scorers.SnapshotCheck
 	times int
@@ -216,7 +210,6 @@ func (g *gathering) take(t *runner.Planned) error {
 	return err
 }
 
-// file returns the keptFile with which an answer is compared.
 func (g *gathering) file(suiteName string, s *scorers.SnapshotCheck) *keptFile {
 	key := [2]string{suiteName, s.File}
 	one := g.files[key]
@@ -246,8 +239,7 @@ func (k *keptFile) add(name gate.ArmCase, s scorers.SnapshotCheck) {
 	a.given[j].times++
 }
 
-// proposal returns the change of the file, nil if it may stay. Among repeats, the most frequent answer
-// counts, and of equally frequent ones the first.
+// proposal returns the change of the file, nil if it may stay. The most frequent answer counts; among equals, the first.
 func (k *keptFile) proposal() *Proposal {
 	p := &Proposal{Was: k.was}
 	offers := map[string]*Offer{}

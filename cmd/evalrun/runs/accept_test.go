@@ -58,7 +58,6 @@ func (f *folder) run(out, answers string) {
 	}
 }
 
-// offered compares the answers of a run with the expected ones.
 func (f *folder) offered(run string, selection eval.SelectionOptions) (*Acceptance, error) {
 	flags := session.Options{Options: eval.Options{SelectionOptions: selection}}
 	flags.Dir, flags.Rescore, flags.Getenv = f.at.Abs(""), run, func(string) string { return "" }
@@ -104,7 +103,6 @@ func (f *folder) tree() map[string]string {
 	return out
 }
 
-// capitals has two cases with a file each.
 const capitals = `version: 1   # a comment that stays
 name: s
 targets: [{name: t, model: svc-pro}]

@@ -50,7 +50,6 @@ func newClient(base, token string, header http.Header, advice string) (client, e
 	return c, nil
 }
 
-// refused is an error status.
 type refused struct {
 	status int
 	err    error
@@ -129,7 +128,6 @@ func (c *client) send(ctx context.Context, method, path string, in, out any) err
 	return nil
 }
 
-// refusal returns an error with the forge's message and advice.
 func (c *client) refusal(method, path string, status int, data []byte) error {
 	var why struct{ Message, Error any }
 	said := ""

@@ -47,7 +47,6 @@ func (f Folder) Comment(ctx context.Context, name string, o Commenting) (posted,
 	return at.Issue(ctx, marker, "evalrun: "+titleOf(doc), body.String(), doc.Gate().Exit != eval.CodeOK)
 }
 
-// titleOf returns the names of the first suites.
 func titleOf(doc *journal.Document) string {
 	const most = 3
 	var names []string
@@ -60,7 +59,6 @@ func titleOf(doc *journal.Document) string {
 	return strings.Join(names, ", ")
 }
 
-// linksOf parses links of the form TEXT=URL.
 func linksOf(texts []string) (all []reports.Link, err error) {
 	for _, text := range texts {
 		words, address, ok := strings.Cut(text, "=")

@@ -29,7 +29,6 @@ type CompareRequest struct {
 	ByJudge     judging.ByJudge
 }
 
-// compareResult is the result of Compare.
 type compareResult struct {
 	found *compare.Comparison
 	rule  *eval.BaselineRule
@@ -73,7 +72,6 @@ func (f Folder) Compare(ctx context.Context, names []string, o CompareRequest) (
 	return &compareResult{c, rule}, err
 }
 
-// prefer compares the answers of two runs by a judge as well.
 func (f Folder) prefer(
 	ctx context.Context, names []string, o CompareRequest, what gate.Comparing, rule *eval.BaselineRule,
 ) (*compareResult, error) {
@@ -174,13 +172,11 @@ func (f Folder) RankByPreference(ctx context.Context, name string, o CompareRequ
 	return &preferenceResult{found}, err
 }
 
-// openTwo opens both runs. A single name is used for both sides.
 func (f Folder) openTwo(names []string) (base, head *journal.Document, err error) {
 	return both(f, names, f.OpenBaseline)
 }
 
-// readTwo reads both runs for a comparison, without the parts that it does not need. A single name is used
-// for both sides.
+// readTwo reads the parts of both runs that a comparison needs. A single name is used for both sides.
 func (f Folder) readTwo(names []string, o CompareRequest) (base, head *gate.RunSides, err error) {
 	read := func(name string) (*gate.RunSides, error) {
 		d, err := f.OpenBaseline(name)

@@ -13,7 +13,6 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// inFolder is a folder of a test.
 type inFolder struct {
 	Folder
 	t *testing.T
@@ -45,7 +44,6 @@ func letters(text, arm string, first, step int) (out []*eval.Result) {
 	return out
 }
 
-// record writes a run into the folder.
 func (f inFolder) record(name string, change func(*eval.Run), end *eval.End, trials ...*eval.Result) {
 	f.t.Helper()
 	run := eval.Run{
@@ -72,7 +70,6 @@ func completed() *eval.End {
 	return &eval.End{Reason: eval.EndCompleted, FinishedAt: "2026-01-01T00:01:00Z"}
 }
 
-// screen is a screen that keeps what is written to it.
 func screen() (term.Screen, *bytes.Buffer) {
 	var b bytes.Buffer
 	return term.Screen{Writer: &b, Width: 100}, &b

@@ -41,7 +41,6 @@ type api interface {
 	fork() string
 }
 
-// note is a comment or an issue.
 type note struct {
 	id     int64
 	author string
@@ -64,14 +63,12 @@ func find(getenv func(string) string) (*forgeProject, error) {
 		"`evalrun report RUN -o markdown` prints the comment")
 }
 
-// posted is the result of posting a comment or an issue.
 type posted struct {
 	Did  string // "created", "updated", "closed", or "" if nothing was to be done
 	Page string // address of the comment or issue
 }
 
-// Comment creates or edits the comment that begins with a marker. Number 0 is the pull or merge request of
-// this job.
+// Comment creates or edits the comment that begins with a marker. Number 0 is the pull request of this job.
 func (f *forgeProject) Comment(ctx context.Context, number int, marker, body string) (posted, error) {
 	if number == 0 {
 		var err error
@@ -117,8 +114,7 @@ var plainRepository = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z0-9._/-]{1,200}$`)
 })
 
-// Issue keeps one issue for a failing suite. The first failing run opens it, later ones update it, and a
-// passing run closes it. A passing run without an open issue does nothing.
+// Issue opens an issue for a failing suite, updates it in later failing runs, and closes it when the suite passes.
 func (f *forgeProject) Issue(ctx context.Context, marker, title, body string, failing bool) (posted, error) {
 	old, err := f.own(ctx, marker, func(page int) ([]note, error) { return f.api.issues(ctx, page) })
 	switch {
@@ -140,8 +136,7 @@ func (f *forgeProject) Issue(ctx context.Context, marker, title, body string, fa
 // maxPages bounds the search for a marker: 10,000 comments.
 const maxPages = 100
 
-// own returns the newest note of the token's owner that begins with a marker, nil if there is none. It
-// ignores markers in notes of others, because anybody can write one.
+// own returns the newest note of the token's owner that begins with a marker, nil if there is none. Anybody can write a marker.
 func (f *forgeProject) own(ctx context.Context, marker string, pageOf func(int) ([]note, error)) (*note, error) {
 	me, err := f.api.viewer(ctx)
 	if err != nil {

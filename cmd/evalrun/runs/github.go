@@ -19,8 +19,7 @@ type gitHub struct {
 	event      gitHubEvent
 }
 
-// gitHubEvent is the event that started a workflow. A `workflow_run` event describes the head of the
-// workflow before it.
+// gitHubEvent is the event that started a workflow. `workflow_run` describes the head of the workflow before it.
 type gitHubEvent struct {
 	PullRequest struct {
 		Number int
@@ -33,7 +32,6 @@ type gitHubEvent struct {
 	} `json:"workflow_run"` //nolint:tagliatelle // GitHub's
 }
 
-// repository is a repository of an event, or null if it was deleted.
 type repository struct {
 	FullName string `json:"full_name"` //nolint:tagliatelle // GitHub's
 	Owner    struct{ Login string }
@@ -114,7 +112,6 @@ func (h *gitHub) fork() string {
 
 func (h *gitHub) path(rest string) string { return "/repos/" + h.repository + "/" + rest }
 
-// gitHubNote is a comment or an issue in GitHub's API.
 type gitHubNote struct {
 	ID, Number  int64
 	Body        string

@@ -62,7 +62,6 @@ func (l *gitLab) path(rest string) string {
 	return "/projects/" + url.PathEscape(l.project) + "/" + rest
 }
 
-// gitLabNote is a note or an issue in GitLab's API.
 type gitLabNote struct {
 	ID, IID     int64
 	Body        string

@@ -23,7 +23,7 @@ type HistoryOptions struct {
 // HistoryMetrics returns the names of the metrics that every run has.
 func HistoryMetrics() []string { return history.BuiltIn() }
 
-// historyReport reads the trends that the options select. It returns nil if there is no history yet.
+// History reads the trends that the options select. It returns nil if there is no history yet.
 func (f Folder) History(o HistoryOptions) (*historyReport, error) {
 	s, err := f.OpenHistory()
 	if err != nil || s == nil {
@@ -53,7 +53,6 @@ func emptyHistory() *historyReport {
 	return &historyReport{Excerpt: history.Excerpt{Version: 1, Runs: []history.RunRecord{}, Trends: []history.ArmTrend{}}}
 }
 
-// historyReport is the output of `evalrun history`, also as JSON.
 type historyReport struct {
 	history.Excerpt
 
@@ -131,7 +130,6 @@ func (h *historyReport) chosen() (func([]history.RunRecord) []history.RunRecord,
 	}, nil
 }
 
-// armsOf lists the arms of runs, those of the newest run first.
 func armsOf(runs []history.RunRecord) []armName {
 	var out []armName
 	for i := range slices.Backward(runs) {
@@ -145,8 +143,7 @@ func armsOf(runs []history.RunRecord) []armName {
 	return out
 }
 
-// checkNames returns an error for a pattern that matches no suite or arm, since a typo must not look like
-// an empty history.
+// checkNames refuses a pattern that matches no suite or arm, since a typo must not look like an empty history.
 func (h *historyReport) checkNames() error {
 	fits := func(runs []history.RunRecord) error {
 		var suites, arms []string
@@ -173,7 +170,6 @@ func (h *historyReport) checkNames() error {
 	return err
 }
 
-// unknown returns an error for a pattern that matches nothing.
 func unknown(what string, patterns, known []string) error {
 	for _, p := range patterns {
 		if !slices.ContainsFunc(known, eval.Pattern(p).Match) {
@@ -210,8 +206,7 @@ func (h *historyReport) metrics(arms []armName) ([][]string, error) {
 	return out, unknown("metric", h.o.Metrics, slices.Clone(known))
 }
 
-// cases returns the cases of an arm that match the patterns. A name without a star counts even if no recent
-// run has the case.
+// cases returns the cases of an arm that match. A name without a star counts even if no recent run has the case.
 func (h *historyReport) cases(arm armName) ([]string, error) {
 	var out []string
 	for _, p := range h.o.Cases {
@@ -264,7 +259,6 @@ func (h *historyReport) limit() int {
 	return h.o.Limit
 }
 
-// ofRuns keeps the points of the selected runs.
 func (h *historyReport) ofRuns(points []history.Point) []history.Point {
 	if len(h.o.Named) == 0 {
 		return points
@@ -274,7 +268,6 @@ func (h *historyReport) ofRuns(points []history.Point) []history.Point {
 	})
 }
 
-// checkCases returns an error for a pattern that matches no case.
 func (h *historyReport) checkCases(arms []armName) error {
 	var shown []string
 	for i := range h.Trends {

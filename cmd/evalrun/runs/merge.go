@@ -23,7 +23,6 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
-// merged is the result of Merge.
 type merged struct {
 	Name    string // of the run directory
 	Exit    int
@@ -41,8 +40,7 @@ type Merging struct {
 	Getenv  func(string) string
 }
 
-// Merge joins the shards of one plan into a run, applies its gate and writes reports. If an error occurs
-// after the run was written, it returns a result too.
+// Merge joins the shards of a plan into a run, applies its gate and writes reports. After the run is written, errors have a result too.
 func (f Folder) Merge(shards []string, o Merging) (*merged, error) {
 	outputs, err := reports.ParseOutputs(o.Formats, f.Join)
 	if err != nil {
@@ -132,8 +130,7 @@ func merge(at rundir.Dir, names []string, out string, getenv func(string) string
 	return dir, nil
 }
 
-// copyWorkspaces copies the folders that programs left in shards. It ignores what cannot be copied, because
-// the records matter more.
+// copyWorkspaces copies what it can of the folders that programs left in shards: the records matter more.
 func copyWorkspaces(to string, shards []*journal.Document) {
 	for _, d := range shards {
 		root, err := os.OpenRoot(d.Dir)
@@ -178,7 +175,6 @@ func checkShard(name string, d, first *journal.Document) error {
 	return nil
 }
 
-// gates returns the rules of the suites of a run.
 func gates(d *journal.Document) []*eval.GateConfig {
 	var out []*eval.GateConfig
 	for i := range d.Run.Suites {
@@ -210,7 +206,6 @@ func complete(names []string, shards []*journal.Document) error {
 	return nil
 }
 
-// mergedHeader makes the header of the merged run from those of its shards.
 func mergedHeader(shards []*journal.Document) *eval.Run {
 	run := shards[0].Run
 	run.ID = rundir.NewID(time.Now().UTC())

@@ -29,7 +29,6 @@ func BenchmarkMerge(b *testing.B) {
 	b.ReportMetric(shards*trials*float64(b.N)/b.Elapsed().Seconds(), "trials/s")
 }
 
-// benchShard makes the run of a shard.
 func benchShard(b *testing.B, name string, shard eval.ShardOf) {
 	b.Helper()
 	run := eval.Run{ID: name, Plan: eval.RunPlan{Trials: shard.Trials / shard.Of, Arms: []string{"t/p"}, Shard: &shard}}

@@ -57,7 +57,6 @@ func (p *published) Notices() []string {
 	))
 }
 
-// counted returns a number with its noun.
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -68,7 +67,6 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// someOf returns the first few ids.
 func someOf(ids []string) string {
 	const most = 3
 	if len(ids) <= most {

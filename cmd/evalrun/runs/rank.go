@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// rankings has the ranking of each suite of a run.
 type rankings struct {
 	run string
 	all []compare.Ranking

@@ -151,13 +151,11 @@ func nearestCase(d *journal.Document, name string) string {
 	return ""
 }
 
-// without ignores the outcomes.
 func (s ShowOptions) without() ShowOptions {
 	s.Outcomes = nil
 	return s
 }
 
-// found reports whether the run has a matching trial.
 func (s ShowOptions) found(doc *journal.Document) bool {
 	wanted := s.wanted()
 	for row := range doc.Rows() {
@@ -184,8 +182,7 @@ type listedCase struct {
 	Counts  eval.Counts  `json:"counts"`
 }
 
-// ShowJSON writes the result of List or Show as JSON lines. With a case, these are the matching trials as
-// in the run file, and otherwise the cases with their outcomes.
+// ShowJSON writes JSON lines: with a case its matching trials as in the run file, else the cases with their outcomes.
 func (f Folder) ShowJSON(name string, what ShowOptions, screen term.Screen) error {
 	doc, err := f.open(name)
 	if err != nil {
@@ -225,7 +222,6 @@ func listJSON(doc *journal.Document, what ShowOptions, screen term.Screen) error
 	return nil
 }
 
-// trialsJSON writes the matching trials of a case and counts them.
 func trialsJSON(doc *journal.Document, row journal.Row, wanted reports.Wanted, screen term.Screen) (n int, err error) {
 	for r, err := range doc.Read(row) {
 		if err != nil {
@@ -242,8 +238,7 @@ func trialsJSON(doc *journal.Document, row journal.Row, wanted reports.Wanted, s
 	return n, nil
 }
 
-// CheckJudges compares the judges of a run with the labels in a file, or else with the labels that people
-// gave in `evalrun view`.
+// CheckJudges compares the judges of a run with the labels in a file, or else with those given in `evalrun view`.
 func (f Folder) CheckJudges(name, file string) (report *judging.AgreementReport, emulated bool, err error) {
 	doc, err := f.Open(name)
 	if err != nil {
@@ -287,8 +282,7 @@ func (f Folder) labelsOf(doc *journal.Document, file string) ([]*labels.File, er
 	return out, nil
 }
 
-// Export writes the parts of a run that a comparison needs to one file. It leaves out prompts, answers and
-// everything that may quote them.
+// Export writes what a comparison needs to one file, without prompts, answers and what may quote them.
 func (f Folder) Export(name, out string) error {
 	path, err := f.FindBaseline(name)
 	if err != nil {

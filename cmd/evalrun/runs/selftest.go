@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// selfTests has, for each arm, how often its gate would be wrong.
 type selfTests []gate.ArmSelfTest
 
 // SelfTest compares a run with itself by the gate of a suite.

@@ -14,8 +14,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// WriteModels writes a table of models. In a terminal that is too narrow for it, each model gets a few
-// lines. width is 0 without a terminal.
+// WriteModels writes a table of models, or a few lines for each in a narrow terminal. width is 0 without a terminal.
 func WriteModels(w io.Writer, models []eval.Model, width int) error {
 	var table bytes.Buffer
 	tw := tabwriter.NewWriter(&table, 0, 4, 2, ' ', 0)

@@ -10,8 +10,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-// Page renders Markdown for a terminal. It wraps lines at the width of the screen, underlines headings,
-// indents code without wrapping it, and fits tables. It supports only what the documentation uses.
+// Page renders the Markdown that the documentation uses, wrapped at the width of the screen.
 func Page(s Screen, markdown string) error {
 	width := min(s.Width, widestPage)
 	if s.Width <= 0 {
@@ -73,7 +72,6 @@ func (p *pageWriter) line(line string) {
 	}
 }
 
-// space ends the output with one empty line.
 func (p *pageWriter) space() {
 	if !strings.HasSuffix(p.out.String(), "\n\n") {
 		p.out.WriteString("\n")
@@ -96,7 +94,6 @@ func (p *pageWriter) heading(line string) {
 	}
 }
 
-// flush writes the finished block.
 func (p *pageWriter) flush() {
 	if len(p.rows) > 0 {
 		p.table()
@@ -130,8 +127,7 @@ var (
 	strong     = regexp.MustCompile(`\*\*([^*]+)\*\*`)
 )
 
-// unmarked removes marks of Markdown, except those of code, which make it visible. A link to a page becomes
-// the name of the page.
+// unmarked removes marks of Markdown, except those of code. A link to a page becomes the name of the page.
 func unmarked(text string) string {
 	text = markedLink.ReplaceAllStringFunc(text, func(link string) string {
 		m := markedLink.FindStringSubmatch(link)

@@ -6,7 +6,6 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// row adds a row of a table, unless it is the line under the head.
 func (p *pageWriter) row(line string) {
 	line = strings.ReplaceAll(line, `\|`, "\x00")
 	var cells []string

@@ -37,8 +37,7 @@ type Verbosity struct {
 	Level Level
 }
 
-// ProgressBar shows the progress of a run on standard error: a bar on a terminal, and otherwise a line from
-// time to time.
+// ProgressBar shows the progress of a run: a bar on a terminal, and else a line from time to time.
 type ProgressBar struct {
 	Verbosity
 	Waiting func() string // what the run waits for; optional
@@ -56,8 +55,7 @@ type ProgressBar struct {
 	ticking sync.WaitGroup
 }
 
-// NewProgress returns the progress of a run on w. columns returns the width of the terminal; nil without
-// one.
+// NewProgress returns the progress of a run on w. columns returns the terminal's width; nil without one.
 func NewProgress(w io.Writer, columns func() int, how Verbosity) *ProgressBar {
 	return &ProgressBar{w: w, columns: columns, Verbosity: how, ended: make(chan struct{})}
 }
@@ -157,7 +155,6 @@ func (p *ProgressBar) Finish() {
 	p.drawn = ""
 }
 
-// line returns the progress as text.
 func (p *ProgressBar) line() string {
 	parts := []string{
 		fmt.Sprintf(
@@ -178,7 +175,6 @@ func (p *ProgressBar) line() string {
 	return strings.Join(parts, "; ")
 }
 
-// cost returns the tokens and money spent so far.
 func (p *ProgressBar) cost() string {
 	text := fmt.Sprintf("%d tokens", p.spent.Tokens)
 	if p.spent.Currency != "" {

@@ -49,8 +49,7 @@ func (p *ProgressBar) erasure() string {
 	return "\r" + up + "\x1b[J"
 }
 
-// picture returns the line of the bar for a width, plain and coloured. It has the counts, and then whatever
-// fits: the time left, the spend, what the run waits for, and the rate. The bar gets the rest of the width.
+// picture returns the bar, plain and coloured: the counts, and what fits of time left, spend, waiting and rate.
 func (p *ProgressBar) picture(width int) (plain, painted string) {
 	plain, painted = p.tally()
 	if displaywidth.String(plain) > width { // such a narrow terminal is unreadable anyway
@@ -93,7 +92,6 @@ func (p *ProgressBar) picture(width int) (plain, painted string) {
 	return bar + plain, bar + painted
 }
 
-// tally returns the counts, plain and coloured.
 func (p *ProgressBar) tally() (plain, painted string) {
 	plain = fmt.Sprintf("%d/%d", p.counts.Total(), p.total)
 	painted = plain
@@ -112,7 +110,6 @@ func (p *ProgressBar) tally() (plain, painted string) {
 	return plain, painted
 }
 
-// few abbreviates a large number.
 func few(n int) string {
 	switch {
 	case n >= 10_000_000:

@@ -12,8 +12,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-// Visible is a standard stream that shows what it holds: characters that reorder or hide text are written as \uXXXX, which is the same
-// text in JSON. It leaves colours and line ends alone, since texts lose theirs in diag.Clean.
+// Visible is a stream that writes characters that reorder or hide text as \uXXXX. Colours and line ends stay.
 type Visible struct {
 	W io.Writer
 
