@@ -10,16 +10,16 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Judging counts the calls of judges. It also has their agreement: with themselves in repeats, and with
+// judging counts the calls of judges. It also has their agreement: with themselves in repeats, and with
 // each other in panels.
-type Judging struct {
+type judging struct {
 	journal.JudgeRequests
-	Agreement []SelfAgreement `json:"agreement,omitempty"`
+	Agreement []selfAgreement `json:"agreement,omitempty"`
 }
 
-// SelfAgreement is the agreement of a scorer's judgements on the answers of an arm, over repeats or over
+// selfAgreement is the agreement of a scorer's judgements on the answers of an arm, over repeats or over
 // the judges of a panel.
-type SelfAgreement struct {
+type selfAgreement struct {
 	Suite  string `json:"suite"`
 	Arm    string `json:"arm"`
 	Scorer string `json:"scorer"` // its name, or its kind
@@ -36,11 +36,11 @@ type SelfAgreement struct {
 }
 
 // JudgingOf returns nil if the run called no judge. Otherwise it reads all trials.
-func JudgingOf(d *journal.Document) *Judging {
+func JudgingOf(d *journal.Document) *judging {
 	if d.Summary.JudgeRequests == (journal.JudgeRequests{}) {
 		return nil
 	}
-	out := &Judging{JudgeRequests: d.Summary.JudgeRequests}
+	out := &judging{JudgeRequests: d.Summary.JudgeRequests}
 	all := map[agreementKey][][]eval.Ruling{}
 	var order []agreementKey
 	for r, err := range d.Trials() {
@@ -62,7 +62,7 @@ func JudgingOf(d *journal.Document) *Judging {
 	return out
 }
 
-// agreementKey groups the answers of one SelfAgreement.
+// agreementKey groups the answers of one selfAgreement.
 type agreementKey struct {
 	suite, arm, scorer, judge string
 	panel, repeats            int
@@ -94,8 +94,8 @@ func agreeing(r *eval.Result, s *eval.Score) iter.Seq2[agreementKey, []eval.Ruli
 	}
 }
 
-func agreementOf(k agreementKey, all [][]eval.Ruling) SelfAgreement {
-	out := SelfAgreement{
+func agreementOf(k agreementKey, all [][]eval.Ruling) selfAgreement {
+	out := selfAgreement{
 		Suite: k.suite, Arm: k.arm, Scorer: k.scorer, Judge: k.judge, Panel: k.panel, Repeats: k.repeats, Answers: len(all),
 	}
 	rows := countRulings(all)

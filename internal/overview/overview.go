@@ -23,29 +23,29 @@ const version = 1
 // Overview is a run without its trials, in the JSON report.
 type Overview struct {
 	Version int          `json:"version"`
-	Run     RunStatus    `json:"run"`
-	Totals  Totals       `json:"summary"`
-	Arms    []ArmFigures `json:"arms"`
+	Run     runStatus    `json:"run"`
+	Totals  totals       `json:"summary"`
+	Arms    []armFigures `json:"arms"`
 	// Gate is nil if no gate was applied. Then NotApplied says so.
 	Gate       *journal.Gate `json:"gate"`
 	NotApplied string        `json:"noVerdict,omitempty"`
 	// Comparison is with the baseline of the gate.
-	Comparison *GateComparison `json:"comparison,omitempty"`
+	Comparison *comparedGate `json:"comparison,omitempty"`
 	// Ranking ranks the arms of suites with a rule about the best arm, or with a race.
 	Ranking []compare.Ranking `json:"ranking,omitempty"`
 	// Race is set in a run with --race.
 	Race *RaceResult `json:"race,omitempty"`
 }
 
-// GateComparison is the comparison of a gate with its baseline. With --no-baseline it has only the run that was not
+// comparedGate is the comparison of a gate with its baseline. With --no-baseline it has only the run that was not
 // compared.
-type GateComparison struct {
+type comparedGate struct {
 	*compare.Comparison
 	NotCompared bool `json:"notCompared,omitempty"`
 }
 
-// RunStatus says what was run and how it ended.
-type RunStatus struct {
+// runStatus says what was run and how it ended.
+type runStatus struct {
 	eval.Run
 	FinishedAt  string         `json:"finishedAt,omitempty"`
 	Reason      eval.EndReason `json:"reason,omitempty"`
@@ -56,26 +56,26 @@ type RunStatus struct {
 	Spent       *eval.Spent    `json:"spent,omitempty"`
 }
 
-// Totals has the totals of a run over all suites and arms.
-type Totals struct {
+// totals has the totals of a run over all suites and arms.
+type totals struct {
 	Trials int `json:"trials"`
 	eval.Counts
 	PassRate *float64 `json:"passRate"`
-	// Cut counts incomplete answers: they reached the limit of tokens, or were blocked after some text.
-	Cut     Cut                `json:"cut"`
+	// cut counts incomplete answers: they reached the limit of tokens, or were blocked after some text.
+	Cut     cut                `json:"cut"`
 	Tokens  journal.Tokens     `json:"tokens"`
-	Judging *Judging           `json:"judging,omitempty"` // calls of judges; not included in Tokens
+	Judging *judging           `json:"judging,omitempty"` // calls of judges; not included in Tokens
 	Cases   journal.CaseCounts `json:"cases"`
 }
 
-// Cut counts incomplete answers by reason.
-type Cut struct {
+// cut counts incomplete answers by reason.
+type cut struct {
 	MaxTokens int `json:"maxTokens"`
 	Blocked   int `json:"blocked"`
 }
 
-// ArmFigures has the results of a target and a prompt of a suite.
-type ArmFigures struct {
+// armFigures has the results of a target and a prompt of a suite.
+type armFigures struct {
 	Suite string `json:"suite"`
 	Arm   string `json:"arm"`
 	eval.Counts
@@ -84,8 +84,8 @@ type ArmFigures struct {
 	Level         float64                 `json:"level"`
 	Tokens        journal.Tokens          `json:"tokens"`
 	MeanLatencyMs float64                 `json:"meanLatencyMs"`
-	Metrics       map[string]MetricFigure `json:"metrics"`
-	Repeats       *Repeats                `json:"repeats,omitempty"` // of cases that were scored more than once
+	Metrics       map[string]metricFigure `json:"metrics"`
+	Repeats       *repeatsOf              `json:"repeats,omitempty"` // of cases that were scored more than once
 	// Classification is nil if the suite has none.
 	Classification *eval.Report `json:"classification,omitempty"`
 	// Target and the following fields describe what is under test, in runs that record it.
@@ -93,12 +93,12 @@ type ArmFigures struct {
 	Model    string    `json:"model,omitempty"`
 	App      string    `json:"app,omitempty"`     // for people
 	Version  string    `json:"version,omitempty"` // of the model
-	Sampling *Sampling `json:"sampling,omitempty"`
+	Sampling *sampling `json:"sampling,omitempty"`
 	Stream   bool      `json:"stream,omitempty"`
 }
 
-// MetricFigure is the mean of a named scorer or of a derived metric, over N cases.
-type MetricFigure struct {
+// metricFigure is the mean of a named scorer or of a derived metric, over N cases.
+type metricFigure struct {
 	Mean     float64    `json:"mean"`
 	N        int        `json:"n"`
 	Interval [2]float64 `json:"interval"`
@@ -110,7 +110,7 @@ func New(d *journal.Document) Overview {
 		Version: version,
 		Run:     newRunStatus(d),
 		Totals:  newTotals(d),
-		Arms:    []ArmFigures{},
+		Arms:    []armFigures{},
 		Gate:    applied(d.Gate()), Comparison: gateComparison(d), Ranking: d.Ranking(), Race: RaceOf(d),
 	}
 	if d.Gate() == nil {
@@ -125,13 +125,13 @@ func New(d *journal.Document) Overview {
 	return out
 }
 
-func gateComparison(d *journal.Document) *GateComparison {
+func gateComparison(d *journal.Document) *comparedGate {
 	switch c := d.Comparison(); {
 	case d.NotCompared():
 		run := compare.Compared{Run: d.Run.ID, StartedAt: d.Run.StartedAt}
-		return &GateComparison{&compare.Comparison{Head: run, Arms: []compare.ArmComparison{}}, true}
+		return &comparedGate{&compare.Comparison{Head: run, Arms: []compare.ArmComparison{}}, true}
 	case c != nil:
-		return &GateComparison{Comparison: c}
+		return &comparedGate{Comparison: c}
 	}
 	return nil
 }
@@ -144,8 +144,8 @@ func applied(g *journal.Gate) *journal.Gate {
 	return &journal.Gate{Exit: g.Exit, Rules: []journal.GateRule{}}
 }
 
-func newRunStatus(d *journal.Document) RunStatus {
-	out := RunStatus{
+func newRunStatus(d *journal.Document) runStatus {
+	out := runStatus{
 		Run:         d.Run,
 		Partial:     d.Partial(),
 		Interrupted: d.End == nil && !d.Running || d.End != nil && d.End.Reason == eval.EndInterrupted,
@@ -158,12 +158,12 @@ func newRunStatus(d *journal.Document) RunStatus {
 	return out
 }
 
-func newTotals(d *journal.Document) Totals {
+func newTotals(d *journal.Document) totals {
 	s, cases := &d.Summary, NewGateCases(d)
-	out := Totals{
+	out := totals{
 		Trials:  s.Counts.Total(),
 		Counts:  s.Counts,
-		Cut:     Cut{s.Cut, s.PartlyBlocked},
+		Cut:     cut{s.Cut, s.PartlyBlocked},
 		Tokens:  s.Tokens,
 		Judging: JudgingOf(d),
 		Cases:   cases.In(s.Cases, cases.rules),
@@ -174,15 +174,15 @@ func newTotals(d *journal.Document) Totals {
 	return out
 }
 
-func newArmFigures(suite string, a *journal.ArmSummary) ArmFigures {
-	out := ArmFigures{
+func newArmFigures(suite string, a *journal.ArmSummary) armFigures {
+	out := armFigures{
 		Suite:         suite,
 		Arm:           a.Name,
 		Counts:        a.Counts,
 		Level:         level,
 		Tokens:        a.Tokens,
 		MeanLatencyMs: a.MeanLatencyMs,
-		Metrics:       map[string]MetricFigure{},
+		Metrics:       map[string]metricFigure{},
 	}
 	if rate, ok := a.PassRate(); ok {
 		lo, hi := Interval(rate, a.Scored)
@@ -192,12 +192,12 @@ func newArmFigures(suite string, a *journal.ArmSummary) ArmFigures {
 	for _, m := range a.Metrics {
 		mean, _ := m.Mean()
 		lo, hi := Interval(mean, m.N)
-		out.Metrics[m.Name] = MetricFigure{mean, m.N, [2]float64{lo, hi}}
+		out.Metrics[m.Name] = metricFigure{mean, m.N, [2]float64{lo, hi}}
 	}
 	return out
 }
 
-func (a *ArmFigures) describe(run *eval.Run) {
+func (a *armFigures) describe(run *eval.Run) {
 	name, _, _ := strings.Cut(a.Arm, "/")
 	t := run.Target(a.Suite, name)
 	if t == nil {
@@ -241,29 +241,29 @@ func approximate(m, exact *compare.MetricComparison) bool {
 	return same && !m.Gated && m.Interval != nil && exact.Interval != nil && *m.Interval != *exact.Interval
 }
 
-// Headline says what the exit code of a run means, in a word and in a line.
-type Headline struct {
+// headline says what the exit code of a run means, in a word and in a line.
+type headline struct {
 	Word, Why string
 	Tone      text.Tone // of the word
 	end       string    // with the exit code, where there is one
 }
 
 // String returns the headline on one line, with the exit code.
-func (h Headline) String() string { return h.Word + ": " + h.Why + h.end }
+func (h headline) String() string { return h.Word + ": " + h.Why + h.end }
 
 // NotGated is the word for a run to which no gate was applied.
 const NotGated = "NOT GATED"
 
 // HeadlineOf returns the headline of a run.
-func HeadlineOf(d *journal.Document) Headline {
+func HeadlineOf(d *journal.Document) headline {
 	if d.Running {
-		return Headline{"IN PROGRESS", "the run is still in progress", text.Neutral, ""}
+		return headline{"IN PROGRESS", "the run is still in progress", text.Neutral, ""}
 	}
 	if d.Gate() == nil {
-		return Headline{NotGated, NotApplied, text.Neutral, ""}
+		return headline{NotGated, NotApplied, text.Neutral, ""}
 	}
 	word, why, tone := headlineOf(d)
-	return Headline{word, why, tone, fmt.Sprintf(" (exit %d)", d.Gate().Exit)}
+	return headline{word, why, tone, fmt.Sprintf(" (exit %d)", d.Gate().Exit)}
 }
 
 func headlineOf(d *journal.Document) (word, why string, tone text.Tone) {

@@ -139,7 +139,7 @@ func TestAnArmIsDescribedByItsTarget(t *testing.T) {
 	expect.Same(t, "target", []any{a.Target, a.Model, a.Version, a.Stream}, []any{"t", "pro", "007", true})
 	expect.Same(t, "sampling", a.Sampling.String(), "temperature 0, topK 3 (default)")
 	plain := New(rows(t, nil, completed(), "p")).Arms[0]
-	expect.Same(t, "an arm of an old run", []any{plain.Target, plain.Sampling}, []any{"", (*Sampling)(nil)})
+	expect.Same(t, "an arm of an old run", []any{plain.Target, plain.Sampling}, []any{"", (*sampling)(nil)})
 }
 
 // values are the values of a list; nil is -1.
@@ -154,7 +154,7 @@ func values(of []*float64) (out []float64) {
 	return out
 }
 
-// Repeats have the states of their cases and the estimates of pass@k and pass^k by k.
+// repeatsOf have the states of their cases and the estimates of pass@k and pass^k by k.
 func TestRepeatsHaveTheStatesOfTheirCases(t *testing.T) {
 	t.Parallel()
 	d := rows(t, nil, completed(), "ppp", "fff", "ppf", "pf", "ee")

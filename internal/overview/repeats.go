@@ -12,9 +12,9 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Repeats says how steady the cases of an arm are that were scored more than once. It also has the results
+// repeatsOf says how steady the cases of an arm are that were scored more than once. It also has the results
 // of other ways to combine repeats.
-type Repeats struct {
+type repeatsOf struct {
 	journal.RepeatCounts
 	// Majority is the share of cases that pass in more than half of their repeats. A tie fails.
 	Majority float64 `json:"majority"`
@@ -30,7 +30,7 @@ type Repeats struct {
 const mostK = 10
 
 // RepeatsOf returns nil if no case of the arm was scored more than once.
-func RepeatsOf(d *journal.Document, suite string, arm *journal.ArmSummary) *Repeats {
+func RepeatsOf(d *journal.Document, suite string, arm *journal.ArmSummary) *repeatsOf {
 	if c := arm.Repeats; c.StablePass+c.StableFail+c.Flaky == 0 {
 		return nil
 	}
@@ -43,7 +43,7 @@ func RepeatsOf(d *journal.Document, suite string, arm *journal.ArmSummary) *Repe
 			s.add(cell.Counts.Judged(), cell.Counts.Pass)
 		}
 	}
-	r := &Repeats{RepeatCounts: arm.Repeats}
+	r := &repeatsOf{RepeatCounts: arm.Repeats}
 	r.Majority, _ = s.majority.Mean()
 	for k := range s.most {
 		r.AtLeastK = append(r.AtLeastK, mean(s.atLeast[k]))
@@ -79,7 +79,7 @@ func (s *repeatShares) add(n, c int) {
 }
 
 // String returns the figures on one line.
-func (r *Repeats) String() string {
+func (r *repeatsOf) String() string {
 	parts := []string{
 		fmt.Sprintf(
 			"of %s %d always pass, %d never, %d are flaky", diag.Count(r.StablePass+r.StableFail+r.Flaky, "case"), r.StablePass,

@@ -8,9 +8,9 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Sampling has the sampling settings of a target: from its generation config, or else the model's defaults.
+// sampling has the sampling settings of a target: from its generation config, or else the model's defaults.
 // nil means unknown.
-type Sampling struct {
+type sampling struct {
 	Temperature *float64 `json:"temperature,omitempty"`
 	TopP        *float64 `json:"topP,omitempty"`
 	TopK        *int     `json:"topK,omitempty"`
@@ -19,8 +19,8 @@ type Sampling struct {
 }
 
 // NewSampling merges a generation config and a model's metadata; both may be nil.
-func NewSampling(c *eval.GenerationConfig, m *eval.Model) Sampling {
-	var s Sampling
+func NewSampling(c *eval.GenerationConfig, m *eval.Model) sampling {
+	var s sampling
 	if c != nil {
 		s.Temperature, s.TopP, s.TopK = c.Temperature, c.TopP, c.TopK
 	}
@@ -40,7 +40,7 @@ func NewSampling(c *eval.GenerationConfig, m *eval.Model) Sampling {
 }
 
 // String returns the known settings, such as "temperature 0, topP 1 (default)".
-func (s Sampling) String() string {
+func (s sampling) String() string {
 	var out []string
 	add := func(name string, value any) {
 		text := fmt.Sprintf("%s %v", name, value)

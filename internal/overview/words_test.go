@@ -133,7 +133,7 @@ func TestAgreementIsAveragedOverAnswers(t *testing.T) {
 	got := JudgingOf(testrun.Record(t, &run, completed(), trials...))
 	// Two raters on three answers: P = 2/3, Pe = 1/2 (three yes, three no), kappa = (2/3 - 1/2) / (1 - 1/2).
 	kappa := 1.0 / 3
-	expect.Same(t, "agreement", got.Agreement, []SelfAgreement{
+	expect.Same(t, "agreement", got.Agreement, []selfAgreement{
 		{Suite: "s", Arm: "t/p", Scorer: "helps", Judge: "panel", Repeats: 2, Answers: 3, Agreement: 2.0 / 3, Kappa: &kappa},
 		{Suite: "s", Arm: "t/p", Scorer: "judge", Judge: "panel", Repeats: 2, Answers: 1, Agreement: 1},
 	}, cmpopts.EquateApprox(0, 1e-12))

@@ -99,22 +99,22 @@ type RunList struct {
 	Numbers map[string]RunFigures `json:"numbers"` // by key
 }
 
-// RunPhase is how far a run came, in the word that the list shows.
-type RunPhase string
+// runPhase is how far a run came, in the word that the list shows.
+type runPhase string
 
 // The phases of a run.
 const (
-	Complete    RunPhase = "complete"
-	Incomplete  RunPhase = "incomplete"
-	Interrupted RunPhase = "interrupted"
-	InProgress  RunPhase = "in progress"
+	complete    runPhase = "complete"
+	Incomplete  runPhase = "incomplete"
+	interrupted runPhase = "interrupted"
+	InProgress  runPhase = "in progress"
 )
 
 // RunFigures has the numbers of a run in the list.
 type RunFigures struct {
 	eval.Counts
 	PassRate *float64 `json:"passRate"`
-	Phase    RunPhase `json:"state"`
+	Phase    runPhase `json:"state"`
 	Reason   string   `json:"reason,omitempty"`
 	Exit     *int     `json:"exit"` // of the gate; nil while the run is in progress, or if no gate was applied
 	Problem  string   `json:"problem,omitempty"`
@@ -125,7 +125,7 @@ func Unreadable(err error) RunFigures { return RunFigures{Phase: Incomplete, Pro
 
 // Summarize returns the numbers of a run.
 func Summarize(d *journal.Document) RunFigures {
-	out := RunFigures{Counts: d.Summary.Counts, Phase: Complete}
+	out := RunFigures{Counts: d.Summary.Counts, Phase: complete}
 	if rate, ok := d.Summary.PassRate(); ok {
 		out.PassRate = &rate
 	}
@@ -134,9 +134,9 @@ func Summarize(d *journal.Document) RunFigures {
 		out.Phase = InProgress
 		return out
 	case d.End == nil:
-		out.Phase, out.Reason = Interrupted, "killed"
+		out.Phase, out.Reason = interrupted, "killed"
 	case d.End.Reason == eval.EndInterrupted:
-		out.Phase, out.Reason = Interrupted, string(d.End.Reason)
+		out.Phase, out.Reason = interrupted, string(d.End.Reason)
 	case d.Partial():
 		out.Phase, out.Reason = Incomplete, string(d.End.Reason)
 	}

@@ -19,11 +19,11 @@ type Trend struct {
 	Suite  string       `json:"suite"`
 	Arm    string       `json:"arm"`
 	Metric string       `json:"metric"`
-	Points []TrendPoint `json:"points"`
+	Points []trendPoint `json:"points"`
 }
 
-// TrendPoint is the value of a metric in one run.
-type TrendPoint struct {
+// trendPoint is the value of a metric in one run.
+type trendPoint struct {
 	Run       string      `json:"run"`
 	Key       string      `json:"key,omitempty"` // of the run, if it is in the list
 	StartedAt string      `json:"startedAt"`
@@ -34,8 +34,8 @@ type TrendPoint struct {
 	Interval  *[2]float64 `json:"interval"`
 }
 
-// Trends collects the trends of all metrics.
-type Trends struct {
+// trendPage collects the trends of all metrics.
+type trendPage struct {
 	keys    map[string]string // of listed runs, by id
 	added   map[string]bool   // ids of the runs that were added
 	commits map[string]string // of these runs, by id
@@ -44,14 +44,14 @@ type Trends struct {
 }
 
 // NewTrends returns Trends without runs. keys has the keys of listed runs by id.
-func NewTrends(keys map[string]string) *Trends {
-	return &Trends{keys: keys, added: map[string]bool{}, commits: map[string]string{}, trends: []*Trend{}}
+func NewTrends(keys map[string]string) *trendPage {
+	return &trendPage{keys: keys, added: map[string]bool{}, commits: map[string]string{}, trends: []*Trend{}}
 }
 
 // TakeRuns adds runs that Take has not added, through a history in memory. ids has the newest run first,
 // and open opens the run with an index. Runs that cannot be opened are skipped. Runs in progress have no
 // numbers yet, and shards are parts of other runs, so both are skipped too.
-func (t *Trends) TakeRuns(ids []string, open func(i int) (*journal.Document, error)) error {
+func (t *trendPage) TakeRuns(ids []string, open func(i int) (*journal.Document, error)) error {
 	store, err := history.InMemory()
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (t *Trends) TakeRuns(ids []string, open func(i int) (*journal.Document, err
 }
 
 // Take adds the newest runs of a history.
-func (t *Trends) Take(store *history.Store) error {
+func (t *trendPage) Take(store *history.Store) error {
 	runs, err := store.Runs(history.RunFilter{Limit: trendRuns})
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (t *Trends) Take(store *history.Store) error {
 	return nil
 }
 
-func (t *Trends) arm(store *history.Store, suite, arm string) error {
+func (t *trendPage) arm(store *history.Store, suite, arm string) error {
 	named, err := store.Metrics(suite, arm, trendRuns)
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (t *Trends) arm(store *history.Store, suite, arm string) error {
 	return nil
 }
 
-func (t *Trends) add(c *Trend, points []history.Point) {
+func (t *trendPage) add(c *Trend, points []history.Point) {
 	at := slices.IndexFunc(t.trends, func(one *Trend) bool {
 		return one.Suite == c.Suite && one.Arm == c.Arm && one.Metric == c.Metric
 	})
@@ -135,7 +135,7 @@ func (t *Trends) add(c *Trend, points []history.Point) {
 		t.trends = append(t.trends, c)
 	}
 	for _, p := range points {
-		c.Points = append(c.Points, TrendPoint{
+		c.Points = append(c.Points, trendPoint{
 			Run: p.RunID, Key: t.keys[p.RunID], StartedAt: p.StartedAt, Commit: t.commits[p.RunID], Emulator: p.Emulator,
 			Value: p.Value, N: p.N, Interval: p.Interval,
 		})
@@ -150,12 +150,12 @@ type Shown struct {
 }
 
 // Shown returns the data. warning says why a history could not be read; "" if it could.
-func (t *Trends) Shown(warning string) Shown { return Shown{t.sorted(), t.more, warning} }
+func (t *trendPage) Shown(warning string) Shown { return Shown{t.sorted(), t.more, warning} }
 
 // sorted keeps the newest points of each trend, the newest last.
-func (t *Trends) sorted() []*Trend {
+func (t *trendPage) sorted() []*Trend {
 	for _, c := range t.trends {
-		slices.SortStableFunc(c.Points, func(a, b TrendPoint) int {
+		slices.SortStableFunc(c.Points, func(a, b trendPoint) int {
 			return cmp.Or(cmp.Compare(a.StartedAt, b.StartedAt), cmp.Compare(a.Run, b.Run))
 		})
 		c.Points = c.Points[max(0, len(c.Points)-trendRuns):]

@@ -24,16 +24,16 @@ import (
 // baselinesFile has the names of baselines. Users should commit it.
 const baselinesFile = "baselines.json"
 
-// Baseline is a named run.
-type Baseline struct {
+// baseline is a named run.
+type baseline struct {
 	Run   string `json:"run"`  // its id
 	Path  string `json:"path"` // of the run directory or the exported file, relative to the file with the names
 	SetAt string `json:"setAt"`
 }
 
 // Baselines reads the named baselines; none if the file is missing.
-func (d Dir) Baselines() (map[string]Baseline, error) {
-	named := map[string]Baseline{}
+func (d Dir) Baselines() (map[string]baseline, error) {
+	named := map[string]baseline{}
 	if err := d.unlinked(baselinesFile); err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (d Dir) Baselines() (map[string]Baseline, error) {
 		}
 	}
 	if named == nil { // the file is the JSON value null
-		named = map[string]Baseline{}
+		named = map[string]baseline{}
 	}
 	return named, nil
 }
@@ -71,7 +71,7 @@ func checkBaselineName(name string) error {
 }
 
 // SetBaseline names a run. Only complete runs can be baselines.
-func (d Dir) SetBaseline(name, run string) (*Baseline, error) {
+func (d Dir) SetBaseline(name, run string) (*baseline, error) {
 	if err := checkBaselineName(name); err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (d Dir) SetBaseline(name, run string) (*Baseline, error) {
 	if rel, err := filepath.Rel(d.Abs(""), Dir{}.Abs(path)); err == nil && !strings.HasPrefix(rel, "..") {
 		path = rel
 	}
-	b := Baseline{Run: doc.Run.ID, Path: filepath.ToSlash(path), SetAt: time.Now().UTC().Format(time.RFC3339)}
+	b := baseline{Run: doc.Run.ID, Path: filepath.ToSlash(path), SetAt: time.Now().UTC().Format(time.RFC3339)}
 	named[name] = b
 	if err := d.writeBaselines(named); err != nil {
 		return nil, eval.BadInput("%s cannot be written: %w", baselinesFile, err)
@@ -99,7 +99,7 @@ func (d Dir) SetBaseline(name, run string) (*Baseline, error) {
 	return &b, nil
 }
 
-func (d Dir) writeBaselines(named map[string]Baseline) error {
+func (d Dir) writeBaselines(named map[string]baseline) error {
 	data, err := json.MarshalIndent(named, "", "  ")
 	if err != nil {
 		return err
@@ -181,7 +181,7 @@ func (d Dir) unlinked(path string) error {
 }
 
 // baselineHint suggests what an unknown name may mean.
-func (d Dir) baselineHint(name string, named map[string]Baseline) string {
+func (d Dir) baselineHint(name string, named map[string]baseline) string {
 	path := d.Join(name)
 	isFile := filepath.Ext(name) == ".jsonl" || strings.ContainsAny(name, `/\`)
 	switch {

@@ -25,20 +25,20 @@ type Pruning struct {
 	Now    time.Time
 }
 
-// Pruned is the result of Prune.
-type Pruned struct {
+// pruned is the result of Prune.
+type pruned struct {
 	DryRun  bool        `json:"dryRun"`
-	Deleted []PrunedRun `json:"deleted"`
+	Deleted []prunedRun `json:"deleted"`
 	Bytes   int64       `json:"bytes"` // size of the deleted runs
 	// Kept lists runs that were old enough but are needed. Alone lists folders that Prune does not touch.
-	Kept  []PrunedRun `json:"kept"`
-	Alone []PrunedRun `json:"leftAlone"`
+	Kept  []prunedRun `json:"kept"`
+	Alone []prunedRun `json:"leftAlone"`
 	// Others counts the runs that are among the newest, or recent.
 	Others int `json:"others"`
 }
 
-// PrunedRun is a run or folder in a Pruned.
-type PrunedRun struct {
+// prunedRun is a run or folder in a Pruned.
+type prunedRun struct {
 	ID        string   `json:"id"`
 	StartedAt string   `json:"startedAt,omitempty"`
 	Bytes     int64    `json:"bytes,omitempty"`
@@ -48,8 +48,8 @@ type PrunedRun struct {
 
 // Prune deletes run directories. It keeps baselines, labelled and unfinished runs, and everything that is
 // not a run. An error means that it deleted nothing, or could not delete some run.
-func (d Dir) Prune(o Pruning) (*Pruned, error) {
-	out := &Pruned{DryRun: o.DryRun, Deleted: []PrunedRun{}, Kept: []PrunedRun{}, Alone: []PrunedRun{}}
+func (d Dir) Prune(o Pruning) (*pruned, error) {
+	out := &pruned{DryRun: o.DryRun, Deleted: []prunedRun{}, Kept: []prunedRun{}, Alone: []prunedRun{}}
 	root, err := d.prunable()
 	if root == nil || err != nil {
 		return out, err
@@ -76,8 +76,8 @@ func (d Dir) Prune(o Pruning) (*Pruned, error) {
 }
 
 // prune deletes a run, unless kept says why it stays.
-func (p *Pruned) prune(d Dir, root *os.Root, one withHeader, kept string) error {
-	run := PrunedRun{ID: one.Run.ID, StartedAt: one.Run.StartedAt, Marks: one.Run.Marks(), Why: kept}
+func (p *pruned) prune(d Dir, root *os.Root, one withHeader, kept string) error {
+	run := prunedRun{ID: one.Run.ID, StartedAt: one.Run.StartedAt, Marks: one.Run.Marks(), Why: kept}
 	size := sizeOf(one.Dir)
 	if kept == "" && !p.DryRun {
 		switch err := d.remove(root, one); {
@@ -119,7 +119,7 @@ func (d Dir) prunable() (*os.Root, error) {
 }
 
 // candidates lists the runs of the folder, the oldest first. It records folders that are left alone.
-func (d Dir) candidates(root *os.Root, out *Pruned) []withHeader {
+func (d Dir) candidates(root *os.Root, out *pruned) []withHeader {
 	known, headers := map[string]withHeader{}, d.headers()
 	for _, one := range headers {
 		known[filepath.Base(one.Dir)] = one
@@ -141,7 +141,7 @@ func (d Dir) candidates(root *os.Root, out *Pruned) []withHeader {
 			why = strange(root, entry.Name())
 		}
 		if why != "" {
-			out.Alone = append(out.Alone, PrunedRun{ID: entry.Name(), Why: why})
+			out.Alone = append(out.Alone, prunedRun{ID: entry.Name(), Why: why})
 			delete(known, entry.Name())
 		}
 	}
@@ -152,14 +152,14 @@ func (d Dir) candidates(root *os.Root, out *Pruned) []withHeader {
 var newID = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}\.[0-9]{3}-[0-9a-f]{6}$`)
 
 // pruneRemains deletes a folder in which a run was to be, and says why it stays if that fails.
-func (p *Pruned) pruneRemains(root *os.Root, id string) (why string) {
+func (p *pruned) pruneRemains(root *os.Root, id string) (why string) {
 	size := sizeOf(filepath.Join(root.Name(), id))
 	if !p.DryRun {
 		if err := root.RemoveAll(id); err != nil {
 			return err.Error()
 		}
 	}
-	p.Deleted = append(p.Deleted, PrunedRun{ID: id, Bytes: size})
+	p.Deleted = append(p.Deleted, prunedRun{ID: id, Bytes: size})
 	p.Bytes += size
 	return ""
 }
@@ -179,7 +179,7 @@ func strange(root *os.Root, id string) string {
 }
 
 // divide separates the old runs from the runs that are new enough to stay.
-func (p *Pruned) divide(all []withHeader, o Pruning) (going, staying []withHeader) {
+func (p *pruned) divide(all []withHeader, o Pruning) (going, staying []withHeader) {
 	for i, one := range all {
 		began, err := time.Parse(time.RFC3339Nano, one.Run.StartedAt)
 		if err != nil || len(all)-i <= o.Keep || o.Now.Sub(began) < o.Older {
@@ -299,7 +299,7 @@ func sizeOf(dir string) (total int64) {
 }
 
 // Write writes one line per run.
-func (p *Pruned) Write(line func(format string, args ...any)) {
+func (p *pruned) Write(line func(format string, args ...any)) {
 	verb := "deleted"
 	if p.DryRun {
 		verb = "would delete"

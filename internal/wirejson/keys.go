@@ -65,8 +65,8 @@ func CamelKeys(data []byte) []byte {
 	return append(out, data[copied:]...)
 }
 
-// HasOnlyKeys reports whether every key in a JSON text, at whatever depth, is allowed.
-func HasOnlyKeys(data []byte, allowed map[string]bool) bool {
+// hasOnlyKeys reports whether every key in a JSON text, at whatever depth, is allowed.
+func hasOnlyKeys(data []byte, allowed map[string]bool) bool {
 	for start, end := range keys(data) {
 		if !allowed[string(data[start:end])] {
 			return false
