@@ -43,7 +43,7 @@ type MetricSum struct {
 func (all *MetricSums) Add(name string, value float64) {
 	for i := range *all {
 		if one := &(*all)[i]; one.Name == name {
-			one.Sum.Add(value)
+			one.Add(value)
 			return
 		}
 	}

@@ -76,21 +76,33 @@ func TestFactsAreThoseOfTheLine(t *testing.T) {
 	}, cmpopts.EquateEmpty())
 }
 
-// A blocked prompt is a block, with its own ratings; an answer that came to its end is none.
+// A blocked prompt is a block, with its own ratings; an answer that came to its end is none, nor is feedback on a prompt
+// that gives no reason.
 func TestBlocksAreCountedInFacts(t *testing.T) {
 	t.Parallel()
-	for want, response := range map[string]*eval.Response{
-		"":       {Candidates: []eval.Candidate{{FinishReason: "STOP"}, {FinishReason: "MAX_TOKENS"}}},
-		"OTHER":  {PromptFeedback: &eval.PromptFeedback{BlockReason: "OTHER", SafetyRatings: []eval.SafetyRating{{Category: "A"}}}},
-		"SAFETY": {Candidates: []eval.Candidate{{FinishReason: "SAFETY", SafetyRatings: []eval.SafetyRating{{Category: "B"}}}}},
+	prompt := func(reason string) *eval.PromptFeedback {
+		return &eval.PromptFeedback{BlockReason: reason, SafetyRatings: []eval.SafetyRating{{Category: "A"}}}
+	}
+	answer := eval.Candidate{FinishReason: "STOP"}
+	for _, test := range []struct {
+		want     string
+		response eval.Response
+	}{
+		{"", eval.Response{Candidates: []eval.Candidate{answer, {FinishReason: "MAX_TOKENS"}}}},
+		{"", eval.Response{PromptFeedback: prompt("BLOCK_REASON_UNSPECIFIED"), Candidates: []eval.Candidate{answer}}},
+		{"", eval.Response{PromptFeedback: prompt("0"), Candidates: []eval.Candidate{answer}}},
+		{"OTHER", eval.Response{PromptFeedback: prompt("OTHER")}},
+		{"SAFETY", eval.Response{Candidates: []eval.Candidate{
+			{FinishReason: "SAFETY", SafetyRatings: []eval.SafetyRating{{Category: "B"}}},
+		}}},
 	} {
 		r := answered("a", "t/p", eval.Fail, 1)
-		r.Response = response
+		r.Response = &test.response
 		for f, err := range document(t, nil, r).Facts() {
 			expect.OK(t, err)
-			expect.Same(t, "reason", f.Blocked, want)
-			expect.Same(t, "reason in the response", response.Blocked(), want)
-			expect.Same(t, "ratings of a block "+want, len(f.Ratings) > 0, want != "")
+			expect.Same(t, "reason", f.Blocked, test.want)
+			expect.Same(t, "reason in the response", test.response.Blocked(), test.want)
+			expect.Same(t, "ratings of a block "+test.want, len(f.Ratings) > 0, test.want != "")
 		}
 	}
 }

@@ -39,8 +39,8 @@ func TestBudgetsAloneApplyToPrograms(t *testing.T) {
 		expect.Same(t, "bookings", len(booked), 3)
 		limiter.leave(&meteredCall{slot: true})
 
-		service := limiter.Limit(&fake{generate: func(int, *eval.Call) (*eval.Response, error) { return &eval.Response{Usage: usage}, nil }}, "", true)
-		_, err := service.Generate(t.Context(), &eval.Call{})
+		answers := &fake{generate: func(int, *eval.Call) (*eval.Response, error) { return &eval.Response{Usage: usage}, nil }}
+		_, err := limiter.Limit(answers, "", true).Generate(t.Context(), &eval.Call{})
 		expect.OK(t, err)
 		expect.Same(t, "time that the service waits for what programs have used", time.Since(began), 0)
 

@@ -322,7 +322,10 @@ func (hanging) Generate(ctx context.Context, _ *eval.Call) (*eval.Response, erro
 // Counting what an answer cost must not wait behind workers that wait for that very answer to be settled.
 func TestCountingPassesWaiting(t *testing.T) {
 	t.Parallel()
-	for _, cfg := range []LimiterConfig{{BudgetTokens: 500, CountOutput: true}, {Rates: rates.Rates{TokensPerMinute: 200}, CountOutput: true}} {
+	for _, cfg := range []LimiterConfig{
+		{BudgetTokens: 500, CountOutput: true},
+		{Rates: rates.Rates{TokensPerMinute: 200}, CountOutput: true},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &fake{generate: func(int, *eval.Call) (*eval.Response, error) {
 				time.Sleep(100 * time.Millisecond)

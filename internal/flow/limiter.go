@@ -211,7 +211,7 @@ func (l *Limiter) admit(ctx context.Context, c *meteredCall, timing *eval.Timing
 	if l.cfg.Shared != nil && c.to.model != "" { // last, so that the call leaves when it is granted; applications have no model
 		var err error
 		if c.shared, err = l.granted(ctx, c.to, c.cost); err != nil {
-			l.end(c, func() { l.budget.Return(c.cost); c.tokens.N = 0 })
+			l.end(func() { l.budget.Return(c.cost); c.tokens.N = 0 })
 			l.leave(c)
 			return err
 		}
@@ -353,7 +353,7 @@ func (l *Limiter) settle(c *meteredCall, cost rates.Amount, pause time.Duration)
 	if c.shared != nil {
 		c.shared(cost.Tokens, cost.Money, pause)
 	}
-	l.end(c, func() {
+	l.end(func() {
 		if more := cost.Tokens - c.cost.Tokens; more > 0 && len(c.meters) > 0 { // the next process has to know the last minute
 			_ = l.written(c, rates.Amount{Tokens: more}) // the next call fails for the same reason
 		}
@@ -364,7 +364,7 @@ func (l *Limiter) settle(c *meteredCall, cost rates.Amount, pause time.Duration)
 }
 
 // end changes the books at the end of a call.
-func (l *Limiter) end(c *meteredCall, book func()) {
+func (l *Limiter) end(book func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	book()

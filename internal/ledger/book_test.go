@@ -433,7 +433,10 @@ func TestFilesOfEarlyVersionsAreRead(t *testing.T) {
 		`"cost":{"calls":1,"tokens":5,"money":0}}
 `
 	expect.OK(t, os.WriteFile(filepath.Join(dir, fileName), []byte(early), 0o600))
-	want := []accountBalance{{ModelAccount{"https://svc", "k", "m"}, amount{Calls: 4, Tokens: 15, Money: 0.5}, amount{Calls: 3, Tokens: 9, Money: 0.5}, amount{Calls: 1}}}
+	want := []accountBalance{{
+		ModelAccount{"https://svc", "k", "m"},
+		amount{Calls: 4, Tokens: 15, Money: 0.5}, amount{Calls: 3, Tokens: 9, Money: 0.5}, amount{Calls: 1},
+	}}
 	expect.Same(t, "balances", openBook(t, dir, accountLimits{}).balances(), want)
 	expect.Same(t, "balances with checksums", openBook(t, killedCopy(t, dir), accountLimits{}).balances(), want)
 }
@@ -540,6 +543,21 @@ func TestDamageInTheFileIsReported(t *testing.T) {
 	}
 	_, err = openFile(filepath.Dir(b.file.path), newBook(nil), nil)
 	expect.Contains(t, "a second ledger", fmt.Sprint(err), "--state: another ledger uses the folder")
+}
+
+// An account without a limit on tokens needs no tokens that are older than a minute: a ledger runs for weeks.
+func TestOldTokensAreForgottenWithoutALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook(anyAccount(accountLimits{}))
+		b.file = unwritten()
+		for n := range 20 {
+			one := ask("p", n, call(5))
+			_, err := b.grant(t.Context(), one)
+			expect.OK(t, err, b.settle(t.Context(), []settlement{{ID: one.ID, Tokens: 5}}))
+			time.Sleep(30 * time.Second)
+		}
+		expect.Same(t, "calls that are kept", len(b.account(someModel).meter.Window), 3)
+	})
 }
 
 // The file is rewritten when it has grown, and says the same.
