@@ -51,7 +51,6 @@ func (s shares) atLeast(alpha float64) float64 {
 	return (1 + lowerBound(doubled, s.weights, alpha)) / 2
 }
 
-// atMost is the upper bound of the mean share.
 func (s shares) atMost(alpha float64) float64 {
 	turned := shares{units{head: scaledBy(-1, s.head), weights: s.weights}}
 	for i := range turned.head {
@@ -60,7 +59,6 @@ func (s shares) atMost(alpha float64) float64 {
 	return 1 - turned.atLeast(alpha)
 }
 
-// certain reports whether each unit is 0 or 1.
 func (s shares) certain() bool {
 	return !slices.ContainsFunc(s.head, func(x float64) bool { return x != 0 && x != 1 })
 }

@@ -115,7 +115,6 @@ func residuals(room, x, weights []float64, mean float64) []float64 {
 	return out
 }
 
-// scaledBy multiplies x by a factor.
 func scaledBy(factor float64, x []float64) []float64 {
 	out := make([]float64, len(x))
 	for i, v := range x {

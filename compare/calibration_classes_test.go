@@ -24,7 +24,6 @@ type classWorld struct {
 	labels   []int     // of the cases
 }
 
-// answer is the probability of an answer of base.
 func (w *classWorld) answer(label, answer int) float64 {
 	if label == answer {
 		return w.right[label]
@@ -119,7 +118,6 @@ func classSide(run string, classes []string) *Side {
 	return s
 }
 
-// classCase is case i of k classes, with its label and answer.
 func classCase(i, label, answer, k int) CaseTotals {
 	c := CaseTotals{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Ran: 1, Classes: []ClassCount{{Pair: label*(k+1) + answer, N: 1}}}
 	if answer == label {
@@ -141,7 +139,6 @@ func (w *classWorld) answers() [][]float64 {
 	return rows
 }
 
-// sides draws n cases.
 func (w *classWorld) sides(rng *rand.Rand, n int, lost float64) (base, head *Side) {
 	k := len(w.prior)
 	var classes []string

@@ -178,7 +178,6 @@ func TestControlCompletionOrderHidesLosses(t *testing.T) {
 	}
 }
 
-// answers are one run over cases, some of them shaky.
 func answers(rng *rand.Rand, n int, pass float64) (out []bool, passed int) {
 	for i := range n {
 		ok := i%10 >= 3 || rng.Float64() < pass
@@ -189,7 +188,6 @@ func answers(rng *rand.Rand, n int, pass float64) (out []bool, passed int) {
 	return out, passed
 }
 
-// against pairs two runs.
 func against(base, head []bool) path {
 	p := newPath(len(base))
 	for i := range base {
@@ -263,7 +261,6 @@ var sharedVerdicts = struct {
 	known map[tableSize][]table
 }{known: map[tableSize][]table{}}
 
-// tableSize is what tables must have in common to be compared.
 type tableSize struct {
 	n             int
 	margin, alpha float64

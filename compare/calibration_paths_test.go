@@ -24,14 +24,12 @@ func pathsFor(short int) int {
 	return short
 }
 
-// nominal is the error rate of all scenarios.
 const nominal = 0.05
 
 // most is what a rate that is nominal at most may measure in n paths: three standard errors above. The draws are seeded, so
 // that a test that passes once always does.
 func most(n int) float64 { return nominal + 3*math.Sqrt(nominal*(1-nominal)/float64(n)) }
 
-// scenarioCases bounds the cases of a scenario.
 const scenarioCases = 2000
 
 // caseNames are shared by all paths: what is measured are verdicts, not the making of strings.
@@ -45,7 +43,6 @@ var caseNames = func() (names [scenarioCases]string) {
 // path is what a run and its baseline made of the cases, in the order of the schedule.
 type path struct{ base, head []CaseTotals }
 
-// newPath has n cases without a result.
 func newPath(n int) path {
 	p := path{make([]CaseTotals, n), make([]CaseTotals, n)}
 	for i := range n {
@@ -55,7 +52,6 @@ func newPath(n int) path {
 	return p
 }
 
-// judge records a repeat of a case.
 func (c *CaseTotals) judge(passed bool) {
 	if passed {
 		c.Passed++
@@ -65,7 +61,6 @@ func (c *CaseTotals) judge(passed bool) {
 	c.Ran = c.Passed + c.Failed
 }
 
-// casesOf collects the given cases.
 func casesOf(all ...CaseTotals) (out []*CaseTotals) {
 	for i := range all {
 		out = append(out, &all[i])
@@ -85,16 +80,12 @@ func (p path) score(i int, base, head float64) {
 	p.base[i].Metrics, p.head[i].Metrics = []eval.Sum{{Total: base, N: 1}}, []eval.Sum{{Total: head, N: 1}}
 }
 
-// scored is the metric of paths with scores.
 const scored = "judge"
 
-// first is the path that ends after n cases.
 func (p path) first(n int) path { return path{p.base[:n], p.head[:n]} }
 
-// cases is the number of cases.
 func (p path) cases() int { return len(p.head) }
 
-// sides are what Compare takes.
 func (p path) sides() (base, head *Side) {
 	metrics := []string{scored}
 	base = &Side{Run: "base", Suite: "s", Arm: "a", Metrics: metrics, Cases: casesOf(p.base...)}
@@ -135,7 +126,6 @@ func (p path) counts() (gained, regressed int, ok bool) {
 	return gained, regressed, true
 }
 
-// outcome is a verdict and the share of the cases that it took.
 type outcome struct {
 	verdict eval.Verdict
 	used    float64
@@ -177,7 +167,6 @@ func (p path) unit(from int) int {
 	return to
 }
 
-// requests is how many different ones the unit of a case has.
 func (p path) requests(from int) int {
 	if p.head[from].Request != "" {
 		return 1
@@ -185,14 +174,12 @@ func (p path) requests(from int) int {
 	return p.unit(from) - from
 }
 
-// tally counts outcomes.
 type tally struct {
 	paths    int
 	verdicts map[eval.Verdict]int
 	used     float64
 }
 
-// rate is the share of paths with one of the verdicts.
 func (t tally) rate(verdicts ...eval.Verdict) float64 {
 	n := 0
 	for _, v := range verdicts {
@@ -204,10 +191,8 @@ func (t tally) rate(verdicts ...eval.Verdict) float64 {
 // notWorse is the share of paths that a gate lets through for good.
 func (t tally) notWorse() float64 { return t.rate(eval.NotWorse, eval.Improved) }
 
-// regressed is the share of paths that a gate refuses for good.
 func (t tally) regressed() float64 { return t.rate(eval.Regressed) }
 
-// saved is the share of the cases that need not run.
 func (t tally) saved() float64 { return 1 - t.used/float64(t.paths) }
 
 // simulate draws paths on all processors, each from a source of its own, so that what comes out depends on the seed alone. No path
@@ -236,7 +221,6 @@ func simulate(t *testing.T, seed uint64, paths int, one func(*rand.Rand) outcome
 	return sum
 }
 
-// atMost fails when a rate is above its bound.
 func atMost(t *testing.T, what string, rate, bound float64) {
 	t.Helper()
 	if !(rate <= bound) {
@@ -244,7 +228,6 @@ func atMost(t *testing.T, what string, rate, bound float64) {
 	}
 }
 
-// atLeast fails when a rate is below its bound.
 func atLeast(t *testing.T, what string, rate, bound float64) {
 	t.Helper()
 	if !(rate >= bound) {
@@ -252,7 +235,6 @@ func atLeast(t *testing.T, what string, rate, bound float64) {
 	}
 }
 
-// passAt is the rule of a gate on the pass rate.
 func passAt(margin float64) eval.MetricMargin {
 	return eval.MetricMargin{Name: eval.MetricPass, Margin: margin}
 }

@@ -26,7 +26,6 @@ var (
 	falseRegressed = tally.regressed
 )
 
-// eachCase draws n cases one by one.
 func eachCase(one func(p path, i int, rng *rand.Rand)) func(*rand.Rand, int) path {
 	return func(rng *rand.Rand, n int) path {
 		p := newPath(n)
@@ -112,7 +111,6 @@ func fate(rng *rand.Rand, lost, gained float64) int {
 	return 0
 }
 
-// grow adds a case, and returns its place.
 func (p *path) grow() int {
 	i := len(p.head)
 	one := CaseTotals{Name: caseNames[i], ID: caseNames[i], Ran: 1}

@@ -93,7 +93,6 @@ type region struct {
 	logs     []float64
 }
 
-// regionOf gets the limits from the product.
 func regionOf(n int, margin, alpha float64) *region {
 	return newRegion(n, func(gained, regressed int) eval.Verdict { return sharedVerdict(n, gained, regressed, margin, alpha) })
 }
@@ -121,7 +120,6 @@ func newRegion(n int, verdict func(gained, regressed int) eval.Verdict) *region 
 // notWorse says which gained cases, from the first to the last, make it not worse.
 func (r *region) notWorse(regressed int) (first, last int) { return r.from[regressed], r.n - regressed }
 
-// regressed says the same of a regression.
 func (r *region) regressed(regressed int) (first, last int) { return 0, r.to[regressed] }
 
 // worst is the largest probability of a part of the tables over all shares of flipping cases, at a true loss.
@@ -158,7 +156,6 @@ type powers float64
 
 func powersOf(p float64) powers { return powers(math.Log(max(p, 1e-300))) }
 
-// to is the logarithm of the k-th power.
 func (p powers) to(k int) float64 { return float64(k) * float64(p) }
 
 // sequentialRow is a row of the table of section A3: what the design measured, in shares.

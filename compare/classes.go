@@ -25,8 +25,6 @@ func gatedNames(all []eval.MetricMargin) (out []string) {
 	return out
 }
 
-// isClassMetric reports whether a metric is computed from the confusion matrices of both sides. The accuracy is
-// not: like named metrics, it is a mean over cases.
 func isClassMetric(metric string, base, head *Side) bool {
 	if base == nil || head == nil || len(base.ClassPairs) == 0 || len(head.ClassPairs) == 0 || metric == eval.Accuracy {
 		return false
@@ -46,7 +44,6 @@ func classesOf(base, head *Side) []string {
 	return out
 }
 
-// classified compares a metric of confusion matrices.
 func (m *measure) classified(c *MetricComparison, base, head *Side, margin float64) {
 	k := newClassing(base, head)
 	metric, _ := eval.ParseMetric(c.Name, k.classes)
@@ -75,13 +72,11 @@ func (m *measure) expecting(k *classing, class int) *measure {
 	return part
 }
 
-// matrixCell is a share of a case in a confusion matrix.
 type matrixCell struct {
 	expected, answer int // answers outside of the classes have the index after the last class
 	mass             float64
 }
 
-// classing reads the confusion cells of cases.
 type classing struct {
 	classes    []string
 	base, head []matrixCell // by index in Side.ClassPairs, without a mass
@@ -129,7 +124,6 @@ func cells(c *CaseTotals, places []matrixCell, mass float64) (out []matrixCell) 
 	return out
 }
 
-// classUnit is an independent unit of a comparison of two matrices.
 type classUnit struct {
 	base, head []matrixCell
 	mass       float64 // number of requests
@@ -332,7 +326,6 @@ func spread(both matrices, metric eval.Metric) (most float64) {
 	return most
 }
 
-// slopes are the slopes of all answers to an expected class.
 func slopes(g *eval.Margins, metric eval.Metric, expected int) (out []float64) {
 	for answer := range len(g.Support) + 1 {
 		out = append(out, slope(g, metric, expected, answer))

@@ -70,10 +70,8 @@ func (c *CaseTotals) Of(s *Side, metric string) eval.Sum {
 	return eval.Sum{}
 }
 
-// answered is the number of repeats with an answer, or blocked.
 func (c *CaseTotals) answered() int { return c.Ran - c.Errors }
 
-// blockRate is the share of answered repeats that were blocked.
 func (c *CaseTotals) blockRate() (float64, bool) {
 	return eval.Sum{Total: float64(c.Blocked), N: c.answered()}.Mean()
 }
@@ -165,7 +163,6 @@ func (m *measure) withErrors(c *MetricComparison, paired *paired, base, head *Si
 	c.PWithErrors = &[2]float64{orOne(w.PNonInferior), orOne(w.PBetter)}
 }
 
-// costs are the mean number of calls and tokens per case.
 func costs(pairs []pair) (calls, tokens float64) {
 	for _, p := range pairs {
 		calls += float64(p.head.Ran)

@@ -32,14 +32,12 @@ func side(run string, repeats int, passed ...int) *Side {
 	return s
 }
 
-// updateAll changes the cases of a side.
 func updateAll(s *Side, one func(i int, c *CaseTotals)) {
 	for i, c := range s.Cases {
 		one(i, c)
 	}
 }
 
-// flipped makes two sides of n cases, with gained and lost ones.
 func flipped(n, gained, regressed int) (base, head *Side) {
 	before, after := make([]int, n), make([]int, n)
 	for i := range n {
@@ -63,7 +61,6 @@ func passMargin(margin float64) eval.MetricMargin {
 	return eval.MetricMargin{Name: eval.MetricPass, Margin: margin}
 }
 
-// decided compares two sides and gives the verdicts.
 func decided(base, head *Side, o Options) *ArmComparison {
 	arms := []ArmComparison{Compare(base, head, o)}
 	Decide(arms, o)
@@ -235,7 +232,6 @@ func TestCasesArePairedByTheirRequests(t *testing.T) {
 	}
 }
 
-// Cases with the same request are paired by their names, then by their order.
 func TestEqualCasesArePairedByNameThenOrder(t *testing.T) {
 	t.Parallel()
 	base, head := side("base", 1, 1, 0, 1), side("head", 1, 1, 0, 1)
@@ -314,7 +310,6 @@ func TestSwappingTheSidesMirrorsTheVerdict(t *testing.T) {
 	}
 }
 
-// A candidate that is better, with too few cases to rule a loss out, is advised how many cases decide it, and which margin.
 func TestBetterWithTooFewCasesSaysHowManyDecide(t *testing.T) {
 	t.Parallel()
 	for n, reach := range map[int]float64{8: 0.32, 20: 0.14, 58: 0.06} {
@@ -335,7 +330,6 @@ func TestBetterWithTooFewCasesSaysHowManyDecide(t *testing.T) {
 	}
 }
 
-// Flips over few repeats are labelled, those over many have p values.
 func TestFlipsOverManyRepeatsHavePValues(t *testing.T) {
 	t.Parallel()
 	base, head := side("base", 1, 1, 0, 1), side("head", 1, 0, 1, 1)
@@ -372,5 +366,4 @@ func TestErrorsAreNoAnswersWithoutABlock(t *testing.T) {
 	}
 }
 
-// one is a unit of one metric, without errors.
 func one(d float64) Unit { return Unit{[]float64{d}, []float64{d}, 1} }

@@ -11,7 +11,6 @@ import (
 // priorHalf is how much of a comparison with an average arm each arm won, and lost, next to the data.
 const priorHalf = 0.5
 
-// davidson are fitted strengths, whose mean is 0.
 type davidson struct {
 	theta []float64 // natural logarithms
 	delta float64   // that of the readiness to call a tie; -Inf when there are no ties
@@ -276,7 +275,6 @@ func angles(p []float64) []float64 {
 	return out
 }
 
-// shareOf is the preference for an angle.
 func shareOf(angle float64) float64 {
 	s := math.Sin(min(max(angle, 0), math.Pi/2))
 	return s * s
@@ -368,7 +366,6 @@ func (b *bootstrap) deviation(of func(draw int) float64) float64 {
 	return math.Sqrt(sum/float64(len(b.drawn))) + 1e-12
 }
 
-// quantile is the smallest of x that a share p of them does not exceed.
 func quantile(x []float64, p float64) float64 {
 	slices.Sort(x)
 	return x[min(len(x)-1, int(math.Ceil(p*float64(len(x)))))]

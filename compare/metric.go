@@ -9,7 +9,6 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// measure computes metrics over pairs.
 type measure struct {
 	Options
 	pairs     []pair
@@ -33,7 +32,6 @@ func (o *Options) gatedAs(metric string) (eval.MetricMargin, bool) {
 	return o.Margins[i], true
 }
 
-// metric compares one metric, without a verdict.
 func (m *measure) metric(name string, base, head *Side) MetricComparison {
 	c := MetricComparison{Name: name, MetricChange: MetricChange{Level: 1 - 2*m.Alpha}}
 	g, _ := m.gatedAs(name)
@@ -70,7 +68,6 @@ func (m *measure) anytime(c *MetricComparison, base, head *Side) {
 	c.Interval, c.Level, c.Anytime = &[2]float64{lower(1), -lower(-1)}, 1-2*m.EarlyVerdict.Alpha, true
 }
 
-// direction is whether more or less of a metric is better.
 type direction float64
 
 const (
@@ -78,7 +75,6 @@ const (
 	lessIsBetter direction = -1
 )
 
-// differences compares rates and scores in [0,1].
 func (m *measure) differences(c *MetricComparison, u units, margin float64, better direction) {
 	c.N, c.Estimate = u.n, u.mean(u.d)
 	c.Base, c.Head = u.means()
@@ -146,7 +142,6 @@ func asymptotically(n, gained, regressed int, margin float64) tested {
 	return tested{notInferior: notInferior, worse: mid.MidWorse, better: mid.MidBetter, tests: 1}
 }
 
-// scores compares the means of differences in [-1,1].
 func (m *measure) scores(c *MetricComparison, u units, margin float64, better direction) {
 	d := scaledBy(float64(better), u.d)
 	test := "sign-flip test"
@@ -187,7 +182,6 @@ func (m *measure) scores(c *MetricComparison, u units, margin float64, better di
 	c.Interval = oriented(agreed(c, lo, hi, m.Alpha, limits{0, -margin}), better)
 }
 
-// flipping counts the units that differ.
 func flipping(d []float64) (n int) {
 	for _, x := range d {
 		if x != 0 {
@@ -238,7 +232,6 @@ func oriented(i [2]float64, better direction) *[2]float64 {
 	return &i
 }
 
-// fdr is the false discovery rate of significant slices.
 const fdr = 0.1
 
 // fewestInSlice is the least number of cases for which a slice is shown.
@@ -324,7 +317,6 @@ func (m *measure) neededRepeats(margin float64) int {
 	return noRepeatsEnough
 }
 
-// hasPreferences reports whether a judge has a preference for any pair.
 func (m *measure) hasPreferences() bool {
 	return slices.ContainsFunc(m.pairs, func(p pair) bool { return p.head.HeadPreferred.N > 0 })
 }

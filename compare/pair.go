@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// pair is a case on both sides.
 type pair struct {
 	base, head *CaseTotals
 	at         int // index in head
@@ -29,7 +28,6 @@ type paired struct {
 	errored []pair // subset of others: scored in base, only errors in head
 }
 
-// all are the cases with the same meaning, in head's order.
 func (p *paired) all() []pair {
 	all := slices.Concat(p.scored, p.others)
 	slices.SortFunc(all, func(a, b pair) int { return cmp.Compare(a.at, b.at) })
@@ -125,7 +123,6 @@ func pairUp(base, head *Side, selected func(*CaseTotals) bool) paired {
 	return p
 }
 
-// byName indexes cases by name; the last of several wins.
 func (s *Side) byName() map[string]*CaseTotals {
 	out := make(map[string]*CaseTotals, len(s.Cases))
 	for _, c := range s.Cases {

@@ -113,7 +113,6 @@ func TestPreferenceVerdictsTreatBothSidesAlike(t *testing.T) {
 	}
 }
 
-// Pairs add up, over arms too, and a problem is counted once for all pairs that have it.
 func TestPreferenceCountsAddUpOverArms(t *testing.T) {
 	t.Parallel()
 	var arm, other, total PairCounts

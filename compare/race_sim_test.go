@@ -9,7 +9,6 @@ import (
 	"testing"
 )
 
-// field is what races are simulated with.
 type field struct {
 	name  string
 	means []float64
@@ -17,7 +16,6 @@ type field struct {
 	share float64                                       // of the cases on which all arms have the same luck
 }
 
-// simulatedRaces is what many races of a field came to.
 type simulatedRaces struct {
 	lost  float64 // share of races in which an arm that is one of the best left
 	calls float64 // share of the calls that were made
@@ -26,7 +24,6 @@ type simulatedRaces struct {
 
 const raceAlpha = 0.05
 
-// simulate runs races of n cases.
 func (f *field) simulate(races, n int) (out simulatedRaces) {
 	random := rand.New(rand.NewPCG(uint64(n), uint64(len(f.means))))
 	all := float64(n * len(f.means))
@@ -85,7 +82,6 @@ func rare(mean float64, random *rand.Rand) float64 {
 	return (mean - often*low) / (1 - often)
 }
 
-// spreadOver are means at equal steps.
 func spreadOver(arms int, from, to float64) []float64 {
 	out := make([]float64, arms)
 	for i := range out {
@@ -94,7 +90,6 @@ func spreadOver(arms int, from, to float64) []float64 {
 	return out
 }
 
-// races is how many are simulated: more for make calibrate.
 func races(short, long int) int {
 	if os.Getenv("EVALRUN_CALIBRATE") != "" {
 		return long

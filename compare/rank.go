@@ -74,7 +74,6 @@ func byMean(r *Ranking) {
 	slices.SortStableFunc(r.Arms, func(a, b RankedArm) int { return cmp.Compare(mean(&a), mean(&b)) })
 }
 
-// place is the entry of an arm, without intervals.
 func place(s *Side, metric string) RankedArm {
 	a := RankedArm{Arm: s.Arm}
 	var mean eval.Sum

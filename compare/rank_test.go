@@ -31,7 +31,6 @@ func (d drawing) clusterOf(i int) (cluster int, first bool) {
 	return i/(d.cluster+1)*2 + min(at, 1), at < 2
 }
 
-// score has the mean of the drawing for what an arm did.
 func (d drawing) score(r *rand.Rand, passed bool, mean float64) float64 {
 	switch {
 	case d.noisy && passed:
@@ -44,7 +43,6 @@ func (d drawing) score(r *rand.Rand, passed bool, mean float64) float64 {
 	return mean * r.Float64()
 }
 
-// sides draws the arms of a run.
 func (d drawing) sides(r *rand.Rand) []*compare.Side {
 	out := make([]*compare.Side, len(d.means))
 	for a := range out {
@@ -79,7 +77,6 @@ func (d drawing) sides(r *rand.Rand) []*compare.Side {
 	return out
 }
 
-// expected is the mean of a drawing's metric on an arm.
 func (d drawing) expected(a int) float64 {
 	mean := d.means[a]
 	switch {
@@ -132,7 +129,6 @@ func (d drawing) rates(draws int, seed uint64) (excluded, missed float64) {
 	return excluded / float64(draws), missed / float64(draws)
 }
 
-// spread is k means from lo to hi.
 func spread(k int, lo, hi float64) (out []float64) {
 	for i := range k {
 		out = append(out, lo+(hi-lo)*float64(i)/float64(max(1, k-1)))
@@ -140,7 +136,6 @@ func spread(k int, lo, hi float64) (out []float64) {
 	return out
 }
 
-// drawings are the shapes of data that rankings are tried on.
 func drawings(k, n int) map[string]drawing {
 	return map[string]drawing{
 		"equal":    {means: spread(k, 0.8, 0.8), n: n, cluster: 1},

@@ -207,7 +207,6 @@ func (c *pairResults) add(o *pairResults, weight float64) {
 	c.w, c.l, c.t = c.w+weight*o.w, c.l+weight*o.l, c.t+weight*o.t
 }
 
-// tally has the judged pairs of arms, and the contribution of each unit.
 type comparisonTally struct {
 	members []int // the arms, by their indexes among all
 	pairs   []pairResults
@@ -274,7 +273,6 @@ func (t *comparisonTally) named(arms []string) []PreferredPair {
 	return out
 }
 
-// tieShare is the share of ties, 0 when nothing was judged.
 func (t *comparisonTally) tieShare() float64 {
 	ties, all := 0.0, 0.0
 	for _, p := range t.pairs {

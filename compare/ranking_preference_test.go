@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// fitted fits counts with halves of the prior.
 func fitted(k int, half float64, pairs []pairResults) *davidson {
 	p := make(prior, k)
 	for i := range p {
@@ -104,7 +103,6 @@ func TestAnArmThatWinsAllHasAFiniteStrength(t *testing.T) {
 	expect.Same(t, "arm", both.Arms[0].Arm, "pro/1")
 }
 
-// Arms that nothing connects are ranked in groups, and none is the best.
 func TestDisconnectedArmsAreRankedInGroups(t *testing.T) {
 	t.Parallel()
 	got := RankByPreference(names(6), judgedOf([]pairResults{{0, 1, 20, 0, 4}, {2, 3, 2, 20, 2}, {3, 4, 23, 1, 0}}), PreferenceOptions{})
@@ -136,7 +134,6 @@ func TestTooFewCasesGiveNoRanking(t *testing.T) {
 	}
 }
 
-// Ties alone rule no arm out, and nothing judged at all is no ranking.
 func TestOnlyTiesRuleNoArmOut(t *testing.T) {
 	t.Parallel()
 	got := RankByPreference(names(3), judgedOf([]pairResults{{0, 1, 0, 0, 30}, {0, 2, 0, 0, 30}, {1, 2, 0, 0, 30}}), PreferenceOptions{})

@@ -8,7 +8,6 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// JSON has the best arms as a list after the arms, also where there are none.
 func TestJSONListsTheBest(t *testing.T) {
 	t.Parallel()
 	r := Ranking{
@@ -52,7 +51,6 @@ func marshal(t *testing.T, v json.Marshaler) string {
 	return string(data)
 }
 
-// The cheapest of the best is compared by money where all have a price, with the first in order, or with the dearest where it is the first.
 func TestCheapestComparesByMoneyWhereAllHaveAPrice(t *testing.T) {
 	t.Parallel()
 	arm := func(name string, best bool, cost, tokens float64) Priced {

@@ -13,7 +13,6 @@ import (
 // unbounded mean can hide any loss in answers that were not seen.
 const capFactor = 5
 
-// amount is the milliseconds or tokens of a case.
 func amount(metric string, c *CaseTotals) eval.Sum {
 	if metric == eval.MetricLatency {
 		return c.LatencyMs

@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// Repeats are averaged inside cases, and clusters are one unit each.
 func TestRepeatsAreAveragedAndClustersCountOnce(t *testing.T) {
 	t.Parallel()
 	base, head := side("base", 3, slices.Repeat([]int{3}, 60)...), side("head", 3, slices.Repeat([]int{3, 2}, 30)...)
@@ -28,7 +27,6 @@ func TestRepeatsAreAveragedAndClustersCountOnce(t *testing.T) {
 	}
 }
 
-// More blocks are worse, of latency and tokens more is.
 func TestMoreBlocksLatencyAndTokensAreWorse(t *testing.T) {
 	t.Parallel()
 	base, head := flipped(200, 0, 0)
@@ -54,7 +52,6 @@ func TestMoreBlocksLatencyAndTokensAreWorse(t *testing.T) {
 	expect.Same(t, "verdict", a.Verdict, eval.Regressed)
 }
 
-// A side that measured no latency, such as a target that echoes, is neither faster nor slower.
 func TestUnmeasuredRatiosAreNeitherFasterNorSlower(t *testing.T) {
 	t.Parallel()
 	base, head := flipped(200, 0, 0)

@@ -181,7 +181,6 @@ func (r *Race) Withdraw(arm int) { r.idle[arm] = true }
 // Feeds reports whether Feed looks at the scores of an arm.
 func (r *Race) Feeds(arm int) bool { return !r.left[arm] && !r.idle[arm] }
 
-// leave removes the arms that are not among the best.
 func (r *Race) leave() []RaceExit {
 	if r.in < 2 || !(r.alpha > 0 && r.alpha < 1) {
 		return nil

@@ -75,7 +75,6 @@ type union struct {
 	joined int            // number of items joined to an earlier one
 }
 
-// newUnion makes room for n items.
 func newUnion(n int) union { return union{parent: make([]int, 0, n)} }
 
 // add adds an item and returns its number.
@@ -238,7 +237,6 @@ func (a *both) add(at int, base, head float64) int {
 	return s.base.N
 }
 
-// reserve makes room for n units.
 func (u *units) reserve(n int) {
 	u.weights = make([]float64, 0, n)
 	if u.keep == bothSides {
@@ -276,7 +274,6 @@ func (u *units) count(b, h float64) {
 	}
 }
 
-// mean is the mean of x over requests.
 func (u *units) mean(x []float64) float64 { return weightedMean(x, u.weights) }
 
 // values are the values of a metric on both sides. An error of head counts as the metric's worst value when
@@ -315,7 +312,6 @@ func (m *measure) values(metric string, base, head *Side) (ofBase, ofHead value)
 	}
 }
 
-// named is the case's total of the named metric with this index.
 func (c *CaseTotals) named(at int) eval.Sum {
 	if at < 0 || at >= len(c.Metrics) {
 		return eval.Sum{}

@@ -35,7 +35,6 @@ func Decide(arms []ArmComparison, o Options) eval.Verdict {
 	return whole
 }
 
-// decideMetrics decides every gated metric of the arms that can be compared.
 func decideMetrics(arms []ArmComparison, alpha float64) {
 	var gated []*MetricComparison
 	var worse, better []float64
@@ -54,7 +53,6 @@ func decideMetrics(arms []ArmComparison, alpha float64) {
 	}
 }
 
-// decideArm combines the verdicts on the metrics of an arm.
 func (o *Options) decideArm(a *ArmComparison) {
 	if a.Why != "" {
 		a.Verdict = eval.Invalid

@@ -6,7 +6,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// versioned is a side whose cases have these scorers.
 func versioned(run string, scorers ...string) *Side {
 	s := &Side{Run: run}
 	for i, hash := range scorers {
@@ -16,7 +15,6 @@ func versioned(run string, scorers ...string) *Side {
 	return s
 }
 
-// Cases whose scorers are the same, but for what their kinds mean, are changed, and the comparison says so.
 func TestOtherScorerVersionsMakeCasesChanged(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

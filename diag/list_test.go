@@ -97,7 +97,6 @@ func TestMergedListsSayEverythingOnce(t *testing.T) {
 	}
 }
 
-// A problem in an included file says how the file came in, and files that include each other end.
 func TestIncludedFilesSayHowTheyCameIn(t *testing.T) {
 	t.Parallel()
 	var l List
@@ -148,7 +147,6 @@ func TestSourceLinesHaveTheirCaret(t *testing.T) {
 	}
 }
 
-// A long line is cut around the column, and the caret is under it wherever it is.
 func TestTheCaretOfALongLineIsUnderItsCharacter(t *testing.T) {
 	t.Parallel()
 	for col := 1; col <= 400; col += 7 {
@@ -173,7 +171,6 @@ func TestPrivateLinesAreNotShown(t *testing.T) {
 	}
 }
 
-// Colours change nothing but colours.
 func TestColoursAreEscapesAlone(t *testing.T) {
 	t.Parallel()
 	var l List
@@ -302,7 +299,6 @@ func TestRowsWithTheSameProblemAreOneItem(t *testing.T) {
 	expect.Same(t, "the first of a full list", l.Sorted()[0].Message, "problem")
 }
 
-// A message names another place by its line, and by its file where that is another one.
 func TestAnotherPlace(t *testing.T) {
 	t.Parallel()
 	first := Pos{File: "suite.yaml", Line: 3, Col: 5}

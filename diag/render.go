@@ -49,7 +49,6 @@ func (r Renderer) Render(w io.Writer, l *List) error {
 	return err
 }
 
-// line names the line that a diagnostic is about.
 func (d *Diagnostic) line() string { return fmt.Sprintf("%s:%d", d.Pos.File, d.Pos.Line) }
 
 func tally(l *List) string {

@@ -78,7 +78,6 @@ func TestRecordedRequestHoldsNoSecretAndLeavesTheOriginalAlone(t *testing.T) {
 	expect.Same(t, "recorded twice", out.WithoutSecrets(), out)
 }
 
-// Two addresses whose secrets differ are recorded alike, and are still two requests.
 func TestRecordedRequestsOfTwoAddressesHaveTwoIdentities(t *testing.T) {
 	t.Parallel()
 	one, other := secretRequest(), secretRequest()

@@ -8,7 +8,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/hostile"
 )
 
-// nothing are texts that look empty to every reader.
 var nothing = map[string]string{
 	"empty":                    "",
 	"white space of ASCII":     " \t\r\n\v\f",

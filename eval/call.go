@@ -63,7 +63,6 @@ type Call struct {
 // EarlierAnswer says whether a call may be answered with what an earlier call with the same id got.
 type EarlierAnswer int
 
-// What an earlier answer is for a call.
 const (
 	earlierAllowed  EarlierAnswer = iota // it will do
 	EarlierRefused                       // it does not count, as long as there is a service to call
@@ -100,7 +99,6 @@ func (k ErrorKind) IsUnscored() bool { return k == KindUnscored || k == KindScor
 // Retry says whether another attempt may go better.
 type Retry int
 
-// What another attempt may do.
 const (
 	retryByKind    Retry = iota // the kind and the status of the error decide
 	RetryNever                  // no attempt helps although the kind suggests it
@@ -110,7 +108,6 @@ const (
 // Origin says where an error comes from.
 type Origin int
 
-// The origins of errors.
 const (
 	fromService Origin = iota // the service, or the way to it
 	FromLogin                 // the login, which says nothing about the service

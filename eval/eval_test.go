@@ -9,7 +9,6 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// A run file reads back as it was written, and zero differs from unset.
 func TestARequestReadsBackAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	zero, k := 0.0, 3
@@ -93,7 +92,6 @@ func TestOnlyReasonsOfBlocksAreBlocks(t *testing.T) {
 	}
 }
 
-// A model may be known by several versions of the interface.
 func TestAModelIsFoundByItsVersionOfTheInterface(t *testing.T) {
 	t.Parallel()
 	run := Run{Models: []Model{{Name: "models/m", APIVersion: "v1", Version: "1"}, {Name: "models/m", APIVersion: "v1beta", Version: "2"}}}

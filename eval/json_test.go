@@ -85,7 +85,6 @@ func TestAGateIsWrittenAsInEveryVersion(t *testing.T) {
 	}
 }
 
-// Run files of all versions have the base of a rule under the keys of its kind, before all others.
 func TestTheBaseOfARuleHasTheKeysOfItsKind(t *testing.T) {
 	t.Parallel()
 	const rest = `"alpha":0.05,"onInconclusive":"warn","metrics":[{"name":"pass","margin":0.1}],"stopEarly":true,` +

@@ -30,7 +30,6 @@ func (r *Result) AppendJSON(dst []byte) ([]byte, error) { return wirejson.Append
 // MarshalJSON writes what AppendJSON appends.
 func (r Result) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil) }
 
-// written is the result in the form of files.
 func (r *Result) written() *writtenResult {
 	e := r.writtenEnding()
 	w := &writtenResult{
@@ -56,7 +55,6 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// result is the result of a file.
 func (w *writtenResult) result() Result {
 	r := Result{
 		Trial: w.Trial, Vars: w.Vars, Ending: w.Outcome.Ending(w.Error, w.SkipReason),

@@ -73,7 +73,6 @@ func (f *filler) fill(v reflect.Value) {
 	}
 }
 
-// some is a value with all its fields.
 func some[T any](f *filler) T {
 	var out T
 	f.fill(reflect.ValueOf(&out).Elem())
@@ -92,7 +91,6 @@ func someScore(f *filler) Score {
 	return w.score()
 }
 
-// parts fills what holds other values.
 func (f *filler) parts(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -135,7 +133,6 @@ func (f *filler) scalar(v reflect.Value) {
 	}
 }
 
-// filled is a pointer to a new value whose fields are all set.
 func filled[T any](seed uint64, text string) *T {
 	f := filler{random: rand.New(rand.NewPCG(seed, 1)), text: text}
 	out := new(T)

@@ -100,7 +100,6 @@ func (s Score) Bare() Score {
 	return Score{Scorer: s.Scorer, Name: s.Name, Grade: g.grade(), Weight: s.Weight, Required: s.Required}
 }
 
-// writtenScore is a score in files.
 type writtenScore struct {
 	Scorer   string   `json:"scorer"`
 	Name     string   `json:"name"`
@@ -130,7 +129,6 @@ func (s *Score) written(value *float64) writtenScore {
 	return w
 }
 
-// score is the score of a file.
 func (w *writtenScore) score() Score {
 	g := writtenGrade{scored: w.Value != nil, passed: w.Passed, why: w.Unscored, cause: w.Cause}
 	if g.scored {

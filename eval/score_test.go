@@ -70,7 +70,6 @@ func TestEndingsOfFilesAreKept(t *testing.T) {
 	}
 }
 
-// The text of an error is withheld, whatever the outcome of the trial is.
 func TestErrorsAreWithheldWhateverTheOutcome(t *testing.T) {
 	t.Parallel()
 	failure := &Error{Kind: KindStatus, Message: secretText}

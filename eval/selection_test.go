@@ -91,7 +91,6 @@ func TestAStarMatchesAnything(t *testing.T) {
 	}
 }
 
-// Patterns are alternatives in the order in which they were given.
 func TestPatternsAreAlternatives(t *testing.T) {
 	t.Parallel()
 	expect.Same(t, "patterns", NewPatterns([]string{"a*", "b"}), Patterns{"a*", "b"})

@@ -9,7 +9,6 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// Options name one source of answers.
 func TestOptionsNameOneSource(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -54,7 +54,6 @@ func step(candidate string, results ...CallResult) AnsweredCall {
 	return AnsweredCall{Response: Response{Candidates: []Candidate{c}}, Results: results}
 }
 
-// The model's own turn goes back as it came, and the results follow in one turn in the order of the calls.
 func TestAfterStepsResultsFollowTheModelsTurn(t *testing.T) {
 	t.Parallel()
 	called := step(
@@ -104,7 +103,6 @@ func TestTurnIDOfStepsIgnoresIndentation(t *testing.T) {
 	}
 }
 
-// Whatever replies hold, different ones make different names.
 func TestDifferentRepliesMakeDifferentTurnIDs(t *testing.T) {
 	t.Parallel()
 	if (&Trial{ID: "x"}).CallID(nil) != "x" {
@@ -152,7 +150,6 @@ func TestUsageAddsUp(t *testing.T) {
 	}
 }
 
-// A turn in a run file comes back as it was, and without its texts when they are withheld.
 func TestTurnsReadBackFromARunFile(t *testing.T) {
 	t.Parallel()
 	r := Result{Calls: replies("canary", "canary two")}

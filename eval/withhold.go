@@ -84,7 +84,6 @@ func (r *Request) withheld() Request {
 	return out
 }
 
-// withheldResults are results without their texts.
 func withheldResults(results []CallResult) []CallResult {
 	results = slices.Clone(results)
 	for i := range results {

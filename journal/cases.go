@@ -81,7 +81,6 @@ func cellOf(cells *[]CaseSums, r *digest) *CaseSums {
 	return &(*cells)[len(*cells)-1]
 }
 
-// add takes up one trial.
 func (c *CaseSums) add(r *digest) {
 	c.Counts.Add(r.outcome)
 	if r.flags&(isQuarantined|isUnused) == 0 {

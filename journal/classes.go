@@ -12,7 +12,6 @@ type classes struct {
 	at  map[eval.Pair]uint32 // places from 1
 }
 
-// place is the place of a classification, from 1; 0 is none.
 func (c *classes) place(p eval.Pair) uint32 {
 	if p.Expected == "" {
 		return 0

@@ -100,7 +100,6 @@ func openRun(path string) (*os.File, string, error) {
 	return file, path, err
 }
 
-// isLocked reports whether a writer holds the run directory.
 func isLocked(dir string) bool {
 	return locked(filepath.Join(dir, lockName)) || locked(filepath.Join(dir, FileName))
 }

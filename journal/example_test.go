@@ -52,7 +52,6 @@ func ExampleDocument() {
 	// japan: "Osaka" (it is Tokyo)
 }
 
-// writeRun writes a run, as evalrun does while results come.
 func writeRun(dir string) error {
 	w, err := journal.Create(dir, &eval.Run{ID: "example", Plan: eval.RunPlan{Trials: 2, Arms: []string{"pro/direct"}}}, nil)
 	if err != nil {

@@ -77,7 +77,6 @@ func (d *Document) Facts() iter.Seq2[*Facts, error] {
 	}
 }
 
-// scannedFacts are what the index does not keep.
 type scannedFacts struct {
 	ID          string        `json:"id"`
 	CaseID      string        `json:"caseId"`
@@ -112,7 +111,6 @@ func (s *scannedFacts) empty() {
 	*s = scannedFacts{Response: ratedResponse{Candidates: candidates[:0]}}
 }
 
-// scan reads what the index does not keep; s is room for it.
 func (f *Facts) scan(data []byte, s *scannedFacts) error {
 	s.empty()
 	err := wirejson.Scan(data, s)

@@ -31,7 +31,6 @@ func document(t *testing.T, change func(*Writer), trials ...*eval.Result) *Docum
 	return followed(t, dir)
 }
 
-// answered is a trial with an answer.
 func answered(name, arm string, outcome eval.Outcome, latency float64) *eval.Result {
 	return &eval.Result{
 		Trial: eval.Trial{Suite: "s", Case: name, CaseID: "id of " + name, Arm: arm, Repeat: 1}, Ending: ended(outcome),
@@ -133,7 +132,6 @@ func TestTrialsThatAVerdictDoesNotUseAreMarked(t *testing.T) {
 	expect.Same(t, "the slowest that counts", slowest, 100.0)
 }
 
-// A quantile is by nearest rank, over the scored trials of an arm that count for the gate.
 func TestLatencyQuantileIsByNearestRank(t *testing.T) {
 	t.Parallel()
 	var trials []*eval.Result

@@ -19,7 +19,6 @@ type disk struct {
 	short        bool // a write that fails has written half
 }
 
-// fails counts an operation and says whether it fails.
 func (d *disk) fails() bool { return d.ops.Add(1) >= d.failing.Load() }
 
 func (d *disk) open(path string, flag int) (file, error) {
@@ -147,7 +146,6 @@ func tryFaults(t *testing.T, first int64, short bool) (healthy bool) {
 	}
 }
 
-// checkWhole wants a run in which every trial is there once.
 func checkWhole(t *testing.T, dir string) {
 	t.Helper()
 	doc, err := Open(dir)

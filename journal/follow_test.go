@@ -14,7 +14,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// followed opens the run in dir and closes it with the test.
 func followed(t *testing.T, dir string) *Document {
 	t.Helper()
 	d, err := Open(dir)
@@ -23,7 +22,6 @@ func followed(t *testing.T, dir string) *Document {
 	return d
 }
 
-// places are those in the plan of what Follow found.
 func places(t *testing.T, d *Document, news News) (out []int) {
 	t.Helper()
 	for _, m := range news.Trials {
@@ -79,7 +77,6 @@ func sameAsOpened(t *testing.T, d *Document, dir string) {
 	}
 }
 
-// A file that was opened when its last line lacked nothing but its line break is followed on from there.
 func TestFollowContinuesAfterALineWithoutItsBreak(t *testing.T) {
 	t.Parallel()
 	whole := write(t, t.TempDir(), true, result(0, eval.Pass), result(1, eval.Fail))
@@ -136,7 +133,6 @@ func TestFollowReportsResumeDamageAndReplacement(t *testing.T) {
 	}
 }
 
-// appendTo adds text to a file.
 func appendTo(t *testing.T, path, text string) {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)

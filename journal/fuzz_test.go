@@ -19,7 +19,6 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// sealed is a line with the checksum that it must have.
 func sealed(body []byte) []byte {
 	body = bytes.Clone(body)
 	return fmt.Appendf(body, `,"crc":"%08x"}`, checksum(body))
@@ -120,7 +119,6 @@ func FuzzForeign(f *testing.F) {
 	})
 }
 
-// sameLines wants the lines of a document to be its trials.
 func sameLines(t *testing.T, d *Document, all []*eval.Result) {
 	t.Helper()
 	i := 0

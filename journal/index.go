@@ -31,7 +31,6 @@ type index struct {
 	byID    []uint32 // places of entries in the order of their ids, once one was looked for; guarded by finding
 }
 
-// entry is one trial.
 type entry struct {
 	offset                int64
 	id                    trialID
@@ -49,7 +48,6 @@ func newIndex() index { return index{finding: &sync.Mutex{}} }
 // position is where the line of the trial is.
 func (e *entry) position() Mark { return Mark{e.offset, e.length} }
 
-// shape is a combination of values that many trials share.
 type shape struct{ suite, arm, outcome, errorKind string }
 
 // more holds values that only some trials have.
@@ -59,7 +57,6 @@ type more struct {
 	class                uint32 // place in classes, from 1; 0: no classification
 }
 
-// flags are the booleans of an entry.
 type flags uint8
 
 const (
@@ -109,7 +106,6 @@ func (x *index) idOf(e *entry) string {
 	return fmt.Sprintf("%016x", uint64(e.id))
 }
 
-// digest is the part of a result that a summary needs.
 type digest struct {
 	suite, caseName, arm string
 	outcome              eval.Outcome
@@ -282,7 +278,6 @@ func (x *index) repeats() bool {
 	return false
 }
 
-// find is the place of the entry with an id.
 func (x *index) find(id trialID) (place int, ok bool) {
 	x.finding.Lock()
 	defer x.finding.Unlock()

@@ -76,7 +76,6 @@ type opener func(path string, flag int) (file, error)
 
 func openFile(path string, flag int) (file, error) { return os.OpenFile(path, flag, 0o600) }
 
-// newWriter is a Writer without a run file yet.
 func newWriter(dir string, lock *flock.Flock, open opener) *Writer {
 	return &Writer{dir: dir, path: filepath.Join(dir, FileName), open: open, lock: lock, stop: make(chan struct{}), done: make(chan struct{})}
 }
@@ -221,7 +220,6 @@ func (w *Writer) hold() error {
 	return nil
 }
 
-// letGo gives the lock of the run file back.
 func (w *Writer) letGo() error {
 	if w.held == nil {
 		return nil
@@ -229,7 +227,6 @@ func (w *Writer) letGo() error {
 	return w.held.Unlock()
 }
 
-// put writes a file in one go.
 func (w *Writer) put(path string, data []byte) error {
 	file, err := w.open(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err != nil {

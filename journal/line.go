@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// appendLine appends a line to b, which is empty.
 func appendLine(b []byte, kind string, record any, seq int) ([]byte, error) {
 	b = append(append(append(b, typePrefix...), kind...), '"')
 	opening := len(b)
@@ -43,7 +42,6 @@ type line struct {
 // crcTail is the length of `,"crc":"XXXXXXXX"}`.
 const crcTail = len(`,"crc":"00000000"}`)
 
-// Types of lines that are scanned.
 const (
 	trialKind     = "trial"
 	answerKind    = "answer"

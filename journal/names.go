@@ -28,7 +28,6 @@ const (
 	wholeText  = 1<<16 - 1
 )
 
-// at is the text at a place.
 func (n *names) at(place uint32) string {
 	p := n.places[place/chunkNames][place%chunkNames]
 	if p.n == wholeText {

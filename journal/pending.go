@@ -118,7 +118,6 @@ type unsettled struct {
 	counted map[trialID]paid
 }
 
-// of returns the lines of a trial, so that more can be added.
 func (u *unsettled) of(id trialID) *pending {
 	if u.pending == nil {
 		u.pending = map[trialID]*pending{}
@@ -174,7 +173,6 @@ func (u *unsettled) count(id trialID, p paid) {
 	u.counted[id] = p
 }
 
-// rests yields the costs of pending trials that were not counted before, and counts them.
 func (u *unsettled) rests(yield func(paid) bool) {
 	for id, p := range u.pending {
 		rest := p.paid.since(u.counted[id])
@@ -205,7 +203,6 @@ func (d *Document) keptJudgement(line Mark) {
 	p.judgements = append(p.judgements, line)
 }
 
-// spendPending adds the cost of answers whose trials are not settled.
 func (d *Document) spendPending() {
 	for rest := range d.unsettled.rests {
 		d.spend(rest.model, rest.attempts, rest.usage)

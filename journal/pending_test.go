@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// What was paid for and is not settled can be read again, and costs what it cost once, whatever follows.
 func TestPendingIsReadAgainAndPaidOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

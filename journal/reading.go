@@ -56,7 +56,6 @@ func (d *Document) readLines() error {
 // errNoHeader says that a file has lines, and none of them is a header.
 var errNoHeader = errors.New("the run file has no header")
 
-// errRest says that the rest of the file does not count.
 var errRest = errors.New("the rest is left out")
 
 // line reads one line, with its line break if it has one.
@@ -109,7 +108,6 @@ func (d *Document) damaged(format string, args ...any) {
 	d.file.unhealed = true
 }
 
-// headerCopy reads the copy of the header.
 func (d *Document) headerCopy() error {
 	data, err := files.ReadFile(filepath.Join(d.Dir, headerName), maxLine)
 	if err != nil {
@@ -172,7 +170,6 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 	return nil
 }
 
-// resumed reads that another session begins.
 func (d *Document) resumed(r *Resumed) {
 	d.End, d.file.unhealed = nil, false // what was lost runs again
 	d.sessions.resume(r, parseTime(d.Run.StartedAt))
@@ -193,7 +190,6 @@ func (d *Document) header(data []byte) error {
 	return nil
 }
 
-// ended reads the last line of a finished run.
 func (d *Document) ended(data []byte) error {
 	d.End = &eval.End{}
 	if err := wirejson.DecodeAnyCase(data, d.End); err != nil {
@@ -207,7 +203,6 @@ func (d *Document) ended(data []byte) error {
 	return nil
 }
 
-// stopped reads that an arm stopped.
 func (d *Document) stopped(data []byte) error {
 	stop, err := eval.ReadStop(data)
 	if err != nil {
@@ -218,7 +213,6 @@ func (d *Document) stopped(data []byte) error {
 	return nil
 }
 
-// trial adds the trial of a scanned line.
 func (d *Document) trial(length int, at int64) {
 	r := &d.file.trial
 	d.End = nil // a resumed run
@@ -235,7 +229,6 @@ func (d *Document) trial(length int, at int64) {
 	d.index.reserve(at, d.file.size)
 }
 
-// spendOn adds the cost of a trial and its judges that was not counted before.
 func (d *Document) spendOn(r *scannedTrial) {
 	cost := d.unsettled.settle(r)
 	d.spend(cost.model, cost.attempts, cost.usage)
@@ -246,14 +239,12 @@ func (d *Document) spendOn(r *scannedTrial) {
 	}
 }
 
-// spendJudge adds the cost of a reply of a judge.
 func (d *Document) spendJudge(j *scannedJudgement) {
 	if !j.Cached {
 		d.spend(j.Model, j.Attempts, j.Usage.Usage)
 	}
 }
 
-// spend adds calls to the cost of the run.
 func (d *Document) spend(model string, attempts int, usage eval.Usage) {
 	if !d.sessions.books {
 		d.Spent.Attempts += attempts

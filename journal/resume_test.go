@@ -55,7 +55,6 @@ func sixPasses() []*eval.Result {
 	return out
 }
 
-// Wherever a run file is cut, it opens, has lost at most the line that was cut, and can be completed.
 func TestCutAnywhereTheFileOpens(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -133,7 +132,6 @@ func TestOneWriterHoldsTheRun(t *testing.T) {
 	}
 }
 
-// Trials that the plan does not have any more are gone from a resumed run.
 func TestDroppedTrialsAreGoneFromAResumedRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

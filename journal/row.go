@@ -17,7 +17,6 @@ type Row struct {
 	places      []uint32 // places of the trials that count; nil for the whole range
 }
 
-// each yields the trials of the row.
 func (r Row) each(yield func(*entry) bool) {
 	for i := range r.trials {
 		if !yield(&r.index.entries[i]) {
@@ -26,7 +25,6 @@ func (r Row) each(yield func(*entry) bool) {
 	}
 }
 
-// trials yields their places in the index.
 func (r Row) trials(yield func(int) bool) {
 	if r.places == nil {
 		for i := r.from; i < r.to; i++ {

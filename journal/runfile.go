@@ -27,7 +27,6 @@ type runFile struct {
 	judgement scannedReply
 }
 
-// measure notes the current size.
 func (f *runFile) measure() error {
 	info, err := f.Stat()
 	if err == nil {
@@ -36,10 +35,8 @@ func (f *runFile) measure() error {
 	return err
 }
 
-// head reads the lines that were taken up.
 func (f *runFile) head() io.Reader { return io.NewSectionReader(f, 0, f.whole) }
 
-// rest reads what follows them.
 func (f *runFile) rest() io.Reader { return io.NewSectionReader(f, f.whole, f.size-f.whole) }
 
 // check verifies a line, and scans a line of a trial.
@@ -79,14 +76,12 @@ func (f *runFile) end() {
 	f.whole++
 }
 
-// lineAt reads a line.
 func (f *runFile) lineAt(p Mark) ([]byte, error) {
 	data := make([]byte, p.length)
 	_, err := f.ReadAt(data, p.offset)
 	return data, err
 }
 
-// decode reads the record of a line.
 func (f *runFile) decode(p Mark, v any) error {
 	data, err := f.lineAt(p)
 	if err != nil {
@@ -95,7 +90,6 @@ func (f *runFile) decode(p Mark, v any) error {
 	return wirejson.DecodeAnyCase(data, v)
 }
 
-// lineFrom reads the line that begins at an offset.
 func (f *runFile) lineFrom(at int64) ([]byte, error) {
 	r := bufio.NewReader(io.NewSectionReader(f, at, maxLine))
 	data, err := r.ReadBytes('\n')

@@ -68,7 +68,6 @@ type scannedResponse struct {
 	} `json:"candidates"`
 }
 
-// scannedJudgement is what a judge replied.
 type scannedJudgement struct {
 	Model    string       `json:"model"`
 	Usage    scannedUsage `json:"usage"`
@@ -96,7 +95,6 @@ func (r *scannedTrial) scan(data []byte) error {
 	return err
 }
 
-// flags are the flags that the line has.
 func (r *scannedTrial) flags() (f flags) {
 	if needless(eval.Skip.Ending(nil, r.SkipReason)) {
 		f |= isSkippedEarly

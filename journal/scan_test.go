@@ -16,7 +16,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/hostile"
 )
 
-// commonLine is the line of a trial as most are.
 func commonLine(t testing.TB) []byte {
 	t.Helper()
 	half := 0.5
@@ -91,7 +90,6 @@ func sameScans(t testing.TB, data []byte) bool {
 	return true
 }
 
-// oddities are put into lines.
 var oddities = []string{
 	`,"n":7`, `,"n":-1`, `,"n":1.5`, `,"n":null`, `,"n":01`, `,"n":99999999999999999999`, `,"suite":"other"`, `,"case":"a\"b"`,
 	`,"case":null`,
@@ -142,7 +140,6 @@ func objectEnds(data []byte) (out []int) {
 	return out
 }
 
-// Lines that are changed in drawn places are read as encoding/json reads them.
 func TestChangedLinesAreReadAsEncodingJSONReadsThem(t *testing.T) {
 	t.Parallel()
 	line := commonLine(t)

@@ -37,7 +37,6 @@ func (s *sessions) resume(r *Resumed, started time.Time) {
 	*s = sessions{before: s.worked(started), began: parseTime(r.At), calls: s.calls, workers: r.Workers}
 }
 
-// answered records that a trial came.
 func (s *sessions) answered(r *scannedTrial) {
 	at := parseTime(r.Timing.StartedAt)
 	if at.IsZero() {

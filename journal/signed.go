@@ -50,7 +50,6 @@ func (d *Document) Signable() ([]byte, error) {
 	return withoutFrame(bytes.Replace(line, []byte(signature), nil, 1)), nil
 }
 
-// readHeader reads the first line of a run file.
 func readHeader(file io.ReaderAt) ([]byte, error) {
 	line, err := readLine(newReader(io.NewSectionReader(file, 0, 1<<62)), maxHeader)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -91,7 +90,6 @@ func (d *Document) CheckCopies() error {
 	return d.noOtherCopies(d.Dir)
 }
 
-// checkCopy compares one copy with its digest.
 func checkCopy(root, name, want string) error {
 	file := filepath.Join(root, filepath.FromSlash(name))
 	if !fs.ValidPath(name) || !strings.HasPrefix(name, copiesDir+"/") {

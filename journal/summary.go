@@ -133,7 +133,6 @@ type RepeatCounts struct {
 	Flaky      int `json:"flaky"`
 }
 
-// count adds a case with its outcome.
 func (c *CaseCounts) count(o eval.Outcome) {
 	c.Tests++
 	switch o {
@@ -219,7 +218,6 @@ func (s *Summary) add(r *digest) {
 	}
 }
 
-// summary closes the tally of a suite.
 func (t *summaryTally) summary(name string, arms []string) SuiteSummary {
 	out := SuiteSummary{
 		Name: name, Arms: t.arms(arms), Gated: t.gated, Blocked: t.blocked,
@@ -283,7 +281,6 @@ func (t *summaryTally) ofArm(name string) *armTally {
 	return a
 }
 
-// add counts one trial. A trial of another case than the last one begins that case.
 func (a *armTally) add(r *digest) {
 	if a.suite != r.suite || a.caseName != r.caseName {
 		a.closeCase()

@@ -57,7 +57,6 @@ func TestTheSummaryIsByCase(t *testing.T) {
 	}
 }
 
-// Arms come in the order of the plan, then arms that it does not name.
 func TestArmsAreInTheOrderOfThePlan(t *testing.T) {
 	t.Parallel()
 	d := document(
@@ -89,7 +88,6 @@ func TestMeansOfMetricsAreByCase(t *testing.T) {
 	expect.Same(t, "a metric that no scorer has", ok, false)
 }
 
-// The last line of a trial counts.
 func TestTheLastLineOfATrialCounts(t *testing.T) {
 	t.Parallel()
 	trials := letters("e p")
@@ -106,7 +104,6 @@ func TestTheLastLineOfATrialCounts(t *testing.T) {
 	expect.Same(t, "an id that is not there", ok, false)
 }
 
-// A run is partial when it did not end, when trials are missing, and when some were skipped.
 func TestARunWithMissingTrialsIsPartial(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -137,7 +134,6 @@ func TestARunWithMissingTrialsIsPartial(t *testing.T) {
 	}
 }
 
-// An image is read while it is the same one, and never from outside the suite's folder.
 func TestAnImageIsReadWhileItIsTheSame(t *testing.T) {
 	t.Parallel()
 	dir, outside := t.TempDir(), t.TempDir()

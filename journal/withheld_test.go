@@ -14,7 +14,6 @@ import (
 
 const secretText = "Secret text"
 
-// secretive is a trial that quotes a text wherever it can.
 func secretive(n int, outcome eval.Outcome) *eval.Result {
 	r := result(n, outcome)
 	r.Vars = map[string]string{"mail": secretText}

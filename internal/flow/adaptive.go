@@ -26,7 +26,6 @@ type adaptive struct {
 	gates map[string]*gate // by model
 }
 
-// gate is the bound of one model.
 type gate struct {
 	limit     int
 	running   int

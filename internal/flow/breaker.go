@@ -95,7 +95,6 @@ func (b *breaker) gone() error {
 	}
 }
 
-// leave takes note of how an attempt went.
 func (b *breaker) leave(c *circuit, e *eval.Error, probe bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,7 +119,6 @@ func isSilent(e *eval.Error) bool {
 		e.Unsent && e.Retry == eval.RetryNever)
 }
 
-// answered closes the circuit.
 func (c *circuit) answered() {
 	c.fails, c.opens = 0, 0
 	if !c.until.IsZero() {

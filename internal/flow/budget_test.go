@@ -58,7 +58,6 @@ func TestBudgetsAloneApplyToPrograms(t *testing.T) {
 	})
 }
 
-// A run that stops starts no program, and one that waits for the budget ends its wait.
 func TestNoProgramStartsInAStoppedRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

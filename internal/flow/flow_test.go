@@ -14,7 +14,6 @@ import (
 	"github.com/evalrun/evalrun/internal/rates"
 )
 
-// fake is a service that answers from a function.
 type fake struct {
 	mu       sync.Mutex
 	times    []time.Time
@@ -154,7 +153,6 @@ func TestStopEndsWaiting(t *testing.T) {
 	})
 }
 
-// run sends the call once per trial, by several workers.
 func run(t *testing.T, s Service, trials, workers int, call eval.Call) (errs []error) {
 	t.Helper()
 	work := make(chan int)
@@ -308,7 +306,6 @@ func TestDeadlineEndsACallThatHangs(t *testing.T) {
 	})
 }
 
-// hanging answers when its context ends.
 type hanging struct{ *fake }
 
 func (hanging) Generate(ctx context.Context, _ *eval.Call) (*eval.Response, error) {

@@ -14,7 +14,6 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// place writes a file.
 func place(t *testing.T, path string, data []byte) {
 	t.Helper()
 	expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))

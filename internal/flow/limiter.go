@@ -34,7 +34,6 @@ type Share struct {
 	Concurrency int // calls in progress at once
 }
 
-// limited reports whether any limit is set.
 func (c *LimiterConfig) limited() bool {
 	limited := c.Rates != rates.Rates{} || c.BudgetCalls > 0 || c.BudgetTokens > 0 || c.BudgetMoney > 0
 	for _, r := range c.Models {
@@ -264,7 +263,6 @@ type limiterWait struct {
 	changed <-chan struct{}
 }
 
-// await waits for room. The caller counts as a waiter until then.
 func (l *Limiter) await(ctx context.Context, r *limiterWait) error {
 	why := "tokens per minute"
 	if r.wait == 0 {
@@ -363,7 +361,6 @@ func (l *Limiter) settle(c *meteredCall, cost rates.Amount, pause time.Duration)
 	})
 }
 
-// end changes the books at the end of a call.
 func (l *Limiter) end(book func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -407,7 +404,6 @@ func (l *Limiter) takeSlot(ctx context.Context, c *meteredCall) bool {
 	return false
 }
 
-// leave gives the slot back.
 func (l *Limiter) leave(c *meteredCall) {
 	if !c.slot {
 		return

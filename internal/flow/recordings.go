@@ -23,13 +23,11 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// version is the version of the file format.
 const version = 1
 
 // maxFile bounds the files that are read, in bytes.
 const maxFile = 64 << 20
 
-// storedAnswer is the recorded answer of one trial.
 type storedAnswer struct {
 	ID       string         `json:"id"` // of the trial: a hash of its request
 	Arm      string         `json:"arm"`
@@ -47,7 +45,6 @@ type storedAnswer struct {
 	results []eval.CallResult // of an answer that is a turn
 }
 
-// recordedCall is the answer of one call in a trial with several.
 type recordedCall struct {
 	Response eval.Response `json:"response"`
 	// Results are the suite's results for function calls of the model; nil for an answer without calls.
@@ -56,7 +53,6 @@ type recordedCall struct {
 	Timing  scoredTiming      `json:"timing"`
 }
 
-// scoredTiming is the timing of an answer that scorers use.
 type scoredTiming struct {
 	LatencyMs float64 `json:"latencyMs"`
 	eval.StreamTiming
@@ -73,7 +69,6 @@ func (a *storedAnswer) Replay(call *eval.Call) *eval.Response {
 	return &out
 }
 
-// caseFile is the JSON of one case.
 type caseFile struct {
 	Version int            `json:"version"`
 	Suite   string         `json:"suite"`
@@ -148,7 +143,6 @@ func (s *Recordings) read(name string) error {
 	return nil
 }
 
-// decode takes in the content of a file.
 func (s *Recordings) decode(name string, data []byte) error {
 	switch name {
 	case modelsFile:
@@ -163,7 +157,6 @@ func (s *Recordings) decode(name string, data []byte) error {
 	return s.decodeCase(name, data)
 }
 
-// decodeCase takes in the answers to a case.
 func (s *Recordings) decodeCase(name string, data []byte) error {
 	if err := wirejson.CheckDepth(data, wirejson.MaxPartDepth); err != nil {
 		return err

@@ -75,7 +75,6 @@ func TestFilesAreSorted(t *testing.T) {
 	}
 }
 
-// putAll records answers and a vector in a folder below dir.
 func putAll(t *testing.T, dir string, all []*eval.Result) {
 	t.Helper()
 	s, err := Open(filepath.Join(dir, "deep"))
@@ -87,7 +86,6 @@ func putAll(t *testing.T, dir string, all []*eval.Result) {
 	expect.OK(t, s.Save())
 }
 
-// Errors are not answers.
 func TestErrorsAreNotRecorded(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.TempDir())

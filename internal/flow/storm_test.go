@@ -132,7 +132,6 @@ func TestTotalOutageGivesUpAfterFewCalls(t *testing.T) {
 	})
 }
 
-// A service that comes back gets requests again.
 func TestAServiceThatComesBackGetsRequestsAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -195,7 +194,6 @@ func TestConcurrencyAdaptsToTheService(t *testing.T) {
 	})
 }
 
-// A model that waits for its own limit holds up no other.
 func TestAModelAtItsLimitHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -223,7 +221,6 @@ func TestAModelAtItsLimitHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-// The quota of retries is spent by failures and filled by answers.
 func TestRetryQuotaIsSpentByFailures(t *testing.T) {
 	t.Parallel()
 	q := &retry{quota: quotaSize}
@@ -240,7 +237,6 @@ func TestRetryQuotaIsSpentByFailures(t *testing.T) {
 	}
 }
 
-// A stop ends every kind of waiting.
 func TestStopEndsTheChain(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]*eval.Error{

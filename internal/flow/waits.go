@@ -96,7 +96,6 @@ func (w *Waits) String() string {
 	return strings.Join(out, ", ")
 }
 
-// queued adds to a call's time of waiting.
 func queued(timing *eval.Timing, since time.Time) {
 	timing.QueuedMs += eval.Milliseconds(time.Since(since))
 }

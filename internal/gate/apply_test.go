@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// gated gives the suite "s" a gate.
 func gated(g eval.GateConfig) func(*eval.Run) {
 	return func(r *eval.Run) {
 		for i := range r.Suites {
@@ -41,7 +40,6 @@ func blocked(r *eval.Result) {
 
 func quarantined(r *eval.Result) { r.Quarantine = &eval.Quarantine{Until: "2027-01-01"} }
 
-// Shares of the trials that ran, and of the cases, have upper limits that they may reach.
 func TestRulesMayReachTheirUpperLimit(t *testing.T) {
 	t.Parallel()
 	none := func(*eval.Result) {}
@@ -126,7 +124,6 @@ func TestQuarantinedCasesStayOutOfTheGate(t *testing.T) {
 	}
 }
 
-// Every arm must hold, and each has its own rule.
 func TestEveryArmMustHold(t *testing.T) {
 	t.Parallel()
 	trials := slices.Concat(row("pppf", on("s", "t/p")), row("pfff", on("s", "t/q")))
@@ -167,7 +164,6 @@ func comparedWith(t *testing.T, base *journal.Document, rule eval.BaselineRule, 
 	return runOf(t, "head", gated(eval.GateConfig{Baseline: &rule}), trials...)
 }
 
-// What a comparison says of an arm is a rule of the gate, with the metric that decides.
 func TestTheComparisonIsARuleOfTheGate(t *testing.T) {
 	t.Parallel()
 	all := strings.Repeat("p", 60)
@@ -257,7 +253,6 @@ func TestABaselineThatChangedIsInvalid(t *testing.T) {
 	}
 }
 
-// A run that is its own baseline is compared with nothing.
 func TestARunIsNotItsOwnBaseline(t *testing.T) {
 	t.Parallel()
 	base := runOf(t, "head", nil, row("pppp")...) // the same id
@@ -276,7 +271,6 @@ func TestWithoutTheBaselineTheOtherRulesStay(t *testing.T) {
 	expect.Same(t, "comparison", d.Comparison(), nil)
 }
 
-// A suite that only the baseline has breaks the gate, though no suite of the run has a rule about it.
 func TestALostSuiteBreaksTheGate(t *testing.T) {
 	t.Parallel()
 	letters := strings.Repeat("p", 60)
@@ -290,7 +284,6 @@ func TestALostSuiteBreaksTheGate(t *testing.T) {
 	expect.Same(t, "rules when it may go", rulesOf(d), []string{"errors holds", "baseline t/p holds", "exit 0"})
 }
 
-// Arms of one run are compared with the one that the gate names, and with their own earlier versions.
 func TestArmsOfOneRunAreCompared(t *testing.T) {
 	t.Parallel()
 	good, bad := strings.Repeat("p", 60), strings.Repeat("f", 10)+strings.Repeat("p", 50)

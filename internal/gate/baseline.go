@@ -35,7 +35,6 @@ func withBaseline(d *journal.Document) (whole *compare.Comparison, notCompared b
 	return whole, false
 }
 
-// merge adds the comparison of another suite.
 func merge(whole, one *compare.Comparison) {
 	switch {
 	case whole.Base.Name == "":
@@ -160,7 +159,6 @@ func lostFromVersion(b *compare.Side, rule *eval.BaselineRule, _ *journal.Docume
 	return ""
 }
 
-// allowsRemoved reports whether a rule allows the run to lack an arm, or its suite.
 func allowsRemoved(rule *eval.BaselineRule, suite, arm string) bool {
 	allowed := eval.NewPatterns(rule.AllowRemoved)
 	return len(allowed) > 0 && (allowed.Match(suite) || allowed.Match(arm))
@@ -185,7 +183,6 @@ func lostWhy(suite, arm string) string {
 	)
 }
 
-// place returns the index of the first arm of a suite.
 func place(arms []compare.ArmComparison, suite string) int {
 	return slices.IndexFunc(arms, func(a compare.ArmComparison) bool { return a.Suite == suite })
 }

@@ -207,7 +207,6 @@ func chosenByOutcome(name string, d *journal.Document) string {
 	return ""
 }
 
-// optionsFor returns the options for comparing a suite.
 func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) compare.Options {
 	o := compare.Options{Alpha: eval.DefaultAlpha, MaxErrors: leastMaxErrors, Seed: comparisonSeed}
 	if g := gateConfig(head, suite); g != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/testrun"
 )
 
-// arms are trials of four cases for each arm, SUITE:ARM.
 func arms(names ...string) (out []*eval.Result) {
 	for _, name := range names {
 		s, arm, _ := strings.Cut(name, ":")
@@ -75,7 +74,6 @@ func TestArmsArePaired(t *testing.T) {
 	}
 }
 
-// An arm without a partner names the arms of the baseline.
 func TestAnArmThatTheBaselineLacksIsInvalid(t *testing.T) {
 	t.Parallel()
 	c := compared(t, runOf(t, "base", nil, arms("s:a", "s:b")...), runOf(t, "head", nil, arms("s:z")...), byRule(passRule(0.5)))
@@ -93,7 +91,6 @@ func TestRunsWithoutACommonSuiteAreInvalid(t *testing.T) {
 	expect.Same(t, "why", c.Why, "no arm is in both: the baseline has s on a, the run r on z")
 }
 
-// A side that was chosen by its outcomes is no basis for a verdict, whatever the numbers are.
 func TestASideChosenByItsOutcomesIsInvalid(t *testing.T) {
 	t.Parallel()
 	failedIn := func(r *eval.Run) { r.CommandOptions.FailedIn = "yesterday" }
@@ -212,7 +209,6 @@ func TestRescoredAnswersArePairedWhateverTheScorers(t *testing.T) {
 	}
 }
 
-// Cases with other variables are changed, though their id is their own.
 func TestTheSameIDWithOtherVariablesIsChanged(t *testing.T) {
 	t.Parallel()
 	vars := func(hash string) change { return func(r *eval.Result) { r.VarsHash = hash } }
@@ -244,7 +240,6 @@ func TestCasesOfOneRequestAreOneUnit(t *testing.T) {
 	expect.Same(t, "verdict of three units", c.Verdict, eval.Inconclusive)
 }
 
-// Clusters of either side make one unit.
 func TestClustersOfEitherSideAreOneUnit(t *testing.T) {
 	t.Parallel()
 	cluster := func(r *eval.Result) { r.Cluster = "town " + r.Case[2:] }
@@ -260,7 +255,6 @@ func TestClustersOfEitherSideAreOneUnit(t *testing.T) {
 	}
 }
 
-// Flips come with the answers of both sides, of a blocked one the reason, and only the first twenty.
 func TestFlipsHaveTheAnswersOfBothSides(t *testing.T) {
 	t.Parallel()
 	letters := strings.Repeat("f", 25)
@@ -285,7 +279,6 @@ func TestFlipsHaveTheAnswersOfBothSides(t *testing.T) {
 	expect.Same(t, "without content", onlyArm(t, compared(t, base, other, what)).Flips[5].BaseAnswer, "")
 }
 
-// Errors above one per cent, or above what the gate states, make an arm invalid.
 func TestTooManyErrorsMakeAnArmInvalid(t *testing.T) {
 	t.Parallel()
 	letters := strings.Repeat("p", 94) + strings.Repeat("e", 6)
@@ -297,7 +290,6 @@ func TestTooManyErrorsMakeAnArmInvalid(t *testing.T) {
 	}
 }
 
-// A preference whose pairs could mostly not be judged is invalid.
 func TestPreferencesWithMostPairsUnjudgedAreInvalid(t *testing.T) {
 	t.Parallel()
 	rule := passRule(0.05)

@@ -38,7 +38,6 @@ func stopping(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) (*watchedSui
 	return s, nil
 }
 
-// armsOf counts the arms of a suite in the plan.
 func armsOf(plan *runner.Plan, suite string) (n int) {
 	for _, a := range plan.Arms() {
 		if a.Suite == suite {

@@ -172,7 +172,6 @@ func TestASkippedTrialHoldsNothingBack(t *testing.T) {
 	w.Hold(slices.Collect(w.Schedule(plan))[49], 10, nil, nil) // returns
 }
 
-// A gate's pass rate that cannot be reached any more ends the arm without a verdict.
 func TestAPassRateOutOfReachEndsTheArm(t *testing.T) {
 	t.Parallel()
 	_, plan := load(t, earlySuite(40, "p", nil), runner.Filter{})

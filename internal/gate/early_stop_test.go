@@ -38,7 +38,6 @@ func earlySuite(cases int, prompts string, of func(n int) string) string {
 	return b.String()
 }
 
-// watched is a run that is watched for its verdict.
 type watched struct {
 	*Sequential
 	t    *testing.T
@@ -48,7 +47,6 @@ type watched struct {
 	out  *journal.Writer
 }
 
-// watch begins a run of a plan that is compared by a rule.
 func watch(t *testing.T, plan *runner.Plan, gate *eval.GateConfig, seed uint64) *watched {
 	t.Helper()
 	gate.Baseline.StopEarly = true
@@ -65,7 +63,6 @@ func watch(t *testing.T, plan *runner.Plan, gate *eval.GateConfig, seed uint64) 
 	return w
 }
 
-// take observes results in this order.
 func (w *watched) take(results []*eval.Result) {
 	w.t.Helper()
 	for _, r := range results {
@@ -73,7 +70,6 @@ func (w *watched) take(results []*eval.Result) {
 	}
 }
 
-// stops are the stops that the journal has.
 func (w *watched) stops() []eval.ArmStop {
 	w.t.Helper()
 	expect.OK(w.t, w.out.Finish(completed()))
@@ -83,7 +79,6 @@ func (w *watched) stops() []eval.ArmStop {
 	return d.Stops
 }
 
-// verdicts are the stops of the journal, which are verdicts.
 func (w *watched) verdicts() (out []*eval.KnownVerdict) {
 	w.t.Helper()
 	for _, stop := range w.stops() {
@@ -125,7 +120,6 @@ func baselineOf(t *testing.T, plan *runner.Plan, margin float64, outcome func(*e
 
 func passing(*eval.Trial) eval.Outcome { return eval.Pass }
 
-// failing fails this share of the cases, always the same ones.
 func failing(share float64) func(*eval.Trial) eval.Outcome {
 	return func(t *eval.Trial) eval.Outcome {
 		n := 0
@@ -268,7 +262,6 @@ func TestTheEarlyStopIsThatOfItsDefinition(t *testing.T) {
 	}
 }
 
-// shaky passes every other repeat of half of the cases.
 func shaky(t *eval.Trial) eval.Outcome {
 	if failing(0.8)(t) == eval.Fail && t.Repeat != 2 {
 		return eval.Fail

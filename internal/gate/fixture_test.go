@@ -17,7 +17,6 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// change changes a trial before it is recorded.
 type change func(*eval.Result)
 
 // trialOf is a trial of the suite "s" on the arm "t/p" that was answered.
@@ -40,7 +39,6 @@ func trialOf(name string, outcome eval.Outcome, changes ...change) *eval.Result 
 	return r
 }
 
-// on moves trials to another suite and arm.
 func on(suite, arm string) change { return func(r *eval.Result) { r.Suite, r.Arm = suite, arm } }
 
 // row is a case for each letter, c00, c01 and so on: p passes, f fails, e is an error, s was not sent.
@@ -53,7 +51,6 @@ func row(letters string, changes ...change) []*eval.Result {
 	return out
 }
 
-// completed is how most runs end.
 func completed() *eval.End { return &eval.End{Reason: eval.EndCompleted} }
 
 // runOf records a run of this name with its trials in this order.
@@ -83,14 +80,12 @@ func endedRun(t testing.TB, id string, change func(*eval.Run), end *eval.End, tr
 	return testrun.Record(t, &run, end, trials...)
 }
 
-// passRule compares the pass rate.
 func passRule(margin float64) *eval.BaselineRule {
 	return &eval.BaselineRule{
 		Alpha: eval.DefaultAlpha, OnInconclusive: eval.OnFail, Metrics: []eval.MetricMargin{{Name: eval.MetricPass, Margin: margin}},
 	}
 }
 
-// byRule compares by one rule for all suites.
 func byRule(rule *eval.BaselineRule) Comparing {
 	return Comparing{Gate: true, Rules: func(string) *eval.BaselineRule { return rule }}
 }
@@ -102,7 +97,6 @@ func compared(t testing.TB, base, head *journal.Document, what Comparing) *compa
 	return c
 }
 
-// onlyArm is the arm of a comparison that has one.
 func onlyArm(t testing.TB, c *compare.Comparison) *compare.ArmComparison {
 	t.Helper()
 	if len(c.Arms) != 1 {
@@ -111,7 +105,6 @@ func onlyArm(t testing.TB, c *compare.Comparison) *compare.ArmComparison {
 	return &c.Arms[0]
 }
 
-// verdicts are those of the arms, as SUITE/ARM: VERDICT.
 func verdicts(c *compare.Comparison) (out []string) {
 	for i := range c.Arms {
 		out = append(out, fmt.Sprintf("%s %s: %s", c.Arms[i].Suite, c.Arms[i].HeadArm, c.Arms[i].Verdict))
@@ -119,7 +112,6 @@ func verdicts(c *compare.Comparison) (out []string) {
 	return out
 }
 
-// load reads a suite and plans all of it.
 func load(t testing.TB, text string, filter runner.Filter) (*suite.Suite, *runner.Plan) {
 	t.Helper()
 	var diags diag.List

@@ -48,7 +48,6 @@ func Apply(d *journal.Document) {
 	d.Decision = &journal.Decision{Gate: out.gate, Comparison: comparison, Ranking: out.ranked, NotCompared: notCompared}
 }
 
-// gateConfig are the rules of a suite of the run, nil when it states none.
 func gateConfig(d *journal.Document, suite string) *eval.GateConfig {
 	if s := runSuite(d, suite); s != nil {
 		return s.Gate
@@ -56,7 +55,6 @@ func gateConfig(d *journal.Document, suite string) *eval.GateConfig {
 	return nil
 }
 
-// runSuite is a suite of the run, nil when it has none of that name.
 func runSuite(d *journal.Document, name string) *eval.RunSuite {
 	for i := range d.Run.Suites {
 		if s := &d.Run.Suites[i]; s.Name == name {
@@ -66,7 +64,6 @@ func runSuite(d *journal.Document, name string) *eval.RunSuite {
 	return nil
 }
 
-// rulings are the rules that were applied, and the exit codes that follow.
 type rulings struct {
 	doc        *journal.Document
 	comparison *compare.Comparison
@@ -136,7 +133,6 @@ func (r *rulings) values(g *eval.GateConfig) {
 	}
 }
 
-// known is a value, nil where there is none.
 func known(v float64, ok bool) *float64 {
 	if !ok {
 		return nil

@@ -106,7 +106,6 @@ func TestRuleOfLetsOptionsReplaceTheRule(t *testing.T) {
 	}
 }
 
-// No verdict, or an unknown one, is no reason to pass where a rule wants a verdict.
 func TestOnlyKnownVerdictsPass(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[eval.Verdict]int{

@@ -56,7 +56,6 @@ func TestArmsThatAreComparedHaveAnOutlook(t *testing.T) {
 	}
 }
 
-// A baseline of another suite is a problem of the plan.
 func TestABaselineWithoutTheSuiteIsAProblem(t *testing.T) {
 	t.Parallel()
 	d := runOf(t, "base", nil, row("pp", on("other", "t/p"))...)
@@ -81,7 +80,6 @@ func repeated(cases int, fails func(c, k int) bool) (out []*eval.Result) {
 	return out
 }
 
-// ruled are options with a rule.
 func ruled(rule eval.RuleOptions) *eval.WithDefaults {
 	o := &eval.WithDefaults{}
 	o.Rule = rule
@@ -119,7 +117,6 @@ func TestSelfTestMeasuresHowOftenTheGateErrs(t *testing.T) {
 	expect.Same(t, "the same data", second, tests)
 }
 
-// Cases in quarantine, errors and single repeats are no part of a self-test.
 func TestSelfTestTakesCasesThatWereJudgedTwice(t *testing.T) {
 	t.Parallel()
 	s, _ := load(t, withGate(earlySuite(60, "ab", nil), "arm: t/a, margin: 0.1"), runner.Filter{})
@@ -132,7 +129,6 @@ func TestSelfTestTakesCasesThatWereJudgedTwice(t *testing.T) {
 	expect.Same(t, "units", tests[0].Units, 4)
 }
 
-// What a self-test lacks is bad input, with what to do.
 func TestSelfTestSaysWhatItLacks(t *testing.T) {
 	t.Parallel()
 	text := earlySuite(60, "ab", nil)

@@ -47,7 +47,6 @@ func (c *Checks) Races(suites []*suite.Suite) (out []RaceOutlook, err error) {
 	return out, nil
 }
 
-// checkRaces runs the checks of Races at the beginning of a run.
 func (c *Checks) checkRaces(suites []*suite.Suite) error {
 	races, err := c.Races(suites)
 	for _, r := range races {

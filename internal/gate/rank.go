@@ -205,7 +205,6 @@ func (r *rulings) best(rule *eval.BestRule) {
 	r.verdict(found, verdict, eval.OnFail)
 }
 
-// oneOf lists the set of the best.
 func oneOf(arms []string) string {
 	if len(arms) == 1 {
 		return arms[0]

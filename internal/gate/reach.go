@@ -86,7 +86,6 @@ func configured(own *eval.GateConfig, baseline *eval.BaselineRule, o *eval.WithD
 	return g
 }
 
-// checkMetrics says which metric of a rule no scorer of the suite has.
 func checkMetrics(s *suite.Suite, rule *eval.BaselineRule) error {
 	known, open := s.Metrics()
 	for _, m := range rule.Metrics {
@@ -97,7 +96,6 @@ func checkMetrics(s *suite.Suite, rule *eval.BaselineRule) error {
 	return nil
 }
 
-// baseline finds the baseline of a suite.
 func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
 	suite := one.Name
 	var base map[string]*compare.Side // of another run

@@ -17,7 +17,6 @@ import (
 // withGate adds a gate that compares with an arm or a run, and further keys of it.
 func withGate(text, baseline string) string { return text + "gate: {baseline: {" + baseline + "}}\n" }
 
-// reached checks the gate of a suite before anything is sent.
 func reached(
 	t *testing.T,
 	text string,
@@ -92,7 +91,6 @@ func TestTooFewCasesAreRefused(t *testing.T) {
 	}
 }
 
-// twice gives two cases one request.
 func twice(n int) string { return fmt.Sprintf("vars: {q: question %d, note: %d}, ", n/2, n) }
 
 // Where an inconclusive verdict is only a warning, too few cases are one too; without the baseline they are nothing.
@@ -213,7 +211,6 @@ func TestBaselinesThatCannotBeUsedAreRefused(t *testing.T) {
 	}
 }
 
-// Cases that are new, or not as they were, do not count.
 func TestNewCasesDoNotCountForTheReach(t *testing.T) {
 	t.Parallel()
 	_, before := load(t, earlySuite(50, "p", nil), runner.Filter{})
@@ -228,7 +225,6 @@ func TestNewCasesDoNotCountForTheReach(t *testing.T) {
 	}
 }
 
-// A plan that leaves out too much of the baseline is refused, with what would allow it.
 func TestAPlanThatLeavesOutTooMuchIsRefused(t *testing.T) {
 	t.Parallel()
 	_, before := load(t, earlySuite(100, "p", nil), runner.Filter{})
@@ -246,7 +242,6 @@ func TestAPlanThatLeavesOutTooMuchIsRefused(t *testing.T) {
 	expect.OK(t, err)
 }
 
-// Limits of the command line go over those of the suite's gate, which stays as it is.
 func TestLimitsOfTheCommandLineReplaceThoseOfTheGate(t *testing.T) {
 	t.Parallel()
 	own := &eval.GateConfig{PassRateMin: new(0.9), ErrorsMax: new(0.1), LatencyP95Ms: new(5.0)}

@@ -40,7 +40,6 @@ func metricsOf(rule *eval.BaselineRule) (out []metric) {
 	return out
 }
 
-// Each option replaces its part of the suite's rule, and leaves the others.
 func TestOptionsReplacePartsOfARule(t *testing.T) {
 	t.Parallel()
 	own := []metric{{"pass", 0.05}, {"tone", 0.1}, {"latency", 1.2}}
@@ -153,7 +152,6 @@ func TestInvalidMarginsAreRefused(t *testing.T) {
 	}
 }
 
-// The exit code of a comparison is that of its worst arm, by what its rule says of an inconclusive one.
 func TestExitOfAComparisonIsThatOfItsWorstArm(t *testing.T) {
 	t.Parallel()
 	arms := func(verdicts ...eval.Verdict) *compare.Comparison {
@@ -200,7 +198,6 @@ func TestExitOfAComparisonIsThatOfItsWorstArm(t *testing.T) {
 	}
 }
 
-// An arm that a run has not is bad input, with the nearest one.
 func TestAnUnknownArmIsBadInput(t *testing.T) {
 	t.Parallel()
 	d := runOf(t, "r", nil, arms("s:pro/short", "s:pro/long")...)

@@ -83,7 +83,6 @@ func TestACaseThatEscapesTheFilterIsMissed(t *testing.T) {
 	}
 }
 
-// byLot are cases in the order in which --sample draws them.
 func byLot(trials []*eval.Result, seed uint64) []*eval.Result {
 	slices.SortFunc(trials, func(a, b *eval.Result) int {
 		x, y := lot(seed, a.Suite, a.CaseID), lot(seed, b.Suite, b.CaseID)
@@ -168,7 +167,6 @@ func TestWhatOnlyTheBaselineHasIsInvalid(t *testing.T) {
 	}
 }
 
-// The message of a lost arm has the line that allows it.
 func TestALostArmSaysHowToAllowIt(t *testing.T) {
 	t.Parallel()
 	base := runOf(t, "base", nil, slices.Concat(row("pppp"), row("pp", on("s", "t/q")))...)
@@ -178,7 +176,6 @@ func TestALostArmSaysHowToAllowIt(t *testing.T) {
 	expect.Same(t, "why", c.Arms[1].Why, want)
 }
 
-// Estimates alone, without a rule, need nothing that is gone.
 func TestWithoutARuleNothingIsLost(t *testing.T) {
 	t.Parallel()
 	base := runOf(t, "base", nil, slices.Concat(row("pppp"), row("pp", on("s", "t/q")))...)
@@ -188,7 +185,6 @@ func TestWithoutARuleNothingIsLost(t *testing.T) {
 	expect.Same(t, "arms", verdicts(c), []string{"s t/q: "})
 }
 
-// A suite with a rule of its own is not a lost one of another suite's comparison.
 func TestASuiteThatTheRunHasIsComparedByItsOwnRule(t *testing.T) {
 	t.Parallel()
 	both := func() []*eval.Result { return slices.Concat(row("pppp"), row("pp", on("other", "t/p"))) }

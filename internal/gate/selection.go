@@ -97,7 +97,6 @@ func (s *Selection) filters(dir rundir.Dir, recordedOnly string) ([]*trialFilter
 	return out, nil
 }
 
-// planned is a case of an arm in a plan.
 type planned struct {
 	place, repeats int
 	suite, caseID  string

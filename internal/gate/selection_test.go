@@ -19,7 +19,6 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// drawnCases are the cases of each suite in a sample.
 func drawnCases(cases []planned) map[string][]string {
 	out := map[string][]string{}
 	for _, c := range cases {
@@ -69,7 +68,6 @@ func TestASampleTakesWholeCases(t *testing.T) {
 	}
 }
 
-// Cases with the same request count separately.
 func TestASampleCountsEqualCasesSeparately(t *testing.T) {
 	t.Parallel()
 	var equal []planned
@@ -214,7 +212,6 @@ func TestFiltersAreCombined(t *testing.T) {
 	}
 }
 
-// A selection that is known is taken as it is, whatever became of the other run, and none is made where there is no filter.
 func TestKnownSelectionsNeedNoOtherRun(t *testing.T) {
 	t.Parallel()
 	in := rundir.At(t.TempDir())
@@ -235,7 +232,6 @@ func TestKnownSelectionsNeedNoOtherRun(t *testing.T) {
 	}
 }
 
-// A recorded trial is found by its request and by its names, and not by one of them alone.
 func TestFindTrialWantsRequestAndNames(t *testing.T) {
 	t.Parallel()
 	in := rundir.At(t.TempDir())

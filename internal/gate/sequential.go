@@ -46,7 +46,6 @@ type watchedSuite struct {
 	order    []*watchedArm // by name
 }
 
-// watchedArm is an arm that may stop.
 type watchedArm struct {
 	arm     string
 	model   string

@@ -138,7 +138,6 @@ func (s *sideInReading) trial(c *compare.CaseTotals, f *journal.Facts) {
 	s.ratings(f.Ratings)
 }
 
-// scores adds up named metrics, whose places are the same for all cases.
 func (s *sideInReading) scores(c *compare.CaseTotals, scores []journal.NamedScore) {
 	for _, score := range scores {
 		at, ok := s.metrics[score.Name] // names are kept by the index
@@ -154,7 +153,6 @@ func (s *sideInReading) scores(c *compare.CaseTotals, scores []journal.NamedScor
 	}
 }
 
-// class counts how a trial was classified.
 func (s *sideInReading) class(c *compare.CaseTotals, p *eval.Pair) {
 	if p == nil {
 		return
@@ -174,7 +172,6 @@ func (s *sideInReading) class(c *compare.CaseTotals, p *eval.Pair) {
 	c.Classes = append(c.Classes, compare.ClassCount{Pair: at, N: 1})
 }
 
-// ratings counts how the categories of an answer were rated.
 func (s *sideInReading) ratings(ratings []eval.SafetyRating) {
 	for _, rating := range ratings {
 		at, ok := s.categories[rating.Category]

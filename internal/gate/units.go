@@ -149,7 +149,6 @@ func requestsOf(base, head string) string {
 	return base + "\x00" + head
 }
 
-// requests counts the different requests of a unit.
 func (u *unit) requests() int {
 	different := map[string]bool{}
 	for _, c := range u.cases {
@@ -244,7 +243,6 @@ func partners(base, head *compare.Side) map[int]int {
 	return pairs
 }
 
-// seen is the part of a result that the tests need.
 type seen struct {
 	trial    *eval.Trial
 	outcome  eval.Outcome
@@ -253,7 +251,6 @@ type seen struct {
 	scores   func(metric string) (float64, bool)
 }
 
-// ofResult extracts what the tests need from a result.
 func (q *Sequential) ofResult(r *eval.Result) seen {
 	return seen{
 		trial:    &r.Trial,
@@ -272,7 +269,6 @@ func (q *Sequential) ofResult(r *eval.Result) seen {
 	}
 }
 
-// ofFacts extracts what the tests need from a recorded trial.
 func ofFacts(f *journal.Facts) seen {
 	t := &eval.Trial{ID: f.ID, CaseID: f.CaseID, Suite: f.Suite, Case: f.Case, Arm: f.Arm, Cluster: f.Cluster}
 	return seen{trial: t, outcome: f.Outcome, isolated: f.Quarantined, blocked: f.Blocked != "", scores: func(metric string) (float64, bool) {
@@ -301,7 +297,6 @@ func (r *seen) value(metric string) (float64, bool) {
 	return 0, true
 }
 
-// take adds a result to its case.
 func (u *unit) take(s *watchedSuite, r seen, head bool) {
 	c := u.of(s, r.trial)
 	u.pending--

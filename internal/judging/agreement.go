@@ -53,7 +53,6 @@ type agreement struct {
 	Confusion [][]int  `json:"confusion"`
 }
 
-// wilsonShare is a share with its Wilson interval.
 type wilsonShare struct {
 	Part     int        `json:"part"`
 	Of       int        `json:"of"`
@@ -78,13 +77,11 @@ func newProportion(pairs []labelled, part func(labelled) bool) wilsonShare {
 	return p
 }
 
-// labelled is an answer with a label and the judge's score in the same words.
 type labelled struct {
 	caseName     string
 	people, said string
 }
 
-// checkKey identifies a judge that is measured.
 type checkKey struct {
 	suite, scorer, judge string
 	panel                bool
@@ -248,7 +245,6 @@ func (c *labelCheck) take(l *label, r *eval.Result, s *eval.Score) {
 	}
 }
 
-// pair records a label and a judge's word for an answer.
 func (c *labelCheck) pair(k checkKey, p labelled, choice bool) {
 	if !slices.Contains(c.order, k) {
 		c.order = append(c.order, k)

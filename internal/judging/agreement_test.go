@@ -34,12 +34,10 @@ func ruled(caseName string, repeat int, said map[string]string) *eval.Result {
 	return r
 }
 
-// tone is an answer with a score of one judge.
 func tone(caseName, said string) *eval.Result {
 	return ruled(caseName, 1, map[string]string{"tone": said})
 }
 
-// runOf writes results as a run and opens it.
 func runOf(t *testing.T, results ...*eval.Result) *journal.Document {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -64,7 +62,6 @@ func runOf(t *testing.T, results ...*eval.Result) *journal.Document {
 	return d
 }
 
-// labelsFile writes labels and gives the path.
 func labelsFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -220,7 +217,6 @@ func TestCheckMeasuresEachJudgeAlone(t *testing.T) {
 	}
 }
 
-// Each label that fits no answer, or not one alone, is reported with its line, and all of them at once.
 func TestCheckReportsEveryLabelThatFitsNothing(t *testing.T) {
 	t.Parallel()
 	d := runOf(

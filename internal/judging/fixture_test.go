@@ -59,7 +59,6 @@ func (j *judge) Models(context.Context, string, string) ([]eval.Model, error) { 
 
 func (j *judge) Emulated() bool { return false }
 
-// fenced is a part of a question, by its name.
 func fenced(question, name string) string {
 	_, rest, _ := strings.Cut(question, "\n<<<"+name+" ")
 	fence, rest, _ := strings.Cut(rest, "\n")
@@ -87,7 +86,6 @@ func always(said string) func(a, b string) (string, error) {
 	return func(string, string) (string, error) { return said, nil }
 }
 
-// bench is a folder with runs and a judge.
 type bench struct {
 	*testing.T
 	rundir.Dir
@@ -116,7 +114,6 @@ func (b *bench) write(name, text string) {
 	expect.OK(b, os.WriteFile(b.Join(name), []byte(text), 0o600))
 }
 
-// by is how the judge is reached.
 func (b *bench) by() judging.ByJudge {
 	env := map[string]string{"EVALRUN_BASE_URL": "http://127.0.0.1:1", "EVALRUN_TRUST_KEY": "0123456789abcdef"}
 	caller := runner.Caller{Dir: b.Abs(""), Executor: b.judge, Trust: true, NoHistory: true}
@@ -139,7 +136,6 @@ type answers struct {
 	cases [][]string
 }
 
-// run is a run of the arms.
 func (b *bench) run(id string, arms ...answers) *journal.Document {
 	b.Helper()
 	var trials []*eval.Result
@@ -172,7 +168,6 @@ func trial(n int, arm string, at, repeat int, text string) *eval.Result {
 	return r
 }
 
-// alike is the arm t/p that gives one answer to n cases.
 func alike(text string, n int) answers {
 	out := answers{arm: "t/p"}
 	for range n {
@@ -181,7 +176,6 @@ func alike(text string, n int) answers {
 	return out
 }
 
-// pairJudge is the judge of two runs.
 func (b *bench) pairJudge(base, head *journal.Document, by judging.ByJudge) *judging.PairJudge {
 	b.Helper()
 	c, err := judging.NewPairJudge(b.Context(), base, head, by)
@@ -190,5 +184,4 @@ func (b *bench) pairJudge(base, head *journal.Document, by judging.ByJudge) *jud
 	return c
 }
 
-// noRules gives estimates alone.
 var noRules = gate.Comparing{Base: "base", Head: "head", Rules: func(string) *eval.BaselineRule { return nil }}

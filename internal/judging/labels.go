@@ -155,7 +155,6 @@ func (l *labelFile) row(line int, cell func(string) string) {
 	l.add(one)
 }
 
-// readLines reads one JSON object per line.
 func (l *labelFile) readLines(data []byte) {
 	in := bufio.NewScanner(bytes.NewReader(data))
 	in.Buffer(nil, maxLabels)

@@ -101,7 +101,6 @@ func (c *PairJudge) Compare(ctx context.Context, what gate.Comparing) (*compare.
 // Close closes the connection to the service.
 func (c *PairJudge) Close() { c.session.Close() }
 
-// load reads the suites with the judge.
 func (by *ByJudge) load(head *journal.Document) (*session.Loaded, error) {
 	if by.Suite != "" {
 		by.Options.Suites = []string{by.Suite}
@@ -163,7 +162,6 @@ func (c *PairJudge) arm(ctx context.Context, base, head *compare.Side) (*compare
 	return out, r.err
 }
 
-// take records the preference for a pair.
 func (c *PairJudge) take(one *runner.PairPreference, out *compare.ArmPreference, r *pairReader) {
 	at := &r.places[one.Index]
 	if one.Same {
@@ -222,7 +220,6 @@ func (c *PairJudge) finish(to *compare.Comparison) error {
 	return c.session.FinishReplies(c.plan.Models)
 }
 
-// pairPlace locates the answers of a pair.
 type pairPlace struct {
 	base, head  *compare.CaseTotals
 	suite, arms string
@@ -230,7 +227,6 @@ type pairPlace struct {
 	at          [2]int // trials in base and head
 }
 
-// pairReader reads pairs of answers.
 type pairReader struct {
 	judge  *PairJudge
 	places []pairPlace
@@ -241,7 +237,6 @@ type pairReader struct {
 	of     *compare.CaseTotals
 }
 
-// caseKey identifies a case of an arm.
 type caseKey struct{ name, id string }
 
 // find pairs the repeats of cases by their numbers.
@@ -326,7 +321,6 @@ func (r *pairReader) pairs() iter.Seq[scorers.AnswerPair] {
 	}
 }
 
-// answer returns the answer of one side of a pair.
 func (r *pairReader) answer(d *journal.Document, side int, p *pairPlace) (scorers.Exchange, error) {
 	if exchange, ok := r.cached[side][p.at[side]]; ok {
 		return exchange, nil

@@ -16,7 +16,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/hostile"
 )
 
-// counted is what a comparison says of the preferences.
 func counted(t testing.TB, c *compare.Comparison) compare.PairCounts {
 	t.Helper()
 	if c.Preferences == nil || len(c.Arms) != 1 || c.Arms[0].Preference == nil {
@@ -88,7 +87,6 @@ func TestEqualAnswersAreTiesWithoutACall(t *testing.T) {
 	expect.Same(t, "calls", [2]int{c.Preferences.Attempts, len(b.judge.seen)}, [2]int{0, 0})
 }
 
-// A pair that lacks an answer on one side is not a pair, and one whose answer is blank is not judged.
 func TestPairsWithoutAnAnswerAreNotPutToTheJudge(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, favours("new"))
@@ -175,7 +173,6 @@ func TestAVerdictRestsOnTheChoicesWithAMargin(t *testing.T) {
 	}
 }
 
-// varied is an arm that gives another answer to each of n cases.
 func varied(arm, text string, n int) answers {
 	out := answers{arm: arm}
 	for i := range n {

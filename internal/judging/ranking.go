@@ -196,7 +196,6 @@ func (s *rankedSuite) findErrors(indexes map[[2]string]int) {
 	}
 }
 
-// caseOf returns the index of a case that two arms share.
 func (s *rankedSuite) caseOf(indexes map[[2]string]int, pair [2]*compare.CaseTotals) int {
 	key := [2]string{pair[1].Name, pair[1].ID}
 	at, ok := indexes[key]

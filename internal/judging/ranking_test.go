@@ -23,7 +23,6 @@ func newError(b *bench, base, head *journal.Document) error {
 	return err
 }
 
-// better prefers the answer whose word comes first in an order.
 func better(order ...string) func(a, b string) (string, error) {
 	place := func(text string) int {
 		return slices.IndexFunc(order, func(word string) bool { return strings.HasPrefix(text, word) })
@@ -39,7 +38,6 @@ func better(order ...string) func(a, b string) (string, error) {
 	}
 }
 
-// ranked ranks the arms of a run.
 func (b *bench) ranked(d *journal.Document, what judging.RankRequest) *compare.Preferences {
 	b.Helper()
 	out, err := b.pairJudge(d, d, b.by()).Rank(b.Context(), what)
@@ -54,7 +52,6 @@ func armsOf(s *compare.SuitePreferences) (out []string) {
 	return out
 }
 
-// verdictOf is the verdict of a suite as JSON has it.
 func verdictOf(t *testing.T, s *compare.SuitePreferences) eval.Verdict {
 	t.Helper()
 	data, err := wirejson.Marshal(s)

@@ -14,7 +14,6 @@ const (
 	windowGuard = 500 * time.Millisecond  // for tokens, which count until a minute after the end of their call
 )
 
-// account is the state of an account.
 type account struct {
 	name    ModelAccount
 	budget  rates.Budget
@@ -75,7 +74,6 @@ func (a *account) roomFor(cost amount, now time.Time) accountWait {
 	return accountWait{}
 }
 
-// take adds an open grant.
 func (a *account) take(cost amount, now time.Time) {
 	a.budget.Take(cost)
 	a.meter.Pace(now)

@@ -134,7 +134,6 @@ func (b *book) record(e *bookEvent) (place int64) {
 	return b.file.add(e)
 }
 
-// wake makes all waiting calls try again.
 func (b *book) wake() {
 	close(b.changed)
 	b.changed = make(chan struct{})
@@ -236,7 +235,6 @@ func (b *book) try(ask *grantRequest) (wait accountWait, changed <-chan struct{}
 	return accountWait{}, nil, place, nil
 }
 
-// leave removes a call from the queue.
 func (b *book) leave(ask *grantRequest) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -288,7 +286,6 @@ func (b *book) settleOne(s *settlement, now time.Time) {
 	b.record(&bookEvent{Type: settled, At: now, ID: s.ID, Cost: amount{Calls: g.cost.Calls, Tokens: s.Tokens, Money: s.Money}})
 }
 
-// hear records a sign of life of a process.
 func (b *book) hear(owner string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

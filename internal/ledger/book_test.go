@@ -40,18 +40,15 @@ var someModel = ModelAccount{Service: "https://svc", Key: Fingerprint("k"), Mode
 
 func call(tokens int) amount { return amount{Calls: 1, Tokens: tokens} }
 
-// ask is a request for a grant of a process.
 func ask(owner string, n int, cost amount) *grantRequest {
 	return &grantRequest{ID: fmt.Sprintf("%s-%d", owner, n), Owner: owner, Account: someModel, Cost: cost}
 }
 
-// sent is a call as the service sees it.
 type sent struct {
 	at     time.Time
 	tokens int
 }
 
-// most is the greatest sum over any minute.
 func most(all []sent, of func(sent) int) (greatest int) {
 	for i := range all {
 		sum := 0
@@ -157,10 +154,8 @@ func checkRate(t *testing.T, l accountLimits, arrived, left []sent, minutes floa
 	t.Logf("used: requests %.3f, tokens %.3f", byRequests, byTokens)
 }
 
-// unwritten is a file that takes all and writes nothing.
 func unwritten() *ledgerFile { return &ledgerFile{moved: make(chan struct{}), safe: 1 << 60} }
 
-// A ledger that was killed knows every grant that it answered.
 func TestKilledLedgerForgetsNothing(t *testing.T) {
 	dir := t.TempDir()
 	limits := accountLimits{Budget: amount{Calls: 10, Tokens: 1000}}
@@ -335,7 +330,6 @@ func TestLimitsAreReadStrictly(t *testing.T) {
 	}
 }
 
-// The first entry that matches counts.
 func TestTheFirstEntryCounts(t *testing.T) {
 	var diags diag.List
 	all := ReadLimits("f.yaml", []byte("accounts:\n"+
@@ -435,13 +429,14 @@ func TestFilesOfEarlyVersionsAreRead(t *testing.T) {
 	expect.OK(t, os.WriteFile(filepath.Join(dir, fileName), []byte(early), 0o600))
 	want := []accountBalance{{
 		ModelAccount{"https://svc", "k", "m"},
-		amount{Calls: 4, Tokens: 15, Money: 0.5}, amount{Calls: 3, Tokens: 9, Money: 0.5}, amount{Calls: 1},
+		amount{Calls: 4, Tokens: 15, Money: 0.5},
+		amount{Calls: 3, Tokens: 9, Money: 0.5},
+		amount{Calls: 1},
 	}}
 	expect.Same(t, "balances", openBook(t, dir, accountLimits{}).balances(), want)
 	expect.Same(t, "balances with checksums", openBook(t, killedCopy(t, dir), accountLimits{}).balances(), want)
 }
 
-// An address has one account, however it is spelled.
 func TestAddressesHaveOneSpelling(t *testing.T) {
 	for want, all := range map[Address][]string{
 		"https://svc.example": {
@@ -560,7 +555,6 @@ func TestOldTokensAreForgottenWithoutALimit(t *testing.T) {
 	})
 }
 
-// The file is rewritten when it has grown, and says the same.
 func TestFileIsRewritten(t *testing.T) {
 	dir := t.TempDir()
 	b := openBook(t, dir, accountLimits{Rates: rates.Rates{RequestsPerMinute: 1 << 30}})

@@ -14,7 +14,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// replying is a transport whose replies a test makes up.
 type replying func(body string) (status int, reply string)
 
 func (r replying) RoundTrip(req *http.Request) (*http.Response, error) {

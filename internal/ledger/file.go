@@ -19,10 +19,8 @@ import (
 	"github.com/evalrun/evalrun/internal/files"
 )
 
-// fileName is the name of the ledger's file in its folder.
 const fileName = "ledger.jsonl"
 
-// retryPause is the time between attempts to write.
 const retryPause = time.Second
 
 // ledgerFile is the file of a ledger, with one event per line. An event is safe once it is synchronised to the
@@ -245,7 +243,6 @@ func (f *ledgerFile) report(err error) {
 	f.trouble = err
 }
 
-// flush writes and synchronises the added events.
 func (f *ledgerFile) flush() error {
 	if err := f.whole(); err != nil {
 		return err

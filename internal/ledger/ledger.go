@@ -43,7 +43,6 @@ func Fingerprint(key string) string {
 	return hex.EncodeToString(sum.Sum(nil))[:16]
 }
 
-// amount is a cost.
 type amount = rates.Amount
 
 // Larger numbers cannot be true, and sums of smaller ones stay in range.
@@ -58,7 +57,6 @@ func isPossible(a amount) bool {
 	return a.Calls >= 0 && a.Calls <= mostCount && a.Tokens >= 0 && a.Tokens <= mostCount && a.Money >= 0 && a.Money <= mostMoney
 }
 
-// accountBalance is the state of an account.
 type accountBalance struct {
 	ModelAccount
 	Granted amount `json:"granted"` // so far, at what was reserved
@@ -66,7 +64,6 @@ type accountBalance struct {
 	Refused amount `json:"refused"` // what the budgets turned away
 }
 
-// grantRequest is a request for a grant.
 type grantRequest struct {
 	ID      string       `json:"id"`    // chosen by the process; the same one gets the same grant again
 	Owner   string       `json:"owner"` // the process
@@ -78,7 +75,6 @@ func (a *grantRequest) isWhole() bool {
 	return a.ID != "" && a.Owner != "" && isPossible(a.Cost)
 }
 
-// settlement ends a grant.
 type settlement struct {
 	ID     string  `json:"id"`
 	Tokens int     `json:"tokens"` // actual cost

@@ -57,7 +57,6 @@ func ReadLimits(path string, src []byte, diags *diag.List) (out []accountLimits)
 	return out
 }
 
-// entryOf reads an entry of the list.
 func entryOf(n yaml.Node) accountLimits {
 	m := n.Map("service", "model", "key", "requestsPerMinute", "tokensPerMinute", "concurrency", "budget")
 	whole := func(n yaml.Node) int {

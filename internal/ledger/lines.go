@@ -21,7 +21,6 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // mostLine bounds a line, in bytes: JSON escapes make an event longer than the request that led to it.
 const mostLine = 8 * mostBody
 
-// crcKey begins the last member of a line.
 const crcKey = `,"crc":"`
 
 // lineOf returns an event as a line, and the checksum of the file with it. The checksum covers all lines before, so that a

@@ -205,7 +205,6 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// errorReply is the reply to a request that fails.
 type errorReply struct {
 	Error   string        `json:"error"`
 	Account *ModelAccount `json:"account,omitempty"`
@@ -221,7 +220,6 @@ func fail(w http.ResponseWriter, status int, format string, args ...any) {
 	answer(w, status, errorReply{Error: fmt.Sprintf(format, args...)})
 }
 
-// taking decodes the body of a request.
 func taking[T any](serve func(http.ResponseWriter, *http.Request, T)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var body T
@@ -251,7 +249,6 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request, accounts []ModelA
 	answer(w, http.StatusOK, out)
 }
 
-// granting is the reply to a request for a grant.
 type granting struct {
 	Granted bool   `json:"granted"`
 	Waits   string `json:"waits,omitempty"` // what the call waits for; the client sends the request again

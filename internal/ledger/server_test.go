@@ -31,7 +31,6 @@ func anyAccount(l accountLimits) []accountLimits {
 	return []accountLimits{l}
 }
 
-// notes collects what people are shown.
 type notes struct {
 	mu  sync.Mutex
 	all []string
@@ -111,7 +110,6 @@ func TestLedgerIsAwayForAWhile(t *testing.T) {
 	}
 }
 
-// A ledger that stays away ends the run.
 func TestLedgerStaysAway(t *testing.T) {
 	var lost notes
 	c := dial(t, Options{URL: "http://127.0.0.1:1", Wait: 300 * time.Millisecond, Lost: lost.add})
@@ -157,7 +155,6 @@ func TestBudgetIsExact(t *testing.T) {
 	expect.Same(t, "refused in the books", s.Balances()[0].Refused.Calls, 16)
 }
 
-// A process that gives up waiting leaves nothing granted behind.
 func TestGivingUpLeavesNothing(t *testing.T) {
 	limits := anyAccount(accountLimits{Concurrency: 1})
 	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: limits, State: t.TempDir(), Notice: func(string) {}})
@@ -183,7 +180,6 @@ func TestGivingUpLeavesNothing(t *testing.T) {
 	expect.Same(t, "granted", s.Balances()[0].Granted, call(1))
 }
 
-// The token guards every path.
 func TestATokenGuardsEveryPath(t *testing.T) {
 	limits := anyAccount(accountLimits{})
 	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: limits, State: t.TempDir(), Token: "right", Notice: func(string) {}})
@@ -215,7 +211,6 @@ func TestATokenGuardsEveryPath(t *testing.T) {
 	expect.OK(t, err)
 }
 
-// A page of a browser gets nothing, nor does a request of another form.
 func TestStrangeRequestsGetNothing(t *testing.T) {
 	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: anyAccount(accountLimits{}), State: t.TempDir(), Notice: func(string) {}})
 	expect.OK(t, err)
@@ -372,7 +367,6 @@ func certificate(t *testing.T) (cert, key string) {
 	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", secret)
 }
 
-// No entry for an account is said at once, with its name.
 func TestAnAccountWithoutAnEntryIsNamed(t *testing.T) {
 	limits := anyAccount(accountLimits{Rates: rates.Rates{TokensPerMinute: 5}, Budget: amount{Money: 1}})
 	limits[0].model = "svc-*"
@@ -393,7 +387,6 @@ func TestAnAccountWithoutAnEntryIsNamed(t *testing.T) {
 	}
 }
 
-// What is not a ledger is said to be none.
 func TestWhatIsNotALedgerIsNamedSo(t *testing.T) {
 	for _, answer := range []string{"<html>hello</html>", `{"error":5}`, `[1]`} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

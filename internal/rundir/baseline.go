@@ -180,7 +180,6 @@ func (d Dir) unlinked(path string) error {
 	return nil
 }
 
-// baselineHint suggests what an unknown name may mean.
 func (d Dir) baselineHint(name string, named map[string]baseline) string {
 	path := d.Join(name)
 	isFile := filepath.Ext(name) == ".jsonl" || strings.ContainsAny(name, `/\`)

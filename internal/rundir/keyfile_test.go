@@ -13,7 +13,6 @@ import (
 
 const goodKey = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
-// keyed has a key file with a text.
 func keyed(t *testing.T, text string) *Keys {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "trust.key")

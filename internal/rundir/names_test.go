@@ -30,7 +30,6 @@ func badInput(t *testing.T, err error, names ...string) {
 	}
 }
 
-// put writes a file into a folder.
 func put(t *testing.T, d Dir, name, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(d.Join(name)), 0o755); err != nil {
@@ -73,7 +72,6 @@ func TestIDsAreSortedByTime(t *testing.T) {
 	}
 }
 
-// latest is the newest run below .evalrun/runs, and what is no run there is none.
 func TestLatestIsTheNewestRun(t *testing.T) {
 	t.Parallel()
 	d := At(t.TempDir())
@@ -95,7 +93,6 @@ func TestLatestIsTheNewestRun(t *testing.T) {
 	badInput(t, err, "20260102", "20260102-030405.000-b")
 }
 
-// A path wins over an id of that name, and a name with a slash is always a path.
 func TestAPathWinsOverAnIDOfItsName(t *testing.T) {
 	t.Parallel()
 	d, outside := At(t.TempDir()), At(t.TempDir())
@@ -123,7 +120,6 @@ func TestAPathWinsOverAnIDOfItsName(t *testing.T) {
 	badInput(t, err, "torn")
 }
 
-// The folder of a run is not committed by accident, and a choice that the user made about that stays.
 func TestRunsStayOutOfCommits(t *testing.T) {
 	t.Parallel()
 	d, own := At(t.TempDir()), At(t.TempDir())
@@ -144,7 +140,6 @@ func TestRunsStayOutOfCommits(t *testing.T) {
 	}
 }
 
-// Only a complete run with something in it becomes a baseline, and what has names keeps them.
 func TestBaselinesAreCompleteRuns(t *testing.T) {
 	t.Parallel()
 	d := At(t.TempDir())
@@ -183,7 +178,6 @@ func TestBaselinesAreCompleteRuns(t *testing.T) {
 	}
 }
 
-// A baseline is found by its name, its run or its file, in this folder or another one.
 func TestABaselineIsFoundByNameRunOrFile(t *testing.T) {
 	t.Parallel()
 	d, outside := At(t.TempDir()), At(t.TempDir())
@@ -234,7 +228,6 @@ func TestDamagedBaselinesAreKept(t *testing.T) {
 	}
 }
 
-// Runs are found below folders, each once whatever links lead to it, and a name without a run is bad input.
 func TestRunsAreFoundOnceBelowFolders(t *testing.T) {
 	t.Parallel()
 	d := At(t.TempDir())
@@ -283,7 +276,6 @@ func TestRunsAreFoundOnceBelowFolders(t *testing.T) {
 	}
 }
 
-// remembered are the ids in the history of a folder.
 func remembered(t *testing.T, d Dir) (ids []string) {
 	t.Helper()
 	s, err := d.OpenHistory()

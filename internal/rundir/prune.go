@@ -220,7 +220,6 @@ func (d Dir) keeps(one withHeader, baselines map[string]string) string {
 	return unfinished(one.Dir)
 }
 
-// unfinished says why a run is not complete, "" if it is.
 func unfinished(dir string) string {
 	doc, err := journal.Open(dir)
 	if err != nil {
@@ -284,7 +283,6 @@ func removeParts(root *os.Root, id string) error {
 	return nil
 }
 
-// sizeOf returns the size of the files below a folder, in bytes.
 func sizeOf(dir string) (total int64) {
 	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {

@@ -46,7 +46,6 @@ func TestPruneLeavesWhatIsHeld(t *testing.T) {
 	}
 }
 
-// Age and number both have to speak for it.
 func TestPruneNeedsBothAgeAndNumber(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

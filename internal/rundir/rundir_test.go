@@ -60,7 +60,6 @@ func TestFoldersAreApart(t *testing.T) {
 	expect.Same(t, "a history in the other folder", hasHistory(t, other), false)
 }
 
-// hasHistory reports whether a folder has a history.
 func hasHistory(t *testing.T, d Dir) bool {
 	t.Helper()
 	store, err := d.OpenHistory()
@@ -88,7 +87,6 @@ func TestJoinKeepsAbsoluteNames(t *testing.T) {
 	}
 }
 
-// What cannot become a run directory is refused before anything is sent.
 func TestCheckRefusesWhatCannotBeARunDirectory(t *testing.T) {
 	t.Parallel()
 	d := At(t.TempDir())

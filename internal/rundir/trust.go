@@ -90,7 +90,6 @@ func mac(key, header []byte, dir string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// place resolves the links in a path.
 func place(dir string) string {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real

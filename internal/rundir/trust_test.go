@@ -44,7 +44,6 @@ func TestOwnKeySignsAndVerifies(t *testing.T) {
 	}
 }
 
-// The first of many processes to make a key wins.
 func TestTheFirstProcessToMakeAKeyWins(t *testing.T) {
 	dir := ownConfig(t)
 	var signing sync.WaitGroup

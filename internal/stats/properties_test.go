@@ -188,7 +188,6 @@ func TestQuantilesInvertTheirDistributions(t *testing.T) {
 	near(t, "symmetric", regIncBeta(0.3, 200, 500), 1-regIncBeta(0.7, 500, 200))
 }
 
-// oddSamples are empty, constant, of one unit, and no numbers.
 func oddSamples() [][]float64 {
 	nan, inf := math.NaN(), math.Inf(1)
 	return [][]float64{
@@ -210,7 +209,6 @@ func oddSamples() [][]float64 {
 	}
 }
 
-// TestExactTestsEndOnOddTables holds that the exact tests give numbers for what is no table, and end.
 func TestExactTestsEndOnOddTables(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{-1, 0, 1, 2, 30} {

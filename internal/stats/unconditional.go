@@ -174,7 +174,6 @@ func (t tails) probability(n int, d, psi float64) float64 {
 	}
 }
 
-// binomial are the probabilities of numbers of successes.
 type binomial struct {
 	yes, no float64 // logarithms
 	factorials
@@ -182,7 +181,6 @@ type binomial struct {
 
 func newBinomial(p float64) binomial { return binomial{math.Log(p), math.Log1p(-p), logFactorials()} }
 
-// at is the probability of k successes among m.
 func (b binomial) at(m, k int) float64 {
 	if k < 0 || k > m {
 		return 0
@@ -190,7 +188,6 @@ func (b binomial) at(m, k int) float64 {
 	return math.Exp(b.choose(m, k) + logTimes(k, b.yes) + logTimes(m-k, b.no))
 }
 
-// atLeast is the probability of k successes or more.
 func (b binomial) atLeast(m, k int) float64 {
 	switch {
 	case k <= 0:

@@ -64,7 +64,6 @@ func skipSpace(data []byte, i int) int {
 	return i
 }
 
-// skipComma is where the next item begins, or the list ends.
 func skipComma(data []byte, i int) int {
 	if i = skipSpace(data, i); data[i] == ',' {
 		return skipSpace(data, i+1)

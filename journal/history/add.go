@@ -16,7 +16,6 @@ import (
 // Add adds a run in one transaction. It replaces an earlier version of the run.
 func (s *Store) Add(doc *journal.Document) error { return s.take(doc, true) }
 
-// take adds a run, with or without its single cases.
 func (s *Store) take(doc *journal.Document, cases bool) error {
 	tx, err := s.db.Begin()
 	if err != nil {
@@ -62,7 +61,6 @@ func (s *Store) kept(dir string) (string, error) {
 	return dir, nil
 }
 
-// placed reverses kept.
 func (s *Store) placed(dir string) string {
 	if native := filepath.FromSlash(dir); filepath.IsLocal(native) {
 		return filepath.Join(filepath.Dir(s.path), native)
@@ -70,7 +68,6 @@ func (s *Store) placed(dir string) string {
 	return dir
 }
 
-// remove removes a run, if it is there.
 func remove(tx *sql.Tx, id string) error {
 	var n int64
 	ctx, cancel := bounded()
@@ -122,7 +119,6 @@ VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
 	return n, parts(tx, doc, n)
 }
 
-// parts inserts the suites and models of a run.
 func parts(tx *sql.Tx, doc *journal.Document, n int64) error {
 	run := &doc.Run
 	for i := range run.Suites {
@@ -217,7 +213,6 @@ func (a *adder) learn(c *journal.CaseSums) error {
 	return err
 }
 
-// add takes up a cell.
 func (t *total) add(c *journal.CaseSums) {
 	t.Add(&c.Sums)
 	if judged := c.Rated.Judged(); judged > 0 {
@@ -235,7 +230,6 @@ func (t *total) add(c *journal.CaseSums) {
 	}
 }
 
-// sums inserts the sums of all arms.
 func (a *adder) sums() error {
 	for _, key := range a.order {
 		t := a.totals[key]
@@ -253,7 +247,6 @@ func (a *adder) sums() error {
 	return nil
 }
 
-// close inserts the remaining rows.
 func (a *adder) close() error {
 	return errors.Join(a.cell.close(), a.total.close(), a.mean.close(), a.words.close())
 }

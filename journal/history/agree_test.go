@@ -95,7 +95,6 @@ func TestTheHistorySaysWhatReportsSay(t *testing.T) {
 	}
 }
 
-// A run that is added again takes the place of what was known of it.
 func TestARunThatIsAddedAgainIsReplaced(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -108,7 +107,6 @@ func TestARunThatIsAddedAgainIsReplaced(t *testing.T) {
 	expect.Same(t, "counts", runs[0].Counts(), d.Summary.Counts)
 }
 
-// Arms that a filter leaves out count for no figure of their run.
 func TestAFilterNarrowsTheFiguresOfARun(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -36,13 +36,11 @@ func newBatch(tx *sql.Tx, table string, keys int, names ...string) (*bulkInsert,
 
 func (b *bulkInsert) statement(rows int) string { return b.head + values(rows, b.columns) + b.tail }
 
-// values returns placeholders: (?,?),(?,?).
 func values(rows, columns int) string {
 	row := "(" + strings.TrimSuffix(strings.Repeat("?,", columns), ",") + ")"
 	return strings.TrimSuffix(strings.Repeat(row+",", rows), ",")
 }
 
-// add inserts a row, perhaps later.
 func (b *bulkInsert) add(row ...any) error {
 	b.args = append(b.args, row...)
 	if len(b.args) < batchRows*b.columns {
@@ -53,7 +51,6 @@ func (b *bulkInsert) add(row ...any) error {
 	return err
 }
 
-// close inserts the remaining rows.
 func (b *bulkInsert) close() error {
 	var err error
 	if rows := len(b.args) / b.columns; rows > 0 {

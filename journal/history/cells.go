@@ -33,7 +33,6 @@ func hashOf(caseName string) int64 {
 	return int64(h.Sum64() >> 1)     // 63 bits
 }
 
-// storedSums is the stored form of a journal.CaseSums.
 type storedSums struct {
 	place    int // of the case in the run
 	caseName []byte
@@ -186,5 +185,4 @@ func (b *cellBatch) flush() error {
 	return nil
 }
 
-// close inserts the remaining cells.
 func (b *cellBatch) close() error { return errors.Join(b.flush(), b.insert.Close()) }

@@ -18,14 +18,12 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// numbers are those of a cell, as they come back.
 func numbers(c *storedSums) string {
 	return fmt.Sprintf(
 		"%d %q %v %g %v %d %v", c.place, c.caseName, c.Counts, c.LatencyMs, c.Tokens, c.Metered, c.metrics,
 	)
 }
 
-// Cells come back as they were, and bytes that are none are an error.
 func TestCellsComeBack(t *testing.T) {
 	t.Parallel()
 	words := map[string]int64{"tone": 7, "": 1 << 40}
@@ -88,7 +86,6 @@ func queries(t *testing.T, s *Store) (out []string) {
 	return out
 }
 
-// each yields the rows of the table cells.
 func each(t *testing.T, s *Store) []row {
 	t.Helper()
 	rows, err := collect(s, func(rows *sql.Rows, r *row) error { return rows.Scan(&r.run, &r.suite, &r.arm, &r.bucket, &r.data) },
@@ -174,7 +171,6 @@ func TestCellsOfAllVersionsSayTheSame(t *testing.T) {
 	expect.Same(t, "cells that are many to a row", len(each(t, s)), 0)
 }
 
-// Cells that cannot be read are a damaged history, with its remedy.
 func TestDamagedCellsAreReportedWithTheirRemedy(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

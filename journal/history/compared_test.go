@@ -20,7 +20,6 @@ func against(base string, more ...func(*eval.Run)) func(*eval.Run) {
 	}
 }
 
-// nth is which comparison with its baseline a run is.
 func nth(t *testing.T, s *Store, dir string) int {
 	t.Helper()
 	all, err := s.Comparisons(document(t, dir))
@@ -29,7 +28,6 @@ func nth(t *testing.T, s *Store, dir string) int {
 	return all[0]
 }
 
-// Complete runs of unchanged files with answers of their own count, whatever was added in between and in which order.
 func TestComparisonsCountUnchangedCompleteRuns(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -30,7 +30,6 @@ type sample struct {
 	killed  bool
 }
 
-// write writes the run below a folder and gives its directory.
 func (s sample) write(t testing.TB, folder string) string {
 	t.Helper()
 	if s.arms == nil {
@@ -72,7 +71,6 @@ func (s sample) write(t testing.TB, folder string) string {
 	return dir
 }
 
-// trial is one line of the run.
 func (s sample) trial(n, caseNo, repeat int, arm string) *eval.Result {
 	r := &eval.Result{
 		Trial: eval.Trial{

@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// listing is what a folder has, with times.
 func listing(t *testing.T, dir string) (out string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -33,7 +32,6 @@ func document(t *testing.T, dir string) *journal.Document {
 	return d
 }
 
-// runsIn is how many runs a history has.
 func runsIn(t *testing.T, s *Store) int {
 	t.Helper()
 	runs, err := s.Runs(RunFilter{})
@@ -41,7 +39,6 @@ func runsIn(t *testing.T, s *Store) int {
 	return len(runs)
 }
 
-// A reader sees the same, and leaves no trace.
 func TestOpeningToReadLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -75,7 +72,6 @@ func TestOpeningToReadLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// A history in memory knows arms, and no cases.
 func TestInMemoryHistoryKnowsNoCases(t *testing.T) {
 	s, err := InMemory()
 	expect.OK(t, err)

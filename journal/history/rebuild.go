@@ -82,7 +82,6 @@ func (r *rebuild) sweep() {
 	}
 }
 
-// discard deletes a history and the side files of SQLite.
 func discard(path string) {
 	for _, end := range []string{"", "-wal", "-shm"} {
 		_ = os.Remove(path + end) // it may not exist

@@ -148,7 +148,6 @@ func (s *Store) heads() ([]RunRecord, error) {
 		" FROM run ORDER BY started DESC, id DESC")
 }
 
-// fill reads the parts of a run.
 func (s *Store) fill(run *RunRecord, f RunFilter) (err error) {
 	run.Suites, err = collect(s, func(rows *sql.Rows, one *SuiteRecord) error { return rows.Scan(&one.Name, &one.File, &one.Hash) },
 		"SELECT suite, file, hash FROM part WHERE run = ? ORDER BY place", run.number)

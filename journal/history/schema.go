@@ -197,7 +197,6 @@ func schemaOf(db *sql.DB) (string, error) {
 	return b.String(), rows.Err()
 }
 
-// rower is a database or a transaction.
 type rower interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }

@@ -98,7 +98,6 @@ func TestAnUnusableHistorySaysWhatToDo(t *testing.T) {
 	}
 }
 
-// A rebuilt history keeps the permissions of the one that was.
 func TestRebuildKeepsPermissions(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")
@@ -156,7 +155,6 @@ func TestARebuiltHistoryEqualsTheOldOne(t *testing.T) {
 	}
 }
 
-// writers and perWriter are who adds at once, and how much.
 const writers, perWriter = 4, 6
 
 // addMany adds the runs of one writer, opening the history again each time.
@@ -193,7 +191,6 @@ func writeAll(t *testing.T) (runs, path string) {
 	return runs, filepath.Join(folder, "history.db")
 }
 
-// Stores that write at once, and a rebuild in the middle of that, lose nothing.
 func TestWritersAtOnceLoseNothing(t *testing.T) {
 	t.Parallel()
 	runs, path := writeAll(t)
@@ -214,7 +211,6 @@ func TestWritersAtOnceLoseNothing(t *testing.T) {
 	wantAll(t, path)
 }
 
-// So do processes.
 func TestProcessesAtOnceLoseNothing(t *testing.T) {
 	t.Parallel()
 	runs, path := writeAll(t)
@@ -232,7 +228,6 @@ func TestProcessesAtOnceLoseNothing(t *testing.T) {
 	wantAll(t, path)
 }
 
-// TestWriterProcess is one of the processes.
 func TestWriterProcess(t *testing.T) {
 	t.Parallel()
 	path := os.Getenv("HISTORY_PATH")

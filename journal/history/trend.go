@@ -131,14 +131,12 @@ func trendOf(q *Query, named string, isNamed bool) (statement string, args []any
 	return statement, append(args, sqlLimit(q.Limit))
 }
 
-// trendRow is a row of the result.
 type trendRow struct {
 	journal.Sums
 	value eval.Sum // over units: cases, or trials of a single case
 	units int      // that ran
 }
 
-// point computes the value of a metric.
 func (c *trendRow) point(p *Point, metric string, named bool) {
 	judged := c.Counts.Judged()
 	switch {
@@ -162,7 +160,6 @@ func (p *Point) set(sum float64, of, n int) {
 	}
 }
 
-// bound sets the interval.
 func (p *Point) bound() {
 	if p.N > 0 {
 		lo, hi := stats.Wilson(p.Value, float64(p.N), stats.Z95)

@@ -39,7 +39,6 @@ func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 	})
 }
 
-// explain adds advice to an error of the service.
 func explain(e *eval.Error) *eval.Response {
 	switch {
 	case e.Status == http.StatusNotFound && strings.HasPrefix(e.Message, "model:"):

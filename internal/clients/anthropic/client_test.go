@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/replies"
 )
 
-// outcome is what a caller goes by.
 type outcome struct {
 	Kind      eval.ErrorKind
 	Status    int
@@ -78,7 +77,6 @@ func TestAnUnknownModelIsNamed(t *testing.T) {
 	}
 }
 
-// Thoughts, text and calls are parts in their order, and the message that goes back is whole.
 func TestThoughtsTextAndCallsKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	content := `[{"type":"thinking","thinking":"so","signature":"s"},{"type":"redacted_thinking","data":"x"},{"type":"text","text":"a"},` +
@@ -109,7 +107,6 @@ func TestThoughtsTextAndCallsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// same is JSON with its members in one order.
 func same(t *testing.T, text string) string {
 	t.Helper()
 	var v any
@@ -121,7 +118,6 @@ func same(t *testing.T, text string) string {
 	return string(out)
 }
 
-// Endings that the protocol marks are blocks, or cut answers.
 func TestEndingsAreBlocksOrCutAnswers(t *testing.T) {
 	t.Parallel()
 	for word, want := range map[string]string{
@@ -163,7 +159,6 @@ func TestRequestsAreSent(t *testing.T) {
 	expect.Same(t, "no key", seen.Header.Values("X-Api-Key"), nil)
 }
 
-// Models are listed page by page.
 func TestModelsAreListedPageByPage(t *testing.T) {
 	t.Parallel()
 	canned := &replies.Canned{Body: []byte(`{"data":[{"id":"a","display_name":"A"}],"has_more":true,"last_id":"a"}`)}

@@ -17,13 +17,11 @@ func ask(t *testing.T, transport *replies.Canned, stream bool) (*eval.Response, 
 	return c.Generate(t.Context(), &eval.Call{Request: eval.Request{Model: "m", Stream: stream}})
 }
 
-// Every recorded reply of Anthropic is read as its index says.
 func TestRecordedRepliesReadAsIndexed(t *testing.T) {
 	t.Parallel()
 	replies.HoldAll(t, 19, ask, ParseResponse, "anthropic")
 }
 
-// A stream that is damaged is an error, and never another answer.
 func TestDamagedStreamsAreErrors(t *testing.T) {
 	t.Parallel()
 	replies.HoldFaults(t, ask, "anthropic")

@@ -15,7 +15,6 @@ import (
 // maxBlocks bounds the blocks of a message.
 const maxBlocks = 100_000
 
-// assembly builds a message from its events.
 type assembly struct {
 	fields wire.MergedValue // of the message, blocks and usage left out
 	usage  wire.MergedValue
@@ -27,7 +26,6 @@ type assembly struct {
 	kept   int    // approximate bytes
 }
 
-// growing is a block that later events may continue.
 type growing struct {
 	start                 wire.Fields
 	text, thinking, input strings.Builder
@@ -35,7 +33,6 @@ type growing struct {
 	closed                bool             // there was a content_block_stop
 }
 
-// Add adds an event and reports whether it had text.
 func (a *assembly) Add(data []byte) (text bool, err error) {
 	f, err := wire.DecodeAnswer(data, "type", "content")
 	if err != nil {
@@ -87,7 +84,6 @@ func (a *assembly) event(kind string, f wire.Fields) (text bool, err error) {
 	return false, nil // a ping, or unknown
 }
 
-// begin reads the message with which a stream begins.
 func (a *assembly) begin(message wire.Fields) error {
 	if a.begun {
 		return wire.SecondReply()
@@ -120,7 +116,6 @@ func (a *assembly) take(f wire.Fields) error {
 	return nil
 }
 
-// end reads the stop reason.
 func (a *assembly) end(f wire.Fields) error {
 	var word wire.Word
 	if err := f.Take("stop_reason", &word); err != nil {
@@ -133,7 +128,6 @@ func (a *assembly) end(f wire.Fields) error {
 	return nil
 }
 
-// piece begins a block, or continues one.
 func (a *assembly) piece(f wire.Fields) (text bool, err error) {
 	var index wire.LenientInt
 	var start, delta wire.Fields
@@ -160,7 +154,6 @@ func (a *assembly) piece(f wire.Fields) (text bool, err error) {
 	return b.add(delta)
 }
 
-// closeBlock notes the end of a block.
 func (a *assembly) closeBlock(f wire.Fields) error {
 	var index wire.LenientInt
 	if err := f.Take("index", &index); err != nil {
@@ -204,7 +197,6 @@ func (b *growing) twice() bool {
 	return wire.Read(b.start["text"], &begun) == nil && begun != "" && begun == b.text.String()
 }
 
-// whole returns the block as an answer without a stream would have it.
 func (b *growing) whole() json.RawMessage {
 	f := maps.Clone(b.start)
 	if f == nil {
@@ -237,7 +229,6 @@ func (b *growing) whole() json.RawMessage {
 	return json.RawMessage(append(wire.AppendMembers(out, f), '}'))
 }
 
-// Finished reports whether there was a stop reason.
 func (a *assembly) Finished() bool { return a.ended }
 
 // Response returns the complete message. A stream that ends early is an error.

@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/internal/clients/wire"
 )
 
-// maxCalls bounds a list of tool calls.
 const maxCalls = 10_000
 
 // answer is the answer of an application, with the parts that it gave.
@@ -163,7 +162,6 @@ func readCall(raw json.RawMessage, at string) (eval.FunctionCall, error) {
 	return out, nil
 }
 
-// misshapen returns the error for a part of an answer that has the wrong type.
 func misshapen(at, want string, raw json.RawMessage) error {
 	return eval.Errorf(eval.KindMalformed, "`%s` in the answer has to be %s: %s", at, want, wire.Excerpt(raw))
 }

@@ -89,7 +89,6 @@ func (h *httpClient) Generate(ctx context.Context, call *eval.Call) (*eval.Respo
 	return unshown(resp, h.conn.Secrets()), nil
 }
 
-// answer sends a request and reads what comes back.
 func (h *httpClient) answer(
 	ctx context.Context, call *eval.Call, request func(context.Context) (*http.Request, error),
 ) (*eval.Response, error) {

@@ -15,7 +15,6 @@ import (
 
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 
-// deltas is the reading of a stream of {"d": "..."}.
 var deltas = eval.Reading{Answer: ".d", Stream: true}
 
 // events is a handler that writes a stream piece by piece, and ends it well.
@@ -29,7 +28,6 @@ func events(pieces ...string) http.HandlerFunc {
 	}
 }
 
-// then is a handler that calls first, then next.
 func then(first http.HandlerFunc, next func(w http.ResponseWriter, r *http.Request)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		first(w, r)
@@ -197,7 +195,6 @@ func endless(event string) http.HandlerFunc {
 	}
 }
 
-// What is spread over the pieces of a stream is still a secret.
 func TestHTTPSecretSpreadOverPiecesIsHidden(t *testing.T) {
 	t.Parallel()
 	pieces := []string{}

@@ -19,10 +19,8 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// canary is a secret that every server here repeats.
 const canary = "cAnArY-of-the-app"
 
-// fixed is a target whose request does not depend on the case.
 type fixed struct{ eval.HTTP }
 
 func (f *fixed) Render(in *eval.Input) (*eval.Rendered, error) {
@@ -48,7 +46,6 @@ func called(t *testing.T, address string, reading eval.Reading, deadline time.Du
 	return resp, call, eval.AsError(err)
 }
 
-// serving is the address of a server of one answer.
 func serving(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +59,6 @@ func serving(t *testing.T, handler http.HandlerFunc) string {
 	return s.URL
 }
 
-// says is a handler with an answer of a media type.
 func says(mediaType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", mediaType)
@@ -70,7 +66,6 @@ func says(mediaType, body string) http.HandlerFunc {
 	}
 }
 
-// text is the reading of an answer such as {"text": "..."}.
 var text = eval.Reading{Answer: ".text"}
 
 // httpFault is what an endpoint does instead of answering, and the error that it is.
@@ -214,7 +209,6 @@ func TestHTTPFaultsAreErrorsOfTheirKind(t *testing.T) {
 	}
 }
 
-// checkFault wants an error of a kind, without the secret.
 func checkFault(t *testing.T, resp *eval.Response, err *eval.Error, kind eval.ErrorKind, message string) {
 	t.Helper()
 	if err == nil {
@@ -231,7 +225,6 @@ func checkFault(t *testing.T, resp *eval.Response, err *eval.Error, kind eval.Er
 	}
 }
 
-// failing is a handler with a status.
 func failing(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "7")
@@ -240,7 +233,6 @@ func failing(status int, body string) http.HandlerFunc {
 	}
 }
 
-// cut is a handler that ends the connection after some bytes.
 func cut(after string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -265,7 +257,6 @@ func TestADeadHTTPEndpointIsAnError(t *testing.T) {
 	expect.Same(t, "unsent", failure.Unsent, true)
 }
 
-// echoed is a target of another kind.
 type echoed struct{}
 
 func (echoed) Render(*eval.Input) (*eval.Rendered, error) {
@@ -283,7 +274,6 @@ func TestAnEndpointTakesRequestsOfItsKindAlone(t *testing.T) {
 	}
 }
 
-// Every attempt of a call has the trace and the key of its trial, and a span of its own.
 func TestHTTPAttemptsCarryTraceAndKeyOfTheirTrial(t *testing.T) {
 	t.Parallel()
 	var seen []http.Header
@@ -358,7 +348,6 @@ func TestHTTPAnswersKeepTheirKeys(t *testing.T) {
 	}
 }
 
-// Usage is read in the usual spellings, and what it lacks is left to an estimate.
 func TestHTTPUsageIsReadInUsualSpellings(t *testing.T) {
 	t.Parallel()
 	for usage, want := range map[string]eval.Usage{

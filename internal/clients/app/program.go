@@ -86,7 +86,6 @@ func (p *ProgramClient) Generate(ctx context.Context, call *eval.Call) (*eval.Re
 	return unshown(a.response(), p.hidden), nil
 }
 
-// failed returns the error for a program that gave no output.
 func (p *ProgramClient) failed(err error) error {
 	kind := eval.KindProgram
 	switch {
@@ -154,7 +153,6 @@ func misspelled(f wire.Fields) error {
 	return nil
 }
 
-// readAnswer reads an object with outputKeys.
 func readAnswer(raw []byte) (a *answer, err error) {
 	f := wire.Fields{}
 	if err := wire.Decode(raw, &f); err != nil { // it may have too many values or levels
@@ -179,7 +177,6 @@ func readAnswer(raw []byte) (a *answer, err error) {
 // maxSaid bounds how much of an application's message an error quotes, in code points.
 const maxSaid = 1000
 
-// saidError returns the error of an application that reports its own failure.
 func saidError(said string) error {
 	if utf8.RuneCountInString(said) > maxSaid {
 		said = string([]rune(said)[:maxSaid]) + "..."

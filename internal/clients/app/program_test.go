@@ -16,7 +16,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// target renders what a program reads in the plainest way.
 type target struct{ fail error }
 
 func (t target) Render(in *eval.Input) (*eval.Rendered, error) {
@@ -141,7 +140,6 @@ func TestAProgramWithoutAFolderIsAnError(t *testing.T) {
 	}
 }
 
-// endpoint is a target of another kind.
 type endpoint struct{}
 
 func (endpoint) Render(*eval.Input) (*eval.Rendered, error) {
@@ -159,7 +157,6 @@ func TestAProgramTakesRequestsOfItsKindAlone(t *testing.T) {
 	}
 }
 
-// A program is ended when its time is over, and when the run is abandoned.
 func TestAProgramIsEnded(t *testing.T) {
 	t.Parallel()
 	slow := script(t, "echo waiting >&2; sleep 600")

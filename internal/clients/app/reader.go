@@ -190,7 +190,6 @@ func (r *Reader) reread(was *eval.Candidate) (*eval.Response, error) {
 	return r.body(compact(was.Raw), "application/json")
 }
 
-// events reads the recorded events of a stream.
 func (r *Reader) events(raw json.RawMessage) (*eval.Response, error) {
 	var events []json.RawMessage
 	if json.Unmarshal(raw, &events) != nil {
@@ -205,7 +204,6 @@ func (r *Reader) events(raw json.RawMessage) (*eval.Response, error) {
 	return out.response()
 }
 
-// unquoted returns the data of an event. Events that are not JSON were recorded as JSON strings.
 func unquoted(event json.RawMessage) []byte {
 	var text string
 	if json.Unmarshal(event, &text) == nil {
@@ -214,7 +212,6 @@ func unquoted(event json.RawMessage) []byte {
 	return compact(event)
 }
 
-// named returns a media type as messages name it.
 func named(mediaType string) string {
 	if mediaType == "" {
 		return "a text"
@@ -222,7 +219,6 @@ func named(mediaType string) string {
 	return mediaType
 }
 
-// json reads a JSON reply. When it cannot be read as an answer, the error keeps the reply.
 func (r *Reader) json(v any, data []byte) (*eval.Response, error) {
 	resp, err := r.whole(v, data)
 	return resp, keeping(err, data)
@@ -257,7 +253,6 @@ func (r *Reader) whole(v any, data []byte) (*eval.Response, error) {
 	return p.response(strings.Join(p.texts, "\n"), compact(data)), nil
 }
 
-// extracted has the results of all expressions for a reply, or for one event of a stream.
 type extracted struct {
 	texts  []string
 	calls  []eval.FunctionCall
@@ -278,7 +273,6 @@ func (p *extracted) response(text string, raw json.RawMessage) *eval.Response {
 	return a.response()
 }
 
-// piece applies all expressions.
 func (r *Reader) piece(v any, data []byte) (p extracted, err error) {
 	if why := expr.Unreadable(v); why != "" {
 		return p, eval.Errorf(eval.KindMalformed, "the answer holds %s: %s", why, wire.Excerpt(data))
@@ -299,7 +293,6 @@ func (r *Reader) piece(v any, data []byte) (p extracted, err error) {
 	return p, err
 }
 
-// failed returns the error that the application reports, nil when it reports none.
 func (r *Reader) failed(v any, data []byte) error {
 	values, _, err := r.failure.values(v, data)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// assembly joins the events of a stream into an answer.
 type assembly struct {
 	*Reader
 	text   strings.Builder
@@ -22,7 +21,6 @@ type assembly struct {
 	kept   int // bytes
 }
 
-// Add adds the data of an event and reports whether it had text.
 func (a *assembly) Add(data []byte) (text bool, err error) {
 	if !utf8.Valid(data) {
 		return false, eval.Errorf(eval.KindMalformed, "the stream is not UTF-8: %s", wire.Excerpt(data))

@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// whole is a request with everything that is not contents.
 func whole() eval.Request {
 	zero := 0.0
 	return eval.Request{

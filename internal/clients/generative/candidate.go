@@ -13,7 +13,6 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// found is a candidate as the service sent it, or a piece of one.
 type found struct {
 	fields wire.Fields     // by name
 	raw    json.RawMessage // the whole candidate
@@ -56,7 +55,6 @@ func (f *found) fill(out *eval.Candidate, index *int) error {
 	return nil
 }
 
-// call returns the first call of a function, nil if there is none.
 func (f *found) call() json.RawMessage {
 	i := slices.IndexFunc(f.parts, func(p answerPart) bool { return p.call != nil })
 	if i < 0 {
@@ -105,7 +103,6 @@ func newCall(f wire.Fields) (*eval.FunctionCall, error) {
 	return &c, nil
 }
 
-// said returns what the part adds to the text of the candidate.
 func (p *answerPart) said() string {
 	if p.text == nil || p.thought {
 		return ""
@@ -115,7 +112,6 @@ func (p *answerPart) said() string {
 
 func (p *answerPart) isPlain() bool { return p.text != nil && !p.thought && p.more == 0 }
 
-// gathered are the parts of a candidate.
 type gathered struct {
 	pieces wire.Pieces
 	others []json.RawMessage // all but texts

@@ -14,7 +14,6 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// mixed are the parts of an answer of every kind.
 var mixed = []string{
 	`{"text":"I think. ","thought":true}`, `{"text":"Still. ","thought":true}`, `{"text":"Let me "}`, `{"text":"see."}`,
 	`{"functionCall":{"id":"c1","name":"get_time","args":{"top_p":"<x>","n":1.10}},"thoughtSignature":"s1"}`,
@@ -23,7 +22,6 @@ var mixed = []string{
 	`{"functionCall":{"name":"stop"}}`,
 }
 
-// mixedPieces are what is made of them.
 func mixedPieces() []eval.Piece {
 	return []eval.Piece{
 		eval.ReasoningPiece{Reasoning: "I think. Still. "},
@@ -142,7 +140,6 @@ func TestPlainAnswersHaveNoParts(t *testing.T) {
 	}
 }
 
-// The finish reason says that an answer ends in calls, unless the service gives a reason of its own.
 func TestAnAnswerThatEndsInCallsSaysSo(t *testing.T) {
 	t.Parallel()
 	const call, text, thought = `{"functionCall":{"name":"f"}}`, `{"text":"x"}`, `{"text":"x","thought":true}`
@@ -211,7 +208,6 @@ func TestPartsNeverShowTheKey(t *testing.T) {
 	}
 }
 
-// The tokens of thoughts are counted among those of the output, and by themselves.
 func TestReasoningTokensCountAsOutput(t *testing.T) {
 	t.Parallel()
 	const chunk = `{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":10,` +

@@ -109,7 +109,6 @@ func (c *Client) Models(ctx context.Context, apiVersion string) ([]eval.Model, e
 	return nil, eval.Errorf(eval.KindTooLarge, "the list of models has more than %d pages", wire.MaxPages)
 }
 
-// below appends a path to the base address and the version of the API.
 func (c *Client) below(apiVersion, path string) string {
 	if c.Server.Path != "" { // the base address includes the version
 		return c.Server.BaseURL + "/" + path
@@ -117,7 +116,6 @@ func (c *Client) below(apiVersion, path string) string {
 	return c.Server.BaseURL + "/" + url.PathEscape(cmp.Or(apiVersion, c.Server.APIVersion)) + "/" + path
 }
 
-// method is the address of a method of a model.
 func (c *Client) method(apiVersion, model, method string) string {
 	path := cmp.Or(c.Server.Path, "models/{model}:{method}")
 	return c.below(apiVersion, strings.NewReplacer("{model}", url.PathEscape(model), "{method}", method).Replace(path))

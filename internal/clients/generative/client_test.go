@@ -53,7 +53,6 @@ func ask(t *testing.T, c *Client) (*eval.Response, *eval.Error) {
 	return nil, e
 }
 
-// What is sent is what the specification shows.
 func TestRequestIsSentAsSpecified(t *testing.T) {
 	t.Parallel()
 	var got *http.Request
@@ -179,7 +178,6 @@ func (all faults) run(t *testing.T) {
 	}
 }
 
-// text answers with a status and a body.
 func text(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
@@ -310,7 +308,6 @@ func TestModelPagesAreFollowed(t *testing.T) {
 	}
 }
 
-// login hands out tokens, each until it is refused.
 type login struct {
 	mu      sync.Mutex
 	n       int
@@ -369,7 +366,6 @@ func TestBearerRequestsCarryTheTokenAndNoKey(t *testing.T) {
 	}
 }
 
-// A service whose API is not enabled says where to enable it, in a recorded reply.
 func TestAPINotEnabledSaysWhereToEnableIt(t *testing.T) {
 	t.Parallel()
 	recorded, err := os.ReadFile("testdata/unary-failure-generativelanguage-api-not-enabled.json")

@@ -48,7 +48,6 @@ type embedding struct {
 	Values []*float64 `json:"values"`
 }
 
-// embeddings is the reply of either method.
 type embeddings struct {
 	Embedding  *embedding  `json:"embedding"`
 	Embeddings []embedding `json:"embeddings"`

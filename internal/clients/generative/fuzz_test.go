@@ -55,13 +55,11 @@ func FuzzVectors(f *testing.F) {
 	})
 }
 
-// readVectors reads n vectors from a reply.
 func readVectors(data []byte, n int) ([][]float64, error) {
 	c := New(wire.Server{BaseURL: "http://service.invalid", Transport: canned(data)})
 	return c.Embed(context.Background(), &eval.EmbedCall{Texts: make([]string, n)})
 }
 
-// checkVector wants a vector of n numbers.
 func checkVector(t *testing.T, v []float64, n int) {
 	t.Helper()
 	if len(v) == 0 || len(v) != n || len(v) > wire.MaxDimensions {

@@ -117,7 +117,6 @@ func parse(data []byte) (parsed, error) {
 	return out, nil
 }
 
-// fill reads the known members of f and keeps the others.
 func (out *parsed) fill(f wire.Fields) error {
 	var candidates []json.RawMessage
 	var feedback, usage wire.Fields
@@ -144,7 +143,6 @@ func (out *parsed) fill(f wire.Fields) error {
 	return err
 }
 
-// fillCandidates reads the candidates and their indexes.
 func (out *parsed) fillCandidates(list []json.RawMessage) error {
 	out.found = make([]found, 0, len(list))
 	for _, raw := range list {
@@ -191,7 +189,6 @@ func (out *parsed) finish() {
 	}
 }
 
-// sort orders the candidates by index.
 func (out *parsed) sort() {
 	if slices.IsSorted(out.indexes) {
 		return

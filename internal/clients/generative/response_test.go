@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// Recorded replies of a real service of this protocol.
 func TestRecordedRepliesAreRead(t *testing.T) {
 	t.Parallel()
 	for name, data := range recordings(t, "unary-*.json") {
@@ -52,7 +51,6 @@ func checkRecorded(t *testing.T, name string, resp *eval.Response) {
 	}
 }
 
-// checkSuccess wants text, without thoughts, and usage.
 func checkSuccess(t *testing.T, name string, resp *eval.Response) {
 	t.Helper()
 	if strings.HasPrefix(name, "success") && !strings.Contains(name, "function-call") && resp.Text() == "" {

@@ -19,7 +19,6 @@ type assembly struct {
 	kept       int // approximate bytes
 }
 
-// growing is a candidate to which later chunks may add.
 type growing struct {
 	eval.Candidate
 	gathered
@@ -31,7 +30,6 @@ type growing struct {
 	rated  []eval.SafetyRating        // the latest ratings, unless they are among the fields
 }
 
-// Add adds a chunk and reports whether it had text.
 func (a *assembly) Add(data []byte) (text bool, err error) {
 	chunk, err := parse(data)
 	if err != nil {
@@ -71,7 +69,6 @@ func isOther(before, id json.RawMessage) bool {
 	return !wire.IsEmpty(before) && !wire.IsEmpty(id) && !bytes.Equal(before, id)
 }
 
-// note records the parts of a candidate, and its fields as they came.
 func (a *assembly) note(g *growing, f *found) {
 	g.more = g.more || f.more
 	for i := range f.parts {
@@ -117,7 +114,6 @@ func (g *growing) end(reason string) {
 	}
 }
 
-// candidate returns the candidate with an index, and adds a new one for a new index.
 func (a *assembly) candidate(index int) *growing {
 	g := a.candidates[index]
 	if g == nil {
@@ -165,7 +161,6 @@ func (a *assembly) Finished() bool {
 	return len(a.candidates) > 0
 }
 
-// Response returns the answer so far, with candidates in the order of their indexes.
 func (a *assembly) Response() (*eval.Response, error) {
 	out := a.head
 	indexes := make([]int, 0, len(a.candidates))
@@ -189,7 +184,6 @@ func (a *assembly) Response() (*eval.Response, error) {
 	return blocked(&out), nil
 }
 
-// raw returns the candidate as an answer without a stream would have it.
 func (g *growing) raw(index int) json.RawMessage {
 	fields := maps.Clone(g.fields)
 	if g.FinishReason != "" {

@@ -31,7 +31,6 @@ func (all streamFaults) run(t *testing.T) {
 	}
 }
 
-// A stream that ends before its end, or is none, is an error.
 func TestStreamsCutOrMalformedAreErrors(t *testing.T) {
 	t.Parallel()
 	a, b, c := chunk("one ", ""), chunk("two ", ""), chunk("three", stop)
@@ -124,7 +123,6 @@ func TestSecondRepliesAreErrors(t *testing.T) {
 	}.run(t)
 }
 
-// A stream of more than an answer may have is an error.
 func TestStreamsOverLimitsAreErrors(t *testing.T) {
 	t.Parallel()
 	a, c := chunk("one ", ""), chunk("three", stop)

@@ -64,7 +64,6 @@ func extra(name, value string) map[string]json.RawMessage {
 
 const stop = `,"finishReason":"STOP"`
 
-// All forms in which servers send a stream mean the same.
 func TestStreamFormsAreReadTheSame(t *testing.T) {
 	t.Parallel()
 	a, b, c := chunk("one ", ""), chunk("two ", ""), chunk("three", stop)
@@ -173,7 +172,6 @@ func TestStreamIsAssembledFromAnyChunks(t *testing.T) {
 	}
 }
 
-// The recorded streams of a service of this family read as they should.
 func TestRecordedStreamsAreRead(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]struct{ begins, ends, reason string }{
@@ -216,7 +214,6 @@ func TestRecordedStreamsAreRead(t *testing.T) {
 	}
 }
 
-// The memory that a stream takes is that of what is kept of it.
 func TestStreamTakesFlatMemory(t *testing.T) {
 	for name, send := range map[string]func(w http.ResponseWriter){
 		"100,000 chunks": func(w http.ResponseWriter) {
@@ -248,7 +245,6 @@ func TestStreamTakesFlatMemory(t *testing.T) {
 	}
 }
 
-// An endless stream ends by its deadline, and at once when it is canceled.
 func TestEndlessStreamEndsByItsDeadline(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{}, 2)
@@ -320,7 +316,6 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// canned answers every request with the same body.
 type canned []byte
 
 func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {

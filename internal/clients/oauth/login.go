@@ -39,7 +39,6 @@ type Login struct {
 	Keep func(ctx context.Context, t *Token) error
 }
 
-// errDenied and errTimeout are reasons for which Run fails.
 var (
 	errDenied  = errors.New("access was denied in the browser")
 	errTimeout = errors.New("no answer came from the browser")
@@ -100,7 +99,6 @@ type callbackAnswer struct {
 	done                       chan error // whether the login succeeded
 }
 
-// begin shows the address and opens it in the browser.
 func (a *attempt) begin() {
 	address := a.Client.config(a.redirect, a.Scopes).AuthCodeURL(a.state,
 		oauth2.S256ChallengeOption(a.verifier), oauth2.AccessTypeOffline, oauth2.SetAuthURLParam("prompt", "consent"))
@@ -117,7 +115,6 @@ func (a *attempt) begin() {
 	}
 }
 
-// finish waits for the answer and exchanges its code for tokens.
 func (a *attempt) finish(ctx context.Context) (*Token, error) {
 	timer := time.NewTimer(a.Wait)
 	defer timer.Stop()
@@ -268,7 +265,6 @@ func (a *attempt) claim(state string) error {
 // maxPasted bounds a pasted line, in bytes.
 const maxPasted = 64 << 10
 
-// readPasted reads lines until one has the callback address of this login.
 func (a *attempt) readPasted() {
 	lines := bufio.NewScanner(a.Pasted)
 	lines.Buffer(nil, maxPasted)
@@ -290,7 +286,6 @@ func (a *attempt) readPasted() {
 	}
 }
 
-// takePasted reports whether the address on the line belonged to this login.
 func (a *attempt) takePasted(line string) bool {
 	if !strings.Contains(line, "://") {
 		line = "http://" + line

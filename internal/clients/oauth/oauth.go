@@ -88,7 +88,6 @@ func parseClient(data []byte) (*desktopClient, error) {
 	return in.client()
 }
 
-// installed has the fields of the "installed" object in a client secrets file.
 type installed struct {
 	ClientID     string   `json:"client_id"`
 	ClientSecret string   `json:"client_secret"`
@@ -215,7 +214,6 @@ func wantsHeader(err error) bool {
 		slices.Contains([]string{"invalid_client", "unauthorized_client", "invalid_request"}, refused.ErrorCode)
 }
 
-// tokenHost returns the host of the token endpoint, for messages.
 func (c *desktopClient) tokenHost() string {
 	u, err := url.Parse(c.TokenURL)
 	if err != nil { // checked by ReadClient

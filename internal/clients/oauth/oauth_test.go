@@ -265,7 +265,6 @@ func TestAPastedAddressEndsTheLogin(t *testing.T) {
 	}
 }
 
-// A person presses the buttons of the consent page.
 func TestTheConsentPageAllowsOrDenies(t *testing.T) {
 	t.Parallel()
 	c, _ := authServer(t, emulator.Options{})
@@ -291,7 +290,6 @@ func TestTheConsentPageAllowsOrDenies(t *testing.T) {
 	}
 }
 
-// A registered redirect address is used to the letter, but for its port.
 func TestRegisteredRedirectIsUsedToTheLetter(t *testing.T) {
 	t.Parallel()
 	c, _ := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})

@@ -32,7 +32,6 @@ func UserStore() (*LoginFile, error) {
 // ErrNoLogin is returned by Load and Forget when there is no login.
 var ErrNoLogin = errors.New("not logged in: evalrun auth login --client-secrets FILE")
 
-// storeVersion is the version of the file format.
 const storeVersion = 1
 
 type storeFile struct {
@@ -105,7 +104,6 @@ func (s *LoginFile) Check() error {
 	return nil
 }
 
-// save replaces the file atomically. The caller holds the lock.
 func (s *LoginFile) save(t *Token) error {
 	data, err := json.MarshalIndent(storeFile{storeVersion, t}, "", "  ")
 	if err != nil { // only plain values
@@ -118,7 +116,6 @@ func (s *LoginFile) save(t *Token) error {
 	return nil
 }
 
-// folder creates the folder of the file, readable by its owner alone.
 func (s *LoginFile) folder() error {
 	dir := filepath.Dir(s.Path)
 	err := os.MkdirAll(dir, 0o700)

@@ -137,7 +137,6 @@ func (t *AccessTokens) begin() *replace {
 	return r
 }
 
-// read loads the token from the store. The caller holds mu.
 func (t *AccessTokens) read() error {
 	token, err := t.store.Load()
 	if err != nil {
@@ -172,7 +171,6 @@ func (t *AccessTokens) replace(ctx context.Context, old *Token) (*Token, error) 
 	return token, nil
 }
 
-// refresh renews the login in the file, which the caller has locked.
 func (t *AccessTokens) refresh(ctx context.Context, token *Token) error {
 	if token.RefreshToken == "" {
 		return authError("the login has expired, and the server gave no refresh token; %s", LoginHint)
@@ -209,7 +207,6 @@ func (t *Token) refresh(ctx context.Context) error {
 	return ofLogin(eval.Errorf(eval.KindTransport, "%s did not refresh the login: %s", t.Client.tokenHost(), reason))
 }
 
-// passing reports whether a status is a transient failure of the server.
 func passing(status int) bool {
 	return status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// stored logs in and keeps it in a store of the test's.
 func stored(t *testing.T, c *desktopClient) *LoginFile {
 	t.Helper()
 	token, _, err := try(t, c, func(a string) { browse(t, a) }, nil)
@@ -28,7 +27,6 @@ func stored(t *testing.T, c *desktopClient) *LoginFile {
 	return s
 }
 
-// expire makes the stored token an old one.
 func expire(t *testing.T, s *LoginFile) string {
 	t.Helper()
 	token, err := s.Load()

@@ -54,7 +54,6 @@ func newAssembly(call *eval.Call) *assembly {
 	return a
 }
 
-// Add adds a chunk and reports whether it had text.
 func (a *assembly) Add(data []byte) (text bool, err error) {
 	f, err := wire.DecodeAnswer(data, "choices", "usage")
 	if err != nil {
@@ -92,7 +91,6 @@ func (a *assembly) take(f wire.Fields, data []byte) (text bool, err error) {
 	return text, nil
 }
 
-// choice adds a choice, or a part of one.
 func (a *assembly) choice(place int, raw json.RawMessage) (text bool, err error) {
 	f := wire.Fields{}
 	if err := wire.Read(raw, &f); err != nil {

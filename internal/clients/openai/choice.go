@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// choice is one of the answers. Later chunks may continue it.
 type choice struct {
 	pieces  wire.Pieces
 	calls   []*growing
@@ -31,7 +30,6 @@ type choice struct {
 	raw     json.RawMessage
 }
 
-// growing is a call to which later chunks add arguments.
 type growing struct {
 	*eval.FunctionCall
 	index *int
@@ -39,7 +37,6 @@ type growing struct {
 	rest  wire.MergedValue // members that are read nowhere else
 }
 
-// add adds a choice, or a part of one, and reports whether it had text.
 func (c *choice) add(f wire.Fields) (text bool, err error) {
 	var reason wire.Word
 	var said wire.Fields
@@ -90,7 +87,6 @@ func (c *choice) follow(now chunk, text bool) error {
 	return nil
 }
 
-// say adds a message, or a part of one.
 func (c *choice) say(m wire.Fields) (text bool, err error) {
 	delete(m, "role")
 	c.think(m)
@@ -244,7 +240,6 @@ func (c *choice) takeCall(f wire.Fields) error {
 	return c.grow((*int)(index), f)
 }
 
-// grow adds a call, or a part of one.
 func (c *choice) grow(index *int, f wire.Fields) error {
 	var id, name wire.Word
 	var function wire.Fields
@@ -304,7 +299,6 @@ func (c *choice) callOf(index *int, id, name string) *growing {
 	return g
 }
 
-// candidate returns the choice after the last chunk.
 func (c *choice) candidate(index int) (eval.Candidate, error) {
 	var out eval.Candidate
 	for _, g := range c.calls {

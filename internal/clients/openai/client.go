@@ -64,7 +64,6 @@ var (
 	wantsNewField = regexp.MustCompile(`(?i)'?max_tokens'?.*max_completion_tokens`)
 )
 
-// fix returns advice for a message of the service, "" when there is none.
 func (c *Client) fix(message string) string {
 	old := c.Server.MaxTokensField == "max_tokens"
 	switch {

@@ -15,7 +15,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/replies"
 )
 
-// outcome is what a caller goes by.
 type outcome struct {
 	Kind      eval.ErrorKind
 	Status    int
@@ -154,7 +153,6 @@ func TestErrorsComeWithAFix(t *testing.T) {
 	}
 }
 
-// A prompt that the service blocks is an answer, though it comes as an error.
 func TestABlockedPromptIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	body := `{"error":{"message":"filtered","code":"content_filter","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation"}}}`
@@ -163,7 +161,6 @@ func TestABlockedPromptIsAnAnswer(t *testing.T) {
 	expect.Same(t, "blocked", got.Blocked(), "SAFETY")
 }
 
-// candidate is what is read of an answer.
 type candidate struct {
 	Text, Reason, Vendor string
 	Parts                []eval.Piece
@@ -184,7 +181,6 @@ func call(id, name, args string) eval.FunctionCall {
 	return eval.FunctionCall{ID: id, Name: name, Args: json.RawMessage(args)}
 }
 
-// Thoughts that the vendor leaves out of its count of output are counted.
 func TestUsageCountsThoughtsThatTheVendorLeavesOut(t *testing.T) {
 	t.Parallel()
 	for usage, want := range map[string]*eval.Usage{
@@ -283,7 +279,6 @@ func TestAKeySpreadOverPiecesDoesNotShow(t *testing.T) {
 	}
 }
 
-// What the protocol cannot express is not sent.
 func TestWhatCannotBeExpressedIsNotSent(t *testing.T) {
 	t.Parallel()
 	sent := 0
@@ -294,7 +289,6 @@ func TestWhatCannotBeExpressedIsNotSent(t *testing.T) {
 	}
 }
 
-// Models are listed, with their limits under whatever names.
 func TestModelsAreListedWithTheirLimits(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string][]eval.Model{
@@ -328,7 +322,6 @@ func TestModelsAreListedWithTheirLimits(t *testing.T) {
 	}
 }
 
-// Vectors come in the order of their texts, whatever the order in which they are sent.
 func TestEmbedReturnsVectorsInTheOrderOfTheTexts(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string][][]float64{

@@ -23,7 +23,6 @@ func TestRecordedRepliesReadAsIndexed(t *testing.T) {
 	replies.HoldAll(t, 47, ask, ParseResponse, "openai", "compatible")
 }
 
-// A stream that is damaged is an error, and never another answer.
 func TestDamagedStreamsAreErrors(t *testing.T) {
 	t.Parallel()
 	replies.HoldFaults(t, ask, "openai", "compatible")
@@ -40,13 +39,11 @@ func fetch(t *testing.T, transport *replies.Canned, stream bool) (*eval.Response
 	return c.Generate(t.Context(), &eval.Call{Request: eval.Request{Model: "m", Stream: stream}})
 }
 
-// Every recorded reply of Responses is read as its index says.
 func TestRecordedResponsesReadAsIndexed(t *testing.T) {
 	t.Parallel()
 	replies.HoldAll(t, 24, fetch, ParseResponses, "responses")
 }
 
-// A stream that is damaged is an error, and never another answer.
 func TestDamagedResponsesStreamsAreErrors(t *testing.T) {
 	t.Parallel()
 	replies.HoldFaults(t, fetch, "responses")

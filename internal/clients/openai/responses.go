@@ -81,7 +81,6 @@ func response(f wire.Fields) (*eval.Response, error) {
 	return &out, nil
 }
 
-// ending has the members that say why a response ended.
 type ending struct {
 	status  string
 	details wire.Fields
@@ -96,7 +95,6 @@ func (e *ending) reason() string {
 	return e.status
 }
 
-// check returns an error for a response that failed or is incomplete.
 func (e *ending) check(out *eval.Candidate) error {
 	switch e.status {
 	case "failed":
@@ -146,7 +144,6 @@ func responsesCandidate(items []json.RawMessage, end ending) (eval.Candidate, er
 	return out, nil
 }
 
-// itemReader converts items to the parts of an answer.
 type itemReader struct {
 	pieces  wire.Pieces
 	refused bool
@@ -228,7 +225,6 @@ func (r *itemReader) parts(message wire.Fields) error {
 	return r.pieces.Size()
 }
 
-// texts joins the texts of a list. Anything but a list has none.
 func texts(raw json.RawMessage, between string) string {
 	var list []wire.Fields
 	_ = wire.Read(raw, &list)
@@ -242,7 +238,6 @@ func texts(raw json.RawMessage, between string) string {
 	return strings.Join(out, between)
 }
 
-// readUsage returns nil when the record has no plausible number.
 func responsesUsage(f wire.Fields) *eval.Usage {
 	var c wire.TokenCounts
 	wire.TakeCount(f, &c.Input, "input_tokens")

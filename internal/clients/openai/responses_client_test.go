@@ -85,7 +85,6 @@ func TestStreamsWithoutAWholeResponseUseTheirItems(t *testing.T) {
 	}
 }
 
-// Errors inside of a stream have the kind that decides about retries.
 func TestErrorsInStreamsHaveTheirKind(t *testing.T) {
 	t.Parallel()
 	for data, want := range map[string]eval.Error{
@@ -106,7 +105,6 @@ func TestErrorsInStreamsHaveTheirKind(t *testing.T) {
 	}
 }
 
-// The model's own items go back as they came, thoughts and ids with them.
 func TestItemsGoBackAsTheyCame(t *testing.T) {
 	t.Parallel()
 	items := `{"id":"r1","type":"reasoning","summary":[],"encrypted_content":"x"},` +
@@ -124,7 +122,6 @@ func TestItemsGoBackAsTheyCame(t *testing.T) {
 	expect.Same(t, "where it goes", seen.URL.Path+seen.Header.Get("Authorization"), "/v1/responsesBearer "+canary)
 }
 
-// A model of the other protocol is an error that says so.
 func TestAModelOfTheOtherProtocolIsAnError(t *testing.T) {
 	t.Parallel()
 	body := `{"error":{"message":"This model is only supported in v1/chat/completions and not in v1/responses."}}`

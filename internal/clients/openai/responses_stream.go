@@ -22,7 +22,6 @@ type responsesAssembly struct {
 	kept  int         // approximate bytes
 }
 
-// growing is an item that later events may continue.
 type responsesStream struct {
 	item                json.RawMessage // complete if done, and otherwise its beginning
 	done                bool
@@ -32,7 +31,6 @@ type responsesStream struct {
 	ending              wire.StreamEnd
 }
 
-// Add adds an event and reports whether it had text.
 func (a *responsesAssembly) Add(data []byte) (text bool, err error) {
 	f, err := wire.DecodeAnswer(data, "response", "item", "delta", "output", "part")
 	if err != nil {
@@ -86,7 +84,6 @@ func (a *responsesAssembly) event(kind string, f wire.Fields, data []byte) (text
 	return false, nil // repeats the items, or is unknown
 }
 
-// end reads the response in the last event.
 func (a *responsesAssembly) end(whole wire.Fields) error {
 	switch {
 	case whole == nil:
@@ -139,7 +136,6 @@ func (a *responsesAssembly) item(f wire.Fields, done bool) error {
 	return nil
 }
 
-// kindOf returns the type of an item.
 func kindOf(item json.RawMessage) string {
 	var f struct {
 		Type wire.Word `json:"type"`
@@ -166,7 +162,6 @@ func (a *responsesAssembly) endText(f wire.Fields) error {
 	return nil
 }
 
-// grow appends to a part of an item.
 func (a *responsesAssembly) grow(f wire.Fields, part func(*responsesStream) *strings.Builder) (text bool, err error) {
 	g, err := a.at(f)
 	if err != nil {

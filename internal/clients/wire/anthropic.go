@@ -56,7 +56,6 @@ func checkAnthropic(c *checking) {
 	})
 }
 
-// thinkingByBudget checks thinking settings for a protocol that takes a number of tokens.
 func (c *checking) thinkingByBudget() {
 	t := c.config.thinking
 	if t == nil {
@@ -105,7 +104,6 @@ func CountBody(r *eval.Request) []byte {
 	return m.body()
 }
 
-// promptAnthropic writes the members that count as prompt.
 func promptAnthropic(m *members, r *eval.Request) {
 	if r.System != "" {
 		m.add("system", Quoted(r.System))
@@ -117,7 +115,6 @@ func promptAnthropic(m *members, r *eval.Request) {
 	m.add("output_config", outputAnthropic(&m.config))
 }
 
-// outputAnthropic writes the schema for the answer and the effort.
 func outputAnthropic(s *decodedConfig) json.RawMessage {
 	var fields []field
 	if s.schema != nil {
@@ -161,7 +158,6 @@ func toolsAnthropic(tools []eval.Declaration) json.RawMessage {
 	return list(out)
 }
 
-// named writes the name and the description of a function.
 func named(t *eval.Declaration) []field {
 	out := []field{{"name", Quoted(t.Name)}}
 	if t.Description != "" {

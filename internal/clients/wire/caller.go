@@ -178,7 +178,6 @@ func (c *Caller) post(
 	return form.Parse(data)
 }
 
-// request makes a request; without a body it is a GET. trialID is sent to an emulator alone.
 func (c *Caller) request(ctx context.Context, at string, body []byte, trialID string) (*http.Request, error) {
 	method := http.MethodPost
 	if body == nil {

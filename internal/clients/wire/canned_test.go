@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// canned is a transport that answers without a network.
 type canned struct {
 	status int // 200 when 0
 	header http.Header
@@ -39,7 +38,6 @@ func (c canned) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// open is an Authenticator that adds nothing.
 type open struct{}
 
 func (open) Authenticate(*http.Request) (string, error)  { return "", nil }
@@ -81,7 +79,6 @@ func (p *pieces) Add(data []byte) (bool, error) {
 
 func (p *pieces) Finished() bool { return p.finished }
 
-// stream reads a body as a stream.
 func stream(t *testing.T, c canned, secrets ...string) ([]string, *eval.Error) {
 	t.Helper()
 	var out pieces
@@ -95,7 +92,6 @@ func stream(t *testing.T, c canned, secrets ...string) ([]string, *eval.Error) {
 	return out.got, nil
 }
 
-// split is a body that comes in two reads.
 func split(body string, at int) io.Reader {
 	return io.MultiReader(strings.NewReader(body[:at]), strings.NewReader(body[at:]))
 }

@@ -62,14 +62,12 @@ func (c *checking) format(anyJSON bool) {
 	}
 }
 
-// oneCandidate refuses more than one candidate per call.
 func (c *checking) oneCandidate() {
 	if n := c.config.candidates; n != nil && *n != 1 {
 		c.refuse("generationConfig.candidateCount", "use `repeats`", "the protocol %s gives one answer to a call", c.protocol)
 	}
 }
 
-// thinkingByLevel checks thinking settings for a protocol that takes a level.
 func (c *checking) thinkingByLevel(shows bool) {
 	t := c.config.thinking
 	if t == nil {
@@ -79,7 +77,6 @@ func (c *checking) thinkingByLevel(shows bool) {
 	c.lacks(t.Include != nil && !shows, "thinkingConfig.includeThoughts", "remove it")
 }
 
-// acceptedFiles says which types of files a protocol accepts in a user turn.
 type acceptedFiles struct {
 	images func(mime string) bool
 	data   func(mime string) bool

@@ -52,7 +52,6 @@ type Config struct {
 	KeepKeys bool
 }
 
-// authenticator adds credentials to a request.
 type authenticator interface {
 	// Authenticate returns the access token that it added, "" if it added none that can be replaced.
 	Authenticate(req *http.Request) (token string, err error)
@@ -116,7 +115,6 @@ func (c *Conn) Skew() (time.Duration, bool) {
 	return 0, false
 }
 
-// clock is the last Date header.
 type clock struct {
 	date string        // the header itself
 	skew time.Duration // how far it is ahead
@@ -157,7 +155,6 @@ func (c *Conn) fetch(req *http.Request) ([]byte, http.Header, error) {
 	return c.clean(data), resp.Header, nil
 }
 
-// clean masks secrets and writes keys in camelCase.
 func (c *Conn) clean(data []byte) []byte {
 	data = c.Secrets().OutOfAnswer(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")))
 	if c.cfg.Verbatim || c.cfg.KeepKeys {
@@ -244,7 +241,6 @@ func (c *Conn) refusal(req *http.Request, resp *http.Response, token string) err
 // ErrTooLarge is returned for an answer beyond MaxResponseBytes.
 var ErrTooLarge = fmt.Errorf("the answer is larger than %d bytes", MaxResponseBytes)
 
-// decoded decompresses the body of a reply.
 func (c *Conn) decoded(ctx context.Context, resp *http.Response) (io.Reader, error) {
 	encoding := strings.TrimSpace(resp.Header.Get("Content-Encoding"))
 	switch strings.ToLower(encoding) {
@@ -261,7 +257,6 @@ func (c *Conn) decoded(ctx context.Context, resp *http.Response) (io.Reader, err
 	}
 }
 
-// readAll reads at most MaxResponseBytes of the decoded body.
 func (c *Conn) readAll(ctx context.Context, resp *http.Response) ([]byte, error) {
 	body, err := c.decoded(ctx, resp)
 	if err != nil {
@@ -278,7 +273,6 @@ func (c *Conn) readAll(ctx context.Context, resp *http.Response) ([]byte, error)
 	return b.Bytes(), err
 }
 
-// transportError explains why there was no reply, and names the address.
 func (c *Conn) transportError(req *http.Request, err error) error {
 	if e := contextError(req.Context(), err); e != nil {
 		return e
@@ -313,7 +307,6 @@ func contextError(ctx context.Context, err error) error {
 	return nil
 }
 
-// bodyError explains why a reply could not be read completely.
 func (c *Conn) bodyError(req *http.Request, err error) error {
 	if e := contextError(req.Context(), err); e != nil {
 		return e
@@ -393,7 +386,6 @@ func (c *Conn) cleaned(e *eval.Error) *eval.Error {
 // contain an older one.
 const maxHidden = 12
 
-// hide adds keys or tokens to mask.
 func (c *Conn) hide(texts ...string) {
 	known := func(text string) bool { return slices.Contains(c.hidden.Load().Keys(), text) }
 	if !slices.ContainsFunc(texts, func(text string) bool { return !known(text) }) {

@@ -46,7 +46,6 @@ func Decodable(data []byte) error {
 	return nil
 }
 
-// shapeError explains why data could not be decoded. err is the decoder's error.
 func shapeError(data []byte, err error) error {
 	var syntax *json.SyntaxError
 	var wrong *json.UnmarshalTypeError
@@ -89,7 +88,6 @@ func tooMany(data []byte, limit int) bool {
 	return n > limit
 }
 
-// isCut reports whether data is the beginning of a JSON value.
 func isCut(data []byte) bool {
 	var whole json.RawMessage
 	return errors.Is(json.NewDecoder(bytes.NewReader(data)).Decode(&whole), io.ErrUnexpectedEOF)
@@ -162,7 +160,6 @@ func (n *LenientInt) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// maxNumber is the largest number that is accepted.
 const maxNumber = 1 << 40
 
 // Real is a number that some servers send as text.

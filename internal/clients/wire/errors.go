@@ -198,7 +198,6 @@ func statusError(resp *http.Response, data []byte) *eval.Error {
 	return e
 }
 
-// fill copies what the body says into the error.
 func (b *errorBody) fill(e *eval.Error) {
 	e.Message, e.Code = cutRunes(b.Message, maxMessage), cutRunes(b.Status, 100)
 	for _, d := range b.Details {
@@ -228,7 +227,6 @@ func (b *errorBody) disabled() bool {
 		slices.ContainsFunc(b.Details, func(d errorDetail) bool { return d.reason == "SERVICE_DISABLED" })
 }
 
-// enabling says where to enable the API.
 func (b *errorBody) enabling() string {
 	where := "in the cloud console, under APIs and services"
 	for _, d := range b.Details {

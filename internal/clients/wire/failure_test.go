@@ -22,7 +22,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// outcome is what a caller goes by.
 type outcome struct {
 	Kind      eval.ErrorKind
 	Status    int
@@ -196,7 +195,6 @@ func TestNoErrorShowsAKey(t *testing.T) {
 	}
 }
 
-// slow is a transport that answers when its call ends.
 type slow struct{}
 
 func (slow) RoundTrip(req *http.Request) (*http.Response, error) {

@@ -83,7 +83,6 @@ func read(raw []byte, v any) (ok bool) {
 	return ok
 }
 
-// assign decodes a JSON string.
 func assign(to *string, raw []byte) bool {
 	text, ok := wirejson.Text(raw)
 	if ok {

@@ -94,7 +94,6 @@ func OutOfProse(text string) string {
 	})
 }
 
-// hidden replaces a key.
 const hidden = "[key]"
 
 // isPath reports whether a word with slashes is a file name, or the path of an address.

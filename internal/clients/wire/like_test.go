@@ -34,7 +34,6 @@ func TestKeysAreKnownByTheirForm(t *testing.T) {
 	}
 }
 
-// Nearly every key that is drawn at random looks so, in all alphabets that services use.
 func TestRandomKeysLookRandom(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(5, 6))

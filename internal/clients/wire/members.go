@@ -47,7 +47,6 @@ func (m *members) body() []byte {
 	return append(m.out, '}')
 }
 
-// optional encodes a value; nil stays nil.
 func optional[T any](v *T) json.RawMessage {
 	if v == nil {
 		return nil
@@ -71,7 +70,6 @@ type field struct {
 	value json.RawMessage // nil omits the member
 }
 
-// object writes fields in the given order.
 func object(fields ...field) json.RawMessage {
 	out := wirejson.OpenObject("{")
 	for _, f := range fields {
@@ -93,7 +91,6 @@ func dataURL(file *eval.Image) json.RawMessage {
 	return append(base64.StdEncoding.AppendEncode(out, file.Data), '"')
 }
 
-// inBase64 writes the content of a file.
 func inBase64(file *eval.Image) json.RawMessage {
 	return append(base64.StdEncoding.AppendEncode([]byte{'"'}, file.Data), '"')
 }
@@ -107,7 +104,6 @@ func fileName(file *eval.Image) json.RawMessage {
 	return Quoted(name)
 }
 
-// text joins the parts of a turn. It returns false if a part is not text.
 func textOf(c *eval.Content) (string, bool) {
 	var out strings.Builder
 	for _, p := range c.Parts {
@@ -124,7 +120,6 @@ func isText(p eval.Part) bool {
 	return ok
 }
 
-// role returns the role of a turn, as these protocols name it.
 func role(c *eval.Content) json.RawMessage {
 	if c.Role == eval.RoleModel {
 		return Quoted("assistant")

@@ -47,7 +47,6 @@ func (c *Caller) Models(ctx context.Context, path string) ([]eval.Model, error) 
 	return nil, eval.Errorf(eval.KindTooLarge, "the list of models has more than %d pages", MaxPages)
 }
 
-// modelList is a list of models, or a page of it.
 type modelList struct {
 	Data    []json.RawMessage `json:"data"`
 	HasMore bool              `json:"has_more"`

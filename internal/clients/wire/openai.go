@@ -53,7 +53,6 @@ func checkOpenAI(c *checking) {
 
 const pdf = "application/pdf"
 
-// audioFormat returns the protocol's name of an audio type, "" if it has none.
 func audioFormat(mime string) string {
 	switch mime {
 	case "audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave":
@@ -177,7 +176,6 @@ func isMessage(raw json.RawMessage) bool {
 	return json.Unmarshal(raw, &m) == nil && m.Role != ""
 }
 
-// resultOpenAI writes the result of a call. Servers that give calls no ids match results by name.
 func resultOpenAI(r *eval.CallResult) json.RawMessage {
 	fields := []field{{"role", Quoted("tool")}, {"tool_call_id", Quoted(r.ID)}}
 	if r.ID == "" {

@@ -8,7 +8,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// Contents are sent in the service's spelling, byte by byte.
 func TestContentsAreSentByteByByte(t *testing.T) {
 	t.Parallel()
 	image := &eval.Image{MIMEType: "image/png", Data: []byte{0xff, 0xfe}}
@@ -46,7 +45,6 @@ func TestContentsAreSentByteByByte(t *testing.T) {
 	expect.Same(t, "the image after its size was asked", image.Data, []byte{0xff, 0xfe})
 }
 
-// Images of any length are as long as predicted, and their base64 has no line breaks.
 func TestImagesAreAsLongAsPredicted(t *testing.T) {
 	t.Parallel()
 	for n := range 100 {
@@ -63,7 +61,6 @@ func TestImagesAreAsLongAsPredicted(t *testing.T) {
 	}
 }
 
-// Bytes of texts and images are counted over all contents.
 func TestTextsAndImagesAreCounted(t *testing.T) {
 	t.Parallel()
 	contents := []eval.Content{
@@ -104,7 +101,6 @@ func TestInstructionsAreOfThePrompt(t *testing.T) {
 	})
 }
 
-// The service has words of its own for what may be called.
 func TestToolChoiceIsSentInTheWordsOfTheService(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string]eval.Choice{

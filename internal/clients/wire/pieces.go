@@ -57,7 +57,6 @@ func (p *Pieces) AddOther(raw json.RawMessage) {
 // Grow counts bytes that the caller keeps elsewhere.
 func (p *Pieces) Grow(n int) { p.size += n }
 
-// end emits the pending text or thought before another part.
 func (p *Pieces) end() {
 	if p.run.Len() == 0 {
 		return

@@ -20,7 +20,6 @@ func file(mime string) *eval.Image {
 	return &eval.Image{Path: "dir/a.bin", MIMEType: mime, Data: []byte("bytes")}
 }
 
-// plain is a request of one question.
 func plain() eval.Request {
 	return eval.Request{Model: "m", Contents: []eval.Content{user(say("Hi"))}}
 }
@@ -206,7 +205,6 @@ func TestExtraFieldsAreSent(t *testing.T) {
 	bodies{`{"model":"m","messages":[{"role":"user","content":"Hi"}],"stream":true,"stream_options":{"x":1}}`}.check(t, &r)
 }
 
-// keys are the keys that a protocol refuses.
 func keys(t *testing.T, p Protocol, r *eval.Request) string {
 	t.Helper()
 	err := p.Check(r)
@@ -223,7 +221,6 @@ func keys(t *testing.T, p Protocol, r *eval.Request) string {
 	return strings.Join(out, " ")
 }
 
-// What a protocol cannot express is found, and all of it at once.
 func TestWhatAProtocolCannotExpressIsReportedAtOnce(t *testing.T) {
 	t.Parallel()
 	config := func(extra string) *eval.GenerationConfig {
@@ -324,7 +321,6 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// contains reports whether a value is in another.
 func contains(in, want any) bool {
 	switch in := in.(type) {
 	case map[string]any:

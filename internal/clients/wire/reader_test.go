@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// streams are bodies and the pieces in them.
 var streams = map[string]struct {
 	body string
 	want []string
@@ -234,7 +233,6 @@ func TestCompressedAnswersAreReadWithinTheirBound(t *testing.T) {
 	}
 }
 
-// A corrupted byte of a compressed answer never makes another answer of it.
 func TestCorruptedCompressedAnswersAreErrors(t *testing.T) {
 	t.Parallel()
 	const want = `{"text":"the quick brown fox jumps over the lazy dog"}`

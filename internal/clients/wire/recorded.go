@@ -8,7 +8,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// isEvents reports whether a recorded reply is a stream of server-sent events.
 func isEvents(data []byte) bool {
 	return beginsEvent(bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")), " \t\r\n"))
 }

@@ -135,7 +135,6 @@ var punctuation = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`[^\pL\pN_.~-]`)
 })
 
-// lowerDigits writes percent escapes with lower-case digits.
 func lowerDigits(escaped string) string {
 	return percentEscape.ReplaceAllStringFunc(escaped, strings.ToLower)
 }
@@ -244,7 +243,6 @@ func OfProxies() []string {
 	return slices.Compact(out)
 }
 
-// passwordIn returns the password of a URL, or its user when there is no password.
 func passwordIn(address string) string {
 	if _, rest, ok := strings.Cut(address, "://"); ok {
 		address = rest

@@ -67,7 +67,6 @@ func FuzzScrub(f *testing.F) {
 	})
 }
 
-// clean fails when any form of the key is in a text.
 func clean(t *testing.T, what, key, text string) {
 	t.Helper()
 	for _, form := range formsOf(key) {

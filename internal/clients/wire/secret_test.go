@@ -39,7 +39,6 @@ func TestOtherEscapesStay(t *testing.T) {
 	expect.Same(t, "out of answer", string(NewSecrets("longenoughkey").OutOfAnswer([]byte(`"a\u0022\u0041\\u0042\n"`))), `"a\"A\\u0042\n"`)
 }
 
-// disguises are the ways in which a key may appear, by name.
 func disguises(key string) map[string]string {
 	var escaped, percent strings.Builder
 	for _, r := range key {
@@ -76,7 +75,6 @@ func newKey(random *rand.Rand) string {
 	return b.String()
 }
 
-// A key does not show in whatever way another program wrote it into an error.
 func TestNoFormOfAKeyShowsInErrors(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))

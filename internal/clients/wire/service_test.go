@@ -7,7 +7,6 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// A model is found by its id alone, and what a caller changes in it stays with the caller.
 func TestNamedModelsAreFoundByTheirID(t *testing.T) {
 	t.Parallel()
 	for _, m := range NamedModels() {
@@ -28,7 +27,6 @@ func TestNamedModelsAreFoundByTheirID(t *testing.T) {
 	expect.Same(t, "its methods", NamedModel("svc-pro").Supports(MethodGenerate), true)
 }
 
-// What the specification says of the seven models is what is known of them.
 func TestNamedModelsAreAsSpecified(t *testing.T) {
 	t.Parallel()
 	type known struct {

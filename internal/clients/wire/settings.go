@@ -55,7 +55,6 @@ func decodeSettings(c *eval.GenerationConfig) decodedConfig {
 	return out
 }
 
-// take decodes one of the further keys.
 func take[T any](s *decodedConfig, name string, to *T) {
 	var value T
 	if raw, ok := s.unknown[name]; ok && json.Unmarshal(raw, &value) == nil {
@@ -113,7 +112,6 @@ func parametersOr(schema json.RawMessage) json.RawMessage {
 	return schema
 }
 
-// maxTokens returns the limit of the answer, or otherwise.
 func (s *decodedConfig) maxTokens(otherwise int) int {
 	if s.MaxOutputTokens == nil {
 		return otherwise

@@ -24,7 +24,6 @@ const maxStreamBytes = 256 << 20
 // reused.
 const lingering = 100 * time.Millisecond
 
-// assembler joins the pieces of a streamed answer.
 type assembler interface {
 	// Add adds a piece and reports whether it had text.
 	Add(data []byte) (text bool, err error)
@@ -73,7 +72,6 @@ func (c *Conn) Stream(
 	return c.streamError(req, err, timing.Chunks)
 }
 
-// streamReading is the state of Stream.
 type streamReading struct {
 	conn     *Conn
 	in       chunks
@@ -98,7 +96,6 @@ func (s *streamReading) piece(ctx context.Context) error {
 	return err
 }
 
-// complete reports whether the answer is complete.
 func (s *streamReading) complete() bool { return s.in.ended() || s.out.Finished() }
 
 // delimited reports whether the end of a response is marked, so that a broken connection cannot look like
@@ -148,7 +145,6 @@ func stray(text []byte, out assembler) error {
 	return eval.Errorf(eval.KindMalformed, "the stream has text outside of an answer: %s", Excerpt(text))
 }
 
-// streamError explains why a stream had no complete answer. n is the number of its chunks.
 func (c *Conn) streamError(req *http.Request, err error, n int) error {
 	var syntax *json.SyntaxError
 	var found *strayError
@@ -186,7 +182,6 @@ type stopwatch struct {
 	stopped       bool
 }
 
-// chunk records the arrival of a chunk, and whether it had text.
 func (s *stopwatch) chunk(text bool) {
 	now := time.Now()
 	t := &s.timing.StreamTiming

@@ -96,7 +96,6 @@ func Request(r *eval.Request) int {
 	return Tokens(PromptBytes(r)) + TokensPerImage*Files(r.Contents)
 }
 
-// output guesses the tokens of an answer.
 func output(r *eval.Response) int {
 	n := 0
 	for i := range r.Candidates {

@@ -112,5 +112,4 @@ func FuzzContents(f *testing.F) {
 	})
 }
 
-// inJSON is a text as JSON can hold it.
 func inJSON(s string) string { return string([]rune(s)) }

@@ -59,7 +59,6 @@ func newConn(t *testing.T, answer http.HandlerFunc) (*Conn, *bearer, func(contex
 	}
 }
 
-// What a server says comes back without keys, bounded, and as an error of a kind when it is none of an answer.
 func TestDoReturnsAnswersAndErrorsWithoutKeys(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
