@@ -63,6 +63,7 @@ type Call struct {
 // EarlierAnswer says whether a call may be answered with what an earlier call with the same id got.
 type EarlierAnswer int
 
+// What an earlier answer is for a call.
 const (
 	earlierAllowed  EarlierAnswer = iota // it will do
 	EarlierRefused                       // it does not count, as long as there is a service to call
@@ -99,6 +100,7 @@ func (k ErrorKind) IsUnscored() bool { return k == KindUnscored || k == KindScor
 // Retry says whether another attempt may go better.
 type Retry int
 
+// What another attempt may do.
 const (
 	retryByKind    Retry = iota // the kind and the status of the error decide
 	RetryNever                  // no attempt helps although the kind suggests it
@@ -108,6 +110,7 @@ const (
 // Origin says where an error comes from.
 type Origin int
 
+// The origins of errors.
 const (
 	fromService Origin = iota // the service, or the way to it
 	FromLogin                 // the login, which says nothing about the service

@@ -121,7 +121,7 @@ type callGrant struct {
 	id string
 }
 
-// callGrant waits, however long, until the ledger grants a call. It returns a *Refused, errLost, or the error
+// Grant waits, however long, until the ledger grants a call. It returns a *Refused, errLost, or the error
 // of ctx.
 func (c *Client) Grant(ctx context.Context, account ModelAccount, cost amount) (*callGrant, error) {
 	ask := grantRequest{ID: rand.Text(), Owner: c.owner, Account: account, Cost: cost}
