@@ -273,12 +273,16 @@ const (
 		"A judge or an embedding that cannot be reached makes the trial an error in any case.\n"
 
 	limitsDoc = "\n## Known limits\n\n" +
-		"Measured by the tests. `evalrun scorers KIND` also prints the figures of kinds that are exact.\n\n" +
-		"| kinds | measured |\n|---|---|\n"
+		"The first limit of each kind. `evalrun scorers KIND` prints all of them, as measured by the tests.\n\n" +
+		"| kinds | limit |\n|---|---|\n"
 
 	// textOptionsDoc is what the terminal says of the options that the page has in its first table.
 	textOptionsDoc = "Options next to it: `ignoreCase: true` (full Unicode case folding), `trim: true` (white " +
 		"space around the answer), `normalize: nfc | nfkc | none` (default nfc, on both sides)."
+
+	// referenceDoc is what the terminal says of the arguments that several kinds share.
+	referenceDoc = "Takes `to` (a text or several; the best counts, and the reason names it) and `min`, the least value from 0 to 1, " +
+		"or a `threshold` next to the kind."
 
 	// formsDoc lists forms of which scorers/testdata/limits/choices.txt and refusals.txt hold examples.
 	formsDoc = "\n## Which forms are read\n\n" +
@@ -309,31 +313,41 @@ const (
 		"| about others, in quotation marks, in a letter or a dialogue | none | `Penguins cannot fly` |\n"
 )
 
-// exact are figures that name no limit: all answers were scored as they should be.
-var exact = regexp.MustCompile(`^It is exact|^Of \d+ texts made|^Of (replies|expressions)|combinations|` +
-	`agrees? with [^.]* values\.$|pairs of reasons`)
+var (
+	sentence = regexp.MustCompile(`.+?\.( |$)`)
+	share    = regexp.MustCompile(`(\d+) of (\d+)`)
+	praise   = regexp.MustCompile(`agrees? with |^Of \d+ texts made|^Of (replies|expressions)|^The tests hold`)
+)
 
-// limitsTable is scorers/limits.txt as rows of a table: each line once, with the kinds that have it.
+// isLimit reports whether a sentence on a kind is more than praise: not all of its answers were scored as they should be.
+func isLimit(s string) bool {
+	all := share.FindStringSubmatch(s)
+	return !praise.MatchString(s) && (all == nil || all[1] != all[2])
+}
+
+// limitsTable has the first limit of each kind in scorers/limits.txt, once with all kinds that share it.
 func limitsTable(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../scorers/limits.txt")
 	expect.OK(t, err)
-	var lines []string
-	kinds, kind := map[string][]string{}, ""
-	for line := range strings.Lines(string(text)) {
-		switch line = strings.TrimSpace(line); {
-		case strings.HasPrefix(line, "## "):
-			kind = "`" + line[3:] + "`"
-		case line != "" && !exact.MatchString(line):
-			if kinds[line] == nil {
-				lines = append(lines, line)
-			}
-			kinds[line] = append(kinds[line], kind)
+	var limits []string
+	kinds := map[string][]string{}
+	for _, section := range strings.Split("\n"+string(text), "\n## ")[1:] {
+		kind, lines, _ := strings.Cut(section, "\n")
+		all := sentence.FindAllString(strings.Join(strings.Fields(lines), " "), -1)
+		at := slices.IndexFunc(all, isLimit)
+		if at < 0 {
+			continue
 		}
+		limit := strings.TrimSpace(all[at])
+		if kinds[limit] == nil {
+			limits = append(limits, limit)
+		}
+		kinds[limit] = append(kinds[limit], "`"+kind+"`")
 	}
 	var b strings.Builder
-	for _, line := range lines {
-		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(kinds[line], ", "), line)
+	for _, limit := range limits {
+		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(kinds[limit], ", "), limit)
 	}
 	return b.String()
 }
@@ -368,6 +382,9 @@ func TestScorersPageIsMadeFromTheTableOfKinds(t *testing.T) {
 	b.WriteString(itemDoc + selectDoc + partialDoc + outcomesDoc + formsDoc)
 	for _, k := range scorers.Builtin() {
 		about := strings.ReplaceAll(k.Doc, textOptionsDoc, "Takes text options.")
+		if k.Name != "rouge" { // which explains them first
+			about = strings.ReplaceAll(about, referenceDoc, "Takes `to` and `min`, as [rouge](#rouge) does.")
+		}
 		fmt.Fprintf(&b, "\n## %s\n\n%s%s.\n\n```yaml\n%s\n```\n\n%s\n", k.Name, strings.ToUpper(k.Summary[:1]),
 			k.Summary[1:], k.Example, about)
 	}
