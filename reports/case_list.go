@@ -88,8 +88,8 @@ func (w Wanted) Row(d *journal.Document, row journal.Row) (c eval.Counts, ok boo
 
 // countsOn counts the outcomes of a case on the selected arms.
 func (w Wanted) countsOn(d *journal.Document, row journal.Row) (c eval.Counts) {
-	for _, arm := range d.Summary.Suite(row.Suite).Arms {
-		if cell, ok := row.On(arm.Name); ok && w.Arms.Match(arm.Name) {
+	for cell, arm := range onArms(d, row) {
+		if w.Arms.Match(arm) {
 			c = c.Plus(cell.Counts)
 		}
 	}

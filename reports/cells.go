@@ -68,13 +68,6 @@ func numberOr(x *float64, format string) string {
 	return fmt.Sprintf(format, *x)
 }
 
-func millis(x *float64) string {
-	if x == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.0f ms", *x)
-}
-
 // takenTable shows what a trial of each arm costs.
 type takenTable struct {
 	priced bool // an arm has a price, so tokens are not shown
@@ -97,7 +90,7 @@ func (t takenTable) cells(a *compare.Taken) []string {
 	if t.priced {
 		amount = numberOr(a.Cost, "%.3g")
 	}
-	return []string{amount, millis(a.LatencyP50Ms), millis(a.LatencyP95Ms)}
+	return []string{amount, numberOr(a.LatencyP50Ms, "%.0f ms"), numberOr(a.LatencyP95Ms, "%.0f ms")}
 }
 
 // cheapestWords say which of the arms that may be the best is cheapest.

@@ -177,11 +177,6 @@ func cell(s string) string {
 
 // isFormula reports whether a spreadsheet may read a text as a formula.
 func isFormula(s string) bool {
-	rest := strings.TrimLeft(s, " \t\n\u00a0\u3000")
-	return strings.HasPrefix(s, "\t") || strings.HasPrefix(s, "\n") || rest != "" && strings.ContainsRune(formulaStarts, firstRune(rest))
-}
-
-func firstRune(s string) rune {
-	r, _ := utf8.DecodeRuneInString(s)
-	return r
+	first, size := utf8.DecodeRuneInString(strings.TrimLeft(s, " \t\n\u00a0\u3000"))
+	return strings.HasPrefix(s, "\t") || strings.HasPrefix(s, "\n") || size > 0 && strings.ContainsRune(formulaStarts, first)
 }

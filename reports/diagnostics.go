@@ -1,9 +1,7 @@
 package reports
 
 import (
-	"bufio"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 
@@ -58,7 +56,7 @@ func DiagnosticsJSON(w io.Writer, files []string, l *diag.List) error {
 // DiagnosticsGitHub writes problems as workflow commands for GitHub Actions, at most as many per level as GitHub
 // shows.
 func DiagnosticsGitHub(w io.Writer, l *diag.List) error {
-	out := bufio.NewWriter(w)
+	var out []string
 	counts := map[string]int{}
 	for _, d := range l.Sorted() {
 		level := severity(d)
@@ -72,19 +70,14 @@ func DiagnosticsGitHub(w io.Writer, l *diag.List) error {
 		for _, at := range l.Chain(d.Pos.File) {
 			lines = append(lines, "included from "+at.String())
 		}
-		_, _ = fmt.Fprintln(
-			out, command(level, "evalrun validate", d.Pos.String(), strings.Join(lines, "\n")),
-		) // write errors surface in Flush
+		out = append(out, command(level, "evalrun validate", d.Pos.String(), strings.Join(lines, "\n")))
 	}
 	for _, level := range []string{"error", "warning"} {
 		if more := counts[level] - (maxAnnotations - 1); more > 0 {
-			_, _ = fmt.Fprintln(
-				out,
-				command(level, "evalrun validate: more", "", diag.Count(more, "more "+level)+"; `evalrun validate` shows them"),
-			)
+			out = append(out, command(level, "evalrun validate: more", "", diag.Count(more, "more "+level)+"; `evalrun validate` shows them"))
 		}
 	}
-	return out.Flush()
+	return writeLines(w, out)
 }
 
 func severity(d diag.Diagnostic) string {

@@ -1,11 +1,9 @@
 package reports
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"io"
-	"iter"
 	"path"
 	"regexp"
 	"strings"
@@ -32,25 +30,28 @@ func GitHub(w io.Writer, d *journal.Document, _ Options) error {
 	if err := g.cases(); err != nil {
 		return err
 	}
-	out := bufio.NewWriter(w)
+	var lines []string
 	if d.Run.Emulator {
-		_, _ = fmt.Fprintln(
-			out,
-			command("notice", "evalrun", "", overview.FromEmulator(&d.Run)),
-		)
+		lines = append(lines, command("notice", "evalrun", "", overview.FromEmulator(&d.Run)))
 	}
 	for _, list := range []*annotations{&g.errors, &g.warnings} {
-		for _, one := range list.shown {
-			_, _ = fmt.Fprintln(out, one) // write errors surface in Flush
-		}
-		if line := list.rest(); line != "" {
-			_, _ = fmt.Fprintln(out, line)
+		lines = append(lines, list.shown...)
+		if left := list.left; left.Total() > 0 {
+			lines = append(lines, command(list.level, "evalrun: more cases", "", fmt.Sprintf(
+				"%s: %d failed, %d could not be judged; the other reports of the run name them",
+				diag.Count(left.Total(), "more case"), left.Fail, left.Error)))
 		}
 	}
 	if g.old > 0 {
-		_, _ = fmt.Fprintln(out, command("notice", "evalrun: not new", "", diag.Count(g.old, "case")+" failed in the baseline too"))
+		lines = append(lines, command("notice", "evalrun: not new", "", diag.Count(g.old, "case")+" failed in the baseline too"))
 	}
-	return out.Flush()
+	return writeLines(w, lines)
+}
+
+// writeLines writes workflow commands, one a line.
+func writeLines(w io.Writer, lines []string) error {
+	_, err := io.WriteString(w, strings.Join(append(lines, ""), "\n"))
+	return err
 }
 
 type github struct {
@@ -70,20 +71,6 @@ type annotations struct {
 
 // full reports whether there is only room for the line that counts the rest.
 func (a *annotations) full() bool { return len(a.shown) >= maxAnnotations-1 }
-
-// rest says what was left out, "" for nothing.
-func (a *annotations) rest() string {
-	if a.left.Total() == 0 {
-		return ""
-	}
-	return command(
-		a.level,
-		"evalrun: more cases",
-		"",
-		fmt.Sprintf("%s: %d failed, %d could not be judged; the other reports of the run name them",
-			diag.Count(a.left.Total(), "more case"), a.left.Fail, a.left.Error),
-	)
-}
 
 func (g *github) list(level string) *annotations {
 	list := &g.warnings
@@ -183,12 +170,16 @@ func (g *github) standing(row journal.Row) overview.Standing {
 func (g *github) caseName(row journal.Row, level string) (string, error) {
 	var lines []string
 	at, more := "", 0
-	for cell, name := range g.unpassed(row) {
-		if len(lines) == maxArmsListed {
+	for cell, name := range onArms(g.d, row) {
+		outcome := journal.Fold(cell.Counts)
+		switch {
+		case outcome != eval.Fail && outcome != eval.Err:
+			continue
+		case len(lines) == maxArmsListed:
 			more++
 			continue
 		}
-		r, err := g.first(cell, journal.Fold(cell.Counts))
+		r, err := g.first(cell, outcome)
 		if err != nil {
 			return "", err
 		}
@@ -223,19 +214,6 @@ func failedWords(s overview.Standing) string {
 		return "failed, " + string(s)
 	}
 	return "failed"
-}
-
-// unpassed yields a case on each arm where it failed or could not be scored, with the name of the arm.
-func (g *github) unpassed(row journal.Row) iter.Seq2[journal.Row, string] {
-	return func(yield func(journal.Row, string) bool) {
-		for _, arm := range g.d.Summary.Suite(row.Suite).Arms {
-			cell, ok := row.On(arm.Name)
-			outcome := journal.Fold(cell.Counts)
-			if ok && (outcome == eval.Fail || outcome == eval.Err) && !yield(cell, arm.Name) {
-				return
-			}
-		}
-	}
 }
 
 // first is the first trial of a cell with the given outcome.

@@ -63,10 +63,7 @@ func (h *historyTable) notes(more int) {
 		}
 	}
 	if emulated > 0 {
-		notes = append(
-			notes,
-			fmt.Sprintf("%s of %d against evalrun's emulator, not a model", diag.Count(emulated, "run"), len(h.e.Runs)),
-		)
+		notes = append(notes, fmt.Sprintf("%s of %d against evalrun's emulator, not a model", diag.Count(emulated, "run"), len(h.e.Runs)))
 	}
 	for i, note := range notes {
 		if i == 0 {
@@ -101,13 +98,10 @@ func (h *historyTable) runs() {
 		if p, ok := run.PassRate(); ok {
 			rate = percent(p)
 		}
-		rows = append(
-			rows,
-			[]string{
-				diag.CleanLine(run.ID), when(run.StartedAt), suitesOf(run), trials, rate, fmt.Sprint(c.Error), fmt.Sprint(run.Tokens()),
-				noteOf(run),
-			},
-		)
+		rows = append(rows, []string{
+			diag.CleanLine(run.ID), when(run.StartedAt), suitesOf(run), trials, rate, fmt.Sprint(c.Error), fmt.Sprint(run.Tokens()),
+			noteOf(run),
+		})
 	}
 	if !slices.ContainsFunc(rows, func(r []string) bool { return r[len(r)-1] != "" }) {
 		columns = columns[:len(columns)-1]
@@ -199,17 +193,19 @@ func (h *historyTable) group(g trendGroup) {
 	}
 	h.line("%s", diag.CleanLine(g.title))
 	columns := []gridColumn{
-		{
-			Header: "metric",
-			Least:  10,
-		}, {Header: "trend"}, {Header: "first", Optional: 2}, {Header: "last"}, {Header: "90 % interval", Optional: 1},
+		{Header: "metric", Least: 10},
+		{Header: "trend"},
+		{Header: "first", Optional: 2},
+		{Header: "last"},
+		{Header: "90 % interval", Optional: 1},
 	}
 	rest := make([][]string, 0, len(g.trends))
 	used := 0
 	for _, c := range g.trends {
 		last := &c.Points[len(c.Points)-1]
-		row := []string{diag.CleanLine(c.Metric), "", trendValue(c.Metric, c.Points[0].Value), trendValue(c.Metric, last.Value), boundsOf(c.Metric, last)}
-		rest = append(rest, row)
+		rest = append(rest, []string{
+			diag.CleanLine(c.Metric), "", trendValue(c.Metric, c.Points[0].Value), trendValue(c.Metric, last.Value), boundsOf(c.Metric, last),
+		})
 	}
 	for i := range columns {
 		widest := displaywidth.String(columns[i].Header)

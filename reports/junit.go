@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -154,7 +155,7 @@ func (j *junit) suite(id int, suite string, arm *journal.ArmSummary) error {
 	rules := j.gate.Of(suite, arm.Name)
 	counts := arm.Cases
 	if j.accepts(suite, arm.Name) {
-		counts = borne(counts)
+		counts.Skipped, counts.Failures, counts.Errors = counts.Skipped+counts.Failures+counts.Errors, 0, 0
 	}
 	j.print(
 		"\n"+`<testsuite name="%s" package="%s" id="%d" timestamp="%s" hostname="localhost" `,
@@ -184,17 +185,26 @@ func (j *junit) suite(id int, suite string, arm *journal.ArmSummary) error {
 }
 
 func (j *junit) cases(suite, arm string) error {
-	for row := range j.d.Rows() {
-		if row.Suite != suite {
-			continue
-		}
-		if cell, ok := row.On(arm); ok {
-			if err := j.caseName(cell, suite, arm); err != nil {
-				return err
-			}
+	for cell := range cellsOn(j.d, suite, arm) {
+		if err := j.caseName(cell, suite, arm); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// cellsOn yields the cases of a suite on an arm.
+func cellsOn(d *journal.Document, suite, arm string) iter.Seq[journal.Row] {
+	return func(yield func(journal.Row) bool) {
+		for row := range d.Rows() {
+			if row.Suite != suite {
+				continue
+			}
+			if cell, ok := row.On(arm); ok && !yield(cell) {
+				return
+			}
+		}
+	}
 }
 
 // rules writes rules as cases that failed, or that could not be scored.
@@ -271,13 +281,8 @@ func seconds(ms float64) string { return fmt.Sprintf("%.3f", ms/1000) }
 
 func (j *junit) time(suite, arm string) float64 {
 	total := 0.0
-	for row := range j.d.Rows() {
-		if row.Suite != suite {
-			continue
-		}
-		if cell, ok := row.On(arm); ok {
-			total += cell.LatencyMs()
-		}
+	for cell := range cellsOn(j.d, suite, arm) {
+		total += cell.LatencyMs()
 	}
 	return total
 }
@@ -362,13 +367,6 @@ func typeOf(r *eval.Result) string {
 		}
 	}
 	return "threshold"
-}
-
-// borne are the counts of an arm whose gate accepts its failures and errors.
-func borne(c journal.CaseCounts) journal.CaseCounts {
-	c.Skipped += c.Failures + c.Errors
-	c.Failures, c.Errors = 0, 0
-	return c
 }
 
 // acceptedCase is the element for a case that did not pass, on an arm whose gate holds.

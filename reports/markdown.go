@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"iter"
 	"strings"
 	"unicode/utf8"
 
@@ -109,7 +110,9 @@ func (m *markdown) head(links []Link) {
 	if words := overview.CutAnswers(&d.Summary); words != "" {
 		m.add("%s.\n\n", words)
 	}
-	m.origins()
+	for _, line := range overview.Origins(&d.Run, code) {
+		m.add("%s.\n\n", text.Sentence(line))
+	}
 	m.progress()
 	if shard := d.Run.Plan.Shard; shard != nil {
 		m.add("Shard %d of %d; the gate is applied when all are merged.\n\n", shard.Index, shard.Of)
@@ -127,20 +130,6 @@ func (m *markdown) links(all []Link) {
 	}
 	if len(shown) > 0 {
 		m.add("%s\n\n", strings.Join(shown, " · "))
-	}
-}
-
-// origins says where answers come from, other than models that this run called.
-func (m *markdown) origins() {
-	run := &m.d.Run
-	if run.Emulator {
-		m.add("%s.\n\n", text.Sentence(overview.FromEmulator(run)))
-	}
-	if run.Cache {
-		m.add("With `--cache`: answers of earlier runs may be among these.\n\n")
-	}
-	if run.Replay != "" {
-		m.add("%s %s.\n\n", text.Sentence(overview.Replayed(run)), code(run.Replay))
 	}
 }
 
@@ -263,19 +252,16 @@ func (m *markdown) casesOf(outcome eval.Outcome, standing overview.Standing, ful
 	if outcome == eval.Err {
 		title = "### Could not be judged\n\n"
 	}
-	for cell := range m.cells(outcome) {
-		if outcome == eval.Fail && !m.isListedAs(standing, cell) {
+	for cell, arm := range m.cells(outcome) {
+		if outcome == eval.Fail && !m.isListedAs(standing, cell, arm) {
 			continue
 		}
-		trials := cell.row.Counts.Fail
-		if outcome == eval.Err {
-			trials = cell.row.Counts.Error
-		}
+		trials := tallied(cell.Counts, outcome)
 		if full || left > 0 {
 			left += trials
 			continue
 		}
-		block, err := m.caseName(cell.row, cell.arm, outcome)
+		block, err := m.caseName(cell, arm, outcome)
 		if err != nil {
 			return 0, err
 		}
@@ -289,27 +275,19 @@ func (m *markdown) casesOf(outcome eval.Outcome, standing overview.Standing, ful
 }
 
 // isListedAs reports whether a failed case has this standing and is not listed yet.
-func (m *markdown) isListedAs(standing overview.Standing, cell armCell) bool {
-	return m.failures.Of(cell.row.Suite, cell.arm, cell.row.Case) == standing &&
-		!m.listed[armCase{cell.row.Suite, cell.arm, cell.row.Case}]
-}
-
-// armCell is a case on an arm.
-type armCell struct {
-	row journal.Row
-	arm string
+func (m *markdown) isListedAs(standing overview.Standing, cell journal.Row, arm string) bool {
+	return m.failures.Of(cell.Suite, arm, cell.Case) == standing && !m.listed[armCase{cell.Suite, arm, cell.Case}]
 }
 
 // cells yields the cases on arms that have this outcome and count.
-func (m *markdown) cells(outcome eval.Outcome) func(func(armCell) bool) {
-	return func(yield func(armCell) bool) {
+func (m *markdown) cells(outcome eval.Outcome) iter.Seq2[journal.Row, string] {
+	return func(yield func(journal.Row, string) bool) {
 		for row := range m.d.Rows() {
 			if row.Counts.Pass == row.Counts.Total() || row.Quarantined() {
 				continue
 			}
-			for _, arm := range m.d.Summary.Suite(row.Suite).Arms {
-				cell, ok := row.On(arm.Name)
-				if ok && journal.Fold(cell.Counts) == outcome && !yield(armCell{cell, arm.Name}) {
+			for cell, arm := range onArms(m.d, row) {
+				if journal.Fold(cell.Counts) == outcome && !yield(cell, arm) {
 					return
 				}
 			}

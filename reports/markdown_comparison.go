@@ -57,7 +57,8 @@ func metricCells(a *compare.ArmComparison, metric *compare.MetricComparison) str
 	row := metricRow(metric) // metric, base, head, difference, interval, n, verdict
 	cells := []string{
 		cellCode(a.Suite + " on " + a.HeadArm), cellCode(metric.Name), row[5], row[1], row[2], row[3], row[4] + levelNote(metric),
-		cmp.Or(overview.Margin(metric), "-"), probability(metric.PNonInferior), probability(metric.PWorse), row[6],
+		cmp.Or(overview.Margin(metric), "-"), numberOr(metric.PNonInferior, "%.3g"),
+		numberOr(metric.PWorse, "%.3g"), row[6],
 	}
 	return strings.Join(cells, " | ")
 }
@@ -68,14 +69,6 @@ func levelNote(m *compare.MetricComparison) string {
 		return ""
 	}
 	return " (" + overview.Level(m) + ")"
-}
-
-// probability formats a p value for a cell.
-func probability(p *float64) string {
-	if p == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.3g", *p)
 }
 
 // readings explains each arm's verdict: which cases are compared, what the verdicts rest on, and how many cases

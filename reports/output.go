@@ -148,7 +148,9 @@ func (g *guard) Write(p []byte) (int, error) {
 
 // pass tracks the position of the next byte.
 func (g *guard) pass(b byte) {
-	g.hashes = count(g.hashes, b == '#')
+	if g.hashes++; b != '#' {
+		g.hashes = 0
+	}
 	if b >= utf8.RuneSelf {
 		if g.half = append(g.half, b); !utf8.FullRune(g.half) {
 			g.colon = false
@@ -161,12 +163,4 @@ func (g *guard) pass(b byte) {
 	g.half = g.half[:0]
 	g.colon = g.atStart && r == ':'
 	g.atStart = r == '\n' || r == '\r' || g.atStart && (unicode.IsSpace(r) || r == '\ufeff')
-}
-
-// count returns n+1, or 0 at the end of a sequence.
-func count(n int, more bool) int {
-	if more {
-		return n + 1
-	}
-	return 0
 }

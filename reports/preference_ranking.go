@@ -3,7 +3,6 @@ package reports
 import (
 	"fmt"
 	"io"
-	"math"
 	"strings"
 
 	"github.com/evalrun/evalrun/compare"
@@ -95,19 +94,12 @@ func preferenceRows(p *compare.PreferenceRanking) (rows [][]string) {
 			interval = fmt.Sprintf("%.1f to %.1f", 100*a.Interval[0], 100*a.Interval[1])
 		}
 		rows = append(rows, []string{
-			mark, fmt.Sprint(i + 1), diag.CleanLine(a.Arm), preferred, interval, strength, amountOfCases(a.Wins), amountOfCases(a.Losses), amountOfCases(a.Ties),
+			mark, fmt.Sprint(i + 1), diag.CleanLine(a.Arm), preferred, interval, strength,
+			caseCount(a.Wins), caseCount(a.Losses), caseCount(a.Ties),
 		})
 		rows[i] = append(rows[i], taken.cells(&a.Taken)...)
 	}
 	return rows
-}
-
-// amountOfCases formats a number of cases, which shares of repeats can make fractional.
-func amountOfCases(x float64) string {
-	if math.Abs(x-math.Round(x)) < 1e-9 {
-		return fmt.Sprintf("%.0f", x)
-	}
-	return fmt.Sprintf("%.1f", x)
 }
 
 // preferenceMatrix shows for each pair of arms how far the row's arm is preferred, if there is room for a column

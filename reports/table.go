@@ -48,7 +48,11 @@ func Table(w io.Writer, d *journal.Document, o Options) error {
 
 // full writes all of a table except its end.
 func (t *table) full() error {
-	t.names()
+	var names []string
+	for _, s := range t.d.Run.Suites {
+		names = append(names, s.Name)
+	}
+	t.line("%s", diag.CleanLine(strings.Join(names, ", ")))
 	t.notices()
 	t.out.WriteString("\n")
 	t.findings()

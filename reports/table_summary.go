@@ -99,7 +99,11 @@ func (t *table) race(r *overview.RaceResult) {
 // closing shows the cost of the run, how steady its cases are, and its targets.
 func (t *table) closing() {
 	t.saved()
-	t.line("%d tokens%s", t.d.Summary.Tokens.Total, t.duration())
+	used := fmt.Sprintf("%d tokens", t.d.Summary.Tokens.Total)
+	if took := t.took(); took != "" {
+		used += " in " + took
+	}
+	t.line("%s", used)
 	t.judging()
 	if t.d.End != nil && t.d.End.Spent != nil {
 		if s := t.d.End.Spent; t.d.Run.RescoredFrom != "" {
@@ -159,14 +163,6 @@ func (t *table) tokensNote(s *eval.Spent) string {
 	}
 	if rest := s.Tokens - t.d.Summary.Tokens.Total - t.d.Summary.JudgeRequests.Tokens.Total; rest > 0 {
 		return fmt.Sprintf(", %d of them for embeddings and calls that gave no answer", rest)
-	}
-	return ""
-}
-
-// duration is how long the run took.
-func (t *table) duration() string {
-	if took := t.took(); took != "" {
-		return " in " + took
 	}
 	return ""
 }

@@ -3,7 +3,6 @@ package reports
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
@@ -13,25 +12,10 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// names writes the line with the names of the suites.
-func (t *table) names() {
-	var names []string
-	for _, s := range t.d.Run.Suites {
-		names = append(names, s.Name)
-	}
-	t.line("%s", diag.CleanLine(strings.Join(names, ", ")))
-}
-
 // notices are what a reader must know before trusting a number.
 func (t *table) notices() {
-	if t.d.Run.Emulator {
-		t.wrapped("", overview.FromEmulator(&t.d.Run))
-	}
-	if t.d.Run.Cache {
-		t.wrapped("", "with --cache: answers of earlier runs may be among these")
-	}
-	if t.d.Run.Replay != "" {
-		t.wrapped("", overview.Replayed(&t.d.Run)+" "+t.d.Run.Replay)
+	for _, line := range overview.Origins(&t.d.Run, func(s string) string { return s }) {
+		t.wrapped("", line)
 	}
 	if id := t.d.Run.RescoredFrom; id != "" {
 		t.wrapped("", "rescored: the answers are those of the run "+id)

@@ -3,6 +3,7 @@ package reports
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"strings"
 	"unicode/utf8"
 
@@ -116,6 +117,17 @@ func metricFigures(m *compare.MetricComparison) string {
 	return fmt.Sprintf(
 		"%s: base %s, head %s, difference %s, %s interval %s: %s", row[0], row[1], row[2], row[3], overview.Level(m), row[4], row[6],
 	)
+}
+
+// onArms yields a case on each arm that ran it, with the name of the arm.
+func onArms(d *journal.Document, row journal.Row) iter.Seq2[journal.Row, string] {
+	return func(yield func(journal.Row, string) bool) {
+		for _, arm := range d.Summary.Suite(row.Suite).Arms {
+			if cell, ok := row.On(arm.Name); ok && !yield(cell, arm.Name) {
+				return
+			}
+		}
+	}
 }
 
 // tally describes the outcomes of a case's repeats: "2 of 3 passed, 1 failed".

@@ -117,10 +117,20 @@ func embeds(m eval.Model) bool {
 	return slices.Contains(m.SupportedGenerationMethods, "embedContent")
 }
 
-// Replayed says, up to the name of the folder, that the answers of a run come from there.
-func Replayed(run *eval.Run) string {
-	if HasApps(run) {
-		return "replayed: nothing was sent, the answers come from"
+// Origins lists where answers come from, other than models that this run called. code shows a path in the format of the report.
+func Origins(run *eval.Run, code func(string) string) (out []string) {
+	if run.Emulator {
+		out = append(out, FromEmulator(run))
 	}
-	return "replayed, without a model: the answers come from"
+	if run.Cache {
+		out = append(out, "with "+code("--cache")+": answers of earlier runs may be among these")
+	}
+	if run.Replay != "" {
+		words := "replayed, without a model: the answers come from "
+		if HasApps(run) {
+			words = "replayed: nothing was sent, the answers come from "
+		}
+		out = append(out, words+code(run.Replay))
+	}
+	return out
 }

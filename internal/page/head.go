@@ -93,7 +93,10 @@ func (h *head) plain() string {
 
 // notices are what a reader must know before trusting a number.
 func notices(d *journal.Document) []string {
-	out := append([]string{}, origins(&d.Run)...)
+	out := []string{}
+	for _, line := range overview.Origins(&d.Run, func(s string) string { return s }) {
+		out = append(out, text.Sentence(line)+".")
+	}
 	if d.Gate() == nil {
 		out = append(out, text.Sentence(overview.NotApplied)+".")
 	}
@@ -120,21 +123,6 @@ func notices(d *journal.Document) []string {
 	}
 	for _, line := range overview.Damage(d) {
 		out = append(out, line+".")
-	}
-	return out
-}
-
-// origins says where answers come from if this run did not get them from a model.
-func origins(run *eval.Run) []string {
-	var out []string
-	if run.Emulator {
-		out = append(out, text.Sentence(overview.FromEmulator(run))+".")
-	}
-	if run.Cache {
-		out = append(out, "With --cache: answers of earlier runs may be among these.")
-	}
-	if run.Replay != "" {
-		out = append(out, text.Sentence(overview.Replayed(run))+" "+run.Replay+".")
 	}
 	return out
 }
