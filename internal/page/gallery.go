@@ -4,7 +4,6 @@
 package page
 
 import (
-	"embed"
 	"html/template"
 	"io"
 	"strings"
@@ -14,20 +13,17 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-//go:embed html
-var runsFiles embed.FS
-
 // RunsStyle returns the CSS that these pages need in addition to page.Style.
-func RunsStyle() string { return runsAsset("gallery.css") }
+func RunsStyle() string { return asset("gallery.css") }
 
 // Scripts returns the scripts for page.Program that draw the list of runs and the trends. They expect these
 // functions from the caller: get reads data by name, runAddress and comparisonsAddress return addresses,
 // and growing says whether runs may be added.
 func Scripts() []string {
-	return []string{runsAsset("runs.js"), runsAsset("trends.js"), runsAsset("show.js")}
+	return []string{asset("runs.js"), asset("trends.js"), asset("show.js")}
 }
 
-var shell = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(runsFiles, "html/shell.html")) })
+var shell = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(files, "html/shell.html")) })
 
 // RunsSource is a page before its program draws it.
 type RunsSource struct {
@@ -53,14 +49,6 @@ type RunsLink struct {
 
 // Draw writes the page as HTML.
 func (p *RunsSource) Draw(w io.Writer) error { return shell().Execute(w, p) }
-
-func runsAsset(name string) string {
-	data, err := runsFiles.ReadFile("html/" + name)
-	if err != nil { // the template is embedded in the program
-		panic(err)
-	}
-	return string(data)
-}
 
 // ListedRun is a run in the list, as its header describes it.
 type ListedRun struct {

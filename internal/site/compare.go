@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/internal/gate"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/page"
+	"github.com/evalrun/evalrun/journal"
 )
 
 // mostComparisons bounds the comparisons of a site, since n runs of a suite have n(n-1)/2 pairs.
@@ -78,18 +79,7 @@ func (s *site) compare(p runPair) (comparison, error) {
 		return comparison{}, err
 	}
 	defer head.Close() //nolint:errcheck // the same
-	what := gate.Comparing{
-		Base: p.base.ID, Head: p.head.ID, Rules: func(string) *eval.BaselineRule { return nil },
-		NoContent: base.Run.Options().NoContent || head.Run.Options().NoContent,
-	}
-	if s.options.Margin > 0 {
-		rule, err := gate.RuleOf(eval.RuleOptions{Margin: s.options.Margin})
-		if err != nil {
-			return comparison{}, err
-		}
-		what.Rules = func(string) *eval.BaselineRule { return rule }
-	}
-	c, err := gate.Compare(base, head, what)
+	c, err := compareRuns(base, head, s.options.Margin, base.Run.Options().NoContent || head.Run.Options().NoContent)
 	if err != nil {
 		return comparison{}, err
 	}
@@ -102,6 +92,20 @@ func (s *site) compare(p runPair) (comparison, error) {
 		return comparison{}, err
 	}
 	return brief(p, c), s.writeComparison(p, block, points)
+}
+
+// compareRuns compares two runs. Without a margin there are no verdicts.
+func compareRuns(base, head *journal.Document, margin float64, noContent bool) (*compare.Comparison, error) {
+	var rule *eval.BaselineRule
+	if margin > 0 {
+		var err error
+		if rule, err = gate.RuleOf(eval.RuleOptions{Margin: margin}); err != nil {
+			return nil, err
+		}
+	}
+	return gate.Compare(base, head, gate.Comparing{
+		Base: base.Run.ID, Head: head.Run.ID, Rules: func(string) *eval.BaselineRule { return rule }, NoContent: noContent,
+	})
 }
 
 // writeComparison writes the page of the head run with another head block, and the points of the comparison

@@ -1,7 +1,6 @@
 package site
 
 import (
-	"embed"
 	"encoding/json"
 	"io"
 	"path"
@@ -9,9 +8,6 @@ import (
 	"github.com/evalrun/evalrun/internal/page"
 	"github.com/evalrun/evalrun/journal"
 )
-
-//go:embed pages
-var publishedFiles embed.FS
 
 // The pages about several runs.
 const (
@@ -31,16 +27,8 @@ type addresses struct{ style, code, data string }
 func runPage(r *published) string { return path.Join(runsDir, r.Key+".html") }
 
 func publishedProgram() string {
-	more := append(page.Scripts(), publishedAsset("comparisons.js"), publishedAsset("site.js"))
-	return page.Program(publishedAsset("load.js"), more...)
-}
-
-func publishedAsset(name string) string {
-	data, err := publishedFiles.ReadFile("pages/" + name)
-	if err != nil { // the assets are embedded in the program
-		panic(err)
-	}
-	return string(data)
+	more := append(page.Scripts(), asset("comparisons.js"), asset("site.js"))
+	return page.Program(asset("load.js"), more...)
 }
 
 // Files of the folder with the style and the program.

@@ -134,11 +134,9 @@ func (s *site) tidy() {
 	}
 }
 
-// newestFirst sorts runs as pages list them.
-func newestFirst(runs []*published) {
-	slices.SortStableFunc(runs, func(a, b *published) int {
-		return cmp.Or(strings.Compare(b.StartedAt, a.StartedAt), strings.Compare(b.ID, a.ID))
-	})
+// newestFirst is the order in which pages list runs.
+func newestFirst(a, b *page.ListedRun) int {
+	return cmp.Or(strings.Compare(b.StartedAt, a.StartedAt), strings.Compare(b.ID, a.ID))
 }
 
 // What publish writes. The marker proves nothing, since it may come with a checkout: a file is replaced or deleted only if its name and

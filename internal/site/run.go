@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
@@ -54,7 +55,7 @@ func (s *site) heads(paths []string) error {
 		known[r.Key] = path
 		s.runs = append(s.runs, r)
 	}
-	newestFirst(s.runs)
+	slices.SortStableFunc(s.runs, func(a, b *published) int { return newestFirst(&a.ListedRun, &b.ListedRun) })
 	return errors.Join(problems...)
 }
 

@@ -1,14 +1,12 @@
 package site
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -83,9 +81,7 @@ func (rs *runs) list() []*viewedRun {
 			out = append(out, r)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *viewedRun) int {
-		return cmp.Or(strings.Compare(b.StartedAt, a.StartedAt), strings.Compare(b.ID, a.ID))
-	})
+	slices.SortStableFunc(out, func(a, b *viewedRun) int { return newestFirst(&a.ListedRun, &b.ListedRun) })
 	return out
 }
 

@@ -27,7 +27,7 @@ import (
 )
 
 //go:embed pages
-var viewFiles embed.FS
+var assets embed.FS
 
 const (
 	mostWatchers = 32 // readers of the events of runs, each with an open connection
@@ -156,7 +156,7 @@ func program() string {
 }
 
 func asset(name string) string {
-	data, err := viewFiles.ReadFile("pages/" + name)
+	data, err := assets.ReadFile("pages/" + name)
 	if err != nil { // the assets are embedded in the program
 		panic(err)
 	}

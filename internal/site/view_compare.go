@@ -7,8 +7,6 @@ import (
 	"sync"
 
 	"github.com/evalrun/evalrun/compare"
-	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/gate"
 	"github.com/evalrun/evalrun/internal/page"
 	"github.com/evalrun/evalrun/internal/rundir"
 )
@@ -146,14 +144,14 @@ func (s *Server) compare(r *http.Request, base, head *viewedRun, margin float64)
 		return nil, errGone
 	}
 	defer end()
-	c, err := compareRuns(base, head, margin)
+	c, err := compareFiles(base, head, margin)
 	if err == nil {
 		s.compared.keep(key, c)
 	}
 	return c, err
 }
 
-func compareRuns(base, head *viewedRun, margin float64) (*compare.Comparison, error) {
+func compareFiles(base, head *viewedRun, margin float64) (*compare.Comparison, error) {
 	before, err := rundir.At("").Open(base.path)
 	if err != nil {
 		return nil, err
@@ -164,14 +162,5 @@ func compareRuns(base, head *viewedRun, margin float64) (*compare.Comparison, er
 		return nil, err
 	}
 	defer after.Close() //nolint:errcheck // only read
-	var rule *eval.BaselineRule
-	if margin > 0 {
-		if rule, err = gate.RuleOf(eval.RuleOptions{Margin: margin}); err != nil {
-			return nil, err
-		}
-	}
-	return gate.Compare(
-		before, after,
-		gate.Comparing{Base: base.ID, Head: head.ID, Rules: func(string) *eval.BaselineRule { return rule }},
-	)
+	return compareRuns(before, after, margin, false)
 }
