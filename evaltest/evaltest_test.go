@@ -19,6 +19,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/evaltest"
 	"github.com/evalrun/evalrun/internal/emulator"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/scorers"
 )
@@ -50,18 +51,14 @@ func TestMain(m *testing.M) {
 func service(t *testing.T) (*emulator.Emulator, []string) {
 	t.Helper()
 	src, err := os.ReadFile("testdata/fixture/script.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var diags diag.List
 	e := emulator.New(emulator.Options{Script: emulator.LoadScript("script.yaml", src, &diags)})
 	if diags.HasErrors() {
 		t.Fatalf("got %v, want no problem", diags.Err())
 	}
 	server, err := e.Start("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(server.Close)
 	return e, []string{"EVALRUN_BASE_URL=" + server.URL, "EVALRUN_API_KEY=key", "TMPDIR=" + t.TempDir(), "TMP=" + t.TempDir()}
 }
@@ -191,9 +188,7 @@ func TestFixtureTestsFailAsTheyShould(t *testing.T) {
 func noEmptyFolders(t *testing.T, dir string) {
 	t.Helper()
 	folders, err := filepath.Glob(filepath.Join(dir, "evalrun-*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, folder := range folders {
 		if _, err := os.Stat(filepath.Join(folder, journal.FileName)); err != nil {
 			t.Errorf("got a folder without a run (%v), want none", err)
@@ -252,9 +247,7 @@ func TestRunDirectoriesHoldTheWholeRun(t *testing.T) {
 			_, env := service(t)
 			dir := t.TempDir()
 			for _, sub := range []string{"tmp", "artifacts", "out"} {
-				if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, os.Mkdir(filepath.Join(dir, sub), 0o700))
 			}
 			env = append(env, "TMPDIR="+filepath.Join(dir, "tmp"), "TMP="+filepath.Join(dir, "tmp"), "OUT="+filepath.Join(dir, "out"))
 			_, out := run(t, env, append(c.args, "-test.run="+c.test, "-test.outputdir="+filepath.Join(dir, "artifacts"))...)
@@ -288,9 +281,7 @@ func runsIn(t *testing.T, dir string) []string {
 func ended(t *testing.T, path string, trials int) {
 	t.Helper()
 	d, err := journal.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if d.Len() != trials || d.End == nil {
 		t.Errorf("%s: %d trials, ended %v, want %d and an end", path, d.Len(), d.End, trials)
 	}

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // calibrationCases is the size of the suite, calibrationShaky the share of its cases that pass in four of five runs. The others always
@@ -70,9 +72,7 @@ func newCalibration(t *testing.T, program string) *soak {
 		"equal-early.yaml":     calibrationSuite("careful", ", stopEarly: true"),
 		"sabotaged-early.yaml": calibrationSuite("careless", ", stopEarly: true"),
 	} {
-		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600))
 	}
 	return s
 }
@@ -211,9 +211,7 @@ func TestCalibratedGateRefusesLossesAndPassesTheUnchanged(t *testing.T) {
 		equal[r.Comparison.Verdict]++
 		draws.add(t, r)
 		for _, old := range []string{base, "sabotaged"} {
-			if err := os.RemoveAll(filepath.Join(s.dir, old)); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.RemoveAll(filepath.Join(s.dir, old)))
 		}
 	}
 	n := float64(runs)

@@ -20,6 +20,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // canarySuite sends requests in both ways, and embeds the answers.
@@ -275,9 +277,7 @@ func TestCanaryInCrashIsNotShown(t *testing.T) {
 		"HOME=" + dir, "EVALRUN_API_KEY=" + canaries["key"], "GOTRACEBACK=system", "EVALRUN_DEBUG=1",
 		"HTTP_PROXY=http://" + url.UserPassword("user", canaries["password"]).String() + "@" + server.Listener.Addr().String(),
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, cmd.Start())
 	<-arrived
 	_ = cmd.Process.Signal(syscall.SIGQUIT)
 	_ = cmd.Wait()

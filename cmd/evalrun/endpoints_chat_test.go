@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // listener is an endpoint that records which turns it got in which session, and holds up the second turns until the
@@ -74,9 +76,7 @@ cases: [{name: c, scorers: [{equals: reply to three}]}]
 `, "ADDRESS", server.URL))
 	run := exec.Command(evalrun, "run", "suite.yaml", "--out", "run")
 	run.Dir, run.Env = dir, []string{noNap, "HOME=" + dir}
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, run.Start())
 	<-app.second
 	<-app.second
 	_ = run.Process.Kill()

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // endpointFault is a way in which an endpoint fails. It repeats the secrets of the request in one encoding.
@@ -152,13 +153,9 @@ func basic(password string) string {
 func checkEndpoints(t *testing.T, report string, rows []endpointFault) {
 	t.Helper()
 	data, err := os.ReadFile(report)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var doc struct{ Trials []eval.Result }
-	if err := json.NewDecoder(bytes.NewReader(data)).Decode(&doc); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.NewDecoder(bytes.NewReader(data)).Decode(&doc))
 	if len(doc.Trials) != len(rows) {
 		t.Errorf("got %d trials, want %d", len(doc.Trials), len(rows))
 	}

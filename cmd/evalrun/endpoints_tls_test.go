@@ -19,6 +19,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 type authority struct {
@@ -31,9 +33,7 @@ type authority struct {
 func (a *authority) issue(t *testing.T, name string) (cert, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	one := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour),
 		NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, BasicConstraintsValid: true,
@@ -44,13 +44,9 @@ func (a *authority) issue(t *testing.T, name string) (cert, key []byte) {
 		one.IsCA, a.cert, a.key = true, one, private
 	}
 	der, err := x509.CreateCertificate(rand.Reader, one, a.cert, &private.PublicKey, a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	cert = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	if one.IsCA {
 		a.pem = cert
@@ -69,9 +65,7 @@ func TestMutualTLSIsUsedWhereAnEndpointWantsIt(t *testing.T) {
 	ca.issue(t, "authority")
 	serverCert, serverKey := ca.issue(t, "server")
 	pair, err := tls.X509KeyPair(serverCert, serverKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	known := x509.NewCertPool()
 	known.AppendCertsFromPEM(ca.pem)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -40,9 +40,7 @@ func TestNamedPagesExist(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if n < 10 {
 		t.Errorf("got %d pages that are named, want at least 10", n)
 	}

@@ -31,17 +31,13 @@ func TestKilledMergeLeavesNoRun(t *testing.T) {
 	killed := 0
 	for range max(24, kills(t)) {
 		cmd := b.command("merge", "one", "two", "--out", "merged")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, cmd.Start())
 		time.Sleep(time.Duration(rng.Int64N(int64(whole)))) // a moment like any other
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		if _, err := os.Stat(b.path("merged/run.jsonl")); err == nil { // it was there as a whole
 			b.exits(0, "report", "merged", "-o", "json=merged.json")
-			if err := os.RemoveAll(b.path("merged")); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.RemoveAll(b.path("merged")))
 			continue
 		}
 		killed++
@@ -68,16 +64,12 @@ func TestHangupDrainsTheRun(t *testing.T) {
 	signal.Notify(caught, syscall.SIGHUP)
 	defer signal.Stop(caught)
 	cmd := b.command("run", "suite.yaml", "--emulator=script.yaml", "--out", "run")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, cmd.Start())
 	for lines := 0; lines < 5; time.Sleep(5 * time.Millisecond) {
 		data, _ := os.ReadFile(b.path("run/run.jsonl"))
 		lines = strings.Count(string(data), "\n")
 	}
-	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, cmd.Process.Signal(syscall.SIGHUP))
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 143 || !strings.Contains(b.read("run/run.jsonl"), `"reason":"interrupted"`) {
 		t.Errorf("exit %d, want 143 and the end of the run in its file", code)
@@ -91,9 +83,7 @@ func TestHistoryCatchesUpWithAKilledRun(t *testing.T) {
 	b := newBox(t, nil, map[string]string{"suite.yaml": oneCase})
 	b.exits(1, "run", "suite.yaml", "--emulator", "--out", "first")
 	b.exits(1, "run", "suite.yaml", "--emulator", "--out", "second")
-	if err := os.RemoveAll(b.path(".evalrun/history.db")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.RemoveAll(b.path(".evalrun/history.db")))
 	head := b.read("second/run.jsonl")
 	_, id, _ := strings.Cut(head, `"id":"`)
 	id, _, _ = strings.Cut(id, `"`)

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // ledger counts the calls that a service got, by method and by what was sent.
@@ -243,9 +245,7 @@ func TestKilledUnderABudgetOfCallsNeverOverrunsIt(t *testing.T) {
 	var report struct {
 		Run struct{ Spent struct{ Calls int } }
 	}
-	if err := json.Unmarshal([]byte(b.read("killed.json")), &report); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(b.read("killed.json")), &report))
 	if got := report.Run.Spent.Calls; got < calls || got > 100 {
 		t.Errorf("got %d calls in the report, want at least the %d of the service and at most 100", got, calls)
 	}
@@ -303,9 +303,7 @@ func keepsTheLastMinute(t *testing.T, used int) {
 	args := []string{"run", "suite.yaml", "--out", "killed"}
 	for killed := range 4 {
 		cmd := b.command(args...)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, cmd.Start())
 		begun := func() bool { // a machine that has much to do takes its time
 			text, _ := os.ReadFile(b.path("killed/run.jsonl"))
 			return l.sum() > 0 && strings.Count(string(text), `{"type":"resume"`) == killed

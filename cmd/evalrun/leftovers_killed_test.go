@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // What a killed run has in the folder for temporary files, the next run removes, whatever it runs.
@@ -28,9 +30,7 @@ func TestTheNextRunRemovesCheckoutsOfAKilledOne(t *testing.T) {
 	cmd := b.command(
 		"run", "suite.yaml", "--interleave", "suite.yaml@main", "--margin", "0.1", "--on-inconclusive", "warn", "--out", "run", "-q",
 	)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	temporary := func() []string {
 		left, _ := filepath.Glob(b.path("tmp/.evalrun-*"))

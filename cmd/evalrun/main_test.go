@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // noNap keeps a program with the race detector from sleeping for a second before it exits, thousands of times.
@@ -52,9 +54,7 @@ func TestScripts(t *testing.T) {
 
 func repositoryRoot(t *testing.T) string {
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return root
 }
 

@@ -30,18 +30,14 @@ var timing = regexp.MustCompile(`"timing":\{[^}]*\}`)
 func TestSevenShardsMergeToTheWholeRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	suite, err := filepath.Abs("suite.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	text := "version: 1\nname: s\ntargets: [{name: a, model: svc-pro}, {name: b, model: svc-pro, apiVersion: v1beta}]\nprompts: [{name: " +
 		"p, text: \"{{.x}}\"}]\n" +
 		"defaults: {repeats: 2, scorers: [{contains: \"1\"}]}\ncases:\n"
 	for i := range 40 {
 		text += fmt.Sprintf("  - {name: c%d, vars: {x: \"%d\"}}\n", i, i)
 	}
-	if err := os.WriteFile(suite, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(suite, []byte(text), 0o600))
 	whole := command(t, 1, "run", suite, "--emulator", "--out", "whole", "-o", "jsonl", "-q")
 	merge := []string{"merge", "--out", "merged", "-o", "jsonl"}
 	for i := range 7 {

@@ -105,22 +105,14 @@ func TestProgramsLeaveNoProcess(t *testing.T) {
 					"prompts: [{name: p, text: hello}]\ncases: [{name: c, scorers: [{contains: done}]}]\n",
 			})
 			b.env = append(b.env, "ALIVE="+b.path("alive"))
-			if err := syscall.Mkfifo(b.path("alive"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, syscall.Mkfifo(b.path("alive"), 0o600))
 			cmd := b.command("run", "suite.yaml", "--out", "run")
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, cmd.Start())
 			alive, err := os.Open(b.path("alive")) // which waits for the program
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			defer alive.Close()
 			for range test.signals {
-				if err := cmd.Process.Signal(os.Interrupt); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, cmd.Process.Signal(os.Interrupt))
 				time.Sleep(100 * time.Millisecond) // two at once may arrive as one
 			}
 			_ = cmd.Wait()

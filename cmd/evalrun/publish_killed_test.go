@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"testing"
 	"time"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // dataOf finds the folders of data that a page names, and the files of style and program.
@@ -23,9 +25,7 @@ func TestKilledPublishLeavesWholePages(t *testing.T) {
 	killed := 0
 	for i := range 24 {
 		cmd := b.command("publish", names[i%3], "--out", "site")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, cmd.Start())
 		time.Sleep(time.Duration(i%12) * 12 * time.Millisecond)
 		_ = cmd.Process.Kill() // it may have ended
 		if cmd.Wait() != nil {
@@ -50,9 +50,7 @@ func wholeSite(t *testing.T, dir string) (pages int) {
 	t.Helper()
 	for _, pattern := range []string{"*.html", "*/*.html"} {
 		found, err := filepath.Glob(filepath.Join(dir, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, page := range found {
 			pages++
 			names := dataOf.FindAllString(readText(t, page, ""), -1)

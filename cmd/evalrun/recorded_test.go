@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // recordedService serves recorded replies of a real service, each under a model of its own, and counts the calls.
@@ -69,9 +71,7 @@ func recordings(t *testing.T) []recording {
 	var out []recording
 	for _, file := range files {
 		body, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		name := strings.ReplaceAll(filepath.Base(file), ".", "-")
 		r := recording{model: name, body: body, status: 200, stream: strings.HasPrefix(name, "streaming")}
 		var failed struct {
@@ -160,9 +160,7 @@ func recordedSuite(t *testing.T, targets string, repeats int) (dir string) {
 			"defaults: {repeats: %d, scorers: [{finishReason: STOP}]}\ncases: [{name: c}]\nlimits: {concurrency: 8, attempts: 1}\n",
 			repeats,
 		)
-	if err := os.WriteFile(filepath.Join(dir, "suite.yaml"), []byte(suite), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(dir, "suite.yaml"), []byte(suite), 0o600))
 	return dir
 }
 
@@ -327,9 +325,7 @@ func recordedOutcomes(t *testing.T, all []recording, repeats int) map[string]str
 func readText(t *testing.T, dir, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return string(data)
 }
 
@@ -343,9 +339,7 @@ func outcomes(t *testing.T, dir, name string) string {
 			Response        json.RawMessage
 			Error           *struct{ Kind, Message string }
 		}
-		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal([]byte(line), &r))
 		fmt.Fprintf(&out, "%s %s %s", r.Target, r.Outcome, r.Response)
 		if r.Error != nil {
 			fmt.Fprintf(&out, " %s: %s", r.Error.Kind, r.Error.Message)

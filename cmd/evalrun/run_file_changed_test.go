@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // answersThenHangs answers a number of prompts, and keeps all others waiting until the test ends.
@@ -63,9 +65,7 @@ func started(t *testing.T, args ...string) (b *box, ended func() (exit int, errs
 	cmd := b.command(append([]string{"run", "suite.yaml", "--out", "run", "-q", "--concurrency", "2"}, args...)...)
 	var errs strings.Builder
 	cmd.Stderr = &errs
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	until(t, "four trials", func() bool {
 		data, _ := os.ReadFile(b.path("run/run.jsonl"))
@@ -95,9 +95,7 @@ func TestARunFileThatChangesEndsTheRun(t *testing.T) {
 		},
 	} {
 		b, ended, _ := started(t)
-		if err := change(b.path("run/run.jsonl")); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, change(b.path("run/run.jsonl")))
 		exit, errs := ended()
 		if exit != 4 || !strings.Contains(errs, "the run file cannot be written: "+words) {
 			t.Errorf("exit %d, want 4 and %q; got\n%s", exit, words, errs)

@@ -27,9 +27,7 @@ import (
 func schemaOf(t testing.TB, what string) []byte {
 	t.Helper()
 	text, err := Schema(what)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return text
 }
 
@@ -37,18 +35,12 @@ func schemaOf(t testing.TB, what string) []byte {
 func validator(t testing.TB, what string) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemaOf(t, what)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
-	if err := c.AddResource("evalrun:///schema.json", doc); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.AddResource("evalrun:///schema.json", doc))
 	s, err := c.Compile("evalrun:///schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return s
 }
 
@@ -79,14 +71,10 @@ func TestSchemasAreMadeFromTheTablesOfKeys(t *testing.T) {
 		validator(t, what)
 		file := "../../docs/schemas/" + what + ".schema.json"
 		if *update {
-			if err := os.WriteFile(file, schemaOf(t, what), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.WriteFile(file, schemaOf(t, what), 0o644))
 		}
 		got, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		expect.Same(t, file+" (make golden renews it)", string(got), string(schemaOf(t, what)))
 	}
 }
@@ -165,9 +153,7 @@ func TestSchemaRefusesInvalidSuites(t *testing.T) {
 	var allowed []string
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		var diags diag.List
 		root, ok := yaml.Parse(file, text, &diags)
 		if !ok {
@@ -229,9 +215,7 @@ func TestExamplesNameTheirSchemaFirst(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 }
 
 // onlyLoader are problems that a schema cannot express, or that are not worth a rule in one.
@@ -270,9 +254,7 @@ var onlyLoader = []string{
 func nearby(t testing.TB) fstest.MapFS {
 	t.Helper()
 	png, err := os.ReadFile("../../suite/testdata/images/1x1.png")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return fstest.MapFS{
 		"one.png": {Data: png}, "ask.tmpl": {Data: []byte("{{.country}}")}, "rows.csv": {Data: []byte("country,check\nPeru,\"contains: x\"\n")},
 		"judge.tmpl":      {Data: []byte("{{.answer}} {{.right}}")},
@@ -367,9 +349,7 @@ func (a *agreement) try(path string, doc []byte) {
 func TestSchemaAndLoaderAgree(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/every.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	a := &agreement{T: t, schema: validator(t, "suite"), files: nearby(t), used: map[string]bool{}}
 	for _, p := range onlyLoader {
 		a.loaders = append(a.loaders, regexp.MustCompile(p))
@@ -379,9 +359,7 @@ func TestSchemaAndLoaderAgree(t *testing.T) {
 	}
 	walk := func(doc []byte, below ...any) {
 		var root any
-		if err := json.Unmarshal(doc, &root); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(doc, &root))
 		node, set, path := root, func(any) {}, ""
 		for _, step := range below {
 			switch at := node.(type) {
@@ -396,9 +374,7 @@ func TestSchemaAndLoaderAgree(t *testing.T) {
 		}
 		now := func() []byte {
 			text, err := json.Marshal(root)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			return text
 		}
 		mutations(now, node, set, path, a.try)

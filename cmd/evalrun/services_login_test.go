@@ -38,9 +38,7 @@ func newLoginBox(t *testing.T, url, more string) *box {
 		"check.sh": "#!/bin/sh\nenv > checked\ncat > /dev/null\necho '{\"score\": 1}'\n",
 	})
 	for _, name := range []string{"token.sh", "check.sh"} {
-		if err := os.Chmod(b.path(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.Chmod(b.path(name), 0o700))
 	}
 	b.env = append(b.env, "TWO_API_KEY=key-of-the-second", "EVALRUN_PRIVATE=private")
 	return b

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // soakWorkers is how many calls are under way in a soak, and so how many connections may be open.
@@ -50,9 +52,7 @@ func soakTrials(t *testing.T) (n int, long bool) {
 		return 1000, false
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return n / 4 * 4, true
 }
 
@@ -80,18 +80,12 @@ func newSoak(t *testing.T, program, script, suite string) *soak {
 	t.Helper()
 	s := &soak{t: t, program: program, dir: t.TempDir()}
 	for name, text := range map[string]string{"script.yaml": script, "suite.yaml": suite} {
-		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600))
 	}
 	s.server = s.command("emulate", "--script", "script.yaml")
 	out, err := s.server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, s.server.Start())
 	t.Cleanup(func() {
 		_ = s.server.Process.Kill()
 		_ = s.server.Wait()
@@ -283,9 +277,7 @@ func TestSoakNeedsNoMoreMemoryAtItsEnd(t *testing.T) {
 		t.Errorf("exit %d, %s, %+v, want 1, completed, and some of each outcome\n%.2000s", code, report.Run.Reason, sum, said.String())
 	}
 	info, err := os.Stat(runFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	wantSteadyDescriptors(t, samples, info.Size())
 	if long {
 		wantSteadyMemory(t, samples, server, info.Size(), trials)

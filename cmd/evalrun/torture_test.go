@@ -25,9 +25,7 @@ func kills(t *testing.T) int {
 		return 6
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return n
 }
 
@@ -35,13 +33,9 @@ func kills(t *testing.T) int {
 func program(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	path := filepath.Join(t.TempDir(), "evalrun")
-	if err := os.Symlink(self, path); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Symlink(self, path))
 	return path
 }
 
@@ -115,13 +109,9 @@ func (s *soak) kill(most int, args ...string) (killed int) {
 func generated(t *testing.T, url string) int {
 	t.Helper()
 	resp, err := http.Get(url + "/emulator/stats")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	var stats map[string]int
-	if err := json.NewDecoder(resp.Body).Decode(&stats); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.NewDecoder(resp.Body).Decode(&stats))
 	return stats["generateContent"]
 }

@@ -32,9 +32,7 @@ func stoppedRun(t *testing.T, calls *atomic.Int64, scorer string) *box {
 			"never}\n" +
 			"cases: [{name: c, vars: {x: y}, repeats: 10, scorers: [" + scorer + "]}]\n",
 	})
-	if err := os.Chmod(b.path("check.sh"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Chmod(b.path("check.sh"), 0o755))
 	b.exits(4, "run", "suite.yaml", "--out", "run", "--budget-calls", "5")
 	return b
 }
@@ -54,9 +52,7 @@ func TestChangedCopiesOfSuitesAreRefused(t *testing.T) {
 			t.Parallel()
 			var calls atomic.Int64
 			b := stoppedRun(t, &calls, "{equals: hi}")
-			if err := change(b, b.path("run/suites/0")); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, change(b, b.path("run/suites/0")))
 			before := calls.Load()
 			for _, args := range [][]string{
 				{"resume", "run", "--budget-calls", "20"}, {"resume", "run", "--trust"}, {"rescore", "run"}, {"rescore", "run", "--trust"},
@@ -153,9 +149,7 @@ func TestApplicationsOfOthersAreNotCalled(t *testing.T) {
 					"cases: [{name: c, repeats: 4, scorers: [{equals: hi}]}]\n",
 			})
 			b.exits(4, "run", "suite.yaml", "--out", "run", "--budget-calls", "2")
-			if err := os.Rename(b.path("run"), b.path("moved")); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.Rename(b.path("run"), b.path("moved")))
 			_ = os.Remove(b.path("started"))
 			calls.Store(0)
 			b.exits(4, "rescore", "moved", "--suite", "suite.yaml", "--out", "rescored")
@@ -182,9 +176,7 @@ func TestSharedTrustSignsRunsOfSeveralMachines(t *testing.T) {
 	b.env = slices.Concat(plain, []string{shared})
 	b.exits(4, "run", "suite.yaml", "--emulator", "--out", "run") // the program says nothing
 	b.env = slices.Concat(plain, []string{"XDG_CONFIG_HOME=/nonexistent", "HOME=/nonexistent", shared})
-	if err := os.CopyFS(b.path("elsewhere"), os.DirFS(b.path("run"))); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.CopyFS(b.path("elsewhere"), os.DirFS(b.path("run"))))
 	b.exits(4, "rescore", "elsewhere", "--out", "again")
 	b.exits(4, "rescore", "again")
 	b.env = plain
@@ -204,16 +196,12 @@ func TestRunsMadeFromThoseOfOthersAreNotTrusted(t *testing.T) {
 	b := newBox(t, nil, map[string]string{"suite.yaml": oneCase})
 	b.exits(1, "run", "suite.yaml", "--emulator", "--out", "run")
 	b.exits(1, "rescore", "run", "--out", "own")
-	if err := os.CopyFS(b.path("foreign"), os.DirFS(b.path("run"))); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.CopyFS(b.path("foreign"), os.DirFS(b.path("run"))))
 	b.exits(1, "rescore", "foreign", "--out", "derived")
 	b.exits(1, "rescore", "foreign", "--out", "vouched", "--trust")
 	b.exits(0, "run", "suite.yaml", "--emulator", "--shard", "1/2", "--out", "one")
 	b.exits(0, "run", "suite.yaml", "--emulator", "--shard", "2/2", "--out", "two")
-	if err := os.CopyFS(b.path("other"), os.DirFS(b.path("two"))); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.CopyFS(b.path("other"), os.DirFS(b.path("two"))))
 	b.exits(1, "merge", "one", "two", "--out", "merged")
 	b.exits(1, "merge", "one", "other", "--out", "mixed")
 	for name, signed := range map[string]bool{"own": true, "derived": false, "vouched": true, "merged": true, "mixed": false} {

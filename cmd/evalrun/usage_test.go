@@ -72,9 +72,7 @@ func TestFlagsHaveGroups(t *testing.T) {
 func TestRunHelpHasGroupsAndExamples(t *testing.T) {
 	t.Parallel()
 	cmd, _, err := (&app{}).root().Find([]string{"run"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var titles []string
 	for _, g := range flags.Grouped(cmd.LocalFlags()) {
 		titles = append(titles, g.Title)

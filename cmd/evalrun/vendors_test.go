@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/testing/replies"
 )
 
@@ -85,9 +86,7 @@ func checkReplies(t *testing.T, all []replies.Reply, report string) {
 			continue
 		}
 		i, err := strconv.Atoi(strings.TrimPrefix(strings.TrimSuffix(result.Arm, "/p"), "r"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		seen++
 		var failure error
 		if result.Err() != nil {

@@ -15,9 +15,7 @@ import (
 func TestVersionsStayReadable(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, nil, nil)
-	if err := os.CopyFS(b.dir, os.DirFS("testdata/versions/0.1")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.CopyFS(b.dir, os.DirFS("testdata/versions/0.1")))
 	b.write(".evalrun/history.db", b.read("history.db"))
 
 	for _, format := range []string{"json", "junit", "html", "markdown", "csv", "table", "github"} {
@@ -25,9 +23,7 @@ func TestVersionsStayReadable(t *testing.T) {
 	}
 	var was, is map[string]any
 	for name, into := range map[string]*map[string]any{"summary.json": &was, "of-finished.json": &is} {
-		if err := json.Unmarshal([]byte(b.read(name)), into); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal([]byte(b.read(name)), into))
 	}
 	expect.Same(t, "the summary of version 0.1", is["summary"], was["summary"])
 

@@ -108,8 +108,6 @@ func suiteFile(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "s.yaml")
 	text := "version: 1\nname: s\ntargets: [{name: pro, model: svc-pro}]\nprompts: [{name: p, text: hello}]\ncases: [{name: c, scorers: " +
 		"[{contains: hello}]}]\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 type watcher struct {
@@ -46,14 +48,10 @@ func watchFiles(t *testing.T, files map[string]string, suites ...string) *watche
 	}), files)
 	w.cmd = w.command(append([]string{"run", "--watch"}, suites...)...)
 	out, err := w.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	w.cmd.Stderr = w.cmd.Stdout
 	w.lines = bufio.NewScanner(out)
-	if err := w.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.cmd.Start())
 	t.Cleanup(func() { _ = w.cmd.Process.Kill() })
 	return w
 }
@@ -123,9 +121,7 @@ func TestWatchRunsWhatAChangeAffects(t *testing.T) {
 	w.replace("b.txt", "second {{.q}}\n") // that answer is known; the broken suite is still waited for
 	w.until(7, "changed: b.txt", "unknown key")
 
-	if err := os.Remove(w.path("a.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Remove(w.path("a.yaml")))
 	w.until(7, "changed: a.yaml", "there is no file a.yaml")
 
 	w.replace("a.yaml", suiteOf("a"))
@@ -139,9 +135,7 @@ func TestWatchWaitsForAMissingSuite(t *testing.T) {
 	w := watchFiles(t, map[string]string{"one.yaml": suiteInOne("equals: hi")}, "one.yaml")
 	w.until(1, "watching 1 file")
 	for range 2 {
-		if err := os.Rename(w.path("one.yaml"), w.path("one.yaml~")); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.Rename(w.path("one.yaml"), w.path("one.yaml~")))
 		w.until(1, "changed: one.yaml", "there is no file one.yaml", "watching 0 files")
 		w.replace("one.yaml", suiteInOne("equals: hi"))
 		w.until(1, "changed: one.yaml", "1 trial")
@@ -173,9 +167,7 @@ func TestWatchNoticesNewFilesOfGlobs(t *testing.T) {
 	w.write("data/two.csv", "q\ntwo\n")
 	w.until(2, "changed: data/two.csv\n", "watching 4 files")
 
-	if err := os.Remove(w.path("data/one.csv")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Remove(w.path("data/one.csv")))
 	w.until(2, "changed: data/one.csv\n", "1 pass")
 
 	w.write("b-suite.yaml", suite("b"))

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/evalrun/evalrun/diag"
@@ -35,18 +34,14 @@ cases:
 `
 	files := fstest.MapFS{"s.yaml": {Data: []byte(text)}}
 	s := suite.Load(files, "s.yaml", scorers.Builtin(), suite.Options{Getenv: func(string) string { return "" }}, &diags)
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, diags.Err())
 	return runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1")
 }
 
 func readLines(t *testing.T, lines ...string) (*givenAnswers, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.jsonl")
-	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600))
 	return readGivenAnswers(path)
 }
 
@@ -63,9 +58,7 @@ func TestAnswersAreThoseOfTheirTrials(t *testing.T) {
 	if err == nil {
 		err = a.Check(plan)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	type answer struct {
 		Text, Finish string
 		Turns        int
@@ -85,16 +78,12 @@ func TestAnswersAreThoseOfTheirTrials(t *testing.T) {
 		got[trial.Case+" "+string(rune('0'+trial.Repeat))] = one
 	}
 	want := map[string]answer{"one 1": {"first", "STOP", 0, 7}, "one 2": {"as sent", "MAX_TOKENS", 0, 0}, "two 1": {"bye", "STOP", 2, 0}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, "result", got, want)
 	few, err := readLines(t, `{"case":"one","text":"first"}`)
 	if err == nil {
 		err = few.Check(plan)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for trial := range plan.Trials() {
 		if has := resultOfAnswer(few.Earlier(trial)) != nil; has != (trial.Case == "one" && trial.Repeat == 1) {
 			t.Errorf("%s #%d: got an answer: %v, want one for the first repeat of one alone", trial.Case, trial.Repeat, has)
@@ -107,14 +96,10 @@ func TestAnswersAreReadFromARunFile(t *testing.T) {
 	t.Parallel()
 	sent, err := readLines(t, `{"case":"one","response":{"candidates":[{"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}],`+
 		`"modelVersion":"v","usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2,"totalTokenCount":3}}}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	kept, err := readLines(t, `{"case":"one","response":{"candidates":[{"text":"hi","finishReason":"STOP"}],"modelVersion":"v"},`+
 		`"usage":{"promptTokens":1,"outputTokens":2,"totalTokens":3,"source":"service"}}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	trial := &runner.Planned{Trial: eval.Trial{Suite: "any", Case: "one", Arm: "any", Repeat: 1}}
 	a, b := resultOfAnswer(sent.Earlier(trial)), resultOfAnswer(kept.Earlier(trial))
 	// What counts is the usage of the result.
@@ -173,9 +158,7 @@ func TestCheckRefusesAnswersThatDoNotFit(t *testing.T) {
 			scorer = "{contains: x}"
 		}
 		a, err := readLines(t, test.lines...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		err = a.Check(planOfAnswers(t, scorer))
 		if eval.Of(err) != eval.CodeBadInput || err == nil {
 			t.Errorf("%v: exit %d with %v, want bad input", test.lines, eval.Of(err), err)

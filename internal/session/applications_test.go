@@ -3,8 +3,7 @@ package session
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -21,13 +20,9 @@ cases: [{name: c, repeats: 3, scorers: [{contains: x}]}]
 	counter := &countEach{calls: map[string]int{}}
 	limits := &suite.Limits{Concurrency: 8, Attempts: 5, CountTokens: suite.CountAlways, BudgetCalls: 6}
 	f, err := NewForecast(t.Context(), plan, limits, nil, counter)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := ArmForecast{Suite: "s", Arm: "e/p", App: "echo", Trials: 3, Calls: 3, MostCalls: 3, PromptTokens: 3}
-	if diff := cmp.Diff(want, f.Arms[1]); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, "result", f.Arms[1], want)
 	if f.GenerateCalls != 3 || f.AppCalls != 3 || f.CountCalls != 1 || f.MaxAttempts != 5*(3+1)+2*3 || f.MaxOutputTokens != 300 {
 		t.Errorf("got %+v, want 3 calls of each, 1 to count, 26 at most, and 300 tokens of output", f)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/evalrun/evalrun/internal/clients/generative"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
@@ -67,9 +68,7 @@ cases:
     vars: {country: France}
     scorers: %s
 `, trials, scorers)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -88,22 +87,14 @@ func benchSession(b *testing.B, url string, trials, concurrency int, scorers str
 	flags.Getenv = func(name string) string { return map[string]string{"EVALRUN_API_KEY": "bench"}[name] }
 	flags.Suites = []string{benchSuite(b, trials, scorers)}
 	l, err := Load(flags)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	j, err := l.Settle()
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	s, err := Connect(j, "bench", func(string) {})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	b.Cleanup(s.Close)
 	plan, err := s.Plan(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	return s, plan
 }
 
@@ -114,13 +105,9 @@ func benchRun(b *testing.B, url string, trials, concurrency int, scorers string)
 	started := time.Now()
 	dir, err := s.Run(b.Context(), plan, silent{}, nil)
 	took := time.Since(started)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	doc, err := rundir.At("").Open(dir)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	defer doc.Close()
 	if doc.Summary.Counts.Pass != trials {
 		b.Fatalf("got %+v, want %d passed", doc.Summary.Counts, trials)
@@ -270,23 +257,15 @@ func BenchmarkResume(b *testing.B) {
 	const trials = 100_000
 	s, plan := benchSession(b, benchServer(b, 0), trials, 128, threeScorers)
 	dir, err := s.Run(b.Context(), plan, silent{}, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	getenv := func(name string) string { return map[string]string{"EVALRUN_API_KEY": "bench"}[name] }
 	for b.Loop() {
 		r, err := Reopen(dir, Options{Caller: runner.Caller{Getenv: getenv}})
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, err)
 		l, err := r.Load()
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, err)
 		j, err := r.Settle(l)
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, err)
 		todo, err := NewTodo(r, j.Plan())
 		if err != nil || todo.Settled != trials {
 			b.Fatalf("got %+v, %v; want %d settled", todo, err, trials)

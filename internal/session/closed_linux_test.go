@@ -14,9 +14,7 @@ import (
 func (s *site) held(folder string) (all []string) {
 	s.Helper()
 	real, err := filepath.EvalSymlinks(s.at.Join(folder))
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	descriptors, err := filepath.Glob("/proc/self/fd/*")
 	if err != nil || len(descriptors) == 0 {
 		s.Fatalf("%d descriptors, %v", len(descriptors), err)

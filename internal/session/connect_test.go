@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // files lists what is in the folder of a site.
@@ -20,9 +21,7 @@ func (s *site) files() (all []string) {
 		all = append(all, path)
 		return err
 	})
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	return all
 }
 
@@ -89,14 +88,10 @@ func TestConnectMakesNoCall(t *testing.T) {
 	s.write("s.yaml", fourSuite)
 	for _, emulated := range []string{"", eval.DemoScript} {
 		j, err := s.settle(Options{Options: eval.Options{Emulator: emulated}}, "s.yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		url, key := j.Settings.Service.BaseURL, j.Settings.Key()
 		session, err := Connect(j, "test", s.notice)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		defer session.Close()
 		if j.Settings.Service.BaseURL != url || j.Settings.Key() != key {
 			t.Errorf("the job sends to %s now, and before to %s, want no change of address or key", j.Settings.Service.BaseURL, url)
@@ -123,13 +118,9 @@ func TestPlainHTTPIsAWarning(t *testing.T) {
 		s.env["EVALRUN_BASE_URL"] = url
 		s.write("s.yaml", fourSuite)
 		j, err := s.settle(Options{}, "s.yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		session, err := Connect(j, "test", s.notice)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		session.Close()
 		if len(s.notices) != want || want > 0 && !strings.Contains(s.notices[0], url) {
 			t.Errorf("%s: %q, want %d warnings", url, s.notices, want)
@@ -141,13 +132,9 @@ func TestPlainHTTPIsAWarning(t *testing.T) {
 func (s *site) planned(o eval.Options, files ...string) error {
 	s.Helper()
 	j, err := s.settle(Options{Options: o}, files...)
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	session, err := Connect(j, "test", s.notice)
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	defer session.Close()
 	_, err = session.Plan(s.Context())
 	return err

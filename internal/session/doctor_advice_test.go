@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/emulator"
 	"github.com/evalrun/evalrun/internal/rundir"
@@ -55,9 +53,7 @@ func suiteFor(t *testing.T, service, model string) (dir rundir.Dir, file string)
 	dir = rundir.At(t.TempDir())
 	text := "version: 1\nname: s\n" + service + "\ntargets: [{name: t, model: " + model + "}]\n" +
 		"prompts: [{name: p, text: hi}]\ncases: [{name: c, scorers: [{equals: hi}]}]\n"
-	if err := os.WriteFile(dir.Join("s.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(dir.Join("s.yaml"), []byte(text), 0o600))
 	return dir, "s.yaml"
 }
 
@@ -181,9 +177,7 @@ func TestSettingsSayWhereTheyComeFrom(t *testing.T) {
 		{"project", "suite", "service.project in s.yaml"},
 		{"authScopeBase", "", "not set"},
 	}
-	if diff := cmp.Diff(want, found.Settings); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, "result", found.Settings, want)
 }
 
 // A suite with problems is one of the check-up, its service is not taken, and the rest is looked at all the same.

@@ -5,22 +5,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 func (s *site) connected() *Session {
 	s.Helper()
 	j, err := s.settle(Options{})
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	session, err := Connect(j, "test", s.notice)
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	s.Cleanup(session.Close)
 	return session
 }
@@ -38,15 +33,11 @@ func TestEmbedKeepsTheOrderOverBatches(t *testing.T) {
 	var got []string
 	vectors := map[string]int{}
 	for e, err := range s.connected().Embed(t.Context(), "embedding-001", texts) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		got = append(got, e.Text)
 		vectors[fmt.Sprint(e.Values)]++
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("texts (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "texts", got, want)
 	stats := s.service.Stats()
 	if calls := stats[wire.MethodEmbed] + stats[wire.MethodEmbedBatch]; calls != 3 || len(vectors) != 201 {
 		t.Errorf("%d calls and %d different vectors, want 3 and 201", calls, len(vectors))

@@ -10,7 +10,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/evalrun/evalrun/diag"
@@ -33,9 +32,7 @@ func filtered(t *testing.T, text string, filter runner.Filter) *runner.Plan {
 	var diags diag.List
 	files := fstest.MapFS{"s.yaml": {Data: []byte("version: 1\nname: s\n" + text)}}
 	s := suite.Load(files, "s.yaml", scorers.Builtin(), suite.Options{Getenv: func(string) string { return "" }}, &diags)
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, diags.Err())
 	return runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), filter, "v1")
 }
 
@@ -46,9 +43,7 @@ func forecastOf(t *testing.T, text string, l suite.Limits, prices *eval.PriceLis
 		l.CountTokens = suite.CountAuto
 	}
 	f, err := NewForecast(t.Context(), planOf(t, text), &l, prices, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return f
 }
 
@@ -79,9 +74,7 @@ func TestForecastAddsUpArmsAndRepeats(t *testing.T) {
 		MaxOutputTokens: 12888,
 		Concurrency:     8, LeastCost: 30e-6, MostCost: 30e-6 + 2*12888e-6, Currency: "USD", Problems: []string{},
 	}
-	if diff := cmp.Diff(want, forecastOf(t, twoArms, suite.Limits{}, dollar), near); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, "result", forecastOf(t, twoArms, suite.Limits{}, dollar), want, near)
 }
 
 // shardOf adds up the part of a suite that a shard has, within the default limits.
@@ -89,9 +82,7 @@ func shardOf(t *testing.T, text string, shard eval.Shard) *Forecast {
 	t.Helper()
 	limits := suite.Limits{Concurrency: 8, Attempts: 5, CountTokens: suite.CountAuto}
 	f, err := NewForecast(t.Context(), filtered(t, text, runner.Filter{Shard: shard}), &limits, dollar, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return f
 }
 
@@ -110,9 +101,7 @@ cases: [{name: c, scorers: [{contains: x}]}]
 			trials[a.Arm] += a.Trials
 		}
 	}
-	if diff := cmp.Diff(map[string]int{"one/p": 1, "two/p": 1}, trials); diff != "" {
-		t.Errorf("trials of arms in all shards (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "trials of arms in all shards", trials, map[string]int{"one/p": 1, "two/p": 1})
 }
 
 // The shards of a plan add up to the plan, however they cut the repeats of a case.
@@ -222,9 +211,7 @@ cases: [{name: c, repeats: 2, scorers: [{contains: x}]}]
 		Suite: "s", Arm: "t/p", Model: "svc-pro", APIVersion: "v1", Trials: 2, Calls: 6, MostCalls: 6, PromptTokens: 20, ReplyTokens: 600,
 		MaxOutputTokens: 600,
 	}
-	if diff := cmp.Diff([]ArmForecast{want}, f.Arms); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, "result", f.Arms, []ArmForecast{want})
 	if f.GenerateCalls != 6 || math.Abs(f.MostCost-(620+2*600)*1e-6) > 1e-12 || len(f.Problems) != 1 {
 		t.Errorf("%d calls, %g at most, problems %q, want 6, 0.00182 and the budget", f.GenerateCalls, f.MostCost, f.Problems)
 	}
@@ -340,13 +327,9 @@ func TestForecastCountsEachPromptOnce(t *testing.T) {
 	counter := &countEach{calls: map[string]int{}}
 	plan := planOf(t, strings.Replace(twoArms, "prompts:", "  - {name: other, model: svc-other}\nprompts:", 1))
 	f, err := NewForecast(t.Context(), plan, &suite.Limits{Attempts: 1, CountTokens: suite.CountNever}, nil, counter)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := map[string]int{"svc-pro hello a": 1, "svc-pro hello bbbb": 1, "svc-other hello a": 1, "svc-other hello bbbb": 1}
-	if diff := cmp.Diff(want, counter.calls); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "calls", counter.calls, want)
 	if !f.Counted || f.PromptTokens != 18_000 {
 		t.Errorf("counted: %v, %d tokens, want 18000 by count", f.Counted, f.PromptTokens)
 	}
@@ -384,9 +367,7 @@ defaults: {scorers: [{contains: x}]}
 	if err == nil {
 		err = f.Outlooks(plan, &eval.WithDefaults{}, rundir.At(t.TempDir()), plan.Suites)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if len(f.Gates) != 2 || f.Gates[0].Arm != "t/new" || f.Gates[1].Arm != "t/other" {
 		t.Fatalf("gates %+v, want those of t/new and t/other", f.Gates)
 	}
@@ -427,9 +408,7 @@ func TestAMissingBaselineIsAProblemOfTheForecast(t *testing.T) {
 	t.Parallel()
 	plan := planOf(t, twoArms+"gate: {baseline: {run: gone, margin: 0.05}}\n")
 	f := &Forecast{}
-	if err := f.Outlooks(plan, &eval.WithDefaults{}, rundir.At(t.TempDir()), plan.Suites); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, f.Outlooks(plan, &eval.WithDefaults{}, rundir.At(t.TempDir()), plan.Suites))
 	if len(f.Problems) != 1 || !strings.Contains(f.Problems[0], "gone") {
 		t.Errorf("problems %q, want one that names the baseline", f.Problems)
 	}

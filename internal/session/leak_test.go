@@ -17,6 +17,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -156,9 +157,7 @@ func leakSuite(t *testing.T, cases int) string {
 		fmt.Fprintf(&b, "  - {name: c-%d, vars: {i: \"%d\"}}\n", i, i)
 	}
 	path := filepath.Join(t.TempDir(), "leak.yaml")
-	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, []byte(b.String()), 0o600))
 	return path
 }
 
@@ -213,23 +212,15 @@ func leakSession(t *testing.T, url string, cases int) (*Session, *runner.Plan) {
 	flags.Getenv = func(name string) string { return map[string]string{"EVALRUN_API_KEY": "leak"}[name] }
 	flags.Suites = []string{leakSuite(t, cases)}
 	l, err := Load(flags)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	j, err := l.Settle()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	j.Settings.Limits.Timeout = 30 * time.Second
 	s, err := Connect(j, "leak", func(text string) { t.Log(text) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	plan, err := s.Plan(t.Context())
 	s.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	j.Settings.Limits.Timeout = leakTimeout
 	if s, err = Connect(j, "leak", func(text string) { t.Log(text) }); err != nil {
 		t.Fatal(err)
@@ -245,13 +236,9 @@ func leakRun(t *testing.T, url string, cases, abandon int) {
 	defer s.Close()
 	watch := &leakWatch{t: t, seen: map[string]int{}, abandon: abandon, signals: make(chan os.Signal, 2)}
 	dir, err := s.Run(t.Context(), plan, watch, watch.signals)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	doc, err := rundir.At("").Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer doc.Close()
 	if c := doc.Summary.Counts; c.Total() > cases*leakTargets || c.Error == 0 ||
 		abandon == 0 && (c.Pass == 0 || c.Skip > 0 || c.Total() < cases*leakTargets) {

@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -61,9 +60,7 @@ func TestEveryLimitOfAFlagWins(t *testing.T) {
 		}
 		want := whole
 		test.change(&want)
-		if diff := cmp.Diff(want, j.Settings.Limits); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.Same(t, name, j.Settings.Limits, want)
 		if got := j.Settings.Prices.Currency; got != "USD" {
 			t.Errorf("%s: prices in %s, want those of the suite, in USD", name, got)
 		}
@@ -90,12 +87,8 @@ func TestEverySettingOfTheServiceHasItsOwnPrecedence(t *testing.T) {
 	check := func(what string, o eval.ServiceOptions) {
 		t.Helper()
 		j, err := s.settle(Options{Options: eval.Options{ServiceOptions: o}}, "s.yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, j.Settings.Service); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", what, diff)
-		}
+		expect.OK(t, err)
+		expect.Same(t, what, j.Settings.Service, want)
 	}
 	check("the suite alone", eval.ServiceOptions{})
 	for _, one := range []struct {
@@ -166,9 +159,7 @@ func TestSelectedPlacesAreThePlan(t *testing.T) {
 	places.Add(1, 1)
 	places.Add(3, 1)
 	j, err := s.settle(Options{Options: eval.Options{SelectionOptions: eval.SelectionOptions{Selected: &places}}}, "s.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var names []string
 	for trial := range j.Plan().Trials() {
 		names = append(names, trial.Case)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // Load reports every problem of every suite at once, with its place and a fix, and sends nothing.
@@ -33,9 +34,7 @@ prompts: [{name: p, file: gone.tmpl}]
 cases: [{name: one, scorers: [{regex: "("}]}]
 `)
 	l, err := Load(s.given(Options{}, "a.yaml", "sub/b.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var places []string
 	for _, d := range l.Diags.Sorted() {
 		places = append(places, d.Pos.String())
@@ -49,9 +48,7 @@ cases: [{name: one, scorers: [{regex: "("}]}]
 	_, err = l.Settle()
 	s.bad(err)
 	var shown bytes.Buffer
-	if err := l.WriteProblems(&shown, false); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, l.WriteProblems(&shown, false))
 	for _, want := range []string{
 		"`model`", "`word`", "`contains`", "gone.tmpl", // what was meant
 		"    3 | targets: [{name: t, modle: svc-pro}]\n      |                     ^\n", // where, in its line
@@ -98,14 +95,10 @@ func TestLoadStaysInTheFolderOfTheSuite(t *testing.T) {
 	s.write("real/link.yaml", suite("link.tmpl"))
 	s.write("real/absolute.yaml", suite(s.at.Join("secret.tmpl")))
 	for link, target := range map[string]string{"linked.yaml": "real/in.yaml", "real/link.tmpl": "../secret.tmpl"} {
-		if err := os.Symlink(target, s.at.Join(link)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.Symlink(target, s.at.Join(link)))
 	}
 	j, err := s.settle(Options{}, "linked.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if want := rundir.At(s.at.Join("real")).Abs(""); j.Dir(0) != want {
 		t.Errorf("the folder of a linked suite is %s, want %s", j.Dir(0), want)
 	}
@@ -122,9 +115,7 @@ func TestVariablesOfFlagsWinAndLeaveCasesTheSame(t *testing.T) {
 	s.write("s.yaml", fourSuite)
 	prompts := func(vars map[string]string) (texts, ids []string) {
 		j, err := s.settle(Options{Options: eval.Options{Vars: vars, SelectionOptions: eval.SelectionOptions{Repeats: 1}}}, "s.yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for trial := range j.Plan().Trials() {
 			texts, ids = append(texts, trial.Request.Contents[0].Parts[0].(eval.TextPart).Text), append(ids, trial.CaseID)
 		}
@@ -132,12 +123,8 @@ func TestVariablesOfFlagsWinAndLeaveCasesTheSame(t *testing.T) {
 	}
 	texts, ids := prompts(nil)
 	changed, same := prompts(map[string]string{"w": "flag"})
-	if diff := cmp.Diff([]string{"say x1", "say x2", "say b3", "say x4"}, texts); diff != "" {
-		t.Errorf("prompts without --var (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"say flag", "say flag", "say flag", "say flag"}, changed); diff != "" {
-		t.Errorf("prompts with --var (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "prompts without --var", texts, []string{"say x1", "say x2", "say b3", "say x4"})
+	expect.Same(t, "prompts with --var", changed, []string{"say flag", "say flag", "say flag", "say flag"})
 	if diff := cmp.Diff(ids, same); diff != "" {
 		t.Errorf("identities of cases without and with --var (-without +with), want no difference:\n%s", diff)
 	}
@@ -147,9 +134,7 @@ func TestVariablesOfFlagsWinAndLeaveCasesTheSame(t *testing.T) {
 func TestLoadRefusesADanglingLink(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	if err := os.Symlink("nowhere.yaml", s.at.Join("link.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Symlink("nowhere.yaml", s.at.Join("link.yaml")))
 	_, err := s.settle(Options{}, "link.yaml")
 	s.bad(err, "link.yaml")
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -17,9 +18,7 @@ func suiteOf(t *testing.T, name, keys string) string {
 	path := filepath.Join(t.TempDir(), name+".yaml")
 	text := "version: 1\nname: " + name + "\n" + keys +
 		"\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, text: hi}]\ncases: [{name: c, scorers: [{equals: hi}]}]\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -29,9 +28,7 @@ func settled(t *testing.T, o eval.Options, env map[string]string, files ...strin
 	if err == nil {
 		err = l.Bad()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return l.Settle()
 }
 
@@ -119,9 +116,7 @@ func TestTheHintNamesTheFilterThatSelectsNothing(t *testing.T) {
 		": --arm none* fits none": {Cases: []string{"c"}, Arms: []string{"none*"}},
 	} {
 		j, err := settled(t, eval.Options{SelectionOptions: o}, nil, file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if n := j.Plan().Size(); n != 0 || !strings.Contains(j.Hint(), want) {
 			t.Errorf("%+v selects %d trials with the hint %q, want none and %q", o, n, j.Hint(), want)
 		}

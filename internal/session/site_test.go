@@ -16,6 +16,7 @@ import (
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/emulator"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -70,20 +71,14 @@ func (s *site) notice(text string) {
 func (s *site) write(name, text string) {
 	s.Helper()
 	path := s.at.Join(name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		s.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, os.MkdirAll(filepath.Dir(path), 0o755))
+	expect.OK(s, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func (s *site) read(name string) string {
 	s.Helper()
 	data, err := os.ReadFile(s.at.Join(name))
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	return string(data)
 }
 
@@ -126,9 +121,7 @@ func (s *site) carryOut(j *Job) error {
 func (s *site) run(out string, o eval.Options, files ...string) {
 	s.Helper()
 	o.Out = out
-	if err := s.try(Options{Options: o}, files...); err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, s.try(Options{Options: o}, files...))
 }
 
 // resume continues a run and returns what was left of it.
@@ -197,9 +190,7 @@ func (s *site) generated() int64 { return s.service.Stats()[wire.MethodGenerate]
 func (s *site) open(name string) *journal.Document {
 	s.Helper()
 	d, err := s.at.Open(name)
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.OK(s, err)
 	s.Cleanup(func() { _ = d.Close() })
 	return d
 }
@@ -208,9 +199,7 @@ func (s *site) outcomes(name string) map[string]eval.Outcome {
 	s.Helper()
 	out := map[string]eval.Outcome{}
 	for r, err := range s.open(name).Trials() {
-		if err != nil {
-			s.Fatal(err)
-		}
+		expect.OK(s, err)
 		key := fmt.Sprintf("%s#%d", r.Case, r.Repeat)
 		if out[key] != "" {
 			s.Errorf("%s has %s twice", name, key)

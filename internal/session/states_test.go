@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -89,9 +90,7 @@ func TestResumeSendsADamagedTrialAgain(t *testing.T) {
 	if _, err := s.resume("run", Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(fourOutcomes, s.outcomes("run")); diff != "" {
-		t.Errorf("outcomes (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "outcomes", s.outcomes("run"), fourOutcomes)
 	if got := s.generated() - before; got > 1 {
 		t.Errorf("%d generate calls, want 1 at most", got)
 	}
@@ -116,9 +115,7 @@ func TestResumeRefusesAndChangesNothing(t *testing.T) {
 		},
 		"without its copy of the suite": {
 			change: func(s *site) {
-				if err := os.RemoveAll(s.at.Join("run/suites")); err != nil {
-					s.Fatal(err)
-				}
+				expect.OK(s, os.RemoveAll(s.at.Join("run/suites")))
 			},
 			says: []string{"s.yaml"},
 		},
@@ -176,9 +173,7 @@ func TestResumeOfARunInProgressIsRefused(t *testing.T) {
 	s := ranFour(t)
 	s.keep("run", s.linesUntil(2), "")
 	first, err := Reopen("run", s.given(Options{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, err = s.resume("run", Options{})
 	s.refused(err, eval.CodeBadInput)
 	first.Close()
@@ -195,22 +190,14 @@ func TestResumeTakesNewLimits(t *testing.T) {
 	s.run("run", eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 2, Concurrency: 1, Attempts: 3}}, "s.yaml")
 	more := eval.Options{LimitOptions: eval.LimitOptions{BudgetCalls: 100, Concurrency: 5}}
 	r, err := Reopen("run", s.given(Options{Options: more}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer r.Close()
 	l, err := r.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	j, err := r.Settle(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := suite.Limits{Concurrency: 5, BudgetCalls: 100, Timeout: 7 * time.Second, Attempts: 3, CountTokens: suite.CountAuto}
-	if diff := cmp.Diff(want, j.Settings.Limits); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, "result", j.Settings.Limits, want)
 }
 
 // A live chat continues with the turn that is missing, after a spent budget and after a kill.

@@ -4,8 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -27,9 +26,7 @@ cases: [{name: c, repeats: 2, scorers: [{contains: x}]}]
 			t.Errorf("%s: %d and %d tokens, want 800, and 1200 with some requests", prompt, f.MaxOutputTokens, f.ReplyTokens)
 		}
 		want := []string{"the budget of 7 calls may be too small: up to 8 are possible"}
-		if diff := cmp.Diff(want, f.Problems); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", prompt, diff)
-		}
+		expect.Same(t, prompt, f.Problems, want)
 	}
 	counted := forecastOf(t, strings.Replace(loop, "PROMPT", "text: abcd", 1), suite.Limits{CountTokens: suite.CountAlways}, nil)
 	if counted.CountCalls != 1 || counted.MaxAttempts != 5*(8+1+6) {

@@ -34,12 +34,8 @@ func newFolder(t *testing.T, suiteText string) *folder {
 func (f *folder) write(name, text string) {
 	f.Helper()
 	path := f.at.Join(name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		f.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		f.Fatal(err)
-	}
+	expect.OK(f, os.MkdirAll(filepath.Dir(path), 0o755))
+	expect.OK(f, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // run records answers as a run, one a line as --answers takes them.
@@ -53,9 +49,7 @@ func (f *folder) run(out, answers string) {
 	if err == nil {
 		_, err = evalrun.Run(f.Context(), j)
 	}
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.OK(f, err)
 }
 
 func (f *folder) offered(run string, selection eval.SelectionOptions) (*Acceptance, error) {
@@ -75,9 +69,7 @@ func (f *folder) offered(run string, selection eval.SelectionOptions) (*Acceptan
 func (f *folder) all(run string) *Acceptance {
 	f.Helper()
 	a, err := f.offered(run, eval.SelectionOptions{})
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.OK(f, err)
 	return a
 }
 
@@ -97,9 +89,7 @@ func (f *folder) tree() map[string]string {
 		out[name] = string(data)
 		return err
 	})
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.OK(f, err)
 	return out
 }
 
@@ -132,16 +122,10 @@ func TestAcceptWritesTheChosenAnswerOnly(t *testing.T) {
 		File: "expected/s/spain/t.p.txt", Folder: "expected",
 		Offers: []*Offer{{Text: "Madrid\nof course", From: []AnsweredCase{{Suite: "s", Case: "spain", Arm: "t/p", Answers: 1, Different: 1}}}},
 	}
-	if diff := cmp.Diff(wanted, spain, cmpopts.IgnoreUnexported(Proposal{})); diff != "" {
-		t.Errorf("proposal (-want +got):\n%s", diff)
-	}
-	if err := spain.Accept(spain.Offers[0]); err != nil {
-		t.Fatal(err)
-	}
+	expect.Same(t, "proposal", spain, wanted, cmpopts.IgnoreUnexported(Proposal{}))
+	expect.OK(t, spain.Accept(spain.Offers[0]))
 	want["expected/s/spain/t.p.txt"] = "Madrid\nof course\n"
-	if diff := cmp.Diff(want, f.tree()); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "files", f.tree(), want)
 	if left := f.all("run"); len(left.Proposals) != 1 || left.Proposals[0].File != "expected/s/france/t.p.txt" || left.Compared != 2 {
 		t.Errorf("left are %+v, want france alone", left)
 	}
@@ -162,9 +146,7 @@ func TestAcceptReplacesAnExpectedAnswer(t *testing.T) {
 	if p.Was == nil || *p.Was != "Paris, which is a long answer" || p.Offers[0].Text != "Paris" || p.Offers[0].Expected {
 		t.Errorf("%+v with %+v, want Paris instead of the long answer", p, p.Offers[0])
 	}
-	if err := p.Accept(p.Offers[0]); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, p.Accept(p.Offers[0]))
 	if got := f.tree()["expected/s/france/t.p.txt"]; got != "Paris\n" {
 		t.Errorf("the file is %q, want Paris and a line break", got)
 	}
@@ -180,19 +162,13 @@ func TestAcceptKeepsPermissions(t *testing.T) {
 		f := newFolder(t, capitals)
 		f.write("expected/s/france/t.p.txt", "Lyon\n")
 		path := f.at.Join("expected/s/france/t.p.txt")
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.Chmod(path, mode))
 		f.run("run", parisMadrid)
 		for _, p := range f.all("run").Proposals {
-			if err := p.Accept(p.Offers[0]); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, p.Accept(p.Offers[0]))
 		}
 		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if info.Mode() != mode || f.tree()["expected/s/france/t.p.txt"] != "Paris\n" {
 			t.Errorf("the file has %s, want %s and Paris", info.Mode(), mode)
 		}
@@ -223,9 +199,7 @@ func TestAcceptOffersTheMostFrequentAnswer(t *testing.T) {
 		"Paris":  {Suite: "s", Case: "france", Arm: "t/p", Answers: 4, Different: 3},
 		"Toledo": {Suite: "s", Case: "spain", Arm: "t/p", Answers: 4, Different: 2},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, "result", got, want)
 }
 
 // Cases that share a file and differ are a conflict: one proposal that says whose each answer is, and which one the file holds.
@@ -242,9 +216,7 @@ func TestAcceptOffersBothSidesOfAConflict(t *testing.T) {
 		return []AnsweredCase{{Suite: "s", Case: name, Arm: "t/p", Answers: 1, Different: 1}}
 	}
 	want := []*Offer{{Text: "Paris", Expected: true, From: source("france")}, {Text: "Madrid\nof course", From: source("spain")}}
-	if diff := cmp.Diff(want, a.Proposals[0].Offers); diff != "" {
-		t.Errorf("offers (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "offers", a.Proposals[0].Offers, want)
 	// A selection of one side is no conflict, and that side is expected already.
 	one, err := f.offered("run", eval.SelectionOptions{Cases: []string{"fr*"}})
 	if err != nil || len(one.Proposals) != 0 || one.Compared != 1 {
@@ -290,9 +262,7 @@ func TestAcceptWritesInsideTheFolderOrNothing(t *testing.T) {
 		if name != "a link of the folder" {
 			f.write("expected/keep", "kept\n")
 		}
-		if err := test.prepare(f, outside); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, test.prepare(f, outside))
 		before := f.tree()
 		p := &Proposal{File: "expected/s/france/t.p.txt", dir: f.at.Abs(""), name: "expected/s/france/t.p.txt"}
 		if err := p.Accept(&Offer{Text: test.text}); eval.Of(err) != eval.CodeIncomplete || !strings.Contains(err.Error(), p.File) {

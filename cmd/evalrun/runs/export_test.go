@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 const twoCases = `version: 1
@@ -22,17 +23,13 @@ func TestExportLeavesAnswersOut(t *testing.T) {
 	f := newFolder(t, twoCases)
 	f.run("run", `{"case":"france","text":"secret-france"}`+"\n"+`{"case":"spain","text":"secret-spain"}`+"\n")
 	in := Folder{Dir: f.at}
-	if err := in.Export("run", "base.jsonl"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, in.Export("run", "base.jsonl"))
 	text, err := os.ReadFile(f.at.Join("base.jsonl"))
 	if err != nil || strings.Contains(string(text), "secret-") {
 		t.Errorf("%v: got an answer, want none in\n%s", err, text)
 	}
 	d, err := f.at.Open("base.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer d.Close()
 	if d.Summary.Counts.Pass != 2 || d.Partial() {
 		t.Errorf("the export has %+v, want 2 passes", d.Summary.Counts)
@@ -51,9 +48,7 @@ func TestExportRefusesWhatCannotBeABaseline(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile(f.at.Join("run/run.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	lines := strings.SplitAfter(strings.TrimSpace(string(text)), "\n")
 	f.write("run/run.jsonl", strings.Join(lines[:len(lines)-1], "")) // without its end
 	if err := in.Export("run", "base.jsonl"); eval.Of(err) != eval.CodeBadInput {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -33,9 +34,7 @@ func benchShard(b *testing.B, name string, shard eval.ShardOf) {
 	b.Helper()
 	run := eval.Run{ID: name, Plan: eval.RunPlan{Trials: shard.Trials / shard.Of, Arms: []string{"t/p"}, Shard: &shard}}
 	w, err := journal.Create(name, &run, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	for n := shard.Index - 1; n < shard.Trials; n += shard.Of {
 		r := &eval.Result{
 			Trial:    eval.Trial{N: n, ID: fmt.Sprintf("%016x", n), Suite: "s", Case: "c", Arm: "t/p", Repeat: n + 1},
@@ -44,11 +43,7 @@ func benchShard(b *testing.B, name string, shard eval.ShardOf) {
 			Request:  &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{eval.TextPart{Text: "What is the capital of France?"}}}}},
 			Response: &eval.Response{Candidates: []eval.Candidate{{Text: "The capital of France is Paris."}}},
 		}
-		if err := w.Append(r); err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, w.Append(r))
 	}
-	if err := w.Finish(&eval.End{Reason: eval.EndCompleted}); err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, w.Finish(&eval.End{Reason: eval.EndCompleted}))
 }

@@ -49,9 +49,7 @@ func FuzzDiff(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, before, after string) {
 		var b bytes.Buffer
-		if err := Diff(&b, &before, &after, false); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, Diff(&b, &before, &after, false))
 		expect.Same(t, "clean text", diag.Clean(b.String()), b.String())
 		if before == after {
 			return
