@@ -167,12 +167,8 @@ func TestFixtureTestsFailAsTheyShould(t *testing.T) {
 			temporary := t.TempDir()
 			status, out := run(t, append(env, "TMPDIR="+temporary), strings.Fields(c.args)...)
 			noEmptyFolders(t, temporary)
-			if status != c.status {
-				t.Errorf("exit status %d, want %d", status, c.status)
-			}
-			if calls := e.Stats()["generateContent"]; calls != c.calls {
-				t.Errorf("%d calls, want %d", calls, c.calls)
-			}
+			expect.Same(t, "exit status", status, c.status)
+			expect.Same(t, "calls", e.Stats()["generateContent"], c.calls)
 			inOrder(t, out, c.wants)
 			if c.never != "" && strings.Contains(out, c.never) {
 				t.Errorf("want no %q in:\n%s", c.never, out)
@@ -226,9 +222,7 @@ func TestShortReplaysWithoutAService(t *testing.T) {
 			t.Errorf("exit status %d, want 0 and 2 passed\n%s", status, out)
 		}
 	}
-	if calls := e.Stats()["generateContent"]; calls != 2 {
-		t.Errorf("%d calls, want 2", calls)
-	}
+	expect.Same(t, "calls", e.Stats()["generateContent"], 2)
 }
 
 // A run directory holds the whole run. It is kept where the options name one, in the artifacts, and when a test fails.
@@ -252,9 +246,7 @@ func TestRunDirectoriesHoldTheWholeRun(t *testing.T) {
 			env = append(env, "TMPDIR="+filepath.Join(dir, "tmp"), "TMP="+filepath.Join(dir, "tmp"), "OUT="+filepath.Join(dir, "out"))
 			_, out := run(t, env, append(c.args, "-test.run="+c.test, "-test.outputdir="+filepath.Join(dir, "artifacts"))...)
 			found := runsIn(t, filepath.Join(dir, c.where))
-			if len(found) != c.runs {
-				t.Errorf("%d runs, want %d\n%s", len(found), c.runs, out)
-			}
+			expect.Same(t, "runs after "+out, len(found), c.runs)
 			for _, path := range found {
 				ended(t, path, c.trials)
 			}

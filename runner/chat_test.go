@@ -279,9 +279,7 @@ cases: [{name: a, scorers: [{contains: "a"}]}]
 			ids[tr.ID] = true
 		}
 	}
-	if len(ids) != 3 {
-		t.Errorf("%v, want 3 names", ids)
-	}
+	expect.Same(t, "names", len(ids), 3)
 	var mu sync.Mutex
 	calls := map[string]int{}
 	f := talk(func(k int, call *eval.Call) (*eval.Response, error) {
@@ -296,7 +294,5 @@ cases: [{name: a, scorers: [{contains: "a"}]}]
 			t.Errorf("%+v, want it passed with its own id as the reply", r)
 		}
 	}
-	if len(calls) != 60 {
-		t.Errorf("%d different calls, want 60", len(calls))
-	}
+	expect.Same(t, "different calls", len(calls), 60)
 }

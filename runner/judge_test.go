@@ -110,9 +110,7 @@ func TestJudgeRequestHasTheModelOfTheJudge(t *testing.T) {
 		return fine, nil
 	})
 	results(t, plan(t, judgedSuite(1), runner.Filter{}), config(&b.fake, 1))
-	if len(b.put) != 2 {
-		t.Errorf("%v, want 2 questions", b.put)
-	}
+	expect.Same(t, "questions", len(b.put), 2)
 }
 
 func TestJudgeIsSentACorrection(t *testing.T) {
@@ -201,9 +199,7 @@ func (f *judgeFailure) check(t *testing.T, r *yieldedResult) {
 	if r.Err().Kind != eval.KindUnscored || !strings.Contains(r.Err().Message, f.message) || r.Response == nil || !othersScored(&r.Result) {
 		t.Errorf("%+v, want it unscored with %q, and the other scorers scored", r, f.message)
 	}
-	if r.halt != f.halt() {
-		t.Errorf("got %#v, want %#v", r.halt, f.halt())
-	}
+	expect.Same(t, "halt", r.halt, f.halt())
 	j := r.Judgements
 	if len(j) == 0 || j[0].Reply != fine {
 		t.Fatalf("%+v, want %s first", j, fine)
@@ -324,9 +320,7 @@ func TestScorersHashKnowsTheJudge(t *testing.T) {
 	if other := hash(strings.Replace(judgedSuite(1), "temperature: 0.5", "temperature: 0.4", 1)); other == one {
 		t.Errorf("the hash is %s with another temperature too, want another one", other)
 	}
-	if other := hash(strings.Replace(judgedSuite(1), "name: j,", "name: k,", 1)); other != one {
-		t.Errorf("the hash under another name is %s, want %s", other, one)
-	}
+	expect.Same(t, "the hash under another name", hash(strings.Replace(judgedSuite(1), "name: j,", "name: k,", 1)), one)
 }
 
 // An answer that is too long for the judge is found before the judge is paid for it.

@@ -51,16 +51,12 @@ func TestWalksAtOnceCompileTheSameScorers(t *testing.T) {
 			for range p.Trials() {
 				n++
 			}
-			if n != 2*cases {
-				t.Errorf("%d trials, want %d", n, 2*cases)
-			}
+			expect.Same(t, "trials", n, 2*cases)
 		})
 	}
 	counts, _ := results(t, p, config(&fake{}, 8))
 	walks.Wait()
-	if counts.Pass != 2*cases {
-		t.Errorf("got %+v, want %d passes", counts, 2*cases)
-	}
+	expect.Same(t, "passes", counts.Pass, 2*cases)
 }
 
 // A model that hangs holds up no other: the others get all of their trials, and each trial is sent once.

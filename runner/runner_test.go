@@ -166,9 +166,7 @@ func TestAnErrorIsSeenBeforeTheNextCall(t *testing.T) {
 			cfg.Stop.Now("refused")
 		}
 	}
-	if n := f.sent.Load(); n != 1 {
-		t.Errorf("%d calls, want 1", n)
-	}
+	expect.Same(t, "calls", f.sent.Load(), 1)
 }
 
 // What a kill costs is bounded: until their results are taken, no more trials are sent than run at once.
@@ -247,9 +245,7 @@ func TestNoCandidatesIsAnError(t *testing.T) {
 		return &eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}, nil
 	}}
 	for r := range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), config(blocked, 4)) {
-		if r.Outcome() != eval.Fail {
-			t.Errorf("%+v, want %s", r, eval.Fail)
-		}
+		expect.Same(t, "outcome", r.Outcome(), eval.Fail)
 	}
 }
 
@@ -277,18 +273,14 @@ func TestCountingIsOncePerPromptAndModel(t *testing.T) {
 		cfg.Counting.Mode = mode
 		for range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), cfg) {
 		}
-		if f.counted.Load() != want {
-			t.Errorf("%s: %d counts, want %d", mode, f.counted.Load(), want)
-		}
+		expect.Same(t, fmt.Sprint(mode, ": counts"), f.counted.Load(), want)
 	}
 	limited := &fake{tokens: 1}
 	cfg := config(limited, 8)
 	cfg.Counting.TokensMatter = true
 	for range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), cfg) {
 	}
-	if limited.counted.Load() != 2 {
-		t.Errorf("with a limit: %d counts, want 2", limited.counted.Load())
-	}
+	expect.Same(t, "counts with a limit", limited.counted.Load(), 2)
 }
 
 type source struct {

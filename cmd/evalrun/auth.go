@@ -229,9 +229,7 @@ func (a *app) logoutCommand() *cobra.Command {
 	}
 	cmd.Flags().
 		StringVar(
-			&revokeURL,
-			"revoke-url",
-			"",
+			&revokeURL, "revoke-url", "",
 			"`URL` of the server's revocation endpoint (default revoke_uri of the client secrets file)",
 		)
 	return cmd

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // box is the built program in a folder of its own, with a service that a test makes up.
@@ -40,12 +42,8 @@ func (b *box) path(name string) string { return filepath.Join(b.dir, filepath.Fr
 
 func (b *box) write(name, text string) {
 	b.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(b.path(name)), 0o755); err != nil {
-		b.t.Fatal(err)
-	}
-	if err := os.WriteFile(b.path(name), []byte(text), 0o600); err != nil {
-		b.t.Fatal(err)
-	}
+	expect.OK(b.t, os.MkdirAll(filepath.Dir(b.path(name)), 0o755))
+	expect.OK(b.t, os.WriteFile(b.path(name), []byte(text), 0o600))
 }
 
 func (b *box) read(name string) string { return readText(b.t, b.dir, name) }

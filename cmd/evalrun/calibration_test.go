@@ -114,9 +114,7 @@ func (s *soak) judged(suite, base, out string, flags ...string) calibrationRepor
 		s.t.Fatalf("%v\n%s", err, said)
 	}
 	var r calibrationReport
-	if err := json.Unmarshal(data, &r); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.OK(s.t, json.Unmarshal(data, &r))
 	want := map[string]int{"regressed": 1, "inconclusive": 3, "not_worse": 0, "improved": 0}
 	if exit, ok := want[r.Comparison.Verdict]; !ok || code != exit || r.Gate.Exit != exit || len(r.Comparison.Arms) != 1 {
 		s.t.Fatalf("exit %d with the verdict %q, want exit %d\n%s", code, r.Comparison.Verdict, exit, said)
@@ -131,9 +129,7 @@ func (s *soak) judged(suite, base, out string, flags ...string) calibrationRepor
 func (s *soak) ran(out string) (lines, attempts int) {
 	s.t.Helper()
 	data, err := os.ReadFile(filepath.Join(s.dir, out, "run.jsonl"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.OK(s.t, err)
 	for scan := bufio.NewScanner(bytes.NewReader(data)); scan.Scan(); {
 		var line struct {
 			Type   string `json:"type"`
@@ -141,9 +137,7 @@ func (s *soak) ran(out string) (lines, attempts int) {
 				Attempts int `json:"attempts"`
 			} `json:"timing"`
 		}
-		if err := json.Unmarshal(scan.Bytes(), &line); err != nil {
-			s.t.Fatal(err)
-		}
+		expect.OK(s.t, json.Unmarshal(scan.Bytes(), &line))
 		if line.Type == "trial" && line.Timing.Attempts > 0 {
 			lines++
 			attempts += line.Timing.Attempts

@@ -77,9 +77,7 @@ func chooseFlags(all *pflag.FlagSet, o *compareOptions) {
 		"with --choose, `TEXT` that says what makes an answer better (default the judge's in the suite)",
 	)
 	fs.StringVar(
-		&o.ByJudge.Suite,
-		"suite",
-		"",
+		&o.ByJudge.Suite, "suite", "",
 		"with --choose, take the judge from the suite `FILE` (default that of HEAD, as it was)",
 	)
 	f := &o.judge

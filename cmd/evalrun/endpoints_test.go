@@ -156,9 +156,7 @@ func checkEndpoints(t *testing.T, report string, rows []endpointFault) {
 	expect.OK(t, err)
 	var doc struct{ Trials []eval.Result }
 	expect.OK(t, json.NewDecoder(bytes.NewReader(data)).Decode(&doc))
-	if len(doc.Trials) != len(rows) {
-		t.Errorf("got %d trials, want %d", len(doc.Trials), len(rows))
-	}
+	expect.Same(t, "trials", len(doc.Trials), len(rows))
 	for _, r := range doc.Trials {
 		i, _ := strconv.Atoi(strings.TrimPrefix(r.Target, "t"))
 		switch row := rows[i]; {

@@ -272,8 +272,6 @@ func TestSoakHostileReplies(t *testing.T) {
 		if r.Outcome() == eval.Err {
 			got = string(r.Err().Kind)
 		}
-		if got != all[i].want {
-			t.Errorf("%s: got %s (%v), want %s", all[i].name, got, r.Err(), all[i].want)
-		}
+		expect.Same(t, all[i].name, got, all[i].want)
 	}
 }

@@ -79,10 +79,8 @@ func (a *app) importPromptfoo(config string, o importOptions) error {
 	file := diag.CleanLine(quoteShell(im.Suite))
 	if len(im.Problems) > 0 {
 		p.Printf(
-			"the suite has %s; see %s, or: evalrun validate %s\n",
-			diag.Count(len(im.Problems), "problem"),
-			diag.CleanLine(im.Report),
-			file,
+			"the suite has %s; see %s, or: evalrun validate %s\n", diag.Count(len(im.Problems), "problem"),
+			diag.CleanLine(im.Report), file,
 		)
 	} else {
 		p.Printf("every key is in %s; first what you have to look at\n", diag.CleanLine(im.Report))

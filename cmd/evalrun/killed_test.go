@@ -113,9 +113,7 @@ func (b *box) killRepeatedly(l interface{ sum() int }, times, want int, first ..
 	args, killed := first, 0
 	for killed < times {
 		cmd := b.command(args...)
-		if err := cmd.Start(); err != nil {
-			b.t.Fatal(err)
-		}
+		expect.OK(b.t, cmd.Start())
 		ended := make(chan struct{})
 		go func() {
 			_ = cmd.Wait()

@@ -20,9 +20,7 @@ func TestRoffIsEscaped(t *testing.T) {
 		"é עברית":               "é עברית",
 		"say \".so /etc/passwd": "say \".so /etc/passwd",
 	} {
-		if got := roff(in); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
+		expect.Same(t, in, roff(in), want)
 	}
 	expect.Same(t, "quoted", quoteRoff(`a "b" -c`), `"a \(dqb\(dq \-c"`)
 }
@@ -73,8 +71,6 @@ func TestVersionNamesTheBuild(t *testing.T) {
 		{"", info("", commit, debug.BuildSetting{Key: "vcs.modified", Value: "true"}), "development-0123456789ab+dirty"},
 		{"", nil, "development"},
 	} {
-		if got := versionOf(test.linked, test.info); got != test.want {
-			t.Errorf("%q %v: %s, want %s", test.linked, test.info, got, test.want)
-		}
+		expect.Same(t, test.linked, versionOf(test.linked, test.info), test.want)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 const oneCase = "version: 1\nname: s\ntargets: [{name: t, model: my-model}]\nprompts: [{name: p, text: hello}]\ncases: [{name: c, " +
@@ -27,9 +29,7 @@ func TestServiceWithoutModelsIsANotice(t *testing.T) {
 	}), map[string]string{"suite.yaml": oneCase})
 	b.exits(0, "run", "suite.yaml")
 	b.says("the service reports no metadata of models", "1 pass")
-	if calls.Load() != 1 {
-		t.Errorf("%d calls, want 1", calls.Load())
-	}
+	expect.Same(t, "calls", calls.Load(), 1)
 	b.exits(4, "models", "--attempts", "1")
 }
 

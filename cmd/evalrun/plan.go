@@ -124,11 +124,8 @@ func writeOutlook(p *term.Printer, g *session.GateOutlook) {
 	}
 	for _, r := range g.Ratios {
 		p.Printf(
-			"  %s x %g at most: a case counts %.0f at most; it needs %d cases even if nothing changes\n",
-			r.Metric,
-			r.Limit,
-			r.Cap,
-			r.Needed,
+			"  %s x %g at most: a case counts %.0f at most; it needs %d cases even if nothing changes\n", r.Metric, r.Limit,
+			r.Cap, r.Needed,
 		)
 	}
 }

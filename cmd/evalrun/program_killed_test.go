@@ -116,9 +116,7 @@ func TestProgramsLeaveNoProcess(t *testing.T) {
 				time.Sleep(100 * time.Millisecond) // two at once may arrive as one
 			}
 			_ = cmd.Wait()
-			if got := cmd.ProcessState.ExitCode(); got != test.exit {
-				t.Errorf("exit %d, want %d", got, test.exit)
-			}
+			expect.Same(t, "exit code", cmd.ProcessState.ExitCode(), test.exit)
 			if _, err := io.Copy(io.Discard, alive); err != nil { // until the last one is gone
 				t.Fatal(err)
 			}

@@ -89,9 +89,7 @@ name: n
 		for _, value := range one.Values {
 			expect.OK(t, flag.Value.Set(value))
 		}
-		if got := flag.Value.String(); got != want[one.Name] {
-			t.Errorf("--%s: got %s, want %s", one.Name, got, want[one.Name])
-		}
+		expect.Same(t, "--"+one.Name, flag.Value.String(), want[one.Name])
 		delete(want, one.Name)
 	}
 	for name := range want {

@@ -37,9 +37,7 @@ func TestKilledPublishLeavesWholePages(t *testing.T) {
 		t.Error("publish was never killed, want at least once")
 	}
 	b.exits(0, "publish", "runs", "--out", "site")
-	if pages := wholeSite(t, b.path("site")); pages != 6 {
-		t.Errorf("%d pages, want 6", pages)
-	}
+	expect.Same(t, "pages", wholeSite(t, b.path("site")), 6)
 	if left, _ := filepath.Glob(b.path("site/data/new-*")); len(left) > 0 {
 		t.Errorf("left behind: %q, want nothing", left)
 	}

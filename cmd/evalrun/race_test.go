@@ -85,15 +85,11 @@ type raceReport struct {
 
 func (b *box) raceReport(name string) (out raceReport, race string) {
 	b.t.Helper()
-	if err := json.Unmarshal([]byte(b.read(name)), &out); err != nil {
-		b.t.Fatal(err)
-	}
+	expect.OK(b.t, json.Unmarshal([]byte(b.read(name)), &out))
 	same := out.Race
 	same.Skipped, same.Saved = 0, 0 // that depends on how many calls were under way
 	data, err := json.Marshal(struct{ Race, Arms, Exit any }{same, out.Arms, out.Gate.Exit})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	expect.OK(b.t, err)
 	return out, string(data)
 }
 
@@ -117,9 +113,7 @@ func TestRaceIsTheSameHoweverItRuns(t *testing.T) {
 				t.Error("no trial ended in an error, want some")
 			}
 		}
-		if race != want {
-			t.Errorf("with %d workers: got %s, want %s", workers, race, want)
-		}
+		expect.Same(t, fmt.Sprint("race with ", workers, " workers"), race, want)
 		if got := report.Race.Trials - l.sum(); got != report.Race.Skipped || got != report.Summary.Skip || got == 0 {
 			t.Errorf("with %d workers: got %d calls that were not made, want the %d of the report", workers, got, report.Race.Skipped)
 		}

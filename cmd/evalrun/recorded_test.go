@@ -222,31 +222,21 @@ func (r *recordedRun) whole() {
 		"run", "suite.yaml", "--out", "whole", "--record", "kept", "-q", "-o", "jsonl=whole.jsonl", "-o",
 		"junit=whole.xml", "-o", "html=whole.html", "-o", "csv=whole.csv",
 	)
-	if got := r.service.requests(); got != len(r.all) {
-		r.Errorf("%d calls for %d recordings", got, len(r.all))
-	}
+	expect.Same(r, "calls", r.service.requests(), len(r.all))
 	if got, want := strings.Count(readText(r.T, r.dir, "whole/run.jsonl"), "\n"), len(r.all)+2; got != want {
 		r.Errorf("the run file has %d lines, want %d", got, want)
 	}
-	if got := strings.Count(readText(r.T, r.dir, "whole.xml"), "<testcase "); got != len(r.all) {
-		r.Errorf("JUnit has %d test cases, want %d", got, len(r.all))
-	}
+	expect.Same(r, "test cases of JUnit", strings.Count(readText(r.T, r.dir, "whole.xml"), "<testcase "), len(r.all))
 	r.finish("resume", "whole", "-q", "-o", "jsonl=again.jsonl") // complete: nothing is sent
-	if got := r.service.requests(); got != len(r.all) {
-		r.Errorf("resume of a complete run: %d calls in all, want %d", got, len(r.all))
-	}
-	if readText(r.T, r.dir, "again.jsonl") != readText(r.T, r.dir, "whole.jsonl") {
-		r.Error("the report of the resumed run differs")
-	}
+	expect.Same(r, "calls after the resume of a complete run", r.service.requests(), len(r.all))
+	expect.Same(r, "the report of the resumed run", readText(r.T, r.dir, "again.jsonl"), readText(r.T, r.dir, "whole.jsonl"))
 }
 
 // resumed cuts the run in the middle of a line, and resumes it.
 func (r *recordedRun) resumed() {
 	lines := strings.SplitAfter(readText(r.T, r.dir, "whole/run.jsonl"), "\n")
 	half := strings.Join(lines[:len(lines)/2], "") + lines[len(lines)/2][:20]
-	if err := os.WriteFile(filepath.Join(r.dir, "whole", "run.jsonl"), []byte(half), 0o600); err != nil {
-		r.Fatal(err)
-	}
+	expect.OK(r, os.WriteFile(filepath.Join(r.dir, "whole", "run.jsonl"), []byte(half), 0o600))
 	missing := len(r.all) - (len(lines)/2 - 1)
 	failed := strings.Count(half, `"outcome":"error"`)
 	r.finish("resume", "whole", "-q", "-o", "jsonl=again.jsonl")
@@ -262,9 +252,7 @@ func (r *recordedRun) resumed() {
 func (r *recordedRun) replayed() {
 	before := r.service.requests()
 	r.finish("run", "suite.yaml", "--out", "replayed", "--replay", "kept", "-q", "-o", "jsonl=replayed.jsonl")
-	if r.service.requests() != before {
-		r.Error("a replay sent requests")
-	}
+	expect.Same(r, "calls after a replay", r.service.requests(), before)
 	answered := regexp.MustCompile(`(?m)^.* (pass|fail) .*\n`)
 	got := answered.FindAllString(outcomes(r.T, r.dir, "replayed.jsonl"), -1)
 	want := answered.FindAllString(outcomes(r.T, r.dir, "whole.jsonl"), -1)
@@ -288,9 +276,7 @@ func TestSoakRecordedRepliesLosesNoAnswer(t *testing.T) {
 	want := recordedOutcomes(t, plain, 1)
 	got := recordedOutcomes(t, all, repeats)
 	for _, r := range all {
-		if n := got[r.model+" "+want[r.model]]; n != fmt.Sprint(repeats) {
-			t.Errorf("%s: got %s, want all %d repeats to be %s", r.model, n, repeats, want[r.model])
-		}
+		expect.Same(t, r.model+": repeats as "+want[r.model], got[r.model+" "+want[r.model]], fmt.Sprint(repeats))
 	}
 	t.Logf("%d replies, %d times each", len(all), repeats)
 }

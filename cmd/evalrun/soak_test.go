@@ -144,12 +144,8 @@ func (s *soak) balanced(file string, trials int) soakReport {
 	s.t.Helper()
 	var r soakReport
 	data, err := os.ReadFile(filepath.Join(s.dir, file))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, &r); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.OK(s.t, err)
+	expect.OK(s.t, json.Unmarshal(data, &r))
 	sum := r.Summary.Pass + r.Summary.Fail + r.Summary.Error + r.Summary.Skip
 	if r.Run.Plan.Trials != trials || sum != trials || r.Summary.Trials != trials || len(r.Trials) != trials {
 		s.t.Errorf("%s: %d trials planned, %d wanted, %d listed, %d counted: %+v", file, r.Run.Plan.Trials, trials, len(r.Trials), sum, r.Summary)
@@ -201,9 +197,7 @@ func sample(pid int, runFile string) (s soakSample, ok bool) {
 // watch samples a process until it ends, and gives its exit code.
 func (s *soak) watch(cmd *exec.Cmd, runFile string, every time.Duration) (samples, server []soakSample, code int) {
 	s.t.Helper()
-	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.OK(s.t, cmd.Start())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

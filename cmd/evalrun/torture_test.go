@@ -84,9 +84,7 @@ func (s *soak) kill(most int, args ...string) (killed int) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for killed < most {
 		cmd := s.command(args...)
-		if err := cmd.Start(); err != nil {
-			s.t.Fatal(err)
-		}
+		expect.OK(s.t, cmd.Start())
 		time.Sleep(time.Duration(10+rng.IntN(90)) * time.Millisecond) // a moment like any other
 		_ = cmd.Process.Kill()
 		if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != -1 {

@@ -79,9 +79,7 @@ func TestRunsOfOthersStartNoProgramAndGetNoKey(t *testing.T) {
 	program := "{exec: {command: [./check.sh]}}"
 	elsewhere := []string{"XDG_CONFIG_HOME=/nonexistent", "HOME=/nonexistent"} // of another user
 	moved := func(b *box) {                                                    // a folder is part of what is signed
-		if err := os.Rename(b.path("run"), b.path("moved")); err != nil {
-			b.t.Fatal(err)
-		}
+		expect.OK(b.t, os.Rename(b.path("run"), b.path("moved")))
 	}
 	for _, test := range []struct {
 		name, scorer string
@@ -205,9 +203,7 @@ func TestRunsMadeFromThoseOfOthersAreNotTrusted(t *testing.T) {
 	b.exits(1, "merge", "one", "two", "--out", "merged")
 	b.exits(1, "merge", "one", "other", "--out", "mixed")
 	for name, signed := range map[string]bool{"own": true, "derived": false, "vouched": true, "merged": true, "mixed": false} {
-		if got := strings.Contains(b.read(name+"/run.jsonl"), `"signature"`); got != signed {
-			t.Errorf("%s: signed is %t, want %t", name, got, signed)
-		}
+		expect.Same(t, name+": signed", strings.Contains(b.read(name+"/run.jsonl"), `"signature"`), signed)
 	}
 }
 

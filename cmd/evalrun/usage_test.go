@@ -80,9 +80,7 @@ func TestRunHelpHasGroupsAndExamples(t *testing.T) {
 	if want := []string{"Selection", "Service", "Limits", "Gate", "Reports", "Recording", "Other"}; !slices.Equal(titles, want) {
 		t.Errorf("got the groups %v, want %v", titles, want)
 	}
-	if n := len(strings.Split(cmd.Example, "\n")); n != 4 {
-		t.Errorf("got %d examples, want 4", n)
-	}
+	expect.Same(t, "examples", len(strings.Split(cmd.Example, "\n")), 4)
 	text := helpOf(t, cmd, 80)
 	if examples, first := strings.Index(text, "Examples:"), strings.Index(text, "Selection:"); examples < 0 || first < examples {
 		t.Errorf("got the examples after the selection, want them first:\n%s", text)

@@ -31,10 +31,7 @@ func (a *app) validateCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(
-		&format,
-		"format",
-		"text",
-		"report as `FORMAT`: text, json (for editors) or github (annotations of GitHub Actions)",
+		&format, "format", "text", "report as `FORMAT`: text, json (for editors) or github (annotations of GitHub Actions)",
 	)
 	flags.Select(cmd.Flags(), &f)
 	flags.Seed(cmd.Flags(), &f)

@@ -100,7 +100,5 @@ func checkReplies(t *testing.T, all []replies.Reply, report string) {
 		}
 		all[i].Check(t, result.Response, failure)
 	}
-	if seen != len(all) {
-		t.Errorf("%d results, want %d", seen, len(all))
-	}
+	expect.Same(t, "results", seen, len(all))
 }

@@ -80,16 +80,12 @@ func (w *watcher) until(calls int64, words ...string) {
 func (w *watcher) replace(name, text string) {
 	w.t.Helper()
 	w.write(name+".swp", text)
-	if err := os.Rename(w.path(name+".swp"), w.path(name)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, os.Rename(w.path(name+".swp"), w.path(name)))
 }
 
 func (w *watcher) ends(code int) {
 	w.t.Helper()
-	if err := w.cmd.Process.Signal(syscall.SIGINT); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, w.cmd.Process.Signal(syscall.SIGINT))
 	var rest strings.Builder
 	for w.lines.Scan() {
 		rest.WriteString(w.lines.Text() + "\n")
@@ -185,18 +181,10 @@ func TestWatchEndsWithTheCodeOfTheLastRun(t *testing.T) {
 	w.ends(1)
 }
 
-// What cannot be watched is refused, and a suite that is not there at first ends it at once.
-func TestWatchRefusesWhatCannotBeWatched(t *testing.T) {
+// A suite that is not there at first ends the watch at once.
+func TestWatchEndsWithoutASuite(t *testing.T) {
 	t.Parallel()
-	b := newBox(t, nil, map[string]string{"suite.yaml": oneCase})
-	for args, want := range map[string]string{
-		"suite.yaml --emulator --dry-run":    "choose one",
-		"suite.yaml --emulator --no-content": "choose one",
-		"suite.yaml --emulator --out here":   "--out here/{id}",
-		"- --emulator":                       "standard input",
-		"nothing.yaml --emulator":            "there is no file nothing.yaml",
-	} {
-		b.exits(2, append([]string{"run", "--watch"}, strings.Fields(args)...)...)
-		b.says(want)
-	}
+	b := newBox(t, nil, nil)
+	b.exits(2, "run", "--watch", "nothing.yaml", "--emulator")
+	b.says("there is no file nothing.yaml")
 }

@@ -106,35 +106,6 @@ func TestAnswersAreReadFromARunFile(t *testing.T) {
 	expect.Same(t, "as kept", b, a, cmpopts.IgnoreFields(eval.Response{}, "Usage"))
 }
 
-// All lines that are no answers are reported at once, with their numbers.
-func TestReadReportsEveryLine(t *testing.T) {
-	t.Parallel()
-	_, err := readLines(
-		t, `{"case":"one","text":"fine"}`,
-		`{"case":"one"`, `{"text":"x"}`, `{"case":"one","txet":"x"}`, `{"case":"one","repeat":-1,"text":"x"}`, "",
-		`{"case":"one","text":"x","turns":["y"]}`, `{"case":"one"}`, `{"case":"one","text":"x"} {}`,
-		`{"case":"one","finishReason":"STOP","response":{"candidates":[{"text":"x"}]}}`, `{"case":"one","response":{"error":"x"}}`,
-	)
-	if eval.Of(err) != eval.CodeBadInput || err == nil {
-		t.Fatalf("exit %d with %v, want bad input", eval.Of(err), err)
-	}
-	lines := strings.Split(err.Error(), "\n")
-	want := []string{":2: ", ":3: ", ":4: ", ":5: ", ":7: ", ":8: ", ":9: ", ":10: ", ":11: "}
-	if len(lines) != len(want) {
-		t.Fatalf("%d problems, want %d:\n%v", len(lines), len(want), err)
-	}
-	for i, line := range lines {
-		if !strings.Contains(line, "a.jsonl"+want[i]) {
-			t.Errorf("%q, want it to be about line %s", line, want[i])
-		}
-	}
-	for i, says := range map[int]string{1: "`case`", 2: "txet", 3: "`repeat`", 7: "`finishReason`"} {
-		if !strings.Contains(lines[i], says) {
-			t.Errorf("%q, want it to name %s", lines[i], says)
-		}
-	}
-}
-
 // givenAnswers that fit no trial, or two of them the same one, are bad input before anything is judged.
 func TestCheckRefusesAnswersThatDoNotFit(t *testing.T) {
 	t.Parallel()

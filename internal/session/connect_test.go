@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
@@ -71,12 +69,8 @@ func TestConnectRefusesAndLeavesNothingBehind(t *testing.T) {
 				_, err = Connect(j, "test", s.notice)
 			}
 			s.refused(err, eval.CodeBadInput, test.says...)
-			if diff := cmp.Diff(before, s.files()); diff != "" {
-				t.Errorf("files (-before +after), want no difference:\n%s", diff)
-			}
-			if n := s.calls(); n != 0 {
-				t.Errorf("%d calls were made, want none", n)
-			}
+			expect.Same(t, "files", s.files(), before)
+			expect.Same(t, "calls", s.calls(), 0)
 		})
 	}
 }
@@ -154,9 +148,7 @@ func TestPlanRefusesBeforeTheFirstAnswer(t *testing.T) {
 	s.refused(s.planned(money, "s.yaml"), eval.CodeBadInput, "svc-pro")
 	s.write("cost.yaml", strings.Replace(fourSuite, "contains: x", "cost: {max: 1}", 1))
 	s.refused(s.planned(eval.Options{}, "cost.yaml"), eval.CodeBadInput, "cost.yaml:5:", "--prices")
-	if n := s.generated(); n != 0 {
-		t.Errorf("%d generate calls, want none", n)
-	}
+	expect.Same(t, "generate calls", s.generated(), 0)
 
 	once := eval.Options{LimitOptions: eval.LimitOptions{Attempts: 1}}
 	s.env["EVALRUN_API_KEY"] = "another"

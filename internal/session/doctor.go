@@ -241,10 +241,7 @@ func (d *Doctor) emulator(ctx context.Context) {
 	}
 	if err != nil {
 		d.problem(
-			"emulator",
-			eval.CodeIncomplete,
-			err.Error(),
-			"evalrun needs to listen on 127.0.0.1: is that forbidden here?",
+			"emulator", eval.CodeIncomplete, err.Error(), "evalrun needs to listen on 127.0.0.1: is that forbidden here?",
 			"emulator",
 		)
 		return

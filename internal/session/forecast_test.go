@@ -287,9 +287,7 @@ func TestForecastCountsCallsOfJudges(t *testing.T) {
 		"longer replies":    {get("abcd", 100, 57), 6 * 7, 6 * 7 * 100e-6},
 		"8 bytes of rubric": {get("abcdefghabcd", 100, 50), 6 * 2, 6 * 2 * 10e-6},
 	} {
-		if got := test.more.JudgeTokens - base.JudgeTokens; got != test.tokens {
-			t.Errorf("%s: %d tokens more, want %d", name, got, test.tokens)
-		}
+		expect.Same(t, name+": tokens more", test.more.JudgeTokens-base.JudgeTokens, test.tokens)
 		if got := test.more.MostCost - base.MostCost; math.Abs(got-test.money) > 1e-12 {
 			t.Errorf("%s: %g USD more, want %g", name, got, test.money)
 		}
@@ -387,9 +385,7 @@ func TestOutlookGivesTheCasesThatAMarginNeeds(t *testing.T) {
 			t.Errorf("%+v: it takes %d cases, want %d", test, g.Reach, want)
 		}
 		for _, row := range g.Rows {
-			if row.Share != 1 {
-				t.Errorf("%+v: a share of %g of the cases runs, want all", test, row.Share)
-			}
+			expect.Same(t, "share of the cases", row.Share, 1)
 		}
 	}
 }

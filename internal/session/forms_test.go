@@ -84,6 +84,7 @@ func TestFormsThatAreNoAnswersAreRefused(t *testing.T) {
 		`"text":"x","usage":{"outputTokens":-1}`:                "-1 of tokens, which is negative",
 		`"text":"x","usage":{"outputTokens":"4"}`:               "cannot unmarshal string",
 		`"text":"x","usage":{"source":"me"}`:                    "`usage.source` is service, counted or estimated",
+		`"repeat":-1,"text":"x"`:                                "`repeat` counts from 1",
 		`"response":{"candidates":[]},"finishReason":"STOP"`:    "`finishReason` goes with `text` or `toolCalls`",
 		`"toolCalls":[{"name":"a","args":{"a":` + deep + "}}]":  "not an answer: nested deeper than 5000 levels",
 	} {

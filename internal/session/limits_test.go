@@ -61,9 +61,7 @@ func TestEveryLimitOfAFlagWins(t *testing.T) {
 		want := whole
 		test.change(&want)
 		expect.Same(t, name, j.Settings.Limits, want)
-		if got := j.Settings.Prices.Currency; got != "USD" {
-			t.Errorf("%s: prices in %s, want those of the suite, in USD", name, got)
-		}
+		expect.Same(t, name+": currency", j.Settings.Prices.Currency, "USD")
 	}
 	j, err := s.settle(Options{Options: eval.Options{LimitOptions: eval.LimitOptions{Prices: s.at.Join("flag-prices.yaml")}}}, "s.yaml")
 	if err != nil || j.Settings.Prices.Currency != "EUR" {

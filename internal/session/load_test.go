@@ -1,66 +1,13 @@
 package session
 
 import (
-	"bytes"
 	"os"
-	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
-
-// Load reports every problem of every suite at once, with its place and a fix, and sends nothing.
-func TestLoadReportsAllProblemsWithPlaceAndFix(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	s.write("a.yaml", `version: 1
-name: a
-targets: [{name: t, modle: svc-pro}]
-prompts: [{name: p, text: "say {{.wrod}}"}]
-cases:
-  - name: one
-    vars: {word: x}
-    scorers: [{contain: x}]
-  - {name: none}
-`)
-	s.write("sub/b.yaml", `version: 1
-name: b
-targets: [{name: t, model: svc-pro}]
-prompts: [{name: p, file: gone.tmpl}]
-cases: [{name: one, scorers: [{regex: "("}]}]
-`)
-	l, err := Load(s.given(Options{}, "a.yaml", "sub/b.yaml"))
-	expect.OK(t, err)
-	var places []string
-	for _, d := range l.Diags.Sorted() {
-		places = append(places, d.Pos.String())
-	}
-	for _, want := range []string{"a.yaml:3:21", "a.yaml:4:34", "a.yaml:8:16", "a.yaml:9:12", "sub/b.yaml:4:27", "sub/b.yaml:5:39"} {
-		if !slices.Contains(places, want) {
-			t.Errorf("problems at %v, want one at %s", places, want)
-		}
-	}
-	s.bad(l.Bad())
-	_, err = l.Settle()
-	s.bad(err)
-	var shown bytes.Buffer
-	expect.OK(t, l.WriteProblems(&shown, false))
-	for _, want := range []string{
-		"`model`", "`word`", "`contains`", "gone.tmpl", // what was meant
-		"    3 | targets: [{name: t, modle: svc-pro}]\n      |                     ^\n", // where, in its line
-	} {
-		if !bytes.Contains(shown.Bytes(), []byte(want)) {
-			t.Errorf("got\n%s\nwant it to contain %q", &shown, want)
-		}
-	}
-	if n := s.calls(); n != 0 {
-		t.Errorf("%d calls were made, want none", n)
-	}
-}
 
 // A file that cannot be a suite is bad input, and the message names it.
 func TestLoadRefusesWhatIsNoFile(t *testing.T) {
@@ -125,9 +72,7 @@ func TestVariablesOfFlagsWinAndLeaveCasesTheSame(t *testing.T) {
 	changed, same := prompts(map[string]string{"w": "flag"})
 	expect.Same(t, "prompts without --var", texts, []string{"say x1", "say x2", "say b3", "say x4"})
 	expect.Same(t, "prompts with --var", changed, []string{"say flag", "say flag", "say flag", "say flag"})
-	if diff := cmp.Diff(ids, same); diff != "" {
-		t.Errorf("identities of cases without and with --var (-without +with), want no difference:\n%s", diff)
-	}
+	expect.Same(t, "identities of cases with --var", same, ids)
 }
 
 // A dangling link is bad input.

@@ -58,9 +58,7 @@ func TestFindTakesTheNearestProjectFile(t *testing.T) {
 		if test.is != "" {
 			want = filepath.Join(dir, filepath.FromSlash(test.is))
 		}
-		if got := findProject(filepath.Join(dir, filepath.FromSlash(test.from)), home); got != want {
-			t.Errorf("%s: got %q, want %q", name, got, want)
-		}
+		expect.Same(t, name, findProject(filepath.Join(dir, filepath.FromSlash(test.from)), home), want)
 	}
 }
 

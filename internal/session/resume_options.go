@@ -19,9 +19,7 @@ func (f *Options) repeated() []eval.Flag {
 		return o.Role != eval.Bounds && o.Role != eval.Serves || o.Name == "--service" || o.Name == "--max-failures"
 	})
 	out = append(
-		out,
-		eval.Flag{Name: "--trust", Value: f.Trust},
-		eval.Flag{Name: "--ledger-wait", Value: f.Ledger.Wait},
+		out, eval.Flag{Name: "--trust", Value: f.Trust}, eval.Flag{Name: "--ledger-wait", Value: f.Ledger.Wait},
 		eval.Flag{Name: "--no-ledger", Value: f.Ledger.None},
 	)
 	for _, name := range slices.Sorted(maps.Keys(f.Services)) {

@@ -79,31 +79,6 @@ func TestSettlePrefersFlagsThenVariablesThenSuites(t *testing.T) {
 	}
 }
 
-// What cannot be settled is bad input that says what differs.
-func TestSettleRefusesWhatDiffers(t *testing.T) {
-	t.Parallel()
-	for says, test := range map[string]struct {
-		options eval.Options
-		env     map[string]string
-		keys    [2]string
-	}{
-		"differ in service.baseUrl": {keys: [2]string{"service: {baseUrl: 'https://a.example'}", "service: {baseUrl: 'https://b.example'}"}},
-		"differ in limits.attempts": {keys: [2]string{"limits: {attempts: 2}", "limits: {attempts: 3}"}},
-		"choose one": {options: eval.Options{
-			Emulator: "demo", ServiceOptions: eval.ServiceOptions{BaseURL: "https://a.example"},
-		}},
-		"v1 or v1beta":         {options: eval.Options{ServiceOptions: eval.ServiceOptions{APIVersion: "v2"}}},
-		"needs a price list":   {options: eval.Options{LimitOptions: eval.LimitOptions{BudgetMoney: 1}}},
-		"control character":    {env: map[string]string{"EVALRUN_API_KEY": "a\nb"}},
-		"it takes at least 16": {env: map[string]string{"EVALRUN_TRUST_KEY": "short"}},
-	} {
-		_, err := settled(t, test.options, test.env, suiteOf(t, "a", test.keys[0]), suiteOf(t, "b", test.keys[1]))
-		if eval.Of(err) != eval.CodeBadInput || err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("got exit %d with %v, want bad input with %q", eval.Of(err), err, says)
-		}
-	}
-}
-
 // The hint names the filter that selects nothing, and what it could have meant.
 func TestTheHintNamesTheFilterThatSelectsNothing(t *testing.T) {
 	t.Parallel()

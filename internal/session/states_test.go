@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,9 +64,7 @@ func TestResumeOfAKilledRunSendsOnlyWhatIsMissing(t *testing.T) {
 			if got := s.generated() - before; got != int64(todo.Send) || got > int64(4-settled) {
 				t.Errorf("%s after %d: %d generate calls, want %d", name, settled, got, todo.Send)
 			}
-			if diff := cmp.Diff(fourOutcomes, s.outcomes("run")); diff != "" {
-				t.Errorf("%s after %d: outcomes (-want +got):\n%s", name, settled, diff)
-			}
+			expect.Same(t, fmt.Sprint(name, " after ", settled), s.outcomes("run"), fourOutcomes)
 			if s.open("run").Partial() {
 				t.Errorf("%s after %d: the run is not complete, want it complete", name, settled)
 			}
@@ -142,12 +141,8 @@ func TestResumeRefusesAndChangesNothing(t *testing.T) {
 			file, calls := s.read("run/run.jsonl"), s.calls()
 			_, err := s.resume("run", test.flags)
 			s.refused(err, eval.CodeBadInput, test.says...)
-			if diff := cmp.Diff(file, s.read("run/run.jsonl")); diff != "" {
-				t.Errorf("the run file (-before +after), want no difference:\n%s", diff)
-			}
-			if got := s.calls(); got != calls {
-				t.Errorf("%d calls were made, want none", got-calls)
-			}
+			expect.Same(t, "the run file", s.read("run/run.jsonl"), file)
+			expect.Same(t, "calls", s.calls(), calls)
 		})
 	}
 }

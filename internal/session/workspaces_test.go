@@ -110,9 +110,7 @@ func TestWorkspacesAreKeptAsTheSuiteSays(t *testing.T) {
 		dir, err := w.Of(p, callOf(runner.TrialName("a-session", 0), false, 1))
 		expect.OK(t, err)
 		kept, release := w.Settle("a-session", &eval.Result{Trial: eval.Trial{ID: "0123456789abcdef"}, Ending: testrun.Ending(test.outcome)})
-		if read(t, dir) != "new" {
-			t.Errorf("the workspace holds %q before the result is written, want new", read(t, dir))
-		}
+		expect.Same(t, "the workspace before the result is written", read(t, dir), "new")
 		release()
 		w.Close()
 		_, err = os.Stat(dir)

@@ -55,15 +55,11 @@ func Seed(fs *pflag.FlagSet, f *evalrun.Options) {
 func Address(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.StringVar(&f.BaseURL, "base-url", "", "send requests to the service at `URL` (EVALRUN_BASE_URL, service.baseUrl)")
 	fs.StringVar(
-		&f.APIVersion,
-		"api-version",
-		"",
+		&f.APIVersion, "api-version", "",
 		"use `VERSION` v1 or v1beta (EVALRUN_API_VERSION, service.apiVersion; default v1)",
 	)
 	fs.StringVar(
-		&f.HeaderPrefix,
-		"header-prefix",
-		"",
+		&f.HeaderPrefix, "header-prefix", "",
 		"begin the service's headers with `PREFIX` (EVALRUN_HEADER_PREFIX; default x-svc)",
 	)
 }
@@ -71,9 +67,7 @@ func Address(fs *pflag.FlagSet, f *evalrun.Options) {
 // Project adds the flag for the cloud project.
 func Project(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.StringVar(
-		&f.Project,
-		"project",
-		"",
+		&f.Project, "project", "",
 		"cloud project `ID`, with oauth (EVALRUN_PROJECT; default the one of the client secrets file)",
 	)
 }

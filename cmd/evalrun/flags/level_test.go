@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -33,9 +34,7 @@ func TestQuietAndVerboseAreALevelAndALayout(t *testing.T) {
 		expect.OK(t, fs.Parse(test.args))
 		layout := reports.Options{}
 		level.Arrange(&layout, test.formats)
-		if level.Level() != test.level {
-			t.Errorf("%q: got the level %d, want %d", test.args, level.Level(), test.level)
-		}
+		expect.Same(t, strings.Join(test.args, " "), level.Level(), test.level)
 		expect.Same(t, "the layout", layout, test.layout)
 	}
 }

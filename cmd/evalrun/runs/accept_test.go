@@ -7,9 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
@@ -103,34 +100,6 @@ cases: [{name: france, vars: {c: France}}, {name: spain, vars: {c: Spain}}]
 
 const parisMadrid = `{"case":"france","text":"Paris"}` + "\n" + `{"case":"spain","text":"Madrid\nof course"}`
 
-// Accepting an answer writes its file and no other; the suite and its neighbours stay as they are to the byte.
-func TestAcceptWritesTheChosenAnswerOnly(t *testing.T) {
-	t.Parallel()
-	f := newFolder(t, capitals)
-	f.write("expected/README", "# kept by hand\n")
-	f.run("run", parisMadrid)
-	want := f.tree()
-	a := f.all("run")
-	if diff := cmp.Diff(want, f.tree()); diff != "" {
-		t.Fatalf("looking: files (-want, as before, +after):\n%s", diff)
-	}
-	if len(a.Proposals) != 2 || a.Compared != 2 || a.Changed != 0 {
-		t.Fatalf("%+v, want two proposals", a)
-	}
-	spain := a.Proposals[1]
-	wanted := &Proposal{
-		File: "expected/s/spain/t.p.txt", Folder: "expected",
-		Offers: []*Offer{{Text: "Madrid\nof course", From: []AnsweredCase{{Suite: "s", Case: "spain", Arm: "t/p", Answers: 1, Different: 1}}}},
-	}
-	expect.Same(t, "proposal", spain, wanted, cmpopts.IgnoreUnexported(Proposal{}))
-	expect.OK(t, spain.Accept(spain.Offers[0]))
-	want["expected/s/spain/t.p.txt"] = "Madrid\nof course\n"
-	expect.Same(t, "files", f.tree(), want)
-	if left := f.all("run"); len(left.Proposals) != 1 || left.Proposals[0].File != "expected/s/france/t.p.txt" || left.Compared != 2 {
-		t.Errorf("left are %+v, want france alone", left)
-	}
-}
-
 // What is expected and what came instead are both shown, and accepting replaces the file as a whole.
 func TestAcceptReplacesAnExpectedAnswer(t *testing.T) {
 	t.Parallel()
@@ -147,9 +116,7 @@ func TestAcceptReplacesAnExpectedAnswer(t *testing.T) {
 		t.Errorf("%+v with %+v, want Paris instead of the long answer", p, p.Offers[0])
 	}
 	expect.OK(t, p.Accept(p.Offers[0]))
-	if got := f.tree()["expected/s/france/t.p.txt"]; got != "Paris\n" {
-		t.Errorf("the file is %q, want Paris and a line break", got)
-	}
+	expect.Same(t, "the file", f.tree()["expected/s/france/t.p.txt"], "Paris\n")
 	if left := f.all("run"); len(left.Proposals) != 0 {
 		t.Errorf("left are %+v, want none", left.Proposals)
 	}
@@ -190,9 +157,7 @@ func TestAcceptOffersTheMostFrequentAnswer(t *testing.T) {
 	f.run("run", answers.String())
 	got := map[string]AnsweredCase{}
 	for _, p := range f.all("run").Proposals {
-		if len(p.Offers) != 1 {
-			t.Errorf("%s: %d offers, want one", p.File, len(p.Offers))
-		}
+		expect.Same(t, "offers for "+p.File, len(p.Offers), 1)
 		got[p.Offers[0].Text] = p.Offers[0].From[0]
 	}
 	want := map[string]AnsweredCase{
@@ -200,46 +165,6 @@ func TestAcceptOffersTheMostFrequentAnswer(t *testing.T) {
 		"Toledo": {Suite: "s", Case: "spain", Arm: "t/p", Answers: 4, Different: 2},
 	}
 	expect.Same(t, "result", got, want)
-}
-
-// Cases that share a file and differ are a conflict: one proposal that says whose each answer is, and which one the file holds.
-func TestAcceptOffersBothSidesOfAConflict(t *testing.T) {
-	t.Parallel()
-	f := newFolder(t, strings.Replace(capitals, "snapshot: true", "snapshot: shared.txt", 1))
-	f.write("expected/shared.txt", "Paris\n")
-	f.run("run", parisMadrid)
-	a := f.all("run")
-	if len(a.Proposals) != 1 || a.Compared != 2 {
-		t.Fatalf("%+v, want one proposal of two answers", a)
-	}
-	source := func(name string) []AnsweredCase {
-		return []AnsweredCase{{Suite: "s", Case: name, Arm: "t/p", Answers: 1, Different: 1}}
-	}
-	want := []*Offer{{Text: "Paris", Expected: true, From: source("france")}, {Text: "Madrid\nof course", From: source("spain")}}
-	expect.Same(t, "offers", a.Proposals[0].Offers, want)
-	// A selection of one side is no conflict, and that side is expected already.
-	one, err := f.offered("run", eval.SelectionOptions{Cases: []string{"fr*"}})
-	if err != nil || len(one.Proposals) != 0 || one.Compared != 1 {
-		t.Errorf("of france: %+v, %v, want nothing to accept", one, err)
-	}
-}
-
-// Errors, blocked and empty answers, and answers to another request are never offered.
-func TestAcceptOffersNoAnswerThatIsNone(t *testing.T) {
-	t.Parallel()
-	f := newFolder(t, capitals)
-	f.run("run-blocked", `{"case":"france","text":"Par","finishReason":"SAFETY"}`+"\n"+`{"case":"spain","text":" \n"}`)
-	f.run("run-missing", `{"case":"france","text":"Paris"}`)
-	for run, want := range map[string]int{"run-blocked": 0, "run-missing": 1} {
-		if a := f.all(run); len(a.Proposals) != want {
-			t.Errorf("%s: %d proposals, want %d", run, len(a.Proposals), want)
-		}
-	}
-	f.run("run", parisMadrid)
-	f.write("s.yaml", strings.Replace(capitals, "c: Spain", "c: Portugal", 1))
-	if a := f.all("run"); len(a.Proposals) != 1 || a.Proposals[0].Offers[0].Text != "Paris" || a.Changed != 1 {
-		t.Errorf("%+v, want Paris alone, and one changed trial", a)
-	}
 }
 
 // No link leads an accepted answer out of the suite's folder, and a failure leaves neither a part of a file nor a temporary one.

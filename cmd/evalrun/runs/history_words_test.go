@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -70,39 +69,4 @@ func TestHistoryHasAPointForEachRun(t *testing.T) {
 			contains(t, shown.String(), h.Trends[0].Metric)
 		})
 	}
-}
-
-// A pattern that fits nothing is bad input, with the nearest name.
-func TestUnknownNamesOfTheHistoryAreBadInput(t *testing.T) {
-	t.Parallel()
-	f := remembered(t)
-	for want, o := range map[string]HistoryOptions{
-		"the history has no suite \"x\"; did you mean `s`?":       {Suites: []string{"x"}},
-		"the history has no arm \"t/q\"; did you mean `t/p`?":     {Arms: []string{"t/q"}},
-		"the history has no metric \"pas\"; did you mean `pass`?": {Metrics: []string{"pas"}},
-		"the history has no case \"c0\"; did you mean `c00`?":     {Cases: []string{"c0"}},
-	} {
-		_, err := f.History(o)
-		expect.Same(t, "exit code", eval.Of(err), eval.CodeBadInput)
-		expect.Same(t, "message", fmt.Sprint(err), want)
-	}
-}
-
-// Without a history there is a hint at how it begins.
-func TestWithoutAHistoryThereIsAHint(t *testing.T) {
-	t.Parallel()
-	f := newRunFolder(t)
-	h, err := f.History(HistoryOptions{})
-	expect.OK(t, err)
-	if h != nil {
-		t.Errorf("got a history of %d runs, want none", len(h.Runs))
-	}
-	out, shown := screen()
-	expect.OK(t, f.WriteNoHistory(out, false))
-	expect.Same(t, "the hint", shown.String(), "no history yet: it begins with the next run\n")
-	out, shown = screen()
-	expect.OK(t, f.WriteNoHistory(out, true))
-	var read map[string]any
-	expect.OK(t, json.Unmarshal(shown.Bytes(), &read))
-	expect.Same(t, "the lists", [2]any{read["runs"], read["courses"]}, [2]any{[]any{}, []any{}})
 }

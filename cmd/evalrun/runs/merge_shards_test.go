@@ -48,9 +48,7 @@ func TestMergedShardsAreOneRun(t *testing.T) {
 	expect.Same(t, "exit, by a gate of 90 %", m.Exit, eval.CodeFailed)
 	expect.Same(t, "counts", m.End.Counts, eval.Counts{Pass: 5, Fail: 1})
 	expect.Same(t, "the end", m.End.FinishedAt, "2026-01-02T00:05:00Z")
-	if shown.Len() != 0 {
-		t.Errorf("no report was wanted, got %s", shown)
-	}
+	expect.Same(t, "reports", shown.Len(), 0)
 
 	d, err := f.Open("whole")
 	expect.OK(t, err)
@@ -76,55 +74,31 @@ func TestMergedShardsAreOneRun(t *testing.T) {
 // Shards that do not belong together are refused before anything is written.
 func TestShardsThatDoNotBelongTogetherAreRefused(t *testing.T) {
 	t.Parallel()
-	change := func(c func(*eval.Run)) func(f inFolder) {
-		return func(f inFolder) { f.shard("two", 2, "ppp", c, completed()) }
-	}
 	for name, test := range map[string]struct {
-		second func(f inFolder)
-		names  []string
+		change func(*eval.Run)
 		want   string // DIR is the folder
 	}{
-		"no shard": {
-			second: change(func(r *eval.Run) { r.Plan.Shard = nil }),
-			want:   "two is not a shard: it was run without --shard",
-		},
-		"another plan": {
-			second: change(func(r *eval.Run) { r.Plan.Shard.Plan = "other" }),
-			want:   "two is a shard of another plan than DIR/one: the suites, the variables or the selection differ",
-		},
 		"other parts": {
-			second: change(func(r *eval.Run) { r.Plan.Shard.Of = 3 }),
+			change: func(r *eval.Run) { r.Plan.Shard.Of = 3 },
 			want:   "two is a shard of another plan than DIR/one: the suites, the variables or the selection differ",
 		},
 		"another service": {
-			second: change(func(r *eval.Run) { r.Service.BaseURL = "http://127.0.0.1:9" }), want: "two used another service than DIR/one",
+			change: func(r *eval.Run) { r.Service.BaseURL = "http://127.0.0.1:9" }, want: "two used another service than DIR/one",
 		},
-		"the emulator": {second: change(func(r *eval.Run) { r.Emulator = true }), want: "two used another service than DIR/one"},
-		"a recording":  {second: change(func(r *eval.Run) { r.Replay = "tape" }), want: "two used another service than DIR/one"},
+		"the emulator": {change: func(r *eval.Run) { r.Emulator = true }, want: "two used another service than DIR/one"},
+		"a recording":  {change: func(r *eval.Run) { r.Replay = "tape" }, want: "two used another service than DIR/one"},
 		"another gate": {
-			second: change(func(r *eval.Run) { r.Suites[0].Gate = &eval.GateConfig{ErrorsMax: new(0.5)} }),
+			change: func(r *eval.Run) { r.Suites[0].Gate = &eval.GateConfig{ErrorsMax: new(0.5)} },
 			want:   "two has another gate than DIR/one",
 		},
-		"an interrupted one": {
-			second: func(f inFolder) { f.shard("two", 2, "pp", nil, &eval.End{Reason: eval.EndInterrupted}) },
-			want:   "two is not complete; to continue: evalrun resume two",
-		},
-		"one that comes twice": {
-			second: change(nil), names: []string{"one", "two", "one"}, want: "one and one are both shard 1/2",
-		},
-		"one that is missing": {second: change(nil), names: []string{"two"}, want: "shards are missing: 1/2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newRunFolder(t)
 			f.shard("one", 1, "ppp", nil, completed())
-			test.second(f)
-			names := test.names
-			if names == nil {
-				names = []string{"one", "two"}
-			}
+			f.shard("two", 2, "ppp", test.change, completed())
 			out, _ := screen()
-			_, err := f.Merge(names, Merging{Out: "whole", Screen: out, Getenv: noVariables})
+			_, err := f.Merge([]string{"one", "two"}, Merging{Out: "whole", Screen: out, Getenv: noVariables})
 			expect.Same(t, "exit code", eval.Of(err), eval.CodeBadInput)
 			expect.Same(t, "message", strings.ReplaceAll(fmt.Sprint(err), f.Abs(""), "DIR"), test.want)
 			if _, err := os.Stat(f.Join("whole")); err == nil {

@@ -147,26 +147,6 @@ func TestRunsAreComparedByAMarginAndArmsByName(t *testing.T) {
 	}
 }
 
-// What cannot be compared is bad input.
-func TestWhatCannotBeComparedIsBadInput(t *testing.T) {
-	t.Parallel()
-	f := newRunFolder(t)
-	f.record("main", nil, completed(), letters("pp", "t/p", 0, 1)...)
-	for name, test := range map[string]struct {
-		names []string
-		o     CompareRequest
-	}{
-		"base":   {[]string{"gone", "main"}, CompareRequest{}},
-		"head":   {[]string{"main", "gone"}, CompareRequest{}},
-		"both":   {[]string{"gone", "gone too"}, CompareRequest{}},
-		"an arm": {[]string{"main"}, CompareRequest{Arms: []string{"t/p", "t/x"}}},
-		"margin": {[]string{"main"}, CompareRequest{Rule: eval.RuleOptions{Metrics: []string{"pass"}}}},
-	} {
-		_, err := f.Compare(context.Background(), test.names, test.o)
-		expect.Same(t, "exit code without "+name, eval.Of(err), eval.CodeBadInput)
-	}
-}
-
 // A self-test says how often the gate errs, and what to do where it blocks too many.
 func TestSelfTestsSayHowOftenTheGateErrs(t *testing.T) {
 	t.Parallel()

@@ -36,9 +36,7 @@ func TestDiffShowsTheLinesThatDiffer(t *testing.T) {
 		if err := Diff(&b, c.before, c.after, c.color); err != nil {
 			t.Error(err)
 		}
-		if b.String() != c.want {
-			t.Errorf("got  %.300q\nwant %.300q", b.String(), c.want)
-		}
+		expect.Same(t, "diff", b.String(), c.want)
 	}
 }
 

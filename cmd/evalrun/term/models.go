@@ -23,16 +23,9 @@ func WriteModels(w io.Writer, models []eval.Model, width int) error {
 	for i := range models {
 		m := &models[i]
 		p.Printf(
-			"%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\n",
-			diag.CleanLine(m.ID()),
-			diag.CleanLine(m.Version),
-			diag.CleanLine(m.DisplayName),
-			m.InputTokenLimit,
-			m.OutputTokenLimit,
-			optional(m.Temperature),
-			optional(m.TopP),
-			optional(m.TopK),
-			diag.CleanLine(strings.Join(m.SupportedGenerationMethods, ", ")),
+			"%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\n", diag.CleanLine(m.ID()), diag.CleanLine(m.Version),
+			diag.CleanLine(m.DisplayName), m.InputTokenLimit, m.OutputTokenLimit, optional(m.Temperature), optional(m.TopP),
+			optional(m.TopK), diag.CleanLine(strings.Join(m.SupportedGenerationMethods, ", ")),
 			diag.CleanLine(m.Description),
 		)
 	}

@@ -160,9 +160,7 @@ func TestTheLineOfProgressSaysWhatWasSpent(t *testing.T) {
 			p.Done(&eval.Result{Ending: testrun.Ending(outcome)}, eval.Spent{Tokens: 12, Money: 0.5, Currency: "EUR"})
 		}
 		expect.Same(
-			t,
-			"after four",
-			p.line(),
+			t, "after four", p.line(),
 			"4 of 10 trials: 1 pass, 1 fail, 1 error, 1 skip; 12 tokens, 0.5000 EUR; 2.0/s; about 3s left",
 		)
 		for range 6 {
