@@ -134,14 +134,7 @@ func (d *Doctor) warning(name, text, advice, page string) {
 }
 
 func (d *Doctor) problem(name string, code int, text, advice, page string) {
-	d.out.Checks = append(d.out.Checks, Check{
-		Name:   name,
-		State:  Problem,
-		Text:   text,
-		Advice: advice,
-		Page:   page,
-		exit:   code,
-	})
+	d.out.Checks = append(d.out.Checks, Check{Name: name, State: Problem, Text: text, Advice: advice, Page: page, exit: code})
 }
 
 // suites loads the suites. It ignores the service settings of a suite with problems.

@@ -88,22 +88,34 @@ func (d *Doctor) lists(ctx context.Context, session *Session, one *namedService)
 		text = fmt.Sprintf("`%s` is evalrun's emulator: no model is behind it", one.Name)
 	}
 	d.ok("service", "%s; it lists %s", text, diag.Count(len(models), "model"))
-	for _, id := range modelsOf(session, one.Name) {
-		if slices.ContainsFunc(models, func(m eval.Model) bool { return m.ID() == id }) {
-			continue
-		}
-		if _, err := session.Model(ctx, id); err != nil { // some are there without being listed
-			d.problem("models", eval.Of(err), err.Error(), "`evalrun models --suite FILE` lists them",
-				"suite#rules-of-known-models")
-		}
-	}
+	d.lookUp(ctx, session, modelsOf(session, one.Name), models, "`evalrun models --suite FILE` lists them")
 }
 
-func modelsOf(session *Session, name string) []string {
+// lookUp reports models that the service does not have, and whether it has all. Some have models that they do not list.
+func (d *Doctor) lookUp(ctx context.Context, session *Session, ids []string, listed []eval.Model, advice string) (all bool) {
+	all = true
+	for _, id := range ids {
+		if slices.ContainsFunc(listed, func(m eval.Model) bool { return m.ID() == id }) {
+			continue
+		}
+		if _, err := session.Model(ctx, id); err != nil {
+			all = false
+			d.problem("models", eval.Of(err), err.Error(), advice, "suite#rules-of-known-models")
+		}
+	}
+	return all
+}
+
+// modelsOf returns the models of a service that the suites test; "" is the unnamed service.
+func modelsOf(session *Session, service string) []string {
 	var out []string
 	for _, s := range session.Suites {
 		for _, t := range s.Targets {
-			if m := t.Model(); m != nil && m.Service != nil && m.Service.Name == name && !slices.Contains(out, m.ID) {
+			m := t.Model()
+			if m == nil || slices.Contains(out, m.ID) {
+				continue
+			}
+			if of := m.Service; of == nil && service == "" || of != nil && of.Name == service {
 				out = append(out, m.ID)
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -185,25 +184,9 @@ func aheadOr(skew time.Duration) string {
 }
 
 func (d *Doctor) models(ctx context.Context, session *Session, listed []eval.Model) {
-	var named, missing []string
-	for _, s := range session.Suites {
-		for _, t := range s.Targets {
-			if m := t.Model(); m != nil && m.Service == nil && !slices.Contains(named, m.ID) {
-				named = append(named, m.ID)
-			}
-		}
-	}
-	for _, id := range named {
-		if slices.ContainsFunc(listed, func(m eval.Model) bool { return m.ID() == id }) {
-			continue
-		}
-		if _, err := session.Model(ctx, id); err != nil { // some services have models that they do not list
-			missing = append(missing, id)
-			d.problem("models", eval.Of(err), err.Error(), "`evalrun models` lists them", "suite#rules-of-known-models")
-		}
-	}
+	named := modelsOf(session, "")
 	switch {
-	case len(missing) > 0:
+	case !d.lookUp(ctx, session, named, listed, "`evalrun models` lists them"):
 	case len(named) > 0:
 		d.ok("models", "the service lists %d; there is %s", len(listed), strings.Join(named, ", "))
 	case len(listed) == 0:

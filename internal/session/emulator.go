@@ -45,20 +45,15 @@ func (s *Session) startEmulator() error {
 	if err != nil {
 		return err
 	}
-	e := emulator.New(
-		emulator.Options{
-			Script:       script,
-			Key:          emulatorKey,
-			HeaderPrefix: s.Settings.Service.HeaderPrefix,
-			Seed:         s.Options.Seed,
-			AnyModel:     true,
-		},
-	)
+	prefix := s.Settings.Service.HeaderPrefix
+	e := emulator.New(emulator.Options{
+		Script: script, Key: emulatorKey, HeaderPrefix: prefix, Seed: s.Options.Seed, AnyModel: true,
+	})
 	server, err := e.Start("127.0.0.1:0")
 	if err != nil {
 		return eval.WithCode(eval.CodeIncomplete, err)
 	}
-	s.emulator = &embedded{server, script.Sum(), s.Settings.Service.HeaderPrefix}
+	s.emulator = &embedded{server, script.Sum(), prefix}
 	s.Settings.Service.BaseURL = server.URL
 	s.Settings.UseKey(emulatorKey)
 	return nil

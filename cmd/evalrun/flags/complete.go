@@ -2,6 +2,7 @@ package flags
 
 import (
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,26 +22,18 @@ func CompleteSelection(cmd *cobra.Command) {
 			return CompleteRuns(cmd, nil, text)
 		})
 	}
-	for flag, names := range map[string]func(*suite.Suite) iter.Seq[string]{"case": suiteCases, "tag": suiteTags, "arm": suiteArms} {
+	for flag, names := range map[string]func(*suite.Suite) []string{"case": suiteCases, "tag": suiteTags, "arm": suiteArms} {
 		completeFlag(cmd, flag, func(_ *cobra.Command, files []string, text string) ([]string, cobra.ShellCompDirective) {
 			l, err := session.Load(session.Options{Caller: runner.Caller{Suites: files}})
 			if err != nil || l.Diags.HasErrors() { // completion ignores problems; the command itself reports them
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return offered(text, ofAll(l.Suites, names)), cobra.ShellCompDirectiveNoFileComp
-		})
-	}
-}
-
-func ofAll(suites []*suite.Suite, names func(*suite.Suite) iter.Seq[string]) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, s := range suites {
-			for name := range names(s) {
-				if !yield(name) {
-					return
-				}
+			var all []string
+			for _, s := range l.Suites {
+				all = append(all, names(s)...)
 			}
-		}
+			return offered(text, slices.Values(all)), cobra.ShellCompDirectiveNoFileComp
+		})
 	}
 }
 
@@ -50,36 +43,25 @@ func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc
 	}
 }
 
-func suiteCases(s *suite.Suite) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for c := range s.Outlines() {
-			if !yield(c.Name) {
-				return
-			}
-		}
+func suiteCases(s *suite.Suite) (out []string) {
+	for c := range s.Outlines() {
+		out = append(out, c.Name)
 	}
+	return out
 }
 
-func suiteTags(s *suite.Suite) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for c := range s.Outlines() {
-			for _, tag := range c.Tags {
-				if !yield(tag) {
-					return
-				}
-			}
-		}
+func suiteTags(s *suite.Suite) (out []string) {
+	for c := range s.Outlines() {
+		out = append(out, c.Tags...)
 	}
+	return out
 }
 
-func suiteArms(s *suite.Suite) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, arm := range s.Arms() {
-			if !yield(arm.Name()) {
-				return
-			}
-		}
+func suiteArms(s *suite.Suite) (out []string) {
+	for _, arm := range s.Arms() {
+		out = append(out, arm.Name())
 	}
+	return out
 }
 
 // maxOffered bounds the names offered to the shell; a longer list is no help.
@@ -103,16 +85,13 @@ func offered(text string, names iter.Seq[string]) []string {
 
 // CompleteFormats completes the value of -o with the names of report formats.
 func CompleteFormats(cmd *cobra.Command) {
-	err := cmd.RegisterFlagCompletionFunc("report", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	completeFlag(cmd, "report", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var out []string
 		for _, f := range reports.Formats() {
 			out = append(out, f.Name+"\t"+f.Summary)
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp
 	})
-	if err != nil { // fails only for an unknown flag
-		panic(err)
-	}
 }
 
 // CompleteRuns completes the first argument with the names of recorded runs.
