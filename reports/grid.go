@@ -1,10 +1,15 @@
 package reports
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/clipperhouse/displaywidth"
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
 )
 
 type gridColumn struct {
@@ -34,22 +39,81 @@ func (t *screen) grid(columns []gridColumn, rows [][]string) {
 	for i, c := range columns {
 		header[i] = c.Header
 	}
-	t.row(widths, header)
-	t.out.WriteString(strings.Repeat("─", total(widths)) + "\n")
+	t.out.WriteString(drawn(widths, header, rows))
+}
+
+// drawn is a table whose cells are cut to the widths.
+func drawn(widths []int, header []string, rows [][]string) string {
+	var out strings.Builder
+	var in standIns
+	g := tablewriter.NewTable(&out, gridStyle()...)
+	g.Header(in.hide(widths, header))
 	for _, row := range rows {
-		t.row(widths, row)
+		if err := g.Append(in.hide(widths, row)); err != nil { // rows of strings always fit
+			panic(err)
+		}
+	}
+	if err := g.Render(); err != nil { // it writes to memory
+		panic(err)
+	}
+	return in.show(out.String())
+}
+
+func gridStyle() []tablewriter.Option {
+	return []tablewriter.Option{
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
+			Borders: tw.Border{Left: tw.Off, Right: tw.Off, Top: tw.Off, Bottom: tw.Off},
+			Symbols: tw.NewSymbolCustom("report").WithRow(ruleStandIn),
+			Settings: tw.Settings{
+				Separators: tw.Separators{BetweenColumns: tw.Off, BetweenRows: tw.Off},
+				Lines:      tw.Lines{ShowHeaderLine: tw.On},
+			},
+		})),
+		tablewriter.WithHeaderAutoFormat(tw.Off), tablewriter.WithHeaderAlignment(tw.AlignLeft), tablewriter.WithRowAlignment(tw.AlignLeft),
+		tablewriter.WithHeaderAutoWrap(tw.WrapNone), tablewriter.WithRowAutoWrap(tw.WrapNone), tablewriter.WithTrimSpace(tw.Off),
 	}
 }
 
-func (t *screen) row(widths []int, cells []string) {
-	var line strings.Builder
-	for i, cell := range cells {
-		if shownWidth(cell) > widths[i] {
+// standIns are the cells that the table writer would measure wrongly, in the order of the table. The writer adds up
+// characters, so an emoji of a family is as wide as its members, and it depends on the locale. So it draws marks as wide
+// as the cell instead.
+type standIns []string
+
+// Marks are unassigned characters, so no clean text contains them.
+const (
+	cellStandIn = "\U00040000"
+	ruleStandIn = "\U00040001"
+)
+
+var cellMarks = regexp.MustCompile(cellStandIn + "+")
+
+// hide cuts cells to the widths, and replaces those that are not plain ASCII with marks.
+func (in *standIns) hide(widths []int, cells []string) []string {
+	out := slices.Clone(cells)
+	for i, cell := range out {
+		width := shownWidth(cell)
+		if width > widths[i] {
 			cell = displaywidth.TruncateString(cell, widths[i], "...")
+			width = displaywidth.String(cell)
 		}
-		line.WriteString(" " + cell + strings.Repeat(" ", widths[i]-shownWidth(cell)+1))
+		if width > 0 && strings.ContainsFunc(cell, func(r rune) bool { return r >= utf8.RuneSelf }) {
+			*in = append(*in, cell)
+			cell = strings.Repeat(cellStandIn, width)
+		}
+		out[i] = cell
 	}
-	t.out.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	return out
+}
+
+// show is a drawn table with the cells in the place of their marks.
+func (in *standIns) show(table string) string {
+	hidden := *in
+	table = cellMarks.ReplaceAllStringFunc(table, func(string) string {
+		cell := hidden[0]
+		hidden = hidden[1:]
+		return cell
+	})
+	return strings.ReplaceAll(table, ruleStandIn, "─")
 }
 
 // plain are columns that always stay as they are.

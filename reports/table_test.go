@@ -331,7 +331,7 @@ func TestNextAfterErrorsOffersWhatChangesSomething(t *testing.T) {
 	}
 }
 
-// Wide characters, combining marks and texts from right to left keep the columns in line, and every line fits.
+// Wide characters, combining marks, texts from right to left and colours keep the columns in line, and every line fits.
 func TestColumnsAlignWithWideCharacters(t *testing.T) {
 	t.Parallel()
 	var trials []brief
@@ -344,6 +344,10 @@ func TestColumnsAlignWithWideCharacters(t *testing.T) {
 	}
 	for width := 60; width <= 200; width += 10 {
 		got := tableOf(t, reports.Options{Width: width, Verbose: true}, trials...)
+		colored := tableOf(t, reports.Options{Width: width, Verbose: true, Color: true}, trials...)
+		if plain := colors.ReplaceAllString(colored, ""); plain == colored || plain != got {
+			t.Errorf("width %d: got with colors\n%s\nwant the same columns as\n%s", width, colored, got)
+		}
 		at := -1
 		for _, line := range strings.Split(got, "\n") {
 			if w := displaywidth.String(line); w > width {
