@@ -31,6 +31,9 @@ func TestKilledPublishLeavesWholePages(t *testing.T) {
 		if cmd.Wait() != nil {
 			killed++
 		}
+		if code := cmd.ProcessState.ExitCode(); code > 0 { // it is -1 for one that was killed
+			t.Fatalf("publish %s after %d were killed: exit code %d, want 0", names[i%3], killed, code)
+		}
 		wholeSite(t, b.path("site"))
 	}
 	if killed == 0 {

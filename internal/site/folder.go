@@ -41,7 +41,7 @@ const (
 // folder is the folder of a site. Data is written first, to folders named by a hash of their content, which
 // never change. Then each page is replaced atomically, and refers to the folders with its data. So a reader
 // always sees a complete old or new page, even if the writer is killed. Data that no page uses is deleted
-// last.
+// last, so a kill then leaves a folder with some of its files.
 type folder struct {
 	root  *os.Root
 	lock  *flock.Flock
@@ -196,12 +196,12 @@ func hashFile(sum hash.Hash, name string, parts ...[]byte) {
 
 func hashName(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)[:8]) }
 
-// done renames the folder to the hash of its content and returns the name. It keeps a folder of that name that is there.
+// done renames the folder to the hash of its content and returns the name. It keeps and completes a folder of that name that is there.
 func (p *dataFolder) done() (string, error) {
 	name := path.Join(dataDir, hashName(p.sum))
 	p.in.fresh[name] = true
 	if _, err := p.in.root.Lstat(name); err == nil {
-		return name, errors.Join(p.in.sameFiles(p.name, name), p.in.root.RemoveAll(p.name))
+		return name, errors.Join(p.in.complete(name, p.name), p.in.root.RemoveAll(p.name))
 	}
 	return name, p.in.root.Rename(p.name, name)
 }

@@ -240,17 +240,21 @@ func (f *folder) check(name string) error {
 	return nil
 }
 
-// sameFiles refuses a data folder that lacks what its name promises: its content may come with a checkout.
-func (f *folder) sameFiles(fresh, known string) error {
+// complete moves files that are missing in a data folder into it: a sweep that was killed may have deleted them. It refuses a folder whose
+// files are not what its name promises: they may come with a checkout.
+func (f *folder) complete(known, fresh string) error {
 	return fs.WalkDir(f.root.FS(), fresh, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
+		}
+		at := known + strings.TrimPrefix(name, fresh)
+		if _, err := f.root.Lstat(at); errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(f.root.MkdirAll(path.Dir(at), 0o755), f.root.Rename(name, at))
 		}
 		want, err := f.root.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		at := known + strings.TrimPrefix(name, fresh)
 		if got, err := f.root.ReadFile(at); err != nil || !bytes.Equal(got, want) {
 			return eval.BadInput("%s is not what evalrun publish wrote: delete its folder, or name another one with --out", f.path(at))
 		}

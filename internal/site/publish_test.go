@@ -364,6 +364,31 @@ func TestPublishRemovesWhatIsNoLongerPublished(t *testing.T) {
 	}
 }
 
+// A publish that is killed while it deletes old data leaves folders with some of their files. The next one may need them again.
+func TestPublishCompletesDataThatAKillLeftBehind(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	f.record("one", 1, "pf", nil)
+	f.published(site.PublishOptions{})
+	whole := f.files()
+	for _, name := range slices.Sorted(maps.Keys(whole)) {
+		if !strings.HasPrefix(name, "data/") {
+			continue
+		}
+		expect.OK(t, os.Remove(f.Join("site/"+name)))
+		f.published(site.PublishOptions{})
+		expect.Same(t, "files after the loss of "+name, f.files(), whole)
+	}
+	entries, err := os.ReadDir(f.Join("site/data"))
+	expect.OK(t, err)
+	for _, entry := range entries { // all files of the folder, then the folders in it
+		at := f.Join("site/data/" + entry.Name())
+		expect.OK(t, os.RemoveAll(at), os.Mkdir(at, 0o700))
+	}
+	f.published(site.PublishOptions{})
+	expect.Same(t, "files after the loss of all data", f.files(), whole)
+}
+
 func TestRunsOfDifferentSuitesAreNotCompared(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t)
