@@ -38,10 +38,11 @@ func (m *measure) shares(of value) shares {
 // atLeast returns the lower bound of the mean share with one-sided error alpha. It is exact (Clopper and
 // Pearson) if each unit is 0 or 1.
 func (s shares) atLeast(alpha float64) float64 {
-	switch {
-	case len(s.head) == 0:
+	if len(s.head) == 0 {
 		return 0
-	case s.certain() && slices.Max(s.weights) == slices.Min(s.weights):
+	}
+	certain := !slices.ContainsFunc(s.head, func(x float64) bool { return x != 0 && x != 1 })
+	if certain && slices.Max(s.weights) == slices.Min(s.weights) {
 		return stats.Gaffke(s.head, 0, alpha)
 	}
 	doubled := scaledBy(2, s.head) // lowerBound takes values between -1 and 1
@@ -57,8 +58,4 @@ func (s shares) atMost(alpha float64) float64 {
 		turned.head[i]++
 	}
 	return 1 - turned.atLeast(alpha)
-}
-
-func (s shares) certain() bool {
-	return !slices.ContainsFunc(s.head, func(x float64) bool { return x != 0 && x != 1 })
 }

@@ -39,7 +39,7 @@ func lowerBound(d, weights []float64, alpha float64) float64 {
 	mean := weightedMean(d, weights)
 	room := make([]float64, len(d))
 	if e := residuals(room, d, weights, mean); !stats.UseT(e) && slices.Max(weights) == slices.Min(weights) {
-		return stats.Gaffke(rounded(d, -1), -1, alpha)
+		return stats.Gaffke(roundedIn(slices.Clone(d), d, -1), -1, alpha)
 	}
 	shifted := make([]float64, len(d))
 	return bisect(-1, mean, func(bound float64) bool {
@@ -67,15 +67,7 @@ func bisect(lo, hi float64, holds func(float64) bool) float64 {
 // the number of different values.
 const manyUnits = 2000
 
-// rounded rounds x so that few different values remain. It errs on the safe side.
-func rounded(x []float64, floor float64) []float64 {
-	if len(x) < manyUnits {
-		return x
-	}
-	return roundedIn(make([]float64, len(x)), x, floor)
-}
-
-// roundedIn is rounded, writing to out, which may be x.
+// roundedIn rounds x so that few different values remain, and errs on the safe side. It writes to out, which may be x.
 func roundedIn(out, x []float64, floor float64) []float64 {
 	if len(x) < manyUnits {
 		return x

@@ -13,18 +13,6 @@ type ClassCount struct {
 	N    int
 }
 
-// classMetrics are the metrics over all classes that comparisons of two classifications show, after the accuracy.
-func classMetrics() []string {
-	return []string{eval.MacroF1, eval.WeightedF1, eval.Kappa}
-}
-
-func gatedNames(all []eval.MetricMargin) (out []string) {
-	for _, g := range all {
-		out = append(out, g.Name)
-	}
-	return out
-}
-
 func isClassMetric(metric string, base, head *Side) bool {
 	if base == nil || head == nil || len(base.ClassPairs) == 0 || len(head.ClassPairs) == 0 || metric == eval.Accuracy {
 		return false

@@ -182,7 +182,11 @@ func (o *Options) metricsOf(base, head *Side, preferences bool) []string {
 			out = append(out, name)
 		}
 	}
-	for _, name := range slices.Concat(classMetrics(), gatedNames(o.Margins)) {
+	ofClasses := []string{eval.MacroF1, eval.WeightedF1, eval.Kappa} // which are shown after the accuracy
+	for _, gated := range o.Margins {
+		ofClasses = append(ofClasses, gated.Name)
+	}
+	for _, name := range ofClasses {
 		if isClassMetric(name, base, head) && !slices.Contains(out, name) {
 			out = append(out, name)
 		}

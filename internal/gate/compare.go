@@ -150,7 +150,7 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 		o.EarlyVerdict = known
 	}
 	arm := compare.Compare(p.base, p.head, o)
-	arm.Why = cmp.Or(byOutcome(base, head), arm.Why)
+	arm.Why = cmp.Or(chosenByOutcome("the baseline", base), chosenByOutcome("the run", head), arm.Why)
 	if base != head && base.StopOf(p.base.Suite, p.base.Arm) != nil {
 		arm.Why = cmp.Or(arm.Why, "the baseline stopped early, once its own verdict was known: it did not run all of its cases")
 	}
@@ -188,11 +188,6 @@ func cutShort(stop eval.ArmStop) string {
 		return fmt.Sprintf(others, "the verdicts against this arm were")
 	}
 	return ""
-}
-
-// byOutcome says that a side was selected by its outcomes, "" if none was.
-func byOutcome(base, head *journal.Document) string {
-	return cmp.Or(chosenByOutcome("the baseline", base), chosenByOutcome("the run", head))
 }
 
 // chosenByOutcome says that a run was selected by its outcomes, "" if it was not. Cases that failed once

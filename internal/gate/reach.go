@@ -260,7 +260,8 @@ func (arm *armPreview) tooFew(suite string, m eval.MetricMargin, alpha float64) 
 		suite, arm.name, what, metric, m.Margin, need,
 	)
 	if n := len(arm.Duplicates); n > 0 {
-		text += fmt.Sprintf("; %s with the same request as another, which counts once", diag.Count(duplicates(arm.Duplicates), "case"))
+		duplicates := len(slices.Concat(arm.Duplicates...)) - n
+		text += fmt.Sprintf("; %s with the same request as another, which counts once", diag.Count(duplicates, "case"))
 	}
 	if n := len(arm.Added) + len(arm.Changed); n > 0 {
 		text += fmt.Sprintf("; %d more are not in the baseline as they are now (variables, scorers)", n)
@@ -270,14 +271,6 @@ func (arm *armPreview) tooFew(suite string, m eval.MetricMargin, alpha float64) 
 		arm.Effective,
 		leastMargin(arm.Effective, alpha),
 	)
-}
-
-// duplicates is how many cases have the request of another one.
-func duplicates(groups [][]string) (n int) {
-	for _, names := range groups {
-		n += len(names) - 1
-	}
-	return n
 }
 
 // leastMargin is the smallest margin, in hundredths, that a number of units can show.

@@ -329,15 +329,10 @@ func (r *pairReader) answer(d *journal.Document, side int, p *pairPlace) (scorer
 	if err != nil {
 		return scorers.Exchange{}, err
 	}
-	exchange := answerOf(one)
+	var exchange scorers.Exchange
+	if one.Response != nil { // a run without content has neither question nor answer
+		exchange = scorers.NewExchange(one)
+	}
 	r.cached[side][p.at[side]] = exchange
 	return exchange, nil
-}
-
-// answerOf returns an answer with its question; both are empty in runs without content.
-func answerOf(r *eval.Result) scorers.Exchange {
-	if r.Response == nil {
-		return scorers.Exchange{}
-	}
-	return scorers.NewExchange(r)
 }

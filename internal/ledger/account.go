@@ -82,13 +82,6 @@ func (a *account) take(cost amount, now time.Time) {
 	}
 }
 
-// release frees the place of a grant that ended.
-func (a *account) release(cost amount) {
-	if takesPlace(cost) {
-		a.open--
-	}
-}
-
 // turn reports whether a call is next. Calls with tokens keep their order, so that small ones cannot
 // overtake a large one forever. Other calls do not wait, because settling an answer may need one.
 func (a *account) turn(ask *grantRequest) bool {

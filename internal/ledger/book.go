@@ -102,7 +102,9 @@ func (b *book) apply(e *bookEvent) {
 			return
 		}
 		delete(b.grants, e.ID)
-		g.of.release(g.cost)
+		if takesPlace(g.cost) {
+			g.of.open--
+		}
 		if e.Type == returned {
 			g.of.budget.Return(g.cost)
 			return

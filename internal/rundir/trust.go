@@ -142,17 +142,12 @@ func (k *Keys) make() ([]byte, error) {
 	_, err = temp.WriteString(hex.EncodeToString(key) + "\n")
 	err = errors.Join(err, temp.Sync(), temp.Close())
 	if err == nil {
-		err = os.Link(temp.Name(), k.path) // which fails when it is there
+		if err = os.Link(temp.Name(), k.path); errors.Is(err, fs.ErrExist) {
+			err = nil
+		}
 	}
-	if err = errors.Join(ignore(err, fs.ErrExist), os.Remove(temp.Name())); err != nil {
+	if err = errors.Join(err, os.Remove(temp.Name())); err != nil {
 		return nil, err
 	}
 	return k.own()
-}
-
-func ignore(err, what error) error {
-	if errors.Is(err, what) {
-		return nil
-	}
-	return err
 }

@@ -151,7 +151,10 @@ func (t tails) most(n int, d, perDeviation float64) float64 {
 // over the number of flips.
 func (t tails) probability(n int, d, psi float64) float64 {
 	if psi <= 0 {
-		return indicator(t[0] == 0)
+		if t[0] == 0 {
+			return 1
+		}
+		return 0
 	}
 	share := clamp((psi + d) / 2 / psi) // of the flips, the ones that count as extreme
 	centre, spread := float64(n)*psi, 7*math.Sqrt(float64(n)*psi*(1-psi))+7
@@ -204,11 +207,4 @@ func logTimes(n int, log float64) float64 {
 		return 0
 	}
 	return float64(n) * log
-}
-
-func indicator(yes bool) float64 {
-	if yes {
-		return 1
-	}
-	return 0
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -148,7 +149,7 @@ func (r *Reader) body(data []byte, mediaType string) (*eval.Response, error) {
 	case meansJSON(mediaType, data) || !utf8.Valid(data):
 		return nil, err
 	case needed != nil:
-		err := needed.error("needs JSON, and the answer is %s: %s", named(mediaType), wire.Excerpt(data))
+		err := needed.error("needs JSON, and the answer is %s: %s", cmp.Or(mediaType, "a text"), wire.Excerpt(data))
 		err.Answer = &eval.Response{Candidates: []eval.Candidate{{Text: string(data)}}}
 		return nil, err
 	}
@@ -210,13 +211,6 @@ func unquoted(event json.RawMessage) []byte {
 		return []byte(text)
 	}
 	return compact(event)
-}
-
-func named(mediaType string) string {
-	if mediaType == "" {
-		return "a text"
-	}
-	return mediaType
 }
 
 func (r *Reader) json(v any, data []byte) (*eval.Response, error) {
