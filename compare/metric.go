@@ -91,8 +91,7 @@ func (m *measure) differences(c *MetricComparison, u units, margin float64, bett
 	}
 }
 
-// binary compares requests that passed or failed once, by counts. Gated metrics use exact tests where these are
-// feasible.
+// binary compares requests that ran once, by counts. Gates use exact tests where these are feasible.
 func (m *measure) binary(c *MetricComparison, margin float64, better direction) {
 	n := c.N
 	gained := c.Gained
@@ -191,8 +190,7 @@ func flipping(d []float64) (n int) {
 	return n
 }
 
-// mostFlipping is the number of differing units above which the t test replaces the sign-flip test, which would be
-// slow and agree.
+// mostFlipping is the number of differing units above which the t test agrees with the slow sign-flip test.
 func (m *measure) mostFlipping() int {
 	switch {
 	case m.smooth: // their signs are uninformative, and sign flips are slow

@@ -139,8 +139,7 @@ func (p *paired) lose(list *[]string, b *CaseTotals) {
 	}
 }
 
-// add records a case with the same request on both sides. expected says that it counts towards the share that is
-// compared.
+// add records a case with one request on both sides. expected: it counts towards the compared share.
 func (p *paired) add(one pair, expected bool) {
 	b, h := one.base, one.head
 	switch {
@@ -254,8 +253,7 @@ func Pairs(base, head *Side) (out [][2]*CaseTotals) {
 	return out
 }
 
-// ScorerVersion is a kind of scorer whose version differs between the sides, and that is all that changed in some
-// cases.
+// ScorerVersion is a kind of scorer whose version differs, and nothing else in some cases.
 type ScorerVersion struct {
 	Kind  string `json:"kind"`
 	Base  int    `json:"base"`
@@ -292,8 +290,7 @@ func versionsApart(base, head string) (out []ScorerVersion) {
 	return out
 }
 
-// splitVersions splits a hash of scorers such as 0123456789abcdef+choice.2. Kinds at their first version are not
-// listed.
+// splitVersions splits 0123456789abcdef+choice.2. Kinds at their first version are not listed.
 func splitVersions(scorers string) (hash string, versions map[string]int) {
 	hash, rest, _ := strings.Cut(scorers, "+")
 	versions = map[string]int{}

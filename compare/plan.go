@@ -67,8 +67,7 @@ func NewOutlook(units int, m eval.MetricMargin, alpha float64, single, early boo
 	return o
 }
 
-// expectedShare simulates runs in which nothing changed. It returns the mean share of units that they run before
-// they stop.
+// expectedShare is the mean share of units that runs in which nothing changed use before they stop.
 func expectedShare(units int, m eval.MetricMargin, alpha, flips float64) float64 {
 	rng := rand.New(rand.NewPCG(1, math.Float64bits(flips))) //nolint:gosec // a simulation
 	run := 0

@@ -36,8 +36,7 @@ func defaultCap(metric string, base *Side) float64 {
 	return capFactor * (all[(len(all)-1)/2] + all[len(all)/2]) / 2
 }
 
-// ratio compares the ratio of mean amounts, each case capped. It tests that the mean of head - limit x base is 0
-// or less.
+// ratio compares the ratio of mean capped amounts. It tests that the mean of head - limit x base is 0 or less.
 func (m *measure) ratio(c *MetricComparison, g eval.MetricMargin, base *Side) {
 	most := g.Cap
 	if most == 0 {
@@ -93,8 +92,7 @@ func (m *measure) hidden(metric string, most float64) float64 {
 	return 1 - seen/whole
 }
 
-// capped are the amounts of both sides as shares of the cap. Errors of head count as the cap when the worst case
-// is measured.
+// capped are amounts as shares of the cap. Errors of head count as the cap in the worst case.
 func (m *measure) capped(metric string, most float64) (ofBase, ofHead value) {
 	ofBase = func(c *CaseTotals) (float64, bool) {
 		v, ok := amount(metric, c).Mean()

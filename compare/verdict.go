@@ -82,8 +82,7 @@ func (o *Options) decideArm(a *ArmComparison) {
 	}
 }
 
-// stopped sets the verdict that was known early. It is final, whatever the tests would say about the cases
-// that were used.
+// stopped sets the early verdict. It is final, whatever the tests would say about the used cases.
 func stopped(m *MetricComparison, stop *eval.KnownVerdict) {
 	switch {
 	case stop.Verdict == eval.NotWorse:

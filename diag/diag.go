@@ -173,8 +173,7 @@ func (l *List) count(s Severity) int {
 	return n
 }
 
-// Sorted returns the items by file, line and column, errors before warnings at
-// the same place.
+// Sorted returns the items by file, line and column, errors first.
 func (l *List) Sorted() []Diagnostic {
 	out := slices.Clone(l.items)
 	slices.SortStableFunc(out, func(a, b Diagnostic) int {

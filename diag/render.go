@@ -22,8 +22,7 @@ type Renderer struct {
 	Color bool
 }
 
-// Render writes the list, sorted, and a closing count when there is more than
-// one item.
+// Render writes the sorted list, and a closing count when there is more than one item.
 func (r Renderer) Render(w io.Writer, l *List) error {
 	items := l.Sorted()
 	private := map[string]bool{}
@@ -100,8 +99,7 @@ func (r Renderer) paint(code, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-// snippet shows the line and a caret under the column. A long line is cut
-// around the column.
+// snippet shows the line, cut around the column if it is long, and a caret under the column.
 func (r Renderer) snippet(b *strings.Builder, pos Pos) {
 	if r.Source == nil || pos.Line == 0 {
 		return

@@ -18,8 +18,7 @@ import (
 
 // RequestMaker makes the requests to an application under test, as its suite describes it. Each target of a run has a value of its own.
 type RequestMaker interface {
-	// Render makes the request for a case. It returns an error for people when a value does not fit into
-	// its template.
+	// Render makes the request for a case. Its error says which value does not fit into its template.
 	Render(in *Input) (*Rendered, error)
 }
 
@@ -63,8 +62,7 @@ func TraceID(trialName string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Rendered is what an application gets: the templates of its target, filled in for a trial. Its JSON is written to
-// run files, without secrets.
+// Rendered is what an application gets: filled-in templates. Run files have it without secrets.
 type Rendered struct{ Payload Payload }
 
 // Payload is what is sent: a *HTTP, a *ProgramRun, an EchoRun, or in run files of later versions an *Unknown.
@@ -83,8 +81,7 @@ type Unknown struct{ JSON json.RawMessage }
 // HTTP is a request to an endpoint.
 type HTTP struct {
 	Method string `json:"method"`
-	// URL is the address. In run files it has names such as ${env:EVALRUN_APP_URL} instead of the values of
-	// variables.
+	// URL has names such as ${env:EVALRUN_APP_URL} instead of values in run files.
 	URL     string   `json:"url"`
 	Headers []Header `json:"headers,omitempty"` // in the order of the suite
 	// Body is JSON if the suite has a mapping, and otherwise a text.
@@ -92,8 +89,7 @@ type HTTP struct {
 	Stream bool   `json:"stream,omitempty"` // the reply is a stream of server-sent events
 	// Shown is the address for run files, "" if it equals URL.
 	Shown string `json:"-"`
-	// Digest distinguishes requests whose URL is not recorded; "" if the recorded URL is the one that was
-	// sent.
+	// Digest distinguishes requests whose URL is not recorded; "" if it is.
 	Digest string `json:"-"`
 }
 
@@ -103,8 +99,7 @@ type Header struct {
 	// Value is empty in run files when Secret is set.
 	Value  string `json:"value,omitempty"`
 	Secret bool   `json:"secret,omitempty"`
-	// Data means that the value contains data of the case, so that it belongs to the identity of the
-	// request.
+	// Data means that the value has data of the case, and so belongs to the request's identity.
 	Data bool `json:"-"`
 }
 
@@ -117,8 +112,7 @@ type Endpoint struct {
 	Secrets []string
 }
 
-// Reading says how to read the replies of an endpoint. Each member is a jq expression over the reply; ""
-// means none.
+// Reading says how to read replies. Each member is a jq expression over the reply; "" means none.
 type Reading struct {
 	Answer       string // returns the text
 	ToolCalls    string // returns a list of {name, args}
@@ -131,8 +125,7 @@ type Reading struct {
 // ProgramRun is one run of a program.
 type ProgramRun struct {
 	Command []string `json:"command"`
-	// Files has the SHA-256 digests, in hex, of the files in the command, by their names in the suite's
-	// folder.
+	// Files has SHA-256 digests, in hex, of the files in the command, by their names in the suite's folder.
 	Files map[string]string `json:"files,omitempty"`
 	// Input is a JSON object for the program's standard input.
 	Input json.RawMessage `json:"input"`

@@ -52,8 +52,7 @@ type Call struct {
 	PromptTokens int
 	// OutputLimit is the longest output in tokens, 0 when it is not known.
 	OutputLimit int
-	// Results are the suite's results for function calls of the model, if the answer is a recorded one that
-	// has them.
+	// Results are the suite's results for function calls, if the answer is a recorded one with calls.
 	Results []CallResult
 	// Earlier says whether an answer of an earlier call will do.
 	Earlier EarlierAnswer
@@ -118,8 +117,7 @@ const (
 	FromProcess               // the process that made the attempt is gone, which says nothing about the service
 )
 
-// Error is why something could not be done, in one type for the client, the
-// decorators and the run file.
+// Error is why something could not be done, for clients, decorators and run files.
 type Error struct {
 	Kind    ErrorKind `json:"kind"`
 	Status  int       `json:"status,omitempty"` // HTTP status, 0 when there was none
@@ -132,13 +130,11 @@ type Error struct {
 	Retry Retry `json:"-"`
 	// Origin says whose trouble it is.
 	Origin Origin `json:"-"`
-	// Answer is a reply that could not be read as an answer. It is kept because the suite may later read it
-	// in another way.
+	// Answer is a reply that could not be read. The suite may later read it in another way.
 	Answer *Response `json:"-"`
 	// Unsent says that the request never left: it cannot have cost anything.
 	Unsent bool `json:"-"`
-	// Service and Model say where the error came from; both are "" if that is unknown. "" is also the
-	// unnamed service.
+	// Service and Model say where the error came from; "" if unknown, or for the unnamed service.
 	Service string `json:"-"`
 	Model   string `json:"-"`
 }
@@ -185,8 +181,7 @@ type Timing struct {
 	StreamTiming
 }
 
-// StreamTiming is how a streamed answer came, in its last attempt. It is zero for answers that came
-// in one piece.
+// StreamTiming is how the last attempt's answer was streamed. It is zero for one that came in one piece.
 type StreamTiming struct {
 	// FirstTokenMs is the time until the first chunk that held text; 0 when none did.
 	FirstTokenMs float64 `json:"firstTokenMs,omitempty"`

@@ -100,8 +100,7 @@ type Confusion struct {
 	Count float64 `json:"count"`
 }
 
-// Confusions returns at most n wrong answers, the most frequent first. Equally frequent ones are in the
-// order of the classes.
+// Confusions returns at most n wrong answers, the most frequent first, then by the order of classes.
 func (m *Matrix) Confusions(n int) (out []Confusion) {
 	for expected, row := range m.Counts {
 		for answer, count := range row {

@@ -50,8 +50,7 @@ type Image struct {
 	SourceSHA256 string `json:"sourceSha256,omitempty"`
 }
 
-// Identity returns the hash that identifies the image from run to run. Another version of evalrun may
-// resize the same file to other bytes.
+// Identity returns the hash of the image's file: versions of evalrun may resize it to different bytes.
 func (i *Image) Identity() string {
 	if i.SourceSHA256 != "" {
 		return "resized " + i.SourceSHA256
@@ -59,8 +58,7 @@ func (i *Image) Identity() string {
 	return i.SHA256
 }
 
-// GenerationConfig are the sampling parameters of a request. An unset field is
-// not sent; zero is.
+// GenerationConfig are sampling parameters. An unset field is not sent; zero is.
 type GenerationConfig struct {
 	Temperature     *float64
 	TopP            *float64

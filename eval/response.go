@@ -137,8 +137,7 @@ func (c *Candidate) Answers() bool {
 	return c.HasContent() || c.Block() != "" || c.FinishReason == "STOP" || c.FinishReason == CutReason
 }
 
-// Blocked is the reason of the first block in the response, the prompt's first;
-// "" when nothing was blocked.
+// Blocked is the reason of the first block, the prompt's first; "" when nothing was blocked.
 func (r *Response) Blocked() string {
 	if reason := r.PromptBlock(); reason != "" {
 		return reason
@@ -180,8 +179,7 @@ type Model struct {
 // ID is the name without the "models/" prefix.
 func (m *Model) ID() string { return strings.TrimPrefix(m.Name, "models/") }
 
-// Supports reports whether the model has the method; a model that lists none is
-// given the benefit of the doubt.
+// Supports reports whether the model has the method; one that lists none may have it.
 func (m *Model) Supports(method string) bool {
 	return len(m.SupportedGenerationMethods) == 0 || slices.Contains(m.SupportedGenerationMethods, method)
 }

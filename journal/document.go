@@ -46,8 +46,7 @@ type Document struct {
 	sessions  sessions
 }
 
-// Partial reports whether trials of the plan are missing, were skipped, or can no longer be
-// read.
+// Partial reports whether trials of the plan are missing, skipped or unreadable.
 func (d *Document) Partial() bool {
 	c := d.Summary.Counts
 	return d.End == nil || d.End.Reason != eval.EndCompleted || d.file.unhealed ||
@@ -142,8 +141,7 @@ func (d *Document) Find(id string) (place int, ok bool) { return d.index.find(ne
 // Trial reads a trial by its place in the order of the plan.
 func (d *Document) Trial(i int) (*eval.Result, error) { return d.at(d.index.entries[i].position()) }
 
-// Trials yields the trials in the order of the plan. A line that cannot be read any more is an error, and the cursor
-// continues.
+// Trials yields the trials in the order of the plan. After the error of an unreadable line it continues.
 func (d *Document) Trials() iter.Seq2[*eval.Result, error] {
 	return func(yield func(*eval.Result, error) bool) {
 		for i := range d.index.entries {

@@ -49,8 +49,7 @@ func (d *Document) Export(out io.Writer) error {
 	return w.out.Flush()
 }
 
-// withhold removes the parts of a result that an export must not have. Comparisons need the named scores, but not their
-// reasons.
+// withhold removes what an export must not have. Comparisons need named scores, without reasons.
 func withhold(r *eval.Result) {
 	r.Withhold()
 	r.Request, r.Judgements = nil, nil

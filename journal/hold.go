@@ -83,8 +83,7 @@ func (w *Writer) stillThere() error {
 	return err
 }
 
-// Hold keeps writers away from the run in a directory until release is called. The error is ErrLocked while another
-// process writes to it.
+// Hold keeps writers away from a run until release. The error is ErrLocked while a process writes to it.
 func Hold(dir string) (release func() error, err error) {
 	lock, err := lockDir(dir)
 	if err != nil {

@@ -178,8 +178,7 @@ func (w *Writer) clean() error {
 // newSuffix ends the name of a run file until it has its header.
 const newSuffix = ".new"
 
-// place writes the header and its copy. The lock keeps other processes away, so none sees a run file
-// without a header.
+// place writes the header and its copy, under the lock: no process sees a run file without a header.
 func (w *Writer) place(path string, header []byte) error {
 	err := w.put(filepath.Join(w.dir, headerName), header)
 	if err == nil {

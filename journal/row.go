@@ -7,8 +7,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Row is the cell or the row of a table: trials of one case, in the order of the
-// plan. Reading them is left to Document.Read.
+// Row are trials of one case, in the order of the plan. Document.Read reads them.
 type Row struct {
 	Suite, Case string
 	Counts      eval.Counts

@@ -106,8 +106,7 @@ func (r *scannedTrial) flags() (f flags) {
 	return f
 }
 
-// needless reports whether a trial did not have to run. Such trials are missing from no rule, and a run without them is
-// complete.
+// needless reports whether a trial did not have to run: a run without such trials is complete.
 func needless(e eval.Ending) bool {
 	return e == eval.SkippedDecided{} || e == eval.SkippedRuledOut{}
 }

@@ -87,8 +87,7 @@ func (d *Document) LastCalls() []eval.Booking { return d.sessions.calls }
 // Booked writes a call that is about to be sent.
 func (w *Writer) Booked(b eval.Booking) error { return w.write("call", b) }
 
-// booked reads the line of a call. Its totals are more complete than those of the trials, because they
-// include calls in progress.
+// booked reads the line of a call. Its totals include calls in progress, unlike those of trials.
 func (d *Document) booked(data []byte) error {
 	var b eval.Booking
 	if err := wirejson.DecodeAnyCase(data, &b); err != nil {

@@ -81,8 +81,7 @@ func (c *caching) generate(ctx context.Context, call *eval.Call) (*eval.Response
 	return resp, nil
 }
 
-// answerCache keeps answers across runs, one file per trial id. It ignores damaged files and failed writes,
-// because it only saves calls.
+// answerCache has a file per trial id. It ignores damaged files and failed writes: it only saves calls.
 type answerCache struct {
 	Dir     string
 	Service string // the answers of other services are not used

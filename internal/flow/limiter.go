@@ -143,8 +143,7 @@ func (l *Limiter) limitsTokens(to peer) bool {
 		slices.ContainsFunc(l.metersOf(to), func(m *meter) bool { return m.TokensPerMinute > 0 })
 }
 
-// metersOf are the meters that count a call: that of all calls, and those of the service and of its model which have
-// limits.
+// metersOf are the meters that count a call: of all calls, of the service and of its model, if limited.
 func (l *Limiter) metersOf(to peer) []*meter {
 	out := []*meter{l.meter}
 	l.mu.Lock()
@@ -192,8 +191,7 @@ type meteredCall struct {
 	shared Settle       // reports the cost to the ledger of several processes; nil without one
 }
 
-// admit waits until a call can be made, and books it. The error is of kind budget if it never can, and of kind canceled
-// if the run ends first.
+// admit waits until a call can be made, and books it. Errors are of kind budget, or canceled if the run ends.
 func (l *Limiter) admit(ctx context.Context, c *meteredCall, timing *eval.Timing) error {
 	if l.cfg.Waits.stopped() || ctx.Err() != nil {
 		return errStopped()
@@ -292,8 +290,7 @@ func (l *Limiter) paced(ctx context.Context, m *meter) bool {
 	return l.cfg.Waits.wait(ctx, "requests per minute", at.Sub(now), nil)
 }
 
-// try books the call when there is room for it. Otherwise it returns what to wait for, and the caller counts as a waiter
-// from then on.
+// try books the call, or returns what to wait for; the caller counts as a waiter from then on.
 func (l *Limiter) try(c *meteredCall) (*limiterWait, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -222,8 +222,7 @@ func vectorKey(model, text string) string {
 	return model + " " + hex.EncodeToString(sum[:16])
 }
 
-// Put records the answer of a trial. It replaces an earlier one of the same arm and repeat. It ignores a
-// trial without an answer.
+// Put records the answer of a trial, if it has one, instead of an earlier one of the arm and repeat.
 func (s *Recordings) Put(r *eval.Result) {
 	if r.Response == nil || r.Err() != nil && r.Err().Kind != eval.KindUnscored && r.Err().Kind != eval.KindScorer {
 		return

@@ -25,14 +25,12 @@ type waiting struct {
 	until time.Time // the latest that is known
 }
 
-// NewWaits makes Waits in which nobody waits. Closing stop ends waiting and forbids further attempts; nil: the run never
-// stops.
+// NewWaits makes empty Waits. Closing stop ends waiting and forbids attempts; nil: the run never stops.
 func NewWaits(stop <-chan struct{}) *Waits { return &Waits{stop: stop, reasons: map[string]*waiting{}} }
 
 func (w *Waits) stopped() bool { return isClosed(w.stop) }
 
-// wait waits for d, or for a change if a channel is given; with neither it does not wait. It returns false if the run
-// ends first.
+// wait waits for d, or for a change if a channel is given. It returns false if the run ends first.
 func (w *Waits) wait(ctx context.Context, what string, d time.Duration, changed <-chan struct{}) bool {
 	if d <= 0 && changed == nil {
 		return true

@@ -55,8 +55,7 @@ func Read(d *journal.Document) (*RunSides, error) {
 	return &RunSides{d, sides}, err
 }
 
-// Compare compares a run with a baseline, suite by suite and arm by arm. It returns an error if a run file
-// cannot be read.
+// Compare compares a run with a baseline. It returns an error if a run file cannot be read.
 func Compare(base, head *journal.Document, what Comparing) (*compare.Comparison, error) {
 	before, after, err := readBoth(base, head)
 	if err != nil {
@@ -65,8 +64,7 @@ func Compare(base, head *journal.Document, what Comparing) (*compare.Comparison,
 	return CompareRead(before, after, what)
 }
 
-// CompareRead compares runs that were already read. Both documents may have been released, unless a judge
-// prefers answers.
+// CompareRead compares documents, which may have been released unless a judge prefers answers.
 func CompareRead(baseRead, headRead *RunSides, what Comparing) (*compare.Comparison, error) {
 	base := baseRead.Document
 	head := headRead.Document
@@ -252,8 +250,7 @@ func decideAll(arms []compare.ArmComparison, what Comparing, head *journal.Docum
 	return whole
 }
 
-// armPair is an arm with its counterpart in the baseline, nil if there is none. others are the arms of the
-// baseline.
+// armPair is an arm with its counterpart, nil for none. others are the arms of the baseline.
 type armPair struct {
 	base, head *compare.Side
 	others     []string
@@ -294,8 +291,7 @@ func ofSuite(sides []*compare.Side, suite string) (found []*compare.Side) {
 	return found
 }
 
-// partner returns the side of the baseline for an arm, nil for none. onlyArm says that its suite has
-// no other.
+// partner returns the side of the baseline for an arm, nil for none. onlyArm: its suite has no other.
 func partner(candidates []*compare.Side, h *compare.Side, onlyArm bool, what Comparing) *compare.Side {
 	arm := h.Arm
 	switch {
@@ -416,8 +412,7 @@ func flipped(d *journal.Document, at int64, shown bool) (id, answer string, err 
 // sameAnswers reports whether two runs judge the same answers.
 func sameAnswers(a, b *eval.Run) bool { return a.ID != b.ID && a.AnswersOf() == b.AnswersOf() }
 
-// anyScorers pairs cases even if their scorers differ. Two runs on the same answers differ only in how
-// these are judged.
+// anyScorers pairs cases whatever their scorers: runs on the same answers differ in nothing else.
 func anyScorers(sides ...*compare.Side) {
 	for _, s := range sides {
 		for _, c := range s.Cases {

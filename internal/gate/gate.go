@@ -180,8 +180,7 @@ func (r *rulings) verdict(rule journal.GateRule, v eval.Verdict, on eval.OnIncon
 	r.add(rule, code)
 }
 
-// decided is what a verdict makes of its rule, and the exit code. Where a rule wants a verdict, none is as good as an
-// invalid one.
+// decided is what a verdict makes of its rule, and the exit code. No verdict is like an invalid one.
 func decided(v eval.Verdict, on eval.OnInconclusive) (journal.RuleStanding, int) {
 	switch {
 	case v == eval.Improved, v == eval.NotWorse, v == eval.Inconclusive && on == eval.OnPass:

@@ -92,8 +92,7 @@ type ArmSelfTest struct {
 // selfTestDraws is the number of simulated comparisons in a self-test.
 const selfTestDraws = 2000
 
-// SelfTest compares each arm of a run with itself, by the rule of the suite or of the options. Cases need
-// two scored repeats.
+// SelfTest compares each arm of a run with itself. Cases need two scored repeats.
 func SelfTest(s *suite.Suite, d *journal.Document, o *eval.WithDefaults) ([]ArmSelfTest, error) {
 	rule, err := effective(s, o)
 	if err == nil && rule == nil {

@@ -25,8 +25,7 @@ func (o *RankBy) takes(s *journal.SuiteSummary, side *compare.Side) bool {
 	return side.Suite == s.Name && (len(o.Arms) == 0 || slices.Contains(o.Arms, side.Arm)) && hasArm(s, side.Arm)
 }
 
-// Rank ranks the arms of a run, suite by suite. It returns an error for a metric or an arm that the run
-// lacks.
+// Rank ranks the arms of a run by suite. It returns an error for an unknown metric or arm.
 func Rank(d *journal.Document, o RankBy) ([]compare.Ranking, error) {
 	for _, arm := range o.Arms {
 		if err := CheckArm(d, arm); err != nil {
@@ -90,8 +89,7 @@ func rankedBy(sides []*compare.Side, metric string) error {
 	)
 }
 
-// overCases reports whether a metric is about all cases together: of a classification, or a share of the
-// latencies.
+// overCases reports whether a metric is about all cases: of a classification, or a share of latencies.
 func overCases(metric string) bool {
 	of, _, single := strings.Cut(metric, ".")
 	if single {
@@ -159,8 +157,7 @@ func Unrankable(d *journal.Document, suite string) string {
 	return ""
 }
 
-// notSent returns how many trials of arms that left a race were not sent. Answers that came too late were
-// sent, though they are not used.
+// notSent counts the trials of arms that left a race and were not sent.
 func notSent(s *journal.SuiteSummary, left map[string]int) (n int) {
 	for i := range s.Arms {
 		if _, gone := left[s.Arms[i].Name]; gone {
@@ -236,8 +233,7 @@ func afterRace(d *journal.Document, suite string) []compare.Ranking {
 	return all
 }
 
-// TakenBy returns the average cost of a trial of an arm, without the calls of judges. prices is nil without
-// a price list.
+// TakenBy returns an arm's average cost of a trial, without judges. prices may be nil.
 func TakenBy(d *journal.Document, arm *compare.Side, prices *eval.PriceList) compare.Taken {
 	t := compare.Taken{Cost: costOf(d, arm, prices)}
 	var tokens eval.Sum

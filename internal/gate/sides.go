@@ -39,8 +39,7 @@ type sideInReading struct {
 	pairs      map[*eval.Pair]int // of the document, each the same whenever it comes
 }
 
-// add adds a trial. The trials of a case on an arm are adjacent, except for those of other arms between
-// them.
+// add adds a trial. The trials of a case on an arm are adjacent, but for those of other arms.
 func (r *sideReader) add(f *journal.Facts) {
 	s, ok := r.by[[2]string{f.Suite, f.Arm}]
 	if !ok {

@@ -67,8 +67,7 @@ func (l *labelFile) err() error {
 // maxLabels bounds a file of labels, in bytes.
 const maxLabels = 64 << 20
 
-// readLabels reads CSV or JSON lines. It returns an error if the file cannot be read. Problems of lines
-// stay in the labelFile.
+// readLabels reads CSV or JSON lines. Problems of lines stay in the labelFile.
 func readLabels(file string) (*labelFile, error) {
 	data, err := files.ReadInput(file, maxLabels)
 	if err != nil {

@@ -142,8 +142,7 @@ func judgesOf(suites []*suite.Suite) (all []*suite.Judge, names []string) {
 	return all, names
 }
 
-// arm lets the judge prefer the answers of an arm or those of the baseline. It records in each
-// case how far head is preferred.
+// arm lets the judge prefer one answer of each pair, and records in each case how far head is preferred.
 func (c *PairJudge) arm(ctx context.Context, base, head *compare.Side) (*compare.ArmPreference, error) {
 	r := pairReader{judge: c}
 	if r.err = r.find(compare.Pairs(base, head), base, head); r.err != nil {

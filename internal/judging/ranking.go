@@ -128,8 +128,7 @@ func (s *rankedSuite) unrankable() string {
 	return cmp.Or(gate.Unrankable(d, s.name), compare.Unrankable(s.sides, gate.PreferenceOptions(d, s.name).MaxErrors))
 }
 
-// find pairs the answers of all arms, case by case. So if a budget ends, all arms were judged on the same
-// cases.
+// find pairs the answers case by case: if a budget ends, all arms were judged on the same cases.
 func (s *rankedSuite) find() error {
 	indexes := map[[2]string]int{}
 	trials := make([]map[caseKey][]int, len(s.sides))
@@ -214,8 +213,7 @@ func (s *rankedSuite) caseOf(indexes map[[2]string]int, pair [2]*compare.CaseTot
 	return at
 }
 
-// calls counts the calls if no reply is cached: two for each pair of different answers. Equal questions
-// count once.
+// calls counts the calls without a cache: two for each pair of different answers, equal ones once.
 func (s *rankedSuite) calls() (int, error) {
 	questions := map[[32]byte]bool{}
 	for p := range s.reader.pairs() {

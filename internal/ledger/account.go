@@ -45,12 +45,10 @@ type grant struct {
 	cost  amount
 }
 
-// takesPlace reports whether a call counts for the concurrency. Requests to count tokens do not, because
-// settling another call may need one.
+// takesPlace is false for requests to count tokens, which settling another call may need.
 func takesPlace(cost amount) bool { return cost.Tokens > 0 }
 
-// accountWait says what a call waits for: a time or, if that is zero, the end of another grant. why is "" if the
-// call need not wait.
+// accountWait is what a call waits for: a time, or the end of another grant. why is "" for no wait.
 type accountWait struct {
 	why string
 	at  time.Time

@@ -108,8 +108,7 @@ type Refused struct {
 
 func (r *Refused) Error() string { return r.Reason }
 
-// Check returns what the process must know about calls of accounts. It returns a *Refused if no entry
-// matches one of them.
+// Check returns what to know about calls of accounts, or a *Refused if no entry matches one of them.
 func (c *Client) Check(ctx context.Context, accounts []ModelAccount) ([]CallTerms, error) {
 	var out []CallTerms
 	return out, c.insist(ctx, "check", accounts, &out)
@@ -121,8 +120,7 @@ type callGrant struct {
 	id string
 }
 
-// Grant waits, however long, until the ledger grants a call. It returns a *Refused, errLost, or the error
-// of ctx.
+// Grant waits until the ledger grants a call. The error is a *Refused, errLost, or that of ctx.
 func (c *Client) Grant(ctx context.Context, account ModelAccount, cost amount) (*callGrant, error) {
 	ask := grantRequest{ID: rand.Text(), Owner: c.owner, Account: account, Cost: cost}
 	for {
@@ -141,15 +139,13 @@ func (c *Client) Grant(ctx context.Context, account ModelAccount, cost amount) (
 	}
 }
 
-// Settle reports the cost of the call. retryAfter is how long the service wants no further calls, 0 for no
-// pause.
+// Settle reports the cost of the call, and how long the service wants no further calls.
 func (g *callGrant) Settle(tokens int, money float64, retryAfter time.Duration) {
 	pause := min(max(0, retryAfter), mostPause)
 	g.of.queue(settlement{ID: g.id, Tokens: tokens, Money: money, RetryAfter: pause.Milliseconds()})
 }
 
-// Close settles the remaining grants, within lastTry, and ends the client. The ledger counts the others as
-// spent.
+// Close settles remaining grants, within lastTry. The ledger counts the others as spent.
 func (c *Client) Close() {
 	close(c.stop)
 	c.loops.Wait()

@@ -49,8 +49,7 @@ type ledgerFile struct {
 	done    chan struct{}
 }
 
-// openFile locks the folder, applies the events of its file to the book, and rewrites the file with the
-// fewest events.
+// openFile locks the folder, applies the events of its file to the book, and rewrites the file.
 func openFile(dir string, b *book, notice func(string)) (*ledgerFile, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, eval.BadInput("--state: %w", err)

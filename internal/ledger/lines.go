@@ -67,8 +67,7 @@ func (r *fileReader) event(line []byte) *bookEvent {
 	return &e
 }
 
-// readEvents applies the events of a file. It ignores an incomplete last line, because its event was never
-// confirmed.
+// readEvents applies the events of a file. An incomplete last line was never confirmed, and is ignored.
 func readEvents(path string, b *book) error {
 	src, err := files.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -77,8 +77,7 @@ func Start(c Config) (*Server, error) {
 	return s, nil
 }
 
-// security returns the TLS configuration, nil for plain http. A ledger that other machines reach needs a
-// token and a certificate.
+// security returns the TLS configuration, nil for http. Other machines need a certificate and a token.
 func (c *Config) security() (*tls.Config, error) {
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil {
@@ -116,8 +115,7 @@ func (s *Server) allows(header string) bool {
 	return s.hosts.Allow(header) || s.secure != nil && s.secure.Certificates[0].Leaf.VerifyHostname(host) == nil
 }
 
-// urlOf returns the address for clients: with the given host, or the name of the machine if the server
-// listens on all addresses.
+// urlOf returns the address for clients: with the given host, or the machine's name if that is empty.
 func urlOf(given string, at net.Addr, secure bool) string {
 	host, _, _ := net.SplitHostPort(given)
 	_, port, _ := net.SplitHostPort(at.String())

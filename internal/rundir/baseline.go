@@ -133,8 +133,7 @@ func (d Dir) OpenBaseline(name string) (*journal.Document, error) {
 	return d.Open(path)
 }
 
-// FindBaseline returns the path of a baseline: of a named one, of a run by id or directory, or of an
-// exported file.
+// FindBaseline returns the path of a named baseline, a run by id or directory, or an exported file.
 func (d Dir) FindBaseline(name string) (path string, err error) {
 	named, err := d.Baselines()
 	if err != nil {

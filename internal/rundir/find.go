@@ -109,8 +109,7 @@ func (d Dir) remembered() (out []string) {
 	return out
 }
 
-// NamedRun returns the path of the only named run, as FindRuns lists it; "" if several runs or a folder are
-// named.
+// NamedRun returns the path of the only named run; "" if several runs or a folder are named.
 func (d Dir) NamedRun(named []string) string {
 	if len(named) != 1 {
 		return ""
@@ -163,8 +162,7 @@ func (d Dir) runsAt(name string) []string {
 	return out
 }
 
-// ReadHistory opens the history without changing any file. It returns nil if there is no history. The
-// caller closes it.
+// ReadHistory opens the history without changing any file; nil without one. The caller closes it.
 func (d Dir) ReadHistory() (*history.Store, error) {
 	s, err := history.OpenToRead(d.Join(historyPath))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -85,8 +85,7 @@ func (d Dir) catchUp() {
 	}
 }
 
-// OpenHistory opens the history after adding missing runs. It returns nil if there is no history. The
-// caller closes it.
+// OpenHistory opens the history after adding missing runs; nil without one. The caller closes it.
 func (d Dir) OpenHistory() (*history.Store, error) {
 	if s, err := d.ReadHistory(); errors.Is(err, history.ErrStrange) {
 		return nil, d.setAside(err)

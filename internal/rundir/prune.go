@@ -97,8 +97,7 @@ func (p *pruned) prune(d Dir, root *os.Root, one withHeader, kept string) error 
 	return nil
 }
 
-// prunable opens the folder of the runs, nil if it does not exist. It refuses symbolic links, which could
-// lead to runs of other projects.
+// prunable opens the folder of the runs, nil for none. A link could lead to runs of other projects.
 func (d Dir) prunable() (*os.Root, error) {
 	for _, dir := range []string{own, Runs} {
 		info, err := os.Lstat(d.Join(dir))
@@ -192,8 +191,7 @@ func (p *pruned) divide(all []withHeader, o Pruning) (going, staying []withHeade
 	return going, staying
 }
 
-// comparedWith lists, with the reason, the baselines of runs that stay, because reports of those runs read
-// them.
+// comparedWith lists the baselines of runs that stay, whose reports read them, with the reason.
 func comparedWith(staying []withHeader) map[string]string {
 	out := map[string]string{}
 	for _, one := range staying {
@@ -238,8 +236,7 @@ func unfinished(dir string) string {
 // errInUse is returned for a run that another process is writing.
 var errInUse = errors.New("it is in progress")
 
-// remove deletes a run directory, with the run file last. If the process is killed, the rest is still a
-// run, which the next Prune deletes.
+// remove deletes a run directory, the run file last: if it is killed, the next Prune deletes the rest.
 func (d Dir) remove(root *os.Root, one withHeader) (err error) {
 	release, err := journal.Hold(one.Dir)
 	if errors.Is(err, journal.ErrLocked) {
@@ -266,8 +263,7 @@ func (d Dir) remove(root *os.Root, one withHeader) (err error) {
 	return nil
 }
 
-// removeParts deletes the contents of a run directory, except the run file and its lock. It deletes links
-// without following them.
+// removeParts deletes what a run directory has, except the run file and its lock. It follows no link.
 func removeParts(root *os.Root, id string) error {
 	entries, err := fs.ReadDir(root.FS(), id)
 	if err != nil {

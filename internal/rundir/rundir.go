@@ -79,8 +79,7 @@ func (d Dir) Links(paths ...string) (notices []string, err error) {
 	return notices, nil
 }
 
-// Join returns the path of a file that the user named. It leaves the name of standard input and output
-// unchanged.
+// Join returns the path of a file that the user named; standard input and output keep their name.
 func (d Dir) Join(name string) string {
 	if d.path == "" || name == "" || name == files.Standard || filepath.IsAbs(name) {
 		return name
@@ -117,8 +116,7 @@ func (d Dir) Lock(name string) (string, error) {
 	return d.Join(filepath.Join(own, name+".lock")), nil
 }
 
-// NewID combines the time, which people can read, with random digits, since two runs may begin at the same
-// time.
+// NewID combines the time with random digits, since two runs may begin at the same time.
 func NewID(now time.Time) string {
 	var b [3]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -256,8 +254,7 @@ func (d Dir) IsLatest(dir string) bool {
 	return id != "" && d.Join(dir) == d.Join(filepath.Join(Runs, id))
 }
 
-// latest returns the id of the newest run, or of the run `back` before it, "" if there is none. Ids sort by
-// time.
+// latest returns the id of the run `back` before the newest, "" if there is none. Ids sort by time.
 func (d Dir) latest(back int) string {
 	if ids := d.IDs(); len(ids) > back {
 		return ids[len(ids)-1-back]

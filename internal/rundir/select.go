@@ -90,8 +90,7 @@ func selected(selectors []Selector, run *eval.Run) bool {
 	return true
 }
 
-// Select lists the directories of the matching runs below .evalrun/runs, the oldest first. Without
-// selectors the list is empty.
+// Select lists the directories of matching runs, the oldest first; none without selectors.
 func (d Dir) Select(selectors []Selector) (dirs []string) {
 	if len(selectors) == 0 {
 		return nil
@@ -133,8 +132,7 @@ type withHeader struct {
 	Run *eval.Run
 }
 
-// headers reads the headers of the runs below .evalrun/runs, the oldest first. It skips runs that cannot be
-// read.
+// headers reads the headers of the readable runs below .evalrun/runs, the oldest first.
 func (d Dir) headers() []withHeader {
 	var out []withHeader
 	for _, id := range d.IDs() {

@@ -69,8 +69,7 @@ func (k *Keys) Sign(header []byte, dir string) string {
 	return mac(key, header, place(dir))
 }
 
-// Verify reports whether one of the keys signed the header of a run that lies in a folder. The user's own key signs
-// the folder too.
+// Verify reports whether a key signed the header. The user's own key signs the run's folder too.
 func (k *Keys) Verify(signature string, header []byte, dir string) bool {
 	if signature == "" {
 		return false

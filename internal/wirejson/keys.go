@@ -113,8 +113,7 @@ func endOfString(data []byte, i int) int {
 	}
 }
 
-// endOfValue finds the end of the object or list that begins after the colon at or after i. A scalar has no
-// keys, so its end is i.
+// endOfValue finds the end of the object or list after the colon at or after i, or i for a scalar.
 func endOfValue(data []byte, i int) int {
 	i += len(data[i:]) - len(bytes.TrimLeft(data[i:], ": \t\r\n"))
 	for depth := 0; i < len(data); i++ {

@@ -7,8 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Members yields the names and values of a JSON object in their order. The object must be valid JSON; the values share
-// its memory.
+// Members yields the names and values of a valid JSON object in order. The values share its memory.
 func Members(object []byte) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
 		i := skipSpace(object, bytes.IndexByte(object, '{')+1)

@@ -46,8 +46,7 @@ func appendRune(dst []byte, r rune, size int) []byte {
 	return append(dst, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
 }
 
-// Marshal is json.Marshal without the escapes for HTML, which make run files and
-// prompts longer and harder to read.
+// Marshal is json.Marshal without the escapes for HTML, which are hard to read.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

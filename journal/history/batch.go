@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// batchRows is the number of rows per statement, because the driver's cost depends on the number of
-// statements.
+// batchRows is the number of rows per statement: the driver's cost is mostly per statement.
 const batchRows = 64
 
 // bulkInsert inserts rows into one table, many at a time.

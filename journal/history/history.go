@@ -25,12 +25,10 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// ErrUnusable is wrapped by errors about a file that is damaged, is not a history, or was written by a
-// newer evalrun. Rebuild replaces it.
+// ErrUnusable is wrapped for a file that is damaged, no history, or of a newer evalrun. Rebuild replaces it.
 var ErrUnusable = errors.New("`evalrun history --rebuild` makes the history again from the run directories")
 
-// ErrStrange is wrapped by errors about a history with another schema than evalrun writes, such as triggers. SetAside
-// renames it.
+// ErrStrange is wrapped for a history with another schema, such as triggers. SetAside renames it.
 var ErrStrange = errors.New("has tables, triggers or views that evalrun did not write")
 
 // ErrBusy is wrapped by errors of Open, Add and Rebuild when another process used the history for too long.
@@ -127,8 +125,7 @@ func create(path string) error {
 	return errors.Join(err, db.Close())
 }
 
-// connect opens the file with one connection. More would not help, because SQLite has one writer, and
-// queries are short.
+// connect opens one connection: SQLite has one writer, and queries are short.
 func connect(path string, make bool) (*sql.DB, error) {
 	mode := "rw"
 	if make {

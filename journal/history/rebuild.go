@@ -73,8 +73,7 @@ func (r *rebuild) run() error {
 	return r.replace(temp.Name())
 }
 
-// sweep deletes temporary files of killed processes. The caller makes sure that no other Rebuild is
-// running.
+// sweep deletes temporary files of killed processes, while no other Rebuild is running.
 func (r *rebuild) sweep() {
 	left, _ := filepath.Glob(r.path + ".new-*") // a folder with [ in its name is not swept
 	for _, path := range left {
@@ -170,8 +169,7 @@ func (r *rebuild) known() []string {
 	return dirs
 }
 
-// take adds the runs below the directories and the known ones. It skips runs that have not changed since
-// its last call.
+// take adds the runs below the directories and the known ones, if they changed since its last call.
 func (r *rebuild) take(known []string) error {
 	for _, dir := range r.dirs {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {

@@ -75,8 +75,7 @@ func (r *RunRecord) Tokens() int {
 	return n
 }
 
-// PassRate returns the pass rate over all cases of the run's arms, as in its JSON report; false if no case
-// was scored.
+// PassRate is the pass rate over all cases, as in the JSON report; false if no case was scored.
 func (r *RunRecord) PassRate() (float64, bool) {
 	rates, n := 0.0, 0
 	for i := range r.Arms {
@@ -182,8 +181,7 @@ CROSS JOIN word w ON w.id = m.metric ORDER BY w.text`, sqlLimit(limit), suite, a
 	return names, s.explain(err)
 }
 
-// Cases lists the cases of an arm in the newest runs, in the order of their first appearance. limit 0 means
-// all runs.
+// Cases lists the cases of an arm in the newest runs, in order of appearance. limit 0 is all runs.
 func (s *Store) Cases(suite, arm string, limit int) ([]string, error) {
 	names, err := s.texts(
 		`SELECT w.text FROM word w WHERE w.id IN (SELECT c.kase FROM (SELECT n FROM run ORDER BY started DESC, id DESC LIMIT ?) r
@@ -211,8 +209,7 @@ func (s *Store) texts(query string, args ...any) ([]string, error) {
 	return collect(s, func(rows *sql.Rows, text *string) error { return rows.Scan(text) }, query, args...)
 }
 
-// collect reads all rows into a list that is never nil. It must read to the end, because the only
-// connection is busy until then.
+// collect reads all rows, so that the only connection is free again. The list is never nil.
 func collect[T any](s *Store, scan func(*sql.Rows, *T) error, query string, args ...any) ([]T, error) {
 	ctx, cancel := bounded()
 	defer cancel()

@@ -31,8 +31,7 @@ func New(s wire.Server) *Client {
 	return &Client{wire.NewCaller(s, "X-Api-Key", false)}
 }
 
-// Generate sends the call to the model once, as a stream if the call wants one. It records the times of the
-// attempt in call.Timing.
+// Generate sends the call once, as a stream if it wants one. call.Timing gets the times of the attempt.
 func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	return c.Caller.Generate(ctx, call, wire.Anthropic(), wire.AnswerFormat{
 		Parse: ParseResponse, Stream: func() wire.Assembly { return &assembly{} }, Explain: explain,

@@ -107,8 +107,7 @@ func isNull(raw json.RawMessage) bool {
 	return len(raw) == 0 || string(raw) == "null"
 }
 
-// readCalls reads a list of {name, args, id}. null is an empty list; missing or null `args` mean no
-// arguments.
+// readCalls reads a list of {name, args, id}. null is an empty list; `args` are optional.
 func readCalls(raw json.RawMessage) ([]eval.FunctionCall, error) {
 	if isNull(raw) {
 		return nil, nil
@@ -166,8 +165,7 @@ func misshapen(at, want string, raw json.RawMessage) error {
 	return eval.Errorf(eval.KindMalformed, "`%s` in the answer has to be %s: %s", at, want, wire.Excerpt(raw))
 }
 
-// usageKeys lists the names of each number in a usage, in camelCase, in snake_case and as the service
-// spells it.
+// usageKeys has the names of each number: in camelCase, in snake_case, and as the service spells it.
 var usageKeys = [][]string{
 	{"inputTokens", "promptTokens", "input_tokens", "prompt_tokens", "promptTokenCount"},
 	{"outputTokens", "completionTokens", "output_tokens", "completion_tokens", "candidatesTokenCount"},

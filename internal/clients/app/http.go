@@ -34,8 +34,7 @@ type httpClient struct {
 	userAgent string
 }
 
-// NewHTTP returns a client without opening a connection. The expressions of the reading must have been
-// checked.
+// NewHTTP opens no connection. The expressions of the reading must have been checked.
 func NewHTTP(cfg HTTPConfig) *httpClient {
 	transport := wire.Transport(cfg.Connections, http.ProxyFromEnvironment)
 	if cfg.TLS != nil {

@@ -97,12 +97,10 @@ func (p *ProgramClient) failed(err error) error {
 	return eval.Errorf(kind, "the program %q %s", p.cfg.Shown, p.hidden.OutOf(err.Error()))
 }
 
-// outputKeys are the keys that make an object an answer. An object without any of them is the text of the
-// answer.
+// outputKeys make an object an answer. An object without any of them is the text of the answer.
 var outputKeys = []string{"text", "toolCalls", "usage", "error", "finishReason"}
 
-// readOutput reads the output of a program: an object with one of outputKeys, or else a text, without line
-// breaks at its end.
+// readOutput reads an object with one of outputKeys, or else a text, without line breaks at its end.
 func readOutput(out []byte, hidden *wire.Secrets) (*answer, error) {
 	out = bytes.TrimPrefix(out, []byte("\xEF\xBB\xBF"))
 	switch {
@@ -125,8 +123,7 @@ func readOutput(out []byte, hidden *wire.Secrets) (*answer, error) {
 	return &answer{text: strings.TrimRight(string(out), "\r\n")}, nil
 }
 
-// objectOf returns nil for output that is not an object. isAnswer says whether the object has one of
-// outputKeys.
+// objectOf returns nil for anything but an object. isAnswer says that it has one of outputKeys.
 func objectOf(out []byte) (f wire.Fields, isAnswer bool) {
 	if bytes.TrimSpace(out)[0] != '{' || json.Unmarshal(out, &f) != nil {
 		return nil, false

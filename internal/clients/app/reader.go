@@ -49,8 +49,7 @@ func NewReader(r eval.Reading) *Reader {
 	}
 }
 
-// first returns an expression to name in the error for a reply that is not JSON, nil if no expression needs
-// JSON.
+// first returns an expression for the error about a reply that is not JSON, nil if none needs JSON.
 func (r *Reader) first() *jqQuery {
 	for _, e := range []*jqQuery{r.answer, r.calls, r.reason, r.usage, r.failure} {
 		if e != nil {
@@ -218,8 +217,7 @@ func (r *Reader) json(v any, data []byte) (*eval.Response, error) {
 	return resp, keeping(err, data)
 }
 
-// keeping adds the JSON of the reply to an error. It leaves out the application's own failures, which are
-// not answers.
+// keeping adds the JSON of the reply to an error, except to the application's own failures.
 func keeping(err error, came []byte) error {
 	e := eval.AsError(err)
 	if e == nil || e.Kind == eval.KindApp {
@@ -300,8 +298,7 @@ func (r *Reader) failed(v any, data []byte) error {
 	return nil
 }
 
-// toolCalls accepts a list of calls or single calls. found says that the expression had a result, possibly
-// an empty list.
+// toolCalls accepts a list of calls or single calls. found says that there was a result, possibly an empty list.
 func (r *Reader) toolCalls(v any, data []byte) (calls []eval.FunctionCall, found bool, err error) {
 	if r.calls == nil {
 		return nil, false, nil

@@ -45,8 +45,7 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 	return a.take(&p)
 }
 
-// asKept returns an event in the form in which it is recorded; see unquoted. An event that is itself the
-// text of the answer keeps its spaces.
+// asKept returns an event as it is recorded; see unquoted. An event that is a text keeps its spaces.
 func (a *assembly) asKept(v any, data []byte) json.RawMessage {
 	if _, isText := v.(string); isText || a.answer == nil {
 		return wirejson.AppendString(nil, string(data))
@@ -93,8 +92,7 @@ func (a *assembly) keep(event json.RawMessage) error {
 // Finished reports whether the application said why the answer ended.
 func (a *assembly) Finished() bool { return a.all.reason != "" }
 
-// response returns the answer after the end of the stream. When the events cannot be read as an answer, the
-// error keeps them.
+// response returns the answer after the end. When the events are not an answer, the error keeps them.
 func (a *assembly) response() (*eval.Response, error) {
 	raw, err := wirejson.Marshal(a.events)
 	if err != nil { // each event is JSON

@@ -177,8 +177,7 @@ func (r *rawParts) end() {
 	r.run.Reset()
 }
 
-// endInCalls sets evalrun's own reason on an answer that ends in calls of functions: the service has none for that. Another
-// reason of the service than "complete" stays.
+// endInCalls sets evalrun's own reason on an answer that ends in calls: the service has none for that.
 func endInCalls(c *eval.Candidate) {
 	if !c.EndsInCall() || !slices.Contains([]string{"", "STOP", unspecified}, c.FinishReason) {
 		return

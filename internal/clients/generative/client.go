@@ -35,8 +35,7 @@ func New(s wire.Server) *Client {
 	return &Client{wire.NewCaller(s, s.HeaderPrefix+"-api-key", true)}
 }
 
-// Generate sends the call to the model once, as a stream if the call wants one. It records the times of the
-// attempt in call.Timing.
+// Generate sends the call once, as a stream if it wants one. call.Timing gets the times of the attempt.
 func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	method := wire.MethodGenerate
 	if call.Stream {

@@ -8,8 +8,7 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// Embed returns one vector per text, all of the same length. It uses embedContent for one text and
-// batchEmbedContents for several.
+// Embed returns a vector per text, by embedContent for one text and batchEmbedContents for several.
 func (c *Client) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {
 	method, body := wire.MethodEmbedBatch, embedBatchBody(call)
 	if len(call.Texts) == 1 {

@@ -173,8 +173,7 @@ func (a *attempt) exchange(ctx context.Context, got callbackAnswer) (*Token, err
 	return t, a.Keep(ctx, t)
 }
 
-// ServeHTTP serves the callback. Other requests, which browsers, extensions and other pages send, do not
-// affect the login.
+// ServeHTTP serves the callback. Requests of extensions and other pages do not affect the login.
 func (a *attempt) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
 	w.Header().Set("Referrer-Policy", "no-referrer")

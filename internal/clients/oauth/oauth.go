@@ -261,8 +261,7 @@ func (c *desktopClient) refusal(code, description string, sent ...string) *refus
 // maxMessage bounds the quoted message of an authorization server, in code points.
 const maxMessage = 300
 
-// shown prepares a server's text for messages: it masks secrets and removes control characters and excess
-// length.
+// shown masks secrets, and removes control characters and excess length from a server's text.
 func (c *desktopClient) shown(text string, sent []string) string {
 	text = c.hidden(sent).OutOf(text)
 	if runes := []rune(text); len(runes) > maxMessage {
@@ -294,8 +293,7 @@ func Scope(base, name string) string {
 	return strings.TrimRight(base, "/") + "/auth/" + name
 }
 
-// IsScope reports whether a name is a complete identifier. The scopes of OpenID Connect are, although they
-// have no prefix.
+// IsScope reports whether a name is complete. Those of OpenID Connect are, without a prefix.
 func IsScope(name string) bool {
 	switch name {
 	case "openid", "offline_access", "email", "profile":

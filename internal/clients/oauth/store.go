@@ -128,8 +128,7 @@ func (s *LoginFile) folder() error {
 	return nil
 }
 
-// Forget removes the login and returns it for revocation; nil if the file is damaged. The error is
-// ErrNoLogin when there was none.
+// Forget removes the login and returns it for revocation, nil if it is damaged. The error may be ErrNoLogin.
 func (s *LoginFile) Forget(ctx context.Context) (*Token, error) {
 	if _, err := os.Lstat(s.Path); errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNoLogin

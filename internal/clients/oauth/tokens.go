@@ -32,14 +32,12 @@ type replace struct {
 	err  error
 }
 
-// NewAccessTokens returns a source of access tokens. notice gets warnings about failures that leave a usable
-// token.
+// NewAccessTokens returns a source of tokens. notice gets warnings about failures that leave a usable token.
 func NewAccessTokens(store *LoginFile, notice func(string)) *AccessTokens {
 	return &AccessTokens{store: store, notice: notice}
 }
 
-// closing is how long Close waits for a refresh: a reply that is not stored may contain the only refresh
-// token that is still valid.
+// closing is how long Close waits for a refresh, whose reply may have the only valid refresh token.
 const closing = 3 * time.Second
 
 // Close waits for a refresh in progress, for a limited time.
@@ -113,8 +111,7 @@ func (r *replace) wait(ctx context.Context) error {
 	return ofLogin(eval.Errorf(eval.KindTimeout, "the login could not be refreshed in time"))
 }
 
-// begin starts a refresh, or returns the one in progress. The refresh continues when its callers stop
-// waiting. The caller holds mu.
+// begin starts a refresh, or returns the one in progress; it outlives its callers. The caller holds mu.
 func (t *AccessTokens) begin() *replace {
 	if t.replacing != nil {
 		return t.replacing

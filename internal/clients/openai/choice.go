@@ -109,8 +109,7 @@ func (c *choice) say(m wire.Fields) (text bool, err error) {
 	return text, c.pieces.Size()
 }
 
-// think reads thoughts, which servers send under several names. Some send the same thoughts under two
-// names, so only the first one counts.
+// think reads thoughts. Some servers send the same under two names, so only the first one counts.
 func (c *choice) think(m wire.Fields) {
 	for _, name := range []string{"reasoning_content", "reasoning", "reasoning_text"} {
 		var thought string

@@ -38,8 +38,7 @@ func New(s wire.Server) *Client {
 	return &Client{models{wire.NewCaller(s, "", false)}}
 }
 
-// Generate sends the call to the model once, as a stream if the call wants one. It records the times of the
-// attempt in call.Timing.
+// Generate sends the call once, as a stream if it wants one. call.Timing gets the times of the attempt.
 func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	return c.Caller.Generate(ctx, call, wire.OpenAI(), wire.AnswerFormat{
 		Parse: ParseResponse, Stream: func() wire.Assembly { return newAssembly(call) }, Explain: c.explain,

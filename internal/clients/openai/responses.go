@@ -21,8 +21,7 @@ func NewResponses(s wire.Server) *ResponsesClient {
 	return &ResponsesClient{models{wire.NewCaller(s, "", false)}}
 }
 
-// Generate sends the call to the model once, as a stream if the call wants one. It records the times of the
-// attempt in call.Timing.
+// Generate sends the call once, as a stream if it wants one. call.Timing gets the times of the attempt.
 func (c *ResponsesClient) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	return c.Caller.Generate(ctx, call, wire.Responses(), wire.AnswerFormat{
 		Parse: ParseResponses, Stream: func() wire.Assembly { return &responsesAssembly{} }, Explain: explain,

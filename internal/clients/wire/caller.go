@@ -45,8 +45,7 @@ type Server struct {
 type TokenSource interface {
 	// Token returns a token that has not expired.
 	Token(ctx context.Context) (string, error)
-	// Renew replaces a token that the service refused. It returns false when the token is new, so that
-	// another one would not help.
+	// Renew replaces a token that was refused. It returns false for a new token: another would not help.
 	Renew(ctx context.Context, refused string) (bool, error)
 }
 
@@ -196,8 +195,7 @@ func (c *Caller) request(ctx context.Context, at string, body []byte, trialID st
 	return req, nil
 }
 
-// isNoAddress reports whether an error says that the service has nothing at the address, rather than that
-// it lacks the model.
+// isNoAddress reports whether the service has nothing at the address, rather than lacks the model.
 func isNoAddress(e *eval.Error) bool {
 	said := strings.ToLower(e.Message + " " + e.Code)
 	return (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed) && !strings.Contains(said, "model")
@@ -269,8 +267,7 @@ func DecodeAnswer(data []byte, answer ...string) (Fields, error) {
 	return f, nil
 }
 
-// Misshapen returns the error for JSON that does not follow the protocol. An *eval.Error is returned
-// unchanged.
+// Misshapen returns the error for JSON that does not follow the protocol, and an *eval.Error as it is.
 func Misshapen(err error, data []byte) error {
 	if e := (*eval.Error)(nil); errors.As(err, &e) {
 		return e

@@ -55,8 +55,7 @@ type Config struct {
 type authenticator interface {
 	// Authenticate returns the access token that it added, "" if it added none that can be replaced.
 	Authenticate(req *http.Request) (token string, err error)
-	// Renew replaces a token that the service refused. It returns false when the token is new, so that
-	// another one would not help.
+	// Renew replaces a token that was refused. It returns false for a new token: another would not help.
 	Renew(ctx context.Context, refused string) (bool, error)
 }
 
@@ -163,8 +162,7 @@ func (c *Conn) clean(data []byte) []byte {
 	return wirejson.CamelKeys(data)
 }
 
-// send makes one round trip. A response without an error has a status of success. The caller closes its
-// body.
+// send makes one round trip. Only success is no error. The caller closes the body.
 func (c *Conn) send(req *http.Request) (*http.Response, error) {
 	if c.cfg.UserAgent != "" {
 		req.Header.Set("User-Agent", c.cfg.UserAgent)
@@ -173,8 +171,7 @@ func (c *Conn) send(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A round trip follows no redirect. http.Client would, and would send the key's header and the prompt
-	// to any host.
+	// http.Client would follow redirects, and send the key's header and the prompt to any host.
 	resp, err := c.cfg.Transport.RoundTrip(req)
 	if err != nil {
 		return nil, c.transportError(req, err)
@@ -187,8 +184,7 @@ func (c *Conn) send(req *http.Request) (*http.Response, error) {
 	return nil, c.refusal(req, resp, token)
 }
 
-// isPart reports whether a reply has only a part of the answer, which caches and proxies may send: a range of its bytes, or
-// what changed since another one.
+// isPart reports whether a reply is a range of bytes or a change, which caches and proxies may send.
 func isPart(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusPartialContent || resp.StatusCode == http.StatusIMUsed || resp.Header.Get("Content-Range") != ""
 }
@@ -337,8 +333,7 @@ func (c *Conn) redirected(resp *http.Response) error {
 	}
 }
 
-// retryAfter reads Retry-After, which is seconds or a date. It prefers Retry-After-Ms, which some servers
-// send too.
+// retryAfter reads Retry-After-Ms, which some servers send too, or Retry-After: seconds or a date.
 func retryAfter(h http.Header) time.Duration {
 	if ms := seconds(h.Get("Retry-After-Ms")); ms > 0 {
 		return ms / 1000
@@ -353,8 +348,7 @@ func retryAfter(h http.Header) time.Duration {
 // Secrets returns the keys, tokens and proxy passwords to mask.
 func (c *Conn) Secrets() *Secrets { return c.hidden.Load() }
 
-// hideKeys masks secrets in a candidate whose texts and arguments were joined from pieces, since the key may be split across
-// them.
+// hideKeys masks secrets in a candidate that was joined from pieces: a key may be split across them.
 func (c *Conn) hideKeys(one *eval.Candidate) {
 	hidden := c.Secrets()
 	one.Text = hidden.OutOfText(one.Text)
@@ -382,8 +376,7 @@ func (c *Conn) cleaned(e *eval.Error) *eval.Error {
 	return e
 }
 
-// maxHidden bounds the masked texts: passwords, keys and the last tokens, since a delayed answer may
-// contain an older one.
+// maxHidden bounds the masked texts. A delayed answer may contain an older token.
 const maxHidden = 12
 
 func (c *Conn) hide(texts ...string) {
@@ -405,8 +398,7 @@ func (c *Conn) hide(texts ...string) {
 // errKeyToProxy prevents a key from being written to the log of a proxy.
 var errKeyToProxy = errors.New("the key in the query would be read by the proxy: use https, or the key in the header (auth: apiKey)")
 
-// guarded refuses proxies for requests without TLS that have a key in the query, because such proxies see
-// the whole address.
+// guarded refuses proxies for plain requests with a key in the query: such proxies see the whole address.
 func guarded(find func(*http.Request) (*url.URL, error)) func(*http.Request) (*url.URL, error) {
 	return func(req *http.Request) (*url.URL, error) {
 		proxy, err := find(req)

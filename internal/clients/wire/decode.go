@@ -60,16 +60,13 @@ func shapeError(data []byte, err error) error {
 	return eval.Errorf(eval.KindMalformed, "the answer has an unexpected shape: %s", Excerpt(data))
 }
 
-// maxNesting bounds the nesting of an answer, because the line of the run file with it must be readable
-// again.
+// maxNesting bounds the nesting of an answer, so that its line of the run file can be read again.
 const maxNesting = 200
 
-// maxValues bounds the values of an answer, because each takes many times the memory of its bytes. A
-// hundred long vectors fit.
+// maxValues bounds the values of an answer, which take much memory. A hundred long vectors fit.
 const maxValues = 500_000
 
-// tooMany reports whether an answer has too many values, by its commas. It finds out which are inside texts
-// only if there are too many in all.
+// tooMany counts the values by commas, and looks for commas inside texts only if there are too many.
 func tooMany(data []byte, limit int) bool {
 	if bytes.Count(data, []byte(",")) <= limit {
 		return false

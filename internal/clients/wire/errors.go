@@ -167,8 +167,7 @@ func parseErrorBody(data []byte) *errorBody {
 	return newErrorBody(outer.Error)
 }
 
-// firstElement returns the first element of an array, nil if it is empty. Other values are returned
-// unchanged.
+// firstElement returns the first element of an array, nil if it is empty, and other values as they are.
 func firstElement(data []byte) []byte {
 	if len(data) == 0 || data[0] != '[' {
 		return data
@@ -180,8 +179,7 @@ func firstElement(data []byte) []byte {
 	return list[0]
 }
 
-// IsError reports whether a body has an error in one of the forms that services send: an object, an object in an
-// array, or a text.
+// IsError reports whether a body has an error in a form that services send: an object, also in an array, or a text.
 func IsError(data []byte) bool { return parseErrorBody(data) != nil }
 
 func statusError(resp *http.Response, data []byte) *eval.Error {
@@ -244,8 +242,7 @@ func cutRunes(s string, n int) string {
 	return string([]rune(s)[:n]) + "..."
 }
 
-// maxWait is the longest wait of a service for which a run waits. After a longer one, it is better to
-// resume the run later.
+// maxWait is the longest wait of a run for a service. After a longer one, resume the run later.
 const maxWait = 120 * time.Second
 
 // classify derives the kind of an error from its status.

@@ -39,8 +39,7 @@ func (f Fields) isBareError(answer ...string) bool {
 	return (coded || named) && Read(f["message"], &text) == nil && text != ""
 }
 
-// Read is json.Unmarshal for valid or empty JSON. It is several times faster for the types in answers.
-// Objects and lists share the memory of raw.
+// Read is a faster json.Unmarshal for valid or empty JSON. Objects and lists share the memory of raw.
 func Read(raw []byte, v any) error {
 	if read(bytes.TrimSpace(raw), v) {
 		return nil
@@ -91,8 +90,7 @@ func assign(to *string, raw []byte) bool {
 	return ok
 }
 
-// MergedValue is a JSON value that arrives in pieces: lists grow, objects are merged, and other values replace
-// earlier ones.
+// MergedValue is a JSON value in pieces: lists grow, objects merge, other values replace earlier ones.
 type MergedValue struct {
 	last    json.RawMessage
 	list    []json.RawMessage

@@ -6,8 +6,7 @@ import (
 	"unicode"
 )
 
-// vendors matches keys and tokens by their vendors' prefixes. The rest must be long or mixed enough to
-// exclude words.
+// vendors matches keys by their vendors' prefixes. The rest must be long or mixed enough to exclude words.
 var vendors = regexp.MustCompile(`^(?:` + forms + `)$`)
 
 const forms = `(?:sk|rk|pk)[-_][A-Za-z0-9_-]*[0-9A-Z][A-Za-z0-9_-]{7,}|(?:sk|rk|pk)[-_][A-Za-z0-9_-]{16,}|` +
@@ -24,8 +23,7 @@ func OutOfFile(text string) string { return inFiles.ReplaceAllLiteralString(text
 // scheme matches the value of a header with credentials.
 var scheme = regexp.MustCompile(`(?i)^(?:bearer|basic|token)\s+\S{8,}$`)
 
-// IsKey reports whether a text has the form of a key or token: the prefix of a vendor, or an authorization
-// scheme.
+// IsKey reports whether a text has the prefix of a vendor's keys, or an authorization scheme.
 func IsKey(text string) bool { return vendors.MatchString(text) || scheme.MatchString(text) }
 
 // identifiers look random but are not secret: UUIDs and account ids.
@@ -36,8 +34,7 @@ func MayBeKey(text string) bool {
 	return wholeWord.MatchString(text) && isRandom(text, 20) && !identifiers.MatchString(text)
 }
 
-// isRandom reports whether letters, capitals and digits alternate more often than in names. Texts shorter
-// than least say too little.
+// isRandom reports whether letters, capitals and digits alternate as in no name. least is a length.
 func isRandom(text string, least int) bool {
 	var letters, digits, turns, all int
 	last := 0
@@ -76,8 +73,7 @@ var (
 	plainWord = regexp.MustCompile(`^[a-z_-]+[.:)]*$`)
 )
 
-// OutOfProse masks everything in a text that looks like a key, such as in the errors of a program. It keeps
-// names and paths.
+// OutOfProse masks what looks like a key, such as in the errors of a program, and keeps names and paths.
 func OutOfProse(text string) string {
 	text = keyed.ReplaceAllStringFunc(text, func(found string) string {
 		m := keyed.FindStringSubmatch(found)

@@ -11,8 +11,7 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// members writes the members of a request. `extra` of the suite replaces members of the same name, and null
-// in it removes them.
+// members writes the members of a request. `extra` of the suite replaces some; null in it removes them.
 type members struct {
 	out    wirejson.OpenObject
 	config decodedConfig

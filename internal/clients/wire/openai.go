@@ -112,8 +112,7 @@ func formatOpenAI(s *decodedConfig) json.RawMessage {
 	return nil
 }
 
-// schemaFields writes the schema for an answer. The vendor can only enforce a closed schema, so only those
-// are strict.
+// schemaFields writes the schema. Only a closed one is strict, since the vendor can enforce no other.
 func schemaFields(s *decodedConfig) []field {
 	out := []field{{"name", Quoted("response")}, {"schema", s.schema}}
 	if closed(s.schema) {
@@ -144,8 +143,7 @@ func messagesOpenAI(r *eval.Request) []json.RawMessage {
 	return out
 }
 
-// turnOpenAI writes a turn as messages. Each result of a call is a message of its own. Recorded messages of
-// the model are sent back unchanged.
+// turnOpenAI writes a turn as messages, one for each result of a call. Recorded messages stay unchanged.
 func turnOpenAI(c *eval.Content) []json.RawMessage {
 	if joined, ok := textOf(c); ok {
 		return []json.RawMessage{object(field{"role", role(c)}, field{"content", Quoted(joined)})}

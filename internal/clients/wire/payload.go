@@ -146,15 +146,13 @@ func PromptBytes(r *eval.Request) int {
 	return n
 }
 
-// IsPlain reports whether contents are the whole prompt of a request: there is no system text, no tool, and no result
-// of a call.
+// IsPlain reports whether contents are the whole prompt: no system text, tool or result of a call.
 func IsPlain(r *eval.Request) bool {
 	hasResult := func(p eval.Part) bool { _, ok := p.(eval.ResultPart); return ok }
 	return r.System == "" && len(r.Tools) == 0 && !slices.ContainsFunc(parts(r.Contents), hasResult)
 }
 
-// AppendPrompt appends the whole prompt of a request in a form for hashing: different prompts have
-// different bytes.
+// AppendPrompt appends the whole prompt for hashing: different prompts have different bytes.
 func AppendPrompt(dst []byte, r *eval.Request) []byte {
 	dst = Append(dst, r.Contents)
 	if r.System != "" {

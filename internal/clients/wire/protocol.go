@@ -59,8 +59,7 @@ func (p Protocol) Body(r *eval.Request, o options) []byte {
 	return m.body()
 }
 
-// Check returns Refusals with everything in a request that the protocol cannot express, nil if there is
-// nothing.
+// Check returns Refusals with everything that the protocol cannot express, nil if there is nothing.
 func (p Protocol) Check(r *eval.Request) error {
 	c := checking{protocol: p.Name, request: r, config: decodeSettings(r.GenerationConfig)}
 	p.check(&c)

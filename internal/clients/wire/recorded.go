@@ -20,8 +20,7 @@ type Whole struct {
 	Read  func(Fields) (*eval.Response, error)
 }
 
-// ParseKept decodes a recorded answer: a complete one, or a stream of server-sent events, which stream
-// joins. The error is an *eval.Error.
+// ParseKept decodes a complete answer, or events, which stream joins. The error is an *eval.Error.
 func ParseKept(data []byte, stream Assembly, whole *Whole) (*eval.Response, error) {
 	if isEvents(data) {
 		if err := readEvents(data, stream); err != nil {

@@ -114,8 +114,7 @@ func itemsResponses(r *eval.Request) []json.RawMessage {
 	return out
 }
 
-// turnResponses writes a turn as items. Each result of a call is an item. Recorded items of the model are
-// sent back unchanged.
+// turnResponses writes a turn as items, one for each result of a call. Recorded items stay unchanged.
 func turnResponses(c *eval.Content) []json.RawMessage {
 	if joined, ok := textOf(c); ok {
 		return []json.RawMessage{object(field{"role", role(c)}, field{"content", Quoted(joined)})}

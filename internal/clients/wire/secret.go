@@ -167,8 +167,7 @@ func (s *Secrets) OutOfText(text string) string {
 	return s.answers.Replace(text)
 }
 
-// OutOfAnswer masks secrets in the bytes of a reply. It first resolves escapes such as \u0041, which could
-// hide the key.
+// OutOfAnswer masks secrets in a reply. It resolves escapes such as \u0041, which could hide the key.
 func (s *Secrets) OutOfAnswer(data []byte) []byte {
 	if len(s.forms) == 0 {
 		return data
@@ -182,8 +181,7 @@ func (s *Secrets) OutOfAnswer(data []byte) []byte {
 	return data
 }
 
-// plainEscapes writes the escapes of printable ASCII characters in their shortest form, which leaves the
-// meaning of the JSON text unchanged.
+// plainEscapes writes the escapes of printable ASCII in their shortest form. The JSON means the same.
 func plainEscapes(data []byte) []byte {
 	out := make([]byte, 0, len(data))
 	for i := 0; i < len(data); {
@@ -198,8 +196,7 @@ func plainEscapes(data []byte) []byte {
 	return out
 }
 
-// plainEscape appends the escape at the beginning of data in its shortest form. It returns the length of
-// the escape in data.
+// plainEscape appends the escape at the beginning of data in its shortest form, and returns its length in data.
 func plainEscape(out, data []byte) ([]byte, int) {
 	code := escapedCode(data)
 	switch {

@@ -22,15 +22,13 @@ var APIVersions = []string{"v1", "v1beta"}
 // ImageTypes are the media types of images that the service takes.
 var ImageTypes = []string{"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"}
 
-// MaxPromptBytes bounds the encoded contents of a request, text and images
-// together: the 4 MB of the service.
+// MaxPromptBytes bounds the encoded texts and images of a request: the 4 MB of the service.
 const MaxPromptBytes = 4 << 20
 
 // MaxImages is how many images one prompt may hold.
 const MaxImages = 16
 
-// Categories and Thresholds are the values that the service's specification
-// names; others exist and pass through.
+// Categories and Thresholds are those of the service's specification; others pass through.
 var (
 	Categories = []string{
 		"HARM_CATEGORY_SEXUALLY_EXPLICIT", "HARM_CATEGORY_HATE_SPEECH",
@@ -87,8 +85,7 @@ func NamedModels() []eval.Model {
 	}
 }
 
-// NamedModel is the entry of NamedModels with the given id, nil when it is not
-// among them.
+// NamedModel is the entry of NamedModels with an id, nil for none.
 func NamedModel(id string) *eval.Model {
 	models := NamedModels()
 	if i := slices.IndexFunc(models, func(m eval.Model) bool { return m.ID() == id }); i >= 0 {

@@ -9,8 +9,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// decodedConfig is a generation config with its further keys decoded. A value of the wrong type counts as an
-// unknown key.
+// decodedConfig has the further keys decoded. A value of the wrong type counts as an unknown key.
 type decodedConfig struct {
 	eval.GenerationConfig
 	candidates          *int

@@ -20,8 +20,7 @@ import (
 // maxStreamBytes bounds a whole stream. MaxResponseBytes bounds what is kept of it, and each chunk.
 const maxStreamBytes = 256 << 20
 
-// lingering is how long to wait for the end of a stream after its last event, so that the connection can be
-// reused.
+// lingering is how long to wait for the end after the last event, so that the connection can be reused.
 const lingering = 100 * time.Millisecond
 
 type assembler interface {
@@ -31,8 +30,7 @@ type assembler interface {
 	Finished() bool
 }
 
-// Stream sends the request that request makes, and passes the pieces of the reply to out. It fills in
-// timing.
+// Stream sends a request, passes the pieces of the reply to out, and fills in timing.
 func (c *Conn) Stream(
 	given context.Context, request func(context.Context) (*http.Request, error), timing *eval.Timing, out assembler,
 ) error {
@@ -98,8 +96,7 @@ func (s *streamReading) piece(ctx context.Context) error {
 
 func (s *streamReading) complete() bool { return s.in.ended() || s.out.Finished() }
 
-// delimited reports whether the end of a response is marked, so that a broken connection cannot look like
-// the end.
+// delimited reports whether the end of a response is marked, so that a broken connection is noticed.
 func delimited(resp *http.Response) bool {
 	return resp.ProtoMajor > 1 || resp.ContentLength >= 0 ||
 		resp.Uncompressed || slices.Contains(resp.TransferEncoding, "chunked")
@@ -112,8 +109,7 @@ const afterTheEnd = time.Second
 // overdue reports whether the stream's own timer, and not the caller, ended the wait.
 func overdue(given, own context.Context) bool { return own.Err() != nil && given.Err() == nil }
 
-// trailing reads what follows the end of a stream, because a server that fails late reports the error
-// there. It does not wait.
+// trailing reads what follows a stream without waiting: a server that fails late reports that there.
 func (c *Conn) trailing(in chunks, out assembler, cancel context.CancelFunc) error {
 	timer := time.AfterFunc(lingering, cancel)
 	defer timer.Stop()
@@ -313,8 +309,7 @@ func (j *jsonChunks) next() ([]byte, error) {
 	return data, err
 }
 
-// brackets reads the opening or the closing bracket of the array if it is next. It returns io.EOF after the
-// closing one.
+// brackets reads a bracket of the array if it is next. It returns io.EOF after the closing one.
 func (j *jsonChunks) brackets() error {
 	if !j.begun {
 		if _, err := j.dec.Token(); err != nil {

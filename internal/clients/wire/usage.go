@@ -28,8 +28,7 @@ type TokenCounts struct {
 	Input, Output, Total, Cached, Reasoning LenientInt
 }
 
-// TakeCount moves a number from a vendor's record, under one of its names. A value that is not a number
-// counts as missing.
+// TakeCount moves a number, under one of its names, from a vendor's record. Other values are missing.
 func TakeCount(f Fields, to *LenientInt, names ...string) bool {
 	found := false
 	for _, name := range names {
@@ -42,8 +41,7 @@ func TakeCount(f Fields, to *LenientInt, names ...string) bool {
 	return found
 }
 
-// TakeDetail moves a number from an object in a vendor's record. The rest of the object stays, without
-// zeros.
+// TakeDetail moves a number from an object in a vendor's record. The rest stays, without zeros.
 func TakeDetail(f Fields, object string, to *LenientInt, name string) {
 	var in Fields
 	if f.Take(object, &in) != nil || in == nil {
@@ -56,8 +54,7 @@ func TakeDetail(f Fields, object string, to *LenientInt, name string) {
 	}
 }
 
-// Usage sums up the counts. hasOutput says that they include output tokens. It returns nil if they cannot be
-// true.
+// Usage sums up the counts, nil if they cannot be true. hasOutput says that they include output tokens.
 func (c *TokenCounts) Usage(hasOutput bool, rest Fields) *eval.Usage {
 	u := &eval.Usage{
 		PromptTokens: int(c.Input), OutputTokens: int(c.Output), CachedTokens: int(c.Cached),

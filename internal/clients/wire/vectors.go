@@ -6,8 +6,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Vectors returns the vectors of an answer, which must have equal lengths. Pointers distinguish null from
-// zero. data is the answer, for messages.
+// Vectors returns vectors of equal lengths. Pointers distinguish null from zero. data is for messages.
 func Vectors(lists [][]*float64, data []byte) ([][]float64, error) {
 	out := make([][]float64, len(lists))
 	for i, list := range lists {

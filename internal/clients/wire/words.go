@@ -11,8 +11,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// statusOf has the HTTP status that vendors send with their words for errors. In a stream, the word comes
-// without a status.
+// statusOf has the HTTP status of vendors' words for errors, which streams send without one.
 var statusOf = map[string]int{
 	"invalid_request_error": 400, "authentication_error": 401, "invalid_api_key": 401, "billing_error": 402,
 	"permission_error": 403, "not_found_error": 404, "model_not_found": 404, "request_too_large": 413,
@@ -77,8 +76,7 @@ const (
 // long turns of tools that run on its side.
 const pausedReason = "pause_turn"
 
-// End sets the finish reason of a candidate from the vendor's word, once its parts are known. It returns an
-// error for an incomplete answer.
+// End sets the finish reason from the vendor's word, once all parts are known. An incomplete answer is an error.
 func End(c *eval.Candidate, word string) error {
 	// brokenReasons are words for an answer that the vendor did not finish.
 	brokenReasons := []string{"error", "abort", "aborted", "cancelled", "network_error", "insufficient_system_resource"}
@@ -127,8 +125,7 @@ func Refuse(c *eval.Candidate) {
 	}
 }
 
-// BlockedPrompt returns the answer for a prompt that the service blocked with an error; nil for any other
-// error.
+// BlockedPrompt returns the answer for a prompt that was blocked with an error, nil for other errors.
 func BlockedPrompt(e *eval.Error) *eval.Response {
 	if e.Code != "content_filter" || e.Status != 0 && e.Status != http.StatusBadRequest {
 		return nil
