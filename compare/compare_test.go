@@ -71,17 +71,11 @@ func decided(base, head *Side, o Options) *ArmComparison {
 func vectors[T any](t *testing.T, family string) []T {
 	t.Helper()
 	data, err := os.ReadFile("../internal/stats/testdata/statistics.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var all map[string]json.RawMessage
-	if err := json.Unmarshal(data, &all); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(data, &all))
 	var out []T
-	if err := json.Unmarshal(all[family], &out); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(all[family], &out))
 	return out
 }
 

@@ -118,9 +118,7 @@ func TestTheCaretIsUnderItsColumn(t *testing.T) {
 		l.Errorf(Pos{File: "a", Line: 1, Col: utf8.RuneCountInString(before) + 1}, "", "wrong")
 		var b strings.Builder
 		r := Renderer{Source: func(string) []byte { return []byte(before + "X") }}
-		if err := r.Render(&b, &l); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, r.Render(&b, &l))
 		lines := strings.Split(b.String(), "\n")
 		if got, want := lines[2], "      | "+strings.Repeat(" ", cells)+"^"; got != want {
 			t.Errorf("after %q the caret's line is %q, want %q", before, got, want)

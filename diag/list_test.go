@@ -14,9 +14,7 @@ import (
 func rendered(t *testing.T, r Renderer, l *List) string {
 	t.Helper()
 	var b strings.Builder
-	if err := r.Render(&b, l); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, r.Render(&b, l))
 	return b.String()
 }
 

@@ -13,9 +13,7 @@ func TestTheNearestFileIsSuggested(t *testing.T) {
 	folder, err := fs.ReadDir(fstest.MapFS{
 		"suite.yaml": {}, "mails.csv": {}, "a.yaml": {}, "notes": {}, ".hidden": {}, "evals/suite.json": {}, "übung.yaml": {},
 	}, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for name, want := range map[string]string{
 		"suit.yaml":    "; did you mean `suite.yaml`?",
 		"Suite.yaml":   "; did you mean `suite.yaml`?",

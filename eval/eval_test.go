@@ -28,9 +28,7 @@ func TestARequestReadsBackAsItWasWritten(t *testing.T) {
 		},
 	}
 	data, err := wirejson.Marshal(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := `{"contents":[{"role":"user","parts":[{"text":"<a>\u2028"},{},` +
 		`{"image":{"path":"x.png","mimeType":"image/png","sha256":"00","bytes":3}}]}],` +
 		`"generationConfig":{"temperature":0,"topK":3,"b":"x","candidateCount":2}}`
@@ -38,9 +36,7 @@ func TestARequestReadsBackAsItWasWritten(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", data, want)
 	}
 	var out Request
-	if err := json.Unmarshal(data, &out); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(data, &out))
 	second, err := wirejson.Marshal(out)
 	expect.OK(t, err)
 	expect.Same(t, "written again", string(second), want)

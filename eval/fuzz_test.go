@@ -34,9 +34,7 @@ func FuzzGenerationConfig(f *testing.F) {
 		if err != nil || !json.Valid(out) {
 			t.Fatalf("%s %v, want JSON", out, err)
 		}
-		if err := json.Unmarshal(out, &second); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(out, &second))
 		twice, err := wirejson.Marshal(second)
 		expect.OK(t, err)
 		expect.Same(t, "written", string(out), string(twice))

@@ -156,13 +156,9 @@ func roundTrip[T any](t *testing.T) {
 		for seed := range uint64(3) {
 			want := filled[T](seed, "text")
 			standard, err := wirejson.Marshal(plainly(want))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			fast, err := wirejson.Append(nil, want)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			expect.Same(t, "AppendJSON against Marshal", string(fast), string(standard))
 			if strings.ContainsAny(string(fast), "\n\r") {
 				t.Errorf("a record takes more than a line: %s, want one line", fast)
@@ -221,9 +217,7 @@ func TestUnsetFieldsStayUnset(t *testing.T) {
 		&Result{}, &Run{}, &End{}, &Response{}, &GenerationConfig{}, &Usage{}, &Error{}, &GateConfig{}, &Judgement{},
 	} {
 		line, err := wirejson.Append(nil, v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		got := reflect.New(reflect.TypeOf(v).Elem()).Interface()
 		if err := json.Unmarshal(line, got); err != nil {
 			t.Fatalf("%s: %v, want no error", line, err)
@@ -240,17 +234,11 @@ func TestRecordsOfALaterVersionAreRead(t *testing.T) {
 	later := func(v any) []byte {
 		var fields map[string]json.RawMessage
 		line, err := wirejson.Append(nil, v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(line, &fields); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
+		expect.OK(t, json.Unmarshal(line, &fields))
 		fields["later"] = json.RawMessage(`{"a":[1,{"b":null}]}`)
 		line, err = json.Marshal(fields)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return line
 	}
 	var result Result
@@ -259,9 +247,7 @@ func TestRecordsOfALaterVersionAreRead(t *testing.T) {
 	for _, test := range []struct{ want, got any }{
 		{filled[Result](7, "text"), &result}, {filled[Run](7, "text"), &run}, {filled[End](7, "text"), &end},
 	} {
-		if err := json.Unmarshal(later(test.want), test.got); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(later(test.want), test.got))
 		if diff := cmp.Diff(test.want, test.got, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
 			t.Errorf("%T (-want +got):\n%s", test.want, diff)
 		}
@@ -278,9 +264,7 @@ func TestUnknownFieldsOfAConfigAreKept(t *testing.T) {
 		`{}`: `{}`,
 	} {
 		var c GenerationConfig
-		if err := json.Unmarshal([]byte(text), &c); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal([]byte(text), &c))
 		got, err := c.MarshalJSON()
 		if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", text, err, diff)
@@ -332,16 +316,12 @@ func TestWithheldRecordsHoldNoContent(t *testing.T) {
 	t.Parallel()
 	r := withContent()
 	before, err := wirejson.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	scores, request := slices.Clone(r.Scores), r.Request
 	kept := *r
 	kept.Withhold()
 	text, err := wirejson.Marshal(&kept)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if i := strings.Index(string(text), secretText); i >= 0 {
 		t.Errorf("got content: %s, want none", text[max(0, i-80):min(len(text), i+80)])
 	}
@@ -353,9 +333,7 @@ func TestWithheldRecordsHoldNoContent(t *testing.T) {
 	raw := r.Request.Contents[0].Parts[1].(RawPart)
 	expect.Same(t, "the length of a withheld part", kept.Request.Contents[0].Parts[1].(TextPart).Withheld.Bytes, len(raw.Raw))
 	after, err := wirejson.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if diff := cmp.Diff(string(before), string(after)); diff != "" || !reflect.DeepEqual(scores, r.Scores) || request != r.Request {
 		t.Errorf("the record that others hold (-want, as before, +after):\n%s", diff)
 	}

@@ -91,17 +91,11 @@ func TestExtraIsCompact(t *testing.T) {
 	const indented = "{\n  \"a\": [\n    1,\n    \"two words\\n\"\n  ],\n  \"b\": null\n}"
 	const want = `{"a":[1,"two words\n"],"b":null}`
 	var read Extra
-	if err := json.Unmarshal([]byte(indented), &read); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(indented), &read))
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(indented), &fields); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(indented), &fields))
 	var config GenerationConfig
-	if err := json.Unmarshal([]byte(indented), &config); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(indented), &config))
 	for name, x := range map[string]Extra{"read": read, "made": NewExtra(fields), "config": config.Extra, "joined": NewExtra(nil).Join(read)} {
 		line, err := wirejson.Append(nil, x)
 		if err != nil || string(line) != want {

@@ -124,9 +124,7 @@ func TestPlacesHoldWhatTheirTextSays(t *testing.T) {
 		{"0-3,7,9-11", []int{0, 3, 7, 9, 10, 11}, []int{-1, 4, 6, 8, 12}},
 	} {
 		var p Places
-		if err := p.UnmarshalText([]byte(test.text)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, p.UnmarshalText([]byte(test.text)))
 		for _, n := range test.holds {
 			if !p.Has(n) {
 				t.Errorf("%q: got no %d, want it", test.text, n)

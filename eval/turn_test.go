@@ -165,9 +165,7 @@ func TestTurnsReadBackFromARunFile(t *testing.T) {
 	r.Calls[0].ModelVersion, r.Calls[0].Extra = "m", map[string]json.RawMessage{"x": json.RawMessage(`"canary"`)}
 	r.Calls[1].PromptFeedback = &PromptFeedback{BlockReason: "canary with spaces"}
 	line, err := wirejson.Append(nil, &r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var back Result
 	if err := json.Unmarshal(line, &back); err != nil || !reflect.DeepEqual(back.Calls, r.Calls) {
 		t.Errorf("got %[2]v (%[1]v), want %[3]v", err, back.Calls, r.Calls)

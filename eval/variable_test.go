@@ -44,18 +44,12 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		v, err := eval.ParseValue(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		var got, want any
-		if err := errors.Join(json.Unmarshal([]byte(eval.JSON(v)), &got), json.Unmarshal(in, &want)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(json.Unmarshal([]byte(eval.JSON(v)), &got), json.Unmarshal(in, &want)))
 		expect.Same(t, "the value", got, want)
 		var texts []any
-		if err := json.Unmarshal([]byte(eval.Texts(v)), &texts); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal([]byte(eval.Texts(v)), &texts))
 		for _, item := range texts[:4] {
 			if _, ok := item.(string); !ok {
 				t.Errorf("%v is %T in %s, want a text", item, item, eval.Texts(v))
@@ -68,9 +62,7 @@ func FuzzParse(f *testing.F) {
 func TestTextsOfCasesStayTheSame(t *testing.T) {
 	t.Parallel()
 	v, err := eval.ParseValue([]byte(`{"b": 1.10, "a": [true, null, "x", {"d": 1, "c": false}], "e": {}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	expect.Same(t, "the texts", eval.Texts(v), `{"a":["true","","x",{"c":"false","d":"1"}],"b":"1.10","e":{}}`)
 	expect.Same(t, "the JSON", eval.JSON(v), `{"b":1.10,"a":[true,null,"x",{"d":1,"c":false}],"e":{}}`)
 	expect.Same(t, "of YAML", eval.Texts(eval.Array{eval.Boolean("True"), eval.Null("~")}), `["True","~"]`)

@@ -185,15 +185,9 @@ func TestStepsAreAnsweredByThemselves(t *testing.T) {
 func TestCheckLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("nowhere", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "there"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+	expect.OK(t, os.Symlink("nowhere", filepath.Join(dir, "link")))
+	expect.OK(t, os.Mkdir(filepath.Join(dir, "there"), 0o700))
 	for name, fine := range map[string]bool{
 		"there": true, "new": true, "new/deep": true, "there/new": true, "file": false, "file/new": false, "link": false, "link/new": false,
 	} {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
 )
@@ -47,9 +48,7 @@ func BenchmarkCompare(b *testing.B) {
 func writeCases(b *testing.B, dir string, cases int) {
 	run := eval.Run{ID: dir, Plan: eval.RunPlan{Trials: cases, Arms: []string{"t/p"}}, Suites: []eval.RunSuite{{Name: "s"}}}
 	w, err := journal.Create(dir, &run, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	value := 0.5
 	ratings := []eval.SafetyRating{
 		{Category: "HARM_CATEGORY_HARASSMENT", Probability: "NEGLIGIBLE"},
@@ -81,9 +80,7 @@ func writeCases(b *testing.B, dir string, cases int) {
 				TotalTokens:  18 + n%3,
 			}, Timing: &eval.Timing{LatencyMs: float64(100 + n%50), Attempts: 1},
 		}
-		if err := w.Append(r); err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, w.Append(r))
 	}
 	if err := w.Finish(&eval.End{Reason: eval.EndCompleted}); err != nil {
 		b.Fatal(err)
@@ -105,9 +102,7 @@ func BenchmarkReports(b *testing.B) {
 	dir := b.TempDir()
 	writeCases(b, dir, cases)
 	d, err := journal.Open(dir)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	defer d.Close()
 	Apply(d)
 	for _, f := range reports.Formats() {
@@ -126,9 +121,7 @@ func BenchmarkReports(b *testing.B) {
 func BenchmarkSequentialGate(b *testing.B) {
 	run := eval.Run{}
 	w, err := journal.Create(b.TempDir(), &run, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	defer w.Close()
 	const cases = 1 << 16
 	trials := make([]eval.Trial, cases)
@@ -158,9 +151,7 @@ func BenchmarkSequentialGate(b *testing.B) {
 			b.StartTimer()
 		}
 		r.Trial = trials[n]
-		if err := q.observe(q.ofResult(r), w); err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, q.observe(q.ofResult(r), w))
 		n++
 	}
 }

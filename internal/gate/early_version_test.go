@@ -10,6 +10,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -23,9 +24,7 @@ func versions(t *testing.T, own, base string) *runner.Plan {
 			"defaults: {scorers: [{contains: y}]}\ncases:\n" + cases
 		var diags diag.List
 		s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), opts, &diags)
-		if err := diags.Err(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, diags.Err())
 		return s
 	}
 	both := load(own, suite.Options{Base: load(base, suite.Options{Ref: "main"})})
@@ -61,9 +60,7 @@ func TestTheEarlyStopPairsAsTheComparisonDoes(t *testing.T) {
 	run := &eval.Run{RandomSeed: 7, StartedAt: "2026-11-22T00:00:00Z"}
 	run.Suites = []eval.RunSuite{{Name: "s", Gate: &eval.GateConfig{Baseline: rule}}}
 	q, err := NewSequential(run, plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	pending := map[string]int{}
 	for _, u := range q.suites["s"].arms["t/p"].units {
 		for key := range u.cases {

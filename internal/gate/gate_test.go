@@ -6,6 +6,7 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -82,9 +83,7 @@ func TestApplyTakesTheWorstRule(t *testing.T) {
 func TestRuleOfLetsOptionsReplaceTheRule(t *testing.T) {
 	t.Parallel()
 	rule, err := RuleOf(eval.RuleOptions{Margin: 0.05, Metrics: []string{"pass", "tone=0.1", "latency=1.2"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := "[{pass 0.05 0 false} {tone 0.1 0 false} {latency 1.2 0 true}]"
 	if got := fmt.Sprint(rule.Metrics); got != want || rule.Alpha != eval.DefaultAlpha || rule.OnInconclusive != eval.OnFail {
 		t.Errorf("%s at %g, %s, want %s at the defaults", got, rule.Alpha, rule.OnInconclusive, want)

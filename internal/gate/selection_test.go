@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/testing/testrun"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
@@ -94,9 +95,7 @@ defaults: {repeats: 2, scorers: [{contains: x}]}
 cases: ` + cases
 	files := fstest.MapFS{"s.yaml": {Data: []byte(text)}}
 	s := suite.Load(files, "s.yaml", scorers.Builtin(), suite.Options{Getenv: func(string) string { return "" }}, &diags)
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, diags.Err())
 	return runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{Places: places}, "v1")
 }
 
@@ -104,17 +103,13 @@ cases: ` + cases
 func ranWith(t *testing.T, in rundir.Dir, name string, outcomes map[string]eval.Outcome) {
 	t.Helper()
 	w, err := journal.Create(in.Join(name), &eval.Run{ID: "id-of-" + name, StartedAt: "2026-01-02T03:04:05Z"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for trial := range planOf(t, cases, nil).Trials() {
 		r := &eval.Result{Trial: trial.Trial, Ending: eval.Passed{}, Scores: []eval.Score{}}
 		if o, ok := outcomes[fmt.Sprintf("%s %s %d", r.Case, r.Arm, r.Repeat)]; ok {
 			r.Ending = testrun.Ending(o)
 		}
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.Append(r))
 	}
 	if err := w.Finish(&eval.End{Reason: eval.EndCompleted}); err != nil {
 		t.Fatal(err)
@@ -125,9 +120,7 @@ func ranWith(t *testing.T, in rundir.Dir, name string, outcomes map[string]eval.
 func selectedPlaces(t *testing.T, in rundir.Dir, cases string, o eval.SelectionOptions) (left string, s *Selection) {
 	t.Helper()
 	s, err := NewSelection(&eval.Options{SelectionOptions: o}, in, "", func() *runner.Plan { return planOf(t, cases, nil) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var names []string
 	for trial := range planOf(t, cases, s.Places).Trials() {
 		if trial.Repeat == 2 { // the last one
@@ -237,9 +230,7 @@ func TestFindTrialWantsRequestAndNames(t *testing.T) {
 	in := rundir.At(t.TempDir())
 	ranWith(t, in, "run", nil)
 	d, err := in.Open("run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer d.Close()
 	found := func(cases string) (names []string) {
 		for trial := range planOf(t, cases, nil).Trials() {

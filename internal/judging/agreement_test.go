@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/testing/hostile"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -42,22 +43,16 @@ func runOf(t *testing.T, results ...*eval.Result) *journal.Document {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := journal.Create(dir, &eval.Run{ID: "r", StartedAt: "2026-01-02T03:04:05Z", Plan: eval.RunPlan{Trials: len(results)}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for i, r := range results {
 		r.N = i
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.Append(r))
 	}
 	if err := w.Finish(&eval.End{Reason: eval.EndCompleted}); err != nil {
 		t.Fatal(err)
 	}
 	d, err := journal.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = d.Close() })
 	return d
 }
@@ -65,9 +60,7 @@ func runOf(t *testing.T, results ...*eval.Result) *journal.Document {
 func labelsFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -109,9 +102,7 @@ func TestCheckMeasuresPassAndFail(t *testing.T) {
 	const a, b, c, d = 6, 2, 3, 9 // fail as fail, fail as pass, pass as fail, pass as pass
 	run, file := confused(t, []string{failWord, passWord}, [][]int{{a, b}, {c, d}})
 	report, err := Check(run, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if len(report.Judges) != 1 || report.Unjudged != 0 {
 		t.Fatalf("%+v, want one judge", report)
 	}
@@ -146,9 +137,7 @@ func TestCheckMeasuresChoices(t *testing.T) {
 	counts := [][]int{{10, 2, 0}, {1, 8, 3}, {0, 2, 6}}
 	run, file := confused(t, []string{"disagrees", "same", "subset"}, counts)
 	report, err := Check(run, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	got := report.Judges[0]
 	if math.Abs(*got.Kappa-105./169) > 1e-12 || got.Agreement.Part != 24 || got.FalsePass != nil || got.FalseFail != nil {
 		t.Errorf("%+v with kappa %g, want 24 of 32, kappa %g and no false pass", got, *got.Kappa, 105./169)
@@ -175,9 +164,7 @@ func TestCheckIntervalsCountCases(t *testing.T) {
 		}
 	}
 	report, err := Check(runOf(t, results...), labelsFile(t, "l.csv", labels))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	got := report.Judges[0]
 	if got.Answers != 20 || got.Cases != 4 || got.Agreement.Part != 16 {
 		t.Errorf("%+v, want 16 of 20 answers to 4 cases", got)
@@ -294,9 +281,7 @@ func FuzzLabels(f *testing.F) {
 		if lines {
 			path = filepath.Join(filepath.Dir(path), "l.jsonl")
 		}
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(path, data, 0o600))
 		l, err := readLabels(path)
 		if err != nil {
 			namesFile(t, err, path)

@@ -16,9 +16,7 @@ const goodKey = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeef
 func keyed(t *testing.T, text string) *Keys {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "trust.key")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	return &Keys{path: path}
 }
 
@@ -54,9 +52,7 @@ func TestALinkIsNoKey(t *testing.T) {
 	}
 	target := keyed(t, goodKey)
 	link := &Keys{path: filepath.Join(t.TempDir(), "trust.key")}
-	if err := os.Symlink(target.path, link.path); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Symlink(target.path, link.path))
 	expect.Same(t, "signature", link.Sign([]byte("head"), "/x"), "")
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/testing/testrun"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/journal/history"
@@ -32,12 +33,8 @@ func badInput(t *testing.T, err error, names ...string) {
 
 func put(t *testing.T, d Dir, name, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(d.Join(name)), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(d.Join(name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.MkdirAll(filepath.Dir(d.Join(name)), 0o755))
+	expect.OK(t, os.WriteFile(d.Join(name), []byte(text), 0o600))
 }
 
 // endedRun makes a run of two trials, one of them with an outcome, with an end.
@@ -51,9 +48,7 @@ func endedRun(t *testing.T, d Dir, named string, outcome eval.Outcome, end *eval
 	if err == nil {
 		err = w.Finish(end)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 }
 
 // Ids sort by the time of their runs, to the millisecond, and two runs of one moment have two.
@@ -148,17 +143,13 @@ func TestBaselinesAreCompleteRuns(t *testing.T) {
 	endedRun(t, d, "skipped", eval.Skip, whole)
 	endedRun(t, d, "budget", eval.Pass, &eval.End{Reason: eval.EndBudget})
 	w, err := journal.Create(d.Join("running"), &eval.Run{ID: "running", Plan: eval.RunPlan{Trials: 1}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer w.Close()
 	blank, err := journal.Create(d.Join("blank"), &eval.Run{ID: "blank"}, nil)
 	if err == nil {
 		err = blank.Finish(whole)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, err := d.SetBaseline("main", "good"); err != nil {
 		t.Fatal(err)
 	}
@@ -237,13 +228,9 @@ func TestRunsAreFoundOnceBelowFolders(t *testing.T) {
 	deep := strings.Repeat("x/", deepestRun+1)
 	newRun(t, d, "ci/"+deep+"deep", "deep")
 	put(t, d, "empty/file", "")
-	if err := os.Symlink(d.Join("ci/a/one"), d.Join("link")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Symlink(d.Join("ci/a/one"), d.Join("link")))
 	real, err := filepath.EvalSymlinks(d.Abs(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, test := range []struct{ named, want []string }{
 		{nil, []string{".evalrun/runs/own"}},
 		{[]string{"ci"}, []string{"ci/a/one", "ci/b/two", ".evalrun/runs/own"}},
@@ -284,9 +271,7 @@ func remembered(t *testing.T, d Dir) (ids []string) {
 	}
 	defer s.Close()
 	runs, err := s.Runs(history.RunFilter{Limit: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for i := range runs {
 		ids = append(ids, runs[i].ID)
 	}
@@ -305,9 +290,7 @@ func TestHistoryCatchesUpWithAKilledRun(t *testing.T) {
 		}
 		d.ExpectRun(&eval.Run{ID: id}, dir)
 	}
-	if err := os.RemoveAll(d.Join(".evalrun/runs/gone")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.RemoveAll(d.Join(".evalrun/runs/gone")))
 	for range 2 {
 		if diff := cmp.Diff([]string{"killed"}, remembered(t, d)); diff != "" {
 			t.Errorf("runs in the history (-want +got):\n%s", diff)

@@ -6,14 +6,14 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 func keys(t *testing.T, env map[string]string) *Keys {
 	t.Helper()
 	k, err := Load(func(name string) string { return env[name] })
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return k
 }
 
@@ -25,9 +25,7 @@ func TestOwnKeySignsAndVerifies(t *testing.T) {
 	}
 	s := k.Sign([]byte("head"), dir)
 	link := filepath.Join(other, "link")
-	if err := os.Symlink(dir, link); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Symlink(dir, link))
 	for what, test := range map[string]struct {
 		signature, header, dir string
 		want                   bool
@@ -77,15 +75,11 @@ func TestOwnKeyIsPrivate(t *testing.T) {
 	k := keys(t, nil)
 	s := k.Sign([]byte("head"), dir)
 	info, err := os.Stat(k.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if got := info.Mode().Perm(); got != 0o600 {
 		t.Errorf("got a key of mode %v, want 0600", got)
 	}
-	if err := os.Chmod(k.path, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Chmod(k.path, 0o644))
 	if k.Verify(s, []byte("head"), dir) || k.Sign([]byte("head"), dir) != "" {
 		t.Error("a key that others can read verifies or signs, want it unused")
 	}

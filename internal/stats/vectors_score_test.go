@@ -159,9 +159,7 @@ func checkStop(t *testing.T, v stopVector) {
 func generator(t *testing.T, spec []json.RawMessage) func(int) float64 {
 	t.Helper()
 	read := func(i int, into any) {
-		if err := json.Unmarshal(spec[i], into); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(spec[i], into))
 	}
 	var kind string
 	switch read(0, &kind); kind {

@@ -52,12 +52,8 @@ func each[T any](checkEntry func(*testing.T, T)) func(*testing.T, json.RawMessag
 func readVectors(t *testing.T, name string, into any) {
 	t.Helper()
 	data, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, into); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, json.Unmarshal(data, into))
 }
 
 func TestStatisticsAreThoseOfTheVectors(t *testing.T) {

@@ -48,9 +48,7 @@ func TestAppendStringIsThatOfEncodingJSON(t *testing.T) {
 func sameString(t *testing.T, s string) {
 	t.Helper()
 	want, err := Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if got := string(AppendString(nil, s)); got != string(want) {
 		t.Errorf("%q: got %s, want %s", s, got, want)
 	}

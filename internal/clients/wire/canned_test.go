@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 type canned struct {
@@ -55,9 +56,7 @@ func request(ctx context.Context) (*http.Request, error) {
 func do(t *testing.T, c *Conn, ctx context.Context) (string, *eval.Error) {
 	t.Helper()
 	req, err := request(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	data, err := c.Do(req)
 	if err == nil {
 		return string(data), nil
@@ -103,8 +102,6 @@ func zipped(t *testing.T, body string) string {
 	if _, err := io.WriteString(w, body); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Close())
 	return b.String()
 }

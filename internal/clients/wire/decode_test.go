@@ -143,9 +143,7 @@ func TestBareErrorsAreRecognized(t *testing.T) {
 		`{"code":500,"message":{"text":"oh"}}`:        false,
 	} {
 		var f Fields
-		if err := json.Unmarshal([]byte(data), &f); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal([]byte(data), &f))
 		if got := f.isBareError("candidates"); got != want {
 			t.Errorf("%s: got %v, want %v", data, got, want)
 		}

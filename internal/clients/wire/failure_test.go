@@ -165,9 +165,7 @@ func TestNoErrorShowsAKey(t *testing.T) {
 			body := ""
 			if failure.body != nil && !strings.Contains(name, "breaks") {
 				data, err := io.ReadAll(failure.body)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				body = string(data)
 				failure.body = strings.NewReader(body)
 			}
@@ -273,9 +271,7 @@ func TestLargeAnswersWaitForRoom(t *testing.T) {
 		for range largeAtOnce {
 			ctx, release := c.Lease(t.Context())
 			releases = append(releases, release)
-			if err := read(ctx); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, read(ctx))
 		}
 		short, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -362,9 +358,7 @@ func TestAKeyInTheQueryIsKeptFromProxies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, test.address, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			got, err := Transport(2, func(*http.Request) (*url.URL, error) { return test.proxy, test.err }).Proxy(req)
 			if (err != nil) != (test.want != nil) || test.want == errKeyToProxy && !errors.Is(err, errKeyToProxy) ||
 				err == nil && got != test.proxy {

@@ -43,9 +43,7 @@ func FuzzScrub(f *testing.F) {
 		whole := before + key + after
 		quoted, err := json.Marshal(whole)
 		keyQuoted, _ := json.Marshal(key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for form, text := range map[string]string{
 			"plain": whole, "query": before + url.QueryEscape(key) + after, "path": before + url.PathEscape(key) + after,
 			"json": before + string(wirejson.AppendString(nil, key)) + after, "json for HTML": before + string(keyQuoted) + after,

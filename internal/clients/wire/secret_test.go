@@ -82,15 +82,11 @@ func TestNoFormOfAKeyShowsInErrors(t *testing.T) {
 		key := newKey(random)
 		s := NewSecrets(key)
 		inJSON, err := json.Marshal(key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		plain := new(bytes.Buffer)
 		encoder := json.NewEncoder(plain)
 		encoder.SetEscapeHTML(false)
-		if err := encoder.Encode(key); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, encoder.Encode(key))
 		for name, form := range map[string]string{
 			"itself": key, "query": url.QueryEscape(key), "path": url.PathEscape(key), "JSON": strings.Trim(string(inJSON), `"`),
 			"component": strings.ReplaceAll(url.QueryEscape(key), "+", "%20"), "slashes in JSON": strings.ReplaceAll(key, "/", `\/`),
@@ -119,9 +115,7 @@ func TestAnswersStayJSON(t *testing.T) {
 		in := map[string]any{"text": "before " + key + " after", "other": "é\n\"\\ \u2028 /", "n": 1.5, "list": []any{key, nil, true}}
 		want := map[string]any{"text": "before [key] after", "other": "é\n\"\\ \u2028 /", "n": 1.5, "list": []any{"[key]", nil, true}}
 		data, err := json.Marshal(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		escaped := escapeAll(data)
 		for name, data := range map[string][]byte{"as it is": data, "all escaped": escaped} {
 			var got map[string]any
