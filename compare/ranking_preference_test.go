@@ -128,9 +128,7 @@ func TestTooFewCasesGiveNoRanking(t *testing.T) {
 		t.Errorf("%+v, want no ranking, and why", got)
 	}
 	for _, c := range []struct{ arms, want int }{{2, 5}, {8, 8}, {24, 9}} {
-		if n := leastUnits(c.arms, 0.05); n != c.want {
-			t.Errorf("%d arms: %d, want %d", c.arms, n, c.want)
-		}
+		expect.Same(t, fmt.Sprintf("%d arms", c.arms), leastUnits(c.arms, 0.05), c.want)
 	}
 }
 

@@ -18,9 +18,7 @@ func TestNearestFindsTheIntendedWord(t *testing.T) {
 		"equal": "equals", "contans": "contains", "Regex": "regex", "levenstein": "levenshtein", "zzz": "", "safty": "safety",
 		"contain": "contains", "equals-any": "equals", "regexes": "regex", "eq": "",
 	} {
-		if got := strings.Join(Nearest(word, known, 1), ""); got != want {
-			t.Errorf("%s: %q, want %q", word, got, want)
-		}
+		expect.Same(t, word, strings.Join(Nearest(word, known, 1), ""), want)
 	}
 	expect.Same(t, "did you mean", DidYouMean("zzz", []string{"b", "a"}), "known here: a, b")
 }

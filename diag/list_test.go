@@ -53,9 +53,7 @@ func TestPlacesAreWrittenAsFarAsTheyAreKnown(t *testing.T) {
 	for want, pos := range map[string]Pos{
 		"a.yaml:3:7": {"a.yaml", 3, 7}, "a.yaml:3": {"a.yaml", 3, 0}, "a.yaml": {"a.yaml", 0, 7}, "": {},
 	} {
-		if got := pos.String(); got != want {
-			t.Errorf("%+v: got %q, want %q", pos, got, want)
-		}
+		expect.Same(t, fmt.Sprintf("%+v", pos), pos.String(), want)
 	}
 }
 
@@ -90,9 +88,7 @@ func TestMergedListsSayEverythingOnce(t *testing.T) {
 	if a.Len() != 2 {
 		t.Errorf("got %d, want 2: %v", a.Len(), a.Sorted())
 	}
-	if diff := cmp.Diff([]Pos{{"x", 3, 1}}, a.Chain("part.yaml")); diff != "" {
-		t.Errorf("how part.yaml came in (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "how part.yaml came in", a.Chain("part.yaml"), []Pos{{"x", 3, 1}})
 }
 
 func TestIncludedFilesSayHowTheyCameIn(t *testing.T) {
@@ -104,9 +100,7 @@ func TestIncludedFilesSayHowTheyCameIn(t *testing.T) {
 	l.AddInclude("d", Pos{"c", 6, 7})
 	l.Errorf(Pos{"d", 1, 1}, "", "wrong")
 	want := "d:1:1: wrong\n  included from c:6:7\n  included from b:4:5\n  included from a:2:3\n"
-	if diff := cmp.Diff(want, rendered(t, Renderer{}, &l)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, "result", rendered(t, Renderer{}, &l), want)
 	l.AddInclude("a", Pos{"d", 8, 9})
 	if n := len(l.Chain("c")); n == 0 || n > 5 {
 		t.Errorf("files that include each other: %d steps, want some, at most 5", n)
@@ -138,9 +132,7 @@ func TestSourceLinesHaveTheirCaret(t *testing.T) {
 			var l List
 			l.Errorf(test.pos, "", "wrong")
 			_, got, _ := strings.Cut(rendered(t, Renderer{Source: source(test.text)}, &l), "\n")
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("%q at %v (-want +got):\n%s", test.text, test.pos, diff)
-			}
+			expect.Same(t, fmt.Sprintf("%q at %v", test.text, test.pos), got, test.want)
 		})
 	}
 }
@@ -164,9 +156,7 @@ func TestPrivateLinesAreNotShown(t *testing.T) {
 	t.Parallel()
 	var l List
 	l.Add(Diagnostic{Severity: Error, Pos: Pos{"f", 1, 1}, Message: "wrong", Private: true})
-	if diff := cmp.Diff("f:1:1: wrong\n", rendered(t, Renderer{Source: source("secret\n")}, &l)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, "result", rendered(t, Renderer{Source: source("secret\n")}, &l), "f:1:1: wrong\n")
 }
 
 func TestColoursAreEscapesAlone(t *testing.T) {
@@ -223,9 +213,7 @@ func TestHintsNameWhatIsPossible(t *testing.T) {
 		{"日木", []string{"日本", "name"}, "did you mean `日本`?"},
 		{strings.Repeat("x", 1000), []string{"name"}, "known here: name"},
 	} {
-		if got := DidYouMean(test.word, test.known); got != test.want {
-			t.Errorf("%.20q of %q: got %q, want %q", test.word, test.known, got, test.want)
-		}
+		expect.Same(t, fmt.Sprintf("%.20q of %q", test.word, test.known), DidYouMean(test.word, test.known), test.want)
 	}
 	if got := Nearest("scorer", []string{"scorers", "score", "scored", "other"}, 2); len(got) != 2 || slices.Contains(got, "other") {
 		t.Errorf("got %q, want the two nearest", got)
@@ -245,9 +233,7 @@ func TestCleanShowsWhatATerminalWouldObey(t *testing.T) {
 		"##[error]x":         `##\x5berror]x`,
 	} {
 		got := Clean(text)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", text, diff)
-		}
+		expect.Same(t, fmt.Sprintf("%q", text), got, want)
 		expect.Same(t, "cleaned twice", Clean(got), got)
 	}
 	for text, want := range map[string]string{
@@ -256,9 +242,7 @@ func TestCleanShowsWhatATerminalWouldObey(t *testing.T) {
 		" \t::error::x":     `  \x3a:error::x`,
 		"a ::error::x":      "a ::error::x",
 	} {
-		if diff := cmp.Diff(want, CleanLine(text)); diff != "" {
-			t.Errorf("the line %q (-want +got):\n%s", text, diff)
-		}
+		expect.Same(t, fmt.Sprintf("the line %q", text), CleanLine(text), want)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"os"
 	"syscall"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 func TestOfIsTheCodeOfAnError(t *testing.T) {
@@ -22,9 +24,7 @@ func TestOfIsTheCodeOfAnError(t *testing.T) {
 		{fmt.Errorf("suite a: %w", Incomplete("no answer: %w", fs.ErrNotExist)), CodeIncomplete},
 		{WithCode(CodeFailed, fs.ErrExist), CodeFailed},
 	} {
-		if got := Of(test.err); got != test.want {
-			t.Errorf("Of(%v) = %d, want %d", test.err, got, test.want)
-		}
+		expect.Same(t, fmt.Sprintf("Of(%v)", test.err), Of(test.err), test.want)
 	}
 	if err := Incomplete("no answer: %w", fs.ErrNotExist); !errors.Is(err, fs.ErrNotExist) || err.Error() != "no answer: file does not exist" {
 		t.Errorf("got %v, want it to wrap its cause", err)
@@ -43,18 +43,14 @@ func TestWorstIsTheMostSeriousCode(t *testing.T) {
 		{[]int{CodeIncomplete, CodeFailed}, CodeFailed},
 		{[]int{CodeFailed, CodeTerminated, CodeInterrupted}, CodeInterrupted},
 	} {
-		if got := WorstCode(test.codes...); got != test.want {
-			t.Errorf("Worst(%v) = %d, want %d", test.codes, got, test.want)
-		}
+		expect.Same(t, fmt.Sprintf("Worst(%v)", test.codes), WorstCode(test.codes...), test.want)
 	}
 }
 
 func TestOfSignalHasACodeForEachSignal(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int{"interrupt": CodeInterrupted, "terminated": CodeTerminated, "hangup": CodeTerminated} {
-		if got := SignalCode(name); got != want {
-			t.Errorf("OfSignal(%s) = %d, want %d", name, got, want)
-		}
+		expect.Same(t, fmt.Sprintf("OfSignal(%s)", name), SignalCode(name), want)
 	}
 }
 

@@ -6,9 +6,8 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/wirejson"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // The flags of a run file are one flat object with times in nanoseconds, as version 0.1 wrote them, whichever encoder writes the line.
@@ -43,9 +42,7 @@ func TestOptionsAreFlat(t *testing.T) {
 		if string(read.Flags) != want {
 			t.Errorf("%s wrote %s, want %s", name, read.Flags, want)
 		}
-		if diff := cmp.Diff(eval.RunOptions{Options: o}, *back.CommandOptions); diff != "" {
-			t.Errorf("%s: read back (-want +got):\n%s", name, diff)
-		}
+		expect.Same(t, name+": read back", *back.CommandOptions, eval.RunOptions{Options: o})
 	}
 }
 

@@ -168,9 +168,7 @@ func roundTrip[T any](t *testing.T) {
 				t.Fatalf("%v: %s", err, fast)
 			}
 			exported := cmp.Exporter(func(reflect.Type) bool { return true })
-			if diff := cmp.Diff(want, got, exported); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", fast, diff)
-			}
+			expect.Same(t, string(fast), got, want, exported)
 		}
 	})
 }
@@ -222,9 +220,7 @@ func TestUnsetFieldsStayUnset(t *testing.T) {
 		if err := json.Unmarshal(line, got); err != nil {
 			t.Fatalf("%s: %v, want no error", line, err)
 		}
-		if diff := cmp.Diff(v, got, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", line, diff)
-		}
+		expect.Same(t, string(line), got, v, cmp.Exporter(func(reflect.Type) bool { return true }))
 	}
 }
 
@@ -345,9 +341,7 @@ func TestAQuarantineHoldsToTheEndOfItsDay(t *testing.T) {
 	for at, want := range map[string]bool{
 		"2027-01-30T23:59:59Z": true, "2027-01-31T00:00:00Z": true, "2027-01-31T23:59:59Z": true, "2027-02-01T00:00:00Z": false, "": false,
 	} {
-		if got := q.Holds(at); got != want {
-			t.Errorf("at %q: got %v, want %v", at, got, want)
-		}
+		expect.Same(t, fmt.Sprintf("at %q", at), q.Holds(at), want)
 	}
 	if (*Quarantine)(nil).Holds("2020-01-01T00:00:00Z") {
 		t.Error("a case without a quarantine is in one, want it in none")

@@ -115,9 +115,7 @@ func TestOnlyKnownVerdictsPass(t *testing.T) {
 			t.Errorf("%q: exit %d, want %d", v, got, want)
 		}
 		c := &compare.Comparison{Arms: []compare.ArmComparison{{Verdict: v}}}
-		if got := Exit(c, &eval.BaselineRule{}); got != want {
-			t.Errorf("comparison with %q: exit %d, want %d", v, got, want)
-		}
+		expect.Same(t, fmt.Sprintf("comparison with %q: exit", v), Exit(c, &eval.BaselineRule{}), want)
 	}
 	if _, got := decided("", eval.OnPass); got != eval.CodeIncomplete {
 		t.Errorf("no verdict, where inconclusive ones pass: exit %d, want %d", got, eval.CodeIncomplete)

@@ -192,9 +192,7 @@ func TestExitOfAComparisonIsThatOfItsWorstArm(t *testing.T) {
 		"a judge that did not finish, nil": {unfinished, nil, eval.CodeIncomplete},
 		"it regressed all the same":        {lost, rule(eval.OnFail), eval.CodeFailed},
 	} {
-		if got := Exit(test.c, test.rule); got != test.want {
-			t.Errorf("%s: got exit %d, want %d", name, got, test.want)
-		}
+		expect.Same(t, name+": got exit", Exit(test.c, test.rule), test.want)
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
@@ -250,7 +248,5 @@ func TestFindTrialWantsRequestAndNames(t *testing.T) {
 			t.Errorf("%s: found %v, want %d", change, got, want)
 		}
 	}
-	if diff := cmp.Diff([]string{"a t", "a u"}, found("[{name: a, vars: {x: 1}}]")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, "result", found("[{name: a, vars: {x: 1}}]"), []string{"a t", "a u"})
 }

@@ -117,9 +117,7 @@ func TestCheckMeasuresPassAndFail(t *testing.T) {
 	ignored := cmp.Options{
 		cmpopts.IgnoreFields(wilsonShare{}, "Interval"), cmpopts.IgnoreFields(agreement{}, "KappaInterval"), cmpopts.EquateApprox(0, 1e-12),
 	}
-	if diff := cmp.Diff(want, got, ignored); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, "result", got, want, ignored)
 	isWilson(t, "agreement", got.Agreement, 20)
 	isWilson(t, "false pass", *got.FalsePass, 8)
 	isWilson(t, "false fail", *got.FalseFail, 12)
@@ -142,9 +140,7 @@ func TestCheckMeasuresChoices(t *testing.T) {
 	if math.Abs(*got.Kappa-105./169) > 1e-12 || got.Agreement.Part != 24 || got.FalsePass != nil || got.FalseFail != nil {
 		t.Errorf("%+v with kappa %g, want 24 of 32, kappa %g and no false pass", got, *got.Kappa, 105./169)
 	}
-	if diff := cmp.Diff(counts, got.Confusion); diff != "" {
-		t.Errorf("confusion (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "confusion", got.Confusion, counts)
 }
 
 // Several answers to a case are not independent: shares count answers, intervals count cases.

@@ -292,9 +292,7 @@ func TestHistoryCatchesUpWithAKilledRun(t *testing.T) {
 	}
 	expect.OK(t, os.RemoveAll(d.Join(".evalrun/runs/gone")))
 	for range 2 {
-		if diff := cmp.Diff([]string{"killed"}, remembered(t, d)); diff != "" {
-			t.Errorf("runs in the history (-want +got):\n%s", diff)
-		}
+		expect.Same(t, "runs in the history", remembered(t, d), []string{"killed"})
 	}
 	if left, err := os.ReadDir(d.Join(expectedRuns)); err != nil || len(left) != 0 {
 		t.Errorf("%v is still expected, %v, want nothing", left, err)
@@ -303,8 +301,6 @@ func TestHistoryCatchesUpWithAKilledRun(t *testing.T) {
 	if err := d.RebuildHistory([]string{"ci"}, func(text string) { t.Errorf("got the notice %q, want none", text) }); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"killed", "one", "other"}, remembered(t, d)); diff != "" {
-		t.Errorf("runs in the history that was made again (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "runs in the history that was made again", remembered(t, d), []string{"killed", "one", "other"})
 	badInput(t, d.RebuildHistory([]string{"nowhere"}, func(string) {}), "nowhere")
 }

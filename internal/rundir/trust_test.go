@@ -36,9 +36,7 @@ func TestOwnKeySignsAndVerifies(t *testing.T) {
 		"another folder":       {s, "head", other, false},
 		"another signature":    {s[1:], "head", dir, false},
 	} {
-		if got := k.Verify(test.signature, []byte(test.header), test.dir); got != test.want {
-			t.Errorf("%s: got %v, want %v", what, got, test.want)
-		}
+		expect.Same(t, what, k.Verify(test.signature, []byte(test.header), test.dir), test.want)
 	}
 }
 

@@ -285,7 +285,9 @@ func TestHTTPAttemptsCarryTraceAndKeyOfTheirTrial(t *testing.T) {
 	})
 	for range 2 {
 		_, _, err := called(t, address, text, time.Minute)
-		expect.OK(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	for i, h := range seen {
 		traced := regexp.MustCompile(`^00-` + eval.TraceID("5e55") + `-[0-9a-f]{16}-01$`)
@@ -361,7 +363,9 @@ func TestHTTPUsageIsReadInUsualSpellings(t *testing.T) {
 	} {
 		reading := eval.Reading{Answer: ".t", Usage: ".u"}
 		resp, _, err := called(t, serving(t, says("application/json", `{"t": "a", "u": `+usage+`}`)), reading, time.Minute)
-		expect.OK(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		expect.Same(t, usage, *resp.Usage, want)
 	}
 }

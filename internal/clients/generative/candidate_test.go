@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/internal/wirejson"
@@ -216,9 +214,7 @@ func TestReasoningTokensCountAsOutput(t *testing.T) {
 	for _, reply := range []string{chunk, "[" + strings.NewReplacer(":100,", ":40,", `"x"`, `"y"`).Replace(chunk) + "," + chunk + "]"} {
 		resp, err := ParseReply([]byte(reply))
 		expect.OK(t, err)
-		if d := cmp.Diff(&want, resp.Usage); d != "" {
-			t.Errorf("%s: usage (-want +got):\n%s", reply, d)
-		}
+		expect.Same(t, reply+": usage", resp.Usage, &want)
 	}
 	sum := want
 	sum.Add(&want)

@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/testing/expect"
@@ -92,9 +90,7 @@ func TestRequestIsSentAsSpecified(t *testing.T) {
 		`"data":"//79/A=="}}]},` +
 		`{"role":"model","parts":[{"text":"ready"}]}],"generationConfig":{"temperature":0,"maxOutputTokens":5,"stopSequences":["\n"]},` +
 		`"safetySettings":[{"category":"HARM_CATEGORY_HARASSMENT","threshold":"BLOCK_ONLY_HIGH"}]}`
-	if d := cmp.Diff(want, string(body)); d != "" {
-		t.Errorf("the body (-want +got):\n%s", d)
-	}
+	expect.Same(t, "the body", string(body), want)
 	if call.Timing.LatencyMs <= 0 {
 		t.Errorf("latency %v ms, want more than 0", call.Timing.LatencyMs)
 	}

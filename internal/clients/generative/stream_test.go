@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/testing/expect"
@@ -164,9 +162,7 @@ func TestStreamIsAssembledFromAnyChunks(t *testing.T) {
 		Usage:          &eval.Usage{PromptTokens: 5, OutputTokens: 2, TotalTokens: 7, Source: eval.UsageService},
 		Extra:          extra("x", "1"),
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("the response (-want +got):\n%s", d)
-	}
+	expect.Same(t, "the response", got, want)
 	if timing.Chunks != 5 {
 		t.Errorf("%+v, want 5 chunks", timing)
 	}

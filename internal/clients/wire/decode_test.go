@@ -123,12 +123,8 @@ func TestFieldsKeepWhatIsNotTaken(t *testing.T) {
 	if errs[0] != nil || errs[1] != nil || errs[2] != nil || !errors.As(errs[3], &shape) {
 		t.Fatalf("%v, want an error of the shape in the fourth alone", errs)
 	}
-	if diff := cmp.Diff([]any{"x", 7, ShapeError{"wrong", "an array"}}, []any{text, count, *shape}); diff != "" {
-		t.Errorf("taken (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(Fields{"new": json.RawMessage(`{"b":1.0,"a":2}`)}, f); diff != "" {
-		t.Errorf("left (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "taken", []any{text, count, *shape}, []any{"x", 7, ShapeError{"wrong", "an array"}})
+	expect.Same(t, "left", f, Fields{"new": json.RawMessage(`{"b":1.0,"a":2}`)})
 }
 
 func TestBareErrorsAreRecognized(t *testing.T) {
@@ -144,9 +140,7 @@ func TestBareErrorsAreRecognized(t *testing.T) {
 	} {
 		var f Fields
 		expect.OK(t, json.Unmarshal([]byte(data), &f))
-		if got := f.isBareError("candidates"); got != want {
-			t.Errorf("%s: got %v, want %v", data, got, want)
-		}
+		expect.Same(t, data, f.isBareError("candidates"), want)
 	}
 }
 

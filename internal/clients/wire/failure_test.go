@@ -16,8 +16,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
@@ -53,9 +51,7 @@ func TestEachStatusHasItsKind(t *testing.T) {
 			want.Kind, want.Permanent = kinds[status], status == http.StatusPaymentRequired
 		}
 		_, e := do(t, cannedConn(canned{status: status, body: strings.NewReader("{}")}), t.Context())
-		if diff := cmp.Diff(want, outcomeOf(e)); diff != "" {
-			t.Errorf("status %d (-want +got):\n%s", status, diff)
-		}
+		expect.Same(t, fmt.Sprintf("status %d", status), outcomeOf(e), want)
 	}
 }
 
@@ -108,9 +104,7 @@ func TestALongWaitIsAQuota(t *testing.T) {
 	} {
 		c := cannedConn(canned{status: test.status, header: header("Retry-After", test.wait), body: strings.NewReader("{}")})
 		_, e := do(t, c, t.Context())
-		if diff := cmp.Diff(test.want, outcomeOf(e)); diff != "" {
-			t.Errorf("status %d, wait %s (-want +got):\n%s", test.status, test.wait, diff)
-		}
+		expect.Same(t, fmt.Sprintf("status %d, wait %s", test.status, test.wait), outcomeOf(e), test.want)
 	}
 }
 

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
@@ -123,9 +121,7 @@ func TestAnswersStayJSON(t *testing.T) {
 				t.Errorf("%s, %q: %v, want no error", name, key, err)
 				continue
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s, %q (-want +got):\n%s", name, key, diff)
-			}
+			expect.Same(t, fmt.Sprintf("%s, %q", name, key), got, want)
 		}
 	}
 }
@@ -161,12 +157,8 @@ func TestWordsOfAnswersStay(t *testing.T) {
 	const answer = `{"text":"the key is short \u0041\/ \"x\""}`
 	for _, keys := range [][]string{nil, {""}, {"key"}, {"short"}, {"the", "is", "text"}} {
 		s := NewSecrets(keys...)
-		if diff := cmp.Diff(answer, string(s.OutOfAnswer([]byte(answer)))); diff != "" {
-			t.Errorf("%q in an answer (-want +got):\n%s", keys, diff)
-		}
-		if diff := cmp.Diff(answer, s.OutOfText(answer)); diff != "" {
-			t.Errorf("%q in a text (-want +got):\n%s", keys, diff)
-		}
+		expect.Same(t, fmt.Sprintf("%q in an answer", keys), string(s.OutOfAnswer([]byte(answer))), answer)
+		expect.Same(t, fmt.Sprintf("%q in a text", keys), s.OutOfText(answer), answer)
 	}
 	expect.Same(t, "in an error", NewSecrets("short").OutOf("a short key"), "a [key] key")
 }
@@ -196,9 +188,7 @@ func TestPasswordsOfProxiesAreFound(t *testing.T) {
 			for _, variable := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
 				t.Setenv(variable, test.address)
 			}
-			if diff := cmp.Diff(test.want, OfProxies()); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", test.address, diff)
-			}
+			expect.Same(t, test.address, OfProxies(), test.want)
 		})
 	}
 }
