@@ -65,16 +65,6 @@ func CamelKeys(data []byte) []byte {
 	return append(out, data[copied:]...)
 }
 
-// hasOnlyKeys reports whether every key in a JSON text, at whatever depth, is allowed.
-func hasOnlyKeys(data []byte, allowed map[string]bool) bool {
-	for start, end := range keys(data) {
-		if !allowed[string(data[start:end])] {
-			return false
-		}
-	}
-	return true
-}
-
 // keys yields where the keys of a JSON text begin and end, quotes left out.
 func keys(data []byte) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
