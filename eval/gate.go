@@ -23,6 +23,27 @@ type GateConfig struct {
 	Best           *BestRule     `json:"best,omitempty"`
 }
 
+// GateLimit is a rule that limits one share.
+type GateLimit struct {
+	Name  string // the key of the suite, and the name in reports
+	Bound string // the key of the share: min or max; "" for a share without a key, at most
+	Doc   string
+	Share func(*GateConfig) **float64
+}
+
+// GateLimits lists the rules that limit one share. A new one is a field, a line here, and its value in internal/gate.
+func GateLimits() []GateLimit {
+	return []GateLimit{
+		{"passRate", "min", "The least share of cases that pass, on every arm.", func(g *GateConfig) **float64 { return &g.PassRateMin }},
+		{
+			"errors", "max", "The largest share of trials that could not be judged; 0 when not given.",
+			func(g *GateConfig) **float64 { return &g.ErrorsMax },
+		},
+		{"blocked", "max", "The largest share of answers that were blocked.", func(g *GateConfig) **float64 { return &g.BlockedMax }},
+		{"maxQuarantined", "", "The largest share of cases in quarantine.", func(g *GateConfig) **float64 { return &g.MaxQuarantined }},
+	}
+}
+
 // MostErrors is ErrorsMax, or the default.
 func (g *GateConfig) MostErrors() float64 {
 	if g.ErrorsMax == nil {

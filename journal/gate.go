@@ -2,6 +2,7 @@ package journal
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/compare"
@@ -133,7 +134,8 @@ func (n RuleName) IsClassification() bool { return strings.HasPrefix(string(n), 
 
 // IsLeast reports whether the limit of the rule is the least value that holds, rather than the most.
 func (n RuleName) IsLeast() bool {
-	return n == RulePassRate || strings.HasPrefix(string(n), ruleMean) || n.IsClassification()
+	return strings.HasPrefix(string(n), ruleMean) || n.IsClassification() ||
+		slices.ContainsFunc(eval.GateLimits(), func(l eval.GateLimit) bool { return l.Name == string(n) && l.Bound == "min" })
 }
 
 // Decision is what a run came to by the rules of its suites.

@@ -17,17 +17,16 @@ func (l *loader) gate(n yaml.Node) {
 		return
 	}
 	m := n.Map(gateBlock().Names()...)
-	g := &eval.GateConfig{
-		PassRateMin: limit(m.Get("passRate"), atLeast()), BlockedMax: limit(m.Get("blocked"), atMost()),
-		ErrorsMax: limit(m.Get("errors"), atMost()),
-	}
+	g := &eval.GateConfig{}
 	l.Gate = g
+	for _, rule := range eval.GateLimits() {
+		*rule.Share(g) = limit(m.Get(rule.Name), rule.Bound)
+	}
 	g.Means = means(m.Get("mean"), "mean: {closeness: {min: 0.8}}")
 	g.Classification = means(m.Get("classification"), "classification: {macroF1: {min: 0.8}}")
 	if rule := m.Get("latency"); !rule.IsZero() {
 		g.LatencyP95Ms = new(eval.Milliseconds(rule.Map(percentileBlock().Names()...).Need("p95").Duration()))
 	}
-	g.MaxQuarantined = optionalFloat(m.Get("maxQuarantined"), 0, 1)
 	l.gateBaseline(m.Get("baseline"))
 	l.gateBest(m.Get("best"))
 	if n.IsNull() || n.IsMapping() && m.Len() == 0 {
@@ -36,11 +35,14 @@ func (l *loader) gate(n yaml.Node) {
 }
 
 // limit reads a rule with one share; nil when it is absent.
-func limit(rule yaml.Node, block yaml.Block) *float64 {
+func limit(rule yaml.Node, bound string) *float64 {
 	if rule.IsZero() {
 		return nil
 	}
-	return new(rule.Map(block.Names()...).Need(block.Need[0]).Float(0, 1))
+	if bound != "" {
+		rule = rule.Map(bound).Need(bound)
+	}
+	return new(rule.Float(0, 1))
 }
 
 // means reads the minimum means of named scorers, or of metrics of the classification.

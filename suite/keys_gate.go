@@ -11,25 +11,26 @@ func atLeast() yaml.Block {
 	return yaml.Block{Need: []string{"min"}, Keys: []yaml.Key{key("min", share(), "")}}
 }
 
-func atMost() yaml.Block {
-	return yaml.Block{Need: []string{"max"}, Keys: []yaml.Key{key("max", share(), "")}}
-}
-
 func gateBlock() yaml.Block {
-	return yaml.Block{Keys: []yaml.Key{
-		key("passRate", atLeast().Shape(), "The least share of cases that pass, on every arm."),
-		key("errors", atMost().Shape(), "The largest share of trials that could not be judged; 0 when not given."),
-		key("blocked", atMost().Shape(), "The largest share of answers that were blocked."),
+	var limits []yaml.Key
+	for _, rule := range eval.GateLimits() {
+		shape := share()
+		if rule.Bound != "" {
+			shape = yaml.Block{Need: []string{rule.Bound}, Keys: []yaml.Key{key(rule.Bound, share(), "")}}.Shape()
+		}
+		limits = append(limits, key(rule.Name, shape, rule.Doc))
+	}
+	return yaml.Block{Keys: append(
+		limits,
 		key("mean", yaml.Some(yaml.MapShape(atLeast().Shape())), "The least mean of named scorers."),
 		key(
 			"classification", yaml.Some(yaml.MapShape(atLeast().Shape())),
 			"The least values of metrics of the classification, such as macroF1, kappa or recall.CLASS, on every arm.",
 		),
 		key("latency", percentileBlock().Shape(), "The longest time that 95 % of the answers take."),
-		key("maxQuarantined", share(), "The largest share of cases in quarantine."),
 		key("baseline", baselineBlock().Shape(), "What the run is compared with."),
 		key("best", bestBlock().Shape(), "The arm that has to be among the best of the suite."),
-	}}
+	)}
 }
 
 func bestBlock() yaml.Block {
