@@ -14,9 +14,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Cases writes the wanted trials in full: the request as it was sent, answers, scores, safety ratings and timing.
-// With o.Verbose it adds harmless safety ratings, the tools that a model may call, and raw answers. It reports
-// whether it found any trial.
+// Cases writes the wanted trials in full, and reports whether there are any. With o.Verbose it adds harmless safety ratings,
+// the tools that a model may call, and raw answers.
 func Cases(w io.Writer, d *journal.Document, wanted Wanted, o Options) (bool, error) {
 	found := false
 	for row := range d.Rows() {

@@ -23,9 +23,8 @@ const maxCell = 32_767
 // byteOrderMark makes spreadsheets read the file as UTF-8.
 const byteOrderMark = "\ufeff"
 
-// CSV writes one trial a line for spreadsheets, by RFC 4180: a header, then the trials in the order of the plan. A column named
-// `metric NAME` holds the values of that scorer or derived metric. Texts that a spreadsheet would take for a formula begin with
-// an apostrophe, long ones are cut; numbers are numbers.
+// CSV writes one trial a line for spreadsheets (RFC 4180), in the order of the plan, with a column `metric NAME` for each named
+// scorer and derived metric. A text that looks like a formula begins with an apostrophe; long ones are cut.
 func CSV(w io.Writer, d *journal.Document, _ Options) error {
 	if _, err := io.WriteString(w, byteOrderMark); err != nil {
 		return err

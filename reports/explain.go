@@ -13,10 +13,9 @@ import (
 // maxExplained bounds the text for one case, in code points.
 const maxExplained = 6_000
 
-// Explain describes a case on an arm, with its repeats combined. It gives the outcome and, unless it passed, the
-// reason on one line, then the position of the case in the suite. The scores, diffs and answers of each repeat
-// with that outcome follow. Each of these lines begins with a bar, so that no answer can look like the caller's
-// output; control characters are escaped, and long texts are cut.
+// Explain returns the outcome of a case on an arm and, unless it passed, a text: the reason, then the position of the case
+// and the repeats with that outcome in full. Each line after the first begins with a bar, so that no answer can look like the
+// caller's output; control characters are escaped, and long texts are cut.
 func Explain(repeats []*eval.Result) (eval.Outcome, string) {
 	var counts eval.Counts
 	for _, r := range repeats {

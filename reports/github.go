@@ -18,9 +18,8 @@ import (
 // maxArmsListed is the most arms of a case that an annotation names.
 const maxArmsListed = 5
 
-// GitHub writes workflow commands for GitHub Actions: the gate, and the cases that failed or could not be scored,
-// each at its line of the suite. They are errors, or warnings where a gate was applied and holds. Quarantined
-// cases are at most warnings. Against a baseline only new failures are annotated; the others are counted.
+// GitHub writes workflow commands for GitHub Actions: the gate, and the unpassed cases at their lines of the suite. They are
+// warnings where a gate holds, and in quarantine. Against a baseline only new failures are annotated; the others are counted.
 func GitHub(w io.Writer, d *journal.Document, _ Options) error {
 	g := github{d: d, problem: "warning", failures: overview.NewFailures(d)}
 	if !overview.HasPassed(d) {

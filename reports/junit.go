@@ -19,10 +19,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// The elements of a JUnit file, in the order and with the attributes that the strictest of
-// the schemas in use takes. All text is character data or an attribute: a CDATA section
-// would let control characters through, and the file could not be read. They are written as
-// \x01: without them, a reader that guesses the encoding of a file guesses right.
+// The elements of a JUnit file, as the strictest of the schemas in use has them. All text is character data or an attribute,
+// with control characters as \x01: in a CDATA section they would make the file unreadable.
 
 type junitCase struct {
 	XMLName   xml.Name      `xml:"testcase"`
@@ -375,16 +373,14 @@ func acceptedCase(outcome eval.Outcome, p *junitProblem) *junitSkipped {
 	return &junitSkipped{Message: shorten(fmt.Sprintf("%s; the gate accepts it: %s", word, p.Message), 500), Text: p.Text}
 }
 
-// JUnit writes one testsuite per suite and arm, with one testcase per case, its repeats combined. Rules of the
-// gate that do not hold, and that no failed case shows, are testcases too. Its counts are summary.cases of the
-// JSON report.
+// JUnit writes a testsuite per suite and arm, with a testcase per case and per broken rule that no failed case shows. Its
+// counts are summary.cases of the JSON report.
 func JUnit(w io.Writer, d *journal.Document, o Options) error {
 	return writeJUnit(w, d, o, func(string, string) bool { return false })
 }
 
-// JUnitGate writes what JUnit writes, with what the gate came to. On an arm whose rules all hold, a case that failed
-// or could not be scored is marked as skipped. CI systems turn red for one failed case, but a gate may accept
-// some.
+// JUnitGate is JUnit, but on an arm whose rules all hold, unpassed cases are skipped: CI systems turn red for one failed case,
+// and a gate may accept some.
 func JUnitGate(w io.Writer, d *journal.Document, o Options) error {
 	return writeJUnit(w, d, o, func(suite, arm string) bool { return accepted(d, suite, arm) })
 }

@@ -28,12 +28,9 @@ const (
 	maxMdBlock    = 2500
 )
 
-// Markdown writes the run for a pull request or a step summary: the headline, the gate, a line per arm, and what
-// got worse against the baseline. The failed cases follow, each folded with its reasons and answers. It has at
-// most 60,000 characters, and says what it leaves out.
-//
-// Every text of the run is in code, so that no Markdown renderer finds a link, a mention, an emoji or HTML in it.
-// The report begins with Marker, by which the next run finds its comment.
+// Markdown writes the run for a pull request or a step summary, in at most 60,000 characters; it says what it leaves out.
+// Every text of the run is in code, so that no renderer finds a link, a mention, an emoji or HTML in it. The report begins
+// with Marker, by which the next run finds its comment.
 func Markdown(w io.Writer, d *journal.Document, o Options) error {
 	m := markdown{d: d, failures: overview.NewFailures(d), listed: map[armCase]bool{}}
 	m.add("%s\n", Marker(&d.Run))

@@ -24,10 +24,9 @@ type table struct {
 	help remedies
 }
 
-// Table writes the run for people. It begins with what a reader must know before trusting a number, and a line per
-// suite. Then come failures and errors, grouped by reason, and what decided against the run. It ends with the
-// run's location, the next command, and the headline as the last line. A verbose table adds arms, cases, slow and
-// costly trials, cost and settings. A quiet one is only the last line.
+// Table writes the run for people: notices, a line per suite, failures and errors by reason, what decided against the run,
+// its location, the next command, and the headline. A verbose table adds arms, cases, slow and costly trials, cost and
+// settings. A quiet one is only the headline.
 func Table(w io.Writer, d *journal.Document, o Options) error {
 	t := table{screen: newScreen(d, o)}
 	if !o.Quiet {

@@ -10,9 +10,8 @@ import (
 	"github.com/evalrun/evalrun/internal/text"
 )
 
-// turns writes how each turn of a live chat ended, or each step of a trial whose tool calls the suite answered.
-// The texts of a chat are in the request, except the last, which is the answer. The texts of steps are written
-// here, with the calls and their results.
+// turns writes how each turn of a live chat ended, or each step of a trial with tool calls. Texts of steps are written here;
+// those of a chat are in the request, except the last, which is the answer.
 func (c *caseReport) turns(r *eval.Result) {
 	if len(r.Calls) == 0 {
 		return

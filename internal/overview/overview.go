@@ -1,6 +1,5 @@
-// Package overview has what all reports say of a run: figures for programs, and reasons in short texts for people. The
-// JSON report and the page of internal/page begin with the same figures. What they say of a single trial is in package
-// trialtext.
+// Package overview has what all reports say of a run: figures for programs, and short texts for people. What they say of a
+// single trial is in internal/text.
 //
 // Its texts may have control characters: reports for a terminal must clean them.
 package overview

@@ -1,5 +1,5 @@
-// Makes the pages about several runs: the list of runs, their numbers, and the trends of
-// their metrics. internal/site serves such pages, and internal/site writes them to files.
+// Makes the pages about several runs, which internal/site serves or writes to files: the list of runs, and the trends of
+// their metrics.
 
 package page
 
@@ -16,9 +16,8 @@ import (
 // RunsStyle returns the CSS that these pages need in addition to page.Style.
 func RunsStyle() string { return asset("gallery.css") }
 
-// Scripts returns the scripts for page.Program that draw the list of runs and the trends. They expect these
-// functions from the caller: get reads data by name, runAddress and comparisonsAddress return addresses,
-// and growing says whether runs may be added.
+// Scripts returns the scripts for Program that draw the list of runs and the trends. The caller defines get (reads data by
+// name), runAddress, comparisonsAddress, and growing (whether runs may be added).
 func Scripts() []string {
 	return []string{asset("runs.js"), asset("trends.js"), asset("show.js")}
 }

@@ -48,9 +48,8 @@ func NewTrends(keys map[string]string) *trendPage {
 	return &trendPage{keys: keys, added: map[string]bool{}, commits: map[string]string{}, trends: []*Trend{}}
 }
 
-// TakeRuns adds runs that Take has not added, through a history in memory. ids has the newest run first,
-// and open opens the run with an index. Runs that cannot be opened are skipped. Runs in progress have no
-// numbers yet, and shards are parts of other runs, so both are skipped too.
+// TakeRuns adds runs that Take has not added, the newest first; open opens the run at an index of ids. It skips shards, runs
+// in progress, and runs that cannot be opened.
 func (t *trendPage) TakeRuns(ids []string, open func(i int) (*journal.Document, error)) error {
 	store, err := history.InMemory()
 	if err != nil {

@@ -18,9 +18,8 @@ const (
 	reconnectMs = 2000
 )
 
-// events reports the progress of a run as server-sent events. `news` has the head of the run or a block of
-// new trials, `again` makes the page reload the run, and `end` says that the run has ended. The id of an
-// event says how much the reader has. A reader that reconnects sends this id and misses nothing.
+// events reports the progress of a run as server-sent events: `news` has the head or a block of new trials, `again` makes the
+// page reload the run, `end` ends it. A reader that reconnects sends the id of its last event and misses nothing.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	one, ok := s.found(w, r.PathValue("run"))
 	if !ok {

@@ -38,9 +38,8 @@ const (
 	comparisonsDir = "comparisons"
 )
 
-// folder is the folder of a site. Data is written first, to folders named by a hash of their content, which
-// never change. Then each page is replaced atomically, and refers to the folders with its data. So a reader
-// always sees a complete old or new page, even if the writer is killed. Data that no page uses is deleted
+// folder is the folder of a site. Data is written first, to folders named by a hash of their content. Then each page is
+// replaced atomically, so a reader sees a complete old or new page even if the writer is killed. Unused data is deleted
 // last, so a kill then leaves a folder with some of its files.
 type folder struct {
 	root  *os.Root

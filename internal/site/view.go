@@ -1,12 +1,6 @@
-// Shows runs in the browser. It serves the pages of the HTML report, a list of runs, trends of
-// metrics, comparisons, and runs in progress. It only reads and makes no file, unless Options.Label is set:
-// then people label answers, and label.go appends the labels to SUITE.labels.jsonl.
-//
-// Any program that reaches the address can read the runs, so the server listens on the loopback interface
-// by default. guard.go refuses requests from pages of other sites. A request names a run by a key of the
-// list of runs: no text of a request ever becomes a path.
-//
-// The usual order: Start, Server.URL, Server.Close.
+// Serves runs to the browser. The server only reads, unless Options.Label is set: then label.go appends what people say of
+// answers to SUITE.labels.jsonl. Any program that reaches the address can read the runs, so guard.go refuses pages of other
+// sites, and a request names a run by a key of the list: no text of a request ever becomes a path.
 
 package site
 
