@@ -106,23 +106,6 @@ func TestARunIsNotedForWhatIsUnusual(t *testing.T) {
 	}
 }
 
-// Values are in the units of their metrics, with their interval or n.
-func TestAmountsHaveTheUnitsOfTheirMetrics(t *testing.T) {
-	t.Parallel()
-	bounded, bare := &history.PointRecord{N: 40, Interval: &[2]float64{0.5, 0.75}}, &history.PointRecord{N: 40}
-	for metric, want := range map[string][3]string{
-		"pass":    {"62.5 %", "50.0-75.0, n=40", "n=40"},
-		"errors":  {"62.5 %", "50.0-75.0, n=40", "n=40"},
-		"latency": {"1 ms", "0.500-0.750, n=40", "n=40"},
-		"tokens":  {"0.6", "0.500-0.750, n=40", "n=40"},
-		"tone":    {"0.625", "0.500-0.750, n=40", "n=40"},
-	} {
-		expect.Same(t, metric, [3]string{trendValue(metric, 0.625), boundsOf(metric, bounded), boundsOf(metric, bare)}, want)
-	}
-	expect.Same(t, "a time", when("2026-01-02T03:04:05.678+01:00"), "2026-01-02 02:04")
-	expect.Same(t, "no time", when("yesterday"), "yesterday")
-}
-
 // The table shows twenty arms and counts the others, and the runs of the emulator.
 func TestTheTableSaysWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
@@ -146,23 +129,4 @@ func TestTheTableSaysWhatItLeavesOut(t *testing.T) {
 		t.Error("got the arm arm20 in the table, want it left out")
 	}
 	expect.Same(t, "without runs", historyDrawn(&history.Excerpt{}, 0), "no runs in the history yet\n")
-}
-
-// Metrics of one arm are in one group, and so are those of one case.
-func TestTrendsOfAnArmAreTogether(t *testing.T) {
-	t.Parallel()
-	trends := []history.ArmTrend{
-		{Suite: "s", Arm: "a", Metric: "pass"},
-		{Suite: "s", Arm: "a", Metric: "tokens"},
-		{Suite: "s", Arm: "a", Case: "c", Metric: "pass"},
-		{Suite: "s", Arm: "b", Metric: "pass"},
-		{Suite: "r", Arm: "b", Metric: "pass"},
-	}
-	var got []string
-	for _, g := range trendGroups(trends) {
-		got = append(got, fmt.Sprintf("%s: %d, single %v", g.title, len(g.trends), g.single))
-	}
-	expect.Same(t, "groups", got, []string{
-		"s: a: 2, single false", "s: c on a: 1, single true", "s: b: 1, single false", "r: b: 1, single false",
-	})
 }

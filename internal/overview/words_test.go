@@ -2,10 +2,7 @@ package overview
 
 import (
 	"fmt"
-	"math"
 	"testing"
-
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/testing/expect"
@@ -102,45 +99,4 @@ func TestRulesThatNoCaseShowsAreCases(t *testing.T) {
 	}
 	expect.Same(t, "its name", GateCase(&journal.GateRule{RuleName: "latency p95", Arm: "t/a"}), "gate: latency p95 t/a")
 	expect.Same(t, "its name without an arm", GateCase(&journal.GateRule{RuleName: "errors"}), "gate: errors")
-}
-
-// judged is a score by a judge, with a ruling for each choice.
-func judged(name string, agreement float64, choices ...string) eval.Score {
-	j := &eval.Judged{Judge: "panel", Agreement: &agreement}
-	for _, c := range choices {
-		j.Rulings = append(j.Rulings, eval.Ruling{Choice: c})
-	}
-	return eval.Score{Scorer: "judge", Name: name, Judged: j}
-}
-
-// Agreement is averaged over the answers of an arm and scorer, and kappa takes chance away.
-func TestAgreementIsAveragedOverAnswers(t *testing.T) {
-	t.Parallel()
-	scores := [][]eval.Score{
-		{judged("helps", 1, "yes", "yes"), judged("", 1, "no", "no")},
-		{judged("helps", 1, "no", "no")},
-		{judged("helps", 0, "yes", "no")},
-		{{Scorer: "judge", Name: "helps", Judged: &eval.Judged{Judge: "panel"}}}, // judged once
-	}
-	var trials []*eval.Result
-	for n, of := range scores {
-		r := trial(n, fmt.Sprint("c", n), "t/p", 1, eval.Pass)
-		r.Scores = of
-		r.Judgements = []eval.Judgement{{ID: fmt.Sprint(n), Judge: "panel", Model: "pro", Attempts: 1}}
-		trials = append(trials, r)
-	}
-	run := eval.Run{ID: "r", Suites: []eval.RunSuite{{Name: "s"}}, Plan: eval.RunPlan{Trials: 4, Arms: []string{"t/p"}}}
-	got := JudgingOf(testrun.Record(t, &run, completed(), trials...))
-	// Two raters on three answers: P = 2/3, Pe = 1/2 (three yes, three no), kappa = (2/3 - 1/2) / (1 - 1/2).
-	kappa := 1.0 / 3
-	expect.Same(t, "agreement", got.Agreement, []selfAgreement{
-		{Suite: "s", Arm: "t/p", Scorer: "helps", Judge: "panel", Repeats: 2, Answers: 3, Agreement: 2.0 / 3, Kappa: &kappa},
-		{Suite: "s", Arm: "t/p", Scorer: "judge", Judge: "panel", Repeats: 2, Answers: 1, Agreement: 1},
-	}, cmpopts.EquateApprox(0, 1e-12))
-	if math.IsNaN(got.Agreement[0].Agreement) || got.Attempts == 0 {
-		t.Errorf("got %+v, want calls to judges", got)
-	}
-	if none := JudgingOf(rows(t, nil, completed(), "p")); none != nil {
-		t.Errorf("got %+v of a run without judges, want none", none)
-	}
 }

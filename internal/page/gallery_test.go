@@ -56,31 +56,26 @@ func TestSummaryGivesTheStateOfARun(t *testing.T) {
 		end           *eval.End
 		running       bool
 		state, reason string
+		rate          *float64 // of judged trials
 	}{
-		"complete":                     {"pf", 2, completed(), false, "complete", ""},
-		"killed":                       {"pf", 2, nil, false, "interrupted", "killed"},
-		"interrupted":                  {"p", 2, &eval.End{Reason: eval.EndInterrupted}, false, "interrupted", string(eval.EndInterrupted)},
-		"out of budget":                {"ps", 2, &eval.End{Reason: eval.EndBudget}, false, "incomplete", string(eval.EndBudget)},
-		"with trials that are missing": {"p", 2, completed(), false, "incomplete", string(eval.EndCompleted)},
-		"running":                      {"p", 2, nil, true, "in progress", ""},
-		"empty":                        {"", 0, completed(), false, "complete", ""},
+		"complete":                     {"pppf", 4, completed(), false, "complete", "", new(0.75)},
+		"killed":                       {"f", 1, nil, false, "interrupted", "killed", new(0.0)},
+		"interrupted":                  {"p", 2, &eval.End{Reason: eval.EndInterrupted}, false, "interrupted", "interrupted", new(1.0)},
+		"out of budget":                {"ps", 2, &eval.End{Reason: eval.EndBudget}, false, "incomplete", "budget", new(1.0)},
+		"with trials that are missing": {"p", 2, completed(), false, "incomplete", "completed", new(1.0)},
+		"without judged trials":        {"ss", 2, completed(), false, "incomplete", "completed", nil},
+		"running":                      {"p", 2, nil, true, "in progress", "", new(1.0)},
+		"empty":                        {"", 0, completed(), false, "complete", "", nil},
 	} {
 		d := testrun.Record(t, head("r", 1, test.planned), test.end, letters(test.letters, "t/p")...)
 		d.Running, d.Decision = test.running, &journal.Decision{Gate: journal.Gate{Exit: 1}}
 		got := page.Summarize(d)
 		expect.Same(t, "state of a run that is "+name, [2]string{string(got.Phase), got.Reason}, [2]string{test.state, test.reason})
+		expect.Same(t, "pass rate of a run that is "+name, got.PassRate, test.rate)
 		expect.Same(t, "passes", got.Pass, strings.Count(test.letters, "p"))
 		if (got.Exit == nil) != test.running {
 			t.Errorf("exit of a run that is %s: got %v, want none only while it runs", name, got.Exit)
 		}
-	}
-}
-
-func TestPassRateIsOfJudgedTrialsAndNullWithoutAny(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]*float64{"pppf": new(0.75), "f": new(0.0), "": nil, "ss": nil} {
-		d := testrun.Record(t, head("r", 1, len(text)), completed(), letters(text, "t/p")...)
-		expect.Same(t, fmt.Sprintf("pass rate of %q", text), page.Summarize(d).PassRate, want)
 	}
 }
 
@@ -279,17 +274,5 @@ func TestTrendsAreGroupedBySuite(t *testing.T) {
 	}
 	if len(order) == 0 || !slices.IsSorted(order) || order[0] != "alpha" {
 		t.Errorf("got the suites %q, want trends of one suite together, in alphabetical order", order)
-	}
-}
-
-// Programs of the pages are part of the binary, and none ends the script that holds it.
-func TestScriptsAndStyleAreThere(t *testing.T) {
-	t.Parallel()
-	scripts := page.Scripts()
-	expect.Same(t, "scripts", len(scripts), 3)
-	for i, text := range append(scripts, page.RunsStyle()) {
-		if len(text) < 100 || strings.Contains(text, "</script") {
-			t.Errorf("part %d: got %.200q, want a program or style without an end of a script", i, text)
-		}
 	}
 }
