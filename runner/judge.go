@@ -218,13 +218,8 @@ func (r *run) callJudge(ctx context.Context, t *Planned, call *eval.Call, j *eva
 func requestTo(m *suite.ConfiguredModel, apiVersion string) eval.Request {
 	name, protocol := m.Service.Identity()
 	return eval.Request{
-		Service:          name,
-		Protocol:         protocol,
-		Model:            m.ID,
-		APIVersion:       apiVersion,
-		GenerationConfig: m.GenerationConfig,
-		SafetySettings:   m.SafetySettings,
-		Extra:            m.Extra,
+		Service: name, Protocol: protocol, Model: m.ID, APIVersion: apiVersion,
+		GenerationConfig: m.GenerationConfig, SafetySettings: m.SafetySettings, Extra: m.Extra,
 	}
 }
 

@@ -140,12 +140,7 @@ func (c *modelCheck) helpers(ctx context.Context, s *suite.Suite) error {
 
 // hasTrials reports whether the plan includes a trial of s.
 func (p *Plan) hasTrials(s *suite.Suite) bool {
-	for _, a := range p.arms {
-		if a.Suite == s.Name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.arms, func(a PlannedArm) bool { return a.Suite == s.Name })
 }
 
 // ask gets the metadata of a model, once; nil when there is none, or none worth checking against. A
@@ -188,12 +183,6 @@ func (c *modelCheck) sourceOf(name string) ModelSource {
 	return c.source
 }
 
-// without reports whether the plan can run without a service that failed with e.
-func (c *modelCheck) without(name string, e *eval.Error) bool {
-	all, ok := c.source.(ModelSources)
-	return ok && e.Kind != eval.KindCanceled && all.Lost(name, e)
-}
-
 // specified returns the specification's description of a model without metadata, or e if there is none.
 func (c *modelCheck) specified(key modelKey, e *eval.Error) (*eval.Model, error) {
 	id := key.id
@@ -204,7 +193,7 @@ func (c *modelCheck) specified(key modelKey, e *eval.Error) (*eval.Model, error)
 			id,
 		))
 	case e.Kind == eval.KindAuth || e.Kind == eval.KindTransport || e.Kind == eval.KindCanceled:
-		if !c.without(key.service, e) {
+		if all, ok := c.source.(ModelSources); !ok || e.Kind == eval.KindCanceled || !all.Lost(key.service, e) {
 			return nil, e
 		}
 	case e.Kind == eval.KindReplayMiss: // nothing was sent, or all is said

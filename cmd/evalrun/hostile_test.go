@@ -77,10 +77,7 @@ var hostileProtocols = []hostileProtocol{
 				`{"id":"x","choices":[{"delta":{"role":"assistant"}}]}`, `{"id":"x","choices":[{"delta":{"content":"London"}}]}`,
 				`{"id":"y","choices":[{"delta":{"content":"Paris"},"finish_reason":"stop"}]}`,
 			},
-			{
-				`{"choices":[{"delta":{"content":"Paris"}}]}`,
-				`{"choices":[{"message":{"content":"Paris"},"finish_reason":"stop"}]}`,
-			},
+			{`{"choices":[{"delta":{"content":"Paris"}}]}`, `{"choices":[{"message":{"content":"Paris"},"finish_reason":"stop"}]}`},
 			{`{"choices":[{"delta":{"content":"Paris"}},{"delta":{"content":"Paris"},"finish_reason":"stop"}]}`},
 		},
 		places: []string{`{"choices":[{"message":{"content":BOMB`, `{"choices":[{"index":0,"delta":{"content":"Paris"}}],"usage":BOMB`},

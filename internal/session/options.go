@@ -110,26 +110,14 @@ func (f *Options) CheckRace() error {
 		given bool
 		why   string
 	}{
-		{
-			"--shard",
-			f.Shard != eval.Shard{},
-			"a race needs the answers of all arms to a case, and a shard has some of them",
-		},
-		{
-			"--stop-early",
-			f.Rule.StopEarly || d.Rule.StopEarly,
-			"a race ends by itself, arm by arm",
-		},
+		{"--shard", f.Shard != eval.Shard{}, "a race needs the answers of all arms to a case, and a shard has some of them"},
+		{"--stop-early", f.Rule.StopEarly || d.Rule.StopEarly, "a race ends by itself, arm by arm"},
 		{
 			"--baseline",
 			f.BaselineName() != "" || d.BaselineName() != "" && !f.NoBaseline(),
 			"arms that leave a race have nothing to compare",
 		},
-		{
-			"--interleave",
-			f.Interleave != "",
-			"arms that leave a race have nothing to compare",
-		},
+		{"--interleave", f.Interleave != "", "arms that leave a race have nothing to compare"},
 	} {
 		if f.Race != "" && other.given {
 			return eval.BadInput("--race does not go with %s: %s", other.name, other.why)

@@ -70,29 +70,21 @@ type claims struct {
 // check returns an error that lists the side effects, or nil when there are none. how is the task, such as "resuming".
 func (c *claims) check(how string) error {
 	var would []string
-	if c.address != "" {
-		would = append(would, "send requests, with your key or login, to "+c.address)
+	add := func(effect string, of ...string) {
+		for _, one := range of {
+			if one != "" {
+				would = append(would, "\n  "+diag.CleanLine(effect+" "+one))
+			}
+		}
 	}
-	for _, e := range c.endpoints {
-		would = append(would, "send requests, with what your environment holds for them, to "+e)
-	}
-	for _, s := range c.services {
-		would = append(would, "send requests to "+s)
-	}
-	for _, p := range c.programs {
-		would = append(would, "start the program "+p)
-	}
-	if c.folder != "" {
-		would = append(would, "write answers into "+c.folder)
-	}
-	for _, file := range c.files {
-		would = append(would, "read "+file)
-	}
+	add("send requests, with your key or login, to", c.address)
+	add("send requests, with what your environment holds for them, to", c.endpoints...)
+	add("send requests to", c.services...)
+	add("start the program", c.programs...)
+	add("write answers into", c.folder)
+	add("read", c.files...)
 	if len(would) == 0 {
 		return nil
-	}
-	for i := range would {
-		would[i] = "\n  " + diag.CleanLine(would[i])
 	}
 	why := "was not signed by you"
 	if c.run.Run.Signature != "" {
