@@ -177,12 +177,12 @@ func (r *recording) finish() error {
 	return nil
 }
 
-// answerSource is where answers come from that need not be sent for: a file of --answers, or a *rescoredRun.
+// answerSource is where answers come from that need not be sent for: *givenAnswers or a *rescoredRun.
 type answerSource interface {
 	// Check compares the answers with the plan before anything is written.
 	Check(plan *runner.Plan) error
-	// known returns the answer or result of a trial; false says that the trial must be sent.
-	known(t *runner.Planned) (runner.EarlierTrial, bool)
+	// Earlier returns the answer or result of a trial.
+	Earlier(t *runner.Planned) runner.EarlierTrial
 }
 
 // known is what is there of a trial already; false says that the trial must be sent.
@@ -190,13 +190,8 @@ func (s *Session) known(t *runner.Planned) (runner.EarlierTrial, bool) {
 	if s.answers == nil {
 		return nil, false
 	}
-	return s.answers.known(t)
+	return s.answers.Earlier(t), true
 }
-
-// fromFile is a file with answers that were made elsewhere.
-type fromFile struct{ *givenAnswers }
-
-func (f fromFile) known(t *runner.Planned) (runner.EarlierTrial, bool) { return f.Earlier(t), true }
 
 // readAnswers takes the answers of a file, and returns records without any: what is not in the file is missed.
 func (s *Session) readAnswers(path string) (*flow.Recordings, error) {
@@ -204,6 +199,6 @@ func (s *Session) readAnswers(path string) (*flow.Recordings, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.answers = fromFile{given}
+	s.answers = given
 	return flow.Open("")
 }

@@ -142,11 +142,9 @@ func (o *rescoredRun) Check(plan *runner.Plan) error {
 	return nil
 }
 
-func (o *rescoredRun) known(t *runner.Planned) (runner.EarlierTrial, bool) { return o.answer(t), true }
-
-// answer returns the answer to score again. A trial without one keeps its result, and a trial that the run does not have
+// Earlier returns the answer to score again. A trial without one keeps its result, and a trial that the run does not have
 // is a skip.
-func (o *rescoredRun) answer(t *runner.Planned) runner.EarlierTrial {
+func (o *rescoredRun) Earlier(t *runner.Planned) runner.EarlierTrial {
 	ended := func(how eval.Ending) runner.EarlierTrial {
 		return runner.FinalResult{Result: &eval.Result{Ending: how, Scores: []eval.Score{}}}
 	}
