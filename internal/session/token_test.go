@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/session"
@@ -22,12 +21,12 @@ type login struct {
 	*session.Printed
 }
 
-func newLogin(t *testing.T, lifetime time.Duration, script string) login {
+func newLogin(t *testing.T, script string) login {
 	t.Helper()
 	dir := t.TempDir()
 	expect.OK(t, os.WriteFile(filepath.Join(dir, "login.sh"), []byte("echo run >>runs\n"+script+"\n"), 0o600))
 	p := session.NewPrinted(&suite.NamedService{
-		Name: "s", Lifetime: lifetime, Login: &suite.Command{Words: []string{"sh", "login.sh"}, Path: "/bin/sh", Dir: dir},
+		Name: "s", Login: &suite.Command{Words: []string{"sh", "login.sh"}, Path: "/bin/sh", Dir: dir},
 	}, nil)
 	t.Cleanup(func() {
 		p.Close()
@@ -45,7 +44,7 @@ func (l *login) runs(t *testing.T) int {
 
 func TestATokenIsPrintedOnceForAllWhoNeedIt(t *testing.T) {
 	t.Parallel()
-	l := newLogin(t, 0, "echo '  token-of-all  '")
+	l := newLogin(t, "echo '  token-of-all  '")
 	var asking sync.WaitGroup
 	for range 10 {
 		asking.Go(func() {
@@ -61,7 +60,7 @@ func TestATokenIsPrintedOnceForAllWhoNeedIt(t *testing.T) {
 
 func TestARefusedTokenIsRenewedUnlessThatWasDone(t *testing.T) {
 	t.Parallel()
-	l := newLogin(t, 0, "echo token-$(wc -l <runs | tr -d ' ')")
+	l := newLogin(t, "echo token-$(wc -l <runs | tr -d ' ')")
 	first, err := l.Token(t.Context())
 	expect.OK(t, err)
 	for i, test := range []struct {
@@ -73,7 +72,7 @@ func TestARefusedTokenIsRenewedUnlessThatWasDone(t *testing.T) {
 		expect.Same(t, "renewed "+test.refused, renewed, true)
 		expect.Same(t, fmt.Sprint("runs after refusal ", i+1), l.runs(t), test.runs)
 	}
-	same := newLogin(t, 0, "echo always-this")
+	same := newLogin(t, "echo always-this")
 	token, err := same.Token(t.Context())
 	expect.OK(t, err)
 	renewed, err := same.Renew(t.Context(), token)
@@ -93,7 +92,7 @@ func TestAProgramThatPrintsNoTokenIsAnErrorOfTheLogin(t *testing.T) {
 		"head -c 20000 /dev/zero | tr '\\0' x": "printed more than a token",
 		"exit 3":                               "exit status 3",
 	} {
-		l := newLogin(t, 0, script)
+		l := newLogin(t, script)
 		token, err := l.Token(t.Context())
 		e := eval.AsError(err)
 		if e == nil || token != "" {
@@ -114,13 +113,13 @@ func TestErrorsOfAProgramShowNoToken(t *testing.T) {
 		"echo hushhush-1; echo 'cannot keep hushhush-1' >&2; exit 1",
 		"echo 'new token hushhush-1'; echo 'hushhush-1 is refused' >&2; exit 1",
 	} {
-		l := newLogin(t, 0, script)
+		l := newLogin(t, script)
 		_, err := l.Token(t.Context())
 		if err == nil || strings.Contains(err.Error(), "hushhush-1") {
 			t.Errorf("%s: got the error %v, want one without the token", script, err)
 		}
 	}
-	l := newLogin(t, 0, "if [ $(wc -l <runs) -gt 1 ]; then echo 'hushhush-1 is still good' >&2; exit 1; fi; echo hushhush-1")
+	l := newLogin(t, "if [ $(wc -l <runs) -gt 1 ]; then echo 'hushhush-1 is still good' >&2; exit 1; fi; echo hushhush-1")
 	token, err := l.Token(t.Context())
 	expect.OK(t, err)
 	if _, err := l.Renew(t.Context(), token); err == nil || strings.Contains(err.Error(), token) {
@@ -133,7 +132,7 @@ func TestErrorsOfAProgramShowNoToken(t *testing.T) {
 
 func TestWaitingForATokenEndsWithItsContextAndWithClose(t *testing.T) {
 	t.Parallel()
-	l := newLogin(t, 0, "exec tail -f /dev/null")
+	l := newLogin(t, "exec tail -f /dev/null")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := l.Token(ctx)

@@ -36,12 +36,12 @@ func (f *folder) write(name, text string) {
 }
 
 // run records answers as a run, one a line as --answers takes them.
-func (f *folder) run(out, answers string) {
+func (f *folder) run(answers string) {
 	f.Helper()
-	f.write(out+".jsonl", answers)
+	f.write("run.jsonl", answers)
 	var o evalrun.Options
-	o.Dir, o.Suites, o.Out, o.NoHistory = f.at.Abs(""), []string{"s.yaml"}, out, true
-	o.Answers, o.Getenv = out+".jsonl", func(string) string { return "" }
+	o.Dir, o.Suites, o.Out, o.NoHistory = f.at.Abs(""), []string{"s.yaml"}, "run", true
+	o.Answers, o.Getenv = "run.jsonl", func(string) string { return "" }
 	j, err := evalrun.Load(f.Context(), o)
 	if err == nil {
 		_, err = evalrun.Run(f.Context(), j)
@@ -49,23 +49,16 @@ func (f *folder) run(out, answers string) {
 	expect.OK(f, err)
 }
 
-func (f *folder) offered(run string, selection eval.SelectionOptions) (*Acceptance, error) {
-	flags := session.Options{Options: eval.Options{SelectionOptions: selection}}
-	flags.Dir, flags.Rescore, flags.Getenv = f.at.Abs(""), run, func(string) string { return "" }
-	l, err := LoadAccepting(flags)
-	if err == nil {
-		_, err = l.Settle()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return NewAcceptance(l)
-}
-
-// all is offered where nothing goes wrong and nothing is selected.
-func (f *folder) all(run string) *Acceptance {
+// all is what the run offers.
+func (f *folder) all() *Acceptance {
 	f.Helper()
-	a, err := f.offered(run, eval.SelectionOptions{})
+	var o session.Options
+	o.Dir, o.Rescore, o.Getenv = f.at.Abs(""), "run", func(string) string { return "" }
+	l, err := LoadAccepting(o)
+	expect.OK(f, err)
+	_, err = l.Settle()
+	expect.OK(f, err)
+	a, err := NewAcceptance(l)
 	expect.OK(f, err)
 	return a
 }
@@ -106,8 +99,8 @@ func TestAcceptReplacesAnExpectedAnswer(t *testing.T) {
 	f := newFolder(t, capitals)
 	f.write("expected/s/france/t.p.txt", "Paris, which is a long answer\r\n")
 	f.write("expected/s/spain/t.p.txt", "Madrid\r\nof course\r\n") // the line breaks of an editor are no change
-	f.run("run", parisMadrid)
-	a := f.all("run")
+	f.run(parisMadrid)
+	a := f.all()
 	if len(a.Proposals) != 1 {
 		t.Fatalf("%d proposals, want france alone", len(a.Proposals))
 	}
@@ -117,7 +110,7 @@ func TestAcceptReplacesAnExpectedAnswer(t *testing.T) {
 	}
 	expect.OK(t, p.Accept(p.Offers[0]))
 	expect.Same(t, "the file", f.tree()["expected/s/france/t.p.txt"], "Paris\n")
-	if left := f.all("run"); len(left.Proposals) != 0 {
+	if left := f.all(); len(left.Proposals) != 0 {
 		t.Errorf("left are %+v, want none", left.Proposals)
 	}
 }
@@ -130,8 +123,8 @@ func TestAcceptKeepsPermissions(t *testing.T) {
 		f.write("expected/s/france/t.p.txt", "Lyon\n")
 		path := f.at.Join("expected/s/france/t.p.txt")
 		expect.OK(t, os.Chmod(path, mode))
-		f.run("run", parisMadrid)
-		for _, p := range f.all("run").Proposals {
+		f.run(parisMadrid)
+		for _, p := range f.all().Proposals {
 			expect.OK(t, p.Accept(p.Offers[0]))
 		}
 		info, err := os.Stat(path)
@@ -154,9 +147,9 @@ func TestAcceptOffersTheMostFrequentAnswer(t *testing.T) {
 			answers.WriteString(`{"case":"` + name + `","text":"` + text + `","repeat":` + string(rune('1'+i)) + "}\n")
 		}
 	}
-	f.run("run", answers.String())
+	f.run(answers.String())
 	got := map[string]AnsweredCase{}
-	for _, p := range f.all("run").Proposals {
+	for _, p := range f.all().Proposals {
 		expect.Same(t, "offers for "+p.File, len(p.Offers), 1)
 		got[p.Offers[0].Text] = p.Offers[0].From[0]
 	}

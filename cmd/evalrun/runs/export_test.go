@@ -21,7 +21,7 @@ cases: [{name: france, vars: {x: a}}, {name: spain, vars: {x: b}}]
 func TestExportLeavesAnswersOut(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, twoCases)
-	f.run("run", `{"case":"france","text":"secret-france"}`+"\n"+`{"case":"spain","text":"secret-spain"}`+"\n")
+	f.run(`{"case":"france","text":"secret-france"}` + "\n" + `{"case":"spain","text":"secret-spain"}` + "\n")
 	in := Folder{Dir: f.at}
 	expect.OK(t, in.Export("run", "base.jsonl"))
 	text, err := os.ReadFile(f.at.Join("base.jsonl"))
@@ -40,7 +40,7 @@ func TestExportLeavesAnswersOut(t *testing.T) {
 func TestExportRefusesWhatCannotBeABaseline(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, twoCases)
-	f.run("run", `{"case":"france","text":"a"}`+"\n"+`{"case":"spain","text":"b"}`+"\n")
+	f.run(`{"case":"france","text":"a"}` + "\n" + `{"case":"spain","text":"b"}` + "\n")
 	in := Folder{Dir: f.at}
 	for name, out := range map[string]string{"gone": "x.jsonl", "run": "gone/x.jsonl"} {
 		if err := in.Export(name, out); eval.Of(err) != eval.CodeBadInput || err == nil || !strings.Contains(err.Error(), "gone") {
