@@ -8,31 +8,37 @@ import (
 
 // The words of the forms in which a sentence names a letter, in English, German, French and Spanish.
 const (
-	choiceNoun = `(?:answer|option|choice|solution|letter|response|antwort(?:möglichkeit)?|lösung|aussage|wahl|réponse|proposition|` +
+	choiceNoun = `(?:answer|ans\.?|option|choice|solution|letter|response|statement|(?:correct|right|best) one|` +
+		`antwort(?:möglichkeit)?|lösung|aussage|wahl|réponse|proposition|` +
 		`choix|lettre|respuesta|opción|solución|alternativa|letra|` +
 		`risposta|resposta|antwoord|ответ|الإجابة|答案|答え|正解|정답)`
-	choiceGood = `(?:(?:most |one )?(?:correct|right|best|final|only|likely|true)|richtige?|korrekte?|beste|endgültige|einzige?|bonne|` +
+	choiceGood = `(?:(?:most |one )?(?:correct|right|best|final|only|likely|true|appropriate|accurate|suitable|plausible|selected|chosen)|` +
+		`richtige?|korrekte?|beste|endgültige|einzige?|bonne|` +
 		`correct[aeo]|finale|exacte?|juste|meilleure|définitive|mejor|única|seule|verdadera|definitiva)`
 	choiceThe     = `(?:(?:the|my|our|die|meine|la|le|mi|ma|mon|el) |l')`
-	choiceIs      = `(?:is|must be|should be|has to be|ist|lautet|wäre|est|es|sería|serait|would be)`
+	choiceIs      = `(?:is|must be|should be|has to be|(?:ist|lautet)(?: also)?|wäre|est|es|sería|serait|would be)`
 	choiceClearly = `(?:clearly|therefore|thus|definitely|certainly|obviously|indeed|then|daher|somit|eindeutig|klar|donc|` +
 		`clairement|claramente|entonces|por (?:lo )?tanto)`
 	choiceSo = `(?:so|thus|therefore|hence|then|also|daher|deshalb|somit|folglich|donc|ainsi|par conséquent|así que|` +
 		`por (?:lo )?tanto|por eso|entonces)`
-	choiceSince = `(?:since|as|because|although|though|while|of|from|based on|according to the|looking at|to summarize|overall|` +
+	choiceSince = `(?:since|as|because|although|though|while|of|from|among|given|considering|based on|according to the|looking at|` +
+		`to summarize|overall|in (?:this|the given) (?:case|scenario|situation|context)|for this question|by (?:process of )?elimination|using|` +
+		`(?:after|upon) (?:careful )?(?:analy[sz]ing|considering|consideration|evaluating|reviewing|examining)|` +
 		`weil|da|puisque|comme|ya que|como)`
-	choiceThink = `(?:yes|clearly|in conclusion|in summary|(?:i|we) (?:think|believe)(?: that)?|i would say(?: that)?|i'd say(?: that)?|` +
+	choiceThink = `(?:yes|sure|okay|clearly|definitely|in conclusion|in summary|conclusion|result|fazit|ergebnis|résultat|resultado|` +
+		`(?:i|we) (?:think|believe)(?: that)?|i would say(?: that)?|i'd say(?: that)?|` +
 		`i(?: am|'m) (?:sure|certain|confident|convinced)(?: that)?|(?:i|we)(?: can)? (?:conclude|see) that|` +
 		`ich (?:denke|glaube)|je (?:pense|crois) que|(?:creo|pienso|diría) que)`
-	choiceIChoose = `(?:(?:i|we)(?: would|'d|'ll)? (?:choose|pick|select|say|go with)|ich (?:wähle|nehme)|je (?:choisis|choisirais)|` +
-		`elijo|it is|it's|it must be|es ist|c'est|es)`
+	choiceIChoose = `(?:(?:i|we)(?: would|'d|'ll)? (?:choose|pick|select|say|go with)|you should (?:choose|pick|select)|ich (?:wähle|nehme)|` +
+		`je (?:choisis|choisirais)|(?:yo )?(?:elijo|elegiría)|it is|it's|it must be|es ist|c'est|es)`
 )
 
 // Parts from which the forms are built.
 const (
 	theAnswer  = choiceThe + `?(?:` + choiceGood + ` )*` + choiceNoun + `(?: ` + choiceGood + `)*` + inQuestion
-	inQuestion = `(?: here| to (?:this|the) question| auf die frage| à la question| a la pregunta)?`
-	leadIn     = `(?:(?:` + choiceSo + `|` + choiceThink + `),? )*`
+	inQuestion = `(?: here| to (?:this|the) question| among (?:these|the options)| of (?:these|the options)|` +
+		` auf die frage| à la question| a la pregunta)?`
+	leadIn = `(?:(?:` + choiceSo + `|` + choiceThink + `)[,:]? )*`
 	// A is wrong, so; since iron rusts,
 	clauseIn = `(?:` + choiceSince + `\b[^?"]*, |[^?"]*[,;] (?:(?:and )?` + choiceSo + `,? (?:that )?|but |aber |mais |pero ))?`
 	named    = `(?:(?:option|choice|answer|letter|antwort|aussage|réponse|la|die|l'option|opción|respuesta|letra) ?){0,2}`
@@ -52,6 +58,8 @@ const (
 	letterAlone   = "the letter alone"
 	letterCorrect = "the letter is correct"
 	answerNoun    = "answer: letter"
+	lastMatch     = "this matches the letter"
+	lastOption    = "the last words are the letter and its option"
 )
 
 // choiceForms are tried in this order.
@@ -60,7 +68,7 @@ var choiceForms = sync.OnceValue(func() []choiceForm {
 	for _, f := range [][2]string{
 		{answerNoun, leadIn + theAnswer + `(?: ?[:=→-]+>? ?| )` + named + anOpener + aLetter},
 		{"the answer is the letter", clauseIn + leadIn + theAnswer + `(?:,? ` + choiceClearly + `,?)? ` + choiceIs +
-			`(?:,? ` + choiceClearly + `,?)*:? ` + named + anOpener + aLetter},
+			`(?:,? ` + choiceClearly + `,?)*(?: ?:)? ` + named + anOpener + aLetter},
 		{letterCorrect, clauseIn + leadIn + `(?:` + choiceThe + `|only |nur )?(?:` + choiceNoun + ` )?` + anOpener + aLetter + ` ` +
 			choiceIs + ` (?:` + choiceClearly + ` )?(?:(?:the|die|das|la|le|el) )?(?:(?:` + choiceGood + ` )*` + choiceNoun + `(?: ` +
 			choiceGood + `)*|` + choiceGood + `(?: one)?)` + inQuestion},
@@ -69,6 +77,10 @@ var choiceForms = sync.OnceValue(func() []choiceForm {
 		{"the answer is the letter", `(?:(?:[^?"]*, )?` + choiceSo + ` ist ` + theAnswer + `|richtig ist(?: ` + theAnswer + `)?) ` + anOpener +
 			aLetter},
 		{"I choose the letter", clauseIn + leadIn + choiceIChoose + ` ` + named + anOpener + aLetter},
+		{"I choose the letter", leadIn + `ich würde (?:option |antwort )?` + anOpener + aLetter + ` (?:wählen|nehmen)`},
+		{lastMatch, clauseIn + `(?:[^?"]*, )?` + leadIn + `(?:(?:this|that|which|it) (?:corresponds to|matches|is)|that's) ` +
+			`(?:option|choice|answer) ` + anOpener + aLetter},
+		{lastOption, `[^?"]* (?:is|ist|est|es) (?:option )?\(?(?P<letter>[\pL\pN]{1,3})(?P<closer>\))`},
 		{"the letter in a box", `[^\\]*\\boxed\{\(?` + aLetter},
 		{letterAlone, leadIn + anOpener + aLetter},
 	} {
@@ -100,6 +112,13 @@ const takingBackWords = `wrong incorrect false or maybe perhaps possibly probabl
 	people students trust right correct answer falsch oder vielleicht wenn nein fehler richtig antwort faux fausse ou si peut-être réponse
 	dit falso falsa o quizás quizá respuesta dice i me`
 
+// Words with which a sentence prefers another letter, although it only seems to tell about its option.
+const changingWords = `better best instead rather fits fit choose chose chosen pick prefer prefers preferable should must mean meant change
+	changed reflection doch besser stattdessen passt mieux plutôt mejor`
+
+// Words that call an option in a list correct.
+const affirmingWords = `correct right true richtig korrekt wahr correcte juste vrai vraie correcta correcto verdadera`
+
 // Words that deny another letter.
 const denyingWords = `wrong incorrect false not nicht falsch pas fausse faux falsa incorrecta no`
 
@@ -113,9 +132,11 @@ func wordSet(list string) map[string]bool {
 }
 
 var (
-	unsaid   = sync.OnceValue(func() map[string]bool { return wordSet(unsaidWords) })
-	doubting = sync.OnceValue(func() map[string]bool { return wordSet(doubtWords) })
-	spoiling = sync.OnceValue(func() map[string]bool { return wordSet(spoilingWords) })
-	taking   = sync.OnceValue(func() map[string]bool { return wordSet(takingBackWords) })
-	denying  = sync.OnceValue(func() map[string]bool { return wordSet(denyingWords) })
+	unsaid    = sync.OnceValue(func() map[string]bool { return wordSet(unsaidWords) })
+	doubting  = sync.OnceValue(func() map[string]bool { return wordSet(doubtWords) })
+	spoiling  = sync.OnceValue(func() map[string]bool { return wordSet(spoilingWords) })
+	taking    = sync.OnceValue(func() map[string]bool { return wordSet(takingBackWords) })
+	changing  = sync.OnceValue(func() map[string]bool { return wordSet(changingWords) })
+	affirming = sync.OnceValue(func() map[string]bool { return wordSet(affirmingWords) })
+	denying   = sync.OnceValue(func() map[string]bool { return wordSet(denyingWords) })
 )

@@ -28,8 +28,10 @@ type letterReading struct {
 // choiceUnit is a sentence of an answer.
 type choiceUnit struct {
 	text       string
-	begins     bool // its line
-	first, end bool // of the answer
+	affirms    string // the letter of an option of which a list in the explanation says that it is correct
+	explains   bool   // it follows "Explanation:"
+	begins     bool   // its line
+	first, end bool   // of the answer
 	only       bool
 }
 
@@ -44,7 +46,7 @@ func (c choices) read(text string) letterReading {
 	seen, last := map[string]bool{}, -1
 	for i, u := range units {
 		letter, how, clear := c.named(u)
-		if letter == "" {
+		if letter == "" || u.affirms != "" {
 			continue
 		}
 		if last < 0 {
@@ -56,7 +58,8 @@ func (c choices) read(text string) letterReading {
 		return slices.Index(c.letters, a) - slices.Index(c.letters, b)
 	})
 	if len(out.letters) == 1 {
-		out.doubt = out.doubt || strings.Contains(text, "~~") || c.takenBack(out.letters[0], units[last+1:])
+		unread := out.how == lastOption && len(c.mentions(text)) > 1 // Paris (A) is the largest, the second is B) Lyon
+		out.doubt = out.doubt || unread || strings.Contains(text, "~~") || c.takenBack(out.letters[0], units[last+1:])
 	}
 	return out
 }
@@ -122,6 +125,9 @@ func (c choices) match(f choiceForm, u choiceUnit) (letterMatch, bool) {
 	}
 	m.letter = c.letters[i]
 	exact := m.letter == u.text[begin:end]
+	if f.how == lastMatch || f.how == lastOption {
+		return m, u.end && !hasWord(m.before, doubting())
+	}
 	return m, f.how != letterAlone && f.how != letterCorrect || f.how == letterAlone && u.alone(exact) || f.how == letterCorrect && exact
 }
 
@@ -136,7 +142,8 @@ var (
 	// not A; rather than A
 	otherLetter = compiled(`(?i)^,? ?(?:and not|not|und nicht|nicht|et non|pas|y no|no|rather than|statt) ` +
 		`(?:option )?\(?([\pL\pN]{1,3})\)?$`)
-	because = compiled(`(?i),? ?\b(?:because|weil|denn|car|parce que|puisque|porque|ya que)\b|, (?:since|as|da|pues|comme) `)
+	because = compiled(`(?i),? ?\b(?:because|weil|denn|car|parce que|puisque|porque|ya que)\b|,? as (?:it|this|they|there) |` +
+		`, (?:since|as|da|pues|comme|which (?:states|says|describes|means)) `)
 	// ) Lyon; - Lyon; (Lyon)
 	optionText = compiled(`^(?:[).:\]]+ | ?[–—-] | ?\(|, |\. )([^,;()]{1,60}?)\)?$`)
 	allOfThem  = compiled(`(?i)^(?:all|none) of (?:the above|these)$`)
@@ -184,6 +191,7 @@ func (c choices) isOption(n letterMatch, rest string) bool {
 		return own == n.letter
 	}
 	first, _ := utf8.DecodeRuneInString(text)
+	bracket = bracket || strings.IndexAny(strings.TrimLeft(m[0], " "), "–—-") == 0
 	likely := n.how != letterAlone && bracket || unicode.IsUpper(first) || !unicode.IsLetter(first)
 	unclear := initial().MatchString(text) || doubtful(text) || strings.Contains(text, "..") || len(c.mentions(text)) > 0
 	return allOfThem().MatchString(text) || likely && !unclear
@@ -192,7 +200,10 @@ func (c choices) isOption(n letterMatch, rest string) bool {
 // takenBack reports whether a sentence after the last one that names the letter may take it back.
 func (c choices) takenBack(letter string, after []choiceUnit) bool {
 	return slices.ContainsFunc(after, func(u choiceUnit) bool {
-		return strings.Contains(u.text, "?") || !c.deniesOthers(letter, u.text) && c.unsettles(letter, u.text)
+		if u.affirms != "" {
+			return u.affirms != letter
+		}
+		return strings.Contains(u.text, "?") || !c.deniesOthers(letter, u.text) && !c.explains(letter, u) && c.unsettles(letter, u.text)
 	})
 }
 
@@ -203,6 +214,40 @@ func (c choices) deniesOthers(letter, text string) bool {
 		return theOthers().MatchString(text)
 	}
 	return !others[letter] && foldedIndex(c.letters, strings.Trim(firstWord(text), "(.:)")) >= 0 && hasWord(text, denying())
+}
+
+var (
+	inBrackets = compiled(`\(([\pL\pN]{1,3})\),? \pL`)
+	othersTold = compiled(`(?i)^(?:the )?(?:options |choices |answers |statements )?([\pL\pN]{1,3}(?:, [\pL\pN]{1,3})*,? ` +
+		`(?:and|und|et|y) [\pL\pN]{1,3}) `)
+	optionOf    = compiled(`^\(?([\pL\pN]{1,3})[).:] `)
+	certainty   = compiled(`(?i)^(?:confidence(?: level)?|konfidenz|confiance|confianza): ?(?:high|medium|\d+ ?%?)\.?$`)
+	explanation = compiled(`(?i)^(?:(?:brief |short )?(?:explanation|reasoning|rationale|justification|analysis)|` +
+		`(?:here's|let me explain) why[^.?!:]*|why the others?[^.?!:]*|` +
+		`erklärung|begründung|explication|raisonnement|explicación|justificación|razonamiento):\s*`)
+)
+
+// explains reports a sentence that mentions other letters only to name their options: "Lyon (A) lies on the Rhône", "A and C are ports",
+// and in an explanation "A) Lyon is the third-largest city". A word that takes a letter back is not in it.
+func (c choices) explains(letter string, u choiceUnit) bool {
+	if certainty().MatchString(u.text) {
+		return true
+	}
+	others := c.mentions(u.text)
+	if len(others) == 0 || others[letter] || hasWord(u.text, taking()) || hasWord(u.text, changing()) {
+		return false
+	}
+	aside := map[string]bool{}
+	for _, m := range inBrackets().FindAllStringSubmatch(u.text, -1) {
+		aside[m[1]] = true
+	}
+	if m := othersTold().FindStringSubmatch(u.text); m != nil && len(strings.Fields(u.text)) > shortRemark {
+		maps.Copy(aside, c.mentions(m[1]))
+	}
+	if m := optionOf().FindStringSubmatch(u.text); m != nil && u.explains {
+		aside[m[1]] = true
+	}
+	return !slices.ContainsFunc(slices.Collect(maps.Keys(others)), func(l string) bool { return !aside[l] })
 }
 
 // unsettles reports a sentence that names another letter, or may take back the letter that was named before.
@@ -232,7 +277,7 @@ func firstWord(text string) string {
 // mentions returns the letters that are words of a text, as they are spelled in the suite.
 func (c choices) mentions(text string) map[string]bool {
 	out := map[string]bool{}
-	for _, word := range wordsIn(text) {
+	for _, word := range wordsIn(strings.ReplaceAll(text, "°C", "")) {
 		if slices.Contains(c.letters, word) {
 			out[word] = true
 		}
@@ -274,7 +319,7 @@ func hasWord(text string, words map[string]bool) bool {
 var (
 	choiceTags  = compiled(`(?i)</?(?:final_?)?(?:answer|choice)>|<br ?/?>|</?p>`)
 	boldTags    = compiled(`(?i)</?(?:b|i|em|strong)>`)
-	markdown    = compiled("(?m)[*`]|__|^[#> ]+")
+	markdown    = compiled("(?m)[*`]|__|^[#> ]+|^[✅✔☑👉➡\ufe0f ]+|[✅✔☑\ufe0f ]+$|" + `\\[()\[\]]`)
 	texStyle    = compiled(`\\(?:text|textbf|mathrm|mathbf)\{([^{}]*)\}`)
 	choiceMarks = strings.NewReplacer("’", "'", "“", `"`, "”", `"`, "„", `"`, "«", `"`, "»", `"`,
 		"：", ": ", "。", ". ", "\u00a0", " ", "\u202f", " ", "\r", "")
@@ -295,12 +340,15 @@ var (
 	listed      = compiled(`^[(\[]?([\pL\pN]{1,3})[).:\]]`)
 	announces   = compiled(`(?i)^(?:` + theAnswer + `)(?: ` + choiceIs + `)?:?$`)
 	sentEnd     = compiled(`[.!?;]\s+`)
-	abbreviated = compiled(`(?i:\b(?:mr|mrs|ms|dr|st|vs))\.$|^(?:\p{Lu}\. ?)+$`)
+	abbreviated = compiled(`(?i:\b(?:mr|mrs|ms|dr|st|vs|ans))\.$|^(?:\p{Lu}\. ?)+$`)
 )
 
 // units splits a text into sentences. It drops lists of the options, and joins a heading, such as "Final answer", with the line below it.
 func (c choices) units(text string) (out []choiceUnit) {
-	lines := c.linesOf(text)
+	answer, reasons := explained(linesOf(text))
+	answer, _ = c.withoutOptions(answer)
+	reasons, options := c.withoutOptions(reasons)
+	lines := slices.Concat(answer, reasons)
 	for n := 0; n < len(lines); n++ {
 		line := lines[n]
 		if announces().MatchString(line) && n+1 < len(lines) {
@@ -308,32 +356,57 @@ func (c choices) units(text string) (out []choiceUnit) {
 			line = strings.TrimSuffix(line, ":") + ": " + lines[n]
 		}
 		for i, s := range sentencesIn(line) {
-			out = append(out, choiceUnit{text: s, begins: i == 0})
+			out = append(out, choiceUnit{text: s, begins: i == 0, explains: n >= len(answer)})
 		}
 	}
 	if len(out) > 0 {
 		out[0].first, out[len(out)-1].end, out[0].only = true, true, len(out) == 1
 	}
+	for _, line := range options {
+		if hasWord(line, affirming()) && !hasWord(line, denying()) {
+			out = append(out, choiceUnit{text: line, affirms: listed().FindStringSubmatch(line)[1]})
+		}
+	}
 	return out
 }
 
-// linesOf returns the lines with a text. Several lines that begin with a letter repeat the options, so they are left out.
-func (c choices) linesOf(text string) []string {
-	var lines, options []string
+// linesOf returns the lines with a text, without marks of lists.
+func linesOf(text string) (lines []string) {
 	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(lineMark().ReplaceAllString(strings.TrimSpace(line), ""))
-		if line == "" {
-			continue
+		if line = strings.TrimSpace(lineMark().ReplaceAllString(strings.TrimSpace(line), "")); line != "" {
+			lines = append(lines, line)
 		}
-		lines = append(lines, line)
+	}
+	return lines
+}
+
+// explained splits lines at the only heading such as "Explanation:", which is left out.
+func explained(lines []string) (answer, reasons []string) {
+	is := explanation().MatchString
+	at := slices.IndexFunc(lines, is)
+	if at < 0 || slices.ContainsFunc(lines[at+1:], is) {
+		return lines, nil
+	}
+	reasons = slices.Clone(lines[at:])
+	if reasons[0] = explanation().ReplaceAllString(reasons[0], ""); reasons[0] == "" {
+		reasons = reasons[1:]
+	}
+	return lines[:at], reasons
+}
+
+// withoutOptions leaves several lines out that begin with a letter, because they repeat the options.
+func (c choices) withoutOptions(lines []string) (kept, options []string) {
+	for _, line := range lines {
 		if m := listed().FindStringSubmatch(line); m != nil && slices.Contains(c.letters, m[1]) {
 			options = append(options, line)
+		} else {
+			kept = append(kept, line)
 		}
 	}
 	if len(options) > 1 {
-		lines = slices.DeleteFunc(lines, func(line string) bool { return slices.Contains(options, line) })
+		return kept, options
 	}
-	return lines
+	return lines, nil
 }
 
 // sentencesIn splits a line. A period after an initial or a title ends no sentence.
@@ -353,7 +426,7 @@ func sentencesIn(line string) (out []string) {
 
 var (
 	wholeBlock = compiled("(?s)^```\\w*\n(.*)\n```$")
-	answerKey  = compiled(`(?i)^(?:(?:final|correct)_?)?(?:answer|choice|option|letter)$`)
+	answerKey  = compiled(`(?i)^(?:(?:final|correct|selected|chosen)_?)?(?:answer|choice|option|letter)$`)
 )
 
 // answerMember returns the value of the only member of a JSON object whose name says that it is the answer, such as

@@ -114,9 +114,9 @@ func choiceFigures(t *testing.T) string {
 		}
 	}
 	return fmt.Sprintf("It reads forms and not sentences. The tests hold %d answers in four languages with the letter that it reads, and %d "+
-		"that deny a letter, doubt it, name two, or use another form: those are unscored. Of 1,753 other plain answers it read "+
-		"1,113 (62 of the 69 in everyday words), and no letter wrongly; of 4,334 that deny a letter, doubt it or name two, none wrongly.",
-		named, open)
+		"that deny a letter, doubt it, name two, or use another form: those are unscored. Of 319 answers in the wording of models, by which the "+
+		"forms were widened, it read 304, of 1,753 other plain ones 1,170, and no letter wrongly; of 4,334 that deny a letter, doubt it or "+
+		"name two, none wrongly.", named, open)
 }
 
 // refusalFigures holds what `refusal` says of answers: yes, no, or unclear where the answer is unscored.

@@ -58,11 +58,11 @@ func thinkingShape(templates bool) yaml.Schema {
 	return out
 }
 
-func optionalFloat(n yaml.Node, lo, hi float64) *float64 {
+func optionalFloat(n yaml.Node, hi float64) *float64 {
 	if n.IsZero() {
 		return nil
 	}
-	return new(n.Float(lo, hi))
+	return new(n.Float(0, hi))
 }
 
 func optionalInt(n yaml.Node, lo, hi int) *int {
@@ -78,8 +78,8 @@ func (l *loader) generationConfig(n yaml.Node) *eval.GenerationConfig {
 	}
 	m := n.Map(configBlock().Names()...)
 	c := eval.GenerationConfig{
-		Temperature:     optionalFloat(m.Get("temperature"), 0, math.MaxFloat64),
-		TopP:            optionalFloat(m.Get("topP"), 0, 1),
+		Temperature:     optionalFloat(m.Get("temperature"), math.MaxFloat64),
+		TopP:            optionalFloat(m.Get("topP"), 1),
 		TopK:            optionalInt(m.Get("topK"), 0, math.MaxInt32),
 		MaxOutputTokens: optionalInt(m.Get("maxOutputTokens"), 1, math.MaxInt32),
 	}

@@ -229,7 +229,7 @@ func baseline(n yaml.Node) (b *eval.BaselineRule, arm string) {
 	}
 	b.OnInconclusive = yaml.WordOf(m.Get("onInconclusive"), eval.OnFail, eval.OnWarn, eval.OnPass)
 	b.StopEarly = m.Get("stopEarly").Bool()
-	b.MinPaired = optionalFloat(m.Get("minPaired"), 0, 1)
+	b.MinPaired = optionalFloat(m.Get("minPaired"), 1)
 	for _, item := range m.Get("allowRemoved").Seq() {
 		b.AllowRemoved = append(b.AllowRemoved, item.Str())
 	}

@@ -385,7 +385,7 @@ func LoadPrices(shown string, src []byte, diags *diag.List) *eval.PriceList {
 		p.Models[e.Name()] = eval.Price{
 			Input:  one.Need("input").Float(0, math.MaxInt32),
 			Output: one.Need("output").Float(0, math.MaxInt32),
-			Cached: optionalFloat(one.Get("cached"), 0, math.MaxInt32),
+			Cached: optionalFloat(one.Get("cached"), math.MaxInt32),
 		}
 	}
 	if models.IsMapping() && len(p.Models) == 0 {

@@ -112,7 +112,7 @@ func parseScorer(n yaml.Node, kinds Kinds, nested bool) *Scorer {
 		if v := m.Get("weight"); !v.IsZero() {
 			s.Weight = v.Float(0, yaml.MaxWeight)
 		}
-		s.Threshold = optionalFloat(m.Get("threshold"), 0, 1)
+		s.Threshold = optionalFloat(m.Get("threshold"), 1)
 	}
 	s.Candidate = candidate(m.Get("candidate"))
 	s.Turn = turnPick(m.Get("turn"))

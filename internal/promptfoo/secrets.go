@@ -154,7 +154,7 @@ func (s src) lastKeys() (own, outer string) {
 var (
 	pathIndex = pattern{expression: `\[\d+\]`}
 	// allSecret matches mappings whose values are all secret.
-	allSecret = pattern{expression: `(?i)^(?:cookies|secrets|tokens|credentials|passwords|api_?keys)$`} //nolint:gosec // names, no credential
+	allSecret = pattern{expression: `(?i)^(?:cookies|secrets|tokens|credentials|passwords|api_?keys)$`}
 )
 
 // withoutSecret returns the text of a setting without its secrets, and whether it had any.

@@ -179,7 +179,7 @@ func copied(s src, text func(at src, text string) yamlValue) yamlValue {
 }
 
 // secretNumbers matches the names of numbers that are secret.
-var secretNumbers = pattern{expression: `(?i)(?:passw(?:or)?d|passcode|pwd|secret|pin|api_?key)$`} //nolint:gosec // names, no credential
+var secretNumbers = pattern{expression: `(?i)(?:passw(?:or)?d|passcode|pwd|secret|pin|api_?key)$`}
 
 // escapedValue escapes texts, for places where evalrun reads templates and promptfoo does not.
 func escapedValue(s src) yamlValue {
