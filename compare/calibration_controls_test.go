@@ -45,8 +45,8 @@ func (p path) apart() path {
 	return p
 }
 
-// TestClustersKeepTheRates is the unit rule of section A2: with `cluster:` the rates hold, for the whole gate; without
-// it the same data, taken for independent cases, must break them.
+// TestClustersKeepTheRates is "Units and pairs" of docs/explanation/statistics.md: with `cluster:` the rates hold, for
+// the whole gate; without it the same data, taken for independent cases, must break them.
 func TestClustersKeepTheRates(t *testing.T) {
 	t.Parallel()
 	paths := pathsFor(60)
@@ -91,8 +91,9 @@ func peeking(p path, margin float64) outcome {
 	return outcome{eval.Inconclusive, 1}
 }
 
-// TestControlPeekingExceedsItsLevel is section A1.4: tests of a fixed number of cases that are repeated while the cases come must
-// err in more than 10 %. TestSequentialRatesHoldTheirLevel has the e-processes, which look after every case.
+// TestControlPeekingExceedsItsLevel shows why a run looks with e-processes alone: tests of a fixed number of cases that
+// are repeated while the cases come must err in more than 10 %. TestSequentialRatesHoldTheirLevel has the e-processes,
+// which look after every case.
 func TestControlPeekingExceedsItsLevel(t *testing.T) {
 	t.Parallel()
 	paths := pathsFor(60)
@@ -137,9 +138,10 @@ func completed(p path, slow []bool, workers int, rng *rand.Rand) path {
 	return out
 }
 
-// TestControlCompletionOrderHidesLosses is section A1.5: where losses sit in slow cases, answers in the order of their
-// completion look better than they are. With 64 workers the same e-process must call more than half of the losses
-// "not worse". In the order of the schedule its promise holds, whatever the latencies.
+// TestControlCompletionOrderHidesLosses shows why results count in the order of the schedule: where losses sit in slow
+// cases, answers in the order of their completion look better than they are. With 64 workers the same e-process must
+// call more than half of the losses "not worse". In the order of the schedule its promise holds, whatever the
+// latencies.
 func TestControlCompletionOrderHidesLosses(t *testing.T) {
 	t.Parallel()
 	paths := pathsFor(50)
@@ -197,9 +199,9 @@ func against(base, head []bool) path {
 	return p
 }
 
-// TestControlBestBaselineLooksLikeARegression is section A1.6: nothing changed, and against an ordinary baseline the
-// promise holds; against the best of thirty runs more than a quarter must look like a regression. So a baseline is
-// chosen before its score is seen.
+// TestControlBestBaselineLooksLikeARegression shows why a baseline is not to be picked by its score: nothing changed,
+// and against an ordinary baseline the promise holds; against the best of thirty runs more than a quarter must look
+// like a regression. So a baseline is chosen before its score is seen.
 func TestControlBestBaselineLooksLikeARegression(t *testing.T) {
 	t.Parallel()
 	paths := pathsFor(200)
@@ -225,8 +227,8 @@ func TestControlBestBaselineLooksLikeARegression(t *testing.T) {
 	}
 }
 
-// TestControlRepeatingFailuresHidesALoss is section A1.7: running failed cases once more hides a loss of ten points almost always,
-// where without it the gate never lets it through.
+// TestControlRepeatingFailuresHidesALoss shows why an answer is never requested again because it failed: running failed
+// cases once more hides a loss of ten points almost always, where without it the gate never lets it through.
 func TestControlRepeatingFailuresHidesALoss(t *testing.T) {
 	t.Parallel()
 	paths := pathsFor(60)

@@ -239,8 +239,7 @@ func passAt(margin float64) eval.MetricMargin {
 	return eval.MetricMargin{Name: eval.MetricPass, Margin: margin}
 }
 
-// drawFlips draws n pairs and flips the share psi of them, so that the pass rate is lower by loss: the model of
-// sections A1.1 and A3.
+// drawFlips draws n pairs and flips the share psi of them, so that the pass rate is lower by loss.
 func drawFlips(rng *rand.Rand, n int, loss, psi float64) path {
 	p := newPath(n)
 	for i := range n {

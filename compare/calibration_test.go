@@ -30,7 +30,7 @@ func exactSizes(margin float64) []int {
 	return sizes
 }
 
-// TestExactSizesHoldTheirLevel is section C5 without sampling: every table of n pairs has a verdict, and the probabilities are
+// TestExactSizesHoldTheirLevel checks the exact tests without sampling: every table of n pairs has a verdict, and the probabilities are
 // summed. Whatever share of the cases flips, a loss as large as the margin is called "not worse" with 5 % at most,
 // and no loss "regressed" with 5 % at most.
 func TestExactSizesHoldTheirLevel(t *testing.T) {
@@ -158,7 +158,7 @@ func powersOf(p float64) powers { return powers(math.Log(max(p, 1e-300))) }
 
 func (p powers) to(k int) float64 { return float64(k) * float64(p) }
 
-// sequentialRow is a row of the table of section A3: what the design measured, in shares.
+// sequentialRow is a row of the table of sequential tests: what was measured for the design, in shares.
 type sequentialRow struct {
 	n                                  int
 	margin, loss, psi                  float64
@@ -181,9 +181,9 @@ var sequentialRows = []sequentialRow{
 	{200, 0.10, 0.10, 0.15, 0.043, 0.955, 0.002, 0.95, 0},
 }
 
-// TestSequentialRatesHoldTheirLevel is the table "Measured" of section A3, through EarlyStop, Compare and Decide as a run combines
-// them. Looking after every case and testing at the end must together err no more often than alpha. They must also
-// save enough calls.
+// TestSequentialRatesHoldTheirLevel checks "Stopping early" of docs/explanation/statistics.md, through EarlyStop,
+// Compare and Decide as a run combines them. Looking after every case and testing at the end must together err no more
+// often than alpha. They must also save enough calls.
 func TestSequentialRatesHoldTheirLevel(t *testing.T) {
 	t.Parallel()
 	t.Log("    N    D  loss  psi   not_worse    regressed    inconclusive cases used   (design in brackets)")
@@ -224,7 +224,7 @@ type scoreRow struct {
 	draw   func(p path, i int, rng *rand.Rand)
 }
 
-// Draws of section A1.3, all with a true loss of 5 points.
+// Draws of repeats and of scores, all with a true loss of 5 points.
 func drawRepeats(p path, i int, rng *rand.Rand) { // three repeats; three in ten cases are shaky
 	pass := 1.0
 	if rng.Float64() < 0.3 {
@@ -263,7 +263,7 @@ func drawRare(p path, i int, rng *rand.Rand) {
 // drawSkewed loses a little in most cases and much in a few: u^19 has the mean 1/20.
 func drawSkewed(p path, i int, rng *rand.Rand) { p.score(i, 1, 1-math.Pow(rng.Float64(), 19)) }
 
-// scoreRows are those of the table in section A1.3.
+// scoreRows are the draws and what was measured for the design.
 var scoreRows = []scoreRow{
 	{"3 repeats", 10, 0, 0, 0, eval.MetricPass, drawRepeats},
 	{"3 repeats", 30, 0, 0, 0, eval.MetricPass, drawRepeats},
@@ -281,8 +281,8 @@ var scoreRows = []scoreRow{
 	{"skewed losses", 10, 0, 0, 0, scored, drawSkewed}, // t would miss a quarter
 }
 
-// TestMeansHoldTheirLevel is section A1.3: means of repeats and of scores, tested by t where their skewness lets it and by Gaffke's bound
-// elsewhere. A t interval alone misses up to 60 % there.
+// TestMeansHoldTheirLevel checks means of repeats and of scores, tested by t where their skewness lets it and by
+// Gaffke's bound elsewhere. A t interval alone misses up to 60 % there.
 func TestMeansHoldTheirLevel(t *testing.T) {
 	t.Parallel()
 	t.Log("scores                 n   false not_worse (design)   with stopEarly   cases used")

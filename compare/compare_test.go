@@ -80,7 +80,7 @@ func vectors[T any](t *testing.T, family string) []T {
 }
 
 // The values of the tests of large numbers are those of an independent program. So are the verdicts, except where too
-// few cases, or the exact tests, make them more careful (sections C4 and C5).
+// few cases, or the exact tests, make them more careful.
 func TestPairedBinaryVerdictsAgreeWithAnotherProgram(t *testing.T) {
 	t.Parallel()
 	for _, v := range vectors[struct {
@@ -133,7 +133,7 @@ func TestAdviceKeepsItsPromise(t *testing.T) {
 	expect.Contains(t, "advice", m.Advice, "not smaller than the margin")
 }
 
-// The interval says what the verdict says (section C12): wholly above the margin where it is not worse, wholly below 0 where it regressed.
+// The interval says what the verdict says: wholly above the margin where it is not worse, wholly below 0 where it regressed.
 func TestIntervalsAgreeWithVerdicts(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{20, 60} {

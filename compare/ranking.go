@@ -137,7 +137,7 @@ func (r *Ranking) Order(lower func(i, j int) float64) {
 	slices.SortStableFunc(r.Arms, func(a, b RankedArm) int { return cmp.Compare(zeroIfNil(b.Mean), zeroIfNil(a.Mean)) })
 }
 
-// value sorts unknown values last.
+// zeroIfNil sorts unknown values last.
 func zeroIfNil(x *float64) float64 {
 	if x == nil {
 		return math.Inf(-1)

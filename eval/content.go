@@ -22,7 +22,7 @@ const (
 )
 
 // Content is one turn of a conversation. Role may be empty in a single-turn request. Its JSON is the form
-// in run files, with images as hash and path; package payload writes the form that is sent.
+// in run files, with images as hash and path; internal/clients/wire writes the form that is sent.
 type Content struct {
 	Role  string   `json:"role,omitempty"`
 	Parts partList `json:"parts"`

@@ -90,7 +90,7 @@ type Run struct {
 	// Cache says that some answers may come from the cache of earlier runs.
 	Cache  bool    `json:"cache,omitempty"`
 	Models []Model `json:"models"`
-	// Prices is the price list of the run, as package pricing writes it; nil without one.
+	// Prices is the price list of the run, as internal/rates writes it; nil without one.
 	Prices json.RawMessage `json:"prices,omitempty"`
 	// Ledger is the ledger that granted the calls of the run; nil without one.
 	Ledger *Ledger `json:"ledger,omitempty"`

@@ -23,7 +23,7 @@ func TestOptionsOutOfRangeAreRefused(t *testing.T) {
 		var o Options
 		set(&o)
 		if _, err := o.options("suite.yaml"); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("got %[2]v, want %[1]q", want, err)
+			t.Errorf("%+v: got %v, want %q", o, err, want)
 		}
 	}
 }

@@ -71,11 +71,10 @@ func compileExpr(a args) AnswerScorer {
 		at := a.Args
 		a.needs.Tries = append(a.needs.Tries, func(vars eval.Dict, diags *diag.List) {
 			if e := scorer.try(vars); e != nil {
-				at.WithDiags(diags).
-					Errorf(
-						"variables are texts: int(vars.x) or float(vars.x) makes a number of one", "in the expression: %s",
-						diag.CleanLine(e.Error()),
-					)
+				at.WithDiags(diags).Errorf(
+					"variables are texts: int(vars.x) or float(vars.x) makes a number of one",
+					"in the expression: %s", diag.CleanLine(e.Error()),
+				)
 			}
 		})
 	}

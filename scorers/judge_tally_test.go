@@ -13,7 +13,7 @@ import (
 
 const oneJudge = "judges: [{name: strict, model: m}]\n"
 
-// always replies the same.
+// alwaysSays replies the same to every question.
 func alwaysSays(reply string) func(scorers.Question) string {
 	return func(scorers.Question) string { return reply }
 }

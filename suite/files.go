@@ -23,8 +23,8 @@ import (
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-// files opens the files that a suite names, relative to the suite's folder and never outside it. The fs.FS (an os.Root)
-// enforces that; files explains its refusals.
+// sourceFiles opens the files that a suite names, relative to the suite's folder and never outside it. The fs.FS (an os.Root)
+// enforces that; sourceFiles explains its refusals.
 type sourceFiles struct {
 	fsys  fs.FS
 	suite string

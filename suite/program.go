@@ -108,7 +108,7 @@ type Program struct {
 	Env     []string // names of private variables to pass to it
 	// Workspace is a folder below the suite's folder. Each trial runs in a fresh copy of it, or in Dir when it is "".
 	Workspace string
-	// WorkspaceDigest identifies the content of Workspace when the suite was loaded; see package workspace.
+	// WorkspaceDigest identifies the content of Workspace when the suite was loaded; see files.Digest.
 	WorkspaceDigest string
 	keep            keptCopies
 	// Timeout is the time limit of one call.

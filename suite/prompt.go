@@ -122,10 +122,9 @@ func formOf(m yaml.Map) string {
 	case 1:
 		return given[0]
 	}
-	m.Key(given[1]).
-		Errorf(
-			"keep one of them", "a prompt has one of text, file, turns and parts; this one has %s", strings.Join(given, " and "),
-		)
+	m.Key(given[1]).Errorf(
+		"keep one of them", "a prompt has one of text, file, turns and parts; this one has %s", strings.Join(given, " and "),
+	)
 	return ""
 }
 

@@ -179,7 +179,7 @@ type Options struct {
 	// Services are the named services of a project file, which targets can use too. A service of the same name in the
 	// suite wins.
 	Services []*NamedService
-	// Can reports whether a protocol of named services has one of the methods in package service, such as countTokens.
+	// Can reports whether a protocol of named services has one of the methods in internal/clients/wire, such as countTokens.
 	// Optional: without it every protocol has all of them.
 	Can func(protocol eval.ProtocolName, method string) bool
 	// OwnBaseline says that the user chose a baseline, or --no-baseline. The baseline of an untrusted suite, which could

@@ -22,7 +22,7 @@ func Schema(what string) ([]byte, error) {
 	return schemaPage(what), nil
 }
 
-// schemaOf requires a name of Schemas.
+// schemaPage requires a name of Schemas.
 func schemaPage(what string) []byte {
 	switch what {
 	case "part":

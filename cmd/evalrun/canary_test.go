@@ -145,7 +145,7 @@ func failRow(t *testing.T, evalrun string, f failure, id, host string) {
 	}
 }
 
-// output runs a command and gives all that it says. A login is answered as a browser does, and what the browser shows counts too.
+// outputOf runs a command and gives all that it says. A login is answered as a browser does, and what the browser shows counts too.
 func outputOf(t *testing.T, cmd *exec.Cmd) string {
 	var errOut bytes.Buffer
 	cmd.Stderr = &errOut

@@ -142,7 +142,7 @@ func checked(t *testing.T, text string, change func(*session.Options)) (c *check
 const goodSuite = "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, text: x}]\n" +
 	"cases: [{name: c, scorers: [{equals: x}]}]\n"
 
-// onlyProblems of a suite have their positions; others have none, and are errors too.
+// Problems of a suite have their positions; others have none, and are errors too.
 func TestCheckingASuiteGivesProblemsTheirPositions(t *testing.T) {
 	t.Parallel()
 	c, _, err := checked(t, goodSuite, nil)

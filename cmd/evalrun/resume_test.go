@@ -53,7 +53,7 @@ func TestResumeIgnoresNoFlag(t *testing.T) {
 
 var continuing = regexp.MustCompile("to continue: evalrun (.*)\n")
 
-// runs the command that was printed for continuing, as a person would copy it.
+// continues runs the command that was printed for continuing, as a person would copy it.
 func (b *box) continues(want int) {
 	b.t.Helper()
 	found := continuing.FindStringSubmatch(b.errs)

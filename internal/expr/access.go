@@ -86,7 +86,7 @@ func insteadOf(v eval.Value) string {
 	return ", only " + strings.Join(names, ", ")
 }
 
-// described returns the type of a value, as messages name it.
+// describedValue returns the type of a value, as messages name it.
 func describedValue(v eval.Value) string {
 	switch v.(type) {
 	case eval.Array:
@@ -195,7 +195,7 @@ func command(pos parse.Pos, args ...parse.Node) *parse.CommandNode {
 	return &parse.CommandNode{NodeType: parse.NodeCommand, Pos: pos, Args: args}
 }
 
-// call appends a function to a pipe.
+// templateCall appends a function to a pipe.
 func templateCall(p *parse.PipeNode, name string, args ...parse.Node) {
 	p.Cmds = append(p.Cmds, command(p.Pos, append([]parse.Node{parse.NewIdentifier(name).SetPos(p.Pos)}, args...)...))
 }

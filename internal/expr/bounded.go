@@ -162,7 +162,7 @@ func (m *sizeMeter) noted(v any) any {
 	return v
 }
 
-// finite is v, or errNoNumber for infinity and NaN.
+// finiteResult is v, or errNoNumber for infinity and NaN.
 func finiteResult(v any) any {
 	if f, number := v.(float64); number && (math.IsNaN(f) || math.IsInf(f, 0)) {
 		return errNoNumber

@@ -158,8 +158,8 @@ func (d *Dialect) singleOf(root *parse.ListNode) (out single) {
 // Calls lists the calls of the dialect's functions, in the order of the text.
 func (t *Template) Calls() []Field { return t.calls }
 
-// Value evaluates a template that is a single action without losing the type: it returns a eval.Value,
-// a number or a boolean. For other templates it returns the text of RenderData. The error is an *Error.
+// Value evaluates a template that is a single action without losing the type: it returns an eval.Value,
+// a number or a boolean. For other templates it returns the text of RenderData. The error is a *TemplateError.
 func (t *Template) Value(in Data, budget *Budget) (any, error) {
 	switch {
 	case !t.single.is:

@@ -32,7 +32,7 @@ func rendered(t *testing.T, text string) (string, *TemplateError) {
 	}
 	var e *TemplateError
 	if !errors.As(err, &e) {
-		t.Fatalf("%s: got a %T, want an *Error", text, err)
+		t.Fatalf("%s: got a %T, want a *TemplateError", text, err)
 	}
 	return "", e
 }

@@ -68,7 +68,7 @@ func CompileJQ(source string) (*Code, *queryError) {
 	return out, nil
 }
 
-// parse also compiles the query, because problems are to be reported in the user's text, before bound
+// parseQuery also compiles the query, because problems are to be reported in the user's text, before bound
 // rewrites it.
 func parseQuery(source string) (*gojq.Query, *queryError) {
 	query, err := gojq.Parse(source)
@@ -97,7 +97,7 @@ func (e *Code) OnlyPicks() bool { return e.onlyPicks }
 
 var undefinedName = compiled(`not defined: (\$?[\w:@]+)`)
 
-// located finds the position of an error in an expression.
+// queryErrorAt finds the position of an error in an expression.
 func queryErrorAt(source string, err error) *queryError {
 	offset := 0
 	var wrong *gojq.ParseError

@@ -21,7 +21,7 @@ var (
 	noField     = compiled(`^type .+ has no (?:field|method) (.+)$`)
 )
 
-// located converts an error of expr-lang. Its positions count characters, ours bytes.
+// syntaxErrorAt converts an error of expr-lang. Its positions count characters, ours bytes.
 func syntaxErrorAt(text string, env any, err error) *SyntaxError {
 	var at *file.Error
 	if !errors.As(err, &at) {

@@ -158,10 +158,10 @@ func HasActions(text string) bool { return strings.Contains(text, "{{") }
 
 var parseError = compiled(`^template: \x00:(\d+):(?:(\d+):)? (?s)(.*)$`)
 
-// Parse parses a template. The error is an *Error.
+// Parse parses a template. The error is a *TemplateError.
 func Parse(text string) (*Template, error) { return new(Dialect).Parse(text) }
 
-// Parse parses a template of the dialect. The error is an *Error.
+// Parse parses a template of the dialect. The error is a *TemplateError.
 func (d *Dialect) Parse(text string) (*Template, error) {
 	out := &Template{text: text, dialect: d}
 	if !HasActions(text) {
@@ -171,8 +171,8 @@ func (d *Dialect) Parse(text string) (*Template, error) {
 	if found := block().FindAllStringIndex(text, maxBlocks+1); len(found) > maxBlocks {
 		return nil, &TemplateError{Offset: found[maxBlocks][0], Message: fmt.Sprintf("more than %d blocks, such as if and range", maxBlocks)}
 	}
-	t, err := template.New(rootName).Option("missingkey=error").Funcs((&work{}).functions()).Funcs(comparisons).Funcs(
-		d.functions(nil)).
+	t, err := template.New(rootName).Option("missingkey=error").
+		Funcs((&work{}).functions()).Funcs(comparisons).Funcs(d.functions(nil)).
 		Parse(text)
 	if err != nil {
 		return nil, templateErrorAt(text, err)
@@ -232,7 +232,7 @@ func (b *Budget) take(bytes int) {
 // ErrBudget is the error of a rendering that exceeds the Budget.
 var ErrBudget = &TemplateError{Message: "the templates of the suite render too much together"}
 
-// Render renders the template with variables. The error is an *Error.
+// Render renders the template with variables. The error is a *TemplateError.
 func (t *Template) Render(vars eval.Dict) (string, error) { return t.RenderWithin(vars, nil) }
 
 // RenderWithin is Render with a budget.
@@ -241,7 +241,7 @@ func (t *Template) RenderWithin(vars eval.Dict, budget *Budget) (string, error) 
 }
 
 // RenderData renders with variables and the results of the dialect's functions, within a budget. The error
-// is an *Error.
+// is a *TemplateError.
 func (t *Template) RenderData(in Data, budget *Budget) (string, error) {
 	if t.t == nil {
 		return t.text, nil
@@ -297,7 +297,7 @@ var (
 	noEntry    = compiled(`map has no entry for key "(.*)"$`)
 )
 
-// located converts an error of text/template to an *Error with an offset.
+// templateErrorAt converts an error of text/template to a *TemplateError with an offset.
 func templateErrorAt(text string, err error) *TemplateError {
 	m := parseError().FindStringSubmatch(err.Error())
 	if m == nil {

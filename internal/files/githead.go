@@ -23,7 +23,7 @@ type head struct {
 // Repository is the name of the folder, or file, that makes a folder the root of a repository.
 const Repository = ".git"
 
-// Of returns the Head of the nearest repository at or above a folder.
+// Of returns the head of the nearest repository at or above a folder.
 func Of(dir string) head {
 	for at, err := filepath.Abs(dir); err == nil; at = filepath.Dir(at) {
 		if info, err := os.Stat(filepath.Join(at, Repository)); err == nil {
@@ -36,7 +36,7 @@ func Of(dir string) head {
 	return head{}
 }
 
-// read reads the head of a repository: a folder, or the file of a worktree or a submodule, which says where that is.
+// readGit reads the head of a repository: a folder, or the file of a worktree or a submodule, which says where that is.
 func readGit(at string, isFolder bool) head {
 	if !isFolder {
 		to, ok := strings.CutPrefix(firstLine(at), "gitdir: ")

@@ -14,7 +14,7 @@ const (
 	two = "89abcdef0123456789abcdef0123456789abcdef"
 )
 
-// folder writes files into a new folder.
+// gitFolder writes files into a new folder.
 func gitFolder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -63,7 +63,7 @@ func (f *failure) Error() string {
 // Unwrap returns the underlying error.
 func (f *failure) Unwrap() error { return f.Err }
 
-// Output runs the program to its end and returns what it wrote, next to an error too. The error is a *Failure.
+// Output runs the program to its end and returns what it wrote, next to an error too. The error is a *failure.
 func (c *Invocation) Output() ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)

@@ -114,7 +114,7 @@ func ranWith(t *testing.T, in rundir.Dir, name string, outcomes map[string]eval.
 	}
 }
 
-// selected are the trials that options leave of the cases: each case of an arm with the number of its repeats.
+// selectedPlaces are the trials that options leave of the cases: each case of an arm with the number of its repeats.
 func selectedPlaces(t *testing.T, in rundir.Dir, cases string, o eval.SelectionOptions) (left string, s *Selection) {
 	t.Helper()
 	s, err := NewSelection(&eval.Options{SelectionOptions: o}, in, "", func() *runner.Plan { return planOf(t, cases, nil) })

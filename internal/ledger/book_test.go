@@ -19,7 +19,7 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// book opens a book in a folder, which is as after a kill where it was used before.
+// openBook opens a book in a folder, which is as after a kill where it was used before.
 func openBook(t *testing.T, dir string, limits ...accountLimits) *book {
 	t.Helper()
 	for i := range limits {

@@ -154,7 +154,7 @@ func values(of []*float64) (out []float64) {
 	return out
 }
 
-// repeatsOf have the states of their cases and the estimates of pass@k and pass^k by k.
+// Repeats have the states of their cases and the estimates of pass@k and pass^k by k.
 func TestRepeatsHaveTheStatesOfTheirCases(t *testing.T) {
 	t.Parallel()
 	d := rows(t, nil, completed(), "ppp", "fff", "ppf", "pf", "ee")

@@ -95,9 +95,8 @@ func (r *RaceResult) Words() string {
 		arms += len(s.Left) + len(s.In)
 	}
 	return fmt.Sprintf(
-		"race on %s: %d of %s ruled out, saved %.0f %% of the calls (%d of %d)", strings.Join(metrics, " and "), left, diag.Count(arms, "arm"),
-		100*r.Saved,
-		r.Skipped, r.Trials,
+		"race on %s: %d of %s ruled out, saved %.0f %% of the calls (%d of %d)",
+		strings.Join(metrics, " and "), left, diag.Count(arms, "arm"), 100*r.Saved, r.Skipped, r.Trials,
 	)
 }
 

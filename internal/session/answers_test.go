@@ -17,7 +17,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// planOf is the plan of a suite with two cases, on two arms: a prompt and a live chat of two turns.
+// planOfAnswers is the plan of a suite with two cases, on two arms: a prompt and a live chat of two turns.
 func planOfAnswers(t *testing.T, scorer string) *runner.Plan {
 	t.Helper()
 	var diags diag.List
@@ -106,7 +106,7 @@ func TestAnswersAreReadFromARunFile(t *testing.T) {
 	expect.Same(t, "as kept", b, a, cmpopts.IgnoreFields(eval.Response{}, "Usage"))
 }
 
-// givenAnswers that fit no trial, or two of them the same one, are bad input before anything is judged.
+// Answers that fit no trial, or two of them the same one, are bad input before anything is judged.
 func TestCheckRefusesAnswersThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

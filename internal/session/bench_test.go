@@ -98,7 +98,7 @@ func benchSession(b *testing.B, url string, trials, concurrency int, scorers str
 	return s, plan
 }
 
-// evalrun runs the trials with all there is: plan, ledger, scoring, journal; garbage is collected as `evalrun run` does.
+// benchRun runs the trials with all there is: plan, ledger, scoring, journal; garbage is collected as `evalrun run` does.
 func benchRun(b *testing.B, url string, trials, concurrency int, scorers string) time.Duration {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	s, plan := benchSession(b, url, trials, concurrency, scorers)

@@ -14,7 +14,7 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// answered is what a service answers, and what the check-up makes of it.
+// answeredDoctor is what a service answers, and what the check-up makes of it.
 type answeredDoctor struct {
 	name    string
 	answer  http.HandlerFunc

@@ -29,7 +29,7 @@ func TestResumedProgressReportsWhatCameSince(t *testing.T) {
 	}
 }
 
-// givenAnswers of a run that is still in progress are not scored again yet.
+// Answers of a run that is still in progress are not scored again yet.
 func TestRescoreWaitsForTheEndOfARun(t *testing.T) {
 	t.Parallel()
 	var one Session

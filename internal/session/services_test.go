@@ -20,7 +20,7 @@ cases: [{name: c, scorers: [{judge: {rubric: It is polite.}}]}]
 const bothServices = `{a: {protocol: openai, baseUrl: "https://a.example/v1", keyEnv: A_API_KEY, limits: {concurrency: 2}},` +
 	` b: {protocol: anthropic, baseUrl: "https://b.example", keyEnv: B_API_KEY}}`
 
-// namedService services are settled one by one: each with its address, its key, and its share of what may be in progress.
+// Named services are settled one by one: each with its address, its key, and its share of what may be in progress.
 func TestNamedServicesAreSettled(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -53,7 +53,7 @@ func TestNamedServicesAreSettled(t *testing.T) {
 	expect.Same(t, "called where one is looked at", j.Called(), []string{"a"})
 }
 
-// namedService services that cannot be settled are bad input.
+// Named services that cannot be settled are bad input.
 func TestBadNamedServicesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

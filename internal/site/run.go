@@ -28,7 +28,7 @@ type published struct {
 // plainID matches ids that can be used in a path unchanged.
 var plainID = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,99}$`)
 
-// keyOf returns the name of a run in paths: its id, or a hash if the id has special characters.
+// publishedKey returns the name of a run in paths: its id, or a hash if the id has special characters.
 func publishedKey(id string) string {
 	if plainID.MatchString(id) && !strings.Contains(id, "..") {
 		return id

@@ -7,7 +7,7 @@ import "math"
 // is null or less, negative ones that it is null or more. Under its hypothesis each product is a non-negative
 // supermartingale that starts at 1. So P(sup E >= 1/a) <= a by Ville at any stopping time, whatever the variance or n:
 // looking after every value costs nothing.
-// Source: Waudby-Smith & Ramdas, JRSS B 86, 2024; Robbins 1970 for mixtures; section A3.
+// Source: Waudby-Smith & Ramdas, JRSS B 86, 2024; Robbins 1970 for mixtures.
 type Bets struct {
 	null   float64
 	bets   []float64
@@ -69,7 +69,7 @@ func (b *Bets) E() float64 {
 func (b *Bets) LogE() float64 { return b.scale + math.Log(b.sum/float64(len(b.bets))) }
 
 // Betting is a pair of e-processes on the differences of one metric, in [-1,1]. One tests non-inferiority against
-// mu <= -margin, the other failure against mu >= -phi*margin. Source: section A3.
+// mu <= -margin, the other failure against mu >= -phi*margin.
 type Betting struct {
 	nonInferiority, failure *Bets
 }
@@ -92,7 +92,7 @@ func NewBetting(margin, phi float64, j int) *Betting {
 // Add feeds the next difference, in [-1,1], with the weight of its unit, in (0,1]: w*d is bet on against w times the
 // hypothesis. Other differences are moved to the nearer end. The process against "worse by margin" bets on worst, the
 // difference with each error at its worst value: errors show neither that B is not worse nor that it is. A difference
-// that is NaN is missing: no bet. Source: sections C7 and C8.
+// that is NaN is missing: no bet.
 func (b *Betting) Add(d, worst, weight float64) {
 	if !(weight > 0) {
 		return
@@ -116,7 +116,7 @@ func (b *Betting) LogFail() float64 { return b.failure.LogE() }
 
 // BettingLower is the lower end of an anytime-valid confidence interval for the mean of the differences d with these
 // weights. The non-inferiority process with j bets rejects every mean below it. The error is at most alpha whenever
-// the data stopped coming. No differences: -1. Source: Waudby-Smith & Ramdas, JRSS B 86, 2024; section C14.
+// the data stopped coming. No differences: -1. Source: Waudby-Smith & Ramdas, JRSS B 86, 2024.
 func BettingLower(d, weights []float64, alpha float64, j int) float64 {
 	rejected := func(mean float64) bool {
 		b := NewBets(mean, 1/(1+mean), j)

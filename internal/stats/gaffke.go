@@ -9,7 +9,7 @@ import (
 // alpha-quantile of sum w_i d_i + w_0*supportMin, w ~ Dirichlet(1,...,1) on n+1 points. Its
 // coverage is conjectured, without a known counter-example; on two-valued data it equals
 // Clopper-Pearson. Source: Gaffke 2005; Learned-Miller & Thomas, arXiv 1905.06208; Phan
-// et al. 2021; section A1.3 and A2.
+// et al. 2021.
 //
 // Simulating the quantile would make a verdict at the limit depend on a seed. Dirichlet
 // weights are exponential variables over their sum, so P(sum <= c) is the probability that

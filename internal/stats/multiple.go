@@ -7,7 +7,7 @@ import (
 
 // Holm returns the adjusted p-values, in the order of p. Rejecting those of at most alpha bounds the
 // probability of any false rejection by alpha, under any dependence. NaN counts as 1. Source: Holm,
-// Scandinavian Journal of Statistics 6, 1979; section A2, "regressed" over several metrics.
+// Scandinavian Journal of Statistics 6, 1979.
 func Holm(p []float64) []float64 {
 	adjusted, order := ascending(p)
 	running := 0.0
@@ -20,7 +20,7 @@ func Holm(p []float64) []float64 {
 
 // BenjaminiHochberg returns the adjusted p-values, in the order of p. Rejecting those of at most q bounds
 // the expected share of false rejections by q, for independent or positively dependent tests. NaN counts as
-// 1. Source: Benjamini & Hochberg, JRSS B 57, 1995; section A2, slices and per-case flips.
+// 1. Source: Benjamini & Hochberg, JRSS B 57, 1995.
 func BenjaminiHochberg(p []float64) []float64 {
 	adjusted, order := ascending(p)
 	running := 1.0

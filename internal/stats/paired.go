@@ -11,7 +11,7 @@ type mcNemar struct{ Worse, Better, TwoSided, MidWorse, MidBetter, MidTwoSided f
 // P(X >= regressed), mid-p P(X > regressed) + P(X = regressed)/2. Negative counts give the
 // p-values of no flips.
 // Source: mcNemar 1947; mid-p: Fagerland, Lydersen & Laake, BMC Med Res Methodol 13:91,
-// 2013; section A2. MidTwoSided is their 2*(smaller exact tail) - P(X = regressed), and
+// 2013. MidTwoSided is their 2*(smaller exact tail) - P(X = regressed), and
 // 1 - P(X = regressed)/2 for as many gained as regressed.
 func NewMcNemar(regressed, gained int) mcNemar {
 	if regressed < 0 || gained < 0 || regressed+gained == 0 {
@@ -60,7 +60,7 @@ func pairedTable(n, gained, regressed int) bool {
 
 // Tango is the score interval for the difference of two paired pass rates on n pairs:
 // every d that T(d) does not reject. With no flips it is -+z^2/(n+z^2). No pairs: [-1,1].
-// Source: Tango, Statistics in Medicine 17:891, 1998; section A2. T falls in d, so
+// Source: Tango, Statistics in Medicine 17:891, 1998. T falls in d, so
 // bisection on either side of the estimate finds the bounds to 1e-15.
 func Tango(n, gained, regressed int, conf float64) Interval {
 	if !pairedTable(n, gained, regressed) {
@@ -87,8 +87,7 @@ func Tango(n, gained, regressed int, conf float64) Interval {
 
 // TangoNonInferiority tests the hypothesis that the pass rate of B is lower by margin or more: z = T(-margin), p =
 // 1-Phi(z). The margin is a difference of rates strictly between -1 and 1; a negative one tests superiority. Bad
-// input or no variance at all (margin 0 without flips): z = 0, p = 1. Source: as Tango; section A2, the default
-// non-inferiority test of paired pass/fail.
+// input or no variance at all (margin 0 without flips): z = 0, p = 1. Source: as Tango.
 func TangoNonInferiority(n, gained, regressed int, margin float64) (z, p float64) {
 	if !tangoTestable(n, gained, regressed, margin) {
 		return 0, 1
@@ -99,7 +98,7 @@ func TangoNonInferiority(n, gained, regressed int, margin float64) (z, p float64
 
 // TangoBeyond is the lower tail Phi(T(-margin)): the p of the hypothesis that B is worse by
 // at most margin. Small, it supports the flag beyond_margin. Bad input: 1.
-// Source: as Tango; section A2, verdicts.
+// Source: as Tango.
 func TangoBeyond(n, gained, regressed int, margin float64) float64 {
 	if !tangoTestable(n, gained, regressed, margin) {
 		return 1

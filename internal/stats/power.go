@@ -13,7 +13,6 @@ type notWorseTables struct {
 }
 
 // NewNotWorseTables finds the least statistic that the exact test rejects at.
-// Source: section C4, C5, C9.
 func NewNotWorseTables(n int, margin, alpha float64) notWorseTables {
 	if n <= 0 || !inside(margin, 0, 1) || n < MinCasesConstant(alpha, margin) {
 		return notWorseTables{n: n}
@@ -49,7 +48,7 @@ const manyTables = 100_000
 // CasesForPower returns the smallest number of paired cases, with one repeat each, that are called not
 // worse within margin with probability power. It assumes that nothing changed, and that a share psi of the
 // cases flips anyway. The power rises with n except for small steps back, so bisection finds the number
-// approximately. No margin: MaxInt32. Source: section C9.
+// approximately. No margin: MaxInt32.
 func CasesForPower(psi, margin, alpha, power float64) int {
 	enough := func(n int) bool { return NewNotWorseTables(n, margin, alpha).Probability(0, psi) >= power }
 	lo := MinCasesConstant(alpha, margin) - 1
@@ -72,7 +71,7 @@ func CasesForPower(psi, margin, alpha, power float64) int {
 
 // PowerOfMean is the probability with which a mean of n differences is called not worse within margin when nothing
 // changed. A share psi of them is 1 or -1, and the others are 0. It uses the normal approximation, and is 0 where
-// (1-margin)^n is above alpha. Source: section A2.
+// (1-margin)^n is above alpha.
 func PowerOfMean(n int, psi, margin, alpha float64) float64 {
 	if n < MinCasesConstant(alpha, margin) {
 		return 0
@@ -83,7 +82,7 @@ func PowerOfMean(n int, psi, margin, alpha float64) float64 {
 	return normalCDF(margin*math.Sqrt(float64(n)/psi) - NormalQuantile(1-alpha))
 }
 
-// defaultPower is the planned probability that a comparison succeeds if nothing changed (section A2).
+// defaultPower is the planned probability that a comparison succeeds if nothing changed.
 const defaultPower = 0.80
 
 // manyCases means that no number of cases is enough.
@@ -105,7 +104,7 @@ func cases(n float64) int {
 // sampleSize is the number of paired cases that show non-inferiority within margin with probability power, when the expected
 // difference is diff. It is (z_{1-alpha}+z_power)^2*psi/(margin+diff)^2, rounded up. The share psi of cases whose result
 // differs bounds the variance of a difference of 0 and +-1 from above. A margin that the expected loss uses up: MaxInt32.
-// Source: normal approximation (Nam 1997, to first order); section A2.
+// Source: normal approximation (Nam 1997, to first order).
 func sampleSize(alpha, power, psi, margin, diff float64) int {
 	distance := margin + diff
 	if !(distance > 0) {
@@ -117,7 +116,7 @@ func sampleSize(alpha, power, psi, margin, diff float64) int {
 
 // MDE is the minimum detectable effect, a difference of rates or scores in [0,1]. It is what n paired cases detect
 // with the given power at one-sided alpha: (z_{1-alpha}+z_power)* sqrt(variance/n). For pass/fail the variance is the
-// discordance. No cases: 1. Source: section A2.
+// discordance. No cases: 1.
 func MDE(n int, alpha, power, variance float64) float64 {
 	if n <= 0 || !finite(variance) {
 		return 1
@@ -128,7 +127,7 @@ func MDE(n int, alpha, power, variance float64) float64 {
 // minCasesWithoutFlip is the smallest number of paired cases with which Tango can show
 // non-inferiority within margin at one-sided alpha when no case flips:
 // floor(z^2*(1/margin-1))+1. No margin: MaxInt32.
-// Source: Tango's statistic at gained = regressed = 0; section A2 (.05 needs 52).
+// Source: Tango's statistic at gained = regressed = 0 (a margin of .05 at alpha .05 needs 52 cases).
 func minCasesWithoutFlip(alpha, margin float64) int {
 	if !(margin > 0) {
 		return manyCases
@@ -143,7 +142,7 @@ func minCasesWithoutFlip(alpha, margin float64) int {
 
 // MinCasesConstant is the same for scores, where no unit differs and Gaffke decides: the
 // smallest n with (1-margin)^n <= alpha for differences in [-1,1]. No margin: MaxInt32.
-// Source: the Gaffke bound of constant data; section A2 (.05 needs 59).
+// Source: the Gaffke bound of constant data (a margin of .05 at alpha .05 needs 59 cases).
 func MinCasesConstant(alpha, margin float64) int {
 	switch {
 	case !inside(alpha, 0, 1):
@@ -157,7 +156,7 @@ func MinCasesConstant(alpha, margin float64) int {
 }
 
 // Discordance estimates the share of cases that flip, (gained+regressed+1)/(n+2): never 0, since few cases without
-// flips do not rule flips out. No cases: 1/2. Source: section A2, "how many more".
+// flips do not rule flips out. No cases: 1/2.
 func Discordance(n, gained, regressed int) float64 {
 	if !pairedTable(n, gained, regressed) {
 		return 0.5
@@ -168,7 +167,6 @@ func Discordance(n, gained, regressed int) float64 {
 // CasesNeeded is the number of paired cases that decide a comparison within margin with probability power if nothing
 // changed. The variance is Discordance for pass/fail, and the squared SD of the differences for scores. It is never
 // below minCasesWithoutFlip. For a candidate that looks worse or better by diff, pass the distance |margin+diff|.
-// Source: section A2, "how many more".
 func CasesNeeded(variance, margin, alpha, power float64) int {
 	return max(sampleSize(alpha, power, variance, margin, 0), minCasesWithoutFlip(alpha, margin))
 }

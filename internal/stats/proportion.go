@@ -6,7 +6,7 @@ import (
 )
 
 // Wilson is the score interval for a proportion p observed on n independent units, z being
-// the normal quantile of each bound (Wilson, JASA 22, 1927; section A2). For a mean of values
+// the normal quantile of each bound (Wilson, JASA 22, 1927). For a mean of values
 // in [0,1] in place of a proportion it is conservative, since their variance is at most
 // p(1-p). With n = 0 nothing is known: [0,1].
 func Wilson(p, n, z float64) (lo, hi float64) {
@@ -23,7 +23,7 @@ func Wilson(p, n, z float64) (lo, hi float64) {
 // FisherExact tests two independent groups, xa of na and xb of nb passed, given the margins. The result twoSided adds
 // up every table at most as likely as the one seen, and bWorse is P(X_B <= xb). As in R's fisher.test, a relative
 // tolerance of 1e-7 keeps equally likely tables together. A group without cases, or bad input: 1 and 1. Source:
-// Fisher 1935; section A2, unpaired.
+// Fisher 1935.
 func FisherExact(xa, na, xb, nb int) (twoSided, bWorse float64) {
 	if na <= 0 || nb <= 0 || xa < 0 || xb < 0 || xa > na || xb > nb {
 		return 1, 1
@@ -74,7 +74,7 @@ func (f factorials) choose(n, k int) float64 { return f.of(n) - f.of(k) - f.of(n
 // PassAtK is the unbiased estimate of the probability that at least one of k tries passes,
 // from c passes in n scored tries: 1 - C(n-c,k)/C(n,k). False when fewer than k were scored, or
 // for counts that are none: unknown is not 1.
-// Source: Chen et al., arXiv 2107.03374; section A2.
+// Source: Chen et al., arXiv 2107.03374.
 func PassAtK(n, c, k int) (float64, bool) {
 	if !triesKnown(n, c, k) {
 		return 0, false
@@ -84,7 +84,7 @@ func PassAtK(n, c, k int) (float64, bool) {
 
 // PassHatK is the unbiased estimate of the probability that all of k tries pass (pass^k):
 // C(c,k)/C(n,k). False as for PassAtK.
-// Source: tau-bench, arXiv 2406.12045; section A2.
+// Source: tau-bench, arXiv 2406.12045.
 func PassHatK(n, c, k int) (float64, bool) {
 	if !triesKnown(n, c, k) {
 		return 0, false

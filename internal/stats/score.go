@@ -68,9 +68,8 @@ func PairedT(d []float64) (t, worse, better, twoSided float64) {
 	return tTails(s.Mean, s.SE, float64(s.N-1))
 }
 
-// NonInferiorityT is the p value of the hypothesis that the mean difference is -margin or less.
-// Fewer than two units or a standard error of 0: 1.
-// Source: section A2, t under the skewness rule of UseT.
+// NonInferiorityT is the p value of the hypothesis that the mean difference is -margin or less. Fewer than two units or
+// a standard error of 0: 1. It holds where UseT says so.
 func NonInferiorityT(d []float64, margin float64) float64 {
 	s := NewSample(d)
 	_, _, better, _ := tTails(s.Mean+margin, s.SE, float64(s.N-1))
@@ -94,13 +93,12 @@ func NonInferiorityHall(d []float64, margin float64) float64 {
 
 // skewnessCases is the number of units from which t may be trusted at skewness g1:
 // 28 + 25*g1^2.
-// Source: Sugden, Smith & Jones, JRSS B 62, 2000, extending Cochran; section A2.
+// Source: Sugden, Smith & Jones, JRSS B 62, 2000, extending Cochran.
 func skewnessCases(g1 float64) float64 { return 28 + 25*g1*g1 }
 
 // UseT says whether the t rules apply to d: enough units for their skewness and a standard
 // error above 0. Otherwise Gaffke decides; with a standard error of 0 and 28 units t would
 // pass 24 % of true 5-point losses.
-// Source: section A2.
 func UseT(d []float64) bool {
 	s := NewSample(d)
 	return s.SE > 0 && float64(s.N) >= skewnessCases(s.Skewness)

@@ -15,7 +15,7 @@ const (
 // non-zero units whose sum is at most (worse), at least (better) or in size at least (twoSided) the sum seen. Up to
 // 20 non-zero units every pattern is counted; beyond that 99,999 patterns are drawn from seed and p = (b+1)/(m+1), so
 // that p is valid and never 0. The order of d does not matter. No non-zero unit: 1, 1 and 1. Source: Fisher 1935;
-// (b+1)/(m+1): Phipson & Smyth 2010; section A2. With clusters d are the cluster sums.
+// (b+1)/(m+1): Phipson & Smyth 2010. With clusters d are the cluster sums.
 func SignFlip(d []float64, seed uint64) (worse, better, twoSided float64) {
 	var size []float64
 	var signed []float64

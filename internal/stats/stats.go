@@ -1,6 +1,5 @@
 // Package stats has the formulas of evalrun's intervals and tests, each with its source. It uses only the
-// standard library. "Section A2" and the like refer to the design document statistics.md, "Verdicts: the
-// statistics of a gate".
+// standard library. docs/explanation/statistics.md says which of them decides what.
 //
 // Conventions: A is the baseline, B the candidate, and a difference is B - A. A case regressed if A passed
 // and B failed, and gained if it was the other way round. "Worse" is the one-sided p of the hypothesis that

@@ -26,7 +26,7 @@ func Exact(n int, margin float64) bool {
 // Among tables with m flips, those with many gained cases are extreme: tails[m] is the least such number of gained
 // cases, m+1 when no table is extreme.
 //
-// Source: Barnard, Biometrika 34, 1947; for paired tables Sidik, Statistics in Medicine 22, 2003; section C5.
+// Source: Barnard, Biometrika 34, 1947; for paired tables Sidik, Statistics in Medicine 22, 2003.
 type tails []int
 
 // ExactNonInferiority is the p value of the hypothesis that the pass rate of B is lower by margin or more. It counts the

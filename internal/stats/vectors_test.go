@@ -169,7 +169,7 @@ type gateVector struct {
 	Extra                int `json:"extra_cases"`
 }
 
-// checkGate checks the p-values and, by the rule of section A2, that they give the verdict.
+// checkGate checks the p-values and, by the rule of a gate, that they give the verdict.
 func checkGate(t *testing.T, v gateVector) {
 	_, ni := TangoNonInferiority(v.N, v.Gained, v.Regressed, v.Margin)
 	m := NewMcNemar(v.Regressed, v.Gained)

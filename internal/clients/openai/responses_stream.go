@@ -13,7 +13,7 @@ import (
 // maxItems bounds the items of a response.
 const maxItems = 100_000
 
-// assembly builds a response from its events. Most servers repeat all items in the last event. If it has
+// responsesAssembly builds a response from its events. Most servers repeat all items in the last event. If it has
 // none, the items of earlier events count.
 type responsesAssembly struct {
 	items map[int]*responsesStream

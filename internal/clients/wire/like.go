@@ -66,7 +66,7 @@ var (
 	// words matches candidates for keys in prose. It includes slashes, which base64 keys contain; the parts
 	// of paths are names.
 	words = regexp.MustCompile(`[\w.+/=~-]+`)
-	// named matches values whose names say that they are secret.
+	// keyed matches values whose names say that they are secret.
 	keyed = regexp.MustCompile(
 		`(?i)((?:token|key|secret|password|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?|\b(?:bearer|basic)\s+)` +
 			`([^\s"',;]{8,})`)

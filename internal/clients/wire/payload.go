@@ -184,7 +184,7 @@ func AppendTools(dst []byte, tools []eval.Declaration) []byte {
 	return append(declared, "}]"...)
 }
 
-// modes are the service's words for the modes of a eval.Choice.
+// modes are the service's words for the modes of an eval.Choice.
 var modes = map[eval.ChoiceMode]string{eval.Auto: "AUTO", eval.None: "NONE", eval.Required: "ANY"}
 
 // AppendToolChoice appends a tool choice in the form that is sent.
