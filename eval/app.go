@@ -1,6 +1,3 @@
-// Has the types for applications under test, which are targets other than models: HTTP
-// endpoints, programs, and an echo of the prompt.
-
 package eval
 
 import (

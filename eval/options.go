@@ -1,7 +1,3 @@
-// Holds the options of a run as flags give them and run files keep them. They say which service and
-// limits a run has, which trials, where answers come from, and what the gate wants. The words that flags and gates share are here too:
-// names of metrics and bases of comparisons.
-
 package eval
 
 import (

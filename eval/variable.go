@@ -1,5 +1,3 @@
-// Has the types of values in the variables of cases and templates.
-
 package eval
 
 import (

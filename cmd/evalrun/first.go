@@ -1,7 +1,3 @@
-// Helps people write suites. It writes a first suite (First) and project file, imports suites
-// from promptfoo and checks files for editors. It prints JSON Schemas, the kinds of scorers and the pages of the
-// documentation.
-
 package main
 
 import (

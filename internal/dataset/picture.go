@@ -1,7 +1,3 @@
-// Scales images down to what the service accepts. It checks the size of an image before it
-// decodes it, and applies the orientation of the EXIF data. It refuses animations, because resizing would
-// keep only one frame.
-
 package dataset
 
 import (
@@ -36,8 +32,8 @@ var turn = make(chan struct{}, 1)
 // ErrType is returned for types that cannot be decoded here: heic and heif.
 var ErrType = errors.New("only png, jpeg and webp can be resized")
 
-// Fit returns an image of at most maxSide in width and height and at most limit bytes, as PNG or JPEG. An
-// image that fits is returned unchanged, whatever its type.
+// Fit returns an image of at most maxSide in width and height and at most limit bytes, as PNG or JPEG, upright as its
+// EXIF data say. An image that fits is returned unchanged, whatever its type.
 func Fit(data []byte, mimeType string, limit int) (out []byte, outType string, err error) {
 	pixels, err := Check(data, mimeType, limit)
 	if err != nil || pixels == 0 {

@@ -1,13 +1,3 @@
-// Evaluates evalrun's expressions, in the language expr-lang, with bounds and with a
-// position for each problem.
-//
-// An evaluation cannot be interrupted, so it must not be able to take long. Functions on texts, lists and
-// mappings pay for their size from a budget, and each pass of a loop pays for its operations. When the
-// budget is spent, the evaluation fails. Methods are refused, and so is everything that depends on the time
-// of day.
-//
-// The usual order: Compile once, Expression.Run for each set of values.
-
 package expr
 
 import (
@@ -81,7 +71,11 @@ type Read struct {
 	Optional bool
 }
 
-// Expression is a compiled expression. It is safe for concurrent use.
+// Expression is a compiled expression of expr-lang. It is safe for concurrent use.
+//
+// An evaluation cannot be interrupted, so it must not be able to take long. Functions on texts, lists and mappings pay for
+// their size from a budget, and each pass of a loop pays for its operations. When the budget is spent, the evaluation
+// fails. Methods are refused, and so is everything that depends on the time of day.
 type Expression struct {
 	text     string
 	env      any

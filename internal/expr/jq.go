@@ -1,10 +1,3 @@
-// Runs jq expressions over JSON values, with bounds on steps, on time, and on the size of what they
-// make. JSON and Line write what they make. An expression of an untrusted suite may only select: see
-// Code.OnlyPicks.
-//
-// The usual order: Compile once, Code.Run for each value. Rows is an expression that selects the rows of a
-// document.
-
 package expr
 
 import (
@@ -30,7 +23,8 @@ const (
 	maxTime  = 10 * time.Second
 )
 
-// Code is a compiled expression. It is safe for concurrent use.
+// Code is a compiled jq expression. It is safe for concurrent use. Its steps, its time and the size of what it makes are
+// bounded. One of an untrusted suite may only select: see OnlyPicks.
 type Code struct {
 	code      *gojq.Code
 	path      []pathStep // set if the expression is only a path, nil otherwise

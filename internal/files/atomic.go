@@ -1,7 +1,3 @@
-// Replaces files as a whole or not at all. A temporary file next to the target takes its place once it
-// is complete. A killed process may leave one behind; the next writer in the folder removes it, since a file that is
-// being written is locked.
-
 package files
 
 import (
@@ -21,8 +17,9 @@ import (
 // Prefix begins the names of temporary files.
 const Prefix = ".evalrun-"
 
-// Write replaces the file at path by what write writes. A file that is there keeps its permissions, a new one gets
-// perm. The folder must be there.
+// Write replaces the file at path by what write writes, as a whole or not at all: a temporary file next to it takes its
+// place once it is complete. A killed process may leave one behind, which Sweep removes. A file that is there keeps its
+// permissions, a new one gets perm. The folder must be there.
 func Write(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	Sweep(dir)

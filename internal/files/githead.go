@@ -1,6 +1,3 @@
-// Says which commit and branch of a git repository a folder has. It reads the repository's files
-// itself: git could start programs that the repository names (hooks, a file system monitor), and need not be installed.
-
 package files
 
 import (
@@ -23,7 +20,8 @@ type head struct {
 // Repository is the name of the folder, or file, that makes a folder the root of a repository.
 const Repository = ".git"
 
-// Of returns the head of the nearest repository at or above a folder.
+// Of returns the head of the nearest repository at or above a folder. It reads the files of the repository itself: git
+// could start programs that the repository names (hooks, a file system monitor), and need not be installed.
 func Of(dir string) head {
 	for at, err := filepath.Abs(dir); err == nil; at = filepath.Dir(at) {
 		if info, err := os.Stat(filepath.Join(at, Repository)); err == nil {

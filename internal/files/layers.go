@@ -1,6 +1,3 @@
-// Has the file systems from which suites are read: overlays, versions in a git repository,
-// and a folder with one additional file.
-
 package files
 
 import (

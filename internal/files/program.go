@@ -1,6 +1,3 @@
-// Runs a program once: without a shell, with bounds on its time and on what it writes, and without what
-// evalrun keeps secret. Whatever it started ends with it.
-
 package files
 
 import (
@@ -27,7 +24,8 @@ const (
 	lingering = time.Second
 )
 
-// Invocation is a program with what it is given.
+// Invocation is a program with what it is given. It runs without a shell, with bounds on its time and on what it writes, and
+// without what evalrun keeps secret. Whatever it started ends with it.
 type Invocation struct {
 	Path  string // of the file
 	Args  []string

@@ -1,7 +1,3 @@
-// Hashes, copies and removes the folders in which programs under test work. What cannot be
-// copied faithfully (a device, a link that leads out of the folder, more than the bounds allow) is refused with an
-// error for people.
-
 package files
 
 import (
@@ -29,7 +25,8 @@ const (
 func Digest(fsys fs.FS) (string, error) { return walk(fsys, nothing{}) }
 
 // Copy copies what is below a folder into another one, which is there and empty, and returns the Digest of what it
-// has copied. Files keep their permissions; links stay links.
+// has copied. What cannot be copied faithfully is refused: a device, a link that leads out of the folder, more than the
+// bounds allow. Files keep their permissions; links stay links.
 func Copy(fsys fs.FS, to string) (string, error) { return walk(fsys, folderSink(to)) }
 
 // Remove removes a copy with all that a program has left in it, folders that cannot be written to included.

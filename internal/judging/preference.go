@@ -1,8 +1,3 @@
-// Lets a judge prefer one of the answers of two runs or two arms, pair by pair. Its
-// preferences become one more metric of the comparison.
-//
-// The usual order: New, then PairJudge.Compare, then PairJudge.Close.
-
 package judging
 
 import (

@@ -1,6 +1,3 @@
-// Compares the failures of a run with its baseline: which are new, and which failed
-// before.
-
 package overview
 
 import (

@@ -1,6 +1,3 @@
-// Makes the pages about several runs, which internal/site serves or writes to files: the list of runs, and the trends of
-// their metrics.
-
 package page
 
 import (
@@ -13,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// RunsStyle returns the CSS that these pages need in addition to page.Style.
+// RunsStyle returns the CSS that the list of runs and the pages of trends need in addition to page.Style.
 func RunsStyle() string { return asset("gallery.css") }
 
 // Scripts returns the scripts for Program that draw the list of runs and the trends. The caller defines get (reads data by

@@ -1,8 +1,3 @@
-// Signs the header of a run, so that a run directory of somebody else cannot pass for the
-// user's own. Resuming such a directory would send the user's key to its address and start its programs.
-//
-// The usual order: Load, then Sign for a new run, or Verify for an existing one.
-
 package rundir
 
 import (
@@ -30,7 +25,9 @@ const maxKey = 1 << 10
 // minShared is the least length of a shared key: a shorter one can be guessed.
 const minShared = 16
 
-// Keys sign and verify the runs of this user. The zero Keys sign nothing and verify nothing.
+// Keys sign and verify the runs of this user. The zero Keys sign nothing and verify nothing. Without a signature, a run
+// directory of somebody else could pass for the user's own: resuming it would send the user's key to its address and
+// start its programs.
 type Keys struct {
 	shared []byte // of Variable; runs that it signed may be moved
 	path   string // of the user's own key

@@ -1,5 +1,3 @@
-// Reads answers from elsewhere, which are scored without a service.
-
 package session
 
 import (

@@ -1,6 +1,3 @@
-// Estimates what a plan would send, how long it takes within the limits, what it may cost, and
-// what its gates can detect. WriteRequests writes the requests themselves.
-
 package session
 
 import (
@@ -19,7 +16,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Forecast is the estimate for a plan.
+// Forecast is the estimate for a plan: what it would send, how long it takes within the limits, what it may cost, and what
+// its gates can detect.
 type Forecast struct {
 	Trials            int           `json:"trials"`
 	Arms              []ArmForecast `json:"arms"`

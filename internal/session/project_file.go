@@ -1,8 +1,3 @@
-// Reads project files: evalrun.yaml, which lists the suites of a project and the defaults of
-// flags. It also checks the names and labels of runs, which the file and flags give in the same form.
-//
-// The usual order: Find (or a file that the user named), Load, File.SuiteFiles.
-
 package session
 
 import (

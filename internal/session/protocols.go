@@ -1,7 +1,3 @@
-// Connects to named services: it has the client for each protocol, what the client can do,
-// and the credentials of the service. Those are a key, headers, or a token that a program prints (Printed).
-// Its calls are single attempts without limits.
-
 package session
 
 import (
@@ -37,7 +33,8 @@ type protocol struct {
 	connect func(*contact) speaker
 }
 
-// speaker is a client of any protocol. Some also implement other interfaces of package runner.
+// speaker is a client of any protocol. Its calls are single attempts without limits. Some also implement other
+// interfaces of package runner.
 type speaker interface {
 	runner.Generator
 	Emulated() bool

@@ -1,9 +1,3 @@
-// Prepares the services that runs use. It logs in to them, lists their models and checks the whole set-up,
-// and serves two that evalrun brings, the emulator and the ledger.
-//
-// A Requester connects to services and lists models. NewLogin, NewLoginStatus and ForgetLogin keep the login of a user.
-// Doctor.Examine is the check-up. Emulation.Start and LedgerService.Start serve.
-
 package session
 
 import (

@@ -1,12 +1,3 @@
-// Carries out a job, from the first call to the run file. It opens the way to services and
-// applications, puts limits, retries and caches around it, and runs a plan into a journal. It continues runs and
-// scores their answers again too, and gets the vectors of texts (Session.Embed).
-//
-// The consumer loop in this file is the one place that appends to the journal, moves the progress and decides to stop.
-//
-// The usual order: Connect, Session.Plan, Session.Run; for a run that is continued, session.NewTodo and Session.Resume
-// after the plan.
-
 package session
 
 import (
@@ -153,6 +144,8 @@ func (s *Session) stopping(ctx context.Context, signals <-chan os.Signal, cancel
 	cancel()
 }
 
+// consumer takes the results of a run. Its loop is the one place that appends to the journal, moves the progress and
+// decides to stop.
 type consumer struct {
 	session  *Session
 	journal  *journal.Writer

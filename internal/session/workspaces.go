@@ -1,7 +1,3 @@
-// Has the folders in which the programs of trials work: each trial gets a copy of the workspace that
-// its suite names. A copy is in the run directory until the outcome of its trial is known, and longer where the suite
-// keeps it.
-
 package session
 
 import (
@@ -24,7 +20,8 @@ import (
 // workspacesDir is where the copies of workspaces are, inside the run directory.
 const workspacesDir = "workspaces"
 
-// folders are the folders of a run. Calls and results come from several goroutines.
+// folders are the copies of workspaces in a run. A copy is there until the outcome of its trial is known, and longer where
+// the suite keeps it. Calls and results come from several goroutines.
 type folders struct {
 	Run string // the run directory, absolute; "" before there is one
 

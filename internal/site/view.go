@@ -1,7 +1,3 @@
-// Serves runs to the browser. The server only reads, unless Options.Label is set: then label.go appends what people say of
-// answers to SUITE.labels.jsonl. Any program that reaches the address can read the runs, so guard.go refuses pages of other
-// sites, and a request names a run by a key of the list: no text of a request ever becomes a path.
-
 package site
 
 import (
@@ -46,7 +42,9 @@ type Options struct {
 	Every time.Duration
 }
 
-// Server serves the pages until it is closed.
+// Server serves the pages until it is closed. It only reads, unless Options.Label is set: then label.go appends what people
+// say of answers to SUITE.labels.jsonl. Any program that reaches the address can read the runs, so guard.go refuses pages
+// of other sites, and a request names a run by a key of the list: no text of a request ever becomes a path.
 type Server struct {
 	// URL is the address of the list of runs.
 	URL string

@@ -1,9 +1,3 @@
-// Puts a single trial into words: its answer with its calls, its turns, its tokens, and why it did not
-// pass. It also finds what of its request the suite gave. All reports use the same words; package overview has those about
-// whole runs.
-//
-// The texts are not made safe for a terminal.
-
 package text
 
 import (

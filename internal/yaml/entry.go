@@ -1,13 +1,10 @@
-// Has the entries of scorers lists as the suite writes them. Package suite reads them, and
-// package scorers compiles them.
-
 package yaml
 
 import (
 	"math"
 )
 
-// YAML is the entry. Texts in it are rendered.
+// YAML is an entry of a list of scorers, as the suite has it, for package scorers. Texts in it are rendered.
 type YAML struct {
 	Args  Node // under the kind's key
 	Entry Map  // the whole, for options next to the kind

@@ -1,9 +1,3 @@
-// Describes the keys and values of evalrun's YAML files. Loaders and the JSON schemas for
-// editors use the same values of Block, so that both know the same keys.
-//
-// A Shape is what an editor can check without the rest of the suite: types, words and bounds. Loaders check
-// more, such as variables in templates, globs and files.
-
 package yaml
 
 import (
@@ -20,7 +14,8 @@ import (
 type Schema = map[string]any
 
 // Shape returns the Schema of a value. If templates is set, a text with a template is allowed instead of
-// any scalar.
+// any scalar. It has what an editor can check without the rest of the suite. Loaders check more, such as variables in
+// templates, globs and files.
 type Shape = func(templates bool) Schema
 
 // Key is a key of a mapping.
@@ -30,7 +25,8 @@ type Key struct {
 	Doc  string // description for editors
 }
 
-// Block is a mapping with a fixed set of keys.
+// Block is a mapping with a fixed set of keys. Loaders and the JSON Schemas for editors use the same blocks, so both know the
+// same keys.
 type Block struct {
 	Keys []Key
 	Need []string // required keys

@@ -1,10 +1,3 @@
-// Posts a run where its change is reviewed: as one comment on a GitHub pull request or GitLab
-// merge request, or as one issue of the project. It finds its own comment or issue by a marker, and edits
-// it in place.
-//
-// It calls the REST APIs itself, because the client libraries would add more to the program than all
-// clients of models.
-
 package runs
 
 import (
@@ -17,7 +10,10 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// forgeProject is a project on GitHub or GitLab, with a token.
+// forgeProject is a project on GitHub or GitLab, with a token. A run is posted there as one comment on a pull or merge
+// request, or as one issue, which a marker finds again, so that it is edited in place.
+//
+// It calls the REST APIs itself, because the client libraries would add more to the program than all clients of models.
 type forgeProject struct {
 	api api
 }
