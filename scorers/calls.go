@@ -72,14 +72,12 @@ func (c readCall) malformed() bool {
 	return !ok
 }
 
-// callView says how to show a call.
 type callView struct {
 	bytes  int  // limit for the arguments
 	noArgs bool // show only the name
 	open   bool // other arguments are allowed
 }
 
-// inReason is for reasons, which have one line.
 var inReason = callView{bytes: maxQuoted}
 
 // call shows a call as code: get_order({"id":"7"}).

@@ -122,7 +122,6 @@ const affirmingWords = `correct right true richtig korrekt wahr correcte juste v
 // Words that deny another letter.
 const denyingWords = `wrong incorrect false not nicht falsch pas fausse faux falsa incorrecta no`
 
-// wordSet has the words of a list.
 func wordSet(list string) map[string]bool {
 	out := map[string]bool{}
 	for _, word := range strings.Fields(list) {

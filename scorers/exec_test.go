@@ -41,7 +41,6 @@ func newFolder(t *testing.T, files map[string]string) folder {
 	return dir
 }
 
-// load reads a suite of one entry, and what is wrong with it.
 func (f folder) load(entry string, opts suite.Options) (*suite.Suite, string) {
 	text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    scorers:\n" +
 		"      " + strings.ReplaceAll(entry, "\n", "\n      ") + "\n"

@@ -51,7 +51,6 @@ func compilePromptFeedback(a args) AnswerScorer {
 	return s
 }
 
-// promptFeedbackScorer has what is expected of the feedback on a prompt.
 type promptFeedbackScorer struct {
 	ratings []safetyScorer                   // of all categories, and of single ones
 	blocked func(blockReason string) Finding // nil: a block does not matter
@@ -86,7 +85,6 @@ func together(findings []Finding) Finding {
 	return worst
 }
 
-// of is the scorer of a category, or of all.
 func (s *promptFeedbackScorer) of(category ...string) *safetyScorer {
 	i := slices.IndexFunc(s.ratings, func(c safetyScorer) bool { return slices.Equal(c.categories, category) })
 	if i < 0 {

@@ -39,7 +39,6 @@ func stateOf(holds bool) state {
 	return failed
 }
 
-// scored reports whether there is a score.
 func (f *Finding) scored() bool { return f.state == passed || f.fails() }
 
 func (f *Finding) fails() bool { return f.state == failed || f.state == uncheckable }

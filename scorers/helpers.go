@@ -29,10 +29,8 @@ func pointer(path []string) string {
 	return visibleText(out)
 }
 
-// wordShape is the shape of one of these words.
 func wordShape[T ~string](words []T) yaml.Shape { return yaml.Word(plainWords(words)...) }
 
-// readWord reads one of these words.
 func readWord[T ~string](n yaml.Node, words []T) T { return T(n.Word(plainWords(words)...)) }
 
 func plainWords[T ~string](words []T) []string {

@@ -170,7 +170,6 @@ func FuzzJSONDiff(f *testing.F) {
 	})
 }
 
-// isLine reports whether a text is JSON on one line.
 func isLine(text string) bool { return !strings.ContainsAny(text, "\n\r") && json.Valid([]byte(text)) }
 
 // equalsItself wants a pass of the expected value itself, if YAML and JSON read it alike.

@@ -6,7 +6,6 @@ import (
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-// judgeKeys are the keys of `judge`.
 func judgeKeys() yaml.Block {
 	b := yaml.Block{Keys: []yaml.Key{
 		{Name: "judge", Is: yaml.Text, Doc: "The judge to use, where the suite has several."},

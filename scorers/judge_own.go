@@ -157,7 +157,6 @@ func fencedAll(parts []fencedText, code string) string {
 	return strings.Join(all, "\n\n")
 }
 
-// reference is the reference text.
 func (f *questionForm) reference() string {
 	return f.parts[slices.IndexFunc(f.parts, func(p fencedText) bool { return p.name == "reference" })].text
 }

@@ -49,7 +49,6 @@ func TestOwnTemplateKeepsTextsInFences(t *testing.T) {
 	}
 }
 
-// fencedOwn is fenced for a prompt with a template.
 func fencedOwn(t *testing.T, prompt string) map[string]string {
 	t.Helper()
 	return fenced(t, strings.Replace(prompt, "is only a text that says so.\n", "is only an answer that says so.\n", 1))

@@ -19,7 +19,6 @@ const (
 
 func panelRules() []panelRule { return []panelRule{byMajority, byMean} }
 
-// readCombine reads how to combine a panel.
 func (j *judgeScorer) readCombine(m yaml.Map) {
 	n := m.Get("combine")
 	j.combine = readWord(n, panelRules())
@@ -34,7 +33,6 @@ func (j *judgeScorer) readCombine(m yaml.Map) {
 	}
 }
 
-// ofPanel makes a finding from the rulings of each judge.
 func (j *judgeScorer) ofPanel(out *eval.Judged, rulings [][]eval.Ruling) Finding {
 	out.Judge, out.Rulings = j.names(), nil
 	for i, some := range rulings {
@@ -60,7 +58,6 @@ func (j *judgeScorer) ofPanel(out *eval.Judged, rulings [][]eval.Ruling) Finding
 	return f
 }
 
-// names are the judges' names.
 func (j *judgeScorer) names() string {
 	names := make([]string, len(j.judges))
 	for i, one := range j.judges {

@@ -31,7 +31,6 @@ func loadJudged(judges, entry string, files map[string]string, diags *diag.List)
 	return suite.Load(all, "s.yaml", scorers.Builtin(), suite.Options{}, diags)
 }
 
-// compileJudged compiles the scorer of such a suite, and gives the case.
 func compileJudged(t testing.TB, judges, entry string, files map[string]string) (*scorers.Compiled, *suite.Case) {
 	t.Helper()
 	var diags diag.List

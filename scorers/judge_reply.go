@@ -58,7 +58,6 @@ func (p *posed) parse(reply *eval.Judgement) (*eval.Ruling, *badReply) {
 	return r, p.reply.read(p, fields, r)
 }
 
-// jsonObject is a JSON object with raw values.
 type jsonObject map[string]json.RawMessage
 
 func (o jsonObject) text(key string, to *string) *badReply {

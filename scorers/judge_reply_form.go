@@ -64,7 +64,6 @@ func (s scoreReply) read(_ *posed, fields jsonObject, r *eval.Ruling) *badReply 
 	return nil
 }
 
-// choiceReply is one of several words.
 type choiceReply []judgeWord
 
 // judgeWord is a word that a judge can choose.
@@ -101,7 +100,6 @@ func (c choiceReply) read(_ *posed, fields jsonObject, r *eval.Ruling) *badReply
 	return nil
 }
 
-// words are the words in their order.
 func (c choiceReply) words() []string {
 	var out []string
 	for _, choice := range c {
@@ -110,7 +108,6 @@ func (c choiceReply) words() []string {
 	return out
 }
 
-// valueOf is the value of a word.
 func (c choiceReply) valueOf(word string) float64 { return c[slices.Index(c.words(), word)].value }
 
 // choices are the words of a form that is answered by one of them, none for other forms.

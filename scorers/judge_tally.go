@@ -252,7 +252,6 @@ func (o jsonObject) objects(key string, want ...string) ([]jsonObject, *badReply
 	return out, nil
 }
 
-// texts reads a list of strings.
 func (o jsonObject) texts(key string) ([]string, *badReply) {
 	items, bad := o.list(key)
 	if bad != nil {

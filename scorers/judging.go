@@ -180,7 +180,6 @@ func (j *judgeScorer) passOrFail(value float64) string {
 	return "fail"
 }
 
-// finding makes a finding from the rulings of all judges.
 func (j *judgeScorer) finding(rulings [][]eval.Ruling) Finding {
 	out := &eval.Judged{Judge: j.judges[0].Name, Rulings: rulings[0]}
 	if j.own && j.byChoice() {
@@ -215,7 +214,6 @@ func (j *judgeScorer) overall(rulings []eval.Ruling) (value float64, most string
 	return meanOf(rulings), rulings[0].Choice
 }
 
-// meanOf is the mean of the values.
 func meanOf(rulings []eval.Ruling) (mean float64) {
 	for _, r := range rulings {
 		mean += r.Value / float64(len(rulings))

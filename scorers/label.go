@@ -56,7 +56,6 @@ func compileLabel(a args) AnswerScorer {
 	return c
 }
 
-// read reads the keys.
 func (c *labelScorer) read(m yaml.Map, a args) {
 	by := m.Get("by")
 	for _, n := range by.Items() {

@@ -69,7 +69,6 @@ func truthFigures(t *testing.T) string {
 		"out as `evalrun help scorers#what-a-score-says` has it, with %d false passes.", n, falsePasses)
 }
 
-// denial is what `not` makes of an outcome.
 func denial(inner string, unread bool) string {
 	switch {
 	case inner == "p" || inner == "f" && unread:

@@ -40,7 +40,6 @@ func corpus(t *testing.T, name string) (pairs [][2]string) {
 	return pairs
 }
 
-// passes reports whether an answer passes an entry.
 func passes(t *testing.T, entry, text string) bool {
 	t.Helper()
 	return letter(score(t, entry, answer(text))) == "p"

@@ -73,7 +73,6 @@ func compileList(a args) AnswerScorer {
 	return onText(fold{normalize: asWritten}, func(got, _ string) Finding { return c.scoreText(got) })
 }
 
-// read reads the expected items.
 func (c *listScorer) read(items yaml.Node) {
 	places := map[string]diag.Pos{}
 	for _, n := range items.Items() {
@@ -199,7 +198,6 @@ func listedItems(text string) []string {
 	return plain
 }
 
-// leadsIn reports a line that announces the list.
 func leadsIn(line string) bool {
 	line = strings.TrimRight(line, "*_ ")
 	return strings.HasSuffix(line, ":") || strings.HasSuffix(line, "：")

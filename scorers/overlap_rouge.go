@@ -71,7 +71,6 @@ func compileRouge(a args) AnswerScorer {
 	)
 }
 
-// rougeOf reads the variant of ROUGE.
 func rougeOf(m yaml.Map) textmetric.Rouge {
 	g := textmetric.Rouge{
 		Kind:    cmp.Or(m.Get("type").Word(rougeTypes()...), "1"),

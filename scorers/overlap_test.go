@@ -21,7 +21,6 @@ func quotedList(texts []string) string {
 	return "[" + strings.Join(out, ", ") + "]"
 }
 
-// problemsOf lists the problems of an entry.
 func problemsOf(entry string) string {
 	text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    " +
 		"scorers:\n" +

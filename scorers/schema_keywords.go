@@ -140,7 +140,6 @@ func (c *keywordCheck) schema(v any, path []string, draft schemaDraft) {
 	}
 }
 
-// inside checks the schemas under a keyword.
 func (c *keywordCheck) inside(key string, value any, path []string, draft schemaDraft) {
 	switch v := value.(type) {
 	case []any:
@@ -194,7 +193,6 @@ func (c *keywordCheck) problem(node yaml.Node, hint, said string) {
 	c.src.errorAt(node, hint, "%s", said)
 }
 
-// draftsWith names the drafts that have a keyword.
 func draftsWith(key string) (names []string) {
 	for _, d := range schemaDrafts() {
 		if slices.Contains(d.keywords, key) {

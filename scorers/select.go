@@ -34,7 +34,6 @@ func (a args) selectors() []selectStep {
 	return a.stepsOf(a.Entry.Get("select"), "select")
 }
 
-// stepsOf reads the steps under a key.
 func (a args) stepsOf(n yaml.Node, key string) []selectStep {
 	if n.IsSequence() && len(n.Seq()) == 0 {
 		n.Errorf("such as {jq: .name}", "`%s` needs at least one step", key)
@@ -233,7 +232,6 @@ func written(expression string) string {
 	return strings.ReplaceAll(visibleText(expression), `\\`, `\`)
 }
 
-// patternAt compiles the pattern at n.
 func patternAt(n yaml.Node, source string) (compiled *boundedRegexp, ok bool) {
 	compiled, err := compilePattern(source)
 	var wrong *syntax.Error

@@ -86,7 +86,6 @@ func compileFinishReason(a args) AnswerScorer {
 	return want
 }
 
-// finishReasonScorer has the expected reasons.
 type finishReasonScorer []string
 
 func (want finishReasonScorer) Score(a *Answer) Finding {

@@ -9,7 +9,6 @@ import (
 	"github.com/evalrun/evalrun/scorers"
 )
 
-// several is an answer with these texts.
 func several(texts ...string) *scorers.Answer {
 	r := &eval.Response{}
 	for _, text := range texts {

@@ -74,7 +74,6 @@ func naturalNumber() yaml.Shape { return yaml.Int(0, math.MaxInt32) }
 
 func countBounds() yaml.Shape { return yaml.Either(naturalNumber(), boundsKeys().Shape()) }
 
-// countOf reads the bounds of a count.
 func countOf(a args) span {
 	_, s := a.bounds(boundsKeys(), "{max: 3}", natural)
 	return s

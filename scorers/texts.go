@@ -120,7 +120,6 @@ func (a args) checkBlank(n yaml.Node, text string) {
 // changed records that this scorer's meaning changed, for kinds where that is not true of every scorer.
 func (a args) changed() { a.needs.Versions = append(a.needs.Versions, a.Kind+".2") }
 
-// texts is the shape of one or several texts.
 func texts() yaml.Shape { return yaml.OneOrMore(yaml.Text) }
 
 // textOf is the text of a node, which may be a quoted empty one.

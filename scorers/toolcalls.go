@@ -33,7 +33,6 @@ func toolCallsKind() Kind {
 	}
 }
 
-// callMode says how the calls are compared with the listed ones.
 type callMode string
 
 const (
@@ -106,7 +105,6 @@ func compileToolCalls(a args) AnswerScorer {
 	return c
 }
 
-// read reads the listed calls.
 func (c *toolCallsScorer) read(calls yaml.Node, needs *needs) {
 	for _, n := range calls.Seq() {
 		m := n.Map(callKeys().Names()...)
@@ -206,7 +204,6 @@ func (c toolCallsScorer) holds(m *callMatcher, got []readCall, pairs *callPairs)
 	return len(pairs.missing)+len(pairs.surplus) == 0
 }
 
-// wrong is the finding for calls that are not as expected.
 func (c toolCallsScorer) wrong(got []readCall, detail string) Finding {
 	wanted := inReason
 	wanted.noArgs, wanted.open = c.args == argsIgnore, c.args == argsSubset

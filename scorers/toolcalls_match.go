@@ -14,7 +14,6 @@ import (
 // takes about a second.
 const maxCallSteps = 20_000_000
 
-// callMatcher compares calls.
 type callMatcher struct {
 	args    argMode
 	numbers func(a, b json.Number) bool
@@ -25,7 +24,6 @@ func newCallMatcher(args argMode) callMatcher {
 	return callMatcher{args: args, numbers: jsondiff.Within(0), left: maxCallSteps}
 }
 
-// same reports whether a call equals the listed one.
 func (m *callMatcher) same(want, got readCall) bool {
 	if m.left--; want.name != got.name {
 		return false

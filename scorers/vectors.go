@@ -20,7 +20,6 @@ func (v *Vectors) of(text string) []float64 {
 	return known
 }
 
-// missing is the finding for missing embeddings.
 func (v *Vectors) missing() Finding {
 	if v.Unavailable != "" {
 		return Unscored("%s", v.Unavailable)

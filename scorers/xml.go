@@ -80,7 +80,6 @@ func (x xmlScorer) scoreText(got string) Finding {
 	return Pass("the answer is well-formed XML")
 }
 
-// xmlPaths reads the paths of required elements.
 func xmlPaths(required yaml.Node) []string {
 	var paths []string
 	for _, n := range required.Items() {

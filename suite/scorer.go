@@ -38,7 +38,6 @@ type CheckedScorer interface {
 	Needs() Needs
 }
 
-// written is an entry as it is written, which is an yaml.YAML.
 type written interface{ Self() yaml.YAML }
 
 // Needs lists what a scorer and its nested scorers need to score an answer.

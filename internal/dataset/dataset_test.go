@@ -247,7 +247,6 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// lineOf is the line of a row, or of the problem in it.
 func lineOf(t *testing.T, row dataset.DataRow, err error) int {
 	t.Helper()
 	var e *dataset.LineError

@@ -115,7 +115,6 @@ func fitted(t *testing.T, data []byte, mimeType string, limit int) ([]byte, stri
 	return out, outType
 }
 
-// config reads the head of an image, which has to be of the given type.
 func config(t *testing.T, data []byte, mimeType string) image.Config {
 	t.Helper()
 	c, format, err := image.DecodeConfig(bytes.NewReader(data))

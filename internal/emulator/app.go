@@ -118,7 +118,6 @@ func refuse(w http.ResponseWriter, status int, message string) {
 	failWith(w, status, appError(message))
 }
 
-// answering reads a question and answers it; next writes the answer.
 func (a *app) answering(next func(w http.ResponseWriter, e exchange, out appReply)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxAppBody))

@@ -125,7 +125,6 @@ func (q *convertedRequest) blockMessages(all []blockMessage) *problem {
 	return nil
 }
 
-// blocks reads a text, or a list of blocks.
 func blocks(raw json.RawMessage) ([]messageBlock, *problem) {
 	var text string
 	switch {

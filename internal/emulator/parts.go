@@ -264,7 +264,6 @@ func isBase64(data string) bool {
 	return err == nil
 }
 
-// parts yields the parts of all turns.
 func (r *request) parts(yield func(*wirePart) bool) {
 	for _, c := range r.Contents {
 		for i := range c.Parts {

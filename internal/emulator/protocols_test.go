@@ -29,7 +29,6 @@ type generator interface {
 	Emulated() bool
 }
 
-// start serves a script.
 func start(t *testing.T, script string, opts emulator.Options) *emulator.Server {
 	t.Helper()
 	var diags diag.List

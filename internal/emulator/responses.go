@@ -118,7 +118,6 @@ func (q *convertedRequest) item(one *item) *problem {
 	return nil
 }
 
-// itemParts reads a text, or a list of parts.
 func itemParts(raw json.RawMessage) ([]wirePart, *problem) {
 	var text string
 	var list []itemPart

@@ -54,7 +54,6 @@ func (d *Dialect) literal(text string) string {
 	return d.Literal(text)
 }
 
-// functions returns the functions of the dialect with the given results.
 func (d *Dialect) functions(given map[string]eval.Value) template.FuncMap {
 	out := make(template.FuncMap, len(d.Functions))
 	for _, name := range d.Functions {

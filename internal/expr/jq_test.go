@@ -222,7 +222,6 @@ func TestPathsGiveWhatJQGives(t *testing.T) {
 	}
 }
 
-// said is all that an expression gives.
 func said(e *Code, value any) string {
 	var out []string
 	for v, err := range e.Run(value) {

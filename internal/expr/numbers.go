@@ -36,7 +36,6 @@ var calculations = map[string]func(a, b any) any{
 	"%":  func(a, b any) any { return runtime.Modulo(a, b) },
 }
 
-// calculate applies an operator.
 func calculate(operator string, a, b any) (any, error) {
 	out := calculations[operator](a, b)
 	if _, whole := out.(int); whole && operator != "%" {

@@ -14,7 +14,6 @@ const (
 	two = "89abcdef0123456789abcdef0123456789abcdef"
 )
 
-// gitFolder writes files into a new folder.
 func gitFolder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

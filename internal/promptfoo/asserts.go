@@ -27,7 +27,6 @@ type scope struct {
 	typed    []string        // variables of the test that are numbers or booleans
 }
 
-// assertion is an assertion of the source.
 type assertion struct {
 	src
 	base string // its type without `not-`

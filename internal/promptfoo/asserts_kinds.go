@@ -12,7 +12,6 @@ import (
 // toScorer converts an assertion to a scorer of evalrun, or says why there is none.
 type toScorer func(c *converter, a assertion) (*scorer, string)
 
-// assertionKind says what becomes of assertions of a type.
 type assertionKind struct {
 	scorer toScorer
 	inShim bool   // the JavaScript shim implements it too, for answers that code transforms first

@@ -61,5 +61,4 @@ func convert(t testing.TB, files map[string]string) written {
 	return w
 }
 
-// report is the report of the import.
 func (w *written) report() string { return w.files[promptfoo.ReportFile] }

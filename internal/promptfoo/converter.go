@@ -236,7 +236,6 @@ func plainName(text, fallback string, taken func(string) bool) string {
 // free takes any name.
 func free(string) bool { return false }
 
-// numbered adds a number to a name that is taken.
 func numbered(base, before string, taken func(string) bool) string {
 	name := base
 	for n := 2; taken(name); n++ {

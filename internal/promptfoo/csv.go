@@ -20,7 +20,6 @@ type testTable struct {
 	rows   [][]string
 }
 
-// magic reports columns that are not variables.
 func magic(column string) bool { return strings.HasPrefix(column, "__") }
 
 // csvTests makes a dataset from a file of tests.

@@ -20,7 +20,6 @@ const (
 	statusIgnored
 )
 
-// word returns the status as the report words it.
 func (s status) word() string {
 	return [...]string{"", "imported", "imported with a difference", "not expressible", "ignored by promptfoo itself"}[s]
 }
@@ -108,7 +107,6 @@ func (s src) entries() []keyed {
 	return out
 }
 
-// items returns the items of a list, or the value itself if it is not a list.
 func (s src) items() []src {
 	if s.IsZero() {
 		return nil

@@ -75,7 +75,6 @@ func (l *secrets) outOf(text string) string {
 	return out
 }
 
-// section lists the variables to set, for the report.
 func (l *secrets) section() string {
 	var b strings.Builder
 	if names := l.names(); len(names) > 0 {

@@ -234,7 +234,6 @@ func (s *shims) addTo(files map[string][]byte) error {
 	return nil
 }
 
-// programs lists the programs that the shims need.
 func (s *shims) programs() (out []string) {
 	for _, name := range s.used {
 		program := python

@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// testCase is a test as a case of the suite.
 type testCase struct {
 	block    *mapping
 	comments []string

@@ -133,7 +133,6 @@ type bitPosition struct {
 	bits uint64
 }
 
-// places returns the positions of each unit.
 func places[T comparable](in []T) map[T][]bitPosition {
 	out := map[T][]bitPosition{}
 	for i, x := range in {

@@ -33,7 +33,6 @@ func problems(diags *diag.List) []string {
 	return out
 }
 
-// at is a place of f.yaml.
 func at(line, col int) diag.Pos { return diag.Pos{File: "f.yaml", Line: line, Col: col} }
 
 func TestPositionsCountLinesAndCodePoints(t *testing.T) {

@@ -60,7 +60,6 @@ func (f *File) agreement(one, other string) PeopleAgreement {
 	return a
 }
 
-// of returns the label of a person.
 func of(all []Label, who string) string {
 	for _, l := range all {
 		if l.Who == who {

@@ -23,7 +23,6 @@ func said(who, text, word, comment string) *Label {
 	}
 }
 
-// folder is one with a lock.
 func folder(t *testing.T) (dir, lock string) {
 	t.Helper()
 	return t.TempDir(), filepath.Join(t.TempDir(), "lock")
@@ -199,7 +198,6 @@ func TestALineIsNeverJoinedToAnother(t *testing.T) {
 	}
 }
 
-// writerVariable makes the test a process that writes labels.
 const writerVariable = "EVALRUN_TEST_LABELS"
 
 // Several processes that label at once lose nothing.
