@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
@@ -143,7 +144,9 @@ func newestFirst(a, b *page.ListedRun) int {
 // its content are those of a site.
 var (
 	pageNames = regexp.MustCompile(`^(?:(?:index|trends|compare)|(?:runs|comparisons)/[^/]+)\.html(?:\.new)?$`)
-	dataNames = regexp.MustCompile(`^data/(?:[0-9a-f]{16}|new-[a-z2-7]{26})(?:/[a-z]+)?$`)
+	dataNames = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^data/(?:[0-9a-f]{16}|new-[a-z2-7]{26})(?:/[a-z]+)?$`)
+	})
 	blockName = regexp.MustCompile(`^(?:[a-z]+|[0-9a-f]+)\.js$`)
 )
 
@@ -162,7 +165,7 @@ func (f *folder) ours(name string) bool {
 	switch dir, base := path.Split(name); {
 	case pageNames.MatchString(name):
 		return info.Size() == 0 && strings.HasSuffix(name, newSuffix) || strings.Contains(f.head(name), pageSign)
-	case !dataNames.MatchString(path.Clean(dir)):
+	case !dataNames().MatchString(path.Clean(dir)):
 		return false
 	case base == styleFile || base == programFile:
 		return f.isAsset(path.Clean(dir), base)
@@ -210,7 +213,7 @@ func (f *folder) sweep(top string) error {
 			return err
 		case entry.IsDir() && f.fresh[name]:
 			return fs.SkipDir
-		case entry.IsDir() && (name == top || dataNames.MatchString(name)):
+		case entry.IsDir() && (name == top || dataNames().MatchString(name)):
 			dirs = append(dirs, name)
 			return nil
 		case f.fresh[name]:

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
@@ -26,11 +27,11 @@ type published struct {
 }
 
 // plainID matches ids that can be used in a path unchanged.
-var plainID = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,99}$`)
+var plainID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,99}$`) })
 
 // publishedKey returns the name of a run in paths: its id, or a hash if the id has special characters.
 func publishedKey(id string) string {
-	if plainID.MatchString(id) && !strings.Contains(id, "..") {
+	if plainID().MatchString(id) && !strings.Contains(id, "..") {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))

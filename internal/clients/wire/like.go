@@ -3,11 +3,12 @@ package wire
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 )
 
 // vendors matches keys by their vendors' prefixes. The rest must be long or mixed enough to exclude words.
-var vendors = regexp.MustCompile(`^(?:` + forms + `)$`)
+var vendors = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:` + forms + `)$`) })
 
 const forms = `(?:sk|rk|pk)[-_][A-Za-z0-9_-]*[0-9A-Z][A-Za-z0-9_-]{7,}|(?:sk|rk|pk)[-_][A-Za-z0-9_-]{16,}|` +
 	`gh[oprsu]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|` +
@@ -15,23 +16,25 @@ const forms = `(?:sk|rk|pk)[-_][A-Za-z0-9_-]*[0-9A-Z][A-Za-z0-9_-]{7,}|(?:sk|rk|
 	`(?:hf|gsk|r8|npm|fw)_[A-Za-z0-9]{16,}|(?:xai|pplx|nvapi|tvly)-[\w-]{16,}|SG\.[\w-]{16,}\.[\w-]{16,}`
 
 // inFiles matches keys with the prefix of a vendor inside a text.
-var inFiles = regexp.MustCompile(`\b(?:` + forms + `)`)
+var inFiles = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(?:` + forms + `)`) })
 
 // OutOfFile masks keys with the prefix of a vendor, and nothing that only looks random.
-func OutOfFile(text string) string { return inFiles.ReplaceAllLiteralString(text, hidden) }
+func OutOfFile(text string) string { return inFiles().ReplaceAllLiteralString(text, hidden) }
 
 // scheme matches the value of a header with credentials.
 var scheme = regexp.MustCompile(`(?i)^(?:bearer|basic|token)\s+\S{8,}$`)
 
 // IsKey reports whether a text has the prefix of a vendor's keys, or an authorization scheme.
-func IsKey(text string) bool { return vendors.MatchString(text) || scheme.MatchString(text) }
+func IsKey(text string) bool { return vendors().MatchString(text) || scheme.MatchString(text) }
 
 // identifiers look random but are not secret: UUIDs and account ids.
-var identifiers = regexp.MustCompile(`^(?:(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:org|proj|ws|wrkspc|acct|user)[-_]\w+)$`)
+var identifiers = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:org|proj|ws|wrkspc|acct|user)[-_]\w+)$`)
+})
 
 // MayBeKey guesses whether a text is random, as keys are and names are not.
 func MayBeKey(text string) bool {
-	return wholeWord.MatchString(text) && isRandom(text, 20) && !identifiers.MatchString(text)
+	return wholeWord.MatchString(text) && isRandom(text, 20) && !identifiers().MatchString(text)
 }
 
 // isRandom reports whether letters, capitals and digits alternate as in no name. least is a length.
@@ -111,7 +114,7 @@ func hideIn(word, by string) string {
 		} else {
 			name += "="
 		}
-		if core := strings.TrimRight(value, "."); vendors.MatchString(core) || isRandom(core, 16) {
+		if core := strings.TrimRight(value, "."); vendors().MatchString(core) || isRandom(core, 16) {
 			parts[i] = name + hidden + value[len(core):]
 		}
 	}
