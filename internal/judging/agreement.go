@@ -38,7 +38,7 @@ type agreement struct {
 	// answers.
 	Answers int `json:"answers"`
 	Cases   int `json:"cases"`
-	// agreement is the share of answers on which both agree.
+	// Agreement is the share of answers on which both agree.
 	Agreement wilsonShare `json:"agreement"`
 	// Kappa is Cohen's kappa, the agreement beyond chance; nil if both always give the same single label.
 	// The interval treats the agreement by chance as known.

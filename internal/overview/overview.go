@@ -60,7 +60,7 @@ type totals struct {
 	Trials int `json:"trials"`
 	eval.Counts
 	PassRate *float64 `json:"passRate"`
-	// cut counts incomplete answers: they reached the limit of tokens, or were blocked after some text.
+	// Cut counts incomplete answers: they reached the limit of tokens, or were blocked after some text.
 	Cut     cut                `json:"cut"`
 	Tokens  journal.Tokens     `json:"tokens"`
 	Judging *judging           `json:"judging,omitempty"` // calls of judges; not included in Tokens

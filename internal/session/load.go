@@ -1,8 +1,8 @@
 // Package session prepares runs and carries them out. It merges options, the project file, the environment and suites, connects
 // to services, and runs, resumes and rescores.
 //
-// The usual order is Load, Loaded.Settle, Connect, Session.Plan, Session.Run. To rescore a run, begin with LoadRescored; to
-// resume one, with Reopen; to use a judge of a recorded run, with LoadCopies.
+// The usual order is Load, Loaded.Settle, Connect, Session.Plan, Session.Run. Load also begins a rescore (Options.Rescore);
+// to resume a run, begin with Reopen; to use a judge of a recorded run, with LoadCopies.
 package session
 
 import (
