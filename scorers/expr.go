@@ -58,8 +58,7 @@ func compileExpr(a args) AnswerScorer {
 	}
 	program, err := expr.Compile(a.Args.Str(), exprEnv{}, expr.Grade)
 	if err != nil {
-		var e *expr.SyntaxError
-		errors.As(err, &e)
+		e := expr.AsSyntaxError(err)
 		a.Args.ErrorfAt(e.Offset, e.Hint, "in the expression: %s", e.Message)
 		return nil
 	}

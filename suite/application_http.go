@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -317,9 +316,7 @@ func (r *rendered) fine(s source, err error) bool {
 	if err == nil {
 		return true
 	}
-	var e *expr.TemplateError
-	errors.As(err, &e)
-	r.report(s, e)
+	r.report(s, expr.AsTemplateError(err))
 	return false
 }
 

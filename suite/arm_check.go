@@ -16,15 +16,18 @@ import (
 
 func (s *NamedService) spoken() (wire.Protocol, bool) { return wire.Named(s.speaks()) }
 
-// refusals returns the parts of a request that the protocol of a service cannot express.
+// refusals returns the parts of a request that the protocol of a service cannot express. Any other error refuses all of
+// the request.
 func (s *NamedService) refusals(r *eval.Request) wire.Refusals {
 	p, other := s.spoken()
 	if !other {
 		return nil
 	}
-	var all wire.Refusals
-	errors.As(p.Check(r), &all)
-	return all
+	err := p.Check(r)
+	if all, ok := errors.AsType[wire.Refusals](err); ok || err == nil {
+		return all
+	}
+	return wire.Refusals{{Why: err.Error()}}
 }
 
 // checkWords reports the keys of a target or a judge that the protocol of its service cannot express.

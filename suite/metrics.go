@@ -89,7 +89,8 @@ func metricOf(e yaml.Entry, env any) *DerivedMetric {
 		return nil // which was reported
 	}
 	program, err := expr.Compile(text, env, expr.Number)
-	if problem, bad := errors.AsType[*expr.SyntaxError](err); bad {
+	if err != nil {
+		problem := expr.AsSyntaxError(err)
 		e.Value.ErrorfAt(problem.Offset, problem.Hint, "in the metric `%s`: %s", e.Name(), problem.Message)
 		return nil
 	}

@@ -177,8 +177,7 @@ func parse(s source, diags *diag.List) *expr.Template { return parseIn(&expr.Dia
 func parseIn(d *expr.Dialect, s source, diags *diag.List) *expr.Template {
 	t, err := d.Parse(s.text)
 	if err != nil {
-		var e *expr.TemplateError
-		errors.As(err, &e)
+		e := expr.AsTemplateError(err)
 		hint := ""
 		switch e.Slip {
 		case expr.SlipNoDot:
@@ -211,9 +210,7 @@ func (s source) render(c *Case, diags *diag.List) (string, bool) {
 	if err == nil {
 		return text, true
 	}
-	var e *expr.TemplateError
-	errors.As(err, &e)
-	s.report(c, e, diags)
+	s.report(c, expr.AsTemplateError(err), diags)
 	return "", false
 }
 
@@ -222,9 +219,7 @@ func (s source) render(c *Case, diags *diag.List) (string, bool) {
 func (s source) value(c *Case, diags *diag.List) (eval.Value, bool) {
 	v, err := s.evaluate(c)
 	if err != nil {
-		var e *expr.TemplateError
-		errors.As(err, &e)
-		s.report(c, e, diags)
+		s.report(c, expr.AsTemplateError(err), diags)
 		return "", false
 	}
 	return v, true

@@ -197,9 +197,9 @@ func (f *filter) compile(first *row, diags *diag.List) {
 	if first.of.isTable() {
 		env = first.vars.Plain()
 	}
-	var problem *expr.SyntaxError
 	var err error
-	if f.program, err = expr.Compile(f.node.Str(), env, expr.Truth); errors.As(err, &problem) {
+	if f.program, err = expr.Compile(f.node.Str(), env, expr.Truth); err != nil {
+		problem := expr.AsSyntaxError(err)
 		f.node.WithDiags(diags).ErrorfAt(problem.Offset, problem.Hint, "in the expression: %s", problem.Message)
 	}
 }

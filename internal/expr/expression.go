@@ -61,6 +61,14 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string { return e.Message }
 
+// AsSyntaxError finds the SyntaxError in an error of this package. Any other error becomes one that has its message.
+func AsSyntaxError(err error) *SyntaxError {
+	if e, ok := errors.AsType[*SyntaxError](err); ok {
+		return e
+	}
+	return &SyntaxError{Message: err.Error()}
+}
+
 // Read is a value that an expression reads from its environment. Path has the name and the keys after it:
 // vars, country for both vars.country and vars["country"].
 type Read struct {

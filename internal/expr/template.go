@@ -61,6 +61,14 @@ var undefinedFunction = compiled(`^function "(.*)" not defined$`)
 
 func (e *TemplateError) Error() string { return e.Message }
 
+// AsTemplateError finds the TemplateError in an error of this package. Any other error becomes one that has its message.
+func AsTemplateError(err error) *TemplateError {
+	if e, ok := errors.AsType[*TemplateError](err); ok {
+		return e
+	}
+	return &TemplateError{Message: err.Error()}
+}
+
 // Field is a use of a variable or function.
 type Field struct {
 	Name   string

@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -115,4 +117,13 @@ func FuzzRender(f *testing.F) {
 		}
 		_, _ = tm.Render(eval.Dict{"a": "A", "l": eval.Array{"x", eval.Dict{"k": "v"}}})
 	})
+}
+
+func TestAnErrorOfAnotherKindKeepsItsMessage(t *testing.T) {
+	t.Parallel()
+	other := errors.New("another kind")
+	expect.Same(t, "in a template", AsTemplateError(other).Message, "another kind")
+	expect.Same(t, "in an expression", AsSyntaxError(other).Message, "another kind")
+	_, err := Parse("a {{x")
+	expect.Same(t, "the offset of a template's own", AsTemplateError(fmt.Errorf("in: %w", err)).Offset, 2)
 }
