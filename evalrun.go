@@ -165,7 +165,7 @@ func WriteError(w io.Writer, err error, color bool) error {
 
 // ExitCode is the exit code that the command gives an error of this package: 2 for bad input, 4 for a service that
 // cannot be used, 0 for nil.
-func ExitCode(err error) int { return eval.Of(err) }
+func ExitCode(err error) int { return eval.CodeOf(err) }
 
 // Report writes a run in one of the formats of package reports. dir is a run directory, a run file, the id of a run or `latest`.
 func Report(_ context.Context, w io.Writer, dir, format string) error {

@@ -193,7 +193,7 @@ func (j *Job) end(session *session.Session, dir string, broken error) (*Result, 
 	gate.ApplyIn(in, doc)
 	result, err := j.report(in, doc) // if the run broke off, what it has is reported all the same
 	if broken != nil {
-		result.Exit = eval.WorstCode(result.Exit, eval.Of(broken))
+		result.Exit = eval.WorstCode(result.Exit, eval.CodeOf(broken))
 	}
 	return result, errors.Join(broken, err)
 }

@@ -138,14 +138,14 @@ const (
 	F1        = "f1"
 )
 
-// Overall are the names of the metrics over all classes.
-func Overall() []string {
+// OverallClassMetrics are the names of the metrics over all classes.
+func OverallClassMetrics() []string {
 	return []string{Accuracy, MacroF1, WeightedF1, Kappa, macroPrecision, macroRecall, weightedPrecision, WeightedRecall}
 }
 
 // ClassMetrics are the names of all metrics for these classes.
 func ClassMetrics(classes []string) []string {
-	out := Overall()
+	out := OverallClassMetrics()
 	for _, of := range []string{Precision, Recall, F1} {
 		for _, class := range classes {
 			out = append(out, of+"."+class)
@@ -159,7 +159,7 @@ const OtherAnswers = "(other)"
 
 // Metric names a metric of a confusion matrix.
 type Metric struct {
-	Name  string // of Overall, or Precision, Recall or F1
+	Name  string // of OverallClassMetrics, or Precision, Recall or F1
 	Class int    // index of its class, -1 for a metric over all classes
 }
 
@@ -167,7 +167,7 @@ type Metric struct {
 func ParseMetric(name string, classes []string) (m Metric, ok bool) {
 	of, class, single := strings.Cut(name, ".")
 	if !single {
-		return Metric{name, -1}, slices.Contains(Overall(), name)
+		return Metric{name, -1}, slices.Contains(OverallClassMetrics(), name)
 	}
 	m = Metric{of, slices.Index(classes, class)}
 	return m, m.Class >= 0 && (of == Precision || of == Recall || of == F1)

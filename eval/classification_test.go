@@ -172,7 +172,7 @@ func TestClassesAreFoundWithoutCaseAndSpace(t *testing.T) {
 		"x": -1, `"X"`: 6, "refund.": -1,
 		"": -1, "neworder": -1,
 	} {
-		expect.Same(t, fmt.Sprintf("class of %q", text), eval.Find(classes, text), want)
+		expect.Same(t, fmt.Sprintf("class of %q", text), eval.ClassOf(classes, text), want)
 	}
 }
 

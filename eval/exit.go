@@ -42,8 +42,8 @@ func Incomplete(format string, args ...any) error {
 // WithCode gives an error an exit code.
 func WithCode(code int, err error) error { return &CodedError{code, err} }
 
-// Of is the exit code that an error means: CodeOK for nil, its own, or else CodeBadInput.
-func Of(err error) int {
+// CodeOf is the exit code that an error means: CodeOK for nil, its own, or else CodeBadInput.
+func CodeOf(err error) int {
 	var e *CodedError
 	switch {
 	case err == nil:

@@ -24,7 +24,7 @@ func TestOfIsTheCodeOfAnError(t *testing.T) {
 		{fmt.Errorf("suite a: %w", Incomplete("no answer: %w", fs.ErrNotExist)), CodeIncomplete},
 		{WithCode(CodeFailed, fs.ErrExist), CodeFailed},
 	} {
-		expect.Same(t, fmt.Sprintf("Of(%v)", test.err), Of(test.err), test.want)
+		expect.Same(t, fmt.Sprintf("CodeOf(%v)", test.err), CodeOf(test.err), test.want)
 	}
 	if err := Incomplete("no answer: %w", fs.ErrNotExist); !errors.Is(err, fs.ErrNotExist) || err.Error() != "no answer: file does not exist" {
 		t.Errorf("got %v, want it to wrap its cause", err)

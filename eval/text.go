@@ -38,8 +38,8 @@ func Fold(text string) string {
 	return norm.NFC.String(textmetric.FoldCase(norm.NFC.String(strings.Join(strings.Fields(text), " "))))
 }
 
-// Find returns the index of the class that equals the text after Fold; -1 if there is none.
-func Find(classes []string, text string) int {
+// ClassOf returns the index of the class that equals the text after Fold; -1 if there is none.
+func ClassOf(classes []string, text string) int {
 	folded := Fold(text)
 	return slices.IndexFunc(classes, func(class string) bool { return Fold(class) == folded })
 }

@@ -67,14 +67,14 @@ func TestFilesThatHoldNoCredentialsAreBadInput(t *testing.T) {
 		at := filepath.Join(dir, name)
 		expect.OK(t, os.WriteFile(at, []byte(text), 0o600))
 		_, err := ReadCreds(at)
-		expect.Same(t, "exit code of "+name, eval.Of(err), eval.CodeBadInput)
+		expect.Same(t, "exit code of "+name, eval.CodeOf(err), eval.CodeBadInput)
 		expect.Contains(t, name, fmt.Sprint(err), "holds no credentials of a fleet; the file is fleet.creds of a run directory")
 	}
 	for at, want := range map[string]string{
 		filepath.Join(dir, "gone"): "`evalrun-fleet serve` writes fleet.creds into its run directory", dir: "the credentials cannot be read",
 	} {
 		_, err := ReadCreds(at)
-		expect.Same(t, "exit code", eval.Of(err), eval.CodeBadInput)
+		expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeBadInput)
 		expect.Contains(t, "error", fmt.Sprint(err), want)
 	}
 }
@@ -135,7 +135,7 @@ func TestAddressesThatWouldShowWhatTravelsAreRefused(t *testing.T) {
 			continue
 		}
 		expect.Contains(t, fmt.Sprintf("error of %q", address), fmt.Sprint(err), want)
-		expect.Same(t, fmt.Sprintf("exit code of %q", address), eval.Of(err), eval.CodeBadInput)
+		expect.Same(t, fmt.Sprintf("exit code of %q", address), eval.CodeOf(err), eval.CodeBadInput)
 	}
 }
 
@@ -144,9 +144,9 @@ func TestKeysAndCertificatesThatAreNoneAreBadInput(t *testing.T) {
 	c := newTestCreds(t)
 	_, err := c.options("SU-not-a-seed", nil)
 	expect.Contains(t, "error of a key", fmt.Sprint(err), "the credentials hold no key")
-	expect.Same(t, "exit code of a key", eval.Of(err), eval.CodeBadInput)
+	expect.Same(t, "exit code of a key", eval.CodeOf(err), eval.CodeBadInput)
 	c.CA = "-----BEGIN CERTIFICATE-----\ncut"
 	_, err = c.options(c.Worker, nil)
 	expect.Same(t, "error of a certificate", fmt.Sprint(err), "the credentials hold no certificate where one should be")
-	expect.Same(t, "exit code of a certificate", eval.Of(err), eval.CodeBadInput)
+	expect.Same(t, "exit code of a certificate", eval.CodeOf(err), eval.CodeBadInput)
 }

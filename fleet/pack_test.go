@@ -153,7 +153,7 @@ func TestPackRefusesWhatWorkersCannotRead(t *testing.T) {
 			p.note(test.suite, test.reads)
 		}
 		_, err := p.pack(o)
-		expect.Same(t, "exit code of "+name, eval.Of(err), test.code)
+		expect.Same(t, "exit code of "+name, eval.CodeOf(err), test.code)
 		if test.want != "" {
 			expect.Contains(t, name, fmt.Sprint(err), test.want)
 		}

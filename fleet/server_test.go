@@ -125,7 +125,7 @@ func TestAWorkerOfAnotherVersionEndsWithBadInput(t *testing.T) {
 	expect.OK(t, coordinator.begin(up, []byte("pack")))
 	err := work(t, c, "v2", evalrun.Options{})
 	expect.Same(t, "error", fmt.Sprint(err), "the coordinator is evalrun-fleet v1, and this worker is v2: install the same version on both")
-	expect.Same(t, "exit code", eval.Of(err), eval.CodeBadInput)
+	expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeBadInput)
 }
 
 func TestAWorkerThatCannotReadThePackSaysSoAndIsNotWaitedFor(t *testing.T) {
@@ -136,7 +136,7 @@ func TestAWorkerThatCannotReadThePackSaysSoAndIsNotWaitedFor(t *testing.T) {
 	expect.OK(t, coordinator.begin(up, []byte("no archive")))
 	err := work(t, c, "v1", evalrun.Options{})
 	expect.Contains(t, "error", fmt.Sprint(err), "what the coordinator sent is no archive")
-	expect.Same(t, "exit code", eval.Of(err), eval.CodeIncomplete)
+	expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeIncomplete)
 	expect.Same(t, "the coordinator expects workers", coordinator.expects(), false)
 }
 
@@ -147,7 +147,7 @@ func TestAWorkerWithOtherCredentialsIsRefused(t *testing.T) {
 	other.URL = c.URL
 	err := work(t, other, "v1", evalrun.Options{})
 	expect.Contains(t, "error", fmt.Sprint(err), "refuses the credentials: use the file fleet.creds of this run")
-	expect.Same(t, "exit code", eval.Of(err), eval.CodeBadInput)
+	expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeBadInput)
 }
 
 func TestServingRefusesWhatItCannotUse(t *testing.T) {
@@ -183,6 +183,6 @@ func TestServingRefusesWhatItCannotUse(t *testing.T) {
 		}
 		_, err := Serve(context.Background(), config)
 		expect.Contains(t, name, fmt.Sprint(err), test.want)
-		expect.Same(t, "exit code of "+name, eval.Of(err), eval.CodeBadInput)
+		expect.Same(t, "exit code of "+name, eval.CodeOf(err), eval.CodeBadInput)
 	}
 }

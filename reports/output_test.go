@@ -85,8 +85,8 @@ func TestOutputsSayWhatWasMeant(t *testing.T) {
 		"junit=ok.xml|=x.xml": `""`,
 	} {
 		_, err := ParseOutputs(strings.Split(value, "|"), in.Join)
-		if eval.Of(err) != eval.CodeBadInput || err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("-o %s: exit %d with %v, want bad input with %q", value, eval.Of(err), err, says)
+		if eval.CodeOf(err) != eval.CodeBadInput || err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("-o %s: exit %d with %v, want bad input with %q", value, eval.CodeOf(err), err, says)
 		}
 	}
 }
@@ -154,8 +154,8 @@ func TestWriteLosesNoOtherReport(t *testing.T) {
 			outputs[1].Path = in.Join("gone/a.json")
 		}
 		written, err := WriteOutputs(d, outputs, test.stdout, Options{})
-		if eval.Of(err) != test.code {
-			t.Errorf("%s: exit %d with %v, want %d", name, eval.Of(err), err, test.code)
+		if eval.CodeOf(err) != test.code {
+			t.Errorf("%s: exit %d with %v, want %d", name, eval.CodeOf(err), err, test.code)
 		}
 		for _, file := range test.want {
 			info, err := os.Stat(in.Join(file))

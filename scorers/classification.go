@@ -26,7 +26,7 @@ func compileClassification(a args) AnswerScorer {
 	}
 	steps := a.stepsOf(m.Get("answer"), "answer")
 	text := textOf(label)
-	at := eval.Find(scorer.classes, text)
+	at := eval.ClassOf(scorer.classes, text)
 	switch {
 	case at >= 0:
 		scorer.expected = scorer.classes[at]
@@ -58,7 +58,7 @@ func (c classificationScorer) over(s AnswerScorer) AnswerScorer {
 }
 
 func (c classificationScorer) scoreText(got, _ string) Finding {
-	at := eval.Find(c.classes, got)
+	at := eval.ClassOf(c.classes, got)
 	if at < 0 {
 		return Fail("the answer is none of the %d classes, expected %s: %s", len(c.classes), c.expected, quote(got))
 	}

@@ -95,7 +95,7 @@ func (a *app) main(ctx context.Context, args []string) (code int) {
 		return eval.CodeOK
 	}
 	a.explain(err)
-	return eval.Of(err)
+	return eval.CodeOf(err)
 }
 
 // errSaid is wrapped by errors that were printed already.

@@ -22,7 +22,7 @@ func TestAFirstSuiteLoadsWhateverIsWritten(t *testing.T) {
 		if err := first.Write(path, nothing); err != nil {
 			t.Errorf("%s: %v, want no error", name, err)
 		}
-		if err := first.Write(path, nothing); eval.Of(err) != eval.CodeBadInput || !strings.Contains(err.Error(), "exists already") {
+		if err := first.Write(path, nothing); eval.CodeOf(err) != eval.CodeBadInput || !strings.Contains(err.Error(), "exists already") {
 			t.Errorf("%s, again: %v, want exit 2", name, err)
 		}
 	}

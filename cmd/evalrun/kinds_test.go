@@ -35,7 +35,7 @@ func TestKindsAreExplained(t *testing.T) {
 		}
 	}
 	err := explainKind(&list, "contain")
-	expect.Same(t, "exit code", eval.Of(err), eval.CodeBadInput)
+	expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeBadInput)
 	expect.Same(t, "message", fmt.Sprint(err), "there is no scorer kind \"contain\"; did you mean `contains`?")
 }
 
@@ -78,7 +78,7 @@ func TestSchemasAreJSON(t *testing.T) {
 		"script": "A script for evalrun's emulator",
 	})
 	_, err := Schema("suit")
-	expect.Same(t, "exit code", eval.Of(err), eval.CodeBadInput)
+	expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeBadInput)
 	expect.Same(t, "message", fmt.Sprint(err), "there is no schema of \"suit\"; did you mean `suite`?")
 }
 
@@ -102,7 +102,7 @@ func TestTheSchemaReplacesNoFile(t *testing.T) {
 	expect.OK(t, err)
 	expect.Same(t, "there, with its text", []any{there, string(text)}, []any{true, "mine"})
 	_, err = writeSchema(filepath.Join(path, "below", "a", "file"))
-	expect.Same(t, "exit code where it cannot be", eval.Of(err), eval.CodeBadInput)
+	expect.Same(t, "exit code where it cannot be", eval.CodeOf(err), eval.CodeBadInput)
 }
 
 // A prompt's variables get a place each, once, in their order.
@@ -165,5 +165,5 @@ func TestCheckingASuiteGivesProblemsTheirPositions(t *testing.T) {
 	}
 
 	c, _, err = checked(t, goodSuite, func(f *session.Options) { f.Cases = []string{"gone"} })
-	expect.Same(t, "nothing selected: bad, and exit code", [2]any{c.Bad(), eval.Of(err)}, [2]any{true, eval.CodeIncomplete})
+	expect.Same(t, "nothing selected: bad, and exit code", [2]any{c.Bad(), eval.CodeOf(err)}, [2]any{true, eval.CodeIncomplete})
 }

@@ -87,7 +87,7 @@ func (a *app) modelsOfSuites(ctx context.Context, ids []string, o planOptions) e
 			return err
 		}
 		a.explain(err)
-		code = max(code, eval.Of(err))
+		code = max(code, eval.CodeOf(err))
 	}
 	return exitWith(code)
 }

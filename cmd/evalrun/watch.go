@@ -65,7 +65,7 @@ func (a *app) once(ctx context.Context) int {
 	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
 	a.explain(err)
-	return eval.Of(err)
+	return eval.CodeOf(err)
 }
 
 // narrowed returns the named suites that a run of --watch needs.

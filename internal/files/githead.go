@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// head is the commit and branch that a folder has checked out. It is zero for a folder without a
+// Head is the commit and branch that a folder has checked out. It is zero for a folder without a
 // repository, and when the repository's files cannot be read.
-type head struct {
+type Head struct {
 	Commit string // in hexadecimal digits; "" before the first commit
 	Branch string // "" for a commit without a branch
 }
@@ -20,9 +20,9 @@ type head struct {
 // Repository is the name of the folder, or file, that makes a folder the root of a repository.
 const Repository = ".git"
 
-// Of returns the head of the nearest repository at or above a folder. It reads the files of the repository itself: git
+// HeadOf returns the head of the nearest repository at or above a folder. It reads the files of the repository itself: git
 // could start programs that the repository names (hooks, a file system monitor), and need not be installed.
-func Of(dir string) head {
+func HeadOf(dir string) Head {
 	for at, err := filepath.Abs(dir); err == nil; at = filepath.Dir(at) {
 		if info, err := os.Stat(filepath.Join(at, Repository)); err == nil {
 			return readGit(filepath.Join(at, Repository), info.IsDir())
@@ -31,28 +31,28 @@ func Of(dir string) head {
 			break
 		}
 	}
-	return head{}
+	return Head{}
 }
 
 // readGit reads the head of a repository: a folder, or the file of a worktree or a submodule, which says where that is.
-func readGit(at string, isFolder bool) head {
+func readGit(at string, isFolder bool) Head {
 	if !isFolder {
 		to, ok := strings.CutPrefix(firstLine(at), "gitdir: ")
 		if !ok {
-			return head{}
+			return Head{}
 		}
 		at = below(filepath.Dir(at), to)
 	}
 	line := firstLine(filepath.Join(at, "HEAD"))
 	ref, symbolic := strings.CutPrefix(line, "ref: ")
 	if !symbolic {
-		return head{Commit: commit(line)}
+		return Head{Commit: commit(line)}
 	}
 	branch, ok := strings.CutPrefix(ref, "refs/heads/")
 	if !ok || !filepath.IsLocal(filepath.FromSlash(ref)) || !plain(branch) || branch == unknown {
-		return head{}
+		return Head{}
 	}
-	return head{Commit: resolve(at, ref), Branch: branch}
+	return Head{Commit: resolve(at, ref), Branch: branch}
 }
 
 // unknown is the branch that a repository names whose references are in files of another form.

@@ -99,7 +99,7 @@ func TestRuleOfLetsOptionsReplaceTheRule(t *testing.T) {
 		{Margin: 0.1, Alpha: 0.9},
 		{Margin: 0.1, OnInconclusive: "shrug"},
 	} {
-		if _, err := RuleOf(bad); eval.Of(err) != eval.CodeBadInput {
+		if _, err := RuleOf(bad); eval.CodeOf(err) != eval.CodeBadInput {
 			t.Errorf("%+v is taken: %v, want exit code %d", bad, err, eval.CodeBadInput)
 		}
 	}

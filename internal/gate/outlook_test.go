@@ -161,6 +161,6 @@ func TestSelfTestSaysWhatItLacks(t *testing.T) {
 		s, _ := load(t, text, runner.Filter{})
 		_, err := SelfTest(s, d, ruled(test.options))
 		expect.Same(t, name, fmt.Sprint(err), test.want)
-		expect.Same(t, name+", exit code", eval.Of(err), eval.CodeBadInput)
+		expect.Same(t, name+", exit code", eval.CodeOf(err), eval.CodeBadInput)
 	}
 }

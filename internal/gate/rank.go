@@ -97,7 +97,7 @@ func overCases(metric string) bool {
 			[]string{eval.Precision, eval.Recall, eval.F1}, of,
 		)
 	}
-	return slices.Contains(eval.Overall(), metric)
+	return slices.Contains(eval.OverallClassMetrics(), metric)
 }
 
 // rankSuite ranks the arms of one suite. After a race it only says which arms stayed, because the arms were

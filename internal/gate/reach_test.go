@@ -84,7 +84,7 @@ func TestTooFewCasesAreRefused(t *testing.T) {
 				expect.OK(t, err)
 				return
 			}
-			if eval.Of(err) != eval.CodeBadInput || !strings.Contains(fmt.Sprint(err), test.want) {
+			if eval.CodeOf(err) != eval.CodeBadInput || !strings.Contains(fmt.Sprint(err), test.want) {
 				t.Errorf("got %v, want bad input: %s", err, test.want)
 			}
 		})
@@ -234,7 +234,7 @@ func TestAPlanThatLeavesOutTooMuchIsRefused(t *testing.T) {
 	_, _, err := reached(t, now, runner.Filter{}, baseline)
 	want := "s on t/p: 80 of 100 cases of the baseline are compared, less than 90 %: --min-paired 0.80 accepts it; --no-baseline runs without"
 	expect.Same(t, "error", fmt.Sprint(err), want)
-	expect.Same(t, "exit code", eval.Of(err), eval.CodeIncomplete)
+	expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeIncomplete)
 	_, _, err = reached(t, now, runner.Filter{}, func(c *Checks) {
 		baseline(c)
 		c.Options.Rule.MinPaired = new(0.8)

@@ -122,7 +122,7 @@ func TestASuiteIsComparedWithWhatItNames(t *testing.T) {
 	expect.Same(t, "a suite without a gate", rule, nil)
 
 	_, err = effective(bare, o)
-	expect.Same(t, "exit code without a margin", eval.Of(err), eval.CodeBadInput)
+	expect.Same(t, "exit code without a margin", eval.CodeOf(err), eval.CodeBadInput)
 
 	o.Rule.Margin = 0.1
 	rule, err = effective(bare, o)
@@ -201,7 +201,7 @@ func TestAnUnknownArmIsBadInput(t *testing.T) {
 	d := runOf(t, "r", nil, arms("s:pro/short", "s:pro/long")...)
 	expect.OK(t, CheckArm(d, "pro/long"))
 	err := CheckArm(d, "pro/lang")
-	expect.Same(t, "exit code", eval.Of(err), eval.CodeBadInput)
+	expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeBadInput)
 	if err != nil {
 		expect.Same(t, "message", err.Error(), "the run r has no arm pro/lang; did you mean `pro/long`?")
 	}

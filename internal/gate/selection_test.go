@@ -218,8 +218,8 @@ func TestKnownSelectionsNeedNoOtherRun(t *testing.T) {
 		t.Errorf("without a filter: %+v, %v, want none", s, err)
 	}
 	_, err := NewSelection(&eval.Options{SelectionOptions: eval.SelectionOptions{FailedIn: "gone"}}, in, "", plan)
-	if eval.Of(err) != eval.CodeBadInput || err == nil || !strings.Contains(err.Error(), "--failed-in") {
-		t.Errorf("a run that is gone: exit %d with %v, want bad input that names the flag", eval.Of(err), err)
+	if eval.CodeOf(err) != eval.CodeBadInput || err == nil || !strings.Contains(err.Error(), "--failed-in") {
+		t.Errorf("a run that is gone: exit %d with %v, want bad input that names the flag", eval.CodeOf(err), err)
 	}
 }
 

@@ -222,8 +222,8 @@ func TestCheckReportsEveryLabelThatFitsNothing(t *testing.T) {
 	} {
 		path := labelsFile(t, "l.csv", file)
 		_, err := Check(d, path)
-		if eval.Of(err) != eval.CodeBadInput || err == nil {
-			t.Errorf("%q: exit %d with %v, want bad input", file, eval.Of(err), err)
+		if eval.CodeOf(err) != eval.CodeBadInput || err == nil {
+			t.Errorf("%q: exit %d with %v, want bad input", file, eval.CodeOf(err), err)
 			continue
 		}
 		for _, want := range wants {
@@ -255,8 +255,8 @@ func TestCheckOfNothingIsBadInput(t *testing.T) {
 		{judged, labelsFile(t, "l.csv", "case,label\nlost,pass\n"), eval.CodeIncomplete},
 		{judged, labelsFile(t, "l.csv", ""), eval.CodeIncomplete},
 	} {
-		if _, err := Check(test.run, test.file); eval.Of(err) != test.code {
-			t.Errorf("%s: exit %d with %v, want %d", test.file, eval.Of(err), err, test.code)
+		if _, err := Check(test.run, test.file); eval.CodeOf(err) != test.code {
+			t.Errorf("%s: exit %d with %v, want %d", test.file, eval.CodeOf(err), err, test.code)
 		}
 	}
 }

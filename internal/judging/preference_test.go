@@ -230,7 +230,7 @@ func TestTheJudgeIsFoundOrTheErrorSaysWhatToName(t *testing.T) {
 		c, err := judging.NewPairJudge(t.Context(), d, d, by)
 		if test.want != "" {
 			expect.Contains(t, name, fmt.Sprint(err), test.want)
-			expect.Same(t, "exit code of "+name, eval.Of(err), eval.CodeBadInput)
+			expect.Same(t, "exit code of "+name, eval.CodeOf(err), eval.CodeBadInput)
 			continue
 		}
 		expect.OK(t, err)
@@ -268,7 +268,7 @@ func TestRunsWithoutContentCannotBeChosenBetween(t *testing.T) {
 		}
 		for _, err := range []error{newError(b, full, other), newError(b, other, full)} {
 			expect.Same(t, "error", fmt.Sprint(err), d+" keeps no answers between which a judge could choose")
-			expect.Same(t, "exit code", eval.Of(err), eval.CodeBadInput)
+			expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeBadInput)
 		}
 	}
 	expect.Same(t, "questions", len(b.judge.seen), 0)

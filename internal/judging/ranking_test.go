@@ -131,7 +131,7 @@ func TestRankingNeedsTwoArms(t *testing.T) {
 	c := b.pairJudge(d, d, b.by())
 	_, err := c.Rank(t.Context(), judging.RankRequest{Arms: []string{"t/a"}})
 	expect.Same(t, "error", fmt.Sprint(err), "lonely has no suite with two arms, so there is nothing to rank")
-	expect.Same(t, "exit code", eval.Of(err), eval.CodeBadInput)
+	expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeBadInput)
 }
 
 func TestPairsThatCannotBeJudgedMakeTheRankingInvalid(t *testing.T) {

@@ -20,8 +20,8 @@ import (
 // badInput fails the test unless an error is bad input whose text has each of the names.
 func badInput(t *testing.T, err error, names ...string) {
 	t.Helper()
-	if err == nil || eval.Of(err) != eval.CodeBadInput {
-		t.Errorf("got exit %d with %v, want bad input", eval.Of(err), err)
+	if err == nil || eval.CodeOf(err) != eval.CodeBadInput {
+		t.Errorf("got exit %d with %v, want bad input", eval.CodeOf(err), err)
 		return
 	}
 	for _, name := range names {

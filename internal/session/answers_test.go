@@ -131,8 +131,8 @@ func TestCheckRefusesAnswersThatDoNotFit(t *testing.T) {
 		a, err := readLines(t, test.lines...)
 		expect.OK(t, err)
 		err = a.Check(planOfAnswers(t, scorer))
-		if eval.Of(err) != eval.CodeBadInput || err == nil {
-			t.Errorf("%v: exit %d with %v, want bad input", test.lines, eval.Of(err), err)
+		if eval.CodeOf(err) != eval.CodeBadInput || err == nil {
+			t.Errorf("%v: exit %d with %v, want bad input", test.lines, eval.CodeOf(err), err)
 			continue
 		}
 		for _, want := range test.says {

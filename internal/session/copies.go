@@ -189,7 +189,7 @@ func (j *Job) Identify(run *eval.Run) {
 	if len(j.dirs) > 0 && !j.copied {
 		dir = j.dirs[0]
 	}
-	head := files.Of(dir)
+	head := files.HeadOf(dir)
 	run.Commit, run.Branch = head.Commit, head.Branch
 	if f.project != nil {
 		run.ProjectFile, run.ProjectHash = f.project.Path, f.project.Hash()

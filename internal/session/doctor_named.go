@@ -21,7 +21,7 @@ func (d *Doctor) named(ctx context.Context, j *Job, one *namedService) {
 		d.warning("service", strings.TrimPrefix(text, "warning: "), "", "")
 	})
 	if err != nil {
-		d.problem("service", eval.Of(err), err.Error(), "", "")
+		d.problem("service", eval.CodeOf(err), err.Error(), "", "")
 		return
 	}
 	defer session.Close()
@@ -100,7 +100,7 @@ func (d *Doctor) lookUp(ctx context.Context, session *Session, ids []string, lis
 		}
 		if _, err := session.Model(ctx, id); err != nil {
 			all = false
-			d.problem("models", eval.Of(err), err.Error(), advice, "suite#rules-of-known-models")
+			d.problem("models", eval.CodeOf(err), err.Error(), advice, "suite#rules-of-known-models")
 		}
 	}
 	return all

@@ -133,7 +133,7 @@ func (d *Doctor) service(ctx context.Context, j *Job) {
 		d.warning("service", strings.TrimPrefix(text, "warning: "), "", "")
 	})
 	if err != nil {
-		d.problem("service", eval.Of(err), err.Error(), "", "")
+		d.problem("service", eval.CodeOf(err), err.Error(), "", "")
 		return
 	}
 	defer session.Close()

@@ -89,8 +89,8 @@ func TestFormsThatAreNoAnswersAreRefused(t *testing.T) {
 		`"toolCalls":[{"name":"a","args":{"a":` + deep + "}}]":  "not an answer: nested deeper than 5000 levels",
 	} {
 		_, err := readLines(t, `{"case":"one",`+line+`}`)
-		if err == nil || eval.Of(err) != eval.CodeBadInput {
-			t.Errorf("%.80s: exit %d with %v, want bad input", line, eval.Of(err), err)
+		if err == nil || eval.CodeOf(err) != eval.CodeBadInput {
+			t.Errorf("%.80s: exit %d with %v, want bad input", line, eval.CodeOf(err), err)
 		} else if said := err.Error(); !strings.Contains(said, want) || !strings.Contains(said, "a.jsonl:1: ") {
 			t.Errorf("%s: %v, want bad input in line 1 that says %s", line, err, want)
 		}

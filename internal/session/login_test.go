@@ -35,7 +35,7 @@ func TestScopesAreTakenByName(t *testing.T) {
 			}
 			continue
 		}
-		if eval.Of(err) != eval.CodeBadInput || !strings.Contains(err.Error(), test.says) {
+		if eval.CodeOf(err) != eval.CodeBadInput || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%q: %v, want exit 2 and %q", test.names, err, test.says)
 		}
 	}

@@ -110,7 +110,7 @@ func (s *server) loggedIn(t *testing.T, revoke, answer string) (*LoggedIn, error
 // A login is kept, says what was not granted, and ends at the server.
 func TestALoginIsKeptAndEndsAtTheServer(t *testing.T) {
 	atHome(t)
-	expect.Same(t, "exit code before", eval.Of(CheckLogin()), eval.CodeIncomplete)
+	expect.Same(t, "exit code before", eval.CodeOf(CheckLogin()), eval.CodeIncomplete)
 	s := newServer(t, oauth.Scope(scopeBase, oauth.ScopeRetriever))
 	g, err := s.loggedIn(t, s.URL+"/revoke", "code=yes")
 	expect.OK(t, err)
@@ -138,15 +138,15 @@ func TestALoginIsKeptAndEndsAtTheServer(t *testing.T) {
 	out, err = ForgetLogin(context.Background(), "")
 	expect.OK(t, err)
 	expect.Same(t, "logged out again", out, LogoutNone)
-	expect.Same(t, "exit code after", eval.Of(CheckLogin()), eval.CodeIncomplete)
+	expect.Same(t, "exit code after", eval.CodeOf(CheckLogin()), eval.CodeIncomplete)
 }
 
 // A user who says no ends the login with exit 4, and nothing is kept.
 func TestARefusedLoginKeepsNothing(t *testing.T) {
 	atHome(t)
 	_, err := newServer(t, "").loggedIn(t, "", "error=access_denied")
-	expect.Same(t, "exit code", eval.Of(err), eval.CodeIncomplete)
-	expect.Same(t, "exit code of a check", eval.Of(CheckLogin()), eval.CodeIncomplete)
+	expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeIncomplete)
+	expect.Same(t, "exit code of a check", eval.CodeOf(CheckLogin()), eval.CodeIncomplete)
 }
 
 // The login is gone whatever the server says, and a failure to revoke it is reported.
@@ -168,8 +168,8 @@ func TestLogoutForgetsALoginThatTheServerKeeps(t *testing.T) {
 	s.refuses = true
 	out, err = ForgetLogin(context.Background(), s.URL+"/revoke")
 	expect.Same(t, "where the server refuses", out, LogoutUnrevoked)
-	expect.Same(t, "exit code of a server that refuses", eval.Of(err), eval.CodeIncomplete)
-	expect.Same(t, "exit code of a check after that", eval.Of(CheckLogin()), eval.CodeIncomplete)
+	expect.Same(t, "exit code of a server that refuses", eval.CodeOf(err), eval.CodeIncomplete)
+	expect.Same(t, "exit code of a check after that", eval.CodeOf(CheckLogin()), eval.CodeIncomplete)
 }
 
 // A damaged login is removed, and said to be.
@@ -178,7 +178,7 @@ func TestADamagedLoginIsRemoved(t *testing.T) {
 	g, err := newServer(t, "").loggedIn(t, "", "code=yes")
 	expect.OK(t, err)
 	expect.OK(t, os.WriteFile(g.File, []byte("{"), 0o600))
-	expect.Same(t, "exit code of a check", eval.Of(CheckLogin()), eval.CodeIncomplete)
+	expect.Same(t, "exit code of a check", eval.CodeOf(CheckLogin()), eval.CodeIncomplete)
 	out, err := ForgetLogin(context.Background(), "")
 	expect.OK(t, err)
 	expect.Same(t, "logged out", out, LogoutDamaged)
@@ -214,6 +214,6 @@ func TestALoginThatCannotBeginIsBadInput(t *testing.T) {
 		"no scope prefix": {Secrets: good},
 	} {
 		_, err := NewLogin(&eval.RunService{}, o)
-		expect.Same(t, "exit code with "+name, eval.Of(err), eval.CodeBadInput)
+		expect.Same(t, "exit code with "+name, eval.CodeOf(err), eval.CodeBadInput)
 	}
 }

@@ -136,7 +136,7 @@ func TestAJobContinuesARunOfItsOwn(t *testing.T) {
 		err := j.Continues(run)
 		expect.Same(t, name, fmt.Sprint(err), test.want)
 		if err != nil {
-			expect.Same(t, "exit code of "+name, eval.Of(err), eval.CodeBadInput)
+			expect.Same(t, "exit code of "+name, eval.CodeOf(err), eval.CodeBadInput)
 		}
 	}
 }

@@ -243,8 +243,8 @@ func (s *site) bad(err error, names ...string) {
 // refused fails the test unless an error has the exit code and its text has each of the names.
 func (s *site) refused(err error, code int, names ...string) {
 	s.Helper()
-	if err == nil || eval.Of(err) != code {
-		s.Errorf("got exit %d with %v, want exit %d", eval.Of(err), err, code)
+	if err == nil || eval.CodeOf(err) != code {
+		s.Errorf("got exit %d with %v, want exit %d", eval.CodeOf(err), err, code)
 		return
 	}
 	text := err.Error()

@@ -309,7 +309,7 @@ func TestLabelsNeedANameAndThisMachine(t *testing.T) {
 		{Options{Listen: "127.0.0.1:0", Label: true, As: "Ada", Getenv: bad}, rundir.Variable},
 	} {
 		s, err := Start(test.o)
-		if s != nil || eval.Of(err) != eval.CodeBadInput || err == nil || !strings.Contains(err.Error(), test.want) {
+		if s != nil || eval.CodeOf(err) != eval.CodeBadInput || err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: got %v, want bad input with %q", test.o.Listen, err, test.want)
 		}
 	}

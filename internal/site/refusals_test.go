@@ -53,7 +53,7 @@ func TestPublishRefusesWhatIsNoSiteAndSaysWhatToDo(t *testing.T) {
 	} {
 		_, err := site.Write(f.Dir, test.o)
 		expect.Contains(t, name, fmt.Sprint(err), test.want)
-		expect.Same(t, "exit code of "+name, eval.Of(err), eval.CodeBadInput)
+		expect.Same(t, "exit code of "+name, eval.CodeOf(err), eval.CodeBadInput)
 	}
 	if _, err := os.Stat(f.Join("x")); err == nil {
 		t.Error("got the folder of a site that was refused, want none")

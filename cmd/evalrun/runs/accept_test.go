@@ -183,8 +183,8 @@ func TestAcceptWritesInsideTheFolderOrNothing(t *testing.T) {
 		expect.OK(t, test.prepare(f, outside))
 		before := f.tree()
 		p := &Proposal{File: "expected/s/france/t.p.txt", dir: f.at.Abs(""), name: "expected/s/france/t.p.txt"}
-		if err := p.Accept(&Offer{Text: test.text}); eval.Of(err) != eval.CodeIncomplete || !strings.Contains(err.Error(), p.File) {
-			t.Errorf("%s: exit %d with %v, want exit %d that names the file", name, eval.Of(err), err, eval.CodeIncomplete)
+		if err := p.Accept(&Offer{Text: test.text}); eval.CodeOf(err) != eval.CodeIncomplete || !strings.Contains(err.Error(), p.File) {
+			t.Errorf("%s: exit %d with %v, want exit %d that names the file", name, eval.CodeOf(err), err, eval.CodeIncomplete)
 		}
 		expect.Same(t, name+": files", f.tree(), before)
 		if entries, err := os.ReadDir(outside); err != nil || len(entries) != 0 {

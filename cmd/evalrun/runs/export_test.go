@@ -43,16 +43,16 @@ func TestExportRefusesWhatCannotBeABaseline(t *testing.T) {
 	f.run(`{"case":"france","text":"a"}` + "\n" + `{"case":"spain","text":"b"}` + "\n")
 	in := Folder{Dir: f.at}
 	for name, out := range map[string]string{"gone": "x.jsonl", "run": "gone/x.jsonl"} {
-		if err := in.Export(name, out); eval.Of(err) != eval.CodeBadInput || err == nil || !strings.Contains(err.Error(), "gone") {
-			t.Errorf("Export(%s, %s): exit %d with %v, want bad input", name, out, eval.Of(err), err)
+		if err := in.Export(name, out); eval.CodeOf(err) != eval.CodeBadInput || err == nil || !strings.Contains(err.Error(), "gone") {
+			t.Errorf("Export(%s, %s): exit %d with %v, want bad input", name, out, eval.CodeOf(err), err)
 		}
 	}
 	text, err := os.ReadFile(f.at.Join("run/run.jsonl"))
 	expect.OK(t, err)
 	lines := strings.SplitAfter(strings.TrimSpace(string(text)), "\n")
 	f.write("run/run.jsonl", strings.Join(lines[:len(lines)-1], "")) // without its end
-	if err := in.Export("run", "base.jsonl"); eval.Of(err) != eval.CodeBadInput {
-		t.Errorf("an incomplete run: exit %d with %v, want bad input", eval.Of(err), err)
+	if err := in.Export("run", "base.jsonl"); eval.CodeOf(err) != eval.CodeBadInput {
+		t.Errorf("an incomplete run: exit %d with %v, want bad input", eval.CodeOf(err), err)
 	}
 	if _, err := os.Stat(f.at.Join("base.jsonl")); err == nil {
 		t.Error("an incomplete run was exported, want none written")

@@ -99,7 +99,7 @@ func TestShardsThatDoNotBelongTogetherAreRefused(t *testing.T) {
 			f.shard("two", 2, "ppp", test.change, completed())
 			out, _ := screen()
 			_, err := f.Merge([]string{"one", "two"}, Merging{Out: "whole", Screen: out, Getenv: noVariables})
-			expect.Same(t, "exit code", eval.Of(err), eval.CodeBadInput)
+			expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeBadInput)
 			expect.Same(t, "message", strings.ReplaceAll(fmt.Sprint(err), f.Abs(""), "DIR"), test.want)
 			if _, err := os.Stat(f.Join("whole")); err == nil {
 				t.Error("there is a run directory, want none")
@@ -116,5 +116,5 @@ func TestMergingOverARunIsRefused(t *testing.T) {
 	f.shard("two", 2, "ppp", nil, completed())
 	out, _ := screen()
 	_, err := f.Merge([]string{"one", "two"}, Merging{Out: "one", Screen: out, Getenv: noVariables})
-	expect.Same(t, "exit code", eval.Of(err), eval.CodeBadInput)
+	expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeBadInput)
 }

@@ -53,10 +53,10 @@ func TestCommentsRefuseLinksThatAreNone(t *testing.T) {
 		_, err := f.Comment(t.Context(), "night", Commenting{Links: []string{"ok=https://x.example/a?b=c", link}, Getenv: noVariables})
 		expect.Same(t, fmt.Sprintf("error of %q", link), fmt.Sprint(err),
 			fmt.Sprintf("invalid --link %q: a link is TEXT=URL with an http or https address", link))
-		expect.Same(t, fmt.Sprintf("exit code of %q", link), eval.Of(err), eval.CodeBadInput)
+		expect.Same(t, fmt.Sprintf("exit code of %q", link), eval.CodeOf(err), eval.CodeBadInput)
 	}
 	_, err := f.Comment(t.Context(), "night", Commenting{Getenv: noVariables})
-	expect.Same(t, "exit code outside of a job", eval.Of(err), eval.CodeBadInput)
+	expect.Same(t, "exit code outside of a job", eval.CodeOf(err), eval.CodeBadInput)
 	if err == nil || strings.Contains(err.Error(), "--link") {
 		t.Errorf("outside of a job: got the error %v, want one about the project", err)
 	}

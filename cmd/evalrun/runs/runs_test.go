@@ -44,7 +44,7 @@ func TestAReportGoesToTheScreenOrItsFile(t *testing.T) {
 	expect.Same(t, "exit of the gate", report.Gate.Exit, eval.CodeFailed)
 	for name, test := range map[string][2]string{"a run": {"day", "table"}, "a format": {"night", "tabel"}} {
 		err := f.Report(test[0], []string{test[1]}, out, false)
-		expect.Same(t, "exit code of an unknown "+name, eval.Of(err), eval.CodeBadInput)
+		expect.Same(t, "exit code of an unknown "+name, eval.CodeOf(err), eval.CodeBadInput)
 	}
 }
 
@@ -66,7 +66,7 @@ func TestShowFindsCasesByGlobs(t *testing.T) {
 			"night", ShowOptions{Case: "c00", Arms: []string{"x", "y"}}, out, false,
 		),
 	} {
-		expect.Same(t, "exit code", eval.Of(err), eval.CodeBadInput)
+		expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeBadInput)
 		contains(t, fmt.Sprint(err), want)
 	}
 	out, shown = screen()

@@ -89,8 +89,8 @@ func TestAWorkerOfAnotherVersionGetsNothing(t *testing.T) {
 			Options: eval.Options{Untrusted: true},
 		},
 	})
-	if eval.Of(err) != eval.CodeBadInput || !strings.Contains(err.Error(), "evalrun-fleet development, and this worker is v9") {
-		t.Errorf("exit %d: %v, want 2 and both versions", eval.Of(err), err)
+	if eval.CodeOf(err) != eval.CodeBadInput || !strings.Contains(err.Error(), "evalrun-fleet development, and this worker is v9") {
+		t.Errorf("exit %d: %v, want 2 and both versions", eval.CodeOf(err), err)
 	}
 	if n := s.count(); n != 0 {
 		t.Errorf("%d calls were sent, want none", n)

@@ -44,7 +44,7 @@ func code(args []string) (code int) {
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
 	explain(err)
-	return eval.Of(err)
+	return eval.CodeOf(err)
 }
 
 // errSaid is wrapped by errors that were printed already.
