@@ -210,7 +210,7 @@ func TestShortReplaysWithoutAService(t *testing.T) {
 	e, env := service(t)
 	answers := "ANSWERS=" + filepath.Join(t.TempDir(), "answers")
 	if status, out := run(t, []string{answers}, "-test.run=TestPassing", "-test.short"); status != 1 ||
-		!strings.Contains(out, "there are no recorded answers") {
+		!strings.Contains(out, "with recorded answers") {
 		t.Errorf("exit status %d, want 1 because nothing is recorded\n%s", status, out)
 	}
 	if status, out := run(t, append(env, answers), "-test.run=TestPassing"); status != 0 {

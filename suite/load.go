@@ -404,5 +404,6 @@ func (l *loader) prices(n yaml.Node) {
 		n.Errorf("", "%s", err)
 		return
 	}
-	l.Prices = LoadPrices(l.Shown(name), src, l.diags)
+	l.PricesFile = l.Shown(name)
+	l.Prices = LoadPrices(l.PricesFile, src, l.diags)
 }

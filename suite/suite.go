@@ -38,6 +38,7 @@ type Suite struct {
 	Embedding   Embedding
 	Judges      []*Judge         // in the order of the file
 	Prices      *eval.PriceList  // nil without a price list
+	PricesFile  string           // as shown to people
 	Gate        *eval.GateConfig // nil without a gate block
 
 	origin

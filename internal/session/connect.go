@@ -398,7 +398,10 @@ func (s *Session) priced(p *runner.Plan) error {
 	}
 	for _, m := range p.Models {
 		if !s.Settings.Prices.Knows(m.ID()) {
-			return eval.BadInput("there is a budget of money, and the price list has no price for the model %s", m.ID())
+			return eval.BadInput(
+				"the price list %s has no price for the model %s, which a budget of money needs: add it, or leave out the budget",
+				s.Settings.pricesFile, m.ID(),
+			)
 		}
 	}
 	return nil

@@ -110,7 +110,8 @@ func PricesOf(d *journal.Document, options Options) (*eval.PriceList, error) {
 		}
 		m.suites, m.defaults = l.Suites, l.Options.ByProject()
 	}
-	return m.prices(options.Prices)
+	list, _, err := m.prices(options.Prices)
+	return list, err
 }
 
 // SettleLike settles a job, with the service of a recorded run where neither options nor environment name one. A run that

@@ -2,7 +2,9 @@ package session
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"sync"
@@ -61,11 +63,14 @@ func openStore(dir string) (*flow.Recordings, error) {
 // recordedAnswers opens the folder of --replay.
 func recordedAnswers(dir string) (*flow.Recordings, error) {
 	info, err := os.Stat(dir)
-	if err == nil && !info.IsDir() {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, eval.BadInput("there is no folder %s with recorded answers; --record %s records them", dir, dir)
+	case err == nil && !info.IsDir():
 		err = fmt.Errorf("%s is not a folder", dir)
 	}
 	if err != nil {
-		return nil, eval.BadInput("there are no recorded answers: %w; --record %s records them", err, dir)
+		return nil, eval.BadInput("there are no recorded answers: %w; --record names a folder for them", err)
 	}
 	return openStore(dir)
 }

@@ -40,7 +40,8 @@ func (m *merger) services(f *Options) (map[string]*namedService, error) {
 		named.key = strings.TrimSpace(f.Env(named.KeyEnv))
 		if strings.ContainsFunc(named.key, unicode.IsControl) {
 			return nil, eval.BadInput(
-				"%s, the key of the service `%s`, holds a line break or another control character", named.KeyEnv, named.Name,
+				"%s, the key of the service `%s`, holds a line break or another control character: copy the key again, in one line",
+				named.KeyEnv, named.Name,
 			)
 		}
 	}

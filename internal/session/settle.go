@@ -30,6 +30,8 @@ type runSettings struct {
 	Limits suite.Limits
 	Ledger runner.LedgerOptions
 	Prices *eval.PriceList // nil without a price list
+	// pricesFile is the file of Prices, as shown to people.
+	pricesFile string
 	// PeopleLabels are people's labels of answers, by suite name, for the suites with a scorer that compares with them.
 	PeopleLabels map[string]*labels.File
 	key          string
@@ -113,7 +115,7 @@ func (l *Loaded) settings() (runSettings, error) {
 	if s.trust, err = rundir.Load(f.Env); err != nil {
 		return s, eval.BadInput("%w", err)
 	}
-	if s.Prices, err = m.prices(f.Prices); err != nil {
+	if s.Prices, s.pricesFile, err = m.prices(f.Prices); err != nil {
 		return s, err
 	}
 	if s.PeopleLabels, err = l.readLabels(); err != nil {
@@ -209,25 +211,26 @@ func (m *merger) limits(o *eval.LimitOptions) suite.Limits {
 }
 
 // prices returns the price list of a run: from the flag, from the suites, which must agree, or from the project file. It
-// is nil without one.
-func (m *merger) prices(file string) (*eval.PriceList, error) {
+// is nil without one. from is its file.
+func (m *merger) prices(file string) (list *eval.PriceList, from string, err error) {
 	if file != "" {
-		return readPrices(file)
+		list, err = readPrices(file)
+		return list, file, err
 	}
-	var list *eval.PriceList
 	for _, s := range m.suites {
 		switch {
 		case s.Prices == nil:
 		case list == nil:
-			list = s.Prices
+			list, from = s.Prices, s.PricesFile
 		case !reflect.DeepEqual(list, s.Prices):
 			m.differ = append(m.differ, "prices")
 		}
 	}
 	if list == nil && m.defaults.Prices != "" {
-		return readPrices(m.defaults.Prices)
+		from = m.defaults.Prices
+		list, err = readPrices(from)
 	}
-	return list, nil
+	return list, from, err
 }
 
 func readPrices(file string) (*eval.PriceList, error) {
@@ -256,7 +259,7 @@ func (s *runSettings) check() error {
 	case s.Service.AuthScopeBase != "" && wire.CheckScopeBase(s.Service.AuthScopeBase) != "":
 		return eval.BadInput("%s", wire.CheckScopeBase(s.Service.AuthScopeBase))
 	case strings.ContainsFunc(s.key, unicode.IsControl):
-		return eval.BadInput("EVALRUN_API_KEY holds a line break or another control character")
+		return eval.BadInput("EVALRUN_API_KEY holds a line break or another control character: copy the key again, in one line")
 	case s.Service.BaseURL != "":
 		if problem := wire.CheckBaseURL(s.Service.BaseURL); problem != "" {
 			return eval.BadInput("%s", problem)
