@@ -31,7 +31,7 @@ func (d *Document) Accounts(row Row) iter.Seq2[*Failing, error] {
 				continue
 			}
 			a := &Failing{Place: place, Arm: d.index.shapes[e.shape].arm, Outcome: outcome}
-			data, err := d.file.lineAt(e.position())
+			data, err := d.file.lineAt(e.place())
 			if err == nil {
 				err = a.scan(data)
 			}

@@ -139,13 +139,13 @@ func (d *Document) Len() int { return len(d.index.entries) }
 func (d *Document) Find(id string) (place int, ok bool) { return d.index.find(newTrialID(id)) }
 
 // Trial reads a trial by its place in the order of the plan.
-func (d *Document) Trial(i int) (*eval.Result, error) { return d.at(d.index.entries[i].position()) }
+func (d *Document) Trial(i int) (*eval.Result, error) { return d.At(d.index.entries[i].place()) }
 
 // Trials yields the trials in the order of the plan. After the error of an unreadable line it continues.
 func (d *Document) Trials() iter.Seq2[*eval.Result, error] {
 	return func(yield func(*eval.Result, error) bool) {
 		for i := range d.index.entries {
-			r, err := d.at(d.index.entries[i].position())
+			r, err := d.At(d.index.entries[i].place())
 			if !yield(r, err) {
 				return
 			}
@@ -157,7 +157,7 @@ func (d *Document) Trials() iter.Seq2[*eval.Result, error] {
 func (d *Document) Lines() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for i := range d.index.entries {
-			if !yield(d.json(d.index.entries[i].position())) {
+			if !yield(d.json(d.index.entries[i].place())) {
 				return
 			}
 		}
@@ -165,7 +165,7 @@ func (d *Document) Lines() iter.Seq2[[]byte, error] {
 }
 
 // json is the JSON of a trial, without the type, number and checksum of its line.
-func (d *Document) json(p Mark) ([]byte, error) {
+func (d *Document) json(p Place) ([]byte, error) {
 	data, err := d.file.lineAt(p)
 	if err != nil {
 		return nil, err
@@ -173,14 +173,15 @@ func (d *Document) json(p Mark) ([]byte, error) {
 	if c := content(data); c != nil {
 		return c, nil
 	}
-	r, err := d.at(p)
+	r, err := d.At(p)
 	if err != nil {
 		return nil, err
 	}
 	return wirejson.Marshal(r)
 }
 
-func (d *Document) at(p Mark) (*eval.Result, error) {
+// At reads the trial at a place.
+func (d *Document) At(p Place) (*eval.Result, error) {
 	data, err := d.file.lineAt(p)
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func (d *Document) Export(out io.Writer) error {
 		return err
 	}
 	for i := range d.index.entries {
-		r, err := d.at(d.index.entries[i].position())
+		r, err := d.At(d.index.entries[i].place())
 		if err != nil {
 			return err
 		}

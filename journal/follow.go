@@ -6,33 +6,26 @@ import (
 	"fmt"
 	"io"
 	"iter"
-
-	"github.com/evalrun/evalrun/eval"
 )
 
-// Mark is the place of a line, mostly of a trial, in the run file. It is valid as long as the document is open, whatever Follow finds.
-type Mark struct {
+// Place is the place of a line, mostly of a trial, in the run file. It is valid as long as the document is open, whatever Follow finds.
+type Place struct {
 	offset int64
 	length uint32
 }
 
 // Bytes is the length of the trial's line.
-func (m Mark) Bytes() int { return int(m.length) }
+func (p Place) Bytes() int { return int(p.length) }
 
-// Marks yields the places of the trials, in the order of the plan.
-func (d *Document) Marks() iter.Seq[Mark] {
-	return func(yield func(Mark) bool) {
+// Places yields the places of the trials, in the order of the plan.
+func (d *Document) Places() iter.Seq[Place] {
+	return func(yield func(Place) bool) {
 		for i := range d.index.entries {
-			if e := &d.index.entries[i]; !yield(e.position()) {
+			if e := &d.index.entries[i]; !yield(e.place()) {
 				return
 			}
 		}
 	}
-}
-
-// Marked reads a trial.
-func (d *Document) Marked(m Mark) (*eval.Result, error) {
-	return d.at(m)
 }
 
 // ErrReplaced is returned by Follow when another file has replaced the run file.
@@ -40,7 +33,7 @@ var ErrReplaced = errors.New("the run file was replaced")
 
 // News is the result of Follow.
 type News struct {
-	Trials []Mark // in the order of the file; a trial may replace an earlier one with the same N
+	Trials []Place // in the order of the file; a trial may replace an earlier one with the same N
 	// Resumed says that the run was resumed, so that trials may have been dropped.
 	Resumed bool
 	Ended   bool // no process writes any more
@@ -70,7 +63,7 @@ func (d *Document) Follow() (News, error) {
 		return news, nil
 	}
 	if !news.Resumed {
-		news.Trials = d.index.marks(before)
+		news.Trials = d.index.places(before)
 	}
 	d.index.sort()
 	d.index.byID = nil
@@ -78,10 +71,10 @@ func (d *Document) Follow() (News, error) {
 	return news, nil
 }
 
-// marks are the places of the trials from a place in the index on.
-func (x *index) marks(from int) (out []Mark) {
+// places are those of the trials from a place in the index on.
+func (x *index) places(from int) (out []Place) {
 	for _, e := range x.entries[from:] {
-		out = append(out, e.position())
+		out = append(out, e.place())
 	}
 	return out
 }

@@ -25,7 +25,7 @@ func followed(t *testing.T, dir string) *Document {
 func places(t *testing.T, d *Document, news News) (out []int) {
 	t.Helper()
 	for _, m := range news.Trials {
-		r, err := d.Marked(m)
+		r, err := d.At(m)
 		expect.OK(t, err)
 		out = append(out, r.N)
 	}

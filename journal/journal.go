@@ -306,7 +306,7 @@ func (w *Writer) WriteStop(s eval.ArmStop) error { return w.write("stop", s) }
 
 // Copy appends a trial of another run unchanged. place is its index in the plan of that run.
 func (w *Writer) Copy(from *Document, place int) error {
-	body, err := from.json(from.index.entries[place].position())
+	body, err := from.json(from.index.entries[place].place())
 	if err != nil {
 		return err
 	}

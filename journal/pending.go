@@ -62,9 +62,9 @@ func (w *Writer) KeptJudgement(trialID string, j *eval.Judgement) error {
 
 // pending locates the lines of an unsettled trial: its answer or its calls so far, and the replies of judges.
 type pending struct {
-	answer     Mark
-	turns      []Mark
-	judgements []Mark
+	answer     Place
+	turns      []Place
+	judgements []Place
 	paid       paid
 	last       uint64 // when the last of the calls was made, as in paid
 }
@@ -132,14 +132,14 @@ func (u *unsettled) of(id trialID) *pending {
 
 // take adds the line of an answer. turn is the number of a call, 0 for the answers of all calls. A call may have two
 // lines, the second one with the results of function calls.
-func (p *pending) take(turn int, now paid, line Mark) {
+func (p *pending) take(turn int, now paid, line Place) {
 	rewritten := turn > 1 && turn == len(p.turns) && now.began != 0 && now.began == p.last
 	p.last = now.began
 	switch {
 	case turn == 0:
 		p.answer, p.turns = line, nil
 	case turn == 1:
-		p.turns, p.answer = []Mark{line}, Mark{}
+		p.turns, p.answer = []Place{line}, Place{}
 	case rewritten:
 		p.turns[turn-1], now = line, p.paid
 	default:
@@ -187,7 +187,7 @@ func (u *unsettled) rests(yield func(paid) bool) {
 
 // keptAnswer takes up the scanned line of an answer. If a trial with several calls was answered completely, its line
 // has their answers.
-func (d *Document) keptAnswer(line Mark) {
+func (d *Document) keptAnswer(line Place) {
 	r := &d.file.trial
 	now := r.paid()
 	now.model = strings.Clone(now.model)
@@ -196,7 +196,7 @@ func (d *Document) keptAnswer(line Mark) {
 
 // keptJudgement takes up the scanned line of a judge's reply and counts its cost. The line of the trial marks the
 // reply as noted, so that it does not count twice.
-func (d *Document) keptJudgement(line Mark) {
+func (d *Document) keptJudgement(line Place) {
 	j := &d.file.judgement
 	d.spendJudge(&j.scannedJudgement)
 	p := d.unsettled.of(newTrialID(j.Trial))

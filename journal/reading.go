@@ -163,9 +163,9 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 	case "call":
 		return d.booked(data)
 	case answerKind:
-		d.keptAnswer(Mark{at, clip(len(data))})
+		d.keptAnswer(Place{at, clip(len(data))})
 	case judgementKind:
-		d.keptJudgement(Mark{at, clip(len(data))})
+		d.keptJudgement(Place{at, clip(len(data))})
 	}
 	return nil
 }

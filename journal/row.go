@@ -150,7 +150,7 @@ func (r Row) ErrorKinds() []eval.ErrorKind {
 func (d *Document) Read(row Row) iter.Seq2[*eval.Result, error] {
 	return func(yield func(*eval.Result, error) bool) {
 		for e := range row.each {
-			if !yield(d.at(e.position())) {
+			if !yield(d.At(e.place())) {
 				return
 			}
 		}

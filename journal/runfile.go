@@ -76,13 +76,13 @@ func (f *runFile) end() {
 	f.whole++
 }
 
-func (f *runFile) lineAt(p Mark) ([]byte, error) {
+func (f *runFile) lineAt(p Place) ([]byte, error) {
 	data := make([]byte, p.length)
 	_, err := f.ReadAt(data, p.offset)
 	return data, err
 }
 
-func (f *runFile) decode(p Mark, v any) error {
+func (f *runFile) decode(p Place, v any) error {
 	data, err := f.lineAt(p)
 	if err != nil {
 		return err

@@ -30,16 +30,16 @@ type Served struct {
 	left    left
 	images  map[string]servedImage // by hash
 	rows    columns                // of the block that is being filled
-	marks   []journal.Mark         // the same
+	places  []journal.Place        // the same
 	bytes   int                    // of their lines
 	content TextCounts
 	grown   int // blocks that were added by Grow
 }
 
 type servedBlock struct {
-	marks []journal.Mark
-	rows  []byte // compressed JSON
-	until []int  // lengths of the tables at its end
+	places []journal.Place
+	rows   []byte // compressed JSON
+	until  []int  // lengths of the tables at its end
 }
 
 type servedImage struct {
@@ -58,10 +58,10 @@ const mostServedImages = 10_000
 func NewServed(d *journal.Document) (*Served, error) {
 	s := &Served{doc: d, around: surroundingsOf(d), tables: newTables(), images: map[string]servedImage{}}
 	room := roomForPasses(d)
-	marks := slices.Collect(d.Marks())
-	for len(marks) > 0 {
-		some := marks[:together(marks)]
-		marks = marks[len(some):]
+	places := slices.Collect(d.Places())
+	for len(places) > 0 {
+		some := places[:together(places)]
+		places = places[len(some):]
 		results, err := readTogether(d, some)
 		if err != nil {
 			return nil, err
@@ -86,24 +86,24 @@ const (
 )
 
 // together returns how many trials to read at once, at least one.
-func together(marks []journal.Mark) int {
+func together(places []journal.Place) int {
 	n, bytes := 0, 0
-	for n < len(marks) && n < mostTogether && (n == 0 || bytes < bytesTogether) {
-		bytes += marks[n].Bytes()
+	for n < len(places) && n < mostTogether && (n == 0 || bytes < bytesTogether) {
+		bytes += places[n].Bytes()
 		n++
 	}
 	return n
 }
 
 // readTogether decodes on all processors, because decoding takes most of the time that a reader waits.
-func readTogether(d *journal.Document, marks []journal.Mark) ([]*eval.Result, error) {
-	results, failed := make([]*eval.Result, len(marks)), make([]error, len(marks))
+func readTogether(d *journal.Document, places []journal.Place) ([]*eval.Result, error) {
+	results, failed := make([]*eval.Result, len(places)), make([]error, len(places))
 	var next atomic.Int64
 	var reading sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		reading.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(marks); i = int(next.Add(1)) - 1 {
-				results[i], failed[i] = d.Marked(marks[i])
+			for i := int(next.Add(1)) - 1; i < len(places); i = int(next.Add(1)) - 1 {
+				results[i], failed[i] = d.At(places[i])
 			}
 		})
 	}
@@ -112,13 +112,13 @@ func readTogether(d *journal.Document, marks []journal.Mark) ([]*eval.Result, er
 }
 
 // Grow adds what journal.Document.Follow found, in new blocks.
-func (s *Served) Grow(fresh []journal.Mark) error {
-	for _, m := range fresh {
-		r, err := s.doc.Marked(m)
+func (s *Served) Grow(fresh []journal.Place) error {
+	for _, at := range fresh {
+		r, err := s.doc.At(at)
 		if err != nil {
 			return err
 		}
-		if err := s.add(r, m); err != nil {
+		if err := s.add(r, at); err != nil {
 			return err
 		}
 	}
@@ -135,14 +135,14 @@ func (s *Served) Blocks() int { return len(s.blocks) }
 // cheaper.
 func (s *Served) Scattered() bool { return s.grown > mostGrown }
 
-func (s *Served) add(r *eval.Result, m journal.Mark) error {
+func (s *Served) add(r *eval.Result, at journal.Place) error {
 	s.remember(r)
 	s.content.add(r)
 	s.rows.add(&s.tables, r, s.around)
 	s.rows.N = append(s.rows.N, r.N)
-	s.marks = append(s.marks, m)
-	s.bytes += m.Bytes()
-	if s.left.Texts += cutTexts(r); len(s.marks) == blockTrials || s.bytes > blockBytes {
+	s.places = append(s.places, at)
+	s.bytes += at.Bytes()
+	if s.left.Texts += cutTexts(r); len(s.places) == blockTrials || s.bytes > blockBytes {
 		return s.flush()
 	}
 	return nil
@@ -170,7 +170,7 @@ func (s *Served) remember(r *eval.Result) {
 }
 
 func (s *Served) flush() error {
-	if len(s.marks) == 0 {
+	if len(s.places) == 0 {
 		return nil
 	}
 	rows, err := json.Marshal(&s.rows)
@@ -184,8 +184,8 @@ func (s *Served) flush() error {
 	}
 	_, _ = z.Write(rows) // a bytes.Buffer never fails
 	_ = z.Close()
-	s.blocks = append(s.blocks, servedBlock{slices.Clip(s.marks), bytes.Clone(b.Bytes()), s.tables.lengths()})
-	s.rows, s.marks, s.bytes = columns{}, nil, 0
+	s.blocks = append(s.blocks, servedBlock{slices.Clip(s.places), bytes.Clone(b.Bytes()), s.tables.lengths()})
+	s.rows, s.places, s.bytes = columns{}, nil, 0
 	return nil
 }
 
@@ -230,7 +230,7 @@ func (s *Served) numbered(text string) *servedBlock {
 func (s *Served) index() ([]byte, error) {
 	sizes := []int{}
 	for _, b := range s.blocks {
-		sizes = append(sizes, len(b.marks))
+		sizes = append(sizes, len(b.places))
 	}
 	return json.Marshal(blockIndex{sizes, s.tables, s.left})
 }
@@ -333,8 +333,8 @@ func (s *Served) News(n int) ([]byte, error) {
 
 func (s *Served) trials(b *servedBlock) ([]byte, error) {
 	out := []byte{'['}
-	for i, m := range b.marks {
-		r, err := s.doc.Marked(m)
+	for i, at := range b.places {
+		r, err := s.doc.At(at)
 		if err != nil {
 			return nil, err
 		}
