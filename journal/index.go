@@ -45,7 +45,7 @@ type entry struct {
 
 func newIndex() index { return index{finding: &sync.Mutex{}} }
 
-// position is where the line of the trial is.
+// place is where the line of the trial is.
 func (e *entry) place() Place { return Place{e.offset, e.length} }
 
 type shape struct{ suite, arm, outcome, errorKind string }
