@@ -47,7 +47,7 @@ func (h *historyTable) draw() {
 	h.notes(max(0, len(groups)-maxTrends))
 }
 
-// notes adds what the tables do not show; more is the number of courses left out.
+// notes adds what the tables do not show; more is the number of trends left out.
 func (h *historyTable) notes(more int) {
 	var notes []string
 	if len(h.e.Trends) == 0 && len(h.e.Cases) > 0 {

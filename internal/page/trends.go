@@ -143,7 +143,7 @@ func (t *trendPage) add(c *Trend, points []history.Point) {
 
 // Shown is the data of the page of trends.
 type Shown struct {
-	Trends  []*Trend `json:"courses"`
+	Trends  []*Trend `json:"courses"` // the key of earlier versions
 	More    int      `json:"more"`    // trends beyond the bound
 	Warning string   `json:"warning"` // why the history could not be read
 }

@@ -172,7 +172,7 @@ func (p *Point) bound() {
 type Excerpt struct {
 	Version int         `json:"version"`
 	Runs    []RunRecord `json:"runs"`
-	Trends  []ArmTrend  `json:"courses"`
+	Trends  []ArmTrend  `json:"courses"` // the key of earlier versions, which programs read
 
 	Cases    []string `json:"-"` // patterns of the cases of these trends; empty: the trends are of arms
 	Narrowed bool     `json:"-"` // the runs lack some of their suites or arms

@@ -63,7 +63,7 @@ func TestHistoryHasAPointForEachRun(t *testing.T) {
 			t.Parallel()
 			h, err := f.History(test.o)
 			expect.OK(t, err)
-			expect.Same(t, "courses", trendsOf(h), test.want)
+			expect.Same(t, "trends", trendsOf(h), test.want)
 			out, shown := screen()
 			expect.OK(t, h.Write(out))
 			contains(t, shown.String(), h.Trends[0].Metric)
