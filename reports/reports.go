@@ -7,15 +7,9 @@
 package reports
 
 import (
-	"bufio"
-	"encoding/json"
 	"io"
 	"slices"
 
-	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/overview"
-	"github.com/evalrun/evalrun/internal/page"
-	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -50,15 +44,24 @@ type Format struct {
 // Formats lists all formats.
 func Formats() []Format {
 	return []Format{
-		{"table", "for people: suites, failures by reason, what to run next, how it ended; with -v arms and cases", Table, "", false},
-		{"json", "for programs: everything in one JSON object", JSON, "", false},
-		{"jsonl", "for programs: one trial a line", JSONLines, "", false},
-		{"junit", "for continuous integration: JUnit XML", JUnit, "xml", true},
-		{"junit-gate", "the same, where cases that the gate accepts are skipped instead of failed", JUnitGate, "", true},
-		{"markdown", "for a pull request or a step summary: how it ended, arms, what failed", Markdown, "md", true},
-		{"github", "for GitHub Actions: annotations at the suite's lines", GitHub, "", false},
-		{"csv", "for spreadsheets: one trial a line", CSV, "", true},
-		{"html", "for people: one page for the browser, which needs no network", HTML, "", false},
+		{
+			Name: "table", Write: Table,
+			Summary: "for people: suites, failures by reason, what to run next, how it ended; with -v arms and cases",
+		},
+		{Name: "json", Write: JSON, Summary: "for programs: everything in one JSON object"},
+		{Name: "jsonl", Write: JSONLines, Summary: "for programs: one trial a line"},
+		{Name: "junit", Write: JUnit, Ending: "xml", Guard: true, Summary: "for continuous integration: JUnit XML"},
+		{
+			Name: "junit-gate", Write: JUnitGate, Guard: true,
+			Summary: "the same, where cases that the gate accepts are skipped instead of failed",
+		},
+		{
+			Name: "markdown", Write: Markdown, Ending: "md", Guard: true,
+			Summary: "for a pull request or a step summary: how it ended, arms, what failed",
+		},
+		{Name: "github", Write: GitHub, Summary: "for GitHub Actions: annotations at the suite's lines"},
+		{Name: "csv", Write: CSV, Guard: true, Summary: "for spreadsheets: one trial a line"},
+		{Name: "html", Write: HTML, Summary: "for people: one page for the browser, which needs no network"},
 	}
 }
 
@@ -78,58 +81,4 @@ func Names() []string {
 		out = append(out, f.Name)
 	}
 	return out
-}
-
-// HTML writes the run as one page that needs neither a server nor a network.
-func HTML(w io.Writer, d *journal.Document, _ Options) error { return page.Write(w, d) }
-
-// JSON writes the whole run as one JSON object, with one trial per line.
-func JSON(w io.Writer, d *journal.Document, _ Options) error {
-	head, err := wirejson.Marshal(overview.New(d))
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriter(w)
-	_, _ = out.Write(head[:len(head)-1]) // write errors surface in Flush
-	_, _ = out.WriteString(",\"trials\":[")
-	first := true
-	for line, err := range d.Lines() {
-		if err != nil {
-			return err
-		}
-		if !first {
-			_ = out.WriteByte(',')
-		}
-		first = false
-		_ = out.WriteByte('\n')
-		_, _ = out.Write(line)
-	}
-	_, _ = out.WriteString("\n]}\n")
-	return out.Flush()
-}
-
-// isOfModel reports whether the answer in a line of the run file comes from a model. Applications run next to an
-// emulator too.
-func isOfModel(run *eval.Run, line []byte) bool {
-	if !overview.HasApps(run) {
-		return true
-	}
-	var of struct{ Suite, Target string }
-	return json.Unmarshal(line, &of) != nil || overview.AppOf(run, of.Suite, of.Target) == ""
-}
-
-// JSONLines writes one trial per line, in plan order. Each line says whether its answer comes from the emulator.
-func JSONLines(w io.Writer, d *journal.Document, _ Options) error {
-	out := bufio.NewWriter(w)
-	for line, err := range d.Lines() {
-		if err != nil {
-			return err
-		}
-		if d.Run.Emulator && isOfModel(&d.Run, line) {
-			line = append(line[:len(line)-1], `,"emulator":true}`...)
-		}
-		_, _ = out.Write(line) // write errors surface in Flush
-		_ = out.WriteByte('\n')
-	}
-	return out.Flush()
 }

@@ -1,6 +1,7 @@
 package promptfoo
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -153,17 +154,20 @@ func (c *converter) lose(s src, what, why string) {
 	c.tail.note("TODO: " + what + ": " + why)
 }
 
+// OutputFormats are the reports in place of those that promptfoo writes, by the ending of the file; "" is for any other.
+func OutputFormats() map[string]string {
+	return map[string]string{
+		".json": "json", ".jsonl": "jsonl", ".csv": "csv", ".html": "html", ".xml": "junit", ".yaml": "json", ".yml": "json", ".txt": "table",
+		"": "json",
+	}
+}
+
 // outputFlags returns the -o flags for `outputPath`.
 func outputFlags(s src) string {
-	formats := map[string]string{
-		".json": "json", ".jsonl": "jsonl", ".csv": "csv", ".html": "html", ".xml": "junit", ".yaml": "json", ".yml": "json", ".txt": "table",
-	}
+	formats := OutputFormats()
 	var out []string
 	for _, item := range s.items() {
-		format := formats[path.Ext(item.text())]
-		if format == "" {
-			format = "json"
-		}
+		format := cmp.Or(formats[path.Ext(item.text())], formats[""])
 		out = append(out, "-o "+format+"="+diag.CleanLine(item.text()))
 	}
 	return strings.Join(out, " ")
