@@ -218,7 +218,7 @@ func Compare(_ context.Context, base, head string, o CompareOptions) (*Compariso
 			Base:    side,
 			Head:    side,
 			Verdict: eval.Invalid,
-			Why:     "a run cannot be compared with itself",
+			Why:     "it is the same run on both sides; compare two of its arms, or two runs",
 			Arms:    []compare.ArmComparison{},
 		}, nil
 	}

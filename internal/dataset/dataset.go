@@ -66,7 +66,7 @@ func (e *LineError) Error() string {
 	return fmt.Sprintf("line %d: %s", e.Line, e.Message)
 }
 
-// Read yields the rows of a file. Its errors are a *Foreign, an *Error, or an error of r. After an *Error
+// Read yields the rows of a file. Its errors are a *Foreign, a *LineError, or an error of r. After a *LineError
 // it yields the following rows, if it knows where they begin.
 func Read(r io.Reader, o Options) iter.Seq2[DataRow, error] {
 	return func(yield func(DataRow, error) bool) {
@@ -201,7 +201,7 @@ const (
 	maxRatio = 100
 )
 
-// unpacked reads a gzip stream. Its errors are of type *Error.
+// unpacked reads a gzip stream. Its errors are of type *LineError.
 type unpacked struct {
 	in        counted
 	z         *gzip.Reader
@@ -232,7 +232,7 @@ func (u *unpacked) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// CheckPacked reads a gzip file to its end. It returns an *Error when the file is incomplete or unpacks to
+// CheckPacked reads a gzip file to its end. It returns a *LineError when the file is incomplete or unpacks to
 // too much, or an error of r.
 func CheckPacked(r io.Reader) error {
 	file := bufio.NewReaderSize(r, bufferSize)

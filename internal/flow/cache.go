@@ -121,7 +121,7 @@ func (c answerCache) Put(trialID string, resp *eval.Response, timing *eval.Timin
 	}
 	kept := storedAnswer{
 		ID: trialID, Response: resp, Usage: resp.Usage,
-		Timing: &scoredTiming{timing.LatencyMs, timing.StreamTiming},
+		Timing: &recordedTiming{timing.LatencyMs, timing.StreamTiming},
 	}
 	answer, err := wirejson.Marshal(kept)
 	if err != nil {

@@ -29,14 +29,14 @@ const version = 1
 const maxFile = 64 << 20
 
 type storedAnswer struct {
-	ID       string         `json:"id"` // of the trial: a hash of its request
-	Arm      string         `json:"arm"`
-	Model    string         `json:"model"`
-	Repeat   int            `json:"repeat"`
-	Request  *eval.Request  `json:"request,omitempty"`
-	Response *eval.Response `json:"response"`
-	Usage    *eval.Usage    `json:"usage,omitempty"`
-	Timing   *scoredTiming  `json:"timing,omitempty"`
+	ID       string          `json:"id"` // of the trial: a hash of its request
+	Arm      string          `json:"arm"`
+	Model    string          `json:"model"`
+	Repeat   int             `json:"repeat"`
+	Request  *eval.Request   `json:"request,omitempty"`
+	Response *eval.Response  `json:"response"`
+	Usage    *eval.Usage     `json:"usage,omitempty"`
+	Timing   *recordedTiming `json:"timing,omitempty"`
 	// Turns are the answers of a trial with several calls.
 	Turns []recordedCall `json:"turns,omitempty"`
 	// Judgements are the replies of judges about the answer.
@@ -50,10 +50,10 @@ type recordedCall struct {
 	// Results are the suite's results for function calls of the model; nil for an answer without calls.
 	Results []eval.CallResult `json:"results,omitempty"`
 	Usage   eval.Usage        `json:"usage"`
-	Timing  scoredTiming      `json:"timing"`
+	Timing  recordedTiming    `json:"timing"`
 }
 
-type scoredTiming struct {
+type recordedTiming struct {
 	LatencyMs float64 `json:"latencyMs"`
 	eval.StreamTiming
 }
@@ -79,7 +79,7 @@ type caseFile struct {
 // Recordings is a folder of answers that people commit and review. Each case has a readable file with sorted answers: the
 // request as sent, and the answer as received. Errors are not recorded.
 //
-// The usual order to replay: Open, then Recordings.Answer. To record: Open, Recordings.Put for each result,
+// The usual order to replay: Open, then Replay of the answer to a request. To record: Open, Recordings.Put for each result,
 // Recordings.Save.
 //
 // A Cache has the same answers in another form: one file for each request, for this machine alone.
@@ -99,7 +99,7 @@ const (
 	vectorsFile = "vectors.json"
 )
 
-// Open reads the folder. A missing folder is an empty store, and so is "".
+// Open reads the folder. A missing folder has no recordings, and neither has "".
 func Open(dir string) (*Recordings, error) {
 	s := &Recordings{
 		dir:      dir,
@@ -251,10 +251,10 @@ func newAnswer(r *eval.Result) storedAnswer {
 		Judgements: judgements(r.Judgements),
 	}
 	if r.Timing != nil {
-		a.Timing = &scoredTiming{r.Timing.LatencyMs, r.Timing.StreamTiming}
+		a.Timing = &recordedTiming{r.Timing.LatencyMs, r.Timing.StreamTiming}
 	}
 	for _, t := range r.Calls {
-		a.Turns = append(a.Turns, recordedCall{t.Response, t.Results, t.Usage, scoredTiming{t.Timing.LatencyMs, t.Timing.StreamTiming}})
+		a.Turns = append(a.Turns, recordedCall{t.Response, t.Results, t.Usage, recordedTiming{t.Timing.LatencyMs, t.Timing.StreamTiming}})
 	}
 	return a
 }
@@ -270,7 +270,7 @@ func (s *Recordings) readJudgements(all []eval.Judgement) {
 				Repeat:   j.Repeat,
 				Response: j.Response(),
 				Usage:    j.Usage,
-				Timing:   &scoredTiming{LatencyMs: j.LatencyMs},
+				Timing:   &recordedTiming{LatencyMs: j.LatencyMs},
 			}
 		}
 	}

@@ -64,7 +64,7 @@ func withDefaults(o eval.RuleOptions, rule *eval.BaselineRule, d eval.RuleOption
 func override(rule *eval.BaselineRule, r eval.RuleOptions) error {
 	if r.OnInconclusive != "" &&
 		!slices.Contains([]eval.OnInconclusive{eval.OnFail, eval.OnWarn, eval.OnPass}, r.OnInconclusive) {
-		return eval.BadInput("--on-inconclusive takes fail, warn or pass")
+		return eval.BadInput("--on-inconclusive takes fail, warn or pass, not %q", r.OnInconclusive)
 	}
 	if r.Alpha > suite.MaxAlpha {
 		return eval.BadInput("--alpha %g: a verdict with this error rate is not informative; use %g or less", r.Alpha, suite.MaxAlpha)

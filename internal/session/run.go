@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"os"
@@ -61,7 +62,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress progressW
 		return "", eval.BadInput("the run directory cannot be made: %w", err)
 	}
 	if s.workspaces.Run, err = filepath.Abs(dir); err != nil {
-		return "", eval.BadInput("the run directory cannot be used: %w", err)
+		return "", errors.Join(eval.BadInput("the run directory cannot be used: %w", err), w.Close())
 	}
 	if !s.Options.NoHistory {
 		s.Options.In().ExpectRun(run, dir)

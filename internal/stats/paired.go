@@ -10,7 +10,7 @@ type mcNemar struct{ Worse, Better, TwoSided, MidWorse, MidBetter, MidTwoSided f
 // NewMcNemar tests regressed against gained flips: X ~ Bin(regressed+gained, 1/2), exact
 // P(X >= regressed), mid-p P(X > regressed) + P(X = regressed)/2. Negative counts give the
 // p-values of no flips.
-// Source: mcNemar 1947; mid-p: Fagerland, Lydersen & Laake, BMC Med Res Methodol 13:91,
+// Source: McNemar 1947; mid-p: Fagerland, Lydersen & Laake, BMC Med Res Methodol 13:91,
 // 2013. MidTwoSided is their 2*(smaller exact tail) - P(X = regressed), and
 // 1 - P(X = regressed)/2 for as many gained as regressed.
 func NewMcNemar(regressed, gained int) mcNemar {

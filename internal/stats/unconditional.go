@@ -38,7 +38,7 @@ func ExactNonInferiority(n, gained, regressed int, margin float64) float64 {
 	return tangoTails(n, gained, regressed, -margin).most(n, -margin, fine)
 }
 
-// ExactWorse is the p value of the hypothesis that B is not worse. It counts the tables whose mcNemar mid-p is at or
+// ExactWorse is the p value of the hypothesis that B is not worse. It counts the tables whose McNemar mid-p is at or
 // below the one seen. To test that B is not better, exchange gained and regressed. Bad input: 1.
 func ExactWorse(n, gained, regressed int) float64 {
 	if !pairedTable(n, gained, regressed) || regressed == 0 {
