@@ -54,8 +54,10 @@ func packed(t *testing.T, p *packer, o *evalrun.Options) []byte {
 // options are those of a run of suites, with all that goes into a pack.
 func options(dir string, suites ...string) *evalrun.Options {
 	o := &evalrun.Options{
-		Caller:  runner.Caller{ProjectFile: filepath.Join(dir, "evalrun.yaml"), Getenv: func(string) string { return "" }},
-		Options: eval.Options{Seed: math.MaxUint64, Vars: map[string]string{"city": "ירושלים", "quote": "\"'{{"}, Emulator: filepath.Join(dir, "script.yaml")},
+		Caller: runner.Caller{ProjectFile: filepath.Join(dir, "evalrun.yaml"), Getenv: func(string) string { return "" }},
+		Options: eval.Options{
+			Seed: math.MaxUint64, Vars: map[string]string{"city": "ירושלים", "quote": "\"'{{"}, Emulator: filepath.Join(dir, "script.yaml"),
+		},
 	}
 	o.Repeats = 3
 	for _, name := range suites {
@@ -98,7 +100,9 @@ func TestASuiteWithAGlobOfDataFilesIsPackedAndLoaded(t *testing.T) {
 	})
 	p := newPacker()
 	o := &evalrun.Options{
-		Caller:  runner.Caller{Suites: []string{filepath.Join(dir, "s.yaml")}, NoHistory: true, Reading: p.note, Getenv: func(string) string { return "" }},
+		Caller: runner.Caller{
+			Suites: []string{filepath.Join(dir, "s.yaml")}, NoHistory: true, Reading: p.note, Getenv: func(string) string { return "" },
+		},
 		Options: eval.Options{Emulator: eval.DemoScript},
 	}
 	_, err := evalrun.Load(t.Context(), *o)

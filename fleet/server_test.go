@@ -175,7 +175,9 @@ func TestServingRefusesWhatItCannotUse(t *testing.T) {
 		config := test.config
 		config.Print, config.Notice = func(string) {}, func(string) {}
 		config.Options = evalrun.Options{
-			Caller:  runner.Caller{Suites: []string{filepath.Join(dir, "s.yaml")}, NoHistory: true, Version: "v1", Getenv: func(string) string { return "" }},
+			Caller: runner.Caller{
+				Suites: []string{filepath.Join(dir, "s.yaml")}, NoHistory: true, Version: "v1", Getenv: func(string) string { return "" },
+			},
 			Options: eval.Options{Emulator: eval.DemoScript},
 		}
 		if test.out != "" {
