@@ -27,7 +27,7 @@ import (
 
 // Options say what to run and how. All are optional but Suites. A run file records the options of package eval. Resume takes
 // these from the run itself, and refuses others, except for limits, reports and permissions. Those of runner.Caller are of this
-// process alone: whoever resumes or rescores a run brings its own.
+// process alone: a program that resumes or rescores a run brings its own.
 type Options struct {
 	eval.Options
 	runner.Caller

@@ -104,7 +104,7 @@ func TestIdentityKeepsNamesOfHeadersAndValuesWithDataOfTheCase(t *testing.T) {
 		"another body":             {func(h *eval.HTTP) { h.Body = "" }, false},
 		"another method":           {func(h *eval.HTTP) { h.Method = "PUT" }, false},
 		"another address":          {func(h *eval.HTTP) { h.URL += "&x=1" }, false},
-		"a digest of its own":      {func(h *eval.HTTP) { h.Digest = "ab" }, false},
+		"an own digest":            {func(h *eval.HTTP) { h.Digest = "ab" }, false},
 		"an answer without stream": {func(h *eval.HTTP) { h.Stream = false }, false},
 	} {
 		r := secretRequest()

@@ -105,7 +105,7 @@ func (in *standIns) hide(widths []int, cells []string) []string {
 	return out
 }
 
-// show is a drawn table with the cells in the place of their marks.
+// show is a drawn table with the cells instead of their marks.
 func (in *standIns) show(table string) string {
 	hidden := *in
 	table = cellMarks.ReplaceAllStringFunc(table, func(string) string {

@@ -29,8 +29,8 @@ const (
 		`(?:i|we) (?:think|believe)(?: that)?|i would say(?: that)?|i'd say(?: that)?|` +
 		`i(?: am|'m) (?:sure|certain|confident|convinced)(?: that)?|(?:i|we)(?: can)? (?:conclude|see) that|` +
 		`ich (?:denke|glaube)|je (?:pense|crois) que|(?:creo|pienso|diría) que)`
-	choiceIChoose = `(?:(?:i|we)(?: would|'d|'ll)? (?:choose|pick|select|say|go with)|you should (?:choose|pick|select)|ich (?:wähle|nehme)|` +
-		`je (?:choisis|choisirais)|(?:yo )?(?:elijo|elegiría)|it is|it's|it must be|es ist|c'est|es)`
+	choiceIChoose = `(?:(?:i|we)(?: would|'d|'ll)? (?:choose|pick|select|say|go with)|you should (?:choose|pick|select)|` +
+		`ich (?:wähle|nehme)|je (?:choisis|choisirais)|(?:yo )?(?:elijo|elegiría)|it is|it's|it must be|es ist|c'est|es)`
 )
 
 // Parts from which the forms are built.

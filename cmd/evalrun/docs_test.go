@@ -284,7 +284,7 @@ const (
 	referenceDoc = "Takes `to` (a text or several; the best counts, and the reason names it) and `min`, the least value from 0 to 1, " +
 		"or a `threshold` next to the kind."
 
-	// formsDoc lists forms of which scorers/testdata/limits/choices.txt and refusals.txt hold examples.
+	// formsDoc lists forms; scorers/testdata/limits/choices.txt and refusals.txt hold examples of each.
 	formsDoc = "\n## Which forms are read\n\n" +
 		"`choice` reads a letter in these forms, in English, German, French and Spanish. A letter alone or in an answer of one line may be " +
 		"upper or lower case.\n\n" +

@@ -98,7 +98,7 @@ func (a *app) askFirst(o *First) error {
 		question, byDefault string
 	}{
 		{&o.Model, "Which model?", firstModel},
-		{&o.Prompt, "Which prompt? {{.name}} stands for what differs from case to case.\n", firstPrompt},
+		{&o.Prompt, "Which prompt? {{.name}} takes the value that each case sets.\n", firstPrompt},
 	} {
 		if _, err := fmt.Fprintf(a.err, "%s [%s] ", q.question, q.byDefault); err != nil {
 			return err

@@ -241,7 +241,7 @@ func LeadsOut(folder, link string) bool {
 	return err != nil || !filepath.IsLocal(rel)
 }
 
-// Standard is the name that stands for standard input.
+// Standard is the name of standard input.
 const Standard = "-"
 
 // taken says that standard input has a reader.
