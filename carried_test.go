@@ -17,7 +17,7 @@ import (
 	"github.com/evalrun/evalrun/scorers"
 )
 
-// What becomes of an option that a resume or a rescore gets, and that the run did not begin with.
+// How a resume or a rescore treats an option that the run did not begin with.
 const (
 	carried = ""        // it counts
 	alone   = "process" // it is of the calling process alone, and counts

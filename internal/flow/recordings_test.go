@@ -206,7 +206,7 @@ func TestCheckLeavesNothing(t *testing.T) {
 	}
 }
 
-// What judges replied is recorded next to the answer and found under ids of its own.
+// What judges replied is recorded next to the answer and found under separate ids.
 func TestJudgementsAreRecorded(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")

@@ -169,7 +169,7 @@ func item(list []any, i int) any {
 	return Missing{}
 }
 
-// sameScalar compares values of which the first is neither an object nor a list.
+// sameScalar compares two values; the first is neither an object nor a list.
 func sameScalar(want, got any, same func(a, b json.Number) bool) bool {
 	w, ok := want.(json.Number)
 	if ok {

@@ -339,7 +339,7 @@ func TestCheckNumbersAreThoseWorkedOutByHand(t *testing.T) {
 			t.Errorf("%.16g, want %.16g", test.got, test.want)
 		}
 	}
-	// Complete agreement is not certainty; one word alone says nothing beyond chance; several answers to a case count as one.
+	// Complete agreement is not certainty; one word alone is agreement by chance; several answers to a case count as one.
 	pairs = []labelled{{"a", passWord, passWord}, {"b", failWord, failWord}}
 	if c := newAgreement(checkKey{}, pairs, false); *c.Kappa != 1 || c.KappaInterval[0] > 0 || c.KappaInterval[1] != 1 {
 		t.Errorf("%+v, want a kappa of 1 with an interval from at most 0 to 1", c)

@@ -39,7 +39,7 @@ type Session struct {
 	waits   *flow.Waits
 	stop    *runner.Stop
 
-	// givenAnswers that are there already, and those to keep.
+	// Answers that exist already, and those to keep.
 	recorder *recording   // keeps answers for a replay; nil keeps none
 	answers  answerSource // has answers that need no call; nil without any
 	rescores *rescoredRun // the run whose answers are scored again; nil without one

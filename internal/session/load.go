@@ -69,7 +69,7 @@ func noSuites(options Options) *Loaded {
 	return &Loaded{inputs{Files: Files{sources: map[string][]byte{}}, Options: options}}
 }
 
-// Load reads the project file and the suites, of which there may be none, or the run to rescore. Every command and program
+// Load reads the project file and the suites (there may be none), or the run to rescore. Every command and program
 // loads by it. Problems in the suites go to Diags; the error is for invalid options and for files that cannot be read.
 func Load(options Options) (*Loaded, error) {
 	if err := options.Shard.Check(); err != nil {

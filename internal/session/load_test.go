@@ -27,7 +27,7 @@ func TestLoadRefusesWhatIsNoFile(t *testing.T) {
 	s.bad(err, "SUITE@REF")
 }
 
-// A suite reads files of its own folder only. The folder of a linked suite is that of the target.
+// A suite reads only files of its folder. The folder of a linked suite is that of the target.
 func TestLoadStaysInTheFolderOfTheSuite(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -16,7 +16,7 @@ const (
 	comparePage = "compare.html"
 )
 
-// publishedPolicy lets a page load scripts and styles of its own site, and create script URLs at one place in its
+// publishedPolicy lets a page load scripts and styles of the same site, and create script URLs at one place in its
 // program. `file:` is for sites opened from a folder, because some browsers do not count that as 'self'.
 const publishedPolicy = "default-src 'none'; img-src data:; style-src 'self' file:; script-src 'self' file:" +
 	"; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types evalrun"
