@@ -112,8 +112,16 @@ type BaselineRule struct {
 	StopEarly      bool           `json:"stopEarly,omitempty"`
 	// MinPaired is the least share of the baseline's cases that a verdict takes; nil is 0.9.
 	MinPaired *float64 `json:"minPaired,omitempty"`
-	// AllowRemoved are patterns of suites and arms that the baseline may have alone.
+	// AllowRemoved are patterns of suites and arms that the baseline may have alone: the old spelling of Accepted.Removed.
 	AllowRemoved []string `json:"allowRemoved,omitempty"`
+	Accepted     Accepted `json:"accepted,omitzero"`
+}
+
+// Accepted are patterns of names of the baseline's cases that a change takes out of the comparison on purpose.
+type Accepted struct {
+	Removed     []string `json:"removed,omitempty"` // cases, arms and suites
+	Changed     []string `json:"changed,omitempty"`
+	Quarantined []string `json:"quarantined,omitempty"`
 }
 
 // LeastPaired is MinPaired, or the default.

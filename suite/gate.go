@@ -233,6 +233,12 @@ func baseline(n yaml.Node) (b *eval.BaselineRule, arm string) {
 	for _, item := range m.Get("allowRemoved").Seq() {
 		b.AllowRemoved = append(b.AllowRemoved, item.Str())
 	}
+	if v := m.Get("accepted"); !v.IsZero() {
+		of := v.Map(acceptedBlock().Names()...)
+		b.Accepted = eval.Accepted{
+			Removed: of.Get("removed").Strings(), Changed: of.Get("changed").Strings(), Quarantined: of.Get("quarantined").Strings(),
+		}
+	}
 	b.Metrics = gated(m, sharedMargin(n, m))
 	checkGated(m, b)
 	return b, arm

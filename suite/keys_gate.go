@@ -59,15 +59,26 @@ func baselineBlock() yaml.Block {
 				"What an inconclusive comparison makes of the gate; fail when not given.",
 			),
 			key(
-				"metrics", yaml.Either(yaml.Filled(yaml.Text), yaml.Some(yaml.MapShape(yaml.Either(marginBlock().Shape(), ratioBlock().Shape())))),
+				"metrics",
+				yaml.Either(yaml.Filled(yaml.Text), yaml.Some(yaml.MapShape(yaml.Either(marginBlock().Shape(), ratioBlock().Shape())))),
 				"The metrics that are compared: a list of names, or a margin (of latency and tokens a limit) for each. The pass "+
 					"rate when not given.",
 			),
 			key("stopEarly", yaml.Bool, "Whether the run ends as soon as the verdict is known."),
 			key("minPaired", share(), "The least share of the baseline's cases that must be compared; 0.9 when not given."),
-			key("allowRemoved", yaml.List(yaml.Text), "Patterns of suites and arms that only the baseline may have."),
+			key("accepted", acceptedBlock().Shape(), "Cases of the baseline that a change takes out of the comparison on purpose."),
+			key("allowRemoved", yaml.List(yaml.Text), "The old spelling of `accepted: {removed: [...]}`, for suites and arms only."),
 		},
 	}
+}
+
+func acceptedBlock() yaml.Block {
+	patterns := yaml.OneOrList(yaml.Text)
+	return yaml.Block{Keys: []yaml.Key{
+		key("removed", patterns, "Patterns of cases, arms and suites that only the baseline may have."),
+		key("changed", patterns, "Patterns of cases that may have other variables, another prompt or other scorers."),
+		key("quarantined", patterns, "Patterns of cases that may be in quarantine."),
+	}}
 }
 
 func marginBlock() yaml.Block {

@@ -160,7 +160,7 @@ func lostFromVersion(b *compare.Side, rule *eval.BaselineRule, _ *journal.Docume
 }
 
 func allowsRemoved(rule *eval.BaselineRule, suite, arm string) bool {
-	allowed := eval.NewPatterns(rule.AllowRemoved)
+	allowed := eval.NewPatterns(slices.Concat(rule.AllowRemoved, rule.Accepted.Removed))
 	return len(allowed) > 0 && (allowed.Match(suite) || allowed.Match(arm))
 }
 
