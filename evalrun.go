@@ -148,7 +148,7 @@ type Result struct {
 func (r *Result) Open() (*journal.Document, error) {
 	doc, err := journal.Open(r.Dir)
 	if err == nil && !r.part {
-		gate.ApplyIn(r.in, doc)
+		gate.Apply(doc)
 	}
 	return doc, err
 }
@@ -177,7 +177,7 @@ func Report(_ context.Context, w io.Writer, dir, format string) error {
 	if err != nil {
 		return err
 	}
-	gate.ApplyIn(rundir.At(""), doc)
+	gate.Apply(doc)
 	return errors.Join(f.Write(w, doc, reports.Options{}), doc.Close())
 }
 

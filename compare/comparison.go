@@ -16,15 +16,15 @@ type Comparison struct {
 	Warnings []string `json:"warnings,omitempty"`
 	// Preferences are what a judge prefers between the answers, nil without a judge.
 	Preferences *PreferenceTotals `json:"choice,omitempty"`
-	// Repeated lists suites that runs of this folder compared with the same baseline before.
-	Repeated []Repeated `json:"repeated,omitempty"`
 }
 
-// Repeated is a suite that was compared with its baseline before, with unchanged files.
-type Repeated struct {
-	Suite string `json:"suite"`
-	Base  string `json:"base"` // run id of the baseline
-	Nth   int    `json:"nth"`  // 2 for the second comparison
+// Look is which comparison of the same candidate with the same baseline this is. Versions before 0.2 counted per suite.
+type Look struct {
+	Nth int `json:"nth"`
+	// Of is how many looks the gate plans; 0 when it plans none.
+	Of int `json:"of,omitempty"`
+	// MaxError bounds the error of a verdict over all looks: those planned, or those so far.
+	MaxError float64 `json:"maxError"`
 }
 
 // Compared names one side of a comparison.
@@ -41,6 +41,8 @@ type ArmComparison struct {
 	HeadArm string       `json:"headArm"`
 	Verdict eval.Verdict `json:"verdict,omitempty"`
 	Why     string       `json:"why,omitempty"` // why the verdict is invalid
+	// Look is nil where looks were not counted.
+	Look *Look `json:"look,omitempty"`
 	// EarlyVerdict says that the verdict was known early; the metrics cover only the trials used.
 	EarlyVerdict *eval.KnownVerdict `json:"stopped,omitempty"`
 	// Estimand is what the intervals estimate: `population` when the cases are a sample of one.

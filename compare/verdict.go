@@ -230,8 +230,8 @@ func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 		of = " of " + a.HeadArm
 	}
 	m.Advice = fmt.Sprintf(
-		"with about %d cases (%d more: about %.0f calls and %.0f tokens%s) there is a chance of %.0f %% to show \"not worse\" "+
-			"if nothing changed",
+		"with about %d cases, decided on beforehand (%d more: about %.0f calls and %.0f tokens%s), there is a chance of %.0f %% to "+
+			"show \"not worse\" if nothing changed",
 		need, m.MoreCases, more*a.Cases.CallsPerCase, more*a.Cases.TokensPerCase, of, 100*power,
 	)
 	if n := m.Repeats; n > 0 {

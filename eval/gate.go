@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -115,6 +116,14 @@ type BaselineRule struct {
 	// AllowRemoved are patterns of suites and arms that the baseline may have alone: the old spelling of Accepted.Removed.
 	AllowRemoved []string `json:"allowRemoved,omitempty"`
 	Accepted     Accepted `json:"accepted,omitzero"`
+	// Looks is how often a candidate may be compared with the baseline; each look has an equal part of Alpha. 0: Alpha is
+	// for one look, and later ones only count.
+	Looks int `json:"looks,omitempty"`
+}
+
+// LookAlpha is the one-sided error rate of one look.
+func (b *BaselineRule) LookAlpha() float64 {
+	return cmp.Or(b.Alpha, DefaultAlpha) / float64(max(1, b.Looks))
 }
 
 // Accepted are patterns of names of the baseline's cases that a change takes out of the comparison on purpose.

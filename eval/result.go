@@ -164,6 +164,16 @@ type RunSuite struct {
 	// version; "" without one.
 	EarlierCommit string `json:"earlierCommit,omitempty"`
 	EarlierHash   string `json:"earlierHash,omitempty"`
+	// Looks number the comparisons of the suite's arms. Older runs have none.
+	Looks []Look `json:"looks,omitempty"`
+}
+
+// Look is the comparison of an arm with its baseline. Each look at the same candidate is another chance to pass by luck.
+type Look struct {
+	Arm       string `json:"arm"`
+	Candidate string `json:"candidate"` // hash of the arm's prompt, target and model
+	Base      string `json:"base"`      // id of the baseline's run, or for an arm of the run itself its Candidate
+	Nth       int    `json:"nth"`       // 1 for the first
 }
 
 // RunService is where a run was sent; it never holds a secret.

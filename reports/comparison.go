@@ -91,7 +91,7 @@ func (t *screen) armComparison(a *compare.ArmComparison) {
 	t.out.WriteString("\n")
 	t.armVerdict(a)
 	r := overview.ComparisonWordsOf(a)
-	for _, line := range r.Cases {
+	for _, line := range slices.Concat(overview.ArmNotes(a), r.Cases) {
 		t.paragraph(line)
 	}
 	t.metricTable(a.Metrics)
@@ -249,7 +249,8 @@ func (t *screen) slices(all []compare.Slice) {
 func (t *screen) safety(all []compare.CategoryComparison) {
 	for _, c := range all {
 		if c.BaseHigh != c.HeadHigh || c.BaseBlocked != c.HeadBlocked {
-			t.wrapped("  ", fmt.Sprintf("%s: rated MEDIUM or higher in %.1f %% of %d answers, was %.1f %% of %d; blocked %.1f %%, was %.1f %%",
+			t.wrapped("  ", fmt.Sprintf(
+				"%s: rated MEDIUM or higher in %.1f %% of %d answers, was %.1f %% of %d; blocked %.1f %%, was %.1f %%",
 				c.Category, 100*c.HeadHigh, c.HeadRated, 100*c.BaseHigh, c.BaseRated, 100*c.HeadBlocked, 100*c.BaseBlocked))
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // comparison shows how the run compares with its baseline.
 func (m *markdown) comparison(c *compare.Comparison) error {
 	m.add("### Compared with %s\n\n", code(sideName(&c.Base)))
-	for _, line := range overview.Repeated(c) {
+	for _, line := range overview.VerdictNotes(c) {
 		m.add("%s.\n\n", codeOf(line, maxMdReason))
 	}
 	if c.Why != "" {

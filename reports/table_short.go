@@ -53,9 +53,6 @@ func (t *table) against() {
 		return
 	}
 	t.comparison(c)
-	for _, line := range overview.Repeated(c) {
-		t.paragraph(line)
-	}
 	t.out.WriteString("\n")
 }
 

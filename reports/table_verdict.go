@@ -62,7 +62,7 @@ func (t *table) compared() {
 	case c == nil:
 	case c.Verdict != "":
 		t.line("compared with %s: %s", diag.CleanLine(sideName(&c.Base)), t.verdict(c.Verdict))
-		for _, line := range slices.Concat(briefs(c), overview.Repeated(c)) {
+		for _, line := range slices.Concat(briefs(c), overview.VerdictNotes(c)) {
 			t.paragraph(line)
 		}
 	}
@@ -114,7 +114,9 @@ func (t *table) gate() {
 		return
 	}
 	if t.d.Partial() && t.d.Gate().Exit != eval.CodeOK {
-		t.wrapped("", fmt.Sprintf("gate: not every trial of the plan was judged, so nothing holds for the whole (exit %d)", t.d.Gate().Exit))
+		t.wrapped("", fmt.Sprintf(
+			"gate: not every trial of the plan was judged, so nothing holds for the whole (exit %d)", t.d.Gate().Exit,
+		))
 	}
 	for _, r := range t.d.Gate().Rules {
 		switch r.Standing {

@@ -97,6 +97,7 @@ func verdictLines(d *journal.Document, r *journal.GateRule) []string {
 		if a.Suite != r.Suite || a.HeadArm != r.Arm {
 			continue
 		}
+		out = append(out, overview.ArmNotes(a)...)
 		words := overview.ComparisonWordsOf(a)
 		if words.Changes != "" {
 			out = append(out, words.Changes)

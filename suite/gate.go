@@ -208,6 +208,9 @@ func gateMetrics(rule yaml.Node, check func(n yaml.Node, name string)) {
 // MaxAlpha is the largest error rate of a verdict. A verdict that is wrong more often is useless.
 const MaxAlpha = 0.2
 
+// maxLooks is the most looks that a gate may plan: each has its part of the error rate.
+const maxLooks = 100
+
 // baseline reads the rule for a comparison with a baseline. arm is the arm that it names. A rule with a run too is a
 // problem of the suite.
 func baseline(n yaml.Node) (b *eval.BaselineRule, arm string) {
@@ -230,6 +233,7 @@ func baseline(n yaml.Node) (b *eval.BaselineRule, arm string) {
 	b.OnInconclusive = yaml.WordOf(m.Get("onInconclusive"), eval.OnFail, eval.OnWarn, eval.OnPass)
 	b.StopEarly = m.Get("stopEarly").Bool()
 	b.MinPaired = optionalFloat(m.Get("minPaired"), 1)
+	b.Looks = m.Get("looks").Int(1, maxLooks)
 	for _, item := range m.Get("allowRemoved").Seq() {
 		b.AllowRemoved = append(b.AllowRemoved, item.Str())
 	}

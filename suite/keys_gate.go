@@ -68,6 +68,10 @@ func baselineBlock() yaml.Block {
 			key("minPaired", share(), "The least share of the baseline's cases that must be compared; 0.9 when not given."),
 			key("accepted", acceptedBlock().Shape(), "Cases of the baseline that a change takes out of the comparison on purpose."),
 			key("allowRemoved", yaml.List(yaml.Text), "The old spelling of `accepted: {removed: [...]}`, for suites and arms only."),
+			key(
+				"looks", yaml.Int(1, maxLooks),
+				"How often the same prompts, targets and models may be compared with this baseline. Each look has an equal part of alpha.",
+			),
 		},
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/internal/testing/expect"
+	"github.com/evalrun/evalrun/internal/testing/forgetest"
 )
 
 func commentedRun(t *testing.T) (dir string) {
@@ -105,4 +106,61 @@ func TestCommentRefusesPlainHTTP(t *testing.T) {
 		expect.Same(t, "exit code", code, 2)
 		expect.Contains(t, "the message", out, "in the clear: use https, or an address of this machine")
 	}
+}
+
+// On machines without a history, the comment of the pull request counts looks at a candidate. It is invalid beyond those planned,
+// although the run on its machine could not know that.
+func TestCommentCountsLooks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	suite := func(prompt, gate string) {
+		text := "version: 1\nname: s\ntargets: [{name: pro, model: svc-pro}]\nprompts: [{name: p, text: '" + prompt + "'}]\n" +
+			gate + "cases:\n"
+		for i := range 120 {
+			text += fmt.Sprintf("  - {name: c%d, vars: {n: %d}, scorers: [{contains: question}]}\n", i, i)
+		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, "suite.yaml"), []byte(text), 0o600))
+	}
+	evalrun := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command(program(t), args...)
+		cmd.Dir, cmd.Env = dir, []string{"HOME=" + dir, noNap}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+	}
+	forge := forgetest.New(t, "body")
+	post := func(wantCode int) string {
+		t.Helper()
+		out, code := comment(t, dir, "GITHUB_REPOSITORY=o/r", "GITHUB_TOKEN=t", "GITHUB_API_URL="+forge.URL)
+		if code != wantCode {
+			t.Fatalf("got exit code %d, want %d\n%s", code, wantCode, out)
+		}
+		return fmt.Sprint(forge.Notes()[0]["body"])
+	}
+	run := func() {
+		t.Helper()
+		expect.OK(t, os.RemoveAll(filepath.Join(dir, "run")), os.RemoveAll(filepath.Join(dir, ".evalrun", "history.db")))
+		evalrun("run", "suite.yaml", "--emulator", "--out", "run", "-q")
+	}
+	suite("question {{.n}}", "")
+	evalrun("run", "suite.yaml", "--emulator", "--out", "base", "-q")
+	gated := "gate: {baseline: {run: base, margin: 0.05, looks: 2}}\n"
+	suite("question {{.n}}", gated)
+	run()
+	expect.Contains(t, "first", post(0), "look 1 of 2: over 2 looks the error is at most 5 %")
+	expect.Contains(t, "the same run again", post(0), "look 1 of 2")
+	run()
+	expect.Contains(t, "second", post(0), "look 2 of 2")
+	suite("question {{.n}}?", gated)
+	run()
+	expect.Contains(t, "another candidate", post(0), "look 1 of 2")
+	suite("question {{.n}}", gated)
+	run()
+	third := post(4)
+	expect.Contains(t, "third", third, "look 3 at this candidate, and the gate plans 2")
+	expect.Contains(t, "third", third, "NOT COMPARABLE")
+	suite("question {{.n}}", "gate: {baseline: {run: base, margin: 0.05}}\n")
+	run()
+	expect.Contains(t, "without a plan", post(0), "look 4: over 4 looks the error is at most 20 %")
 }

@@ -155,6 +155,7 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 	if o.EarlyVerdict == nil {
 		arm.Why = cmp.Or(arm.Why, cutShort(stop))
 	}
+	noteLook(&arm, base, head, what)
 	explainVersions(c, &arm)
 	if n := compare.PairedByIDAlone(p.base, p.head); n > 0 {
 		c.Warnings = append(c.Warnings, fmt.Sprintf(
@@ -163,6 +164,28 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 		))
 	}
 	return arm
+}
+
+// noteLook says which look at the candidate a comparison is, where the run counted it. A look beyond those that the gate
+// plans is invalid: with enough of them any candidate passes by luck.
+func noteLook(a *compare.ArmComparison, base, head *journal.Document, what Comparing) {
+	rule, one := what.Rules(a.Suite), runSuite(head, a.Suite)
+	if rule == nil || one == nil || head.Partial() || base == head && !what.Gate {
+		return
+	}
+	i := slices.IndexFunc(one.Looks, func(l eval.Look) bool {
+		return l.Arm == a.HeadArm && (base == head || l.Base == base.Run.ID)
+	})
+	if i < 0 {
+		return
+	}
+	nth := one.Looks[i].Nth
+	a.Look = &compare.Look{Nth: nth, Of: rule.Looks, MaxError: min(1, rule.LookAlpha()*float64(max(nth, rule.Looks)))}
+	if rule.Looks > 0 && nth > rule.Looks {
+		a.Why = cmp.Or(a.Why, fmt.Sprintf(
+			"look %d at this candidate, and the gate plans %d: change the candidate, or raise `looks` before the next one", nth, rule.Looks,
+		))
+	}
 }
 
 // answeredBy reports whether an early stop is about this pair and these margins.
@@ -207,7 +230,7 @@ func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) c
 	}
 	if rule != nil {
 		o.Margins = rule.Metrics
-		o.Alpha = compare.FinalAlpha(rule.Alpha, rule.StopEarly)
+		o.Alpha = compare.FinalAlpha(rule.LookAlpha(), rule.StopEarly)
 		o.MinPaired = rule.LeastPaired()
 	}
 	return o

@@ -59,7 +59,7 @@ type earlyTest struct {
 
 func newEarlyTest(s *watchedSuite, w *sequence) *earlyTest {
 	e := &earlyTest{suite: s, arm: w.arms[0], in: w}
-	e.EarlyStop = compare.NewEarlyStop(s.rule.Metrics, s.rule.Alpha, len(s.arms)*len(s.rule.Metrics))
+	e.EarlyStop = compare.NewEarlyStop(s.rule.Metrics, s.rule.LookAlpha(), len(s.arms)*len(s.rule.Metrics))
 	largest := 0
 	for _, u := range e.arm.units {
 		largest = max(largest, u.requests())

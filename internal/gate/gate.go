@@ -9,24 +9,8 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 )
-
-// ApplyIn is Apply, and notes which suites the runs of a folder have compared with the same baseline before. A gate
-// that runs again until it holds will hold by luck in the end.
-func ApplyIn(in rundir.Dir, d *journal.Document) {
-	Apply(d)
-	if d.Comparison() == nil {
-		return
-	}
-	for i, nth := range in.Comparisons(d) {
-		if one := &d.Run.Suites[i]; nth > 1 {
-			repeated := compare.Repeated{Suite: one.Name, Base: one.Gate.Baseline.RunID(), Nth: nth}
-			d.Comparison().Repeated = append(d.Comparison().Repeated, repeated)
-		}
-	}
-}
 
 // Apply applies the rules of the run's suites to its outcomes, compares it with its baseline if there is one, and stores
 // the result in the document.
@@ -259,7 +243,8 @@ func (r *rulings) missing() {
 	if r.comparison != nil {
 		for i := range r.comparison.Arms {
 			if a := &r.comparison.Arms[i]; runSuite(r.doc, a.Suite) == nil {
-				r.verdict(journal.GateRule{Suite: a.Suite, RuleName: journal.RuleBaseline, Arm: a.HeadArm, Why: a.Why}, a.Verdict, eval.OnFail)
+				lost := journal.GateRule{Suite: a.Suite, RuleName: journal.RuleBaseline, Arm: a.HeadArm, Why: a.Why}
+				r.verdict(lost, a.Verdict, eval.OnFail)
 			}
 		}
 	}

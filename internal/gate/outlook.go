@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,14 +26,14 @@ func (arm *armPreview) outlook(suite string, rule *eval.BaselineRule) ArmOutlook
 	for _, m := range rule.Metrics {
 		switch {
 		case m.Name == eval.MetricPass:
-			out.Outlook = compare.NewOutlook(arm.Effective, m, rule.Alpha, arm.Single, rule.StopEarly)
+			out.Outlook = compare.NewOutlook(arm.Effective, m, rule.LookAlpha(), arm.Single, rule.StopEarly)
 		case eval.IsRatio(m.Name):
-			if ratio, ok := compare.NewRatioOutlook(m, arm.base, rule.Alpha); ok {
+			if ratio, ok := compare.NewRatioOutlook(m, arm.base, rule.LookAlpha()); ok {
 				out.Ratios = append(out.Ratios, ratio)
 			}
 		}
 	}
-	out.Units, out.Alpha = arm.Effective, rule.Alpha
+	out.Units, out.Alpha = arm.Effective, rule.LookAlpha()
 	return out
 }
 
@@ -126,7 +125,7 @@ func SelfTest(s *suite.Suite, d *journal.Document, o *eval.WithDefaults) ([]ArmS
 				d.Run.ID,
 			)
 		}
-		alpha := cmp.Or(rule.Alpha, eval.DefaultAlpha)
+		alpha := rule.LookAlpha()
 		out = append(out, ArmSelfTest{
 			Suite:    s.Name,
 			Arm:      arm,

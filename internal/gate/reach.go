@@ -216,11 +216,12 @@ func (c *Checks) another(suite, name string) (found eval.BaseRun, sides map[stri
 
 // reach returns an error if the cases could never show what the gate requires, not even if no case differs.
 func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*compare.Side) error {
-	alpha := compare.FinalAlpha(rule.Alpha, rule.StopEarly)
+	alpha := compare.FinalAlpha(rule.LookAlpha(), rule.StopEarly)
 	for _, arm := range c.previews(suite, rule, base) {
 		if arm.Units == 0 && base != nil {
 			return eval.Incomplete(
-				"%s on %s: no case is in the baseline as it is now (variables, scorers)%s; name a new baseline, or --no-baseline runs without",
+				"%s on %s: no case is in the baseline as it is now (variables, scorers)%s; name a new baseline, or --no-baseline runs "+
+					"without",
 				suite, arm.name, arm.rescore(rule),
 			)
 		}

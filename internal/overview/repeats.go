@@ -107,39 +107,47 @@ func mean(s eval.Sum) *float64 {
 	return nil
 }
 
-// Repeated says how often suites were compared with the same baseline.
-func Repeated(c *compare.Comparison) (lines []string) {
+// VerdictNotes are the notes of all arms, each once.
+func VerdictNotes(c *compare.Comparison) (lines []string) {
 	if c == nil {
 		return nil
 	}
-	for _, r := range c.Repeated {
-		what := "this suite with this baseline"
-		if slices.ContainsFunc(c.Arms, func(a compare.ArmComparison) bool { return a.Suite != r.Suite }) {
-			what = diag.CleanLine("the suite " + r.Suite + " with its baseline")
+	of := map[string]int{}
+	for i := range c.Arms {
+		for _, line := range ArmNotes(&c.Arms[i]) {
+			of[line]++
 		}
-		lines = append(
-			lines,
-			fmt.Sprintf("%s comparison of %s on this machine: each is another chance to pass by luck", ordinal(r.Nth), what),
-		)
+	}
+	for i := range c.Arms {
+		a := &c.Arms[i]
+		for _, line := range ArmNotes(a) {
+			if of[line] < len(c.Arms) {
+				line = diag.CleanLine(a.Suite+" on "+a.HeadArm) + ": " + line
+			}
+			if !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
 	}
 	return lines
 }
 
-var ordinals = []string{"", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"}
-
-// ordinal returns a number as an ordinal, in words up to ten.
-func ordinal(n int) string {
-	end := "th"
-	switch {
-	case n < len(ordinals):
-		return ordinals[n]
-	case n%100/10 == 1:
-	case n%10 == 1:
-		end = "st"
-	case n%10 == 2:
-		end = "nd"
-	case n%10 == 3:
-		end = "rd"
+// ArmNotes are what a reader needs to judge the verdict on an arm by: how often the same was compared before.
+func ArmNotes(a *compare.ArmComparison) (lines []string) {
+	if words := lookWords(a.Look); words != "" {
+		lines = append(lines, words)
 	}
-	return fmt.Sprint(n) + end
+	return lines
+}
+
+// lookWords is "" for a first look that no gate planned, for one look too many, which has no verdict, and where looks were
+// not counted.
+func lookWords(l *compare.Look) string {
+	switch {
+	case l == nil || l.Of == 0 && l.Nth < 2 || l.Of > 0 && l.Nth > l.Of:
+		return ""
+	case l.Of > 0:
+		return fmt.Sprintf("look %d of %d: over %s the error is at most %.3g %%", l.Nth, l.Of, diag.Count(l.Of, "look"), 100*l.MaxError)
+	}
+	return fmt.Sprintf("look %d: over %d looks the error is at most %.3g %%", l.Nth, l.Nth, 100*l.MaxError)
 }

@@ -118,7 +118,7 @@ func notices(d *journal.Document) []string {
 	for _, line := range overview.Ungated(d) {
 		out = append(out, "Warning: "+line+".")
 	}
-	for _, line := range overview.Repeated(d.Comparison()) {
+	for _, line := range overview.VerdictNotes(d.Comparison()) {
 		out = append(out, text.Sentence(line)+".")
 	}
 	for _, line := range overview.Damage(d) {

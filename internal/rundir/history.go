@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
@@ -99,29 +100,26 @@ func (d Dir) OpenHistory() (*history.Store, error) {
 	return history.Open(d.Join(historyPath))
 }
 
-// Comparisons counts, for each suite of a run, the comparisons with its baseline up to this run. It returns
-// nil if the history is missing or does not know the run.
-func (d Dir) Comparisons(doc *journal.Document) []int {
-	s, err := d.ReadHistory()
-	if err != nil || s == nil {
-		return nil
+// NumberLooks numbers the looks of a run that begins, after those in the history and in earlier attempts of the CI job, which
+// GitHub counts from 1 and GitLab from 0. The numbers begin with 1 when the history cannot be read.
+func (d Dir) NumberLooks(run *eval.Run, getenv func(string) string) {
+	s, err := d.OpenHistory()
+	if err == nil && s != nil {
+		defer s.Close() //nolint:errcheck // it was only read
 	}
-	defer s.Close() //nolint:errcheck // it was only read
-	known, err := s.Knows(doc.Run.ID)
-	if err != nil || !known && !d.expects(doc.Run.ID) {
-		return nil
+	attempt, _ := strconv.Atoi(getenv("GITHUB_RUN_ATTEMPT"))
+	retries, _ := strconv.Atoi(getenv("CI_JOB_RETRY_COUNT"))
+	for i := range run.Suites {
+		one := &run.Suites[i]
+		for k := range one.Looks {
+			l := &one.Looks[k]
+			l.Nth = 1
+			if err == nil && s != nil {
+				l.Nth, _ = s.Nth(run, one.Name, l)
+			}
+			l.Nth = max(l.Nth, attempt, retries+1)
+		}
 	}
-	counts, err := s.Comparisons(doc)
-	if err != nil {
-		return nil
-	}
-	return counts
-}
-
-// expects reports whether a run began here and is not in the history yet.
-func (d Dir) expects(id string) bool {
-	_, err := os.Stat(d.Join(filepath.Join(expectedRuns, filepath.Base(id))))
-	return err == nil
 }
 
 // RebuildHistory makes a new history from the runs below .evalrun/runs, below dirs, and in the old history.

@@ -86,6 +86,25 @@ func (s *Session) runSuite(i int, one *suite.Suite, gate *eval.GateConfig) eval.
 		Classes: one.Classes(),
 	}
 	s.NoteEarlier(one, &out)
+	if gate != nil && gate.Baseline != nil && !s.Options.NoBaseline() {
+		out.Looks = looksAt(one, gate.Baseline.Against)
+	}
+	return out
+}
+
+// looksAt are the comparisons of a suite's arms with their base, which have no numbers yet.
+func looksAt(one *suite.Suite, against eval.Base) (out []eval.Look) {
+	run, _ := against.(eval.BaseRun)
+	candidates := map[string]string{}
+	for _, a := range one.Arms() {
+		candidates[a.Name()] = a.Candidate()
+	}
+	for _, a := range one.Arms() {
+		base := cmp.Or(run.ID, candidates[against.ArmFor(a.Name())])
+		if base != "" && !against.Includes(a.Name()) {
+			out = append(out, eval.Look{Arm: a.Name(), Candidate: candidates[a.Name()], Base: base})
+		}
+	}
 	return out
 }
 

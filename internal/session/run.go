@@ -42,6 +42,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress progressW
 	}
 	defer removeCheckouts()
 	run := s.header(plan, gates)
+	s.Options.In().NumberLooks(run, s.Options.Env)
 	early, err := gate.NewSequential(run, plan)
 	if err != nil {
 		return "", err

@@ -75,7 +75,7 @@ func (s *site) open(r *published) (*journal.Document, error) {
 			return nil, err
 		}
 	}
-	gate.ApplyIn(s.in, d)
+	gate.Apply(d)
 	return d, nil
 }
 

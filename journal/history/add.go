@@ -123,8 +123,11 @@ func parts(tx *sql.Tx, doc *journal.Document, n int64) error {
 	run := &doc.Run
 	for i := range run.Suites {
 		one := &run.Suites[i]
-		const insert = "INSERT INTO part (run, place, suite, file, hash, base) VALUES (?,?,?,?,?,?)"
-		if _, err := tx.Exec(insert, n, i, one.Name, one.File, one.Hash, comparedWith(doc, one)); err != nil {
+		const insert = "INSERT INTO part (run, place, suite, file, hash) VALUES (?,?,?,?,?)"
+		if _, err := tx.Exec(insert, n, i, one.Name, one.File, one.Hash); err != nil {
+			return err
+		}
+		if err := looks(tx, doc, one, n); err != nil {
 			return err
 		}
 	}

@@ -73,8 +73,7 @@ CREATE TABLE mean (                   -- the means by case of an arm's metric ad
   PRIMARY KEY (run, suite, arm, metric)
 ) WITHOUT ROWID;
 `,
-	// base is the run with which the suite was compared; '' for none, and for runs from before this
-	// version.
+	// base was the run with which the suite was compared, until the table look.
 	"ALTER TABLE part ADD COLUMN base TEXT NOT NULL DEFAULT ''",
 	// The name of the run, and the commit and branch that git had checked out; '' for none, and for runs
 	// from before this version.
@@ -89,10 +88,16 @@ CREATE TABLE cells (
   PRIMARY KEY (run, suite, arm, bucket, part)
 );
 `,
+	// The comparisons of arms with baselines; none for runs from before this version. answers is the run that got the
+	// answers.
+	`CREATE TABLE look (
+  run INTEGER NOT NULL, suite TEXT NOT NULL, arm TEXT NOT NULL, candidate TEXT NOT NULL, base TEXT NOT NULL,
+  nth INTEGER NOT NULL, answers TEXT NOT NULL,
+  PRIMARY KEY (run, suite, arm)
+) WITHOUT ROWID;
+CREATE INDEX look_candidate ON look (candidate, base);
+`,
 }
-
-// withBases is the version from which parts have a base.
-const withBases = 2
 
 // withNames is the version from which runs have a name, commit and branch.
 const withNames = 3
@@ -100,8 +105,13 @@ const withNames = 3
 // withBuckets is the version from which many cells share a row.
 const withBuckets = 4
 
+// withLooks is the version from which comparisons are counted by candidate.
+const withLooks = 5
+
 // perRun lists the tables with rows of a run, except run itself.
-func perRun() []string { return []string{"part", "model", "cell", "score", "total", "mean", "cells"} }
+func perRun() []string {
+	return []string{"part", "model", "cell", "score", "total", "mean", "cells", "look"}
+}
 
 // foreign says why evalrun must not write to a file. The text follows the name of the file.
 type foreign string

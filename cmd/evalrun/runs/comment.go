@@ -2,10 +2,18 @@ package runs
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
 	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/gate"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/reports"
 )
@@ -36,15 +44,86 @@ func (f Folder) Comment(ctx context.Context, name string, o Commenting) (posted,
 	if doc.Running {
 		return posted{}, eval.BadInput("the run %s is still in progress; comment on it when it finishes", name)
 	}
-	var body strings.Builder
-	if err := reports.Markdown(&body, doc, reports.Options{Links: links}); err != nil {
-		return posted{}, err
+	body := func() (string, error) {
+		var b strings.Builder
+		err := reports.Markdown(&b, doc, reports.Options{Links: links})
+		return b.String(), err
 	}
 	marker := reports.Marker(&doc.Run)
-	if !o.Issue {
-		return at.Comment(ctx, o.Number, marker, body.String())
+	if o.Issue {
+		text, err := body()
+		if err != nil {
+			return posted{}, err
+		}
+		return at.Issue(ctx, marker, "evalrun: "+titleOf(doc), text, doc.Gate().Exit != eval.CodeOK)
 	}
-	return at.Issue(ctx, marker, "evalrun: "+titleOf(doc), body.String(), doc.Gate().Exit != eval.CodeOK)
+	exit := doc.Gate().Exit
+	done, err := at.Comment(ctx, o.Number, marker, func(old string) (string, error) {
+		looks := countOn(&doc.Run, old)
+		gate.Apply(doc)
+		text, err := body()
+		return strings.Replace(text, marker+"\n", marker+"\n"+looks, 1), err
+	})
+	if now := doc.Gate().Exit; err == nil && now != exit {
+		err = eval.WithCode(now, errors.New("by the looks that the comment counts, the gate of the run does not hold: see the comment"))
+	}
+	return done, err
+}
+
+// The comment of a pull request counts looks for machines without a history: one entry for each candidate with its baseline.
+const (
+	looksBefore = "<!-- evalrun looks:"
+	maxCounted  = 100
+)
+
+// countedLook is what a comment knows of a candidate: its last look, and the answers that it was at.
+var countedLook = regexp.MustCompile(` ([0-9a-f]{16})=([0-9]{1,6}):([0-9a-f]{16})`)
+
+// countOn raises the looks of a run to what an earlier comment has counted, and returns the line for the new comment, "" when
+// there is nothing to count. Posting the same answers again is not another look.
+func countOn(run *eval.Run, old string) (line string) {
+	_, rest, _ := strings.Cut(old, looksBefore)
+	before, _, _ := strings.Cut(rest, "-->")
+	type entry struct {
+		nth int
+		of  string
+	}
+	known, order := map[string]entry{}, []string{}
+	note := func(key string, e entry) {
+		order = append(slices.DeleteFunc(order, func(k string) bool { return k == key }), key)
+		known[key] = e
+	}
+	for _, m := range countedLook.FindAllStringSubmatch(before, -1) {
+		nth, _ := strconv.Atoi(m[2])
+		note(m[1], entry{nth, m[3]})
+	}
+	answers := shortHash(run.AnswersOf())
+	for i := range run.Suites {
+		one := &run.Suites[i]
+		for k := range one.Looks {
+			l := &one.Looks[k]
+			key := shortHash(one.Name, l.Candidate, l.Base)
+			switch last := known[key]; {
+			case last.of == answers:
+				l.Nth = max(l.Nth, last.nth)
+			default:
+				l.Nth = max(l.Nth, last.nth+1)
+			}
+			note(key, entry{l.Nth, answers})
+		}
+	}
+	for _, key := range order[max(0, len(order)-maxCounted):] {
+		line += fmt.Sprintf(" %s=%d:%s", key, known[key].nth, known[key].of)
+	}
+	if line == "" {
+		return ""
+	}
+	return looksBefore + line + " -->\n"
+}
+
+func shortHash(texts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
+	return hex.EncodeToString(sum[:8])
 }
 
 func titleOf(doc *journal.Document) string {

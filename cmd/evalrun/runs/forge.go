@@ -64,16 +64,25 @@ type posted struct {
 	Page string // address of the comment or issue
 }
 
-// Comment creates or edits the comment that begins with a marker. Number 0 is the pull request of this job.
-func (f *forgeProject) Comment(ctx context.Context, number int, marker, body string) (posted, error) {
+// Comment creates or edits the comment that begins with a marker. write makes its text from the earlier one, "" for none.
+// Number 0 is the pull request of this job.
+func (f *forgeProject) Comment(ctx context.Context, number int, marker string, write func(old string) (string, error)) (posted, error) {
 	if number == 0 {
 		var err error
 		if number, err = f.api.thread(ctx); err != nil {
 			return posted{}, err
 		}
 	}
-	body = withOwner(body, marker, f.api.fork())
 	old, err := f.own(ctx, marker, func(page int) ([]note, error) { return f.api.notes(ctx, number, page) })
+	if err != nil {
+		return posted{}, err
+	}
+	before := ""
+	if old != nil {
+		before = old.body
+	}
+	body, err := write(before)
+	body = withOwner(body, marker, f.api.fork())
 	switch {
 	case err != nil:
 		return posted{}, err

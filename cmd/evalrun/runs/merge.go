@@ -90,6 +90,7 @@ func merge(at rundir.Dir, names []string, out string, getenv func(string) string
 		return "", err
 	}
 	run := mergedHeader(shards)
+	at.NumberLooks(run, getenv)
 	if dir, err = at.Make(out, run.ID); err != nil {
 		return "", err
 	}
