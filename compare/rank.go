@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/stats"
 )
 
 // RankOptions configure a ranking.
@@ -20,9 +19,8 @@ type RankOptions struct {
 }
 
 // Rank orders the arms of a suite by a metric. Each pair of arms is compared on the cases that both have, as in
-// Compare: repeats are averaged, and cases of a cluster are one unit. The bounds are exact when there are few
-// cases. Errors of an arm count as the worst value where the arm would otherwise look better, so that they never
-// rule out another arm.
+// Compare: repeats are averaged, and cases of a cluster are one unit. Errors of an arm count as the worst value where
+// the arm would otherwise look better, so that they never rule out another arm.
 func Rank(arms []*Side, o RankOptions) Ranking {
 	r := Ranking{Metric: o.Metric, Alpha: o.Alpha, Needs: Needs(len(arms), o.Alpha)}
 	for _, s := range arms {
@@ -33,26 +31,17 @@ func Rank(arms []*Side, o RankOptions) Ranking {
 		byMean(&r)
 		return r
 	}
-	k := ranker{
-		RankOptions: o,
-		arms:        arms,
-		level:       Level(len(arms), o.Alpha),
-		better:      moreIsBetter,
-		exact:       map[[3]int]stats.Interval{},
-	}
-	if o.Metric == eval.MetricBlocked {
-		k.better = lessIsBetter
-	}
-	lower := k.bounds(&r)
+	k := newRanker(arms, o)
+	r.Cases, r.Units = k.cases, k.units
 	if r.Units < r.Needs {
 		r.Why = fmt.Sprintf(
-			"the cases are too few: %d independent ones (repeats do not count, a cluster counts once), and a ranking of %d arms takes %d at least",
-			r.Units, len(arms), r.Needs,
+			"the cases are too few: %d independent ones (repeats do not count, a cluster counts once), and a ranking of %d arms takes %d "+
+				"at least", r.Units, len(arms), r.Needs,
 		)
 		byMean(&r)
 		return r
 	}
-	r.Order(func(i, j int) float64 { return lower[i][j] })
+	r.order(k.best(), k.bounds())
 	if o.Metric == eval.MetricBlocked {
 		slices.Reverse(r.Arms)
 	}
@@ -112,97 +101,6 @@ func Unrankable(arms []*Side, maxErrors float64) string {
 		return fmt.Sprintf("more than %g %% of the trials are errors on %s", 100*maxErrors, strings.Join(broken, ", "))
 	}
 	return ""
-}
-
-// ranker bounds the differences of all pairs of arms.
-type ranker struct {
-	RankOptions
-	arms   []*Side
-	level  float64
-	better direction
-	exact  map[[3]int]stats.Interval // by number of cases, gained and regressed
-}
-
-// bounds are lower bounds of the mean of arm i minus the mean of arm j. It also records in r what they rest on.
-func (k *ranker) bounds(r *Ranking) [][]float64 {
-	out := make([][]float64, len(k.arms))
-	for i := range out {
-		out[i] = make([]float64, len(k.arms))
-	}
-	r.Units = math.MaxInt
-	for i, base := range k.arms {
-		for j := i + 1; j < len(k.arms); j++ {
-			head := k.arms[j]
-			p := pairUp(base, head, nil)
-			u := k.units(p.scored, base, head, false)
-			out[i][j] = min(k.atLeast(u, -1), k.withErrors(head, base))
-			out[j][i] = min(k.atLeast(u, 1), k.withErrors(base, head))
-			r.Cases, r.Units = max(r.Cases, len(p.scored)), min(r.Units, len(u.d))
-		}
-	}
-	return out
-}
-
-// withErrors is a lower bound of head minus base with each error of head at its worst; 1 when head has no errors.
-func (k *ranker) withErrors(base, head *Side) float64 {
-	if errorsOf(head).Total == 0 {
-		return 1
-	}
-	p := pairUp(base, head, nil)
-	return k.atLeast(k.units(slices.Concat(p.scored, p.errored), base, head, true), 1)
-}
-
-// units are the units of two arms, where more is better. worst puts each error of head at its worst.
-func (k *ranker) units(pairs []pair, base, head *Side, worst bool) units {
-	m := newMeasure(Options{Alpha: k.level, Seed: k.Seed}, pairs)
-	m.worst = worst
-	u := m.units(k.Metric, base, head)
-	if k.better == lessIsBetter {
-		u.d, u.gained, u.regressed = scaledBy(-1, u.d), u.regressed, u.gained
-	}
-	return u
-}
-
-// fewUnits is the largest number of units for the exact interval, which takes milliseconds a pair.
-const fewUnits = 100
-
-// atLeast is a lower bound of sign times the mean difference, with the error of the level.
-func (k *ranker) atLeast(u units, sign float64) float64 {
-	if len(u.d) == 0 {
-		return -1
-	}
-	if !u.binary {
-		return lowerBound(scaledBy(sign, u.d), u.weights, k.level)
-	}
-	n := len(u.d)
-	gained := u.gained
-	regressed := u.regressed
-	if sign < 0 {
-		gained, regressed = regressed, gained
-	}
-	if n <= fewUnits {
-		return k.exactInterval(n, gained, regressed).Lo
-	}
-	lo := stats.Tango(n, gained, regressed, 1-2*k.level).Lo
-	if lo > 0 && stats.NewMcNemar(regressed, gained).Better > k.level {
-		return 0 // the exact test of the flips disagrees
-	}
-	return lo
-}
-
-// exactInterval caches intervals: in small suites many pairs of arms have the same counts.
-func (k *ranker) exactInterval(n, gained, regressed int) stats.Interval {
-	if gained < regressed {
-		i := k.exactInterval(n, regressed, gained)
-		return stats.Interval{Lo: -i.Hi, Hi: -i.Lo}
-	}
-	key := [3]int{n, gained, regressed}
-	i, known := k.exact[key]
-	if !known {
-		i = stats.ExactInterval(n, gained, regressed, 1-2*k.level)
-		k.exact[key] = i
-	}
-	return i
 }
 
 // RankRaced ranks the arms of a suite after a race. The arms in left dropped out, each after that number of units.

@@ -80,19 +80,19 @@ type Taken struct {
 	LatencyP95Ms *float64 `json:"latencyP95Ms"`
 }
 
-// Needs is the number of independent units below which no arm can be ruled out at all. Suppose that another arm
-// did better on every unit: for two equal arms that has a chance of 2^-n or more, and it may happen to any of k-1
-// arms.
+// Needs is the number of independent units below which no arm can be ruled out at all. Suppose that one arm did better
+// than another on every unit: for two equal arms that has a chance of 2^-n or more, and it may happen to any two of the
+// arms, either way.
 func Needs(arms int, alpha float64) int {
 	if arms < 2 {
 		return 1
 	}
-	return int(math.Ceil(math.Log2(float64(arms-1) / alpha)))
+	return int(math.Ceil(math.Log2(1 / level(arms, alpha))))
 }
 
-// Level is the one-sided error rate of each comparison of an arm with another. By Bonferroni, all k-1 comparisons
-// of an arm hold together with an error of alpha.
-func Level(arms int, alpha float64) float64 { return alpha / float64(max(1, arms-1)) }
+// level is the one-sided error rate of each comparison of an arm with another. By Bonferroni, the comparisons of all
+// arms with all others hold together with an error of alpha.
+func level(arms int, alpha float64) float64 { return alpha / float64(max(1, arms*(arms-1))) }
 
 // Refuse removes the set of the best and the intervals, and says why.
 func (r *Ranking) Refuse(why string) {
@@ -102,28 +102,19 @@ func (r *Ranking) Refuse(why string) {
 	}
 }
 
-// Order fills in the set of the best and the intervals, and puts the arms into order. lower(i, j) bounds the mean of
-// arm i less that of arm j from below, with the error of Level; arms are numbered as in r.Arms.
-//
-// Only the comparisons with the truly best arm have to hold for both results, so that k-1 bounds are enough, and not k(k-1)/2.
+// order fills in the set of the best and the intervals, and puts the arms into order. lower(i, j) bounds the mean of
+// arm i less that of arm j from below, for all arms together; arms are numbered as in r.Arms.
 //
 // Source: Hsu 1984, "Constrained simultaneous confidence intervals for multiple comparisons with the best", Annals of Statistics
 // 12(3), with bounds of pairs instead of a common standard error.
-func (r *Ranking) Order(lower func(i, j int) float64) {
+func (r *Ranking) order(best []bool, lower func(i, j int) float64) {
 	k := len(r.Arms)
-	above := make([]float64, k) // the bound, from above, of an arm less the best of the others
-	for i := range r.Arms {
-		above[i] = math.Inf(1)
-		for j := range k {
-			if j != i {
-				above[i] = min(above[i], -lower(j, i))
-			}
-		}
-		r.Arms[i].Best = above[i] >= 0
-	}
-	if !slices.ContainsFunc(r.Arms, func(a RankedArm) bool { return a.Best }) {
+	if !slices.Contains(best, true) {
 		r.Refuse("each arm is worse than another one on the cases that both have: no arm can be the best of all")
 		return
+	}
+	for i := range r.Arms {
+		r.Arms[i].Best = best[i]
 	}
 	for i := range r.Arms {
 		below := 0.0 // of an arm that is alone in the set; of others it is the least distance to one in the set
@@ -132,7 +123,16 @@ func (r *Ranking) Order(lower func(i, j int) float64) {
 				below = min(below, lower(i, j))
 			}
 		}
-		r.Arms[i].Interval = &[2]float64{below, max(0, above[i])}
+		above := 0.0 // of an arm less the best of the others; arms that were ruled out are below it
+		if best[i] {
+			above = 1
+			for j := range k {
+				if j != i {
+					above = min(above, max(0, -lower(j, i)))
+				}
+			}
+		}
+		r.Arms[i].Interval = &[2]float64{below, above}
 	}
 	slices.SortStableFunc(r.Arms, func(a, b RankedArm) int { return cmp.Compare(zeroIfNil(b.Mean), zeroIfNil(a.Mean)) })
 }
