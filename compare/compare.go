@@ -49,6 +49,11 @@ type CaseTotals struct {
 	First                      eval.Sum   // over the judge's rulings for one answer: 1 where it preferred the first
 	Classes                    []ClassCount
 	TrialAt                    int64 // offset in the run file of a failed trial, else of the first; 0: not known
+	// Repeats has the values of each repeat if the estimand is the suite: pass, blocked and then Side.Metrics, where
+	// missing ones are NaN. A repeat that could not be judged is nil.
+	Repeats [][]float64
+	// Alike says that all repeats, at a temperature above 0, got the same answer.
+	Alike bool
 }
 
 // PassRate is the share of scored repeats that passed, false when none was scored.
@@ -88,6 +93,7 @@ type Options struct {
 	Margins   []eval.MetricMargin // the metrics that get a verdict; none: estimates only
 	MaxErrors float64             // share of errors above which a side is not comparable
 	Seed      uint64              // of the resampling tests
+	Estimand  eval.Estimand       // "" is OfPopulation
 	// EarlyVerdict is the early stop of head's arm that this comparison explains; nil without one.
 	EarlyVerdict *eval.KnownVerdict
 	// MinPaired is the least share of the baseline cases covered by head that must be compared; 0 means no minimum.
@@ -100,17 +106,20 @@ type Options struct {
 func Compare(base, head *Side, o Options) ArmComparison {
 	p := pairUp(base, head, o.Selected)
 	p.MinPaired = o.MinPaired
-	scored := p.scored
+	scored, measured := p.scored, p.scored
+	if o.Estimand == eval.OfSuite { // what could not be judged counts too
+		measured = p.all()
+	}
 	c := ArmComparison{
 		EarlyVerdict: o.EarlyVerdict,
 		Suite:        head.Suite,
 		BaseArm:      base.Arm,
 		HeadArm:      head.Arm,
-		Estimand:     "population",
+		Estimand:     cmp.Or(o.Estimand, eval.OfPopulation),
 		Cases:        p.Pairing,
 		Metrics:      []MetricComparison{},
 	}
-	m := newMeasure(o, scored)
+	m := newMeasure(o, measured)
 	c.Cases.Units = m.units(eval.MetricPass, base, head).n
 	c.Cases.CallsPerCase, c.Cases.TokensPerCase = costs(scored)
 	c.Cases.Duplicates = m.groups.duplicates(scored)
@@ -118,7 +127,9 @@ func Compare(base, head *Side, o Options) ArmComparison {
 		one := m.metric(metric, base, head)
 		if g, gated := o.gatedAs(metric); gated {
 			one.Gated, one.Margin = true, &g.Margin
-			m.withErrors(&one, &p, base, head)
+			if o.Estimand != eval.OfSuite {
+				m.withErrors(&one, &p, base, head)
+			}
 		}
 		if one.N > 0 || one.Gated {
 			c.Metrics = append(c.Metrics, one)
@@ -135,6 +146,9 @@ func Compare(base, head *Side, o Options) ArmComparison {
 		}
 	}
 	c.Why = incomparable(base, head, p, o)
+	if o.Estimand == eval.OfSuite {
+		c.Why = cmp.Or(c.Why, looksCached(base, "the baseline"), looksCached(head, "the run"))
+	}
 	c.Flips = flips(scored)
 	c.Slices = m.slices()
 	c.Safety = safety(base.Categories, head.Categories)

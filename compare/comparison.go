@@ -45,8 +45,8 @@ type ArmComparison struct {
 	Look *Look `json:"look,omitempty"`
 	// EarlyVerdict says that the verdict was known early; the metrics cover only the trials used.
 	EarlyVerdict *eval.KnownVerdict `json:"stopped,omitempty"`
-	// Estimand is what the intervals estimate: `population` when the cases are a sample of one.
-	Estimand string             `json:"estimand"`
+	// Estimand says whether verdicts and intervals are about cases like these, or about these cases alone.
+	Estimand eval.Estimand      `json:"estimand"`
 	Cases    Pairing            `json:"cases"`
 	Metrics  []MetricComparison `json:"metrics"`
 	// Preference is the judge's preference, nil without a judge.
@@ -125,6 +125,11 @@ type MetricChange struct {
 	// zero.
 	Anytime bool `json:"anytime,omitempty"`
 	N       int  `json:"n"` // number of units
+	// Pairs is the number of pairs of repeats, in a comparison of the suite's own cases; 0 in others. Of them
+	// PairsWorse failed only in head, and PairsBetter only in base.
+	Pairs       int `json:"pairs,omitempty"`
+	PairsWorse  int `json:"pairsWorse,omitempty"`
+	PairsBetter int `json:"pairsBetter,omitempty"`
 	// Gained counts cases that went from failing to passing, Regressed the reverse.
 	Gained    int `json:"gained"`
 	Regressed int `json:"regressed"`

@@ -20,7 +20,16 @@ type measure struct {
 }
 
 func newMeasure(o Options, pairs []pair) *measure {
-	return &measure{Options: o, pairs: pairs, groups: groupsOf(pairs)}
+	m := &measure{Options: o, pairs: pairs}
+	if o.Estimand == eval.OfSuite { // each case is itself, whatever it sends
+		m.groups = groups{apart: true, request: make([]int, len(pairs)), unit: make([]int, len(pairs))}
+		for i := range pairs {
+			m.groups.request[i], m.groups.unit[i] = i, i
+		}
+		return m
+	}
+	m.groups = groupsOf(pairs)
+	return m
 }
 
 // gatedAs is the gate's margin for a metric, false when it is not gated.
@@ -35,6 +44,10 @@ func (o *Options) gatedAs(metric string) (eval.MetricMargin, bool) {
 func (m *measure) metric(name string, base, head *Side) MetricComparison {
 	c := MetricComparison{Name: name, MetricChange: MetricChange{Level: 1 - 2*m.Alpha}}
 	g, _ := m.gatedAs(name)
+	if m.Estimand == eval.OfSuite {
+		m.ofSuite(&c, base, head, g.Margin)
+		return c
+	}
 	switch {
 	case eval.IsRatio(name):
 		m.ratio(&c, g, base)
@@ -250,9 +263,12 @@ func (m *measure) slices() []Slice {
 		if len(tagged) < fewestInSlice {
 			continue
 		}
-		part := newMeasure(Options{Alpha: m.Alpha, Seed: m.Seed}, tagged)
+		part := newMeasure(Options{Alpha: m.Alpha, Seed: m.Seed, Estimand: m.Estimand}, tagged)
 		part.advisory = true
 		c := part.metric(eval.MetricPass, nil, nil)
+		if c.PWorse == nil {
+			continue
+		}
 		out = append(out, Slice{Tag: tag, N: c.N, Estimate: c.Estimate, Interval: c.Interval, P: *c.PWorse})
 	}
 	slices.SortFunc(out, func(a, b Slice) int { return cmp.Compare(a.Tag, b.Tag) })

@@ -66,7 +66,7 @@ func (o *Options) decideArm(a *ArmComparison) {
 		switch {
 		case a.Why != "":
 			m.Verdict = eval.Invalid
-		case a.EarlyVerdict != nil:
+		case a.EarlyVerdict != nil && a.Estimand != eval.OfSuite: // whose tests hold whenever a run stops
 			stopped(m, a.EarlyVerdict)
 		}
 		g, _ := o.gatedAs(m.Name)

@@ -66,6 +66,7 @@ func (o *Options) Flags() []Flag {
 		{"--on-inconclusive", Keeps, o.Rule.OnInconclusive},
 		{"--metric", Keeps, o.Rule.Metrics},
 		{"--stop-early", Keeps, o.Rule.StopEarly},
+		{"--estimand", Keeps, o.Rule.Estimand},
 		{"--min-paired", Keeps, o.Rule.MinPaired},
 		{"--allow-removed", Keeps, o.Rule.AllowRemoved},
 		{"--no-content", Keeps, o.NoContent},

@@ -111,6 +111,8 @@ type BaselineRule struct {
 	OnInconclusive OnInconclusive `json:"onInconclusive"`
 	Metrics        []MetricMargin `json:"metrics"`
 	StopEarly      bool           `json:"stopEarly,omitempty"`
+	// Estimand says which cases the verdict is about; "" is OfPopulation.
+	Estimand Estimand `json:"estimand,omitempty"`
 	// MinPaired is the least share of the baseline's cases that a verdict takes; nil is 0.9.
 	MinPaired *float64 `json:"minPaired,omitempty"`
 	// AllowRemoved are patterns of suites and arms that the baseline may have alone: the old spelling of Accepted.Removed.
@@ -211,6 +213,15 @@ const (
 	Regressed    Verdict = "regressed"    // worse than the baseline
 	Inconclusive Verdict = "inconclusive" // too few cases to tell
 	Invalid      Verdict = "invalid"      // not comparable
+)
+
+// Estimand says what a comparison is about.
+type Estimand string
+
+// The estimands.
+const (
+	OfPopulation Estimand = "population" // cases like these, of which the suite is a sample
+	OfSuite      Estimand = "suite"      // the cases of the suite and no others
 )
 
 // DefaultAlpha is the one-sided error rate of a decision when none is given.

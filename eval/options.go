@@ -115,6 +115,7 @@ type RuleOptions struct {
 	OnInconclusive OnInconclusive `json:"onInconclusive,omitempty"`
 	Metrics        []string       `json:"metrics,omitempty"` // NAME or NAME=MARGIN
 	StopEarly      bool           `json:"stopEarly,omitempty"`
+	Estimand       Estimand       `json:"estimand,omitempty"`
 	MinPaired      *float64       `json:"minPaired,omitempty"`
 	AllowRemoved   []string       `json:"allowRemoved,omitempty"` // globs of suites and arms
 }

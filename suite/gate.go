@@ -29,6 +29,9 @@ func (l *loader) gate(n yaml.Node) {
 	}
 	l.gateBaseline(m.Get("baseline"))
 	l.gateBest(m.Get("best"))
+	if b := g.Baseline; b != nil && b.Estimand == eval.OfSuite && g.Best != nil {
+		m.Get("best").Errorf("leave one of them out", "`best` ranks arms on cases like these, which does not go with `estimand: suite`")
+	}
 	if n.IsNull() || n.IsMapping() && m.Len() == 0 {
 		n.Errorf("such as `passRate: {min: 0.95}`, or remove the block", "a gate without a rule judges nothing")
 	}
@@ -232,6 +235,7 @@ func baseline(n yaml.Node) (b *eval.BaselineRule, arm string) {
 	}
 	b.OnInconclusive = yaml.WordOf(m.Get("onInconclusive"), eval.OnFail, eval.OnWarn, eval.OnPass)
 	b.StopEarly = m.Get("stopEarly").Bool()
+	b.Estimand = yaml.WordOf(m.Get("estimand"), eval.OfPopulation, eval.OfSuite)
 	b.MinPaired = optionalFloat(m.Get("minPaired"), 1)
 	b.Looks = m.Get("looks").Int(1, maxLooks)
 	for _, item := range m.Get("allowRemoved").Seq() {
@@ -288,6 +292,10 @@ func checkGated(m yaml.Map, b *eval.BaselineRule) {
 	for _, g := range b.Metrics {
 		if b.StopEarly && eval.IsRatio(g.Name) {
 			m.Get("stopEarly").Errorf("leave "+g.Name+" out, or stopEarly", "ratios such as %s are judged at the end", g.Name)
+		}
+		if b.Estimand == eval.OfSuite && eval.IsRatio(g.Name) {
+			m.Get("estimand").
+				Errorf("leave "+g.Name+" out, or estimand", "ratios such as %s have no verdict about these cases alone", g.Name)
 		}
 	}
 	if v := m.Get("metrics"); !v.IsZero() && len(b.Metrics) == 0 {

@@ -64,6 +64,10 @@ func baselineBlock() yaml.Block {
 				"The metrics that are compared: a list of names, or a margin (of latency and tokens a limit) for each. The pass "+
 					"rate when not given.",
 			),
+			key(
+				"estimand", yaml.WordShape(eval.OfPopulation, eval.OfSuite),
+				"What the verdict is about: population, cases like these (the default), or suite, these cases alone.",
+			),
 			key("stopEarly", yaml.Bool, "Whether the run ends as soon as the verdict is known."),
 			key("minPaired", share(), "The least share of the baseline's cases that must be compared; 0.9 when not given."),
 			key("accepted", acceptedBlock().Shape(), "Cases of the baseline that a change takes out of the comparison on purpose."),

@@ -275,6 +275,12 @@ func (l *loader) checkScoreName(n yaml.Node, name string) {
 }
 
 func (l *loader) checkEarly(n yaml.Node, metric string) {
+	if b := l.Gate.Baseline; b != nil && b.Estimand == eval.OfSuite && slices.Contains(l.metricNames.ofClasses(), metric) {
+		n.Errorf(
+			"leave it out, or estimand", "`%s` is computed from all cases, and has no verdict about these alone", diag.CleanLine(metric),
+		)
+		return
+	}
 	if b := l.Gate.Baseline; b != nil && b.StopEarly && l.OfAllCases(metric) {
 		n.Errorf(
 			"leave it out, or stopEarly; accuracy goes with it",

@@ -43,7 +43,8 @@ func (a *app) compareCommand() *cobra.Command {
 			}
 			if len(args) < 1 || len(args) > 2 {
 				return eval.BadInput(
-					"compare takes two runs, or one with two of its arms: evalrun compare BASE HEAD, evalrun compare RUN --arms BASE-ARM HEAD-ARM",
+					"compare takes two runs, or one with two of its arms: evalrun compare BASE HEAD, evalrun compare RUN --arms BASE-ARM " +
+						"HEAD-ARM",
 				)
 			}
 			return nil
@@ -57,6 +58,7 @@ func (a *app) compareCommand() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	flags.Rule(fs, &o.Rule)
+	flags.Estimand(fs, &o.Rule)
 	fs.StringSliceVar(&o.Arms, "arms", nil, "compare these arms (target/prompt) of one run or of two: `BASE HEAD`")
 	fs.BoolVar(&o.rank, "rank", false, "rank all arms of one run by --metric, or with --choose by what the judge prefers")
 	flags.JSON(fs, &o.json)
@@ -113,6 +115,9 @@ func (o *compareOptions) check() error {
 	if o.rank {
 		return o.checkRank()
 	}
+	if o.choose != "" && o.Rule.Estimand == eval.OfSuite {
+		return eval.BadInput("--estimand suite takes pass and scores of single answers, and --choose compares two: leave one of them out")
+	}
 	return nil
 }
 
@@ -137,6 +142,8 @@ func (o *compareOptions) checkRank() error {
 		return eval.BadInput("--rank takes one metric, without a margin: --metric pass")
 	case o.choose != "" && len(r.Metrics) > 0:
 		return eval.BadInput("--choose --rank ranks by what the judge prefers: leave out --metric, or --choose")
+	case r.Estimand == eval.OfSuite:
+		return eval.BadInput("--estimand suite compares two arms, and a ranking is about cases like these: leave out --rank, or --estimand")
 	case r.Margin > 0 || r.OnInconclusive != "" || r.MinPaired != nil || len(r.AllowRemoved) > 0:
 		return eval.BadInput("--margin, --on-inconclusive, --min-paired and --allow-removed compare two arms: leave out --rank, or those")
 	}

@@ -49,15 +49,15 @@ type RunSides struct {
 	sides []*compare.Side
 }
 
-// Read reads the arms of a run.
-func Read(d *journal.Document) (*RunSides, error) {
-	sides, err := sidesOf(d)
+// Read reads the arms of a run, as comparisons for an estimand need them.
+func Read(d *journal.Document, of eval.Estimand) (*RunSides, error) {
+	sides, err := sidesOf(d, of)
 	return &RunSides{d, sides}, err
 }
 
 // Compare compares a run with a baseline. It returns an error if a run file cannot be read.
 func Compare(base, head *journal.Document, what Comparing) (*compare.Comparison, error) {
-	before, after, err := readBoth(base, head)
+	before, after, err := readBoth(base, head, what.estimand(head))
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +84,9 @@ func CompareRead(baseRead, headRead *RunSides, what Comparing) (*compare.Compari
 	}
 	pairs := armPairs(before, after, what)
 	for _, p := range pairs {
+		if err := checkEstimand(what.Rules(p.head.Suite), p, base, head); err != nil {
+			return nil, err
+		}
 		var preference *compare.ArmPreference
 		if what.Prefer != nil && p.base != nil {
 			if preference, err = what.Prefer(p.base, p.head); err != nil {
@@ -109,16 +112,59 @@ func CompareRead(baseRead, headRead *RunSides, what Comparing) (*compare.Compari
 	return c, fillFlips(c, base, head, what.NoContent)
 }
 
+// estimand is OfSuite if some suite of a run is compared for it.
+func (c *Comparing) estimand(head *journal.Document) eval.Estimand {
+	for i := range head.Run.Suites {
+		if rule := c.Rules(head.Run.Suites[i].Name); rule != nil && rule.Estimand == eval.OfSuite {
+			return eval.OfSuite
+		}
+	}
+	return eval.OfPopulation
+}
+
+// checkEstimand refuses what has no answer for the estimand of the suite.
+func checkEstimand(rule *eval.BaselineRule, p armPair, base, head *journal.Document) error {
+	if rule == nil || rule.Estimand != eval.OfSuite {
+		return nil
+	}
+	for _, m := range rule.Metrics {
+		if _, ofClasses := eval.ParseMetric(m.Name, p.head.Classes); ofClasses && len(p.head.Classes) > 0 {
+			return notOfSuite(p.head.Suite, m.Name)
+		}
+	}
+	for _, d := range []*journal.Document{base, head} {
+		if d.Run.Cache {
+			return cachedAnswers(d.Run.ID)
+		}
+	}
+	return nil
+}
+
+// notOfSuite says that a metric has no value in single answers.
+func notOfSuite(suite, metric string) error {
+	return eval.BadInput(
+		"%s: %s cannot be compared for the estimand suite, which takes pass and scores of single answers: leave it out, or use the "+
+			"estimand population", suite, metric,
+	)
+}
+
+// cachedAnswers says that a run does not have answers of its own for each repeat.
+func cachedAnswers(run string) error {
+	return eval.BadInput(
+		"%s ran with --cache, and the estimand suite takes new answers for each repeat: run it again without --cache", run,
+	)
+}
+
 // readBoth reads both runs concurrently, because reading takes most of the time of a comparison.
-func readBoth(base, head *journal.Document) (before, after *RunSides, err error) {
+func readBoth(base, head *journal.Document, of eval.Estimand) (before, after *RunSides, err error) {
 	if head == base {
-		before, err = Read(base)
+		before, err = Read(base, of)
 		return before, before, err
 	}
 	var failed error
 	var reading sync.WaitGroup
-	reading.Go(func() { before, failed = Read(base) })
-	after, err = Read(head)
+	reading.Go(func() { before, failed = Read(base, of) })
+	after, err = Read(head, of)
 	reading.Wait()
 	return before, after, errors.Join(failed, err)
 }
@@ -230,7 +276,7 @@ func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) c
 	}
 	if rule != nil {
 		o.Margins = rule.Metrics
-		o.Alpha = compare.FinalAlpha(rule.LookAlpha(), rule.StopEarly)
+		o.Alpha, o.Estimand = finalAlpha(rule), rule.Estimand
 		o.MinPaired = rule.LeastPaired()
 	}
 	return o

@@ -320,7 +320,7 @@ func TestVersionsAndCategoriesOfASideAreBounded(t *testing.T) {
 		r.Response.Candidates[0].SafetyRatings = []eval.SafetyRating{{Category: fmt.Sprint("category ", n), Probability: "MEDIUM"}}
 		trials = append(trials, r)
 	}
-	sides, err := sidesOf(runOf(t, "r", nil, trials...))
+	sides, err := sidesOf(runOf(t, "r", nil, trials...), eval.OfPopulation)
 	expect.OK(t, err)
 	expect.Same(
 		t,

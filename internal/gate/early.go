@@ -29,7 +29,7 @@ func stopping(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) (*watchedSui
 		partners: map[string]map[string]string{},
 	}
 	if other, isRun := s.rule.Against.(eval.BaseRun); isRun {
-		base, err := baseSides(other.Path, one.Name)
+		base, err := baseSides(other.Path, one.Name, s.rule.Estimand)
 		if err != nil {
 			return nil, err
 		}

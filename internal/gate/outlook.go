@@ -50,7 +50,7 @@ func Outlooks(c *Checks, suites []*suite.Suite) (out []ArmOutlook, problems []st
 		}
 		var base map[string]*compare.Side
 		if other, isRun := rule.Against.(eval.BaseRun); isRun {
-			if base, err = c.plannedBase(other.Name, one.Name); err != nil { // all cases count
+			if base, err = c.plannedBase(other.Name, one.Name, rule.Estimand); err != nil { // all cases count
 				problems = append(
 					problems,
 					fmt.Sprintf("a run would stop before it sends a request: %s is to be compared, and %s", one.Name, err),
@@ -67,12 +67,12 @@ func Outlooks(c *Checks, suites []*suite.Suite) (out []ArmOutlook, problems []st
 }
 
 // plannedBase reads the arms of a suite in a baseline.
-func (c *Checks) plannedBase(name, suite string) (map[string]*compare.Side, error) {
+func (c *Checks) plannedBase(name, suite string, of eval.Estimand) (map[string]*compare.Side, error) {
 	path, err := c.Dir.FindBaseline(name)
 	if err != nil {
 		return nil, err
 	}
-	base, err := baseSides(path, suite)
+	base, err := baseSides(path, suite, of)
 	if err == nil && len(base) == 0 {
 		err = fmt.Errorf("the baseline %s has no suite %s", name, suite)
 	}

@@ -32,7 +32,7 @@ func Rank(d *journal.Document, o RankBy) ([]compare.Ranking, error) {
 			return nil, err
 		}
 	}
-	sides, err := sidesOf(d)
+	sides, err := sidesOf(d, eval.OfPopulation)
 	if err != nil {
 		return nil, err
 	}

@@ -92,6 +92,9 @@ func checkMetrics(s *suite.Suite, rule *eval.BaselineRule) error {
 		if !open && !slices.Contains(known, m.Name) {
 			return eval.BadInput("%s has no metric %s; %s", s.Name, m.Name, diag.DidYouMean(m.Name, known))
 		}
+		if _, ofClasses := eval.ParseMetric(m.Name, s.Classes()); ofClasses && rule.Estimand == eval.OfSuite && s.Classes() != nil {
+			return notOfSuite(s.Name, m.Name)
+		}
 	}
 	return nil
 }
@@ -115,7 +118,7 @@ func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
 			)
 		}
 	case eval.BaseRun:
-		found, sides, err := c.another(suite, against.Name)
+		found, sides, err := c.another(suite, against.Name, rule.Estimand)
 		if err != nil {
 			return err
 		}
@@ -177,7 +180,7 @@ func (c *Checks) lostArm(one *suite.Suite, rule *eval.BaselineRule, earlier eval
 }
 
 // another finds the run with which a suite is compared, and reads the suite's arms.
-func (c *Checks) another(suite, name string) (found eval.BaseRun, sides map[string]*compare.Side, err error) {
+func (c *Checks) another(suite, name string, estimand eval.Estimand) (found eval.BaseRun, sides map[string]*compare.Side, err error) {
 	path, err := c.Dir.FindBaseline(name)
 	if err != nil {
 		return found, nil, eval.Incomplete("%s is to be compared (--no-baseline runs without), and %w", suite, err)
@@ -207,7 +210,7 @@ func (c *Checks) another(suite, name string) (found eval.BaseRun, sides map[stri
 	if problem != "" {
 		return found, nil, eval.Incomplete("the baseline %s %s; --no-baseline runs without", name, problem)
 	}
-	sides, err = baseSides(path, suite)
+	sides, err = baseSides(path, suite, estimand)
 	if err == nil && c.Answers != "" && c.Answers == d.Run.AnswersOf() { // what changed is how the same answers are scored
 		anyScorers(slices.Collect(maps.Values(sides))...)
 	}
@@ -216,7 +219,7 @@ func (c *Checks) another(suite, name string) (found eval.BaseRun, sides map[stri
 
 // reach returns an error if the cases could never show what the gate requires, not even if no case differs.
 func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*compare.Side) error {
-	alpha := compare.FinalAlpha(rule.LookAlpha(), rule.StopEarly)
+	alpha := finalAlpha(rule)
 	for _, arm := range c.previews(suite, rule, base) {
 		if arm.Units == 0 && base != nil {
 			return eval.Incomplete(

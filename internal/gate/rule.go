@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -34,6 +35,11 @@ func effective(s *suite.Suite, o *eval.WithDefaults) (*eval.BaselineRule, error)
 		rule.StopEarly = false
 	}
 	return &rule, err
+}
+
+// finalAlpha is the error rate of the tests at the end of a run.
+func finalAlpha(rule *eval.BaselineRule) float64 {
+	return compare.FinalAlpha(rule.LookAlpha(), rule.StopEarly && rule.Estimand != eval.OfSuite) // whose test holds at all times
 }
 
 // withDefaults are the options for a rule, with defaults where neither they nor the rule of the suite say anything.
@@ -72,6 +78,10 @@ func override(rule *eval.BaselineRule, r eval.RuleOptions) error {
 	rule.Alpha = cmp.Or(r.Alpha, rule.Alpha, eval.DefaultAlpha)
 	rule.OnInconclusive = cmp.Or(r.OnInconclusive, rule.OnInconclusive, eval.OnFail)
 	rule.StopEarly = rule.StopEarly || r.StopEarly
+	rule.Estimand = cmp.Or(r.Estimand, rule.Estimand)
+	if !slices.Contains([]eval.Estimand{"", eval.OfPopulation, eval.OfSuite}, rule.Estimand) {
+		return eval.BadInput("--estimand takes population or suite, not %q", rule.Estimand)
+	}
 	rule.MinPaired = cmp.Or(r.MinPaired, rule.MinPaired)
 	rule.AllowRemoved = slices.Concat(rule.AllowRemoved, r.AllowRemoved)
 	if r.Margin > 0 {
@@ -97,10 +107,15 @@ func override(rule *eval.BaselineRule, r eval.RuleOptions) error {
 		}
 		rule.Metrics = append(rule.Metrics, one)
 	}
+	for _, m := range rule.Metrics {
+		if rule.Estimand == eval.OfSuite && eval.IsRatio(m.Name) {
+			return notOfSuite("the gate", m.Name)
+		}
+	}
 	if len(rule.Metrics) == 0 {
 		return eval.BadInput(
-			"a gate with a baseline needs a margin: --margin 0.05 lets the pass rate be 5 points lower; there is no default (`evalrun help " +
-				"verdicts#the-five-verdicts`)",
+			"a gate with a baseline needs a margin: --margin 0.05 lets the pass rate be 5 points lower; there is no default (`evalrun " +
+				"help verdicts#the-five-verdicts`)",
 		)
 	}
 	return nil
@@ -136,9 +151,10 @@ func metricMargin(text string, margin float64) (eval.MetricMargin, error) {
 // RuleOf is the rule that options state; nil when they state none.
 func RuleOf(r eval.RuleOptions) (*eval.BaselineRule, error) {
 	if r.Margin == 0 && len(r.Metrics) == 0 {
-		if r.Alpha != 0 || r.OnInconclusive != "" || r.MinPaired != nil || len(r.AllowRemoved) > 0 {
+		if r.Alpha != 0 || r.OnInconclusive != "" || r.MinPaired != nil || r.Estimand != "" || len(r.AllowRemoved) > 0 {
 			return nil, eval.BadInput(
-				"--alpha, --on-inconclusive, --min-paired and --allow-removed are for a verdict, which takes a margin: add --margin 0.05",
+				"--alpha, --on-inconclusive, --min-paired, --estimand and --allow-removed are for a verdict, which takes a margin: add " +
+					"--margin 0.05",
 			)
 		}
 		return nil, nil

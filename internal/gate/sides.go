@@ -1,22 +1,26 @@
 package gate
 
 import (
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
 )
 
-// sidesOf reads the arms of a run, in one pass.
-func sidesOf(d *journal.Document) ([]*compare.Side, error) {
-	r := &sideReader{doc: d, by: map[[2]string]*sideInReading{}}
+// sidesOf reads the arms of a run, in one pass. A comparison for the estimand of the suite needs their repeats.
+func sidesOf(d *journal.Document, of eval.Estimand) ([]*compare.Side, error) {
+	r := &sideReader{doc: d, repeats: of == eval.OfSuite, by: map[[2]string]*sideInReading{}}
 	for f, err := range d.Facts() {
+		if err == nil {
+			err = r.add(f)
+		}
 		if err != nil {
 			return nil, err
 		}
-		r.add(f)
 	}
 	var out []*compare.Side
 	for _, s := range r.order {
@@ -26,9 +30,10 @@ func sidesOf(d *journal.Document) ([]*compare.Side, error) {
 }
 
 type sideReader struct {
-	doc   *journal.Document
-	by    map[[2]string]*sideInReading
-	order []*sideInReading
+	doc     *journal.Document
+	repeats bool // read them one by one
+	by      map[[2]string]*sideInReading
+	order   []*sideInReading
 }
 
 type sideInReading struct {
@@ -37,10 +42,11 @@ type sideInReading struct {
 	categories map[string]int
 	metrics    map[string]int
 	pairs      map[*eval.Pair]int // of the document, each the same whenever it comes
+	answer     string             // of the last trial
 }
 
 // add adds a trial. The trials of a case on an arm are adjacent, but for those of other arms.
-func (r *sideReader) add(f *journal.Facts) {
+func (r *sideReader) add(f *journal.Facts) error {
 	s, ok := r.by[[2]string{f.Suite, f.Arm}]
 	if !ok {
 		s = &sideInReading{
@@ -64,9 +70,62 @@ func (r *sideReader) add(f *journal.Facts) {
 	}
 	if f.Unused || f.SkippedEarly {
 		s.last.Unused++
-		return
+		return nil
 	}
 	s.trial(s.last, f)
+	if !r.repeats {
+		return nil
+	}
+	answer, err := r.answer(f)
+	s.repeat(s.last, f, answer)
+	return err
+}
+
+// answer identifies the answer of a trial, "" when it was not sampled at a temperature above 0, or is not known.
+func (r *sideReader) answer(f *journal.Facts) (string, error) {
+	if f.At == 0 {
+		return "", nil
+	}
+	t, err := r.doc.TrialAt(f.At)
+	if err != nil || t.Response == nil || t.Request == nil {
+		return "", err
+	}
+	if g := t.Request.GenerationConfig; g == nil || g.Temperature == nil || *g.Temperature <= 0 {
+		return "", nil
+	}
+	return text.Answer(t.Response), nil
+}
+
+// repeat records the values of a trial, at its place among the repeats of its case.
+func (s *sideInReading) repeat(c *compare.CaseTotals, f *journal.Facts, answer string) {
+	if f.Repeat < 1 || f.Repeat > len(c.Repeats)+1 { // a shard has gaps, and is not compared
+		return
+	}
+	c.Alike = answer != "" && (f.Repeat == 1 || c.Alike && answer == s.answer)
+	s.answer = answer
+	if f.Outcome != eval.Pass && f.Outcome != eval.Fail {
+		c.Repeats = append(c.Repeats, nil)
+		return
+	}
+	c.Repeats = append(c.Repeats, repeatOf(f.Outcome == eval.Pass, f.Blocked != "", s.Metrics, f.Scores))
+}
+
+func repeatOf(passed, blocked bool, metrics []string, scores []journal.NamedScore) []float64 {
+	values := make([]float64, 2+len(metrics))
+	for i, yes := range []bool{passed, blocked} {
+		if yes {
+			values[i] = 1
+		}
+	}
+	for i, name := range metrics {
+		values[2+i] = math.NaN()
+		for _, score := range scores {
+			if score.Name == name {
+				values[2+i] = score.Value
+			}
+		}
+	}
+	return values
 }
 
 // begin adds a case. Its texts are copied, since they are parts of a longer line, and shared with the case before where they
@@ -193,13 +252,13 @@ func (s *sideInReading) ratings(ratings []eval.SafetyRating) {
 }
 
 // baseSides reads the arms of a suite in a baseline.
-func baseSides(path, suite string) (map[string]*compare.Side, error) {
+func baseSides(path, suite string, of eval.Estimand) (map[string]*compare.Side, error) {
 	d, err := journal.Open(path)
 	if err != nil {
 		return nil, eval.Incomplete("the baseline cannot be read: %w", err)
 	}
 	defer d.Close() //nolint:errcheck // it was only read
-	sides, err := sidesOf(d)
+	sides, err := sidesOf(d, of)
 	if err != nil {
 		return nil, eval.Incomplete("the baseline cannot be read: %w", err)
 	}
@@ -221,7 +280,7 @@ const (
 // Sides are the arms of a run, suite by suite, as a comparison reads them, without those of an earlier version that
 // ran next to them.
 func Sides(d *journal.Document) ([]*compare.Side, error) {
-	all, err := sidesOf(d)
+	all, err := sidesOf(d, eval.OfPopulation)
 	return slices.DeleteFunc(all, func(s *compare.Side) bool { return strings.Contains(s.Arm, "@") }), err
 }
 

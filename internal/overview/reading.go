@@ -136,6 +136,9 @@ func compared(a *compare.ArmComparison) string {
 	p := &a.Cases
 	scored := p.Paired - len(p.Unscored)
 	text := fmt.Sprintf("%d of %s of the baseline compared", p.Compared, diag.Count(p.Of, "case"))
+	if words := About(a); words != "" {
+		text = words + ": " + text
+	}
 	gated := slices.ContainsFunc(a.Metrics, func(m compare.MetricComparison) bool { return m.Gated })
 	if gated && p.MinPaired != new(eval.BaselineRule).LeastPaired() {
 		text += fmt.Sprintf(" (--min-paired %g)", p.MinPaired)
@@ -147,6 +150,17 @@ func compared(a *compare.ArmComparison) string {
 		text += ", " + diag.Count(p.Units, "independent unit")
 	}
 	return text
+}
+
+// About says which question a comparison answers, "" for the usual one about cases like these.
+func About(a *compare.ArmComparison) string {
+	if a.Estimand != eval.OfSuite {
+		return ""
+	}
+	if a.Cases.Paired == 1 {
+		return "about this 1 case"
+	}
+	return fmt.Sprintf("about these %d cases", a.Cases.Paired)
 }
 
 // stopWords says why not all units of a schedule are compared, "" if all are.
@@ -230,6 +244,9 @@ func gatedWords(m *compare.MetricComparison) []string {
 	}
 	if m.N > 0 && !eval.IsRatio(m.Name) {
 		parts = append(parts, fmt.Sprintf("%d gained, %d regressed", m.Gained, m.Regressed))
+	}
+	if m.Pairs > 0 {
+		parts = append(parts, fmt.Sprintf("%d pairs of repeats: %d better, %d worse", m.Pairs, m.PairsBetter, m.PairsWorse))
 	}
 	if words := probabilities(m); words != "" {
 		parts = append(parts, words)

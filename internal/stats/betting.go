@@ -1,6 +1,9 @@
 package stats
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Bets is an e-process for the mean of values that come one by one, in an order fixed before the first one. It is a uniform
 // mixture over constant bets l: products of 1 + l*w*(x - null), for values x with weights w. Positive bets test that the mean
@@ -134,4 +137,25 @@ func BettingLower(d, weights []float64, alpha float64, j int) float64 {
 		}
 	}
 	return lo
+}
+
+// LogMixture is the logarithm of the e-value of independent values x, a case of which has a power: the mean over n bets l,
+// spread evenly between 0 and most, of the product of (1 + l*(x - null))^power. If the powers of the values of each case add
+// up to the same number, and that is at least each power, its mean is at most 1 where the mean over cases is null or less,
+// for positive bets, whatever the means of single cases are: by Jensen's inequality and the one of arithmetic and geometric
+// means.
+func LogMixture(x, powers []float64, null, most float64, n int) float64 {
+	logs := make([]float64, n)
+	for i := range logs {
+		bet := (float64(i) + 0.5) / float64(n) * most
+		for k := range x {
+			logs[i] += powers[k] * math.Log1p(bet*(x[k]-null))
+		}
+	}
+	largest := slices.Max(logs)
+	sum := 0.0
+	for _, one := range logs {
+		sum += math.Exp(one - largest)
+	}
+	return largest + math.Log(sum/float64(n))
 }

@@ -221,6 +221,13 @@ func Rule(fs *pflag.FlagSet, r *eval.RuleOptions) {
 	fs.StringArrayVar(&r.Metrics, "metric", nil, "require that the metric `NAME[=MARGIN]` is not worse (default pass; repeatable)")
 }
 
+// Estimand adds the flag for what a verdict is about.
+func Estimand(fs *pflag.FlagSet, r *eval.RuleOptions) {
+	fs.StringVar(
+		(*string)(&r.Estimand), "estimand", "", "`WHAT` the verdict is about: population (cases like these; default) or suite (these)",
+	)
+}
+
 // Baseline adds the flags that compare a run with a baseline.
 func Baseline(fs *pflag.FlagSet, f *evalrun.Options) {
 	Against(fs, f)
