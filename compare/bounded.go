@@ -26,28 +26,148 @@ func atMostZero(x, weights []float64, floor float64, room []float64) float64 {
 		}
 		return p
 	}
-	largest := slices.Max(weights)
-	scaled := e // e is no longer needed
+	return bounded(x, weights, floor, room)
+}
+
+// bounded is atMostZero by Gaffke's bound alone.
+func bounded(x, weights []float64, floor float64, room []float64) float64 {
+	scaled, largest := room[:len(x)], slices.Max(weights)
 	for i := range x {
 		scaled[i] = weights[i] / largest * x[i]
 	}
 	return stats.GaffkeNonInferiority(roundedIn(scaled, scaled, floor), floor, 0)
 }
 
+// boundedBySeen is bounded with the least value seen instead of the floor, which the samples of repeats hardly ever
+// reach. A value that falls never lowers it. It must also be unlikely that the data missed values at the floor that are
+// frequent enough to make the mean 0.
+func boundedBySeen(x, weights []float64, floor float64, room []float64) float64 {
+	mean := weightedMean(x, weights)
+	if mean <= 0 {
+		return 1
+	}
+	seen := max(floor, min(slices.Min(x), 0))
+	return max(bounded(x, weights, seen, room), math.Pow(floor/(floor-mean), effective(weights)))
+}
+
 // lowerBound returns the lower bound of the mean of d, in [-1,1], by atMostZero, with error alpha.
 func lowerBound(d, weights []float64, alpha float64) float64 {
-	mean := weightedMean(d, weights)
-	room := make([]float64, len(d))
-	if e := residuals(room, d, weights, mean); !stats.UseT(e) && slices.Max(weights) == slices.Min(weights) {
-		return stats.Gaffke(roundedIn(slices.Clone(d), d, -1), -1, alpha)
+	e := residuals(make([]float64, len(d)), d, weights, weightedMean(d, weights))
+	if !stats.UseT(e) && slices.Max(weights) == slices.Min(weights) {
+		return stats.Gaffke(roundedIn(e, d, -1), -1, alpha)
 	}
-	shifted := make([]float64, len(d))
-	return bisect(-1, mean, func(bound float64) bool {
+	return boundBy(atMostZero, d, weights, alpha)
+}
+
+// boundBy is the least mean of d, in [-1,1], that a test of "0 or less" does not reject.
+func boundBy(test func(x, weights []float64, floor float64, room []float64) float64, d, weights []float64, alpha float64) float64 {
+	room, shifted := make([]float64, len(d)), make([]float64, len(d))
+	return bisect(-1, weightedMean(d, weights), func(bound float64) bool {
 		for i := range d {
 			shifted[i] = d[i] - bound
 		}
-		return atMostZero(shifted, weights, -1-bound, room) <= alpha
+		return test(shifted, weights, -1-bound, room) <= alpha
 	})
+}
+
+// means tests the mean of the differences of independent units, in [-1,1]. Where units weigh the same and differ by a
+// whole case or not at all, whatever made them, the exact tests count them. Elsewhere Gaffke's bound decides, but never
+// more boldly than the exact test of the units rounded up to whole cases, and never more cautiously than that of the
+// units rounded down. So a unit that gets worse never helps, even where it changes the test.
+type means struct {
+	d, weights    []float64
+	shifted, room []float64 // scratch space for the tests
+	even          bool      // units weigh the same
+	up, down      counts    // of the units rounded to whole cases
+}
+
+// rounding is how far from a whole number a mean may be for reasons of computing.
+const rounding = 1e-9
+
+func newMeans(d, weights []float64, margin float64) means {
+	t := means{d: d, weights: weights, even: slices.Max(weights) == slices.Min(weights)}
+	exact := margin > 0 && stats.Exact(len(d), margin)
+	t.up, t.down = counts{n: len(d), exact: exact}, counts{n: len(d), exact: exact}
+	for _, x := range d {
+		t.up.count(math.Ceil(x - rounding))
+		t.down.count(math.Floor(x + rounding))
+	}
+	if !t.whole() {
+		t.shifted, t.room = make([]float64, len(d)), make([]float64, len(d))
+	}
+	return t
+}
+
+// whole reports whether each unit counts as one case that got better, worse, or neither.
+func (t *means) whole() bool { return t.even && t.up == t.down }
+
+// atMost is the p value of the hypothesis that the mean is limit or less.
+func (t *means) atMost(limit float64) float64 {
+	if t.whole() {
+		return t.up.atMost(limit)
+	}
+	for i, x := range t.d {
+		t.shifted[i] = x - limit
+	}
+	p := boundedBySeen(t.shifted, t.weights, -1-limit, t.room)
+	if limit < 0 {
+		p = max(p, reach(-limit, effective(t.weights)))
+	}
+	if t.even {
+		p = min(max(p, t.up.atMost(limit)), t.down.atMost(limit))
+	}
+	return p
+}
+
+// bound is the least mean that the tests do not reject.
+func (t *means) bound(alpha float64) float64 {
+	if t.whole() {
+		return t.up.bound(alpha)
+	}
+	lo := boundBy(boundedBySeen, t.d, t.weights, alpha)
+	if t.even && t.up.atMost(lo) > alpha {
+		lo = min(lo, t.up.bound(alpha))
+	}
+	if t.even && t.down.atMost(lo) <= alpha {
+		lo = max(lo, t.down.bound(alpha))
+	}
+	return lo
+}
+
+// counts are the units that differ by a whole case.
+type counts struct {
+	n, gained, regressed int
+	exact                bool // the exact tests are feasible, and wanted
+}
+
+func (t *counts) count(d float64) {
+	switch {
+	case d > 0:
+		t.gained++
+	case d < 0:
+		t.regressed++
+	}
+}
+
+// atMost is the p value of the hypothesis that the mean is limit or less.
+func (t *counts) atMost(limit float64) float64 {
+	switch {
+	case limit == 0 && t.exact:
+		return stats.ExactWorse(t.n, t.regressed, t.gained)
+	case limit == 0:
+		return stats.NewMcNemar(t.regressed, t.gained).MidBetter
+	case t.exact:
+		return stats.ExactNonInferiority(t.n, t.gained, t.regressed, -limit)
+	}
+	_, p := stats.TangoNonInferiority(t.n, t.gained, t.regressed, -limit)
+	return p
+}
+
+func (t *counts) bound(alpha float64) float64 {
+	if t.exact {
+		return stats.ExactInterval(t.n, t.gained, t.regressed, 1-2*alpha).Lo
+	}
+	return stats.Tango(t.n, t.gained, t.regressed, 1-2*alpha).Lo
 }
 
 // bisect finds where holds changes from false at hi to true at lo, to 1e-5 of the distance. It returns the side on
@@ -111,15 +231,6 @@ func scaledBy(factor float64, x []float64) []float64 {
 	out := make([]float64, len(x))
 	for i, v := range x {
 		out[i] = factor * v
-	}
-	return out
-}
-
-// weighted multiplies x by the weights of its units: cluster sums, up to a constant factor.
-func weighted(x, weights []float64) []float64 {
-	out := make([]float64, len(x))
-	for i, v := range x {
-		out[i] = weights[i] * v
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
+	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
 // sizeBound is what an exact size may be: the tests keep to 5 %, but for the grid on which the worst discordance is searched.
@@ -51,17 +52,18 @@ func TestExactSizesHoldTheirLevel(t *testing.T) {
 	}
 }
 
-// TestSmallSizesAreNeverNotWorse counts the other way: where too few cases are gated, none of the tables is not worse.
-func TestSmallSizesAreNeverNotWorse(t *testing.T) {
+// TestSmallSizesAreNotWorseOnlyIfCasesGetBetter: below the size that shows it without a flip, no table without a case
+// that got better is "not worse".
+func TestSmallSizesAreNotWorseOnlyIfCasesGetBetter(t *testing.T) {
 	t.Parallel()
 	for _, margin := range []float64{0.02, 0.05, 0.1} {
-		n := stats.MinCasesConstant(nominal, margin) - 1
-		for gained := range n + 1 {
-			if v := binaryVerdict(n, gained, 0, margin, nominal); v == eval.NotWorse || v == eval.Improved {
-				t.Errorf("D=%.2f n=%d: %d gained: %s, want no pass", margin, n, gained, v)
+		for n := 1; n < stats.MinCasesConstant(nominal, margin); n++ {
+			if v := binaryVerdict(n, 0, 0, margin, nominal); v != eval.Inconclusive {
+				t.Errorf("D=%.2f n=%d without a flip: %s, want inconclusive", margin, n, v)
 			}
 		}
 	}
+	expect.Same(t, "12 gained, none lost of 40", binaryVerdict(40, 12, 0, 0.05, nominal), eval.Improved)
 }
 
 // TestControlAsymptoticExceedsItsLevel is the control of TestExactSizesHoldTheirLevel: Tango's test and McNemar's
@@ -76,7 +78,8 @@ func TestControlAsymptoticExceedsItsLevel(t *testing.T) {
 
 // asymptoticVerdict is the verdict by the tests of large numbers alone.
 func asymptoticVerdict(n, gained, regressed int, margin float64) eval.Verdict {
-	p := asymptotically(n, gained, regressed, margin)
+	rise, fall := counts{n, gained, regressed, false}, counts{n, regressed, gained, false}
+	p := tested{notInferior: rise.atMost(-margin), worse: fall.atMost(0), better: rise.atMost(0)}
 	one := MetricComparison{
 		MetricChange: MetricChange{N: n},
 		MetricTests:  MetricTests{PNonInferior: &p.notInferior, PWorse: &p.worse, PBetter: &p.better},
@@ -197,7 +200,8 @@ func TestSequentialRatesHoldTheirLevel(t *testing.T) {
 		})
 		name := fmt.Sprintf("N=%d D=%.2f loss=%.2f psi=%.2f", r.n, r.margin, r.loss, r.psi)
 		t.Logf("%5d %.2f  %.2f %.2f   %.3f (%.3f) %.3f (%.3f) %.3f (%.3f) %5.1f %% (%.1f)", r.n, r.margin, r.loss, r.psi,
-			sum.notWorse(), r.notWorse, sum.regressed(), r.regressed, sum.rate(eval.Inconclusive), r.inconcl, 100*(1-sum.saved()), 100*r.used)
+			sum.notWorse(), r.notWorse, sum.regressed(), r.regressed, sum.rate(eval.Inconclusive), r.inconcl,
+			100*(1-sum.saved()), 100*r.used)
 		if r.loss >= r.margin {
 			atMost(t, name+": false not_worse", sum.notWorse(), most(paths))
 		}

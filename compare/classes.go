@@ -216,10 +216,7 @@ func (m *measure) pseudo(c *MetricComparison, k *classing, metric eval.Metric, m
 	}
 	c.scale = scale
 	u.d = scaledBy(1/scale, u.d)
-	smooth := *m
-	smooth.smooth = true
-	smooth.scores(c, u, margin/scale, moreIsBetter)
-	c.Test = "jackknife over cases, " + c.Test
+	m.smoothed(c, u, margin/scale)
 	if c.Interval != nil {
 		c.Interval = &[2]float64{scale * c.Interval[0], scale * c.Interval[1]}
 	}

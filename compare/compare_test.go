@@ -147,8 +147,10 @@ func TestIntervalsAgreeWithVerdicts(t *testing.T) {
 				lo, hi := m.Interval[0], m.Interval[1]
 				holds := m.Verdict == eval.NotWorse || m.Verdict == eval.Improved
 				worse := *m.PWorse <= 0.05
-				if holds && lo < -0.05 || !holds && lo > -0.05 || worse && hi > 0 || !worse && hi < 0 || lo > m.Estimate || hi < m.Estimate {
-					t.Errorf("n=%d +%d -%d: %s with [%.4f, %.4f], want an interval that agrees with the verdict", n, gained, regressed, m.Verdict, lo, hi)
+				if holds && lo < -0.05 || !holds && lo > -0.05 || worse && hi > 0 || !worse && hi < 0 ||
+					lo > m.Estimate || hi < m.Estimate {
+					t.Errorf("n=%d +%d -%d: %s with [%.4f, %.4f], want an interval that agrees with the verdict",
+						n, gained, regressed, m.Verdict, lo, hi)
 				}
 			}
 		}
@@ -304,23 +306,25 @@ func TestSwappingTheSidesMirrorsTheVerdict(t *testing.T) {
 	}
 }
 
-func TestBetterWithTooFewCasesSaysHowManyDecide(t *testing.T) {
+// Few cases show an improvement. Clusters of different sizes are tested by a bound, which a rare loss must not escape.
+func TestFewCasesShowAnImprovement(t *testing.T) {
 	t.Parallel()
-	for n, reach := range map[int]float64{8: 0.32, 20: 0.14, 58: 0.06} {
+	for _, n := range []int{8, 20, 40, 58} {
 		base, head := flipped(n, 7, 0)
 		m := decided(base, head, options(0.05, passMargin(0.05))).Metrics[0]
-		want := fmt.Sprintf("%d cases can miss a loss of 0.05: it takes 59 (%d more), or a margin of %g", n, 59-n, reach)
-		if m.Verdict != eval.Inconclusive || m.MoreCases != 59-n || !strings.Contains(m.Advice, "it is better (p 0.0") ||
-			!strings.HasSuffix(m.Advice, want) {
-			t.Errorf("n=%d: got %s, %d more cases, %q; want %q", n, m.Verdict, m.MoreCases, m.Advice, want)
+		expect.Same(t, fmt.Sprintf("n=%d: verdict", n), m.Verdict, eval.Improved)
+		expect.Same(t, fmt.Sprintf("n=%d: advice", n), m.Advice, "")
+		if m.Interval[0] <= 0 {
+			t.Errorf("n=%d: got the interval %v, want it above 0", n, *m.Interval)
 		}
-		wide := decided(base, head, options(0.05, passMargin(reach)))
-		expect.Same(t, fmt.Sprintf("n=%d with the margin %g", n, reach), wide.Verdict, eval.Improved)
-		expect.Same(t, fmt.Sprintf("n=%d: advice", n), wide.Metrics[0].Advice, "")
-	}
-	base, head := flipped(20, 2, 0)
-	if m := decided(base, head, options(0.05, passMargin(0.05))).Metrics[0]; strings.Contains(m.Advice, "better") {
-		t.Errorf("two flips: got %q, want no advice of what is better", m.Advice)
+		for i := range 2 {
+			head.Cases[n-1-i].Cluster = "two"
+		}
+		m = decided(base, head, options(0.05, passMargin(0.05))).Metrics[0]
+		if m.Verdict != eval.Inconclusive || m.Interval[0] == -0.05 {
+			t.Errorf("n=%d, with a cluster: got %s and %v, want inconclusive, with an interval that does not end at the margin",
+				n, m.Verdict, *m.Interval)
+		}
 	}
 }
 

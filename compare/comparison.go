@@ -108,7 +108,8 @@ type intervalKind int
 
 const (
 	ofOther  intervalKind = iota
-	ofCounts              // of how many cases passed and failed, once each
+	ofCounts              // of how many units got better and worse by a whole case
+	ofScores              // of differences of parts, by a bound
 	ofT                   // a mean and Student's quantile
 )
 

@@ -14,8 +14,6 @@ type measure struct {
 	pairs     []pair
 	groups    groups
 	worst     bool // errors of head count as their worst value
-	advisory  bool // one of many results, which no rule uses
-	smooth    bool // units are pseudo-values, which are hardly ever 0
 	testsOnly bool // skip the intervals, which take most of the time
 }
 
@@ -95,83 +93,67 @@ func (m *measure) differences(c *MetricComparison, u units, margin float64, bett
 	if better == lessIsBetter {
 		c.Gained, c.Regressed = u.regressed, u.gained
 	}
-	switch {
-	case c.N == 0:
-	case u.binary:
-		m.binary(c, margin, better)
-	default:
+	if c.N > 0 {
 		m.scores(c, u, margin, better)
 	}
 }
 
-// binary compares requests that ran once, by counts. Gates use exact tests where these are feasible.
-func (m *measure) binary(c *MetricComparison, margin float64, better direction) {
-	n := c.N
-	gained := c.Gained
-	regressed := c.Regressed
-	i := stats.Tango(n, gained, regressed, c.Level)
-	p := asymptotically(n, gained, regressed, margin)
-	c.Test, c.of = "Tango score interval, McNemar mid-p", ofCounts
-	if margin > 0 && stats.Exact(n, margin) {
-		c.Test = "exact unconditional tests, ordered by Tango's score and McNemar's mid-p"
-		c.Asymptotic = &Asymptotic{
-			Interval:     *oriented([2]float64{i.Lo, i.Hi}, better),
-			PNonInferior: p.notInferior,
-			PWorse:       p.worse,
-			PBetter:      p.better,
-		}
-		p = testCounts(n, gained, regressed, margin)
-		if !m.testsOnly {
-			i = stats.ExactInterval(n, gained, regressed, c.Level)
-		}
-	}
-	c.PWorse, c.PBetter = &p.worse, &p.better
+// scores compares the means of units whose values lie in [0,1].
+func (m *measure) scores(c *MetricComparison, u units, margin float64, better direction) {
+	rise := newMeans(scaledBy(float64(better), u.d), u.weights, margin)
+	fall := newMeans(scaledBy(-1, rise.d), u.weights, margin)
+	worse, improved := fall.atMost(0), rise.atMost(0)
+	c.PWorse, c.PBetter = &worse, &improved
 	if margin > 0 {
-		p.notInferior = max(p.notInferior, reach(margin, float64(n)))
-		c.PNonInferior = &p.notInferior
-		if stats.TangoBeyond(n, gained, regressed, margin) <= m.Alpha {
+		p := rise.atMost(-margin)
+		c.PNonInferior = &p
+		if fall.atMost(margin) <= m.Alpha {
 			c.Cautions = append(c.Cautions, beyondMargin)
 		}
 	}
-	c.Interval = oriented(agreed(c, i.Lo, i.Hi, m.Alpha, limits{0, -margin}), better)
-}
-
-// testCounts runs the tests of a gate on cases that passed or failed once.
-func testCounts(n, gained, regressed int, margin float64) tested {
-	p := asymptotically(n, gained, regressed, margin)
-	if stats.Exact(n, margin) {
-		p.notInferior = stats.ExactNonInferiority(n, gained, regressed, margin)
-		p.worse, p.better = stats.ExactWorse(n, gained, regressed), stats.ExactWorse(n, regressed, gained)
-	}
-	p.notInferior = max(p.notInferior, reach(margin, float64(n)))
-	return p
-}
-
-// asymptotically runs Tango's test and McNemar's mid-p, which hold their level for many cases.
-func asymptotically(n, gained, regressed int, margin float64) tested {
-	mid := stats.NewMcNemar(regressed, gained)
-	_, notInferior := stats.TangoNonInferiority(n, gained, regressed, margin)
-	return tested{notInferior: notInferior, worse: mid.MidWorse, better: mid.MidBetter, tests: 1}
-}
-
-func (m *measure) scores(c *MetricComparison, u units, margin float64, better direction) {
-	d := scaledBy(float64(better), u.d)
-	test := "sign-flip test"
-	summed := weighted(d, u.weights)
-	room := make([]float64, len(d))
-	var worse, improved float64
-	if flipping(d) > m.mostFlipping() {
-		test = "t test"
-		_, worse, improved, _ = stats.PairedT(residuals(room, d, u.weights, u.mean(d)))
+	if rise.whole() {
+		rise.describe(c, margin, better)
 	} else {
-		worse, improved, _ = stats.SignFlip(summed, m.Seed)
+		c.Test, c.of = "Gaffke bound", ofScores
 	}
-	worse = max(worse, atMostZero(scaledBy(-1, d), u.weights, -1, room))
+	if u.clustered {
+		c.Test += ", clusters as units"
+	}
+	if !m.testsOnly {
+		i := agreed(c, rise.bound(m.Alpha), -fall.bound(m.Alpha), m.Alpha, limits{0, -margin})
+		c.Interval = oriented(i, better)
+	}
+}
+
+// describe says how units were counted, with the tests of large numbers next to the exact ones.
+func (t *means) describe(c *MetricComparison, margin float64, better direction) {
+	c.Test, c.of = "Tango score interval, McNemar mid-p", ofCounts
+	if !t.up.exact {
+		return
+	}
+	c.Test = "exact unconditional tests, ordered by Tango's score and McNemar's mid-p"
+	i := stats.Tango(t.up.n, t.up.gained, t.up.regressed, c.Level)
+	mid := stats.NewMcNemar(t.up.regressed, t.up.gained)
+	_, notInferior := stats.TangoNonInferiority(t.up.n, t.up.gained, t.up.regressed, margin)
+	c.Asymptotic = &Asymptotic{
+		Interval:     *oriented([2]float64{i.Lo, i.Hi}, better),
+		PNonInferior: notInferior,
+		PWorse:       mid.MidWorse,
+		PBetter:      mid.MidBetter,
+	}
+}
+
+// smoothed compares pseudo-values, which are hardly ever 0.
+func (m *measure) smoothed(c *MetricComparison, u units, margin float64) {
+	d, fall := u.d, scaledBy(-1, u.d)
+	room := make([]float64, len(d))
+	_, worse, improved, _ := stats.PairedT(residuals(room, d, u.weights, u.mean(d)))
+	worse = max(worse, atMostZero(fall, u.weights, -1, room))
 	improved = max(improved, atMostZero(d, u.weights, -1, room))
 	c.PWorse, c.PBetter = &worse, &improved
-	c.Test = "Gaffke bound, " + test // few, skewed or constant: the t interval would be too short
+	c.Test = "jackknife over cases, Gaffke bound, t test" // few, skewed or constant: the t interval would be too short
 	if stats.UseT(residuals(room, d, u.weights, u.mean(d))) {
-		c.Test, c.of = "t interval, "+test, ofT
+		c.Test, c.of = "jackknife over cases, t interval, t test", ofT
 	}
 	if u.clustered {
 		c.Test += ", clusters as units"
@@ -187,38 +169,21 @@ func (m *measure) scores(c *MetricComparison, u units, margin float64, better di
 			c.Cautions = append(c.Cautions, beyondMargin)
 		}
 	}
-	if m.testsOnly {
-		return
+	if !m.testsOnly {
+		i := agreed(c, lowerBound(d, u.weights, m.Alpha), -lowerBound(fall, u.weights, m.Alpha), m.Alpha, limits{0, -margin})
+		c.Interval = &i
 	}
-	lo, hi := lowerBound(d, u.weights, m.Alpha), -lowerBound(scaledBy(-1, d), u.weights, m.Alpha)
-	c.Interval = oriented(agreed(c, lo, hi, m.Alpha, limits{0, -margin}), better)
-}
-
-func flipping(d []float64) (n int) {
-	for _, x := range d {
-		if x != 0 {
-			n++
-		}
-	}
-	return n
-}
-
-// mostFlipping is the number of differing units above which the t test agrees with the slow sign-flip test.
-func (m *measure) mostFlipping() int {
-	switch {
-	case m.smooth: // their signs are uninformative, and sign flips are slow
-		return 0
-	case m.advisory:
-		return 100
-	}
-	return 1000
 }
 
 // limits are the differences at which a verdict changes: no change, and the margin.
 type limits struct{ none, margin float64 }
 
-// agreed adjusts an interval to the deciding tests, for a quantity where more is better. Its bounds come from
-// tests that order the data differently, or more coarsely, so they can be on the other side of a limit by a hair.
+// hair is how far apart bounds and tests may be for reasons of computing alone.
+const hair = 0.002
+
+// agreed adjusts an interval to the deciding tests, for a quantity where more is better. The tests of no change order
+// the data differently, so its bounds can be on the other side of 0. At the margin they differ by a hair at most,
+// unless too few units are compared to rule out a loss: then the interval keeps its end.
 func agreed(c *MetricComparison, lo, hi, alpha float64, l limits) [2]float64 {
 	side := func(p *float64, bound, limit float64, above bool) float64 {
 		switch {
@@ -230,8 +195,10 @@ func agreed(c *MetricComparison, lo, hi, alpha float64, l limits) [2]float64 {
 		return min(bound, limit)
 	}
 	lo = side(c.PBetter, lo, l.none, true)
-	lo = side(c.PNonInferior, lo, l.margin, true) // with too few cases no improvement is shown either
 	hi = side(c.PWorse, hi, l.none, false)
+	if math.Abs(lo-l.margin) < hair {
+		lo = side(c.PNonInferior, lo, l.margin, true)
+	}
 	return [2]float64{lo, max(lo, hi)}
 }
 
@@ -264,7 +231,6 @@ func (m *measure) slices() []Slice {
 			continue
 		}
 		part := newMeasure(Options{Alpha: m.Alpha, Seed: m.Seed, Estimand: m.Estimand}, tagged)
-		part.advisory = true
 		c := part.metric(eval.MetricPass, nil, nil)
 		if c.PWorse == nil {
 			continue

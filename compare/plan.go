@@ -150,6 +150,13 @@ func binaryVerdict(n, gained, regressed int, margin, alpha float64) eval.Verdict
 	return one.Verdict
 }
 
+// testCounts runs the tests of a gate on cases that passed or failed once.
+func testCounts(n, gained, regressed int, margin float64) tested {
+	rise := counts{n, gained, regressed, margin > 0 && stats.Exact(n, margin)}
+	fall := counts{n, regressed, gained, rise.exact}
+	return tested{notInferior: rise.atMost(-margin), worse: fall.atMost(0), better: rise.atMost(0), tests: 1}
+}
+
 // Preview is the pairing of a comparison before its run has answers.
 type Preview struct {
 	Pairing
@@ -157,6 +164,17 @@ type Preview struct {
 	Effective int
 	Single    bool // each case runs once, and is a unit
 	Clustered bool // some units are clusters
+	uneven    bool // some units weigh more than others
+}
+
+// Reachable reports whether some outcome of this many units shows a metric to be not worse: units of equal weight may
+// all get better; others are too few while a loss of all of them as large as the margin can be missed.
+func (p *Preview) Reachable(margin, alpha float64) bool {
+	if p.uneven {
+		return reach(margin, float64(p.Effective)) <= alpha
+	}
+	best := counts{n: p.Units, gained: p.Units, exact: stats.Exact(p.Units, margin)}
+	return best.atMost(-margin) <= alpha
 }
 
 // NewPreview pairs the planned cases with those of a baseline. selected reports whether a case of base is in the
@@ -177,6 +195,7 @@ func NewPreview(base, head *Side, selected func(*CaseTotals) bool) Preview {
 	}
 	out.Units, out.Clustered = len(sizes), largest > 1
 	out.Single = out.Single && !out.Clustered
+	out.uneven = largest*len(sizes) != len(g.unit)
 	if largest > 0 {
 		out.Effective = int(math.Floor(float64(len(g.unit))/float64(largest) + 1e-9))
 	}

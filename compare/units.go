@@ -150,15 +150,14 @@ func (g *groups) duplicates(pairs []pair) (out [][]string) {
 
 // units are the independent units of a metric: a request, or a cluster of them.
 type units struct {
-	n                  int
-	base, head         []float64 // means of the unit's requests, if kept
-	d                  []float64 // head minus base, if kept
-	weights            []float64 // number of requests of the unit, scaled to the mean 1
-	keep               kept
-	total              sums // weighted, of all units
-	clustered, repeats bool
-	binary             bool // every unit is one request with the value 0 or 1
-	gained, regressed  int  // number of requests
+	n                 int
+	base, head        []float64 // means of the unit's requests, if kept
+	d                 []float64 // head minus base, if kept
+	weights           []float64 // number of requests of the unit, scaled to the mean 1
+	keep              kept
+	total             sums // weighted, of all units
+	clustered         bool
+	gained, regressed int // number of requests
 }
 
 // kept selects which numbers of units are stored: for a million units, each takes 8 MB.
@@ -171,7 +170,7 @@ const (
 
 // unitsOf averages a metric inside requests, and requests inside units.
 func (m *measure) unitsOf(ofBase, ofHead value, keep kept) units {
-	u := units{binary: true, keep: keep}
+	u := units{keep: keep}
 	var requests, all both
 	if m.groups.apart {
 		u.reserve(len(m.pairs))
@@ -184,7 +183,6 @@ func (m *measure) unitsOf(ofBase, ofHead value, keep kept) units {
 		if !okBase || !okHead {
 			continue
 		}
-		u.repeats = u.repeats || max(p.base.Passed+p.base.Failed, p.head.Passed+p.head.Failed+p.head.Errors) > 1
 		if m.groups.apart {
 			u.count(b, h)
 			u.add(b, h, 1)
@@ -201,7 +199,6 @@ func (m *measure) unitsOf(ofBase, ofHead value, keep kept) units {
 		b, h := all.of[at].means()
 		u.add(b, h, float64(all.of[at].base.N)*float64(len(all.order))/float64(len(requests.order)))
 	}
-	u.binary = u.binary && !u.clustered && !u.repeats
 	return u
 }
 
@@ -265,7 +262,6 @@ func (u *units) means() (base, head float64) {
 }
 
 func (u *units) count(b, h float64) {
-	u.binary = u.binary && (b == 0 || b == 1) && (h == 0 || h == 1)
 	switch {
 	case h > b:
 		u.gained++

@@ -109,7 +109,7 @@ func writeOutlook(p *term.Printer, g *session.GateOutlook) {
 	p.Printf("%s\n", diag.CleanLine(fmt.Sprintf("gate of %s on %s: %s%d independent cases, %d calls, up to %s",
 		g.Suite, g.Arm, margin, g.Units, g.Calls, unlimited(g.Tokens))))
 	if g.Units < g.Reach {
-		p.Printf("  never: it takes %d cases even if not one of them flips\n", g.Reach)
+		p.Printf("  it takes %d cases if not one of them flips; with fewer it holds only if some get better\n", g.Reach)
 	}
 	for _, row := range g.Rows {
 		p.Printf(

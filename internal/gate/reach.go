@@ -217,7 +217,7 @@ func (c *Checks) another(suite, name string, estimand eval.Estimand) (found eval
 	return eval.BaseRun{Name: name, Path: c.Dir.Abs(path), ID: d.Run.ID}, sides, err
 }
 
-// reach returns an error if the cases could never show what the gate requires, not even if no case differs.
+// reach returns an error if no outcome of the cases could show what the gate requires.
 func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*compare.Side) error {
 	alpha := finalAlpha(rule)
 	for _, arm := range c.previews(suite, rule, base) {
@@ -235,7 +235,7 @@ func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*c
 			c.Notice(fmt.Sprintf("%s on %s: %s of a case count %.0f at most", suite, arm.name, r.Metric, r.Cap))
 		}
 		for _, m := range rule.Metrics {
-			if text := arm.tooFew(suite, m, alpha); text != "" && rule.OnInconclusive == eval.OnFail {
+			if text := arm.tooFew(suite, m, alpha); text != "" && rule.OnInconclusive == eval.OnFail && !arm.Reachable(m.Margin, alpha) {
 				return eval.BadInput("%s; --no-baseline or --on-inconclusive warn runs all the same", text)
 			} else if text != "" {
 				c.Notice("warning: " + text)
@@ -245,7 +245,8 @@ func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*c
 	return nil
 }
 
-// tooFew says that the units of an arm can never show that a metric is not worse, "" when they can.
+// tooFew says that the units of an arm cannot show that a metric is not worse, or only if some get better; "" when they
+// can without a flip.
 func (arm *armPreview) tooFew(suite string, m eval.MetricMargin, alpha float64) string {
 	need := stats.MinCasesConstant(alpha, m.Margin)
 	if eval.IsRatio(m.Name) || arm.Effective >= need {
@@ -259,10 +260,11 @@ func (arm *armPreview) tooFew(suite string, m eval.MetricMargin, alpha float64) 
 	if m.Name != eval.MetricPass {
 		metric = m.Name
 	}
-	text := fmt.Sprintf(
-		"%s on %s: %s can never show that the %s is not worse by a margin of %g; you need %d without a single flip",
-		suite, arm.name, what, metric, m.Margin, need,
-	)
+	form := "%s on %s: %s can never show that the %s is not worse by a margin of %g; you need %d without a single flip"
+	if arm.Reachable(m.Margin, alpha) {
+		form = "%s on %s: %s can show that the %s is not worse by a margin of %g only if some get better; you need %d without a single flip"
+	}
+	text := fmt.Sprintf(form, suite, arm.name, what, metric, m.Margin, need)
 	if n := len(arm.Duplicates); n > 0 {
 		duplicates := len(slices.Concat(arm.Duplicates...)) - n
 		text += fmt.Sprintf("; %s with the same request as another, which counts once", diag.Count(duplicates, "case"))

@@ -81,12 +81,6 @@ func TestExchangingTheSidesMirrorsIntervals(t *testing.T) {
 			d[i] = float64(random.IntN(21)-10) / 10
 			negative[i] = -d[i]
 		}
-		w1, b1, _ := SignFlip(d, 3)
-		w2, b2, _ := SignFlip(negative, 3)
-		if n <= signFlipExact {
-			near(t, "worse", w1, b2)
-			near(t, "better", b1, w2)
-		}
 		near(t, "upper Gaffke", -Gaffke(negative, -1, 0.05), mirrorGaffke(d))
 	}
 }
@@ -150,29 +144,6 @@ func tangoByLikelihood(n, g, r int, d float64) float64 {
 	return (float64(g-r) - float64(n)*d) / math.Sqrt(float64(n)*(2*q+d-d*d))
 }
 
-// TestSignFlipDrawsAreCloseToTheExactLaw: more than 20 units are drawn, close to the exact law and reproducibly.
-func TestSignFlipDrawsAreCloseToTheExactLaw(t *testing.T) {
-	t.Parallel()
-	ones := make([]float64, 30)
-	for i := range ones {
-		if ones[i] = -1; i < 10 {
-			ones[i] = 1
-		}
-	}
-	worse, better, twoSided := SignFlip(ones, 42)
-	exact := NewMcNemar(20, 10)
-	check(t, "worse", worse, exact.Worse, 0.005)
-	check(t, "better", better, exact.Better, 0.005)
-	check(t, "two-sided", twoSided, exact.TwoSided, 0.005)
-	slices.Reverse(ones)
-	if second, _, _ := SignFlip(ones, 42); second != worse {
-		t.Errorf("differences in the other order: got %v, want %v", second, worse)
-	}
-	if p, _, _ := SignFlip(slices.Repeat([]float64{-1}, 40), 1); p != 1e-5 {
-		t.Errorf("the smallest p: got %v, want 1e-05", p)
-	}
-}
-
 // TestQuantilesInvertTheirDistributions: they invert their distribution functions, in the tails too.
 func TestQuantilesInvertTheirDistributions(t *testing.T) {
 	t.Parallel()
@@ -216,7 +187,9 @@ func TestExactTestsEndOnOddTables(t *testing.T) {
 			for _, p := range []float64{-1, 0, 1e-9, 0.05, 0.9, 1, 2, math.NaN(), math.Inf(1)} {
 				i := ExactInterval(n, x, 0, p)
 				tables := NewNotWorseTables(n, p, 0.05)
-				for _, v := range []float64{ExactNonInferiority(n, x, n-x, p), ExactWorse(n, x, n-x), i.Lo, i.Hi, tables.Probability(0, p)} {
+				for _, v := range []float64{
+					ExactNonInferiority(n, x, n-x, p), ExactWorse(n, x, n-x), i.Lo, i.Hi, tables.Probability(0, p),
+				} {
 					if math.IsNaN(v) || v < -1 || v > 1 {
 						t.Errorf("n=%d x=%d p=%g: got %g, want a number from -1 to 1", n, x, p, v)
 					}
@@ -247,10 +220,8 @@ func TestNoInputGivesNumbersThatAreNotFinite(t *testing.T) {
 		seen = append(seen, values...)
 	}
 	two := func(a, b float64) []float64 { return []float64{a, b} }
-	three := func(a, b, c float64) []float64 { return []float64{a, b, c} }
 	for _, a := range samples {
-		worse, better, twoSided := SignFlip(a, 1)
-		see("one sample", NewSample(a), three(worse, better, twoSided), Holm(a), BenjaminiHochberg(a))
+		see("one sample", NewSample(a), Holm(a), BenjaminiHochberg(a))
 		for _, p := range parameters {
 			see(fmt.Sprint(a, p), NonInferiorityT(a, p), Gaffke(a, -1, p), GaffkeNonInferiority(a, -1, p))
 		}
@@ -314,19 +285,5 @@ func BenchmarkBettingAdd(b *testing.B) {
 		if ni, fail := bet.LogNI(), bet.LogFail(); ni < fail-1e9 {
 			b.Fatalf("got the bets %v and %v, want them near each other", ni, fail)
 		}
-	}
-}
-
-func BenchmarkSignFlip(b *testing.B) {
-	for _, n := range []int{20, 2000} {
-		d := make([]float64, n)
-		for i := range d {
-			d[i] = float64(i%7) - 3.5
-		}
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			for b.Loop() {
-				SignFlip(d, 1)
-			}
-		})
 	}
 }

@@ -63,7 +63,7 @@ func TestStatisticsAreThoseOfTheVectors(t *testing.T) {
 	delete(all, "meta")
 	checks := map[string]func(*testing.T, json.RawMessage){}
 	for _, part := range []map[string]func(*testing.T, json.RawMessage){
-		specialVectors(), proportionVectors(), pairedVectors(), scoreVectors(), rankVectors(),
+		specialVectors(), proportionVectors(), pairedVectors(), scoreVectors(),
 		adjustedVectors(), planVectors(), bettingVectors(), repeatsVectors(),
 	} {
 		maps.Copy(checks, part)
@@ -199,29 +199,6 @@ func checkGate(t *testing.T, v gateVector) {
 	}
 	expect.Same(t, "verdict", verdict, v.Verdict)
 	expect.Same(t, "flags", flags, v.Flags)
-}
-
-func rankVectors() map[string]func(*testing.T, json.RawMessage) {
-	type entry struct {
-		D, A, B      []float64
-		V            float64
-		U            float64 `json:"U_b"`
-		TwoSided     float64 `json:"p_two_sided"`
-		Worse        float64 `json:"p_worse"`
-		Better       float64 `json:"p_better"`
-		BGreater     float64 `json:"p_b_greater"`
-		Dropped      float64 `json:"p_two_sided_zeros_dropped"`
-		CoinWilcoxon float64 `json:"p_two_sided_coin_wilcoxon"`
-		Pratt        float64 `json:"p_two_sided_pratt"`
-	}
-	return map[string]func(*testing.T, json.RawMessage){
-		"sign_flip_exact": each(func(t *testing.T, v entry) {
-			worse, better, twoSided := SignFlip(v.D, 1)
-			near(t, "worse", worse, v.Worse)
-			near(t, "better", better, v.Better)
-			near(t, "two-sided", twoSided, v.TwoSided)
-		}),
-	}
 }
 
 func adjustedVectors() map[string]func(*testing.T, json.RawMessage) {
