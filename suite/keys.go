@@ -26,6 +26,10 @@ func ofService() yaml.Key {
 	return key("service", aName(), "The name of the service that has the model; the one of `service` when not given.")
 }
 
+func ofVendor() yaml.Key {
+	return key("vendor", yaml.Word(wire.VendorNames()...), "The vendor of the model, as `evalrun vendors` lists it.")
+}
+
 func share() yaml.Shape { return yaml.Number(0, 1) }
 
 func globList() yaml.Shape { return yaml.OneOrMore(yaml.Text) }
@@ -125,6 +129,7 @@ func targetBlock() yaml.Block {
 			key("name", aName(), "The target's name; with a prompt's it makes the name of an arm, `target/prompt`."),
 			key("model", aModel(), "The model's id, without `models/`."),
 			ofService(),
+			ofVendor(),
 			key("http", httpBlock().Shape(), "An HTTP endpoint, such as that of your own application."),
 			key("program", programBlock().Shape(), "A program that reads the prompt as JSON and writes the answer."),
 			key("echo", yaml.Bool, "true: the answer is the rendered prompt, without a service."),
@@ -145,6 +150,7 @@ func judgeBlock() yaml.Block {
 			key("name", aName(), "The judge's name, for scorers to choose among several judges."),
 			key("model", aModel(), "The model's id, without `models/`."),
 			ofService(),
+			ofVendor(),
 			key("apiVersion", yaml.Word(wire.APIVersions...), "The version of the interface for this judge."),
 			key("generationConfig", configBlock().Shape(), "As the service has it. What is not given is not sent."),
 			key("safetySettings", yaml.List(safetyBlock().Shape()), "The probability from which the service blocks, by category."),
@@ -234,6 +240,7 @@ func embeddingBlock() yaml.Block {
 		Keys: []yaml.Key{
 			key("model", aModel(), "The model's id; "+wire.DefaultEmbeddingModel+" when there is no such block."),
 			ofService(),
+			ofVendor(),
 			key("apiVersion", yaml.Word(wire.APIVersions...), "The version of the interface for this model."),
 		},
 	}
@@ -339,8 +346,11 @@ func ScorersShape(templates bool) yaml.Schema { return yaml.List(scorerItem())(t
 
 func servicesBlock() yaml.Block {
 	return yaml.Block{
-		Need: []string{"baseUrl"},
 		Keys: []yaml.Key{
+			key(
+				"vendor", yaml.Word(wire.VendorNames()...),
+				"The vendor, which fills in what is not given; that of the service's name when there is one.",
+			),
 			key("protocol", yaml.WordShape(eval.ProtocolNames()...), "What the service speaks; generative when not given."),
 			key("baseUrl", webAddress(), "Where the service is, such as https://api.example/v1."),
 			key("keyEnv", yaml.Text, "The environment variable that holds the key, EVALRUN_* or *_API_KEY. Without it no key is sent."),

@@ -112,7 +112,7 @@ func pricesBlock() yaml.Block {
 		Need: []string{"currency", "models"},
 		Keys: []yaml.Key{
 			key("currency", yaml.Text, "What the numbers are, such as EUR."),
-			key("models", yaml.Some(yaml.Named(modelID().String(), priceBlock().Shape())), "Prices by the ids of models."),
+			key("models", yaml.Some(yaml.Named(anyModelID().String(), priceBlock().Shape())), "Prices by the ids of models."),
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"iter"
 	"math"
 	"path"
@@ -101,9 +102,15 @@ func nameOf(n yaml.Node) string {
 
 func apiVersion(n yaml.Node) string { return n.Word(wire.APIVersions...) }
 
-func checkModelID(n yaml.Node) {
-	if n.IsScalar() && !n.IsNull() && !modelID().MatchString(n.Str()) {
-		id := strings.TrimPrefix(n.Str(), "models/")
+func checkModelID(n yaml.Node, id string) {
+	if n.IsScalar() && !n.IsNull() && !modelID().MatchString(id) {
+		if prefix, _, found := strings.Cut(id, ":"); found {
+			n.Errorf(
+				cmp.Or(diag.DidYouMean(prefix, wire.VendorNames()), "evalrun vendors lists them"), "there is no vendor `%s`", diag.CleanLine(prefix),
+			)
+			return
+		}
+		id := strings.TrimPrefix(id, "models/")
 		if !modelID().MatchString(id) {
 			id = "svc-pro"
 		}
@@ -111,13 +118,20 @@ func checkModelID(n yaml.Node) {
 	}
 }
 
-func checkModel(n yaml.Node, of *NamedService) {
+func checkModel(n yaml.Node, id string, of *NamedService) {
 	if of.speaks() == eval.Generative {
-		checkModelID(n)
+		checkModelID(n, id)
 		return
 	}
-	if n.IsScalar() && !n.IsNull() && !anyModelID().MatchString(n.Str()) {
-		n.Errorf("such as gpt-4o-mini, llama3.2:3b or vendor/model", "`%s` is not a model id", diag.CleanLine(n.Str()))
+	if id != "" {
+		checkAnyModelID(n, id)
+	}
+}
+
+// checkAnyModelID reports a text that is the id of no vendor's model.
+func checkAnyModelID(n yaml.Node, id string) {
+	if n.IsScalar() && !n.IsNull() && !anyModelID().MatchString(id) {
+		n.Errorf("such as gpt-4o-mini, llama3.2:3b or vendor/model", "`%s` is not a model id", diag.CleanLine(id))
 	}
 }
 
@@ -135,14 +149,15 @@ func (l *loader) embedding(root yaml.Map) {
 		return
 	}
 	m := n.Map(embeddingBlock().Names()...)
-	model, of := m.Need("model"), l.serviceOf(m.Get("service"))
-	checkModel(model, of)
+	model := m.Need("model")
+	of, id := l.place(m, model)
+	checkModel(model, id, of)
 	l.checkVersion(m, of)
 	l.checkEmbeds(m.Get("service"), of)
-	if known := of.NamedModel(model.Str()); known != nil && !known.Supports(wire.MethodEmbed) {
+	if known := of.NamedModel(id); known != nil && !known.Supports(wire.MethodEmbed) {
 		model.Errorf("such as "+wire.DefaultEmbeddingModel, "the model `%s` makes no embeddings", known.ID())
 	}
-	l.Embedding = Embedding{Model: model.Str(), APIVersion: apiVersion(m.Get("apiVersion")), Service: of, Pos: model.Pos()}
+	l.Embedding = Embedding{Model: id, APIVersion: apiVersion(m.Get("apiVersion")), Service: of, Pos: model.Pos()}
 }
 
 func unique(seen map[string]diag.Pos, name yaml.Node, what string) bool {
@@ -246,9 +261,7 @@ func (l *loader) limits(n yaml.Node) {
 	}
 	l.checkCounting(m.Get("countTokens"))
 	for e := range m.Get("models").Map().Entries() {
-		if !anyModelID().MatchString(e.Name()) {
-			checkModelID(e.Key)
-		}
+		checkAnyModelID(e.Key, e.Name())
 		one := e.Value.Map(modelLimits().Names()...)
 		if e.Value.IsMapping() && one.Len() == 0 {
 			e.Value.Errorf("such as {requestsPerMinute: 60}", "a model's limits need requestsPerMinute or tokensPerMinute")
@@ -380,7 +393,7 @@ func LoadPrices(shown string, src []byte, diags *diag.List) *eval.PriceList {
 	p.Currency = m.Need("currency").Str()
 	models := m.Need("models")
 	for e := range models.Map().Entries() {
-		checkModelID(e.Key)
+		checkAnyModelID(e.Key, e.Name())
 		one := e.Value.Map(priceBlock().Names()...)
 		p.Models[e.Name()] = eval.Price{
 			Input:  one.Need("input").Float(0, math.MaxInt32),

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -34,6 +35,9 @@ type NamedService struct {
 	NoMetadata     bool   // do not request the metadata of models
 	MaxTokensField string // "" means the field of the protocol
 	Limits         Limits // concurrency and rates
+
+	Vendor   *wire.Vendor // nil when the suite names none
+	UsualKey bool         // KeyEnv is the vendor's usual variable, whose key goes to the vendor's own hosts only
 
 	unset []unset
 	pos   diag.Pos // position of its name
@@ -102,7 +106,7 @@ func (s *NamedService) definition() map[string]string {
 		login = fmt.Sprintf("%q %q %q %s", s.Login.Path, s.Login.Words, s.LoginEnv, s.Lifetime)
 	}
 	return map[string]string{
-		"protocol": string(s.Protocol), "baseUrl": s.BaseURL, "keyEnv": s.KeyEnv, "auth": login,
+		"protocol": string(s.Protocol), "vendor": fmt.Sprint(s.Vendor), "baseUrl": s.BaseURL, "keyEnv": s.KeyEnv, "auth": login,
 		"headers": fmt.Sprintf("%+v", s.Headers), "path": s.Path, "headerPrefix": s.HeaderPrefix,
 		"metadata": fmt.Sprint(s.NoMetadata), "maxTokensField": s.MaxTokensField,
 		"limits": fmt.Sprintf("%+v", s.Limits),
@@ -183,6 +187,9 @@ func (l *loader) namedService(e yaml.Entry) *NamedService {
 	if !e.Value.IsMapping() {
 		return s
 	}
+	if s.Vendor = vendorOf(s.Name, m); s.Vendor != nil {
+		s.Protocol, s.NoMetadata = s.Vendor.Protocol, s.Vendor.NoMetadata
+	}
 	if m.Has("protocol") { // "" for an unknown protocol, so that nothing more is reported about it
 		s.Protocol = yaml.WordOf(m.Get("protocol"), eval.ProtocolNames()...)
 	}
@@ -198,12 +205,30 @@ func (l *loader) namedService(e yaml.Entry) *NamedService {
 	}
 	s.MaxTokensField = l.ofProtocol(s, m, "maxTokensField", eval.OpenAI)
 	m.Get("maxTokensField").Word(maxTokensFields()...)
-	s.NoMetadata = m.Has("metadata") && !m.Get("metadata").Bool()
+	if m.Has("metadata") {
+		s.NoMetadata = !m.Get("metadata").Bool()
+	}
 	s.Limits = serviceLimits(m.Get("limits"))
-	s.BaseURL = strings.TrimRight(l.serviceText(s, m.Need("baseUrl")), "/")
-	l.checkServiceAddress(s, m.Get("baseUrl"))
-	l.checkServiceKey(s, m.Get("keyEnv"))
+	s.BaseURL = l.baseURL(s, m)
+	if s.Vendor != nil {
+		l.fillFromVendor(s)
+	}
+	l.checkServiceAddress(s, cmp.Or(m.Get("baseUrl"), e.Key))
+	l.checkServiceKey(s, cmp.Or(m.Get("keyEnv"), e.Key))
 	return s
+}
+
+// baseURL reads the address of a service, which a vendor may know.
+func (l *loader) baseURL(s *NamedService, m yaml.Map) string {
+	switch v := s.Vendor; {
+	case v == nil || m.Has("baseUrl"):
+		return strings.TrimRight(l.serviceText(s, m.Need("baseUrl")), "/")
+	case v.BaseURL == "":
+		m.Errorf("such as "+v.Address, "the key `baseUrl` is missing: %s has another address for each customer", v.Name)
+		return ""
+	default:
+		return v.BaseURL
+	}
 }
 
 // keysInSuite reports entries that hold a key instead of the name of a variable, and returns them. Messages do not show

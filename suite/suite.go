@@ -168,6 +168,9 @@ type Options struct {
 	// MaxTrials is the most trials that the suite may have; 0 means DefaultMaxTrials.
 	MaxTrials int
 	Getenv    func(string) string // resolves ${env:EVALRUN_...} in service; nil means an empty environment
+	// BaseURL is where a flag, a variable or the project file puts the unnamed service. With one, a model id is never split at
+	// a vendor's name.
+	BaseURL string
 	// Dir is the absolute folder of the suite, in which its programs run. Optional: without it no program runs.
 	Dir string
 	// Untrusted says that the suite comes from an author who must not choose where the key goes.

@@ -78,18 +78,19 @@ func (l *loader) target(m yaml.Map, name string) *Target {
 
 // configuredModel reads a model and its settings. what is `target` or `judge`, for messages.
 func (l *loader) configuredModel(m yaml.Map, id yaml.Node, what string) *ConfiguredModel {
+	of, name := l.place(m, id)
 	model := &ConfiguredModel{
-		ID:               id.Str(),
+		ID:               name,
 		APIVersion:       apiVersion(m.Get("apiVersion")),
 		GenerationConfig: l.generationConfig(m.Get("generationConfig")),
 		SafetySettings:   safetySettings(m.Get("safetySettings")),
-		Service:          l.serviceOf(m.Get("service")),
+		Service:          of,
 		Pos:              id.Pos(),
 	}
 	if config := m.Get("generationConfig"); config.IsMapping() {
 		model.MaxOutputPos = config.Map().Get("maxOutputTokens").Pos()
 	}
-	checkModel(id, model.Service)
+	checkModel(id, name, of)
 	l.checkVersion(m, model.Service)
 	model.Extra = extraFields(m.Get("extra"), what, model.Service)
 	checkWords(m, model)
@@ -121,7 +122,7 @@ func targetForms() []string { return append([]string{"model"}, applicationForms(
 
 // modelKeys lists the keys that only a target that is a model can have.
 func modelKeys() []string {
-	return []string{"service", "apiVersion", "stream", "generationConfig", "safetySettings", "extra"}
+	return []string{"service", "vendor", "apiVersion", "stream", "generationConfig", "safetySettings", "extra"}
 }
 
 // application reads the block that makes a target an application. It is nil for a model.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -98,7 +99,7 @@ func (s *Suite) allowsKey(name string, at *url.URL, key string) bool {
 		return true
 	}
 	fits := func(p permit) bool {
-		return p.name == name && (at == nil || p.covers(at)) && (key == "" || p.key == key)
+		return p.name == name && (at == nil || p.covers(at)) && (key == "" || p.key == key || p.ofVendor(key))
 	}
 	for _, value := range s.opts.Allow {
 		allowed, err := permits(value)
@@ -112,10 +113,19 @@ func (s *Suite) allowsKey(name string, at *url.URL, key string) bool {
 	return false
 }
 
+// ofVendor reports whether the permission names a vendor with a usual key in the variable.
+func (p permit) ofVendor(key string) bool {
+	v := wire.VendorNamed(p.host)
+	return v != nil && slices.Contains(v.KeyEnv, key)
+}
+
 func (p permit) covers(at *url.URL) bool {
 	host, port := strings.ToLower(at.Hostname()), at.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[at.Scheme]
+	}
+	if v := wire.VendorNamed(p.host); v != nil && v.Owns(at.String()) {
+		return true
 	}
 	return p.host == host || p.host == net.JoinHostPort(host, port) || p.host == "["+host+"]"
 }
@@ -143,8 +153,14 @@ func (l *loader) refusesAddress(n yaml.Node, name string, at *url.URL) bool {
 	if l.allows(name, at) {
 		return false
 	}
+	host := at.Host
+	for _, v := range wire.Vendors() {
+		if name == permitServices && v.Owns(at.String()) {
+			host = v.Name
+		}
+	}
 	n.Errorf(
-		fmt.Sprintf("add --allow %s=%s, or run without --untrusted if you trust the suite", name, at.Host),
+		fmt.Sprintf("add --allow %s=%s, or run without --untrusted if you trust the suite", name, host),
 		"an untrusted suite cannot send requests to %s", at.Host,
 	)
 	return true

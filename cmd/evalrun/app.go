@@ -193,7 +193,7 @@ var overview = []struct{ id, title, commands string }{
 	{"run", "Run:", "run resume rescore accept merge"},
 	{"look", "Look:", "show report comment view publish history prune"},
 	{"compare", "Compare:", "compare baseline selftest judge-check"},
-	{"service", "Service:", "models count embed auth emulate ledger"},
+	{"service", "Service:", "vendors models count embed auth emulate ledger"},
 	{"setup", "Set up:", "init import validate plan scorers schema doctor completion man version help"},
 }
 
@@ -256,6 +256,7 @@ func (a *app) commands() []*cobra.Command {
 		a.emulateCommand(),
 		a.ledgerCommand(),
 		a.scorersCommand(),
+		a.vendorsCommand(),
 		a.schemaCommand(),
 		a.initCommand(),
 		a.importCommand(),

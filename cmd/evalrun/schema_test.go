@@ -224,7 +224,8 @@ var onlyLoader = []string{
 	"matches no (target|arm)$", "has no variable `", "there is no scorer set `", "there is no judge ",
 	"no arm of this scorer is a live chat", "is not a live chat, so it has no turn",
 	"^`tools` has no function `", "has no scorer, so nothing would be scored", "^there are no (targets|prompts)$",
-	"takes prompts with an image", "takes text alone", "there is no service `", "is for the protocol openai, and",
+	"takes prompts with an image", "takes text alone", "there is no service `", "there is no vendor `",
+	"^the key `baseUrl` is missing$", "is for the protocol openai, and",
 	"^the base URL ends in /v1: ", "^`path` needs {method}", "is not the name of an environment variable$",
 	"^`keyEnv` takes the name of an environment variable",
 	// Files.

@@ -27,7 +27,7 @@ func TestAProviderBecomesATargetThatLoads(t *testing.T) {
 		"openai:chat:gpt-4o-mini":            {"model: gpt-4o-mini\n"},
 		"openai:responses:gpt-5":             {"openai-responses: {protocol: responses, ", "service: openai-responses\n    model: gpt-5\n"},
 		"anthropic:messages:claude-sonnet-4": {"anthropic: {protocol: anthropic, ", "keyEnv: ANTHROPIC_API_KEY", "model: claude-sonnet-4\n"},
-		"google:gemini-2.5-pro":              {"google: {protocol: generative, ", "apiVersion: v1beta\n"},
+		"google:gemini-2.5-pro":              {"google: {vendor: google}", "service: google\n"},
 		"ollama:chat:llama3":                 {`ollama: {protocol: openai, baseUrl: "http://127.0.0.1:11434/v1"}`, "model: llama3\n"},
 		"mistral:mistral-large-latest":       {"keyEnv: MISTRAL_API_KEY"},
 		"openrouter:meta/llama":              {"- name: meta-llama\n", "model: meta/llama\n"},

@@ -16,9 +16,6 @@ func (c *converter) model(t *target, id string) {
 	t.chats = true
 	service := c.service(t, p, config)
 	t.block.set("service", textValue(service)).set("model", textValue(p.model))
-	if p.protocol == eval.Generative {
-		t.block.set("apiVersion", textValue("v1beta"))
-	}
 	if p.why != "" {
 		t.lose(p.why)
 	}
@@ -56,17 +53,26 @@ var knownConfig = []string{
 
 func (c *converter) service(t *target, p vendorModel, config src) string {
 	block := &mapping{}
-	block.set("protocol", textValue(p.protocol))
 	base := p.baseURL
 	if u := c.address(config); u != "" {
 		base = u
+	}
+	if p.protocol == eval.Generative { // the vendor's name fills in headers and paths
+		block.set("vendor", textValue("google"))
+		if base != p.baseURL {
+			base += "/v1beta"
+		}
+	} else {
+		block.set("protocol", textValue(p.protocol))
 	}
 	if strings.HasPrefix(p.name, "azure") && base == "" {
 		base = "https://your-resource.openai.azure.com/openai/v1"
 		t.comments = append(t.comments, "TODO: name the host of your Azure resource in the service's `baseUrl`")
 		t.at.todo("the host of the Azure resource is not in the configuration; name it in the service's `baseUrl`")
 	}
-	block.set("baseUrl", textValue(base))
+	if p.protocol != eval.Generative || base != p.baseURL {
+		block.set("baseUrl", textValue(base))
+	}
 	if key := c.key(p, config); key != "" {
 		block.set("keyEnv", textValue(key))
 	}

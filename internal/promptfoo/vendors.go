@@ -24,8 +24,8 @@ type vendor struct {
 var vendors = map[string]vendor{
 	"openai":      {eval.OpenAI, "https://api.openai.com/v1", "OPENAI_API_KEY", "chat", true, ""},
 	"anthropic":   {eval.Anthropic, "https://api.anthropic.com", "ANTHROPIC_API_KEY", "messages", true, ""},
-	"google":      {eval.Generative, "https://generativelanguage.googleapis.com", "GOOGLE_API_KEY", "", false, ""},
-	"palm":        {eval.Generative, "https://generativelanguage.googleapis.com", "GOOGLE_API_KEY", "", false, ""},
+	"google":      {eval.Generative, "https://generativelanguage.googleapis.com", "", "", false, ""},
+	"palm":        {eval.Generative, "https://generativelanguage.googleapis.com", "", "", false, ""},
 	"ollama":      {eval.OpenAI, "http://127.0.0.1:11434/v1", "", "chat completion", false, ""},
 	"openrouter":  {eval.OpenAI, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", "", true, ""},
 	"mistral":     {eval.OpenAI, "https://api.mistral.ai/v1", "MISTRAL_API_KEY", "", false, ""},

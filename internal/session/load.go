@@ -204,8 +204,14 @@ func (f *Options) ofSuites() suite.Options {
 		Allow:          f.Allow,
 		OwnBaseline:    f.ownBaseline(),
 		AllowEnv:       f.AllowEnv,
+		BaseURL:        f.baseURL(),
 		Can:            Can,
 	}
+}
+
+// baseURL is where a flag, a variable or the project file puts the unnamed service; "" leaves it to the suites.
+func (f *Options) baseURL() string {
+	return cmp.Or(f.BaseURL, f.Env("EVALRUN_BASE_URL"), f.ByProject().BaseURL)
 }
 
 // interleavedAmong is Interleaved, whose file must be one of the suites.

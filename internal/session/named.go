@@ -46,9 +46,7 @@ func (s *Session) checkServices() error {
 			))
 		}
 		if one.KeyEnv != "" && one.Key() == "" {
-			missing = append(missing, fmt.Sprintf(
-				"the environment variable %s is not set, and it holds the key of the service `%s`", one.KeyEnv, name,
-			))
+			missing = append(missing, one.MissingKey())
 		}
 	}
 	if len(missing) > 0 {
