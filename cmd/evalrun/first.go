@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed" // the first suite
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/expr"
@@ -30,15 +32,16 @@ const (
 
 // First configures the suite that `evalrun init` writes. Empty fields have defaults.
 type First struct {
-	Model, Prompt, Name string
+	Vendor, BaseURL, Model, Prompt, Name string
+	Schema                               bool // the schema lies next to the suite
 }
-
-// Emulated reports whether the emulator has the model.
-func (f *First) Emulated() bool { return f.Model == "" || wire.NamedModel(f.Model) != nil }
 
 // Write writes the suite to a new file, and removes the file if the suite does not load.
 func (f *First) Write(path string, getenv func(string) string) error {
 	f.Model = strings.TrimPrefix(f.Model, "models/")
+	if vendor, model, found := strings.Cut(f.Model, ":"); found && f.Vendor == "" && wire.VendorNamed(vendor) != nil {
+		f.Vendor, f.Model = vendor, model
+	}
 	text, err := f.text(path)
 	if err != nil {
 		return err
@@ -70,8 +73,15 @@ var oneLine = sync.OnceValue(func() *regexp.Regexp {
 })
 
 func (f *First) check() error {
-	named := wire.NamedModel(f.Model)
+	named, vendor := wire.NamedModel(f.Model), wire.VendorNamed(f.Vendor)
 	switch {
+	case f.Vendor != "" && vendor == nil:
+		return eval.BadInput("there is no vendor %q; %s", f.Vendor, cmp.Or(
+			diag.DidYouMean(f.Vendor, wire.VendorNames()), "`evalrun vendors` lists them"))
+	case vendor != nil && vendor.BaseURL == "" && f.BaseURL == "":
+		return eval.BadInput("%s has another address for each customer: add --base-url, such as %s", f.Vendor, vendor.Address)
+	case vendor == nil && f.BaseURL != "":
+		return eval.BadInput("--base-url needs a --vendor: openai-compatible for a server that speaks like OpenAI")
 	case f.Model != "" && !oneLine().MatchString(f.Model):
 		return eval.BadInput("invalid model name %q: write it in one line, such as svc-pro", f.Model)
 	case named != nil && !named.Supports(wire.MethodGenerate):
@@ -95,9 +105,10 @@ func (f *First) text(path string) (string, error) {
 		return "", err
 	}
 	text := strings.ReplaceAll(firstSuite, "suite.yaml", filepath.ToSlash(filepath.Base(path)))
-	if f.Model != "" {
-		text = strings.Replace(text, "model: "+firstModel, "model: "+quoteYAML(f.Model), 1)
+	if f.Schema {
+		text = strings.Replace(text, schemaAddress, schemaFile, 1)
 	}
+	text = f.place(text, filepath.ToSlash(filepath.Base(path)))
 	if f.Name != "" {
 		text = strings.Replace(text, "name: "+firstName, "name: "+quoteYAML(f.Name), 1)
 	}
@@ -112,6 +123,31 @@ func (f *First) text(path string) (string, error) {
 	head = strings.Replace(head, "description: One-word answers stay one word.\n", "", 1)
 	head = strings.Replace(head, ", maxOutputTokens: 64", "", 1)
 	return head + fmt.Sprintf(ownCases, quoteYAML(f.Prompt), strings.Join(vars, ", ")), nil
+}
+
+// place puts the vendor and the model into a suite.
+func (f *First) place(text, file string) string {
+	v := wire.VendorNamed(f.Vendor)
+	if v == nil {
+		if f.Model != "" {
+			text = strings.Replace(text, "model: "+firstModel, "model: "+quoteYAML(f.Model), 1)
+		}
+		return text
+	}
+	text = strings.Replace(text, "# Try it:    evalrun run "+file+" --emulator\n", "# Run it:    evalrun run "+file+"\n", 1)
+	text = strings.Replace(text, "name: pro\n", "name: "+f.Vendor+"\n", 1)
+	text = strings.Replace(text, "    generationConfig: {temperature: 0, maxOutputTokens: 64}\n", "", 1) // which some models refuse
+	model := cmp.Or(f.Model, v.Model)
+	if f.BaseURL == "" {
+		return strings.Replace(text, "model: "+firstModel, "model: "+quoteYAML(f.Vendor+":"+model), 1)
+	}
+	key := ""
+	if len(v.KeyEnv) > 0 {
+		key = ", keyEnv: " + v.KeyEnv[0]
+	}
+	service := fmt.Sprintf("services:\n  %s: {vendor: %s, baseUrl: %s%s}\n\n", f.Vendor, f.Vendor, quoteYAML(f.BaseURL), key)
+	text = strings.Replace(text, "targets:", service+"targets:", 1)
+	return strings.Replace(text, "model: "+firstModel, "service: "+f.Vendor+"\n    model: "+quoteYAML(model), 1)
 }
 
 func (f *First) vars() ([]string, error) {
@@ -137,16 +173,14 @@ const ownCases = `prompts:                            # templates; every target 
 
 defaults:                           # holds for every case
   scorers:
-    - finishReason: STOP            # the answer came to its end
-    - length: {min: 1, max: 20000}  # characters
+    - finishReason: STOP            # the answer is complete
 
 cases:                              # variables, and what the answer must satisfy
   - name: one
     vars: {%s}
-    scorers: []
-    # - contains: what a good answer holds
-    # - not: {contains: what none may hold}
-    # ` + "`evalrun scorers`" + ` lists what else there is
+    scorers:
+      - contains: "EDIT ME: words that only a good answer has"
+      # ` + "`evalrun scorers`" + ` lists what else there is, such as: judge: {rubric: ...}
 
 gate:                               # what the exit code says: 0 the gate holds, 1 it does not
   passRate: {min: 0.9}
@@ -175,8 +209,11 @@ func writeNew(path, text string) error {
 	return f.Close()
 }
 
-// schemaFile is the schema that the first line of a suite names. It is committed with the suite.
-const schemaFile = "suite.schema.json"
+// The schema that the first line of a suite names: the file that `evalrun init --schema` writes, or its address.
+const (
+	schemaFile    = "suite.schema.json"
+	schemaAddress = "https://raw.githubusercontent.com/evalrun/evalrun/main/docs/schemas/suite.schema.json"
+)
 
 // writeSchema writes the schema for editors. there reports that the file existed; then it stays as it is.
 func writeSchema(path string) (there bool, err error) {

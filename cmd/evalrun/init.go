@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 )
 
 // initOptions are the flags of `evalrun init`. Empty ones are questions at a terminal, or have a default.
@@ -27,8 +30,9 @@ func (a *app) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "init [FILE]", Short: "Write a commented first suite", Args: atMost(1),
 		Long: "Writes a suite (suite.yaml, unless you name another file) that runs at once. On a terminal it asks for\n" +
-			"the model and the prompt, unless you give them as flags. It never overwrites a file.",
-		Example: "  evalrun init\n  evalrun init tickets.yaml --prompt 'Summarize this ticket: {{.ticket}}' --model svc-pro",
+			"the vendor, the model and the prompt, unless you give them as flags. It never overwrites a file.",
+		Example: "  evalrun init --vendor openai\n" +
+			"  evalrun init tickets.yaml --model anthropic:claude-haiku-4-5 --prompt 'Summarize this ticket: {{.ticket}}'",
 		RunE: func(_ *cobra.Command, args []string) error {
 			path := "suite.yaml"
 			if len(args) == 1 {
@@ -38,10 +42,13 @@ func (a *app) initCommand() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&o.Model, "model", "", "test the model `NAME` (default "+firstModel+")")
+	fs.StringVar(&o.Vendor, "vendor", "", "test a model of the vendor `NAME` (evalrun vendors lists them)")
+	fs.StringVar(&o.BaseURL, "base-url", "", "find the vendor's service at `URL`, such as http://127.0.0.1:8000/v1")
+	fs.StringVar(&o.Model, "model", "", "test the model `NAME`, or VENDOR:NAME (default one of the vendor's)")
 	fs.StringVar(&o.Prompt, "prompt", "", "test the prompt `TEXT`; {{.name}} is a variable of each case")
 	fs.StringVar(&o.Name, "name", "", "call the suite `NAME` (default "+firstName+")")
 	fs.BoolVarP(&o.yes, "yes", "y", false, "take the defaults without questions")
+	fs.BoolVar(&o.Schema, "schema", false, "write the schema for editors next to the suite")
 	fs.BoolVar(&o.project, "project-file", false,
 		"write a project file too, so that evalrun run needs no suite")
 	return cmd
@@ -51,7 +58,7 @@ func (a *app) init(path string, o initOptions) error {
 	if _, err := os.Lstat(path); err == nil { // before somebody takes the trouble to answer
 		return inTheWay(path)
 	}
-	if !o.yes && o.Model == "" && o.Prompt == "" && term.Interactive(a.in) {
+	if !o.yes && o.Vendor == "" && o.Model == "" && o.Prompt == "" && term.Interactive(a.in) {
 		if err := a.askFirst(&o.First); err != nil {
 			return err
 		}
@@ -61,22 +68,35 @@ func (a *app) init(path string, o initOptions) error {
 	}
 	p := term.Printer{W: a.out}
 	p.Printf("wrote %s\n", diag.CleanLine(path))
-	if err := a.initSchema(filepath.Join(filepath.Dir(path), schemaFile)); err != nil {
-		return err
+	if o.Schema {
+		if err := a.initSchema(filepath.Join(filepath.Dir(path), schemaFile)); err != nil {
+			return err
+		}
 	}
 	if o.project {
 		if err := a.initProject(path); err != nil {
 			return err
 		}
 	}
-	file := quoteShell(path)
-	if o.Emulated() {
-		p.Printf("try it:    evalrun run %s --emulator\n", diag.CleanLine(file))
-	} else {
-		p.Printf("the emulator has no model %s; it has %s\n", diag.CleanLine(o.Model), firstModel)
-	}
-	p.Printf("for real:  export EVALRUN_API_KEY=...; evalrun run %s --base-url https://...\n", diag.CleanLine(file))
+	a.printNext(&p, &o.First, diag.CleanLine(quoteShell(path)))
 	return p.Err
+}
+
+// printNext prints what to do with a suite that was written.
+func (a *app) printNext(p *term.Printer, f *First, file string) {
+	if f.Prompt != "" {
+		p.Printf("edit it:   the case fails until you write what a good answer has\n")
+	}
+	v := wire.VendorNamed(f.Vendor)
+	if v == nil {
+		p.Printf("try it:    evalrun run %s --emulator\n", file)
+		p.Printf("for real:  evalrun init other.yaml --vendor openai    # evalrun vendors lists more\n")
+		return
+	}
+	if key := a.keyOf(v); key == "" && len(v.KeyEnv) > 0 {
+		p.Printf("first:     export %s=...    # %s\n", v.KeyEnv[0], v.Page)
+	}
+	p.Printf("run it:    evalrun run %s\n", file)
 }
 
 func quoteShell(path string) string {
@@ -90,28 +110,53 @@ func isWord(r rune) bool {
 	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
-// askFirst puts the two questions. An empty answer means the value in brackets.
+// askFirst puts the questions. An empty answer means the value in brackets.
 func (a *app) askFirst(o *First) error {
 	in := bufio.NewReader(io.LimitReader(a.in, 1<<20))
-	for _, q := range []struct {
-		answer              *string
-		question, byDefault string
-	}{
-		{&o.Model, "Which model?", firstModel},
-		{&o.Prompt, "Which prompt? {{.name}} takes the value that each case sets.\n", firstPrompt},
-	} {
-		if _, err := fmt.Fprintf(a.err, "%s [%s] ", q.question, q.byDefault); err != nil {
+	ask := func(answer *string, question, byDefault string) error {
+		if _, err := fmt.Fprintf(a.err, "%s [%s] ", question, byDefault); err != nil {
 			return err
 		}
 		line, err := in.ReadString('\n')
 		if err != nil {
 			return eval.BadInput("there was no answer; nothing is written. `evalrun init --yes` needs no answer")
 		}
-		if line = strings.TrimSpace(line); line != q.byDefault {
-			*q.answer = line
+		if line = strings.TrimSpace(line); line != byDefault {
+			*answer = line
+		}
+		return nil
+	}
+	vendors, model := a.vendorsByKey(), firstModel
+	if err := ask(&o.Vendor, "Which vendor? "+strings.Join(vendors, ", ")+"\n", firstVendor); err != nil {
+		return err
+	}
+	if v := wire.VendorNamed(o.Vendor); v != nil {
+		model = v.Model
+		if v.BaseURL == "" {
+			if err := ask(&o.BaseURL, "Which address?", v.Address); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	if err := ask(&o.Model, "Which model?", model); err != nil {
+		return err
+	}
+	return ask(&o.Prompt, "Which prompt? {{.name}} takes the value that each case sets.\n", firstPrompt)
+}
+
+// firstVendor is the answer for a suite that runs against the emulator.
+const firstVendor = "none"
+
+// vendorsByKey lists the vendors, those whose key is set first.
+func (a *app) vendorsByKey() (names []string) {
+	all := wire.Vendors()
+	slices.SortStableFunc(all, func(v, other wire.Vendor) int {
+		return cmp.Compare(min(1, len(a.keyOf(&other))), min(1, len(a.keyOf(&v))))
+	})
+	for _, v := range all {
+		names = append(names, v.Name)
+	}
+	return names
 }
 
 // initProject writes the project file next to a suite, unless there is one.

@@ -121,9 +121,6 @@ func TestAFirstSuiteHasTheVariablesOfItsPrompt(t *testing.T) {
 			t.Errorf("got %s, want it gone from\n%s", gone, text)
 		}
 	}
-	for model, want := range map[string]bool{"": true, "svc-pro": true, "my-own": false} {
-		expect.Same(t, "emulated "+model, (&First{Model: model}).Emulated(), want)
-	}
 }
 
 func checked(t *testing.T, text string, change func(*session.Options)) (c *checkedSuites, file string, err error) {
