@@ -36,8 +36,8 @@ type NamedService struct {
 	MaxTokensField string // "" means the field of the protocol
 	Limits         Limits // concurrency and rates
 
-	Vendor   *wire.Vendor // nil when the suite names none
-	UsualKey bool         // KeyEnv is the vendor's usual variable, whose key goes to the vendor's own hosts only
+	Vendor   string // "" when the suite names none
+	UsualKey bool   // KeyEnv is the vendor's usual variable, whose key goes to the vendor's own hosts only
 
 	unset []unset
 	pos   diag.Pos // position of its name
@@ -106,7 +106,7 @@ func (s *NamedService) definition() map[string]string {
 		login = fmt.Sprintf("%q %q %q %s", s.Login.Path, s.Login.Words, s.LoginEnv, s.Lifetime)
 	}
 	return map[string]string{
-		"protocol": string(s.Protocol), "vendor": fmt.Sprint(s.Vendor), "baseUrl": s.BaseURL, "keyEnv": s.KeyEnv, "auth": login,
+		"protocol": string(s.Protocol), "vendor": s.Vendor, "baseUrl": s.BaseURL, "keyEnv": s.KeyEnv, "auth": login,
 		"headers": fmt.Sprintf("%+v", s.Headers), "path": s.Path, "headerPrefix": s.HeaderPrefix,
 		"metadata": fmt.Sprint(s.NoMetadata), "maxTokensField": s.MaxTokensField,
 		"limits": fmt.Sprintf("%+v", s.Limits),
@@ -187,8 +187,9 @@ func (l *loader) namedService(e yaml.Entry) *NamedService {
 	if !e.Value.IsMapping() {
 		return s
 	}
-	if s.Vendor = vendorOf(s.Name, m); s.Vendor != nil {
-		s.Protocol, s.NoMetadata = s.Vendor.Protocol, s.Vendor.NoMetadata
+	v := vendorOf(s.Name, m)
+	if v != nil {
+		s.Vendor, s.Protocol, s.NoMetadata = v.Name, v.Protocol, v.NoMetadata
 	}
 	if m.Has("protocol") { // "" for an unknown protocol, so that nothing more is reported about it
 		s.Protocol = yaml.WordOf(m.Get("protocol"), eval.ProtocolNames()...)
@@ -209,9 +210,9 @@ func (l *loader) namedService(e yaml.Entry) *NamedService {
 		s.NoMetadata = !m.Get("metadata").Bool()
 	}
 	s.Limits = serviceLimits(m.Get("limits"))
-	s.BaseURL = l.baseURL(s, m)
-	if s.Vendor != nil {
-		l.fillFromVendor(s)
+	s.BaseURL = l.baseURL(s, m, v)
+	if v != nil {
+		l.fillFromVendor(s, v)
 	}
 	l.checkServiceAddress(s, cmp.Or(m.Get("baseUrl"), e.Key))
 	l.checkServiceKey(s, cmp.Or(m.Get("keyEnv"), e.Key))
@@ -219,8 +220,8 @@ func (l *loader) namedService(e yaml.Entry) *NamedService {
 }
 
 // baseURL reads the address of a service, which a vendor may know.
-func (l *loader) baseURL(s *NamedService, m yaml.Map) string {
-	switch v := s.Vendor; {
+func (l *loader) baseURL(s *NamedService, m yaml.Map, v *wire.Vendor) string {
+	switch {
 	case v == nil || m.Has("baseUrl"):
 		return strings.TrimRight(l.serviceText(s, m.Need("baseUrl")), "/")
 	case v.BaseURL == "":

@@ -46,10 +46,10 @@ func (l *loader) vendorService(n yaml.Node, name string) *NamedService {
 		return one
 	}
 	v := wire.VendorNamed(name)
-	s := &NamedService{Name: name, Protocol: v.Protocol, Vendor: v, BaseURL: v.BaseURL, pos: n.Pos()}
+	s := &NamedService{Name: name, Protocol: v.Protocol, Vendor: name, BaseURL: v.BaseURL, pos: n.Pos()}
 	if v.BaseURL == "" {
 		n.Errorf("add `services: {"+name+": {baseUrl: "+v.Address+"}}`", "%s has another address for each customer", name)
-	} else if l.fillFromVendor(s); !l.refusesService(n, v.BaseURL) {
+	} else if l.fillFromVendor(s, v); !l.refusesService(n, v.BaseURL) {
 		l.checkServiceKey(s, n)
 	}
 	l.Services = append(l.Services, s)
@@ -72,8 +72,7 @@ func vendorOf(name string, m yaml.Map) *wire.Vendor {
 }
 
 // fillFromVendor fills in what a service of a vendor does not say.
-func (l *loader) fillFromVendor(s *NamedService) {
-	v := s.Vendor
+func (l *loader) fillFromVendor(s *NamedService, v *wire.Vendor) {
 	if s.Protocol == v.Protocol {
 		s.Path, s.HeaderPrefix = cmp.Or(s.Path, v.Path), cmp.Or(s.HeaderPrefix, v.HeaderPrefix)
 		s.MaxTokensField = cmp.Or(s.MaxTokensField, v.MaxTokensField)
@@ -99,16 +98,26 @@ func (l *loader) usualKey(v *wire.Vendor) string {
 	return slices.Concat(usable, v.KeyEnv)[0]
 }
 
+// At is the service at another address. A vendor's usual key stays with the vendor's own hosts.
+func (s *NamedService) At(url string) *NamedService {
+	moved := *s
+	if s.UsualKey && !wire.VendorNamed(s.Vendor).Owns(url) {
+		moved.KeyEnv, moved.UsualKey = "", false
+	}
+	return &moved
+}
+
 // MissingKey says which variables could hold the key of a service, and where to get one.
 func (s *NamedService) MissingKey() string {
 	if !s.UsualKey {
 		return "the environment variable " + s.KeyEnv + " is not set, and it holds the key of the service `" + s.Name + "`"
 	}
-	names := slices.Clone(s.Vendor.KeyEnv)
+	v := wire.VendorNamed(s.Vendor)
+	names := slices.Clone(v.KeyEnv)
 	for i, name := range names {
 		if !keyVariableName(name) {
 			names[i] += " (with --allow-env " + name + ")"
 		}
 	}
-	return "the vendor " + s.Vendor.Name + " needs a key: set " + strings.Join(names, " or ") + "; see " + s.Vendor.Page
+	return "the vendor " + s.Vendor + " needs a key: set " + strings.Join(names, " or ") + "; see " + v.Page
 }

@@ -88,12 +88,7 @@ func redirect(all map[string]*namedService, name, url string, emulated bool) err
 	if problem := named.CheckAddress(url); problem != "" {
 		return eval.BadInput("--service %s.baseUrl: %s", name, problem)
 	}
-	if named.UsualKey && !named.Vendor.Owns(url) {
-		elsewhere := *named.NamedService
-		elsewhere.KeyEnv, elsewhere.UsualKey = "", false
-		named.NamedService = &elsewhere
-	}
-	named.URL = url
+	named.NamedService, named.URL = named.At(url), url
 	return nil
 }
 
