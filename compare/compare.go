@@ -107,8 +107,9 @@ func Compare(base, head *Side, o Options) ArmComparison {
 	p := pairUp(base, head, o.Selected)
 	p.MinPaired = o.MinPaired
 	scored, measured := p.scored, p.scored
+	var notes []string
 	if o.Estimand == eval.OfSuite { // what could not be judged counts too
-		measured = p.all()
+		measured, notes = p.all(), []string{"about these " + counted(p.Paired, "case")}
 	}
 	c := ArmComparison{
 		EarlyVerdict: o.EarlyVerdict,
@@ -117,6 +118,7 @@ func Compare(base, head *Side, o Options) ArmComparison {
 		HeadArm:      head.Arm,
 		Estimand:     cmp.Or(o.Estimand, eval.OfPopulation),
 		Cases:        p.Pairing,
+		Notes:        notes,
 		Metrics:      []MetricComparison{},
 	}
 	m := newMeasure(o, measured)

@@ -6,9 +6,15 @@ import (
 
 // Comparison compares a run, or some of its arms, with a baseline.
 type Comparison struct {
-	Base Compared        `json:"base"`
-	Head Compared        `json:"head"`
-	Arms []ArmComparison `json:"arms"`
+	Base Compared `json:"base"`
+	Head Compared `json:"head"`
+	// Headline says in one sentence what happened: on the worst arm, with the number of others. Describe writes it.
+	Headline string `json:"headline,omitempty"`
+	// Notes qualify the headline: what a reader must know to read it right, such as "compared 60 of 600 cases". Every report and
+	// -q print AllNotes below the headline, one a line. To add one, append a text to these, or to those of the arm that it is
+	// about, before Describe: short, without a capital and a full stop, and without numbers that the headline has.
+	Notes []string        `json:"notes,omitempty"`
+	Arms  []ArmComparison `json:"arms"`
 	// Verdict is the worst verdict of the arms, "" without a margin.
 	Verdict eval.Verdict `json:"verdict,omitempty"`
 	// Why explains why the comparison as a whole is invalid, "" when it is valid.
@@ -36,9 +42,13 @@ type Compared struct {
 
 // ArmComparison compares an arm of a suite with its baseline arm, case by case.
 type ArmComparison struct {
-	Suite   string       `json:"suite"`
-	BaseArm string       `json:"baseArm"`
-	HeadArm string       `json:"headArm"`
+	Suite   string `json:"suite"`
+	BaseArm string `json:"baseArm"`
+	HeadArm string `json:"headArm"`
+	// Headline says in one sentence what happened on the arm, and Notes qualify it; see Comparison.
+	Headline string   `json:"headline,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
+
 	Verdict eval.Verdict `json:"verdict,omitempty"`
 	Why     string       `json:"why,omitempty"` // why the verdict is invalid
 	// Look is nil where looks were not counted.

@@ -99,7 +99,7 @@ func (p *parsedPage) check(n ast.Node) error {
 
 func (p *parsedPage) emphasis(n *ast.Emphasis) error {
 	words, ok := n.FirstChild().(*ast.Text)
-	if !ok || !slices.Contains([]string{"does not hold", "warning", "NOT COMPARABLE"}, string(words.Segment.Value(p.page))) {
+	if !ok || !slices.Contains([]string{"does not hold", "warning", "INVALID", "REGRESSED"}, string(words.Segment.Value(p.page))) {
 		return errors.New("emphasis")
 	}
 	return nil
@@ -141,7 +141,8 @@ func withComparison(d *journal.Document, a, b string) {
 	d.Decision.Comparison = &compare.Comparison{
 		Base: compare.Compared{Run: a, Name: b}, Warnings: []string{a, b},
 		Arms: []compare.ArmComparison{{
-			Suite: a, HeadArm: b, Metrics: []compare.MetricComparison{{Name: a, MetricVerdict: compare.MetricVerdict{Verdict: eval.Regressed}}},
+			Suite: a, HeadArm: b,
+			Metrics: []compare.MetricComparison{{Name: a, MetricVerdict: compare.MetricVerdict{Verdict: eval.Regressed}}},
 			Flips: []compare.Flip{
 				{Case: b, BasePassed: 1, BaseScored: 1, HeadScored: 1, BaseAnswer: a, HeadAnswer: b},
 				{Case: a, BasePassed: 1, BaseScored: 1, HeadScored: 1},
@@ -201,7 +202,7 @@ func TestMarkdownShowsWhatGotWorseFirst(t *testing.T) {
 	page := markdownOf(t, d)
 	for _, want := range []string{
 		"### Compared with `one 2 (one two)`\n",
-		"| `one two on one 2` | `one two` | 0 | 0.000 | 0.000 | +0.000 | unknown | - | - | - | REGRESSED |\n",
+		"| `one two on one 2` | `one two` | 0 | 0.000 | 0.000 | +0.000 | unknown | - | REGRESSED |\n",
 		"<summary><code>one 2</code> on <code>one 2</code>: 0 of 1 passed, was 1 of 1 (few samples: weak evidence)</summary>\n\n" +
 			"```diff\n- two\n+ 2\n```\n",
 	} {
@@ -212,8 +213,9 @@ func TestMarkdownShowsWhatGotWorseFirst(t *testing.T) {
 	}
 	d.Decision.NotCompared, d.Decision.Comparison = true, nil
 	expect.Contains(t, "the comment", markdownOf(t, d), "Not compared with the baseline (`--no-baseline`).")
-	d.Decision.NotCompared, d.Decision.Comparison = false, &compare.Comparison{Why: "blank"}
-	expect.Contains(t, "the comment", markdownOf(t, d), "**NOT COMPARABLE**: `blank`")
+	d.Decision.NotCompared, d.Decision.Comparison = false, &compare.Comparison{Verdict: eval.Invalid, Why: "blank"}
+	d.Decision.Comparison.Describe()
+	expect.Contains(t, "the comment", markdownOf(t, d), "**INVALID**: `blank`")
 }
 
 // manyArms is a run of one case that fails on every arm.

@@ -38,21 +38,13 @@ func (t *screen) verdict(v eval.Verdict) string {
 }
 
 func (t *screen) comparison(c *compare.Comparison) {
-	head := compared(c)
-	if t.d != nil && c.Verdict != "" { // in the report of a run
-		head += ": " + verdictWords[c.Verdict]
-	}
-	t.wrapped("", head)
+	t.wrapped("", compared(c))
+	t.headline(c)
 	for _, warning := range c.Warnings {
 		t.wrapped("  ", "warning: "+warning)
 	}
-	if c.Why != "" {
-		t.line("%s", t.verdict(eval.Invalid))
-		t.wrapped("  ", c.Why)
-		return
-	}
 	for i := range c.Arms {
-		t.armComparison(&c.Arms[i])
+		t.armComparison(&c.Arms[i], len(c.Arms) > 1)
 	}
 	if p := c.Preferences; p != nil {
 		t.preferenceJudge(p.Judge, &p.PreferenceJudge, &p.PreferenceCalls)
@@ -63,6 +55,28 @@ func (t *screen) comparison(c *compare.Comparison) {
 	if _, _, ok := twoArms(c); ok && c.Verdict == eval.Inconclusive && c.Head.Name != "" {
 		t.line("which of them is best is another question: evalrun compare %s --rank", diag.CleanLine(text.ShellWord(c.Head.Name)))
 	}
+}
+
+// headline shows what happened in a sentence, with its notes.
+func (t *screen) headline(c *compare.Comparison) {
+	for i, line := range foldedLines(c.Headline, max(20, t.o.Width), maxHeadline) {
+		if word := headlineWords[c.Verdict]; i == 0 && word != "" && strings.HasPrefix(line, word) {
+			line = t.paint(verdictTones[c.Verdict], word) + line[len(word):]
+		}
+		t.line("%s", line)
+	}
+	for _, note := range c.AllNotes() {
+		t.paragraph(note)
+	}
+}
+
+// maxHeadline is the most lines of a headline.
+const maxHeadline = 8
+
+// headlineWords begin the headline of each verdict.
+var headlineWords = map[eval.Verdict]string{
+	eval.Improved: "IMPROVED", eval.NotWorse: "NOT WORSE", eval.Regressed: "REGRESSED", eval.Inconclusive: "CANNOT TELL",
+	eval.Invalid: "INVALID",
 }
 
 // twoArms are the two arms of one run that are compared; ok is false for any other comparison.
@@ -87,19 +101,28 @@ func compared(c *compare.Comparison) string {
 	return words
 }
 
-func (t *screen) armComparison(a *compare.ArmComparison) {
+// armComparison shows an arm; its headline only when it is one of several.
+func (t *screen) armComparison(a *compare.ArmComparison, several bool) {
 	t.out.WriteString("\n")
 	t.armVerdict(a)
+	if several {
+		t.paragraph(a.Headline)
+	}
 	r := overview.ComparisonWordsOf(a)
-	for _, line := range slices.Concat(overview.ArmNotes(a), r.Cases) {
+	for _, line := range r.Cases {
 		t.paragraph(line)
 	}
 	t.metricTable(a.Metrics)
-	for i := range a.Metrics {
-		t.metricWords(&a.Metrics[i])
+	for _, line := range r.Metrics {
+		t.paragraph(line)
 	}
-	if words := overview.Intervals(a.Metrics); words != "" {
-		t.paragraph(words)
+	for i := range a.Metrics {
+		t.advice(&a.Metrics[i])
+	}
+	if t.o.Verbose {
+		for _, line := range r.Tests {
+			t.paragraph(line)
+		}
 	}
 	t.preference(a)
 	t.flips(a.Flips, r.Changes)
@@ -107,7 +130,7 @@ func (t *screen) armComparison(a *compare.ArmComparison) {
 	t.safety(a.Safety)
 }
 
-// armVerdict names what is compared, with the verdict and its reason.
+// armVerdict names what is compared, with the verdict.
 func (t *screen) armVerdict(a *compare.ArmComparison) {
 	name := a.HeadArm
 	if a.BaseArm != a.HeadArm && a.BaseArm != "" {
@@ -118,9 +141,6 @@ func (t *screen) armVerdict(a *compare.ArmComparison) {
 		head += ": " + t.verdict(a.Verdict)
 	}
 	t.line("%s", head)
-	if a.Why != "" {
-		t.wrapped("  ", a.Why)
-	}
 }
 
 func (t *screen) metricTable(metrics []compare.MetricComparison) {
@@ -173,11 +193,8 @@ func levelsOf(metrics []compare.MetricComparison) (out []string) {
 
 func some(names []string) string { return text.SomeNames(names, maxNames) }
 
-// metricWords explains what a verdict rests on, and what it would take to get one.
-func (t *screen) metricWords(m *compare.MetricComparison) {
-	if words := overview.MetricWords(m); words != "" {
-		t.paragraph(words)
-	}
+// advice says what it would take to get a verdict.
+func (t *screen) advice(m *compare.MetricComparison) {
 	if m.Gated && m.Advice != "" && !m.Advisory {
 		t.paragraph("to know more: " + m.Advice + " (evalrun help verdicts#what-to-do-about-cannot-tell)")
 	}
@@ -251,7 +268,8 @@ func (t *screen) safety(all []compare.CategoryComparison) {
 		if c.BaseHigh != c.HeadHigh || c.BaseBlocked != c.HeadBlocked {
 			t.wrapped("  ", fmt.Sprintf(
 				"%s: rated MEDIUM or higher in %.1f %% of %d answers, was %.1f %% of %d; blocked %.1f %%, was %.1f %%",
-				c.Category, 100*c.HeadHigh, c.HeadRated, 100*c.BaseHigh, c.BaseRated, 100*c.HeadBlocked, 100*c.BaseBlocked))
+				c.Category, 100*c.HeadHigh, c.HeadRated, 100*c.BaseHigh, c.BaseRated, 100*c.HeadBlocked, 100*c.BaseBlocked,
+			))
 		}
 	}
 }

@@ -113,9 +113,9 @@ func (g *github) rules() (broken, warned []string) {
 	for _, r := range g.d.Gate().Rules {
 		switch r.Standing {
 		case journal.RuleBroken:
-			broken = append(append(broken, ruleWords(r)), verdictLines(g.d, &r)...)
+			broken = append(broken, verdictLines(g.d, &r)...)
 		case journal.RuleWarned:
-			warned = append(append(warned, ruleWords(r)), verdictLines(g.d, &r)...)
+			warned = append(warned, verdictLines(g.d, &r)...)
 		case journal.RuleHolds:
 		}
 	}

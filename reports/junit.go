@@ -209,12 +209,11 @@ func cellsOn(d *journal.Document, suite, arm string) iter.Seq[journal.Row] {
 func (j *junit) rules(rules []journal.GateRule, class string) error {
 	for i := range rules {
 		one := junitCase{Name: overview.GateCase(&rules[i]), Classname: class, Time: seconds(0)}
-		words := ruleWords(rules[i])
+		lines := verdictLines(j.d, &rules[i])
 		if rules[i].RuleName == "" {
-			words = overview.NotGated + ": " + rules[i].Why
+			lines = []string{overview.NotGated + ": " + rules[i].Why}
 		}
-		text := strings.Join(append([]string{words}, verdictLines(j.d, &rules[i])...), "\n")
-		problem := &junitProblem{words, "gate", shorten(text, maxJUnitText)}
+		problem := &junitProblem{lines[0], "gate", shorten(strings.Join(lines, "\n"), maxJUnitText)}
 		if j.gate.IsError(&rules[i]) {
 			one.Error = problem
 		} else {
@@ -242,8 +241,8 @@ func (j *junit) properties(suite string, arm *journal.ArmSummary) []junitPropert
 	for _, rule := range j.d.Gate().Rules {
 		if rule.Suite == suite && (rule.Arm == "" || rule.Arm == arm.Name) {
 			word := map[bool]string{true: "holds", false: "does not hold"}[rule.Standing.Holds()]
-			words := append([]string{word + ": " + ruleWords(rule)}, verdictLines(j.d, &rule)...)
-			out = append(out, junitProperty{Name: "evalrun.gate." + string(rule.RuleName), Value: shorten(strings.Join(words, "; "), maxJUnitText)})
+			words := word + ": " + strings.Join(verdictLines(j.d, &rule), "; ")
+			out = append(out, junitProperty{Name: "evalrun.gate." + string(rule.RuleName), Value: shorten(words, maxJUnitText)})
 		}
 	}
 	return out

@@ -88,6 +88,7 @@ func (m *markdown) head(links []Link) {
 	d, c := m.d, m.d.Summary.Counts
 	m.add("## evalrun: %s\n\n", overview.HeadlineOf(d).Word)
 	m.links(links)
+	m.headline()
 	var names []string
 	for i := range d.Run.Suites {
 		names = append(names, d.Run.Suites[i].Name)
@@ -103,7 +104,8 @@ func (m *markdown) head(links []Link) {
 		note = fmt.Sprintf(" (%d in quarantine)", quarantined)
 	}
 	m.add("%s: %s%s, %s: %d passed, %d failed, %d could not be judged, %d skipped; %d tokens.\n\n",
-		someCode(names), diag.Count(cases, "case"), note, diag.Count(c.Total(), "trial"), c.Pass, c.Fail, c.Error, c.Skip, d.Summary.Tokens.Total)
+		someCode(names), diag.Count(cases, "case"), note, diag.Count(c.Total(), "trial"),
+		c.Pass, c.Fail, c.Error, c.Skip, d.Summary.Tokens.Total)
 	if words := overview.CutAnswers(&d.Summary); words != "" {
 		m.add("%s.\n\n", words)
 	}

@@ -12,22 +12,40 @@ import (
 	"github.com/evalrun/evalrun/internal/text"
 )
 
+// headline says what the comparison with the baseline found, in a sentence and its notes.
+func (m *markdown) headline() {
+	c := m.d.Comparison()
+	if c == nil || c.Headline == "" {
+		return
+	}
+	word := headlineWords[c.Verdict]
+	said, found := strings.CutPrefix(c.Headline, word)
+	if said = strings.TrimLeft(said, " :"); found && word != "" {
+		word = "**" + word + "**: "
+	}
+	m.add("%s%s\n\n", word, codeOf(said, maxMdReason))
+	notes := c.AllNotes()
+	for _, note := range notes[:min(maxMdNames, len(notes))] {
+		m.add("- %s\n", codeOf(note, maxMdReason))
+	}
+	if len(notes) > 0 {
+		m.add("\n")
+		m.missing(len(notes)-maxMdNames, "note")
+	}
+}
+
 // comparison shows how the run compares with its baseline.
 func (m *markdown) comparison(c *compare.Comparison) error {
 	m.add("### Compared with %s\n\n", code(sideName(&c.Base)))
-	for _, line := range overview.VerdictNotes(c) {
-		m.add("%s.\n\n", codeOf(line, maxMdReason))
-	}
-	if c.Why != "" {
-		m.add("**%s**: %s\n\n", verdictWords[eval.Invalid], codeOf(c.Why, maxMdReason))
-		return nil
-	}
 	for _, warning := range c.Warnings[:min(maxMdNames, len(c.Warnings))] {
 		m.add("- warning: %s\n", codeOf(warning, maxMdReason))
 	}
 	if len(c.Warnings) > 0 {
 		m.add("\n")
 		m.missing(len(c.Warnings)-maxMdNames, "warning")
+	}
+	if c.Why != "" {
+		return nil
 	}
 	m.metrics(c)
 	m.readings(c)
@@ -37,8 +55,8 @@ func (m *markdown) comparison(c *compare.Comparison) error {
 // metrics writes the table of compared metrics.
 func (m *markdown) metrics(c *compare.Comparison) {
 	shown, left := 0, 0
-	table := m.add("| arm | metric | n | base | head | difference | interval | margin | p not worse | p worse | verdict |\n" +
-		"|---|---|--:|--:|--:|--:|---|---|--:|--:|---|\n")
+	table := m.add("| arm | metric | n | base | head | difference | interval | margin | verdict |\n" +
+		"|---|---|--:|--:|--:|--:|---|---|---|\n")
 	for i := range c.Arms {
 		a := &c.Arms[i]
 		for k := range a.Metrics {
@@ -57,8 +75,7 @@ func metricCells(a *compare.ArmComparison, metric *compare.MetricComparison) str
 	row := metricRow(metric) // metric, base, head, difference, interval, n, verdict
 	cells := []string{
 		cellCode(a.Suite + " on " + a.HeadArm), cellCode(metric.Name), row[5], row[1], row[2], row[3], row[4] + levelNote(metric),
-		cmp.Or(overview.Margin(metric), "-"), numberOr(metric.PNonInferior, "%.3g"),
-		numberOr(metric.PWorse, "%.3g"), row[6],
+		cmp.Or(overview.Margin(metric), "-"), row[6],
 	}
 	return strings.Join(cells, " | ")
 }
@@ -71,8 +88,7 @@ func levelNote(m *compare.MetricComparison) string {
 	return " (" + overview.Level(m) + ")"
 }
 
-// readings explains each arm's verdict: which cases are compared, what the verdicts rest on, and how many cases
-// changed.
+// readings explains each arm's verdict: which cases are compared, how many changed and, folded, the tests.
 func (m *markdown) readings(c *compare.Comparison) {
 	left := 0
 	for i := range c.Arms {
@@ -81,7 +97,8 @@ func (m *markdown) readings(c *compare.Comparison) {
 		if a.Verdict != "" {
 			verdict = ": " + verdictWords[a.Verdict]
 		}
-		lines := readingLines(a)
+		r := overview.ComparisonWordsOf(a)
+		lines := readingLines(a, &r, len(c.Arms) > 1)
 		if len(lines) == 0 {
 			continue
 		}
@@ -89,6 +106,9 @@ func (m *markdown) readings(c *compare.Comparison) {
 		fmt.Fprintf(&b, "%s on %s%s\n\n", code(a.Suite), code(a.HeadArm), verdict)
 		for _, line := range lines {
 			b.WriteString("- " + codeOf(line, maxMdReading) + "\n")
+		}
+		if len(r.Tests) > 0 {
+			b.WriteString("\n" + details("tests", fenced("", strings.Join(r.Tests, "\n"))))
 		}
 		if i >= maxMdArms || !m.add("%s\n", b.String()) {
 			left++
@@ -100,14 +120,12 @@ func (m *markdown) readings(c *compare.Comparison) {
 // maxMdReading bounds a line about the compared cases, in code points.
 const maxMdReading = 2000
 
-// readingLines say why an arm cannot be compared, how many cases changed, which are compared, and what each
-// verdict rests on.
-func readingLines(a *compare.ArmComparison) []string {
+// readingLines say what happened on one of several arms, how many cases changed, which are compared, and what a decision would take.
+func readingLines(a *compare.ArmComparison, r *overview.ComparisonWords, several bool) []string {
 	var out []string
-	if a.Why != "" {
-		out = append(out, a.Why)
+	if several && a.Headline != "" {
+		out = append(out, a.Headline)
 	}
-	r := overview.ComparisonWordsOf(a)
 	if r.Changes != "" {
 		out = append(out, r.Changes)
 	}

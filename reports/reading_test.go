@@ -32,7 +32,8 @@ func worseArm() compare.ArmComparison {
 			{
 				Name: eval.MetricPass,
 				MetricChange: compare.MetricChange{
-					N: 4, Base: 0.9, Head: 0.8, Estimate: -0.1, Interval: &[2]float64{-0.2, -0.01}, Level: 0.98, Anytime: true, Regressed: 1,
+					N:    4,
+					Base: 0.9, Head: 0.8, Estimate: -0.1, Interval: &[2]float64{-0.2, -0.01}, Level: 0.98, Anytime: true, Regressed: 1,
 				},
 				MetricTests: compare.MetricTests{
 					Test: "a test", Gated: true, Margin: new(0.25), PNonInferior: new(0.01), PWorse: new(0.03),
@@ -69,14 +70,16 @@ func worseRun(t testing.TB) *journal.Document {
 	t.Helper()
 	var all []*eval.Result
 	for n, one := range []brief{
-		fails("always", "x/p", "has: no"), fails("broke", "x/p", "has: no"), fails("fresh", "x/p", "has: no"), fails("edited", "x/p", "has: no"),
+		fails("always", "x/p", "has: no"), fails("broke", "x/p", "has: no"), fails("fresh", "x/p", "has: no"),
+		fails("edited", "x/p", "has: no"),
 		{name: "mended", arm: "x/p", outcome: eval.Pass},
 		{name: "twin", arm: "x/p", outcome: eval.Pass},
 	} {
 		all = append(all, one.trial(n))
 	}
 	d := testrun.Record(t, &eval.Run{
-		ID: "head", StartedAt: "2026-01-01T00:00:00Z", Suites: []eval.RunSuite{{Name: "s", File: "s.yaml"}}, Plan: eval.RunPlan{Trials: len(all)},
+		ID: "head", StartedAt: "2026-01-01T00:00:00Z", Suites: []eval.RunSuite{{Name: "s", File: "s.yaml"}},
+		Plan: eval.RunPlan{Trials: len(all)},
 	}, completed, all...)
 	d.Dir = "head"
 	d.Decision.Comparison = &compare.Comparison{
@@ -105,10 +108,9 @@ func TestVerdictsCanBeRead(t *testing.T) {
 		"1 case in quarantine: quiet",
 		"2 cases of the baseline not selected",
 		"warning: 2 cases ask the same: counted once (broke, twin)",
-		"n 4, margin 0.25, 0 gained, 1 regressed, p not worse 0.01, p worse 0.03",
-		"p not worse 0.04 with each of 2 head errors at its worst",
+		"margin 0.25, 1 got worse, 0 better",
 		"anytime-valid interval (98 %), the estimate is biased away from zero",
-		"worse, within the margin",
+		"worse, but within the margin",
 		"at most x 1.2, each case at most 400 tokens; too few cases for a ratio of 1.2: takes 77; the gate bears it",
 	}
 	d := worseRun(t)
@@ -123,7 +125,12 @@ func TestVerdictsCanBeRead(t *testing.T) {
 	missing(t, got, "  levels of the intervals: 98 % (pass), 90 % (tokens, latency)\n", "latency: each case at most 50 ms\n")
 	present(t, got, "a ratio of 1.2 at most takes")
 	missing(t, written(t, "markdown", d, reports.Options{}),
-		"| `s on x/p` | `pass` | 4 | 0.900 | 0.800 | -0.100 | -0.200 to -0.010 (98 %) | margin 0.25 | 0.01 | 0.03 | not worse |\n")
+		"| `s on x/p` | `pass` | 4 | 0.900 | 0.800 | -0.100 | -0.200 to -0.010 (98 %) | margin 0.25 | not worse |\n",
+		"p 0.01 if it were worse by 0.25, p 0.04 with each of 2 head errors at its worst, p 0.03 if it were no worse\n")
+	missing(t, folds.ReplaceAllString(written(t, "table", d, reports.Options{Verbose: true}), " "), "p 0.01 if it were worse by 0.25, ")
+	for _, format := range []string{"table", "github", "junit"} {
+		present(t, written(t, format, d, reports.Options{}), "p 0.0")
+	}
 }
 
 // The default of --min-paired is not worth a word; where one level holds for all intervals, it is in the header.

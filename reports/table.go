@@ -40,6 +40,8 @@ func Table(w io.Writer, d *journal.Document, o Options) error {
 		}
 		t.where()
 		t.next()
+	} else if c := t.d.Comparison(); c != nil {
+		t.headline(c)
 	}
 	t.summary()
 	return t.writeTo(w)
@@ -147,7 +149,8 @@ func (t *table) column(rows []journal.Row, arm string) (cells []string, width in
 
 // standingMarks are the marks of standings in a cell.
 var standingMarks = map[overview.Standing]string{
-	overview.NewlyFailing: " (new)", overview.NotInBaseline: " (added)", overview.Changed: " (changed)", overview.AlsoFailed: " (as before)",
+	overview.NewlyFailing: " (new)", overview.NotInBaseline: " (added)", overview.Changed: " (changed)",
+	overview.AlsoFailed: " (as before)",
 }
 
 // word is a cell: the outcome, how many of several repeats passed, and how a failure did in the baseline.

@@ -61,8 +61,9 @@ func (t *table) compared() {
 		t.line("not compared with the baseline (--no-baseline)")
 	case c == nil:
 	case c.Verdict != "":
-		t.line("compared with %s: %s", diag.CleanLine(sideName(&c.Base)), t.verdict(c.Verdict))
-		for _, line := range slices.Concat(briefs(c), overview.VerdictNotes(c)) {
+		t.line("compared with %s", diag.CleanLine(sideName(&c.Base)))
+		t.headline(c)
+		for _, line := range briefs(c) {
 			t.paragraph(line)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 func ruleWords(r journal.GateRule) string {
 	// bestWords are verdicts on an arm that has to be among the best.
 	bestWords := map[eval.Verdict]string{
-		eval.NotWorse: "among the best", eval.Regressed: "NOT THE BEST", eval.Inconclusive: "CANNOT TELL YET whether it is the best",
+		eval.NotWorse: "among the best", eval.Regressed: "NOT THE BEST", eval.Inconclusive: "CANNOT TELL whether it is the best",
 	}
 
 	bound := "at most"
@@ -38,11 +38,7 @@ func ruleWords(r journal.GateRule) string {
 		return r.Why
 	}
 	if r.Verdict() != "" {
-		text := fmt.Sprintf("%s: %s against the baseline", where, verdictWords[r.Verdict()])
-		if r.Why != "" {
-			text += ": " + r.Why
-		}
-		return text
+		return fmt.Sprintf("%s: %s against the baseline", where, verdictWords[r.Verdict()])
 	}
 	found := "nothing could be judged"
 	if value, ok := r.Found.(journal.RuleValue); ok {
@@ -59,8 +55,8 @@ func allHold(n int) string {
 }
 
 var verdictWords = map[eval.Verdict]string{
-	eval.Improved: "improved", eval.NotWorse: "not worse", eval.Regressed: "REGRESSED", eval.Inconclusive: "CANNOT TELL YET",
-	eval.Invalid: "NOT COMPARABLE",
+	eval.Improved: "improved", eval.NotWorse: "not worse", eval.Regressed: "REGRESSED", eval.Inconclusive: "CANNOT TELL",
+	eval.Invalid: "INVALID",
 }
 
 // sideName is the user's name for a run, with its id.
@@ -85,29 +81,30 @@ func flipNote(f *compare.Flip) string {
 	return fmt.Sprintf(" (p %.3g over all cases)", *f.P)
 }
 
-// verdictLines are what a reader must know next to the verdict of a rule about a baseline: the compared cases, and
-// the figures of each metric. Other rules have none.
+// verdictLines describe a rule that was applied: for a rule about a baseline its headline and notes, which cases are compared,
+// and the figures of each metric. Other rules have one line.
 func verdictLines(d *journal.Document, r *journal.GateRule) []string {
-	if r.Verdict() == "" || d.Comparison() == nil {
-		return nil
+	if r.Verdict() == "" || r.RuleName == journal.RuleBest || d.Comparison() == nil {
+		return []string{ruleWords(*r)}
 	}
-	var out []string
+	out := []string{cmp.Or(r.Why, ruleWords(*r))}
 	for i := range d.Comparison().Arms {
 		a := &d.Comparison().Arms[i]
 		if a.Suite != r.Suite || a.HeadArm != r.Arm {
 			continue
 		}
-		out = append(out, overview.ArmNotes(a)...)
 		words := overview.ComparisonWordsOf(a)
+		out = append(append(out, d.Comparison().Notes...), a.Notes...)
 		if words.Changes != "" {
 			out = append(out, words.Changes)
 		}
 		out = append(out, words.Cases...)
 		for k := range a.Metrics {
 			if m := &a.Metrics[k]; m.Gated {
-				out = append(out, metricFigures(m), overview.MetricWords(m))
+				out = append(out, metricFigures(m))
 			}
 		}
+		out = append(out, words.Metrics...)
 	}
 	return out
 }

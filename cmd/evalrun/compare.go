@@ -62,6 +62,7 @@ func (a *app) compareCommand() *cobra.Command {
 	fs.StringSliceVar(&o.Arms, "arms", nil, "compare these arms (target/prompt) of one run or of two: `BASE HEAD`")
 	fs.BoolVar(&o.rank, "rank", false, "rank all arms of one run by --metric, or with --choose by what the judge prefers")
 	flags.JSON(fs, &o.json)
+	fs.BoolVarP(&o.Verbose, "verbose", "v", false, "also show the tests and their p values")
 	chooseFlags(fs, &o)
 	cmd.ValidArgsFunction = flags.CompleteRuns
 	return cmd

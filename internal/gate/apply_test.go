@@ -168,41 +168,53 @@ func TestTheComparisonIsARuleOfTheGate(t *testing.T) {
 	t.Parallel()
 	all := strings.Repeat("p", 60)
 	ten := strings.Repeat("f", 10) + all[10:]
+	const (
+		worse    = "REGRESSED  t/p is worse than in main: 10 of 60 cases got worse, none better (100 % to 83 %, by 9.3 to 27 points)"
+		tooClose = "CANNOT TELL: 3 of 60 cases got worse, none better (-5 points): it may be chance, or a loss of 5 points"
+	)
 	for name, test := range map[string]struct {
 		head string
 		on   eval.OnInconclusive
 		want journal.GateRule // without its names
 		exit int
 	}{
-		"not worse": {all, eval.OnFail, journal.GateRule{Found: journal.RuleVerdict(eval.NotWorse), Standing: journal.RuleHolds}, eval.CodeOK},
+		"not worse": {
+			all,
+			eval.OnFail,
+			journal.GateRule{
+				Found: journal.RuleVerdict(eval.NotWorse), Standing: journal.RuleHolds,
+				Why: "NOT WORSE by more than 5 points: none of 60 cases changed",
+			},
+			eval.CodeOK,
+		},
 		"regressed": {
 			ten,
 			eval.OnFail,
-			journal.GateRule{Found: journal.RuleVerdict(eval.Regressed), Why: "pass -0.167, margin 0.05"},
+			journal.GateRule{Found: journal.RuleVerdict(eval.Regressed), Why: worse},
 			eval.CodeFailed,
 		},
 		"regressed, never borne": {
 			ten,
 			eval.OnPass,
-			journal.GateRule{Found: journal.RuleVerdict(eval.Regressed), Why: "pass -0.167, margin 0.05"},
+			journal.GateRule{Found: journal.RuleVerdict(eval.Regressed), Why: worse},
 			eval.CodeFailed,
 		},
 		"inconclusive": {
 			"fff" + all[3:],
 			eval.OnFail,
-			journal.GateRule{Found: journal.RuleVerdict(eval.Inconclusive), Why: "pass -0.050, margin 0.05"},
+			journal.GateRule{Found: journal.RuleVerdict(eval.Inconclusive), Why: tooClose},
 			eval.CodeInconclusive,
 		},
 		"inconclusive, a warning": {
 			"fff" + all[3:],
 			eval.OnWarn,
-			journal.GateRule{Found: journal.RuleVerdict(eval.Inconclusive), Standing: journal.RuleWarned, Why: "pass -0.050, margin 0.05"},
+			journal.GateRule{Found: journal.RuleVerdict(eval.Inconclusive), Standing: journal.RuleWarned, Why: tooClose},
 			eval.CodeOK,
 		},
 		"inconclusive, not a word": {
 			"fff" + all[3:],
 			eval.OnPass,
-			journal.GateRule{Found: journal.RuleVerdict(eval.Inconclusive), Standing: journal.RuleHolds, Why: "pass -0.050, margin 0.05"},
+			journal.GateRule{Found: journal.RuleVerdict(eval.Inconclusive), Standing: journal.RuleHolds, Why: tooClose},
 			eval.CodeOK,
 		},
 	} {
@@ -232,11 +244,11 @@ func TestABaselineThatChangedIsInvalid(t *testing.T) {
 	}{
 		"another run by that name": {
 			func(r *eval.BaseRun) { r.ID = "older" },
-			base.Path() + " is another run now: base, and older when this run began",
+			"INVALID: " + base.Path() + " is another run now: base, and older when this run began",
 		},
 		"it is gone": {
 			func(r *eval.BaseRun) { r.Path = "/nowhere/run.jsonl" },
-			"the baseline main cannot be read: ",
+			"INVALID: the baseline main cannot be read: ",
 		},
 	} {
 		d := comparedWith(t, base, *passRule(0.1), row("pppp")...)
@@ -258,7 +270,7 @@ func TestARunIsNotItsOwnBaseline(t *testing.T) {
 	base := runOf(t, "head", nil, row("pppp")...) // the same id
 	d := comparedWith(t, base, *passRule(0.1), row("pppp")...)
 	Apply(d)
-	expect.Same(t, "why", d.Gate().Rules[1].Why, "the baseline is the run itself")
+	expect.Same(t, "why", d.Gate().Rules[1].Why, "INVALID: the baseline is the run itself")
 }
 
 // --no-baseline compares nothing and says so; the other rules stay.

@@ -32,6 +32,9 @@ func withBaseline(d *journal.Document) (whole *compare.Comparison, notCompared b
 		}
 		merge(whole, compareSuite(d, one.Name, one.Gate.Baseline, options.NoContent))
 	}
+	if whole != nil {
+		whole.Describe()
+	}
 	return whole, false
 }
 
@@ -48,12 +51,18 @@ func merge(whole, one *compare.Comparison) {
 			whole.Arms = append(whole.Arms, *a) // a suite that was lost is reported once
 		}
 	}
-	for _, warning := range one.Warnings {
-		if !slices.Contains(whole.Warnings, warning) {
-			whole.Warnings = append(whole.Warnings, warning)
+	whole.Warnings, whole.Notes = joined(whole.Warnings, one.Warnings), joined(whole.Notes, one.Notes)
+	whole.Verdict = compare.Worse(whole.Verdict, one.Verdict)
+}
+
+// joined appends the texts that are not in a list yet.
+func joined(to, texts []string) []string {
+	for _, text := range texts {
+		if !slices.Contains(to, text) {
+			to = append(to, text)
 		}
 	}
-	whole.Verdict = compare.Worse(whole.Verdict, one.Verdict)
+	return to
 }
 
 // compareSuite compares a suite with its baseline. Whatever is wrong makes its arms invalid.

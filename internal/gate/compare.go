@@ -109,6 +109,7 @@ func CompareRead(baseRead, headRead *RunSides, what Comparing) (*compare.Compari
 	if len(c.Arms) == 0 {
 		c.Why, c.Verdict = "no arm is in both: "+notPaired(before, after), eval.Invalid
 	}
+	c.Describe()
 	return c, fillFlips(c, base, head, what.NoContent)
 }
 
@@ -227,11 +228,25 @@ func noteLook(a *compare.ArmComparison, base, head *journal.Document, what Compa
 	}
 	nth := one.Looks[i].Nth
 	a.Look = &compare.Look{Nth: nth, Of: rule.Looks, MaxError: min(1, rule.LookAlpha()*float64(max(nth, rule.Looks)))}
+	if words := lookWords(a.Look); words != "" {
+		a.Notes = append(a.Notes, words)
+	}
 	if rule.Looks > 0 && nth > rule.Looks {
 		a.Why = cmp.Or(a.Why, fmt.Sprintf(
 			"look %d at this candidate, and the gate plans %d: change the candidate, or raise `looks` before the next one", nth, rule.Looks,
 		))
 	}
+}
+
+// lookWords is "" for a first look that no gate planned, and for one look too many, which has no verdict.
+func lookWords(l *compare.Look) string {
+	switch {
+	case l.Of == 0 && l.Nth < 2 || l.Of > 0 && l.Nth > l.Of:
+		return ""
+	case l.Of > 0:
+		return fmt.Sprintf("look %d of %d: over %s the error is at most %.3g %%", l.Nth, l.Of, diag.Count(l.Of, "look"), 100*l.MaxError)
+	}
+	return fmt.Sprintf("look %d: over %d looks the error is at most %.3g %%", l.Nth, l.Nth, 100*l.MaxError)
 }
 
 // answeredBy reports whether an early stop is about this pair and these margins.

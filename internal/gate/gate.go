@@ -197,7 +197,7 @@ func (r *rulings) baseline(rule *eval.BaselineRule) {
 		if advisory(a) {
 			on = eval.OnWarn
 		}
-		found.Arm, found.Why = a.HeadArm, cmp.Or(a.Why, decisive(a))
+		found.Arm, found.Why = a.HeadArm, a.Headline
 		r.verdict(found, a.Verdict, on)
 	}
 	if found.Arm == "" {
@@ -213,24 +213,6 @@ func advisory(a *compare.ArmComparison) bool {
 	})
 }
 
-// decisive says which metric of an arm its verdict comes from, with how much it changed; "" when nothing is wrong with any.
-func decisive(a *compare.ArmComparison) string {
-	for i := range a.Metrics {
-		m := &a.Metrics[i]
-		standing, _ := decided(m.Verdict, eval.OnFail)
-		switch {
-		case !m.Gated || m.Verdict != a.Verdict || m.Margin == nil || standing.Holds():
-		case m.N == 0:
-			return m.Name + ": " + m.Advice
-		case eval.IsRatio(m.Name):
-			return fmt.Sprintf("%s x %.3f, at most x %g", m.Name, m.Estimate, *m.Margin)
-		default:
-			return fmt.Sprintf("%s %+.3f, margin %g", m.Name, m.Estimate, *m.Margin)
-		}
-	}
-	return ""
-}
-
 // missing adds rules that no suite of the run has: about suites that only the baseline has, and about a run which would
 // pass although nothing was judged.
 func (r *rulings) missing() {
@@ -243,7 +225,7 @@ func (r *rulings) missing() {
 	if r.comparison != nil {
 		for i := range r.comparison.Arms {
 			if a := &r.comparison.Arms[i]; runSuite(r.doc, a.Suite) == nil {
-				lost := journal.GateRule{Suite: a.Suite, RuleName: journal.RuleBaseline, Arm: a.HeadArm, Why: a.Why}
+				lost := journal.GateRule{Suite: a.Suite, RuleName: journal.RuleBaseline, Arm: a.HeadArm, Why: a.Headline}
 				r.verdict(lost, a.Verdict, eval.OnFail)
 			}
 		}

@@ -218,13 +218,14 @@ const level = 0.9
 // Interval returns the Wilson interval of a mean over n cases.
 func Interval(mean float64, n int) (lo, hi float64) { return stats.Wilson(mean, float64(n), stats.Z95) }
 
-// Intervals explains why two metrics with the same figures have different intervals; "" if there are none.
-func Intervals(metrics []compare.MetricComparison) string {
+// intervals explains why two metrics with the same figures have different intervals; "" if there are none.
+func intervals(metrics []compare.MetricComparison) string {
 	for i := range metrics {
 		for j := range metrics {
 			if exact, other := &metrics[i], &metrics[j]; exact.Asymptotic != nil && approximate(other, exact) {
 				return fmt.Sprintf(
-					"the interval of %s is that of the exact tests, which decide its verdict; %s has no margin, and an approximate interval",
+					"the interval of %s is that of the exact tests, which decide its verdict; %s has no margin, "+
+						"and an approximate interval",
 					exact.Name, other.Name,
 				)
 			}

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,23 +25,27 @@ type ComparisonWords struct {
 	// cases were paired.
 	Changes string   `json:"changes,omitempty"`
 	Cases   []string `json:"cases"`   // which cases are compared, and which are not
-	Metrics []string `json:"metrics"` // the basis of each verdict
+	Metrics []string `json:"metrics"` // margins, and what a reader must know of a metric
+	Tests   []string `json:"tests"`   // the tests of each metric with a margin
 }
 
 // ComparisonWordsOf describes the comparison of an arm.
 func ComparisonWordsOf(a *compare.ArmComparison) ComparisonWords {
-	r := ComparisonWords{Cases: []string{}, Metrics: []string{}}
+	r := ComparisonWords{Cases: []string{}, Metrics: []string{}, Tests: []string{}}
 	if p := &a.Cases; p.Of+p.Paired+len(p.Added) > 0 {
 		r.Changes = changes(a)
 		r.Cases = casesOf(a)
 	}
 	for i := range a.Metrics {
-		if words := MetricWords(&a.Metrics[i]); words != "" {
+		if words := metricWords(&a.Metrics[i]); words != "" {
 			r.Metrics = append(r.Metrics, words)
 		}
+		if words := testWords(&a.Metrics[i]); words != "" {
+			r.Tests = append(r.Tests, words)
+		}
 	}
-	if words := Intervals(a.Metrics); words != "" {
-		r.Metrics = append(r.Metrics, words)
+	if words := intervals(a.Metrics); words != "" {
+		r.Tests = append(r.Tests, words)
 	}
 	return r
 }
@@ -136,9 +141,6 @@ func compared(a *compare.ArmComparison) string {
 	p := &a.Cases
 	scored := p.Paired - len(p.Unscored)
 	text := fmt.Sprintf("%d of %s of the baseline compared", p.Compared, diag.Count(p.Of, "case"))
-	if words := About(a); words != "" {
-		text = words + ": " + text
-	}
 	gated := slices.ContainsFunc(a.Metrics, func(m compare.MetricComparison) bool { return m.Gated })
 	if gated && p.MinPaired != new(eval.BaselineRule).LeastPaired() {
 		text += fmt.Sprintf(" (--min-paired %g)", p.MinPaired)
@@ -150,17 +152,6 @@ func compared(a *compare.ArmComparison) string {
 		text += ", " + diag.Count(p.Units, "independent unit")
 	}
 	return text
-}
-
-// About says which question a comparison answers, "" for the usual one about cases like these.
-func About(a *compare.ArmComparison) string {
-	if a.Estimand != eval.OfSuite {
-		return ""
-	}
-	if a.Cases.Paired == 1 {
-		return "about this 1 case"
-	}
-	return fmt.Sprintf("about these %d cases", a.Cases.Paired)
 }
 
 // stopWords says why not all units of a schedule are compared, "" if all are.
@@ -194,16 +185,22 @@ func named(p *compare.Pairing, names []string, what string) string {
 
 // flagWords explains the flags of a verdict.
 var flagWords = map[string]string{
-	"worse_within_margin": "worse, within the margin",
+	"worse_within_margin": "worse, but within the margin",
 	"beyond_margin":       "worse by more than the margin",
 }
 
-// MetricWords explains the basis of the verdict on a metric. For a metric without a verdict it says which
-// cases its values omit, "" if none.
-func MetricWords(m *compare.MetricComparison) string {
+// metricWords says what a reader must know of a metric: its margin, how many cases got worse, and what bounds its values; ""
+// when there is nothing.
+func metricWords(m *compare.MetricComparison) string {
 	var parts []string
-	if m.Gated {
-		parts = gatedWords(m)
+	if words := Margin(m); m.Gated && words != "" {
+		parts = append(parts, words)
+	}
+	switch {
+	case m.Pairs > 0:
+		parts = append(parts, fmt.Sprintf("%d pairs of repeats: %d better, %d worse", m.Pairs, m.PairsBetter, m.PairsWorse))
+	case m.Gated && m.N > 0 && !eval.IsRatio(m.Name):
+		parts = append(parts, fmt.Sprintf("%d got worse, %d better", m.Regressed, m.Gained))
 	}
 	if m.Cap != nil {
 		parts = append(parts, "each case at most "+amount(m.Name, *m.Cap))
@@ -211,21 +208,13 @@ func MetricWords(m *compare.MetricComparison) string {
 	if m.Anytime {
 		parts = append(parts, fmt.Sprintf("anytime-valid interval (%s), the estimate is biased away from zero", Level(m)))
 	}
+	for _, flag := range m.Cautions {
+		parts = append(parts, cmp.Or(flagWords[flag], strings.ReplaceAll(flag, "_", " ")))
+	}
 	if len(parts) == 0 {
 		return ""
 	}
-	text := m.Name + ": " + strings.Join(parts, ", ")
-	if m.Gated && m.Test != "" {
-		text += " (" + m.Test + ")"
-	}
-	for _, flag := range m.Cautions {
-		words, known := flagWords[flag]
-		if !known {
-			words = strings.ReplaceAll(flag, "_", " ")
-		}
-		text += "; " + words
-	}
-	return text + advisory(m)
+	return m.Name + ": " + strings.Join(parts, ", ") + advisory(m)
 }
 
 // advisory explains why a ratio is shown but does not decide.
@@ -236,26 +225,34 @@ func advisory(m *compare.MetricComparison) string {
 	return fmt.Sprintf("; too few cases for a ratio of %g: takes %d; the gate bears it", *m.Margin, m.Needs)
 }
 
-// gatedWords lists the margin and the figures that decide a metric.
-func gatedWords(m *compare.MetricComparison) []string {
-	parts := []string{fmt.Sprintf("n %d", m.N)}
-	if words := Margin(m); words != "" {
-		parts = append(parts, words)
+// testWords names the tests of a metric with a margin, and their p values; "" when there are none.
+func testWords(m *compare.MetricComparison) string {
+	var parts []string
+	if m.Test != "" {
+		parts = append(parts, m.Test)
 	}
-	if m.N > 0 && !eval.IsRatio(m.Name) {
-		parts = append(parts, fmt.Sprintf("%d gained, %d regressed", m.Gained, m.Regressed))
+	if m.PNonInferior != nil && m.Margin != nil {
+		parts = append(parts, fmt.Sprintf("p %.3g if it were %s", *m.PNonInferior, atMargin(m)))
 	}
-	if m.Pairs > 0 {
-		parts = append(parts, fmt.Sprintf("%d pairs of repeats: %d better, %d worse", m.Pairs, m.PairsBetter, m.PairsWorse))
-	}
-	if words := probabilities(m); words != "" {
-		parts = append(parts, words)
-	}
-	if m.HeadErrors > 0 && m.PWithErrors != nil {
+	if m.PNonInferior != nil && m.HeadErrors > 0 && m.PWithErrors != nil {
 		errors := diag.Count(m.HeadErrors, "head error")
-		parts = append(parts, fmt.Sprintf("p not worse %.3g with each of %s at its worst", m.PWithErrors[0], errors))
+		parts = append(parts, fmt.Sprintf("p %.3g with each of %s at its worst", m.PWithErrors[0], errors))
 	}
-	return parts
+	if m.PWorse != nil {
+		parts = append(parts, fmt.Sprintf("p %.3g if it were no worse", *m.PWorse))
+	}
+	if !m.Gated || len(parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s: n %d, %s", m.Name, m.N, strings.Join(parts, ", "))
+}
+
+// atMargin is the loss that the test of "not worse" supposes.
+func atMargin(m *compare.MetricComparison) string {
+	if eval.IsRatio(m.Name) {
+		return fmt.Sprintf("x %g", *m.Margin)
+	}
+	return fmt.Sprintf("worse by %g", *m.Margin)
 }
 
 // Margin says how much worse still counts as not worse, "" if there is no margin.
@@ -267,20 +264,6 @@ func Margin(m *compare.MetricComparison) string {
 		return fmt.Sprintf("at most x %g", *m.Margin)
 	}
 	return fmt.Sprintf("margin %g", *m.Margin)
-}
-
-// probabilities lists the p values that decide, "" if there are none.
-func probabilities(m *compare.MetricComparison) string {
-	var out []string
-	for _, p := range []struct {
-		name  string
-		value *float64
-	}{{"p not worse", m.PNonInferior}, {"p worse", m.PWorse}} {
-		if p.value != nil {
-			out = append(out, fmt.Sprintf("%s %.3g", p.name, *p.value))
-		}
-	}
-	return strings.Join(out, ", ")
 }
 
 // amount returns a value of a metric with its unit.

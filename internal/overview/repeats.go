@@ -2,10 +2,8 @@ package overview
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
@@ -105,49 +103,4 @@ func mean(s eval.Sum) *float64 {
 		return &v
 	}
 	return nil
-}
-
-// VerdictNotes are the notes of all arms, each once.
-func VerdictNotes(c *compare.Comparison) (lines []string) {
-	if c == nil {
-		return nil
-	}
-	of := map[string]int{}
-	for i := range c.Arms {
-		for _, line := range ArmNotes(&c.Arms[i]) {
-			of[line]++
-		}
-	}
-	for i := range c.Arms {
-		a := &c.Arms[i]
-		for _, line := range ArmNotes(a) {
-			if of[line] < len(c.Arms) {
-				line = diag.CleanLine(a.Suite+" on "+a.HeadArm) + ": " + line
-			}
-			if !slices.Contains(lines, line) {
-				lines = append(lines, line)
-			}
-		}
-	}
-	return lines
-}
-
-// ArmNotes are what a reader needs to judge the verdict on an arm by: how often the same was compared before.
-func ArmNotes(a *compare.ArmComparison) (lines []string) {
-	if words := lookWords(a.Look); words != "" {
-		lines = append(lines, words)
-	}
-	return lines
-}
-
-// lookWords is "" for a first look that no gate planned, for one look too many, which has no verdict, and where looks were
-// not counted.
-func lookWords(l *compare.Look) string {
-	switch {
-	case l == nil || l.Of == 0 && l.Nth < 2 || l.Of > 0 && l.Nth > l.Of:
-		return ""
-	case l.Of > 0:
-		return fmt.Sprintf("look %d of %d: over %s the error is at most %.3g %%", l.Nth, l.Of, diag.Count(l.Of, "look"), 100*l.MaxError)
-	}
-	return fmt.Sprintf("look %d: over %d looks the error is at most %.3g %%", l.Nth, l.Nth, 100*l.MaxError)
 }

@@ -20,6 +20,8 @@ type head struct {
 	Notices  []string `json:"notices"`
 	// Readings describe the arms of the comparison.
 	Readings []overview.ComparisonWords `json:"readings,omitempty"`
+	// VerdictNotes qualify the headline of the comparison.
+	VerdictNotes []string `json:"verdictNotes,omitempty"`
 	// OtherBaseline means that the comparison is not the one of the run's gate, to which the notes of
 	// trials refer.
 	OtherBaseline bool `json:"otherBaseline,omitempty"`
@@ -58,6 +60,7 @@ func newHead(d *journal.Document) head {
 	h.Points = hasPoints(d.Comparison())
 	if c := h.Comparison; c != nil {
 		c.Comparison = cutComparison(c.Comparison)
+		h.VerdictNotes = c.AllNotes()
 		for i := range c.Arms {
 			h.Readings = append(h.Readings, overview.ComparisonWordsOf(&c.Arms[i]))
 		}
@@ -117,9 +120,6 @@ func notices(d *journal.Document) []string {
 	}
 	for _, line := range overview.Ungated(d) {
 		out = append(out, "Warning: "+line+".")
-	}
-	for _, line := range overview.VerdictNotes(d.Comparison()) {
-		out = append(out, text.Sentence(line)+".")
 	}
 	for _, line := range overview.Damage(d) {
 		out = append(out, line+".")

@@ -187,7 +187,8 @@ func everywhere(text string) []*eval.Result {
 				eval.RawPart{Raw: literal},
 				eval.ResultPart{Result: &results[0]},
 			}}},
-			System: text, Tools: []eval.Declaration{{Name: text, Description: text, Parameters: literal}}, ToolChoice: &eval.Choice{Name: text},
+			System: text,
+			Tools:  []eval.Declaration{{Name: text, Description: text, Parameters: literal}}, ToolChoice: &eval.Choice{Name: text},
 			ToolResults: text, Extra: eval.Extra{text: literal}, App: &eval.Rendered{
 				Payload: &eval.HTTP{Method: text, URL: text, Headers: []eval.Header{{Name: text, Value: text}}, Body: text},
 			},
@@ -314,9 +315,10 @@ func TestThePageComparesInTheWordsOfReports(t *testing.T) {
 			"2 of 3 cases of the baseline compared (--min-paired 0.6)", "1 case removed; passed before: gone", "1 case added: fresh",
 		},
 		Metrics: []string{
-			"pass: n 2, margin 0.05, 0 gained, 0 regressed, anytime-valid interval (98 %), the estimate is biased away from zero; " +
-				"worse, within the margin",
+			"pass: margin 0.05, 0 got worse, 0 better, anytime-valid interval (98 %), the estimate is biased away from zero, " +
+				"worse, but within the margin",
 		},
+		Tests: []string{},
 	}}
 	expect.Same(t, "readings", head.Readings, want)
 	expect.Same(t, "other baseline", head.OtherBaseline, false)

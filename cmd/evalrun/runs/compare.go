@@ -25,13 +25,16 @@ type CompareRequest struct {
 	Rule eval.RuleOptions
 	Arms []string // empty, or the arms of base and head
 
+	Verbose bool // show the tests and their p values
+
 	Preferences bool // a judge states preferences, which are one more metric
 	ByJudge     judging.ByJudge
 }
 
 type compareResult struct {
-	found *compare.Comparison
-	rule  *eval.BaselineRule
+	found   *compare.Comparison
+	rule    *eval.BaselineRule
+	verbose bool
 }
 
 // Exit returns the exit code of the comparison.
@@ -39,7 +42,9 @@ func (c *compareResult) Exit() int { return gate.Exit(c.found, c.rule) }
 
 // Write writes the comparison for people.
 func (c *compareResult) Write(screen term.Screen) error {
-	return reports.Comparison(screen, c.found, layout(screen))
+	o := layout(screen)
+	o.Verbose = c.verbose
+	return reports.Comparison(screen, c.found, o)
 }
 
 // WriteJSON writes the comparison for programs.
@@ -69,7 +74,7 @@ func (f Folder) Compare(ctx context.Context, names []string, o CompareRequest) (
 	defer base.Close() //nolint:errcheck // only read
 	defer head.Close() //nolint:errcheck // only read
 	c, err := gate.CompareRead(base, head, what)
-	return &compareResult{c, rule}, err
+	return &compareResult{c, rule, o.Verbose}, err
 }
 
 func (f Folder) prefer(
@@ -93,7 +98,7 @@ func (f Folder) prefer(
 	}
 	defer judge.Close()
 	c, err := judge.Compare(ctx, what)
-	return &compareResult{c, rule}, err
+	return &compareResult{c, rule, o.Verbose}, err
 }
 
 // checkArms requires that the runs have the two arms. Comparing a run with itself needs two arms.

@@ -1,6 +1,6 @@
 // The run against its baseline.
 
-const verdictWords = {__proto__: null, improved: 'improved', not_worse: 'not worse', regressed: 'regressed', inconclusive: 'cannot tell yet', invalid: 'not comparable'};
+const verdictWords = {__proto__: null, improved: 'improved', not_worse: 'not worse', regressed: 'regressed', inconclusive: 'cannot tell', invalid: 'invalid'};
 const verdictTones = {__proto__: null, improved: 'pass', not_worse: 'pass', regressed: 'fail', inconclusive: 'skip', invalid: 'error'};
 const isRatio = metric => metric === 'latency' || metric === 'tokens';
 
@@ -10,12 +10,18 @@ const armName = a => a.baseArm && a.baseArm !== a.headArm ? `${a.baseArm} \u2192
 // reading is the comparison of an arm in words, the same that all reports have.
 const reading = (head, i) => (head.readings || [])[i] || {changes: '', cases: [], metrics: []};
 
+// drawHeadline says what the comparison found, in a sentence and the notes that qualify it.
+function drawHeadline(head) {
+  const {headline} = head.comparison, notes = head.verdictNotes || [];
+  return [headline && h('p', {class: 'lead'}, name(headline)), notes.length > 0 && h('ul', {class: 'lines', 'aria-label': 'Notes on the verdict'}, notes.map(note => h('li', null, name(note))))];
+}
+
 function drawComparisonInBrief(head) {
   const c = head.comparison;
   if (c.notCompared) return section('Against the baseline', h('p', null, 'Not compared (--no-baseline).'));
   return section('Against the baseline',
+    drawHeadline(head),
     h('p', null, 'Compared with ', name(sideName(c.base)), '. ', h('a', {href: address(['comparison'])}, 'The whole comparison')),
-    c.why && h('p', {class: 'telling'}, badge('error', 'not comparable'), ' ', name(c.why)),
     h('ul', {class: 'lines'}, c.arms.slice(0, 20).map((a, i) => h('li', null,
       badge(verdictTones[a.verdict] || 'skip', verdictWords[a.verdict] || 'no margin stated'), ' ', name(a.suite + ' on ' + armName(a)),
       h('span', {class: 'on'}, ' ', name([reading(head, i).changes, reading(head, i).cases[0]].filter(Boolean).join('; '))), ' ', worseLink(head, a)))));
@@ -33,9 +39,9 @@ function drawComparison(head) {
   const c = head.comparison, plot = against(head);
   return [
     h('h1', null, 'Against the baseline'),
+    drawHeadline(head),
     h('p', {class: 'lead'}, name(sideName(c.head) || 'this run'), ' compared with ', name(sideName(c.base))),
     c.warnings && h('ul', {class: 'notices', 'aria-label': 'Warnings'}, c.warnings.slice(0, 20).map(w => h('li', null, name(w)))),
-    c.why && h('p', {class: 'telling'}, badge('error', 'not comparable'), ' ', name(c.why)),
     c.arms.slice(0, 50).map((a, i) => drawArmComparison(a, reading(head, i), plot(a, i), worseLink(head, a))),
   ];
 }
@@ -46,11 +52,12 @@ function drawArmComparison(a, words, plot, worse) {
   const metrics = a.metrics || [], title = a.suite + ' on ' + armName(a);
   return h('section', null,
     h('h2', null, name(title), ' ', a.verdict && badge(verdictTones[a.verdict], verdictWords[a.verdict])),
-    a.why && h('p', {class: 'telling'}, name(a.why)),
+    a.headline && h('p', {class: 'telling'}, name(a.headline)),
     words.cases.length > 0 && h('ul', {class: 'lines', 'aria-label': 'Cases compared'}, words.cases.map(line => h('li', null, name(line)))),
     metrics.length > 0 && table(`Metrics of ${title}, base and head`, ['Metric', '#base', '#head', 'Base to head', '#difference', 'Interval and margin', '#n', 'Verdict'], metrics.map(drawMetric)),
     words.metrics.map(line => h('p', {class: 'note'}, name(line))),
     metrics.filter(advices).map(m => h('p', {class: 'note'}, name(`${m.name}: to know more: ${m.advice}`))),
+    (words.tests || []).length > 0 && h('details', null, h('summary', null, 'Tests'), words.tests.map(line => h('p', {class: 'note'}, name(line)))),
     plot,
     drawFlips(a, words.changes, worse),
     a.slices && a.slices.some(s => s.standsOut) && h('p', {class: 'note'}, 'Tags that look worse, a hint and no verdict: ', a.slices.filter(s => s.standsOut).slice(0, 20).map((s, i) => [i > 0 && ', ', name(s.tag), ` (${signed(s.estimate)}, n=${s.n})`])),

@@ -15,7 +15,7 @@ function comparisonRow(c, runs) {
   const base = runs.get(c.base), head = runs.get(c.head);
   return [
     [h('a', {href: comparisonAddress(c)}, name(head.id), ' against ', name(base.id)), h('div', {class: 'on'}, name(`${when(head.startedAt)} and ${when(base.startedAt)} UTC`))],
-    [c.why && h('div', null, badge('error', 'not comparable'), ' ', name(c.why)), c.arms.slice(0, 20).map(comparedArm), c.arms.length > 20 && h('div', {class: 'on'}, `and ${count(c.arms.length - 20, 'arm')}`)],
+    [c.why && h('div', null, badge('error', 'invalid'), ' ', name(c.why)), c.arms.slice(0, 20).map(comparedArm), c.arms.length > 20 && h('div', {class: 'on'}, `and ${count(c.arms.length - 20, 'arm')}`)],
   ];
 }
 

@@ -1,0 +1,429 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Describe writes the headline of each arm and of the whole comparison: what happened, in one sentence. Call it after the
+// last change of a verdict.
+func (c *Comparison) Describe() {
+	for i := range c.Arms {
+		a := &c.Arms[i]
+		a.Headline = c.sides(a).headline(a)
+	}
+	c.Headline = ""
+	worst := c.worst()
+	switch {
+	case c.Why != "":
+		c.Headline = "INVALID: " + c.Why
+	case worst != nil:
+		c.Headline = worst.Headline + c.others(worst)
+	}
+}
+
+// AllNotes lists the notes of the comparison and of its arms, each once. A note that not all of several arms have names its arm.
+func (c *Comparison) AllNotes() []string {
+	out := slices.Clone(c.Notes)
+	for i := range c.Arms {
+		a := &c.Arms[i]
+		for _, note := range a.Notes {
+			lacks := func(o ArmComparison) bool { return !slices.Contains(o.Notes, note) }
+			if slices.ContainsFunc(c.Arms, lacks) {
+				note = c.sides(a).head + ": " + note
+			}
+			if !slices.Contains(out, note) {
+				out = append(out, note)
+			}
+		}
+	}
+	return out
+}
+
+// worst is the arm with the worst verdict and, among these, with the largest loss; nil without arms.
+func (c *Comparison) worst() (worst *ArmComparison) {
+	for i := range c.Arms {
+		a := &c.Arms[i]
+		if worst == nil || cmp.Or(cmp.Compare(slices.Index(order, a.Verdict), slices.Index(order, worst.Verdict)),
+			cmp.Compare(a.severity(), worst.severity())) > 0 {
+			worst = a
+		}
+	}
+	return worst
+}
+
+// others counts the verdicts on the other arms, worst first; "" when there are none.
+func (c *Comparison) others(worst *ArmComparison) string {
+	var parts []string
+	for _, v := range slices.Backward(order) {
+		n := 0
+		for i := range c.Arms {
+			if a := &c.Arms[i]; a != worst && a.Verdict == v {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, said[v]))
+		}
+		if n > 0 && n == len(c.Arms)-1 {
+			parts = []string{said[v]}
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s: %s", counted(len(c.Arms)-1, "more arm"), strings.Join(parts, ", "))
+}
+
+// said are verdicts inside a sentence.
+var said = map[eval.Verdict]string{
+	"": "without a verdict", eval.Improved: "improved", eval.NotWorse: "not worse", eval.Inconclusive: "cannot tell",
+	eval.Regressed: "regressed", eval.Invalid: "invalid",
+}
+
+// sides are the names of both sides of an arm's comparison in a sentence.
+type sides struct {
+	head, base string
+	where      string // " on ARM" where a sentence without names needs one, else ""
+}
+
+func (c *Comparison) sides(a *ArmComparison) sides {
+	s := sides{head: a.HeadArm, base: "in " + c.Base.called()}
+	if len(c.Arms) > 1 {
+		s.where = " on " + a.HeadArm
+	}
+	if slices.ContainsFunc(c.Arms, func(o ArmComparison) bool { return o.Suite != a.Suite }) {
+		s.head = a.Suite + " on " + a.HeadArm
+		s.where += " of " + a.Suite
+	}
+	switch {
+	case a.BaseArm == a.HeadArm || a.BaseArm == "":
+	case c.Base.Run == c.Head.Run && c.Base.Run != "":
+		s.base = a.BaseArm
+	default:
+		s.base = a.BaseArm + " " + s.base
+	}
+	return s
+}
+
+// called names a side in a sentence.
+func (c *Compared) called() string {
+	if name := cmp.Or(c.Name, c.Run); name != "" && !strings.Contains(name, ", ") { // several baselines
+		return name
+	}
+	return "the baseline"
+}
+
+// headline says what happened on an arm.
+func (s sides) headline(a *ArmComparison) string {
+	m := a.decisive()
+	switch {
+	case a.Why != "":
+		return "INVALID" + s.where + ": " + a.Why
+	case m == nil:
+		return "INVALID" + s.where + ": nothing could be compared"
+	case m.N == 0:
+		return "INVALID" + s.where + ": " + cmp.Or(m.Advice, "no case has "+m.Name+" on both sides")
+	}
+	w := wording{sides: s, MetricComparison: m, arm: a}
+	return w.sentence() + w.others()
+}
+
+// decisive is the metric that the verdict of an arm comes from: among several, the one with the largest loss. It is nil when
+// there is none.
+func (a *ArmComparison) decisive() (worst *MetricComparison) {
+	for i := range a.Metrics {
+		m := &a.Metrics[i]
+		switch {
+		case m.Verdict != a.Verdict || a.Verdict == "" && m.Name != eval.MetricPass && worst != nil:
+		case worst == nil || worst.Advisory && !m.Advisory || worst.Advisory == m.Advisory && m.severity() > worst.severity():
+			worst = m
+		}
+	}
+	return worst
+}
+
+func (a *ArmComparison) severity() float64 {
+	if m := a.decisive(); m != nil {
+		return m.severity()
+	}
+	return 0
+}
+
+// loss is how much worse the metric is; negative when it is better. For ratios it is the rise.
+func (m *MetricComparison) loss() float64 {
+	switch {
+	case eval.IsRatio(m.Name):
+		return m.Estimate - 1
+	case m.Name == eval.MetricBlocked:
+		return m.Estimate
+	}
+	return -m.Estimate
+}
+
+// severity is the loss in margins.
+func (m *MetricComparison) severity() float64 { return m.loss() / cmp.Or(m.allowed(), 1) }
+
+// allowed is the margin, 0 without one. For ratios it is the rise that is allowed.
+func (m *MetricComparison) allowed() float64 {
+	switch {
+	case m.Margin == nil:
+		return 0
+	case eval.IsRatio(m.Name):
+		return *m.Margin - 1
+	}
+	return *m.Margin
+}
+
+// wording says what happened to a metric of an arm.
+type wording struct {
+	sides
+	*MetricComparison
+	arm *ArmComparison
+}
+
+func (w *wording) sentence() string {
+	switch w.Verdict {
+	case eval.Regressed:
+		return fmt.Sprintf("REGRESSED  %s %s %s: %s", w.head, w.verb(true), w.base, w.changed(""))
+	case eval.Improved:
+		return fmt.Sprintf("IMPROVED  %s %s %s: %s", w.head, w.verb(false), w.base, w.changed(""))
+	case eval.NotWorse:
+		but := ""
+		if slices.Contains(w.Cautions, worseWithinMargin) {
+			but = ", but worse"
+		}
+		return fmt.Sprintf("NOT WORSE by more than %s%s: %s", w.size(w.allowed()), but, w.changed(w.where))
+	case eval.Inconclusive:
+		return "CANNOT TELL: " + w.unknown()
+	}
+	return "NO VERDICT without a margin: " + w.changed(w.where)
+}
+
+// verb says how head compares with base.
+func (w *wording) verb(worse bool) string {
+	words := map[string][2]string{
+		eval.MetricPass:    {"is better than", "is worse than"},
+		eval.MetricBlocked: {"is blocked less often than", "is blocked more often than"},
+		eval.MetricLatency: {"is faster than", "is slower than"}, eval.MetricTokens: {"takes fewer tokens than", "takes more tokens than"},
+		eval.MetricPreference: {"is preferred to", "is not preferred to"},
+	}[w.Name]
+	if words[0] == "" {
+		words = [2]string{"has a better " + w.Name + " than", "has a worse " + w.Name + " than"}
+	}
+	if worse {
+		return words[1]
+	}
+	return words[0]
+}
+
+// others names the metrics with the same verdict.
+func (w *wording) others() string {
+	var names []string
+	for i := range w.arm.Metrics {
+		if m := &w.arm.Metrics[i]; m != w.MetricComparison && m.Gated && m.Verdict == w.Verdict {
+			names = append(names, m.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	if more := len(names) - maxOthers; more > 0 {
+		names = append(names[:maxOthers], fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("; also %s: %s", said[w.Verdict], strings.Join(names, ", "))
+}
+
+// maxOthers is the most metrics that a headline names besides the decisive one.
+const maxOthers = 3
+
+// isRate reports whether the metric is a share, which people read in percent.
+func (w *wording) isRate() bool {
+	return w.Name == eval.MetricPass || w.Name == eval.MetricBlocked || w.Name == eval.MetricPreference
+}
+
+// size is a difference of the metric without its sign.
+func (w *wording) size(x float64) string {
+	switch {
+	case eval.IsRatio(w.Name):
+		return short(100*x) + " % in " + w.Name
+	case w.isRate():
+		return short(100*x) + " points" + w.in()
+	}
+	return short(x) + w.in()
+}
+
+// in names the metric, unless it is the pass rate.
+func (w *wording) in() string {
+	if w.Name == eval.MetricPass {
+		return ""
+	}
+	return " in " + w.Name
+}
+
+// changed says how many cases got worse and better, and by how much the metric changed.
+func (w *wording) changed(where string) string {
+	if eval.IsRatio(w.Name) {
+		return fmt.Sprintf("%s %s%s over %s (%s)", w.Name, w.step(w.Estimate), where, w.cases(), w.reach())
+	}
+	if w.Estimate == 0 && w.Regressed+w.Gained == 0 {
+		return w.counts(where)
+	}
+	return fmt.Sprintf("%s (%s)", w.counts(where), w.reach())
+}
+
+// counts says how many cases got worse and better.
+func (w *wording) counts(where string) string {
+	worse, better := w.Regressed, w.Gained
+	switch {
+	case worse+better == 0 && w.counted() > 0:
+		return fmt.Sprintf("none of %s changed%s", w.cases(), where)
+	case worse == 0:
+		return fmt.Sprintf("%d of %s got better%s, none worse", better, w.cases(), where)
+	}
+	return fmt.Sprintf("%d of %s got worse%s, %s better", worse, w.cases(), where, orNone(better))
+}
+
+// counted is the number of compared cases; 0 where the metric belongs to no single case.
+func (w *wording) counted() int {
+	if scored := w.arm.Cases.Paired - len(w.arm.Cases.Unscored); w.grouped() {
+		return scored
+	}
+	return w.N
+}
+
+// grouped reports whether some cases are not independent of each other.
+func (w *wording) grouped() bool {
+	p := &w.arm.Cases
+	return p.Units > 0 && p.Units < p.Paired-len(p.Unscored)
+}
+
+func (w *wording) cases() string {
+	out := counted(w.counted(), "case")
+	if w.grouped() {
+		out += fmt.Sprintf(" (%s)", counted(w.N, "independent group"))
+	}
+	return out
+}
+
+// reach is the change of the metric, with its interval where it has one verdict.
+func (w *wording) reach() string {
+	var i [2]float64
+	if w.Interval != nil {
+		i = *w.Interval
+	}
+	one := func(x float64) string { return short(100 * math.Abs(x)) }
+	unit := " points"
+	if !w.isRate() {
+		one, unit = func(x float64) string { return short(math.Abs(x)) }, ""
+	}
+	switch decided := w.Verdict == eval.Regressed || w.Verdict == eval.Improved; {
+	case eval.IsRatio(w.Name) && w.Interval == nil:
+		return "interval unknown"
+	case eval.IsRatio(w.Name):
+		return fmt.Sprintf("%s to %s", w.step(i[0]), w.step(i[1]))
+	case decided && i[0]*i[1] >= 0 && i[0] != i[1]:
+		lo, hi := i[0], i[1]
+		if hi <= 0 {
+			lo, hi = hi, lo
+		}
+		return fmt.Sprintf("%s, by %s to %s%s", w.levels(), one(lo), one(hi), unit)
+	case decided, w.Verdict == "":
+		return w.levels()
+	}
+	return signed(w.Estimate, one) + unit
+}
+
+// levels are the metric on both sides, with as many digits as it takes to see that they differ.
+func (w *wording) levels() string {
+	base, head := fmt.Sprintf("%.3g", w.Base), fmt.Sprintf("%.3g", w.Head)
+	for step := 1.0; w.isRate() && step >= 0.1; step /= 10 {
+		if base, head = percent(w.Base, step), percent(w.Head, step); base != head {
+			break
+		}
+	}
+	return base + " to " + head
+}
+
+// step is a ratio as a rise or a fall.
+func (*wording) step(ratio float64) string {
+	return signed(ratio-1, func(x float64) string { return short(100 * math.Abs(x)) }) + " %"
+}
+
+// unknown says why there is no decision.
+func (w *wording) unknown() string {
+	cases := counted(w.counted(), "case")
+	if w.grouped() {
+		cases = counted(w.N, "independent group") + " of cases"
+	}
+	switch {
+	case w.arm.EarlyVerdict != nil:
+		return "the run stopped when its pass rate could not reach the gate's any more" + w.where
+	case eval.IsRatio(w.Name):
+		out := fmt.Sprintf("%s cannot show that the rise is at most %s%s (%s)", cases, w.size(w.allowed()), w.where, w.reach())
+		if w.N < w.Needs {
+			out += fmt.Sprintf("; it takes %d even if none differs", w.Needs)
+		}
+		return out
+	case w.MoreCases > 0:
+		out := fmt.Sprintf("%s cannot show a loss of %s%s; about %d could", cases, w.size(w.allowed()), w.where, w.N+w.MoreCases)
+		if w.Regressed+w.Gained > 0 {
+			out += fmt.Sprintf("; so far %s got worse, %s better", orNone(w.Regressed), orNone(w.Gained))
+		}
+		return out
+	case w.loss() >= w.allowed():
+		return fmt.Sprintf("%s: it may be chance, or a loss of %s", w.changed(w.where), w.size(w.allowed()))
+	}
+	return w.changed(w.where) + ": " + cmp.Or(w.Advice, "too few cases to decide")
+}
+
+// short is a number as people write it: two digits, or all that are left of the point.
+func short(x float64) string {
+	switch {
+	case math.Abs(x) >= 10:
+		return strconv.FormatFloat(math.Round(x), 'f', -1, 64)
+	case math.Abs(x) >= 1:
+		return strconv.FormatFloat(math.Round(10*x)/10, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 2, 64)
+}
+
+// percent is a share in percent, as a whole number unless that would be 0 or 100 for what is not.
+func percent(share, step float64) string {
+	x := math.Round(100*share/step) * step
+	if whole := x <= 0 || x >= 100; whole && share > 0 && share < 1 {
+		x = min(max(math.Round(1000*share)/10, 0.1), 99.9)
+	}
+	return strconv.FormatFloat(x, 'f', -1, 64) + " %"
+}
+
+func signed(x float64, size func(float64) string) string {
+	text := size(x)
+	switch {
+	case text == "0":
+		return text
+	case x < 0:
+		return "-" + text
+	}
+	return "+" + text
+}
+
+func orNone(n int) string {
+	if n == 0 {
+		return "none"
+	}
+	return strconv.Itoa(n)
+}
+
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
