@@ -16,6 +16,7 @@ type RankOptions struct {
 	Alpha     float64 // error rate of the set of best arms, and of all intervals together
 	MaxErrors float64 // share of errors above which an arm cannot be ranked
 	Seed      uint64
+	Within    float64 // name the arms that are worse than the best by less than this; 0: none
 }
 
 // Rank orders the arms of a suite by a metric. Each pair of arms is compared on the cases that both have, as in
@@ -41,9 +42,15 @@ func Rank(arms []*Side, o RankOptions) Ranking {
 		byMean(&r)
 		return r
 	}
+	if o.Within > 0 {
+		k.within(&r)
+	}
 	r.order(k.best(), k.bounds())
 	if o.Metric == eval.MetricBlocked {
 		slices.Reverse(r.Arms)
+	}
+	if r.Within != nil {
+		r.nameWithin()
 	}
 	return r
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/evalrun/evalrun/compare"
@@ -225,4 +227,65 @@ func TestTooLittleDataGivesNoRanking(t *testing.T) {
 	}
 	got := compare.Rank(sides, o)
 	expect.Same(t, "the best, of whom one has errors in half of its cases", len(got.Best()), 2)
+}
+
+// An arm is named as close to the best only with all others at hand: 12 of 12 against 9 of 12 shows nothing.
+func TestFewArmsAreShownToBeCloseToTheBest(t *testing.T) {
+	t.Parallel()
+	o := compare.RankOptions{Metric: "pass", Alpha: 0.05, MaxErrors: 0.01, Within: 0.05}
+	few := drawing{means: []float64{1, 1}, n: 12, cluster: 1}.sides(rand.New(rand.NewPCG(1, 2)))
+	for i := range 3 {
+		few[1].Cases[i].Passed, few[1].Cases[i].Failed = 0, 1
+	}
+	got := compare.Rank(few, o)
+	expect.Same(t, "arms close to the best, of whom one failed in 3 of 12", got.Within.Arms, []string{"arm 0"})
+	if why := got.WhyWithin(1); !strings.HasPrefix(why, "12 cases cannot show that it is within 5 points; about ") {
+		t.Errorf("got %q, want how many cases could", why)
+	}
+	for i := 3; i < 6; i++ {
+		few[0].Cases[i].Passed, few[0].Cases[i].Failed = 0, 1
+	}
+	got = compare.Rank(few, o)
+	expect.Same(t, "arms close to the best, of whom both failed in 3 of 12", got.Within.Arms, []string{})
+	if !strings.HasPrefix(got.Within.Why, "12 cases cannot show that any arm is within 5 points; about ") {
+		t.Errorf("got %q, want how many cases could", got.Within.Why)
+	}
+	many := drawing{means: []float64{1, 1, 0.5}, n: 90, cluster: 1}.sides(rand.New(rand.NewPCG(1, 2)))
+	got = compare.Rank(many, o)
+	expect.Same(t, "arms close to the best of 90", got.Within.Arms, []string{"arm 0", "arm 1"})
+	expect.Same(t, "the other", got.WhyWithin(2), "it is worse than arm 0 by more than 5 points")
+	for i := range 80 { // errors of an arm may all be failures
+		many[1].Cases[i].Passed, many[1].Cases[i].Errors = 0, 1
+	}
+	o.MaxErrors = 1
+	got = compare.Rank(many, o)
+	for i, a := range got.Arms {
+		if a.Arm == "arm 1" && got.Arms[i].Verdict == eval.NotWorse {
+			t.Errorf("got %+v close to the best, with errors in 80 of 90 cases", *a.ArmWithin)
+		}
+	}
+}
+
+// An arm that is worse than the best by the margin is named in at most 5 % of rankings, among several of them.
+func TestCalibratedRankingNamesNoArmBeyondTheMargin(t *testing.T) {
+	t.Parallel()
+	draws := 20
+	if os.Getenv("EVALRUN_CALIBRATE") != "" {
+		draws = 1000
+	}
+	for _, n := range []int{60, 150} {
+		d := drawing{means: append(spread(7, 0.8, 0.8), 0.9), n: n, cluster: 1}
+		r, wrong := rand.New(rand.NewPCG(7, uint64(n))), 0
+		for range draws {
+			got := compare.Rank(d.sides(r), compare.RankOptions{Metric: "pass", Alpha: 0.05, MaxErrors: 0.01, Seed: 1, Within: 0.1})
+			if slices.ContainsFunc(got.Within.Arms, func(arm string) bool { return arm != "arm 7" }) {
+				wrong++
+			}
+		}
+		rate := float64(wrong) / float64(draws)
+		t.Logf("%d cases: an arm beyond the margin is named in %.4f of %d", n, rate, draws)
+		if limit := 0.05 + 3*math.Sqrt(0.05*0.95/float64(draws)); rate > limit {
+			t.Errorf("got %.4f, want at most %.4f", rate, limit)
+		}
+	}
 }

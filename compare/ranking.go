@@ -24,10 +24,14 @@ type Ranking struct {
 	Arms []RankedArm `json:"arms"`
 	// Race says how a race ended; nil when there was none, or when this ranking is not about it.
 	Race *Raced `json:"race,omitempty"`
+	// Within says which arms are hardly worse than the best; nil when nothing asked for a margin, or without a ranking.
+	Within *Within `json:"within,omitempty"`
+	// Currency is that of the costs of the arms, "" without a price list.
+	Currency string `json:"currency,omitempty"`
 }
 
-// Best is the set of the best: the arms that cannot be ruled out, in order. A truly best arm is in it with probability
-// 1 - Alpha or more. It is empty without a ranking.
+// Best is the set of the best: the arms that cannot be ruled out, in order. All truly best arms are in it, together, with
+// probability 1 - Alpha or more. It is empty without a ranking.
 func (r *Ranking) Best() []string {
 	best := []string{}
 	for i := range r.Arms {
@@ -44,9 +48,10 @@ type plainRanking Ranking
 func (r Ranking) MarshalJSON() ([]byte, error) {
 	return wirejson.Marshal(struct {
 		plainRanking
-		Best []string `json:"best"`
-		Race *Raced   `json:"race,omitempty"` // after Best
-	}{plainRanking(r), r.Best(), r.Race})
+		Best   []string `json:"best"`
+		Race   *Raced   `json:"race,omitempty"` // after Best
+		Within *Within  `json:"within,omitempty"`
+	}{plainRanking(r), r.Best(), r.Race, r.Within})
 }
 
 // Raced is the result of a race: arms leave it once they cannot be the best.
@@ -68,13 +73,15 @@ type RankedArm struct {
 	Errors   int         `json:"errors"`
 	// Left is how many cases an arm had run when it left a race; 0: it stayed.
 	Left int `json:"left,omitempty"`
+	// ArmWithin is nil where no margin was asked for.
+	*ArmWithin
 
 	Taken
 }
 
 // Taken is the average cost of a trial of an arm, nil where unknown.
 type Taken struct {
-	Cost         *float64 `json:"cost"` // money by a price list, in its currency
+	Cost         *float64 `json:"cost"` // money by a price list, in the ranking's currency
 	Tokens       *float64 `json:"tokens"`
 	LatencyP50Ms *float64 `json:"latencyP50Ms"` // of scored trials
 	LatencyP95Ms *float64 `json:"latencyP95Ms"`
@@ -96,9 +103,9 @@ func level(arms int, alpha float64) float64 { return alpha / float64(max(1, arms
 
 // Refuse removes the set of the best and the intervals, and says why.
 func (r *Ranking) Refuse(why string) {
-	r.Why = why
+	r.Why, r.Within = why, nil
 	for i := range r.Arms {
-		r.Arms[i].Best, r.Arms[i].Interval = false, nil
+		r.Arms[i].Best, r.Arms[i].Interval, r.Arms[i].ArmWithin = false, nil, nil
 	}
 }
 
@@ -143,86 +150,4 @@ func zeroIfNil(x *float64) float64 {
 		return math.Inf(-1)
 	}
 	return *x
-}
-
-// Cheap is the arm that costs least among the arms that may be the best.
-type Cheap struct {
-	Arm     string  `json:"arm"`
-	Ratio   float64 `json:"ratio"`   // of its cost to that of Against
-	Against string  `json:"against"` // the first arm in order; the dearest one where the first is the cheapest
-	By      string  `json:"by"`      // what is compared: cost or tokens
-}
-
-// byCost and byTokens are what arms are compared by: money where all of them have a price, and tokens otherwise.
-const (
-	byCost   = "cost"
-	byTokens = "tokens"
-)
-
-// Priced is an arm with what it takes.
-type Priced struct {
-	Arm  string
-	Best bool // it may be the best
-	Taken
-}
-
-// Cheapest is the cheapest of the arms that may be the best; nil for fewer than two, and where they cost the same or
-// it is unknown what they cost. The arms are in order, the best first.
-func Cheapest(arms []Priced) *Cheap {
-	best := slices.DeleteFunc(slices.Clone(arms), func(a Priced) bool { return !a.Best })
-	for _, by := range []string{byCost, byTokens} {
-		if c, known := cheapest(best, by); known {
-			return c
-		}
-	}
-	return nil
-}
-
-// cheapest compares by one of both; false where an arm has none.
-func cheapest(best []Priced, by string) (found *Cheap, known bool) {
-	if len(best) < 2 {
-		return nil, false
-	}
-	costs := make([]float64, len(best))
-	least, most := 0, 0
-	for i, a := range best {
-		cost := a.Cost
-		if by == byTokens {
-			cost = a.Tokens
-		}
-		if cost == nil || *cost <= 0 {
-			return nil, false
-		}
-		costs[i] = *cost
-		if costs[i] < costs[least] {
-			least = i
-		}
-		if costs[i] > costs[most] {
-			most = i
-		}
-	}
-	against := 0
-	if costs[least] == costs[0] {
-		least, against = 0, most
-	}
-	if costs[least] == costs[against] {
-		return nil, true
-	}
-	return &Cheap{best[least].Arm, costs[least] / costs[against], best[against].Arm, by}, true
-}
-
-// Priced are the arms with what they take, in order.
-func (r *Ranking) Priced() (out []Priced) {
-	for _, a := range r.Arms {
-		out = append(out, Priced{a.Arm, a.Best, a.Taken})
-	}
-	return out
-}
-
-// Priced are the arms with what they take, in order.
-func (p *PreferenceRanking) Priced() (out []Priced) {
-	for _, a := range p.Arms {
-		out = append(out, Priced{a.Arm, a.Best, a.Taken})
-	}
-	return out
 }

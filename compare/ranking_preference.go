@@ -39,6 +39,8 @@ type PreferenceRanking struct {
 	Why string `json:"why,omitempty"`
 	// Separated are the arms whose strength only the prior bounds: they won, or lost, all comparisons with some of the others.
 	Separated []string `json:"separated,omitempty"`
+	// Currency is that of the costs of the arms, "" without a price list.
+	Currency string `json:"currency,omitempty"`
 }
 
 // Best are the arms that cannot be ruled out as the most preferred, in order: the truly most preferred arm is among them

@@ -51,35 +51,27 @@ func marshal(t *testing.T, v json.Marshaler) string {
 	return string(data)
 }
 
-func TestCheapestComparesByMoneyWhereAllHaveAPrice(t *testing.T) {
+func TestTheCheapestIsByMoneyWhereAllHaveAPrice(t *testing.T) {
 	t.Parallel()
-	arm := func(name string, best bool, cost, tokens float64) Priced {
-		p := Priced{Arm: name, Best: best}
-		if cost > 0 {
-			p.Cost = &cost
+	money := func(x float64) *float64 {
+		if x == 0 {
+			return nil
 		}
-		if tokens > 0 {
-			p.Tokens = &tokens
-		}
-		return p
+		return &x
 	}
 	for name, c := range map[string]struct {
-		arms []Priced
-		want *Cheap
+		costs, tokens [3]float64 // 0: unknown; the last arm is not close to the best
+		want          *Cheap
 	}{
-		"money": {
-			[]Priced{arm("long", true, 4, 100), arm("short", true, 1, 100), arm("bad", false, 0.1, 1)},
-			&Cheap{"short", 0.25, "long", byCost},
-		},
-		"first": {
-			[]Priced{arm("short", true, 1, 100), arm("mid", true, 2, 100), arm("long", true, 4, 1)},
-			&Cheap{"short", 0.25, "long", byCost},
-		},
-		"no price":      {[]Priced{arm("long", true, 4, 100), arm("short", true, 0, 50)}, &Cheap{"short", 0.5, "long", byTokens}},
-		"the same cost": {[]Priced{arm("a", true, 4, 100), arm("b", true, 4, 50)}, nil},
-		"one":           {[]Priced{arm("a", true, 4, 100), arm("b", false, 1, 50)}, nil},
-		"unknown":       {[]Priced{arm("a", true, 0, 0), arm("b", true, 1, 50)}, nil},
+		"money":    {[3]float64{4, 1, 0.1}, [3]float64{100, 200, 1}, &Cheap{"b", money(1000), money(200)}},
+		"no price": {[3]float64{4, 0, 0.1}, [3]float64{100, 50, 1}, &Cheap{"b", nil, money(50)}},
+		"equal":    {[3]float64{4, 4, 0.1}, [3]float64{100, 50, 1}, &Cheap{"a", money(4000), money(100)}},
+		"unknown":  {[3]float64{0, 1, 0.1}, [3]float64{0, 50, 1}, nil},
 	} {
-		expect.Same(t, name, Cheapest(c.arms), c.want)
+		r := Ranking{Within: &Within{Arms: []string{"a", "b"}}, Arms: []RankedArm{{Arm: "a"}, {Arm: "b"}, {Arm: "c"}}}
+		r.Price("EUR", func(arm string) Taken {
+			return Taken{Cost: money(c.costs[arm[0]-'a']), Tokens: money(c.tokens[arm[0]-'a'])}
+		})
+		expect.Same(t, name, r.Within.Cheapest, c.want)
 	}
 }

@@ -109,10 +109,12 @@ func (k *ranker) limit(left []int) float64 {
 type spreads struct {
 	// z is the sum of the differences over the root of the sum of their squares. Unlike Student's t it does not grow
 	// beyond bounds where all units differ alike, and reversing units leaves the root as it is.
-	z      float64
-	flips  []float32 // sizes of z with both arms reversed in random units
-	steady bool      // enough units differ for flips
-	missed float64   // probability that the data missed losses that make both arms equal; 0 for differences of -1, 0 and 1
+	z       float64
+	flips   []float32 // sizes of z with both arms reversed in random units
+	steady  bool      // enough units differ for flips
+	missed  float64   // probability that the data missed losses that make both arms equal; 0 for differences of -1, 0 and 1
+	varies  float64   // mean of the squared differences, never 0
+	counted bool      // differences are -1, 0 or 1
 }
 
 func (e *evidence) spreads() spreads {
@@ -124,11 +126,15 @@ func (e *evidence) spreads() spreads {
 		}
 		sum, squares = sum+s, squares+s*s
 	}
-	if differing == 0 {
-		return spreads{}
+	s := spreads{varies: 1, steady: differing >= fewestDiffering}
+	if differing > 0 {
+		s.z = sum / math.Sqrt(squares)
 	}
-	s := spreads{z: sum / math.Sqrt(squares), steady: differing >= fewestDiffering}
-	if _, _, simple := e.counts(); !simple {
+	for i, d := range e.d {
+		s.varies += e.weights[i] * d * d
+	}
+	s.varies /= float64(e.n) + 2
+	if _, _, s.counted = e.counts(); !s.counted {
 		s.missed = math.Pow(1/(1+max(0, e.mean(e.d))), effective(e.weights))
 	}
 	return s

@@ -70,12 +70,15 @@ func (g *GateConfig) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// BestRule wants an arm in the set of the best: the arms that cannot be ruled out as the best of the suite.
+// BestRule wants an arm in the set of the best, the arms that cannot be ruled out as the best of the suite, or shown to be
+// hardly worse.
 type BestRule struct {
 	Arm    string  `json:"arm"`
 	Sole   bool    `json:"sole,omitempty"` // it has to be alone in the set
 	Metric string  `json:"metric"`
 	Alpha  float64 `json:"alpha"` // error rate of the set
+	// Within is how much worse than the best the arm may be; 0: it has to be in the set.
+	Within float64 `json:"within,omitempty"`
 }
 
 // RaceBy returns the metric on which the arms of a suite race, and the error rate of the race. By default

@@ -115,6 +115,7 @@ const (
 	RuleQuarantined RuleName = "maxQuarantined"
 	RuleBaseline    RuleName = "baseline"
 	RuleBest        RuleName = "best"
+	RuleWithin      RuleName = "best within"
 	RuleJudged      RuleName = "judged" // of every suite: something in it passed or failed
 )
 

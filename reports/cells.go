@@ -2,7 +2,7 @@ package reports
 
 import (
 	"fmt"
-	"slices"
+	"strings"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
@@ -70,30 +70,50 @@ func numberOr(x *float64, format string) string {
 
 // takenTable shows what a trial of each arm costs.
 type takenTable struct {
-	priced bool // an arm has a price, so tokens are not shown
+	currency string // of the costs of arms; "" shows tokens instead
 }
 
-func newTakenTable(arms []compare.Priced) takenTable {
-	return takenTable{slices.ContainsFunc(arms, func(a compare.Priced) bool { return a.Cost != nil })}
+func (t takenTable) header() string {
+	if t.currency == "" {
+		return "tokens"
+	}
+	return diag.CleanLine(t.currency) + "/1000"
 }
 
 func (t takenTable) columns() []gridColumn {
-	header := "tokens"
-	if t.priced {
-		header = "cost"
-	}
-	return []gridColumn{{Header: header, Optional: 2}, {Header: "p50", Optional: 3}, {Header: "p95", Optional: 2}}
+	return []gridColumn{{Header: t.header(), Optional: 2}, {Header: "p50", Optional: 3}, {Header: "p95", Optional: 2}}
 }
 
 func (t takenTable) cells(a *compare.Taken) []string {
 	amount := numberOr(a.Tokens, "%.0f")
-	if t.priced {
-		amount = numberOr(a.Cost, "%.3g")
+	if t.currency != "" {
+		amount = "-"
+		if a.Cost != nil {
+			amount = fmt.Sprintf("%.4g", 1000**a.Cost)
+		}
 	}
 	return []string{amount, numberOr(a.LatencyP50Ms, "%.0f ms"), numberOr(a.LatencyP95Ms, "%.0f ms")}
 }
 
-// cheapestWords say which of the arms that may be the best is cheapest.
-func cheapestWords(c *compare.Cheap) string {
-	return diag.CleanLine(fmt.Sprintf("cheapest of the best: %s (%.2g of the %s of %s)", c.Arm, c.Ratio, c.By, c.Against))
+// withinWords say which arms are hardly worse than the best, and which of them costs least.
+func withinWords(r *compare.Ranking) []string {
+	w := r.Within
+	if w == nil {
+		return nil
+	}
+	if w.Why != "" {
+		return []string{diag.CleanLine(w.Why)}
+	}
+	lines := []string{diag.CleanLine(fmt.Sprintf(
+		"within %s of the best, %.0f %% sure: %s", r.Points(), 100*(1-r.Alpha), strings.Join(w.Arms, ", ")))}
+	switch c := w.Cheapest; {
+	case c == nil || len(w.Arms) < 2:
+	case c.Cost != nil:
+		lines = append(lines, diag.CleanLine(fmt.Sprintf(
+			"cheapest of these: %s, %.4g %s per 1,000 trials (a point estimate, without a test)", c.Arm, *c.Cost, r.Currency)))
+	default:
+		lines = append(lines, diag.CleanLine(fmt.Sprintf(
+			"fewest tokens of these: %s, %.0f a trial (a point estimate, without a test)", c.Arm, *c.Tokens)))
+	}
+	return lines
 }

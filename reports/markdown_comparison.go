@@ -214,7 +214,11 @@ func (m *markdown) ranking(r *compare.Ranking) {
 	}
 	var head, dashes []string
 	for _, c := range rankingColumns(r) {
-		head, dashes = append(head, c.Header), append(dashes, "---")
+		title := c.Header
+		if r.Currency != "" && title == (takenTable{r.Currency}).header() {
+			title = cellCode(title)
+		}
+		head, dashes = append(head, title), append(dashes, "---")
 	}
 	table := m.add("| %s |\n| %s |\n", strings.Join(head, " | "), strings.Join(dashes, " | "))
 	left := 0

@@ -55,9 +55,6 @@ func (t *screen) ranked(p *compare.PreferenceRanking) {
 			fmt.Sprintf("* the %d arms that cannot be ruled out as the most preferred, %.0f %% sure", len(best), 100*p.Level),
 		)
 	}
-	if c := compare.Cheapest(p.Priced()); c != nil {
-		t.wrapped("  ", cheapestWords(c))
-	}
 	if len(p.Separated) > 0 {
 		t.paragraph("won or lost all comparisons with some of the others, so that their strengths are bounded by the prior only: " +
 			strings.Join(p.Separated, ", "))
@@ -77,11 +74,11 @@ func preferenceColumns(p *compare.PreferenceRanking) []gridColumn {
 		{Header: "lost", Optional: 1},
 		{Header: "tied", Optional: 1},
 	}
-	return append(columns, newTakenTable(p.Priced()).columns()...)
+	return append(columns, takenTable{p.Currency}.columns()...)
 }
 
 func preferenceRows(p *compare.PreferenceRanking) (rows [][]string) {
-	taken := newTakenTable(p.Priced())
+	taken := takenTable{p.Currency}
 	for i, a := range p.Arms {
 		mark, preferred, interval, strength := "", "-", "-", "-"
 		if a.Best {
@@ -216,7 +213,9 @@ func (t *screen) preferenceJudge(name string, j *compare.PreferenceJudge, calls 
 	t.out.WriteString("\n")
 	t.wrapped(
 		"",
-		fmt.Sprintf("the judge %s (%s) chose: %s, %s", name, j.Model, diag.Count(calls.Attempts, "call"), diag.Count(calls.Tokens, "token")),
+		fmt.Sprintf(
+			"the judge %s (%s) chose: %s, %s", name, j.Model, diag.Count(calls.Attempts, "call"), diag.Count(calls.Tokens, "token"),
+		),
 	)
 	if j.Criteria != "" {
 		t.wrapped("  ", "by: "+j.Criteria)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/text"
 )
 
@@ -67,12 +68,17 @@ func rankingColumns(r *compare.Ranking) []gridColumn {
 		{Header: diag.CleanLine(r.Metric)},
 		{Header: interval},
 	}
-	columns = append(columns, newTakenTable(r.Priced()).columns()...)
+	if r.Within != nil {
+		columns = append(columns, gridColumn{Header: "within " + r.Points()})
+	}
+	columns = append(columns, takenTable{r.Currency}.columns()...)
 	if withErrors(r) {
 		columns = append(columns, gridColumn{Header: "errors"})
 	}
 	return columns
 }
+
+var isWithin = map[eval.Verdict]string{eval.NotWorse: "yes", eval.Regressed: "no", eval.Inconclusive: "cannot tell"}
 
 // withErrors reports whether any arm has trials that could not be scored.
 func withErrors(r *compare.Ranking) bool {
@@ -80,7 +86,7 @@ func withErrors(r *compare.Ranking) bool {
 }
 
 func rankingRows(r *compare.Ranking) (rows [][]string) {
-	taken := newTakenTable(r.Priced())
+	taken := takenTable{r.Currency}
 	for i := range r.Arms {
 		a := &r.Arms[i]
 		mark, place, interval := "", fmt.Sprint(i+1), "-"
@@ -98,6 +104,9 @@ func rankingRows(r *compare.Ranking) (rows [][]string) {
 		}
 		row := []string{
 			mark, place, diag.CleanLine(a.Arm), numberOr(a.Mean, "%.3f"), interval,
+		}
+		if r.Within != nil {
+			row = append(row, isWithin[a.Verdict])
 		}
 		row = append(row, taken.cells(&a.Taken)...)
 		if withErrors(r) {
@@ -121,9 +130,7 @@ func rankingWords(r *compare.Ranking) (lines []string) {
 	default:
 		lines = append(lines, fmt.Sprintf("* the best is one of these %d, %s; the others are ruled out", len(best), sure))
 	}
-	if c := compare.Cheapest(r.Priced()); c != nil {
-		lines = append(lines, cheapestWords(c))
-	}
+	lines = append(lines, withinWords(r)...)
 	if r.Race != nil && r.Race.Planned > 0 {
 		lines = append(lines, fmt.Sprintf(
 			"the race saved %d of %d calls (%.0f %%)", r.Race.Saved, r.Race.Planned, 100*float64(r.Race.Saved)/float64(r.Race.Planned)))

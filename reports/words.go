@@ -30,6 +30,8 @@ func ruleWords(r journal.GateRule) string {
 		where += " on " + r.Arm
 	}
 	switch r.RuleName {
+	case journal.RuleWithin:
+		return fmt.Sprintf("%s: %s: %s", where, withinVerdicts[r.Verdict()], r.Why)
 	case journal.RuleBest:
 		return fmt.Sprintf("%s: %s: %s", where, cmp.Or(bestWords[r.Verdict()], "NO RANKING"), r.Why)
 	case journal.RuleJudged:
@@ -52,6 +54,12 @@ func allHold(n int) string {
 		return "1 rule holds"
 	}
 	return fmt.Sprintf("%d rules hold", n)
+}
+
+// withinVerdicts are verdicts on an arm that may be a little worse than the best.
+var withinVerdicts = map[eval.Verdict]string{
+	eval.NotWorse: "close to the best", eval.Regressed: "NOT CLOSE TO THE BEST",
+	eval.Inconclusive: "CANNOT TELL YET whether it is close to the best", eval.Invalid: "NO RANKING",
 }
 
 var verdictWords = map[eval.Verdict]string{

@@ -95,6 +95,15 @@ func (l *loader) gateBest(n yaml.Node) {
 	if v := m.Get("alpha"); !v.IsZero() {
 		best.Alpha = errorRate(v)
 	}
+	if v := m.Get("within"); !v.IsZero() {
+		best.Within = marginOf(v)
+		if best.Sole {
+			v.Errorf("keep one of them", "the arm is wanted as the only best one, or close to the best, and not both")
+		}
+		if l.opts.Race {
+			v.Errorf("leave out --race, or within", "a race does not go with `within`: arms that leave are not sent the same cases")
+		}
+	}
 	l.Gate.Best = best
 	l.checkGateArm(n, best.Arm)
 }

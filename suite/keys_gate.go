@@ -37,6 +37,10 @@ func bestBlock() yaml.Block {
 	return yaml.Block{Need: []string{"arm"}, Keys: []yaml.Key{
 		key("arm", yaml.Text, "An arm of this run, `target/prompt`. It may not be ruled out as the best."),
 		key("sole", yaml.Bool, "Whether all others have to be ruled out."),
+		key(
+			"within", share(),
+			"How much worse than the best the arm may be, a difference of rates. It has to be shown; `sole` does not go with it.",
+		),
 		key("metric", yaml.Text, "The metric to rank by: pass when not given, or a named scorer."),
 		key("alpha", yaml.Number(0, MaxAlpha), "How often the best arm may be ruled out; 0.05 when not given."),
 	}}

@@ -61,6 +61,7 @@ func (a *app) compareCommand() *cobra.Command {
 	flags.Estimand(fs, &o.Rule)
 	fs.StringSliceVar(&o.Arms, "arms", nil, "compare these arms (target/prompt) of one run or of two: `BASE HEAD`")
 	fs.BoolVar(&o.rank, "rank", false, "rank all arms of one run by --metric, or with --choose by what the judge prefers")
+	flags.Within(fs, &o.Within)
 	flags.JSON(fs, &o.json)
 	fs.BoolVarP(&o.Verbose, "verbose", "v", false, "also show the tests and their p values")
 	chooseFlags(fs, &o)
@@ -106,15 +107,18 @@ func twoArms(args []string) []string {
 func (o *compareOptions) check() error {
 	var given []string
 	o.judging.VisitAll(func(f *pflag.Flag) {
-		if f.Changed && (!o.rank || f.Name != "prices") { // a ranking names the cheapest of the best
+		if f.Changed && (!o.rank || f.Name != "prices") { // a ranking shows what arms cost
 			given = append(given, "--"+f.Name)
 		}
 	})
 	if o.choose == "" && len(given) > 0 {
 		return eval.BadInput("%s: such flags are for a judge that chooses: add --choose", strings.Join(given, ", "))
 	}
-	if o.rank {
+	switch {
+	case o.rank:
 		return o.checkRank()
+	case o.Within > 0:
+		return eval.BadInput("--within names arms of a ranking: add --rank, or use --margin to compare two arms")
 	}
 	if o.choose != "" && o.Rule.Estimand == eval.OfSuite {
 		return eval.BadInput("--estimand suite takes pass and scores of single answers, and --choose compares two: leave one of them out")
@@ -141,6 +145,8 @@ func (o *compareOptions) checkRank() error {
 		return eval.BadInput("--rank needs two arms or more: --arms=pro/a,pro/b,pro/c")
 	case len(r.Metrics) > 1 || len(r.Metrics) == 1 && strings.Contains(r.Metrics[0], "="):
 		return eval.BadInput("--rank takes one metric, without a margin: --metric pass")
+	case o.choose != "" && o.Within > 0:
+		return eval.BadInput("--choose --rank ranks by what the judge prefers: leave out --within, or --choose")
 	case o.choose != "" && len(r.Metrics) > 0:
 		return eval.BadInput("--choose --rank ranks by what the judge prefers: leave out --metric, or --choose")
 	case r.Estimand == eval.OfSuite:

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,7 +18,8 @@ type RankBy struct {
 	Metric string          // pass, blocked, or a named metric
 	Alpha  float64         // error rate of the set of the best
 	Arms   []string        // the arms to rank, none for all
-	Prices *eval.PriceList // nil shows tokens only
+	Prices *eval.PriceList // nil takes those of the run
+	Within float64         // name the arms that are worse than the best by less than this; 0: none
 }
 
 // takes reports whether an arm of a suite is to be ranked.
@@ -38,6 +40,9 @@ func Rank(d *journal.Document, o RankBy) ([]compare.Ranking, error) {
 	}
 	if err := rankedBy(sides, o.Metric); err != nil {
 		return nil, err
+	}
+	if o.Prices == nil {
+		o.Prices = pricesOf(d)
 	}
 	var out []compare.Ranking
 	for i := range d.Summary.Suites {
@@ -114,20 +119,35 @@ func rankSuite(d *journal.Document, s *journal.SuiteSummary, arms []*compare.Sid
 			r.Refuse("the arms raced on " + metric + ", and were not sent the same cases: rank by that")
 		case len(o.Arms) > 0:
 			r.Refuse("a race is about all of its arms: leave out --arms")
+		case o.Within > 0:
+			r.Refuse("the arms raced, and were not sent the same cases: --within needs a run without --race")
 		}
 	} else {
 		r = compare.Rank(arms, compare.RankOptions{
-			Metric: o.Metric, Alpha: o.Alpha, MaxErrors: errors, Seed: comparisonSeed,
+			Metric: o.Metric, Alpha: o.Alpha, MaxErrors: errors, Seed: comparisonSeed, Within: o.Within,
 		})
 	}
 	if why := Unrankable(d, s.Name); why != "" && (len(raced) == 0 || why != unequal) {
 		r.Refuse(why)
 	}
-	for i := range r.Arms {
-		at := slices.IndexFunc(arms, func(s *compare.Side) bool { return s.Arm == r.Arms[i].Arm })
-		r.Arms[i].Taken = TakenBy(d, arms[at], o.Prices)
+	currency := ""
+	if o.Prices != nil {
+		currency = o.Prices.Currency
 	}
+	r.Price(currency, func(arm string) compare.Taken {
+		at := slices.IndexFunc(arms, func(s *compare.Side) bool { return s.Arm == arm })
+		return TakenBy(d, arms[at], o.Prices)
+	})
 	return r
+}
+
+// pricesOf is the price list of a run, nil without one.
+func pricesOf(d *journal.Document) *eval.PriceList {
+	var list eval.PriceList
+	if len(d.Run.Prices) == 0 || json.Unmarshal(d.Run.Prices, &list) != nil {
+		return nil
+	}
+	return &list
 }
 
 // unequal says why only the race itself can rank arms that raced.
@@ -181,16 +201,25 @@ func raceIn(d *journal.Document, suite string) map[string]int {
 // best applies the rule about the arm that must be among the best.
 func (r *rulings) best(rule *eval.BestRule) {
 	found := journal.GateRule{RuleName: journal.RuleBest, Arm: rule.Arm, Limit: rule.Alpha}
+	if rule.Within > 0 {
+		found.RuleName, found.Limit = journal.RuleWithin, rule.Within
+	}
 	verdict := eval.Invalid
-	all, err := Rank(r.doc, RankBy{Suite: r.suite.Name, Metric: rule.Metric, Alpha: rule.Alpha})
+	all, err := Rank(r.doc, RankBy{Suite: r.suite.Name, Metric: rule.Metric, Alpha: rule.Alpha, Within: rule.Within})
 	r.ranked = append(r.ranked, all...)
+	at := -1
+	if err == nil {
+		at = slices.IndexFunc(all[0].Arms, func(a compare.RankedArm) bool { return a.Arm == rule.Arm })
+	}
 	switch {
 	case err != nil:
 		found.Why = err.Error()
 	case all[0].Why != "":
 		found.Why = all[0].Why
-	case !slices.ContainsFunc(all[0].Arms, func(a compare.RankedArm) bool { return a.Arm == rule.Arm }):
+	case at < 0:
 		found.Why = "the run has no trials of it"
+	case rule.Within > 0:
+		verdict, found.Why = all[0].Arms[at].Verdict, all[0].WhyWithin(at)
 	case !slices.Contains(all[0].Best(), rule.Arm):
 		verdict, found.Why = eval.Regressed, "it is ruled out: the best is "+oneOf(all[0].Best())
 	case rule.Sole && len(all[0].Best()) > 1:

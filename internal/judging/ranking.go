@@ -64,7 +64,9 @@ func (c *PairJudge) Rank(ctx context.Context, what RankRequest) (*compare.Prefer
 		}
 		for i := range one.Arms {
 			at := slices.IndexFunc(s.sides, func(side *compare.Side) bool { return side.Arm == one.Arms[i].Arm })
-			one.Arms[i].Taken = gate.TakenBy(c.head, s.sides[at], what.Prices)
+			if one.Arms[i].Taken = gate.TakenBy(c.head, s.sides[at], what.Prices); one.Arms[i].Cost != nil {
+				one.Currency = what.Prices.Currency
+			}
 		}
 		out.Suites = append(out.Suites, *one)
 	}

@@ -210,6 +210,14 @@ func Trust(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.BoolVar(&f.Trust, "trust", false, "trust a run that you did not make: send your key to its address and start its programs")
 }
 
+// Within adds the flag that names the arms of a ranking that are close to the best.
+func Within(fs *pflag.FlagSet, p *float64) {
+	fs.Var(
+		value[float64]{p, "RATE", share}, "within",
+		"with --rank, name the arms that are less than this worse than the best, and the cheapest of them",
+	)
+}
+
 // Rule adds the flags that decide a comparison.
 func Rule(fs *pflag.FlagSet, r *eval.RuleOptions) {
 	fs.Var(value[float64]{&r.Margin, "RATE", share}, "margin", "allow the rate to be lower by this much, such as 0.05")

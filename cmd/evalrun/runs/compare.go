@@ -24,6 +24,8 @@ import (
 type CompareRequest struct {
 	Rule eval.RuleOptions
 	Arms []string // empty, or the arms of base and head
+	// Within is how much worse than the best the arms may be that a ranking names; 0: it names none.
+	Within float64
 
 	Verbose bool // show the tests and their p values
 

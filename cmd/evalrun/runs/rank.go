@@ -17,14 +17,18 @@ type rankings struct {
 	all []compare.Ranking
 }
 
-// Exit returns 0 if every suite has a ranking.
+// Exit returns 0 if every suite has a ranking, and some arms are shown to be as close to the best as was asked.
 func (r *rankings) Exit() int {
+	codes := []int{eval.CodeOK}
 	for i := range r.all {
-		if r.all[i].Why != "" {
-			return eval.CodeIncomplete
+		switch one := &r.all[i]; {
+		case one.Why != "":
+			codes = append(codes, eval.CodeIncomplete)
+		case one.Within != nil && one.Within.Why != "":
+			codes = append(codes, eval.CodeInconclusive)
 		}
 	}
-	return eval.CodeOK
+	return eval.WorstCode(codes...)
 }
 
 // Write writes the rankings for people.
@@ -44,7 +48,7 @@ func (f Folder) Rank(name string, o CompareRequest) (*rankings, error) {
 		return nil, err
 	}
 	defer doc.Close() //nolint:errcheck // it was only read
-	by := gate.RankBy{Metric: eval.MetricPass, Alpha: cmp.Or(o.Rule.Alpha, eval.DefaultAlpha), Arms: o.Arms}
+	by := gate.RankBy{Metric: eval.MetricPass, Alpha: cmp.Or(o.Rule.Alpha, eval.DefaultAlpha), Arms: o.Arms, Within: o.Within}
 	if len(o.Rule.Metrics) > 0 {
 		by.Metric = o.Rule.Metrics[0]
 	}

@@ -2,7 +2,16 @@
 
 function drawRankings(head) {
   return (head.ranking || []).map(r => section(`Which arm is best: ${visible(r.suite)}, by ${visible(r.metric)}`,
-    r.why ? h('p', {class: 'telling'}, name(r.why)) : [rankingNote(r), drawRanked(r)]));
+    r.why ? h('p', {class: 'telling'}, name(r.why)) : [rankingNote(r), r.within && withinNote(r), drawRanked(r)]));
+}
+
+// withinNote names the arms that are hardly worse than the best, and which of them costs least.
+function withinNote(r) {
+  const {arms, cheapest, why, margin} = r.within;
+  if (why) return h('p', {class: 'telling'}, name(why));
+  const cost = cheapest && (cheapest.costOf1000 ? `${three(cheapest.costOf1000)} ${visible(r.currency)} per 1,000 trials` : `${number(cheapest.tokens)} tokens per trial`);
+  return h('p', {class: 'note'}, `At most ${three(margin)} worse than the best (alpha ${three(r.alpha)}): `, name(arms.join(', ')), '. ',
+    cheapest && arms.length > 1 && ['The cheapest of them is ', name(cheapest.arm), `: ${cost}, a point estimate without a test.`]);
 }
 
 function rankingNote(r) {
@@ -34,10 +43,11 @@ function rankedPlots(r) {
 
 function drawRanked(r) {
   const known = key => r.arms.some(a => a[key] !== null && a[key] !== undefined), or = (v, show) => v === null || v === undefined ? '' : show(v);
-  const extra = [['tokens', '#Tokens per trial', number], ['latencyP50Ms', '#p50', duration], ['latencyP95Ms', '#p95', duration], ['cost', '#Cost per trial', three]].filter(e => known(e[0]));
+  const extra = [['tokens', '#Tokens per trial', number], ['latencyP50Ms', '#p50', duration], ['latencyP95Ms', '#p95', duration], ['cost', `#${visible(r.currency || 'Cost')} per 1,000 trials`, v => three(1000 * v)]].filter(e => known(e[0]));
   const plots = rankedPlots(r);
   return table(`Arms of ${visible(r.suite)} by ${visible(r.metric)}`,
-    ['Arm', 'Best', '#Mean', r.race ? 'Left after' : 'To the best of the others', ...(r.race ? ['#Units'] : []), ...extra.map(e => e[1])],
-    r.arms.map((a, i) => [name(a.arm, {title: a.arm}), a.best ? badge('pass', 'may be best') : badge('skip', 'ruled out'), or(a.mean, three), plots[i],
+    ['Arm', 'Best', ...(r.within ? ['Close to the best'] : []), '#Mean', r.race ? 'Left after' : 'To the best of the others', ...(r.race ? ['#Units'] : []), ...extra.map(e => e[1])],
+    r.arms.map((a, i) => [name(a.arm, {title: a.arm}), a.best ? badge('pass', 'may be best') : badge('skip', 'ruled out'),
+      ...(r.within ? [{not_worse: badge('pass', 'yes'), regressed: badge('fail', 'no')}[a.verdictWithin] || badge('skip', 'cannot tell')] : []), or(a.mean, three), plots[i],
       ...(r.race ? [a.left ? number(a.left) : 'stayed'] : []), ...extra.map(e => or(a[e[0]], e[2]))]));
 }
