@@ -107,7 +107,7 @@ func (p path) fixed(g eval.MetricMargin, alpha float64, stop *eval.KnownVerdict)
 	m.testsOnly = true
 	one := m.metric(g.Name, base, head)
 	one.Gated, one.Margin = true, &g.Margin
-	return Decide([]ArmComparison{{Metrics: []MetricComparison{one}, EarlyVerdict: stop}}, o)
+	return Decide([]ArmComparison{{Metrics: []MetricComparison{one}, EarlyVerdict: stop}}, everywhere(o))
 }
 
 // counts are the flips of cases that were scored once each, and belong to no cluster; false where there are others.
@@ -125,6 +125,9 @@ func (p path) counts() (gained, regressed int, ok bool) {
 	}
 	return gained, regressed, true
 }
+
+// everywhere are the same options for every suite.
+func everywhere(o Options) Rules { return func(string) Options { return o } }
 
 type outcome struct {
 	verdict eval.Verdict

@@ -63,8 +63,8 @@ func passMargin(margin float64) eval.MetricMargin {
 
 func decided(base, head *Side, o Options) *ArmComparison {
 	arms := []ArmComparison{Compare(base, head, o)}
-	Decide(arms, o)
-	Advise(arms, o)
+	Decide(arms, everywhere(o))
+	Advise(arms, everywhere(o))
 	return &arms[0]
 }
 
@@ -142,7 +142,7 @@ func TestIntervalsAgreeWithVerdicts(t *testing.T) {
 				base, head := flipped(n, gained, regressed)
 				o := options(0.05, passMargin(0.05))
 				arms := []ArmComparison{Compare(base, head, o)}
-				Decide(arms, o)
+				Decide(arms, everywhere(o))
 				m := arms[0].Metrics[0]
 				lo, hi := m.Interval[0], m.Interval[1]
 				holds := m.Verdict == eval.NotWorse || m.Verdict == eval.Improved
@@ -349,7 +349,7 @@ func TestStopIsFinal(t *testing.T) {
 	o := options(0.05, passMargin(0.05))
 	arms := []ArmComparison{Compare(base, head, o)}
 	arms[0].EarlyVerdict = &eval.KnownVerdict{Verdict: eval.NotWorse}
-	expect.Same(t, "overall verdict", Decide(arms, o), eval.NotWorse)
+	expect.Same(t, "overall verdict", Decide(arms, everywhere(o)), eval.NotWorse)
 	expect.Same(t, "verdict", arms[0].Metrics[0].Verdict, eval.NotWorse)
 }
 

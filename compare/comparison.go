@@ -17,6 +17,8 @@ type Comparison struct {
 	Arms  []ArmComparison `json:"arms"`
 	// Verdict is the worst verdict of the arms, "" without a margin.
 	Verdict eval.Verdict `json:"verdict,omitempty"`
+	// Comparisons is how many verdicts on metrics of arms "regressed" and "improved" are adjusted for.
+	Comparisons int `json:"comparisons,omitempty"`
 	// Why explains why the comparison as a whole is invalid, "" when it is valid.
 	Why      string   `json:"why,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`

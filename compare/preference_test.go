@@ -31,7 +31,7 @@ func preferenceOf(t *testing.T, base, head *Side, margin float64) MetricComparis
 		o.Margins = []eval.MetricMargin{{Name: eval.MetricPreference, Margin: margin}}
 	}
 	arms := []ArmComparison{Compare(base, head, o)}
-	Decide(arms, o)
+	Decide(arms, everywhere(o))
 	for _, m := range arms[0].Metrics {
 		if m.Name == eval.MetricPreference {
 			return m
@@ -106,8 +106,8 @@ func TestPreferenceVerdictsTreatBothSidesAlike(t *testing.T) {
 			mirrored[i] = []float64{1 - c[0]}
 		}
 		base, head = preferredSides(alone, mirrored...)
-		if o := preferenceOf(t, base, head, test.margin); math.Abs(o.Interval[0]+m.Interval[1]) > 1e-9 || math.Abs(*o.PWorse-*m.PBetter) > 0.02 ||
-			o.Gained != m.Regressed {
+		if o := preferenceOf(t, base, head, test.margin); math.Abs(o.Interval[0]+m.Interval[1]) > 1e-9 ||
+			math.Abs(*o.PWorse-*m.PBetter) > 0.02 || o.Gained != m.Regressed {
 			t.Errorf("%s: mirrored %+v, want the interval, the p values and the losses of %+v", name, o, m)
 		}
 	}

@@ -16,14 +16,18 @@ const (
 	beyondMargin      = "beyond_margin"       // worse by more than the margin
 )
 
+// Rules are the options of each suite of a run.
+type Rules func(suite string) Options
+
 // Decide sets the verdicts of every gated metric, of every arm, and of the whole comparison. An arm is not
-// worse only if all its gated metrics are. Holm's correction over all metrics of all arms applies to
+// worse only if all its gated metrics are. Holm's correction over all metrics of all arms of all suites applies to
 // "regressed" and "improved".
-func Decide(arms []ArmComparison, o Options) eval.Verdict {
-	decideMetrics(arms, o.Alpha)
+func Decide(arms []ArmComparison, rules Rules) eval.Verdict {
+	decideMetrics(arms, rules)
 	whole := eval.Verdict("")
 	for i := range arms {
 		a := &arms[i]
+		o := rules(a.Suite)
 		switch a.Verdict = ""; {
 		case len(o.Margins) > 0:
 			o.decideArm(a)
@@ -35,21 +39,44 @@ func Decide(arms []ArmComparison, o Options) eval.Verdict {
 	return whole
 }
 
-func decideMetrics(arms []ArmComparison, alpha float64) {
-	var gated []*MetricComparison
-	var worse, better []float64
+// Verdicts is how many metrics of arms get a verdict, with those that turn out not to be comparable.
+func Verdicts(arms []ArmComparison, rules Rules) (n int) {
 	for i := range arms {
+		n += len(rules(arms[i].Suite).Margins)
+	}
+	return n
+}
+
+// decideMetrics applies Holm's correction to p values divided by the error rates of their suites.
+//
+// Source: Holm, Scandinavian Journal of Statistics 6, 1979, with weights.
+func decideMetrics(arms []ArmComparison, rules Rules) {
+	type one struct {
+		*MetricComparison
+		alpha float64
+	}
+	var gated []one
+	least := 1.0
+	for i := range arms {
+		o := rules(arms[i].Suite)
 		for j := range arms[i].Metrics {
 			if m := &arms[i].Metrics[j]; m.Gated && arms[i].Why == "" {
-				gated = append(gated, m)
-				worse = append(worse, orOne(m.PWorse))
-				better = append(better, withErrors(m, orOne(m.PBetter), 1))
+				gated = append(gated, one{m, o.Alpha})
+				least = min(least, o.Alpha)
 			}
 		}
 	}
+	n := Verdicts(arms, rules)
+	worse, better := slices.Repeat([]float64{1}, n), slices.Repeat([]float64{1}, n)
+	for i, m := range gated {
+		worse[i] = least / m.alpha * orOne(m.PWorse)
+		better[i] = least / m.alpha * withErrors(m.MetricComparison, orOne(m.PBetter), 1)
+	}
 	worse, better = stats.Holm(worse), stats.Holm(better)
 	for i, m := range gated {
-		decide(m, tested{withErrors(m, orOne(m.PNonInferior), 0), worse[i], better[i], len(gated)}, alpha)
+		back := m.alpha / least
+		p := tested{withErrors(m.MetricComparison, orOne(m.PNonInferior), 0), back * worse[i], back * better[i], n}
+		decide(m.MetricComparison, p, m.alpha)
 	}
 }
 
@@ -146,7 +173,7 @@ func decide(m *MetricComparison, p tested, alpha float64) {
 		m.Verdict = eval.Inconclusive
 		switch {
 		case orOne(m.PWorse) <= alpha:
-			m.Advice = fmt.Sprintf("worse on its own, but not among %d tests (Holm)", p.tests)
+			m.Advice = fmt.Sprintf("worse by itself, but not when adjusted for %d comparisons of this run", p.tests)
 		case p.better <= alpha:
 			m.adviseBetter(p.better, alpha)
 		}
@@ -184,9 +211,10 @@ func Worse(a, b eval.Verdict) eval.Verdict {
 const power = 0.8
 
 // Advise adds, to each metric that Decide left open, what a decision would take.
-func Advise(arms []ArmComparison, o Options) {
+func Advise(arms []ArmComparison, rules Rules) {
 	for i := range arms {
 		a := &arms[i]
+		o := rules(a.Suite)
 		for j := range a.Metrics {
 			if m := &a.Metrics[j]; m.Gated {
 				advise(m, a, o.Alpha)

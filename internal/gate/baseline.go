@@ -33,7 +33,12 @@ func withBaseline(d *journal.Document) (whole *compare.Comparison, notCompared b
 		merge(whole, compareSuite(d, one.Name, one.Gate.Baseline, options.NoContent))
 	}
 	if whole != nil {
-		whole.Describe()
+		decide(whole, func(suite string) *eval.BaselineRule {
+			if g := gateConfig(d, suite); g != nil {
+				return g.Baseline
+			}
+			return nil
+		}, d)
 	}
 	return whole, false
 }
@@ -80,7 +85,6 @@ func compareSuite(d *journal.Document, suite string, rule *eval.BaselineRule, no
 					compare.ArmComparison{
 						Suite:   suite,
 						HeadArm: s.Arms[i].Name,
-						Verdict: eval.Invalid,
 						Why:     err.Error(),
 						Metrics: []compare.MetricComparison{},
 					},
@@ -108,7 +112,7 @@ func compareWith(d *journal.Document, suite string, rule *eval.BaselineRule, noC
 			}
 			return rule.Against.ArmFor(arm)
 		}
-		return Compare(d, d, what)
+		return undecided(d, d, what)
 	}
 	base, err := journal.Open(cmp.Or(other.Path, other.Name))
 	if err != nil {
@@ -121,7 +125,7 @@ func compareWith(d *journal.Document, suite string, rule *eval.BaselineRule, noC
 	case other.ID != "" && base.Run.ID != other.ID:
 		return nil, fmt.Errorf("%s is another run now: %s, and %s when this run began", other.Path, base.Run.ID, other.ID)
 	}
-	return Compare(base, d, what)
+	return undecided(base, d, what)
 }
 
 // lostArms are the arms and suites that only the baseline has, where a verdict is wanted: leaving out what fails must

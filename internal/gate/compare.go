@@ -57,15 +57,32 @@ func Read(d *journal.Document, of eval.Estimand) (*RunSides, error) {
 
 // Compare compares a run with a baseline. It returns an error if a run file cannot be read.
 func Compare(base, head *journal.Document, what Comparing) (*compare.Comparison, error) {
+	c, err := undecided(base, head, what)
+	if err == nil {
+		decide(c, what.Rules, head)
+	}
+	return c, err
+}
+
+// undecided compares documents without a verdict.
+func undecided(base, head *journal.Document, what Comparing) (*compare.Comparison, error) {
 	before, after, err := readBoth(base, head, what.estimand(head))
 	if err != nil {
 		return nil, err
 	}
-	return CompareRead(before, after, what)
+	return compareSides(before, after, what)
 }
 
 // CompareRead compares documents, which may have been released unless a judge prefers answers.
-func CompareRead(baseRead, headRead *RunSides, what Comparing) (*compare.Comparison, error) {
+func CompareRead(base, head *RunSides, what Comparing) (*compare.Comparison, error) {
+	c, err := compareSides(base, head, what)
+	if err == nil {
+		decide(c, what.Rules, head.Document)
+	}
+	return c, err
+}
+
+func compareSides(baseRead, headRead *RunSides, what Comparing) (*compare.Comparison, error) {
 	base := baseRead.Document
 	head := headRead.Document
 	before := baseRead.sides
@@ -105,11 +122,9 @@ func CompareRead(baseRead, headRead *RunSides, what Comparing) (*compare.Compari
 	slices.SortStableFunc(c.Arms, func(a, b compare.ArmComparison) int {
 		return cmp.Compare(place(c.Arms, a.Suite), place(c.Arms, b.Suite))
 	})
-	c.Verdict = decideAll(c.Arms, what, head)
 	if len(c.Arms) == 0 {
 		c.Why, c.Verdict = "no arm is in both: "+notPaired(before, after), eval.Invalid
 	}
-	c.Describe()
 	return c, fillFlips(c, base, head, what.NoContent)
 }
 
@@ -318,20 +333,16 @@ func addPreference(arm *compare.ArmComparison, preference *compare.ArmPreference
 	}
 }
 
-// decideAll gives verdicts suite by suite, since each suite has its own rule.
-func decideAll(arms []compare.ArmComparison, what Comparing, head *journal.Document) (whole eval.Verdict) {
-	for from := 0; from < len(arms); {
-		to := from
-		for to < len(arms) && arms[to].Suite == arms[from].Suite {
-			to++
-		}
-		suite := arms[from].Suite
-		o := optionsFor(what.Rules(suite), head, suite)
-		whole = compare.Worse(whole, compare.Decide(arms[from:to], o))
-		compare.Advise(arms[from:to], o)
-		from = to
+// decide gives verdicts by the rule of each suite, adjusted for all of them.
+func decide(c *compare.Comparison, rules func(suite string) *eval.BaselineRule, head *journal.Document) {
+	options := func(suite string) compare.Options { return optionsFor(rules(suite), head, suite) }
+	c.Comparisons = compare.Verdicts(c.Arms, options)
+	c.Verdict = compare.Worse(c.Verdict, compare.Decide(c.Arms, options))
+	compare.Advise(c.Arms, options)
+	if c.Comparisons > 1 {
+		c.Notes = append(c.Notes, fmt.Sprintf("adjusted for %d comparisons of this run", c.Comparisons))
 	}
-	return whole
+	c.Describe()
 }
 
 // armPair is an arm with its counterpart, nil for none. others are the arms of the baseline.

@@ -21,6 +21,7 @@ func stopping(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) (*watchedSui
 	s := &watchedSuite{
 		name:     one.Name,
 		rule:     g.Baseline,
+		verdicts: plannedVerdicts(run, plan),
 		min:      g.PassRateMin,
 		oneArm:   armsOf(plan, one.Name) == 1,
 		arms:     map[string]*watchedArm{},
@@ -47,6 +48,20 @@ func armsOf(plan *runner.Plan, suite string) (n int) {
 	return n
 }
 
+// plannedVerdicts is how many verdicts the gates of a run have at its end (compare.Verdicts).
+func plannedVerdicts(run *eval.Run, plan *runner.Plan) (n int) {
+	for _, a := range plan.Arms() {
+		at := slices.IndexFunc(run.Suites, func(s eval.RunSuite) bool { return s.Name == a.Suite })
+		if at < 0 || run.Suites[at].Gate == nil {
+			continue
+		}
+		if rule := run.Suites[at].Gate.Baseline; rule != nil && !rule.Against.Includes(a.Name()) {
+			n += len(rule.Metrics)
+		}
+	}
+	return n
+}
+
 // earlyTest compares an arm with its baseline. A unit is the mean difference over its requests.
 type earlyTest struct {
 	*compare.EarlyStop
@@ -59,7 +74,7 @@ type earlyTest struct {
 
 func newEarlyTest(s *watchedSuite, w *sequence) *earlyTest {
 	e := &earlyTest{suite: s, arm: w.arms[0], in: w}
-	e.EarlyStop = compare.NewEarlyStop(s.rule.Metrics, s.rule.LookAlpha(), len(s.arms)*len(s.rule.Metrics))
+	e.EarlyStop = compare.NewEarlyStop(s.rule.Metrics, s.rule.LookAlpha(), s.verdicts)
 	largest := 0
 	for _, u := range e.arm.units {
 		largest = max(largest, u.requests())

@@ -38,6 +38,7 @@ type watchedSuite struct {
 	min      *float64                 // least pass rate, if the gate has that rule too
 	base     map[string]*compare.Side // of the baseline, by arm; nil if the baseline runs in the same run
 	oneArm   bool                     // the suite has one arm
+	verdicts int                      // of all gates of the run
 	matchers map[string]*sideMatcher
 	closed   map[string]bool              // arms whose used trials the journal has
 	together map[string]string            // by case, the first case of its unit, if that has several
