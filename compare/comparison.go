@@ -113,6 +113,10 @@ type MetricComparison struct {
 	scale float64
 	// of says what the interval is made of, which Test names for people.
 	of intervalKind
+	// logs are the products so far against a loss of the margin, by bet, and size is the mean change of a pair that differs;
+	// for the estimand suite.
+	logs []float64
+	size float64
 }
 
 // intervalKind is what an interval is made of, as far as the number of cases that a decision takes depends on it.

@@ -16,8 +16,11 @@ type Outlook struct {
 	Units  int     `json:"units"`  // independent units
 	Margin float64 `json:"margin"` // of the pass rate
 	Alpha  float64 `json:"alpha"`
-	// Reach is the number of units needed if none flips; fewer can never show that nothing got worse.
-	Reach int `json:"reach"`
+	// Reach is the number of units needed if none flips; fewer can never show that nothing got worse. For the estimand suite
+	// it is the number of repeats, which Repeats plans, and the rows are about repeats and single answers as well.
+	Reach    int           `json:"reach"`
+	Estimand eval.Estimand `json:"estimand,omitempty"`
+	Repeats  int           `json:"repeats,omitempty"` // pairs of the case with the fewest
 	// Rows has one row for each assumed share of flips.
 	Rows []OutlookRow `json:"rows"`
 }
@@ -38,16 +41,16 @@ type OutlookRow struct {
 // paths is the number of simulated runs for an expectation.
 const paths = 40
 
+// outlookFlips range from a model that hardly varies to one that varies a lot.
+func outlookFlips() []float64 { return []float64{0.05, 0.1, 0.2} }
+
 // NewOutlook computes the outlook of a gate with a margin of the pass rate. single says that each case runs once
 // and none is in a cluster.
 func NewOutlook(units int, m eval.MetricMargin, alpha float64, single, early bool) Outlook {
-	// outlookFlips range from a model that hardly varies to one that varies a lot.
-	outlookFlips := []float64{0.05, 0.1, 0.2}
-
 	end := FinalAlpha(alpha, early)
 	o := Outlook{Units: units, Margin: m.Margin, Alpha: alpha, Reach: stats.MinCasesConstant(end, m.Margin)}
 	tables := stats.NewNotWorseTables(units, m.Margin, end)
-	for _, flips := range outlookFlips {
+	for _, flips := range outlookFlips() {
 		row := OutlookRow{
 			Flips:    flips,
 			Needed:   stats.CasesForPower(flips, m.Margin, end, power),
@@ -94,10 +97,11 @@ func expectedShare(units int, m eval.MetricMargin, alpha, flips float64) float64
 type SelfTest struct {
 	Draws       int                      `json:"draws"`
 	Units       int                      `json:"units"`
-	Verdicts    map[eval.Verdict]float64 `json:"verdicts"`    // share of draws
-	Flips       float64                  `json:"flips"`       // share of cases whose outcome differs between two repeats
-	Smallest    float64                  `json:"smallest"`    // loss detected with a power of 80 %
-	FalseAlarms float64                  `json:"falseAlarms"` // share of draws with `regressed`
+	Verdicts    map[eval.Verdict]float64 `json:"verdicts"`          // share of draws
+	Flips       float64                  `json:"flips"`             // share of cases whose outcome differs between two repeats
+	Smallest    float64                  `json:"smallest"`          // loss detected with a power of 80 %
+	FalseAlarms float64                  `json:"falseAlarms"`       // share of draws with `regressed`
+	Repeats     int                      `json:"repeats,omitempty"` // pairs of each case, for the estimand suite
 }
 
 // NewSelfTest compares an arm with itself. Each draw resamples the cases and takes two recorded repeats of each:
@@ -162,9 +166,12 @@ type Preview struct {
 	Pairing
 	// Effective is the effective number of independent units: one over the largest unit's share of the cases.
 	Effective int
-	Single    bool // each case runs once, and is a unit
-	Clustered bool // some units are clusters
-	uneven    bool // some units weigh more than others
+	Cases     int
+	// Rounds is the number of pairs of repeats of the case with the fewest, and Repeats the number that head plans.
+	Rounds, Repeats int
+	Single          bool // each case runs once, and is a unit
+	Clustered       bool // some units are clusters
+	uneven          bool // some units weigh more than others
 }
 
 // Reachable reports whether some outcome of this many units shows a metric to be not worse: units of equal weight may
@@ -190,10 +197,14 @@ func NewPreview(base, head *Side, selected func(*CaseTotals) bool) Preview {
 		sizes[unit]++
 		largest = max(largest, sizes[unit])
 	}
-	for _, pair := range all {
+	for i, pair := range all {
 		out.Single = out.Single && pair.head.Ran == 1
+		repeats := pair.head.Ran
+		if pairs := min(max(pair.base.Ran, len(pair.base.Repeats)), repeats); i == 0 || pairs < out.Rounds {
+			out.Rounds, out.Repeats = pairs, repeats
+		}
 	}
-	out.Units, out.Clustered = len(sizes), largest > 1
+	out.Cases, out.Units, out.Clustered = len(all), len(sizes), largest > 1
 	out.Single = out.Single && !out.Clustered
 	out.uneven = largest*len(sizes) != len(g.unit)
 	if largest > 0 {

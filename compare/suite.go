@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"math"
+	"sort"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
@@ -153,16 +154,51 @@ func (m *measure) ofRepeats(c *MetricComparison, base, head *Side, margin float6
 	}
 	c.Gained, c.Regressed = r.gained, r.regressed
 	c.Estimate = c.Head - c.Base
-	losses := scaledBy(-1, r.best)
-	c.PBetter, c.PWorse = probabilityOf(r.logE(r.worst, 0)), probabilityOf(r.logE(losses, 0))
-	if margin > 0 {
-		c.PNonInferior = probabilityOf(r.logE(r.worst, -margin))
+	r.test(c, margin)
+	if m.testsOnly {
+		return
 	}
+	c.logs, c.size = stats.LogBets(r.worst, r.powers, -margin, 1/(1-margin), bets), r.size()
+	losses := scaledBy(-1, r.best)
 	lo, hi := r.lower(r.worst, m.Alpha), -r.lower(losses, m.Alpha)
 	if margin > 0 && hi <= -margin {
 		c.Cautions = append(c.Cautions, beyondMargin)
 	}
 	c.Interval, c.Anytime = oriented([2]float64{lo, hi}, better), m.EarlyVerdict != nil
+}
+
+// PairsNeeded is the number of pairs of repeats, over all cases, that shows that a metric is not worse by a margin if no
+// outcome changes; with better, if each pair gets better.
+func PairsNeeded(margin, alpha float64, better bool) int {
+	d := 0.0
+	if better {
+		d = 1
+	}
+	return sort.Search(mostReach, func(n int) bool {
+		return stats.LogMixture([]float64{d}, []float64{float64(n)}, -margin, 1/(1-margin), bets) >= math.Log(1/alpha)
+	})
+}
+
+// test fills in the p values.
+func (r *repeatPairs) test(c *MetricComparison, margin float64) {
+	c.PBetter, c.PWorse = probabilityOf(r.logE(r.worst, 0)), probabilityOf(r.logE(scaledBy(-1, r.best), 0))
+	if margin > 0 {
+		c.PNonInferior = probabilityOf(r.logE(r.worst, -margin))
+	}
+}
+
+// size is how much pairs that differ do so on average, 1 if none does.
+func (r *repeatPairs) size() float64 {
+	var sum eval.Sum
+	for _, d := range r.worst {
+		if d != 0 {
+			sum.Add(math.Abs(d))
+		}
+	}
+	if mean, ok := sum.Mean(); ok {
+		return mean
+	}
+	return 1
 }
 
 // probabilityOf is the p value of an e-value.
@@ -190,4 +226,44 @@ func looksCached(s *Side, name string) string {
 	return fmt.Sprintf(
 		"the answers of %s look cached: in %d of %d cases all repeats got the same one, at a temperature above 0", name, alike, repeated,
 	)
+}
+
+// KnownOfSuite is the verdict on an arm if it is known after the rounds that both sides have, nil if not. Ran of head's
+// cases is the number of their repeats in all rounds, and verdicts the number of metrics over all arms.
+func KnownOfSuite(base, head *Side, o Options, verdicts int) *eval.KnownVerdict {
+	p := pairUp(base, head, o.Selected)
+	m := newMeasure(o, p.all())
+	m.testsOnly = true
+	if !m.sameShares() {
+		return nil
+	}
+	stop := &eval.KnownVerdict{Alpha: o.Alpha, LogE: map[string]float64{}}
+	all := true
+	for _, g := range o.Margins {
+		c := m.metric(g.Name, base, head)
+		if p := orOne(c.PWorse); p*float64(verdicts) <= o.Alpha {
+			stop.Verdict, stop.Metric, stop.LogE = eval.Regressed, g.Name, map[string]float64{g.Name: -math.Log(p)}
+			return stop
+		}
+		p := orOne(c.PNonInferior)
+		stop.LogE[g.Name] = -math.Log(p)
+		all = all && p <= o.Alpha
+	}
+	if !all {
+		return nil
+	}
+	stop.Verdict = eval.NotWorse
+	return stop
+}
+
+// sameShares reports whether all cases have the same share of the pairs that they get in the end: before, the exponents of
+// their factors would change.
+func (m *measure) sameShares() bool {
+	for _, p := range m.pairs {
+		planned := func(p pair) int { return min(len(p.base.Repeats), p.head.Ran) }
+		if p.pairs()*planned(m.pairs[0]) != m.pairs[0].pairs()*planned(p) {
+			return false
+		}
+	}
+	return true
 }

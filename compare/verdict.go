@@ -232,6 +232,8 @@ func advise(m *MetricComparison, a *ArmComparison, alpha float64) {
 			m.MoreCases = m.Needs - m.N
 			m.Advice = fmt.Sprintf("a ratio of %g at most takes %d cases even if none differs", *m.Margin, m.Needs)
 		}
+	case a.Estimand == eval.OfSuite:
+		m.adviseRounds(a, alpha)
 	default:
 		adviseCases(m, a, alpha)
 	}

@@ -106,6 +106,10 @@ func writeOutlook(p *term.Printer, g *session.GateOutlook) {
 	if g.Margin > 0 {
 		margin = fmt.Sprintf("margin %g of the pass rate at an error rate of %g, ", g.Margin, g.Alpha)
 	}
+	if g.Estimand == eval.OfSuite {
+		writeSuiteOutlook(p, g, margin)
+		return
+	}
 	p.Printf("%s\n", diag.CleanLine(fmt.Sprintf("gate of %s on %s: %s%d independent cases, %d calls, up to %s",
 		g.Suite, g.Arm, margin, g.Units, g.Calls, unlimited(g.Tokens))))
 	if g.Units < g.Reach {
@@ -127,6 +131,25 @@ func writeOutlook(p *term.Printer, g *session.GateOutlook) {
 			"  %s x %g at most: a case counts %.0f at most; it needs %d cases even if nothing changes\n", r.Metric, r.Limit,
 			r.Cap, r.Needed,
 		)
+	}
+}
+
+// writeSuiteOutlook writes what the repeats of a suite's own cases can show.
+func writeSuiteOutlook(p *term.Printer, g *session.GateOutlook, margin string) {
+	p.Printf("%s\n", diag.CleanLine(fmt.Sprintf("gate of %s on %s, about these %s: %s%s on both sides, %d calls, up to %s",
+		g.Suite, g.Arm, diag.Count(g.Units, "case"), margin, diag.Count(g.Repeats, "repeat"), g.Calls, unlimited(g.Tokens))))
+	p.Printf("  %s need %s if not one answer flips\n", diag.Count(g.Units, "case"), diag.Count(g.Reach, "repeat"))
+	for _, row := range g.Rows {
+		needed := "more repeats are needed than a plan can say"
+		if row.Needed > 0 {
+			needed = diag.Count(row.Needed, "repeat") + " are needed"
+		}
+		p.Printf("  if %2.0f %% of the pairs of answers flip by chance: %s; the gate holds in %.0f %% of the runs when nothing changed; "+
+			"a loss of %.3f is seen", 100*row.Flips, needed, 100*row.Holds, row.Smallest)
+		if g.StopEarly {
+			p.Printf("; about %.0f calls when nothing changed", row.Share*float64(g.Calls))
+		}
+		p.Printf("\n")
 	}
 }
 

@@ -12,10 +12,15 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// stopping returns a suite whose gate stops early, nil if it does not.
+// stopping returns a suite whose gate stops early or that runs round by round, nil if it does neither.
 func stopping(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) (*watchedSuite, error) {
 	g := one.Gate
-	if g == nil || g.Baseline == nil || !g.Baseline.StopEarly || run.Options().NoBaseline() || plan.Shard() != nil {
+	if g == nil || g.Baseline == nil {
+		return nil, nil
+	}
+	stops := g.Baseline.StopEarly && !run.Options().NoBaseline() && plan.Shard() == nil
+	byRounds := g.Baseline.Estimand == eval.OfSuite && run.Options().Rescore == ""
+	if !stops && !byRounds {
 		return nil, nil
 	}
 	s := &watchedSuite{
@@ -29,7 +34,10 @@ func stopping(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) (*watchedSui
 		closed:   map[string]bool{},
 		partners: map[string]map[string]string{},
 	}
-	if other, isRun := s.rule.Against.(eval.BaseRun); isRun {
+	if byRounds {
+		s.rounds = newRounds(run, plan, one, stops)
+	}
+	if other, isRun := s.rule.Against.(eval.BaseRun); isRun && stops {
 		base, err := baseSides(other.Path, one.Name, s.rule.Estimand)
 		if err != nil {
 			return nil, err

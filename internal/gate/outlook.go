@@ -25,6 +25,9 @@ func (arm *armPreview) outlook(suite string, rule *eval.BaselineRule) ArmOutlook
 	out := ArmOutlook{Suite: suite, Arm: arm.name, Base: rule.Against.ArmFor(arm.name), StopEarly: rule.StopEarly}
 	for _, m := range rule.Metrics {
 		switch {
+		case m.Name == eval.MetricPass && rule.Estimand == eval.OfSuite:
+			out.Outlook = compare.NewSuiteOutlook(arm.Cases, arm.Rounds, m, finalAlpha(rule), rule.StopEarly)
+			return out
 		case m.Name == eval.MetricPass:
 			out.Outlook = compare.NewOutlook(arm.Effective, m, rule.LookAlpha(), arm.Single, rule.StopEarly)
 		case eval.IsRatio(m.Name):
@@ -111,7 +114,10 @@ func SelfTest(s *suite.Suite, d *journal.Document, o *eval.WithDefaults) ([]ArmS
 	if err != nil {
 		return nil, err
 	}
-	out := []ArmSelfTest{}
+	out, test := []ArmSelfTest{}, compare.NewSelfTest
+	if rule.Estimand == eval.OfSuite {
+		test = compare.NewSuiteSelfTest
+	}
 	for _, arm := range order {
 		steady := outcomes[arm][:0]
 		for _, repeats := range outcomes[arm] {
@@ -131,7 +137,7 @@ func SelfTest(s *suite.Suite, d *journal.Document, o *eval.WithDefaults) ([]ArmS
 			Arm:      arm,
 			Margin:   rule.Metrics[at].Margin,
 			Alpha:    alpha,
-			SelfTest: compare.NewSelfTest(steady, rule.Metrics[at], alpha, selfTestDraws, comparisonSeed),
+			SelfTest: test(steady, rule.Metrics[at], alpha, selfTestDraws, comparisonSeed),
 		})
 	}
 	if len(out) == 0 {

@@ -105,6 +105,9 @@ func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
 	if err := stopsEarly(one, rule); err != nil {
 		return err
 	}
+	if rule.Estimand == eval.OfSuite && c.Options.Cache {
+		return eval.BadInput("the gate of %s has `estimand: suite`, which takes new answers for each repeat: leave out --cache", suite)
+	}
 	switch against := rule.Against.(type) {
 	case eval.BaseVersion:
 		if arm := c.lostArm(one, rule, against); arm != "" {
@@ -207,6 +210,9 @@ func (c *Checks) another(suite, name string, estimand eval.Estimand) (found eval
 	case !slices.ContainsFunc(d.Summary.Suites, func(s journal.SuiteSummary) bool { return s.Name == suite }):
 		problem = "has no suite " + suite
 	}
+	if d.Run.Cache && estimand == eval.OfSuite {
+		return found, nil, cachedAnswers("the baseline " + name)
+	}
 	if problem != "" {
 		return found, nil, eval.Incomplete("the baseline %s %s; --no-baseline runs without", name, problem)
 	}
@@ -235,7 +241,11 @@ func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*c
 			c.Notice(fmt.Sprintf("%s on %s: %s of a case count %.0f at most", suite, arm.name, r.Metric, r.Cap))
 		}
 		for _, m := range rule.Metrics {
-			if text := arm.tooFew(suite, m, alpha); text != "" && rule.OnInconclusive == eval.OnFail && !arm.Reachable(m.Margin, alpha) {
+			text, never := arm.tooFew(suite, m, alpha), !arm.Reachable(m.Margin, alpha)
+			if rule.Estimand == eval.OfSuite {
+				text, never = arm.tooFewRounds(suite, rule, m)
+			}
+			if text != "" && never && rule.OnInconclusive == eval.OnFail {
 				return eval.BadInput("%s; --no-baseline or --on-inconclusive warn runs all the same", text)
 			} else if text != "" {
 				c.Notice("warning: " + text)
@@ -277,6 +287,31 @@ func (arm *armPreview) tooFew(suite string, m eval.MetricMargin, alpha float64) 
 		arm.Effective,
 		leastMargin(arm.Effective, alpha),
 	)
+}
+
+// tooFewRounds says that the repeats of the cases can show that a metric is not worse only if cases get better, "" when they
+// can without that. never: not even then.
+func (arm *armPreview) tooFewRounds(suite string, rule *eval.BaselineRule, m eval.MetricMargin) (text string, never bool) {
+	cases := arm.Cases
+	need := compare.PairsNeeded(m.Margin, finalAlpha(rule), false)
+	if cases == 0 || cases*arm.Rounds >= need {
+		return "", false
+	}
+	never = cases*arm.Rounds < compare.PairsNeeded(m.Margin, finalAlpha(rule), true)
+	can := "can show that %s is not worse by a margin of %g only if cases get better"
+	if never {
+		can = "can never show that %s is not worse by a margin of %g"
+	}
+	text = fmt.Sprintf("%s on %s: %s with %s on both sides "+can+"; ", suite, arm.name, diag.Count(cases, "case"),
+		diag.Count(arm.Rounds, "repeat"), m.Name, m.Margin)
+	rounds := (need + cases - 1) / cases
+	text += fmt.Sprintf("%s need %s without a single flip", diag.Count(cases, "case"), diag.Count(rounds, "repeat"))
+	if _, another := rule.Against.(eval.BaseRun); another && arm.Repeats >= rounds {
+		text += fmt.Sprintf(": run the baseline with --repeats %d too", rounds)
+	} else {
+		text += fmt.Sprintf(": --repeats %d", rounds)
+	}
+	return text, never
 }
 
 // leastMargin is the smallest margin, in hundredths, that a number of units can show.

@@ -35,6 +35,7 @@ type watchedSuite struct {
 	name     string
 	rule     *eval.BaselineRule // of a race only the metric and alpha
 	race     bool
+	rounds   *rounds                  // nil: a unit is a case with all of its repeats
 	min      *float64                 // least pass rate, if the gate has that rule too
 	base     map[string]*compare.Side // of the baseline, by arm; nil if the baseline runs in the same run
 	oneArm   bool                     // the suite has one arm
@@ -62,7 +63,9 @@ type sequence struct {
 	keys    []string // of the units
 	next    int      // the first one that was not fed
 	stalled bool     // a trial that the test needs was skipped: nothing more can be fed
-	test    sequentialTest
+	// deciding is true while the test looks at a unit: what it may stop does not start.
+	deciding bool
+	test     sequentialTest
 }
 
 // sequentialTest takes units one by one, and says which arms stop.
@@ -119,7 +122,11 @@ func (s *watchedSuite) begin() {
 	}
 	for _, a := range s.order {
 		w := newSequence(a)
-		w.test = newEarlyTest(s, w)
+		if s.rounds != nil {
+			w.test = &roundsTest{s, a, w}
+		} else {
+			w.test = newEarlyTest(s, w)
+		}
 	}
 }
 
@@ -224,7 +231,7 @@ func (q *Sequential) far(t *runner.Planned, workers int) bool {
 		if u == nil || a.decided || a.in.stalled {
 			continue
 		}
-		if u.place-a.in.next < s.ahead(a, workers) {
+		if !a.in.deciding && u.place-a.in.next < s.ahead(a, workers) {
 			return false
 		}
 		far = true
@@ -232,10 +239,13 @@ func (q *Sequential) far(t *runner.Planned, workers int) bool {
 	return far
 }
 
-// ahead is how many units may be under way. In a race it is one more than what keeps the workers busy with the model's arms,
-// since a unit has a trial on each.
+// ahead is how many units may be under way. Of rounds it is one, so that a repeat of every case runs before the next one.
+// In a race it is one more than what keeps the workers busy with the model's arms, since a unit has a trial on each.
 func (s *watchedSuite) ahead(a *watchedArm, workers int) int {
-	if !s.race {
+	switch {
+	case s.rounds != nil:
+		return 1
+	case !s.race:
 		return workers
 	}
 	arms := 0
@@ -264,6 +274,7 @@ func (q *Sequential) observe(r seen, out *journal.Writer) error {
 			continue
 		case r.outcome != eval.Skip:
 			u.take(s, r, r.trial.Arm == a.arm)
+			s.rounds.take(r)
 		case !a.decided:
 			q.move(func() { a.in.stalled = true })
 			continue
@@ -279,12 +290,13 @@ func (q *Sequential) observe(r seen, out *journal.Writer) error {
 func (q *Sequential) advance(s *watchedSuite, w *sequence, out *journal.Writer) error {
 	for w.complete() {
 		key := w.keys[w.next]
-		q.move(func() { w.next++ }) // workers that held back may continue
+		q.move(func() { w.next, w.deciding = w.next+1, true })
 		for _, stop := range w.test.feed(key) {
 			if err := q.stop(s, stop, out); err != nil {
 				return err
 			}
 		}
+		q.move(func() { w.deciding = false }) // workers that held back may continue
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package gate
 import (
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"hash/fnv"
 	"maps"
 	"slices"
@@ -55,8 +56,11 @@ func (s *watchedSuite) caseKey(t *eval.Trial) string {
 	return key
 }
 
-// keyOf returns the key of a trial's unit: its case, or the first case of its cluster.
+// keyOf returns the key of a trial's unit: its round, or else its case, or the first case of its cluster.
 func (s *watchedSuite) keyOf(t *eval.Trial) string {
+	if s.rounds != nil {
+		return fmt.Sprintf("round\x00%d", s.rounds.of(t))
+	}
 	key := s.caseKey(t)
 	return "case\x00" + cmp.Or(s.together[key], key)
 }
@@ -74,8 +78,12 @@ func (s *watchedSuite) unitOf(a *watchedArm, t *eval.Trial) *unit {
 	return a.by[s.keyOf(t)]
 }
 
-// rank is the place of a unit in the schedule: random, but fixed by the seed and the same for all arms.
+// rank is the place of a unit in the schedule: its number if it is a round, else random, but fixed by the seed and the same
+// for all arms.
 func (q *Sequential) rank(s *watchedSuite, t *eval.Trial) uint64 {
+	if s.rounds != nil {
+		return uint64(s.rounds.of(t)) //nolint:gosec // it counts from 0
+	}
 	h := fnv.New64a()
 	_ = binary.Write(h, binary.LittleEndian, q.seed) // a hash never fails
 	_, _ = h.Write([]byte(t.Suite + "\x00" + s.keyOf(t)))
@@ -108,7 +116,7 @@ func (q *Sequential) expect(t *runner.Planned) {
 	u.pending++
 	known := len(u.cases)
 	c := u.of(s, &t.Trial)
-	if len(u.cases) == known {
+	if len(u.cases) == known || s.rounds != nil {
 		return
 	}
 	c.request = t.CaseID + "\x00" + t.Case
@@ -270,7 +278,7 @@ func (q *Sequential) ofResult(r *eval.Result) seen {
 }
 
 func ofFacts(f *journal.Facts) seen {
-	t := &eval.Trial{ID: f.ID, CaseID: f.CaseID, Suite: f.Suite, Case: f.Case, Arm: f.Arm, Cluster: f.Cluster}
+	t := &eval.Trial{ID: f.ID, CaseID: f.CaseID, Suite: f.Suite, Case: f.Case, Arm: f.Arm, Cluster: f.Cluster, Repeat: f.Repeat}
 	return seen{trial: t, outcome: f.Outcome, isolated: f.Quarantined, blocked: f.Blocked != "", scores: func(metric string) (float64, bool) {
 		for _, s := range f.Scores {
 			if s.Name == metric {

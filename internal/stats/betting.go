@@ -139,12 +139,16 @@ func BettingLower(d, weights []float64, alpha float64, j int) float64 {
 	return lo
 }
 
-// LogMixture is the logarithm of the e-value of independent values x, a case of which has a power: the mean over n bets l,
+// LogMixture is the logarithm of the e-value of independent values x, each with a power of at most 1: the mean over n bets l,
 // spread evenly between 0 and most, of the product of (1 + l*(x - null))^power. If the powers of the values of each case add
-// up to the same number, and that is at least each power, its mean is at most 1 where the mean over cases is null or less,
-// for positive bets, whatever the means of single cases are: by Jensen's inequality and the one of arithmetic and geometric
-// means.
+// up to the same number, its expectation is at most 1 where the mean over cases is null or less, for positive bets, whatever
+// the means of single cases are: by Jensen's inequality, and since a geometric mean is at most the arithmetic one.
 func LogMixture(x, powers []float64, null, most float64, n int) float64 {
+	return LogMean(LogBets(x, powers, null, most, n))
+}
+
+// LogBets are the logarithms of the products of LogMixture, by bet.
+func LogBets(x, powers []float64, null, most float64, n int) []float64 {
 	logs := make([]float64, n)
 	for i := range logs {
 		bet := (float64(i) + 0.5) / float64(n) * most
@@ -152,10 +156,15 @@ func LogMixture(x, powers []float64, null, most float64, n int) float64 {
 			logs[i] += powers[k] * math.Log1p(bet*(x[k]-null))
 		}
 	}
+	return logs
+}
+
+// LogMean is the logarithm of the mean of numbers given by their logarithms.
+func LogMean(logs []float64) float64 {
 	largest := slices.Max(logs)
 	sum := 0.0
 	for _, one := range logs {
 		sum += math.Exp(one - largest)
 	}
-	return largest + math.Log(sum/float64(n))
+	return largest + math.Log(sum/float64(len(logs)))
 }

@@ -39,6 +39,9 @@ func writeSelfTest(p *term.Printer, t *gate.ArmSelfTest) {
 	p.Printf("%s\n", diag.CleanLine(
 		fmt.Sprintf("%s on %s: %d comparisons of %d cases with themselves, margin %g", t.Suite, t.Arm, t.Draws, t.Units, t.Margin),
 	))
+	if t.Repeats > 0 {
+		p.Printf("  about these %d cases, with pairs of repeats: %d of each case\n", t.Units, t.Repeats)
+	}
 	p.Printf("  false alarms (regressed): %.1f %%, where %.1f %% are allowed\n", 100*t.FalseAlarms, 100*t.Alpha)
 	fine := t.Verdicts[eval.NotWorse] + t.Verdicts[eval.Improved]
 	p.Printf("  not worse or improved: %.1f %%, cannot tell: %.1f %%\n", 100*fine, 100*t.Verdicts[eval.Inconclusive])
@@ -48,8 +51,8 @@ func writeSelfTest(p *term.Printer, t *gate.ArmSelfTest) {
 	)
 	if fine < enoughPower {
 		p.Printf(
-			"  the gate blocks %.0f %% of unchanged candidates; add cases or use a larger margin\n",
-			100*(1-fine),
+			"  the gate blocks %.0f %% of unchanged candidates; add %s or use a larger margin\n",
+			100*(1-fine), map[bool]string{true: "repeats", false: "cases"}[t.Repeats > 0],
 		)
 	}
 }
