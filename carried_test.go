@@ -42,8 +42,9 @@ var (
 		"FailedIn": "--failed-in", "ChangedSince": "--changed-since", "Sample": "--sample", "Selected": "selection of trials",
 		"Shard": "--shard", "AllowEmpty": "--allow-empty",
 
+		"GateOf": "--gate-of", "AcceptSuiteChanges": "--accept-suite-changes",
 		"Baseline": "--baseline", "Interleave": "--interleave", "Race": "--race", "MinPassRate": "--min-pass-rate",
-		"MaxErrors": "--max-errors", "MaxBlocked": "--max-blocked", "Rule.Margin": "--margin", "Rule.Alpha": "--alpha",
+		"MaxErrors": "--max-errors", "MaxBlocked": "blocked answers", "Rule.Margin": "--margin", "Rule.Alpha": "--alpha",
 		"Rule.OnInconclusive": "--on-inconclusive", "Rule.Metrics": "--metric", "Rule.StopEarly": "--stop-early",
 		"Rule.MinPaired": "--min-paired", "Rule.AllowRemoved": "--allow-removed",
 
@@ -57,7 +58,7 @@ var (
 		"BudgetTime": carried, "Prices": carried, "Attempts": carried, "Timeout": carried, "MaxFailures": carried,
 	}
 	rescored = map[string]string{
-		"Suites": alone, "Interleave": "--interleave",
+		"Suites": alone, "Interleave": "--interleave", "GateOf": "--gate-of",
 		"Vars": "--var", "Repeats": "--repeats", "MaxTrials": "--max-trials", "Cases": "--case", "Tags": "--tag", "Arms": "--arm",
 		"Shard": "--shard",
 

@@ -24,6 +24,13 @@ type GateConfig struct {
 	Best           *BestRule     `json:"best,omitempty"`
 }
 
+// GateOrigin is the version of a suite with whose gate that of a run is compared.
+type GateOrigin struct {
+	Name   string   `json:"name"`             // such as origin/main, or a run
+	Weaker []string `json:"weaker,omitempty"` // what is weaker in the suite's own gate, in words
+	Counts bool     `json:"counts,omitempty"` // the stricter rules of both are the gate
+}
+
 // GateLimit is a rule that limits one share.
 type GateLimit struct {
 	Name  string // the key of the suite, and the name in reports

@@ -99,13 +99,18 @@ type SelectionOptions struct {
 
 // GateOptions are rules of the gate that replace the suites' rules.
 type GateOptions struct {
-	Baseline    BaselineOption `json:"-"`                    // written as baseline or noBaseline
-	Interleave  string         `json:"interleave,omitempty"` // SUITE@REF
-	Rule        RuleOptions    `json:"rule,omitzero"`
-	Race        string         `json:"race,omitempty"` // the metric on which the arms race; "" for no race
-	MinPassRate *float64       `json:"minPassRate,omitempty"`
-	MaxErrors   *float64       `json:"maxErrors,omitempty"`
-	MaxBlocked  *float64       `json:"maxBlocked,omitempty"`
+	Baseline   BaselineOption `json:"-"`                    // written as baseline or noBaseline
+	Interleave string         `json:"interleave,omitempty"` // SUITE@REF
+	// GateOf is a run, a suite file or @REF, a version in git, whose gate counts where it is the stricter one.
+	GateOf string `json:"gateOf,omitempty"`
+	// AcceptSuiteChanges lets the baseline file, the `accepted` lists and new suites of a change count under GateOf.
+	AcceptSuiteChanges bool `json:"acceptSuiteChanges,omitempty"`
+
+	Rule        RuleOptions `json:"rule,omitzero"`
+	Race        string      `json:"race,omitempty"` // the metric on which the arms race; "" for no race
+	MinPassRate *float64    `json:"minPassRate,omitempty"`
+	MaxErrors   *float64    `json:"maxErrors,omitempty"`
+	MaxBlocked  *float64    `json:"maxBlocked,omitempty"`
 }
 
 // RuleOptions decide a comparison.

@@ -158,6 +158,8 @@ type RunSuite struct {
 	Dir string `json:"dir,omitempty"`
 	// Gate are the suite's rules; nil when it has none.
 	Gate *GateConfig `json:"gate,omitempty"`
+	// GateOf is the gate that counts next to the suite's own, which Gate then is not; nil when none does.
+	GateOf *GateOrigin `json:"gateOf,omitempty"`
 	// Classes are the classes of the suite's classification, in its order; nil when it has none.
 	Classes []string `json:"classes,omitempty"`
 	// EarlierCommit is the commit of the earlier version that ran next to the suite, and EarlierHash the hash of that

@@ -119,6 +119,9 @@ func (g *github) rules() (broken, warned []string) {
 		case journal.RuleHolds:
 		}
 	}
+	if len(broken) == 0 && g.d.Comparison() != nil { // else they are next to the broken rules
+		warned = append(warned, g.d.Comparison().AllNotes()...)
+	}
 	return broken, append(warned, overview.Ungated(g.d)...)
 }
 

@@ -40,6 +40,12 @@ func group(root *cobra.Command) {
 	root.AddCommand(sorted...)
 }
 
+// removedFlags say what replaces flags of earlier versions.
+var removedFlags = map[string]string{
+	"max-blocked":     "write `gate: {blocked: {max: 0.1}}` in the suite, or maxBlocked in the project file",
+	"auth-scope-base": "set EVALRUN_AUTH_SCOPE_BASE, or service.authScopeBase in the suite",
+}
+
 // flagError suggests the flag that was meant instead of an unknown one.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
@@ -50,6 +56,9 @@ func flagError(cmd *cobra.Command, err error) error {
 				names = append(names, f.Name)
 			}
 		})
+		if instead := removedFlags[unknown.GetSpecifiedName()]; instead != "" {
+			return eval.BadInput("--%s was removed: %s", unknown.GetSpecifiedName(), instead)
+		}
 		if near := diag.Nearest(unknown.GetSpecifiedName(), names, 1); len(near) > 0 {
 			return eval.BadInput("%w; did you mean --%s?", err, near[0])
 		}

@@ -74,7 +74,7 @@ func (a *app) showPlan(ctx context.Context, o *planOptions) error {
 		return j.Nothing("")
 	}
 	f.Concurrency = j.AtOnce()
-	if err := f.Outlooks(plan, j.Options.WithDefaults(), a.runs.Dir, j.Suites); err != nil {
+	if err := f.Outlooks(plan, a.runs.Dir, j); err != nil {
 		return err
 	}
 	if o.json {

@@ -29,15 +29,14 @@ func TestResumeIgnoresNoFlag(t *testing.T) {
 	keeps := " differs from what the run run began with, and a resume keeps that: leave it out, or begin another run"
 	elsewhere := ": leave it out, or add --untrusted to send elsewhere"
 	for flag, says := range map[string]string{
-		"--emulator":                          "--emulator" + keeps,
-		"--seed=4":                            "--seed" + keeps,
-		"--var=x=y":                           "--var" + keeps,
-		"--base-url=http://127.0.0.1:1":       "and --base-url says http://127.0.0.1:1" + elsewhere,
-		"--api-version=v1beta":                "the run run uses v1, and --api-version says v1beta" + elsewhere,
-		"--header-prefix=x-other":             "the run run uses x-svc, and --header-prefix says x-other" + elsewhere,
-		"--auth=oauth":                        "the run run uses apiKey, and --auth says oauth" + elsewhere,
-		"--project=p":                         "the run run uses none, and --project says p" + elsewhere,
-		"--auth-scope-base=https://x.example": "the run run uses none, and --auth-scope-base says https://x.example" + elsewhere,
+		"--emulator":                    "--emulator" + keeps,
+		"--seed=4":                      "--seed" + keeps,
+		"--var=x=y":                     "--var" + keeps,
+		"--base-url=http://127.0.0.1:1": "and --base-url says http://127.0.0.1:1" + elsewhere,
+		"--api-version=v1beta":          "the run run uses v1, and --api-version says v1beta" + elsewhere,
+		"--header-prefix=x-other":       "the run run uses x-svc, and --header-prefix says x-other" + elsewhere,
+		"--auth=oauth":                  "the run run uses apiKey, and --auth says oauth" + elsewhere,
+		"--project=p":                   "the run run uses none, and --project says p" + elsewhere,
 		"--service=fast.baseUrl=http://127.0.0.1:1": "--service fast.baseUrl: the run run has no service fast: leave it out",
 		"--ledger-ca=cert.pem":                      "--ledger-ca and --ledger-wait are for --ledger URL, which is missing",
 	} {

@@ -250,6 +250,22 @@ func (g Git) Checkout(dir string) error {
 	return nil
 }
 
+// Changed reports whether a file of the work tree is another one in the version, or git keeps it and the version does not have
+// it.
+func (g Git) Changed(name string) bool {
+	was, err := git(g.Dir, nil, "rev-parse", "--verify", "--quiet", g.Ref+":./"+name)
+	if err != nil {
+		_, err := git(g.Dir, nil, "--literal-pathspecs", "ls-files", "--error-unmatch", "--", "./"+name)
+		return err == nil
+	}
+	args := []string{"hash-object", "./" + name}
+	if !g.Filtered {
+		args = slices.Insert(args, 1, "--no-filters")
+	}
+	is, err := git(g.Dir, nil, args...)
+	return err != nil || !bytes.Equal(was, is)
+}
+
 type memoryFile struct {
 	*bytes.Reader
 	name string

@@ -217,6 +217,9 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 	if o.EarlyVerdict == nil {
 		arm.Why = cmp.Or(arm.Why, cutShort(stop))
 	}
+	if words := weakerThan(base, head, arm.Suite, what); words != "" {
+		arm.Notes = append(arm.Notes, words)
+	}
 	noteLook(&arm, base, head, what)
 	explainVersions(c, &arm)
 	if n := compare.PairedByIDAlone(p.base, p.head); n > 0 {

@@ -43,14 +43,15 @@ func (arm *armPreview) outlook(suite string, rule *eval.BaselineRule) ArmOutlook
 // Outlooks returns the outlooks of the arms of a plan whose suites compare their pass rates. problems has
 // the baselines that the run could not use.
 func Outlooks(c *Checks, suites []*suite.Suite) (out []ArmOutlook, problems []string, err error) {
-	for _, one := range suites {
-		rule, err := effective(one, c.Options)
+	for i, one := range suites {
+		gate, _, err := c.gate(i, one)
 		if err != nil {
 			return nil, nil, err
 		}
-		if rule == nil || c.Options.NoBaseline() {
+		if gate == nil || gate.Baseline == nil || c.Options.NoBaseline() {
 			continue
 		}
+		rule := gate.Baseline
 		var base map[string]*compare.Side
 		if other, isRun := rule.Against.(eval.BaseRun); isRun {
 			if base, err = c.plannedBase(other.Name, one.Name, rule.Estimand); err != nil { // all cases count
@@ -96,7 +97,7 @@ const selfTestDraws = 2000
 
 // SelfTest compares each arm of a run with itself. Cases need two scored repeats.
 func SelfTest(s *suite.Suite, d *journal.Document, o *eval.WithDefaults) ([]ArmSelfTest, error) {
-	rule, err := effective(s, o)
+	rule, err := effective(s.Gate, "", o)
 	if err == nil && rule == nil {
 		rule, err = RuleOf(o.Rule)
 	}

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,24 +24,27 @@ type Checks struct {
 	// Answers is the run that got the answers, if they are scored again; "" otherwise.
 	Answers string
 	Notice  func(string)
+	// Origins are the gates that count next to those of the suites, in their order; nil for none.
+	Origins []*Origin
 }
 
-// Gates returns the gates of suites in their order, with the overrides of the options. It returns an error
-// if there is no baseline, or too few cases to ever show what a gate requires.
-func (c *Checks) Gates(suites []*suite.Suite) ([]*eval.GateConfig, error) {
+// Gates returns the gates of suites in their order, with the overrides of the options, and the gates that count next to them,
+// nil for none. It returns an error if there is no baseline, or too few cases to ever show what a gate requires.
+func (c *Checks) Gates(suites []*suite.Suite) (gates []*eval.GateConfig, origins []*eval.GateOrigin, err error) {
 	if err := c.checkRaces(suites); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var gates []*eval.GateConfig
 	compares := false
-	for _, one := range suites {
-		rule, err := c.rule(one)
-		if err != nil {
-			return nil, err
+	for i, one := range suites {
+		gate, of, err := c.gate(i, one)
+		if err == nil && gate != nil && gate.Baseline != nil {
+			compares = true
+			err = c.check(one, gate.Baseline, c.origin(i))
 		}
-		gate := configured(one.Gate, rule, c.Options)
-		gates = append(gates, gate)
-		compares = compares || gate != nil && gate.Baseline != nil
+		if err != nil {
+			return nil, nil, err
+		}
+		gates, origins = append(gates, gate), append(origins, of)
 	}
 	r := c.Options.Rule
 	ruled := r.Margin > 0 || r.StopEarly || r.OnInconclusive != "" || r.MinPaired != nil || len(r.Metrics)+len(r.AllowRemoved) > 0
@@ -52,38 +54,20 @@ func (c *Checks) Gates(suites []*suite.Suite) ([]*eval.GateConfig, error) {
 	if compares && c.Options.Rule.StopEarly && c.Plan.Shard() != nil {
 		c.Notice("warning: a shard does not stop early; its cases are compared when all shards are merged")
 	}
-	return gates, nil
+	return gates, origins, nil
 }
 
-// rule is the checked baseline rule of a suite, nil where nothing is compared.
-func (c *Checks) rule(s *suite.Suite) (*eval.BaselineRule, error) {
-	rule, err := effective(s, c.Options)
-	if err != nil || rule == nil {
-		return nil, err
-	}
+// check checks the baseline rule of a suite, and completes it.
+func (c *Checks) check(s *suite.Suite, rule *eval.BaselineRule, of *Origin) error {
 	if err := checkMetrics(s, rule); err != nil || c.Options.NoBaseline() {
-		return rule, err
+		return err
 	}
-	return rule, c.baseline(s, rule)
-}
-
-// configured is the gate of a suite with what the options say instead, and their defaults where it says nothing; nil
-// when none of them has a rule.
-func configured(own *eval.GateConfig, baseline *eval.BaselineRule, o *eval.WithDefaults) *eval.GateConfig {
-	d := &o.Defaults
-	g := &eval.GateConfig{}
-	if own != nil {
-		*g = *own
+	if other, isRun := rule.Against.(eval.BaseRun); isRun && of != nil && of.Commit != "" && !c.Options.AcceptSuiteChanges {
+		if why := c.Dir.BaselineDiffers(other.Name, of.Commit); why != "" {
+			return eval.Incomplete("%s: not comparable, since %s in %s: --accept-suite-changes compares with it", s.Name, why, of.Name)
+		}
 	}
-	rules := []*float64{o.MinPassRate, o.MaxErrors, o.MaxBlocked, d.MinPassRate, d.MaxErrors, d.MaxBlocked}
-	if baseline == nil && !slices.ContainsFunc(rules, func(rule *float64) bool { return rule != nil }) {
-		return own
-	}
-	g.Baseline = cmp.Or(baseline, g.Baseline)
-	g.PassRateMin = cmp.Or(o.MinPassRate, g.PassRateMin, d.MinPassRate)
-	g.BlockedMax = cmp.Or(o.MaxBlocked, g.BlockedMax, d.MaxBlocked)
-	g.ErrorsMax = cmp.Or(o.MaxErrors, g.ErrorsMax, d.MaxErrors)
-	return g
+	return c.baseline(s, rule)
 }
 
 func checkMetrics(s *suite.Suite, rule *eval.BaselineRule) error {

@@ -32,7 +32,7 @@ func reached(
 	if change != nil {
 		change(c)
 	}
-	gates, err := c.Gates([]*suite.Suite{s})
+	gates, _, err := c.Gates([]*suite.Suite{s})
 	if err != nil {
 		return nil, notices, err
 	}
@@ -246,14 +246,19 @@ func TestAPlanThatLeavesOutTooMuchIsRefused(t *testing.T) {
 
 func TestLimitsOfTheCommandLineReplaceThoseOfTheGate(t *testing.T) {
 	t.Parallel()
+	configured := func(own *eval.GateConfig, o *eval.WithDefaults) *eval.GateConfig {
+		got, err := overridden(own, "", o)
+		expect.OK(t, err)
+		return got
+	}
 	own := &eval.GateConfig{PassRateMin: new(0.9), ErrorsMax: new(0.1), LatencyP95Ms: new(5.0)}
-	expect.Same(t, "without options", configured(own, nil, &eval.WithDefaults{}), own)
-	expect.Same(t, "without anything", configured(nil, nil, &eval.WithDefaults{}), nil)
+	expect.Same(t, "without options", configured(own, &eval.WithDefaults{}), own)
+	expect.Same(t, "without anything", configured(nil, &eval.WithDefaults{}), nil)
 	o := &eval.WithDefaults{}
 	o.MinPassRate, o.MaxErrors, o.MaxBlocked = new(0.5), new(0.0), new(0.2)
 	want := &eval.GateConfig{PassRateMin: new(0.5), ErrorsMax: new(0.0), BlockedMax: new(0.2), LatencyP95Ms: new(5.0)}
-	expect.Same(t, "with all of them", configured(own, nil, o), want)
+	expect.Same(t, "with all of them", configured(own, o), want)
 	expect.Same(t, "the suite's own", own, &eval.GateConfig{PassRateMin: new(0.9), ErrorsMax: new(0.1), LatencyP95Ms: new(5.0)})
 	want.LatencyP95Ms = nil
-	expect.Same(t, "without a gate", configured(nil, nil, o), want)
+	expect.Same(t, "without a gate", configured(nil, o), want)
 }

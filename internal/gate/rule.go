@@ -11,11 +11,11 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// effective is the baseline rule of a suite's gate, with what the options say instead; nil when nothing is compared.
-func effective(s *suite.Suite, o *eval.WithDefaults) (*eval.BaselineRule, error) {
+// effective is the baseline rule of a gate, with what the options say instead; nil when nothing is compared. ref is the version
+// that runs next to the suite, "" for none.
+func effective(g *eval.GateConfig, ref string, o *eval.WithDefaults) (*eval.BaselineRule, error) {
 	var rule eval.BaselineRule
-	_, ref := s.BaseVersion()
-	switch g := s.Gate; {
+	switch {
 	case g != nil && g.Baseline != nil:
 		rule = *g.Baseline
 		rule.Metrics = slices.Clone(rule.Metrics)
@@ -40,6 +40,35 @@ func effective(s *suite.Suite, o *eval.WithDefaults) (*eval.BaselineRule, error)
 // finalAlpha is the error rate of the tests at the end of a run.
 func finalAlpha(rule *eval.BaselineRule) float64 {
 	return compare.FinalAlpha(rule.LookAlpha(), rule.StopEarly && rule.Estimand != eval.OfSuite) // whose test holds at all times
+}
+
+// overridden is a gate with what the options say instead, and their defaults where it says nothing; nil when none of them has
+// a rule.
+func overridden(own *eval.GateConfig, ref string, o *eval.WithDefaults) (*eval.GateConfig, error) {
+	baseline, err := effective(own, ref, o)
+	d, g := &o.Defaults, &eval.GateConfig{}
+	if own != nil {
+		*g = *own
+	}
+	rules := []*float64{o.MinPassRate, o.MaxErrors, o.MaxBlocked, d.MinPassRate, d.MaxErrors, d.MaxBlocked}
+	if err != nil || baseline == nil && !slices.ContainsFunc(rules, func(rule *float64) bool { return rule != nil }) {
+		return own, err
+	}
+	g.Baseline = cmp.Or(baseline, g.Baseline)
+	g.PassRateMin = cmp.Or(o.MinPassRate, g.PassRateMin, d.MinPassRate)
+	g.BlockedMax = cmp.Or(o.MaxBlocked, g.BlockedMax, d.MaxBlocked)
+	g.ErrorsMax = cmp.Or(o.MaxErrors, g.ErrorsMax, d.MaxErrors)
+	return g, nil
+}
+
+// asDefaults are options that only fill gaps of a gate, and defaults where they leave some.
+func asDefaults(o *eval.WithDefaults, d eval.Options) *eval.WithDefaults {
+	d.Rule = withDefaults(o.Rule, &eval.BaselineRule{}, d.Rule)
+	d.Baseline = cmp.Or(o.Baseline, d.Baseline)
+	d.MinPassRate = cmp.Or(o.MinPassRate, d.MinPassRate)
+	d.MaxErrors = cmp.Or(o.MaxErrors, d.MaxErrors)
+	d.MaxBlocked = cmp.Or(o.MaxBlocked, d.MaxBlocked)
+	return &eval.WithDefaults{Options: eval.Options{SourceOptions: o.SourceOptions}, Defaults: d}
 }
 
 // withDefaults are the options for a rule, with defaults where neither they nor the rule of the suite say anything.

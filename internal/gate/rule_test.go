@@ -86,7 +86,7 @@ func TestOptionsReplacePartsOfARule(t *testing.T) {
 			t.Parallel()
 			o := &eval.WithDefaults{}
 			o.Rule = test.options
-			rule, err := effective(s, o)
+			rule, err := effective(s.Gate, "", o)
 			expect.OK(t, err)
 			expect.Same(t, "metrics", metricsOf(rule), test.metrics)
 			if test.check != nil && !test.check(rule) {
@@ -108,24 +108,24 @@ func TestASuiteIsComparedWithWhatItNames(t *testing.T) {
 	bare, _ := load(t, without, runner.Filter{})
 
 	o := &eval.WithDefaults{}
-	rule, err := effective(s, o)
+	rule, err := effective(s.Gate, "", o)
 	expect.OK(t, err)
 	expect.Same(t, "the suite's own", [2]any{rule.Against, rule.StopEarly}, [2]any{eval.BaseRun{Name: "main"}, true})
 
 	o.Baseline, o.Rescore = eval.NamedBaseline("night"), "yesterday"
-	rule, err = effective(s, o)
+	rule, err = effective(s.Gate, "", o)
 	expect.OK(t, err)
 	expect.Same(t, "named by an option, rescored", [2]any{rule.Against, rule.StopEarly}, [2]any{eval.BaseRun{Name: "night"}, false})
 
-	rule, err = effective(bare, &eval.WithDefaults{})
+	rule, err = effective(bare.Gate, "", &eval.WithDefaults{})
 	expect.OK(t, err)
 	expect.Same(t, "a suite without a gate", rule, nil)
 
-	_, err = effective(bare, o)
+	_, err = effective(bare.Gate, "", o)
 	expect.Same(t, "exit code without a margin", eval.CodeOf(err), eval.CodeBadInput)
 
 	o.Rule.Margin = 0.1
-	rule, err = effective(bare, o)
+	rule, err = effective(bare.Gate, "", o)
 	expect.OK(t, err)
 	expect.Same(t, "a suite without a gate, compared by options", metricsOf(rule), []metric{{"pass", 0.1}})
 	expect.Same(t, "its defaults", [2]any{rule.Alpha, rule.OnInconclusive}, [2]any{eval.DefaultAlpha, eval.OnFail})

@@ -171,6 +171,33 @@ func (d Dir) FindBaseline(name string) (path string, err error) {
 	return "", fmt.Errorf("there is no baseline, run or file %s%s", name, d.baselineHint(name, named))
 }
 
+// BaselineDiffers says what of a named baseline is different in the work tree than in a commit; "" for nothing, and for files
+// that git does not keep.
+func (d Dir) BaselineDiffers(name, commit string) string {
+	named, _ := d.Baselines() // FindBaseline reports the error
+	at := files.Git{Dir: d.Abs(""), Ref: commit, Filtered: !d.untrusted}
+	if at.Changed(baselinesFile) {
+		was := map[string]baseline{}
+		data, _ := fs.ReadFile(at, baselinesFile) // none without the file
+		_ = json.Unmarshal(data, &was)
+		if was[name].Run != named[name].Run || was[name].Path != named[name].Path {
+			return "the baseline " + name + " is another one"
+		}
+	}
+	path, err := d.FindBaseline(name)
+	if err != nil {
+		return ""
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, journal.FileName)
+	}
+	at.Dir = filepath.Dir(path)
+	if at.Changed(filepath.Base(path)) {
+		return "the baseline file of " + name + " is another one"
+	}
+	return ""
+}
+
 // unlinked returns an error for a link on the way to a file if suites are untrusted.
 func (d Dir) unlinked(path string) error {
 	if link := files.Link(d.Abs(""), d.Join(path)); d.untrusted && link != "" {

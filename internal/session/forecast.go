@@ -90,13 +90,13 @@ type GateOutlook struct {
 }
 
 // Outlooks adds, for each suite whose gate has a baseline, what its comparison costs and can show.
-func (f *Forecast) Outlooks(plan *runner.Plan, o *eval.WithDefaults, in rundir.Dir, suites []*suite.Suite) error {
-	checks := &gate.Checks{Options: o, Dir: in, Plan: plan}
+func (f *Forecast) Outlooks(plan *runner.Plan, in rundir.Dir, j *Job) error {
+	checks := &gate.Checks{Options: j.Options.WithDefaults(), Dir: in, Plan: plan, Origins: j.origins}
 	var err error
-	if f.Races, err = checks.Races(suites); err != nil {
+	if f.Races, err = checks.Races(j.Suites); err != nil {
 		return err
 	}
-	arms, problems, err := gate.Outlooks(checks, suites)
+	arms, problems, err := gate.Outlooks(checks, j.Suites)
 	if err != nil {
 		return err
 	}

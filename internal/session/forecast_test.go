@@ -363,7 +363,7 @@ defaults: {scorers: [{contains: x}]}
 `+fmt.Sprintf("gate: {baseline: {arm: t/old, margin: %g, alpha: %g, stopEarly: %v}}\n", margin, alpha, early)+"cases:\n"+cases.String())
 	f, err := NewForecast(t.Context(), plan, &suite.Limits{Attempts: 1}, nil, nil)
 	if err == nil {
-		err = f.Outlooks(plan, &eval.WithDefaults{}, rundir.At(t.TempDir()), plan.Suites)
+		err = f.Outlooks(plan, rundir.At(t.TempDir()), &Job{inputs: inputs{Suites: plan.Suites}})
 	}
 	expect.OK(t, err)
 	if len(f.Gates) != 2 || f.Gates[0].Arm != "t/new" || f.Gates[1].Arm != "t/other" {
@@ -404,7 +404,7 @@ func TestAMissingBaselineIsAProblemOfTheForecast(t *testing.T) {
 	t.Parallel()
 	plan := planOf(t, twoArms+"gate: {baseline: {run: gone, margin: 0.05}}\n")
 	f := &Forecast{}
-	expect.OK(t, f.Outlooks(plan, &eval.WithDefaults{}, rundir.At(t.TempDir()), plan.Suites))
+	expect.OK(t, f.Outlooks(plan, rundir.At(t.TempDir()), &Job{inputs: inputs{Suites: plan.Suites}}))
 	if len(f.Problems) != 1 || !strings.Contains(f.Problems[0], "gone") {
 		t.Errorf("problems %q, want one that names the baseline", f.Problems)
 	}

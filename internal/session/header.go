@@ -17,7 +17,7 @@ import (
 
 // header is the first line of the run file: all that resume, rescore and reports must know without the suites and options. What the
 // environment or a file of the machine could change later is written out.
-func (s *Session) header(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run {
+func (s *Session) header(plan *runner.Plan, gates []*eval.GateConfig, origins []*eval.GateOrigin) *eval.Run {
 	now := time.Now().UTC()
 	run := &eval.Run{
 		ID:             rundir.NewID(now),
@@ -53,6 +53,7 @@ func (s *Session) header(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run 
 	}
 	for i, one := range plan.Suites {
 		run.Suites = append(run.Suites, s.runSuite(i, one, gates[i]))
+		run.Suites[i].GateOf = origins[i]
 	}
 	return run
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/gate"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -41,6 +42,7 @@ type inputs struct {
 	chosen    []*suite.Judge // judges to call although no scorer names them
 	dirs      []string       // absolute folder of each suite
 	checkouts []checkout     // of the suites' earlier versions, with --interleave
+	origins   []*gate.Origin // of --gate-of, for each suite; nil for none
 	kinds     scorers.Table  // kinds of scorers; nil for the built-in ones
 	rescored  rescored
 }
@@ -120,6 +122,11 @@ func loadFiles(options Options) (*Loaded, error) {
 		}
 		names[s.Name] = file
 		l.Suites = append(l.Suites, s)
+		of, err := l.origin(i, s, opts)
+		if err != nil {
+			return nil, err
+		}
+		l.origins = append(l.origins, of)
 		trials += s.Planned()
 		if problem, hint := suite.TooMany(trials, options.MaxTrials); problem != "" && !l.Diags.HasErrors() {
 			return nil, eval.BadInput("the suites have %s together: %s", problem, hint)

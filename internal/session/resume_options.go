@@ -16,7 +16,8 @@ import (
 // repeated are the options of a resume that the run file does not record: the next resume takes them again.
 func (f *Options) repeated() []eval.Flag {
 	out := slices.DeleteFunc(f.Flags(), func(o eval.Flag) bool {
-		return o.Role != eval.Bounds && o.Role != eval.Serves || o.Name == "--service" || o.Name == "--max-failures"
+		return o.Role != eval.Bounds && o.Role != eval.Serves || o.Name == "--service" || o.Name == "--max-failures" ||
+			o.Name == "--auth-scope-base" // which only the environment and suites set
 	})
 	out = append(
 		out, eval.Flag{Name: "--trust", Value: f.Trust}, eval.Flag{Name: "--ledger-wait", Value: f.Ledger.Wait},

@@ -32,7 +32,7 @@ type progressWatcher interface {
 
 // Run carries out the plan into a new run directory. The first signal stops and drains, the second abandons.
 func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress progressWatcher, signals <-chan os.Signal) (dir string, err error) {
-	gates, err := s.checks(plan).Gates(s.Suites)
+	gates, origins, err := s.checks(plan).Gates(s.Suites)
 	if err != nil {
 		return "", err
 	}
@@ -41,7 +41,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress progressW
 		return "", err
 	}
 	defer removeCheckouts()
-	run := s.header(plan, gates)
+	run := s.header(plan, gates, origins)
 	s.Options.In().NumberLooks(run, s.Options.Env)
 	early, err := gate.NewSequential(run, plan)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Session) sign(run *eval.Run, dir string) error {
 }
 
 func (s *Session) checks(plan *runner.Plan) *gate.Checks {
-	c := &gate.Checks{Options: s.Options.WithDefaults(), Dir: s.Options.In(), Plan: plan, Notice: s.Notice}
+	c := &gate.Checks{Options: s.Options.WithDefaults(), Dir: s.Options.In(), Plan: plan, Notice: s.Notice, Origins: s.origins}
 	if s.rescores != nil {
 		c.Answers = s.rescores.doc.Run.AnswersOf()
 	}

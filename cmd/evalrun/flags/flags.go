@@ -26,7 +26,6 @@ func Service(fs *pflag.FlagSet, f *evalrun.Options) {
 		"authenticate by `KIND`: apiKey, apiKeyQuery or oauth (EVALRUN_AUTH; default apiKey); the key itself is EVALRUN_API_KEY",
 	)
 	Project(fs, f)
-	fs.StringVar(&f.ScopeBase, "auth-scope-base", "", "`PREFIX` of the deployment's OAuth scopes (EVALRUN_AUTH_SCOPE_BASE)")
 	fs.StringVar(&f.Emulator, "emulator", "", "use the built-in emulator; answers come from the file `SCRIPT`")
 	fs.Lookup("emulator").NoOptDefVal = eval.DemoScript
 	services(fs, f)
@@ -177,7 +176,6 @@ func OutDir(fs *pflag.FlagSet, f *evalrun.Options) {
 func Gate(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.Var(&optionalShare{&f.MinPassRate}, "min-pass-rate", "require this pass rate of each arm (overrides the suites)")
 	fs.Var(&optionalShare{&f.MaxErrors}, "max-errors", "allow this share of errors (overrides the suites)")
-	fs.Var(&optionalShare{&f.MaxBlocked}, "max-blocked", "allow this share of blocked answers (overrides the suites)")
 	fs.BoolVar(&f.AllowEmpty, "allow-empty", false, "accept an empty selection")
 }
 
@@ -226,6 +224,7 @@ func Rule(fs *pflag.FlagSet, r *eval.RuleOptions) {
 	fs.StringVar(action, "on-inconclusive", "", "`ACTION` when there are too few cases: fail, warn or pass (default fail)")
 	fs.Var(&optionalShare{&r.MinPaired}, "min-paired", "require this share of the baseline's cases in the comparison (default 0.9)")
 	fs.StringArrayVar(&r.AllowRemoved, "allow-removed", nil, "accept that suites or arms matching `GLOB` were removed (repeatable)")
+	fs.Lookup("allow-removed").Hidden = true
 	fs.StringArrayVar(&r.Metrics, "metric", nil, "require that the metric `NAME[=MARGIN]` is not worse (default pass; repeatable)")
 }
 
@@ -258,6 +257,13 @@ func Against(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.Var(&baselineFlag{&f.Baseline}, "baseline", "compare with `RUN`: a named baseline, a run, or an exported file")
 	fs.Var(&noBaselineFlag{&f.Baseline}, "no-baseline", "skip the comparison that the suite's gate has")
 	fs.Lookup("no-baseline").NoOptDefVal = "true"
+	fs.StringVar(
+		&f.GateOf, "gate-of", "", "apply the stricter rules of this gate and the suite's: `RUN`, a suite file, or @REF in git",
+	)
+	fs.BoolVar(
+		&f.AcceptSuiteChanges, "accept-suite-changes", false,
+		"with --gate-of, let a changed baseline file, new suites and new entries of accepted count",
+	)
 	Rule(fs, &f.Rule)
 }
 
