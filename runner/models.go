@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -154,7 +156,14 @@ func (c *modelCheck) ask(ctx context.Context, key modelKey, pos diag.Pos, where,
 		m, err = source.Model(ctx, key.apiVersion, key.id)
 		if e := eval.AsError(err); e != nil && e.NotFound() {
 			missing := Missing(ctx, source, ModelUse{key.apiVersion, key.id, method}, e)
-			if !missing.Unlisted {
+			switch {
+			case missing.Listed != nil:
+				m, err = missing.Listed, nil
+			case missing.Unlisted:
+			case key.service != "" && !missing.Named: // by a server that describes no single model
+				err = nil
+				c.notice(strings.TrimSuffix(fmt.Sprintf("%s does not list the model `%s` (%s); %s", key.served(), key.id, where, missing.Hint), "; "))
+			default:
 				c.diags.Errorf(pos, missing.Hint, "%s has no model `%s` (%s)%s", key.served(), key.id, where, missing.Words())
 				return nil, nil
 			}
@@ -223,8 +232,10 @@ func (c *modelCheck) keep(key modelKey, m *eval.Model) {
 type MissingModel struct {
 	// Unlisted says that the service has no list of models either, so that nothing is known of the model.
 	Unlisted bool
-	Message  string // the service's own words
-	Hint     string // where the model is, or one like it
+	Listed   *eval.Model // the model, which a server such as vLLM lists although it describes no single one
+	Named    bool        // the service's own words name the model
+	Message  string      // the service's own words
+	Hint     string      // where the model is, or one like it
 }
 
 // Words are the service's own words after a colon, "" when there are none.
@@ -246,11 +257,14 @@ func Missing(ctx context.Context, source ModelSource, w ModelUse, err *eval.Erro
 	}
 	var ids []string
 	for i := range models {
+		if models[i].ID() == w.ID {
+			return MissingModel{Listed: &models[i]}
+		}
 		if w.Method == "" || models[i].Supports(w.Method) {
 			ids = append(ids, models[i].ID())
 		}
 	}
-	missing := MissingModel{Message: err.Message, Hint: diag.DidYouMean(w.ID, ids)}
+	missing := MissingModel{Named: names(err.Message, w.ID), Message: err.Message, Hint: diag.DidYouMean(w.ID, ids)}
 	for _, version := range wire.APIVersions {
 		if version == w.APIVersion || w.APIVersion == "" { // of another protocol
 			continue
@@ -260,6 +274,14 @@ func Missing(ctx context.Context, source ModelSource, w ModelUse, err *eval.Erro
 		}
 	}
 	return missing
+}
+
+// names reports whether a text has an id as a word.
+func names(text, id string) bool {
+	part := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._:/-", r)
+	}
+	return slices.ContainsFunc(strings.FieldsFunc(text, part), func(word string) bool { return strings.Trim(word, ".:/") == id })
 }
 
 // generating checks a model that generates, and that it may give answers as long as the suite wants.

@@ -101,7 +101,8 @@ func TestAMissingModelIsAnErrorWithoutAList(t *testing.T) {
 	b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		looked.Add(1)
 		if strings.HasSuffix(r.URL.Path, "/models/m") {
-			status(http.StatusNotFound)(w, 1)
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"error":{"message":"the model 'm' does not exist"}}`)
 			return
 		}
 		_, _ = io.WriteString(w, signIn)
@@ -113,5 +114,64 @@ func TestAMissingModelIsAnErrorWithoutAList(t *testing.T) {
 	}
 	if n := looked.Load(); n > 10 { // the generative one is looked for in the other version of the interface too
 		t.Errorf("%d requests, want the model and the list of each", n)
+	}
+}
+
+// Servers such as vLLM list models and describe no single one: what they list runs, with its limits, and a name that they do
+// not list runs with a warning.
+func TestAServerThatOnlyListsModelsHasWhatItLists(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method != http.MethodGet:
+			anyAnswer(w, r)
+		case strings.HasSuffix(r.URL.Path, "/models"):
+			_, _ = io.WriteString(w, `{"object":"list","data":[{"id":"org/listed","object":"model","max_model_len":32768}]}`)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"detail":"Not Found"}`)
+		}
+	}), nil)
+	suite := "version: 1\nname: s\nservices: {vllm: {vendor: vllm, baseUrl: \"" + b.url + "/v1\"}}\n" +
+		"targets: [{name: t, service: vllm, model: org/%s}]\nprompts: [{name: p, text: hello}]\n" +
+		"cases: [{name: c, scorers: [{length: {min: 1}}]}]\n"
+	b.write("listed.yaml", fmt.Sprintf(suite, "listed"))
+	b.exits(0, "run", "listed.yaml")
+	if strings.Contains(b.errs, "org/listed") {
+		t.Errorf("got a notice, want none for a model that is listed:\n%s", b.errs)
+	}
+	b.write("other.yaml", fmt.Sprintf(suite, "listd"))
+	b.exits(0, "run", "other.yaml")
+	b.says("the service `vllm` does not list the model `org/listd` (target `t`); did you mean `org/listed`?")
+}
+
+// A model that its service refuses, or whose quota is spent, is closed; the other model of the service runs on.
+func TestARefusedModelClosesThatModelAlone(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]struct {
+		status int
+		body   string
+	}{
+		"forbidden": {403, `{"error":{"message":"no access to this model","type":"permission_error"}}`},
+		"no quota":  {429, `{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				if r.Method == http.MethodGet || strings.Contains(string(body), `"bad"`) {
+					w.WriteHeader(refusal.status)
+					_, _ = io.WriteString(w, refusal.body)
+					return
+				}
+				r.Body = io.NopCloser(strings.NewReader(string(body)))
+				anyAnswer(w, r)
+			}), nil)
+			b.write("suite.yaml", "version: 1\nname: s\nservices: {o: {protocol: openai, metadata: false, baseUrl: \""+b.url+"/v1\"}}\n"+
+				"targets: [{name: bad, service: o, model: bad}, {name: good, service: o, model: good}]\n"+
+				"prompts: [{name: p, text: hello}]\ndefaults: {repeats: 14}\ncases: [{name: c, scorers: [{length: {min: 1}}]}]\n")
+			b.exits(4, "run", "suite.yaml", "-j", "1")
+			b.says("28 trials: 14 pass", "what needs it is skipped, the rest continues")
+		})
 	}
 }

@@ -69,11 +69,14 @@ func (s *Session) checkTexts(ctx context.Context, model string, texts []textAt) 
 	switch e := eval.AsError(err); {
 	case e == nil:
 	case e.NotFound():
-		if err, unlisted := s.noModel(ctx, model, wire.MethodEmbed, e); !unlisted {
-			return err
+		listed, missing := s.missing(ctx, model, wire.MethodEmbed, e)
+		if m = listed; m == nil && eval.CodeOf(missing) == eval.CodeBadInput {
+			return missing
 		}
-		s.Notice("the service reports no metadata of models; limits of " + model + " are those of the specification, if it names the model")
-		m = wire.NamedModel(model)
+		if m == nil {
+			s.Notice("the service reports no metadata of models; limits of " + model + " are those of the specification, if it names the model")
+			m = wire.NamedModel(model)
+		}
 	case e.Kind == eval.KindAuth || e.Kind == eval.KindTransport || e.Kind == eval.KindCanceled:
 		return s.Refused(err)
 	default:
@@ -110,8 +113,7 @@ func (s *Session) Model(ctx context.Context, id string) (*eval.Model, error) {
 	case e == nil:
 		return m, nil
 	case e.NotFound():
-		err, _ := s.noModel(ctx, id, "", e)
-		return nil, err
+		return s.missing(ctx, id, "", e)
 	}
 	return nil, s.Refused(err)
 }
@@ -138,18 +140,22 @@ func (s *Session) described() (source runner.ModelSource, apiVersion string) {
 	return s.service.Of(*s.Only), apiVersion
 }
 
-// noModel is the error for a missing model, or for a missing method. unlisted: the service lists no models.
-func (s *Session) noModel(ctx context.Context, id, method string, e *eval.Error) (err error, unlisted bool) {
+// missing looks for a model that the service does not describe in its list. The error is bad input when the list lacks it, and
+// incomplete without a list.
+func (s *Session) missing(ctx context.Context, id, method string, e *eval.Error) (*eval.Model, error) {
 	source, version := s.described()
 	who := runner.Served("")
 	if s.Only != nil {
 		who = runner.Served(*s.Only)
 	}
 	missing := runner.Missing(ctx, source, runner.ModelUse{APIVersion: version, ID: id, Method: method}, e)
-	if missing.Unlisted {
-		return eval.Incomplete("%s reports no metadata of models%s", who, missing.Words()), true
+	switch {
+	case missing.Listed != nil:
+		return missing.Listed, nil
+	case missing.Unlisted:
+		return nil, eval.Incomplete("%s reports no metadata of models%s", who, missing.Words())
 	}
-	return eval.BadInput("%s has no model %s%s; %s", who, id, missing.Words(), missing.Hint), false
+	return nil, eval.BadInput("%s has no model %s%s; %s", who, id, missing.Words(), missing.Hint)
 }
 
 // batchOf is how many of the texts go into one call.

@@ -72,6 +72,18 @@ func (s *Session) lost(name string, e *eval.Error) bool {
 // hasOthers reports whether the plan calls several services, so that the others continue where one refuses.
 func (s *Session) hasOthers() bool { return len(s.calls) > 1 }
 
+// hasOpenTargets reports whether some target can still be called when a model is not.
+func (s *Session) hasOpenTargets(without closing) bool {
+	return slices.ContainsFunc(slices.Collect(s.Targets), func(t *suite.Target) bool {
+		m := t.Model()
+		if m == nil {
+			return true
+		}
+		service, _ := m.Service.Identity()
+		return without != closing{service, m.ID} && s.closed.of(service, m.ID) == ""
+	})
+}
+
 // reasonOf says what an error of a service means for everything that is sent there.
 func (s *Session) reasonOf(name string, e *eval.Error) string {
 	if e.Kind == eval.KindAuth {
@@ -116,7 +128,7 @@ func (s *Session) unreachable(t *runner.Planned) string {
 // closes closes a service, or a model of it, after an error that would repeat with every further call. It reports whether
 // the run continues with the others. to is the application that was called, nil for a service.
 func (s *Session) closes(to *eval.RunTarget, e *eval.Error) bool {
-	if to != nil || !s.hasOthers() {
+	if to != nil {
 		return false
 	}
 	what := closing{e.Service, e.Model}
@@ -126,6 +138,9 @@ func (s *Session) closes(to *eval.RunTarget, e *eval.Error) bool {
 		what.model = ""
 	case e.Kind == eval.KindQuota && e.Retry == eval.RetryNever, e.Kind == eval.KindTransport && e.Origin == eval.FromBreaker:
 	default:
+		return false
+	}
+	if what.model == "" && !s.hasOthers() || what.model != "" && !s.hasOpenTargets(what) {
 		return false
 	}
 	reason := s.reasonOf(e.Service, e)
