@@ -100,11 +100,13 @@ type Options struct {
 	MinPaired float64
 	// Selected reports whether head has to cover a case of the baseline, by its name and tags there; nil means all.
 	Selected func(*CaseTotals) bool
+	// Accepted are patterns of cases of the baseline that head may lose without a consequence.
+	Accepted eval.Accepted
 }
 
 // Compare compares an arm with its baseline. Decide adds the verdicts.
 func Compare(base, head *Side, o Options) ArmComparison {
-	p := pairUp(base, head, o.Selected)
+	p := pairUp(base, head, &o)
 	p.MinPaired = o.MinPaired
 	scored, measured := p.scored, p.scored
 	var notes []string
@@ -121,6 +123,9 @@ func Compare(base, head *Side, o Options) ArmComparison {
 		Notes:        notes,
 		Metrics:      []MetricComparison{},
 	}
+	if note := p.acceptedNote(); note != "" {
+		c.Notes = append(c.Notes, note)
+	}
 	m := newMeasure(o, measured)
 	c.Cases.Units = m.units(eval.MetricPass, base, head).n
 	c.Cases.CallsPerCase, c.Cases.TokensPerCase = costs(scored)
@@ -129,9 +134,7 @@ func Compare(base, head *Side, o Options) ArmComparison {
 		one := m.metric(metric, base, head)
 		if g, gated := o.gatedAs(metric); gated {
 			one.Gated, one.Margin = true, &g.Margin
-			if o.Estimand != eval.OfSuite {
-				m.withErrors(&one, &p, base, head)
-			}
+			m.atWorst(&one, &p, base, head)
 		}
 		if one.N > 0 || one.Gated {
 			c.Metrics = append(c.Metrics, one)
@@ -158,25 +161,35 @@ func Compare(base, head *Side, o Options) ArmComparison {
 	return c
 }
 
-// withErrors tests a metric again with each error of head at its worst possible value: errors must not be the
-// reason why nothing got worse.
-func (m *measure) withErrors(c *MetricComparison, paired *paired, base, head *Side) {
-	ofBase, ofHead := m.values(c.Name, base, head)
-	all := slices.Concat(paired.scored, paired.errored)
-	for _, p := range all {
-		c.HeadErrors += p.head.Errors
-		_, before := ofBase(p.base)
-		if _, now := ofHead(p.head); before && !now && p.head.Errors == 0 && !eval.IsRatio(c.Name) && c.Name != eval.MetricPreference {
-			c.HeadErrors++ // scored, but without a value of this metric
-		}
+// atWorst tests a metric again with each error of head, and each case that head lost, at its worst possible value:
+// what has no value must not be the reason why nothing got worse.
+func (m *measure) atWorst(c *MetricComparison, paired *paired, base, head *Side) {
+	all := m.pairs
+	if m.Estimand != eval.OfSuite { // whose tests have each error at its worst
+		all = slices.Concat(paired.scored, paired.errored)
+		c.HeadErrors = m.withoutValue(c.Name, all, base, head)
 	}
-	if c.HeadErrors == 0 || c.PNonInferior == nil {
+	if c.Lost = len(paired.lost); c.PNonInferior == nil || c.Lost == 0 && (c.HeadErrors == 0 || m.Estimand == eval.OfSuite) {
 		return
 	}
-	worst := newMeasure(m.Options, all)
+	worst := newMeasure(m.Options, slices.Concat(all, paired.lost))
 	worst.worst, worst.testsOnly = true, true
 	w := worst.metric(c.Name, base, head)
 	c.PWithErrors = &[2]float64{orOne(w.PNonInferior), orOne(w.PBetter)}
+	c.unseen = paired.unseen(c.HeadErrors)
+}
+
+// withoutValue counts the errors of head, and the cases that are scored but have no value of the metric.
+func (m *measure) withoutValue(metric string, pairs []pair, base, head *Side) (n int) {
+	ofBase, ofHead := m.values(metric, base, head)
+	for _, p := range pairs {
+		n += p.head.Errors
+		_, before := ofBase(p.base)
+		if _, now := ofHead(p.head); before && !now && p.head.Errors == 0 && !eval.IsRatio(metric) && metric != eval.MetricPreference {
+			n++
+		}
+	}
+	return n
 }
 
 func costs(pairs []pair) (calls, tokens float64) {
@@ -257,10 +270,14 @@ func tooFew(p *Pairing, minPaired float64) string {
 	case !ok || share >= minPaired:
 		return ""
 	}
-	return fmt.Sprintf(
+	why := fmt.Sprintf(
 		"%d of %d cases of the baseline are compared, less than %g %%: --min-paired %.2f accepts it",
 		p.Compared, p.Of, 100*minPaired, math.Floor(100*share)/100,
 	)
+	if byName := p.acceptance(); byName != "" {
+		why += ", and " + byName + " accepts cases by name"
+	}
+	return why
 }
 
 func errorsOf(s *Side) (out eval.Sum) {

@@ -84,6 +84,8 @@ type Pairing struct {
 	MinPaired float64 `json:"minPaired,omitempty"`
 	// Unselected counts cases of the baseline that the run's filters leave out.
 	Unselected int `json:"unselected,omitempty"`
+	// Accepted are the names of lost cases that the rule accepts. They are in no other list, and not among Of.
+	Accepted eval.Accepted `json:"accepted,omitzero"`
 	// PassedBefore are the removed, changed or quarantined cases that had passed.
 	PassedBefore []string `json:"passedBefore,omitempty"`
 	Unscored     []string `json:"unjudged,omitempty"` // paired, but one side has neither a pass nor a fail
@@ -109,6 +111,7 @@ type MetricComparison struct {
 	MetricChange
 	MetricTests
 	MetricVerdict
+	unseen string // what counts at its worst, in words
 	// scale is the largest change of the metric by one unit, 0 for a mean of values up to 1.
 	scale float64
 	// of says what the interval is made of, which Test names for people.
@@ -163,9 +166,10 @@ type MetricTests struct {
 	PBetter      *float64 `json:"pBetter,omitempty"`
 	// Asymptotic holds the large-sample tests, for information when exact tests decide.
 	Asymptotic *Asymptotic `json:"asymptotic,omitempty"`
-	// HeadErrors counts trials of head that could not be scored. PWithErrors are PNonInferior and PBetter with each
-	// error at its worst value.
+	// HeadErrors counts trials of head that could not be scored, and Lost the cases of the baseline that head has not, or
+	// not as they were. PWithErrors are PNonInferior and PBetter with each of both at its worst value.
 	HeadErrors  int         `json:"headErrors,omitempty"`
+	Lost        int         `json:"lost,omitempty"`
 	PWithErrors *[2]float64 `json:"pWithErrors,omitempty"`
 	// Cap is the largest value that counts for a case, in milliseconds or tokens; nil for other metrics.
 	Cap *float64 `json:"cap,omitempty"`

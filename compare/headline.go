@@ -363,6 +363,8 @@ func (w *wording) unknown() string {
 		cases = counted(w.N, "independent group") + " of cases"
 	}
 	switch {
+	case w.unseen != "" && w.Advice == w.unseen:
+		return w.Advice
 	case w.arm.EarlyVerdict != nil:
 		return "the run stopped when its pass rate could not reach the gate's any more" + w.where
 	case eval.IsRatio(w.Name):

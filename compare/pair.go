@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
@@ -26,6 +26,10 @@ type paired struct {
 	scored  []pair // same meaning, and comparable
 	others  []pair // same meaning, but not comparable
 	errored []pair // subset of others: scored in base, only errors in head
+	lost    []pair // of base alone: as if head had only errors there
+
+	accepts eval.Accepted // patterns of cases that do not count as lost
+	lostAs  [3]lostCount  // by loss
 }
 
 func (p *paired) all() []pair {
@@ -89,9 +93,13 @@ func alike[T comparable](a, b T) bool {
 	return a == b || a == unknown || b == unknown
 }
 
-// pairUp pairs cases by their requests. selected reports whether head has to cover a case of base; nil means all.
-func pairUp(base, head *Side, selected func(*CaseTotals) bool) paired {
+// pairUp pairs cases by their requests; o selects and accepts cases of base, nil means all and none.
+func pairUp(base, head *Side, o *Options) paired {
 	p := paired{scored: make([]pair, 0, len(head.Cases))}
+	var selected func(*CaseTotals) bool
+	if o != nil {
+		selected, p.accepts = o.Selected, o.Accepted
+	}
 	expected := func(c *CaseTotals) bool { return !c.Quarantined && (selected == nil || selected(c)) }
 	for _, b := range base.Cases {
 		if expected(b) {
@@ -99,44 +107,16 @@ func pairUp(base, head *Side, selected func(*CaseTotals) bool) paired {
 		}
 	}
 	m := NewMatcher(base)
-	byName := sync.OnceValue(base.byName) // rarely needed: most cases match
-	changed := map[string]bool{}
+	var unmatched []string
 	for i, h := range head.Cases {
 		if at := m.Match(h.ID, h.Name); at >= 0 {
 			p.add(pair{base.Cases[at], h, i}, expected(base.Cases[at]))
-		} else if before, known := byName()[h.Name]; known {
-			p.lose(&p.Changed, before)
-			changed[h.Name] = true
 		} else {
-			p.Added = append(p.Added, h.Name)
+			unmatched = append(unmatched, h.Name)
 		}
 	}
-	for i, b := range base.Cases {
-		switch {
-		case m.taken[i] || changed[b.Name]:
-		case expected(b):
-			p.lose(&p.Removed, b)
-		case !b.Quarantined:
-			p.Unselected++
-		}
-	}
+	p.rest(base.Cases, m.taken, unmatched, expected)
 	return p
-}
-
-func (s *Side) byName() map[string]*CaseTotals {
-	out := make(map[string]*CaseTotals, len(s.Cases))
-	for _, c := range s.Cases {
-		out[c.Name] = c
-	}
-	return out
-}
-
-// lose records a case of base that can no longer be compared.
-func (p *paired) lose(list *[]string, b *CaseTotals) {
-	*list = append(*list, b.Name)
-	if rate, ok := b.PassRate(); ok && rate > 0.5 && !b.Quarantined {
-		p.PassedBefore = append(p.PassedBefore, b.Name)
-	}
 }
 
 // add records a case with one request on both sides. expected: it counts towards the compared share.
@@ -144,11 +124,11 @@ func (p *paired) add(one pair, expected bool) {
 	b, h := one.base, one.head
 	switch {
 	case h.Quarantined && !b.Quarantined:
-		p.lose(&p.Quarantined, b)
+		p.lose(b, expected, quarantined)
 	case h.Quarantined || b.Quarantined:
 		p.Quarantined = append(p.Quarantined, h.Name)
 	case !b.SameAs(h.Scorers, h.Vars, h.Quarantined): // a pass means something else
-		p.lose(&p.Changed, b)
+		p.lose(b, expected, changed)
 		if alike(b.Vars, h.Vars) {
 			p.addVersions(b.Scorers, h.Scorers)
 		}

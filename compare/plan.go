@@ -172,6 +172,8 @@ type Preview struct {
 	Single          bool // each case runs once, and is a unit
 	Clustered       bool // some units are clusters
 	uneven          bool // some units weigh more than others
+	// Lost are the cases of the baseline that count at their worst.
+	Lost []*CaseTotals
 }
 
 // Reachable reports whether some outcome of this many units shows a metric to be not worse: units of equal weight may
@@ -184,10 +186,10 @@ func (p *Preview) Reachable(margin, alpha float64) bool {
 	return best.atMost(-margin) <= alpha
 }
 
-// NewPreview pairs the planned cases with those of a baseline. selected reports whether a case of base is in the
-// run; nil means all.
-func NewPreview(base, head *Side, selected func(*CaseTotals) bool) Preview {
-	p := pairUp(base, head, selected)
+// NewPreview pairs the planned cases with those of a baseline; o selects and accepts cases of base, nil means all and
+// none.
+func NewPreview(base, head *Side, o *Options) Preview {
+	p := pairUp(base, head, o)
 	all := p.all()
 	g := groupsOf(all)
 	out := Preview{Pairing: p.Pairing, Single: true}
@@ -211,6 +213,9 @@ func NewPreview(base, head *Side, selected func(*CaseTotals) bool) Preview {
 		out.Effective = int(math.Floor(float64(len(g.unit))/float64(largest) + 1e-9))
 	}
 	out.Duplicates = g.duplicates(all)
+	for _, one := range p.lost {
+		out.Lost = append(out.Lost, one.base)
+	}
 	return out
 }
 

@@ -58,13 +58,7 @@ type Unit struct {
 // Feed adds the next unit. It returns a stop when the verdict is known, else nil.
 func (s *EarlyStop) Feed(u Unit) *eval.KnownVerdict {
 	s.fed++
-	for i := range s.metrics {
-		d, worst := u.Differences[i], u.Worst[i]
-		if s.metrics[i].Name == eval.MetricBlocked { // more blocked answers is worse
-			d, worst = -d, -worst
-		}
-		s.bets[i].Add(d, worst, u.Weight)
-	}
+	s.add(u)
 	stop := &eval.KnownVerdict{
 		StoppedArm: eval.StoppedArm{Units: s.fed}, Alpha: s.alpha, LogE: map[string]float64{},
 	}
@@ -84,6 +78,25 @@ func (s *EarlyStop) Feed(u Unit) *eval.KnownVerdict {
 	}
 	stop.Verdict = eval.NotWorse
 	return stop
+}
+
+// Lose counts a case that head lost, without a difference that could show a loss. It is no look: Feed decides.
+func (s *EarlyStop) Lose(worst []float64, weight float64) {
+	none := make([]float64, len(s.metrics))
+	for i := range none {
+		none[i] = math.NaN()
+	}
+	s.add(Unit{none, worst, weight})
+}
+
+func (s *EarlyStop) add(u Unit) {
+	for i := range s.metrics {
+		d, worst := u.Differences[i], u.Worst[i]
+		if s.metrics[i].Name == eval.MetricBlocked { // more blocked answers is worse
+			d, worst = -d, -worst
+		}
+		s.bets[i].Add(d, worst, u.Weight)
+	}
 }
 
 // raceBets is how many bets each pair of arms of a race mixes, evenly over (0,1).

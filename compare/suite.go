@@ -231,8 +231,8 @@ func looksCached(s *Side, name string) string {
 // KnownOfSuite is the verdict on an arm if it is known after the rounds that both sides have, nil if not. Ran of head's
 // cases is the number of their repeats in all rounds, and verdicts the number of metrics over all arms.
 func KnownOfSuite(base, head *Side, o Options, verdicts int) *eval.KnownVerdict {
-	p := pairUp(base, head, o.Selected)
-	m := newMeasure(o, p.all())
+	paired := pairUp(base, head, &o)
+	m := newMeasure(o, paired.all())
 	m.testsOnly = true
 	if !m.sameShares() {
 		return nil
@@ -245,7 +245,8 @@ func KnownOfSuite(base, head *Side, o Options, verdicts int) *eval.KnownVerdict 
 			stop.Verdict, stop.Metric, stop.LogE = eval.Regressed, g.Name, map[string]float64{g.Name: -math.Log(p)}
 			return stop
 		}
-		p := orOne(c.PNonInferior)
+		m.atWorst(&c, &paired, base, head)
+		p := atWorst(&c, orOne(c.PNonInferior), 0)
 		stop.LogE[g.Name] = -math.Log(p)
 		all = all && p <= o.Alpha
 	}

@@ -70,12 +70,12 @@ func decideMetrics(arms []ArmComparison, rules Rules) {
 	worse, better := slices.Repeat([]float64{1}, n), slices.Repeat([]float64{1}, n)
 	for i, m := range gated {
 		worse[i] = least / m.alpha * orOne(m.PWorse)
-		better[i] = least / m.alpha * withErrors(m.MetricComparison, orOne(m.PBetter), 1)
+		better[i] = least / m.alpha * atWorst(m.MetricComparison, orOne(m.PBetter), 1)
 	}
 	worse, better = stats.Holm(worse), stats.Holm(better)
 	for i, m := range gated {
 		back := m.alpha / least
-		p := tested{withErrors(m.MetricComparison, orOne(m.PNonInferior), 0), back * worse[i], back * better[i], n}
+		p := tested{atWorst(m.MetricComparison, orOne(m.PNonInferior), 0), back * worse[i], back * better[i], n}
 		decide(m.MetricComparison, p, m.alpha)
 	}
 }
@@ -132,8 +132,8 @@ func orOne(p *float64) float64 {
 	return *p
 }
 
-// withErrors combines p with the p value that counts each error as its worst.
-func withErrors(m *MetricComparison, p float64, which int) float64 {
+// atWorst combines p with the p value that counts each error and each lost case at its worst.
+func atWorst(m *MetricComparison, p float64, which int) float64 {
 	if m.PWithErrors == nil {
 		return p
 	}
@@ -163,7 +163,7 @@ func decide(m *MetricComparison, p tested, alpha float64) {
 		}
 	case orOne(m.PNonInferior) <= alpha:
 		m.Verdict = eval.Inconclusive
-		m.Advice = fmt.Sprintf("%d head errors: not worse only if what could not be judged is like the rest", m.HeadErrors)
+		m.Advice = m.unseen
 	case p.worse <= alpha:
 		m.Verdict = eval.Regressed
 		if slices.Contains(cautions, beyondMargin) {

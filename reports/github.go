@@ -33,6 +33,11 @@ func GitHub(w io.Writer, d *journal.Document, _ Options) error {
 	if d.Run.Emulator {
 		lines = append(lines, command("notice", "evalrun", "", overview.FromEmulator(&d.Run)))
 	}
+	if c := d.Comparison(); c != nil && overview.HasPassed(d) { // else they are with the broken rule
+		for _, note := range c.AllNotes() {
+			lines = append(lines, command("notice", "evalrun: baseline", "", note))
+		}
+	}
 	for _, list := range []*annotations{&g.errors, &g.warnings} {
 		lines = append(lines, list.shown...)
 		if left := list.left; left.Total() > 0 {

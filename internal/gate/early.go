@@ -31,6 +31,7 @@ func stopping(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) (*watchedSui
 		oneArm:   armsOf(plan, one.Name) == 1,
 		arms:     map[string]*watchedArm{},
 		matchers: map[string]*sideMatcher{},
+		lost:     map[string][][]float64{},
 		closed:   map[string]bool{},
 		partners: map[string]map[string]string{},
 	}
@@ -91,7 +92,52 @@ func newEarlyTest(s *watchedSuite, w *sequence) *earlyTest {
 	for _, u := range e.arm.units {
 		u.weight = float64(u.requests()) / float64(largest)
 	}
+	for _, worst := range s.lost[e.arm.arm] {
+		e.Lose(worst, 1/float64(max(1, largest)))
+	}
 	return e
+}
+
+// lose finds the cases that the planned arms have lost: as in the final test, they count at their worst.
+func (s *watchedSuite) lose(planned map[string]*compare.Side, o *eval.Options) {
+	if s.race {
+		return
+	}
+	for name, head := range planned {
+		if s.isBase(name) {
+			continue
+		}
+		paired := &compare.Options{Accepted: s.rule.Accepted}
+		base := planned[s.baseOf(name)]
+		if m := s.matcher(name); m != nil {
+			base, paired.Selected = m.side, selectedBy(o, head)
+		}
+		if base == nil {
+			continue
+		}
+		for _, c := range compare.NewPreview(base, head, paired).Lost {
+			s.lost[name] = append(s.lost[name], s.worst(base, c))
+		}
+	}
+}
+
+// worst is the largest loss by metric of a case of the baseline: what it has there or, before it ran, all of a value.
+func (s *watchedSuite) worst(base *compare.Side, c *compare.CaseTotals) []float64 {
+	out := make([]float64, len(s.rule.Metrics))
+	for i, m := range s.rule.Metrics {
+		before, least := 1.0, 0.0
+		if m.Name == eval.MetricBlocked { // more blocked answers is worse
+			before, least = 0, 1
+		}
+		if s.base != nil {
+			mean, ran := c.Of(base, m.Name).Mean()
+			if before = mean; !ran {
+				before = math.NaN()
+			}
+		}
+		out[i] = least - before
+	}
+	return out
 }
 
 func (e *earlyTest) needs(int) bool { return true }

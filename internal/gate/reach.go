@@ -347,11 +347,11 @@ func (c *Checks) previews(suite string, rule *eval.BaselineRule, base map[string
 		if p.base == nil { // nothing is known: all trials count
 			p.base = head
 		}
-		var wanted func(*compare.CaseTotals) bool
+		o := &compare.Options{Accepted: rule.Accepted}
 		if isRun {
-			wanted = selectedBy(&c.Options.Options, head)
+			o.Selected = selectedBy(&c.Options.Options, head)
 		}
-		p.Preview = compare.NewPreview(p.base, head, wanted)
+		p.Preview = compare.NewPreview(p.base, head, o)
 		out = append(out, p)
 	}
 	return out

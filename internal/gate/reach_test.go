@@ -233,8 +233,8 @@ func TestAPlanThatLeavesOutTooMuchIsRefused(t *testing.T) {
 	now := withGate(earlySuite(80, "p", nil), "run: main, margin: 0.05")
 	baseline := func(c *Checks) { c.Options.Baseline = eval.NamedBaseline(rule.Against.(eval.BaseRun).Path) }
 	_, _, err := reached(t, now, runner.Filter{}, baseline)
-	want := "s on t/p: 80 of 100 cases of the baseline are compared, less than 90 %: --min-paired 0.80 accepts it; " +
-		"--no-baseline runs without"
+	want := "s on t/p: 80 of 100 cases of the baseline are compared, less than 90 %: --min-paired 0.80 accepts it, and " +
+		"`accepted: {removed: [\"c080\", \"c081\", \"c082\", \"c083\", \"c084\", ...]}` accepts cases by name; --no-baseline runs without"
 	expect.Same(t, "error", fmt.Sprint(err), want)
 	expect.Same(t, "exit code", eval.CodeOf(err), eval.CodeIncomplete)
 	_, _, err = reached(t, now, runner.Filter{}, func(c *Checks) {

@@ -60,7 +60,8 @@ func TestCasesLeftOutOfTheWholeSuiteMakeTheComparisonInvalid(t *testing.T) {
 	c := onlyArm(t, compared(t, base, head, byRule(passRule(0.3))))
 	expect.Same(t, "pairing", pairingOf(c), counts{Of: 20, Compared: 10, Removed: 10})
 	expect.Same(t, "verdict", c.Verdict, eval.Invalid)
-	expect.Same(t, "why", c.Why, "10 of 20 cases of the baseline are compared, less than 90 %: --min-paired 0.50 accepts it")
+	expect.Same(t, "why", c.Why, "10 of 20 cases of the baseline are compared, less than 90 %: --min-paired 0.50 accepts it, "+
+		"and `accepted: {removed: [\"b00\", \"b01\", \"b02\", \"b03\", \"b04\", ...]}` accepts cases by name")
 	half := 0.5
 	rule := passRule(0.3)
 	rule.MinPaired = &half
@@ -151,7 +152,8 @@ func TestWhatOnlyTheBaselineHasIsInvalid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			base := runOf(t, "base", nil, whole...)
-			head := runOf(t, "head", func(r *eval.Run) { r.CommandOptions.SelectionOptions = test.options }, row(strings.Repeat("p", 12))...)
+			selected := func(r *eval.Run) { r.CommandOptions.SelectionOptions = test.options }
+			head := runOf(t, "head", selected, row(strings.Repeat("p", 12))...)
 			rule := passRule(0.3)
 			rule.AllowRemoved = test.allowed
 			c := compared(t, base, head, byRule(rule))

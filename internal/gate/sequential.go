@@ -41,6 +41,7 @@ type watchedSuite struct {
 	oneArm   bool                     // the suite has one arm
 	verdicts int                      // of all gates of the run
 	matchers map[string]*sideMatcher
+	lost     map[string][][]float64       // by arm, the worst losses of cases that only the baseline has, by metric
 	closed   map[string]bool              // arms whose used trials the journal has
 	together map[string]string            // by case, the first case of its unit, if that has several
 	partners map[string]map[string]string // for an earlier version, by arm: its cases and the current ones with which they are compared
@@ -91,7 +92,9 @@ func NewSequential(run *eval.Run, plan *runner.Plan) (*Sequential, error) {
 			}
 		}
 		if s != nil {
-			s.together = compare.Units(s.sides(plannedSides(plan, name, run.StartedAt)))
+			planned, order := plannedSides(plan, name, run.StartedAt)
+			s.together = compare.Units(s.sides(planned, order))
+			s.lose(planned, run.Options())
 			q.suites[name] = s
 		}
 	}

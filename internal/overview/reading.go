@@ -234,9 +234,8 @@ func testWords(m *compare.MetricComparison) string {
 	if m.PNonInferior != nil && m.Margin != nil {
 		parts = append(parts, fmt.Sprintf("p %.3g if it were %s", *m.PNonInferior, atMargin(m)))
 	}
-	if m.PNonInferior != nil && m.HeadErrors > 0 && m.PWithErrors != nil {
-		errors := diag.Count(m.HeadErrors, "head error")
-		parts = append(parts, fmt.Sprintf("p %.3g with each of %s at its worst", m.PWithErrors[0], errors))
+	if m.PNonInferior != nil && m.PWithErrors != nil {
+		parts = append(parts, fmt.Sprintf("p %.3g with each of %s at its worst", m.PWithErrors[0], unseen(m)))
 	}
 	if m.PWorse != nil {
 		parts = append(parts, fmt.Sprintf("p %.3g if it were no worse", *m.PWorse))
@@ -253,6 +252,17 @@ func atMargin(m *compare.MetricComparison) string {
 		return fmt.Sprintf("x %g", *m.Margin)
 	}
 	return fmt.Sprintf("worse by %g", *m.Margin)
+}
+
+// unseen counts what a metric has no value of.
+func unseen(m *compare.MetricComparison) string {
+	switch {
+	case m.Lost == 0:
+		return diag.Count(m.HeadErrors, "head error")
+	case m.HeadErrors == 0:
+		return diag.Count(m.Lost, "lost case")
+	}
+	return diag.Count(m.Lost, "lost case") + " and " + diag.Count(m.HeadErrors, "head error")
 }
 
 // Margin says how much worse still counts as not worse, "" if there is no margin.

@@ -72,6 +72,8 @@ func note(marks map[failure]Standing, a *compare.ArmComparison) {
 	}{
 		{a.Cases.Added, NotInBaseline},
 		{a.Cases.Changed, Changed},
+		{a.Cases.Accepted.Changed, Changed},
+		{a.Cases.Accepted.Quarantined, unknown},
 		{a.Cases.Unscored, unknown},
 		{a.Cases.Quarantined, unknown},
 	} {
