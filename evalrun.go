@@ -148,7 +148,7 @@ type Result struct {
 func (r *Result) Open() (*journal.Document, error) {
 	doc, err := journal.Open(r.Dir)
 	if err == nil && !r.part {
-		gate.Apply(doc)
+		gate.ApplyIn(r.in, doc)
 	}
 	return doc, err
 }
@@ -177,7 +177,7 @@ func Report(_ context.Context, w io.Writer, dir, format string) error {
 	if err != nil {
 		return err
 	}
-	gate.Apply(doc)
+	gate.ApplyIn(rundir.At(""), doc)
 	return errors.Join(f.Write(w, doc, reports.Options{}), doc.Close())
 }
 
@@ -212,6 +212,7 @@ func Compare(_ context.Context, base, head string, o CompareOptions) (*Compariso
 		return nil, err
 	}
 	defer after.Close() //nolint:errcheck // it was only read
+	gate.MeasureJudges(dir, after)
 	if before.Run.ID == after.Run.ID {
 		side := compare.Compared{Run: before.Run.ID, StartedAt: before.Run.StartedAt}
 		return &Comparison{

@@ -69,7 +69,7 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 	j := &Job{options: o, outputs: outputs, resumed: true}
 	if r.Finished() {
 		doc := r.Document()
-		gate.Apply(doc)
+		gate.ApplyIn(in, doc)
 		return j.report(in, doc)
 	}
 	if err := j.reload(r); err != nil {
@@ -190,7 +190,7 @@ func (j *Job) end(session *session.Session, dir string, broken error) (*Result, 
 	if err != nil { // not bad input: something was sent
 		return nil, errors.Join(broken, eval.Incomplete("%w", err))
 	}
-	gate.Apply(doc)
+	gate.ApplyIn(in, doc)
 	result, err := j.report(in, doc) // if the run broke off, what it has is reported all the same
 	if broken != nil {
 		result.Exit = eval.WorstCode(result.Exit, eval.CodeOf(broken))

@@ -55,6 +55,8 @@ type ArmComparison struct {
 	Why     string       `json:"why,omitempty"` // why the verdict is invalid
 	// Look is nil where looks were not counted.
 	Look *Look `json:"look,omitempty"`
+	// Judges are those whose scores the verdict is about.
+	Judges []eval.MeasuredJudge `json:"judges,omitempty"`
 	// EarlyVerdict says that the verdict was known early; the metrics cover only the trials used.
 	EarlyVerdict *eval.KnownVerdict `json:"stopped,omitempty"`
 	// Estimand says whether verdicts and intervals are about cases like these, or about these cases alone.

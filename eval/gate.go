@@ -3,6 +3,7 @@ package eval
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/wirejson"
@@ -22,6 +23,26 @@ type GateConfig struct {
 	MaxQuarantined *float64      `json:"maxQuarantined,omitempty"`
 	Baseline       *BaselineRule `json:"baseline,omitempty"`
 	Best           *BestRule     `json:"best,omitempty"`
+	Judges         *JudgesRule   `json:"judges,omitempty"`
+}
+
+// JudgesRule wants every judge of the suite to agree with people, on each arm: the least lower bounds, nil for none.
+type JudgesRule struct {
+	Sensitivity *float64 `json:"sensitivity,omitempty"`
+	Specificity *float64 `json:"specificity,omitempty"`
+	Kappa       *float64 `json:"kappa,omitempty"`
+}
+
+// LeastOfJudge is one figure that a JudgesRule wants, by its key.
+type LeastOfJudge struct {
+	Name string
+	Min  *float64
+}
+
+// Least lists the figures that the rule states.
+func (r *JudgesRule) Least() []LeastOfJudge {
+	all := []LeastOfJudge{{"sensitivity", r.Sensitivity}, {"specificity", r.Specificity}, {"kappa", r.Kappa}}
+	return slices.DeleteFunc(all, func(l LeastOfJudge) bool { return l.Min == nil })
 }
 
 // GateOrigin is the version of a suite with whose gate that of a run is compared.

@@ -1,6 +1,10 @@
 package eval
 
-import "slices"
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+)
 
 // Judgement is a judge's reply to one question about an answer. It is kept with the trial in the run file, so
 // that a resumed run does not pay for it again.
@@ -111,4 +115,85 @@ func (j *Judged) withhold() *Judged {
 		}
 	}
 	return &out
+}
+
+// LabelledAnswer is an answer that people and a judge have passed, or not.
+type LabelledAnswer struct {
+	Case          string
+	People, Judge bool
+}
+
+// MeasuredJudge is a judge whose scores count on an arm, with how far it agrees with people there.
+type MeasuredJudge struct {
+	Suite  string `json:"suite"`
+	Arm    string `json:"arm"`
+	Scorer string `json:"scorer,omitempty"` // its name, or its kind; "" inside another scorer
+	Judge  string `json:"judge"`            // for a panel, the names of its judges: a, b, c
+	Labels string `json:"-"`                // the file with the labels
+	// Problem is why the labels cannot be used, "" when they can.
+	Problem string `json:"problem,omitempty"`
+	JudgeFigures
+}
+
+// JudgeFigures measure a judge by labels. Each figure is nil where nothing was labelled that it takes.
+type JudgeFigures struct {
+	Answers int `json:"answers"` // with a label and a score of the judge
+	// Sensitivity is the share of the answers passed by people that the judge passes, Specificity the same of failing.
+	Sensitivity *BoundedShare `json:"sensitivity"`
+	Specificity *BoundedShare `json:"specificity"`
+	// Kappa is Cohen's. Its bound treats the agreement by chance as known.
+	Kappa *BoundedValue `json:"kappa"`
+}
+
+// BoundedShare is a share of answers, with a lower bound at 95 % over cases.
+type BoundedShare struct {
+	Part    int     `json:"part"`
+	Of      int     `json:"of"`
+	Cases   int     `json:"cases"`
+	AtLeast float64 `json:"atLeast"`
+}
+
+// BoundedValue is a value with a lower bound at 95 %.
+type BoundedValue struct {
+	Value   float64 `json:"value"`
+	AtLeast float64 `json:"atLeast"`
+}
+
+// Bound is the lower bound of a figure by its key in a gate; nil where it is not known.
+func (f *JudgeFigures) Bound(name string) *float64 {
+	switch {
+	case name == "sensitivity" && f.Sensitivity != nil:
+		return &f.Sensitivity.AtLeast
+	case name == "specificity" && f.Specificity != nil:
+		return &f.Specificity.AtLeast
+	case name == "kappa" && f.Kappa != nil:
+		return &f.Kappa.AtLeast
+	}
+	return nil
+}
+
+// Words say by whom values were judged, and how far that judge agrees with people.
+func (m *MeasuredJudge) Words() string {
+	text := "as judged by " + m.Judge
+	if m.Scorer != "" && m.Scorer != "judge" {
+		text += " (" + m.Scorer + ")"
+	}
+	switch {
+	case m.Problem != "":
+		return text + ", agreement with people not measured: " + m.Problem
+	case m.Answers == 0 && m.Labels == "":
+		return text + ", agreement with people not measured"
+	case m.Answers == 0:
+		return text + ", agreement with people not measured: no label of these answers in " + filepath.Base(m.Labels)
+	}
+	return fmt.Sprintf(
+		"%s: by %d labelled answers, sensitivity %s, specificity %s", text, m.Answers, m.Sensitivity.words(), m.Specificity.words(),
+	)
+}
+
+func (s *BoundedShare) words() string {
+	if s == nil {
+		return "not known"
+	}
+	return fmt.Sprintf("%.2f (at least %.2f)", float64(s.Part)/float64(s.Of), s.AtLeast)
 }

@@ -29,6 +29,9 @@ type Document struct {
 	// evalrun.Report and evalrun.Result.Open do. nil means that no gate was applied, and reports say so.
 	Decision *Decision
 
+	// Judges are the judges whose scores the run has, by arm. The caller that applies the rules fills them in.
+	Judges []eval.MeasuredJudge
+
 	Summary Summary
 	Damaged []string // the damaged lines, which were left out
 	Running bool     // a process still writes to the run

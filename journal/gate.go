@@ -122,6 +122,7 @@ const (
 const (
 	ruleMean           = "mean "
 	ruleClassification = "classification "
+	ruleJudges         = "judges "
 )
 
 // RuleMean names the rule about the mean of a metric.
@@ -130,12 +131,18 @@ func RuleMean(metric string) RuleName { return RuleName(ruleMean + metric) }
 // RuleClassification names the rule about a metric of the classification.
 func RuleClassification(metric string) RuleName { return RuleName(ruleClassification + metric) }
 
+// RuleJudges names the rule about a figure of the judges.
+func RuleJudges(figure string) RuleName { return RuleName(ruleJudges + figure) }
+
+// IsJudges reports whether the rule is about a figure of the judges.
+func (n RuleName) IsJudges() bool { return strings.HasPrefix(string(n), ruleJudges) }
+
 // IsClassification reports whether the rule is about a metric of the classification.
 func (n RuleName) IsClassification() bool { return strings.HasPrefix(string(n), ruleClassification) }
 
 // IsLeast reports whether the limit of the rule is the least value that holds, rather than the most.
 func (n RuleName) IsLeast() bool {
-	return strings.HasPrefix(string(n), ruleMean) || n.IsClassification() ||
+	return strings.HasPrefix(string(n), ruleMean) || n.IsClassification() || n.IsJudges() ||
 		slices.ContainsFunc(eval.GateLimits(), func(l eval.GateLimit) bool { return l.Name == string(n) && l.Bound == "min" })
 }
 

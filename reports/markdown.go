@@ -172,6 +172,11 @@ func (m *markdown) gate() {
 	if held > 0 && !m.add("- %s\n", allHold(held)) {
 		left += held
 	}
+	for _, line := range overview.JudgeNotes(m.d) {
+		if !m.add("- %s\n", codeOf(line, maxMdReason)) {
+			left++
+		}
+	}
 	for _, line := range overview.Ungated(m.d) {
 		if !m.add("- **warning**: %s\n", codeOf(line, maxMdReason)) {
 			left++

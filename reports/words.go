@@ -42,6 +42,9 @@ func ruleWords(r journal.GateRule) string {
 	if r.Verdict() != "" {
 		return fmt.Sprintf("%s: %s against the baseline", where, verdictWords[r.Verdict()])
 	}
+	if r.RuleName.IsJudges() {
+		return fmt.Sprintf("%s: %s at least %.4g, by its lower bound: %s", where, r.RuleName, r.Limit, r.Why)
+	}
 	found := "nothing could be judged"
 	if value, ok := r.Found.(journal.RuleValue); ok {
 		found = fmt.Sprintf("it is %.4g", value)
@@ -90,10 +93,10 @@ func flipNote(f *compare.Flip) string {
 }
 
 // verdictLines describe a rule that was applied: for a rule about a baseline its headline and notes, which cases are compared,
-// and the figures of each metric. Other rules have one line.
+// and the figures of each metric. Other rules have one line, and those about judged values the judges.
 func verdictLines(d *journal.Document, r *journal.GateRule) []string {
 	if r.Verdict() == "" || r.RuleName == journal.RuleBest || d.Comparison() == nil {
-		return []string{ruleWords(*r)}
+		return append([]string{ruleWords(*r)}, judgesOf(d, r)...)
 	}
 	out := []string{cmp.Or(r.Why, ruleWords(*r))}
 	for i := range d.Comparison().Arms {
@@ -113,6 +116,19 @@ func verdictLines(d *journal.Document, r *journal.GateRule) []string {
 			}
 		}
 		out = append(out, words.Metrics...)
+	}
+	return out
+}
+
+// judgesOf says who judged the values of a rule about the answers of an arm.
+func judgesOf(d *journal.Document, r *journal.GateRule) (out []string) {
+	if r.RuleName != journal.RulePassRate && !strings.HasPrefix(string(r.RuleName), string(journal.RuleMean(""))) {
+		return nil
+	}
+	for i := range d.Judges {
+		if m := &d.Judges[i]; m.Suite == r.Suite && m.Arm == r.Arm {
+			out = append(out, m.Words())
+		}
 	}
 	return out
 }

@@ -29,6 +29,7 @@ func (l *loader) gate(n yaml.Node) {
 	}
 	l.gateBaseline(m.Get("baseline"))
 	l.gateBest(m.Get("best"))
+	g.Judges = gateJudges(m.Get("judges"))
 	if b := g.Baseline; b != nil && b.Estimand == eval.OfSuite && g.Best != nil {
 		m.Get("best").Errorf("leave one of them out", "`best` ranks arms on cases like these, which does not go with `estimand: suite`")
 	}
@@ -108,6 +109,22 @@ func (l *loader) gateBest(n yaml.Node) {
 	l.checkGateArm(n, best.Arm)
 }
 
+// gateJudges reads the rule about the judges; nil when it is absent.
+func gateJudges(n yaml.Node) *eval.JudgesRule {
+	if n.IsZero() {
+		return nil
+	}
+	m := n.Map(judgesBlock().Names()...)
+	rule := &eval.JudgesRule{
+		Sensitivity: optionalFloat(m.Get("sensitivity"), 1), Specificity: optionalFloat(m.Get("specificity"), 1),
+		Kappa: optionalFloat(m.Get("kappa"), 1),
+	}
+	if len(rule.Least()) == 0 && n.IsMapping() && m.Len() == 0 {
+		n.Errorf("such as `judges: {sensitivity: 0.8, specificity: 0.8}`", "the rule is empty")
+	}
+	return rule
+}
+
 // checkGateArm reports a comparison with an arm that does not exist, or that is the only one.
 func (l *loader) checkGateArm(rule yaml.Node, arm string) {
 	if !rule.IsMapping() || arm == "" {
@@ -156,6 +173,9 @@ func (l *loader) checkMetrics(gate yaml.Node) {
 		return
 	}
 	l.checkClassMetrics(gate.Map().Get("classification"))
+	if n := gate.Map().Get("judges"); !n.IsZero() && !l.diags.HasErrors() && len(l.CalledJudges()) == 0 {
+		n.Errorf("add a scorer such as `judge: {rubric: ...}`, or leave the rule out", "no scorer of the suite uses a judge")
+	}
 	known, open := l.Metrics()
 	if open || l.loading.misspelled.metrics || l.diags.HasErrors() && l.loading.misspelled.scorerNames() {
 		return

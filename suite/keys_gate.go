@@ -30,6 +30,7 @@ func gateBlock() yaml.Block {
 		key("latency", percentileBlock().Shape(), "The longest time that 95 % of the answers take."),
 		key("baseline", baselineBlock().Shape(), "What the run is compared with."),
 		key("best", bestBlock().Shape(), "The arm that has to be among the best of the suite."),
+		key("judges", judgesBlock().Shape(), "How far the judges must agree with people's labels on every arm, by lower bounds."),
 	)}
 }
 
@@ -43,6 +44,14 @@ func bestBlock() yaml.Block {
 		),
 		key("metric", yaml.Text, "The metric to rank by: pass when not given, or a named scorer."),
 		key("alpha", yaml.Number(0, MaxAlpha), "How often the best arm may be ruled out; 0.05 when not given."),
+	}}
+}
+
+func judgesBlock() yaml.Block {
+	return yaml.Block{Some: []string{"sensitivity", "specificity", "kappa"}, Keys: []yaml.Key{
+		key("sensitivity", share(), "The least share of the answers passed by people that a judge passes."),
+		key("specificity", share(), "The least share of the answers failed by people that a judge fails."),
+		key("kappa", share(), "The least Cohen's kappa."),
 	}}
 }
 

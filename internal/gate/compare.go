@@ -221,6 +221,10 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 		arm.Notes = append(arm.Notes, words)
 	}
 	noteLook(&arm, base, head, what)
+	arm.Judges = judgesOn(&arm, head)
+	for i := range arm.Judges {
+		arm.Notes = append(arm.Notes, arm.Judges[i].Words())
+	}
 	explainVersions(c, &arm)
 	if n := compare.PairedByIDAlone(p.base, p.head); n > 0 {
 		c.Warnings = append(c.Warnings, fmt.Sprintf(

@@ -65,6 +65,9 @@ func (r *rulings) apply(g *eval.GateConfig, compares bool) {
 	switch c := r.suite.Gated; {
 	case g != nil:
 		r.values(g)
+		if g.Judges != nil {
+			r.judges(g.Judges)
+		}
 		if g.Baseline != nil && compares {
 			r.baseline(g.Baseline)
 		}

@@ -96,7 +96,7 @@ func (g *GateCases) In(c journal.CaseCounts, rules []journal.GateRule) journal.C
 
 // IsError reports whether the case of a rule is an error: something was not judged.
 func (g *GateCases) IsError(rule *journal.GateRule) bool {
-	return g.Unapplied || rule.RuleName == journal.RuleJudged || rule.RuleName == RuleComplete
+	return g.Unapplied || rule.RuleName == journal.RuleJudged || rule.RuleName.IsJudges() || rule.RuleName == RuleComplete
 }
 
 // shown reports whether failed or unscored cases of the suite already show why a rule is broken.

@@ -2,9 +2,11 @@ package overview
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 	"slices"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
@@ -15,6 +17,8 @@ import (
 type judging struct {
 	journal.JudgeRequests
 	Agreement []selfAgreement `json:"agreement,omitempty"`
+	// People is their agreement with the labels of people.
+	People []eval.MeasuredJudge `json:"people,omitempty"`
 }
 
 // selfAgreement is the agreement of a scorer's judgements on the answers of an arm, over repeats or over
@@ -40,7 +44,7 @@ func JudgingOf(d *journal.Document) *judging {
 	if d.Summary.JudgeRequests == (journal.JudgeRequests{}) {
 		return nil
 	}
-	out := &judging{JudgeRequests: d.Summary.JudgeRequests}
+	out := &judging{JudgeRequests: d.Summary.JudgeRequests, People: d.Judges}
 	all := map[agreementKey][][]eval.Ruling{}
 	var order []agreementKey
 	for r, err := range d.Trials() {
@@ -137,3 +141,41 @@ func countRulings(all [][]eval.Ruling) [][]int {
 	}
 	return rows
 }
+
+// JudgeNotes say who judged the values of a run, and how far those judges agree with people. Verdicts on arms and
+// broken rules say it themselves.
+func JudgeNotes(d *journal.Document) (lines []string) {
+	said := map[string]bool{}
+	if c := d.Comparison(); c != nil {
+		for i := range c.Arms {
+			for _, m := range c.Arms[i].Judges {
+				said[m.Words()] = true
+			}
+		}
+	}
+	for _, r := range Rules(d) {
+		said[r.Why] = said[r.Why] || !r.Standing.Holds()
+	}
+	of := map[string]int{}
+	for i := range d.Judges {
+		of[d.Judges[i].Words()]++
+	}
+	for i := range d.Judges {
+		m := &d.Judges[i]
+		line := m.Words()
+		if said[line] {
+			continue
+		}
+		said[line] = true
+		if of[line] == 1 && len(d.Judges) > 1 {
+			line = m.Suite + " on " + m.Arm + ": " + line
+		}
+		lines = append(lines, diag.CleanLine(line))
+	}
+	if more := len(lines) - maxJudgeNotes; more > 0 {
+		lines = append(lines[:maxJudgeNotes], fmt.Sprintf("and %d more like these", more))
+	}
+	return lines
+}
+
+const maxJudgeNotes = 10

@@ -121,6 +121,9 @@ func notices(d *journal.Document) []string {
 	for _, line := range overview.Ungated(d) {
 		out = append(out, "Warning: "+line+".")
 	}
+	for _, line := range overview.JudgeNotes(d) {
+		out = append(out, text.Sentence(line)+".")
+	}
 	for _, line := range overview.Damage(d) {
 		out = append(out, line+".")
 	}

@@ -152,7 +152,7 @@ func (r *openRun) grow(in rundir.Dir) bool {
 		return false
 	}
 	if len(news.Trials) > 0 || news.Ended {
-		gate.Apply(r.doc)
+		gate.ApplyIn(in, r.doc)
 	}
 	return true
 }
@@ -174,7 +174,7 @@ func (s *Server) open(ctx context.Context, r *openRun) error {
 	if err != nil {
 		return err
 	}
-	gate.Apply(doc)
+	gate.ApplyIn(s.options.Dir, doc)
 	r.doc = doc
 	r.epoch = fmt.Sprintf("%x.%x", at.size, at.time.UnixNano()) // an ended run keeps its epoch when it is read again
 	if doc.Running {

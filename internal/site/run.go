@@ -75,7 +75,7 @@ func (s *site) open(r *published) (*journal.Document, error) {
 			return nil, err
 		}
 	}
-	gate.Apply(d)
+	gate.ApplyIn(s.in, d)
 	return d, nil
 }
 

@@ -60,7 +60,7 @@ func (f Folder) Comment(ctx context.Context, name string, o Commenting) (posted,
 	exit := doc.Gate().Exit
 	done, err := at.Comment(ctx, o.Number, marker, func(old string) (string, error) {
 		looks := countOn(&doc.Run, old)
-		gate.Apply(doc)
+		gate.ApplyIn(f.Dir, doc)
 		text, err := body()
 		return strings.Replace(text, marker+"\n", marker+"\n"+looks, 1), err
 	})

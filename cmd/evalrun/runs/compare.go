@@ -190,6 +190,7 @@ func (f Folder) readTwo(names []string, o CompareRequest) (base, head *gate.RunS
 		if err != nil {
 			return nil, err
 		}
+		gate.MeasureJudges(f.Dir, d)
 		r, err := gate.Read(d, o.Rule.Estimand)
 		if err != nil {
 			_ = d.Close() // the first error is the one to report

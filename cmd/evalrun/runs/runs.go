@@ -32,7 +32,7 @@ type Pruning = rundir.Pruning
 func (f Folder) open(name string) (*journal.Document, error) {
 	doc, err := f.Open(name)
 	if err == nil {
-		gate.Apply(doc)
+		gate.ApplyIn(f.Dir, doc)
 	}
 	return doc, err
 }
@@ -76,7 +76,7 @@ func (f Folder) ReportBaseline(name string, formats []string, screen term.Screen
 	}
 	defer doc.Close() //nolint:errcheck // only read
 	if info, err := os.Stat(path); err == nil && info.IsDir() || filepath.Base(path) == journal.FileName {
-		gate.Apply(doc)
+		gate.ApplyIn(f.Dir, doc)
 	}
 	outputs, err := reports.ParseOutputs(formats, f.Join)
 	if err == nil {
