@@ -191,9 +191,9 @@ type wording struct {
 func (w *wording) sentence() string {
 	switch w.Verdict {
 	case eval.Regressed:
-		return fmt.Sprintf("REGRESSED  %s %s %s: %s", w.head, w.verb(true), w.base, w.changed(""))
+		return fmt.Sprintf("REGRESSED  %s: %s", w.compared(true), w.changed(""))
 	case eval.Improved:
-		return fmt.Sprintf("IMPROVED  %s %s %s: %s", w.head, w.verb(false), w.base, w.changed(""))
+		return fmt.Sprintf("IMPROVED  %s: %s", w.compared(false), w.changed(""))
 	case eval.NotWorse:
 		but := ""
 		if slices.Contains(w.Cautions, worseWithinMargin) {
@@ -206,21 +206,35 @@ func (w *wording) sentence() string {
 	return "NO VERDICT without a margin: " + w.changed(w.where)
 }
 
-// verb says how head compares with base.
-func (w *wording) verb(worse bool) string {
+// compared says which side is worse, or better.
+func (w *wording) compared(worse bool) string {
+	if w.Name == eval.MetricPreference {
+		if worse {
+			return fmt.Sprintf("the judge prefers %s to %s", w.answers(), w.head)
+		}
+		return fmt.Sprintf("the judge prefers %s to %s", w.head, w.answers())
+	}
 	words := map[string][2]string{
 		eval.MetricPass:    {"is better than", "is worse than"},
 		eval.MetricBlocked: {"is blocked less often than", "is blocked more often than"},
 		eval.MetricLatency: {"is faster than", "is slower than"}, eval.MetricTokens: {"takes fewer tokens than", "takes more tokens than"},
-		eval.MetricPreference: {"is preferred to", "is not preferred to"},
 	}[w.Name]
 	if words[0] == "" {
 		words = [2]string{"has a better " + w.Name + " than", "has a worse " + w.Name + " than"}
 	}
+	verb := words[0]
 	if worse {
-		return words[1]
+		verb = words[1]
 	}
-	return words[0]
+	return w.head + " " + verb + " " + w.base
+}
+
+// answers names base as one of two sides.
+func (w *wording) answers() string {
+	if strings.HasPrefix(w.base, "in ") {
+		return "the answers " + w.base
+	}
+	return w.base
 }
 
 // others names the metrics with the same verdict.
@@ -261,8 +275,11 @@ func (w *wording) size(x float64) string {
 
 // in names the metric, unless it is the pass rate.
 func (w *wording) in() string {
-	if w.Name == eval.MetricPass {
+	switch w.Name {
+	case eval.MetricPass:
 		return ""
+	case eval.MetricPreference:
+		return " in preferences"
 	}
 	return " in " + w.Name
 }
@@ -281,13 +298,19 @@ func (w *wording) changed(where string) string {
 // counts says how many cases got worse and better.
 func (w *wording) counts(where string) string {
 	worse, better := w.Regressed, w.Gained
+	gotWorse, gotBetter := [2]string{"got worse", "worse"}, [2]string{"got better", "better"}
+	if w.Name == eval.MetricBlocked {
+		gotWorse, gotBetter = [2]string{"are blocked more often", "more often"}, [2]string{"are blocked less often", "less often"}
+	}
 	switch {
+	case w.Name == eval.MetricPreference:
+		return fmt.Sprintf("%s in %d of %s, %s in %d", w.answers(), worse, w.cases(), w.head, better)
 	case worse+better == 0 && w.counted() > 0:
 		return fmt.Sprintf("none of %s changed%s", w.cases(), where)
 	case worse == 0:
-		return fmt.Sprintf("%d of %s got better%s, none worse", better, w.cases(), where)
+		return fmt.Sprintf("%d of %s %s%s, none %s", better, w.cases(), gotBetter[0], where, gotWorse[1])
 	}
-	return fmt.Sprintf("%d of %s got worse%s, %s better", worse, w.cases(), where, orNone(better))
+	return fmt.Sprintf("%d of %s %s%s, %s %s", worse, w.cases(), gotWorse[0], where, orNone(better), gotBetter[1])
 }
 
 // counted is the number of compared cases; 0 where the metric belongs to no single case.
@@ -324,6 +347,9 @@ func (w *wording) reach() string {
 		one, unit = func(x float64) string { return short(math.Abs(x)) }, ""
 	}
 	switch decided := w.Verdict == eval.Regressed || w.Verdict == eval.Improved; {
+	case w.Name == eval.MetricPreference:
+		return fmt.Sprintf("%s of the preferences are for %s, interval %s to %s",
+			percent(w.Head, 1), w.head, percent(w.Base+i[0], 1), percent(w.Base+i[1], 1))
 	case eval.IsRatio(w.Name) && w.Interval == nil:
 		return "interval unknown"
 	case eval.IsRatio(w.Name):
@@ -373,6 +399,13 @@ func (w *wording) unknown() string {
 			out += fmt.Sprintf("; it takes %d even if none differs", w.Needs)
 		}
 		return out
+	case w.Pairs > 0 && w.loss() < w.allowed():
+		could := "more could"
+		if w.Repeats > 0 {
+			could = fmt.Sprintf("about %d could", w.Repeats)
+		}
+		return fmt.Sprintf("%s of each case cannot show a loss of %s%s; %s",
+			counted(w.Pairs/w.N, "repeat"), w.size(w.allowed()), w.where, could)
 	case w.MoreCases > 0:
 		out := fmt.Sprintf("%s cannot show a loss of %s%s; about %d could", cases, w.size(w.allowed()), w.where, w.N+w.MoreCases)
 		if w.Regressed+w.Gained > 0 {
@@ -380,7 +413,7 @@ func (w *wording) unknown() string {
 		}
 		return out
 	case w.loss() >= w.allowed():
-		return fmt.Sprintf("%s: it may be chance, or a loss of %s", w.changed(w.where), w.size(w.allowed()))
+		return fmt.Sprintf("%s, which can be chance, or a loss of %s or more", w.changed(w.where), w.size(w.allowed()))
 	}
 	return w.changed(w.where) + ": " + cmp.Or(w.Advice, "too few cases to decide")
 }

@@ -175,13 +175,13 @@ func decide(m *MetricComparison, p tested, alpha float64) {
 		case orOne(m.PWorse) <= alpha:
 			m.Advice = fmt.Sprintf("worse by itself, but not when adjusted for %d comparisons of this run", p.tests)
 		case p.better <= alpha:
-			m.adviseBetter(p.better, alpha)
+			m.adviseBetter(alpha)
 		}
 	}
 }
 
 // adviseBetter says what it takes to call a metric improved that is better, but has too few cases to rule out a loss.
-func (m *MetricComparison) adviseBetter(p, alpha float64) {
+func (m *MetricComparison) adviseBetter(alpha float64) {
 	if m.Margin == nil || eval.IsRatio(m.Name) {
 		return
 	}
@@ -191,8 +191,8 @@ func (m *MetricComparison) adviseBetter(p, alpha float64) {
 	}
 	reach := math.Ceil(100*(1-math.Pow(alpha, 1/float64(m.N)))) / 100
 	m.Advice = fmt.Sprintf(
-		"it is better (p %.3g), but %d cases can miss a loss of %g: it takes %d (%d more), or a margin of %g",
-		p, m.N, *m.Margin, need, m.MoreCases, reach,
+		"it is better, but %d cases can miss a loss of %g: it takes %d (%d more), or a margin of %g",
+		m.N, *m.Margin, need, m.MoreCases, reach,
 	)
 }
 

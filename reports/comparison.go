@@ -59,11 +59,15 @@ func (t *screen) comparison(c *compare.Comparison) {
 
 // headline shows what happened in a sentence, with its notes.
 func (t *screen) headline(c *compare.Comparison) {
-	for i, line := range foldedLines(c.Headline, max(20, t.o.Width), maxHeadline) {
+	lines := []string{diag.CleanLine(c.Headline)}
+	if !t.piped || c.Headline == "" {
+		lines = foldedLines(c.Headline, max(20, t.o.Width), maxHeadline)
+	}
+	for i, line := range lines {
 		if word := headlineWords[c.Verdict]; i == 0 && word != "" && strings.HasPrefix(line, word) {
 			line = t.paint(verdictTones[c.Verdict], word) + line[len(word):]
 		}
-		t.line("%s", line)
+		t.out.WriteString(line + "\n")
 	}
 	for _, note := range c.AllNotes() {
 		t.paragraph(note)

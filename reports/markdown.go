@@ -106,6 +106,9 @@ func (m *markdown) head(links []Link) {
 	m.add("%s: %s%s, %s: %d passed, %d failed, %d could not be judged, %d skipped; %d tokens.\n\n",
 		someCode(names), diag.Count(cases, "case"), note, diag.Count(c.Total(), "trial"),
 		c.Pass, c.Fail, c.Error, c.Skip, d.Summary.Tokens.Total)
+	for _, tag := range overview.FailingTags(d) {
+		m.add("%s\n\n", codeOf(tag.String(), maxMdReason))
+	}
 	if words := overview.CutAnswers(&d.Summary); words != "" {
 		m.add("%s.\n\n", words)
 	}

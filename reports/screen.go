@@ -26,14 +26,16 @@ type screen struct {
 	out bytes.Buffer
 
 	failures overview.Failures // how the run's failures did in the baseline
+	piped    bool              // no terminal: sentences stay on one line, for other programs to find
 }
 
 // newScreen is a screen of the width of the options; d is nil when it shows no single run.
 func newScreen(d *journal.Document, o Options) screen {
-	if o.Width <= 0 {
+	piped := o.Width <= 0
+	if piped {
 		o.Width = defaultWidth
 	}
-	return screen{d: d, o: o}
+	return screen{d: d, o: o, piped: piped}
 }
 
 // writeTo writes what is on the screen, without trailing spaces.

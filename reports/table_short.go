@@ -22,6 +22,7 @@ const fewSuites = 30
 func (t *table) short() error {
 	t.notices()
 	t.scores()
+	t.failingTags()
 	t.cutAnswers()
 	t.quarantined()
 	t.saved()

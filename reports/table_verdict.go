@@ -39,12 +39,20 @@ func (t *table) findings() {
 	c := t.d.Summary.Counts
 	t.line("%s: %s, %s, %s, %s", t.trials(),
 		t.tally(eval.Pass, c.Pass), t.tally(eval.Fail, c.Fail), t.tally(eval.Err, c.Error), t.tally(eval.Skip, c.Skip))
+	t.failingTags()
 	t.cutAnswers()
 	t.gate()
 	t.held()
 	t.compared()
 	t.rankings()
 	t.out.WriteString("\n")
+}
+
+// failingTags names the tags whose cases fail out of proportion.
+func (t *table) failingTags() {
+	for _, tag := range overview.FailingTags(t.d) {
+		t.wrapped("", tag.String())
+	}
 }
 
 // cutAnswers counts truncated answers.

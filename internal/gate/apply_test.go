@@ -170,7 +170,7 @@ func TestTheComparisonIsARuleOfTheGate(t *testing.T) {
 	ten := strings.Repeat("f", 10) + all[10:]
 	const (
 		worse    = "REGRESSED  t/p is worse than in main: 10 of 60 cases got worse, none better (100 % to 83 %, by 9.3 to 27 points)"
-		tooClose = "CANNOT TELL: 3 of 60 cases got worse, none better (-5 points): it may be chance, or a loss of 5 points"
+		tooClose = "CANNOT TELL: 3 of 60 cases got worse, none better (-5 points), which can be chance, or a loss of 5 points or more"
 	)
 	for name, test := range map[string]struct {
 		head string

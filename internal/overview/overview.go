@@ -25,6 +25,8 @@ type Overview struct {
 	Run     runStatus    `json:"run"`
 	Totals  totals       `json:"summary"`
 	Arms    []armFigures `json:"arms"`
+	// FailingTags are tags whose cases fail out of proportion, at most three.
+	FailingTags []FailingTag `json:"failingTags,omitempty"`
 	// Gate is nil if no gate was applied. Then NotApplied says so.
 	Gate       *journal.Gate `json:"gate"`
 	NotApplied string        `json:"noVerdict,omitempty"`
@@ -109,8 +111,8 @@ func New(d *journal.Document) Overview {
 		Version: version,
 		Run:     newRunStatus(d),
 		Totals:  newTotals(d),
-		Arms:    []armFigures{},
-		Gate:    applied(d.Gate()), Comparison: gateComparison(d), Ranking: d.Ranking(), Race: RaceOf(d),
+		Arms:    []armFigures{}, FailingTags: FailingTags(d),
+		Gate: applied(d.Gate()), Comparison: gateComparison(d), Ranking: d.Ranking(), Race: RaceOf(d),
 	}
 	if d.Gate() == nil {
 		out.NotApplied = NotApplied

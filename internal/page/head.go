@@ -48,6 +48,9 @@ func newHeadline(d *journal.Document) headline {
 // newHead omits what only concerns the machine of the run.
 func newHead(d *journal.Document) head {
 	h := head{Overview: overview.New(d), Running: d.Running, Headline: newHeadline(d), Notices: notices(d)}
+	for _, tag := range h.FailingTags {
+		h.Notices = append(h.Notices, text.Sentence(tag.String())+".")
+	}
 	h.NoContent = d.Run.Options().NoContent
 	h.Run.CommandOptions, h.Run.ProjectFile, h.Run.Copies, h.Run.Signature = nil, "", nil, ""
 	h.Run.Suites = append([]eval.RunSuite{}, d.Run.Suites...)

@@ -267,7 +267,7 @@ func (s *Served) Names() []string {
 // Content counts the trials whose texts are in the blocks, complete or cut.
 func (s *Served) Content() TextCounts {
 	c := s.content
-	if !newHead(s.doc).NoContent {
+	if !s.doc.Run.Options().NoContent {
 		c.Images = len(s.images)
 	}
 	return c
@@ -354,7 +354,7 @@ func (s *Served) trials(b *servedBlock) ([]byte, error) {
 // image reads an image of a trial, as a data: URL.
 func (s *Served) image(hash string) ([]byte, error) {
 	found, ok := s.images[hash]
-	if !ok || newHead(s.doc).NoContent {
+	if !ok || s.doc.Run.Options().NoContent {
 		return nil, ErrNoBlock
 	}
 	data, err := s.doc.Image(found.suite, found.image, mostImage)
