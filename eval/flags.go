@@ -55,6 +55,7 @@ func (o *Options) Flags() []Flag {
 		{"--replay-or-record", Keeps, o.ReplayOr},
 		{"a run to rescore", Keeps, o.Rescore},
 		{"--ask-judges", Keeps, o.AskJudges},
+		{"--extend", Keeps, o.Extend},
 		{"--min-pass-rate", Keeps, o.MinPassRate},
 		{"--max-errors", Keeps, o.MaxErrors},
 		{"the largest share of blocked answers", Keeps, o.MaxBlocked},

@@ -87,6 +87,8 @@ type Run struct {
 	Replay string `json:"replay,omitempty"`
 	// RescoredFrom is the id of the run whose answers were scored again, "" when this run sent for its own.
 	RescoredFrom string `json:"rescoredFrom,omitempty"`
+	// ExtendedFrom are the ids of the runs whose results count in this one, the first run first; nil for a run of its own.
+	ExtendedFrom []string `json:"extendedFrom,omitempty"`
 	// Cache says that some answers may come from the cache of earlier runs.
 	Cache  bool    `json:"cache,omitempty"`
 	Models []Model `json:"models"`
@@ -128,8 +130,13 @@ func (r *Run) UnreadableOptions() error {
 	return r.CommandOptions.Unreadable
 }
 
-// AnswersOf is the id of the run that got the answers: its own, unless they were scored again.
-func (r *Run) AnswersOf() string { return cmp.Or(r.RescoredFrom, r.ID) }
+// AnswersOf is the id of the run that got the answers, or the first of them: its own, unless they were scored again.
+func (r *Run) AnswersOf() string {
+	if len(r.ExtendedFrom) > 0 && r.RescoredFrom == "" {
+		return r.ExtendedFrom[0]
+	}
+	return cmp.Or(r.RescoredFrom, r.ID)
+}
 
 // Marks are the name, the branch and the labels of a run, for lists of runs.
 func (r *Run) Marks() []string {

@@ -11,6 +11,7 @@ type SourceOptions struct {
 	Answers   string `json:"answers,omitempty"`   // a file of answers from elsewhere
 	Rescore   string `json:"rescore,omitempty"`   // a run whose answers are scored again
 	AskJudges bool   `json:"askJudges,omitempty"` // with Rescore: judges are called where the run has no reply
+	Extend    string `json:"extend,omitempty"`    // a finished run whose results count in this one
 }
 
 // Source is where the answers of a run come from: FromService, FromRecords, FromFile or FromRun.
@@ -52,7 +53,8 @@ func (o *SourceOptions) Source() (Source, error) {
 		return nil, errors.New("--record, --replay and --replay-or-record are three ways to use recorded answers: choose one")
 	case o.Answers != "" && recorded > 0:
 		return nil, errors.New(
-			"--answers takes the answers from a file, and --record, --replay and --replay-or-record keep or use those of a service: choose one",
+			"--answers takes the answers from a file, and --record, --replay and --replay-or-record keep or use those of a service: " +
+				"choose one",
 		)
 	case o.Rescore != "" && (o.Answers != "" || recorded > 0):
 		return nil, errors.New("a rescore takes the answers from its run: leave out the options that record answers or take others")

@@ -75,6 +75,7 @@ func (a *app) runCommand() *cobra.Command {
 	fs.StringVar(&o.ReplayOr, "replay-or-record", "", "use the answers recorded in `DIR`; request and record missing ones")
 	fs.BoolVar(&o.Cache, "cache", false, "keep answers in .evalrun/cache, and use those of earlier runs for equal requests")
 	fs.StringVar(&o.Answers, "answers", "", "score the answers in a JSON lines `FILE` that was made elsewhere, without a service")
+	fs.StringVar(&o.Extend, "extend", "", "continue the finished `RUN` with more repeats or new cases, and keep its answers")
 	flags.Untrusted(fs, &o.Options)
 	flags.Gate(fs, &o.Options)
 	flags.Baseline(fs, &o.Options)

@@ -132,5 +132,8 @@ func Origins(run *eval.Run, code func(string) string) (out []string) {
 		}
 		out = append(out, words+code(run.Replay))
 	}
+	if from := run.ExtendedFrom; len(from) > 0 {
+		out = append(out, "extended: this run continues "+code(from[len(from)-1])+", whose answers count")
+	}
 	return out
 }

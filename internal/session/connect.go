@@ -43,6 +43,7 @@ type Session struct {
 	recorder *recording   // keeps answers for a replay; nil keeps none
 	answers  answerSource // has answers that need no call; nil without any
 	rescores *rescoredRun // the run whose answers are scored again; nil without one
+	extends  *extendedRun // the run that this one continues; nil without one
 
 	// Applications.
 	id         string                 // part of the names of their sessions
@@ -103,6 +104,9 @@ func (s *Session) connect() (err error) {
 	case eval.FromRun:
 		return s.scoreAgain(from)
 	case eval.FromService:
+		if s.extends, err = s.openExtended(); err != nil {
+			return err
+		}
 		if s.recorder, err = s.openRecorder(from); err != nil {
 			return err
 		}
@@ -318,6 +322,9 @@ func (s *Session) Close() {
 	if s.emulator != nil {
 		s.emulator.Close()
 	}
+	if s.extends != nil {
+		_ = s.extends.doc.Close() // it was only read
+	}
 	if s.rescores != nil {
 		_ = s.rescores.doc.Close() // it was only read
 	}
@@ -330,6 +337,11 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	s.warnUncounted(p)
 	if err := p.Err(); err != nil {
 		return nil, eval.BadInput("a file has changed since it was checked: %w", err)
+	}
+	if s.extends != nil {
+		if err := s.extends.Check(p); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.shared.check(ctx, p); err != nil {
 		return nil, err

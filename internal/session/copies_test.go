@@ -121,10 +121,11 @@ func TestARescoreTakesTheSuitesAsTheyAreNow(t *testing.T) {
 	s.bad(err, "gone")
 	failed := s.given(Options{})
 	failed.FailedIn = "run"
-	expect.OK(t, failed.LikeFailed())
+	expect.OK(t, failed.Like("run"))
 	expect.Same(t, "suites of --failed-in", failed.Suites, []string{"s.yaml"})
 	expect.OK(t, os.Remove(s.at.Join("s.yaml")))
-	s.bad(failed.LikeFailed(), "is not where it was")
+	failed.Suites = nil
+	s.bad(failed.Like("run"), "is not where it was")
 	_, err = s.rescored("run", Options{})
 	s.bad(err, "is not where it was", "--suite FILE")
 }

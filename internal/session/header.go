@@ -51,6 +51,9 @@ func (s *Session) header(plan *runner.Plan, gates []*eval.GateConfig, origins []
 	if s.rescores != nil {
 		s.rescores.recordSource(run)
 	}
+	if s.extends != nil {
+		s.extends.record(run)
+	}
 	for i, one := range plan.Suites {
 		run.Suites = append(run.Suites, s.runSuite(i, one, gates[i]))
 		run.Suites[i].GateOf = origins[i]

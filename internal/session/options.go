@@ -91,7 +91,7 @@ func (f *Options) WithDefaults() *eval.WithDefaults {
 
 // Absolute makes the paths among the options absolute, so that the run can be resumed from any working directory.
 func (f *Options) Absolute() {
-	for _, path := range []*string{&f.Prices, &f.Record, &f.Replay, &f.ReplayOr, &f.Answers, &f.Rescore, &f.Emulator} {
+	for _, path := range []*string{&f.Prices, &f.Record, &f.Replay, &f.ReplayOr, &f.Answers, &f.Rescore, &f.Extend, &f.Emulator} {
 		if *path == "" || *path == standard || path == &f.Emulator && *path == eval.DemoScript {
 			continue
 		}

@@ -192,6 +192,10 @@ type answerSource interface {
 
 // known is what is there of a trial already; false says that the trial must be sent.
 func (s *Session) known(t *runner.Planned) (runner.EarlierTrial, bool) {
+	if s.extends != nil {
+		known := s.extends.Earlier(t)
+		return known, known != nil
+	}
 	if s.answers == nil {
 		return nil, false
 	}

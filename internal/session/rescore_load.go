@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
@@ -156,7 +157,8 @@ func rescorable(dir rundir.Dir, name string) (*eval.Run, error) {
 func (f *Options) copiesOf(run *eval.Run, begun *eval.Options) (files []string, err error) {
 	if begun.Interleave != "" {
 		return nil, eval.BadInput(
-			"the run %s was not signed by you, and its header names a version of a suite in git: name the suite by --suite FILE, or add --trust",
+			"the run %s was not signed by you, and its header names a version of a suite in git: name the suite by --suite FILE, or add "+
+				"--trust",
 			run.ID,
 		)
 	}
@@ -189,19 +191,22 @@ func (f *Options) suitesOf(run *eval.Run, begun *eval.Options) (files []string, 
 	return files, nil
 }
 
-// LikeFailed completes options without a suite from the run of --failed-in.
-func (f *Options) LikeFailed() error {
-	run, err := journal.Header(f.In().Path(f.FailedIn))
+// Like completes options from the run of --failed-in, if they have no suite, or of --extend.
+func (f *Options) Like(name string) error {
+	run, err := journal.Header(f.In().Path(name))
 	switch {
 	case errors.Is(err, journal.ErrNoRun):
-		return f.In().NoRun(f.FailedIn)
+		return f.In().NoRun(name)
 	case err != nil:
 		return eval.BadInput("the run cannot be read: %w", err)
 	}
-	if foreign, err := f.isForeign(f.FailedIn); err != nil || foreign {
-		return cmp.Or(err, eval.BadInput("the run %s was not signed by you, so its header could name any file: name the suite", f.FailedIn))
+	if foreign, err := f.isForeign(name); err != nil || foreign {
+		return cmp.Or(err, eval.BadInput("the run %s was not signed by you, so its header could name any file: name the suite", name))
 	}
 	begun := run.Options()
+	if f.Extend != "" {
+		f.continues(begun)
+	}
 	f.allowLike(begun)
 	f.Repeats = cmp.Or(f.Repeats, begun.Repeats)
 	f.MaxTrials = cmp.Or(f.MaxTrials, begun.MaxTrials)
@@ -213,16 +218,32 @@ func (f *Options) LikeFailed() error {
 			f.Vars[name] = value
 		}
 	}
+	if len(f.Suites) > 0 {
+		return nil
+	}
 	for _, one := range run.Suites {
 		file := suiteFile(f.In(), one)
 		if _, err := os.Stat(f.In().Join(file)); err != nil {
 			return eval.BadInput(
-				"the suite %s of the run %s is not where it was: %w; name the suite", one.Name, f.FailedIn, err,
+				"the suite %s of the run %s is not where it was: %w; name the suite", one.Name, name, err,
 			)
 		}
 		f.Suites = append(f.Suites, file)
 	}
 	return nil
+}
+
+// continues takes the selection and the rule of an extended run where options say nothing else.
+func (f *Options) continues(begun *eval.Options) {
+	if len(f.Cases)+len(f.Tags)+len(f.Arms) == 0 {
+		f.Cases, f.Tags, f.Arms = begun.Cases, begun.Tags, begun.Arms
+	}
+	f.Seed = cmp.Or(f.Seed, begun.Seed)
+	f.Baseline = cmp.Or(f.Baseline, begun.Baseline)
+	f.Interleave = cmp.Or(f.Interleave, begun.Interleave)
+	if reflect.ValueOf(f.Rule).IsZero() {
+		f.Rule = begun.Rule
+	}
 }
 
 // serviceOf uses the service of a run where flags give none. Only embeddings, and judges with --ask-judges, are sent to it.

@@ -36,6 +36,11 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress progressW
 	if err != nil {
 		return "", err
 	}
+	if s.extends != nil {
+		if err := s.extends.CheckGates(gates, s.Options.NoBaseline()); err != nil {
+			return "", err
+		}
+	}
 	removeCheckouts, err := s.CheckOut()
 	if err != nil {
 		return "", err

@@ -36,6 +36,7 @@ func (f *Options) files(given *eval.Options) (out []string) {
 		{"--replay", f.Replay, given.Replay},
 		{"--answers", f.Answers, given.Answers},
 		{"rescore", f.Rescore, given.Rescore},
+		{"--extend", f.Extend, given.Extend},
 	} {
 		if o.path != "" && o.given == "" {
 			out = append(out, fmt.Sprintf("%s (%s)", o.path, o.flag))

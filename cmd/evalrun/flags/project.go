@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -42,12 +43,12 @@ func ConfigSuites(cmd *cobra.Command, f *evalrun.Options) {
 	cmd.Args = cobra.ArbitraryArgs // checked once the suites are known
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		f.Suites = args
-		if len(args) == 0 && f.FailedIn != "" {
-			failed := Settings(f)
-			if err := failed.LikeFailed(); err != nil {
+		if like := cmp.Or(f.Extend, f.FailedIn); like != "" && (len(args) == 0 || f.Extend != "") {
+			completed := Settings(f)
+			if err := cmp.Or(completed.CheckExtend(), completed.Like(like)); err != nil {
 				return err
 			}
-			f.Options, f.Suites = failed.Options, failed.Suites
+			f.Options, f.Suites = completed.Options, completed.Suites
 		}
 		options, err := useProject(cmd, f, *none)
 		if err == nil {
