@@ -303,10 +303,10 @@ func (l *loader) system(n yaml.Node) *source {
 
 func (l *loader) systemSource(n yaml.Node) source {
 	if !n.IsMapping() {
-		return l.template(n)
+		return l.ownBraces(l.template(n))
 	}
 	if file := n.Map(fileBlock("").Names()...).Need("file"); !file.IsZero() {
-		return l.fileTemplate(file)
+		return l.ownBraces(l.fileTemplate(file))
 	}
 	return source{t: nothing(), node: n}
 }

@@ -130,7 +130,7 @@ func formOf(m yaml.Map) string {
 
 func single(parts ...part) []turn { return []turn{{eval.RoleUser, parts}} }
 
-func (l *loader) textPart(n yaml.Node) part { return textInTurn{l.template(n)} }
+func (l *loader) textPart(n yaml.Node) part { return textInTurn{l.ownBraces(l.template(n))} }
 
 func (l *loader) template(n yaml.Node) source {
 	s := source{node: n, text: n.Str()}
@@ -138,7 +138,23 @@ func (l *loader) template(n yaml.Node) source {
 	return s
 }
 
-func (l *loader) filePart(n yaml.Node) part { return textInTurn{l.fileTemplate(n)} }
+// otherVariable matches variables as other tools write them: a name alone in braces.
+var otherVariable = pattern(`\$?\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// ownBraces warns of variables of other tools' templates, which are sent as they are written.
+func (l *loader) ownBraces(s source) source {
+	for _, at := range otherVariable().FindAllStringSubmatchIndex(s.text, -1) {
+		if strings.HasPrefix(s.text[at[1]:], "}") || at[0] > 0 && s.text[at[0]-1] == '{' {
+			continue // of a template
+		}
+		l.diags.Warnf(
+			s.pos(at[0]), fmt.Sprintf("a variable is written {{.%s}}", s.text[at[2]:at[3]]), "`%s` is sent as written", s.text[at[0]:at[1]],
+		)
+	}
+	return s
+}
+
+func (l *loader) filePart(n yaml.Node) part { return textInTurn{l.ownBraces(l.fileTemplate(n))} }
 
 // fileTemplate parses the template in the file that a scalar names.
 func (l *loader) fileTemplate(n yaml.Node) source {

@@ -14,7 +14,16 @@ import (
 )
 
 func (l *loader) service(n yaml.Node) {
-	m := n.Map(serviceBlock().Names()...)
+	ofNamed := slices.DeleteFunc(servicesBlock().Names(), func(name string) bool { return slices.Contains(serviceBlock().Names(), name) })
+	m := n.Map(append(serviceBlock().Names(), ofNamed...)...)
+	for _, name := range ofNamed {
+		if m.Has(name) {
+			m.Key(name).Errorf(
+				"name it: `services: {openai: {}}` and `service: openai` at the target, or `model: \"openai:ID\"` alone",
+				"`service` is the service without a name, and `%s` is for one of `services`", name,
+			)
+		}
+	}
 	if l.opts.Untrusted {
 		l.untrustedService(m)
 		return

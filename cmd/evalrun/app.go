@@ -283,14 +283,20 @@ func (a *app) amendOwn(root *cobra.Command) {
 	}
 }
 
+// synonyms are the names of commands in other tools.
+var synonyms = map[string]string{
+	"eval": "run", "test": "run", "check": "validate", "lint": "validate", "diff": "compare", "serve": "view", "open": "view",
+	"login": "auth login", "logout": "auth logout", "new": "init", "create": "init", "providers": "vendors", "list": "history",
+}
+
 func unknownCommand(root *cobra.Command, name string) error {
 	var names []string
 	for _, c := range root.Commands() {
 		names = append(names, c.Name())
 	}
-	hint := diag.DidYouMean(name, names)
-	if hint == "" {
-		hint = "`evalrun --help` lists the commands"
+	hint := cmp.Or(diag.DidYouMean(name, names), "`evalrun --help` lists the commands")
+	if command := synonyms[name]; command != "" {
+		hint = "that is `evalrun " + command + "`"
 	}
 	return eval.BadInput("there is no command %q; %s", name, hint)
 }

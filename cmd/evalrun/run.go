@@ -37,7 +37,7 @@ func (a *app) runCommand() *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
 		Use: "run [SUITE...]", Short: "Run suites, score the answers, and apply the gate", Args: suites,
-		Long: "Without SUITE it runs the suites of the project file: evalrun.yaml in this folder or one above it. A setting\n" +
+		Long: "Without SUITE it runs the suites of the project file evalrun.yaml, or the only suite of this folder. A setting\n" +
 			"comes from the flag, else the variable, else the suite, else the project file (`evalrun help project`).",
 		Example: "  evalrun run suite.yaml --emulator\n" +
 			"  evalrun run suite.yaml --case 'refund-*' -v\n" +

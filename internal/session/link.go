@@ -76,6 +76,17 @@ type byEmulator struct{ byKey }
 
 func (byEmulator) Emulated() bool { return true }
 
+// vendorsWithKeys says how to name the vendors whose usual keys are set, "" when none is.
+func (s *Session) vendorsWithKeys() string {
+	var found []string
+	for _, v := range wire.Vendors() {
+		if i := slices.IndexFunc(v.KeyEnv, func(name string) bool { return s.Options.Env(name) != "" }); i >= 0 {
+			found = append(found, fmt.Sprintf("%s is set, so write `model: \"%s:%s\"`, or ", v.KeyEnv[i], v.Name, v.Model))
+		}
+	}
+	return strings.Join(found[:min(2, len(found))], "")
+}
+
 // dial makes the link to the unnamed service from its address and its key, login or emulator.
 func (s *Session) dial() (dialed, error) {
 	switch {
@@ -87,8 +98,8 @@ func (s *Session) dial() (dialed, error) {
 		return byEmulator{byKey{generative.New(server)}}, nil
 	case s.Settings.Service.BaseURL == "":
 		return nil, eval.BadInput(
-			"no service is configured: set --base-url, EVALRUN_BASE_URL or service.baseUrl, or try it out with --emulator; " +
-				"see `evalrun help suite#the-service-block`",
+			"no service is configured: %sset --base-url, EVALRUN_BASE_URL or service.baseUrl, or try it out with --emulator; "+
+				"see `evalrun help suite#the-service-block`", s.vendorsWithKeys(),
 		)
 	case s.oauth():
 		return s.useLogin()

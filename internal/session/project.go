@@ -1,10 +1,13 @@
 package session
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
+	"strings"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -112,6 +115,44 @@ func (f *Options) TakeSuites() error {
 		f.Suites[i] = f.shown(f.Suites[i])
 	}
 	return nil
+}
+
+// maxLooked bounds what is read of a file to find out whether it is a suite, in bytes.
+const maxLooked = 1 << 20
+
+// TakeOnlySuite takes the only suite of the folder, if none is named: a YAML file with targets and prompts at its top.
+func (f *Options) TakeOnlySuite() error {
+	entries, err := os.ReadDir(f.In().Abs(""))
+	if err != nil {
+		return eval.BadInput("name a suite: the folder cannot be read: %w", err)
+	}
+	targets, prompts := regexp.MustCompile(`(?m)^["']?targets["']?[ \t]*:`), regexp.MustCompile(`(?m)^["']?prompts["']?[ \t]*:`)
+	var looked, found []string
+	for _, e := range entries {
+		if ext := strings.ToLower(filepath.Ext(e.Name())); !e.Type().IsRegular() || ext != ".yaml" && ext != ".yml" || e.Name() == FileName {
+			continue
+		}
+		looked = append(looked, diag.CleanLine(e.Name()))
+		text, err := files.ReadInput(f.In().Join(e.Name()), maxLooked)
+		if err == nil && targets.Match(text) && prompts.Match(text) {
+			found = append(found, e.Name())
+		}
+	}
+	if len(found) == 1 {
+		f.Suites = found
+		return nil
+	}
+	some := func(names []string) string { // a folder may have thousands
+		return strings.Join(names[:min(10, len(names))], ", ") + map[bool]string{true: ", ..."}[len(names) > 10]
+	}
+	what := "there is no YAML file"
+	switch {
+	case len(found) > 1:
+		what = fmt.Sprintf("%s are suites", some(found))
+	case len(looked) > 0:
+		what = fmt.Sprintf("%s: no file with `targets` and `prompts`", some(looked))
+	}
+	return eval.BadInput("name a suite, or list the suites of the project in %s; in this folder %s", FileName, what)
 }
 
 // Presets are the defaults that the project file in use has for flags, and the name of the file in messages.

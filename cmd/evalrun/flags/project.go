@@ -54,6 +54,9 @@ func ConfigSuites(cmd *cobra.Command, f *evalrun.Options) {
 		if err == nil {
 			err = options.TakeSuites()
 		}
+		if err == nil && check != nil && len(options.Suites) == 0 {
+			err = options.TakeOnlySuite()
+		}
 		f.Suites = options.Suites
 		if err == nil && check != nil {
 			err = check(cmd, f.Suites)

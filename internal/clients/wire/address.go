@@ -21,7 +21,10 @@ func CheckBaseURL(raw string) string {
 		return err.Error()
 	}
 	if version := path.Base(u.Path); slices.Contains(APIVersions, version) {
-		return fmt.Sprintf("the base URL ends in /%s: leave the version out, it has a setting of its own", version)
+		return fmt.Sprintf(
+			"the base URL ends in /%s: leave the version out, it is `apiVersion`; a server that speaks like OpenAI is "+
+				"`services: {own: {vendor: openai-compatible, baseUrl: %s}}`", version, raw,
+		)
 	}
 	return ""
 }
