@@ -16,6 +16,7 @@ type rounds struct {
 	shard   bool // the plan has some of the repeats
 	stops   bool // the verdict may end the run
 	options compare.Options
+	run     *eval.Options
 	sides   map[string]*compare.Side                  // of the plan, by arm
 	cases   map[string]map[string]*compare.CaseTotals // by arm and key; Ran is the number of planned repeats
 }
@@ -25,7 +26,8 @@ func newRounds(run *eval.Run, plan *runner.Plan, one *eval.RunSuite, stops bool)
 	r := &rounds{
 		shard:   plan.Shard() != nil,
 		stops:   stops,
-		options: compare.Options{Alpha: finalAlpha(rule), Margins: rule.Metrics, Estimand: rule.Estimand},
+		options: compare.Options{Alpha: finalAlpha(rule), Margins: rule.Metrics, Estimand: rule.Estimand, Accepted: rule.Accepted},
+		run:     run.Options(),
 		cases:   map[string]map[string]*compare.CaseTotals{},
 	}
 	r.sides, _ = plannedSides(plan, one.Name, run.StartedAt)
@@ -112,17 +114,17 @@ func (e *roundsTest) feed(string) []eval.ArmStop {
 	if !r.stops {
 		return nil
 	}
-	base := s.base[e.arm.arm]
+	base, o := s.base[e.arm.arm], r.options
 	if name := s.baseOf(e.arm.arm); name != "" && r.sides[name] != nil {
 		base = r.after(name, e.in.next)
-	} else if base == nil && len(s.base) == 1 && s.oneArm {
+	} else if o.Selected = selectedBy(r.run, r.sides[e.arm.arm]); base == nil && len(s.base) == 1 && s.oneArm {
 		for base = range maps.Values(s.base) {
 		}
 	}
 	if base == nil {
 		return nil
 	}
-	stop := compare.KnownOfSuite(base, r.after(e.arm.arm, e.in.next), r.options, len(s.arms)*len(s.rule.Metrics))
+	stop := compare.KnownOfSuite(base, r.after(e.arm.arm, e.in.next), o, s.verdicts)
 	if stop == nil {
 		return nil
 	}
