@@ -81,6 +81,9 @@ func sideName(c *compare.Compared) string {
 	return c.Name + " (" + c.Run + ")"
 }
 
+// fdr is the share of false discoveries among changed cases that are said to be more than chance.
+const fdr = 0.1
+
 // flipNote says how much evidence one changed case is.
 func flipNote(f *compare.Flip) string {
 	switch {
@@ -88,8 +91,10 @@ func flipNote(f *compare.Flip) string {
 		return " (one sample each: no evidence by itself)"
 	case f.P == nil:
 		return " (few samples: weak evidence)"
+	case *f.P > fdr:
+		return " (can be chance)"
 	}
-	return fmt.Sprintf(" (p %.3g over all cases)", *f.P)
+	return " (more than chance)"
 }
 
 // verdictLines describe a rule that was applied: for a rule about a baseline its headline and notes, which cases are compared,

@@ -95,7 +95,7 @@ function drawFlips(a, changes, worse) {
   if (!changes && flips.length === 0) return null;
   return [h('h3', null, 'Cases whose outcome changed'), changes && h('p', {class: 'changes'}, changes, worse && ['; in the matrix: ', worse]), flips.length > 0 && h('ul', {class: 'flips'}, flips.slice(0, mostFlips).map(f => h('li', null,
     badge(isWorse(f) ? 'fail' : 'pass', isWorse(f) ? 'newly failing' : 'newly passing'), ' ', h('a', {href: address(['case', a.suite, f.case])}, name(f.case)),
-    h('span', {class: 'on'}, ` ${f.headPassed}/${f.headJudged}, was ${f.basePassed}/${f.baseJudged}`, f.singleSample ? ' (one sample each: no evidence by itself)' : f.p === undefined || f.p === null ? '' : ` (p ${three(f.p)} over all cases)`),
+    h('span', {class: 'on'}, ` ${f.headPassed}/${f.headJudged}, was ${f.basePassed}/${f.baseJudged}`, f.singleSample ? ' (one sample each: no evidence by itself)' : f.p === undefined || f.p === null ? '' : f.p > 0.1 ? ' (can be chance)' : ' (more than chance)'),
     f.baseAnswer && f.headAnswer ? h('details', null, h('summary', null, 'What changed in the answer'), drawDiff(f.baseAnswer, f.headAnswer, 'From the baseline to this run')) : null))),
   flips.length > mostFlips && h('p', {class: 'note'}, `and ${count(flips.length - mostFlips, 'more case')}`)];
 }
