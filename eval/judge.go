@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 )
@@ -187,13 +188,14 @@ func (m *MeasuredJudge) Words() string {
 		return text + ", agreement with people not measured: no label of these answers in " + filepath.Base(m.Labels)
 	}
 	return fmt.Sprintf(
-		"%s: by %d labelled answers, sensitivity %s, specificity %s", text, m.Answers, m.Sensitivity.words(), m.Specificity.words(),
+		"%s: by %d labelled answers, sensitivity %s, specificity %s", text, m.Answers, m.Sensitivity.Words(), m.Specificity.Words(),
 	)
 }
 
-func (s *BoundedShare) words() string {
+// Words are the share and its bound, for people; nil is not known.
+func (s *BoundedShare) Words() string {
 	if s == nil {
 		return "not known"
 	}
-	return fmt.Sprintf("%.2f (at least %.2f)", float64(s.Part)/float64(s.Of), s.AtLeast)
+	return fmt.Sprintf("%.2f (at least %.2f)", float64(s.Part)/float64(s.Of), math.Floor(100*s.AtLeast+1e-9)/100)
 }

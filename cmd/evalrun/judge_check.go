@@ -17,11 +17,11 @@ func (a *app) judgeCheckCommand() *cobra.Command {
 	var o judgeCheckOptions
 	cmd := &cobra.Command{
 		Use: "judge-check RUN [--labels FILE]", Short: "Measure the judges of a run against labels that people gave",
-		Long: "Compares the labels of judges with those of people: agreement, Cohen's kappa, how often each label\n" +
-			"was given, and how often the judge passed an answer that people failed. Without FILE it takes what\n" +
-			"people labelled in evalrun view --label (SUITE.labels.jsonl), and reports how far people agree. FILE\n" +
-			"is .csv with a header or .jsonl, with the columns case and label (pass, fail, or a choice). Add the\n" +
-			"columns suite, arm, repeat and scorer where a case has several answers.",
+		Long: "Compares the labels of judges with those of people: agreement, Cohen's kappa, sensitivity and\n" +
+			"specificity on each arm, and the answers on which they disagree. Without FILE it takes what people\n" +
+			"labelled in evalrun view --label (SUITE.labels.jsonl), and reports how far people agree. FILE is .csv\n" +
+			"with a header or .jsonl, with the columns case and label (pass, fail, or a choice). Add the columns\n" +
+			"suite, arm, repeat and scorer where a case has several answers, and by where several people label.",
 		Example: "  evalrun judge-check latest\n  evalrun judge-check latest --labels labels.csv",
 		Args:    exactly(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.judgeCheck(args[0], o) },

@@ -4,11 +4,13 @@ package judging
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/gate"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/scorers"
@@ -19,12 +21,23 @@ import (
 type AgreementReport struct {
 	Judges   []agreement `json:"judges"`
 	Unjudged int         `json:"untold"` // labelled answers that no judge scored, or that the run lacks
-	// Divided counts answers with equal numbers of pass and fail labels, and NotInRun labelled answers
-	// that are not in the run. People is the agreement between people. All three are only set for labels
-	// from evalrun view.
+	// Divided counts answers of which as many people say one thing as another. NotInRun counts labelled answers that
+	// are not in the run. People is the agreement between two people. The last two are only set for labels from evalrun view.
 	Divided  int         `json:"divided,omitempty"`
 	NotInRun int         `json:"elsewhere,omitempty"`
 	People   []twoPeople `json:"people,omitempty"`
+	// AllPeople is the agreement between all people, for each suite with answers that several of them labelled.
+	AllPeople []manyPeople `json:"allPeople,omitempty"`
+}
+
+// manyPeople is the agreement of several people on the answers to a suite.
+type manyPeople struct {
+	Suite   string `json:"suite"`
+	Answers int    `json:"answers"` // with two labels or more
+	Labels  int    `json:"labels"`  // of these answers
+	// Alpha is Krippendorff's, for words without an order: 1 for complete agreement, 0 for what chance would give. nil if
+	// all labels are the same.
+	Alpha *float64 `json:"krippendorffAlpha"`
 }
 
 // agreement is the agreement of a judge with people. Intervals are at 90 %. They count cases, because
@@ -48,6 +61,13 @@ type agreement struct {
 	// reverse. Both are nil for labels that are choices.
 	FalsePass *wilsonShare `json:"falsePass,omitempty"`
 	FalseFail *wilsonShare `json:"falseFail,omitempty"`
+	// Arms has sensitivity and specificity on each arm, as a gate takes them; none for labels that are choices. Favours
+	// says where the judge treats arms differently.
+	Arms    []armFigures `json:"arms,omitempty"`
+	Favours []string     `json:"favours,omitempty"`
+	// Disagreements are the first answers on which the judge and people disagree, of all Disagreed.
+	Disagreements []disagreement `json:"disagreements,omitempty"`
+	Disagreed     int            `json:"disagreed"`
 	// Confusion counts answers by label and by the judge's word, in the order of Words.
 	Words     []string `json:"words"`
 	Confusion [][]int  `json:"confusion"`
@@ -77,8 +97,27 @@ func newProportion(pairs []labelled, part func(labelled) bool) wilsonShare {
 	return p
 }
 
+type armFigures struct {
+	Arm string `json:"arm"`
+	eval.JudgeFigures
+}
+
+// disagreement is an answer on which a judge and people disagree.
+type disagreement struct {
+	Case   string `json:"case"`
+	Arm    string `json:"arm"`
+	Repeat int    `json:"repeat"`
+	People string `json:"people"`
+	Judge  string `json:"judge"`
+}
+
+// maxDisagreements bounds the answers that a report lists for a judge.
+const maxDisagreements = 200
+
 type labelled struct {
 	caseName     string
+	arm          string
+	repeat       int
 	people, said string
 }
 
@@ -130,6 +169,7 @@ func (c *labelCheck) report(from string) (*AgreementReport, error) {
 	for _, k := range c.order {
 		out.Judges = append(out.Judges, newAgreement(k, c.pairs[k], c.choices[k]))
 	}
+	out.Divided, out.AllPeople = c.divided, c.agreements()
 	return out, nil
 }
 
@@ -138,26 +178,21 @@ type labelCheck struct {
 	labels    *labelFile
 	order     []checkKey
 	pairs     map[checkKey][]labelled
-	choices   map[checkKey]bool // whether the labels are choices
-	taken     map[answerKey]*label
-	words     []string // valid labels
-	hasJudges bool     // whether any answer has a judge's score
+	choices   map[checkKey]bool     // whether the labels are choices
+	divided   int                   // answers on which people are divided
+	suites    []string              // with labels of several people
+	several   map[string][][]string // their labels, answer by answer
+	words     []string              // valid labels
+	hasJudges bool                  // whether any answer has a judge's score
 	unjudged  int
 	people    *wholeLabels // labels of whole answers; nil for a file that names cases
 }
 
 func newLabelCheck(given *labelFile) *labelCheck {
 	return &labelCheck{
-		labels: given, pairs: map[checkKey][]labelled{}, choices: map[checkKey]bool{}, taken: map[answerKey]*label{},
+		labels: given, pairs: map[checkKey][]labelled{}, choices: map[checkKey]bool{}, several: map[string][][]string{},
 		words: append([]string{passWord, failWord}, scorers.JudgeChoices()...),
 	}
-}
-
-// answerKey identifies a score of an answer, which counts once even if it has several labels.
-type answerKey struct {
-	suite, caseName, arm string
-	repeat               int
-	scorer               string
 }
 
 func (c *labelCheck) problem(l *label, format string, args ...any) {
@@ -178,70 +213,178 @@ func (c *labelCheck) trial(r *eval.Result) {
 			}
 		}
 	}
+	var about []*labelledScore
 	for _, l := range c.labels.by[r.Case] {
 		if l.fits(r) {
-			c.labelled(l, r)
+			about = c.labelled(about, l, r)
 		}
+	}
+	for _, one := range about {
+		c.decide(one, r)
 	}
 	if c.people != nil {
 		c.peopleOn(r)
 	}
 }
 
-// labelled matches a label with an answer. It reports labels that match several answers.
-func (c *labelCheck) labelled(l *label, r *eval.Result) {
+// labelledScore is a judge's score of an answer with its labels; without a score the answer could not be judged.
+type labelledScore struct {
+	scorer string
+	score  *eval.Score
+	labels []*label
+}
+
+// labelled matches a label with a score of an answer. It reports labels that match several answers, and two different labels
+// of one person.
+func (c *labelCheck) labelled(about []*labelledScore, l *label, r *eval.Result) []*labelledScore {
 	if l.met++; l.met > 1 {
 		if l.met == 2 {
 			c.problem(l, "the label fits several answers to case `%s`: say `suite`, `arm` or `repeat`", l.Case)
 		}
-		return
+		return about
 	}
 	s, problem := l.choose(r)
 	if problem != "" {
 		c.problem(l, "%s", problem)
-		return
+		return about
 	}
-	key := answerKey{r.Suite, r.Case, r.Arm, r.Repeat, l.Scorer}
+	scorer := l.Scorer
 	if s != nil {
-		key.scorer = cmp.Or(s.Name, s.Scorer)
+		scorer = cmp.Or(s.Name, s.Scorer)
 	}
-	if before := c.taken[key]; before != nil {
-		if !strings.EqualFold(before.Label, l.Label) {
-			c.problem(l, "`%s` contradicts `%s` on line %d, which is about the same answer", l.Label, before.Label, before.line)
+	i := slices.IndexFunc(about, func(one *labelledScore) bool { return one.scorer == scorer })
+	if i < 0 {
+		return append(about, &labelledScore{scorer, s, []*label{l}})
+	}
+	for _, before := range about[i].labels {
+		switch {
+		case before.Who == "" || before.Who != l.Who:
+		case !strings.EqualFold(before.Label, l.Label):
+			c.problem(
+				l, "`%s` contradicts `%s` on line %d, which %s says of the same answer", l.Label, before.Label, before.line, l.Who,
+			)
+			return about
+		default:
+			return about
 		}
-		return
 	}
-	c.taken[key] = l
-	if s == nil {
+	about[i].labels = append(about[i].labels, l)
+	return about
+}
+
+// decide takes what most people say of an answer. What each of them says counts for the agreement of people.
+func (c *labelCheck) decide(one *labelledScore, r *eval.Result) {
+	if one.score == nil {
 		c.unjudged++
 		return
 	}
-	c.take(l, r, s)
+	var words []string
+	var choice bool
+	for _, l := range one.labels {
+		word, is, ok := c.fits(l, r, one.score)
+		if ok {
+			words, choice = append(words, word), is
+		}
+	}
+	c.note(r.Suite, words)
+	switch word := mostFrequent(words); {
+	case word != "":
+		c.take(word, choice, r, one.score)
+	case len(words) > 0:
+		c.divided++
+	}
 }
 
-// take pairs a label with a score, and with the vote of each judge of a panel.
-func (c *labelCheck) take(l *label, r *eval.Result, s *eval.Score) {
-	k := checkKey{r.Suite, cmp.Or(s.Name, s.Scorer), s.Judged.Judge, len(s.Judged.Panel) > 0}
-	word := inWords(l.Label, slices.Concat([]string{passWord, failWord}, s.Judged.Choices, scorers.JudgeChoices()))
-	choice := word != passWord && word != failWord
-	switch {
-	case !slices.Contains(c.order, k):
-		c.choices[k] = choice
-	case c.choices[k] != choice:
+// mostFrequent is the word that is there most often, "" for a tie.
+func mostFrequent(words []string) (most string) {
+	counts, best := map[string]int{}, 0
+	for _, w := range words {
+		counts[w]++
+		best = max(best, counts[w])
+	}
+	for w, n := range counts {
+		switch {
+		case n < best:
+		case most != "":
+			return ""
+		default:
+			most = w
+		}
+	}
+	return most
+}
+
+// note keeps the labels that several people gave an answer.
+func (c *labelCheck) note(suite string, words []string) {
+	if len(words) < 2 {
+		return
+	}
+	if c.several[suite] == nil {
+		c.suites = append(c.suites, suite)
+	}
+	c.several[suite] = append(c.several[suite], words)
+}
+
+// agreements measures how far all people agree, suite by suite.
+func (c *labelCheck) agreements() (out []manyPeople) {
+	for _, suite := range c.suites {
+		one := manyPeople{Suite: suite, Answers: len(c.several[suite])}
+		var words []string
+		for _, said := range c.several[suite] {
+			one.Labels += len(said)
+			words = append(words, said...)
+		}
+		slices.Sort(words)
+		words = slices.Compact(words)
+		var rows [][]int
+		for _, said := range c.several[suite] {
+			row := make([]int, len(words))
+			for _, w := range said {
+				row[slices.Index(words, w)]++
+			}
+			rows = append(rows, row)
+		}
+		if alpha, ok := stats.KrippendorffAlpha(rows); ok {
+			one.Alpha = &alpha
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// fits returns the word of a label in the spelling of a score's judge. It reports a label that this judge could not give.
+func (c *labelCheck) fits(l *label, r *eval.Result, s *eval.Score) (word string, choice, ok bool) {
+	k := keyOf(r, s)
+	word = inWords(l.Label, slices.Concat([]string{passWord, failWord}, s.Judged.Choices, scorers.JudgeChoices()))
+	choice = word != passWord && word != failWord
+	if known, seen := c.choices[k]; seen && known != choice {
 		c.problem(
 			l, "`%s`, where other labels of `%s` are %s", l.Label, k.scorer,
-			map[bool]string{true: "choices", false: "pass or fail"}[c.choices[k]],
+			map[bool]string{true: "choices", false: "pass or fail"}[known],
 		)
-		return
+		return word, choice, false
 	}
+	c.choices[k] = choice
 	if own := s.Judged.Choices; choice && own != nil && !slices.Contains(own, word) {
 		c.problem(l, "`%s` is not a choice of `%s`: %s", l.Label, k.scorer, strings.Join(own, ", "))
-		return
+		return word, choice, false
 	}
-	c.pair(k, labelled{r.Case, word, said(choice, s.Judged.Choice, s.Passed())}, choice)
+	return word, choice, true
+}
+
+func keyOf(r *eval.Result, s *eval.Score) checkKey {
+	return checkKey{r.Suite, cmp.Or(s.Name, s.Scorer), s.Judged.Judge, len(s.Judged.Panel) > 0}
+}
+
+// take pairs what people say with a score, and with the vote of each judge of a panel.
+func (c *labelCheck) take(word string, choice bool, r *eval.Result, s *eval.Score) {
+	k := keyOf(r, s)
+	p := labelled{r.Case, r.Arm, r.Repeat, word, said(choice, s.Judged.Choice, s.Passed())}
+	c.pair(k, p, choice)
 	for _, vote := range s.Judged.Panel {
 		k.judge, k.panel = vote.Judge, false
-		c.pair(k, labelled{r.Case, word, said(choice, vote.Choice, vote.Passed)}, choice)
+		p.said = said(choice, vote.Choice, vote.Passed)
+		c.pair(k, p, choice)
 	}
 }
 
@@ -324,8 +467,84 @@ func newAgreement(k checkKey, pairs []labelled, choices bool) agreement {
 			return newProportion(slices.DeleteFunc(slices.Clone(pairs), other), func(p labelled) bool { return !agree(p) })
 		}
 		c.FalsePass, c.FalseFail = new(of(failWord)), new(of(passWord))
+		c.byArm(pairs)
+	}
+	for _, p := range pairs {
+		if agree(p) {
+			continue
+		}
+		if c.Disagreed++; c.Disagreed <= maxDisagreements {
+			c.Disagreements = append(c.Disagreements, disagreement{p.caseName, p.arm, p.repeat, p.people, p.said})
+		}
 	}
 	return c
+}
+
+// byArm measures the judge on each arm, and compares its errors between arms.
+func (c *agreement) byArm(pairs []labelled) {
+	on := map[string][]eval.LabelledAnswer{}
+	var arms []string
+	for _, p := range pairs {
+		if on[p.arm] == nil {
+			arms = append(arms, p.arm)
+		}
+		on[p.arm] = append(on[p.arm], eval.LabelledAnswer{Case: p.caseName, People: p.people == passWord, Judge: p.said == passWord})
+	}
+	for _, arm := range arms {
+		c.Arms = append(c.Arms, armFigures{arm, gate.Figures(on[arm])})
+	}
+	tests := float64(len(arms) * (len(arms) - 1)) // of two kinds of errors, for each pair of arms
+	for i, one := range arms {
+		for _, other := range arms[i+1:] {
+			for _, people := range []bool{false, true} {
+				a, ofA := wrongCases(on[one], people)
+				b, ofB := wrongCases(on[other], people)
+				if p, _ := stats.FisherExact(a, ofA, b, ofB); p*tests <= eval.DefaultAlpha {
+					c.Favours = append(c.Favours, favours(one, other, people, a, ofA, b, ofB))
+				}
+			}
+		}
+	}
+}
+
+// wrongCases counts the cases with answers that people passed, or failed, and those in which the judge is wrong about at least
+// half of them.
+func wrongCases(answers []eval.LabelledAnswer, people bool) (wrong, of int) {
+	balance := map[string]int{}
+	for _, a := range answers {
+		if a.People != people {
+			continue
+		}
+		if a.Judge != people {
+			balance[a.Case]++
+		} else {
+			balance[a.Case]--
+		}
+	}
+	for _, n := range balance {
+		if n >= 0 {
+			wrong++
+		}
+	}
+	return wrong, len(balance)
+}
+
+// favours says which of two arms the judge treats better, given in how many cases it is wrong on each.
+func favours(one, other string, people bool, a, ofA, b, ofB int) string {
+	what, better := "passes more of what people failed", a*ofB > b*ofA
+	if people {
+		what, better = "fails more of what people passed", a*ofB < b*ofA
+	}
+	favoured := other
+	if better {
+		favoured = one
+	}
+	if more := a*ofB > b*ofA; !more {
+		one, other, a, ofA, b, ofB = other, one, b, ofB, a, ofA
+	}
+	return fmt.Sprintf(
+		"the judge favours %s: it %s on %s (%d of %d cases) than on %s (%d of %d)", favoured, what, one, a, ofA, other, b, ofB,
+	)
 }
 
 // confuse counts the pairs by their words, and returns the index of each word.
@@ -379,7 +598,7 @@ func CheckPeople(d *journal.Document, files []*labels.File) (*AgreementReport, e
 	if err != nil {
 		return nil, err
 	}
-	out.Divided = c.people.divided
+	out.Divided += c.people.divided
 	for _, f := range files {
 		for _, k := range f.Answers() {
 			if !c.people.met[k] {
@@ -402,6 +621,15 @@ func (c *labelCheck) peopleOn(r *eval.Result) {
 	}
 	said := file.Of(key)
 	word := labels.Decide(said)
+	if !c.people.met[key] { // repeats with the same answer share their labels
+		var words []string
+		for _, l := range said {
+			if l.Label != labels.None {
+				words = append(words, l.Label)
+			}
+		}
+		c.note(r.Suite, words)
+	}
 	if word == labels.None {
 		if labels.AnyWord(said) {
 			c.people.met[key] = true
@@ -414,7 +642,9 @@ func (c *labelCheck) peopleOn(r *eval.Result) {
 	for i := range r.Scores {
 		if s := &r.Scores[i]; s.Judged != nil {
 			judged = true
-			c.take(&label{Label: word}, r, s)
+			if word, choice, ok := c.fits(&label{Label: word}, r, s); ok {
+				c.take(word, choice, r, s)
+			}
 		}
 	}
 	if !judged {

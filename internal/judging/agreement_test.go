@@ -112,12 +112,17 @@ func TestCheckMeasuresPassAndFail(t *testing.T) {
 		Suite: "s", Scorer: "tone", Judge: "judge of tone", Answers: 20, Cases: 20,
 		Agreement: wilsonShare{Part: a + d, Of: 20, Share: new(15. / 20)}, Kappa: &kappa,
 		FalsePass: &wilsonShare{Part: b, Of: a + b, Share: new(2. / 8)}, FalseFail: &wilsonShare{Part: c, Of: c + d, Share: new(3. / 12)},
-		Words: []string{failWord, passWord}, Confusion: [][]int{{a, b}, {c, d}},
+		Words: []string{failWord, passWord}, Confusion: [][]int{{a, b}, {c, d}}, Disagreed: b + c,
 	}
 	ignored := cmp.Options{
-		cmpopts.IgnoreFields(wilsonShare{}, "Interval"), cmpopts.IgnoreFields(agreement{}, "KappaInterval"), cmpopts.EquateApprox(0, 1e-12),
+		cmpopts.IgnoreFields(wilsonShare{}, "Interval"), cmpopts.IgnoreFields(agreement{}, "KappaInterval", "Arms", "Disagreements"),
+		cmpopts.EquateApprox(0, 1e-12),
 	}
 	expect.Same(t, "result", got, want, ignored)
+	expect.Same(t, "a disagreement", got.Disagreements[0], disagreement{"c6", "t/p", 1, failWord, passWord})
+	// The lower bounds of Clopper and Pearson for 9 of 12 and 6 of 8: where that many or more have a probability of 5 %.
+	expect.Same(t, "on the arm", []float64{got.Arms[0].Sensitivity.AtLeast, got.Arms[0].Specificity.AtLeast},
+		[]float64{0.47267, 0.40031}, cmpopts.EquateApprox(0, 1e-5))
 	isWilson(t, "agreement", got.Agreement, 20)
 	isWilson(t, "false pass", *got.FalsePass, 8)
 	isWilson(t, "false fail", *got.FalseFail, 12)
@@ -203,7 +208,8 @@ func TestCheckMeasuresEachJudgeAlone(t *testing.T) {
 func TestCheckReportsEveryLabelThatFitsNothing(t *testing.T) {
 	t.Parallel()
 	d := runOf(
-		t, tone("one", passWord), ruled("twice", 1, map[string]string{"tone": passWord}), ruled("twice", 2, map[string]string{"tone": passWord}),
+		t, tone("one", passWord), ruled("twice", 1, map[string]string{"tone": passWord}),
+		ruled("twice", 2, map[string]string{"tone": passWord}),
 		ruled("both", 1, map[string]string{"tone": passWord, "facts": passWord}), ruled("plain", 1, nil), tone("choice", "same"),
 	)
 	for file, wants := range map[string][]string{
@@ -313,7 +319,7 @@ func TestCheckNumbersAreThoseWorkedOutByHand(t *testing.T) {
 	var pairs []labelled
 	add := func(n int, people, said string) {
 		for range n {
-			pairs = append(pairs, labelled{string(rune('A' + len(pairs))), people, said})
+			pairs = append(pairs, labelled{caseName: string(rune('A' + len(pairs))), people: people, said: said})
 		}
 	}
 	add(19, failWord, failWord)
@@ -340,7 +346,7 @@ func TestCheckNumbersAreThoseWorkedOutByHand(t *testing.T) {
 		}
 	}
 	// Complete agreement is not certainty; one word alone is agreement by chance; several answers to a case count as one.
-	pairs = []labelled{{"a", passWord, passWord}, {"b", failWord, failWord}}
+	pairs = []labelled{{caseName: "a", people: passWord, said: passWord}, {caseName: "b", people: failWord, said: failWord}}
 	if c := newAgreement(checkKey{}, pairs, false); *c.Kappa != 1 || c.KappaInterval[0] > 0 || c.KappaInterval[1] != 1 {
 		t.Errorf("%+v, want a kappa of 1 with an interval from at most 0 to 1", c)
 	}

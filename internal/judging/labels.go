@@ -26,6 +26,7 @@ type label struct {
 	Repeat int    `json:"repeat"`
 	Scorer string `json:"scorer"` // name of the scorer whose judge is measured
 	Label  string `json:"label"`  // pass, fail, or a choice
+	Who    string `json:"by"`     // who gave it; labels without a name are of different people
 
 	line int
 	met  int // number of matching answers
@@ -125,7 +126,7 @@ func (l *labelFile) readCSV(data []byte) {
 
 // header reports missing columns. It folds the case of the names.
 func (l *labelFile) header(columns []string) bool {
-	labelColumns := []string{"suite", "case", "arm", "repeat", "scorer", "label"}
+	labelColumns := []string{"suite", "case", "arm", "repeat", "scorer", "label", "by"}
 
 	for i := range columns {
 		columns[i] = strings.ToLower(strings.TrimSpace(columns[i]))
@@ -142,7 +143,7 @@ func (l *labelFile) header(columns []string) bool {
 
 func (l *labelFile) row(line int, cell func(string) string) {
 	one := &label{
-		Suite: cell("suite"), Case: cell("case"), Arm: cell("arm"), Scorer: cell("scorer"), Label: cell("label"),
+		Suite: cell("suite"), Case: cell("case"), Arm: cell("arm"), Scorer: cell("scorer"), Label: cell("label"), Who: cell("by"),
 		line: line,
 	}
 	repeat := cell("repeat")

@@ -18,6 +18,15 @@ func (r *AgreementReport) Text() string {
 	for i := range r.People {
 		writePeople(&p, &r.People[i])
 	}
+	for _, a := range r.AllPeople {
+		alpha := "not defined, since all say the same"
+		if a.Alpha != nil {
+			alpha = fmt.Sprintf("%.3f", *a.Alpha)
+		}
+		fmt.Fprintf(&p, "%s\n", diag.CleanLine(fmt.Sprintf(
+			"people in %s: Krippendorff's alpha %s, by %d labels of %s", a.Suite, alpha, a.Labels, diag.Count(a.Answers, "answer"),
+		)))
+	}
 	if r.Divided > 0 {
 		fmt.Fprintf(&p, "people are divided on %s: left out\n", diag.Count(r.Divided, "answer"))
 	}
@@ -32,6 +41,9 @@ func (r *AgreementReport) Text() string {
 
 // fewCases is the number of cases below which the report warns that much remains open.
 const fewCases = 50
+
+// maxListed bounds what the text lists of a judge.
+const maxListed = 20
 
 func writeAgreement(p *strings.Builder, c *agreement) {
 	who := "judge"
@@ -50,7 +62,31 @@ func writeAgreement(p *strings.Builder, c *agreement) {
 		fmt.Fprintf(p, "  passed by the judge, failed by people: %s\n", proportion(c.FalsePass))
 		fmt.Fprintf(p, "  failed by the judge, passed by people: %s\n", proportion(c.FalseFail))
 	}
+	for i := range c.Arms {
+		a := &c.Arms[i]
+		fmt.Fprintf(p, "  %s\n", diag.CleanLine(fmt.Sprintf(
+			"on %s: sensitivity %s, specificity %s", a.Arm, a.Sensitivity.Words(), a.Specificity.Words(),
+		)))
+	}
+	for i, line := range c.Favours {
+		if i == maxListed {
+			fmt.Fprintf(p, "  warning: and %d more like these\n", len(c.Favours)-i)
+			break
+		}
+		fmt.Fprintf(p, "  warning: %s\n", diag.CleanLine(line))
+	}
 	writeConfusion(p, c)
+	for i, d := range c.Disagreements[:min(maxListed, len(c.Disagreements))] {
+		if i == 0 {
+			fmt.Fprintf(p, "  they disagree on:\n")
+		}
+		fmt.Fprintf(p, "    %s\n", diag.CleanLine(fmt.Sprintf(
+			"%s on %s, repeat %d: people %s, judge %s", d.Case, d.Arm, d.Repeat, d.People, d.Judge,
+		)))
+	}
+	if more := c.Disagreed - maxListed; more > 0 {
+		fmt.Fprintf(p, "    and %d more (-o json has %d)\n", more, len(c.Disagreements))
+	}
 	if c.Cases < fewCases {
 		fmt.Fprintf(p, "  fewer than %d cases leave much open: label more\n", fewCases)
 	}

@@ -76,6 +76,35 @@ func FleissKappa(rows [][]int) (float64, bool) {
 	return (seen - chance) / (1 - chance), true
 }
 
+// KrippendorffAlpha is the agreement of several raters beyond chance, for categories without an order: 1 complete, 0 as by
+// chance. Each row counts, for one subject, how often each category was chosen. Subjects may have different numbers of
+// ratings; those with one do not count. False when there is nothing to compare, or one category.
+// Source: Krippendorff, Content Analysis, chapter 12.
+func KrippendorffAlpha(rows [][]int) (float64, bool) {
+	var total, agreed float64
+	categories := map[int]float64{}
+	for _, row := range rows {
+		n := float64(sumOf(row))
+		if n < 2 {
+			continue
+		}
+		total += n
+		for c, k := range row {
+			categories[c] += float64(k)
+			agreed += float64(k*(k-1)) / (n - 1)
+		}
+	}
+	pairs := total * (total - 1)
+	byChance := 0.0
+	for _, k := range categories {
+		byChance += k * (k - 1)
+	}
+	if total == 0 || byChance == pairs {
+		return 0, false
+	}
+	return 1 - (1-agreed/total)/(1-byChance/pairs), true
+}
+
 func sumOf(row []int) int {
 	total := 0
 	for _, n := range row {

@@ -41,3 +41,26 @@ func TestFleissKappaIsThatOfTheTextbook(t *testing.T) {
 		}
 	}
 }
+
+// Krippendorff's own example of four observers with missing ratings (Computing Krippendorff's Alpha-Reliability, 2011).
+func TestKrippendorffAlpha(t *testing.T) {
+	t.Parallel()
+	var rows [][]int
+	for _, ratings := range []string{"111", "22322", "3333", "3333", "2222", "1234", "4444", "1121", "2222", "555", "11", "3"} {
+		row := make([]int, 6)
+		for _, r := range ratings {
+			row[r-'0']++
+		}
+		rows = append(rows, row)
+	}
+	rows[1] = []int{0, 0, 3, 1, 0, 0}
+	alpha, ok := KrippendorffAlpha(rows)
+	if want := 0.743; !ok || math.Abs(alpha-want) > 5e-4 {
+		t.Errorf("got %g, want %g", alpha, want)
+	}
+	for name, rows := range map[string][][]int{"one category": {{2, 0}, {3, 0}}, "one rating each": {{1, 0}, {0, 1}}, "nothing": nil} {
+		if alpha, ok := KrippendorffAlpha(rows); ok {
+			t.Errorf("%s: got %g, want none", name, alpha)
+		}
+	}
+}
