@@ -101,7 +101,7 @@ func passedBefore(p *compare.Pairing, names []string) (passed, others []string) 
 func casesOf(a *compare.ArmComparison) []string {
 	p := &a.Cases
 	out := []string{compared(a)}
-	if words := stopWords(a.EarlyVerdict, p.Unused); words != "" {
+	if words := stopWords(a, p.Unused); words != "" {
 		out = append(out, words)
 	}
 	for _, left := range []struct {
@@ -155,9 +155,13 @@ func compared(a *compare.ArmComparison) string {
 }
 
 // stopWords says why not all units of a schedule are compared, "" if all are.
-func stopWords(stop *eval.KnownVerdict, unused int) string {
-	if stop == nil {
+func stopWords(a *compare.ArmComparison, unused int) string {
+	stop := a.EarlyVerdict
+	switch {
+	case stop == nil:
 		return ""
+	case a.Estimand == eval.OfSuite:
+		return fmt.Sprintf("the verdict was known after %d of %d rounds; the others did not run, or are not used", stop.Units, stop.Of)
 	}
 	what := "the verdict was known"
 	if stop.Verdict == eval.Inconclusive {
