@@ -48,7 +48,8 @@ type CaseTotals struct {
 	Contradicted               eval.Sum   // over pairs of different answers: 1 where the preference changed with their order
 	First                      eval.Sum   // over the judge's rulings for one answer: 1 where it preferred the first
 	Classes                    []ClassCount
-	TrialAt                    int64 // offset in the run file of a failed trial, else of the first; 0: not known
+	Answers                    []uint64 // hashes of the ids of its answers, of those that have one
+	TrialAt                    int64    // offset in the run file of a failed trial, else of the first; 0: not known
 	// Repeats has the values of each repeat if the estimand is the suite: pass, blocked and then Side.Metrics, where
 	// missing ones are NaN. A repeat that could not be judged is nil.
 	Repeats [][]float64
@@ -100,6 +101,9 @@ type Options struct {
 	MinPaired float64
 	// Selected reports whether head has to cover a case of the baseline, by its name and tags there; nil means all.
 	Selected func(*CaseTotals) bool
+	// SameAnswers says that scorers are compared, on answers that both sides have, and Replayed that head's answers are
+	// recorded ones.
+	SameAnswers, Replayed bool
 	// Accepted are patterns of cases of the baseline that head may lose without a consequence.
 	Accepted eval.Accepted
 }
@@ -154,11 +158,37 @@ func Compare(base, head *Side, o Options) ArmComparison {
 	if o.Estimand == eval.OfSuite {
 		c.Why = cmp.Or(c.Why, looksCached(base, "the baseline"), looksCached(head, "the run"))
 	}
+	if !o.SameAnswers {
+		c.oneAnswer(scored, o.Replayed)
+	}
 	c.Flips = flips(scored)
 	c.Slices = m.slices()
 	c.Safety = safety(base.Categories, head.Categories)
 	c.Points = m.points(c.Metrics, base, head)
 	return c
+}
+
+// oneAnswer counts the pairs whose answers are one recorded answer on both sides. They show nothing about a change.
+func (c *ArmComparison) oneAnswer(pairs []pair, replayed bool) {
+	n := 0
+	for _, p := range pairs {
+		answers := p.head.Answers
+		lacks := func(id uint64) bool { return !slices.Contains(p.base.Answers, id) }
+		if len(answers) > 0 && len(answers) == p.head.answered() && !slices.ContainsFunc(answers, lacks) {
+			n++
+		}
+	}
+	c.Cases.OneAnswer = n
+	why := fmt.Sprintf("the answers of all %s are the same recorded ones on both sides", counted(n, "pair"))
+	switch {
+	case n == 0:
+	case n < len(pairs):
+		c.Notes = append(c.Notes, fmt.Sprintf("%d of %s are one recorded answer each", n, counted(len(pairs), "pair")))
+	case replayed && c.Why == "":
+		c.NotCompared = why
+	default:
+		c.Why = cmp.Or(c.Why, why+", so they cannot show a change: run again without the cache")
+	}
 }
 
 // atWorst tests a metric again with each error of head, and each case that head lost, at its worst possible value:

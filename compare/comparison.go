@@ -53,6 +53,8 @@ type ArmComparison struct {
 
 	Verdict eval.Verdict `json:"verdict,omitempty"`
 	Why     string       `json:"why,omitempty"` // why the verdict is invalid
+	// NotCompared says why there is no verdict although a margin is stated: a replay shows nothing about answers.
+	NotCompared string `json:"notCompared,omitempty"`
 	// Look is nil where looks were not counted.
 	Look *Look `json:"look,omitempty"`
 	// Judges are those whose scores the verdict is about.
@@ -90,8 +92,10 @@ type Pairing struct {
 	Accepted eval.Accepted `json:"accepted,omitzero"`
 	// PassedBefore are the removed, changed or quarantined cases that had passed.
 	PassedBefore []string `json:"passedBefore,omitempty"`
-	Unscored     []string `json:"unjudged,omitempty"` // paired, but one side has neither a pass nor a fail
-	Changed      []string `json:"changed,omitempty"`  // same name, different variables or scorers
+	// OneAnswer counts the pairs whose answers are one recorded answer on both sides.
+	OneAnswer int      `json:"oneAnswer,omitempty"`
+	Unscored  []string `json:"unjudged,omitempty"` // paired, but one side has neither a pass nor a fail
+	Changed   []string `json:"changed,omitempty"`  // same name, different variables or scorers
 	// ScorerVersions lists changed cases whose scorers differ only in the version of a kind.
 	ScorerVersions []ScorerVersion `json:"scorerVersions,omitempty"`
 	Added          []string        `json:"added,omitempty"`

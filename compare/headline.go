@@ -124,6 +124,8 @@ func (c *Compared) called() string {
 func (s sides) headline(a *ArmComparison) string {
 	m := a.decisive()
 	switch {
+	case a.NotCompared != "" && a.Why == "":
+		return "NOT COMPARED" + s.where + ": " + a.NotCompared
 	case a.Why != "":
 		return "INVALID" + s.where + ": " + a.Why
 	case m == nil:

@@ -29,6 +29,7 @@ func Decide(arms []ArmComparison, rules Rules) eval.Verdict {
 		a := &arms[i]
 		o := rules(a.Suite)
 		switch a.Verdict = ""; {
+		case a.NotCompared != "" && a.Why == "":
 		case len(o.Margins) > 0:
 			o.decideArm(a)
 		case len(a.Metrics) == 0 && a.Why != "": // nothing to show
@@ -60,7 +61,7 @@ func decideMetrics(arms []ArmComparison, rules Rules) {
 	for i := range arms {
 		o := rules(arms[i].Suite)
 		for j := range arms[i].Metrics {
-			if m := &arms[i].Metrics[j]; m.Gated && arms[i].Why == "" {
+			if m := &arms[i].Metrics[j]; m.Gated && arms[i].Why == "" && arms[i].NotCompared == "" {
 				gated = append(gated, one{m, o.Alpha})
 				least = min(least, o.Alpha)
 			}

@@ -177,7 +177,10 @@ type Timing struct {
 	QueuedMs float64 `json:"queuedMs"`
 	// LatencyMs is the service time of the last attempt, body included.
 	LatencyMs float64 `json:"latencyMs"`
-	Attempts  int     `json:"attempts"`
+	Attempts  int     `json:"attempts"` // 0: a recorded answer
+	// Answer identifies the answer, of several calls the last one: trials with the same one have one answer, which was
+	// recorded. It is "" where that is not known.
+	Answer string `json:"answer,omitempty"`
 	StreamTiming
 }
 

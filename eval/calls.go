@@ -217,6 +217,7 @@ func (t *Timing) Add(later *Timing) {
 	t.QueuedMs += later.QueuedMs
 	t.LatencyMs += later.LatencyMs
 	t.Attempts += later.Attempts
+	t.Answer = later.Answer
 }
 
 // Declaration is a function that a model may call.

@@ -293,7 +293,7 @@ func withContent() *Result {
 	r.Request.ToolChoice, r.Request.ToolResults = nil, "hash"
 	r.Request.Service, r.Request.Protocol = "", ""
 	r.Request.App.Payload.(*HTTP).Method = "POST"
-	r.TraceID, r.Workspace = "0af7", "workspaces/1"
+	r.TraceID, r.Workspace, r.Timing.Answer = "0af7", "workspaces/1", "id"
 	for i := range r.Request.Contents {
 		r.Request.Contents[i].Role = RoleUser
 		isFile := func(p Part) bool { return p.File() != nil } // hashes and paths stay
@@ -302,7 +302,7 @@ func withContent() *Result {
 	r.Usage.Source, r.Err().Kind = UsageService, KindStatus
 	r.Ending = writtenEnding{outcome: Fail, err: r.Err()}
 	for i := range r.Calls {
-		r.Calls[i].Usage.Source = UsageService
+		r.Calls[i].Usage.Source, r.Calls[i].Timing.Answer = UsageService, "id"
 	}
 	return r
 }

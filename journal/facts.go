@@ -19,6 +19,7 @@ type Facts struct {
 	N, Repeat                               int
 	At                                      int64 // where its line is in the file, for TrialAt
 	ID, CaseID, ScorersHash                 string
+	Answer                                  string // identifies the answer; "" if not known
 	VarsHash, RequestHash                   string
 	Suite, Case, Arm, Cluster, ModelVersion string
 	Tags                                    []string
@@ -87,6 +88,11 @@ type scannedFacts struct {
 	Repeat      int           `json:"repeat"`
 	Tags        []string      `json:"tags"`
 	Response    ratedResponse `json:"response"`
+	Timing      answerTiming  `json:"timing"`
+}
+
+type answerTiming struct {
+	Answer string `json:"answer"`
 }
 
 type ratedResponse struct {
@@ -118,8 +124,8 @@ func (f *Facts) scan(data []byte, s *scannedFacts) error {
 	*f = Facts{
 		ID: strings.Clone(s.ID), CaseID: id, ScorersHash: again(f.ScorersHash, s.ScorersHash), VarsHash: again(id, s.VarsHash),
 		RequestHash: again(f.RequestHash, s.RequestHash), Cluster: again(f.Cluster, s.Cluster), Repeat: s.Repeat,
-		ModelVersion: again(f.ModelVersion, s.Response.ModelVersion),
-		Tags:         f.Tags[:0], Ratings: f.Ratings[:0], Scores: f.Scores[:0],
+		ModelVersion: again(f.ModelVersion, s.Response.ModelVersion), Answer: strings.Clone(s.Timing.Answer),
+		Tags: f.Tags[:0], Ratings: f.Ratings[:0], Scores: f.Scores[:0],
 	}
 	for _, tag := range s.Tags {
 		f.Tags = append(f.Tags, strings.Clone(tag))

@@ -68,7 +68,7 @@ func (t *table) compared() {
 	case t.d.NotCompared():
 		t.line("not compared with the baseline (--no-baseline)")
 	case c == nil:
-	case c.Verdict != "":
+	case c.Verdict != "" || slices.ContainsFunc(c.Arms, func(a compare.ArmComparison) bool { return a.NotCompared != "" }):
 		t.line("compared with %s", diag.CleanLine(sideName(&c.Base)))
 		t.headline(c)
 		for _, line := range briefs(c) {

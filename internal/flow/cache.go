@@ -38,6 +38,8 @@ type underway struct {
 	done chan struct{}
 	resp *eval.Response
 	err  error
+
+	answer string // its id
 }
 
 func (c *caching) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
@@ -49,6 +51,7 @@ func (c *caching) Generate(ctx context.Context, call *eval.Call) (*eval.Response
 		c.mu.Unlock()
 		select {
 		case <-u.done:
+			call.Timing.Answer = u.answer
 			return u.resp, u.err
 		case <-ctx.Done():
 			return nil, eval.Errorf(eval.KindCanceled, "canceled")
@@ -64,6 +67,7 @@ func (c *caching) Generate(ctx context.Context, call *eval.Call) (*eval.Response
 		close(u.done)
 	}()
 	u.resp, u.err = c.generate(ctx, call)
+	u.answer = call.Timing.Answer
 	return u.resp, u.err
 }
 
@@ -121,7 +125,7 @@ func (c answerCache) Put(trialID string, resp *eval.Response, timing *eval.Timin
 	}
 	kept := storedAnswer{
 		ID: trialID, Response: resp, Usage: resp.Usage,
-		Timing: &recordedTiming{timing.LatencyMs, timing.StreamTiming},
+		Timing: newTiming(timing),
 	}
 	answer, err := wirejson.Marshal(kept)
 	if err != nil {

@@ -54,19 +54,37 @@ type recordedCall struct {
 }
 
 type recordedTiming struct {
+	Answer    string  `json:"answer,omitempty"`
 	LatencyMs float64 `json:"latencyMs"`
 	eval.StreamTiming
+}
+
+func newTiming(t *eval.Timing) *recordedTiming {
+	return &recordedTiming{t.Answer, t.LatencyMs, t.StreamTiming}
 }
 
 // Replay returns the recorded answer and sets the timing of call.
 func (a *storedAnswer) Replay(call *eval.Call) *eval.Response {
 	if a.Timing != nil {
 		call.Timing.LatencyMs, call.Timing.StreamTiming = a.Timing.LatencyMs, a.Timing.StreamTiming
+		call.Timing.Answer = a.Timing.Answer
+	}
+	if call.Timing.Answer == "" { // recorded by an earlier version
+		call.Timing.Answer = a.digest()
 	}
 	call.Results = a.results
 	out := *a.Response
 	out.Usage = a.Usage
 	return &out
+}
+
+// digest identifies a record without an id of its answer.
+func (a *storedAnswer) digest() string {
+	data, err := wirejson.Marshal(storedAnswer{ID: a.ID, Response: a.Response, Usage: a.Usage, Timing: a.Timing})
+	if err != nil {
+		return ""
+	}
+	return sumOf(data)[:16]
 }
 
 type caseFile struct {
@@ -251,10 +269,10 @@ func newAnswer(r *eval.Result) storedAnswer {
 		Judgements: judgements(r.Judgements),
 	}
 	if r.Timing != nil {
-		a.Timing = &recordedTiming{r.Timing.LatencyMs, r.Timing.StreamTiming}
+		a.Timing = newTiming(r.Timing)
 	}
 	for _, t := range r.Calls {
-		a.Turns = append(a.Turns, recordedCall{t.Response, t.Results, t.Usage, recordedTiming{t.Timing.LatencyMs, t.Timing.StreamTiming}})
+		a.Turns = append(a.Turns, recordedCall{t.Response, t.Results, t.Usage, *newTiming(&t.Timing)})
 	}
 	return a
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"time"
 
@@ -79,6 +80,9 @@ func (r *retry) do(ctx context.Context, a *attempt) error {
 		if err == nil {
 			if n == 1 {
 				r.give()
+			}
+			if a.method == generate {
+				a.timing.Answer = strconv.FormatUint(rand.Uint64(), 36) //nolint:gosec // a name
 			}
 			return nil
 		}

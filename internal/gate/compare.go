@@ -202,6 +202,7 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 	}
 	rule := what.Rules(p.head.Suite)
 	o := optionsFor(rule, head, p.head.Suite)
+	o.SameAnswers, o.Replayed = sameAnswers(&base.Run, &head.Run), replayed(&head.Run)
 	if base != head { // an arm of the run itself has the same selection
 		o.Selected = selectedBy(head.Run.Options(), p.head)
 	}
@@ -523,3 +524,6 @@ func anyScorers(sides ...*compare.Side) {
 		}
 	}
 }
+
+// replayed reports whether a run took its answers from records. A file of --answers has those of an application.
+func replayed(r *eval.Run) bool { return r.Replay != "" && r.Options().Answers == "" }

@@ -200,14 +200,18 @@ func (r *rulings) baseline(rule *eval.BaselineRule) {
 		if advisory(a) {
 			on = eval.OnWarn
 		}
-		found.Arm, found.Why = a.HeadArm, a.Headline
-		r.verdict(found, a.Verdict, on)
+		if found.Arm, found.Why = a.HeadArm, a.Headline; !notCompared(a) {
+			r.verdict(found, a.Verdict, on)
+		}
 	}
 	if found.Arm == "" {
 		found.Why = cmp.Or(c.Why, "no arm of the suite is in the baseline")
 		r.verdict(found, eval.Invalid, rule.OnInconclusive)
 	}
 }
+
+// notCompared reports whether an arm has no verdict for a reason that leaves the gate to its other rules.
+func notCompared(a *compare.ArmComparison) bool { return a.NotCompared != "" && a.Verdict == "" }
 
 // advisory reports whether an arm is undecided for nothing but too few cases for a ratio, which the gate accepts.
 func advisory(a *compare.ArmComparison) bool {
@@ -267,7 +271,9 @@ func Exit(c *compare.Comparison, rule *eval.BaselineRule) int {
 	switch {
 	case rule != nil:
 		for i := range c.Arms {
-			add(c.Arms[i].Verdict, rule.OnInconclusive)
+			if !notCompared(&c.Arms[i]) {
+				add(c.Arms[i].Verdict, rule.OnInconclusive)
+			}
 		}
 		if c.Why != "" {
 			codes = append(codes, eval.CodeIncomplete)

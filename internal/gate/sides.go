@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"hash/maphash"
 	"math"
 	"slices"
 	"strings"
@@ -28,6 +29,9 @@ func sidesOf(d *journal.Document, of eval.Estimand) ([]*compare.Side, error) {
 	}
 	return out, nil
 }
+
+// answerSeed makes equal ids of answers equal hashes in all runs that this process reads.
+var answerSeed = maphash.MakeSeed()
 
 type sideReader struct {
 	doc     *journal.Document
@@ -185,6 +189,9 @@ func (s *sideInReading) trial(c *compare.CaseTotals, f *journal.Facts) {
 	}
 	if f.Blocked != "" {
 		c.Blocked++
+	}
+	if f.Answer != "" {
+		c.Answers = append(c.Answers, maphash.String(answerSeed, f.Answer))
 	}
 	c.LatencyMs.Add(f.LatencyMs)
 	c.Tokens.Add(float64(f.Tokens))

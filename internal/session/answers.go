@@ -4,10 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/evalrun/evalrun/diag"
@@ -33,6 +37,7 @@ type answerLine struct {
 
 type givenAnswers struct {
 	file  string
+	id    string // of this version of the file; "" if not known
 	lines []answerLine
 	by    map[string][]int // lines by case
 	used  []bool
@@ -48,7 +53,7 @@ func readGivenAnswers(path string) (*givenAnswers, error) {
 		return nil, eval.BadInput("the answers cannot be read: %w", err)
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	a := &givenAnswers{file: path, by: map[string][]int{}}
+	a := &givenAnswers{file: path, id: versionOfFile(path), by: map[string][]int{}}
 	var problems []error
 	in := bufio.NewScanner(file)
 	in.Buffer(nil, maxAnswerLine)
@@ -75,6 +80,19 @@ func readGivenAnswers(path string) (*givenAnswers, error) {
 	}
 	a.used = make([]bool, len(a.lines))
 	return a, nil
+}
+
+// versionOfFile identifies a file as it is now, whatever it contains; "" if it has no place.
+func versionOfFile(path string) string {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%d", path, info.ModTime().UnixNano(), info.Size()))
+	return hex.EncodeToString(sum[:8])
 }
 
 func newAnswerLine(line []byte) (one answerLine, err error) {
@@ -224,7 +242,11 @@ func (a *givenAnswers) unused(cases []string) []error {
 func (a *givenAnswers) Earlier(t *runner.Planned) runner.EarlierTrial {
 	for _, i := range a.by[t.Case] {
 		if l := &a.lines[i]; l.fits(&t.Trial) {
-			return runner.AnsweredTrial{Result: l.result()}
+			r := l.result()
+			if a.id != "" {
+				r.Timing = &eval.Timing{Answer: fmt.Sprintf("%s.%d", a.id, i)}
+			}
+			return runner.AnsweredTrial{Result: r}
 		}
 	}
 	return nil
