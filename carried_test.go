@@ -46,7 +46,7 @@ var (
 		"Baseline": "--baseline", "Interleave": "--interleave", "Race": "--race", "MinPassRate": "--min-pass-rate",
 		"MaxErrors": "--max-errors", "MaxBlocked": "blocked answers", "Rule.Margin": "--margin", "Rule.Alpha": "--alpha",
 		"Rule.OnInconclusive": "--on-inconclusive", "Rule.Metrics": "--metric", "Rule.StopEarly": "--stop-early",
-		"Rule.MinPaired": "--min-paired", "Rule.AllowRemoved": "--allow-removed",
+		"Rule.Estimand": "--estimand", "Rule.MinPaired": "--min-paired", "Rule.AllowRemoved": "--allow-removed",
 
 		"BaseURL": "--base-url", "APIVersion": "--api-version", "HeaderPrefix": "--header-prefix", "Auth": "--auth",
 		"Project": "--project", "ScopeBase": "--auth-scope-base", "Services": "--service", "AllowEnv": carried,
@@ -58,7 +58,7 @@ var (
 		"BudgetTime": carried, "Prices": carried, "Attempts": carried, "Timeout": carried, "MaxFailures": carried,
 	}
 	rescored = map[string]string{
-		"Suites": alone, "Interleave": "--interleave", "GateOf": "--gate-of",
+		"Suites": alone, "Interleave": "--interleave", "GateOf": "--gate-of", "AcceptSuiteChanges": "--accept-suite-changes",
 		"Vars": "--var", "Repeats": "--repeats", "MaxTrials": "--max-trials", "Cases": "--case", "Tags": "--tag", "Arms": "--arm",
 		"Shard": "--shard",
 
@@ -120,7 +120,12 @@ func fill(field reflect.Value) {
 	case reflect.Pointer:
 		field.Set(reflect.New(field.Type().Elem()))
 	case reflect.Func:
-		field.Set(reflect.MakeFunc(field.Type(), func([]reflect.Value) []reflect.Value { return nil }))
+		field.Set(reflect.MakeFunc(field.Type(), func([]reflect.Value) (out []reflect.Value) {
+			for of := range field.Type().Outs() {
+				out = append(out, reflect.Zero(of))
+			}
+			return out
+		}))
 	default:
 	}
 }

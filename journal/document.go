@@ -56,6 +56,18 @@ func (d *Document) Partial() bool {
 		c.Skip > d.Summary.SkippedEarly || c.Total() < d.Run.Plan.Trials
 }
 
+// ErrEdited is wrapped by the errors of a file with lines that evalrun did not write, or that are gone.
+var ErrEdited = errors.New("it was edited")
+
+// Edited returns an error that wraps ErrEdited for a run with damaged lines, which no resume has run again; else nil. A run that
+// broke off is not edited.
+func (d *Document) Edited() error {
+	if !d.file.unhealed || len(d.Damaged) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrEdited, d.Damaged[len(d.Damaged)-1])
+}
+
 // StopOf returns why an arm stopped before all its trials had run, nil if it did not.
 func (d *Document) StopOf(suite, arm string) eval.ArmStop {
 	for _, stop := range d.Stops {

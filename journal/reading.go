@@ -65,6 +65,9 @@ func (d *Document) line(number int, data []byte) error {
 	data = bytes.TrimSuffix(data, []byte("\n"))
 	l, problem := d.file.check(data)
 	if problem != nil {
+		if number == 1 && bytes.HasPrefix(data, []byte(typePrefix+"run")) {
+			problem = fmt.Errorf("%w: line 1: %w", ErrEdited, problem)
+		}
 		if err := d.damagedLine(number, ended, problem); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package suite
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -77,7 +78,7 @@ func (l *loader) gateBaseline(rule yaml.Node) {
 	l.checkGateArm(rule, arm)
 	if _, names := b.Against.(eval.BaseRun); names && l.opts.Untrusted && !l.opts.OwnBaseline {
 		rule.Map().Get("run").
-			Errorf("name it by --baseline, or add --no-baseline", "an untrusted suite cannot name a run to compare with")
+			Errorf("name it by --baseline and --gate-of, or add --no-baseline", "an untrusted suite cannot name a run to compare with")
 	}
 }
 
@@ -333,11 +334,16 @@ func checkGated(m yaml.Map, b *eval.BaselineRule) {
 }
 
 func marginOf(n yaml.Node) float64 {
-	margin := n.Float(0, 1)
-	if text := n.Written(); n.IsScalar() && (strings.Trim(text, "0.") == "" || margin == 1) {
+	v, err := strconv.ParseFloat(n.Written(), 64)
+	switch {
+	case !n.IsNumber() || err != nil || v > 0 && v < 1:
+		return n.Float(0, 1)
+	case v == 0:
 		n.Errorf("such as 0.05", "a margin lies between 0 and 1: no number of cases shows that nothing at all has changed")
+	default:
+		n.Errorf("such as 0.05", "a margin lies between 0 and 1, and %s does not", n.Written())
 	}
-	return margin
+	return 0.05 // nothing more is wrong with it
 }
 
 // gated reads the metrics that get a verdict: a list of names, which share the margin, or a mapping with one for each.

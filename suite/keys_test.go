@@ -137,7 +137,7 @@ var wrongValues = []struct{ block, want string }{
 	{"gate: {passRate: {min: «90}}", "90 is out of range: between 0 and 1"},
 	{"gate: {errors: {max: «-0.1}}", "-0.1 is out of range: between 0 and 1"},
 	{"gate: {latency: {p95: «2}}", "`2` is not a duration"},
-	{"gate: {baseline: {run: main, margin: «5}}", "5 is out of range: between 0 and 1"},
+	{"gate: {baseline: {run: main, margin: «5}}", "a margin lies between 0 and 1, and 5 does not"},
 	{"gate: {baseline: {run: main, margin: 0.1, onInconclusive: «ignore}}", "`ignore` is not known here"},
 	{"metrics: «[a]", "expected a mapping, found a list"},
 	{"embedding: «e", "expected a mapping, found \"e\""},

@@ -123,12 +123,12 @@ func TestLinksOfAnUntrustedSuiteAreRefused(t *testing.T) {
 		},
 		"baselines": {
 			map[string]string{"baselines.json": "private/canary.txt"},
-			[]string{"suite.yaml", "--baseline", "main", "--margin", "0.1"},
+			[]string{"suite.yaml", "--baseline", "main", "--margin", "0.1", "--gate-of", "suite.yaml"},
 			"baselines.json is a link, which is not followed with --untrusted: name the run itself",
 		},
 		"baseline": {
 			map[string]string{"base.jsonl": "private/canary.txt"},
-			[]string{"suite.yaml", "--baseline", "base.jsonl", "--margin", "0.1"},
+			[]string{"suite.yaml", "--baseline", "base.jsonl", "--margin", "0.1", "--gate-of", "suite.yaml"},
 			"base.jsonl is a link",
 		},
 		"expected": {map[string]string{"expected": "private"}, []string{"snapshot.yaml"}, "expected/canary.txt: it is a link"},
@@ -255,12 +255,12 @@ func TestBaselinesOfAnUntrustedSuiteStayInTheFolder(t *testing.T) {
 	before := s.calls()
 	for name, path := range map[string]string{"abs": s.path("../elsewhere"), "up": "../elsewhere", "winding": "deep/../../elsewhere"} {
 		s.write("baselines.json", `{"main": {"run": "r", "path": "`+path+`", "setAt": ""}}`)
-		s.exits(4, "run", "suite.yaml", "--untrusted", "--baseline", "main", "--margin", "0.5")
+		s.exits(4, "run", "suite.yaml", "--untrusted", "--baseline", "main", "--margin", "0.5", "--gate-of", "suite.yaml")
 		s.says("is outside this folder: with --untrusted, name the run itself")
 		expect.Same(t, name+": calls", s.calls(), before)
 	}
 	s.write("baselines.json", `{"main": {"run": "r", "path": "here", "setAt": ""}}`)
-	s.attempt("run", "suite.yaml", "--untrusted", "--baseline", "main", "--margin", "0.5")
+	s.attempt("run", "suite.yaml", "--untrusted", "--baseline", "main", "--margin", "0.5", "--gate-of", "suite.yaml")
 	if strings.Contains(s.errs, "outside") {
 		t.Errorf("a run in the folder was refused, want it used: %s", s.errs)
 	}

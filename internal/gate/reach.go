@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -173,7 +174,9 @@ func (c *Checks) another(suite, name string, estimand eval.Estimand) (found eval
 		return found, nil, eval.Incomplete("%s is to be compared (--no-baseline runs without), and %w", suite, err)
 	}
 	d, err := journal.Open(path)
-	if err != nil {
+	if errors.Is(err, journal.ErrEdited) {
+		return found, nil, rundir.EditedBaseline(name, err)
+	} else if err != nil {
 		return found, nil, eval.Incomplete(
 			"%s is to be compared (--no-baseline runs without), and the baseline %s cannot be read: %w", suite, name, err,
 		)
@@ -181,6 +184,8 @@ func (c *Checks) another(suite, name string, estimand eval.Estimand) (found eval
 	defer d.Close() //nolint:errcheck // it was only read
 	problem := ""
 	switch {
+	case d.Edited() != nil:
+		return found, nil, rundir.EditedBaseline(name, d.Edited())
 	case d.Running:
 		problem = "is still in progress"
 	case d.Partial():

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,6 +102,9 @@ func override(rule *eval.BaselineRule, r eval.RuleOptions) error {
 		!slices.Contains([]eval.OnInconclusive{eval.OnFail, eval.OnWarn, eval.OnPass}, r.OnInconclusive) {
 		return eval.BadInput("--on-inconclusive takes fail, warn or pass, not %q", r.OnInconclusive)
 	}
+	if r.Margin != 0 && !(r.Margin > 0 && r.Margin < 1) { // NaN is not, either
+		return eval.BadInput("--margin %g: a margin lies between 0 and 1, such as 0.05", r.Margin)
+	}
 	if r.Alpha > suite.MaxAlpha {
 		return eval.BadInput("--alpha %g: a verdict with this error rate is not informative; use %g or less", r.Alpha, suite.MaxAlpha)
 	}
@@ -150,6 +154,15 @@ func override(rule *eval.BaselineRule, r eval.RuleOptions) error {
 	return nil
 }
 
+// CheckMetric returns an error for a value of --metric, unless all that it lacks is a margin of its own.
+func CheckMetric(text string) error {
+	_, err := metricMargin(text, 0.5)
+	if eval.IsRatio(text) { // which the margins of a suite may have
+		return nil
+	}
+	return err
+}
+
 // metricMargin reads a value of --metric: NAME, with the given margin, or NAME=MARGIN.
 func metricMargin(text string, margin float64) (eval.MetricMargin, error) {
 	name := text
@@ -165,7 +178,11 @@ func metricMargin(text string, margin float64) (eval.MetricMargin, error) {
 	if own {
 		v, err := strconv.ParseFloat(value, 64)
 		if inRange := v > 0 && v <= eval.MaxRatio; err != nil || !inRange || ratio != (v > 1) || v == 1 {
-			return one, eval.BadInput("--metric %s: a margin lies between 0 and 1, a limit of latency or tokens is larger than 1", text)
+			want := "a margin lies between 0 and 1, such as " + name + "=0.05"
+			if ratio {
+				want = fmt.Sprintf("a limit of %s is larger than 1, and %d at most, such as %[1]s=1.1", name, eval.MaxRatio)
+			}
+			return one, eval.BadInput("--metric %s: %s", text, want)
 		}
 		one.Margin = v
 	}

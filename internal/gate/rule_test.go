@@ -135,14 +135,14 @@ func TestASuiteIsComparedWithWhatItNames(t *testing.T) {
 func TestInvalidMarginsAreRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"tone=0":       "--metric tone=0: a margin lies between 0 and 1, a limit of latency or tokens is larger than 1",
-		"tone=1":       "--metric tone=1: a margin lies between 0 and 1, a limit of latency or tokens is larger than 1",
-		"tone=-1":      "--metric tone=-1: a margin lies between 0 and 1, a limit of latency or tokens is larger than 1",
-		"tone=NaN":     "--metric tone=NaN: a margin lies between 0 and 1, a limit of latency or tokens is larger than 1",
-		"tone=x":       "--metric tone=x: a margin lies between 0 and 1, a limit of latency or tokens is larger than 1",
-		"latency=0.9":  "--metric latency=0.9: a margin lies between 0 and 1, a limit of latency or tokens is larger than 1",
-		"tokens=1":     "--metric tokens=1: a margin lies between 0 and 1, a limit of latency or tokens is larger than 1",
-		"latency=+Inf": "--metric latency=+Inf: a margin lies between 0 and 1, a limit of latency or tokens is larger than 1",
+		"tone=0":       "--metric tone=0: a margin lies between 0 and 1, such as tone=0.05",
+		"tone=1":       "--metric tone=1: a margin lies between 0 and 1, such as tone=0.05",
+		"tone=-1":      "--metric tone=-1: a margin lies between 0 and 1, such as tone=0.05",
+		"tone=NaN":     "--metric tone=NaN: a margin lies between 0 and 1, such as tone=0.05",
+		"tone=x":       "--metric tone=x: a margin lies between 0 and 1, such as tone=0.05",
+		"latency=0.9":  "--metric latency=0.9: a limit of latency is larger than 1, and 100 at most, such as latency=1.1",
+		"tokens=1":     "--metric tokens=1: a limit of tokens is larger than 1, and 100 at most, such as tokens=1.1",
+		"latency=+Inf": "--metric latency=+Inf: a limit of latency is larger than 1, and 100 at most, such as latency=1.1",
 		"latency":      "--metric latency has no margin: --metric latency=0.05, or for latency and tokens a limit such as 1.1",
 	} {
 		_, err := RuleOf(eval.RuleOptions{Margin: 0.1, Metrics: []string{text}})

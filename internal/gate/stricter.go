@@ -14,10 +14,7 @@ import (
 // stricter returns the stricter rule of two gates, key by key, and lists what is weaker in own than in of. The error rate of a verdict
 // is always that of `of`, because a smaller one is neither stricter nor weaker: it moves doubt from one verdict to another.
 func stricter(of, own *eval.GateConfig) (both *eval.GateConfig, weaker []string) {
-	both = &eval.GateConfig{}
-	if own != nil {
-		*both = *own
-	}
+	both = new(*own)
 	var w weakened
 	for _, rule := range eval.GateLimits() {
 		a, b := *rule.Share(of), *rule.Share(both)
@@ -111,13 +108,18 @@ func (w *weakened) baseline(of, own *eval.BaselineRule) *eval.BaselineRule {
 	if own.Looks < of.Looks {
 		w.note("looks %d, was %d", own.Looks, of.Looks)
 	}
+	w.accepted(&both, of, own)
+	return &both
+}
+
+// accepted makes the patterns of both rules those of a third.
+func (w *weakened) accepted(both, of, own *eval.BaselineRule) {
 	both.AllowRemoved = w.globs("allowRemoved", of.AllowRemoved, own.AllowRemoved)
 	both.Accepted = eval.Accepted{
 		Removed:     w.globs("accepted.removed", of.Accepted.Removed, own.Accepted.Removed),
 		Changed:     w.globs("accepted.changed", of.Accepted.Changed, own.Accepted.Changed),
 		Quarantined: w.globs("accepted.quarantined", of.Accepted.Quarantined, own.Accepted.Quarantined),
 	}
-	return &both
 }
 
 func (w *weakened) margins(of, own []eval.MetricMargin) []eval.MetricMargin {
@@ -153,7 +155,7 @@ func (w *weakened) globs(name string, of, own []string) (both []string) {
 			both = append(both, glob)
 			continue
 		}
-		w.note("%s %s, which is new", name, glob)
+		w.note("%s: %s is new", name, glob)
 	}
 	return both
 }
@@ -243,7 +245,10 @@ func (c *Checks) gateOf(s *suite.Suite, own *eval.GateConfig, of *Origin) (*eval
 	if gate == nil {
 		return nil, nil, eval.BadInput("--gate-of %s: %s has no gate there: leave the flag out, or name what has one", c.Options.GateOf, s.Name)
 	}
-	if c.Options.Untrusted && own != nil && own.Baseline != nil { // it could be any file
+	if own == nil {
+		own = &eval.GateConfig{}
+	}
+	if c.Options.Untrusted && own.Baseline != nil { // it could be any file
 		rule := *own.Baseline
 		rule.Against = nil
 		own.Baseline = &rule
@@ -252,12 +257,35 @@ func (c *Checks) gateOf(s *suite.Suite, own *eval.GateConfig, of *Origin) (*eval
 	if both.Baseline != nil {
 		rule := *both.Baseline
 		rule.Against = c.against(s, rule.Against, of)
+		if err := c.acceptChanges(s, &rule, gate.Baseline, own.Baseline, of.Name); err != nil {
+			return nil, nil, err
+		}
 		if both.Baseline = &rule; rule.Against == nil {
 			return nil, nil, eval.BadInput("an untrusted suite cannot name a run to compare with, and --gate-of %s has none: name it by --baseline",
 				c.Options.GateOf)
 		}
 	}
 	return both, &eval.GateOrigin{Name: of.Name, Weaker: weaker, Counts: true}, nil
+}
+
+// acceptChanges makes the patterns by which the suite itself accepts removed, changed and quarantined cases count, if the options
+// let new ones count; else new ones are an error.
+func (c *Checks) acceptChanges(s *suite.Suite, rule, of, own *eval.BaselineRule, name string) error {
+	if of == nil || own == nil {
+		return nil
+	}
+	var w weakened
+	w.accepted(&eval.BaselineRule{}, of, own)
+	switch {
+	case len(w.texts) == 0:
+	case !c.Options.AcceptSuiteChanges:
+		return eval.WithCode(eval.CodeInconclusive, fmt.Errorf(
+			"%s: %s since %s: --accept-suite-changes lets it count", s.Name, text.SomeNames(w.texts, maxWeaker), name,
+		))
+	default:
+		rule.AllowRemoved, rule.Accepted = own.AllowRemoved, own.Accepted
+	}
+	return nil
 }
 
 // against is what a suite is compared with by the gate of another version, whose rule says it unless the options do.

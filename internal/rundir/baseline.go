@@ -112,6 +112,8 @@ func Usable(d *journal.Document, name string) error {
 	switch {
 	case d.Running:
 		return eval.BadInput("the run %s is still in progress", name)
+	case d.Edited() != nil:
+		return EditedBaseline(name, d.Edited())
 	case d.Raced():
 		return eval.BadInput("some arms left a race in the run %s: a baseline needs all of its cases", name)
 	case len(d.Stops) > 0:
@@ -124,13 +126,24 @@ func Usable(d *journal.Document, name string) error {
 	return nil
 }
 
+// EditedBaseline says what to do about a baseline file that was edited.
+func EditedBaseline(name string, why error) error {
+	return eval.BadInput("the baseline %s cannot be used: %w; restore the file, or export the run again", name, why)
+}
+
 // OpenBaseline opens a baseline; FindBaseline explains name. The caller closes it.
 func (d Dir) OpenBaseline(name string) (*journal.Document, error) {
 	path, err := d.FindBaseline(name)
 	if err != nil {
 		return nil, eval.BadInput("%w", err)
 	}
-	return d.Open(path)
+	doc, err := d.Open(path)
+	if err == nil && filepath.Base(doc.Path()) != journal.FileName && doc.Edited() != nil { // a run shows what is damaged itself
+		err = EditedBaseline(name, doc.Edited())
+		_ = doc.Close() // it was only read
+		return nil, err
+	}
+	return doc, err
 }
 
 // FindBaseline returns the path of a named baseline, a run by id or directory, or an exported file.

@@ -93,6 +93,9 @@ func (l *Loaded) originInGit(i int, ref string, opts suite.Options) (*gate.Origi
 // originInFile is the gate of another version of a suite.
 func (l *Loaded) originInFile(s *suite.Suite, opts suite.Options) (*gate.Origin, error) {
 	name := l.Options.GateOf
+	if err := l.Options.unlinked(name); err != nil {
+		return nil, err
+	}
 	dir, base := filepath.Split(l.Options.In().Abs(name))
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -90,7 +90,7 @@ func loadFiles(options Options) (*Loaded, error) {
 	l := noSuites(options)
 	opts := options.ofSuites()
 	opts.Race = options.Race != "" && !options.NoBaseline()
-	if err := cmp.Or(options.checkAllow(), options.CheckRace(), options.CheckExtend()); err != nil {
+	if err := cmp.Or(options.checkAllow(), options.checkGateOf(), options.CheckRace(), options.CheckExtend()); err != nil {
 		return nil, err
 	}
 	opts.Services = l.projectServices(opts)

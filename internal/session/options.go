@@ -100,7 +100,23 @@ func (f *Options) Absolute() {
 }
 
 // ownBaseline reports whether options choose the baseline, or choose none.
-func (f *Options) ownBaseline() bool { return f.BaselineName() != "" || f.NoBaseline() }
+func (f *Options) ownBaseline() bool {
+	return f.BaselineName() != "" || f.NoBaseline() || f.GateOf != ""
+}
+
+// checkGateOf returns an error for options by which the author of an untrusted suite would choose how much worse it may be.
+func (f *Options) checkGateOf() error {
+	switch {
+	case f.AcceptSuiteChanges && f.GateOf == "":
+		return eval.BadInput("--accept-suite-changes is for --gate-of RUN, FILE or @REF, which is missing")
+	case f.Untrusted && f.GateOf == "" && f.BaselineName() != "":
+		return eval.BadInput(
+			"--untrusted with --baseline needs --gate-of RUN, FILE or @REF, since the suite could widen its own margin; " +
+				"--no-baseline compares nothing",
+		)
+	}
+	return nil
+}
 
 // CheckRace returns an error for a flag that cannot be combined with --race.
 func (f *Options) CheckRace() error {

@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/gate"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/internal/yaml"
 	"github.com/evalrun/evalrun/suite"
@@ -172,8 +173,19 @@ func gateSettings() []keyReader {
 			func(o *eval.Options) **float64 { return &o.Rule.MinPaired }),
 		texts("allowRemoved", "Globs of suites or arms that only the baseline may have.",
 			func(o *eval.Options) *[]string { return &o.Rule.AllowRemoved }),
-		texts("metric", "NAME or NAME=MARGIN: metrics that must not get worse.",
-			func(o *eval.Options) *[]string { return &o.Rule.Metrics }),
+		{
+			yaml.Key{
+				Name: "metric", Is: yaml.OneOrMore(yaml.Text), Doc: "NAME or NAME=MARGIN: metrics that must not get worse.",
+			},
+			func(f *projectFile, n yaml.Node) {
+				f.Defaults.Rule.Metrics = n.Strings()
+				for _, item := range n.Items() {
+					if err := gate.CheckMetric(item.Written()); item.IsScalar() && err != nil {
+						item.Errorf("such as pass=0.05", "%s", err)
+					}
+				}
+			},
+		},
 		{
 			yaml.Key{Name: "stopEarly", Is: yaml.Bool, Doc: "Whether to stop when the verdict is known."},
 			func(f *projectFile, n yaml.Node) { f.Defaults.Rule.StopEarly = n.Bool() },
@@ -277,11 +289,11 @@ func texts(name, doc string, at func(*eval.Options) *[]string) keyReader {
 
 // between reads a number between 0 and most; most itself is allowed, unless it is 1.
 func between(n yaml.Node, most float64) float64 {
-	v := n.Float(0, most)
-	if written, err := strconv.ParseFloat(n.Written(), 64); v == 1 || err == nil && written == 0 { // Float has refused all others
-		n.Errorf("such as 0.05", "%s is not between 0 and 1", n.Written())
+	if v, err := strconv.ParseFloat(n.Written(), 64); n.IsNumber() && err == nil && !(v > 0 && v < 1 && v <= most) {
+		n.Errorf("such as 0.05", "%s is not between 0 and %g", n.Written(), most)
+		return 0
 	}
-	return v
+	return n.Float(0, most)
 }
 
 func (f *projectFile) flag(name string, values ...string) {
