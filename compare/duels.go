@@ -137,38 +137,16 @@ func (k *ranker) gather(pairs []pair, i, j int, worst bool) evidence {
 	return e
 }
 
-// counts are the units that gained and regressed, where all have the same weight and a difference of -1, 0 or 1.
-func (u *units) counts() (gained, regressed int, ok bool) {
-	for i, d := range u.d {
-		switch {
-		case u.weights[i] != u.weights[0] || d != -1 && d != 0 && d != 1:
-			return 0, 0, false
-		case d > 0:
-			gained++
-		case d < 0:
-			regressed++
-		}
-	}
-	return gained, regressed, len(u.d) > 0
-}
-
 // atMost is the p value of the hypothesis that the mean difference is -margin or less.
 func (k *ranker) atMost(u *units, margin float64) float64 {
-	if len(u.d) == 0 || u.mean(u.d)+margin <= 0 { // others are far from being rejected, too
+	if u.n == 0 || u.mean(u.d)+margin <= 0 { // others are far from being rejected, too
 		return 1
 	}
-	if gained, regressed, ok := u.counts(); ok {
-		return k.counted(pairTable{len(u.d), gained, regressed, margin})
+	t := newMeans(u.d, u.weights, margin)
+	if t.whole() {
+		return k.counted(pairTable{u.n, t.up.gained, t.up.regressed, margin})
 	}
-	shifted := make([]float64, len(u.d))
-	for i := range u.d {
-		shifted[i] = u.d[i] + margin
-	}
-	p := atMostZero(shifted, u.weights, margin-1, make([]float64, len(u.d)))
-	if margin > 0 {
-		p = max(p, reach(margin, effective(u.weights)))
-	}
-	return p
+	return t.atMost(-margin)
 }
 
 // counted caches p values: in small suites many pairs of arms have the same counts.
@@ -193,18 +171,18 @@ func (k *ranker) counted(t pairTable) float64 {
 
 // atLeast is a lower bound of the mean difference, with the error of the level.
 func (k *ranker) atLeast(u *units, level float64) float64 {
-	if len(u.d) == 0 {
+	if u.n == 0 {
 		return -1
 	}
-	gained, regressed, ok := u.counts()
-	if !ok {
-		return lowerBound(u.d, u.weights, level)
+	t := newMeans(u.d, u.weights, 0)
+	if !t.whole() {
+		return t.bound(level)
 	}
-	lo := stats.Tango(len(u.d), gained, regressed, 1-2*level).Lo
-	if len(u.d) <= fewUnits {
-		lo = k.exactInterval(len(u.d), gained, regressed, level).Lo
+	lo := t.up.bound(level)
+	if u.n <= fewUnits {
+		lo = k.exactInterval(u.n, t.up.gained, t.up.regressed, level).Lo
 	}
-	if lo > 0 && k.counted(pairTable{len(u.d), gained, regressed, 0}) > level {
+	if lo > 0 && k.counted(pairTable{u.n, t.up.gained, t.up.regressed, 0}) > level {
 		return 0 // the exact test of the flips disagrees
 	}
 	return lo

@@ -134,7 +134,12 @@ func (e *evidence) spreads() spreads {
 		s.varies += e.weights[i] * d * d
 	}
 	s.varies /= float64(e.n) + 2
-	if _, _, s.counted = e.counts(); !s.counted {
+	if e.n == 0 {
+		return s
+	}
+	if t := newMeans(e.d, e.weights, 0); t.whole() {
+		s.counted = true
+	} else {
 		s.missed = math.Pow(1/(1+max(0, e.mean(e.d))), effective(e.weights))
 	}
 	return s
