@@ -44,7 +44,8 @@ var (
 
 		"GateOf": "--gate-of", "AcceptSuiteChanges": "--accept-suite-changes",
 		"Baseline": "--baseline", "Interleave": "--interleave", "Race": "--race", "MinPassRate": "--min-pass-rate",
-		"MaxErrors": "--max-errors", "MaxBlocked": "blocked answers", "Rule.Margin": "--margin", "Rule.Alpha": "--alpha",
+		"PassRateBound": "a bound of the pass rate",
+		"MaxErrors":     "--max-errors", "MaxBlocked": "blocked answers", "Rule.Margin": "--margin", "Rule.Alpha": "--alpha",
 		"Rule.OnInconclusive": "--on-inconclusive", "Rule.Metrics": "--metric", "Rule.StopEarly": "--stop-early",
 		"Rule.Estimand": "--estimand", "Rule.MinPaired": "--min-paired", "Rule.AllowRemoved": "--allow-removed",
 

@@ -57,6 +57,7 @@ func (o *Options) Flags() []Flag {
 		{"--ask-judges", Keeps, o.AskJudges},
 		{"--extend", Keeps, o.Extend},
 		{"--min-pass-rate", Keeps, o.MinPassRate},
+		{"a bound of the pass rate", Keeps, o.PassRateBound},
 		{"--max-errors", Keeps, o.MaxErrors},
 		{"the largest share of blocked answers", Keeps, o.MaxBlocked},
 		baseline,

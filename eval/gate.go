@@ -12,6 +12,8 @@ import (
 // GateConfig are the rules of a suite's gate. A rule that is nil, or empty, decides nothing, except for errors.
 type GateConfig struct {
 	PassRateMin *float64 `json:"passRateMin,omitempty"`
+	// PassRateBound wants the pass rate to be shown; nil compares the rate seen with PassRateMin.
+	PassRateBound *BoundRule `json:"passRateBound,omitempty"`
 	// ErrorsMax is the largest share of errors among the trials that ran. Nil allows none, and is written as 0.
 	ErrorsMax  *float64  `json:"errorsMax"`
 	BlockedMax *float64  `json:"blockedMax,omitempty"` // share of the trials that ran
@@ -50,6 +52,12 @@ type GateOrigin struct {
 	Name   string   `json:"name"`             // such as origin/main, or a run
 	Weaker []string `json:"weaker,omitempty"` // what is weaker in the suite's own gate, in words
 	Counts bool     `json:"counts,omitempty"` // the stricter rules of both are the gate
+}
+
+// BoundRule wants a limit to be shown by a bound, and not only seen.
+type BoundRule struct {
+	Alpha          float64        `json:"alpha"` // one-sided error rate of each bound
+	OnInconclusive OnInconclusive `json:"onInconclusive"`
 }
 
 // GateLimit is a rule that limits one share.

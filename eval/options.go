@@ -109,8 +109,10 @@ type GateOptions struct {
 	Rule        RuleOptions `json:"rule,omitzero"`
 	Race        string      `json:"race,omitempty"` // the metric on which the arms race; "" for no race
 	MinPassRate *float64    `json:"minPassRate,omitempty"`
-	MaxErrors   *float64    `json:"maxErrors,omitempty"`
-	MaxBlocked  *float64    `json:"maxBlocked,omitempty"`
+	// PassRateBound goes with MinPassRate. Only project files state it.
+	PassRateBound *BoundRule `json:"passRateBound,omitempty"`
+	MaxErrors     *float64   `json:"maxErrors,omitempty"`
+	MaxBlocked    *float64   `json:"maxBlocked,omitempty"`
 }
 
 // RuleOptions decide a comparison.

@@ -25,6 +25,8 @@ type GateRule struct {
 	Limit    float64
 	Standing RuleStanding
 	Why      string
+	// Outlook is how often runs like this one fail a rule about the pass rate by chance; nil for other rules.
+	Outlook *compare.RateOutlook
 }
 
 // RuleFinding is what a rule was applied to: a RuleValue or a RuleVerdict.
@@ -33,14 +35,26 @@ type RuleFinding interface{ isRuleFinding() }
 // RuleValue is the value that a rule limits, such as a pass rate.
 type RuleValue float64
 
+// RuleShare is a share with the bounds by which its limit is judged.
+type RuleShare struct {
+	Value     float64
+	Interval  [2]float64
+	Level     float64 // of the interval
+	Undecided bool    // the limit lies in the interval
+}
+
 // RuleVerdict is the verdict of a comparison or a ranking.
 type RuleVerdict eval.Verdict
 
 func (RuleValue) isRuleFinding()   {}
+func (RuleShare) isRuleFinding()   {}
 func (RuleVerdict) isRuleFinding() {}
 
-// Verdict is that of a comparison or a ranking, "" for a rule about a value.
+// Verdict is that of a comparison or a ranking, "" for a rule about a value. A share that is undecided is inconclusive.
 func (r *GateRule) Verdict() eval.Verdict {
+	if share, ok := r.Found.(RuleShare); ok && share.Undecided {
+		return eval.Inconclusive
+	}
 	verdict, _ := r.Found.(RuleVerdict)
 	return eval.Verdict(verdict)
 }
@@ -56,13 +70,20 @@ type writtenGateRule struct {
 	Verdict eval.Verdict `json:"verdict,omitempty"`
 	Why     string       `json:"why,omitempty"`
 	Warned  bool         `json:"warned,omitempty"`
+
+	Interval *[2]float64          `json:"interval,omitempty"`
+	Level    float64              `json:"level,omitempty"`
+	Outlook  *compare.RateOutlook `json:"unchanged,omitempty"`
 }
 
 // MarshalJSON writes the keys of all versions.
 func (r GateRule) MarshalJSON() ([]byte, error) {
 	w := writtenGateRule{
 		Suite: r.Suite, Name: r.RuleName, Arm: r.Arm, Limit: r.Limit, Why: r.Why,
-		Verdict: r.Verdict(), Holds: r.Standing.Holds(), Warned: r.Standing == RuleWarned,
+		Verdict: r.Verdict(), Holds: r.Standing.Holds(), Warned: r.Standing == RuleWarned, Outlook: r.Outlook,
+	}
+	if share, ok := r.Found.(RuleShare); ok {
+		w.Value, w.Interval, w.Level = &share.Value, &share.Interval, share.Level
 	}
 	if value, ok := r.Found.(RuleValue); ok {
 		w.Value = new(float64(value))
@@ -74,8 +95,10 @@ func (r GateRule) MarshalJSON() ([]byte, error) {
 func (r *GateRule) UnmarshalJSON(data []byte) error {
 	var w writtenGateRule
 	err := json.Unmarshal(data, &w)
-	*r = GateRule{Suite: w.Suite, RuleName: w.Name, Arm: w.Arm, Limit: w.Limit, Why: w.Why}
+	*r = GateRule{Suite: w.Suite, RuleName: w.Name, Arm: w.Arm, Limit: w.Limit, Why: w.Why, Outlook: w.Outlook}
 	switch {
+	case w.Interval != nil && w.Value != nil:
+		r.Found = RuleShare{*w.Value, *w.Interval, w.Level, w.Verdict == eval.Inconclusive}
 	case w.Verdict != "":
 		r.Found = RuleVerdict(w.Verdict)
 	case w.Value != nil:

@@ -130,11 +130,14 @@ func (t *table) gate() {
 	for _, r := range t.d.Gate().Rules {
 		switch r.Standing {
 		case journal.RuleBroken:
-			t.wrapped("", "gate: "+ruleWords(r))
+			t.wrapped("", "gate: "+t.ruleWords(&r))
 		case journal.RuleWarned:
 			t.line("gate: warning, which counts as holding:")
-			t.wrapped("     ", ruleWords(r))
+			t.wrapped("     ", t.ruleWords(&r))
 		case journal.RuleHolds:
+			if t.o.Verbose && r.RuleName == journal.RulePassRate {
+				t.wrapped("", "gate: "+t.ruleWords(&r))
+			}
 		}
 	}
 	for _, line := range overview.Ungated(t.d) {
@@ -143,6 +146,14 @@ func (t *table) gate() {
 	for _, line := range overview.JudgeNotes(t.d) {
 		t.wrapped("", line)
 	}
+}
+
+// ruleWords adds, if verbose, how often a rule fails by chance.
+func (t *table) ruleWords(r *journal.GateRule) string {
+	if t.o.Verbose && r.Outlook != nil {
+		return ruleWords(*r) + "; " + chanceWords(r.Outlook)
+	}
+	return ruleWords(*r)
 }
 
 // held counts the rules that hold.

@@ -39,6 +39,9 @@ func ruleWords(r journal.GateRule) string {
 	case overview.RuleComplete:
 		return r.Why
 	}
+	if share, ok := r.Found.(journal.RuleShare); ok {
+		return where + ": " + shareWords(&r, &share)
+	}
 	if r.Verdict() != "" {
 		return fmt.Sprintf("%s: %s against the baseline", where, verdictWords[r.Verdict()])
 	}
@@ -52,6 +55,27 @@ func ruleWords(r journal.GateRule) string {
 	return fmt.Sprintf("%s: %s %s %.4g; %s", where, r.RuleName, bound, r.Limit, found)
 }
 
+// shareWords describes a rule about a share that has to be shown by a bound.
+func shareWords(r *journal.GateRule, s *journal.RuleShare) string {
+	sure := fmt.Sprintf("%.4g %% sure", 50*(1+s.Level))
+	switch {
+	case s.Undecided:
+		return fmt.Sprintf("CANNOT TELL whether %s is at least %.4g: it is %.4g, between %.3f and %.3f (each bound %s), in %s",
+			r.RuleName, r.Limit, s.Value, s.Interval[0], s.Interval[1], sure, r.Why)
+	case s.Interval[0] >= r.Limit:
+		return fmt.Sprintf("%s at least %.4g; it is %.4g, and %.3f or more (%s)", r.RuleName, r.Limit, s.Value, s.Interval[0], sure)
+	}
+	return fmt.Sprintf("%s at least %.4g; it is %.4g, and %.3f or less (%s)", r.RuleName, r.Limit, s.Value, s.Interval[1], sure)
+}
+
+// chanceWords say how often a rule about the pass rate errs.
+func chanceWords(o *compare.RateOutlook) string {
+	return fmt.Sprintf(
+		"an arm that passes %.4g %% of such cases fails this in %.0f %% of the runs, and one that passes %.4g %% holds it in %.0f %%",
+		100*o.Min, 100*o.Fails, 100*o.Lower, 100*o.Holds,
+	)
+}
+
 func allHold(n int) string {
 	if n == 1 {
 		return "1 rule holds"
@@ -62,7 +86,7 @@ func allHold(n int) string {
 // withinVerdicts are verdicts on an arm that may be a little worse than the best.
 var withinVerdicts = map[eval.Verdict]string{
 	eval.NotWorse: "close to the best", eval.Regressed: "NOT CLOSE TO THE BEST",
-	eval.Inconclusive: "CANNOT TELL YET whether it is close to the best", eval.Invalid: "NO RANKING",
+	eval.Inconclusive: "CANNOT TELL whether it is close to the best", eval.Invalid: "NO RANKING",
 }
 
 var verdictWords = map[eval.Verdict]string{
@@ -100,7 +124,7 @@ func flipNote(f *compare.Flip) string {
 // verdictLines describe a rule that was applied: for a rule about a baseline its headline and notes, which cases are compared,
 // and the figures of each metric. Other rules have one line, and those about judged values the judges.
 func verdictLines(d *journal.Document, r *journal.GateRule) []string {
-	if r.Verdict() == "" || r.RuleName == journal.RuleBest || d.Comparison() == nil {
+	if r.RuleName != journal.RuleBaseline || d.Comparison() == nil {
 		return append([]string{ruleWords(*r)}, judgesOf(d, r)...)
 	}
 	out := []string{cmp.Or(r.Why, ruleWords(*r))}

@@ -21,7 +21,11 @@ func (l *loader) gate(n yaml.Node) {
 	g := &eval.GateConfig{}
 	l.Gate = g
 	for _, rule := range eval.GateLimits() {
-		*rule.Share(g) = limit(m.Get(rule.Name), rule.Bound)
+		if rule.Name == passRate {
+			*rule.Share(g), g.PassRateBound = yaml.PassRate(m.Get(rule.Name), errorRate)
+		} else {
+			*rule.Share(g) = limit(m.Get(rule.Name), rule.Bound)
+		}
 	}
 	g.Means = means(m.Get("mean"), "mean: {closeness: {min: 0.8}}")
 	g.Classification = means(m.Get("classification"), "classification: {macroF1: {min: 0.8}}")

@@ -15,7 +15,9 @@ func gateBlock() yaml.Block {
 	var limits []yaml.Key
 	for _, rule := range eval.GateLimits() {
 		shape := share()
-		if rule.Bound != "" {
+		if rule.Name == passRate {
+			shape = yaml.PassRateBlock(MaxAlpha).Shape()
+		} else if rule.Bound != "" {
 			shape = yaml.Block{Need: []string{rule.Bound}, Keys: []yaml.Key{key(rule.Bound, share(), "")}}.Shape()
 		}
 		limits = append(limits, key(rule.Name, shape, rule.Doc))
@@ -33,6 +35,8 @@ func gateBlock() yaml.Block {
 		key("judges", judgesBlock().Shape(), "How far the judges must agree with people's labels on every arm, by lower bounds."),
 	)}
 }
+
+const passRate = "passRate"
 
 func bestBlock() yaml.Block {
 	return yaml.Block{Need: []string{"arm"}, Keys: []yaml.Key{

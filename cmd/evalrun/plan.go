@@ -187,6 +187,7 @@ func writeForecast(w io.Writer, f *session.Forecast) error {
 	}
 	writeTime(p, f)
 	writeRaces(p, f)
+	writeRules(p, f)
 	writeGates(p, f.Gates)
 	for _, problem := range f.Problems {
 		p.Printf("note: %s\n", problem)
@@ -198,6 +199,16 @@ func writeRaces(p *term.Printer, f *session.Forecast) {
 	for _, r := range f.Races {
 		p.Printf("race of %s on %s: all of this at most; an arm that cannot be the best leaves, after %d of %d cases at the earliest\n",
 			diag.CleanLine(r.Suite), diag.CleanLine(r.Metric), r.Least, r.Cases)
+	}
+}
+
+// writeRules writes what rules about pass rates and about the best arm can be expected to do.
+func writeRules(p *term.Printer, f *session.Forecast) {
+	for i := range f.Rates {
+		p.Printf("%s\n", diag.CleanLine(f.Rates[i].Words()))
+	}
+	for i := range f.Best {
+		p.Printf("%s\n", diag.CleanLine(f.Best[i].Words()))
 	}
 }
 

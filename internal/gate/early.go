@@ -27,7 +27,7 @@ func stopping(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) (*watchedSui
 		name:     one.Name,
 		rule:     g.Baseline,
 		verdicts: plannedVerdicts(run, plan),
-		min:      g.PassRateMin,
+		min:      leastRate(g),
 		oneArm:   armsOf(plan, one.Name) == 1,
 		arms:     map[string]*watchedArm{},
 		matchers: map[string]*sideMatcher{},
@@ -46,6 +46,14 @@ func stopping(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) (*watchedSui
 		s.base = base
 	}
 	return s, nil
+}
+
+// leastRate is the pass rate below which the gate cannot hold; nil for none.
+func leastRate(g *eval.GateConfig) *float64 {
+	if g.PassRateBound != nil && g.PassRateBound.OnInconclusive != eval.OnFail {
+		return nil
+	}
+	return g.PassRateMin
 }
 
 func armsOf(plan *runner.Plan, suite string) (n int) {

@@ -55,6 +55,7 @@ type rulings struct {
 	gate       journal.Gate
 	codes      []int
 	ranked     []compare.Ranking
+	sides      []*compare.Side // of all arms; nil before they are needed
 }
 
 // apply applies the rules of a suite, nil when it states none: then each failure and each error counts.
@@ -94,20 +95,21 @@ func (r *rulings) values(g *eval.GateConfig) {
 	for i := range r.suite.Arms {
 		arm := &r.suite.Arms[i]
 		if g.PassRateMin != nil {
-			r.value(journal.RulePassRate, arm.Name, *g.PassRateMin, known(arm.PassRate()))
+			r.passRate(arm, g)
 		}
 		for _, m := range g.Means {
-			r.value(journal.RuleMean(m.Metric), arm.Name, m.Min, known(arm.Mean(m.Metric)))
+			r.value(journal.GateRule{RuleName: journal.RuleMean(m.Metric), Arm: arm.Name, Limit: m.Min}, known(arm.Mean(m.Metric)))
 		}
 		for _, m := range g.Classification {
 			var value *float64
 			if arm.Classification != nil {
 				value = known(arm.Classification.Value(m.Metric))
 			}
-			r.value(journal.RuleClassification(m.Metric), arm.Name, m.Min, value)
+			r.value(journal.GateRule{RuleName: journal.RuleClassification(m.Metric), Arm: arm.Name, Limit: m.Min}, value)
 		}
 		if g.LatencyP95Ms != nil {
-			r.value(journal.RuleLatency, arm.Name, *g.LatencyP95Ms, known(r.doc.LatencyQuantile(r.suite.Name, arm.Name, 0.95)))
+			p95 := known(r.doc.LatencyQuantile(r.suite.Name, arm.Name, 0.95))
+			r.value(journal.GateRule{RuleName: journal.RuleLatency, Arm: arm.Name, Limit: *g.LatencyP95Ms}, p95)
 		}
 	}
 	r.share(journal.RuleErrors, r.suite.Gated.Error, g.MostErrors(), eval.CodeIncomplete)
@@ -116,7 +118,7 @@ func (r *rulings) values(g *eval.GateConfig) {
 	}
 	if g.MaxQuarantined != nil {
 		share := float64(r.suite.Quarantined) / float64(max(1, r.suite.OwnCases()))
-		r.value(journal.RuleQuarantined, "", *g.MaxQuarantined, &share)
+		r.value(journal.GateRule{RuleName: journal.RuleQuarantined, Limit: *g.MaxQuarantined}, &share)
 	}
 }
 
@@ -131,14 +133,13 @@ func known(v float64, ok bool) *float64 {
 const slack = 1e-12
 
 // value applies a limit to a value. Without a value there was nothing to apply it to: the run is not complete.
-func (r *rulings) value(name journal.RuleName, arm string, limit float64, value *float64) {
-	rule := journal.GateRule{RuleName: name, Arm: arm, Limit: limit}
+func (r *rulings) value(rule journal.GateRule, value *float64) {
 	if value == nil {
 		r.add(rule, eval.CodeIncomplete)
 		return
 	}
 	rule.Found = journal.RuleValue(*value)
-	if over := *value - limit; name.IsLeast() && over >= -slack || !name.IsLeast() && over <= slack {
+	if over := *value - rule.Limit; rule.RuleName.IsLeast() && over >= -slack || !rule.RuleName.IsLeast() && over <= slack {
 		rule.Standing = journal.RuleHolds
 		r.add(rule, eval.CodeOK)
 		return

@@ -56,6 +56,9 @@ func overridden(own *eval.GateConfig, ref string, o *eval.WithDefaults) (*eval.G
 		return own, err
 	}
 	g.Baseline = cmp.Or(baseline, g.Baseline)
+	if o.MinPassRate == nil && g.PassRateMin == nil {
+		g.PassRateBound = d.PassRateBound
+	}
 	g.PassRateMin = cmp.Or(o.MinPassRate, g.PassRateMin, d.MinPassRate)
 	g.BlockedMax = cmp.Or(o.MaxBlocked, g.BlockedMax, d.MaxBlocked)
 	g.ErrorsMax = cmp.Or(o.MaxErrors, g.ErrorsMax, d.MaxErrors)
@@ -66,6 +69,9 @@ func overridden(own *eval.GateConfig, ref string, o *eval.WithDefaults) (*eval.G
 func asDefaults(o *eval.WithDefaults, d eval.Options) *eval.WithDefaults {
 	d.Rule = withDefaults(o.Rule, &eval.BaselineRule{}, d.Rule)
 	d.Baseline = cmp.Or(o.Baseline, d.Baseline)
+	if o.MinPassRate != nil {
+		d.PassRateBound = o.PassRateBound
+	}
 	d.MinPassRate = cmp.Or(o.MinPassRate, d.MinPassRate)
 	d.MaxErrors = cmp.Or(o.MaxErrors, d.MaxErrors)
 	d.MaxBlocked = cmp.Or(o.MaxBlocked, d.MaxBlocked)

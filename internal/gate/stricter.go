@@ -16,6 +16,7 @@ import (
 func stricter(of, own *eval.GateConfig) (both *eval.GateConfig, weaker []string) {
 	both = new(*own)
 	var w weakened
+	both.PassRateBound = w.bound(of, both)
 	for _, rule := range eval.GateLimits() {
 		a, b := *rule.Share(of), *rule.Share(both)
 		if rule.Name == string(journal.RuleErrors) {
@@ -51,6 +52,32 @@ func (w *weakened) limit(name string, least bool, of, own *float64) *float64 {
 		return of
 	}
 	return own
+}
+
+// bound is the stricter way to judge a pass rate. A bound that has to be reached is stricter than the rate seen, and one that
+// only must not be missed is weaker.
+func (w *weakened) bound(of, own *eval.GateConfig) *eval.BoundRule {
+	if of.PassRateMin == nil || own.PassRateMin == nil {
+		if own.PassRateMin == nil {
+			return of.PassRateBound
+		}
+		return own.PassRateBound
+	}
+	strictness := func(b *eval.BoundRule) (kind int, alpha float64) {
+		switch {
+		case b == nil:
+			return 2, 0
+		case b.OnInconclusive == eval.OnFail:
+			return 3, -b.Alpha
+		}
+		return slices.Index([]eval.OnInconclusive{eval.OnPass, eval.OnWarn}, b.OnInconclusive), b.Alpha
+	}
+	was, wasAlpha := strictness(of.PassRateBound)
+	if is, isAlpha := strictness(own.PassRateBound); is > was || is == was && isAlpha >= wasAlpha {
+		return own.PassRateBound
+	}
+	w.note("alpha or onInconclusive of passRate is weaker")
+	return of.PassRateBound
 }
 
 func (w *weakened) means(kind string, of, own []eval.MeanMin) []eval.MeanMin {
@@ -243,7 +270,9 @@ func (c *Checks) gateOf(s *suite.Suite, own *eval.GateConfig, of *Origin) (*eval
 		}
 	}
 	if gate == nil {
-		return nil, nil, eval.BadInput("--gate-of %s: %s has no gate there: leave the flag out, or name what has one", c.Options.GateOf, s.Name)
+		return nil, nil, eval.BadInput(
+			"--gate-of %s: %s has no gate there: leave the flag out, or name what has one", c.Options.GateOf, s.Name,
+		)
 	}
 	if own == nil {
 		own = &eval.GateConfig{}
@@ -261,8 +290,9 @@ func (c *Checks) gateOf(s *suite.Suite, own *eval.GateConfig, of *Origin) (*eval
 			return nil, nil, err
 		}
 		if both.Baseline = &rule; rule.Against == nil {
-			return nil, nil, eval.BadInput("an untrusted suite cannot name a run to compare with, and --gate-of %s has none: name it by --baseline",
-				c.Options.GateOf)
+			return nil, nil, eval.BadInput(
+				"an untrusted suite cannot name a run to compare with, and --gate-of %s has none: name it by --baseline", c.Options.GateOf,
+			)
 		}
 	}
 	return both, &eval.GateOrigin{Name: of.Name, Weaker: weaker, Counts: true}, nil

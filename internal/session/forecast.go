@@ -26,7 +26,7 @@ type Forecast struct {
 	MostGenerateCalls int           `json:"mostGenerateCalls"`  // at most: a tool loop may use all its steps
 	AppCalls          int           `json:"appCalls,omitempty"` // of applications
 	EmbedCalls        int           `json:"embedCalls"`         // at least, with full batches
-	JudgeCalls        int           `json:"judgeCalls"`         // at most, without retries of malformed replies; equal questions are sent once
+	JudgeCalls        int           `json:"judgeCalls"`         // at most, without retries; equal questions are sent once
 	JudgeTokens       int           `json:"judgeTokens"`        // at most, with answers of maximum length; 0: unknown or none
 	MaxAttempts       int           `json:"maxCalls"`           // all attempts of all calls
 	PromptTokens      int           `json:"promptTokens"`       // estimated for applications
@@ -44,6 +44,9 @@ type Forecast struct {
 	Gates             []GateOutlook `json:"gates,omitempty"` // of suites that compare with a baseline
 	// Races are the races of arms. They make the numbers above upper bounds.
 	Races []gate.RaceOutlook `json:"races,omitempty"`
+	// Rates and Best are the rules about pass rates and about the best arm.
+	Rates []gate.RateOutlook `json:"passRates,omitempty"`
+	Best  []gate.BestOutlook `json:"best,omitempty"`
 }
 
 // ArmForecast is the share of one arm.
@@ -94,6 +97,9 @@ func (f *Forecast) Outlooks(plan *runner.Plan, in rundir.Dir, j *Job) error {
 	checks := &gate.Checks{Options: j.Options.WithDefaults(), Dir: in, Plan: plan, Origins: j.origins}
 	var err error
 	if f.Races, err = checks.Races(j.Suites); err != nil {
+		return err
+	}
+	if f.Rates, f.Best, err = checks.Rules(j.Suites); err != nil {
 		return err
 	}
 	arms, problems, err := gate.Outlooks(checks, j.Suites)

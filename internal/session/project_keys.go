@@ -143,7 +143,19 @@ func limitSettings() []keyReader {
 func gateSettings() []keyReader {
 	outcomes := []eval.OnInconclusive{eval.OnFail, eval.OnWarn, eval.OnPass}
 	return []keyReader{
-		share("minPassRate", "The least pass rate of each arm.", func(o *eval.Options) **float64 { return &o.MinPassRate }),
+		{
+			yaml.Key{
+				Name: "minPassRate", Is: yaml.Either(yaml.Number(0, 1), yaml.PassRateBlock(suite.MaxAlpha).Shape()),
+				Doc: "The least pass rate of each arm, or a rule as `passRate` of a suite's gate.",
+			},
+			func(f *projectFile, n yaml.Node) {
+				if n.IsMapping() {
+					f.Defaults.MinPassRate, f.Defaults.PassRateBound = yaml.PassRate(n, errorRate)
+				} else {
+					f.Defaults.MinPassRate = new(n.Float(0, 1))
+				}
+			},
+		},
 		share("maxErrors", "The largest share of errors.", func(o *eval.Options) **float64 { return &o.MaxErrors }),
 		share("maxBlocked", "The largest share of blocked answers.",
 			func(o *eval.Options) **float64 { return &o.MaxBlocked }),
@@ -158,12 +170,7 @@ func gateSettings() []keyReader {
 		},
 		{
 			yaml.Key{Name: "alpha", Is: yaml.Number(0, suite.MaxAlpha), Doc: "One-sided error rate of a verdict."},
-			func(f *projectFile, n yaml.Node) {
-				f.Defaults.Rule.Alpha = between(n, suite.MaxAlpha)
-				if alpha := f.Defaults.Rule.Alpha; alpha > 0 && alpha < stats.MinAlpha {
-					n.Errorf("such as 0.05", "an error rate below %g can never be shown", stats.MinAlpha)
-				}
-			},
+			func(f *projectFile, n yaml.Node) { f.Defaults.Rule.Alpha = errorRate(n) },
 		},
 		{
 			yaml.Key{Name: "onInconclusive", Is: yaml.WordShape(outcomes...), Doc: "What an inconclusive verdict does."},
@@ -294,6 +301,14 @@ func between(n yaml.Node, most float64) float64 {
 		return 0
 	}
 	return n.Float(0, most)
+}
+
+func errorRate(n yaml.Node) float64 {
+	alpha := between(n, suite.MaxAlpha)
+	if alpha > 0 && alpha < stats.MinAlpha {
+		n.Errorf("such as 0.05", "an error rate below %g can never be shown", stats.MinAlpha)
+	}
+	return alpha
 }
 
 func (f *projectFile) flag(name string, values ...string) {

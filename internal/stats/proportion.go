@@ -105,3 +105,14 @@ func chooseRatio(m, n, k int) float64 {
 	}
 	return ratio
 }
+
+// BinomialBelow is the probability of fewer than k passes in n independent trials that pass with probability p.
+func BinomialBelow(n int, p float64, k int) float64 {
+	switch {
+	case k <= 0:
+		return 0
+	case k > n:
+		return 1
+	}
+	return 1 - regIncBeta(clamp(p), float64(k), float64(n-k+1))
+}

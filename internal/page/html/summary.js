@@ -112,7 +112,7 @@ function drawGate(head) {
   return section('Gate',
     open.length > 0 && ruleTable('Rules of the gate', open, head),
     open.length < head.gate.rules.length && h('details', null, h('summary', null, `${others.length > 0 ? 'The other ' : ''}${count(held.length, 'rule')} hold`), ruleTable('Rules that hold', held, head)),
-    h('p', {class: 'note'}, 'The band is the 90 % interval, the upright line the limit.'));
+    h('p', {class: 'note'}, 'The band is the 90 % interval, or that of the rule, the upright line the limit.'));
 }
 
 function ruleTable(caption, rules, head) {
@@ -135,16 +135,16 @@ function intervalOf(r, arm) {
 }
 
 function drawRule(r, head) {
-  const several = head.run.suites.length > 1, interval = intervalOf(r, head.arms.find(a => a.suite === r.suite && a.arm === r.arm));
+  const several = head.run.suites.length > 1, interval = r.interval || intervalOf(r, head.arms.find(a => a.suite === r.suite && a.arm === r.arm));
   const known = isKnown(r.value), {write, ...scale} = ruleScale(r), tone = r.holds ? 'pass' : 'fail', bound = atLeast(r) ? 'at least' : 'at most';
-  const words = `${r.name} ${known ? write(r.value) : ''}${interval ? `, 90 % interval ${interval.map(write).join(' to ')}` : ''}, ${bound} ${write(r.limit)}`;
-  const inWords = r.verdict || !known && r.why;
+  const words = `${r.name} ${known ? write(r.value) : ''}${interval ? `, ${three(100 * (r.level || 0.9))} % interval ${interval.map(write).join(' to ')}` : ''}, ${bound} ${write(r.limit)}`;
+  const inWords = !known && (r.verdict || r.why), open = known && r.verdict === 'inconclusive';
   return [
     name(r.name), name([several || !r.arm ? r.suite : '', r.arm].filter(Boolean).join(' on ')),
-    r.verdict ? verdictWords[r.verdict] : known ? write(r.value) : 'nothing judged',
+    known ? write(r.value) : r.verdict ? verdictWords[r.verdict] : 'nothing judged',
     inWords ? '' : (atLeast(r) ? '\u2265 ' : '\u2264 ') + write(r.limit),
     inWords ? h('span', {class: 'telling'}, name(r.why || '')) : known ? rangePlot({value: r.value, interval, limit: r.limit, ...scale, tone, words}) : '',
-    badge(tone, r.warned ? 'warns' : r.holds ? 'holds' : 'broken'),
+    badge(tone, open ? 'cannot tell' : r.warned ? 'warns' : r.holds ? 'holds' : 'broken'),
   ];
 }
 
