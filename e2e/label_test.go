@@ -81,12 +81,6 @@ func TestAPersonLabelsByKeyboard(t *testing.T) {
 	}
 	a.do(chromedp.KeyEvent("l"))
 	a.wait(".label-pass:focus")
-	a.do(chromedp.KeyEvent("l"))
-	a.until(`document.activeElement === document.querySelectorAll('.label-pass')[1]`)
-	for range evaluate[int](a, `document.querySelectorAll('.label-form').length - 1`) {
-		a.do(chromedp.KeyEvent("l"))
-	}
-	a.until(`document.activeElement === document.querySelector('.label-pass')`)
 	a.do(chromedp.KeyEvent(kb.Enter))
 	a.wait(".label-pass[aria-pressed=true]:focus")
 	labelled(t, first.Suite, "Ada pass")
@@ -189,7 +183,6 @@ func TestLabelsAreAccessible(t *testing.T) {
 		for _, width := range []int64{390, 1600, 2560} {
 			for _, path := range []string{
 				"labels", "run/" + keys(t, s)["own"] + "/" + page, "run/" + keys(t, s)["other"] + "/" + page,
-				"run/" + keys(t, s)["own"] + "/" + strings.Replace(page, "case/", "side/", 1),
 			} {
 				b := openAt(t, s.WithToken(s.URL), width, 900, scheme)
 				b.do(chromedp.Navigate(s.URL + path))
@@ -231,7 +224,7 @@ func TestAnswersThatWaitForALabelAreFound(t *testing.T) {
 	b.visit("#/matrix?only=unlabelled&arm=pro%2Fold", "#grid .prose")
 	b.do(chromedp.KeyEvent(kb.Enter))
 	b.wait(".label-form")
-	b.until(`document.querySelectorAll('.label-form').length === 4`)
+	b.until(`document.querySelectorAll('.label-form').length === 1`)
 	b.do(chromedp.KeyEvent("l"), chromedp.KeyEvent(kb.Enter))
 	b.until(`document.querySelectorAll('.labels [aria-pressed=true]').length === 1`)
 	b.do(chromedp.KeyEvent(kb.Escape))
@@ -239,4 +232,23 @@ func TestAnswersThatWaitForALabelAreFound(t *testing.T) {
 	expect.Same(t, "what is left", rows(), "case 2")
 	ask(b, "labelled:maybe")
 	expect.Same(t, "a slip", b.joined(".problem"), "labelled:maybe character 10: labelled is yes or no")
+}
+
+// Who labels sees one answer at a time, and nothing of what judges and other scorers made of it, before and after the label.
+func TestWhoLabelsIsBlind(t *testing.T) {
+	t.Chdir(t.TempDir())
+	run, trials := decideRun("", "", "")
+	keepOwn(t, "r", run, trials)
+	b := opened(t, serveLabels(t, "Ada"), "r", "#/case/s/case%200")
+	for _, when := range []string{"before", "after"} {
+		const shown = `document.querySelectorAll('.answer').length + ' ' + document.querySelectorAll('.answers [aria-label=Scores], ' +
+			'.answers > article > p .badge, .answers .repeats button[aria-label*=repeat], .to-side').length`
+		expect.Same(t, when+" the label: answers, and what became of them", evaluate[string](b, shown), "1 0")
+		if when == "before" {
+			b.click(".label-fail", `document.querySelector('.label-fail[aria-pressed=true]') !== null`)
+		}
+	}
+	if links := evaluate[int](b, `document.querySelectorAll('.answer .trail a').length`); links != 4 {
+		t.Errorf("got %d links to the answers of the case, want 4", links)
+	}
 }

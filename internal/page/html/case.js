@@ -21,8 +21,8 @@ async function drawCase(cases, head, suite, caseName, query) {
     first.cluster && h('p', {class: 'note'}, 'cluster ', name(first.cluster)),
     more > 0 && h('p', {class: 'note'}, `${count(more, 'more trial')} of this case: choose them in the table to see them here.`),
     drawPrompts([...arms].map(([arm, list]) => [arm, list[0]])),
-    h('div', {class: 'reader'}, drawReadings(), sideLink(cases, head, one, query)),
-    h('div', {class: 'answers'}, [...arms].map(([arm, list]) => drawAnswer(arm, list, arms, head, query))),
+    h('div', {class: 'reader'}, drawReadings(), !labelling.blind && sideLink(cases, head, one, query)),
+    h('div', {class: 'answers'}, labelling.blind ? drawOneAnswer(trials, one, query) : [...arms].map(([arm, list]) => drawAnswer(arm, list, arms, head, query))),
   ];
 }
 
@@ -62,6 +62,19 @@ function drawAnswer(arm, list, arms, head, query) {
   const passed = list.filter(t => t.outcome === 'pass').length;
   return h('article', {class: 'answer' + (query.get('arm') === arm ? ' chosen' : ''), 'aria-label': arm},
     h('h2', null, name(arm)), list.length > 1 && h('p', {class: 'note'}, `${passed} of ${list.length} repeats passed`), list.length > 1 && buttons, body);
+}
+
+// drawOneAnswer is what somebody sees who labels: one answer at a time, without outcome and scores, which would lead the label.
+function drawOneAnswer(trials, one, query) {
+  const at = Math.max(0, trials.findIndex(t => t.arm === query.get('arm') && String(t.repeat) === (query.get('repeat') || '1'))), t = trials[at];
+  const to = other => address(['case', one.suite, one.name], {arm: other.arm, repeat: other.repeat});
+  return h('article', {class: 'answer', 'aria-label': t.arm},
+    h('h2', null, name(t.arm)),
+    trials.length > 1 && h('p', {class: 'trail'}, trials.map((other, i) => [h('a', {class: 'chip', href: to(other), 'aria-current': i === at ? 'true' : null}, `answer ${i + 1}`), ' '])),
+    drawNoAnswer(t),
+    hasTurns(t) ? drawTurns(t) : drawTexts(t.response),
+    besideAnswer.map(draw => draw(t)),
+    h('p', {class: 'note id'}, 'trial ', name(t.id)));
 }
 
 // appOf is what the application of a trial is, in words; undefined for a model.

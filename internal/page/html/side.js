@@ -168,7 +168,7 @@ class Side {
       bodies,
       h('div', null,
         trial && [drawScores(trial.scores || []), drawMetrics(trial.metrics || {}), drawCost(trial)],
-        drawCopies(v), trial && besideAnswer.map(draw => draw(trial))));
+        drawCopies(v), trial && !labelling.blind && besideAnswer.map(draw => draw(trial))));
     card.style.gridRow = `span ${bodies.length + 2}`;
     return card;
   }

@@ -76,10 +76,10 @@ function drawLabelForm(place, trial, said, own) {
     h('label', null, h('span', null, 'Comment of ', name(labeller)), comment), h('button', {class: 'label-save'}, 'Save the comment'), note);
 }
 
-// goToLabels moves the focus to the buttons of the next answer, after the last to those of the first.
+// goToLabels moves the focus to the buttons of the answer.
 function goToLabels() {
-  const forms = [...document.querySelectorAll('.label-form')], at = forms.findIndex(form => form.contains(document.activeElement));
-  if (forms.length > 0) forms[(at + 1) % forms.length].querySelector('button').focus();
+  const form = document.querySelector('.label-form');
+  if (form) form.querySelector('button').focus();
 }
 
 // stay keeps Escape from leaving the page, and with it what is written.
@@ -132,7 +132,8 @@ if (labeller) {
     const {yes, no} = await read(`/run/${from.split('/').at(-2)}/labelled?` + new URLSearchParams({of: mark.split('-')[0]}));
     labelling.known = {__proto__: null, yes: new Set(yes), no: new Set(no)};
   };
+  labelling.blind = true;
   besideAnswer.push(drawLabels);
-  for (const page of ['case', 'side']) pageKeys[page].l = goToLabels;
-  for (const [title, list] of keyLists) if (title === 'A case' || title === 'Two answers side by side') list.push([['l'], 'label the next answer']);
+  pageKeys.case.l = goToLabels;
+  for (const [title, list] of keyLists) if (title === 'A case') list.push([['l'], 'label the answer']);
 }
