@@ -15,9 +15,12 @@ type GateConfig struct {
 	// PassRateBound wants the pass rate to be shown; nil compares the rate seen with PassRateMin.
 	PassRateBound *BoundRule `json:"passRateBound,omitempty"`
 	// ErrorsMax is the largest share of errors among the trials that ran. Nil allows none, and is written as 0.
-	ErrorsMax  *float64  `json:"errorsMax"`
-	BlockedMax *float64  `json:"blockedMax,omitempty"` // share of the trials that ran
-	Means      []MeanMin `json:"means,omitempty"`
+	ErrorsMax  *float64 `json:"errorsMax"`
+	BlockedMax *float64 `json:"blockedMax,omitempty"` // share of the trials that ran
+	// FailuresMax is the largest share of failed trials, for a gate without a rule about outcomes. Nil allows all: the
+	// suite says so, or an earlier version wrote the run.
+	FailuresMax *float64  `json:"failuresMax,omitempty"`
+	Means       []MeanMin `json:"means,omitempty"`
 	// Classification are the least values of metrics of the suite's classification.
 	Classification []MeanMin `json:"classification,omitempty"`
 	LatencyP95Ms   *float64  `json:"latencyP95Ms,omitempty"` // of scored trials
@@ -26,6 +29,11 @@ type GateConfig struct {
 	Baseline       *BaselineRule `json:"baseline,omitempty"`
 	Best           *BestRule     `json:"best,omitempty"`
 	Judges         *JudgesRule   `json:"judges,omitempty"`
+}
+
+// JudgesOutcomes reports whether a rule decides which outcomes are good enough. Without one, each failed trial fails the gate.
+func (g *GateConfig) JudgesOutcomes() bool {
+	return g.PassRateMin != nil || len(g.Means)+len(g.Classification) > 0 || g.Baseline != nil || g.Best != nil
 }
 
 // JudgesRule wants every judge of the suite to agree with people, on each arm: the least lower bounds, nil for none.

@@ -134,6 +134,7 @@ const (
 	RulePassRate    RuleName = "passRate"
 	RuleLatency     RuleName = "latency p95"
 	RuleErrors      RuleName = "errors"
+	RuleFailures    RuleName = "failures" // of a gate without a rule about outcomes
 	RuleBlocked     RuleName = "blocked"
 	RuleQuarantined RuleName = "maxQuarantined"
 	RuleBaseline    RuleName = "baseline"

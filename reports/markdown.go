@@ -180,11 +180,6 @@ func (m *markdown) gate() {
 			left++
 		}
 	}
-	for _, line := range overview.Ungated(m.d) {
-		if !m.add("- **warning**: %s\n", codeOf(line, maxMdReason)) {
-			left++
-		}
-	}
 	m.add("\n")
 	m.missing(left, "rule")
 }

@@ -140,9 +140,6 @@ func (t *table) gate() {
 			}
 		}
 	}
-	for _, line := range overview.Ungated(t.d) {
-		t.wrapped("", "gate: warning: "+line)
-	}
 	for _, line := range overview.JudgeNotes(t.d) {
 		t.wrapped("", line)
 	}

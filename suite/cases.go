@@ -57,7 +57,9 @@ func (s *settings) set(key string, n yaml.Node) {
 	case "repeats":
 		s.repeats = n.Int(1, MaxRepeats)
 	case "threshold":
-		s.threshold = new(n.Float(0, 1))
+		if s.threshold = new(n.Float(0, 1)); isZero(n) {
+			n.Warnf("write `failures: allowed` in the gate instead", "with `threshold: 0` a trial passes whatever its scores are")
+		}
 	}
 }
 

@@ -38,9 +38,21 @@ func (l *loader) gate(n yaml.Node) {
 	if b := g.Baseline; b != nil && b.Estimand == eval.OfSuite && g.Best != nil {
 		m.Get("best").Errorf("leave one of them out", "`best` ranks arms on cases like these, which does not go with `estimand: suite`")
 	}
+	if m.Get("failures").Word("allowed") == "" && !g.JudgesOutcomes() {
+		g.FailuresMax = new(0.0)
+	}
+	if rule := m.Get("passRate"); rule.IsMapping() && isZero(rule.Map().Get("min")) {
+		m.Get("passRate").Warnf("write `failures: allowed` instead", "`passRate: {min: 0}` holds when every trial fails")
+	}
 	if n.IsNull() || n.IsMapping() && m.Len() == 0 {
 		n.Errorf("such as `passRate: {min: 0.95}`, or remove the block", "a gate without a rule judges nothing")
 	}
+}
+
+// isZero reports whether a number is written, and is 0: a rule that holds whatever happens.
+func isZero(n yaml.Node) bool {
+	value, err := strconv.ParseFloat(n.Written(), 64)
+	return err == nil && value == 0
 }
 
 // limit reads a rule with one share; nil when it is absent.

@@ -42,8 +42,8 @@ var defaultsOf = map[string]struct {
 		expanded{[]string{"d"}, 3, "dc", 0.5, []string{"equals "}, "da db"},
 	},
 	"single values": {
-		"{name: c, repeats: 1, cluster: own, threshold: 0}",
-		expanded{[]string{"d"}, 1, "own", 0, []string{"contains n", "contains "}, "da db"},
+		"{name: c, repeats: 1, cluster: own, threshold: 0.25}",
+		expanded{[]string{"d"}, 1, "own", 0.25, []string{"contains n", "contains "}, "da db"},
 	},
 	"tags of its own": {
 		"{name: c, tags: [own]}", expanded{[]string{"own"}, 3, "dc", 0.5, []string{"contains n", "contains "}, "da db"},

@@ -24,6 +24,10 @@ func gateBlock() yaml.Block {
 	}
 	return yaml.Block{Keys: append(
 		limits,
+		key(
+			"failures", yaml.Word("allowed"),
+			"allowed: failed trials do not fail a gate without passRate, mean, classification, baseline or best.",
+		),
 		key("mean", yaml.Some(yaml.MapShape(atLeast().Shape())), "The least mean of named scorers."),
 		key(
 			"classification", yaml.Some(yaml.MapShape(atLeast().Shape())),

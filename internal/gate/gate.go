@@ -113,6 +113,9 @@ func (r *rulings) values(g *eval.GateConfig) {
 		}
 	}
 	r.share(journal.RuleErrors, r.suite.Gated.Error, g.MostErrors(), eval.CodeIncomplete)
+	if g.FailuresMax != nil && !g.JudgesOutcomes() {
+		r.share(journal.RuleFailures, r.suite.Gated.Fail, *g.FailuresMax, eval.CodeFailed) // `failures: allowed` leaves it out
+	}
 	if g.BlockedMax != nil {
 		r.share(journal.RuleBlocked, r.suite.Blocked, *g.BlockedMax, eval.CodeFailed)
 	}

@@ -24,6 +24,7 @@ func stricter(of, own *eval.GateConfig) (both *eval.GateConfig, weaker []string)
 		}
 		*rule.Share(both) = w.limit(rule.Name, rule.Bound == "min", a, b)
 	}
+	both.FailuresMax = w.limit("failures", false, of.FailuresMax, both.FailuresMax)
 	both.LatencyP95Ms = w.limit("latency p95", false, of.LatencyP95Ms, both.LatencyP95Ms)
 	both.Means = w.means("mean ", of.Means, both.Means)
 	both.Classification = w.means("classification ", of.Classification, both.Classification)

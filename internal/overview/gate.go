@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -113,7 +112,7 @@ func shown(rule *journal.GateRule, s *journal.SuiteSummary) bool {
 		return failures+errors > 0
 	case journal.RuleErrors, journal.RuleJudged:
 		return errors > 0
-	case journal.RuleBlocked:
+	case journal.RuleBlocked, journal.RuleFailures:
 		return failures > 0
 	}
 	return false // no case shows means, latency, quarantine or a baseline
@@ -129,28 +128,4 @@ func GateCase(rule *journal.GateRule) string {
 		return "gate"
 	}
 	return strings.TrimSpace(fmt.Sprintf("gate: %s %s", rule.RuleName, rule.Arm))
-}
-
-// Ungated lists suites that have failed cases and no rule about them. Their gate passes, which a reader
-// may take for a good run.
-func Ungated(d *journal.Document) (out []string) {
-	if d.Gate() == nil || d.Running || d.Partial() || d.Run.Plan.Shard != nil {
-		return nil
-	}
-	for i := range d.Summary.Suites {
-		s := &d.Summary.Suites[i]
-		judged := slices.ContainsFunc(d.Gate().Rules, func(r journal.GateRule) bool { return r.Suite == s.Name && aboutFailures(&r) })
-		if d.Run.Suite(s.Name).Gate != nil && !judged && s.Gated.Fail > 0 {
-			out = append(out, fmt.Sprintf(
-				"%s: no rule of the gate is about the %s; `passRate: {min: 0.9}` is one", s.Name, diag.Count(s.Gated.Fail, "failed trial"),
-			))
-		}
-	}
-	return out
-}
-
-// aboutFailures reports whether failing cases can break a rule, or the rule replaces one that they could
-// break.
-func aboutFailures(r *journal.GateRule) bool {
-	return r.RuleName == journal.RulePassRate || r.RuleName == journal.RuleBaseline || r.RuleName.IsClassification()
 }

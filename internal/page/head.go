@@ -121,9 +121,6 @@ func notices(d *journal.Document) []string {
 	if words := overview.CutAnswers(&d.Summary); words != "" {
 		out = append(out, words+".")
 	}
-	for _, line := range overview.Ungated(d) {
-		out = append(out, "Warning: "+line+".")
-	}
 	for _, line := range overview.JudgeNotes(d) {
 		out = append(out, text.Sentence(line)+".")
 	}
