@@ -95,6 +95,7 @@ type Options struct {
 	MaxErrors float64             // share of errors above which a side is not comparable
 	Seed      uint64              // of the resampling tests
 	Estimand  eval.Estimand       // "" is OfPopulation
+	Extended  bool                // head grew after a look: only tests that hold at all times decide
 	// EarlyVerdict is the early stop of head's arm that this comparison explains; nil without one.
 	EarlyVerdict *eval.KnownVerdict
 	// MinPaired is the least share of the baseline cases covered by head that must be compared; 0 means no minimum.

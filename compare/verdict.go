@@ -96,6 +96,10 @@ func (o *Options) decideArm(a *ArmComparison) {
 			m.Verdict = eval.Invalid
 		case a.EarlyVerdict != nil && a.Estimand != eval.OfSuite: // whose tests hold whenever a run stops
 			stopped(m, a.EarlyVerdict)
+		case o.Extended && a.Estimand != eval.OfSuite:
+			m.Verdict, m.Cautions = eval.Inconclusive, nil
+			m.Advice = "the run was extended after a look at it, so only `stopEarly` or `estimand: suite` can decide: run it again with " +
+				"all cases"
 		}
 		g, _ := o.gatedAs(m.Name)
 		m.Advisory = m.Verdict == eval.Inconclusive && m.N < m.Needs && !g.Strict

@@ -316,7 +316,7 @@ func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) c
 		o.Margins = rule.Metrics
 		o.Alpha, o.Estimand = finalAlpha(rule), rule.Estimand
 		o.MinPaired = rule.LeastPaired()
-		o.Accepted = rule.Accepted
+		o.Accepted, o.Extended = rule.Accepted, len(head.Run.ExtendedFrom) > 0
 	}
 	return o
 }

@@ -75,7 +75,7 @@ func TestRunsThatDoNotStopEarlyAreNotWatched(t *testing.T) {
 	} {
 		q, err := NewSequential(&eval.Run{
 			Suites: []eval.RunSuite{{Name: "s", Gate: test.gate}}, CommandOptions: &eval.RunOptions{Options: test.options},
-		}, test.plan)
+		}, test.plan, nil)
 		expect.OK(t, err)
 		if q != nil {
 			t.Errorf("%s: got a rule that watches it, want none", name)

@@ -56,7 +56,7 @@ func watch(t *testing.T, plan *runner.Plan, gate *eval.GateConfig, seed uint64) 
 	}
 	w := &watched{t: t, run: run, plan: plan, dir: t.TempDir()}
 	var err error
-	w.Sequential, err = NewSequential(run, plan)
+	w.Sequential, err = NewSequential(run, plan, nil)
 	expect.OK(t, err)
 	w.out, err = journal.Create(w.dir, run, nil)
 	expect.OK(t, err)

@@ -59,7 +59,7 @@ func TestTheEarlyStopPairsAsTheComparisonDoes(t *testing.T) {
 	}
 	run := &eval.Run{RandomSeed: 7, StartedAt: "2026-11-22T00:00:00Z"}
 	run.Suites = []eval.RunSuite{{Name: "s", Gate: &eval.GateConfig{Baseline: rule}}}
-	q, err := NewSequential(run, plan)
+	q, err := NewSequential(run, plan, nil)
 	expect.OK(t, err)
 	pending := map[string]int{}
 	for _, u := range q.suites["s"].arms["t/p"].units {

@@ -41,6 +41,7 @@ type watchedSuite struct {
 	oneArm   bool                     // the suite has one arm
 	verdicts int                      // of all gates of the run
 	matchers map[string]*sideMatcher
+	later    map[string]bool              // units that the run adds to the one that it extends; they come last
 	lost     map[string][][]float64       // by arm, the worst losses of cases that only the baseline has, by metric
 	closed   map[string]bool              // arms whose used trials the journal has
 	together map[string]string            // by case, the first case of its unit, if that has several
@@ -79,8 +80,9 @@ type sequentialTest interface {
 	resume(arm, units int)
 }
 
-// NewSequential returns nil if no gate of the run stops early and no arms race.
-func NewSequential(run *eval.Run, plan *runner.Plan) (*Sequential, error) {
+// NewSequential returns nil if no gate of the run stops early and no arms race. known reports whether the run that this one
+// extends has a trial; nil: it extends none.
+func NewSequential(run *eval.Run, plan *runner.Plan, known func(*eval.Trial) bool) (*Sequential, error) {
 	q := &Sequential{seed: run.RandomSeed, startedAt: run.StartedAt, suites: map[string]*watchedSuite{}, moved: make(chan struct{})}
 	for i := range run.Suites {
 		name := run.Suites[i].Name
@@ -101,6 +103,11 @@ func NewSequential(run *eval.Run, plan *runner.Plan) (*Sequential, error) {
 	if len(q.suites) == 0 {
 		return nil, nil
 	}
+	if known != nil {
+		if err := q.divide(plan, known); err != nil {
+			return nil, err
+		}
+	}
 	for t := range plan.Trials() {
 		q.expect(t)
 	}
@@ -111,6 +118,30 @@ func NewSequential(run *eval.Run, plan *runner.Plan) (*Sequential, error) {
 		s.begin()
 	}
 	return q, nil
+}
+
+// divide finds the units that a run adds to the one that it extends. The others come before them, in the order that they had:
+// so the test goes on where it was. Rounds are in order by themselves.
+func (q *Sequential) divide(plan *runner.Plan, known func(*eval.Trial) bool) error {
+	for t := range plan.Trials() {
+		s := q.suites[t.Suite]
+		if s == nil || s.rounds != nil {
+			continue
+		}
+		if s.later == nil {
+			s.later = map[string]bool{}
+		}
+		key, later := s.keyOf(&t.Trial), !known(&t.Trial)
+		was, seen := s.later[key]
+		if _, shared := s.together[s.caseKey(&t.Trial)]; seen && was != later || later && shared {
+			return eval.BadInput(
+				"--extend: under `stopEarly` a run grows by new cases only, and %s on %s has another number of repeats, or shares a "+
+					"cluster or a request with other cases", t.Case, t.Arm,
+			)
+		}
+		s.later[key] = later
+	}
+	return nil
 }
 
 // begin makes the sequences: one of all arms in a race, else one for each arm.

@@ -92,7 +92,14 @@ func (q *Sequential) rank(s *watchedSuite, t *eval.Trial) uint64 {
 	x *= 0xff51afd7ed558ccd
 	x ^= x >> 33
 	x *= 0xc4ceb9fe1a85ec53
-	return x ^ x>>33
+	x ^= x >> 33
+	switch {
+	case s.later == nil:
+		return x
+	case s.later[s.keyOf(t)]:
+		return x>>1 | 1<<63
+	}
+	return x >> 1
 }
 
 // expect adds a trial of the plan that is compared. It ignores cases in quarantine.
@@ -279,14 +286,15 @@ func (q *Sequential) ofResult(r *eval.Result) seen {
 
 func ofFacts(f *journal.Facts) seen {
 	t := &eval.Trial{ID: f.ID, CaseID: f.CaseID, Suite: f.Suite, Case: f.Case, Arm: f.Arm, Cluster: f.Cluster, Repeat: f.Repeat}
-	return seen{trial: t, outcome: f.Outcome, isolated: f.Quarantined, blocked: f.Blocked != "", scores: func(metric string) (float64, bool) {
+	scores := func(metric string) (float64, bool) {
 		for _, s := range f.Scores {
 			if s.Name == metric {
 				return s.Value, true
 			}
 		}
 		return 0, false
-	}}
+	}
+	return seen{trial: t, outcome: f.Outcome, isolated: f.Quarantined, blocked: f.Blocked != "", scores: scores}
 }
 
 func (r *seen) value(metric string) (float64, bool) {

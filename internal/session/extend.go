@@ -154,10 +154,15 @@ func (e *extendedRun) CheckGates(gates []*eval.GateConfig, noBaseline bool) erro
 			continue
 		}
 		one := &e.doc.Run.Suites[i]
-		if g.Baseline.Estimand != eval.OfSuite {
+		switch ofSuite := g.Baseline.Estimand == eval.OfSuite; {
+		case !ofSuite && !g.Baseline.StopEarly:
 			return eval.BadInput(
-				"--extend: the gate of %s tests cases like these, with a number of cases that is decided on beforehand; it could be "+
-					"extended with `estimand: suite`, which is about these cases alone; for more cases, run the suite again", one.Name,
+				"--extend: the gate of %s tests a number of cases that is decided on beforehand: run the suite again with all of them; a "+
+					"run that began with `estimand: suite` can get more repeats, and one with `stopEarly: true` more cases", one.Name,
+			)
+		case !ofSuite && len(e.doc.Run.ExtendedFrom) > 0:
+			return eval.BadInput(
+				"--extend: %s is an extension already, and under `stopEarly` a run can be extended once: run the suite again", e.doc.Run.ID,
 			)
 		}
 		if one.Gate == nil || one.Gate.Baseline == nil || e.doc.Run.Options().NoBaseline() {
@@ -203,6 +208,17 @@ func (e *extendedRun) Earlier(t *runner.Planned) runner.EarlierTrial {
 	}
 	r.Workspace = ""
 	return runner.FinalResult{Result: r}
+}
+
+// has returns a function that reports whether the run has a trial, nil if there is no such run.
+func (e *extendedRun) has() func(*eval.Trial) bool {
+	if e == nil {
+		return nil
+	}
+	return func(t *eval.Trial) bool {
+		_, found := gate.FindTrial(e.doc, t)
+		return found
+	}
 }
 
 // record notes which run this one extends.

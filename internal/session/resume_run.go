@@ -35,7 +35,7 @@ func (s *Session) Resume(ctx context.Context, todo *remainder, progress progress
 	if err := w.Resumed(&note); err != nil {
 		return eval.Incomplete("the run cannot be resumed: %w", errors.Join(err, w.Close()))
 	}
-	early, err := gate.NewSequential(&doc.Run, plan)
+	early, err := gate.NewSequential(&doc.Run, plan, s.extends.has())
 	if err == nil && early != nil {
 		err = early.Replay(doc, todo.Stays, w)
 	}
@@ -88,7 +88,9 @@ func (s *Session) moved(before, now []eval.Model) {
 		for _, b := range before {
 			if sameModel(&b, &m) && b.Version != m.Version {
 				s.Notice(
-					fmt.Sprintf("warning: the model %s was of version %s when the run began and is of version %s now", m.ID(), b.Version, m.Version),
+					fmt.Sprintf(
+						"warning: the model %s was of version %s when the run began and is of version %s now", m.ID(), b.Version, m.Version,
+					),
 				)
 			}
 		}

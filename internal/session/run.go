@@ -48,7 +48,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress progressW
 	defer removeCheckouts()
 	run := s.header(plan, gates, origins)
 	s.Options.In().NumberLooks(run, s.Options.Env)
-	early, err := gate.NewSequential(run, plan)
+	early, err := gate.NewSequential(run, plan, s.extends.has())
 	if err != nil {
 		return "", err
 	}
