@@ -143,7 +143,11 @@ func (a *ArmComparison) decisive() (worst *MetricComparison) {
 	for i := range a.Metrics {
 		m := &a.Metrics[i]
 		switch {
-		case m.Verdict != a.Verdict || a.Verdict == "" && m.Name != eval.MetricPass && worst != nil:
+		case m.Verdict != a.Verdict:
+		case a.Verdict == "" && worst != nil: // the first is the pass rate
+			if m.Name == eval.MetricPreference { // which was asked for
+				worst = m
+			}
 		case worst == nil || worst.Advisory && !m.Advisory || worst.Advisory == m.Advisory && m.severity() > worst.severity():
 			worst = m
 		}
@@ -239,21 +243,30 @@ func (w *wording) answers() string {
 	return w.base
 }
 
-// others names the metrics with the same verdict.
+// others names the metrics with the same verdict, and those that improved where others did not.
 func (w *wording) others() string {
+	out := ""
+	if names := w.withVerdict(w.Verdict); names != "" {
+		out = fmt.Sprintf("; also %s: %s", said[w.Verdict], names)
+	}
+	if names := w.withVerdict(eval.Improved); w.Verdict == eval.NotWorse && names != "" {
+		out += "; improved: " + names
+	}
+	return out
+}
+
+// withVerdict lists the other metrics with a verdict, "" without any.
+func (w *wording) withVerdict(v eval.Verdict) string {
 	var names []string
 	for i := range w.arm.Metrics {
-		if m := &w.arm.Metrics[i]; m != w.MetricComparison && m.Gated && m.Verdict == w.Verdict {
+		if m := &w.arm.Metrics[i]; m != w.MetricComparison && m.Gated && m.Verdict == v {
 			names = append(names, m.Name)
 		}
-	}
-	if len(names) == 0 {
-		return ""
 	}
 	if more := len(names) - maxOthers; more > 0 {
 		names = append(names[:maxOthers], fmt.Sprintf("%d more", more))
 	}
-	return fmt.Sprintf("; also %s: %s", said[w.Verdict], strings.Join(names, ", "))
+	return strings.Join(names, ", ")
 }
 
 // maxOthers is the most metrics that a headline names besides the decisive one.
@@ -410,7 +423,9 @@ func (w *wording) unknown() string {
 			counted(w.Pairs/w.N, "repeat"), w.size(w.allowed()), w.where, could)
 	case w.MoreCases > 0:
 		out := fmt.Sprintf("%s cannot show a loss of %s%s; about %d could", cases, w.size(w.allowed()), w.where, w.N+w.MoreCases)
-		if w.Regressed+w.Gained > 0 {
+		if w.Name == eval.MetricPreference {
+			out += "; so far " + w.counts("")
+		} else if w.Regressed+w.Gained > 0 {
 			out += fmt.Sprintf("; so far %s got worse, %s better", orNone(w.Regressed), orNone(w.Gained))
 		}
 		return out

@@ -201,6 +201,22 @@ func TestHeadlinesSayWhatHappened(t *testing.T) {
 			[]eval.MetricMargin{{Name: eval.MetricPreference, Margin: 0.05}},
 		},
 		{
+			"CANNOT TELL: 20 cases cannot show a loss of 5 points in preferences; about 569 could; " +
+				"so far large/ask in 1 of 20 cases, mini/ask in 3",
+			of(prefers(20, 3, 1)),
+			[]eval.MetricMargin{{Name: eval.MetricPreference, Margin: 0.05}},
+		},
+		{
+			"NO VERDICT without a margin: large/ask in 1 of 20 cases, mini/ask in 3 " +
+				"(55 % of the preferences are for mini/ask, interval 46 % to 64 %)",
+			of(prefers(20, 3, 1)), nil,
+		},
+		{
+			"NOT WORSE by more than 5 points: none of 60 cases changed; improved: choose",
+			of(prefers(60, 25, 2)),
+			[]eval.MetricMargin{passMargin(0.05), {Name: eval.MetricPreference, Margin: 0.05}},
+		},
+		{
 			"REGRESSED  mini/ask is worse than large/ask: 9 of 60 cases got worse, none better (100 % to 85 %, by 8.1 to 25 points); " +
 				"also regressed: blocked",
 			of(func() (*Side, *Side) {

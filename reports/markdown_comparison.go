@@ -18,12 +18,7 @@ func (m *markdown) headline() {
 	if c == nil || c.Headline == "" {
 		return
 	}
-	word := headlineWords[c.Verdict]
-	said, found := strings.CutPrefix(c.Headline, word)
-	if said = strings.TrimLeft(said, " :"); found && word != "" {
-		word = "**" + word + "**: "
-	}
-	m.add("%s%s\n\n", word, codeOf(said, maxMdReason))
+	m.add("**%s**\n\n", codeOf(c.Headline, maxMdReason))
 	notes := c.AllNotes()
 	for _, note := range notes[:min(maxMdNames, len(notes))] {
 		m.add("- %s\n", codeOf(note, maxMdReason))

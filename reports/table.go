@@ -26,7 +26,7 @@ type table struct {
 
 // Table writes the run for people: notices, a line per suite, failures and errors by reason, what decided against the run,
 // its location, the next command, and the headline. A verbose table adds arms, cases, slow and costly trials, cost and
-// settings. A quiet one is only the headline.
+// settings. A quiet one is only the verdict on the comparison, and the headline.
 func Table(w io.Writer, d *journal.Document, o Options) error {
 	t := table{screen: newScreen(d, o)}
 	if !o.Quiet {
@@ -40,11 +40,21 @@ func Table(w io.Writer, d *journal.Document, o Options) error {
 		}
 		t.where()
 		t.next()
-	} else if c := t.d.Comparison(); c != nil {
-		t.headline(c)
+	} else {
+		t.verdictAlone()
 	}
 	t.summary()
 	return t.writeTo(w)
+}
+
+// verdictAlone says what the comparison with the baseline found.
+func (t *table) verdictAlone() {
+	switch c := t.d.Comparison(); {
+	case t.d.NotCompared():
+		t.line("%s", notCompared)
+	case c != nil:
+		t.headline(c)
+	}
 }
 
 // full writes all of a table except its end.

@@ -62,11 +62,13 @@ func (t *table) cutAnswers() {
 	}
 }
 
+const notCompared = "not compared with the baseline (--no-baseline)"
+
 // compared shows a comparison in short.
 func (t *table) compared() {
 	switch c := t.d.Comparison(); {
 	case t.d.NotCompared():
-		t.line("not compared with the baseline (--no-baseline)")
+		t.line("%s", notCompared)
 	case c == nil:
 	case c.Verdict != "" || slices.ContainsFunc(c.Arms, func(a compare.ArmComparison) bool { return a.NotCompared != "" }):
 		t.line("compared with %s", diag.CleanLine(sideName(&c.Base)))

@@ -131,7 +131,7 @@ func TestRecipesOfGitHubCommentAndFail(t *testing.T) {
 	expect.Same(t, "writes", forge.Writes(), []string{"POST /repos/o/r/issues/5/comments", "PATCH /repos/o/r/issues/comments/1"})
 	comment := forge.Notes()[0]["body"].(string)
 	for _, want := range []string{
-		"<!-- evalrun: words -->\n## evalrun: PASS\n\n[HTML report](<https://forge.example/artifact/evaluation-html>) · " +
+		"<!-- evalrun: words -->\n", "\n## evalrun: PASS\n\n[HTML report](<https://forge.example/artifact/evaluation-html>) · " +
 			"[job](<https://forge.example/o/r/actions/runs/77>)\n", "60 passed",
 	} {
 		expect.Contains(t, "the comment", comment, want)
@@ -367,7 +367,8 @@ func TestRecipesPinWhatTheyTake(t *testing.T) {
 	found := 0
 	for _, file := range files {
 		for line := range strings.Lines(readText(t, file, "")) {
-			if line = strings.TrimLeft(strings.TrimSpace(line), "- "); strings.HasPrefix(line, "uses: ") || strings.HasPrefix(line, "image: ") {
+			line = strings.TrimLeft(strings.TrimSpace(line), "- ")
+			if strings.HasPrefix(line, "uses: ") || strings.HasPrefix(line, "image: ") {
 				found++
 				if !pinned.MatchString(line) {
 					t.Errorf("%s: got %s, want a commit or a digest", file, line)

@@ -159,7 +159,7 @@ func TestCommentCountsLooks(t *testing.T) {
 	run()
 	third := post(4)
 	expect.Contains(t, "third", third, "look 3 at this candidate, and the gate plans 2")
-	expect.Contains(t, "third", third, "NOT COMPARABLE")
+	expect.Contains(t, "third", third, "INVALID")
 	suite("question {{.n}}", "gate: {baseline: {run: base, margin: 0.05}}\n")
 	run()
 	expect.Contains(t, "without a plan", post(0), "look 4: over 4 looks the error is at most 20 %")

@@ -130,7 +130,8 @@ func gateComparison(d *journal.Document) *comparedGate {
 	switch c := d.Comparison(); {
 	case d.NotCompared():
 		run := compare.Compared{Run: d.Run.ID, StartedAt: d.Run.StartedAt}
-		return &comparedGate{&compare.Comparison{Head: run, Arms: []compare.ArmComparison{}}, true}
+		said := "NOT COMPARED with the baseline: --no-baseline"
+		return &comparedGate{&compare.Comparison{Head: run, Headline: said, Arms: []compare.ArmComparison{}}, true}
 	case c != nil:
 		return &comparedGate{Comparison: c}
 	}
