@@ -65,7 +65,7 @@ func TestTheCheapestIsByMoneyWhereAllHaveAPrice(t *testing.T) {
 	}{
 		"money":    {[3]float64{4, 1, 0.1}, [3]float64{100, 200, 1}, &Cheap{"b", money(1000), money(200)}},
 		"no price": {[3]float64{4, 0, 0.1}, [3]float64{100, 50, 1}, &Cheap{"b", nil, money(50)}},
-		"equal":    {[3]float64{4, 4, 0.1}, [3]float64{100, 50, 1}, &Cheap{"a", money(4000), money(100)}},
+		"equal":    {[3]float64{4, 4, 0.1}, [3]float64{100, 50, 1}, nil},
 		"unknown":  {[3]float64{0, 1, 0.1}, [3]float64{0, 50, 1}, nil},
 	} {
 		r := Ranking{Within: &Within{Arms: []string{"a", "b"}}, Arms: []RankedArm{{Arm: "a"}, {Arm: "b"}, {Arm: "c"}}}

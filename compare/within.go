@@ -15,7 +15,7 @@ type Within struct {
 	Margin float64 `json:"margin"`
 	// Arms are at most the margin worse than the best, in order: all of them, with probability 1 - Alpha.
 	Arms []string `json:"arms"`
-	// Cheapest is the cheapest of Arms; nil where there is none, or costs are not known.
+	// Cheapest is the cheapest of Arms; nil where there is none, all cost the same, or costs are not known.
 	Cheapest *Cheap `json:"cheapest,omitempty"`
 	// Why says why there is no such arm, "" when there is one.
 	Why string `json:"why,omitempty"`
@@ -155,23 +155,27 @@ func (r *Ranking) Price(currency string, taken func(arm string) Taken) {
 	}
 	cost := func(a *RankedArm) *float64 { return a.Cost }
 	tokens := func(a *RankedArm) *float64 { return a.Tokens }
-	if a := least(arms, cost); a != nil {
+	if a, known := least(arms, cost); a != nil {
 		r.Within.Cheapest = &Cheap{Arm: a.Arm, Cost: new(1000 * *a.Cost), Tokens: a.Tokens}
-	} else if a := least(arms, tokens); a != nil {
+	} else if a, _ := least(arms, tokens); a != nil && !known {
 		r.Within.Cheapest = &Cheap{Arm: a.Arm, Tokens: a.Tokens}
 	}
 }
 
-// least is the first arm of which there is the least; nil where an arm has none.
-func least(arms []*RankedArm, of func(*RankedArm) *float64) (found *RankedArm) {
+// least is the arm of which there is the least, nil where all have the same. It is known where each arm has some.
+func least(arms []*RankedArm, of func(*RankedArm) *float64) (found *RankedArm, known bool) {
+	most := 0.0
 	for _, a := range arms {
 		x := of(a)
 		if x == nil || *x <= 0 {
-			return nil
+			return nil, false
 		}
-		if found == nil || *x < *of(found) {
+		if most = max(most, *x); found == nil || *x < *of(found) {
 			found = a
 		}
 	}
-	return found
+	if len(arms) > 1 && *of(found) == most {
+		found = nil
+	}
+	return found, true
 }

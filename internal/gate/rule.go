@@ -56,7 +56,7 @@ func overridden(own *eval.GateConfig, ref string, o *eval.WithDefaults) (*eval.G
 		return own, err
 	}
 	g.Baseline = cmp.Or(baseline, g.Baseline)
-	if o.MinPassRate == nil && g.PassRateMin == nil {
+	if g.PassRateMin == nil {
 		g.PassRateBound = d.PassRateBound
 	}
 	g.PassRateMin = cmp.Or(o.MinPassRate, g.PassRateMin, d.MinPassRate)
