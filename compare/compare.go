@@ -22,6 +22,11 @@ import (
 type Side struct {
 	Run, Suite, Arm string
 	Partial         bool // the run is not complete
+	// NotRun are cases of the suite that the run left out by its selection. Unlisted reports whether a case may be another one
+	// of them; nil when NotRun has all. UnknownCoverage says that the run does not record what it left out.
+	NotRun          []*eval.NotRun
+	Unlisted        func(*CaseTotals) bool
+	UnknownCoverage bool
 	Metrics         []string
 	Cases           []*CaseTotals // in the order of the plan
 	Categories      []Category
@@ -295,16 +300,26 @@ func tooManyErrors(base, head *Side, most float64) string {
 // enough.
 func tooFew(p *Pairing, minPaired float64) string {
 	share, ok := eval.Sum{Total: float64(p.Compared), N: p.Of}.Mean()
+	lessThan := fmt.Sprintf("less than %g %%", 100*minPaired)
+	accept := fmt.Sprintf("--min-paired %.2f accepts it", math.Floor(100*share)/100)
+	covered := p.Compared + len(p.Changed) + len(p.Added)
 	switch {
 	case !ok && minPaired > 0 && p.Unselected > 0:
 		return "--case, --tag and --sample take none of the cases of the baseline, by their names and tags there"
+	case p.UnknownCoverage && minPaired*float64(covered) > float64(p.Of):
+		return fmt.Sprintf(
+			"coverage unknown: an earlier version wrote the baseline, without the cases of its suite that did not run. It has %d, %s "+
+				"of the run's %d: run the baseline again", p.Of, lessThan, covered,
+		)
 	case !ok || share >= minPaired:
 		return ""
+	case len(p.NotRun) > 0:
+		return fmt.Sprintf(
+			"compared %d of %d cases, %s: the baseline did not run %d of them. Compare with a run of the whole suite, or select the "+
+				"same cases; %s", p.Compared, p.Of, lessThan, len(p.NotRun), accept,
+		)
 	}
-	why := fmt.Sprintf(
-		"%d of %d cases of the baseline are compared, less than %g %%: --min-paired %.2f accepts it",
-		p.Compared, p.Of, 100*minPaired, math.Floor(100*share)/100,
-	)
+	why := fmt.Sprintf("%d of %d cases of the baseline are compared, %s: %s", p.Compared, p.Of, lessThan, accept)
 	if byName := p.acceptance(); byName != "" {
 		why += ", and " + byName + " accepts cases by name"
 	}

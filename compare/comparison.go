@@ -19,6 +19,8 @@ type Comparison struct {
 	Verdict eval.Verdict `json:"verdict,omitempty"`
 	// Comparisons is how many verdicts on metrics of arms "regressed" and "improved" are adjusted for.
 	Comparisons int `json:"comparisons,omitempty"`
+	// Coverage says how many cases are compared where not all are, of the arm with the least share; "" otherwise.
+	Coverage string `json:"coverage,omitempty"`
 	// Why explains why the comparison as a whole is invalid, "" when it is valid.
 	Why      string   `json:"why,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
@@ -86,10 +88,16 @@ type Pairing struct {
 	Of       int `json:"of"`
 	// MinPaired is the least Compared/Of that a verdict accepts; 0 without a verdict.
 	MinPaired float64 `json:"minPaired,omitempty"`
-	// Unselected counts cases of the baseline that the run's filters leave out.
+	// Unselected counts cases of the baseline's suite that the run's filters leave out.
 	Unselected int `json:"unselected,omitempty"`
 	// Accepted are the names of lost cases that the rule accepts. They are in no other list, and not among Of.
 	Accepted eval.Accepted `json:"accepted,omitzero"`
+	// Selection are the flags that selected the cases of the run, "" when it ran the whole suite.
+	Selection string `json:"selection,omitempty"`
+	// NotRun are cases that the baseline's suite had and the baseline did not run. They count in Of.
+	NotRun []string `json:"notRun,omitempty"`
+	// UnknownCoverage says that the baseline does not record which cases of its suite it did not run.
+	UnknownCoverage bool `json:"unknownCoverage,omitempty"`
 	// PassedBefore are the removed, changed or quarantined cases that had passed.
 	PassedBefore []string `json:"passedBefore,omitempty"`
 	// OneAnswer counts the pairs whose answers are one recorded answer on both sides.

@@ -18,7 +18,7 @@ func (c *Comparison) Describe() {
 		a := &c.Arms[i]
 		a.Headline = c.sides(a).headline(a)
 	}
-	c.Headline = ""
+	c.Headline, c.Coverage = "", c.leastCoverage()
 	worst := c.worst()
 	switch {
 	case c.Why != "":
@@ -26,6 +26,34 @@ func (c *Comparison) Describe() {
 	case worst != nil:
 		c.Headline = worst.Headline + c.others(worst)
 	}
+}
+
+// Coverage says how many cases of the suite are compared, and what selected them; "" when all are.
+func (p *Pairing) Coverage() string {
+	text := ""
+	if of := p.Of + p.Unselected; p.Compared < of || p.Selection != "" {
+		text = fmt.Sprintf("compared %d of %s", p.Compared, counted(of, "case"))
+	}
+	if p.Selection != "" {
+		text += ", selected by " + p.Selection
+	}
+	if p.UnknownCoverage {
+		text = cmp.Or(text, "compared "+counted(p.Compared, "case")) + ", coverage unknown: an earlier version wrote the baseline"
+	}
+	return text
+}
+
+// leastCoverage is that of the arm that compares the least share of its cases; "" when all arms compare all.
+func (c *Comparison) leastCoverage() string {
+	text, least := "", math.Inf(1)
+	for i := range c.Arms {
+		p := &c.Arms[i].Cases
+		words, share := p.Coverage(), float64(p.Compared)/float64(max(1, p.Of+p.Unselected))
+		if words != "" && share < least {
+			text, least = words, share
+		}
+	}
+	return text
 }
 
 // AllNotes lists the notes of the comparison and of its arms, each once. A note that not all of several arms have names its arm.

@@ -32,12 +32,12 @@ func (l loss) of(p *Pairing, patterns *eval.Accepted) (what string, names, accep
 }
 
 // rest sorts the cases that have no counterpart: those of base, unless taken, and those of head, by their names.
-func (p *paired) rest(base []*CaseTotals, taken []bool, unmatched []string, expected func(*CaseTotals) bool) {
+func (p *paired) rest(base *Side, taken []bool, unmatched []*CaseTotals, expected func(*CaseTotals) bool) {
 	renewed := map[string]bool{} // false: no case of base has the name
-	for _, name := range unmatched {
-		renewed[name] = false
+	for _, h := range unmatched {
+		renewed[h.Name] = false
 	}
-	for i, b := range base {
+	for i, b := range base.Cases {
 		_, sameName := renewed[b.Name]
 		switch {
 		case taken[i]:
@@ -50,9 +50,15 @@ func (p *paired) rest(base []*CaseTotals, taken []bool, unmatched []string, expe
 			p.Unselected++
 		}
 	}
-	for _, name := range unmatched {
-		if !renewed[name] {
-			p.Added = append(p.Added, name)
+	leftOut := base.leftOut()
+	for _, h := range unmatched {
+		switch {
+		case renewed[h.Name]:
+		case !leftOut(h):
+			p.Added = append(p.Added, h.Name)
+		case !h.Quarantined:
+			p.Of++
+			p.NotRun = append(p.NotRun, h.Name)
 		}
 	}
 }

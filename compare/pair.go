@@ -107,16 +107,34 @@ func pairUp(base, head *Side, o *Options) paired {
 		}
 	}
 	m := NewMatcher(base)
-	var unmatched []string
+	var unmatched []*CaseTotals
 	for i, h := range head.Cases {
 		if at := m.Match(h.ID, h.Name); at >= 0 {
 			p.add(pair{base.Cases[at], h, i}, expected(base.Cases[at]))
 		} else {
-			unmatched = append(unmatched, h.Name)
+			unmatched = append(unmatched, h)
 		}
 	}
-	p.rest(base.Cases, m.taken, unmatched, expected)
+	p.rest(base, m.taken, unmatched, expected)
+	if selected != nil {
+		for _, list := range base.NotRun {
+			p.Unselected += list.Count
+		}
+		p.Unselected = max(0, p.Unselected-len(p.NotRun))
+	}
+	p.UnknownCoverage = base.UnknownCoverage
 	return p
+}
+
+// leftOut reports whether the suite of a side had a case that the side did not run.
+func (s *Side) leftOut() func(*CaseTotals) bool {
+	known := map[string]bool{} // by id and by name
+	for _, list := range s.NotRun {
+		for _, c := range list.Cases {
+			known["id "+c.ID], known["name "+c.Name] = true, true
+		}
+	}
+	return func(c *CaseTotals) bool { return known["id "+c.ID] || known["name "+c.Name] || s.Unlisted != nil && s.Unlisted(c) }
 }
 
 // add records a case with one request on both sides. expected: it counts towards the compared share.

@@ -144,7 +144,13 @@ var plainRef = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./~^-]*$`)
 
 // Narrows reports whether a filter is given.
 func (o *SelectionOptions) Narrows() bool {
-	return len(o.Cases)+len(o.Tags)+len(o.Arms)+o.Sample > 0 || o.FailedIn+o.ChangedSince != "" || o.Shard != (Shard{})
+	return len(o.Cases)+len(o.Tags)+len(o.Arms)+o.Sample > 0 || o.FailedIn+o.ChangedSince != "" || o.Shard != (Shard{}) ||
+		o.Selected != nil
+}
+
+// Handpicked reports whether the user named the single trials, as `go test -run` does.
+func (o *SelectionOptions) Handpicked() bool {
+	return o.Selected != nil && o.Sample == 0 && o.FailedIn+o.ChangedSince == ""
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote. In case of an error the options have what could be read.

@@ -96,8 +96,10 @@ type Run struct {
 	Prices json.RawMessage `json:"prices,omitempty"`
 	// Ledger is the ledger that granted the calls of the run; nil without one.
 	Ledger *Ledger `json:"ledger,omitempty"`
-	// CommandOptions are the options of the command; nil in an export. Options returns zero options then.
+	// CommandOptions are the options of the command, in an export those that selected the trials; nil in an export of
+	// version 0.1. Options returns zero options then.
 	CommandOptions *RunOptions       `json:"flags,omitempty"`
+	Exported       bool              `json:"exported,omitempty"` // for comparisons, without prompts and answers
 	RandomSeed     uint64            `json:"randomSeed"`
 	Labels         map[string]string `json:"labels"` // a label without a value has the value ""
 	Plan           RunPlan           `json:"plan"`
@@ -114,7 +116,7 @@ type Run struct {
 	Signature string `json:"signature,omitempty"`
 }
 
-// Options are the options of the command. They are zero in an export, which keeps none.
+// Options are the options of the command. An export keeps few of them.
 func (r *Run) Options() *Options {
 	if r.CommandOptions == nil {
 		return &Options{}

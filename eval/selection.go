@@ -149,6 +149,22 @@ type ShardOf struct {
 	Trials int    `json:"trials"` // of the whole plan
 }
 
+// NotRun are cases of a suite that a run leaves out on some of its arms, by its selection. Those that only another shard
+// has are not among them.
+type NotRun struct {
+	Suite string       `json:"suite"`
+	Arms  []string     `json:"arms"`
+	Count int          `json:"count"`
+	Cases []NotRunCase `json:"cases"` // the first of them: a suite has a bound for all of its lists together
+}
+
+// NotRunCase names a case that a run leaves out.
+type NotRunCase struct {
+	ID   string   `json:"id"`
+	Name string   `json:"name"`
+	Tags []string `json:"tags,omitempty"`
+}
+
 // Pattern matches names. `*` matches any characters, including `/`; no other character is special.
 type Pattern string
 

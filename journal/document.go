@@ -37,7 +37,9 @@ type Document struct {
 	Running bool     // a process still writes to the run
 
 	// Stops are the arms that stopped before all their trials had run.
-	Stops []eval.ArmStop
+	Stops  []eval.ArmStop
+	notRun *notRun // nil when the file does not say
+
 	// Spent is the cost of the run so far, as recorded in its file.
 	Spent eval.Spent
 	// Unpriced are the tokens, by model, that Spent.Money does not include: those used since the run last ended.
@@ -66,6 +68,15 @@ func (d *Document) Edited() error {
 		return nil
 	}
 	return fmt.Errorf("%w: %s", ErrEdited, d.Damaged[len(d.Damaged)-1])
+}
+
+// NotRun are the cases that the run leaves out by its selection, of one suite or more. known is false when the file does
+// not say: earlier versions recorded none, and their exports not even that there was a selection.
+func (d *Document) NotRun() (lists []*eval.NotRun, known bool) {
+	if d.notRun != nil {
+		return d.notRun.Lists, true
+	}
+	return nil, d.Run.CommandOptions != nil && !d.Run.Options().Narrows()
 }
 
 // StopOf returns why an arm stopped before all its trials had run, nil if it did not.

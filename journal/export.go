@@ -19,7 +19,7 @@ func (d *Document) Path() string { return d.file.Name() }
 func (d *Document) Export(out io.Writer) error {
 	w := &lineWriter{out: bufio.NewWriterSize(out, 1<<16)}
 	run := d.Run
-	run.CommandOptions = selectedBy(&run)
+	run.CommandOptions, run.Exported = selectedBy(&run), true
 	run.Copies = nil
 	run.Signature = ""
 	run.Ledger = nil
@@ -30,6 +30,11 @@ func (d *Document) Export(out io.Writer) error {
 	}
 	if err := w.write("run", &run); err != nil {
 		return err
+	}
+	if d.notRun != nil {
+		if err := w.write(notRunKind, d.notRun); err != nil {
+			return err
+		}
 	}
 	for i := range d.index.entries {
 		r, err := d.At(d.index.entries[i].place())
@@ -62,15 +67,15 @@ func withhold(r *eval.Result) {
 	r.Scores = scores
 }
 
-// selectedBy keeps of the flags that the outcomes of another run selected the trials, which no comparison may forget;
-// nil where none did.
+// selectedBy keeps of the flags those that selected the trials, which no comparison may forget; nil when they are not known.
 func selectedBy(run *eval.Run) *eval.RunOptions {
-	if run.Options().FailedIn == "" {
+	if run.CommandOptions == nil {
 		return nil
 	}
-	return &eval.RunOptions{Options: eval.Options{
-		NoContent: true, SelectionOptions: eval.SelectionOptions{FailedIn: run.Options().FailedIn},
-	}}
+	was := run.Options()
+	selection := was.SelectionOptions
+	selection.Repeats, selection.MaxTrials, selection.AllowEmpty = 0, 0, false
+	return &eval.RunOptions{Options: eval.Options{NoContent: true, SelectionOptions: selection, Seed: was.Seed}}
 }
 
 type lineWriter struct {
@@ -146,6 +151,8 @@ func withoutContent(kind string, data []byte) (any, error) {
 		return eval.ReadStop(data)
 	case "resume":
 		return decoded[Resumed](data)
+	case notRunKind:
+		return decoded[notRun](data)
 	case "end":
 		return decoded[eval.End](data)
 	}

@@ -304,6 +304,10 @@ func (w *Writer) Append(r *eval.Result) error { return w.write(trialKind, r) }
 // WriteStop writes that an arm stops before all its trials have run.
 func (w *Writer) WriteStop(s eval.ArmStop) error { return w.write("stop", s) }
 
+// WriteNotRun writes the cases that the run leaves out by its selection, before any trial. A run with a selection that
+// leaves out nothing says so by an empty list.
+func (w *Writer) WriteNotRun(lists []*eval.NotRun) error { return w.write(notRunKind, notRun{lists}) }
+
 // Copy appends a trial of another run unchanged. place is its index in the plan of that run.
 func (w *Writer) Copy(from *Document, place int) error {
 	body, err := from.json(from.index.entries[place].place())

@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"strconv"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
@@ -39,6 +40,11 @@ type line struct {
 	Seq  *int   `json:"seq"`
 }
 
+// notRun is the record of the cases that a run leaves out.
+type notRun struct {
+	Lists []*eval.NotRun `json:"lists"`
+}
+
 // crcTail is the length of `,"crc":"XXXXXXXX"}`.
 const crcTail = len(`,"crc":"00000000"}`)
 
@@ -46,6 +52,7 @@ const (
 	trialKind     = "trial"
 	answerKind    = "answer"
 	judgementKind = "judgement"
+	notRunKind    = "notRun"
 )
 
 const (

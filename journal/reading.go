@@ -161,6 +161,10 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 		d.resumed(&r)
 	case "stop":
 		return d.stopped(data)
+	case notRunKind:
+		record, err := decoded[notRun](data)
+		d.notRun = record
+		return err
 	case trialKind:
 		d.trial(len(data), at)
 	case "call":

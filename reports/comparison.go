@@ -57,8 +57,11 @@ func (t *screen) comparison(c *compare.Comparison) {
 	}
 }
 
-// headline shows what happened in a sentence, with its notes.
+// headline shows which cases are compared, if not all, and what happened in a sentence, with its notes.
 func (t *screen) headline(c *compare.Comparison) {
+	if c.Coverage != "" {
+		t.wrapped("", c.Coverage)
+	}
 	lines := []string{diag.CleanLine(c.Headline)}
 	if !t.piped || c.Headline == "" {
 		lines = foldedLines(c.Headline, max(20, t.o.Width), maxHeadline)

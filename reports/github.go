@@ -33,6 +33,9 @@ func GitHub(w io.Writer, d *journal.Document, _ Options) error {
 	if d.Run.Emulator {
 		lines = append(lines, command("notice", "evalrun", "", overview.FromEmulator(&d.Run)))
 	}
+	if c := d.Comparison(); c != nil && c.Coverage != "" {
+		lines = append(lines, command("notice", "evalrun: not all cases are compared", "", c.Coverage))
+	}
 	if c := d.Comparison(); c != nil && overview.HasPassed(d) { // else they are with the broken rule
 		for _, note := range c.AllNotes() {
 			lines = append(lines, command("notice", "evalrun: baseline", "", note))

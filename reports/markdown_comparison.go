@@ -18,6 +18,9 @@ func (m *markdown) headline() {
 	if c == nil || c.Headline == "" {
 		return
 	}
+	if c.Coverage != "" {
+		m.add("%s.\n\n", codeOf(text.Sentence(c.Coverage), maxMdReason))
+	}
 	m.add("**%s**\n\n", codeOf(c.Headline, maxMdReason))
 	notes := c.AllNotes()
 	for _, note := range notes[:min(maxMdNames, len(notes))] {

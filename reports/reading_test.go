@@ -102,7 +102,7 @@ func TestVerdictsCanBeRead(t *testing.T) {
 	t.Parallel()
 	words := []string{
 		"1 newly failing, 1 newly passing, 2 removed (1 passed before), 1 changed (1 passed before), 1 in quarantine",
-		"5 of 9 cases of the baseline compared (--min-paired 0.5), 4 independent units",
+		"compared 5 of 11 cases (--min-paired 0.5), 4 independent units",
 		"2 cases removed; passed before: gone b; others: gone a",
 		"1 case changed (other variables or scorers); passed before: edited",
 		"1 case in quarantine: quiet",
@@ -143,7 +143,7 @@ func TestDefaultsOfComparisonsAreSilent(t *testing.T) {
 	if err := reports.Comparison(&b, &compare.Comparison{Arms: []compare.ArmComparison{a}}, reports.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	missing(t, b.String(), "90 % interval", "5 of 9 cases of the baseline compared, 4 independent units\n")
+	missing(t, b.String(), "90 % interval", "compared 5 of 11 cases, 4 independent units\n")
 	present(t, b.String(), "--min-paired", "levels of the intervals")
 }
 

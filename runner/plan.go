@@ -332,6 +332,64 @@ func (p *Plan) request(cell suite.Cell) (eval.Request, error) {
 	return r, err
 }
 
+// maxNotRun bounds the cases of a suite that NotRun lists: a data file may have a million rows.
+const maxNotRun = 10_000
+
+// NotRun lists the cases that the filter leaves out on the arms of the plan, whatever the shard. A comparison with the run
+// must not take them for new cases.
+func (p *Plan) NotRun() (out []*eval.NotRun) {
+	n := 0
+	for _, s := range p.Suites {
+		l := leftOut{suite: s.Name}
+		for cell := range s.Cells() {
+			first := n
+			n += cell.Case.Repeats
+			planned := slices.Contains(p.arms, PlannedArm{s.Name, cell.Arm})
+			if planned && cell.Suite == s && !(p.filter.takes(cell.Case) && p.filter.takesAt(cell.Arm, first)) {
+				l.add(cell)
+			}
+		}
+		l.flush()
+		out = append(out, l.lists...)
+	}
+	return out
+}
+
+// leftOut collects the cases that a filter leaves out, those that are left out on the same arms in one list.
+type leftOut struct {
+	suite  string
+	last   *suite.Case
+	arms   []string // on which last is left out
+	listed int
+	lists  []*eval.NotRun
+}
+
+// add takes the cells of a case one after another.
+func (l *leftOut) add(cell suite.Cell) {
+	if cell.Case != l.last {
+		l.flush()
+		l.last = cell.Case
+	}
+	l.arms = append(l.arms, cell.Arm.Name())
+}
+
+func (l *leftOut) flush() {
+	if len(l.arms) == 0 {
+		return
+	}
+	at := slices.IndexFunc(l.lists, func(list *eval.NotRun) bool { return slices.Equal(list.Arms, l.arms) })
+	if at < 0 {
+		at = len(l.lists)
+		l.lists = append(l.lists, &eval.NotRun{Suite: l.suite, Arms: slices.Clone(l.arms), Cases: []eval.NotRunCase{}})
+	}
+	list := l.lists[at]
+	if list.Count++; l.listed < maxNotRun {
+		l.listed++
+		list.Cases = append(list.Cases, eval.NotRunCase{ID: l.last.ID, Name: l.last.Name, Tags: l.last.Tags})
+	}
+	l.arms = l.arms[:0]
+}
+
 // ArmNames lists the names of the arms, each once, in the order of the suites.
 func (p *Plan) ArmNames() []string {
 	names := []string{}

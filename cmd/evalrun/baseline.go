@@ -43,8 +43,8 @@ func (a *app) baselineCommand() *cobra.Command {
 				for _, name := range slices.Sorted(maps.Keys(named)) {
 					b := named[name]
 					fmt.Fprintf(
-						a.out, "%s  %s  %s  set %s\n", diag.CleanLine(name), diag.CleanLine(b.Run), diag.CleanLine(b.Path),
-						diag.CleanLine(b.SetAt),
+						a.out, "%s  %s  %s  set %s%s\n", diag.CleanLine(name), diag.CleanLine(b.Run), diag.CleanLine(b.Path),
+						diag.CleanLine(b.SetAt), map[bool]string{true: "  partial"}[b.Partial],
 					)
 				}
 				return nil
@@ -56,7 +56,8 @@ func (a *app) baselineCommand() *cobra.Command {
 }
 
 func (a *app) setCommand() *cobra.Command {
-	return &cobra.Command{
+	partial := false
+	cmd := &cobra.Command{
 		Use:               "set NAME RUN",
 		Short:             "Name a complete run, or an exported file",
 		Args:              exactly(2),
@@ -66,7 +67,7 @@ func (a *app) setCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			b, err := a.runs.SetBaseline(args[0], args[1])
+			b, err := a.runs.SetBaseline(args[0], args[1], partial)
 			if err != nil {
 				return err
 			}
@@ -77,6 +78,8 @@ func (a *app) setCommand() *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&partial, "partial", false, "accept a run of a part of its suites: by a selection, of a shard, or unfinished")
+	return cmd
 }
 
 func (a *app) exportCommand() *cobra.Command {

@@ -8,7 +8,6 @@ import (
 	"hash/maphash"
 	"slices"
 
-	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
@@ -175,38 +174,6 @@ func sample(cases []planned, n int, seed uint64) []planned {
 func lot(seed uint64, suite, caseID string) uint64 {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s", seed, suite, caseID))
 	return binary.BigEndian.Uint64(sum[:])
-}
-
-// selectedBy says which cases of a baseline a run has to cover: --case, --tag and --sample take them by their names
-// and tags in the baseline. A case that was deleted or edited counts as one that the run has to cover. The result nil
-// is all of them.
-func selectedBy(o *eval.Options, side *compare.Side) func(*compare.CaseTotals) bool {
-	names, tags := eval.NewPatterns(o.Cases), eval.NewPatterns(o.Tags)
-	last := lastSampled(o, side)
-	if len(names) == 0 && len(tags) == 0 && last == nil {
-		return nil
-	}
-	return func(c *compare.CaseTotals) bool {
-		switch {
-		case !names.Match(c.Name):
-			return false
-		case len(tags) > 0 && !slices.ContainsFunc(c.Tags, tags.Match):
-			return false
-		}
-		return last == nil || lot(o.Seed, side.Suite, c.ID) <= *last
-	}
-}
-
-// lastSampled is the largest lot of the cases of an arm, nil where all ran.
-func lastSampled(o *eval.Options, side *compare.Side) *uint64 {
-	if o.Sample == 0 || len(side.Cases) < o.Sample {
-		return nil
-	}
-	var last uint64
-	for _, c := range side.Cases {
-		last = max(last, lot(o.Seed, side.Suite, c.ID))
-	}
-	return &last
 }
 
 // FindTrial is the place in a run of the trial that matches one of a plan: the same request, by the same names.

@@ -64,6 +64,7 @@ func (r *sideReader) add(f *journal.Facts) error {
 		if rs := runSuite(r.doc, f.Suite); rs != nil {
 			s.Classes = rs.Classes
 		}
+		cover(&s.Side, r.doc)
 		s.Cases = make([]*compare.CaseTotals, 0, casesOn(r.doc, f.Suite, f.Arm))
 		s.last = &compare.CaseTotals{}
 		r.by[[2]string{f.Suite, f.Arm}] = s

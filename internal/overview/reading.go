@@ -111,6 +111,7 @@ func casesOf(a *compare.ArmComparison) []string {
 		{p.Removed, "removed"},
 		{p.Changed, "changed (other variables or scorers)"},
 		{p.Quarantined, "in quarantine"},
+		{p.NotRun, "not run by the baseline"},
 		{p.Added, "added"},
 		{p.Unscored, "without a scored answer on both sides"},
 	} {
@@ -136,11 +137,11 @@ func duplicates(p *compare.Pairing) (out []string) {
 	return out
 }
 
-// compared says how many cases of the baseline are compared, and which rule allows so few.
+// compared says how many cases are compared, and which rule allows so few.
 func compared(a *compare.ArmComparison) string {
 	p := &a.Cases
 	scored := p.Paired - len(p.Unscored)
-	text := fmt.Sprintf("%d of %s of the baseline compared", p.Compared, diag.Count(p.Of, "case"))
+	text := cmp.Or(p.Coverage(), fmt.Sprintf("%d of %s of the baseline compared", p.Compared, diag.Count(p.Of, "case")))
 	gated := slices.ContainsFunc(a.Metrics, func(m compare.MetricComparison) bool { return m.Gated })
 	if gated && p.MinPaired != new(eval.BaselineRule).LeastPaired() {
 		text += fmt.Sprintf(" (--min-paired %g)", p.MinPaired)

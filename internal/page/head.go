@@ -121,6 +121,9 @@ func notices(d *journal.Document) []string {
 	if words := overview.CutAnswers(&d.Summary); words != "" {
 		out = append(out, words+".")
 	}
+	if c := d.Comparison(); c != nil && c.Coverage != "" {
+		out = append(out, text.Sentence(c.Coverage)+".")
+	}
 	for _, line := range overview.JudgeNotes(d) {
 		out = append(out, text.Sentence(line)+".")
 	}

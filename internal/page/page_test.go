@@ -312,7 +312,7 @@ func TestThePageComparesInTheWordsOfReports(t *testing.T) {
 	want := []overview.ComparisonWords{{
 		Changes: "1 newly failing, 0 newly passing, 1 removed (1 passed before)",
 		Cases: []string{
-			"2 of 3 cases of the baseline compared (--min-paired 0.6)", "1 case removed; passed before: gone", "1 case added: fresh",
+			"compared 2 of 3 cases (--min-paired 0.6)", "1 case removed; passed before: gone", "1 case added: fresh",
 		},
 		Metrics: []string{
 			"pass: margin 0.05, 0 got worse, 0 better, anytime-valid interval (98 %), the estimate is biased away from zero, " +

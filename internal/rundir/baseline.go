@@ -18,6 +18,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -29,6 +30,8 @@ type baseline struct {
 	Run   string `json:"run"`  // its id
 	Path  string `json:"path"` // of the run directory or the exported file, relative to the file with the names
 	SetAt string `json:"setAt"`
+	// Partial says that the user named a run of a part of its suites by --partial.
+	Partial bool `json:"partial,omitempty"`
 }
 
 // Baselines reads the named baselines; none if the file is missing.
@@ -70,8 +73,8 @@ func checkBaselineName(name string) error {
 	return nil
 }
 
-// SetBaseline names a run. Only complete runs can be baselines.
-func (d Dir) SetBaseline(name, run string) (*baseline, error) {
+// SetBaseline names a run. Only partial allows one of a part of its suites.
+func (d Dir) SetBaseline(name, run string, partial bool) (*baseline, error) {
 	if err := checkBaselineName(name); err != nil {
 		return nil, err
 	}
@@ -80,7 +83,19 @@ func (d Dir) SetBaseline(name, run string) (*baseline, error) {
 		return nil, err
 	}
 	defer doc.Close() //nolint:errcheck // it was only read
-	if err := Usable(doc, run); err != nil {
+	part := partOf(doc)
+	switch {
+	case part == "":
+		err = Usable(doc, run)
+	case doc.Running || doc.Raced() || len(doc.Stops) > 0 || doc.Summary.Counts.Ran() == 0:
+		err = Usable(doc, run)
+	case !partial:
+		err = eval.BadInput(
+			"the run %s %s, and a baseline needs all cases of its suites: run it again without that, or name it all the same by --partial",
+			run, part,
+		)
+	}
+	if err != nil {
 		return nil, err
 	}
 	named, err := d.Baselines()
@@ -92,6 +107,7 @@ func (d Dir) SetBaseline(name, run string) (*baseline, error) {
 		path = rel
 	}
 	b := baseline{Run: doc.Run.ID, Path: filepath.ToSlash(path), SetAt: time.Now().UTC().Format(time.RFC3339)}
+	b.Partial = part != ""
 	named[name] = b
 	if err := d.writeBaselines(named); err != nil {
 		return nil, eval.BadInput("%s cannot be written: %w", baselinesFile, err)
@@ -105,6 +121,20 @@ func (d Dir) writeBaselines(named map[string]baseline) error {
 		return err
 	}
 	return files.Write(d.Join(baselinesFile), 0o644, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err })
+}
+
+// partOf says what made a run one of a part of its suites, "" when it ran all of them.
+func partOf(d *journal.Document) string {
+	words := text.Selection(d.Run.Options())
+	switch {
+	case d.Run.Plan.Shard != nil:
+		return fmt.Sprintf("is shard %d of %d", d.Run.Plan.Shard.Index, d.Run.Plan.Shard.Of)
+	case words != "":
+		return "ran only the selection " + words
+	case d.Partial():
+		return "is not complete"
+	}
+	return ""
 }
 
 // Usable says why a run cannot be a baseline.

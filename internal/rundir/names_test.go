@@ -150,7 +150,7 @@ func TestBaselinesAreCompleteRuns(t *testing.T) {
 		err = blank.Finish(whole)
 	}
 	expect.OK(t, err)
-	if _, err := d.SetBaseline("main", "good"); err != nil {
+	if _, err := d.SetBaseline("main", "good", false); err != nil {
 		t.Fatal(err)
 	}
 	before, err := os.ReadFile(d.Join(baselinesFile))
@@ -161,7 +161,7 @@ func TestBaselinesAreCompleteRuns(t *testing.T) {
 		"a": "gone", "b": "skipped", "c": "budget", "d": "running", "e": "blank", // which cannot be one
 		"latest": "good", "a b": "good", "../x": "good", "": "good", "e/f": "good", // names that cannot be one's
 	} {
-		_, err := d.SetBaseline(name, run)
+		_, err := d.SetBaseline(name, run, false)
 		badInput(t, err)
 	}
 	if after, err := os.ReadFile(d.Join(baselinesFile)); err != nil || string(after) != string(before) {
@@ -176,7 +176,7 @@ func TestABaselineIsFoundByNameRunOrFile(t *testing.T) {
 	endedRun(t, d, "good", eval.Pass, whole)
 	endedRun(t, outside, "far", eval.Fail, whole)
 	for name, run := range map[string]string{"main": "good", "release-1.0_x": outside.Join("far")} {
-		if _, err := d.SetBaseline(name, run); err != nil {
+		if _, err := d.SetBaseline(name, run, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -205,7 +205,7 @@ func TestDamagedBaselinesAreKept(t *testing.T) {
 		put(t, d, baselinesFile, text)
 		_, err := d.Baselines()
 		badInput(t, err, says)
-		_, err = d.SetBaseline("other", "good")
+		_, err = d.SetBaseline("other", "good", false)
 		badInput(t, err, says)
 		if got, err := os.ReadFile(d.Join(baselinesFile)); err != nil || string(got) != text {
 			t.Errorf("the file is %q, %v, want %q", got, err, text)
@@ -214,7 +214,7 @@ func TestDamagedBaselinesAreKept(t *testing.T) {
 	d := At(t.TempDir())
 	endedRun(t, d, "good", eval.Pass, &eval.End{Reason: eval.EndCompleted})
 	put(t, d, baselinesFile, "null")
-	if _, err := d.SetBaseline("main", "good"); err != nil {
+	if _, err := d.SetBaseline("main", "good", false); err != nil {
 		t.Errorf("where the file says null: %v, want no error", err)
 	}
 }

@@ -43,7 +43,7 @@ func TestFoldersAreApart(t *testing.T) {
 		t.Errorf("Open(latest) without runs: %v, want that there is none", err)
 	}
 
-	_, err := one.SetBaseline("main", "latest")
+	_, err := one.SetBaseline("main", "latest", false)
 	expect.OK(t, err)
 	path, err := one.FindBaseline("main")
 	expect.OK(t, err)

@@ -142,7 +142,7 @@ func rescorable(dir rundir.Dir, name string) (*eval.Run, error) {
 		return nil, dir.NoRun(name)
 	case err != nil:
 		return nil, eval.BadInput("the run cannot be read: %w", err)
-	case run.CommandOptions == nil:
+	case run.CommandOptions == nil || run.Exported:
 		return nil, eval.BadInput("%s was exported, without the answers: rescore the run itself", name)
 	case run.UnreadableOptions() != nil:
 		return nil, eval.BadInput("the run cannot be rescored: its flags cannot be read: %w", run.UnreadableOptions())

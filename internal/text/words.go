@@ -32,6 +32,42 @@ func SomeNames(names []string, most int) string {
 	return strings.Join(names, ", ")
 }
 
+// maxSelectors bounds the values of a flag in the words of a selection.
+const maxSelectors = 3
+
+// Selection is the flags that selected the trials of a run; "" when none did.
+func Selection(o *eval.Options) string {
+	var words []string
+	for _, one := range []struct {
+		flag   string
+		values []string
+	}{
+		{"--case", o.Cases}, {"--tag", o.Tags}, {"--arm", o.Arms}, {"--sample", given(o.Sample)}, {"--failed-in", given(o.FailedIn)},
+		{"--changed-since", given(o.ChangedSince)}, {"--shard", given(o.Shard)},
+	} {
+		if len(one.values) > 0 {
+			shown := make([]string, len(one.values))
+			for i, value := range one.values {
+				shown[i] = ShellWord(value)
+			}
+			words = append(words, one.flag+" "+SomeNames(shown, maxSelectors))
+		}
+	}
+	if o.Handpicked() {
+		words = append(words, "single tests")
+	}
+	return strings.Join(words, " ")
+}
+
+// given is the value of an option, nothing where it has none.
+func given[T comparable](value T) []string {
+	var none T
+	if value == none {
+		return nil
+	}
+	return []string{fmt.Sprint(value)}
+}
+
 // Tone says by a colour how good something is. Its value is the number of the colour in a terminal; all can be
 // read on light and dark ground.
 type Tone string

@@ -112,6 +112,11 @@ func merge(at rundir.Dir, names []string, out string, getenv func(string) string
 	if err != nil {
 		return "", eval.BadInput("the run directory cannot be made: %w", err)
 	}
+	if lists, known := shards[0].NotRun(); known && run.Options().Narrows() { // the selection is the same for all shards
+		if err := w.WriteNotRun(lists); err != nil {
+			return "", eval.Incomplete("the shards cannot be merged: %w", errors.Join(err, w.Close()))
+		}
+	}
 	end := eval.End{Reason: eval.EndCompleted, Spent: &eval.Spent{}}
 	if end.Counts, err = copyInOrder(w, shards); err != nil {
 		return "", eval.Incomplete("the shards cannot be merged: %w", errors.Join(err, w.Close()))
