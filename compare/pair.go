@@ -134,7 +134,9 @@ func (s *Side) leftOut() func(*CaseTotals) bool {
 			known["id "+c.ID], known["name "+c.Name] = true, true
 		}
 	}
-	return func(c *CaseTotals) bool { return known["id "+c.ID] || known["name "+c.Name] || s.Unlisted != nil && s.Unlisted(c) }
+	return func(c *CaseTotals) bool {
+		return known["id "+c.ID] || known["name "+c.Name] || s.Unlisted != nil && s.Unlisted(c)
+	}
 }
 
 // add records a case with one request on both sides. expected: it counts towards the compared share.

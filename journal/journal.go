@@ -77,7 +77,9 @@ type opener func(path string, flag int) (file, error)
 func openFile(path string, flag int) (file, error) { return os.OpenFile(path, flag, 0o600) }
 
 func newWriter(dir string, lock *flock.Flock, open opener) *Writer {
-	return &Writer{dir: dir, path: filepath.Join(dir, FileName), open: open, lock: lock, stop: make(chan struct{}), done: make(chan struct{})}
+	return &Writer{
+		dir: dir, path: filepath.Join(dir, FileName), open: open, lock: lock, stop: make(chan struct{}), done: make(chan struct{}),
+	}
 }
 
 // ErrLocked is returned by Create and Resume when another process writes to the run directory.

@@ -335,17 +335,19 @@ func (p *Plan) request(cell suite.Cell) (eval.Request, error) {
 // maxNotRun bounds the cases of a suite that NotRun lists: a data file may have a million rows.
 const maxNotRun = 10_000
 
-// NotRun lists the cases that the filter leaves out on the arms of the plan, whatever the shard. A comparison with the run
+// NotRun lists the cases that the filter leaves out on the arms that it takes, whatever the shard. A comparison with the run
 // must not take them for new cases.
 func (p *Plan) NotRun() (out []*eval.NotRun) {
+	if f := p.filter; len(f.Cases)+len(f.Tags) == 0 && f.Places == nil {
+		return nil
+	}
 	n := 0
 	for _, s := range p.Suites {
 		l := leftOut{suite: s.Name}
 		for cell := range s.Cells() {
 			first := n
 			n += cell.Case.Repeats
-			planned := slices.Contains(p.arms, PlannedArm{s.Name, cell.Arm})
-			if planned && cell.Suite == s && !(p.filter.takes(cell.Case) && p.filter.takesAt(cell.Arm, first)) {
+			if cell.Suite == s && cell.Arm.Matches(p.filter.Arms) && !(p.filter.takes(cell.Case) && p.filter.takesAt(cell.Arm, first)) {
 				l.add(cell)
 			}
 		}

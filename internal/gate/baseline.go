@@ -154,7 +154,8 @@ func lostArms(before []*compare.Side, pairs []armPair, head *journal.Document, w
 // suite by another rule.
 func lostFromRun(b *compare.Side, _ *eval.BaselineRule, head *journal.Document, suite string) string {
 	o := head.Run.Options()
-	switch wanted := selectedBy(o, b); {
+	lists, _ := head.NotRun()
+	switch wanted := selectedBy(o, b, onArm(lists, b.Suite, b.Arm)); {
 	case b.Run == head.Run.ID, !eval.NewPatterns(o.Arms).Match(b.Arm):
 	case suite != "" && b.Suite != suite && runSuite(head, b.Suite) != nil:
 	case wanted == nil || slices.ContainsFunc(b.Cases, wanted):

@@ -204,7 +204,7 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 	o := optionsFor(rule, head, p.head.Suite)
 	o.SameAnswers, o.Replayed = sameAnswers(&base.Run, &head.Run), replayed(&head.Run)
 	if base != head { // an arm of the run itself has the same selection
-		o.Selected = selectedBy(head.Run.Options(), p.head)
+		o.Selected = selectedBy(head.Run.Options(), p.head, p.head.NotRun)
 	}
 	stop := head.StopOf(p.head.Suite, p.head.Arm)
 	if known, ok := stop.(*eval.KnownVerdict); ok && p.answeredBy(known, rule, base, head) {
@@ -219,8 +219,8 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 		for _, list := range p.head.NotRun {
 			arm.Cases.Unselected += list.Count
 		}
-	} else if words := chosenOtherwise(head.Run.Options(), p); words != "" {
-		c.Warnings = append(c.Warnings, words)
+	} else if words := chosenOtherwise(head.Run.Options(), p); words != "" && arm.Why == "" {
+		arm.Notes = append(arm.Notes, "warning: "+words)
 	}
 	if base != head && base.StopOf(p.base.Suite, p.base.Arm) != nil {
 		arm.Why = cmp.Or(arm.Why, "the baseline stopped early, once its own verdict was known: it did not run all of its cases")

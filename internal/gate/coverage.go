@@ -17,36 +17,41 @@ import (
 func cover(side *compare.Side, d *journal.Document) {
 	lists, known := d.NotRun()
 	side.UnknownCoverage = !known
+	side.NotRun = onArm(lists, side.Suite, side.Arm)
 	shard := d.Run.Plan.Shard != nil
-	more := shard
-	for _, list := range lists {
-		if list.Suite == side.Suite && slices.Contains(list.Arms, side.Arm) {
-			side.NotRun = append(side.NotRun, list)
-			more = more || list.Count > len(list.Cases)
-		}
-	}
-	if !more {
+	if more := func(l *eval.NotRun) bool { return l.Count > len(l.Cases) }; !shard && !slices.ContainsFunc(side.NotRun, more) {
 		return
 	}
 	o := d.Run.Options()
-	taken := sync.OnceValue(func() func(*compare.CaseTotals) bool { return selectedBy(o, side) })
+	taken := sync.OnceValue(func() func(*compare.CaseTotals) bool { return selectedBy(o, side, nil) })
 	side.Unlisted = func(c *compare.CaseTotals) bool {
 		return shard || o.ChangedSince != "" || taken() == nil || !taken()(c)
 	}
 }
 
+// onArm are the lists about an arm.
+func onArm(lists []*eval.NotRun, suite, arm string) (out []*eval.NotRun) {
+	for _, list := range lists {
+		if list.Suite == suite && slices.Contains(list.Arms, arm) {
+			out = append(out, list)
+		}
+	}
+	return out
+}
+
 // selectedBy says which cases of a baseline a run has to cover: --case, --tag and --sample take them by their names
-// and tags in the baseline. A case that was deleted or edited counts as one that the run has to cover. The result nil
-// is all of them.
-func selectedBy(o *eval.Options, side *compare.Side) func(*compare.CaseTotals) bool {
+// and tags in the baseline, and --changed-since those that the run has not left out. A case that was deleted or edited counts
+// as one that the run has to cover. The result nil is all of them.
+func selectedBy(o *eval.Options, side *compare.Side, notRun []*eval.NotRun) func(*compare.CaseTotals) bool {
 	names, tags := eval.NewPatterns(o.Cases), eval.NewPatterns(o.Tags)
 	last := lastSampled(o, side)
 	unchanged := map[string]bool{}
-	if o.ChangedSince != "" {
-		for _, list := range side.NotRun {
-			for _, c := range list.Cases {
-				unchanged[c.ID] = true
-			}
+	if o.ChangedSince == "" {
+		notRun = nil
+	}
+	for _, list := range notRun {
+		for _, c := range list.Cases {
+			unchanged[c.ID] = true
 		}
 	}
 	if len(names) == 0 && len(tags) == 0 && last == nil && len(unchanged) == 0 {
@@ -112,7 +117,7 @@ func chosenByName(p armPair, base, head *journal.Document) string {
 		side, names = "the baseline", before
 	}
 	return fmt.Sprintf(
-		"%s was selected by name (%s), maybe for its answers: compare with --interleave, or with a baseline that ran the same cases by name",
+		"%s was selected by name (%s), maybe for its answers: compare with --interleave, or with a baseline of the same selection",
 		side, text.SomeNames(names, maxNames),
 	)
 }
@@ -142,7 +147,7 @@ func chosenOtherwise(o *eval.Options, p armPair) string {
 		return ""
 	}
 	return fmt.Sprintf(
-		"%s on %s: the cases of --case %s did otherwise than the others in the baseline: %d of %d passed, of the others %d of %d",
-		p.head.Suite, p.head.Arm, text.SomeNames(o.Cases, maxNames), passed[0], of[0], passed[1], of[1],
+		"the cases of --case %s did otherwise than the others in the baseline: %d of %d passed, of the others %d of %d",
+		text.SomeNames(o.Cases, maxNames), passed[0], of[0], passed[1], of[1],
 	)
 }

@@ -118,7 +118,7 @@ func (s *watchedSuite) lose(planned map[string]*compare.Side, o *eval.Options) {
 		paired := &compare.Options{Accepted: s.rule.Accepted}
 		base := planned[s.baseOf(name)]
 		if m := s.matcher(name); m != nil {
-			base, paired.Selected = m.side, selectedBy(o, head)
+			base, paired.Selected = m.side, selectedBy(o, head, head.NotRun)
 		}
 		if base == nil {
 			continue

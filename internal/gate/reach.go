@@ -354,7 +354,7 @@ func (c *Checks) previews(suite string, rule *eval.BaselineRule, base map[string
 		}
 		o := &compare.Options{Accepted: rule.Accepted}
 		if isRun {
-			o.Selected = selectedBy(&c.Options.Options, head)
+			o.Selected = selectedBy(&c.Options.Options, head, head.NotRun)
 		}
 		p.Preview = compare.NewPreview(p.base, head, o)
 		out = append(out, p)
@@ -365,13 +365,14 @@ func (c *Checks) previews(suite string, rule *eval.BaselineRule, base map[string
 // plannedSides are the arms of a suite as a plan has them at a time, and their order.
 func plannedSides(plan *runner.Plan, suite, at string) (sides map[string]*compare.Side, order []string) {
 	sides = map[string]*compare.Side{}
+	left := plan.NotRun()
 	for t := range plan.Trials() {
 		if t.Suite != suite {
 			continue
 		}
 		s, known := sides[t.Arm]
 		if !known {
-			s = &compare.Side{Suite: suite, Arm: t.Arm}
+			s = &compare.Side{Suite: suite, Arm: t.Arm, NotRun: onArm(left, suite, t.Arm)}
 			sides[t.Arm] = s
 			order = append(order, t.Arm)
 		}

@@ -117,7 +117,7 @@ func (e *roundsTest) feed(string) []eval.ArmStop {
 	base, o := s.base[e.arm.arm], r.options
 	if name := s.baseOf(e.arm.arm); name != "" && r.sides[name] != nil {
 		base = r.after(name, e.in.next)
-	} else if o.Selected = selectedBy(r.run, r.sides[e.arm.arm]); base == nil && len(s.base) == 1 && s.oneArm {
+	} else if o.Selected = selectedBy(r.run, r.sides[e.arm.arm], r.sides[e.arm.arm].NotRun); base == nil && len(s.base) == 1 && s.oneArm {
 		for base = range maps.Values(s.base) {
 		}
 	}

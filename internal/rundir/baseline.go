@@ -185,7 +185,9 @@ func (d Dir) FindBaseline(name string) (path string, err error) {
 	if b, ok := named[name]; ok {
 		path = d.Join(filepath.FromSlash(b.Path))
 		if d.untrusted && !filepath.IsLocal(filepath.FromSlash(b.Path)) {
-			return "", fmt.Errorf("the baseline %s of %s is outside this folder: with --untrusted, name the run itself", name, baselinesFile)
+			return "", fmt.Errorf(
+				"the baseline %s of %s is outside this folder: with --untrusted, name the run itself", name, baselinesFile,
+			)
 		}
 		if err := d.unlinked(path); err != nil {
 			return "", err

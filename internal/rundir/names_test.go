@@ -96,7 +96,8 @@ func TestAPathWinsOverAnIDOfItsName(t *testing.T) {
 	newRun(t, d, "one", "another")
 	newRun(t, outside, "far", "far")
 	for name, want := range map[string]string{
-		"one": "another", "./one": "another", "one/run.jsonl": "another", ".evalrun/runs/one": "one", "two": "two", outside.Join("far"): "far",
+		"one": "another", "./one": "another", "one/run.jsonl": "another", ".evalrun/runs/one": "one", "two": "two",
+		outside.Join("far"): "far",
 	} {
 		doc, err := d.Open(name)
 		if err != nil {

@@ -67,7 +67,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress progressW
 	if err != nil {
 		return "", eval.BadInput("the run directory cannot be made: %w", err)
 	}
-	if s.Options.Narrows() {
+	if run.Options().Narrows() {
 		if err := w.WriteNotRun(plan.NotRun()); err != nil {
 			return "", errors.Join(eval.BadInput("the run directory cannot be made: %w", err), w.Close())
 		}

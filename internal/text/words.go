@@ -42,8 +42,13 @@ func Selection(o *eval.Options) string {
 		flag   string
 		values []string
 	}{
-		{"--case", o.Cases}, {"--tag", o.Tags}, {"--arm", o.Arms}, {"--sample", given(o.Sample)}, {"--failed-in", given(o.FailedIn)},
-		{"--changed-since", given(o.ChangedSince)}, {"--shard", given(o.Shard)},
+		{"--case", o.Cases},
+		{"--tag", o.Tags},
+		{"--arm", o.Arms},
+		{"--sample", given(o.Sample)},
+		{"--failed-in", given(o.FailedIn)},
+		{"--changed-since", given(o.ChangedSince)},
+		{"--shard", given(o.Shard)},
 	} {
 		if len(one.values) > 0 {
 			shown := make([]string, len(one.values))
