@@ -182,27 +182,13 @@ func (c *Checks) another(suite, name string, estimand eval.Estimand) (found eval
 		)
 	}
 	defer d.Close() //nolint:errcheck // it was only read
-	problem := ""
+	problem := unusable(d, suite)
 	switch {
 	case d.Edited() != nil:
 		return found, nil, rundir.EditedBaseline(name, d.Edited())
-	case d.Running:
-		problem = "is still in progress"
-	case d.Partial():
-		problem = "is not complete"
-	case d.Summary.Counts.Ran() == 0:
-		problem = "is blank: no trial ran"
-	case d.Raced():
-		problem = "has arms that left a race"
-	case len(d.Stops) > 0:
-		problem = "stopped early, once its own verdict was known"
-	case !slices.ContainsFunc(d.Summary.Suites, func(s journal.SuiteSummary) bool { return s.Name == suite }):
-		problem = "has no suite " + suite
-	}
-	if d.Run.Cache && estimand == eval.OfSuite {
+	case d.Run.Cache && estimand == eval.OfSuite:
 		return found, nil, cachedAnswers("the baseline " + name)
-	}
-	if problem != "" {
+	case problem != "":
 		return found, nil, eval.Incomplete("the baseline %s %s; --no-baseline runs without", name, problem)
 	}
 	sides, err = baseSides(path, suite, estimand)
@@ -210,6 +196,25 @@ func (c *Checks) another(suite, name string, estimand eval.Estimand) (found eval
 		anyScorers(slices.Collect(maps.Values(sides))...)
 	}
 	return eval.BaseRun{Name: name, Path: c.Dir.Abs(path), ID: d.Run.ID}, sides, err
+}
+
+// unusable says why a run cannot be the baseline of a suite, "" if it can.
+func unusable(d *journal.Document, suite string) string {
+	switch {
+	case d.Running:
+		return "is still in progress"
+	case d.Partial():
+		return "is not complete"
+	case d.Summary.Counts.Ran() == 0:
+		return "is blank: no trial ran"
+	case d.Raced():
+		return "has arms that left a race"
+	case len(d.Stops) > 0:
+		return "stopped early, once its own verdict was known"
+	case !slices.ContainsFunc(d.Summary.Suites, func(s journal.SuiteSummary) bool { return s.Name == suite }):
+		return "has no suite " + suite
+	}
+	return ""
 }
 
 // reach returns an error if no outcome of the cases could show what the gate requires.

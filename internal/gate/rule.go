@@ -123,6 +123,24 @@ func override(rule *eval.BaselineRule, r eval.RuleOptions) error {
 	}
 	rule.MinPaired = cmp.Or(r.MinPaired, rule.MinPaired)
 	rule.AllowRemoved = slices.Concat(rule.AllowRemoved, r.AllowRemoved)
+	if err := overrideMetrics(rule, r); err != nil {
+		return err
+	}
+	ratio := slices.IndexFunc(rule.Metrics, func(m eval.MetricMargin) bool { return eval.IsRatio(m.Name) })
+	switch {
+	case ratio >= 0 && rule.Estimand == eval.OfSuite:
+		return notOfSuite("the gate", rule.Metrics[ratio].Name)
+	case len(rule.Metrics) == 0:
+		return eval.BadInput(
+			"a gate with a baseline needs a margin: --margin 0.05 lets the pass rate be 5 points lower; there is no default (`evalrun " +
+				"help verdicts#the-five-verdicts`)",
+		)
+	}
+	return nil
+}
+
+// overrideMetrics replaces margins, or the metrics of a rule, by what the options say.
+func overrideMetrics(rule *eval.BaselineRule, r eval.RuleOptions) error {
 	if r.Margin > 0 {
 		for i := range rule.Metrics {
 			if !eval.IsRatio(rule.Metrics[i].Name) {
@@ -145,17 +163,6 @@ func override(rule *eval.BaselineRule, r eval.RuleOptions) error {
 			return eval.BadInput("--metric %s is given twice: leave one out", one.Name)
 		}
 		rule.Metrics = append(rule.Metrics, one)
-	}
-	for _, m := range rule.Metrics {
-		if rule.Estimand == eval.OfSuite && eval.IsRatio(m.Name) {
-			return notOfSuite("the gate", m.Name)
-		}
-	}
-	if len(rule.Metrics) == 0 {
-		return eval.BadInput(
-			"a gate with a baseline needs a margin: --margin 0.05 lets the pass rate be 5 points lower; there is no default (`evalrun " +
-				"help verdicts#the-five-verdicts`)",
-		)
 	}
 	return nil
 }

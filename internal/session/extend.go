@@ -153,36 +153,43 @@ func (e *extendedRun) CheckGates(gates []*eval.GateConfig, noBaseline bool) erro
 		if g == nil || g.Baseline == nil || noBaseline {
 			continue
 		}
-		one := &e.doc.Run.Suites[i]
-		switch ofSuite := g.Baseline.Estimand == eval.OfSuite; {
-		case !ofSuite && !g.Baseline.StopEarly:
-			return eval.BadInput(
-				"--extend: the gate of %s tests a number of cases that is decided on beforehand: run the suite again with all of them; a "+
-					"run that began with `estimand: suite` can get more repeats, and one with `stopEarly: true` more cases", one.Name,
-			)
-		case !ofSuite && len(e.doc.Run.ExtendedFrom) > 0:
-			return eval.BadInput(
-				"--extend: %s is an extension already, and under `stopEarly` a run can be extended once: run the suite again", e.doc.Run.ID,
-			)
+		if err := e.checkRule(&e.doc.Run.Suites[i], *g.Baseline); err != nil {
+			return err
 		}
-		if one.Gate == nil || one.Gate.Baseline == nil || e.doc.Run.Options().NoBaseline() {
-			continue // this is the first comparison
-		}
-		was, now := *one.Gate.Baseline, *g.Baseline
-		base, isRun := was.Against.(eval.BaseRun)
-		if to, ok := now.Against.(eval.BaseRun); isRun && ok && !e.follows(to, base.ID) {
-			return eval.BadInput(
-				"--extend: %s was compared with the run %s, and the baseline %s is %s now: --baseline %s, or an extension of it",
-				e.doc.Run.ID, base.ID, to.Name, to.ID, base.ID,
-			)
-		}
-		was.Against, now.Against = nil, nil
-		if !reflect.DeepEqual(was, now) {
-			return eval.BadInput(
-				"--extend: the gate of %s is not as it was in %s (margin, alpha, metrics, stopEarly, ...): a test continues by the rule "+
-					"that it began with", one.Name, e.doc.Run.ID,
-			)
-		}
+	}
+	return nil
+}
+
+// checkRule compares the rule of a suite with the one that it had. A run without a comparison had none.
+func (e *extendedRun) checkRule(one *eval.RunSuite, now eval.BaselineRule) error {
+	ofSuite := now.Estimand == eval.OfSuite
+	switch {
+	case !ofSuite && !now.StopEarly:
+		return eval.BadInput(
+			"--extend: the gate of %s tests a number of cases that is decided on beforehand: run the suite again with all of them; a "+
+				"run that began with `estimand: suite` can get more repeats, and one with `stopEarly: true` more cases", one.Name,
+		)
+	case !ofSuite && len(e.doc.Run.ExtendedFrom) > 0:
+		return eval.BadInput(
+			"--extend: %s is an extension already, and under `stopEarly` a run can be extended once: run the suite again", e.doc.Run.ID,
+		)
+	case one.Gate == nil || one.Gate.Baseline == nil || e.doc.Run.Options().NoBaseline():
+		return nil
+	}
+	was := *one.Gate.Baseline
+	base, isRun := was.Against.(eval.BaseRun)
+	if to, ok := now.Against.(eval.BaseRun); isRun && ok && !e.follows(to, base.ID) {
+		return eval.BadInput(
+			"--extend: %s was compared with the run %s, and the baseline %s is %s now: --baseline %s, or an extension of it",
+			e.doc.Run.ID, base.ID, to.Name, to.ID, base.ID,
+		)
+	}
+	was.Against, now.Against = nil, nil
+	if !reflect.DeepEqual(was, now) {
+		return eval.BadInput(
+			"--extend: the gate of %s is not as it was in %s (margin, alpha, metrics, stopEarly, ...): a test continues by the rule "+
+				"that it began with", one.Name, e.doc.Run.ID,
+		)
 	}
 	return nil
 }
