@@ -140,7 +140,7 @@ soak:
 # The error rates of verdicts, measured: 4,000 paths a scenario through package compare, and 900 runs of the program against services
 # whose pass probability is set; make test has the short forms.
 calibrate:
-	EVALRUN_CALIBRATE=1 $(GO) test -count=1 -run 'TestExactSizes|TestSuiteRates|TestSequentialRates|TestMeans|TestShapes|TestEqualArms|TestClusters|TestClassRates|TestControl|TestCalibratedRanking|TestARace|TestPreferencesHold' -v -timeout 120m ./compare
+	EVALRUN_CALIBRATE=1 $(GO) test -count=1 -run 'TestExactSizes|TestGrid|TestTwelve|TestMoves|TestPower|TestSuiteRates|TestSequentialRates|TestMeans|TestShapes|TestEqualArms|TestClusters|TestClassRates|TestControl|TestCalibratedRanking|TestARace|TestPreferencesHold' -v -timeout 120m ./compare
 	EVALRUN_CALIBRATE=1 $(GO) test -count=1 -run 'TestCalibrated' -v -timeout 60m ./cmd/evalrun
 
 # Renew what golden tests compare with; look at the difference before you commit it.

@@ -106,15 +106,21 @@ func (t *means) atMost(limit float64) float64 {
 	if t.whole() {
 		return t.up.atMost(limit)
 	}
+	p := t.byBound(limit)
+	if t.even {
+		p = min(max(p, t.up.atMost(limit)), t.down.atMost(limit))
+	}
+	return p
+}
+
+// byBound is atMost by Gaffke's bound alone.
+func (t *means) byBound(limit float64) float64 {
 	for i, x := range t.d {
 		t.shifted[i] = x - limit
 	}
 	p := boundedBySeen(t.shifted, t.weights, -1-limit, t.room)
 	if limit < 0 {
 		p = max(p, reach(-limit, effective(t.weights)))
-	}
-	if t.even {
-		p = min(max(p, t.up.atMost(limit)), t.down.atMost(limit))
 	}
 	return p
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/stats"
 )
 
 // calibrating says whether this is the long form, `make calibrate`, which measures what docs promise instead of only
@@ -256,4 +257,16 @@ func drawFlips(rng *rand.Rand, n int, loss, psi float64) path {
 		}
 	}
 	return p
+}
+
+// binaryVerdict is the verdict on a pass rate from counts alone.
+func binaryVerdict(n, gained, regressed int, margin, alpha float64) eval.Verdict {
+	return verdictBy(n, testCounts(n, gained, regressed, margin), alpha)
+}
+
+// testCounts runs the tests of a gate on cases that passed or failed once.
+func testCounts(n, gained, regressed int, margin float64) tested {
+	rise := counts{n, gained, regressed, margin > 0 && stats.Exact(n, margin)}
+	fall := counts{n, regressed, gained, rise.exact}
+	return tested{notInferior: rise.atMost(-margin), worse: fall.atMost(0), better: rise.atMost(0), tests: 1}
 }

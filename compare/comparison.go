@@ -128,23 +128,15 @@ type MetricComparison struct {
 	unseen string // what counts at its worst, in words
 	// scale is the largest change of the metric by one unit, 0 for a mean of values up to 1.
 	scale float64
-	// of says what the interval is made of, which Test names for people.
-	of intervalKind
+	// byT says that the interval is Student's.
+	byT bool
+	// sample are the differences that were tested; nil for other tests.
+	sample *means
 	// logs are the products so far against a loss of the margin, by bet, and size is the mean change of a pair that differs;
 	// for the estimand suite.
 	logs []float64
 	size float64
 }
-
-// intervalKind is what an interval is made of, as far as the number of cases that a decision takes depends on it.
-type intervalKind int
-
-const (
-	ofOther  intervalKind = iota
-	ofCounts              // of how many units got better and worse by a whole case
-	ofScores              // of differences of parts, by a bound
-	ofT                   // a mean and Student's quantile
-)
 
 // MetricChange is how a metric changed. Estimate is head minus base or, for latency and tokens, head divided by base.
 type MetricChange struct {

@@ -3,7 +3,9 @@ package compare
 import (
 	"cmp"
 	"math"
+	"math/rand/v2"
 	"slices"
+	"sort"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
@@ -62,7 +64,7 @@ func (m *measure) metric(name string, base, head *Side) MetricComparison {
 	if m.EarlyVerdict != nil && c.N > 0 && !eval.IsRatio(name) && name != eval.MetricPreference {
 		m.anytime(&c, base, head)
 	}
-	if name == eval.MetricPass && !m.worst {
+	if name == eval.MetricPass && !m.worst && c.PNonInferior != nil && *c.PNonInferior > m.Alpha {
 		c.Repeats = m.neededRepeats(g.Margin)
 	}
 	return c
@@ -111,10 +113,11 @@ func (m *measure) scores(c *MetricComparison, u units, margin float64, better di
 			c.Cautions = append(c.Cautions, beyondMargin)
 		}
 	}
+	c.sample = &rise
 	if rise.whole() {
 		rise.describe(c, margin, better)
 	} else {
-		c.Test, c.of = "Gaffke bound", ofScores
+		c.Test = "Gaffke bound"
 	}
 	if u.clustered {
 		c.Test += ", clusters as units"
@@ -127,7 +130,7 @@ func (m *measure) scores(c *MetricComparison, u units, margin float64, better di
 
 // describe says how units were counted, with the tests of large numbers next to the exact ones.
 func (t *means) describe(c *MetricComparison, margin float64, better direction) {
-	c.Test, c.of = "Tango score interval, McNemar mid-p", ofCounts
+	c.Test = "Tango score interval, McNemar mid-p"
 	if !t.up.exact {
 		return
 	}
@@ -153,7 +156,7 @@ func (m *measure) smoothed(c *MetricComparison, u units, margin float64) {
 	c.PWorse, c.PBetter = &worse, &improved
 	c.Test = "jackknife over cases, Gaffke bound, t test" // few, skewed or constant: the t interval would be too short
 	if stats.UseT(residuals(room, d, u.weights, u.mean(d))) {
-		c.Test, c.of = "jackknife over cases, t interval, t test", ofT
+		c.Test, c.byT = "jackknife over cases, t interval, t test", true
 	}
 	if u.clustered {
 		c.Test += ", clusters as units"
@@ -255,46 +258,37 @@ const (
 )
 
 // neededRepeats is the number of repeats per case, on both sides, that would show with a power of 80 % that an
-// unchanged pass rate is not worse. It depends on the variance between cases and between repeats: var_d = w^2 +
-// sA^2/K + sB^2/K.
-//
-// Source: Miller 2024, arXiv 2411.00640; docs/explanation/verdicts.md.
+// unchanged pass rate is not worse, if each case passes as often as on both sides together.
 func (m *measure) neededRepeats(margin float64) int {
-	if margin == 0 || len(m.pairs) < 2 {
-		return 0
-	}
-	var within, repeats float64
-	var d []float64
-	for _, p := range m.pairs {
-		var sides [2]float64
-		if p.clustered() {
+	rates := make([]float64, len(m.pairs))
+	for i, p := range m.pairs {
+		if p.clustered() || min(p.base.Passed+p.base.Failed, p.head.Passed+p.head.Failed) < 2 {
 			return 0
 		}
-		for i, c := range []*CaseTotals{p.base, p.head} {
-			k := float64(c.Passed + c.Failed)
-			if k < 2 {
-				return 0
-			}
-			rate, _ := c.PassRate()
-			sides[i] = rate
-			within += rate * (1 - rate) * k / (k - 1)
-			repeats += k
-		}
-		d = append(d, sides[1]-sides[0])
+		passed := p.base.Passed + p.head.Passed
+		rates[i] = float64(passed) / float64(passed+p.base.Failed+p.head.Failed)
 	}
-	n := float64(len(m.pairs))
-	within /= n // summed over both sides
-	s := stats.NewSample(d)
-	between := max(0, s.SD*s.SD-within/(repeats/(2*n)))
-	z := stats.NormalQuantile(1-m.Alpha) + stats.NormalQuantile(power)
-	most := margin * margin * n / (z * z) // the variance that the margin leaves for repeats
-	if between >= most {
+	if margin <= 0 || len(rates) < 2 {
+		return 0
+	}
+	weights := slices.Repeat([]float64{1}, len(rates))
+	decided := stats.NewNotWorseTables(len(rates), margin, m.Alpha)
+	enough := func(k int) bool {
+		return chanceOf(adviceDraws, func(rng *rand.Rand) bool {
+			x := make([]float64, len(rates))
+			for i, rate := range rates {
+				if rate > 0 && rate < 1 {
+					x[i] = drawn(rng, k, rate) - drawn(rng, k, rate)
+				}
+			}
+			t := newMeans(x, weights, margin)
+			return t.shows(-margin, m.Alpha, decided)
+		}) >= power
+	}
+	if !enough(mostRepeats) {
 		return noRepeatsEnough
 	}
-	if k := math.Ceil(within / (most - between)); k <= mostRepeats {
-		return max(2, int(k))
-	}
-	return noRepeatsEnough
+	return 2 + sort.Search(mostRepeats-2, func(k int) bool { return enough(2 + k) })
 }
 
 func (m *measure) hasPreferences() bool {

@@ -23,6 +23,10 @@ type Outlook struct {
 	Repeats  int           `json:"repeats,omitempty"` // pairs of the case with the fewest
 	// Rows has one row for each assumed share of flips.
 	Rows []OutlookRow `json:"rows"`
+	// Comparisons is how many verdicts of the run "regressed" is adjusted for.
+	Comparisons int `json:"comparisons"`
+
+	*design // nil without units
 }
 
 // OutlookRow is the outlook for one share of flips.
@@ -32,65 +36,13 @@ type OutlookRow struct {
 	Needed int `json:"needed"`
 	// Holds is the probability that the gate passes the arm when nothing changed.
 	Holds float64 `json:"holds"`
-	// Smallest is the smallest loss that this number of units detects with a power of 80 %.
+	// Passing is the probability with which each answer passes, so that this share flips.
+	Passing float64 `json:"passing"`
+	// Smallest is the smallest loss that is reported as regressed with a power of 80 %, and Detects its probability.
 	Smallest float64 `json:"smallest"`
+	Detects  float64 `json:"detects"`
 	// Share is the expected share of units that run with an early stop when nothing changed; 1 without.
 	Share float64 `json:"asked"`
-}
-
-// paths is the number of simulated runs for an expectation.
-const paths = 40
-
-// outlookFlips range from a model that hardly varies to one that varies a lot.
-func outlookFlips() []float64 { return []float64{0.05, 0.1, 0.2} }
-
-// NewOutlook computes the outlook of a gate with a margin of the pass rate. single says that each case runs once
-// and none is in a cluster.
-func NewOutlook(units int, m eval.MetricMargin, alpha float64, single, early bool) Outlook {
-	end := FinalAlpha(alpha, early)
-	o := Outlook{Units: units, Margin: m.Margin, Alpha: alpha, Reach: stats.MinCasesConstant(end, m.Margin)}
-	tables := stats.NewNotWorseTables(units, m.Margin, end)
-	for _, flips := range outlookFlips() {
-		row := OutlookRow{
-			Flips:    flips,
-			Needed:   stats.CasesForPower(flips, m.Margin, end, power),
-			Holds:    tables.Probability(0, flips),
-			Smallest: stats.MDE(units, end, power, flips),
-			Share:    1,
-		}
-		if !single { // repeats and clusters are tested as means
-			row.Needed = max(o.Reach, stats.CasesNeeded(flips, m.Margin, end, power))
-			row.Holds = stats.PowerOfMean(units, flips, m.Margin, end)
-		}
-		if early {
-			row.Share = expectedShare(units, m, alpha, flips)
-		}
-		o.Rows = append(o.Rows, row)
-	}
-	return o
-}
-
-// expectedShare is the mean share of units that runs in which nothing changed use before they stop.
-func expectedShare(units int, m eval.MetricMargin, alpha, flips float64) float64 {
-	rng := rand.New(rand.NewPCG(1, math.Float64bits(flips))) //nolint:gosec // a simulation
-	run := 0
-	for range paths {
-		s := NewEarlyStop([]eval.MetricMargin{m}, alpha, 1)
-		for n := range units {
-			d := 0.0
-			switch u := rng.Float64(); {
-			case u < flips/2:
-				d = 1
-			case u < flips:
-				d = -1
-			}
-			if s.Feed(Unit{[]float64{d}, []float64{d}, 1}) != nil || n == units-1 {
-				run += n + 1
-				break
-			}
-		}
-	}
-	return float64(run) / float64(max(1, paths*units))
 }
 
 // SelfTest is what a gate decides when nothing changed, resampled from recorded repeats.
@@ -99,66 +51,95 @@ type SelfTest struct {
 	Units       int                      `json:"units"`
 	Verdicts    map[eval.Verdict]float64 `json:"verdicts"`          // share of draws
 	Flips       float64                  `json:"flips"`             // share of cases whose outcome differs between two repeats
-	Smallest    float64                  `json:"smallest"`          // loss detected with a power of 80 %
+	Smallest    float64                  `json:"smallest"`          // loss that is reported with a power of 80 %
+	Detects     float64                  `json:"detects"`           // its probability
 	FalseAlarms float64                  `json:"falseAlarms"`       // share of draws with `regressed`
 	Repeats     int                      `json:"repeats,omitempty"` // pairs of each case, for the estimand suite
 }
 
-// NewSelfTest compares an arm with itself. Each draw resamples the cases and takes two recorded repeats of each:
-// one as baseline, one as candidate. outcomes are the repeats of each case, true where passed.
-func NewSelfTest(outcomes [][]bool, m eval.MetricMargin, alpha float64, draws int, seed uint64) SelfTest {
+// Recorded are the repeats of a case, true where passed, and its cluster.
+type Recorded struct {
+	Cluster string
+	Passed  []bool
+}
+
+// NewSelfTest compares an arm with itself. Each draw resamples the units and takes two recorded repeats of each case:
+// one as baseline, one as candidate.
+func NewSelfTest(cases []Recorded, m eval.MetricMargin, alpha float64, draws int, seed uint64) SelfTest {
 	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a simulation
-	t := SelfTest{Draws: draws, Units: len(outcomes), Verdicts: map[eval.Verdict]float64{}}
-	flipped := 0
-	verdicts := map[[2]int]eval.Verdict{} // exact tests are slow, and few tables occur
+	units, places := [][]Recorded{}, map[string]int{}
+	for _, c := range cases {
+		at, known := places[c.Cluster]
+		if !known || c.Cluster == "" {
+			at = len(units)
+			places[c.Cluster], units = at, append(units, nil)
+		}
+		units[at] = append(units[at], c)
+	}
+	t := SelfTest{Draws: draws, Units: len(units), Verdicts: map[eval.Verdict]float64{}}
+	flipped, compared := 0, 0
+	verdicts := map[counts]eval.Verdict{} // exact tests are slow, and few tables occur
+	x, weights := make([]float64, len(units)), make([]float64, len(units))
 	for range draws {
-		gained, regressed := drawnFlips(outcomes, rng)
-		flipped += gained + regressed
-		v, known := verdicts[[2]int{gained, regressed}]
-		if !known {
-			v = binaryVerdict(len(outcomes), gained, regressed, m.Margin, alpha)
-			verdicts[[2]int{gained, regressed}] = v
+		for i := range x {
+			unit := units[rng.IntN(len(units))]
+			flips := 0
+			x[i], flips = drawnDifference(unit, rng)
+			weights[i] = float64(len(unit))
+			flipped, compared = flipped+flips, compared+len(unit)
+		}
+		rise := newMeans(x, scaledBy(float64(len(units))/sumOf(weights), weights), m.Margin)
+		v, known := verdicts[rise.up]
+		if !known || !rise.whole() {
+			if v = rise.verdict(m.Margin, alpha); rise.whole() {
+				verdicts[rise.up] = v
+			}
 		}
 		t.Verdicts[v] += 1 / float64(draws)
 	}
 	t.FalseAlarms = t.Verdicts[eval.Regressed]
-	t.Flips = float64(flipped) / float64(draws*len(outcomes))
-	t.Smallest = stats.MDE(len(outcomes), alpha, power, t.Flips)
+	t.Flips = float64(flipped) / float64(compared)
+	planned := make([]plannedUnit, len(units))
+	for i := range planned {
+		planned[i] = plannedUnit{len(units[i]), 1, 1}
+	}
+	t.Smallest, t.Detects = newDesign(planned, m.Margin, alpha, false, 1).smallest(t.Flips)
 	return t
 }
 
-// drawnFlips resamples the cases, with two repeats of each, and counts the differences.
-func drawnFlips(outcomes [][]bool, rng *rand.Rand) (gained, regressed int) {
-	for range outcomes {
-		repeats := outcomes[rng.IntN(len(outcomes))]
-		b := rng.IntN(len(repeats))
-		h := (b + 1 + rng.IntN(len(repeats)-1)) % len(repeats)
-		switch {
-		case repeats[h] && !repeats[b]:
-			gained++
-		case repeats[b] && !repeats[h]:
-			regressed++
-		}
+func sumOf(x []float64) (sum float64) {
+	for _, v := range x {
+		sum += v
 	}
-	return gained, regressed
+	return sum
 }
 
-// binaryVerdict is the verdict on a pass rate from counts alone.
-func binaryVerdict(n, gained, regressed int, margin, alpha float64) eval.Verdict {
-	p := testCounts(n, gained, regressed, margin)
+// drawnDifference takes two repeats of each case of a unit. It returns their mean difference, and how many differ.
+func drawnDifference(unit []Recorded, rng *rand.Rand) (mean float64, flips int) {
+	for _, c := range unit {
+		b := rng.IntN(len(c.Passed))
+		h := (b + 1 + rng.IntN(len(c.Passed)-1)) % len(c.Passed)
+		if c.Passed[h] != c.Passed[b] {
+			mean += asNumber(c.Passed[h]) - asNumber(c.Passed[b])
+			flips++
+		}
+	}
+	return mean / float64(len(unit)), flips
+}
+
+// verdict is the verdict on a pass rate from the differences of its units alone.
+func (t *means) verdict(margin, alpha float64) eval.Verdict {
+	fall := newMeans(scaledBy(-1, t.d), t.weights, margin)
+	return verdictBy(len(t.d), tested{notInferior: t.atMost(-margin), worse: fall.atMost(0), better: t.atMost(0), tests: 1}, alpha)
+}
+
+func verdictBy(n int, p tested, alpha float64) eval.Verdict {
 	one := MetricComparison{
 		MetricChange: MetricChange{N: n},
 		MetricTests:  MetricTests{PNonInferior: &p.notInferior, PWorse: &p.worse, PBetter: &p.better},
 	}
 	decide(&one, p, alpha)
 	return one.Verdict
-}
-
-// testCounts runs the tests of a gate on cases that passed or failed once.
-func testCounts(n, gained, regressed int, margin float64) tested {
-	rise := counts{n, gained, regressed, margin > 0 && stats.Exact(n, margin)}
-	fall := counts{n, regressed, gained, rise.exact}
-	return tested{notInferior: rise.atMost(-margin), worse: fall.atMost(0), better: rise.atMost(0), tests: 1}
 }
 
 // Preview is the pairing of a comparison before its run has answers.
@@ -173,8 +154,12 @@ type Preview struct {
 	Clustered       bool // some units are clusters
 	uneven          bool // some units weigh more than others
 	// Lost are the cases of the baseline that count at their worst.
-	Lost []*CaseTotals
+	Lost  []*CaseTotals
+	units []plannedUnit
 }
+
+// Alike reports whether two previews have the same units.
+func (p *Preview) Alike(o *Preview) bool { return slices.Equal(p.units, o.units) }
 
 // Reachable reports whether some outcome of this many units shows a metric to be not worse: units of equal weight may
 // all get better; others are too few while a loss of all of them as large as the margin can be missed.
@@ -192,7 +177,7 @@ func NewPreview(base, head *Side, o *Options) Preview {
 	p := pairUp(base, head, o)
 	all := p.all()
 	g := groupsOf(all)
-	out := Preview{Pairing: p.Pairing, Single: true}
+	out := Preview{Pairing: p.Pairing}
 	sizes := map[int]int{}
 	largest := 0
 	for _, unit := range g.unit {
@@ -200,14 +185,23 @@ func NewPreview(base, head *Side, o *Options) Preview {
 		largest = max(largest, sizes[unit])
 	}
 	for i, pair := range all {
-		out.Single = out.Single && pair.head.Ran == 1
 		repeats := pair.head.Ran
 		if pairs := min(max(pair.base.Ran, len(pair.base.Repeats)), repeats); i == 0 || pairs < out.Rounds {
 			out.Rounds, out.Repeats = pairs, repeats
 		}
 	}
+	out.units = make([]plannedUnit, len(sizes))
+	for i, pair := range all {
+		u := &out.units[g.unit[g.request[i]]]
+		u.base, u.head = u.base+pair.base.Ran, u.head+pair.head.Ran
+	}
+	for i := range out.units {
+		u := &out.units[i]
+		u.requests = sizes[i]
+		u.base, u.head = max(1, u.base/u.requests), max(1, u.head/u.requests)
+	}
+	out.Single = largest < 2 && !slices.ContainsFunc(all, func(p pair) bool { return p.head.Ran != 1 })
 	out.Cases, out.Units, out.Clustered = len(all), len(sizes), largest > 1
-	out.Single = out.Single && !out.Clustered
 	out.uneven = largest*len(sizes) != len(g.unit)
 	if largest > 0 {
 		out.Effective = int(math.Floor(float64(len(g.unit))/float64(largest) + 1e-9))

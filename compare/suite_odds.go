@@ -66,8 +66,8 @@ func oddsOf(logs []float64, cases int, flips, size, margin, alpha float64, round
 }
 
 // NewSuiteOutlook is the outlook of a gate about a suite's own cases, each with a number of pairs of repeats.
-func NewSuiteOutlook(cases, repeats int, m eval.MetricMargin, alpha float64, early bool) Outlook {
-	o := Outlook{Units: cases, Margin: m.Margin, Alpha: alpha, Estimand: eval.OfSuite, Repeats: repeats}
+func NewSuiteOutlook(cases, repeats int, m eval.MetricMargin, alpha float64, early bool, comparisons int) Outlook {
+	o := Outlook{Units: cases, Margin: m.Margin, Alpha: alpha, Estimand: eval.OfSuite, Repeats: repeats, Comparisons: comparisons}
 	if cases == 0 || repeats == 0 {
 		return o
 	}
@@ -76,7 +76,8 @@ func NewSuiteOutlook(cases, repeats int, m eval.MetricMargin, alpha float64, ear
 		rounds := max(repeats, min(mostRounds, max(1, mostDraws/(100*cases))))
 		odds := oddsOf(make([]float64, bets), cases, flips, 1, m.Margin, alpha, rounds)
 		holds := odds.at
-		row := OutlookRow{Flips: flips, Smallest: smallestOfSuite(cases*repeats, flips, alpha), Share: 1}
+		row := OutlookRow{Flips: flips, Passing: passing(flips), Detects: power, Share: 1}
+		row.Smallest = smallestOfSuite(cases*repeats, flips, alpha/float64(max(1, comparisons)))
 		if early {
 			holds, row.Share = odds.by, 0
 			for k := range repeats { // a round runs unless the verdict was known before
@@ -161,8 +162,8 @@ func (m *MetricComparison) adviseRounds(a *ArmComparison, alpha float64) {
 		m.Repeats = rounds + more
 		m.Advice = fmt.Sprintf(
 			"with %d repeats on both sides (%d more: %d calls of %s) there is a chance of %.0f %% to show \"not worse\" if nothing "+
-				"changed; `evalrun run --extend RUN --repeats %d` continues the run, and its baseline if that has fewer", m.Repeats, more, more*m.N,
-			a.HeadArm, 100*power, m.Repeats,
+				"changed; `evalrun run --extend RUN --repeats %d` continues the run, and its baseline if that has fewer",
+			m.Repeats, more, more*m.N, a.HeadArm, 100*power, m.Repeats,
 		)
 	}
 }
@@ -176,18 +177,19 @@ func theseCases(n int) string {
 
 // NewSuiteSelfTest compares an arm with itself about its own cases. Each draw divides the recorded repeats of each case into
 // pairs at random.
-func NewSuiteSelfTest(outcomes [][]bool, m eval.MetricMargin, alpha float64, draws int, seed uint64) SelfTest {
+func NewSuiteSelfTest(cases []Recorded, m eval.MetricMargin, alpha float64, draws int, seed uint64) SelfTest {
 	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a simulation
-	t := SelfTest{Draws: draws, Units: len(outcomes), Verdicts: map[eval.Verdict]float64{}}
+	t := SelfTest{Draws: draws, Units: len(cases), Verdicts: map[eval.Verdict]float64{}}
 	fewest := math.MaxInt
-	for _, repeats := range outcomes {
-		fewest = min(fewest, len(repeats)/2)
+	for _, c := range cases {
+		fewest = min(fewest, len(c.Passed)/2)
 	}
 	t.Repeats = fewest
 	flipped, pairs := 0, 0
 	for range draws {
 		r := repeatPairs{}
-		for _, repeats := range outcomes {
+		for _, c := range cases {
+			repeats := c.Passed
 			order := rng.Perm(len(repeats))
 			n := len(repeats) / 2
 			for k := range n {
@@ -195,14 +197,14 @@ func NewSuiteSelfTest(outcomes [][]bool, m eval.MetricMargin, alpha float64, dra
 			}
 		}
 		flipped, pairs = flipped+r.worse+r.better, pairs+len(r.worst)
-		one := MetricComparison{MetricChange: MetricChange{N: len(outcomes)}}
+		one := MetricComparison{MetricChange: MetricChange{N: len(cases)}}
 		r.test(&one, m.Margin)
 		decide(&one, tested{*one.PNonInferior, *one.PWorse, *one.PBetter, 1}, alpha)
 		t.Verdicts[one.Verdict] += 1 / float64(draws)
 	}
 	t.FalseAlarms = t.Verdicts[eval.Regressed]
 	t.Flips = float64(flipped) / float64(pairs)
-	t.Smallest = smallestOfSuite(pairs/draws, t.Flips, alpha)
+	t.Smallest, t.Detects = smallestOfSuite(pairs/draws, t.Flips, alpha), power
 	return t
 }
 

@@ -212,7 +212,8 @@ func TestSuiteRates(t *testing.T) {
 		{"all cases lose 5 points", alike20(0.95, 0.9), tally.notWorse},
 		{"two cases lose half", alike20(1, 1, rates{1, 0.5}, rates{0.5, 0}), tally.notWorse},
 		{
-			"losses of 30 points and gains of 20", append(slices.Repeat([]rates{{0.8, 0.5}}, 10), slices.Repeat([]rates{{0.5, 0.7}}, 10)...),
+			"losses of 30 points and gains of 20",
+			append(slices.Repeat([]rates{{0.8, 0.5}}, 10), slices.Repeat([]rates{{0.5, 0.7}}, 10)...),
 			tally.notWorse,
 		},
 		{"nothing changed", alike20(0.9, 0.9), tally.regressed},
@@ -251,7 +252,7 @@ func TestSuiteOutlookHolds(t *testing.T) {
 		got := simulate(t, 970, 1000, func(rng *rand.Rand) outcome {
 			return outcome{drawRounds(rng, alike20(1-p, 1-p), looks), 1}
 		}).notWorse()
-		said := NewSuiteOutlook(cases, repeats, passAt(0.05), nominal, early).Rows[0].Holds
+		said := NewSuiteOutlook(cases, repeats, passAt(0.05), nominal, early, 1).Rows[0].Holds
 		if math.Abs(got-said) > 0.05 {
 			t.Errorf("early %v: the gate holds in %.3f, want %.3f as the plan says", early, got, said)
 		}

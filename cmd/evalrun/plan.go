@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -117,9 +116,9 @@ func writeOutlook(p *term.Printer, g *session.GateOutlook) {
 	}
 	for _, row := range g.Rows {
 		p.Printf(
-			"  if %2.0f %% of the cases flip by chance: %d cases are needed; the gate holds in %.0f %% of the runs when nothing changed; "+
-				"a loss of %.3f is seen",
-			100*row.Flips, row.Needed, 100*row.Holds, row.Smallest,
+			"  if %2.0f %% of the answers flip by chance (each passes %.1f %%): %d cases are needed for a chance of 80 %%; "+
+				"the gate holds in %.0f %% of the runs when nothing changed; a loss of %.3f is reported in %.0f %%",
+			100*row.Flips, 100*row.Passing, row.Needed, 100*row.Holds, row.Smallest, 100*row.Detects,
 		)
 		if g.StopEarly {
 			p.Printf("; about %.0f calls when nothing changed", row.Share*float64(g.Calls))
@@ -145,7 +144,7 @@ func writeSuiteOutlook(p *term.Printer, g *session.GateOutlook, margin string) {
 			needed = diag.Count(row.Needed, "repeat") + " are needed"
 		}
 		p.Printf("  if %2.0f %% of the pairs of answers flip by chance: %s; the gate holds in %.0f %% of the runs when nothing changed; "+
-			"a loss of %.3f is seen", 100*row.Flips, needed, 100*row.Holds, row.Smallest)
+			"a loss of %.3f is reported in %.0f %%", 100*row.Flips, needed, 100*row.Holds, row.Smallest, 100*row.Detects)
 		if g.StopEarly {
 			p.Printf("; about %.0f calls when nothing changed", row.Share*float64(g.Calls))
 		}
@@ -153,24 +152,26 @@ func writeSuiteOutlook(p *term.Printer, g *session.GateOutlook, margin string) {
 	}
 }
 
-func writeGates(p *term.Printer, gates []session.GateOutlook) {
-	together := map[float64]float64{}
+func writeGates(p *term.Printer, f *session.Forecast) {
+	gates, rows := f.Gates, 0
 	for i := range gates {
 		writeOutlook(p, &gates[i])
-		for _, row := range gates[i].Rows {
-			if _, known := together[row.Flips]; !known {
-				together[row.Flips] = 1
-			}
-			together[row.Flips] *= row.Holds
-		}
+		rows += len(gates[i].Rows)
 	}
+	if rows == 0 {
+		return
+	}
+	if n := gates[0].Comparisons; n > 1 {
+		p.Printf("losses are reported after adjusting for %d comparisons of the run\n", n)
+	}
+	p.Printf("repeats flip independently, and cases of a cluster together\n")
 	if len(gates) < 2 {
 		return
 	}
-	for _, flips := range slices.Sorted(maps.Keys(together)) {
+	for _, row := range f.Whole {
 		p.Printf(
 			"all %d gates hold together in %.0f %% of the runs when nothing changed, if %.0f %% flip by chance\n", len(gates),
-			100*together[flips], 100*flips,
+			100*row.Holds, 100*row.Flips,
 		)
 	}
 }
@@ -188,7 +189,7 @@ func writeForecast(w io.Writer, f *session.Forecast) error {
 	writeTime(p, f)
 	writeRaces(p, f)
 	writeRules(p, f)
-	writeGates(p, f.Gates)
+	writeGates(p, f)
 	for _, problem := range f.Problems {
 		p.Printf("note: %s\n", problem)
 	}

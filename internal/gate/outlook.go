@@ -21,32 +21,50 @@ type ArmOutlook struct {
 }
 
 // outlook covers the metrics about which something is known before the run.
-func (arm *armPreview) outlook(suite string, rule *eval.BaselineRule) ArmOutlook {
-	out := ArmOutlook{Suite: suite, Arm: arm.name, Base: rule.Against.ArmFor(arm.name), StopEarly: rule.StopEarly}
-	for _, m := range rule.Metrics {
-		switch {
-		case m.Name == eval.MetricPass && rule.Estimand == eval.OfSuite:
-			out.Outlook = compare.NewSuiteOutlook(arm.Cases, arm.Rounds, m, finalAlpha(rule), rule.StopEarly)
-			return out
-		case m.Name == eval.MetricPass:
-			out.Outlook = compare.NewOutlook(arm.Effective, m, rule.LookAlpha(), arm.Single, rule.StopEarly)
-		case eval.IsRatio(m.Name):
-			if ratio, ok := compare.NewRatioOutlook(m, arm.base, rule.LookAlpha()); ok {
-				out.Ratios = append(out.Ratios, ratio)
-			}
-		}
+func (arm *armPreview) outlook(suite string, rule *eval.BaselineRule, comparisons int) ArmOutlook {
+	out := ArmOutlook{
+		Suite: suite, Arm: arm.name, Base: rule.Against.ArmFor(arm.name), StopEarly: rule.StopEarly, Ratios: arm.ratios(rule),
+	}
+	at := slices.IndexFunc(rule.Metrics, func(m eval.MetricMargin) bool { return m.Name == eval.MetricPass })
+	switch {
+	case at >= 0 && rule.Estimand == eval.OfSuite:
+		out.Outlook = compare.NewSuiteOutlook(arm.Cases, arm.Rounds, rule.Metrics[at], finalAlpha(rule), rule.StopEarly, comparisons)
+		return out
+	case at >= 0:
+		out.Outlook = compare.NewOutlook(&arm.Preview, rule.Metrics[at], rule.LookAlpha(), rule.StopEarly, comparisons)
 	}
 	out.Units, out.Alpha = arm.Effective, rule.LookAlpha()
 	return out
 }
 
-// Outlooks returns the outlooks of the arms of a plan whose suites compare their pass rates. problems has
-// the baselines that the run could not use.
-func Outlooks(c *Checks, suites []*suite.Suite) (out []ArmOutlook, problems []string, err error) {
+func (arm *armPreview) ratios(rule *eval.BaselineRule) (out []compare.RatioOutlook) {
+	for _, m := range rule.Metrics {
+		if !eval.IsRatio(m.Name) {
+			continue
+		}
+		if ratio, ok := compare.NewRatioOutlook(m, arm.base, rule.LookAlpha()); ok {
+			out = append(out, ratio)
+		}
+	}
+	return out
+}
+
+// RunOutlook is the probability that all gates of a run on pass rates hold when nothing changed.
+type RunOutlook struct {
+	Flips float64 `json:"flips"`
+	Holds float64 `json:"holds"`
+}
+
+// Outlooks returns the outlooks of the arms of a plan whose suites compare their pass rates, and of the whole run. problems
+// has the baselines that the run could not use.
+func Outlooks(c *Checks, suites []*suite.Suite) (out []ArmOutlook, whole []RunOutlook, problems []string, err error) {
+	arms := make([][]*armPreview, len(suites))
+	rules := make([]*eval.BaselineRule, len(suites))
+	comparisons := 0
 	for i, one := range suites {
 		gate, _, err := c.gate(i, one)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		if gate == nil || gate.Baseline == nil || c.Options.NoBaseline() {
 			continue
@@ -61,13 +79,52 @@ func Outlooks(c *Checks, suites []*suite.Suite) (out []ArmOutlook, problems []st
 				)
 			}
 		}
-		for _, arm := range c.previews(one.Name, rule, base) {
-			if o := arm.outlook(one.Name, rule); len(o.Rows)+len(o.Ratios) > 0 {
+		rules[i], arms[i] = rule, c.previews(one.Name, rule, base)
+		comparisons += len(arms[i]) * len(rule.Metrics)
+	}
+	for i, one := range suites {
+		for k, arm := range arms[i] {
+			var o ArmOutlook
+			if k > 0 && arm.Alike(&arms[i][k-1].Preview) && len(out) > 0 && len(out[len(out)-1].Ratios) == 0 {
+				o = out[len(out)-1]
+				o.Arm, o.Base = arm.name, rules[i].Against.ArmFor(arm.name)
+			} else {
+				o = arm.outlook(one.Name, rules[i], comparisons)
+			}
+			if len(o.Rows)+len(o.Ratios) > 0 {
 				out = append(out, o)
 			}
 		}
 	}
-	return out, problems, nil
+	return out, together(out), problems, nil
+}
+
+// together multiplies the probabilities of arms. Arms that are compared with one arm of the run depend on its answers.
+func together(all []ArmOutlook) (out []RunOutlook) {
+	for i := range all {
+		one := &all[i]
+		beside := 0
+		for j := range all {
+			o := &all[j]
+			if one.Base != "" && one.Estimand != eval.OfSuite && o.Suite == one.Suite && o.Base == one.Base && len(o.Rows) > 0 {
+				if beside++; j < i {
+					beside = -len(all) // counted with the first
+				}
+			}
+		}
+		for k, row := range one.Rows {
+			if k == len(out) {
+				out = append(out, RunOutlook{row.Flips, 1})
+			}
+			switch {
+			case beside > 1:
+				out[k].Holds *= one.Together(row.Flips, beside)
+			case beside >= 0:
+				out[k].Holds *= row.Holds
+			}
+		}
+	}
+	return out
 }
 
 // plannedBase reads the arms of a suite in a baseline.
@@ -122,7 +179,7 @@ func SelfTest(s *suite.Suite, d *journal.Document, o *eval.WithDefaults) ([]ArmS
 	for _, arm := range order {
 		steady := outcomes[arm][:0]
 		for _, repeats := range outcomes[arm] {
-			if len(repeats) >= 2 {
+			if len(repeats.Passed) >= 2 {
 				steady = append(steady, repeats)
 			}
 		}
@@ -148,8 +205,8 @@ func SelfTest(s *suite.Suite, d *journal.Document, o *eval.WithDefaults) ([]ArmS
 }
 
 // repeatsOf reads which repeats of each case passed, by arm.
-func repeatsOf(suite string, d *journal.Document) (outcomes map[string][][]bool, order []string, err error) {
-	outcomes = map[string][][]bool{}
+func repeatsOf(suite string, d *journal.Document) (outcomes map[string][]compare.Recorded, order []string, err error) {
+	outcomes = map[string][]compare.Recorded{}
 	places := map[string]int{}
 	for f, err := range d.Facts() {
 		if err != nil {
@@ -166,9 +223,10 @@ func repeatsOf(suite string, d *journal.Document) (outcomes map[string][][]bool,
 		if !known {
 			place = len(outcomes[f.Arm])
 			places[key] = place
-			outcomes[f.Arm] = append(outcomes[f.Arm], nil)
+			outcomes[f.Arm] = append(outcomes[f.Arm], compare.Recorded{Cluster: f.Cluster})
 		}
-		outcomes[f.Arm][place] = append(outcomes[f.Arm][place], f.Outcome == eval.Pass)
+		one := &outcomes[f.Arm][place]
+		one.Passed = append(one.Passed, f.Outcome == eval.Pass)
 	}
 	return outcomes, order, nil
 }

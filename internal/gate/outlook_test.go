@@ -21,7 +21,7 @@ func outlooksOf(t *testing.T, text string, change func(*eval.WithDefaults)) (out
 		change(o)
 	}
 	c := &Checks{Options: o, Dir: rundir.At(t.TempDir()), Plan: plan, Notice: func(string) {}}
-	looks, problems, err := Outlooks(c, []*suite.Suite{s})
+	looks, _, problems, err := Outlooks(c, []*suite.Suite{s})
 	expect.OK(t, err)
 	for i := range looks {
 		out = append(out, fmt.Sprintf("%s < %s, %d, early: %v", looks[i].Arm, looks[i].Base, looks[i].Units, looks[i].StopEarly))

@@ -231,7 +231,7 @@ func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*c
 		if why := arm.Why(rule.LeastPaired()); why != "" {
 			return eval.Incomplete("%s on %s: %s%s; --no-baseline runs without", suite, arm.name, why, arm.rescore(rule))
 		}
-		for _, r := range arm.outlook(suite, rule).Ratios {
+		for _, r := range arm.ratios(rule) {
 			c.Notice(fmt.Sprintf("%s on %s: %s of a case count %.0f at most", suite, arm.name, r.Metric, r.Cap))
 		}
 		for _, m := range rule.Metrics {

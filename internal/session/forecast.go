@@ -42,6 +42,8 @@ type Forecast struct {
 	MostTime          time.Duration `json:"mostTimeNs"`  // with all possible calls and answers of maximum length; 0: the same
 	Problems          []string      `json:"problems"`
 	Gates             []GateOutlook `json:"gates,omitempty"` // of suites that compare with a baseline
+	// Whole is the chance of all these gates to hold in one run.
+	Whole []gate.RunOutlook `json:"whole,omitempty"`
 	// Races are the races of arms. They make the numbers above upper bounds.
 	Races []gate.RaceOutlook `json:"races,omitempty"`
 	// Rates and Best are the rules about pass rates and about the best arm.
@@ -102,10 +104,11 @@ func (f *Forecast) Outlooks(plan *runner.Plan, in rundir.Dir, j *Job) error {
 	if f.Rates, f.Best, err = checks.Rules(j.Suites); err != nil {
 		return err
 	}
-	arms, problems, err := gate.Outlooks(checks, j.Suites)
+	arms, whole, problems, err := gate.Outlooks(checks, j.Suites)
 	if err != nil {
 		return err
 	}
+	f.Whole = whole
 	f.Problems = append(f.Problems, problems...)
 	f.Gates = []GateOutlook{}
 	for _, arm := range arms {

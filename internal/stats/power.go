@@ -2,23 +2,23 @@ package stats
 
 import (
 	"math"
+	"slices"
 )
 
-// notWorseTables are the outcomes of n paired cases that are called not worse within margin at one-sided alpha. The
-// test is the exact one for up to mostExact pairs, and Tango's above. None is called so where (1-margin)^n is above
-// alpha.
-type notWorseTables struct {
+// Tables are the outcomes of n paired cases at which a test rejects. The tests are exact for up to alwaysExact pairs,
+// and asymptotic above.
+type Tables struct {
 	n     int
 	tails tails
 }
 
-// NewNotWorseTables finds the least statistic that the exact test rejects at.
-func NewNotWorseTables(n int, margin, alpha float64) notWorseTables {
-	if n <= 0 || !inside(margin, 0, 1) || n < MinCasesConstant(alpha, margin) {
-		return notWorseTables{n: n}
+// NewNotWorseTables are called not worse within margin at one-sided alpha, by gained cases.
+func NewNotWorseTables(n int, margin, alpha float64) Tables {
+	if n <= 0 || !inside(margin, 0, 1) || !inside(alpha, 0, 1) {
+		return Tables{n: n}
 	}
 	least := NormalQuantile(1 - alpha)
-	if n <= mostExact {
+	if n <= alwaysExact {
 		lo, hi := 0.0, 2*least+5
 		for range 14 {
 			if mid := (lo + hi) / 2; tangoTailsFrom(n, -margin, mid).most(n, -margin, coarse) <= alpha {
@@ -29,12 +29,47 @@ func NewNotWorseTables(n int, margin, alpha float64) notWorseTables {
 		}
 		least = hi
 	}
-	return notWorseTables{n, tangoTailsFrom(n, -margin, least)}
+	return Tables{n, tangoTailsFrom(n, -margin, least)}
 }
 
-// Probability returns the probability of being called not worse when a share psi of the cases flips and the
-// difference of the pass rates is d.
-func (t notWorseTables) Probability(d, psi float64) float64 {
+// NewWorseTables are called worse at one-sided alpha, by regressed cases.
+func NewWorseTables(n int, alpha float64) Tables {
+	if n <= 0 || !inside(alpha, 0, 1) {
+		return Tables{n: n}
+	}
+	most := alpha
+	if n <= alwaysExact {
+		lo, hi := 0.0, min(1, 2*alpha)
+		for range 24 {
+			if mid := (lo + hi) / 2; midTails(n, mid).most(n, 0, coarse) <= alpha {
+				lo = mid
+			} else {
+				hi = mid
+			}
+		}
+		most = lo
+	}
+	return Tables{n, midTails(n, most)}
+}
+
+// Has reports whether a table is one of them, by the count that makes it so and the other one.
+func (t Tables) Has(count, other int) bool { return t.tails != nil && count >= t.tails[count+other] }
+
+// Without leaves out the tables that o has, which counts the other kind of flips.
+func (t Tables) Without(o Tables) Tables {
+	if t.tails == nil || o.tails == nil {
+		return t
+	}
+	out := slices.Clone(t.tails)
+	for m := range out {
+		out[m] = max(out[m], m-o.tails[m]+1)
+	}
+	return Tables{t.n, out}
+}
+
+// Probability returns the probability of a table when a share psi of the cases flips, and those that count exceed the
+// others by a share d of the cases.
+func (t Tables) Probability(d, psi float64) float64 {
 	if t.tails == nil {
 		return 0
 	}
@@ -67,19 +102,6 @@ func CasesForPower(psi, margin, alpha, power float64) int {
 		}
 	}
 	return hi
-}
-
-// PowerOfMean is the probability with which a mean of n differences is called not worse within margin when nothing
-// changed. A share psi of them is 1 or -1, and the others are 0. It uses the normal approximation, and is 0 where
-// (1-margin)^n is above alpha.
-func PowerOfMean(n int, psi, margin, alpha float64) float64 {
-	if n < MinCasesConstant(alpha, margin) {
-		return 0
-	}
-	if psi <= 0 {
-		return 1
-	}
-	return normalCDF(margin*math.Sqrt(float64(n)/psi) - NormalQuantile(1-alpha))
 }
 
 // defaultPower is the planned probability that a comparison succeeds if nothing changed.

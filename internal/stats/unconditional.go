@@ -2,9 +2,6 @@ package stats
 
 import "math"
 
-// mostExact is the largest number of pairs for which plans use the exact tests.
-const mostExact = 500
-
 // When comparisons use the exact tests (docs/explanation/statistics.md).
 const (
 	alwaysExact = 2000   // pairs up to which they are always used

@@ -151,7 +151,7 @@ func TestRunsAreComparedByAMarginAndArmsByName(t *testing.T) {
 func TestSelfTestsSayHowOftenTheGateErrs(t *testing.T) {
 	t.Parallel()
 	one := gate.ArmSelfTest{Suite: "s", Arm: "t/p", Margin: 0.05, Alpha: 0.05, SelfTest: compare.SelfTest{
-		Units: 60, Draws: 2000, FalseAlarms: 0.031, Flips: 0.2, Smallest: 0.15,
+		Units: 60, Draws: 2000, FalseAlarms: 0.031, Flips: 0.2, Smallest: 0.15, Detects: 0.81,
 		Verdicts: map[eval.Verdict]float64{eval.NotWorse: 0.5, eval.Improved: 0.25, eval.Inconclusive: 0.219},
 	}}
 	fine := one
@@ -163,7 +163,7 @@ func TestSelfTestsSayHowOftenTheGateErrs(t *testing.T) {
 		"s on t/p: 2000 comparisons of 60 cases with themselves, margin 0.05\n",
 		"  false alarms (regressed): 3.1 %, where 5.0 % are allowed\n",
 		"  not worse or improved: 75.0 %, cannot tell: 21.9 %\n",
-		"  20.0 % of the cases flip between two repeats; the smallest loss seen with a power of 80 % is 0.150\n",
+		"  20.0 % of the answers flip between two repeats; with as many, a loss of 0.150 is reported in 81 %\n",
 		"  the gate blocks 25 % of unchanged candidates; add cases or use a larger margin\n",
 	)
 	expect.Same(t, "gates that block too many", strings.Count(shown.String(), "the gate blocks"), 1)

@@ -46,8 +46,8 @@ func writeSelfTest(p *term.Printer, t *gate.ArmSelfTest) {
 	fine := t.Verdicts[eval.NotWorse] + t.Verdicts[eval.Improved]
 	p.Printf("  not worse or improved: %.1f %%, cannot tell: %.1f %%\n", 100*fine, 100*t.Verdicts[eval.Inconclusive])
 	p.Printf(
-		"  %.1f %% of the cases flip between two repeats; the smallest loss seen with a power of 80 %% is %.3f\n",
-		100*t.Flips, t.Smallest,
+		"  %.1f %% of the answers flip between two repeats; with as many, a loss of %.3f is reported in %.0f %%\n",
+		100*t.Flips, t.Smallest, 100*t.Detects,
 	)
 	if fine < enoughPower {
 		p.Printf(
