@@ -27,7 +27,7 @@ func MeasureJudges(in rundir.Dir, d *journal.Document) {
 	}
 	d.Judges = nil
 	files := map[string]*labels.File{}
-	var pairs [][]eval.LabelledAnswer // of each of d.Judges
+	var answers [][]eval.LabelledAnswer // of each of d.Judges
 	for r, err := range d.Trials() {
 		if err != nil { // the gate reports what cannot be read
 			continue
@@ -39,27 +39,36 @@ func MeasureJudges(in rundir.Dir, d *journal.Document) {
 		}
 		people := peopleOn(file, r)
 		for _, of := range judgesOf(r) {
-			at := slices.IndexFunc(d.Judges, func(m eval.MeasuredJudge) bool {
-				return m.Suite == r.Suite && m.Arm == r.Arm && m.Scorer == of.scorer && m.Judge == of.judge
-			})
-			if at < 0 {
-				at = len(d.Judges)
-				one := eval.MeasuredJudge{Suite: r.Suite, Arm: r.Arm, Scorer: of.scorer, Judge: of.judge, Labels: file.Path}
-				if err := file.Err(); err != nil {
-					one.Problem = err.Error()
-				}
-				d.Judges, pairs = append(d.Judges, one), append(pairs, nil)
+			at := judgeAt(d, r, of, file)
+			if at == len(answers) {
+				answers = append(answers, nil)
 			}
 			if people != labels.None && of.measurable {
-				pairs[at] = append(pairs[at], eval.LabelledAnswer{Case: r.CaseID, People: people == labels.Pass, Judge: of.passed})
+				answers[at] = append(answers[at], eval.LabelledAnswer{Case: r.CaseID, People: people == labels.Pass, Judge: of.passed})
 			}
 		}
 	}
 	for i := range d.Judges {
 		if m := &d.Judges[i]; m.Problem == "" {
-			m.JudgeFigures = Figures(pairs[i])
+			m.JudgeFigures = Figures(answers[i])
 		}
 	}
+}
+
+// judgeAt is the place of a judge in d.Judges, which gets it when it is new.
+func judgeAt(d *journal.Document, r *eval.Result, of judgedBy, file *labels.File) int {
+	at := slices.IndexFunc(d.Judges, func(m eval.MeasuredJudge) bool {
+		return m.Suite == r.Suite && m.Arm == r.Arm && m.Scorer == of.scorer && m.Judge == of.judge
+	})
+	if at >= 0 {
+		return at
+	}
+	one := eval.MeasuredJudge{Suite: r.Suite, Arm: r.Arm, Scorer: of.scorer, Judge: of.judge, Labels: file.Path}
+	if err := file.Err(); err != nil {
+		one.Problem = err.Error()
+	}
+	d.Judges = append(d.Judges, one)
+	return len(d.Judges) - 1
 }
 
 // labelsIn reads the labels of a suite; none for an untrusted suite, whose author may have written them.

@@ -103,12 +103,11 @@ func countOn(run *eval.Run, old string) (line string) {
 		for k := range one.Looks {
 			l := &one.Looks[k]
 			key := shortHash(one.Name, l.Candidate, l.Base)
-			switch last := known[key]; {
-			case last.of == answers:
-				l.Nth = max(l.Nth, last.nth)
-			default:
-				l.Nth = max(l.Nth, last.nth+1)
+			last := known[key]
+			if last.of != answers {
+				last.nth++
 			}
+			l.Nth = max(l.Nth, last.nth)
 			note(key, entry{l.Nth, answers})
 		}
 	}
