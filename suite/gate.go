@@ -51,6 +51,9 @@ func (l *loader) gate(n yaml.Node) {
 
 // isZero reports whether a number is written, and is 0: a rule that holds whatever happens.
 func isZero(n yaml.Node) bool {
+	if n.IsZero() {
+		return false
+	}
 	value, err := strconv.ParseFloat(n.Written(), 64)
 	return err == nil && value == 0
 }
