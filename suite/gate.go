@@ -41,7 +41,7 @@ func (l *loader) gate(n yaml.Node) {
 	if m.Get("failures").Word("allowed") == "" && !g.JudgesOutcomes() {
 		g.FailuresMax = new(0.0)
 	}
-	if rule := m.Get("passRate"); rule.IsMapping() && isZero(rule.Map().Get("min")) {
+	if rule := m.Get("passRate"); rule.IsMapping() && rule.Map().Has("min") && isZero(rule.Map().Get("min")) {
 		m.Get("passRate").Warnf("write `failures: allowed` instead", "`passRate: {min: 0}` holds when every trial fails")
 	}
 	if n.IsNull() || n.IsMapping() && m.Len() == 0 {
