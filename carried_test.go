@@ -40,7 +40,7 @@ var (
 
 		"Repeats": "--repeats", "MaxTrials": "--max-trials", "Cases": "--case", "Tags": "--tag", "Arms": "--arm",
 		"FailedIn": "--failed-in", "ChangedSince": "--changed-since", "Sample": "--sample", "Selected": "selection of trials",
-		"Shard": "--shard", "AllowEmpty": "--allow-empty",
+		"Shard": "--shard", "AllowEmpty": "--allow-empty", "Extend": "--extend",
 
 		"GateOf": "--gate-of", "AcceptSuiteChanges": "--accept-suite-changes",
 		"Baseline": "--baseline", "Interleave": "--interleave", "Race": "--race", "MinPassRate": "--min-pass-rate",
@@ -61,7 +61,7 @@ var (
 	rescored = map[string]string{
 		"Suites": alone, "Interleave": "--interleave", "GateOf": "--gate-of", "AcceptSuiteChanges": "--accept-suite-changes",
 		"Vars": "--var", "Repeats": "--repeats", "MaxTrials": "--max-trials", "Cases": "--case", "Tags": "--tag", "Arms": "--arm",
-		"Shard": "--shard",
+		"Shard": "--shard", "Extend": "does not go with a rescore",
 
 		"Rescore": alone, "Record": "leave out the options", "Replay": "leave out the options", "ReplayOr": "leave out the options",
 		"Answers": "leave out the options",

@@ -31,6 +31,7 @@ func (f *Options) CheckExtend() error {
 		{"--replay", f.Replay != ""},
 		{"--replay-or-record", f.ReplayOr != ""},
 		{"--answers", f.Answers != ""},
+		{"a rescore", f.Rescore != ""},
 	} {
 		if f.Extend != "" && other.given {
 			return eval.BadInput(

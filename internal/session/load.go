@@ -77,7 +77,7 @@ func Load(options Options) (*Loaded, error) {
 	if err := options.Shard.Check(); err != nil {
 		return nil, eval.BadInput("%w", err)
 	}
-	if err := options.UseProject(); err != nil {
+	if err := cmp.Or(options.CheckExtend(), options.UseProject()); err != nil {
 		return nil, err
 	}
 	if options.Rescore != "" {
@@ -90,7 +90,7 @@ func loadFiles(options Options) (*Loaded, error) {
 	l := noSuites(options)
 	opts := options.ofSuites()
 	opts.Race = options.Race != "" && !options.NoBaseline()
-	if err := cmp.Or(options.checkAllow(), options.checkGateOf(), options.CheckRace(), options.CheckExtend()); err != nil {
+	if err := cmp.Or(options.checkAllow(), options.checkGateOf(), options.CheckRace()); err != nil {
 		return nil, err
 	}
 	opts.Services = l.projectServices(opts)
