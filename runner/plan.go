@@ -347,7 +347,8 @@ func (p *Plan) NotRun() (out []*eval.NotRun) {
 		for cell := range s.Cells() {
 			first := n
 			n += cell.Case.Repeats
-			if cell.Suite == s && cell.Arm.Matches(p.filter.Arms) && !(p.filter.takes(cell.Case) && p.filter.takesAt(cell.Arm, first)) {
+			taken := p.filter.takes(cell.Case) && p.filter.takesAt(cell.Arm, first)
+			if !taken && cell.Suite == s && cell.Arm.Matches(p.filter.Arms) {
 				l.add(cell)
 			}
 		}

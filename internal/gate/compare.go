@@ -211,17 +211,7 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 		o.EarlyVerdict = known
 	}
 	arm := compare.Compare(p.base, p.head, o)
-	arm.Cases.Selection = text.Selection(head.Run.Options())
-	arm.Why = cmp.Or(
-		chosenByOutcome("the baseline", base), chosenByOutcome("the run", head), chosenByName(p, base, head), arm.Why,
-	)
-	if base == head { // which left out the same cases on both sides
-		for _, list := range p.head.NotRun {
-			arm.Cases.Unselected += list.Count
-		}
-	} else if words := chosenOtherwise(head.Run.Options(), p); words != "" && arm.Why == "" {
-		arm.Notes = append(arm.Notes, "warning: "+words)
-	}
+	noteSelection(&arm, p, base, head)
 	if base != head && base.StopOf(p.base.Suite, p.base.Arm) != nil {
 		arm.Why = cmp.Or(arm.Why, "the baseline stopped early, once its own verdict was known: it did not run all of its cases")
 	}

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -80,6 +81,21 @@ func lastSampled(o *eval.Options, side *compare.Side) *uint64 {
 		last = max(last, lot(o.Seed, side.Suite, c.ID))
 	}
 	return &last
+}
+
+// noteSelection says what selected the cases of an arm, and why there is no verdict on such a selection.
+func noteSelection(arm *compare.ArmComparison, p armPair, base, head *journal.Document) {
+	arm.Cases.Selection = text.Selection(head.Run.Options())
+	arm.Why = cmp.Or(
+		chosenByOutcome("the baseline", base), chosenByOutcome("the run", head), chosenByName(p, base, head), arm.Why,
+	)
+	if base == head { // which left out the same cases on both sides
+		for _, list := range p.head.NotRun {
+			arm.Cases.Unselected += list.Count
+		}
+	} else if words := chosenOtherwise(head.Run.Options(), p); words != "" && arm.Why == "" {
+		arm.Notes = append(arm.Notes, "warning: "+words)
+	}
 }
 
 // maxNames bounds the names of a selection in a message.

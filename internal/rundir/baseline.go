@@ -85,9 +85,7 @@ func (d Dir) SetBaseline(name, run string, partial bool) (*baseline, error) {
 	defer doc.Close() //nolint:errcheck // it was only read
 	part := partOf(doc)
 	switch {
-	case part == "":
-		err = Usable(doc, run)
-	case doc.Running || doc.Raced() || len(doc.Stops) > 0 || doc.Summary.Counts.Ran() == 0:
+	case part == "" || doc.Running || len(doc.Stops) > 0 || doc.Summary.Counts.Ran() == 0:
 		err = Usable(doc, run)
 	case !partial:
 		err = eval.BadInput(
