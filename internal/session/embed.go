@@ -65,25 +65,9 @@ func (s *Session) Embed(ctx context.Context, model string, texts []textAt) iter.
 
 // checkTexts compares the texts with the limits in the model's metadata.
 func (s *Session) checkTexts(ctx context.Context, model string, texts []textAt) error {
-	m, err := s.service.Model(ctx, s.Settings.Service.APIVersion, model)
-	switch e := eval.AsError(err); {
-	case e == nil:
-	case e.NotFound():
-		listed, missing := s.missing(ctx, model, wire.MethodEmbed, e)
-		if m = listed; m == nil && eval.CodeOf(missing) == eval.CodeBadInput {
-			return missing
-		}
-		if m == nil {
-			s.Notice("the service reports no metadata of models; limits of " + model + " are those of the specification, if it names the model")
-			m = wire.NamedModel(model)
-		}
-	case e.Kind == eval.KindAuth || e.Kind == eval.KindTransport || e.Kind == eval.KindCanceled:
-		return s.Refused(err)
-	default:
-		s.Notice(
-			"no metadata of the model " + model + " (" + e.Error() + "); the limits in the specification are taken, as far as it names the model",
-		)
-		m = wire.NamedModel(model)
+	m, err := s.embeddingModel(ctx, model)
+	if err != nil {
+		return err
 	}
 	if m != nil && !m.Supports(wire.MethodEmbed) {
 		return eval.BadInput(
@@ -103,6 +87,28 @@ func (s *Session) checkTexts(ctx context.Context, model string, texts []textAt) 
 		}
 	}
 	return nil
+}
+
+// embeddingModel is what the service says of a model, else the specification; nil when neither knows it.
+func (s *Session) embeddingModel(ctx context.Context, model string) (*eval.Model, error) {
+	m, err := s.service.Model(ctx, s.Settings.Service.APIVersion, model)
+	switch e := eval.AsError(err); {
+	case e == nil:
+		return m, nil
+	case e.NotFound():
+		listed, missing := s.missing(ctx, model, wire.MethodEmbed, e)
+		if listed != nil || eval.CodeOf(missing) == eval.CodeBadInput {
+			return listed, missing
+		}
+		s.Notice("the service reports no metadata of models; limits of " + model + " are those of the specification, if it names the model")
+	case e.Kind == eval.KindAuth || e.Kind == eval.KindTransport || e.Kind == eval.KindCanceled:
+		return nil, s.Refused(err)
+	default:
+		s.Notice(
+			"no metadata of the model " + model + " (" + e.Error() + "); the limits in the specification are taken, as far as it names the model",
+		)
+	}
+	return wire.NamedModel(model), nil
 }
 
 // Model is the metadata of a model. An unknown one is bad input, with the nearest names.
