@@ -168,6 +168,10 @@ type BaselineRule struct {
 	// Looks is how often a candidate may be compared with the baseline; each look has an equal part of Alpha. 0: Alpha is
 	// for one look, and later ones only count.
 	Looks int `json:"looks,omitempty"`
+	// Total limits the loss since an earlier baseline of the same name; nil does not.
+	Total *TotalRule `json:"total,omitempty"`
+	// Past is what the baseline was before, in a run file; nil for a baseline without a name.
+	Past *Past `json:"past,omitempty"`
 }
 
 // LookAlpha is the one-sided error rate of one look.

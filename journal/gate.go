@@ -138,6 +138,7 @@ const (
 	RuleBlocked     RuleName = "blocked"
 	RuleQuarantined RuleName = "maxQuarantined"
 	RuleBaseline    RuleName = "baseline"
+	RuleTotal       RuleName = "baseline total" // the loss since an earlier baseline of the same name
 	RuleBest        RuleName = "best"
 	RuleWithin      RuleName = "best within"
 	RuleJudged      RuleName = "judged" // of every suite: something in it passed or failed

@@ -32,6 +32,8 @@ func ruleWords(r journal.GateRule) string {
 	switch r.RuleName {
 	case journal.RuleWithin:
 		return fmt.Sprintf("%s: %s: %s", where, withinVerdicts[r.Verdict()], r.Why)
+	case journal.RuleTotal:
+		return fmt.Sprintf("%s: %s in total: %s", where, verdictWords[r.Verdict()], r.Why)
 	case journal.RuleBest:
 		return fmt.Sprintf("%s: %s: %s", where, cmp.Or(bestWords[r.Verdict()], "NO RANKING"), r.Why)
 	case journal.RuleJudged:

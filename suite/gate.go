@@ -287,6 +287,7 @@ func baseline(n yaml.Node) (b *eval.BaselineRule, arm string) {
 	b.Estimand = yaml.WordOf(m.Get("estimand"), eval.OfPopulation, eval.OfSuite)
 	b.MinPaired = optionalFloat(m.Get("minPaired"), 1)
 	b.Looks = m.Get("looks").Int(1, maxLooks)
+	b.Total = total(m.Get("total"))
 	for _, item := range m.Get("allowRemoved").Seq() {
 		b.AllowRemoved = append(b.AllowRemoved, item.Str())
 	}
@@ -299,6 +300,22 @@ func baseline(n yaml.Node) (b *eval.BaselineRule, arm string) {
 	b.Metrics = gated(m, sharedMargin(n, m))
 	checkGated(m, b)
 	return b, arm
+}
+
+// total reads the rule about the loss since an earlier baseline.
+func total(n yaml.Node) *eval.TotalRule {
+	if n.IsZero() {
+		return nil
+	}
+	m := n.Map(totalBlock().Names()...)
+	t := &eval.TotalRule{Margin: marginOf(m.Need("margin")), Since: eval.SinceFirst}
+	if v := m.Get("since"); !v.IsZero() {
+		t.Since = v.Str()
+		if _, err := time.Parse(time.DateOnly, t.Since); err != nil && t.Since != eval.SinceFirst {
+			v.Errorf("first, or a day such as 2026-08-01", "`%s` is not a day", t.Since)
+		}
+	}
+	return t
 }
 
 func errorRate(n yaml.Node) float64 {

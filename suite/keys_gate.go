@@ -91,6 +91,7 @@ func baselineBlock() yaml.Block {
 			),
 			key("stopEarly", yaml.Bool, "Whether the run ends as soon as the verdict is known."),
 			key("minPaired", share(), "The least share of the baseline's cases that must be compared; 0.9 when not given."),
+			key("total", totalBlock().Shape(), "The largest loss of the pass rate since an earlier baseline of the same name."),
 			key("accepted", acceptedBlock().Shape(), "Cases of the baseline that a change takes out of the comparison on purpose."),
 			key("allowRemoved", yaml.List(yaml.Text), "The old spelling of `accepted: {removed: [...]}`, for suites and arms only."),
 			key(
@@ -107,6 +108,13 @@ func acceptedBlock() yaml.Block {
 		key("removed", patterns, "Patterns of cases, arms and suites that only the baseline may have."),
 		key("changed", patterns, "Patterns of cases that may have other variables, another prompt or other scorers."),
 		key("quarantined", patterns, "Patterns of cases that may be in quarantine."),
+	}}
+}
+
+func totalBlock() yaml.Block {
+	return yaml.Block{Need: []string{"margin"}, Keys: []yaml.Key{
+		key("margin", share(), "How much worse than the earlier baseline is still not worse."),
+		key("since", yaml.Text, "`first`, the oldest baseline that baselines.json keeps, or the day whose baseline counts."),
 	}}
 }
 

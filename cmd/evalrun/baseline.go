@@ -75,6 +75,9 @@ func (a *app) setCommand() *cobra.Command {
 			if old, had := before[args[0]]; had && old.Run != b.Run {
 				fmt.Fprintf(a.err, "it was %s\n", diag.CleanLine(old.Run))
 			}
+			for _, m := range b.Moves() {
+				fmt.Fprintf(a.out, "%s\n", diag.CleanLine(m.Suite+" on "+m.Arm+": "+m.String()))
+			}
 			return nil
 		},
 	}

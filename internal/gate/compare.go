@@ -222,6 +222,7 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 		arm.Notes = append(arm.Notes, words)
 	}
 	noteLook(&arm, base, head, what)
+	arm.Notes = append(arm.Notes, movesOf(rule, &arm, what)...)
 	arm.Judges = judgesOn(&arm, head)
 	for i := range arm.Judges {
 		arm.Notes = append(arm.Notes, arm.Judges[i].Words())

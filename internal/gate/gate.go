@@ -71,6 +71,7 @@ func (r *rulings) apply(g *eval.GateConfig, compares bool) {
 		}
 		if g.Baseline != nil && compares {
 			r.baseline(g.Baseline)
+			r.total(g.Baseline)
 		}
 		if g.Best != nil {
 			r.best(g.Best)

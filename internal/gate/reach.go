@@ -111,6 +111,9 @@ func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
 			return err
 		}
 		rule.Against, base = found, sides
+		if rule.Past, err = c.past(against.Name, rule.Total); err != nil {
+			return err
+		}
 	}
 	if c.Plan.Shard() != nil { // merging compares
 		return nil
@@ -121,6 +124,19 @@ func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
 		)
 	}
 	return c.reach(suite, rule, base)
+}
+
+// past is what a named baseline was before, nil without a name.
+func (c *Checks) past(name string, total *eval.TotalRule) (*eval.Past, error) {
+	since := ""
+	if total != nil {
+		since = total.Since
+	}
+	past, err := c.Dir.Past(name, since)
+	if err == nil && since != "" && (past == nil || len(past.First) == 0) {
+		err = eval.BadInput("`total` needs the outcomes of earlier baselines, and baselines.json has none of %s: evalrun baseline set NAME RUN", name)
+	}
+	return past, err
 }
 
 // stopsEarly says which metric of a rule needs all trials, if the rule stops before.

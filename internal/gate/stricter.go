@@ -137,6 +137,16 @@ func (w *weakened) baseline(of, own *eval.BaselineRule) *eval.BaselineRule {
 		w.note("looks %d, was %d", own.Looks, of.Looks)
 	}
 	w.accepted(&both, of, own)
+	switch {
+	case of.Total == nil:
+		both.Total = own.Total
+	case own.Total == nil:
+		w.note("the rule total is gone, was %g", of.Total.Margin)
+	default:
+		total := *of.Total
+		total.Margin = *w.limit("margin in total", false, &of.Total.Margin, &own.Total.Margin)
+		both.Total = &total
+	}
 	return &both
 }
 

@@ -32,6 +32,9 @@ type baseline struct {
 	SetAt string `json:"setAt"`
 	// Partial says that the user named a run of a part of its suites by --partial.
 	Partial bool `json:"partial,omitempty"`
+
+	Outcomes []eval.Outcomes `json:"outcomes,omitempty"` // of the run
+	Before   []baseline      `json:"before,omitempty"`   // its predecessors, the oldest first; they have no path
 }
 
 // Baselines reads the named baselines; none if the file is missing.
@@ -106,6 +109,10 @@ func (d Dir) SetBaseline(name, run string, partial bool) (*baseline, error) {
 	}
 	b := baseline{Run: doc.Run.ID, Path: filepath.ToSlash(path), SetAt: time.Now().UTC().Format(time.RFC3339)}
 	b.Partial = part != ""
+	if b.Outcomes, err = outcomesOf(doc); err != nil {
+		return nil, eval.BadInput("the run %s cannot be read: %w", run, err)
+	}
+	d.succeed(&b, named[name])
 	named[name] = b
 	if err := d.writeBaselines(named); err != nil {
 		return nil, eval.BadInput("%s cannot be written: %w", baselinesFile, err)
