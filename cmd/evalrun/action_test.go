@@ -42,6 +42,8 @@ func newRunner(t *testing.T, forge *forgetest.FakeForge) *runner {
 	t.Helper()
 	r := &runner{t: t, dir: t.TempDir(), temp: t.TempDir(), kept: map[string]string{}}
 	r.known = map[string]string{
+		"github.base_ref": "main",
+		"contains(github.event.pull_request.labels.*.name, 'accept-suite-changes') && '--accept-suite-changes' || ''": "",
 		"github.token": "token", "github.action_ref": "v0.2.0", "github.repository": "o/r", "github.server_url": "https://forge.example",
 		"github.run_id": "77", "runner.temp": r.temp, "github.event_name": "pull_request",
 		"github.event.pull_request.head.repo.full_name": "o/r", "github.event.pull_request.url": "https://forge.example/5",

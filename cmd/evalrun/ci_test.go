@@ -87,6 +87,12 @@ func (r *runner) project() {
 	}
 	// From now on the suite names a baseline, which no machine of CI has, and the first night no file either.
 	r.write(filepath.Join(r.dir, "evals", "suite.yaml"), manyWords()+"gate: {baseline: {run: main, margin: 0.05}}\n")
+	git := exec.Command("sh", "-c", "git init -qb main && git add evals/suite.yaml && "+
+		"git -c user.name=e -c user.email=e@example.com commit -qm suite && git update-ref refs/remotes/origin/main HEAD")
+	git.Dir = r.dir
+	if out, err := git.CombinedOutput(); err != nil {
+		r.t.Fatalf("%v\n%s", err, out)
+	}
 }
 
 // manyWords is a suite that passes where an answer repeats its word.
@@ -279,7 +285,8 @@ func TestRecipeOfGitLabRunsAsARunnerWould(t *testing.T) {
 	for i, name := range []string{"nightly", "nightly", "merge request", "fork"} {
 		env := map[string]string{
 			"EVALRUN_VERSION": "v0.2.0", "EVALRUN_SHA256": checksum(t), "CI_PROJECT_ID": "9", "CI_API_V4_URL": forge.URL,
-			"CI_JOB_URL": forge.URL, "GITHUB_REPOSITORY": "",
+			"CI_JOB_URL": forge.URL, "GITHUB_REPOSITORY": "", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
+			"CI_REPOSITORY_URL": ".", "CI_MERGE_REQUEST_PROJECT_URL": ".",
 		}
 		if name != "fork" {
 			env["EVALRUN_API_KEY"], env["EVALRUN_BASE_URL"] = "none", r.known["vars.EVALRUN_BASE_URL"]

@@ -134,7 +134,9 @@ func (c *Checks) past(name string, total *eval.TotalRule) (*eval.Past, error) {
 	}
 	past, err := c.Dir.Past(name, since)
 	if err == nil && since != "" && (past == nil || len(past.First) == 0) {
-		err = eval.BadInput("`total` needs the outcomes of earlier baselines, and baselines.json has none of %s: evalrun baseline set NAME RUN", name)
+		err = eval.BadInput(
+			"`total` needs the outcomes of earlier baselines, and baselines.json has none of %s: evalrun baseline set NAME RUN", name,
+		)
 	}
 	return past, err
 }
