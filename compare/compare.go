@@ -42,6 +42,7 @@ type CaseTotals struct {
 	Name, ID, Scorers, Cluster string
 	Vars                       string // hash of its variables; "" when the run does not record it
 	Request                    string // hash of the rendered request; "" when the run does not record it
+	Folded                     string // hash of the prompt without differences of form; "" when the run does not record it
 	Tags                       []string
 	Quarantined                bool
 	Passed, Failed, Errors     int
@@ -166,6 +167,9 @@ func Compare(base, head *Side, o Options) ArmComparison {
 	}
 	if !o.SameAnswers {
 		c.oneAnswer(scored, o.Replayed)
+		if o.Estimand != eval.OfSuite {
+			c.Cases.Questions = m.groups.questions(scored)
+		}
 	}
 	c.Flips = flips(scored)
 	c.Slices = m.slices()

@@ -112,6 +112,9 @@ type Pairing struct {
 	// Duplicates lists the names of cases that sent the same request: each list counts as one case with several
 	// repeats.
 	Duplicates [][]string `json:"duplicates,omitempty"`
+	// Questions is how many different questions the compared cases ask when white space, letter case and a number at the
+	// end of a prompt make no difference, and the scorers are the same; 0 when that is as many as count.
+	Questions int `json:"questions,omitempty"`
 	// CallsPerCase and TokensPerCase are averages on head's side.
 	CallsPerCase  float64 `json:"callsPerCase"`
 	TokensPerCase float64 `json:"tokensPerCase"`

@@ -148,6 +148,24 @@ func (g *groups) duplicates(pairs []pair) (out [][]string) {
 	return out
 }
 
+// questions counts the different questions of head: prompts that differ only in form, with the same scorers, are one. It is
+// 0 when there are as many as requests.
+func (g *groups) questions(pairs []pair) int {
+	known := make(map[[2]string]bool, len(pairs))
+	n := 0
+	for _, p := range pairs {
+		key := [2]string{p.head.Folded, p.head.Scorers}
+		if key[0] == "" || !known[key] {
+			n++
+		}
+		known[key] = true
+	}
+	if n >= len(g.unit) {
+		return 0
+	}
+	return n
+}
+
 // units are the independent units of a metric: a request, or a cluster of them.
 type units struct {
 	n                 int

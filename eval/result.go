@@ -33,6 +33,9 @@ type Trial struct {
 	// send the same have the same hash. Older run files have neither.
 	VarsHash    string `json:"varsHash,omitempty"`
 	RequestHash string `json:"requestHash,omitempty"`
+	// FoldedHash is a hash of the prompt without differences of white space, letter case and a number at the end; "" without
+	// a prompt.
+	FoldedHash string `json:"foldedHash,omitempty"`
 }
 
 // Quarantine says why a case is kept out of the gate, and for how long.

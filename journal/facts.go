@@ -20,7 +20,7 @@ type Facts struct {
 	At                                      int64 // where its line is in the file, for TrialAt
 	ID, CaseID, ScorersHash                 string
 	Answer                                  string // identifies the answer; "" if not known
-	VarsHash, RequestHash                   string
+	VarsHash, RequestHash, FoldedHash       string
 	Suite, Case, Arm, Cluster, ModelVersion string
 	Tags                                    []string
 	Outcome                                 eval.Outcome
@@ -84,6 +84,7 @@ type scannedFacts struct {
 	ScorersHash string        `json:"scorersHash"`
 	VarsHash    string        `json:"varsHash"`
 	RequestHash string        `json:"requestHash"`
+	FoldedHash  string        `json:"foldedHash"`
 	Cluster     string        `json:"cluster"`
 	Repeat      int           `json:"repeat"`
 	Tags        []string      `json:"tags"`
@@ -123,7 +124,7 @@ func (f *Facts) scan(data []byte, s *scannedFacts) error {
 	id := again(f.CaseID, s.CaseID)
 	*f = Facts{
 		ID: strings.Clone(s.ID), CaseID: id, ScorersHash: again(f.ScorersHash, s.ScorersHash), VarsHash: again(id, s.VarsHash),
-		RequestHash: again(f.RequestHash, s.RequestHash), Cluster: again(f.Cluster, s.Cluster), Repeat: s.Repeat,
+		RequestHash: again(f.RequestHash, s.RequestHash), FoldedHash: again(f.FoldedHash, s.FoldedHash), Cluster: again(f.Cluster, s.Cluster), Repeat: s.Repeat,
 		ModelVersion: again(f.ModelVersion, s.Response.ModelVersion), Answer: strings.Clone(s.Timing.Answer),
 		Tags: f.Tags[:0], Ratings: f.Ratings[:0], Scores: f.Scores[:0],
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wirejson"
@@ -54,4 +55,34 @@ func hashedFiles(parts []eval.Part) []eval.Part {
 func trialID(base [16]byte, equal, repeat int) string {
 	sum := sha256.Sum256(fmt.Appendf(base[:], " %d %d", equal, repeat))
 	return hex.EncodeToString(sum[:8])
+}
+
+// folded hashes a prompt so that prompts with other white space, letter case or a number at the end are equal; "" for none.
+func folded(r *eval.Request) string {
+	if len(r.Contents) == 0 {
+		return ""
+	}
+	h := sha256.New()
+	for _, c := range r.Contents {
+		for _, p := range hashedFiles(c.Parts) {
+			if text, ok := p.(eval.TextPart); ok {
+				_, _ = fmt.Fprintf(h, "%s\x00", foldedText(text.Text)) // a hash never fails
+				continue
+			}
+			data, err := wirejson.Marshal(p)
+			if err != nil { // as in identity
+				panic(err)
+			}
+			_, _ = h.Write(data)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+func foldedText(text string) string {
+	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
+	if bare := strings.TrimRight(text, "0123456789"); bare != text {
+		text = strings.TrimSpace(strings.TrimSuffix(bare, "#"))
+	}
+	return text
 }

@@ -268,7 +268,7 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 	}
 	compiled, hash := w.scorers(s, c, a)
 	metadata := w.metadata(a.Target)
-	leading, at := true, c.Pos.String()
+	leading, at, like := true, c.Pos.String(), folded(&request)
 	for r := range c.Repeats {
 		t := &Planned{
 			Trial: eval.Trial{
@@ -278,6 +278,7 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 				ScorersHash: hash,
 				VarsHash:    c.VarsHash,
 				RequestHash: hex.EncodeToString(base[:8]),
+				FoldedHash:  like,
 				Suite:       name,
 				Case:        c.Name,
 				Arm:         a.Name(),

@@ -149,6 +149,7 @@ func (s *sideInReading) begin(f *journal.Facts) {
 		Scorers:     same(f.ScorersHash, before.Scorers),
 		Cluster:     same(f.Cluster, before.Cluster),
 		Request:     strings.Clone(f.RequestHash),
+		Folded:      strings.Clone(f.FoldedHash),
 		Tags:        before.Tags,
 		Quarantined: f.Quarantined,
 	}

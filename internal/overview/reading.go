@@ -122,6 +122,12 @@ func casesOf(a *compare.ArmComparison) []string {
 	if p.Unselected > 0 {
 		out = append(out, diag.Count(p.Unselected, "case")+" of the baseline not selected")
 	}
+	if p.Questions > 0 {
+		out = append(out, fmt.Sprintf(
+			"warning: %s ask %s; white space, letter case or a number at the end of the prompt is all that differs, but each counts",
+			diag.Count(p.Paired-len(p.Unscored), "case"), diag.Count(p.Questions, "question"),
+		))
+	}
 	return append(out, duplicates(p)...)
 }
 
