@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -227,7 +228,7 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 	for i := range arm.Judges {
 		arm.Notes = append(arm.Notes, arm.Judges[i].Words())
 	}
-	explainVersions(c, &arm)
+	explainVersions(c, &arm, base, head)
 	if n := compare.PairedByIDAlone(p.base, p.head); n > 0 {
 		c.Warnings = append(c.Warnings, fmt.Sprintf(
 			"%s on %s: the baseline does not record variables, so %s with an `id:` of its own %s paired by that alone", p.head.Suite,
@@ -451,8 +452,8 @@ func driftOf(base, head *journal.Document) []string {
 
 // explainVersions says why cases of an arm changed although the suite did not: where the arm cannot be compared, as a
 // part of that reason.
-func explainVersions(c *compare.Comparison, arm *compare.ArmComparison) {
-	words := arm.Cases.Rescore(c.Base.Run, c.Head.Run)
+func explainVersions(c *compare.Comparison, arm *compare.ArmComparison, base, head *journal.Document) {
+	words := arm.Cases.Rescore(rescoreArgs(base.Path(), &base.Run), rescoreArgs(head.Path(), &head.Run))
 	switch {
 	case words == "":
 	case arm.Why != "":
@@ -460,6 +461,25 @@ func explainVersions(c *compare.Comparison, arm *compare.ArmComparison) {
 	case !slices.Contains(c.Warnings, words):
 		c.Warnings = append(c.Warnings, words)
 	}
+}
+
+// rescoreArgs are the arguments of a command that scores the answers of a run again. They name the copies of its suites:
+// the suites may have other cases by now.
+func rescoreArgs(path string, run *eval.Run) string {
+	dir := filepath.Dir(path)
+	if here, err := filepath.Abs("."); err == nil {
+		if rel, err := filepath.Rel(here, dir); err == nil && filepath.IsLocal(rel) {
+			dir = rel
+		}
+	}
+	words := []string{dir}
+	for _, s := range run.Suites {
+		words = append(words, "--suite", filepath.ToSlash(filepath.Join(dir, s.Copy)))
+		if s.Copy == "" || filepath.Base(path) != journal.FileName || run.CommandOptions == nil {
+			return run.ID
+		}
+	}
+	return text.ShellWords(words)
 }
 
 // toolsOf names the versions of evalrun when each side was scored by another one, "" when both were scored by one or

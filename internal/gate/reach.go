@@ -345,7 +345,12 @@ type armPreview struct {
 
 // rescore says, after a reason, that scorers of the baseline mean something else now; "" when they do not.
 func (arm *armPreview) rescore(rule *eval.BaselineRule) string {
-	words := arm.Rescore(rule.RunID(), "")
+	base, _ := rule.Against.(eval.BaseRun)
+	again := base.ID
+	if run, err := journal.Header(base.Path); err == nil {
+		again = rescoreArgs(base.Path, run)
+	}
+	words := arm.Rescore(again, "")
 	if words == "" {
 		return ""
 	}
