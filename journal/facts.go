@@ -124,7 +124,8 @@ func (f *Facts) scan(data []byte, s *scannedFacts) error {
 	id := again(f.CaseID, s.CaseID)
 	*f = Facts{
 		ID: strings.Clone(s.ID), CaseID: id, ScorersHash: again(f.ScorersHash, s.ScorersHash), VarsHash: again(id, s.VarsHash),
-		RequestHash: again(f.RequestHash, s.RequestHash), FoldedHash: again(f.FoldedHash, s.FoldedHash), Cluster: again(f.Cluster, s.Cluster), Repeat: s.Repeat,
+		RequestHash: again(f.RequestHash, s.RequestHash), FoldedHash: again(f.FoldedHash, s.FoldedHash),
+		Cluster: again(f.Cluster, s.Cluster), Repeat: s.Repeat,
 		ModelVersion: again(f.ModelVersion, s.Response.ModelVersion), Answer: strings.Clone(s.Timing.Answer),
 		Tags: f.Tags[:0], Ratings: f.Ratings[:0], Scores: f.Scores[:0],
 	}
