@@ -38,14 +38,19 @@ func (l *loader) gate(n yaml.Node) {
 	if b := g.Baseline; b != nil && b.Estimand == eval.OfSuite && g.Best != nil {
 		m.Get("best").Errorf("leave one of them out", "`best` ranks arms on cases like these, which does not go with `estimand: suite`")
 	}
+	gateFailures(g, m)
+	if n.IsNull() || n.IsMapping() && m.Len() == 0 {
+		n.Errorf("such as `passRate: {min: 0.95}`, or remove the block", "a gate without a rule judges nothing")
+	}
+}
+
+// gateFailures reads what failed trials do to a gate without a rule about outcomes.
+func gateFailures(g *eval.GateConfig, m yaml.Map) {
 	if m.Get("failures").Word("allowed") == "" && !g.JudgesOutcomes() {
 		g.FailuresMax = new(0.0)
 	}
 	if rule := m.Get("passRate"); rule.IsMapping() && rule.Map().Has("min") && isZero(rule.Map().Get("min")) {
-		m.Get("passRate").Warnf("write `failures: allowed` instead", "`passRate: {min: 0}` holds when every trial fails")
-	}
-	if n.IsNull() || n.IsMapping() && m.Len() == 0 {
-		n.Errorf("such as `passRate: {min: 0.95}`, or remove the block", "a gate without a rule judges nothing")
+		rule.Warnf("write `failures: allowed` instead", "`passRate: {min: 0}` holds when every trial fails")
 	}
 }
 

@@ -47,15 +47,20 @@ func (c *Checks) Gates(suites []*suite.Suite) (gates []*eval.GateConfig, origins
 		}
 		gates, origins = append(gates, gate), append(origins, of)
 	}
+	c.warn(compares)
+	return gates, origins, nil
+}
+
+// warn warns of flags about a comparison that change nothing.
+func (c *Checks) warn(compares bool) {
 	r := c.Options.Rule
 	ruled := r.Margin > 0 || r.StopEarly || r.OnInconclusive != "" || r.MinPaired != nil || len(r.Metrics)+len(r.AllowRemoved) > 0
 	if !compares && ruled {
 		c.Notice("warning: nothing is compared, since there is no baseline: --baseline NAME")
 	}
-	if compares && c.Options.Rule.StopEarly && c.Plan.Shard() != nil {
+	if compares && r.StopEarly && c.Plan.Shard() != nil {
 		c.Notice("warning: a shard does not stop early; its cases are compared when all shards are merged")
 	}
-	return gates, origins, nil
 }
 
 // check checks the baseline rule of a suite, and completes it.

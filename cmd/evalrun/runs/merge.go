@@ -112,14 +112,23 @@ func merge(at rundir.Dir, names []string, out string, getenv func(string) string
 	if err != nil {
 		return "", eval.BadInput("the run directory cannot be made: %w", err)
 	}
+	if err := fillMerged(w, run, dir, shards); err != nil {
+		return "", eval.Incomplete("the shards cannot be merged: %w", err)
+	}
+	at.ExpectRun(run, dir)
+	return dir, nil
+}
+
+// fillMerged writes the lines of the shards into their run.
+func fillMerged(w *journal.Writer, run *eval.Run, dir string, shards []*journal.Document) (err error) {
 	if lists, known := shards[0].NotRun(); known && run.Options().Narrows() { // the selection is the same for all shards
 		if err := w.WriteNotRun(lists); err != nil {
-			return "", eval.Incomplete("the shards cannot be merged: %w", errors.Join(err, w.Close()))
+			return errors.Join(err, w.Close())
 		}
 	}
 	end := eval.End{Reason: eval.EndCompleted, Spent: &eval.Spent{}}
 	if end.Counts, err = copyInOrder(w, shards); err != nil {
-		return "", eval.Incomplete("the shards cannot be merged: %w", errors.Join(err, w.Close()))
+		return errors.Join(err, w.Close())
 	}
 	copyWorkspaces(dir, shards)
 	for _, d := range shards {
@@ -129,11 +138,7 @@ func merge(at rundir.Dir, names []string, out string, getenv func(string) string
 		end.Spent.Currency = cmp.Or(end.Spent.Currency, d.Spent.Currency)
 		end.FinishedAt = max(end.FinishedAt, d.End.FinishedAt)
 	}
-	if err := w.Finish(&end); err != nil {
-		return "", eval.Incomplete("the shards cannot be merged: %w", err)
-	}
-	at.ExpectRun(run, dir)
-	return dir, nil
+	return w.Finish(&end)
 }
 
 // copyWorkspaces copies what it can of the folders that programs left in shards: the records matter more.

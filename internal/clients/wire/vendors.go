@@ -31,8 +31,10 @@ type Vendor struct {
 // olderField is the older name of the limit, for servers that do not know max_completion_tokens.
 const olderField = "max_tokens"
 
-// Vendors lists the vendors that suites can name, by family: vendors, gateways, servers of one's own.
-func Vendors() []Vendor {
+// Vendors lists the vendors that suites can name: vendors, gateways to many, and servers that users run themselves.
+func Vendors() []Vendor { return slices.Concat(hosted(), gateways(), ownServers()) }
+
+func hosted() []Vendor {
 	return []Vendor{
 		{
 			Name: "openai", Protocol: eval.OpenAI, BaseURL: "https://api.openai.com/v1", KeyEnv: []string{"OPENAI_API_KEY"},
@@ -98,6 +100,11 @@ func Vendors() []Vendor {
 			Name: "nvidia", Protocol: eval.OpenAI, BaseURL: "https://integrate.api.nvidia.com/v1", KeyEnv: []string{"NVIDIA_API_KEY"},
 			MaxTokensField: olderField, Model: "meta/llama-3.1-8b-instruct", Page: "https://docs.api.nvidia.com/nim/reference/llm-apis",
 		},
+	}
+}
+
+func gateways() []Vendor {
+	return []Vendor{
 		{
 			Name: "openrouter", Protocol: eval.OpenAI, BaseURL: "https://openrouter.ai/api/v1", KeyEnv: []string{"OPENROUTER_API_KEY"},
 			MaxTokensField: olderField, Model: "openai/gpt-4o-mini", Page: "https://openrouter.ai/models",
@@ -120,6 +127,11 @@ func Vendors() []Vendor {
 			KeyEnv: []string{"HUGGINGFACE_API_KEY", "HF_TOKEN"}, MaxTokensField: olderField,
 			Model: "openai/gpt-oss-20b", Page: "https://huggingface.co/docs/inference-providers",
 		},
+	}
+}
+
+func ownServers() []Vendor {
+	return []Vendor{
 		{
 			Name: "ollama", Protocol: eval.OpenAI, BaseURL: "http://127.0.0.1:11434/v1", MaxTokensField: olderField,
 			Model: "qwen3", Page: "https://github.com/ollama/ollama/blob/main/docs/openai.md",
