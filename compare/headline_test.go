@@ -201,7 +201,7 @@ func TestHeadlinesSayWhatHappened(t *testing.T) {
 			[]eval.MetricMargin{{Name: eval.MetricPreference, Margin: 0.05}},
 		},
 		{
-			"CANNOT TELL: 20 cases cannot show a loss of 5 points in preferences; about 569 could; " +
+			"CANNOT TELL: 20 cases cannot show a loss of 5 points in preferences; about 153 could; " +
 				"so far large/ask in 1 of 20 cases, mini/ask in 3",
 			of(prefers(20, 3, 1)),
 			[]eval.MetricMargin{{Name: eval.MetricPreference, Margin: 0.05}},

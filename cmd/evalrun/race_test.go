@@ -54,7 +54,7 @@ func raceSuite(judge string) string {
 		"judges: [{name: j, model: m}]\nlimits: {countTokens: never}\n" +
 		"prompts: [{name: a, targets: [t], text: \"arm a {{.x}}\"}, {name: b, targets: [u], text: \"arm b {{.x}}\"}, " +
 		"{name: c, targets: [t], text: \"arm c {{.x}}\"}, {name: d, targets: [u], text: \"arm d {{.x}}\"}]\n" +
-		"defaults: {scorers: [{equals: good, name: said}" + judge + "]}\ngate: {errors: {max: 0.5}}\ncases:\n")
+		"defaults: {scorers: [{equals: good, name: said}" + judge + "]}\ngate: {errors: {max: 0.5}, failures: allowed}\ncases:\n")
 	for i := range 240 {
 		fmt.Fprintf(&s, "  - {name: c%d, vars: {x: x%d}, cluster: k%d, repeats: %d}\n", i, i, i*2/3, 1+i%2)
 	}

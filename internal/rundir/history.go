@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -103,6 +104,9 @@ func (d Dir) OpenHistory() (*history.Store, error) {
 // NumberLooks numbers the looks of a run that begins, after those in the history and in earlier attempts of the CI job, which
 // GitHub counts from 1 and GitLab from 0. The numbers begin with 1 when the history cannot be read.
 func (d Dir) NumberLooks(run *eval.Run, getenv func(string) string) {
+	if !slices.ContainsFunc(run.Suites, func(s eval.RunSuite) bool { return len(s.Looks) > 0 }) {
+		return // the history stays closed
+	}
 	s, err := d.OpenHistory()
 	if err == nil && s != nil {
 		defer s.Close() //nolint:errcheck // it was only read

@@ -186,6 +186,7 @@ func (e *extendedRun) checkRule(one *eval.RunSuite, now eval.BaselineRule) error
 		)
 	}
 	was.Against, now.Against = nil, nil
+	was.Past, now.Past = nil, nil // what the baseline was before
 	if !reflect.DeepEqual(was, now) {
 		return eval.BadInput(
 			"--extend: the gate of %s is not as it was in %s (margin, alpha, metrics, stopEarly, ...): a test continues by the rule "+
