@@ -109,7 +109,7 @@ func rank(v eval.Verdict) int { return -slices.Index(order, v) }
 // that the same answers several times, or the same cases in one cluster or as equal requests, have the same verdict.
 func TestMovesNeverHelp(t *testing.T) {
 	t.Parallel()
-	moves := 3000
+	moves := 1000
 	if calibrating() {
 		moves = 1_000_000
 	}

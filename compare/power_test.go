@@ -62,7 +62,7 @@ func decidedOf(p path, d *design, rng *rand.Rand, flips, loss float64) eval.Verd
 // TestPowerIsWhatVerdictsDo compares statements of plans with verdicts on answers that are drawn independently of them.
 func TestPowerIsWhatVerdictsDo(t *testing.T) {
 	t.Parallel()
-	designs, draws := 12, 200
+	designs, draws := 4, 100
 	if calibrating() {
 		designs, draws = 200, 800
 	}

@@ -269,7 +269,7 @@ func TestFewArmsAreShownToBeCloseToTheBest(t *testing.T) {
 // An arm that is worse than the best by the margin is named in at most 5 % of rankings, among several of them.
 func TestCalibratedRankingNamesNoArmBeyondTheMargin(t *testing.T) {
 	t.Parallel()
-	draws := 20
+	draws := 8
 	if os.Getenv("EVALRUN_CALIBRATE") != "" {
 		draws = 1000
 	}

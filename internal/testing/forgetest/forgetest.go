@@ -5,6 +5,7 @@ package forgetest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path"
@@ -57,11 +58,14 @@ func (f *FakeForge) has(author, kind, body string) (id int) {
 	return id
 }
 
-// Notes are all notes, each as JSON has it.
-func (f *FakeForge) Notes() []map[string]any {
+// Notes are copies of all notes, each as JSON has it.
+func (f *FakeForge) Notes() (out []map[string]any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.notes
+	for _, note := range f.notes {
+		out = append(out, maps.Clone(note))
+	}
+	return out
 }
 
 // Writes are the requests that change something, as METHOD PATH.
