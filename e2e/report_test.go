@@ -330,13 +330,13 @@ func TestTheComparisonSaysWhatIsCompared(t *testing.T) {
 	run, trials := bigRun(200)
 	b := open(t, record(t, run, trials, judged), 1600, 1000, "light")
 	const changes, compared = "1 newly failing, 1 newly passing, 1 removed (1 passed before)",
-		"25000 of 25002 cases of the baseline compared (--min-paired 0.6)"
+		"compared 25000 of 25002 cases (--min-paired 0.6)"
 	for _, page := range []struct {
 		hash, selector string
 		want           []string
 	}{
 		{"#/", ".verdict", []string{changes, compared, "also failed in the baseline"}},
-		{"#/comparison", ".flips", []string{changes, compared, "1 case removed; passed before: gone", "pass: n 25000, margin 0.05"}},
+		{"#/comparison", ".flips", []string{changes, compared, "1 case removed; passed before: gone", "pass: margin 0.05"}},
 	} {
 		b.visit(page.hash, page.selector)
 		text := evaluate[string](b, `document.getElementById('main').textContent`)
