@@ -12,6 +12,14 @@ type Tables struct {
 	tails tails
 }
 
+// searching is how closely the discordance is searched: with few pairs, a step more or less changes which tables count.
+func searching(n int) float64 {
+	if n <= 30 {
+		return fine
+	}
+	return coarse
+}
+
 // NewNotWorseTables are called not worse within margin at one-sided alpha, by gained cases.
 func NewNotWorseTables(n int, margin, alpha float64) Tables {
 	if n <= 0 || !inside(margin, 0, 1) || !inside(alpha, 0, 1) {
@@ -21,7 +29,7 @@ func NewNotWorseTables(n int, margin, alpha float64) Tables {
 	if n <= alwaysExact {
 		lo, hi := 0.0, 2*least+5
 		for range 14 {
-			if mid := (lo + hi) / 2; tangoTailsFrom(n, -margin, mid).most(n, -margin, coarse) <= alpha {
+			if mid := (lo + hi) / 2; tangoTailsFrom(n, -margin, mid).most(n, -margin, searching(n)) <= alpha {
 				hi = mid
 			} else {
 				lo = mid
