@@ -19,7 +19,7 @@ func headlineOf(base, head *Side, margins ...eval.MetricMargin) string {
 	return c.Headline
 }
 
-// scoredBy gives each case a score, of which the last ones differ by a step.
+// scoredBy gives each case a score; those of the last cases differ by a step.
 func scoredBy(n, worse int, step float64) (base, head *Side) {
 	base, head = flipped(n, 0, 0)
 	for _, s := range []*Side{base, head} {

@@ -104,7 +104,7 @@ type rateDesign struct {
 	cases  int
 	even   bool // all draws make the same
 	draws  []float64
-	common int // the number of equal parts of which draws are made; 0: too many
+	common int // draws are multiples of one part in this many; 0: too many
 }
 
 // mostSums bounds the time that exact probabilities take.

@@ -105,7 +105,7 @@ func (k *ranker) limit(left []int) float64 {
 	return float64(most[reversals-1-beyond]) + 1e-6 // equal values may differ by rounding
 }
 
-// spreads is the difference of two arms in units of its own spread.
+// spreads is the difference of two arms in standard errors.
 type spreads struct {
 	// z is the sum of the differences over the root of the sum of their squares. Unlike Student's t it does not grow
 	// beyond bounds where all units differ alike, and reversing units leaves the root as it is.

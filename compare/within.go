@@ -162,7 +162,7 @@ func (r *Ranking) Price(currency string, taken func(arm string) Taken) {
 	}
 }
 
-// least is the arm of which there is the least, nil where all have the same. It is known where each arm has some.
+// least is the arm with the smallest amount; nil when all are equal, or when some arm has none.
 func least(arms []*RankedArm, of func(*RankedArm) *float64) (found *RankedArm, known bool) {
 	most := 0.0
 	for _, a := range arms {

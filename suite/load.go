@@ -104,7 +104,13 @@ func apiVersion(n yaml.Node) string { return n.Word(wire.APIVersions...) }
 
 func checkModelID(n yaml.Node, id string) {
 	if n.IsScalar() && !n.IsNull() && !modelID().MatchString(id) {
-		if prefix, _, found := strings.Cut(id, ":"); found {
+		if prefix, _, found := strings.Cut(id, ":"); found && wire.VendorNamed(prefix) != nil {
+			n.Errorf(
+				"leave the address out, or write `vendor: "+prefix+"` at the model",
+				"`%s:` names no vendor here, because the service without a name has an address (--base-url, EVALRUN_BASE_URL or `service`)", prefix,
+			)
+			return
+		} else if found {
 			n.Errorf(
 				cmp.Or(diag.DidYouMean(prefix, wire.VendorNames()), "evalrun vendors lists them"), "there is no vendor `%s`", diag.CleanLine(prefix),
 			)

@@ -142,7 +142,7 @@ func (f *First) place(text, file string) string {
 		return strings.Replace(text, "model: "+firstModel, "model: "+quoteYAML(f.Vendor+":"+model), 1)
 	}
 	key := ""
-	if len(v.KeyEnv) > 0 {
+	if len(v.KeyEnv) > 0 && !v.Owns(f.BaseURL) {
 		key = ", keyEnv: " + v.KeyEnv[0]
 	}
 	service := fmt.Sprintf("services:\n  %s: {vendor: %s, baseUrl: %s%s}\n\n", f.Vendor, f.Vendor, quoteYAML(f.BaseURL), key)

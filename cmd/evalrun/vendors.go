@@ -66,10 +66,15 @@ func (a *app) writeVendors() error {
 	for _, v := range a.vendors() {
 		key := "set " + strings.Join(v.KeyEnv, " or ")
 		switch {
+		case v.KeyFound == "GITHUB_TOKEN", v.KeyFound == "HF_TOKEN": // which hold more than a key of this vendor
+			key = "found in " + v.KeyFound + ": --allow-env " + v.KeyFound
 		case v.KeyFound != "":
 			key = "key found in " + v.KeyFound
 		case len(v.KeyEnv) == 0:
 			key = "no key"
+			if v.Name == "vertex" {
+				key = "`auth: {command: [gcloud, auth, print-access-token]}`"
+			}
 		}
 		if v.BaseURL == "" {
 			key += "; needs `baseUrl`"

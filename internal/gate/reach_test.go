@@ -259,6 +259,6 @@ func TestLimitsOfTheCommandLineReplaceThoseOfTheGate(t *testing.T) {
 	want := &eval.GateConfig{PassRateMin: new(0.5), ErrorsMax: new(0.0), BlockedMax: new(0.2), LatencyP95Ms: new(5.0)}
 	expect.Same(t, "with all of them", configured(own, o), want)
 	expect.Same(t, "the suite's own", own, &eval.GateConfig{PassRateMin: new(0.9), ErrorsMax: new(0.1), LatencyP95Ms: new(5.0)})
-	want.LatencyP95Ms = nil
+	want.LatencyP95Ms, want.FailuresMax = nil, new(0.0) // as in a suite without a gate
 	expect.Same(t, "without a gate", configured(nil, o), want)
 }

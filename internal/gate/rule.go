@@ -47,7 +47,7 @@ func finalAlpha(rule *eval.BaselineRule) float64 {
 // a rule.
 func overridden(own *eval.GateConfig, ref string, o *eval.WithDefaults) (*eval.GateConfig, error) {
 	baseline, err := effective(own, ref, o)
-	d, g := &o.Defaults, &eval.GateConfig{}
+	d, g := &o.Defaults, &eval.GateConfig{FailuresMax: new(0.0)} // as without a gate: a flag about errors allows no failures
 	if own != nil {
 		*g = *own
 	}

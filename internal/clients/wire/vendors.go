@@ -23,7 +23,6 @@ type Vendor struct {
 	Path           string // "" means the path of the protocol
 	MaxTokensField string // "" means the field of the protocol
 	NoMetadata     bool   // the service does not describe its models
-	Login          []string
 	Model          string // an example of a model id
 	Page           string // where keys and models are documented
 }
@@ -52,7 +51,6 @@ func hosted() []Vendor {
 		{
 			Name: "vertex", Protocol: eval.Generative, HeaderPrefix: "x-goog", Path: "models/{model}:{method}", NoMetadata: true,
 			Address: "https://REGION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/REGION/publishers/google",
-			Login:   []string{"gcloud", "auth", "print-access-token"},
 			Model:   "gemini-2.5-flash", Page: "https://cloud.google.com/vertex-ai/generative-ai/docs/models",
 		},
 		{
