@@ -30,7 +30,7 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/evalrun
 
-# The second program, for runs on several machines (docs/fleet.md).
+# The second program, for runs on several machines (docs/how-to/fleet.md).
 fleet:
 	cd fleet && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o ../bin/evalrun-fleet ./cmd/evalrun-fleet
 

@@ -16,10 +16,10 @@ import (
 
 var shown = regexp.MustCompile("(?ms)^```sh\n(.*?)^```")
 
-// The commands of docs/fleet.md work as they are shown, with the address that the coordinator prints.
+// The commands of docs/how-to/fleet.md work as they are shown, with the address that the coordinator prints.
 func TestDocsOfTheFleetWorkAsShown(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../../docs/fleet.md")
+	page, err := os.ReadFile("../../../docs/how-to/fleet.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestDocsOfTheFleetWorkAsShown(t *testing.T) {
 		commands = append(commands, strings.Fields(strings.ReplaceAll(m[1], "\\\n", " "))[1:])
 	}
 	if len(commands) != 3 {
-		t.Fatalf("%d commands in docs/fleet.md, want serve, work, and serve with a certificate", len(commands))
+		t.Fatalf("%d commands in docs/how-to/fleet.md, want serve, work, and serve with a certificate", len(commands))
 	}
 	s := newService(t, time.Millisecond)
 	b := newBox(t, s)

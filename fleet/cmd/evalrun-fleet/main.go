@@ -67,7 +67,7 @@ func explain(err error) {
 func command() *cobra.Command {
 	root := &cobra.Command{
 		Use: "evalrun-fleet", Short: "Run suites with workers on several machines", Version: version,
-		Long:         "One process holds a million trials, so you probably do not need this: docs/fleet.md says when.",
+		Long:         "One process holds a million trials, so you probably do not need this: docs/how-to/fleet.md says when.",
 		SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
