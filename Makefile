@@ -25,7 +25,7 @@ RACE     := -race -gcflags=all=-d=checkptr=0 $(foreach p,$(UNWATCHED),-gcflags='
   $(foreach p,$(SHARING),-gcflags='$(p)=-race=false -d=checkptr=0 -l')
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: build fleet fleet-test demo check test lint bench bench-process sdk consumers torture soak calibrate golden fuzz dist dist-check house site pictures clean compiler xmllint browser curl
+.PHONY: build fleet fleet-test demo check test lint bench bench-process sdk consumers editor torture soak calibrate golden fuzz dist dist-check house site pictures clean compiler xmllint browser curl
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/evalrun
@@ -121,6 +121,10 @@ sdk: build
 # JUnit files before those who read them; needs node, npm and python3-junitparser.
 consumers: build
 	sh test/junit-consumers/run.sh $(BIN)
+
+# Completion and hover in YAML files before the language server of most editors; needs node and npm.
+editor: build
+	sh test/editor/run.sh $(BIN)
 
 # Runs that are killed two hundred times, with answers, judges, embeddings, live chats, budgets and limits, and merges that are; make
 # test does it six times. Then the fleet, whose calls are counted by the key that they bear.

@@ -1,11 +1,11 @@
 package scorers
 
 import (
-	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -22,43 +22,74 @@ func (t Table) Shapes() map[string]yaml.Shape {
 	return out
 }
 
-// entry is a mapping with one kind and its options. Any value may come from a template.
+// entry is a mapping with one kind and its options. Any value may come from a template. Rules have what is of a kind: language servers
+// then suggest kinds only until there is one, and options only next to kinds that have them. They take every anyOf for true, so the
+// conditions have none.
 func (t Table) entry(siblings yaml.Block) yaml.Shape {
-	b := yaml.Block{Keys: slices.Clone(siblings.Keys)}
+	kinds, block := yaml.Block{}, yaml.Block{Keys: slices.Clone(siblings.Keys)}
 	options := map[string][]string{} // kinds by option
 	for _, k := range t {
-		b.Keys = append(b.Keys, yaml.Key{Name: k.Name, Is: yaml.Ref(k.Name)})
+		kinds.Keys = append(kinds.Keys, yaml.Key{Name: k.Name, Is: yaml.Ref(k.Name)})
 		for _, o := range k.Options {
 			options[o] = append(options[o], k.Name)
 		}
 	}
-	b.Keys = append(b.Keys, textKeys().Only(slices.Sorted(maps.Keys(options))...).Keys...)
-	// A misspelt kind is one problem: a kind is required only when all keys are known.
-	rules := []yaml.Schema{
-		{"if": yaml.Schema{"propertyNames": yaml.Schema{"enum": b.Names()}}, "then": yaml.Schema{"oneOf": yaml.Wanting(t.Names()...)}},
-	}
-	for _, o := range slices.Sorted(maps.Keys(options)) {
-		rules = append(
-			rules,
-			yaml.Schema{"if": yaml.Schema{"required": []string{o}}, "then": yaml.Schema{"anyOf": yaml.Wanting(options[o]...)}},
-		)
-	}
+	ofRules := slices.Concat(t.Names(), slices.Sorted(maps.Keys(options)))
 	return yaml.Templates(func(templates bool) yaml.Schema {
-		out := b.Shape()(templates)
+		out := block.Shape()(templates)
+		properties := out["properties"].(yaml.Schema)
+		for _, name := range ofRules {
+			properties[name] = true
+		}
+		known := slices.Sorted(maps.Keys(properties))
+		noKind := yaml.Schema{"not": yaml.Schema{"pattern": "^(" + strings.Join(t.Names(), "|") + ")$"}}
+		rules := []yaml.Schema{
+			// A misspelt kind is one problem: a kind is required only when all keys are known.
+			{"if": yaml.Schema{"propertyNames": yaml.Schema{"enum": known}}, "then": yaml.Schema{"oneOf": yaml.Wanting(t.Names()...)}},
+			{"if": yaml.Schema{"propertyNames": noKind}, "then": keys(kinds, templates)},
+		}
+		for _, k := range t {
+			own := textKeys().Only(k.Options...)
+			own.Keys = append(own.Keys, kinds.Only(k.Name).Keys...)
+			rules = append(rules, yaml.Schema{"if": having(k.Name), "then": keys(own, templates)})
+		}
+		for _, o := range slices.Sorted(maps.Keys(options)) {
+			rules = append(rules, yaml.Schema{"if": having(o), "then": yaml.Schema{"anyOf": yaml.Wanting(options[o]...)}})
+		}
 		out["allOf"] = rules
 		return out
 	})
 }
 
-// arguments is the schema of a kind's argument, with its documentation and example.
+// having allows mappings with a key.
+func having(key string) yaml.Schema { return yaml.Schema{"required": []string{key}} }
+
+// keys has the keys of a block, and allows others.
+func keys(b yaml.Block, templates bool) yaml.Schema {
+	return yaml.Schema{"properties": b.Shape()(templates)["properties"]}
+}
+
+// arguments is the schema of a kind's argument, with its documentation and a form to fill in.
 func (k Kind) arguments(templates bool) yaml.Schema {
 	out := maps.Clone(k.takes(templates))
-	out["description"] = k.Summary + ".\n\n" + k.Doc
-	var ignored diag.List // a test checks the examples
-	if list, ok := yaml.Parse(k.Name, []byte(k.Example), &ignored); ok {
-		for _, item := range list.Items() {
-			out["examples"] = []json.RawMessage{item.Map().Get(k.Name).JSON(nil)}
-		}
-	}
+	about := k.Summary + ".\n\n" + k.Doc
+	out["title"] = k.Name
+	out["description"] = about
+	out["markdownDescription"] = about + "\n\n```yaml\n" + k.Example + "\n```"
+	out["defaultSnippets"] = []yaml.Schema{{"label": k.Name, "body": k.form()}}
 	return out
 }
+
+// form is the argument of the example, as text that editors insert after the key. What stands on the key's line is selected, to type over.
+func (k Kind) form() string {
+	text := strings.TrimPrefix(k.Example, "- "+k.Name+":")
+	text = besides.ReplaceAllString(text, "")
+	text = strings.NewReplacer(`\`, `\\`, `$`, `\$`, `}`, `\}`).Replace(text)
+	if strings.HasPrefix(text, "\n") {
+		return text
+	}
+	return "${1:" + text[1:] + "}"
+}
+
+// besides are the options next to the kind in an example.
+var besides = regexp.MustCompile(`(?s)\n  \S.*`)

@@ -85,6 +85,9 @@ func Wanting(keys ...string) []Schema {
 
 func (k Key) schema(templates bool) Schema {
 	out := maps.Clone(k.Is(templates))
+	if out["$ref"] == nil || k.Doc != "" {
+		out["title"] = k.Name // editors show it above the description
+	}
 	if k.Doc != "" {
 		out["description"] = k.Doc
 	}
