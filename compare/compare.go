@@ -45,6 +45,7 @@ type CaseTotals struct {
 	Folded                     string // hash of the prompt without differences of form; "" when the run does not record it
 	Tags                       []string
 	Quarantined                bool
+	FormerScorers              string // hash of the scorers of before its answers were scored again; "" when they were not
 	Passed, Failed, Errors     int
 	Ran, Blocked               int
 	Unused                     int // trials that did not run, or were left out, because the verdict was known early
@@ -134,8 +135,10 @@ func Compare(base, head *Side, o Options) ArmComparison {
 		Notes:        notes,
 		Metrics:      []MetricComparison{},
 	}
-	if note := p.acceptedNote(); note != "" {
-		c.Notes = append(c.Notes, note)
+	for _, note := range []string{p.acceptedNote(), p.rescoredNote()} {
+		if note != "" {
+			c.Notes = append(c.Notes, note)
+		}
 	}
 	m := newMeasure(o, measured)
 	c.Cases.Units = m.units(eval.MetricPass, base, head).n

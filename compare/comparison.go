@@ -106,9 +106,11 @@ type Pairing struct {
 	Changed   []string `json:"changed,omitempty"`  // same name, different variables or scorers
 	// ScorerVersions lists changed cases whose scorers differ only in the version of a kind.
 	ScorerVersions []ScorerVersion `json:"scorerVersions,omitempty"`
-	Added          []string        `json:"added,omitempty"`
-	Removed        []string        `json:"removed,omitempty"`
-	Unused         int             `json:"unused,omitempty"` // not run, or left out, because the verdict was known early
+	// Rescored lists compared cases whose answers in the baseline were scored again by a newer version of a kind.
+	Rescored []ScorerVersion `json:"rescored,omitempty"`
+	Added    []string        `json:"added,omitempty"`
+	Removed  []string        `json:"removed,omitempty"`
+	Unused   int             `json:"unused,omitempty"` // not run, or left out, because the verdict was known early
 	// Duplicates lists the names of cases that sent the same request: each list counts as one case with several
 	// repeats.
 	Duplicates [][]string `json:"duplicates,omitempty"`

@@ -150,7 +150,7 @@ func (p *paired) add(one pair, expected bool) {
 	case !b.SameAs(h.Scorers, h.Vars, h.Quarantined): // a pass means something else
 		p.lose(b, expected, changed)
 		if alike(b.Vars, h.Vars) {
-			p.addVersions(b.Scorers, h.Scorers)
+			addVersions(&p.ScorerVersions, b.Scorers, h.Scorers)
 		}
 	case !expected: // filters apply to the names and tags of the baseline
 		p.Unselected++
@@ -165,6 +165,7 @@ func (p *paired) pair(one pair) {
 	_, scoredBefore := b.PassRate()
 	_, scoredNow := h.PassRate()
 	p.Compared++
+	addVersions(&p.Rescored, cmp.Or(b.FormerScorers, b.Scorers), b.Scorers)
 	switch {
 	case h.Unused > 0 && h.Ran == 0 || b.Unused > 0 && b.Ran == 0:
 		p.Unused++
@@ -261,16 +262,37 @@ type ScorerVersion struct {
 	Cases int    `json:"cases"`
 }
 
-// addVersions records a case that changed only in the versions of its scorers' kinds.
-func (p *Pairing) addVersions(base, head string) {
-	for _, one := range versionsApart(base, head) {
-		at := slices.IndexFunc(p.ScorerVersions, func(v ScorerVersion) bool { v.Cases = 0; return v == one })
-		if at < 0 {
-			at = len(p.ScorerVersions)
-			p.ScorerVersions = append(p.ScorerVersions, one)
-		}
-		p.ScorerVersions[at].Cases++
+// addVersions records a case whose scorers differ only in the versions of their kinds.
+func addVersions(to *[]ScorerVersion, base, head string) {
+	if base == head {
+		return
 	}
+	for _, one := range versionsApart(base, head) {
+		at := slices.IndexFunc(*to, func(v ScorerVersion) bool { v.Cases = 0; return v == one })
+		if at < 0 {
+			at = len(*to)
+			*to = append(*to, one)
+		}
+		(*to)[at].Cases++
+	}
+}
+
+// VersionsRose reports whether two hashes of scorers differ only in versions of kinds, and none is older in now.
+func VersionsRose(before, now string) bool {
+	apart := versionsApart(before, now)
+	return len(apart) > 0 && !slices.ContainsFunc(apart, func(v ScorerVersion) bool { return v.Head < v.Base })
+}
+
+// rescoredNote says which answers of the baseline were scored again, "" for none.
+func (p *Pairing) rescoredNote() string {
+	var parts []string
+	for _, v := range p.Rescored {
+		parts = append(parts, fmt.Sprintf("%s by version %d of `%s`", counted(v.Cases, "case"), v.Head, v.Kind))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "answers of the baseline scored again: " + strings.Join(parts, ", ")
 }
 
 // versionsApart are the kinds whose versions differ between two hashes of scorers; none when more differs.

@@ -67,8 +67,8 @@ type Kind struct {
 	Limits  string   // what it does not do, with measured figures
 	Example string   // an entry of a list of scorers
 	Options []string // keys that may be next to the kind
-	// Version is the version of the kind's meaning, 0 for the first. Raising it makes cases of earlier runs count as
-	// changed.
+	// Version is the version of the kind's meaning, 0 for the first. Raising it makes comparisons score answers of
+	// earlier runs again.
 	Version int
 	stream  bool // applies only to streamed answers
 	nests   bool // contains other scorers

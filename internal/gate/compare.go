@@ -88,6 +88,12 @@ func compareSides(baseRead, headRead *RunSides, what Comparing) (*compare.Compar
 	head := headRead.Document
 	before := baseRead.sides
 	after := headRead.sides
+	if baseRead != headRead && !sameAnswers(&base.Run, &head.Run) {
+		var err error
+		if before, err = raise(base.Path(), before, what.estimand(head), hashesIn(after)); err != nil {
+			return nil, err
+		}
+	}
 	c := &compare.Comparison{
 		Base: compare.Compared{Run: base.Run.ID, Name: what.Base, StartedAt: base.Run.StartedAt},
 		Head: compare.Compared{Run: head.Run.ID, Name: what.Head, StartedAt: head.Run.StartedAt},

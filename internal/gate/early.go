@@ -39,7 +39,7 @@ func stopping(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) (*watchedSui
 		s.rounds = newRounds(run, plan, one, stops)
 	}
 	if other, isRun := s.rule.Against.(eval.BaseRun); isRun && stops {
-		base, err := baseSides(other.Path, one.Name, s.rule.Estimand)
+		base, err := baseSides(other.Path, one.Name, s.rule.Estimand, plan, run.AnswersOf())
 		if err != nil {
 			return nil, err
 		}

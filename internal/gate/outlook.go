@@ -133,7 +133,7 @@ func (c *Checks) plannedBase(name, suite string, of eval.Estimand) (map[string]*
 	if err != nil {
 		return nil, err
 	}
-	base, err := baseSides(path, suite, of)
+	base, err := baseSides(path, suite, of, c.Plan, c.Answers)
 	if err == nil && len(base) == 0 {
 		err = fmt.Errorf("the baseline %s has no suite %s", name, suite)
 	}

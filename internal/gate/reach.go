@@ -214,7 +214,7 @@ func (c *Checks) another(suite, name string, estimand eval.Estimand) (found eval
 	case problem != "":
 		return found, nil, eval.Incomplete("the baseline %s %s; --no-baseline runs without", name, problem)
 	}
-	sides, err = baseSides(path, suite, estimand)
+	sides, err = baseSides(path, suite, estimand, c.Plan, c.Answers)
 	if err == nil && c.Answers != "" && c.Answers == d.Run.AnswersOf() { // what changed is how the same answers are scored
 		anyScorers(slices.Collect(maps.Values(sides))...)
 	}

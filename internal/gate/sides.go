@@ -10,11 +10,17 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/runner"
 )
 
 // sidesOf reads the arms of a run, in one pass. A comparison for the estimand of the suite needs their repeats.
 func sidesOf(d *journal.Document, of eval.Estimand) ([]*compare.Side, error) {
-	r := &sideReader{doc: d, repeats: of == eval.OfSuite, by: map[[2]string]*sideInReading{}}
+	return readSides(d, of, nil)
+}
+
+// readSides is sidesOf with trials that are scored again, by their ids.
+func readSides(d *journal.Document, of eval.Estimand, raised map[string]*raisedTrial) ([]*compare.Side, error) {
+	r := &sideReader{doc: d, repeats: of == eval.OfSuite, raised: raised, by: map[[2]string]*sideInReading{}}
 	for f, err := range d.Facts() {
 		if err == nil {
 			err = r.add(f)
@@ -36,6 +42,7 @@ var answerSeed = maphash.MakeSeed()
 type sideReader struct {
 	doc     *journal.Document
 	repeats bool // read them one by one
+	raised  map[string]*raisedTrial
 	by      map[[2]string]*sideInReading
 	order   []*sideInReading
 }
@@ -70,8 +77,14 @@ func (r *sideReader) add(f *journal.Facts) error {
 		r.by[[2]string{f.Suite, f.Arm}] = s
 		r.order = append(r.order, s)
 	}
+	former, raised := f.ScorersHash, r.raised[f.ID]
+	if raised != nil {
+		raised.apply(f)
+	}
 	if len(s.Cases) == 0 || s.last.Name != f.Case || s.last.ID != f.CaseID {
-		s.begin(f)
+		if s.begin(f); raised != nil {
+			s.last.FormerScorers = former
+		}
 	}
 	if f.Unused || f.SkippedEarly {
 		s.last.Unused++
@@ -260,14 +273,18 @@ func (s *sideInReading) ratings(ratings []eval.SafetyRating) {
 	}
 }
 
-// baseSides reads the arms of a suite in a baseline.
-func baseSides(path, suite string, of eval.Estimand) (map[string]*compare.Side, error) {
+// baseSides reads the arms of a suite in a baseline, as they are compared with those of a plan whose answers are those of
+// another run, "" for new ones.
+func baseSides(path, suite string, of eval.Estimand, plan *runner.Plan, answers string) (map[string]*compare.Side, error) {
 	d, err := journal.Open(path)
 	if err != nil {
 		return nil, eval.Incomplete("the baseline cannot be read: %w", err)
 	}
 	defer d.Close() //nolint:errcheck // it was only read
 	sides, err := sidesOf(d, of)
+	if err == nil && d.Run.AnswersOf() != answers {
+		sides, err = raise(path, sides, of, plannedHashes(plan))
+	}
 	if err != nil {
 		return nil, eval.Incomplete("the baseline cannot be read: %w", err)
 	}

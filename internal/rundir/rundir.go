@@ -319,3 +319,13 @@ func Intact(d *journal.Document) error {
 	}
 	return nil
 }
+
+// Copies opens a folder of copies in a run directory. No link leads out of the directory.
+func Copies(run, folder string) (*os.Root, error) {
+	root, err := os.OpenRoot(run)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // the folder of copies stays open
+	return root.OpenRoot(filepath.Clean(filepath.FromSlash(folder)))
+}

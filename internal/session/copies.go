@@ -9,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -47,7 +48,7 @@ func LoadCopies(of *journal.Document, options Options) (*Loaded, error) {
 
 // loadCopy loads the i-th suite from the copies of a run, with its other files from opts.Dir, which may be "".
 func (l *Loaded) loadCopy(run string, i int, recorded *eval.RunSuite, opts suite.Options) (*suite.Suite, error) {
-	copies, err := copiesIn(run, copyDir(i))
+	copies, err := rundir.Copies(run, copyDir(i))
 	if err != nil {
 		return nil, err
 	}
@@ -79,16 +80,6 @@ func (l *Loaded) loadForeign(i int, opts suite.Options) (*suite.Suite, error) {
 
 // Copied reports whether the suites come from the copies in a run directory.
 func (r *inputs) Copied() bool { return r.copied }
-
-// copiesIn opens a folder of copies in a run directory. No link leads out of the directory.
-func copiesIn(run, folder string) (*os.Root, error) {
-	root, err := os.OpenRoot(run)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close() //nolint:errcheck // the folder of copies stays open
-	return root.OpenRoot(filepath.Clean(filepath.FromSlash(folder)))
-}
 
 // overFolder completes the copies of a suite by the files of its folder, which has images and large data. The folder is ""
 // for a run of somebody else, since its header could name any one.

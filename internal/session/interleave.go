@@ -119,7 +119,7 @@ func (r *Resumption) earlierAtStart(l *Loaded, i int, own bool, opts suite.Optio
 	if err != nil || file != one.File {
 		return nil, err
 	}
-	copies, err := copiesIn(r.Dir, earlierDir(i))
+	copies, err := rundir.Copies(r.Dir, earlierDir(i))
 	if err != nil {
 		return nil, eval.BadInput(
 			"the run cannot be resumed: its copy of the version %s of %s is gone: %w", ref, one.Name, err,

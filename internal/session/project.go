@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -170,7 +171,7 @@ func (f *Options) projectOf(run *eval.Run, dir string) error {
 	}
 	copied := filepath.Join(dir, filepath.FromSlash(projectCopy))
 	var text []byte
-	copies, err := copiesIn(dir, path.Dir(projectCopy))
+	copies, err := rundir.Copies(dir, path.Dir(projectCopy))
 	if err == nil {
 		text, err = fs.ReadFile(files.FS(copies), FileName)
 	}
