@@ -3,6 +3,7 @@ package compare
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/evalrun/evalrun/internal/stats"
 )
@@ -155,17 +156,45 @@ func (t *counts) count(d float64) {
 	}
 }
 
+// knownTables are p values of exact tests, which take a moment: arms, repeats and simulations meet the same tables.
+var knownTables = struct {
+	sync.Mutex
+	p map[tableAt]float64
+}{p: map[tableAt]float64{}}
+
+type tableAt struct {
+	counts
+	limit float64
+}
+
+const mostKnown = 1 << 16
+
 // atMost is the p value of the hypothesis that the mean is limit or less.
 func (t *counts) atMost(limit float64) float64 {
+	at := tableAt{*t, limit}
+	knownTables.Lock()
+	p, known := knownTables.p[at]
+	knownTables.Unlock()
+	if known {
+		return p
+	}
 	switch {
 	case limit == 0 && t.exact:
-		return stats.ExactWorse(t.n, t.regressed, t.gained)
+		p = stats.ExactWorse(t.n, t.regressed, t.gained)
 	case limit == 0:
 		return stats.NewMcNemar(t.regressed, t.gained).MidBetter
 	case t.exact:
-		return stats.ExactNonInferiority(t.n, t.gained, t.regressed, -limit)
+		p = stats.ExactNonInferiority(t.n, t.gained, t.regressed, -limit)
+	default:
+		_, p = stats.TangoNonInferiority(t.n, t.gained, t.regressed, -limit)
+		return p
 	}
-	_, p := stats.TangoNonInferiority(t.n, t.gained, t.regressed, -limit)
+	knownTables.Lock()
+	defer knownTables.Unlock()
+	if len(knownTables.p) >= mostKnown {
+		clear(knownTables.p)
+	}
+	knownTables.p[at] = p
 	return p
 }
 

@@ -118,7 +118,7 @@ func TestTwelveUnchangedSuitesHold(t *testing.T) {
 			all := make([]ArmComparison, suites)
 			for s := range all {
 				gained, regressed, _ := drawFlips(rng, n, 0, 0.2).counts()
-				all[s] = armOf(n, knownTests(n, gained, regressed, margin))
+				all[s] = armOf(n, testCounts(n, gained, regressed, margin))
 				all[s].Suite = caseNames[s]
 			}
 			Decide(all, everywhere(Options{Alpha: nominal, Margins: []eval.MetricMargin{passAt(margin)}}))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
@@ -196,7 +195,7 @@ func TestEqualArmsAreHardlyEverCalledDifferent(t *testing.T) {
 			all := make([]ArmComparison, arms)
 			for i := range all {
 				gained, regressed, _ := drawFlips(rng, n, 0, 0.2).counts()
-				all[i] = armOf(n, knownTests(n, gained, regressed, passMargin5.Margin))
+				all[i] = armOf(n, testCounts(n, gained, regressed, passMargin5.Margin))
 			}
 			Decide(all, everywhere(Options{Alpha: nominal, Margins: []eval.MetricMargin{passMargin5}}))
 			if slices.ContainsFunc(all, func(a ArmComparison) bool { return a.Verdict == wanted }) {
@@ -207,18 +206,6 @@ func TestEqualArmsAreHardlyEverCalledDifferent(t *testing.T) {
 		t.Logf("some of %d equal arms %s: %.3f", arms, wanted, sum.rate(wanted))
 		atMost(t, fmt.Sprintf("some of %d equal arms %s", arms, wanted), sum.rate(wanted), most(paths))
 	}
-}
-
-// testsOf keeps tests of tables: exact ones take a moment, and few tables come up.
-var testsOf sync.Map
-
-func knownTests(n, gained, regressed int, margin float64) tested {
-	key := [4]float64{float64(n), float64(gained), float64(regressed), margin}
-	tests, ok := testsOf.Load(key)
-	if !ok {
-		tests, _ = testsOf.LoadOrStore(key, testCounts(n, gained, regressed, margin))
-	}
-	return tests.(tested)
 }
 
 // armOf is the comparison of an arm by the tests of its pass rate alone.

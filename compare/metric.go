@@ -16,7 +16,7 @@ type measure struct {
 	pairs     []pair
 	groups    groups
 	worst     bool // errors of head count as their worst value
-	testsOnly bool // skip the intervals, which take most of the time
+	testsOnly bool // skip intervals and advice, which take most of the time
 }
 
 func newMeasure(o Options, pairs []pair) *measure {
@@ -64,7 +64,7 @@ func (m *measure) metric(name string, base, head *Side) MetricComparison {
 	if m.EarlyVerdict != nil && c.N > 0 && !eval.IsRatio(name) && name != eval.MetricPreference {
 		m.anytime(&c, base, head)
 	}
-	if name == eval.MetricPass && !m.worst && c.PNonInferior != nil && *c.PNonInferior > m.Alpha {
+	if name == eval.MetricPass && !m.worst && !m.testsOnly && c.PNonInferior != nil && *c.PNonInferior > m.Alpha {
 		c.Repeats = m.neededRepeats(g.Margin)
 	}
 	return c

@@ -78,7 +78,6 @@ func NewSelfTest(cases []Recorded, m eval.MetricMargin, alpha float64, draws int
 	}
 	t := SelfTest{Draws: draws, Units: len(units), Verdicts: map[eval.Verdict]float64{}}
 	flipped, compared := 0, 0
-	verdicts := map[counts]eval.Verdict{} // exact tests are slow, and few tables occur
 	x, weights := make([]float64, len(units)), make([]float64, len(units))
 	for range draws {
 		for i := range x {
@@ -89,13 +88,7 @@ func NewSelfTest(cases []Recorded, m eval.MetricMargin, alpha float64, draws int
 			flipped, compared = flipped+flips, compared+len(unit)
 		}
 		rise := newMeans(x, scaledBy(float64(len(units))/sumOf(weights), weights), m.Margin)
-		v, known := verdicts[rise.up]
-		if !known || !rise.whole() {
-			if v = rise.verdict(m.Margin, alpha); rise.whole() {
-				verdicts[rise.up] = v
-			}
-		}
-		t.Verdicts[v] += 1 / float64(draws)
+		t.Verdicts[rise.verdict(m.Margin, alpha)] += 1 / float64(draws)
 	}
 	t.FalseAlarms = t.Verdicts[eval.Regressed]
 	t.Flips = float64(flipped) / float64(compared)

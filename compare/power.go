@@ -100,28 +100,40 @@ func (d *design) smallest(flips float64) (loss, chance float64) {
 
 // needed is the number of units with which the gate holds with the planned power when nothing changed.
 func (d *design) needed(flips float64) int {
-	alpha := FinalAlpha(d.gate, d.early)
-	if d.isExact() {
-		return stats.CasesForPower(flips, d.margin, alpha, power)
+	n := casesForPower(flips, d.margin, FinalAlpha(d.gate, d.early), power)
+	if d.isExact() || n > mostUnits {
+		return n
 	}
-	return fewestUnits(stats.CasesForPower(flips, d.margin, alpha, power), func(n int) bool {
-		return d.sized(n).holds(flips, 1, searchDraws) >= power
+	return fewest(0, n, mostUnits, func(n int) bool { return d.sized(n).holds(flips, 1, searchDraws) >= power })
+}
+
+// mostUnits is the largest number of units that is simulated, and mostTables that of which tables take a bearable time.
+const (
+	mostUnits  = 5000
+	mostTables = 100_000
+)
+
+// casesForPower is the smallest number of cases that run once and are called not worse with the power p, when nothing changed
+// and a share of them flips anyway. Above mostTables it is approximate.
+func casesForPower(flips, margin, alpha, p float64) int {
+	least := stats.MinCasesConstant(alpha, margin)
+	guess := max(least, stats.CasesNeeded(flips, margin, alpha, p))
+	if guess > mostTables || margin >= 1 {
+		return guess
+	}
+	return fewest(least-1, guess, mostTables, func(n int) bool {
+		return stats.NewNotWorseTables(n, margin, alpha).Probability(0, flips) >= p
 	})
 }
 
-// mostUnits is the largest number of units that is simulated.
-const mostUnits = 5000
-
-// fewestUnits searches the least number of units that is enough, from a first guess.
-func fewestUnits(guess int, enough func(n int) bool) int {
-	if guess > mostUnits {
-		return guess
-	}
-	lo, hi := 0, guess
-	for !enough(hi) && hi < mostUnits {
+// fewest searches, from a first guess, the least number above lo that is enough, to half a percent. The power rises with
+// the number but for small steps back.
+func fewest(lo, guess, most int, enough func(n int) bool) int {
+	hi := guess
+	for !enough(hi) && hi < most {
 		lo, hi = hi, hi+hi/4+1
 	}
-	for hi-lo > max(1, hi/50) {
+	for hi-lo > max(1, hi/200) {
 		if mid := (lo + hi) / 2; enough(mid) {
 			hi = mid
 		} else {

@@ -283,9 +283,9 @@ func needed(m *MetricComparison, d, alpha float64) (n int, chance float64) {
 		if m.Name == eval.MetricPreference { // whose differences are doubled
 			d *= 2
 		}
-		guess := stats.CasesForPower(stats.Discordance(t.up.n, t.up.gained, t.down.regressed), d, alpha, power)
-		if !t.whole() {
-			guess = fewestUnits(guess, func(n int) bool { return t.again(n, d, alpha, adviceDraws) >= power })
+		guess := casesForPower(stats.Discordance(t.up.n, t.up.gained, t.down.regressed), d, alpha, power)
+		if !t.whole() && guess <= mostUnits {
+			guess = fewest(0, guess, mostUnits, func(n int) bool { return t.again(n, d, alpha, adviceDraws) >= power })
 		}
 		if guess <= mostUnits {
 			return guess, t.again(guess, d, alpha, 5*adviceDraws)

@@ -125,7 +125,7 @@ func CasesWithin(arms int, margin, alpha, flips float64, counted bool) int {
 	others := float64(max(1, arms-1))
 	each, likely := alpha/others, 1-(1-power)/others // all pairs together have the power
 	if counted {
-		return stats.CasesForPower(flips, margin, each, likely)
+		return casesForPower(flips, margin, each, likely)
 	}
 	return max(stats.CasesNeeded(flips, margin, each, likely), stats.MinCasesConstant(each, margin))
 }

@@ -84,37 +84,6 @@ func (t Tables) Probability(d, psi float64) float64 {
 	return probability(t.tails.probability(t.n, d, max(psi, math.Abs(d))))
 }
 
-// manyTables is the number of cases above which plans use the normal approximation, because tables would
-// take too much memory and time.
-const manyTables = 100_000
-
-// CasesForPower returns the smallest number of paired cases, with one repeat each, that are called not
-// worse within margin with probability power. It assumes that nothing changed, and that a share psi of the
-// cases flips anyway. The power rises with n except for small steps back, so bisection finds the number
-// approximately. No margin: MaxInt32.
-func CasesForPower(psi, margin, alpha, power float64) int {
-	enough := func(n int) bool { return NewNotWorseTables(n, margin, alpha).Probability(0, psi) >= power }
-	lo := MinCasesConstant(alpha, margin) - 1
-	hi := max(lo+1, CasesNeeded(psi, margin, alpha, power))
-	if hi > manyTables || !inside(margin, 0, 1) || !inside(power, 0, 1) {
-		return hi // the normal approximation is good here, or no number is enough
-	}
-	for !enough(hi) && hi < manyTables {
-		lo, hi = hi, hi+hi/4+1
-	}
-	for hi-lo > max(1, hi/200) {
-		if mid := (lo + hi) / 2; enough(mid) {
-			hi = mid
-		} else {
-			lo = mid
-		}
-	}
-	return hi
-}
-
-// defaultPower is the planned probability that a comparison succeeds if nothing changed.
-const defaultPower = 0.80
-
 // manyCases means that no number of cases is enough.
 const manyCases = math.MaxInt32
 

@@ -178,7 +178,7 @@ func checkGate(t *testing.T, v gateVector) {
 	near(t, "worse", m.MidWorse, v.Worse)
 	near(t, "better", m.MidBetter, v.Better)
 	near(t, "beyond", beyond, v.Beyond)
-	needed := CasesNeeded(Discordance(v.N, v.Gained, v.Regressed), v.Margin, v.Alpha, defaultPower)
+	needed := CasesNeeded(Discordance(v.N, v.Gained, v.Regressed), v.Margin, v.Alpha, 0.8)
 	if needed != v.Needed {
 		t.Errorf("needed: got %d, want %d", needed, v.Needed)
 	}
