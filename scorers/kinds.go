@@ -37,6 +37,7 @@ func Builtin() Table {
 			stepsKind(),
 			toolErrorsKind(),
 			labelKind(),
+			unscoredKind(),
 		}),
 		Table{
 			execKind(),

@@ -31,6 +31,7 @@ func (l *checker) finish() {
 	l.reportUnstreamed()
 	if !l.diags.HasErrors() {
 		l.diags.Merge(l.unused)
+		l.errors.report(l.diags)
 		l.checkUnusedDefaults()
 	}
 	for _, arm := range l.arms {
@@ -52,6 +53,32 @@ type checker struct {
 	unused diag.List           // warnings, reported only when there are no errors
 
 	expected expectations
+	errors   errorCases
+}
+
+// errorCases are cases with a scorer that never has a score.
+type errorCases struct {
+	count int
+	first diag.Pos
+}
+
+func (e *errorCases) note(c *Case) {
+	i := slices.IndexFunc(c.Scorers, func(s *Scorer) bool { return s.Needs.Unscored })
+	if i < 0 {
+		return
+	}
+	if e.count++; e.count == 1 {
+		e.first = c.Scorers[i].At()
+	}
+}
+
+func (e *errorCases) report(diags *diag.List) {
+	if e.count > 0 {
+		diags.Warnf(
+			e.first, "replace each `unscored` by a check, or remove it",
+			"the trials of %s are errors, because of `unscored` scorers; the first one is here", diag.Count(e.count, "case"),
+		)
+	}
 }
 
 // The rest of a data file is not checked after this many problems, since more of the same would not help.
@@ -219,6 +246,7 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 			"case `%s` has no scorer, so nothing would be scored", c.Name,
 		)
 	}
+	l.errors.note(c)
 	for _, arm := range c.Arms {
 		l.table.trials[arm] += c.Repeats
 		l.checkPrompt(c, arm)

@@ -47,6 +47,7 @@ type Needs struct {
 	Stream       string     // name of the kind that needs streamed answers; "" for none
 	Price        bool       // needs the price of answers
 	PeopleLabels bool       // needs people's labels
+	Unscored     bool       // has a part that never has a score
 	Programs     []string   // commands with the digests of their files; each program receives all variables
 	Turns        []TurnPick // turns that it names
 	Tools        []ToolUse  // tools whose calls it lists

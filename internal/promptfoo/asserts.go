@@ -14,12 +14,13 @@ import (
 type change struct {
 	file   string
 	choice yamlValue
+	lost   string // why it has no counterpart, "" if it has one
 }
 
 // scope has what assertions inherit from the test and from sets around them.
 type scope struct {
 	changes  []change
-	judge    string          // "" for promptfoo's default judge
+	judge    *string         // nil for promptfoo's default judge, "" for one without a counterpart
 	names    map[string]bool // of the scorers in this list
 	defaults bool            // the assertions of defaultTest
 	nested   bool            // in an assert-set
@@ -60,14 +61,17 @@ func (c *converter) assertions(to *sequence, s src, sc *scope) {
 	for _, item := range s.items() {
 		switch {
 		case item.IsScalar() && strings.HasPrefix(item.text(), "file://"):
-			for _, inner := range c.opened(item) {
-				c.assertion(to, inner, sc)
+			inner := c.opened(item)
+			for _, a := range inner {
+				c.assertion(to, a, sc)
+			}
+			if len(inner) == 0 {
+				c.lost(to, item, item.text(), cmp.Or(item.note(), "the file has no assertion"))
 			}
 		case item.IsMapping():
 			c.assertion(to, c.resolved(item), sc)
 		default:
-			item.todo("expected an assertion")
-			to.note("TODO: expected an assertion")
+			c.lost(to, item, item.text(), "expected an assertion")
 		}
 	}
 	s.ok("as `scorers`")
@@ -108,6 +112,8 @@ func (c *converter) assertion(to *sequence, a src, sc *scope) {
 	base, not := strings.CutPrefix(kind, "not-")
 	made, todo := (*scorer)(nil), ""
 	switch {
+	case a.get("$ref").why() != nil:
+		todo = a.get("$ref").note()
 	case base == "assert-set":
 		c.assertionSet(to, a, sc)
 		return
@@ -117,7 +123,7 @@ func (c *converter) assertion(to *sequence, a src, sc *scope) {
 		made, todo = c.converted(assertion{a, base, not, sc})
 	}
 	if made == nil {
-		c.lost(to, a, kind, todo)
+		c.lostAssertion(to, a, sc, todo)
 		return
 	}
 	m := made.block()
@@ -137,11 +143,30 @@ func (c *converter) assertion(to *sequence, a src, sc *scope) {
 	to.add(m, comments...)
 }
 
-func (c *converter) lost(to *sequence, a src, kind, why string) {
-	a.todo("%s", why)
-	a.get("type").todo("%s", why)
-	to.note(fmt.Sprintf("TODO: `%s`: %s", diag.CleanLine(kind), why))
+// lostAssertion makes the trial an error, unless the assertion only shows a score: without a counterpart nothing may pass.
+func (c *converter) lostAssertion(to *sequence, a src, sc *scope, why string) {
+	kind := a.get("type")
+	kind.todo("%s", why)
+	if w, ok := number(a.get("weight")); ok && w == 0 && !sc.nested {
+		a.todo("%s", why)
+		to.note(fmt.Sprintf("TODO: `%s`: %s (of weight 0: its score was only shown)", diag.CleanLine(kind.text()), why))
+		return
+	}
+	m := c.lost(to, a, cmp.Or(kind.text(), "assert"), why)
+	if !sc.nested {
+		c.nameAndWeight(m, a, sc)
+	}
 }
+
+// lost adds a scorer that never has a score.
+func (c *converter) lost(to *sequence, a src, kind, why string) *mapping {
+	a.todo("%s", why)
+	m := c.unscored(fmt.Sprintf("`%s`: %s", diag.CleanLine(kind), why))
+	to.add(m, "TODO: replace this by a check")
+	return m
+}
+
+func (c *converter) unscored(why string) *mapping { return one("unscored", textValue(escapeText(why))) }
 
 func (s *scorer) block() *mapping {
 	m := one(s.kind, s.value)
@@ -207,7 +232,7 @@ func (c *converter) assertionSet(to *sequence, a src, sc *scope) {
 	}
 	m, note := c.setOf(a, scorers)
 	if m == nil {
-		c.lost(to, a, "assert-set", note)
+		c.lostAssertion(to, a, sc, note)
 		return
 	}
 	if note != "" {
@@ -225,8 +250,13 @@ func (c *converter) assertionSet(to *sequence, a src, sc *scope) {
 // setOf joins the scorers of a set. For a threshold, it lists the smallest subsets whose weights reach it.
 func (c *converter) setOf(a src, scorers []yamlValue) (*mapping, string) {
 	threshold, ok := number(a.get("threshold"))
-	if len(scorers) == 0 || len(scorers) < len(a.get("assert").items()) && ok {
-		return nil, "a part of the set has no counterpart"
+	for _, s := range scorers {
+		if m, is := s.(*mapping); is && m.get("unscored") != nil {
+			return nil, "a part of the set has no counterpart: " + m.text("unscored")
+		}
+	}
+	if len(scorers) == 0 {
+		return nil, "the set is empty"
 	}
 	if !ok || threshold >= 1 {
 		return one("all", listOf(scorers)), ""
@@ -314,20 +344,21 @@ func minimal(weights []float64, threshold float64) (out [][]int) {
 func (c *converter) changesOf(a src, sc *scope) []change {
 	out := slices.Clone(sc.changes)
 	if t := a.get("transform"); !t.IsZero() {
-		if ch, ok := c.changeOf(t); ok {
-			out = append(out, ch)
-		}
+		out = append(out, c.changeOf(t))
 	}
 	return out
 }
 
-func (c *converter) changeOf(s src) (change, bool) {
+func (c *converter) changeOf(s src) change {
 	if choice := selection(s.text()); choice != nil {
 		s.ok("as `select` of the scorers")
-		return change{file: c.inline(s.text(), "transform", ".js"), choice: choice}, true
+		return change{file: c.inline(s.text(), "transform", ".js"), choice: choice}
 	}
 	file, ok := c.codeFile(s, "transform")
-	return change{file: file}, ok
+	if !ok {
+		return change{lost: "its `transform`: " + cmp.Or(s.note(), "it cannot be read")}
+	}
+	return change{file: file}
 }
 
 // targetChanges reports whether some target transforms its answer before scorers see it.
@@ -338,23 +369,29 @@ func (c *converter) targetChanges() bool {
 func (c *converter) converted(a assertion) (*scorer, string) {
 	changes := c.changesOf(a.src, a.in)
 	kind, known := assertionKinds()[a.base]
+	lost := ""
+	for _, ch := range changes {
+		lost = cmp.Or(lost, ch.lost)
+	}
 	switch ofTargets := c.targetChanges(); {
 	case !known:
-		return nil, "promptfoo knows no such type either"
+		return nil, "a type without a counterpart"
+	case kind.lost != "":
+		return nil, kind.lost
+	case lost != "" && kind.scorer == nil:
+		return nil, lost
 	case kind.code:
 		return c.codeScorer(a, changes)
-	case kind.scorer == nil:
-		return nil, kind.lost
 	case len(changes) == 0 && !ofTargets:
 		return kind.scorer(c, a)
-	case len(changes) == 1 && changes[0].choice != nil && !ofTargets:
+	case lost == "" && len(changes) == 1 && changes[0].choice != nil && !ofTargets:
 		return c.selected(a, changes[0])
-	case kind.inShim:
+	case lost == "" && kind.inShim:
 		return c.shimmed(a, changes)
 	}
 	made, todo := kind.scorer(c, a)
 	if made != nil && !made.plain {
-		made.note = cmp.Or(made.note, "it looks at the answer as it came: a transform in JavaScript has no counterpart here")
+		return nil, cmp.Or(lost, "code changes the answer before, which is only possible before checks that a shim has")
 	}
 	return made, todo
 }

@@ -56,6 +56,7 @@ func (j *judges) addTo(out *mapping) {
 	}
 }
 
+// judge returns the name of the judge that a provider becomes, "" if there is none, which the report says.
 func (c *converter) judge(s src) string {
 	if of := s.get("text"); !of.IsZero() { // an object with one provider for each use
 		if e := s.get("embedding"); !e.IsZero() {
@@ -88,12 +89,13 @@ func (c *converter) judge(s src) string {
 // notGraders matches providers that are not models of a service.
 var notGraders = pattern{expression: `^(exec:|https?(:|$)|echo$)`}
 
+// judgeOf returns the name of an assertion's judge, "" if it has no counterpart.
 func (c *converter) judgeOf(a src, sc *scope) string {
 	if p := a.get("provider"); !p.IsZero() {
 		return c.judge(p)
 	}
-	if sc.judge != "" {
-		return sc.judge
+	if sc.judge != nil {
+		return *sc.judge
 	}
 	name := "grader"
 	if c.judges.named(name) {
@@ -110,7 +112,7 @@ func openAIService() *mapping {
 	return new(mapping).set("protocol", textValue(v.protocol)).set("baseUrl", textValue(v.baseURL)).set("keyEnv", textValue(v.keyEnv))
 }
 
-// embedding records the model for `similar`.
+// embedding records the model for `similar`, or why it has no counterpart.
 func (c *converter) embedding(s src) {
 	if c.embeds == "" {
 		c.embeds = c.services.add("openai", openAIService())
@@ -128,8 +130,8 @@ func (c *converter) embedding(s src) {
 		s.ok("as `embedding`")
 		return
 	}
-	s.todo("name the model of the embedding in `embedding: {service, model}`")
-	c.tail.note("TODO: `" + s.path + "`: name the model in `embedding`")
+	c.unembedded = "name the model of the embedding in `embedding: {service, model}`"
+	s.todo("%s", c.unembedded)
 }
 
 func rubric(least, note string) toScorer {
@@ -147,34 +149,36 @@ func rubric(least, note string) toScorer {
 			return nil, "there is no rubric"
 		}
 		m := one("rubric", textValue(strings.Join(texts, "\n")))
-		return c.judged(m, a, least, note), ""
+		return c.judged(m, a, least, note)
 	}
 }
 
 // judged completes a judge's scorer with its name and threshold.
-func (c *converter) judged(m *mapping, a assertion, least, note string) *scorer {
+func (c *converter) judged(m *mapping, a assertion, least, note string) (*scorer, string) {
 	name := c.judgeOf(a.src, a.in)
-	if name != "" {
-		a.get("provider").ok("as the judge " + name)
+	if name == "" {
+		return nil, "its judge has no counterpart: a judge is a model of a service"
 	}
+	a.get("provider").ok("as the judge " + name)
 	own := a.get("rubricPrompt")
 	if own.IsZero() {
 		own = a.in.prompt
 	}
 	if !own.IsZero() {
-		if with, ok := c.ownPrompt(own, name, m); ok {
+		switch with, ok := c.ownPrompt(own, name, m); {
+		case ok:
 			name, m = with, new(mapping).set("with", one("rubric", m.get("rubric")))
-		} else {
-			note = cmp.Or(note, "TODO: `rubricPrompt`: "+own.fates.byPath[own.path].note)
+		case m.get("rubric") != nil:
+			return nil, "`rubricPrompt`: " + own.note()
+		default:
+			note = cmp.Or(note, "TODO: `rubricPrompt`: "+own.note())
 		}
 	}
-	if name != "" {
-		m.set("judge", textValue(name))
-	}
+	m.set("judge", textValue(name))
 	if t := threshold(a.src, least); t != "" {
 		m.set("min", t)
 	}
-	return &scorer{kind: "judge", value: m, note: note, not: a.not}
+	return &scorer{kind: "judge", value: m, note: note, not: a.not}, ""
 }
 
 func (c *converter) ownPrompt(s src, judge string, m *mapping) (string, bool) {
@@ -247,7 +251,7 @@ func question(kind string, value func(c *converter, a src) (yamlValue, string), 
 		if why != "" {
 			return nil, why
 		}
-		return c.judged(one(kind, v), a, "0", note), ""
+		return c.judged(one(kind, v), a, "0", note)
 	}
 }
 
@@ -285,7 +289,7 @@ func closedQA(c *converter, a assertion) (*scorer, string) {
 	if why != "" {
 		return nil, why
 	}
-	return c.judged(one("closedQA", one("criteria", textValue(text))), a, "", ""), ""
+	return c.judged(one("closedQA", one("criteria", textValue(text))), a, "", "")
 }
 
 // factuality uses promptfoo's values for the choices.
@@ -310,5 +314,5 @@ func (c *converter) factuality(a assertion) (*scorer, string) {
 		out.set(key, literal(values[key]))
 	}
 	m := one("factuality", one("reference", textValue(text)).set("values", out))
-	return c.judged(m, a, "", ""), ""
+	return c.judged(m, a, "", "")
 }

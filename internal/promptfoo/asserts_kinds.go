@@ -55,9 +55,9 @@ var assertionKinds = sync.OnceValue(func() map[string]assertionKind {
 		"word-count":                    {scorer: (*converter).words, inShim: true},
 		"finish-reason":                 {scorer: (*converter).finishReason},
 		"is-refusal":                    {scorer: (*converter).refusal},
-		"is-valid-openai-tools-call":    {scorer: (*converter).toolsCall},
-		"is-valid-openai-function-call": {scorer: (*converter).toolsCall},
-		"is-valid-function-call":        {scorer: (*converter).toolsCall},
+		"is-valid-openai-tools-call":    {lost: toolsLost},
+		"is-valid-openai-function-call": {lost: toolsLost},
+		"is-valid-function-call":        {lost: toolsLost},
 		"tool-call-f1":                  {scorer: (*converter).toolF1},
 
 		"llm-rubric":              {scorer: rubric("", "")},
@@ -107,6 +107,8 @@ var assertionKinds = sync.OnceValue(func() map[string]assertionKind {
 	}
 })
 
+const toolsLost = "the arguments of calls are not checked against the schemas of tools; `toolCalls` compares names and arguments"
+
 // codeScorer makes a scorer that runs an assertion in JavaScript or Python through a shim.
 func (c *converter) codeScorer(a assertion, changes []change) (*scorer, string) {
 	v, base := a.get("value"), a.base
@@ -120,7 +122,7 @@ func (c *converter) codeScorer(a assertion, changes []change) (*scorer, string) 
 		ref, _ = c.authored(v, base)
 		file, _, _ = strings.Cut(ref, ":")
 		if file == "" {
-			return nil, v.fates.byPath[v.path].note
+			return nil, v.note()
 		}
 	} else {
 		if strings.TrimSpace(v.text()) == "" {
@@ -274,7 +276,7 @@ func (c *converter) shimmed(a assertion, changes []change) (*scorer, string) {
 	if !v.IsZero() && !v.IsNull() && base != "is-json" && base != "contains-json" {
 		value, ok := c.rendered(v, dialect{})
 		if !ok {
-			return nil, cmp.Or(v.fates.byPath[v.path].note, "the value has no counterpart")
+			return nil, cmp.Or(v.note(), "the value has no counterpart")
 		}
 		args.set("value", value)
 	}

@@ -29,7 +29,7 @@ func (c *converter) expected(s src) (string, string) {
 	}
 	text, ok := c.text(s, dialect{})
 	if !ok {
-		return "", s.fates.byPath[s.path].note
+		return "", s.note()
 	}
 	return text, ""
 }
@@ -201,7 +201,7 @@ func (c *converter) schemaFile(s src, ref string) (*mapping, string, string) {
 	}
 	file, ok := c.load(s, ref)
 	if !ok {
-		return nil, "", s.fates.byPath[s.path].note
+		return nil, "", s.note()
 	}
 	if !file.IsMapping() {
 		return nil, "", "the schema in " + path.Base(ref) + " is not a mapping"
@@ -296,6 +296,9 @@ func overlap(kind, byDefault, note string, more ...keyValue) toScorer {
 		value.entries = append(value.entries, more...)
 		if kind == "similar" {
 			c.embedding(a.get("provider"))
+			if c.unembedded != "" {
+				return nil, c.unembedded
+			}
 		}
 		return &scorer{kind: kind, value: value.set("min", threshold(a.src, byDefault)), not: a.not, note: note}, ""
 	}
@@ -352,13 +355,6 @@ func (c *converter) refusal(a assertion) (*scorer, string) {
 	return &scorer{
 		kind: "refusal", value: literal(fmt.Sprint(!a.not)),
 		note: "evalrun has its own list of the ways to decline; an empty answer is neither",
-	}, ""
-}
-
-func (c *converter) toolsCall(a assertion) (*scorer, string) {
-	return &scorer{
-		kind: "toolCalls", value: textValue("none"), not: !a.not, plain: true,
-		note: "it looks whether tools are called; their arguments are not checked against the schema",
 	}, ""
 }
 

@@ -31,7 +31,7 @@ func TestATableOfTestsBecomesADataset(t *testing.T) {
 	t.Parallel()
 	w := tested(t, "tests: t.csv", "t.csv",
 		"q,__expected,__expected1,__description,__metadata:area,__threshold,__prefix,__odd\n"+
-			"\"a, \"\"b\"\"\",equals:x,contains:y,first,north,0.5,,\nשלום,,,,,,,\n")
+			"\"a, \"\"b\"\"\",equals:x,contains:y,first,north,0.5,Say: ,\nשלום,,,,,,,\n")
 	expect.Same(t, "problems", w.problems, "")
 	expect.Contains(t, "suite", w.suite, `cases:
   - dataset: data/t.csv
@@ -39,16 +39,16 @@ func TestATableOfTestsBecomesADataset(t *testing.T) {
     tags: "{{.case_tags}}"
     threshold: "{{.case_threshold}}"
     scorerColumn: case_scorers
-# TODO: the column `+"`__prefix`"+` of t.csv has no counterpart
 `)
-	expect.Same(t, "dataset", w.files["data/t.csv"], `q,case_scorers,case_name,case_tags,case_threshold
-"a, ""b""","[{""equals"":""x""},{""contains"":""y""}]",first,area:north,0.5
-שלום,"[{""expr"":""true""}]",row 2,,
+	expect.Contains(t, "suite", w.suite, `text: "{{.prompt_prefix}}{{.q}}"`)
+	expect.Same(t, "dataset", w.files["data/t.csv"], `q,case_scorers,case_name,case_tags,case_threshold,prompt_prefix
+"a, ""b""","[{""equals"":""x""},{""contains"":""y""}]",first,area:north,0.5,Say: 
+שלום,"[{""expr"":""true""}]",row 2,,,
 `)
 	for _, line := range []string{
 		"- `t.csv: q` (line 1): imported: as a column of the dataset",
 		"- `t.csv: __metadata:area` (line 1): imported with a difference: as tags of the form KEY:VALUE in the column case_tags",
-		"- `t.csv: __prefix` (line 1): not expressible: a column of this name has no counterpart",
+		"- `t.csv: __prefix` (line 1): imported: as the column prompt_prefix",
 		"- `t.csv: __odd` (line 1): ignored by promptfoo itself: promptfoo has no such column",
 	} {
 		expect.Contains(t, "report", w.report(), line)

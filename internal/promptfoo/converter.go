@@ -21,23 +21,28 @@ type converter struct {
 	files  map[string][]byte
 	shims  *shims
 
-	head     mapping // description, tags and other keys at the beginning
-	services services
-	targets  []*target
-	prompts  []*prompt
-	judges   judges
-	embeds   string // the embedding service, "" if no scorer needs embeddings
-	embedder string // its model
-	cases    []*testCase
-	sets     []*mapping // datasets
-	defaults defaults
-	limits   mapping
-	tail     mapping // TODOs without a place
-	metrics  mapping
-	prices   *mapping
-	own      map[string][2]string // prices in the configuration, by model
-	priced   map[string]*target   // the targets whose configuration has these prices
-	top      src
+	head       mapping // description, tags and other keys at the beginning
+	services   services
+	targets    []*target
+	prompts    []*prompt
+	judges     judges
+	embeds     string // the embedding service, "" if no scorer needs embeddings
+	embedder   string // its model
+	unembedded string // why the embedding of the source has no counterpart, "" if it has one
+	cases      []*testCase
+	missing    []*testCase     // for tests that cannot be imported
+	broken     map[string]bool // variables whose values cannot be imported
+	affixes    map[string]bool // which of prefixVariable and suffixVariable some test has
+	everywhere sequence        // scorers of every test
+	sets       []*mapping      // datasets
+	defaults   defaults
+	limits     mapping
+	tail       mapping // TODOs without a place
+	metrics    mapping
+	prices     *mapping
+	own        map[string][2]string // prices in the configuration, by model
+	priced     map[string]*target   // the targets whose configuration has these prices
+	top        src
 
 	uses      map[string]bool   // variables in templates
 	columns   []map[string]bool // variables of each case or dataset
@@ -63,6 +68,8 @@ func newConverter(s *configSource) *converter {
 		texts:    map[string]bool{},
 		typed:    map[string]bool{},
 		metric:   map[string]string{},
+		broken:   map[string]bool{},
+		affixes:  map[string]bool{},
 		outer:    map[string]string{},
 		services: services{},
 		judges:   judges{},
@@ -211,7 +218,7 @@ func (d dialect) check(text string) error {
 func (c *converter) missingVariables() {
 	var missing []string
 	for _, name := range slices.Sorted(maps.Keys(c.uses)) {
-		if c.defaults.vars.get(name) == nil &&
+		if c.defaults.vars.get(name) == nil && !c.broken[name] &&
 			slices.ContainsFunc(c.columns, func(has map[string]bool) bool { return !has[name] }) {
 			missing = append(missing, name)
 		}

@@ -2,6 +2,7 @@ package promptfoo
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -26,7 +27,7 @@ func magic(column string) bool { return strings.HasPrefix(column, "__") }
 func (c *converter) csvTests(s src, name string) {
 	t, err := c.table(name)
 	if err != nil {
-		c.lose(s, "tests of "+name, err.Error())
+		c.loseTests(s, name, err.Error())
 		return
 	}
 	rows, columns := c.convertTable(t)
@@ -75,10 +76,31 @@ func (c *converter) table(name string) (*testTable, error) {
 		return nil, fmt.Errorf("%s has no line with the names of its columns", name)
 	}
 	t := &testTable{name: name, header: all[0], rows: all[1:]}
+	if err := c.fillFiles(t); err != nil {
+		return nil, err
+	}
 	for i := range t.header {
 		t.header[i] = strings.TrimSpace(t.header[i])
 	}
 	return t, nil
+}
+
+// fillFiles puts the texts of files in the place of cells that name them.
+func (c *converter) fillFiles(t *testTable) error {
+	for i, row := range t.rows {
+		for j, cell := range row {
+			if j >= len(t.header) || magic(strings.TrimSpace(t.header[j])) || !strings.HasPrefix(cell, "file://") {
+				continue
+			}
+			var problems diagList
+			n, ok := yaml.Parse(t.name, []byte(strconv.Quote(cell)), &problems)
+			at := src{n, "cell", t.name, newFates(c.fates.secrets)}
+			if row[j] = c.fileText(at, cell); !ok || at.why() != nil {
+				return fmt.Errorf("row %d: %s", i+1, cmp.Or(at.note(), cell))
+			}
+		}
+	}
+	return nil
 }
 
 // convertTable returns rows of variables, with columns for names and scorers.
@@ -132,9 +154,14 @@ func (c *converter) extraColumns(t *testTable) (out []string) {
 		case strings.HasPrefix(h, "__metadata:"):
 			add(tagColumn)
 			f = fate{statusDiffers, "as tags of the form KEY:VALUE in the column " + tagColumn}
-		case h == "__prefix" || h == "__suffix" || h == "__providerOutput":
-			f = fate{statusTODO, "a column of this name has no counterpart"}
-			c.tail.note("TODO: the column `" + h + "` of " + t.name + " has no counterpart")
+		case affixColumns[h] != "":
+			add(affixColumns[h])
+			c.affixes[affixColumns[h]] = true
+			c.columns[len(c.columns)-1][affixColumns[h]] = true
+			f.note = "as the column " + affixColumns[h]
+		case h == "__providerOutput":
+			add(scorersColumn)
+			f = fate{statusTODO, testTODO["providerOutput"]}
 		default:
 			f = fate{statusIgnored, "promptfoo has no such column"}
 		}
@@ -142,6 +169,8 @@ func (c *converter) extraColumns(t *testTable) (out []string) {
 	}
 	return out
 }
+
+var affixColumns = map[string]string{"__prefix": prefixVariable, "__suffix": suffixVariable}
 
 func (c *converter) cell(t *testTable, row int, cells map[string]string, column string) string {
 	switch column {
@@ -156,6 +185,10 @@ func (c *converter) cell(t *testTable, row int, cells map[string]string, column 
 		return strings.Join(rowTags(t.header, cells), ",")
 	case scorersColumn:
 		return c.rowScorers(t, row, cells)
+	case prefixVariable:
+		return cmp.Or(cells["__prefix"], c.defaults.prefix)
+	case suffixVariable:
+		return cmp.Or(cells["__suffix"], c.defaults.suffix)
 	}
 	return cells[column]
 }
@@ -184,6 +217,9 @@ func (c *converter) rowScorers(t *testTable, row int, cells map[string]string) s
 			assertionCell{at: fmt.Sprintf("%s: row %d %s", t.name, row+1, h), text: cell, row: cells, config: config},
 		)
 		n++
+	}
+	if strings.TrimSpace(cells["__providerOutput"]) != "" {
+		all.add(c.unscored(testTODO["providerOutput"]))
 	}
 	if all.empty() && c.defaults.scorers.empty() {
 		all.add(one("expr", textValue("true")))

@@ -158,6 +158,9 @@ func (s src) why() []string {
 	return nil
 }
 
+// note is what the report says of a value.
+func (s src) note() string { return s.fates.byPath[s.path].note }
+
 func (s src) seen() bool {
 	_, there := s.fates.byPath[s.path]
 	return there

@@ -293,7 +293,7 @@ func (c *converter) textPrompts(all *sequence, p *prompt, to []*target) {
 			"TODO: the prompt " + cut(
 				strings.Join(strings.Fields(cmp.Or(p.label, p.text)), " "),
 				60,
-			) + ": " + p.at.fates.byPath[p.at.path].note,
+			) + ": " + p.at.note(),
 		)
 		return
 	}
@@ -312,8 +312,25 @@ func (c *converter) textPrompts(all *sequence, p *prompt, to []*target) {
 	}
 }
 
+// Variables with the prefix and suffix of a test's prompts, where some test has one.
+const (
+	prefixVariable = "prompt_prefix"
+	suffixVariable = "prompt_suffix"
+)
+
 func (c *converter) affixed(text string) string {
-	return c.defaults.prefix + text + c.defaults.suffix
+	return c.affixOf(prefixVariable, c.defaults.prefix) + text + c.affixOf(suffixVariable, c.defaults.suffix)
+}
+
+// affixOf is the text before or after a prompt. Tests that have none of their own take that of defaultTest.
+func (c *converter) affixOf(variable, byDefault string) string {
+	if !c.affixes[variable] {
+		return byDefault
+	}
+	if c.defaults.vars.get(variable) == nil {
+		c.defaults.vars.set(variable, textValue(byDefault))
+	}
+	return "{{." + variable + "}}"
 }
 
 func (c *converter) chatPrompts(all *sequence, p *prompt, in []chatTurn, to []*target) {
@@ -321,7 +338,7 @@ func (c *converter) chatPrompts(all *sequence, p *prompt, in []chatTurn, to []*t
 		m := c.begin(all, p, g)
 		system, turns, ok := c.turns(p, in)
 		if !ok {
-			all.note("TODO: the prompt " + cmp.Or(p.label, p.at.path) + ": " + p.at.fates.byPath[p.at.path].note)
+			all.note("TODO: the prompt " + cmp.Or(p.label, p.at.path) + ": " + p.at.note())
 			continue
 		}
 		if system != "" && m.get("system") == nil {

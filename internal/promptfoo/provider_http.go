@@ -319,6 +319,7 @@ func (c *converter) responseCode(t *target, s src) {
 	file, ok := c.codeFile(s, "response")
 	if !ok {
 		t.comments = append(t.comments, "TODO: `transformResponse`: write jq in `answer` that gives the text")
+		c.unjudged(t, "`transformResponse`: "+s.note())
 		return
 	}
 	t.changes = append(t.changes, file)

@@ -295,5 +295,12 @@ func (c *converter) change(t *target, s src) {
 	}
 	if file, ok := c.codeFile(s, "transform"); ok {
 		t.changes = append(t.changes, file)
+		return
 	}
+	c.unjudged(t, "`transform`: "+s.note())
+}
+
+// unjudged leaves every answer of a target without a score, as the source would judge others.
+func (c *converter) unjudged(t *target, why string) {
+	c.everywhere.add(c.unscored(why).set("arms", texts(t.name+"/*")), "TODO: replace this")
 }

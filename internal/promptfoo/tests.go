@@ -3,6 +3,7 @@ package promptfoo
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -25,13 +26,13 @@ type defaults struct {
 	prefix    string
 	suffix    string
 	changes   []change // transforms of every answer
-	judge     string   // name of the judge that grades
+	judge     *string  // name of the judge that grades, see scope
 	prompt    src      // of judges
 	at        src
 }
 
 // testKeys are keys of tests that promptfoo knows and no reader handles.
-var testKeys = []string{"providerOutput", "assertScoringFunction", "provider", "providers", "prompts"}
+var testKeys = []string{"provider", "providers", "prompts"}
 
 // readDefaults reads defaultTest, which may name a file.
 func (c *converter) readDefaults(s src) {
@@ -53,24 +54,30 @@ func (c *converter) readDefaults(s src) {
 	c.defaults.at = in
 	c.defaultOptions(in.get("options"))
 	for _, e := range in.get("vars").entries() {
-		c.defaults.vars.set(e.key, c.variable(e.src, nil), e.why()...)
+		c.setVariable(&c.defaults.vars, e, nil)
 	}
 	in.get("vars").ok("as `defaults.vars`")
 	c.defaults.tags = c.tags(in.get("metadata"))
 	if t := in.get("threshold"); !t.IsZero() {
-		c.defaults.threshold = c.share(t, "threshold")
+		if c.defaults.threshold = c.share(t, "threshold"); c.defaults.threshold == nil {
+			c.everywhere.add(c.unscored("`threshold`: "+t.note()), "TODO: replace this")
+		}
 	}
 	scope := &scope{
 		changes: c.defaults.changes, judge: c.defaults.judge, prompt: c.defaults.prompt,
 		names: map[string]bool{}, defaults: true,
 	}
 	c.assertions(&c.defaults.scorers, in.get("assert"), scope)
+	c.untested(&c.defaults.scorers, in)
 	in.rest(testKeys...)
 	in.ok("as `defaults`")
 }
 
 func (c *converter) defaultOptions(s src) {
 	o := c.testOptions(s)
+	for _, why := range o.lost {
+		c.everywhere.add(c.unscored(why), "TODO: replace this")
+	}
 	c.defaults.changes, c.defaults.judge, c.defaults.prefix, c.defaults.suffix = o.changes, o.judge, o.prefix, o.suffix
 	c.defaults.prompt = o.prompt
 	if o.repeats > 0 {
@@ -97,13 +104,15 @@ func (c *converter) tests(s src) {
 			item.ok("empty")
 		case item.IsScalar():
 			c.testFiles(item, item.text())
+		case item.get("$ref").why() != nil:
+			c.loseTests(item, item.get("$ref").text(), item.get("$ref").note())
 		case !item.get("path").IsZero():
 			const why = "a program makes these tests, and an import runs nothing; save what it makes as YAML and name that file"
-			c.lose(item, "tests of "+item.get("path").text(), why)
+			c.loseTests(item, item.get("path").text(), why)
 		case item.IsMapping():
 			c.test(item, nil)
 		default:
-			item.todo("expected a test or the name of a file")
+			c.loseTests(item, item.text(), "expected a test or the name of a file")
 		}
 	}
 }
@@ -124,7 +133,7 @@ func (c *converter) testFiles(s src, ref string) {
 		}
 	}
 	if why != "" {
-		c.lose(s, "tests of "+diag.CleanLine(ref), why)
+		c.loseTests(s, ref, why)
 		return
 	}
 	s.ok("read from " + strings.Join(files, ", "))
@@ -140,13 +149,24 @@ func (c *converter) testFile(s src, name string) {
 	case ".jsonl", ".ndjson":
 		c.lineTests(s, name)
 	case ".yaml", ".yml", ".json":
-		if file, ok := c.load(s, name); ok {
-			c.tests(file)
-			c.fates.account(file)
+		file, ok := c.load(s, name)
+		if !ok {
+			c.loseTests(s, name, s.note())
+			return
 		}
+		c.tests(file)
+		c.fates.account(file)
 	default:
-		s.todo("tests are read from .csv, .tsv, .jsonl, .json and .yaml, not from %s", name)
+		c.loseTests(s, name, "tests are read from .csv, .tsv, .jsonl, .json and .yaml")
 	}
+}
+
+// loseTests leaves a case that is an error in the place of tests, so that the rest of the suite does not pass for the whole.
+func (c *converter) loseTests(s src, ref, why string) {
+	what := "tests of " + cut(diag.CleanLine(ref), 150)
+	c.lose(s, what, why)
+	m := new(mapping).set("name", textValue(c.caseName(what))).set("scorers", listOf([]yamlValue{c.unscored(why)}))
+	c.missing = append(c.missing, &testCase{block: m})
 }
 
 // test makes a case for each combination of the values of its variables. with has variables from around the
@@ -158,7 +178,19 @@ func (c *converter) test(s src, with *mapping) {
 	title := s.get("description")
 	m.set("name", textValue(c.caseName(cmp.Or(title.text(), c.nextTitle()))))
 	title.ok("as the case's name")
-	vars, matrix := c.variables(c.resolved(s.get("vars")), with, o.whole)
+	of := c.resolved(s.get("vars"))
+	vars, matrix := c.variables(of, with, o.whole)
+	for _, part := range append(of.items(), of.get("$ref")) {
+		if part.why() != nil && !part.IsMapping() {
+			o.lost = append(o.lost, "`vars`: "+part.note())
+		}
+	}
+	for name, text := range map[string]string{prefixVariable: o.prefix, suffixVariable: o.suffix} {
+		if text != "" {
+			vars.set(name, textValue(text))
+			c.columns[len(c.columns)-1][name], c.affixes[name] = true, true
+		}
+	}
 	if !vars.empty() {
 		m.set("vars", vars)
 	}
@@ -172,6 +204,8 @@ func (c *converter) test(s src, with *mapping) {
 	if th := s.get("threshold"); !th.IsZero() {
 		if v := c.share(th, "threshold"); v != nil {
 			m.set("threshold", v)
+		} else {
+			o.lost = append(o.lost, "`threshold`: "+th.note())
 		}
 	}
 	if o.repeats > 0 {
@@ -181,10 +215,6 @@ func (c *converter) test(s src, with *mapping) {
 		m.set("inheritScorers", literal("false"))
 	}
 	c.testScorers(t, s, o)
-	if p := s.get("providerOutput"); !p.IsZero() {
-		p.todo("an answer that is given: `evalrun run --answers FILE` takes such answers")
-		t.comments = append(t.comments, "TODO: `providerOutput`: `evalrun run --answers FILE` takes given answers")
-	}
 	s.rest(testKeys...)
 	s.ok("as the case")
 	c.cases = append(c.cases, t)
@@ -201,16 +231,30 @@ func (c *converter) testScorers(t *testCase, s src, o options) {
 	}
 	sc.typed = typedIn(s.get("vars"), c.defaults.at.get("vars"))
 	c.assertions(scorers, s.get("assert"), sc)
+	c.untested(scorers, s)
+	for _, why := range o.lost {
+		scorers.add(c.unscored(why), "TODO: replace this")
+	}
 	if scorers.empty() && (c.defaults.scorers.empty() || o.alone) {
 		anyAnswer(scorers)
 	}
 	if len(scorers.items) > 0 {
 		t.block.set("scorers", scorers)
 	}
-	if f := s.get("assertScoringFunction"); !f.IsZero() {
-		f.todo("a function of its own for the score has no counterpart; `metrics` compute with named scorers")
-		t.comments = append(t.comments, "TODO: `assertScoringFunction` has no counterpart")
+}
+
+// untested makes a test an error for keys that change what it tests and have no counterpart.
+func (c *converter) untested(to *sequence, s src) {
+	for _, key := range slices.Sorted(maps.Keys(testTODO)) {
+		if f := s.get(key); !f.IsZero() {
+			c.lost(to, f, key, testTODO[key])
+		}
 	}
+}
+
+var testTODO = map[string]string{
+	"assertScoringFunction": "a function of its own for the score has no counterpart; `metrics` compute with named scorers",
+	"providerOutput":        "an answer that is given: `evalrun run --answers FILE` takes such answers",
 }
 
 // anyAnswer makes a test without assertions pass for any answer.
@@ -384,6 +428,18 @@ func (c *converter) opened(s src) (out []src) {
 	return out
 }
 
+// filled gives a case that is only an error some text for each variable, so that it loads.
+func (c *converter) filled(t *testCase) *testCase {
+	vars := &mapping{}
+	for _, name := range slices.Sorted(maps.Keys(c.uses)) {
+		vars.set(name, textValue("missing"))
+	}
+	if !vars.empty() {
+		t.block.set("vars", vars)
+	}
+	return t
+}
+
 func (c *converter) addCases(out *mapping) {
 	d := &mapping{}
 	if c.defaults.repeats > 1 {
@@ -398,6 +454,7 @@ func (c *converter) addCases(out *mapping) {
 	if c.defaults.threshold != nil {
 		d.set("threshold", c.defaults.threshold)
 	}
+	c.defaults.scorers.items = append(c.defaults.scorers.items, c.everywhere.items...)
 	if len(c.defaults.scorers.items) > 0 {
 		d.set("scorers", &c.defaults.scorers)
 	}
@@ -405,7 +462,15 @@ func (c *converter) addCases(out *mapping) {
 		out.set("defaults", d)
 	}
 	all := &sequence{}
+	if len(c.cases)+len(c.sets) > 0 { // else the suite has no case, and is refused
+		for _, t := range c.missing {
+			c.cases = append(c.cases, c.filled(t))
+		}
+	}
 	for _, t := range c.cases {
+		if own, is := t.block.get("scorers").(*sequence); is && t.block.get("inheritScorers") != nil {
+			own.items = append(own.items, c.everywhere.items...)
+		}
 		all.add(t.block, t.comments...)
 	}
 	for _, s := range c.sets {

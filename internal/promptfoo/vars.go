@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -30,16 +31,36 @@ func (c *converter) variables(s src, with *mapping, whole bool) (vars, matrix *m
 	known := scalars(s)
 	for _, e := range s.entries() {
 		has[e.key] = true
-		if values := c.several(e.src); values != nil && !whole {
+		values := c.several(e.src)
+		switch {
+		case e.why() != nil || slices.ContainsFunc(e.items(), func(item src) bool { return item.why() != nil }):
+			c.lackVariable(vars, e)
+			continue
+		case values != nil && !whole:
 			matrix.set(e.key, values)
 			e.ok("as `matrix`, since promptfoo makes a test of each")
 			continue
 		}
-		vars.set(e.key, c.variable(e.src, known), e.why()...)
+		c.setVariable(vars, e, known)
 	}
 	s.ok("as `vars`")
 	c.columns = append(c.columns, has)
 	return vars, matrix
+}
+
+// setVariable sets a variable. One whose value cannot be imported stays undefined, so that nothing is sent without it.
+func (c *converter) setVariable(vars *mapping, e keyed, known map[string]string) {
+	value := c.variable(e.src, known)
+	if e.why() != nil {
+		c.lackVariable(vars, e)
+		return
+	}
+	vars.set(e.key, value)
+}
+
+func (c *converter) lackVariable(vars *mapping, e keyed) {
+	c.broken[e.key] = true
+	vars.note("TODO: `" + diag.CleanLine(e.key) + "`: see " + ReportFile)
 }
 
 func (c *converter) variableFiles(s src, vars *mapping, has map[string]bool) {
@@ -221,13 +242,14 @@ func compactJSON(s src) string {
 
 type options struct {
 	changes []change
-	judge   string
-	prompt  src // of judges
+	judge   *string // see scope
+	prompt  src     // of judges
 	prefix  string
 	suffix  string
 	repeats int
-	whole   bool // lists are values of variables
-	alone   bool // the assertions of defaultTest do not apply
+	lost    []string // why the test is another one without keys that have no counterpart
+	whole   bool     // lists are values of variables
+	alone   bool     // the assertions of defaultTest do not apply
 }
 
 func (c *converter) testOptions(s src) (o options) {
@@ -236,13 +258,11 @@ func (c *converter) testOptions(s src) (o options) {
 	}
 	for _, key := range []string{"transform", "postprocess"} {
 		if t := s.get(key); !t.IsZero() {
-			if ch, ok := c.changeOf(t); ok {
-				o.changes = append(o.changes, ch)
-			}
+			o.changes = append(o.changes, c.changeOf(t))
 		}
 	}
 	if p := s.get("provider"); !p.IsZero() {
-		o.judge = c.judge(p)
+		o.judge = new(c.judge(p))
 	}
 	o.whole = s.get("disableVarExpansion").text() == "true"
 	s.get("disableVarExpansion").ok("as `vars` instead of `matrix`")
@@ -252,13 +272,17 @@ func (c *converter) testOptions(s src) (o options) {
 		o.repeats = int(n)
 		s.get("repeat").ok("as `repeats`")
 	}
-	c.affix(s.get("prefix"), &o.prefix)
-	c.affix(s.get("suffix"), &o.suffix)
+	for key, to := range map[string]*string{"prefix": &o.prefix, "suffix": &o.suffix} {
+		if a := s.get(key); !c.affix(a, to) {
+			o.lost = append(o.lost, "`"+key+"`: "+a.note())
+		}
+	}
 	o.prompt = s.get("rubricPrompt")
 	o.prompt.ok("in judges of `llm-rubric`")
 	for _, key := range []string{"transformVars", "storeOutputAs"} {
 		if t := s.get(key); !t.IsZero() {
-			c.lose(t, "`"+t.path+"`", optionTODO[key])
+			t.todo("%s", optionTODO[key])
+			o.lost = append(o.lost, "`"+key+"`: "+optionTODO[key])
 		}
 	}
 	s.get("runSerially").differs("as a flag: `evalrun run --concurrency 1`")
@@ -272,18 +296,16 @@ var optionTODO = map[string]string{
 	"storeOutputAs": "a test cannot use the answer of another; write a live chat (`live: true`)",
 }
 
-// affix reads a prefix or a suffix of prompts, which only defaultTest may have.
-func (c *converter) affix(s src, to *string) {
-	if s.IsZero() {
-		return
+// affix reads a prefix or a suffix of prompts. In a single test it is the value of a variable, which cannot be a template.
+func (c *converter) affix(s src, to *string) bool {
+	text, ok := c.text(s, dialect{})
+	if ok && !strings.HasPrefix(s.path, "defaultTest") && strings.Contains(text, "{{") {
+		s.todo("the prefix or suffix of one test's prompts is a variable here, and never a template")
+		ok = false
 	}
-	if strings.HasPrefix(s.path, "defaultTest") {
-		if text, ok := c.text(s, dialect{}); ok {
-			*to = text
-			s.ok("in every prompt")
-		}
-		return
+	if ok {
+		*to = text
+		s.ok("in the prompts")
 	}
-	s.todo("a prefix or suffix of one test's prompts has no counterpart; make it a variable of the prompt")
-	c.tail.note("TODO: `" + s.path + "`: make it a variable of the prompt")
+	return ok
 }
