@@ -1,10 +1,15 @@
 package reports
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/clipperhouse/displaywidth"
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
 )
 
 type gridColumn struct {
@@ -37,25 +42,78 @@ func (t *screen) grid(columns []gridColumn, rows [][]string) {
 	t.out.WriteString(drawn(widths, header, rows))
 }
 
-// drawn is a table whose cells are cut to the widths, each between two spaces.
+// drawn is a table whose cells are cut to the widths.
 func drawn(widths []int, header []string, rows [][]string) string {
 	var out strings.Builder
-	writeRow(&out, widths, header)
-	out.WriteString(strings.Repeat("─", total(widths)) + "\n")
+	var in standIns
+	g := tablewriter.NewTable(&out, gridStyle()...)
+	g.Header(in.hide(widths, header))
 	for _, row := range rows {
-		writeRow(&out, widths, row)
+		if err := g.Append(in.hide(widths, row)); err != nil { // rows of strings always fit
+			panic(err)
+		}
 	}
-	return out.String()
+	if err := g.Render(); err != nil { // it writes to memory
+		panic(err)
+	}
+	return in.show(out.String())
 }
 
-func writeRow(out *strings.Builder, widths []int, cells []string) {
-	for i, cell := range cells {
-		if shownWidth(cell) > widths[i] {
-			cell = displaywidth.TruncateString(cell, widths[i], "...")
-		}
-		out.WriteString(" " + cell + strings.Repeat(" ", max(0, widths[i]-shownWidth(cell))+1))
+func gridStyle() []tablewriter.Option {
+	return []tablewriter.Option{
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
+			Borders: tw.Border{Left: tw.Off, Right: tw.Off, Top: tw.Off, Bottom: tw.Off},
+			Symbols: tw.NewSymbolCustom("report").WithRow(ruleStandIn),
+			Settings: tw.Settings{
+				Separators: tw.Separators{BetweenColumns: tw.Off, BetweenRows: tw.Off},
+				Lines:      tw.Lines{ShowHeaderLine: tw.On},
+			},
+		})),
+		tablewriter.WithHeaderAutoFormat(tw.Off), tablewriter.WithHeaderAlignment(tw.AlignLeft), tablewriter.WithRowAlignment(tw.AlignLeft),
+		tablewriter.WithHeaderAutoWrap(tw.WrapNone), tablewriter.WithRowAutoWrap(tw.WrapNone), tablewriter.WithTrimSpace(tw.Off),
 	}
-	out.WriteString("\n")
+}
+
+// standIns are the cells that the table writer would measure wrongly, in the order of the table. The writer adds up
+// characters, so an emoji of a family is as wide as its members, and it depends on the locale. So it draws marks as wide
+// as the cell instead.
+type standIns []string
+
+// Marks are unassigned characters, so no clean text contains them.
+const (
+	cellStandIn = "\U00040000"
+	ruleStandIn = "\U00040001"
+)
+
+var cellMarks = regexp.MustCompile(cellStandIn + "+")
+
+// hide cuts cells to the widths, and replaces those that are not plain ASCII with marks.
+func (in *standIns) hide(widths []int, cells []string) []string {
+	out := slices.Clone(cells)
+	for i, cell := range out {
+		width := shownWidth(cell)
+		if width > widths[i] {
+			cell = displaywidth.TruncateString(cell, widths[i], "...")
+			width = displaywidth.String(cell)
+		}
+		if width > 0 && strings.ContainsFunc(cell, func(r rune) bool { return r >= utf8.RuneSelf }) {
+			*in = append(*in, cell)
+			cell = strings.Repeat(cellStandIn, width)
+		}
+		out[i] = cell
+	}
+	return out
+}
+
+// show is a drawn table with the cells instead of their marks.
+func (in *standIns) show(table string) string {
+	hidden := *in
+	table = cellMarks.ReplaceAllStringFunc(table, func(string) string {
+		cell := hidden[0]
+		hidden = hidden[1:]
+		return cell
+	})
+	return strings.ReplaceAll(table, ruleStandIn, "─")
 }
 
 // plain are columns that always stay as they are.
