@@ -1,88 +1,139 @@
 package docs
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
-// maxFound is how many pages About names.
-const maxFound = 5
+// maxFound is how many pages About names, and asWritten what a page gets for the words as they were written.
+const (
+	maxFound  = 6
+	asWritten = 0.7
+)
 
-// elsewhere are pages about words that people look up and that pages do not dwell on.
-var elsewhere = map[string][]string{
-	"ci": {"github", "gitlab"}, "pipeline": {"github", "gitlab"}, "nightly": {"github", "gitlab", "history"},
-	"threshold": {"gate", "scorers"}, "benchmark": {"best", "race"}, "regression": {"compare", "verdicts"}, "mock": {"emulator"},
+// synonyms are what pages say instead of words that people look up, by stem.
+var synonyms = map[string]string{
+	"ab": "compare prompts", "autocomplet": "editors complete", "benchmark": "rank", "cancel": "interrupted", "ci": "github gitlab",
+	"concurrenc": "running progress", "confidential": "content", "convers": "chat turns", "dock": "install", "excel": "csv spreadsheets",
+	"flak": "repeats quarantine", "mock": "emulator", "nightl": "history github", "offlin": "record replay emulator",
+	"pipelin": "github gitlab", "pr": "pull", "privac": "content", "python": "program", "regression": "baseline",
+	"rubric": "judge criteria", "sampl": "cases power", "shar": "publish", "significanc": "verdicts intervals",
+	"statistical": "statistics", "temperatur": "generation config sampling", "threshold": "gate", "vscod": "editors",
 }
 
-// WithSection returns the first page with a section of that anchor, preferring reference pages; nil when there is none.
-func WithSection(anchor string) *Page {
-	pages := slices.Clone(Pages())
-	slices.SortStableFunc(pages, func(a, b Page) int { return rank(a) - rank(b) })
-	for _, p := range pages {
-		if slices.Contains(p.Anchors()[1:], anchor) {
-			return &p
-		}
-	}
-	return nil
+// unsaid are words of a question that say nothing about a page.
+var unsaid = map[string]bool{
+	"a": true, "an": true, "and": true, "as": true, "can": true, "do": true, "for": true, "from": true, "how": true, "i": true, "in": true,
+	"is": true, "it": true, "my": true, "of": true, "on": true, "or": true, "the": true, "to": true, "use": true, "what": true, "with": true,
 }
 
-// rank orders pages for people who look something up.
-func rank(p Page) int {
-	return slices.Index([]string{"reference", "how-to", "explanation", "tutorial"}, p.Part)
-}
+// stems counts the words of a page by stem, each place by its weight.
+type stems map[string]float64
 
-// About names up to five pages about a word, or words: first the ones that have it in a heading, then by how often
-// they have it. A word matches others that begin like it, as classify does classification.
-func About(word string) (names []string) {
-	wanted := words(word)
-	if len(wanted) == 0 {
-		return nil
-	}
-	if pages := elsewhere[strings.Join(wanted, " ")]; pages != nil {
-		return pages
-	}
-	hits := map[string]int{}
+// Weights of a word in a title or name, and in a heading; in a text it is 1.
+const (
+	inTitle   = 40
+	inHeading = 10
+)
+
+var indexed = sync.OnceValue(func() []stems {
+	var out []stems
 	for _, p := range Pages() {
-		n := count(words(p.Text), wanted)
+		all := stems{}
+		for _, w := range words(p.Name) {
+			all[stem(w)] += inTitle
+		}
+		title := true
 		p.lines(func(line string, heading int) bool {
+			weight := 1.0
 			if heading > 0 {
-				n += 100 * count(words(line), wanted)
+				weight = inHeading
+			}
+			if title {
+				weight, title = inTitle, false
+			}
+			for _, w := range words(line) {
+				all[stem(w)] += weight
 			}
 			return true
 		})
-		if n > 0 {
-			hits[p.Name] = n
-			names = append(names, p.Name)
+		out = append(out, all)
+	}
+	return out
+})
+
+// About finds up to six pages about words: those that have most of the words, and have them in titles, headings, or often.
+// Other forms of a word count, as in classify and classification.
+func About(text string) (found []Page) {
+	pages, score := Pages(), map[string]float64{}
+	for _, w := range words(text) {
+		if s := stem(w); !unsaid[w] {
+			best := map[string]float64{}
+			for i, other := range append([]string{s}, words(synonyms[s])...) {
+				for name, value := range about(stem(other)) {
+					best[name] = max(best[name], value/float64(1+min(i, 1)))
+				}
+			}
+			for name, value := range best {
+				score[name] += value
+			}
 		}
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return hits[b] - hits[a] })
-	return names[:min(maxFound, len(names))]
-}
-
-// words returns the words of a text, in lower case.
-func words(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-}
-
-// count is how often words follow each other in a text.
-func count(text, wanted []string) (n int) {
-	for i := range text[:max(0, len(text)-len(wanted)+1)] {
-		if slices.EqualFunc(text[i:i+len(wanted)], wanted, alike) {
-			n++
+	for _, p := range pages {
+		if strings.Contains(strings.ToLower(p.Text), strings.ToLower(text)) {
+			score[p.Name] += asWritten
+		}
+		if score[p.Name] > 0 {
+			found = append(found, p)
 		}
 	}
-	return n
+	slices.SortStableFunc(found, func(a, b Page) int { return cmp.Compare(score[b.Name], score[a.Name]) })
+	return found[:min(maxFound, len(found))]
 }
 
-// fewestLetters are the letters that words have in common at least, when they are forms of one.
-const fewestLetters = 5
-
-// alike reports whether two words are one, or differ in their last letters.
-func alike(a, b string) bool {
-	n := 0
-	for n < min(len(a), len(b)) && a[n] == b[n] {
-		n++
+// about scores the pages with a stem: rare words count more, and many in a page hardly more than some (as in BM25).
+func about(s string) map[string]float64 {
+	const some = 12
+	out := map[string]float64{}
+	for i, p := range Pages() {
+		if n := indexed()[i][s]; n > 0 {
+			out[p.Name] = n / (n + some)
+		}
 	}
-	return a == b || n >= fewestLetters && n >= min(len(a), len(b))-1
+	rare := math.Log(1 + float64(len(Pages()))/float64(1+len(out)))
+	for name := range out {
+		out[name] *= rare
+	}
+	return out
+}
+
+// words returns the words of a text in lower case, also those of names such as toolCalls.
+func words(text string) (out []string) {
+	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		begin := 0
+		for i, r := range w {
+			if i > 0 && unicode.IsUpper(r) && unicode.IsLower(rune(w[i-1])) {
+				out, begin = append(out, strings.ToLower(w[begin:i])), i
+			}
+		}
+		out = append(out, strings.ToLower(w[begin:]))
+	}
+	return out
+}
+
+// endings are those of other forms of a word, longest first.
+var endings = []string{"ications", "ication", "ations", "ation", "ings", "ing", "ies", "ied", "ers", "er", "ed", "es", "s", "y", "e"}
+
+// stem is a word without its ending.
+func stem(word string) string {
+	for _, ending := range endings {
+		if s, ok := strings.CutSuffix(word, ending); ok && len(s) > 2 {
+			return s
+		}
+	}
+	return word
 }

@@ -292,8 +292,8 @@ func TestQualityIsDrawnAgainstCost(t *testing.T) {
 	expect.Same(t, "by pass rate and money", rows(), []string{
 		"1 model0/ask 0 % 0.001 none", "2 model1/ask 50 % 0.002 none", "3 model2/ask 50 % 0.003 2",
 	})
-	if got := b.sectionOf("Quality against cost"); !strings.Contains(got, "cost per trial, EUR") {
-		t.Errorf("got %q, want `cost per trial, EUR`", got)
+	if got := b.sectionOf("Quality against cost"); !strings.Contains(got, "EUR per 1,000 trials") {
+		t.Errorf("got %q, want `EUR per 1,000 trials`", got)
 	}
 	b.pick("quality-0", "tone")
 	b.pick("cost-0", "tokens per trial")

@@ -8,6 +8,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -77,11 +78,11 @@ func (t takenTable) header() string {
 	if t.currency == "" {
 		return "tokens"
 	}
-	return diag.CleanLine(t.currency) + "/1000"
+	return diag.CleanLine(t.currency) + " per 1,000"
 }
 
 func (t takenTable) columns() []gridColumn {
-	return []gridColumn{{Header: t.header(), Optional: 2}, {Header: "p50", Optional: 3}, {Header: "p95", Optional: 2}}
+	return []gridColumn{{Header: t.header(), Optional: 2}, {Header: "p50", Optional: 2}, {Header: "p95", Optional: 3}}
 }
 
 func (t takenTable) cells(a *compare.Taken) []string {
@@ -89,7 +90,7 @@ func (t takenTable) cells(a *compare.Taken) []string {
 	if t.currency != "" {
 		amount = "-"
 		if a.Cost != nil {
-			amount = fmt.Sprintf("%.4g", 1000**a.Cost)
+			amount = text.Money(1000 * *a.Cost)
 		}
 	}
 	return []string{amount, numberOr(a.LatencyP50Ms, "%.0f ms"), numberOr(a.LatencyP95Ms, "%.0f ms")}
@@ -110,7 +111,7 @@ func withinWords(r *compare.Ranking) []string {
 	case c == nil || len(w.Arms) < 2:
 	case c.Cost != nil:
 		lines = append(lines, diag.CleanLine(fmt.Sprintf(
-			"cheapest of these: %s, %.4g %s per 1,000 trials (a point estimate, without a test)", c.Arm, *c.Cost, r.Currency)))
+			"cheapest of these: %s, %s (a point estimate, without a test)", c.Arm, text.PerThousand(*c.Cost/1000, r.Currency))))
 	default:
 		lines = append(lines, diag.CleanLine(fmt.Sprintf(
 			"fewest tokens of these: %s, %.0f a trial (a point estimate, without a test)", c.Arm, *c.Tokens)))

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/text"
 )
 
@@ -23,11 +25,13 @@ func Rankings(w io.Writer, all []compare.Ranking, o Options) error {
 	return t.writeTo(w)
 }
 
-// rankings shows the run's rankings, when a gate or a race is about the best arm.
-func (t *screen) rankings() {
-	for i := range t.d.Ranking() {
-		t.out.WriteString("\n")
-		t.ranking(&t.d.Ranking()[i])
+// rankings shows rankings of the run.
+func (t *screen) rankings(all []compare.Ranking) {
+	for i := range all {
+		if !bytes.HasSuffix(t.out.Bytes(), []byte("\n\n")) {
+			t.out.WriteString("\n")
+		}
+		t.ranking(&all[i])
 	}
 }
 
@@ -50,10 +54,31 @@ func (t *screen) ranking(r *compare.Ranking) {
 	if r.Why != "" {
 		t.wrapped("  ", r.Why)
 	}
-	t.grid(rankingColumns(r), rankingRows(r))
+	columns, rows := rankingColumns(r), rankingRows(r)
+	if t.d != nil && r.Metric == eval.MetricPass && r.Race == nil {
+		columns[atMetric].Header, columns[atMetric+1].Optional = "pass, 90 %", 4
+		for i := range rows {
+			rows[i][atMetric] = t.passRate(r.Suite, r.Arms[i].Arm)
+		}
+	}
+	t.grid(columns, rows)
 	for _, line := range rankingWords(r) {
 		t.wrapped("  ", line)
 	}
+}
+
+// atMetric is the column of the metric by which arms are ranked.
+const atMetric = 3
+
+// passRate is the pass rate of an arm with its interval.
+func (t *screen) passRate(suite, arm string) string {
+	for s, a := range t.d.Summary.Arms {
+		if rate, ok := a.PassRate(); ok && s.Name == suite && a.Name == arm {
+			lo, hi := overview.Interval(rate, a.Scored)
+			return fmt.Sprintf("%.1f %% (%.1f-%.1f)", 100*rate, 100*lo, 100*hi)
+		}
+	}
+	return "-"
 }
 
 func rankingColumns(r *compare.Ranking) []gridColumn {
@@ -66,7 +91,7 @@ func rankingColumns(r *compare.Ranking) []gridColumn {
 		{Header: "#"},
 		{Header: "arm", Least: 20},
 		{Header: diag.CleanLine(r.Metric)},
-		{Header: interval},
+		{Header: interval, Optional: 1},
 	}
 	if r.Within != nil {
 		columns = append(columns, gridColumn{Header: "within " + r.Points()})

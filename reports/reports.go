@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -22,6 +23,10 @@ type Options struct {
 	// arms, all cases and settings to every table. Quiet reduces one on standard output to the headline, and those in
 	// files stay.
 	Verbose, Quiet bool
+	Listed         bool // standard error had the failures, one by one: a table on standard output counts them
+
+	// Standings ranks the arms that no verdict is about; optional. A table ends with it.
+	Standings func(*journal.Document) []compare.Ranking
 
 	Folder string   // absolute working folder; a table shows files below it as relative
 	Latest bool     // `latest` names the run, so that a table need not give its id

@@ -7,6 +7,7 @@ import (
 
 	"github.com/clipperhouse/displaywidth"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
@@ -22,6 +23,8 @@ type table struct {
 	screen
 	show string // the case that the reader wants to see first, "" when all passed
 	help remedies
+	// standings end the report where no verdict is about the arms.
+	standings []compare.Ranking
 }
 
 // Table writes the run for people: notices, a line per suite, failures and errors by reason, what decided against the run,
@@ -31,12 +34,18 @@ func Table(w io.Writer, d *journal.Document, o Options) error {
 	t := table{screen: newScreen(d, o)}
 	if !o.Quiet {
 		t.failures = overview.NewFailures(d)
+		if o.Standings != nil {
+			t.standings = o.Standings(d)
+		}
 		body := t.short
 		if o.Verbose {
 			body = t.full
 		}
 		if err := body(); err != nil {
 			return err
+		}
+		if t.rankings(t.standings); len(t.standings) > 0 {
+			t.out.WriteString("\n")
 		}
 		t.where()
 		t.next()

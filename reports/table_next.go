@@ -9,6 +9,7 @@ import (
 
 	"github.com/clipperhouse/displaywidth"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/text"
@@ -190,7 +191,7 @@ func (t *table) steps() []suggestion {
 	if run == "" || t.d.Running || t.d.Run.Plan.Shard != nil || t.d.Summary.Counts.Total() == 0 && t.d.End != nil {
 		return nil
 	}
-	all := slices.Concat(t.completing(run), t.improving(run))
+	all := slices.Concat(t.completing(run), t.deciding(run), t.improving(run))
 	switch {
 	case t.o.Verbose:
 		all = append(all, t.comparing(run)...)
@@ -217,6 +218,15 @@ func (t *table) completing(run string) []suggestion {
 		all = append(all, suggestion{[]string{"rescore", run, "--ask-judges"}, "calls only the judges"})
 	}
 	return all
+}
+
+// deciding is the command that names the arms close to the best, where several may be it.
+func (t *table) deciding(run string) []suggestion {
+	undecided := func(r compare.Ranking) bool { return r.Why == "" && len(r.Best()) > 1 }
+	if !slices.ContainsFunc(t.standings, undecided) {
+		return nil
+	}
+	return []suggestion{{[]string{"compare", run, "--rank", "--within", "0.05"}, "names the arms close to the best, and the cheapest"}}
 }
 
 // improving are commands that show what failed, and run it again after a change.

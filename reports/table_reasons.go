@@ -68,7 +68,7 @@ func (t *table) reasons() error {
 
 // groups shows the first groups of an outcome, and counts the trials of the rest and of no group.
 func (t *table) groups(all []*reasonGroup, outcome eval.Outcome, left int) error {
-	shown := min(len(all), maxGroups)
+	shown, before := min(len(all), maxGroups), t.out.Len()
 	for _, one := range all[:shown] {
 		if err := t.group(one); err != nil {
 			return err
@@ -81,7 +81,7 @@ func (t *table) groups(all []*reasonGroup, outcome eval.Outcome, left int) error
 		noun := map[eval.Outcome]string{eval.Fail: "failure", eval.Err: "error"}[outcome]
 		t.line("... and %s for other reasons", diag.Count(left, noun))
 	}
-	if shown > 0 {
+	if t.out.Len() > before {
 		t.out.WriteString("\n")
 	}
 	return nil
@@ -313,15 +313,24 @@ func (t *table) group(o *reasonGroup) error {
 	if t.show == "" && (o.outcome == eval.Fail || !o.quarantined) {
 		t.show = o.examples[0].name
 	}
+	listed := t.o.Listed && o.outcome == eval.Fail
 	if o.trials == o.examples[0].times { // it is the only one
+		if listed && o.standing == "" {
+			return nil
+		}
 		t.line("%s %s on %s%s", word, o.examples[0].label, o.examples[0].on(), note)
+		if listed {
+			return nil
+		}
 		err := t.inFull(&o.examples[0])
 		t.sinceBaseline(&o.examples[0])
 		return err
 	}
 	t.line("%s %s of %s%s", word, diag.Count(o.trials, "trial"), diag.Count(o.cases, "case"), note)
 	t.wrapped("     ", o.words())
-	t.examples(o)
+	if !listed {
+		t.examples(o)
+	}
 	return nil
 }
 
@@ -358,7 +367,7 @@ func (o *reasonGroup) labels() map[string]bool {
 // words is the reason of a group without the parts that vary.
 func (o *reasonGroup) words() string {
 	if o.many {
-		return o.who + ": a reason of its own for each"
+		return o.who + ": a different reason for each"
 	}
 	at := -1
 	return particular.ReplaceAllStringFunc(o.reason, func(part string) string {

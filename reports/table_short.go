@@ -26,7 +26,7 @@ func (t *table) short() error {
 	t.cutAnswers()
 	t.quarantined()
 	t.saved()
-	t.rankings()
+	t.rankings(t.d.Ranking())
 	t.classifications(fewMatrices)
 	before := t.out.Len()
 	t.out.WriteString("\n")
@@ -135,7 +135,9 @@ func (t *table) scored() (all []score, passed int) {
 
 // isRanked reports whether a table of arms follows the suite's line.
 func (t *table) isRanked(suite string) bool {
-	return slices.ContainsFunc(t.d.Ranking(), func(r compare.Ranking) bool { return r.Suite == suite && r.Why == "" })
+	return slices.ContainsFunc(slices.Concat(t.d.Ranking(), t.standings), func(r compare.Ranking) bool {
+		return r.Suite == suite && r.Why == ""
+	})
 }
 
 // scoreOf is the line of an arm.
@@ -230,7 +232,7 @@ func (t *table) parts() []summaryItem {
 		all = append(all, summaryItem{partTime, took})
 	}
 	if t.d.End != nil && t.d.End.Spent != nil && t.d.End.Spent.Currency != "" {
-		all = append(all, summaryItem{partCost, fmt.Sprintf("%.4f %s", t.d.End.Spent.Money, diag.CleanLine(t.d.End.Spent.Currency))})
+		all = append(all, summaryItem{partCost, text.Money(t.d.End.Spent.Money) + " " + diag.CleanLine(t.d.End.Spent.Currency)})
 	}
 	if t.o.Quiet {
 		for _, source := range t.sources() {

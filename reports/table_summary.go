@@ -8,6 +8,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/text"
 )
 
 // arms draws a line per arm of every suite.
@@ -144,9 +145,9 @@ func (t *table) quarantined() {
 func (t *table) budget(s *eval.Spent) {
 	switch {
 	case s.BudgetMoney > 0:
-		t.line("cost: %.4f of %g %s", s.Money, s.BudgetMoney, diag.CleanLine(s.Currency))
+		t.line("cost: %s of %s %s", text.Money(s.Money), text.Money(s.BudgetMoney), diag.CleanLine(s.Currency))
 	case s.Currency != "":
-		t.line("cost: %.4f %s", s.Money, diag.CleanLine(s.Currency))
+		t.line("cost: %s %s", text.Money(s.Money), diag.CleanLine(s.Currency))
 	}
 	if s.BudgetCalls > 0 {
 		t.line("budget: %d of %d calls", s.Attempts, s.BudgetCalls)

@@ -127,7 +127,7 @@ var reasonTables = map[string]struct {
 			fails("a", "x/p", "judge: too vague"), fails("b", "x/p", "judge: wrong tone"), fails("c", "x/p", "judge: rude"),
 			fails("d", "x/p", "judge: not to the point"),
 		},
-		want: []string{"FAIL 4 trials of 4 cases\n     judge: a reason of its own for each\n       a on x/p: judge: too vague\n"},
+		want: []string{"FAIL 4 trials of 4 cases\n     judge: a different reason for each\n       a on x/p: judge: too vague\n"},
 	},
 	"errors are no failures": {
 		trials: []brief{

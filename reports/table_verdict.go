@@ -20,7 +20,7 @@ func (t *table) notices() {
 	if id := t.d.Run.RescoredFrom; id != "" {
 		t.wrapped("", "rescored: the answers are those of the run "+id)
 	}
-	if line := overview.Progress(t.d); line != "" {
+	if line := overview.Progress(t.d); line != "" && !t.interrupted() {
 		t.wrapped("", line)
 	}
 	if shard := t.d.Run.Plan.Shard; shard != nil {
@@ -44,7 +44,7 @@ func (t *table) findings() {
 	t.gate()
 	t.held()
 	t.compared()
-	t.rankings()
+	t.rankings(t.d.Ranking())
 	t.out.WriteString("\n")
 }
 
@@ -118,13 +118,18 @@ func (t *table) tally(outcome eval.Outcome, n int) string {
 	return t.paint(text.ToneOf(outcome), body)
 }
 
+// interrupted reports whether a signal ended the run, which the headline says.
+func (t *table) interrupted() bool {
+	return t.d.End != nil && t.d.End.Reason == eval.EndInterrupted && t.d.End.Message == ""
+}
+
 // gate shows that no gate was applied, or the broken rules and the rules that hold with a warning.
 func (t *table) gate() {
 	if t.d.Gate() == nil {
 		t.line("gate: %s", overview.NotApplied)
 		return
 	}
-	if t.d.Partial() && t.d.Gate().Exit != eval.CodeOK {
+	if t.d.Partial() && t.d.Gate().Exit != eval.CodeOK && !t.interrupted() {
 		t.wrapped("", fmt.Sprintf(
 			"gate: not every trial of the plan was judged, so nothing holds for the whole (exit %d)", t.d.Gate().Exit,
 		))

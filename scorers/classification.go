@@ -63,7 +63,7 @@ func (c classificationScorer) scoreText(got, _ string) Finding {
 		return Fail("the answer is none of the %d classes, expected %s: %s", len(c.classes), c.expected, quote(got))
 	}
 	answer := c.classes[at]
-	f := Fail("the answer is %s, expected %s", answer, c.expected)
+	f := Fail("expected %s, got %s", c.expected, answer)
 	if answer == c.expected {
 		f = Pass("the answer is %s", answer)
 	}

@@ -30,7 +30,8 @@ type app struct {
 	// signals begins to catch interrupts; the function it returns ends that, so that they act as
 	// usual again.
 	signals            func() (caught <-chan os.Signal, release func())
-	outWidth, errWidth int // columns, 0 when it is no terminal
+	outWidth, errWidth int  // columns, 0 when it is no terminal
+	together           bool // people read both streams in one place
 	// resized returns the current columns of standard error; optional.
 	resized func() int
 	browse  func(address string) error

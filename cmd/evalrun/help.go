@@ -82,12 +82,12 @@ func flagError(cmd *cobra.Command, err error) error {
 // helpCommand makes cobra's own help show the pages of the documentation too. Where a page and a command have one name,
 // as git does it: `help` shows the page, and --help the flags.
 func (a *app) helpCommand(help *cobra.Command) {
-	help.Use, help.Short = "help [COMMAND|PAGE[#SECTION]]", "Help about a command, or a page of the documentation"
+	help.Use, help.Short = "help [COMMAND | PAGE[#SECTION] | WORDS]", "Help about a command, or a page of the documentation"
 	help.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		listPages(cmd)
 		cmd.Root().HelpFunc()(cmd, args)
 	})
-	help.Example = "  evalrun help run\n  evalrun help verdicts\n  evalrun help running#exit-codes"
+	help.Example = "  evalrun help run\n  evalrun help running#exit-codes\n  evalrun help 'rate limit'"
 	help.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var out []string
 		if len(args) > 0 {
@@ -129,14 +129,16 @@ func (a *app) help(root *cobra.Command, args []string) error {
 	case command:
 		return target.Help()
 	}
-	if len(args) == 1 {
-		text = pageSection(args[0])
-	}
-	if text != "" {
+	asked := strings.Join(args, " ")
+	if text = pageSection(asked); text != "" {
 		return term.Page(a.screen(), text)
 	}
-	if hint := nearPages(args[0]); hint != "" {
-		return eval.BadInput("there is no command or page %q; %s", args[0], hint)
+	if pages := found(asked, ""); pages != "" {
+		text = fmt.Sprintf("Pages about %q:\n\n%s\n`evalrun help NAME` shows one.\n", diag.CleanLine(asked), pages)
+		return term.Page(a.screen(), text)
+	}
+	if near := diag.Nearest(asked, pageNames(), 1); len(near) > 0 {
+		return eval.BadInput("there is no command or page %q; did you mean `%s`?", asked, near[0])
 	}
 	return unknownCommand(root, args[0])
 }

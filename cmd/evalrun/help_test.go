@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,4 +95,101 @@ func TestDoctorPagesExist(t *testing.T) {
 	if len(pages) < 12 {
 		t.Errorf("%d pages are named, want at least 12", len(pages))
 	}
+}
+
+// wordsOfUsers are words that people search for, each with the pages that answer.
+const wordsOfUsers = `prices: limits
+cost: scorers limits
+sharing: publish view
+privacy: publish run-file untrusted
+docker: install
+windows: install
+retry: limits
+rate limit: limits
+flaky: gate verdicts statistics
+csv: reports datasets data
+excel: datasets reports
+secrets: services oauth github
+proxy: install services
+offline: record emulator
+cache: record
+cancel: resume
+resume: resume
+judge: judges scorers
+rubric: judges own-judges
+json schema: scorers
+regex: scorers
+images: prompts
+tool calls: tools
+github action: github
+gitlab: gitlab
+junit: reports
+audio: prompts
+temperature: prompts suite
+system prompt: prompts
+kappa: classification judge-check`
+
+// otherWords were written before the search was.
+const otherWords = `timeout: limits services
+concurrency: running limits
+budget: limits
+variables: prompts
+template: prompts expressions
+api key: services vendors
+openai: vendors
+ollama: vendors
+azure: vendors
+baseline: compare baseline
+pull request comment: github
+html report: html-report
+exit code: running
+llm as judge: judges
+embeddings: scorers services
+conversation: live-chats prompts
+shards: shards
+latency: scorers http-targets
+statistical significance: statistics verdicts
+sample size: statistics verdicts
+migrate from promptfoo: import-promptfoo
+vscode autocomplete: editors
+human labels: labels
+python scorer: program-scorers
+agent: programs applications
+jsonl dataset: datasets
+snapshot: snapshots scorers
+oauth login: oauth
+confusion matrix: classification
+ab test: compare best choose`
+
+// Words lead to a page that answers, among the first three: all of the first list, and nine of ten of the second.
+func TestHelpFindsWhatPeopleSearchFor(t *testing.T) {
+	t.Parallel()
+	for list, most := range map[string]int{wordsOfUsers: 0, otherWords: 3} {
+		var missed []string
+		for line := range strings.Lines(list) {
+			words, pages, _ := strings.Cut(strings.TrimSpace(line), ": ")
+			if !leads(t, strings.Fields(words), strings.Fields(pages)) {
+				missed = append(missed, words)
+			}
+		}
+		if len(missed) > most {
+			t.Errorf("%d words of %d lead elsewhere, want at most %d: %s", len(missed), strings.Count(list, "\n")+1, most, missed)
+		}
+	}
+}
+
+// listedPage is a page of a list, with its title, or the one whose section is shown.
+var listedPage = regexp.MustCompile("(?m)^    ([a-z-]+) +[A-Z].*$|`?evalrun help ([a-z-]+)`? shows the whole page|`?evalrun ([a-z-]+) --help`? lists|Usage:\\n  evalrun ([a-z-]+)")
+
+func leads(t *testing.T, words, pages []string) bool {
+	t.Helper()
+	out, err := newBox(t, nil, nil).command(append([]string{"help"}, words...)...).Output()
+	expect.OK(t, err)
+	for _, m := range listedPage.FindAllStringSubmatch(string(out), 3) {
+		if slices.ContainsFunc(m[1:], func(name string) bool { return slices.Contains(pages, name) }) {
+			return true
+		}
+	}
+	page := docs.Find(words[0]) // whose text is shown
+	return page != nil && slices.Contains(pages, page.Name) && strings.HasPrefix(string(out), page.Title)
 }

@@ -29,8 +29,16 @@ func mainCode() int {
 		outWidth: term.Columns(os.Stdout), errWidth: term.Columns(os.Stderr),
 		resized: func() int { return term.Columns(os.Stderr) },
 	}
+	a.together = a.outWidth > 0 && a.errWidth > 0 || isSameFile(os.Stdout, os.Stderr)
 	followHeap(os.Getenv)
 	return a.main(context.Background(), os.Args[1:])
+}
+
+// isSameFile is true for the streams of `2>&1`.
+func isSameFile(x, y *os.File) bool {
+	one, err := x.Stat()
+	other, err2 := y.Stat()
+	return err == nil && err2 == nil && os.SameFile(one, other)
 }
 
 func catch() (<-chan os.Signal, func()) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
@@ -19,6 +18,13 @@ func pageTitles() []string {
 		out = append(out, p.Name+"\t"+p.Title)
 	}
 	return out
+}
+
+func pageNames() (names []string) {
+	for _, p := range docs.Pages() {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 func pageList() string {
@@ -57,34 +63,31 @@ func pageText(topic string) (text string, err error) {
 	return pageComment.ReplaceAllString(text, ""), nil
 }
 
-// pageSection returns the section with a heading, and names other pages on the subject; "" if no page has it.
+// pageSection returns the section with a heading, and lists other pages about it; "" if neither of the two best pages has it.
 func pageSection(heading string) string {
-	page := docs.WithSection(docs.Anchor(heading))
-	if page == nil {
-		return ""
-	}
-	text := page.Section(docs.Anchor(heading)) + fmt.Sprintf("\n`evalrun help %s` shows the whole page.", page.Name)
-	others := slices.DeleteFunc(docs.About(heading), func(name string) bool { return name == page.Name })
-	if len(others) > 0 {
-		text += " Other pages about it: " + strings.Join(others, ", ") + "."
-	}
-	return text + "\n"
-}
-
-// nearPages names the pages that an unknown name may mean; "" if there are none.
-func nearPages(name string) string {
-	var names []string
-	for _, p := range docs.Pages() {
-		names = append(names, p.Name)
-	}
-	if part := slices.IndexFunc(names, func(page string) bool { return len(name) > 3 && strings.Contains(page, name) }); part >= 0 {
-		return fmt.Sprintf("did you mean `%s`?", names[part])
-	}
-	if near := diag.Nearest(name, names, 1); len(near) > 0 {
-		return fmt.Sprintf("did you mean `%s`?", near[0])
-	}
-	if found := docs.About(name); len(found) > 0 {
-		return "pages about it: " + strings.Join(found, ", ")
+	pages := docs.About(heading)
+	for _, p := range pages[:min(2, len(pages))] {
+		if text := p.Section(docs.Anchor(heading)); text != "" {
+			text += fmt.Sprintf("\n`evalrun help %s` shows the whole page.\n", p.Name)
+			if others := found(heading, p.Name); others != "" {
+				text += "\nOther pages about it:\n\n" + others
+			}
+			return text
+		}
 	}
 	return ""
+}
+
+// found lists pages about words with their titles, but for one; "" if there are none.
+func found(about, but string) string {
+	var b strings.Builder
+	for _, p := range docs.About(about) {
+		if p.Name != but {
+			fmt.Fprintf(&b, "%-18s %s\n", p.Name, p.Title)
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "```text\n" + b.String() + "```\n"
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/session"
+	"github.com/evalrun/evalrun/internal/text"
 )
 
 type planOptions struct {
@@ -184,7 +185,9 @@ func writeForecast(w io.Writer, f *session.Forecast) error {
 	writeCalls(p, f)
 	writeTokens(p, f)
 	if f.Currency != "" {
-		p.Printf("cost: from %.4f to %.4f %s, by the length of the answers\n", f.LeastCost, f.MostCost, diag.CleanLine(f.Currency))
+		currency, trials := diag.CleanLine(f.Currency), float64(max(1, f.Trials))
+		p.Printf("cost: from %s to %s %s, by the length of the answers; at most %s\n", text.Money(f.LeastCost),
+			text.Money(f.MostCost), currency, text.PerThousand(f.MostCost/trials, currency))
 	}
 	writeTime(p, f)
 	writeRaces(p, f)

@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/session"
+	"github.com/evalrun/evalrun/internal/text"
 )
 
 type runOptions struct {
@@ -114,13 +115,16 @@ func (a *app) run(ctx context.Context, o runOptions) error {
 	signals, release := a.signals()
 	defer release()
 	shown := a.shown(o, release)
-	j, err := evalrun.Load(ctx, a.options(&o, shown, signals))
+	options := a.options(&o, shown, signals)
+	options.Layout.Listed = shown.listed
+	j, err := evalrun.Load(ctx, options)
 	if err != nil {
 		return err
 	}
 	if err := a.warn(j, o.Level()); err != nil {
 		return err
 	}
+	shown.Suites = len(j.Suites())
 	result, err := evalrun.Run(ctx, j)
 	if errors.Is(err, evalrun.ErrNothing) {
 		err = eval.Incomplete("%w; --allow-empty makes this no error", err)
@@ -143,10 +147,13 @@ type shown struct {
 	app     *app
 	release func() // gives signals back
 	tabled  bool   // the table goes to standard output
+	listed  bool   // the table follows the failures, in one place
 }
 
 func (a *app) shown(o runOptions, release func()) *shown {
-	return &shown{ProgressBar: a.progress(o), app: a, release: release, tabled: flags.Tabled(o.Reports)}
+	tabled := flags.Tabled(o.Reports)
+	listed := tabled && o.Level() == term.Usual && (a.together || a.getenv("CI") != "")
+	return &shown{ProgressBar: a.progress(o), app: a, release: release, tabled: tabled, listed: listed}
 }
 
 func (a *app) progress(o runOptions) *term.ProgressBar {
@@ -174,6 +181,9 @@ func (s *shown) event(e evalrun.Event) {
 		s.Start(e.Trials)
 	case evalrun.TrialDone:
 		s.Done(e.Result, e.Spent)
+		if s.app.watching != nil {
+			s.app.watching.done(e.Result)
+		}
 	case evalrun.RetryPlanned:
 		if s.Level == term.Verbose {
 			s.Notice(e.Text)
@@ -211,7 +221,7 @@ func (s *shown) begin(r *evalrun.Result) {
 	if s.Level != term.Quiet && !s.tabled {
 		fmt.Fprintf(a.err, "run: %s\n", r.Name)
 	}
-	if r.Resume != "" {
+	if r.Resume != "" && !(s.listed && r.Resume == "evalrun resume "+text.ShellWord(r.Name)) { // or the table has it
 		fmt.Fprintf(a.err, "to continue: %s\n", diag.CleanLine(r.Resume))
 	}
 }

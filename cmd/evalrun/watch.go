@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/text"
 )
 
 // pollEvery is how often files are looked at. A change counts after two equal looks: an editor may replace several files.
@@ -25,13 +26,60 @@ type watching struct {
 	// before has the files that the suites read in the run before the last one.
 	before map[string]*watchedFiles
 	runs   int
+	// last says which cases passed when they ran last, and now those of this run, by case and arm.
+	last, now map[string]bool
 }
+
+// done folds a trial into its case, which passes if all of its repeats do.
+func (w *watching) done(r *eval.Result) {
+	name := r.Suite + ": " + r.Case + " on " + r.Arm
+	passed, known := w.now[name]
+	if r.Outcome() != eval.Skip {
+		w.now[name] = (passed || !known) && r.Outcome() == eval.Pass
+	}
+}
+
+// turned names the cases whose outcome is another one than in their last run.
+func (w *watching) turned() (fixed, broke []string) {
+	for _, name := range slices.Sorted(maps.Keys(w.now)) {
+		switch was, known := w.last[name]; {
+		case known && w.now[name] && !was:
+			fixed = append(fixed, name)
+		case known && !w.now[name] && was:
+			broke = append(broke, name)
+		}
+	}
+	maps.Copy(w.last, w.now)
+	clear(w.now)
+	return fixed, broke
+}
+
+// showTurned says what a change fixed and broke.
+func (a *app) showTurned() {
+	fixed, broke := a.watching.turned()
+	for _, one := range []struct {
+		word  string
+		names []string
+		tone  eval.Outcome
+	}{{"fixed", fixed, eval.Pass}, {"broke", broke, eval.Fail}} {
+		if len(one.names) > 0 {
+			names := diag.CleanLine(text.SomeNames(one.names, mostTurned))
+			fmt.Fprintf(a.err, "%s: %s\n", text.Paint(a.errColor(), text.ToneOf(one.tone), one.word), names)
+		}
+	}
+}
+
+// mostTurned bounds the names of cases on a line.
+const mostTurned = 5
+
+// clearScreen erases a terminal, and what scrolled out of it.
+const clearScreen = "\x1b[H\x1b[2J\x1b[3J"
 
 // watch runs suites, and again when their files change, until a signal. The exit code is that of the last run.
 func (a *app) watch(ctx context.Context, level term.Level) error {
 	signals, release := a.signals()
 	defer release()
-	w := &watching{watched: watched{by: map[string]*watchedFiles{}}}
+	w := &watching{watched: watched{by: map[string]*watchedFiles{}}, last: map[string]bool{}, now: map[string]bool{}}
 	a.watching = w
 	defer func() { a.watching = nil }()
 	for {
@@ -44,6 +92,7 @@ func (a *app) watch(ctx context.Context, level term.Level) error {
 			return exitWith(code)
 		}
 		if level != term.Quiet {
+			a.showTurned()
 			fmt.Fprintf(a.err, "watching %s; Ctrl-C ends it\n", diag.Count(files, "file"))
 		}
 		changed, suites := w.wait(ctx, signals)
@@ -51,7 +100,11 @@ func (a *app) watch(ctx context.Context, level term.Level) error {
 			return exitWith(code)
 		}
 		if level != term.Quiet {
-			fmt.Fprintf(a.err, "\nchanged: %s\n", diag.CleanLine(strings.Join(shownFiles(changed), ", ")))
+			erase := "\n"
+			if a.barColumns() != nil {
+				erase = clearScreen
+			}
+			fmt.Fprintf(a.err, "%schanged: %s\n", erase, diag.CleanLine(strings.Join(shownFiles(changed), ", ")))
 		}
 		w.next(suites, code)
 	}

@@ -109,7 +109,7 @@ func TestWatchRunsWhatAChangeAffects(t *testing.T) {
 	w.until(7, "changed: b.txt")
 
 	w.replace("a.yaml", strings.Replace(suiteOf("a"), "equals: hi", "equals: bye", 1)) // a scorer, and no request
-	w.until(7, "changed: a.yaml", "bye")
+	w.until(7, "changed: a.yaml", "bye", "broke: a: one on t/p, a: three on t/p, a: two on t/p\n")
 
 	w.write("a.yaml", "version: 1\nnam: a\n")
 	w.until(7, "changed: a.yaml", "unknown key")
@@ -121,7 +121,7 @@ func TestWatchRunsWhatAChangeAffects(t *testing.T) {
 	w.until(7, "changed: a.yaml", "there is no file a.yaml")
 
 	w.replace("a.yaml", suiteOf("a"))
-	w.until(7, "changed: a.yaml")
+	w.until(7, "changed: a.yaml", "fixed: a: one on t/p, a: three on t/p, a: two on t/p\n")
 	w.ends(0)
 }
 

@@ -61,6 +61,19 @@ func Rank(d *journal.Document, o RankBy) ([]compare.Ranking, error) {
 	return out, nil
 }
 
+// Standings ranks the arms of a run that ended as planned by pass rate, where no verdict or rule is about the best of them.
+func Standings(d *journal.Document) []compare.Ranking {
+	several := func(s journal.SuiteSummary) bool { return len(s.Arms) > 1 }
+	if len(d.Ranking()) > 0 || d.Comparison() != nil || !d.End.Completed() || !slices.ContainsFunc(d.Summary.Suites, several) {
+		return nil
+	}
+	all, err := Rank(d, RankBy{Metric: eval.MetricPass, Alpha: eval.DefaultAlpha})
+	if err != nil { // no suite has two arms of its present version
+		return nil
+	}
+	return slices.DeleteFunc(all, func(r compare.Ranking) bool { return Unrankable(d, r.Suite) != "" })
+}
+
 // hasArm reports whether the suite itself has an arm, rather than an earlier version that ran next to it.
 func hasArm(s *journal.SuiteSummary, arm string) bool {
 	return slices.ContainsFunc(s.Arms, func(a journal.ArmSummary) bool { return a.Name == arm }) &&

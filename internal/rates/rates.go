@@ -4,6 +4,7 @@ package rates
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -54,9 +55,11 @@ func (b *Budget) Refusal(cost Amount) string {
 		return fmt.Sprintf("the budget of %d tokens is spent: %d are left, and the call may cost %d",
 			most.Tokens, max(0, most.Tokens-b.Settled.Tokens), cost.Tokens)
 	case most.Money > 0 && cost.Money > 0 && b.Settled.Money+cost.Money > most.Money+Dust:
-		what := fmt.Sprintf("money, %g,", most.Money)
+		what := strconv.FormatFloat(most.Money, 'f', -1, 64)
 		if b.Currency != "" {
-			what = fmt.Sprintf("%g %s", most.Money, b.Currency)
+			what += " " + b.Currency
+		} else {
+			what = "money, " + what + ","
 		}
 		return fmt.Sprintf("the budget of %s is spent: %.4f are left, and the call may cost %.4f",
 			what, max(0, most.Money-b.Settled.Money), cost.Money)

@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/gate"
 	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -398,7 +399,9 @@ func (f *Forecast) budgets(l *suite.Limits, steps int) {
 	if l.BudgetMoney > 0 && f.MostCost > l.BudgetMoney {
 		f.Problems = append(
 			f.Problems,
-			fmt.Sprintf("the budget of %g %s may be too small: up to %.4f are possible", l.BudgetMoney, f.Currency, f.MostCost),
+			fmt.Sprintf(
+				"the budget of %s %s may be too small: up to %s are possible", text.Money(l.BudgetMoney), f.Currency, text.Money(f.MostCost),
+			),
 		)
 	}
 	if l.BudgetTime > 0 && f.LeastTime > l.BudgetTime {

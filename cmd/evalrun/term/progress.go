@@ -26,7 +26,7 @@ type Level int
 
 // How much a run prints.
 const (
-	Usual   Level = iota // its progress and notices
+	Usual   Level = iota // its progress, notices and failures
 	Quiet                // nothing
 	Verbose              // also a line for each trial
 )
@@ -41,18 +41,20 @@ type Verbosity struct {
 type ProgressBar struct {
 	Verbosity
 	Waiting func() string // what the run waits for; optional
+	Suites  int           // of the run; lines name them where there are several
 
 	w       io.Writer
 	columns func() int // current width of the terminal; nil without one
 
-	mu      sync.Mutex
-	drawn   string // the bar on the terminal, without colours
-	total   int
-	counts  eval.Counts
-	spent   eval.Spent
-	started time.Time
-	ended   chan struct{} // closed by Finish
-	ticking sync.WaitGroup
+	mu       sync.Mutex
+	failures failures
+	drawn    string // the bar on the terminal, without colours
+	total    int
+	counts   eval.Counts
+	spent    eval.Spent
+	started  time.Time
+	ended    chan struct{} // closed by Finish
+	ticking  sync.WaitGroup
 }
 
 // NewProgress returns the progress of a run on w. columns returns the terminal's width; nil without one.
@@ -97,8 +99,11 @@ func (p *ProgressBar) Done(r *eval.Result, spent eval.Spent) {
 	defer p.mu.Unlock()
 	p.counts.Add(r.Outcome())
 	p.spent = spent
-	if p.Level == Verbose {
+	switch {
+	case p.Level == Verbose:
 		p.print(p.trial(r))
+	case p.Level == Usual && r.Outcome() == eval.Fail:
+		p.fail(r)
 	}
 }
 
@@ -153,6 +158,9 @@ func (p *ProgressBar) Finish() {
 	}
 	fmt.Fprint(p.w, p.erasure())
 	p.drawn = ""
+	if p.failures.more > 0 {
+		p.print("... and " + diag.Count(p.failures.more, "more failed trial"))
+	}
 }
 
 func (p *ProgressBar) line() string {
@@ -176,11 +184,11 @@ func (p *ProgressBar) line() string {
 }
 
 func (p *ProgressBar) cost() string {
-	text := fmt.Sprintf("%d tokens", p.spent.Tokens)
+	cost := fmt.Sprintf("%d tokens", p.spent.Tokens)
 	if p.spent.Currency != "" {
-		text += fmt.Sprintf(", %.4f %s", p.spent.Money, p.spent.Currency)
+		cost += ", " + text.Money(p.spent.Money) + " " + p.spent.Currency
 	}
-	return text
+	return cost
 }
 
 // rate returns the trials per second, or per minute if these are few.

@@ -60,18 +60,16 @@ func (p *ProgressBar) picture(width int) (plain, painted string) {
 	waits := p.waits()
 	money := ""
 	if p.spent.Currency != "" {
-		money = fmt.Sprintf("%.4f %s", p.spent.Money, diag.CleanLine(p.spent.Currency))
+		money = text.Money(p.spent.Money) + " " + diag.CleanLine(p.spent.Currency)
 	}
 	reserve := len("100% ")
 	if waits == "" || width >= wideBar {
 		reserve = frame + leastBar
 	}
-	waits = displaywidth.TruncateString(
-		waits, max(leastWait, room-reserve-len(", 59m59s left, 999.9k tokens, ")-displaywidth.String(money)), "...",
-	)
+	waits = displaywidth.TruncateString(waits, max(leastWait, room-reserve-len(p.left()+", , ")), "...")
 	texts := []string{p.left(), few(p.spent.Tokens) + " tokens", money, p.rate(), waits} // in the order of the line
 	shown := make([]bool, len(texts))
-	for _, i := range []int{0, 1, 4, 2, 3} {
+	for _, i := range []int{0, 4, 1, 2, 3} {
 		if w := displaywidth.String(texts[i]) + 2; w > 2 && w <= room-reserve {
 			shown[i] = true
 			room -= w

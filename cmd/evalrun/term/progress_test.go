@@ -23,13 +23,13 @@ func TestProgressLinesComeEveryTenSeconds(t *testing.T) {
 		p := NewProgress(&out, nil, Verbosity{})
 		p.Start(4)
 		time.Sleep(15 * time.Second)
-		p.Done(&eval.Result{Ending: eval.Failed{}}, eval.Spent{Tokens: 7})
+		p.Done(&eval.Result{Ending: eval.Errored{}}, eval.Spent{Tokens: 7})
 		time.Sleep(10 * time.Second)
 		p.Finish()
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		if len(lines) != 2 || !strings.HasPrefix(lines[0], "0 of 4 trials") ||
-			lines[1] != "1 of 4 trials: 0 pass, 1 fail, 0 error, 0 skip; 7 tokens; 3.0/min; about 1m0s left" {
-			t.Errorf("%q, want none, then one of 4 with its failure", lines)
+			lines[1] != "1 of 4 trials: 0 pass, 0 fail, 1 error, 0 skip; 7 tokens; 3.0/min; about 1m0s left" {
+			t.Errorf("%q, want none, then one of 4 with its error", lines)
 		}
 	})
 }
@@ -37,7 +37,7 @@ func TestProgressLinesComeEveryTenSeconds(t *testing.T) {
 // The bar stays in one line at every width, drops what there is no room for, and comes and goes without a trace.
 func TestProgressBarStaysInOneLine(t *testing.T) {
 	t.Parallel()
-	for _, width := range []int{12, 60, 80, 120, 200} {
+	for _, width := range []int{12, 60, 80, 100, 120, 200} {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
 			var columns atomic.Int64
@@ -65,8 +65,8 @@ func TestProgressBarStaysInOneLine(t *testing.T) {
 				t.Errorf("%d columns at a width of %d: %q, want fewer, and no escapes", w, width, plain)
 			}
 			for _, want := range map[int][]string{
-				12: nil, 60: {"25%", "10/40", "10 fail", "27s left"}, 80: {"12.3k tokens", "8 wait for"}, 120: {"[=", "0.5000 USD"},
-				200: {"1.1/s", "(up to 12s)"},
+				12: nil, 60: {"25%", "10/40", "10 fail", "27s left"}, 80: {"8 wait for"}, 100: {"27s left", "per minute 日本語 (up"}, 120: {"[="},
+				200: {"1.1/s", "0.50 USD", "(up to 12s)"},
 			}[width] {
 				expect.Contains(t, fmt.Sprint("width ", width), plain, want)
 			}
@@ -86,6 +86,32 @@ func TestProgressBarStaysInOneLine(t *testing.T) {
 				width > 60 && !strings.Contains(got, "120 ms  s / c\\x1b]0;x on a/b: equals: expected x") {
 				t.Errorf("%q, want the line of the failure, with its escapes shown", got)
 			}
+		})
+	}
+}
+
+// A failure that is wider than the terminal has a line for each field, and the bar stays below.
+func TestFailuresFitTheTerminal(t *testing.T) {
+	t.Parallel()
+	failed := eval.Result{
+		Trial:   eval.Trial{Suite: "s", Case: "c", Arm: "t/p"},
+		Vars:    map[string]string{"text": "The app crashes", "want": "x"},
+		Request: &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{eval.TextPart{Text: "Say: The app crashes"}}}}},
+		Ending:  eval.Failed{}, Scores: []eval.Score{{Scorer: "equals", Reason: `expected "a", got "b"`}},
+	}
+	for width, want := range map[int]string{
+		40:  "FAIL c on t/p\n     \"The app crashes\"\n     want \"a\", got \"b\"\n\r",
+		100: "FAIL c on t/p  \"The app crashes\"  want \"a\", got \"b\"\n\r",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			p := NewProgress(&out, func() int { return width }, Verbosity{})
+			p.Start(2)
+			p.Done(&failed, eval.Spent{})
+			p.Done(&failed, eval.Spent{})
+			p.Finish()
+			expect.Contains(t, fmt.Sprint("width ", width), out.String(), want)
+			expect.Same(t, "times", strings.Count(out.String(), "FAIL"), 1)
 		})
 	}
 }

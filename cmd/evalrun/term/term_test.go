@@ -111,7 +111,7 @@ func TestQuietShowsNothingAndVerboseEachTrial(t *testing.T) {
 		want string
 	}{
 		"quiet":    {Verbosity{Level: Quiet}, ""},
-		"as usual": {Verbosity{}, "careful\n"},
+		"as usual": {Verbosity{}, "careful\nFAIL c on t/p  equals: expected x\n"},
 		"verbose":  {Verbosity{Level: Verbose}, "careful\nfail    120 ms  s / c on t/p: equals: expected x\n"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestTheLineOfProgressSaysWhatWasSpent(t *testing.T) {
 		}
 		expect.Same(
 			t, "after four", p.line(),
-			"4 of 10 trials: 1 pass, 1 fail, 1 error, 1 skip; 12 tokens, 0.5000 EUR; 2.0/s; about 3s left",
+			"4 of 10 trials: 1 pass, 1 fail, 1 error, 1 skip; 12 tokens, 0.50 EUR; 2.0/s; about 3s left",
 		)
 		for range 6 {
 			p.Done(&eval.Result{Ending: eval.Passed{}}, eval.Spent{})

@@ -44,7 +44,7 @@ function badge(outcome, text) {
 // Numbers for people.
 const number = n => Math.round(n).toLocaleString('en');
 const percent = p => (100 * p).toFixed(1) + ' %';
-const three = x => x === 0 ? '0' : Math.abs(x) >= 1000 ? number(x) : String(Number(x.toPrecision(3)));
+const three = x => Math.abs(x) >= 1000 ? number(x) : x.toLocaleString('en', {maximumSignificantDigits: 3});
 const count = (n, noun) => number(n) + ' ' + noun + (n === 1 ? '' : 's');
 // when shows a time in UTC; what is none stays as it is.
 function when(at) {

@@ -51,7 +51,7 @@ function drawVerdict(head) {
       h('li', null, h('span', {class: 'tile'}, h('b', null, number(s.tokens.total)), ' ', h('span', null, 'tokens'))),
       s.judging && [[s.judging.calls, 'calls to judges'], [s.judging.tokens.total, 'tokens of judges']].map(([n, words]) => h('li', null, h('span', {class: 'tile'}, h('b', null, number(n)), ' ', h('span', null, words)))),
       took >= 0 && h('li', null, h('span', {class: 'tile'}, h('b', null, duration(took)), ' ', h('span', null, 'from start to end'))),
-      head.run.spent && head.run.spent.currency && h('li', null, h('span', {class: 'tile'}, h('b', null, head.run.spent.money.toFixed(4)), ' ', name(head.run.spent.currency)))),
+      head.run.spent && head.run.spent.currency && h('li', null, h('span', {class: 'tile'}, h('b', null, three(head.run.spent.money)), ' ', name(head.run.spent.currency)))),
     h('p', {class: 'note'}, 'Run ', name(head.run.id), head.run.startedAt && [', started ', name(when(head.run.startedAt)), ' UTC'],
       service && [', service ', name(service)], '.'));
 }
