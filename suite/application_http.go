@@ -2,8 +2,6 @@ package suite
 
 import (
 	"cmp"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"fmt"
 	"slices"
@@ -74,14 +72,6 @@ func httpBlock() yaml.Block {
 	}
 }
 
-func tlsBlock() yaml.Block {
-	return yaml.Block{Keys: []yaml.Key{
-		key("cert", yaml.Text, "The certificate that evalrun shows, for mutual TLS."),
-		key("key", yaml.Text, "The private key of `cert`."),
-		key("ca", yaml.Text, "The authorities that the endpoint's certificate may be from, instead of the system's."),
-	}}
-}
-
 func (l *loader) endpoint(n yaml.Node) *HTTPTarget {
 	m := n.Map(httpBlock().Names()...)
 	h := &HTTPTarget{method: methodPost, url: httpURL{sent: source{t: nothing(), node: n}}}
@@ -102,7 +92,8 @@ func (l *loader) endpoint(n yaml.Node) *HTTPTarget {
 	h.url = l.httpURL(h, m.Need("url"))
 	h.headers = l.httpHeaders(h, m.Get("headers"))
 	h.body = l.httpBody(h, m.Get("body"))
-	h.TLS, h.wantsMessages = l.tls(m.Get("tls")), h.calls("messages")
+	h.TLS, _ = l.tls(m.Get("tls"))
+	h.wantsMessages = h.calls("messages")
 	l.checkSecrecy(h, m)
 	return h
 }
@@ -206,58 +197,6 @@ func (h *HTTPTarget) calls(function string) bool {
 
 // String describes the request in a few words, with the address as written in the suite.
 func (h *HTTPTarget) String() string { return strings.TrimSpace(h.method + " " + h.url.sent.text) }
-
-const maxPEM = 1 << 20
-
-// tls reads the certificates of an endpoint; nil without any.
-func (l *loader) tls(n yaml.Node) *tls.Config {
-	m := n.Map(tlsBlock().Names()...)
-	if n.IsZero() || !n.IsMapping() {
-		return nil
-	}
-	out := &tls.Config{MinVersion: tls.VersionTLS12}
-	cert, key := m.Get("cert"), m.Get("key")
-	switch {
-	case m.Len() == 0:
-		n.Errorf("such as {ca: ca.pem}", "`tls` needs cert and key, or ca")
-	case cert.IsZero() != key.IsZero():
-		n.Errorf("give both, or none", "`cert` and `key` go together")
-	case !cert.IsZero():
-		l.certificate(out, cert, key)
-	}
-	if ca := m.Get("ca"); !ca.IsZero() {
-		out.RootCAs = x509.NewCertPool()
-		if text, ok := l.pem(ca); ok && !out.RootCAs.AppendCertsFromPEM(text) {
-			ca.Errorf("a PEM file has lines such as -----BEGIN CERTIFICATE-----", "%s holds no certificate", ca.Str())
-		}
-	}
-	return out
-}
-
-func (l *loader) certificate(to *tls.Config, cert, key yaml.Node) {
-	public, ok := l.pem(cert)
-	private, fine := l.pem(key)
-	if !ok || !fine {
-		return
-	}
-	pair, err := tls.X509KeyPair(public, private)
-	if err != nil {
-		why := strings.TrimPrefix(err.Error(), "tls: ")
-		cert.Errorf("both are PEM files", "%s and %s are not a certificate and its key: %s", cert.Str(), key.Str(), why)
-		return
-	}
-	to.Certificates = []tls.Certificate{pair}
-}
-
-// pem reads a file of the suite's folder. Unlike prompts, it does not become part of the suite: a run must not keep a copy
-// of a key.
-func (l *loader) pem(n yaml.Node) ([]byte, bool) {
-	text, err := l.files.read(n.Str(), maxPEM)
-	if err != nil {
-		n.Errorf("", "%s", err)
-	}
-	return text, err == nil
-}
 
 // credentials returns the texts to hide of a header with credentials: the token after the scheme, and for Basic the
 // password in it as well.

@@ -369,6 +369,7 @@ func servicesBlock() yaml.Block {
 				"maxTokensField", yaml.Word(maxTokensFields()...),
 				"What openai servers call `maxOutputTokens`; max_completion_tokens when not given.",
 			),
+			key("tls", tlsBlock().Shape(), "Certificates, PEM files of the suite's folder."),
 			key("limits", serviceLimitsBlock().Shape(), "Limits of this service. Those of the suite cap the sum of all."),
 		},
 	}

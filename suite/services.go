@@ -2,6 +2,7 @@ package suite
 
 import (
 	"cmp"
+	"crypto/tls"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -31,16 +32,18 @@ type NamedService struct {
 	Headers  []eval.Header
 	// Path is the path of a call below BaseURL, with {model} and {method} in it; "" means the path of the protocol.
 	Path           string
-	HeaderPrefix   string // start of the service's own headers; "" means the default
-	NoMetadata     bool   // do not request the metadata of models
-	MaxTokensField string // "" means the field of the protocol
-	Limits         Limits // concurrency and rates
+	HeaderPrefix   string      // start of the service's own headers; "" means the default
+	NoMetadata     bool        // do not request the metadata of models
+	MaxTokensField string      // "" means the field of the protocol
+	Limits         Limits      // concurrency and rates
+	TLS            *tls.Config // nil uses the system's
 
 	Vendor   string // "" when the suite names none
 	UsualKey bool   // KeyEnv is the vendor's usual variable, whose key goes to the vendor's own hosts only
 
-	unset []unset
-	pos   diag.Pos // position of its name
+	unset        []unset
+	pos          diag.Pos // position of its name
+	certificates string   // a digest of the files of TLS
 }
 
 // Unset returns the environment variables that the service needs and that are not set, each with the position of its first
@@ -109,7 +112,7 @@ func (s *NamedService) definition() map[string]string {
 		"protocol": string(s.Protocol), "vendor": s.Vendor, "baseUrl": s.BaseURL, "keyEnv": s.KeyEnv, "auth": login,
 		"headers": fmt.Sprintf("%+v", s.Headers), "path": s.Path, "headerPrefix": s.HeaderPrefix,
 		"metadata": fmt.Sprint(s.NoMetadata), "maxTokensField": s.MaxTokensField,
-		"limits": fmt.Sprintf("%+v", s.Limits),
+		"tls": s.certificates, "limits": fmt.Sprintf("%+v", s.Limits),
 	}
 }
 
@@ -209,6 +212,7 @@ func (l *loader) namedService(e yaml.Entry) *NamedService {
 	if m.Has("metadata") {
 		s.NoMetadata = !m.Get("metadata").Bool()
 	}
+	s.TLS, s.certificates = l.tls(m.Get("tls"))
 	s.Limits = serviceLimits(m.Get("limits"))
 	s.BaseURL = l.baseURL(s, m, v)
 	if v != nil {
@@ -216,6 +220,9 @@ func (l *loader) namedService(e yaml.Entry) *NamedService {
 	}
 	l.checkServiceAddress(s, cmp.Or(m.Get("baseUrl"), e.Key))
 	l.checkServiceKey(s, cmp.Or(m.Get("keyEnv"), e.Key))
+	if l.opts.Untrusted && s.TLS != nil && s.TLS.RootCAs != nil && s.sendsSecrets() {
+		m.Key("tls").Errorf("run without --untrusted if you trust the suite", "an untrusted suite cannot say who vouches for the receiver of a key")
+	}
 	return s
 }
 

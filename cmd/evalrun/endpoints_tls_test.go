@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"io/fs"
 	"math/big"
 	"net"
@@ -15,8 +16,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,24 +60,30 @@ func (a *authority) issue(t *testing.T, name string) (cert, key []byte) {
 	return cert, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
 }
 
+// serveMutualTLS serves with a certificate of an authority that nobody knows, and wants one of the same authority.
+func serveMutualTLS(t *testing.T, answer http.HandlerFunc) (*httptest.Server, *authority) {
+	t.Helper()
+	ca := &authority{}
+	ca.issue(t, "authority")
+	pair, err := tls.X509KeyPair(ca.issue(t, "server"))
+	expect.OK(t, err)
+	known := x509.NewCertPool()
+	known.AppendCertsFromPEM(ca.pem)
+	server := httptest.NewUnstartedServer(answer)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: known, ClientAuth: tls.RequireAndVerifyClientCert}
+	server.Config.ErrorLog = quiet()
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server, ca
+}
+
 // An endpoint that wants a certificate gets it, one that is not known is refused, and no run keeps a copy of a key.
 func TestMutualTLSIsUsedWhereAnEndpointWantsIt(t *testing.T) {
 	t.Parallel()
 	evalrun := program(t)
-	var ca authority
-	ca.issue(t, "authority")
-	serverCert, serverKey := ca.issue(t, "server")
-	pair, err := tls.X509KeyPair(serverCert, serverKey)
-	expect.OK(t, err)
-	known := x509.NewCertPool()
-	known.AppendCertsFromPEM(ca.pem)
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server, ca := serveMutualTLS(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte("hello " + r.TLS.PeerCertificates[0].Subject.CommonName))
-	}))
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: known, ClientAuth: tls.RequireAndVerifyClientCert}
-	server.Config.ErrorLog = quiet()
-	server.StartTLS()
-	defer server.Close()
+	})
 	dir := t.TempDir()
 	cert, key := ca.issue(t, "caller")
 	write(t, dir, "tls/cert.pem", string(cert))
@@ -94,13 +103,18 @@ cases: [{name: c, scorers: [{equals: hello caller}]}]
 	out, _ := cmd.CombinedOutput()
 	for _, want := range []string{
 		`"target":"both","prompt":"p","model":"","repeat":1,"threshold":null,"at":"suite.yaml:8:16"`, `"outcome":"pass"`,
-		"certificate signed by unknown authority", "certificate required",
+		"certificate signed by unknown authority", "certificate required", "CN=authority", "tls: {cert: FILE, key: FILE}",
 	} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("got %s, want %s", out, want)
 		}
 	}
-	err = filepath.WalkDir(filepath.Join(dir, "run"), func(path string, entry fs.DirEntry, err error) error {
+	withoutPrivateKeys(t, filepath.Join(dir, "run"))
+}
+
+func withoutPrivateKeys(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -113,4 +127,76 @@ cases: [{name: c, scorers: [{equals: hello caller}]}]
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// A service with a private certificate is reached by `tls` alone, or by SSL_CERT_FILE. Without it, nothing is sent, and the
+// message names the authority and both ways.
+func TestServicesUseTheirCertificates(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	server, ca := serveMutualTLS(t, func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		if r.Header.Get("Authorization") != "Bearer key-of-one" {
+			t.Errorf("got the authorization %q, want the key", r.Header.Get("Authorization"))
+		}
+		caller := r.TLS.PeerCertificates[0].Subject.CommonName
+		_, _ = fmt.Fprintf(w, `{"choices": [{"message": {"content": "hello %s"}, "finish_reason": "stop"}]}`, caller)
+	})
+	cert, key := ca.issue(t, "caller")
+	b := newBox(t, nil, map[string]string{"ca.pem": string(ca.pem), "cert.pem": string(cert), "own/key.pem": string(key), ".hidden.pem": string(ca.pem)})
+	b.env = append(b.env, "ONE_API_KEY=key-of-one")
+	suite := func(name, tls string) {
+		b.write(name, strings.NewReplacer("NAME", "s"+path.Base(path.Dir(name)), "URL", server.URL, "TLS", tls).Replace(`version: 1
+name: NAME
+targets: [{name: t, service: one, model: m}]
+prompts: [{name: p, text: hello}]
+cases: [{name: c, scorers: [{equals: hello caller}]}]
+services:
+  one: {protocol: openai, baseUrl: "URL", keyEnv: ONE_API_KEY, metadata: false, TLS}
+`))
+	}
+	const mine = "cert: cert.pem, key: own/key.pem"
+	for _, test := range []struct {
+		tls  string
+		args string
+		exit int
+		says string
+	}{
+		{tls: "limits: {}", exit: 4, says: "certificate signed by unknown authority \"CN=authority\": name its PEM file in `tls: {ca: FILE}` " +
+			"of the service or target, or in SSL_CERT_FILE"},
+		{tls: "tls: {ca: ca.pem}", exit: 4, says: "name yours in `tls: {cert: FILE, key: FILE}`"},
+		{tls: "tls: {" + mine + "}", exit: 4, says: "CN=authority"},
+		{tls: "tls: {ca: ca.pm}", exit: 2, says: "suite.yaml:7:111: there is no file ca.pm in the suite's folder; did you mean `ca.pem`"},
+		{tls: "tls: {ca: own/key.pem}", exit: 2, says: "own/key.pem holds no certificate"},
+		{tls: "tls: {ca: ../ca.pem}", exit: 2, says: "../ca.pem is not a path inside the suite's folder"},
+		{tls: "tls: {cert: cert.pem}", exit: 2, says: "`cert` and `key` go together"},
+		{tls: "tls: {cert: own/key.pem, key: cert.pem}", exit: 2, says: "own/key.pem and cert.pem are not a certificate and its key"},
+		{tls: "tls: {key: own/key.pem, ca: ca.pem, certificate: cert.pem}", exit: 2, says: "did you mean `cert`"},
+		{tls: "tls: {}", exit: 2, says: "`tls` needs cert and key, or ca"},
+		{
+			tls: "tls: {ca: ca.pem}", args: "--untrusted --allow services=127.0.0.1:ONE_API_KEY", exit: 2,
+			says: "an untrusted suite cannot say who vouches for the receiver of a key",
+		},
+		{
+			tls: "tls: {cert: .hidden.pem, key: own/key.pem}", args: "--untrusted --allow services=127.0.0.1:ONE_API_KEY", exit: 2,
+			says: "an untrusted suite cannot read .hidden.pem",
+		},
+	} {
+		suite("suite.yaml", test.tls)
+		b.exits(test.exit, append([]string{"run", "suite.yaml"}, strings.Fields(test.args)...)...)
+		b.errs = strings.Join(strings.Fields(b.out+b.errs), " ")
+		b.says(test.says)
+	}
+	expect.Same(t, "calls", calls.Load(), 0)
+	suite("suite.yaml", "tls: {ca: ca.pem, "+mine+"}")
+	b.exits(0, "run", "suite.yaml", "--out", "run")
+	withoutPrivateKeys(t, b.path("run"))
+	b.write("other/ca.pem", string(ca.pem)+string(cert))
+	suite("other/suite.yaml", "tls: {ca: ca.pem}")
+	b.exits(2, "run", "suite.yaml", "other/suite.yaml")
+	b.says("differ in `tls` of the service `one`")
+	suite("suite.yaml", "tls: {"+mine+"}")
+	b.env = append(b.env, "SSL_CERT_FILE="+b.path("ca.pem"))
+	b.exits(0, "run", "suite.yaml")
+	expect.Same(t, "calls", calls.Load(), 2)
 }

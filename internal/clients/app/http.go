@@ -36,13 +36,10 @@ type httpClient struct {
 
 // NewHTTP opens no connection. The expressions of the reading must have been checked.
 func NewHTTP(cfg HTTPConfig) *httpClient {
-	transport := wire.Transport(cfg.Connections, http.ProxyFromEnvironment)
-	if cfg.TLS != nil {
-		transport.TLSClientConfig = cfg.TLS.Clone()
-	}
 	return &httpClient{
 		conn: wire.New(wire.Config{
-			Authenticator: open{}, Secrets: cfg.Secrets, Transport: transport, Peer: "the target `" + cfg.Name + "`", Verbatim: true,
+			Authenticator: open{}, Secrets: cfg.Secrets, Connections: cfg.Connections, TLS: cfg.TLS,
+			Peer: "the target `" + cfg.Name + "`", Verbatim: true,
 		}),
 		read: NewReader(cfg.Reading), userAgent: cfg.UserAgent,
 	}

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -31,6 +32,7 @@ type Server struct {
 	// MaxTokensField names the field with the limit of output tokens, for chat-completions servers that do
 	// not know max_completion_tokens. Optional; other protocols ignore it.
 	MaxTokensField string
+	TLS            *tls.Config // Optional: replaces the certificates of the system
 	// Transport replaces the HTTP transport. Optional.
 	Transport http.RoundTripper
 
@@ -64,8 +66,8 @@ func NewCaller(s Server, keyHeader string, camelKeys bool) *Caller {
 	c := &Caller{Server: s, keyHeader: keyHeader}
 	c.Conn = New(Config{
 		Authenticator: c, Secrets: append([]string{s.Key}, s.Secrets...), UserAgent: s.UserAgent, Connections: s.Connections,
-		Transport: s.Transport,
-		KeepKeys:  !camelKeys,
+		TLS: s.TLS, Transport: s.Transport,
+		KeepKeys: !camelKeys,
 	})
 	return c
 }

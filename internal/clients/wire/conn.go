@@ -13,6 +13,8 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -42,6 +44,7 @@ type Config struct {
 	Secrets       []string          // masked in everything that is returned
 	UserAgent     string            // Optional
 	Connections   int               // Optional: idle connections to keep; should be at least the concurrency
+	TLS           *tls.Config       // Optional: replaces the certificates of the system
 	Transport     http.RoundTripper // Optional: replaces the HTTP transport
 	// Peer is the other side in error messages. Optional, default: the service
 	Peer string
@@ -75,7 +78,11 @@ type Conn struct {
 func New(cfg Config) *Conn {
 	cfg.Peer = cmp.Or(cfg.Peer, "the service")
 	if cfg.Transport == nil {
-		cfg.Transport = Transport(cfg.Connections, http.ProxyFromEnvironment)
+		t := Transport(cfg.Connections, http.ProxyFromEnvironment)
+		if cfg.TLS != nil {
+			t.TLSClientConfig = cfg.TLS.Clone()
+		}
+		cfg.Transport = t
 	}
 	c := &Conn{cfg: cfg, room: make(room, largeAtOnce)}
 	keys := append(OfProxies(), cfg.Secrets...)
@@ -273,7 +280,7 @@ func (c *Conn) transportError(req *http.Request, err error) error {
 	if e := contextError(req.Context(), err); e != nil {
 		return e
 	}
-	e := eval.Errorf(eval.KindTransport, "no answer from %s: %s", req.URL.Host, c.Secrets().OutOf(err.Error()))
+	e := eval.Errorf(eval.KindTransport, "no answer from %s: %s", req.URL.Host, c.Secrets().OutOf(failure(err)))
 	var op *net.OpError
 	e.Unsent = errors.As(err, &op) && op.Op == "dial"
 	if isPermanent(err) {
@@ -290,6 +297,21 @@ func isPermanent(err error) bool {
 		strings.Contains(text, "remote error: tls:") ||
 		strings.Contains(text, "server gave HTTP response to HTTPS client") ||
 		strings.Contains(text, "unsupported protocol scheme")
+}
+
+// failure is the text of an error of a connection, with what helps against it.
+func failure(err error) string {
+	var unknown x509.UnknownAuthorityError
+	switch {
+	case errors.As(err, &unknown) && unknown.Cert != nil:
+		return fmt.Sprintf(
+			"certificate signed by unknown authority %q: name its PEM file in `tls: {ca: FILE}` of the service or target, or in SSL_CERT_FILE",
+			cutRunes(unknown.Cert.Issuer.String(), 100),
+		)
+	case strings.Contains(err.Error(), "tls: certificate required"):
+		return err.Error() + ": name yours in `tls: {cert: FILE, key: FILE}` of the service or target"
+	}
+	return err.Error()
 }
 
 func contextError(ctx context.Context, err error) error {
