@@ -124,12 +124,16 @@ func checkModelID(n yaml.Node, id string) {
 	}
 }
 
+// maxModelID bounds the ids of models, of which those with paths and accounts are the longest.
+const maxModelID = 1000
+
 func checkModel(n yaml.Node, id string, of *NamedService) {
-	if of.speaks() == eval.Generative {
+	switch {
+	case len(id) > maxModelID:
+		n.Errorf("write the id alone", "the id of a model has at most %d bytes, and this one has %d", maxModelID, len(id))
+	case of.speaks() == eval.Generative:
 		checkModelID(n, id)
-		return
-	}
-	if id != "" {
+	case id != "":
 		checkAnyModelID(n, id)
 	}
 }

@@ -138,6 +138,8 @@ func (s *NamedService) CheckAddress(url string) string {
 		return wire.CheckBaseURL(url) + "; or name another `protocol`"
 	case s.Protocol == eval.Anthropic && s.Path == "" && strings.HasSuffix(strings.TrimRight(url, "/"), "/v1"):
 		return "the base URL ends in /v1: leave the version out, evalrun adds it"
+	case s.Path == "" && (s.Protocol == eval.OpenAI || s.Protocol == eval.Responses) && strings.HasSuffix(url, "/models"):
+		return "the base URL ends in /models: leave that out, evalrun adds it"
 	case s.Path == "" && s.requestPath() != "" && strings.HasSuffix(strings.TrimRight(url, "/"), s.requestPath()):
 		return "the base URL ends in " + s.requestPath() + ": leave that out, evalrun adds it"
 	}

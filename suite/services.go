@@ -221,7 +221,8 @@ func (l *loader) namedService(e yaml.Entry) *NamedService {
 	l.checkServiceAddress(s, cmp.Or(m.Get("baseUrl"), e.Key))
 	l.checkServiceKey(s, cmp.Or(m.Get("keyEnv"), e.Key))
 	if l.opts.Untrusted && s.TLS != nil && s.TLS.RootCAs != nil && s.sendsSecrets() {
-		m.Key("tls").Errorf("run without --untrusted if you trust the suite", "an untrusted suite cannot say who vouches for the receiver of a key")
+		m.Key("tls").Errorf("run without --untrusted if you trust the suite",
+			"an untrusted suite cannot say who vouches for the receiver of a key")
 	}
 	return s
 }

@@ -57,7 +57,7 @@ func TestServersWithoutMetadataAreCalledOnce(t *testing.T) {
 		requests int64 // of each service
 		says     string
 	}{
-		"a page":               {200, signIn, 1, "no metadata of the model m (the answer is not JSON: <!DOCTYPE html>"},
+		"a page":               {200, signIn, 1, "no metadata of the model m (the answer is a page and not JSON"},
 		"no JSON":              {200, "{{{", 1, "no metadata of the model m (the answer is not JSON: {{{)"},
 		"nothing":              {200, "", 1, "no metadata of the model m (the answer is empty)"},
 		"another thing":        {200, `{"hello":1}`, 1, `no metadata of the model m (the answer is not a model: {"hello":1})`},

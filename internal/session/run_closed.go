@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -125,6 +126,9 @@ func (s *Session) unreachable(t *runner.Planned) string {
 	return ""
 }
 
+// refusesKey matches what services say with a 403 of a key that is good for no model.
+var refusesKey = regexp.MustCompile(`(?i)\bkey (was|has been|is) (reported|leaked|revoked|disabled|expired|suspended)`)
+
 // closes closes a service, or a model of it, after an error that would repeat with every further call. It reports whether
 // the run continues with the others. to is the application that was called, nil for a service.
 func (s *Session) closes(to *eval.RunTarget, e *eval.Error) bool {
@@ -133,7 +137,7 @@ func (s *Session) closes(to *eval.RunTarget, e *eval.Error) bool {
 	}
 	what := closing{e.Service, e.Model}
 	switch {
-	case e.Kind == eval.KindAuth && e.Status == forbidden: // the key may be good for other models
+	case e.Kind == eval.KindAuth && e.Status == forbidden && !refusesKey.MatchString(e.Message): // it may be good for other models
 	case e.Kind == eval.KindAuth:
 		what.model = ""
 	case e.Kind == eval.KindQuota && e.Retry == eval.RetryNever, e.Kind == eval.KindTransport && e.Origin == eval.FromBreaker:

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -38,15 +37,17 @@ func (m *merger) services(f *Options) (map[string]*namedService, error) {
 			continue
 		}
 		named.key = strings.TrimSpace(f.Env(named.KeyEnv))
-		if strings.ContainsFunc(named.key, unicode.IsControl) {
-			return nil, eval.BadInput(
-				"%s, the key of the service `%s`, holds a line break or another control character: copy the key again, in one line",
-				named.KeyEnv, named.Name,
-			)
+		if strings.ContainsFunc(named.key, inNoKey) {
+			return nil, eval.BadInput("%s, the key of the service `%s`, %s", named.KeyEnv, named.Name, unusualKey)
 		}
 	}
 	return out, nil
 }
+
+// unusualKey says what is wrong with a key that has a character for which inNoKey is true.
+const unusualKey = "holds a space, a line break or another character that is in no key: copy the key again, alone and in one line"
+
+func inNoKey(r rune) bool { return r <= ' ' || r > '~' }
 
 // defined collects the services that the suites define, by name. Suites may differ in the address of a service only if
 // --service replaces it; moved holds those by name.

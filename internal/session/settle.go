@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
@@ -258,8 +257,8 @@ func (s *runSettings) check() error {
 		return eval.BadInput("%q is not the id of a cloud project", s.Service.Project)
 	case s.Service.AuthScopeBase != "" && wire.CheckScopeBase(s.Service.AuthScopeBase) != "":
 		return eval.BadInput("%s", wire.CheckScopeBase(s.Service.AuthScopeBase))
-	case strings.ContainsFunc(s.key, unicode.IsControl):
-		return eval.BadInput("EVALRUN_API_KEY holds a line break or another control character: copy the key again, in one line")
+	case strings.ContainsFunc(s.key, inNoKey):
+		return eval.BadInput("EVALRUN_API_KEY %s", unusualKey)
 	case s.Service.BaseURL != "":
 		if problem := wire.CheckBaseURL(s.Service.BaseURL); problem != "" {
 			return eval.BadInput("%s", problem)

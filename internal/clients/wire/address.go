@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // CheckBaseURL says what is wrong with a base URL, "" when nothing is.
@@ -33,8 +34,12 @@ func CheckBaseURL(raw string) string {
 func CheckAddress(raw string) string {
 	u, err := url.Parse(raw)
 	switch {
+	case strings.ContainsFunc(raw, unicode.IsSpace):
+		return "the base URL must not hold a space"
 	case err != nil || u.Scheme != "http" && u.Scheme != "https":
 		return "the base URL must begin with https:// or http://"
+	case len(u.Port()) > 4 && u.Port() > "65535":
+		return "the base URL has a port beyond 65535"
 	case u.Host == "":
 		return "the base URL names no host"
 	case u.User != nil:

@@ -145,6 +145,9 @@ func (c *Caller) Post(ctx context.Context, call *eval.Call, at string, body []by
 		resp, err = form.Explain(&e), &e
 		if isNoAddress(&e) && e.Message == said {
 			e.Message += "; check `protocol` and `baseUrl` of the service: it has nothing at " + c.Secrets().OutOf(pathOf(at))
+			if !strings.Contains(at, "/v1") {
+				e.Message += ", and most servers have /v1 there"
+			}
 		}
 	}
 	if resp == nil {

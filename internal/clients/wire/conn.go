@@ -26,6 +26,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
@@ -224,8 +225,11 @@ func (c *Conn) refusal(req *http.Request, resp *http.Response, token string) err
 			Message: c.cfg.Peer + " answers with a status that is not an answer: " + c.Secrets().OutOf(resp.Status),
 		}
 	}
-	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
+	switch {
+	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		return c.redirected(resp)
+	case resp.StatusCode == http.StatusProxyAuthRequired:
+		return refusedByProxy(req)
 	}
 	data, _ := c.readAll(req.Context(), resp) // the status is enough if the body cannot be read
 	e := c.cleaned(statusError(resp, c.clean(data)))
@@ -280,7 +284,10 @@ func (c *Conn) transportError(req *http.Request, err error) error {
 	if e := contextError(req.Context(), err); e != nil {
 		return e
 	}
-	e := eval.Errorf(eval.KindTransport, "no answer from %s: %s", req.URL.Host, c.Secrets().OutOf(failure(err)))
+	if strings.Contains(err.Error(), http.StatusText(http.StatusProxyAuthRequired)) {
+		return refusedByProxy(req)
+	}
+	e := eval.Errorf(eval.KindTransport, "no answer from %s: %s", req.URL.Host, c.Secrets().OutOf(failure(err, req)))
 	var op *net.OpError
 	e.Unsent = errors.As(err, &op) && op.Op == "dial"
 	if isPermanent(err) {
@@ -300,9 +307,16 @@ func isPermanent(err error) bool {
 }
 
 // failure is the text of an error of a connection, with what helps against it.
-func failure(err error) string {
+func failure(err error, req *http.Request) string {
 	var unknown x509.UnknownAuthorityError
+	var lookup *net.DNSError
 	switch {
+	case strings.Contains(err.Error(), "proxyconnect"):
+		return err.Error() + ": that is the proxy in " + proxyVariable(req)
+	case errors.As(err, &lookup) && lookup.IsNotFound:
+		return err.Error() + ": check the address and the network; behind a proxy, set " + proxyVariable(req)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return err.Error() + ": check that the server runs, and the port"
 	case errors.As(err, &unknown) && unknown.Cert != nil:
 		return fmt.Sprintf(
 			"certificate signed by unknown authority %q: name its PEM file in `tls: {ca: FILE}` of the service or target, or in SSL_CERT_FILE",
@@ -312,6 +326,20 @@ func failure(err error) string {
 		return err.Error() + ": name yours in `tls: {cert: FILE, key: FILE}` of the service or target"
 	}
 	return err.Error()
+}
+
+// proxyVariable names the variable with the proxy for a request.
+func proxyVariable(req *http.Request) string { return strings.ToUpper(req.URL.Scheme) + "_PROXY" }
+
+// refusedByProxy is the error for status 407, by which a proxy asks for credentials.
+func refusedByProxy(req *http.Request) error {
+	why := "wants a user and a password: write them into it, as http://USER:PASSWORD@HOST:PORT"
+	if proxy, err := http.ProxyFromEnvironment(req); err == nil && proxy != nil && proxy.User != nil {
+		why = "refuses the user and the password in it"
+	}
+	return &eval.Error{
+		Kind: eval.KindTransport, Retry: eval.RetryNever, Unsent: true, Message: "the proxy in " + proxyVariable(req) + " " + why + " (407)",
+	}
 }
 
 func contextError(ctx context.Context, err error) error {
@@ -351,7 +379,8 @@ func (c *Conn) redirected(resp *http.Response) error {
 	}
 	return &eval.Error{
 		Kind: eval.KindStatus, Status: resp.StatusCode, Retry: eval.RetryNever,
-		Message: fmt.Sprintf("%s redirects to %s; redirects are not followed, since key and prompt would go along", c.cfg.Peer, where),
+		Message: fmt.Sprintf("%s redirects to %s; redirects are not followed, "+
+			"since key and prompt would go along: name that address if it is right", c.cfg.Peer, where),
 	}
 }
 

@@ -52,6 +52,8 @@ func shapeError(data []byte, err error) error {
 	switch {
 	case errors.As(err, &syntax) && isCut(data):
 		return eval.Errorf(eval.KindTruncated, "the answer was cut off after %d bytes", len(data))
+	case errors.As(err, &syntax) && data[0] == '<':
+		return eval.Errorf(eval.KindMalformed, "the answer is a page and not JSON (a login, a proxy, or a wrong `baseUrl`): %s", Excerpt(data))
 	case errors.As(err, &syntax):
 		return eval.Errorf(eval.KindMalformed, "the answer is not JSON: %s", Excerpt(data))
 	case errors.As(err, &wrong) && wrong.Field != "":
