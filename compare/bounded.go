@@ -79,7 +79,21 @@ type means struct {
 	d, weights    []float64
 	shifted, room []float64 // scratch space for the tests
 	even          bool      // units weigh the same
+	smooth        bool      // pseudo-values, which are hardly ever whole
 	up, down      counts    // of the units rounded to whole cases
+}
+
+// newSmooth are means of pseudo-values, of which only notWorse is asked.
+func newSmooth(d, weights []float64) *means {
+	return &means{d: d, weights: weights, smooth: true, shifted: make([]float64, len(d)), room: make([]float64, len(d))}
+}
+
+// notWorse is the p value of the hypothesis that the mean of pseudo-values is -margin or less.
+func (t *means) notWorse(margin float64) float64 {
+	for i, x := range t.d {
+		t.shifted[i] = x + margin
+	}
+	return max(atMostZero(t.shifted, t.weights, margin-1, t.room), reach(margin, effective(t.weights)))
 }
 
 // rounding is how far from a whole number a mean may be for reasons of computing.
@@ -100,7 +114,7 @@ func newMeans(d, weights []float64, margin float64) means {
 }
 
 // whole reports whether each unit counts as one case that got better, worse, or neither.
-func (t *means) whole() bool { return t.even && t.up == t.down }
+func (t *means) whole() bool { return t.even && !t.smooth && t.up == t.down }
 
 // atMost is the p value of the hypothesis that the mean is limit or less.
 func (t *means) atMost(limit float64) float64 {

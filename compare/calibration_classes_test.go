@@ -262,3 +262,36 @@ func TestClassRatesHoldTheirLevel(t *testing.T) {
 		})
 	}
 }
+
+// TestClassAdviceIsWhatVerdictsDo: the chance that advice states of a number of cases, from many cases that differ as often, is
+// how often so many show that a metric of all cases is not worse.
+func TestClassAdviceIsWhatVerdictsDo(t *testing.T) {
+	t.Parallel()
+	observed, draws, slack := 400, 80, 0.1
+	if calibrating() {
+		observed, draws, slack = 3000, 2000, 0.03
+	}
+	for i, world := range classWorlds() {
+		for _, name := range []string{"macroF1", "kappa"} {
+			if !calibrating() && (i%5 > 0 || name == "kappa") || world.noise == 0 || slices.Contains(world.damaged, false) { // few differ, or rare classes
+				continue
+			}
+			t.Run(world.name+" "+name, func(t *testing.T) {
+				t.Parallel()
+				rng := rand.New(rand.NewPCG(11, uint64(i)))
+				drawn := func(n int) MetricComparison {
+					w := world.fixed(n)
+					base, head := w.sides(rng, n, 0)
+					o := Options{Alpha: nominal, Margins: []eval.MetricMargin{{Name: name, Margin: 0.1}}, MaxErrors: 1}
+					return classMetricOf(base, head, o, name)
+				}
+				seen := drawn(observed)
+				n, chance := seen.sample.enough(0.1*seen.perMargin, nominal)
+				cases := n * observed / seen.N
+				really := chanceOf(draws, func(*rand.Rand) bool { m := drawn(cases); return orOne(m.PNonInferior) <= nominal })
+				t.Logf("%d cases, %d units: said %.3f, really %.3f", cases, n, chance, really)
+				atMost(t, "distance", math.Abs(chance-really), slack+2.5*math.Sqrt(0.25/float64(draws)))
+			})
+		}
+	}
+}

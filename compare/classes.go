@@ -214,7 +214,7 @@ func (m *measure) pseudo(c *MetricComparison, k *classing, metric eval.Metric, m
 	for _, x := range u.d {
 		scale = max(scale, math.Abs(x))
 	}
-	c.scale = scale
+	c.perMargin = 1 / scale
 	u.d = scaledBy(1/scale, u.d)
 	m.smoothed(c, u, margin/scale)
 	if c.Interval != nil {

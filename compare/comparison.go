@@ -131,13 +131,13 @@ type MetricComparison struct {
 	MetricTests
 	MetricVerdict
 	unseen string // what counts at its worst, in words
-	// scale is the largest change of the metric by one unit, 0 for a mean of values up to 1.
-	scale float64
-	// byT says that the interval is Student's.
-	byT bool
+	// perMargin is how the margin was scaled for the tests; 0 where it was not.
+	perMargin float64
+	// repeatsChance is the simulated chance that Repeats show "not worse".
+	repeatsChance float64
 	// sample are the differences that were tested; nil for other tests.
 	sample *means
-	// logs are the products so far against a loss of the margin, by bet, and size is the mean change of a pair that differs;
+	// logs are the products so far against a loss of the margin, by bet, and size is the root mean square of the changes of pairs that differ;
 	// for the estimand suite.
 	logs []float64
 	size float64

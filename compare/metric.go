@@ -65,7 +65,7 @@ func (m *measure) metric(name string, base, head *Side) MetricComparison {
 		m.anytime(&c, base, head)
 	}
 	if name == eval.MetricPass && !m.worst && !m.testsOnly && c.PNonInferior != nil && *c.PNonInferior > m.Alpha {
-		c.Repeats = m.neededRepeats(g.Margin)
+		c.Repeats, c.repeatsChance = m.neededRepeats(g.Margin)
 	}
 	return c
 }
@@ -156,19 +156,15 @@ func (m *measure) smoothed(c *MetricComparison, u units, margin float64) {
 	c.PWorse, c.PBetter = &worse, &improved
 	c.Test = "jackknife over cases, Gaffke bound, t test" // few, skewed or constant: the t interval would be too short
 	if stats.UseT(residuals(room, d, u.weights, u.mean(d))) {
-		c.Test, c.byT = "jackknife over cases, t interval, t test", true
+		c.Test = "jackknife over cases, t interval, t test"
 	}
 	if u.clustered {
 		c.Test += ", clusters as units"
 	}
+	c.sample = newSmooth(d, u.weights)
 	if margin > 0 {
-		shifted := make([]float64, len(d))
-		for i := range d {
-			shifted[i] = d[i] + margin
-		}
-		p := max(atMostZero(shifted, u.weights, margin-1, room), reach(margin, effective(u.weights)))
-		c.PNonInferior = &p
-		if atMostZero(scaledBy(-1, shifted), u.weights, -1-margin, room) <= m.Alpha {
+		c.PNonInferior = new(c.sample.notWorse(margin))
+		if atMostZero(scaledBy(-1, c.sample.shifted), u.weights, -1-margin, room) <= m.Alpha {
 			c.Cautions = append(c.Cautions, beyondMargin)
 		}
 	}
@@ -258,23 +254,23 @@ const (
 )
 
 // neededRepeats is the number of repeats per case, on both sides, that would show with a power of 80 % that an
-// unchanged pass rate is not worse, if each case passes as often as on both sides together.
-func (m *measure) neededRepeats(margin float64) int {
+// unchanged pass rate is not worse, if each case passes as often as on both sides together, and the simulated power.
+func (m *measure) neededRepeats(margin float64) (repeats int, chance float64) {
 	rates := make([]float64, len(m.pairs))
 	for i, p := range m.pairs {
 		if p.clustered() || min(p.base.Passed+p.base.Failed, p.head.Passed+p.head.Failed) < 2 {
-			return 0
+			return 0, 0
 		}
 		passed := p.base.Passed + p.head.Passed
 		rates[i] = float64(passed) / float64(passed+p.base.Failed+p.head.Failed)
 	}
 	if margin <= 0 || len(rates) < 2 {
-		return 0
+		return 0, 0
 	}
 	weights := slices.Repeat([]float64{1}, len(rates))
 	decided := stats.NewNotWorseTables(len(rates), margin, m.Alpha)
-	enough := func(k int) bool {
-		return chanceOf(adviceDraws, func(rng *rand.Rand) bool {
+	shown := func(k, draws int) float64 {
+		return chanceOf(draws, func(rng *rand.Rand) bool {
 			x := make([]float64, len(rates))
 			for i, rate := range rates {
 				if rate > 0 && rate < 1 {
@@ -283,12 +279,13 @@ func (m *measure) neededRepeats(margin float64) int {
 			}
 			t := newMeans(x, weights, margin)
 			return t.shows(-margin, m.Alpha, decided)
-		}) >= power
+		})
 	}
-	if !enough(mostRepeats) {
-		return noRepeatsEnough
+	if shown(mostRepeats, adviceDraws) < power {
+		return noRepeatsEnough, 0
 	}
-	return 2 + sort.Search(mostRepeats-2, func(k int) bool { return enough(2 + k) })
+	repeats = 2 + sort.Search(mostRepeats-2, func(k int) bool { return shown(2+k, adviceDraws) >= power })
+	return repeats, shown(repeats, saidDraws)
 }
 
 func (m *measure) hasPreferences() bool {
@@ -309,6 +306,7 @@ func (m *measure) preference(c *MetricComparison, margin float64) {
 		return
 	}
 	u.d = scaledBy(2, u.d)
+	c.perMargin = 2
 	m.scores(c, u, 2*margin, moreIsBetter)
 	if c.Interval != nil {
 		c.Interval[0], c.Interval[1] = c.Interval[0]/2, c.Interval[1]/2

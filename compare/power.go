@@ -57,6 +57,12 @@ func (d *design) isExact() bool {
 // passing is the probability of a pass with which a share of flips of single answers change their outcome.
 func passing(flips float64) float64 { return (1 + math.Sqrt(max(0, 1-2*flips))) / 2 }
 
+// flipping is the share of pairs of answers that differ at a loss, where a share of flips does without one.
+func flipping(flips, loss float64) float64 {
+	p := passing(flips)
+	return p*(1-p+loss) + (1-p)*(p-loss)
+}
+
 // Draws of a simulation: to report a probability (standard error 0.8 points at most), and to search by one.
 const (
 	reportDraws = 4000
@@ -75,9 +81,7 @@ func (d *design) holds(flips float64, arms, draws int) float64 {
 // detects is the probability that a loss is reported as regressed.
 func (d *design) detects(flips, loss float64, draws int) float64 {
 	if d.isExact() {
-		p := passing(flips)
-		lost, gained := p*(1-p+loss), (1-p)*(p-loss)
-		return d.worse.Without(d.notWorse).Probability(loss, lost+gained)
+		return d.worse.Without(d.notWorse).Probability(loss, flipping(flips, loss))
 	}
 	_, regressed, _ := d.simulate(flips, loss, 1, draws)
 	return regressed
@@ -86,16 +90,20 @@ func (d *design) detects(flips, loss float64, draws int) float64 {
 // smallest is the smallest loss, in thousandths, that is reported with the planned power, and its probability; the
 // largest possible one where none is.
 func (d *design) smallest(flips float64) (loss, chance float64) {
+	return smallestLoss(flips, d.detects)
+}
+
+func smallestLoss(flips float64, detects func(flips, loss float64, draws int) float64) (loss, chance float64) {
 	lo, hi := 0.0, passing(flips)
 	for hi-lo > 0.002 {
-		if mid := (lo + hi) / 2; d.detects(flips, mid, searchDraws) >= power {
+		if mid := (lo + hi) / 2; detects(flips, mid, searchDraws) >= power {
 			hi = mid
 		} else {
 			lo = mid
 		}
 	}
 	loss = min(math.Ceil(1000*hi)/1000, passing(flips))
-	return loss, d.detects(flips, loss, reportDraws)
+	return loss, detects(flips, loss, reportDraws)
 }
 
 // needed is the number of units with which the gate holds with the planned power when nothing changed.
@@ -143,8 +151,11 @@ func fewest(lo, guess, most int, enough func(n int) bool) int {
 	return hi
 }
 
-// adviceDraws are those of a search for advice, which each undecided metric of each arm takes.
-const adviceDraws = 200
+// Draws of a search for advice, which each undecided metric of each arm takes, and for the chance that is said.
+const (
+	adviceDraws = 200
+	saidDraws   = 2000
+)
 
 // chanceOf is how often something happens in simulations.
 func chanceOf(draws int, happens func(rng *rand.Rand) bool) float64 {
@@ -158,15 +169,40 @@ func chanceOf(draws int, happens func(rng *rand.Rand) bool) float64 {
 	return float64(hits) / float64(draws)
 }
 
+// enough is the number of units that shows with power that a mean is not worse within margin, if nothing changed and units
+// differ as these do, and the chance of that, exact or simulated; 0 where the units are too many for either.
+func (t *means) enough(margin, alpha float64) (n int, chance float64) {
+	if t.whole() {
+		if n = casesForPower(t.flips(), margin, alpha, power); n > mostTables {
+			return n, 0
+		}
+		return n, stats.NewNotWorseTables(n, margin, alpha).Probability(0, t.flips())
+	}
+	variance := t.largest() * t.largest() / float64(len(t.d)+2)
+	for i, x := range t.d {
+		variance += t.weights[i] * x * x / float64(len(t.d)+2)
+	}
+	n = max(stats.CasesNeeded(variance, margin, alpha, power), stats.MinCasesConstant(alpha, margin))
+	if n > mostUnits {
+		return n, 0
+	}
+	n = fewest(0, n, mostUnits, func(n int) bool { return t.again(n, margin, alpha, adviceDraws) >= power })
+	return n, t.again(n, margin, alpha, saidDraws)
+}
+
+func (t *means) flips() float64 { return stats.Discordance(t.up.n, t.up.gained, t.up.regressed) }
+
+// largest is the largest size of a difference.
+func (t *means) largest() float64 { return max(slices.Max(t.d), -slices.Min(t.d)) }
+
 // again is the probability that n units which differ as these do, in either direction, are not worse within margin.
 // One more unit than was seen differs, since few units without a difference do not rule one out.
 func (t *means) again(n int, margin, alpha float64, draws int) float64 {
-	if t.whole() {
-		return stats.NewNotWorseTables(n, margin, alpha).Probability(0, stats.Discordance(t.up.n, t.up.gained, t.up.regressed))
-	}
-	decided, largest := stats.NewNotWorseTables(n, margin, alpha), 0.0
-	for _, x := range t.d {
-		largest = max(largest, math.Abs(x))
+	decided, largest, wider := stats.Tables{}, t.largest(), 1.0
+	if t.smooth {
+		wider = (1 + curvature/float64(n)) / (1 + curvature/float64(len(t.d)))
+	} else {
+		decided = stats.NewNotWorseTables(n, margin, alpha)
 	}
 	x, weights := make([]float64, n), make([]float64, n)
 	return chanceOf(draws, func(rng *rand.Rand) bool {
@@ -175,7 +211,7 @@ func (t *means) again(n int, margin, alpha float64, draws int) float64 {
 			x[i], weights[i] = 0, 1
 			switch {
 			case at < len(t.d):
-				x[i], weights[i] = t.d[at], t.weights[at]
+				x[i], weights[i] = wider*t.d[at], t.weights[at]
 			case at == len(t.d):
 				x[i] = largest
 			}
@@ -183,7 +219,11 @@ func (t *means) again(n int, margin, alpha float64, draws int) float64 {
 				x[i] = -x[i]
 			}
 		}
-		drawn := newMeans(x, scaledBy(float64(n)/sumOf(weights), weights), margin)
+		scaled := scaledBy(float64(n)/sumOf(weights), weights)
+		if t.smooth {
+			return newSmooth(x, scaled).notWorse(margin) <= alpha
+		}
+		drawn := newMeans(x, scaled, margin)
 		return drawn.shows(-margin, alpha, decided)
 	})
 }

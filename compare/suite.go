@@ -187,16 +187,16 @@ func (r *repeatPairs) test(c *MetricComparison, margin float64) {
 	}
 }
 
-// size is how much pairs that differ do so on average, 1 if none does.
+// size is the root of the mean square of the differences of pairs that differ, 1 if none does.
 func (r *repeatPairs) size() float64 {
-	var sum eval.Sum
+	var squares eval.Sum
 	for _, d := range r.worst {
 		if d != 0 {
-			sum.Add(math.Abs(d))
+			squares.Add(d * d)
 		}
 	}
-	if mean, ok := sum.Mean(); ok {
-		return mean
+	if mean, ok := squares.Mean(); ok {
+		return math.Sqrt(mean)
 	}
 	return 1
 }

@@ -5,64 +5,83 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sort"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// Bounds of the simulations of rounds.
-const (
-	roundPaths = 2000
-	mostRounds = 100
-	mostDraws  = 40_000_000 // pairs over all paths
-)
+// mostRounds is the largest number of rounds that plans and advice look at.
+const mostRounds = 100
 
-// roundOdds are the probabilities that the e-value against a loss of the margin is large enough, at the end of a round and by
-// then.
-type roundOdds struct{ at, by []float64 }
+// roundsOf bounds the rounds of cases that plans and advice look at.
+func roundsOf(cases int) int { return min(mostRounds, max(1, mostTables/max(1, cases))) }
 
-// needs is the first round with the power, 0 if none has it.
-func needs(odds []float64) int {
-	return slices.IndexFunc(odds, func(p float64) bool { return p >= power }) + 1
+// betting is an e-process over pairs of repeats, of which those that differ do so by size. Pairs that differ in its own direction
+// raise it.
+type betting struct{ logs, same, own, other []float64 } // logarithms by bet: of the product so far, and of a pair's factor
+
+func newBetting(null, most, size float64) betting {
+	step := func(d float64) []float64 { return stats.LogBets([]float64{d}, []float64{1}, null, most, bets) }
+	return betting{make([]float64, bets), step(0), step(size), step(-size)}
 }
 
-// oddsOf simulates further rounds of cases in which nothing changed: a share of the pairs, given by flips, differs by size in
-// one direction or the other. logs are the logarithms of the products so far, by bet.
-func oddsOf(logs []float64, cases int, flips, size, margin, alpha float64, rounds int) roundOdds {
-	rng := rand.New(rand.NewPCG(1, math.Float64bits(flips))) //nolint:gosec // a simulation
-	paths := min(roundPaths, max(100, mostDraws/max(1, cases*rounds)))
-	step := func(d float64) []float64 {
-		return stats.LogBets([]float64{d}, []float64{1}, -margin, 1/(1-margin), bets)
+// againstLoss is the e-process against "worse by the margin or more".
+func againstLoss(margin, size float64) betting { return newBetting(-margin, 1/(1-margin), size) }
+
+// add adds pairs, some of which differ in either direction, and returns the logarithm of the e-value.
+func (b *betting) add(logs []float64, pairs, own, other int) float64 {
+	same := float64(pairs - own - other)
+	for i := range logs {
+		logs[i] += same*b.same[i] + float64(own)*b.own[i] + float64(other)*b.other[i]
 	}
-	same, better, worse := step(0), step(size), step(-size)
-	odds := roundOdds{make([]float64, rounds), make([]float64, rounds)}
-	now := make([]float64, bets)
+	return stats.LogMean(logs)
+}
+
+// tables are the outcomes of further pairs at which the e-value is at least 1/alpha.
+func (b *betting) tables(pairs int, alpha float64) stats.Tables {
+	logs := make([]float64, bets)
+	return stats.NewTables(pairs, func(own, other int) bool {
+		copy(logs, b.logs)
+		return b.add(logs, pairs, own, other) >= math.Log(1/alpha)
+	})
+}
+
+// rounds is the least number of further rounds of cases that makes the e-value large enough with the planned power, if nothing
+// changed and a share of pairs flips, with its exact probability; 0 if none up to most does.
+func (b *betting) rounds(cases, most int, flips, alpha float64) (n int, chance float64) {
+	at := func(n int) float64 { return b.tables(n*cases, alpha).Probability(0, flips) }
+	if n = 1 + sort.Search(most, func(k int) bool { return at(k+1) >= power }); n > most {
+		return 0, 0
+	}
+	return n, at(n)
+}
+
+// by simulates how often the e-value is large enough at the end of some round, by the number of rounds.
+func (b *betting) by(cases, rounds int, flips, alpha float64) []float64 {
+	const most = 40_000_000 // pairs
+	paths := min(2000, max(100, most/max(1, cases*rounds)))
+	rng := rand.New(rand.NewPCG(1, math.Float64bits(flips))) //nolint:gosec // a simulation
+	by, logs := make([]float64, rounds), make([]float64, bets)
 	for range paths {
-		copy(now, logs)
+		clear(logs)
 		known := false
 		for k := range rounds {
-			gained, lost := 0.0, 0.0
+			own, other := 0, 0
 			for range cases {
 				switch u := rng.Float64(); {
 				case u < flips/2:
-					gained++
+					own++
 				case u < flips:
-					lost++
+					other++
 				}
 			}
-			for i := range now {
-				now[i] += (float64(cases)-gained-lost)*same[i] + gained*better[i] + lost*worse[i]
-			}
-			if stats.LogMean(now) >= math.Log(1/alpha) {
-				odds.at[k] += 1 / float64(paths)
-				known = true
-			}
-			if known {
-				odds.by[k] += 1 / float64(paths)
+			if known = known || b.add(logs, cases, own, other) >= math.Log(1/alpha); known {
+				by[k] += 1 / float64(paths)
 			}
 		}
 	}
-	return odds
+	return by
 }
 
 // NewSuiteOutlook is the outlook of a gate about a suite's own cases, each with a number of pairs of repeats.
@@ -72,67 +91,32 @@ func NewSuiteOutlook(cases, repeats int, m eval.MetricMargin, alpha float64, ear
 		return o
 	}
 	o.Reach = (PairsNeeded(m.Margin, alpha, false) + cases - 1) / cases
+	e, rounds := againstLoss(m.Margin, 1), max(repeats, roundsOf(cases))
 	for _, flips := range outlookFlips() {
-		rounds := max(repeats, min(mostRounds, max(1, mostDraws/(100*cases))))
-		odds := oddsOf(make([]float64, bets), cases, flips, 1, m.Margin, alpha, rounds)
-		holds := odds.at
-		row := OutlookRow{Flips: flips, Passing: passing(flips), Detects: power, Share: 1}
-		row.Smallest = smallestOfSuite(cases*repeats, flips, alpha/float64(max(1, comparisons)))
+		row := OutlookRow{Flips: flips, Passing: passing(flips), Share: 1}
+		row.Smallest, row.Detects = smallestOfSuite(cases*repeats, flips, m.Margin, alpha, comparisons)
 		if early {
-			holds, row.Share = odds.by, 0
-			for k := range repeats { // a round runs unless the verdict was known before
-				known := 0.0
-				if k > 0 {
-					known = odds.by[k-1]
-				}
-				row.Share += (1 - known) / float64(repeats)
+			by := e.by(cases, rounds, flips, alpha)
+			row.Needed = 1 + slices.IndexFunc(by, func(p float64) bool { return p >= power })
+			row.Holds = by[repeats-1]
+			for _, known := range by[:repeats-1] { // the next round does not run
+				row.Share -= known / float64(repeats)
 			}
+		} else {
+			row.Needed, _ = e.rounds(cases, rounds, flips, alpha)
+			row.Holds = e.tables(cases*repeats, alpha).Probability(0, flips)
 		}
-		row.Needed, row.Holds = needs(holds), holds[repeats-1]
 		o.Rows = append(o.Rows, row)
 	}
 	return o
 }
 
-// smallestOfSuite is the smallest loss that this number of pairs reports as regressed with a probability of 80 %; 1 if none.
-func smallestOfSuite(pairs int, flips, alpha float64) float64 {
-	const draws = 400
-	detects := func(loss float64) bool {
-		rng := rand.New(rand.NewPCG(2, uint64(pairs))) //nolint:gosec // a simulation
-		step := func(d float64) []float64 { return stats.LogBets([]float64{d}, []float64{1}, 0, 1, bets) }
-		same, better, worse := step(0), step(-1), step(1)
-		hits, now := 0, make([]float64, bets)
-		for range draws {
-			gained, lost := 0.0, 0.0
-			for range pairs {
-				switch u := rng.Float64(); {
-				case u < loss+(1-loss)*flips/2:
-					lost++
-				case u < loss+(1-loss)*flips:
-					gained++
-				}
-			}
-			for i := range now {
-				now[i] = (float64(pairs)-gained-lost)*same[i] + gained*better[i] + lost*worse[i]
-			}
-			if stats.LogMean(now) >= math.Log(1/alpha) {
-				hits++
-			}
-		}
-		return float64(hits) >= power*draws
-	}
-	if !detects(1) {
-		return 1
-	}
-	lo, hi := 0.0, 1.0
-	for hi-lo > 0.001 {
-		if mid := (lo + hi) / 2; detects(mid) {
-			hi = mid
-		} else {
-			lo = mid
-		}
-	}
-	return hi
+// smallestOfSuite is the smallest loss that this number of pairs reports as regressed with the planned power, if no case has more
+// pairs than another, and its exact probability.
+func smallestOfSuite(pairs int, flips, margin, alpha float64, comparisons int) (loss, chance float64) {
+	lost, held := newBetting(0, 1, 1), againstLoss(margin, 1)
+	worse := lost.tables(pairs, alpha/float64(max(1, comparisons))).Without(held.tables(pairs, alpha))
+	return smallestLoss(flips, func(flips, loss float64, _ int) float64 { return worse.Probability(loss, flipping(flips, loss)) })
 }
 
 // adviseRounds says how many repeats would show that a metric is not worse, if nothing changed.
@@ -153,17 +137,18 @@ func (m *MetricComparison) adviseRounds(a *ArmComparison, alpha float64) {
 		m.Advice = fmt.Sprintf("%d answers of head could not be judged, and count as failures of cases that passed", m.HeadErrors)
 	default:
 		flips := float64(m.PairsWorse+m.PairsBetter+1) / float64(m.Pairs+2)
-		odds := oddsOf(m.logs, m.N, flips, m.size, *m.Margin, alpha, min(mostRounds, max(1, mostDraws/(100*m.N))))
-		more := needs(odds.by)
+		e, most := againstLoss(*m.Margin, m.size), roundsOf(m.N)
+		e.logs = m.logs
+		more, chance := e.rounds(m.N, most, flips, alpha)
 		if more == 0 {
-			m.Advice = fmt.Sprintf("more than %d further repeats of %s would be needed", len(odds.by), theseCases(m.N))
+			m.Advice = fmt.Sprintf("more than %d further repeats of %s would be needed", most, theseCases(m.N))
 			return
 		}
 		m.Repeats = rounds + more
 		m.Advice = fmt.Sprintf(
 			"with %d repeats on both sides (%d more: %d calls of %s) there is a chance of %.0f %% to show \"not worse\" if nothing "+
-				"changed; `evalrun run --extend RUN --repeats %d` continues the run, and its baseline if that has fewer",
-			m.Repeats, more, more*m.N, a.HeadArm, 100*power, m.Repeats,
+				"changed and as many differ as here; `evalrun run --extend RUN --repeats %d` continues the run, and its baseline if that has fewer",
+			m.Repeats, more, more*m.N, a.HeadArm, 100*chance, m.Repeats,
 		)
 	}
 }
@@ -204,7 +189,7 @@ func NewSuiteSelfTest(cases []Recorded, m eval.MetricMargin, alpha float64, draw
 	}
 	t.FalseAlarms = t.Verdicts[eval.Regressed]
 	t.Flips = float64(flipped) / float64(pairs)
-	t.Smallest, t.Detects = smallestOfSuite(pairs/draws, t.Flips, alpha), power
+	t.Smallest, t.Detects = smallestOfSuite(pairs/draws, t.Flips, m.Margin, alpha, 1)
 	return t
 }
 

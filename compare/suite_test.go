@@ -239,22 +239,55 @@ func TestControlCaseByCase(t *testing.T) {
 	atLeast(t, "control: looks inside of a round", wrong, 0.7)
 }
 
-// What a plan promises is what happens: the share of runs that show "not worse" if nothing changed, at the end and by then.
+// What a plan promises of an early stop is what happens: the share of runs that show "not worse" by then if nothing changed.
 func TestSuiteOutlookHolds(t *testing.T) {
 	t.Parallel()
 	const flips, cases, repeats = 0.05, 20, 12
 	p := (1 - math.Sqrt(1-2*flips)) / 2 // of failing, so that 2p(1-p) of the pairs differ
-	for _, early := range []bool{false, true} {
-		looks := byRounds(cases, repeats)
-		if !early {
-			looks = [][]int{slices.Concat(looks...)}
-		}
-		got := simulate(t, 970, 1000, func(rng *rand.Rand) outcome {
-			return outcome{drawRounds(rng, alike20(1-p, 1-p), looks), 1}
-		}).notWorse()
-		said := NewSuiteOutlook(cases, repeats, passAt(0.05), nominal, early, 1).Rows[0].Holds
-		if math.Abs(got-said) > 0.05 {
-			t.Errorf("early %v: the gate holds in %.3f, want %.3f as the plan says", early, got, said)
-		}
+	got := simulate(t, 970, 1000, func(rng *rand.Rand) outcome {
+		return outcome{drawRounds(rng, alike20(1-p, 1-p), byRounds(cases, repeats)), 1}
+	}).notWorse()
+	said := NewSuiteOutlook(cases, repeats, passAt(0.05), nominal, true, 1).Rows[0].Holds
+	if math.Abs(got-said) > 0.05 {
+		t.Errorf("the gate holds in %.3f, want %.3f as the plan says", got, said)
 	}
+}
+
+// TestSuitePowerIsWhatVerdictsDo compares statements of plans with verdicts on answers that are drawn independently of them.
+func TestSuitePowerIsWhatVerdictsDo(t *testing.T) {
+	t.Parallel()
+	designs, draws := 6, 200
+	if calibrating() {
+		designs, draws = 200, 2000
+	}
+	bound := 0.03 + 2.5*math.Sqrt(0.25/float64(draws)) // of the promise, and of the draws here
+	simulate(t, 980, designs, func(rng *rand.Rand) outcome {
+		cases, repeats, comparisons, row := 1+rng.IntN(30), 1+rng.IntN(15), 1+rng.IntN(12), rng.IntN(len(outlookFlips()))
+		margin := []float64{0.02, 0.05, 0.1, 0.2}[rng.IntN(4)]
+		said := NewSuiteOutlook(cases, repeats, passAt(margin), nominal, false, comparisons).Rows[row]
+		share := func(wanted func(eval.Verdict) bool, repeats int, loss float64) (sum float64) {
+			for range draws {
+				r := repeatPairs{}
+				for range cases * repeats {
+					r.add(asNumber(rng.Float64() < said.Passing), asNumber(rng.Float64() < said.Passing-loss), 1)
+				}
+				var one MetricComparison
+				r.test(&one, margin)
+				p := tested{*one.PNonInferior, min(1, float64(comparisons)**one.PWorse), *one.PBetter, comparisons}
+				if wanted(verdictBy(cases, p, nominal)) {
+					sum += 1 / float64(draws)
+				}
+			}
+			return sum
+		}
+		holds := func(v eval.Verdict) bool { return v == eval.NotWorse || v == eval.Improved }
+		regressed := func(v eval.Verdict) bool { return v == eval.Regressed }
+		name := fmt.Sprintf("%d cases, %d repeats, margin %g, %d comparisons: %+v", cases, repeats, margin, comparisons, said)
+		atMost(t, name+": holds", math.Abs(share(holds, repeats, 0)-said.Holds), bound)
+		atMost(t, name+": detects", math.Abs(share(regressed, repeats, said.Smallest)-said.Detects), bound)
+		if said.Needed > 0 {
+			atLeast(t, name+": holds with the repeats that are needed", share(holds, said.Needed, 0), power-bound)
+		}
+		return outcome{eval.NotWorse, 1}
+	})
 }

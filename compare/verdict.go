@@ -255,7 +255,10 @@ func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 		m.Advice = fmt.Sprintf("the loss seen, %.3f, is not smaller than the margin: look at the cases that got worse", loss)
 		return
 	}
-	need, chance := needed(m, *m.Margin, alpha)
+	if m.sample == nil {
+		return
+	}
+	need, chance := m.sample.enough(*m.Margin*cmp.Or(m.perMargin, 1), alpha)
 	if m.MoreCases = max(0, need-m.N); m.MoreCases == 0 {
 		m.Advice = fmt.Sprintf("the suite is large enough if nothing changed; the candidate looks worse by %.3f", loss)
 		return
@@ -265,39 +268,17 @@ func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 		of = " of " + a.HeadArm
 	}
 	m.Advice = fmt.Sprintf(
-		"with about %d cases, decided on beforehand (%d more: about %.0f calls and %.0f tokens%s), there is a chance of %.0f %% to "+
-			"show \"not worse\" if nothing changed and as many differ as here",
-		need, m.MoreCases, more*a.Cases.CallsPerCase, more*a.Cases.TokensPerCase, of, 100*chance,
+		"with about %d cases, decided on beforehand (%d more: about %.0f calls and %.0f tokens%s), ",
+		need, m.MoreCases, more*a.Cases.CallsPerCase, more*a.Cases.TokensPerCase, of,
 	)
+	if chance > 0 {
+		m.Advice += fmt.Sprintf("there is a chance of %.0f %% to show \"not worse\" if nothing changed and as many differ as here", 100*chance)
+	} else {
+		m.Advice += "\"not worse\" may be shown if nothing changed and as many differ as here; they are too many for a chance to be computed"
+	}
 	if n := m.Repeats; n > 0 {
-		m.Advice += fmt.Sprintf("; so would %d repeats of each case", n)
+		m.Advice += fmt.Sprintf("; with %d repeats of each case it is %.0f %%", n, 100*m.repeatsChance)
 	} else if n == noRepeatsEnough {
 		m.Advice += "; more repeats cannot resolve this, more cases can"
 	}
-}
-
-// needed returns the number of cases that shows a metric to be not worse within d, and the chance of that, exact or
-// simulated. For pseudo-values, and for more units than can be simulated, it is that of a t test.
-func needed(m *MetricComparison, d, alpha float64) (n int, chance float64) {
-	if t := m.sample; t != nil && len(t.d) <= mostUnits {
-		if m.Name == eval.MetricPreference { // whose differences are doubled
-			d *= 2
-		}
-		guess := casesForPower(stats.Discordance(t.up.n, t.up.gained, t.down.regressed), d, alpha, power)
-		if !t.whole() && guess <= mostUnits {
-			guess = fewest(0, guess, mostUnits, func(n int) bool { return t.again(n, d, alpha, adviceDraws) >= power })
-		}
-		if guess <= mostUnits {
-			return guess, t.again(guess, d, alpha, 5*adviceDraws)
-		}
-		return guess, power
-	}
-	scale := cmp.Or(m.scale, 1)
-	variance := scale * scale * stats.Discordance(m.N, m.Gained, m.Regressed)
-	if m.byT && m.Interval != nil { // the half width of a t interval gives the standard deviation
-		t := stats.StudentTQuantile(1-alpha, float64(m.N-1))
-		sd := (m.Interval[1] - m.Interval[0]) / 2 / t * math.Sqrt(float64(m.N))
-		variance = sd * sd
-	}
-	return max(stats.CasesNeeded(variance, d, alpha, power), stats.MinCasesConstant(alpha, d/scale)), power
 }

@@ -60,6 +60,11 @@ func NewWorseTables(n int, alpha float64) Tables {
 	return Tables{n, midTails(n, most)}
 }
 
+// NewTables are the ones that a statistic calls extreme, which rises with the first count and falls with the second.
+func NewTables(n int, extreme func(first, second int) bool) Tables {
+	return Tables{n, newTails(n, extreme)}
+}
+
 // Has reports whether a table is one of them, by the count that makes it so and the other one.
 func (t Tables) Has(count, other int) bool { return t.tails != nil && count >= t.tails[count+other] }
 
