@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
@@ -26,6 +27,8 @@ type Ranking struct {
 	Race *Raced `json:"race,omitempty"`
 	// Within says which arms are hardly worse than the best; nil when nothing asked for a margin, or without a ranking.
 	Within *Within `json:"within,omitempty"`
+	// Judges are those that the metric depends on, by arm.
+	Judges []eval.MeasuredJudge `json:"judges,omitempty"`
 	// Currency is that of the costs of the arms, "" without a price list.
 	Currency string `json:"currency,omitempty"`
 }

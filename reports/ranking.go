@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
@@ -21,6 +22,9 @@ func Rankings(w io.Writer, all []compare.Ranking, o Options) error {
 			t.out.WriteString("\n")
 		}
 		t.ranking(&all[i])
+		for _, line := range judgedWords(&all[i]) {
+			t.wrapped("  ", line)
+		}
 	}
 	return t.writeTo(w)
 }
@@ -159,6 +163,24 @@ func rankingWords(r *compare.Ranking) (lines []string) {
 	if r.Race != nil && r.Race.Planned > 0 {
 		lines = append(lines, fmt.Sprintf(
 			"the race saved %d of %d calls (%.0f %%)", r.Race.Saved, r.Race.Planned, 100*float64(r.Race.Saved)/float64(r.Race.Planned)))
+	}
+	return lines
+}
+
+// judgedWords say who judged the values that arms are ranked by, and name the arms where that is not the same on all.
+func judgedWords(r *compare.Ranking) (lines []string) {
+	arms := map[string][]string{}
+	for i := range r.Judges {
+		words := r.Judges[i].Words()
+		if arms[words] == nil {
+			lines = append(lines, words)
+		}
+		arms[words] = append(arms[words], r.Judges[i].Arm)
+	}
+	for i, words := range lines {
+		if on := arms[words]; len(on) < len(r.Arms) {
+			lines[i] = strings.Join(on, ", ") + ": " + words
+		}
 	}
 	return lines
 }

@@ -230,7 +230,13 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 	}
 	noteLook(&arm, base, head, what)
 	arm.Notes = append(arm.Notes, movesOf(rule, &arm, what)...)
-	arm.Judges = judgesOn(&arm, head)
+	var gated []string
+	for i := range arm.Metrics {
+		if m := &arm.Metrics[i]; m.Gated {
+			gated = append(gated, m.Name)
+		}
+	}
+	arm.Judges = judgesOn(head, arm.Suite, arm.HeadArm, gated...)
 	for i := range arm.Judges {
 		arm.Notes = append(arm.Notes, arm.Judges[i].Words())
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/stats"
@@ -162,15 +161,12 @@ func Figures(answers []eval.LabelledAnswer) eval.JudgeFigures {
 	return out
 }
 
-// judgesOn are the judges that the gated metrics of an arm depend on: whether a case passes depends on all.
-func judgesOn(a *compare.ArmComparison, head *journal.Document) (out []eval.MeasuredJudge) {
-	for i := range head.Judges {
-		m := &head.Judges[i]
-		counts := func(c compare.MetricComparison) bool {
-			return c.Gated && (c.Name == eval.MetricPass || c.Name == m.Scorer || m.Scorer == "")
-		}
-		if m.Suite == a.Suite && m.Arm == a.HeadArm && slices.ContainsFunc(a.Metrics, counts) {
-			out = append(out, *m)
+// judgesOn are the judges of an arm that some metric depends on: whether a case passes depends on all.
+func judgesOn(d *journal.Document, suite, arm string, metrics ...string) (out []eval.MeasuredJudge) {
+	for _, m := range d.Judges {
+		if m.Suite == suite && m.Arm == arm && len(metrics) > 0 &&
+			(m.Scorer == "" || slices.Contains(metrics, eval.MetricPass) || slices.Contains(metrics, m.Scorer)) {
+			out = append(out, m)
 		}
 	}
 	return out

@@ -143,6 +143,9 @@ func rankSuite(d *journal.Document, s *journal.SuiteSummary, arms []*compare.Sid
 	if why := Unrankable(d, s.Name); why != "" && (len(raced) == 0 || why != unequal) {
 		r.Refuse(why)
 	}
+	for _, arm := range arms {
+		r.Judges = append(r.Judges, judgesOn(d, s.Name, arm.Arm, r.Metric)...)
+	}
 	currency := ""
 	if o.Prices != nil {
 		currency = o.Prices.Currency

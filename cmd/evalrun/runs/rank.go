@@ -58,6 +58,7 @@ func (f Folder) Rank(name string, o CompareRequest) (*rankings, error) {
 	if by.Alpha > suite.MaxAlpha {
 		return nil, eval.BadInput("--alpha %g: a ranking with this error rate is not informative; use %g or less", by.Alpha, suite.MaxAlpha)
 	}
+	gate.MeasureJudges(f.Dir, doc)
 	all, err := gate.Rank(doc, by)
 	return &rankings{doc.Run.ID, all}, err
 }
