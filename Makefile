@@ -25,7 +25,7 @@ RACE     := -race -gcflags=all=-d=checkptr=0 $(foreach p,$(UNWATCHED),-gcflags='
   $(foreach p,$(SHARING),-gcflags='$(p)=-race=false -d=checkptr=0 -l')
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: build fleet fleet-test demo check test lint bench bench-process sdk consumers editor torture soak calibrate golden fuzz dist dist-check house site pictures clean compiler xmllint browser curl
+.PHONY: build fleet fleet-test demo check test lint bench bench-process sdk consumers editor torture soak calibrate golden fuzz dist npm dist-check house site pictures clean compiler xmllint browser curl
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/evalrun
@@ -162,6 +162,11 @@ fuzz:
 # Archives for every platform, reproducible, with checksums; VERSION names the release.
 dist:
 	$(GO) run ./test/dist -version '$(VERSION)' $(PLATFORMS)
+
+# The archives and packages of npm, in dist/npm; then those of this machine are installed and started. Needs node and npm.
+npm:
+	$(GO) run ./test/dist -npm -version '$(VERSION)' $(PLATFORMS)
+	sh test/dist/npm.sh dist/npm
 
 # The archives of the last commit, twice, in two folders, one of them with an empty cache: the same bytes; and go install as from a proxy.
 dist-check:

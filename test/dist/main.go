@@ -3,6 +3,8 @@
 // whenever it is built.
 //
 //	go run ./test/dist -version v1.2.3 -out dist linux/amd64 windows/amd64
+//
+// Beside the archives lie a Dockerfile and a formula of Homebrew, and with -npm the packages of npm.
 package main
 
 import (
@@ -10,6 +12,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"cmp"
+	"compress/flate"
 	"compress/gzip"
 	"crypto/sha256"
 	"errors"
@@ -30,8 +33,9 @@ import (
 func main() {
 	version := flag.String("version", "", "what the programs say of themselves (default: what git says of the commit)")
 	out := flag.String("out", "dist", "folder for the archives; what is in it is lost")
+	npm := flag.Bool("npm", false, "also write packages of npm, to the folder npm")
 	flag.Parse()
-	if err := dist(*version, *out, flag.Args()); err != nil {
+	if err := dist(*version, *out, *npm, flag.Args()); err != nil {
 		fmt.Fprintf(os.Stderr, "dist: %v\n", err)
 		os.Exit(1)
 	}
@@ -45,7 +49,7 @@ type archiveFile struct {
 }
 
 // dist builds the archives of the platforms, each named as OS/ARCHITECTURE.
-func dist(version, out string, platforms []string) error {
+func dist(version, out string, npm bool, platforms []string) error {
 	if version == "" {
 		said, err := output("git", "describe", "--tags", "--always", "--dirty")
 		if err != nil {
@@ -71,7 +75,15 @@ func dist(version, out string, platforms []string) error {
 	}
 	r := release{version: version, out: out, work: work, common: common, at: at}
 	for _, platform := range platforms {
-		if err := r.add(platform); err != nil {
+		if err := r.add(platform, npm); err != nil {
+			return err
+		}
+	}
+	if err := r.writeRecipes(); err != nil {
+		return err
+	}
+	if npm {
+		if err := r.addNpmStarter(); err != nil {
 			return err
 		}
 	}
@@ -85,10 +97,12 @@ type release struct {
 	common    []archiveFile // of all platforms
 	at        time.Time
 	sums      bytes.Buffer
+	archives  []archive
+	npm       []string // the packages of platforms
 }
 
-// add builds the archive of a platform and notes its digest.
-func (r *release) add(platform string) error {
+// add builds the archive of a platform, and on request the package of npm, and notes its digest.
+func (r *release) add(platform string, npm bool) error {
 	system, architecture, ok := strings.Cut(platform, "/")
 	if !ok {
 		return fmt.Errorf("%q is no platform: OS/ARCHITECTURE", platform)
@@ -98,21 +112,27 @@ func (r *release) add(platform string) error {
 		return err
 	}
 	name, binary, pack := fmt.Sprintf("evalrun-%s-%s", system, architecture), "evalrun", writeTar
-	archive := name + ".tar.gz"
+	file := name + ".tar.gz"
 	if system == "windows" {
-		archive, binary, pack = name+".zip", "evalrun.exe", writeZip
+		file, binary, pack = name+".zip", "evalrun.exe", writeZip
 	}
 	files := append([]archiveFile{{binary, program, 0o755}}, r.common...)
 	var packed bytes.Buffer
 	if err := pack(&packed, name, files, r.at); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(r.out, archive), packed.Bytes(), 0o644); err != nil {
+	if err := weigh(platform, program, packed.Bytes()); err != nil {
 		return err
 	}
-	line := fmt.Sprintf("%x  %s\n", sha256.Sum256(packed.Bytes()), archive)
-	r.sums.WriteString(line)
-	fmt.Print(line)
+	if err := os.WriteFile(filepath.Join(r.out, file), packed.Bytes(), 0o644); err != nil {
+		return err
+	}
+	digest := fmt.Sprintf("%x", sha256.Sum256(packed.Bytes()))
+	r.archives = append(r.archives, archive{system, architecture, file, digest})
+	fmt.Fprintf(io.MultiWriter(&r.sums, os.Stdout), "%s  %s\n", digest, file)
+	if npm {
+		return r.addNpm(system, architecture, binary, program)
+	}
 	return nil
 }
 
@@ -241,6 +261,7 @@ func writeTar(w io.Writer, folder string, files []archiveFile, at time.Time) err
 
 func writeZip(w io.Writer, folder string, files []archiveFile, at time.Time) error {
 	zw := zip.NewWriter(w)
+	zw.RegisterCompressor(zip.Deflate, func(to io.Writer) (io.WriteCloser, error) { return flate.NewWriter(to, flate.BestCompression) })
 	for _, f := range files {
 		header := &zip.FileHeader{Name: path.Join(folder, f.name), Method: zip.Deflate, Modified: at}
 		header.SetMode(f.mode)
