@@ -303,11 +303,17 @@ func unknownCommand(root *cobra.Command, name string) error {
 }
 
 func (a *app) versionCommand() *cobra.Command {
-	return &cobra.Command{
+	var json bool
+	cmd := &cobra.Command{
 		Use: "version", Short: "Print the version", Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {
+			if json {
+				return a.screen().JSON(map[string]string{"version": buildVersion()})
+			}
 			_, err := fmt.Fprintln(a.out, "evalrun "+buildVersion())
 			return err
 		},
 	}
+	flags.JSON(cmd.Flags(), &json)
+	return cmd
 }

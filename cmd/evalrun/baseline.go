@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/cmd/evalrun/flags"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -27,31 +28,49 @@ func (a *app) baselineCommand() *cobra.Command {
 	}
 	cmd.AddCommand(
 		a.setCommand(),
-		&cobra.Command{
-			Use: "show NAME", Short: "Report the run that has the name", Args: exactly(1),
-			RunE: func(_ *cobra.Command, args []string) error {
-				return a.runs.ReportBaseline(args[0], flags.WithTable(nil), a.screen())
-			},
-		},
-		&cobra.Command{
-			Use: "list", Short: "List the names", Args: exactly(0),
-			RunE: func(*cobra.Command, []string) error {
-				named, err := a.runs.Baselines()
-				if err != nil {
-					return err
-				}
-				for _, name := range slices.Sorted(maps.Keys(named)) {
-					b := named[name]
-					fmt.Fprintf(
-						a.out, "%s  %s  %s  set %s%s\n", diag.CleanLine(name), diag.CleanLine(b.Run), diag.CleanLine(b.Path),
-						diag.CleanLine(b.SetAt), map[bool]string{true: "  partial"}[b.Partial],
-					)
-				}
-				return nil
-			},
-		},
+		a.showBaselineCommand(),
+		a.listCommand(),
 		a.exportCommand(),
 	)
+	return cmd
+}
+
+func (a *app) showBaselineCommand() *cobra.Command {
+	var f evalrun.Options
+	cmd := &cobra.Command{
+		Use: "show NAME", Short: "Report the run that has the name", Args: exactly(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.runs.ReportBaseline(args[0], flags.WithTable(f.Reports), a.screen())
+		},
+	}
+	flags.Reports(cmd.Flags(), &f)
+	flags.CompleteFormats(cmd)
+	return cmd
+}
+
+func (a *app) listCommand() *cobra.Command {
+	var json bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the names", Args: exactly(0),
+		RunE: func(*cobra.Command, []string) error {
+			named, err := a.runs.Baselines()
+			if err != nil {
+				return err
+			}
+			if json {
+				return a.screen().JSON(named)
+			}
+			for _, name := range slices.Sorted(maps.Keys(named)) {
+				b := named[name]
+				fmt.Fprintf(
+					a.out, "%s  %s  %s  set %s%s\n", diag.CleanLine(name), diag.CleanLine(b.Run), diag.CleanLine(b.Path),
+					diag.CleanLine(b.SetAt), map[bool]string{true: "  partial"}[b.Partial],
+				)
+			}
+			return nil
+		},
+	}
+	flags.JSON(cmd.Flags(), &json)
 	return cmd
 }
 

@@ -65,7 +65,9 @@ func (a *app) compareCommand() *cobra.Command {
 	flags.JSON(fs, &o.json)
 	fs.BoolVarP(&o.Verbose, "verbose", "v", false, "also show the tests and their p values")
 	chooseFlags(fs, &o)
-	cmd.ValidArgsFunction = flags.CompleteRuns
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+		return flags.CompleteRuns(cmd, args[min(1, len(args)):], text)
+	}
 	return cmd
 }
 

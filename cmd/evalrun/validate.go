@@ -18,9 +18,13 @@ func (a *app) validateCommand() *cobra.Command {
 
 	var f evalrun.Options
 	var format string
+	var json bool
 	cmd := &cobra.Command{
 		Use: "validate [SUITE...]", Short: "Check suites without a request", Args: suites,
 		RunE: func(*cobra.Command, []string) error {
+			if json {
+				format = "json"
+			}
 			switch format {
 			case "text":
 				return a.validate(&f)
@@ -30,8 +34,9 @@ func (a *app) validateCommand() *cobra.Command {
 			return eval.BadInput("there is no format %q; %s", format, diag.DidYouMean(format, validateFormats))
 		},
 	}
-	cmd.Flags().StringVar(
-		&format, "format", "text", "report as `FORMAT`: text, json (for editors) or github (annotations of GitHub Actions)",
+	cmd.Flags().BoolVar(&json, "json", false, "print JSON")
+	cmd.Flags().StringVarP(
+		&format, "format", "o", "text", "report as `FORMAT`: text, json (for editors) or github (annotations of GitHub Actions)",
 	)
 	flags.Select(cmd.Flags(), &f)
 	flags.Seed(cmd.Flags(), &f)

@@ -147,6 +147,32 @@ func (d Dir) headers() []withHeader {
 	return out
 }
 
+// Offers yields what names runs on the command line, of the newest run first, with its time and suites: `latest`, its name, its
+// labels and its id.
+func (d Dir) Offers(yield func(name, about string) bool) {
+	runs := d.headers()
+	for i := range runs {
+		run := runs[len(runs)-1-i]
+		names := slices.Clip([]string{latest, latest + "~1"})[min(i, 2):min(i+1, 2)]
+		if run.Run.Name != "" {
+			names = append(names, byName+":"+run.Run.Name)
+		}
+		for _, key := range slices.Sorted(maps.Keys(run.Run.Labels)) {
+			names = append(names, strings.TrimSuffix(byLabel+":"+key+"="+run.Run.Labels[key], "="))
+		}
+		at, _, _ := strings.Cut(strings.Replace(run.Run.StartedAt, "T", " ", 1), ".")
+		about := strings.TrimSuffix(at, "Z")
+		for k := range run.Run.Suites {
+			about += " " + run.Run.Suites[k].Name
+		}
+		for _, name := range append(names, filepath.Base(run.Dir)) {
+			if !yield(name, about) {
+				return
+			}
+		}
+	}
+}
+
 // selectorHint suggests values for a selector that matches no run.
 func (d Dir) selectorHint(s Selector) string {
 	known := map[string]bool{}

@@ -94,12 +94,23 @@ func CompleteFormats(cmd *cobra.Command) {
 	})
 }
 
-// CompleteRuns completes the first argument with the names of recorded runs.
-func CompleteRuns(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// CompleteRuns completes the first argument with what names recorded runs, the newest first.
+func CompleteRuns(_ *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return append(rundir.At("").IDs(), "latest", "latest~1"), cobra.ShellCompDirectiveDefault
+	var out []string
+	seen := map[string]bool{}
+	for name, about := range rundir.At("").Offers {
+		if strings.HasPrefix(name, text) && !seen[name] && diag.CleanLine(name) == name {
+			seen[name] = true
+			out = append(out, name+"\t"+diag.CleanLine(about))
+		}
+		if len(out) == maxOffered {
+			break
+		}
+	}
+	return out, cobra.ShellCompDirectiveKeepOrder
 }
 
 // CompleteCases completes the first argument with a run, and the second with a case of that run.

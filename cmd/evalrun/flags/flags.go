@@ -183,7 +183,9 @@ func Gate(fs *pflag.FlagSet, f *evalrun.Options) {
 func Reports(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.StringArrayVarP(&f.Reports, "report", "o", nil,
 		"write a report as `FORMAT[=FILE]`: "+strings.Join(reports.Names(), ", ")+
-			"; without FILE to standard output (default table; repeatable)")
+			"; without FILE to standard output (default table; --json is -o json; repeatable)")
+	json := fs.VarPF(&jsonReport{formats: fs.Lookup("report").Value}, "json", "", "print JSON")
+	json.NoOptDefVal, json.Hidden = "true", true
 }
 
 // JSON adds --json and -o json. The long name of -o cannot be `report` here: project files have a key of that name.

@@ -117,6 +117,24 @@ func shardOf(text string) (shard eval.Shard, err error) {
 	return shard, nil
 }
 
+// jsonReport is --json where reports have formats: it sets that flag to json, once.
+type jsonReport struct {
+	formats pflag.Value
+	set     bool
+}
+
+func (j *jsonReport) String() string   { return "" }
+func (j *jsonReport) Type() string     { return "bool" }
+func (j *jsonReport) IsBoolFlag() bool { return true }
+func (j *jsonReport) Set(s string) error {
+	on, err := strconv.ParseBool(s)
+	if !on || j.set {
+		return err
+	}
+	j.set = true
+	return j.formats.Set("json")
+}
+
 // Vars is a flag value of the form NAME=VALUE, for a flag that can be repeated.
 type Vars map[string]string
 
