@@ -91,6 +91,8 @@ func (a args) readsOf(r expr.Read) {
 		)
 	case r.Path[0] == "safety" && len(r.Path) > 1 && !slices.Contains(wire.Categories, r.Path[1]):
 		a.Args.Warnf(diag.DidYouMean(r.Path[1], wire.Categories), "the service's specification names no category `%s`", r.Path[1])
+	case r.Path[0] == "steps":
+		a.needs.Model = r.Path[0]
 	case r.String() == "timing.firstTokenMs":
 		a.needs.Stream = r.String()
 	}

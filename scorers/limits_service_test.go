@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/testing/hostile"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -26,11 +27,24 @@ func serviceLimits() []limit {
 		{[]string{"cost"}, atBounds("- cost: {%s: 0.%06d}", spending, "It knows the prices of the list and nothing of discounts, and where the "+
 			"service reports no tokens it is an estimate.")},
 		{[]string{"candidates"}, candidateFigures},
-		{[]string{"steps"}, atBounds("- steps: {%s: %d}", timed, "An application is one step, whatever it does inside.")},
-		{[]string{"toolErrors"}, atBounds("- toolErrors: {%s: %d}", timed, "Errors inside an application, and results that say in words that "+
-			"something went wrong, do not count.")},
+		{[]string{"steps"}, atBounds("- steps: {%s: %d}", timed, "Applications are refused: their steps are not seen.")},
+		{[]string{"toolErrors"}, atBounds("- toolErrors: {%s: %d}", timed, "Results that say in words that something went wrong do not "+
+			"count. Applications are refused.")},
 		{[]string{"label"}, labelFigures},
+		{[]string{"unscored"}, unscoredFigures},
 	}
+}
+
+func unscoredFigures(t *testing.T) string {
+	scored, texts := 0, append(hostile.Strings(), "")
+	for _, text := range texts {
+		for _, entry := range []string{"- unscored: later", "- not: {unscored: later}", "- any: [{unscored: later}]"} {
+			if letter(score(t, entry, answer(text))) != "u" {
+				scored++
+			}
+		}
+	}
+	return fmt.Sprintf("Of %d answers, also negated and in `any`, %d have a score.", len(texts), scored)
 }
 
 // boundary is where the numbers of an answer are tried.

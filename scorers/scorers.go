@@ -161,7 +161,7 @@ func (n *needs) add(inner suite.Needs, stream bool) {
 	n.Tools = append(n.Tools, inner.Tools...)
 	n.Versions = append(n.Versions, inner.Versions...)
 	n.Tries, n.Price, n.PeopleLabels = append(n.Tries, inner.Tries...), n.Price || inner.Price, n.PeopleLabels || inner.PeopleLabels
-	n.Unscored = n.Unscored || inner.Unscored
+	n.Unscored, n.Model = n.Unscored || inner.Unscored, cmp.Or(n.Model, inner.Model)
 	if stream {
 		n.Stream = cmp.Or(n.Stream, inner.Stream)
 	}

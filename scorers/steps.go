@@ -7,12 +7,13 @@ func stepsKind() Kind {
 		Name: "steps", Summary: "the answer took this number of calls of the model",
 		Doc: "Takes `{max}` (and `min`), or the largest number alone. A step is one call of the model: with " +
 			"`toolResults`, each answer with calls is a step and the last answer is one more. In a live chat the steps " +
-			"of all turns count, or those of the chosen `turn`. `maxSteps` of a prompt bounds them.",
+			"of all turns count, or those of the chosen `turn`. `maxSteps` of a prompt bounds them. Not for applications.",
 		Example: "- steps: {max: 4}", takes: countBounds(), compile: compileSteps,
 	}
 }
 
 func compileSteps(a args) AnswerScorer {
+	a.needs.Model = a.Kind
 	s := countOf(a)
 	return Func(func(a *Answer) Finding {
 		n := a.stepCount()

@@ -10,12 +10,13 @@ func toolErrorsKind() Kind {
 	return Kind{
 		Name: "toolErrors", Summary: "this number of tool calls ended in an error",
 		Doc: "Takes `{max}` (and `min`), or the largest number alone. It counts results that the suite gave to the model " +
-			"as an error: a command of `toolResults` that failed, or a template that could not be filled in.",
+			"as an error: a command of `toolResults` that failed, or a template that could not be filled in. Not for applications.",
 		Example: "- toolErrors: {max: 0}", takes: countBounds(), compile: compileToolErrors,
 	}
 }
 
 func compileToolErrors(a args) AnswerScorer {
+	a.needs.Model = a.Kind
 	s := countOf(a)
 	return Func(func(a *Answer) Finding {
 		n, shown := 0, ""

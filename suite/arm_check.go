@@ -209,6 +209,22 @@ func (l *loader) checkStream(c *Case, arm Arm) {
 	}
 }
 
+// checkModel reports scorers of what only a model has, on an application, where it would always be the same.
+func (l *checker) checkModel(c *Case, arm Arm) {
+	if arm.Target.App() == nil {
+		return
+	}
+	for _, sc := range c.ScorersFor(arm) {
+		if of := sc.Needs.Model; of != "" && !l.modelless[sc.At()] {
+			l.modelless[sc.At()] = true
+			l.diags.Errorf(
+				sc.At(), "narrow `arms` of the scorer to models",
+				"`%s` is about calls of a model, and the target `%s` is an application, whose calls are not seen", of, arm.Target.Name,
+			)
+		}
+	}
+}
+
 // unstreamed is a scorer that needs streams, with the targets that do not stream.
 type unstreamed struct {
 	kind    string

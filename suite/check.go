@@ -18,11 +18,12 @@ func newChecker(l *loader) *checker {
 	l.unstreamed = map[diag.Pos]*unstreamed{}
 	l.needs.prices = map[string]diag.Pos{}
 	return &checker{
-		loader:   l,
-		names:    newCaseNames(),
-		first:    map[string]diag.Pos{},
-		ids:      map[string]diag.Pos{},
-		expected: expectations{map[string]string{}, map[diag.Pos]bool{}},
+		loader:    l,
+		names:     newCaseNames(),
+		first:     map[string]diag.Pos{},
+		ids:       map[string]diag.Pos{},
+		modelless: map[diag.Pos]bool{},
+		expected:  expectations{map[string]string{}, map[diag.Pos]bool{}},
 	}
 }
 
@@ -54,6 +55,8 @@ type checker struct {
 
 	expected expectations
 	errors   errorCases
+	// modelless are the positions of reported scorers, see checkModel
+	modelless map[diag.Pos]bool
 }
 
 // errorCases are cases with a scorer that never has a score.
@@ -257,6 +260,7 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 			)
 		}
 		l.checkStream(c, arm)
+		l.checkModel(c, arm)
 		l.needs.notePrices(c, arm)
 		l.checkTurns(c, arm)
 		l.checkCalls(c, arm)

@@ -45,6 +45,7 @@ type Needs struct {
 	References   []string   // texts whose embeddings are compared with the answer's
 	Judges       []JudgeUse // one for each call of a judge
 	Stream       string     // name of the kind that needs streamed answers; "" for none
+	Model        string     // what only calls of a model have, such as steps; "" for nothing
 	Price        bool       // needs the price of answers
 	PeopleLabels bool       // needs people's labels
 	Unscored     bool       // has a part that never has a score

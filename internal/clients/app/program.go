@@ -136,6 +136,29 @@ func objectOf(out []byte) (f wire.Fields, isAnswer bool) {
 	return f, false
 }
 
+// unknown returns an error for a key that is not read: what a program says of its answer is not dropped in silence.
+func unknown(f wire.Fields, at string, keys ...string) error {
+	for _, found := range slices.Sorted(maps.Keys(f)) {
+		if !slices.Contains(keys, found) {
+			const message = "%s has the key %q, which is not read; its keys are %s"
+			return eval.Errorf(eval.KindMalformed, message, at, found, strings.Join(keys, ", "))
+		}
+	}
+	return nil
+}
+
+// unknownInCalls is unknown for each of the calls.
+func unknownInCalls(raw json.RawMessage) error {
+	var calls []wire.Fields
+	_ = json.Unmarshal(raw, &calls) // readCalls reports what is no list of objects
+	for i, call := range calls {
+		if err := unknown(call, fmt.Sprintf("`toolCalls[%d]` in the answer", i), "name", "args", "id"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // misspelled returns an error for an object with a key such as `tool_calls`. If it were read as a text, or
 // the key were ignored, the answer would have no calls, and the scorer `toolCalls: none` would pass.
 func misspelled(f wire.Fields) error {
@@ -158,6 +181,9 @@ func readAnswer(raw []byte) (a *answer, err error) {
 	if said := errorOf(f["error"]); said != "" {
 		return nil, saidError(said)
 	}
+	if err := unknown(f, "the answer", outputKeys...); err != nil {
+		return nil, err
+	}
 	a = &answer{text: textOf(f["text"]), reason: textOf(f["finishReason"])}
 	if len(f) > 1 || isNull(f["text"]) {
 		a.raw = compact(raw)
@@ -168,7 +194,7 @@ func readAnswer(raw []byte) (a *answer, err error) {
 	var inCalls, inUsage error
 	a.calls, inCalls = readCalls(f["toolCalls"])
 	a.usage, inUsage = readUsage(f["usage"])
-	return a, cmp.Or(inCalls, inUsage)
+	return a, cmp.Or(inCalls, inUsage, unknownInCalls(f["toolCalls"]))
 }
 
 // maxSaid bounds how much of an application's message an error quotes, in code points.
