@@ -2,9 +2,11 @@ package term
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
+	"github.com/schollz/progressbar/v3"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -118,12 +120,24 @@ func few(n int) string {
 
 // bar returns the percentage and a bar of a size; together they are frame columns wider.
 func (p *ProgressBar) bar(size int) string {
-	percent := 100 * min(p.counts.Total(), p.total) / p.total
-	done := strings.Repeat("=", size*percent/100)
-	if n := len(done); n > 0 && percent < 100 {
-		done = done[:n-1] + ">"
+	bar := progressbar.NewOptions(p.total,
+		progressbar.OptionSetWriter(io.Discard),
+		progressbar.OptionSetWidth(size),
+		progressbar.OptionSetElapsedTime(false),
+		progressbar.OptionSetPredictTime(false),
+		progressbar.OptionSetTheme(progressbar.Theme{
+			Saucer:        "=",
+			SaucerHead:    ">",
+			SaucerPadding: " ",
+			BarStart:      "[",
+			BarEnd:        "]",
+		}),
+	)
+	if bar.Set(min(p.counts.Total(), p.total)) != nil || bar.RenderBlank() != nil {
+		return "" // failing to draw must not stop the run
 	}
-	return fmt.Sprintf("%3d%% [%-*s] ", percent, size, done)
+	_, drawn, _ := strings.Cut(bar.String(), "[")
+	return fmt.Sprintf("%3d%% [%s ", 100*p.counts.Total()/p.total, strings.TrimRight(drawn, " "))
 }
 
 func (p *ProgressBar) paint(outcome eval.Outcome, body string) string {
