@@ -68,8 +68,8 @@ func (p *paired) rest(base *Side, taken []bool, unmatched []*CaseTotals, expecte
 func (p *paired) lose(b *CaseTotals, expected bool, as loss) {
 	_, names, accepted, patterns := as.of(&p.Pairing, &p.accepts)
 	if len(*patterns) > 0 && eval.NewPatterns(*patterns).Match(b.Name) {
-		*accepted = append(*accepted, b.Name)
 		if expected {
+			*accepted = append(*accepted, b.Name)
 			p.Of--
 		}
 		return

@@ -59,6 +59,7 @@ func (r *JudgesRule) Least() []LeastOfJudge {
 type GateOrigin struct {
 	Name   string   `json:"name"`             // such as origin/main, or a run
 	Weaker []string `json:"weaker,omitempty"` // what is weaker in the suite's own gate, in words
+	Cases  []string `json:"cases,omitempty"`  // what is weaker in its cases, in words
 	Counts bool     `json:"counts,omitempty"` // the stricter rules of both are the gate
 }
 

@@ -254,7 +254,6 @@ func (w *walk) metadata(t *suite.Target) *eval.Model {
 
 // visit yields the trials of a case on an arm, under the name of the suite that runs.
 func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bool {
-	s := cell.Suite
 	c := cell.Case
 	a := cell.Arm
 	request, problem := w.plan.request(cell)
@@ -266,7 +265,11 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 	if !w.plan.filter.takes(c) || !w.plan.filter.takesAt(a, first) {
 		return true
 	}
-	compiled, hash := w.scorers(s, c, a)
+	by := &cell
+	if cell.ScoredAs != nil {
+		by = cell.ScoredAs
+	}
+	compiled, hash := w.scorers(by.Suite, by.Case, by.Arm)
 	metadata := w.metadata(a.Target)
 	leading, at, like := true, c.Pos.String(), folded(&request)
 	for r := range c.Repeats {
@@ -288,12 +291,12 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 				Repeat:      r + 1,
 				Tags:        c.Tags,
 				Cluster:     c.Cluster,
-				Threshold:   c.Threshold,
+				Threshold:   by.Case.Threshold,
 				Quarantine:  c.Quarantine,
 				At:          at,
 			},
-			Request: request, Metadata: metadata, Embedding: w.plan.embeddings[s], Problem: problem, scorers: compiled,
-			derived: s.Derived(), vars: c.Vars(), tools: a.Prompt.Results, to: a.Target.App(), attempts: a.Target.Attempts,
+			Request: request, Metadata: metadata, Embedding: w.plan.embeddings[by.Suite], Problem: problem, scorers: compiled,
+			derived: by.Suite.Derived(), vars: c.Vars(), tools: a.Prompt.Results, to: a.Target.App(), attempts: a.Target.Attempts,
 			guessed: w.plan.Uncounted[request.Service],
 		}
 		if w.whole != nil {

@@ -11,6 +11,9 @@ type Cell struct {
 	Suite *Suite // the suite that defines the case, or its earlier version
 	Case  *Case
 	Arm   Arm
+	// ScoredAs is the cell of the suite whose scorers score the answer; nil: the cell's own do. In it a case of an earlier
+	// version has the same name and variables.
+	ScoredAs *Cell
 }
 
 // BaseVersion returns the earlier version that runs next to the suite, with its git revision; nil and "" without one.
@@ -90,7 +93,14 @@ func (s *Suite) cells(cases func(*Suite) iter.Seq[*Case]) iter.Seq[Cell] {
 				if a.ref != "" {
 					in, c = s.opts.Base, base
 				}
-				if c != nil && slices.Contains(c.Arms, a) && !yield(Cell{in, c, a}) {
+				if c == nil || !slices.Contains(c.Arms, a) {
+					continue
+				}
+				cell := Cell{Suite: in, Case: c, Arm: a}
+				if a.ref != "" && !s.opts.OwnScorers {
+					cell.ScoredAs = s.now(own, base, a)
+				}
+				if !yield(cell) {
 					return
 				}
 			}
@@ -98,11 +108,28 @@ func (s *Suite) cells(cases func(*Suite) iter.Seq[*Case]) iter.Seq[Cell] {
 	}
 }
 
+// now is the cell of the suite that asks the same as a case of the earlier version on an arm; nil when there is none. Each
+// version has its own programs and expected answers, with files that nothing compares.
+func (s *Suite) now(own, base *Case, earlier Arm) *Cell {
+	if own == nil || own.VarsHash != base.VarsHash || own.ID != base.ID || own.hasFiles() || base.hasFiles() {
+		return nil
+	}
+	at := slices.IndexFunc(own.Arms, func(a Arm) bool { return a.plain == earlier.plain })
+	if at < 0 {
+		return nil
+	}
+	return &Cell{Suite: s, Case: own, Arm: own.Arms[at]}
+}
+
+func (c *Case) hasFiles() bool {
+	return slices.ContainsFunc(c.Scorers, func(s *Scorer) bool { return len(s.Needs.Programs)+len(s.Needs.Snapshots) > 0 })
+}
+
 func (s *Suite) ownCells(cases iter.Seq[*Case]) iter.Seq[Cell] {
 	return func(yield func(Cell) bool) {
 		for c := range cases {
 			for _, a := range c.Arms {
-				if !yield(Cell{s, c, a}) {
+				if !yield(Cell{Suite: s, Case: c, Arm: a}) {
 					return
 				}
 			}

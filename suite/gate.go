@@ -99,12 +99,34 @@ func (l *loader) gateBaseline(rule yaml.Node) {
 	}
 	b, arm := baseline(rule)
 	l.Gate.Baseline = b
+	l.acceptedAt = acceptedAt(rule)
 	l.checkGateArm(rule, arm)
 	if _, names := b.Against.(eval.BaseRun); names && l.opts.Untrusted && !l.opts.OwnBaseline {
 		rule.Map().Get("run").
 			Errorf("name it by --baseline and --gate-of, or add --no-baseline", "an untrusted suite cannot name a run to compare with")
 	}
 }
+
+// acceptedAt has the places of the patterns by which a rule accepts cases, by key and pattern.
+func acceptedAt(rule yaml.Node) map[string]diag.Pos {
+	at := map[string]diag.Pos{}
+	if !rule.IsMapping() {
+		return at
+	}
+	accepted := rule.Map().Get("accepted")
+	if !accepted.IsMapping() {
+		return at
+	}
+	for _, key := range acceptedBlock().Names() {
+		for _, item := range accepted.Map().Get(key).Items() {
+			at[key+" "+item.Str()] = item.Pos()
+		}
+	}
+	return at
+}
+
+// AcceptedAt is where the gate accepts cases by a key, such as removed, and a pattern; the zero Pos where the suite does not.
+func (s *Suite) AcceptedAt(key, pattern string) diag.Pos { return s.acceptedAt[key+" "+pattern] }
 
 // gateBest reads the rule that an arm must be among the best.
 func (l *loader) gateBest(n yaml.Node) {

@@ -45,6 +45,7 @@ type Suite struct {
 	arms        []Arm
 	table       caseTable
 	metricNames metricNames
+	acceptedAt  map[string]diag.Pos // by key and pattern
 	needs       scorerNeeds
 	loading     *loading // nil after Load
 }
@@ -194,9 +195,10 @@ type Options struct {
 	// Expected holds the files of expected answers, for example among the copies of a run. Optional: without it they are
 	// read from the suite's folder.
 	Expected fs.FS
-	// Base is an earlier version of the suite. It runs next to this one, with its own cases and scorers, on the arms of the
-	// same names. Optional.
-	Base *Suite
+	// Base is an earlier version of the suite. It runs next to this one, with its own cases, on the arms of the same names.
+	// Cases that are in both have the scorers of this one, unless each version is to have its OwnScorers. Optional.
+	Base       *Suite
+	OwnScorers bool
 	// Ref is the git revision of an earlier version, as the user wrote it; "" for the suite itself.
 	Ref string
 	// Now decides which quarantines have ended; zero means time.Now.

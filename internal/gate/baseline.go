@@ -129,25 +129,31 @@ func compareWith(d *journal.Document, suite string, rule *eval.BaselineRule, noC
 }
 
 // lostArms are the arms and suites that only the baseline has, where a verdict is wanted: leaving out what fails must
-// not pass a gate. Arms that the rule allows are not lost.
-func lostArms(before []*compare.Side, pairs []armPair, head *journal.Document, what Comparing) (out []compare.ArmComparison) {
+// not pass a gate. The arms that the rule accepts are in notes.
+func lostArms(
+	before []*compare.Side, pairs []armPair, head *journal.Document, what Comparing,
+) (out []compare.ArmComparison, accepted []string) {
 	find := lostFromRun
 	switch {
 	case what.BaseOf != nil && what.Gate:
 		find = lostFromVersion
 	case what.BaseOf != nil || what.HeadArm != "":
-		return nil
+		return nil, nil
 	}
 	for _, b := range before {
 		rule := what.Rules(b.Suite)
 		if rule == nil || slices.ContainsFunc(pairs, func(p armPair) bool { return p.base == b }) {
 			continue
 		}
-		if arm := find(b, rule, head, what.Suite); arm != "" && !allowsRemoved(rule, b.Suite, arm) {
+		switch arm := find(b, rule, head, what.Suite); {
+		case arm == "":
+		case allowsRemoved(rule, b.Suite, arm):
+			accepted = append(accepted, fmt.Sprintf("accepted by the suite: %s on %s removed", b.Suite, arm))
+		default:
 			out = append(out, lostArm(b.Suite, arm, b.Arm))
 		}
 	}
-	return out
+	return out, accepted
 }
 
 // lostFromRun is the arm of another run, "" if the run leaves it out by --arm, --case, --tag or --sample, or compares its

@@ -84,6 +84,7 @@ func CompareRead(base, head *RunSides, what Comparing) (*compare.Comparison, err
 }
 
 func compareSides(baseRead, headRead *RunSides, what Comparing) (*compare.Comparison, error) {
+	what.accept(headRead.Document)
 	base := baseRead.Document
 	head := headRead.Document
 	before := baseRead.sides
@@ -125,7 +126,8 @@ func compareSides(baseRead, headRead *RunSides, what Comparing) (*compare.Compar
 		}
 		c.Arms = append(c.Arms, arm)
 	}
-	c.Arms = append(c.Arms, lostArms(before, pairs, head, what)...)
+	lost, accepted := lostArms(before, pairs, head, what)
+	c.Arms, c.Notes = append(c.Arms, lost...), append(c.Notes, accepted...)
 	slices.SortStableFunc(c.Arms, func(a, b compare.ArmComparison) int {
 		return cmp.Compare(place(c.Arms, a.Suite), place(c.Arms, b.Suite))
 	})
@@ -133,6 +135,20 @@ func compareSides(baseRead, headRead *RunSides, what Comparing) (*compare.Compar
 		c.Why, c.Verdict = "no arm is in both: "+notPaired(before, after), eval.Invalid
 	}
 	return c, fillFlips(c, base, head, what.NoContent)
+}
+
+// accept makes the rules accept what the gates of head accept, as they did when it ran.
+func (c *Comparing) accept(head *journal.Document) {
+	rules := c.Rules
+	c.Rules = func(suite string) *eval.BaselineRule {
+		rule, g := rules(suite), gateConfig(head, suite)
+		if c.Gate || rule == nil || g == nil || g.Baseline == nil {
+			return rule
+		}
+		with := *rule
+		with.Accepted, with.AllowRemoved = g.Baseline.Accepted, slices.Concat(rule.AllowRemoved, g.Baseline.AllowRemoved)
+		return &with
+	}
 }
 
 // estimand is OfSuite if some suite of a run is compared for it.
@@ -225,9 +241,7 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 	if o.EarlyVerdict == nil {
 		arm.Why = cmp.Or(arm.Why, cutShort(stop))
 	}
-	if words := weakerThan(base, head, arm.Suite, what); words != "" {
-		arm.Notes = append(arm.Notes, words)
-	}
+	arm.Notes = append(arm.Notes, weakerThan(base, head, p, what)...)
 	noteLook(&arm, base, head, what)
 	arm.Notes = append(arm.Notes, movesOf(rule, &arm, what)...)
 	var gated []string

@@ -128,7 +128,11 @@ func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
 			"the gate of %s compares with %s, and the run has no other arm; --no-baseline runs without", suite, rule.Against.Title(),
 		)
 	}
-	return c.reach(suite, rule, base)
+	accepted, err := c.reach(suite, rule, base)
+	if err == nil && !c.Options.Narrows() {
+		c.warnAccepted(one, rule, accepted, base)
+	}
+	return err
 }
 
 // past is what a named baseline was before, nil without a name.
@@ -240,19 +244,47 @@ func unusable(d *journal.Document, suite string) string {
 	return ""
 }
 
-// reach returns an error if no outcome of the cases could show what the gate requires.
-func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*compare.Side) error {
+// warnAccepted warns of patterns of a suite by which no case of the baseline is accepted, and no arm or suite.
+func (c *Checks) warnAccepted(s *suite.Suite, rule *eval.BaselineRule, accepted eval.Accepted, base map[string]*compare.Side) {
+	planned := c.Plan.ArmNames()
+	for arm := range base {
+		if !slices.Contains(planned, arm) {
+			accepted.Removed = append(accepted.Removed, arm)
+		}
+	}
+	for _, one := range []struct {
+		key          string
+		globs, names []string
+	}{
+		{"removed", rule.Accepted.Removed, accepted.Removed},
+		{"changed", rule.Accepted.Changed, accepted.Changed},
+		{"quarantined", rule.Accepted.Quarantined, accepted.Quarantined},
+	} {
+		for _, glob := range one.globs {
+			at := s.AcceptedAt(one.key, glob)
+			if fits := slices.ContainsFunc(one.names, eval.Pattern(glob).Match); !fits && at != (diag.Pos{}) {
+				c.Notice(fmt.Sprintf("warning: %s: `%s: [%q]` accepts nothing: no such case of the baseline is %[2]s; remove it", at, one.key, glob))
+			}
+		}
+	}
+}
+
+// reach returns an error if no outcome of the cases could show what the gate requires, and else the cases that the rule accepts.
+func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*compare.Side) (accepted eval.Accepted, err error) {
 	alpha := finalAlpha(rule)
 	for _, arm := range c.previews(suite, rule, base) {
+		accepted.Removed = append(accepted.Removed, arm.Accepted.Removed...)
+		accepted.Changed = append(accepted.Changed, arm.Accepted.Changed...)
+		accepted.Quarantined = append(accepted.Quarantined, arm.Accepted.Quarantined...)
 		if arm.Units == 0 && base != nil {
-			return eval.Incomplete(
+			return accepted, eval.Incomplete(
 				"%s on %s: no case is in the baseline as it is now (variables, scorers)%s; name a new baseline, or --no-baseline runs "+
 					"without",
 				suite, arm.name, arm.rescore(rule),
 			)
 		}
 		if why := arm.Why(rule.LeastPaired()); why != "" {
-			return eval.Incomplete("%s on %s: %s%s; --no-baseline runs without", suite, arm.name, why, arm.rescore(rule))
+			return accepted, eval.Incomplete("%s on %s: %s%s; --no-baseline runs without", suite, arm.name, why, arm.rescore(rule))
 		}
 		for _, r := range arm.ratios(rule) {
 			c.Notice(fmt.Sprintf("%s on %s: %s of a case count %.0f at most", suite, arm.name, r.Metric, r.Cap))
@@ -263,13 +295,13 @@ func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*c
 				text, never = arm.tooFewRounds(suite, rule, m)
 			}
 			if text != "" && never && rule.OnInconclusive == eval.OnFail {
-				return eval.BadInput("%s; --no-baseline or --on-inconclusive warn runs all the same", text)
+				return accepted, eval.BadInput("%s; --no-baseline or --on-inconclusive warn runs all the same", text)
 			} else if text != "" {
 				c.Notice("warning: " + text)
 			}
 		}
 	}
-	return nil
+	return accepted, nil
 }
 
 // tooFew says that the units of an arm cannot show that a metric is not worse, or only if some get better; "" when they

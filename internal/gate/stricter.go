@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -29,6 +28,7 @@ func stricter(of, own *eval.GateConfig) (both *eval.GateConfig, weaker []string)
 	both.Means = w.means("mean ", of.Means, both.Means)
 	both.Classification = w.means("classification ", of.Classification, both.Classification)
 	both.Best = w.best(of.Best, both.Best)
+	both.Judges = w.judges(of.Judges, both.Judges)
 	both.Baseline = w.baseline(of.Baseline, both.Baseline)
 	return both, w.texts
 }
@@ -93,6 +93,20 @@ func (w *weakened) means(kind string, of, own []eval.MeanMin) []eval.MeanMin {
 		both[at].Min = *w.limit(kind+a.Metric, true, &a.Min, &both[at].Min)
 	}
 	return both
+}
+
+func (w *weakened) judges(of, own *eval.JudgesRule) *eval.JudgesRule {
+	if of == nil {
+		return own
+	}
+	if own == nil {
+		own = &eval.JudgesRule{}
+	}
+	return &eval.JudgesRule{
+		Sensitivity: w.limit("sensitivity of judges", true, of.Sensitivity, own.Sensitivity),
+		Specificity: w.limit("specificity of judges", true, of.Specificity, own.Specificity),
+		Kappa:       w.limit("kappa of judges", true, of.Kappa, own.Kappa),
+	}
 }
 
 func (w *weakened) best(of, own *eval.BestRule) *eval.BestRule {
@@ -201,34 +215,6 @@ func (w *weakened) globs(name string, of, own []string) (both []string) {
 // maxWeaker bounds the weaker rules that a note lists.
 const maxWeaker = 20
 
-// weakerThan says what is weaker in the gate of a suite of head than in that of base, "" for nothing. The rule of a comparison
-// counts as the gate's own.
-func weakerThan(base, head *journal.Document, suite string, what Comparing) string {
-	rule, s := what.Rules(suite), runSuite(head, suite)
-	if rule == nil || s == nil {
-		return ""
-	}
-	of := eval.GateOrigin{Name: cmp.Or(what.Base, base.Run.ID)}
-	if what.Gate && s.GateOf != nil {
-		of = *s.GateOf
-	} else if before := gateConfig(base, suite); before != nil && base != head {
-		own := &eval.GateConfig{}
-		if s.Gate != nil {
-			*own = *s.Gate
-		}
-		own.Baseline = rule
-		_, of.Weaker = stricter(before, own)
-	}
-	if len(of.Weaker) == 0 {
-		return ""
-	}
-	counts := ""
-	if of.Counts {
-		counts = ", which counts instead"
-	}
-	return fmt.Sprintf("weaker than the gate of %s%s: %s", of.Name, counts, text.SomeNames(of.Weaker, maxWeaker))
-}
-
 // Origin is a gate that counts next to the one of a suite, where it is the stricter one.
 type Origin struct {
 	Name     string // as people see it, such as origin/main
@@ -236,6 +222,7 @@ type Origin struct {
 	Defaults *eval.Options // of its project file; nil: its gate has them already
 	Run      string        // the run to compare with where the options name none; "" for none
 	Commit   string        // in git, whose baseline files count; "" for a run or a file
+	Suite    *suite.Suite  // that version; nil for a run
 }
 
 func (c *Checks) origin(i int) *Origin {
@@ -268,7 +255,7 @@ func (c *Checks) gate(i int, s *suite.Suite) (*eval.GateConfig, *eval.GateOrigin
 		return own, nil, err
 	}
 	_, weaker := stricter(before, own)
-	return own, &eval.GateOrigin{Name: ref, Weaker: weaker}, nil
+	return own, &eval.GateOrigin{Name: ref, Weaker: weaker, Cases: weakerSuite(base, s)}, nil
 }
 
 // gateOf is the stricter of two gates, for a suite whose own gate is given.
@@ -306,7 +293,7 @@ func (c *Checks) gateOf(s *suite.Suite, own *eval.GateConfig, of *Origin) (*eval
 			)
 		}
 	}
-	return both, &eval.GateOrigin{Name: of.Name, Weaker: weaker, Counts: true}, nil
+	return both, &eval.GateOrigin{Name: of.Name, Weaker: weaker, Cases: weakerSuite(of.Suite, s), Counts: true}, nil
 }
 
 // acceptChanges makes the patterns by which the suite itself accepts removed, changed and quarantined cases count, if the options

@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/gate"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -27,7 +28,7 @@ func (l *Loaded) origin(i int, s *suite.Suite, opts suite.Options) (*gate.Origin
 	case inGit && (l.Options.Suites[i] == standard || l.Options.copies != nil):
 		return nil, eval.BadInput("--gate-of %s takes the suite from git, and this one is no file: name a run or a file instead", name)
 	case inGit:
-		return l.originInGit(i, ref, opts)
+		return l.originInGit(i, s, ref, opts)
 	case ext == ".yaml" || ext == ".yml":
 		return l.originInFile(s, opts)
 	}
@@ -47,11 +48,22 @@ func (l *Loaded) origin(i int, s *suite.Suite, opts suite.Options) (*gate.Origin
 		}
 		return nil, eval.BadInput("--gate-of %s: the run has no suite %s, it has %s", name, s.Name, strings.Join(names, ", "))
 	}
+	if l.Options.Untrusted && run.Options().Untrusted && run.Suites[at].GateOf == nil {
+		return nil, ownGate(name, "has the gate of an untrusted suite")
+	}
 	return &gate.Origin{Name: name, Gate: run.Suites[at].Gate, Run: name}, nil
 }
 
+// ownGate refuses a gate that the author of an untrusted suite could have written.
+func ownGate(name, why string) error {
+	return eval.BadInput(
+		"--untrusted with --gate-of %s: it %s, which could have any margin; name a gate of your own, such as @origin/main or a run on main",
+		name, why,
+	)
+}
+
 // originInGit is the gate of the i-th suite, and of the project file, in a version that git has.
-func (l *Loaded) originInGit(i int, ref string, opts suite.Options) (*gate.Origin, error) {
+func (l *Loaded) originInGit(i int, s *suite.Suite, ref string, opts suite.Options) (*gate.Origin, error) {
 	dir, file := l.Dir(i), l.Options.Suites[i]
 	sources := files.Git{Dir: dir, Ref: ref}
 	commit, err := sources.Commit()
@@ -74,7 +86,10 @@ func (l *Loaded) originInGit(i int, ref string, opts suite.Options) (*gate.Origi
 	if err != nil {
 		return nil, err
 	}
-	of := &gate.Origin{Name: ref, Gate: old.Gate, Defaults: &eval.Options{}, Commit: commit}
+	if l.Options.Untrusted && files.HeadOf(dir).Commit == commit && old.Hash() == s.Hash() {
+		return nil, ownGate("@"+ref, "is the commit of the suite itself")
+	}
+	of := &gate.Origin{Name: ref, Gate: old.Gate, Defaults: &eval.Options{}, Commit: commit, Suite: old}
 	if p := l.Options.project; p != nil {
 		text, err := fs.ReadFile(files.Git{Dir: p.dir(), Ref: commit}, filepath.Base(p.Path))
 		if err != nil { // the file is new
@@ -104,6 +119,9 @@ func (l *Loaded) originInFile(s *suite.Suite, opts suite.Options) (*gate.Origin,
 	if _, err := root.Stat(base); err != nil {
 		return nil, eval.BadInput("--gate-of: %w", err)
 	}
+	if l.Options.Untrusted && slices.ContainsFunc(l.Options.Suites, func(of string) bool { return sameFile(l.Options.In(), name, of) }) {
+		return nil, ownGate(name, "is the suite itself")
+	}
 	opts.Dir = dir
 	old, err := l.loadOrigin(files.FS(root), base, name, opts)
 	if err != nil {
@@ -112,7 +130,13 @@ func (l *Loaded) originInFile(s *suite.Suite, opts suite.Options) (*gate.Origin,
 	if old.Name != s.Name {
 		return nil, eval.BadInput("--gate-of %s: the file has the suite %s, and not %s", name, old.Name, s.Name)
 	}
-	return &gate.Origin{Name: name, Gate: old.Gate, Defaults: l.Options.ByProject()}, nil
+	return &gate.Origin{Name: name, Gate: old.Gate, Defaults: l.Options.ByProject(), Suite: old}, nil
+}
+
+func sameFile(in rundir.Dir, a, b string) bool {
+	one, errOne := os.Stat(in.Join(a))
+	other, errOther := os.Stat(in.Join(b))
+	return errOne == nil && errOther == nil && os.SameFile(one, other)
 }
 
 // loadOrigin loads a suite for its gate alone. The user named it, so it may name a baseline.

@@ -20,6 +20,9 @@ type checkout struct {
 	dir     string
 }
 
+// ownScorers says that each version of a suite keeps its own scorers: by --gate-of a change may not weaken those of before.
+func (f *Options) ownScorers() bool { return f.GateOf != "" && !f.AcceptSuiteChanges }
+
 type versionOf struct {
 	base  string    // name of the suite file in its folder
 	shown string    // path of the suite file as the user wrote it

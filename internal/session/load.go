@@ -178,6 +178,7 @@ func (l *Loaded) load(file, ref string, opts suite.Options) (*suite.Suite, error
 		if opts.Base, err = l.earlier(v, opts); err != nil {
 			return nil, err
 		}
+		opts.OwnScorers = l.Options.ownScorers()
 	}
 	opts.Dir = dir // programs run there
 	return l.take(l.Options.noting(root, file, l.Options.Untrusted), filepath.Base(real), file, opts), nil

@@ -142,6 +142,7 @@ func (r *Resumption) Load() (*Loaded, error) {
 	for i, recorded := range r.doc.Run.Suites {
 		opts := r.Options.ofSuites()
 		opts.Services = services
+		opts.OwnScorers = r.Options.ownScorers()
 		if opts.Base, err = r.earlierAtStart(l, i, own, opts); err != nil {
 			return nil, err
 		}
