@@ -44,6 +44,16 @@ type loader struct {
 	unspoken   []string   // parts of prompts that a protocol cannot express and that were reported
 }
 
+// promptfooKey is a key that a promptfoo configuration has, and a suite has not; "" in a suite that has a stray one.
+func promptfooKey(m yaml.Map) string {
+	for _, key := range []string{"providers", "defaultTest", "tests", "assert"} {
+		if m.Has(key) && !m.Has("version") && !m.Has("targets") && !m.Has("cases") {
+			return key
+		}
+	}
+	return ""
+}
+
 func (l *loader) load(root yaml.Node) {
 	m := root.Map(suiteBlock().Names()...)
 	if !root.IsMapping() {
@@ -55,6 +65,11 @@ func (l *loader) load(root yaml.Node) {
 			"give it with an equals sign: --emulator="+l.File,
 			"this is a script for the emulator, not a suite",
 		)
+		return
+	}
+	if key := promptfooKey(m); key != "" {
+		*l.diags = diag.List{}
+		m.Key(key).Errorf("make a suite of it: evalrun import promptfoo "+l.File, "this is a promptfoo configuration, not a suite")
 		return
 	}
 	l.roots = append(l.include(m), m)

@@ -118,11 +118,21 @@ func (a *app) explain(err error) {
 	case errors.As(err, &bad):
 		_ = bad.WriteProblems(a.err, a.errColor()) // standard error is the only place for it
 	default:
-		for _, message := range messages(err) {
+		all := messages(err)
+		if n := len(all) - mostProblems; n > 1 {
+			all = append(all[:mostProblems:mostProblems], "and "+diag.Count(n, "more problem")+" like these")
+		}
+		if errors.Is(err, syscall.EADDRINUSE) {
+			all[len(all)-1] += "; --listen 127.0.0.1:0 takes a free port"
+		}
+		for _, message := range all {
 			fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(strings.TrimSpace(message)))
 		}
 	}
 }
+
+// mostProblems bounds the problems of a file that are listed.
+const mostProblems = 5
 
 // messages are the lines of an error: one for each error that it joins.
 func messages(err error) (out []string) {

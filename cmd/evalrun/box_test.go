@@ -25,7 +25,7 @@ type box struct {
 func newBox(t *testing.T, service http.Handler, files map[string]string) *box {
 	t.Helper()
 	b := &box{t: t, dir: t.TempDir(), evalrun: program(t)}
-	b.env = append(os.Environ(), "EVALRUN_API_KEY=key-of-the-box", "NO_COLOR=1", "HOME="+b.dir, "XDG_CONFIG_HOME="+b.path("config"))
+	b.env = append(os.Environ(), "EVALRUN_API_KEY=key-of-the-box", "NO_COLOR=1", "CI=", "HOME="+b.dir, "XDG_CONFIG_HOME="+b.path("config"))
 	if service != nil {
 		server := httptest.NewServer(service)
 		t.Cleanup(server.Close)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -110,4 +111,18 @@ func suiteFile(t *testing.T) string {
 		"[{contains: hello}]}]\n"
 	expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
+}
+
+// A port that another program has is refused with the way out, on one line.
+func TestABusyPortNamesTheWayOut(t *testing.T) {
+	t.Parallel()
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	expect.OK(t, err)
+	t.Cleanup(func() { _ = busy.Close() })
+	b := newBox(t, nil, map[string]string{"limits.yaml": "accounts: [{model: m, requestsPerMinute: 60}]\n"})
+	for _, command := range []string{"view --no-open", "emulate", "emulate --app", "ledger --config limits.yaml"} {
+		b.exits(2, append(strings.Fields(command), "--listen", busy.Addr().String())...)
+		b.says("address already in use; --listen 127.0.0.1:0 takes a free port\n")
+		expect.Same(t, command+": lines", strings.Count(b.out+b.errs, "\n"), 1)
+	}
 }
