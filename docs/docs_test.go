@@ -102,7 +102,7 @@ var fenced = regexp.MustCompile("(?ms)^```.*?^```$")
 func markdown(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for _, pattern := range []string{"../*.md", "*.md", "*/*.md"} {
+	for _, pattern := range []string{"../*.md", "../llms.txt", "../skills/*/*.md", "*.md", "*/*.md"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: got no file (%v), want some", pattern, err)

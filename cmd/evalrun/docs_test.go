@@ -29,7 +29,7 @@ var fence = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")
 // headed `console` is commands with (some of) their output and, unless it is 0, their exit code. One headed `go` is a
 // file of tests that go vet must accept.
 func TestDocsShowWhatCommandsDo(t *testing.T) {
-	pages := []string{"../../README.md"}
+	pages := []string{"../../README.md", "../../skills/evalrun/SKILL.md"}
 	for _, pattern := range []string{"../../docs/*.md", "../../docs/*/*.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {

@@ -11,6 +11,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -237,14 +238,24 @@ func commands(binary string) (s surface, err error) {
 	return s, nil
 }
 
-// keys counts the properties of a JSON Schema.
+// keys counts the properties of a JSON Schema, those that several rules of a mapping have once.
 func keys(schema any) (n int) {
 	switch v := schema.(type) {
 	case map[string]any:
+		names := map[string]any{}
 		properties, _ := v["properties"].(map[string]any)
-		n = len(properties)
-		for _, below := range v {
-			n += keys(below)
+		maps.Copy(names, properties)
+		rules, _ := v["allOf"].([]any)
+		for _, rule := range rules {
+			then, _ := rule.(map[string]any)["then"].(map[string]any)
+			properties, _ := then["properties"].(map[string]any)
+			maps.Copy(names, properties)
+		}
+		n = len(names)
+		for key, below := range v {
+			if key != "allOf" {
+				n += keys(below)
+			}
 		}
 	case []any:
 		for _, below := range v {
