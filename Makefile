@@ -5,7 +5,9 @@ OUT      := demo-out
 TOOL     := $(GO) tool -modfile=tools/go.mod
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 LDFLAGS  := -s -w -X main.version=$(VERSION)
-GOOD     := $(filter-out examples/suites/fails-on-purpose.yaml,$(wildcard examples/suites/*.yaml))
+# Examples whose gates allow failures and say which: where one of several prompts is looked for, and where 95 % are enough.
+ALLOWING := examples/suites/race.yaml examples/suites/classify.yaml
+GOOD     := $(filter-out examples/suites/fails-on-purpose.yaml $(ALLOWING),$(wildcard examples/suites/*.yaml))
 FUZZTIME ?= 60s
 BENCH    ?= .
 # The race detector watches our packages, and what they share with others through interfaces, buffers and reflection. It leaves out
@@ -49,7 +51,11 @@ demo:
 	@$(BIN) run examples/suites/fails-on-purpose.yaml --emulator --out $(OUT)/failing-$$(date +%s)-$$$$ -o json=$(OUT)/failing.json -o junit=$(OUT)/failing.xml -o html=$(OUT)/failing.html 2>$(OUT)/failing.log; \
 	code=$$?; test $$code -eq 1 || { cat $(OUT)/failing.log; echo "exit $$code, and not 1"; exit 1; }
 	@echo
-	@echo "all other examples: they must pass"
+	@echo "two examples whose gates allow failures: a race of prompts, and classes of which some may be wrong"
+	@echo
+	@$(BIN) run $(ALLOWING) --emulator -q --out $(OUT)/allowing-$$(date +%s)-$$$$ -o table=$(OUT)/allowing.txt || { code=$$?; cat $(OUT)/allowing.txt; exit $$code; }
+	@echo
+	@echo "all other examples: each trial must pass"
 	@echo
 	@$(BIN) run $(GOOD) --emulator -q --out $(OUT)/run-$$(date +%s)-$$$$ -o table=$(OUT)/table.txt -o json=$(OUT)/report.json -o junit=$(OUT)/junit.xml -o html=$(OUT)/report.html || \
 	{ code=$$?; cat $(OUT)/table.txt; exit $$code; }
