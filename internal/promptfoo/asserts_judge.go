@@ -108,8 +108,8 @@ func (c *converter) judgeOf(a src, sc *scope) string {
 }
 
 func openAIService() *mapping {
-	v := vendors["openai"]
-	return new(mapping).set("protocol", textValue(v.protocol)).set("baseUrl", textValue(v.baseURL)).set("keyEnv", textValue(v.keyEnv))
+	p := placeOf("openai:" + gradingModel)
+	return p.block(p.of.BaseURL, "")
 }
 
 // embedding records the model for `similar`, or why it has no counterpart.
@@ -123,8 +123,7 @@ func (c *converter) embedding(s src) {
 	}
 	prefix, rest, _ := strings.Cut(id, ":")
 	_, model, _ := strings.Cut(rest, ":")
-	if v, known := vendors[prefix]; known && v.baseURL != "" && model != "" {
-		p := vendorModel{vendor: v, name: prefix}
+	if p := placeOf(prefix + ":"); p.of != nil && p.of.BaseURL != "" && model != "" {
 		c.embeds = c.service(&target{at: s, block: &mapping{}}, p, s.get("config"))
 		c.embedder = model
 		s.ok("as `embedding`")

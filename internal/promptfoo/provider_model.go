@@ -52,30 +52,22 @@ var knownConfig = []string{
 }
 
 func (c *converter) service(t *target, p vendorModel, config src) string {
-	block := &mapping{}
-	base := p.baseURL
+	base := "https://" + p.name + ".gateway.invalid/v1"
+	if p.of != nil {
+		base = p.of.BaseURL
+	}
 	if u := c.address(config); u != "" {
 		base = u
-	}
-	if p.protocol == eval.Generative { // the vendor's name fills in headers and paths
-		block.set("vendor", textValue("google"))
-		if base != p.baseURL {
+		if p.protocol == eval.Generative { // whose version promptfoo adds itself
 			base += "/v1beta"
 		}
-	} else {
-		block.set("protocol", textValue(p.protocol))
 	}
-	if strings.HasPrefix(p.name, "azure") && base == "" {
+	if base == "" {
 		base = "https://your-resource.openai.azure.com/openai/v1"
 		t.comments = append(t.comments, "TODO: name the host of your Azure resource in the service's `baseUrl`")
 		t.at.todo("the host of the Azure resource is not in the configuration; name it in the service's `baseUrl`")
 	}
-	if p.protocol != eval.Generative || base != p.baseURL {
-		block.set("baseUrl", textValue(base))
-	}
-	if key := c.key(p, config); key != "" {
-		block.set("keyEnv", textValue(key))
-	}
+	block := p.block(base, c.key(p, config))
 	if h := c.serviceHeaders(config); !h.empty() {
 		block.set("headers", h)
 	}
@@ -140,7 +132,7 @@ var notEnv = strings.NewReplacer("-", "_", ".", "_", " ", "_")
 
 // key returns the environment variable with the key. It never copies a key from the configuration.
 func (c *converter) key(p vendorModel, config src) string {
-	name := p.keyEnv
+	name := p.usualKey()
 	if s := config.get("apiKeyEnvar"); !s.IsZero() {
 		if name = s.text(); looksSecret(name) {
 			name = s.fates.secrets.variable("EVALRUN_"+strings.ToUpper(notEnv.Replace(p.name))+"_API_KEY", name, s.path)

@@ -8,53 +8,31 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/clients/wire"
 )
 
-// vendor says where the models of a provider's prefix are.
-type vendor struct {
-	protocol eval.ProtocolName
-	baseURL  string
-	keyEnv   string
+// provider is what the importer knows of a provider's prefix, next to what evalrun knows of the vendor.
+type provider struct {
+	vendor   string // "" when the prefix is the vendor's name
 	kinds    string // words between prefix and model that mean an ordinary model
 	defaults bool   // promptfoo sends temperature 0 and at most 1024 tokens by default
+	keyEnv   string // promptfoo's variable of the key, where it is not the vendor's first one
 	note     string
 }
 
-// vendors has the vendors by provider prefix.
-var vendors = map[string]vendor{
-	"openai":      {eval.OpenAI, "https://api.openai.com/v1", "OPENAI_API_KEY", "chat", true, ""},
-	"anthropic":   {eval.Anthropic, "https://api.anthropic.com", "ANTHROPIC_API_KEY", "messages", true, ""},
-	"google":      {eval.Generative, "https://generativelanguage.googleapis.com", "", "", false, ""},
-	"palm":        {eval.Generative, "https://generativelanguage.googleapis.com", "", "", false, ""},
-	"ollama":      {eval.OpenAI, "http://127.0.0.1:11434/v1", "", "chat completion", false, ""},
-	"openrouter":  {eval.OpenAI, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", "", true, ""},
-	"mistral":     {eval.OpenAI, "https://api.mistral.ai/v1", "MISTRAL_API_KEY", "", false, ""},
-	"groq":        {eval.OpenAI, "https://api.groq.com/openai/v1", "GROQ_API_KEY", "", true, ""},
-	"deepseek":    {eval.OpenAI, "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", "", true, ""},
-	"togetherai":  {eval.OpenAI, "https://api.together.xyz/v1", "TOGETHER_API_KEY", "chat", true, ""},
-	"fireworks":   {eval.OpenAI, "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", "", true, ""},
-	"perplexity":  {eval.OpenAI, "https://api.perplexity.ai", "PERPLEXITY_API_KEY", "", true, ""},
-	"xai":         {eval.OpenAI, "https://api.x.ai/v1", "XAI_API_KEY", "", true, ""},
-	"cerebras":    {eval.OpenAI, "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", "", true, ""},
-	"nvidia":      {eval.OpenAI, "https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY", "", true, ""},
-	"moonshot":    {eval.OpenAI, "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY", "", true, ""},
-	"hyperbolic":  {eval.OpenAI, "https://api.hyperbolic.xyz/v1", "HYPERBOLIC_API_KEY", "", true, ""},
-	"aimlapi":     {eval.OpenAI, "https://api.aimlapi.com/v1", "AIML_API_KEY", "chat", true, ""},
-	"cohere":      {eval.OpenAI, "https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY", "", false, ""},
-	"litellm":     {eval.OpenAI, "http://127.0.0.1:4000", "LITELLM_API_KEY", "chat", true, ""},
-	"localai":     {eval.OpenAI, "http://127.0.0.1:8080/v1", "", "chat", false, ""},
-	"docker":      {eval.OpenAI, "http://127.0.0.1:12434/engines/llama.cpp/v1", "", "chat", false, ""},
-	"vercel":      {eval.OpenAI, "https://ai-gateway.vercel.sh/v1", "AI_GATEWAY_API_KEY", "", false, ""},
-	"azure":       {eval.OpenAI, "", "AZURE_API_KEY", "chat", true, ""},
-	"azureopenai": {eval.OpenAI, "", "AZURE_API_KEY", "chat", true, ""},
-	"github": {
-		eval.OpenAI, "https://models.github.ai/inference", "GITHUB_MODELS_API_KEY", "", true,
-		"set GITHUB_MODELS_API_KEY to what GITHUB_TOKEN holds",
-	},
-	"huggingface": {
-		eval.OpenAI, "https://router.huggingface.co/v1", "HUGGINGFACE_API_KEY", "chat text-generation", false,
-		"set HUGGINGFACE_API_KEY to what HF_TOKEN holds",
-	},
+// providers has the prefixes of providers that are vendors' models.
+var providers = map[string]provider{
+	"openai": {kinds: "chat", defaults: true}, "anthropic": {kinds: "messages", defaults: true},
+	"google": {}, "palm": {vendor: "google"}, "ollama": {kinds: "chat completion"}, "openrouter": {defaults: true}, "mistral": {},
+	"groq": {defaults: true}, "deepseek": {defaults: true}, "togetherai": {vendor: "together", kinds: "chat", defaults: true},
+	"fireworks": {defaults: true}, "perplexity": {defaults: true}, "xai": {defaults: true}, "cerebras": {defaults: true},
+	"nvidia": {defaults: true}, "moonshot": {defaults: true}, "hyperbolic": {defaults: true}, "cohere": {},
+	"aimlapi": {kinds: "chat", defaults: true}, "litellm": {kinds: "chat", defaults: true}, "localai": {kinds: "chat"},
+	"docker": {kinds: "chat"}, "vercel": {},
+	"azure":       {kinds: "chat", defaults: true, keyEnv: "AZURE_API_KEY"},
+	"azureopenai": {vendor: "azure", kinds: "chat", defaults: true, keyEnv: "AZURE_API_KEY"},
+	"github":      {defaults: true, note: "set GITHUB_MODELS_API_KEY to what GITHUB_TOKEN holds"},
+	"huggingface": {kinds: "chat text-generation", note: "set HUGGINGFACE_API_KEY to what HF_TOKEN holds"},
 }
 
 // notModels are words after a vendor's prefix that mean something other than a chat model.
@@ -71,10 +49,12 @@ var agents = pattern{expression: `^(anthropic:claude-(agent-sdk|code)|openai:(co
 	`package:|ruby:|golang:)`}
 
 type vendorModel struct {
-	vendor
-	name  string // of the service
-	model string
-	why   string // why there is no such service, "" if there is
+	provider
+	of       *wire.Vendor // nil for providers that evalrun does not know
+	protocol eval.ProtocolName
+	name     string // of the service
+	model    string
+	why      string // why there is no such service, "" if there is
 }
 
 // placeOf parses an id such as openai:chat:gpt-4o.
@@ -83,26 +63,55 @@ func placeOf(id string) vendorModel {
 	if prefix == "hf" {
 		prefix = "huggingface"
 	}
-	v, known := vendors[prefix]
+	known, ok := providers[prefix]
 	kind, model, two := strings.Cut(rest, ":")
-	switch {
-	case !known:
+	if !ok {
 		return vendorModel{
-			vendor: vendor{protocol: eval.OpenAI, baseURL: "https://" + serviceName(prefix) + ".gateway.invalid/v1"},
-			name:   serviceName(prefix),
-			model:  rest,
+			protocol: eval.OpenAI, name: serviceName(prefix), model: rest,
 			why: "evalrun does not speak the protocol of `" + prefix + "`; put a gateway in front that speaks the one of OpenAI, " +
 				"and name it in `baseUrl`",
 		}
-	case kind == "responses" && (prefix == "openai" || prefix == "azure" || prefix == "xai" || prefix == "groq"):
-		v.protocol = eval.Responses
-		return vendorModel{vendor: v, name: prefix + "-responses", model: model}
-	case two && slices.Contains(strings.Fields(v.kinds), kind):
-		return vendorModel{vendor: v, name: prefix, model: model}
-	case slices.Contains(notModels, kind):
-		return vendorModel{vendor: v, name: prefix, model: model, why: "`" + id + "` is not a chat with a model"}
 	}
-	return vendorModel{vendor: v, name: prefix, model: rest}
+	p := vendorModel{provider: known, of: wire.VendorNamed(cmp.Or(known.vendor, prefix)), name: prefix, model: rest}
+	p.protocol = p.of.Protocol
+	switch {
+	case kind == "responses" && (prefix == "openai" || prefix == "azure" || prefix == "xai" || prefix == "groq"):
+		p.protocol, p.name, p.model = eval.Responses, prefix+"-responses", model
+	case two && slices.Contains(strings.Fields(known.kinds), kind):
+		p.model = model
+	case slices.Contains(notModels, kind):
+		p.model, p.why = model, "`"+id+"` is not a chat with a model"
+	}
+	return p
+}
+
+// usualKey is the variable of the key where a configuration names none, "" for no key.
+func (p *vendorModel) usualKey() string {
+	if p.keyEnv != "" || p.of == nil || len(p.of.KeyEnv) == 0 {
+		return p.keyEnv
+	}
+	return p.of.KeyEnv[0]
+}
+
+// block is the service at an address, with its key unless that is the one that the vendor's own hosts get anyway.
+func (p *vendorModel) block(address, key string) *mapping {
+	out := &mapping{}
+	v := p.of
+	if v == nil {
+		v = &wire.Vendor{}
+	} else {
+		out.set("vendor", textValue(v.Name))
+	}
+	if p.protocol != v.Protocol {
+		out.set("protocol", textValue(p.protocol))
+	}
+	if address != v.BaseURL {
+		out.set("baseUrl", textValue(address))
+	}
+	if key != "" && (!v.Owns(address) || slices.Index(v.KeyEnv, key) != 0) {
+		out.set("keyEnv", textValue(key))
+	}
+	return out
 }
 
 func serviceName(prefix string) string {

@@ -95,6 +95,10 @@ func hosted() []Vendor {
 			Model: "llama3.1-8b", Page: "https://inference-docs.cerebras.ai/models/overview",
 		},
 		{
+			Name: "moonshot", Protocol: eval.OpenAI, BaseURL: "https://api.moonshot.ai/v1", KeyEnv: []string{"MOONSHOT_API_KEY"},
+			MaxTokensField: olderField, Model: "kimi-k2-0711-preview", Page: "https://platform.moonshot.ai/docs",
+		},
+		{
 			Name: "nvidia", Protocol: eval.OpenAI, BaseURL: "https://integrate.api.nvidia.com/v1", KeyEnv: []string{"NVIDIA_API_KEY"},
 			MaxTokensField: olderField, Model: "meta/llama-3.1-8b-instruct", Page: "https://docs.api.nvidia.com/nim/reference/llm-apis",
 		},
@@ -114,6 +118,18 @@ func gateways() []Vendor {
 		{
 			Name: "fireworks", Protocol: eval.OpenAI, BaseURL: "https://api.fireworks.ai/inference/v1", KeyEnv: []string{"FIREWORKS_API_KEY"},
 			MaxTokensField: olderField, Model: "accounts/fireworks/models/gpt-oss-20b", Page: "https://fireworks.ai/models",
+		},
+		{
+			Name: "vercel", Protocol: eval.OpenAI, BaseURL: "https://ai-gateway.vercel.sh/v1", KeyEnv: []string{"AI_GATEWAY_API_KEY"},
+			MaxTokensField: olderField, Model: "openai/gpt-4o-mini", Page: "https://vercel.com/docs/ai-gateway",
+		},
+		{
+			Name: "aimlapi", Protocol: eval.OpenAI, BaseURL: "https://api.aimlapi.com/v1", KeyEnv: []string{"AIML_API_KEY"},
+			MaxTokensField: olderField, Model: "gpt-4o-mini", Page: "https://docs.aimlapi.com/",
+		},
+		{
+			Name: "hyperbolic", Protocol: eval.OpenAI, BaseURL: "https://api.hyperbolic.xyz/v1", KeyEnv: []string{"HYPERBOLIC_API_KEY"},
+			MaxTokensField: olderField, Model: "meta-llama/Llama-3.3-70B-Instruct", Page: "https://docs.hyperbolic.xyz/",
 		},
 		{
 			Name: "github", Protocol: eval.OpenAI, BaseURL: "https://models.github.ai/inference",
@@ -141,6 +157,14 @@ func ownServers() []Vendor {
 		{
 			Name: "llamacpp", Protocol: eval.OpenAI, BaseURL: "http://127.0.0.1:8080/v1", MaxTokensField: olderField,
 			Model: "default", Page: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md",
+		},
+		{
+			Name: "localai", Protocol: eval.OpenAI, BaseURL: "http://127.0.0.1:8080/v1", MaxTokensField: olderField,
+			Model: "qwen3-8b", Page: "https://localai.io/",
+		},
+		{
+			Name: "docker", Protocol: eval.OpenAI, BaseURL: "http://127.0.0.1:12434/engines/llama.cpp/v1", MaxTokensField: olderField,
+			Model: "ai/qwen3", Page: "https://docs.docker.com/ai/model-runner/",
 		},
 		{
 			Name: "vllm", Protocol: eval.OpenAI, BaseURL: "http://127.0.0.1:8000/v1",
