@@ -263,9 +263,9 @@ func TestNetworkOfTheFirstHour(t *testing.T) {
 		proxy  string
 		says   string
 	}{
-		"a proxy that asks": {capitals, proxy.URL, "the proxy in HTTPS_PROXY wants a user and a password: write them into it, as " +
-			"http://USER:PASSWORD@HOST:PORT (407)"},
-		"a proxy that refuses": {capitals, secret, "the proxy in HTTPS_PROXY refuses the user and the password in it (407)"},
+		"a proxy that asks": {capitals, proxy.URL, "407: the proxy in HTTPS_PROXY wants a user and a password: write them into it, as " +
+			"http://USER:PASSWORD@HOST:PORT"},
+		"a proxy that refuses": {capitals, secret, "the proxy in HTTPS_PROXY refuses the user and the password in it"},
 		"no proxy":             {capitals, "http://127.0.0.1:1", "that is the proxy in HTTPS_PROXY"},
 		"a redirect":           {redirect, "", "are not followed, since key and prompt would go along: name that address if it is right"},
 		"a page":               {page, "", "the answer is a page and not JSON (a login, a proxy, or a wrong `baseUrl`)"},

@@ -85,5 +85,5 @@ func TestBadNamedServicesAreRefused(t *testing.T) {
 	expect.OK(t, err)
 	s.env["A_API_KEY"] = "a\nb"
 	_, err = s.settle(Options{}, "one.yaml")
-	s.bad(err, "A_API_KEY", "control character")
+	s.bad(err, "A_API_KEY", "in no key")
 }

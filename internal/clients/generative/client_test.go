@@ -130,7 +130,7 @@ func TestHarmlessOdditiesAreAccepted(t *testing.T) {
 func TestUselessAnswersAreErrorsOfAKind(t *testing.T) {
 	t.Parallel()
 	faults{
-		"html":               {text(200, "<html>Bad gateway</html>"), eval.KindMalformed, "not JSON: <html>"},
+		"html":               {text(200, "<html>Bad gateway</html>"), eval.KindMalformed, "a page and not JSON"},
 		"empty":              {text(200, ""), eval.KindMalformed, "empty"},
 		"null":               {text(200, "null"), "", ""},
 		"cut":                {text(200, `{"candidates": [{"content": {"parts": [{"te`), eval.KindTruncated, "cut off after"},

@@ -338,7 +338,8 @@ func refusedByProxy(req *http.Request) error {
 		why = "refuses the user and the password in it"
 	}
 	return &eval.Error{
-		Kind: eval.KindTransport, Retry: eval.RetryNever, Unsent: true, Message: "the proxy in " + proxyVariable(req) + " " + why + " (407)",
+		Kind: eval.KindTransport, Status: http.StatusProxyAuthRequired, Retry: eval.RetryNever, Unsent: true,
+		Message: "the proxy in " + proxyVariable(req) + " " + why,
 	}
 }
 

@@ -47,6 +47,8 @@ func TestEachStatusHasItsKind(t *testing.T) {
 			want = outcome{}
 		case status < 200:
 			want.Kind = eval.KindMalformed
+		case status == http.StatusProxyAuthRequired:
+			want.Kind, want.Permanent = eval.KindTransport, true
 		case kinds[status] != "":
 			want.Kind, want.Permanent = kinds[status], status == http.StatusPaymentRequired
 		}
