@@ -62,6 +62,11 @@ func (m *mapping) get(key string) yamlValue {
 	return nil
 }
 
+// replace sets the value of a key that is there.
+func (m *mapping) replace(key string, value yamlValue) {
+	m.entries[slices.IndexFunc(m.entries, func(e keyValue) bool { return e.key == key })].value = value
+}
+
 func (m *mapping) text(key string) string {
 	text, _ := m.get(key).(textValue)
 	return string(text)

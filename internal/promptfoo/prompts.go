@@ -22,8 +22,9 @@ type prompt struct {
 
 func (c *converter) readPrompts(s src) {
 	switch {
-	case s.IsZero() || s.IsNull():
+	case s.IsZero() || s.IsNull(): // promptfoo takes this one then
 		s.ok("empty")
+		c.prompts = append(c.prompts, &prompt{text: "{{prompt}}", at: src{fates: newFates(c.fates.secrets)}})
 	case s.IsMapping():
 		for _, e := range s.entries() { // {prompt or file: label}
 			c.promptText(e.src, e.key, e.text())
@@ -341,7 +342,9 @@ func (c *converter) chatPrompts(all *sequence, p *prompt, in []chatTurn, to []*t
 			all.note("TODO: the prompt " + cmp.Or(p.label, p.at.path) + ": " + p.at.note())
 			continue
 		}
-		if system != "" && m.get("system") == nil {
+		if own := g.targets[0].system; system != "" && own != "" { // both are sent, that of the provider first
+			m.replace("system", textValue(own+"\n\n"+system))
+		} else if system != "" {
 			m.set("system", textValue(system))
 		}
 		if len(turns.items) == 1 { // a single user turn

@@ -19,7 +19,7 @@ func (c *converter) model(t *target, id string) {
 	if p.why != "" {
 		t.lose(p.why)
 	}
-	g := &generation{config: &mapping{}, extra: &mapping{}, protocol: p.protocol}
+	g := &generation{config: &mapping{}, extra: &mapping{}, protocol: p.protocol, vendor: p.name}
 	c.generation(t, g, config)
 	g.defaults(p)
 	if !g.config.empty() {
@@ -178,6 +178,7 @@ type generation struct {
 	extra    *mapping
 	safety   yamlValue
 	protocol eval.ProtocolName
+	vendor   string
 }
 
 // renamed maps keys of `config` to `generationConfig`.
@@ -231,7 +232,21 @@ func (g *generation) put(e keyed, as string) {
 	e.ok("as `generationConfig." + as + "`")
 }
 
+// unread lists keys that Ollama reads in its native protocol only.
+var unread = []string{"num_ctx", "top_k", "topK", "think", "keep_alive", "min_p", "repeat_penalty"}
+
+const unreadByOllama = "not sent: Ollama reads it in its native protocol only; put it into a Modelfile, above all `num_ctx`, " +
+	"without which the context has another length"
+
 func (g *generation) pass(e keyed) {
+	switch {
+	case g.vendor == "ollama" && slices.Contains(unread, e.key):
+		e.differs("%s", unreadByOllama)
+		return
+	case g.protocol == eval.OpenAI && e.key == "reasoning":
+		e.ignored("promptfoo does not send it to chat completions")
+		return
+	}
 	if e.key == "reasoning_effort" && g.protocol == eval.Responses {
 		g.extra.set("reasoning", one("effort", plainValue(e.src)))
 		e.ok("as `extra.reasoning.effort`")
@@ -263,10 +278,11 @@ func (c *converter) special(t *target, g *generation, e keyed) {
 	case "safetySettings":
 		g.safety = c.safety(e.src)
 	case "instructions", "systemInstruction", "systemPrompt", "system", "system_prompt":
-		if text, ok := c.text(e.src, dialect{}); ok && text != "" {
-			t.system = text
-			e.ok("as `system` of the prompts")
+		if g.protocol == eval.OpenAI || g.protocol == eval.Responses && e.key != "instructions" {
+			e.ignored("promptfoo does not send it to this vendor")
+			return
 		}
+		c.systemOf(t, e)
 	case "responseSchema", "response_schema", "responseMimeType", "response_mime_type":
 		g.config.set(
 			map[bool]string{true: "responseSchema", false: "responseMimeType"}[strings.HasSuffix(strings.ToLower(e.key), "schema")],
@@ -276,6 +292,29 @@ func (c *converter) special(t *target, g *generation, e keyed) {
 	case "inputCost", "outputCost", "cost":
 		c.price(t, e)
 	}
+}
+
+// systemOf reads a system text of a provider: a text, the name of a file, or an object with parts.
+func (c *converter) systemOf(t *target, e keyed) {
+	parts := e.items()
+	if e.IsMapping() {
+		parts = e.get("parts").items()
+	}
+	var texts []string
+	for _, part := range parts {
+		if part.IsMapping() {
+			part = part.get("text")
+		}
+		text, why := c.expected(part)
+		if why != "" {
+			e.todo("%s", why)
+			c.unjudged(t, "`"+e.key+"`: "+why)
+			return
+		}
+		texts = append(texts, text)
+	}
+	t.system = strings.Join(texts, "\n")
+	e.ok("as `system` of the prompts")
 }
 
 func (c *converter) passthrough(g *generation, e keyed) {
