@@ -19,12 +19,12 @@ func (m *markdown) headline() {
 		return
 	}
 	if c.Coverage != "" {
-		m.add("%s.\n\n", codeOf(text.Sentence(c.Coverage), maxMdReason))
+		m.add("%s.\n\n", prose(text.Sentence(c.Coverage), maxMdReason))
 	}
-	m.add("**%s**\n\n", codeOf(c.Headline, maxMdReason))
+	m.add("%s\n\n", sentence(c.Headline, c.Verdict))
 	notes := c.AllNotes()
 	for _, note := range notes[:min(maxMdNames, len(notes))] {
-		m.add("- %s\n", codeOf(note, maxMdReason))
+		m.add("- %s\n", prose(note, maxMdReason))
 	}
 	if len(notes) > 0 {
 		m.add("\n")
@@ -96,14 +96,17 @@ func (m *markdown) readings(c *compare.Comparison) {
 			verdict = ": " + verdictWords[a.Verdict]
 		}
 		r := overview.ComparisonWordsOf(a)
-		lines := readingLines(a, &r, len(c.Arms) > 1)
+		lines := readingLines(a, &r)
 		if len(lines) == 0 {
 			continue
 		}
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s on %s%s\n\n", code(a.Suite), code(a.HeadArm), verdict)
+		if len(c.Arms) > 1 && a.Headline != "" {
+			b.WriteString("- " + sentence(a.Headline, a.Verdict) + "\n")
+		}
 		for _, line := range lines {
-			b.WriteString("- " + codeOf(line, maxMdReading) + "\n")
+			b.WriteString("- " + prose(line, maxMdReading) + "\n")
 		}
 		if len(r.Tests) > 0 {
 			b.WriteString("\n" + details("tests", fenced("", strings.Join(r.Tests, "\n"))))
@@ -118,12 +121,9 @@ func (m *markdown) readings(c *compare.Comparison) {
 // maxMdReading bounds a line about the compared cases, in code points.
 const maxMdReading = 2000
 
-// readingLines say what happened on one of several arms, how many cases changed, which are compared, and what a decision would take.
-func readingLines(a *compare.ArmComparison, r *overview.ComparisonWords, several bool) []string {
+// readingLines say how many cases of an arm changed, which are compared, and what a decision would take.
+func readingLines(a *compare.ArmComparison, r *overview.ComparisonWords) []string {
 	var out []string
-	if several && a.Headline != "" {
-		out = append(out, a.Headline)
-	}
 	if r.Changes != "" {
 		out = append(out, r.Changes)
 	}
