@@ -247,8 +247,8 @@ func (h *packHead) apply(o *evalrun.Options, dir string) error {
 	o.Vars = h.Vars
 	o.Seed = h.Seed
 	o.Repeats, o.MaxTrials = h.Repeats, h.Trials
-	o.NoHistory = true
-	if h.Ledger { // the coordinator gets the grants
+	o.NoHistory, o.Baseline = true, eval.NoBaseline{} // the coordinator compares
+	if h.Ledger {                                     // the coordinator gets the grants
 		o.Ledger = evalrun.LedgerOptions{}
 		o.Getenv = without(ledgerVariable, o.Getenv)
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun"
+	"github.com/evalrun/evalrun/eval"
 )
 
 // trials are what a run file says of its trials: outcome, scores and answers.
@@ -156,6 +157,45 @@ func TestAnEarlyStopStopsTheFleet(t *testing.T) {
 	}
 	if all := s.count() - 1000; all < 10 || all > 700 {
 		t.Errorf("%d calls of 1000, want an early stop", all)
+	}
+}
+
+// A gate about a suite's own cases names its baseline, and stops a fleet after a whole round, at the same one whatever the workers.
+func TestRoundsOfASuiteStopTheFleet(t *testing.T) {
+	t.Parallel()
+	s := newService(t, 2*time.Millisecond)
+	b := newBox(t, s)
+	b.write("own.csv", rows(20))
+	b.write("own.yaml", strings.NewReplacer("many", "own", "passRate: {min: 0.8}",
+		"baseline: {run: ./base, margin: 0.05, estimand: suite, stopEarly: true}").Replace(many))
+	b.alone("base", func(o *evalrun.Options) { o.Repeats, o.Baseline = 12, eval.NoBaseline{} }, "own.yaml")
+	before := s.count()
+	coordinator := b.serve("own.yaml", "--out", "run", "--seed", "7", "--repeats", "12")
+	workers := []*process{b.work(coordinator.url, "run", "-j", "3"), b.work(coordinator.url, "run", "-j", "2")}
+	if got := coordinator.end(); got != 0 || !strings.Contains(coordinator.out.String(), "about these 20 cases") {
+		t.Errorf("exit %d, want 0 about these 20 cases:\n%s%s", got, coordinator.out.String(), coordinator.err.String())
+	}
+	didWork(t, workers...)
+	if calls := s.count() - before; calls != 5*20 {
+		t.Errorf("%d calls, want those of 5 rounds of 20 cases", calls)
+	}
+	lines, err := os.ReadFile(filepath.Join(b.dir, "run", "run.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	round := 0
+	for line := range bytes.Lines(lines) {
+		var one struct {
+			Type, Outcome string
+			Repeat        int
+		}
+		if json.Unmarshal(line, &one) != nil || one.Type != "trial" || one.Outcome == "skip" {
+			continue
+		}
+		if one.Repeat < round {
+			t.Errorf("a trial of round %d after one of round %d, want whole rounds", one.Repeat, round)
+		}
+		round = one.Repeat
 	}
 }
 
