@@ -116,7 +116,7 @@ func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
 			return err
 		}
 		rule.Against, base = found, sides
-		if rule.Past, err = c.past(against.Name, rule.Total); err != nil {
+		if rule.Past, err = c.past(against.Name, rule); err != nil {
 			return err
 		}
 	}
@@ -136,10 +136,18 @@ func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
 }
 
 // past is what a named baseline was before, nil without a name.
-func (c *Checks) past(name string, total *eval.TotalRule) (*eval.Past, error) {
+func (c *Checks) past(name string, rule *eval.BaselineRule) (*eval.Past, error) {
 	since := ""
-	if total != nil {
-		since = total.Since
+	if rule.Total != nil {
+		since = rule.Total.Since
+		for _, m := range rule.Metrics {
+			if m.Name != eval.MetricPass {
+				return nil, eval.BadInput(
+					"`total` limits the loss of the pass rate, and baselines.json has no values of %s: compare %s in a suite without `total`, or "+
+						"leave `total` out", m.Name, m.Name,
+				)
+			}
+		}
 	}
 	past, err := c.Dir.Past(name, since)
 	if err == nil && since != "" && (past == nil || len(past.First) == 0) {
