@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,6 +120,16 @@ func TestSearchFindsEverySection(t *testing.T) {
 			if !found[address] {
 				t.Errorf("got no %s by the search, want it", address)
 			}
+		}
+	}
+	for word, address := range map[string]string{
+		"prices": "reference/limits.html", "sharing": "how-to/publish.html", "privacy": "how-to/publish.html",
+		"docker": "how-to/install.html", "windows": "how-to/install.html",
+	} {
+		if !slices.ContainsFunc(index, func(s section) bool {
+			return strings.HasPrefix(s.Address, address) && strings.Contains(strings.ToLower(s.Heading+s.Page+s.Text), word)
+		}) {
+			t.Errorf("got no %s by searching %s, want it", address, word)
 		}
 	}
 }
