@@ -43,7 +43,7 @@ func (a args) ownForm(m yaml.Map, judges []*suite.Judge) (f questionForm, ok boo
 // ownReply is a number, or one of the words that the judge of a template can choose.
 func ownReply(j *suite.Judge) replyForm {
 	if len(j.Own.Choices) == 0 {
-		return shareReply("")
+		return scoreReply{low: 0, high: 1, verdict: true}
 	}
 	var words choiceReply
 	for _, c := range j.Own.Choices {

@@ -1,6 +1,7 @@
 package scorers
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,6 +27,7 @@ const oneObject = "Reply with one JSON object and nothing else: "
 type scoreReply struct {
 	low, high float64
 	ends      string // meaning of low and high; "" when the suite's own prompt says it
+	verdict   bool   // the suite's own prompt may ask for `pass` too, as prompts of other tools do
 }
 
 // shareReply is a number from 0 to 1.
@@ -34,7 +36,12 @@ func shareReply(ends string) scoreReply { return scoreReply{low: 0, high: 1, end
 // isShare reports whether the numbers are values already.
 func (s scoreReply) isShare() bool { return s.low == 0 && s.high == 1 }
 
-func (s scoreReply) keys() []string { return []string{"score"} }
+func (s scoreReply) keys() []string {
+	if s.verdict {
+		return []string{"score", "pass"}
+	}
+	return []string{"score"}
+}
 
 func (s scoreReply) format(reason string, _ int) string {
 	return fmt.Sprintf(`%s{"reason": "%s", "score": a number from %g to %g}%s.`, oneObject, reason, s.low, s.high, s.meaning())
@@ -49,6 +56,15 @@ func (s scoreReply) meaning() string {
 }
 
 func (s scoreReply) read(_ *posed, fields jsonObject, r *eval.Ruling) *badReply {
+	passed := true
+	if raw, judged := fields["pass"]; judged {
+		if json.Unmarshal(raw, &passed) != nil || string(raw) == "null" {
+			return notWanted("its pass is %s, which is neither true nor false", quote(string(raw)))
+		}
+		if _, scored := fields["score"]; !scored {
+			fields["score"] = json.RawMessage(strconv.FormatFloat(s.high, 'g', -1, 64))
+		}
+	}
 	raw, ok := fields["score"]
 	if !ok {
 		return notWanted("it has no `score`")
@@ -59,6 +75,9 @@ func (s scoreReply) read(_ *posed, fields jsonObject, r *eval.Ruling) *badReply 
 	}
 	if score < s.low || score > s.high {
 		return notWanted("its score %g is not between %g and %g", score, s.low, s.high)
+	}
+	if !passed { // whatever the score is
+		score = s.low
 	}
 	r.Score, r.Value = &score, max(0, (score-s.low)/(s.high-s.low)) // max avoids -0
 	return nil

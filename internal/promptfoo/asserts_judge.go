@@ -206,6 +206,9 @@ func (c *converter) ownPrompt(s src, judge string, m *mapping) (string, bool) {
 	return c.judges.add(block), true
 }
 
+// formatLine is a line that asks for a JSON object with a verdict.
+var formatLine = pattern{expression: `(?im)^[^\n{]*\bJSON\b[^\n]*["']pass["'][^\n]*\n?`}
+
 func (c *converter) rubricTexts(items []src) (string, bool) {
 	var parts []string
 	for _, item := range items {
@@ -240,6 +243,7 @@ func (c *converter) rubricText(s src) (string, bool) {
 		s.todo("the prompt of the judge cannot be read")
 		return "", false
 	}
+	text = formatLine.regexp().ReplaceAllString(text, "") // evalrun says what a reply looks like
 	return c.template(s, text, dialect{given: map[string]string{"output": "answer", "rubric": "rubric"}})
 }
 
