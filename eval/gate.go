@@ -276,8 +276,11 @@ const (
 	OfSuite      Estimand = "suite"      // the cases of the suite and no others
 )
 
-// DefaultAlpha is the one-sided error rate of a decision when none is given.
-const DefaultAlpha = 0.05
+// One-sided error rates of decisions: when none is given, and the least, which no realistic number of cases could undercut.
+const (
+	DefaultAlpha = 0.05
+	MinAlpha     = 1e-6
+)
 
 // The metrics that every comparison has, in addition to the named ones of scorers.
 const (

@@ -9,7 +9,6 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -349,8 +348,8 @@ func errorRate(n yaml.Node) float64 {
 	alpha := n.Float(0, MaxAlpha)
 	if alpha == 0 && strings.Trim(n.Written(), "0.") == "" {
 		n.Errorf("such as 0.05", "an error rate of 0 can never be shown")
-	} else if alpha > 0 && alpha < stats.MinAlpha {
-		n.Errorf("such as 0.05", "an error rate below %g can never be shown", stats.MinAlpha)
+	} else if alpha > 0 && alpha < eval.MinAlpha {
+		n.Errorf("such as 0.05", "an error rate below %g can never be shown", eval.MinAlpha)
 	}
 	return alpha
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/gate"
-	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/internal/yaml"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -305,8 +304,8 @@ func between(n yaml.Node, most float64) float64 {
 
 func errorRate(n yaml.Node) float64 {
 	alpha := between(n, suite.MaxAlpha)
-	if alpha > 0 && alpha < stats.MinAlpha {
-		n.Errorf("such as 0.05", "an error rate below %g can never be shown", stats.MinAlpha)
+	if alpha > 0 && alpha < eval.MinAlpha {
+		n.Errorf("such as 0.05", "an error rate below %g can never be shown", eval.MinAlpha)
 	}
 	return alpha
 }

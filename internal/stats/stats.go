@@ -45,6 +45,3 @@ func inside(x, lo, hi float64) bool { return x > lo && x < hi }
 // finite reports whether v is a measurement: not NaN, and so small that a sum of its cubes fits into a
 // float64.
 func finite(v float64) bool { return math.Abs(v) <= 1e100 }
-
-// MinAlpha is the least error rate of a verdict. No realistic number of cases could show a smaller one.
-const MinAlpha = 1e-6

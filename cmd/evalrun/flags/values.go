@@ -11,7 +11,6 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -249,8 +248,8 @@ func errorRate(text string) (float64, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case v < stats.MinAlpha:
-		return 0, fmt.Errorf("%s is too small an error rate: %g at least", text, stats.MinAlpha)
+	case v < eval.MinAlpha:
+		return 0, fmt.Errorf("%s is too small an error rate: %g at least", text, eval.MinAlpha)
 	case v > suite.MaxAlpha:
 		return 0, fmt.Errorf("an error rate of %s is not informative: use %g or less", text, suite.MaxAlpha)
 	}
