@@ -17,7 +17,8 @@ func (a *app) baselineCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "baseline", Short: "Name runs to compare others with",
 		Long: "Keeps names in baselines.json, for you to commit. Choose a baseline before you see its score: the best of\n" +
-			"many runs was partly lucky, and later runs would fall short of it (`evalrun help verdicts`).",
+			"many runs was partly lucky, and later runs would fall short of it (`evalrun help verdicts`).\n" +
+			"First `run --no-baseline`, then `baseline set main latest`, then `run --baseline main --margin 0.05`; `export` is for CI.",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {

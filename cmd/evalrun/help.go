@@ -59,6 +59,9 @@ func flagError(cmd *cobra.Command, err error) error {
 		if instead := removedFlags[unknown.GetSpecifiedName()]; instead != "" {
 			return eval.BadInput("--%s was removed: %s", unknown.GetSpecifiedName(), instead)
 		}
+		if strings.HasSuffix(unknown.GetSpecifiedName(), "-baseline") && !strings.HasPrefix(unknown.GetSpecifiedName(), "no") {
+			return eval.BadInput("%w: when the run has ended, `evalrun baseline set main latest` makes it a baseline", err)
+		}
 		if near := diag.Nearest(unknown.GetSpecifiedName(), names, 1); len(near) > 0 {
 			return eval.BadInput("%w; did you mean --%s?", err, near[0])
 		}

@@ -123,12 +123,12 @@ func TestLinksOfAnUntrustedSuiteAreRefused(t *testing.T) {
 		},
 		"baselines": {
 			map[string]string{"baselines.json": "private/canary.txt"},
-			[]string{"suite.yaml", "--baseline", "main", "--margin", "0.1", "--gate-of", "suite.yaml"},
+			[]string{"suite.yaml", "--baseline", "main", "--margin", "0.1", "--gate-of", "mine.yaml"},
 			"baselines.json is a link, which is not followed with --untrusted: name the run itself",
 		},
 		"baseline": {
 			map[string]string{"base.jsonl": "private/canary.txt"},
-			[]string{"suite.yaml", "--baseline", "base.jsonl", "--margin", "0.1", "--gate-of", "suite.yaml"},
+			[]string{"suite.yaml", "--baseline", "base.jsonl", "--margin", "0.1", "--gate-of", "mine.yaml"},
 			"base.jsonl is a link",
 		},
 		"expected": {map[string]string{"expected": "private"}, []string{"snapshot.yaml"}, "expected/canary.txt: it is a link"},
@@ -137,7 +137,7 @@ func TestLinksOfAnUntrustedSuiteAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSpied(t, map[string]string{
-				"suite.yaml": plainSuite, "private/suite.yaml": filed, "kept/.keep": "", ".evalrun/.keep": "",
+				"suite.yaml": plainSuite, "mine.yaml": plainSuite, "private/suite.yaml": filed, "kept/.keep": "", ".evalrun/.keep": "",
 				"in.yaml":       filePrompt("in/canary.txt"),
 				"snapshot.yaml": strings.Replace(plainSuite, "equals: hi", "snapshot: canary.txt", 1),
 				"people.yaml":   strings.Replace(plainSuite, "{equals: hi}", "{label: true}", 1),
@@ -248,19 +248,19 @@ func TestTheCacheDoesNotAnswerForAnUntrustedSuite(t *testing.T) {
 // The names of baselines come with the suite: with --untrusted they lead to runs in the folder alone.
 func TestBaselinesOfAnUntrustedSuiteStayInTheFolder(t *testing.T) {
 	t.Parallel()
-	s := newSpied(t, map[string]string{"work/suite.yaml": plainSuite, "work/deep/.keep": ""})
+	s := newSpied(t, map[string]string{"work/suite.yaml": plainSuite, "work/mine.yaml": plainSuite, "work/deep/.keep": ""})
 	s.dir = s.path("work")
 	s.exits(0, "run", "suite.yaml", "--out", "../elsewhere")
 	s.exits(0, "run", "suite.yaml", "--out", "here")
 	before := s.calls()
 	for name, path := range map[string]string{"abs": s.path("../elsewhere"), "up": "../elsewhere", "winding": "deep/../../elsewhere"} {
 		s.write("baselines.json", `{"main": {"run": "r", "path": "`+path+`", "setAt": ""}}`)
-		s.exits(4, "run", "suite.yaml", "--untrusted", "--baseline", "main", "--margin", "0.5", "--gate-of", "suite.yaml")
+		s.exits(4, "run", "suite.yaml", "--untrusted", "--baseline", "main", "--margin", "0.5", "--gate-of", "mine.yaml")
 		s.says("is outside this folder: with --untrusted, name the run itself")
 		expect.Same(t, name+": calls", s.calls(), before)
 	}
 	s.write("baselines.json", `{"main": {"run": "r", "path": "here", "setAt": ""}}`)
-	s.attempt("run", "suite.yaml", "--untrusted", "--baseline", "main", "--margin", "0.5", "--gate-of", "suite.yaml")
+	s.attempt("run", "suite.yaml", "--untrusted", "--baseline", "main", "--margin", "0.5", "--gate-of", "mine.yaml")
 	if strings.Contains(s.errs, "outside") {
 		t.Errorf("a run in the folder was refused, want it used: %s", s.errs)
 	}

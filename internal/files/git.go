@@ -34,6 +34,12 @@ func (g Git) Commit() (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
+// IsOfRemote reports whether the version is a branch as it was fetched, which a checkout cannot change.
+func (g Git) IsOfRemote() bool {
+	out, err := git(g.Dir, nil, "rev-parse", "--symbolic-full-name", g.Ref)
+	return err == nil && strings.HasPrefix(string(out), "refs/remotes/")
+}
+
 func git(dir string, env []string, args ...string) ([]byte, error) {
 	cmd := exec.Command("git", append([]string{"-C", dir}, args...)...) //nolint:gosec // callers pass no user input as an option
 	var complaint bytes.Buffer

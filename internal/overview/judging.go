@@ -156,19 +156,26 @@ func JudgeNotes(d *journal.Document) (lines []string) {
 	for _, r := range Rules(d) {
 		said[r.Why] = said[r.Why] || !r.Standing.Holds()
 	}
-	of := map[string]int{}
-	for i := range d.Judges {
-		of[d.Judges[i].Words()]++
-	}
+	type note struct{ arm, words string }
+	var notes []note
+	of, unmeasured := map[string]int{}, map[note]bool{}
 	for i := range d.Judges {
 		m := &d.Judges[i]
-		line := m.Words()
+		n, judge := note{m.Suite + " on " + m.Arm, m.Words()}, note{m.Suite + " on " + m.Arm, m.Judge}
+		if said[n.words] || unmeasured[judge] || slices.Contains(notes, n) {
+			continue
+		}
+		notes, unmeasured[judge] = append(notes, n), m.Answers == 0 // the same of each scorer of a judge
+		of[n.words]++
+	}
+	for _, n := range notes {
+		line := n.words
 		if said[line] {
 			continue
 		}
 		said[line] = true
-		if of[line] == 1 && len(d.Judges) > 1 {
-			line = m.Suite + " on " + m.Arm + ": " + line
+		if of[line] == 1 && len(notes) > 1 {
+			line = n.arm + ": " + line
 		}
 		lines = append(lines, diag.CleanLine(line))
 	}

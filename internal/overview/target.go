@@ -114,7 +114,8 @@ func embeds(m eval.Model) bool {
 	if len(m.SupportedGenerationMethods) == 0 {
 		return strings.Contains(strings.ToLower(m.Name), "embed")
 	}
-	return slices.Contains(m.SupportedGenerationMethods, "embedContent")
+	answers := slices.Contains(m.SupportedGenerationMethods, "generateContent") // then it is in the run as a target
+	return !answers && slices.Contains(m.SupportedGenerationMethods, "embedContent")
 }
 
 // Origins lists where answers come from, other than models that this run called. code shows a path in the format of the report.

@@ -86,7 +86,8 @@ func (l *Loaded) originInGit(i int, s *suite.Suite, ref string, opts suite.Optio
 	if err != nil {
 		return nil, err
 	}
-	if l.Options.Untrusted && files.HeadOf(dir).Commit == commit && old.Hash() == s.Hash() {
+	ofSuite := files.HeadOf(dir).Commit == commit && old.Hash() == s.Hash()
+	if l.Options.Untrusted && ofSuite && !(files.Git{Dir: dir, Ref: ref}).IsOfRemote() {
 		return nil, ownGate("@"+ref, "is the commit of the suite itself")
 	}
 	of := &gate.Origin{Name: ref, Gate: old.Gate, Defaults: &eval.Options{}, Commit: commit, Suite: old}

@@ -27,8 +27,8 @@ func TestADocumentNamesItsDraftAndItsParts(t *testing.T) {
 		"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A file", "type": "object", "additionalProperties": false,
 		"required": []any{"a"},
 		"properties": map[string]any{
-			"a": map[string]any{"$ref": "#/$defs/part", "description": "What a is."},
-			"b": map[string]any{"type": "integer", "minimum": 1.0, "maximum": 5.0},
+			"a": map[string]any{"title": "a", "$ref": "#/$defs/part", "description": "What a is."},
+			"b": map[string]any{"title": "b", "type": "integer", "minimum": 1.0, "maximum": 5.0},
 		},
 		"$defs": map[string]any{
 			"part":     map[string]any{"type": []any{"string", "number", "boolean"}},
@@ -93,8 +93,9 @@ func TestBlocksAreNotShared(t *testing.T) {
 		t.Errorf("got %q, want the keys in their order", names)
 	}
 	if diff := cmp.Diff(Schema{"type": "object", "properties": Schema{
-		"a": Schema{"type": []string{"string", "number", "boolean"}}, "b": Schema{"type": []string{"string", "number", "boolean"}},
-		"c": Schema{"type": []string{"string", "number", "boolean"}},
+		"a": Schema{"title": "a", "type": []string{"string", "number", "boolean"}},
+		"b": Schema{"title": "b", "type": []string{"string", "number", "boolean"}},
+		"c": Schema{"title": "c", "type": []string{"string", "number", "boolean"}},
 	}, "additionalProperties": false, "required": []string{"a"}}, block.Shape()(false)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
