@@ -64,10 +64,15 @@ func (m *measure) metric(name string, base, head *Side) MetricComparison {
 	if m.EarlyVerdict != nil && c.N > 0 && !eval.IsRatio(name) && name != eval.MetricPreference {
 		m.anytime(&c, base, head)
 	}
-	if name == eval.MetricPass && !m.worst && !m.testsOnly && c.PNonInferior != nil && *c.PNonInferior > m.Alpha {
+	if name == eval.MetricPass && m.wantsRepeats(&c) {
 		c.Repeats, c.repeatsChance = m.neededRepeats(g.Margin)
 	}
 	return c
+}
+
+// wantsRepeats reports whether a comparison that people read leaves "not worse" open.
+func (m *measure) wantsRepeats(c *MetricComparison) bool {
+	return !m.worst && !m.testsOnly && c.PNonInferior != nil && *c.PNonInferior > m.Alpha
 }
 
 // anytime replaces the interval of a metric, on an arm that stopped early, with the betting interval, which is

@@ -18,8 +18,9 @@ const (
 // synonyms are what pages say instead of words that people look up, by stem.
 var synonyms = map[string]string{
 	"ab": "compare prompts", "autocomplet": "editors complete", "benchmark": "rank", "cancel": "interrupted", "ci": "github gitlab",
-	"concurrenc": "running progress", "confidential": "content", "convers": "chat turns", "dock": "install", "excel": "csv spreadsheets",
-	"flak": "repeats quarantine", "mock": "emulator", "nightl": "history github", "offlin": "record replay emulator",
+	"concurrenc": "running progress", "confidential": "content", "dock": "install", "excel": "csv spreadsheets",
+	"convers": "chat turns", //nolint:misspell // a stem
+	"flak":    "repeats quarantine", "mock": "emulator", "nightl": "history github", "offlin": "record replay emulator",
 	"pipelin": "github gitlab", "pr": "pull", "privac": "content", "python": "program", "regression": "baseline",
 	"rubric": "judge criteria", "sampl": "cases power", "shar": "publish", "significanc": "verdicts intervals",
 	"statistical": "statistics", "temperatur": "generation config sampling", "threshold": "gate", "vscod": "editors",

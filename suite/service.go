@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -136,12 +137,23 @@ func (s *NamedService) CheckAddress(url string) string {
 		return "the key would travel in the clear to " + url
 	case s.HasVersions() && wire.CheckBaseURL(url) != "":
 		return wire.CheckBaseURL(url) + "; or name another `protocol`"
-	case s.Protocol == eval.Anthropic && s.Path == "" && strings.HasSuffix(strings.TrimRight(url, "/"), "/v1"):
-		return "the base URL ends in /v1: leave the version out, evalrun adds it"
-	case s.Path == "" && (s.Protocol == eval.OpenAI || s.Protocol == eval.Responses) && strings.HasSuffix(url, "/models"):
-		return "the base URL ends in /models: leave that out, evalrun adds it"
-	case s.Path == "" && s.requestPath() != "" && strings.HasSuffix(strings.TrimRight(url, "/"), s.requestPath()):
-		return "the base URL ends in " + s.requestPath() + ": leave that out, evalrun adds it"
+	case s.Path == "":
+		return s.doubled(strings.TrimRight(url, "/"))
+	}
+	return ""
+}
+
+// doubled returns the problem with a base URL that ends in what evalrun adds.
+func (s *NamedService) doubled(url string) string {
+	ends := []string{"/models", s.requestPath()}
+	if s.Protocol == eval.Anthropic {
+		ends = []string{"/v1", s.requestPath()}
+	}
+	for _, end := range ends {
+		if s.requestPath() != "" && strings.HasSuffix(url, end) {
+			what := map[string]string{"/v1": "the version"}[end]
+			return "the base URL ends in " + end + ": leave " + cmp.Or(what, "that") + " out, evalrun adds it"
+		}
 	}
 	return ""
 }

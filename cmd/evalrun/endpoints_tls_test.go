@@ -143,7 +143,9 @@ func TestServicesUseTheirCertificates(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `{"choices": [{"message": {"content": "hello %s"}, "finish_reason": "stop"}]}`, caller)
 	})
 	cert, key := ca.issue(t, "caller")
-	b := newBox(t, nil, map[string]string{"ca.pem": string(ca.pem), "cert.pem": string(cert), "own/key.pem": string(key), ".hidden.pem": string(ca.pem)})
+	b := newBox(t, nil, map[string]string{
+		"ca.pem": string(ca.pem), "cert.pem": string(cert), "own/key.pem": string(key), ".hidden.pem": string(ca.pem),
+	})
 	b.env = append(b.env, "ONE_API_KEY=key-of-one")
 	suite := func(name, tls string) {
 		b.write(name, strings.NewReplacer("NAME", "s"+path.Base(path.Dir(name)), "URL", server.URL, "TLS", tls).Replace(`version: 1

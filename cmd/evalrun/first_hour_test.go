@@ -98,7 +98,9 @@ func (s *standIns) taken() (calls, keys []string) {
 func (s *standIns) reached(b *box) {
 	b.t.Helper()
 	b.write("authority.pem", string(s.ca.pem))
-	b.env = append(b.env, noNap, "EVALRUN_BASE_URL=", "HTTPS_PROXY="+s.proxy.URL, "NO_PROXY=", "no_proxy=", "SSL_CERT_FILE="+b.path("authority.pem"))
+	b.env = append(
+		b.env, noNap, "EVALRUN_BASE_URL=", "HTTPS_PROXY="+s.proxy.URL, "NO_PROXY=", "no_proxy=", "SSL_CERT_FILE="+b.path("authority.pem"),
+	)
 }
 
 // capitals answers questions of the first suite, in the protocol of a path.

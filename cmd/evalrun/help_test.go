@@ -179,7 +179,10 @@ func TestHelpFindsWhatPeopleSearchFor(t *testing.T) {
 }
 
 // listedPage is a page of a list, with its title, or the one whose section is shown.
-var listedPage = regexp.MustCompile("(?m)^    ([a-z-]+) +[A-Z].*$|`?evalrun help ([a-z-]+)`? shows the whole page|`?evalrun ([a-z-]+) --help`? lists|Usage:\\n  evalrun ([a-z-]+)")
+var listedPage = regexp.MustCompile(
+	"(?m)^    ([a-z-]+) +[A-Z].*$|`?evalrun help ([a-z-]+)`? shows the whole page|" +
+		"`?evalrun ([a-z-]+) --help`? lists|Usage:\\n  evalrun ([a-z-]+)",
+)
 
 func leads(t *testing.T, words, pages []string) bool {
 	t.Helper()

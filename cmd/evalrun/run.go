@@ -221,7 +221,8 @@ func (s *shown) begin(r *evalrun.Result) {
 	if s.Level != term.Quiet && !s.tabled {
 		fmt.Fprintf(a.err, "run: %s\n", r.Name)
 	}
-	if r.Resume != "" && !(s.listed && r.Resume == "evalrun resume "+text.ShellWord(r.Name)) { // or the table has it
+	tabled := s.listed && r.Resume == "evalrun resume "+text.ShellWord(r.Name)
+	if r.Resume != "" && !tabled {
 		fmt.Fprintf(a.err, "to continue: %s\n", diag.CleanLine(r.Resume))
 	}
 }

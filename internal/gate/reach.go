@@ -89,14 +89,19 @@ func checkMetrics(s *suite.Suite, rule *eval.BaselineRule) error {
 	return nil
 }
 
+// fits reports a rule that the options contradict.
+func (c *Checks) fits(one *suite.Suite, rule *eval.BaselineRule) error {
+	if rule.Estimand == eval.OfSuite && c.Options.Cache {
+		return eval.BadInput("the gate of %s has `estimand: suite`, which takes new answers for each repeat: leave out --cache", one.Name)
+	}
+	return stopsEarly(one, rule)
+}
+
 func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
 	suite := one.Name
 	var base map[string]*compare.Side // of another run
-	if err := stopsEarly(one, rule); err != nil {
+	if err := c.fits(one, rule); err != nil {
 		return err
-	}
-	if rule.Estimand == eval.OfSuite && c.Options.Cache {
-		return eval.BadInput("the gate of %s has `estimand: suite`, which takes new answers for each repeat: leave out --cache", suite)
 	}
 	switch against := rule.Against.(type) {
 	case eval.BaseVersion:
@@ -128,7 +133,12 @@ func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
 			"the gate of %s compares with %s, and the run has no other arm; --no-baseline runs without", suite, rule.Against.Title(),
 		)
 	}
-	accepted, err := c.reach(suite, rule, base)
+	return c.reached(one, rule, base)
+}
+
+// reached checks what the gate can show, and warns of patterns that accept nothing.
+func (c *Checks) reached(one *suite.Suite, rule *eval.BaselineRule, base map[string]*compare.Side) error {
+	accepted, err := c.reach(one.Name, rule, base)
 	if err == nil && !c.Options.Narrows() {
 		c.warnAccepted(one, rule, accepted, base)
 	}

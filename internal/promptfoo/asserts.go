@@ -369,17 +369,12 @@ func (c *converter) targetChanges() bool {
 func (c *converter) converted(a assertion) (*scorer, string) {
 	changes := c.changesOf(a.src, a.in)
 	kind, known := assertionKinds()[a.base]
-	lost := ""
-	for _, ch := range changes {
-		lost = cmp.Or(lost, ch.lost)
-	}
+	lost := lostIn(changes)
 	switch ofTargets := c.targetChanges(); {
 	case !known:
 		return nil, "a type without a counterpart"
-	case kind.lost != "":
-		return nil, kind.lost
-	case lost != "" && kind.scorer == nil:
-		return nil, lost
+	case kind.scorer == nil && cmp.Or(kind.lost, lost) != "":
+		return nil, cmp.Or(kind.lost, lost)
 	case kind.code:
 		return c.codeScorer(a, changes)
 	case len(changes) == 0 && !ofTargets:
@@ -394,6 +389,14 @@ func (c *converter) converted(a assertion) (*scorer, string) {
 		return nil, cmp.Or(lost, "code changes the answer before, which is only possible before checks that a shim has")
 	}
 	return made, todo
+}
+
+// lostIn is why one of the changes has no counterpart, "" if all have one.
+func lostIn(changes []change) (why string) {
+	for _, ch := range changes {
+		why = cmp.Or(why, ch.lost)
+	}
+	return why
 }
 
 // selected makes a scorer for a part of the answer.

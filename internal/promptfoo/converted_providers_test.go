@@ -21,16 +21,18 @@ func provided(t testing.TB, provider string) written {
 func TestAProviderBecomesATargetThatLoads(t *testing.T) {
 	t.Parallel()
 	for provider, want := range map[string][]string{
-		"echo":                               {"- name: echo\n    echo: true"},
-		"openai":                             {"openai: {vendor: openai}\n"},
-		"openai:gpt-4o":                      {"service: openai\n    model: gpt-4o\n", "temperature: 0\n      maxOutputTokens: 1024\n"},
-		"openai:chat:gpt-4o-mini":            {"model: gpt-4o-mini\n"},
-		"openai:responses:gpt-5":             {"openai-responses: {vendor: openai, protocol: responses}\n", "service: openai-responses\n    model: gpt-5\n"},
-		"anthropic:messages:claude-sonnet-4": {"anthropic: {vendor: anthropic}\n", "model: claude-sonnet-4\n"},
-		"google:gemini-2.5-pro":              {"google: {vendor: google}", "service: google\n"},
-		"ollama:chat:llama3":                 {"ollama: {vendor: ollama}\n", "model: llama3\n"},
-		"mistral:mistral-large-latest":       {"mistral: {vendor: mistral}\n"},
-		"togetherai:chat:meta/llama":         {"togetherai: {vendor: together}\n", "model: meta/llama\n"},
+		"echo":                    {"- name: echo\n    echo: true"},
+		"openai":                  {"openai: {vendor: openai}\n"},
+		"openai:gpt-4o":           {"service: openai\n    model: gpt-4o\n", "temperature: 0\n      maxOutputTokens: 1024\n"},
+		"openai:chat:gpt-4o-mini": {"model: gpt-4o-mini\n"},
+		"openai:responses:gpt-5": {
+			"openai-responses: {vendor: openai, protocol: responses}\n", "service: openai-responses\n    model: gpt-5\n",
+		},
+		"anthropic:messages:claude-sonnet-4":                        {"anthropic: {vendor: anthropic}\n", "model: claude-sonnet-4\n"},
+		"google:gemini-2.5-pro":                                     {"google: {vendor: google}", "service: google\n"},
+		"ollama:chat:llama3":                                        {"ollama: {vendor: ollama}\n", "model: llama3\n"},
+		"mistral:mistral-large-latest":                              {"mistral: {vendor: mistral}\n"},
+		"togetherai:chat:meta/llama":                                {"togetherai: {vendor: together}\n", "model: meta/llama\n"},
 		`{id: "ollama:llama3", config: {apiKeyEnvar: OWN_API_KEY}}`: {"ollama: {vendor: ollama, keyEnv: OWN_API_KEY}\n"},
 		`{id: "groq:m", config: {apiHost: proxy.example}}`: {
 			`groq: {vendor: groq, baseUrl: "https://proxy.example/v1", keyEnv: GROQ_API_KEY}`,

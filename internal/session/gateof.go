@@ -32,6 +32,12 @@ func (l *Loaded) origin(i int, s *suite.Suite, opts suite.Options) (*gate.Origin
 	case ext == ".yaml" || ext == ".yml":
 		return l.originInFile(s, opts)
 	}
+	return l.originInRun(s)
+}
+
+// originInRun is the gate of a run.
+func (l *Loaded) originInRun(s *suite.Suite) (*gate.Origin, error) {
+	name := l.Options.GateOf
 	path, err := l.Options.In().FindBaseline(name)
 	var run *eval.Run
 	if err == nil {

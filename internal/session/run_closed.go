@@ -135,13 +135,20 @@ func (s *Session) closes(to *eval.RunTarget, e *eval.Error) bool {
 	if to != nil {
 		return false
 	}
-	what := closing{e.Service, e.Model}
-	switch {
-	case e.Kind == eval.KindAuth && e.Status == forbidden && !refusesKey.MatchString(e.Message): // it may be good for other models
-	case e.Kind == eval.KindAuth:
-		what.model = ""
-	case e.Kind == eval.KindQuota && e.Retry == eval.RetryNever, e.Kind == eval.KindTransport && e.Origin == eval.FromBreaker:
+	what, repeats := closing{e.Service, e.Model}, true
+	switch e.Kind { //nolint:exhaustive // other errors are of one call
+	case eval.KindAuth:
+		if e.Status != forbidden || refusesKey.MatchString(e.Message) { // else the key may be good for other models
+			what.model = ""
+		}
+	case eval.KindQuota:
+		repeats = e.Retry == eval.RetryNever
+	case eval.KindTransport:
+		repeats = e.Origin == eval.FromBreaker
 	default:
+		repeats = false
+	}
+	if !repeats {
 		return false
 	}
 	if what.model == "" && !s.hasOthers() || what.model != "" && !s.hasOpenTargets(what) {

@@ -53,14 +53,18 @@ func TestArchivesAreTheSameEachTime(t *testing.T) {
 // The recipes name the archives and digests of the release, and each package of npm has one program and no script.
 func TestPackagesNameTheirArchives(t *testing.T) {
 	t.Parallel()
-	r := release{version: "v1.2.3", out: t.TempDir(), common: []archiveFile{{"LICENSE", []byte("free"), 0o644}, {"man/man1/evalrun.1", nil, 0o644}}}
+	common := []archiveFile{{"LICENSE", []byte("free"), 0o644}, {"man/man1/evalrun.1", nil, 0o644}}
+	r := release{version: "v1.2.3", out: t.TempDir(), common: common}
 	r.archives = []archive{
 		{"darwin", "arm64", "evalrun-darwin-arm64.tar.gz", "d1"},
 		{"linux", "amd64", "evalrun-linux-amd64.tar.gz", "d2"},
 		{"windows", "amd64", "evalrun-windows-amd64.zip", "d3"},
 	}
 	program := []byte("program")
-	expect.OK(t, r.writeRecipes(), r.addNpm("linux", "amd64", "evalrun", program), r.addNpm("windows", "arm64", "evalrun.exe", program), r.addNpmStarter())
+	expect.OK(
+		t, r.writeRecipes(), r.addNpm("linux", "amd64", "evalrun", program), r.addNpm("windows", "arm64", "evalrun.exe", program),
+		r.addNpmStarter(),
+	)
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join(r.out, name))
 		expect.OK(t, err)
@@ -83,7 +87,8 @@ func TestPackagesNameTheirArchives(t *testing.T) {
 	expect.Same(t, "starter", starter[1].name, "package/bin/evalrun.js")
 	var m map[string]any
 	expect.OK(t, json.Unmarshal(starter[0].data, &m))
-	expect.Same(t, "dependencies", m["optionalDependencies"], any(map[string]any{"@evalrun/linux-x64": "1.2.3", "@evalrun/win32-arm64": "1.2.3"}))
+	want := map[string]any{"@evalrun/linux-x64": "1.2.3", "@evalrun/win32-arm64": "1.2.3"}
+	expect.Same(t, "dependencies", m["optionalDependencies"], any(want))
 	if m["scripts"] != nil || m["dependencies"] != nil {
 		t.Errorf("got %v, want no scripts and no dependencies", m)
 	}

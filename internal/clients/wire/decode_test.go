@@ -22,9 +22,11 @@ func TestDecodeSaysWhyAnAnswerIsNone(t *testing.T) {
 		kind eval.ErrorKind
 		says string
 	}{
-		"nothing":                   {"", eval.KindMalformed, "the answer is empty"},
-		"white space":               {" \r\n", eval.KindMalformed, "the answer is empty"},
-		"a page":                    {"<html>\n  <body>", eval.KindMalformed, "the answer is a page and not JSON (a login, a proxy, or a wrong `baseUrl`): <html> <body>"},
+		"nothing":     {"", eval.KindMalformed, "the answer is empty"},
+		"white space": {" \r\n", eval.KindMalformed, "the answer is empty"},
+		"a page": {
+			"<html>\n  <body>", eval.KindMalformed, "the answer is a page and not JSON (a login, a proxy, or a wrong `baseUrl`): <html> <body>",
+		},
 		"no UTF-8":                  {"{\"a\":\"\xff\"}", eval.KindMalformed, "not UTF-8"},
 		"something behind":          {`{} {}`, eval.KindMalformed, "not JSON"},
 		"another type of a member":  {`{"count":[1]}`, eval.KindMalformed, "`count` in the answer has an unexpected shape (a array)"},
