@@ -273,6 +273,7 @@ func (c *converter) special(t *target, g *generation, e keyed) {
 	case "generationConfig":
 		c.generation(t, g, e.src)
 		e.rest(knownConfig...)
+		e.ok("as `generationConfig`")
 	case "thinking", "thinkingConfig":
 		g.thinking(e.src)
 	case "safetySettings":
