@@ -183,10 +183,13 @@ func TestOwnServerRunsFromAnEmptyFolder(t *testing.T) {
 	b.exits(0, "init", "--vendor", "vllm", "--base-url", b.url+"/v1", "--model", "Qwen/Qwen3-8B")
 	b.exits(0, "run")
 	b.says("PASS  2 trials")
-	asked := slices.DeleteFunc(slices.Clone(calls), func(call string) bool { return strings.HasPrefix(call, "GET /v1/models") })
+	mu.Lock()
+	said := slices.Clone(calls)
+	mu.Unlock()
+	asked := slices.DeleteFunc(slices.Clone(said), func(call string) bool { return strings.HasPrefix(call, "GET /v1/models") })
 	expect.Same(t, "calls", strings.Join(asked, "\n"), "POST /v1/chat/completions \nPOST /v1/chat/completions ")
-	if strings.Contains(strings.Join(calls, "\n"), "key-of-") {
-		t.Errorf("got the calls %q, want no key in them", calls)
+	if strings.Contains(strings.Join(said, "\n"), "key-of-") {
+		t.Errorf("got the calls %q, want no key in them", said)
 	}
 	b.exits(0, "init", "other.yaml", "--vendor", "vllm", "--base-url", b.url+"/v1", "--model", "Qwen/Qwen3-8")
 	b.exits(0, "run", "other.yaml")

@@ -136,7 +136,7 @@ func (s *Session) closes(to *eval.RunTarget, e *eval.Error) bool {
 		return false
 	}
 	what, repeats := closing{e.Service, e.Model}, true
-	switch e.Kind { //nolint:exhaustive // other errors are of one call
+	switch e.Kind {
 	case eval.KindAuth:
 		if e.Status != forbidden || refusesKey.MatchString(e.Message) { // else the key may be good for other models
 			what.model = ""
