@@ -34,6 +34,7 @@ type converter struct {
 	broken     map[string]bool // variables whose values cannot be imported
 	affixes    map[string]bool // which of prefixVariable and suffixVariable some test has
 	everywhere sequence        // scorers of every test
+	ofScenario []string        // why the tests of the scenario at hand are other ones
 	sets       []*mapping      // datasets
 	defaults   defaults
 	limits     mapping

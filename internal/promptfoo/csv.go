@@ -353,7 +353,7 @@ func (c *converter) dataFile(t *testTable, rows [][]string, columns []string) st
 func (c *converter) lineTests(s src, name string) {
 	_, data, err := c.source.read(name)
 	if err != nil {
-		s.todo("%s", err)
+		c.loseTests(s, name, err.Error())
 		return
 	}
 	n := 0
@@ -364,10 +364,14 @@ func (c *converter) lineTests(s src, name string) {
 		}
 		at := fmt.Sprintf("%s:%d", name, n)
 		node, ok := c.source.parseLine(name, n, data, text)
-		if !ok || !node.IsMapping() {
-			continue
+		if !ok {
+			continue // a problem of the file, so that nothing is imported
 		}
 		test := src{node, at + ":", name, c.fates}
+		if !test.IsMapping() {
+			c.loseTests(test, at, "expected a test as an object")
+			continue
+		}
 		c.test(test, nil)
 		c.fates.account(test)
 	}

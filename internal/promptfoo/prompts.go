@@ -82,7 +82,7 @@ func (c *converter) promptText(s src, text, label string) *prompt {
 }
 
 func (c *converter) losePrompt(s src, what, why string) {
-	c.lose(s, "the prompt "+cut(strings.Join(strings.Fields(what), " "), 80), why)
+	c.loseCase(s, "the prompt "+cut(strings.Join(strings.Fields(what), " "), 80), why)
 }
 
 func (c *converter) promptFiles(s src, ref, label string) (last *prompt) {
@@ -290,12 +290,7 @@ func hasPrompt(all *sequence, name string) bool {
 func (c *converter) textPrompts(all *sequence, p *prompt, to []*target) {
 	text, ok := c.template(p.at, p.text, dialect{})
 	if !ok {
-		all.note(
-			"TODO: the prompt " + cut(
-				strings.Join(strings.Fields(cmp.Or(p.label, p.text)), " "),
-				60,
-			) + ": " + p.at.note(),
-		)
+		c.losePrompt(p.at, cmp.Or(p.label, p.text), p.at.note())
 		return
 	}
 	if len(c.targets) == 0 {
@@ -339,7 +334,7 @@ func (c *converter) chatPrompts(all *sequence, p *prompt, in []chatTurn, to []*t
 		m := c.begin(all, p, g)
 		system, turns, ok := c.turns(p, in)
 		if !ok {
-			all.note("TODO: the prompt " + cmp.Or(p.label, p.at.path) + ": " + p.at.note())
+			c.losePrompt(p.at, cmp.Or(p.label, p.at.path), p.at.note())
 			continue
 		}
 		if own := g.targets[0].system; system != "" && own != "" { // both are sent, that of the provider first

@@ -103,11 +103,11 @@ func (c *converter) provider(s src) {
 	case s.IsScalar() && s.text() != "":
 		c.oneProvider(s, s.text())
 	case !s.IsMapping():
-		s.todo("expected the id of a provider, or a mapping")
+		c.loseCase(s, "a provider", "expected the id of a provider, or a mapping")
 	case s.get("id").IsZero() && len(s.entries()) == 1:
 		c.namedProviders(s)
 	case s.get("id").IsZero():
-		s.todo("a provider without an id")
+		c.loseCase(s, "a provider", "a provider without an id")
 	default:
 		s.get("id").ok("")
 		c.oneProvider(s, s.get("id").text())
@@ -186,7 +186,7 @@ func (c *converter) promptFilter(t *target, s src) {
 func (c *converter) providerFile(s src, id string) {
 	file, ok := c.load(s, id)
 	if !ok {
-		c.tail.note("TODO: the provider " + id + ": see " + ReportFile)
+		c.loseCase(s, "the provider "+cut(id, 80), s.note())
 		return
 	}
 	if !s.seen() || s.IsScalar() {

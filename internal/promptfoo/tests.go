@@ -44,7 +44,7 @@ func (c *converter) readDefaults(s src) {
 	if s.IsScalar() {
 		file, ok := c.load(s, s.text())
 		if !ok {
-			c.tail.note("TODO: `defaultTest`: see " + ReportFile)
+			c.unscoredEverywhere("`defaultTest`: " + s.note())
 			return
 		}
 		s.ok("read from the file")
@@ -52,6 +52,9 @@ func (c *converter) readDefaults(s src) {
 		defer c.fates.account(file)
 	}
 	c.defaults.at = in
+	if ref := in.get("$ref"); ref.why() != nil {
+		c.unscoredEverywhere("`defaultTest`: " + ref.note())
+	}
 	c.defaultOptions(in.get("options"))
 	for _, e := range in.get("vars").entries() {
 		c.setVariable(&c.defaults.vars, e, nil)
@@ -60,7 +63,7 @@ func (c *converter) readDefaults(s src) {
 	c.defaults.tags = c.tags(in.get("metadata"))
 	if t := in.get("threshold"); !t.IsZero() {
 		if c.defaults.threshold = c.share(t, "threshold"); c.defaults.threshold == nil {
-			c.everywhere.add(c.unscored("`threshold`: "+t.note()), "TODO: replace this")
+			c.unscoredEverywhere("`threshold`: " + t.note())
 		}
 	}
 	scope := &scope{
@@ -76,13 +79,18 @@ func (c *converter) readDefaults(s src) {
 func (c *converter) defaultOptions(s src) {
 	o := c.testOptions(s)
 	for _, why := range o.lost {
-		c.everywhere.add(c.unscored(why), "TODO: replace this")
+		c.unscoredEverywhere(why)
 	}
 	c.defaults.changes, c.defaults.judge, c.defaults.prefix, c.defaults.suffix = o.changes, o.judge, o.prefix, o.suffix
 	c.defaults.prompt = o.prompt
 	if o.repeats > 0 {
 		c.defaults.repeats = o.repeats
 	}
+}
+
+// unscoredEverywhere leaves every test without a score.
+func (c *converter) unscoredEverywhere(why string) {
+	c.everywhere.add(c.unscored(why), "TODO: replace this")
 }
 
 func (c *converter) share(s src, what string) yamlValue {
@@ -163,7 +171,10 @@ func (c *converter) testFile(s src, name string) {
 
 // loseTests leaves a case that is an error in the place of tests, so that the rest of the suite does not pass for the whole.
 func (c *converter) loseTests(s src, ref, why string) {
-	what := "tests of " + cut(diag.CleanLine(ref), 150)
+	c.loseCase(s, "tests of "+cut(diag.CleanLine(ref), 150), why)
+}
+
+func (c *converter) loseCase(s src, what, why string) {
 	c.lose(s, what, why)
 	m := new(mapping).set("name", textValue(c.caseName(what))).set("scorers", listOf([]yamlValue{c.unscored(why)}))
 	c.missing = append(c.missing, &testCase{block: m})
@@ -200,7 +211,8 @@ func (c *converter) test(s src, with *mapping) {
 	if tags := c.tags(s.get("metadata")); tags != nil {
 		m.set("tags", tags)
 	}
-	c.testArms(t, s)
+	o.lost = append(o.lost, c.testArms(t, s)...)
+	o.lost = append(o.lost, c.ofScenario...)
 	if th := s.get("threshold"); !th.IsZero() {
 		if v := c.share(th, "threshold"); v != nil {
 			m.set("threshold", v)
@@ -273,17 +285,17 @@ func (c *converter) caseName(text string) string {
 	return escapeText(name)
 }
 
-// testArms limits a case to providers and prompts.
-func (c *converter) testArms(t *testCase, s src) {
+// testArms limits a case to providers and prompts. lost says which of them the suite has not.
+func (c *converter) testArms(t *testCase, s src) (lost []string) {
 	providers := s.get("providers").items()
 	if p := s.get("provider"); !p.IsZero() {
 		providers = append(providers, p)
 	}
-	targets := c.targetsOf(t, providers)
+	targets, lost := c.targetsOf(t, providers)
 	s.get("providers").ok("as `arms`")
 	prompts := c.promptNames(s.get("prompts"))
 	if len(targets) == 0 && len(prompts) == 0 {
-		return
+		return lost
 	}
 	var arms []string
 	for _, target := range orStar(targets) {
@@ -292,9 +304,10 @@ func (c *converter) testArms(t *testCase, s src) {
 		}
 	}
 	t.block.set("arms", texts(arms...))
+	return lost
 }
 
-func (c *converter) targetsOf(t *testCase, providers []src) (targets []string) {
+func (c *converter) targetsOf(t *testCase, providers []src) (targets, lost []string) {
 	for _, p := range providers {
 		id := cmp.Or(p.text(), p.get("id").text())
 		if name := c.targetOf(id); name != "" {
@@ -303,9 +316,10 @@ func (c *converter) targetsOf(t *testCase, providers []src) (targets []string) {
 			continue
 		}
 		p.todo("a provider of one test has to be a target of the suite; add it to `targets` and name it in `arms`")
+		lost = append(lost, "`provider`: "+p.note())
 		t.comments = append(t.comments, "TODO: add "+diag.CleanLine(id)+" to `targets` and name it in `arms`")
 	}
-	return targets
+	return targets, lost
 }
 
 func orStar(in []string) []string {
@@ -382,15 +396,22 @@ func (c *converter) scenarios(s src) {
 		item = c.resolved(item)
 		if item.IsScalar() {
 			file, ok := c.load(item, item.text())
-			if ok {
-				item.ok("read from the file")
-				c.scenarios(file)
-				c.fates.account(file)
+			if !ok {
+				c.loseTests(item, item.text(), item.note())
+				continue
 			}
+			item.ok("read from the file")
+			c.scenarios(file)
+			c.fates.account(file)
 			continue
 		}
 		item.get("description").differs("not kept")
 		configs, tests := c.opened(item.get("config")), c.opened(item.get("tests"))
+		for _, part := range append(item.get("config").items(), item.get("tests").items()...) {
+			if part.IsScalar() && part.why() != nil {
+				c.loseTests(part, part.text(), part.note())
+			}
+		}
 		c.products += len(configs) * len(tests) // both are bounded by the size of files
 		if problem, _ := suite.TooMany(c.products, c.maxTrials); problem != "" {
 			return // Read reports it
@@ -398,15 +419,27 @@ func (c *converter) scenarios(s src) {
 		for _, data := range configs {
 			with, _ := c.variables(data.get("vars"), nil, true)
 			c.columns = c.columns[:len(c.columns)-1] // a scenario is not a case
+			c.scenario(data)
 			for _, test := range tests {
 				c.test(test, with)
 			}
-			data.ok("in each of its tests")
-			data.rest(append(testKeys, "assert", "options", "threshold", "metadata", "description")...)
+			c.ofScenario = nil
 		}
 		item.get("config").ok("as `vars` of its tests")
 		item.get("tests").ok("as cases")
 		item.rest()
+	}
+}
+
+// scenario notes the keys of a scenario's data that would change its tests and have no counterpart.
+func (c *converter) scenario(data src) {
+	data.ok("in each of its tests")
+	checks := []string{"assert", "options", "threshold"}
+	data.rest(slices.Concat(testKeys, checks, []string{"metadata", "description"})...)
+	for _, key := range append(checks, testKeys...) {
+		if of := data.get(key); of.why() != nil {
+			c.ofScenario = append(c.ofScenario, "`"+key+"` of the scenario: "+of.note())
+		}
 	}
 }
 
@@ -421,8 +454,6 @@ func (c *converter) opened(s src) (out []src) {
 			item.ok("read from the file")
 			out = append(out, file.items()...)
 			defer c.fates.account(file)
-		} else {
-			c.tail.note("TODO: " + diag.CleanLine(item.text()) + ": see " + ReportFile)
 		}
 	}
 	return out
