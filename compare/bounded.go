@@ -83,7 +83,7 @@ type means struct {
 	up, down      counts    // of the units rounded to whole cases
 }
 
-// newSmooth are means of pseudo-values, of which only notWorse is asked.
+// newSmooth are means of pseudo-values. They serve notWorse alone.
 func newSmooth(d, weights []float64) *means {
 	return &means{d: d, weights: weights, smooth: true, shifted: make([]float64, len(d)), room: make([]float64, len(d))}
 }

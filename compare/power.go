@@ -115,7 +115,7 @@ func (d *design) needed(flips float64) int {
 	return fewest(0, n, mostUnits, func(n int) bool { return d.sized(n).holds(flips, 1, searchDraws) >= power })
 }
 
-// mostUnits is the largest number of units that is simulated, and mostTables that of which tables take a bearable time.
+// mostUnits bounds the units that are simulated, and mostTables those of which tables are computed.
 const (
 	mostUnits  = 5000
 	mostTables = 100_000

@@ -17,7 +17,7 @@ const mostRounds = 100
 // roundsOf bounds the rounds of cases that plans and advice look at.
 func roundsOf(cases int) int { return min(mostRounds, max(1, mostTables/max(1, cases))) }
 
-// betting is an e-process over pairs of repeats, of which those that differ do so by size. Pairs that differ in its own direction
+// betting is an e-process over pairs of repeats that are equal or differ by one size. Pairs that differ in the tested direction
 // raise it.
 type betting struct{ logs, same, own, other []float64 } // logarithms by bet: of the product so far, and of a pair's factor
 
@@ -29,7 +29,7 @@ func newBetting(null, most, size float64) betting {
 // againstLoss is the e-process against "worse by the margin or more".
 func againstLoss(margin, size float64) betting { return newBetting(-margin, 1/(1-margin), size) }
 
-// add adds pairs, some of which differ in either direction, and returns the logarithm of the e-value.
+// add adds pairs, with the numbers that differ in each direction, and returns the logarithm of the e-value.
 func (b *betting) add(logs []float64, pairs, own, other int) float64 {
 	same := float64(pairs - own - other)
 	for i := range logs {

@@ -60,7 +60,7 @@ func (a *authority) issue(t *testing.T, name string) (cert, key []byte) {
 	return cert, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
 }
 
-// serveMutualTLS serves with a certificate of an authority that nobody knows, and wants one of the same authority.
+// serveMutualTLS serves with a certificate of an unknown authority, and requires a certificate of the same one.
 func serveMutualTLS(t *testing.T, answer http.HandlerFunc) (*httptest.Server, *authority) {
 	t.Helper()
 	ca := &authority{}
