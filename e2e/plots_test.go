@@ -290,7 +290,7 @@ func TestQualityIsDrawnAgainstCost(t *testing.T) {
 		)
 	}
 	expect.Same(t, "by pass rate and money", rows(), []string{
-		"1 model0/ask 0 % 0.001 none", "2 model1/ask 50 % 0.002 none", "3 model2/ask 50 % 0.003 2",
+		"1 model0/ask 0 % 1 none", "2 model1/ask 50 % 2 none", "3 model2/ask 50 % 3 2",
 	})
 	if got := b.sectionOf("Quality against cost"); !strings.Contains(got, "EUR per 1,000 trials") {
 		t.Errorf("got %q, want `EUR per 1,000 trials`", got)
