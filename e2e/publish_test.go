@@ -144,13 +144,12 @@ func TestThePublishedSiteWorksByKeyboard(t *testing.T) {
 func (b *tab) arrive(selector string) {
 	b.t.Helper()
 	var err error
-	for range 500 {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		var there bool
 		expression := fmt.Sprintf(`document.documentElement.dataset.ready === 'yes' && document.querySelector(%q) !== null`, selector)
 		if there, err = chromedp.Run(b.ctx, chromedp.Evaluate[bool](expression)); there {
 			return
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 	b.t.Fatalf("there is no %s: %v, want one", selector, err)
 }
