@@ -2,15 +2,16 @@ package scorers
 
 import "slices"
 
-// Builtin is the table of built-in kinds. A new kind takes a file and a line here. Kinds that read texts, look at
-// the service's answer, or combine others share one file per family.
+// Builtin is the table of built-in kinds by family. A new kind takes a file and a line here. Kinds that read texts, look at
+// the service's answer, or combine others share one file each.
 func Builtin() Table {
 	return withLimits(slices.Concat(
-		textKinds(),
-		Table{
-			lengthKind(),
+		family("Text", append(
+			textKinds(), lengthKind(), snapshotKind(), numberKind(), choiceKind(), listKind(), refusalKind(),
+		)),
+		family("Formats", Table{jsonKind(), schemaKind(), xmlKind()}),
+		family("Similarity", Table{
 			levenshteinKind(),
-			snapshotKind(),
 			rougeKind(),
 			bleuKind(),
 			chrfKind(),
@@ -18,33 +19,22 @@ func Builtin() Table {
 			jaroWinklerKind(),
 			tokenF1Kind(),
 			exactMatchKind(),
-			jsonKind(),
-			schemaKind(),
-			xmlKind(),
-			numberKind(),
-			choiceKind(),
-			listKind(),
-			refusalKind(),
 			similarKind(),
-			judgeKind(),
-		},
-		textless(serviceKinds()),
-		textless(Table{
-			promptFeedbackKind(),
-			candidatesKind(),
-			costKind(),
-			toolCallsKind(),
-			stepsKind(),
-			toolErrorsKind(),
-			labelKind(),
-			unscoredKind(),
 		}),
-		Table{
-			execKind(),
-			exprKind(),
-		},
-		combinators(),
+		family("Judgement", append(textless(labelKind()), judgeKind())),
+		family("Response", textless(append(serviceKinds(), promptFeedbackKind(), candidatesKind(), costKind())...)),
+		family("Tools", textless(toolCallsKind(), stepsKind(), toolErrorsKind())),
+		family("Code", Table{execKind(), exprKind()}),
+		family("Combinations", append(combinators(), textless(unscoredKind())...)),
 	))
+}
+
+// family sets what a group of kinds looks at.
+func family(name string, kinds Table) Table {
+	for i := range kinds {
+		kinds[i].Family = name
+	}
+	return kinds
 }
 
 // unlisted are kinds that cannot be in lists of scorers: blocks of a suite compile to them.

@@ -62,6 +62,7 @@ func (f Func) Score(a *Answer) Finding { return f(a) }
 // Kind is a kind of scorer that a suite can name.
 type Kind struct {
 	Name    string
+	Family  string   // what kinds of the same page look at
 	Summary string   // in one line
 	Doc     string   // its argument, and when it passes
 	Limits  string   // what it does not do, with measured figures
@@ -106,7 +107,7 @@ func (a args) option(key string) yaml.Node {
 	return yaml.Node{}
 }
 
-func textless(kinds []Kind) []Kind {
+func textless(kinds ...Kind) Table {
 	for i := range kinds {
 		kinds[i].textless = true
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -206,8 +207,12 @@ func TestServicePageNamesTestsThatExist(t *testing.T) {
 
 // The rules that hold for every scorer are on the page once.
 const (
-	itemDoc = "A scorer checks an answer. It is an item of a `scorers` list: its kind with arguments. `evalrun scorers KIND` prints " +
-		"the section of a kind with its [known limits](#known-limits).\n\n" +
+	madeDoc = "<!-- Made from the table of kinds: make golden. -->\n\n"
+
+	familiesDoc = "A scorer checks an answer. It is an item of a `scorers` list: its kind with arguments. `evalrun scorers KIND` prints " +
+		"the section of a kind with its [known limits](#known-limits).\n\n| family | kinds |\n|---|---|\n"
+
+	itemDoc = "## Keys of all scorers\n\n" +
 		"| key next to the kind | value |\n|---|---|\n" +
 		"| `name` | makes the score a metric in reports |\n" +
 		"| `weight` | in the weighted mean of a case with a `threshold` (1) |\n" +
@@ -377,33 +382,58 @@ func wrapped(markdown string) string {
 	return out.String()
 }
 
-// TestScorersPageIsMadeFromTheTableOfKinds keeps docs/reference/scorers.md what the table of kinds says.
+// TestScorersPageIsMadeFromTheTableOfKinds keeps docs/reference/scorers.md, and a page for each family of kinds, what the table of
+// kinds says.
 func TestScorersPageIsMadeFromTheTableOfKinds(t *testing.T) {
 	t.Parallel()
-	var b strings.Builder
-	b.WriteString("# Scorers\n\n<!-- Made from the table of kinds: make golden. -->\n\n")
-	b.WriteString(itemDoc + selectDoc + partialDoc + outcomesDoc + formsDoc)
+	var families []string
+	pageOf, listed, sections := map[string]string{}, map[string][]string{}, map[string]string{}
 	for _, k := range scorers.Builtin() {
+		page := "scorers-" + strings.ToLower(k.Family) + ".md"
+		if pageOf[strings.ToLower(k.Name)] = page; sections[k.Family] == "" {
+			families = append(families, k.Family)
+		}
+		listed[k.Family] = append(listed[k.Family], fmt.Sprintf("[`%s`](%s#%s)", k.Name, page, strings.ToLower(k.Name)))
 		about := strings.ReplaceAll(k.Doc, textOptionsDoc, "Takes text options.")
 		if k.Name != "rouge" { // which explains them first
 			about = strings.ReplaceAll(about, referenceDoc, "Takes `to` and `min`, as [rouge](#rouge) does.")
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s%s.\n\n```yaml\n%s\n```\n\n%s\n", k.Name, strings.ToUpper(k.Summary[:1]),
-			k.Summary[1:], k.Example, about)
+		sections[k.Family] += fmt.Sprintf(
+			"\n## %s\n\n%s%s.\n\n```yaml\n%s\n```\n\n%s\n", k.Name, strings.ToUpper(k.Summary[:1]), k.Summary[1:], k.Example, about,
+		)
 	}
-	b.WriteString(limitsDoc + limitsTable(t))
-	const page = "../../docs/reference/scorers.md"
-	if *update {
-		if err := os.WriteFile(page, []byte(wrapped(b.String())), 0o644); err != nil {
-			t.Fatal(err)
+	var table strings.Builder
+	for _, family := range families {
+		fmt.Fprintf(&table, "| %s | %s |\n", family, strings.Join(listed[family], ", "))
+		isPage(t, pageOf, "scorers-"+strings.ToLower(family)+".md", "# Scorers: "+strings.ToLower(family)+"\n\n"+madeDoc+
+			"What holds for all kinds is under [Scorers](scorers.md).\n"+sections[family])
+	}
+	isPage(
+		t, pageOf, "scorers.md", "# Scorers\n\n"+madeDoc+familiesDoc+table.String()+
+			"\n"+itemDoc+selectDoc+partialDoc+outcomesDoc+formsDoc+limitsDoc+limitsTable(t),
+	)
+}
+
+var heading = regexp.MustCompile(`\]\(#([a-z0-9-]+)\)`)
+
+// isPage compares a page of the reference with what it should be, or renews it. Headings of other pages get these pages' names.
+func isPage(t *testing.T, pageOf map[string]string, name, text string) {
+	t.Helper()
+	want := wrapped(heading.ReplaceAllStringFunc(text, func(link string) string {
+		anchor := heading.FindStringSubmatch(link)[1]
+		if page := cmp.Or(pageOf[anchor], "scorers.md"); page != name {
+			return "](" + page + "#" + anchor + ")"
 		}
+		return link
+	}))
+	path := filepath.Join("../../docs/reference", name)
+	if *update {
+		expect.OK(t, os.WriteFile(path, []byte(want), 0o644))
 	}
-	got, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != wrapped(b.String()) {
-		t.Error("docs/reference/scorers.md differs from the table of kinds, want them the same: make golden renews it")
+	got, err := os.ReadFile(path)
+	expect.OK(t, err)
+	if string(got) != want {
+		t.Errorf("%s differs from the table of kinds, want them the same: make golden renews it", path)
 	}
 }
 

@@ -99,7 +99,7 @@ func TestDoctorPagesExist(t *testing.T) {
 
 // wordsOfUsers are words that people search for, each with the pages that answer.
 const wordsOfUsers = `prices: limits
-cost: scorers limits
+cost: scorers-response limits
 sharing: publish view
 privacy: publish run-file untrusted
 docker: install
@@ -115,10 +115,10 @@ offline: record emulator
 cache: record
 cancel: resume
 resume: resume
-judge: judges scorers
+judge: judges scorers-judgement
 rubric: judges own-judges
-json schema: scorers
-regex: scorers
+json schema: scorers-formats
+regex: scorers-text
 images: prompts
 tool calls: tools
 github action: github
@@ -144,10 +144,10 @@ pull request comment: github
 html report: html-report
 exit code: running
 llm as judge: judges
-embeddings: scorers services
+embeddings: scorers-similarity services
 conversation: live-chats prompts
 shards: shards
-latency: scorers http-targets
+latency: scorers-response http-targets
 statistical significance: statistics verdicts
 sample size: statistics verdicts
 migrate from promptfoo: import-promptfoo
@@ -156,7 +156,7 @@ human labels: labels
 python scorer: program-scorers
 agent: programs applications
 jsonl dataset: datasets
-snapshot: snapshots scorers
+snapshot: snapshots scorers-text
 oauth login: oauth
 confusion matrix: classification
 ab test: compare best choose`

@@ -83,7 +83,7 @@ func found(about, but string) string {
 	var b strings.Builder
 	for _, p := range docs.About(about) {
 		if p.Name != but {
-			fmt.Fprintf(&b, "%-18s %s\n", p.Name, p.Title)
+			fmt.Fprintf(&b, "%-21s %s\n", p.Name, p.Title)
 		}
 	}
 	if b.Len() == 0 {
