@@ -15,13 +15,13 @@ const (
 	asWritten = 0.7
 )
 
-// synonyms are what pages say instead of words that people look up, by stem.
-var synonyms = map[string]string{
+// Synonyms are what pages say instead of words that people look up, by stem.
+var Synonyms = map[string]string{
 	"ab": "compare prompts", "autocomplet": "editors complete", "benchmark": "rank", "cancel": "interrupted", "ci": "github gitlab",
 	"concurrenc": "running progress", "confidential": "content", "dock": "install", "excel": "csv spreadsheets",
 	"convers": "chat turns", //nolint:misspell // a stem
 	"flak":    "repeats quarantine", "mock": "emulator", "nightl": "history github", "offlin": "record replay emulator",
-	"pipelin": "github gitlab", "pr": "pull", "privac": "content", "python": "program", "regression": "baseline",
+	"pipelin": "github gitlab", "pr": "pull", "privac": "publish content", "python": "program", "regression": "baseline",
 	"rubric": "judge criteria", "sampl": "cases power", "shar": "publish", "significanc": "verdicts intervals",
 	"statistical": "statistics", "temperatur": "generation config sampling", "threshold": "gate", "vscod": "editors",
 }
@@ -74,7 +74,7 @@ func About(text string) (found []Page) {
 	for _, w := range words(text) {
 		if s := stem(w); !unsaid[w] {
 			best := map[string]float64{}
-			for i, other := range append([]string{s}, words(synonyms[s])...) {
+			for i, other := range append([]string{s}, words(Synonyms[s])...) {
 				for name, value := range about(stem(other)) {
 					best[name] = max(best[name], value/float64(1+min(i, 1)))
 				}

@@ -2,8 +2,10 @@ package e2e_test
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,17 +14,39 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/expect"
 )
 
-// The website of the documentation works from files: the search finds sections, and both schemes can be read.
-func TestTheDocumentationSiteWorksFromFiles(t *testing.T) {
-	t.Parallel()
+// builtSite makes the website of the documentation, and returns its folder.
+func builtSite(t *testing.T) string {
+	t.Helper()
 	out := filepath.Join(t.TempDir(), "site")
 	build := exec.Command("go", "run", "./test/site", "-out", out)
 	build.Dir = ".."
 	text, err := build.CombinedOutput()
 	expect.OK(t, err)
-	if len(text) > 0 {
-		t.Errorf("the build prints %s, want nothing", text)
+	expect.Same(t, "what the build prints", string(text), "")
+	return out
+}
+
+// Words that users search for lead to a page that answers, among the first three pages.
+func TestTheSiteFindsWhatPeopleSearchFor(t *testing.T) {
+	t.Parallel()
+	list, err := os.ReadFile("../docs/testdata/words.txt")
+	expect.OK(t, err)
+	b := open(t, filepath.Join(builtSite(t), "tutorial", "tutorial.html"), 1000, 700, "light")
+	for line := range strings.Lines(string(list)) {
+		words, pages, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		found := evaluate[[]string](b, fmt.Sprintf(`document.getElementById("search").value = %q,
+			document.getElementById("search").dispatchEvent(new Event("input")),
+			[...new Set([...document.querySelectorAll("#found a")].map((a) => a.pathname.split("/").pop().replace(".html", "")))].slice(0, 3)`, words))
+		if !slices.ContainsFunc(strings.Fields(pages), func(page string) bool { return slices.Contains(found, page) }) {
+			t.Errorf("%q leads to %q, want one of %s", words, found, pages)
+		}
 	}
+}
+
+// The website of the documentation works from files: the search finds sections, and both schemes can be read.
+func TestTheDocumentationSiteWorksFromFiles(t *testing.T) {
+	t.Parallel()
+	out := builtSite(t)
 	for scheme, dark := range map[string]bool{"light": false, "dark": true} {
 		b := open(t, filepath.Join(out, "tutorial", "tutorial.html"), 1000, 700, scheme)
 		background := evaluate[string](b, `getComputedStyle(document.body).backgroundColor`)

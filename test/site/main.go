@@ -135,7 +135,11 @@ func (s *website) write() error {
 	if err != nil {
 		return err
 	}
-	if err := s.save("index.js", slices.Concat([]byte("const sections = "), list, []byte(";\n"))); err != nil {
+	others, err := json.Marshal(docs.Synonyms)
+	if err != nil {
+		return err
+	}
+	if err := s.save("index.js", fmt.Appendf(nil, "const synonyms = %s;\nconst sections = %s;\n", others, list)); err != nil {
 		return err
 	}
 	for name := range s.copies {

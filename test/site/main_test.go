@@ -7,7 +7,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -101,7 +100,7 @@ func TestNothingIsLoadedFromElsewhere(t *testing.T) {
 func TestSearchFindsEverySection(t *testing.T) {
 	t.Parallel()
 	files := built(t)
-	text, ok := strings.CutPrefix(strings.TrimSuffix(files["index.js"], ";\n"), "const sections = ")
+	_, text, ok := strings.Cut(strings.TrimSuffix(files["index.js"], ";\n"), "\nconst sections = ")
 	if !ok {
 		t.Fatalf("got an index that begins with %.40q, want its prefix", files["index.js"])
 	}
@@ -120,16 +119,6 @@ func TestSearchFindsEverySection(t *testing.T) {
 			if !found[address] {
 				t.Errorf("got no %s by the search, want it", address)
 			}
-		}
-	}
-	for word, address := range map[string]string{
-		"prices": "reference/limits.html", "sharing": "how-to/publish.html", "privacy": "how-to/publish.html",
-		"docker": "how-to/install.html", "windows": "how-to/install.html",
-	} {
-		if !slices.ContainsFunc(index, func(s section) bool {
-			return strings.HasPrefix(s.Address, address) && strings.Contains(strings.ToLower(s.Heading+s.Page+s.Text), word)
-		}) {
-			t.Errorf("got no %s by searching %s, want it", address, word)
 		}
 	}
 }

@@ -1,14 +1,21 @@
 "use strict";
 const box = document.getElementById("search"), found = document.getElementById("found"), root = document.body.dataset.root;
-const folded = sections.map((s) => ({ ...s, words: [s.heading, s.page, s.text].map((t) => t.toLowerCase()) }));
+const folded = sections.map((s) => ({ ...s, words: [s.heading, s.page + " " + s.address, s.text].map((t) => t.toLowerCase()) }));
 
-// rank is 0 where a word is missing; a heading counts more than a title, a title more than the text, and a whole heading most.
+// value is what a word counts in a section: the title and name of the page count as much as a heading, and both more than the text.
+function value(section, word) {
+  const [heading, page, text] = section.words.map((t) => t.split(word).length - 1);
+  return (heading > 0 ? 9 : 0) + (page > 0 ? 9 : 0) + 4 * text / (text + 3);
+}
+
+// rank is 0 where a word is missing, and what pages say instead of it. A whole heading counts most.
 function rank(section, words) {
   let sum = 0;
   for (const word of words) {
-    const [heading, page, text] = section.words.map((t) => t.includes(word));
-    if (!heading && !page && !text) return 0;
-    sum += heading ? 9 : page ? 4 : 1;
+    const instead = Object.entries(synonyms).filter(([stem]) => word.startsWith(stem)).flatMap(([, other]) => other.split(" "));
+    const best = Math.max(value(section, word), ...instead.map((other) => value(section, other) / 2));
+    if (best === 0) return 0;
+    sum += best;
   }
   return section.words[0] === words.join(" ") ? sum + 9 : sum;
 }
