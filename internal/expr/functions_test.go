@@ -40,12 +40,16 @@ func rendered(t *testing.T, text string) (string, *TemplateError) {
 func TestFunctionsAndStatementsAreRendered(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`{{lower "ÉÀ"}}{{upper "größe"}}`:                          "éàGRÖßE",
-		`[{{trim .spaces}}]`:                                       "[x]",
-		`{{replace "a" "b" "banana"}}`:                             "bbnbnb",
-		`{{"banana" | replace "an" ""}}`:                           "ba",
-		`{{replace "" "-" "ab"}}`:                                  "-a-b-",
-		`{{json .quote}}`:                                          `"say \"hi\" \\ <b>&amp;\n\ttab\u2028"`,
+		`{{lower "ÉÀ"}}{{upper "größe"}}`:                            "éàGRÖßE",
+		`[{{trim .spaces}}]`:                                         "[x]",
+		`{{replace "a" "b" "banana"}}`:                               "bbnbnb",
+		`{{"banana" | replace "an" ""}}`:                             "ba",
+		`{{replace "" "-" "ab"}}`:                                    "-a-b-",
+		`{{json .quote}}`:                                            `"say \"hi\" \\ <b>&amp;\n\ttab\u2028"`,
+		`"{{jsonText .quote}}" {{.l | jsonText}}`:                    `"say \"hi\" \\ <b>&amp;\n\ttab\u2028" [\"x\",\"y\",\"z\"]`,
+		`{{range fromJson "[1, [2]]"}}<{{.}}>{{end}}{{fromJson .m}}`: `<1><[2]>{"deep":{"l":["1","2"]},"k":"v"}`,
+		`{{fromJson "[1, {"}}{{fromJson .a}}{{fromJson "7"}}`:        "[1, {A7",
+		`{{(index (fromJson "{\"a\": [true]}") "a")}}`:               "[true]",
 		`{{json .m}}`:                                              `{"deep":{"l":["1","2"]},"k":"v"}`,
 		`{{json .none}}{{.none}}`:                                  "[][]",
 		`{{join "" .l}}{{join ", " .none}}`:                        "xyz",
@@ -136,7 +140,8 @@ func TestOtherFunctionsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"printf", "print", "println", "html", "js", "urlquery", "call", "slice", "env", "exec"} {
 		for _, form := range []string{
-			"{{X .a}}", "{{.a | X}}", "{{if X .a}}{{end}}", "{{with $x := X .a}}{{end}}", "{{range split (X .a) .a}}{{end}}", "{{json (X .a)}}",
+			"{{X .a}}", "{{.a | X}}", "{{if X .a}}{{end}}", "{{with $x := X .a}}{{end}}", "{{range split (X .a) .a}}{{end}}",
+			"{{json (X .a)}}",
 		} {
 			text := strings.ReplaceAll(form, "X", name)
 			if out, e := rendered(t, text); e == nil {

@@ -110,7 +110,8 @@ func (w *work) functions() template.FuncMap {
 	}
 	return template.FuncMap{
 		"lower": onText(strings.ToLower), "upper": onText(strings.ToUpper), "trim": onText(strings.TrimSpace),
-		"json": w.json, "join": w.join, "split": w.split, "replace": w.replace, "index": index,
+		"json": w.json, "jsonText": w.jsonText, "fromJson": w.fromJSON, "join": w.join, "split": w.split,
+		"replace": w.replace, "index": index,
 	}
 }
 
@@ -124,6 +125,34 @@ func (w *work) json(v eval.Value) (string, error) {
 	return out, w.charge(len(out))
 }
 
+// jsonText writes a value for a place between the quotes of a JSON text.
+func (w *work) jsonText(v eval.Value) (string, error) {
+	out, err := w.json(fmt.Sprint(v))
+	if err != nil {
+		return "", err
+	}
+	return out[1 : len(out)-1], nil
+}
+
+// fromJSON reads a text that is a list or a mapping in JSON. Other values stay as they are, because the texts of one place may be both.
+func (w *work) fromJSON(v eval.Value) (eval.Value, error) {
+	s, ok := v.(string)
+	if !ok || !strings.ContainsAny(s, "[{") {
+		return v, nil
+	}
+	if err := w.charge(len(s) + perItem*(1+strings.Count(s, ","))); err != nil {
+		return nil, err
+	}
+	read, err := eval.ParseValue([]byte(s))
+	switch read.(type) {
+	case eval.Array, eval.Object:
+		if err == nil {
+			return read, nil
+		}
+	}
+	return v, nil
+}
+
 func (w *work) replace(from, to string, v eval.Value) (string, error) {
 	in := fmt.Sprint(v)
 	if err := w.charge(len(in) + strings.Count(in, from)*max(0, len(to)-len(from))); err != nil {
@@ -133,7 +162,6 @@ func (w *work) replace(from, to string, v eval.Value) (string, error) {
 }
 
 func (w *work) split(sep string, v eval.Value) (eval.Array, error) {
-	const perItem = 64 // bytes, for an item in addition to its text
 	in := fmt.Sprint(v)
 	if err := w.charge(len(in) + perItem*(1+strings.Count(in, sep))); err != nil {
 		return nil, err
@@ -177,7 +205,8 @@ func (d *Dialect) Parse(text string) (*Template, error) {
 		return out, nil
 	}
 	if found := block().FindAllStringIndex(text, maxBlocks+1); len(found) > maxBlocks {
-		return nil, &TemplateError{Offset: found[maxBlocks][0], Message: fmt.Sprintf("more than %d blocks, such as if and range", maxBlocks)}
+		message := fmt.Sprintf("more than %d blocks, such as if and range", maxBlocks)
+		return nil, &TemplateError{Offset: found[maxBlocks][0], Message: message}
 	}
 	t, err := template.New(rootName).Option("missingkey=error").
 		Funcs((&work{}).functions()).Funcs(comparisons).Funcs(d.functions(nil)).

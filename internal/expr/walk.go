@@ -97,7 +97,7 @@ func (d *Dialect) notRanged(arg parse.Node, c *parse.CommandNode) string {
 			return fmt.Sprintf("range takes a variable of the case, not `%s`", a)
 		}
 	case *parse.IdentifierNode:
-		if a.Ident != "split" && a.Ident != "index" && !slices.Contains(d.Functions, a.Ident) {
+		if !slices.Contains([]string{"split", "index", "fromJson"}, a.Ident) && !slices.Contains(d.Functions, a.Ident) {
 			return fmt.Sprintf("range takes a list, not what `%s` gives", a.Ident)
 		}
 	default:
@@ -190,7 +190,7 @@ func (w *walker) variable(n *parse.VariableNode) parse.Node {
 
 func (w *walker) function(n *parse.IdentifierNode) {
 	switch n.Ident {
-	case "json", "join", "split", "lower", "upper", "trim", "replace":
+	case "json", "jsonText", "fromJson", "join", "split", "lower", "upper", "trim", "replace":
 		w.out.works = true
 	case "index", "and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len":
 	default:
@@ -199,7 +199,7 @@ func (w *walker) function(n *parse.IdentifierNode) {
 			return
 		}
 		w.refuse(n, "the function `%s` is not available; there are %s", n.Ident, strings.Join(append(slices.Clone(w.dialect.Functions),
-			"json, join, split, lower, upper, trim, replace, index, and, or, not, eq, ne, lt, le, gt, ge, len"), ", "))
+			"json, jsonText, fromJson, join, split, lower, upper, trim, replace, index, and, or, not, eq, ne, lt, le, gt, ge, len"), ", "))
 	}
 }
 

@@ -50,6 +50,7 @@ type converter struct {
 	taken     map[string]bool   // names of cases
 	texts     map[string]bool   // variables that some test has as a text
 	typed     map[string]bool   // variables that some test has as a number or a boolean
+	json      map[string]bool   // variables that some test has as a text that may be a list or a mapping in JSON
 	maxTrials int               // 0 is the default of suites
 	products  int               // tests that scenarios multiply
 
@@ -68,6 +69,7 @@ func newConverter(s *configSource) *converter {
 		taken:    map[string]bool{},
 		texts:    map[string]bool{},
 		typed:    map[string]bool{},
+		json:     map[string]bool{},
 		metric:   map[string]string{},
 		broken:   map[string]bool{},
 		affixes:  map[string]bool{},
@@ -165,8 +167,8 @@ func (c *converter) lose(s src, what, why string) {
 // OutputFormats are the reports in place of those that promptfoo writes, by the ending of the file; "" is for any other.
 func OutputFormats() map[string]string {
 	return map[string]string{
-		".json": "json", ".jsonl": "jsonl", ".csv": "csv", ".html": "html", ".xml": "junit", ".yaml": "json", ".yml": "json", ".txt": "table",
-		"": "json",
+		".json": "json", ".jsonl": "jsonl", ".csv": "csv", ".html": "html", ".xml": "junit", ".yaml": "json", ".yml": "json",
+		".txt": "table", "": "json",
 	}
 }
 
@@ -267,6 +269,7 @@ func (c *converter) suite(config string) []byte {
 	out := new(mapping).set("version", integer(1)).
 		set("name", textValue(plainName(c.suiteName(config), "imported", free)))
 	out.entries = append(out.entries, c.head.entries...)
+	c.parseBodies()
 	c.addServices(out)
 	c.addTargets(out)
 	c.addPrompts(out)

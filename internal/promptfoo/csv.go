@@ -120,6 +120,7 @@ func (c *converter) convertTable(t *testTable) (rows [][]string, columns []strin
 		for j, h := range t.header {
 			if j < len(row) {
 				cells[h] = row[j]
+				c.json[h] = c.json[h] || looksJSON(row[j])
 			}
 		}
 		var out []string
@@ -244,7 +245,8 @@ type assertionCell struct {
 func (c *converter) cellAssertion(to *sequence, sc *scope, cell assertionCell) {
 	made := assertionOf(cell.text)
 	for key, value := range made {
-		if text, is := value.(string); is && key == "value" && !assertionKinds()[fmt.Sprint(made["type"])].code { // a cell is not a template
+		text, is := value.(string)
+		if is && key == "value" && !assertionKinds()[fmt.Sprint(made["type"])].code { // a cell is not a template
 			value = filledIn(text, cell.row)
 		}
 		cell.config[key] = value

@@ -6,6 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+
+	"github.com/evalrun/evalrun/eval"
 )
 
 // dialect has what templates in one place offer besides variables.
@@ -17,6 +20,8 @@ type dialect struct {
 	given map[string]string
 	// env returns the replacement for an environment variable; nil if the place allows none.
 	env func(name string) string
+	// json is set inside a text of JSON, where what actions write is escaped.
+	json bool
 	// typed has the variables that may be numbers or booleans, which are texts in evalrun's templates.
 	typed map[string]bool
 }
@@ -34,6 +39,9 @@ func (d dialect) translate(text string) (*template, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d.json { // white space of the text is escaped, so that tags cannot trim it later
+		trimAtTags(pieces)
+	}
 	t := &translator{dialect: d, uses: map[string]bool{}}
 	for _, p := range pieces {
 		if err := t.piece(p); err != nil {
@@ -44,6 +52,20 @@ func (d dialect) translate(text string) (*template, error) {
 		return nil, fmt.Errorf("`{%% %s %%}` is not closed", t.open[len(t.open)-1].word)
 	}
 	return &template{text: t.out.String(), uses: slices.Sorted(maps.Keys(t.uses)), notes: t.notes}, nil
+}
+
+// trimAtTags removes the white space that tags trim.
+func trimAtTags(pieces []templatePiece) {
+	for i := range pieces {
+		p := &pieces[i]
+		if p.left && i > 0 && pieces[i-1].kind == 0 {
+			pieces[i-1].text = strings.TrimRightFunc(pieces[i-1].text, unicode.IsSpace)
+		}
+		if p.right && i+1 < len(pieces) && pieces[i+1].kind == 0 {
+			pieces[i+1].text = strings.TrimLeftFunc(pieces[i+1].text, unicode.IsSpace)
+		}
+		p.left, p.right = false, false
+	}
 }
 
 // templatePiece is a text of a template, or a tag.
@@ -152,8 +174,22 @@ func (t *translator) piece(p templatePiece) error {
 		}
 		return nil
 	}
-	t.out.WriteString(escapeText(p.text))
+	t.literal(p.text)
 	return nil
+}
+
+// literal writes a text that is no template.
+func (t *translator) literal(text string) {
+	if t.json {
+		text = jsonText(text)
+	}
+	t.out.WriteString(escapeText(text))
+}
+
+// jsonText escapes a text for a place between the quotes of a JSON text.
+func jsonText(text string) string {
+	out := eval.JSON(text)
+	return out[1 : len(out)-1]
 }
 
 // escapeText escapes a text so that evalrun reads no template in it.
@@ -202,14 +238,18 @@ func (t *translator) print(p templatePiece) error {
 
 func (t *translator) printed(p templatePiece, e *nunjucksExpr) error {
 	if e.op == "text" && !p.left && !p.right {
-		t.out.WriteString(escapeText(e.name))
+		t.literal(e.name)
 		return nil
 	}
 	out, err := t.expression(e)
-	if err == nil {
-		t.action(p, unwrapped(out))
+	if err != nil {
+		return err
 	}
-	return err
+	if out = unwrapped(out); t.json {
+		out += " | jsonText"
+	}
+	t.action(p, out)
+	return nil
 }
 
 // unwrapped removes parentheses around the whole expression.

@@ -57,6 +57,36 @@ func TestTranslatedTemplatesRenderTheSame(t *testing.T) {
 	}
 }
 
+// Inside a JSON text, what a template writes is escaped, and white space at its tags is trimmed before that.
+func TestTemplatesInJSONStayJSON(t *testing.T) {
+	t.Parallel()
+	vars := eval.Dict{"q": "say \"hi\" \\ \n\t\u0001", "list": eval.Array{"a\"", "b"}, "n": "3"}
+	for in, want := range map[string]string{
+		"{{q}}":                               "say \"hi\" \\ \n\t\u0001",
+		"A \"quoted\"\nline: {{ q | upper }}": "A \"quoted\"\nline: SAY \"HI\" \\ \n\t\u0001",
+		"{{ q | dump }}":                      `"say \"hi\" \\ \n\t\u0001"`,
+		"{% for x in list %}{{ x }};{% endfor %}": "a\";b;",
+		"a \n{%- if n -%}\n {{ n }}{% endif %}":   "a3",
+		`{{ "it\"s" ~ n }}`:                       `it"s3`,
+		"{% raw %}{{ \"x\" }}{% endraw %}":        `{{ "x" }}`,
+	} {
+		got, err := dialect{json: true}.translate(in)
+		if err != nil {
+			t.Errorf("%q: %v, want no error", in, err)
+			continue
+		}
+		parsed, err := expr.Parse(`"` + got.text + `"`)
+		if err != nil {
+			t.Errorf("%q became %q: %v, want no error", in, got.text, err)
+			continue
+		}
+		out, err := parsed.Render(vars)
+		if read, wrong := eval.ParseValue([]byte(out)); err != nil || wrong != nil || read != want {
+			t.Errorf("%q became %q and rendered %s, %v, %v; want %q", in, got.text, out, err, wrong, want)
+		}
+	}
+}
+
 // What has no counterpart is refused with the reason, and never becomes another text.
 func TestTemplatesWithoutCounterpartAreRefused(t *testing.T) {
 	t.Parallel()

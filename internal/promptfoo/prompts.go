@@ -2,6 +2,7 @@ package promptfoo
 
 import (
 	"cmp"
+	"encoding/csv"
 	"encoding/json"
 	"path"
 	"regexp"
@@ -114,35 +115,76 @@ func (c *converter) promptFile(s src, name, label string) (last *prompt) {
 		c.losePrompt(s, name, err.Error())
 		return nil
 	}
-	parts, base := splitPrompts(name, string(data)), strings.TrimSuffix(path.Base(name), path.Ext(name))
-	for _, text := range parts {
-		last = &prompt{label: cmp.Or(label, base), text: text, at: s}
+	parts, base := splitPrompts(name, data), strings.TrimSuffix(path.Base(name), path.Ext(name))
+	for _, part := range parts {
+		last = &prompt{label: cmp.Or(part.label, label, base), text: part.text, at: s}
 		c.prompts = append(c.prompts, last)
+	}
+	if last == nil {
+		c.losePrompt(s, name, "the file has no prompt")
+		return nil
 	}
 	s.ok("copied from " + name)
 	return last
 }
 
 // splitPrompts splits the prompts of a file. In text files, lines of three dashes separate them.
-func splitPrompts(name, text string) (out []string) {
-	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
+func splitPrompts(name string, data []byte) (out []prompt) {
+	text := strings.TrimPrefix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\ufeff")
+	add := func(parts ...string) {
+		for _, part := range parts {
+			if part = strings.TrimSpace(part); part != "" {
+				out = append(out, prompt{text: part})
+			}
+		}
+	}
 	switch path.Ext(name) {
 	case ".txt":
-		for _, part := range regexp.MustCompile(`(?m)^[ \t]*---[ \t]*$`).Split(text, -1) {
-			if part = strings.TrimSpace(part); part != "" {
-				out = append(out, part)
-			}
+		add(regexp.MustCompile(`(?m)^[ \t]*---[ \t]*$`).Split(text, -1)...)
+		return out
+	case ".jsonl":
+		add(strings.Split(text, "\n")...)
+		return out
+	case ".csv":
+		if rows, ok := promptRows(text); ok {
+			return rows
+		}
+		add(strings.Split(text, "\n")...)
+		if len(out) > 0 && strings.EqualFold(out[0].text, "prompt") {
+			out = out[1:]
 		}
 		return out
-	case ".jsonl", ".csv":
-		for line := range strings.Lines(text) {
-			if line = strings.TrimSpace(line); line != "" {
-				out = append(out, line)
-			}
+	case ".yaml", ".yml":
+		if read, ok := jsonFile(name, data); ok {
+			text = read
 		}
-		return out
 	}
-	return []string{text}
+	return []prompt{{text: text}}
+}
+
+// promptRows reads a table with the columns `prompt` and `label`.
+func promptRows(text string) (out []prompt, ok bool) {
+	if !strings.Contains(text, ",") {
+		return nil, false
+	}
+	r := csv.NewReader(strings.NewReader(text))
+	r.LazyQuotes, r.FieldsPerRecord = true, -1
+	all, err := r.ReadAll()
+	if err != nil || len(all) == 0 {
+		return nil, false
+	}
+	for _, row := range all[1:] {
+		cells := map[string]string{}
+		for i, name := range all[0] {
+			if i < len(row) {
+				cells[strings.TrimSpace(name)] = strings.TrimSpace(row[i])
+			}
+		}
+		if cells["prompt"] != "" {
+			out = append(out, prompt{label: cells["label"], text: cells["prompt"]})
+		}
+	}
+	return out, true
 }
 
 type chatTurn struct {
@@ -221,9 +263,8 @@ func (c *converter) addPrompts(out *mapping) {
 // receivers returns the targets that get a prompt, models and applications apart.
 func (c *converter) receivers(p *prompt) (models, applications []*target) {
 	for _, t := range c.targets {
-		named := slices.ContainsFunc(t.only, func(o string) bool { return o == p.label || slices.Contains(p.names, o) })
 		switch {
-		case t.only != nil && !named:
+		case !t.gets(p):
 		case t.chats:
 			models = append(models, t)
 		default:
@@ -260,7 +301,7 @@ func renderAny(v yamlValue) string {
 
 // begin makes a prompt for a group of targets; nil if its text has no counterpart.
 func (c *converter) begin(all *sequence, p *prompt, g targetGroup) *mapping {
-	m := new(mapping).set("name", textValue(plainName(cmp.Or(p.label, "prompt"), "prompt", func(n string) bool { return hasPrompt(all, n) })))
+	m := new(mapping).set("name", textValue(p.nameIn(all)))
 	if len(g.targets) < len(c.targets) {
 		names := &sequence{}
 		for _, t := range g.targets {
@@ -280,6 +321,11 @@ func (c *converter) begin(all *sequence, p *prompt, g targetGroup) *mapping {
 	return m
 }
 
+// nameIn returns a name that no prompt of a list has.
+func (p *prompt) nameIn(all *sequence) string {
+	return plainName(cmp.Or(p.label, "prompt"), "prompt", func(n string) bool { return hasPrompt(all, n) })
+}
+
 func hasPrompt(all *sequence, name string) bool {
 	return slices.ContainsFunc(all.items, func(e element) bool {
 		m, ok := e.value.(*mapping)
@@ -288,18 +334,16 @@ func hasPrompt(all *sequence, name string) bool {
 }
 
 func (c *converter) textPrompts(all *sequence, p *prompt, to []*target) {
-	text, ok := c.template(p.at, p.text, dialect{})
+	text, isJSON, ok := c.jsonPrompt(p)
+	if !isJSON {
+		text, ok = c.template(p.at, p.text, dialect{})
+	}
 	if !ok {
 		c.losePrompt(p.at, cmp.Or(p.label, p.text), p.at.note())
 		return
 	}
 	if len(c.targets) == 0 {
-		all.add(
-			new(
-				mapping,
-			).set("name", textValue(plainName(cmp.Or(p.label, "prompt"), "prompt", func(n string) bool { return hasPrompt(all, n) }))).
-				set("text", textValue(text)),
-		)
+		all.add(new(mapping).set("name", textValue(p.nameIn(all))).set("text", textValue(text)))
 		return
 	}
 	for _, g := range groups(to) {

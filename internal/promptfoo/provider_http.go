@@ -34,11 +34,37 @@ func (c *converter) http(t *target, id string) {
 	config.rest("session", "sessionParser", "sessionSource", "stateful", "transformRequest", "validateStatus", "tokenEstimation",
 		"signatureAuth", "multipart", "tools", "tool_choice", "transformToolsFormat")
 	config.ok("as the target " + t.name)
-	for _, key := range []string{"transformRequest", "session", "signatureAuth", "multipart", "validateStatus", "sessionParser"} {
+	for _, key := range []string{"validateStatus", "sessionParser"} {
 		if s := config.get(key); !s.IsZero() {
 			t.comments = append(t.comments, "TODO: `"+key+"` of the provider has no counterpart")
 		}
 	}
+	for _, key := range []string{"body", "headers", "queryParams", "request", "transformRequest", "session", "signatureAuth", "multipart"} {
+		if note := config.get(key).lost(); note != "" {
+			t.comments = append(t.comments, "TODO: `"+key+"` of the provider: "+note)
+			c.unjudged(t, "`"+key+"`: "+note+"; the application gets another request")
+		}
+	}
+}
+
+// lost is why a value, or a part of it, has no counterpart; "" if all has one.
+func (s src) lost() string {
+	if s.why() != nil {
+		return s.note()
+	}
+	for _, e := range s.entries() {
+		if note := e.lost(); note != "" {
+			return note
+		}
+	}
+	if s.IsSequence() {
+		for _, item := range s.items() {
+			if note := item.lost(); note != "" {
+				return note
+			}
+		}
+	}
+	return ""
 }
 
 func (c *converter) url(t *target, config src, id string) (string, bool) {
@@ -51,10 +77,11 @@ func (c *converter) url(t *target, config src, id string) (string, bool) {
 		s.ok("as `http.url`")
 		return c.query(config, withoutSecrets(s, text)), ok
 	}
-	if strings.Contains(id, "://") {
-		return c.query(config, withoutSecrets(t.at, id)), true
+	if !strings.Contains(id, "://") {
+		return "", false
 	}
-	return "", false
+	text, ok := c.template(t.at, id, inHeader)
+	return c.query(config, withoutSecrets(t.at, text)), ok
 }
 
 var absolute = pattern{expression: `^(https?://|\$\{env:)`}
@@ -101,11 +128,15 @@ func (c *converter) requestParts(t *target, block *mapping, config src) {
 		}
 	}
 	config.get("headers").ok("as `http.headers`")
-	if !headers.empty() {
-		block.set("headers", headers)
-	}
 	if !body.IsZero() {
 		c.body(t, block, body)
+		if _, isText := block.get("body").(textValue); isText && headers.get("content-type") == nil {
+			const why = "promptfoo sends it where the configuration names none"
+			headers.set("content-type", textValue("application/x-www-form-urlencoded"), why)
+		}
+	}
+	if !headers.empty() {
+		block.entries = slices.Insert(block.entries, 1, keyValue{key: "headers", value: headers})
 	}
 	if s := config.get("maxRetries"); !s.IsZero() {
 		if n, ok := number(s); ok && n >= 0 {
@@ -121,18 +152,19 @@ func (c *converter) body(t *target, block *mapping, s src) {
 	if strings.HasPrefix(s.text(), "file://") {
 		file, ok := c.load(s, s.text())
 		if !ok {
-			t.comments = append(t.comments, "TODO: write the body of the request")
 			return
 		}
 		defer c.fates.account(file)
 		in = file
 	}
 	value, ok := c.rendered(bodyOf(in), inRequest)
-	if !ok {
-		t.comments = append(t.comments, "TODO: a template in the body has no counterpart, see "+ReportFile)
+	if !ok && s.IsScalar() {
+		s.todo("a template in it has no counterpart")
 	}
 	if text, is := value.(textValue); is {
 		value = textValue(jsonInText(string(text)))
+	} else {
+		t.parses = true
 	}
 	block.set("body", value)
 	if s.IsScalar() { // its keys have no line in the report
@@ -147,22 +179,14 @@ func bodyOf(s src) src {
 	if !s.IsScalar() {
 		return s
 	}
-	var any map[string]any
-	if json.Unmarshal([]byte(s.text()), &any) != nil {
+	if !looksJSON(s.text()) || !json.Valid([]byte(s.text())) {
 		return s
 	}
 	var ignored diagList
-	if n, ok := yaml.Parse(s.file, []byte(s.text()), &ignored); ok && n.IsMapping() {
+	if n, ok := yaml.Parse(s.file, plainJSON([]byte(s.text())), &ignored); ok {
 		return src{n, s.path, s.file, newFates(s.fates.secrets)}
 	}
 	return s
-}
-
-var quotedPrompt = pattern{expression: `"\{\{(prompt|\.\w+)\}\}"`}
-
-// jsonInText makes templates in a JSON text write their values as JSON.
-func jsonInText(text string) string {
-	return quotedPrompt.regexp().ReplaceAllString(text, `{{$1 | json}}`)
 }
 
 func (c *converter) header(s src, name string) (string, bool) {

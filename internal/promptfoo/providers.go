@@ -22,6 +22,12 @@ type target struct {
 	system   string
 	json     string   // "true" if promptfoo parses its answer as JSON; marked if only some answers are objects
 	changes  []string // files with transforms of its answer, in order
+	parses   bool     // promptfoo parses the texts of its body as JSON
+}
+
+// gets reports whether a target gets a prompt.
+func (t *target) gets(p *prompt) bool {
+	return t.only == nil || slices.ContainsFunc(t.only, func(o string) bool { return o == p.label || slices.Contains(p.names, o) })
 }
 
 type services map[string]*mapping

@@ -144,6 +144,7 @@ func (c *converter) kindOf(s src) {
 		return
 	}
 	c.texts[name] = true
+	c.json[name] = c.json[name] || looksJSON(s.text()) || strings.HasPrefix(s.text(), "file://")
 }
 
 // typedIn lists the variables of a test and of the defaults that are numbers or booleans.
