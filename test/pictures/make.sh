@@ -20,11 +20,13 @@ env -u NO_COLOR PATH="$work/bin:$PATH" TERM=xterm-256color script -qec 'sh sessi
 mv terminal.svg "$root/docs/pictures/terminal.svg"
 echo "docs/pictures/terminal.svg"
 
-# The HTML report, as a browser shows it.
-if ! "$bin" report fails -o html=report.html 2>/dev/null; then
-  echo "there is no HTML report yet: its picture is left as it is"
-  exit 0
-fi
-browser=$(command -v chromium-headless-shell || command -v chromium || command -v google-chrome) || { echo "no chromium: the picture of the report is left as it is" >&2; exit 1; }
-"$browser" --headless --no-sandbox --hide-scrollbars --timeout=20000 --virtual-time-budget=20000 --window-size=1200,800 --screenshot="$root/docs/pictures/report.png" "file://$work/report.html" 2>/dev/null
-echo "docs/pictures/report.png"
+# The page of runs, as a browser shows it: a verdict, and a matrix of prompts.
+browser=$(command -v chromium-headless-shell || command -v chromium || command -v google-chrome) || { echo "no chromium: the pictures of the page are left as they are" >&2; exit 1; }
+shoot() { # NAME RUN VIEW
+  "$bin" report "$2" -o html="$work/$1.html" >/dev/null 2>&1 || true # with the exit code of the run
+  "$browser" --headless --no-sandbox --hide-scrollbars --timeout=20000 --virtual-time-budget=20000 --window-size=1440,900 --screenshot="$root/docs/pictures/$1.png" "file://$work/$1.html$3" 2>/dev/null
+  echo "docs/pictures/$1.png"
+}
+"$bin" run race.yaml --emulator -q --out race
+shoot report fails ""
+shoot matrix race "#/matrix"
