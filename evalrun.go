@@ -63,8 +63,8 @@ type Job struct {
 }
 
 // Load reads and checks suites, and settles the service and the limits: options win over the environment, the
-// environment over the suites. It sends nothing. The error lists every problem with file, line, column and a hint.
-func Load(_ context.Context, o Options) (*Job, error) {
+// environment over the suites. It sends nothing, and runs the programs that write prompts. The error lists every problem with file, line, column and a hint.
+func Load(ctx context.Context, o Options) (*Job, error) {
 	options := o.settings()
 	outputs, err := reports.ParseOutputs(o.Reports, options.In().Join)
 	if err == nil && options.Rescore == "" {
@@ -75,7 +75,12 @@ func Load(_ context.Context, o Options) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, end := eval.Until(ctx, o.Interrupt)
+	options.RunPrograms, options.StopPrograms = true, ctx.Done()
 	l, err := session.Load(options)
+	if code := end(); code != eval.CodeOK {
+		return nil, eval.WithCode(code, errors.New("interrupted before the first call"))
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -324,7 +324,7 @@ func (p *Plan) request(cell suite.Cell) (eval.Request, error) {
 	}
 	r.Contents, r.System = prompt.Contents, prompt.System
 	r.Stream, r.Live = a.Target.Stream, a.Prompt.Live
-	r.Tools, r.ToolChoice, r.ToolResults = a.Prompt.Tools, a.Prompt.ToolChoice, a.Prompt.Results.Hash(c)
+	r.Tools, r.ToolChoice, r.ToolResults = prompt.Tools, prompt.ToolChoice, a.Prompt.Results.Hash(c)
 	to := a.Target.App()
 	if to == nil || problem != nil {
 		return r, problem

@@ -64,7 +64,7 @@ func (l *loader) checkSpoken(arm Arm, prompt eval.Request) {
 		return
 	}
 	for _, one := range model.Service.refusals(&eval.Request{
-		Contents: prompt.Contents, System: prompt.System, Tools: arm.Prompt.Tools, ToolChoice: arm.Prompt.ToolChoice,
+		Contents: prompt.Contents, System: prompt.System, Tools: prompt.Tools, ToolChoice: prompt.ToolChoice,
 	}) {
 		at := arm.Prompt.placeOf(one.Key)
 		found := at.String() + " " + one.Why
@@ -120,7 +120,7 @@ func (l *loader) checkEmbeds(n yaml.Node, of *NamedService) {
 // service's limits.
 func (l *loader) checkPrompt(c *Case, arm Arm) {
 	p := arm.Prompt
-	prompt, ok := p.rendered(c, l.files, l.diags, false)
+	prompt, ok := l.rendered(c, arm, l.diags, false)
 	p.Results.check(c, l.diags)
 	if !ok || slices.Contains(l.broken, p) {
 		return

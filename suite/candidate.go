@@ -14,6 +14,9 @@ import (
 func (a Arm) Candidate() string {
 	h := sha256.New()
 	a.Prompt.identify(h)
+	if a.Prompt.generator != nil {
+		a.Prompt.identifyWritten(h, a.Target)
+	}
 	a.Target.identify(h)
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -32,6 +35,15 @@ func (p *Prompt) identify(w io.Writer) {
 		fmt.Fprintf(w, "turn of %q\n", t.role)
 	}
 	identify(w, p.Live, p.Tools, p.ToolChoice)
+}
+
+// identifyWritten adds what a program wrote for a target.
+func (p *Prompt) identifyWritten(w io.Writer, t *Target) {
+	for key, text := range p.generator.wrote.each {
+		if key.Prompt == p.Name && key.Target == t.Name {
+			fmt.Fprintf(w, "written %q\n", text)
+		}
+	}
 }
 
 func (t *Target) identify(w io.Writer) {

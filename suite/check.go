@@ -252,7 +252,11 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 	l.errors.note(c)
 	for _, arm := range c.Arms {
 		l.table.trials[arm] += c.Repeats
-		l.checkPrompt(c, arm)
+		if arm.Prompt.generator == nil { // else writePrompts checks it
+			l.checkPrompt(c, arm)
+		} else {
+			l.unwritten++
+		}
 		if len(c.Scorers) > 0 && len(c.ScorersFor(arm)) == 0 {
 			l.diags.Errorf(
 				c.Pos, "widen `arms` of a scorer, or narrow `arms` of the case",

@@ -193,6 +193,7 @@ func promptBlock() yaml.Block {
 			key("file", yaml.Text, "A file of the suite's folder with the text."),
 			key("turns", yaml.Filled(turnBlock().Shape()), "A chat: turns of user and model, the user's last."),
 			key("parts", yaml.Filled(partOfPrompt().Shape()), "Texts, images, other files, and parts in the words of the protocol."),
+			key("program", generatorShape(), "A program that writes the prompt, for each case and target."),
 			key("system", systemShape(), "The system text that goes with every call: a template, or {file: NAME}."),
 			key("live", yaml.Bool, "With `turns`: only the user's are listed, and the model's own replies go in between."),
 		}, toolKeys()...),

@@ -42,6 +42,7 @@ type loader struct {
 	sets       map[string]*scorerSet
 	classified *scorerDef // the scorer that the `classification` block adds
 	unspoken   []string   // parts of prompts that a protocol cannot express and that were reported
+	verbatim   bool       // texts are data that a program wrote, and no templates
 }
 
 // promptfooKey is a key that a promptfoo configuration has, and a suite has not; "" in a suite that has a stray one.

@@ -311,6 +311,17 @@ func (l *loader) systemSource(n yaml.Node) source {
 	return source{t: nothing(), node: n}
 }
 
+// rendered renders the prompt of an arm for a case, as Prompt.rendered does.
+func (s *Suite) rendered(c *Case, arm Arm, diags *diag.List, load bool) (out eval.Request, ok bool) {
+	p := arm.Prompt
+	if p.generator != nil {
+		if p = s.written(c, arm, diags); p == nil {
+			return out, false
+		}
+	}
+	return p.rendered(c, s.files, diags, load)
+}
+
 // rendered renders the prompt for a case, and reports false after a problem. Without load, it leaves out the bytes of
 // files.
 func (p *Prompt) rendered(c *Case, files *sourceFiles, diags *diag.List, load bool) (out eval.Request, ok bool) {
@@ -321,7 +332,7 @@ func (p *Prompt) rendered(c *Case, files *sourceFiles, diags *diag.List, load bo
 		}
 	}
 	contents, fine := p.render(c, files, diags, load)
-	out.Contents = contents
+	out.Contents, out.Tools, out.ToolChoice = contents, p.Tools, p.ToolChoice
 	return out, ok && fine
 }
 

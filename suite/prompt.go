@@ -28,9 +28,10 @@ type Prompt struct {
 	ToolChoice *eval.Choice
 	Results    *ToolResults
 
-	system   *source // nil without a system text
-	turns    []turn
-	toolsPos diag.Pos
+	system    *source // nil without a system text
+	turns     []turn
+	generator *generator // writes turns, system and tools; nil when they are in the suite
+	toolsPos  diag.Pos
 }
 
 type turn struct {
@@ -74,6 +75,9 @@ func (l *loader) prompts() {
 			system:  l.system(m.Get("system")),
 			turns:   l.turns(m),
 		}
+		if m.Has("program") {
+			p.generator = l.generator(m)
+		}
 		l.tooling(m, p)
 		if l.diags.Len() > before {
 			l.broken = append(l.broken, p)
@@ -84,7 +88,7 @@ func (l *loader) prompts() {
 	}
 }
 
-func promptForms() []string { return []string{"text", "file", "turns", "parts"} }
+func promptForms() []string { return []string{"text", "file", "turns", "parts", "program"} }
 
 func (l *loader) turns(m yaml.Map) []turn {
 	form := formOf(m)
@@ -106,6 +110,8 @@ func (l *loader) turns(m yaml.Map) []turn {
 		return l.chat(body, live)
 	case "parts":
 		return single(l.parts(body)...)
+	case "program":
+		return nil
 	}
 	return single(l.textPart(body))
 }
@@ -117,13 +123,13 @@ func formOf(m yaml.Map) string {
 		if m.Misspells(promptForms()...) {
 			return ""
 		}
-		m.Errorf("such as `text: \"Answer {{.question}}\"`", "a prompt needs one of text, file, turns and parts")
+		m.Errorf("such as `text: \"Answer {{.question}}\"`", "a prompt needs one of text, file, turns, parts and program")
 		return ""
 	case 1:
 		return given[0]
 	}
 	m.Key(given[1]).Errorf(
-		"keep one of them", "a prompt has one of text, file, turns and parts; this one has %s", strings.Join(given, " and "),
+		"keep one of them", "a prompt has one of text, file, turns, parts and program; this one has %s", strings.Join(given, " and "),
 	)
 	return ""
 }
@@ -134,7 +140,11 @@ func (l *loader) textPart(n yaml.Node) part { return textInTurn{l.ownBraces(l.te
 
 func (l *loader) template(n yaml.Node) source {
 	s := source{node: n, text: n.Str()}
-	s.t = parse(s, l.diags)
+	if l.verbatim {
+		s.t = expr.Literal(s.text)
+	} else {
+		s.t = parse(s, l.diags)
+	}
 	return s
 }
 
@@ -143,6 +153,9 @@ var otherVariable = pattern(`\$?\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // ownBraces warns of variables of other tools' templates, which are sent as they are written.
 func (l *loader) ownBraces(s source) source {
+	if l.verbatim {
+		return s
+	}
 	for _, at := range otherVariable().FindAllStringSubmatchIndex(s.text, -1) {
 		if strings.HasPrefix(s.text[at[1]:], "}") || at[0] > 0 && s.text[at[0]-1] == '{' {
 			continue // of a template

@@ -222,6 +222,9 @@ type rendering struct {
 
 func (l *loader) rendering(n yaml.Node) rendering {
 	r := rendering{node: n}
+	if l.verbatim {
+		return r
+	}
 	n.EachText(func(at yaml.Node, text string) {
 		if !expr.HasActions(text) {
 			return
@@ -246,10 +249,10 @@ func (r *rendering) render(c *Case, diags *diag.List) (out yaml.Node, ok bool) {
 		return out, false
 	}
 	out = r.node.Rewrite(func(at yaml.Node, text string) eval.Value {
-		if !expr.HasActions(text) {
+		src, templated := r.templates[text]
+		if !templated {
 			return text
 		}
-		src := r.templates[text]
 		src.node = at
 		rendered, fine := src.value(c, diags)
 		ok = ok && fine

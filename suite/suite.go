@@ -47,6 +47,8 @@ type Suite struct {
 	metricNames metricNames
 	acceptedAt  map[string]diag.Pos // by key and pattern
 	needs       scorerNeeds
+	outputs     outputs  // of programs that write prompts
+	unwritten   int      // prompts of cases on arms that a program has not written
 	loading     *loading // nil after Load
 }
 
@@ -190,6 +192,8 @@ type Options struct {
 	// OwnBaseline says that the user chose a baseline, or --no-baseline. The baseline of an untrusted suite, which could
 	// be any file, is then not used.
 	OwnBaseline bool
+	// Programs says where the output of programs that write prompts comes from.
+	Programs Programs
 	// Race says that the arms race. A race excludes a comparison with a baseline.
 	Race bool
 	// Expected holds the files of expected answers, for example among the copies of a run. Optional: without it they are
@@ -256,11 +260,11 @@ func (s *Suite) Untrusted() bool { return s.opts.Untrusted }
 // Vars returns the variables of the case, including those of the command line. The caller must not change them.
 func (c *Case) Vars() eval.Dict { return c.vars }
 
-// Render makes the request of a case for an arm: contents and system text. The error is a *diag.ListError. After a Load
+// Render makes the request of a case for an arm: contents, system text and tools. The error is a *diag.ListError. After a Load
 // without errors, it means that a file has changed since.
 func (s *Suite) Render(c *Case, arm Arm) (eval.Request, error) {
 	var diags diag.List
-	out, _ := arm.Prompt.rendered(c, s.files, &diags, true)
+	out, _ := s.rendered(c, arm, &diags, true)
 	return out, diags.Err()
 }
 
@@ -344,8 +348,11 @@ func (s *Suite) load(root yaml.Node, diags *diag.List) {
 	s.loading = &loading{}
 	s.loading.budget.Grow(templateBase)
 	l := loader{Suite: s, diags: diags}
+	l.openOutputs()
 	l.load(root)
+	l.writePrompts()
 	s.loading = nil
+	s.keepOutputs()
 	s.files.freeze()
 	if diags.HasErrors() {
 		s.table.trials = nil

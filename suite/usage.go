@@ -45,6 +45,9 @@ func (l *loader) named(def *caseDef, c *Case) (used map[string]bool, all bool) {
 		if _, isProgram := arm.Target.Of.(*Program); isProgram { // it gets them all
 			u.all = true
 		}
+		if arm.Prompt.generator != nil {
+			u.all = true
+		}
 		arm.Prompt.uses(&u)
 		for text := range arm.Prompt.Results.templates() {
 			u.template(text.t)

@@ -233,6 +233,9 @@ const maxBlocks = 10_000
 
 var block = compiled(`\{\{-?\s*(if|range|with|block|define|else)\b`)
 
+// Literal returns a template that renders to the text as it is.
+func Literal(text string) *Template { return &Template{text: text} }
+
 // Fields lists the uses of variables at the top level, in the order of the text.
 func (t *Template) Fields() []Field { return t.fields }
 

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -54,6 +55,7 @@ func (l *Loaded) loadCopy(run string, i int, recorded *eval.RunSuite, opts suite
 	}
 	l.dirs = append(l.dirs, opts.Dir)
 	opts.Expected = files.FS(copies)
+	opts.Programs = suite.Programs{Kept: opts.Expected}
 	return l.take(l.Options.overFolder(copies, opts.Dir, recorded.File), filepath.Base(recorded.Copy), recorded.File, opts), nil
 }
 
@@ -76,6 +78,25 @@ func (l *Loaded) loadForeign(i int, opts suite.Options) (*suite.Suite, error) {
 		"the run was not signed by you, so the copy of the suite in it is used",
 	)
 	return s, nil
+}
+
+// recordedRun is a run and its directory.
+type recordedRun struct {
+	*eval.Run
+	dir string
+}
+
+// programsOf says where the output of the programs of a suite comes from. folder is where runs copy that version of the suite.
+func (f *Options) programsOf(file string, folder func(int) string) suite.Programs {
+	out := f.outputs
+	if f.outputOf == nil {
+		return out
+	}
+	i := slices.IndexFunc(f.outputOf.Suites, func(s eval.RunSuite) bool { return filepath.Base(s.File) == filepath.Base(file) })
+	if copies, err := rundir.Copies(f.outputOf.dir, folder(max(0, i))); err == nil { // the run may have no output of programs
+		out.Kept = files.FS(copies)
+	}
+	return out
 }
 
 // Copied reports whether the suites come from the copies in a run directory.

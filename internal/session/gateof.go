@@ -149,6 +149,7 @@ func sameFile(in rundir.Dir, a, b string) bool {
 // loadOrigin loads a suite for its gate alone. The user named it, so it may name a baseline.
 func (l *Loaded) loadOrigin(sources fs.FS, base, shown string, opts suite.Options) (*suite.Suite, error) {
 	opts.Shown, opts.Base, opts.Untrusted, opts.Allow = filepath.ToSlash(shown), nil, false, nil
+	opts.Programs = suite.Programs{}
 	var diags diag.List
 	s := suite.Load(sources, base, l.table(), opts, &diags)
 	if diags.HasErrors() {

@@ -50,13 +50,40 @@ func (l *Loaded) loadEarlier(sources fs.FS, v versionOf, opts suite.Options) (*s
 	}
 	opts.Ref = v.ref
 	opts.Shown = filepath.ToSlash(v.shown) + "@" + v.ref
-	var diags diag.List
-	s := suite.Load(sources, v.base, l.table(), opts, &diags)
-	if diags.HasErrors() {
-		return nil, eval.BadInput("--interleave: the version %s of %s cannot be used: %w", v.ref, v.shown, diags.Err())
+	run := opts.Programs.Run
+	opts.Programs.Run = false
+	s, err := l.loadVersion(sources, v, opts)
+	if err == nil && run && s.Unwritten() > 0 {
+		opts.Programs.Run = true
+		err = checkedOut(v.git, dir, func() error {
+			s, err = l.loadVersion(sources, v, opts)
+			return err
+		})
+	}
+	if err != nil {
+		return nil, eval.BadInput("--interleave: the version %s of %s cannot be used: %w", v.ref, v.shown, err)
 	}
 	l.checkouts = append(l.checkouts, checkout{s, v.git, dir})
 	return s, nil
+}
+
+func (l *Loaded) loadVersion(sources fs.FS, v versionOf, opts suite.Options) (*suite.Suite, error) {
+	var diags diag.List
+	s := suite.Load(sources, v.base, l.table(), opts, &diags)
+	return s, diags.Err()
+}
+
+// checkedOut calls f while the files of a version are in a folder.
+func checkedOut(version files.Git, dir string, f func() error) error {
+	remove, err := files.Claim(dir)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	if err := version.Checkout(dir); err != nil {
+		return err
+	}
+	return f()
 }
 
 // signed reports whether the user's own key signed a run. It is called before vet: filters that a repository configures
@@ -135,6 +162,7 @@ func (r *Resumption) earlierAtStart(l *Loaded, i int, own bool, opts suite.Optio
 		git:   files.Git{Ref: cmp.Or(one.EarlierCommit, ref), Filtered: !r.Options.Untrusted},
 	}
 	opts.Expected = files.FS(copies)
+	opts.Programs.Kept = opts.Expected
 	files := files.Overlay{opts.Expected}
 	if own {
 		v.git.Dir = one.Dir

@@ -86,7 +86,31 @@ func Load(options Options) (*Loaded, error) {
 	return loadFiles(options)
 }
 
+// loadFiles loads suites, and then, if they have no problems and RunPrograms is set, again with what their programs write.
 func loadFiles(options Options) (*Loaded, error) {
+	l, err := loadOnce(options)
+	if err != nil || !options.RunPrograms || options.outputOf != nil || l.Unwritten() == 0 || l.Diags.HasErrors() {
+		return l, err
+	}
+	options.outputs = suite.Programs{Run: true, Keys: l.KeyVariables(), Stop: options.StopPrograms}
+	written, err := loadOnce(options)
+	if err == nil {
+		written.origins = l.origins
+	}
+	return written, err
+}
+
+// Unwritten returns how many prompts come from programs that did not run.
+func (r *inputs) Unwritten() (n int) {
+	for _, s := range r.Suites {
+		for _, version := range s.Versions() {
+			n += version.Unwritten()
+		}
+	}
+	return n
+}
+
+func loadOnce(options Options) (*Loaded, error) {
 	l := noSuites(options)
 	opts := options.ofSuites()
 	opts.Race = options.Race != "" && !options.NoBaseline()
@@ -122,11 +146,13 @@ func loadFiles(options Options) (*Loaded, error) {
 		}
 		names[s.Name] = file
 		l.Suites = append(l.Suites, s)
-		of, err := l.origin(i, s, opts)
-		if err != nil {
-			return nil, err
+		if !options.outputs.Run { // else loadFiles has them
+			of, err := l.origin(i, s, opts)
+			if err != nil {
+				return nil, err
+			}
+			l.origins = append(l.origins, of)
 		}
-		l.origins = append(l.origins, of)
 		trials += s.Planned()
 		if problem, hint := suite.TooMany(trials, options.MaxTrials); problem != "" && !l.Diags.HasErrors() {
 			return nil, eval.BadInput("the suites have %s together: %s", problem, hint)
@@ -175,12 +201,14 @@ func (l *Loaded) load(file, ref string, opts suite.Options) (*suite.Suite, error
 			ref:   ref,
 			git:   files.Git{Dir: dir, Ref: ref, Filtered: !l.Options.Untrusted},
 		}
+		opts.Programs = l.Options.programsOf(file, earlierDir)
 		if opts.Base, err = l.earlier(v, opts); err != nil {
 			return nil, err
 		}
 		opts.OwnScorers = l.Options.ownScorers()
 	}
 	opts.Dir = dir // programs run there
+	opts.Programs = l.Options.programsOf(file, copyDir)
 	return l.take(l.Options.noting(root, file, l.Options.Untrusted), filepath.Base(real), file, opts), nil
 }
 
@@ -197,6 +225,7 @@ func (l *Loaded) standardInput(opts suite.Options) (*suite.Suite, error) {
 	}
 	l.dirs = append(l.dirs, dir)
 	opts.Dir = dir
+	opts.Programs = l.Options.programsOf(standard, copyDir)
 	files := files.With{FS: l.Options.noting(root, standard, l.Options.Untrusted), Name: standard, Text: text}
 	return l.take(files, standard, standard, opts), nil
 }

@@ -26,8 +26,14 @@ type Options struct {
 	project *projectFile // the project file in use; nil without one
 	advice  diag.List    // warnings about the project file
 
-	foreign bool      // paths in the project file come from a run that somebody else made
-	copies  *eval.Run // the run of Rescore if its copies are read instead of the suite files; nil otherwise
+	// RunPrograms runs the programs that write prompts, and StopPrograms ends them when it is closed.
+	RunPrograms  bool
+	StopPrograms <-chan struct{}
+
+	outputs  suite.Programs // of the suites that load next
+	outputOf *recordedRun   // the run that has the output of programs; nil when they run
+	foreign  bool           // paths in the project file come from a run that somebody else made
+	copies   *eval.Run      // the run of Rescore if its copies are read instead of the suite files; nil otherwise
 }
 
 // OptionsOf returns options as Load and Reopen take them. formats are the names of report formats, which a project file may have.

@@ -166,9 +166,9 @@ func (j *Job) Targets(yield func(*suite.Target) bool) {
 }
 
 // KeyVariables returns the names of environment variables that hold keys of services. Programs do not get them.
-func (j *Job) KeyVariables() []string {
+func (r *inputs) KeyVariables() []string {
 	var names []string
-	for _, s := range j.Suites {
+	for _, s := range r.Suites {
 		for _, version := range s.Versions() {
 			names = append(names, version.KeyVariables()...)
 		}

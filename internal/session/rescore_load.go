@@ -36,6 +36,7 @@ func loadRescored(f Options) (*Loaded, error) {
 		return nil, eval.BadInput("%s differs from what the run %s began with, and a rescore keeps that: leave it out", flag, name)
 	}
 	f.Rescore = f.In().Path(name)
+	f.outputOf = &recordedRun{run, f.Rescore}
 	kept := rescored{ownService: f.own(), given: f.Options, ownSuites: len(f.Suites) > 0, ledger: run.Ledger}
 	f.AllowEnv = slices.Concat(begun.AllowEnv, f.AllowEnv)
 	f.Cases = begun.Cases

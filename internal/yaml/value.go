@@ -99,6 +99,9 @@ func (n Node) rewrite(f func(Node, string) eval.Value) *yaml.Node {
 	return &out
 }
 
+// With returns a value at the position of the node.
+func (n Node) With(v eval.Value) Node { return Node{of(v, n.resolve()), n.d} }
+
 // Under returns a mapping with the value under one key, at the same position.
 func (n Node) Under(key string) Node {
 	y := n.resolve()

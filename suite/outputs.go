@@ -1,0 +1,274 @@
+package suite
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/wirejson"
+)
+
+// Programs says where the output of programs that write prompts and cases comes from. The zero Programs runs none, and the suite is
+// incomplete then; see Suite.Missing.
+type Programs struct {
+	// Kept are the copies of a suite in a run directory, with the output that its programs had. Optional.
+	Kept fs.FS
+	// Run runs the programs whose output Kept does not have.
+	Run bool
+	// Keys are names of variables that hold keys. Programs do not get them.
+	Keys []string
+	// Stop ends the programs when it is closed. Optional.
+	Stop <-chan struct{}
+}
+
+func (p *Programs) onlyKept() bool { return p.Kept != nil && !p.Run }
+
+// outputsFile is the name of the copy with the output of programs. No file of a suite has it.
+const outputsFile = ".programs.jsonl"
+
+// maxOutputs bounds the output of all programs of a suite together, in bytes.
+const maxOutputs = 256 << 20
+
+// outputKey identifies what a program was run for.
+type outputKey struct {
+	Prompt string `json:"prompt"`
+	Target string `json:"target"`
+	Input  string `json:"input"` // SHA-256
+}
+
+func (k outputKey) compare(o outputKey) int {
+	return cmp.Or(cmp.Compare(k.Prompt, o.Prompt), cmp.Compare(k.Target, o.Target), cmp.Compare(k.Input, o.Input))
+}
+
+// outputs is what programs wrote. Several goroutines may use it.
+type outputs struct {
+	mu   sync.Mutex
+	kept map[outputKey]string // in the run directory
+	used map[outputKey]string
+	size int // of used, in bytes
+}
+
+// output is a line of outputsFile.
+type output struct {
+	outputKey
+	Output string `json:"output"`
+}
+
+// open reads the output in a run directory.
+func (o *outputs) open(copies fs.FS) error {
+	o.kept = map[outputKey]string{}
+	file, err := copies.Open(outputsFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	defer file.Close()                                                         //nolint:errcheck // it was only read
+	in := json.NewDecoder(bufio.NewReader(io.LimitReader(file, 8*maxOutputs))) // escapes make it longer
+	for {
+		var one output
+		switch err := in.Decode(&one); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("%s is damaged: %w", outputsFile, err)
+		}
+		o.kept[one.outputKey] = one.Output
+	}
+}
+
+// get returns the output of a program; false when there is none.
+func (o *outputs) get(key outputKey) (text string, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if text, ok = o.used[key]; ok {
+		return text, true
+	}
+	if text, ok = o.kept[key]; ok {
+		_ = o.put(key, text) // it was within the limit then
+	}
+	return text, ok
+}
+
+func (o *outputs) add(key outputKey, text string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.put(key, text)
+}
+
+func (o *outputs) put(key outputKey, text string) error {
+	if o.size+len(text) > maxOutputs {
+		return fmt.Errorf("the programs of the suite wrote more than %d bytes together", maxOutputs)
+	}
+	if o.used == nil {
+		o.used = map[outputKey]string{}
+	}
+	o.used[key] = text
+	o.size += len(text)
+	return nil
+}
+
+// each yields the output in use, in an order that does not depend on when programs ended.
+func (o *outputs) each(yield func(outputKey, string) bool) {
+	keys := make([]outputKey, 0, len(o.used))
+	for key := range o.used {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, outputKey.compare)
+	for _, key := range keys {
+		if !yield(key, o.used[key]) {
+			return
+		}
+	}
+}
+
+// file is the content of outputsFile; nil without output.
+func (o *outputs) file() []byte {
+	var out bytes.Buffer
+	for key, text := range o.each {
+		line, _ := wirejson.Marshal(output{key, text}) // texts always encode
+		out.Write(append(line, '\n'))
+	}
+	return out.Bytes()
+}
+
+// openOutputs reads the output of programs that a run directory has.
+func (l *loader) openOutputs() {
+	if copies := l.opts.Programs.Kept; copies != nil {
+		if err := l.outputs.open(copies); err != nil {
+			l.diags.Errorf(diag.Pos{File: l.File}, "", "the output of the suite's programs cannot be read: %s", err)
+		}
+	}
+}
+
+// keepOutputs makes the output of programs a file of the suite, which goes into its copy and hash.
+func (s *Suite) keepOutputs() {
+	if data := s.outputs.file(); len(data) > 0 {
+		s.files.texts[outputsFile] = data
+	}
+}
+
+// Unwritten returns how many prompts, of a case on an arm, come from programs that did not run.
+func (s *Suite) Unwritten() int { return s.unwritten }
+
+func hashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// cellsOfPrograms yields each case on each arm whose prompt a program writes.
+func (s *Suite) cellsOfPrograms() iter.Seq2[*Case, Arm] {
+	return func(yield func(*Case, Arm) bool) {
+		if !slices.ContainsFunc(s.Prompts, func(p *Prompt) bool { return p.generator != nil }) {
+			return
+		}
+		for c := range s.Cases() {
+			for _, arm := range c.Arms {
+				if arm.Prompt.generator != nil && !yield(c, arm) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// writePrompts runs the programs that write prompts, once for each case and arm, and checks what they wrote.
+func (l *loader) writePrompts() {
+	with := &l.opts.Programs
+	if l.diags.HasErrors() || with.Kept == nil && !with.Run {
+		return
+	}
+	if with.Run && !l.runPrograms() {
+		return
+	}
+	l.unwritten = 0
+	for c, arm := range l.cellsOfPrograms() {
+		if _, key := c.promptInput(arm); with.onlyKept() {
+			if _, ok := l.outputs.get(key); !ok { // the case is new in a rescore, and does not run
+				continue
+			}
+		}
+		l.checkPrompt(c, arm)
+		if p := l.written(c, arm, l.diags); p != nil {
+			l.checkArm(Arm{Target: arm.Target, Prompt: p})
+		}
+		if l.diags.Len() >= maxBadRows && l.diags.HasErrors() {
+			return
+		}
+	}
+}
+
+// failedProgram is a program that gave no output.
+type failedProgram struct {
+	n   int // the place of its case and arm
+	c   *Case
+	arm Arm
+	err error
+}
+
+// runPrograms runs the programs that write prompts, as many at once as there are processors. After a failure it starts no more,
+// and reports the first one in the order of the suite.
+func (l *loader) runPrograms() (fine bool) {
+	with := &l.opts.Programs
+	var mu sync.Mutex
+	var first *failedProgram
+	failed := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return first != nil
+	}
+	room := make(chan struct{}, runtime.GOMAXPROCS(0))
+	begun := map[outputKey]bool{}
+	var running sync.WaitGroup
+	at := 0
+	for c, arm := range l.cellsOfPrograms() {
+		input, key := c.promptInput(arm)
+		if _, known := l.outputs.get(key); known || begun[key] {
+			continue
+		}
+		begun[key] = true
+		room <- struct{}{}
+		if failed() {
+			break
+		}
+		at++
+		n := at
+		running.Go(func() {
+			defer func() { <-room }()
+			text, err := arm.Prompt.generator.run(input, with)
+			if err == nil {
+				err = l.outputs.add(key, text)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil && (first == nil || n < first.n) {
+				first = &failedProgram{n, c, arm, err}
+			}
+		})
+	}
+	running.Wait()
+	switch {
+	case first == nil:
+	case errors.Is(first.err, files.ErrStopped):
+		l.diags.Errorf(first.arm.Prompt.generator.node.Pos(), "", "the programs that write prompts were stopped")
+	default:
+		l.diags.Errorf(
+			first.arm.Prompt.generator.node.Pos(), "", "case `%s` on the arm %s: %s", first.c.Name, first.arm.Name(), first.err,
+		)
+	}
+	return first == nil
+}
