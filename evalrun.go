@@ -63,7 +63,8 @@ type Job struct {
 }
 
 // Load reads and checks suites, and settles the service and the limits: options win over the environment, the
-// environment over the suites. It sends nothing, and runs the programs that write prompts. The error lists every problem with file, line, column and a hint.
+// environment over the suites. It sends nothing, and runs the programs that write prompts. The error lists every problem with
+// file, line, column and a hint.
 func Load(ctx context.Context, o Options) (*Job, error) {
 	options := o.settings()
 	outputs, err := reports.ParseOutputs(o.Reports, options.In().Join)

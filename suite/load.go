@@ -123,12 +123,15 @@ func checkModelID(n yaml.Node, id string) {
 		if prefix, _, found := strings.Cut(id, ":"); found && wire.VendorNamed(prefix) != nil {
 			n.Errorf(
 				"leave the address out, or write `vendor: "+prefix+"` at the model",
-				"`%s:` names no vendor here, because the service without a name has an address (--base-url, EVALRUN_BASE_URL or `service`)", prefix,
+				"`%s:` names no vendor here, because the service without a name has an address "+
+					"(--base-url, EVALRUN_BASE_URL or `service`)",
+				prefix,
 			)
 			return
 		} else if found {
 			n.Errorf(
-				cmp.Or(diag.DidYouMean(prefix, wire.VendorNames()), "evalrun vendors lists them"), "there is no vendor `%s`", diag.CleanLine(prefix),
+				cmp.Or(diag.DidYouMean(prefix, wire.VendorNames()), "evalrun vendors lists them"),
+				"there is no vendor `%s`", diag.CleanLine(prefix),
 			)
 			return
 		}
