@@ -174,7 +174,11 @@ func (l *loader) fileTemplate(n yaml.Node) source {
 	name := n.Str()
 	text, err := l.files.text(name)
 	if err != nil {
-		n.Errorf("", "%s", err)
+		hint := ""
+		if strings.ContainsAny(name, "{\n") {
+			hint = "this is the name of a file: save the text as one, and write its name here"
+		}
+		n.Errorf(hint, "%s", err)
 		return source{t: nothing(), node: n}
 	}
 	s := source{node: n, file: l.Shown(name), text: strings.TrimPrefix(string(text), "\ufeff")}

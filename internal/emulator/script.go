@@ -35,6 +35,7 @@ type Script struct {
 func (s *Script) Sum() string { return s.sum }
 
 type rule struct {
+	line          int           // in the script
 	model, text   *eval.Pattern // nil: any
 	re            *regexp.Regexp
 	image         *bool
@@ -87,9 +88,20 @@ func LoadScript(file string, src []byte, diags *diag.List) *Script {
 	return s
 }
 
+// Idle lists the lines of the rules that no request has matched.
+func (s *Script) Idle() (lines []int) {
+	for _, r := range s.rules {
+		if r.matches.Load() == 0 {
+			lines = append(lines, r.line)
+		}
+	}
+	return lines
+}
+
 func readRule(n yaml.Node) *rule {
 	m := n.Map(ruleBlock().Names()...)
 	r := &rule{
+		line:         n.Pos().Line,
 		finishReason: m.Get("finishReason").Str(),
 		blockReason:  m.Get("blockReason").Str(),
 	}

@@ -227,7 +227,7 @@ func (s *Session) wayTo(name string) (next flow.Service, address string) {
 // cached keeps the answers of a service across runs. Answers of an emulator are kept until its script or seed changes.
 func (s *Session) cached(next flow.Service, who string) flow.Service {
 	if s.Options.Emulator != "" {
-		who = "emulator " + s.emulator.sum + " " + strconv.FormatUint(s.Options.Seed, 10)
+		who = "emulator " + s.emulator.script.Sum() + " " + strconv.FormatUint(s.Options.Seed, 10)
 	}
 	return flow.Cache(s.Options.In().Cache(), who, next, func(text string) { s.Notice(text) })
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 
 	"github.com/evalrun/evalrun/diag"
@@ -17,7 +18,8 @@ const emulatorKey = "the-embedded-emulator"
 // embedded is an emulator that the session runs, which answers instead of services; nil: the services answer.
 type embedded struct {
 	*emulator.Server
-	sum, headerPrefix string
+	script       *emulator.Script
+	headerPrefix string
 }
 
 // answersFor redirects a contact to the emulator. It returns false when the service answers itself.
@@ -53,21 +55,34 @@ func (s *Session) startEmulator() error {
 	if err != nil {
 		return eval.WithCode(eval.CodeIncomplete, err)
 	}
-	s.emulator = &embedded{server, script.Sum(), prefix}
+	s.emulator = &embedded{server, script, prefix}
 	s.Settings.Service.BaseURL = server.URL
 	s.Settings.UseKey(emulatorKey)
 	return nil
 }
 
-// noteEchoes reports prompts that the built-in script does not know and echoed. An author of a script knows what it echoes.
+// noteEchoes reports prompts that no rule of the script is for. Where rules of a user's script are for none of the prompts, they may
+// have been meant for these.
 func (s *Session) noteEchoes() {
-	if s.Options.Emulator != eval.DemoScript || s.emulator == nil {
+	if s.emulator == nil || s.emulator.Echoed() == 0 {
 		return
 	}
-	if n := s.emulator.Echoed(); n > 0 {
-		s.Notice("the emulator echoed " + diag.Count(int(n), "prompt") +
-			" that it has no reply for; --emulator=FILE names a script of yours (evalrun help emulator)")
+	echoed := "the emulator echoed " + diag.Count(int(s.emulator.Echoed()), "prompt") + " that it has no reply for"
+	if s.Options.Emulator == eval.DemoScript {
+		s.Notice(echoed + "; --emulator=FILE names a script of yours (evalrun help emulator)")
+	} else if idle := s.emulator.script.Idle(); len(idle) > 0 {
+		s.Notice(fmt.Sprintf(
+			"warning: %s; no prompt matches %s:%d%s: `text` is a glob of the whole last turn, with * around a part of it", echoed,
+			s.Options.Emulator, idle[0], others(len(idle)-1),
+		))
 	}
+}
+
+func others(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return " and " + diag.Count(n, "other rule")
 }
 
 // maxScript bounds the scripts of emulators, in bytes.

@@ -195,8 +195,18 @@ var foreign = []struct{ in, words, hint string }{
 	{"echo", "url", "write `http`"},
 	{"echo", "label", "write `name`"},
 
+	// a gate
+	{"passRate", "scores scorers metrics", "write `mean`, such as {NAME: {min: 0.8}}"},
+	{"sole", "margin", "write `within`"},
+
+	// a judge
+	{"choose", "prompt prompttemplate prompttext rubricprompt", "write `template: FILE`, a file with the prompt"},
+	{"choose", "labels scores options values", "write `choices`, such as {yes: 1, no: 0}"},
+	{"choose", "rubric criteria", "write `rubric` in a scorer: `judge: {rubric: ..., judge: NAME}`"},
+
 	// a judge among scorers
-	{"rubric", "threshold min weight required name select", "write `WORD` next to `judge`, not in it"},
+	{"rubric", "min minimum", "write `threshold` next to `judge`, not in it"},
+	{"rubric", "threshold weight required name select", "write `WORD` next to `judge`, not in it"},
 
 	// a prompt
 	{"live", "content template raw prompt", "write `text`"},
