@@ -97,7 +97,6 @@ func TestDoctorPagesExist(t *testing.T) {
 	}
 }
 
-
 // otherWords were written before the search was.
 const otherWords = `timeout: limits services
 concurrency: running limits
