@@ -81,7 +81,7 @@ type tab struct {
 	trouble  []string // dialogs, exceptions, messages on the console
 }
 
-// patience is how long a tab waits at once. A machine with much else to do needs half a minute for a page of 50,000
+// patience is how long a tab waits at once. A machine with much else to do needs half a minute for a page of 20,000
 // trials that a server with the race detector sends.
 const patience = 5 * time.Minute
 

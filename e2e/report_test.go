@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/internal/testing/testrun"
 )
 
-const bigTrials = 50_000
+const bigTrials = 20_000
 
 // reportPage is a page of a report: its address, and what is there once it is drawn.
 type reportPage struct{ name, hash, selector string }
@@ -55,7 +55,7 @@ func search(b *tab, text string) {
 	)
 }
 
-// What filters and the search find among 50,000 trials is what the same question finds in the run.
+// What filters and the search find among 20,000 trials is what the same question finds in the run.
 func TestFiltersFindWhatIsInTheRun(t *testing.T) {
 	run, trials := bigRun(bigTrials)
 	b := open(t, record(t, run, trials, judged), 1600, 1000, "light")
@@ -88,7 +88,7 @@ func TestFiltersFindWhatIsInTheRun(t *testing.T) {
 				n++
 			}
 		}
-		want := strings.ReplaceAll(fmt.Sprintf("%s of 50,000 trials", thousands(n)), "\u00a0", " ")
+		want := strings.ReplaceAll(fmt.Sprintf("%s of 20,000 trials", thousands(n)), "\u00a0", " ")
 		if got := found(b); got != want {
 			t.Errorf("%v %q: %s, want %s", test.facets, test.query, got, want)
 		}
