@@ -35,9 +35,31 @@ func TestAProviderBecomesATargetThatLoads(t *testing.T) {
 		"togetherai:chat:meta/llama":                                {"togetherai: {vendor: together}\n", "model: meta/llama\n"},
 		`{id: "ollama:llama3", config: {apiKeyEnvar: OWN_API_KEY}}`: {"ollama: {vendor: ollama, keyEnv: OWN_API_KEY}\n"},
 		`{id: "groq:m", config: {apiHost: proxy.example}}`: {
-			`groq: {vendor: groq, baseUrl: "https://proxy.example/v1", keyEnv: GROQ_API_KEY}`,
+			"    baseUrl: \"https://proxy.example/v1\"\n    keyEnv: GROQ_API_KEY\n    maxTokensField: max_tokens\n",
 		},
-		"openrouter:meta/llama":            {"- name: meta-llama\n", "model: meta/llama\n"},
+		"openrouter:meta/llama": {"- name: meta-llama\n", "model: meta/llama\n"},
+		"azure:chat:dep":        {`baseUrl: "https://${env:EVALRUN_AZURE_API_HOST}/openai/v1"`, "model: dep\n"},
+		"vllm:Qwen/Qwen3":       {"vllm: {vendor: vllm}\n", "model: Qwen/Qwen3\n"},
+		"lmstudio:chat:q":       {"lmstudio: {vendor: lmstudio}\n", "model: q\n"},
+		"llamafile:LLaMA":       {"llamafile: {vendor: llamacpp}\n", "model: LLaMA\n"},
+		"dashscope:qwen-3":      {`"https://dashscope-intl.aliyuncs.com/compatible-mode/v1"`, "keyEnv: DASHSCOPE_API_KEY\n"},
+		"novita:chat:m/x":       {`baseUrl: "https://api.novita.ai/openai/v1"`, "maxTokensField: max_tokens\n", "model: m/x\n"},
+		`{id: "vertex:gemini-2.5-pro", config: {region: europe-west1, projectId: my-project}}`: {
+			`"https://europe-west1-aiplatform.googleapis.com/v1/projects/my-project/locations/europe-west1/publishers/google"`,
+			"auth: {command: [gcloud, auth, print-access-token], lifetime: 50m}",
+		},
+		"vertex:chat:gemini-2.5-flash": {"/projects/${env:EVALRUN_VERTEX_PROJECT_ID}/locations/us-central1/", "model: gemini-2.5-flash\n"},
+		`{id: "vertex:gemini-2.5-pro", config: {region: global, apiKey: k, temperature: 0.5}}`: {
+			`baseUrl: "https://aiplatform.googleapis.com/v1/publishers/google"`, "keyEnv: VERTEX_API_KEY\n", "temperature: 0.5",
+		},
+		`{id: "openai:gpt-4o", config: {max_completion_tokens: 9}}`:             {"temperature: 0\n      maxOutputTokens: 1024\n"},
+		`{id: "openai:gpt-5", config: {max_tokens: 9, temperature: 1}}`:         {"service: openai\n    model: gpt-5\nprompts:"},
+		`{id: "openai:o3", config: {max_completion_tokens: 9}}`:                 {"generationConfig: {maxOutputTokens: 9}\n"},
+		`{id: "openai:gpt-4o", config: {omitDefaults: true}}`:                   {"model: gpt-4o\nprompts:"},
+		`{id: "openai:gpt-4o", env: {OPENAI_API_KEY: "{{env.OTHER_API_KEY}}"}}`: {"openai: {vendor: openai, keyEnv: OTHER_API_KEY}"},
+		`{id: "openai:gpt-4o", env: {OPENAI_BASE_URL: "http://127.0.0.1:9/v1"}}`: {
+			"baseUrl: \"http://127.0.0.1:9/v1\"\n    keyEnv: OPENAI_API_KEY\n    maxTokensField: max_tokens\n",
+		},
 		"{openai:gpt-4o: {label: x}}":      {"- name: x\n    service: openai\n    model: gpt-4o\n"},
 		"python:app.py":                    {`command: [python3, shims/provider.py, code/app.py, "--id", "python:app.py"]`},
 		"file://app.py:call":               {`code/app.py, "--function", call`},
@@ -48,7 +70,8 @@ func TestAProviderBecomesATargetThatLoads(t *testing.T) {
 		`{id: openai:gpt-4o, label: "a/b שלום", config: {temperature: 0, max_tokens: 5, stop: [a], seed: 1, n: 2}}`: {
 			"- name: a-b\n", "temperature: 0\n      maxOutputTokens: 5\n      stopSequences: [a]\n      seed: 1\n",
 		},
-		`{id: https, config: {url: "https://x.example/{{env.P}}", method: POST, body: {q: "{{prompt}}"}, transformResponse: "json.a[0].b"}}`: {
+		`{id: https, config: {url: "https://{{q}}.example/{{env.P}}", method: GET}}`: {`url: "https://x.example/${env:EVALRUN_P}"`},
+		`{id: https, config: {url: "https://x.example/{{env.P}}", body: {q: "{{prompt}}"}, transformResponse: "json.a[0].b"}}`: {
 			`url: "https://x.example/${env:EVALRUN_P}"`, `answer: ".a[0].b"`,
 		},
 	} {
@@ -66,8 +89,7 @@ func TestAProviderBecomesATargetThatLoads(t *testing.T) {
 func TestAProviderWithoutACounterpartBecomesATargetToFinish(t *testing.T) {
 	t.Parallel()
 	for provider, want := range map[string]string{
-		"azure:chat:dep":               "# TODO: name the host of your Azure resource in the service's `baseUrl`",
-		"vertex:gemini-2.5-pro":        "# TODO: evalrun does not speak the protocol of `vertex`; put a gateway in front",
+		"vertex:claude-sonnet-4":       "# TODO: evalrun speaks to Gemini models of Vertex AI only; put a gateway in front",
 		"bedrock:amazon.nova-pro-v1:0": `model: "amazon.nova-pro-v1:0"`,
 		"שלום:x":                       "evalrun does not speak the protocol of `שלום`",
 		`"exec:python run.py 'a b'"`:   "# TODO: put the program run.py into the suite's folder",

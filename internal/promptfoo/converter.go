@@ -47,6 +47,7 @@ type converter struct {
 
 	uses      map[string]bool   // variables in templates
 	columns   []map[string]bool // variables of each case or dataset
+	tables    []map[string]bool // those of datasets
 	taken     map[string]bool   // names of cases
 	texts     map[string]bool   // variables that some test has as a text
 	typed     map[string]bool   // variables that some test has as a number or a boolean
@@ -101,6 +102,7 @@ func (c *converter) config(top src) {
 	c.derived(top.get("derivedMetrics"))
 	c.options(top.get("evaluateOptions"))
 	c.options(top.get("commandLineOptions"))
+	c.environment(top.get("env"))
 	c.setApart(top)
 	top.rest(configKeys...)
 }
@@ -138,7 +140,6 @@ var apart = map[string]string{
 	"redteam":         "evalrun generates no attacks; export generated ones as `tests` and import those",
 	"extensions":      "an import runs no hooks; set things up before `evalrun run`",
 	"nunjucksFilters": "templates have a fixed set of functions; compute such values into variables",
-	"env":             "values of the environment are not copied, since they may be keys; set them where evalrun runs",
 	"tracing":         "evalrun sends a traceparent with every attempt; spans are not collected",
 }
 
@@ -190,6 +191,9 @@ func (c *converter) text(s src, d dialect) (string, bool) { return c.template(s,
 // template translates a template and records the variables in it.
 func (c *converter) template(s src, text string, d dialect) (string, bool) {
 	d.typed = c.typed
+	if d.env == nil {
+		d.env = c.envInText
+	}
 	t, err := d.translate(text)
 	if err == nil {
 		err = d.check(t.text)
@@ -270,6 +274,7 @@ func (c *converter) suite(config string) []byte {
 		set("name", textValue(plainName(c.suiteName(config), "imported", free)))
 	out.entries = append(out.entries, c.head.entries...)
 	c.parseBodies()
+	c.fillHosts()
 	c.addServices(out)
 	c.addTargets(out)
 	c.addPrompts(out)

@@ -112,7 +112,7 @@ func (c *converter) convertTable(t *testTable) (rows [][]string, columns []strin
 			has[h], c.texts[h] = true, true
 		}
 	}
-	c.columns = append(c.columns, has)
+	c.columns, c.tables = append(c.columns, has), append(c.tables, has)
 	extra := c.extraColumns(t)
 	columns = append(columns, extra...)
 	for i, row := range t.rows {

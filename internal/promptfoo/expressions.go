@@ -176,6 +176,11 @@ func (t *translator) variable(name string) string {
 	} else {
 		t.uses[name] = true
 	}
+	return t.reach(name)
+}
+
+// reach returns the expression for a variable of the case.
+func (t *translator) reach(name string) string {
 	if slices.ContainsFunc(t.open, func(b block) bool { return b.word == "for" }) {
 		return "$." + name
 	}

@@ -18,8 +18,8 @@ type dialect struct {
 	functions map[string]string
 	// given maps variables that come with the template to evalrun's names.
 	given map[string]string
-	// env returns the replacement for an environment variable; nil if the place allows none.
-	env func(name string) string
+	// env writes a variable of the environment, and reports whether the place allows it. Optional.
+	env func(t *translator, name string) bool
 	// json is set inside a text of JSON, where what actions write is escaped.
 	json bool
 	// typed has the variables that may be numbers or booleans, which are texts in evalrun's templates.
@@ -216,10 +216,9 @@ func (t *translator) print(p templatePiece) error {
 		return err
 	}
 	if name, ok := envName(e); ok {
-		if t.env == nil {
+		if t.env == nil || !t.env(t, name) {
 			return fmt.Errorf("`%s` reads the environment, which a suite does in addresses and headers only", p.text)
 		}
-		t.out.WriteString(t.env(name))
 		return nil
 	}
 	if e.op == "if" {
@@ -245,11 +244,16 @@ func (t *translator) printed(p templatePiece, e *nunjucksExpr) error {
 	if err != nil {
 		return err
 	}
-	if out = unwrapped(out); t.json {
-		out += " | jsonText"
-	}
-	t.action(p, out)
+	t.action(p, t.escaped(unwrapped(out)))
 	return nil
+}
+
+// escaped makes an action fit its place.
+func (t *translator) escaped(action string) string {
+	if t.json {
+		return action + " | jsonText"
+	}
+	return action
 }
 
 // unwrapped removes parentheses around the whole expression.

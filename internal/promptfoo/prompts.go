@@ -16,9 +16,17 @@ import (
 type prompt struct {
 	label    string
 	names    []string // by which the source refers to it
-	text     string   // in promptfoo's syntax
+	made     []madePrompt
+	lost     string // why its tests are other ones, "" if they are not
+	text     string // in promptfoo's syntax
 	at       src
 	comments []string
+}
+
+// madePrompt is a prompt of the suite, for one group of targets.
+type madePrompt struct {
+	name string
+	to   []*target
 }
 
 func (c *converter) readPrompts(s src) {
@@ -53,12 +61,17 @@ func (c *converter) promptItem(s src) {
 	}
 	label.ok("as the prompt's name")
 	id.ok("as the prompt's name")
-	if p := c.promptText(text, text.text(), cmp.Or(label.text(), id.text())); p != nil {
-		p.names = append(p.names, id.text(), label.text())
-	}
-	if config := s.get("config"); !config.IsZero() {
-		config.todo("settings that go with a prompt belong to a target here; write a target for it")
-		c.tail.note("TODO: `" + config.path + "`: settings that go with a prompt belong to a target here")
+	config := s.get("config")
+	config.todo("settings that go with a prompt belong to a target here; write a target for it")
+	from := len(c.prompts)
+	c.promptText(text, text.text(), cmp.Or(label.text(), id.text()))
+	for _, p := range c.prompts[from:] {
+		if !raw.IsZero() {
+			p.names = append(p.names, id.text())
+		}
+		if len(config.entries()) > 0 {
+			p.lost = "`config` of the prompt: " + config.note()
+		}
 	}
 	s.rest("template", "display", "function")
 }
@@ -66,66 +79,80 @@ func (c *converter) promptItem(s src) {
 // filePrompt matches what promptfoo reads as a file name.
 var filePrompt = pattern{expression: `\.(cjs|cts|j2|js|json|jsonl|md|mjs|mts|py|ts|txt|yml|yaml|csv)(:\w+)?$`}
 
-// promptText adds an inline prompt, or the prompts of a file. It returns the last one, nil if there is
-// none.
-func (c *converter) promptText(s src, text, label string) *prompt {
+// promptText adds an inline prompt, or the prompts of a file.
+func (c *converter) promptText(s src, text, label string) {
 	if strings.Contains(text, "://") && !strings.HasPrefix(text, "file://") && !strings.ContainsAny(text, " \n") {
 		c.losePrompt(s, text, "an import fetches nothing; save the prompt in a file")
-		return nil
+		return
 	}
-	if strings.Contains(text, "\n") || !strings.HasPrefix(text, "file://") && !filePrompt.matches(text) {
-		p := &prompt{label: label, text: text, at: s, names: []string{text}}
-		c.prompts = append(c.prompts, p)
+	if strings.Contains(text, "\n") || !strings.HasPrefix(text, "file://") && !filePrompt.matches(text) && !c.isGlob(text) {
+		c.addPrompt(s, text, label, "")
 		s.ok("as a prompt")
-		return p
+		return
 	}
-	return c.promptFiles(s, text, label)
+	c.promptFiles(s, text, label)
+}
+
+// addPrompt adds a prompt. Without a label, the text is its name in the source, and its name here is the one by default.
+func (c *converter) addPrompt(s src, text, label, byDefault string) {
+	p := &prompt{label: cmp.Or(label, byDefault), text: text, at: s}
+	if label == "" {
+		p.names = []string{text}
+	}
+	c.prompts = append(c.prompts, p)
+}
+
+// isGlob reports whether a prompt is a pattern that some file matches; promptfoo takes another one for the text.
+func (c *converter) isGlob(text string) bool {
+	if !strings.Contains(text, "*") || strings.ContainsAny(text, " \t") {
+		return false
+	}
+	found, err := c.source.match(text)
+	return err == nil && len(found) > 0
 }
 
 func (c *converter) losePrompt(s src, what, why string) {
 	c.loseCase(s, "the prompt "+cut(strings.Join(strings.Fields(what), " "), 80), why)
 }
 
-func (c *converter) promptFiles(s src, ref, label string) (last *prompt) {
+func (c *converter) promptFiles(s src, ref, label string) {
 	file := strings.TrimPrefix(ref, "file://")
 	if name, _, _ := strings.Cut(file, ":"); language(name) != "" || strings.HasPrefix(ref, "exec:") {
 		c.losePrompt(s, ref, "a program makes it, and an import runs nothing; write what it makes as a prompt here")
-		return nil
+		return
 	}
 	files, err := c.source.match(file)
 	if err != nil {
 		c.losePrompt(s, ref, err.Error())
-		return nil
+		return
 	}
 	for _, name := range files {
 		if language(name) != "" {
 			continue
 		}
-		if p := c.promptFile(s, name, label); p != nil {
-			last = p
+		from := len(c.prompts)
+		c.promptFile(s, name, label)
+		for _, p := range c.prompts[from:] {
 			p.names = append(p.names, ref, strings.TrimPrefix(ref, "file://"), name)
 		}
 	}
-	return last
 }
 
-func (c *converter) promptFile(s src, name, label string) (last *prompt) {
+func (c *converter) promptFile(s src, name, label string) {
 	_, data, err := c.source.read(name)
 	if err != nil {
 		c.losePrompt(s, name, err.Error())
-		return nil
+		return
 	}
 	parts, base := splitPrompts(name, data), strings.TrimSuffix(path.Base(name), path.Ext(name))
 	for _, part := range parts {
-		last = &prompt{label: cmp.Or(part.label, label, base), text: part.text, at: s}
-		c.prompts = append(c.prompts, last)
+		c.addPrompt(s, part.text, cmp.Or(part.label, label), base)
 	}
-	if last == nil {
+	if len(parts) == 0 {
 		c.losePrompt(s, name, "the file has no prompt")
-		return nil
+		return
 	}
 	s.ok("copied from " + name)
-	return last
 }
 
 // splitPrompts splits the prompts of a file. In text files, lines of three dashes separate them.
@@ -301,7 +328,8 @@ func renderAny(v yamlValue) string {
 
 // begin makes a prompt for a group of targets; nil if its text has no counterpart.
 func (c *converter) begin(all *sequence, p *prompt, g targetGroup) *mapping {
-	m := new(mapping).set("name", textValue(p.nameIn(all)))
+	name := c.newName(all, p, g.targets)
+	m := new(mapping).set("name", textValue(name))
 	if len(g.targets) < len(c.targets) {
 		names := &sequence{}
 		for _, t := range g.targets {
@@ -321,9 +349,19 @@ func (c *converter) begin(all *sequence, p *prompt, g targetGroup) *mapping {
 	return m
 }
 
-// nameIn returns a name that no prompt of a list has.
-func (p *prompt) nameIn(all *sequence) string {
-	return plainName(cmp.Or(p.label, "prompt"), "prompt", func(n string) bool { return hasPrompt(all, n) })
+// newName returns a name that no prompt of a list has, and makes it one of the prompt.
+func (c *converter) newName(all *sequence, p *prompt, to []*target) string {
+	name := plainName(cmp.Or(p.label, "prompt"), "prompt", func(n string) bool { return hasPrompt(all, n) })
+	p.made = append(p.made, madePrompt{name, to})
+	if p.lost != "" {
+		c.everywhere.add(c.unscored(p.lost).set("arms", texts("*/"+name)), "TODO: replace this")
+	}
+	return name
+}
+
+// answers reports whether a reference means the prompt: its label or id, the beginning of it before a colon, or with a `*`.
+func (p *prompt) answers(ref string) bool {
+	return slices.ContainsFunc(append(p.names, p.label), func(name string) bool { return refersTo(ref, name) })
 }
 
 func hasPrompt(all *sequence, name string) bool {
@@ -343,7 +381,7 @@ func (c *converter) textPrompts(all *sequence, p *prompt, to []*target) {
 		return
 	}
 	if len(c.targets) == 0 {
-		all.add(new(mapping).set("name", textValue(p.nameIn(all))).set("text", textValue(text)))
+		all.add(new(mapping).set("name", textValue(c.newName(all, p, nil))).set("text", textValue(text)))
 		return
 	}
 	for _, g := range groups(to) {

@@ -14,8 +14,6 @@ import (
 // inRequest is the dialect of templates in requests to applications.
 var inRequest = dialect{functions: map[string]string{"prompt": "prompt", "messages": "messages", "sessionId": "trial"}}
 
-var inHeader = dialect{functions: inRequest.functions, env: envRef}
-
 func (c *converter) http(t *target, id string) {
 	config := t.at.get("config")
 	block := &mapping{}
@@ -24,7 +22,7 @@ func (c *converter) http(t *target, id string) {
 		address, ok = c.rawRequest(block, raw, config.get("useHttps"))
 	}
 	if !ok {
-		address = "https://your-application.invalid"
+		address = noAddress
 		t.comments = append(t.comments, "TODO: name the address of the application in `url`")
 	}
 	block.entries = append([]keyValue{{key: "url", value: textValue(address)}}, block.entries...)
@@ -67,10 +65,76 @@ func (s src) lost() string {
 	return ""
 }
 
+const noAddress = "https://your-application.invalid"
+
+// hostVariable matches an address whose scheme or host has a variable.
+var hostVariable = pattern{expression: `^(?:https?://)?[^/?]*?(\{\{\.(\w+)\}\})`}
+
+// fillHosts fills in the variables of hosts, which are the same for all trials of a target in a suite.
+func (c *converter) fillHosts() {
+	for _, t := range c.targets {
+		http, _ := t.block.get("http").(*mapping)
+		if http == nil {
+			continue
+		}
+		address := http.text("url")
+		for m := hostVariable.regexp().FindStringSubmatch(address); m != nil; m = hostVariable.regexp().FindStringSubmatch(address) {
+			value, ok := c.constant(m[2])
+			if !ok {
+				why := "the tests have other hosts in `" + m[2] + "`; write a target for each, and name it in `arms` of its tests"
+				t.lose(why)
+				address = noAddress
+				continue
+			}
+			address = strings.Replace(address, m[1], value, 1)
+		}
+		if !absolute.matches(address) {
+			t.lose("a suite names the whole address, such as https://host/path")
+			address = noAddress
+		}
+		http.replace("url", textValue(address))
+	}
+}
+
+// constant returns the value of a variable that is the same in all tests.
+func (c *converter) constant(name string) (value string, ok bool) {
+	all := map[string]bool{}
+	add := func(v yamlValue) {
+		switch v := v.(type) {
+		case textValue:
+			value = string(v)
+		case literal:
+			value = string(v)
+		case nil, *mapping, *sequence:
+			value = ""
+		}
+		all[value] = true
+	}
+	for _, t := range c.cases {
+		vars, _ := t.block.get("vars").(*mapping)
+		matrix, _ := t.block.get("matrix").(*mapping)
+		switch {
+		case matrix != nil && matrix.get(name) != nil:
+			return "", false
+		case vars != nil && vars.get(name) != nil:
+			add(vars.get(name))
+		default:
+			add(c.defaults.vars.get(name))
+		}
+	}
+	for _, has := range c.tables {
+		if has[name] {
+			return "", false
+		}
+		add(c.defaults.vars.get(name))
+	}
+	return value, len(all) == 1 && value != "" && !strings.ContainsAny(value, "{}$ \n")
+}
+
 func (c *converter) url(t *target, config src, id string) (string, bool) {
 	if s := config.get("url"); !s.IsZero() {
-		text, ok := c.text(s, inHeader)
-		if ok && !absolute.matches(text) {
+		text, ok := c.text(s, c.inHeader(t.at))
+		if ok && !absolute.matches(text) && !hostVariable.matches(text) {
 			s.todo("a suite names the whole address, such as https://host/path")
 			return "", false
 		}
@@ -80,7 +144,7 @@ func (c *converter) url(t *target, config src, id string) (string, bool) {
 	if !strings.Contains(id, "://") {
 		return "", false
 	}
-	text, ok := c.template(t.at, id, inHeader)
+	text, ok := c.template(t.at, id, c.inHeader(t.at))
 	return c.query(config, withoutSecrets(t.at, text)), ok
 }
 
@@ -88,7 +152,7 @@ var absolute = pattern{expression: `^(https?://|\$\{env:)`}
 
 func (c *converter) query(config src, address string) string {
 	for _, e := range config.get("queryParams").entries() {
-		value, ok := c.text(e.src, inHeader)
+		value, ok := c.text(e.src, c.inHeader(src{}))
 		if !ok {
 			continue
 		}
@@ -221,7 +285,7 @@ func (c *converter) auth(t *target, headers *mapping, s src) {
 
 func (c *converter) secret(s src, name string) (string, bool) {
 	if strings.Contains(s.text(), "{{") {
-		return c.text(s, inHeader)
+		return c.text(s, c.inHeader(src{}))
 	}
 	if s.IsZero() {
 		return "", false
@@ -270,7 +334,7 @@ func (c *converter) rawRequest(block *mapping, s src, https src) (address string
 		scheme = "https://"
 	}
 	https.ok("in `http.url`")
-	address, ok = c.template(s, scheme+host+first[1], inHeader)
+	address, ok = c.template(s, scheme+host+first[1], c.inHeader(src{}))
 	block.set("method", textValue(strings.ToUpper(first[0])))
 	if !headers.empty() {
 		block.set("headers", headers)

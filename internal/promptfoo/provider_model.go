@@ -20,8 +20,15 @@ func (c *converter) model(t *target, id string) {
 		t.lose(p.why)
 	}
 	g := &generation{config: &mapping{}, extra: &mapping{}, protocol: p.protocol, vendor: p.name}
+	if p.defaults && p.protocol == eval.OpenAI && p.name != "azure" && p.name != "azureopenai" {
+		g.unsent = map[bool][]string{true: {"max_tokens", "temperature"}, false: {"max_completion_tokens"}}[reasoning.matches(p.model)]
+	}
 	c.generation(t, g, config)
-	g.defaults(p)
+	if omit := config.get("omitDefaults"); omit.text() != "true" {
+		g.defaults(p)
+	} else {
+		omit.ok("no defaults of promptfoo are sent")
+	}
 	if !g.config.empty() {
 		t.block.set("generationConfig", g.config)
 	}
@@ -37,6 +44,7 @@ func (c *converter) model(t *target, id string) {
 
 // modelName returns the model of a target. A model named by an environment variable cannot be imported.
 func (c *converter) modelName(t *target, model string) string {
+	model = c.withEnv(t.at, model)
 	if !strings.Contains(model, "{{") {
 		return model
 	}
@@ -46,28 +54,33 @@ func (c *converter) modelName(t *target, model string) string {
 
 // knownConfig are keys of a model's `config` that promptfoo knows and no reader handles.
 var knownConfig = []string{
-	"functions", "function_call", "functionToolCallbacks", "mcp", "modalities", "audio", "region", "projectId", "cachedContent", "credentials",
-	"showThinking", "omitDefaults", "stream", "background", "truncation", "previous_response_id", "include", "maxRetries", "cost",
-	"audioInputCost", "audioOutputCost", "apiVersion", "guardrailIdentifier", "inferenceProfileArn", "dataSources", "deployment_id",
+	"functions", "function_call", "functionToolCallbacks", "mcp", "modalities", "audio", "region", "projectId", "cachedContent",
+	"credentials", "showThinking", "omitDefaults", "stream", "background", "truncation", "previous_response_id", "include", "maxRetries",
+	"cost", "audioInputCost", "audioOutputCost", "apiVersion", "guardrailIdentifier", "inferenceProfileArn", "dataSources", "deployment_id",
 }
 
 func (c *converter) service(t *target, p vendorModel, config src) string {
+	if p.name == "vertex" && p.why == "" {
+		return c.services.add(p.name, c.vertex(t, &p, config))
+	}
 	base := "https://" + p.name + ".gateway.invalid/v1"
 	if p.of != nil {
-		base = p.of.BaseURL
+		base = cmp.Or(p.baseURL, p.of.BaseURL)
 	}
-	if u := c.address(config); u != "" {
+	if u := cmp.Or(c.address(t.at, config), c.addressInEnv(t.at, p.name)); u != "" {
 		base = u
 		if p.protocol == eval.Generative { // whose version promptfoo adds itself
 			base += "/v1beta"
 		}
 	}
 	if base == "" {
-		base = "https://your-resource.openai.azure.com/openai/v1"
-		t.comments = append(t.comments, "TODO: name the host of your Azure resource in the service's `baseUrl`")
-		t.at.todo("the host of the Azure resource is not in the configuration; name it in the service's `baseUrl`")
+		base = addressAt(envRef("AZURE_API_HOST"))
+		t.at.differs("from the environment: set EVALRUN_AZURE_API_HOST to the host of the Azure resource, such as NAME.openai.azure.com")
 	}
-	block := p.block(base, c.key(p, config))
+	block := p.block(base, c.key(t.at, p, config))
+	if p.olderServer(base) {
+		block.set("maxTokensField", textValue("max_tokens"))
+	}
 	if h := c.serviceHeaders(config); !h.empty() {
 		block.set("headers", h)
 	}
@@ -87,13 +100,13 @@ func addressAt(host string) string {
 }
 
 // address returns the base URL in a configuration.
-func (c *converter) address(config src) string {
+func (c *converter) address(provider, config src) string {
 	for _, key := range []string{"apiBaseUrl", "apiHost"} {
 		s := config.get(key)
 		if s.IsZero() {
 			continue
 		}
-		text, ok := c.text(s, dialect{env: envRef})
+		text, ok := c.text(s, c.inHeader(provider))
 		if !ok {
 			continue
 		}
@@ -131,8 +144,8 @@ func variableName(name string) string {
 var notEnv = strings.NewReplacer("-", "_", ".", "_", " ", "_")
 
 // key returns the environment variable with the key. It never copies a key from the configuration.
-func (c *converter) key(p vendorModel, config src) string {
-	name := p.usualKey()
+func (c *converter) key(provider src, p vendorModel, config src) string {
+	name := c.keyVariable(provider, &p)
 	if s := config.get("apiKeyEnvar"); !s.IsZero() {
 		if name = s.text(); looksSecret(name) {
 			name = s.fates.secrets.variable("EVALRUN_"+strings.ToUpper(notEnv.Replace(p.name))+"_API_KEY", name, s.path)
@@ -179,6 +192,7 @@ type generation struct {
 	safety   yamlValue
 	protocol eval.ProtocolName
 	vendor   string
+	unsent   []string // keys that promptfoo does not send to this model
 }
 
 // renamed maps keys of `config` to `generationConfig`.
@@ -203,8 +217,8 @@ func (c *converter) generation(t *target, g *generation, config src) {
 		switch as := renamed[e.key]; {
 		case as == "topK" && g.protocol == eval.OpenAI:
 			g.pass(e)
-		case slices.Contains(unsent[g.protocol], as):
-			e.ignored("promptfoo does not send it to this vendor")
+		case slices.Contains(unsent[g.protocol], as), slices.Contains(g.unsent, e.key):
+			e.ignored("promptfoo does not send it to this model")
 		case as != "":
 			g.put(e, as)
 		case slices.Contains(toExtra, e.key):

@@ -27,7 +27,7 @@ type target struct {
 
 // gets reports whether a target gets a prompt.
 func (t *target) gets(p *prompt) bool {
-	return t.only == nil || slices.ContainsFunc(t.only, func(o string) bool { return o == p.label || slices.Contains(p.names, o) })
+	return t.only == nil || slices.ContainsFunc(t.only, p.answers)
 }
 
 type services map[string]*mapping
@@ -142,7 +142,8 @@ func (c *converter) oneProvider(s src, id string) {
 		if d := s.get("delay"); !d.IsZero() {
 			c.delay(d)
 		}
-		s.rest("delay", "env", "inputs")
+		c.environment(s.get("env"))
+		s.rest("delay", "inputs")
 	}
 	if !s.seen() {
 		s.ok("as the target " + t.name)
@@ -181,12 +182,14 @@ func (c *converter) targetNamed(name string) bool {
 }
 
 func (c *converter) promptFilter(t *target, s src) {
+	if s.IsZero() {
+		return
+	}
+	t.only = []string{} // an empty list is no prompt at all
 	for _, p := range s.items() {
 		t.only = append(t.only, p.text())
 	}
-	if t.only != nil {
-		s.ok("as `targets` of the prompts")
-	}
+	s.ok("as `targets` of the prompts")
 }
 
 func (c *converter) providerFile(s src, id string) {

@@ -195,7 +195,7 @@ func (c *converter) headerText(s src, name, text string) (string, bool) {
 	if isSecretName(name) || looksSecret(text) {
 		text = s.hideHeader(name, text)
 	}
-	value, ok := c.template(s, strings.ReplaceAll(text, "${env:", envMark), inHeader)
+	value, ok := c.template(s, strings.ReplaceAll(text, "${env:", envMark), c.inHeader(src{}))
 	value = strings.ReplaceAll(value, envMark, "${env:")
 	if ok && strings.Contains(value, "${env:") {
 		s.differs("from the environment: set the variable that begins with EVALRUN_")
@@ -282,7 +282,8 @@ func (s src) hideWords(words []string) {
 		case looksSecret(word):
 			words[i] = s.hide("ARGUMENT", word)
 		default:
-			if name, value, is := strings.Cut(word, ":"); is && scheme.matches(name) && isSecretName(name) && !strings.HasPrefix(value, "//") {
+			name, value, is := strings.Cut(word, ":")
+			if is && scheme.matches(name) && isSecretName(name) && !strings.HasPrefix(value, "//") {
 				word = name + ": " + s.hideHeader(name, strings.TrimSpace(value))
 			}
 			words[i] = withoutSecrets(s, s.hidePairs(word))

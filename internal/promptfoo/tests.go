@@ -14,6 +14,8 @@ import (
 
 type testCase struct {
 	block    *mapping
+	targets  []string // its only ones
+	prompts  []string // references to its only ones
 	comments []string
 }
 
@@ -291,27 +293,54 @@ func (c *converter) testArms(t *testCase, s src) (lost []string) {
 	if p := s.get("provider"); !p.IsZero() {
 		providers = append(providers, p)
 	}
-	targets, lost := c.targetsOf(t, providers)
+	t.targets, lost = c.targetsOf(t, providers)
 	s.get("providers").ok("as `arms`")
-	prompts := c.promptNames(s.get("prompts"))
-	if len(targets) == 0 && len(prompts) == 0 {
-		return lost
+	for _, item := range s.get("prompts").items() {
+		if !slices.ContainsFunc(c.prompts, func(p *prompt) bool { return p.answers(item.text()) }) {
+			item.todo("no prompt has this label or id")
+			lost = append(lost, "`prompts`: "+item.note())
+		}
+		t.prompts = append(t.prompts, item.text())
+		item.ok("as `arms`")
 	}
-	var arms []string
-	for _, target := range orStar(targets) {
-		for _, p := range orStar(prompts) {
-			arms = append(arms, target+"/"+p)
+	s.get("prompts").ok("as `arms`")
+	if len(t.targets)+len(t.prompts) > 0 && len(lost) == 0 {
+		t.block.set("arms", &sequence{}) // addCases fills it in, when the prompts have names
+	}
+	return lost
+}
+
+// armsOf lists the arms of a test, whose prompts have their names now.
+func (c *converter) armsOf(t *testCase) (arms []string) {
+	if len(t.prompts) == 0 {
+		for _, target := range t.targets {
+			arms = append(arms, target+"/*")
+		}
+		return arms
+	}
+	for _, p := range c.prompts {
+		if !slices.ContainsFunc(t.prompts, p.answers) {
+			continue
+		}
+		for _, made := range p.made {
+			if len(t.targets) == 0 {
+				arms = append(arms, "*/"+made.name)
+			}
+			for _, target := range made.to {
+				if slices.Contains(t.targets, target.name) {
+					arms = append(arms, target.name+"/"+made.name)
+				}
+			}
 		}
 	}
-	t.block.set("arms", texts(arms...))
-	return lost
+	return arms
 }
 
 func (c *converter) targetsOf(t *testCase, providers []src) (targets, lost []string) {
 	for _, p := range providers {
 		id := cmp.Or(p.text(), p.get("id").text())
-		if name := c.targetOf(id); name != "" {
-			targets = append(targets, name)
+		if names := c.targetsNamed(id); len(names) > 0 {
+			targets = append(targets, names...)
 			p.ok("as `arms`")
 			continue
 		}
@@ -322,35 +351,20 @@ func (c *converter) targetsOf(t *testCase, providers []src) (targets, lost []str
 	return targets, lost
 }
 
-func orStar(in []string) []string {
-	if len(in) == 0 {
-		return []string{"*"}
-	}
-	return in
-}
-
-// targetOf returns the target for a provider's id or label, in which `*` matches anything.
-func (c *converter) targetOf(id string) string {
+// targetsNamed returns the targets that a provider's id or label means.
+func (c *converter) targetsNamed(ref string) (out []string) {
 	for _, t := range c.targets {
-		if slices.ContainsFunc(t.names, func(n string) bool { return n != "" && (n == id || matches(id, n)) }) {
-			return t.name
+		if slices.ContainsFunc(t.names, func(name string) bool { return refersTo(ref, name) }) {
+			out = append(out, t.name)
 		}
 	}
-	return ""
-}
-
-func matches(pattern, name string) bool {
-	head, tail, star := strings.Cut(pattern, "*")
-	return star && strings.HasPrefix(name, head) && strings.HasSuffix(name, tail)
-}
-
-func (c *converter) promptNames(s src) (out []string) {
-	for _, item := range s.items() {
-		out = append(out, plainName(item.text(), "prompt", free)+"*")
-		item.ok("as `arms`")
-	}
-	s.ok("as `arms`")
 	return out
+}
+
+// refersTo reports whether a reference means a name: itself, the part before a colon, or what a `*` at the end stands for.
+func refersTo(ref, name string) bool {
+	before, star := strings.CutSuffix(ref, "*")
+	return name != "" && ref != "" && (name == ref || strings.HasPrefix(name, ref+":") || star && strings.HasPrefix(name, before))
 }
 
 func (c *converter) tags(s src) *sequence {
@@ -499,6 +513,14 @@ func (c *converter) addCases(out *mapping) {
 		}
 	}
 	for _, t := range c.cases {
+		if t.block.get("arms") != nil {
+			arms := c.armsOf(t)
+			if len(arms) == 0 {
+				all.note("the test " + t.block.text("name") + " runs on no prompt of its providers")
+				continue
+			}
+			t.block.replace("arms", texts(arms...))
+		}
 		if own, is := t.block.get("scorers").(*sequence); is && t.block.get("inheritScorers") != nil {
 			own.items = append(own.items, c.everywhere.items...)
 		}

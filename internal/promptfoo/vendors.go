@@ -18,7 +18,13 @@ type provider struct {
 	defaults bool   // promptfoo sends temperature 0 and at most 1024 tokens by default
 	keyEnv   string // promptfoo's variable of the key, where it is not the vendor's first one
 	note     string
+	baseURL  string // for vendors that evalrun does not know by name
 }
+
+const (
+	compatible   = "openai-compatible"
+	notAProvider = "promptfoo has no such provider: it is taken for the server of that name at its usual address"
+)
 
 // providers has the prefixes of providers that are vendors' models.
 var providers = map[string]provider{
@@ -31,8 +37,41 @@ var providers = map[string]provider{
 	"docker": {kinds: "chat"}, "vercel": {},
 	"azure":       {kinds: "chat", defaults: true, keyEnv: "AZURE_API_KEY"},
 	"azureopenai": {vendor: "azure", kinds: "chat", defaults: true, keyEnv: "AZURE_API_KEY"},
+	"vertex":      {kinds: "chat"},
+	"vllm":        {kinds: "chat", defaults: true, note: notAProvider},
+	"lmstudio":    {kinds: "chat", defaults: true, note: notAProvider},
+	"llamafile":   {vendor: "llamacpp", kinds: "chat", defaults: true, note: notAProvider},
 	"github":      {defaults: true, note: "set GITHUB_MODELS_API_KEY to what GITHUB_TOKEN holds"},
 	"huggingface": {kinds: "chat text-generation", note: "set HUGGINGFACE_API_KEY to what HF_TOKEN holds"},
+}
+
+// addresses has the prefixes of providers with one address that speaks the protocol of OpenAI, each with the variable of its key.
+var addresses = map[string][2]string{
+	"abliteration": {"https://api.abliteration.ai/v1", "ABLIT_KEY"},
+	"ai21":         {"https://api.ai21.com/studio/v1", "AI21_API_KEY"},
+	"alibaba":      {dashScope, "DASHSCOPE_API_KEY"},
+	"alicloud":     {dashScope, "DASHSCOPE_API_KEY"},
+	"aliyun":       {dashScope, "DASHSCOPE_API_KEY"},
+	"atlascloud":   {"https://api.atlascloud.ai/v1", "ATLASCLOUD_API_KEY"},
+	"cometapi":     {"https://api.cometapi.com/v1", "COMETAPI_KEY"},
+	"dashscope":    {dashScope, "DASHSCOPE_API_KEY"},
+	"llamaapi":     {"https://api.llama.com/compat/v1", "LLAMA_API_KEY"},
+	"minimax":      {"https://api.minimax.io/v1", "MINIMAX_API_KEY"},
+	"novita":       {"https://api.novita.ai/openai/v1", "NOVITA_API_KEY"},
+	"nscale":       {"https://inference.api.nscale.com/v1", "NSCALE_SERVICE_TOKEN"},
+	"orcarouter":   {"https://api.orcarouter.ai/v1", "ORCAROUTER_API_KEY"},
+	"truefoundry":  {"https://llm-gateway.truefoundry.com", "TRUEFOUNDRY_API_KEY"},
+}
+
+const dashScope = "https://dashscope-intl.aliyuncs.com/compatible-mode/v1"
+
+// knownProvider returns what the importer knows of a prefix.
+func knownProvider(prefix string) (provider, bool) {
+	if at, ok := addresses[prefix]; ok {
+		return provider{vendor: compatible, kinds: "chat", defaults: true, baseURL: at[0], keyEnv: at[1]}, true
+	}
+	known, ok := providers[prefix]
+	return known, ok
 }
 
 // notModels are words after a vendor's prefix that mean something other than a chat model.
@@ -63,7 +102,7 @@ func placeOf(id string) vendorModel {
 	if prefix == "hf" {
 		prefix = "huggingface"
 	}
-	known, ok := providers[prefix]
+	known, ok := knownProvider(prefix)
 	kind, model, two := strings.Cut(rest, ":")
 	if !ok {
 		return vendorModel{
@@ -81,6 +120,9 @@ func placeOf(id string) vendorModel {
 		p.model = model
 	case slices.Contains(notModels, kind):
 		p.model, p.why = model, "`"+id+"` is not a chat with a model"
+	}
+	if prefix == "vertex" && !strings.Contains(p.model, "gemini") && p.why == "" {
+		p.why = "evalrun speaks to Gemini models of Vertex AI only; put a gateway in front, and name it in `baseUrl`"
 	}
 	return p
 }
@@ -112,6 +154,12 @@ func (p *vendorModel) block(address, key string) *mapping {
 		out.set("keyEnv", textValue(key))
 	}
 	return out
+}
+
+// olderServer reports whether a server may know max_tokens only, which promptfoo sends to every model that does not reason.
+func (p *vendorModel) olderServer(address string) bool {
+	return p.protocol == eval.OpenAI && p.of != nil && p.of.Name != "azure" && p.of.MaxTokensField == "" && !p.of.Owns(address) &&
+		!reasoning.matches(p.model)
 }
 
 func serviceName(prefix string) string {
@@ -199,7 +247,8 @@ func perMillion(price float64) string {
 func (c *converter) priceOf(model string) (input, out string, ok bool) {
 	p := c.own[model]
 	for _, l := range listed {
-		if regexp.MustCompile(l.model).MatchString(model) { // if the configuration has one of the prices, promptfoo takes the other from its list
+		if regexp.MustCompile(l.model).MatchString(model) {
+			// if the configuration has one of the prices, promptfoo takes the other from its list
 			p = [2]string{cmp.Or(p[0], l.input), cmp.Or(p[1], l.out)}
 			break
 		}
