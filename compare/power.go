@@ -190,6 +190,23 @@ func (t *means) enough(margin, alpha float64) (n int, chance float64) {
 	return n, t.again(n, margin, alpha, saidDraws)
 }
 
+// regressing is the number of units with which power reports a loss like that of these as regressed, and the exact chance of
+// that; 0 where units are more than one pair of answers, or too many.
+func (t *means) regressing(loss, margin, alpha float64) (n int, chance float64) {
+	if !t.whole() {
+		return 0, 0
+	}
+	flips := float64(t.up.gained+t.up.regressed) / float64(t.up.n)
+	chances := func(n int) float64 {
+		return stats.NewWorseTables(n, alpha).Without(stats.NewNotWorseTables(n, margin, alpha)).Probability(loss, flips)
+	}
+	n = fewest(0, len(t.d), mostUnits, func(n int) bool { return chances(n) >= power })
+	if n > mostUnits {
+		return 0, 0
+	}
+	return n, chances(n)
+}
+
 func (t *means) flips() float64 { return stats.Discordance(t.up.n, t.up.gained, t.up.regressed) }
 
 // largest is the largest size of a difference.

@@ -244,8 +244,8 @@ func advise(m *MetricComparison, a *ArmComparison, alpha float64) {
 	}
 }
 
-// adviseCases says how many more cases are needed, always with the condition. When the observed loss uses up the
-// margin, it names no number.
+// adviseCases says how many more cases are needed, always with the condition. When the observed loss uses up the margin, more cases
+// may show that it is one.
 func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 	loss := -m.Estimate
 	if m.Name == eval.MetricBlocked {
@@ -253,6 +253,15 @@ func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 	}
 	if loss >= *m.Margin {
 		m.Advice = fmt.Sprintf("the loss seen, %.3f, is not smaller than the margin: look at the cases that got worse", loss)
+		if m.sample == nil {
+			return
+		}
+		if need, chance := m.sample.regressing(loss, *m.Margin*cmp.Or(m.perMargin, 1), alpha); need > m.N {
+			m.Advice += fmt.Sprintf(
+				"; with about %d cases, decided on beforehand, a loss of this size is shown as regressed with a chance of %.0f %%",
+				need, 100*chance,
+			)
+		}
 		return
 	}
 	if m.sample == nil {

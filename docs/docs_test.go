@@ -51,12 +51,12 @@ func TestFindTakesAnyNameOfAPage(t *testing.T) {
 // The workflow that a page shows in full is the one to copy.
 func TestWorkflowInFullIsTheOneToCopy(t *testing.T) {
 	t.Parallel()
-	copied, err := os.ReadFile("../examples/ci/github/nightly.yml")
+	copied, err := os.ReadFile("../examples/ci/github/pull-request.yml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, want, _ := strings.Cut(string(copied), "\nname: ")
-	expect.Contains(t, "docs/how-to/github.md (examples/ci/github/nightly.yml)",
+	expect.Contains(t, "docs/how-to/github.md (examples/ci/github/pull-request.yml)",
 		Find("github").Text, "\nname: "+want+"```\n")
 }
 

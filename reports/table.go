@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -265,15 +266,28 @@ func pick(cells []string, arm, reason bool) []string {
 	return out
 }
 
-// firstReason is the reason of the first trial in a cell that did not pass.
-func (t *table) firstReason(cell journal.Row) string {
-	if journal.Fold(cell.Counts) == eval.Pass {
-		return ""
-	}
+// firstReason is why the first trial that did not pass did not; where all passed, it is what named scorers and judges gave the first.
+func (t *screen) firstReason(cell journal.Row) string {
+	passed := journal.Fold(cell.Counts) == eval.Pass
 	for r, err := range t.d.Read(cell) {
-		if err == nil && r.Outcome() != eval.Pass {
+		switch {
+		case err == nil && passed:
+			return namedScores(r.Scores)
+		case err == nil && r.Outcome() != eval.Pass:
 			return diag.CleanLine(text.Why(r))
 		}
 	}
 	return ""
+}
+
+// namedScores lists the values of scorers with a name, and of judges.
+func namedScores(scores []eval.Score) string {
+	var out []string
+	for i := range scores {
+		s := &scores[i]
+		if grade, ok := s.Grade.(eval.Graded); ok && (s.Name != "" || s.Judged != nil) {
+			out = append(out, fmt.Sprintf("%s %.3g", diag.CleanLine(cmp.Or(s.Name, s.Scorer)), grade.Value))
+		}
+	}
+	return strings.Join(out, ", ")
 }

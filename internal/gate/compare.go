@@ -217,7 +217,7 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 			Why:     "the arm is not in the baseline, which has " + strings.Join(p.others, ", "),
 		}
 	}
-	if b, h := p.base.Versions, p.head.Versions; len(b) > 0 && len(h) > 0 && !slices.Equal(b, h) {
+	if b, h := p.base.Versions, p.head.Versions; base != head && len(b) > 0 && len(h) > 0 && !slices.Equal(b, h) {
 		c.Warnings = append(c.Warnings, fmt.Sprintf(
 			"%s on %s: answers of %s are compared with answers of %s", p.head.Suite, p.head.Arm, strings.Join(h, ", "),
 			strings.Join(b, ", "),

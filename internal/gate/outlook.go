@@ -62,16 +62,15 @@ func Outlooks(c *Checks, suites []*suite.Suite) (out []ArmOutlook, whole []RunOu
 	rules := make([]*eval.BaselineRule, len(suites))
 	comparisons := 0
 	for i, one := range suites {
-		gate, _, err := c.gate(i, one)
+		rule, err := c.planned(i, one)
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		if gate == nil || gate.Baseline == nil || c.Options.NoBaseline() {
+		if rule == nil || c.Options.NoBaseline() {
 			continue
 		}
-		rule := gate.Baseline
 		var base map[string]*compare.Side
-		if other, isRun := rule.Against.(eval.BaseRun); isRun {
+		if other, isRun := rule.Against.(eval.BaseRun); isRun && other.Name != "" {
 			if base, err = c.plannedBase(other.Name, one.Name, rule.Estimand); err != nil { // all cases count
 				problems = append(
 					problems,
@@ -97,6 +96,22 @@ func Outlooks(c *Checks, suites []*suite.Suite) (out []ArmOutlook, whole []RunOu
 		}
 	}
 	return out, together(out), problems, nil
+}
+
+// planned is the comparison of a suite's gate, or that of a margin for which there is no baseline yet.
+func (c *Checks) planned(i int, s *suite.Suite) (*eval.BaselineRule, error) {
+	gate, _, err := c.gate(i, s)
+	if err != nil {
+		return nil, err
+	}
+	if gate != nil && gate.Baseline != nil {
+		return gate.Baseline, nil
+	}
+	rule, err := RuleOf(c.Options.Rule)
+	if rule != nil {
+		rule.Against = eval.BaseRun{}
+	}
+	return rule, err
 }
 
 // together multiplies the probabilities of arms. Arms that are compared with one arm of the run depend on its answers.
