@@ -31,7 +31,7 @@ var (
 		"Getenv": alone, "ProjectFound": alone,
 		"Reports": alone, // each session writes its own
 
-		"Suites": "keeps its suites", "ProjectFile": "keeps its project file",
+		"Suites": "keeps its suites", "ProjectFile": "keeps its project file", "ProgramsFrom": "--programs-from",
 		"Scorers": carried, "Executor": carried, "Trust": carried, "NoHistory": carried, "Reading": carried, "Listing": carried,
 		"Ledger.URL": carried, "Ledger.CA": carried, "Ledger.Wait": carried, "Ledger.None": carried, "Ledger.Lost": carried,
 
@@ -61,7 +61,7 @@ var (
 	rescored = map[string]string{
 		"Suites": alone, "Interleave": "--interleave", "GateOf": "--gate-of", "AcceptSuiteChanges": "--accept-suite-changes",
 		"Vars": "--var", "Repeats": "--repeats", "MaxTrials": "--max-trials", "Cases": "--case", "Tags": "--tag", "Arms": "--arm",
-		"Shard": "--shard", "Extend": "does not go with a rescore",
+		"Shard": "--shard", "Extend": "does not go with a rescore", "ProgramsFrom": "--programs-from",
 
 		"Rescore": alone, "Record": "leave out the options", "Replay": "leave out the options", "ReplayOr": "leave out the options",
 		"Answers": "leave out the options",

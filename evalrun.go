@@ -101,6 +101,9 @@ func (j *Job) Warnings() diag.List { return j.job.Diags }
 // WriteWarnings writes the warnings with their source lines, as the command does.
 func (j *Job) WriteWarnings(w io.Writer, color bool) error { return j.job.WriteProblems(w, color) }
 
+// KeepPrograms writes what the programs of the suites wrote into a folder, for Options.ProgramsFrom of another job.
+func (j *Job) KeepPrograms(dir string) error { return j.job.KeepPrograms(dir) }
+
 // Trials yields what would be sent, in the order of the suites. It sends nothing.
 func (j *Job) Trials(yield func(*eval.Trial) bool) {
 	for t := range j.job.Plan().Trials() {

@@ -49,6 +49,7 @@ func Run(ctx context.Context, j *Job) (*Result, error) {
 // scorers and hooks are those of the options alone. For a complete run it sends nothing and applies the gate again.
 func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 	options := o.settings()
+	options.RunPrograms, options.StopPrograms = true, ctx.Done() // a run with --no-content keeps nothing that they wrote
 	outputs, err := reports.ParseOutputs(o.Reports, options.In().Join)
 	if err != nil {
 		return nil, err

@@ -100,6 +100,10 @@ func (s *suiteTest) ask() {
 		s.t.Fatalf("the run directory cannot be made: %s", words(err))
 	}
 	s.load.Out = dir
+	s.load.ProgramsFrom = s.t.TempDir()
+	if err := s.job.KeepPrograms(s.load.ProgramsFrom); err != nil {
+		s.t.Fatalf("what the programs of the suite wrote cannot be kept: %s", err)
+	}
 	job, err := evalrun.Load(s.t.Context(), s.load) // again, since testing has chosen the subtests meanwhile
 	if err != nil {
 		s.t.Fatal(words(err))

@@ -21,6 +21,7 @@ import (
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/suite"
 )
 
 // Names in a pack.
@@ -29,6 +30,7 @@ const (
 	headName    = "head.json"
 	scriptName  = "emulator.yaml"
 	projectName = "project/evalrun.yaml"
+	programsDir = "programs" // what programs of the suites wrote
 )
 
 // ledgerVariable has the address of a ledger.
@@ -50,6 +52,7 @@ type packHead struct {
 	Vars     map[string]string `json:"vars,omitempty"`
 	Repeats  int               `json:"repeats,omitempty"`
 	Trials   int               `json:"maxTrials,omitempty"` // the most that the suites may have; 0 is the default
+	Programs bool              `json:"programs,omitempty"`  // some suite has programs that write prompts or cases
 	Ledger   bool              `json:"ledger,omitempty"`    // the coordinator uses a ledger, so workers need none
 }
 
@@ -57,6 +60,8 @@ type packHead struct {
 type packer struct {
 	mu    sync.Mutex
 	files map[string]map[string]bool // paths, by suite
+
+	written string // folder with what programs of the suites wrote; "" for none
 }
 
 func newPacker() *packer { return &packer{files: map[string]map[string]bool{}} }
@@ -69,6 +74,20 @@ func (p *packer) note(suite, file string) {
 		p.files[suite] = map[string]bool{}
 	}
 	p.files[suite][file] = true
+}
+
+// keepPrograms writes what the programs of a job's suites wrote into a temporary folder for the pack.
+func (p *packer) keepPrograms(job *evalrun.Job) (remove func(), err error) {
+	remove = func() {}
+	if !slices.ContainsFunc(job.Suites(), func(s *suite.Suite) bool { return s.Written() != nil }) {
+		return remove, nil
+	}
+	dir, remove, err := files.Scratch()
+	if err == nil {
+		p.written = dir
+		err = job.KeepPrograms(dir)
+	}
+	return remove, err
 }
 
 // zipped is an archive to which each file is added once.
@@ -105,6 +124,11 @@ func (p *packer) pack(o *evalrun.Options) ([]byte, error) {
 	}
 	if h.Project {
 		if err := z.add(projectName, o.ProjectFile); err != nil {
+			return nil, err
+		}
+	}
+	if h.Programs = p.written != ""; h.Programs {
+		if err := z.addAll(programsDir, p.written, "suites"); err != nil {
 			return nil, err
 		}
 	}

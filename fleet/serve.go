@@ -273,12 +273,20 @@ func (f *serving) run(ctx context.Context) (*evalrun.Result, error) {
 	if f.cfg.Resume == "" {
 		var err error
 		o.Reading = f.files.note
+		if f.resumed {
+			o.ProgramsFrom = f.dir
+		}
 		if job, err = evalrun.Load(ctx, o); err != nil {
 			return nil, err
 		}
 		if err := f.check(job); err != nil {
 			return nil, err
 		}
+		remove, err := f.files.keepPrograms(job)
+		if err != nil {
+			return nil, eval.Incomplete("the suites cannot be packed for workers: %w", err)
+		}
+		defer remove()
 	}
 	if err := f.start(); err != nil {
 		return nil, err
@@ -286,7 +294,7 @@ func (f *serving) run(ctx context.Context) (*evalrun.Result, error) {
 	var result *evalrun.Result
 	var err error
 	if f.resumed {
-		o.Suites = nil
+		o.Suites, o.ProgramsFrom = nil, ""
 		result, err = evalrun.Resume(ctx, f.dir, o)
 	} else {
 		result, err = evalrun.Run(ctx, job)

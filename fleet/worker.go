@@ -252,6 +252,9 @@ func (h *packHead) apply(o *evalrun.Options, dir string) error {
 		o.Ledger = evalrun.LedgerOptions{}
 		o.Getenv = without(ledgerVariable, o.Getenv)
 	}
+	if h.Programs {
+		o.ProgramsFrom = filepath.Join(dir, programsDir)
+	}
 	if h.Emulator != "" {
 		script := h.Emulator
 		if script != eval.DemoScript {

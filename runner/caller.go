@@ -25,6 +25,9 @@ type Caller struct {
 
 	// Scorers are custom kinds, in addition to the built-in ones.
 	Scorers []scorers.Kind
+	// ProgramsFrom is a run directory, or a folder of evalrun.Job.KeepPrograms, with what the programs of the suites wrote. They
+	// do not run then.
+	ProgramsFrom string
 	// Executor makes the attempts of calls, for example in other processes. nil: this process makes them.
 	Executor eval.Executor
 	Ledger   LedgerOptions

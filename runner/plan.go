@@ -32,6 +32,9 @@ type Filter struct {
 	Shard  eval.Shard // the zero Shard is everything
 }
 
+// Takes reports whether the globs of the filter select a case on an arm.
+func (f Filter) Takes(c *suite.Case, a suite.Arm) bool { return f.takes(c) && a.Matches(f.Arms) }
+
 func (f Filter) takes(c *suite.Case) bool {
 	if !f.Cases.Match(c.Name) {
 		return false

@@ -254,8 +254,8 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 		l.table.trials[arm] += c.Repeats
 		if arm.Prompt.generator == nil { // else writePrompts checks it
 			l.checkPrompt(c, arm)
-		} else {
-			l.unwritten++
+		} else if l.opts.Programs.takes(c, arm) {
+			l.unwritten.Prompts++
 		}
 		if len(c.Scorers) > 0 && len(c.ScorersFor(arm)) == 0 {
 			l.diags.Errorf(

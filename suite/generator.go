@@ -55,7 +55,8 @@ func generatorBlock() yaml.Block {
 // generator reads the key `program` of a prompt or a case. It is nil after a problem.
 func (l *loader) generator(m yaml.Map) *generator {
 	n := m.Get("program")
-	if l.refusesProgram(m.Key("program")) {
+	onlyKept := l.opts.Programs.onlyKept() // nothing is started, and the program need not be on this machine
+	if !onlyKept && l.refusesProgram(m.Key("program")) {
 		return nil
 	}
 	g := &generator{node: n, timeout: generatorTime, wrote: &l.outputs}
@@ -75,7 +76,7 @@ func (l *loader) generator(m yaml.Map) *generator {
 		}
 	})
 	finder := l.Suite
-	if l.opts.Programs.onlyKept() { // the program need not be on this machine
+	if onlyKept {
 		finder = nil
 	}
 	if g.command = finder.NewCommand(g.node, "program"); g.command == nil {
@@ -152,6 +153,12 @@ func (c *Case) promptInput(arm Arm) (input []byte, of outputKey) {
 
 // promptKeys make an object a prompt. An object without any of them is the text of the prompt.
 var promptKeys = []string{"system", "turns", "tools"}
+
+func (s *Suite) isWritten(c *Case, arm Arm) bool {
+	_, key := c.promptInput(arm)
+	_, ok := s.outputs.get(key)
+	return ok
+}
 
 // written returns the prompt that the program of an arm's prompt wrote for a case. It is nil after a problem.
 func (s *Suite) written(c *Case, arm Arm, diags *diag.List) *Prompt {

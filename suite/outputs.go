@@ -24,20 +24,33 @@ import (
 // Programs says where the output of programs that write prompts and cases comes from. The zero Programs runs none, and the suite is
 // incomplete then; see Suite.Missing.
 type Programs struct {
-	// Kept are the copies of a suite in a run directory, with the output that its programs had. Optional.
-	Kept fs.FS
-	// Run runs the programs whose output Kept does not have.
+	// Run runs the programs whose output Read has not found.
 	Run bool
+	// Takes selects the prompts that are written. nil: all.
+	Takes func(*Case, Arm) bool
 	// Keys are names of variables that hold keys. Programs do not get them.
 	Keys []string
 	// Stop ends the programs when it is closed. Optional.
 	Stop <-chan struct{}
+
+	kept    map[outputKey]string // nil without Read
+	problem error                // with Read
 }
 
-func (p *Programs) onlyKept() bool { return p.Kept != nil && !p.Run }
+// Read takes the output that a run directory has, from the copies of the suite in it.
+func (p *Programs) Read(copies fs.FS) {
+	p.kept = map[outputKey]string{}
+	if p.problem = readOutputs(copies, p.kept); p.problem != nil {
+		p.problem = fmt.Errorf("%s of the run cannot be read: %w", OutputsFile, p.problem)
+	}
+}
 
-// outputsFile is the name of the copy with the output of programs. No file of a suite has it.
-const outputsFile = ".programs.jsonl"
+func (p *Programs) onlyKept() bool { return p.kept != nil && !p.Run }
+
+func (p *Programs) takes(c *Case, arm Arm) bool { return p.Takes == nil || p.Takes(c, arm) }
+
+// OutputsFile is the name of the copy with the output of programs in a run directory. No file of a suite has it.
+const OutputsFile = ".programs.jsonl"
 
 // maxOutputs bounds the output of all programs of a suite together, in bytes.
 const maxOutputs = 256 << 20
@@ -61,16 +74,14 @@ type outputs struct {
 	size int // of used, in bytes
 }
 
-// output is a line of outputsFile.
+// output is a line of OutputsFile.
 type output struct {
 	outputKey
 	Output string `json:"output"`
 }
 
-// open reads the output in a run directory.
-func (o *outputs) open(copies fs.FS) error {
-	o.kept = map[outputKey]string{}
-	file, err := copies.Open(outputsFile)
+func readOutputs(copies fs.FS, to map[outputKey]string) error {
+	file, err := copies.Open(OutputsFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -85,9 +96,9 @@ func (o *outputs) open(copies fs.FS) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return fmt.Errorf("%s is damaged: %w", outputsFile, err)
+			return err
 		}
-		o.kept[one.outputKey] = one.Output
+		to[one.outputKey] = one.Output
 	}
 }
 
@@ -136,7 +147,7 @@ func (o *outputs) each(yield func(outputKey, string) bool) {
 	}
 }
 
-// file is the content of outputsFile; nil without output.
+// file is the content of OutputsFile; nil without output.
 func (o *outputs) file() []byte {
 	var out bytes.Buffer
 	for key, text := range o.each {
@@ -146,31 +157,53 @@ func (o *outputs) file() []byte {
 	return out.Bytes()
 }
 
-// openOutputs reads the output of programs that a run directory has.
-func (l *loader) openOutputs() {
-	if copies := l.opts.Programs.Kept; copies != nil {
-		if err := l.outputs.open(copies); err != nil {
-			l.diags.Errorf(diag.Pos{File: l.File}, "", "the output of the suite's programs cannot be read: %s", err)
-		}
-	}
-}
+// Written returns what the programs of the suite wrote, as a run directory keeps it; nil without programs.
+func (s *Suite) Written() []byte { return s.files.texts[OutputsFile] }
 
 // keepOutputs makes the output of programs a file of the suite, which goes into its copy and hash.
 func (s *Suite) keepOutputs() {
 	if data := s.outputs.file(); len(data) > 0 {
-		s.files.texts[outputsFile] = data
+		s.files.texts[OutputsFile] = data
 	}
 }
 
-// Unwritten returns how many prompts, of a case on an arm, come from programs that did not run.
-func (s *Suite) Unwritten() int { return s.unwritten }
+// Unwritten is what programs that did not run would have written.
+type Unwritten struct {
+	Prompts int // each for a case on an arm
+	Lists   int // of cases
+}
+
+// Unwritten returns what the suite lacks because its programs did not run.
+func (s *Suite) Unwritten() Unwritten { return s.unwritten }
+
+// Add adds what another suite lacks.
+func (u *Unwritten) Add(other Unwritten) {
+	u.Prompts += other.Prompts
+	u.Lists += other.Lists
+}
+
+func (u Unwritten) String() string {
+	prompts, lists := diag.Count(u.Prompts, "prompt"), diag.Count(u.Lists, "list")+" of cases"
+	switch {
+	case u.Lists == 0 && u.Prompts == 1, u.Prompts == 0 && u.Lists == 1:
+		return map[bool]string{true: prompts, false: lists}[u.Lists == 0] + " comes from a program"
+	case u.Lists == 0:
+		return prompts + " come from a program"
+	case u.Prompts == 0:
+		return lists + " come from programs"
+	}
+	return prompts + " and " + lists + " come from programs"
+}
+
+// ErrUnwritten is the error of Suite.Render for a prompt whose program did not run.
+var ErrUnwritten = errors.New("its program did not run")
 
 func hashOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
-// cellsOfPrograms yields each case on each arm whose prompt a program writes.
+// cellsOfPrograms yields each selected case on each arm whose prompt a program writes.
 func (s *Suite) cellsOfPrograms() iter.Seq2[*Case, Arm] {
 	return func(yield func(*Case, Arm) bool) {
 		if !slices.ContainsFunc(s.Prompts, func(p *Prompt) bool { return p.generator != nil }) {
@@ -178,7 +211,7 @@ func (s *Suite) cellsOfPrograms() iter.Seq2[*Case, Arm] {
 		}
 		for c := range s.Cases() {
 			for _, arm := range c.Arms {
-				if arm.Prompt.generator != nil && !yield(c, arm) {
+				if arm.Prompt.generator != nil && s.opts.Programs.takes(c, arm) && !yield(c, arm) {
 					return
 				}
 			}
@@ -189,18 +222,18 @@ func (s *Suite) cellsOfPrograms() iter.Seq2[*Case, Arm] {
 // writePrompts runs the programs that write prompts, once for each case and arm, and checks what they wrote.
 func (l *loader) writePrompts() {
 	with := &l.opts.Programs
-	if l.diags.HasErrors() || with.Kept == nil && !with.Run {
+	if l.diags.HasErrors() || with.kept == nil && !with.Run {
 		return
 	}
 	if with.Run && !l.runPrograms() {
 		return
 	}
-	l.unwritten = 0
+	l.unwritten.Prompts = 0
 	for c, arm := range l.cellsOfPrograms() {
-		if _, key := c.promptInput(arm); with.onlyKept() {
-			if _, ok := l.outputs.get(key); !ok { // the case is new in a rescore, and does not run
-				continue
-			}
+		_, key := c.promptInput(arm)
+		if _, ok := l.outputs.get(key); !ok {
+			l.unwritten.Prompts++
+			continue
 		}
 		l.checkPrompt(c, arm)
 		if p := l.written(c, arm, l.diags); p != nil {

@@ -47,8 +47,8 @@ type Suite struct {
 	metricNames metricNames
 	acceptedAt  map[string]diag.Pos // by key and pattern
 	needs       scorerNeeds
-	outputs     outputs  // of programs that write prompts
-	unwritten   int      // prompts of cases on arms that a program has not written
+	outputs     outputs // of programs that write prompts
+	unwritten   Unwritten
 	loading     *loading // nil after Load
 }
 
@@ -263,6 +263,9 @@ func (c *Case) Vars() eval.Dict { return c.vars }
 // Render makes the request of a case for an arm: contents, system text and tools. The error is a *diag.ListError. After a Load
 // without errors, it means that a file has changed since.
 func (s *Suite) Render(c *Case, arm Arm) (eval.Request, error) {
+	if arm.Prompt.generator != nil && !s.isWritten(c, arm) {
+		return eval.Request{}, ErrUnwritten
+	}
 	var diags diag.List
 	out, _ := s.rendered(c, arm, &diags, true)
 	return out, diags.Err()
@@ -348,7 +351,10 @@ func (s *Suite) load(root yaml.Node, diags *diag.List) {
 	s.loading = &loading{}
 	s.loading.budget.Grow(templateBase)
 	l := loader{Suite: s, diags: diags}
-	l.openOutputs()
+	s.outputs.kept = s.opts.Programs.kept
+	if err := s.opts.Programs.problem; err != nil {
+		diags.Errorf(diag.Pos{File: s.File}, "", "%s", err)
+	}
 	l.load(root)
 	l.writePrompts()
 	s.loading = nil

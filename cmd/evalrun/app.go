@@ -179,6 +179,17 @@ func (a *app) job(o *evalrun.Options) (*session.Job, error) {
 	return l.Settle()
 }
 
+// writtenJob is job after the programs that write prompts ran, if run says so, until ctx is done.
+func (a *app) writtenJob(ctx context.Context, o *evalrun.Options, run bool) (*session.Job, error) {
+	settings := a.settings(o)
+	settings.RunPrograms, settings.StopPrograms = run, ctx.Done()
+	l, err := a.loaded(session.Load(settings))
+	if err != nil {
+		return nil, err
+	}
+	return l.Settle()
+}
+
 // load reads suites, as Run does, and prints problems and warnings; a problem is an error.
 func (a *app) load(o *evalrun.Options) (*session.Loaded, error) {
 	return a.loaded(session.Load(a.settings(o)))

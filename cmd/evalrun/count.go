@@ -26,6 +26,7 @@ func (a *app) countCommand() *cobra.Command {
 	flags.Limits(cmd.Flags(), &o.Options)
 	flags.Select(cmd.Flags(), &o.Options)
 	flags.CompleteSelection(cmd)
+	flags.RunPrograms(cmd.Flags(), &o.runPrograms)
 	flags.JSON(cmd.Flags(), &o.json)
 	cmd.Flags().Lookup("json").Usage = "print JSON, one object a line"
 	flags.ConfigSuites(cmd, &o.Options)
@@ -33,7 +34,7 @@ func (a *app) countCommand() *cobra.Command {
 }
 
 func (a *app) count(ctx context.Context, o *planOptions) error {
-	j, err := a.job(&o.Options)
+	j, err := a.writtenJob(ctx, &o.Options, o.runPrograms)
 	if err != nil {
 		return err
 	}
@@ -66,6 +67,7 @@ func (a *app) count(ctx context.Context, o *planOptions) error {
 	if err != nil {
 		return eval.Incomplete("the tokens could not be counted: %w", err)
 	}
+	a.sayUnwritten(j)
 	if !o.json {
 		_, err = fmt.Fprintf(a.out, "%7d  in all, repeats included\n", total)
 	}

@@ -64,6 +64,7 @@ var fileWalks = map[string]string{
 	"run --config":                "run s.yaml --emulator --config @",
 	"run --emulator":              "run s.yaml --emulator=@",
 	"run --extend":                "run s.yaml --emulator --extend @",
+	"run --programs-from":         "run s.yaml --emulator --programs-from @",
 	"run --gate-of":               "run s.yaml --emulator --gate-of @",
 	"rescore --gate-of":           "rescore run --gate-of @",
 	"plan --gate-of":              "plan s.yaml --gate-of @",

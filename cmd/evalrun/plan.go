@@ -21,7 +21,7 @@ import (
 
 type planOptions struct {
 	evalrun.Options
-	count, json bool
+	count, json, runPrograms bool
 }
 
 func (a *app) planCommand() *cobra.Command {
@@ -40,13 +40,14 @@ func (a *app) planCommand() *cobra.Command {
 	flags.Baseline(cmd.Flags(), &o.Options)
 	flags.Race(cmd.Flags(), &o.Options)
 	cmd.Flags().BoolVar(&o.count, "count", false, "let the service count the tokens of the prompts (countTokens calls)")
+	flags.RunPrograms(cmd.Flags(), &o.runPrograms)
 	flags.JSON(cmd.Flags(), &o.json)
 	flags.ConfigSuites(cmd, &o.Options)
 	return cmd
 }
 
 func (a *app) showPlan(ctx context.Context, o *planOptions) error {
-	j, err := a.job(&o.Options)
+	j, err := a.writtenJob(ctx, &o.Options, o.runPrograms)
 	if err != nil {
 		return err
 	}
@@ -74,6 +75,9 @@ func (a *app) showPlan(ctx context.Context, o *planOptions) error {
 		return j.Nothing("")
 	}
 	f.Concurrency = j.AtOnce()
+	if lacking := j.UnwrittenNotice(); lacking != "" {
+		f.Problems = append(f.Problems, lacking)
+	}
 	if err := f.Outlooks(plan, a.runs.Dir, j); err != nil {
 		return err
 	}

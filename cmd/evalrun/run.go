@@ -21,7 +21,7 @@ import (
 type runOptions struct {
 	evalrun.Options
 	flags.LevelFlags
-	dryRun, open, watch bool
+	dryRun, open, watch, runPrograms bool
 }
 
 // checkRaced says how a metric is written, when one after --race was read as a suite.
@@ -57,7 +57,7 @@ func (a *app) runCommand() *cobra.Command {
 				}
 				return a.watch(cmd.Context(), o.Level())
 			case o.dryRun:
-				return a.dryRun(&o)
+				return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.dryRun(ctx, &o) })
 			}
 			a.watches(&o)
 			return a.run(cmd.Context(), o)
@@ -77,12 +77,14 @@ func (a *app) runCommand() *cobra.Command {
 	fs.BoolVar(&o.Cache, "cache", false, "keep answers in .evalrun/cache, and use those of earlier runs for equal requests")
 	fs.StringVar(&o.Answers, "answers", "", "score the answers in a JSON lines `FILE` that was made elsewhere, without a service")
 	fs.StringVar(&o.Extend, "extend", "", "continue the finished `RUN` with more repeats or new cases, and keep its answers")
+	fs.StringVar(&o.ProgramsFrom, "programs-from", "", "take what programs of the suites write from `RUN`, and run none of them")
 	flags.Untrusted(fs, &o.Options)
 	flags.Gate(fs, &o.Options)
 	flags.Baseline(fs, &o.Options)
 	flags.Race(fs, &o.Options)
 	flags.Failures(fs, &o.MaxFailures, "")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "print the rendered requests as JSON lines, and send nothing")
+	flags.RunPrograms(fs, &o.runPrograms)
 	fs.BoolVar(&o.open, "open", false, "open the HTML report in the browser after the run")
 	fs.BoolVar(&o.watch, "watch", false, "run again what a changed file affects, with cached answers for the rest; Ctrl-C ends it")
 	o.AddLevel(fs, verboseHelp)
@@ -246,8 +248,8 @@ func (a *app) ended(r *evalrun.Result, err error, o runOptions) error {
 	return exitWith(r.Exit)
 }
 
-func (a *app) dryRun(o *runOptions) error {
-	j, err := a.job(&o.Options)
+func (a *app) dryRun(ctx context.Context, o *runOptions) error {
+	j, err := a.writtenJob(ctx, &o.Options, o.runPrograms)
 	if err != nil {
 		return err
 	}
@@ -255,5 +257,14 @@ func (a *app) dryRun(o *runOptions) error {
 	if plan.Size() == 0 && !o.AllowEmpty {
 		return j.Nothing("; --allow-empty makes this no error")
 	}
-	return session.WriteRequests(a.out, j, plan)
+	err = session.WriteRequests(a.out, j, plan)
+	a.sayUnwritten(j)
+	return err
+}
+
+// sayUnwritten says what comes from programs that did not run.
+func (a *app) sayUnwritten(j *session.Job) {
+	if lacking := j.UnwrittenNotice(); lacking != "" {
+		fmt.Fprintf(a.err, "note: %s\n", lacking)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/session"
+	"github.com/evalrun/evalrun/suite"
 )
 
 func (a *app) validateCommand() *cobra.Command {
@@ -77,8 +78,12 @@ func (a *app) validate(f *evalrun.Options) error {
 		for c := range s.Outlines() {
 			trials += c.Repeats * len(c.Arms)
 		}
-		if _, err := fmt.Fprintf(a.out, "%s: ok: %s, %s, %s\n", diag.CleanLine(s.File),
-			diag.Count(s.CaseCount(), "case"), diag.Count(len(s.Arms()), "arm"), diag.Count(trials, "trial")); err != nil {
+		lacking := ""
+		if u := s.Unwritten(); u != (suite.Unwritten{}) {
+			lacking = "; " + u.String()
+		}
+		if _, err := fmt.Fprintf(a.out, "%s: ok: %s, %s, %s%s\n", diag.CleanLine(s.File), diag.Count(s.CaseCount(), "case"),
+			diag.Count(len(s.Arms()), "arm"), diag.Count(trials, "trial"), lacking); err != nil {
 			return err
 		}
 	}

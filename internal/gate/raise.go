@@ -115,7 +115,7 @@ func copiedPlan(d *journal.Document, sides []*compare.Side) *runner.Plan {
 		}
 		var problems diag.List
 		o.Expected = copies.FS()
-		o.Programs.Kept = o.Expected
+		o.Programs.Read(o.Expected)
 		suites = append(suites, suite.Load(o.Expected, filepath.Base(one.Copy), scorers.Builtin(), o, &problems))
 		if problems.HasErrors() {
 			return nil

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -55,7 +57,7 @@ func (l *Loaded) loadCopy(run string, i int, recorded *eval.RunSuite, opts suite
 	}
 	l.dirs = append(l.dirs, opts.Dir)
 	opts.Expected = files.FS(copies)
-	opts.Programs = suite.Programs{Kept: opts.Expected}
+	opts.Programs.Read(opts.Expected)
 	return l.take(l.Options.overFolder(copies, opts.Dir, recorded.File), filepath.Base(recorded.Copy), recorded.File, opts), nil
 }
 
@@ -86,16 +88,54 @@ type recordedRun struct {
 	dir string
 }
 
+// readPrograms finds the run that has what programs wrote, if there is one.
+func (f *Options) readPrograms() error {
+	name := cmp.Or(f.ProgramsFrom, f.Extend)
+	if name == "" || f.outputOf != nil {
+		return nil
+	}
+	dir := f.In().Path(name)
+	run, err := journal.Header(dir)
+	if _, lacks := os.Stat(filepath.Join(dir, "suites")); errors.Is(err, journal.ErrNoRun) && lacks == nil {
+		run, err = &eval.Run{}, nil // of KeepPrograms
+	}
+	switch {
+	case err == nil:
+		f.outputOf = &recordedRun{run, dir}
+	case f.ProgramsFrom == "": // openExtended says what is wrong with it
+	case errors.Is(err, journal.ErrNoRun):
+		return f.In().NoRun(name)
+	default:
+		return eval.BadInput("--programs-from: the run cannot be read: %w", err)
+	}
+	return nil
+}
+
+// takesCells returns a filter of the prompts that programs write; nil where the selection depends on all of them.
+func (f *Options) takesCells() func(*suite.Case, suite.Arm) bool {
+	if len(f.Cases)+len(f.Tags)+len(f.Arms) == 0 || f.FailedIn+f.ChangedSince != "" || f.Selected != nil {
+		return nil
+	}
+	return filterOf(f, nil).Takes
+}
+
 // programsOf says where the output of the programs of a suite comes from. folder is where runs copy that version of the suite.
 func (f *Options) programsOf(file string, folder func(int) string) suite.Programs {
 	out := f.outputs
 	if f.outputOf == nil {
 		return out
 	}
-	i := slices.IndexFunc(f.outputOf.Suites, func(s eval.RunSuite) bool { return filepath.Base(s.File) == filepath.Base(file) })
-	if copies, err := rundir.Copies(f.outputOf.dir, folder(max(0, i))); err == nil { // the run may have no output of programs
-		out.Kept = files.FS(copies)
+	i := slices.Index(f.Suites, file)
+	if recorded := f.outputOf.Suites; len(recorded) > 0 && (i >= len(recorded) || recorded[i].File != filepath.ToSlash(file)) {
+		at := slices.IndexFunc(recorded, func(s eval.RunSuite) bool { return filepath.Base(s.File) == filepath.Base(file) })
+		i = cmp.Or(max(0, at), i)
 	}
+	copies, err := rundir.Copies(f.outputOf.dir, folder(i))
+	if err != nil { // the run may have none
+		return out
+	}
+	defer copies.Close() //nolint:errcheck // it was only read
+	out.Read(files.FS(copies))
 	return out
 }
 
@@ -156,6 +196,21 @@ func (l *Loaded) SettleLike(d *journal.Document, doing string) (*Job, error) {
 		return nil, err
 	}
 	return j, nil
+}
+
+// KeepPrograms writes what the programs of the suites wrote into a folder, as run directories have it.
+func (r *inputs) KeepPrograms(dir string) error {
+	for i, s := range r.Suites {
+		to := filepath.Join(dir, filepath.FromSlash(copyDir(i)))
+		err := os.MkdirAll(to, 0o700)
+		if data := s.Written(); err == nil && len(data) > 0 {
+			err = os.WriteFile(filepath.Join(to, suite.OutputsFile), data, 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func copyDir(i int) string { return fmt.Sprintf("suites/%d/", i) }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"time"
 
@@ -137,7 +138,7 @@ func CountPrompts(
 ) (total int, err error) {
 	err = eachPrompt(ctx, plan, counter, func(t *runner.Planned, tokens int, _ bool) error {
 		total += tokens
-		if !t.First {
+		if !t.First || errors.Is(t.Problem, suite.ErrUnwritten) {
 			return nil
 		}
 		return report(PromptCount{
@@ -183,6 +184,9 @@ func eachPrompt(
 // countOne counts the prompt of a trial. In a live chat, each later turn sends the earlier ones again, with
 // the system text and the tools. It leaves out the replies between them, which are not known yet.
 func countOne(ctx context.Context, counter runner.TokenCounter, t *runner.Planned) (int, error) {
+	if errors.Is(t.Problem, suite.ErrUnwritten) {
+		return 0, nil
+	}
 	count := func(r eval.Request) (int, error) {
 		if counter == nil || !t.CanCountTokens() {
 			return wire.Request(&r), nil

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -111,6 +112,9 @@ func WriteRequests(w io.Writer, j *Job, plan *runner.Plan) error {
 		return err
 	}
 	for t := range plan.Trials() {
+		if errors.Is(t.Problem, suite.ErrUnwritten) {
+			continue
+		}
 		if !t.First {
 			last.Repeats++
 			continue

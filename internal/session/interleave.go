@@ -53,7 +53,7 @@ func (l *Loaded) loadEarlier(sources fs.FS, v versionOf, opts suite.Options) (*s
 	run := opts.Programs.Run
 	opts.Programs.Run = false
 	s, err := l.loadVersion(sources, v, opts)
-	if err == nil && run && s.Unwritten() > 0 {
+	if err == nil && run && s.Unwritten() != (suite.Unwritten{}) {
 		opts.Programs.Run = true
 		err = checkedOut(v.git, dir, func() error {
 			s, err = l.loadVersion(sources, v, opts)
@@ -162,7 +162,7 @@ func (r *Resumption) earlierAtStart(l *Loaded, i int, own bool, opts suite.Optio
 		git:   files.Git{Ref: cmp.Or(one.EarlierCommit, ref), Filtered: !r.Options.Untrusted},
 	}
 	opts.Expected = files.FS(copies)
-	opts.Programs.Kept = opts.Expected
+	opts.Programs.Read(opts.Expected)
 	files := files.Overlay{opts.Expected}
 	if own {
 		v.git.Dir = one.Dir

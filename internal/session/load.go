@@ -88,11 +88,23 @@ func Load(options Options) (*Loaded, error) {
 
 // loadFiles loads suites, and then, if they have no problems and RunPrograms is set, again with what their programs write.
 func loadFiles(options Options) (*Loaded, error) {
+	if err := options.readPrograms(); err != nil {
+		return nil, err
+	}
+	options.outputs.Takes = options.takesCells()
 	l, err := loadOnce(options)
-	if err != nil || !options.RunPrograms || options.outputOf != nil || l.Unwritten() == 0 || l.Diags.HasErrors() {
+	if err != nil || l.Unwritten() == (suite.Unwritten{}) || l.Diags.HasErrors() {
 		return l, err
 	}
-	options.outputs = suite.Programs{Run: true, Keys: l.KeyVariables(), Stop: options.StopPrograms}
+	switch {
+	case options.ProgramsFrom != "":
+		return nil, eval.BadInput(
+			"--programs-from %s: %s, and the run has not all of it: leave the flag out to run the programs", options.ProgramsFrom, l.Unwritten(),
+		)
+	case !options.RunPrograms || options.Rescore != "":
+		return l, nil
+	}
+	options.outputs.Run, options.outputs.Keys, options.outputs.Stop = true, l.KeyVariables(), options.StopPrograms
 	written, err := loadOnce(options)
 	if err == nil {
 		written.origins = l.origins
@@ -100,14 +112,22 @@ func loadFiles(options Options) (*Loaded, error) {
 	return written, err
 }
 
-// Unwritten returns how many prompts come from programs that did not run.
-func (r *inputs) Unwritten() (n int) {
+// Unwritten returns what the suites lack because their programs did not run.
+func (r *inputs) Unwritten() (all suite.Unwritten) {
 	for _, s := range r.Suites {
 		for _, version := range s.Versions() {
-			n += version.Unwritten()
+			all.Add(version.Unwritten())
 		}
 	}
-	return n
+	return all
+}
+
+// UnwrittenNotice says what comes from programs that did not run, and how to run them; "" when nothing does.
+func (r *inputs) UnwrittenNotice() string {
+	if u := r.Unwritten(); u != (suite.Unwritten{}) {
+		return u.String() + " that did not run; add --run-programs"
+	}
+	return ""
 }
 
 func loadOnce(options Options) (*Loaded, error) {

@@ -43,7 +43,8 @@ func chosenPerRun() []string {
 	return []string{
 		"case", "tag", "arm", "failedIn", "changedSince", "sample", "shard", "maxTrials", "var", "emulator", "answers", "untrusted",
 		"allow", "trust", "interleave", "noBaseline", "dryRun", "config", "noConfig", "service", "allowEnv",
-		"open", "watch", "color", "directory", "ledger", "ledgerCa", "ledgerWait", "extend", "gateOf", "acceptSuiteChanges", "json",
+		"open", "watch", "color", "directory", "ledger", "ledgerCa", "ledgerWait", "extend", "runPrograms", "programsFrom", "gateOf",
+		"acceptSuiteChanges", "json",
 	}
 }
 

@@ -36,6 +36,9 @@ func loadRescored(f Options) (*Loaded, error) {
 		return nil, eval.BadInput("%s differs from what the run %s began with, and a rescore keeps that: leave it out", flag, name)
 	}
 	f.Rescore = f.In().Path(name)
+	if f.ProgramsFrom != "" {
+		return nil, eval.BadInput("--programs-from: the run %s has what its programs wrote: leave it out", name)
+	}
 	f.outputOf = &recordedRun{run, f.Rescore}
 	kept := rescored{ownService: f.own(), given: f.Options, ownSuites: len(f.Suites) > 0, ledger: run.Ledger}
 	f.AllowEnv = slices.Concat(begun.AllowEnv, f.AllowEnv)

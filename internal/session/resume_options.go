@@ -115,6 +115,9 @@ func (r *Resumption) CheckSources() error {
 			"the run %s is of %s, and a resume keeps its suites: name no others, or begin another run", r.Dir, strings.Join(was, ", "),
 		)
 	}
+	if f.ProgramsFrom != "" {
+		return eval.BadInput("--programs-from: the run %s has what its programs wrote: leave it out, or begin another run", r.Dir)
+	}
 	if file := r.doc.Run.ProjectFile; f.ProjectFile != "" && f.In().Abs(f.ProjectFile) != file {
 		return eval.BadInput("the run %s keeps its project file (%s): leave %s out, or begin another run",
 			r.Dir, cmp.Or(file, "none"), f.ProjectFile)

@@ -195,6 +195,11 @@ func JSON(fs *pflag.FlagSet, p *bool) {
 	fs.Lookup("format").Hidden = true
 }
 
+// RunPrograms adds the flag that runs programs of a suite although nothing is sent.
+func RunPrograms(fs *pflag.FlagSet, p *bool) {
+	fs.BoolVar(p, "run-programs", false, "run the programs that write prompts, without which their prompts are left out")
+}
+
 // Untrusted adds the flags for suites whose authors must not choose where the key is sent.
 func Untrusted(fs *pflag.FlagSet, f *evalrun.Options) {
 	fs.BoolVar(
