@@ -212,7 +212,8 @@ func (s *suiteTest) reportCase(c *cell, repeats []*eval.Result, d *journal.Docum
 			t.Skip("not run: " + text)
 		case quarantine.Holds(d.Run.StartedAt):
 			t.Skip(
-				diag.CleanLine(fmt.Sprintf("in quarantine until %s (%s): %s", quarantine.Until, quarantine.Owner, quarantine.Reason)) + "\n" + text,
+				diag.CleanLine(fmt.Sprintf("in quarantine until %s (%s): %s", quarantine.Until, quarantine.Owner, quarantine.Reason)) +
+					"\n" + text,
 			)
 		case s.gate != nil && s.whole:
 			t.Log("does not pass, and the gate decides: " + text)

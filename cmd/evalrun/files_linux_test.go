@@ -94,7 +94,8 @@ func TestNamedFilesAreRegularAndBounded(t *testing.T) {
 	b.exits(0, "run", "s.yaml", "--emulator", "--out", "run", "-q")
 	b.exits(4, "run", "s.yaml", "--emulator", "--out", "cut", "--budget-calls", "2", "-q")
 	endless, err := os.Create(b.path("endless"))
-	expect.OK(t, err, endless.Truncate(1<<40), endless.Close(), syscall.Mkfifo(b.path("pipe"), 0o600), os.Symlink("/dev/zero", b.path("zero")))
+	expect.OK(t, err, endless.Truncate(1<<40), endless.Close())
+	expect.OK(t, syscall.Mkfifo(b.path("pipe"), 0o600), os.Symlink("/dev/zero", b.path("zero")))
 	b.named("comment run", "pipe", "GITHUB_EVENT_PATH")
 	for name, walk := range fileWalks {
 		_, flag, _ := strings.Cut(name, "--")

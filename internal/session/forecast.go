@@ -404,7 +404,8 @@ func (f *Forecast) budgets(l *suite.Limits, steps int) {
 		f.Problems = append(
 			f.Problems,
 			fmt.Sprintf(
-				"the budget of %s %s may be too small: up to %s are possible", text.Money(l.BudgetMoney), f.Currency, text.Money(f.MostCost),
+				"the budget of %s %s may be too small: up to %s are possible",
+				text.Money(l.BudgetMoney), f.Currency, text.Money(f.MostCost),
 			),
 		)
 	}

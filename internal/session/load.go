@@ -99,7 +99,8 @@ func loadFiles(options Options) (*Loaded, error) {
 	switch {
 	case options.ProgramsFrom != "":
 		return nil, eval.BadInput(
-			"--programs-from %s: %s, and the run has not all of it: leave the flag out to run the programs", options.ProgramsFrom, l.Unwritten(),
+			"--programs-from %s: %s, and the run has not all of it: leave the flag out to run the programs",
+			options.ProgramsFrom, l.Unwritten(),
 		)
 	case !options.RunPrograms || options.Rescore != "":
 		return l, nil
