@@ -312,8 +312,8 @@ func (f *serving) check(job *evalrun.Job) error {
 		for _, t := range s.Targets {
 			if p, ok := t.Of.(*suite.Program); ok && p.Workspace != "" {
 				return eval.BadInput(
-					"%s: the program of the target `%s` works in a copy of the workspace %s, which its scorers look at on another machine: "+
-						"run it with `evalrun run`", s.File, t.Name, p.Workspace,
+					"%s: the program of the target `%s` works in a copy of the workspace %s, which its scorers look at "+
+						"on another machine: run it with `evalrun run`", s.File, t.Name, p.Workspace,
 				)
 			}
 		}
