@@ -3,6 +3,7 @@ package promptfoo
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -56,6 +57,9 @@ var assertKeys = []string{
 	"threshold",
 	"value",
 }
+
+// setKeys are keys of sets of assertions.
+var setKeys = []string{"assert", "config", "metric", "threshold", "type", "weight"}
 
 func (c *converter) assertions(to *sequence, s src, sc *scope) {
 	for _, item := range s.items() {
@@ -146,6 +150,7 @@ func (c *converter) assertion(to *sequence, a src, sc *scope) {
 // lostAssertion makes the trial an error, unless the assertion only shows a score: without a counterpart nothing may pass.
 func (c *converter) lostAssertion(to *sequence, a src, sc *scope, why string) {
 	kind := a.get("type")
+	a.strangers(map[bool][]string{true: setKeys, false: append(assertKeys, "type")}[kind.text() == "assert-set"]...)
 	kind.todo("%s", why)
 	if w, ok := number(a.get("weight")); ok && w == 0 && !sc.nested {
 		a.todo("%s", why)
@@ -242,7 +247,7 @@ func (c *converter) assertionSet(to *sequence, a src, sc *scope) {
 	c.nameAndWeight(m, a, sc)
 	a.get("type").ok("as `all` or `any`")
 	a.get("threshold").ok("as `all` or `any`")
-	a.rest("config")
+	a.rest(setKeys...)
 	a.ok("as `all` or `any`")
 	to.add(m, comments...)
 }
@@ -371,8 +376,8 @@ func (c *converter) converted(a assertion) (*scorer, string) {
 	kind, known := assertionKinds()[a.base]
 	lost := lostIn(changes)
 	switch ofTargets := c.targetChanges(); {
-	case !known:
-		return nil, "a type without a counterpart"
+	case !known || a.not && special(a.base):
+		return nil, unknownType(a.base)
 	case kind.scorer == nil && cmp.Or(kind.lost, lost) != "":
 		return nil, cmp.Or(kind.lost, lost)
 	case kind.code:
@@ -389,6 +394,22 @@ func (c *converter) converted(a assertion) (*scorer, string) {
 		return nil, cmp.Or(lost, "code changes the answer before, which is only possible before checks that a shim has")
 	}
 	return made, todo
+}
+
+// special reports whether a type takes no not-, and no cell of a table.
+func special(kind string) bool {
+	return slices.Contains([]string{"select-best", "max-score", "human"}, kind)
+}
+
+func unknownType(kind string) string {
+	if strings.HasPrefix(kind, "promptfoo:") {
+		return "promptfoo grades it with a model of its own; write a `judge`"
+	}
+	why := "promptfoo knows no such type"
+	if near := diag.Nearest(kind, slices.Collect(maps.Keys(assertionKinds())), 1); len(near) > 0 {
+		why += fmt.Sprintf("; did you mean `%s`?", near[0])
+	}
+	return why
 }
 
 // lostIn is why one of the changes has no counterpart, "" if all have one.

@@ -12,8 +12,9 @@ import (
 func asserted(t testing.TB, assertion string) (w written, scorers string) {
 	t.Helper()
 	w = convert(t, map[string]string{
-		configName: "prompts: ['{{q}}']\nproviders: [echo]\ntests:\n  - vars: {q: x, context: given}\n    assert:\n      - " + assertion + "\n",
-		"code.js":  "module.exports = () => true\n",
+		configName: "prompts: ['{{q}}']\nproviders: [echo]\ntests:\n  - vars: {q: x, context: given}\n" +
+			"    assert:\n      - " + assertion + "\n",
+		"code.js": "module.exports = () => true\n",
 	})
 	_, scorers, found := strings.Cut(w.suite, "    vars: {q: x, context: given}\n")
 	if !found {
@@ -98,7 +99,7 @@ func TestAnAssertionWithoutACounterpartSaysWhy(t *testing.T) {
 		`{type: moderation}`:                    "`moderation`: moderation of other services is not called",
 		`{type: perplexity}`:                    "`perplexity`: log probabilities are not read",
 		`{type: is-sql}`:                        "`is-sql`: an `exec` scorer can parse it",
-		`{type: "שלום", value: x}`:              "`שלום`: a type without a counterpart",
+		`{type: "שלום", value: x}`:              "`שלום`: promptfoo knows no such type",
 		`{value: x}`:                            "an assertion without a type",
 		`just a text`:                           "expected an assertion",
 		`5`:                                     "expected an assertion",
@@ -122,7 +123,8 @@ func TestTextsOfAssertionsAreNeverTakenForTemplates(t *testing.T) {
 	t.Parallel()
 	for _, text := range hostile.Strings() {
 		if strings.TrimSpace(text) == "" || strings.ToValidUTF8(text, "") != text || strings.ContainsAny(text, "\x00\r\ufeff") ||
-			strings.Contains(text, "{{") || strings.Contains(text, "{%") || strings.Contains(text, "{#") || strings.HasPrefix(text, "file://") {
+			strings.Contains(text, "{{") || strings.Contains(text, "{%") || strings.Contains(text, "{#") ||
+			strings.HasPrefix(text, "file://") {
 			continue
 		}
 		config := "prompts: [hello]\nproviders: [echo]\ntests: [{assert: [{type: contains, value: " + quoted(text) + "}]}]\n"

@@ -85,7 +85,6 @@ func (c *converter) at(n yaml.Node) src { return src{n, "", "", c.fates} }
 // configKeys are keys of a configuration that no reader handles.
 var configKeys = []string{
 	"env", "extensions", "metadata", "nunjucksFilters", "outputPath", "redteam", "sharing", "tracing", "writeLatestResults", "$schema",
-	"assertionTemplates",
 }
 
 func (c *converter) config(top src) {
@@ -100,8 +99,8 @@ func (c *converter) config(top src) {
 		c.oneTest()
 	}
 	c.derived(top.get("derivedMetrics"))
-	c.options(top.get("evaluateOptions"))
-	c.options(top.get("commandLineOptions"))
+	c.options(top.get("evaluateOptions"), evaluateOptions)
+	c.options(top.get("commandLineOptions"), commandLineOptions)
 	c.environment(top.get("env"))
 	c.setApart(top)
 	top.rest(configKeys...)
@@ -138,6 +137,8 @@ func cut(s string, most int) string {
 // apart has the top-level keys without a counterpart, with the reason.
 var apart = map[string]string{
 	"redteam":         "evalrun generates no attacks; export generated ones as `tests` and import those",
+	"plugins":         "evalrun generates no attacks",
+	"strategies":      "evalrun generates no attacks",
 	"extensions":      "an import runs no hooks; set things up before `evalrun run`",
 	"nunjucksFilters": "templates have a fixed set of functions; compute such values into variables",
 	"tracing":         "evalrun sends a traceparent with every attempt; spans are not collected",

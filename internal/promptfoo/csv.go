@@ -290,7 +290,7 @@ func filledIn(text string, cells map[string]string) string {
 }
 
 // inCell matches an assertion in a cell: not-, type, (threshold): value.
-var inCell = pattern{expression: `(?s)^(not-)?([a-z][a-z0-9-]*)(?:\((\d+(?:\.\d+)?)\))?(?::(.*))?$`}
+var inCell = pattern{expression: `(?s)^(not-)?(trajectory:[a-z-]+|[a-z][a-z0-9-]*)(?:\((\d+(?:\.\d+)?)\))?(?::(.*))?$`}
 
 // withThreshold lists types whose threshold is 0.75 if the cell has none.
 var withThreshold = []string{
@@ -381,5 +381,5 @@ func (c *converter) lineTests(s src, name string) {
 
 func hasKind(name string) bool {
 	_, known := assertionKinds()[name]
-	return known
+	return known && !special(name)
 }

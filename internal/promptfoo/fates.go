@@ -175,13 +175,21 @@ var commonKeys = []string{
 // rest sets the status of keys that no reader handled. Known keys of promptfoo are not expressible; other
 // keys are ignored by promptfoo itself.
 func (s src) rest(known ...string) {
+	s.strangers(known...)
+	for _, e := range s.entries() {
+		if !e.seen() {
+			e.todo("a suite has nothing for it")
+		}
+	}
+}
+
+// strangers sets the status of keys that no reader handled and that promptfoo does not know.
+func (s src) strangers(known ...string) {
 	for _, e := range s.entries() {
 		switch {
-		case e.seen():
+		case e.seen() || slices.Contains(known, e.key):
 		case e.key == "$ref": // promptfoo resolves references everywhere
 			e.todo("write out what it refers to")
-		case slices.Contains(known, e.key):
-			e.todo("a suite has nothing for it")
 		default:
 			note := "promptfoo has no such key here"
 			if near := diag.Nearest(e.key, slices.Concat(known, commonKeys), 1); len(near) > 0 {

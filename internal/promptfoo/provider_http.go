@@ -386,6 +386,8 @@ func (c *converter) response(t *target, block *mapping, config src) {
 	if s.IsZero() {
 		s = config.get("responseParser")
 	}
+	config.get("responseParser").ok("unless `transformResponse` takes its place")
+	config.get("useHttps").ok("of a raw request")
 	path, ok := responsePath(s.text())
 	switch {
 	case s.IsZero():

@@ -20,7 +20,8 @@ func (c *converter) model(t *target, id string) {
 		t.lose(p.why)
 	}
 	g := &generation{config: &mapping{}, extra: &mapping{}, protocol: p.protocol, vendor: p.name}
-	if p.defaults && p.protocol == eval.OpenAI && p.name != "azure" && p.name != "azureopenai" {
+	if more, is := chatProviders[p.name]; is && p.protocol == eval.OpenAI {
+		g.sent = append(strings.Fields(more), chatKeys...)
 		g.unsent = map[bool][]string{true: {"max_tokens", "temperature"}, false: {"max_completion_tokens"}}[reasoning.matches(p.model)]
 	}
 	c.generation(t, g, config)
@@ -192,7 +193,23 @@ type generation struct {
 	safety   yamlValue
 	protocol eval.ProtocolName
 	vendor   string
+	sent     []string // the only keys that promptfoo sends to this provider; nil if they are not known
 	unsent   []string // keys that promptfoo does not send to this model
+}
+
+// sends reports whether promptfoo sends a setting.
+func (g *generation) sends(key, as string) bool {
+	return !slices.Contains(unsent[g.protocol], as) && !slices.Contains(g.unsent, key) && (g.sent == nil || slices.Contains(g.sent, key))
+}
+
+// chatKeys are the settings that promptfoo sends in chat completions.
+var chatKeys = strings.Fields("temperature max_tokens max_completion_tokens top_p seed presence_penalty frequency_penalty stop " +
+	"reasoning_effort reasoning service_tier user store metadata verbosity prompt_cache_key prompt_cache_retention")
+
+// chatProviders send the settings of chatKeys, and these.
+var chatProviders = map[string]string{
+	"openai": "", "deepseek": "", "github": "", "aimlapi": "", "litellm": "", "xai": "search_parameters",
+	"openrouter": "transforms models route provider", "groq": "reasoning_format include_reasoning",
 }
 
 // renamed maps keys of `config` to `generationConfig`.
@@ -215,10 +232,10 @@ var toExtra = []string{
 func (c *converter) generation(t *target, g *generation, config src) {
 	for _, e := range config.entries() {
 		switch as := renamed[e.key]; {
+		case (as != "" || slices.Contains(toExtra, e.key)) && !g.sends(e.key, as):
+			e.ignored("promptfoo does not send it to this model")
 		case as == "topK" && g.protocol == eval.OpenAI:
 			g.pass(e)
-		case slices.Contains(unsent[g.protocol], as), slices.Contains(g.unsent, e.key):
-			e.ignored("promptfoo does not send it to this model")
 		case as != "":
 			g.put(e, as)
 		case slices.Contains(toExtra, e.key):

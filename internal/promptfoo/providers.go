@@ -81,9 +81,12 @@ func (c *converter) addTargets(out *mapping) {
 
 // providers reads `providers` or its synonym `targets`.
 func (c *converter) providers(top src) {
-	s := top.get("providers")
-	if s.IsZero() {
-		s = top.get("targets")
+	s := top.get("targets")
+	if s.IsZero() || s.IsNull() {
+		s = top.get("providers")
+	} else {
+		s.ok("as `targets`")
+		top.get("providers").ignored("`targets` takes their place")
 	}
 	if s.IsMapping() && s.get("id").IsZero() {
 		s.ok("as `targets`")

@@ -13,29 +13,50 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-func (c *converter) options(s src) {
-	c.limit(s.get("maxConcurrency"), "concurrency", func(n float64) yamlValue { return integer(max(1, int(n))) })
-	c.limit(s.get("timeoutMs"), "timeout", func(n float64) yamlValue { return literal(duration(n)) })
-	if e := s.get("maxEvalTimeMs"); !e.IsZero() {
-		if n, ok := number(e); ok && n > 0 {
-			c.limits.set("budget", one("time", literal(duration(n))))
+// Options of the two blocks that promptfoo knows.
+var (
+	evaluateOptions = []string{
+		"cache", "delay", "filterRange", "generateSuggestions", "interactiveProviders", "isRedteam", "maxConcurrency", "maxEvalTimeMs",
+		"progressCallback", "repeat", "showProgressBar", "silent", "suggestionsCount", "timeoutMs",
+	}
+	commandLineOptions = []string{
+		"assertions", "cache", "config", "delay", "description", "envPath", "extension", "filterErrorsOnly", "filterFailing",
+		"filterFailingOnly", "filterFirstN", "filterMetadata", "filterPattern", "filterPrompts", "filterProviders", "filterRange",
+		"filterSample", "filterSampleSeed", "filterTargets", "generateSuggestions", "grader", "maxConcurrency", "modelOutputs", "noShare",
+		"output", "progressBar", "promptPrefix", "promptSuffix", "prompts", "providers", "repeat", "retryErrors", "share",
+		"suggestionsCount", "table", "tableCellMaxLength", "tags", "tests", "var", "vars", "verbose", "watch", "write",
+	}
+)
+
+// options reads a block of options, of which promptfoo knows those in a list.
+func (c *converter) options(s src, known []string) {
+	for _, e := range s.entries() {
+		if why := asFlags[e.key]; slices.Contains(known, e.key) && why != "" {
+			e.differs("%s", why)
+		} else if slices.Contains(known, e.key) {
+			c.option(e)
 		}
-		e.ok("as `limits.budget.time`")
 	}
-	if e := s.get("delay"); !e.IsZero() {
-		c.delay(e)
-	}
-	if e := s.get("repeat"); !e.IsZero() {
-		if n, ok := number(e); ok && n >= 1 {
+	s.ok("")
+	s.rest(known...)
+}
+
+func (c *converter) option(e keyed) {
+	switch e.key {
+	case "maxConcurrency":
+		c.limit(e.src, "concurrency", func(n float64) yamlValue { return integer(max(1, int(n))) })
+	case "timeoutMs":
+		c.limit(e.src, "timeout", func(n float64) yamlValue { return literal(duration(n)) })
+	case "maxEvalTimeMs":
+		c.limit(e.src, "budget", func(n float64) yamlValue { return one("time", literal(duration(n))) })
+	case "delay":
+		c.delay(e.src)
+	case "repeat":
+		if n, ok := number(e.src); ok && n >= 1 {
 			c.defaults.repeats = int(n)
 		}
 		e.ok("as `defaults.repeats`")
 	}
-	for key, why := range asFlags {
-		s.get(key).differs("%s", why)
-	}
-	s.ok("")
-	s.rest(otherOptions...)
 }
 
 // asFlags has options whose counterpart is a flag.
@@ -57,18 +78,11 @@ var asFlags = map[string]string{
 	"tableCellMaxLength": "the table fits the terminal",
 }
 
-// otherOptions are known to promptfoo and have no counterpart.
-var otherOptions = []string{
-	"generateSuggestions", "suggestionsCount", "interactiveProviders", "isRedteam", "silent", "filterRange", "envFile",
-	"envPath", "vars", "promptPrefix", "promptSuffix", "grader", "modelOutputs", "watch", "filterProviders",
-	"filterTargets", "filterPrompts", "filterErrorsOnly", "prompts", "providers", "config", "assertions", "tests",
-	"var", "description", "remote", "resume", "retryErrors", "extension",
-}
-
 // limit sets a limit once: the first block that has it counts.
 func (c *converter) limit(s src, key string, value func(float64) yamlValue) {
 	n, ok := number(s)
-	if s.IsZero() || !ok {
+	if !ok || n <= 0 {
+		s.todo("expected a number above 0")
 		return
 	}
 	if c.limits.get(key) == nil {
@@ -112,6 +126,7 @@ var formula = pattern{expression: `^[\w\s.+*/()-]+$`}
 func (c *converter) derived(s src) {
 	s.listed("as `metrics`")
 	for _, item := range s.items() {
+		item.strangers("name", "value")
 		name, value := item.get("name"), item.get("value")
 		as := plainName(name.text(), "metric", func(n string) bool { return c.metrics.get(n) != nil })
 		if !formula.matches(value.text()) {

@@ -405,6 +405,9 @@ func (c *converter) oneTest() {
 
 // scenarios makes tests for each of several sets of variables.
 func (c *converter) scenarios(s src) {
+	if s.IsMapping() {
+		s.ok("as `cases`")
+	}
 	s.listed("as `cases`")
 	for _, item := range s.items() {
 		item = c.resolved(item)
@@ -448,7 +451,7 @@ func (c *converter) scenarios(s src) {
 // scenario notes the keys of a scenario's data that would change its tests and have no counterpart.
 func (c *converter) scenario(data src) {
 	data.ok("in each of its tests")
-	checks := []string{"assert", "options", "threshold"}
+	checks := []string{"assert", "options", "threshold", "providerOutput", "assertScoringFunction"}
 	data.rest(slices.Concat(testKeys, checks, []string{"metadata", "description"})...)
 	for _, key := range append(checks, testKeys...) {
 		if of := data.get(key); of.why() != nil {

@@ -271,8 +271,8 @@ func (c *converter) testOptions(s src) (o options) {
 	s.get("disableDefaultAsserts").ok("as `inheritScorers: false`")
 	if n, ok := number(s.get("repeat")); ok {
 		o.repeats = int(n)
-		s.get("repeat").ok("as `repeats`")
 	}
+	s.get("repeat").ok("as `repeats`")
 	for key, to := range map[string]*string{"prefix": &o.prefix, "suffix": &o.suffix} {
 		if a := s.get(key); !c.affix(a, to) {
 			o.lost = append(o.lost, "`"+key+"`: "+a.note())
