@@ -55,7 +55,7 @@ func (t *screen) caseNames(rows []journal.Row, wanted Wanted) {
 		note := ""
 		if counts.Total() > 1 {
 			note = " (" + tally(counts) + ")"
-		} else if scores := t.firstReason(row); outcome == eval.Pass && scores != "" {
+		} else if scores := t.firstScores(row); scores != "" {
 			note = "  " + scores
 		}
 		t.line(" %s %s%s", t.paint(text.ToneOf(outcome), fmt.Sprintf("%-5s", outcome)), diag.CleanLine(row.Case), note)

@@ -267,14 +267,23 @@ func pick(cells []string, arm, reason bool) []string {
 }
 
 // firstReason is why the first trial that did not pass did not; where all passed, it is what named scorers and judges gave the first.
-func (t *screen) firstReason(cell journal.Row) string {
-	passed := journal.Fold(cell.Counts) == eval.Pass
+func (t *table) firstReason(cell journal.Row) string {
+	if journal.Fold(cell.Counts) == eval.Pass {
+		return t.firstScores(cell)
+	}
 	for r, err := range t.d.Read(cell) {
-		switch {
-		case err == nil && passed:
-			return namedScores(r.Scores)
-		case err == nil && r.Outcome() != eval.Pass:
+		if err == nil && r.Outcome() != eval.Pass {
 			return diag.CleanLine(text.Why(r))
+		}
+	}
+	return ""
+}
+
+// firstScores is what named scorers and judges gave the first trial.
+func (t *screen) firstScores(cell journal.Row) string {
+	for r, err := range t.d.Read(cell) {
+		if err == nil {
+			return namedScores(r.Scores)
 		}
 	}
 	return ""

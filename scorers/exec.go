@@ -21,7 +21,7 @@ import (
 func execKind() Kind {
 	return Kind{
 		Name: "exec", Version: 2, Summary: "a program of your own scores the answer",
-		Doc: "Takes a list of the program and its arguments, the program alone, or `{command, args, timeout, env}`. " +
+		Doc: "Takes a list of the program and its arguments, the program alone, or `{command, args, timeout, env, result, verifier}`. " +
 			"`./check.sh` is an executable file of the suite's folder; a name without a slash, such as `python3`, is " +
 			"looked up in PATH. There is no shell. The program runs in the suite's folder, once for each answer.\n\n" +
 			"- Standard input is a JSON object that begins with `version` (1) and `answer`, the candidate's text. " +
@@ -32,7 +32,12 @@ func execKind() Kind {
 			"- It must end with exit status 0 within `timeout` (10s; at most 10m) and write at most 1 MiB. Everything " +
 			"else makes the trial an error of kind `scorer`.\n" +
 			"- Its environment has no keys and no variables of evalrun (EVALRUN_...). `env` adds names with values, or " +
-			"lists private variables to pass on.\n\n" +
+			"lists private variables to pass on.\n" +
+			"- `result: exit` takes the exit status instead: 0 passes, 1 fails, and any other one, or a signal, is unscored. " +
+			"`result: {junit: report.xml}` takes the share of the tests in that file that pass; all must, or a `threshold` decides. The " +
+			"last lines and the tests that failed are the reason, and the output may have 16 MiB.\n" +
+			"- `verifier: tests` is a folder of the suite's folder. The program runs in a copy of the workspace that an agent left, with " +
+			"this folder over it and without links that lead out of it. A file that the command names is the verifier's or the suite's.\n\n" +
 			"The files of the suite's folder that the command names are a part of the scorer. With `--untrusted` it " +
 			"needs `--allow program`.",
 		Example: "- exec: {command: [./check.sh, --strict], timeout: 5s}", takes: yaml.Either(texts(), execKeys().Shape()), compile: compileExec,
@@ -92,6 +97,9 @@ type execScorer struct {
 	command     files.Invocation
 	hidden      *wire.Secrets // values that the program gets and reasons must not show
 	args        json.RawMessage
+	result      string // resultJSON, resultExit, or "" when report counts
+	report      string // the JUnit file that the program writes
+	verifier    verifier
 }
 
 func execKeys() yaml.Block {
@@ -106,6 +114,17 @@ func execKeys() yaml.Block {
 				Is:   yaml.Either(yaml.MapShape(yaml.Text), yaml.List(yaml.Text)),
 				Doc:  "Variables of its environment, or names of private variables that it gets nevertheless.",
 			},
+			{
+				Name: "result",
+				Is: yaml.Either(yaml.Word(resultJSON, resultExit), yaml.Block{
+					Need: []string{"junit"}, Keys: []yaml.Key{{Name: "junit", Is: yaml.Text, Doc: "The report's file, such as report.xml."}},
+				}.Shape()),
+				Doc: "Where the result is: in what it prints (json), in its exit status (exit), or in the report of its tests.",
+			},
+			{
+				Name: "verifier", Is: yaml.Text,
+				Doc: "A folder of the suite's folder. It is copied over a copy of the workspace, in which the program then runs.",
+			},
 		},
 	}
 }
@@ -117,7 +136,9 @@ func compileExec(a args) AnswerScorer {
 			return nil
 		}
 	}
-	x := execScorer{command: files.Invocation{Timeout: suite.CommandTime(yaml.Node{})}, hidden: wire.NewSecrets()}
+	x := execScorer{
+		command: files.Invocation{Timeout: suite.CommandTime(yaml.Node{})}, hidden: wire.NewSecrets(), result: resultJSON,
+	}
 	command := a.Args
 	if a.Args.IsMapping() {
 		m := a.Args.Map(execKeys().Names()...)
@@ -133,7 +154,14 @@ func compileExec(a args) AnswerScorer {
 	}
 	x.shown, x.command.Args, x.command.Dir = c.Words[0], c.Words[1:], c.Dir
 	x.path, x.gone = c.Path, c.Gone
-	a.needs.Programs = append(a.needs.Programs, c.Identity)
+	if x.verifier.name != "" {
+		x.command.Args = x.verifier.found(x.command.Args)
+	}
+	identity := c.Identity
+	if x.verifier.name != "" {
+		identity += " " + x.verifier.digest
+	}
+	a.needs.Programs = append(a.needs.Programs, identity)
 	return x
 }
 
@@ -143,6 +171,10 @@ func (x *execScorer) read(m yaml.Map, s *suite.Suite) {
 		x.args = v.JSON(nil)
 	}
 	x.command.Timeout = suite.CommandTime(m.Get("timeout"))
+	if v := m.Get("result"); !v.IsZero() {
+		x.result, x.report = readResult(v)
+	}
+	x.verifier = readVerifier(m.Get("verifier"), s)
 	if v := m.Get("env"); v.IsSequence() {
 		x.command.Pass = s.PassedVariables(v)
 		x.hidden = wire.OfVariables(x.command.Pass)
@@ -184,14 +216,42 @@ func (x execScorer) Score(a *Answer) Finding {
 	if a.Context != nil {
 		command.Stop, command.Keys = a.Context.Abandoned, a.Context.Keys
 	}
-	out, err := command.Output()
+	if x.verifier.name != "" {
+		dir, remove, err := x.verifier.place(workspaceOf(a))
+		if err != nil {
+			return Broken("the program %s cannot run: %s", quote(x.shown), err)
+		}
+		defer remove()
+		command.Dir = dir
+	}
+	if x.report != "" {
+		command.MaxOutput = maxTestOutput
+		return x.byReport(&command)
+	}
+	if x.result == resultExit {
+		command.MaxOutput = maxTestOutput
+		return x.byExit(command.Output())
+	}
+	return x.byOutput(command.Output())
+}
+
+// byOutput is the finding that a program prints.
+func (x execScorer) byOutput(out []byte, err error) Finding {
 	if err != nil {
-		return Broken("the program %s %s", quote(x.shown), x.hidden.OutOf(err.Error()))
+		hint := ""
+		if status := files.ExitStatus(0); errors.As(err, &status) {
+			hint = didYouMeanExit
+		}
+		return Broken("the program %s %s%s", quote(x.shown), x.hidden.OutOf(err.Error()), hint)
 	}
 	out = x.hidden.OutOfAnswer(out)
 	f, err := readFinding(out)
 	if err != nil {
-		return Broken("the program %s wrote something that is not a result: %s: %s", quote(x.shown), err, quote(string(out)))
+		hint := ""
+		if errors.Is(err, errNothing) || errors.Is(err, errNotJSON) {
+			hint = didYouMeanExit
+		}
+		return Broken("the program %s wrote something that is not a result: %s: %s%s", quote(x.shown), err, quote(string(out)), hint)
 	}
 	if f.Reason == "" {
 		f.Reason = fmt.Sprintf("%s says %g", quote(x.shown), f.value)
@@ -222,6 +282,21 @@ func (x execScorer) input(a *Answer) *execInput {
 		in.Workspace = a.Context.Workspace
 	}
 	return in
+}
+
+// didYouMeanExit helps with programs that were written for their exit status.
+const didYouMeanExit = " (did you mean `result: exit`, where 0 passes and 1 fails?)"
+
+var (
+	errNothing = errors.New("nothing at all")
+	errNotJSON = errors.New("it is not JSON")
+)
+
+func workspaceOf(a *Answer) string {
+	if a.Context == nil {
+		return ""
+	}
+	return a.Context.Workspace
 }
 
 // readFinding reads the output of a program.
@@ -260,12 +335,12 @@ type programReport struct {
 
 func readReport(out []byte) (result programReport, err error) {
 	if len(bytes.TrimSpace(out)) == 0 {
-		return result, errors.New("nothing at all")
+		return result, errNothing
 	}
 	dec := json.NewDecoder(bytes.NewReader(out))
 	var value json.RawMessage
 	if err := dec.Decode(&value); err != nil {
-		return result, errors.New("it is not JSON")
+		return result, errNotJSON
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return result, errors.New("there is more than one JSON value")

@@ -254,6 +254,10 @@ func (s *Suite) armNames() []string {
 // and the hash. The error is worded for users.
 func (s *Suite) ReadFile(name string) ([]byte, error) { return s.files.text(name) }
 
+// Folder identifies a folder below the suite's folder by its content, which then is part of the suite; see files.Digest. The error
+// is worded for users.
+func (s *Suite) Folder(name string) (digest string, err error) { return s.files.folder(name) }
+
 // Untrusted reports whether the suite comes from an author who must not choose what runs here and where the key goes.
 func (s *Suite) Untrusted() bool { return s.opts.Untrusted }
 

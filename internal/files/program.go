@@ -45,13 +45,14 @@ type Invocation struct {
 // ErrStopped is the error of a program that was ended by Invocation.Stop.
 var ErrStopped = errors.New("was abandoned when the run was stopped")
 
-// failure is why a program gave no output.
-type failure struct {
+// Failure is why a program gave no output.
+type Failure struct {
 	Err       error  // what happened, such as "ended with exit status 1"
 	Complaint string // the end of its standard error
+	Died      bool   // by a signal that was not evalrun's
 }
 
-func (f *failure) Error() string {
+func (f *Failure) Error() string {
 	if f.Complaint == "" {
 		return f.Err.Error() + "; its standard error is empty"
 	}
@@ -59,9 +60,9 @@ func (f *failure) Error() string {
 }
 
 // Unwrap returns the underlying error.
-func (f *failure) Unwrap() error { return f.Err }
+func (f *Failure) Unwrap() error { return f.Err }
 
-// Output runs the program to its end and returns what it wrote, next to an error too. The error is a *failure.
+// Output runs the program to its end and returns what it wrote, next to an error too. The error is a *Failure.
 func (c *Invocation) Output() ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -87,7 +88,8 @@ func (c *Invocation) Output() ([]byte, error) {
 		_ = endGroup(cmd) // ends processes that it left running
 	}
 	if err = ended(err, context.Cause(ctx)); err != nil {
-		return out.kept.Bytes(), &failure{err, complaint.String()}
+		died := cmd.ProcessState != nil && !cmd.ProcessState.Exited() && context.Cause(ctx) == nil
+		return out.kept.Bytes(), &Failure{err, complaint.String(), died}
 	}
 	return out.kept.Bytes(), nil
 }
@@ -111,7 +113,7 @@ func ended(err, cause error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &exit) && exit.Exited():
-		return fmt.Errorf("ended with exit status %d", exit.ExitCode())
+		return ExitStatus(exit.ExitCode())
 	case errors.As(err, &exit):
 		return fmt.Errorf("died: %s", exit.ProcessState)
 	case errors.Is(err, exec.ErrWaitDelay):
@@ -121,6 +123,11 @@ func ended(err, cause error) error {
 	}
 	return fmt.Errorf("cannot be run: %w", err)
 }
+
+// ExitStatus is the error of a program that ended with a status other than 0.
+type ExitStatus int
+
+func (s ExitStatus) Error() string { return fmt.Sprintf("ended with exit status %d", int(s)) }
 
 type late time.Duration
 

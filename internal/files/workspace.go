@@ -29,6 +29,16 @@ func Digest(fsys fs.FS) (string, error) { return walk(fsys, nothing{}) }
 // bounds allow. Files keep their permissions; links stay links.
 func Copy(fsys fs.FS, to string) (string, error) { return walk(fsys, folderSink(to)) }
 
+// CopyKnown copies what is below a folder that a program has worked in, and leaves out what cannot be copied faithfully: devices,
+// sockets, and links that lead out of it.
+func CopyKnown(fsys fs.FS, to string) error {
+	w := &folderWalker{fsys: fsys, sink: folderSink(to), sum: sha256.New(), lenient: true}
+	return w.below(".")
+}
+
+// CopyOver is Copy into a folder that may hold something: what has the same name goes, links too.
+func CopyOver(fsys fs.FS, to string) (string, error) { return walk(fsys, overSink{folderSink(to)}) }
+
 // Remove removes a copy with all that a program has left in it, folders that cannot be written to included.
 func Remove(dir string) error {
 	if err := os.RemoveAll(dir); err == nil {
@@ -57,6 +67,7 @@ type folderWalker struct {
 	sum     hash.Hash
 	entries int
 	bytes   int64
+	lenient bool // leaves out what cannot be copied faithfully
 }
 
 func walk(fsys fs.FS, to sink) (string, error) {
@@ -100,6 +111,8 @@ func (w *folderWalker) entry(name string) error {
 		return w.file(name, mode)
 	case mode&fs.ModeSymlink != 0:
 		return w.link(name)
+	case w.lenient:
+		return nil
 	}
 	return fmt.Errorf("%s in it is neither a file, nor a folder, nor a link", name)
 }
@@ -161,6 +174,9 @@ func (w *folderWalker) link(name string) error {
 	}
 	target = filepath.ToSlash(target)
 	if !stays(name, target) {
+		if w.lenient {
+			return nil
+		}
 		return fmt.Errorf("the link %s in it leads out of it, to %s", name, target)
 	}
 	w.note("link", name, target)
@@ -216,4 +232,31 @@ func (f folderSink) file(name string, mode fs.FileMode) (io.WriteCloser, error) 
 
 func (f folderSink) link(name, target string) error {
 	return os.Symlink(filepath.FromSlash(target), f.path(name))
+}
+
+// overSink replaces what is there, so that nothing is written through a link.
+type overSink struct{ folderSink }
+
+func (o overSink) folder(name string) error {
+	if info, err := os.Lstat(o.path(name)); err == nil && info.IsDir() {
+		return nil
+	}
+	if err := os.RemoveAll(o.path(name)); err != nil {
+		return err
+	}
+	return o.folderSink.folder(name)
+}
+
+func (o overSink) file(name string, mode fs.FileMode) (io.WriteCloser, error) {
+	if err := os.RemoveAll(o.path(name)); err != nil {
+		return nil, err
+	}
+	return o.folderSink.file(name, mode)
+}
+
+func (o overSink) link(name, target string) error {
+	if err := os.RemoveAll(o.path(name)); err != nil {
+		return err
+	}
+	return o.folderSink.link(name, target)
 }

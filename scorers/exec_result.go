@@ -1,0 +1,269 @@
+package scorers
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/evalrun/evalrun/internal/files"
+	"github.com/evalrun/evalrun/internal/yaml"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// Forms of the result of a program, besides the report of its tests: what it prints, or how it ends.
+const (
+	resultJSON = "json"
+	resultExit = "exit"
+)
+
+// Bounds of a program whose tests or exit status count: of what it prints, and of its report, in bytes.
+const (
+	maxTestOutput = 16 << 20
+	maxTestReport = 16 << 20
+)
+
+// lastLines is how many lines of a program's output are a reason.
+const lastLines = 12
+
+// readResult reads the form of the result, and the report's name; "" when the result is no report.
+func readResult(n yaml.Node) (form, report string) {
+	if !n.IsMapping() {
+		return yaml.WordOf(n, resultJSON, resultExit), ""
+	}
+	name := n.Map("junit").Need("junit")
+	report = filepath.FromSlash(name.Str())
+	if report != "" && !filepath.IsLocal(report) {
+		name.Errorf("name a file below the folder in which the program runs, such as report.xml", "`%s` leads out of it", name.Str())
+	}
+	return "", report
+}
+
+// verifier is a folder with files that are copied over what an agent left, so that it cannot have changed them.
+type verifier struct{ dir, name, digest string }
+
+func readVerifier(n yaml.Node, s *suite.Suite) verifier {
+	v := verifier{name: n.Str()}
+	if n.IsZero() || s == nil {
+		return verifier{}
+	}
+	var err error
+	if v.digest, err = s.Folder(v.name); err != nil {
+		n.Errorf("name a folder below the suite's folder, such as tests", "the verifier `%s` cannot be used: %s", v.name, err)
+	}
+	v.dir = s.Dir()
+	return v
+}
+
+// found are the arguments of a command that runs in the copy. What names a file of the verifier is that file, and what names another
+// one of the suite's folder is this one: never one that an agent has put there.
+func (v verifier) found(args []string) []string {
+	out := slices.Clone(args)
+	for i, word := range out {
+		local := filepath.FromSlash(word)
+		if word == "" || !filepath.IsLocal(local) {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(v.dir, filepath.FromSlash(v.name), local)); err == nil {
+			continue
+		}
+		if info, err := os.Lstat(filepath.Join(v.dir, local)); err == nil && info.Mode().IsRegular() {
+			out[i] = filepath.Join(v.dir, local)
+		}
+	}
+	return out
+}
+
+// place makes the folder in which the program runs: a copy of what the program under test left in its workspace, with the verifier
+// over it. remove ends it.
+func (v verifier) place(workspace string) (dir string, remove func(), err error) {
+	parent := ""
+	if workspace != "" {
+		parent = filepath.Dir(workspace)
+	}
+	if dir, err = os.MkdirTemp(parent, "check-"); err != nil {
+		return "", nil, err
+	}
+	remove = func() { _ = files.Remove(dir) }
+	if workspace != "" {
+		if err := files.CopyKnown(os.DirFS(workspace), dir); err != nil {
+			remove()
+			return "", nil, fmt.Errorf("the workspace cannot be copied: %w", err)
+		}
+	}
+	if err := v.copyTo(dir); err != nil {
+		remove()
+		return "", nil, fmt.Errorf("the verifier %s cannot be copied: %w", v.name, err)
+	}
+	return dir, remove, nil
+}
+
+func (v verifier) copyTo(dir string) error {
+	root, err := os.OpenRoot(v.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // it was only read
+	folder, err := root.OpenRoot(filepath.FromSlash(v.name))
+	if err != nil {
+		return err
+	}
+	defer folder.Close() //nolint:errcheck // as above
+	digest, err := files.CopyOver(files.FS(folder), dir)
+	if err == nil && digest != v.digest {
+		err = errors.New("it has changed since the suite was read: run the suite again")
+	}
+	return err
+}
+
+// byExit is the finding of a program that says by its exit status whether the answer is good: 0 or 1. Its last lines are the reason.
+func (x execScorer) byExit(out []byte, err error) Finding {
+	status, failure := files.ExitStatus(0), &files.Failure{}
+	lines := string(out)
+	if errors.As(err, &failure); strings.TrimSpace(lines) == "" {
+		lines = failure.Complaint
+	}
+	reason := x.hidden.OutOf(lastOf(lines))
+	switch {
+	case err == nil:
+		return Graded(1, true, "%s", reason)
+	case errors.As(err, &status) && status == 1:
+		return Graded(0, false, "%s", reason)
+	case errors.As(err, &status) || failure.Died:
+		return Unscored("the program %s %s, and only 0 and 1 are results: %s", quote(x.shown), failure.Err, reason)
+	}
+	return Broken("the program %s %s", quote(x.shown), x.hidden.OutOf(err.Error()))
+}
+
+// lastOf is the end of a text, in whole lines.
+func lastOf(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	lines = lines[max(0, len(lines)-lastLines):]
+	for len(lines) > 1 && len(strings.Join(lines, "\n")) > maxReason {
+		lines = lines[1:]
+	}
+	return shortened(strings.Join(lines, "\n"))
+}
+
+// reports are written one at a time where programs run in the folder of the suite: their reports have the same name.
+var reports sync.Mutex
+
+// byReport is the finding of a program that leaves the report of its tests. It may end with any status, as runners of tests do.
+func (x execScorer) byReport(command *files.Invocation) Finding {
+	if x.verifier.name == "" {
+		reports.Lock()
+		defer reports.Unlock()
+	}
+	root, err := os.OpenRoot(command.Dir)
+	if err != nil {
+		return Broken("the folder of the program %s cannot be opened: %s", quote(x.shown), err)
+	}
+	defer root.Close() //nolint:errcheck // nothing is written
+	if err := root.RemoveAll(x.report); err != nil {
+		return Broken("an earlier %s cannot be removed: %s", x.report, err)
+	}
+	out, err := command.Output()
+	status := files.ExitStatus(0)
+	if err != nil && !errors.As(err, &status) {
+		return Broken("the program %s %s", quote(x.shown), x.hidden.OutOf(err.Error()))
+	}
+	tests, readErr := readTests(root, x.report)
+	if readErr != nil {
+		ended := ""
+		if err != nil {
+			ended = "; the program " + err.Error()
+		}
+		return Unscored("the report %s cannot be read: %s%s; %s", x.report, readErr, x.hidden.OutOf(ended), x.hidden.OutOf(lastOf(string(out))))
+	}
+	return tests.finding(x.hidden.OutOf)
+}
+
+// testReport is what a JUnit file says.
+type testReport struct {
+	ran, passed int
+	failures    []string
+}
+
+// readTests reads a JUnit file. Tests that were skipped do not count.
+func readTests(root *os.Root, name string) (r testReport, err error) {
+	info, err := root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return r, errors.New("the program did not write it")
+	case err != nil:
+		return r, err
+	case !info.Mode().IsRegular():
+		return r, errors.New("it is no file")
+	case info.Size() > maxTestReport:
+		return r, fmt.Errorf("it is larger than %d MiB", maxTestReport>>20)
+	}
+	file, err := root.Open(name)
+	if err != nil {
+		return r, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	dec := xml.NewDecoder(io.LimitReader(file, maxTestReport))
+	for {
+		token, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return r, fmt.Errorf("it is not XML: %w", err)
+		}
+		if begin, ok := token.(xml.StartElement); ok && begin.Name.Local == "testcase" {
+			if err := r.add(dec, begin); err != nil {
+				return r, fmt.Errorf("it is not XML: %w", err)
+			}
+		}
+	}
+	if r.ran == 0 {
+		return r, errors.New("it has no test that ran")
+	}
+	return r, nil
+}
+
+func (r *testReport) add(dec *xml.Decoder, begin xml.StartElement) error {
+	type bad struct {
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+	var test struct {
+		Class    string    `xml:"classname,attr"`
+		Name     string    `xml:"name,attr"`
+		Skipped  *struct{} `xml:"skipped"`
+		Failures []bad     `xml:"failure"`
+		Errors   []bad     `xml:"error"`
+	}
+	if err := dec.DecodeElement(&test, &begin); err != nil {
+		return err
+	}
+	wrong := append(test.Failures, test.Errors...)
+	switch {
+	case len(wrong) > 0:
+		message := wrong[0].Message
+		if message == "" {
+			message, _, _ = strings.Cut(strings.TrimSpace(wrong[0].Text), "\n")
+		}
+		r.ran++
+		r.failures = append(r.failures, strings.TrimPrefix(test.Class+" "+test.Name, " ")+": "+message)
+	case test.Skipped == nil:
+		r.ran++
+		r.passed++
+	}
+	return nil
+}
+
+func (r *testReport) finding(clean func(string) string) Finding {
+	reason := fmt.Sprintf("%d of %d tests pass", r.passed, r.ran)
+	if len(r.failures) > 0 {
+		reason += "\n" + strings.Join(r.failures, "\n")
+	}
+	return Graded(float64(r.passed)/float64(r.ran), r.passed == r.ran, "%s", shortened(clean(reason)))
+}
