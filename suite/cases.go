@@ -31,6 +31,7 @@ type caseDef struct {
 	alone    bool           // inheritScorers: false
 	rows     *rows          // nil without a data file
 	grid     []combination  // combinations of `each` and `matrix`; empty for a single case
+	entry    *caseDef       // the entry of the suite whose program wrote the case; nil for others
 }
 
 // settings are the keys of a case that are texts and numbers. A template may take them from a column.
@@ -135,12 +136,16 @@ func (l *loader) readDefaults() {
 func (l *loader) readCases() {
 	c := newChecker(l)
 	for m := range l.items("cases", caseBlock(), "there are no cases", "write at least one") {
+		if m.Has("program") {
+			l.table.defs = append(l.table.defs, l.writtenCases(m)...)
+			continue
+		}
 		if def := l.readCase(m); def != nil {
 			l.noteMetrics(def)
 			l.table.defs = append(l.table.defs, def)
 		}
 	}
-	known := map[string]*caseDef{}
+	known := map[listedScorers]*caseDef{}
 	for _, def := range l.table.defs {
 		c.definition(def)
 		if l.table.over {
@@ -152,16 +157,22 @@ func (l *loader) readCases() {
 	c.finish()
 }
 
+// listedScorers identifies the scorers of a definition, by its own list and that of the entry whose program wrote it.
+type listedScorers struct {
+	entry *caseDef
+	list  string
+}
+
 // maxLists is the most lists of scorers that cases share.
 const maxLists = 256
 
 // shareScorers replaces the scorers of a checked definition by those of an earlier one whose list reads the same. Often
 // thousands of cases have one list: it is kept once, and compiled once.
-func (def *caseDef) shareScorers(known map[string]*caseDef) {
+func (def *caseDef) shareScorers(known map[listedScorers]*caseDef) {
 	if def.every == nil || def.alone {
 		return
 	}
-	list := string(def.node.Get("scorers").Signature(nil))
+	list := listedScorers{def.entry, string(def.node.Get("scorers").Signature(nil))}
 	if first := known[list]; first != nil {
 		def.scorers, def.every = first.scorers, first.every
 	} else if len(known) < maxLists {

@@ -30,7 +30,8 @@ func newChecker(l *loader) *checker {
 // finish reports problems that can be known only after all cases: unused keys, and arms without cases.
 func (l *checker) finish() {
 	l.reportUnstreamed()
-	if !l.diags.HasErrors() {
+	known := l.unwritten.Lists == 0 // else there are more cases
+	if known && !l.diags.HasErrors() {
 		l.diags.Merge(l.unused)
 		l.errors.report(l.diags)
 		l.checkUnusedDefaults()
@@ -38,11 +39,13 @@ func (l *checker) finish() {
 	for _, arm := range l.arms {
 		if l.table.trials[arm] > 0 {
 			l.checkArm(arm)
-		} else if len(l.table.defs) > 0 && !l.diags.HasErrors() {
+		} else if known && len(l.table.defs) > 0 && !l.diags.HasErrors() {
 			l.diags.Warnf(arm.Prompt.Pos, "widen `arms` of a case, or remove the prompt", "no case runs on the arm %s", arm.Name())
 		}
 	}
-	l.checkVars()
+	if known {
+		l.checkVars()
+	}
 }
 
 // checker expands every case once, and checks what depends on the expansion: names, ids, variables and arms.
@@ -129,7 +132,9 @@ func (l *checker) definition(def *caseDef) {
 	case cases == 0:
 		l.noRows(def)
 	case example != nil:
-		l.table.numbered = true
+		if l.table.numbered = true; def.entry != nil {
+			break
+		}
 		l.unused.Warnf(
 			def.at, "a column with a different value in each row makes better names",
 			"%s the name of another case and %s numbered, such as `%s` at %s", have(numbered, "case"), beVerb(numbered),

@@ -99,7 +99,7 @@ func (x *expansion) outline(v variant, diags *diag.List) *Case {
 	c := &Case{
 		Pos:  x.def.at,
 		vars: vars,
-		many: x.def.rows != nil || x.def.grid != nil,
+		many: x.def.rows != nil || x.def.grid != nil || x.def.entry != nil,
 	}
 	if v.row != nil {
 		c.Pos, c.row = v.row.pos, v.row

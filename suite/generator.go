@@ -88,6 +88,16 @@ func (l *loader) generator(m yaml.Map) *generator {
 	return g
 }
 
+// source returns the file with the source of the program, or else the program.
+func (g *generator) source() string {
+	for _, word := range g.command.Words {
+		if programSource().MatchString(word) {
+			return word
+		}
+	}
+	return g.command.Words[0]
+}
+
 // programSource matches arguments that name the source of a program, which must exist.
 var programSource = pattern(`(?i)^[^-].*\.(py|rb|pl|php|sh|lua|[cm]?[jt]s)$`)
 

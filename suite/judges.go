@@ -156,7 +156,7 @@ func (s *Suite) CalledJudges() []*Judge {
 }
 
 func (l *loader) checkJudges() {
-	if l.diags.HasErrors() {
+	if l.diags.HasErrors() || l.unwritten.Lists > 0 {
 		return
 	}
 	for _, j := range l.Judges {

@@ -271,9 +271,10 @@ func defaultsBlock() yaml.Block { return yaml.Block{Keys: caseKeys()} }
 
 func caseBlock() yaml.Block {
 	return yaml.Block{
-		Some: []string{"name", "dataset"},
+		Some: []string{"name", "dataset", "program"},
 		Keys: slices.Concat(caseKeys(), []yaml.Key{
 			key("name", yaml.Text, "One line, which may be a template. With a dataset: of each row."),
+			key("program", generatorShape(), "A program that writes cases: a JSON list, or JSON lines."),
 			key("id", yaml.Text, "What makes the case the same in another run; a hash of its variables and images when not given."),
 			key("inheritScorers", yaml.Bool, "false: the scorers of the defaults do not apply."),
 			key("each", yaml.Filled(yaml.MapShape(yaml.Any)), "A list of sets of variables; each set makes a case."),

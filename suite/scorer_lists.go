@@ -110,7 +110,7 @@ func (l *loader) fromSets(item yaml.Node, within []string) []*scorerDef {
 
 func (l *loader) unusedSets() {
 	for _, name := range names(l.sets) {
-		if set := l.sets[name]; !set.used && !l.diags.HasErrors() {
+		if set := l.sets[name]; !set.used && !l.diags.HasErrors() && l.unwritten.Lists == 0 {
 			set.key.Warnf("`- use: "+name+"` in a list of scorers", "the scorer set `%s` is not used", name)
 		}
 	}

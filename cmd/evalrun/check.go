@@ -52,7 +52,7 @@ func (c *checkedSuites) check(f session.Options) error {
 	if err != nil || !f.Narrows() {
 		return err
 	}
-	if plan := j.Plan(); plan.Size() == 0 && plan.Shard() == nil {
+	if plan := j.Plan(); j.SelectsNothing(plan) && plan.Shard() == nil {
 		return j.Nothing("")
 	}
 	return nil

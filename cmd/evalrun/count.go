@@ -47,7 +47,7 @@ func (a *app) count(ctx context.Context, o *planOptions) error {
 	if err != nil {
 		return err
 	}
-	if plan.Size() == 0 {
+	if j.SelectsNothing(plan) {
 		return j.Nothing("")
 	}
 	total, err := session.CountPrompts(ctx, plan, opened.Counter(), func(one session.PromptCount) error {

@@ -71,7 +71,7 @@ func (a *app) showPlan(ctx context.Context, o *planOptions) error {
 			return err
 		}
 	}
-	if f.Trials == 0 {
+	if j.SelectsNothing(plan) {
 		return j.Nothing("")
 	}
 	f.Concurrency = j.AtOnce()

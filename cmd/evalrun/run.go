@@ -254,7 +254,7 @@ func (a *app) dryRun(ctx context.Context, o *runOptions) error {
 		return err
 	}
 	plan := j.Plan()
-	if plan.Size() == 0 && !o.AllowEmpty {
+	if j.SelectsNothing(plan) && !o.AllowEmpty {
 		return j.Nothing("; --allow-empty makes this no error")
 	}
 	err = session.WriteRequests(a.out, j, plan)

@@ -96,7 +96,7 @@ func (a *app) selected(j *session.Job) error {
 		return nil
 	}
 	plan := j.Plan()
-	if plan.Size() == 0 && plan.Shard() == nil {
+	if j.SelectsNothing(plan) && plan.Shard() == nil {
 		return j.Nothing("")
 	}
 	_, err := fmt.Fprintf(a.out, "selected: %s\n", diag.Count(plan.Size(), "trial"))

@@ -188,6 +188,11 @@ func (j *Job) Named() []*namedService {
 	return services
 }
 
+// SelectsNothing reports whether a plan has no trial, although all cases are known.
+func (j *Job) SelectsNothing(plan *runner.Plan) bool {
+	return plan.Size() == 0 && j.Unwritten().Lists == 0
+}
+
 // Nothing is the error for a selection without trials: what the filters fail to match, and then remedy.
 func (j *Job) Nothing(remedy string) error {
 	return eval.Incomplete("no trial is selected%s%s", j.Hint(), remedy)
