@@ -80,12 +80,19 @@ func (c *Invocation) Output() ([]byte, error) {
 	complaint := &tail{}
 	cmd := exec.CommandContext(ctx, c.Path, c.Args...) //nolint:gosec // which program runs is the suite's choice
 	cmd.Dir, cmd.Env = c.Dir, c.environ()
+	mine := mark()
+	if mine != "" {
+		cmd.Env = append(cmd.Env, mine)
+	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(c.Input), out, complaint
 	cmd.WaitDelay = lingering
 	ownGroup(cmd)
+	runtime.LockOSThread() // the program ends with the thread that starts it
+	defer runtime.UnlockOSThread()
 	err := cmd.Run()
 	if cmd.Process != nil {
 		_ = endGroup(cmd) // ends processes that it left running
+		endStrays(mine)
 	}
 	if err = ended(err, context.Cause(ctx)); err != nil {
 		died := cmd.ProcessState != nil && !cmd.ProcessState.Exited() && context.Cause(ctx) == nil

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -84,15 +85,23 @@ func fails(t *testing.T, what string, err error, want string) {
 // A program that hangs is ended with its grandchildren, by time or by a signal to stop, as is what it leaves behind. A
 // named pipe comes to its end when no process is left that could write to it.
 func TestNothingOutlivesItsProgram(t *testing.T) {
-	for name, test := range map[string]struct {
+	type lingering struct {
 		script, want string
 		timeout      time.Duration
-	}{
+	}
+	tests := map[string]lingering{
 		"time":        {"sleep 600 & wait", "did not end within 300ms", 300 * time.Millisecond},
 		"stop":        {"sleep 600 & wait", ErrStopped.Error(), time.Hour},
 		"left behind": {"sleep 600 >/dev/null 2>&1 &", "", time.Hour},
 		"holding":     {"sleep 600 &", "left a process behind", time.Hour},
-	} {
+	}
+	if runtime.GOOS == "linux" { // which tells who started a process of another session
+		tests["session"] = lingering{"setsid sleep 600 >/dev/null 2>&1 &", "", time.Hour}
+		tests["late"] = lingering{
+			"setsid sh -c 'setsid sleep 600 & sleep 600' >/dev/null 2>&1 & wait", "did not end within 300ms", 300 * time.Millisecond,
+		}
+	}
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := sh("exec 3>alive; " + test.script)
 			c.Dir, c.Timeout = t.TempDir(), test.timeout
@@ -115,8 +124,8 @@ func TestNothingOutlivesItsProgram(t *testing.T) {
 			}
 			_, err := c.Output()
 			fails(t, test.script, err, test.want)
-			if late := errors.Is(err, os.ErrDeadlineExceeded); late != (name == "time") {
-				t.Errorf("%v: got a timeout: %t, want one for time alone", err, late)
+			if late := errors.Is(err, os.ErrDeadlineExceeded); late != (test.timeout < time.Minute) {
+				t.Errorf("%v: got a timeout: %t, want one where time is short", err, late)
 			}
 			if w, err := os.OpenFile(fifo, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
 				w.Close() // for a reader to whom the program was ended too early to speak

@@ -11,6 +11,7 @@ import (
 // started. It also keeps Ctrl-C on a terminal from the program.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	tied(cmd.SysProcAttr)
 	cmd.Cancel = func() error { return endGroup(cmd) }
 }
 
