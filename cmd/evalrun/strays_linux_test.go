@@ -36,7 +36,7 @@ func TestProgramsLeaveNoProcessBehind(t *testing.T) {
 				}
 				expect.OK(t, cmd.Process.Kill())
 			}
-			_ = cmd.Wait() // with the exit code of the trial
+			_ = cmd.Wait()                                                 // with the exit code of the trial
 			of := "/proc/" + strings.TrimSpace(b.read("pid")) + "/cmdline" // empty of one that nobody waited for
 			for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 				if text, err := os.ReadFile(of); err != nil || len(text) == 0 {
