@@ -28,14 +28,14 @@ const (
 var (
 	resumed = map[string]string{
 		"Dir": alone, "RetryErrors": alone, "Version": alone, "Stdout": alone, "Layout": alone, "Progress": alone, "Interrupt": alone,
-		"Getenv": alone, "ProjectFound": alone,
+		"Getenv": alone, "ProjectFound": alone, "Root": alone,
 		"Reports": alone, // each session writes its own
 
 		"Suites": "keeps its suites", "ProjectFile": "keeps its project file", "ProgramsFrom": "--programs-from",
 		"Scorers": carried, "Executor": carried, "Trust": carried, "NoHistory": carried, "Reading": carried, "Listing": carried,
 		"Ledger.URL": carried, "Ledger.CA": carried, "Ledger.Wait": carried, "Ledger.None": carried, "Ledger.Lost": carried,
 
-		"Vars": "--var", "Seed": "--seed", "Emulator": "--emulator", "Untrusted": carried, "Allow": "--allow",
+		"Vars": "--var", "Seed": "--seed", "Emulator": "--emulator", "Untrusted": carried, "Allow": "--allow", "AllowFile": carried,
 		"Out": "--out", "Name": "--name", "Labels": "--label", "NoContent": "--no-content",
 
 		"Repeats": "--repeats", "MaxTrials": "--max-trials", "Cases": "--case", "Tags": "--tag", "Arms": "--arm",

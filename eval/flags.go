@@ -87,6 +87,7 @@ func (o *Options) Flags() []Flag {
 		{"--allow-env", Serves, o.AllowEnv},
 		{"--untrusted", Serves, o.Untrusted},
 		{"--allow", Serves, o.Allow},
+		{"--allow-file", Serves, o.AllowFile},
 
 		{"--concurrency", Bounds, o.Concurrency},
 		{"--rpm", Bounds, o.RPM},

@@ -27,7 +27,9 @@ type Options struct {
 	Seed      uint64            `json:"seed,omitempty"`
 	Untrusted bool              `json:"untrusted,omitempty"` // the suites are
 	Allow     []string          `json:"allow,omitempty"`     // what they may do nevertheless: program, http=HOST
-	NoContent bool              `json:"noContent,omitempty"` // prompts and answers stay out of all files
+	// AllowFile are globs of hidden files and keys that suites may read, relative to the project.
+	AllowFile []string `json:"allowFile,omitempty"`
+	NoContent bool     `json:"noContent,omitempty"` // prompts and answers stay out of all files
 
 	// Name and Labels of the run are in its header.
 	Name   string            `json:"-"`

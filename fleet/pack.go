@@ -45,7 +45,7 @@ const maxPack = 4 << 30
 
 // packHead has the settings that workers need in addition to the files.
 type packHead struct {
-	Suites   []string          `json:"suites"` // file names; each suite is in its own folder
+	Suites   []string          `json:"suites"` // paths with slashes; each suite is in its own folder, with the project around it
 	Project  bool              `json:"project,omitempty"`
 	Emulator string            `json:"emulator,omitempty"` // eval.DemoScript, or scriptName
 	Seed     uint64            `json:"seed,omitempty"`
@@ -111,10 +111,11 @@ func (p *packer) pack(o *evalrun.Options) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		h.Suites = append(h.Suites, filepath.Base(real))
-		if err := p.folder(z, i, name, real); err != nil {
+		near, err := p.folder(z, i, name, real)
+		if err != nil {
 			return nil, err
 		}
+		h.Suites = append(h.Suites, near)
 	}
 	if h.Emulator = o.Emulator; h.Emulator != "" && h.Emulator != eval.DemoScript {
 		if err := z.add(scriptName, h.Emulator); err != nil {
@@ -144,36 +145,45 @@ func (p *packer) pack(o *evalrun.Options) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// folder adds the files of the i-th suite. Suites read only files in their own folders.
-func (p *packer) folder(z *zipped, i int, name, real string) error {
-	dir, err := filepath.Abs(filepath.Dir(real))
+// folder adds the files of the i-th suite, and returns the path of the suite among them. The folder above all of its files is the
+// top, so that `../` in the suite leads to the same files.
+func (p *packer) folder(z *zipped, i int, name, real string) (string, error) {
+	real, err := filepath.Abs(real)
 	if err != nil {
-		return err
+		return "", err
 	}
-	files := map[string]bool{real: true}
+	suite := filepath.Dir(real)
+	top, files := suite, []string{real}
 	for file := range p.files[name] {
-		files[file] = true
-	}
-	var inside []string
-	for file := range files {
-		file, err := filepath.Abs(file)
-		if err != nil {
-			return err
+		if file, err = filepath.Abs(file); err != nil {
+			return "", err
 		}
-		near, err := filepath.Rel(dir, file)
-		if err != nil || !filepath.IsLocal(near) {
-			return fmt.Errorf("%s is outside of the suite's folder", file)
+		if near, err := filepath.Rel(file, suite); err == nil && filepath.IsLocal(near) { // a folder that was listed: its files are noted
+			continue
 		}
-		inside = append(inside, near)
+		files = append(files, file)
+		for !isBelow(top, file) {
+			top = filepath.Dir(top)
+		}
 	}
-	slices.Sort(inside)
-	for _, near := range slices.Compact(inside) {
-		err := z.addAll(strconv.Itoa(i), dir, near)
+	slices.Sort(files)
+	for _, file := range slices.Compact(files) {
+		near, err := filepath.Rel(top, file)
+		if err == nil {
+			err = z.addAll(strconv.Itoa(i), top, near)
+		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+			return "", err
 		}
 	}
-	return nil
+	near, err := filepath.Rel(top, real)
+	return filepath.ToSlash(near), err
+}
+
+// isBelow reports whether a path is a folder or below it.
+func isBelow(folder, name string) bool {
+	near, err := filepath.Rel(folder, name)
+	return err == nil && filepath.IsLocal(near) || filepath.Dir(folder) == folder
 }
 
 // addAll adds a file, or a folder with everything in it.
@@ -185,8 +195,6 @@ func (z *zipped) addAll(to, dir, near string) error {
 		return err
 	case !info.IsDir():
 		return z.add(path.Join(to, filepath.ToSlash(near)), from)
-	case near == ".":
-		return nil
 	}
 	return filepath.WalkDir(from, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {

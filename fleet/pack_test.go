@@ -116,6 +116,47 @@ func TestASuiteWithAGlobOfDataFilesIsPackedAndLoaded(t *testing.T) {
 	expect.OK(t, err)
 }
 
+// A suite that reads files above its folder finds them, hidden ones too, where it has been unpacked. A folder above that it lists
+// is not packed as a whole.
+func TestASuiteThatReadsItsProjectIsPackedAndLoaded(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{
+		"x/evals/s.yaml": "version: 1\nname: s\ntargets: [{name: t, program: {command: [sh, ../run.sh], workspace: ../../work}}]\n" +
+			"prompts: [{name: p, file: ../../p/.p.txt}, {name: l, file: link.txt}]\n" +
+			"cases: [{dataset: \"../../*.csv\", scorers: [{contains: x}]}]\n",
+		"x/run.sh": "echo x", "work/.keep": "", "p/.p.txt": "{{.q}}", "rows.csv": "q\none\n", "secret.txt": "hush", ".git/HEAD": "",
+	})
+	expect.OK(t, os.Symlink("../../p/.p.txt", filepath.Join(dir, "x/evals/link.txt")))
+	p := newPacker()
+	o := &evalrun.Options{
+		Caller: runner.Caller{
+			Suites: []string{filepath.Join(dir, "x/evals/s.yaml")}, NoHistory: true, Reading: p.note, Getenv: func(string) string { return "" },
+		},
+		Options: eval.Options{AllowFile: []string{"p/*"}},
+	}
+	_, err := evalrun.Load(t.Context(), *o)
+	expect.OK(t, err)
+	to := t.TempDir()
+	h, err := unpackTo(to, packed(t, p, o))
+	expect.OK(t, err)
+	got := filesOf(t, to)
+	for _, name := range []string{"x/evals/s.yaml", "x/evals/link.txt", "x/run.sh", "work/.keep", "p/.p.txt", "rows.csv"} {
+		if _, there := got["0/"+name]; !there {
+			t.Errorf("%s is not in the pack, want it: %v", name, got)
+		}
+		delete(got, "0/"+name)
+	}
+	expect.Same(t, "other files", got, map[string]string{})
+	worker := evalrun.Options{Caller: runner.Caller{Getenv: func(string) string { return "" }}}
+	expect.OK(t, h.apply(&worker, to))
+	_, err = evalrun.Load(t.Context(), worker)
+	expect.OK(t, err)
+	h.Suites = []string{"../../s.yaml"}
+	if err := h.apply(&worker, to); eval.CodeOf(err) != eval.CodeBadInput {
+		t.Errorf("a suite outside of the folder: %v, want bad input", err)
+	}
+}
+
 func TestTheSameFilesMakeTheSamePack(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"s.yaml": "x", "b.txt": "b", "a.txt": "a", "evalrun.yaml": "", "script.yaml": ""}
@@ -147,7 +188,6 @@ func TestPackRefusesWhatWorkersCannotRead(t *testing.T) {
 		code               int
 	}{
 		"standard input":     {"-", "", "a fleet cannot run a suite on standard input: name a file", eval.CodeBadInput},
-		"a file outside":     {suite, filepath.Join(dir, "out.txt"), "is outside of the suite's folder", eval.CodeBadInput},
 		"a suite that left":  {filepath.Join(dir, "gone.yaml"), "", "no such file", eval.CodeBadInput},
 		"the folder as such": {suite, filepath.Join(dir, "in"), "", eval.CodeOK},
 	} {

@@ -242,8 +242,12 @@ func (w *Worker) load(ctx context.Context, dir string, to *welcome) error {
 // apply adds the settings of a run to the options of a worker.
 func (h *packHead) apply(o *evalrun.Options, dir string) error {
 	for i, name := range h.Suites {
-		o.Suites = append(o.Suites, filepath.Join(dir, strconv.Itoa(i), name))
+		if !filepath.IsLocal(filepath.FromSlash(name)) {
+			return eval.BadInput("the archive of the coordinator has a suite outside of its folder: %q", name)
+		}
+		o.Suites = append(o.Suites, filepath.Join(dir, strconv.Itoa(i), filepath.FromSlash(name)))
 	}
+	o.Root, o.AllowFile = dir, []string{"*"} // the coordinator has packed what it allows
 	o.Vars = h.Vars
 	o.Seed = h.Seed
 	o.Repeats, o.MaxTrials = h.Repeats, h.Trials

@@ -306,6 +306,9 @@ func (t *table) repeatArgs(flags []string, repeats int) []string {
 	for _, what := range f.Allow {
 		args = append(args, "--allow", what)
 	}
+	for _, glob := range f.AllowFile {
+		args = append(args, "--allow-file", glob)
+	}
 	if repeats > 0 {
 		args = append(args, "--repeats", fmt.Sprint(repeats))
 	}

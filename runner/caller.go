@@ -22,6 +22,9 @@ type Caller struct {
 	ProjectFile string
 	// ProjectFound says that ProjectFile was found, not named by the user. It must then belong to the user.
 	ProjectFound bool
+	// Root is the folder whose files the suites in it may read. "" is the folder of ProjectFile, else the top of the git
+	// checkout. Suites outside of it read their own folder, and so do untrusted ones.
+	Root string
 
 	// Scorers are custom kinds, in addition to the built-in ones.
 	Scorers []scorers.Kind

@@ -22,7 +22,7 @@ func execKind() Kind {
 	return Kind{
 		Name: "exec", Version: 2, Summary: "a program of your own scores the answer",
 		Doc: "Takes a list of the program and its arguments, the program alone, or `{command, args, timeout, env, result, verifier}`. " +
-			"`./check.sh` is an executable file of the suite's folder; a name without a slash, such as `python3`, is " +
+			"`./check.sh` is an executable file of the project; a name without a slash, such as `python3`, is " +
 			"looked up in PATH. There is no shell. The program runs in the suite's folder, once for each answer.\n\n" +
 			"- Standard input is a JSON object that begins with `version` (1) and `answer`, the candidate's text. " +
 			"`evalrun help program-protocol#scorers` has its other keys.\n" +
@@ -36,9 +36,9 @@ func execKind() Kind {
 			"- `result: exit` takes the exit status instead: 0 passes, 1 fails, and any other one, or a signal, is unscored. " +
 			"`result: {junit: report.xml}` takes the share of the tests in that file that pass; all must, or a `threshold` decides. The " +
 			"last lines and the tests that failed are the reason, and the output may have 16 MiB.\n" +
-			"- `verifier: tests` is a folder of the suite's folder. The program runs in a copy of the workspace that an agent left, with " +
+			"- `verifier: tests` is a folder of the project. The program runs in a copy of the workspace that an agent left, with " +
 			"this folder over it and without links that lead out of it. A file that the command names is the verifier's or the suite's.\n\n" +
-			"The files of the suite's folder that the command names are a part of the scorer. With `--untrusted` it " +
+			"The files of the project that the command names are a part of the scorer. With `--untrusted` it " +
 			"needs `--allow program`.",
 		Example: "- exec: {command: [./check.sh, --strict], timeout: 5s}", takes: yaml.Either(texts(), execKeys().Shape()), compile: compileExec,
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,7 +47,10 @@ func readResult(n yaml.Node) (form, report string) {
 }
 
 // verifier is a folder with files that are copied over what an agent left, so that it cannot have changed them.
-type verifier struct{ dir, name, digest string }
+type verifier struct {
+	dir, name, digest string
+	files             fs.FS
+}
 
 func readVerifier(n yaml.Node, s *suite.Suite) verifier {
 	v := verifier{name: n.Str()}
@@ -54,23 +58,26 @@ func readVerifier(n yaml.Node, s *suite.Suite) verifier {
 		return verifier{}
 	}
 	var err error
-	if v.digest, err = s.Folder(v.name); err != nil {
-		n.Errorf("name a folder below the suite's folder, such as tests", "the verifier `%s` cannot be used: %s", v.name, err)
+	if v.files, err = s.Folder(v.name); err == nil {
+		v.digest, err = files.Digest(v.files)
+	}
+	if err != nil {
+		n.Errorf("name a folder of the project, such as tests", "the verifier `%s` cannot be used: %s", v.name, err)
 	}
 	v.dir = s.Dir()
 	return v
 }
 
 // found are the arguments of a command that runs in the copy. What names a file of the verifier is that file, and what names another
-// one of the suite's folder is this one: never one that an agent has put there.
+// one of the project is this one: never one that an agent has put there.
 func (v verifier) found(args []string) []string {
 	out := slices.Clone(args)
 	for i, word := range out {
 		local := filepath.FromSlash(word)
-		if word == "" || !filepath.IsLocal(local) {
+		if word == "" || filepath.IsAbs(local) || v.files == nil {
 			continue
 		}
-		if _, err := os.Lstat(filepath.Join(v.dir, filepath.FromSlash(v.name), local)); err == nil {
+		if _, err := fs.Lstat(v.files, path.Clean(word)); err == nil && filepath.IsLocal(local) {
 			continue
 		}
 		if info, err := os.Lstat(filepath.Join(v.dir, local)); err == nil && info.Mode().IsRegular() {
@@ -105,17 +112,7 @@ func (v verifier) place(workspace string) (dir string, remove func(), err error)
 }
 
 func (v verifier) copyTo(dir string) error {
-	root, err := os.OpenRoot(v.dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close() //nolint:errcheck // it was only read
-	folder, err := root.OpenRoot(filepath.FromSlash(v.name))
-	if err != nil {
-		return err
-	}
-	defer folder.Close() //nolint:errcheck // as above
-	digest, err := files.CopyOver(files.FS(folder), dir)
+	digest, err := files.CopyOver(v.files, dir)
 	if err == nil && digest != v.digest {
 		err = errors.New("it has changed since the suite was read: run the suite again")
 	}

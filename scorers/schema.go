@@ -19,7 +19,7 @@ import (
 func schemaKind() Kind {
 	return Kind{
 		Name: "jsonSchema", Summary: "the answer is JSON that a JSON Schema allows", Version: 2,
-		Doc: "Takes `{schema}`, a JSON Schema written in YAML, or `{file}`, a JSON or YAML file of the suite's folder, " +
+		Doc: "Takes `{schema}`, a JSON Schema written in YAML, or `{file}`, a JSON or YAML file of the project, " +
 			"which counts as a part of the suite. The reason lists each violation with its JSON Pointer.\n\n" +
 			"- Without `$schema` it is draft 2020-12; drafts 4, 6, 7 and 2019-09 are known.\n" +
 			"- `format` is asserted in every draft (date, date-time, email, uri, uuid, ipv4 and the like); an unknown " +
@@ -45,7 +45,7 @@ func schemaKeys() yaml.Block {
 		One: []string{"schema", "file"},
 		Keys: []yaml.Key{
 			{Name: "schema", Is: yaml.MapShape(yaml.Any), Doc: "A JSON Schema, in YAML."},
-			{Name: "file", Is: yaml.Text, Doc: "A JSON or YAML file of the suite's folder with the schema."},
+			{Name: "file", Is: yaml.Text, Doc: "A JSON or YAML file of the project with the schema."},
 			{Name: "fence", Is: yaml.Bool, Doc: "Reads the first fenced block, when there is one."},
 		},
 	}

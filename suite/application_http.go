@@ -67,7 +67,7 @@ func httpBlock() yaml.Block {
 			expression("error", "jq over the response, which gives what went wrong; null when nothing did."),
 			key("stream", yaml.Word(streamSSE), "sse: the answer is a stream of server-sent events; `answer` is applied to each event."),
 			key("timeout", yaml.Duration, "How long one attempt may take, instead of `limits.timeout`."),
-			key("tls", tlsBlock().Shape(), "Certificates, PEM files of the suite's folder."),
+			key("tls", tlsBlock().Shape(), "Certificates, PEM files of the project."),
 		},
 	}
 }

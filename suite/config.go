@@ -30,7 +30,7 @@ func configBlock() yaml.Block {
 		key("responseMimeType", yaml.Text, "The type of the answer, such as application/json."),
 		key(
 			"responseSchema", yaml.Some(schemaShape()),
-			"The schema of an answer in JSON, or {file: NAME}, a JSON or YAML file of the suite's folder.",
+			"The schema of an answer in JSON, or {file: NAME}, a JSON or YAML file of the project.",
 		),
 		key("thinkingConfig", yaml.Some(thinkingShape), "How the model thinks; other keys are sent as they are."),
 		key("extra", yaml.MapShape(yaml.Any), "Fields that evalrun does not know, sent as they are."),
@@ -46,7 +46,7 @@ func schemaShape() yaml.Shape {
 }
 
 func schemaFile() yaml.Block {
-	return fileBlock("A JSON or YAML file of the suite's folder with the schema.")
+	return fileBlock("A JSON or YAML file of the project with the schema.")
 }
 
 func thinkingShape(templates bool) yaml.Schema {

@@ -23,8 +23,8 @@ import (
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
-// sourceFiles opens the files that a suite names, relative to the suite's folder and never outside it. The fs.FS (an os.Root)
-// enforces that; sourceFiles explains its refusals.
+// sourceFiles opens the files that a suite names, relative to the suite's folder. The fs.FS (a files.Within) decides which it may
+// open; sourceFiles explains its refusals.
 type sourceFiles struct {
 	fsys  fs.FS
 	suite string
@@ -82,8 +82,8 @@ func (f *sourceFiles) stat(name string) (clean string, info fs.FileInfo, err err
 	if name == "" {
 		return "", nil, errors.New("the file name is empty")
 	}
-	if !fs.ValidPath(clean) || strings.ContainsAny(name, "\x00\\") {
-		return "", nil, fmt.Errorf("%s is not a path inside the suite's folder", name)
+	if !files.Local(clean) || strings.ContainsAny(name, "\x00\\") {
+		return "", nil, fmt.Errorf("%s is not a path inside the project", name)
 	}
 	info, err = fs.Stat(f.fsys, clean)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -111,25 +111,29 @@ func (f *sourceFiles) open(name string) (fs.File, fs.FileInfo, error) {
 	return file, info, nil
 }
 
-func (f *sourceFiles) folder(name string) (string, error) {
-	if name == "." || !fs.ValidPath(name) || strings.ContainsAny(name, "\x00\\") {
-		return "", errors.New("it is not below the suite's folder")
+// unshown opens a file whose content is not sent, shown or kept; see files.Unshown.
+func (f *sourceFiles) unshown(name string) (fs.File, fs.FileInfo, error) {
+	return newFiles(files.Unshown(f.fsys), "").open(name)
+}
+
+func (f *sourceFiles) folder(name string) (fs.FS, error) {
+	switch {
+	case !files.Local(name) || strings.ContainsAny(name, "\x00\\"):
+		return nil, errors.New("it is not a folder inside the project")
+	case name == "." || strings.HasSuffix("/"+name, "/.."):
+		return nil, errors.New("the suite is in it")
 	}
 	info, err := fs.Stat(f.fsys, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", errors.New("there is no such folder")
+		return nil, errors.New("there is no such folder")
 	case err != nil:
-		return "", explain(name, err)
+		return nil, explain(name, err)
 	case !info.IsDir():
-		return "", errors.New("it is not a folder")
+		return nil, errors.New("it is not a folder")
 	}
 	f.listing(name, eval.Pattern(name+"/*"))
-	below, err := fs.Sub(f.fsys, name)
-	if err != nil { // impossible: the name was checked
-		return "", err
-	}
-	return files.Digest(below)
+	return files.Sub(f.fsys, name)
 }
 
 func (f *sourceFiles) read(name string, limit int64) ([]byte, error) {
@@ -137,6 +141,10 @@ func (f *sourceFiles) read(name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return readOpen(file, info, name, limit)
+}
+
+func readOpen(file fs.File, info fs.FileInfo, name string, limit int64) ([]byte, error) {
 	defer file.Close() //nolint:errcheck // it was only read
 	if info.Size() > limit {
 		return nil, &tooManyBytes{name, info.Size(), limit}
@@ -157,15 +165,20 @@ func explain(name string, err error) error {
 	if errors.As(err, &pathErr) {
 		cause = pathErr.Err.Error()
 	}
+	refusal, refused := errors.AsType[*files.Refusal](err)
 	switch {
-	case errors.Is(err, files.ErrHidden), errors.Is(err, files.ErrLink):
-		return fmt.Errorf("an untrusted suite cannot read %s: %s", name, cause)
+	case errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(name, "../"):
+		return fmt.Errorf("there is no file %s", name)
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("there is no file %s in the suite's folder", name)
+	case refused && refusal.Untrusted:
+		return fmt.Errorf("an untrusted suite cannot read %s: %s", name, cause)
+	case errors.Is(err, fs.ErrInvalid):
+		return fmt.Errorf("%s is not a path inside the project", name)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s cannot be read: permission denied", name)
 	case strings.Contains(cause, "escapes"):
-		return fmt.Errorf("%s is not inside the suite's folder", name)
+		return fmt.Errorf("%s is not inside the project: a link leads out of it", name)
 	}
 	return fmt.Errorf("%s cannot be read: %s", name, cause)
 }
@@ -367,13 +380,20 @@ func globRoot(g eval.Pattern) string {
 	return "."
 }
 
+// cleanGlob is the glob for the names of files below its root, which have no detours such as `./` or `data/../`.
+func cleanGlob(g eval.Pattern, root string) eval.Pattern {
+	_, rest, _ := strings.Cut(string(g), "*")
+	fixed := strings.TrimSuffix(string(g), "*"+rest)
+	return eval.Pattern(strings.TrimPrefix(root+"/"+fixed[strings.LastIndexByte(fixed, '/')+1:]+"*"+rest, "./"))
+}
+
 // glob lists the files that match, sorted by name, without hidden ones.
 func (f *sourceFiles) glob(g eval.Pattern) ([]string, error) {
-	clean := eval.Pattern(strings.TrimPrefix(string(g), "./"))
-	root := globRoot(clean)
-	if !fs.ValidPath(root) || strings.ContainsAny(string(g), "\x00\\") {
-		return nil, fmt.Errorf("%s is not a path inside the suite's folder", g)
+	root := globRoot(g)
+	if !files.Local(root) || strings.ContainsAny(string(g), "\x00\\") {
+		return nil, fmt.Errorf("%s is not a path inside the project", g)
 	}
+	clean := cleanGlob(g, root)
 	f.listing(root, clean)
 	out, err := matching(f.fsys, root, clean)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -104,7 +104,11 @@ var programSource = pattern(`(?i)^[^-].*\.(py|rb|pl|php|sh|lua|[cm]?[jt]s)$`)
 func (l *loader) checkSources(g *generator) {
 	for i, item := range g.node.Items() {
 		word := g.command.Words[i]
-		if i == 0 || !programSource().MatchString(word) || !fs.ValidPath(path.Clean(word)) {
+		if i == 0 || !programSource().MatchString(word) || !files.Local(path.Clean(word)) {
+			continue
+		}
+		_, err := fs.Stat(l.files.fsys, path.Clean(word))
+		if _, refused := errors.AsType[*files.Refusal](err); refused { // the program can read it
 			continue
 		}
 		if err := l.files.check(word); err != nil {

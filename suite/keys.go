@@ -44,7 +44,7 @@ func suiteBlock() yaml.Block {
 			key("name", aName(), "The suite's name: letters, digits, `.`, `_` and `-`."),
 			key(
 				"include", yaml.OneOrList(yaml.Text),
-				"Other files of the suite's folder whose targets, prompts, judges, scorerSets, defaults and cases belong to the suite.",
+				"Other files of the project whose targets, prompts, judges, scorerSets, defaults and cases belong to the suite.",
 			),
 			key("description", yaml.Text, "What the suite is for."),
 			key("tags", yaml.OneOrList(yaml.Text), "Tags of every case, for --tag."),
@@ -82,7 +82,7 @@ func suiteBlock() yaml.Block {
 				"Metrics computed from named scorers, such as `f1: 2*precision*recall/(precision+recall)`.",
 			),
 			key("limits", limitsBlock().Shape(), "How fast evalrun sends requests, and when the run stops."),
-			key("prices", yaml.Text, "A price list, a YAML file of the suite's folder."),
+			key("prices", yaml.Text, "A price list, a YAML file of the project."),
 			key("gate", yaml.Some(gateBlock().Shape()), "The rules that turn outcomes and verdicts into an exit code."),
 		},
 	}
@@ -158,7 +158,7 @@ func judgeBlock() yaml.Block {
 			key("choose", chooseBlock().Shape(), "Lets `evalrun compare --choose` use this judge, and says by what it chooses."),
 			key(
 				"template", yaml.Text,
-				"A file of the suite's folder with a prompt of your own, a template over `answer`, `question`, `conversation` and "+
+				"A file of the project with a prompt of your own, a template over `answer`, `question`, `conversation` and "+
 					"variables.",
 			),
 			key(
@@ -190,7 +190,7 @@ func promptBlock() yaml.Block {
 			key("name", aName(), "The prompt's name; with a target's it makes the name of an arm, `target/prompt`."),
 			key("targets", globList(), "Globs of the targets that get this prompt; all when not given."),
 			key("text", yaml.Text, "The text to send. `{{.country}}` is the variable `country` of the case."),
-			key("file", yaml.Text, "A file of the suite's folder with the text."),
+			key("file", yaml.Text, "A file of the project with the text."),
 			key("turns", yaml.Filled(turnBlock().Shape()), "A chat: turns of user and model, the user's last."),
 			key("parts", yaml.Filled(partOfPrompt().Shape()), "Texts, images, other files, and parts in the words of the protocol."),
 			key("program", generatorShape(), "A program that writes the prompt, for each case and target."),
@@ -217,10 +217,10 @@ func partOfPrompt() yaml.Block {
 		One: partForms(),
 		Keys: []yaml.Key{
 			key("text", yaml.Text, "A text, which may be a template."),
-			key("image", yaml.Text, "An image of the suite's folder; the name may be a template."),
+			key("image", yaml.Text, "An image of the project; the name may be a template."),
 			key(
 				"data", yaml.Text,
-				"An audio, video or PDF file of the suite's folder, or any other with `mimeType`; the name may be a template.",
+				"An audio, video or PDF file of the project, or any other with `mimeType`; the name may be a template.",
 			),
 			key(
 				"raw", yaml.Some(yaml.MapShape(yaml.Any)),
@@ -293,7 +293,7 @@ var datasetKeys = sync.OnceValue(func() []yaml.Key {
 	return []yaml.Key{
 		key(
 			"dataset", yaml.Text,
-			"A file of the suite's folder (.csv .tsv .jsonl .json, also with .gz, or .yaml), or a glob of files: one case a row.",
+			"A file of the project (.csv .tsv .jsonl .json, also with .gz, or .yaml), or a glob of files: one case a row.",
 		),
 		key("format", yaml.Word(datasetFormats()...), "The format of the dataset, when its name does not show it."),
 		key("separator", yaml.Text, "The character between the cells of a .csv file, if not a comma."),
@@ -371,7 +371,7 @@ func servicesBlock() yaml.Block {
 				"maxTokensField", yaml.Word(maxTokensFields()...),
 				"What openai servers call `maxOutputTokens`; max_completion_tokens when not given.",
 			),
-			key("tls", tlsBlock().Shape(), "Certificates, PEM files of the suite's folder."),
+			key("tls", tlsBlock().Shape(), "Certificates, PEM files of the project."),
 			key("limits", serviceLimitsBlock().Shape(), "Limits of this service. Those of the suite cap the sum of all."),
 		},
 	}

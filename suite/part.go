@@ -277,7 +277,7 @@ func (c *chat) fits(e yaml.Entry, role string) bool {
 	return true
 }
 
-// fileBlock is a mapping that names a file of the suite's folder with the content.
+// fileBlock is a mapping that names a file of the project with the content.
 func fileBlock(doc string) yaml.Block {
 	return yaml.Block{Need: []string{"file"}, Keys: []yaml.Key{key("file", yaml.Text, doc)}}
 }
@@ -286,7 +286,7 @@ func systemShape() yaml.Shape {
 	return yaml.Either(yaml.Text, systemFile().Shape())
 }
 
-func systemFile() yaml.Block { return fileBlock("A file of the suite's folder with the text.") }
+func systemFile() yaml.Block { return fileBlock("A file of the project with the text.") }
 
 // system reads the system text of a prompt: a template, or the name of a file with one. It is nil without one.
 func (l *loader) system(n yaml.Node) *source {

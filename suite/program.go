@@ -64,7 +64,7 @@ func (s *Suite) programHint(name string, err error) string {
 	return ""
 }
 
-// filesOf returns the digests of the files below the suite's folder that a command names, by name.
+// filesOf returns the digests of the project's files that a command names, by name.
 func (s *Suite) filesOf(command []string) map[string]string {
 	out := map[string]string{}
 	for i, word := range command {
@@ -81,7 +81,7 @@ func (s *Suite) filesOf(command []string) map[string]string {
 // errNotExecutable is wrapped by the error of Suite.Program for a file that cannot be executed.
 var errNotExecutable = errors.New("the file is not executable")
 
-// Digest returns the SHA-256 of a file below the suite's folder; "" when there is no such file. Each file is read once.
+// Digest returns the SHA-256 of a file of the project; "" when there is no such file. Each file is read once.
 func (s *Suite) Digest(name string) string {
 	s.files.mu.Lock()
 	defer s.files.mu.Unlock()
@@ -89,7 +89,7 @@ func (s *Suite) Digest(name string) string {
 		return known
 	}
 	digest := ""
-	if file, _, err := s.files.open(name); err == nil {
+	if file, _, err := s.files.unshown(name); err == nil {
 		defer file.Close() //nolint:errcheck // it was only read
 		h := sha256.New()
 		if _, err := io.Copy(h, file); err == nil {
@@ -106,10 +106,11 @@ type Program struct {
 	Args    []string
 	Dir     string   // working directory: the suite's folder
 	Env     []string // names of private variables to pass to it
-	// Workspace is a folder below the suite's folder. Each trial runs in a fresh copy of it, or in Dir when it is "".
+	// Workspace is a folder of the project, relative to Dir. Each trial runs in a fresh copy of it, or in Dir when it is "".
 	Workspace string
 	// WorkspaceDigest identifies the content of Workspace when the suite was loaded; see files.Digest.
 	WorkspaceDigest string
+	folder          fs.FS // with the content of Workspace
 	keep            keptCopies
 	// Timeout is the time limit of one call.
 	Timeout time.Duration
@@ -125,6 +126,9 @@ type Program struct {
 // Path returns the path of the program's file; "" when the suite is in no folder on this machine. The error names a
 // program that is missing, with its position in the suite.
 func (p *Program) Path() (string, error) { return p.path, p.missing }
+
+// WorkspaceFiles returns the files of Workspace.
+func (p *Program) WorkspaceFiles() fs.FS { return p.folder }
 
 // keptCopies says which copies of a workspace are kept in the run directory.
 type keptCopies string
@@ -153,8 +157,7 @@ func programBlock() yaml.Block {
 			key("command", yaml.OneOrMore(yaml.Text), "The program and its arguments, plain texts. There is no shell."),
 			key(
 				"workspace", yaml.Text,
-				"A folder of the suite's folder. Each trial runs in a fresh copy of it; without one the program runs in the suite's "+
-					"folder.",
+				"A folder of the project. Each trial runs in a fresh copy of it; without one the program runs in the suite's folder.",
 			),
 			key(
 				"keep", yaml.WordShape(keepNone, keepFailed, keepAll),
@@ -245,9 +248,12 @@ func (l *loader) workspace(p *Program, m yaml.Map) {
 	}
 	p.Workspace = path.Clean(n.Str())
 	var err error
-	if p.WorkspaceDigest, err = l.files.folder(p.Workspace); err != nil {
+	if p.folder, err = l.files.folder(p.Workspace); err == nil {
+		p.WorkspaceDigest, err = files.Digest(p.folder)
+	}
+	if err != nil {
 		n.Errorf(
-			"name a folder below the suite's folder, such as fixtures/repo",
+			"name a folder of the project, such as fixtures/repo",
 			"the workspace `%s` cannot be used: %s", n.Str(), err,
 		)
 	}
@@ -258,16 +264,16 @@ func (l *loader) workspace(p *Program, m yaml.Map) {
 	}
 }
 
-// inFolder reports whether a word of a command names a file below the suite's folder, or with a slash, a folder below it.
+// inFolder reports whether a word of a command names a file of the project, or with a slash, a folder of it.
 func (l *loader) inFolder(word string) bool {
 	if l.Digest(word) != "" {
 		return true
 	}
 	clean := path.Clean(word)
-	if !strings.Contains(word, "/") || !fs.ValidPath(clean) {
+	if !strings.Contains(word, "/") || !files.Local(clean) {
 		return false
 	}
-	info, err := fs.Stat(l.files.fsys, clean)
+	info, err := fs.Stat(files.Unshown(l.files.fsys), clean)
 	return err == nil && info.IsDir()
 }
 
@@ -329,7 +335,7 @@ type Command struct {
 	Gone error
 	// Dir is the working directory.
 	Dir string
-	// Identity is the words with the digests of the files below the suite's folder that they name.
+	// Identity is the words with the digests of the project's files that they name.
 	Identity string
 }
 

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"iter"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -250,13 +251,13 @@ func (s *Suite) armNames() []string {
 	return names
 }
 
-// ReadFile reads a text file of the suite's folder. From then on the file is part of the suite: it goes into the copy
+// ReadFile reads a text file of the project. From then on the file is part of the suite: it goes into the copy
 // and the hash. The error is worded for users.
 func (s *Suite) ReadFile(name string) ([]byte, error) { return s.files.text(name) }
 
-// Folder identifies a folder below the suite's folder by its content, which then is part of the suite; see files.Digest. The error
+// Folder returns the files of a folder of the project; see files.Digest for what identifies them. The error
 // is worded for users.
-func (s *Suite) Folder(name string) (digest string, err error) { return s.files.folder(name) }
+func (s *Suite) Folder(name string) (fs.FS, error) { return s.files.folder(name) }
 
 // Untrusted reports whether the suite comes from an author who must not choose what runs here and where the key goes.
 func (s *Suite) Untrusted() bool { return s.opts.Untrusted }
@@ -307,10 +308,13 @@ func (s *Suite) Sources() iter.Seq2[string, []byte] {
 // FileName returns the name of the suite file, without its folder.
 func (s *Suite) FileName() string { return s.files.suite }
 
-// Shown returns the name for messages of a file in the suite's folder.
+// Shown returns the name for messages of a file of the suite.
 func (s *Suite) Shown(name string) string { return shownWith(s.File, name) }
 
 func shownWith(other, name string) string {
+	if strings.HasPrefix(name, "../") {
+		return path.Join(path.Dir(other), name)
+	}
 	return other[:strings.LastIndexByte(other, '/')+1] + name
 }
 
@@ -334,12 +338,12 @@ const (
 	templatePerByte = 4       // for each byte of a data file
 )
 
-// Load reads and checks the suite file path in fsys. Errors and warnings go to diags. A Suite with errors must not be run.
-func Load(fsys fs.FS, path string, kinds Kinds, opts Options, diags *diag.List) *Suite {
+// Load reads and checks a suite file in fsys. Errors and warnings go to diags. A Suite with errors must not be run.
+func Load(fsys fs.FS, file string, kinds Kinds, opts Options, diags *diag.List) *Suite {
 	if opts.Now.IsZero() {
 		opts.Now = time.Now()
 	}
-	s := &Suite{File: cmp.Or(opts.Shown, path), origin: origin{files: newFiles(fsys, path), kinds: kinds, opts: opts}}
+	s := &Suite{File: cmp.Or(opts.Shown, file), origin: origin{files: newFiles(fsys, file), kinds: kinds, opts: opts}}
 	src, err := s.files.text(s.files.suite)
 	if err != nil {
 		diags.Errorf(diag.Pos{File: s.File}, "", "%s", err)

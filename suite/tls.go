@@ -60,7 +60,11 @@ func (l *loader) pem(n yaml.Node) []byte {
 	if n.IsZero() {
 		return nil
 	}
-	text, err := l.files.read(n.Str(), maxPEM)
+	var text []byte
+	file, info, err := l.files.unshown(n.Str())
+	if err == nil {
+		text, err = readOpen(file, info, n.Str(), maxPEM)
+	}
 	if err != nil {
 		n.Errorf("", "%s", err)
 		return nil

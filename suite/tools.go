@@ -60,7 +60,7 @@ func toolBlock() yaml.Block {
 func toolFileBlock() yaml.Block {
 	return yaml.Block{
 		Need: []string{"file"},
-		Keys: []yaml.Key{key("file", yaml.Text, "A JSON or YAML file of the suite's folder with the list.")},
+		Keys: []yaml.Key{key("file", yaml.Text, "A JSON or YAML file of the project with the list.")},
 	}
 }
 

@@ -25,6 +25,7 @@ func (a *app) countCommand() *cobra.Command {
 	flags.Service(cmd.Flags(), &o.Options)
 	flags.Limits(cmd.Flags(), &o.Options)
 	flags.Select(cmd.Flags(), &o.Options)
+	flags.AllowFile(cmd.Flags(), &o.Options)
 	flags.CompleteSelection(cmd)
 	flags.RunPrograms(cmd.Flags(), &o.runPrograms)
 	flags.JSON(cmd.Flags(), &o.json)

@@ -31,6 +31,7 @@ func (a *app) modelsCommand() *cobra.Command {
 	}
 	flags.Service(cmd.Flags(), &o.Options)
 	flags.Attempts(cmd.Flags(), &o.Options)
+	flags.AllowFile(cmd.Flags(), &o.Options)
 	cmd.Flags().StringArrayVar(&o.Suites, "suite", nil, "list the models of the services of the suite `FILE` (repeatable)")
 	flags.JSON(cmd.Flags(), &o.json)
 	flags.Config(cmd, &o.Options)

@@ -31,6 +31,7 @@ func (a *app) selfTestCommand() *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringVar(&o.against, "against", "", "use the repeats of `RUN` (required)")
 	flags.Rule(fs, &o.Rule)
+	flags.AllowFile(fs, &o.Options)
 	flags.JSON(fs, &o.json)
 	flags.Config(cmd, &o.Options)
 	return cmd

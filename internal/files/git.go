@@ -133,6 +133,8 @@ func (g Git) target(link string) (string, error) {
 // maxLinks bounds a chain of symbolic links, which may be circular.
 const maxLinks = 10
 
+var errTooManyLinks = errors.New("too many symbolic links")
+
 // find follows symbolic links; at is the name of the file itself.
 func (g Git) find(op, name string) (at string, info *memoryFile, err error) {
 	at = name
@@ -153,7 +155,13 @@ func (g Git) find(op, name string) (at string, info *memoryFile, err error) {
 		}
 		at = path.Join(path.Dir(at), to)
 	}
-	return "", nil, &fs.PathError{Op: op, Path: name, Err: errors.New("too many symbolic links")}
+	return "", nil, &fs.PathError{Op: op, Path: name, Err: errTooManyLinks}
+}
+
+// Real returns the name of the file to which a link leads.
+func (g Git) Real(name string) (string, error) {
+	at, _, err := g.find("open", name)
+	return at, err
 }
 
 func (g Git) entry(name string) (*memoryFile, error) {

@@ -23,15 +23,26 @@ const Repository = ".git"
 // HeadOf returns the head of the nearest repository at or above a folder. It reads the files of the repository itself: git
 // could start programs that the repository names (hooks, a file system monitor), and need not be installed.
 func HeadOf(dir string) Head {
+	top := Checkout(dir)
+	if top == "" {
+		return Head{}
+	}
+	at := filepath.Join(top, Repository)
+	info, err := os.Stat(at)
+	return readGit(at, err == nil && info.IsDir())
+}
+
+// Checkout returns the top of the git checkout that a folder is in, "" without one.
+func Checkout(dir string) string {
 	for at, err := filepath.Abs(dir); err == nil; at = filepath.Dir(at) {
-		if info, err := os.Stat(filepath.Join(at, Repository)); err == nil {
-			return readGit(filepath.Join(at, Repository), info.IsDir())
+		if _, err := os.Stat(filepath.Join(at, Repository)); err == nil {
+			return at
 		}
 		if filepath.Dir(at) == at {
 			break
 		}
 	}
-	return Head{}
+	return ""
 }
 
 // readGit reads the head of a repository: a folder, or the file of a worktree or a submodule, which says where that is.

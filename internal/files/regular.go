@@ -11,19 +11,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 )
 
 // ErrNotFile is wrapped by the errors of anything but a regular file.
 var ErrNotFile = errors.New("not a regular file")
-
-// Errors that the errors of Plain wrap.
-var (
-	ErrHidden = errors.New("its name, or that of a folder on the way, begins with a dot")
-	ErrLink   = errors.New("it is a link, or a folder on the way is")
-)
 
 // ErrTooLarge is wrapped by the errors of files that are larger than is read.
 var ErrTooLarge = errors.New("too large")
@@ -90,23 +83,18 @@ func kind(mode fs.FileMode) string {
 }
 
 // FS is the file system below a folder. It opens nothing but regular files and folders.
-func FS(root *os.Root) fs.FS { return confined{root, root.FS(), func(string) {}, false} }
-
-// Plain is FS without links, and without files and folders whose names begin with a dot: keys are often kept in them.
-func Plain(root *os.Root) fs.FS { return confined{root, root.FS(), func(string) {}, true} }
+func FS(root *os.Root) fs.FS { return confined{root, root.FS(), func(string) {}} }
 
 // Notes receive what is about to be read.
 type Notes struct {
 	Read func(name string)
 	// List gets a glob, and a function that lists the names of the files that match it at the time.
 	List func(glob string, matches func() []string)
-	// Plain leaves out what Plain leaves out.
-	Plain bool
 }
 
 // Noting is FS for a caller that wants to know the names of files, and globs, before they are read.
 func Noting(root *os.Root, notes Notes) fs.FS {
-	return noting{confined{root, root.FS(), notes.Read, notes.Plain}, notes}
+	return noting{confined{root, root.FS(), notes.Read}, notes}
 }
 
 type noting struct {
@@ -117,37 +105,16 @@ type noting struct {
 func (n noting) Listing(glob string, matches func() []string) { n.notes.List(glob, matches) }
 
 type confined struct {
-	root  *os.Root
-	all   fs.FS
-	note  func(name string)
-	plain bool
-}
-
-// check refuses names that are too deep or that Plain leaves out.
-func (c confined) check(op, name string) error {
-	if err := notDeep(op, name); err != nil || !c.plain {
-		return err
-	}
-	for i, r := range name + "/" {
-		if r != '/' {
-			continue
-		}
-		at := name[:i]
-		if base := path.Base(at); base != "." && strings.HasPrefix(base, ".") {
-			return &fs.PathError{Op: op, Path: name, Err: ErrHidden}
-		}
-		if info, err := c.root.Lstat(at); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return &fs.PathError{Op: op, Path: name, Err: ErrLink}
-		}
-	}
-	return nil
+	root *os.Root
+	all  fs.FS
+	note func(name string)
 }
 
 func (c confined) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
-	if err := c.check("open", name); err != nil {
+	if err := notDeep("open", name); err != nil {
 		return nil, err
 	}
 	c.note(name)
@@ -163,7 +130,7 @@ func (c confined) Open(name string) (fs.File, error) {
 }
 
 func (c confined) Stat(name string) (fs.FileInfo, error) {
-	if err := c.check("stat", name); err != nil {
+	if err := notDeep("stat", name); err != nil {
 		return nil, err
 	}
 	c.note(name)
@@ -175,14 +142,51 @@ func (c confined) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(c.al
 func (c confined) ReadLink(name string) (string, error) { return fs.ReadLink(c.all, name) }
 
 func (c confined) ReadDir(name string) ([]fs.DirEntry, error) {
-	if err := c.check("readdir", name); err != nil {
+	if err := notDeep("readdir", name); err != nil {
 		return nil, err
 	}
-	entries, err := fs.ReadDir(c.all, name)
-	if c.plain {
-		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") })
+	return fs.ReadDir(c.all, name)
+}
+
+// errEscapes has the words of os.Root.
+var errEscapes = errors.New("path escapes from parent")
+
+// Real returns a name without links, for what it leads to or would lead to. A link that leads out of the folder is an error.
+func (c confined) Real(name string) (string, error) {
+	if err := notDeep("open", name); err != nil {
+		return "", err
 	}
-	return entries, err
+	left, at := strings.Split(name, "/"), "."
+	for links := 0; len(left) > 0; {
+		element := left[0]
+		left = left[1:]
+		if element == ".." && at == "." {
+			return "", &fs.PathError{Op: "open", Path: name, Err: errEscapes}
+		}
+		next := path.Join(at, element) // element may be "..", and at has no links
+		info, err := c.root.Lstat(next)
+		if errors.Is(err, fs.ErrNotExist) { // the links before it count
+			return path.Join(append([]string{next}, left...)...), nil
+		}
+		if err != nil {
+			return "", err
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			at = next
+			continue
+		}
+		to, err := c.root.Readlink(next)
+		switch links++; {
+		case err != nil:
+			return "", err
+		case links > maxLinks:
+			return "", &fs.PathError{Op: "open", Path: name, Err: errTooManyLinks}
+		case filepath.IsAbs(to):
+			return "", &fs.PathError{Op: "open", Path: name, Err: errEscapes}
+		}
+		left = append(strings.Split(filepath.ToSlash(to), "/"), left...)
+	}
+	return at, nil
 }
 
 func notDeep(op, name string) error {

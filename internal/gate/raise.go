@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/files"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
@@ -108,13 +109,13 @@ func copiedPlan(d *journal.Document, sides []*compare.Side) *runner.Plan {
 		o.Services = append(o.Services, &suite.NamedService{Name: name, Protocol: one.Protocol, BaseURL: one.BaseURL})
 	}
 	var suites []*suite.Suite
-	for _, one := range run.Suites {
-		copies, err := rundir.Copies(filepath.Dir(d.Path()), filepath.Dir(one.Copy))
+	for i, one := range run.Suites {
+		copies, at, err := rundir.SuiteCopies(filepath.Dir(d.Path()), rundir.CopyDir(i, false), one.Copy)
 		if err != nil || one.Copy == "" {
 			return nil
 		}
 		var problems diag.List
-		o.Expected = copies.FS()
+		o.Expected = files.Within{Project: files.FS(copies), At: at, Copies: true}
 		o.Programs.Read(o.Expected)
 		suites = append(suites, suite.Load(o.Expected, filepath.Base(one.Copy), scorers.Builtin(), o, &problems))
 		if problems.HasErrors() {

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -328,4 +329,23 @@ func Copies(run, folder string) (*os.Root, error) {
 	}
 	defer root.Close() //nolint:errcheck // the folder of copies stays open
 	return root.OpenRoot(filepath.Clean(filepath.FromSlash(folder)))
+}
+
+// CopyDir is the folder with the copies of the i-th suite in a run directory, or of its earlier version.
+func CopyDir(i int, earlier bool) string {
+	if earlier {
+		return fmt.Sprintf("suites/%d.earlier/", i)
+	}
+	return fmt.Sprintf("suites/%d/", i)
+}
+
+// SuiteCopies opens such a folder. copied is the path of the suite's copy in the run directory, and at its folder in this one: a
+// suite that reads files above its folder is as deep in it as it was in its project.
+func SuiteCopies(run, folder, copied string) (root *os.Root, at string, err error) {
+	root, err = Copies(run, folder)
+	at = "."
+	if below, inside := strings.CutPrefix(path.Clean(copied), folder); inside {
+		at = path.Dir(below)
+	}
+	return root, at, err
 }

@@ -3,11 +3,12 @@ package session
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -25,6 +26,9 @@ func LoadCopies(of *journal.Document, options Options) (*Loaded, error) {
 	options.allowLike(begun)
 	own := options.Trust || options.signed(of)
 	l.Options.foreign = !own
+	if own {
+		l.Options.AllowFile = slices.Concat(begun.AllowFile, options.AllowFile)
+	}
 	if !options.Untrusted {
 		if err := l.Options.projectOf(&of.Run, filepath.Dir(of.Path())); err != nil {
 			return nil, err
@@ -51,12 +55,13 @@ func LoadCopies(of *journal.Document, options Options) (*Loaded, error) {
 
 // loadCopy loads the i-th suite from the copies of a run, with its other files from opts.Dir, which may be "".
 func (l *Loaded) loadCopy(run string, i int, recorded *eval.RunSuite, opts suite.Options) (*suite.Suite, error) {
-	copies, err := rundir.Copies(run, copyDir(i))
+	root, at, err := rundir.SuiteCopies(run, rundir.CopyDir(i, false), recorded.Copy)
 	if err != nil {
 		return nil, err
 	}
-	l.dirs = append(l.dirs, opts.Dir)
-	opts.Expected = files.FS(copies)
+	copies := files.Within{Project: l.Options.noting(root, recorded.File), At: at, Copies: true}
+	l.dirs, l.ats = append(l.dirs, opts.Dir), append(l.ats, copies.At)
+	opts.Expected = copies
 	opts.Programs.Read(opts.Expected)
 	return l.take(l.Options.overFolder(copies, opts.Dir, recorded.File), filepath.Base(recorded.Copy), recorded.File, opts), nil
 }
@@ -119,23 +124,25 @@ func (f *Options) takesCells() func(*suite.Case, suite.Arm) bool {
 	return filterOf(f, nil).Takes
 }
 
-// programsOf says where the output of the programs of a suite comes from. folder is where runs copy that version of the suite.
-func (f *Options) programsOf(file string, folder func(int) string) suite.Programs {
+// programsOf says where the output of the programs of a suite, or of its earlier version, comes from.
+func (f *Options) programsOf(file string, earlier bool) suite.Programs {
 	out := f.outputs
 	if f.outputOf == nil {
 		return out
 	}
-	i := slices.Index(f.Suites, file)
-	if recorded := f.outputOf.Suites; len(recorded) > 0 && (i >= len(recorded) || recorded[i].File != filepath.ToSlash(file)) {
-		at := slices.IndexFunc(recorded, func(s eval.RunSuite) bool { return filepath.Base(s.File) == filepath.Base(file) })
-		i = cmp.Or(max(0, at), i)
+	i, recorded, copied := max(0, slices.Index(f.Suites, file)), f.outputOf.Suites, ""
+	if len(recorded) > 0 {
+		if i >= len(recorded) || recorded[i].File != filepath.ToSlash(file) {
+			i = max(0, slices.IndexFunc(recorded, func(s eval.RunSuite) bool { return filepath.Base(s.File) == filepath.Base(file) }))
+		}
+		copied = recorded[i].Copy
 	}
-	copies, err := rundir.Copies(f.outputOf.dir, folder(i))
+	root, at, err := rundir.SuiteCopies(f.outputOf.dir, rundir.CopyDir(i, earlier), copied)
 	if err != nil { // the run may have none
 		return out
 	}
-	defer copies.Close() //nolint:errcheck // it was only read
-	out.Read(files.FS(copies))
+	defer root.Close() //nolint:errcheck // it was only read
+	out.Read(files.Within{Project: files.FS(root), At: at, Copies: true})
 	return out
 }
 
@@ -144,12 +151,15 @@ func (r *inputs) Copied() bool { return r.copied }
 
 // overFolder completes the copies of a suite by the files of its folder, which has images and large data. The folder is ""
 // for a run of somebody else, since its header could name any one.
-func (f *Options) overFolder(copies *os.Root, dir, suite string) fs.FS {
-	over := files.Overlay{f.noting(copies, suite, false)}
-	if folder, err := os.OpenRoot(dir); dir != "" && err == nil { // it may be gone
-		over = append(over, f.noting(folder, suite, f.Untrusted))
+func (f *Options) overFolder(copies files.Within, dir, suite string) fs.FS {
+	if dir == "" {
+		return copies
 	}
-	return over
+	folder, err := f.within(dir, suite)
+	if err != nil { // it may be gone
+		return copies
+	}
+	return files.Overlay{copies, folder}
 }
 
 // PricesOf returns the price list of the options, or of the run's suites; nil without either, or without copies.
@@ -201,7 +211,7 @@ func (l *Loaded) SettleLike(d *journal.Document, doing string) (*Job, error) {
 // KeepPrograms writes what the programs of the suites wrote into a folder, as run directories have it.
 func (r *inputs) KeepPrograms(dir string) error {
 	for i, s := range r.Suites {
-		to := filepath.Join(dir, filepath.FromSlash(copyDir(i)))
+		to := filepath.Join(dir, filepath.FromSlash(rundir.CopyDir(i, false)))
 		err := os.MkdirAll(to, 0o700)
 		if data := s.Written(); err == nil && len(data) > 0 {
 			err = os.WriteFile(filepath.Join(to, suite.OutputsFile), data, 0o600)
@@ -213,10 +223,22 @@ func (r *inputs) KeepPrograms(dir string) error {
 	return nil
 }
 
-func copyDir(i int) string { return fmt.Sprintf("suites/%d/", i) }
-
-// earlierDir is the same for the earlier version of the i-th suite, with --interleave.
-func earlierDir(i int) string { return fmt.Sprintf("suites/%d.earlier/", i) }
+// copyAt is the folder of the i-th suite among its copies: the one in its project if a file above it is copied, so that the names
+// in the suite lead to the copies.
+func (j *Job) copyAt(i int, s *suite.Suite) string {
+	versions := []*suite.Suite{s}
+	if base, _ := s.BaseVersion(); base != nil {
+		versions = append(versions, base)
+	}
+	for _, version := range versions {
+		for name := range version.Sources() {
+			if strings.HasPrefix(path.Clean(name), "../") {
+				return j.ats[i]
+			}
+		}
+	}
+	return "."
+}
 
 // Copies returns the copies that a run directory keeps, by their paths in it: the project file, and the files of the
 // suites and their earlier versions. With --no-content it is the project file alone.
@@ -229,12 +251,13 @@ func (j *Job) Copies() map[string][]byte {
 		return copies
 	}
 	for i, s := range j.Suites {
+		at := j.copyAt(i, s)
 		for name, data := range s.Sources() {
-			copies[copyDir(i)+name] = data
+			copies[path.Join(rundir.CopyDir(i, false), at, name)] = data
 		}
 		if base, _ := s.BaseVersion(); base != nil {
 			for name, data := range base.Sources() {
-				copies[earlierDir(i)+name] = data
+				copies[path.Join(rundir.CopyDir(i, true), at, name)] = data
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/testing/expect"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
@@ -21,7 +22,7 @@ func (s *site) begun(f Options) string {
 		ID: "run", StartedAt: "2026-01-01T00:00:00Z", Service: j.Settings.Service, Models: []eval.Model{},
 		CommandOptions: &eval.RunOptions{Options: j.Options.Options}, RandomSeed: 1,
 		Plan:   eval.RunPlan{Trials: plan.Size(), Arms: plan.ArmNames(), Targets: plan.Targets()},
-		Suites: []eval.RunSuite{{Name: one.Name, File: one.File, Hash: one.Hash(), Copy: copyDir(0) + one.FileName(), Dir: j.Dir(0)}},
+		Suites: []eval.RunSuite{{Name: one.Name, File: one.File, Hash: one.Hash(), Copy: rundir.CopyDir(0, false) + one.FileName(), Dir: j.Dir(0)}},
 	}
 	j.Identify(run)
 	copies := j.Copies()

@@ -88,7 +88,8 @@ func (l *Loaded) originInGit(i int, s *suite.Suite, ref string, opts suite.Optio
 		}
 		return nil, eval.BadInput("--gate-of: there is no %s in %s: --accept-suite-changes runs the new suite by its own gate", file, ref)
 	}
-	old, err := l.loadOrigin(sources, base, file+"@"+ref, opts)
+	trusted := l.Options.trusting()
+	old, err := l.loadOrigin(trusted.inGit(sources), base, file+"@"+ref, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -119,18 +120,23 @@ func (l *Loaded) originInFile(s *suite.Suite, opts suite.Options) (*gate.Origin,
 		return nil, err
 	}
 	dir, base := filepath.Split(l.Options.In().Abs(name))
-	root, err := os.OpenRoot(dir)
+	real, err := filepath.EvalSymlinks(filepath.Clean(dir))
 	if err != nil {
 		return nil, eval.BadInput("--gate-of: %w", err)
 	}
-	if _, err := root.Stat(base); err != nil {
+	trusted := l.Options.trusting()
+	sources, err := trusted.within(real, name)
+	if err != nil {
+		return nil, eval.BadInput("--gate-of: %w", err)
+	}
+	if _, err := os.Stat(filepath.Join(real, base)); err != nil {
 		return nil, eval.BadInput("--gate-of: %w", err)
 	}
 	if l.Options.Untrusted && slices.ContainsFunc(l.Options.Suites, func(of string) bool { return sameFile(l.Options.In(), name, of) }) {
 		return nil, ownGate(name, "is the suite itself")
 	}
 	opts.Dir = dir
-	old, err := l.loadOrigin(files.FS(root), base, name, opts)
+	old, err := l.loadOrigin(sources, base, name, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -138,6 +144,13 @@ func (l *Loaded) originInFile(s *suite.Suite, opts suite.Options) (*gate.Origin,
 		return nil, eval.BadInput("--gate-of %s: the file has the suite %s, and not %s", name, old.Name, s.Name)
 	}
 	return &gate.Origin{Name: name, Gate: old.Gate, Defaults: l.Options.ByProject(), Suite: old}, nil
+}
+
+// trusting are the options for a suite that the user named as the origin of a gate.
+func (f *Options) trusting() *Options {
+	out := *f
+	out.Untrusted = false
+	return &out
 }
 
 func sameFile(in rundir.Dir, a, b string) bool {

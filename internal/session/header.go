@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/json"
+	"path"
 	"strings"
 	"time"
 
@@ -85,7 +86,7 @@ func (s *Session) runSuite(i int, one *suite.Suite, gate *eval.GateConfig) eval.
 		File:    one.File,
 		Hash:    one.Hash(),
 		Gate:    gate,
-		Copy:    copyDir(i) + one.FileName(),
+		Copy:    path.Join(rundir.CopyDir(i, false), s.copyAt(i, one), one.FileName()),
 		Dir:     s.Dir(i),
 		Classes: one.Classes(),
 	}

@@ -37,7 +37,14 @@ func (l *Loaded) earlier(v versionOf, opts suite.Options) (*suite.Suite, error) 
 		return nil, eval.BadInput("--interleave: %w", err)
 	}
 	v.git.Ref = commit
-	return l.loadEarlier(v.git, v, opts)
+	return l.loadEarlier(l.Options.inGit(v.git), v, opts)
+}
+
+// inGit is the file system of a suite in a version that git has. The folder of v is the suite's.
+func (f *Options) inGit(v files.Git) files.Within {
+	b := f.boundaryOf(v.Dir)
+	v.Dir = b.top
+	return f.around(v, b)
 }
 
 // loadEarlier loads a version of a suite from files. Its problems are one error, since committed files cannot be repaired.
@@ -149,7 +156,7 @@ func (r *Resumption) earlierAtStart(l *Loaded, i int, own bool, opts suite.Optio
 	if err != nil || file != one.File {
 		return nil, err
 	}
-	copies, err := rundir.Copies(r.Dir, earlierDir(i))
+	root, at, err := rundir.SuiteCopies(r.Dir, rundir.CopyDir(i, true), one.Copy)
 	if err != nil {
 		return nil, eval.BadInput(
 			"the run cannot be resumed: its copy of the version %s of %s is gone: %w", ref, one.Name, err,
@@ -161,14 +168,15 @@ func (r *Resumption) earlierAtStart(l *Loaded, i int, own bool, opts suite.Optio
 		ref:   ref,
 		git:   files.Git{Ref: cmp.Or(one.EarlierCommit, ref), Filtered: !r.Options.Untrusted},
 	}
-	opts.Expected = files.FS(copies)
+	copies := files.Within{Project: files.FS(root), At: at, Copies: true}
+	opts.Expected = copies
 	opts.Programs.Read(opts.Expected)
-	files := files.Overlay{opts.Expected}
+	sources := files.Overlay{copies}
 	if own {
 		v.git.Dir = one.Dir
-		files = append(files, v.git)
+		sources = append(sources, r.Options.inGit(v.git))
 	}
-	s, err := l.loadEarlier(files, v, opts)
+	s, err := l.loadEarlier(sources, v, opts)
 	if err == nil && one.EarlierHash != "" && s.Hash() != one.EarlierHash && !r.untrusted {
 		err = eval.BadInput(
 			"the run cannot be resumed: its copy of the version %s of %s is not the one with which it began", ref, one.Name,

@@ -41,6 +41,7 @@ type inputs struct {
 	copied    bool           // the suites come from the copies in a run directory
 	chosen    []*suite.Judge // judges to call although no scorer names them
 	dirs      []string       // absolute folder of each suite
+	ats       []string       // the same folders in their projects, or in the copies of a run; with slashes
 	checkouts []checkout     // of the suites' earlier versions, with --interleave
 	origins   []*gate.Origin // of --gate-of, for each suite; nil for none
 	kinds     scorers.Table  // kinds of scorers; nil for the built-in ones
@@ -200,7 +201,6 @@ func (l *Loaded) load(file, ref string, opts suite.Options) (*suite.Suite, error
 	case info.IsDir():
 		return nil, eval.BadInput("%s is a folder; name the suite files in it", file)
 	}
-	// The root confines everything that the suite names, symbolic links included.
 	// The suite itself is the user's word, and may be a link to somewhere else if it is trusted.
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -210,11 +210,11 @@ func (l *Loaded) load(file, ref string, opts suite.Options) (*suite.Suite, error
 	if err != nil {
 		return nil, eval.BadInput("%s cannot be read: %w", file, err)
 	}
-	root, err := os.OpenRoot(dir)
+	sources, err := l.Options.within(dir, file)
 	if err != nil {
 		return nil, eval.BadInput("%s cannot be read: %w", file, err)
 	}
-	l.dirs = append(l.dirs, dir)
+	l.dirs, l.ats = append(l.dirs, dir), append(l.ats, sources.At)
 	if ref != "" {
 		v := versionOf{
 			base:  filepath.Base(real),
@@ -222,15 +222,15 @@ func (l *Loaded) load(file, ref string, opts suite.Options) (*suite.Suite, error
 			ref:   ref,
 			git:   files.Git{Dir: dir, Ref: ref, Filtered: !l.Options.Untrusted},
 		}
-		opts.Programs = l.Options.programsOf(file, earlierDir)
+		opts.Programs = l.Options.programsOf(file, true)
 		if opts.Base, err = l.earlier(v, opts); err != nil {
 			return nil, err
 		}
 		opts.OwnScorers = l.Options.ownScorers()
 	}
 	opts.Dir = dir // programs run there
-	opts.Programs = l.Options.programsOf(file, copyDir)
-	return l.take(l.Options.noting(root, file, l.Options.Untrusted), filepath.Base(real), file, opts), nil
+	opts.Programs = l.Options.programsOf(file, false)
+	return l.take(sources, filepath.Base(real), file, opts), nil
 }
 
 // standardInput loads the suite on standard input. The working directory counts as its folder.
@@ -240,15 +240,17 @@ func (l *Loaded) standardInput(opts suite.Options) (*suite.Suite, error) {
 		return nil, eval.BadInput("the suite cannot be read: %w", err)
 	}
 	dir := l.Options.In().Abs("")
-	root, err := os.OpenRoot(dir)
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	sources, err := l.Options.within(dir, standard)
 	if err != nil {
 		return nil, eval.BadInput("%s cannot be read: %w", dir, err)
 	}
-	l.dirs = append(l.dirs, dir)
+	l.dirs, l.ats = append(l.dirs, dir), append(l.ats, sources.At)
 	opts.Dir = dir
-	opts.Programs = l.Options.programsOf(standard, copyDir)
-	files := files.With{FS: l.Options.noting(root, standard, l.Options.Untrusted), Name: standard, Text: text}
-	return l.take(files, standard, standard, opts), nil
+	opts.Programs = l.Options.programsOf(standard, false)
+	return l.take(files.With{FS: sources, Name: standard, Text: text}, standard, standard, opts), nil
 }
 
 func (f *Options) ofSuites() suite.Options {

@@ -228,20 +228,15 @@ func (f *Options) namedFiles() error {
 	)
 }
 
-// noting is the file system of a suite's folder. It reports what the suite reads and lists to Reading and Listing. A plain
-// one, for an untrusted suite, has no links and no files such as .env.
-func (f *Options) noting(root *os.Root, suite string, plain bool) fs.FS {
-	switch {
-	case f.Reading == nil && plain:
-		return files.Plain(root)
-	case f.Reading == nil:
+// noting is the file system of a folder. It reports what the suite reads and lists to Reading and Listing.
+func (f *Options) noting(root *os.Root, suite string) fs.FS {
+	if f.Reading == nil {
 		return files.FS(root)
 	}
 	path := func(name string) string { return filepath.Join(root.Name(), filepath.FromSlash(name)) }
 	notes := files.Notes{
-		Read:  func(name string) { f.Reading(suite, path(name)) },
-		List:  func(string, func() []string) {},
-		Plain: plain,
+		Read: func(name string) { f.Reading(suite, path(name)) },
+		List: func(string, func() []string) {},
 	}
 	if f.Listing != nil {
 		notes.List = func(glob string, matches func() []string) {

@@ -210,7 +210,7 @@ func (f *Options) servicesIn(file *projectFile, opts suite.Options, diags *diag.
 	sources := files.Overlay{}
 	if !f.foreign {
 		if root, err := os.OpenRoot(opts.Dir); err == nil { // the folder may be gone when a run is resumed
-			sources = append(sources, files.FS(root))
+			sources = append(sources, f.around(files.FS(root), boundary{opts.Dir, ".", "the folder of " + file.Shown()}))
 		}
 	}
 	return suite.LoadServices(sources, file.Services, opts, diags)

@@ -42,7 +42,7 @@ func Shape(templates bool) yaml.Schema {
 func chosenPerRun() []string {
 	return []string{
 		"case", "tag", "arm", "failedIn", "changedSince", "sample", "shard", "maxTrials", "var", "emulator", "answers", "untrusted",
-		"allow", "trust", "interleave", "noBaseline", "dryRun", "config", "noConfig", "service", "allowEnv",
+		"allow", "trust", "interleave", "noBaseline", "dryRun", "config", "noConfig", "service", "allowEnv", "allowFile",
 		"open", "watch", "color", "directory", "ledger", "ledgerCa", "ledgerWait", "extend", "runPrograms", "programsFrom", "gateOf",
 		"acceptSuiteChanges", "json",
 	}

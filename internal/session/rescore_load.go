@@ -57,6 +57,9 @@ func loadRescored(f Options) (*Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !foreign {
+		f.AllowFile = slices.Concat(begun.AllowFile, f.AllowFile)
+	}
 	if f.Untrusted { // the service is the user's own
 		f.APIVersion = cmp.Or(f.APIVersion, run.Service.APIVersion)
 	} else {
@@ -212,6 +215,7 @@ func (f *Options) Like(name string) error {
 		f.continues(begun)
 	}
 	f.allowLike(begun)
+	f.AllowFile = slices.Concat(begun.AllowFile, f.AllowFile)
 	f.Repeats = cmp.Or(f.Repeats, begun.Repeats)
 	f.MaxTrials = cmp.Or(f.MaxTrials, begun.MaxTrials)
 	for name, value := range begun.Vars {

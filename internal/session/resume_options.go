@@ -181,6 +181,7 @@ func (r *Resumption) merge(f *Options) {
 	}
 	if r.untrusted {
 		to.Allow = f.Allow
+		to.AllowFile = f.AllowFile
 		to.Untrusted = true
 		to.Record = ""
 		to.ReplayOr = ""
@@ -190,6 +191,7 @@ func (r *Resumption) merge(f *Options) {
 	}
 	to.Allow = slices.Concat(to.Allow, f.Allow)
 	to.AllowEnv = slices.Concat(to.AllowEnv, f.AllowEnv)
+	to.AllowFile = slices.Concat(to.AllowFile, f.AllowFile)
 	if to.Emulator == "" { // keep the service of the run
 		to.useService(&r.doc.Run.Service, false)
 		to.Services = map[string]string{}

@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -132,17 +133,10 @@ func isFirst(call *eval.Call) bool { return !call.Live || len(call.Contents) == 
 
 // fill copies the workspace of a program in the state in which the suite was read.
 func fill(p *suite.Program, to string) error {
-	folder, err := os.OpenRoot(p.Dir)
-	if err != nil {
-		return fmt.Errorf("the suite's folder is gone: %w", err)
-	}
-	defer folder.Close() //nolint:errcheck // it was only read
-	root, err := folder.OpenRoot(filepath.FromSlash(p.Workspace))
-	if err != nil {
+	if _, err := fs.Stat(p.WorkspaceFiles(), "."); err != nil {
 		return fmt.Errorf("the workspace %s is gone: %w", p.Workspace, err)
 	}
-	defer root.Close() //nolint:errcheck // as above
-	digest, err := files.Copy(files.FS(root), to)
+	digest, err := files.Copy(p.WorkspaceFiles(), to)
 	switch {
 	case err != nil:
 		return fmt.Errorf("the workspace %s cannot be copied: %w", p.Workspace, err)

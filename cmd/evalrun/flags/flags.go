@@ -208,6 +208,15 @@ func Untrusted(fs *pflag.FlagSet, f *evalrun.Options) {
 	)
 	fs.Var((*allow)(&f.Allow), "allow",
 		"with --untrusted, let the suite use `WHAT`: program, http=HOST[,HOST] or services=HOST[:KEYENV] (repeatable)")
+	AllowFile(fs, f)
+}
+
+// AllowFile adds the flag for files that suites cannot read otherwise.
+func AllowFile(fs *pflag.FlagSet, f *evalrun.Options) {
+	fs.StringArrayVar(
+		&f.AllowFile, "allow-file", nil,
+		"let suites read hidden files and keys that match `GLOB`, from the folder of the project (repeatable)",
+	)
 }
 
 // Trust adds the flag that accepts a run of somebody else.
