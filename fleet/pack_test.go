@@ -56,7 +56,8 @@ func options(dir string, suites ...string) *evalrun.Options {
 	o := &evalrun.Options{
 		Caller: runner.Caller{ProjectFile: filepath.Join(dir, "evalrun.yaml"), Getenv: func(string) string { return "" }},
 		Options: eval.Options{
-			Seed: math.MaxUint64, Vars: map[string]string{"city": "ירושלים", "quote": "\"'{{"}, Emulator: filepath.Join(dir, "script.yaml"),
+			Seed: math.MaxUint64, Vars: map[string]string{"city": "ירושלים", "quote": "\"'{{"},
+			Emulator: filepath.Join(dir, "script.yaml"),
 		},
 	}
 	o.Repeats = 3
@@ -82,7 +83,8 @@ func TestPackHoldsWhatSuitesReadAndNothingElse(t *testing.T) {
 	h, err := unpackTo(to, packed(t, p, o))
 	expect.OK(t, err)
 	expect.Same(t, "files", filesOf(t, to), map[string]string{
-		"0/s.yaml": "first", "0/data/rows.csv": "q\n1\n", "0/data/more/deep.txt": "deep", "1/s.yaml": "second", "1/שלום 100%.txt": "\xff\xfe",
+		"0/s.yaml": "first", "0/data/rows.csv": "q\n1\n", "0/data/more/deep.txt": "deep",
+		"1/s.yaml": "second", "1/שלום 100%.txt": "\xff\xfe",
 		"project/evalrun.yaml": "version: 1\n", "emulator.yaml": "rules: []\n",
 	})
 	expect.Same(t, "head", *h, packHead{
@@ -130,7 +132,8 @@ func TestASuiteThatReadsItsProjectIsPackedAndLoaded(t *testing.T) {
 	p := newPacker()
 	o := &evalrun.Options{
 		Caller: runner.Caller{
-			Suites: []string{filepath.Join(dir, "x/evals/s.yaml")}, NoHistory: true, Reading: p.note, Getenv: func(string) string { return "" },
+			Suites: []string{filepath.Join(dir, "x/evals/s.yaml")}, NoHistory: true, Reading: p.note,
+			Getenv: func(string) string { return "" },
 		},
 		Options: eval.Options{AllowFile: []string{"p/*"}},
 	}
@@ -236,9 +239,11 @@ func TestHeadAddsToTheOptionsOfAWorker(t *testing.T) {
 		emulator  string
 		project   string
 	}{
-		"a script":            {packHead{Suites: []string{"a.yaml"}, Emulator: scriptName}, false, filepath.Join("dir", scriptName), ""},
-		"the demo":            {packHead{Suites: []string{"a.yaml"}, Emulator: eval.DemoScript}, false, eval.DemoScript, ""},
-		"a project":           {packHead{Suites: []string{"a.yaml"}, Project: true}, false, "", filepath.Join("dir", "project", "evalrun.yaml")},
+		"a script": {packHead{Suites: []string{"a.yaml"}, Emulator: scriptName}, false, filepath.Join("dir", scriptName), ""},
+		"the demo": {packHead{Suites: []string{"a.yaml"}, Emulator: eval.DemoScript}, false, eval.DemoScript, ""},
+		"a project": {
+			packHead{Suites: []string{"a.yaml"}, Project: true}, false, "", filepath.Join("dir", "project", "evalrun.yaml"),
+		},
 		"an untrusted worker": {packHead{Suites: []string{"a.yaml"}, Project: true}, true, "", ""},
 	} {
 		o := &evalrun.Options{Options: eval.Options{Untrusted: test.untrusted}}
@@ -293,7 +298,9 @@ func TestUnpackingRefusesNamesOutsideOfTheFolder(t *testing.T) {
 		dir := filepath.Join(outer, "in")
 		expect.OK(t, os.Mkdir(dir, 0o700))
 		_, err := unpackTo(dir, archive(t, with(t, name, "bad")))
-		expect.Contains(t, fmt.Sprintf("error of %q", name), fmt.Sprint(err), "the archive of the coordinator has a file outside of its folder")
+		expect.Contains(
+			t, fmt.Sprintf("error of %q", name), fmt.Sprint(err), "the archive of the coordinator has a file outside of its folder",
+		)
 		expect.Same(t, fmt.Sprintf("files after %q", name), filesOf(t, outer), map[string]string{})
 	}
 }
@@ -333,7 +340,8 @@ func TestUnpackingRefusesSizesAboveTheBound(t *testing.T) {
 			with(t, headName, `{"suites":["s.yaml"]}`)(z)
 			for i, size := range sizes {
 				w, err := z.CreateRaw(&zip.FileHeader{
-					Name: fmt.Sprint(i), Method: zip.Store, UncompressedSize64: size, CompressedSize64: 1, CRC32: crc32.ChecksumIEEE([]byte("x")),
+					Name: fmt.Sprint(i), Method: zip.Store, UncompressedSize64: size, CompressedSize64: 1,
+					CRC32: crc32.ChecksumIEEE([]byte("x")),
 				})
 				expect.OK(t, err)
 				_, err = w.Write([]byte("x"))

@@ -40,7 +40,8 @@ func execKind() Kind {
 			"this folder over it and without links that lead out of it. A file that the command names is the verifier's or the suite's.\n\n" +
 			"The files of the project that the command names are a part of the scorer. With `--untrusted` it " +
 			"needs `--allow program`.",
-		Example: "- exec: {command: [./check.sh, --strict], timeout: 5s}", takes: yaml.Either(texts(), execKeys().Shape()), compile: compileExec,
+		Example: "- exec: {command: [./check.sh, --strict], timeout: 5s}",
+		takes:   yaml.Either(texts(), execKeys().Shape()), compile: compileExec,
 	}
 }
 

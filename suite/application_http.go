@@ -295,7 +295,9 @@ func (l *loader) environment(missing *[]unset, n yaml.Node, inURL bool) (values 
 			*missing = append(*missing, unset{name, n.Offset(at[0]), inURL})
 			l.diags.Warnf(n.Offset(at[0]), "", "the environment variable %s is not set", name)
 		} else if i := strings.IndexFunc(value, isControl); i >= 0 {
-			n.ErrorfAt(at[0], "set it again without that", "the environment variable %s holds a line break or another control character", name)
+			n.ErrorfAt(
+				at[0], "set it again without that", "the environment variable %s holds a line break or another control character", name,
+			)
 		}
 		values["${env:"+name+"}"] = value
 	}

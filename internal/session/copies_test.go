@@ -21,8 +21,10 @@ func (s *site) begun(f Options) string {
 	run := &eval.Run{
 		ID: "run", StartedAt: "2026-01-01T00:00:00Z", Service: j.Settings.Service, Models: []eval.Model{},
 		CommandOptions: &eval.RunOptions{Options: j.Options.Options}, RandomSeed: 1,
-		Plan:   eval.RunPlan{Trials: plan.Size(), Arms: plan.ArmNames(), Targets: plan.Targets()},
-		Suites: []eval.RunSuite{{Name: one.Name, File: one.File, Hash: one.Hash(), Copy: rundir.CopyDir(0, false) + one.FileName(), Dir: j.Dir(0)}},
+		Plan: eval.RunPlan{Trials: plan.Size(), Arms: plan.ArmNames(), Targets: plan.Targets()},
+		Suites: []eval.RunSuite{{
+			Name: one.Name, File: one.File, Hash: one.Hash(), Copy: rundir.CopyDir(0, false) + one.FileName(), Dir: j.Dir(0),
+		}},
 	}
 	j.Identify(run)
 	copies := j.Copies()

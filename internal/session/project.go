@@ -130,7 +130,8 @@ func (f *Options) TakeOnlySuite() error {
 	targets, prompts := regexp.MustCompile(`(?m)^["']?targets["']?[ \t]*:`), regexp.MustCompile(`(?m)^["']?prompts["']?[ \t]*:`)
 	var looked, found []string
 	for _, e := range entries {
-		if ext := strings.ToLower(filepath.Ext(e.Name())); !e.Type().IsRegular() || ext != ".yaml" && ext != ".yml" || e.Name() == FileName {
+		ext := strings.ToLower(filepath.Ext(e.Name()))
+		if !e.Type().IsRegular() || ext != ".yaml" && ext != ".yml" || e.Name() == FileName {
 			continue
 		}
 		looked = append(looked, diag.CleanLine(e.Name()))
