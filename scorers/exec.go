@@ -37,7 +37,8 @@ func execKind() Kind {
 			"`result: {junit: report.xml}` takes the share of the tests in that file that pass; all must, or a `threshold` decides. The " +
 			"last lines and the tests that failed are the reason, and the output may have 16 MiB.\n" +
 			"- `verifier: tests` is a folder of the project. The program runs in a copy of the workspace that an agent left, with " +
-			"this folder over it and without links that lead out of it. A file that the command names is the verifier's or the suite's.\n\n" +
+			"this folder over it and without links that lead out of it. A file that the command names is the verifier's or " +
+			"the suite's.\n\n" +
 			"The files of the project that the command names are a part of the scorer. With `--untrusted` it " +
 			"needs `--allow program`.",
 		Example: "- exec: {command: [./check.sh, --strict], timeout: 5s}",
@@ -118,7 +119,8 @@ func execKeys() yaml.Block {
 			{
 				Name: "result",
 				Is: yaml.Either(yaml.Word(resultJSON, resultExit), yaml.Block{
-					Need: []string{"junit"}, Keys: []yaml.Key{{Name: "junit", Is: yaml.Text, Doc: "The report's file, such as report.xml."}},
+					Need: []string{"junit"},
+					Keys: []yaml.Key{{Name: "junit", Is: yaml.Text, Doc: "The report's file, such as report.xml."}},
 				}.Shape()),
 				Doc: "Where the result is: in what it prints (json), in its exit status (exit), or in the report of its tests.",
 			},

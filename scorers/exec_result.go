@@ -176,7 +176,9 @@ func (x execScorer) byReport(command *files.Invocation) Finding {
 		if err != nil {
 			ended = "; the program " + err.Error()
 		}
-		return Unscored("the report %s cannot be read: %s%s; %s", x.report, readErr, x.hidden.OutOf(ended), x.hidden.OutOf(lastOf(string(out))))
+		return Unscored(
+			"the report %s cannot be read: %s%s; %s", x.report, readErr, x.hidden.OutOf(ended), x.hidden.OutOf(lastOf(string(out))),
+		)
 	}
 	return tests.finding(x.hidden.OutOf)
 }
