@@ -20,13 +20,12 @@ type change struct {
 
 // scope has what assertions inherit from the test and from sets around them.
 type scope struct {
-	changes  []change
-	judge    *string         // nil for promptfoo's default judge, "" for one without a counterpart
-	names    map[string]bool // of the scorers in this list
-	defaults bool            // the assertions of defaultTest
-	nested   bool            // in an assert-set
-	prompt   src             // of judges, instead of their own
-	typed    []string        // variables of the test that are numbers or booleans
+	changes []change
+	judge   *string  // nil for promptfoo's default judge, "" for one without a counterpart
+	names   *names   // of the scorers in this list
+	nested  bool     // in an assert-set
+	prompt  src      // of judges, instead of their own
+	typed   []string // variables of the test that are numbers or booleans
 }
 
 type assertion struct {
@@ -63,6 +62,9 @@ var setKeys = []string{"assert", "config", "metric", "threshold", "type", "weigh
 
 func (c *converter) assertions(to *sequence, s src, sc *scope) {
 	for _, item := range s.items() {
+		if !c.fates.spend(1) {
+			return
+		}
 		switch {
 		case item.IsScalar() && strings.HasPrefix(item.text(), "file://"):
 			inner := c.opened(item)
@@ -185,7 +187,7 @@ func (s *scorer) block() *mapping {
 // nameAndWeight adds name and weight. Weight 0 means that the score is only shown.
 func (c *converter) nameAndWeight(m *mapping, a src, sc *scope) {
 	if s := a.get("metric"); !s.IsZero() {
-		name := c.metricName(s.text(), sc)
+		name := metricName(s.text(), sc)
 		m.set("name", textValue(name))
 		if name == s.text() {
 			s.ok("as `name`")
@@ -210,13 +212,8 @@ func (c *converter) nameAndWeight(m *mapping, a src, sc *scope) {
 
 // metricName returns a name that no other scorer of the list or of the defaults has, because scorers of the
 // same name replace each other.
-func (c *converter) metricName(text string, sc *scope) string {
-	name := plainName(escapeText(text), "metric", func(n string) bool { return sc.names[n] || !sc.defaults && c.metric[n] != "" })
-	sc.names[name] = true
-	if sc.defaults {
-		c.metric[name] = text
-	}
-	return name
+func metricName(text string, sc *scope) string {
+	return sc.names.plain(escapeText(text), "metric")
 }
 
 func (c *converter) assertionSet(to *sequence, a src, sc *scope) {

@@ -15,17 +15,21 @@ const (
 
 type judges struct {
 	all    []*mapping
-	chosen string // the name of promptfoo's default judge
+	chosen string              // the name of promptfoo's default judge
+	blocks map[string]string   // names by content
+	byName map[string]*mapping // without their names
+	names  names
 }
 
-func (j *judges) add(block *mapping) string {
-	for _, have := range j.all {
-		if render(new(mapping).join(have, "name")) == render(new(mapping).join(block, "name")) {
-			return have.text("name")
-		}
+// add returns the name of a judge, and adds one that is new.
+func (j *judges) add(name string, block *mapping) string {
+	content := render(block)
+	if j.blocks[content] == "" {
+		name = j.names.free(name, "-")
+		j.blocks[content], j.byName[name] = name, block
+		j.all = append(j.all, new(mapping).set("name", textValue(name)).join(block, ""))
 	}
-	j.all = append(j.all, block)
-	return block.text("name")
+	return j.blocks[content]
 }
 
 // join adds all entries of another mapping except one.
@@ -36,10 +40,6 @@ func (m *mapping) join(other *mapping, without string) *mapping {
 		}
 	}
 	return m
-}
-
-func (j *judges) named(name string) bool {
-	return slices.ContainsFunc(j.all, func(m *mapping) bool { return m.text("name") == name })
 }
 
 func (j *judges) addTo(out *mapping) {
@@ -77,13 +77,13 @@ func (c *converter) judge(s src) string {
 		c.tail.note("TODO: the judge " + id + ": a judge is a model of a service")
 		return ""
 	}
-	t := &target{at: s, block: &mapping{}, names: []string{id}, name: plainName("grader-"+shortID(id), "grader", c.judges.named)}
-	t.block.set("name", textValue(t.name))
+	t := &target{at: s, block: &mapping{}, names: []string{id}}
 	c.model(t, id)
+	t.name = c.judges.add(plainName("grader-"+shortID(id), "grader"), t.block)
 	s.get("id").ok("as the judge " + t.name)
 	s.ok("as the judge " + t.name)
 	s.rest("label", "prompts", "transform")
-	return c.judges.add(t.block)
+	return t.name
 }
 
 // notGraders matches providers that are not models of a service.
@@ -97,14 +97,11 @@ func (c *converter) judgeOf(a src, sc *scope) string {
 	if sc.judge != nil {
 		return *sc.judge
 	}
-	name := "grader"
-	if c.judges.named(name) {
-		return name
+	if c.judges.chosen == "" {
+		service := c.services.add("openai", openAIService())
+		c.judges.chosen = c.judges.add("grader", new(mapping).set("service", textValue(service)).set("model", textValue(gradingModel)))
 	}
-	service := c.services.add("openai", openAIService())
-	block := new(mapping).set("name", textValue(name)).set("service", textValue(service)).set("model", textValue(gradingModel))
-	c.judges.all, c.judges.chosen = append(c.judges.all, block), name
-	return name
+	return c.judges.chosen
 }
 
 func openAIService() *mapping {
@@ -181,8 +178,8 @@ func (c *converter) judged(m *mapping, a assertion, least, note string) (*scorer
 }
 
 func (c *converter) ownPrompt(s src, judge string, m *mapping) (string, bool) {
-	i := slices.IndexFunc(c.judges.all, func(j *mapping) bool { return j.text("name") == judge })
-	if m.get("rubric") == nil || i < 0 {
+	base := c.judges.byName[judge]
+	if m.get("rubric") == nil || base == nil {
 		s.todo("only `llm-rubric` has a prompt of its own here")
 		return "", false
 	}
@@ -194,16 +191,14 @@ func (c *converter) ownPrompt(s src, judge string, m *mapping) (string, bool) {
 		s.todo("a prompt of a judge shows the answer: {{ output }}")
 		return "", false
 	}
-	file := numbered("judges/"+judge, "-", func(n string) bool {
-		have, there := c.files[n+".tmpl"]
-		return there && string(have) != text
-	}) + ".tmpl"
-	c.files[file] = []byte(text)
-	base := c.judges.all[i]
-	name := textValue(numbered(judge+"-own", "-", c.judges.named))
-	block := new(mapping).set("name", name).join(base, "name").set("template", textValue(file))
+	file := c.templates[judge+"\x00"+text]
+	if file == "" {
+		file = c.templateNames.free("judges/"+judge, "-") + ".tmpl"
+		c.templates[judge+"\x00"+text], c.files[file] = file, []byte(text)
+	}
+	block := new(mapping).join(base, "").set("template", textValue(file))
 	s.differs("as the template of a judge, which puts fences around the answer and says what a reply looks like")
-	return c.judges.add(block), true
+	return c.judges.add(judge+"-own", block), true
 }
 
 // formatLine is a line that asks for a JSON object with a verdict.

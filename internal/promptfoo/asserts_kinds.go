@@ -69,9 +69,13 @@ var assertionKinds = sync.OnceValue(func() map[string]assertionKind {
 			"relevance", func(*converter, src) (yamlValue, string) { return &mapping{}, "" },
 			"a judge grades; promptfoo compares embeddings of questions made from the answer",
 		)},
-		"context-faithfulness": {scorer: question("faithfulness", faithful, "a judge grades the whole answer; promptfoo counts statements")},
-		"context-recall":       {scorer: question("contextRecall", recall, "the judge's statements are counted; promptfoo counts sentences")},
-		"context-relevance":    {scorer: question("rubric", relevant, "a judge grades by a rubric; promptfoo counts sentences")},
+		"context-faithfulness": {scorer: question(
+			"faithfulness", faithful, "a judge grades the whole answer; promptfoo counts statements",
+		)},
+		"context-recall": {scorer: question(
+			"contextRecall", recall, "the judge's statements are counted; promptfoo counts sentences",
+		)},
+		"context-relevance": {scorer: question("rubric", relevant, "a judge grades by a rubric; promptfoo counts sentences")},
 
 		"classifier":                 {lost: "classifiers of other services are not called; an `exec` scorer can call one"},
 		"moderation":                 {lost: "moderation of other services is not called; `safety` reads the service's own ratings"},
@@ -82,7 +86,7 @@ var assertionKinds = sync.OnceValue(func() map[string]assertionKind {
 		"ruby":                       {lost: "an `exec` scorer can run it"},
 		"select-best":                {lost: "`evalrun compare --choose` compares answers"},
 		"max-score":                  {lost: "`evalrun compare` compares arms"},
-		"human":                      {lost: "a person's verdict has no place in a suite; `evalrun judge-check` compares judges with people"},
+		"human":                      {lost: "a person judges it; `evalrun judge-check` compares judges with people"},
 		"meteor":                     {lost: "try `chrf`, `rouge` or `tokenF1`"},
 		"pi":                         {lost: "try `judge: {rubric: ...}`"},
 		"search-rubric":              {lost: "a judge does not search; try `judge: {rubric: ...}`"},
@@ -293,14 +297,19 @@ func (c *converter) shimmed(a assertion, changes []change) (*scorer, string) {
 
 // unusedCode drops files that the suite no longer mentions.
 func (c *converter) unusedCode(suite string) {
-	text := []string{suite}
-	for name, data := range c.files {
-		if strings.HasPrefix(name, dataDir+"/") {
-			text = append(text, string(data))
+	mentioned := map[string]bool{}
+	mention := func(text string) {
+		for _, name := range inlineFile.regexp().FindAllString(text, -1) {
+			mentioned[name] = true
 		}
 	}
-	all := strings.Join(text, "\n")
-	maps.DeleteFunc(c.files, func(name string, _ []byte) bool {
-		return strings.HasPrefix(name, checksDir+"/") && !strings.Contains(all, name)
-	})
+	mention(suite)
+	for name, data := range c.files {
+		if strings.HasPrefix(name, dataDir+"/") {
+			mention(string(data))
+		}
+	}
+	maps.DeleteFunc(c.files, func(name string, _ []byte) bool { return strings.HasPrefix(name, checksDir+"/") && !mentioned[name] })
 }
+
+var inlineFile = pattern{expression: `\b` + checksDir + `/[a-z]+-[0-9]+\.[a-z]+`}

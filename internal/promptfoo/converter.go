@@ -41,6 +41,7 @@ type converter struct {
 	tail       mapping // TODOs without a place
 	metrics    mapping
 	prices     *mapping
+	unpriced   *string              // the first model without a price, "" if all have one; nil until some test needs prices
 	own        map[string][2]string // prices in the configuration, by model
 	priced     map[string]*target   // the targets whose configuration has these prices
 	top        src
@@ -48,35 +49,44 @@ type converter struct {
 	uses      map[string]bool   // variables in templates
 	columns   []map[string]bool // variables of each case or dataset
 	tables    []map[string]bool // those of datasets
-	taken     map[string]bool   // names of cases
-	texts     map[string]bool   // variables that some test has as a text
-	typed     map[string]bool   // variables that some test has as a number or a boolean
-	json      map[string]bool   // variables that some test has as a text that may be a list or a mapping in JSON
-	maxTrials int               // 0 is the default of suites
-	products  int               // tests that scenarios multiply
+	caseNames names
+	texts     map[string]bool // variables that some test has as a text
+	typed     map[string]bool // variables that some test has as a number or a boolean
+	json      map[string]bool // variables that some test has as a text that may be a list or a mapping in JSON
+	maxTrials int             // 0 is the default of suites
+	products  int             // tests that scenarios multiply
 
 	outer  map[string]string // by file, the file that refers to it
 	opens  int               // number of files read
-	metric map[string]string // names of the defaults' scorers, by their names in the source
+	metric names             // of the defaults' scorers
+
+	targetNames, promptNames, metricNames, dataNames, templateNames names
+
+	byRef     map[string][]*prompt // prompts by references to them
+	inlined   map[string]string    // files with inline code, by their kind, ending and content
+	templates map[string]string    // files with prompts of judges, by judge and content
+	codeNames map[string]int       // the highest number of a file of code, by kind and ending
 }
 
 func newConverter(s *configSource) *converter {
 	return &converter{
-		source:   s,
-		fates:    newFates(&secrets{}),
-		files:    map[string][]byte{},
-		shims:    newShims(),
-		uses:     map[string]bool{},
-		taken:    map[string]bool{},
-		texts:    map[string]bool{},
-		typed:    map[string]bool{},
-		json:     map[string]bool{},
-		metric:   map[string]string{},
-		broken:   map[string]bool{},
-		affixes:  map[string]bool{},
-		outer:    map[string]string{},
-		services: services{},
-		judges:   judges{},
+		source:    s,
+		fates:     newFates(&secrets{}),
+		files:     map[string][]byte{},
+		shims:     newShims(),
+		uses:      map[string]bool{},
+		texts:     map[string]bool{},
+		typed:     map[string]bool{},
+		json:      map[string]bool{},
+		byRef:     map[string][]*prompt{},
+		inlined:   map[string]string{},
+		templates: map[string]string{},
+		codeNames: map[string]int{},
+		broken:    map[string]bool{},
+		affixes:   map[string]bool{},
+		outer:     map[string]string{},
+		judges:    judges{blocks: map[string]string{}, byName: map[string]*mapping{}},
+		services:  services{all: map[string]*mapping{}, blocks: map[string]string{}},
 	}
 }
 
@@ -240,29 +250,6 @@ func (c *converter) missingVariables() {
 	}
 }
 
-var notName = pattern{expression: `[^A-Za-z0-9._-]+`}
-
-// plainName makes an unused name of letters, digits, `.`, `_` and `-`.
-func plainName(text, fallback string, taken func(string) bool) string {
-	base := strings.Trim(notName.regexp().ReplaceAllString(text, "-"), "-.")
-	base = strings.Trim(cut(base, 40), "-.")
-	if base == "" {
-		base = fallback
-	}
-	return numbered(base, "-", taken)
-}
-
-// free takes any name.
-func free(string) bool { return false }
-
-func numbered(base, before string, taken func(string) bool) string {
-	name := base
-	for n := 2; taken(name); n++ {
-		name = fmt.Sprintf("%s%s%d", base, before, n)
-	}
-	return name
-}
-
 func (c *converter) suite(config string) []byte {
 	var w writer
 	w.comments(0, []string{
@@ -272,7 +259,7 @@ func (c *converter) suite(config string) []byte {
 		"TODO marks what a suite cannot express; other comments say what differs.",
 	})
 	out := new(mapping).set("version", integer(1)).
-		set("name", textValue(plainName(c.suiteName(config), "imported", free)))
+		set("name", textValue(plainName(c.suiteName(config), "imported")))
 	out.entries = append(out.entries, c.head.entries...)
 	c.parseBodies()
 	c.fillHosts()

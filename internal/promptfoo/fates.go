@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -45,10 +46,21 @@ type fates struct {
 	listed map[string]bool // paths that have a line
 
 	secrets *secrets // of the whole source
+	work    int      // keys, tests and checks so far
+	most    int      // maxWork, or less in a test
+}
+
+// maxWork bounds the keys, tests and checks of an import: references and scenarios multiply them.
+const maxWork = 100_000
+
+// spend counts work, and reports whether more may follow.
+func (l *fates) spend(n int) bool {
+	l.work += n
+	return l.work <= l.most
 }
 
 func newFates(of *secrets) *fates {
-	return &fates{byPath: map[string]fate{}, listed: map[string]bool{}, secrets: of}
+	return &fates{byPath: map[string]fate{}, listed: map[string]bool{}, secrets: of, most: maxWork}
 }
 
 // set records a fate. It never replaces a worse one by a better one, so that a second reader of a key
@@ -62,6 +74,15 @@ func (l *fates) set(path string, s status, note string) {
 		note = was.note + "; " + note
 	}
 	l.byPath[path] = fate{s, cmp.Or(note, was.note)}
+}
+
+// tooMuch is the error for a configuration that exceeds maxWork; nil for others.
+func (l *fates) tooMuch() error {
+	if l.spend(0) {
+		return nil
+	}
+	return eval.BadInput("the configuration has more than %d keys, tests and checks, counting what references and scenarios repeat: "+
+		"keep the tests in a CSV file, or import them in parts", l.most)
 }
 
 type src struct {
@@ -210,6 +231,9 @@ func (l *fates) visit(s src, above fate) {
 		above = own
 	}
 	for _, e := range s.entries() {
+		if !l.spend(1) {
+			return
+		}
 		here := l.fateOf(e.path, above)
 		l.line(e.src, here)
 		l.visit(e.src, here)
@@ -218,6 +242,9 @@ func (l *fates) visit(s src, above fate) {
 		return
 	}
 	for _, item := range s.items() {
+		if !l.spend(1) {
+			return
+		}
 		here := l.fateOf(item.path, above)
 		if _, own := l.byPath[item.path]; own || !item.IsMapping() {
 			l.line(item, here)
@@ -257,26 +284,36 @@ func (l *fates) counts() map[status]int {
 // leftOver returns TODO comments for inexpressible keys that no comment of the suite mentions.
 func (l *fates) leftOver(suite string) []byte {
 	var order []string
-	paths := map[string][]string{}
+	paths, seen := map[string][]string{}, map[string]bool{}
 	for _, n := range l.lines {
-		if n.fate.status != statusTODO || strings.Contains(suite, diag.CleanLine(n.fate.note)) {
+		if n.fate.status != statusTODO {
 			continue
 		}
-		if paths[n.fate.note] == nil {
-			order = append(order, n.fate.note)
+		note := n.fate.note
+		if !seen[note] {
+			seen[note] = true
+			if len(order) <= mostNotes && !strings.Contains(suite, diag.CleanLine(note)) {
+				order = append(order, note)
+			}
 		}
-		paths[n.fate.note] = append(paths[n.fate.note], "`"+n.path+"`")
+		paths[note] = append(paths[note], "`"+n.path+"`")
 	}
 	var w writer
-	for _, note := range order {
+	for _, note := range order[:min(len(order), mostNotes)] {
 		in := paths[note]
 		if more := len(in) - mostNamed; more > 0 {
 			in = append(in[:mostNamed:mostNamed], fmt.Sprintf("%d more", more))
 		}
 		w.comments(0, []string{"TODO: " + strings.Join(in, ", ") + ": " + note})
 	}
+	if len(order) > mostNotes {
+		w.comments(0, []string{"TODO: " + ReportFile + " has more keys that a suite cannot express"})
+	}
 	return []byte(w.String())
 }
+
+// mostNotes bounds the comments at the end of a suite.
+const mostNotes = 200
 
 // mostNamed bounds the keys in one comment.
 const mostNamed = 5

@@ -156,6 +156,9 @@ func Read(path string, maxTrials int, problems *Problems) (*Import, error) {
 	if problems.Diags.HasErrors() {
 		return nil, nil
 	}
+	if err := c.fates.tooMuch(); err != nil {
+		return nil, err
+	}
 	return c.finish(path, top)
 }
 
@@ -179,6 +182,9 @@ func isConfig(root yaml.Node) bool {
 func (c *converter) finish(path string, top src) (*Import, error) {
 	c.files[SuiteFile] = c.suite(path)
 	c.fates.account(top)
+	if err := c.fates.tooMuch(); err != nil {
+		return nil, err
+	}
 	c.files[SuiteFile] = append(c.files[SuiteFile], c.fates.leftOver(string(c.files[SuiteFile]))...)
 	c.typedFile()
 	if err := c.shims.addTo(c.files); err != nil {

@@ -42,7 +42,9 @@ func (c *converter) readPrompts(s src) {
 	default:
 		s.listed("as `prompts`")
 		for _, item := range s.items() {
-			c.promptItem(item)
+			if c.promptItem(item); !c.fates.spend(1) {
+				return
+			}
 		}
 	}
 }
@@ -327,8 +329,8 @@ func renderAny(v yamlValue) string {
 }
 
 // begin makes a prompt for a group of targets; nil if its text has no counterpart.
-func (c *converter) begin(all *sequence, p *prompt, g targetGroup) *mapping {
-	name := c.newName(all, p, g.targets)
+func (c *converter) begin(p *prompt, g targetGroup) *mapping {
+	name := c.newName(p, g.targets)
 	m := new(mapping).set("name", textValue(name))
 	if len(g.targets) < len(c.targets) {
 		names := &sequence{}
@@ -349,9 +351,9 @@ func (c *converter) begin(all *sequence, p *prompt, g targetGroup) *mapping {
 	return m
 }
 
-// newName returns a name that no prompt of a list has, and makes it one of the prompt.
-func (c *converter) newName(all *sequence, p *prompt, to []*target) string {
-	name := plainName(cmp.Or(p.label, "prompt"), "prompt", func(n string) bool { return hasPrompt(all, n) })
+// newName returns a name that no other prompt has.
+func (c *converter) newName(p *prompt, to []*target) string {
+	name := c.promptNames.plain(cmp.Or(p.label, "prompt"), "prompt")
 	p.made = append(p.made, madePrompt{name, to})
 	if p.lost != "" {
 		c.everywhere.add(c.unscored(p.lost).set("arms", texts("*/"+name)), "TODO: replace this")
@@ -361,14 +363,7 @@ func (c *converter) newName(all *sequence, p *prompt, to []*target) string {
 
 // answers reports whether a reference means the prompt: its label or id, the beginning of it before a colon, or with a `*`.
 func (p *prompt) answers(ref string) bool {
-	return slices.ContainsFunc(append(p.names, p.label), func(name string) bool { return refersTo(ref, name) })
-}
-
-func hasPrompt(all *sequence, name string) bool {
-	return slices.ContainsFunc(all.items, func(e element) bool {
-		m, ok := e.value.(*mapping)
-		return ok && m.text("name") == name
-	})
+	return refersTo(ref, p.label) || slices.ContainsFunc(p.names, func(name string) bool { return refersTo(ref, name) })
 }
 
 func (c *converter) textPrompts(all *sequence, p *prompt, to []*target) {
@@ -381,11 +376,11 @@ func (c *converter) textPrompts(all *sequence, p *prompt, to []*target) {
 		return
 	}
 	if len(c.targets) == 0 {
-		all.add(new(mapping).set("name", textValue(c.newName(all, p, nil))).set("text", textValue(text)))
+		all.add(new(mapping).set("name", textValue(c.newName(p, nil))).set("text", textValue(text)))
 		return
 	}
 	for _, g := range groups(to) {
-		m := c.begin(all, p, g)
+		m := c.begin(p, g)
 		all.add(m.set("text", textValue(c.affixed(text))), p.comments...)
 	}
 }
@@ -413,7 +408,7 @@ func (c *converter) affixOf(variable, byDefault string) string {
 
 func (c *converter) chatPrompts(all *sequence, p *prompt, in []chatTurn, to []*target) {
 	for _, g := range groups(to) {
-		m := c.begin(all, p, g)
+		m := c.begin(p, g)
 		system, turns, ok := c.turns(p, in)
 		if !ok {
 			c.losePrompt(p.at, cmp.Or(p.label, p.at.path), p.at.note())

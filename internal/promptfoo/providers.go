@@ -30,18 +30,20 @@ func (t *target) gets(p *prompt) bool {
 	return t.only == nil || slices.ContainsFunc(t.only, p.answers)
 }
 
-type services map[string]*mapping
+type services struct {
+	all    map[string]*mapping
+	blocks map[string]string // names by content
+	names  names
+}
 
 // add returns the name of a service, and adds one that is new.
-func (s services) add(name string, block *mapping) string {
-	for have, other := range s {
-		if render(other) == render(block) {
-			return have
-		}
+func (s *services) add(name string, block *mapping) string {
+	content := render(block)
+	if s.blocks[content] == "" {
+		name = s.names.free(name, "-")
+		s.blocks[content], s.all[name] = name, block
 	}
-	name = numbered(name, "-", func(n string) bool { return s[n] != nil })
-	s[name] = block
-	return name
+	return s.blocks[content]
 }
 
 func render(m *mapping) string {
@@ -51,12 +53,12 @@ func render(m *mapping) string {
 }
 
 func (c *converter) addServices(out *mapping) {
-	if len(c.services) == 0 {
+	if len(c.services.all) == 0 {
 		return
 	}
 	block := &mapping{}
-	for _, name := range slices.Sorted(maps.Keys(c.services)) {
-		block.set(name, c.services[name])
+	for _, name := range slices.Sorted(maps.Keys(c.services.all)) {
+		block.set(name, c.services.all[name])
 	}
 	out.set("services", block)
 	if c.embeds != "" {
@@ -95,7 +97,9 @@ func (c *converter) providers(top src) {
 	}
 	s.listed("as `targets`")
 	for _, item := range s.items() {
-		c.provider(item)
+		if c.provider(item); !c.fates.spend(1) {
+			return
+		}
 	}
 }
 
@@ -132,7 +136,7 @@ func (c *converter) oneProvider(s src, id string) {
 	label := s.get("label")
 	t := &target{
 		at: s, names: []string{id, label.text()}, block: &mapping{},
-		name: plainName(cmp.Or(label.text(), shortID(id)), "target", c.targetNamed),
+		name: c.targetNames.plain(cmp.Or(label.text(), shortID(id)), "target"),
 	}
 	t.block.set("name", textValue(t.name))
 	if s.IsMapping() {
@@ -178,10 +182,6 @@ func shortID(id string) string {
 		return strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(id, "webhook:"), "https://"), "http://")
 	}
 	return cmp.Or(placeOf(id).model, strings.TrimSuffix(id, ":"))
-}
-
-func (c *converter) targetNamed(name string) bool {
-	return slices.ContainsFunc(c.targets, func(t *target) bool { return t.name == name })
 }
 
 func (c *converter) promptFilter(t *target, s src) {

@@ -19,6 +19,8 @@ type secrets struct {
 	variables []secretVariable // in the order of the source
 	passwords []string         // of addresses, which no variable replaces
 	masked    bool             // a text that looks like a key was replaced
+	stems     names
+	known     map[string]string // variables by name and value
 }
 
 type secretVariable struct {
@@ -33,13 +35,16 @@ func (l *secrets) variable(name, value, path string) string {
 	if cut, is := strings.CutSuffix(name, apiKeyEnding); is { // keyEnv wants the ending
 		stem, ending = cut, apiKeyEnding
 	}
-	same := func(v secretVariable) bool { return v.name == name && v.value == value }
-	name = numbered(stem, "_", func(n string) bool {
-		return slices.ContainsFunc(l.variables, func(v secretVariable) bool { return v.name == n+ending && v.value != value })
-	}) + ending
-	if !slices.ContainsFunc(l.variables, same) {
-		l.variables = append(l.variables, secretVariable{name, value, path})
+	key := ending + "\x00" + stem
+	if l.known == nil {
+		l.known = map[string]string{}
 	}
+	if known := l.known[key+"\x00"+value]; known != "" {
+		return known
+	}
+	name = strings.TrimPrefix(l.stems.free(key, "_"), ending+"\x00") + ending
+	l.known[key+"\x00"+value] = name
+	l.variables = append(l.variables, secretVariable{name, value, path})
 	return name
 }
 
@@ -68,11 +73,47 @@ func (l *secrets) outOf(text string) string {
 		found = append(found, v.value)
 	}
 	found = slices.DeleteFunc(found, func(value string) bool { return len(value) < minMasked })
-	out := wire.OutOfFile(wire.NewSecrets(found...).OutOfText(text))
-	out = privateKey.regexp().ReplaceAllString(out, "[key]")
-	out = bearer.regexp().ReplaceAllString(out, "${1}[key]")
+	out := withoutKeys(wire.NewSecrets(found...).OutOfText(text))
+	if strings.Contains(out, "-----BEGIN") {
+		out = privateKey.regexp().ReplaceAllString(out, "[key]")
+	}
+	if strings.Contains(strings.ToLower(out), "authorization") {
+		out = bearer.regexp().ReplaceAllString(out, "${1}[key]")
+	}
 	l.masked = l.masked || out != text
 	return out
+}
+
+// withoutKeys masks the keys of vendors. It looks only at lines that may have one, because a report has a line for each of many keys.
+func withoutKeys(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if mayHaveKey(line) {
+			line = wire.OutOfFile(line)
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// mayHaveKey reports whether a line has a word of the length of the shortest key with more than small letters in it.
+func mayHaveKey(line string) bool {
+	const shortest = 11
+	length, mixed := 0, false
+	for i := range len(line) {
+		switch c := line[i]; {
+		case c >= 'a' && c <= 'z' || c == '.':
+			length++
+		case c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c == '-' || c == '_':
+			length, mixed = length+1, true
+		default:
+			length, mixed = 0, false
+		}
+		if length >= shortest && mixed {
+			return true
+		}
+	}
+	return false
 }
 
 func (l *secrets) section() string {

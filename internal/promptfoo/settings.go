@@ -128,7 +128,7 @@ func (c *converter) derived(s src) {
 	for _, item := range s.items() {
 		item.strangers("name", "value")
 		name, value := item.get("name"), item.get("value")
-		as := plainName(name.text(), "metric", func(n string) bool { return c.metrics.get(n) != nil })
+		as := c.metricNames.plain(name.text(), "metric")
 		if !formula.matches(value.text()) {
 			why := "an expression over named scorers may have + - * / and parentheses"
 			item.todo("%s", why)
@@ -296,15 +296,14 @@ func (c *converter) codeFile(s src, kind string) (string, bool) {
 
 // inline writes inline code to a file. The same code goes to the same file.
 func (c *converter) inline(code, kind, ending string) string {
-	for n := 1; ; n++ {
-		name := fmt.Sprintf("%s/%s-%d%s", checksDir, kind, n, ending)
-		have, there := c.files[name]
-		if there && !bytes.Equal(have, []byte(code)) {
-			continue
-		}
-		c.files[name] = []byte(code)
-		return name
+	key := kind + "\x00" + ending + "\x00"
+	name := c.inlined[key+code]
+	if name == "" {
+		c.codeNames[key]++
+		name = fmt.Sprintf("%s/%s-%d%s", checksDir, kind, c.codeNames[key], ending)
+		c.inlined[key+code], c.files[name] = name, []byte(code)
 	}
+	return name
 }
 
 // copyCode copies a file of the author, with the local files that it imports.

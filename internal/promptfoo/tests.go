@@ -14,8 +14,8 @@ import (
 
 type testCase struct {
 	block    *mapping
-	targets  []string // its only ones
-	prompts  []string // references to its only ones
+	targets  []string  // its only ones
+	prompts  []*prompt // its only ones
 	comments []string
 }
 
@@ -70,7 +70,7 @@ func (c *converter) readDefaults(s src) {
 	}
 	scope := &scope{
 		changes: c.defaults.changes, judge: c.defaults.judge, prompt: c.defaults.prompt,
-		names: map[string]bool{}, defaults: true,
+		names: &c.metric,
 	}
 	c.assertions(&c.defaults.scorers, in.get("assert"), scope)
 	c.untested(&c.defaults.scorers, in)
@@ -108,6 +108,9 @@ func (c *converter) share(s src, what string) yamlValue {
 func (c *converter) tests(s src) {
 	s.listed("as `cases`")
 	for _, item := range s.items() {
+		if !c.fates.spend(1) {
+			return
+		}
 		item = c.resolved(item)
 		switch {
 		case item.IsNull():
@@ -236,7 +239,7 @@ func (c *converter) test(s src, with *mapping) {
 
 func (c *converter) testScorers(t *testCase, s src, o options) {
 	scorers := &sequence{}
-	sc := &scope{changes: o.changes, judge: cmp.Or(o.judge, c.defaults.judge), prompt: o.prompt, names: map[string]bool{}}
+	sc := &scope{changes: o.changes, judge: cmp.Or(o.judge, c.defaults.judge), prompt: o.prompt, names: &names{outer: &c.metric}}
 	if sc.prompt.IsZero() {
 		sc.prompt = c.defaults.prompt
 	}
@@ -282,9 +285,7 @@ func (c *converter) nextTitle() string { return fmt.Sprintf("test %d", len(c.cas
 // caseName returns an unused name on one line, without templates.
 func (c *converter) caseName(text string) string {
 	base := strings.TrimSpace(cut(strings.Join(strings.Fields(diag.CleanLine(text)), " "), 150))
-	name := numbered(cmp.Or(base, "test"), " ", func(n string) bool { return c.taken[n] })
-	c.taken[name] = true
-	return escapeText(name)
+	return escapeText(c.caseNames.free(cmp.Or(base, "test"), " "))
 }
 
 // testArms limits a case to providers and prompts. lost says which of them the suite has not.
@@ -296,11 +297,12 @@ func (c *converter) testArms(t *testCase, s src) (lost []string) {
 	t.targets, lost = c.targetsOf(t, providers)
 	s.get("providers").ok("as `arms`")
 	for _, item := range s.get("prompts").items() {
-		if !slices.ContainsFunc(c.prompts, func(p *prompt) bool { return p.answers(item.text()) }) {
+		named := c.promptsNamed(item.text())
+		if len(named) == 0 {
 			item.todo("no prompt has this label or id")
 			lost = append(lost, "`prompts`: "+item.note())
 		}
-		t.prompts = append(t.prompts, item.text())
+		t.prompts = append(t.prompts, named...)
 		item.ok("as `arms`")
 	}
 	s.get("prompts").ok("as `arms`")
@@ -318,10 +320,7 @@ func (c *converter) armsOf(t *testCase) (arms []string) {
 		}
 		return arms
 	}
-	for _, p := range c.prompts {
-		if !slices.ContainsFunc(t.prompts, p.answers) {
-			continue
-		}
+	for _, p := range t.prompts {
 		for _, made := range p.made {
 			if len(t.targets) == 0 {
 				arms = append(arms, "*/"+made.name)
@@ -333,7 +332,23 @@ func (c *converter) armsOf(t *testCase) (arms []string) {
 			}
 		}
 	}
-	return arms
+	slices.Sort(arms)
+	return slices.Compact(arms)
+}
+
+// promptsNamed returns the prompts that a reference means.
+func (c *converter) promptsNamed(ref string) []*prompt {
+	found, known := c.byRef[ref]
+	if known || !c.fates.spend(len(c.prompts)/100) {
+		return found
+	}
+	for _, p := range c.prompts {
+		if p.answers(ref) {
+			found = append(found, p)
+		}
+	}
+	c.byRef[ref] = found
+	return found
 }
 
 func (c *converter) targetsOf(t *testCase, providers []src) (targets, lost []string) {
@@ -438,7 +453,9 @@ func (c *converter) scenarios(s src) {
 			c.columns = c.columns[:len(c.columns)-1] // a scenario is not a case
 			c.scenario(data)
 			for _, test := range tests {
-				c.test(test, with)
+				if c.test(test, with); !c.fates.spend(1) {
+					return
+				}
 			}
 			c.ofScenario = nil
 		}

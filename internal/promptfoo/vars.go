@@ -30,6 +30,9 @@ func (c *converter) variables(s src, with *mapping, whole bool) (vars, matrix *m
 	}
 	known := scalars(s)
 	for _, e := range s.entries() {
+		if !c.fates.spend(1) {
+			break
+		}
 		has[e.key] = true
 		values := c.several(e.src)
 		switch {

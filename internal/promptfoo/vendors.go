@@ -163,7 +163,7 @@ func (p *vendorModel) olderServer(address string) bool {
 }
 
 func serviceName(prefix string) string {
-	return strings.ToLower(plainName(prefix, "service", free))
+	return strings.ToLower(plainName(prefix, "service"))
 }
 
 // reasoning matches models to which promptfoo sends neither temperature nor a limit by default.
@@ -256,29 +256,36 @@ func (c *converter) priceOf(model string) (input, out string, ok bool) {
 	return p[0], p[1], p[0] != "" && p[1] != ""
 }
 
-// cost converts a `cost` assertion, which needs a price for every target.
-func (c *converter) cost(a assertion) (*scorer, string) {
-	most, ok := number(a.get("threshold"))
-	if !ok || most < 0 {
-		return nil, "it needs a threshold"
-	}
+// priceAll makes the price list, and returns a model whose price is not known; "" if all are.
+func (c *converter) priceAll() (unknown string) {
 	models := &mapping{}
 	for _, t := range c.targets {
 		model := t.block.text("model")
 		input, out, known := c.priceOf(model)
 		if !known {
-			return nil, "the price of " + cmp.Or(
-				model,
-				t.name,
-			) + " is not known; name a price list in `prices` and add `cost: {max: " + a.get("threshold").
-				text() +
-				"}`"
+			return cmp.Or(model, t.name)
 		}
 		if models.get(model) == nil {
 			models.set(model, new(mapping).set("input", literal(input)).set("output", literal(out)))
 		}
 	}
 	c.prices = new(mapping).set("currency", textValue("USD")).set("models", models, "for a million tokens")
+	return ""
+}
+
+// cost converts a `cost` assertion, which needs a price for every target.
+func (c *converter) cost(a assertion) (*scorer, string) {
+	most, ok := number(a.get("threshold"))
+	if !ok || most < 0 {
+		return nil, "it needs a threshold"
+	}
+	if c.unpriced == nil {
+		c.unpriced = new(c.priceAll())
+	}
+	if *c.unpriced != "" {
+		return nil, "the price of " + *c.unpriced + " is not known; name a price list in `prices` and add `cost: {max: " +
+			a.get("threshold").text() + "}`"
+	}
 	return &scorer{
 		kind: "cost", value: one("max", literal(strings.TrimSpace(a.get("threshold").text()))), not: a.not, plain: true,
 		note: "by " + pricesFile + ", which you should check",
