@@ -93,7 +93,7 @@ func TestAnAssertionWithoutACounterpartSaysWhy(t *testing.T) {
 		`{type: meteor, value: a}`:              "`meteor`: try `chrf`, `rouge` or `tokenF1`",
 		`{type: "similar:dot", value: x}`:       "`similar:dot`: `similar` is the cosine",
 		`{type: select-best, value: x}`:         "`select-best`: `evalrun compare --choose` compares answers",
-		`{type: human}`:                         "`human`: a person's verdict has no place in a suite",
+		`{type: human}`:                         "`human`: a person judges it",
 		`{type: webhook, value: "http://x"}`:    "`webhook`: an `exec` scorer can call it",
 		`{type: is-valid-openai-tools-call}`:    "`is-valid-openai-tools-call`: the arguments of calls",
 		`{type: moderation}`:                    "`moderation`: moderation of other services is not called",
