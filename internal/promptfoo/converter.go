@@ -47,6 +47,7 @@ type converter struct {
 	top        src
 
 	uses      map[string]bool   // variables in templates
+	lists     map[string]bool   // those of them that templates go through
 	columns   []map[string]bool // variables of each case or dataset
 	tables    []map[string]bool // those of datasets
 	caseNames names
@@ -75,6 +76,7 @@ func newConverter(s *configSource) *converter {
 		files:     map[string][]byte{},
 		shims:     newShims(),
 		uses:      map[string]bool{},
+		lists:     map[string]bool{},
 		texts:     map[string]bool{},
 		typed:     map[string]bool{},
 		json:      map[string]bool{},
@@ -158,6 +160,9 @@ func (c *converter) setApart(top src) {
 	for _, key := range slices.Sorted(maps.Keys(apart)) {
 		if s := top.get(key); !s.IsZero() {
 			c.lose(s, "`"+key+"`", apart[key])
+			if key == "redteam" && top.get("tests").IsZero() && top.get("scenarios").IsZero() {
+				c.unscoredEverywhere("`redteam`: " + apart[key])
+			}
 		}
 	}
 	if s := top.get("outputPath"); !s.IsZero() {
@@ -216,11 +221,17 @@ func (c *converter) template(s src, text string, d dialect) (string, bool) {
 	for _, v := range t.uses {
 		c.uses[v] = true
 	}
+	for _, m := range overVariable.regexp().FindAllStringSubmatch(t.text, -1) {
+		c.lists[m[1]] = true
+	}
 	for _, n := range t.notes {
 		s.differs("%s", n)
 	}
 	return t.text, true
 }
+
+// overVariable is a loop over a variable.
+var overVariable = pattern{expression: `\{\{-? *range [^}]*:= \.(\w+) *-?\}\}`}
 
 // check reports whether evalrun accepts a translated template.
 func (d dialect) check(text string) error {
@@ -246,7 +257,11 @@ func (c *converter) missingVariables() {
 		if i == 0 {
 			why = []string{"a variable that a test lacks is empty, as in promptfoo"}
 		}
-		c.defaults.vars.set(name, textValue(""), why...)
+		empty := yamlValue(textValue(""))
+		if c.lists[name] {
+			empty = listOf(nil)
+		}
+		c.defaults.vars.set(name, empty, why...)
 	}
 }
 

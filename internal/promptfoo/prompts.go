@@ -355,6 +355,10 @@ func (c *converter) begin(p *prompt, g targetGroup) *mapping {
 func (c *converter) newName(p *prompt, to []*target) string {
 	name := c.promptNames.plain(cmp.Or(p.label, "prompt"), "prompt")
 	p.made = append(p.made, madePrompt{name, to})
+	if p.lost == "" && strings.Contains(p.text, "_conversation") {
+		p.lost = "`_conversation`: tests have no earlier answers here; write the chat as one prompt, with `live: true`"
+		p.at.todo("%s", p.lost)
+	}
 	if p.lost != "" {
 		c.everywhere.add(c.unscored(p.lost).set("arms", texts("*/"+name)), "TODO: replace this")
 	}

@@ -225,6 +225,11 @@ func (c *converter) test(s src, with *mapping) {
 			o.lost = append(o.lost, "`threshold`: "+th.note())
 		}
 	}
+	for _, e := range of.entries() {
+		if e.why() != nil { // else the variable of defaultTest would take its place
+			o.lost = append(o.lost, "the variable `"+diag.CleanLine(e.key)+"`: "+e.note())
+		}
+	}
 	if o.repeats > 0 {
 		m.set("repeats", integer(o.repeats))
 	}

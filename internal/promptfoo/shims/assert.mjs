@@ -87,12 +87,24 @@ function structured(text, any) {
 // gaveObject: of a shim, only what it marked with a tab was an object; a text that looks like one was a text.
 const gaveObject = (output) => (target.json === 'marked' ? String(output).endsWith('\t') : target.json === true);
 
+// What evalrun does not have is no answer to a check, which may be glad of nothing: reading it makes the trial an error, also where
+// the check catches exceptions.
+let absent = '';
+const unasked = new Set(['then', 'toJSON', 'error', 'cached']);
+const guarded = (name, has) => new Proxy(has, {
+  get(of, key) {
+    if (typeof key === 'symbol' || key in of || unasked.has(key)) return of[key];
+    absent = `${name}.${key}`;
+    throw new Error(`evalrun has no ${absent}`);
+  },
+});
+
 async function answer() {
   let output = input.answer;
   if (output === '' && (input.toolCalls ?? []).length > 0) output = toolCalls();
   const changes = [...(target.changes ?? []), ...(args.changes ?? [])];
   if (gaveObject(output) && !changes.some((c) => c.startsWith('checks/response'))) output = structured(output);
-  const context = { vars: input.vars, prompt: { raw: promptText(), label: input.arm }, metadata: {} };
+  const context = guarded('context', { vars: input.vars, prompt: { raw: promptText(), label: input.arm } });
   for (const ref of changes) {
     if (ref.startsWith('checks/response')) {
       const run = await load(ref, ['json', 'text', 'context'], responseBody);
@@ -193,6 +205,7 @@ function verdict(result, thresholdOnObjects) {
 }
 
 function write({ passed, score, reason }) {
+  if (absent !== '') throw new Error(`the check reads ${absent}, which evalrun does not have`);
   const value = Number.isFinite(score) ? Math.min(1, Math.max(0, score)) : passed ? 1 : 0;
   process.stdout.write(JSON.stringify({ score: value, passed, reason: String(reason ?? '').slice(0, 10000) }));
 }
@@ -216,12 +229,13 @@ async function main() {
     return;
   }
   if (args.check === 'python') return inPython(output);
-  const context = {
-    prompt: promptText(), vars: input.vars, test: { vars: input.vars, description: input.case, metadata: {}, options: {} }, metadata: {},
+  const context = guarded('context', {
+    prompt: promptText(), vars: input.vars,
+    test: guarded('context.test', { vars: input.vars, description: input.case, options: {} }),
     provider: { id: () => input.arm.split('/')[0] }, config: args.config,
-    providerResponse: { output, raw: input.answer, metadata: {}, finishReason: input.finishReason, tokenUsage: {
-      total: input.usage?.totalTokens, prompt: input.usage?.promptTokens, completion: input.usage?.outputTokens } },
-  };
+    providerResponse: guarded('context.providerResponse', { output, raw: input.answer, finishReason: input.finishReason, tokenUsage: {
+      total: input.usage?.totalTokens, prompt: input.usage?.promptTokens, completion: input.usage?.outputTokens } }),
+  });
   try {
     write(verdict(check ? await check(output, context) : checks[args.check](asText(output), args.value)));
   } catch (error) {

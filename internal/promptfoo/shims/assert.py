@@ -130,15 +130,38 @@ def verdict(result):
     return passed != negated, float(score), result["reason"]
 
 
+class Guarded(dict):
+    """What evalrun does not have is no answer to a check, which may be glad of nothing: reading it makes the trial an error."""
+
+    absent = ""
+
+    def __init__(self, name, has):
+        super().__init__(has)
+        self.name = name
+
+    def __missing__(self, key):
+        if key in ("error", "cached"):
+            return None
+        Guarded.absent = f"{self.name}[{key!r}]"
+        raise KeyError(f"evalrun has no {Guarded.absent}")
+
+    def get(self, key, default=None):
+        return self[key] if key not in ("error", "cached") else default
+
+    def __contains__(self, key):
+        if not super().__contains__(key) and key not in ("error", "cached"):
+            Guarded.absent = f"{self.name}[{key!r}]"
+        return super().__contains__(key)
+
+
 check = load(sys.argv[1])
-context = {
+context = Guarded("context", {
     "prompt": prompt(),
     "vars": given.get("vars") or {},
-    "test": {"vars": given.get("vars") or {}, "description": given.get("case")},
+    "test": Guarded("context['test']", {"vars": given.get("vars") or {}, "description": given.get("case")}),
     "config": args.get("config") or {},
-    "providerResponse": {"output": output(), "raw": given.get("answer"), "metadata": {}},
-    "metadata": {},
-}
+    "providerResponse": Guarded("context['providerResponse']", {"output": output(), "raw": given.get("answer")}),
+})
 try:
     found = check(output(), context)
     if inspect.iscoroutine(found):
@@ -146,5 +169,7 @@ try:
     passed, score, reason = verdict(found)
 except Exception as error:  # whatever the author's code raises
     passed, score, reason = False, 0.0, f"the check failed: {error}"
+if Guarded.absent:
+    sys.exit(f"the check reads {Guarded.absent}, which evalrun does not have")
 score = min(1.0, max(0.0, score)) if score == score else 0.0
 json.dump({"score": score, "passed": passed, "reason": str(reason)[:10000]}, stdout)
