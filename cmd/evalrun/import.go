@@ -11,19 +11,19 @@ import (
 	"github.com/evalrun/evalrun/cmd/evalrun/term"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/promptfoo"
 )
 
 type importOptions struct {
-	out    string
+	promptfoo.Options
 	strict bool
-	trials int // the most that the suite may have; 0 is the default
 }
 
 func (a *app) importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import", Short: "Turn another tool's configuration into a suite", Args: cobra.ArbitraryArgs,
 		Long: "Turns the configuration of another tool into a suite. It reads files below the configuration's folder,\n" +
-			"runs nothing and fetches nothing.",
+			"or below --root, runs nothing and fetches nothing.",
 		Example: "  evalrun import promptfoo",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -31,7 +31,8 @@ func (a *app) importCommand() *cobra.Command {
 					return eval.BadInput("name the tool first: evalrun import promptfoo %s", diag.CleanLine(args[0]))
 				}
 				return eval.BadInput(
-					"configurations of %q cannot be imported; those of promptfoo can: evalrun import promptfoo FILE", diag.CleanLine(args[0]),
+					"configurations of %q cannot be imported; those of promptfoo can: evalrun import promptfoo FILE",
+					diag.CleanLine(args[0]),
 				)
 			}
 			return cmd.Help()
@@ -55,16 +56,19 @@ func (a *app) importPromptfooCommand() *cobra.Command {
 			return a.importPromptfoo(append(args, "")[0], o)
 		},
 	}
-	cmd.Flags().
-		StringVar(&o.out, "out", "",
-			"write the suite into `DIR`, empty or new (default "+importFolder+" next to the configuration)")
+	cmd.Flags().StringVar(
+		&o.Out, "out", "", "write the suite into `DIR`, empty or new (default "+importFolder+" next to the configuration)",
+	)
+	cmd.Flags().StringVar(
+		&o.Root, "root", "", "read files below `DIR`, for a configuration that names ../ (default its own folder)",
+	)
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "exit 1 if the suite cannot express a key")
-	flags.MaxTrials(cmd.Flags(), &o.trials)
+	flags.MaxTrials(cmd.Flags(), &o.MaxTrials)
 	return cmd
 }
 
 func (a *app) importPromptfoo(config string, o importOptions) error {
-	im, err := convertPromptfoo(config, o.out, o.trials, a.getenv)
+	im, err := convertPromptfoo(config, o.Options, a.getenv)
 	if err != nil {
 		return err
 	}

@@ -29,17 +29,18 @@ type importResult struct {
 	Inexpressible int      // keys that a suite cannot express
 }
 
-// convertPromptfoo converts a promptfoo configuration into a suite in dir. config defaults to the
-// configuration in the current folder, and dir to importFolder next to it. Invalid YAML is a *session.BadFiles,
-// and then nothing is written. A suite with more than maxTrials is an error; 0 is suite.DefaultMaxTrials.
-func convertPromptfoo(config, dir string, maxTrials int, getenv func(string) string) (*importResult, error) {
+// convertPromptfoo converts a promptfoo configuration into a suite. config defaults to the
+// configuration in the current folder, and o.Out to importFolder next to it. Invalid YAML is a *session.BadFiles,
+// and then nothing is written.
+func convertPromptfoo(config string, o promptfoo.Options, getenv func(string) string) (*importResult, error) {
 	config, err := configuration(config)
 	if err != nil {
 		return nil, err
 	}
-	if dir == "" {
-		dir = filepath.Join(filepath.Dir(config), importFolder)
+	if o.Out == "" {
+		o.Out = filepath.Join(filepath.Dir(config), importFolder)
 	}
+	dir := o.Out
 	if link := files.Link(rundir.At("").Abs(""), config); link != "" {
 		return nil, eval.BadInput("%s is a link, and an import reads the files next to its configuration: name the file itself", link)
 	}
@@ -50,7 +51,7 @@ func convertPromptfoo(config, dir string, maxTrials int, getenv func(string) str
 		return nil, err
 	}
 	var problems promptfoo.Problems
-	im, err := promptfoo.Read(config, maxTrials, &problems)
+	im, err := promptfoo.Read(config, o, &problems)
 	if err != nil {
 		return nil, err
 	}
@@ -65,12 +66,12 @@ func convertPromptfoo(config, dir string, maxTrials int, getenv func(string) str
 		Summary: im.Summary(), Needs: im.Needs(), Variables: im.Variables(), Inexpressible: im.Inexpressible(),
 	}
 	var trials int
-	out.Problems, trials = problemsOf(out.Suite, maxTrials, getenv)
+	out.Problems, trials = problemsOf(out.Suite, o.MaxTrials, getenv)
 	im.SetProblems(out.Problems)
 	if err := im.WriteReport(dir); err != nil {
 		return nil, err
 	}
-	if problem, hint := suite.TooMany(trials, maxTrials); problem != "" {
+	if problem, hint := suite.TooMany(trials, o.MaxTrials); problem != "" {
 		return nil, eval.BadInput("%s, which was written, has %s: %s", diag.CleanLine(out.Suite), problem, hint)
 	}
 	return out, nil

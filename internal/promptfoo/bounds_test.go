@@ -23,7 +23,7 @@ func bounded(t *testing.T, most int, files map[string]string) (c *converter, pro
 	t.Helper()
 	var problems Problems
 	name := site(t, files)
-	s, err := open(name, &problems)
+	s, err := open(name, Options{}, &problems)
 	expect.OK(t, err)
 	defer s.close()
 	c = newConverter(s)

@@ -159,7 +159,7 @@ func TestFilesThatAreNoConfigurationAreRefusedWithAReason(t *testing.T) {
 		"prompts: &a *a\n": "",
 	} {
 		var problems promptfoo.Problems
-		im, err := promptfoo.Read(writtenConfig(t, text), 0, &problems)
+		im, err := promptfoo.Read(writtenConfig(t, text), promptfoo.Options{}, &problems)
 		if im != nil || err == nil && !problems.Diags.HasErrors() {
 			t.Errorf("%q: got the import %v with no problem, want a problem", text, im)
 			continue

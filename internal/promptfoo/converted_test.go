@@ -35,7 +35,7 @@ func convert(t testing.TB, files map[string]string) written {
 		expect.OK(t, os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, []byte(text), 0o600))
 	}
 	var problems promptfoo.Problems
-	im, err := promptfoo.Read(filepath.Join(dir, "in", configName), 0, &problems)
+	im, err := promptfoo.Read(filepath.Join(dir, "in", configName), promptfoo.Options{}, &problems)
 	expect.OK(t, err)
 	if im == nil {
 		t.Fatalf("got no import, want one: %v", problems.Diags.Err())

@@ -39,7 +39,7 @@ func site(t testing.TB, files map[string]string) string {
 func imported(t testing.TB, files map[string]string) *Import {
 	t.Helper()
 	var problems Problems
-	im, err := Read(site(t, files), 0, &problems)
+	im, err := Read(site(t, files), Options{}, &problems)
 	expect.OK(t, err)
 	if im == nil {
 		t.Fatalf("got no import, want one: %v", problems.Diags.Err())
@@ -169,7 +169,8 @@ tests:
   - 5
 assertionTemplates: {used: {type: contains, value: x}}
 `,
-	"prompts: x\nproviders: echo\ntests: {vars: {a: b}}\nscenarios: x\ndefaultTest: gone\nredteam: {plugins: [{id: x, config: {a: [b]}}]}\n",
+	"prompts: x\nproviders: echo\ntests: {vars: {a: b}}\nscenarios: x\ndefaultTest: gone\n" +
+		"redteam: {plugins: [{id: x, config: {a: [b]}}]}\n",
 	"prompts:\nproviders:\ntests:\ndefaultTest:\nderivedMetrics: 5\nevaluateOptions: [1]\ntags: [x]\n",
 }
 
@@ -180,7 +181,7 @@ func FuzzImport(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, config string) {
 		var problems Problems
-		im, err := Read(site(t, map[string]string{"promptfooconfig.yaml": config}), 0, &problems)
+		im, err := Read(site(t, map[string]string{"promptfooconfig.yaml": config}), Options{}, &problems)
 		if err != nil || im == nil {
 			return
 		}
@@ -197,7 +198,7 @@ func TestImportsAreTheSame(t *testing.T) {
 		var first *Import
 		for range 5 {
 			var problems Problems
-			im, err := Read(filepath.Join(filepath.Dir(site(t, files)), "same", "promptfooconfig.yaml"), 0, &problems)
+			im, err := Read(filepath.Join(filepath.Dir(site(t, files)), "same", "promptfooconfig.yaml"), Options{}, &problems)
 			expect.OK(t, err)
 			if first == nil {
 				first = im

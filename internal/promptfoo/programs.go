@@ -17,6 +17,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/files"
+	words "github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
 
@@ -148,12 +149,27 @@ const (
 
 type configSource struct {
 	config   []byte
+	dir      string // of the configuration, absolute
+	top      string // the folder whose files are read, absolute
+	given    bool   // the user named top
+	place    string // path from the suite to dir, if code of the author runs where it is; otherwise ""
 	root     *os.Root
-	files    fs.FS
+	files    files.Within
+	outside  []string // references to files outside of top, in the order of the source
 	problems *Problems
 }
 
-func open(name string, problems *Problems) (*configSource, error) {
+// Options say which files an import reads and writes.
+type Options struct {
+	// Root is the folder whose files are read; "" is that of the configuration, which must be in it.
+	Root string
+	// Out is the folder of the suite. Where it is in Root, code of the author stays where it is, and finds what it imports.
+	Out string
+	// MaxTrials is the most trials that the suite may have; 0 is suite.DefaultMaxTrials.
+	MaxTrials int
+}
+
+func open(name string, o Options, problems *Problems) (*configSource, error) {
 	if slices.Contains(scriptEndings, path.Ext(name)) {
 		return nil, eval.BadInput(
 			"%s is a program, and an import runs nothing; print it as JSON and import that: %s",
@@ -176,11 +192,46 @@ func open(name string, problems *Problems) (*configSource, error) {
 	case err != nil:
 		return nil, eval.BadInput("the configuration cannot be read: %w", err)
 	}
-	root, err := os.OpenRoot(filepath.Dir(name))
-	if err != nil {
-		return nil, eval.BadInput("the configuration's folder cannot be read: %w", err)
+	s := &configSource{config: data, problems: problems}
+	return s, s.within(filepath.Dir(name), o)
+}
+
+// within opens the folder whose files are read. dir is that of the configuration.
+func (s *configSource) within(dir string, o Options) (err error) {
+	if s.dir, err = filepath.Abs(dir); err != nil {
+		return eval.BadInput("the configuration's folder cannot be read: %w", err)
 	}
-	return &configSource{config: data, root: root, files: files.FS(root), problems: problems}, nil
+	s.top = s.dir
+	of := "the configuration's folder"
+	if s.given = o.Root != ""; s.given {
+		of = diag.CleanLine(o.Root)
+		if s.top, err = filepath.Abs(o.Root); err != nil {
+			return eval.BadInput("--root %s cannot be read: %w", of, err)
+		}
+	}
+	at, ok := relative(s.top, s.dir)
+	if !ok {
+		return eval.BadInput("--root %s does not have the configuration in it", of)
+	}
+	if s.root, err = os.OpenRoot(s.top); err != nil {
+		return eval.BadInput("the folder whose files are read cannot be opened: %w", err)
+	}
+	s.files = files.Within{Project: files.FS(s.root), At: at, Of: of}
+	if out, err := filepath.Abs(o.Out); err == nil && s.given && o.Out != "" {
+		if _, inside := relative(s.top, out); inside {
+			place, err := filepath.Rel(out, s.dir)
+			if err == nil {
+				s.place = filepath.ToSlash(place)
+			}
+		}
+	}
+	return nil
+}
+
+// relative returns the path of a file in a folder, with slashes; false if it is outside.
+func relative(folder, name string) (string, bool) {
+	rel, err := filepath.Rel(folder, name)
+	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
 }
 
 func (s *configSource) close() { _ = s.root.Close() } // only read
@@ -231,25 +282,80 @@ func plainJSON(data []byte) []byte {
 
 var surrogates = pattern{expression: `\\\\|\\u[dD][89a-fA-F][0-9a-fA-F]{2}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?`}
 
-// clean returns a reference as a path below the folder.
-func clean(ref string) (string, error) {
+// clean returns a reference as a path from the configuration's folder, which may begin with `../`.
+func (s *configSource) clean(ref string) (string, error) {
 	name := path.Clean(strings.ReplaceAll(strings.TrimPrefix(ref, "file://"), `\`, "/"))
-	if path.IsAbs(name) || !filepath.IsLocal(filepath.FromSlash(name)) {
-		return "", fmt.Errorf("%s is outside of the configuration's folder; copy it below that folder and import again", ref)
+	to := filepath.FromSlash(name)
+	absolute := filepath.IsAbs(to) || path.IsAbs(name)
+	if !absolute {
+		to = filepath.Join(s.dir, to)
+	}
+	if _, inside := relative(s.top, to); !inside {
+		if !absolute && !s.given && !slices.Contains(s.outside, name) {
+			s.outside = append(s.outside, name)
+		}
+		return "", fmt.Errorf("%s is outside of %s; copy it below that folder and import again", ref, s.files.Of)
+	}
+	if absolute {
+		rel, err := filepath.Rel(s.dir, to)
+		return filepath.ToSlash(rel), err
 	}
 	return name, nil
 }
 
+// has reports whether a file that code may import exists.
+func (s *configSource) has(name string) bool {
+	info, err := os.Stat(filepath.Join(s.dir, filepath.FromSlash(name)))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// copied returns the path of a copy in a folder of the suite: files are there as they are in the folder that is read.
+func (s *configSource) copied(folder, name string) string { return path.Join(folder, s.files.At, name) }
+
+// rootWanted returns an error if the configuration names files outside of its folder and the user has not said which may be read.
+func (s *configSource) rootWanted(config string) error {
+	if len(s.outside) == 0 {
+		return nil
+	}
+	top := s.dir
+	for _, name := range s.outside {
+		for {
+			if _, inside := relative(top, filepath.Join(s.dir, filepath.FromSlash(name))); inside || filepath.Dir(top) == top {
+				break
+			}
+			top = filepath.Dir(top)
+		}
+	}
+	shown := top
+	if here, err := filepath.Abs("."); err == nil {
+		if rel, err := filepath.Rel(here, top); err == nil {
+			shown = rel
+		}
+	}
+	return eval.BadInput(
+		"%s names files outside of its folder: %s; say which folder may be read, such as --root %s", diag.CleanLine(config),
+		diag.CleanLine(words.SomeNames(s.outside, mostNamed)), diag.CleanLine(words.ShellWords([]string{shown})),
+	)
+}
+
 func (s *configSource) read(ref string) (name string, data []byte, err error) {
-	if name, err = clean(ref); err != nil {
+	if name, err = s.clean(ref); err != nil {
 		return "", nil, err
 	}
 	info, err := fs.Stat(s.files, name)
+	refusal, refused := errors.AsType[*files.Refusal](err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil, fmt.Errorf("there is no file %s", name)
+	case refused:
+		return "", nil, fmt.Errorf("%s is not read: %w", name, refusal.Why)
+	case err != nil && strings.Contains(err.Error(), "escapes"): // as os.Root words it
+		return "", nil, fmt.Errorf("%s cannot be read: a link leads out of the folder", name)
 	case err != nil:
-		return "", nil, fmt.Errorf("%s cannot be read, or a link leads out of the folder", name)
+		if at, ok := errors.AsType[*fs.PathError](err); ok {
+			err = at.Err
+		}
+		return "", nil, fmt.Errorf("%s cannot be read: %w", name, err)
 	case !info.Mode().IsRegular():
 		return "", nil, fmt.Errorf("%s is not a regular file", name)
 	case info.Size() > maxFile:
@@ -263,7 +369,7 @@ func (s *configSource) read(ref string) (name string, data []byte, err error) {
 
 // match lists the files of a reference, which may be a glob, sorted.
 func (s *configSource) match(ref string) ([]string, error) {
-	name, err := clean(ref)
+	name, err := s.clean(ref)
 	if err == nil && name == "." {
 		err = errors.New("the name of a file is missing")
 	}
@@ -314,7 +420,15 @@ func (s *configSource) glob(pattern string) (found []string, err error) {
 func globPattern(pattern string) (*regexp.Regexp, error) {
 	quoted := regexp.QuoteMeta(pattern)
 	for _, r := range [][2]string{
-		{`\*\*/`, "(?:.*/)?"}, {`\*\*`, ".*"}, {`\*`, "[^/]*"}, {`\?`, "[^/]"}, {`\{`, "(?:"}, {`\}`, ")"}, {",", "|"}, {`\[`, "["}, {`\]`, "]"},
+		{`\*\*/`, "(?:.*/)?"},
+		{`\*\*`, ".*"},
+		{`\*`, "[^/]*"},
+		{`\?`, "[^/]"},
+		{`\{`, "(?:"},
+		{`\}`, ")"},
+		{",", "|"},
+		{`\[`, "["},
+		{`\]`, "]"},
 	} {
 		quoted = strings.ReplaceAll(quoted, r[0], r[1])
 	}

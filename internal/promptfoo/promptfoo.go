@@ -4,6 +4,7 @@
 package promptfoo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -135,9 +136,9 @@ type Problems struct {
 
 // Read converts the configuration at path. It adds problems of its content, such as invalid YAML, to the
 // list and then returns nil. The error is about the file: it is missing, not a regular file, too large,
-// JavaScript, or its scenarios have more tests than maxTrials.
-func Read(path string, maxTrials int, problems *Problems) (*Import, error) {
-	src, err := open(path, problems)
+// JavaScript, it names files outside of its folder without Options.Root, or its scenarios have more tests than MaxTrials.
+func Read(path string, o Options, problems *Problems) (*Import, error) {
+	src, err := open(path, o, problems)
 	if err != nil {
 		return nil, err
 	}
@@ -147,16 +148,16 @@ func Read(path string, maxTrials int, problems *Problems) (*Import, error) {
 		return nil, nil
 	}
 	c := newConverter(src)
-	c.maxTrials = maxTrials
+	c.maxTrials = o.MaxTrials
 	top := c.at(root)
 	c.config(top)
-	if problem, hint := suite.TooMany(c.products, maxTrials); problem != "" {
+	if problem, hint := suite.TooMany(c.products, o.MaxTrials); problem != "" {
 		return nil, eval.BadInput("the scenarios have %s: %s", problem, hint)
 	}
 	if problems.Diags.HasErrors() {
 		return nil, nil
 	}
-	if err := c.fates.tooMuch(); err != nil {
+	if err := cmp.Or(c.fates.tooMuch(), src.rootWanted(path)); err != nil {
 		return nil, err
 	}
 	return c.finish(path, top)

@@ -306,7 +306,7 @@ func (c *converter) inline(code, kind, ending string) string {
 	return name
 }
 
-// copyCode copies a file of the author, with the local files that it imports.
+// copyCode copies a file of the author, with the local files that it imports, or returns the path to it where it stays.
 func (c *converter) copyCode(s src, ref string) (string, bool) {
 	name, data, err := c.source.read(ref)
 	if err != nil {
@@ -316,8 +316,11 @@ func (c *converter) copyCode(s src, ref string) (string, bool) {
 	if slices.Contains([]string{".ts", ".mts", ".cts"}, path.Ext(name)) {
 		s.differs("node runs TypeScript from 22.18 on")
 	}
+	if c.source.place != "" {
+		return path.Join(c.source.place, name), true
+	}
 	c.keep(name, data, 0)
-	return path.Join(codeDir, name), true
+	return c.source.copied(codeDir, name), true
 }
 
 // maxDepth bounds the chain of imports that are followed.
@@ -325,19 +328,22 @@ const maxDepth = 8
 
 // keep adds a file of code and the files that it imports.
 func (c *converter) keep(name string, data []byte, depth int) {
-	at := path.Join(codeDir, name)
+	at := c.source.copied(codeDir, name)
 	if c.files[at] != nil || depth > maxDepth {
 		return
 	}
 	c.files[at] = data
 	for _, next := range imports(name, data) {
+		if !c.source.has(next) { // one of several places to look in
+			continue
+		}
 		if found, more, err := c.source.read(next); err == nil {
 			c.keep(found, more, depth+1)
 		}
 	}
 	if p := path.Join(path.Dir(name), "package.json"); language(name) == javaScript && depth == 0 {
 		if found, more, err := c.source.read(p); err == nil { // package.json says whether .js files are modules
-			c.files[path.Join(codeDir, found)] = more
+			c.files[c.source.copied(codeDir, found)] = more
 		}
 	}
 }
@@ -374,7 +380,7 @@ func (c *converter) copyFile(s src, ref string) (string, bool) {
 		s.todo("%s", err)
 		return "", false
 	}
-	at := path.Join("files", name)
+	at := c.source.copied("files", name)
 	c.files[at] = data
 	return at, true
 }

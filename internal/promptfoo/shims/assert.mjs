@@ -1,5 +1,5 @@
 // Judges an answer as promptfoo does. It is a scorer of kind exec: evalrun writes the answer as JSON to standard input and reads
-// {"score", "passed", "reason"} from standard output. The author's code in checks/ and code/ runs unchanged.
+// {"score", "passed", "reason"} from standard output. The author's code runs unchanged.
 //
 // Code that throws is a failed check, as in promptfoo. Code that cannot be loaded ends the shim with an error, which is no verdict.
 import { spawnSync } from 'node:child_process';
@@ -48,10 +48,10 @@ function body(code) {
   return last >= 0 && expression ? `${trimmed.slice(0, last + 1)} return ${expression}` : trimmed;
 }
 
-// load gives the function of a file: a module of the author in code/, or code that stood in the configuration in checks/.
+// load gives the function of a file: code that stood in the configuration is in checks/, any other file is a module of the author.
 async function load(ref, parameters, whole) {
   const [file, name] = ref.split(':');
-  if (!file.startsWith('code/')) {
+  if (file.startsWith('checks/')) {
     const code = rendered(readFileSync(file, 'utf8')).trimEnd();
     const run = new Function(...parameters, 'process', code.includes('\n') ? code : whole(code));
     return (...values) => run(...values, shimmed);

@@ -1,7 +1,7 @@
 """Runs a Python assertion of promptfoo over an answer.
 
 It is a scorer of kind exec: evalrun writes the answer as JSON to standard input and reads {"score", "passed", "reason"} from
-standard output. The author's code in checks/ and code/ runs unchanged. Code that raises is a failed check, as in promptfoo; code
+standard output. The author's code runs unchanged. Code that raises is a failed check, as in promptfoo; code
 that cannot be loaded ends the shim with an error, which is no verdict.
 """
 
@@ -61,7 +61,7 @@ def inline(path):
 
 def load(ref):
     path, _, name = ref.partition(":")
-    if not path.startswith("code/"):
+    if path.startswith("checks/"):
         return inline(path)
     folder = os.path.dirname(os.path.abspath(path))
     sys.path.insert(0, folder)

@@ -1,6 +1,6 @@
 // Runs a JavaScript provider of promptfoo as a program under test: evalrun writes the prompt as JSON to standard input and reads
 // {"text", "usage"} or {"error"} from standard output. A tab after the text marks an object, for transforms and assertions. The
-// author's code in code/ runs unchanged.
+// author's code runs unchanged.
 import { Buffer } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

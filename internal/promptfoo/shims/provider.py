@@ -1,7 +1,7 @@
 """Runs a Python provider of promptfoo as a program under test.
 
 evalrun writes the prompt as JSON to standard input and reads {"text", "usage"} or {"error"} from standard output. The author's code
-in code/ runs unchanged.
+runs unchanged.
 """
 
 import argparse
