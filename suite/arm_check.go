@@ -138,13 +138,19 @@ func (l *loader) checkPrompt(c *Case, arm Arm) {
 			"case `%s`: the encoded prompt `%s` has %d bytes; at most %d are allowed", c.Name, p.Name, size, wire.MaxPromptBytes,
 		)
 	}
-	if slices.ContainsFunc(prompt.Contents, saysNothing) {
+	if slices.ContainsFunc(prompt.Contents, saysNothing) && !ignoresPrompt(arm) {
 		l.diags.Errorf(
 			p.Pos, "give its variables a value in this case", "case `%s`: the prompt `%s` has an empty turn", c.Name, p.Name,
 		)
 	}
 	l.checkRequest(c, arm, prompt)
 	l.checkSpoken(arm, prompt)
+}
+
+// ignoresPrompt reports whether the request of an application is made of variables alone.
+func ignoresPrompt(arm Arm) bool {
+	h, ok := arm.Target.Of.(*HTTPTarget)
+	return ok && !h.calls("prompt") && !h.calls("messages")
 }
 
 // sizeOver returns the encoded size of a prompt, or a lower figure if its texts are so short that it cannot exceed the
