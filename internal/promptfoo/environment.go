@@ -66,15 +66,23 @@ func (c *converter) envInText(t *translator, name string) bool {
 	return true
 }
 
-var inTemplate = pattern{expression: `\{\{\s*env\.(\w+)\s*\}\}`}
+// inTemplate is a variable of the environment, perhaps with the value that it has when it is not set.
+var inTemplate = pattern{
+	expression: `\{\{-?\s*env\.(\w+)\s*` + `(?:(?:or\s|\|\|\s*|\|\s*default\()\s*(?:'([^'{}]+)'|"([^"{}]+)")\s*\)?\s*)?` + `-?\}\}`,
+}
 
-// withEnv fills in the variables of the environment that the configuration has.
+// withEnv fills in the variables of the environment that the configuration has, or has a value for when they are not set.
 func (c *converter) withEnv(provider src, text string) string {
 	return inTemplate.regexp().ReplaceAllStringFunc(text, func(m string) string {
-		if value, ok := c.plain(provider, inTemplate.regexp().FindStringSubmatch(m)[1]); ok {
-			return value
+		parts := inTemplate.regexp().FindStringSubmatch(m)
+		value, ok := c.plain(provider, parts[1])
+		if byDefault := parts[2] + parts[3]; !ok && byDefault != "" {
+			provider.differs("`env.%s` has its default here: %s", parts[1], byDefault)
+			return byDefault
+		} else if !ok {
+			return m
 		}
-		return m
+		return value
 	})
 }
 

@@ -129,6 +129,7 @@ func (c *converter) provider(s src) {
 
 // oneProvider makes a target of an id and its options.
 func (c *converter) oneProvider(s src, id string) {
+	id = c.withEnv(s, id)
 	if strings.HasPrefix(id, "file://") && slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(id)) {
 		c.providerFile(s, id)
 		return
