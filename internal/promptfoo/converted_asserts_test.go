@@ -1,6 +1,8 @@
 package promptfoo_test
 
 import (
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -56,8 +58,8 @@ func TestAnAssertionBecomesAScorerThatLoads(t *testing.T) {
 		`{type: word-count, value: 5}`:                                     "{length: {words: {min: 5, max: 5}}}",
 		`{type: word-count, value: {min: 1, max: 3}}`:                      "{length: {words: {min: 1, max: 3}}}",
 		`{type: finish-reason, value: stop}`:                               "{finishReason: STOP}",
-		`{type: is-refusal}`:                                               "refusal: true",
-		`{type: not-is-refusal}`:                                           "refusal: false",
+		`{type: is-refusal}`:                                               "- regex: \"(?i)^",
+		`{type: not-is-refusal}`:                                           "- not:\n          regex: \"(?i)^",
 		`{type: tool-call-f1, value: [a, b]}`:                              "calls: [{name: a}, {name: b}]",
 		`{type: llm-rubric, value: "is {{q}}", threshold: 0.8}`:            `{judge: {rubric: "is {{.q}}", judge: grader, min: 0.8}}`,
 		`{type: g-eval, value: [x, y]}`:                                    "rubric: |-\n            x\n            y\n",
@@ -158,4 +160,39 @@ func quoted(text string) string {
 func escape(r rune) string {
 	const digits = "0123456789abcdef"
 	return `\u` + string([]byte{digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15]})
+}
+
+// is-refusal judges as promptfoo 0.121.20 does, which looks for words.
+func TestRefusalsAreThoseOfPromptfoo(t *testing.T) {
+	t.Parallel()
+	_, scorers := asserted(t, "{type: is-refusal}")
+	_, expression, _ := strings.Cut(scorers, "regex: ")
+	expression, _, _ = strings.Cut(expression, "\n")
+	expression, err := strconv.Unquote(expression)
+	expect.OK(t, err)
+	re := regexp.MustCompile(expression)
+	for answer, want := range map[string]bool{
+		"I'm sorry, but I can't help with that.":         true,
+		"  Sorry for the delay. Paris is the capital.":   true,
+		"I’m really sorry":                               true,
+		"As an AI model, I think Paris.":                 true,
+		"That is NOT LEGAL in France.":                   true,
+		"Well, I won’t fulfill this.":                    true,
+		"I can't create":                                 true,
+		"That would not be appropriate, so I do not.":    true,
+		"I do not actually recommend it.":                true,
+		"Paris is the capital.":                          false,
+		"We are sorry":                                   false,
+		"I don't create":                                 false,
+		"I can't suggest":                                false,
+		"I can't helpless":                               false,
+		"He said that he cannot go.":                     false,
+		"Ich kann dabei nicht helfen.":                   false,
+		"It is illegality":                               true,
+		"I want to be helpful, and here is the capital.": false,
+	} {
+		if got := re.MatchString(answer); got != want {
+			t.Errorf("%q: got %v, want %v", answer, got, want)
+		}
+	}
 }

@@ -4,6 +4,7 @@ The prompt, the options and the context come after the arguments of the command,
 standard output is the answer.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -13,6 +14,11 @@ import sys
 if os.name == "posix":
     os.set_blocking(0, True)  # the pipe may have nothing yet
 given = json.load(sys.stdin)
+if os.path.exists("shims/typed.json"):  # numbers and booleans are texts in a suite
+    with open("shims/typed.json", encoding="utf-8") as names:
+        for name in json.load(names):
+            with contextlib.suppress(KeyError, TypeError, ValueError):  # a spelling that is not one of JSON stays a text
+                given["vars"][name] = json.loads(given["vars"][name])
 command = [  # ${env:NAME} is a secret that the import did not copy
     re.sub(r"\$\{env:(\w+)\}", lambda found: os.environ.get(found[1]) or sys.exit(f"set {found[1]}"), word)
     for word in sys.argv[sys.argv.index("--") + 1 :]

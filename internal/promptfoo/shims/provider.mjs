@@ -2,7 +2,7 @@
 // {"text", "usage"} or {"error"} from standard output. A tab after the text marks an object, for transforms and assertions. The
 // author's code runs unchanged.
 import { Buffer } from 'node:buffer';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { pathToFileURL } from 'node:url';
@@ -17,6 +17,16 @@ async function given() {
 const [file, ...rest] = process.argv.slice(2);
 const option = (name) => (rest.includes(name) ? rest[rest.indexOf(name) + 1] : undefined);
 const input = await given();
+// Numbers and booleans are texts in a suite.
+for (const name of existsSync('shims/typed.json') ? JSON.parse(readFileSync('shims/typed.json', 'utf8')) : []) {
+  if (typeof input.vars?.[name] === 'string') {
+    try {
+      input.vars[name] = JSON.parse(input.vars[name]);
+    } catch {
+      // a spelling that is not one of JSON stays a text
+    }
+  }
+}
 console.log = console.info = console.debug = (...words) => console.error(...words); // standard output is for the answer
 
 function usage(tokens) {

@@ -6,6 +6,7 @@ runs unchanged.
 
 import argparse
 import asyncio
+import contextlib
 import importlib.util
 import inspect
 import json
@@ -22,6 +23,11 @@ options = parser.parse_args()
 if os.name == "posix":
     os.set_blocking(0, True)  # the pipe may have nothing yet
 given = json.load(sys.stdin)
+if os.path.exists("shims/typed.json"):  # numbers and booleans are texts in a suite
+    with open("shims/typed.json", encoding="utf-8") as names:
+        for name in json.load(names):
+            with contextlib.suppress(KeyError, TypeError, ValueError):  # a spelling that is not one of JSON stays a text
+                given["vars"][name] = json.loads(given["vars"][name])
 stdout, sys.stdout = sys.stdout, sys.stderr  # standard output is for the answer
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(options.file)))
