@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -90,7 +91,7 @@ func (l *loader) generator(m yaml.Map) *generator {
 
 // source returns the file with the source of the program, or else the program.
 func (g *generator) source() string {
-	for _, word := range g.command.Words {
+	for _, word := range slices.Backward(g.command.Words) { // an earlier one may be a shim for it
 		if programSource().MatchString(word) {
 			return word
 		}
@@ -133,7 +134,8 @@ func (g *generator) run(input []byte, with *Programs) (string, error) {
 	case errors.Is(err, files.ErrStopped):
 		return "", err
 	case err != nil:
-		return "", fmt.Errorf("the program %q %s", c.Words[0], hidden.OutOf(err.Error()))
+		said := strings.Join(strings.Fields(err.Error()), " ") // on one line, such as a traceback
+		return "", fmt.Errorf("the program %q %s", c.Words[0], hidden.OutOf(said))
 	case !utf8.Valid(out):
 		return "", fmt.Errorf("the program %q wrote what is not UTF-8 text", c.Words[0])
 	}
@@ -223,9 +225,6 @@ func (s *Suite) readWritten(p *Prompt, at yaml.Node, text string, diags *diag.Li
 	m := at.With(object).Map(promptKeys...)
 	p.turns = l.chat(m.Need("turns"), false)
 	if n := m.Get("system"); !n.IsZero() {
-		if p.system != nil {
-			n.Errorf("leave one of them out", "it has a system text, and the prompt has `system` too")
-		}
 		p.system = l.system(n)
 	}
 	if n := m.Get("tools"); !n.IsZero() {

@@ -319,7 +319,12 @@ func (s *Suite) rendered(c *Case, arm Arm, diags *diag.List, load bool) (out eva
 			return out, false
 		}
 	}
-	return p.rendered(c, s.files, diags, load)
+	out, ok = p.rendered(c, s.files, diags, load)
+	if own := arm.Prompt.system; own != nil && p.system != own { // both are sent
+		text, fine := own.render(c, diags)
+		out.System, ok = text+"\n\n"+out.System, ok && fine
+	}
+	return out, ok
 }
 
 // rendered renders the prompt for a case, and reports false after a problem. Without load, it leaves out the bytes of

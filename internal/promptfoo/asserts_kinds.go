@@ -305,7 +305,7 @@ func (c *converter) unusedCode(suite string) {
 	}
 	mention(suite)
 	for name, data := range c.files {
-		if strings.HasPrefix(name, dataDir+"/") {
+		if strings.HasPrefix(name, dataDir+"/") || name == testsName {
 			mention(string(data))
 		}
 	}

@@ -35,7 +35,8 @@ type converter struct {
 	affixes    map[string]bool // which of prefixVariable and suffixVariable some test has
 	everywhere sequence        // scorers of every test
 	ofScenario []string        // why the tests of the scenario at hand are other ones
-	sets       []*mapping      // datasets
+	sets       []*mapping      // datasets and programs that write tests
+	generators []*function     // those programs
 	defaults   defaults
 	limits     mapping
 	tail       mapping // TODOs without a place
@@ -61,7 +62,7 @@ type converter struct {
 	opens  int               // number of files read
 	metric names             // of the defaults' scorers
 
-	targetNames, promptNames, metricNames, dataNames, templateNames names
+	targetNames, promptNames, metricNames, dataNames, templateNames, configNames names
 
 	byRef     map[string][]*prompt // prompts by references to them
 	inlined   map[string]string    // files with inline code, by their kind, ending and content
@@ -278,6 +279,7 @@ func (c *converter) suite(config string) []byte {
 	out.entries = append(out.entries, c.head.entries...)
 	c.parseBodies()
 	c.fillHosts()
+	c.testsFile()
 	c.addServices(out)
 	c.addTargets(out)
 	c.addPrompts(out)

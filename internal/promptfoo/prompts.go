@@ -17,8 +17,9 @@ type prompt struct {
 	label    string
 	names    []string // by which the source refers to it
 	made     []madePrompt
-	lost     string // why its tests are other ones, "" if they are not
-	text     string // in promptfoo's syntax
+	lost     string    // why its tests are other ones, "" if they are not
+	text     string    // in promptfoo's syntax
+	function *function // makes the prompt; nil for a text
 	at       src
 	comments []string
 }
@@ -64,13 +65,17 @@ func (c *converter) promptItem(s src) {
 	label.ok("as the prompt's name")
 	id.ok("as the prompt's name")
 	config := s.get("config")
-	config.todo("settings that go with a prompt belong to a target here; write a target for it")
 	from := len(c.prompts)
 	c.promptText(text, text.text(), cmp.Or(label.text(), id.text()))
 	for _, p := range c.prompts[from:] {
 		if !raw.IsZero() {
 			p.names = append(p.names, id.text())
 		}
+		if p.function != nil {
+			p.function.configured(c, config)
+			continue
+		}
+		config.todo("settings that go with a prompt belong to a target here; write a target for it")
 		if len(config.entries()) > 0 {
 			p.lost = "`config` of the prompt: " + config.note()
 		}
@@ -119,8 +124,13 @@ func (c *converter) losePrompt(s src, what, why string) {
 
 func (c *converter) promptFiles(s src, ref, label string) {
 	file := strings.TrimPrefix(ref, "file://")
-	if name, _, _ := strings.Cut(file, ":"); language(name) != "" || strings.HasPrefix(ref, "exec:") {
-		c.losePrompt(s, ref, "a program makes it, and an import runs nothing; write what it makes as a prompt here")
+	name, _, _ := strings.Cut(file, ":")
+	switch {
+	case strings.HasPrefix(ref, "exec:"):
+		c.losePrompt(s, ref, "a program makes it; `program` of a prompt can start it, with other input")
+		return
+	case language(name) != "" && !strings.Contains(name, "*"):
+		c.promptFunction(s, ref, label)
 		return
 	}
 	files, err := c.source.match(file)
@@ -130,6 +140,7 @@ func (c *converter) promptFiles(s src, ref, label string) {
 	}
 	for _, name := range files {
 		if language(name) != "" {
+			c.promptFunction(s, name, label)
 			continue
 		}
 		from := len(c.prompts)
@@ -274,6 +285,8 @@ func (c *converter) addPrompts(out *mapping) {
 		case len(models)+len(applications) == 0 && len(c.targets) > 0:
 			p.at.differs("no target gets it, since `prompts` of the providers leave it out")
 			continue
+		case p.function != nil:
+			c.functionPrompts(all, p, append(models, applications...))
 		case isChat && len(models) > 0:
 			c.chatPrompts(all, p, turns, models)
 			if len(applications) > 0 {

@@ -224,6 +224,10 @@ const (
 	shimProviderJS = "provider.mjs"
 	shimProviderPy = "provider.py"
 	shimExec       = "exec.py"
+	shimPromptJS   = "prompt.mjs"
+	shimPromptPy   = "prompt.py"
+	shimTestsJS    = "tests.mjs"
+	shimTestsPy    = "tests.py"
 )
 
 // shims are the shims of a suite. They run the author's code unchanged.

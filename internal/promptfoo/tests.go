@@ -120,8 +120,7 @@ func (c *converter) tests(s src) {
 		case item.get("$ref").why() != nil:
 			c.loseTests(item, item.get("$ref").text(), item.get("$ref").note())
 		case !item.get("path").IsZero():
-			const why = "a program makes these tests, and an import runs nothing; save what it makes as YAML and name that file"
-			c.loseTests(item, item.get("path").text(), why)
+			c.testsAt(item)
 		case item.IsMapping():
 			c.test(item, nil)
 		default:
@@ -136,8 +135,9 @@ func (c *converter) testFiles(s src, ref string) {
 	switch {
 	case strings.Contains(strings.TrimPrefix(ref, "file://"), "://"):
 		why = "an import fetches nothing; download the tests and name the file"
-	case language(name) != "":
-		why = "a program makes these tests, and an import runs nothing; save what it makes as YAML and name that file"
+	case language(name) != "" && !strings.Contains(name, "*"):
+		c.testFunction(s, ref, src{})
+		return
 	}
 	files, err := []string(nil), error(nil)
 	if why == "" {
@@ -156,6 +156,10 @@ func (c *converter) testFiles(s src, ref string) {
 }
 
 func (c *converter) testFile(s src, name string) {
+	if language(name) != "" {
+		c.testFunction(s, name, src{})
+		return
+	}
 	switch path.Ext(name) {
 	case ".csv", ".tsv":
 		c.csvTests(s, name)
@@ -503,6 +507,9 @@ func (c *converter) filled(t *testCase) *testCase {
 	vars := &mapping{}
 	for _, name := range slices.Sorted(maps.Keys(c.uses)) {
 		vars.set(name, textValue("missing"))
+	}
+	if slices.ContainsFunc(c.prompts, func(p *prompt) bool { return p.function != nil }) {
+		vars.set(notImported, textValue("true"), "the functions that make prompts are not called for this case")
 	}
 	if !vars.empty() {
 		t.block.set("vars", vars)

@@ -1,0 +1,183 @@
+// Runs a test generator of promptfoo in JavaScript as a program that writes the cases of a suite. The author's code in code/ runs
+// unchanged, in that folder. Assertions become scorers as far as this shim knows them; any other one is a scorer that never has a
+// score, so that its trial is an error and never a pass.
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import process from 'node:process';
+import { pathToFileURL } from 'node:url';
+
+const [file, ...rest] = process.argv.slice(2);
+const option = (name) => (rest.includes(name) ? rest[rest.indexOf(name) + 1] : undefined);
+const read = (name) => JSON.parse(readFileSync(name, 'utf8'));
+console.log = console.info = console.debug = (...words) => console.error(...words); // standard output is for the cases
+
+const suite = read('shims/tests.json');
+const config = option('--config') ? read(option('--config')) : undefined;
+const shimmed = existsSync('shims/assert.mjs');
+const author = pathToFileURL(path.resolve(file));
+process.chdir(option('--folder') ?? 'code');
+
+async function generated() {
+  const module = await import(author);
+  const name = option('--function');
+  let found = name ? module[name] ?? module.default?.[name] : module.default ?? module;
+  if (typeof found?.default === 'function') found = found.default;
+  if (typeof found === 'function') found = await found(config);
+  if (!Array.isArray(found)) throw new Error(`${file} gives no list of tests`);
+  return found;
+}
+
+const variable = /\{\{-?\s*(\w+(?:\.\w+)*)\s*-?\}\}/g;
+const textOf = (value) => (value === undefined || value === null ? '' : String(value));
+const isObject = (value) => value !== null && typeof value === 'object';
+
+// rendered fills in variables; undefined for a text with another template.
+function rendered(text, given) {
+  if (typeof text !== 'string') return textOf(text);
+  if (/\{\{|\{%|\{#/.test(text.replace(variable, ''))) return undefined;
+  return text.replace(variable, (_, name) => {
+    const value = name.split('.').reduce((at, key) => at?.[key], given);
+    return isObject(value) ? JSON.stringify(value) : textOf(value);
+  });
+}
+
+const unscored = (what, why) => ({ unscored: `\`${what}\`: ${why}` });
+
+const folded = { ignoreCase: true };
+const texts = { equals: ['equals'], contains: ['contains'], icontains: ['contains', folded], 'starts-with': ['startsWith'] };
+const lists = {
+  'contains-all': ['containsAll'], 'contains-any': ['containsAny'],
+  'icontains-all': ['containsAll', folded], 'icontains-any': ['containsAny', folded],
+};
+const inShim = [...Object.keys(texts), ...Object.keys(lists), 'regex', 'levenshtein', 'is-json', 'contains-json', 'word-count'];
+
+// native returns a scorer of evalrun; undefined if there is none.
+function native(base, check, given) {
+  const { value, threshold } = check;
+  if (base === 'latency' && typeof threshold === 'number' && threshold > 0) return { latency: { max: `${threshold}ms` } };
+  const text = value === undefined || value === null || isObject(value) ? undefined : rendered(value, given);
+  if (base === 'llm-rubric' && text && suite.rubric && !['provider', 'rubricPrompt', 'threshold'].some((key) => key in check)) {
+    return JSON.parse(JSON.stringify(suite.rubric).replace('"RUBRIC"', () => JSON.stringify(text)));
+  }
+  if (suite.changes.length > 0 || Object.keys(suite.targets).length > 0) return undefined; // code changes the answers first
+  if (texts[base] && text) return { [texts[base][0]]: text, ...texts[base][1] };
+  if (lists[base] && Array.isArray(value) && value.length > 0) {
+    const all = value.map((one) => rendered(one, given));
+    return all.every(Boolean) ? { [lists[base][0]]: all, ...lists[base][1] } : undefined;
+  }
+  if (base === 'levenshtein' && text !== undefined) return { levenshtein: { to: text, max: threshold ?? 5 } };
+  return undefined;
+}
+
+// judgedInShim returns a scorer that the shim for assertions judges; undefined if it does not know the assertion.
+function judgedInShim(base, check, not, given) {
+  let { value } = check;
+  const json = base === 'is-json' || base === 'contains-json';
+  if (!inShim.includes(base) || !shimmed || (json && value !== undefined && value !== null)) return undefined;
+  if (typeof value === 'string') value = rendered(value, given);
+  if (!json && (value === undefined || value === null)) return undefined;
+  if (base !== 'regex' && JSON.stringify(value ?? '').includes('{{')) return undefined;
+  const args = { check: base, value, not, targets: suite.targets, changes: suite.changes, threshold: check.threshold };
+  return { exec: { command: ['node', 'shims/assert.mjs'], args, timeout: '1m' } };
+}
+
+const known = ['type', 'value', 'threshold', 'weight', 'metric', 'description', 'provider', 'rubricPrompt'];
+
+function scorer(check, given, names) {
+  const kind = check?.type;
+  if (typeof kind !== 'string') return unscored('assert', 'an assertion without a type');
+  const not = kind.startsWith('not-');
+  const base = not ? kind.slice(4) : kind;
+  let found;
+  if (Object.keys(check).every((key) => known.includes(key)) && typeof check.value !== 'function') {
+    found = native(base, check, given);
+    if (found && not) found = { not: found };
+    found ??= judgedInShim(base, check, not, given);
+  }
+  if (!found && check.weight === 0) return undefined; // its score was only shown
+  found ??= unscored(kind, 'the program that writes the tests makes an assertion that the import does not know');
+  if (check.weight === 0) Object.assign(found, { weight: 0, threshold: 0 });
+  else if (typeof check.weight === 'number') found.weight = check.weight;
+  if (typeof check.metric === 'string') {
+    const name = check.metric.replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[-.]+|[-.]+$/g, '').slice(0, 40) || 'metric';
+    found.name = name;
+    for (let n = 2; names.has(found.name); n++) found.name = `${name}-${n}`;
+    names.add(found.name);
+  }
+  return found;
+}
+
+function tags(metadata) {
+  const out = [];
+  for (const [key, value] of Object.entries(metadata ?? {})) {
+    for (const one of [value].flat()) {
+      if (typeof one === 'string' && one) out.push(`${key}:${one}`.replaceAll(',', ';').slice(0, 80));
+    }
+  }
+  return out;
+}
+
+function variables(given, lost) {
+  const filled = {};
+  for (const [name, value] of Object.entries(given)) {
+    if (typeof value === 'string' && value.startsWith('file://')) {
+      lost.push(unscored('vars', `promptfoo reads the file of \`${name}\`; read it in the program`));
+    }
+    if (typeof value === 'function') lost.push(unscored('vars', `\`${name}\` is a function`));
+    filled[name] = value === undefined || value === null || typeof value === 'function' ? '' : value;
+    if (typeof value === 'string') filled[name] = rendered(value, given);
+    if (filled[name] === undefined) {
+      lost.push(unscored('vars', `\`${name}\` has a template that the import cannot fill in`));
+      filled[name] = '';
+    }
+  }
+  return filled;
+}
+
+// product yields the variables with each combination of the values of some lists.
+function product(given, names) {
+  return names.reduce((all, name) => all.flatMap((one) => given[name].map((value) => ({ ...one, [name]: value }))), [given]);
+}
+
+const readKeys = ['vars', 'assert', 'description', 'threshold', 'metadata', 'options'];
+const optionKeys = ['repeat', 'disableVarExpansion', 'disableDefaultAsserts', 'runSerially'];
+
+function cases(test, number) {
+  if (!isObject(test) || Array.isArray(test)) throw new Error(`test ${number} is no mapping: ${JSON.stringify(test)?.slice(0, 200)}`);
+  const options = test.options ?? {};
+  const lost = [...Object.keys(test).filter((key) => !readKeys.includes(key)), ...Object.keys(options).filter((key) => !optionKeys.includes(key))]
+    .map((key) => unscored(key, 'a test of a program has no counterpart for it'));
+  let given = test.vars ?? {};
+  if (!isObject(given) || Array.isArray(given)) {
+    lost.push(unscored('vars', 'they are no mapping'));
+    given = {};
+  }
+  let { threshold } = test;
+  if (threshold !== undefined && threshold !== null && !(threshold >= 0 && threshold <= 1)) {
+    lost.push(unscored('threshold', 'it is no number from 0 to 1'));
+    threshold = undefined;
+  }
+  const expanded = options.disableVarExpansion ? [] : Object.keys(given).filter((name) => Array.isArray(given[name]));
+  return product(given, expanded).map((one) => {
+    const own = [...lost];
+    const vars = variables(one, own);
+    const names = new Set(suite.names);
+    const found = [...(test.assert ?? []).map((check) => scorer(check, { ...suite.vars, ...vars }, names)).filter(Boolean), ...own];
+    const alone = options.disableDefaultAsserts === true;
+    const made = { name: String(test.description || `test ${number}`), vars, threshold: threshold ?? undefined };
+    if (found.length > 0) made.scorers = found;
+    else if (suite.bare || alone) made.scorers = [{ expr: 'true' }]; // no assertion: any answer passes, as in promptfoo
+    if (tags(test.metadata).length > 0) made.tags = tags(test.metadata);
+    if (options.repeat) made.repeats = options.repeat;
+    if (alone) made.inheritScorers = false;
+    return made;
+  });
+}
+
+generated().then((tests) => {
+  const lines = tests.flatMap((test, i) => cases(test, i + 1)).map((one) => `${JSON.stringify(one)}\n`);
+  process.stdout.write(lines.join(''), () => process.exit(0));
+}).catch((error) => {
+  console.error(error.stack ?? error);
+  process.exit(1);
+});

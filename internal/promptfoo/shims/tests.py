@@ -1,0 +1,208 @@
+"""Runs a test generator of promptfoo in Python as a program that writes the cases of a suite.
+
+The author's code in code/ runs unchanged, in that folder. Assertions become scorers as far as this shim knows them; any other one is a
+scorer that never has a score, so that its trial is an error and never a pass.
+"""
+
+import argparse
+import asyncio
+import importlib.util
+import inspect
+import itertools
+import json
+import os
+import re
+import sys
+
+parser = argparse.ArgumentParser()
+parser.add_argument("file")
+parser.add_argument("--function", default="generate_tests")
+parser.add_argument("--config")
+parser.add_argument("--folder", default="code")  # in which the author's code runs
+options = parser.parse_args()
+stdout, sys.stdout = sys.stdout, sys.stderr  # standard output is for the cases
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+suite = read("shims/tests.json")
+config = [read(options.config)] if options.config else []
+shimmed = os.path.exists("shims/assert.mjs")
+file = os.path.relpath(options.file, options.folder)
+os.chdir(options.folder)
+sys.path.insert(0, os.path.dirname(os.path.abspath(file)))
+spec = importlib.util.spec_from_file_location("author", file)
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+tests = getattr(module, options.function)(*config)
+if inspect.iscoroutine(tests):
+    tests = asyncio.run(tests)
+if not isinstance(tests, list):
+    sys.exit(f"{options.function} returned {type(tests).__name__}, and not a list of tests")
+
+VARIABLE = re.compile(r"\{\{-?\s*(\w+(?:\.\w+)*)\s*-?\}\}")
+
+
+def text_of(value):
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def rendered(text, given):
+    """Fills in variables; None for a text with another template."""
+    if not isinstance(text, str):
+        return text_of(text)
+    if re.search(r"\{\{|\{%|\{#", VARIABLE.sub("", text)):
+        return None
+
+    def value(match):
+        at = given
+        for key in match.group(1).split("."):
+            at = at.get(key) if isinstance(at, dict) else None
+        return json.dumps(at) if isinstance(at, (dict, list)) else text_of(at)
+
+    return VARIABLE.sub(value, text)
+
+
+def unscored(what, why):
+    return {"unscored": f"`{what}`: {why}"}
+
+
+FOLDED = {"ignoreCase": True}
+TEXTS = {"equals": ("equals", {}), "contains": ("contains", {}), "icontains": ("contains", FOLDED), "starts-with": ("startsWith", {})}
+LISTS = {
+    "contains-all": ("containsAll", {}), "contains-any": ("containsAny", {}),
+    "icontains-all": ("containsAll", FOLDED), "icontains-any": ("containsAny", FOLDED),
+}
+IN_SHIM = [*TEXTS, *LISTS, "regex", "levenshtein", "is-json", "contains-json", "word-count"]
+
+
+def native(base, check, given):
+    """Returns a scorer of evalrun; None if there is none."""
+    value, threshold = check.get("value"), check.get("threshold")
+    if base == "latency" and isinstance(threshold, (int, float)) and threshold > 0:
+        return {"latency": {"max": f"{threshold}ms"}}
+    text = rendered(value, given) if value is not None and not isinstance(value, (list, dict)) else None
+    if base == "llm-rubric" and text and suite.get("rubric") and not {"provider", "rubricPrompt", "threshold"} & check.keys():
+        return json.loads(json.dumps(suite["rubric"]).replace('"RUBRIC"', json.dumps(text)))
+    if suite["changes"] or suite["targets"]:  # code changes the answers first
+        return None
+    if base in TEXTS and text:
+        return {TEXTS[base][0]: text, **TEXTS[base][1]}
+    if base in LISTS and isinstance(value, list) and value:
+        texts = [rendered(one, given) for one in value]
+        return {LISTS[base][0]: texts, **LISTS[base][1]} if all(texts) else None
+    if base == "levenshtein" and text is not None:
+        return {"levenshtein": {"to": text, "max": 5 if threshold is None else threshold}}
+    return None
+
+
+def in_shim(base, check, negated, given):
+    """Returns a scorer that the shim for assertions judges; None if it does not know the assertion."""
+    value = check.get("value")
+    if base not in IN_SHIM or not shimmed or base in ("is-json", "contains-json") and value is not None:
+        return None
+    if isinstance(value, str):
+        value = rendered(value, given)
+    if value is None and base not in ("is-json", "contains-json") or base != "regex" and "{{" in json.dumps(value):
+        return None
+    args = {"check": base, "value": value, "not": negated, "targets": suite["targets"], "changes": suite["changes"]}
+    if check.get("threshold") is not None:
+        args["threshold"] = check["threshold"]
+    return {"exec": {"command": ["node", "shims/assert.mjs"], "args": args, "timeout": "1m"}}
+
+
+KNOWN = {"type", "value", "threshold", "weight", "metric", "description", "provider", "rubricPrompt"}
+
+
+def scorer(check, given, names):
+    kind = check.get("type") if isinstance(check, dict) else None
+    if not isinstance(kind, str):
+        return unscored("assert", "an assertion without a type")
+    base, negated = (kind[4:], True) if kind.startswith("not-") else (kind, False)
+    found = None
+    if check.keys() <= KNOWN:
+        found = native(base, check, given)
+        if found and negated:
+            found = {"not": found}
+        found = found or in_shim(base, check, negated, given)
+    weight = check.get("weight")
+    if not found and weight == 0:  # its score was only shown
+        return None
+    found = found or unscored(kind, "the program that writes the tests makes an assertion that the import does not know")
+    if weight == 0:
+        found.update(weight=0, threshold=0)
+    elif isinstance(weight, (int, float)):
+        found["weight"] = weight
+    if isinstance(check.get("metric"), str):
+        base = re.sub(r"[^A-Za-z0-9._-]+", "-", check["metric"]).strip("-.")[:40] or "metric"
+        found["name"] = next(name for n in itertools.count(1) if (name := base if n == 1 else f"{base}-{n}") not in names)
+        names.add(found["name"])
+    return found
+
+
+def tags(metadata):
+    out = []
+    for key, value in (metadata or {}).items():
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, str) and one:
+                out.append(f"{key}:{one}".replace(",", ";")[:80])
+    return out
+
+
+READ = {"vars", "assert", "description", "threshold", "metadata", "options"}
+OPTIONS = {"repeat", "disableVarExpansion", "disableDefaultAsserts", "runSerially"}
+
+
+def variables(given, lost):
+    for name, value in given.items():
+        if isinstance(value, str) and value.startswith("file://"):
+            lost.append(unscored("vars", f"promptfoo reads the file of `{name}`; read it in the program"))
+    filled = {}
+    for name, value in given.items():
+        filled[name] = "" if value is None else rendered(value, given) if isinstance(value, str) else value
+        if filled[name] is None:
+            lost.append(unscored("vars", f"`{name}` has a template that the import cannot fill in"))
+            filled[name] = ""
+    return filled
+
+
+def cases(test, number):
+    if not isinstance(test, dict):
+        sys.exit(f"test {number} is no mapping: {json.dumps(test)[:200]}")
+    lost, opts, given = [], test.get("options") or {}, test.get("vars") or {}
+    for key in sorted(set(test) - READ) + sorted(set(opts) - OPTIONS):
+        lost.append(unscored(key, "a test of a program has no counterpart for it"))
+    if not isinstance(given, dict):
+        lost, given = [*lost, unscored("vars", "they are no mapping")], {}
+    lists = [] if opts.get("disableVarExpansion") else [name for name, value in given.items() if isinstance(value, list)]
+    threshold = test.get("threshold")
+    if threshold is not None and not (isinstance(threshold, (int, float)) and 0 <= threshold <= 1):
+        lost, threshold = [*lost, unscored("threshold", "it is no number from 0 to 1")], None
+    for values in itertools.product(*(given[name] for name in lists)):
+        own = list(lost)
+        filled = variables({**given, **dict(zip(lists, values))}, own)
+        names = set(suite["names"])
+        found = [scorer(check, {**suite["vars"], **filled}, names) for check in test.get("assert") or []]
+        found = [*(one for one in found if one), *own]
+        case = {"name": str(test.get("description") or f"test {number}"), "vars": filled, "scorers": found}
+        if not found:
+            del case["scorers"]
+            if suite["bare"] or opts.get("disableDefaultAsserts"):
+                case["scorers"] = [{"expr": "true"}]  # no assertion: any answer passes, as in promptfoo
+        if tags(test.get("metadata")):
+            case["tags"] = tags(test["metadata"])
+        if threshold is not None:
+            case["threshold"] = threshold
+        if opts.get("repeat"):
+            case["repeats"] = opts["repeat"]
+        if opts.get("disableDefaultAsserts"):
+            case["inheritScorers"] = False
+        yield case
+
+
+for number, test in enumerate(tests, 1):
+    for case in cases(test, number):
+        stdout.write(json.dumps(case, ensure_ascii=False) + "\n")
