@@ -205,7 +205,8 @@ func (c *converter) rubricOf(code []byte) yamlValue {
 	}
 	var ignored diagList
 	n, _ := yaml.Parse("rubric", []byte("{type: llm-rubric, value: RUBRIC}"), &ignored)
-	a := assertion{src{n, "", "", newFates(c.fates.secrets)}, "llm-rubric", false, &scope{judge: c.defaults.judge, prompt: c.defaults.prompt}}
+	in := &scope{judge: c.defaults.judge, prompt: c.defaults.prompt}
+	a := assertion{src{n, "", "", newFates(c.fates.secrets)}, "llm-rubric", false, in}
 	made, _ := rubric("", "")(c, a)
 	if made == nil {
 		return nil
