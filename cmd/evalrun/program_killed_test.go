@@ -124,3 +124,39 @@ func TestProgramsLeaveNoProcess(t *testing.T) {
 		})
 	}
 }
+
+// However often a run is killed once it has begun, the programs that write its prompts and cases ran once, for each case and arm.
+func TestKilledRunsStartNoProgramAgain(t *testing.T) {
+	t.Parallel()
+	const workers, cases = 3, 40
+	var l ledger
+	b := newBox(t, countingService(&l, ""), map[string]string{
+		"prompt.sh": "x=$(sed 's/.*\"x\":\"\\(x[0-9]*\\)\".*/\\1/')\necho \"prompt $x\" >>\"$LOG\"\necho \"question $x of $$\"\n",
+		"cases.sh": fmt.Sprintf("echo cases >>\"$LOG\"\ni=0\nwhile [ $i -lt %d ]; do echo '{\"name\": \"c'$i'\", \"vars\": {\"x\": \"x'$i'\"}}'; "+
+			"i=$((i + 1)); done\n", cases),
+		"suite.yaml": fmt.Sprintf("version: 1\nname: s\nlimits: {concurrency: %d}\ntargets: [{name: t, model: m}]\n", workers) +
+			"prompts: [{name: p, program: [sh, prompt.sh]}]\ncases: [{program: [sh, cases.sh], scorers: [{contains: answer}]}]\n",
+	})
+	log := visited{t, b.path("log")}
+	b.env = append(b.env, "LOG="+log.path)
+	args, killed := []string{"run", "suite.yaml", "--out", "killed"}, 0
+	for n := range 4 {
+		cmd := b.command(args...)
+		expect.OK(t, cmd.Start())
+		for all := 0; all < 8*(n+1); all, _ = l.all() {
+			time.Sleep(time.Millisecond)
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if cmd.ProcessState.ExitCode() == -1 {
+			killed++
+		}
+		args = []string{"resume", "killed"}
+	}
+	b.exits(0, "resume", "killed", "-o", "json=killed.json")
+	expect.Contains(t, "the report", b.read("killed.json"), fmt.Sprintf(`"trials":%d,"pass":%d`, cases, cases))
+	expect.Same(t, "calls of programs", log.sum(), 1+cases)
+	if all, extra := l.all(); killed == 0 || all-extra != cases || extra > killed*workers {
+		t.Errorf("%d kills: %d calls, %d of them repeated, want %d prompts and at most one more a worker and kill", killed, all, extra, cases)
+	}
+}
