@@ -344,3 +344,22 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 		t.Errorf("%v trials, want 40 and 40", trials)
 	}
 }
+
+// Programs that write prompts run once, although the suite is loaded again when testing has chosen the subtests.
+func TestProgramsThatWritePromptsRunOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"write.sh": "echo x >>calls\nsed 's/.*\"c\":\"\\([a-z]*\\)\".*/where is \\1, '$$'?/'\n",
+		"suite.yaml": "version: 1\nname: written\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, program: [sh, write.sh]}]\n" +
+			"cases: [{matrix: {c: [spain, peru]}, name: \"{{.c}}\", scorers: [{contains: \"where is {{.c}}\"}]}]\n",
+	} {
+		expect.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	var o evaltest.Options
+	o.Emulator = evaltest.Demo
+	evaltest.Run(t, filepath.Join(dir, "suite.yaml"), o)
+	calls, err := os.ReadFile(filepath.Join(dir, "calls"))
+	expect.OK(t, err)
+	expect.Same(t, "calls of the program", string(calls), "x\nx\n")
+}

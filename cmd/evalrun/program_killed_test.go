@@ -160,3 +160,34 @@ func TestKilledRunsStartNoProgramAgain(t *testing.T) {
 		t.Errorf("%d kills: %d calls, %d of them repeated, want %d prompts and at most one more a worker and kill", killed, all, extra, cases)
 	}
 }
+
+// An interrupt ends a program that writes a prompt, and the run before it begins.
+func TestInterruptEndsProgramsThatWritePrompts(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"run", "suite.yaml", "--emulator", "--out", "run"}, {"plan", "suite.yaml", "--run-programs"}} {
+		t.Run(args[0], func(t *testing.T) {
+			t.Parallel()
+			b := newBox(t, nil, map[string]string{
+				"write.sh": "exec 3>\"$ALIVE\"\nsleep 600 & wait\n",
+				"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, program: [sh, write.sh]}]\n" +
+					"cases: [{name: c, scorers: [{contains: done}]}]\n",
+			})
+			b.env = append(b.env, "ALIVE="+b.path("alive"))
+			expect.OK(t, syscall.Mkfifo(b.path("alive"), 0o600))
+			cmd := b.command(args...)
+			expect.OK(t, cmd.Start())
+			alive, err := os.Open(b.path("alive")) // which waits for the program
+			expect.OK(t, err)
+			defer alive.Close()
+			expect.OK(t, cmd.Process.Signal(os.Interrupt))
+			_ = cmd.Wait()
+			expect.Same(t, "exit code", cmd.ProcessState.ExitCode(), 130)
+			if _, err := io.Copy(io.Discard, alive); err != nil { // until the last one is gone
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(b.path("run")); err == nil {
+				t.Error("got a run directory, want none")
+			}
+		})
+	}
+}
