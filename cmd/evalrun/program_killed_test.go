@@ -72,7 +72,9 @@ func TestKilledProgramsLeaveEachTrialJudgedOnce(t *testing.T) {
 		}
 	}
 	if n := len(trials); n < cases || n > cases+killed*workers {
-		t.Errorf("%d trials began for %d cases, with %d kills of %d workers, want at most one more a worker and kill", n, cases, killed, workers)
+		t.Errorf(
+			"%d trials began for %d cases, with %d kills of %d workers, want at most one more a worker and kill", n, cases, killed, workers,
+		)
 	}
 	if left, err := os.ReadDir(b.path("killed/workspaces")); err == nil {
 		t.Errorf("got %d workspaces, want none left", len(left))
@@ -132,8 +134,8 @@ func TestKilledRunsStartNoProgramAgain(t *testing.T) {
 	var l ledger
 	b := newBox(t, countingService(&l, ""), map[string]string{
 		"prompt.sh": "x=$(sed 's/.*\"x\":\"\\(x[0-9]*\\)\".*/\\1/')\necho \"prompt $x\" >>\"$LOG\"\necho \"question $x of $$\"\n",
-		"cases.sh": fmt.Sprintf("echo cases >>\"$LOG\"\ni=0\nwhile [ $i -lt %d ]; do echo '{\"name\": \"c'$i'\", \"vars\": {\"x\": \"x'$i'\"}}'; "+
-			"i=$((i + 1)); done\n", cases),
+		"cases.sh": fmt.Sprintf("echo cases >>\"$LOG\"\ni=0\nwhile [ $i -lt %d ]; do "+
+			"echo '{\"name\": \"c'$i'\", \"vars\": {\"x\": \"x'$i'\"}}'; i=$((i + 1)); done\n", cases),
 		"suite.yaml": fmt.Sprintf("version: 1\nname: s\nlimits: {concurrency: %d}\ntargets: [{name: t, model: m}]\n", workers) +
 			"prompts: [{name: p, program: [sh, prompt.sh]}]\ncases: [{program: [sh, cases.sh], scorers: [{contains: answer}]}]\n",
 	})
@@ -157,7 +159,9 @@ func TestKilledRunsStartNoProgramAgain(t *testing.T) {
 	expect.Contains(t, "the report", b.read("killed.json"), fmt.Sprintf(`"trials":%d,"pass":%d`, cases, cases))
 	expect.Same(t, "calls of programs", log.sum(), 1+cases)
 	if all, extra := l.all(); killed == 0 || all-extra != cases || extra > killed*workers {
-		t.Errorf("%d kills: %d calls, %d of them repeated, want %d prompts and at most one more a worker and kill", killed, all, extra, cases)
+		t.Errorf(
+			"%d kills: %d calls, %d of them repeated, want %d prompts and at most one more a worker and kill", killed, all, extra, cases,
+		)
 	}
 }
 
