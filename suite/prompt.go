@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/clients/wire"
+	"github.com/evalrun/evalrun/internal/dataset"
 	"github.com/evalrun/evalrun/internal/expr"
 	"github.com/evalrun/evalrun/internal/yaml"
 )
@@ -183,7 +184,11 @@ func (l *loader) fileTemplate(n yaml.Node) source {
 	}
 	s := source{node: n, file: l.Shown(name), text: strings.TrimPrefix(string(text), "\ufeff")}
 	if i := invalidUTF8(s.text); i >= 0 {
-		l.diags.Errorf(s.pos(i), "save the file as UTF-8 text", "the file is not UTF-8")
+		problem := "the file is not UTF-8"
+		if dataset.UTF16(text) != nil {
+			problem = "the file is in UTF-16"
+		}
+		l.diags.Errorf(s.pos(i), "save the file as UTF-8 text", "%s", problem)
 		return source{t: nothing(), node: n}
 	}
 	s.t = parse(s, l.diags)

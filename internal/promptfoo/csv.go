@@ -59,7 +59,7 @@ const (
 )
 
 func (c *converter) table(name string) (*testTable, error) {
-	_, data, err := c.source.read(name)
+	_, data, err := c.source.readText(name)
 	if err != nil {
 		return nil, err
 	}
@@ -353,7 +353,7 @@ func (c *converter) dataFile(t *testTable, rows [][]string, columns []string) st
 
 // lineTests reads a file with one test per line, as JSON.
 func (c *converter) lineTests(s src, name string) {
-	_, data, err := c.source.read(name)
+	_, data, err := c.source.readText(name)
 	if err != nil {
 		c.loseTests(s, name, err.Error())
 		return

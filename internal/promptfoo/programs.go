@@ -148,15 +148,17 @@ const (
 )
 
 type configSource struct {
-	config   []byte
-	dir      string // of the configuration, absolute
-	top      string // the folder whose files are read, absolute
-	given    bool   // the user named top
-	place    string // path from the suite to dir, if code of the author runs where it is; otherwise ""
-	root     *os.Root
-	files    files.Within
-	outside  []string // references to files outside of top, in the order of the source
-	problems *Problems
+	config  []byte
+	dir     string // of the configuration, absolute
+	top     string // the folder whose files are read, absolute
+	given   bool   // the user named top
+	place   string // path from the suite to dir, if code of the author runs where it is; otherwise ""
+	root    *os.Root
+	files   files.Within
+	outside []string // references to files outside of top, in the order of the source
+	// converted has the encodings of files that were not UTF-8, by name.
+	converted map[string]string
+	problems  *Problems
 }
 
 // Options say which files an import reads and writes.
@@ -192,7 +194,8 @@ func open(name string, o Options, problems *Problems) (*configSource, error) {
 	case err != nil:
 		return nil, eval.BadInput("the configuration cannot be read: %w", err)
 	}
-	s := &configSource{config: data, problems: problems}
+	s := &configSource{problems: problems}
+	s.config = s.decoded(filepath.Base(name), data)
 	return s, s.within(filepath.Dir(name), o)
 }
 

@@ -86,6 +86,7 @@ func (im *Import) report() []byte {
 		}
 	}
 	b.WriteString(im.fates.secrets.section())
+	b.WriteString(conversions(im.converted))
 	im.section(&b, "Not expressible", statusTODO)
 	im.section(&b, "Ignored by promptfoo", statusIgnored)
 	im.section(&b, "Imported with a difference", statusDiffers)
@@ -126,6 +127,8 @@ type Import struct {
 	fates *fates
 	needs []string // programs that the shims start
 	hand  []string // problems that `validate` finds in the suite
+	// converted has the encodings of files that were not UTF-8, by name.
+	converted map[string]string
 }
 
 // Problems has the problems of the files of a configuration, with their contents for the messages.
@@ -194,7 +197,7 @@ func (c *converter) finish(path string, top src) (*Import, error) {
 	for name, data := range c.files {
 		c.files[name] = []byte(c.fates.secrets.outOf(string(data)))
 	}
-	return &Import{Config: path, files: c.files, fates: c.fates, needs: c.shims.programs()}, nil
+	return &Import{Config: path, files: c.files, fates: c.fates, needs: c.shims.programs(), converted: c.source.converted}, nil
 }
 
 // SetProblems records the problems that `validate` finds in the written suite, for the report.

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/internal/yaml"
 )
@@ -152,9 +153,13 @@ func (c *converter) promptFiles(s src, ref, label string) {
 }
 
 func (c *converter) promptFile(s src, name, label string) {
-	_, data, err := c.source.read(name)
+	_, data, err := c.source.readText(name)
 	if err != nil {
 		c.losePrompt(s, name, err.Error())
+		return
+	}
+	if !utf8.Valid(data) {
+		c.losePrompt(s, name, name+" is not a text")
 		return
 	}
 	parts, base := splitPrompts(name, data), strings.TrimSuffix(path.Base(name), path.Ext(name))

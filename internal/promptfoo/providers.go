@@ -213,7 +213,7 @@ func (c *converter) providerFile(s src, id string) {
 
 // load reads a YAML or JSON file of the source. Paths of its keys begin with the name of the file.
 func (c *converter) load(s src, ref string) (src, bool) {
-	name, data, err := c.source.read(ref)
+	name, data, err := c.source.readText(ref)
 	if err == nil {
 		err = c.nest(s.file, name)
 	}

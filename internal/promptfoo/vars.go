@@ -216,7 +216,7 @@ func (c *converter) fileText(s src, ref string) string {
 		s.todo("a program computes it, and an import runs nothing; write the value")
 		return ""
 	}
-	name, data, err := c.source.read(strings.TrimPrefix(ref, "file://"))
+	name, data, err := c.source.readText(strings.TrimPrefix(ref, "file://"))
 	if err != nil {
 		s.todo("%s", err)
 		return ""
