@@ -80,6 +80,9 @@ func (a *app) importPromptfoo(config string, o importOptions) error {
 	if len(im.Variables) > 0 {
 		p.Printf("secrets were not copied; set these in the environment of a run: %s\n", strings.Join(im.Variables, ", "))
 	}
+	if im.KeptKeys > 0 {
+		p.Printf("warning: variables of tests that look like keys were copied: %d; see %s\n", im.KeptKeys, diag.CleanLine(im.Report))
+	}
 	file := diag.CleanLine(quoteShell(im.Suite))
 	if len(im.Problems) > 0 {
 		p.Printf(

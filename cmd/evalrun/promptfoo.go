@@ -26,6 +26,7 @@ type importResult struct {
 	Needs         []string // programs that the suite starts
 	Problems      []string // what `evalrun validate` finds in the suite
 	Variables     []string // that replace secrets, and have to be set
+	KeptKeys      int      // variables of tests that look like keys
 	Inexpressible int      // keys that a suite cannot express
 }
 
@@ -63,7 +64,7 @@ func convertPromptfoo(config string, o promptfoo.Options, getenv func(string) st
 	}
 	out := &importResult{
 		Suite: filepath.Join(dir, promptfoo.SuiteFile), Report: filepath.Join(dir, promptfoo.ReportFile),
-		Summary: im.Summary(), Needs: im.Needs(), Variables: im.Variables(), Inexpressible: im.Inexpressible(),
+		Summary: im.Summary(), Needs: im.Needs(), Variables: im.Variables(), KeptKeys: im.KeptKeys(), Inexpressible: im.Inexpressible(),
 	}
 	var trials int
 	out.Problems, trials = problemsOf(out.Suite, o.MaxTrials, getenv)

@@ -294,6 +294,7 @@ func (c *converter) suite(config string) []byte {
 		out.set("prices", textValue(pricesFile), "these are the prices that the configuration names or promptfoo has; check them")
 		c.files[pricesFile] = c.priceList()
 	}
+	c.fates.secrets.outOfValue(out)
 	w.mapping(out, 0)
 	w.rest(c.tail.entries, 0)
 	c.unusedCode(w.String())

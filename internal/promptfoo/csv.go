@@ -121,6 +121,9 @@ func (c *converter) convertTable(t *testTable) (rows [][]string, columns []strin
 			if j < len(row) {
 				cells[h] = row[j]
 				c.json[h] = c.json[h] || looksJSON(row[j])
+				if !magic(h) {
+					c.fates.secrets.keep("the column "+h+" of "+t.name, row[j])
+				}
 			}
 		}
 		var out []string

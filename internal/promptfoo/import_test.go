@@ -211,3 +211,34 @@ func TestImportsAreTheSame(t *testing.T) {
 		}
 	}
 }
+
+// Keys in variables of tests may be what is tested: they stay, in checks too, and the report names their variables. A key of the
+// configuration is masked wherever it appears.
+func TestKeysInVariablesStayAndAreReported(t *testing.T) {
+	t.Parallel()
+	const plain, own = "sk-proj-abcdefghijkl1234567890", "ghp_0123456789abcdefABCDEF012345"
+	const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
+	im := imported(t, map[string]string{
+		"promptfooconfig.yaml": "prompts: ['Say {{leak}}', 'the key is sk-proj-otherabcdefghij1234567']\n" +
+			"providers: [{id: 'https://h.example/', config: {headers: {x-api-key: " + own + "}, body: {q: '{{prompt}}'}}}]\n" +
+			"tests:\n  - file://t.csv\n  - vars:\n      leak: my " + plain + "\n      list: [1, {token: " + jwt + ", own: " + own + "}]\n" +
+			"      pem: |\n        -----BEGIN PRIVATE KEY-----\n        MIIabc\n        -----END PRIVATE KEY-----\n" +
+			"    assert: [{type: not-contains, value: " + plain + "}]\n",
+		"t.csv": "leak,__expected\nAKIAABCDEFGHIJKLMNOP,contains:AKIAABCDEFGHIJKLMNOP\n",
+	})
+	suite, report := string(im.files[SuiteFile]), string(im.report())
+	for _, want := range []string{
+		"leak: my " + plain, "token: " + jwt, `own: "[key]"`, "MIIabc", "not: {contains: " + plain + "}", "text: the key is [key]",
+	} {
+		expect.Contains(t, "suite", suite, want)
+	}
+	expect.Contains(t, "table", string(im.files["data/t.csv"]), "AKIAABCDEFGHIJKLMNOP,\"[{\"\"contains\"\":\"\"AKIAABCDEFGHIJKLMNOP")
+	expect.Contains(
+		t, "report", report, "revoke what is one: tests[1].vars.leak, tests[1].vars.list, tests[1].vars.pem, the column leak of t.csv",
+	)
+	for _, secret := range []string{own, "sk-proj-other"} {
+		if strings.Contains(suite+report, secret) {
+			t.Errorf("%s was copied, want it masked", secret)
+		}
+	}
+}

@@ -210,6 +210,9 @@ func (im *Import) Inexpressible() int { return im.fates.counts()[statusTODO] }
 // Variables lists the environment variables that replace secrets of the configuration.
 func (im *Import) Variables() []string { return im.fates.secrets.names() }
 
+// KeptKeys counts the variables of tests that look like keys, and were copied.
+func (im *Import) KeptKeys() int { return len(im.fates.secrets.keptIn) }
+
 // Needs lists the programs that the suite's shims start, such as node.
 func (im *Import) Needs() []string { return im.needs }
 

@@ -2,6 +2,7 @@ package promptfoo
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/clients/wire"
 	"github.com/evalrun/evalrun/internal/files"
+	words "github.com/evalrun/evalrun/internal/text"
 )
 
 // This file keeps secrets of the source out of the suite. Readers replace them by environment variables; what no reader knows is masked
@@ -19,6 +21,10 @@ type secrets struct {
 	variables []secretVariable // in the order of the source
 	passwords []string         // of addresses, which no variable replaces
 	masked    bool             // a text that looks like a key was replaced
+	values    *wire.Secrets    // valued of the above, which are only ever added
+	valued    int
+	kept      map[string]bool // what looks like a key in variables of tests
+	keptIn    map[string]bool // paths of these variables
 	stems     names
 	known     map[string]string // variables by name and value
 }
@@ -68,32 +74,79 @@ var privateKey = pattern{expression: `(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(
 
 // outOf masks what is left of secrets in a file: values found elsewhere, and what looks like a key of a vendor.
 func (l *secrets) outOf(text string) string {
-	found := slices.Clone(l.passwords)
-	for _, v := range l.variables {
-		found = append(found, v.value)
+	if n := len(l.passwords) + len(l.variables); l.values == nil || n != l.valued {
+		found := slices.Clone(l.passwords)
+		for _, v := range l.variables {
+			found = append(found, v.value)
+		}
+		found = slices.DeleteFunc(found, func(value string) bool { return len(value) < minMasked })
+		l.values, l.valued = wire.NewSecrets(found...), n
 	}
-	found = slices.DeleteFunc(found, func(value string) bool { return len(value) < minMasked })
-	out := withoutKeys(wire.NewSecrets(found...).OutOfText(text))
-	if strings.Contains(out, "-----BEGIN") {
-		out = privateKey.regexp().ReplaceAllString(out, "[key]")
-	}
-	if strings.Contains(strings.ToLower(out), "authorization") {
-		out = bearer.regexp().ReplaceAllString(out, "${1}[key]")
-	}
+	out := replaceKeys(l.values.OutOfText(text), func(key string) string {
+		if l.kept[folded(key)] {
+			return key
+		}
+		return "[key]"
+	})
 	l.masked = l.masked || out != text
 	return out
 }
 
-// withoutKeys masks the keys of vendors. It looks only at lines that may have one, because a report has a line for each of many keys.
-func withoutKeys(text string) string {
+// outOfValue masks what is left of secrets in the texts of a value, before they are quoted where they must be.
+func (l *secrets) outOfValue(value yamlValue) yamlValue {
+	switch v := value.(type) {
+	case textValue:
+		return textValue(l.outOf(string(v)))
+	case *mapping:
+		for i := range v.entries {
+			v.entries[i].value = l.outOfValue(v.entries[i].value)
+		}
+	case *sequence:
+		for i := range v.items {
+			v.items[i].value = l.outOfValue(v.items[i].value)
+		}
+	}
+	return value
+}
+
+// keep notes the value of a test's variable. What looks like a key in it may be what is tested, and stays.
+func (l *secrets) keep(path, text string) {
+	replaceKeys(text, func(key string) string {
+		if l.kept == nil {
+			l.kept, l.keptIn = map[string]bool{}, map[string]bool{}
+		}
+		l.kept[folded(key)], l.keptIn[path] = true, true
+		return key
+	})
+}
+
+// mostKept bounds the variables that the report names for what looks like a key.
+const mostKept = 20
+
+// folded is a key without the line breaks and the indentation that a file may have in it.
+var folded = strings.NewReplacer(`\n`, "", "\n", "", "\r", "", " ", "", "\t", "").Replace
+
+// replaceKeys replaces the keys of vendors. It looks only at lines that may have one, because a report has a line for each of many
+// keys.
+func replaceKeys(text string, by func(key string) string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		if mayHaveKey(line) {
-			line = wire.OutOfFile(line)
+			line = wire.ReplaceKeys(line, by)
 		}
 		b.WriteString(line)
 	}
-	return b.String()
+	out := b.String()
+	if strings.Contains(out, "-----BEGIN") {
+		out = privateKey.regexp().ReplaceAllStringFunc(out, by)
+	}
+	if strings.Contains(strings.ToLower(out), "authorization") {
+		out = bearer.regexp().ReplaceAllStringFunc(out, func(m string) string {
+			name := bearer.regexp().FindStringSubmatch(m)[1]
+			return name + by(strings.TrimPrefix(m, name))
+		})
+	}
+	return out
 }
 
 // mayHaveKey reports whether a line has a word of the length of the shortest key with more than small letters in it.
@@ -125,6 +178,10 @@ func (l *secrets) section() string {
 			path := strings.ReplaceAll(diag.CleanLine(l.variables[i].path), "`", "'")
 			fmt.Fprintf(&b, "- `%s`: `%s`. The value was not copied; revoke it if it was committed\n", name, path)
 		}
+	}
+	if l.keptIn != nil {
+		in := words.SomeNames(slices.Sorted(maps.Keys(l.keptIn)), mostKept)
+		fmt.Fprintf(&b, "\nVariables of tests that look like keys were copied; revoke what is one: %s.\n", diag.CleanLine(in))
 	}
 	if l.masked {
 		b.WriteString("\nTexts that look like keys were replaced by `[key]` in the files of the suite.\n")
@@ -176,7 +233,12 @@ func (s src) hide(name, value string) string {
 func secretName(name string) string { return variableName("APP_" + name) }
 
 // inConfig reports whether a value is a setting of a provider, and not data of a prompt or a test.
-func (s src) inConfig() bool { return configPath.matches(s.path) }
+func (s src) inConfig() bool {
+	provider := strings.HasPrefix(s.path, "providers") || strings.HasPrefix(s.path, "targets")
+	return configPath.matches(s.path) && (provider || !varsPath.matches(s.path))
+}
+
+var varsPath = pattern{expression: `(?:^|[.\] ])vars(?:[.\[]|$)`}
 
 var configPath = pattern{expression: `(?:^|[.\] ])(?:config|headers|extra_headers|auth|request|body|env)(?:[.\[]|$)`}
 

@@ -48,7 +48,26 @@ func (c *converter) variables(s src, with *mapping, whole bool) (vars, matrix *m
 	}
 	s.ok("as `vars`")
 	c.columns = append(c.columns, has)
+	for _, e := range slices.Concat(vars.entries, matrix.entries) {
+		c.keepKeys(s.path+"."+e.key, e.value)
+	}
 	return vars, matrix
+}
+
+// keepKeys notes the texts of a variable; see secrets.keep.
+func (c *converter) keepKeys(path string, value yamlValue) {
+	switch v := value.(type) {
+	case textValue:
+		c.fates.secrets.keep(path, string(v))
+	case *mapping:
+		for _, e := range v.entries {
+			c.keepKeys(path, e.value)
+		}
+	case *sequence:
+		for _, e := range v.items {
+			c.keepKeys(path, e.value)
+		}
+	}
 }
 
 // setVariable sets a variable. One whose value cannot be imported stays undefined, so that nothing is sent without it.
