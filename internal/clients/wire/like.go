@@ -19,7 +19,9 @@ const forms = `(?:sk|rk|pk)[-_][A-Za-z0-9_-]*[0-9A-Z][A-Za-z0-9_-]{7,}|(?:sk|rk|
 var inFiles = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(?:` + forms + `)`) })
 
 // ReplaceKeys replaces keys with the prefix of a vendor, and nothing that only looks random.
-func ReplaceKeys(text string, by func(key string) string) string { return inFiles().ReplaceAllStringFunc(text, by) }
+func ReplaceKeys(text string, by func(key string) string) string {
+	return inFiles().ReplaceAllStringFunc(text, by)
+}
 
 // scheme matches the value of a header with credentials.
 var scheme = regexp.MustCompile(`(?i)^(?:bearer|basic|token)\s+\S{8,}$`)
