@@ -26,7 +26,8 @@ func TestFilesOfOtherEncodingsAreConverted(t *testing.T) {
 	t.Parallel()
 	im := imported(t, map[string]string{
 		"promptfooconfig.yaml": in16("prompts: [file://le.txt, file://be.txt, file://ansi.txt, "+
-			"file://bom.txt, file://pic.txt, 'für {{q}}']\nproviders: [echo]\ntests: [file://t.csv, file://t.jsonl, {vars: {q: file://v.txt}}]\n", false),
+			"file://bom.txt, file://pic.txt, 'für {{q}}']\n"+
+			"providers: [echo]\ntests: [file://t.csv, file://t.jsonl, {vars: {q: file://v.txt}}]\n", false),
 		"le.txt": in16("Grüße „LE“ 🎈", false), "be.txt": in16("Grüße „BE“ 🎈", true),
 		"ansi.txt": "Gr\xfc\xdfe \x84ANSI\x93 \x80", "bom.txt": "\ufeffGrüße BOM", "pic.txt": "\x89PNG\r\n\x1a\n\x00\x00",
 		"t.csv":   "q\nZ\xfcrich\n",
