@@ -95,6 +95,7 @@ func (l *secrets) outOf(text string) string {
 // outOfValue masks what is left of secrets in the texts of a value, before they are quoted where they must be.
 func (l *secrets) outOfValue(value yamlValue) yamlValue {
 	switch v := value.(type) {
+	case literal: // a number or a word
 	case textValue:
 		return textValue(l.outOf(string(v)))
 	case *mapping:

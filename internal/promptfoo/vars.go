@@ -57,6 +57,7 @@ func (c *converter) variables(s src, with *mapping, whole bool) (vars, matrix *m
 // keepKeys notes the texts of a variable; see secrets.keep.
 func (c *converter) keepKeys(path string, value yamlValue) {
 	switch v := value.(type) {
+	case literal: // a number or a word
 	case textValue:
 		c.fates.secrets.keep(path, string(v))
 	case *mapping:
