@@ -28,10 +28,6 @@ type Flag struct {
 
 // Flags lists all options, each with its role. It is the one list that decides what a resume, a rescore and a fleet compare.
 func (o *Options) Flags() []Flag {
-	baseline := Flag{"--baseline", Keeps, o.BaselineName()}
-	if o.NoBaseline() {
-		baseline = Flag{"--no-baseline", Keeps, true}
-	}
 	return []Flag{
 		{"--repeats", Selects, o.Repeats},
 		{"--max-trials", Selects, o.MaxTrials},
@@ -60,7 +56,7 @@ func (o *Options) Flags() []Flag {
 		{"a bound of the pass rate", Keeps, o.PassRateBound},
 		{"--max-errors", Keeps, o.MaxErrors},
 		{"the largest share of blocked answers", Keeps, o.MaxBlocked},
-		baseline,
+		o.baselineFlag(),
 		{"--interleave", Keeps, o.Interleave},
 		{"--gate-of", Keeps, o.GateOf},
 		{"--accept-suite-changes", Keeps, o.AcceptSuiteChanges},
@@ -104,6 +100,13 @@ func (o *Options) Flags() []Flag {
 		{"--out", Writes, o.Out},
 		{"--report", Writes, o.Reports},
 	}
+}
+
+func (o *Options) baselineFlag() Flag {
+	if o.NoBaseline() {
+		return Flag{"--no-baseline", Keeps, true}
+	}
+	return Flag{"--baseline", Keeps, o.BaselineName()}
 }
 
 // Given reports whether the option was given.

@@ -243,7 +243,7 @@ func (r *testReport) add(dec *xml.Decoder, begin xml.StartElement) error {
 	if err := dec.DecodeElement(&test, &begin); err != nil {
 		return err
 	}
-	wrong := append(test.Failures, test.Errors...)
+	wrong := slices.Concat(test.Failures, test.Errors)
 	switch {
 	case len(wrong) > 0:
 		message := wrong[0].Message

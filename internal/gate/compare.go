@@ -208,6 +208,15 @@ func readBoth(base, head *journal.Document, of eval.Estimand) (before, after *Ru
 	return before, after, errors.Join(failed, err)
 }
 
+func warnOfVersions(p armPair, c *compare.Comparison) {
+	if b, h := p.base.Versions, p.head.Versions; len(b) > 0 && len(h) > 0 && !slices.Equal(b, h) {
+		c.Warnings = append(c.Warnings, fmt.Sprintf(
+			"%s on %s: answers of %s are compared with answers of %s", p.head.Suite, p.head.Arm, strings.Join(h, ", "),
+			strings.Join(b, ", "),
+		))
+	}
+}
+
 func compareArm(p armPair, base, head *journal.Document, what Comparing, c *compare.Comparison) compare.ArmComparison {
 	if p.base == nil {
 		return compare.ArmComparison{
@@ -217,11 +226,8 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 			Why:     "the arm is not in the baseline, which has " + strings.Join(p.others, ", "),
 		}
 	}
-	if b, h := p.base.Versions, p.head.Versions; base != head && len(b) > 0 && len(h) > 0 && !slices.Equal(b, h) {
-		c.Warnings = append(c.Warnings, fmt.Sprintf(
-			"%s on %s: answers of %s are compared with answers of %s", p.head.Suite, p.head.Arm, strings.Join(h, ", "),
-			strings.Join(b, ", "),
-		))
+	if base != head { // arms of one run are meant to have other models
+		warnOfVersions(p, c)
 	}
 	rule := what.Rules(p.head.Suite)
 	o := optionsFor(rule, head, p.head.Suite)

@@ -386,6 +386,11 @@ func (c *converter) converted(a assertion) (*scorer, string) {
 	case lost == "" && kind.inShim:
 		return c.shimmed(a, changes)
 	}
+	return c.unchanged(a, kind, lost)
+}
+
+// unchanged makes a scorer that does not look at the answer, and may stand where code changes that.
+func (c *converter) unchanged(a assertion, kind assertionKind, lost string) (*scorer, string) {
 	made, todo := kind.scorer(c, a)
 	if made != nil && !made.plain {
 		return nil, cmp.Or(lost, "code changes the answer before, which is only possible before checks that a shim has")

@@ -182,16 +182,7 @@ func (c *converter) requestParts(t *target, block *mapping, config src) {
 		block.set("method", textValue("GET"))
 	}
 	method.ok("as `http.method`")
-	headers := &mapping{}
-	if auth := config.get("auth"); !auth.IsZero() {
-		c.auth(t, headers, auth)
-	}
-	for _, e := range config.get("headers").entries() {
-		if value, ok := c.header(e.src, e.key); ok && !strings.EqualFold(e.key, "content-length") {
-			headers.set(strings.ToLower(e.key), textValue(value))
-		}
-	}
-	config.get("headers").ok("as `http.headers`")
+	headers := c.headers(t, config)
 	if !body.IsZero() {
 		c.body(t, block, body)
 		if _, isText := block.get("body").(textValue); isText && headers.get("content-type") == nil {
@@ -209,6 +200,20 @@ func (c *converter) requestParts(t *target, block *mapping, config src) {
 		s.ok("as `attempts`")
 	}
 	c.certificates(block, config.get("tls"))
+}
+
+func (c *converter) headers(t *target, config src) *mapping {
+	headers := &mapping{}
+	if auth := config.get("auth"); !auth.IsZero() {
+		c.auth(t, headers, auth)
+	}
+	for _, e := range config.get("headers").entries() {
+		if value, ok := c.header(e.src, e.key); ok && !strings.EqualFold(e.key, "content-length") {
+			headers.set(strings.ToLower(e.key), textValue(value))
+		}
+	}
+	config.get("headers").ok("as `http.headers`")
+	return headers
 }
 
 func (c *converter) body(t *target, block *mapping, s src) {

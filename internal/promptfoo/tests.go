@@ -517,7 +517,8 @@ func (c *converter) filled(t *testCase) *testCase {
 	return t
 }
 
-func (c *converter) addCases(out *mapping) {
+// addDefaults writes what all cases have.
+func (c *converter) addDefaults(out *mapping) {
 	d := &mapping{}
 	if c.defaults.repeats > 1 {
 		d.set("repeats", integer(c.defaults.repeats))
@@ -538,6 +539,10 @@ func (c *converter) addCases(out *mapping) {
 	if !d.empty() {
 		out.set("defaults", d)
 	}
+}
+
+func (c *converter) addCases(out *mapping) {
+	c.addDefaults(out)
 	all := &sequence{}
 	if len(c.cases)+len(c.sets) > 0 { // else the suite has no case, and is refused
 		for _, t := range c.missing {
