@@ -242,7 +242,7 @@ func (x execScorer) Score(a *Answer) Finding {
 func (x execScorer) byOutput(out []byte, err error) Finding {
 	if err != nil {
 		hint := ""
-		if status := files.ExitStatus(0); errors.As(err, &status) {
+		if status := files.ExitStatus(0); errors.As(err, &status) && status == 1 {
 			hint = didYouMeanExit
 		}
 		return Broken("the program %s %s%s", quote(x.shown), x.hidden.OutOf(err.Error()), hint)

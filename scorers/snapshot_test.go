@@ -260,7 +260,7 @@ func TestExpectedIsPartOfTheSuite(t *testing.T) {
 		t.Errorf("a file that was not there then: got %q and the hash %s, want none and %s", text, before.Hash(), none.Hash())
 	}
 	_, diags := kept("- snapshot: true", nil, suite.Options{Expected: refusing{}})
-	expect.Contains(t, "problems", fmt.Sprint(diags.Err()), "expected/s/c/t.p.txt is not inside the suite's folder")
+	expect.Contains(t, "problems", fmt.Sprint(diags.Err()), "expected/s/c/t.p.txt is not inside the project")
 }
 
 // refusing is a folder whose links all lead out of it.

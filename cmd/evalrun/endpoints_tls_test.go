@@ -170,13 +170,17 @@ services:
 		{tls: "tls: {" + mine + "}", exit: 4, says: "CN=authority"},
 		{tls: "tls: {ca: ca.pm}", exit: 2, says: "suite.yaml:7:111: there is no file ca.pm in the suite's folder; did you mean `ca.pem`"},
 		{tls: "tls: {ca: own/key.pem}", exit: 2, says: "own/key.pem holds no certificate"},
-		{tls: "tls: {ca: ../ca.pem}", exit: 2, says: "../ca.pem is not a path inside the suite's folder"},
+		{tls: "tls: {ca: ../ca.pem}", exit: 2, says: "../ca.pem cannot be read: it is outside of the suite's folder"},
 		{tls: "tls: {cert: cert.pem}", exit: 2, says: "`cert` and `key` go together"},
 		{tls: "tls: {cert: own/key.pem, key: cert.pem}", exit: 2, says: "own/key.pem and cert.pem are not a certificate and its key"},
 		{tls: "tls: {key: own/key.pem, ca: ca.pem, certificate: cert.pem}", exit: 2, says: "did you mean `cert`"},
 		{tls: "tls: {}", exit: 2, says: "`tls` needs cert and key, or ca"},
 		{
 			tls: "tls: {ca: ca.pem}", args: "--untrusted --allow services=127.0.0.1:ONE_API_KEY", exit: 2,
+			says: "an untrusted suite cannot read ca.pem",
+		},
+		{
+			tls: "tls: {ca: ca.pem}", args: "--untrusted --allow services=127.0.0.1:ONE_API_KEY --allow-file ca.pem", exit: 2,
 			says: "an untrusted suite cannot say who vouches for the receiver of a key",
 		},
 		{
