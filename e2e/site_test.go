@@ -36,7 +36,8 @@ func TestTheSiteFindsWhatPeopleSearchFor(t *testing.T) {
 		words, pages, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		found := evaluate[[]string](b, fmt.Sprintf(`document.getElementById("search").value = %q,
 			document.getElementById("search").dispatchEvent(new Event("input")),
-			[...new Set([...document.querySelectorAll("#found a")].map((a) => a.pathname.split("/").pop().replace(".html", "")))].slice(0, 3)`, words))
+			[...new Set([...document.querySelectorAll("#found a")].map((a) =>
+				a.pathname.split("/").pop().replace(".html", "")))].slice(0, 3)`, words))
 		if !slices.ContainsFunc(strings.Fields(pages), func(page string) bool { return slices.Contains(found, page) }) {
 			t.Errorf("%q leads to %q, want one of %s", words, found, pages)
 		}

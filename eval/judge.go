@@ -185,7 +185,8 @@ func (m *MeasuredJudge) Words() string {
 	case m.Answers == 0 && m.Labels == "":
 		return text + ", agreement with people not measured"
 	case m.Answers == 0:
-		return text + ", agreement with people not measured: no label of these answers in " + filepath.Base(m.Labels) + " (evalrun help labels)"
+		return text + ", agreement with people not measured: no label of these answers in " + filepath.Base(m.Labels) +
+			" (evalrun help labels)"
 	}
 	return fmt.Sprintf(
 		"%s: by %d labelled answers, sensitivity %s, specificity %s", text, m.Answers, m.Sensitivity.Words(), m.Specificity.Words(),

@@ -19,7 +19,7 @@ import (
 // A program may start processes in groups and sessions of their own, which the signal to its group does not reach. When their parent
 // has ended, they become children of evalrun, and each has the mark of its program in the environment with which it was started.
 
-// markName is the variable of the mark. Service managers use it for the same: it tells a program nothing of evalrun.
+// markName is the variable of the mark. Service managers use the same name, so that a program does not learn of evalrun by it.
 const markName = "INVOCATION_ID"
 
 var adopt = sync.OnceFunc(func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })
