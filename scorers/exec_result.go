@@ -161,16 +161,14 @@ func (x execScorer) byReport(command *files.Invocation) Finding {
 	if err != nil {
 		return Broken("the folder of the program %s cannot be opened: %s", quote(x.shown), err)
 	}
-	defer root.Close() //nolint:errcheck // nothing is written
-	if err := root.RemoveAll(x.report); err != nil {
-		return Broken("an earlier %s cannot be removed: %s", x.report, err)
-	}
+	defer root.Close()                //nolint:errcheck // nothing is written
+	before, _ := root.Lstat(x.report) // nil when it is not there yet
 	out, err := command.Output()
 	status := files.ExitStatus(0)
 	if err != nil && !errors.As(err, &status) {
 		return Broken("the program %s %s", quote(x.shown), x.hidden.OutOf(err.Error()))
 	}
-	tests, readErr := readTests(root, x.report)
+	tests, readErr := readTests(root, x.report, before)
 	if readErr != nil {
 		ended := ""
 		if err != nil {
@@ -190,19 +188,9 @@ type testReport struct {
 }
 
 // readTests reads a JUnit file. Tests that were skipped do not count.
-func readTests(root *os.Root, name string) (r testReport, err error) {
-	info, err := root.Lstat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return r, errors.New("the program did not write it")
-	case err != nil:
-		return r, err
-	case !info.Mode().IsRegular():
-		return r, errors.New("it is no file")
-	case info.Size() > maxTestReport:
-		return r, fmt.Errorf("it is larger than %d MiB", maxTestReport>>20)
-	}
-	file, err := root.Open(name)
+// before is the file that was there when the program began: it is no report, and it stays.
+func readTests(root *os.Root, name string, before fs.FileInfo) (r testReport, err error) {
+	file, err := openReport(root, name, before)
 	if err != nil {
 		return r, err
 	}
@@ -226,6 +214,23 @@ func readTests(root *os.Root, name string) (r testReport, err error) {
 		return r, errors.New("it has no test that ran")
 	}
 	return r, nil
+}
+
+func openReport(root *os.Root, name string, before fs.FileInfo) (*os.File, error) {
+	info, err := root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errors.New("the program did not write it")
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is no file")
+	case before != nil && os.SameFile(before, info) && before.ModTime().Equal(info.ModTime()) && before.Size() == info.Size():
+		return nil, errors.New("the program did not write it")
+	case info.Size() > maxTestReport:
+		return nil, fmt.Errorf("it is larger than %d MiB", maxTestReport>>20)
+	}
+	return root.Open(name)
 }
 
 func (r *testReport) add(dec *xml.Decoder, begin xml.StartElement) error {
