@@ -37,6 +37,7 @@ var fileWalks = map[string]string{
 	"embed --prices":              "embed s.yaml --emulator --prices @",
 	"emulate --script":            "emulate --script @",
 	"import FILE":                 "import promptfoo @",
+	"import evals-json FILE":      "import evals-json @ --target openai:x",
 	"judge-check --labels":        "judge-check run --labels @",
 	"ledger --config":             "ledger --config @",
 	"ledger --tls-cert":           "ledger --config limits.yaml --tls-cert @ --tls-key s.yaml",

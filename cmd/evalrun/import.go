@@ -31,14 +31,15 @@ func (a *app) importCommand() *cobra.Command {
 					return eval.BadInput("name the tool first: evalrun import promptfoo %s", diag.CleanLine(args[0]))
 				}
 				return eval.BadInput(
-					"configurations of %q cannot be imported; those of promptfoo can: evalrun import promptfoo FILE",
+					"configurations of %q cannot be imported; those of promptfoo can (evalrun import promptfoo FILE), and evals of skills "+
+						"(evalrun import evals-json FILE)",
 					diag.CleanLine(args[0]),
 				)
 			}
 			return cmd.Help()
 		},
 	}
-	cmd.AddCommand(a.importPromptfooCommand())
+	cmd.AddCommand(a.importPromptfooCommand(), a.importEvalsCommand())
 	return cmd
 }
 
@@ -67,11 +68,43 @@ func (a *app) importPromptfooCommand() *cobra.Command {
 	return cmd
 }
 
+func (a *app) importEvalsCommand() *cobra.Command {
+	var o promptfoo.EvalsOptions
+	strict := false
+	cmd := &cobra.Command{
+		Use:   "evals-json FILE",
+		Short: "Turn the evals.json of an Agent Skill into a suite",
+		Args:  exactly(1),
+		Long: "Writes a suite that runs each eval with the skill and without it. Models get SKILL.md as their system text.\n" +
+			"Programs work in a folder with the eval's files, and with the skill in .claude/skills. A judge reads the answers.",
+		Example: "  evalrun import evals-json evals/evals.json --target anthropic:claude-sonnet-4-5\n" +
+			"  evalrun import evals-json evals/evals.json --target './agent.sh' --judge openai:gpt-5-mini",
+		RunE: func(_ *cobra.Command, args []string) error {
+			im, err := convertEvals(args[0], o, a.getenv)
+			if err != nil {
+				return err
+			}
+			return a.imported(im, strict)
+		},
+	}
+	cmd.Flags().StringVar(&o.Out, "out", "", "write the suite into `DIR`, empty or new (default "+importFolder+" next to the file)")
+	cmd.Flags().StringArrayVar(&o.Targets, "target", nil, "test `VENDOR:MODEL`, or a program by its command line (repeatable)")
+	cmd.Flags().StringVar(&o.Judge, "judge", "", "judge answers with `VENDOR:MODEL` (default the first model of --target)")
+	cmd.Flags().StringVar(&o.Skill, "skill", "", "find the skill in `DIR` (default the folder with SKILL.md next to the file)")
+	cmd.Flags().BoolVar(&strict, "strict", false, "exit 1 if the suite cannot express a key")
+	return cmd
+}
+
 func (a *app) importPromptfoo(config string, o importOptions) error {
 	im, err := convertPromptfoo(config, o.Options, a.getenv)
 	if err != nil {
 		return err
 	}
+	return a.imported(im, o.strict)
+}
+
+// imported prints what an import wrote.
+func (a *app) imported(im *importResult, strict bool) error {
 	p := term.Printer{W: a.out}
 	p.Printf("wrote %s\n%s\n", diag.CleanLine(im.Suite), im.Summary)
 	if len(im.Needs) > 0 {
@@ -93,7 +126,7 @@ func (a *app) importPromptfoo(config string, o importOptions) error {
 		p.Printf("every key is in %s; first what you have to look at\n", diag.CleanLine(im.Report))
 		p.Printf("try it:    evalrun run %s --emulator  # without a model: most answers are echoes, and may fail\n", file)
 	}
-	if p.Err == nil && o.strict && im.Inexpressible > 0 {
+	if p.Err == nil && strict && im.Inexpressible > 0 {
 		return eval.WithCode(
 			eval.CodeFailed,
 			fmt.Errorf("keys that a suite cannot express: %d; see %s", im.Inexpressible, diag.CleanLine(im.Report)),

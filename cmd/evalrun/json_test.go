@@ -12,7 +12,8 @@ import (
 // withoutJSON are commands that have neither a list nor a result for programs.
 var withoutJSON = map[string]string{
 	"accept": "a person decides about each answer", "comment": "posts Markdown", "publish": "writes a site", "view": "serves",
-	"emulate": "serves", "ledger": "serves", "init": "writes a suite", "import promptfoo": "writes a suite",
+	"emulate": "serves", "ledger": "serves", "init": "writes a suite",
+	"import promptfoo": "writes a suite", "import evals-json": "writes a suite",
 	"schema": "prints JSON, and nothing else", "embed": "prints JSON lines, and nothing else",
 	"auth login": "opens a browser", "auth logout": "deletes a token",
 	"baseline set": "names a run", "baseline export": "writes a file", "man": "writes pages", "help": "shows pages",

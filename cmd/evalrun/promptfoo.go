@@ -38,10 +38,26 @@ func convertPromptfoo(config string, o promptfoo.Options, getenv func(string) st
 	if err != nil {
 		return nil, err
 	}
-	if o.Out == "" {
-		o.Out = filepath.Join(filepath.Dir(config), importFolder)
+	return converted(config, &o.Out, o.MaxTrials, getenv, func(problems *promptfoo.Problems) (*promptfoo.Import, error) {
+		return promptfoo.Read(config, o, problems)
+	})
+}
+
+// convertEvals converts the evals of a skill, as convertPromptfoo does a configuration.
+func convertEvals(file string, o promptfoo.EvalsOptions, getenv func(string) string) (*importResult, error) {
+	return converted(file, &o.Out, 0, getenv, func(problems *promptfoo.Problems) (*promptfoo.Import, error) {
+		return promptfoo.ReadEvals(file, o, problems)
+	})
+}
+
+// converted writes what read returns, and checks the suite. out is set to the folder.
+func converted(
+	config string, out *string, maxTrials int, getenv func(string) string, read func(*promptfoo.Problems) (*promptfoo.Import, error),
+) (*importResult, error) {
+	if *out == "" {
+		*out = filepath.Join(filepath.Dir(config), importFolder)
 	}
-	dir := o.Out
+	dir := *out
 	if link := files.Link(rundir.At("").Abs(""), config); link != "" {
 		return nil, eval.BadInput("%s is a link, and an import reads the files next to its configuration: name the file itself", link)
 	}
@@ -52,7 +68,7 @@ func convertPromptfoo(config string, o promptfoo.Options, getenv func(string) st
 		return nil, err
 	}
 	var problems promptfoo.Problems
-	im, err := promptfoo.Read(config, o, &problems)
+	im, err := read(&problems)
 	if err != nil {
 		return nil, err
 	}
@@ -62,20 +78,20 @@ func convertPromptfoo(config string, o promptfoo.Options, getenv func(string) st
 	if err := im.Write(dir); err != nil {
 		return nil, err
 	}
-	out := &importResult{
+	result := &importResult{
 		Suite: filepath.Join(dir, promptfoo.SuiteFile), Report: filepath.Join(dir, promptfoo.ReportFile),
 		Summary: im.Summary(), Needs: im.Needs(), Variables: im.Variables(), KeptKeys: im.KeptKeys(), Inexpressible: im.Inexpressible(),
 	}
 	var trials int
-	out.Problems, trials = problemsOf(out.Suite, o.MaxTrials, getenv)
-	im.SetProblems(out.Problems)
+	result.Problems, trials = problemsOf(result.Suite, maxTrials, getenv)
+	im.SetProblems(result.Problems)
 	if err := im.WriteReport(dir); err != nil {
 		return nil, err
 	}
-	if problem, hint := suite.TooMany(trials, o.MaxTrials); problem != "" {
-		return nil, eval.BadInput("%s, which was written, has %s: %s", diag.CleanLine(out.Suite), problem, hint)
+	if problem, hint := suite.TooMany(trials, maxTrials); problem != "" {
+		return nil, eval.BadInput("%s, which was written, has %s: %s", diag.CleanLine(result.Suite), problem, hint)
 	}
-	return out, nil
+	return result, nil
 }
 
 func badFiles(problems *promptfoo.Problems) error {

@@ -1,5 +1,5 @@
-// Package promptfoo converts a promptfoo configuration to a suite. It reads only regular files below the
-// configuration's folder, and runs and fetches nothing. The report lists every key of the source: imported,
+// Package promptfoo converts a promptfoo configuration, or the evals of an Agent Skill, to a suite. It reads only regular
+// files below the configuration's folder, and runs and fetches nothing. The report lists every key of the source: imported,
 // imported with a difference, not expressible, or ignored by promptfoo itself.
 package promptfoo
 
@@ -129,6 +129,7 @@ type Import struct {
 	hand  []string // problems that `validate` finds in the suite
 	// converted has the encodings of files that were not UTF-8, by name.
 	converted map[string]string
+	evals     bool // of a skill, not of promptfoo
 }
 
 // Problems has the problems of the files of a configuration, with their contents for the messages.
@@ -219,12 +220,12 @@ func (im *Import) Needs() []string { return im.needs }
 // Summary returns a line with the number of keys of each status.
 func (im *Import) Summary() string {
 	n := im.fates.counts()
-	return fmt.Sprintf(
-		"%d keys: %d imported, %d with a difference, %d not expressible, %d ignored by promptfoo",
-		len(im.fates.lines),
-		n[statusOK],
-		n[statusDiffers],
-		n[statusTODO],
-		n[statusIgnored],
+	out := fmt.Sprintf(
+		"%d keys: %d imported, %d with a difference, %d not expressible",
+		len(im.fates.lines), n[statusOK], n[statusDiffers], n[statusTODO],
 	)
+	if im.evals {
+		return out
+	}
+	return fmt.Sprintf("%s, %d ignored by promptfoo", out, n[statusIgnored])
 }
