@@ -212,7 +212,7 @@ func (t *Planned) render() {
 	if t.to == nil || !t.Request.Live {
 		return
 	}
-	sent, err := t.to.Render(&eval.Input{Vars: t.vars, System: t.Request.System, Messages: wire.Messages(t.Request.Contents)})
+	sent, err := t.to.Render(&eval.Input{Vars: t.sent, System: t.Request.System, Messages: wire.Messages(t.Request.Contents)})
 	if err == nil { // else the call fails of it
 		t.Request.App = sent.WithoutSecrets()
 	}

@@ -16,7 +16,7 @@ func (r *run) newCall(t *Planned) *eval.Call {
 	call := &eval.Call{Request: t.Request, TrialID: t.ID, OutputLimit: t.OutputLimit(), Attempts: t.attempts}
 	if t.to != nil {
 		call.To = &eval.Called{RequestMaker: t.to}
-		call.Vars = t.vars
+		call.Vars = t.sent
 		call.TrialName = TrialName(r.Environment.NameSalt, t.N)
 	}
 	return call

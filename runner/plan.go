@@ -192,6 +192,7 @@ type Planned struct {
 	scorers []*scorers.Compiled
 	derived []*suite.DerivedMetric
 	vars    eval.Dict
+	sent    eval.Dict          // those of vars that the target gets
 	guessed bool               // its tokens cannot be counted
 	tools   *suite.ToolResults // nil: the suite answers no tool calls
 	to      suite.Application  // nil: the target is a model
@@ -259,7 +260,8 @@ func (w *walk) metadata(t *suite.Target) *eval.Model {
 func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bool {
 	c := cell.Case
 	a := cell.Arm
-	request, problem := w.plan.request(cell)
+	sent := c.Sent(a)
+	request, problem := w.plan.request(cell, sent)
 	base := identity(&request)
 	equal := w.seen[base]
 	w.seen[base]++
@@ -299,8 +301,8 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 				At:          at,
 			},
 			Request: request, Metadata: metadata, Embedding: w.plan.embeddings[by.Suite], Problem: problem, scorers: compiled,
-			derived: by.Suite.Derived(), vars: c.Vars(), tools: a.Prompt.Results, to: a.Target.App(), attempts: a.Target.Attempts,
-			guessed: w.plan.Uncounted[request.Service],
+			derived: by.Suite.Derived(), vars: c.Vars(), sent: sent, tools: a.Prompt.Results, to: a.Target.App(),
+			attempts: a.Target.Attempts, guessed: w.plan.Uncounted[request.Service],
 		}
 		if w.whole != nil {
 			w.whole(&t.Trial)
@@ -316,7 +318,7 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 }
 
 // request makes the request of a case on an arm. The error says why it cannot be sent any more.
-func (p *Plan) request(cell suite.Cell) (eval.Request, error) {
+func (p *Plan) request(cell suite.Cell, vars eval.Dict) (eval.Request, error) {
 	s := cell.Suite
 	c := cell.Case
 	a := cell.Arm
@@ -332,7 +334,7 @@ func (p *Plan) request(cell suite.Cell) (eval.Request, error) {
 	if to == nil || problem != nil {
 		return r, problem
 	}
-	sent, err := to.Render(&eval.Input{Vars: c.Vars(), System: r.System, Messages: wire.Messages(prompt.Contents)})
+	sent, err := to.Render(&eval.Input{Vars: vars, System: r.System, Messages: wire.Messages(prompt.Contents)})
 	if err == nil {
 		r.App = sent.WithoutSecrets()
 	}

@@ -119,6 +119,7 @@ func (l *loader) checkEmbeds(n yaml.Node, of *NamedService) {
 // checkPrompt renders the prompt for a case. It reports undefined variables, missing files, and whatever exceeds the
 // service's limits.
 func (l *loader) checkPrompt(c *Case, arm Arm) {
+	c = c.visible()
 	p := arm.Prompt
 	prompt, ok := l.rendered(c, arm, l.diags, false)
 	p.Results.check(c, l.diags)

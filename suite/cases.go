@@ -22,6 +22,7 @@ type caseDef struct {
 	at       diag.Pos // position for messages: the name, or else the definition
 	name     source   // its template is nil when the rows name the cases
 	vars     []yaml.Map
+	hidden   []variableName
 	base     eval.Dict             // values of vars, over those of the defaults
 	open     map[string]*rendering // settings that contain templates, by key
 	arms     eval.Patterns
@@ -79,6 +80,7 @@ func (l *loader) caseDef(m yaml.Map) caseDef {
 		vars: []yaml.Map{m.Get("vars").Map()},
 		arms: globs(m.Get("arms"), "arm", l.names),
 	}
+	l.hides(&def, m.Get("hidden"))
 	for _, key := range settingKeys() {
 		n := m.Get(key)
 		if n.IsZero() {
@@ -113,6 +115,7 @@ func (l *loader) readDefaults() {
 		old := l.table.defaults
 		def.fill(old.settings)
 		def.vars = append(old.vars, def.vars...)
+		def.hidden = append(old.hidden, def.hidden...)
 		def.scorers = append(old.scorers, def.scorers...)
 		for key, r := range old.open {
 			if !slices.Contains(def.given, key) {
@@ -200,7 +203,7 @@ func (l *loader) readCase(m yaml.Map) *caseDef {
 	if v := m.Get("inheritScorers"); !v.IsZero() {
 		def.alone = !v.Bool()
 	}
-	def.base = merged(l.table.defaults.base, values(def.vars[0]))
+	def.base = merged(l.table.defaults.base, def.ownVars())
 	return &def
 }
 
@@ -347,8 +350,10 @@ func (l *loader) grid(def *caseDef) []combination {
 		return nil
 	}
 	taken := map[string]string{}
-	for e := range def.node.Get("vars").Map().Entries() {
-		taken[e.Name()] = "vars"
+	for i, m := range def.vars {
+		for e := range m.Entries() {
+			taken[e.Name()] = []string{"vars", "hidden"}[i]
+		}
 	}
 	out := []combination{{vars: eval.Dict{}}}
 	if !each.IsZero() {
@@ -376,8 +381,8 @@ func eachOf(n yaml.Node, taken map[string]string) []combination {
 	for _, item := range n.Seq() {
 		one := combination{vars: eval.Dict{}}
 		for e := range item.Map().Entries() {
-			if taken[e.Name()] == "vars" {
-				e.Key.Errorf("leave it out there", "the variable `%s` is in `vars` too", e.Name())
+			if in := taken[e.Name()]; in != "" {
+				e.Key.Errorf("leave it out there", "the variable `%s` is in `%s` too", e.Name(), in)
 			}
 			one.vars[e.Name()] = eval.Written(e.Value.Value())
 			one.names = append(one.names, e.Name())

@@ -23,6 +23,7 @@ func newChecker(l *loader) *checker {
 		first:     map[string]diag.Pos{},
 		ids:       map[string]diag.Pos{},
 		modelless: map[diag.Pos]bool{},
+		listed:    map[diag.Pos]listedName{},
 		expected:  expectations{map[string]string{}, map[diag.Pos]bool{}},
 	}
 }
@@ -31,6 +32,9 @@ func newChecker(l *loader) *checker {
 func (l *checker) finish() {
 	l.reportUnstreamed()
 	known := l.unwritten.Lists == 0 // else there are more cases
+	if known && !l.table.over {
+		l.reportNames()
+	}
 	if known && !l.diags.HasErrors() {
 		l.diags.Merge(l.unused)
 		l.errors.report(l.diags)
@@ -60,6 +64,7 @@ type checker struct {
 	errors   errorCases
 	// modelless are the positions of reported scorers, see checkModel
 	modelless map[diag.Pos]bool
+	listed    map[diag.Pos]listedName // names in lists of variables
 }
 
 // errorCases are cases with a scorer that never has a score.
@@ -150,6 +155,7 @@ func (l *checker) expand(x *expansion, v variant) (c *Case, numbered bool) {
 	c.Scorers = x.scorers(v, c, l.diags)
 	c.checkVariables(l.diags)
 	numbered = l.checkName(c)
+	l.checkNames(x.def, c)
 	l.oneCase(x.def, c)
 	return c, numbered
 }

@@ -24,6 +24,7 @@ type expansion struct {
 	layers [][]*scorerDef // layers of scorers, without duplicates
 	made   map[*scorerDef]*remembered
 	shared []*Scorer // scorers that all cases share; nil if unknown or if they differ
+	hidden map[string]bool
 }
 
 type templatedSetting struct {
@@ -32,7 +33,7 @@ type templatedSetting struct {
 }
 
 func (s *Suite) expansion(def *caseDef) *expansion {
-	x := &expansion{Suite: s, def: def, set: def.settings, shared: def.every}
+	x := &expansion{Suite: s, def: def, set: def.settings, shared: def.every, hidden: s.hiddenOf(def)}
 	arms := def.arms
 	if arms == nil {
 		arms = s.table.defaults.arms
@@ -97,8 +98,7 @@ func (x *expansion) outline(v variant, diags *diag.List) *Case {
 		}
 	}
 	c := &Case{
-		Pos:  x.def.at,
-		vars: vars,
+		Pos: x.def.at, vars: vars, hidden: x.hidden,
 		many: x.def.rows != nil || x.def.grid != nil || x.def.entry != nil,
 	}
 	if v.row != nil {

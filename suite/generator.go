@@ -32,6 +32,7 @@ type generator struct {
 	node    yaml.Node // the command
 	timeout time.Duration
 	env     []string // names of private variables to pass to it
+	vars    passed   // that a prompt's program gets
 	wrote   *outputs
 }
 
@@ -49,6 +50,7 @@ func generatorBlock() yaml.Block {
 				"env", yaml.OneOrList(yaml.Text),
 				"Names of variables that the program gets although it gets no key and nothing of evalrun.",
 			),
+			key("vars", passedShape(), "The variables that a prompt's program gets: all that are not hidden when not given."),
 		},
 	}
 }
@@ -60,7 +62,7 @@ func (l *loader) generator(m yaml.Map) *generator {
 	if !onlyKept && l.refusesProgram(m.Key("program")) {
 		return nil
 	}
-	g := &generator{node: n, timeout: generatorTime, wrote: &l.outputs}
+	g := &generator{node: n, timeout: generatorTime, wrote: &l.outputs, vars: passed{all: true}}
 	if n.IsMapping() {
 		block := n.Map(generatorBlock().Names()...)
 		if g.node = block.Need("command"); g.node.IsZero() {
@@ -70,6 +72,9 @@ func (l *loader) generator(m yaml.Map) *generator {
 			g.timeout = CommandTime(v)
 		}
 		g.env = l.PassedVariables(block.Get("env"))
+		if v := block.Get("vars"); !v.IsZero() {
+			g.vars = readPassed(v)
+		}
 	}
 	g.node.EachText(func(word yaml.Node, text string) {
 		if expr.HasActions(text) {
@@ -156,7 +161,7 @@ type promptTarget struct {
 
 // promptInput returns the input for a case on an arm, and what identifies the output.
 func (c *Case) promptInput(arm Arm) (input []byte, of outputKey) {
-	in := promptInput{Version: 1, Vars: c.vars, Target: promptTarget{Name: arm.Target.Name}}
+	in := promptInput{Version: 1, Vars: c.passed(&arm.Prompt.generator.vars), Target: promptTarget{Name: arm.Target.Name}}
 	if in.Vars == nil {
 		in.Vars = eval.Dict{}
 	}

@@ -251,6 +251,10 @@ func embeddingBlock() yaml.Block {
 func caseKeys() []yaml.Key {
 	return []yaml.Key{
 		key("vars", yaml.MapShape(yaml.Any), "Variables for templates: texts as they are written, lists and mappings."),
+		key(
+			"hidden", yaml.Either(yaml.MapShape(yaml.Any), yaml.OneOrList(yaml.Text)),
+			"Variables that only scorers see: a mapping with their values, or names of variables and columns.",
+		),
 		key("tags", yaml.OneOrList(yaml.Text), "For --tag."),
 		key("arms", globList(), "Globs of the arms (`target/prompt`) that run; all when not given."),
 		key(

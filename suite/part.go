@@ -313,6 +313,7 @@ func (l *loader) systemSource(n yaml.Node) source {
 
 // rendered renders the prompt of an arm for a case, as Prompt.rendered does.
 func (s *Suite) rendered(c *Case, arm Arm, diags *diag.List, load bool) (out eval.Request, ok bool) {
+	c = c.visible()
 	p := arm.Prompt
 	if p.generator != nil {
 		if p = s.written(c, arm, diags); p == nil {

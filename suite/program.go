@@ -112,6 +112,7 @@ type Program struct {
 	WorkspaceDigest string
 	folder          fs.FS // with the content of Workspace
 	keep            keptCopies
+	vars            passed
 	// Timeout is the time limit of one call.
 	Timeout time.Duration
 	// Concurrency limits the calls in progress at once; 0 means the lower of the limit for models and the number of processors.
@@ -169,6 +170,10 @@ func programBlock() yaml.Block {
 				"Names of variables that the program gets although it gets none that hold keys or begin with EVALRUN_.",
 			),
 			key(
+				"vars", passedShape(),
+				"Variables that the program gets besides those that the prompt names, or all: never hidden ones.",
+			),
+			key(
 				"concurrency", yaml.Int(1, MaxConcurrency),
 				"How many calls may be under way at once: `limits.concurrency`, but no more than there are processors, when not given.",
 			),
@@ -193,6 +198,9 @@ func (l *loader) program(n yaml.Node) *Program {
 		}
 	}
 	p.Env = l.PassedVariables(m.Get("env"))
+	if v := m.Get("vars"); !v.IsZero() {
+		p.vars = readPassed(v)
+	}
 	return p
 }
 

@@ -292,6 +292,10 @@ func (c *Case) missing(name string, at diag.Pos, diags *diag.List) {
 	if c.vague {
 		return
 	}
+	if c.hides[name] {
+		c.hiddenError(name, at, diags)
+		return
+	}
 	if c.row != nil {
 		diags.PlacedErrorf(at, diag.DidYouMean(name, names(c.vars)), "%s", c.row.missing(name))
 		return

@@ -237,10 +237,12 @@ type Case struct {
 	Pos        diag.Pos
 
 	vars   eval.Dict
-	row    *row         // of the data file; nil without one
-	budget *expr.Budget // limit for rendering templates; nil means none
-	many   bool         // the definition makes several cases
-	vague  bool         // a misspelled key may hide variables, so undefined ones are not reported
+	hidden map[string]bool // names of variables that only scorers see
+	hides  map[string]bool // those that vars lacks because of that
+	row    *row            // of the data file; nil without one
+	budget *expr.Budget    // limit for rendering templates; nil means none
+	many   bool            // the definition makes several cases
+	vague  bool            // a misspelled key may hide variables, so undefined ones are not reported
 }
 
 func (s *Suite) armNames() []string {

@@ -42,11 +42,11 @@ func (l *loader) named(def *caseDef, c *Case) (used map[string]bool, all bool) {
 	u := usage{names: map[string]bool{}}
 	u.template(def.name.t)
 	for _, arm := range c.Arms {
-		if _, isProgram := arm.Target.Of.(*Program); isProgram { // it gets them all
-			u.all = true
+		if p, ok := arm.Target.Of.(*Program); ok {
+			p.vars.use(&u)
 		}
-		if arm.Prompt.generator != nil {
-			u.all = true
+		if g := arm.Prompt.generator; g != nil {
+			g.vars.use(&u)
 		}
 		arm.Prompt.uses(&u)
 		for text := range arm.Prompt.Results.templates() {

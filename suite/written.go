@@ -44,7 +44,7 @@ func (l *loader) writtenCases(m yaml.Map) []*caseDef {
 	}
 	g := l.generator(m)
 	entry := l.caseDef(m)
-	entry.base = merged(l.table.defaults.base, values(entry.vars[0]))
+	entry.base = merged(l.table.defaults.base, entry.ownVars())
 	l.noteMetrics(&entry)
 	if name := m.Get("name"); !name.IsZero() {
 		entry.name = l.caseName(name)
@@ -130,7 +130,7 @@ func (l *loader) writtenCase(m yaml.Map, entry *caseDef) *caseDef {
 	if v := m.Get("inheritScorers"); !v.IsZero() {
 		def.alone = !v.Bool()
 	}
-	def.base = merged(entry.base, values(def.vars[0]))
+	def.base = merged(entry.base, def.ownVars())
 	def.vars = nil // columns that nothing uses are no problem
 	def.fill(entry.settings)
 	for key, r := range entry.open {

@@ -3,6 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -75,8 +78,10 @@ func (a *app) validate(f *evalrun.Options) error {
 	}
 	for _, s := range j.Suites {
 		trials := 0
+		kept := map[string]map[string]bool{}
 		for c := range s.Outlines() {
 			trials += c.Repeats * len(c.Arms)
+			keptFrom(c, kept)
 		}
 		lacking := ""
 		if u := s.Unwritten(); u != (suite.Unwritten{}) {
@@ -86,8 +91,46 @@ func (a *app) validate(f *evalrun.Options) error {
 			diag.Count(len(s.Arms()), "arm"), diag.Count(trials, "trial"), lacking); err != nil {
 			return err
 		}
+		if err := a.writeKept(kept); err != nil {
+			return err
+		}
 	}
 	return a.selected(j)
+}
+
+// keptFrom notes, by target, which variables of a case its program does not get on any arm.
+func keptFrom(c *suite.Case, kept map[string]map[string]bool) {
+	for _, arm := range c.Arms {
+		if _, ok := arm.Target.Of.(*suite.Program); !ok {
+			continue
+		}
+		of := kept[arm.Target.Name]
+		if of == nil {
+			of = map[string]bool{}
+			kept[arm.Target.Name] = of
+		}
+		sent := c.Sent(arm)
+		for name := range c.Vars() {
+			_, gets := sent[name]
+			before, known := of[name]
+			of[name] = !gets && (before || !known)
+		}
+	}
+}
+
+// writeKept lists the variables that programs do not get.
+func (a *app) writeKept(kept map[string]map[string]bool) error {
+	for _, target := range slices.Sorted(maps.Keys(kept)) {
+		maps.DeleteFunc(kept[target], func(_ string, kept bool) bool { return !kept })
+		if len(kept[target]) == 0 {
+			continue
+		}
+		names := diag.CleanLine(strings.Join(slices.Sorted(maps.Keys(kept[target])), ", "))
+		if _, err := fmt.Fprintf(a.out, "  the program of target `%s` does not get: %s\n", target, names); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // selected writes how much the filters select, when there are any.

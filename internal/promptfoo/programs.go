@@ -91,7 +91,7 @@ func (c *converter) script(t *target, id string) {
 	command := append([]string{language(file), c.shims.use(shim), name}, options...)
 	block.set("command", texts(command...))
 	block.passes(settings)
-	t.block.set("program", block)
+	t.block.set("program", block.set("vars", literal("all")))
 	t.at.differs("the author's code runs unchanged in a shim that needs %s", language(file))
 }
 
@@ -112,7 +112,7 @@ func (c *converter) execProvider(t *target, command string) {
 	all := append([]string{python, c.shims.use(shimExec), "--"}, words...)
 	block := new(mapping).set("command", texts(all...))
 	block.passes(all...)
-	t.block.set("program", block)
+	t.block.set("program", block.set("vars", literal("all")))
 	t.at.differs("a shim that needs python3 passes the prompt, the options and the context as arguments, as promptfoo does")
 	c.restOfConfig(t, "goes to the program as its second argument in promptfoo, and is empty here")
 }

@@ -268,7 +268,7 @@ func (c *converter) agent(t *target, id string) {
 		standIn(t.name),
 	)
 	c.files["shims/"+standIn(t.name)] = []byte(standInScript(id))
-	t.block.set("program", new(mapping).set("command", texts("sh", "shims/"+standIn(t.name))))
+	t.block.set("program", new(mapping).set("command", texts("sh", "shims/"+standIn(t.name))).set("vars", literal("all")))
 	t.lose(why)
 	c.restOfConfig(t, "goes to the agent; see its target")
 }
