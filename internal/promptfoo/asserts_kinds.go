@@ -55,9 +55,9 @@ var assertionKinds = sync.OnceValue(func() map[string]assertionKind {
 		"word-count":                    {scorer: (*converter).words, inShim: true},
 		"finish-reason":                 {scorer: (*converter).finishReason},
 		"is-refusal":                    {scorer: (*converter).refusal},
-		"is-valid-openai-tools-call":    {lost: toolsLost},
-		"is-valid-openai-function-call": {lost: toolsLost},
-		"is-valid-function-call":        {lost: toolsLost},
+		"is-valid-openai-tools-call":    {scorer: validCalls(false)},
+		"is-valid-openai-function-call": {scorer: validCalls(true)},
+		"is-valid-function-call":        {scorer: validCalls(true)},
 		"tool-call-f1":                  {scorer: (*converter).toolF1},
 
 		"llm-rubric":              {scorer: rubric("", "")},
@@ -102,16 +102,17 @@ var assertionKinds = sync.OnceValue(func() map[string]assertionKind {
 		"similar:euclidean":          {lost: "`similar` is the cosine"},
 		"trajectory:goal-success":    {lost: "try `judge: {rubric: ..., sees: conversation}`"},
 		"trajectory:step-count":      {lost: "`steps` counts calls of the model, not spans"},
-		"trajectory:tool-args-match": {lost: "`toolCalls` compares calls that the answer has"},
-		"trajectory:tool-sequence":   {lost: "`toolCalls` compares calls that the answer has"},
-		"trajectory:tool-used":       {lost: "`toolCalls` compares calls that the answer has"},
+		"trajectory:tool-args-match": {scorer: trajectory(toolArgs)},
+		"trajectory:tool-sequence":   {scorer: trajectory(toolSequence)},
+		"trajectory:tool-used":       {scorer: trajectory(toolUsed)},
 		"trace-error-spans":          {lost: "spans are not collected"},
 		"trace-span-count":           {lost: "spans are not collected"},
 		"trace-span-duration":        {lost: "spans are not collected"},
 	}
 })
 
-const toolsLost = "the arguments of calls are not checked against the schemas of tools; `toolCalls` compares names and arguments"
+const toolsLost = "it needs models that speak chat completions with the same `tools`, and nothing that changes their answers; " +
+	"`toolCalls` compares names and arguments"
 
 // codeScorer makes a scorer that runs an assertion in JavaScript or Python through a shim.
 func (c *converter) codeScorer(a assertion, changes []change) (*scorer, string) {

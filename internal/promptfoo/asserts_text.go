@@ -387,21 +387,3 @@ func (c *converter) refusal(a assertion) (*scorer, string) {
 		note: "the words that promptfoo takes for a refusal; an empty answer is none; `refusal` reads whether the answer declines",
 	}, ""
 }
-
-func (c *converter) toolF1(a assertion) (*scorer, string) {
-	names := commaSeparated(a.get("value").text())
-	for _, item := range a.get("value").items() {
-		if a.get("value").IsSequence() {
-			names = append(names, item.text())
-		}
-	}
-	if n, ok := number(a.get("threshold")); ok && n < 1 || len(names) == 0 {
-		return nil, "a share of the calls has no counterpart; `toolCalls` with `mode: superset` is near"
-	}
-	calls := &sequence{}
-	for _, name := range names {
-		calls.add(one("name", textValue(name)))
-	}
-	value := new(mapping).set("calls", calls).set("mode", textValue("unordered")).set("args", textValue("ignore"))
-	return &scorer{kind: "toolCalls", value: value, not: a.not, plain: true}, ""
-}

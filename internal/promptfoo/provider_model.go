@@ -13,7 +13,7 @@ func (c *converter) model(t *target, id string) {
 	config := t.at.get("config")
 	p := placeOf(id)
 	p.model = c.modelName(t, cmp.Or(p.model, config.get("model").text(), defaultModels[p.name], "default"))
-	t.chats = true
+	t.chats, t.protocol = true, p.protocol
 	service := c.service(t, p, config)
 	t.block.set("service", textValue(service)).set("model", textValue(p.model))
 	if p.why != "" {
@@ -55,9 +55,38 @@ func (c *converter) modelName(t *target, model string) string {
 
 // knownConfig are keys of a model's `config` that promptfoo knows and no reader handles.
 var knownConfig = []string{
-	"functions", "function_call", "functionToolCallbacks", "mcp", "modalities", "audio", "region", "projectId", "cachedContent",
+	"modalities", "audio", "region", "projectId", "cachedContent",
 	"credentials", "showThinking", "omitDefaults", "stream", "background", "truncation", "previous_response_id", "include", "maxRetries",
-	"cost", "audioInputCost", "audioOutputCost", "apiVersion", "guardrailIdentifier", "inferenceProfileArn", "dataSources", "deployment_id",
+	"cost", "audioInputCost", "audioOutputCost", "apiVersion", "guardrailIdentifier", "inferenceProfileArn", "deployment_id",
+}
+
+// withoutIt says what a model lacks without a setting that a suite has not. Its answers would be judged as others.
+var withoutIt = map[string]string{
+	"mcp":                   "evalrun starts no MCP servers, so that the model lacks their tools; name those in `tools`",
+	"functionToolCallbacks": "calls are not answered by code of the configuration; write `toolResults`",
+	"dataSources":           "the model answers without the data; write `extra: {data_sources: [...]}`",
+	"previous_response_id":  "the model lacks the turns before; write them in `turns`",
+}
+
+// giveTools gives a model its tools, in either of the syntaxes. A tool that is lost leaves its answers without a score.
+func (c *converter) giveTools(t *target, e keyed) {
+	t.functions = e.key == "functions"
+	var lost string
+	made, _ := c.tools(e.src, &lost).(*sequence)
+	if had, _ := t.tools.(*sequence); had != nil && made != nil {
+		lost = "both `tools` and `functions`"
+	}
+	if made != nil {
+		t.tools = made
+	}
+	if t.functions && lost == "" {
+		e.differs("as `tools` of the prompts: an answer has a call of a tool")
+	}
+	if lost != "" {
+		t.lostTools = lost
+		e.todo("%s", lost)
+		c.unjudged(t, "`"+e.key+"`: "+lost)
+	}
 }
 
 func (c *converter) service(t *target, p vendorModel, config src) string {
@@ -292,10 +321,24 @@ func (c *converter) special(t *target, g *generation, e keyed) {
 	switch e.key {
 	case "response_format":
 		c.responseFormat(t, g, e.src)
-	case "tools":
-		t.tools = c.tools(e.src)
-	case "tool_choice", "toolChoice":
+	case "tools", "functions":
+		c.giveTools(t, e)
+	case "tool_choice", "toolChoice", "function_call":
 		t.choice = toolChoice(e.src)
+	case "cachedContent":
+		if g.protocol == eval.Generative {
+			g.extra.set(e.key, plainValue(e.src))
+			e.ok("as `extra.cachedContent`")
+			return
+		}
+	case "mcp", "functionToolCallbacks", "dataSources", "previous_response_id":
+		if enabled := e.get("enabled"); e.IsNull() || e.text() == "false" || e.key == "mcp" && enabled.text() == "false" {
+			e.ok("off")
+			return
+		}
+		e.todo("%s", withoutIt[e.key])
+		t.lostTools = withoutIt[e.key]
+		c.unjudged(t, "`"+e.key+"`: "+withoutIt[e.key])
 	case "passthrough", "extra_body":
 		for _, inner := range e.entries() {
 			c.passthrough(g, inner)

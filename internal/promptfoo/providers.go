@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/evalrun/evalrun/eval"
 )
 
 type target struct {
@@ -19,10 +21,14 @@ type target struct {
 	only     []string  // labels of its prompts; nil: all
 	tools    yamlValue // for every prompt that it gets
 	choice   yamlValue
-	system   string
-	json     string   // "true" if promptfoo parses its answer as JSON; marked if only some answers are objects
-	changes  []string // files with transforms of its answer, in order
-	parses   bool     // promptfoo parses the texts of its body as JSON
+	protocol eval.ProtocolName // of a model
+	// functions says that tools are the older `functions`; lostTools, why the suite does not have all of them.
+	functions bool
+	lostTools string
+	system    string
+	json      string   // "true" if promptfoo parses its answer as JSON; marked if only some answers are objects
+	changes   []string // files with transforms of its answer, in order
+	parses    bool     // promptfoo parses the texts of its body as JSON
 }
 
 // gets reports whether a target gets a prompt.
@@ -315,5 +321,9 @@ func (c *converter) change(t *target, s src) {
 
 // unjudged leaves every answer of a target without a score, as the source would judge others.
 func (c *converter) unjudged(t *target, why string) {
+	if t.name == "" { // a judge
+		c.unscoredEverywhere(why)
+		return
+	}
 	c.everywhere.add(c.unscored(why).set("arms", texts(t.name+"/*")), "TODO: replace this")
 }

@@ -299,12 +299,13 @@ func (c *converter) priceList() []byte {
 	return []byte(w.String() + "\n")
 }
 
-// tools reads the tools of a model, in the syntax of any vendor.
-func (c *converter) tools(s src) yamlValue {
+// tools reads the tools of a model, in the syntax of any vendor. lost gets why one has no counterpart.
+func (c *converter) tools(s src, lost *string) yamlValue {
 	in := s
 	if strings.HasPrefix(s.text(), "file://") {
 		file, ok := c.load(s, s.text())
 		if !ok {
+			*lost = s.note()
 			return nil
 		}
 		s.ok("read from the file")
@@ -313,6 +314,12 @@ func (c *converter) tools(s src) yamlValue {
 	}
 	out := &sequence{}
 	for _, item := range in.items() {
+		if item.IsScalar() && strings.HasPrefix(item.text(), "file://") {
+			if more, ok := c.tools(item, lost).(*sequence); ok {
+				out.items = append(out.items, more.items...)
+			}
+			continue
+		}
 		switch {
 		case item.get("function").IsMapping():
 			out.add(tool(item.get("function")))
@@ -326,7 +333,8 @@ func (c *converter) tools(s src) yamlValue {
 			out.add(tool(item))
 			item.get("type").ok("")
 		default:
-			item.todo("a tool of the vendor's own, which `tools` of a prompt does not have; try `extra`")
+			*lost = "a tool of the vendor's own, which `tools` of a prompt does not have; try `extra`"
+			item.todo("%s", *lost)
 		}
 		item.ok("as `tools` of the prompts")
 	}
