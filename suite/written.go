@@ -87,12 +87,16 @@ func (l *loader) readCasesOf(g *generator, entry *caseDef, text string) (out []*
 	in := *l // with the same lists of problems
 	in.verbatim = true
 	n := 0
-	for line, raw := range listed(text) {
-		pos := diag.Pos{File: file, Line: line, Col: 1}
+	for range listed(text) {
 		if n++; n > maxWritten {
 			g.node.Errorf("a dataset has room for more", "the program writes more than %d cases", maxWritten)
-			return out
+			return nil
 		}
+	}
+	n = 0
+	for line, raw := range listed(text) {
+		pos := diag.Pos{File: file, Line: line, Col: 1}
+		n++
 		if raw == nil {
 			l.diags.Errorf(pos, "write JSON lines, or a list, by a JSON library", "it is not JSON from here on")
 			return out

@@ -74,13 +74,13 @@ func (r *runner) write(path, text string) string {
 	return path
 }
 
-// archive is the program of these tests as a release has it. It is not compressed: under the race detector that takes half a minute.
+// archive is the program of these tests as a release has it. It is not compressed, which takes long under the race detector.
 var archive = sync.OnceValues(func() (data []byte, err error) {
-	self, err := os.Executable()
+	path, err := built()
 	if err != nil {
 		return nil, err
 	}
-	program, err := os.ReadFile(self)
+	program, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

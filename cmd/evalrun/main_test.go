@@ -25,7 +25,20 @@ const noNap = "GORACE=atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // for programs that get the environment of the tests
-	testscript.Main(m, map[string]func(){"evalrun": func() { os.Exit(mainCode()) }})
+	testscript.Main(cleaned{m}, map[string]func(){"evalrun": func() { os.Exit(mainCode()) }})
+}
+
+// atEnd removes what tests share.
+var atEnd []func()
+
+type cleaned struct{ *testing.M }
+
+func (c cleaned) Run() int {
+	code := c.M.Run()
+	for _, do := range atEnd {
+		do()
+	}
+	return code
 }
 
 var update = flag.Bool("update", false, "renew the files that scripts compare with")
