@@ -287,6 +287,21 @@ func TestStreamThatDoesNotCloseHoldsUpNoAnswer(t *testing.T) {
 	}
 }
 
+// Text after an answer is an error too where its line does not end and the connection stays open.
+func TestStreamWithAnEndlessLineAfterTheAnswerIsMalformed(t *testing.T) {
+	t.Parallel()
+	for _, after := range []string{"[[[", `{"a":{"a":`, "Internal error"} {
+		c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, "data: "+chunk("all", stop)+"\n\n"+after)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}, nil)
+		if _, err := c.Generate(context.Background(), streamCall()); err == nil || eval.AsError(err).Kind != eval.KindMalformed {
+			t.Errorf("%s: got %v, want %s", after, err, eval.KindMalformed)
+		}
+	}
+}
+
 // A key that the service spreads over chunks does not get through.
 func TestStreamNeverShowsTheKey(t *testing.T) {
 	t.Parallel()

@@ -59,7 +59,8 @@ func (c *Conn) Stream(
 		err = s.piece(ctx)
 	}
 	whole := c.cfg.Verbatim && errors.Is(err, io.EOF) && delimited(resp)
-	if whole || (errors.Is(err, io.EOF) || overdue(given, ctx)) && s.complete() {
+	var found *strayError // also of a line that the timer cut
+	if whole || (errors.Is(err, io.EOF) || overdue(given, ctx) && !errors.As(err, &found)) && s.complete() {
 		clock.stop()
 		if err = c.trailing(in, out, cancel); err == nil {
 			return nil
