@@ -185,9 +185,7 @@ func Compare(base, head *Side, o Options) ArmComparison {
 func (c *ArmComparison) oneAnswer(pairs []pair, replayed bool) {
 	n := 0
 	for _, p := range pairs {
-		answers := p.head.Answers
-		lacks := func(id uint64) bool { return !slices.Contains(p.base.Answers, id) }
-		if len(answers) > 0 && len(answers) == p.head.answered() && !slices.ContainsFunc(answers, lacks) {
+		if recordedIn(p.head, p.base) || recordedIn(p.base, p.head) { // an extension has more repeats than the run it extends
 			n++
 		}
 	}
@@ -200,8 +198,14 @@ func (c *ArmComparison) oneAnswer(pairs []pair, replayed bool) {
 	case replayed && c.Why == "":
 		c.NotCompared = why
 	default:
-		c.Why = cmp.Or(c.Why, why+", so they cannot show a change: run again without the cache")
+		c.Why = cmp.Or(c.Why, why+", so they cannot show a change: run again, without --cache or --extend")
 	}
+}
+
+// recordedIn reports whether all answers of a case are among those of another one.
+func recordedIn(c, other *CaseTotals) bool {
+	lacks := func(id uint64) bool { return !slices.Contains(other.Answers, id) }
+	return len(c.Answers) > 0 && len(c.Answers) == c.answered() && !slices.ContainsFunc(c.Answers, lacks)
 }
 
 // atWorst tests a metric again with each error of head, and each case that head lost, at its worst possible value:

@@ -566,8 +566,10 @@ func flipped(d *journal.Document, at int64, shown bool) (id, answer string, err 
 	return r.ID, text.Answer(r.Response), nil
 }
 
-// sameAnswers reports whether two runs judge the same answers.
-func sameAnswers(a, b *eval.Run) bool { return a.ID != b.ID && a.AnswersOf() == b.AnswersOf() }
+// sameAnswers reports whether two runs judge the same answers. An extension has more than the run that it extends.
+func sameAnswers(a, b *eval.Run) bool {
+	return a.ID != b.ID && a.RescoredFrom+b.RescoredFrom != "" && a.AnswersOf() == b.AnswersOf()
+}
 
 // anyScorers pairs cases whatever their scorers: runs on the same answers differ in nothing else.
 func anyScorers(sides ...*compare.Side) {

@@ -174,7 +174,14 @@ func (e *extendedRun) checkRule(one *eval.RunSuite, now eval.BaselineRule) error
 		return eval.BadInput(
 			"--extend: %s is an extension already, and under `stopEarly` a run can be extended once: run the suite again", e.doc.Run.ID,
 		)
-	case one.Gate == nil || one.Gate.Baseline == nil || e.doc.Run.Options().NoBaseline():
+	}
+	if to, ok := now.Against.(eval.BaseRun); ok && e.sharesAnswers(to) {
+		return eval.BadInput(
+			"--extend: %s and the baseline %s have the same answers, which cannot show a change: --no-baseline extends the run without a "+
+				"comparison, or name another baseline", e.doc.Run.ID, to.Name,
+		)
+	}
+	if one.Gate == nil || one.Gate.Baseline == nil || e.doc.Run.Options().NoBaseline() {
 		return nil
 	}
 	was := *one.Gate.Baseline
@@ -203,6 +210,12 @@ func (e *extendedRun) follows(to eval.BaseRun, id string) bool {
 	}
 	run, err := journal.Header(to.Path)
 	return err == nil && slices.Contains(run.ExtendedFrom, id)
+}
+
+// sharesAnswers reports whether a baseline is the run itself, what it extends, or another extension of that.
+func (e *extendedRun) sharesAnswers(to eval.BaseRun) bool {
+	run, err := journal.Header(to.Path)
+	return err == nil && run.AnswersOf() == e.doc.Run.AnswersOf()
 }
 
 // Earlier returns the result of a trial, nil for one that did not run.
