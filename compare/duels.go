@@ -188,6 +188,31 @@ func (k *ranker) atLeast(u *units, level float64) float64 {
 	return lo
 }
 
+// enough is the number of units that shows with power that one arm is worse than another, by the most cautious test of a ranking,
+// for the two that differ most; 0 where none differ.
+func (k *ranker) enough() int {
+	var worst, best int
+	for i := range k.arms {
+		for j := range k.arms {
+			if i != j && k.duels[i][j].z > k.duels[worst][best].z {
+				worst, best = i, j
+			}
+		}
+	}
+	if worst == best {
+		return 0
+	}
+	u, squares := k.evidence(worst, best)[0].units, 0.0
+	for i, d := range u.d {
+		squares += u.weights[i] * d * d / float64(u.n)
+	}
+	loss, each := u.mean(u.d), level(len(k.arms), k.Alpha)
+	if n := stats.CasesNeeded(squares, loss, each, power); n > mostUnits || !k.duels[worst][best].counted {
+		return n
+	}
+	return fewest(0, u.n, mostUnits, func(n int) bool { return stats.NewWorseTables(n, each).Probability(loss, squares) >= power })
+}
+
 // fewUnits is the largest number of units for the exact interval, which takes milliseconds a pair.
 const fewUnits = 100
 

@@ -52,6 +52,9 @@ func Rank(arms []*Side, o RankOptions) Ranking {
 	if r.Within != nil {
 		r.nameWithin()
 	}
+	if len(r.Best()) == len(arms) {
+		r.Enough = k.enough()
+	}
 	return r
 }
 

@@ -19,6 +19,9 @@ type Ranking struct {
 	Units int     `json:"units"` // fewest independent units among them
 	// Needs is the number of units below which no arm could ever be ruled out. With fewer there is no ranking.
 	Needs int `json:"needs"`
+	// Enough is the number of units that rules an arm out with power, if arms keep differing as much as the two that differ most;
+	// 0 if some arm is ruled out, or no arms differ.
+	Enough int `json:"enough,omitempty"`
 	// Why says why there is no ranking; "" when there is one.
 	Why string `json:"why,omitempty"`
 	// Arms are in order, the best mean first; without a ranking they are in the order of the plan.

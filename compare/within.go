@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
@@ -105,11 +106,28 @@ func (r *Ranking) Points() string {
 // unshown says that the cases cannot show what is of the margin, and how many could.
 func (r *Ranking) unshown(what string, needed int) string {
 	text := fmt.Sprintf("%d cases cannot show that %s is within %s", r.Units, what, r.Points())
-	if needed > r.Units && needed < math.MaxInt32 {
-		digits := math.Pow10(max(0, int(math.Log10(float64(needed)))-1))
-		text += fmt.Sprintf("; about %.0f could", digits*math.Ceil(float64(needed)/digits))
+	return text + r.could(needed)
+}
+
+// Undecided says that the cases rule no arm out, and how many could.
+func (r *Ranking) Undecided(sure string) string {
+	text := "no arm is ruled out as the best, " + sure
+	if could := r.could(r.Enough); could != "" {
+		text += strings.Replace(could, "could", "cases could rule one out", 1)
+	}
+	if r.Enough == 0 && r.Race == nil {
+		text += "; no two arms differ"
 	}
 	return text
+}
+
+// could says about how many units are needed, "" if there are as many, or no number is.
+func (r *Ranking) could(needed int) string {
+	if needed <= r.Units || needed >= math.MaxInt32 {
+		return ""
+	}
+	digits := math.Pow10(max(0, int(math.Log10(float64(needed)))-1))
+	return fmt.Sprintf("; about %.0f could", digits*math.Ceil(float64(needed)/digits))
 }
 
 // casesFor is the number of units that show with power that an arm is within the margin of all others, if all are alike

@@ -155,7 +155,7 @@ func rankingWords(r *compare.Ranking) (lines []string) {
 	case len(best) == 1:
 		lines = append(lines, fmt.Sprintf("* %s is the best, %s", best[0], sure))
 	case len(best) == len(r.Arms):
-		lines = append(lines, fmt.Sprintf("* no arm is ruled out as the best, %s", sure))
+		lines = append(lines, "* "+r.Undecided(sure))
 	default:
 		lines = append(lines, fmt.Sprintf("* the best is one of these %d, %s; the others are ruled out", len(best), sure))
 	}
