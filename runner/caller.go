@@ -20,7 +20,7 @@ type Caller struct {
 	// "" is none, and untrusted suites take none. Its settings of reports, the run directory and recorded answers are for
 	// the command alone.
 	ProjectFile string
-	// ProjectFound says that ProjectFile was found, not named by the user. It must then belong to the user.
+	// ProjectFound says that ProjectFile was looked for, not named by the user. It must then belong to the user.
 	ProjectFound bool
 	// Root is the folder whose files the suites in it may read. "" is the folder of ProjectFile, else the top of the git
 	// checkout. Suites outside of it read their own folder, and so do untrusted ones.

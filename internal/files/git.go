@@ -230,6 +230,15 @@ func (g Git) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
+// Files lists the files below the folder, by their paths in it, with slashes; none where git cannot list them.
+func (g Git) Files() []string {
+	out, err := git(g.Dir, nil, "ls-tree", "-r", "-z", "--name-only", g.Ref)
+	if err != nil {
+		return nil
+	}
+	return strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 })
+}
+
 // Prefix returns the path of the folder in the repository, "" for the root.
 func (g Git) Prefix() (string, error) {
 	out, err := git(g.Dir, nil, "rev-parse", "--show-prefix")

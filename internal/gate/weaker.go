@@ -22,6 +22,7 @@ type caseRules struct {
 	required    []bool
 	texts       string // of the scorers in the suite; "" where they are not known
 	cluster     string
+	repeats     int // as the suite has them; 0 where it is not known
 	quarantined bool
 }
 
@@ -37,7 +38,7 @@ func (r *caseRules) scorer(weight float64, required bool) {
 }
 
 // weakerCases counts the cases of which something is weaker than it was.
-type weakerCases struct{ thresholds, scorers, weights, others, clusters, quarantined int }
+type weakerCases struct{ thresholds, scorers, weights, others, clusters, repeats, quarantined int }
 
 func (n *weakerCases) add(was, is caseRules) {
 	count := func(to *int, weaker bool) {
@@ -54,6 +55,7 @@ func (n *weakerCases) add(was, is caseRules) {
 	count(&n.weights, less)
 	count(&n.others, is.texts != was.texts)
 	count(&n.clusters, is.cluster != was.cluster && is.cluster != "")
+	count(&n.repeats, is.repeats < was.repeats)
 	count(&n.quarantined, is.quarantined && !was.quarantined)
 }
 
@@ -67,6 +69,7 @@ func (n *weakerCases) texts() (out []string) {
 		{n.weights, "a scorer that weighs less"},
 		{n.others, "other scorers"},
 		{n.clusters, "a new cluster"},
+		{n.repeats, "fewer repeats"},
 		{n.quarantined, "a new quarantine"},
 	} {
 		if one.n > 0 {
@@ -88,7 +91,7 @@ func weakerSuite(was, is *suite.Suite) []string {
 			r.scorer(s.Weight, s.Required)
 			r.texts += string(s.JSON()) + "\n"
 		}
-		r.cluster, r.quarantined = c.Cluster, c.Quarantine.Holds(now)
+		r.cluster, r.repeats, r.quarantined = c.Cluster, c.Repeats, c.Quarantine.Holds(now)
 		return r
 	}
 	before := map[string]caseRules{}

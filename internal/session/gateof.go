@@ -88,6 +88,13 @@ func (l *Loaded) originInGit(i int, s *suite.Suite, ref string, opts suite.Optio
 		}
 		return nil, eval.BadInput("--gate-of: there is no %s in %s: --accept-suite-changes runs the new suite by its own gate", file, ref)
 	}
+	was, err := l.Options.projectInGit(ref, commit)
+	if err != nil {
+		return nil, err
+	}
+	if was != nil {
+		opts.DefaultRepeats = was.Defaults.Repeats
+	}
 	trusted := l.Options.trusting()
 	old, err := l.loadOrigin(trusted.inGit(sources), base, file+"@"+ref, opts)
 	if err != nil {
@@ -98,19 +105,61 @@ func (l *Loaded) originInGit(i int, s *suite.Suite, ref string, opts suite.Optio
 		return nil, ownGate("@"+ref, "is the commit of the suite itself")
 	}
 	of := &gate.Origin{Name: ref, Gate: old.Gate, Defaults: &eval.Options{}, Commit: commit, Suite: old}
-	if p := l.Options.project; p != nil {
-		text, err := fs.ReadFile(files.Git{Dir: p.dir(), Ref: commit}, filepath.Base(p.Path))
-		if err != nil { // the file is new
-			return of, nil
+	if was == nil {
+		return of, nil
+	}
+	if of.Defaults = &was.Defaults; i == 0 {
+		err = l.lostSuites(was, ref, commit)
+	}
+	return of, err
+}
+
+// projectInGit is the project file in a version that git has, nil if it has none. Unless the user named the file, it may have been
+// in another folder, or be gone from the work tree.
+func (f *Options) projectInGit(ref, commit string) (*projectFile, error) {
+	var paths []string
+	if f.ProjectFound {
+		home, _ := os.UserHomeDir()
+		for _, dir := range within(f.In().Abs(""), home) {
+			paths = append(paths, filepath.Join(dir, FileName))
+		}
+	} else if f.project != nil {
+		paths = []string{f.project.Path}
+	}
+	for _, path := range paths {
+		text, err := fs.ReadFile(files.Git{Dir: filepath.Dir(path), Ref: commit}, filepath.Base(path))
+		if err != nil {
+			continue
 		}
 		var diags diag.List
-		was := LoadProject(p.Path, p.Shown()+"@"+ref, text, nil, &diags)
+		was := LoadProject(path, f.shown(path)+"@"+ref, text, nil, &diags)
 		if diags.HasErrors() {
 			return nil, eval.BadInput("--gate-of: %w", diags.Err())
 		}
-		of.Defaults = &was.Defaults
+		return was, nil
 	}
-	return of, nil
+	return nil, nil
+}
+
+// lostSuites refuses a run of all suites of the project that lacks a suite of its project file in another version.
+func (l *Loaded) lostSuites(was *projectFile, ref, commit string) error {
+	o := &l.Options
+	if o.project == nil || o.AcceptSuiteChanges {
+		return nil
+	}
+	var ran []string
+	for _, path := range o.project.SuiteFiles(&diag.List{}) {
+		if !slices.Contains(o.Suites, o.shown(path)) && !slices.Contains(o.Suites, path) { // the command names its suites
+			return nil
+		}
+		ran = append(ran, path)
+	}
+	for _, name := range was.suitesAmong(files.Git{Dir: was.dir(), Ref: commit}.Files()) {
+		if path := filepath.Join(was.dir(), filepath.FromSlash(name)); !slices.Contains(ran, path) {
+			return eval.Incomplete("--gate-of: %s is a suite of %s and does not run: --accept-suite-changes lets it go", o.shown(path), ref)
+		}
+	}
+	return nil
 }
 
 // originInFile is the gate of another version of a suite.

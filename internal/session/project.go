@@ -21,9 +21,10 @@ func (f *Options) FindProject() {
 	if f.Untrusted {
 		return
 	}
+	f.ProjectFound = true
 	home, _ := os.UserHomeDir() // without a home, the search ends at the root
 	if path := findProject(f.In().Abs(""), home); path != "" && !f.amongSuites(path) {
-		f.ProjectFile, f.ProjectFound = path, true
+		f.ProjectFile = path
 	}
 }
 

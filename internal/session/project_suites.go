@@ -76,6 +76,22 @@ func (f *projectFile) parted() (wanted []globAt, left func(name string) bool) {
 	return wanted, func(name string) bool { return len(out) > 0 && eval.NewPatterns(out).Match(name) }
 }
 
+// suitesAmong returns those of files, relative to the project file, that are suites of the project.
+func (f *projectFile) suitesAmong(files []string) (out []string) {
+	wanted, left := f.parted()
+	for _, name := range files {
+		hidden := func(part string) bool { return strings.HasPrefix(part, ".") || part == "node_modules" }
+		skipped := slices.ContainsFunc(strings.Split(name, "/"), hidden) || name == filepath.Base(f.Path) || left(name)
+		if skipped || !slices.ContainsFunc(wanted, func(g globAt) bool {
+			return path.Clean(g.Pattern) == name || eval.NewPatterns(alternatives(g.Pattern)).Match(name)
+		}) {
+			continue
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
 // matching returns the files that match a glob. Without a star the glob names one file.
 func (f *projectFile) matching(g globAt, diags *diag.List) []string {
 	if !strings.Contains(g.Pattern, "*") {
