@@ -138,11 +138,15 @@ func chosenByName(p armPair, base, head *journal.Document) string {
 	)
 }
 
-// chosenOtherwise warns that the globs of --case take cases with other outcomes in the baseline than the rest has, "" where
-// they do not.
+// chosenOtherwise warns that --case and --tag take cases with other outcomes in the baseline than the rest has, "" where they do
+// not.
 func chosenOtherwise(o *eval.Options, p armPair) string {
-	if len(o.Cases) == 0 {
+	if len(o.Cases)+len(o.Tags) == 0 {
 		return ""
+	}
+	taken := map[string]bool{} // a tag may be newer than the baseline
+	for _, c := range p.head.Cases {
+		taken[c.Name] = true
 	}
 	var passed, of [2]int
 	for _, c := range p.base.Cases {
@@ -151,7 +155,7 @@ func chosenOtherwise(o *eval.Options, p armPair) string {
 			continue
 		}
 		at := 0
-		if !eval.NewPatterns(o.Cases).Match(c.Name) {
+		if !taken[c.Name] {
 			at = 1
 		}
 		of[at]++
@@ -162,8 +166,9 @@ func chosenOtherwise(o *eval.Options, p armPair) string {
 	if twoSided, _ := stats.FisherExact(passed[0], of[0], passed[1], of[1]); of[0] == 0 || of[1] == 0 || twoSided >= 0.01 {
 		return ""
 	}
+	selected := eval.Options{SelectionOptions: eval.SelectionOptions{Cases: o.Cases, Tags: o.Tags}}
 	return fmt.Sprintf(
-		"the cases of --case %s did otherwise than the others in the baseline: %d of %d passed, of the others %d of %d",
-		text.SomeNames(o.Cases, maxNames), passed[0], of[0], passed[1], of[1],
+		"the cases of %s did otherwise than the others in the baseline: %d of %d passed, of the others %d of %d",
+		text.Selection(&selected), passed[0], of[0], passed[1], of[1],
 	)
 }
