@@ -47,20 +47,33 @@ func (c *Checks) Gates(suites []*suite.Suite) (gates []*eval.GateConfig, origins
 		}
 		gates, origins = append(gates, gate), append(origins, of)
 	}
-	c.warn(compares)
-	return gates, origins, nil
+	return gates, origins, c.fitting(compares)
 }
 
-// warn warns of flags about a comparison that change nothing.
-func (c *Checks) warn(compares bool) {
+// fitting refuses flags about a comparison where nothing is compared, and warns of those that change nothing.
+func (c *Checks) fitting(compares bool) error {
 	r := c.Options.Rule
-	ruled := r.Margin > 0 || r.StopEarly || r.OnInconclusive != "" || r.MinPaired != nil || len(r.Metrics)+len(r.AllowRemoved) > 0
-	if !compares && ruled {
-		c.Notice("warning: nothing is compared, since there is no baseline: --baseline NAME")
+	for _, flag := range []struct {
+		name  string
+		given bool
+	}{
+		{"--margin", r.Margin > 0},
+		{"--metric", len(r.Metrics) > 0},
+		{"--alpha", r.Alpha > 0},
+		{"--on-inconclusive", r.OnInconclusive != ""},
+		{"--min-paired", r.MinPaired != nil},
+		{"--stop-early", r.StopEarly},
+	} {
+		if flag.given && !compares && !c.Options.NoBaseline() {
+			return eval.BadInput(
+				"%s is about a comparison, and nothing is compared: name a baseline by --baseline, or --no-baseline runs without", flag.name,
+			)
+		}
 	}
 	if compares && r.StopEarly && c.Plan.Shard() != nil {
 		c.Notice("warning: a shard does not stop early; its cases are compared when all shards are merged")
 	}
+	return nil
 }
 
 // check checks the baseline rule of a suite, and completes it.

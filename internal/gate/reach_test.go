@@ -125,13 +125,15 @@ func TestABaselineThatCannotBeReadIsRefused(t *testing.T) {
 	}
 }
 
-// Options that no gate can use are noticed, and rules that no scorer backs are refused.
+// Options that no gate can use, and rules that no scorer backs are refused.
 func TestRulesThatNothingBacksAreRefused(t *testing.T) {
 	t.Parallel()
 	bare := earlySuite(60, "ab", nil)
-	_, notices, err := reached(t, bare, runner.Filter{}, func(c *Checks) { c.Options.Rule.Margin = 0.1 })
+	_, _, err := reached(t, bare, runner.Filter{}, func(c *Checks) { c.Options.Rule.Margin = 0.1 })
+	expect.Same(t, "a margin without a baseline", fmt.Sprint(err),
+		"--margin is about a comparison, and nothing is compared: name a baseline by --baseline, or --no-baseline runs without")
+	_, _, err = reached(t, bare, runner.Filter{}, func(c *Checks) { c.Options.Rule.Margin, c.Options.Baseline = 0.1, eval.NoBaseline{} })
 	expect.OK(t, err)
-	expect.Same(t, "notices", notices, []string{"warning: nothing is compared, since there is no baseline: --baseline NAME"})
 
 	text := withGate(bare, "arm: t/a, margin: 0.1")
 	_, _, err = reached(t, text, runner.Filter{}, func(c *Checks) { c.Options.Rule.Metrics = []string{"pss=0.1"} })
