@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -104,9 +105,25 @@ func WriteOutputs(d *journal.Document, outputs []Output, stdout io.Writer, o Opt
 // onStandardOutput adds a guard for formats that need one.
 func onStandardOutput(f *Format, stdout io.Writer) io.Writer {
 	if f.Guard {
-		return &guard{w: stdout, atStart: true}
+		stdout = &guard{w: stdout, atStart: true}
 	}
-	return stdout
+	return &unmarked{w: stdout}
+}
+
+// unmarked leaves out a byte order mark, which is for files that spreadsheets open.
+type unmarked struct {
+	w     io.Writer
+	begun bool
+}
+
+func (u *unmarked) Write(p []byte) (int, error) {
+	text := p
+	if !u.begun {
+		text = bytes.TrimPrefix(p, []byte(byteOrderMark))
+	}
+	u.begun = true
+	_, err := u.w.Write(text)
+	return len(p), err
 }
 
 // seenEnough ignores the error of a pipe whose reader has stopped reading. Other failed reports are errors,
