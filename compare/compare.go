@@ -124,6 +124,9 @@ func Compare(base, head *Side, o Options) ArmComparison {
 	var notes []string
 	if o.Estimand == eval.OfSuite { // what could not be judged counts too
 		measured, notes = p.all(), []string{"about these " + counted(p.Paired, "case")}
+		if p.Paired == 1 {
+			notes[0] = "about this case"
+		}
 	}
 	c := ArmComparison{
 		EarlyVerdict: o.EarlyVerdict,

@@ -33,6 +33,11 @@ type Request struct {
 	Protocol ProtocolName `json:"protocol,omitempty"`
 }
 
+// Sampled reports whether the request has a temperature above 0, so that two answers to it may differ.
+func (r *Request) Sampled() bool {
+	return r != nil && r.GenerationConfig != nil && r.GenerationConfig.Temperature != nil && *r.GenerationConfig.Temperature > 0
+}
+
 // Call is one request on its way, and the record of how it went. The service that carries it out fills in Timing.
 type Call struct {
 	Request

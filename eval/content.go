@@ -30,13 +30,14 @@ type Content struct {
 
 // Withheld replaces a text that is not kept in files.
 type Withheld struct {
-	SHA256 string `json:"sha256"` // hex
+	SHA256 string `json:"sha256"` // hex; "" in an export, since short answers can be guessed by it
 	Bytes  int    `json:"bytes"`
+	Number int    `json:"number,omitempty"` // in an export: among the different answers of its case, if they were sampled
 }
 
 func withhold(text string) *Withheld {
 	sum := sha256.Sum256([]byte(text))
-	return &Withheld{hex.EncodeToString(sum[:]), len(text)}
+	return &Withheld{SHA256: hex.EncodeToString(sum[:]), Bytes: len(text)}
 }
 
 // Image is an image in the form that is sent. Run files omit Data; Path and SHA256 identify the image.

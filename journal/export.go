@@ -36,12 +36,15 @@ func (d *Document) Export(out io.Writer) error {
 			return err
 		}
 	}
+	var different differentAnswers
 	for i := range d.index.entries {
 		r, err := d.At(d.index.entries[i].place())
 		if err != nil {
 			return err
 		}
+		sampled := r.Request.Sampled()
 		withhold(r)
+		different.number(r, sampled)
 		if err := w.write(trialKind, r); err != nil {
 			return err
 		}
@@ -65,6 +68,39 @@ func withhold(r *eval.Result) {
 		}
 	}
 	r.Scores = scores
+}
+
+// differentAnswers numbers the different answers of a case. In an export numbers replace the hashes, by which short answers could
+// be guessed; answers that were not sampled have none.
+type differentAnswers struct {
+	of     [3]string // suite, arm and case
+	hashes []string
+}
+
+func (n *differentAnswers) number(r *eval.Result, sampled bool) {
+	if of := [3]string{r.Suite, r.Arm, r.Case}; of != n.of {
+		n.of, n.hashes = of, nil
+	}
+	answers := []*eval.Response{r.Response}
+	for i := range r.Calls {
+		answers = append(answers, &r.Calls[i].Response)
+	}
+	for at, answer := range answers {
+		if answer == nil {
+			continue
+		}
+		for i := range answer.Candidates {
+			w := answer.Candidates[i].Withheld
+			hash := w.SHA256
+			if w.SHA256 = ""; at > 0 || i > 0 || !sampled || w.Bytes == 0 {
+				continue
+			}
+			if !slices.Contains(n.hashes, hash) {
+				n.hashes = append(n.hashes, hash)
+			}
+			w.Number = 1 + slices.Index(n.hashes, hash)
+		}
+	}
 }
 
 // selectedBy keeps of the flags those that selected the trials, which no comparison may forget; nil when they are not known.

@@ -101,6 +101,9 @@ func shownText(text string, w *eval.Withheld) string {
 	if w == nil {
 		return text
 	}
+	if w.SHA256 == "" {
+		return fmt.Sprintf("[%d bytes, not kept]", w.Bytes)
+	}
 	return fmt.Sprintf("[%d bytes, not kept, sha256 %.12s]", w.Bytes, w.SHA256)
 }
 

@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/evalrun/evalrun/compare"
@@ -105,11 +106,16 @@ func (r *sideReader) answer(f *journal.Facts) (string, error) {
 		return "", nil
 	}
 	t, err := r.doc.TrialAt(f.At)
-	if err != nil || t.Response == nil || t.Request == nil {
+	if err != nil || t.Response == nil || len(t.Response.Candidates) == 0 {
 		return "", err
 	}
-	if g := t.Request.GenerationConfig; g == nil || g.Temperature == nil || *g.Temperature <= 0 {
+	switch w := t.Response.Candidates[0].Withheld; {
+	case w != nil && w.Number > 0:
+		return strconv.Itoa(w.Number), nil
+	case !t.Request.Sampled():
 		return "", nil
+	case w != nil && w.Bytes > 0:
+		return w.SHA256, nil
 	}
 	return text.Answer(t.Response), nil
 }
