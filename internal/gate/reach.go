@@ -66,7 +66,8 @@ func (c *Checks) fitting(compares bool) error {
 	} {
 		if flag.given && !compares && !c.Options.NoBaseline() {
 			return eval.BadInput(
-				"%s is about a comparison, and nothing is compared: name a baseline by --baseline, or --no-baseline runs without", flag.name,
+				"%s is about a comparison, and nothing is compared: name a baseline by --baseline, or --no-baseline runs without",
+				flag.name,
 			)
 		}
 	}
@@ -166,8 +167,8 @@ func (c *Checks) past(name string, rule *eval.BaselineRule) (*eval.Past, error) 
 		for _, m := range rule.Metrics {
 			if m.Name != eval.MetricPass {
 				return nil, eval.BadInput(
-					"`total` limits the loss of the pass rate, and baselines.json has no values of %s: compare %s in a suite without `total`, or "+
-						"leave `total` out", m.Name, m.Name,
+					"`total` limits the loss of the pass rate, and baselines.json has no values of %s: compare %s in a suite "+
+						"without `total`, or leave `total` out", m.Name, m.Name,
 				)
 			}
 		}
@@ -294,7 +295,9 @@ func (c *Checks) warnAccepted(s *suite.Suite, rule *eval.BaselineRule, accepted 
 		for _, glob := range one.globs {
 			at := s.AcceptedAt(one.key, glob)
 			if fits := slices.ContainsFunc(one.names, eval.Pattern(glob).Match); !fits && at != (diag.Pos{}) {
-				c.Notice(fmt.Sprintf("warning: %s: `%s: [%q]` accepts nothing: no such case of the baseline is %[2]s; remove it", at, one.key, glob))
+				c.Notice(fmt.Sprintf(
+					"warning: %s: `%s: [%q]` accepts nothing: no such case of the baseline is %[2]s; remove it", at, one.key, glob,
+				))
 			}
 		}
 	}
