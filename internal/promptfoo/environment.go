@@ -66,23 +66,29 @@ func (c *converter) envInText(t *translator, name string) bool {
 	return true
 }
 
-// inTemplate is a variable of the environment, perhaps with the value that it has when it is not set.
+// inTemplate is a variable of the environment, perhaps with others and a value for when none is set.
 var inTemplate = pattern{
-	expression: `\{\{-?\s*env\.(\w+)\s*` + `(?:(?:or\s|\|\|\s*|\|\s*default\()\s*(?:'([^'{}]+)'|"([^"{}]+)")\s*\)?\s*)?` + `-?\}\}`,
+	expression: `\{\{-?\s*(env\.\w+(?:\s*(?:or|\|\|)\s*env\.\w+)*)\s*` +
+		`(?:(?:or\s|\|\|\s*|\|\s*d(?:efault)?\()\s*(?:'([^'{}]+)'|"([^"{}]+)")\s*(?:,\s*true\s*)?\)?\s*)?-?\}\}`,
 }
+
+var namedInEnv = pattern{expression: `env\.(\w+)`}
 
 // withEnv fills in the variables of the environment that the configuration has, or has a value for when they are not set.
 func (c *converter) withEnv(provider src, text string) string {
 	return inTemplate.regexp().ReplaceAllStringFunc(text, func(m string) string {
 		parts := inTemplate.regexp().FindStringSubmatch(m)
-		value, ok := c.plain(provider, parts[1])
-		if byDefault := parts[2] + parts[3]; !ok && byDefault != "" {
-			provider.differs("`env.%s` has its default here: %s", parts[1], byDefault)
-			return byDefault
-		} else if !ok {
+		byDefault := parts[2] + parts[3]
+		for _, name := range namedInEnv.regexp().FindAllStringSubmatch(parts[1], -1) {
+			if value, ok := c.plain(provider, name[1]); ok {
+				return value
+			}
+		}
+		if byDefault == "" {
 			return m
 		}
-		return value
+		provider.differs("`%s` has its default here: %s", strings.Join(strings.Fields(parts[1]), " "), withoutSecrets(provider, byDefault))
+		return byDefault
 	})
 }
 

@@ -133,7 +133,7 @@ func (c *converter) constant(name string) (value string, ok bool) {
 
 func (c *converter) url(t *target, config src, id string) (string, bool) {
 	if s := config.get("url"); !s.IsZero() {
-		text, ok := c.text(s, c.inHeader(t.at))
+		text, ok := c.template(s, c.withEnv(s, s.text()), c.inHeader(t.at))
 		if ok && !absolute.matches(text) && !hostVariable.matches(text) {
 			s.todo("a suite names the whole address, such as https://host/path")
 			return "", false
@@ -144,7 +144,7 @@ func (c *converter) url(t *target, config src, id string) (string, bool) {
 	if !strings.Contains(id, "://") {
 		return "", false
 	}
-	text, ok := c.template(t.at, id, c.inHeader(t.at))
+	text, ok := c.template(t.at, c.withEnv(t.at, id), c.inHeader(t.at))
 	return c.query(config, withoutSecrets(t.at, text)), ok
 }
 

@@ -136,7 +136,7 @@ func (c *converter) address(provider, config src) string {
 		if s.IsZero() {
 			continue
 		}
-		text, ok := c.text(s, c.inHeader(provider))
+		text, ok := c.template(s, c.withEnv(s, s.text()), c.inHeader(provider))
 		if !ok {
 			continue
 		}
