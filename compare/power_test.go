@@ -102,3 +102,16 @@ func TestControlNormalPowerIsWrong(t *testing.T) {
 		t.Errorf("the loss of the formula is reported in %.3f, want much less than %g", chance, power)
 	}
 }
+
+// A plan with early stops feeds millions of units.
+func TestUndecidedUnitsAllocateNothing(t *testing.T) {
+	s := NewEarlyStop([]eval.MetricMargin{{Name: eval.MetricPass, Margin: 0.05}}, 0.05, 1)
+	none := []float64{0}
+	if got := testing.AllocsPerRun(50, func() {
+		if s.Feed(Unit{none, none, 0.01}) != nil {
+			t.Error("a stop although nothing is known")
+		}
+	}); got != 0 {
+		t.Errorf("%g allocations a unit, want 0", got)
+	}
+}

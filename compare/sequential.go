@@ -32,16 +32,17 @@ const (
 // known: by two e-processes for each metric (stats.Betting). It depends only on the units that it was fed.
 // docs/explanation/verdicts.md has its error rates.
 type EarlyStop struct {
-	metrics  []eval.MetricMargin
-	bets     []*stats.Betting
-	alpha    float64 // error spent on looking early
-	verdicts int     // number over all arms and metrics, which divides alpha for "regressed"
-	fed      int
+	metrics         []eval.MetricMargin
+	bets            []*stats.Betting
+	alpha           float64 // error spent on looking early
+	worse, notWorse float64 // logarithms of the e-values that decide
+	fed             int
 }
 
 // NewEarlyStop watches the metrics of an arm. alpha is the gate's, verdicts the number of metrics over all arms.
 func NewEarlyStop(metrics []eval.MetricMargin, alpha float64, verdicts int) *EarlyStop {
-	s := &EarlyStop{metrics: metrics, alpha: alpha * earlyShare, verdicts: verdicts}
+	s := &EarlyStop{metrics: metrics, alpha: alpha * earlyShare}
+	s.worse, s.notWorse = math.Log(float64(verdicts)/s.alpha), math.Log(1/s.alpha)
 	for _, m := range metrics {
 		s.bets = append(s.bets, stats.NewBetting(m.Margin, failPart, bets))
 	}
@@ -59,25 +60,27 @@ type Unit struct {
 func (s *EarlyStop) Feed(u Unit) *eval.KnownVerdict {
 	s.fed++
 	s.add(u)
-	stop := &eval.KnownVerdict{
-		StoppedArm: eval.StoppedArm{Units: s.fed}, Alpha: s.alpha, LogE: map[string]float64{},
-	}
 	all := true
 	for i, m := range s.metrics {
-		if e := s.bets[i].LogFail(); e >= math.Log(float64(s.verdicts)/s.alpha) {
-			stop.Verdict, stop.Metric = eval.Regressed, m.Name
-			stop.LogE = map[string]float64{m.Name: e}
+		if e := s.bets[i].LogFail(); e >= s.worse {
+			stop := s.known(eval.Regressed)
+			stop.Metric, stop.LogE[m.Name] = m.Name, e
 			return stop
 		}
-		e := s.bets[i].LogNI()
-		stop.LogE[m.Name] = e
-		all = all && e >= math.Log(1/s.alpha)
+		all = all && s.bets[i].LogNI() >= s.notWorse
 	}
 	if !all {
 		return nil
 	}
-	stop.Verdict = eval.NotWorse
+	stop := s.known(eval.NotWorse)
+	for i, m := range s.metrics {
+		stop.LogE[m.Name] = s.bets[i].LogNI()
+	}
 	return stop
+}
+
+func (s *EarlyStop) known(v eval.Verdict) *eval.KnownVerdict {
+	return &eval.KnownVerdict{StoppedArm: eval.StoppedArm{Units: s.fed}, Verdict: v, Alpha: s.alpha, LogE: map[string]float64{}}
 }
 
 // Lose counts a case that head lost, without a difference that could show a loss. It is no look: Feed decides.
