@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/yaml"
@@ -23,9 +22,6 @@ type function struct {
 // function copies the file of a reference such as file://prompt.py:create. The error says why it has no counterpart.
 func (c *converter) function(s src, ref string) (f *function, why string) {
 	file, name, _ := strings.Cut(strings.TrimPrefix(ref, "file://"), ":")
-	if slices.Contains([]string{".ts", ".mts", ".cts"}, path.Ext(file)) {
-		return nil, "a program in TypeScript makes it; compile it to JavaScript and name that file"
-	}
 	copied, ok := c.copyCode(s, file)
 	if !ok {
 		return nil, s.note()

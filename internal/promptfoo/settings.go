@@ -243,7 +243,11 @@ func (s *shims) use(name string) string {
 }
 
 func (s *shims) addTo(files map[string][]byte) error {
-	for _, name := range s.used {
+	names := s.used
+	if slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, ".mjs") }) {
+		names = append(slices.Clone(names), "common.mjs")
+	}
+	for _, name := range names {
 		data, err := shimFiles.ReadFile("shims/" + name)
 		if err != nil {
 			return err

@@ -4,19 +4,12 @@
 // Code that throws is a failed check, as in promptfoo. Code that cannot be loaded ends the shim with an error, which is no verdict.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { Buffer } from 'node:buffer';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import process from 'node:process';
 import { isDeepStrictEqual } from 'node:util';
 import { pathToFileURL } from 'node:url';
-
-// given reads standard input, which may be a pipe that has nothing yet.
-async function given() {
-  const chunks = [];
-  for await (const chunk of process.stdin) chunks.push(chunk);
-  return JSON.parse(Buffer.concat(chunks).toString('utf8'));
-}
+import { given, loaded } from './common.mjs';
 
 const input = await given();
 const args = input.args ?? {};
@@ -56,7 +49,7 @@ async function load(ref, parameters, whole) {
     const run = new Function(...parameters, 'process', code.includes('\n') ? code : whole(code));
     return (...values) => run(...values, shimmed);
   }
-  const module = await import(pathToFileURL(path.resolve(file)));
+  const module = await loaded(pathToFileURL(path.resolve(file)));
   let found = name ? module[name] ?? module.default?.[name] : module.default ?? module;
   if (typeof found !== 'function' && typeof found?.default === 'function') found = found.default;
   if (typeof found !== 'function') throw new Error(`${ref} exports no function`);

@@ -1,17 +1,10 @@
 // Runs a prompt function of promptfoo in JavaScript as a program that writes prompts: evalrun writes {"vars", "target"} to standard
 // input and reads {"system", "turns", "tools"} from standard output. The author's code in code/ runs unchanged, in that folder.
-import { Buffer } from 'node:buffer';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { pathToFileURL } from 'node:url';
-
-// given reads standard input, which may be a pipe that has nothing yet.
-async function given() {
-  const chunks = [];
-  for await (const chunk of process.stdin) chunks.push(chunk);
-  return JSON.parse(Buffer.concat(chunks).toString('utf8'));
-}
+import { exported, given, loaded, retype } from './common.mjs';
 
 const [file, ...rest] = process.argv.slice(2);
 const option = (name) => (rest.includes(name) ? rest[rest.indexOf(name) + 1] : undefined);
@@ -25,11 +18,7 @@ console.log = console.info = console.debug = (...words) => console.error(...word
 
 const target = read('shims/targets.json', {})[input.target.name] ?? {};
 const config = read(option('--config'), {});
-for (const name of read('shims/typed.json', [])) { // numbers and booleans are texts in a suite
-  try {
-    if (typeof input.vars[name] === 'string') input.vars[name] = JSON.parse(input.vars[name]);
-  } catch { /* another text */ }
-}
+retype(input.vars, read('shims/typed.json', []));
 const author = pathToFileURL(path.resolve(file));
 process.chdir(option('--folder') ?? 'code');
 
@@ -37,10 +26,9 @@ process.chdir(option('--folder') ?? 'code');
 const id = Object.assign(() => target.id ?? '', { toString: () => target.id ?? '', toJSON: () => target.id ?? '' });
 
 async function made() {
-  const module = await import(author);
+  const module = await loaded(author);
   const name = option('--function');
-  let found = name ? module[name] ?? module.default?.[name] : module.default ?? module;
-  if (typeof found?.default === 'function') found = found.default;
+  const found = exported(module, name);
   if (typeof found !== 'function') throw new Error(`${file} exports no function`);
   return found({ vars: input.vars, provider: { id, label: target.label }, config });
 }

@@ -1,32 +1,16 @@
 // Runs a JavaScript provider of promptfoo as a program under test: evalrun writes the prompt as JSON to standard input and reads
 // {"text", "usage"} or {"error"} from standard output. A tab after the text marks an object, for transforms and assertions. The
 // author's code runs unchanged.
-import { Buffer } from 'node:buffer';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { pathToFileURL } from 'node:url';
-
-// given reads standard input, which may be a pipe that has nothing yet.
-async function given() {
-  const chunks = [];
-  for await (const chunk of process.stdin) chunks.push(chunk);
-  return JSON.parse(Buffer.concat(chunks).toString('utf8'));
-}
+import { exported, given, loaded, retype } from './common.mjs';
 
 const [file, ...rest] = process.argv.slice(2);
 const option = (name) => (rest.includes(name) ? rest[rest.indexOf(name) + 1] : undefined);
 const input = await given();
-// Numbers and booleans are texts in a suite.
-for (const name of existsSync('shims/typed.json') ? JSON.parse(readFileSync('shims/typed.json', 'utf8')) : []) {
-  if (typeof input.vars?.[name] === 'string') {
-    try {
-      input.vars[name] = JSON.parse(input.vars[name]);
-    } catch {
-      // a spelling that is not one of JSON stays a text
-    }
-  }
-}
+retype(input.vars, existsSync('shims/typed.json') ? JSON.parse(readFileSync('shims/typed.json', 'utf8')) : []);
 console.log = console.info = console.debug = (...words) => console.error(...words); // standard output is for the answer
 
 function usage(tokens) {
@@ -35,10 +19,9 @@ function usage(tokens) {
 }
 
 async function provider(options) {
-  const module = await import(pathToFileURL(path.resolve(file)));
+  const module = await loaded(pathToFileURL(path.resolve(file)));
   const name = option('--function');
-  let found = name ? module[name] ?? module.default?.[name] : module.default ?? module;
-  if (typeof found?.default === 'function') found = found.default;
+  const found = exported(module, name);
   if (typeof found?.callApi === 'function') return found;
   if (typeof found !== 'function') throw new Error(`${file} exports no provider`);
   if (found.prototype && typeof found.prototype.callApi === 'function') return new found(options);

@@ -5,6 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { pathToFileURL } from 'node:url';
+import { exported, loaded } from './common.mjs';
 
 const [file, ...rest] = process.argv.slice(2);
 const option = (name) => (rest.includes(name) ? rest[rest.indexOf(name) + 1] : undefined);
@@ -18,10 +19,9 @@ const author = pathToFileURL(path.resolve(file));
 process.chdir(option('--folder') ?? 'code');
 
 async function generated() {
-  const module = await import(author);
+  const module = await loaded(author);
   const name = option('--function');
-  let found = name ? module[name] ?? module.default?.[name] : module.default ?? module;
-  if (typeof found?.default === 'function') found = found.default;
+  let found = exported(module, name);
   if (typeof found === 'function') found = await found(config);
   if (!Array.isArray(found)) throw new Error(`${file} gives no list of tests`);
   return found;
@@ -89,7 +89,8 @@ function scorer(check, given, names) {
   const not = kind.startsWith('not-');
   const base = not ? kind.slice(4) : kind;
   let found;
-  if (Object.keys(check).every((key) => known.includes(key)) && typeof check.value !== 'function') {
+  const elsewhere = [check.value].flat().some((one) => typeof one === 'string' && /^(file:\/\/|package:)/.test(one));
+  if (Object.keys(check).every((key) => known.includes(key)) && typeof check.value !== 'function' && !elsewhere) {
     found = native(base, check, given);
     if (found && not) found = { not: found };
     found ??= judgedInShim(base, check, not, given);
