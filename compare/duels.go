@@ -207,11 +207,15 @@ func (k *ranker) enough() int {
 		squares += u.weights[i] * d * d / float64(u.n)
 	}
 	loss, each := u.mean(u.d), level(len(k.arms), k.Alpha)
-	if n := stats.CasesNeeded(squares, loss, each, power); n > mostUnits || !k.duels[worst][best].counted {
+	n := stats.CasesNeeded(squares, loss, each, power)
+	if n > mostExact || !k.duels[worst][best].counted {
 		return n
 	}
-	return fewest(0, u.n, mostUnits, func(n int) bool { return stats.NewWorseTables(n, each).Probability(loss, squares) >= power })
+	return fewest(0, n, mostExact, func(n int) bool { return stats.NewWorseTables(n, each).Probability(loss, squares) >= power })
 }
+
+// mostExact bounds the units for which tables of exact tests are made to advise a number.
+const mostExact = 500
 
 // fewUnits is the largest number of units for the exact interval, which takes milliseconds a pair.
 const fewUnits = 100
