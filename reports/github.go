@@ -130,7 +130,7 @@ func (g *github) rules() (broken, warned []string) {
 	if len(broken) == 0 && g.d.Comparison() != nil { // else they are next to the broken rules
 		warned = append(warned, g.d.Comparison().AllNotes()...)
 	}
-	return broken, warned
+	return broken, append(warned, overview.OriginNotes(g.d)...)
 }
 
 // cases annotates each failed case, new failures first, then each case that could not be scored.

@@ -175,7 +175,7 @@ func (m *markdown) gate() {
 	if held > 0 && !m.add("- %s\n", allHold(held)) {
 		left += held
 	}
-	for _, line := range overview.JudgeNotes(m.d) {
+	for _, line := range overview.GateNotes(m.d) {
 		if !m.add("- %s\n", codeOf(line, maxMdReason)) {
 			left++
 		}

@@ -65,6 +65,9 @@ func (t *table) verdictAlone() {
 	case c != nil:
 		t.headline(c)
 	}
+	for _, line := range overview.OriginNotes(t.d) {
+		t.wrapped("", line)
+	}
 }
 
 // full writes all of a table except its end.

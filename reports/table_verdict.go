@@ -147,7 +147,7 @@ func (t *table) gate() {
 			}
 		}
 	}
-	for _, line := range overview.JudgeNotes(t.d) {
+	for _, line := range overview.GateNotes(t.d) {
 		t.wrapped("", line)
 	}
 }

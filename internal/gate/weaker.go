@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/evalrun/evalrun/compare"
@@ -156,7 +155,7 @@ func recordedRules(d *journal.Document, c *compare.CaseTotals) (r caseRules, ok 
 
 // weakerThan says what is weaker in the gate of a suite of head, and in the cases of an arm, than in those of base. The rule of a
 // comparison counts as the gate's own.
-func weakerThan(base, head *journal.Document, p armPair, what Comparing) (notes []string) {
+func weakerThan(base, head *journal.Document, p armPair, what Comparing) []string {
 	s := runSuite(head, p.head.Suite)
 	if s == nil {
 		return nil
@@ -182,18 +181,8 @@ func weakerThan(base, head *journal.Document, p armPair, what Comparing) (notes 
 			of.Weaker = append(of.Weaker, w.texts...)
 		}
 	}
-	if len(of.Weaker) > 0 {
-		counts := ""
-		if of.Counts {
-			counts = ", which counts instead"
-		}
-		notes = append(notes, fmt.Sprintf("weaker than the gate of %s%s: %s", of.Name, counts, text.SomeNames(of.Weaker, maxWeaker)))
-	}
 	if base != head {
 		of.Cases = joined(of.Cases, weakerArm(p, base, head))
 	}
-	if len(of.Cases) > 0 {
-		notes = append(notes, fmt.Sprintf("changed in the cases since %s: %s", of.Name, strings.Join(of.Cases, ", ")))
-	}
-	return notes
+	return text.Weaker(&of)
 }

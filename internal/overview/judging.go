@@ -6,9 +6,11 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
+	"github.com/evalrun/evalrun/internal/text"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -142,9 +144,30 @@ func countRulings(all [][]eval.Ruling) [][]int {
 	return rows
 }
 
-// JudgeNotes say who judged the values of a run, and how far those judges agree with people. Verdicts on arms and
+// GateNotes say what the gate rests on: OriginNotes and the judges.
+func GateNotes(d *journal.Document) []string { return append(OriginNotes(d), judgeNotes(d)...) }
+
+// OriginNotes say what is weaker than in the gate and the cases of another version, where no comparison says it.
+func OriginNotes(d *journal.Document) (lines []string) {
+	for i := range d.Run.Suites {
+		s := &d.Run.Suites[i]
+		c := d.Comparison()
+		if s.GateOf == nil || c != nil && slices.ContainsFunc(c.Arms, func(a compare.ArmComparison) bool { return a.Suite == s.Name }) {
+			continue
+		}
+		for _, line := range text.Weaker(s.GateOf) {
+			if len(d.Run.Suites) > 1 {
+				line = s.Name + ": " + line
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// judgeNotes say who judged the values of a run, and how far those judges agree with people. Verdicts on arms and
 // broken rules say it themselves.
-func JudgeNotes(d *journal.Document) (lines []string) {
+func judgeNotes(d *journal.Document) (lines []string) {
 	said := map[string]bool{}
 	if c := d.Comparison(); c != nil {
 		for i := range c.Arms {

@@ -124,7 +124,7 @@ func notices(d *journal.Document) []string {
 	if c := d.Comparison(); c != nil && c.Coverage != "" {
 		out = append(out, text.Sentence(c.Coverage)+".")
 	}
-	for _, line := range overview.JudgeNotes(d) {
+	for _, line := range overview.GateNotes(d) {
 		out = append(out, text.Sentence(line)+".")
 	}
 	for _, line := range overview.Damage(d) {

@@ -64,6 +64,24 @@ func Selection(o *eval.Options) string {
 	return strings.Join(words, " ")
 }
 
+// maxWeaker bounds the weaker rules that a line lists.
+const maxWeaker = 20
+
+// Weaker says what is weaker than in another version, in lines; none where nothing is.
+func Weaker(than *eval.GateOrigin) (lines []string) {
+	if len(than.Weaker) > 0 {
+		counts := ""
+		if than.Counts {
+			counts = ", which counts instead"
+		}
+		lines = append(lines, "weaker than the gate of "+than.Name+counts+": "+SomeNames(than.Weaker, maxWeaker))
+	}
+	if len(than.Cases) > 0 {
+		lines = append(lines, "changed in the cases since "+than.Name+": "+strings.Join(than.Cases, ", "))
+	}
+	return lines
+}
+
 // given is the value of an option, nothing where it has none.
 func given[T comparable](value T) []string {
 	var none T
